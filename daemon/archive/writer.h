@@ -1,0 +1,101 @@
+/*
+ * The archive's only writer.
+ *
+ * Everything between begin and commit is one transaction.  Each call returns 0, -errno (fatal for the archive: close it), or a
+ * positive archive_condition.  After ARCHIVE_E_FULL the transaction is gone; the caller keeps what it wants to try again.
+ * Not thread-safe: one thread owns a writer.
+ */
+#ifndef ARCHIVE_WRITER_H
+#define ARCHIVE_WRITER_H
+
+#include "archive.h"
+#include "cleanup.h"
+
+struct archive_writer;
+
+struct archive_writer_options {
+	uint64_t wal_limit_bytes; /* the WAL is truncated past this */
+	uint64_t reserve_bytes;   /* of the reserve file; 0 = none */
+	int level;                /* zstd level; see archive_writer_level */
+};
+
+/*
+ * Open or create <STATE>/archive/trace.db and migrate it.  SENTENCE (of SIZE bytes) says in words what failed.
+ * Files are created 0640, the directory 0750, so that the group reads.
+ */
+int archive_writer_open(struct archive_writer **wp, const char *state, const struct archive_writer_options *options,
+			char *sentence, size_t size);
+struct archive_writer *archive_writer_free(struct archive_writer *w); /* rolls back what is open; keeps the WAL file */
+CLEANUP_DEFINE(struct archive_writer, archive_writer_free)
+
+/* Faster or denser compression from the next piece on: level 0 stores raw, 1 to 19 as zstd's, -1 to -7 its fast ones. */
+void archive_writer_level(struct archive_writer *w, int level);
+
+int archive_writer_begin(struct archive_writer *w);
+int archive_writer_commit(struct archive_writer *w); /* then truncates the WAL when it has grown past the limit */
+void archive_writer_rollback(struct archive_writer *w);
+
+/* Insert, or update what may change: name, state, domid, ended_real, reason; a stream's name, flags. */
+int archive_writer_put_run(struct archive_writer *w, const struct archive_run *run);
+int archive_writer_put_stream(struct archive_writer *w, const struct archive_stream *stream);
+
+/*
+ * Append a piece.  One that is already there (same stream, sequence, offset) is left alone.  With ARCHIVE_CHUNK_LAST the packet is
+ * complete: its earlier pieces are rewritten with this one as few rows of at most ARCHIVE_PIECE_MAX bytes that keep every chunk end, and the
+ * stream's counters go up.  A LAST piece of length 0 only completes the packet.
+ */
+int archive_writer_append(struct archive_writer *w, const struct archive_piece *piece);
+
+/* Record a gap, and add it to the stream's counters.  Pieces of AFTER_SEQUENCE past its last chunk end are dropped. */
+int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap);
+
+int archive_writer_put_capture(struct archive_writer *w, const struct archive_capture *capture);
+int archive_writer_put_capture_stream(struct archive_writer *w, const struct archive_capture_stream *range);
+/* A piece of a capture's unproven tail; ENDS and FLAGS are not used. */
+int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct archive_piece *piece);
+/* Change a capture: PINNED -1 = leave, NOTE NULL = leave.  ARCHIVE_E_ABSENT. */
+int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinned, const char *note);
+int archive_writer_delete_capture(struct archive_writer *w, int64_t id);
+
+/*
+ * Delete oldest unpinned packets until the guest NAME (over all its runs) keeps at most BYTES of content and nothing older than
+ * BEFORE_REAL (0 = no limit, each).  Packets that a pinned capture names stay.  Deletes at most LIMIT packets a call and returns in
+ * *MORE whether there is more to do, so that one call stays short.  NAME NULL: over all guests.  Needs no transaction of the caller's.
+ * Runs that ended and hold neither packets nor captures go too.
+ */
+int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t bytes, uint64_t before_real,
+			   unsigned limit, bool *more);
+
+/* Free bytes of the file system the archive is on. */
+int archive_writer_free_space(struct archive_writer *w, uint64_t *bytes);
+/* Give up the reserve file so that deletion can run; take it again when there is room.  Both idempotent. */
+int archive_writer_release_reserve(struct archive_writer *w);
+int archive_writer_restore_reserve(struct archive_writer *w);
+/* Return free pages to the file system, at most PAGES of them. */
+int archive_writer_vacuum(struct archive_writer *w, unsigned pages);
+
+/* Where a stream stands, for a collector that starts. */
+struct archive_resume {
+	int64_t run;
+	int64_t stream;
+	const char *source, *key, *name; /* of the run; borrowed during the callback */
+	const char *state;
+	uint32_t number;
+	uint64_t ring_bytes;
+	uint32_t ring_packets;
+	bool any;                 /* something of the stream was archived: the rest means something */
+	uint64_t sequence;        /* the next byte wanted is in this packet ... */
+	uint32_t offset;          /* ... at this offset (30 = its first event): the last chunk end, or the packet behind a complete one or a gap */
+	uint64_t last_sequence;   /* the newest packet of which anything is archived ... */
+	uint64_t first_timestamp; /* ... and its first timestamp */
+	uint64_t last_real;       /* when its last byte was copied */
+	bool captured;            /* the run has a capture of its end */
+};
+
+/* Every run's streams, oldest run first.  Pieces past a packet's last chunk end are deleted before.  Stops when CALL returns non-zero. */
+int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, const struct archive_resume *resume),
+			  void *context);
+/* The largest identifiers ever given. */
+int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture);
+
+#endif

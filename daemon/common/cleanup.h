@@ -1,0 +1,52 @@
+/* Cleanup attributes: an owner names its release at its declaration, so that every way out of a function releases it. */
+#ifndef COMMON_CLEANUP_H
+#define COMMON_CLEANUP_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CLEANUP(fn) __attribute__((cleanup(fn)))
+
+/* Define fn##p, which applies FN (T * -> T *, NULL allowed) to a variable that leaves its scope. */
+#define CLEANUP_DEFINE(T, fn)                                                                                          \
+	static inline void fn##p(T **p)                                                                                \
+	{                                                                                                              \
+		*p = fn(*p);                                                                                           \
+	}
+
+static inline void freep(void *p)
+{
+	free(*(void **)p);
+	*(void **)p = NULL;
+}
+
+static inline void closep(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static inline void fclosep(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+	*f = NULL;
+}
+
+/* Give up ownership: the variable's cleanup then does nothing. */
+#define TAKE_PTR(p)                                                                                                    \
+	({                                                                                                             \
+		__typeof__(p) taken_ = (p);                                                                            \
+		(p) = NULL;                                                                                            \
+		taken_;                                                                                                \
+	})
+#define TAKE_FD(fd)                                                                                                    \
+	({                                                                                                             \
+		int taken_ = (fd);                                                                                     \
+		(fd) = -1;                                                                                             \
+		taken_;                                                                                                \
+	})
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * The configuration: one INI file, then every *.conf of the drop-in directory beside it (FILE.d) in order of name.
+ *
+ *   [collector]  queue, queue-per-guest, flush-interval, burst-rate, cpu-budget
+ *   [archive]    bytes, age, free-space, wal-limit, reserve
+ *   [http]       listen (repeatable), connections
+ *   [policy]     applies to every guest; [policy GLOB] to guests whose name matches; the last match wins per key:
+ *                mode = continuous | periodic | on-crash, interval, bytes, age
+ *
+ * An unknown section or key, or a value that does not parse, is one clear sentence (file, line, what, what to write
+ * instead) and the program does not start: a typo in a quota must not be found out when the disk is full.
+ */
+#ifndef COMMON_CONFIG_H
+#define COMMON_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum policy_mode { POLICY_CONTINUOUS, POLICY_PERIODIC, POLICY_ON_CRASH };
+
+/* What is kept of one guest. */
+struct policy {
+	enum policy_mode mode; /* default continuous */
+	uint64_t interval_ns;  /* periodic: between snapshots; default 60 s */
+	uint64_t bytes;        /* of archived content per guest; 0 = no limit; default 1 GiB */
+	uint64_t age_ns;       /* 0 = no limit; default 30 days */
+};
+
+struct config {
+	uint64_t queue_bytes;           /* default 64 MiB, least 1 MiB */
+	uint64_t queue_per_guest_bytes; /* default 32 MiB */
+	uint64_t queue_reserve_bytes;   /* room for the dead; default 64 MiB */
+	uint64_t flush_interval_ns;     /* default 1 s; 10 ms to 60 s */
+	uint64_t burst_rate;            /* bytes per second an idle ring is assumed to burst at; default 4 MiB/s */
+	double cpu_budget;              /* share of one core for looking at rings; default 0.05 for idle ones */
+	uint64_t archive_bytes;         /* of the whole archive; 0 = no limit; default 0 */
+	uint64_t archive_age_ns;        /* 0 = no limit; default 0 */
+	uint64_t free_space_bytes;      /* keep this much of the file system free; default 256 MiB */
+	uint64_t wal_limit_bytes;       /* default 64 MiB */
+	uint64_t reserve_bytes;         /* the reserve file given up on a full disk; default 64 MiB; 0 = none */
+	char **listen;                  /* NULL-terminated; NULL = none configured */
+	uint32_t connections;           /* per listener; default 256 */
+	struct config_policy *policies; /* in the order of the file */
+	size_t n_policies;
+};
+
+/*
+ * Read FILE (NULL: /etc/mprofd/mprofd.conf, which may be absent) and its drop-ins.  Returns 0, or -errno with a sentence
+ * in ERROR (of ERROR_SIZE bytes) and *C untouched.  Bytes take K, M, G (powers of 1024) with an optional B; durations end in
+ * ns, us, ms, s, m, h or d.
+ */
+int config_load(struct config *c, const char *file, char *error, size_t error_size);
+void config_deinit(struct config *c);
+
+/* The policy for a guest of this NAME. */
+struct policy config_policy(const struct config *c, const char *name);
+
+/* Parse "10s", "5MB"; whole or decimal numbers.  False if TEXT is anything else or out of 64 bits. */
+bool parse_duration(const char *text, uint64_t *ns);
+bool parse_bytes(const char *text, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * Logging: one line an event, to the journal under systemd, else to stderr.
+ *
+ * A message is a sentence, then a colon and name=value pairs where there are any.  What a guest, a client or a file can
+ * cause at will goes through a struct log_limit, so that nobody floods the log.
+ *
+ *   ERROR    the daemon cannot do its work        WARNING  something was lost or refused
+ *   INFO     what an operator wants to know       DEBUG    what a developer wants to know (MPROFD_DEBUG=1)
+ */
+#ifndef COMMON_LOG_H
+#define COMMON_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
+
+/* At most BURST lines each INTERVAL; what was held back is counted and said with the next line.  Zeroed is ready. */
+struct log_limit {
+	uint64_t window_began; /* CLOCK_MONOTONIC ns */
+	uint32_t in_window;
+	uint32_t held_back;
+};
+
+/* Say which program logs; looks at JOURNAL_STREAM and MPROFD_DEBUG.  NAME is borrowed for ever. */
+void log_init(const char *name);
+
+/* GUEST (NULL = none) becomes the journal field MPROF_GUEST; bytes that are not printable are shown as \xNN. */
+__attribute__((format(printf, 3, 4))) void log_write(enum log_level level, const char *guest, const char *format, ...);
+
+/* As log_write, but only if LIMIT has room.  Returns whether the line was written. */
+__attribute__((format(printf, 4, 5))) bool log_write_limited(struct log_limit *limit, enum log_level level,
+							     const char *guest, const char *format, ...);
+
+#define log_error(...) log_write(LOG_LEVEL_ERROR, NULL, __VA_ARGS__)
+#define log_warning(...) log_write(LOG_LEVEL_WARNING, NULL, __VA_ARGS__)
+#define log_info(...) log_write(LOG_LEVEL_INFO, NULL, __VA_ARGS__)
+#define log_debug(...) log_write(LOG_LEVEL_DEBUG, NULL, __VA_ARGS__)
+
+#endif
