@@ -9,14 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARCHIVE_FILE "archive/trace.db"
+#define ARCHIVE_FILE	  "archive/trace.db"
 #define ARCHIVE_PIECE_MAX (1u << 20) /* uncompressed bytes of one row */
 
 /* Conditions: positive, for the direct caller. */
 enum archive_condition {
 	ARCHIVE_E_FULL = 1, /* no room on the disk: nothing of the transaction was kept */
 	ARCHIVE_E_ABSENT,   /* there is no such row */
-	ARCHIVE_E_BUSY,     /* not readable right now: try again */
+	ARCHIVE_E_BUSY,	    /* not readable right now: try again */
 	ARCHIVE_E_NEWER,    /* the archive was written by a newer version */
 };
 
@@ -37,7 +37,7 @@ struct archive_run {
 	const char *key;
 	const char *name;
 	const char *uuid; /* NULL = none */
-	int64_t domid;    /* -1 = none */
+	int64_t domid;	  /* -1 = none */
 	const char *state;
 	uint64_t began_real;
 	uint64_t ended_real; /* 0 = not ended */

@@ -15,8 +15,8 @@ struct archive_writer;
 
 struct archive_writer_options {
 	uint64_t wal_limit_bytes; /* the WAL is truncated past this */
-	uint64_t reserve_bytes;   /* of the reserve file; 0 = none */
-	int level;                /* zstd level; see archive_writer_level */
+	uint64_t reserve_bytes;	  /* of the reserve file; 0 = none */
+	int level;		  /* zstd level; see archive_writer_level */
 };
 
 /*
@@ -83,13 +83,14 @@ struct archive_resume {
 	uint32_t number;
 	uint64_t ring_bytes;
 	uint32_t ring_packets;
-	bool any;                 /* something of the stream was archived: the rest means something */
-	uint64_t sequence;        /* the next byte wanted is in this packet ... */
-	uint32_t offset;          /* ... at this offset (30 = its first event): the last chunk end, or the packet behind a complete one or a gap */
-	uint64_t last_sequence;   /* the newest packet of which anything is archived ... */
+	bool any;	   /* something of the stream was archived: the rest means something */
+	uint64_t sequence; /* the next byte wanted is in this packet ... */
+	uint32_t
+		offset; /* ... at this offset (30 = its first event): the last chunk end, or the packet behind a complete one or a gap */
+	uint64_t last_sequence;	  /* the newest packet of which anything is archived ... */
 	uint64_t first_timestamp; /* ... and its first timestamp */
-	uint64_t last_real;       /* when its last byte was copied */
-	bool captured;            /* the run has a capture of its end */
+	uint64_t last_real;	  /* when its last byte was copied */
+	bool captured;		  /* the run has a capture of its end */
 };
 
 /* Every run's streams, oldest run first.  Pieces past a packet's last chunk end are deleted before.  Stops when CALL returns non-zero. */

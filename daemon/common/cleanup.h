@@ -9,10 +9,10 @@
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
 /* Define fn##p, which applies FN (T * -> T *, NULL allowed) to a variable that leaves its scope. */
-#define CLEANUP_DEFINE(T, fn)                                                                                          \
-	static inline void fn##p(T **p)                                                                                \
-	{                                                                                                              \
-		*p = fn(*p);                                                                                           \
+#define CLEANUP_DEFINE(T, fn)           \
+	static inline void fn##p(T **p) \
+	{                               \
+		*p = fn(*p);            \
 	}
 
 static inline void freep(void *p)
@@ -36,17 +36,17 @@ static inline void fclosep(FILE **f)
 }
 
 /* Give up ownership: the variable's cleanup then does nothing. */
-#define TAKE_PTR(p)                                                                                                    \
-	({                                                                                                             \
-		__typeof__(p) taken_ = (p);                                                                            \
-		(p) = NULL;                                                                                            \
-		taken_;                                                                                                \
+#define TAKE_PTR(p)                         \
+	({                                  \
+		__typeof__(p) taken_ = (p); \
+		(p) = NULL;                 \
+		taken_;                     \
 	})
-#define TAKE_FD(fd)                                                                                                    \
-	({                                                                                                             \
-		int taken_ = (fd);                                                                                     \
-		(fd) = -1;                                                                                             \
-		taken_;                                                                                                \
+#define TAKE_FD(fd)                \
+	({                         \
+		int taken_ = (fd); \
+		(fd) = -1;         \
+		taken_;            \
 	})
 
 #endif

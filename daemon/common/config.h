@@ -23,24 +23,24 @@ enum policy_mode { POLICY_CONTINUOUS, POLICY_PERIODIC, POLICY_ON_CRASH };
 struct policy {
 	enum policy_mode mode; /* default continuous */
 	uint64_t interval_ns;  /* periodic: between snapshots; default 60 s */
-	uint64_t bytes;        /* of archived content per guest; 0 = no limit; default 1 GiB */
+	uint64_t bytes;	       /* of archived content per guest; 0 = no limit; default 1 GiB */
 	uint64_t age_ns;       /* 0 = no limit; default 30 days */
 };
 
 struct config {
-	uint64_t queue_bytes;           /* default 64 MiB, least 1 MiB */
+	uint64_t queue_bytes;		/* default 64 MiB, least 1 MiB */
 	uint64_t queue_per_guest_bytes; /* default 32 MiB */
-	uint64_t queue_reserve_bytes;   /* room for the dead; default 64 MiB */
-	uint64_t flush_interval_ns;     /* default 1 s; 10 ms to 60 s */
-	uint64_t burst_rate;            /* bytes per second an idle ring is assumed to burst at; default 4 MiB/s */
-	double cpu_budget;              /* share of one core for looking at rings; default 0.05 for idle ones */
-	uint64_t archive_bytes;         /* of the whole archive; 0 = no limit; default 0 */
-	uint64_t archive_age_ns;        /* 0 = no limit; default 0 */
-	uint64_t free_space_bytes;      /* keep this much of the file system free; default 256 MiB */
-	uint64_t wal_limit_bytes;       /* default 64 MiB */
-	uint64_t reserve_bytes;         /* the reserve file given up on a full disk; default 64 MiB; 0 = none */
-	char **listen;                  /* NULL-terminated; NULL = none configured */
-	uint32_t connections;           /* per listener; default 256 */
+	uint64_t queue_reserve_bytes;	/* room for the dead; default 64 MiB */
+	uint64_t flush_interval_ns;	/* default 1 s; 10 ms to 60 s */
+	uint64_t burst_rate;		/* bytes per second an idle ring is assumed to burst at; default 4 MiB/s */
+	double cpu_budget;		/* share of one core for looking at rings; default 0.05 for idle ones */
+	uint64_t archive_bytes;		/* of the whole archive; 0 = no limit; default 0 */
+	uint64_t archive_age_ns;	/* 0 = no limit; default 0 */
+	uint64_t free_space_bytes;	/* keep this much of the file system free; default 256 MiB */
+	uint64_t wal_limit_bytes;	/* default 64 MiB */
+	uint64_t reserve_bytes;		/* the reserve file given up on a full disk; default 64 MiB; 0 = none */
+	char **listen;			/* NULL-terminated; NULL = none configured */
+	uint32_t connections;		/* per listener; default 256 */
 	struct config_policy *policies; /* in the order of the file */
 	size_t n_policies;
 };

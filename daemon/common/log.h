@@ -32,9 +32,9 @@ __attribute__((format(printf, 3, 4))) void log_write(enum log_level level, const
 __attribute__((format(printf, 4, 5))) bool log_write_limited(struct log_limit *limit, enum log_level level,
 							     const char *guest, const char *format, ...);
 
-#define log_error(...) log_write(LOG_LEVEL_ERROR, NULL, __VA_ARGS__)
+#define log_error(...)	 log_write(LOG_LEVEL_ERROR, NULL, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, NULL, __VA_ARGS__)
-#define log_info(...) log_write(LOG_LEVEL_INFO, NULL, __VA_ARGS__)
-#define log_debug(...) log_write(LOG_LEVEL_DEBUG, NULL, __VA_ARGS__)
+#define log_info(...)	 log_write(LOG_LEVEL_INFO, NULL, __VA_ARGS__)
+#define log_debug(...)	 log_write(LOG_LEVEL_DEBUG, NULL, __VA_ARGS__)
 
 #endif

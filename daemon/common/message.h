@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define MESSAGE_BYTES_MAX 65536u
-#define MESSAGE_KEYS_MAX 16u
+#define MESSAGE_KEYS_MAX  16u
 
 struct message {
 	const char *verb;

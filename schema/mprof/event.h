@@ -37,25 +37,25 @@ enum mprof_shape {
 	MPROF_SHAPE_DURATION,
 };
 
-#define MPROF_EVENT_HEADER_BYTES 9u /* timestamp u64, id u8 */
-#define MPROF_EVENT_BYTES_MIN 17u   /* switch and gc */
-#define MPROF_THREAD_NONE (-1)      /* "no thread runs": the program is suspended */
+#define MPROF_EVENT_HEADER_BYTES 9u   /* timestamp u64, id u8 */
+#define MPROF_EVENT_BYTES_MIN	 17u  /* switch and gc */
+#define MPROF_THREAD_NONE	 (-1) /* "no thread runs": the program is suspended */
 
 /* One event, taken apart.  TEXT points into the bytes it was read from and is NUL-terminated there. */
 struct mprof_raw_event {
 	uint64_t timestamp; /* nanoseconds, the guest's clock */
-	uint8_t id;         /* enum mprof_event_id */
-	uint8_t type;       /* creates: thread type, any value */
+	uint8_t id;	    /* enum mprof_event_id */
+	uint8_t type;	    /* creates: thread type, any value */
 	int64_t context;    /* the context thread; 0 where the event has none */
-	int64_t number;     /* the payload's thread, amount or duration; 0 where it has none */
+	int64_t number;	    /* the payload's thread, amount or duration; 0 where it has none */
 	const char *text;   /* NULL where the event has none */
 	size_t text_bytes;  /* without the terminator */
-	size_t bytes;       /* the whole event */
+	size_t bytes;	    /* the whole event */
 };
 
 enum mprof_event_status {
 	MPROF_EVENT_OK = 0,
-	MPROF_EVENT_CUT,        /* the bytes end inside the event */
+	MPROF_EVENT_CUT,	/* the bytes end inside the event */
 	MPROF_EVENT_UNKNOWN_ID, /* the id is past the table */
 };
 
@@ -152,10 +152,10 @@ static inline enum mprof_event_status mprof_event_load(struct mprof_raw_event *e
 
 /* What a walk of an unproven tail knows besides the bytes. */
 struct mprof_tail {
-	uint64_t not_before;      /* timestamp of the event before the tail; 0 where there is none */
-	uint64_t not_after;       /* guest time of the capture; UINT64_MAX where it is not known */
-	const uint8_t *before;    /* what the slot's incarnation before had at the same place, or NULL */
-	size_t before_bytes;      /* how much of that is known */
+	uint64_t not_before;   /* timestamp of the event before the tail; 0 where there is none */
+	uint64_t not_after;    /* guest time of the capture; UINT64_MAX where it is not known */
+	const uint8_t *before; /* what the slot's incarnation before had at the same place, or NULL */
+	size_t before_bytes;   /* how much of that is known */
 };
 
 /*

@@ -14,18 +14,18 @@
 #include <mprof/ring.h>
 
 struct mprof_packet_header {
-	uint32_t packet_bytes;  /* the packet's room, header included */
+	uint32_t packet_bytes;	/* the packet's room, header included */
 	uint32_t content_bytes; /* its used part, header included: 30 = empty */
-	uint16_t count;         /* sequence number modulo 65,536 */
+	uint16_t count;		/* sequence number modulo 65,536 */
 };
 
 enum mprof_packet_status {
 	MPROF_PACKET_OK = 0,
-	MPROF_PACKET_SHORT,        /* fewer than 30 bytes */
+	MPROF_PACKET_SHORT, /* fewer than 30 bytes */
 	MPROF_PACKET_BAD_MAGIC,
 	MPROF_PACKET_BAD_UUID,
-	MPROF_PACKET_BAD_SIZE,     /* packet_size is no whole number of bytes, or no room for the header */
-	MPROF_PACKET_BAD_CONTENT,  /* content_size is no whole number of bytes, below 240 or above packet_size */
+	MPROF_PACKET_BAD_SIZE,	  /* packet_size is no whole number of bytes, or no room for the header */
+	MPROF_PACKET_BAD_CONTENT, /* content_size is no whole number of bytes, below 240 or above packet_size */
 };
 
 static inline const char *mprof_packet_status_text(enum mprof_packet_status status)

@@ -30,26 +30,26 @@
 
 #define MPROF_RING_PACKETS_MIN 2u
 #define MPROF_RING_PACKETS_MAX 1024u
-#define MPROF_RING_BYTES_MIN 1024u
-#define MPROF_RING_BYTES_MAX (256u << 20)
+#define MPROF_RING_BYTES_MIN   1024u
+#define MPROF_RING_BYTES_MAX   (256u << 20)
 
 #define MPROF_PACKET_MAGIC 0xc1fc1fc1u
 
 /* 05883b8d-521a-487b-b397-456ab150680c, the same in every trace of every dialect. */
-#define MPROF_PACKET_UUID                                                                                              \
-	{                                                                                                              \
-		0x05, 0x88, 0x3b, 0x8d, 0x52, 0x1a, 0x48, 0x7b, 0xb3, 0x97, 0x45, 0x6a, 0xb1, 0x50, 0x68, 0x0c         \
+#define MPROF_PACKET_UUID                                                                                      \
+	{                                                                                                      \
+		0x05, 0x88, 0x3b, 0x8d, 0x52, 0x1a, 0x48, 0x7b, 0xb3, 0x97, 0x45, 0x6a, 0xb1, 0x50, 0x68, 0x0c \
 	}
 
 #define MPROF_PACKET_HEADER_BYTES 30u
-#define MPROF_PACKET_EMPTY_BITS 240u /* content_size of a packet without events: the header alone */
+#define MPROF_PACKET_EMPTY_BITS	  240u /* content_size of a packet without events: the header alone */
 
 /* The wire form.  Never overlaid on shared memory: it gives offsets and nothing else. */
 struct mprof_packet_wire {
 	uint8_t magic[4];
 	uint8_t uuid[16];
 	uint8_t packet_size[4]; /* bits, constant after creation */
-	uint8_t count[2];       /* sequence number modulo 65,536 */
+	uint8_t count[2];	/* sequence number modulo 65,536 */
 	uint8_t content_low[2]; /* used bits, header included; written as two 16-bit stores */
 	uint8_t content_high[2];
 	uint8_t first_timestamp[8]; /* of the first event, nanoseconds */
