@@ -15,7 +15,13 @@
 
 enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
 
-/* At most BURST lines each INTERVAL; what was held back is counted and said with the next line.  Zeroed is ready. */
+#define LOG_LIMIT_BURST	      10u
+#define LOG_LIMIT_INTERVAL_NS 30000000000ull
+
+/*
+ * At most LOG_LIMIT_BURST lines each interval; what was held back is counted and said with the next line.  Zeroed is ready.  One
+ * thread owns a limit.
+ */
 struct log_limit {
 	uint64_t window_began; /* CLOCK_MONOTONIC ns */
 	uint32_t in_window;

@@ -1,0 +1,203 @@
+/*
+ * Logging.
+ *
+ * The one piece of process state: which program speaks and where to.  It is set once by log_init, before any thread starts, and only
+ * read after that.  A line is put together first and leaves with one write, so that two threads' lines never mix.
+ *
+ * Nothing but printable ASCII reaches a terminal or the journal: names come from guests, and a terminal obeys what it is shown.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#include <systemd/sd-journal.h>
+
+#include "clock.h"
+#include "log.h"
+
+#define LINE_BYTES  2048u
+#define GUEST_BYTES 512u
+
+static struct {
+	const char *name;
+	bool journal; /* stderr is a stream of the journal's: speak its own protocol, which has fields */
+	bool debug;
+} log_state = {.name = "mprof"};
+
+/* systemd names the device and inode of the journal's stream; it speaks of stderr only while that was not redirected. */
+static bool stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+
+	if (!stream || sscanf(stream, "%llu:%llu", &dev, &ino) != 2)
+		return false;
+	return fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+void log_init(const char *name)
+{
+	const char *debug = getenv("MPROFD_DEBUG");
+
+	log_state.name = name;
+	log_state.journal = stderr_is_journal();
+	log_state.debug = debug && strcmp(debug, "1") == 0;
+}
+
+/* Copy TEXT to OUT (of SIZE bytes), showing what is not printable as \xNN; what does not fit is left out. */
+static void make_printable(char *out, size_t size, const char *text)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t at = 0;
+
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c >= 0x20 && c < 0x7f) {
+			if (at + 1 >= size)
+				break;
+			out[at++] = (char)c;
+		} else {
+			if (at + 4 >= size)
+				break;
+			out[at++] = '\\';
+			out[at++] = 'x';
+			out[at++] = hex[c >> 4];
+			out[at++] = hex[c & 15];
+		}
+	}
+	out[at] = '\0';
+}
+
+static struct iovec field(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static struct iovec field(char *out, size_t size, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(out, size, format, args);
+	va_end(args);
+	if (n < 0)
+		n = 0;
+	return (struct iovec){.iov_base = out, .iov_len = (size_t)n < size ? (size_t)n : size - 1};
+}
+
+static bool write_journal(enum log_level level, const char *guest, const char *message)
+{
+	char text[LINE_BYTES + GUEST_BYTES + 16], priority[16], identifier[64], name[GUEST_BYTES + 16];
+	struct iovec v[4];
+	int n = 0;
+
+	if (guest)
+		v[n++] = field(text, sizeof(text), "MESSAGE=%s: %s", guest, message);
+	else
+		v[n++] = field(text, sizeof(text), "MESSAGE=%s", message);
+	v[n++] = field(priority, sizeof(priority), "PRIORITY=%d", (int)level);
+	v[n++] = field(identifier, sizeof(identifier), "SYSLOG_IDENTIFIER=%s", log_state.name);
+	if (guest)
+		v[n++] = field(name, sizeof(name), "MPROF_GUEST=%s", guest);
+	return sd_journal_sendv(v, n) >= 0;
+}
+
+static const char *level_text(enum log_level level)
+{
+	switch (level) {
+	case LOG_LEVEL_ERROR:
+		return "error: ";
+	case LOG_LEVEL_WARNING:
+		return "warning: ";
+	case LOG_LEVEL_DEBUG:
+		return "debug: ";
+	case LOG_LEVEL_INFO:
+		break;
+	}
+	return "";
+}
+
+static void write_stderr(enum log_level level, const char *guest, const char *message)
+{
+	char line[LINE_BYTES + GUEST_BYTES + 128], prefix[8] = "";
+	struct iovec v;
+
+	if (log_state.journal) /* its socket did not take the message, but its stream understands a priority */
+		snprintf(prefix, sizeof(prefix), "<%d>", (int)level);
+	v = field(line, sizeof(line), "%s%s: %s%s%s%s\n", prefix, log_state.name, level_text(level), guest ? guest : "",
+		  guest ? ": " : "", message);
+	/* There is nobody left to tell that the log cannot be written. */
+	while (write(STDERR_FILENO, v.iov_base, v.iov_len) < 0 && errno == EINTR)
+		;
+}
+
+static void log_vwrite(enum log_level level, const char *guest, uint32_t held_back, const char *format, va_list args)
+{
+	char raw[LINE_BYTES - 64], message[LINE_BYTES], name[GUEST_BYTES];
+	int saved = errno; /* a caller logs between an error and its return */
+	size_t len;
+
+	if (level == LOG_LEVEL_DEBUG && !log_state.debug)
+		return;
+	if (vsnprintf(raw, sizeof(raw), format, args) < 0)
+		raw[0] = '\0';
+	make_printable(message, sizeof(message) - 64, raw);
+	len = strlen(message);
+	if (held_back)
+		snprintf(message + len, sizeof(message) - len, " (%u similar held back)", held_back);
+	if (guest) {
+		make_printable(name, sizeof(name), guest);
+		guest = name;
+	}
+	if (!log_state.journal || !write_journal(level, guest, message))
+		write_stderr(level, guest, message);
+	errno = saved;
+}
+
+void log_write(enum log_level level, const char *guest, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_vwrite(level, guest, 0, format, args);
+	va_end(args);
+}
+
+/* Take a place in the window; a new window gives back how many were held back in *HELD_BACK. */
+static bool limit_take(struct log_limit *limit, uint64_t now, uint32_t *held_back)
+{
+	if (limit->window_began == 0 || now - limit->window_began >= LOG_LIMIT_INTERVAL_NS) {
+		limit->window_began = now;
+		limit->in_window = 0;
+	}
+	if (limit->in_window >= LOG_LIMIT_BURST) {
+		if (limit->held_back < UINT32_MAX)
+			limit->held_back++;
+		return false;
+	}
+	limit->in_window++;
+	*held_back = limit->held_back;
+	limit->held_back = 0;
+	return true;
+}
+
+bool log_write_limited(struct log_limit *limit, enum log_level level, const char *guest, const char *format, ...)
+{
+	uint32_t held_back;
+	va_list args;
+
+	if (level == LOG_LEVEL_DEBUG && !log_state.debug)
+		return false;
+	if (!limit_take(limit, clock_mono(), &held_back))
+		return false;
+	va_start(args, format);
+	log_vwrite(level, guest, held_back, format, args);
+	va_end(args);
+	return true;
+}
