@@ -1,0 +1,53 @@
+# What the project's commands share: packages and build directories.  Sourced, never run.
+#
+#   top                the checkout
+#   builds             where the build directories are: $MPROFD_BUILD, else build/ in the checkout
+#   packages_need P…   Debian packages that are missing are installed; one sentence where that cannot be
+#   build_ready N A…   configure (with meson's arguments A) and compile the build directory N, its log in N.log
+
+builds=${MPROFD_BUILD:-$top/build}
+case $builds in /*) ;; *) builds=$PWD/$builds ;; esac
+mkdir -p "$builds"
+
+packages_build="gcc libc6-dev meson ninja-build pkg-config python3 libsystemd-dev libsqlite3-dev libzstd-dev libinih-dev
+	libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev libarchive-dev"
+
+die() {
+	printf '%s\n' "$*" >&2
+	exit 1
+}
+
+packages_need() {
+	command -v dpkg-query >/dev/null || return 0 # not Debian: the build says what is missing
+	missing=
+	for package; do
+		[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing="$missing $package"
+	done
+	[ "$missing" ] || return 0
+	[ "$(id -u)" = 0 ] || die "Missing packages: run this once as root, or install them first:$missing"
+	printf 'installing:%s\n' "$missing" >&2
+	# Lists that are absent or old show as a failure; only then are they fetched.
+	# shellcheck disable=SC2086
+	packages_install $missing && return 0
+	apt-get update >"$builds/apt.log" 2>&1 || :
+	# shellcheck disable=SC2086
+	packages_install $missing && return 0
+	tail -n 20 "$builds/apt.log" >&2
+	die "apt-get could not install these packages:$missing"
+}
+
+packages_install() {
+	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >>"$builds/apt.log" 2>&1
+}
+
+# The caller prints the log where it wants to.
+build_ready() {
+	build=$1
+	shift
+	if [ -f "$builds/$build/build.ninja" ]; then
+		meson compile -C "$builds/$build" >"$builds/$build.log" 2>&1
+	else
+		meson setup "$builds/$build" "$top" "$@" >"$builds/$build.log" 2>&1 &&
+			meson compile -C "$builds/$build" >>"$builds/$build.log" 2>&1
+	fi
+}

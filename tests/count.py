@@ -1,0 +1,42 @@
+"""Count one meson test log: count.py NAME LOG.json RESULTS
+
+Appends a line per test (passed, failed or skipped; its name; the reason) to RESULTS, says what was skipped and why, and
+prints what a failed test wrote.  Exit code 1 where the log holds no test: a suite that does not run must not pass.
+"""
+
+import json
+import re
+import sys
+
+PASSED = {"OK", "EXPECTEDFAIL"}
+
+
+def said(test):
+    return (test.get("stdout") or "") + (test.get("stderr") or "")
+
+
+def main(name, log, results):
+    try:
+        with open(log, encoding="utf-8", errors="replace") as f:
+            tests = [json.loads(line) for line in f if line.strip()]
+    except FileNotFoundError:
+        tests = []
+    with open(results, "a", encoding="utf-8") as f:
+        for test in tests:
+            label = f"{name}: {test['name']}"
+            if test["result"] in PASSED:
+                f.write(f"passed\t{label}\t\n")
+            elif test["result"] == "SKIP":
+                reason = re.search(r"^SKIP: (.*)$", said(test), re.M)
+                reason = reason.group(1) if reason else "it gave no reason"
+                f.write(f"skipped\t{label}\t{reason}\n")
+                print(f"skipped: {label}: {reason}")
+            else:
+                f.write(f"failed\t{label}\t{test['result']}\n")
+                print(f"failed: {label}: {test['result']} after {test['duration']:.1f} s")
+                print("\n".join(said(test).splitlines()[-200:]))
+    return 0 if tests else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
