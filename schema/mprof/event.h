@@ -12,20 +12,8 @@
 #include <string.h>
 
 #include <mprof/bytes.h>
+#include <mprof/ids.h>
 #include <mprof/ring.h>
-
-enum mprof_event_id {
-#define MPROF_EVENT(id, name, ctx, key, shape, number, text) MPROF_EVENT_##name = (id),
-#include <mprof/events.def>
-	MPROF_EVENT_IDS,
-};
-
-enum mprof_thread_type {
-#define MPROF_THREAD_TYPE(id, name) MPROF_THREAD_##name = (id),
-#include <mprof/events.def>
-	MPROF_THREAD_TYPES,
-	MPROF_THREAD_UNKNOWN = 99, /* what a recorder writes for a type that it does not know */
-};
 
 enum mprof_shape {
 	MPROF_SHAPE_NONE,
@@ -36,10 +24,6 @@ enum mprof_shape {
 	MPROF_SHAPE_AMOUNT_TEXT,
 	MPROF_SHAPE_DURATION,
 };
-
-#define MPROF_EVENT_HEADER_BYTES 9u   /* timestamp u64, id u8 */
-#define MPROF_EVENT_BYTES_MIN	 17u  /* switch and gc */
-#define MPROF_THREAD_NONE	 (-1) /* "no thread runs": the program is suspended */
 
 /* One event, taken apart.  TEXT points into the bytes it was read from and is NUL-terminated there. */
 struct mprof_raw_event {

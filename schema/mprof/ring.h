@@ -20,7 +20,15 @@
  *                 inside another event, between its size and its bytes, and may even turn the packet.
  *   a new packet  count, content low half (240), content high half (0).
  *
- * Our own recorder stores the payload first, then the size; of a recycled packet the size before the count.
+ * How our own recorder stores (client/recorder/recorder.c says why), a release fence between any two of the steps:
+ *
+ *   an event      all its bytes, then the size: bytes 24 to 31 of a packet are one aligned word there, stored at once.
+ *   a new packet  the size 240 under the old count, then the first event's bytes, then the new count and the size
+ *                 behind that event in one store.  A new count is thus never seen without its first timestamp; a size that falls
+ *                 to 240 under the old count and the old timestamp is a packet being recycled, not a second writer.
+ *
+ * Its packets begin at multiples of 8 bytes, the last takes the remainder.  On a machine without an atomic store of
+ * 8 bytes it zeroes the first timestamp before the size falls, and stores count and low half at once, then the high half.
  */
 #ifndef MPROF_SCHEMA_RING_H
 #define MPROF_SCHEMA_RING_H
