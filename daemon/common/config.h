@@ -1,9 +1,9 @@
 /*
  * The configuration: one INI file, then every *.conf of the drop-in directory beside it (FILE.d) in order of name.
  *
- *   [collector]  queue, queue-per-guest, flush-interval, burst-rate, cpu-budget
+ *   [collector]  queue, queue-per-guest, queue-reserve, flush-interval, burst-rate, cpu-budget
  *   [archive]    bytes, age, free-space, wal-limit, reserve
- *   [http]       listen (repeatable), connections
+ *   [http]       listen (repeatable; an empty one forgets those before it), connections
  *   [policy]     applies to every guest; [policy GLOB] to guests whose name matches; the last match wins per key:
  *                mode = continuous | periodic | on-crash, interval, bytes, age
  *
@@ -46,9 +46,9 @@ struct config {
 };
 
 /*
- * Read FILE (NULL: /etc/mprofd/mprofd.conf, which may be absent) and its drop-ins.  Returns 0, or -errno with a sentence
- * in ERROR (of ERROR_SIZE bytes) and *C untouched.  Bytes take K, M, G (powers of 1024) with an optional B; durations end in
- * ns, us, ms, s, m, h or d.
+ * Read FILE (NULL: /etc/mprofd/mprofd.conf, or where the build's sysconfdir puts it, which may be absent) and its drop-ins.
+ * Returns 0, or -errno with a sentence in ERROR (of ERROR_SIZE bytes) and *C untouched.  Bytes take K, M, G (powers of 1024) with
+ * an optional B; durations end in ns, us, ms, s, m, h or d.
  */
 int config_load(struct config *c, const char *file, char *error, size_t error_size);
 void config_deinit(struct config *c);
@@ -56,7 +56,10 @@ void config_deinit(struct config *c);
 /* The policy for a guest of this NAME. */
 struct policy config_policy(const struct config *c, const char *name);
 
-/* Parse "10s", "5MB"; whole or decimal numbers.  False if TEXT is anything else or out of 64 bits. */
+/* The key that the parser knows at INDEX and its section; false past the last.  The names are constants. */
+bool config_key(size_t index, const char **section, const char **key);
+
+/* Parse "10s", "5MB"; whole or decimal numbers.  A duration needs its unit, except 0.  False if TEXT is anything else or out of 64 bits. */
 bool parse_duration(const char *text, uint64_t *ns);
 bool parse_bytes(const char *text, uint64_t *bytes);
 
