@@ -1,0 +1,119 @@
+"""What the benchmarks of the running collector share.  They run in a directory of their own, from tests/bench/run."""
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+
+BUILD = os.environ["MPROF_BUILD"]
+BRIEF = "--brief" in sys.argv[1:]
+
+
+def line(name, ours, unit, peer=None, ratio=None, aim=None, met=None):
+    """One measurement.  RATIO defaults to ours over peer."""
+    if ratio is None and peer:
+        ratio = ours / peer
+    row = {"name": name, "ours": ours, "peer": peer, "unit": unit, "ratio": ratio, "aim": aim, "met": met}
+    print(json.dumps(row), flush=True)
+
+
+def wrong(sentence):
+    """The answer is wrong, whatever the time."""
+    sys.exit(f"wrong: {sentence}")
+
+
+class Collector:
+    """A running mprofd over ./rings, with its archive in ./state."""
+
+    def __init__(self):
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind("notify.sock")
+        self.notify.settimeout(60)
+        os.makedirs("rings", exist_ok=True)
+        for name in ("state", "run"):
+            os.makedirs(name)
+        self.log = open("mprofd.log", "w+")
+        self.process = subprocess.Popen(
+            [f"{BUILD}/daemon/collect/mprofd", "--source", "dir:rings", "--state", "state", "--run", "run"],
+            stderr=self.log,
+            env={**os.environ, "NOTIFY_SOCKET": os.path.abspath("notify.sock")},
+        )
+        self._wait_ready()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def _wait_ready(self):
+        try:
+            while b"READY=1" not in self.notify.recv(4096):
+                pass
+        except socket.timeout:
+            self.process.kill()
+            wrong("mprofd was not ready within a minute")
+        self.notify.settimeout(0.001)
+
+    def stop(self):
+        """End it and wait until all is committed."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        if self.process.wait(60) != 0:
+            self.log.seek(0)
+            wrong(f"mprofd ended with {self.process.returncode}: {self.log.read()[-2000:]}")
+
+    def cpu(self, thread=None):
+        """CPU seconds: of the whole process, or of its thread 'loop' (the first) or 'rest'."""
+        tasks = {task: self._task_cpu(f"/proc/{self.process.pid}/task/{task}") for task in self._tasks()}
+        first = tasks[str(self.process.pid)]
+        return {None: sum(tasks.values()), "loop": first, "rest": sum(tasks.values()) - first}[thread]
+
+    def _tasks(self):
+        return os.listdir(f"/proc/{self.process.pid}/task")
+
+    @staticmethod
+    def _task_cpu(path):
+        with open(f"{path}/schedstat") as f:
+            return int(f.read().split()[0]) / 1e9
+
+    def rss(self):
+        """Resident bytes, without the file pages that others own."""
+        with open(f"/proc/{self.process.pid}/status") as f:
+            return sum(int(row.split()[1]) for row in f if row.startswith(("RssAnon:", "RssFile:"))) * 1024
+
+    def written(self):
+        """Bytes it caused to be written to disk."""
+        with open(f"/proc/{self.process.pid}/io") as f:
+            return next(int(row.split()[1]) for row in f if row.startswith("write_bytes:"))
+
+
+def query(sql):
+    """Rows of the archive."""
+    db = sqlite3.connect("file:state/archive/trace.db?mode=ro", uri=True)
+    try:
+        return db.execute(sql).fetchall()
+    finally:
+        db.close()
+
+
+def content_bytes():
+    """Content bytes in the archive, without what compression saves."""
+    return query("SELECT coalesce(sum(length), 0) FROM chunks")[0][0]
+
+
+def check_sequences():
+    """Each stream's packets and gaps follow each other without a hole or an overlap."""
+    for stream, number in query("SELECT id, run FROM streams"):
+        have = {row[0] for row in query(f"SELECT DISTINCT sequence FROM chunks WHERE stream = {stream}")}
+        if not have:
+            continue
+        gone = sum(
+            max(0, following - after - 1)
+            for after, following in query(f"SELECT after_sequence, next_sequence FROM gaps WHERE stream = {stream}")
+        )
+        if max(have) - min(have) + 1 != len(have) + gone:
+            wrong(f"run {number}: {len(have)} packets from {min(have)} to {max(have)}, and gaps speak of {gone}")
