@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import sqlite3
@@ -9,6 +10,9 @@ import subprocess
 import sys
 
 BUILD = os.environ["MPROF_BUILD"]
+# A thousand rings are a thousand open files.
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+
 BRIEF = "--brief" in sys.argv[1:]
 
 

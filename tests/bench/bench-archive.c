@@ -1,0 +1,185 @@
+/*
+ * The archive's writer against raw write and fdatasync of the same bytes, in turns, so that both see the same disk.
+ *
+ * The bytes are packets of a ring as guests write them: events with ascending times and few distinct threads.  A turn is what the
+ * collector flushes at a time: 1 MiB in one transaction.  Wrong is: an archive that does not end where the writing ended.
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <mprof/event.h>
+#include <mprof/packet.h>
+
+#include "clock.h"
+#include "writer.h"
+
+#define PACKET_BYTES (256u << 10)
+#define PER_TURN     4u
+#define AIM	     0.8
+
+struct bench {
+	struct archive_writer *writer;
+	int raw;
+	uint8_t *packet; /* PACKET_BYTES of a ring's packet */
+	uint64_t time;	 /* of the newest event */
+	uint64_t seed;
+	uint64_t sequence;   /* of the next packet */
+	uint64_t archive_ns; /* spent in each */
+	uint64_t raw_ns;
+};
+
+static uint64_t next_random(struct bench *b)
+{
+	b->seed = b->seed * 6364136223846793005u + 1442695040888963407u;
+	return b->seed >> 33;
+}
+
+/* Fill the packet with 25-byte events; returns the content's end. */
+static uint32_t fill(struct bench *b)
+{
+	struct mprof_packet_header header = {.packet_bytes = PACKET_BYTES, .count = (uint16_t)b->sequence};
+	uint32_t at = MPROF_PACKET_HEADER_BYTES;
+
+	for (; at + 25 < PACKET_BYTES; at += 25) {
+		uint8_t *e = b->packet + at;
+
+		b->time += 50 + next_random(b) % 4000;
+		mprof_store64(e, b->time);
+		e[8] = next_random(b) % 3 ? MPROF_EVENT_read : MPROF_EVENT_fulfills;
+		mprof_store64(e + 9, b->sequence * 64 + next_random(b) % 512);
+		mprof_store64(e + 17, b->sequence * 64 + next_random(b) % 512);
+	}
+	header.content_bytes = at;
+	mprof_packet_store(&header, b->packet);
+	return at;
+}
+
+static int append(struct bench *b, uint32_t end)
+{
+	struct moment now = moment_now();
+	struct archive_end ends = {.offset = end, .mono = now.mono, .real = now.real};
+	struct archive_piece piece = {
+		.stream = 1,
+		.sequence = b->sequence,
+		.offset = MPROF_PACKET_HEADER_BYTES,
+		.length = end - MPROF_PACKET_HEADER_BYTES,
+		.flags = ARCHIVE_CHUNK_LAST,
+		.packet_bytes = PACKET_BYTES,
+		.first_timestamp = mprof_load64(b->packet + MPROF_PACKET_HEADER_BYTES),
+		.ends = &ends,
+		.n_ends = 1,
+		.data = b->packet + MPROF_PACKET_HEADER_BYTES,
+	};
+
+	return archive_writer_append(b->writer, &piece);
+}
+
+/* One flush to each.  Making the bytes is not measured. */
+static int turn(struct bench *b)
+{
+	uint64_t began, archive = 0, raw = 0;
+	int r = archive_writer_begin(b->writer);
+
+	for (unsigned i = 0; i < PER_TURN && !r; i++) {
+		uint32_t end = fill(b);
+
+		began = clock_mono();
+		r = append(b, end);
+		archive += clock_mono() - began;
+		began = clock_mono();
+		if (write(b->raw, b->packet, end) != (ssize_t)end)
+			return -1;
+		raw += clock_mono() - began;
+		b->sequence++;
+	}
+	if (r)
+		return r;
+	began = clock_mono();
+	r = archive_writer_commit(b->writer);
+	b->archive_ns += archive + clock_mono() - began;
+	began = clock_mono();
+	if (fdatasync(b->raw))
+		return -1;
+	b->raw_ns += raw + clock_mono() - began;
+	return r;
+}
+
+static int begin(struct bench *b)
+{
+	struct archive_run run = {.id = 1,
+				  .source = "dir",
+				  .key = "bench",
+				  .name = "bench",
+				  .domid = -1,
+				  .state = "running",
+				  .began_real = 1};
+	struct archive_stream stream = {.id = 1, .run = 1, .ring_bytes = 4 * PACKET_BYTES, .ring_packets = 4};
+	int r = archive_writer_begin(b->writer);
+
+	if (!r)
+		r = archive_writer_put_run(b->writer, &run);
+	if (!r)
+		r = archive_writer_put_stream(b->writer, &stream);
+	return r ? r : archive_writer_commit(b->writer);
+}
+
+static int check_end(void *context, const struct archive_resume *resume)
+{
+	struct bench *b = context;
+
+	/* All packets are complete: the next byte wanted is the first of the packet behind them. */
+	b->seed = resume->any && resume->sequence == b->sequence && resume->offset == MPROF_PACKET_HEADER_BYTES;
+	return 0;
+}
+
+static void print_line(const char *name, const struct bench *b)
+{
+	double bytes = (double)b->sequence * PACKET_BYTES / 1e6;
+	double ours = bytes / ((double)b->archive_ns / 1e9), peer = bytes / ((double)b->raw_ns / 1e9);
+
+	printf("{\"name\": \"%s\", \"ours\": %.1f, \"peer\": %.1f, \"unit\": \"MB/s\", \"ratio\": %.3f, \"aim\": %.2f, "
+	       "\"met\": %s}\n",
+	       name, ours, peer, ours / peer, AIM, ours / peer >= AIM ? "true" : "false");
+	fflush(stdout);
+}
+
+/* Archive TURNS flushes at this compression LEVEL into the directory STATE. */
+static bool measure(const char *name, const char *state, int level, unsigned turns)
+{
+	struct archive_writer_options options = {.wal_limit_bytes = 64u << 20, .level = level};
+	struct bench b = {.raw = -1, .packet = calloc(1, PACKET_BYTES), .seed = 1, .time = 1000};
+	char sentence[256] = "no memory";
+	int r = b.packet ? archive_writer_open(&b.writer, state, &options, sentence, sizeof(sentence)) : -1;
+
+	if (r)
+		fprintf(stderr, "%s: %s\n", name, sentence);
+	b.raw = open("raw", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (!r)
+		r = b.raw < 0 ? -1 : begin(&b);
+	for (unsigned i = 0; i < turns && !r; i++)
+		r = turn(&b);
+	if (!r)
+		print_line(name, &b);
+	b.seed = 0;
+	if (!r)
+		r = archive_writer_resume(b.writer, check_end, &b);
+	if (r || !b.seed)
+		fprintf(stderr, "%s: the archive does not end where the writing did (%d)\n", name, r);
+	archive_writer_free(b.writer);
+	closep(&b.raw);
+	free(b.packet);
+	return !r && b.seed;
+}
+
+int main(int argc, char **argv)
+{
+	bool brief = argc > 1 && strcmp(argv[1], "--brief") == 0;
+	unsigned turns = brief ? 8 : 256;
+	bool ok = measure("archive-raw", "raw.state", 0, turns);
+
+	return measure("archive-zstd", "zstd.state", 1, turns) && ok ? 0 : 1;
+}
