@@ -23,7 +23,7 @@ def main(name, log, results):
         tests = []
     with open(results, "a", encoding="utf-8") as f:
         for test in tests:
-            label = f"{name}: {test['name']}"
+            label = f"{name}: {test['name'].split(' / ')[-1]}"
             if test["result"] in PASSED:
                 f.write(f"passed\t{label}\t\n")
             elif test["result"] == "SKIP":
