@@ -26,6 +26,8 @@
  *   a new packet  the size 240 under the old count, then the first event's bytes, then the new count and the size
  *                 behind that event in one store.  A new count is thus never seen without its first timestamp; a size that falls
  *                 to 240 under the old count and the old timestamp is a packet being recycled, not a second writer.
+ *                 No writer leaves a packet empty when it moves on: a packet that is behind the newest and has the size 240 under
+ *                 its own count has just been lost to a lap; it was not empty.
  *
  * Its packets begin at multiples of 8 bytes, the last takes the remainder.  On a machine without an atomic store of
  * 8 bytes it zeroes the first timestamp before the size falls, and stores count and low half at once, then the high half.

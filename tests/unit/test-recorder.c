@@ -1,0 +1,542 @@
+/*
+ * The recorder: the bytes of every event, how packets turn, what is dropped and why, and the order of its stores as another
+ * process sees them.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <mprof/event.h>
+#include <mprof/packet.h>
+#include <mprof/recorder.h>
+
+#include "check.h"
+
+#define RING_BYTES 4096u
+
+static _Alignas(8) uint8_t ring[RING_BYTES + 64];
+static struct mprof_recorder recorder;
+static uint64_t ticks;
+
+/* A clock that moves by one at each look. */
+static uint64_t tick(void *context)
+{
+	(void)context;
+	return ++ticks;
+}
+
+static void setup(size_t size, unsigned packets)
+{
+	memset(ring, 0xee, sizeof(ring));
+	ticks = 1000;
+	CHECK_EQ_INT(mprof_recorder_init(&recorder, ring, size, packets, tick, NULL), MPROF_RECORDER_OK);
+}
+
+static struct mprof_packet_header header_at(const uint8_t *p)
+{
+	struct mprof_packet_header h;
+
+	CHECK_EQ_INT(mprof_packet_load(&h, p, MPROF_PACKET_HEADER_BYTES), MPROF_PACKET_OK);
+	return h;
+}
+
+/* The newest event, which begins AT in the active packet and must end where the content ends. */
+static struct mprof_raw_event newest(uint32_t at)
+{
+	struct mprof_packet_header h = header_at(recorder.packet);
+	struct mprof_raw_event e;
+
+	CHECK_EQ_INT(mprof_event_load(&e, recorder.packet + at, h.content_bytes - at), MPROF_EVENT_OK);
+	CHECK_EQ_UINT(at + e.bytes, h.content_bytes);
+	return e;
+}
+
+/* What EVENT is recorded as. */
+#define CHECK_EVENT(call, want_id, want_context, want_number, want_text) \
+	do {                                                             \
+		uint32_t at_ = recorder.content;                         \
+		struct mprof_raw_event e_;                               \
+		call;                                                    \
+		e_ = newest(at_);                                        \
+		CHECK_EQ_INT(e_.id, want_id);                            \
+		CHECK_EQ_INT(e_.context, want_context);                  \
+		CHECK_EQ_INT(e_.number, want_number);                    \
+		CHECK_EQ_STR(e_.text, want_text);                        \
+		CHECK_EQ_UINT(e_.timestamp, ticks);                      \
+	} while (0)
+
+static void test_new_ring(void)
+{
+	struct mprof_packet_header h;
+
+	setup(RING_BYTES, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		h = header_at(ring + i * 1024);
+		CHECK_EQ_UINT(h.packet_bytes, 1024);
+		CHECK_EQ_UINT(h.content_bytes, MPROF_PACKET_HEADER_BYTES);
+		CHECK_EQ_UINT(h.count, i);
+		CHECK_EQ_UINT(mprof_load64(ring + i * 1024 + MPROF_PACKET_HEADER_BYTES), 0);
+	}
+	CHECK_EQ_UINT(ring[RING_BYTES], 0xee);
+	CHECK_EQ_INT(mprof_recorder_current(&recorder), MPROF_THREAD_NONE);
+}
+
+static void test_geometry(void)
+{
+	struct mprof_packet_header h;
+	struct mprof_recorder r;
+	uint32_t at = 0;
+
+	/* Packets begin at multiples of 8 and tile the ring to its last byte. */
+	setup(4093, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		h = header_at(ring + at);
+		CHECK_EQ_UINT(at % 8, 0);
+		CHECK_EQ_UINT(h.count, i);
+		at += h.packet_bytes;
+	}
+	CHECK_EQ_UINT(at, 4093);
+	CHECK_EQ_UINT(ring[4093], 0xee);
+
+	CHECK_EQ_INT(mprof_recorder_init(&r, ring, 1024, 16, tick, NULL), MPROF_RECORDER_OK);
+	CHECK_EQ_INT(mprof_recorder_init(&r, ring, 1024, 17, tick, NULL), MPROF_RECORDER_E_PACKETS);
+	CHECK_EQ_INT(mprof_recorder_init(&r, ring, RING_BYTES, 1, tick, NULL), MPROF_RECORDER_E_PACKETS);
+	CHECK_EQ_INT(mprof_recorder_init(&r, ring, RING_BYTES, 1025, tick, NULL), MPROF_RECORDER_E_PACKETS);
+	CHECK_EQ_INT(mprof_recorder_init(&r, ring, 1023, 4, tick, NULL), MPROF_RECORDER_E_SIZE);
+	CHECK_EQ_INT(mprof_recorder_init(&r, ring, (256u << 20) + 1, 4, tick, NULL), MPROF_RECORDER_E_SIZE);
+	CHECK_EQ_INT(mprof_recorder_init(&r, ring, 0, 4, tick, NULL), MPROF_RECORDER_E_SIZE);
+	CHECK_EQ_INT(mprof_recorder_init(&r, ring + 4, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_E_MEMORY);
+	CHECK_EQ_INT(mprof_recorder_init(&r, NULL, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_E_MEMORY);
+	for (int s = MPROF_RECORDER_OK; s <= MPROF_RECORDER_E_MEMORY; s++)
+		CHECK(strcmp(mprof_recorder_status_text((enum mprof_recorder_status)s), "unknown") != 0);
+}
+
+static void test_every_event(void)
+{
+	struct mprof_recorder *r = &recorder;
+	uint32_t at;
+
+	setup(RING_BYTES, 2);
+	CHECK_EVENT(mprof_recorder_switch(r, 7), MPROF_EVENT_switch, 7, 0, NULL);
+	at = r->content;
+	CHECK_EVENT(mprof_recorder_creates(r, -5, MPROF_THREAD_Mutex), MPROF_EVENT_creates, 7, -5, NULL);
+	CHECK_EQ_INT(newest(at).type, MPROF_THREAD_Mutex);
+	CHECK_EVENT(mprof_recorder_read(r, 8, 9), MPROF_EVENT_read, 8, 9, NULL);
+	CHECK_EVENT(mprof_recorder_fulfills(r, 10), MPROF_EVENT_fulfills, 8, 10, NULL);
+	CHECK_EVENT(mprof_recorder_fails(r, 11, "Not_found", 9), MPROF_EVENT_fails, 8, 11, "Not_found");
+	CHECK_EVENT(mprof_recorder_becomes(r, 12, 13), MPROF_EVENT_becomes, 12, 13, NULL);
+	CHECK_EVENT(mprof_recorder_label(r, 14, "\xff\n\"", 3), MPROF_EVENT_label, 14, 0, "\xff\n\"");
+	CHECK_EVENT(mprof_recorder_label(r, 14, NULL, 0), MPROF_EVENT_label, 14, 0, "");
+	CHECK_EVENT(mprof_recorder_increase(r, INT64_MIN, "a", 1), MPROF_EVENT_increase, 8, INT64_MIN, "a");
+	CHECK_EVENT(mprof_recorder_counter(r, INT64_MAX, "b", 1), MPROF_EVENT_counter, 8, INT64_MAX, "b");
+	CHECK_EVENT(mprof_recorder_gc(r, 1234), MPROF_EVENT_gc, 0, 1234, NULL);
+	CHECK_EVENT(mprof_recorder_signal(r, 15, 16), MPROF_EVENT_signal, 15, 16, NULL);
+	CHECK_EVENT(mprof_recorder_try_read(r, 17, 18), MPROF_EVENT_try_read, 17, 18, NULL);
+	CHECK_EVENT(mprof_recorder_read_later(r, 19, 20), MPROF_EVENT_read_later, 19, 20, NULL);
+	CHECK_EVENT(mprof_recorder_signal_noswitch(r, 21, 22), MPROF_EVENT_signal_noswitch, 21, 22, NULL);
+	CHECK_EVENT(mprof_recorder_suspend(r), MPROF_EVENT_switch, -1, 0, NULL);
+	CHECK_EQ_UINT(r->events, 16);
+	CHECK_EQ_UINT(mprof_recorder_dropped(r), 0);
+}
+
+/* One event of each shape, byte by byte: the reader of the other tests could share a mistake with the writer. */
+static void test_bytes(void)
+{
+	static const uint8_t creates[] = {0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff,
+					  0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0, 0,    0,    0,	   14};
+	static const uint8_t counter[] = {0x79, 0x56, 0x34, 0x12, 0,	0,    0,    0,	  11,	0xff,
+					  0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe, 0xff, 0xff,
+					  0xff, 0xff, 0xff, 0xff, 0xff, 'x',  'y',  0};
+	const uint8_t *p = ring + MPROF_PACKET_HEADER_BYTES;
+
+	setup(RING_BYTES, 4);
+	ticks = 0x12345677;
+	mprof_recorder_creates(&recorder, 1, MPROF_THREAD_Async);
+	mprof_recorder_counter(&recorder, -2, "xy", 2);
+	CHECK_EQ_MEM(p, creates, sizeof(creates));
+	CHECK_EQ_MEM(p + sizeof(creates), counter, sizeof(counter));
+	CHECK_EQ_UINT(mprof_load32(ring + 26), (30 + sizeof(creates) + sizeof(counter)) * 8);
+}
+
+static void test_current_thread(void)
+{
+	struct mprof_recorder *r = &recorder;
+
+	setup(RING_BYTES, 2);
+	mprof_recorder_switch(r, 3);
+	mprof_recorder_switch(r, 3);
+	CHECK_EQ_UINT(r->events, 1);
+	mprof_recorder_read(r, 4, 4);
+	CHECK_EQ_UINT(r->events, 1);
+	CHECK_EQ_INT(mprof_recorder_current(r), 4);
+	mprof_recorder_try_read(r, 5, 6);
+	mprof_recorder_read_later(r, 5, 6);
+	mprof_recorder_signal_noswitch(r, 5, 6);
+	mprof_recorder_gc(r, 1);
+	mprof_recorder_label(r, 5, "x", 1);
+	mprof_recorder_becomes(r, 5, 6);
+	CHECK_EQ_INT(mprof_recorder_current(r), 4);
+	mprof_recorder_signal(r, 7, 5);
+	CHECK_EQ_INT(mprof_recorder_current(r), 7);
+	mprof_recorder_suspend(r);
+	mprof_recorder_suspend(r);
+	CHECK_EQ_INT(mprof_recorder_current(r), MPROF_THREAD_NONE);
+	CHECK_EQ_UINT(r->events, 10);
+}
+
+/* Every packet of the ring: counts consecutive, events whole, timestamps rising by at least STEP. */
+static uint64_t check_ring(uint64_t step, uint32_t *least_pad)
+{
+	uint64_t last = 0, events = 0;
+	struct mprof_packet_header h;
+	struct mprof_raw_event e;
+	uint32_t i, at;
+
+	for (uint32_t n = 0; n < recorder.packets; n++) {
+		i = (recorder.active + 1 + n) % recorder.packets;
+		h = header_at(ring + (size_t)i * recorder.packet_bytes);
+		CHECK_EQ_UINT(h.count, (uint16_t)(recorder.sequence + 1 - recorder.packets + n));
+		for (at = MPROF_PACKET_HEADER_BYTES; at < h.content_bytes; at += (uint32_t)e.bytes, events++) {
+			if (!CHECK_EQ_INT(mprof_event_load(&e, ring + (size_t)i * recorder.packet_bytes + at,
+							   h.content_bytes - at),
+					  MPROF_EVENT_OK))
+				return events;
+			CHECK(e.timestamp >= last + step);
+			last = e.timestamp;
+		}
+		CHECK_EQ_UINT(at, h.content_bytes);
+		if (h.packet_bytes - h.content_bytes < *least_pad)
+			*least_pad = h.packet_bytes - h.content_bytes;
+	}
+	return events;
+}
+
+/* Sizes that divide by nothing, and more packets than the count's 16 bits hold. */
+static void test_turns(void)
+{
+	static const struct {
+		size_t size;
+		unsigned packets;
+	} rings[] = {{1024, 16}, {4093, 4}, {1025, 2}, {3001, 7}, {RING_BYTES, 64}};
+	uint32_t least_pad = UINT32_MAX;
+
+	for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++) {
+		setup(rings[i].size, rings[i].packets);
+		for (unsigned n = 0; recorder.sequence < 66000 || n % 97; n++) {
+			if (n % 3)
+				mprof_recorder_gc(&recorder, n);
+			else
+				mprof_recorder_label(&recorder, n, "0123456789abcdef", n % 16);
+		}
+		CHECK(check_ring(1, &least_pad) >= rings[i].packets);
+		CHECK_EQ_UINT(mprof_recorder_dropped(&recorder), 0);
+		CHECK_EQ_UINT(ring[rings[i].size], 0xee);
+	}
+	/* An event ends strictly before the end of its packet. */
+	CHECK_EQ_UINT(least_pad, 1);
+}
+
+static void test_drops(void)
+{
+	struct mprof_recorder *r = &recorder;
+	static char text[RING_BYTES];
+	const size_t longest = 1024 - 1 - MPROF_PACKET_HEADER_BYTES - 18;
+	uint64_t before;
+
+	memset(text, 'x', sizeof(text));
+	setup(RING_BYTES, 4);
+	mprof_recorder_switch(r, 1);
+	mprof_recorder_label(r, 1, text, longest + 1);
+	mprof_recorder_fails(r, 1, text, sizeof(text));
+	mprof_recorder_counter(r, 1, text, SIZE_MAX);
+	CHECK_EQ_UINT(r->dropped[MPROF_DROP_TOO_BIG], 3);
+	mprof_recorder_label(r, 1, "a\0b", 3);
+	mprof_recorder_counter(r, 1, "\0", 1);
+	CHECK_EQ_UINT(r->dropped[MPROF_DROP_NUL], 2);
+	CHECK_EQ_UINT(r->events, 1);
+	CHECK_EQ_UINT(r->sequence, 0);
+
+	/* The longest that fits does, in a packet of its own. */
+	mprof_recorder_label(r, 1, text, longest);
+	CHECK_EQ_UINT(r->sequence, 1);
+	CHECK_EQ_UINT(header_at(r->packet).content_bytes, 1023);
+
+	before = r->events;
+	mprof_recorder_stop(r);
+	mprof_recorder_gc(r, 1);
+	mprof_recorder_label(r, 1, "a\0b", 3);
+	CHECK_EQ_UINT(r->dropped[MPROF_DROP_OFF], 2);
+	CHECK_EQ_UINT(r->events, before);
+	CHECK_EQ_UINT(mprof_recorder_dropped(r), 7);
+
+	*r = (struct mprof_recorder){0};
+	mprof_recorder_gc(r, 1);
+	mprof_recorder_fails(r, 1, "x", 1);
+	CHECK_EQ_UINT(mprof_recorder_dropped(r), 2);
+}
+
+static void test_times(void)
+{
+	struct mprof_recorder *r = &recorder;
+	uint32_t at;
+
+	/* Given per call; a small step back is smoothed, a clock that was set is followed. */
+	CHECK_EQ_INT(mprof_recorder_init(r, ring, RING_BYTES, 4, NULL, NULL), MPROF_RECORDER_OK);
+	mprof_recorder_gc(r, 1);
+	CHECK_EQ_UINT(newest(30).timestamp, 1);
+	mprof_recorder_at(r, 5000000000);
+	mprof_recorder_gc(r, 1);
+	mprof_recorder_at(r, 4999999999);
+	at = r->content;
+	mprof_recorder_gc(r, 1);
+	CHECK_EQ_UINT(newest(at).timestamp, 5000000000);
+	mprof_recorder_at(r, 100);
+	at = r->content;
+	mprof_recorder_gc(r, 1);
+	CHECK_EQ_UINT(newest(at).timestamp, 100);
+	CHECK_EQ_UINT(r->clock_steps, 2);
+
+	/* A clock that stands still: events share a timestamp, packets' first ones do not. */
+	CHECK_EQ_INT(mprof_recorder_init(r, ring, RING_BYTES, 4, NULL, NULL), MPROF_RECORDER_OK);
+	mprof_recorder_at(r, 1000);
+	while (r->sequence < 10)
+		mprof_recorder_gc(r, 1);
+	CHECK_EQ_UINT(mprof_load64(r->packet + MPROF_PACKET_HEADER_BYTES), 1010);
+	CHECK_EQ_UINT(r->clock_steps, 0);
+}
+
+/* A collection that happens while the time is taken. */
+static uint64_t clock_that_collects(void *context)
+{
+	bool *inside = (bool *)context;
+
+	if (!*inside) {
+		*inside = true;
+		mprof_recorder_gc(&recorder, 77);
+		*inside = false;
+	}
+	return ++ticks;
+}
+
+static void test_nested_in_clock(void)
+{
+	struct mprof_raw_event e;
+	bool inside = false;
+
+	setup(RING_BYTES, 4);
+	recorder.clock = clock_that_collects;
+	recorder.clock_context = &inside;
+	mprof_recorder_fulfills(&recorder, 5);
+	CHECK_EQ_UINT(recorder.events, 2);
+	CHECK_EQ_INT(mprof_event_load(&e, ring + 30, 100), MPROF_EVENT_OK);
+	CHECK_EQ_INT(e.id, MPROF_EVENT_gc);
+	CHECK_EQ_INT(newest(47).id, MPROF_EVENT_fulfills);
+	CHECK(newest(47).timestamp > e.timestamp);
+}
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	mprof_recorder_gc(&recorder, 99);
+}
+
+/* Interrupts that record, while the program does: dropped or whole, never in the middle of another event. */
+static void test_interrupts(void)
+{
+	struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+	struct itimerspec every = {.it_interval = {.tv_nsec = 20000}, .it_value = {.tv_nsec = 20000}};
+	uint32_t least_pad = UINT32_MAX;
+	struct timespec began, now;
+	timer_t timer;
+
+	setup(RING_BYTES, 4);
+	sigaction(SIGALRM, &action, NULL);
+	CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+	CHECK(timer_settime(timer, 0, &every, NULL) == 0);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	do {
+		mprof_recorder_label(&recorder, 1, "the main program", 16);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec == began.tv_sec || now.tv_nsec < began.tv_nsec);
+	timer_delete(timer);
+	signal(SIGALRM, SIG_IGN);
+	/* Timestamps may be equal here: the handler's event can come between the other one's time and its bytes. */
+	CHECK(check_ring(0, &least_pad) > 4);
+	CHECK_EQ_UINT(mprof_recorder_dropped(&recorder), recorder.dropped[MPROF_DROP_NESTED]);
+}
+
+/* ---- as another process sees it ---------------------------------------------------------------------------------- */
+
+struct seen {
+	uint16_t count, low, high;
+	uint64_t first;
+};
+
+/* The reader's header load: count, high, low, high, count, after the first timestamp. */
+static bool header_see(const volatile uint8_t *p, struct seen *s)
+{
+	uint16_t count, high;
+
+	memcpy(&s->first, (const void *)(uintptr_t)(p + 30), 8);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	s->count = *(const volatile uint16_t *)(p + 24);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	s->high = *(const volatile uint16_t *)(p + 28);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	s->low = *(const volatile uint16_t *)(p + 26);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	high = *(const volatile uint16_t *)(p + 28);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	count = *(const volatile uint16_t *)(p + 24);
+	return high == s->high && count == s->count;
+}
+
+/* Records for ever; each event's number is its timestamp, so that a mixture is seen. */
+static _Noreturn void write_for_ever(void *memory, size_t size)
+{
+	uint64_t t = 0;
+
+	if (mprof_recorder_init(&recorder, memory, size, 4, NULL, NULL) != MPROF_RECORDER_OK)
+		_exit(1);
+	for (;;) {
+		mprof_recorder_at(&recorder, ++t);
+		recorder.current = (int64_t)t;
+		mprof_recorder_counter(&recorder, (int64_t)t, "0123456789012345678901234567890123456789", t % 41);
+	}
+}
+
+/* The events of a copy that was checked: each must be of one piece, or the recorder counted it too early. */
+static bool copy_holds(const uint8_t *p, size_t n, uint64_t first)
+{
+	struct mprof_raw_event e;
+
+	for (size_t at = 0; at < n; at += e.bytes) {
+		if (mprof_event_load(&e, p + at, n - at) != MPROF_EVENT_OK || e.id != MPROF_EVENT_counter ||
+		    e.number != e.context || (at == 0 && e.timestamp != first))
+			return false;
+		if (e.timestamp != (uint64_t)e.number || e.text_bytes != e.timestamp % 41)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * May BEFORE's size be believed, with AFTER of the same packet?  Stored in one piece it always may, and falls only to empty; in halves
+ * it needs to be confirmed by the same high half and a greater low half.  1 yes, 0 no, -1 the recorder broke its word.
+ */
+static int size_believed(const struct seen *before, const struct seen *after, uint32_t room)
+{
+	uint32_t bits = before->low | (uint32_t)before->high << 16, later = after->low | (uint32_t)after->high << 16;
+
+	if (bits % 8 || bits < MPROF_PACKET_EMPTY_BITS || bits / 8 >= room)
+		return -1;
+#ifdef MPROF_RECORDER_HALVES
+	(void)later;
+	return after->high == before->high && after->low > before->low && bits > MPROF_PACKET_EMPTY_BITS;
+#else
+	if (later < bits)
+		return later == MPROF_PACKET_EMPTY_BITS ? 0 : -1;
+	return bits > MPROF_PACKET_EMPTY_BITS;
+#endif
+}
+
+/* What a number of looks came to. */
+struct looks {
+	unsigned long all, good, wrong;
+	unsigned long busy; /* the writer wrote to the packet while it was looked at */
+};
+
+/* One look at packet P: 1 for a good copy, 0 for none, -1 for a wrong one. */
+static int look(const uint8_t *p, uint32_t room, uint8_t *copy, struct looks *looks)
+{
+	struct seen before = {0}, after = {0};
+	uint32_t bytes;
+	bool steady;
+	int r;
+
+	if (!header_see(p, &before))
+		return 0;
+	bytes = (before.low | (uint32_t)before.high << 16) / 8;
+	if (bytes < MPROF_PACKET_HEADER_BYTES || bytes >= room)
+		return -1;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	memcpy(copy, p + 30, bytes - 30);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	steady = header_see(p, &after);
+	looks->busy += memcmp(&before, &after, sizeof(before)) != 0;
+	if (!steady || after.count != before.count || after.first != before.first)
+		return 0;
+	r = size_believed(&before, &after, room);
+	if (r <= 0)
+		return r;
+	return copy_holds(copy, bytes - 30, before.first) ? 1 : -1;
+}
+
+static uint64_t monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Look until the writer was met at work BUSY times, or for three seconds: the two may have to share a processor. */
+static void watch(size_t size, unsigned long busy)
+{
+	uint8_t *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t until = monotonic() + 3000000000;
+	uint8_t *copy = malloc(size);
+	struct looks looks = {0};
+	size_t room = size / 4;
+	pid_t child;
+	int r;
+
+	if (!CHECK(memory != MAP_FAILED && copy != NULL))
+		return;
+	child = fork();
+	if (child == 0)
+		write_for_ever(memory, size);
+	while (__atomic_load_n((uint32_t *)(void *)memory, __ATOMIC_ACQUIRE) != MPROF_PACKET_MAGIC)
+		usleep(100);
+	while ((looks.busy < busy || looks.good < busy / 100) && (looks.all % 64 || monotonic() < until)) {
+		r = look(memory + (looks.all++ % 4) * room, (uint32_t)room, copy, &looks);
+		looks.good += r > 0;
+		looks.wrong += r < 0;
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	fprintf(stderr, "ring of %zu bytes: %lu looks, the writer at work in %lu, %lu good copies, %lu wrong\n", size,
+		looks.all, looks.busy, looks.good, looks.wrong);
+	CHECK(looks.good > 0);
+	CHECK_EQ_UINT(looks.wrong, 0);
+	munmap(memory, size);
+	free(copy);
+}
+
+/* Small packets turn all the time; large ones cross the halves of a size, at every 8,192 bytes. */
+static void test_seen_from_outside(void)
+{
+	watch(4096, 10000);
+	watch(1 << 16, 5000);
+	watch(1 << 20, 500);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_new_ring);
+	CHECK_RUN(test_geometry);
+	CHECK_RUN(test_every_event);
+	CHECK_RUN(test_bytes);
+	CHECK_RUN(test_current_thread);
+	CHECK_RUN(test_turns);
+	CHECK_RUN(test_drops);
+	CHECK_RUN(test_times);
+	CHECK_RUN(test_nested_in_clock);
+	CHECK_RUN(test_interrupts);
+	CHECK_RUN(test_seen_from_outside);
+	return check_done();
+}
