@@ -1,0 +1,67 @@
+#!/bin/sh
+# What the demo guest records is what babeltrace2 reads with our metadata: demo-guest.sh SOURCE-ROOT MPROF-DEMO-GUEST
+set -eu
+root=$1
+guest=$2
+command -v babeltrace2 >/dev/null || {
+	echo "SKIP: babeltrace2 is not installed"
+	exit 77
+}
+tmp=$(mktemp -d)
+pid=
+trap 'test -z "$pid" || kill "$pid" 2>/dev/null; rm -rf "$tmp"' EXIT
+
+fail() {
+	echo "demo-guest: $*" >&2
+	exit 1
+}
+
+# read_trace NAME: one line an event, in $tmp/NAME.txt, and without the times in $tmp/NAME.events.
+read_trace() {
+	mkdir -p "$tmp/$1.dir"
+	cp "$root/schema/ctf/metadata.tsdl" "$tmp/$1.dir/metadata"
+	cp "$tmp/$1.ctf" "$tmp/$1.dir/stream.ctf"
+	babeltrace2 --clock-seconds --no-delta "$tmp/$1.dir" >"$tmp/$1.txt" || fail "babeltrace2 refuses $1.ctf"
+	sed 's/^[^ ]* //' "$tmp/$1.txt" >"$tmp/$1.events"
+}
+
+count=60000
+for name in one two; do
+	"$guest" --ring "$tmp/$name.ctf" --size 4000001 --packets 4 --rate 0 --seed 7 --count $count
+	read_trace $name
+	lines=$(wc -l <"$tmp/$name.txt")
+	[ "$lines" -eq $count ] || fail "$name has $lines events and not $count"
+done
+
+# The seed decides everything but the times.
+cmp "$tmp/one.events" "$tmp/two.events" || fail "two guests of one seed differ"
+"$guest" --ring "$tmp/other.ctf" --size 4000001 --rate 0 --seed 8 --count $count
+read_trace other
+! cmp -s "$tmp/one.events" "$tmp/other.events" || fail "two guests of different seeds are the same"
+
+# Every event and every thread type is in it.
+for event in creates read fulfills fails becomes label increase switch gc signal try_read counter read_later signal_noswitch; do
+	grep -q "^$event: " "$tmp/one.events" || fail "no event $event"
+done
+for type in Wait Task Bind Try Choose Pick Join Map Condition On_success On_failure On_termination On_any Ignore_result Async \
+	Promise Semaphore Switch Stream Mutex; do
+	grep -q "thread_type = ( \"$type\"" "$tmp/one.events" || fail "no thread type $type"
+done
+grep -q '^switch: .*{ thread = -1 }' "$tmp/one.events" || fail "it never sleeps"
+
+# The thread that should resolve is there, and does not.
+stuck=$(sed -n 's/^label: .*{ thread = \([0-9]*\) }, { label = "__should_resolve" }/\1/p' "$tmp/one.events")
+[ -n "$stuck" ] || fail "no thread is marked __should_resolve"
+! grep -E "^(fulfills|fails): .*resolvee = $stuck[ ,]" "$tmp/one.events" || fail "thread $stuck resolves"
+
+# It runs until it is told to end, at about the rate that was asked for.
+"$guest" --ring "$tmp/live.ctf" --size 1000000 --rate 5000 2>"$tmp/live.log" &
+pid=$!
+sleep 2
+kill -TERM "$pid"
+wait "$pid" || fail "it does not end well on SIGTERM"
+pid=
+read_trace live
+lines=$(wc -l <"$tmp/live.txt")
+grep -q "events=$lines dropped=0" "$tmp/live.log" || fail "it says $(cat "$tmp/live.log"), the ring has $lines events"
+[ "$lines" -gt 4000 ] && [ "$lines" -lt 16000 ] || fail "$lines events in 2 s at 5000 a second"
