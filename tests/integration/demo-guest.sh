@@ -52,7 +52,7 @@ grep -q '^switch: .*{ thread = -1 }' "$tmp/one.events" || fail "it never sleeps"
 # The thread that should resolve is there, and does not.
 stuck=$(sed -n 's/^label: .*{ thread = \([0-9]*\) }, { label = "__should_resolve" }/\1/p' "$tmp/one.events")
 [ -n "$stuck" ] || fail "no thread is marked __should_resolve"
-! grep -E "^(fulfills|fails): .*resolvee = $stuck[ ,]" "$tmp/one.events" || fail "thread $stuck resolves"
+! grep -E "^(fulfills|fails): .*resolvee = ${stuck}[ ,]" "$tmp/one.events" || fail "thread $stuck resolves"
 
 # It runs until it is told to end, at about the rate that was asked for.
 "$guest" --ring "$tmp/live.ctf" --size 1000000 --rate 5000 2>"$tmp/live.log" &
