@@ -3,7 +3,7 @@
  *
  * Everything between begin and commit is one transaction.  Each call returns 0, -errno (fatal for the archive: close it), or a
  * positive archive_condition.  After ARCHIVE_E_FULL the transaction is gone; the caller keeps what it wants to try again.
- * Not thread-safe: one thread owns a writer.
+ * Calls that say nothing else need an open transaction.  Not thread-safe: one thread owns a writer.
  */
 #ifndef ARCHIVE_WRITER_H
 #define ARCHIVE_WRITER_H
@@ -20,8 +20,8 @@ struct archive_writer_options {
 };
 
 /*
- * Open or create <STATE>/archive/trace.db and migrate it.  SENTENCE (of SIZE bytes) says in words what failed.
- * Files are created 0640, the directory 0750, so that the group reads.
+ * Open or create <STATE>/archive/trace.db and migrate it.  SENTENCE (of SIZE bytes) says in words what failed; -EBUSY: another
+ * process writes this archive.  Files are created 0640, the directory 0750, so that the group reads; STATE itself must be there.
  */
 int archive_writer_open(struct archive_writer **wp, const char *state, const struct archive_writer_options *options,
 			char *sentence, size_t size);
@@ -32,7 +32,11 @@ CLEANUP_DEFINE(struct archive_writer, archive_writer_free)
 void archive_writer_level(struct archive_writer *w, int level);
 
 int archive_writer_begin(struct archive_writer *w);
-int archive_writer_commit(struct archive_writer *w); /* then truncates the WAL when it has grown past the limit */
+/*
+ * What is committed outlives a kill of the process.  A loss of power may take the last commits, but none that put a capture.  Then
+ * truncates the WAL when it has grown past the limit and readers leave it.
+ */
+int archive_writer_commit(struct archive_writer *w);
 void archive_writer_rollback(struct archive_writer *w);
 
 /* Insert, or update what may change: name, state, domid, ended_real, reason; a stream's name, flags. */
@@ -40,38 +44,48 @@ int archive_writer_put_run(struct archive_writer *w, const struct archive_run *r
 int archive_writer_put_stream(struct archive_writer *w, const struct archive_stream *stream);
 
 /*
- * Append a piece.  One that is already there (same stream, sequence, offset) is left alone.  With ARCHIVE_CHUNK_LAST the packet is
+ * Append a piece.  One that is already there, whole or in part, is stored only where it is new.  ARCHIVE_E_ABSENT: the stream was not
+ * put, or the packet's bytes before the piece are not there.  With ARCHIVE_CHUNK_LAST the packet is
  * complete: its earlier pieces are rewritten with this one as few rows of at most ARCHIVE_PIECE_MAX bytes that keep every chunk end, and the
- * stream's counters go up.  A LAST piece of length 0 only completes the packet.
+ * stream's counters go up.  Of a packet larger than that this happens row by row while it grows.  A LAST piece of length 0 only completes the packet.
  */
 int archive_writer_append(struct archive_writer *w, const struct archive_piece *piece);
 
-/* Record a gap, and add it to the stream's counters.  Pieces of AFTER_SEQUENCE past its last chunk end are dropped. */
+/*
+ * Record a gap, and add it to the stream's counters; one that is already there is left alone.  Pieces of AFTER_SEQUENCE past its last
+ * chunk end are dropped.  ARCHIVE_E_ABSENT: the stream was not put.
+ */
 int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap);
 
 int archive_writer_put_capture(struct archive_writer *w, const struct archive_capture *capture);
 int archive_writer_put_capture_stream(struct archive_writer *w, const struct archive_capture_stream *range);
 /* A piece of a capture's unproven tail; ENDS and FLAGS are not used. */
 int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct archive_piece *piece);
-/* Change a capture: PINNED -1 = leave, NOTE NULL = leave.  ARCHIVE_E_ABSENT. */
+/* Change a capture: PINNED -1 = leave, NOTE NULL = leave.  ARCHIVE_E_ABSENT.  Needs no transaction. */
 int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinned, const char *note);
+/* Delete a capture with its ranges and tails; the packets stay.  ARCHIVE_E_ABSENT.  Needs no transaction. */
 int archive_writer_delete_capture(struct archive_writer *w, int64_t id);
 
 /*
  * Delete oldest unpinned packets until the guest NAME (over all its runs) keeps at most BYTES of content and nothing older than
- * BEFORE_REAL (0 = no limit, each).  Packets that a pinned capture names stay.  Deletes at most LIMIT packets a call and returns in
- * *MORE whether there is more to do, so that one call stays short.  NAME NULL: over all guests.  Needs no transaction of the caller's.
- * Runs that ended and hold neither packets nor captures go too.
+ * BEFORE_REAL (0 = no limit, each).  Tails of captures count as content.  Packets that a pinned capture names stay, and so does the
+ * newest packet of a stream whose run has not ended.  Unpinned captures go when they are past BEFORE_REAL, or when they are the oldest
+ * and none of their packets is left.  Gaps before the oldest packet left go with the packets.  Deletes at most LIMIT packets and
+ * captures a call and returns in *MORE whether there is more to do, so that one call stays short.  NAME NULL: over all guests.  Needs
+ * no transaction of the caller's.  Runs that ended and hold neither packets nor captures go too.
  */
 int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t bytes, uint64_t before_real,
 			   unsigned limit, bool *more);
 
 /* Free bytes of the file system the archive is on. */
 int archive_writer_free_space(struct archive_writer *w, uint64_t *bytes);
-/* Give up the reserve file so that deletion can run; take it again when there is room.  Both idempotent. */
+/*
+ * Give up the reserve file so that deletion can run; take it again when there is room, which is twice its size (else
+ * ARCHIVE_E_FULL).  Both idempotent.
+ */
 int archive_writer_release_reserve(struct archive_writer *w);
 int archive_writer_restore_reserve(struct archive_writer *w);
-/* Return free pages to the file system, at most PAGES of them. */
+/* Return free pages to the file system, at most PAGES of them.  No transaction may be open. */
 int archive_writer_vacuum(struct archive_writer *w, unsigned pages);
 
 /* Where a stream stands, for a collector that starts. */
@@ -93,10 +107,11 @@ struct archive_resume {
 	bool captured;		  /* the run has a capture of its end */
 };
 
-/* Every run's streams, oldest run first.  Pieces past a packet's last chunk end are deleted before.  Stops when CALL returns non-zero. */
+/* Every run's streams, oldest run first.  Pieces past a packet's last chunk end are deleted before.  Stops when CALL returns
+ * non-zero, and returns that.  Needs no transaction. */
 int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, const struct archive_resume *resume),
 			  void *context);
-/* The largest identifiers ever given. */
+/* The largest identifiers ever given, 0 where none was; deletion does not lower them. */
 int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture);
 
 #endif

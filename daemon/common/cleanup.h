@@ -37,13 +37,13 @@ static inline void fclosep(FILE **f)
 
 /* Give up ownership: the variable's cleanup then does nothing. */
 #define TAKE_PTR(p)                         \
-	({                                  \
+	__extension__({                     \
 		__typeof__(p) taken_ = (p); \
 		(p) = NULL;                 \
 		taken_;                     \
 	})
 #define TAKE_FD(fd)                \
-	({                         \
+	__extension__({            \
 		int taken_ = (fd); \
 		(fd) = -1;         \
 		taken_;            \

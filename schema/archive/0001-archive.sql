@@ -7,6 +7,15 @@
 -- own nanoseconds, unsigned 64-bit stored as the signed integer of the same bits.
 -- Identifiers of runs, streams and captures are given by the collector, ascend and are never reused.
 
+-- The largest identifiers ever given: rows go, their identifiers do not come again.  One row.
+CREATE TABLE identifiers (
+	id      INTEGER PRIMARY KEY CHECK (id = 0),
+	run     INTEGER NOT NULL,
+	stream  INTEGER NOT NULL,
+	capture INTEGER NOT NULL
+);
+INSERT INTO identifiers VALUES (0, 0, 0, 0);
+
 -- One life of a guest.
 CREATE TABLE runs (
 	id         INTEGER PRIMARY KEY,

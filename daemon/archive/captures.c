@@ -1,0 +1,117 @@
+/* Captures: what the writer keeps of a moment. */
+#include <errno.h>
+
+#include "writer-state.h"
+
+int archive_writer_put_capture(struct archive_writer *w, const struct archive_capture *capture)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PUT_CAPTURE, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, capture->id);
+	sqlite3_bind_int64(s, 2, capture->run);
+	sqlite3_bind_text(s, 3, capture->kind, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 4, (int64_t)capture->real);
+	sqlite3_bind_int64(s, 5, (int64_t)capture->mono);
+	sqlite3_bind_int64(s, 6, capture->pinned);
+	sqlite3_bind_text(s, 7, capture->note ? capture->note : "", -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 8, capture->context, -1, SQLITE_STATIC);
+	r = writer_step(w, s);
+	if (r == 0)
+		r = WRITER_RUN(w, STATEMENT_NOTE_IDS, 0, 0, capture->id);
+	if (r == 0)
+		w->wants_sync = true;
+	return r;
+}
+
+int archive_writer_put_capture_stream(struct archive_writer *w, const struct archive_capture_stream *range)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PUT_RANGE, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, range->capture);
+	sqlite3_bind_int64(s, 2, range->stream);
+	sqlite3_bind_int64(s, 3, (int64_t)range->first_sequence);
+	sqlite3_bind_int64(s, 4, (int64_t)range->last_sequence);
+	sqlite3_bind_int64(s, 5, range->last_offset);
+	return writer_step(w, s);
+}
+
+int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct archive_piece *piece)
+{
+	struct codec_row row;
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_INSERT_TAIL, &r);
+
+	if (!s)
+		return r;
+	if (!w->is_open || piece->length > ARCHIVE_PIECE_MAX)
+		return -EINVAL;
+	if (!tally_has(&w->tally, piece->stream))
+		return ARCHIVE_E_ABSENT;
+	row = codec_encode(&w->encoder, piece->data, piece->length);
+	sqlite3_bind_int64(s, 1, capture);
+	sqlite3_bind_int64(s, 2, piece->stream);
+	sqlite3_bind_int64(s, 3, (int64_t)piece->sequence);
+	sqlite3_bind_int64(s, 4, piece->offset);
+	sqlite3_bind_int64(s, 5, piece->length);
+	sqlite3_bind_int64(s, 6, (int64_t)piece->first_timestamp);
+	sqlite3_bind_int64(s, 7, piece->packet_bytes);
+	sqlite3_bind_int64(s, 8, row.codec);
+	if (row.length)
+		sqlite3_bind_blob64(s, 9, row.data, row.length, SQLITE_STATIC);
+	else
+		sqlite3_bind_zeroblob(s, 9, 0);
+	r = writer_step(w, s);
+	if (r == 0)
+		tally_add(&w->tally, piece->stream, piece->length);
+	return r;
+}
+
+int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinned, const char *note)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PATCH_CAPTURE, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, id);
+	sqlite3_bind_int(s, 2, pinned < 0 ? -1 : pinned != 0);
+	sqlite3_bind_text(s, 3, note, -1, SQLITE_STATIC);
+	r = writer_step(w, s);
+	if (r == 0 && sqlite3_changes(w->db) == 0)
+		r = ARCHIVE_E_ABSENT;
+	return r;
+}
+
+static int untally_tails(struct archive_writer *w, int64_t capture)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_CAPTURE_TAILS, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, capture);
+	while ((r = writer_step(w, s)) == WRITER_ROW)
+		tally_add(&w->tally, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
+	return r;
+}
+
+int archive_writer_delete_capture(struct archive_writer *w, int64_t id)
+{
+	bool is_mine;
+	int r = writer_enter(w, &is_mine);
+
+	if (r != 0)
+		return r;
+	r = untally_tails(w, id);
+	if (r == 0)
+		r = WRITER_RUN(w, STATEMENT_DELETE_CAPTURE, id); /* its ranges and tails go with it */
+	if (r == 0 && sqlite3_changes(w->db) == 0)
+		r = ARCHIVE_E_ABSENT;
+	return writer_leave(w, is_mine, r);
+}

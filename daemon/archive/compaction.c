@@ -1,0 +1,276 @@
+/*
+ * From the pieces of a growing packet to few rows.
+ *
+ * A packet's rows lie at offsets 30 + k MiB and are full but for the last one, once it is complete.  A small packet gets there when
+ * it is complete; of a large one each mebibyte as soon as it is there and proven, so that completing a packet of 256 MiB is
+ * no more work than of one.  Rows that are full and in place are not touched again, so every byte is written twice at most.
+ *
+ * One row in and one row out are in memory at a time.  Every chunk end is kept: it goes to the row that holds the byte before it.
+ *
+ * Pieces past the last chunk end are only compacted together with the piece that brings the next one, so that dropping them never
+ * cuts a row that this file made.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "writer-state.h"
+
+int ends_append(struct ends *e, const uint8_t *packed, size_t n)
+{
+	if (n > e->room - e->len) {
+		size_t room = 2 * (e->len + n);
+		uint8_t *more = realloc(e->bytes, room);
+
+		if (!more)
+			return -ENOMEM;
+		e->bytes = more;
+		e->room = room;
+	}
+	if (n)
+		memcpy(e->bytes + e->len, packed, n);
+	e->len += n;
+	return 0;
+}
+
+int ends_pack(struct ends *e, const struct archive_end *ends, size_t n)
+{
+	uint8_t packed[ARCHIVE_END_BYTES];
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		mprof_store32(packed, ends[i].offset);
+		mprof_store64(packed + 4, ends[i].mono);
+		mprof_store64(packed + 12, ends[i].real);
+		r = ends_append(e, packed, sizeof(packed));
+	}
+	return r;
+}
+
+struct archive_end ends_last(const uint8_t *packed, size_t n)
+{
+	if (n < ARCHIVE_END_BYTES)
+		return (struct archive_end){0};
+	packed += n - ARCHIVE_END_BYTES;
+	return (struct archive_end){
+		.offset = mprof_load32(packed), .mono = mprof_load64(packed + 4), .real = mprof_load64(packed + 12)};
+}
+
+/* How many of the packed bytes are of ends at OFFSET or below. */
+static size_t ends_until(const struct ends *e, uint32_t offset)
+{
+	size_t at = 0;
+
+	while (at < e->len && mprof_load32(e->bytes + at) <= offset)
+		at += ARCHIVE_END_BYTES;
+	return at;
+}
+
+/* The row being put together: its content in w->out, its ends in w->ends. */
+struct fold {
+	struct archive_writer *w;
+	struct archive_piece row;
+};
+
+static int fold_emit(struct fold *f, uint32_t flags)
+{
+	struct ends *ends = &f->w->ends;
+	size_t n = ends_until(ends, f->row.offset + f->row.length);
+	int r;
+
+	f->row.flags |= flags;
+	r = writer_insert_chunk(f->w, &f->row, ends->bytes, n);
+	memmove(ends->bytes, ends->bytes + n, ends->len - n);
+	ends->len -= n;
+	f->row.offset += f->row.length;
+	f->row.length = 0;
+	f->row.flags = 0;
+	return r;
+}
+
+/* Add content; a full row leaves when more comes, so that the last one is still here at the end. */
+static int fold_add(struct fold *f, const uint8_t *data, uint32_t length, uint32_t flags)
+{
+	while (length) {
+		uint32_t n;
+
+		if (f->row.length == ARCHIVE_PIECE_MAX) {
+			int r = fold_emit(f, 0);
+
+			if (r != 0)
+				return r;
+		}
+		n = ARCHIVE_PIECE_MAX - f->row.length;
+		if (n > length)
+			n = length;
+		memcpy(f->w->out + f->row.length, data, n);
+		f->row.length += n;
+		f->row.flags |= flags;
+		data += n;
+		length -= n;
+	}
+	return 0;
+}
+
+int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row)
+{
+	int r;
+	sqlite3_stmt *s = writer_statement(w, STATEMENT_READ_CHUNK, &r);
+
+	row->statement = s;
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, id);
+	r = writer_step(w, s);
+	if (r != WRITER_ROW)
+		return r ? r : ARCHIVE_E_ABSENT;
+	row->offset = (uint32_t)sqlite3_column_int64(s, 0);
+	row->length = (uint32_t)sqlite3_column_int64(s, 1);
+	row->flags = (uint32_t)sqlite3_column_int64(s, 2);
+	row->ends = sqlite3_column_blob(s, 4);
+	row->ends_bytes = (size_t)sqlite3_column_bytes(s, 4);
+	row->data = w->in;
+	if (row->length > ARCHIVE_PIECE_MAX || row->ends_bytes % ARCHIVE_END_BYTES ||
+	    !codec_decode(&w->decoder, sqlite3_column_int(s, 3), sqlite3_column_blob(s, 5),
+			  (size_t)sqlite3_column_bytes(s, 5), w->in, row->length))
+		return -EBADMSG;
+	return 0;
+}
+
+/* Move one stored row into the fold. */
+static int fold_row(struct fold *f, int64_t id)
+{
+	struct stored_row row = {0};
+	int r = writer_read_row(f->w, id, &row);
+
+	if (r == 0)
+		r = ends_append(&f->w->ends, row.ends, row.ends_bytes);
+	statement_resetp(&row.statement);
+	if (r == 0) /* before its content goes anywhere, so that its pages are free for the new row */
+		r = WRITER_RUN(f->w, STATEMENT_DELETE_CHUNK, id);
+	return r ? r : fold_add(f, f->w->in, row.length, row.flags);
+}
+
+/* The ids of the packet's rows from offset FROM on, in order.  The caller frees *IDS. */
+static int list_rows(struct archive_writer *w, const struct archive_piece *piece, int64_t from, int64_t **ids,
+		     size_t *n)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_COMPACT_ROWS, &r);
+	size_t room = 0;
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, piece->stream);
+	sqlite3_bind_int64(s, 2, (int64_t)piece->sequence);
+	sqlite3_bind_int64(s, 3, from);
+	while ((r = writer_step(w, s)) == WRITER_ROW) {
+		if (*n == room) {
+			int64_t *more = realloc(*ids, (room = 2 * room + 16) * sizeof(*more));
+
+			if (!more)
+				return -ENOMEM;
+			*ids = more;
+		}
+		(*ids)[(*n)++] = sqlite3_column_int64(s, 0);
+	}
+	return r;
+}
+
+static int fold_rows(struct archive_writer *w, const struct archive_piece *piece, uint32_t from, const int64_t *ids,
+		     size_t n, bool is_last)
+{
+	struct fold f = {.w = w, .row = *piece};
+	int r = 0;
+
+	f.row.offset = from;
+	f.row.length = 0;
+	f.row.flags = 0;
+	f.row.data = w->out;
+	w->ends.len = 0;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = fold_row(&f, ids[i]);
+	if (r == 0)
+		r = ends_pack(&w->ends, piece->ends, piece->n_ends);
+	if (r == 0)
+		r = fold_add(&f, piece->data, piece->length, piece->flags & ~(uint32_t)ARCHIVE_CHUNK_LAST);
+	if (r == 0 && f.row.length)
+		r = fold_emit(&f, is_last ? ARCHIVE_CHUNK_LAST : 0);
+	return r;
+}
+
+int packet_compact(struct archive_writer *w, const struct archive_piece *piece, const struct packet_end *end,
+		   bool is_last)
+{
+	CLEANUP(freep) int64_t *ids = NULL;
+	int64_t from;
+	bool is_null;
+	size_t n = 0;
+	int r;
+
+	r = writer_number(w, STATEMENT_COMPACT_FROM, 3,
+			  (const int64_t[]){piece->stream, (int64_t)piece->sequence, ARCHIVE_PIECE_MAX}, &from,
+			  &is_null);
+	if (r == 0 && !is_null)
+		r = list_rows(w, piece, from, &ids, &n);
+	if (r != 0)
+		return r;
+	if (piece->length == 0 && n <= 1) /* nothing to join: the last row is the last row */
+		return WRITER_RUN(w, STATEMENT_COMPLETE_CHUNK, end->id);
+	return fold_rows(w, piece, n ? (uint32_t)from : end->offset, ids, n, is_last);
+}
+
+/* Cut row ID behind its last chunk end. */
+static int cut_row(struct archive_writer *w, const struct archive_piece *packet, int64_t id, uint32_t keep_until)
+{
+	struct archive_piece piece = *packet;
+	struct stored_row row = {0};
+	int r = writer_read_row(w, id, &row);
+
+	w->ends.len = 0;
+	if (r == 0)
+		r = ends_append(&w->ends, row.ends, row.ends_bytes);
+	statement_resetp(&row.statement);
+	if (r != 0)
+		return r;
+	if (keep_until < row.offset || keep_until > row.offset + row.length)
+		return -EBADMSG;
+	piece.offset = row.offset;
+	piece.length = keep_until - row.offset;
+	piece.flags = row.flags;
+	piece.data = w->in;
+	r = WRITER_RUN(w, STATEMENT_DELETE_CHUNK, id);
+	if (r == 0)
+		r = writer_insert_chunk(w, &piece, w->ends.bytes, w->ends.len);
+	if (r == 0)
+		tally_add(&w->tally, piece.stream, (int64_t)piece.length - (int64_t)row.length);
+	return r;
+}
+
+int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequence)
+{
+	struct packet_end end;
+	struct archive_end last;
+	int r;
+
+	for (;;) {
+		r = writer_packet_end(w, stream, sequence, &end);
+		if (r != 0 || !end.any || end.flags & ARCHIVE_CHUNK_LAST)
+			return r;
+		r = writer_row_end(w, end.id, &last);
+		if (r != 0 || last.offset == end.offset)
+			return r;
+		if (last.offset > end.row_begin) {
+			struct archive_piece packet = {.stream = stream,
+						       .sequence = sequence,
+						       .packet_bytes = end.packet_bytes,
+						       .first_timestamp = end.first_timestamp};
+
+			return cut_row(w, &packet, end.id, last.offset);
+		}
+		r = WRITER_RUN(w, STATEMENT_DELETE_CHUNK, end.id);
+		if (r != 0)
+			return r;
+		tally_add(&w->tally, stream, -(int64_t)(end.offset - end.row_begin));
+	}
+}

@@ -1,0 +1,193 @@
+/*
+ * The SQLite side of the archive's writer.
+ *
+ * What is set at open, and why:
+ *
+ *   page_size=65536           a 250 KB packet is five pages instead of sixty: near the speed of raw writing
+ *   auto_vacuum=INCREMENTAL   deleted packets can give their room back to the file system, a few pages at a time
+ *   journal_mode=WAL          readers never wait for the writer nor it for them
+ *   synchronous=NORMAL        a commit is written but not flushed.  A kill of the process loses nothing that was committed, since the
+ *                             kernel has it.  A loss of power may lose the last commits, but not corrupt: frames have checksums,
+ *                             recovery stops at the first that does not hold, and the WAL is flushed before a checkpoint copies from
+ *                             it.  FULL would wait for the disk (here up to 0.2 s) at each flush.  Captures are flushed by
+ *                             themselves; see archive_writer_commit
+ *   secure_delete=OFF         Debian builds SQLite with it on; every deleted packet would be written once more, as zeros
+ *   wal_autocheckpoint=0      the writer checkpoints by itself, at sizes that suit 64 KiB pages
+ *   temp_store=MEMORY         no files anywhere else
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "archive.h"
+#include "cleanup.h"
+#include "database.h"
+#include "migrations.h"
+
+#define BUSY_MS 1000
+
+int database_error(sqlite3 *db, int result)
+{
+	int cause;
+
+	switch (result & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_FULL:
+		return ARCHIVE_E_FULL;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return ARCHIVE_E_BUSY;
+	case SQLITE_CONSTRAINT: /* only a foreign key can fail: the row that it names is not there */
+		return ARCHIVE_E_ABSENT;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EBADMSG;
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+		return -EACCES;
+	case SQLITE_MISUSE:
+		return -EINVAL;
+	default:
+		break;
+	}
+	cause = sqlite3_system_errno(db);
+	/* The shared memory beside the WAL is grown by other means than the files; they fail with an I/O error on a full disk. */
+	if (cause == ENOSPC || cause == EDQUOT || result == SQLITE_IOERR_SHMSIZE)
+		return ARCHIVE_E_FULL;
+	return -EIO;
+}
+
+int database_run(sqlite3 *db, const char *sql)
+{
+	return database_error(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
+}
+
+static int read_number(sqlite3 *db, const char *sql, int64_t *value)
+{
+	sqlite3_stmt *statement;
+	int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+
+	if (r != SQLITE_OK)
+		return database_error(db, r);
+	r = sqlite3_step(statement);
+	if (r == SQLITE_ROW) {
+		*value = sqlite3_column_int64(statement, 0);
+		r = SQLITE_OK;
+	}
+	r = database_error(db, r);
+	sqlite3_finalize(statement);
+	return r;
+}
+
+/* Run migration NUMBER (from 1) and note it, both or none. */
+static int migrate_one(sqlite3 *db, int number)
+{
+	CLEANUP(freep) char *sql = NULL;
+	size_t size;
+	FILE *f = open_memstream(&sql, &size);
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	fputs("BEGIN IMMEDIATE;\n", f);
+	for (const char *const *line = migrations[number - 1]; *line; line++)
+		fputs(*line, f);
+	fprintf(f, "PRAGMA user_version = %d;\nCOMMIT;\n", number);
+	if (fclose(f) != 0)
+		return -ENOMEM;
+	r = database_run(db, sql);
+	if (r != 0 && !sqlite3_get_autocommit(db))
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return r;
+}
+
+static int migrate(sqlite3 *db)
+{
+	int64_t version = 0;
+	int known = 0, r;
+
+	while (migrations[known])
+		known++;
+	r = read_number(db, "PRAGMA user_version", &version);
+	if (r != 0)
+		return r;
+	if (version > known || version < 0)
+		return ARCHIVE_E_NEWER;
+	for (int number = (int)version + 1; number <= known && r == 0; number++)
+		r = migrate_one(db, number);
+	return r;
+}
+
+static int set_up(sqlite3 *db)
+{
+	int persist = 1, r;
+
+	sqlite3_busy_timeout(db, BUSY_MS);
+	r = database_run(db, "PRAGMA page_size = 65536;"
+			     "PRAGMA auto_vacuum = INCREMENTAL;"
+			     "PRAGMA journal_mode = WAL;"
+			     "PRAGMA synchronous = NORMAL;"
+			     "PRAGMA secure_delete = OFF;"
+			     "PRAGMA wal_autocheckpoint = 0;"
+			     "PRAGMA temp_store = MEMORY;"
+			     "PRAGMA cache_size = -8192;"
+			     "PRAGMA foreign_keys = ON;");
+	if (r == 0) /* readers of another user cannot create the WAL's files: leave them there */
+		r = database_error(db, sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &persist));
+	return r ? r : migrate(db);
+}
+
+static const char *reason(sqlite3 *db, int r)
+{
+	switch (r) {
+	case ARCHIVE_E_FULL:
+		return "the disk is full: make room, the archive goes on by itself";
+	case ARCHIVE_E_BUSY:
+		return "another program holds it locked: close that program";
+	case ARCHIVE_E_NEWER:
+		return "it was written by a newer version of mprofd: install that one, or move the archive away";
+	case -EBADMSG:
+		return "it is damaged or no archive at all: move it away, and a new one is begun";
+	default:
+		return db ? sqlite3_errmsg(db) : strerror(-r);
+	}
+}
+
+/* SQLite would create it world-readable; its -wal and -shm take their mode from it. */
+static int create_file(const char *path)
+{
+	CLEANUP(closep) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+
+	if (fd < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return fchmod(fd, 0640) < 0 ? -errno : 0; /* the group reads, whatever the umask */
+}
+
+int database_open(sqlite3 **dbp, const char *path, char *sentence, size_t size)
+{
+	sqlite3 *db = NULL;
+	int r = create_file(path);
+
+	if (r < 0) {
+		snprintf(sentence, size, "%s: the archive cannot be created: %s", path, strerror(-r));
+		return r;
+	}
+	r = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (db)
+		sqlite3_extended_result_codes(db, 1);
+	r = r == SQLITE_OK ? set_up(db) : database_error(db, r);
+	if (r != 0) {
+		snprintf(sentence, size, "%s: the archive cannot be opened: %s", path, reason(db, r));
+		sqlite3_close(db);
+		return r;
+	}
+	*dbp = db;
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* The SQLite side that does not know what a packet is: open, migrate, and what its errors mean here. */
+#ifndef ARCHIVE_DATABASE_H
+#define ARCHIVE_DATABASE_H
+
+#include <sqlite3.h>
+#include <stddef.h>
+
+/* Open or create the archive at PATH for writing, set it up and migrate it.  As archive_writer_open. */
+int database_open(sqlite3 **dbp, const char *path, char *sentence, size_t size);
+
+/* SQLite's result as -errno or a positive archive_condition; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. */
+int database_error(sqlite3 *db, int result);
+
+/* Run SQL without results.  As database_error. */
+int database_run(sqlite3 *db, const char *sql);
+
+/* Reset a statement that leaves its scope, so that it holds no read transaction and no borrowed memory; for CLEANUP. */
+static inline void statement_resetp(sqlite3_stmt **statement)
+{
+	if (*statement) {
+		sqlite3_reset(*statement);
+		sqlite3_clear_bindings(*statement);
+	}
+}
+
+#endif

@@ -1,0 +1,303 @@
+/*
+ * Quotas: what goes, oldest first.
+ *
+ * The candidates are each stream's oldest packet that no pinned capture names, and the oldest capture that is not pinned; the oldest
+ * candidate goes, until the limits hold.  A packet is as old as its last byte's copy.
+ *
+ * What never goes: the newest packet of a stream whose run has not ended, since resuming stands on it and appends may follow; and
+ * for bytes alone, a capture of which packets are left.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "writer-state.h"
+
+struct head {
+	int64_t stream;
+	bool is_ended; /* the run is */
+	bool any;      /* there is a candidate: */
+	uint64_t sequence;
+	uint64_t real;
+	bool was_cut; /* packets of the stream were deleted */
+};
+
+struct enforcement {
+	struct archive_writer *w;
+	const char *name; /* NULL = all guests */
+	uint64_t bytes, before_real;
+	uint64_t held;
+	struct head *heads;
+	size_t n_heads;
+	int64_t capture; /* the oldest that may go, 0 = none */
+	uint64_t capture_real;
+};
+
+/* A statement with the guest's name bound, or the one for all guests. */
+static sqlite3_stmt *guest_statement(const struct enforcement *e, enum statement of_guest, enum statement of_all,
+				     int *r)
+{
+	sqlite3_stmt *s = writer_statement(e->w, e->name ? of_guest : of_all, r);
+
+	if (s && e->name)
+		sqlite3_bind_text(s, 1, e->name, -1, SQLITE_STATIC);
+	return s;
+}
+
+static int list_streams(struct enforcement *e)
+{
+	size_t room = 0;
+	int r;
+	CLEANUP(statement_resetp)
+	sqlite3_stmt *s = guest_statement(e, STATEMENT_GUEST_STREAMS, STATEMENT_ALL_STREAMS, &r);
+
+	while (s && (r = writer_step(e->w, s)) == WRITER_ROW) {
+		if (e->n_heads == room) {
+			struct head *more = realloc(e->heads, (room = 2 * room + 16) * sizeof(*more));
+
+			if (!more)
+				return -ENOMEM;
+			e->heads = more;
+		}
+		e->heads[e->n_heads++] =
+			(struct head){.stream = sqlite3_column_int64(s, 0), .is_ended = sqlite3_column_int(s, 1) != 0};
+		e->held += (uint64_t)tally_bytes(&e->w->tally, sqlite3_column_int64(s, 0));
+	}
+	return r;
+}
+
+/* When the packet's last proven byte was copied; 0 where none is. */
+static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t *real)
+{
+	struct archive_end end = {0};
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PACKET_ROWS, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, stream);
+	sqlite3_bind_int64(s, 2, (int64_t)sequence);
+	while (end.offset == 0 && (r = writer_step(w, s)) == WRITER_ROW) {
+		r = writer_row_end(w, sqlite3_column_int64(s, 0), &end);
+		if (r != 0)
+			return r;
+	}
+	*real = end.real;
+	return r == WRITER_ROW ? 0 : r;
+}
+
+/* Find the stream's oldest packet, from FROM on, that may go. */
+static int find_head(struct enforcement *e, struct head *h, int64_t from)
+{
+	struct archive_writer *w = e->w;
+	int64_t sequence, until, newest;
+	bool is_none, is_free;
+	int r;
+
+	h->any = false;
+	for (;;) {
+		r = writer_number(w, STATEMENT_FIRST_PACKET, 2, (const int64_t[]){h->stream, from}, &sequence,
+				  &is_none);
+		if (r != 0 || is_none)
+			return r;
+		r = writer_number(w, STATEMENT_PINNED_UNTIL, 2, (const int64_t[]){h->stream, sequence}, &until,
+				  &is_free);
+		if (r != 0)
+			return r;
+		if (is_free)
+			break;
+		if (until == INT64_MAX)
+			return 0;
+		from = until + 1;
+	}
+	if (!h->is_ended) {
+		r = writer_number(w, STATEMENT_NEWEST_PACKET, 1, &h->stream, &newest, &is_none);
+		if (r != 0 || newest == sequence)
+			return r;
+	}
+	h->any = true;
+	h->sequence = (uint64_t)sequence;
+	return packet_real(w, h->stream, h->sequence, &h->real);
+}
+
+/* Find the oldest capture that may go. */
+static int find_capture(struct enforcement *e)
+{
+	bool has_none;
+	int64_t one;
+	int r;
+	CLEANUP(statement_resetp)
+	sqlite3_stmt *s = guest_statement(e, STATEMENT_GUEST_OLDEST_CAPTURE, STATEMENT_OLDEST_CAPTURE, &r);
+
+	e->capture = 0;
+	if (!s)
+		return r;
+	r = writer_step(e->w, s);
+	if (r != WRITER_ROW)
+		return r;
+	e->capture_real = (uint64_t)sqlite3_column_int64(s, 1);
+	one = sqlite3_column_int64(s, 0);
+	if (e->capture_real < e->before_real) {
+		e->capture = one;
+		return 0;
+	}
+	r = writer_number(e->w, STATEMENT_CAPTURE_HAS_PACKETS, 1, &(const int64_t){one}, &(int64_t){0}, &has_none);
+	if (r == 0 && has_none)
+		e->capture = one;
+	return r;
+}
+
+static bool is_over(const struct enforcement *e, uint64_t real)
+{
+	return (e->bytes && e->held > e->bytes) || real < e->before_real;
+}
+
+/* The oldest packet's head, or NULL. */
+static struct head *oldest_head(const struct enforcement *e)
+{
+	struct head *oldest = NULL;
+
+	for (size_t i = 0; i < e->n_heads; i++)
+		if (e->heads[i].any && (!oldest || e->heads[i].real < oldest->real))
+			oldest = &e->heads[i];
+	return oldest;
+}
+
+static int delete_packet(struct enforcement *e, struct head *h)
+{
+	int64_t gone = 0;
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(e->w, STATEMENT_DELETE_PACKET, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, h->stream);
+	sqlite3_bind_int64(s, 2, (int64_t)h->sequence);
+	while ((r = writer_step(e->w, s)) == WRITER_ROW)
+		gone += sqlite3_column_int64(s, 0);
+	if (r != 0)
+		return r;
+	tally_add(&e->w->tally, h->stream, -gone);
+	e->held -= (uint64_t)gone;
+	h->was_cut = true;
+	return find_head(e, h, (int64_t)h->sequence + 1);
+}
+
+static void recount(struct enforcement *e)
+{
+	e->held = 0;
+	for (size_t i = 0; i < e->n_heads; i++)
+		e->held += (uint64_t)tally_bytes(&e->w->tally, e->heads[i].stream);
+}
+
+/* Delete the oldest candidate if a limit wants it.  *MORE: one went, or with IS_DRY would have gone. */
+static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
+{
+	struct head *h = oldest_head(e);
+	bool is_capture = e->capture && (!h || e->capture_real < h->real);
+	int r;
+
+	*more = (h || is_capture) && is_over(e, is_capture ? e->capture_real : h->real);
+	if (!*more || is_dry)
+		return 0;
+	if (!is_capture) {
+		r = delete_packet(e, h);
+		return r ? r : find_capture(e); /* one may have lost its last packet */
+	}
+	r = archive_writer_delete_capture(e->w, e->capture);
+	recount(e);
+	return r ? r : find_capture(e);
+}
+
+static int delete_run(struct archive_writer *w, int64_t run)
+{
+	int64_t stream;
+	bool is_none;
+	int r;
+
+	for (;;) {
+		r = writer_number(w, STATEMENT_RUN_STREAMS, 1, &run, &stream, &is_none);
+		if (r != 0 || is_none)
+			break;
+		r = WRITER_RUN(w, STATEMENT_DELETE_GAPS, stream);
+		if (r == 0)
+			r = WRITER_RUN(w, STATEMENT_DELETE_STREAM, stream);
+		if (r != 0)
+			return r;
+		tally_remove_stream(&w->tally, stream);
+	}
+	return r ? r : WRITER_RUN(w, STATEMENT_DELETE_RUN, run);
+}
+
+static int delete_empty_runs(struct enforcement *e)
+{
+	for (;;) {
+		int64_t run = 0;
+		int r;
+
+		{
+			CLEANUP(statement_resetp)
+			sqlite3_stmt *s = guest_statement(e, STATEMENT_GUEST_EMPTY_RUNS, STATEMENT_EMPTY_RUNS, &r);
+
+			if (!s)
+				return r;
+			r = writer_step(e->w, s);
+			if (r != WRITER_ROW)
+				return r;
+			run = sqlite3_column_int64(s, 0);
+		}
+		r = delete_run(e->w, run);
+		if (r != 0)
+			return r;
+	}
+}
+
+/* What deletion leaves behind: counters, gaps before the oldest packet left, runs without anything. */
+static int tidy(struct enforcement *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < e->n_heads && r == 0; i++) {
+		const struct head *h = &e->heads[i];
+
+		if (h->was_cut)
+			r = WRITER_RUN(e->w, STATEMENT_COUNT_DELETION, h->stream);
+		if (r == 0 && (h->was_cut || e->before_real))
+			r = WRITER_RUN(e->w, STATEMENT_DROP_GAPS, h->stream,
+				       h->was_cut ? INT64_MAX : (int64_t)e->before_real);
+	}
+	return r ? r : delete_empty_runs(e);
+}
+
+static int enforce(struct enforcement *e, unsigned limit, bool *more)
+{
+	int r = list_streams(e);
+
+	*more = false;
+	if (r == 0 && (e->before_real || (e->bytes && e->held > e->bytes))) {
+		for (size_t i = 0; i < e->n_heads && r == 0; i++)
+			r = find_head(e, &e->heads[i], INT64_MIN);
+		if (r == 0)
+			r = find_capture(e);
+		*more = r == 0;
+		for (unsigned i = 0; i < limit && *more && r == 0; i++)
+			r = delete_oldest(e, false, more);
+		if (r == 0 && *more)
+			r = delete_oldest(e, true, more);
+	}
+	return r ? r : tidy(e);
+}
+
+int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t bytes, uint64_t before_real,
+			   unsigned limit, bool *more)
+{
+	struct enforcement e = {.w = w, .name = name, .bytes = bytes, .before_real = before_real};
+	bool is_mine;
+	int r = writer_enter(w, &is_mine);
+
+	*more = false;
+	if (r != 0)
+		return r;
+	r = enforce(&e, limit, more);
+	free(e.heads);
+	return writer_leave(w, is_mine, r);
+}

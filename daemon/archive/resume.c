@@ -1,0 +1,105 @@
+/*
+ * Where each stream stands, for a collector that starts.
+ *
+ * The archive alone says it: the newest packet's last chunk end, or what lies behind a complete packet or a gap.  Nothing is
+ * written down for this while the collector runs, so nothing can disagree after a kill.
+ */
+#include <errno.h>
+
+#include "writer-state.h"
+
+/* Pieces past the last chunk end can only lie in a stream's newest packet, and behind dropping it whole in the one before. */
+static int drop_dangling(struct archive_writer *w, int64_t stream)
+{
+	int64_t newest, again;
+	bool is_none;
+	int r = writer_number(w, STATEMENT_NEWEST_PACKET, 1, &stream, &newest, &is_none);
+
+	while (r == 0 && !is_none) {
+		r = packet_drop_dangling(w, stream, (uint64_t)newest);
+		if (r == 0)
+			r = writer_number(w, STATEMENT_NEWEST_PACKET, 1, &stream, &again, &is_none);
+		if (r != 0 || again == newest)
+			break;
+		newest = again;
+	}
+	return r;
+}
+
+/* Fill in what the newest packet and a gap behind it say. */
+static int find_position(struct archive_writer *w, struct archive_resume *resume, bool has_packet, bool has_gap,
+			 uint64_t behind_gap)
+{
+	struct packet_end end;
+	struct archive_end last = {0};
+	int r;
+
+	resume->offset = MPROF_PACKET_HEADER_BYTES;
+	if (has_packet) {
+		r = writer_packet_end(w, resume->stream, resume->last_sequence, &end);
+		if (r == 0)
+			r = writer_row_end(w, end.id, &last);
+		if (r != 0)
+			return r;
+		resume->any = true;
+		resume->first_timestamp = end.first_timestamp;
+		resume->last_real = last.real;
+		resume->sequence = resume->last_sequence + 1;
+		if (!(end.flags & ARCHIVE_CHUNK_LAST)) {
+			resume->sequence = resume->last_sequence;
+			resume->offset = end.offset;
+		}
+	}
+	if (has_gap && behind_gap > resume->sequence) {
+		resume->sequence = behind_gap;
+		resume->offset = MPROF_PACKET_HEADER_BYTES;
+	}
+	return 0;
+}
+
+static int resume_row(struct archive_writer *w, sqlite3_stmt *s, struct archive_resume *resume)
+{
+	*resume = (struct archive_resume){
+		.run = sqlite3_column_int64(s, 0),
+		.stream = sqlite3_column_int64(s, 1),
+		.source = (const char *)sqlite3_column_text(s, 2),
+		.key = (const char *)sqlite3_column_text(s, 3),
+		.name = (const char *)sqlite3_column_text(s, 4),
+		.state = (const char *)sqlite3_column_text(s, 5),
+		.number = (uint32_t)sqlite3_column_int64(s, 6),
+		.ring_bytes = (uint64_t)sqlite3_column_int64(s, 7),
+		.ring_packets = (uint32_t)sqlite3_column_int64(s, 8),
+		.last_sequence = (uint64_t)sqlite3_column_int64(s, 9),
+		.captured = sqlite3_column_int(s, 11) != 0,
+	};
+	return find_position(w, resume, sqlite3_column_type(s, 9) != SQLITE_NULL,
+			     sqlite3_column_type(s, 10) != SQLITE_NULL, (uint64_t)sqlite3_column_int64(s, 10));
+}
+
+int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, const struct archive_resume *resume),
+			  void *context)
+{
+	struct archive_resume resume;
+	bool is_mine;
+	int r = writer_enter(w, &is_mine);
+
+	if (r != 0)
+		return r;
+	for (size_t i = 0; i < w->tally.n && r == 0; i++)
+		r = drop_dangling(w, w->tally.entries[i].stream);
+	r = writer_leave(w, is_mine, r);
+	if (r != 0)
+		return r;
+	{
+		CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_RESUME, &r);
+
+		while (s && (r = writer_step(w, s)) == WRITER_ROW) {
+			r = resume_row(w, s, &resume);
+			if (r == 0)
+				r = call(context, &resume);
+			if (r != 0)
+				return r;
+		}
+	}
+	return r;
+}

@@ -1,0 +1,132 @@
+/*
+ * Content bytes by stream.
+ *
+ * Invariant: entries ascend by stream, each once.  Identifiers ascend, so that a new stream lands at the end and a look-up is a bisection.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tally.h"
+
+void tally_deinit(struct tally *t)
+{
+	free(t->entries);
+	*t = (struct tally){0};
+}
+
+/* Where STREAM is or would be. */
+static size_t position(const struct tally *t, int64_t stream)
+{
+	size_t low = 0, high = t->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->entries[middle].stream < stream)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct tally_entry *find(const struct tally *t, int64_t stream)
+{
+	size_t at = position(t, stream);
+
+	return at < t->n && t->entries[at].stream == stream && !t->entries[at].is_gone ? &t->entries[at] : NULL;
+}
+
+int tally_add_stream(struct tally *t, int64_t stream)
+{
+	size_t at = position(t, stream);
+
+	if (at < t->n && t->entries[at].stream == stream) {
+		/* Deleted and put again in one transaction: what the deletion took away stays pending. */
+		t->entries[at].is_gone = false;
+		return 0;
+	}
+	if (t->n == t->room) {
+		size_t room = t->room ? 2 * t->room : 64;
+		struct tally_entry *more = realloc(t->entries, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		t->entries = more;
+		t->room = room;
+	}
+	memmove(t->entries + at + 1, t->entries + at, (t->n - at) * sizeof(*t->entries));
+	t->entries[at] = (struct tally_entry){.stream = stream, .is_new = true};
+	t->n++;
+	t->changed = true;
+	return 0;
+}
+
+void tally_remove_stream(struct tally *t, int64_t stream)
+{
+	struct tally_entry *e = find(t, stream);
+
+	if (e) {
+		e->is_gone = true;
+		t->changed = true;
+	}
+}
+
+bool tally_has(const struct tally *t, int64_t stream)
+{
+	return find(t, stream) != NULL;
+}
+
+void tally_add(struct tally *t, int64_t stream, int64_t bytes)
+{
+	struct tally_entry *e = find(t, stream);
+
+	if (e && bytes) {
+		e->bytes += bytes;
+		e->pending += bytes;
+		t->changed = true;
+	}
+}
+
+int64_t tally_bytes(const struct tally *t, int64_t stream)
+{
+	const struct tally_entry *e = find(t, stream);
+
+	return e ? e->bytes : 0;
+}
+
+void tally_commit(struct tally *t)
+{
+	size_t out = 0;
+
+	if (!t->changed)
+		return;
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->entries[i].is_gone)
+			continue;
+		t->entries[out] = t->entries[i];
+		t->entries[out].pending = 0;
+		t->entries[out++].is_new = false;
+	}
+	t->n = out;
+	t->changed = false;
+}
+
+void tally_rollback(struct tally *t)
+{
+	size_t out = 0;
+
+	if (!t->changed)
+		return;
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->entries[i].is_new)
+			continue;
+		t->entries[out] = t->entries[i];
+		t->entries[out].bytes -= t->entries[out].pending;
+		t->entries[out].pending = 0;
+		t->entries[out++].is_gone = false;
+	}
+	t->n = out;
+	t->changed = false;
+}

@@ -1,0 +1,108 @@
+/* What the writer's files share: its state, its kept statements, and the steps that more than one of them takes. */
+#ifndef ARCHIVE_WRITER_STATE_H
+#define ARCHIVE_WRITER_STATE_H
+
+#include <sqlite3.h>
+
+#include <mprof/bytes.h>
+#include <mprof/ring.h>
+
+#include "codec.h"
+#include "database.h"
+#include "tally.h"
+#include "writer.h"
+
+enum statement {
+#define STATEMENT(name, sql) STATEMENT_##name,
+#include "statements.def"
+	STATEMENTS,
+};
+
+/* Packed chunk ends, as the column has them. */
+struct ends {
+	uint8_t *bytes;
+	size_t len, room;
+};
+
+struct archive_writer {
+	sqlite3 *db;
+	sqlite3_stmt *statements[STATEMENTS]; /* prepared at first use, kept */
+	struct codec_writer encoder;
+	struct codec_reader decoder;
+	uint8_t *in, *out; /* a row's content each, for compaction */
+	struct ends ends;  /* of the row being put together */
+	struct tally tally;
+	char *directory;  /* <state>/archive */
+	int directory_fd; /* holds the lock against a second writer, too */
+	uint64_t wal_limit;
+	uint64_t wal_bytes;    /* its used part after the last commit */
+	uint64_t wal_next_try; /* the size at which a checkpoint is worth its flushes */
+	uint64_t reserve_bytes;
+	bool is_open;	 /* a transaction is */
+	bool wants_sync; /* the transaction holds something that must survive a loss of power */
+};
+
+/* A kept statement, reset and without bindings; NULL with the error in *R.  Declare it with CLEANUP(statement_resetp). */
+sqlite3_stmt *writer_statement(struct archive_writer *w, enum statement which, int *r);
+
+/* Next row: WRITER_ROW, 0 at the end, or an error, after which the transaction is gone where it must be. */
+#define WRITER_ROW 1000
+int writer_step(struct archive_writer *w, sqlite3_stmt *statement);
+
+/* Run a statement to its end with up to four integers as its first parameters. */
+int writer_run(struct archive_writer *w, enum statement which, size_t n, const int64_t *values);
+#define WRITER_RUN(w, which, ...) \
+	writer_run((w), (which), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (const int64_t[]){__VA_ARGS__})
+
+/* The integer of a one-row answer; *IS_NULL where there is no row or no value. */
+int writer_number(struct archive_writer *w, enum statement which, size_t n, const int64_t *values, int64_t *value,
+		  bool *is_null);
+
+/* Open a transaction for a call that may stand alone, and end it with R: whoever opened it ends it. */
+int writer_enter(struct archive_writer *w, bool *is_mine);
+int writer_leave(struct archive_writer *w, bool is_mine, int r);
+
+/* Where a packet's stored pieces end. */
+struct packet_end {
+	bool any;	    /* there is one; the rest means something */
+	int64_t id;	    /* of its last row ... */
+	uint32_t row_begin; /* ... which begins here ... */
+	uint32_t offset;    /* ... and ends here */
+	uint32_t flags;
+	uint64_t first_timestamp;
+	uint32_t packet_bytes;
+};
+int writer_packet_end(struct archive_writer *w, int64_t stream, uint64_t sequence, struct packet_end *end);
+
+/* Insert PIECE as a row of its own; its ends are PACKED (N bytes). */
+int writer_insert_chunk(struct archive_writer *w, const struct archive_piece *piece, const uint8_t *packed, size_t n);
+
+int ends_append(struct ends *e, const uint8_t *packed, size_t n);
+int ends_pack(struct ends *e, const struct archive_end *ends, size_t n);
+struct archive_end ends_last(const uint8_t *packed, size_t n); /* zeroed where there is none */
+
+/* A stored row, decoded. */
+struct stored_row {
+	uint32_t offset, length, flags;
+	const uint8_t *ends; /* packed; borrowed until STATEMENT is reset */
+	size_t ends_bytes;
+	const uint8_t *data; /* in w->in, until the next row is read */
+	sqlite3_stmt *statement;
+};
+int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row);
+
+/* The last chunk end of row ID, zeroed where it has none. */
+int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end);
+
+/* Rewrite the packet's rows with PIECE behind them as few rows; see compaction.c.  IS_LAST: and that is all of it. */
+int packet_compact(struct archive_writer *w, const struct archive_piece *piece, const struct packet_end *end,
+		   bool is_last);
+/* Delete what lies past the packet's last chunk end. */
+int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequence);
+
+/* After a commit: bring the WAL's content into the archive where it is time, and cut the WAL where it is too large. */
+void writer_checkpoint(struct archive_writer *w);
+/* Cut the WAL now if that takes no more than WAIT_MS. */
+void writer_truncate_wal(struct archive_writer *w, int wait_ms);
+
+#endif

@@ -1,0 +1,506 @@
+/*
+ * The archive's only writer: its life, transactions, and what goes in.
+ *
+ * Invariants: within a packet the rows lie one behind the other from offset 30; a packet has no row behind its LAST one; the tally
+ * equals the sums of the lengths in chunks and tails.  A flock on the directory keeps a second writer out.
+ *
+ * An append of a growing packet writes two pages, the end of chunks and one leaf of its index: that is why rows are not counted
+ * anywhere but when their packet is complete, and why there is no table of packets.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "writer-state.h"
+
+#define WAL_NAME "trace.db-wal"
+
+/* SQLite calls this after each commit. */
+static int note_wal(void *context, sqlite3 *db, const char *name, int pages)
+{
+	struct archive_writer *w = context;
+
+	(void)db;
+	(void)name;
+	w->wal_bytes = (uint64_t)pages * (65536u + 24u);
+	return SQLITE_OK;
+}
+
+static int open_directory(struct archive_writer *w, const char *state, char *sentence, size_t size)
+{
+	int r = 0;
+
+	if (asprintf(&w->directory, "%s/archive", state) < 0) {
+		w->directory = NULL;
+		return -ENOMEM;
+	}
+	if (mkdir(w->directory, 0750) == 0)
+		r = chmod(w->directory, 0750); /* whatever the umask */
+	else if (errno != EEXIST)
+		r = -1;
+	if (r == 0)
+		w->directory_fd = open(w->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r < 0 || w->directory_fd < 0) {
+		r = -errno;
+		snprintf(sentence, size, "%s: the directory of the archive cannot be made or opened: %s", w->directory,
+			 strerror(-r));
+		return r;
+	}
+	if (flock(w->directory_fd, LOCK_EX | LOCK_NB) < 0) {
+		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		snprintf(sentence, size, "%s: %s", w->directory,
+			 r == -EBUSY ? "another mprofd writes this archive: stop it, or give --state another directory"
+				     : strerror(-r));
+	}
+	return r;
+}
+
+static int allocate(struct archive_writer *w, const struct archive_writer_options *options)
+{
+	int r = codec_writer_init(&w->encoder, options->level, ARCHIVE_PIECE_MAX);
+
+	if (r == 0)
+		r = codec_reader_init(&w->decoder);
+	if (r < 0)
+		return r;
+	w->in = malloc(ARCHIVE_PIECE_MAX);
+	w->out = malloc(ARCHIVE_PIECE_MAX);
+	return w->in && w->out ? 0 : -ENOMEM;
+}
+
+static int fill_tally(struct archive_writer *w)
+{
+	static const enum statement sums[] = {STATEMENT_TALLY_CHUNKS, STATEMENT_TALLY_TAILS};
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *streams = writer_statement(w, STATEMENT_TALLY_STREAMS, &r);
+
+	while (streams && (r = writer_step(w, streams)) == WRITER_ROW)
+		if (tally_add_stream(&w->tally, sqlite3_column_int64(streams, 0)) < 0)
+			return -ENOMEM;
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && r == 0; i++) {
+		CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, sums[i], &r);
+
+		while (s && (r = writer_step(w, s)) == WRITER_ROW)
+			tally_add(&w->tally, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
+	}
+	tally_commit(&w->tally);
+	return r;
+}
+
+static int open_database(struct archive_writer *w, char *sentence, size_t size)
+{
+	CLEANUP(freep) char *path = NULL;
+	char pragma[80];
+	int r;
+
+	if (asprintf(&path, "%s/trace.db", w->directory) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	r = database_open(&w->db, path, sentence, size);
+	if (r != 0)
+		return r;
+	snprintf(pragma, sizeof(pragma), "PRAGMA journal_size_limit = %lld", (long long)w->wal_limit);
+	r = database_run(w->db, pragma);
+	sqlite3_wal_hook(w->db, note_wal, w);
+	if (r == 0)
+		r = fill_tally(w);
+	if (r != 0)
+		snprintf(sentence, size, "%s: the archive cannot be read: %s", path, sqlite3_errmsg(w->db));
+	return r;
+}
+
+int archive_writer_open(struct archive_writer **wp, const char *state, const struct archive_writer_options *options,
+			char *sentence, size_t size)
+{
+	CLEANUP(archive_writer_freep) struct archive_writer *w = calloc(1, sizeof(*w));
+	int r;
+
+	snprintf(sentence, size, "no memory left to open the archive");
+	if (!w)
+		return -ENOMEM;
+	w->directory_fd = -1;
+	w->wal_limit = options->wal_limit_bytes;
+	w->wal_next_try = w->wal_limit / 4;
+	w->reserve_bytes = options->reserve_bytes;
+	r = open_directory(w, state, sentence, size);
+	if (r == 0)
+		r = allocate(w, options);
+	if (r == 0)
+		r = open_database(w, sentence, size);
+	if (r != 0)
+		return r;
+	r = archive_writer_restore_reserve(w);
+	if (r < 0) {
+		snprintf(sentence, size, "%s/reserve: the reserve file cannot be made: %s", w->directory, strerror(-r));
+		return r;
+	}
+	*wp = TAKE_PTR(w);
+	sentence[0] = '\0';
+	return 0;
+}
+
+struct archive_writer *archive_writer_free(struct archive_writer *w)
+{
+	if (!w)
+		return NULL;
+	if (w->db)
+		archive_writer_rollback(w);
+	for (size_t i = 0; i < STATEMENTS; i++)
+		sqlite3_finalize(w->statements[i]);
+	sqlite3_close(w->db);
+	codec_writer_deinit(&w->encoder);
+	codec_reader_deinit(&w->decoder);
+	free(w->in);
+	free(w->out);
+	free(w->ends.bytes);
+	tally_deinit(&w->tally);
+	free(w->directory);
+	closep(&w->directory_fd);
+	free(w);
+	return NULL;
+}
+
+void archive_writer_level(struct archive_writer *w, int level)
+{
+	w->encoder.level = level;
+}
+
+int archive_writer_begin(struct archive_writer *w)
+{
+	int r;
+
+	if (w->is_open)
+		return -EINVAL;
+	r = writer_run(w, STATEMENT_BEGIN, 0, NULL);
+	w->is_open = r == 0;
+	return r;
+}
+
+/* A capture is what somebody looks for after a loss of power took the host down: it does not wait for the kernel. */
+static int sync_wal(struct archive_writer *w)
+{
+	CLEANUP(closep) int fd = openat(w->directory_fd, WAL_NAME, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return fdatasync(fd) < 0 && errno != ENOSPC && errno != EDQUOT ? -errno : 0;
+}
+
+int archive_writer_commit(struct archive_writer *w)
+{
+	bool wants_sync = w->wants_sync;
+	int r;
+
+	if (!w->is_open)
+		return -EINVAL;
+	r = writer_run(w, STATEMENT_COMMIT, 0, NULL);
+	if (r != 0) {
+		archive_writer_rollback(w);
+		return r;
+	}
+	w->is_open = false;
+	w->wants_sync = false;
+	tally_commit(&w->tally);
+	if (wants_sync)
+		r = sync_wal(w);
+	writer_checkpoint(w);
+	return r;
+}
+
+void archive_writer_rollback(struct archive_writer *w)
+{
+	for (size_t i = 0; i < STATEMENTS; i++)
+		if (w->statements[i])
+			sqlite3_reset(w->statements[i]);
+	if (!sqlite3_get_autocommit(w->db)) /* a full disk may have rolled back already */
+		sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
+	tally_rollback(&w->tally);
+	w->is_open = false;
+	w->wants_sync = false;
+}
+
+int writer_enter(struct archive_writer *w, bool *is_mine)
+{
+	*is_mine = !w->is_open;
+	return *is_mine ? archive_writer_begin(w) : 0;
+}
+
+int writer_leave(struct archive_writer *w, bool is_mine, int r)
+{
+	if (!is_mine)
+		return r;
+	if (r == 0)
+		return archive_writer_commit(w);
+	archive_writer_rollback(w);
+	return r;
+}
+
+static void bind_text(sqlite3_stmt *s, int at, const char *text)
+{
+	sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC); /* NULL binds NULL */
+}
+
+int archive_writer_put_run(struct archive_writer *w, const struct archive_run *run)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PUT_RUN, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, run->id);
+	bind_text(s, 2, run->source);
+	bind_text(s, 3, run->key);
+	bind_text(s, 4, run->name);
+	bind_text(s, 5, run->uuid);
+	if (run->domid >= 0)
+		sqlite3_bind_int64(s, 6, run->domid);
+	bind_text(s, 7, run->state);
+	sqlite3_bind_int64(s, 8, (int64_t)run->began_real);
+	if (run->ended_real)
+		sqlite3_bind_int64(s, 9, (int64_t)run->ended_real);
+	bind_text(s, 10, run->reason);
+	r = writer_step(w, s);
+	return r ? r : WRITER_RUN(w, STATEMENT_NOTE_IDS, run->id, 0, 0);
+}
+
+int archive_writer_put_stream(struct archive_writer *w, const struct archive_stream *stream)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PUT_STREAM, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, stream->id);
+	sqlite3_bind_int64(s, 2, stream->run);
+	sqlite3_bind_int64(s, 3, stream->number);
+	bind_text(s, 4, stream->name);
+	sqlite3_bind_int64(s, 5, (int64_t)stream->ring_bytes);
+	sqlite3_bind_int64(s, 6, stream->ring_packets);
+	sqlite3_bind_int64(s, 7, stream->flags);
+	r = writer_step(w, s);
+	if (r == 0)
+		r = WRITER_RUN(w, STATEMENT_NOTE_IDS, 0, stream->id, 0);
+	return r ? r : tally_add_stream(&w->tally, stream->id);
+}
+
+int writer_packet_end(struct archive_writer *w, int64_t stream, uint64_t sequence, struct packet_end *end)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PACKET_END, &r);
+
+	*end = (struct packet_end){.offset = MPROF_PACKET_HEADER_BYTES};
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, stream);
+	sqlite3_bind_int64(s, 2, (int64_t)sequence);
+	r = writer_step(w, s);
+	if (r != WRITER_ROW)
+		return r;
+	end->any = true;
+	end->id = sqlite3_column_int64(s, 0);
+	end->row_begin = (uint32_t)sqlite3_column_int64(s, 1);
+	end->offset = end->row_begin + (uint32_t)sqlite3_column_int64(s, 2);
+	end->flags = (uint32_t)sqlite3_column_int64(s, 3);
+	end->first_timestamp = (uint64_t)sqlite3_column_int64(s, 4);
+	end->packet_bytes = (uint32_t)sqlite3_column_int64(s, 5);
+	return 0;
+}
+
+int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_READ_ENDS, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, id);
+	r = writer_step(w, s);
+	if (r != WRITER_ROW)
+		return r ? r : ARCHIVE_E_ABSENT;
+	*end = ends_last(sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0));
+	return 0;
+}
+
+/* An empty blob is not the NULL that an empty pointer would bind. */
+static void bind_bytes(sqlite3_stmt *s, int at, const uint8_t *bytes, size_t n)
+{
+	if (n)
+		sqlite3_bind_blob64(s, at, bytes, n, SQLITE_STATIC);
+	else
+		sqlite3_bind_zeroblob(s, at, 0);
+}
+
+int writer_insert_chunk(struct archive_writer *w, const struct archive_piece *piece, const uint8_t *packed, size_t n)
+{
+	struct codec_row row = codec_encode(&w->encoder, piece->data, piece->length);
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_INSERT_CHUNK, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, piece->stream);
+	sqlite3_bind_int64(s, 2, (int64_t)piece->sequence);
+	sqlite3_bind_int64(s, 3, piece->offset);
+	sqlite3_bind_int64(s, 4, piece->length);
+	sqlite3_bind_int64(s, 5, piece->flags);
+	sqlite3_bind_int64(s, 6, (int64_t)piece->first_timestamp);
+	sqlite3_bind_int64(s, 7, piece->packet_bytes);
+	sqlite3_bind_int64(s, 8, row.codec);
+	bind_bytes(s, 9, packed, n);
+	bind_bytes(s, 10, row.data, row.length);
+	return writer_step(w, s);
+}
+
+/* Insert PIECE as it is. */
+static int insert_piece(struct archive_writer *w, const struct archive_piece *piece)
+{
+	int r;
+
+	w->ends.len = 0;
+	r = ends_pack(&w->ends, piece->ends, piece->n_ends);
+	return r ? r : writer_insert_chunk(w, piece, w->ends.bytes, w->ends.len);
+}
+
+static int complete_packet(struct archive_writer *w, const struct archive_piece *piece, const struct packet_end *end)
+{
+	struct archive_end last = {0};
+	int r = 0;
+
+	if (piece->n_ends)
+		last = piece->ends[piece->n_ends - 1];
+	else if (end->any)
+		r = writer_row_end(w, end->id, &last);
+	if (r == 0)
+		r = end->any ? packet_compact(w, piece, end, true) : insert_piece(w, piece);
+	if (r == 0)
+		r = WRITER_RUN(w, STATEMENT_COUNT_PACKET, piece->stream, piece->offset + piece->length,
+			       (int64_t)last.real);
+	return r;
+}
+
+/* Does the packet get past a mebibyte with PIECE, and end proven?  Then that mebibyte is compacted now; see compaction.c. */
+static bool fills_row(const struct archive_piece *piece)
+{
+	uint32_t begin = piece->offset - MPROF_PACKET_HEADER_BYTES, end = begin + piece->length;
+
+	return begin / ARCHIVE_PIECE_MAX != end / ARCHIVE_PIECE_MAX && piece->n_ends &&
+	       piece->ends[piece->n_ends - 1].offset == piece->offset + piece->length;
+}
+
+/* Take what is already stored off the front of PIECE. */
+static void trim_piece(struct archive_piece *piece, const struct packet_end *end)
+{
+	uint32_t known = end->offset - piece->offset;
+
+	if (known > piece->length)
+		known = piece->length;
+	piece->offset = end->offset;
+	piece->length -= known;
+	piece->data += known;
+	while (piece->n_ends && piece->ends[0].offset <= end->offset) {
+		piece->ends++;
+		piece->n_ends--;
+	}
+	piece->first_timestamp = end->first_timestamp;
+	piece->packet_bytes = end->packet_bytes;
+}
+
+static bool piece_holds(const struct archive_writer *w, const struct archive_piece *piece)
+{
+	return w->is_open && piece->offset >= MPROF_PACKET_HEADER_BYTES && piece->length <= ARCHIVE_PIECE_MAX &&
+	       piece->length <= UINT32_MAX - piece->offset && (piece->length == 0 || piece->data);
+}
+
+int archive_writer_append(struct archive_writer *w, const struct archive_piece *given)
+{
+	struct archive_piece piece = *given;
+	struct packet_end end;
+	int r;
+
+	if (!piece_holds(w, &piece))
+		return -EINVAL;
+	if (!tally_has(&w->tally, piece.stream))
+		return ARCHIVE_E_ABSENT;
+	r = writer_packet_end(w, piece.stream, piece.sequence, &end);
+	if (r != 0 || end.flags & ARCHIVE_CHUNK_LAST)
+		return r;
+	if (piece.offset > end.offset)
+		return ARCHIVE_E_ABSENT;
+	if (end.any)
+		trim_piece(&piece, &end);
+	if (piece.flags & ARCHIVE_CHUNK_LAST)
+		r = complete_packet(w, &piece, &end);
+	else if (piece.length == 0)
+		return 0;
+	else if (end.any && fills_row(&piece))
+		r = packet_compact(w, &piece, &end, false);
+	else
+		r = insert_piece(w, &piece);
+	if (r == 0)
+		tally_add(&w->tally, piece.stream, piece.length);
+	return r;
+}
+
+static int insert_gap(struct archive_writer *w, const struct archive_gap *gap)
+{
+	const int64_t numbers[] = {
+		gap->stream,	       (int64_t)gap->after_sequence,
+		gap->after_offset,     (int64_t)gap->next_sequence,
+		(int64_t)gap->packets, gap->at_least,
+		(int64_t)gap->real,    (int64_t)gap->mono,
+	};
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_INSERT_GAP, &r);
+
+	if (!s)
+		return r;
+	for (int i = 0; i < 8; i++)
+		sqlite3_bind_int64(s, i + 1, numbers[i]);
+	bind_text(s, 9, gap->kind);
+	bind_text(s, 10, gap->reason);
+	return writer_step(w, s);
+}
+
+int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
+{
+	bool is_new;
+	int64_t one;
+	int r;
+
+	if (!w->is_open)
+		return -EINVAL;
+	if (!tally_has(&w->tally, gap->stream))
+		return ARCHIVE_E_ABSENT;
+	r = writer_number(w, STATEMENT_FIND_GAP, 4,
+			  (const int64_t[]){gap->stream, (int64_t)gap->after_sequence, gap->after_offset,
+					    (int64_t)gap->next_sequence},
+			  &one, &is_new);
+	if (r != 0 || !is_new)
+		return r;
+	r = insert_gap(w, gap);
+	if (r == 0)
+		r = WRITER_RUN(w, strcmp(gap->kind, "lost") == 0 ? STATEMENT_COUNT_LOST : STATEMENT_COUNT_SKIPPED,
+			       gap->stream, (int64_t)gap->packets);
+	return r ? r : packet_drop_dangling(w, gap->stream, gap->after_sequence);
+}
+
+int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_READ_IDS, &r);
+
+	if (!s)
+		return r;
+	r = writer_step(w, s);
+	if (r != WRITER_ROW)
+		return r ? r : ARCHIVE_E_ABSENT;
+	*run = sqlite3_column_int64(s, 0);
+	*stream = sqlite3_column_int64(s, 1);
+	*capture = sqlite3_column_int64(s, 2);
+	return 0;
+}
