@@ -1,0 +1,101 @@
+/* `mprofctl fetch`: a trace into a file that is complete or not there. */
+#include <stdio.h>
+#include <string.h>
+
+#include "download.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "scope.h"
+#include "target.h"
+
+struct fetch {
+	struct output out;
+	struct progress progress;
+};
+
+static int fetch_write(void *data, const uint8_t *bytes, size_t len)
+{
+	struct fetch *f = data;
+
+	progress_add(&f->progress, len);
+	return output_write(&f->out, bytes, len);
+}
+
+static int fetch_start_over(void *data)
+{
+	struct fetch *f = data;
+
+	f->progress.bytes = 0;
+	return output_start_over(&f->out);
+}
+
+static void fetch_deinit(struct fetch *f)
+{
+	output_close(&f->out);
+}
+
+/* What the server said of the trace beside the bytes. */
+static void tell_gaps(const struct download *d)
+{
+	if (d->lost && strcmp(d->lost, "0") != 0)
+		say("note: %s packets were lost within this trace before they could be copied", d->lost);
+	if (d->cut)
+		say("note: an unproven tail was cut: %s", d->cut);
+}
+
+static int fetch_run(struct fetch *f, struct http *h, const char *path)
+{
+	SCOPED(download_deinit)
+	struct download d = {
+		.write = fetch_write,
+		.start_over = f->out.can_start_over ? fetch_start_over : NULL,
+		.data = f,
+	};
+	int r = download_run(&d, h, path);
+
+	progress_done(&f->progress);
+	if (r && d.refused)
+		return output_complain(&f->out, -d.refused);
+	if (r)
+		return r;
+	tell_gaps(&d);
+	return output_commit(&f->out);
+}
+
+int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(http_close) struct http h = {.signals = -1};
+	SCOPED(fetch_deinit) struct fetch f = {.out = {.fd = -1}};
+	SCOPED(freep) char *name = NULL;
+	SCOPED(freep) char *path = NULL;
+	struct selection s = {0};
+	const char *file = NULL;
+	const struct option_def defs[] = {{"--output", "-o", &file},
+					  {"--last", NULL, &s.last},
+					  {"--run", NULL, &s.run},
+					  {"--stream", NULL, &s.stream}};
+	struct operands left;
+	struct target t;
+	int r = options_parse(argc, argv, defs, 4, &left, 1, 1);
+
+	r = r ? r : selection_check(&s, argv[0]);
+	r = r ? r : http_open(&h, ctl->host);
+	if (!r && !target_parse(&t, left.at[0], false))
+		r = target_ask(&t, &h);
+	r = r ? r : target_check(&t, &s, argv[0]);
+	if (r)
+		return r;
+	name = file ? strdup(file) : target_file_name(&t);
+	path = target_path(&t, &h, "trace", &s);
+	if (!name || !path || !http_catch_signals(&h))
+		return say_memory();
+	r = output_open(&f.out, name, file ? OUTPUT_REPLACE : OUTPUT_NEW, argv[0]);
+	if (r)
+		return r;
+	progress_init(&f.progress, t.name);
+	r = fetch_run(&f, &h, path);
+	if (r == CTL_OK && !file)
+		say("wrote %s", name);
+	return r;
+}

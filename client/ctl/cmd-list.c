@@ -1,0 +1,178 @@
+/* The verbs that list or take: domains, captures, snapshot. */
+#include <stdio.h>
+#include <string.h>
+
+#include "http.h"
+#include "options.h"
+#include "scope.h"
+#include "table.h"
+
+/* The sum of KEY over an array of objects. */
+static uint64_t sum(const json_t *array, const char *key)
+{
+	const json_t *entry;
+	uint64_t total = 0;
+	size_t i;
+
+	json_array_foreach(array, i, entry) total += (uint64_t)json_integer_value(json_object_get(entry, key));
+	return total;
+}
+
+/* RFC 3339 without the fraction of a second, which nobody reads in a table. */
+static void add_time(struct table *t, const json_t *time)
+{
+	const char *text = json_string_value(time);
+	char buf[32];
+	size_t n = text ? strcspn(text, ".") : 0;
+
+	if (!n || n > 24 || !text[n]) {
+		table_add(t, text);
+		return;
+	}
+	snprintf(buf, sizeof(buf), "%.*sZ", (int)n, text);
+	table_add(t, buf);
+}
+
+static int print_table(const struct table *t)
+{
+	if (t->failed)
+		return say_memory();
+	table_print(t);
+	return CTL_OK;
+}
+
+static int print_domains(const json_t *domains)
+{
+	static const char *const heads[] = {"NAME",	 "STATE",    "SOURCE", ">DOMID", ">STREAMS", ">RUNS",
+					    ">CAPTURES", ">PACKETS", ">BYTES", ">LOST",	 "LAST SEEN"};
+	SCOPED(table_deinit) struct table t;
+	const json_t *domain;
+	size_t i;
+
+	table_init(&t, heads, sizeof(heads) / sizeof(heads[0]));
+	json_array_foreach(domains, i, domain)
+	{
+		const json_t *streams = json_object_get(domain, "streams");
+
+		table_add_json(&t, json_object_get(domain, "name"));
+		table_add_json(&t, json_object_get(domain, "state"));
+		table_add_json(&t, json_object_get(domain, "source"));
+		table_add_json(&t, json_object_get(domain, "domid"));
+		table_add_number(&t, json_array_size(streams));
+		table_add_json(&t, json_object_get(domain, "runs"));
+		table_add_json(&t, json_object_get(domain, "captures"));
+		table_add_number(&t, sum(streams, "packets"));
+		table_add_bytes(&t, sum(streams, "bytes"));
+		table_add_number(&t, sum(streams, "lost_packets"));
+		add_time(&t, json_object_get(domain, "last_seen"));
+	}
+	return print_table(&t);
+}
+
+static int print_captures(const json_t *captures)
+{
+	static const char *const heads[] = {">ID", "DOMAIN", ">RUN", "KIND", "TIME", "PINNED", ">STREAMS", "NOTE"};
+	SCOPED(table_deinit) struct table t;
+	const json_t *capture;
+	size_t i;
+
+	table_init(&t, heads, sizeof(heads) / sizeof(heads[0]));
+	json_array_foreach(captures, i, capture)
+	{
+		table_add_json(&t, json_object_get(capture, "id"));
+		table_add_json(&t, json_object_get(capture, "domain"));
+		table_add_json(&t, json_object_get(capture, "run"));
+		table_add_json(&t, json_object_get(capture, "kind"));
+		add_time(&t, json_object_get(capture, "time"));
+		table_add_json(&t, json_object_get(capture, "pinned"));
+		table_add_number(&t, json_array_size(json_object_get(capture, "streams")));
+		table_add_json(&t, json_object_get(capture, "note"));
+	}
+	return print_table(&t);
+}
+
+int cmd_domains(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(json_decrefp) json_t *list = NULL;
+	SCOPED(http_close) struct http h = {.signals = -1};
+	struct operands left;
+	int r = options_parse(argc, argv, NULL, 0, &left, 0, 0);
+
+	r = r ? r : http_open(&h, ctl->host);
+	r = r ? r : http_list(&h, "/v1/domains", "domains", &list);
+	if (r)
+		return r;
+	return ctl->json ? json_print(list) : print_domains(json_object_get(list, "domains"));
+}
+
+/* "/v1/domains/NAME/captures", to be freed; "domain:" before the name is taken off. */
+static char *captures_path(struct http *h, const char *domain)
+{
+	char *name, *path = NULL;
+	int r = -1;
+
+	if (strncmp(domain, "domain:", 7) == 0)
+		domain += 7;
+	name = http_escape(h, domain);
+	if (name)
+		r = asprintf(&path, "/v1/domains/%s/captures", name);
+	curl_free(name);
+	return r < 0 ? NULL : path;
+}
+
+int cmd_captures(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(json_decrefp) json_t *list = NULL;
+	SCOPED(freep) char *path = NULL;
+	SCOPED(http_close) struct http h = {.signals = -1};
+	struct operands left;
+	int r = options_parse(argc, argv, NULL, 0, &left, 0, 1);
+
+	r = r ? r : http_open(&h, ctl->host);
+	if (r)
+		return r;
+	path = left.n ? captures_path(&h, left.at[0]) : strdup("/v1/captures");
+	if (!path)
+		return say_memory();
+	r = http_list(&h, path, "captures", &list);
+	if (r)
+		return r;
+	return ctl->json ? json_print(list) : print_captures(json_object_get(list, "captures"));
+}
+
+/* The body of a snapshot's request, to be freed. */
+static char *snapshot_body(const char *note)
+{
+	SCOPED(json_decrefp) json_t *body = json_object();
+
+	if (!body || (note && json_object_set_new(body, "note", json_string(note)) < 0))
+		return NULL;
+	return json_dumps(body, JSON_COMPACT);
+}
+
+int cmd_snapshot(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(json_decrefp) json_t *capture = NULL;
+	SCOPED(freep) char *path = NULL;
+	SCOPED(freep) char *body = NULL;
+	SCOPED(http_close) struct http h = {.signals = -1};
+	const char *note = NULL;
+	const struct option_def defs[] = {{"--note", NULL, &note}};
+	struct operands left;
+	int r = options_parse(argc, argv, defs, 1, &left, 1, 1);
+
+	r = r ? r : http_open(&h, ctl->host);
+	if (r)
+		return r;
+	path = captures_path(&h, left.at[0]);
+	body = snapshot_body(note);
+	if (!path || !body)
+		return note && path ? say_usage(argv[0], "the note is not UTF-8 text") : say_memory();
+	r = http_json(&h, "POST", path, body, &capture);
+	if (r)
+		return r;
+	if (ctl->json)
+		return json_print(capture);
+	printf("%lld\n", (long long)json_integer_value(json_object_get(capture, "id")));
+	return CTL_OK;
+}

@@ -1,0 +1,202 @@
+/*
+ * Resumable downloads.
+ *
+ * A selection that still grows answers with Content-Location, which names what it was at that moment; from then on that is what is asked
+ * for.  A broken connection is taken up by Range with If-Range and the strong entity tag of the identity body, so that bytes of two
+ * different bodies are never joined.  A compressed body has another entity tag and no ranges: if one breaks, the download starts
+ * over, once, uncompressed; so compression is only asked for where starting over is possible, and not on a local socket, where it
+ * would gain nothing.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "download.h"
+#include "scope.h"
+
+#define TRIES_MAX 6 /* without a byte of progress */
+
+struct attempt {
+	struct download *d;
+	char *etag;	/* of the identity body so far, or NULL */
+	char *location; /* what to ask for from now on, or NULL */
+	uint64_t offset;
+	int tries;
+	bool began;	 /* in this attempt */
+	bool compressed; /* the body so far came compressed */
+	bool plain;	 /* ask for no compression any more */
+	bool mismatch;	 /* the server gave another range than asked for */
+};
+
+static void answerp(struct http_answer *answer)
+{
+	http_answer_deinit(answer);
+}
+
+static void attempt_deinit(struct attempt *a)
+{
+	free(a->etag);
+	free(a->location);
+}
+
+/* Only a path of the same server: an answer cannot send us elsewhere. */
+static bool own_path(const char *location)
+{
+	return location && location[0] == '/' && location[1] != '/';
+}
+
+/* Keep what resuming needs. */
+static bool keep_identity(struct attempt *a, const struct http_answer *answer)
+{
+	free(a->etag);
+	a->etag = NULL;
+	a->compressed = answer->content_encoding && strcasecmp(answer->content_encoding, "identity") != 0;
+	if (answer->etag && answer->etag[0] == '"' && !a->compressed)
+		a->etag = strdup(answer->etag);
+	if (own_path(answer->content_location)) {
+		free(a->location);
+		a->location = strdup(answer->content_location);
+	}
+	if (!a->d->cut && answer->cut)
+		a->d->cut = strdup(answer->cut);
+	if (!a->d->lost && answer->lost)
+		a->d->lost = strdup(answer->lost);
+	return true;
+}
+
+/* The first byte of a body: is it the one that we need next? */
+static bool begin_body(struct attempt *a, const struct http_answer *answer)
+{
+	uint64_t from;
+
+	a->began = true;
+	if (answer->status == 206) {
+		if (answer->content_range && sscanf(answer->content_range, "bytes %" SCNu64 "-", &from) == 1 &&
+		    from == a->offset)
+			return true;
+		a->mismatch = true;
+		return false;
+	}
+	if (a->offset) {
+		if (!a->d->start_over) {
+			a->mismatch = true;
+			return false;
+		}
+		a->offset = 0;
+		a->d->refused = a->d->start_over(a->d->data);
+	}
+	return !a->d->refused && keep_identity(a, answer);
+}
+
+static bool body_sink(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+{
+	struct attempt *a = data;
+
+	if (!a->began && !begin_body(a, answer))
+		return false;
+	a->d->refused = a->d->write(a->d->data, bytes, len);
+	if (a->d->refused)
+		return false;
+	a->offset += len;
+	a->tries = 0;
+	return true;
+}
+
+/* The connection broke just behind the last byte: then nothing is left to ask for. */
+static bool nothing_left(const struct attempt *a, const struct http_answer *answer)
+{
+	uint64_t total;
+
+	return answer->status == 416 && a->offset && answer->content_range &&
+	       sscanf(answer->content_range, "bytes */%" SCNu64, &total) == 1 && total == a->offset;
+}
+
+/* Wait before the next try: longer each time, or what the server says, within reason. */
+static bool wait_turn(struct http *h, const struct attempt *a, const struct http_answer *answer)
+{
+	int ms = 250 << (a->tries - 1);
+
+	if (answer->retry_after && sscanf(answer->retry_after, "%d", &ms) == 1)
+		ms = ms < 1 ? 250 : ms > 5 ? 5000 : ms * 1000;
+	return http_sleep(h, ms);
+}
+
+/* A request came to nothing: may it be tried again? */
+static bool worth_trying(const struct attempt *a, int condition, const struct http_answer *answer)
+{
+	if (condition == HTTP_E_UNREACHABLE)
+		return a->offset != 0;
+	return condition == HTTP_E_BROKEN || (condition == 0 && answer->status == 503);
+}
+
+/* Prepare the next attempt; false where bytes were given out that cannot be continued. */
+static bool can_continue(struct attempt *a)
+{
+	if (!a->offset || a->etag)
+		return true;
+	if (!a->d->start_over)
+		return false;
+	a->plain = true;
+	return true;
+}
+
+static int give_up(struct attempt *a, struct http *h, int condition, const struct http_answer *answer)
+{
+	if (a->d->refused)
+		return CTL_FAILED;
+	if (a->mismatch) {
+		say("the trace changed while it was fetched, and cannot be continued at byte %" PRIu64
+		    "; fetch it again",
+		    a->offset);
+		return CTL_FAILED;
+	}
+	return http_complain(h, condition, answer);
+}
+
+/* One request.  CTL_OK or an exit code that ends it, or -1: again. */
+static int attempt_once(struct attempt *a, struct http *h, const char *path)
+{
+	SCOPED(answerp) struct http_answer answer = {0};
+	struct http_request request = {
+		.path = a->location ? a->location : path,
+		.zstd = a->d->start_over && !h->unix_path && !a->plain && !a->offset,
+		.resume_at = a->offset,
+		.if_range = a->offset ? a->etag : NULL,
+		.sink = body_sink,
+		.data = a,
+	};
+	int r;
+
+	a->began = false;
+	r = http_perform(h, &request, &answer);
+	if (r == 0 && (answer.status / 100 == 2 || nothing_left(a, &answer))) {
+		/* An empty body is whole too, if it is not the answer to a range. */
+		if (!a->began && answer.status / 100 == 2 && !begin_body(a, &answer))
+			return give_up(a, h, r, &answer);
+		return CTL_OK;
+	}
+	if (!worth_trying(a, r, &answer) || ++a->tries > TRIES_MAX || !can_continue(a))
+		return give_up(a, h, r, &answer);
+	if (!wait_turn(h, a, &answer))
+		return give_up(a, h, HTTP_E_STOPPED, &answer);
+	return -1;
+}
+
+int download_run(struct download *d, struct http *h, const char *path)
+{
+	SCOPED(attempt_deinit) struct attempt a = {.d = d};
+	int r;
+
+	do
+		r = attempt_once(&a, h, path);
+	while (r < 0);
+	return r;
+}
+
+void download_deinit(struct download *d)
+{
+	free(d->cut);
+	free(d->lost);
+	d->cut = NULL;
+	d->lost = NULL;
+}

@@ -1,0 +1,485 @@
+/*
+ * HTTP by libcurl.
+ *
+ * The multi interface is used for a single transfer, because its poll can wait for a signalfd too: that is how SIGINT ends a
+ * download in good order without a handler and a global flag.  Redirects are not followed and only HTTP is spoken: an answer
+ * cannot make the client look elsewhere.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "http.h"
+#include "scope.h"
+
+#define DEFAULT_SOCKET "/run/mprofd/http.sock"
+#define DEFAULT_URL    "http://127.0.0.1:7080"
+#define VALUE_MAX      8192u
+#define PROBLEM_MAX    (64u << 10)
+#define JSON_MAX       (64u << 20)
+#define SILENCE_MAX    60L /* seconds */
+
+struct exchange {
+	CURL *easy;
+	const struct http_request *request;
+	struct http_answer *answer;
+	bool refused; /* by the sink */
+	bool memory;
+};
+
+static void slistp(struct curl_slist **list)
+{
+	curl_slist_free_all(*list);
+	*list = NULL;
+}
+
+static void answerp(struct http_answer *answer)
+{
+	http_answer_deinit(answer);
+}
+
+static int parse_host(struct http *h, const char *host)
+{
+	size_t n;
+
+	if (strncmp(host, "unix:", 5) == 0 && host[5]) {
+		h->unix_path = strdup(host + 5);
+		h->base = strdup("http://localhost");
+		return h->unix_path && h->base ? CTL_OK : say_memory();
+	}
+	if (strncmp(host, "http://", 7) != 0 && strncmp(host, "https://", 8) != 0)
+		return say_usage(NULL, "host \"%s\" is neither unix:PATH nor a URL with http:// or https://", host);
+	h->base = strdup(host);
+	if (!h->base)
+		return say_memory();
+	for (n = strlen(h->base); n && h->base[n - 1] == '/'; n--)
+		h->base[n - 1] = 0;
+	return CTL_OK;
+}
+
+int http_open(struct http *h, const char *host)
+{
+	int r;
+
+	*h = (struct http){.signals = -1};
+	if (!host)
+		host = access(DEFAULT_SOCKET, F_OK) == 0 ? "unix:" DEFAULT_SOCKET : DEFAULT_URL;
+	h->host = strdup(host);
+	r = h->host ? parse_host(h, host) : say_memory();
+	if (r)
+		return r;
+	h->easy = curl_easy_init();
+	h->multi = curl_multi_init();
+	return h->easy && h->multi ? CTL_OK : say_memory();
+}
+
+void http_close(struct http *h)
+{
+	curl_easy_cleanup(h->easy);
+	curl_multi_cleanup(h->multi);
+	closep(&h->signals);
+	free(h->base);
+	free(h->unix_path);
+	free(h->host);
+	*h = (struct http){.signals = -1};
+}
+
+bool http_catch_signals(struct http *h)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	h->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return h->signals >= 0;
+}
+
+bool http_sleep(struct http *h, int ms)
+{
+	struct pollfd fd = {.fd = h->signals, .events = POLLIN};
+
+	return poll(&fd, 1, ms) <= 0;
+}
+
+char *http_escape(struct http *h, const char *segment)
+{
+	return curl_easy_escape(h->easy, segment, 0);
+}
+
+void http_answer_deinit(struct http_answer *a)
+{
+	char *values[] = {a->etag,     a->content_location, a->content_range, a->content_encoding,
+			  a->location, a->position,	    a->run_state,     a->cut,
+			  a->lost,     a->retry_after,	    a->problem};
+	size_t i;
+
+	for (i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		free(values[i]);
+	*a = (struct http_answer){0};
+}
+
+/* Keep the value of LINE in *SLOT where it is the header NAME. */
+static void keep_header(const char *line, size_t n, const char *name, char **slot)
+{
+	size_t at = strlen(name);
+
+	if (n <= at || strncasecmp(line, name, at) != 0 || line[at] != ':' || n > VALUE_MAX)
+		return;
+	for (at++; at < n && (line[at] == ' ' || line[at] == '\t'); at++)
+		;
+	while (n > at && (line[n - 1] == '\r' || line[n - 1] == '\n' || line[n - 1] == ' '))
+		n--;
+	free(*slot);
+	*slot = strndup(line + at, n - at);
+}
+
+static size_t on_header(char *line, size_t size, size_t count, void *data)
+{
+	struct exchange *x = data;
+	struct http_answer *a = x->answer;
+	size_t n = size * count;
+
+	if (n > 5 && strncmp(line, "HTTP/", 5) == 0)
+		http_answer_deinit(a);
+	keep_header(line, n, "ETag", &a->etag);
+	keep_header(line, n, "Content-Location", &a->content_location);
+	keep_header(line, n, "Content-Range", &a->content_range);
+	keep_header(line, n, "Content-Encoding", &a->content_encoding);
+	keep_header(line, n, "Location", &a->location);
+	keep_header(line, n, "Mprof-Position", &a->position);
+	keep_header(line, n, "Mprof-Run-State", &a->run_state);
+	keep_header(line, n, "Mprof-Cut", &a->cut);
+	keep_header(line, n, "Mprof-Lost-Packets", &a->lost);
+	keep_header(line, n, "Retry-After", &a->retry_after);
+	return n;
+}
+
+/* Keep the body of a problem, as far as anyone will read it. */
+static size_t keep_problem(struct exchange *x, const char *bytes, size_t n)
+{
+	struct http_answer *a = x->answer;
+	size_t take = n < PROBLEM_MAX - a->problem_bytes ? n : PROBLEM_MAX - a->problem_bytes;
+	char *grown = realloc(a->problem, a->problem_bytes + take + 1);
+
+	if (!grown) {
+		x->memory = true;
+		return 0;
+	}
+	a->problem = grown;
+	memcpy(grown + a->problem_bytes, bytes, take);
+	a->problem_bytes += take;
+	grown[a->problem_bytes] = 0;
+	return n;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *data)
+{
+	struct exchange *x = data;
+	size_t n = size * count;
+
+	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &x->answer->status);
+	if (x->answer->status / 100 != 2)
+		return keep_problem(x, bytes, n);
+	if (!n || (x->request->sink && x->request->sink(x->request->data, x->answer, (const uint8_t *)bytes, n)))
+		return n;
+	x->refused = true;
+	return 0;
+}
+
+static bool add_header(struct curl_slist **list, const char *line)
+{
+	struct curl_slist *longer = curl_slist_append(*list, line);
+
+	if (longer)
+		*list = longer;
+	return longer != NULL;
+}
+
+/* The request's own headers.  False without memory. */
+static bool set_headers(struct http *h, const struct http_request *q, struct curl_slist **list)
+{
+	SCOPED(freep) char *if_range = NULL;
+	char range[32];
+
+	if (q->if_range) {
+		if (asprintf(&if_range, "If-Range: %s", q->if_range) < 0) {
+			if_range = NULL;
+			return false;
+		}
+		snprintf(range, sizeof(range), "%llu-", (unsigned long long)q->resume_at);
+		if (!add_header(list, if_range) || curl_easy_setopt(h->easy, CURLOPT_RANGE, range) != CURLE_OK)
+			return false;
+	}
+	if (q->json && (!add_header(list, "Content-Type: application/json") ||
+			curl_easy_setopt(h->easy, CURLOPT_COPYPOSTFIELDS, q->json) != CURLE_OK))
+		return false;
+	if (!add_header(list, "Accept: */*"))
+		return false;
+	return curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, *list) == CURLE_OK;
+}
+
+static bool set_target(struct http *h, const struct http_request *q)
+{
+	SCOPED(freep) char *url = NULL;
+
+	if (asprintf(&url, "%s%s", h->base, q->path) < 0) {
+		url = NULL;
+		return false;
+	}
+	curl_easy_setopt(h->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(h->easy, CURLOPT_USERAGENT, "mprofctl");
+	curl_easy_setopt(h->easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(h->easy, CURLOPT_PATH_AS_IS, 1L);
+	curl_easy_setopt(h->easy, CURLOPT_CONNECTTIMEOUT, 10L);
+	curl_easy_setopt(h->easy, CURLOPT_LOW_SPEED_LIMIT, q->unending ? 0L : 1L);
+	curl_easy_setopt(h->easy, CURLOPT_LOW_SPEED_TIME, q->unending ? 0L : SILENCE_MAX);
+	curl_easy_setopt(h->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	if (h->unix_path) {
+		curl_easy_setopt(h->easy, CURLOPT_UNIX_SOCKET_PATH, h->unix_path);
+		curl_easy_setopt(h->easy, CURLOPT_PROXY, "");
+	}
+	if (q->zstd)
+		curl_easy_setopt(h->easy, CURLOPT_ACCEPT_ENCODING, "zstd");
+	if (q->method)
+		curl_easy_setopt(h->easy, CURLOPT_CUSTOMREQUEST, q->method);
+	return curl_easy_setopt(h->easy, CURLOPT_URL, url) == CURLE_OK;
+}
+
+static void set_callbacks(struct http *h, struct exchange *x)
+{
+	h->error[0] = 0;
+	curl_easy_setopt(h->easy, CURLOPT_ERRORBUFFER, h->error);
+	curl_easy_setopt(h->easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(h->easy, CURLOPT_HEADERDATA, x);
+	curl_easy_setopt(h->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(h->easy, CURLOPT_WRITEDATA, x);
+}
+
+/* Drive the one transfer to its end; CURLE_ABORTED_BY_CALLBACK: a signal came. */
+static CURLcode drive(struct http *h)
+{
+	struct curl_waitfd wait = {.fd = h->signals, .events = CURL_WAIT_POLLIN};
+	int running = 1, left;
+	CURLMsg *message;
+
+	while (running) {
+		wait.revents = 0;
+		if (curl_multi_perform(h->multi, &running) != CURLM_OK)
+			return CURLE_OUT_OF_MEMORY;
+		if (running && curl_multi_poll(h->multi, &wait, h->signals >= 0, 1000, NULL) != CURLM_OK)
+			return CURLE_OUT_OF_MEMORY;
+		if (wait.revents)
+			return CURLE_ABORTED_BY_CALLBACK;
+	}
+	message = curl_multi_info_read(h->multi, &left);
+	return message && message->msg == CURLMSG_DONE ? message->data.result : CURLE_RECV_ERROR;
+}
+
+static int condition_of(CURLcode code, const struct exchange *x)
+{
+	switch (code) {
+	case CURLE_OK:
+		return 0;
+	case CURLE_COULDNT_CONNECT:
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+	case CURLE_URL_MALFORMAT:
+	case CURLE_SSL_CONNECT_ERROR:
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return HTTP_E_UNREACHABLE;
+	case CURLE_ABORTED_BY_CALLBACK:
+		return HTTP_E_STOPPED;
+	case CURLE_OUT_OF_MEMORY:
+		return HTTP_E_MEMORY;
+	default:
+		return x->refused ? HTTP_E_SINK : x->memory ? HTTP_E_MEMORY : HTTP_E_BROKEN;
+	}
+}
+
+int http_perform(struct http *h, const struct http_request *request, struct http_answer *answer)
+{
+	SCOPED(slistp) struct curl_slist *headers = NULL;
+	struct exchange x = {.easy = h->easy, .request = request, .answer = answer};
+	CURLcode code;
+
+	*answer = (struct http_answer){0};
+	curl_easy_reset(h->easy);
+	set_callbacks(h, &x);
+	if (!set_target(h, request) || !set_headers(h, request, &headers))
+		return HTTP_E_MEMORY;
+	if (curl_multi_add_handle(h->multi, h->easy) != CURLM_OK)
+		return HTTP_E_MEMORY;
+	code = drive(h);
+	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &answer->status);
+	curl_multi_remove_handle(h->multi, h->easy);
+	return condition_of(code, &x);
+}
+
+/* " (streams 0, 1)" where a problem lists streams. */
+static void list_streams(const json_t *problem, char *buf, size_t size)
+{
+	const json_t *stream;
+	size_t i, at = 0;
+
+	buf[0] = 0;
+	json_array_foreach(json_object_get(problem, "streams"), i, stream)
+	{
+		json_int_t number = json_integer_value(json_object_get(stream, "stream"));
+
+		if (at + 32 > size)
+			break;
+		at += (size_t)snprintf(buf + at, size - at, "%s%lld", i ? ", " : "; streams: ", (long long)number);
+	}
+}
+
+static void say_problem(const struct http *h, const struct http_answer *answer)
+{
+	SCOPED(json_decrefp) json_t *problem = NULL;
+	const char *sentence = NULL;
+	char streams[256];
+
+	if (answer->problem)
+		problem = json_loadb(answer->problem, answer->problem_bytes, 0, NULL);
+	sentence = json_string_value(json_object_get(problem, "detail"));
+	if (!sentence || !*sentence)
+		sentence = json_string_value(json_object_get(problem, "title"));
+	list_streams(problem, streams, sizeof(streams));
+	if (sentence && *sentence)
+		say("%s%s", sentence, streams);
+	else
+		say("%s answered with HTTP status %ld and no explanation", h->host, answer->status);
+}
+
+int http_complain(struct http *h, int condition, const struct http_answer *answer)
+{
+	const char *why = h->error[0] ? h->error : "no answer";
+
+	switch (condition) {
+	case 0:
+		say_problem(h, answer);
+		return answer->status == 404 || answer->status == 410 ? CTL_NOT_FOUND : CTL_FAILED;
+	case HTTP_E_UNREACHABLE:
+		say("cannot reach the daemon at %s: %s; is mprofd-http running? --host says where else to look",
+		    h->host, why);
+		return CTL_UNREACHABLE;
+	case HTTP_E_BROKEN:
+		say("the connection to %s broke: %s", h->host, why);
+		return CTL_UNREACHABLE;
+	case HTTP_E_STOPPED:
+		say("stopped");
+		return CTL_FAILED;
+	case HTTP_E_MEMORY:
+		return say_memory();
+	default:
+		return CTL_FAILED;
+	}
+}
+
+struct text {
+	char *bytes;
+	size_t used;
+	size_t room;
+};
+
+static bool text_sink(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+{
+	struct text *t = data;
+
+	(void)answer;
+	if (len > JSON_MAX - t->used)
+		return false;
+	if (t->room - t->used < len) {
+		size_t room = (t->used + len) * 2;
+		char *grown = realloc(t->bytes, room);
+
+		if (!grown)
+			return false;
+		t->bytes = grown;
+		t->room = room;
+	}
+	memcpy(t->bytes + t->used, bytes, len);
+	t->used += len;
+	return true;
+}
+
+int http_json(struct http *h, const char *method, const char *path, const char *body, json_t **json)
+{
+	SCOPED(answerp) struct http_answer answer = {0};
+	struct text text = {0};
+	SCOPED(freep) char *owned = NULL;
+	struct http_request request = {.method = method, .path = path, .json = body, .sink = text_sink, .data = &text};
+	json_error_t error;
+	int r = http_perform(h, &request, &answer);
+
+	owned = text.bytes;
+	if (r == HTTP_E_SINK) {
+		say("the answer of %s to %s is too large", h->host, path);
+		return CTL_FAILED;
+	}
+	if (r || answer.status / 100 != 2)
+		return http_complain(h, r, &answer);
+	*json = json_loadb(text.used ? text.bytes : "", text.used, JSON_REJECT_DUPLICATES, &error);
+	if (*json)
+		return CTL_OK;
+	say("the answer of %s to %s is not JSON: %s", h->host, path, error.text);
+	return CTL_FAILED;
+}
+
+/* One page behind CURSOR (NULL = the first): its entries go to ARRAY.  *NEXT is the cursor behind it, to be freed, or NULL. */
+static int list_page(struct http *h, const char *path, const char *key, const char *cursor, json_t *array, char **next)
+{
+	SCOPED(json_decrefp) json_t *page = NULL;
+	SCOPED(freep) char *url = NULL;
+	char *escaped = cursor ? http_escape(h, cursor) : NULL;
+	const char *after;
+	int r;
+
+	r = asprintf(&url, "%s?limit=1000%s%s", path, escaped ? "&cursor=" : "", escaped ? escaped : "");
+	curl_free(escaped);
+	if (r < 0) {
+		url = NULL;
+		return say_memory();
+	}
+	r = http_json(h, NULL, url, NULL, &page);
+	if (r)
+		return r;
+	if (!json_is_array(json_object_get(page, key))) {
+		say("the answer of %s to %s has no list of %s", h->host, path, key);
+		return CTL_FAILED;
+	}
+	if (json_array_extend(array, json_object_get(page, key)) < 0)
+		return say_memory();
+	after = json_string_value(json_object_get(page, "next"));
+	*next = after ? strdup(after) : NULL;
+	return after && !*next ? say_memory() : CTL_OK;
+}
+
+int http_list(struct http *h, const char *path, const char *key, json_t **json)
+{
+	SCOPED(json_decrefp) json_t *list = json_object();
+	SCOPED(freep) char *cursor = NULL;
+	json_t *array = json_array();
+	int r;
+
+	if (!list || json_object_set_new(list, key, array) < 0)
+		return say_memory();
+	do {
+		char *next = NULL;
+		size_t before = json_array_size(array);
+
+		r = list_page(h, path, key, cursor, array, &next);
+		free(cursor);
+		cursor = next;
+		/* A server that hands out cursors without entries must not keep us for ever. */
+		if (r || json_array_size(array) == before)
+			break;
+	} while (cursor);
+	if (r == CTL_OK)
+		*json = json_incref(list);
+	return r;
+}

@@ -1,0 +1,105 @@
+/* mprofctl: options before the verb, and the verb. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+#include "ctl.h"
+#include "options.h"
+
+struct verb {
+	const char *name;
+	int (*run)(const struct ctl *ctl, int argc, char **argv);
+};
+
+static const struct verb verbs[] = {
+	{"domains", cmd_domains},   {"captures", cmd_captures}, {"fetch", cmd_fetch},
+	{"snapshot", cmd_snapshot}, {"follow", cmd_follow},	{"dump", cmd_dump},
+};
+
+/* What the options that are allowed anywhere make of the command line. */
+struct line {
+	struct ctl ctl;
+	bool help;
+	bool version;
+	int argc;
+	char **argv; /* without them */
+};
+
+static int take_host(struct line *line, int argc, char **argv, int *at)
+{
+	if (strncmp(argv[*at], "--host=", 7) == 0)
+		line->ctl.host = argv[*at] + 7;
+	else if (*at + 1 < argc)
+		line->ctl.host = argv[++*at];
+	else
+		return say_usage(NULL, "option --host needs a value");
+	return line->ctl.host[0] ? CTL_OK : say_usage(NULL, "option --host is empty");
+}
+
+/* Take --host, --json, --help and --version out of ARGV, up to "--". */
+static int take_common(struct line *line, int argc, char **argv)
+{
+	int i, r;
+
+	line->argv = argv;
+	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "--json") == 0) {
+			line->ctl.json = true;
+		} else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+			line->help = true;
+		} else if (strcmp(argv[i], "--version") == 0) {
+			line->version = true;
+		} else if (strcmp(argv[i], "--host") == 0 || strncmp(argv[i], "--host=", 7) == 0) {
+			r = take_host(line, argc, argv, &i);
+			if (r)
+				return r;
+		} else {
+			argv[line->argc++] = argv[i];
+		}
+	}
+	for (; i < argc; i++)
+		argv[line->argc++] = argv[i];
+	return CTL_OK;
+}
+
+static int run_verb(const struct line *line)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(line->argv[0], verbs[i].name) == 0)
+			return verbs[i].run(&line->ctl, line->argc, line->argv);
+	if (line->argv[0][0] == '-')
+		return say_usage(NULL, "there is no option %s", line->argv[0]);
+	return say_usage(NULL, "there is no verb \"%s\"", line->argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+	struct line line = {.ctl = {.host = getenv("MPROFCTL_HOST")}};
+	int r;
+
+	/* Writing to a pipe whose reader left is an error to handle, not the end. */
+	signal(SIGPIPE, SIG_IGN);
+	if (line.ctl.host && !line.ctl.host[0])
+		line.ctl.host = NULL;
+	r = take_common(&line, argc, argv);
+	if (r)
+		return r;
+	if (line.version) {
+		puts("mprofctl " MPROF_VERSION);
+		return CTL_OK;
+	}
+	if (line.help && help_print(line.argc ? line.argv[0] : NULL))
+		return CTL_OK;
+	if (!line.argc)
+		return say_usage(NULL, "no verb is given");
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return say_memory();
+	r = run_verb(&line);
+	curl_global_cleanup();
+	return r;
+}

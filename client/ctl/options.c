@@ -1,0 +1,68 @@
+/* Options of the verbs.  getopt_long() keeps its state in globals and words its complaints itself; these are few lines. */
+#include <string.h>
+
+#include "ctl.h"
+#include "options.h"
+
+/* The value of option DEF at ARGV[*AT], or NULL where it is another option. */
+static const char *option_value(const struct option_def *def, int argc, char **argv, int *at, bool *missing)
+{
+	const char *arg = argv[*at];
+	size_t n = strlen(def->name);
+
+	if (strncmp(arg, def->name, n) == 0 && arg[n] == '=')
+		return arg + n + 1;
+	if (strcmp(arg, def->name) != 0 && !(def->letter && strcmp(arg, def->letter) == 0)) {
+		if (def->letter && strncmp(arg, def->letter, 2) == 0 && arg[2])
+			return arg + 2;
+		return NULL;
+	}
+	if (*at + 1 < argc)
+		return argv[++*at];
+	*missing = true;
+	return NULL;
+}
+
+static int take_option(int argc, char **argv, int *at, const struct option_def *defs, size_t n_defs)
+{
+	const char *arg = argv[*at];
+	bool missing = false;
+	size_t i;
+
+	for (i = 0; i < n_defs; i++) {
+		const char *value = option_value(&defs[i], argc, argv, at, &missing);
+
+		if (missing)
+			return say_usage(argv[0], "%s: option %s needs a value", argv[0], arg);
+		if (!value)
+			continue;
+		*defs[i].value = value;
+		return CTL_OK;
+	}
+	return say_usage(argv[0], "%s: there is no option %s", argv[0], arg);
+}
+
+int options_parse(int argc, char **argv, const struct option_def *defs, size_t n_defs, struct operands *left,
+		  size_t min, size_t max)
+{
+	bool options = true;
+	int i, r;
+
+	*left = (struct operands){0};
+	for (i = 1; i < argc; i++) {
+		if (options && strcmp(argv[i], "--") == 0) {
+			options = false;
+		} else if (options && argv[i][0] == '-' && argv[i][1]) {
+			r = take_option(argc, argv, &i, defs, n_defs);
+			if (r)
+				return r;
+		} else if (left->n == max) {
+			return say_usage(argv[0], "%s: \"%s\" is one argument too many", argv[0], argv[i]);
+		} else {
+			left->at[left->n++] = argv[i];
+		}
+	}
+	if (left->n < min)
+		return say_usage(argv[0], "%s: an argument is missing", argv[0]);
+	return CTL_OK;
+}

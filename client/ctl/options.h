@@ -1,0 +1,29 @@
+/* The command line behind a verb: long options, and what is left. */
+#ifndef CTL_OPTIONS_H
+#define CTL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct option_def {
+	const char *name;   /* "--last" */
+	const char *letter; /* "-o", or NULL */
+	const char **value;
+};
+
+struct operands {
+	const char *at[2];
+	size_t n;
+};
+
+/*
+ * Take ARGV of a verb apart: each option takes a value ("--name VALUE", "--name=VALUE", "-o VALUE").  Between MIN and MAX operands (at most
+ * 2) must be left; "--" ends the options, and "-" is an operand.  Returns an exit code, having said why.
+ */
+int options_parse(int argc, char **argv, const struct option_def *defs, size_t n_defs, struct operands *left,
+		  size_t min, size_t max);
+
+/* The help of VERB (NULL = of the program) on standard output; false where there is no such verb. */
+bool help_print(const char *verb);
+
+#endif

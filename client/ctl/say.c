@@ -1,0 +1,76 @@
+/*
+ * Sentences for people, on stderr.  One place escapes them, since each may quote a guest's name, a server's problem or a
+ * file's.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mprof/trace.h>
+
+#include "ctl.h"
+#include "scope.h"
+
+/* A sentence is for reading: quotes need no backslash in it, and a backslash none either. */
+static size_t unquote(char *s, size_t n)
+{
+	size_t in, out = 0;
+
+	for (in = 0; in < n; in++) {
+		if (s[in] == '\\' && in + 1 < n && (s[in + 1] == '"' || s[in + 1] == '\\'))
+			in++;
+		s[out++] = s[in];
+	}
+	return out;
+}
+
+char *printable(const char *text, size_t len)
+{
+	size_t room = len * MPROF_TEXT_FACTOR + 32, n;
+	char *out = malloc(room + 1);
+
+	if (!out)
+		return NULL;
+	n = unquote(out, mprof_text_escape(out, room, &text, &len));
+	out[n] = 0;
+	return out;
+}
+
+static void say_list(const char *format, va_list args)
+{
+	SCOPED(freep) char *text = NULL;
+	SCOPED(freep) char *safe = NULL;
+
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	if (text)
+		safe = printable(text, strlen(text));
+	fprintf(stderr, "mprofctl: %s\n", safe ? safe : "out of memory");
+}
+
+void say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_list(format, args);
+	va_end(args);
+}
+
+int say_usage(const char *verb, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_list(format, args);
+	va_end(args);
+	fprintf(stderr, "Try `mprofctl%s%s --help`.\n", verb ? " " : "", verb ? verb : "");
+	return CTL_USAGE;
+}
+
+int say_memory(void)
+{
+	say("out of memory");
+	return CTL_FAILED;
+}

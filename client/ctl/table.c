@@ -1,0 +1,148 @@
+/*
+ * Tables and JSON on standard output.  Names and notes come from guests and other people, so each cell is escaped when it is added, and
+ * JSON is written in ASCII where a terminal would show it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "scope.h"
+#include "table.h"
+
+void table_init(struct table *t, const char *const *heads, size_t columns)
+{
+	size_t i;
+
+	*t = (struct table){.columns = columns};
+	for (i = 0; i < columns; i++) {
+		t->right[i] = heads[i][0] == '>';
+		table_add(t, heads[i] + t->right[i]);
+	}
+}
+
+void table_deinit(struct table *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->cells; i++)
+		free(t->text[i]);
+	free(t->text);
+	*t = (struct table){0};
+}
+
+void table_add(struct table *t, const char *text)
+{
+	size_t room = t->room ? t->room * 2 : 64;
+	char **grown;
+
+	if (!text || !*text)
+		text = "-";
+	if (t->cells == t->room) {
+		grown = realloc(t->text, room * sizeof(*grown));
+		if (!grown) {
+			t->failed = true;
+			return;
+		}
+		t->text = grown;
+		t->room = room;
+	}
+	t->text[t->cells] = printable(text, strlen(text));
+	if (t->text[t->cells])
+		t->cells++;
+	else
+		t->failed = true;
+}
+
+void table_add_number(struct table *t, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	table_add(t, text);
+}
+
+void bytes_text(uint64_t bytes, char *buf, size_t size)
+{
+	static const char units[] = "KMGTPE";
+	double value = (double)bytes / 1024;
+	size_t i = 0;
+
+	if (bytes < 1024) {
+		snprintf(buf, size, "%" PRIu64 " B", bytes);
+		return;
+	}
+	for (; value >= 1023.95 && units[i + 1]; i++)
+		value /= 1024;
+	snprintf(buf, size, "%.1f %cB", value, units[i]);
+}
+
+void table_add_bytes(struct table *t, uint64_t bytes)
+{
+	char text[24];
+
+	bytes_text(bytes, text, sizeof(text));
+	table_add(t, text);
+}
+
+void table_add_json(struct table *t, const json_t *value)
+{
+	if (json_is_integer(value))
+		table_add_number(t, (uint64_t)json_integer_value(value));
+	else if (json_is_boolean(value))
+		table_add(t, json_is_true(value) ? "yes" : "no");
+	else
+		table_add(t, json_string_value(value));
+}
+
+/* Characters of well-formed UTF-8, which all cells are: every byte that does not continue one. */
+static int width(const char *s)
+{
+	int n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+static void print_cell(const struct table *t, size_t cell, int wide)
+{
+	size_t column = cell % t->columns;
+	bool last = column + 1 == t->columns;
+	int pad = wide - width(t->text[cell]);
+
+	if (t->right[column])
+		printf("%*s%s", pad, "", t->text[cell]);
+	else
+		printf("%s%*s", t->text[cell], last ? 0 : pad, "");
+	fputs(last ? "\n" : "  ", stdout);
+}
+
+bool table_print(const struct table *t)
+{
+	int widths[TABLE_COLUMNS_MAX] = {0};
+	size_t i;
+
+	if (t->failed || t->cells % t->columns)
+		return false;
+	for (i = 0; i < t->cells; i++)
+		if (width(t->text[i]) > widths[i % t->columns])
+			widths[i % t->columns] = width(t->text[i]);
+	for (i = 0; i < t->cells; i++)
+		print_cell(t, i, widths[i % t->columns]);
+	return fflush(stdout) == 0;
+}
+
+int json_print(const json_t *json)
+{
+	size_t flags = JSON_INDENT(2) | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
+
+	if (json_dumpf(json, stdout, flags) == 0 && putchar('\n') != EOF && fflush(stdout) == 0)
+		return CTL_OK;
+	if (errno == EPIPE)
+		return CTL_OK;
+	say("cannot write standard output: %s", strerror(errno));
+	return CTL_FAILED;
+}

@@ -1,0 +1,42 @@
+/* Tables for people: columns as wide as they need to be, everything escaped. */
+#ifndef CTL_TABLE_H
+#define CTL_TABLE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TABLE_COLUMNS_MAX 12
+
+struct table {
+	size_t columns;
+	size_t cells;
+	size_t room;
+	bool failed; /* no memory */
+	char **text; /* COLUMNS a row, row by row; owned */
+	bool right[TABLE_COLUMNS_MAX];
+};
+
+/* HEADS of COLUMNS columns; a head that begins with '>' makes its column of numbers, set to the right. */
+void table_init(struct table *t, const char *const *heads, size_t columns);
+void table_deinit(struct table *t);
+
+/* The next cell; NULL and "" are shown as "-". */
+void table_add(struct table *t, const char *text);
+void table_add_number(struct table *t, uint64_t number);
+/* In powers of 1024: "512 B", "1.5 MB". */
+void table_add_bytes(struct table *t, uint64_t bytes);
+/* A string, a number, true or null of an answer. */
+void table_add_json(struct table *t, const json_t *value);
+
+/* Print to standard output; false without memory or where it cannot be written. */
+bool table_print(const struct table *t);
+
+/* A number of bytes as above, into BUF. */
+void bytes_text(uint64_t bytes, char *buf, size_t size);
+
+/* Print an answer as JSON on standard output, on a terminal in ASCII only; returns an exit code, having said why. */
+int json_print(const json_t *json);
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * Names of traces.
+ *
+ * The order is fixed so that a person can predict it: an existing file, then a capture's id, then a domain; a prefix forces
+ * one.  Only decimal numbers are asked for as captures.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "scope.h"
+#include "target.h"
+
+#define DIGITS "0123456789"
+
+static void answerp(struct http_answer *answer)
+{
+	http_answer_deinit(answer);
+}
+
+static bool is_number(const char *s)
+{
+	return s[0] && strspn(s, DIGITS) == strlen(s) && strlen(s) <= 18;
+}
+
+static bool forced(struct target *t, const char *name, const char *prefix, enum target_kind kind)
+{
+	size_t n = strlen(prefix);
+
+	if (strncmp(name, prefix, n) != 0)
+		return false;
+	*t = (struct target){.kind = kind, .name = name + n};
+	return true;
+}
+
+bool target_parse(struct target *t, const char *name, bool files)
+{
+	struct stat st;
+
+	if (forced(t, name, "capture:", TARGET_CAPTURE) || forced(t, name, "domain:", TARGET_DOMAIN))
+		return true;
+	if (files && forced(t, name, "file:", TARGET_FILE))
+		return true;
+	*t = (struct target){.kind = TARGET_DOMAIN, .name = name};
+	if (files && strcmp(name, "-") == 0)
+		t->kind = TARGET_STDIN;
+	else if (files && stat(name, &st) == 0)
+		t->kind = TARGET_FILE;
+	return t->kind != TARGET_DOMAIN || !is_number(name);
+}
+
+int target_ask(struct target *t, struct http *h)
+{
+	SCOPED(answerp) struct http_answer answer = {0};
+	char path[64];
+	struct http_request request = {.path = path};
+	int r;
+
+	snprintf(path, sizeof(path), "/v1/captures/%s", t->name);
+	r = http_perform(h, &request, &answer);
+	if (r)
+		return http_complain(h, r, &answer);
+	if (answer.status / 100 == 2)
+		t->kind = TARGET_CAPTURE;
+	else if (answer.status != 404)
+		return http_complain(h, r, &answer);
+	return CTL_OK;
+}
+
+/* "10s", "1.5h", "5MB", "300K", "4096": a number, then a unit that is known. */
+static bool is_amount(const char *s)
+{
+	static const char *const units[] = {"",	  "B",	"K",  "KB", "M", "MB", "G", "GB",
+					    "ns", "us", "ms", "s",  "m", "h",  "d"};
+	size_t digits = strspn(s, DIGITS), i;
+
+	if (!digits || digits > 18)
+		return false;
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(s + digits, units[i]) == 0)
+			return true;
+	return false;
+}
+
+int selection_check(const struct selection *s, const char *verb)
+{
+	if (s->last && !is_amount(s->last))
+		return say_usage(verb,
+				 "--last %s is neither a duration (a whole number and ns, us, ms, s, m, h or d) nor "
+				 "bytes (KB, MB or GB)",
+				 s->last);
+	if (s->run && !is_number(s->run))
+		return say_usage(verb, "--run %s is not the number of a run", s->run);
+	if (s->stream && !is_number(s->stream))
+		return say_usage(verb, "--stream %s is not the number of a stream", s->stream);
+	return CTL_OK;
+}
+
+int target_check(const struct target *t, const struct selection *s, const char *verb)
+{
+	if (!t->name[0])
+		return say_usage(verb, "the name is empty");
+	if (t->kind == TARGET_CAPTURE && !is_number(t->name))
+		return say_usage(verb,
+				 "\"%s\" is not a capture's id, which is a number; `mprofctl captures` lists them",
+				 t->name);
+	if ((t->kind == TARGET_FILE || t->kind == TARGET_STDIN) && (s->last || s->run || s->stream))
+		return say_usage(verb, "--last, --run and --stream select from what the daemon has, not from a file");
+	if (t->kind == TARGET_CAPTURE && s->run)
+		return say_usage(verb, "a capture is of one run: --run is for domains");
+	return CTL_OK;
+}
+
+/* "&key=value", or nothing where VALUE is NULL. */
+static bool query_add(char **path, const char *key, const char *value)
+{
+	char *longer;
+
+	if (!value)
+		return true;
+	if (asprintf(&longer, "%s%c%s=%s", *path, strchr(*path, '?') ? '&' : '?', key, value) < 0)
+		return false;
+	free(*path);
+	*path = longer;
+	return true;
+}
+
+char *target_path(const struct target *t, struct http *h, const char *what, const struct selection *s)
+{
+	char *name = http_escape(h, t->name), *path = NULL;
+	int r = -1;
+
+	if (name)
+		r = asprintf(&path, "/v1/%s/%s/%s", t->kind == TARGET_CAPTURE ? "captures" : "domains", name, what);
+	curl_free(name);
+	if (r < 0)
+		return NULL;
+	if (query_add(&path, "run", s->run) && query_add(&path, "stream", s->stream) &&
+	    query_add(&path, "last", s->last))
+		return path;
+	free(path);
+	return NULL;
+}
+
+char *target_file_name(const struct target *t)
+{
+	char *name = NULL, *p;
+
+	if (asprintf(&name, "%s.ctf", t->name) < 0)
+		return NULL;
+	/* A guest chose the name: it must stay in this directory, be seen, and not look like an option. */
+	for (p = name; *p; p++)
+		if (*p == '/' || (unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '_';
+	if (*name == '.' || *name == '-')
+		*name = '_';
+	return name;
+}

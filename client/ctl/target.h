@@ -1,0 +1,41 @@
+/* What a person names where a verb takes a trace: an existing file, a capture's id, or a domain. */
+#ifndef CTL_TARGET_H
+#define CTL_TARGET_H
+
+#include <stdbool.h>
+
+#include "http.h"
+
+enum target_kind { TARGET_STDIN, TARGET_FILE, TARGET_CAPTURE, TARGET_DOMAIN };
+
+struct target {
+	enum target_kind kind;
+	const char *name; /* without its prefix; borrowed from the argument */
+};
+
+/* The options that select part of a domain's or capture's trace; NULL where not given. */
+struct selection {
+	const char *last;
+	const char *run;
+	const char *stream;
+};
+
+/*
+ * What NAME means by itself: "-" and a file that exists where FILES are allowed, or by "file:", "capture:" or "domain:".  True where that
+ * settles it; else target_ask() must look for a capture.
+ */
+bool target_parse(struct target *t, const char *name, bool files);
+/* Settle by asking the daemon whether there is such a capture.  Returns an exit code, having said why. */
+int target_ask(struct target *t, struct http *h);
+
+/* The selection's values as they may be; returns an exit code, having said why. */
+int selection_check(const struct selection *s, const char *verb);
+/* The path of the target's trace with the selection, to be freed; NULL without memory.  WHAT is "trace" or "live". */
+char *target_path(const struct target *t, struct http *h, const char *what, const struct selection *s);
+/* Is the selection possible for this kind?  Returns an exit code, having said why. */
+int target_check(const struct target *t, const struct selection *s, const char *verb);
+
+/* A file's name made of the target's, "NAME.ctf", to be freed; NULL without memory. */
+char *target_file_name(const struct target *t);
+
+#endif

@@ -1,0 +1,33 @@
+/* A buffered writer over a file descriptor: the text of events, and bodies on their way to a file or a pipe. */
+#ifndef CTL_WRITER_H
+#define CTL_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define WRITER_BYTES (256u << 10)
+
+struct writer {
+	int fd;
+	size_t used;
+	int error; /* the first errno of a write, or 0; nothing is written behind it */
+	char *buf; /* WRITER_BYTES */
+};
+
+/* On descriptor FD, which stays the caller's; false without memory. */
+bool writer_init(struct writer *w, int fd);
+/* Does not flush. */
+void writer_deinit(struct writer *w);
+
+/* At least N (up to WRITER_BYTES) free bytes to write into; follow with writer_advance(). */
+char *writer_room(struct writer *w, size_t n);
+static inline void writer_advance(struct writer *w, size_t n)
+{
+	w->used += n;
+}
+
+void writer_put(struct writer *w, const void *bytes, size_t n);
+/* Returns 0 or the -errno of any write so far. */
+int writer_flush(struct writer *w);
+
+#endif

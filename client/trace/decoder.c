@@ -1,0 +1,453 @@
+/*
+ * The streaming decoder.
+ *
+ * Why it exists: the same bytes come from a mapped file, from an HTTP body in pieces of any size, or from a browser, and
+ * each must give the same events and the same damage, wherever the cuts lie.
+ *
+ * Invariants:
+ * - An event is taken apart where it lies in the fed bytes; only one that a cut divides is put together in the carry.
+ * - OFFSET is the input's offset of the first byte that is not consumed; the carry's bytes come first, then the fed ones.
+ * - The carry is empty in padding, below 30 bytes between packets, and never above MPROF_EVENT_BYTES_MAX + 1.  It grows by what
+ *   was received and not by what a header says.
+ * - Each byte is looked at a bounded number of times in any cut: a string in the carry is only searched where it is new.
+ * - Damage is described in full before MPROF_CORRUPT is returned, so that one fault is one report.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <mprof/trace.h>
+
+enum state {
+	STATE_HEADER,  /* before a packet header */
+	STATE_CONTENT, /* before an event, or behind the last */
+	STATE_PADDING, /* behind the content or its damage */
+	STATE_SEARCH,  /* behind a bad header: looking for the next valid one */
+};
+
+/* With so many bytes everything of an event but its string is there. */
+#define FIXED_MAX    26u
+#define SIGNATURE    20u /* magic and uuid */
+#define CARRY_INLINE 64u
+
+struct mprof_decoder {
+	const uint8_t *in;
+	size_t left;
+	uint8_t *carry;
+	size_t carried;
+	size_t carry_room;
+	uint64_t offset;
+	uint64_t next_index;
+	uint32_t content_left; /* from OFFSET on */
+	uint32_t padding_left;
+	enum state state;
+	bool finished;
+	bool lent; /* the carry holds the event given out last */
+	bool sequenced;
+	struct mprof_packet packet;
+	struct mprof_damage damage;
+	uint8_t small[CARRY_INLINE];
+};
+
+struct mprof_decoder *mprof_decoder_new(void)
+{
+	struct mprof_decoder *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->in = d->small;
+	d->carry = d->small;
+	d->carry_room = sizeof(d->small);
+	return d;
+}
+
+struct mprof_decoder *mprof_decoder_free(struct mprof_decoder *d)
+{
+	if (d && d->carry != d->small)
+		free(d->carry);
+	free(d);
+	return NULL;
+}
+
+void mprof_decoder_begin(struct mprof_decoder *d, uint64_t offset, uint64_t index)
+{
+	d->in = d->small;
+	d->left = 0;
+	d->carried = 0;
+	d->lent = false;
+	d->finished = false;
+	d->offset = offset;
+	d->next_index = index;
+	d->state = STATE_HEADER;
+}
+
+void mprof_decoder_feed(struct mprof_decoder *d, const void *bytes, size_t len)
+{
+	d->in = len ? bytes : d->small;
+	d->left = len;
+}
+
+void mprof_decoder_finish(struct mprof_decoder *d)
+{
+	d->finished = true;
+}
+
+const struct mprof_packet *mprof_decoder_packet(const struct mprof_decoder *d)
+{
+	return &d->packet;
+}
+
+const struct mprof_damage *mprof_decoder_damage(const struct mprof_decoder *d)
+{
+	return &d->damage;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Pass over N of the fed bytes that never were in the carry. */
+static void drop_fed(struct mprof_decoder *d, size_t n)
+{
+	d->in += n;
+	d->left -= n;
+	d->offset += n;
+}
+
+/* Move N fed bytes behind the carry; false without memory, with nothing moved. */
+static bool carry_take(struct mprof_decoder *d, size_t n)
+{
+	size_t need = d->carried + n, room = d->carry_room;
+	uint8_t *grown;
+
+	if (need > room) {
+		while (room < need)
+			room *= 2;
+		grown = realloc(d->carry == d->small ? NULL : d->carry, room);
+		if (!grown)
+			return false;
+		if (d->carry == d->small)
+			memcpy(grown, d->small, d->carried);
+		d->carry = grown;
+		d->carry_room = room;
+	}
+	if (n)
+		memcpy(d->carry + d->carried, d->in, n);
+	d->carried += n;
+	d->in += n;
+	d->left -= n;
+	return true;
+}
+
+/* Give the last N bytes of the carry back: they are the ones in front of IN. */
+static void carry_return(struct mprof_decoder *d, size_t n)
+{
+	d->carried -= n;
+	d->in -= n;
+	d->left += n;
+}
+
+static void carry_drop(struct mprof_decoder *d)
+{
+	d->offset += d->carried;
+	d->carried = 0;
+}
+
+/* Begin a description of damage to the packet at hand. */
+static struct mprof_damage *damage_at(struct mprof_decoder *d, enum mprof_damage_reason reason)
+{
+	d->damage = (struct mprof_damage){
+		.reason = reason,
+		.packet = d->packet.index,
+		.packet_offset = d->packet.offset,
+		.offset = d->offset,
+		.counted = true,
+		.count = d->packet.count,
+	};
+	return &d->damage;
+}
+
+/* The input ends inside the packet at hand: all that is left of it is passed over. */
+static enum mprof_status cut_input(struct mprof_decoder *d)
+{
+	struct mprof_damage *damage = damage_at(d, MPROF_DAMAGE_CUT_INPUT);
+
+	damage->offset = d->offset + d->carried;
+	damage->skipped = d->carried;
+	carry_drop(d);
+	d->state = STATE_HEADER;
+	return MPROF_CORRUPT;
+}
+
+/* Nothing valid stands at OFFSET where a packet should begin. */
+static void header_fault(struct mprof_decoder *d, enum mprof_packet_status status)
+{
+	d->damage = (struct mprof_damage){
+		.reason = MPROF_DAMAGE_HEADER,
+		.packet = d->next_index++,
+		.packet_offset = d->offset,
+		.offset = d->offset,
+		.header = status,
+	};
+}
+
+static void packet_open(struct mprof_decoder *d, const struct mprof_packet_header *h)
+{
+	struct mprof_packet *p = &d->packet;
+
+	p->sequence = d->sequenced ? mprof_sequence_after(p->sequence, h->count) : h->count;
+	d->sequenced = true;
+	p->index = d->next_index++;
+	p->offset = d->offset;
+	p->count = h->count;
+	p->packet_bytes = h->packet_bytes;
+	p->content_bytes = h->content_bytes;
+	d->content_left = h->content_bytes - MPROF_PACKET_HEADER_BYTES;
+	d->padding_left = h->packet_bytes - h->content_bytes;
+	d->state = STATE_CONTENT;
+}
+
+/* STATE_HEADER.  MPROF_OK: go on in another state. */
+static enum mprof_status step_header(struct mprof_decoder *d)
+{
+	struct mprof_packet_header h;
+	enum mprof_packet_status status;
+	const uint8_t *p = d->in;
+
+	if (d->carried + d->left == 0)
+		return d->finished ? MPROF_END : MPROF_MORE;
+	if (d->carried || d->left < MPROF_PACKET_HEADER_BYTES) {
+		if (!carry_take(d, smaller(d->left, MPROF_PACKET_HEADER_BYTES - d->carried)))
+			return MPROF_NOMEM;
+		if (d->carried < MPROF_PACKET_HEADER_BYTES && !d->finished)
+			return MPROF_MORE;
+		p = d->carry;
+	}
+	status = mprof_packet_load(&h, p, d->carried ? d->carried : MPROF_PACKET_HEADER_BYTES);
+	if (status == MPROF_PACKET_OK) {
+		packet_open(d, &h);
+	} else {
+		header_fault(d, status);
+		d->state = STATE_SEARCH;
+	}
+	if (d->state == STATE_CONTENT && d->carried)
+		carry_drop(d);
+	else if (d->state == STATE_CONTENT)
+		drop_fed(d, MPROF_PACKET_HEADER_BYTES);
+	return MPROF_OK;
+}
+
+/* The first valid packet header in LEN bytes at P from FROM on, or LEN where none is whole in them. */
+static size_t find_header(const uint8_t *p, size_t from, size_t len)
+{
+	static const uint8_t signature[SIGNATURE] = {
+		0xc1, 0x1f, 0xfc, 0xc1, 0x05, 0x88, 0x3b, 0x8d, 0x52, 0x1a,
+		0x48, 0x7b, 0xb3, 0x97, 0x45, 0x6a, 0xb1, 0x50, 0x68, 0x0c,
+	};
+	struct mprof_packet_header h;
+	const uint8_t *found;
+
+	while (from < len) {
+		found = memmem(p + from, len - from, signature, sizeof(signature));
+		if (!found)
+			return len;
+		from = (size_t)(found - p);
+		if (len - from < MPROF_PACKET_HEADER_BYTES)
+			return len;
+		if (mprof_packet_load(&h, found, len - from) == MPROF_PACKET_OK)
+			return from;
+		from++;
+	}
+	return len;
+}
+
+/* The search is over: at a valid header, or at the end of the input. */
+static enum mprof_status search_done(struct mprof_decoder *d)
+{
+	d->damage.skipped = d->offset - d->damage.packet_offset;
+	d->state = STATE_HEADER;
+	return MPROF_CORRUPT;
+}
+
+/* Search the carry and as much of the fed bytes as a header that begins in the carry can reach into. */
+static enum mprof_status search_carry(struct mprof_decoder *d, size_t from)
+{
+	size_t old = d->carried, taken, at;
+
+	taken = smaller(d->left, MPROF_PACKET_HEADER_BYTES - 1);
+	if (!carry_take(d, taken))
+		return MPROF_NOMEM;
+	at = find_header(d->carry, from, d->carried);
+	if (at < old) { /* the caller's search finds what begins in the fed bytes */
+		carry_return(d, d->carried - at - MPROF_PACKET_HEADER_BYTES);
+		memmove(d->carry, d->carry + at, MPROF_PACKET_HEADER_BYTES);
+		d->carried = MPROF_PACKET_HEADER_BYTES;
+		d->offset += at;
+		return search_done(d);
+	}
+	if (taken == MPROF_PACKET_HEADER_BYTES - 1 || d->finished) {
+		carry_return(d, taken);
+		carry_drop(d);
+		return MPROF_OK;
+	}
+	at = d->carried - smaller(d->carried - from, MPROF_PACKET_HEADER_BYTES - 1);
+	memmove(d->carry, d->carry + at, d->carried - at);
+	d->carried -= at;
+	d->offset += at;
+	return MPROF_MORE;
+}
+
+/*
+ * STATE_SEARCH.  What is known to be no header lies before OFFSET, but for the bad header itself, which begins at OFFSET
+ * as long as it equals the damage's.
+ */
+static enum mprof_status step_search(struct mprof_decoder *d)
+{
+	size_t from = d->offset == d->damage.packet_offset, at;
+	enum mprof_status status;
+
+	if (d->carried) {
+		status = search_carry(d, from);
+		if (status != MPROF_OK)
+			return status;
+		from = 0;
+	}
+	at = find_header(d->in, from, d->left);
+	if (at < d->left || d->finished) {
+		drop_fed(d, at);
+		return search_done(d);
+	}
+	/* The bad header's first byte is passed over before the rest is kept. */
+	from = smaller(from, d->left);
+	drop_fed(d, d->left - smaller(d->left - from, MPROF_PACKET_HEADER_BYTES - 1));
+	return carry_take(d, d->left) ? MPROF_MORE : MPROF_NOMEM;
+}
+
+/* An event at OFFSET cannot be decoded: skip the rest of the packet. */
+static enum mprof_status content_fault(struct mprof_decoder *d, enum mprof_damage_reason reason, uint8_t id)
+{
+	struct mprof_damage *damage = damage_at(d, reason);
+
+	damage->id = id;
+	damage->skipped = d->content_left;
+	d->padding_left += d->content_left - (uint32_t)d->carried;
+	d->content_left = 0;
+	carry_drop(d);
+	d->state = STATE_PADDING;
+	return MPROF_CORRUPT;
+}
+
+/* What a load of AVAIL bytes at OFFSET means; MPROF_MORE: the event goes on behind them. */
+static enum mprof_status event_verdict(struct mprof_decoder *d, enum mprof_event_status status,
+				       const struct mprof_raw_event *raw, size_t avail)
+{
+	if (status == MPROF_EVENT_UNKNOWN_ID)
+		return content_fault(d, MPROF_DAMAGE_UNKNOWN_ID, raw->id);
+	if (status == MPROF_EVENT_OK && raw->bytes <= MPROF_EVENT_BYTES_MAX)
+		return MPROF_OK;
+	if (status == MPROF_EVENT_OK || avail > MPROF_EVENT_BYTES_MAX)
+		return content_fault(d, MPROF_DAMAGE_LONG_EVENT, 0);
+	if (avail == d->content_left)
+		return content_fault(d, MPROF_DAMAGE_CUT_EVENT, 0);
+	return MPROF_MORE;
+}
+
+/* How many fed bytes the event in the carry should get next: its fixed part, then up to the end of its string. */
+static size_t carry_wants(const struct mprof_decoder *d)
+{
+	size_t reach = smaller(d->left, d->content_left - d->carried);
+	const uint8_t *end;
+
+	if (d->carried < FIXED_MAX)
+		return smaller(reach, FIXED_MAX - d->carried);
+	reach = smaller(reach, MPROF_EVENT_BYTES_MAX + 1 - d->carried);
+	end = reach ? memchr(d->in, 0, reach) : NULL;
+	return end ? (size_t)(end - d->in) + 1 : reach;
+}
+
+/* An event that began in bytes fed before. */
+static enum mprof_status step_carried(struct mprof_decoder *d, struct mprof_event *event)
+{
+	enum mprof_status status;
+
+	for (;;) {
+		size_t n = carry_wants(d);
+
+		if (!n)
+			return d->finished ? cut_input(d) : MPROF_MORE;
+		if (!carry_take(d, n))
+			return MPROF_NOMEM;
+		if (d->carried > FIXED_MAX && d->carry[d->carried - 1] && d->carried <= MPROF_EVENT_BYTES_MAX &&
+		    d->carried < d->content_left)
+			continue; /* inside a string: nothing new can be known */
+		status = event_verdict(d, mprof_event_load(&event->raw, d->carry, d->carried), &event->raw, d->carried);
+		if (status == MPROF_CORRUPT)
+			return status;
+		if (status == MPROF_OK)
+			break;
+	}
+	carry_return(d, d->carried - event->raw.bytes);
+	event->offset = d->offset;
+	d->content_left -= (uint32_t)event->raw.bytes;
+	d->lent = true;
+	return MPROF_OK;
+}
+
+/* STATE_CONTENT, with content left. */
+static enum mprof_status step_event(struct mprof_decoder *d, struct mprof_event *event)
+{
+	size_t avail = smaller(d->left, d->content_left);
+	enum mprof_status status;
+
+	if (d->carried)
+		return step_carried(d, event);
+	if (!avail)
+		return d->finished ? cut_input(d) : MPROF_MORE;
+	status = event_verdict(d, mprof_event_load(&event->raw, d->in, avail), &event->raw, avail);
+	if (status == MPROF_MORE)
+		return !carry_take(d, avail) ? MPROF_NOMEM : d->finished ? cut_input(d) : MPROF_MORE;
+	if (status == MPROF_OK) {
+		event->offset = d->offset;
+		d->content_left -= (uint32_t)event->raw.bytes;
+		drop_fed(d, event->raw.bytes);
+	}
+	return status;
+}
+
+/* STATE_PADDING.  MPROF_OK: go on in another state. */
+static enum mprof_status step_padding(struct mprof_decoder *d)
+{
+	size_t n = smaller(d->left, d->padding_left);
+
+	if (n) {
+		drop_fed(d, n);
+		d->padding_left -= (uint32_t)n;
+	}
+	if (d->padding_left)
+		return d->finished ? cut_input(d) : MPROF_MORE;
+	d->state = STATE_HEADER;
+	return MPROF_OK;
+}
+
+enum mprof_status mprof_decoder_next(struct mprof_decoder *d, struct mprof_event *event)
+{
+	enum mprof_status status = MPROF_OK;
+
+	if (d->lent) {
+		carry_drop(d);
+		d->lent = false;
+	}
+	while (status == MPROF_OK) {
+		if (d->state == STATE_CONTENT && d->content_left)
+			return step_event(d, event);
+		if (d->state == STATE_CONTENT)
+			d->state = STATE_PADDING;
+		if (d->state == STATE_PADDING)
+			status = step_padding(d);
+		else if (d->state == STATE_SEARCH)
+			status = step_search(d);
+		else
+			status = step_header(d);
+	}
+	return status;
+}
