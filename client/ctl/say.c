@@ -37,7 +37,7 @@ char *printable(const char *text, size_t len)
 	return out;
 }
 
-static void say_list(const char *format, va_list args)
+__attribute__((format(printf, 1, 0))) static void say_list(const char *format, va_list args)
 {
 	SCOPED(freep) char *text = NULL;
 	SCOPED(freep) char *safe = NULL;

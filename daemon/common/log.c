@@ -137,7 +137,8 @@ static void write_stderr(enum log_level level, const char *guest, const char *me
 		;
 }
 
-static void log_vwrite(enum log_level level, const char *guest, uint32_t held_back, const char *format, va_list args)
+__attribute__((format(printf, 4, 0))) static void log_vwrite(enum log_level level, const char *guest,
+							     uint32_t held_back, const char *format, va_list args)
 {
 	char raw[LINE_BYTES - 64], message[LINE_BYTES], name[GUEST_BYTES];
 	int saved = errno; /* a caller logs between an error and its return */
