@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <mprof/event.h>
@@ -136,14 +137,18 @@ static int check_end(void *context, const struct archive_resume *resume)
 	return 0;
 }
 
-static void print_line(const char *name, const struct bench *b)
+/* There is an AIM for what is stored as it is; compression pays with processor time for room on the disk. */
+static void print_line(const char *name, const struct bench *b, bool raw)
 {
 	double bytes = (double)b->sequence * PACKET_BYTES / 1e6;
 	double ours = bytes / ((double)b->archive_ns / 1e9), peer = bytes / ((double)b->raw_ns / 1e9);
 
-	printf("{\"name\": \"%s\", \"ours\": %.1f, \"peer\": %.1f, \"unit\": \"MB/s\", \"ratio\": %.3f, \"aim\": %.2f, "
-	       "\"met\": %s}\n",
-	       name, ours, peer, ours / peer, AIM, ours / peer >= AIM ? "true" : "false");
+	printf("{\"name\": \"%s\", \"ours\": %.1f, \"peer\": %.1f, \"unit\": \"MB/s\", \"ratio\": %.3f, ", name, ours,
+	       peer, ours / peer);
+	if (raw)
+		printf("\"aim\": %.2f, \"met\": %s}\n", AIM, ours / peer >= AIM ? "true" : "false");
+	else
+		printf("\"aim\": null, \"met\": null}\n");
 	fflush(stdout);
 }
 
@@ -153,7 +158,10 @@ static bool measure(const char *name, const char *state, int level, unsigned tur
 	struct archive_writer_options options = {.wal_limit_bytes = 64u << 20, .level = level};
 	struct bench b = {.raw = -1, .packet = calloc(1, PACKET_BYTES), .seed = 1, .time = 1000};
 	char sentence[256] = "no memory";
-	int r = b.packet ? archive_writer_open(&b.writer, state, &options, sentence, sizeof(sentence)) : -1;
+	int r;
+
+	mkdir(state, 0700);
+	r = b.packet ? archive_writer_open(&b.writer, state, &options, sentence, sizeof(sentence)) : -1;
 
 	if (r)
 		fprintf(stderr, "%s: %s\n", name, sentence);
@@ -163,11 +171,11 @@ static bool measure(const char *name, const char *state, int level, unsigned tur
 	for (unsigned i = 0; i < turns && !r; i++)
 		r = turn(&b);
 	if (!r)
-		print_line(name, &b);
+		print_line(name, &b, level == 0);
 	b.seed = 0;
 	if (!r)
 		r = archive_writer_resume(b.writer, check_end, &b);
-	if (r || !b.seed)
+	if (b.writer && (r || !b.seed))
 		fprintf(stderr, "%s: the archive does not end where the writing did (%d)\n", name, r);
 	archive_writer_free(b.writer);
 	closep(&b.raw);

@@ -29,6 +29,32 @@ def wrong(sentence):
     sys.exit(f"wrong: {sentence}")
 
 
+class Load:
+    """A writer-load in ./rings, from the moment its rings are there; its report stands in .report after wait()."""
+
+    def __init__(self, *arguments):
+        os.makedirs("rings", exist_ok=True)
+        self.process = subprocess.Popen(
+            [f"{BUILD}/tests/bench/writer-load", "--dir", "rings", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        if self.process.stdout.readline() != "ready\n":
+            wrong("writer-load made no rings")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def wait(self):
+        """Until it has written for as long as it was told to."""
+        self.report = json.loads(self.process.stdout.readline())
+        self.process.wait()
+
+
 class Collector:
     """A running mprofd over ./rings, with its archive in ./state."""
 
