@@ -1,0 +1,57 @@
+/* Loads from a file and from an array; see memory.h for what they promise. */
+#include "memory.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool file_load(const struct memory *memory, uint64_t offset, void *to, size_t n)
+{
+	const struct memory_file *file = (const struct memory_file *)memory;
+	uint8_t *at = to;
+	ssize_t got;
+
+	while (n) {
+		got = pread(file->fd, at, n, (off_t)offset);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		at += got;
+		offset += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return true;
+}
+
+void memory_file_init(struct memory_file *file, int fd)
+{
+	*file = (struct memory_file){.memory.load = file_load, .fd = fd};
+}
+
+static bool array_load(const struct memory *memory, uint64_t offset, void *to, size_t n)
+{
+	const struct memory_array *array = (const struct memory_array *)memory;
+	const volatile uint8_t *from = array->bytes + offset;
+	uint8_t *at = to;
+
+	if (offset > array->size || n > array->size - offset)
+		return false;
+	/* Halves of a size are stored as 16 bits: load them as such where the place allows it. */
+	if (n == 2 && (uintptr_t)from % 2 == 0) {
+		uint16_t half = *(const volatile uint16_t *)from;
+
+		memcpy(to, &half, 2);
+	} else {
+		for (size_t i = 0; i < n; i++)
+			at[i] = from[i];
+	}
+	atomic_thread_fence(memory_order_acquire);
+	return true;
+}
+
+void memory_array_init(struct memory_array *array, const volatile uint8_t *bytes, uint64_t size)
+{
+	*array = (struct memory_array){.memory.load = array_load, .bytes = bytes, .size = size};
+}

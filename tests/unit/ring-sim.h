@@ -1,0 +1,422 @@
+/*
+ * A guest that writes between any two loads of the reader.
+ *
+ * The simulated writer makes its stores one by one in mirage-profile's order (or in the disciplined one of our recorder), GC events
+ * nested in others and packets turned under them; each load of the ring lets it make some of them first.  What it meant to write is kept, so
+ * that every byte that the copy hands over, every chunk end and every gap can be checked against it.
+ */
+#ifndef UNIT_RING_SIM_H
+#define UNIT_RING_SIM_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mprof/bytes.h>
+#include <mprof/packet.h>
+
+#include "memory.h"
+#include "ring.h"
+
+#define SIM_PACKETS    8u
+#define SIM_PACKET_MAX 512u
+#define SIM_HISTORY    (1u << 13)
+#define SIM_STORES     1024u
+
+struct sim_packet {
+	uint64_t sequence;
+	uint32_t length; /* 30 and up */
+	uint8_t bytes[SIM_PACKET_MAX];
+	uint8_t ends[SIM_PACKET_MAX + 1];
+	uint8_t taken[SIM_PACKET_MAX];
+};
+
+struct sim_store {
+	uint32_t at;
+	uint8_t n;
+	uint8_t bytes[8];
+};
+
+struct sim {
+	struct memory memory; /* first: the ring's view of it */
+	struct ring_sink sink;
+	uint64_t random;
+
+	/* the writer */
+	uint8_t *ring;
+	uint32_t bytes, n, size[SIM_PACKETS], at[SIM_PACKETS];
+	bool disciplined, frozen;
+	uint64_t sequence;
+	uint32_t slot, used;
+	uint64_t time;
+	struct sim_store stores[SIM_STORES];
+	uint32_t n_stores, next_store;
+	uint32_t pace; /* stores in 16 loads, on average */
+	struct sim_packet *packets;
+	uint64_t first_kept;
+
+	/* what was handed over */
+	uint8_t buffer[RING_PIECE_MAX];
+	bool reserved;
+	uint64_t next_sequence;
+	uint32_t next_offset;
+	bool started, full;
+	uint64_t taken, tail, lost, gaps;
+	bool tail_checked;
+	const char *fault;
+};
+
+static inline uint64_t sim_random(struct sim *sim, uint64_t below)
+{
+	sim->random ^= sim->random << 13;
+	sim->random ^= sim->random >> 7;
+	sim->random ^= sim->random << 17;
+	return below ? sim->random % below : 0;
+}
+
+static inline struct sim_packet *sim_packet(struct sim *sim, uint64_t sequence)
+{
+	struct sim_packet *p = &sim->packets[sequence % SIM_HISTORY];
+
+	return p->sequence == sequence && p->length ? p : NULL;
+}
+
+static inline void sim_fail(struct sim *sim, const char *fault)
+{
+	if (!sim->fault)
+		sim->fault = fault;
+}
+
+/* ---- the writer ---- */
+
+static inline void sim_store(struct sim *sim, uint32_t at, const uint8_t *bytes, uint8_t n)
+{
+	struct sim_store *s = &sim->stores[sim->n_stores++];
+
+	s->at = at;
+	s->n = n;
+	memcpy(s->bytes, bytes, n);
+}
+
+static inline void sim_store16(struct sim *sim, uint32_t at, uint16_t v)
+{
+	uint8_t raw[2];
+
+	mprof_store16(raw, v);
+	sim_store(sim, at, raw, 2);
+}
+
+static inline void sim_packet_new(struct sim *sim, uint64_t sequence)
+{
+	struct sim_packet *p = &sim->packets[sequence % SIM_HISTORY];
+
+	memset(p, 0, sizeof(*p));
+	p->sequence = sequence;
+	p->length = MPROF_PACKET_HEADER_BYTES;
+	p->ends[MPROF_PACKET_HEADER_BYTES] = 1;
+}
+
+static inline void sim_turn(struct sim *sim)
+{
+	uint32_t at;
+
+	sim->slot = (sim->slot + 1) % sim->n;
+	sim->sequence++;
+	sim->used = MPROF_PACKET_HEADER_BYTES;
+	sim_packet_new(sim, sim->sequence);
+	at = sim->at[sim->slot];
+	if (!sim->disciplined)
+		sim_store16(sim, at + 24, (uint16_t)sim->sequence);
+	sim_store16(sim, at + 26, MPROF_PACKET_EMPTY_BITS);
+	sim_store16(sim, at + 28, 0);
+	if (sim->disciplined)
+		sim_store16(sim, at + 24, (uint16_t)sim->sequence);
+}
+
+/* Place an event: its bytes go to the truth at once, its size to the stores; returns where it lies in the ring. */
+static inline uint32_t sim_place(struct sim *sim, const uint8_t *event, uint32_t len)
+{
+	struct sim_packet *p;
+	uint32_t at;
+
+	if (sim->used + len >= sim->size[sim->slot])
+		sim_turn(sim);
+	p = sim_packet(sim, sim->sequence);
+	memcpy(p->bytes + sim->used, event, len);
+	at = sim->at[sim->slot] + sim->used;
+	sim->used += len;
+	p->length = sim->used;
+	p->ends[sim->used] = 1;
+	return at;
+}
+
+static inline void sim_publish(struct sim *sim, uint32_t slot, uint32_t used)
+{
+	sim_store16(sim, sim->at[slot] + 26, (uint16_t)(used * 8));
+	sim_store16(sim, sim->at[slot] + 28, (uint16_t)(used * 8 >> 16));
+}
+
+/* The event's bytes: the timestamp in one store or in two, the rest byte by byte. */
+static inline void sim_payload(struct sim *sim, uint32_t at, const uint8_t *event, uint32_t len)
+{
+	if (sim_random(sim, 2)) {
+		sim_store(sim, at, event, 8);
+	} else {
+		sim_store(sim, at, event, 4);
+		sim_store(sim, at + 4, event + 4, 4);
+	}
+	for (uint32_t i = 8; i < len; i++)
+		sim_store(sim, at + i, event + i, 1);
+}
+
+static inline uint32_t sim_event(struct sim *sim, uint8_t *event, bool gc)
+{
+	uint32_t len = gc ? 17 : 17 + (uint32_t)sim_random(sim, 24);
+
+	/* Bytes that differ in every event, so that one of another place never passes. */
+	for (uint32_t i = 0; i < len; i++)
+		event[i] = (uint8_t)sim_random(sim, 256);
+	sim->time += 1 + sim_random(sim, 100);
+	mprof_store64(event, sim->time);
+	return len;
+}
+
+static inline void sim_next_event(struct sim *sim)
+{
+	uint8_t event[64], gc[64];
+	uint32_t len = sim_event(sim, event, false), slot, at;
+
+	sim->n_stores = sim->next_store = 0;
+	at = sim_place(sim, event, len);
+	slot = sim->slot;
+	if (sim->disciplined) {
+		sim_payload(sim, at, event, len);
+		sim_publish(sim, slot, sim->used);
+		return;
+	}
+	sim_publish(sim, slot, sim->used);
+	if (sim_random(sim, 8) == 0) {
+		uint32_t gc_len = sim_event(sim, gc, true), gc_at;
+		bool late = sim_random(sim, 2);
+
+		if (late)
+			sim_store(sim, at, event, 8);
+		gc_at = sim_place(sim, gc, gc_len);
+		sim_publish(sim, sim->slot, sim->used);
+		sim_payload(sim, gc_at, gc, gc_len);
+	}
+	sim_payload(sim, at, event, len);
+}
+
+static inline void sim_write(struct sim *sim, unsigned stores)
+{
+	while (stores--) {
+		struct sim_store *s;
+
+		if (sim->next_store == sim->n_stores)
+			sim_next_event(sim);
+		s = &sim->stores[sim->next_store++];
+		memcpy(sim->ring + s->at, s->bytes, s->n);
+	}
+}
+
+static inline bool sim_load(const struct memory *memory, uint64_t offset, void *to, size_t n)
+{
+	struct sim *sim = (struct sim *)(uintptr_t)memory;
+
+	if (!sim->frozen && sim_random(sim, 16) < (sim->pace < 16 ? sim->pace : 16)) {
+		sim_write(sim, 1 + (unsigned)sim_random(sim, sim->pace < 16 ? 2 : 2 * sim->pace / 16));
+		/* Now and then it is not we who run for a while. */
+		if (sim->pace && sim_random(sim, 4000) == 0)
+			sim_write(sim, (unsigned)sim_random(sim, 20000));
+	}
+	if (offset > sim->bytes || n > sim->bytes - offset)
+		return false;
+	if (n <= 8) {
+		memcpy(to, sim->ring + offset, n);
+	} else {
+		/* A long load is not atomic. */
+		for (size_t i = 0; i < n; i++) {
+			((uint8_t *)to)[i] = sim->ring[offset + i];
+			if (!sim->frozen && sim->pace && sim_random(sim, 16) == 0)
+				sim_write(sim, 1);
+		}
+	}
+	return true;
+}
+
+/* ---- the sink: checks everything ---- */
+
+static inline uint8_t *sim_reserve(struct ring_sink *sink, size_t n, bool tail)
+{
+	struct sim *sim = (struct sim *)((char *)sink - offsetof(struct sim, sink));
+
+	(void)tail;
+	if (sim->full && sim_random(sim, 3))
+		return NULL;
+	if (sim->reserved || n > sizeof(sim->buffer))
+		sim_fail(sim, "reserve: twice, or too much");
+	sim->reserved = true;
+	return sim->buffer;
+}
+
+static inline void sim_drop(struct ring_sink *sink)
+{
+	struct sim *sim = (struct sim *)((char *)sink - offsetof(struct sim, sink));
+
+	sim->reserved = false;
+}
+
+static inline void sim_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
+{
+	struct sim *sim = (struct sim *)((char *)sink - offsetof(struct sim, sink));
+	struct sim_packet *p = sim_packet(sim, chunk->sequence);
+	uint32_t to = chunk->offset + chunk->length;
+
+	sim->reserved = false;
+	if (!p) {
+		sim_fail(sim, "a packet that was never written");
+		return;
+	}
+	if (chunk->tail) {
+		/* Unproven: only where it lies is promised. */
+		sim->tail += chunk->length;
+		if (sim->tail_checked &&
+		    (to > p->length || memcmp(sim->buffer, p->bytes + chunk->offset, chunk->length)))
+			sim_fail(sim, "the tail of a writer at rest differs");
+		for (uint32_t i = chunk->offset; i < to && i < SIM_PACKET_MAX; i++)
+			p->taken[i] = 1;
+		return;
+	}
+	if (!sim->started) {
+		sim->started = true;
+		sim->next_sequence = chunk->sequence;
+		sim->next_offset = MPROF_PACKET_HEADER_BYTES;
+	}
+	if (chunk->sequence != sim->next_sequence || chunk->offset != sim->next_offset)
+		sim_fail(sim, "not where the last one ended");
+	if (chunk->unproven || chunk->clock)
+		sim_fail(sim, "marked without a reason");
+	if (to > p->length || memcmp(sim->buffer, p->bytes + chunk->offset, chunk->length))
+		sim_fail(sim, "an accepted byte differs");
+	else if (chunk->end && !p->ends[to])
+		sim_fail(sim, "an accepted end is no event's end");
+	if (chunk->last && (to != p->length || p->sequence >= sim->sequence))
+		sim_fail(sim, "a packet called complete is not");
+	if (chunk->length && chunk->first_timestamp != mprof_load64(p->bytes + MPROF_PACKET_HEADER_BYTES))
+		sim_fail(sim, "the first timestamp is another's");
+	sim->taken += chunk->length;
+	for (uint32_t i = chunk->offset; i < to && i < SIM_PACKET_MAX; i++)
+		p->taken[i] = 1;
+	sim->next_sequence = chunk->last ? chunk->sequence + 1 : chunk->sequence;
+	sim->next_offset = chunk->last ? MPROF_PACKET_HEADER_BYTES : to;
+}
+
+static inline bool sim_gap(struct ring_sink *sink, const struct ring_gap *gap)
+{
+	struct sim *sim = (struct sim *)((char *)sink - offsetof(struct sim, sink));
+
+	if (sim->full && sim_random(sim, 3))
+		return false;
+	if (!sim->started) {
+		sim->started = true;
+		sim->next_sequence = gap->after_sequence;
+		sim->next_offset = gap->after_offset;
+	}
+	if (gap->after_sequence != sim->next_sequence || gap->after_offset != sim->next_offset)
+		sim_fail(sim, "a gap that does not begin where the last chunk ended");
+	if (gap->next_sequence <= gap->after_sequence || gap->packets != gap->next_sequence - gap->after_sequence)
+		sim_fail(sim, "a gap that counts wrong");
+	if (gap->next_sequence > sim->sequence)
+		sim_fail(sim, "a gap that reaches past the writer");
+	if (gap->reason == RING_GAP_DAMAGED && !sim->disciplined)
+		sim_fail(sim, "an honest writer's packet called damaged");
+	sim->gaps++;
+	sim->lost += gap->packets;
+	sim->next_sequence = gap->next_sequence;
+	sim->next_offset = MPROF_PACKET_HEADER_BYTES;
+	return true;
+}
+
+/* ---- the life of one ---- */
+
+static inline void sim_init(struct sim *sim, uint64_t seed, uint32_t n, uint32_t packet_bytes, bool disciplined,
+			    uint64_t begin_at)
+{
+	uint32_t at = 0;
+
+	memset(sim, 0, offsetof(struct sim, buffer));
+	sim->reserved = sim->started = sim->full = sim->tail_checked = false;
+	sim->taken = sim->tail = sim->lost = sim->gaps = 0;
+	sim->fault = NULL;
+	sim->random = seed * 0x9e3779b97f4a7c15u + 1;
+	sim->memory.load = sim_load;
+	sim->sink = (struct ring_sink){.reserve = sim_reserve, .chunk = sim_chunk, .drop = sim_drop, .gap = sim_gap};
+	sim->n = n;
+	sim->disciplined = disciplined;
+	sim->time = 1000000;
+	for (uint32_t i = 0; i < n; i++) {
+		sim->at[i] = at;
+		sim->size[i] = packet_bytes + (i == n - 1 ? 3 : 0);
+		at += sim->size[i];
+	}
+	sim->bytes = at;
+	sim->ring = calloc(1, at);
+	sim->packets = calloc(SIM_HISTORY, sizeof(*sim->packets));
+	if (!sim->ring || !sim->packets)
+		abort();
+	for (uint32_t i = 0; i < n; i++) {
+		struct mprof_packet_header h = {
+			.packet_bytes = sim->size[i],
+			.content_bytes = MPROF_PACKET_HEADER_BYTES,
+			.count = (uint16_t)i,
+		};
+
+		mprof_packet_store(&h, sim->ring + sim->at[i]);
+	}
+	sim->used = MPROF_PACKET_HEADER_BYTES;
+	sim_packet_new(sim, 0);
+	while (sim->sequence < begin_at)
+		sim_write(sim, 1);
+}
+
+static inline void sim_deinit(struct sim *sim)
+{
+	free(sim->ring);
+	free(sim->packets);
+}
+
+/* At the end of the writer: everything it wrote since the reader began was handed over or lies in a declared gap. */
+static inline void sim_finish(struct sim *sim, struct ring *ring)
+{
+	struct ring_mark at = {0};
+
+	sim->frozen = true;
+	sim->full = false;
+	/* Let it end what it has begun, so that a dead writer's last bytes can be compared. */
+	while (sim->next_store < sim->n_stores) {
+		struct sim_store *s = &sim->stores[sim->next_store++];
+
+		memcpy(sim->ring + s->at, s->bytes, s->n);
+	}
+	sim->tail_checked = true;
+	for (int i = 0; i < 4; i++)
+		if (ring_look(ring, &sim->sink))
+			sim_fail(sim, "a look at a dead ring fails");
+	if (ring_capture(ring, &sim->sink, true, &at))
+		sim_fail(sim, "a capture of a dead ring fails");
+	if (!sim->started) {
+		sim->next_sequence = ring->sequence;
+		sim->next_offset = ring->offset;
+	}
+	for (uint64_t q = sim->next_sequence; q <= sim->sequence; q++) {
+		struct sim_packet *p = sim_packet(sim, q);
+
+		for (uint32_t i = q == sim->next_sequence ? sim->next_offset : MPROF_PACKET_HEADER_BYTES; i < p->length;
+		     i++)
+			if (!p->taken[i])
+				sim_fail(sim, "something at the end is neither taken nor declared");
+	}
+}
+
+#endif
