@@ -1,0 +1,635 @@
+/* The archive's writer: appends, compaction, gaps, captures, resuming. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "archive-fixture.h"
+
+#define MIB (1u << 20)
+
+static void test_open(void)
+{
+	struct archive_writer_options options = {.wal_limit_bytes = FIXTURE_WAL};
+	struct archive_writer *second = NULL;
+	struct fixture f;
+	struct stat st;
+	char path[128], sentence[256];
+
+	if (!fixture_init(&f))
+		return;
+	snprintf(path, sizeof(path), "%s/archive", f.state);
+	CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 0750);
+	snprintf(path, sizeof(path), "%s/archive/trace.db", f.state);
+	CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 0640);
+	CHECK_EQ_INT(fixture_number(&f, "PRAGMA page_size"), 65536);
+	CHECK_EQ_INT(fixture_number(&f, "PRAGMA auto_vacuum"), 2);
+	CHECK_EQ_INT(fixture_number(&f, "PRAGMA user_version"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+	CHECK_EQ_INT(archive_writer_open(&second, f.state, &options, sentence, sizeof(sentence)), -EBUSY);
+	CHECK(strstr(sentence, "another mprofd") != NULL);
+	fixture_reopen(&f);
+	f.w = archive_writer_free(f.w);
+	snprintf(path, sizeof(path), "%s/archive/trace.db-wal", f.state);
+	CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 0640);
+	fixture_deinit(&f);
+}
+
+static void test_newer_and_damaged(void)
+{
+	struct archive_writer_options options = {.wal_limit_bytes = FIXTURE_WAL};
+	struct archive_writer *w = NULL;
+	struct fixture f;
+	char path[128], sentence[256];
+	FILE *file;
+
+	if (!fixture_init(&f))
+		return;
+	fixture_number(&f, "PRAGMA user_version = 999");
+	f.w = archive_writer_free(f.w);
+	CHECK_EQ_INT(archive_writer_open(&w, f.state, &options, sentence, sizeof(sentence)), ARCHIVE_E_NEWER);
+	CHECK(strstr(sentence, "newer version") != NULL);
+	snprintf(path, sizeof(path), "%s/archive/trace.db", f.state);
+	file = fopen(path, "w");
+	for (int i = 0; i < 5000; i++)
+		fputs("this is no database\n", file);
+	fclose(file);
+	snprintf(path, sizeof(path), "%s/archive/trace.db-wal", f.state); /* it would heal the file */
+	CHECK(unlink(path) == 0);
+	CHECK_EQ_INT(archive_writer_open(&w, f.state, &options, sentence, sizeof(sentence)), -EBADMSG);
+	CHECK(strstr(sentence, "damaged") != NULL);
+	fixture_deinit(&f);
+}
+
+static void test_one_append(void)
+{
+	struct fixture_packet p;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 5, 250030, 99), 0);
+	p = fixture_read(&f, 1, 5);
+	CHECK(p.is_whole && p.is_complete);
+	CHECK_EQ_UINT(p.rows, 1);
+	CHECK_EQ_UINT(p.end, 250030);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT max(id) FROM chunks"), 1); /* one insert, no rewriting */
+	CHECK_EQ_INT(fixture_number(&f, "SELECT packets FROM streams"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT bytes FROM streams"), 250030);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT last_seen_real FROM streams"), 99);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT codec FROM chunks"), 1);
+	/* The same again, at once and after the end of it, changes nothing. */
+	CHECK_EQ_INT(fixture_packet(&f, 1, 5, 250030, 99), 0);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 5, 1030, 99), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT packets FROM streams"), 1);
+	/* An empty packet, and one of raw bytes. */
+	archive_writer_level(f.w, 0);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 6, 30, 100), 0);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 7, 5030, 100), 0);
+	p = fixture_read(&f, 1, 6);
+	CHECK(p.rows == 1 && p.is_complete && p.end == 30);
+	p = fixture_read(&f, 1, 7);
+	CHECK(p.is_whole && p.is_complete && p.end == 5030);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT codec FROM chunks WHERE sequence = 7"), 0);
+	fixture_deinit(&f);
+}
+
+static void test_idempotent(void)
+{
+	struct fixture_packet p;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 5, 30, 1000, 0, true, 10), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 5, 30, 1000, 0, true, 10), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 5, 530, 1000, 0, true, 12), 0); /* half of it is there */
+	CHECK_EQ_INT(fixture_append(&f, 1, 5, 2000, 10, 0, true, 12), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(fixture_append(&f, 2, 5, 30, 10, 0, true, 12), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(fixture_append(&f, 1, 5, 29, 10, 0, true, 12), -EINVAL);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	p = fixture_read(&f, 1, 5);
+	CHECK(p.is_whole && !p.is_complete);
+	CHECK_EQ_UINT(p.rows, 2);
+	CHECK_EQ_UINT(p.end, 1530);
+	CHECK_EQ_UINT(p.ends, 2);
+	/* A rollback leaves nothing behind, and appends outside a transaction are refused. */
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 5, 1530, 1000, 0, true, 10), 0);
+	archive_writer_rollback(f.w);
+	CHECK_EQ_UINT(fixture_read(&f, 1, 5).end, 1530);
+	CHECK_EQ_INT(fixture_append(&f, 1, 5, 1530, 1000, 0, true, 10), -EINVAL);
+	fixture_deinit(&f);
+}
+
+static void test_compaction(void)
+{
+	struct fixture_packet p;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	for (uint32_t i = 0; i < 200; i++) {
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		CHECK_EQ_INT(fixture_append(&f, 1, 9, 30 + i * 100, 100, i == 50 ? ARCHIVE_CHUNK_UNPROVEN : 0,
+					    i % 10 != 3, 100 + i),
+			     0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	}
+	p = fixture_read(&f, 1, 9);
+	CHECK(p.is_whole && !p.is_complete && p.rows == 200 && p.ends == 180);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 9, 20030, 77, ARCHIVE_CHUNK_LAST, true, 500), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	p = fixture_read(&f, 1, 9);
+	CHECK(p.is_whole && p.is_complete);
+	CHECK_EQ_UINT(p.rows, 1);
+	CHECK_EQ_UINT(p.ends, 181);
+	CHECK_EQ_UINT(p.last_end, 20107);
+	CHECK_EQ_UINT(p.flags, ARCHIVE_CHUNK_LAST | ARCHIVE_CHUNK_UNPROVEN);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT bytes FROM streams"), 20107);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT first_timestamp FROM chunks"), 7009);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT last_seen_real FROM streams"), 500);
+	fixture_deinit(&f);
+}
+
+/* Completing a packet that is one piece, by a piece of length 0, must not write its bytes again. */
+static void test_complete_only(void)
+{
+	struct fixture_packet p;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 9, 30, 5000, 0, true, 100), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 9, 5030, 0, ARCHIVE_CHUNK_LAST, false, 0), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 10, 30, 5000, 0, true, 200), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 10, 5030, 5000, 0, true, 201), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 10, 10030, 0, ARCHIVE_CHUNK_LAST, false, 0), 0);
+	/* The whole packet again, now as the last: only its end is new. */
+	CHECK_EQ_INT(fixture_append(&f, 1, 11, 30, 5000, 0, true, 300), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 11, 30, 5000, ARCHIVE_CHUNK_LAST, true, 300), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	p = fixture_read(&f, 1, 9);
+	CHECK(p.is_whole && p.is_complete && p.rows == 1 && p.end == 5030 && p.ends == 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT id FROM chunks WHERE sequence = 9"), 1);
+	p = fixture_read(&f, 1, 10);
+	CHECK(p.is_whole && p.is_complete && p.rows == 1 && p.end == 10030 && p.ends == 2);
+	p = fixture_read(&f, 1, 11);
+	CHECK(p.is_whole && p.is_complete && p.rows == 1 && p.end == 5030 && p.ends == 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT packets FROM streams"), 3);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT bytes FROM streams"), 5030 + 10030 + 5030);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT last_seen_real FROM streams"), 300);
+	fixture_deinit(&f);
+}
+
+/* A packet of many mebibytes, in pieces of LENGTH with an end every EVERY pieces, stays as few rows as it can be. */
+static void large_packet(uint32_t total, uint32_t length, uint32_t every)
+{
+	uint32_t content = total - 30, pieces = (content + length - 1) / length, ends = 0;
+	struct fixture_packet p;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	for (uint32_t i = 0; i < pieces; i++) {
+		bool is_last = i + 1 == pieces, has_end = is_last || i % every == every - 1;
+		uint32_t at = i * length;
+
+		ends += has_end;
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		CHECK_EQ_INT(fixture_append(&f, 1, 9, 30 + at, is_last ? content - at : length,
+					    is_last ? ARCHIVE_CHUNK_LAST : 0, has_end, 100 + i),
+			     0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+		if (has_end && length < MIB) /* it never grows to more than the full rows and one mebibyte of pieces */
+			CHECK(fixture_number(&f, "SELECT count(*) FROM chunks") <=
+			      at / MIB + 1 + MIB / length + every + 1);
+	}
+	p = fixture_read(&f, 1, 9);
+	CHECK(p.is_whole && p.is_complete);
+	CHECK_EQ_UINT(p.rows, (content + MIB - 1) / MIB);
+	CHECK_EQ_UINT(p.ends, ends);
+	CHECK_EQ_UINT(p.end, total);
+	CHECK_EQ_UINT(p.last_end, total);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT bytes FROM streams"), total);
+	fixture_deinit(&f);
+}
+
+static void test_large(void)
+{
+	large_packet(5 * MIB + 12345, 250000, 1);
+	large_packet(5 * MIB + 12345, 250000, 7);
+	large_packet(6 * MIB + 30, MIB, 1); /* full rows already: nothing is rewritten */
+	large_packet(6 * MIB + 31, MIB, 6);
+	large_packet(4 * MIB + 30, 700001, 2);
+	large_packet(2 * MIB + 30, 60000, 3);
+}
+
+static int64_t resident_peak(void)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	char line[128];
+	long kib = 0;
+
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmHWM: %ld", &kib) == 1)
+			break;
+	fclose(file);
+	return kib;
+}
+
+/* 256 MiB in mebibytes that do not lie on row borders, without an end until the last: the worst to compact. */
+static void test_huge(void)
+{
+	const uint32_t total = 256 * MIB, length = MIB - 1000;
+	int64_t before = resident_peak();
+	struct fixture_packet p;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	for (uint32_t at = 30; at < total; at += length) {
+		uint32_t n = total - at < length ? total - at : length;
+
+		CHECK_EQ_INT(
+			fixture_append(&f, 1, 9, at, n, at + n == total ? ARCHIVE_CHUNK_LAST : 0, at + n == total, 100),
+			0);
+	}
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	CHECK(resident_peak() - before < 48 * 1024);
+#endif
+	p = fixture_read(&f, 1, 9);
+	CHECK(p.is_whole && p.is_complete && p.rows == 256 && p.ends == 1 && p.end == total);
+	fixture_deinit(&f);
+}
+
+/* What append, compaction and commit cost in pages: a small commit writes the end of chunks and a leaf of its index. */
+static void test_small_commit_pages(void)
+{
+	struct fixture f;
+	struct stat before, after;
+	char path[128];
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	snprintf(path, sizeof(path), "%s/archive/trace.db-wal", f.state);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 9, 30, 100, 0, true, 100), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK(stat(path, &before) == 0);
+	for (uint32_t i = 1; i <= 50; i++) {
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		CHECK_EQ_INT(fixture_append(&f, 1, 9, 30 + 100 * i, 100, 0, true, 100), 0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	}
+	CHECK(stat(path, &after) == 0);
+	CHECK_EQ_INT((after.st_size - before.st_size) / (65536 + 24), 100);
+	/* Putting what is already there again writes nothing, and neither does an empty transaction. */
+	before = after;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK(stat(path, &after) == 0);
+	CHECK_EQ_INT(after.st_size, before.st_size);
+	fixture_deinit(&f);
+}
+
+struct seen {
+	unsigned n;
+	struct archive_resume last;
+	char name[32], key[32], state[16];
+};
+
+static int see(void *context, const struct archive_resume *resume)
+{
+	struct seen *seen = context;
+
+	seen->n++;
+	seen->last = *resume;
+	snprintf(seen->name, sizeof(seen->name), "%s", resume->name);
+	snprintf(seen->key, sizeof(seen->key), "%s", resume->key);
+	snprintf(seen->state, sizeof(seen->state), "%s", resume->state);
+	return 0;
+}
+
+static struct seen resume(struct fixture *f)
+{
+	struct seen seen = {0};
+
+	fixture_reopen(f);
+	CHECK_EQ_INT(archive_writer_resume(f->w, see, &seen), 0);
+	return seen;
+}
+
+static int append_one(struct fixture *f, uint64_t sequence, uint32_t offset, uint32_t length, uint32_t flags,
+		      bool has_end, uint64_t real)
+{
+	int r = archive_writer_begin(f->w);
+
+	if (r == 0)
+		r = fixture_append(f, 1, sequence, offset, length, flags, has_end, real);
+	return r ? r : archive_writer_commit(f->w);
+}
+
+static void test_resume(void)
+{
+	struct archive_gap gap = {.stream = 1,
+				  .kind = "lost",
+				  .reason = "lapped",
+				  .after_sequence = 71,
+				  .after_offset = 530,
+				  .next_sequence = 80,
+				  .packets = 9};
+	struct fixture f;
+	struct seen seen;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	seen = resume(&f);
+	CHECK(seen.n == 1 && !seen.last.any && !seen.last.captured && seen.last.number == 0);
+	CHECK_EQ_STR(seen.name, "web");
+	CHECK_EQ_STR(seen.key, "key");
+	CHECK_EQ_STR(seen.state, "running");
+	CHECK_EQ_UINT(seen.last.ring_bytes, MIB);
+	CHECK_EQ_UINT(seen.last.ring_packets, 4);
+	/* In the middle of a packet. */
+	CHECK_EQ_INT(append_one(&f, 70, 30, 500, 0, true, 40), 0);
+	seen = resume(&f);
+	CHECK(seen.last.any && seen.last.sequence == 70 && seen.last.offset == 530 && seen.last.last_sequence == 70);
+	CHECK(seen.last.first_timestamp == 7070 && seen.last.last_real == 40);
+	/* Behind a complete one. */
+	CHECK_EQ_INT(append_one(&f, 70, 530, 500, ARCHIVE_CHUNK_LAST, true, 41), 0);
+	seen = resume(&f);
+	CHECK(seen.last.sequence == 71 && seen.last.offset == 30 && seen.last.last_sequence == 70);
+	/* Pieces without an end are dropped, those with one stay. */
+	CHECK_EQ_INT(append_one(&f, 71, 30, 500, 0, true, 42), 0);
+	CHECK_EQ_INT(append_one(&f, 71, 530, 500, 0, false, 43), 0);
+	CHECK_EQ_INT(append_one(&f, 71, 1030, 500, 0, false, 43), 0);
+	seen = resume(&f);
+	CHECK(seen.last.sequence == 71 && seen.last.offset == 530 && seen.last.last_real == 42);
+	CHECK_EQ_UINT(fixture_read(&f, 1, 71).end, 530);
+	/* A gap ends the packet and drops what dangles. */
+	CHECK_EQ_INT(append_one(&f, 71, 530, 500, 0, false, 43), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
+	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0); /* again: the same gap */
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT lost_packets FROM streams"), 9);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), 1);
+	CHECK_EQ_UINT(fixture_read(&f, 1, 71).end, 530);
+	seen = resume(&f);
+	CHECK(seen.last.sequence == 80 && seen.last.offset == 30 && seen.last.last_sequence == 71);
+	/* A packet of which nothing is proven goes whole, and the gap before it counts again. */
+	CHECK_EQ_INT(append_one(&f, 80, 30, 500, 0, false, 50), 0);
+	seen = resume(&f);
+	CHECK(seen.last.sequence == 80 && seen.last.offset == 30 && seen.last.last_sequence == 71);
+	CHECK_EQ_UINT(fixture_read(&f, 1, 80).rows, 0);
+	/* A skipped gap counts by itself. */
+	gap.kind = "skipped";
+	gap.reason = "policy";
+	gap.after_sequence = 79;
+	gap.next_sequence = 90;
+	gap.packets = 10;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT skipped_packets FROM streams"), 10);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT lost_packets FROM streams"), 9);
+	seen = resume(&f);
+	CHECK(seen.last.sequence == 90 && seen.last.offset == 30);
+	fixture_deinit(&f);
+}
+
+/* A piece whose last end lies inside it is cut there. */
+static void test_resume_cut(void)
+{
+	struct archive_end end = {.offset = 430, .mono = 20, .real = 40};
+	uint8_t data[500];
+	struct archive_piece piece = {.stream = 1,
+				      .sequence = 3,
+				      .offset = 30,
+				      .length = sizeof(data),
+				      .packet_bytes = 1000,
+				      .first_timestamp = 1,
+				      .ends = &end,
+				      .n_ends = 1,
+				      .data = data};
+	struct fixture_packet p;
+	struct fixture f;
+	struct seen seen;
+
+	if (!fixture_init(&f))
+		return;
+	fixture_fill(data, 1, 3, 30, sizeof(data));
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_append(f.w, &piece), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	seen = resume(&f);
+	CHECK(seen.last.sequence == 3 && seen.last.offset == 430);
+	p = fixture_read(&f, 1, 3);
+	CHECK(p.is_whole && p.end == 430 && p.ends == 1);
+	fixture_deinit(&f);
+}
+
+static void test_captures(void)
+{
+	struct archive_capture capture = {.id = 4, .run = 1, .kind = "manual", .real = 50, .mono = 25, .note = "why"};
+	struct archive_capture_stream range = {
+		.capture = 4, .stream = 1, .first_sequence = 1, .last_sequence = 2, .last_offset = 530};
+	uint8_t data[300];
+	struct archive_piece tail = {.stream = 1,
+				     .sequence = 2,
+				     .offset = 530,
+				     .length = sizeof(data),
+				     .packet_bytes = 1000,
+				     .first_timestamp = 1,
+				     .data = data};
+	int64_t run, stream, id;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	fixture_fill(data, 1, 2, 530, sizeof(data));
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f.w, &range), 0);
+	CHECK_EQ_INT(archive_writer_tail(f.w, 4, &tail), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK(!resume(&f).last.captured); /* not one of its end */
+	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, 1, NULL), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'why'"), 1);
+	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, "because"), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'because'"), 1);
+	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 5, 1, NULL), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 5), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 4), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT (SELECT count(*) FROM tails) + (SELECT count(*) FROM capture_streams)"),
+		     0);
+	/* Identifiers never come again. */
+	CHECK_EQ_INT(archive_writer_last_ids(f.w, &run, &stream, &id), 0);
+	CHECK(run == 1 && stream == 1 && id == 4);
+	capture.id = 5;
+	capture.run = 77;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), ARCHIVE_E_ABSENT);
+	capture.run = 1;
+	capture.kind = "crash";
+	CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK(resume(&f).last.captured);
+	fixture_deinit(&f);
+}
+
+/* Readers that hold the WAL: commits go on, and it shrinks once they let go. */
+static void test_wal(void)
+{
+	struct archive_writer_options options = {.wal_limit_bytes = 4 * MIB, .level = 0};
+	struct timespec t0, t1;
+	struct fixture f;
+	struct stat st;
+	sqlite3 *db;
+	char path[128], sentence[256];
+
+	if (!fixture_init(&f))
+		return;
+	f.w = archive_writer_free(f.w);
+	CHECK_EQ_INT(archive_writer_open(&f.w, f.state, &options, sentence, sizeof(sentence)), 0);
+	snprintf(path, sizeof(path), "%s/archive/trace.db-wal", f.state);
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	for (uint64_t i = 0; i < 40; i++)
+		CHECK_EQ_INT(fixture_packet(&f, 1, i, MIB, i), 0);
+	CHECK(stat(path, &st) == 0 && st.st_size < (off_t)(8 * MIB));
+	db = fixture_look(&f);
+	sqlite3_exec(db, "BEGIN; SELECT count(*) FROM chunks", NULL, NULL, NULL);
+	for (uint64_t i = 40; i < 60; i++) {
+		clock_gettime(CLOCK_MONOTONIC, &t0);
+		CHECK_EQ_INT(fixture_packet(&f, 1, i, MIB, i), 0);
+		clock_gettime(CLOCK_MONOTONIC, &t1);
+		CHECK((t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000 < 2000);
+	}
+	CHECK(stat(path, &st) == 0 && st.st_size > (off_t)(16 * MIB)); /* the reader does hold it */
+	sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	sqlite3_close(db);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 60, 100, 60), 0);
+	CHECK(stat(path, &st) == 0 && st.st_size == 0);
+	CHECK(fixture_integrity(&f));
+	fixture_deinit(&f);
+}
+
+static void append_for_ever(struct fixture *f)
+{
+	uint64_t sequence = 0;
+	uint32_t offset = 30;
+	struct seen seen = {0};
+
+	if (archive_writer_resume(f->w, see, &seen) != 0)
+		_exit(2);
+	if (seen.last.any) {
+		sequence = seen.last.sequence;
+		offset = seen.last.offset;
+	}
+	for (;;) {
+		if (archive_writer_begin(f->w) != 0)
+			_exit(3);
+		for (int i = 0; i < 3; i++) {
+			bool is_last = offset > 150000;
+
+			if (fixture_append(f, 1, sequence, offset, 40000, is_last ? ARCHIVE_CHUNK_LAST : 0,
+					   is_last || i != 1, 1000) != 0)
+				_exit(4);
+			offset += 40000;
+			if (is_last) {
+				sequence++;
+				offset = 30;
+			}
+		}
+		if (archive_writer_commit(f->w) != 0)
+			_exit(5);
+	}
+}
+
+/* Every packet is there from the first to the last, complete but for the last. */
+static uint64_t check_contiguous(const struct fixture *f)
+{
+	int64_t last = fixture_number(f, "SELECT coalesce(max(sequence), -1) FROM chunks");
+
+	CHECK_EQ_INT(fixture_number(f, "SELECT count(DISTINCT sequence) FROM chunks"), last + 1);
+	for (int64_t i = last > 30 ? last - 30 : 0; i <= last; i++) {
+		struct fixture_packet p = fixture_read(f, 1, (uint64_t)i);
+
+		CHECK(p.is_whole);
+		CHECK(i == last || (p.is_complete && p.rows == 1));
+	}
+	return (uint64_t)(last + 1);
+}
+
+static void test_kill(void)
+{
+	uint64_t before = 0, now;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	f.w = archive_writer_free(f.w);
+	srand(4711);
+	for (int i = 0; i < 20; i++) {
+		pid_t child = fork();
+		int status;
+
+		if (child == 0) {
+			if (!fixture_open(&f))
+				_exit(6);
+			append_for_ever(&f);
+		}
+		usleep(20000 + (useconds_t)(rand() % 100000));
+		CHECK_EQ_INT(kill(child, SIGKILL), 0);
+		CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+		now = check_contiguous(&f);
+		CHECK(now >= before);
+		before = now;
+	}
+	CHECK(before > 0);
+	CHECK(fixture_integrity(&f));
+	if (fixture_open(&f))
+		CHECK_EQ_INT(fixture_number(&f, "SELECT packets FROM streams"),
+			     fixture_number(&f, "SELECT count(*) FROM chunks WHERE flags & 1"));
+	fixture_deinit(&f);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_open);
+	CHECK_RUN(test_newer_and_damaged);
+	CHECK_RUN(test_one_append);
+	CHECK_RUN(test_idempotent);
+	CHECK_RUN(test_compaction);
+	CHECK_RUN(test_complete_only);
+	CHECK_RUN(test_large);
+	CHECK_RUN(test_huge);
+	CHECK_RUN(test_small_commit_pages);
+	CHECK_RUN(test_resume);
+	CHECK_RUN(test_resume_cut);
+	CHECK_RUN(test_captures);
+	CHECK_RUN(test_wal);
+	CHECK_RUN(test_kill);
+	return check_done();
+}
