@@ -1,0 +1,251 @@
+/* The parts of mprofctl that need neither a daemon nor a terminal: names, options, output files, tables, escaping. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "ctl.h"
+#include "dumper.h"
+#include "options.h"
+#include "output.h"
+#include "scope.h"
+#include "table.h"
+#include "target.h"
+#include "trace-make.h"
+
+static void check_target(const char *name, bool files, enum target_kind kind, const char *rest, bool settled)
+{
+	struct target t;
+
+	CHECK_EQ_INT(target_parse(&t, name, files), settled);
+	CHECK_EQ_INT(t.kind, kind);
+	CHECK_EQ_STR(t.name, rest);
+}
+
+static void test_target(void)
+{
+	check_target("-", true, TARGET_STDIN, "-", true);
+	check_target("/dev/null", true, TARGET_FILE, "/dev/null", true);
+	check_target("/dev/null", false, TARGET_DOMAIN, "/dev/null", true);
+	check_target("file:gone", true, TARGET_FILE, "gone", true);
+	check_target("capture:7", true, TARGET_CAPTURE, "7", true);
+	check_target("domain:7", true, TARGET_DOMAIN, "7", true);
+	check_target("7", true, TARGET_DOMAIN, "7", false);
+	check_target("web", true, TARGET_DOMAIN, "web", true);
+	check_target("domid:7", true, TARGET_DOMAIN, "domid:7", true);
+}
+
+static void check_file_name(const char *name, const char *want)
+{
+	struct target t = {.kind = TARGET_DOMAIN, .name = name};
+	SCOPED(freep) char *got = target_file_name(&t);
+
+	CHECK_EQ_STR(got, want);
+}
+
+static void test_file_name(void)
+{
+	check_file_name("web", "web.ctf");
+	check_file_name("../../etc/passwd", "_._.._etc_passwd.ctf");
+	check_file_name(".hidden", "_hidden.ctf");
+	check_file_name("-rf", "_rf.ctf");
+	check_file_name("a\nb", "a_b.ctf");
+}
+
+static int check_last(const char *last)
+{
+	struct selection s = {.last = last};
+
+	return selection_check(&s, "fetch");
+}
+
+static void test_selection(void)
+{
+	static const char *const good[] = {"10s", "5MB", "300K", "4096", "1h", "250ms", "7d", "9ns", "3B"};
+	static const char *const bad[] = {"",	   "s",	  "-1s", "1.5h",    "5 MB",
+					  "10sec", "1e9", "5mb", "10s&x=1", "9999999999999999999"};
+	struct selection s = {.stream = "x"};
+	size_t i;
+
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		CHECK_EQ_INT(check_last(good[i]), CTL_OK);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK_EQ_INT(check_last(bad[i]), CTL_USAGE);
+	CHECK_EQ_INT(selection_check(&s, "fetch"), CTL_USAGE);
+	s = (struct selection){.run = "1", .stream = "0"};
+	CHECK_EQ_INT(selection_check(&s, "fetch"), CTL_OK);
+}
+
+static void test_path(void)
+{
+	SCOPED(http_close) struct http h = {.signals = -1};
+	struct target t = {.kind = TARGET_DOMAIN, .name = "a b/ü?"};
+	struct selection s = {.last = "10s", .stream = "2"};
+	SCOPED(freep) char *path = NULL;
+
+	CHECK_EQ_INT(http_open(&h, "http://host:1/"), CTL_OK);
+	CHECK_EQ_STR(h.base, "http://host:1");
+	path = target_path(&t, &h, "trace", &s);
+	CHECK_EQ_STR(path, "/v1/domains/a%20b%2F%C3%BC%3F/trace?stream=2&last=10s");
+	http_close(&h);
+	CHECK_EQ_INT(http_open(&h, "unix:/x/y"), CTL_OK);
+	CHECK_EQ_STR(h.unix_path, "/x/y");
+	http_close(&h);
+	CHECK_EQ_INT(http_open(&h, "ftp://x"), CTL_USAGE);
+}
+
+static int parse(struct operands *left, const char **out, const char *a, const char *b, const char *c)
+{
+	char *argv[] = {(char *)"verb", (char *)a, (char *)b, (char *)c};
+	const struct option_def defs[] = {{"--output", "-o", out}};
+	int argc = 1;
+
+	while (argc < 4 && argv[argc])
+		argc++;
+	*out = NULL;
+	return options_parse(argc, argv, defs, 1, left, 1, 1);
+}
+
+static void test_options(void)
+{
+	struct operands left;
+	const char *out;
+
+	CHECK_EQ_INT(parse(&left, &out, "x", "-o", "f"), CTL_OK);
+	CHECK_EQ_STR(out, "f");
+	CHECK_EQ_INT(parse(&left, &out, "--output=f", "-", NULL), CTL_OK);
+	CHECK_EQ_STR(left.at[0], "-");
+	CHECK_EQ_INT(parse(&left, &out, "-of", "x", NULL), CTL_OK);
+	CHECK_EQ_STR(out, "f");
+	CHECK_EQ_INT(parse(&left, &out, "--", "-o", NULL), CTL_OK);
+	CHECK_EQ_STR(left.at[0], "-o");
+	CHECK_EQ_INT(parse(&left, &out, "x", "-o", NULL), CTL_USAGE);
+	CHECK_EQ_INT(parse(&left, &out, "x", "y", NULL), CTL_USAGE);
+	CHECK_EQ_INT(parse(&left, &out, "--last", "y", NULL), CTL_USAGE);
+	CHECK_EQ_INT(parse(&left, &out, NULL, NULL, NULL), CTL_USAGE);
+}
+
+static off_t size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_size : -1;
+}
+
+static void test_output(void)
+{
+	char dir[] = "/tmp/test-ctl.XXXXXX";
+	struct output o;
+
+	if (!CHECK(mkdtemp(dir) && chdir(dir) == 0))
+		return;
+	CHECK_EQ_INT(output_open(&o, "a.ctf", OUTPUT_NEW, "fetch"), CTL_OK);
+	CHECK_EQ_INT(output_write(&o, "12345", 5), 0);
+	CHECK_EQ_INT(size_of("a.ctf"), -1);
+	output_close(&o); /* no commit: nothing stays */
+	CHECK_EQ_INT(rmdir(dir), 0);
+	CHECK(mkdir(dir, 0700) == 0 && chdir(dir) == 0);
+	CHECK_EQ_INT(output_open(&o, "a.ctf", OUTPUT_NEW, "fetch"), CTL_OK);
+	CHECK_EQ_INT(output_write(&o, "12345", 5), 0);
+	CHECK_EQ_INT(output_start_over(&o), 0);
+	CHECK_EQ_INT(output_write(&o, "123", 3), 0);
+	CHECK_EQ_INT(output_commit(&o), CTL_OK);
+	output_close(&o);
+	CHECK_EQ_INT(size_of("a.ctf"), 3);
+	CHECK_EQ_INT(output_open(&o, "a.ctf", OUTPUT_NEW, "fetch"), CTL_FAILED);
+	output_close(&o);
+	CHECK_EQ_INT(output_open(&o, "b.ctf", OUTPUT_NEW, "fetch"), CTL_OK);
+	CHECK_EQ_INT(link("a.ctf", "b.ctf"), 0); /* someone else was faster */
+	CHECK_EQ_INT(output_commit(&o), CTL_FAILED);
+	output_close(&o);
+	CHECK_EQ_INT(size_of("b.ctf"), 3);
+	CHECK_EQ_INT(output_open(&o, "b.ctf", OUTPUT_REPLACE, "fetch"), CTL_OK);
+	CHECK_EQ_INT(output_commit(&o), CTL_OK);
+	output_close(&o);
+	CHECK_EQ_INT(size_of("b.ctf"), 0);
+	CHECK_EQ_INT(output_open(&o, "/dev/null", OUTPUT_REPLACE, "fetch"), CTL_OK);
+	CHECK(o.temp == NULL && !o.can_start_over);
+	output_close(&o);
+	CHECK(unlink("a.ctf") == 0 && unlink("b.ctf") == 0 && rmdir(dir) == 0);
+}
+
+static void test_printable(void)
+{
+	SCOPED(freep) char *text = printable("a\x1b[2J \"q\" \\ λ", 14);
+
+	CHECK_EQ_STR(text, "a\\x1b[2J \"q\" \\ λ");
+}
+
+static void test_bytes(void)
+{
+	char text[24];
+
+	bytes_text(1023, text, sizeof(text));
+	CHECK_EQ_STR(text, "1023 B");
+	bytes_text(1536, text, sizeof(text));
+	CHECK_EQ_STR(text, "1.5 KB");
+	bytes_text(1048575, text, sizeof(text));
+	CHECK_EQ_STR(text, "1.0 MB");
+	bytes_text(UINT64_MAX, text, sizeof(text));
+	CHECK_EQ_STR(text, "16.0 EB");
+}
+
+/* A text of M through the dumper, read back; JSON or text. */
+static void dump(const struct make *m, bool json, char *text, size_t size)
+{
+	FILE *file = tmpfile();
+	struct dumper d;
+	ssize_t n;
+
+	CHECK(dumper_init(&d, "test", fileno(file), json));
+	CHECK_EQ_INT(dumper_whole(&d, m->bytes, m->used), 0);
+	dumper_deinit(&d);
+	n = pread(fileno(file), text, size - 1, 0);
+	text[n < 0 ? 0 : n] = 0;
+	fclose(file);
+}
+
+static void test_dumper(void)
+{
+	static struct make m;
+	static char long_text[20001], text[200000];
+	size_t i;
+
+	m.used = 0;
+	make_packet(&m);
+	make_event(&m, 1, MPROF_EVENT_label, 1, 0, 0, "a\n\"λ\xff");
+	make_close(&m, 0, 0);
+	dump(&m, false, text, sizeof(text));
+	CHECK_EQ_STR(text, "0.000000001 label thread=1 label=\"a\\x0a\\\"λ\\xff\"\n");
+	dump(&m, true, text, sizeof(text));
+	CHECK_EQ_STR(text,
+		     "{\"time_ns\":\"1\",\"event\":\"label\",\"thread\":1,\"label\":\"a\\u000a\\\"λ\xef\xbf\xbd\","
+		     "\"label_hex\":\"610a22cebbff\"}\n");
+	/* A string over the writer's pieces: 20,000 bytes that become four each. */
+	memset(long_text, 1, sizeof(long_text) - 1);
+	m.used = 0;
+	make_packet(&m);
+	make_event(&m, 1, MPROF_EVENT_label, 1, 0, 0, long_text);
+	make_close(&m, 0, 0);
+	dump(&m, false, text, sizeof(text));
+	CHECK_EQ_UINT(strlen(text), 34 + 80000 + 2);
+	for (i = 0; i < 80000 && memcmp(text + 34 + i, "\\x01", 4) == 0; i += 4)
+		;
+	CHECK_EQ_UINT(i, 80000);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_target);
+	CHECK_RUN(test_file_name);
+	CHECK_RUN(test_selection);
+	CHECK_RUN(test_path);
+	CHECK_RUN(test_options);
+	CHECK_RUN(test_output);
+	CHECK_RUN(test_printable);
+	CHECK_RUN(test_bytes);
+	CHECK_RUN(test_dumper);
+	return check_done();
+}

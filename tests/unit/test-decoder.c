@@ -1,0 +1,382 @@
+/* The decoder: every event, every cut, damage, continuations, the count's wrap. */
+#include <stdlib.h>
+
+#include <mprof/trace.h>
+
+#include "check.h"
+#include "trace-make.h"
+
+/* Everything that came out of a decoder, as text: one line an event or damage. */
+struct log {
+	char text[1 << 16];
+	size_t used;
+	size_t events;
+	size_t damages;
+	struct mprof_damage last;
+	uint64_t sequence;
+};
+
+static void log_event(struct log *log, const struct mprof_event *event)
+{
+	char line[MPROF_TEXT_FIXED_MAX];
+	const char *text = event->raw.text;
+	size_t left = event->raw.text_bytes, n = mprof_event_text(&event->raw, line);
+
+	log->events++;
+	log->used += (size_t)snprintf(log->text + log->used, 64, "@%zu ", (size_t)event->offset);
+	memcpy(log->text + log->used, line, n);
+	log->used += n;
+	while (left && log->used + 4096 < sizeof(log->text))
+		log->used += mprof_text_escape(log->text + log->used, 4096, &text, &left);
+	log->text[log->used++] = '\n';
+}
+
+static void log_damage(struct log *log, const struct mprof_damage *damage)
+{
+	log->damages++;
+	log->last = *damage;
+	log->used += mprof_damage_text(damage, log->text + log->used, 300);
+	log->text[log->used++] = '\n';
+}
+
+static void drain(struct mprof_decoder *d, struct log *log, enum mprof_status stop)
+{
+	struct mprof_event event;
+	enum mprof_status status;
+
+	while ((status = mprof_decoder_next(d, &event)) != stop) {
+		if (!CHECK(status == MPROF_OK || status == MPROF_CORRUPT))
+			return;
+		if (log->used + 8192 > sizeof(log->text))
+			continue;
+		if (status == MPROF_OK)
+			log_event(log, &event);
+		else
+			log_damage(log, mprof_decoder_damage(d));
+		log->sequence = mprof_decoder_packet(d)->sequence;
+	}
+}
+
+/* Decode LEN bytes, cut at FIRST and then every STEP bytes (0 = no further cut).  Each piece is a copy of its own size, so that
+ * a sanitizer sees any step past it, and any look at it after it was used up. */
+static void decode(struct log *log, const uint8_t *bytes, size_t len, size_t first, size_t step)
+{
+	struct mprof_decoder *d = mprof_decoder_new();
+	size_t at = 0, n = first;
+
+	log->used = log->events = log->damages = 0;
+	while (at < len) {
+		uint8_t *piece;
+
+		n = n > len - at ? len - at : n;
+		piece = malloc(n ? n : 1);
+		memcpy(piece, bytes + at, n);
+		mprof_decoder_feed(d, piece, n);
+		drain(d, log, MPROF_MORE);
+		memset(piece, 0xa5, n);
+		free(piece);
+		at += n;
+		n = step ? step : len;
+	}
+	mprof_decoder_finish(d);
+	drain(d, log, MPROF_END);
+	log->text[log->used] = 0;
+	mprof_decoder_free(d);
+}
+
+/* Decode it whole, then with every cut and in pieces of several sizes: all must say the same. */
+static void decode_every_way(struct log *whole, const struct make *m)
+{
+	static struct log part;
+	size_t cut;
+
+	decode(whole, m->bytes, m->used, m->used, 0);
+	for (cut = 0; cut < m->used; cut++) {
+		decode(&part, m->bytes, m->used, cut, 0);
+		if (!CHECK_EQ_STR(part.text, whole->text))
+			return;
+	}
+	for (cut = 1; cut < 80; cut++) {
+		decode(&part, m->bytes, m->used, cut, cut);
+		if (!CHECK_EQ_STR(part.text, whole->text))
+			return;
+	}
+}
+
+static void make_all_events(struct make *m)
+{
+	static const char text[] = "a \"label\"";
+	uint8_t id;
+
+	make_packet(m);
+	for (id = 0; id < MPROF_EVENT_IDS; id++)
+		make_event(m, 1000000000u + id, id, 7, -3, 2, text);
+	make_close(m, 5, 11);
+}
+
+static void test_every_event(void)
+{
+	static struct make m;
+	static struct log log;
+
+	m.used = 0;
+	make_all_events(&m);
+	decode_every_way(&log, &m);
+	CHECK_EQ_UINT(log.events, MPROF_EVENT_IDS);
+	CHECK_EQ_UINT(log.damages, 0);
+	CHECK_EQ_STR(log.text, "@30 1.000000000 creates parent=7 child=-3 type=Bind\n"
+			       "@56 1.000000001 read reader=7 source=-3\n"
+			       "@81 1.000000002 fulfills resolver=7 resolvee=-3\n"
+			       "@106 1.000000003 fails resolver=7 resolvee=-3 exn=\"a \\\"label\\\"\n"
+			       "@141 1.000000004 becomes thread=7 main=-3\n"
+			       "@166 1.000000005 label thread=7 label=\"a \\\"label\\\"\n"
+			       "@193 1.000000006 increase thread=7 amount=-3 counter=\"a \\\"label\\\"\n"
+			       "@228 1.000000007 switch thread=7\n"
+			       "@245 1.000000008 gc duration=18446744073.709551613\n"
+			       "@262 1.000000009 signal sender=-3 receiver=7\n"
+			       "@287 1.000000010 try_read reader=7 source=-3\n"
+			       "@312 1.000000011 counter thread=7 value=-3 counter=\"a \\\"label\\\"\n"
+			       "@347 1.000000012 read_later reader=7 source=-3\n"
+			       "@372 1.000000013 signal_noswitch sender=-3 receiver=7\n");
+}
+
+static void test_empty_inputs(void)
+{
+	static struct make m;
+	static struct log log;
+
+	m.used = 0;
+	decode(&log, m.bytes, 0, 0, 0);
+	CHECK_EQ_STR(log.text, "");
+	make_packet(&m);
+	make_close(&m, 0, 0);
+	make_packet(&m);
+	make_close(&m, 1, 40);
+	decode_every_way(&log, &m);
+	CHECK_EQ_STR(log.text, "");
+}
+
+/* Each way in which one packet of three can be damaged; the packets around it must come out whole. */
+static void check_middle(void (*damage)(struct make *m, size_t start), enum mprof_damage_reason reason, uint64_t offset,
+			 uint64_t skipped)
+{
+	static struct make m;
+	static struct log log;
+	size_t start;
+
+	m.used = 0;
+	make_numbered(&m, 65535, 1, 3);
+	start = m.used;
+	make_packet(&m);
+	make_event(&m, 2, MPROF_EVENT_switch, 2, 0, 0, NULL);
+	make_event(&m, 3, MPROF_EVENT_label, 2, 0, 0, "tail");
+	make_close(&m, 0, 5);
+	make_numbered(&m, 1, 4, 0);
+	damage(&m, start);
+	decode_every_way(&log, &m);
+	CHECK_EQ_UINT(log.damages, 1);
+	CHECK_EQ_INT(log.last.reason, reason);
+	CHECK_EQ_UINT(log.last.packet, 1);
+	CHECK_EQ_UINT(log.last.packet_offset, start);
+	CHECK_EQ_UINT(log.last.offset, start + offset);
+	CHECK_EQ_UINT(log.last.skipped, skipped);
+	CHECK(strstr(log.text, "switch thread=1\n") != NULL);
+	CHECK(strstr(log.text, "switch thread=4\n") != NULL);
+	CHECK(strstr(log.text, "label") == NULL || reason == MPROF_DAMAGE_CUT_INPUT);
+}
+
+static void bad_id(struct make *m, size_t start)
+{
+	m->bytes[start + 30 + 17 + 8] = MPROF_EVENT_IDS;
+}
+
+static void bad_end(struct make *m, size_t start)
+{
+	/* The content ends inside the label. */
+	mprof_store32(m->bytes + start + 26, (30 + 17 + 20) * 8);
+}
+
+static void bad_magic(struct make *m, size_t start)
+{
+	m->bytes[start] ^= 1;
+}
+
+static void bad_uuid(struct make *m, size_t start)
+{
+	m->bytes[start + 10] ^= 1;
+}
+
+static void bad_size(struct make *m, size_t start)
+{
+	mprof_store32(m->bytes + start + 20, 7);
+}
+
+static void bad_content(struct make *m, size_t start)
+{
+	mprof_store32(m->bytes + start + 26, 232);
+}
+
+static void test_damage(void)
+{
+	check_middle(bad_id, MPROF_DAMAGE_UNKNOWN_ID, 47, 22);
+	check_middle(bad_end, MPROF_DAMAGE_CUT_EVENT, 47, 20);
+	check_middle(bad_magic, MPROF_DAMAGE_HEADER, 0, 74);
+	check_middle(bad_uuid, MPROF_DAMAGE_HEADER, 0, 74);
+	check_middle(bad_size, MPROF_DAMAGE_HEADER, 0, 74);
+	check_middle(bad_content, MPROF_DAMAGE_HEADER, 0, 74);
+}
+
+/* Garbage before the first packet that looks like a header in part. */
+static void test_resynchronise(void)
+{
+	static struct make m, good;
+	static struct log log;
+
+	m.used = good.used = 0;
+	make_numbered(&good, 9, 1, 4);
+	make_bytes(&m, good.bytes, 3);	/* the magic's beginning */
+	make_bytes(&m, good.bytes, 20); /* the signature without sizes */
+	make_bytes(&m, good.bytes, 20);
+	make_bytes(&m, good.bytes, good.used);
+	make_bytes(&m, good.bytes, good.used);
+	decode_every_way(&log, &m);
+	CHECK_EQ_UINT(log.damages, 1);
+	CHECK_EQ_UINT(log.events, 2);
+	CHECK_EQ_UINT(log.last.skipped, 43);
+	CHECK_EQ_UINT(log.last.packet, 0);
+}
+
+static void test_garbage_to_the_end(void)
+{
+	static struct make m;
+	static struct log log;
+
+	m.used = 0;
+	make_numbered(&m, 9, 1, 0);
+	make_bytes(&m, "this is no packet header, not at all", 36);
+	decode_every_way(&log, &m);
+	CHECK_EQ_UINT(log.events, 1);
+	CHECK_EQ_UINT(log.damages, 1);
+	CHECK_EQ_UINT(log.last.skipped, 36);
+}
+
+/* How many events of a packet made by make_all_events() end within its first LEN bytes. */
+static size_t whole_events(const struct make *m, size_t len)
+{
+	struct mprof_raw_event e;
+	size_t at = MPROF_PACKET_HEADER_BYTES, n = 0;
+
+	while (n < MPROF_EVENT_IDS && at < len && mprof_event_load(&e, m->bytes + at, len - at) == MPROF_EVENT_OK) {
+		at += e.bytes;
+		n++;
+	}
+	return n;
+}
+
+/* An input that ends at each of its bytes gives the whole events up to there, and damage but at a packet's end. */
+static void test_every_truncation(void)
+{
+	static struct make m;
+	static struct log log;
+	size_t len, first;
+
+	m.used = 0;
+	make_all_events(&m);
+	first = m.used;
+	make_all_events(&m);
+	for (len = 0; len <= m.used; len++) {
+		decode(&log, m.bytes, len, len, 0);
+		CHECK_EQ_UINT(log.damages, len != 0 && len != first && len != m.used);
+		CHECK_EQ_UINT(log.events, len < first ? whole_events(&m, len) : 14 + whole_events(&m, len - first));
+	}
+	decode(&log, m.bytes, 100, 100, 0);
+	CHECK_EQ_UINT(log.events, 2);
+	CHECK_EQ_INT(log.last.reason, MPROF_DAMAGE_CUT_INPUT);
+}
+
+/* Continuations bear the same count, and a wrap of the count is a step of one. */
+static void test_sequence(void)
+{
+	static struct make m;
+	static struct log log;
+
+	m.used = 0;
+	make_numbered(&m, 65534, 1, 0);
+	make_numbered(&m, 65535, 2, 0);
+	make_numbered(&m, 65535, 3, 0);
+	make_numbered(&m, 0, 4, 0);
+	make_numbered(&m, 0, 5, 0);
+	make_numbered(&m, 7, 6, 0);
+	decode_every_way(&log, &m);
+	CHECK_EQ_UINT(log.events, 6);
+	CHECK_EQ_UINT(log.damages, 0);
+	CHECK_EQ_UINT(log.sequence, 65536 + 7);
+}
+
+/* A string of many pieces, and one over the limit. */
+static void test_long_strings(void)
+{
+	size_t len = MPROF_EVENT_BYTES_MAX + 4096, room = len + 100;
+	struct mprof_packet_header h = {
+		.count = 1, .packet_bytes = (uint32_t)room, .content_bytes = (uint32_t)(len + 48)};
+	uint8_t *bytes = calloc(1, room);
+	static struct log log;
+
+	mprof_packet_store(&h, bytes);
+	bytes[30 + 8] = MPROF_EVENT_label;
+	memset(bytes + 47, 'x', len);
+	decode(&log, bytes, room, room, 0);
+	CHECK_EQ_INT(log.last.reason, MPROF_DAMAGE_LONG_EVENT);
+	decode(&log, bytes, room, 100, 65536);
+	CHECK_EQ_INT(log.last.reason, MPROF_DAMAGE_LONG_EVENT);
+	CHECK_EQ_UINT(log.last.offset, 30);
+	CHECK_EQ_UINT(log.events, 0);
+	bytes[47 + 3000] = 0;
+	h.content_bytes = 47 + 3001;
+	mprof_packet_store(&h, bytes);
+	decode(&log, bytes, room, 40, 7);
+	CHECK_EQ_UINT(log.events, 1);
+	CHECK_EQ_UINT(log.damages, 0);
+	free(bytes);
+}
+
+/* Piecewise decoding in an order of one's own. */
+static void test_begin(void)
+{
+	static struct make m;
+	static struct log log;
+	struct mprof_decoder *d = mprof_decoder_new();
+	size_t second;
+
+	m.used = 0;
+	make_numbered(&m, 5, 2, 0);
+	second = m.used;
+	make_numbered(&m, 4, 1, 0);
+	mprof_decoder_begin(d, second, 1);
+	mprof_decoder_feed(d, m.bytes + second, m.used - second);
+	mprof_decoder_finish(d);
+	drain(d, &log, MPROF_END);
+	mprof_decoder_begin(d, 0, 0);
+	mprof_decoder_feed(d, m.bytes, second);
+	drain(d, &log, MPROF_MORE);
+	mprof_decoder_finish(d);
+	drain(d, &log, MPROF_END);
+	log.text[log.used] = 0;
+	CHECK_EQ_STR(log.text, "@77 0.000000001 switch thread=1\n@30 0.000000002 switch thread=2\n");
+	mprof_decoder_free(d);
+	CHECK(mprof_decoder_free(NULL) == NULL);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_every_event);
+	CHECK_RUN(test_empty_inputs);
+	CHECK_RUN(test_damage);
+	CHECK_RUN(test_resynchronise);
+	CHECK_RUN(test_garbage_to_the_end);
+	CHECK_RUN(test_every_truncation);
+	CHECK_RUN(test_sequence);
+	CHECK_RUN(test_long_strings);
+	CHECK_RUN(test_begin);
+	return check_done();
+}

@@ -1,0 +1,186 @@
+/* The logical order of packets: rings, damaged rings, and streams that must stay as they are. */
+#include <mprof/trace.h>
+
+#include "check.h"
+#include "trace-make.h"
+
+#define PAD 9
+
+static struct make m;
+
+/* What the decoder gives in the order found, as the numbers of the packets' events. */
+static const char *decoded(void)
+{
+	static char text[4096];
+	struct mprof_order *order = mprof_order_new();
+	struct mprof_decoder *d = mprof_decoder_new();
+	struct mprof_event event;
+	enum mprof_status status;
+	size_t i, used = 0, covered = 0;
+
+	text[0] = 0;
+	mprof_order_scan(order, m.bytes, m.used);
+	for (i = 0; i < mprof_order_spans(order); i++) {
+		const struct mprof_span *span = mprof_order_span(order, i);
+
+		covered += span->bytes;
+		mprof_decoder_begin(d, span->offset, span->packet);
+		mprof_decoder_feed(d, m.bytes + span->offset, span->bytes);
+		mprof_decoder_finish(d);
+		while ((status = mprof_decoder_next(d, &event)) != MPROF_END && used + 32 < sizeof(text)) {
+			if (status == MPROF_OK)
+				used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%lld", used ? " " : "",
+							 (long long)event.raw.context);
+			else
+				used += (size_t)snprintf(text + used, sizeof(text) - used, " !%zu",
+							 (size_t)mprof_decoder_damage(d)->packet);
+		}
+	}
+	CHECK_EQ_UINT(covered, m.used);
+	mprof_order_free(order);
+	mprof_decoder_free(d);
+	return text;
+}
+
+/* Packets of these counts, their events numbered in the order of TIMES. */
+static void make_counts(const uint16_t *counts, const uint64_t *times, size_t n, size_t pad)
+{
+	size_t i;
+
+	m.used = 0;
+	for (i = 0; i < n; i++)
+		make_numbered(&m, counts[i], times ? times[i] : counts[i], pad);
+}
+
+static void test_rings(void)
+{
+	make_counts((uint16_t[]){0, 1, 2, 3}, NULL, 4, PAD);
+	CHECK_EQ_STR(decoded(), "0 1 2 3");
+	make_counts((uint16_t[]){8, 9, 6, 7}, NULL, 4, PAD);
+	CHECK_EQ_STR(decoded(), "6 7 8 9");
+	make_counts((uint16_t[]){4, 1, 2, 3}, NULL, 4, PAD);
+	CHECK_EQ_STR(decoded(), "1 2 3 4");
+	make_counts((uint16_t[]){0, 1, 2, 65535}, (uint64_t[]){11, 12, 13, 10}, 4, PAD);
+	CHECK_EQ_STR(decoded(), "10 11 12 13");
+	make_counts((uint16_t[]){65534, 65535, 0, 1}, (uint64_t[]){1, 2, 3, 4}, 4, PAD);
+	CHECK_EQ_STR(decoded(), "1 2 3 4");
+	make_counts((uint16_t[]){7, 6}, NULL, 2, PAD);
+	CHECK_EQ_STR(decoded(), "6 7");
+}
+
+static void test_empty_packets(void)
+{
+	size_t i;
+
+	/* A ring that never wrapped: empty packets with the counts 2 and 3 stand behind. */
+	m.used = 0;
+	make_numbered(&m, 0, 1, PAD + 17);
+	make_numbered(&m, 1, 2, PAD + 17);
+	for (i = 2; i < 4; i++) {
+		make_packet(&m);
+		make_close(&m, (uint16_t)i, PAD + 34);
+	}
+	CHECK_EQ_STR(decoded(), "1 2");
+	/* The newest packet was just recycled: empty. */
+	m.used = 0;
+	make_numbered(&m, 8, 8, PAD);
+	make_packet(&m);
+	make_close(&m, 9, PAD + 17);
+	make_numbered(&m, 6, 6, PAD);
+	make_numbered(&m, 7, 7, PAD);
+	CHECK_EQ_STR(decoded(), "6 7 8");
+}
+
+/* The image of a ring that was lapped while it was copied: laps are mixed, still the older stand first. */
+static void test_damaged_ring(void)
+{
+	make_counts((uint16_t[]){12, 9, 6, 7}, NULL, 4, PAD);
+	CHECK_EQ_STR(decoded(), "6 7 9 12");
+	make_counts((uint16_t[]){2, 65531, 0, 65535}, (uint64_t[]){4, 1, 3, 2}, 4, PAD);
+	CHECK_EQ_STR(decoded(), "1 2 3 4");
+	/* Cut off at the end of the third of four packets. */
+	make_counts((uint16_t[]){92, 93, 90}, NULL, 3, PAD);
+	CHECK_EQ_STR(decoded(), "90 92 93");
+	/* A bad header in the middle: its packet is reported and the others are in order. */
+	make_counts((uint16_t[]){8, 9, 6, 7}, NULL, 4, PAD);
+	m.bytes[m.used / 4] ^= 1;
+	CHECK_EQ_STR(decoded(), "6 7 8 !1");
+}
+
+/* What the daemon serves: packets cut to their content, continuations, gaps of any length, in order. */
+static void test_streams(void)
+{
+	make_counts((uint16_t[]){3, 3, 3, 4}, (uint64_t[]){1, 2, 3, 4}, 4, 0);
+	CHECK_EQ_STR(decoded(), "1 2 3 4");
+	/* 50,000 packets lost: the count seems to go back. */
+	make_counts((uint16_t[]){10, 11, 50011, 50012}, (uint64_t[]){1, 2, 3, 4}, 4, 0);
+	CHECK_EQ_STR(decoded(), "1 2 3 4");
+	make_counts((uint16_t[]){10, 11, 50011, 50011, 50012}, (uint64_t[]){5, 4, 3, 2, 1}, 5, PAD);
+	CHECK_EQ_STR(decoded(), "5 4 3 2 1");
+	make_counts((uint16_t[]){10, 11, 50011, 50012}, (uint64_t[]){1, 2, 3, 4}, 4, PAD);
+	CHECK_EQ_STR(decoded(), "1 2 3 4");
+}
+
+/* More packets than a ring can have, over the count's wrap and with a long gap. */
+static void test_long_stream(void)
+{
+	struct mprof_order *order = mprof_order_new();
+	uint64_t i;
+
+	m.used = 0;
+	for (i = 0; i < 3000; i++)
+		make_numbered(&m, (uint16_t)(64000 + i + (i > 2000 ? 40000 : 0)), i, 3);
+	mprof_order_scan(order, m.bytes, m.used);
+	CHECK_EQ_UINT(mprof_order_spans(order), 1);
+	CHECK_EQ_UINT(mprof_order_span(order, 0)->bytes, m.used);
+	mprof_order_free(order);
+}
+
+/* A ring of the most packets that there are. */
+static void test_large_ring(void)
+{
+	struct mprof_order *order = mprof_order_new();
+	uint64_t i, n = MPROF_RING_PACKETS_MAX;
+
+	m.used = 0;
+	for (i = 0; i < n; i++)
+		make_numbered(&m, (uint16_t)(i < 100 ? n + i : i), i, 3);
+	mprof_order_scan(order, m.bytes, m.used);
+	CHECK_EQ_UINT(mprof_order_spans(order), 2);
+	CHECK_EQ_UINT(mprof_order_span(order, 0)->offset, m.used / n * 100);
+	CHECK_EQ_UINT(mprof_order_span(order, 0)->packet, 100);
+	mprof_order_free(order);
+}
+
+static void test_served(void)
+{
+	m.used = 0;
+	make_numbered(&m, 1, 1, 0);
+	CHECK(mprof_order_served(m.bytes, m.used));
+	CHECK(mprof_order_served(m.bytes, 30));
+	CHECK(!mprof_order_served(m.bytes, 29));
+	m.used = 0;
+	make_numbered(&m, 1, 1, 1);
+	CHECK(!mprof_order_served(m.bytes, m.used));
+}
+
+static void test_no_packets(void)
+{
+	m.used = 0;
+	CHECK_EQ_STR(decoded(), "");
+	make_bytes(&m, "no trace", 8);
+	CHECK_EQ_STR(decoded(), " !0");
+}
+
+int main(void)
+{
+	CHECK_RUN(test_rings);
+	CHECK_RUN(test_empty_packets);
+	CHECK_RUN(test_damaged_ring);
+	CHECK_RUN(test_streams);
+	CHECK_RUN(test_long_stream);
+	CHECK_RUN(test_large_ring);
+	CHECK_RUN(test_served);
+	CHECK_RUN(test_no_packets);
+	return check_done();
+}

@@ -1,0 +1,77 @@
+/* Make packets and events for tests of the decoder and of what stands on it. */
+#ifndef UNIT_TRACE_MAKE_H
+#define UNIT_TRACE_MAKE_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include <mprof/event.h>
+#include <mprof/packet.h>
+
+struct make {
+	uint8_t bytes[1 << 20];
+	size_t used;
+	size_t packet; /* offset of the open packet */
+};
+
+static inline void make_bytes(struct make *m, const void *p, size_t n)
+{
+	memcpy(m->bytes + m->used, p, n);
+	m->used += n;
+}
+
+static inline void make_u64(struct make *m, uint64_t v)
+{
+	mprof_store64(m->bytes + m->used, v);
+	m->used += 8;
+}
+
+/* Open a packet; close it before the next one. */
+static inline void make_packet(struct make *m)
+{
+	m->packet = m->used;
+	memset(m->bytes + m->used, 0, MPROF_PACKET_HEADER_BYTES);
+	m->used += MPROF_PACKET_HEADER_BYTES;
+}
+
+/* Close it: COUNT, and PADDING bytes of 0xee behind its content. */
+static inline void make_close(struct make *m, uint16_t count, size_t padding)
+{
+	struct mprof_packet_header h = {
+		.count = count,
+		.content_bytes = (uint32_t)(m->used - m->packet),
+		.packet_bytes = (uint32_t)(m->used - m->packet + padding),
+	};
+
+	mprof_packet_store(&h, m->bytes + m->packet);
+	memset(m->bytes + m->used, 0xee, padding);
+	m->used += padding;
+}
+
+/* One event, by its shape. */
+static inline void make_event(struct make *m, uint64_t timestamp, uint8_t id, int64_t context, int64_t number,
+			      uint8_t type, const char *text)
+{
+	enum mprof_shape shape = mprof_event_shape(id);
+
+	make_u64(m, timestamp);
+	m->bytes[m->used++] = id;
+	if (mprof_event_has_context(id))
+		make_u64(m, (uint64_t)context);
+	if (shape != MPROF_SHAPE_NONE && shape != MPROF_SHAPE_TEXT)
+		make_u64(m, (uint64_t)number);
+	if (shape == MPROF_SHAPE_THREAD_TYPE)
+		m->bytes[m->used++] = type;
+	if (shape == MPROF_SHAPE_TEXT || shape == MPROF_SHAPE_THREAD_TEXT || shape == MPROF_SHAPE_AMOUNT_TEXT)
+		make_bytes(m, text, strlen(text) + 1);
+}
+
+/* A packet of COUNT with one event, `switch` to thread NUMBER at that time, and padding. */
+static inline void make_numbered(struct make *m, uint16_t count, uint64_t number, size_t padding)
+{
+	make_packet(m);
+	make_event(m, number, MPROF_EVENT_switch, (int64_t)number, 0, 0, NULL);
+	make_close(m, count, padding);
+}
+
+#endif
