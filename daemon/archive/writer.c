@@ -114,6 +114,17 @@ static int open_database(struct archive_writer *w, char *sentence, size_t size)
 	return r;
 }
 
+static void close_database(struct archive_writer *w)
+{
+	for (size_t i = 0; i < STATEMENTS; i++) {
+		sqlite3_finalize(w->statements[i]);
+		w->statements[i] = NULL;
+	}
+	sqlite3_close(w->db);
+	w->db = NULL;
+	tally_deinit(&w->tally);
+}
+
 int archive_writer_open(struct archive_writer **wp, const char *state, const struct archive_writer_options *options,
 			char *sentence, size_t size)
 {
@@ -132,6 +143,11 @@ int archive_writer_open(struct archive_writer **wp, const char *state, const str
 		r = allocate(w, options);
 	if (r == 0)
 		r = open_database(w, sentence, size);
+	if (r == ARCHIVE_E_FULL && archive_writer_release_reserve(w) == 0) {
+		/* Even the shared memory beside the WAL needs room: a full disk must not keep the archive shut. */
+		close_database(w);
+		r = open_database(w, sentence, size);
+	}
 	if (r != 0)
 		return r;
 	r = archive_writer_restore_reserve(w);
@@ -150,15 +166,12 @@ struct archive_writer *archive_writer_free(struct archive_writer *w)
 		return NULL;
 	if (w->db)
 		archive_writer_rollback(w);
-	for (size_t i = 0; i < STATEMENTS; i++)
-		sqlite3_finalize(w->statements[i]);
-	sqlite3_close(w->db);
+	close_database(w);
 	codec_writer_deinit(&w->encoder);
 	codec_reader_deinit(&w->decoder);
 	free(w->in);
 	free(w->out);
 	free(w->ends.bytes);
-	tally_deinit(&w->tally);
 	free(w->directory);
 	closep(&w->directory_fd);
 	free(w);

@@ -21,7 +21,7 @@ struct archive_writer_options {
 
 /*
  * Open or create <STATE>/archive/trace.db and migrate it.  SENTENCE (of SIZE bytes) says in words what failed; -EBUSY: another
- * process writes this archive.  Files are created 0640, the directory 0750, so that the group reads; STATE itself must be there.
+ * process writes this archive.  On a full disk the reserve is given up to get it open; ARCHIVE_E_FULL: not even that did.  Files are created 0640, the directory 0750, so that the group reads; STATE itself must be there.
  */
 int archive_writer_open(struct archive_writer **wp, const char *state, const struct archive_writer_options *options,
 			char *sentence, size_t size);

@@ -1,0 +1,289 @@
+/* The configuration: defaults, values, drop-ins, policies, and the sentence for each fault. */
+#include <errno.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "config.h"
+
+#define S 1000000000ull
+
+static char directory[64], file[128], error[512];
+
+static void put(const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	f = fopen(path, "w");
+	fputs(text, f);
+	fclose(f);
+}
+
+static int load(struct config *c, const char *text)
+{
+	put("mprofd.conf", text);
+	error[0] = '\0';
+	return config_load(c, file, error, sizeof(error));
+}
+
+static void check_defaults(const struct config *c)
+{
+	struct policy p = config_policy(c, "anything");
+
+	CHECK_EQ_UINT(c->queue_bytes, 64u << 20);
+	CHECK_EQ_UINT(c->queue_per_guest_bytes, 32u << 20);
+	CHECK_EQ_UINT(c->queue_reserve_bytes, 64u << 20);
+	CHECK_EQ_UINT(c->flush_interval_ns, S);
+	CHECK_EQ_UINT(c->burst_rate, 4u << 20);
+	CHECK(c->cpu_budget > 0.0499 && c->cpu_budget < 0.0501);
+	CHECK_EQ_UINT(c->archive_bytes, 0);
+	CHECK_EQ_UINT(c->archive_age_ns, 0);
+	CHECK_EQ_UINT(c->free_space_bytes, 256u << 20);
+	CHECK_EQ_UINT(c->wal_limit_bytes, 64u << 20);
+	CHECK_EQ_UINT(c->reserve_bytes, 64u << 20);
+	CHECK(c->listen == NULL);
+	CHECK_EQ_UINT(c->connections, 256);
+	CHECK_EQ_INT(p.mode, POLICY_CONTINUOUS);
+	CHECK_EQ_UINT(p.interval_ns, 60 * S);
+	CHECK_EQ_UINT(p.bytes, 1u << 30);
+	CHECK_EQ_UINT(p.age_ns, 30 * 86400 * S);
+}
+
+static void test_defaults(void)
+{
+	struct config c;
+
+	CHECK_EQ_INT(load(&c, ""), 0);
+	check_defaults(&c);
+	config_deinit(&c);
+	config_deinit(&c); /* zeroed, so safe */
+	CHECK_EQ_INT(config_load(&c, "/nowhere/mprofd.conf", error, sizeof(error)), -ENOENT);
+	CHECK_EQ_STR(error, "/nowhere/mprofd.conf: the configuration cannot be read: No such file or directory");
+	CHECK_EQ_INT(config_load(&c, directory, error, sizeof(error)), -EIO);
+}
+
+static void test_values(void)
+{
+	struct config c;
+
+	CHECK_EQ_INT(load(&c, "\xef\xbb\xbf[collector]\r\n"
+			      "queue = 1.5G\r\n"
+			      "   queue-per-guest=8MB ; a comment\n"
+			      "queue-reserve: 2M\n"
+			      "# a comment\n"
+			      "flush-interval = 250ms\n"
+			      "cpu-budget = 0.25\n"
+			      "[ archive ] # so what\n"
+			      "age = 0\n"
+			      "bytes = 123B\n"
+			      "[http]\n"
+			      "listen = unix:/run/x\nlisten = 127.0.0.1:80\n"
+			      "connections = 12"),
+		     0);
+	CHECK_EQ_STR(error, "");
+	CHECK_EQ_UINT(c.queue_bytes, 3u << 29);
+	CHECK_EQ_UINT(c.queue_per_guest_bytes, 8u << 20);
+	CHECK_EQ_UINT(c.queue_reserve_bytes, 2u << 20);
+	CHECK_EQ_UINT(c.flush_interval_ns, S / 4);
+	CHECK(c.cpu_budget > 0.2499 && c.cpu_budget < 0.2501);
+	CHECK_EQ_UINT(c.archive_age_ns, 0);
+	CHECK_EQ_UINT(c.archive_bytes, 123);
+	if (CHECK(c.listen && c.listen[0] && c.listen[1] && !c.listen[2])) {
+		CHECK_EQ_STR(c.listen[0], "unix:/run/x");
+		CHECK_EQ_STR(c.listen[1], "127.0.0.1:80");
+	}
+	CHECK_EQ_UINT(c.connections, 12);
+	config_deinit(&c);
+}
+
+static void test_policies(void)
+{
+	struct config c;
+	struct policy p;
+
+	CHECK_EQ_INT(load(&c, "[policy]\nbytes = 5M\nage = 1d\n"
+			      "[policy web-*]\nmode = periodic\ninterval = 5s\n"
+			      "[policy web-[0-9]]\nmode = on-crash\n"
+			      "[policy a-guest-with-a-name-that-is-longer-than-fifty-bytes-of-text]\nbytes = 7M\n"
+			      "[policy *]\nage = 2d\n"),
+		     0);
+	p = config_policy(&c, "db");
+	CHECK(p.mode == POLICY_CONTINUOUS && p.bytes == 5u << 20 && p.age_ns == 2 * 86400 * S);
+	p = config_policy(&c, "web-x");
+	CHECK(p.mode == POLICY_PERIODIC && p.interval_ns == 5 * S && p.bytes == 5u << 20);
+	p = config_policy(&c, "web-1");
+	CHECK(p.mode == POLICY_ON_CRASH && p.interval_ns == 5 * S);
+	p = config_policy(&c, "a-guest-with-a-name-that-is-longer-than-fifty-bytes-of-text");
+	CHECK(p.bytes == 7u << 20);
+	p = config_policy(&c, "a-guest-with-a-name-that-is-longer-than-fifty-bytes-of-texu");
+	CHECK(p.bytes == 5u << 20);
+	config_deinit(&c);
+}
+
+static void test_drop_ins(void)
+{
+	struct config c;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/mprofd.conf.d", directory);
+	CHECK_EQ_INT(mkdir(path, 0700), 0);
+	put("mprofd.conf.d/20-b.conf", "[http]\nconnections = 20\nlisten =\nlisten = unix:/b\n");
+	put("mprofd.conf.d/10-a.conf", "[http]\nconnections = 10\n[archive]\nbytes = 10G\n");
+	put("mprofd.conf.d/30-c.conf~", "nonsense");
+	put("mprofd.conf.d/.40.conf", "nonsense");
+	CHECK_EQ_INT(load(&c, "[http]\nconnections = 1\nlisten = unix:/a\n"), 0);
+	CHECK_EQ_UINT(c.connections, 20);
+	CHECK_EQ_UINT(c.archive_bytes, 10ull << 30);
+	CHECK(c.listen && c.listen[0] && strcmp(c.listen[0], "unix:/b") == 0 && !c.listen[1]);
+	config_deinit(&c);
+	put("mprofd.conf.d/50-d.conf", "\n\n[archive]\nbyte = 10G\n");
+	CHECK_EQ_INT(load(&c, ""), -EINVAL);
+	snprintf(path, sizeof(path),
+		 "%s/mprofd.conf.d/50-d.conf:4: [archive] has no key byte: write one of bytes, age, free-space, "
+		 "wal-limit, reserve",
+		 directory);
+	CHECK_EQ_STR(error, path);
+	/* A section goes to the end of its file, not into the next. */
+	put("mprofd.conf.d/50-d.conf", "bytes = 10G\n");
+	CHECK_EQ_INT(load(&c, "[archive]\n"), -EINVAL);
+	for (const char *const *name =
+		     (const char *const[]){"10-a.conf", "20-b.conf", "30-c.conf~", ".40.conf", "50-d.conf", "", NULL};
+	     *name; name++) {
+		snprintf(path, sizeof(path), "%s/mprofd.conf.d/%s", directory, *name);
+		remove(path);
+	}
+}
+
+/* Each fault is one sentence that names the line and says what to write. */
+static void test_faults(void)
+{
+	static const struct {
+		const char *text;
+		unsigned line;
+		const char *word;
+	} bad[] = {
+		{"[collecter]\n", 1, "there is no section [collecter]"},
+		{"[collector web]\n", 1, "there is no section [collector web]"},
+		{"\n[collector\n", 2, "must end with ]"},
+		{"[collector] queue = 1M\n", 1, "must end with ]"},
+		{"queue = 1M\n", 1, "before any section"},
+		{"[collector]\nnonsense\n", 2, "no KEY = VALUE"},
+		{"[collector]\nqueue = lots\n", 2, "queue = lots does not do: write a number of bytes"},
+		{"[collector]\nqueue = 1023K\n", 2, "from 1M"},
+		{"[collector]\nqueue =\n", 2, "write a number of bytes"},
+		{"[collector]\nqueue = -5M\n", 2, "write a number of bytes"},
+		{"[collector]\nqueue = 99999999999999999999G\n", 2, "write a number of bytes"},
+		{"[collector]\nflush-interval = 5\n", 2, "write a duration"},
+		{"[collector]\nflush-interval = 61s\n", 2, "from 10ms to 60s"},
+		{"[collector]\ncpu-budget = 1.5\n", 2, "from 0.001 to 1"},
+		{"[http]\nconnections = 1.5\n", 2, "a whole number"},
+		{"[http]\nconnections = 0\n", 2, "from 1"},
+		{"[http]\nlisten = here\n", 2, "is no address"},
+		{"[policy]\nmode = sometimes\n", 2, "continuous, periodic or on-crash"},
+		{"[policy]\nqueue = 1M\n", 2, "[policy] has no key queue"},
+		{"[policy]\nage = 1d\n   bytes = x\n", 3, "bytes = x"},
+		{"[policy]\nage = 1d\nage = 2w\n", 3, "age = 2w"},
+	};
+	struct config c;
+	char want[256], lines[512];
+
+	memset(&c, 0x5a, sizeof(c));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CHECK_EQ_INT(load(&c, bad[i].text), -EINVAL);
+		snprintf(want, sizeof(want), "%s:%u: ", file, bad[i].line);
+		if (!CHECK(strncmp(error, want, strlen(want)) == 0) || !CHECK(strstr(error, bad[i].word) != NULL))
+			fprintf(stderr, "  case %zu: %s\n", i, error);
+		CHECK(strchr(error, '\n') == NULL);
+	}
+	CHECK_EQ_INT(((unsigned char *)&c)[0], 0x5a); /* untouched */
+	snprintf(lines, sizeof(lines), "[http]\n# %0300d\n", 1);
+	CHECK_EQ_INT(load(&c, lines), -EINVAL);
+	CHECK(strstr(error, ":2: the line is longer than") != NULL);
+}
+
+static void test_numbers(void)
+{
+	uint64_t v;
+
+	CHECK(parse_duration("0", &v) && v == 0);
+	CHECK(parse_duration("10s", &v) && v == 10 * S);
+	CHECK(parse_duration("1.5ms", &v) && v == 1500000);
+	CHECK(parse_duration("7ns", &v) && v == 7);
+	CHECK(parse_duration("0.0000000019s", &v) && v == 1);
+	CHECK(parse_duration("3us", &v) && v == 3000);
+	CHECK(parse_duration("2m", &v) && v == 120 * S);
+	CHECK(parse_duration("2h", &v) && v == 7200 * S);
+	CHECK(parse_duration("213503d", &v) && v == 213503ull * 86400 * S);
+	CHECK(!parse_duration("213504d", &v));
+	CHECK(!parse_duration("", &v) && !parse_duration("10", &v) && !parse_duration("s", &v));
+	CHECK(!parse_duration("1.s", &v) && !parse_duration(".5s", &v) && !parse_duration("1.2.3s", &v));
+	CHECK(!parse_duration("-1s", &v) && !parse_duration("1 s", &v) && !parse_duration("1e3s", &v));
+	CHECK(parse_bytes("5MB", &v) && v == 5u << 20);
+	CHECK(parse_bytes("17", &v) && v == 17);
+	CHECK(parse_bytes("0.5K", &v) && v == 512);
+	CHECK(parse_bytes("18446744073709551615", &v) && v == UINT64_MAX);
+	CHECK(!parse_bytes("18446744073709551616", &v) && !parse_bytes("17179869184G", &v));
+	CHECK(!parse_bytes("5m", &v) && !parse_bytes("5MBB", &v) && !parse_bytes("B", &v) && !parse_bytes("1..5K", &v));
+}
+
+/* Uncomment what the shipped file says line by line: it must be the defaults, and have every key that the parser knows. */
+static void test_shipped(void)
+{
+	char line[512], section[64] = "", text[16384] = "", known[64][2][32];
+	FILE *f = fopen(SHIPPED, "r");
+	const char *s, *k;
+	size_t n = 0, at = 0, i = 0;
+	struct config c;
+
+	if (!CHECK(f != NULL))
+		return;
+	while (fgets(line, sizeof(line), f)) {
+		const char *l = line[0] == '#' && line[1] != ' ' && line[1] != '\n' ? line + 1 : line;
+
+		CHECK(line[0] == '#' || line[0] == '[' || line[0] == '\n');
+		if (l[0] == '[')
+			sscanf(l, "[%63[a-z]", section);
+		else if (l != line && n < 64 && CHECK(sscanf(l, "%31[a-z-] =", known[n][1]) == 1))
+			strcpy(known[n++][0], section);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s", l);
+	}
+	fclose(f);
+	CHECK_EQ_INT(load(&c, text), 0);
+	CHECK_EQ_STR(error, "");
+	check_defaults(&c);
+	config_deinit(&c);
+	for (; config_key(i, &s, &k); i++)
+		if (!CHECK(i < n && strcmp(known[i][0], s) == 0 && strcmp(known[i][1], k) == 0))
+			fprintf(stderr, "  [%s] %s is not described, or elsewhere\n", s, k);
+	CHECK_EQ_UINT(n, i);
+	/* As it is shipped it says nothing. */
+	CHECK_EQ_INT(config_load(&c, SHIPPED, error, sizeof(error)), 0);
+	check_defaults(&c);
+	config_deinit(&c);
+}
+
+int main(void)
+{
+	char path[256];
+
+	strcpy(directory, "/tmp/mprof-test-config-XXXXXX");
+	if (!mkdtemp(directory))
+		return 1;
+	snprintf(file, sizeof(file), "%s/mprofd.conf", directory);
+	CHECK_RUN(test_defaults);
+	CHECK_RUN(test_values);
+	CHECK_RUN(test_policies);
+	CHECK_RUN(test_drop_ins);
+	CHECK_RUN(test_faults);
+	CHECK_RUN(test_numbers);
+	CHECK_RUN(test_shipped);
+	remove(file);
+	snprintf(path, sizeof(path), "%s.d", file);
+	remove(path);
+	remove(directory);
+	return check_done();
+}

@@ -1,0 +1,97 @@
+/* What the archive does when there is no room on the disk: nothing of a transaction is kept, nothing breaks, and it goes on. */
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "archive-fixture.h"
+
+/* Enforce to the end in steps of LIMIT; how many steps it took. */
+static unsigned enforce(struct fixture *f, const char *name, uint64_t bytes, uint64_t before_real, unsigned limit)
+{
+	unsigned steps = 0;
+	bool more = true;
+
+	while (more && steps < 1000) {
+		if (!CHECK_EQ_INT(archive_writer_enforce(f->w, name, bytes, before_real, limit, &more), 0))
+			break;
+		steps++;
+	}
+	return steps;
+}
+
+static int64_t count(const struct fixture *f, int64_t stream)
+{
+	return fixture_number(f, "SELECT count(DISTINCT sequence) FROM chunks WHERE stream = %d", (int)stream);
+}
+
+/* A file system of 16 MiB of our own; false where we may not mount one. */
+static bool mount_small(const char *path)
+{
+	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("tmpfs", path, "tmpfs", 0, "size=16m") == 0;
+}
+
+/* Append packets until the disk is full; what of the last transaction was kept must be nothing. */
+static uint64_t fill_disk(struct fixture *f, uint64_t sequence)
+{
+	int r = 0;
+
+	while (sequence < 1000 && (r = fixture_packet(f, 1, sequence, 500030, sequence)) == 0)
+		sequence++;
+	CHECK_EQ_INT(r, ARCHIVE_E_FULL);
+	CHECK_EQ_INT(fixture_packet(f, 1, sequence, 500030, sequence), ARCHIVE_E_FULL);
+	return sequence;
+}
+
+static bool skipped;
+
+static void test_full_disk(void)
+{
+	struct archive_writer_options options = {.wal_limit_bytes = 2u << 20, .reserve_bytes = 4u << 20};
+	struct fixture f = {.state = "/tmp/mprof-test-XXXXXX"};
+	char sentence[256];
+	uint64_t sequence;
+	unsigned left;
+
+	if (!CHECK(mkdtemp(f.state) != NULL))
+		return;
+	if (!mount_small(f.state)) {
+		fixture_deinit(&f);
+		skipped = true;
+		return;
+	}
+	CHECK_EQ_INT(archive_writer_open(&f.w, f.state, &options, sentence, sizeof(sentence)), 0);
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	sequence = fill_disk(&f, 0);
+	CHECK(sequence > 4);
+	CHECK(fixture_integrity(&f));
+	CHECK_EQ_INT(count(&f, 1), (int64_t)sequence);
+	/* The reserve gives deletion its room; then it goes on. */
+	CHECK_EQ_INT(archive_writer_release_reserve(f.w), 0);
+	left = enforce(&f, NULL, 1500000, 0, 2);
+	CHECK(left > 0);
+	CHECK_EQ_INT(count(&f, 1), 3);
+	CHECK_EQ_INT(archive_writer_vacuum(f.w, 1000), 0);
+	CHECK_EQ_INT(archive_writer_restore_reserve(f.w), 0);
+	CHECK_EQ_INT(fixture_packet(&f, 1, sequence, 500030, sequence), 0);
+	CHECK(fixture_read(&f, 1, sequence).is_complete);
+	/* Full again, and opened again while it is: that takes the reserve, and what was committed is there. */
+	sequence = fill_disk(&f, sequence + 1);
+	f.w = archive_writer_free(f.w);
+	if (!CHECK_EQ_INT(archive_writer_open(&f.w, f.state, &options, sentence, sizeof(sentence)), 0))
+		fprintf(stderr, "  %s\n", sentence);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT max(sequence) FROM chunks"), (int64_t)sequence - 1);
+	sequence = fill_disk(&f, sequence);
+	CHECK(fixture_integrity(&f));
+	f.w = archive_writer_free(f.w);
+	CHECK_EQ_INT(umount(f.state), 0);
+	fixture_deinit(&f);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_full_disk);
+	if (skipped)
+		return check_skip("a small file system of its own can only be mounted by root");
+	return check_done();
+}

@@ -1,0 +1,123 @@
+/* Logging: what a line looks like, what cannot get into it, and how many there are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "clock.h"
+#include "log.h"
+
+/* Take what stderr gets: everything after begin, as text. */
+struct catch
+{
+	int saved, fd;
+	char text[65536];
+};
+
+static void catch_begin(struct catch *c)
+{
+	char path[] = "/tmp/mprof-test-log-XXXXXX";
+
+	c->fd = mkstemp(path);
+	unlink(path);
+	fflush(stderr);
+	c->saved = dup(STDERR_FILENO);
+	dup2(c->fd, STDERR_FILENO);
+}
+
+static const char *catch_end(struct catch *c)
+{
+	ssize_t n = pread(c->fd, c->text, sizeof(c->text) - 1, 0);
+
+	dup2(c->saved, STDERR_FILENO);
+	close(c->saved);
+	close(c->fd);
+	c->text[n < 0 ? 0 : n] = '\0';
+	return c->text;
+}
+
+static void test_lines(void)
+{
+	static struct catch c;
+
+	log_init("mprofd");
+	catch_begin(&c);
+	errno = ENOENT;
+	log_info("ready: guests=%d", 3);
+	CHECK_EQ_INT(errno, ENOENT);
+	log_warning("lost packets: n=7");
+	log_error("no disk");
+	log_write(LOG_LEVEL_WARNING, "web-1", "ring refused: pages=0");
+	log_debug("not wanted");
+	CHECK_EQ_STR(catch_end(&c), "mprofd: ready: guests=3\n"
+				    "mprofd: warning: lost packets: n=7\n"
+				    "mprofd: error: no disk\n"
+				    "mprofd: warning: web-1: ring refused: pages=0\n");
+}
+
+static void test_hostile(void)
+{
+	static struct catch c;
+	char many[9000];
+	size_t lines = 0;
+
+	catch_begin(&c);
+	log_write(LOG_LEVEL_INFO, "a\n\x1b[2J\xc3\xa4", "name=%s", "x\r\ny\x7f");
+	CHECK_EQ_STR(catch_end(&c), "mprofd: a\\x0a\\x1b[2J\\xc3\\xa4: name=x\\x0d\\x0ay\\x7f\n");
+	memset(many, '\n', sizeof(many) - 1);
+	many[sizeof(many) - 1] = '\0';
+	catch_begin(&c);
+	log_write(LOG_LEVEL_INFO, many, "%s", many);
+	catch_end(&c);
+	for (const char *p = c.text; *p; p++)
+		lines += *p == '\n';
+	CHECK_EQ_UINT(lines, 1);
+	CHECK(strlen(c.text) < 4096);
+	CHECK(c.text[strlen(c.text) - 1] == '\n');
+}
+
+static void test_limit(void)
+{
+	static struct catch c;
+	struct log_limit limit = {0};
+	unsigned written = 0, lines = 0;
+
+	catch_begin(&c);
+	for (int i = 0; i < 1000; i++)
+		written += log_write_limited(&limit, LOG_LEVEL_WARNING, "web", "refused: i=%d", i);
+	catch_end(&c);
+	for (const char *p = c.text; *p; p++)
+		lines += *p == '\n';
+	CHECK_EQ_UINT(written, LOG_LIMIT_BURST);
+	CHECK_EQ_UINT(lines, LOG_LIMIT_BURST);
+	limit.window_began -= LOG_LIMIT_INTERVAL_NS; /* the interval has passed */
+	catch_begin(&c);
+	CHECK(log_write_limited(&limit, LOG_LEVEL_WARNING, "web", "again"));
+	CHECK(log_write_limited(&limit, LOG_LEVEL_WARNING, "web", "and again"));
+	CHECK_EQ_STR(catch_end(&c), "mprofd: warning: web: again (990 similar held back)\n"
+				    "mprofd: warning: web: and again\n");
+}
+
+static void test_debug(void)
+{
+	static struct catch c;
+
+	setenv("MPROFD_DEBUG", "1", 1);
+	setenv("JOURNAL_STREAM", "1:2", 1); /* of another file: stderr was redirected since */
+	log_init("mprofd");
+	catch_begin(&c);
+	log_debug("wanted");
+	CHECK_EQ_STR(catch_end(&c), "mprofd: debug: wanted\n");
+}
+
+int main(void)
+{
+	unsetenv("MPROFD_DEBUG");
+	unsetenv("JOURNAL_STREAM");
+	CHECK_RUN(test_lines);
+	CHECK_RUN(test_hostile);
+	CHECK_RUN(test_limit);
+	CHECK_RUN(test_debug);
+	return check_done();
+}

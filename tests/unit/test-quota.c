@@ -1,0 +1,274 @@
+/* Quotas, and room on the disk. */
+#include <sys/stat.h>
+
+#include "archive-fixture.h"
+
+#define PACKET 10030u /* content of a test packet, of which 10,000 are archived */
+
+/* Enforce to the end in steps of LIMIT; how many steps it took. */
+static unsigned enforce(struct fixture *f, const char *name, uint64_t bytes, uint64_t before_real, unsigned limit)
+{
+	unsigned steps = 0;
+	bool more = true;
+
+	while (more && steps < 1000) {
+		if (!CHECK_EQ_INT(archive_writer_enforce(f->w, name, bytes, before_real, limit, &more), 0))
+			break;
+		steps++;
+	}
+	return steps;
+}
+
+static int64_t count(const struct fixture *f, int64_t stream)
+{
+	return fixture_number(f, "SELECT count(DISTINCT sequence) FROM chunks WHERE stream = %d", (int)stream);
+}
+
+static int64_t oldest(const struct fixture *f, int64_t stream)
+{
+	return fixture_number(f, "SELECT coalesce(min(sequence), -1) FROM chunks WHERE stream = %d", (int)stream);
+}
+
+static int put_capture(struct fixture *f, int64_t id, int64_t run, int64_t stream, uint64_t first, uint64_t last,
+		       uint64_t real, bool pinned, uint32_t tail)
+{
+	static uint8_t data[ARCHIVE_PIECE_MAX];
+	struct archive_capture capture = {.id = id, .run = run, .kind = "manual", .real = real, .pinned = pinned};
+	struct archive_capture_stream range = {
+		.capture = id, .stream = stream, .first_sequence = first, .last_sequence = last, .last_offset = PACKET};
+	struct archive_piece piece = {
+		.stream = stream, .sequence = last, .offset = PACKET, .length = tail, .data = data};
+	int r = archive_writer_begin(f->w);
+
+	if (r == 0)
+		r = archive_writer_put_capture(f->w, &capture);
+	if (r == 0)
+		r = archive_writer_put_capture_stream(f->w, &range);
+	if (r == 0 && tail)
+		r = archive_writer_tail(f->w, id, &piece);
+	return r ? r : archive_writer_commit(f->w);
+}
+
+static int put_gap(struct fixture *f, int64_t stream, uint64_t after, uint64_t next, uint64_t real)
+{
+	struct archive_gap gap = {.stream = stream,
+				  .kind = "lost",
+				  .reason = "lapped",
+				  .after_sequence = after,
+				  .after_offset = 30,
+				  .next_sequence = next,
+				  .packets = next - after - 1,
+				  .real = real};
+	int r = archive_writer_begin(f->w);
+
+	if (r == 0)
+		r = archive_writer_gap(f->w, &gap);
+	return r ? r : archive_writer_commit(f->w);
+}
+
+static void test_bytes(void)
+{
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(fixture_put(&f, 2, "web", "running", 2), 0); /* another life of the same guest */
+	CHECK_EQ_INT(fixture_put(&f, 3, "db", "running", 3), 0);
+	for (uint64_t i = 0; i < 20; i++) { /* by turns, so that the oldest is now in one, now in the other */
+		CHECK_EQ_INT(fixture_packet(&f, 1, i, PACKET, 100 + 2 * i), 0);
+		CHECK_EQ_INT(fixture_packet(&f, 2, i, PACKET, 101 + 2 * i), 0);
+		CHECK_EQ_INT(fixture_packet(&f, 3, i, PACKET, 50 + i), 0);
+	}
+	CHECK_EQ_INT(put_gap(&f, 1, 3, 4, 0), 0);
+	CHECK_EQ_INT(put_gap(&f, 1, 12, 13, 0), 0);
+	CHECK_EQ_UINT(enforce(&f, "web", 400000, 0, 100), 1); /* it is exactly that */
+	CHECK_EQ_INT(count(&f, 1) + count(&f, 2), 40);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT sum(deletions) FROM streams"), 0);
+	CHECK_EQ_UINT(enforce(&f, "web", 199999, 0, 10), 3); /* 21 packets, 10 a call */
+	CHECK_EQ_INT(oldest(&f, 1), 11);
+	CHECK_EQ_INT(oldest(&f, 2), 10);
+	CHECK_EQ_INT(count(&f, 3), 20);
+	CHECK(fixture_number(&f, "SELECT deletions FROM streams WHERE id = 1") > 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT deletions FROM streams WHERE id = 3"), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT after_sequence FROM gaps"),
+		     12); /* the older one went with its packets */
+	CHECK_EQ_INT(fixture_number(&f, "SELECT lost_packets FROM streams WHERE id = 1"), 0);
+	/* The same after the tally was made anew, and over all guests. */
+	fixture_reopen(&f);
+	CHECK_EQ_UINT(enforce(&f, NULL, 300000, 0, 100), 1);
+	CHECK_EQ_INT(count(&f, 1) + count(&f, 2) + count(&f, 3), 30);
+	CHECK_EQ_INT(oldest(&f, 3), 9); /* the oldest of all were these */
+	/* The newest packet of a running stream stays, whatever the quota. */
+	enforce(&f, NULL, 1, 0, 7);
+	CHECK_EQ_INT(count(&f, 1) + count(&f, 2) + count(&f, 3), 3);
+	CHECK_EQ_INT(oldest(&f, 1), 19);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 3);
+	/* In a transaction of the caller's that is rolled back nothing goes, and the tally knows it. */
+	CHECK_EQ_INT(fixture_packet(&f, 1, 20, PACKET, 200), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	enforce(&f, "web", 15000, 0, 100);
+	archive_writer_rollback(f.w);
+	CHECK_EQ_INT(count(&f, 1), 2);
+	enforce(&f, "web", 30000, 0, 100);
+	CHECK_EQ_INT(count(&f, 1), 2);
+	enforce(&f, "web", 29999, 0, 100);
+	CHECK_EQ_INT(count(&f, 1), 1);
+	CHECK(fixture_integrity(&f));
+	fixture_deinit(&f);
+}
+
+static void test_age(void)
+{
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(fixture_put(&f, 2, "web", "running", 2), 0);
+	for (uint64_t i = 0; i < 10; i++) {
+		CHECK_EQ_INT(fixture_packet(&f, 1, i, PACKET, 100 + i), 0);
+		CHECK_EQ_INT(fixture_packet(&f, 2, i, PACKET, 200 + i), 0);
+	}
+	CHECK_EQ_INT(put_capture(&f, 1, 1, 1, 2, 8, 108, false, 0), 0);
+	CHECK_EQ_UINT(enforce(&f, "web", 0, 105, 100), 1);
+	CHECK_EQ_INT(oldest(&f, 1), 5);
+	CHECK_EQ_INT(oldest(&f, 2), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 1);
+	/* An ended run goes whole, its captures too; a running one keeps its place. */
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "ended", 1), 0);
+	CHECK_EQ_INT(put_gap(&f, 1, 9, 11, 0), 0);
+	enforce(&f, "web", 0, 1000, 3);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT id FROM runs"), 2);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM streams"), 1);
+	CHECK_EQ_INT(count(&f, 2), 1);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0); /* its stream is gone from the tally as well */
+	CHECK_EQ_INT(fixture_append(&f, 1, 11, 30, 10, 0, true, 5), ARCHIVE_E_ABSENT);
+	archive_writer_rollback(f.w);
+	fixture_deinit(&f);
+}
+
+static void test_pinned(void)
+{
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "ended", 1), 0);
+	for (uint64_t i = 0; i < 20; i++)
+		CHECK_EQ_INT(fixture_packet(&f, 1, i, PACKET, 100 + i), 0);
+	CHECK_EQ_INT(put_capture(&f, 1, 1, 1, 3, 6, 106, true, 500), 0);
+	CHECK_EQ_INT(put_capture(&f, 2, 1, 1, 5, 8, 108, true, 0), 0);
+	CHECK_EQ_INT(put_capture(&f, 3, 1, 1, 9, 11, 111, false, 700), 0);
+	/* Nothing but what is pinned is left, and that is said to be all that can be done. */
+	CHECK(enforce(&f, "web", 1, 0, 100) < 3);
+	CHECK_EQ_INT(count(&f, 1), 6);
+	CHECK_EQ_INT(oldest(&f, 1), 3);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT max(sequence) FROM chunks"), 8);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 2);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT sum(length) FROM tails"), 500);
+	enforce(&f, "web", 0, 100000, 100);
+	CHECK_EQ_INT(count(&f, 1), 6);
+	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 1, 0, NULL), 0);
+	enforce(&f, "web", 1, 0, 100);
+	CHECK_EQ_INT(count(&f, 1), 4); /* the other still holds 5 to 8 */
+	CHECK_EQ_INT(oldest(&f, 1), 5);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 2); /* for bytes, as 5 and 6 are left */
+	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 2), 0);
+	enforce(&f, "web", 1, 0, 100);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 0);
+	/* Identifiers outlive their rows. */
+	int64_t run, stream, capture;
+	fixture_reopen(&f);
+	CHECK_EQ_INT(archive_writer_last_ids(f.w, &run, &stream, &capture), 0);
+	CHECK(run == 1 && stream == 1 && capture == 3);
+	CHECK(fixture_integrity(&f));
+	fixture_deinit(&f);
+}
+
+/* A capture whose tail is all there is counts, and goes in its turn; one of which packets are left stays for bytes alone. */
+static void test_tails(void)
+{
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "ended", 1), 0);
+	for (int64_t i = 1; i <= 10; i++)
+		CHECK_EQ_INT(put_capture(&f, i, 1, 1, 0, 0, 100 + (uint64_t)i, false, 10000), 0);
+	enforce(&f, "web", 55000, 0, 2);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT sum(length) FROM tails"), 50000);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT min(id) FROM captures"), 6);
+	CHECK_EQ_INT(fixture_put(&f, 2, "db", "running", 2), 0);
+	CHECK_EQ_INT(fixture_packet(&f, 2, 0, PACKET, 50), 0);
+	CHECK_EQ_INT(put_capture(&f, 11, 2, 2, 0, 0, 60, false, 10000), 0);
+	enforce(&f, "db", 1, 0, 10);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures WHERE id = 11"), 1);
+	fixture_deinit(&f);
+}
+
+static void test_vacuum(void)
+{
+	struct fixture f;
+	struct stat before, after;
+	char path[128];
+
+	if (!fixture_init(&f))
+		return;
+	snprintf(path, sizeof(path), "%s/archive/trace.db", f.state);
+	archive_writer_level(f.w, 0);
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	for (uint64_t i = 0; i < 40; i++)
+		CHECK_EQ_INT(fixture_packet(&f, 1, i, 1u << 20, i), 0);
+	CHECK_EQ_INT(archive_writer_vacuum(f.w, 0), 0);
+	CHECK(stat(path, &before) == 0);
+	enforce(&f, "web", 5u << 20, 0, 100);
+	CHECK_EQ_INT(archive_writer_vacuum(f.w, 100), 0);
+	CHECK(stat(path, &after) == 0);
+	CHECK_EQ_INT(before.st_size - after.st_size, 100 * 65536);
+	CHECK_EQ_INT(archive_writer_vacuum(f.w, 100000), 0);
+	CHECK(stat(path, &after) == 0 && after.st_size < (off_t)(8u << 20));
+	CHECK(fixture_integrity(&f));
+	fixture_deinit(&f);
+}
+
+static void test_reserve(void)
+{
+	struct archive_writer_options options = {.wal_limit_bytes = FIXTURE_WAL, .reserve_bytes = 3u << 20};
+	struct fixture f;
+	struct stat st;
+	uint64_t room;
+	char path[128], sentence[256];
+
+	if (!fixture_init(&f))
+		return;
+	f.w = archive_writer_free(f.w);
+	CHECK_EQ_INT(archive_writer_open(&f.w, f.state, &options, sentence, sizeof(sentence)), 0);
+	snprintf(path, sizeof(path), "%s/archive/reserve", f.state);
+	CHECK(stat(path, &st) == 0 && st.st_size == 3 << 20 && st.st_blocks * 512 >= 3 << 20);
+	CHECK_EQ_INT(archive_writer_free_space(f.w, &room), 0);
+	CHECK(room > 0);
+	CHECK_EQ_INT(archive_writer_release_reserve(f.w), 0);
+	CHECK_EQ_INT(archive_writer_release_reserve(f.w), 0);
+	CHECK(stat(path, &st) < 0);
+	CHECK_EQ_INT(archive_writer_restore_reserve(f.w), 0);
+	CHECK_EQ_INT(truncate(path, 5), 0); /* one that a kill left half-made is made again */
+	CHECK_EQ_INT(archive_writer_restore_reserve(f.w), 0);
+	CHECK(stat(path, &st) == 0 && st.st_size == 3 << 20);
+	fixture_deinit(&f);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_bytes);
+	CHECK_RUN(test_age);
+	CHECK_RUN(test_pinned);
+	CHECK_RUN(test_tails);
+	CHECK_RUN(test_vacuum);
+	CHECK_RUN(test_reserve);
+	return check_done();
+}
