@@ -370,7 +370,7 @@ int main(int argc, char **argv)
 {
 	struct hostile w = {.pause_us = 300};
 	uint64_t size = 65536, seconds = 30, files = 1;
-	const char *ring = NULL, *log = NULL, *mode = "chaos";
+	const char *ring = NULL, *log = NULL, *mode = "chaos", *aside = NULL;
 	static const struct option options[] = {{"ring", required_argument, NULL, 0},
 						{"log", required_argument, NULL, 0},
 						{"mode", required_argument, NULL, 0},
@@ -380,8 +380,8 @@ int main(int argc, char **argv)
 						{"pause-us", required_argument, NULL, 0},
 						{"files", required_argument, NULL, 0},
 						{0}};
-	uint64_t *const numbers[] = {NULL, NULL, NULL, &size, &seconds, &w.random, &w.pause_us, &files};
-	const char **const texts[] = {&ring, &log, &mode};
+	uint64_t *const numbers[] = {NULL, NULL, NULL, &size, &seconds, &w.random, &w.pause_us, &files, NULL};
+	const char **const texts[] = {[0] = &ring, [1] = &log, [2] = &mode, [8] = &aside};
 	char spare[4096];
 
 	writer_options(argc, argv, options, numbers, texts);
@@ -389,10 +389,11 @@ int main(int argc, char **argv)
 	    (strcmp(mode, "chaos") != 0 && strcmp(mode, "pattern") != 0))
 		writer_die("Usage: writer-hostile --ring FILE [--mode chaos|pattern] [--log FILE] [--size BYTES] "
 			   "[--seconds N]\n"
-			   "       [--seed N] [--pause-us MOST] [--files 0: leave the file alone]");
+			   "       [--seed N] [--pause-us MOST] [--files 0: leave the file alone]\n"
+			   "       [--spare FILE: what is renamed over the ring]");
 	w.path = ring;
 	w.size = size;
-	snprintf(spare, sizeof(spare), "%s.new", ring);
+	snprintf(spare, sizeof(spare), "%s%s", aside ? aside : ring, aside ? "" : ".new");
 	w.spare = spare;
 	w.log = log ? fopen(log, "we") : NULL;
 	if (log && !w.log)
