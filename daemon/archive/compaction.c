@@ -80,7 +80,8 @@ static int fold_emit(struct fold *f, uint32_t flags)
 
 	f->row.flags |= flags;
 	r = writer_insert_chunk(f->w, &f->row, ends->bytes, n);
-	memmove(ends->bytes, ends->bytes + n, ends->len - n);
+	if (n)
+		memmove(ends->bytes, ends->bytes + n, ends->len - n);
 	ends->len -= n;
 	f->row.offset += f->row.length;
 	f->row.length = 0;
