@@ -1,0 +1,247 @@
+/* /v1/captures: reads come from the archive, changes go to the collector, which is its only writer. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "routes.h"
+#include "target.h"
+
+#define LIMIT_DEFAULT 100u
+#define LIMIT_MOST    1000u
+#define NOTE_MOST     4096u
+#define ABSENT	      "There is no such capture; /v1/captures lists them."
+
+static int take_id(void *context, const struct reader_capture *c)
+{
+	json_t *json = json_integer(c->capture.id);
+
+	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
+}
+
+/* A page: all captures (RUN 0), or those of the guest whose run RUN is. */
+static enum outcome list_captures(struct exchange *x, int64_t run)
+{
+	CLEANUP(json_unrefp) json_t *ids = json_array(), *captures = json_array();
+	struct reader *r = exchange_reader(x);
+	uint64_t limit, before;
+	json_t *id, *capture, *next = NULL;
+	size_t i;
+	int rc;
+
+	if (!exchange_number(x, "limit", 1, LIMIT_MOST, LIMIT_DEFAULT, &limit) ||
+	    !exchange_number(x, "cursor", 1, INT64_MAX, INT64_MAX, &before))
+		return OUTCOME_DONE;
+	rc = reader_captures(r, run, (int64_t)before, (unsigned)limit, take_id, ids);
+	json_array_foreach(ids, i, id)
+	{
+		if (rc == 0)
+			rc = json_capture(r, json_integer_value(id), &capture);
+		if (rc == 0)
+			json_array_append_new(captures, capture);
+		rc = rc == ARCHIVE_E_ABSENT ? 0 : rc; /* deleted meanwhile */
+	}
+	if (rc != 0)
+		return exchange_reader_problem(x, rc, "");
+	if (json_array_size(ids) == limit)
+		next = json_sprintf("%lld", (long long)json_integer_value(json_array_get(ids, limit - 1)));
+	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o?}", "captures", captures, "next", next));
+}
+
+enum outcome get_captures(struct exchange *x)
+{
+	return list_captures(x, 0);
+}
+
+enum outcome get_domain_captures(struct exchange *x)
+{
+	int64_t run;
+
+	return target_run(x, &run) ? list_captures(x, run) : OUTCOME_DONE;
+}
+
+/* The id in the path, of a capture that there is. */
+static bool existing(struct exchange *x, int64_t *id, json_t **capture)
+{
+	uint64_t value = 0;
+	int rc = ARCHIVE_E_ABSENT;
+
+	if (number_parse(x->parameter, INT64_MAX, &value) && value)
+		rc = json_capture(exchange_reader(x), (int64_t)value, capture);
+	*id = (int64_t)value;
+	if (rc != 0)
+		exchange_reader_problem(x, rc, ABSENT);
+	return rc == 0;
+}
+
+enum outcome get_capture(struct exchange *x)
+{
+	json_t *capture;
+	int64_t id;
+
+	return existing(x, &id, &capture) ? exchange_json(x, MHD_HTTP_OK, capture) : OUTCOME_DONE;
+}
+
+/* The upload as an object (an empty one where nothing came) with no members but those in ALLOWED, "a b". */
+static bool upload_object(struct exchange *x, const char *const *allowed, json_t **object)
+{
+	const char *type = exchange_header(x, MHD_HTTP_HEADER_CONTENT_TYPE), *key;
+	json_error_t error;
+	json_t *value;
+	size_t i;
+
+	if (x->upload_bytes && type && strncasecmp(type, "application/json", 16) != 0) {
+		exchange_problem(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "The body is application/json.");
+		return false;
+	}
+	*object = x->upload_bytes ? json_loadb(x->upload, x->upload_bytes, JSON_REJECT_DUPLICATES, &error)
+				  : json_object();
+	if (!json_is_object(*object)) {
+		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The body is not a JSON object%s%s.", *object ? "" : ": ",
+				 *object ? "" : error.text);
+		return false;
+	}
+	json_object_foreach(*object, key, value)
+	{
+		for (i = 0; allowed[i] && strcmp(allowed[i], key) != 0; i++)
+			;
+		if (!allowed[i]) {
+			exchange_problem(x, MHD_HTTP_BAD_REQUEST,
+					 "The body has a member %.100s, which is not known here.", key);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The member note; NULL where there is none. */
+static bool upload_note(struct exchange *x, json_t *object, const char **note)
+{
+	json_t *member = json_object_get(object, "note");
+
+	*note = json_string_value(member);
+	if (!member ||
+	    (*note && json_string_length(member) <= NOTE_MOST && strlen(*note) == json_string_length(member)))
+		return true;
+	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "note is a text of at most %u bytes, without NUL.", NOTE_MOST);
+	return false;
+}
+
+static enum outcome answer_capture(struct exchange *x, bool created)
+{
+	char location[64];
+	json_t *capture;
+	int64_t id = (int64_t)x->answer.capture;
+	uint64_t named = 0;
+	int rc;
+
+	if (!x->answer.arrived)
+		return exchange_no_collector(x);
+	if (!x->answer.ok)
+		return exchange_refused(x);
+	if (!created && number_parse(x->parameter, INT64_MAX, &named))
+		id = (int64_t)named;
+	rc = json_capture(exchange_reader(x), id, &capture);
+	if (rc != 0)
+		return exchange_reader_problem(x, rc, "The capture was deleted meanwhile.");
+	if (!created)
+		return exchange_json(x, MHD_HTTP_OK, capture);
+	snprintf(location, sizeof(location), "/v1/captures/%" PRId64, id);
+	return exchange_created(x, location, capture);
+}
+
+struct running {
+	bool running;
+};
+
+static int see_state(void *context, const struct archive_run *run)
+{
+	struct running *r = context;
+
+	r->running = strcmp(run->state, "ended") != 0;
+	return 0;
+}
+
+static enum outcome ask(struct exchange *x, const struct message_writer *w)
+{
+	return exchange_send(x, w) ? OUTCOME_ANSWER : exchange_no_collector(x);
+}
+
+enum outcome post_capture(struct exchange *x)
+{
+	static const char *const members[] = {"kind", "note", NULL};
+	CLEANUP(json_unrefp) json_t *object = NULL;
+	struct running state = {0};
+	struct message_writer w;
+	const char *kind, *note;
+	char text[4 * NOTE_MOST];
+	int64_t run;
+	int rc;
+
+	if (x->answer.tag)
+		return answer_capture(x, true);
+	if (!upload_object(x, members, &object) || !upload_note(x, object, &note) || !target_run(x, &run))
+		return OUTCOME_DONE;
+	kind = json_object_get(object, "kind") ? json_string_value(json_object_get(object, "kind")) : "manual";
+	if (!kind || (strcmp(kind, "manual") != 0 && strcmp(kind, "trigger") != 0))
+		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "kind is manual or trigger.");
+	rc = reader_run(exchange_reader(x), run, see_state, &state);
+	if (rc != 0)
+		return exchange_reader_problem(x, rc, "There is no such guest any more.");
+	if (!state.running)
+		return exchange_problem(x, MHD_HTTP_CONFLICT,
+					"The guest does not run; what it left is in its trace and captures.");
+	exchange_ask(x, &w, text, sizeof(text), "capture");
+	message_add_number(&w, "run", (uint64_t)run);
+	message_add(&w, "kind", kind);
+	message_add(&w, "note", note ? note : "");
+	return ask(x, &w);
+}
+
+enum outcome patch_capture(struct exchange *x)
+{
+	static const char *const members[] = {"pinned", "note", NULL};
+	CLEANUP(json_unrefp) json_t *object = NULL, *capture = NULL;
+	struct message_writer w;
+	char text[4 * NOTE_MOST];
+	const char *note;
+	json_t *pinned;
+	int64_t id;
+
+	if (x->answer.tag)
+		return answer_capture(x, false);
+	if (!upload_object(x, members, &object) || !upload_note(x, object, &note) || !existing(x, &id, &capture))
+		return OUTCOME_DONE;
+	pinned = json_object_get(object, "pinned");
+	if (pinned && !json_is_boolean(pinned))
+		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "pinned is true or false.");
+	if (!pinned && !note)
+		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "Give pinned, note, or both.");
+	exchange_ask(x, &w, text, sizeof(text), "patch-capture");
+	message_add_number(&w, "capture", (uint64_t)id);
+	if (pinned)
+		message_add_number(&w, "pinned", json_is_true(pinned));
+	if (note)
+		message_add(&w, "note", note);
+	return ask(x, &w);
+}
+
+enum outcome delete_capture(struct exchange *x)
+{
+	CLEANUP(json_unrefp) json_t *capture = NULL;
+	struct message_writer w;
+	char text[128];
+	int64_t id;
+
+	if (x->answer.tag) {
+		if (!x->answer.arrived)
+			return exchange_no_collector(x);
+		return x->answer.ok ? exchange_empty(x, MHD_HTTP_NO_CONTENT) : exchange_refused(x);
+	}
+	if (!existing(x, &id, &capture))
+		return OUTCOME_DONE;
+	exchange_ask(x, &w, text, sizeof(text), "delete-capture");
+	message_add_number(&w, "capture", (uint64_t)id);
+	return ask(x, &w);
+}

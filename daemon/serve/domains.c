@@ -1,0 +1,146 @@
+/* /v1/domains: guests, their runs and their streams. */
+#include <errno.h>
+#include <string.h>
+
+#include "json.h"
+#include "routes.h"
+#include "target.h"
+
+#define LIMIT_DEFAULT 100u
+#define LIMIT_MOST    1000u
+
+struct guest_list {
+	struct reader *reader;
+	json_t *array;
+	json_t *last_key; /* of the last entry */
+};
+
+static json_t *guest_json(const struct reader_guest *g)
+{
+	const struct archive_run *run = &g->latest;
+	bool ended = strcmp(run->state, "ended") == 0;
+
+	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:I, s:[], s:n, s:o, s:o}", "name", json_text(run->name), "uuid",
+			 json_text(run->uuid), "domid",
+			 run->domid < 0 || ended ? json_null() : json_integer(run->domid), "state",
+			 ended ? "ended" : "running", "source", json_text(run->source), "run", (json_int_t)run->id,
+			 "streams", "last_seen", "runs", json_count(g->runs), "captures", json_count(g->captures));
+}
+
+/* The streams of the guest's latest run, and when the newest of them was last seen. */
+static int guest_fill(struct reader *r, json_t *guest)
+{
+	json_t *streams = json_object_get(guest, "streams"), *stream, *seen;
+	const char *newest = NULL, *text;
+	size_t i;
+	int rc = json_streams(r, json_integer_value(json_object_get(guest, "run")), streams);
+
+	json_array_foreach(streams, i, stream)
+	{
+		seen = json_object_get(stream, "last_seen");
+		text = json_string_value(seen);
+		if (text && (!newest || strcmp(text, newest) > 0)) { /* one format, so that text sorts as time */
+			newest = text;
+			json_object_set(guest, "last_seen", seen);
+		}
+	}
+	return rc;
+}
+
+static int take_guest(void *context, const struct reader_guest *g)
+{
+	struct guest_list *list = context;
+	json_t *json = guest_json(g);
+
+	json_decref(list->last_key);
+	list->last_key = json_text(g->key);
+	return json && json_array_append_new(list->array, json) == 0 ? 0 : -ENOMEM;
+}
+
+enum outcome get_domains(struct exchange *x)
+{
+	CLEANUP(json_unrefp) json_t *array = json_array();
+	struct guest_list list = {.reader = exchange_reader(x), .array = array};
+	const char *cursor = request_query(&x->request, "cursor");
+	json_t *guest, *next;
+	uint64_t limit;
+	size_t i;
+	int rc;
+
+	if (!exchange_number(x, "limit", 1, LIMIT_MOST, LIMIT_DEFAULT, &limit))
+		return OUTCOME_DONE;
+	rc = reader_guests(list.reader, cursor ? cursor : "", (unsigned)limit, take_guest, &list);
+	next = json_array_size(array) == limit ? list.last_key : json_null();
+	if (next != list.last_key)
+		json_decref(list.last_key);
+	json_array_foreach(array, i, guest)
+	{
+		if (rc == 0)
+			rc = guest_fill(list.reader, guest);
+	}
+	if (rc != 0) {
+		json_decref(next);
+		return exchange_reader_problem(x, rc, "");
+	}
+	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o}", "domains", array, "next", next));
+}
+
+static int take_one(void *context, const struct reader_guest *g)
+{
+	json_t **json = context;
+
+	*json = guest_json(g);
+	return *json ? 0 : -ENOMEM;
+}
+
+static int take_run(void *context, const struct archive_run *run)
+{
+	json_t *json = json_run(run);
+
+	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
+}
+
+/* A page of the guest's runs, each with its streams. */
+static int guest_runs(struct reader *r, json_t *guest, int64_t id, int64_t before, uint64_t limit)
+{
+	CLEANUP(json_unrefp) json_t *runs = json_array();
+	json_t *run, *streams, *next = json_null();
+	int64_t last = 0;
+	size_t i;
+	int rc = reader_runs(r, id, before, (unsigned)limit, take_run, runs);
+
+	json_array_foreach(runs, i, run)
+	{
+		last = json_integer_value(json_object_get(run, "run"));
+		streams = json_array();
+		json_object_set_new(run, "streams", streams);
+		if (rc == 0)
+			rc = json_streams(r, last, streams);
+	}
+	if (json_array_size(runs) == limit)
+		next = json_sprintf("%lld", (long long)last);
+	json_object_set(guest, "run_list", runs);
+	json_object_set_new(guest, "next", next);
+	return rc;
+}
+
+enum outcome get_domain(struct exchange *x)
+{
+	CLEANUP(json_unrefp) json_t *guest = NULL;
+	struct reader *r = exchange_reader(x);
+	uint64_t limit, before;
+	int64_t run;
+	int rc;
+
+	if (!exchange_number(x, "limit", 1, LIMIT_MOST, LIMIT_DEFAULT, &limit) ||
+	    !exchange_number(x, "cursor", 1, INT64_MAX, INT64_MAX, &before) || !target_run(x, &run))
+		return OUTCOME_DONE;
+	rc = reader_guest(r, run, take_one, &guest);
+	if (rc == 0)
+		rc = guest_fill(r, guest);
+	if (rc == 0)
+		rc = guest_runs(r, guest, run, (int64_t)before, limit);
+	if (rc != 0)
+		return exchange_reader_problem(x, rc, "There is no such guest any more.");
+	return exchange_json(x, MHD_HTTP_OK, json_incref(guest));
+}

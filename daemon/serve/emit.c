@@ -1,0 +1,155 @@
+/*
+ * Making the bytes of one packet.
+ *
+ * One buffer of a row's size is all that a client costs, however slow it is.  Rows are found by the position that they cover, so that it does
+ * not matter when the writer joins them meanwhile.
+ */
+#include <errno.h>
+#include <string.h>
+#include <zstd.h>
+
+#include <mprof/packet.h>
+
+#include "codec.h"
+#include "emit.h"
+
+#define RECOMPRESS_LEVEL 1
+
+int emitter_init(struct emitter *e, struct reader *reader, struct scratch *scratch, const struct selection *selection,
+		 bool zstd)
+{
+	*e = (struct emitter){
+		.reader = reader,
+		.scratch = scratch,
+		.chunks = {.stream = selection->stream},
+		.tail = {.stream = selection->stream, .capture = selection->capture},
+		.zstd = zstd,
+		.buffer = malloc(ZSTD_compressBound(ARCHIVE_PIECE_MAX)),
+	};
+	return e->buffer ? 0 : -ENOMEM;
+}
+
+void emitter_deinit(struct emitter *e)
+{
+	free(e->buffer);
+	*e = (struct emitter){0};
+}
+
+void emitter_begin(struct emitter *e, const struct packet_view *view)
+{
+	uint32_t bytes = (uint32_t)packet_view_bytes(view);
+	struct mprof_packet_header header = {
+		.packet_bytes = bytes, .content_bytes = bytes, .count = (uint16_t)view->sequence};
+
+	mprof_packet_store(&header, e->header);
+	e->view = *view;
+	e->at = view->begin;
+	e->header_at = 0;
+	e->buffer_at = e->buffer_len = 0;
+}
+
+void emitter_skip(struct emitter *e, uint64_t bytes)
+{
+	uint32_t header = bytes < sizeof(e->header) ? (uint32_t)bytes : (uint32_t)sizeof(e->header);
+
+	e->header_at = header;
+	e->at += (uint32_t)(bytes - header);
+}
+
+/* Compress LEN bytes at P into the buffer. */
+static int fill_frame(struct emitter *e, const uint8_t *p, size_t len)
+{
+	size_t n = ZSTD_compressCCtx(e->scratch->zstd, e->buffer, ZSTD_compressBound(ARCHIVE_PIECE_MAX), p, len,
+				     RECOMPRESS_LEVEL);
+
+	if (ZSTD_isError(n))
+		return -ENOMEM;
+	e->buffer_at = 0;
+	e->buffer_len = n;
+	return 0;
+}
+
+/* Ready the next row's frame: the stored one where all of it is wanted. */
+static int fill_stored(struct emitter *e, struct reader_source source, uint32_t limit)
+{
+	struct reader_piece piece;
+	uint32_t skip, n;
+	int rc = reader_piece(e->reader, source, e->view.sequence, e->at, limit, true, e->buffer, &piece);
+
+	if (rc != 0)
+		return rc;
+	skip = e->at - piece.offset;
+	n = piece.length - skip < limit - e->at ? piece.length - skip : limit - e->at;
+	e->at += n;
+	e->buffer_at = 0;
+	e->buffer_len = piece.bytes;
+	if (piece.stored && piece.codec == CODEC_ZSTD)
+		return 0;
+	memcpy(e->scratch->piece, e->buffer + skip, n);
+	return fill_frame(e, e->scratch->piece, n);
+}
+
+/* Ready the next row's bytes. */
+static int fill_plain(struct emitter *e, struct reader_source source, uint32_t limit)
+{
+	struct reader_piece piece;
+	uint32_t skip, n;
+	int rc = reader_piece(e->reader, source, e->view.sequence, e->at, limit, false, e->buffer, &piece);
+
+	if (rc != 0)
+		return rc;
+	skip = e->at - piece.offset;
+	n = piece.length - skip < limit - e->at ? piece.length - skip : limit - e->at;
+	e->at += n;
+	e->buffer_at = skip;
+	e->buffer_len = skip + n;
+	return 0;
+}
+
+static int fill(struct emitter *e)
+{
+	bool tail = e->at >= e->view.chunks_end;
+	uint32_t limit = tail ? e->view.end : e->view.chunks_end;
+
+	if (limit > e->view.end)
+		limit = e->view.end;
+	return e->zstd ? fill_stored(e, tail ? e->tail : e->chunks, limit)
+		       : fill_plain(e, tail ? e->tail : e->chunks, limit);
+}
+
+static size_t take(char *out, size_t max, const uint8_t *from, size_t len)
+{
+	size_t n = len < max ? len : max;
+
+	memcpy(out, from, n);
+	return n;
+}
+
+int emitter_pull(struct emitter *e, char *out, size_t max, size_t *n)
+{
+	int rc = 0;
+
+	*n = 0;
+	while (*n < max && rc == 0) {
+		if (e->buffer_at < e->buffer_len) {
+			size_t got = take(out + *n, max - *n, e->buffer + e->buffer_at, e->buffer_len - e->buffer_at);
+
+			e->buffer_at += got;
+			*n += got;
+		} else if (e->header_at < sizeof(e->header) && e->zstd) {
+			rc = fill_frame(e, e->header, sizeof(e->header));
+			e->header_at = sizeof(e->header);
+		} else if (e->header_at < sizeof(e->header)) {
+			size_t got =
+				take(out + *n, max - *n, e->header + e->header_at, sizeof(e->header) - e->header_at);
+
+			e->header_at += (uint32_t)got;
+			*n += got;
+		} else if (e->at < e->view.end) {
+			rc = fill(e);
+		} else {
+			break;
+		}
+	}
+	return *n ? 0 : rc;
+}

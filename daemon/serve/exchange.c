@@ -1,0 +1,161 @@
+/*
+ * Answers.  Whatever goes wrong with one request ends in a problem document for its client; nothing that a client sends ends the program.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "exchange.h"
+#include "problem.h"
+#include "server.h"
+
+const char *exchange_header(struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response)
+{
+	if (response) {
+		server_count(x->server, status);
+		x->answered = MHD_queue_response(x->connection, status, response) == MHD_YES;
+		MHD_destroy_response(response);
+	}
+	return OUTCOME_DONE;
+}
+
+static struct MHD_Response *json_response(json_t *json, const char *type)
+{
+	char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	struct MHD_Response *response = NULL;
+
+	json_decref(json);
+	if (text)
+		response = MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(text);
+		return NULL;
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	return response;
+}
+
+enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json)
+{
+	return exchange_respond(x, status, json_response(json, "application/json"));
+}
+
+enum outcome exchange_created(struct exchange *x, const char *location, json_t *json)
+{
+	struct MHD_Response *response = json_response(json, "application/json");
+
+	if (response)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, location);
+	return exchange_respond(x, MHD_HTTP_CREATED, response);
+}
+
+enum outcome exchange_text(struct exchange *x, const char *type, const char *text, size_t bytes)
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+
+	if (response)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	return exchange_respond(x, MHD_HTTP_OK, response);
+}
+
+enum outcome exchange_empty(struct exchange *x, unsigned status)
+{
+	return exchange_respond(x, status,
+				MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT));
+}
+
+static enum outcome problem_respond(struct exchange *x, unsigned status, const char *detail, json_t *more,
+				    const char *allow)
+{
+	struct MHD_Response *response = json_response(problem_json(status, detail, more), PROBLEM_TYPE);
+
+	if (response && status == MHD_HTTP_SERVICE_UNAVAILABLE)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+	if (response && allow)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);
+	return exchange_respond(x, status, response);
+}
+
+enum outcome exchange_problem(struct exchange *x, unsigned status, const char *format, ...)
+{
+	char detail[1024];
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(detail, sizeof(detail), format, args);
+	va_end(args);
+	if (len >= (int)sizeof(detail)) { /* do not end inside a character */
+		len = (int)sizeof(detail) - 1;
+		while (len > 0 && ((unsigned char)detail[len - 1] & 0xc0) == 0x80)
+			len--;
+		detail[len > 0 ? len - 1 : 0] = '\0';
+	}
+	return problem_respond(x, status, detail, NULL, NULL);
+}
+
+enum outcome exchange_problem_with(struct exchange *x, unsigned status, const char *detail, json_t *more)
+{
+	return problem_respond(x, status, detail, more, NULL);
+}
+
+enum outcome exchange_not_allowed(struct exchange *x, const char *allow)
+{
+	char detail[128];
+
+	snprintf(detail, sizeof(detail), "This resource takes %s.", allow);
+	return problem_respond(x, MHD_HTTP_METHOD_NOT_ALLOWED, detail, NULL, allow);
+}
+
+enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *absent)
+{
+	switch (rc) {
+	case ARCHIVE_E_ABSENT:
+		return exchange_problem(x, MHD_HTTP_NOT_FOUND, "%s", absent);
+	case ARCHIVE_E_BUSY:
+		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+					"The archive cannot be read right now, or there is none yet; try again.");
+	case ARCHIVE_E_NEWER:
+		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+					"The archive was written by a newer mprofd; update mprofd-http.");
+	default:
+		return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The archive cannot be read: %s.",
+					strerror(-rc));
+	}
+}
+
+enum outcome exchange_no_collector(struct exchange *x)
+{
+	return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+				"The collector does not answer; see whether mprofd runs, and try again.");
+}
+
+enum outcome exchange_refused(struct exchange *x)
+{
+	const struct answer *a = &x->answer;
+	unsigned status = a->status >= 400 && a->status <= 599 ? a->status : MHD_HTTP_SERVICE_UNAVAILABLE;
+
+	return exchange_problem(x, status, "%s", a->text ? a->text : "The collector refused without saying why.");
+}
+
+bool exchange_number(struct exchange *x, const char *key, uint64_t least, uint64_t most, uint64_t default_,
+		     uint64_t *value)
+{
+	const char *text = request_query(&x->request, key);
+
+	*value = default_;
+	if (!text)
+		return true;
+	if (number_parse(text, most < 9 ? 9 : most, value) && *value >= least && *value <= most)
+		return true;
+	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter %s is a number from %llu to %llu.", key,
+			 (unsigned long long)least, (unsigned long long)most);
+	return false;
+}

@@ -1,0 +1,110 @@
+/*
+ * One request and its answer.
+ *
+ * A handler is called when the request is there, and again after each wait that it asked for, until it has answered.  What it wants to keep
+ * until then is its WORK.  A body that outlives the handler belongs to the response.
+ */
+#ifndef SERVE_EXCHANGE_H
+#define SERVE_EXCHANGE_H
+
+#include <jansson.h>
+#include <microhttpd.h>
+#include <systemd/sd-event.h>
+
+#include "message.h"
+#include "reader.h"
+#include "request.h"
+#include "selection.h"
+
+#define EXCHANGE_UPLOAD_MAX 65536u
+#define EXCHANGE_STEP_NS    10000000ull /* a handler yields to other clients after so long */
+#define EXCHANGE_BLOCK	    65536u	/* of a body that is handed over at a time */
+
+struct server;
+struct live;
+struct route;
+
+enum verb { VERB_GET, VERB_POST, VERB_PATCH, VERB_DELETE, VERBS };
+
+enum outcome {
+	OUTCOME_DONE,	/* it was answered */
+	OUTCOME_AGAIN,	/* there is more to do: let others run, then call again */
+	OUTCOME_ANSWER, /* call again when the collector has answered */
+};
+
+enum wait { WAIT_NONE, WAIT_AGAIN, WAIT_ANSWER, WAIT_COMMIT };
+
+/* The collector's answer to what this exchange asked. */
+struct answer {
+	uint64_t tag;	   /* 0 = nothing was asked */
+	uint64_t deadline; /* CLOCK_MONOTONIC ns */
+	bool arrived;
+	bool ok;
+	unsigned status; /* where not OK */
+	uint64_t capture;
+	uint64_t archiving;
+	char *text; /* sentence or metrics; NULL = none */
+};
+
+struct exchange {
+	struct server *server;
+	struct exchange *previous, *next; /* server's exchanges */
+	struct MHD_Connection *connection;
+	bool tcp;
+	bool http10; /* no chunked bodies */
+	struct request request;
+	enum request_status parsed;
+	const struct route *route;
+	const char *parameter; /* the path's {domain} or {id}; NULL = none */
+	enum verb verb;
+	bool begun, answered;
+	char *upload;
+	size_t upload_bytes;
+	enum wait wait;
+	sd_event_source *hangup; /* while it waits */
+	bool gone;		 /* its client left, or the server stops */
+	struct answer answer;
+	struct live *live; /* the body that follows; NULL = none */
+	void *work;
+	void (*work_free)(void *work);
+};
+
+/* What every exchange may use; owned by the server. */
+struct reader *exchange_reader(struct exchange *x);
+struct scratch *exchange_scratch(struct exchange *x);
+
+/* A request header, or NULL. */
+const char *exchange_header(struct exchange *x, const char *name);
+
+/* Answer.  Each returns OUTCOME_DONE. */
+enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json); /* steals JSON; NULL: no memory */
+enum outcome exchange_created(struct exchange *x, const char *location, json_t *json);
+enum outcome exchange_text(struct exchange *x, const char *type, const char *text, size_t bytes);
+enum outcome exchange_empty(struct exchange *x, unsigned status);
+/* Steals RESPONSE; NULL: no memory. */
+enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response);
+__attribute__((format(printf, 3, 4))) enum outcome exchange_problem(struct exchange *x, unsigned status,
+								    const char *format, ...);
+/* MORE is stolen: further members of the problem. */
+enum outcome exchange_problem_with(struct exchange *x, unsigned status, const char *detail, json_t *more);
+enum outcome exchange_not_allowed(struct exchange *x, const char *allow);
+/* What the reader returned, which is not 0; ABSENT is the sentence for ARCHIVE_E_ABSENT. */
+enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *absent);
+
+/* Ask the collector: begin a message, add to it, send it.  False: it is not there (answer with exchange_no_collector). */
+void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb);
+bool exchange_send(struct exchange *x, const struct message_writer *w);
+enum outcome exchange_no_collector(struct exchange *x);
+/* The problem that the collector answered. */
+enum outcome exchange_refused(struct exchange *x);
+
+/* Suspend it, watching its client, until WAIT comes true.  To be called within a callback of its connection. */
+void exchange_suspend(struct exchange *x, enum wait wait);
+/* Call it again. */
+void exchange_resume(struct exchange *x);
+
+/* Query numbers: absent is DEFAULT_.  False: it was answered 400. */
+bool exchange_number(struct exchange *x, const char *key, uint64_t least, uint64_t most, uint64_t default_,
+		     uint64_t *value);
+
+#endif

@@ -1,0 +1,167 @@
+/* JSON of what the archive holds.  Names come from guests and files: whatever bytes they are, the answer is valid JSON. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <mprof/ring.h>
+
+#include "clock.h"
+#include "json.h"
+#include "selection.h"
+
+json_t *json_text(const char *text)
+{
+	json_t *json = text ? json_string(text) : json_null();
+	char *shown, *p;
+
+	if (json)
+		return json;
+	p = shown = malloc(4 * strlen(text) + 1);
+	if (!shown)
+		return NULL;
+	for (; *text; text++) {
+		if ((unsigned char)*text < 0x80)
+			*p++ = *text;
+		else
+			p += sprintf(p, "\\x%02X", (unsigned)(unsigned char)*text);
+	}
+	*p = '\0';
+	json = json_string(shown);
+	free(shown);
+	return json;
+}
+
+json_t *json_ns(uint64_t ns)
+{
+	return json_sprintf("%" PRIu64, ns);
+}
+
+json_t *json_time(uint64_t real)
+{
+	time_t seconds = (time_t)(real / NS_PER_S);
+	struct tm tm;
+	char text[64];
+
+	if (real == 0 || !gmtime_r(&seconds, &tm))
+		return json_null();
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	return json_sprintf("%s.%09" PRIu64 "Z", text, (uint64_t)(real % NS_PER_S));
+}
+
+json_t *json_count(uint64_t n)
+{
+	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
+}
+
+json_t *json_position(const struct position *p)
+{
+	char text[POSITION_TEXT];
+
+	position_format(p, text);
+	return json_string(text);
+}
+
+/* Add to S the packet that is being filled. */
+static int stream_add_open(struct reader *r, struct reader_stream *s)
+{
+	struct reader_packet p;
+	struct archive_end end;
+	int rc = stream_newest(r, s->stream.id, &p);
+
+	if (rc != 0 || p.complete)
+		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+	rc = reader_end_below(r, s->stream.id, p.sequence, UINT32_MAX, &end);
+	if (rc != 0)
+		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+	s->packets++;
+	s->bytes += end.offset;
+	if (end.real > s->last_seen_real)
+		s->last_seen_real = end.real;
+	return 0;
+}
+
+struct streams_context {
+	json_t *array;
+	struct reader *reader;
+};
+
+static int add_stream(void *context, const struct reader_stream *stream)
+{
+	struct streams_context *c = context;
+	struct reader_stream s = *stream;
+	int rc = stream_add_open(c->reader, &s);
+	json_t *json;
+
+	if (rc != 0)
+		return rc;
+	json = json_pack("{s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "run",
+			 (json_int_t)s.stream.run, "stream", (json_int_t)s.stream.number, "name",
+			 json_text(s.stream.name), "ring_bytes", json_count(s.stream.ring_bytes), "ring_packets",
+			 (json_int_t)s.stream.ring_packets, "packets", json_count(s.packets), "bytes",
+			 json_count(s.bytes), "lost_packets", json_count(s.lost_packets), "skipped_packets",
+			 json_count(s.skipped_packets), "gaps", json_count(s.gaps), "last_seen",
+			 json_time(s.last_seen_real), "several_writers", (s.stream.flags & ARCHIVE_STREAM_WRITERS) != 0,
+			 "clock_stepped", (s.stream.flags & ARCHIVE_STREAM_CLOCK) != 0);
+	return json && json_array_append_new(c->array, json) == 0 ? 0 : -ENOMEM;
+}
+
+int json_streams(struct reader *r, int64_t run, json_t *array)
+{
+	struct streams_context c = {.array = array, .reader = r};
+
+	return reader_streams(r, run, add_stream, &c);
+}
+
+json_t *json_run(const struct archive_run *run)
+{
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", (json_int_t)run->id, "name",
+			 json_text(run->name), "state", json_text(run->state), "source", json_text(run->source),
+			 "domid", run->domid < 0 ? json_null() : json_integer(run->domid), "began",
+			 json_time(run->began_real), "ended", json_time(run->ended_real), "reason",
+			 json_text(run->reason));
+}
+
+json_t *json_gap(const struct archive_gap *gap)
+{
+	return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:b, s:o, s:o}", "kind", json_text(gap->kind), "reason",
+			 json_text(gap->reason), "after_sequence", json_count(gap->after_sequence), "after_offset",
+			 (json_int_t)gap->after_offset, "next_sequence", json_count(gap->next_sequence), "packets",
+			 json_count(gap->packets), "at_least", (int)gap->at_least, "found", json_time(gap->real),
+			 "mono", json_ns(gap->mono));
+}
+
+static int take_capture(void *context, const struct reader_capture *c)
+{
+	json_t **json = context;
+
+	*json = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:[]}", "id", (json_int_t)c->capture.id, "run",
+			  (json_int_t)c->capture.run, "domain", json_text(c->name), "uuid", json_text(c->uuid), "kind",
+			  json_text(c->capture.kind), "time", json_time(c->capture.real), "mono",
+			  json_ns(c->capture.mono), "pinned", (int)c->capture.pinned, "note",
+			  json_text(c->capture.note), "streams");
+	return *json ? 0 : -ENOMEM;
+}
+
+static int add_range(void *context, const struct reader_capture_range *range)
+{
+	json_t *json = json_pack("{s:I, s:o, s:o, s:o, s:I, s:o}", "stream", (json_int_t)range->number, "name",
+				 json_text(range->name), "first_sequence", json_count(range->range.first_sequence),
+				 "last_sequence", json_count(range->range.last_sequence), "last_offset",
+				 (json_int_t)range->range.last_offset, "tail_bytes", json_count(range->tail_bytes));
+
+	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
+}
+
+int json_capture(struct reader *r, int64_t id, json_t **capture)
+{
+	CLEANUP(json_unrefp) json_t *json = NULL;
+	int rc = reader_capture(r, id, take_capture, &json);
+
+	if (rc == 0)
+		rc = reader_capture_ranges(r, id, add_range, json_object_get(json, "streams"));
+	if (rc == 0)
+		*capture = TAKE_PTR(json);
+	return rc;
+}

@@ -1,0 +1,33 @@
+/* What the API says in JSON, in one spelling. */
+#ifndef SERVE_JSON_H
+#define SERVE_JSON_H
+
+#include <jansson.h>
+
+#include "cleanup.h"
+#include "position.h"
+#include "reader.h"
+
+static inline json_t *json_unref(json_t *json)
+{
+	json_decref(json);
+	return NULL;
+}
+CLEANUP_DEFINE(json_t, json_unref)
+
+/* Each returns a new reference; NULL is no memory, which the callers' packing hands on. */
+json_t *json_text(const char *text); /* NULL is null; bytes that are not UTF-8 become \xNN */
+json_t *json_ns(uint64_t ns);	     /* a decimal string */
+json_t *json_time(uint64_t real);    /* RFC 3339 with nanoseconds, UTC; 0 is null */
+json_t *json_count(uint64_t n);	     /* a number */
+json_t *json_position(const struct position *p);
+
+/* The streams of a run, the packet that is being filled counted in.  Returns what the reader returns. */
+int json_streams(struct reader *r, int64_t run, json_t *array);
+json_t *json_run(const struct archive_run *run);
+json_t *json_gap(const struct archive_gap *gap);
+
+/* A capture with its streams. */
+int json_capture(struct reader *r, int64_t id, json_t **capture);
+
+#endif

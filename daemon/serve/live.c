@@ -1,0 +1,441 @@
+/*
+ * /v1/domains/{domain}/live.
+ *
+ * A body is a cursor (sequence, offset) that only moves forward over chunk ends; each step sends what lies between it and a later chunk end
+ * of the same packet as a CTF packet of its own.  Where the cursor stands is looked up in one transaction, so that a packet that is completed
+ * between two looks is not taken for one that ended short.
+ *
+ * The client counts positions by itself, from the counts in the headers.  So the body ends wherever such counting would go wrong, and asking
+ * again from the last position goes on behind that.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <mprof/ring.h>
+
+#include "emit.h"
+#include "live.h"
+#include "log.h"
+#include "routes.h"
+#include "target.h"
+
+#define HEADER MPROF_PACKET_HEADER_BYTES
+#define REACH  (256u << 10) /* bytes of chunks that are joined into one packet, while catching up */
+
+enum live_state { LIVE_SEND, LIVE_WAIT, LIVE_END, LIVE_GONE };
+
+struct live {
+	struct exchange *exchange;
+	struct selection selection; /* the stream's facts, and at the run's end its tail */
+	struct emitter emitter;
+	bool sending;
+	bool sent_any;
+	uint64_t sequence; /* the cursor */
+	uint32_t offset;
+	bool abandoned; /* the rest of the cursor's packet does not hold */
+	uint64_t deletions;
+	bool ended;   /* the run */
+	bool in_tail; /* everything archived was sent; the walk goes on with the tail */
+	struct packet_walk walk;
+};
+
+void live_stream(const struct live *l, int64_t *run, uint32_t *stream)
+{
+	*run = l->selection.run;
+	*stream = l->selection.number;
+}
+
+void live_orphan(struct live *l)
+{
+	l->exchange = NULL;
+}
+
+static struct reader_source chunks(const struct live *l)
+{
+	return (struct reader_source){.stream = l->selection.stream};
+}
+
+static int see_run(void *context, const struct archive_run *run)
+{
+	struct live *l = context;
+
+	l->ended = strcmp(run->state, "ended") == 0;
+	return 0;
+}
+
+struct deletions {
+	int64_t stream;
+	uint64_t deletions;
+};
+
+static int see_stream(void *context, const struct reader_stream *s)
+{
+	struct deletions *d = context;
+
+	if (s->stream.id == d->stream)
+		d->deletions = s->deletions;
+	return 0;
+}
+
+/* Make the emitter ready for content FROM to END of the cursor's packet. */
+static void send_part(struct live *l, const struct reader_packet *p, uint32_t end)
+{
+	struct packet_view view = {.sequence = l->sequence,
+				   .first_timestamp = p->first_timestamp,
+				   .room = p->room,
+				   .begin = l->offset,
+				   .chunks_end = end,
+				   .end = end};
+
+	emitter_begin(&l->emitter, &view);
+	l->sending = true;
+}
+
+/* What follows the cursor in its own packet P; LIVE_WAIT where nothing does. */
+static int step_within(struct live *l, const struct reader_packet *p, enum live_state *state)
+{
+	struct exchange *x = l->exchange;
+	uint64_t newest = p->first_timestamp;
+	struct archive_end e;
+	uint32_t end, held;
+	int rc = packet_chunks_end(exchange_reader(x), l->selection.stream, p, &end);
+
+	*state = LIVE_WAIT;
+	if (rc != 0 || end <= l->offset || l->abandoned)
+		return rc;
+	rc = reader_end_above(exchange_reader(x), l->selection.stream, l->sequence, l->offset, REACH, &e);
+	if (rc == 0 && e.offset < end)
+		end = e.offset;
+	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
+		return rc;
+	held = end;
+	rc = 0;
+	if (p->unproven_from && end > p->unproven_from) {
+		uint32_t from = p->unproven_from > l->offset ? p->unproven_from : l->offset;
+
+		rc = tail_hold(exchange_reader(x), exchange_scratch(x), chunks(l), l->selection.ring_packets,
+			       l->sequence, from, end, &newest, &held);
+		l->abandoned = held < end;
+	}
+	if (rc == 0 && held > l->offset) {
+		send_part(l, p, held);
+		*state = LIVE_SEND;
+	}
+	return rc;
+}
+
+struct gap_search {
+	uint64_t next;
+	bool explained, at_least;
+};
+
+static int see_gap(void *context, const struct archive_gap *gap)
+{
+	struct gap_search *s = context;
+
+	s->explained |= gap->next_sequence == s->next;
+	s->at_least |= gap->at_least;
+	return 0;
+}
+
+/* Move the cursor to packet P, the next one that is there. */
+static int step_over(struct live *l, const struct reader_packet *p, bool complete, enum live_state *state)
+{
+	struct gap_search gaps = {.next = p->sequence};
+	struct deletions d = {.stream = l->selection.stream};
+	struct reader *r = exchange_reader(l->exchange);
+	bool adjacent = p->sequence == l->sequence + 1 && complete;
+	int rc = adjacent ? 0 : reader_gaps(r, l->selection.stream, l->sequence, p->sequence - 1, 4096, see_gap, &gaps);
+
+	if (rc == 0 && !adjacent && !gaps.explained)
+		rc = reader_streams(r, l->selection.run, see_stream, &d);
+	if (rc != 0)
+		return rc;
+	*state = LIVE_SEND;
+	if (!adjacent && !gaps.explained && d.deletions != l->deletions)
+		*state = LIVE_GONE; /* what comes next was deleted before it was sent */
+	else if (l->sent_any && (gaps.at_least || p->sequence - l->sequence > UINT16_MAX))
+		*state = LIVE_END;
+	if (*state == LIVE_SEND) {
+		l->sequence = p->sequence;
+		l->offset = HEADER;
+		l->abandoned = false;
+	}
+	return 0;
+}
+
+/* Everything archived was sent and the run is over: what is left is the tail of its end. */
+static int tail_begin(struct live *l)
+{
+	struct selection *s = &l->selection;
+	int rc = reader_end_capture(exchange_reader(l->exchange), s->run, &s->capture);
+
+	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
+		return rc;
+	s->capture = rc == 0 ? s->capture : 0;
+	l->emitter.tail.capture = s->capture;
+	rc = selection_all(s, exchange_reader(l->exchange));
+	s->first = l->sequence;
+	s->first_offset = l->offset;
+	l->in_tail = true;
+	packet_walk_init(&l->walk, exchange_reader(l->exchange), exchange_scratch(l->exchange), s);
+	packet_walk_seek(&l->walk, l->sequence);
+	return rc;
+}
+
+static int tail_step(struct live *l, enum live_state *state)
+{
+	struct packet_view view;
+	bool have;
+	int rc;
+
+	for (;;) {
+		rc = packet_walk_next(&l->walk, &view, &have);
+		if (rc != 0 || !have)
+			break;
+		if (view.sequence < l->sequence || !view.room || view.end <= view.begin)
+			continue;
+		emitter_begin(&l->emitter, &view);
+		l->sending = true;
+		*state = LIVE_SEND;
+		return 0;
+	}
+	*state = LIVE_END;
+	return rc;
+}
+
+/* One look at the archive. */
+static int look(struct live *l, enum live_state *state)
+{
+	struct reader *r = exchange_reader(l->exchange);
+	struct reader_packet p = {0};
+	bool complete = false;
+	size_t n;
+	int rc;
+
+	for (;;) {
+		n = 1;
+		rc = reader_packets(r, chunks(l), l->sequence, l->sequence, false, &p, &n);
+		*state = LIVE_WAIT;
+		if (rc == 0 && n)
+			rc = step_within(l, &p, state);
+		if (rc != 0 || *state == LIVE_SEND)
+			return rc;
+		complete = n == 0 ? l->offset == HEADER && !l->sent_any : p.complete;
+		n = 1;
+		if (l->sequence < INT64_MAX)
+			rc = reader_packets(r, chunks(l), l->sequence + 1, INT64_MAX, false, &p, &n);
+		if (rc != 0 || n == 0)
+			break;
+		rc = step_over(l, &p, complete, state);
+		if (rc != 0 || *state != LIVE_SEND)
+			return rc;
+	}
+	if (rc == 0)
+		rc = reader_run(r, l->selection.run, see_run, l);
+	if (rc == ARCHIVE_E_ABSENT)
+		*state = LIVE_GONE, rc = 0;
+	return rc == 0 && *state == LIVE_WAIT && l->ended ? tail_begin(l) : rc;
+}
+
+static int live_next(struct live *l, enum live_state *state)
+{
+	int rc;
+
+	if (!l->in_tail) {
+		rc = reader_begin(exchange_reader(l->exchange));
+		if (rc == 0) {
+			rc = look(l, state);
+			reader_end(exchange_reader(l->exchange));
+		}
+		if (rc != 0 || !l->in_tail)
+			return rc;
+	}
+	return tail_step(l, state);
+}
+
+static ssize_t on_live(void *context, uint64_t position, char *out, size_t max)
+{
+	struct live *l = context;
+	enum live_state state;
+	size_t n;
+	int rc;
+
+	(void)position;
+	while (l->exchange && !l->exchange->gone) {
+		if (l->sending) {
+			rc = emitter_pull(&l->emitter, out, max, &n);
+			if (rc != 0)
+				return MHD_CONTENT_READER_END_WITH_ERROR;
+			if (n)
+				return (ssize_t)n;
+			l->sending = false;
+			l->sent_any = true;
+			l->sequence = l->emitter.view.sequence;
+			l->offset = l->emitter.view.end;
+		}
+		rc = live_next(l, &state);
+		if (rc == ARCHIVE_E_BUSY)
+			state = LIVE_WAIT;
+		else if (rc != 0 || state == LIVE_GONE)
+			return MHD_CONTENT_READER_END_WITH_ERROR;
+		if (state == LIVE_END)
+			return MHD_CONTENT_READER_END_OF_STREAM;
+		if (state == LIVE_WAIT) {
+			exchange_suspend(l->exchange, WAIT_COMMIT);
+			return 0;
+		}
+	}
+	/* The server stops, or nobody listens.  A client that does goes on from its position. */
+	return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void live_free(struct live *l)
+{
+	emitter_deinit(&l->emitter);
+	free(l);
+}
+
+static void on_live_free(void *context)
+{
+	struct live *l = context;
+
+	if (l->exchange)
+		l->exchange->live = NULL;
+	live_free(l);
+}
+
+/* Is P a place where a body may begin?  Past the last chunk end only within a tail or in what was abandoned. */
+static int after_ok(struct live *l, const struct position *p, bool *ok)
+{
+	struct reader *r = exchange_reader(l->exchange);
+	struct reader_source tail = chunks(l);
+	struct reader_packet packet;
+	size_t n = 1;
+	int rc = selection_offset_ok(r, l->selection.stream, p->sequence, p->offset, ok);
+
+	if (rc != 0 || *ok)
+		return rc;
+	rc = reader_packets(r, chunks(l), p->sequence, p->sequence, false, &packet, &n);
+	if (rc == 0 && n && packet.unproven_from && p->offset > packet.unproven_from && p->offset <= packet.end) {
+		*ok = l->abandoned = true;
+		return 0;
+	}
+	if (rc == 0 && l->ended) {
+		rc = reader_end_capture(r, l->selection.run, &tail.capture);
+		n = 1;
+		if (rc == 0)
+			rc = reader_packets(r, tail, p->sequence, p->sequence, false, &packet, &n);
+		*ok = rc == 0 && n && p->offset >= packet.begin && p->offset <= packet.end;
+	}
+	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+}
+
+/* Set the cursor behind AFTER. */
+static bool begin_after(struct exchange *x, struct live *l, const struct target_stream *stream,
+			const struct position *after)
+{
+	uint64_t last = l->selection.last;
+	bool ok = false;
+	int rc;
+
+	if (stream->deletions && (l->selection.empty || after->sequence < l->selection.first)) {
+		target_deleted(x, l->selection.run, stream);
+		return false;
+	}
+	rc = after_ok(l, after, &ok);
+	if (rc != 0) {
+		exchange_reader_problem(x, rc, "");
+		return false;
+	}
+	if (!ok || (after->offset == HEADER && after->sequence > (l->selection.empty ? 0 : last + 1) && !l->ended)) {
+		exchange_problem(
+			x, MHD_HTTP_BAD_REQUEST,
+			"after is no chunk end of this stream; take positions from Mprof-Position and whole packets.");
+		return false;
+	}
+	l->sequence = after->sequence;
+	l->offset = after->offset;
+	l->sent_any = false;
+	return true;
+}
+
+static enum outcome live_respond(struct exchange *x, struct live *l)
+{
+	struct position at = {l->selection.run, l->selection.number, l->sequence, l->offset};
+	struct MHD_Response *response;
+	char text[POSITION_TEXT];
+
+	if (l->sending) {
+		at.sequence = l->emitter.view.sequence;
+		at.offset = l->emitter.view.begin;
+	}
+	position_format(&at, text);
+	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, EXCHANGE_BLOCK, on_live, l, on_live_free);
+	if (!response) {
+		live_free(l);
+		return exchange_reader_problem(x, -ENOMEM, "");
+	}
+	x->live = l;
+	MHD_add_response_header(response, "Mprof-Position", text);
+	MHD_add_response_header(response, "Mprof-Run-State", l->ended ? "ended" : "running");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-ctf-stream");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	if (l->emitter.zstd)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "zstd");
+	return exchange_respond(x, MHD_HTTP_OK, response);
+}
+
+static enum outcome live_begin(struct exchange *x, const struct target *t, const struct target_stream *stream,
+			       const struct position *after)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	enum live_state state;
+	int rc;
+
+	if (!l)
+		return exchange_reader_problem(x, -ENOMEM, "");
+	l->exchange = x;
+	l->ended = t->ended;
+	l->deletions = stream->deletions;
+	l->selection = (struct selection){
+		.run = t->run, .number = stream->number, .stream = stream->id, .ring_packets = stream->ring_packets};
+	rc = selection_all(&l->selection, exchange_reader(x));
+	l->sequence = l->selection.first;
+	l->offset = HEADER;
+	if (rc == 0)
+		rc = emitter_init(&l->emitter, exchange_reader(x), exchange_scratch(x), &l->selection,
+				  !x->http10 &&
+					  request_accepts_zstd(exchange_header(x, MHD_HTTP_HEADER_ACCEPT_ENCODING)));
+	if (rc == 0 && after && !begin_after(x, l, stream, after)) {
+		live_free(l);
+		return OUTCOME_DONE;
+	}
+	/* The first look, so that the position in the headers is that of the first packet, behind a gap that cannot be counted. */
+	if (rc == 0)
+		rc = live_next(l, &state);
+	if (rc != 0) {
+		live_free(l);
+		return exchange_reader_problem(x, rc, "");
+	}
+	l->sent_any = true;
+	return live_respond(x, l);
+}
+
+enum outcome get_domain_live(struct exchange *x)
+{
+	CLEANUP(target_deinit) struct target t = {0};
+	const struct target_stream *stream;
+	struct position store;
+	const struct position *after;
+
+	if (!target_position(x, "after", &store, &after) || !target_domain(x, after, &t) ||
+	    !target_pick(x, &t, after, &stream))
+		return OUTCOME_DONE;
+	if (!stream)
+		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "The run has no stream yet; try again.");
+	return live_begin(x, &t, stream, after);
+}

@@ -1,0 +1,164 @@
+/* mprofd-http: arguments, sockets, the loop. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+
+#include "config.h"
+#include "log.h"
+#include "routes.h"
+#include "server.h"
+
+#define LISTEN_MAX 16u
+
+#define USAGE                                                                                                   \
+	"usage: mprofd-http [--state DIR] [--run DIR] [--config FILE] [--listen unix:PATH|HOST:PORT]...\n"      \
+	"\n"                                                                                                    \
+	"Serve the trace archive over HTTP.\n"                                                                  \
+	"\n"                                                                                                    \
+	"  --state DIR     where the archive is (/var/lib/mprofd)\n"                                            \
+	"  --run DIR       where the sockets are (/run/mprofd)\n"                                               \
+	"  --config FILE   the configuration\n"                                                                 \
+	"  --listen WHERE  unix:PATH, or HOST:PORT on loopback; may come several times.  Else what systemd\n"   \
+	"                  hands over, else what the configuration says, else http.sock in the run directory\n" \
+	"  --routes        print the methods and paths that are served, and exit\n"                             \
+	"  --help, --version\n"
+
+struct arguments {
+	const char *state, *run, *config;
+	const char *listen[LISTEN_MAX];
+	size_t n_listen;
+	int exit_code; /* -1 = go on */
+};
+
+static void parse_arguments(struct arguments *a, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"state", required_argument, NULL, 's'},  {"run", required_argument, NULL, 'r'},
+		{"config", required_argument, NULL, 'c'}, {"listen", required_argument, NULL, 'l'},
+		{"routes", no_argument, NULL, 'R'},	  {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'},	  {NULL, 0, NULL, 0},
+	};
+	int c;
+
+	*a = (struct arguments){.state = "/var/lib/mprofd", .run = "/run/mprofd", .exit_code = -1};
+	while (a->exit_code < 0 && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 's') {
+			a->state = optarg;
+		} else if (c == 'r') {
+			a->run = optarg;
+		} else if (c == 'c') {
+			a->config = optarg;
+		} else if (c == 'l' && a->n_listen < LISTEN_MAX) {
+			a->listen[a->n_listen++] = optarg;
+		} else if (c == 'R') {
+			routes_print(stdout);
+			a->exit_code = 0;
+		} else if (c == 'h' || c == 'v') {
+			fputs(c == 'h' ? USAGE : "mprofd-http " VERSION "\n", stdout);
+			a->exit_code = 0;
+		} else {
+			fputs(USAGE, stderr);
+			a->exit_code = 2;
+		}
+	}
+	if (a->exit_code < 0 && optind < argc) {
+		fprintf(stderr, "mprofd-http: %s is no option\n" USAGE, argv[optind]);
+		a->exit_code = 2;
+	}
+}
+
+/* Listen where the first of these says: systemd, the arguments, the configuration, the default. */
+static int listen_all(struct server *s, const struct arguments *a, const struct config *c, char *sentence, size_t size)
+{
+	int n = sd_listen_fds(1), rc = 0;
+	char path[512];
+
+	for (int i = 0; i < n && rc == 0; i++)
+		rc = server_adopt(s, SD_LISTEN_FDS_START + i, sentence, size);
+	for (size_t i = 0; i < a->n_listen && rc == 0; i++)
+		rc = server_listen(s, a->listen[i], sentence, size);
+	if (n > 0 || a->n_listen)
+		return rc;
+	for (size_t i = 0; c->listen && c->listen[i] && rc == 0; i++)
+		rc = server_listen(s, c->listen[i], sentence, size);
+	if (c->listen && c->listen[0])
+		return rc;
+	snprintf(path, sizeof(path), "unix:%s/http.sock", a->run);
+	return server_listen(s, path, sentence, size);
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *context)
+{
+	(void)info;
+	(void)context;
+	return sd_event_exit(sd_event_source_get_event(source), 0);
+}
+
+static int loop_new(sd_event **event)
+{
+	sigset_t mask;
+	int rc;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	rc = sd_event_default(event);
+	if (rc >= 0)
+		rc = sd_event_add_signal(*event, NULL, SIGTERM, on_signal, NULL);
+	if (rc >= 0)
+		rc = sd_event_add_signal(*event, NULL, SIGINT, on_signal, NULL);
+	if (rc >= 0)
+		rc = sd_event_set_watchdog(*event, true);
+	return rc < 0 ? rc : 0;
+}
+
+static int serve(const struct arguments *a, const struct config *c, char *sentence, size_t size)
+{
+	CLEANUP(sd_event_unrefp) sd_event *event = NULL;
+	CLEANUP(server_freep) struct server *s = NULL;
+	struct server_options options = {.state = a->state, .run = a->run, .connections = c->connections};
+	int rc = loop_new(&event);
+
+	if (rc == 0)
+		rc = server_new(&s, event, &options);
+	if (rc < 0) {
+		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
+		return rc;
+	}
+	rc = listen_all(s, a, c, sentence, size);
+	if (rc < 0)
+		return rc;
+	sd_notify(0, "READY=1");
+	rc = sd_event_loop(event);
+	sd_notify(0, "STOPPING=1");
+	if (rc < 0)
+		snprintf(sentence, size, "the event loop failed: %s", strerror(-rc));
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	char sentence[512] = "";
+	struct arguments a;
+	struct config c;
+	int rc;
+
+	log_init("mprofd-http");
+	parse_arguments(&a, argc, argv);
+	if (a.exit_code >= 0)
+		return a.exit_code;
+	rc = config_load(&c, a.config, sentence, sizeof(sentence));
+	if (rc == 0) {
+		rc = serve(&a, &c, sentence, sizeof(sentence));
+		config_deinit(&c);
+	}
+	if (rc < 0)
+		log_error("%s", sentence);
+	return rc < 0 ? 1 : 0;
+}

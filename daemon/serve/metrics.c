@@ -1,0 +1,131 @@
+/* /metrics, /healthz, /readyz, and the two fixed documents. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "embedded.h"
+#include "json.h"
+#include "routes.h"
+#include "server.h"
+
+#define OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define ROOT                                                                                               \
+	"mprofd keeps the trace rings of this host's guests; what it answers stands in /v1/openapi.yaml, " \
+	"and /v1/domains lists the guests.\n"
+
+enum outcome get_root(struct exchange *x)
+{
+	return exchange_text(x, "text/plain; charset=utf-8", ROOT, strlen(ROOT));
+}
+
+enum outcome get_openapi(struct exchange *x)
+{
+	return exchange_text(x, "application/yaml", embedded_openapi, embedded_openapi_bytes);
+}
+
+static enum outcome status_ok(struct exchange *x)
+{
+	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:s}", "status", "ok"));
+}
+
+enum outcome get_health(struct exchange *x)
+{
+	return status_ok(x);
+}
+
+/* Ask the collector VERB. */
+static bool ask(struct exchange *x, const char *verb)
+{
+	struct message_writer w;
+	char text[64];
+
+	exchange_ask(x, &w, text, sizeof(text), verb);
+	return exchange_send(x, &w);
+}
+
+enum outcome get_ready(struct exchange *x)
+{
+	const struct answer *a = &x->answer;
+	int rc;
+
+	if (!a->tag) {
+		rc = reader_ready(exchange_reader(x));
+		if (rc != 0)
+			return exchange_reader_problem(x, rc, "");
+		return ask(x, "status") ? OUTCOME_ANSWER : exchange_no_collector(x);
+	}
+	if (!a->arrived)
+		return exchange_no_collector(x);
+	if (!a->ok)
+		return exchange_refused(x);
+	if (!a->archiving)
+		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "%s",
+					a->text ? a->text : "The collector does not archive.");
+	return status_ok(x);
+}
+
+static void put(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
+{
+	fprintf(out, "# TYPE %s %s\n# HELP %s %s\n%s%s %" PRIu64 "\n", name, type, name, help, name,
+		strcmp(type, "counter") == 0 ? "_total" : "", value);
+}
+
+static void put_archive(FILE *out, const struct reader_totals *t)
+{
+	put(out, "mprofd_archive_runs", "gauge", "Runs in the archive.", t->runs);
+	put(out, "mprofd_archive_runs_running", "gauge", "Runs that have not ended.", t->running);
+	put(out, "mprofd_archive_captures", "gauge", "Captures in the archive.", t->captures);
+	put(out, "mprofd_archive_packets", "gauge", "Complete packets ever archived of these runs.", t->packets);
+	put(out, "mprofd_archive_content_bytes", "gauge", "Their content.", t->bytes);
+	put(out, "mprofd_archive_lost_packets", "gauge", "Packets that gaps declare as lost.", t->lost_packets);
+	put(out, "mprofd_archive_skipped_packets", "gauge", "Packets that a policy did not want.", t->skipped_packets);
+	put(out, "mprofd_archive_file_bytes", "gauge", "Size of the archive's file.", t->file_bytes);
+}
+
+static void put_own(FILE *out, const struct server_counts *c)
+{
+	put(out, "mprofd_http_requests", "counter", "Requests.", c->requests);
+	put(out, "mprofd_http_requests_in_progress", "gauge", "Requests that are being answered.", c->open);
+	put(out, "mprofd_http_refused", "counter", "Requests answered with a problem of the client's.", c->refused);
+	put(out, "mprofd_http_failed", "counter", "Requests answered with a problem of the server's.", c->failed);
+	put(out, "mprofd_http_live", "gauge", "Live bodies that are being sent.", c->live);
+	put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", c->commits);
+	put(out, "mprofd_http_collector_connected", "gauge", "Whether the collector's control socket is open.",
+	    c->connected);
+}
+
+/* The collector's text, without its end mark. */
+static void put_collector(FILE *out, const char *text)
+{
+	const char *end = strstr(text, "# EOF");
+
+	fprintf(out, "%.*s", end ? (int)(end - text) : (int)strlen(text), text);
+}
+
+enum outcome get_metrics(struct exchange *x)
+{
+	CLEANUP(freep) char *text = NULL;
+	struct reader_totals totals;
+	struct server_counts counts = server_counts(x->server);
+	size_t bytes = 0;
+	FILE *out;
+	int rc;
+
+	if (!x->answer.tag && ask(x, "metrics"))
+		return OUTCOME_ANSWER;
+	out = open_memstream(&text, &bytes);
+	if (!out)
+		return exchange_reader_problem(x, -ENOMEM, "");
+	put_own(out, &counts);
+	rc = reader_totals(exchange_reader(x), &totals);
+	put(out, "mprofd_archive_readable", "gauge", "Whether the archive can be read.", rc == 0);
+	if (rc == 0)
+		put_archive(out, &totals);
+	if (x->answer.arrived && x->answer.ok && x->answer.text)
+		put_collector(out, x->answer.text);
+	fputs("# EOF\n", out);
+	if (fclose(out) != 0)
+		return exchange_reader_problem(x, -ENOMEM, "");
+	return exchange_text(x, OPENMETRICS, text, bytes);
+}

@@ -1,0 +1,287 @@
+/* /…/packets: what packets there are, and an overview of them in buckets of guest time, without decoding. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <mprof/ring.h>
+
+#include "clock.h"
+#include "json.h"
+#include "routes.h"
+#include "target.h"
+
+#define LIMIT_DEFAULT 100u
+#define LIMIT_MOST    1000u
+#define BUCKETS_MOST  4096u
+#define GAPS_MOST     1000u
+
+struct bucket {
+	uint64_t packets, bytes, lost, skipped;
+};
+
+struct listing {
+	struct selection selection;
+	struct packet_walk walk;
+	/* the list */
+	uint64_t limit;
+	json_t *packets;
+	struct position first, end; /* offset 0 = none */
+	/* the overview */
+	size_t n_buckets;
+	struct bucket *buckets;
+	uint64_t from, to; /* guest times of the axis, TO included */
+	bool measured;	   /* FROM and TO are known */
+	bool any;
+};
+
+static void listing_free(void *work)
+{
+	struct listing *l = work;
+
+	json_decref(l->packets);
+	free(l->buckets);
+	free(l);
+}
+
+static json_t *stamp_json(const struct archive_end *end)
+{
+	return json_pack("{s:I, s:o, s:o}", "offset", (json_int_t)end->offset, "mono", json_ns(end->mono), "real",
+			 json_time(end->real));
+}
+
+/* When the packet's first and last chunk were copied. */
+static int copied_json(struct reader *r, int64_t stream, const struct packet_view *v, json_t **json)
+{
+	struct archive_end first, last;
+	int rc = reader_end_below(r, stream, v->sequence, UINT32_MAX, &last);
+
+	if (rc == 0)
+		rc = reader_end_above(r, stream, v->sequence, 0, 0, &first);
+	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
+		return rc;
+	*json = rc == 0 ? json_pack("{s:o, s:o}", "first", stamp_json(&first), "last", stamp_json(&last)) : json_null();
+	return 0;
+}
+
+static int list_packet(struct exchange *x, struct listing *l, const struct packet_view *v)
+{
+	const struct selection *s = &l->selection;
+	uint32_t tail = v->end > v->chunks_end ? v->end - v->chunks_end : 0;
+	json_t *copied, *json;
+	int rc = copied_json(exchange_reader(x), s->stream, v, &copied);
+
+	if (rc != 0)
+		return rc;
+	if (l->first.offset == 0)
+		l->first = (struct position){s->run, s->number, v->sequence, v->begin};
+	l->end = (struct position){s->run, s->number, v->sequence, v->end};
+	json = json_pack("{s:o, s:o, s:I, s:I, s:b, s:b, s:b, s:I, s:I, s:o}", "sequence", json_count(v->sequence),
+			 "first_timestamp",
+			 v->end > MPROF_PACKET_HEADER_BYTES ? json_ns(v->first_timestamp) : json_null(), "bytes",
+			 (json_int_t)(v->room ? packet_view_bytes(v) : 0), "room", (json_int_t)v->room, "complete",
+			 (int)v->complete, "unproven", (int)v->unproven, "clock_stepped", (int)v->clock, "tail_bytes",
+			 (json_int_t)tail, "cut", (json_int_t)v->cut, "copied", copied);
+	return json && json_array_append_new(l->packets, json) == 0 ? 0 : -ENOMEM;
+}
+
+static int take_gap(void *context, const struct archive_gap *gap)
+{
+	json_t *json = json_gap(gap);
+
+	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
+}
+
+static json_t *optional_position(const struct position *p)
+{
+	return p->offset ? json_position(p) : json_null();
+}
+
+static enum outcome list_answer(struct exchange *x, struct listing *l, bool more)
+{
+	const struct selection *s = &l->selection;
+	json_t *gaps = json_array(), *next = more ? json_sprintf("%" PRIu64, l->end.sequence + 1) : json_null();
+	int rc = 0;
+
+	if (l->first.offset)
+		rc = reader_gaps(exchange_reader(x), s->stream, l->first.sequence, l->end.sequence, GAPS_MOST, take_gap,
+				 gaps);
+	if (rc != 0) {
+		json_decref(gaps);
+		json_decref(next);
+		return exchange_reader_problem(x, rc, "");
+	}
+	return exchange_json(x, MHD_HTTP_OK,
+			     json_pack("{s:I, s:I, s:o, s:o, s:O, s:o, s:o}", "run", (json_int_t)s->run, "stream",
+				       (json_int_t)s->number, "first", optional_position(&l->first), "end",
+				       optional_position(&l->end), "packets", l->packets, "gaps", gaps, "next", next));
+}
+
+static enum outcome list_step(struct exchange *x, struct listing *l)
+{
+	uint64_t until = clock_mono() + EXCHANGE_STEP_NS;
+	struct packet_view view;
+	bool have;
+	int rc;
+
+	while (json_array_size(l->packets) < l->limit) {
+		if (clock_mono() >= until)
+			return OUTCOME_AGAIN;
+		rc = packet_walk_next(&l->walk, &view, &have);
+		if (rc == 0 && have)
+			rc = list_packet(x, l, &view);
+		if (rc != 0)
+			return exchange_reader_problem(x, rc, "");
+		if (!have)
+			return list_answer(x, l, false);
+	}
+	return list_answer(x, l, true);
+}
+
+/* The bucket that guest time TIME falls into. */
+static struct bucket *bucket_at(struct listing *l, uint64_t time)
+{
+	uint64_t width = (l->to - l->from) / l->n_buckets + 1;
+	uint64_t i = time < l->from ? 0 : (time - l->from) / width;
+
+	return &l->buckets[i < l->n_buckets ? i : l->n_buckets - 1];
+}
+
+struct gap_context {
+	struct listing *listing;
+	uint64_t time, sequence;
+};
+
+/* A gap belongs where the packet before it began. */
+static int count_gap(void *context, const struct archive_gap *gap)
+{
+	struct gap_context *c = context;
+	struct bucket *b = bucket_at(c->listing, c->time);
+
+	if (strcmp(gap->kind, "lost") == 0)
+		b->lost += gap->packets;
+	else
+		b->skipped += gap->packets;
+	return 0;
+}
+
+/* Without walking bytes: an overview counts what is archived. */
+static int overview_packet(struct exchange *x, struct listing *l, const struct packet_view *v)
+{
+	bool timed = v->end > MPROF_PACKET_HEADER_BYTES;
+	struct gap_context c = {.listing = l, .time = timed ? v->first_timestamp : l->from};
+	struct bucket *b;
+
+	if (!l->measured) {
+		if (timed && (!l->any || v->first_timestamp < l->from))
+			l->from = v->first_timestamp;
+		if (timed && (!l->any || v->first_timestamp > l->to))
+			l->to = v->first_timestamp;
+		l->any |= timed;
+		return 0;
+	}
+	b = bucket_at(l, c.time);
+	b->packets += v->room != 0;
+	b->bytes += v->room ? packet_view_bytes(v) : 0;
+	return reader_gaps(exchange_reader(x), l->selection.stream, v->sequence, v->sequence, GAPS_MOST, count_gap, &c);
+}
+
+static enum outcome overview_answer(struct exchange *x, struct listing *l)
+{
+	uint64_t width = (l->to - l->from) / l->n_buckets + 1;
+	json_t *buckets = json_array();
+
+	for (size_t i = 0; l->any && i < l->n_buckets; i++) {
+		const struct bucket *b = &l->buckets[i];
+		uint64_t from = l->from + i * width;
+
+		json_array_append_new(buckets,
+				      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "from", json_ns(from), "to",
+						json_ns(from + width - 1), "packets", json_count(b->packets), "bytes",
+						json_count(b->bytes), "lost_packets", json_count(b->lost),
+						"skipped_packets", json_count(b->skipped)));
+	}
+	return exchange_json(x, MHD_HTTP_OK,
+			     json_pack("{s:I, s:I, s:o, s:o, s:o}", "run", (json_int_t)l->selection.run, "stream",
+				       (json_int_t)l->selection.number, "from", l->any ? json_ns(l->from) : json_null(),
+				       "to", l->any ? json_ns(l->to) : json_null(), "buckets", buckets));
+}
+
+static enum outcome overview_step(struct exchange *x, struct listing *l)
+{
+	uint64_t until = clock_mono() + EXCHANGE_STEP_NS;
+	struct packet_view view;
+	bool have;
+	int rc;
+
+	while (clock_mono() < until) {
+		rc = packet_walk_next(&l->walk, &view, &have);
+		if (rc == 0 && have)
+			rc = overview_packet(x, l, &view);
+		if (rc != 0)
+			return exchange_reader_problem(x, rc, "");
+		if (have)
+			continue;
+		if (l->measured)
+			return overview_answer(x, l);
+		l->measured = true;
+		packet_walk_init(&l->walk, exchange_reader(x), exchange_scratch(x), &l->selection);
+	}
+	return OUTCOME_AGAIN;
+}
+
+static enum outcome listing_step(struct exchange *x)
+{
+	struct listing *l = x->work;
+
+	return l->n_buckets ? overview_step(x, l) : list_step(x, l);
+}
+
+static enum outcome packets_begin(struct exchange *x, struct target *t)
+{
+	const struct target_stream *stream;
+	struct selection selection;
+	uint64_t limit, buckets, cursor;
+	struct listing *l;
+
+	if (!exchange_number(x, "limit", 1, LIMIT_MOST, LIMIT_DEFAULT, &limit) ||
+	    !exchange_number(x, "buckets", 1, BUCKETS_MOST, 0, &buckets) ||
+	    !exchange_number(x, "cursor", 0, INT64_MAX, 0, &cursor) || !target_pick(x, t, NULL, &stream))
+		return OUTCOME_DONE;
+	if (!stream)
+		return exchange_problem(x, MHD_HTTP_NOT_FOUND, "The run has no stream yet.");
+	if (!target_select(x, t, stream, NULL, &selection))
+		return OUTCOME_DONE;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return exchange_reader_problem(x, -ENOMEM, "");
+	x->work = l;
+	x->work_free = listing_free;
+	*l = (struct listing){.selection = selection, .limit = limit, .n_buckets = buckets, .packets = json_array()};
+	l->buckets = buckets ? calloc(buckets, sizeof(*l->buckets)) : NULL;
+	if (cursor > l->selection.first)
+		l->selection.first = cursor, l->selection.first_offset = MPROF_PACKET_HEADER_BYTES;
+	if (cursor > l->selection.last)
+		l->selection.empty = true;
+	if (!l->packets || (buckets && !l->buckets))
+		return exchange_reader_problem(x, -ENOMEM, "");
+	packet_walk_init(&l->walk, exchange_reader(x), exchange_scratch(x), &l->selection);
+	return listing_step(x);
+}
+
+enum outcome get_domain_packets(struct exchange *x)
+{
+	CLEANUP(target_deinit) struct target t = {0};
+
+	if (x->work)
+		return listing_step(x);
+	return target_domain(x, NULL, &t) ? packets_begin(x, &t) : OUTCOME_DONE;
+}
+
+enum outcome get_capture_packets(struct exchange *x)
+{
+	CLEANUP(target_deinit) struct target t = {0};
+
+	if (x->work)
+		return listing_step(x);
+	return target_capture(x, &t) ? packets_begin(x, &t) : OUTCOME_DONE;
+}

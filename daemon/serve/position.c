@@ -1,0 +1,60 @@
+/* Positions are written by clients: strict, so that one position has one spelling, which entity tags and caches rely on. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <mprof/ring.h>
+
+#include "position.h"
+
+/* Digits at *P up to the first other byte, without leading zeros. */
+static bool digits(const char **p, uint64_t max, uint64_t *value)
+{
+	const char *from = *p;
+	uint64_t v = 0;
+
+	for (; **p >= '0' && **p <= '9'; (*p)++) {
+		unsigned digit = (unsigned)(**p - '0');
+
+		if (v > (max - digit) / 10 || (*p > from && *from == '0'))
+			return false;
+		v = v * 10 + digit;
+		if (v > max)
+			return false;
+	}
+	*value = v;
+	return *p > from;
+}
+
+bool number_parse(const char *text, uint64_t max, uint64_t *value)
+{
+	uint64_t v;
+
+	if (max < 9 || !digits(&text, max, &v) || *text)
+		return false;
+	*value = v;
+	return true;
+}
+
+bool position_parse(struct position *p, const char *text)
+{
+	static const uint64_t max[4] = {INT64_MAX, UINT32_MAX, INT64_MAX, MPROF_RING_BYTES_MAX};
+	uint64_t v[4];
+
+	for (size_t i = 0; i < 4; i++) {
+		if (!digits(&text, max[i], &v[i]) || *text != (i < 3 ? '.' : '\0'))
+			return false;
+		text++;
+	}
+	if (v[3] < MPROF_PACKET_HEADER_BYTES || v[0] == 0)
+		return false;
+	*p = (struct position){
+		.run = (int64_t)v[0], .stream = (uint32_t)v[1], .sequence = v[2], .offset = (uint32_t)v[3]};
+	return true;
+}
+
+void position_format(const struct position *p, char *text)
+{
+	snprintf(text, POSITION_TEXT, "%" PRId64 ".%" PRIu32 ".%" PRIu64 ".%" PRIu32, p->run, p->stream, p->sequence,
+		 p->offset);
+}

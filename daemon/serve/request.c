@@ -1,0 +1,262 @@
+/* Taking apart what clients wrote.  Nothing here allocates, and nothing trusts a length that it did not count. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "position.h"
+#include "request.h"
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Bytes of the UTF-8 sequence at P (which ends in NUL); 0 if it is none. */
+static size_t utf8_bytes(const unsigned char *p)
+{
+	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : 4;
+
+	if (n == 4 && (p[0] < 0xf0 || p[0] > 0xf4))
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+	    (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+/* Undo percent encoding in place; PLUS: "+" is a blank.  False: a bad one, a NUL, or not UTF-8. */
+static bool decode(char *text, bool plus)
+{
+	char *out = text;
+
+	for (const char *in = text; *in; in++) {
+		int high = -1, low = -1;
+
+		if (*in == '%') {
+			high = hex(in[1]);
+			low = high < 0 ? -1 : hex(in[2]);
+			if (low < 0 || (high == 0 && low == 0))
+				return false;
+			*out++ = (char)(high << 4 | low);
+			in += 2;
+		} else {
+			*out++ = plus && *in == '+' ? ' ' : *in;
+		}
+	}
+	*out = '\0';
+	for (const unsigned char *p = (const unsigned char *)text; *p;) {
+		size_t n = utf8_bytes(p);
+
+		if (n == 0)
+			return false;
+		p += n;
+	}
+	return true;
+}
+
+static bool parse_path(struct request *r, char *path)
+{
+	char *save, *part = path;
+
+	if (path[1] == '\0')
+		return true;
+	while (part) {
+		if (r->n_segments == REQUEST_SEGMENTS_MAX)
+			return false;
+		save = strchr(part + 1, '/');
+		if (save)
+			*save = '\0';
+		if (!decode(part + 1, false))
+			return false;
+		r->segments[r->n_segments++] = part + 1;
+		part = save;
+	}
+	return true;
+}
+
+static bool parse_query(struct request *r, char *query)
+{
+	char *part, *value;
+
+	while ((part = strsep(&query, "&"))) {
+		if (!*part)
+			continue;
+		if (r->n_queries == REQUEST_QUERIES_MAX)
+			return false;
+		value = strchr(part, '=');
+		if (value)
+			*value++ = '\0';
+		if (!decode(part, true) || (value && !decode(value, true)))
+			return false;
+		r->queries[r->n_queries].key = part;
+		r->queries[r->n_queries++].value = value ? value : "";
+	}
+	return true;
+}
+
+enum request_status request_parse(struct request *r, const char *target)
+{
+	size_t len = strnlen(target, REQUEST_TARGET_MAX + 1);
+	char *query;
+
+	r->n_segments = r->n_queries = 0;
+	r->text[0] = '\0';
+	if (len > REQUEST_TARGET_MAX)
+		return REQUEST_TOO_LONG;
+	if (target[0] != '/')
+		return REQUEST_BAD;
+	memcpy(r->text, target, len + 1);
+	r->text[strcspn(r->text, "#")] = '\0';
+	query = strchr(r->text, '?');
+	if (query)
+		*query++ = '\0';
+	return parse_path(r, r->text) && (!query || parse_query(r, query)) ? REQUEST_OK : REQUEST_BAD;
+}
+
+const char *request_query(const struct request *r, const char *key)
+{
+	for (size_t i = 0; i < r->n_queries; i++)
+		if (strcmp(r->queries[i].key, key) == 0)
+			return r->queries[i].value;
+	return NULL;
+}
+
+/* Is the authority TEXT of LEN bytes NAME, with or without a port? */
+static bool authority_is(const char *text, size_t len, const char *name)
+{
+	size_t n = name ? strlen(name) : 0;
+	size_t i;
+
+	if (n == 0 || len < n || strncasecmp(text, name, n) != 0)
+		return false;
+	if (len == n)
+		return true;
+	if (text[n] != ':' || len > n + 6)
+		return false;
+	for (i = n + 1; i < len; i++)
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+	return true;
+}
+
+static bool authority_ok(const char *text, size_t len, const char *name)
+{
+	return authority_is(text, len, "localhost") || authority_is(text, len, "127.0.0.1") ||
+	       authority_is(text, len, "[::1]") || authority_is(text, len, name);
+}
+
+bool request_host_ok(const char *host, const char *name)
+{
+	return host && authority_ok(host, strlen(host), name);
+}
+
+bool request_origin_ok(const char *origin, const char *name)
+{
+	size_t skip = strncasecmp(origin, "http://", 7) == 0 ? 7 : strncasecmp(origin, "https://", 8) == 0 ? 8 : 0;
+
+	return skip && authority_ok(origin + skip, strlen(origin + skip), name);
+}
+
+static const char *skip_blank(const char *p)
+{
+	return p + strspn(p, " \t");
+}
+
+/* Is the quality behind a coding, "; q=0.5" up to a comma, above 0?  None is 1; anything odd is 0. */
+static bool quality_positive(const char *p)
+{
+	p = skip_blank(p);
+	if (*p == '\0' || *p == ',')
+		return true;
+	if (*p != ';')
+		return false;
+	p = skip_blank(p + 1);
+	if ((*p != 'q' && *p != 'Q') || *(p = skip_blank(p + 1)) != '=')
+		return false;
+	p = skip_blank(p + 1);
+	if (*p == '1')
+		return true;
+	if (*p != '0')
+		return false;
+	p += 1 + (p[1] == '.');
+	p += strspn(p, "0");
+	return *p >= '1' && *p <= '9';
+}
+
+bool request_accepts_zstd(const char *value)
+{
+	while (value) {
+		value = skip_blank(value);
+		if (strncasecmp(value, "zstd", 4) == 0 && strchr(" \t;,", value[4]))
+			return quality_positive(value + 4);
+		value = strchr(value, ',');
+		value += value != NULL;
+	}
+	return false;
+}
+
+/* Digits at *P, at most 19 of them; false where there are none. */
+static bool range_number(const char **p, uint64_t *value)
+{
+	char text[20];
+	size_t n = strspn(*p, "0123456789");
+
+	if (n == 0 || n > 19)
+		return false;
+	while (n > 1 && **p == '0')
+		(*p)++, n--;
+	memcpy(text, *p, n);
+	text[n] = '\0';
+	*p += n;
+	return number_parse(text, UINT64_MAX, value);
+}
+
+enum range_status request_range(const char *value, uint64_t total, uint64_t *first, uint64_t *last)
+{
+	bool has_first, has_last;
+	uint64_t a = 0, b = 0;
+	const char *p;
+
+	if (!value || strncasecmp(value, "bytes", 5) != 0)
+		return RANGE_NONE;
+	p = skip_blank(value + 5);
+	if (*p != '=')
+		return RANGE_NONE;
+	p = skip_blank(p + 1);
+	has_first = range_number(&p, &a);
+	if (*p != '-')
+		return RANGE_NONE;
+	p++;
+	has_last = range_number(&p, &b);
+	if (*skip_blank(p) || (!has_first && !has_last) || (has_first && has_last && b < a))
+		return RANGE_NONE;
+	if (has_first ? a >= total : b == 0 || total == 0)
+		return RANGE_UNSATISFIABLE;
+	*first = has_first ? a : b >= total ? 0 : total - b;
+	*last = has_first && has_last && b < total ? b : total - 1;
+	return RANGE_PART;
+}
+
+bool request_etag_matches(const char *value, const char *etag)
+{
+	size_t n = strlen(etag);
+
+	while (value && *(value = skip_blank(value))) {
+		if (*value == '*')
+			return true;
+		if (strncmp(value, "W/", 2) == 0)
+			value += 2;
+		if (strncmp(value, etag, n) == 0 && strchr(" \t,", value[n]))
+			return true;
+		value = strchr(value, ',');
+		value += value != NULL;
+	}
+	return false;
+}

@@ -1,0 +1,63 @@
+/*
+ * What a client wrote, taken apart: target, Host, Accept-Encoding, Range, If-None-Match.  Pure functions over bytes from outside; this is what
+ * the fuzzer drives.
+ */
+#ifndef SERVE_REQUEST_H
+#define SERVE_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define REQUEST_TARGET_MAX   4096u /* bytes of path and query */
+#define REQUEST_SEGMENTS_MAX 8u
+#define REQUEST_QUERIES_MAX  16u
+
+enum request_status {
+	REQUEST_OK = 0,
+	REQUEST_TOO_LONG,
+	REQUEST_BAD, /* no path, a bad percent encoding, a NUL, not UTF-8, or too many parts */
+};
+
+/* Path and query, decoded.  Everything points into TEXT. */
+struct request {
+	char text[REQUEST_TARGET_MAX + 1];
+	size_t n_segments; /* 0 for "/"; a trailing slash is an empty last segment */
+	const char *segments[REQUEST_SEGMENTS_MAX];
+	size_t n_queries;
+	struct {
+		const char *key, *value;
+	} queries[REQUEST_QUERIES_MAX];
+};
+
+/* TARGET is the request target as it came, "/a/b?c=d". */
+enum request_status request_parse(struct request *r, const char *target);
+
+/* The value of KEY, or NULL. */
+const char *request_query(const struct request *r, const char *key);
+
+/*
+ * Does HOST, a Host header (NULL = none came), name this host: localhost, 127.0.0.1, [::1] or NAME (the machine's, NULL = unknown), each with or without
+ * a port?
+ */
+bool request_host_ok(const char *host, const char *name);
+
+/* Is ORIGIN, an Origin header, a page of this host's (http or https)? */
+bool request_origin_ok(const char *origin, const char *name);
+
+/* Does VALUE, an Accept-Encoding header (NULL = none came), accept zstd by its name, with a quality above 0? */
+bool request_accepts_zstd(const char *value);
+
+enum range_status {
+	RANGE_NONE,	     /* no header, or one to be ignored: other units, several ranges, bad syntax */
+	RANGE_PART,	     /* bytes FIRST to LAST, both included */
+	RANGE_UNSATISFIABLE, /* 416 */
+};
+
+/* A Range header over TOTAL bytes. */
+enum range_status request_range(const char *value, uint64_t total, uint64_t *first, uint64_t *last);
+
+/* Does VALUE, an If-None-Match header, name ETAG (with its quotes)?  Weak comparison. */
+bool request_etag_matches(const char *value, const char *etag);
+
+#endif

@@ -1,0 +1,306 @@
+/*
+ * /…/ctf.tar: all streams of a run or a capture as a CTF directory.
+ *
+ * The sizes stand in the headers before the files, so each stream is planned first, as for a trace.  The body is a row of parts: text in memory
+ * (headers, metadata, padding) and the packets of the streams.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "body.h"
+#include "clock.h"
+#include "embedded.h"
+#include "routes.h"
+#include "tar.h"
+#include "target.h"
+
+void tar_header(char *out, const char *name, uint64_t bytes, uint64_t seconds)
+{
+	unsigned sum = 0;
+
+	memset(out, 0, TAR_BLOCK);
+	snprintf(out, 100, "%s", name);
+	memcpy(out + 100, "0000644", 7);
+	memcpy(out + 108, "0000000", 7);
+	memcpy(out + 116, "0000000", 7);
+	if (bytes >> 33) { /* past eleven octal digits: as a big-endian number, which every tar of today reads */
+		out[124] = (char)0x80;
+		for (int i = 0; i < 8; i++)
+			out[135 - i] = (char)(bytes >> 8 * i);
+	} else {
+		snprintf(out + 124, 12, "%011" PRIo64, bytes);
+	}
+	snprintf(out + 136, 12, "%011" PRIo64, seconds & 077777777777u);
+	out[156] = '0';
+	memcpy(out + 257, "ustar\00000", 8);
+	memset(out + 148, ' ', 8);
+	for (size_t i = 0; i < TAR_BLOCK; i++)
+		sum += (unsigned char)out[i];
+	snprintf(out + 148, 8, "%06o", sum);
+	out[155] = ' ';
+}
+
+size_t tar_padding(uint64_t bytes)
+{
+	return (size_t)(-bytes % TAR_BLOCK);
+}
+
+struct archive_file {
+	struct plan plan;
+	uint32_t number;
+};
+
+enum part { PART_METADATA_HEADER, PART_METADATA, PART_HEADER, PART_STREAM, PART_PADDING, PART_END, PART_DONE };
+
+struct tarball {
+	char directory[48];
+	int64_t run;
+	uint64_t seconds;
+	struct reader *reader;
+	struct scratch *scratch;
+	size_t n, at; /* files; the one being planned, or sent */
+	struct archive_file *files;
+	/* the body */
+	enum part part;
+	bool begun;
+	struct body body;
+	char block[2 * TAR_BLOCK];
+	size_t block_at, block_bytes;
+	size_t metadata_at;
+};
+
+static void tarball_free(void *context)
+{
+	struct tarball *t = context;
+
+	if (t->begun)
+		body_deinit(&t->body);
+	free(t->files);
+	free(t);
+}
+
+/* Ready text of the current part; what it is of is in block. */
+static void ready_header(struct tarball *t, const char *name, uint64_t bytes)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), "%s/%s", t->directory, name);
+	tar_header(t->block, path, bytes, t->seconds);
+	t->block_at = 0;
+	t->block_bytes = TAR_BLOCK;
+}
+
+static void ready_zeros(struct tarball *t, size_t bytes)
+{
+	memset(t->block, 0, sizeof(t->block));
+	t->block_at = 0;
+	t->block_bytes = bytes;
+}
+
+/* Begin the file T->at, or the end of the tar. */
+static void ready_file(struct tarball *t)
+{
+	char name[48];
+
+	t->part = t->at < t->n ? PART_HEADER : PART_END;
+	if (t->part == PART_END) {
+		ready_zeros(t, 2 * TAR_BLOCK);
+		return;
+	}
+	snprintf(name, sizeof(name), "run-%" PRId64 "-stream-%" PRIu32, t->run, t->files[t->at].number);
+	ready_header(t, name, t->files[t->at].plan.total);
+}
+
+/* The part is out: begin the next one. */
+static int next_part(struct tarball *t)
+{
+	struct plan *plan;
+
+	switch (t->part) {
+	case PART_METADATA_HEADER:
+		t->part = PART_METADATA;
+		return 0;
+	case PART_METADATA:
+		t->part = PART_PADDING;
+		ready_zeros(t, tar_padding(embedded_metadata_bytes));
+		return 0;
+	case PART_HEADER:
+		plan = &t->files[t->at].plan;
+		t->part = PART_STREAM;
+		t->begun = true;
+		return body_init(&t->body, t->reader, t->scratch, plan, false, false, plan->total);
+	case PART_STREAM:
+		body_deinit(&t->body);
+		t->begun = false;
+		t->part = PART_PADDING;
+		ready_zeros(t, tar_padding(t->files[t->at++].plan.total));
+		return 0;
+	case PART_PADDING:
+		ready_file(t);
+		return 0;
+	case PART_END:
+	case PART_DONE:
+		t->part = PART_DONE;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* Bytes of the current part; *N is 0 at its end. */
+static int part_pull(struct tarball *t, char *out, size_t max, size_t *n)
+{
+	int rc;
+
+	*n = 0;
+	if (t->part == PART_STREAM) {
+		rc = body_pull(&t->body, out, max, n);
+		return rc == BODY_E_END ? 0 : rc;
+	}
+	if (t->part == PART_METADATA) {
+		*n = embedded_metadata_bytes - t->metadata_at < max ? embedded_metadata_bytes - t->metadata_at : max;
+		memcpy(out, embedded_metadata + t->metadata_at, *n);
+		t->metadata_at += *n;
+		return 0;
+	}
+	*n = t->block_bytes - t->block_at < max ? t->block_bytes - t->block_at : max;
+	memcpy(out, t->block + t->block_at, *n);
+	t->block_at += *n;
+	return 0;
+}
+
+static ssize_t on_tar(void *context, uint64_t position, char *out, size_t max)
+{
+	struct tarball *t = context;
+	size_t n;
+
+	(void)position;
+	while (t->part != PART_DONE) {
+		if (part_pull(t, out, max, &n) != 0)
+			return MHD_CONTENT_READER_END_WITH_ERROR;
+		if (n)
+			return (ssize_t)n;
+		if (next_part(t) != 0)
+			return MHD_CONTENT_READER_END_WITH_ERROR;
+	}
+	return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+/* NAME as a directory's name that is harmless wherever it is unpacked. */
+static void directory_name(struct tarball *t, const char *name)
+{
+	size_t i;
+
+	for (i = 0; name[i] && i < sizeof(t->directory) - 1; i++)
+		t->directory[i] = name[i] == '/' || name[i] == '.' || (unsigned char)name[i] <= ' ' ||
+						  (unsigned char)name[i] >= 0x7f || strchr("\\:*?\"<>|", name[i])
+					  ? '_'
+					  : name[i];
+	t->directory[i] = '\0';
+	if (i == 0 || t->directory[0] == '-')
+		snprintf(t->directory, sizeof(t->directory), "trace");
+}
+
+static int take_name(void *context, const struct archive_run *run)
+{
+	struct tarball *t = context;
+
+	t->run = run->id;
+	t->seconds = run->began_real / NS_PER_S;
+	directory_name(t, run->name);
+	return 0;
+}
+
+static enum outcome tar_send(struct exchange *x, struct tarball *t)
+{
+	uint64_t total = 3 * TAR_BLOCK + embedded_metadata_bytes + tar_padding(embedded_metadata_bytes), hash = 0;
+	const char *match = exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH);
+	struct MHD_Response *response;
+	char etag[64];
+
+	for (size_t i = 0; i < t->n; i++) {
+		total += TAR_BLOCK + t->files[i].plan.total + tar_padding(t->files[i].plan.total);
+		hash = (hash ^ t->files[i].plan.hash) * 0x9e3779b97f4a7c15u;
+	}
+	snprintf(etag, sizeof(etag), "\"%016" PRIx64 "-%" PRIx64 "-tar\"", hash, total);
+	if (match && request_etag_matches(match, etag)) {
+		response = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+		if (response)
+			MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
+		return exchange_respond(x, MHD_HTTP_NOT_MODIFIED, response);
+	}
+	t->at = 0;
+	t->part = PART_METADATA_HEADER;
+	ready_header(t, "metadata", embedded_metadata_bytes);
+	response = MHD_create_response_from_callback(total, EXCHANGE_BLOCK, on_tar, t, tarball_free);
+	if (!response)
+		return exchange_reader_problem(x, -ENOMEM, "");
+	x->work = NULL; /* it is the response's now */
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-tar");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	return exchange_respond(x, MHD_HTTP_OK, response);
+}
+
+static enum outcome tar_step(struct exchange *x)
+{
+	uint64_t until = clock_mono() + EXCHANGE_STEP_NS;
+	struct tarball *t = x->work;
+	int rc;
+
+	while (t->at < t->n) {
+		rc = plan_step(&t->files[t->at].plan, until);
+		if (rc != 0)
+			return exchange_reader_problem(x, rc, "");
+		if (!t->files[t->at].plan.done)
+			return OUTCOME_AGAIN;
+		t->at++;
+	}
+	return tar_send(x, t);
+}
+
+static enum outcome tar_begin(struct exchange *x, const struct target *target)
+{
+	struct tarball *t = calloc(1, sizeof(*t));
+	struct selection s;
+	int rc;
+
+	if (!t)
+		return exchange_reader_problem(x, -ENOMEM, "");
+	x->work = t;
+	x->work_free = tarball_free;
+	t->reader = exchange_reader(x);
+	t->scratch = exchange_scratch(x);
+	t->files = calloc(target->n_streams + 1, sizeof(*t->files));
+	rc = t->files ? reader_run(t->reader, target->run, take_name, t) : -ENOMEM;
+	if (rc != 0)
+		return exchange_reader_problem(x, rc, "There is no such run any more.");
+	for (size_t i = 0; i < target->n_streams; i++) {
+		if (target->capture && !target->streams[i].range.capture)
+			continue;
+		if (!target_select(x, target, &target->streams[i], NULL, &s))
+			return OUTCOME_DONE;
+		plan_init(&t->files[t->n].plan, t->reader, t->scratch, &s);
+		t->files[t->n++].number = target->streams[i].number;
+	}
+	return tar_step(x);
+}
+
+enum outcome get_domain_ctf(struct exchange *x)
+{
+	CLEANUP(target_deinit) struct target t = {0};
+
+	if (x->work)
+		return tar_step(x);
+	return target_domain(x, NULL, &t) ? tar_begin(x, &t) : OUTCOME_DONE;
+}
+
+enum outcome get_capture_ctf(struct exchange *x)
+{
+	CLEANUP(target_deinit) struct target t = {0};
+
+	if (x->work)
+		return tar_step(x);
+	return target_capture(x, &t) ? tar_begin(x, &t) : OUTCOME_DONE;
+}

@@ -1,0 +1,270 @@
+/*
+ * /…/trace: a CTF body of one run and one stream.
+ *
+ * The selection is walked twice: first for length, entity tag, cuts and the place of a range (in steps, so that a long one does not hold up
+ * other clients), then by the body for its bytes.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "body.h"
+#include "clock.h"
+#include "log.h"
+#include "routes.h"
+#include "target.h"
+
+#define CTF_TYPE  "application/x-ctf-stream"
+#define GAPS_MOST 65536u
+
+enum phase { PHASE_PLAN, PHASE_LOCATE };
+
+struct download {
+	struct plan plan;
+	enum phase phase;
+	bool zstd;
+	bool grows;
+	bool part;
+	uint64_t first, last; /* of the range */
+	char etag[64];
+};
+
+struct losses {
+	uint64_t packets;
+	bool at_least;
+	uint64_t before; /* gaps whose next packet lies behind this do not count */
+};
+
+static int add_loss(void *context, const struct archive_gap *gap)
+{
+	struct losses *l = context;
+
+	if (strcmp(gap->kind, "lost") == 0 && gap->next_sequence <= l->before) {
+		l->packets += gap->packets;
+		l->at_least |= gap->at_least;
+	}
+	return 0;
+}
+
+static void add_header(struct MHD_Response *response, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static void add_header(struct MHD_Response *response, const char *name, const char *format, ...)
+{
+	char text[3 * REQUEST_TARGET_MAX + 256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	MHD_add_response_header(response, name, text);
+}
+
+/* {domain} as a path segment. */
+static void encode_segment(const char *text, char *out)
+{
+	for (; *text; text++) {
+		if ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+		    (*text >= '0' && *text <= '9') || strchr("-._~", *text))
+			*out++ = *text;
+		else
+			out += sprintf(out, "%%%02X", (unsigned)(unsigned char)*text);
+	}
+	*out = '\0';
+}
+
+static void add_location(struct exchange *x, const struct download *d, struct MHD_Response *response)
+{
+	char domain[3 * REQUEST_TARGET_MAX + 1], from[POSITION_TEXT], end[POSITION_TEXT];
+	const struct selection *s = &d->plan.selection;
+	struct position first = {s->run, s->number, s->first, s->first_offset};
+
+	encode_segment(x->parameter, domain);
+	position_format(&first, from);
+	position_format(&d->plan.end, end);
+	add_header(response, MHD_HTTP_HEADER_CONTENT_LOCATION, "/v1/domains/%s/trace?first=%s&end=%s%s", domain, from,
+		   end, s->raw ? "&tail=raw" : "");
+}
+
+static void add_facts(struct exchange *x, struct download *d, struct MHD_Response *response)
+{
+	const struct selection *s = &d->plan.selection;
+	struct losses l = {.before = d->plan.last.sequence};
+	char at[POSITION_TEXT];
+
+	add_header(response, MHD_HTTP_HEADER_ETAG, "%s", d->etag);
+	add_header(response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
+	add_header(response, MHD_HTTP_HEADER_ACCEPT_RANGES, "bytes");
+	add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	add_header(response, "Mprof-Run", "%" PRId64, s->run);
+	add_header(response, "Mprof-Stream", "%" PRIu32, s->number);
+	if (d->plan.packets > 1 &&
+	    reader_gaps(exchange_reader(x), s->stream, s->first, l.before - 1, GAPS_MOST, add_loss, &l) != 0)
+		l.packets = 0;
+	add_header(response, "Mprof-Lost-Packets", "%" PRIu64 "%s", l.packets, l.at_least ? "+" : "");
+	if (d->plan.cut_packets) {
+		position_format(&d->plan.first_cut, at);
+		add_header(response, "Mprof-Cut", "bytes=%" PRIu64 "; packets=%" PRIu64 "; at=%s", d->plan.cut_bytes,
+			   d->plan.cut_packets, at);
+	}
+	if (d->grows && d->plan.packets)
+		add_location(x, d, response);
+}
+
+static ssize_t on_body(void *context, uint64_t position, char *out, size_t max)
+{
+	struct body *b = context;
+	size_t n;
+	int rc = body_pull(b, out, max, &n);
+
+	(void)position;
+	if (rc == BODY_E_END)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (rc == ARCHIVE_E_BUSY) /* not now: the client asks for the rest with Range */
+		log_debug("a download was broken off since the archive could not be read");
+	return rc == 0 ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void on_body_free(void *context)
+{
+	body_deinit(context);
+	free(context);
+}
+
+static enum outcome send_body(struct exchange *x, struct download *d)
+{
+	uint64_t bytes = d->part ? d->last - d->first + 1 : d->plan.total;
+	struct MHD_Response *response;
+	struct body *b = calloc(1, sizeof(*b));
+
+	if (!b || body_init(b, exchange_reader(x), exchange_scratch(x), &d->plan, d->zstd, d->part, bytes) < 0) {
+		free(b);
+		return exchange_reader_problem(x, -ENOMEM, "");
+	}
+	response = MHD_create_response_from_callback(d->zstd ? MHD_SIZE_UNKNOWN : bytes, EXCHANGE_BLOCK, on_body, b,
+						     on_body_free);
+	if (!response) {
+		on_body_free(b);
+		return exchange_reader_problem(x, -ENOMEM, "");
+	}
+	add_facts(x, d, response);
+	add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CTF_TYPE);
+	if (d->zstd)
+		add_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "zstd");
+	if (d->part)
+		add_header(response, MHD_HTTP_HEADER_CONTENT_RANGE, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, d->first,
+			   d->last, d->plan.total);
+	return exchange_respond(x, d->part ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, response);
+}
+
+static enum outcome send_not_modified(struct exchange *x, struct download *d)
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+
+	if (response)
+		add_facts(x, d, response);
+	return exchange_respond(x, MHD_HTTP_NOT_MODIFIED, response);
+}
+
+static enum outcome send_unsatisfiable(struct exchange *x, const struct download *d)
+{
+	json_t *more = json_pack("{s:I}", "bytes", (json_int_t)d->plan.total);
+
+	return exchange_problem_with(x, MHD_HTTP_RANGE_NOT_SATISFIABLE,
+				     "The range lies behind the end; bytes says how many there are.", more);
+}
+
+/* The plan is made: see what kind of answer it is. */
+static enum outcome planned(struct exchange *x, struct download *d)
+{
+	const char *match = exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH);
+	const char *range = exchange_header(x, MHD_HTTP_HEADER_RANGE);
+	const char *if_range = exchange_header(x, MHD_HTTP_HEADER_IF_RANGE);
+	enum range_status status = RANGE_NONE;
+
+	/* The rows' own frames make the zstd bytes, so its tag changes with the rows; that of the identity bytes does not. */
+	snprintf(d->etag, sizeof(d->etag), "\"%016" PRIx64 "-%" PRIx64 "%s\"",
+		 d->zstd ? d->plan.hash ^ d->plan.hash_rows << 1 : d->plan.hash, d->plan.total, d->zstd ? "-zstd" : "");
+	if (match && request_etag_matches(match, d->etag))
+		return send_not_modified(x, d);
+	if (range && (!if_range || strcmp(if_range, d->etag) == 0))
+		status = request_range(range, d->plan.total, &d->first, &d->last);
+	if (status == RANGE_UNSATISFIABLE)
+		return send_unsatisfiable(x, d);
+	d->part = status == RANGE_PART;
+	if (!d->part)
+		return send_body(x, d);
+	d->phase = PHASE_LOCATE;
+	plan_locate(&d->plan);
+	return OUTCOME_AGAIN;
+}
+
+static enum outcome download_step(struct exchange *x, struct download *d)
+{
+	uint64_t until = clock_mono() + EXCHANGE_STEP_NS;
+	int rc = d->phase == PHASE_PLAN ? plan_step(&d->plan, until)
+					: plan_locate_step(&d->plan, d->first, d->last, until);
+
+	if (rc != 0)
+		return exchange_reader_problem(x, rc, "");
+	if (!d->plan.done)
+		return OUTCOME_AGAIN;
+	return d->phase == PHASE_PLAN ? planned(x, d) : send_body(x, d);
+}
+
+/* Does a client that asks like this get zstd? */
+static bool wants_zstd(struct exchange *x)
+{
+	if (exchange_header(x, MHD_HTTP_HEADER_RANGE) ||
+	    !request_accepts_zstd(exchange_header(x, MHD_HTTP_HEADER_ACCEPT_ENCODING)))
+		return false;
+	/* Without chunks the end of an encoded body could not be told from a broken connection. */
+	return !x->http10;
+}
+
+static enum outcome trace_begin(struct exchange *x, struct target *t, const struct position *first)
+{
+	const struct target_stream *stream;
+	struct selection selection;
+	struct download *d;
+
+	if (!target_pick(x, t, first, &stream))
+		return OUTCOME_DONE;
+	if (!stream)
+		return exchange_problem(x, MHD_HTTP_NOT_FOUND, "The run has no stream yet.");
+	if (!target_select(x, t, stream, first, &selection))
+		return OUTCOME_DONE;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return exchange_reader_problem(x, -ENOMEM, "");
+	x->work = d;
+	x->work_free = free;
+	d->zstd = wants_zstd(x);
+	d->grows = !t->ended && !t->capture && !request_query(&x->request, "end");
+	plan_init(&d->plan, exchange_reader(x), exchange_scratch(x), &selection);
+	return download_step(x, d);
+}
+
+enum outcome get_domain_trace(struct exchange *x)
+{
+	CLEANUP(target_deinit) struct target t = {0};
+	struct position store;
+	const struct position *first;
+
+	if (x->work)
+		return download_step(x, x->work);
+	if (!target_position(x, "first", &store, &first) || !target_domain(x, first, &t))
+		return OUTCOME_DONE;
+	return trace_begin(x, &t, first);
+}
+
+enum outcome get_capture_trace(struct exchange *x)
+{
+	CLEANUP(target_deinit) struct target t = {0};
+
+	if (x->work)
+		return download_step(x, x->work);
+	return target_capture(x, &t) ? trace_begin(x, &t, NULL) : OUTCOME_DONE;
+}
