@@ -44,7 +44,7 @@ static bool has_reserve(const struct archive_writer *w)
 int archive_writer_restore_reserve(struct archive_writer *w)
 {
 	CLEANUP(closep) int fd = -1;
-	uint64_t room;
+	uint64_t room = 0;
 	int r;
 
 	if (w->reserve_bytes && has_reserve(w))

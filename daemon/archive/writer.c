@@ -429,33 +429,33 @@ static bool piece_holds(const struct archive_writer *w, const struct archive_pie
 	       piece->length <= UINT32_MAX - piece->offset && (piece->length == 0 || piece->data);
 }
 
-int archive_writer_append(struct archive_writer *w, const struct archive_piece *given)
+int archive_writer_append(struct archive_writer *w, const struct archive_piece *piece)
 {
-	struct archive_piece piece = *given;
+	struct archive_piece rest = *piece; /* what of it is new */
 	struct packet_end end;
 	int r;
 
-	if (!piece_holds(w, &piece))
+	if (!piece_holds(w, &rest))
 		return -EINVAL;
-	if (!tally_has(&w->tally, piece.stream))
+	if (!tally_has(&w->tally, rest.stream))
 		return ARCHIVE_E_ABSENT;
-	r = writer_packet_end(w, piece.stream, piece.sequence, &end);
+	r = writer_packet_end(w, rest.stream, rest.sequence, &end);
 	if (r != 0 || end.flags & ARCHIVE_CHUNK_LAST)
 		return r;
-	if (piece.offset > end.offset)
+	if (rest.offset > end.offset)
 		return ARCHIVE_E_ABSENT;
 	if (end.any)
-		trim_piece(&piece, &end);
-	if (piece.flags & ARCHIVE_CHUNK_LAST)
-		r = complete_packet(w, &piece, &end);
-	else if (piece.length == 0)
+		trim_piece(&rest, &end);
+	if (rest.flags & ARCHIVE_CHUNK_LAST)
+		r = complete_packet(w, &rest, &end);
+	else if (rest.length == 0)
 		return 0;
-	else if (end.any && fills_row(&piece))
-		r = packet_compact(w, &piece, &end, false);
+	else if (end.any && fills_row(&rest))
+		r = packet_compact(w, &rest, &end, false);
 	else
-		r = insert_piece(w, &piece);
+		r = insert_piece(w, &rest);
 	if (r == 0)
-		tally_add(&w->tally, piece.stream, piece.length);
+		tally_add(&w->tally, rest.stream, rest.length);
 	return r;
 }
 

@@ -189,12 +189,12 @@ static int fail(struct parser *p, int fault, const char *format, ...)
 	char sentence[512];
 	va_list args;
 
-	if (p->fault)
-		return 0;
-	p->fault = fault;
 	va_start(args, format);
 	vsnprintf(sentence, sizeof(sentence), format, args);
 	va_end(args);
+	if (p->fault)
+		return 0;
+	p->fault = fault;
 	if (p->line)
 		snprintf(p->error, p->error_size, "%s:%u: %s", p->file, p->line, sentence);
 	else

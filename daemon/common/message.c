@@ -188,8 +188,9 @@ static void put(struct message_writer *w, const char *text, size_t len)
 static void put_number(struct message_writer *w, uint64_t value)
 {
 	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRIu64, value);
 
-	put(w, digits, (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, value));
+	put(w, digits, (size_t)n);
 }
 
 void message_begin(struct message_writer *w, char *text, size_t size, const char *verb, uint64_t tag)

@@ -248,7 +248,7 @@ static void test_shipped(void)
 		if (l[0] == '[')
 			sscanf(l, "[%63[a-z]", section);
 		else if (l != line && n < 64 && CHECK(sscanf(l, "%31[a-z-] =", known[n][1]) == 1))
-			strcpy(known[n++][0], section);
+			snprintf(known[n++][0], sizeof(known[0][0]), "%.31s", section);
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s", l);
 	}
 	fclose(f);
