@@ -1,0 +1,495 @@
+/*
+ * One transaction a flush.  Items stay in memory, accounted, until the commit has succeeded, so that a full disk loses nothing that
+ * was taken from a ring.
+ *
+ * Order inside a flush: first what describes (runs, streams), then each stream's chunks and gaps in the order in which they came, then
+ * captures and what ends or changes things.  Chunks of one packet that lie one behind the other become one row.
+ */
+#include "archivist.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+
+#define FLUSH_BYTES   (1u << 20)
+#define FOLLOW_NS     (20 * NS_PER_MS) /* flush interval while somebody reads live */
+#define HOUSE_NS      (5 * NS_PER_S)
+#define FULL_RETRY_NS NS_PER_S
+#define ENDS_MAX      512u
+#define DELETE_BATCH  64u
+
+struct archivist {
+	pthread_t thread;
+	struct archive_writer *w;
+	struct queue *queue;
+	const struct config *config;
+	int wake;
+
+	pthread_mutex_t mutex; /* of STATE */
+	struct archivist_state state;
+	_Atomic uint64_t follow_until;
+
+	uint8_t *row; /* the row that is being joined */
+	struct archive_piece piece;
+	struct archive_end ends[ENDS_MAX];
+	bool open;
+	struct log_limit orphans;
+
+	char **names; /* guests whose quotas are looked after */
+	size_t n_names, next_name;
+	uint64_t housed; /* CLOCK_MONOTONIC ns */
+};
+
+static void tell(struct archivist *a)
+{
+	uint64_t one = 1;
+
+	/* The counter cannot overflow in practice, and a lost wake-up is made good by the next. */
+	if (write(a->wake, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* Say whether the archive takes bytes; logs once a change. */
+static void set_archiving(struct archivist *a, bool archiving, const char *sentence)
+{
+	bool changed;
+
+	pthread_mutex_lock(&a->mutex);
+	changed = a->state.archiving != archiving;
+	a->state.archiving = archiving;
+	snprintf(a->state.sentence, sizeof(a->state.sentence), "%s", sentence);
+	pthread_mutex_unlock(&a->mutex);
+	if (!changed)
+		return;
+	if (archiving)
+		log_info("Archiving again");
+	else
+		log_error("Archiving stopped: %s", sentence);
+	tell(a);
+}
+
+/* ---- one transaction ------------------------------------------------------------------------------------------- */
+
+static int row_write(struct archivist *a)
+{
+	int r;
+
+	if (!a->open)
+		return 0;
+	a->open = false;
+	a->piece.data = a->row;
+	a->piece.ends = a->ends;
+	r = archive_writer_append(a->w, &a->piece);
+	if (r != ARCHIVE_E_ABSENT)
+		return r;
+	/* Its stream was deleted, or it does not go on where the archive ends: nothing to put it behind. */
+	log_write_limited(&a->orphans, LOG_LEVEL_WARNING, NULL,
+			  "A piece has no place in the archive: stream=%lld sequence=%llu", (long long)a->piece.stream,
+			  (unsigned long long)a->piece.sequence);
+	return 0;
+}
+
+static uint32_t chunk_flags(const struct ring_chunk *c)
+{
+	return (c->last ? ARCHIVE_CHUNK_LAST : 0u) | (c->unproven ? ARCHIVE_CHUNK_UNPROVEN : 0u) |
+	       (c->clock ? ARCHIVE_CHUNK_CLOCK : 0u);
+}
+
+/* Does the chunk of ITEM go on where the open row ends, and fit? */
+static bool row_continues(const struct archivist *a, const struct item *item)
+{
+	const struct ring_chunk *c = &item->piece.chunk;
+	const struct archive_piece *p = &a->piece;
+
+	return a->open && p->stream == item->stream && p->sequence == c->sequence &&
+	       p->offset + p->length == c->offset && p->length + c->length <= ARCHIVE_PIECE_MAX &&
+	       p->n_ends < ENDS_MAX && !(p->flags & ARCHIVE_CHUNK_LAST);
+}
+
+static int write_chunk(struct archivist *a, const struct item *item)
+{
+	const struct ring_chunk *c = &item->piece.chunk;
+	int r;
+
+	if (!row_continues(a, item)) {
+		r = row_write(a);
+		if (r)
+			return r;
+		a->piece = (struct archive_piece){
+			.stream = item->stream,
+			.sequence = c->sequence,
+			.offset = c->offset,
+			.packet_bytes = c->packet_bytes,
+			.first_timestamp = c->first_timestamp,
+		};
+		a->open = true;
+	}
+	memcpy(a->row + a->piece.length, item->data, c->length);
+	a->piece.length += c->length;
+	a->piece.flags |= chunk_flags(c);
+	if (c->end && c->length)
+		a->ends[a->piece.n_ends++] = (struct archive_end){
+			.offset = c->offset + c->length,
+			.mono = c->copied.mono,
+			.real = c->copied.real,
+		};
+	return 0;
+}
+
+static int write_tail(struct archivist *a, const struct item *item)
+{
+	const struct ring_chunk *c = &item->piece.chunk;
+	struct archive_piece piece = {
+		.stream = item->stream,
+		.sequence = c->sequence,
+		.offset = c->offset,
+		.length = c->length,
+		.packet_bytes = c->packet_bytes,
+		.first_timestamp = c->first_timestamp,
+		.data = item->data,
+	};
+
+	return archive_writer_tail(a->w, item->piece.capture, &piece);
+}
+
+static int write_item(struct archivist *a, const struct item *item)
+{
+	int r;
+
+	if (item->kind == ITEM_CHUNK)
+		return write_chunk(a, item);
+	r = row_write(a);
+	if (r)
+		return r;
+	switch (item->kind) {
+	case ITEM_RUN:
+		return archive_writer_put_run(a->w, &item->run);
+	case ITEM_STREAM:
+		return archive_writer_put_stream(a->w, &item->record);
+	case ITEM_GAP:
+		r = archive_writer_gap(a->w, &item->gap);
+		break;
+	case ITEM_CAPTURE:
+		return archive_writer_put_capture(a->w, &item->capture);
+	case ITEM_RANGE:
+		return archive_writer_put_capture_stream(a->w, &item->range);
+	case ITEM_TAIL:
+		r = write_tail(a, item);
+		break;
+	case ITEM_PATCH:
+		r = archive_writer_patch_capture(a->w, item->patch.capture, item->patch.pinned, item->patch.note);
+		break;
+	case ITEM_DELETE:
+		r = archive_writer_delete_capture(a->w, item->patch.capture);
+		break;
+	case ITEM_CHUNK:
+		return 0;
+	}
+	if (r != 0 && r != ARCHIVE_E_ABSENT)
+		return r;
+	if (item->result)
+		*item->result = r;
+	return 0;
+}
+
+/* Where an item comes in its flush. */
+static int64_t item_rank(const struct item *item)
+{
+	if (item->kind == ITEM_RUN)
+		return item->run.ended_real ? INT64_MAX : -1;
+	if (item->kind == ITEM_STREAM)
+		return -1;
+	if (item->kind == ITEM_CHUNK || item->kind == ITEM_GAP)
+		return item->stream;
+	return INT64_MAX;
+}
+
+static int item_compare(const void *a, const void *b)
+{
+	const struct item *x = *(struct item *const *)a, *y = *(struct item *const *)b;
+	int64_t rx = item_rank(x), ry = item_rank(y);
+
+	if (rx != ry)
+		return rx < ry ? -1 : 1;
+	return x->ticket < y->ticket ? -1 : 1;
+}
+
+static int transact(struct archivist *a, struct item **items, size_t n)
+{
+	int r = archive_writer_begin(a->w);
+
+	a->open = false;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = write_item(a, items[i]);
+	if (r == 0)
+		r = row_write(a);
+	if (r == 0)
+		return archive_writer_commit(a->w);
+	a->open = false;
+	archive_writer_rollback(a->w);
+	return r;
+}
+
+/* ---- quotas and room ----------------------------------------------------------------------------------------- */
+
+static void name_add(struct archivist *a, const char *name)
+{
+	char **names;
+
+	for (size_t i = 0; i < a->n_names; i++)
+		if (strcmp(a->names[i], name) == 0)
+			return;
+	names = realloc(a->names, (a->n_names + 1) * sizeof(*names));
+	if (!names)
+		return;
+	a->names = names;
+	a->names[a->n_names] = strdup(name);
+	if (a->names[a->n_names])
+		a->n_names++;
+}
+
+static uint64_t before(uint64_t age_ns)
+{
+	uint64_t now = clock_real();
+
+	return age_ns && age_ns < now ? now - age_ns : 0;
+}
+
+/* Is the file system so full that packets must go?  The WAL can take twice its limit before a checkpoint gives it back. */
+static bool short_of_room(struct archivist *a)
+{
+	uint64_t want = a->config->free_space_bytes + 2 * a->config->wal_limit_bytes, has;
+
+	return archive_writer_free_space(a->w, &has) == 0 && has < want;
+}
+
+/* Delete some of the oldest packets of all, because there is no room. */
+static bool make_room(struct archivist *a)
+{
+	bool more = false;
+	int r;
+
+	archive_writer_release_reserve(a->w);
+	r = archive_writer_enforce(a->w, NULL, 1, 0, DELETE_BATCH, &more);
+	archive_writer_vacuum(a->w, 1024);
+	return r == 0 && more;
+}
+
+/* Enforce one guest's quota, and the archive's; a little at a time, so that commits do not wait long. */
+static void keep_house(struct archivist *a)
+{
+	uint64_t now = clock_mono();
+	bool more = false, some = false;
+
+	if (now - a->housed < HOUSE_NS)
+		return;
+	for (size_t i = 0; i < a->n_names && i < 64; i++) {
+		const char *name = a->names[a->next_name++ % a->n_names];
+		struct policy policy = config_policy(a->config, name);
+
+		if ((policy.bytes || policy.age_ns) &&
+		    archive_writer_enforce(a->w, name, policy.bytes, before(policy.age_ns), DELETE_BATCH, &more))
+			break;
+		some = some || more;
+	}
+	if (a->config->archive_bytes || a->config->archive_age_ns)
+		if (archive_writer_enforce(a->w, NULL, a->config->archive_bytes, before(a->config->archive_age_ns),
+					   DELETE_BATCH, &more) == 0)
+			some = some || more;
+	if (short_of_room(a))
+		some = make_room(a) || some;
+	else
+		archive_writer_restore_reserve(a->w);
+	archive_writer_vacuum(a->w, 256);
+	if (!some)
+		a->housed = now;
+}
+
+/* ---- the thread ----------------------------------------------------------------------------------------------------- */
+
+/* Compress as densely as there is time for. */
+static int level_for(struct archivist *a)
+{
+	struct queue_level level = queue_level(a->queue);
+	size_t fill = level.limit ? level.bytes * 16 / level.limit : 0;
+
+	return fill < 1 ? 3 : fill < 3 ? 1 : fill < 8 ? -3 : -7;
+}
+
+static void committed(struct archivist *a, struct item **items, size_t n, uint64_t spent)
+{
+	uint64_t ticket = 0, bytes = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (items[i]->ticket > ticket)
+			ticket = items[i]->ticket;
+		if (items[i]->kind == ITEM_CHUNK)
+			bytes += items[i]->piece.chunk.length;
+	}
+	pthread_mutex_lock(&a->mutex);
+	a->state.committed = ticket;
+	a->state.serial++;
+	a->state.bytes += bytes;
+	a->state.commit_ns += spent;
+	pthread_mutex_unlock(&a->mutex);
+	tell(a);
+}
+
+static void fail(struct archivist *a, int r)
+{
+	char sentence[128];
+
+	snprintf(sentence, sizeof(sentence), "the archive cannot be written: error=%s", strerror(-r));
+	pthread_mutex_lock(&a->mutex);
+	a->state.failed = true;
+	pthread_mutex_unlock(&a->mutex);
+	set_archiving(a, false, sentence);
+}
+
+/* Commit these items, however long the disk is full. */
+static int flush(struct archivist *a, struct item **items, size_t n)
+{
+	for (unsigned tries = 0;; tries++) {
+		uint64_t began = clock_mono();
+		int r;
+
+		archive_writer_level(a->w, level_for(a));
+		r = transact(a, items, n);
+		if (r == 0) {
+			set_archiving(a, true, "");
+			committed(a, items, n, clock_mono() - began);
+			return 0;
+		}
+		if (r != ARCHIVE_E_FULL)
+			return r;
+		set_archiving(a, false, "the disk is full; delete captures or files, or lower the quotas");
+		if (queue_closed(a->queue) && tries > 2)
+			return -ENOSPC;
+		if (!make_room(a))
+			usleep(FULL_RETRY_NS / NS_PER_US);
+	}
+}
+
+static int work(struct archivist *a, struct item *list)
+{
+	CLEANUP(freep) struct item **items = NULL;
+	size_t n = 0;
+	int r = 0;
+
+	for (struct item *i = list; i; i = i->next)
+		n++;
+	items = calloc(n, sizeof(*items));
+	if (!items)
+		r = -ENOMEM;
+	n = 0;
+	for (struct item *i = list; i && items; i = i->next) {
+		if (i->kind == ITEM_RUN)
+			name_add(a, i->run.name);
+		items[n++] = i;
+	}
+	if (items) {
+		qsort(items, n, sizeof(*items), item_compare);
+		r = flush(a, items, n);
+	}
+	while (list) {
+		struct item *next = list->next;
+
+		queue_item_free(a->queue, list);
+		list = next;
+	}
+	return r;
+}
+
+/* Guests that are gone have quotas too. */
+static int know_name(void *context, const struct archive_resume *resume)
+{
+	name_add(context, resume->name);
+	return 0;
+}
+
+static void *archivist_run(void *context)
+{
+	struct archivist *a = context;
+
+	pthread_setname_np(pthread_self(), "archivist");
+	archive_writer_resume(a->w, know_name, a);
+	for (;;) {
+		bool followed = clock_mono() < atomic_load(&a->follow_until);
+		uint64_t interval = followed ? FOLLOW_NS : a->config->flush_interval_ns;
+		struct item *list = queue_take(a->queue, FLUSH_BYTES, interval, NS_PER_S);
+		int r;
+
+		if (!list && queue_closed(a->queue))
+			return NULL;
+		r = list ? work(a, list) : 0;
+		if (r) {
+			fail(a, r);
+			return NULL;
+		}
+		keep_house(a);
+	}
+}
+
+int archivist_start(struct archivist **ap, struct archive_writer **w, struct queue *queue, const struct config *config,
+		    int wake)
+{
+	struct archivist *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	a->row = malloc(ARCHIVE_PIECE_MAX);
+	if (!a->row) {
+		free(a);
+		return -ENOMEM;
+	}
+	pthread_mutex_init(&a->mutex, NULL);
+	a->state.archiving = true;
+	a->queue = queue;
+	a->config = config;
+	a->wake = wake;
+	a->w = *w;
+	r = -pthread_create(&a->thread, NULL, archivist_run, a);
+	if (r) {
+		free(a->row);
+		free(a);
+		return r;
+	}
+	*w = NULL;
+	*ap = a;
+	return 0;
+}
+
+struct archivist *archivist_stop(struct archivist *a)
+{
+	if (!a)
+		return NULL;
+	queue_close(a->queue);
+	pthread_join(a->thread, NULL);
+	archive_writer_free(a->w);
+	for (size_t i = 0; i < a->n_names; i++)
+		free(a->names[i]);
+	free(a->names);
+	free(a->row);
+	pthread_mutex_destroy(&a->mutex);
+	free(a);
+	return NULL;
+}
+
+void archivist_state(struct archivist *a, struct archivist_state *state)
+{
+	pthread_mutex_lock(&a->mutex);
+	*state = a->state;
+	pthread_mutex_unlock(&a->mutex);
+}
+
+void archivist_follow(struct archivist *a, uint64_t until)
+{
+	atomic_store(&a->follow_until, until);
+}

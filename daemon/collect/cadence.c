@@ -1,0 +1,81 @@
+/* When to look next; see cadence.h for the rule. */
+#include "cadence.h"
+
+#define STRETCH_MAX 64.0
+#define GRID	    (16 * NS_PER_MS) /* idle rings are looked at together, so that the process wakes seldom */
+
+static uint64_t longest(const struct cadence_budget *budget, uint64_t ring_bytes)
+{
+	double ns = budget->burst_rate ? (double)ring_bytes * 0.75 / (double)budget->burst_rate * 1e9 : 1e18;
+
+	if (ns >= (double)CADENCE_MAX)
+		return CADENCE_MAX;
+	return ns <= (double)CADENCE_MIN ? CADENCE_MIN : (uint64_t)ns;
+}
+
+static void budget_spend(struct cadence_budget *budget, uint64_t now, uint64_t cost)
+{
+	double used;
+
+	if (budget->stretch < 1)
+		budget->stretch = 1;
+	budget->spent += cost;
+	if (now - budget->began < NS_PER_S)
+		return;
+	used = (double)budget->spent / (double)(now - budget->began);
+	/* SPENT is what the present stretch costs: aim for the share, in steps that do not swing. */
+	if (used > budget->share)
+		budget->stretch *= used / budget->share < 2 ? used / budget->share : 2;
+	else if (used < 0.7 * budget->share)
+		budget->stretch *= 0.8;
+	if (budget->stretch > STRETCH_MAX)
+		budget->stretch = STRETCH_MAX;
+	if (budget->stretch < 1)
+		budget->stretch = 1;
+	budget->began = now;
+	budget->spent = 0;
+}
+
+/* The ring moved by MORE bytes in the time since the last look. */
+static void busy(struct cadence *cadence, uint64_t packet_bytes, uint64_t more, uint64_t elapsed)
+{
+	double rate = (double)more * 1e9 / (double)(elapsed ? elapsed : 1), ns;
+
+	/* Up at once, down slowly: a burst comes back. */
+	cadence->rate = rate > cadence->rate ? rate : 0.7 * cadence->rate + 0.3 * rate;
+	ns = cadence->rate > 0 ? (double)packet_bytes * 0.5 / cadence->rate * 1e9 : (double)CADENCE_MAX;
+	cadence->interval = ns >= (double)CADENCE_MAX ? CADENCE_MAX : (uint64_t)ns;
+}
+
+uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, uint64_t ring_bytes,
+		      uint64_t packet_bytes, uint64_t written, uint64_t now, uint64_t cost)
+{
+	uint64_t max = longest(budget, ring_bytes), interval, due;
+	bool idle = cadence->looked && written == cadence->written;
+
+	if (!cadence->looked)
+		cadence->interval = CADENCE_MIN;
+	else if (idle)
+		cadence->interval *= 2;
+	else
+		busy(cadence, packet_bytes, written - cadence->written, now - cadence->looked);
+	cadence->looked = now;
+	cadence->written = written;
+	if (cadence->interval > max)
+		cadence->interval = max;
+	/* A look that is dear (a hostile ring) is not had more often than it leaves time for the others. */
+	if (cadence->interval < 8 * cost)
+		cadence->interval = 8 * cost;
+	if (cadence->interval < CADENCE_MIN)
+		cadence->interval = CADENCE_MIN;
+	budget_spend(budget, now, idle ? cost : 0);
+	interval = cadence->interval;
+	if (idle && interval == max) {
+		cadence->rate *= 0.5;
+		interval = (uint64_t)((double)interval * budget->stretch);
+		if (interval > 4 * CADENCE_MAX)
+			interval = 4 * CADENCE_MAX;
+	}
+	due = now + interval;
+	return idle && interval >= 4 * GRID ? due / GRID * GRID : due;
+}

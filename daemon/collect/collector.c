@@ -1,0 +1,266 @@
+/*
+ * The loop.  One timer drives every look (schedule.h); an eventfd brings the archivist's news; the source and the control socket add
+ * what they wait for.  Nothing here touches a ring or the archive.
+ */
+#include "collector.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "log.h"
+
+#define BATCH_NS    (10 * NS_PER_MS) /* looks in one go, before other events have their turn */
+#define STATUS_NS   (10 * NS_PER_S)
+#define FLUSH_LEVEL 3
+
+/* ---- the schedule -------------------------------------------------------------------------------------------------- */
+
+static void timer_set(struct collector *c, uint64_t at)
+{
+	if (!c->timer || c->timer_at == at)
+		return;
+	c->timer_at = at;
+	sd_event_source_set_time(c->timer, at / NS_PER_US);
+	sd_event_source_set_enabled(c->timer, SD_EVENT_ONESHOT);
+}
+
+void collector_at(struct collector *c, struct task *task, uint64_t due)
+{
+	if (schedule_at(&c->schedule, task, due)) {
+		/* A task that is forgotten would be a guest that is not looked at any more. */
+		c->failed = -ENOMEM;
+		sd_event_exit(c->event, 1);
+		return;
+	}
+	if (due < c->timer_at)
+		timer_set(c, due);
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *context)
+{
+	struct collector *c = context;
+	uint64_t began = clock_mono(), now = began;
+	struct task *task;
+
+	(void)source;
+	(void)usec;
+	c->timer_at = UINT64_MAX;
+	while ((task = schedule_first(&c->schedule)) && task->due <= now && now - began < BATCH_NS) {
+		schedule_remove(&c->schedule, task);
+		task->run(task, now);
+		now = clock_mono();
+	}
+	if (task)
+		timer_set(c, task->due > now ? task->due : now);
+	return 0;
+}
+
+/* ---- the archivist's news ------------------------------------------------------------------------------------------- */
+
+static int on_wake(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct collector *c = context;
+	uint64_t n;
+
+	(void)source;
+	(void)events;
+	if (read(fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		return -errno;
+	archivist_state(c->archivist, &c->archive);
+	c->shared.archiving = c->archive.archiving;
+	if (c->control)
+		control_committed(c->control);
+	if (c->archive.failed) {
+		c->failed = -EIO;
+		sd_event_exit(c->event, 1);
+	}
+	return 0;
+}
+
+/* ---- status ------------------------------------------------------------------------------------------------------------ */
+
+static int on_status(sd_event_source *source, uint64_t usec, void *context)
+{
+	struct collector *c = context;
+	size_t guests = 0, rings = 0;
+
+	c->source->count(c->source, &guests, &rings);
+	sd_notifyf(0, "STATUS=%zu guests running, %zu rings, %llu MiB archived, %llu packets lost%s%s", guests, rings,
+		   (unsigned long long)(c->archive.bytes >> 20), (unsigned long long)c->shared.counters.lost_packets,
+		   c->archive.archiving ? "" : "; not archiving: ", c->archive.archiving ? "" : c->archive.sentence);
+	sd_event_source_set_time(source, usec + STATUS_NS / NS_PER_US);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* ---- what the archive knows ---------------------------------------------------------------------------------------------- */
+
+static int know(void *context, const struct archive_resume *resume)
+{
+	struct collector *c = context;
+	struct known_stream *known;
+	struct archive_resume *r;
+
+	if (c->n_known % 64 == 0) {
+		known = realloc(c->known, (c->n_known + 64) * sizeof(*known));
+		if (!known)
+			return -ENOMEM;
+		c->known = known;
+	}
+	r = &c->known[c->n_known].resume;
+	*r = *resume;
+	r->source = strdup(resume->source);
+	r->key = strdup(resume->key);
+	r->name = strdup(resume->name);
+	r->state = strdup(resume->state);
+	c->n_known++;
+	return r->source && r->key && r->name && r->state ? 0 : -ENOMEM;
+}
+
+const struct archive_resume *collector_known(const struct collector *c, const char *source, const char *key)
+{
+	for (size_t i = c->n_known; i-- > 0;) {
+		const struct archive_resume *r = &c->known[i].resume;
+
+		if (r->number == 0 && strcmp(r->key, key) == 0 && strcmp(r->source, source) == 0)
+			return r;
+	}
+	return NULL;
+}
+
+static int archive_open(struct collector *c, const char *state, char *sentence, size_t size)
+{
+	struct archive_writer_options options = {
+		.wal_limit_bytes = c->config->wal_limit_bytes,
+		.reserve_bytes = c->config->reserve_bytes,
+		.level = FLUSH_LEVEL,
+	};
+	CLEANUP(archive_writer_freep) struct archive_writer *w = NULL;
+	int r;
+
+	mkdir(state, 0750); /* where systemd-tmpfiles did not; a failure is told by what follows */
+	r = archive_writer_open(&w, state, &options, sentence, size);
+	if (r)
+		return r < 0 ? r : -EIO;
+	r = archive_writer_last_ids(w, &c->shared.last_run, &c->shared.last_stream, &c->shared.last_capture);
+	if (r == 0)
+		r = archive_writer_resume(w, know, c);
+	if (r) {
+		snprintf(sentence, size, "the archive in %s cannot be read: error=%s", state,
+			 strerror(r < 0 ? -r : EIO));
+		return r < 0 ? r : -EIO;
+	}
+	return archivist_start(&c->archivist, &w, c->queue, c->config, c->wake);
+}
+
+/* ---- life ----------------------------------------------------------------------------------------------------------------- */
+
+static int loop_init(struct collector *c)
+{
+	sigset_t signals;
+	int r;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+		return -errno;
+	r = sd_event_new(&c->event);
+	if (r >= 0)
+		r = sd_event_add_signal(c->event, NULL, SIGTERM, NULL, NULL);
+	if (r >= 0)
+		r = sd_event_add_signal(c->event, NULL, SIGINT, NULL, NULL);
+	if (r >= 0)
+		r = sd_event_set_watchdog(c->event, true);
+	if (r >= 0)
+		r = sd_event_add_io(c->event, NULL, c->wake, EPOLLIN, on_wake, c);
+	if (r >= 0)
+		r = sd_event_add_time(c->event, &c->timer, CLOCK_MONOTONIC, 0, 200, on_timer, c);
+	if (r >= 0)
+		r = sd_event_add_time(c->event, NULL, CLOCK_MONOTONIC, c->began / NS_PER_US, 100000, on_status, c);
+	return r < 0 ? r : 0;
+}
+
+static int source_open(struct collector *c, const char *source, char *sentence, size_t size)
+{
+	if (strncmp(source, "dir:", 4) == 0 && source[4])
+		return source_dir_open(&c->source, c, source + 4, sentence, size);
+	if (strcmp(source, "xen") == 0) {
+		snprintf(sentence, size,
+			 "this build has no Xen source; watch a directory of ring files with --source dir:PATH");
+		return -ENOTSUP;
+	}
+	snprintf(sentence, size, "--source %s: not a source; write dir:PATH or xen", source);
+	return -EINVAL;
+}
+
+int collector_init(struct collector *c, const struct config *config, const struct collector_options *options,
+		   char *sentence, size_t size)
+{
+	int r;
+
+	*c = (struct collector){.config = config, .wake = -1, .began = clock_mono(), .timer_at = UINT64_MAX};
+	/* Rows pass from thread to thread: one arena, and no page given back that is wanted again at once. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
+	mallopt(M_TRIM_THRESHOLD, 8 << 20);
+	snprintf(sentence, size, "out of memory");
+	c->shared.config = config;
+	c->shared.archiving = true;
+	c->shared.budget = (struct cadence_budget){.share = config->cpu_budget, .burst_rate = config->burst_rate};
+	c->queue = queue_new(config->queue_bytes, config->queue_per_guest_bytes, config->queue_reserve_bytes);
+	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!c->queue || c->wake < 0)
+		return -ENOMEM;
+	c->shared.queue = c->queue;
+	r = loop_init(c);
+	if (r)
+		return r;
+	r = archive_open(c, options->state, sentence, size);
+	if (r)
+		return r;
+	archivist_state(c->archivist, &c->archive);
+	r = control_open(&c->control, c, options->run, sentence, size);
+	if (r)
+		return r;
+	return source_open(c, options->source, sentence, size);
+}
+
+int collector_run(struct collector *c)
+{
+	int r;
+
+	sd_notify(0, "READY=1");
+	r = sd_event_loop(c->event);
+	sd_notify(0, "STOPPING=1");
+	return c->failed ? c->failed : r < 0 ? r : 0;
+}
+
+void collector_deinit(struct collector *c)
+{
+	if (c->source)
+		c->source->close(c->source);
+	if (c->archivist)
+		c->archivist = archivist_stop(c->archivist);
+	c->control = control_close(c->control);
+	sd_event_source_unref(c->timer);
+	sd_event_unref(c->event);
+	c->queue = queue_free(c->queue);
+	schedule_deinit(&c->schedule);
+	if (c->wake >= 0)
+		close(c->wake);
+	for (size_t i = 0; i < c->n_known; i++) {
+		free((char *)c->known[i].resume.source);
+		free((char *)c->known[i].resume.key);
+		free((char *)c->known[i].resume.name);
+		free((char *)c->known[i].resume.state);
+	}
+	free(c->known);
+}

@@ -1,0 +1,276 @@
+/* The queue between the two threads.  One mutex; nothing slow happens under it. */
+#include "queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+
+struct queue {
+	pthread_mutex_t mutex;
+	pthread_cond_t wake;
+	struct item *head, **tail;
+	size_t bytes;	/* of items made and not freed yet, pushed or not */
+	size_t waiting; /* of items in the list */
+	size_t limit, per_guest, reserve;
+	uint64_t ticket;
+	bool hurry, closed;
+};
+
+struct queue *queue_new(size_t limit, size_t per_guest, size_t reserve)
+{
+	struct queue *queue = calloc(1, sizeof(*queue));
+	pthread_condattr_t attr;
+
+	if (!queue)
+		return NULL;
+	pthread_mutex_init(&queue->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&queue->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	queue->tail = &queue->head;
+	queue->limit = limit;
+	queue->per_guest = per_guest;
+	queue->reserve = reserve;
+	return queue;
+}
+
+struct queue *queue_free(struct queue *queue)
+{
+	if (!queue)
+		return NULL;
+	while (queue->head) {
+		struct item *item = queue->head;
+
+		queue->head = item->next;
+		queue_item_free(queue, item);
+	}
+	pthread_cond_destroy(&queue->wake);
+	pthread_mutex_destroy(&queue->mutex);
+	free(queue);
+	return NULL;
+}
+
+struct account *account_new(void)
+{
+	struct account *account = calloc(1, sizeof(*account));
+
+	if (account)
+		account->refs = 1;
+	return account;
+}
+
+/* With the mutex held. */
+static void account_unref(struct account *account)
+{
+	if (account && --account->refs == 0)
+		free(account);
+}
+
+void account_release(struct queue *queue, struct account *account)
+{
+	pthread_mutex_lock(&queue->mutex);
+	account_unref(account);
+	pthread_mutex_unlock(&queue->mutex);
+}
+
+/* With the mutex held. */
+static bool has_room(const struct queue *queue, const struct account *account, size_t bytes, bool dead)
+{
+	size_t reserve = dead ? queue->reserve : 0;
+
+	if (queue->bytes + bytes > queue->limit + reserve)
+		return false;
+	return !account || account->bytes + bytes <= queue->per_guest + reserve;
+}
+
+struct item *queue_item(struct queue *queue, struct account *account, enum item_kind kind, size_t n, bool dead)
+{
+	size_t bytes = sizeof(struct item) + n;
+	struct item *item;
+	bool room;
+
+	pthread_mutex_lock(&queue->mutex);
+	room = n == 0 || has_room(queue, account, bytes, dead);
+	if (room) {
+		queue->bytes += bytes;
+		if (account) {
+			account->bytes += bytes;
+			account->refs++;
+		}
+	}
+	pthread_mutex_unlock(&queue->mutex);
+	if (!room)
+		return NULL;
+	item = malloc(bytes);
+	if (!item) {
+		pthread_mutex_lock(&queue->mutex);
+		queue->bytes -= bytes;
+		if (account)
+			account->bytes -= bytes;
+		account_unref(account);
+		pthread_mutex_unlock(&queue->mutex);
+		return NULL;
+	}
+	memset(item, 0, sizeof(*item));
+	item->kind = kind;
+	item->account = account;
+	item->bytes = bytes;
+	return item;
+}
+
+static void run_deinit(struct archive_run *run)
+{
+	free((char *)run->source);
+	free((char *)run->key);
+	free((char *)run->name);
+	free((char *)run->uuid);
+	free((char *)run->state);
+	free((char *)run->reason);
+}
+
+void queue_item_free(struct queue *queue, struct item *item)
+{
+	if (!item)
+		return;
+	switch (item->kind) {
+	case ITEM_RUN:
+		run_deinit(&item->run);
+		break;
+	case ITEM_STREAM:
+		free((char *)item->record.name);
+		break;
+	case ITEM_CAPTURE:
+		free((char *)item->capture.note);
+		free((char *)item->capture.context);
+		break;
+	case ITEM_PATCH:
+		free(item->patch.note);
+		break;
+	case ITEM_CHUNK:
+	case ITEM_GAP:
+	case ITEM_RANGE:
+	case ITEM_TAIL:
+	case ITEM_DELETE:
+		break;
+	}
+	pthread_mutex_lock(&queue->mutex);
+	queue->bytes -= item->bytes;
+	if (item->account)
+		item->account->bytes -= item->bytes;
+	account_unref(item->account);
+	pthread_mutex_unlock(&queue->mutex);
+	free(item);
+}
+
+uint64_t queue_push(struct queue *queue, struct item *item)
+{
+	uint64_t ticket;
+
+	item->queued = clock_mono();
+	item->next = NULL;
+	pthread_mutex_lock(&queue->mutex);
+	ticket = item->ticket = ++queue->ticket;
+	*queue->tail = item;
+	queue->tail = &item->next;
+	queue->waiting += item->bytes;
+	queue->hurry = queue->hurry || item->urgent;
+	pthread_cond_signal(&queue->wake);
+	pthread_mutex_unlock(&queue->mutex);
+	return ticket;
+}
+
+/* With the mutex held: cut off the first items, about BYTES of them. */
+static struct item *cut(struct queue *queue, size_t bytes)
+{
+	struct item *first = queue->head, **end = &queue->head;
+	size_t taken = 0;
+
+	while (*end && (taken < bytes || taken == 0)) {
+		taken += (*end)->bytes;
+		end = &(*end)->next;
+	}
+	queue->head = *end;
+	if (!queue->head) {
+		queue->tail = &queue->head;
+		queue->hurry = false;
+	}
+	*end = NULL;
+	queue->waiting -= taken;
+	return first;
+}
+
+static struct timespec at_ns(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+struct item *queue_take(struct queue *queue, size_t bytes, uint64_t interval, uint64_t wait)
+{
+	uint64_t give_up = clock_mono() + wait;
+	struct item *items = NULL;
+
+	pthread_mutex_lock(&queue->mutex);
+	for (;;) {
+		uint64_t now = clock_mono(), until = give_up;
+		struct timespec at;
+
+		if (queue->head) {
+			uint64_t due = queue->head->queued + interval;
+
+			if (queue->hurry || queue->closed || queue->waiting >= bytes || now >= due) {
+				items = cut(queue, 8 * bytes);
+				break;
+			}
+			if (due < until)
+				until = due;
+		} else if (queue->closed) {
+			break;
+		}
+		if (now >= give_up)
+			break;
+		at = at_ns(until);
+		pthread_cond_timedwait(&queue->wake, &queue->mutex, &at);
+	}
+	pthread_mutex_unlock(&queue->mutex);
+	return items;
+}
+
+void queue_hurry(struct queue *queue)
+{
+	pthread_mutex_lock(&queue->mutex);
+	queue->hurry = queue->head != NULL;
+	pthread_cond_signal(&queue->wake);
+	pthread_mutex_unlock(&queue->mutex);
+}
+
+void queue_close(struct queue *queue)
+{
+	pthread_mutex_lock(&queue->mutex);
+	queue->closed = true;
+	pthread_cond_signal(&queue->wake);
+	pthread_mutex_unlock(&queue->mutex);
+}
+
+bool queue_closed(struct queue *queue)
+{
+	bool closed;
+
+	pthread_mutex_lock(&queue->mutex);
+	closed = queue->closed;
+	pthread_mutex_unlock(&queue->mutex);
+	return closed;
+}
+
+struct queue_level queue_level(struct queue *queue)
+{
+	struct queue_level level;
+
+	pthread_mutex_lock(&queue->mutex);
+	level = (struct queue_level){.bytes = queue->bytes, .limit = queue->limit};
+	pthread_mutex_unlock(&queue->mutex);
+	return level;
+}

@@ -1,0 +1,29 @@
+/*
+ * Where guests come from: the seam between the collector and a directory of ring files, or XenStore.
+ *
+ * A source finds guests and looks at them through the collector's schedule.  It is driven by the collector's loop and owns its guests.
+ */
+#ifndef COLLECT_SOURCE_H
+#define COLLECT_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct collector;
+struct guest;
+
+struct source {
+	/* The guest whose present run is RUN, or NULL.  Borrowed until control returns to the loop. */
+	struct guest *(*find)(struct source *source, int64_t run);
+	/* See to RUN at once: a capture was begun. */
+	void (*nudge)(struct source *source, int64_t run);
+	/* How many guests run, and how many rings are attached. */
+	void (*count)(const struct source *source, size_t *guests, size_t *rings);
+	/* End: forget the guests, without a word to the archive. */
+	void (*close)(struct source *source);
+};
+
+/* Every ring file in the directory PATH.  On failure -errno and a SENTENCE of SIZE bytes.  The first scan is done on return. */
+int source_dir_open(struct source **sp, struct collector *collector, const char *path, char *sentence, size_t size);
+
+#endif

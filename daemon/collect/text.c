@@ -1,0 +1,59 @@
+/* A name may hold anything that a file name may. */
+#include "text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The length of the printable character at P, or 0. */
+static size_t character(const uint8_t *p)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t n = *p < 0x80 ? 1 : *p >> 5 == 6 ? 2 : *p >> 4 == 14 ? 3 : *p >> 3 == 30 ? 4 : 0;
+	uint32_t c;
+
+	if (n == 1)
+		return *p >= 0x20 && *p != 0x7f && *p != '\\';
+	if (n == 0)
+		return 0;
+	c = *p & (0xffu >> (n + 1));
+	for (size_t i = 1; i < n; i++) {
+		if (p[i] >> 6 != 2)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || c < 0xa0)
+		return 0;
+	/* Marks that turn the direction of what follows. */
+	if (c == 0x61c || (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
+		return 0;
+	return n;
+}
+
+char *text_printable(const char *text)
+{
+	const uint8_t *p = (const uint8_t *)text;
+	char *copy = malloc(4 * strlen(text) + 1), *to = copy;
+
+	if (!copy)
+		return NULL;
+	while (*p) {
+		size_t n = character(p);
+
+		if (n) {
+			memcpy(to, p, n);
+			to += n;
+			p += n;
+		} else if (*p == '\\') {
+			*to++ = '\\';
+			*to++ = '\\';
+			p++;
+		} else {
+			to += sprintf(to, "\\x%02x", *p++);
+		}
+	}
+	*to = '\0';
+	return copy;
+}
