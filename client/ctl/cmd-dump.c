@@ -69,21 +69,22 @@ static ssize_t held_read(struct held *held, int fd)
 /* The rest of a stream, behind what is held. */
 static int dump_stream(struct dumper *d, struct held *held, int fd)
 {
-	int r = dumper_feed(d, held->bytes, held->used);
 	ssize_t n = 1;
+	int r;
 
-	while (!r && n > 0) {
+	while (n > 0) {
+		r = dumper_feed(d, held->bytes, held->used);
+		/* Someone may be watching: nothing waits in the buffer while the input is quiet. */
+		if (!r && (size_t)n < held->room / 4)
+			r = writer_flush(&d->out);
+		if (r)
+			return r;
 		held->used = 0;
 		n = held_read(held, fd);
 		if (n < 0)
 			return (int)n;
-		if (n > 0)
-			r = dumper_feed(d, held->bytes, held->used);
-		/* Someone may be watching: nothing waits in the buffer while the input is quiet. */
-		if (!r && (size_t)n < held->room / 4)
-			r = writer_flush(&d->out);
 	}
-	return r ? r : dumper_finish(d);
+	return dumper_finish(d);
 }
 
 /* All of a descriptor.  REGULAR: a file, which is not judged by its beginning.  0 or -errno. */
@@ -198,7 +199,8 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 	r = http_open(&h, ctl->host);
 	if (!r && !settled)
 		r = target_ask(&t, &h);
-	if (r == CTL_UNREACHABLE && strncmp(left.at[0], "domain:", 7) != 0 && strncmp(left.at[0], "capture:", 8) != 0)
+	r = r ? r : dump_remote(&d, &h, &t, &s);
+	if ((r == CTL_UNREACHABLE || r == CTL_NOT_FOUND) && t.name == left.at[0])
 		say("there is no file %s either", t.name);
-	return r ? r : dump_remote(&d, &h, &t, &s);
+	return r;
 }

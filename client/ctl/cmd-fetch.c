@@ -95,7 +95,7 @@ int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
 		return r;
 	progress_init(&f.progress, t.name);
 	r = fetch_run(&f, &h, path);
-	if (r == CTL_OK && !file)
+	if (r == CTL_OK && !file && f.progress.shown)
 		say("wrote %s", name);
 	return r;
 }

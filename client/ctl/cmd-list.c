@@ -33,14 +33,6 @@ static void add_time(struct table *t, const json_t *time)
 	table_add(t, buf);
 }
 
-static int print_table(const struct table *t)
-{
-	if (t->failed)
-		return say_memory();
-	table_print(t);
-	return CTL_OK;
-}
-
 static int print_domains(const json_t *domains)
 {
 	static const char *const heads[] = {"NAME",	 "STATE",    "SOURCE", ">DOMID", ">STREAMS", ">RUNS",
@@ -66,7 +58,7 @@ static int print_domains(const json_t *domains)
 		table_add_number(&t, sum(streams, "lost_packets"));
 		add_time(&t, json_object_get(domain, "last_seen"));
 	}
-	return print_table(&t);
+	return table_print(&t);
 }
 
 static int print_captures(const json_t *captures)
@@ -88,7 +80,7 @@ static int print_captures(const json_t *captures)
 		table_add_number(&t, json_array_size(json_object_get(capture, "streams")));
 		table_add_json(&t, json_object_get(capture, "note"));
 	}
-	return print_table(&t);
+	return table_print(&t);
 }
 
 int cmd_domains(const struct ctl *ctl, int argc, char **argv)

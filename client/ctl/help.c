@@ -1,4 +1,4 @@
-/* The help texts.  They and docs/man/mprofctl.1 say the same; a test compares verbs, options and exit codes. */
+/* The help texts.  They and docs/man/mprofctl.1 say the same; tests/lint/options compares the options. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,83 +9,101 @@ struct help {
 	const char *text;
 };
 
-static const char program[] = "Usage: mprofctl [--host URL|unix:PATH] [--json] VERB [ARGUMENT...]\n"
-			      "\n"
-			      "Works with the traces that mprofd archives, and with trace files.\n"
-			      "\n"
-			      "  domains                  list running and remembered guests\n"
-			      "  captures [DOMAIN]        list captures, of all guests or of one\n"
-			      "  fetch DOMAIN|CAPTURE     download a trace into a file\n"
-			      "  snapshot DOMAIN          take a capture now\n"
-			      "  follow DOMAIN            download a trace as it grows\n"
-			      "  dump FILE|-|DOMAIN|CAPTURE\n"
-			      "                           print a trace, one event per line\n"
-			      "\n"
-			      "Options, before the verb or behind it:\n"
-			      "  --host URL|unix:PATH     where mprofd-http listens; default: MPROFCTL_HOST, else\n"
-			      "                           unix:/run/mprofd/http.sock, else http://127.0.0.1:7080\n"
-			      "  --json                   answers as JSON\n"
-			      "  --help                   this text; `mprofctl VERB --help` says more of a verb\n"
-			      "  --version                print the version\n"
-			      "\n"
-			      "Where a verb takes a trace it is, in this order, an existing file, a capture's id,\n"
-			      "or a domain (a UUID, a name, or the domid of a running guest); file:, capture: and\n"
-			      "domain: before it force one.\n"
-			      "\n"
-			      "Exit codes:\n"
-			      "  0  all is well\n"
-			      "  1  something failed; a sentence on stderr says what\n"
-			      "  2  the command line is wrong\n"
-			      "  3  the trace is damaged or cut; all that is whole of it was given out\n"
-			      "  4  there is no such guest, capture, run, stream or file, or it was deleted\n"
-			      "  5  the daemon cannot be reached\n";
+/* clang-format off */
+
+static const char program[] =
+	"Usage: mprofctl [--host URL|unix:PATH] [--json] VERB [ARGUMENT...]\n"
+	"\n"
+	"Works with the traces that mprofd archives, and with trace files.\n"
+	"\n"
+	"  domains                  list running and remembered guests\n"
+	"  captures [DOMAIN]        list captures, of all guests or of one\n"
+	"  fetch DOMAIN|CAPTURE [-o FILE|-] [--last 10s|5MB] [--run N] [--stream K]\n"
+	"                           download a trace into a file\n"
+	"  snapshot DOMAIN [--note TEXT]\n"
+	"                           take a capture now\n"
+	"  follow DOMAIN [-o FILE|-] [--run N] [--stream K]\n"
+	"                           download a trace as it grows\n"
+	"  dump FILE|-|DOMAIN|CAPTURE [--last 10s|5MB] [--run N] [--stream K]\n"
+	"                           print a trace, one event per line\n"
+	"\n"
+	"Options, before the verb or behind it:\n"
+	"  --host URL|unix:PATH     where mprofd-http listens; default: MPROFCTL_HOST, else\n"
+	"                           unix:/run/mprofd/http.sock, else http://127.0.0.1:7080\n"
+	"  --json                   answers as JSON\n"
+	"  --help                   this text; `mprofctl VERB --help` says more of a verb\n"
+	"  --version                print the version\n"
+	"  -o, --output FILE, --last AMOUNT, --run N, --stream K, --note TEXT\n"
+	"                           of single verbs\n"
+	"\n"
+	"Where a verb takes a trace it is, in this order, an existing file, a capture's id,\n"
+	"or a domain (a UUID, a name, or the domid of a running guest); file:, capture: and\n"
+	"domain: before it force one.\n"
+	"\n"
+	"Exit codes:\n"
+	"  0  all is well\n"
+	"  1  something failed; a sentence on stderr says what\n"
+	"  2  the command line is wrong\n"
+	"  3  the trace is damaged or cut; all that is whole of it was given out\n"
+	"  4  there is no such guest, capture, run, stream or file, or it was deleted\n"
+	"  5  the daemon cannot be reached\n";
 
 static const struct help verbs[] = {
-	{"domains", "Usage: mprofctl domains\n"
-		    "\n"
-		    "Lists the guests that run and those that are remembered, with what is archived of the\n"
-		    "latest run of each. With --json: an object with the array `domains`, as the API gives it.\n"},
-	{"captures", "Usage: mprofctl captures [DOMAIN]\n"
-		     "\n"
-		     "Lists captures, the newest first: of all guests, or of DOMAIN. With --json: an object with\n"
-		     "the array `captures`, as the API gives it.\n"},
-	{"fetch", "Usage: mprofctl fetch DOMAIN|CAPTURE [-o FILE|-] [--last AMOUNT] [--run N] [--stream K]\n"
-		  "\n"
-		  "Downloads a trace: a CTF stream, oldest packet first. Without -o it goes to NAME.ctf in the\n"
-		  "current directory and never overwrites. The file appears when it is complete; a broken\n"
-		  "connection is taken up where it broke.\n"
-		  "\n"
-		  "  -o FILE        write to FILE, replacing it; - is standard output\n"
-		  "  --last AMOUNT  only the packets that cover the last 10s, 5m, 2h (ns us ms s m h d), or the\n"
-		  "                 last 300KB, 5MB, 1GB\n"
-		  "  --run N        of run N of the guest instead of its latest\n"
-		  "  --stream K     of stream K; needed where the guest has several\n"},
-	{"snapshot", "Usage: mprofctl snapshot DOMAIN [--note TEXT]\n"
-		     "\n"
-		     "Takes a capture of a running guest now and prints its id. With --json: the capture.\n"
-		     "\n"
-		     "  --note TEXT    a note that is kept with it\n"},
-	{"follow", "Usage: mprofctl follow DOMAIN [-o FILE|-] [--run N] [--stream K]\n"
-		   "\n"
-		   "Downloads what is archived of a guest's trace, and then each new piece as it comes, until the\n"
-		   "guest's run ends or SIGINT. Written are whole packets only; a broken connection is taken\n"
-		   "up again without losing or repeating a byte, for up to two minutes.\n"
-		   "\n"
-		   "  -o FILE        write to FILE, from its start; without it, or with -, to standard output\n"
-		   "  --run N        run N of the guest instead of its latest\n"
-		   "  --stream K     stream K; needed where the guest has several\n"},
-	{"dump", "Usage: mprofctl dump FILE|-|DOMAIN|CAPTURE [--last AMOUNT] [--run N] [--stream K]\n"
-		 "\n"
-		 "Prints a trace, one event per line: `SECONDS.NANOSECONDS NAME key=value ...`. Packets come in\n"
-		 "logical order: the image of a ring that has wrapped is put in order, up to 256 MiB; what is\n"
-		 "larger, or comes from the daemon, is taken as it is. Strings are in double quotes: printable\n"
-		 "UTF-8 as it is, \" and \\ behind a backslash, any other byte as \\xNN.\n"
-		 "\n"
-		 "In a damaged packet the rest is skipped, a sentence on stderr names packet, offset and reason,\n"
-		 "and the exit code is 3. With --json: one object per line; `time_ns` is a decimal string.\n"
-		 "\n"
-		 "  --last, --run, --stream   of a domain or a capture, as for fetch\n"},
+	{"domains",
+	 "Usage: mprofctl domains\n"
+	"\n"
+	"Lists the guests that run and those that are remembered, with what is archived of the\n"
+	"latest run of each. With --json: an object with the array `domains`, as the API gives it.\n"},
+	{"captures",
+	 "Usage: mprofctl captures [DOMAIN]\n"
+	"\n"
+	"Lists captures, the newest first: of all guests, or of DOMAIN. With --json: an object with\n"
+	"the array `captures`, as the API gives it.\n"},
+	{"fetch",
+	 "Usage: mprofctl fetch DOMAIN|CAPTURE [-o FILE|-] [--last AMOUNT] [--run N] [--stream K]\n"
+	"\n"
+	"Downloads a trace: a CTF stream, oldest packet first. Without -o it goes to NAME.ctf in the\n"
+	"current directory and never overwrites. The file appears when it is complete; a broken\n"
+	"connection is taken up where it broke.\n"
+	"\n"
+	"  -o, --output FILE\n"
+	"                 write to FILE, replacing it; - is standard output\n"
+	"  --last AMOUNT  only the packets that cover the last 10s, 5m, 2h (ns us ms s m h d), or the\n"
+	"                 last 300KB, 5MB, 1GB\n"
+	"  --run N        of run N of the guest instead of its latest\n"
+	"  --stream K     of stream K; needed where the guest has several\n"},
+	{"snapshot",
+	 "Usage: mprofctl snapshot DOMAIN [--note TEXT]\n"
+	"\n"
+	"Takes a capture of a running guest now and prints its id. With --json: the capture.\n"
+	"\n"
+	"  --note TEXT    a note that is kept with it\n"},
+	{"follow",
+	 "Usage: mprofctl follow DOMAIN [-o FILE|-] [--run N] [--stream K]\n"
+	"\n"
+	"Downloads what is archived of a guest's trace, and then each new piece as it comes, until the\n"
+	"guest's run ends or SIGINT. Written are whole packets only; a broken connection is taken\n"
+	"up again without losing or repeating a byte, for up to two minutes.\n"
+	"\n"
+	"  -o, --output FILE\n"
+	"                 write to FILE, from its start; without it, or with -, to standard output\n"
+	"  --run N        run N of the guest instead of its latest\n"
+	"  --stream K     stream K; needed where the guest has several\n"},
+	{"dump",
+	 "Usage: mprofctl dump FILE|-|DOMAIN|CAPTURE [--last AMOUNT] [--run N] [--stream K]\n"
+	"\n"
+	"Prints a trace, one event per line: `SECONDS.NANOSECONDS NAME key=value ...`. Packets come in\n"
+	"logical order: the image of a ring that has wrapped is put in order, up to 256 MiB; what is\n"
+	"larger, or comes from the daemon, is taken as it is. Strings are in double quotes: printable\n"
+	"UTF-8 as it is, \" and \\ behind a backslash, any other byte as \\xNN.\n"
+	"\n"
+	"In a damaged packet the rest is skipped, a sentence on stderr names packet, offset and reason,\n"
+	"and the exit code is 3. With --json: one object per line; `time_ns` is a decimal string.\n"
+	"\n"
+	"  --last, --run, --stream   of a domain or a capture, as for fetch\n"},
 };
+
+/* clang-format on */
 
 bool help_print(const char *verb)
 {

@@ -185,7 +185,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *data)
 	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &x->answer->status);
 	if (x->answer->status / 100 != 2)
 		return keep_problem(x, bytes, n);
-	if (!n || (x->request->sink && x->request->sink(x->request->data, x->answer, (const uint8_t *)bytes, n)))
+	if (!n || !x->request->sink || x->request->sink(x->request->data, x->answer, (const uint8_t *)bytes, n))
 		return n;
 	x->refused = true;
 	return 0;

@@ -58,7 +58,7 @@ struct http_request {
 	bool zstd;	    /* offer to take it compressed; the sink gets the plain bytes */
 	uint64_t resume_at; /* with if_range: the body from this byte on */
 	const char *if_range;
-	/* Takes the body of a 2xx; anything but true ends the request.  ANSWER has all headers. */
+	/* Takes the body of a 2xx, NULL drops it; anything but true ends the request.  ANSWER has all headers. */
 	bool (*sink)(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len);
 	void *data;
 };

@@ -120,29 +120,34 @@ static void print_cell(const struct table *t, size_t cell, int wide)
 	fputs(last ? "\n" : "  ", stdout);
 }
 
-bool table_print(const struct table *t)
+static int stdout_verdict(bool written)
+{
+	if (written && fflush(stdout) == 0)
+		return CTL_OK;
+	if (errno == EPIPE)
+		return CTL_OK;
+	say("cannot write standard output: %s", strerror(errno));
+	return CTL_FAILED;
+}
+
+int table_print(const struct table *t)
 {
 	int widths[TABLE_COLUMNS_MAX] = {0};
 	size_t i;
 
-	if (t->failed || t->cells % t->columns)
-		return false;
+	if (t->failed)
+		return say_memory();
 	for (i = 0; i < t->cells; i++)
 		if (width(t->text[i]) > widths[i % t->columns])
 			widths[i % t->columns] = width(t->text[i]);
 	for (i = 0; i < t->cells; i++)
 		print_cell(t, i, widths[i % t->columns]);
-	return fflush(stdout) == 0;
+	return stdout_verdict(!ferror(stdout));
 }
 
 int json_print(const json_t *json)
 {
 	size_t flags = JSON_INDENT(2) | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
 
-	if (json_dumpf(json, stdout, flags) == 0 && putchar('\n') != EOF && fflush(stdout) == 0)
-		return CTL_OK;
-	if (errno == EPIPE)
-		return CTL_OK;
-	say("cannot write standard output: %s", strerror(errno));
-	return CTL_FAILED;
+	return stdout_verdict(json_dumpf(json, stdout, flags) == 0 && putchar('\n') != EOF);
 }

@@ -30,8 +30,8 @@ void table_add_bytes(struct table *t, uint64_t bytes);
 /* A string, a number, true or null of an answer. */
 void table_add_json(struct table *t, const json_t *value);
 
-/* Print to standard output; false without memory or where it cannot be written. */
-bool table_print(const struct table *t);
+/* Print to standard output; returns an exit code, having said why. */
+int table_print(const struct table *t);
 
 /* A number of bytes as above, into BUF. */
 void bytes_text(uint64_t bytes, char *buf, size_t size);

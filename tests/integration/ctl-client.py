@@ -1,0 +1,424 @@
+"""What mprofctl does when the other end misbehaves: ctl-client.py SOURCE-ROOT MPROFCTL
+
+A stand-in for mprofd-http breaks connections at chosen bytes, changes bodies between two requests, deletes, refuses and lies. That
+mprofctl works with the real server other tests show; no real server can be made to fail at exactly these places.
+"""
+
+import http.server
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import socketserver
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+root, mprofctl = sys.argv[1:3]
+UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
+failures = []
+
+
+def check(holds, what):
+    if not holds:
+        failures.append(what)
+        print("FAILED", what)
+
+
+def packet(count, events):
+    """A packet as served, of EVENTS `switch` events that are numbered by it."""
+    body = b"".join(struct.pack("<QBq", count * 1000 + i, 7, count * 1000 + i) for i in range(events))
+    bits = 8 * (30 + len(body))
+    return struct.pack("<I", 0xC1FC1FC1) + UUID + struct.pack("<IHI", bits, count % 65536, bits) + body
+
+
+TRACE = b"".join(packet(count, 40) for count in range(65500, 65600))
+EVIL = "we\u202eb\x1b[31m"
+
+
+class Script:
+    """How the server answers, and what it was asked."""
+
+    def __init__(self):
+        self.body = TRACE
+        self.etag = '"one"'
+        self.breaks = []  # after how many bytes of each body the connection is cut
+        self.change_after = None  # at which request the body becomes another one
+        self.zstd = None
+        self.asked = []
+        self.live = []  # for each connection: (position, body, how it ends)
+        self.posted = None
+
+
+script = Script()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def address_string(self):
+        return "client"
+
+    def reply(self, status, value, kind="application/json", **headers):
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        for name, text in headers.items():
+            self.send_header(name.replace("_", "-"), text)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def problem(self, status, detail, **more):
+        self.reply(status, {"type": "about:blank", "title": "t", "status": status, "detail": detail, **more},
+                   "application/problem+json")
+
+    def send_body(self, status, body, headers):
+        """Send it, or part of it and cut the connection."""
+        self.send_response(status)
+        for name, text in headers:
+            self.send_header(name, text)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if script.breaks:
+            self.wfile.write(body[: script.breaks.pop(0)])
+            self.close_connection = True
+        else:
+            self.wfile.write(body)
+
+    def trace(self):
+        if script.change_after is not None and len(script.asked) > script.change_after:
+            script.body, script.etag = TRACE[::-1][:5000], '"two"'
+        first = re.match(r"bytes=(\d+)-$", self.headers.get("Range", ""))
+        headers = [("Content-Location", "/v1/domains/web/trace?first=1.0.0.30&end=1.0.9.30"), ("Accept-Ranges", "bytes")]
+        if first and self.headers.get("If-Range") == script.etag:
+            start = int(first.group(1))
+            if start >= len(script.body):
+                self.send_body(416, b"{}", [("Content-Range", "bytes */%d" % len(script.body))])
+                return
+            headers += [("ETag", script.etag)]
+            headers += [("Content-Range", "bytes %d-%d/%d" % (start, len(script.body) - 1, len(script.body)))]
+            self.send_body(206, script.body[start:], headers)
+        elif script.zstd and "zstd" in self.headers.get("Accept-Encoding", ""):
+            self.send_body(200, script.zstd, headers + [("Content-Encoding", "zstd"), ("ETag", '"z"')])
+        else:
+            self.send_body(200, script.body, headers + [("ETag", script.etag)])
+
+    def live(self):
+        position, body, end = script.live.pop(0)
+        self.send_response(200)
+        self.send_header("Mprof-Position", position)
+        self.send_header("Mprof-Run-State", "ended" if end == "ended" else "running")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for at in range(0, len(body), 1000):
+            piece = body[at : at + 1000]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        if end == "cut":
+            self.close_connection = True
+        elif end == "wait":
+            self.wfile.flush()
+            time.sleep(30)
+        else:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def do_GET(self):
+        script.asked.append((self.path, dict(self.headers)))
+        path = self.path.split("?")[0]
+        if path.endswith("/live"):
+            self.live()
+        elif path in ("/v1/domains/web/trace", "/v1/captures/7/trace"):
+            self.trace()
+        elif path == "/v1/captures/7":
+            self.reply(200, {"id": 7})
+        elif path == "/v1/domains":
+            self.domains()
+        elif path == "/v1/captures":
+            self.reply(200, {"captures": [], "next": None})
+        elif path == "/v1/domains/two/trace":
+            self.problem(409, "several streams", streams=[{"stream": 0}, {"stream": 3}])
+        elif path == "/v1/domains/late/trace":
+            self.problem(410, "It was deleted.", oldest=None)
+        else:
+            self.problem(404, "There is no domain of that name, \x1b[31m%s." % EVIL)
+
+    def domains(self):
+        stream = {"packets": 3, "bytes": 2048, "lost_packets": 1}
+        entry = {"name": EVIL, "uuid": None, "domid": None, "state": "running", "source": "dir", "runs": 2, "captures": 1,
+                 "streams": [stream, stream], "last_seen": "2026-11-21T13:05:40.123456789Z"}
+        if "cursor" in self.path:
+            self.reply(200, {"domains": [dict(entry, name="z")], "next": None})
+        else:
+            self.reply(200, {"domains": [entry], "next": "a/b"})
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        script.posted = (self.path, body, self.headers.get("Content-Type"))
+        self.reply(201, {"id": 12, "kind": "manual"}, Location="/v1/captures/12")
+
+
+class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+    def get_request(self):
+        return super().get_request()[0], ("client", 0)
+
+    def handle_error(self, request, client_address):
+        pass
+
+
+class TcpServer(http.server.ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        pass
+
+
+work = tempfile.mkdtemp()
+os.chdir(work)
+unix_server = UnixServer(os.path.join(work, "s"), Handler)
+tcp_server = TcpServer(("127.0.0.1", 0), Handler)
+for server in unix_server, tcp_server:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+UNIX = "unix:" + os.path.join(work, "s")
+TCP = "http://127.0.0.1:%d" % tcp_server.server_port
+ENV = dict(os.environ, MPROFCTL_HOST=UNIX, no_proxy="*")
+
+
+def run(*arguments, host=None, **more):
+    global script
+    result = subprocess.run([mprofctl, *(["--host", host] if host else []), *arguments], env=ENV, timeout=60,
+                            stdout=more.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, **more)
+    return result
+
+
+def fresh():
+    global script
+    script = Script()
+    for name in os.listdir(work):
+        if name != "s":
+            os.unlink(name)
+
+
+def content(name):
+    return open(name, "rb").read() if os.path.exists(name) else None
+
+
+def only(*names):
+    return sorted(os.listdir(work)) == sorted(("s",) + names)
+
+
+def test_fetch():
+    fresh()
+    result = run("fetch", "web")
+    check((result.returncode, result.stdout, result.stderr) == (0, b"", b""), "fetch says nothing: %r" % result)
+    check(content("web.ctf") == TRACE and only("web.ctf"), "fetch writes web.ctf")
+    result = run("fetch", "web")
+    check(result.returncode == 1 and b"not overwritten" in result.stderr, "fetch does not overwrite")
+    check(run("fetch", "web", "-o", "-").stdout == TRACE, "fetch to standard output")
+    open("there", "w").write("old")
+    check(run("fetch", "7", "-o", "there").returncode == 0 and content("there") == TRACE, "-o replaces, a capture's id")
+    check(script.asked[-1][0] == "/v1/captures/7/trace", "a capture comes before a domain")
+    run("fetch", "domain:web", "-o", "x", "--last", "5MB", "--run", "3", "--stream", "1")
+    check(script.asked[-1][0] == "/v1/domains/web/trace?run=3&stream=1&last=5MB", "selection: %s" % script.asked[-1][0])
+    check(run("fetch", "web", "-o", "/dev/null").returncode == 0 and os.path.exists("/dev/null"), "-o /dev/null")
+
+
+def test_resume():
+    for host in UNIX, TCP:
+        fresh()
+        script.breaks = [1000, 1, 0, 30000]
+        result = run("fetch", "web", host=host)
+        check(result.returncode == 0 and content("web.ctf") == TRACE and only("web.ctf"), "resumed: %r" % result.stderr)
+        ranges = [(path, headers.get("Range"), headers.get("If-Range")) for path, headers in script.asked]
+        fixed = "/v1/domains/web/trace?first=1.0.0.30&end=1.0.9.30"
+        check(ranges[1] == (fixed, "bytes=1000-", '"one"'), "resumes at the fixed positions: %r" % ranges[1:2])
+        check(ranges[2] == (fixed, "bytes=1001-", '"one"'), "resumes where it broke: %r" % ranges[2:3])
+        fresh()
+        script.breaks = [1000, 500]
+        result = run("dump", "domain:web", host=host)
+        check(result.returncode == 0 and result.stdout.count(b"\n") == 4000, "dump resumes")
+    fresh()
+    script.breaks = [len(TRACE) - 1, 0, 0, 0, 0, 0, 0, 0, 0]
+    result = run("fetch", "web")
+    check(result.returncode == 5 and only(), "gives up in the end, and nothing stays: %r" % result)
+
+
+def test_changed():
+    fresh()
+    script.breaks = [1000]
+    script.change_after = 1
+    result = run("fetch", "web")
+    check(result.returncode == 0 and content("web.ctf") == TRACE[::-1][:5000], "a changed body is fetched anew")
+    fresh()
+    script.breaks = [1000]
+    script.change_after = 1
+    result = run("dump", "web")
+    check(result.returncode == 1 and b"changed" in result.stderr, "dump cannot begin anew: %r" % result.stderr)
+
+
+def test_zstd():
+    if not shutil.which("zstd"):
+        print("zstd is not installed: compressed bodies are not tested")
+        return
+    half = len(TRACE) // 2
+    parts = [subprocess.run(["zstd", "-c"], input=part, capture_output=True).stdout for part in (TRACE[:half], TRACE[half:])]
+    for breaks in [], [len(parts[0]) + 10], [len(parts[0]) + 10, 5000]:
+        fresh()
+        script.zstd = b"".join(parts)
+        script.breaks = breaks
+        result = run("fetch", "web", host=TCP)
+        check(result.returncode == 0 and content("web.ctf") == TRACE, "compressed, cut at %r: %r" % (breaks, result.stderr))
+        check("zstd" in script.asked[0][1].get("Accept-Encoding", ""), "asks for zstd over TCP")
+        check(all("zstd" not in headers.get("Accept-Encoding", "") for _, headers in script.asked[1:]), "and only first")
+
+
+def test_problems():
+    fresh()
+    result = run("fetch", "gone")
+    check(result.returncode == 4 and only(), "404 is 4")
+    check(result.stderr == b"mprofctl: There is no domain of that name, \\x1b[31mwe\\xe2\\x80\\xaeb\\x1b[31m.\n",
+          "a problem is one escaped sentence: %r" % result.stderr)
+    check(run("fetch", "late").returncode == 4, "410 is 4")
+    result = run("dump", "two")
+    check(result.returncode == 1 and b"several streams; streams: 0, 3" in result.stderr, "409: %r" % result.stderr)
+    result = run("domains", host="unix:" + work + "/none")
+    check(result.returncode == 5 and b"cannot reach" in result.stderr, "unreachable is 5")
+    check(run("domains", host="http://127.0.0.1:1").returncode == 5, "refused is 5")
+    check(run("dump", "no-such-file", host="http://127.0.0.1:1").stderr.count(b"no file no-such-file"), "no file either")
+
+
+def test_usage():
+    fresh()
+    for arguments in (), ("nonsense",), ("fetch",), ("fetch", "a", "b"), ("fetch", "a", "--last", "soon"), ("--nonsense",), \
+            ("follow", "capture:7"), ("dump", mprofctl, "--run", "1"), ("fetch", "capture:x"), ("snapshot",), \
+            ("--host", "gopher://x", "domains"), ("fetch", ""), ("domains", "x"):
+        result = run(*arguments)
+        check(result.returncode == 2 and result.stderr and not result.stdout, "usage %r: %r" % (arguments, result))
+    for arguments in ("--help",), ("fetch", "--help"), ("--version",):
+        result = run(*arguments)
+        check(result.returncode == 0 and result.stdout and not result.stderr, "%r" % (arguments,))
+    check(script.asked == [], "nothing was asked")
+
+
+def test_lists():
+    fresh()
+    result = run("domains")
+    lines = result.stdout.decode().splitlines()
+    check(result.returncode == 0 and len(lines) == 3, "domains: %r" % result)
+    check(lines[1].split() == ["we\\xe2\\x80\\xaeb\\x1b[31m", "running", "dir", "-", "2", "2", "1", "6", "4.0", "KB", "2",
+                               "2026-11-21T13:05:40Z"], "a row: %r" % lines[1])
+    check(script.asked[1][0] == "/v1/domains?limit=1000&cursor=a%2Fb", "pages: %r" % script.asked[1][0])
+    check([line.index("ing") - 4 for line in lines[1:]] == [lines[0].index("STATE")] * 2, "aligned")
+    answer = json.loads(run("--json", "domains").stdout)
+    check([d["name"] for d in answer["domains"]] == [EVIL, "z"], "JSON has all pages")
+    check(json.loads(run("captures", "--json").stdout) == {"captures": []}, "no captures")
+    result = run("snapshot", "web", "--note", 'why "so"')
+    check(result.stdout == b"12\n", "snapshot prints the id")
+    check(script.posted == ("/v1/domains/web/captures", b'{"note":"why \\"so\\""}', "application/json"), "its request")
+    check(json.loads(run("snapshot", "web", "--json").stdout)["id"] == 12, "snapshot as JSON")
+    with open("/dev/full", "w") as full:
+        check(run("domains", stdout=full).returncode == 1, "a full disk is noticed")
+
+
+def test_follow():
+    packets = [packet(65534, 3), packet(65535, 2), packet(65535, 4), packet(65536, 1), packet(65536, 5), packet(65540, 2)]
+    size = [len(p) for p in packets]
+    fresh()
+    script.live = [
+        ("9.1.65534.30", packets[0] + packets[1][:40], "cut"),
+        ("9.1.65534.81", b"", "cut"),
+        ("9.1.65534.81", packets[1] + packets[2] + packets[3] + packets[4][:-1], "cut"),
+        ("9.1.65536.47", packets[4], "gap"),
+        ("9.1.65540.30", packets[5], "ended"),
+        ("9.1.65540.64", b"", "ended"),
+    ]
+    result = run("follow", "web", "--stream", "1")
+    check(result.returncode == 0 and result.stdout == b"".join(packets) and not result.stderr, "follow: %r" % result)
+    asked = [path for path, _ in script.asked]
+    check(asked == ["/v1/domains/web/live?stream=1"] + ["/v1/domains/web/live?after=" + position for position in
+          ("9.1.65534.81", "9.1.65534.81", "9.1.65536.47", "9.1.65536.132", "9.1.65540.64")], "positions: %r %r" % (asked, size))
+    fresh()
+    script.live = [("nonsense", packets[0], "ended")]
+    check(run("follow", "web").returncode == 1, "no position")
+    fresh()
+    script.live = [("1.0.1.30", b"this is no packet, but something else", "ended")]
+    check(run("follow", "web").returncode == 1, "no packet")
+    check(run("follow", "web", host="http://127.0.0.1:1").returncode == 5, "follow: unreachable")
+
+
+def wait_for(condition):
+    for _ in range(200):
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_follow_stops():
+    fresh()
+    script.live = [("1.0.5.30", packet(5, 3) + packet(6, 3)[:35], "wait")]
+    follow = subprocess.Popen([mprofctl, "follow", "web", "-o", "out.ctf"], env=ENV)
+    check(wait_for(lambda: content("out.ctf") == packet(5, 3)), "follow writes whole packets at once")
+    follow.send_signal(signal.SIGINT)
+    check(follow.wait(10) == 0 and content("out.ctf") == packet(5, 3), "SIGINT ends it in good order")
+    fresh()
+    script.live = [("1.0.5.30", b"".join(packet(n, 2000) for n in range(5, 20)), "wait")]
+    follow = subprocess.Popen([mprofctl, "follow", "web"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    follow.stdout.read(10)
+    follow.stdout.close()
+    check(follow.wait(10) == 0 and follow.stderr.read() == b"", "a reader that left ends it")
+    fresh()
+    script.live = [("1.0.5.30", packet(5, 3), "wait")]
+    follow = subprocess.Popen([mprofctl, "follow", "web"], env=ENV, stdout=subprocess.PIPE)
+    show = subprocess.Popen([mprofctl, "dump", "-"], stdin=follow.stdout, stdout=subprocess.PIPE)
+    check(show.stdout.readline() == b"0.000005000 switch thread=5000\n", "follow | dump - prints at once")
+    follow.terminate()
+    check(follow.wait(10) == 0 and show.wait(10) == 0, "and ends with it")
+
+
+def test_terminal():
+    fresh()
+    master, slave = pty.openpty()
+    for verb in "fetch", "follow":
+        result = subprocess.run([mprofctl, verb, "web", "-o", "-"], env=ENV, stdout=slave, stderr=subprocess.PIPE, timeout=30)
+        check(result.returncode == 2 and b"terminal" in result.stderr, "%s refuses a terminal" % verb)
+    script.body = TRACE * 300
+    result = subprocess.Popen([mprofctl, "fetch", "web"], env=ENV, stdout=slave, stderr=slave)
+    os.close(slave)
+    shown = b""
+    try:
+        while piece := os.read(master, 4096):
+            shown += piece
+    except OSError:
+        pass
+    check(result.wait(30) == 0 and b"\rweb: " in shown and b"wrote web.ctf" in shown, "progress on a terminal: %r" % shown)
+
+
+def test_pipe():
+    fresh()
+    open("t.ctf", "wb").write(TRACE)
+    result = subprocess.run('"%s" dump t.ctf | head -n 1; echo "${PIPESTATUS[0]}"' % mprofctl, shell=True, executable="/bin/bash",
+                            capture_output=True) if os.path.exists("/bin/bash") else None
+    check(not result or (result.stdout.split()[-1] == b"0" and not result.stderr), "dump | head: %r" % result)
+    check(run("dump", "file:none").returncode == 4, "no such file is 4")
+    check(run("dump", work).returncode == 1, "a directory is no trace")
+    with open("/dev/full", "w") as full:
+        check(run("dump", "t.ctf", stdout=full).returncode == 1, "dump: a full disk is noticed")
+
+
+try:
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            print(name, flush=True)
+            test()
+finally:
+    os.chdir("/")
+    shutil.rmtree(work)
+sys.exit(1 if failures else 0)
