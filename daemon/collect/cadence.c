@@ -1,6 +1,8 @@
 /* When to look next; see cadence.h for the rule. */
 #include "cadence.h"
 
+#define PROOF_BYTES 2048.0
+#define PROOF_LOOKS 4u /* this one, and three sooner */
 #define STRETCH_MAX 64.0
 #define GRID	    (16 * NS_PER_MS) /* idle rings are looked at together, so that the process wakes seldom */
 
@@ -47,8 +49,18 @@ static void busy(struct cadence *cadence, uint64_t packet_bytes, uint64_t more, 
 	cadence->interval = ns >= (double)CADENCE_MAX ? CADENCE_MAX : (uint64_t)ns;
 }
 
+/* The interval after which about 2 KiB more will have been written, if that is sooner than INTERVAL. */
+static uint64_t soon(const struct cadence *cadence, uint64_t interval)
+{
+	double ns = cadence->rate > 0 ? PROOF_BYTES / cadence->rate * 1e9 : (double)interval;
+
+	if (ns >= (double)interval)
+		return interval;
+	return ns <= (double)CADENCE_MIN ? CADENCE_MIN : (uint64_t)ns;
+}
+
 uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, uint64_t ring_bytes,
-		      uint64_t packet_bytes, uint64_t written, uint64_t now, uint64_t cost)
+		      uint64_t packet_bytes, uint64_t written, bool pending, uint64_t now, uint64_t cost)
 {
 	uint64_t max = longest(budget, ring_bytes), interval, due;
 	bool idle = cadence->looked && written == cadence->written;
@@ -70,6 +82,12 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 		cadence->interval = CADENCE_MIN;
 	budget_spend(budget, now, idle ? cost : 0);
 	interval = cadence->interval;
+	if (!idle && cadence->soon == 0)
+		cadence->soon = PROOF_LOOKS;
+	else if (cadence->soon)
+		cadence->soon--;
+	if (pending && cadence->soon)
+		return now + soon(cadence, interval);
 	if (idle && interval == max) {
 		cadence->rate *= 0.5;
 		interval = (uint64_t)((double)interval * budget->stretch);

@@ -3,7 +3,8 @@
  *
  * The next look comes when about half a packet should have been written, at least after 1 ms; a ring that is idle is looked at less
  * and less often, but never more seldom than every quarter of a second or than its three quarters would fill at the assumed burst
- * rate.  All idle rings together stay within a budget of processor time: past it they are looked at more seldom.
+ * rate.  A size is proven only by loads between which less than 8 KiB were written (its high half must be the same), so that what a look
+ * has seen and not proven brings up to three more looks, 2 KiB apart.  All idle rings together stay within a budget of processor time: past it they are looked at more seldom.
  */
 #ifndef COLLECT_CADENCE_H
 #define COLLECT_CADENCE_H
@@ -22,6 +23,7 @@ struct cadence {
 	uint64_t interval; /* ns */
 	uint64_t looked;   /* CLOCK_MONOTONIC ns of the last look */
 	uint64_t written;  /* ring.written then */
+	unsigned soon;	   /* looks left that come sooner, to prove what was seen */
 };
 
 /* Of all rings of a process.  Zeroed is ready. */
@@ -35,9 +37,9 @@ struct cadence_budget {
 
 /*
  * A look at a ring of RING_BYTES in packets of PACKET_BYTES began at NOW, took COST ns and saw it at WRITTEN bytes since
- * attach.  Returns when to look next (CLOCK_MONOTONIC ns).
+ * attach; PENDING says that not all of it is proven.  Returns when to look next (CLOCK_MONOTONIC ns).
  */
 uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, uint64_t ring_bytes,
-		      uint64_t packet_bytes, uint64_t written, uint64_t now, uint64_t cost);
+		      uint64_t packet_bytes, uint64_t written, bool pending, uint64_t now, uint64_t cost);
 
 #endif

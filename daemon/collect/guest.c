@@ -387,7 +387,8 @@ int guest_look(struct guest *guest, uint64_t now, uint64_t *next)
 	if (r == 0)
 		guest->starved = false;
 	mean = ring->n ? ring->bytes / ring->n : ring->bytes;
-	*next = cadence_next(&guest->cadence, &guest->shared->budget, ring->bytes, mean, ring->written, now, cost);
+	*next = cadence_next(&guest->cadence, &guest->shared->budget, ring->bytes, mean, ring->written,
+			     ring_pending(ring), now, cost);
 	if (guest->capture.id)
 		*next = now + FULL_NS;
 	else if (r == RING_E_FULL)

@@ -32,6 +32,8 @@
 #define WRITER_BYTES_PER_S 500000000ull /* no writer is faster: how many packets can have passed unseen */
 #define STALE_NS	   NS_PER_S	/* a first timestamp may stay old that long before it is believed */
 #define PROOF_LAG	   1u		/* marks that must follow the one up to which we copy */
+#define EAGER_STEPS \
+	4u /* more steps at once while the writer is seen to move: only close to each other do two loads prove anything */
 
 /* Conditions inside this file, beside the public ones. */
 enum step {
@@ -693,18 +695,22 @@ static int glance(struct ring *ring, bool *same)
 /* Follow the writer to where it is, copying what becomes proven on the way. */
 static int follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 {
-	unsigned resyncs = 0;
+	unsigned resyncs = 0, eager = 0;
 	int r;
 
 	for (uint32_t i = 0; i < 2 * ring->n + 8; i++) {
+		uint64_t written = ring->written;
+
 		r = step(ring, now);
 		if (r == STEP_STILL || r == STEP_MOVED) {
 			int taken = take(ring, sink);
 
 			if (taken)
 				r = taken;
-			else if (r == STEP_STILL)
+			else if (r == STEP_STILL && (ring->written == written || ++eager > EAGER_STEPS))
 				return 0;
+			else if (r == STEP_STILL)
+				continue;
 		}
 		if (r == STEP_LAPPED) {
 			if (++resyncs > RESYNCS_PER_LOOK)
@@ -834,6 +840,11 @@ int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead)
 	if (r == RING_E_FULL || r == STEP_STILL)
 		ring->skipping = true;
 	return r == STEP_STILL ? RING_E_FULL : r;
+}
+
+bool ring_pending(const struct ring *ring)
+{
+	return ring->active > ring->sequence || ring->seen > ring->offset;
 }
 
 uint64_t ring_oldest(const struct ring *ring)

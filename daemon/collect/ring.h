@@ -178,6 +178,9 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 void ring_skip(struct ring *ring);
 int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead);
 
+/* Has the writer been seen beyond the cursor?  Then a look soon after this one may prove more. */
+bool ring_pending(const struct ring *ring);
+
 /* The oldest packet that the ring can hold now. */
 uint64_t ring_oldest(const struct ring *ring);
 
