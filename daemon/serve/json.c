@@ -16,7 +16,7 @@ json_t *json_text(const char *text)
 	json_t *json = text ? json_string(text) : json_null();
 	char *shown, *p;
 
-	if (json)
+	if (json || !text)
 		return json;
 	p = shown = malloc(4 * strlen(text) + 1);
 	if (!shown)

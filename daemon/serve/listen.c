@@ -142,7 +142,7 @@ static int open_tcp(struct listen_socket *l, const union address *a, const char 
 
 int listen_open(struct listen_socket *l, const char *text, char *sentence, size_t size)
 {
-	union address a;
+	union address a = {0};
 
 	*l = (struct listen_socket){.fd = -1};
 	if (strncmp(text, "unix:", 5) == 0)
@@ -156,7 +156,7 @@ int listen_open(struct listen_socket *l, const char *text, char *sentence, size_
 
 int listen_adopt(struct listen_socket *l, int fd, char *sentence, size_t size)
 {
-	union address a;
+	union address a = {0};
 	socklen_t len = sizeof(a);
 
 	*l = (struct listen_socket){.fd = -1};

@@ -192,7 +192,7 @@ static void directory_name(struct tarball *t, const char *name)
 {
 	size_t i;
 
-	for (i = 0; name[i] && i < sizeof(t->directory) - 1; i++)
+	for (i = 0; i < sizeof(t->directory) - 1 && name[i]; i++)
 		t->directory[i] = name[i] == '/' || name[i] == '.' || (unsigned char)name[i] <= ' ' ||
 						  (unsigned char)name[i] >= 0x7f || strchr("\\:*?\"<>|", name[i])
 					  ? '_'
