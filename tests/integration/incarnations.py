@@ -1,7 +1,7 @@
 """Is each packet of one incarnation?  incarnations.py LOG STREAM.ctf...
 
 LOG is what writer-hostile --mode pattern wrote; the streams are what was archived of its ring.  Each packet's bytes must be those of
-exactly one incarnation of the log, from any of its records on.  Prints a line of JSON; exit code 1 where a packet is not, 2
+exactly one incarnation of the log, from anywhere in it on.  Prints a line of JSON; exit code 1 where a packet is not, 2
 where there was nothing to check.  A packet that is whole but bears another count than the log says is counted apart: a clock
 that goes back lets an old incarnation pass for a new one.
 """
@@ -34,16 +34,20 @@ def packets(data):
 
 
 def judge(log, count, body):
-    """None, or what is wrong with a packet.  A packet shorter than a record's number proves nothing."""
-    if len(body) < 17:
-        return None
-    time, kind, incarnation = struct.unpack_from("<QBQ", body)
-    if kind != 11 or incarnation not in log:
-        return "of no incarnation"
-    first, wanted = log[incarnation]
-    if not first <= time < first + 2**24 or body != pattern(incarnation, first, time - first, len(body)):
-        return "mixed"
-    return None if count == wanted else "count"
+    """None, or what is wrong with a packet.  It may begin inside a record, where a size lied; a short one proves nothing."""
+    fault = "of no incarnation"
+    for shift in range(min(RECORD, max(0, len(body) - 17))):
+        time, kind, incarnation = struct.unpack_from("<QBQ", body, shift)
+        if kind != 11 or incarnation not in log:
+            continue
+        first, wanted = log[incarnation]
+        start = time - first - (shift > 0)
+        if not 0 <= start < 2**24:
+            continue
+        if body == pattern(incarnation, first, start, len(body) + RECORD)[-shift % RECORD :][: len(body)]:
+            return None if count == wanted else "count"
+        fault = "mixed"
+    return fault if len(body) > 17 + RECORD else None
 
 
 def main(log_path, *streams):

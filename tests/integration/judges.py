@@ -107,7 +107,8 @@ def judge_truth():
     expect(0, "a gap says so, from the next packet on", holed, packet_list(listed, 0, [gap(5, 30, 8, 3)]))
     expect(0, "a gap of many laps", holed, packet_list(listed, 0, [gap(4, last, 8, 3 + 65536, True)]))
     expect(1, "the gap is too short", holed, packet_list(listed, 0, [gap(4, last, 7, 2)]))
-    expect(1, "the gap says a wrong number", holed, packet_list(listed, 0, [gap(4, last, 8, 4)]))
+    expect(1, "the gap says a wrong number", holed, packet_list(listed, 0, [gap(4, last, 8, 5)]))
+    expect(1, "so does one that knows where it begins", holed, packet_list(listed, 0, [gap(5, 30, 8, 4)]))
     expect(1, "a gap that is none", truth, packet_list(numbered, 0, [gap(4, last, 8, 3)]))
 
     part = truth[:7] + [(7, truth[7][1][:some])] + truth[8:]

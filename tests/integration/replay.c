@@ -327,7 +327,7 @@ int main(int argc, char **argv)
 		{"spare", required_argument, NULL, 0},	   {0}};
 	struct replay r = {.rate = 2000000};
 	uint64_t *const numbers[] = {NULL, NULL, NULL, &hold_ms, &pause_us, &r.rate, &jump, &limit, NULL};
-	const char **const texts[] = {[0] = &reference, [1] = &truth, [2] = &ring, [9] = &spare};
+	const char **const texts[] = {[0] = &reference, [1] = &truth, [2] = &ring, [8] = &spare};
 	struct images images;
 	char hidden[4096];
 

@@ -371,15 +371,12 @@ int main(int argc, char **argv)
 	struct hostile w = {.pause_us = 300};
 	uint64_t size = 65536, seconds = 30, files = 1;
 	const char *ring = NULL, *log = NULL, *mode = "chaos", *aside = NULL;
-	static const struct option options[] = {{"ring", required_argument, NULL, 0},
-						{"log", required_argument, NULL, 0},
-						{"mode", required_argument, NULL, 0},
-						{"size", required_argument, NULL, 0},
-						{"seconds", required_argument, NULL, 0},
-						{"seed", required_argument, NULL, 0},
-						{"pause-us", required_argument, NULL, 0},
-						{"files", required_argument, NULL, 0},
-						{0}};
+	static const struct option options[] = {
+		{"ring", required_argument, NULL, 0},	  {"log", required_argument, NULL, 0},
+		{"mode", required_argument, NULL, 0},	  {"size", required_argument, NULL, 0},
+		{"seconds", required_argument, NULL, 0},  {"seed", required_argument, NULL, 0},
+		{"pause-us", required_argument, NULL, 0}, {"files", required_argument, NULL, 0},
+		{"spare", required_argument, NULL, 0},	  {0}};
 	uint64_t *const numbers[] = {NULL, NULL, NULL, &size, &seconds, &w.random, &w.pause_us, &files, NULL};
 	const char **const texts[] = {[0] = &ring, [1] = &log, [2] = &mode, [8] = &aside};
 	char spare[4096];

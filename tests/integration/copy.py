@@ -1,0 +1,131 @@
+"""The sequence-checked copy alone against each writer: copy.py BUILD-DIRECTORY
+
+What ring-follow had of a ring is judged by truth.py: nothing in it that is not in the truth, nothing missing but what a gap
+declares; and against the hostile writer by incarnations.py.
+"""
+
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = os.path.join(sys.argv[1], "tests", "integration")
+REFERENCE = os.environ.get("MPROF_REFERENCE", os.path.join(HERE, "..", "..", "..", "shared"))
+failures = 0
+
+# What, who writes, how often is looked (microseconds), and whether gaps must be, may be or must not be.
+RINGS = [
+    ("legacy, slow", "writer-legacy", 300, "never", "--size 65536 --rate 2000000 --seconds 2"),
+    ("legacy, odd size", "writer-legacy", 200, "may", "--size 10007 --rate 300000 --seconds 2 --torn 1"),
+    ("legacy, pausing", "writer-legacy", 300, "may", "--size 16384 --seconds 3 --pause-every 200 --pause-us 800 --gc-percent 30"),
+    ("legacy, torn halves", "writer-legacy", 300, "may", "--size 131072 --seconds 2 --pause-every 400 --pause-us 800 --torn 1"),
+    ("legacy, overtaking", "writer-legacy", 500, "must", "--size 8192 --events 1500000"),
+    ("legacy, counts overtaken", "writer-legacy", 100, "must", "--size 1024 --events 1000000"),
+    ("legacy, killed", "writer-legacy", 300, "may", "--size 16384 --rate 1000000 --kill-after 300000 --pause-every 1000 --pause-us 500"),
+    ("recorder, slow", "writer-recorder", 300, "never", "--rate 2000000 --seconds 2"),
+    ("recorder, odd size", "writer-recorder", 300, "may", "--size 10007 --packets 5 --rate 1000000 --seconds 2"),
+    ("recorder, many packets", "writer-recorder", 100, "may", "--size 262144 --packets 64 --rate 40000000 --seconds 2"),
+    ("recorder, overtaking", "writer-recorder", 300, "must", "--size 8192 --events 2000000"),
+]
+
+
+def fail(what, said):
+    global failures
+    failures += 1
+    print(f"FAILED: {what}: {said}")
+
+
+def wait_for_attach():
+    """The follower is at work once its first run is open."""
+    deadline = time.monotonic() + 10
+    while not os.path.exists("out.0.ctf") and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def follow(writer, poll_us):
+    """Run a writer with the follower beside it.  Returns what both said."""
+    for name in os.listdir("."):
+        if name.startswith(("out.", "ring.")):
+            os.unlink(name)
+    command = [f"{PROGRAMS}/ring-follow", "--ring", "ring.ctf", "--out", "out", "--poll-us", str(poll_us)]
+    follower = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(writer, stdout=subprocess.PIPE, text=True)
+    wait_for_attach()
+    time.sleep(0.1)
+    follower.terminate()
+    said, _ = follower.communicate(timeout=60)
+    if follower.returncode != 0:
+        fail(" ".join(writer), f"the follower ended with {follower.returncode}")
+        return None, {}
+    if done.returncode not in (0, -signal.SIGKILL):
+        fail(" ".join(writer), f"the writer ended with {done.returncode}")
+        return None, {}
+    return json.loads(done.stdout) if done.stdout else {}, json.loads(said)
+
+
+def judge(what, *arguments):
+    done = subprocess.run([sys.executable, "-B", f"{HERE}/{arguments[0]}", *arguments[1:]], capture_output=True, text=True)
+    if done.returncode != 0:
+        fail(what, f"{done.stdout}{done.stderr}")
+
+
+def try_ring(what, program, poll_us, gaps, options):
+    wrote, had = follow([f"{PROGRAMS}/{program}", "--ring", "ring.ctf", "--truth", "truth.ctf", *options.split()], poll_us)
+    if wrote is None:
+        return
+    judge(what, "truth.py", "truth.ctf", "out.0.ctf", "--packets", "out.0.json", "--ended")
+    if had["unproven"] or had["runs"] != 1:
+        fail(what, f"one writer, one life: {had}")
+    if gaps == "must" and not had["gaps"]:
+        fail(what, "the writer overtook nobody: this tests nothing")
+    # A busy machine may stop the reader for so long that the ring is overtaken; then it says so, which is judged above.
+    if gaps == "never" and had["gaps"]:
+        print(f"{what}: {had['gaps']} gaps, on a busy machine")
+
+
+def try_replay(name, jump):
+    directory = os.path.join(REFERENCE, "traces", name)
+    with lzma.open(f"{directory}/truth.ctf.xz") as packed, open("truth.ctf", "wb") as plain:
+        plain.write(packed.read())
+    command = f"{PROGRAMS}/replay --truth truth.ctf --ring ring.ctf --jump {jump} --rate 5000000 --reference".split()
+    wrote, _ = follow([*command, directory], 300)
+    if wrote is None:
+        return
+    until = f"{wrote['count']}:{wrote['offset']}"
+    what = f"replay of {name}, jump {jump}"
+    judge(what, "truth.py", "truth.ctf", "out.0.ctf", "--packets", "out.0.json", "--ended", "--until", until)
+
+
+def try_hostile(mode, files):
+    options = f"--mode {mode} --files {files} --seconds 4 --seed {int(time.time())} --log log".split()
+    _, had = follow([f"{PROGRAMS}/writer-hostile", "--ring", "ring.ctf", "--spare", "ring.spare", *options], 200)
+    runs = range(had.get("runs", 0))
+    if not runs:
+        fail(f"hostile, {mode}", "nothing was attached")
+    elif mode == "pattern":
+        judge(f"hostile, {' '.join(options)}", "incarnations.py", "log", *[f"out.{run}.ctf" for run in runs])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        for ring in RINGS:
+            try_ring(*ring)
+        for mode, files in (("pattern", 0), ("pattern", 1), ("chaos", 1)):
+            try_hostile(mode, files)
+        if os.path.isdir(os.path.join(REFERENCE, "traces", "live")):
+            for name in ("live", "live-slow"):
+                for jump in (0, 1):
+                    try_replay(name, jump)
+        else:
+            print("without the replay: no reference traces beside the checkout")
+        os.chdir("/")
+    return 1 if failures else 0
+
+
+sys.exit(main())

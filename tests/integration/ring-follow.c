@@ -1,0 +1,220 @@
+/*
+ * ring-follow: the sequence-checked copy alone, on a ring file, without the daemon around it.
+ *
+ * Looks at the ring every --poll-us, and writes what it was given: OUT.<run>.ctf, a CTF stream in which each chunk is a packet of its
+ * own, and OUT.<run>.json with the packets and gaps in the form of /packets, for truth.py.  A ring that was made anew is a new
+ * run.  Ends on SIGTERM, or --seconds after the start: then what lies beyond the proven bytes is taken as of a dead writer, and of it
+ * what holds.
+ */
+#include <inttypes.h>
+
+#include <mprof/event.h>
+#include <sys/stat.h>
+
+#include "ring.h"
+#include "writer.h"
+
+struct follow {
+	struct ring_sink sink;
+	struct memory_file file;
+	struct ring ring;
+	int fd;
+	const char *path, *out;
+	unsigned run;
+
+	FILE *stream, *list;
+	uint8_t *buffer;
+	size_t room, held; /* of a chunk that goes on in the next piece */
+	uint64_t last_ns;  /* of the last event written */
+	uint64_t listed;   /* sequence listed last, plus one */
+	bool any_packet, any_gap;
+	char *gaps; /* JSON, until the run ends */
+	size_t gaps_bytes;
+	FILE *gaps_text;
+	uint64_t chunks, bytes, n_gaps, cut, unproven, runs;
+};
+
+static uint8_t *follow_reserve(struct ring_sink *sink, size_t n, bool tail)
+{
+	struct follow *f = (struct follow *)(void *)sink;
+
+	(void)tail;
+	if (f->held + n > f->room) {
+		f->room = f->held + n;
+		f->buffer = realloc(f->buffer, f->room);
+		if (!f->buffer)
+			writer_die("out of memory");
+	}
+	return f->buffer + f->held;
+}
+
+static void follow_drop(struct ring_sink *sink)
+{
+	(void)sink;
+}
+
+/* Walk events for the last timestamp; proven bytes are whole events, or the copy is wrong, which truth.py will say. */
+static void follow_note_time(struct follow *f, const uint8_t *p, size_t n)
+{
+	struct mprof_raw_event e;
+
+	for (size_t at = 0; at < n; at += e.bytes) {
+		if (mprof_event_load(&e, p + at, n - at) != MPROF_EVENT_OK)
+			return;
+		f->last_ns = e.timestamp;
+	}
+}
+
+static void follow_list(struct follow *f, const struct ring_chunk *chunk, size_t n, size_t cut)
+{
+	if (!n && !cut)
+		return;
+	fprintf(f->list, "%s{\"sequence\": %" PRIu64 ", \"first_timestamp\": \"%" PRIu64 "\", \"cut\": %zu}",
+		f->any_packet ? ",\n" : "", chunk->sequence, chunk->first_timestamp, cut);
+	f->any_packet = true;
+}
+
+static void follow_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
+{
+	struct follow *f = (struct follow *)(void *)sink;
+	struct mprof_tail tail = {.not_before = f->last_ns, .not_after = UINT64_MAX};
+	struct mprof_packet_header h = {.count = (uint16_t)chunk->sequence};
+	uint8_t header[MPROF_PACKET_HEADER_BYTES];
+	size_t n;
+
+	f->held += chunk->length;
+	f->unproven += chunk->unproven && !chunk->tail;
+	if (!chunk->end && !chunk->tail)
+		return;
+	n = chunk->tail ? mprof_tail_walk(&tail, f->buffer, f->held) : f->held;
+	f->cut += f->held - n;
+	/* A tail's first timestamp is only the truth's where the walk let it pass. */
+	if (n)
+		follow_list(f, chunk, n, f->held - n);
+	h.packet_bytes = h.content_bytes = (uint32_t)(MPROF_PACKET_HEADER_BYTES + n);
+	mprof_packet_store(&h, header);
+	if (n && (fwrite(header, sizeof(header), 1, f->stream) != 1 || fwrite(f->buffer, n, 1, f->stream) != 1))
+		writer_die("the stream: %s", strerror(errno));
+	follow_note_time(f, f->buffer, n);
+	f->held = 0;
+	f->chunks++;
+	f->bytes += n;
+}
+
+static bool follow_gap(struct ring_sink *sink, const struct ring_gap *gap)
+{
+	struct follow *f = (struct follow *)(void *)sink;
+
+	fprintf(f->gaps_text,
+		"%s{\"after_sequence\": %" PRIu64 ", \"after_offset\": %u, \"next_sequence\": %" PRIu64
+		", \"packets\": %" PRIu64 ", \"at_least\": %s}",
+		f->any_gap ? ",\n" : "", gap->after_sequence, gap->after_offset, gap->next_sequence, gap->packets,
+		gap->at_least ? "true" : "false");
+	f->any_gap = true;
+	f->n_gaps++;
+	f->held = 0;
+	return true;
+}
+
+static FILE *follow_open(const struct follow *f, const char *suffix)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s.%u.%s", f->out, f->run, suffix);
+	file = fopen(path, "we");
+	if (!file)
+		writer_die("%s: %s", path, strerror(errno));
+	return file;
+}
+
+/* Attach what is at the path now: a new run.  False where there is no ring, or not yet. */
+static bool follow_attach(struct follow *f)
+{
+	const char *fault;
+	struct stat st;
+	int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+
+	if (fd < 0)
+		return false;
+	memory_file_init(&f->file, fd);
+	if (fstat(fd, &st) < 0 ||
+	    ring_attach(&f->ring, &f->file.memory, (uint64_t)st.st_size, NULL, false, &fault) != 0) {
+		close(fd);
+		return false;
+	}
+	f->fd = fd;
+	f->stream = follow_open(f, "ctf");
+	f->list = follow_open(f, "json");
+	f->gaps_text = open_memstream(&f->gaps, &f->gaps_bytes);
+	if (!f->gaps_text)
+		writer_die("out of memory");
+	fputs("{\"packets\": [\n", f->list);
+	f->any_packet = f->any_gap = false;
+	f->last_ns = 0;
+	f->held = 0;
+	f->run++;
+	return true;
+}
+
+/* The run is over; with DEAD its tail is taken. */
+static void follow_detach(struct follow *f, bool dead)
+{
+	struct ring_mark at = {0};
+
+	if (dead && ring_look(&f->ring, &f->sink) == 0)
+		ring_capture(&f->ring, &f->sink, true, &at);
+	ring_detach(&f->ring);
+	close(f->fd);
+	f->fd = -1;
+	fclose(f->gaps_text);
+	fprintf(f->list, "\n], \"gaps\": [\n%s\n]}\n", f->gaps);
+	free(f->gaps);
+	if (fclose(f->stream) != 0 || fclose(f->list) != 0)
+		writer_die("the output: %s", strerror(errno));
+}
+
+/* Is the file at the path another one than that which is followed, or another size? */
+static bool follow_replaced(const struct follow *f)
+{
+	struct stat at, open;
+
+	return stat(f->path, &at) < 0 || fstat(f->fd, &open) < 0 || at.st_ino != open.st_ino ||
+	       (uint64_t)open.st_size != f->ring.bytes;
+}
+
+int main(int argc, char **argv)
+{
+	struct follow f = {.sink = {follow_reserve, follow_chunk, follow_drop, follow_gap}, .fd = -1};
+	uint64_t poll_us = 300, seconds = 3600, until, spin = 0;
+	static const struct option options[] = {{"ring", required_argument, NULL, 0},
+						{"out", required_argument, NULL, 0},
+						{"poll-us", required_argument, NULL, 0},
+						{"seconds", required_argument, NULL, 0},
+						{0}};
+	uint64_t *const numbers[] = {NULL, NULL, &poll_us, &seconds};
+	const char **const texts[] = {&f.path, &f.out};
+	int r;
+
+	writer_options(argc, argv, options, numbers, texts);
+	if (!f.path || !f.out)
+		writer_die("Usage: ring-follow --ring FILE --out PREFIX [--poll-us N] [--seconds N]");
+	writer_catch_end();
+	for (until = writer_now() + seconds * NS_PER_S; !writer_ended && writer_now() < until;
+	     writer_sleep(poll_us * 1000)) {
+		if (f.fd < 0 && !follow_attach(&f))
+			continue;
+		r = ring_look(&f.ring, &f.sink);
+		if (r < 0)
+			writer_die("ring_look: %s", strerror(-r));
+		if (r == RING_E_RENEWED || r == RING_E_GONE || (spin++ % 16 == 0 && follow_replaced(&f)))
+			follow_detach(&f, false);
+	}
+	if (f.fd >= 0)
+		follow_detach(&f, true);
+	free(f.buffer);
+	printf("{\"runs\": %u, \"chunks\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"gaps\": %" PRIu64
+	       ", \"cut\": %" PRIu64 ", \"unproven\": %" PRIu64 "}\n",
+	       f.run, f.chunks, f.bytes, f.n_gaps, f.cut, f.unproven);
+	return 0;
+}
