@@ -198,6 +198,7 @@ static int follow_once(struct follow *f, struct http *h, const struct target *t,
 
 static int follow_run(struct follow *f, struct http *h, const struct target *t, const struct selection *s)
 {
+	const struct http_answer none = {0};
 	int wait = 100, waited = 0, r;
 
 	for (;;) {
@@ -209,7 +210,7 @@ static int follow_run(struct follow *f, struct http *h, const struct target *t, 
 			waited = 0;
 		}
 		if (waited >= PATIENCE_MS)
-			return http_complain(h, HTTP_E_BROKEN, NULL);
+			return http_complain(h, HTTP_E_BROKEN, &none);
 		if (!http_sleep(h, wait))
 			return CTL_OK;
 		waited += wait;

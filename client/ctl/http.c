@@ -464,7 +464,7 @@ int http_list(struct http *h, const char *path, const char *key, json_t **json)
 	SCOPED(json_decrefp) json_t *list = json_object();
 	SCOPED(freep) char *cursor = NULL;
 	json_t *array = json_array();
-	int r;
+	int r = CTL_OK;
 
 	if (!list || json_object_set_new(list, key, array) < 0)
 		return say_memory();

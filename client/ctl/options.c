@@ -17,7 +17,7 @@ static const char *option_value(const struct option_def *def, int argc, char **a
 			return arg + 2;
 		return NULL;
 	}
-	if (*at + 1 < argc)
+	if (*at + 1 < argc && argv[*at + 1])
 		return argv[++*at];
 	*missing = true;
 	return NULL;
