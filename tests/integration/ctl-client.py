@@ -4,6 +4,10 @@ A stand-in for mprofd-http breaks connections at chosen bytes, changes bodies be
 mprofctl works with the real server other tests show; no real server can be made to fail at exactly these places.
 """
 
+import sys
+
+sys.path.pop(0)  # the scripts beside this one are no modules, though one may have the name of one
+
 import http.server
 import json
 import os
@@ -14,7 +18,6 @@ import signal
 import socketserver
 import struct
 import subprocess
-import sys
 import tempfile
 import threading
 import time
