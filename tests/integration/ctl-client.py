@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 
-root, mprofctl = sys.argv[1:3]
+root, mprofctl = map(os.path.abspath, sys.argv[1:3])
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 failures = []
 
