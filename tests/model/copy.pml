@@ -1,0 +1,859 @@
+/*
+ * The sequence-checked copy of a trace ring, against a writer that makes its stores one by one.
+ *
+ * Two processes share a ring of N packets.  Every statement that touches the ring is one transition of its own: one
+ * store of the writer, one load of the reader.  An atomic holds one such store or load together with what is private to its process or a
+ * ghost.  A unit stands for some bytes; a size is split into halves of radix R; a packet's first timestamp is two halves of radix T,
+ * a count is taken modulo M.  A ghost (its name begins with g) is seen by the claims alone: no branch of either process looks at one.
+ *
+ * The claims:
+ *   1. a byte that the reader accepts is the one that the writer wrote there, in that incarnation of the packet;
+ *   2. whatever the reader accepts ends at the end of an event, and bears the incarnation's true first timestamp;
+ *   3. the cursor leaves a packet only if all of it was accepted, or a gap was declared, and the number of a packet that is accepted
+ *      after a gap is the true one (modulo M where M packets or more went by);
+ *   4. one writer alone is never taken for several;
+ *   5. of a dead guest nothing is missing that it had written in full before the event that its death cut short.
+ *
+ * README.md says what the switches are, what is assumed and what is left out.
+ */
+
+/* The shape of what is explored. */
+#ifndef N
+#define N 2 /* packets */
+#endif
+#ifndef CAP
+#define CAP 4 /* units in a packet, at most 7: gends holds an end per bit */
+#endif
+#ifndef R
+#define R 2 /* radix of a size's halves */
+#endif
+#ifndef T
+#define T 2 /* radix of a timestamp's halves */
+#endif
+#ifndef M
+#define M 64 /* the count's modulus, a multiple of N */
+#endif
+#if N == 2
+#define SLOTS(f) f(0); f(1)
+#else
+#define SLOTS(f) f(0); f(1); f(2)
+#endif
+#ifndef EVENTS
+#define EVENTS 6
+#endif
+#ifndef MAXQ
+#define MAXQ EVENTS /* incarnations that EVENTS events can make */
+#endif
+#ifndef NEST
+#define NEST 1 /* GC events that may begin inside one event */
+#endif
+
+/* ---- the ring ---- */
+
+byte count[N], low[N], high[N];
+byte stampa[N], stampb[N]; /* first timestamp: high and low half */
+byte body[N * CAP];	   /* 1 + the incarnation whose byte is here; 0 = never written */
+bool dead;
+
+/* ---- ghosts ---- */
+
+byte gends[MAXQ];  /* bit z: an event of this incarnation ends at z */
+byte gfirst[MAXQ]; /* its first timestamp */
+byte gopen = 255;  /* incarnation and offset of the oldest event that is not written in full */
+byte gopenat;
+byte glaps; /* by how much the reader's numbers lag behind the true ones: only after M packets went by unseen */
+byte gtag;  /* 1 + the incarnation of the bytes of the copy under way ... */
+bool gbad;  /* ... which are not all of one incarnation */
+
+/* ---- the writer ---- */
+
+byte wslot, wused, wseq, wserial;
+
+inline next_packet()
+{
+	wused = 0;
+	wseq++;
+	wslot = (wslot + 1) % N;
+	gends[wseq] = 1
+}
+
+/* The event of UNITS units: its place is taken (private), its end is a ghost. */
+inline place(seq, slot, off, units, serial)
+{
+	seq = wseq;
+	slot = wslot;
+	off = wused;
+	wused = wused + units;
+	wserial++;
+	serial = wserial;
+	gends[wseq] = gends[wseq] | (1 << wused);
+	if
+	:: off == 0 -> gfirst[wseq] = serial
+	:: else
+	fi
+}
+
+/* Unit I of an event; the first of a packet is its timestamp, stored in two halves in either order. */
+inline unit(seq, slot, off, i, serial)
+{
+	if
+	:: off + i == 0 ->
+		if
+		:: stampa[slot] = serial / T;
+			atomic { stampb[slot] = serial % T; body[slot * CAP] = seq + 1 }
+		:: stampb[slot] = serial % T;
+			atomic { stampa[slot] = serial / T; body[slot * CAP] = seq + 1 }
+		fi
+	:: else -> body[slot * CAP + off + i] = seq + 1
+	fi
+}
+
+inline length(units)
+{
+#ifdef PATTERN
+	units = (wserial % 3 == 1 -> 2 : 1)
+#elif defined(ONE)
+	units = CAP /* one event fills a packet */
+#else
+	if
+	:: units = 1
+	:: units = 2
+#ifdef BIG
+	:: units = BIG
+#endif
+	fi
+#endif
+}
+
+#ifndef RECORDER
+
+/* mirage-profile.  A new packet: count, low half, high half. */
+inline turn(need)
+{
+	if
+	:: wused + need > CAP ->
+		atomic { next_packet(); count[wslot] = wseq % M };
+		low[wslot] = 0;
+		high[wslot] = 0
+	:: else
+	fi
+}
+
+inline gc_event()
+{
+	turn(1);
+	atomic { place(gcseq, gcslot, gcoff, 1, gcserial); low[wslot] = wused % R };
+	high[wslot] = wused / R;
+	unit(gcseq, gcslot, gcoff, 0, gcserial);
+	atomic { gcseq = 0; gcslot = 0; gcoff = 0; gcserial = 0 }
+}
+
+proctype writer() provided (!dead)
+{
+	byte seq, slot, off, units, serial, i, nested;
+	byte gcseq, gcslot, gcoff, gcserial;
+
+	do
+	:: wserial < EVENTS ->
+		length(units);
+		turn(units);
+		/* Published here, before any of its bytes exist. */
+		atomic {
+			place(seq, slot, off, units, serial);
+			gopen = seq;
+			gopenat = off;
+			low[wslot] = wused % R
+		};
+		high[wslot] = wused / R;
+		do
+		:: i == units -> break
+#ifdef GC_ANYWHERE
+		:: i < units && nested < NEST && wserial < EVENTS ->
+#else
+		:: i == 0 && nested < NEST && wserial < EVENTS ->
+#endif
+			nested++;
+			gc_event()
+		:: i < units -> unit(seq, slot, off, i, serial); i++
+		od;
+		atomic { seq = 0; slot = 0; off = 0; units = 0; serial = 0; i = 0; nested = 0; gopen = 255; gopenat = 0 }
+	:: else -> break
+	od
+}
+
+#else
+
+/*
+ * Our recorder.  A recycled packet is emptied under its old count, then the event is written, then count and size appear.
+ * RECORDER 1: count and size are one store; 2: count and low half are one, the high half follows, and the first timestamp goes first.
+ */
+inline turn(need)
+{
+	if
+	:: wused + need > CAP ->
+		atomic { next_packet() };
+		if
+		:: wseq >= N ->
+#if RECORDER == 2
+			stampa[wslot] = 0;
+			stampb[wslot] = 0;
+			low[wslot] = 0;
+			high[wslot] = 0
+#else
+			atomic { low[wslot] = 0; high[wslot] = 0 }
+#endif
+		:: else
+		fi
+	:: else
+	fi
+}
+
+proctype writer() provided (!dead)
+{
+	byte seq, slot, off, units, serial, i;
+
+	do
+	:: wserial < EVENTS ->
+		length(units);
+		turn(units);
+		atomic { place(seq, slot, off, units, serial); gopen = seq; gopenat = off };
+		do
+		:: i == units -> break
+		:: i < units -> unit(seq, slot, off, i, serial); i++
+		od;
+#if RECORDER == 2
+		atomic { count[slot] = seq % M; low[slot] = (off + units) % R };
+		atomic { high[slot] = (off + units) / R; gopen = 255; gopenat = 0 };
+#else
+		atomic {
+			count[slot] = seq % M;
+			low[slot] = (off + units) % R;
+			high[slot] = (off + units) / R;
+			gopen = 255;
+			gopenat = 0
+		};
+#endif
+		atomic { seq = 0; slot = 0; off = 0; units = 0; serial = 0; i = 0 }
+	:: else -> break
+	od
+}
+
+#endif
+
+/* ---- the reader: daemon/collect/ring.c ---- */
+
+/* What it works with; all of it private. */
+byte act;		  /* the packet that the writer is believed to be in */
+byte ref;		  /* an active packet's first timestamp must be newer; 0 = none known */
+bool sawempty;		  /* the active packet was seen empty under its number */
+bool cand;		  /* a size was seen ... */
+byte candhigh, candlow;	  /* ... this one */
+byte marks;		  /* confirmed positions, oldest first */
+byte markseq[3], markat[3];
+byte curseq, curat;	  /* everything before it was accepted or declared lost ... */
+byte curfirst;		  /* ... and its packet's first timestamp, where something of it was accepted */
+
+/* Of each slot: */
+byte seen[N];	/* count seen last */
+byte first[N];	/* 1 + first timestamp of the incarnation that is followed; 0 = not known */
+byte before[N]; /* the same of the incarnation before it */
+byte final[N];	/* what the writer left in it */
+
+byte hcount, hhigh, hlow; /* a header load under way */
+bool whole;		  /* its outcome */
+byte stamp;
+byte to, i_, best, history, newest;
+bool newring;
+
+/* One header load: count, high, low, high, count.  One that is not whole is given up, which stands for any number of retries. */
+#ifdef NAIVE_HEADER
+#if NAIVE_HEADER == 1
+#define HEADER(s) hcount = count[s]; hlow = low[s]; atomic { hhigh = high[s]; whole = true }
+#elif NAIVE_HEADER == 2
+#define HEADER(s) hhigh = high[s]; hlow = low[s]; atomic { hcount = count[s]; whole = true }
+#elif NAIVE_HEADER == 3
+#define HEADER(s) hlow = low[s]; hhigh = high[s]; atomic { hcount = count[s]; whole = true }
+#elif NAIVE_HEADER == 4
+#define HEADER(s) hlow = low[s]; hcount = count[s]; atomic { hhigh = high[s]; whole = true }
+#elif NAIVE_HEADER == 5
+#define HEADER(s) hcount = count[s]; hhigh = high[s]; atomic { hlow = low[s]; whole = true }
+#else
+#define HEADER(s) hhigh = high[s]; hcount = count[s]; atomic { hlow = low[s]; whole = true }
+#endif
+#elif defined(WORD)
+#define HEADER(s) atomic { hcount = count[s]; hhigh = high[s]; hlow = low[s]; whole = true }
+#else
+#define HEADER(s)                                           \
+	hcount = count[s];                                  \
+	hhigh = high[s];                                    \
+	hlow = low[s];                                      \
+	if                                                  \
+	:: high[s] == hhigh -> whole = (count[s] == hcount) \
+	:: high[s] != hhigh -> whole = false                \
+	fi
+#endif
+#define SIZE	      (hhigh * R + hlow)
+#define FORGET_HEADER hcount = 0; hhigh = 0; hlow = 0; whole = false
+
+#ifdef TWO_LOADS
+#define STAMP(s) stamp = stampa[s] * T; stamp = stamp + stampb[s]
+#else
+#define STAMP(s) stamp = stampa[s] * T + stampb[s]
+#endif
+
+#ifdef NO_LAG
+#define LAG 0
+#else
+#define LAG 1
+#endif
+#define PROVEN	(marks > LAG)
+#define LIMSEQ	markseq[marks - 1 - LAG]
+#define LIMAT	markat[marks - 1 - LAG]
+#define CURSLOT (curseq % N)
+#define BEFORE_LIMIT (PROVEN && (curseq < LIMSEQ || (curseq == LIMSEQ && curat < LIMAT)))
+
+inline mark(seq, at)
+{
+	if
+	:: at == 0 || (marks > 0 && markseq[marks - 1] == seq && markat[marks - 1] == at) -> skip
+	:: else ->
+		/* Claim 4: a confirmed size never falls. */
+		assert(marks == 0 || markseq[marks - 1] < seq || markat[marks - 1] < at);
+		if
+		:: marks == 3 ->
+			markseq[0] = markseq[1]; markat[0] = markat[1];
+			markseq[1] = markseq[2]; markat[1] = markat[2];
+			marks = 2
+		:: else
+		fi;
+		markseq[marks] = seq;
+		markat[marks] = at;
+		marks++
+	fi
+}
+
+inline unmark(seq)
+{
+	do
+	:: marks > 0 && markseq[marks - 1] >= seq -> marks--; markseq[marks] = 0; markat[marks] = 0
+	:: else -> break
+	od
+}
+
+/* Look at packet SEQ and what follows it again as if for the first time. */
+inline return_to(seq)
+{
+	first[act % N] = 0;
+	final[act % N] = 0;
+	do
+	:: act > seq -> act--; first[act % N] = 0; final[act % N] = 0
+	:: else -> break
+	od;
+	unmark(act);
+	cand = false; candhigh = 0; candlow = 0;
+	sawempty = false;
+	ref = 0
+}
+
+#define FORGET_SLOT(s) first[s] = 0; before[s] = 0; final[s] = 0
+
+/* Begin to follow the writer at packet SEQ. */
+inline follow_from(seq)
+{
+	SLOTS(FORGET_SLOT);
+	unmark(0);
+	cand = false; candhigh = 0; candlow = 0;
+	sawempty = false;
+	ref = 0;
+	act = seq;
+	if
+	:: curseq == act && curat > 0 -> first[act % N] = curfirst
+	:: else
+	fi
+}
+
+inline accept()
+{
+	if
+	:: gtag > 0 || gbad ->
+		assert(!gbad);				   /* claim 1: one incarnation's bytes ... */
+		assert(gtag - 1 >= curseq + glaps);	   /* ... and claim 3: of the one that the reader says */
+		assert((gtag - 1 - curseq - glaps) % M == 0);
+		assert(curat == 0 || gtag - 1 == curseq + glaps);
+		glaps = gtag - 1 - curseq;
+		assert(gfirst[gtag - 1] + 1 == first[CURSLOT]) /* claim 2 */
+	:: else
+	fi;
+	gtag = 0;
+	assert((gends[curseq + glaps] >> to) & 1);	   /* claim 2 */
+	assert(to >= curat);
+	curat = to;
+	curfirst = first[CURSLOT];
+	to = 0;
+#ifndef NO_RELOAD
+	if
+	:: curseq + 1 == act -> ref = first[CURSLOT] - 1
+	:: else
+	fi;
+#endif
+	if
+	:: curseq < LIMSEQ ->
+		assert(gends[curseq + glaps] >> curat == 1); /* claim 3: it is left, and all of it was accepted */
+		curseq++;
+		curat = 0;
+		curfirst = 0
+	:: else
+	fi
+}
+
+/* The tail of packet Q from AT to TO: claim 5, nothing that was written in full is missing or wrong. */
+inline tail(q, at)
+{
+	i_ = at;
+	do
+	:: i_ < to && (gends[q] >> i_) > 1 && (q < gopen || (q == gopen && i_ < gopenat)) ->
+		assert(body[(q % N) * CAP + i_] == q + 1);
+		i_++
+	:: else -> break
+	od;
+	i_ = 0
+}
+
+/* A first timestamp that was read half-written is no reason to withhold a tail, unless bytes were accepted under it. */
+#ifdef TAIL_FIRST
+#define BELIEVED true
+#else
+#define BELIEVED (best > 0)
+#endif
+
+proctype reader()
+{
+	byte nextslot, slot;
+	bool idle; /* the look found the writer still in its packet */
+
+	goto sweep; /* attach */
+
+look:
+	atomic {
+#ifdef DEATH
+		if
+		:: !dead -> dead = true
+		:: true
+		fi;
+#endif
+		slot = act % N;
+		nextslot = (act + 1) % N;
+		idle = false
+	};
+	HEADER(nextslot);
+	atomic {
+		if
+		:: !whole -> FORGET_HEADER; goto look
+		:: else
+		fi;
+		if
+#ifdef NO_EMPTY
+		:: hcount == (act + 1) % M -> FORGET_HEADER; goto moved
+#else
+		:: hcount == (act + 1) % M && (act + 1 >= N || SIZE > 0) -> FORGET_HEADER; goto moved
+#endif
+		:: else
+		fi;
+		if
+		:: hcount != seen[nextslot] -> FORGET_HEADER; goto lapped
+		:: else -> FORGET_HEADER
+		fi
+	};
+
+	/* ring.c step_active: the first timestamp, then the header. */
+#ifndef LATE_STAMP
+	STAMP(slot);
+#endif
+	HEADER(slot);
+#ifdef LATE_STAMP
+	STAMP(slot);
+#endif
+	atomic {
+		idle = true;
+		if
+		:: !whole -> stamp = 0; FORGET_HEADER; goto look
+		:: whole && hcount != act % M -> goto lapped
+		:: whole && hcount == act % M && SIZE == 0 -> sawempty = true; stamp = 0; FORGET_HEADER; goto take
+		:: else
+		fi;
+#ifndef NO_FRESH
+		if
+		:: stamp > ref
+#ifdef STALE
+		/* The clock stood still, or so it seems, for as long as we wait. */
+		:: stamp <= ref && ((before[slot] > 0 && stamp + 1 != before[slot]) || sawempty)
+#endif
+		:: stamp <= ref -> stamp = 0; FORGET_HEADER; goto take
+		fi;
+#endif
+		if
+		:: first[slot] > 0 && first[slot] != stamp + 1 ->
+#ifdef FIXED_STAMP
+			goto lapped
+#else
+			if
+			:: curseq == act && curat > 0 -> goto lapped
+			:: else ->
+#ifdef KEEP_MARKS
+				first[slot] = stamp + 1
+#else
+				return_to(act); stamp = 0; FORGET_HEADER; goto look
+#endif
+			fi
+#endif
+		:: else
+		fi;
+		first[slot] = stamp + 1;
+#ifdef NO_HALF
+		mark(act, SIZE);
+#else
+		if
+		:: cand && candhigh == hhigh && hlow > candlow -> mark(act, candhigh * R + candlow)
+		:: else
+		fi;
+#endif
+		cand = true; candhigh = hhigh; candlow = hlow;
+		stamp = 0;
+		FORGET_HEADER;
+		goto take
+	};
+
+moved:	/* ring.c step_moved: the final size of the packet that the writer left, loaded after that was seen. */
+#ifndef LATE_MOVED
+	STAMP(slot);
+#endif
+#ifdef NO_FINAL
+	atomic { whole = true; hcount = act % M; hhigh = candhigh; hlow = candlow };
+#else
+	HEADER(slot);
+#endif
+	atomic {
+		if
+		:: !whole -> stamp = 0; FORGET_HEADER; goto look
+		:: whole && hcount != act % M -> goto lapped
+#ifndef EMPTY_LEFT
+		/* Nobody leaves a packet empty: it is being used again. */
+		:: whole && hcount == act % M && SIZE == 0 -> goto lapped
+#endif
+		:: else
+		fi;
+		to = SIZE;
+		FORGET_HEADER
+	};
+#ifdef LATE_MOVED
+	STAMP(slot);
+#endif
+	atomic {
+		if
+		:: first[slot] > 0 && first[slot] != stamp + 1 ->
+			to = 0;
+			if
+			:: curseq == act && curat > 0 -> goto lapped
+			:: else -> return_to(act); stamp = 0; goto look
+			fi
+		:: else
+		fi;
+		final[slot] = to;
+		to = 0;
+		mark(act, final[slot]);
+		first[slot] = stamp + 1;
+		if
+		:: final[slot] > 0 && stamp > ref -> ref = stamp
+		:: else
+		fi;
+		stamp = 0;
+		cand = false; candhigh = 0; candlow = 0;
+		sawempty = false;
+		act++;
+		before[nextslot] = first[nextslot];
+		first[nextslot] = 0;
+		final[nextslot] = 0;
+		seen[nextslot] = act % M
+	};
+
+take:	/* ring.c take: copy up to the mark before the last, in the packet at the cursor. */
+	atomic {
+		if
+		:: !BEFORE_LIMIT ->
+			if
+			:: dead && idle -> goto finish
+			:: else -> goto look
+			fi
+		:: else
+		fi;
+		if
+		:: act - curseq >= N -> goto lapped
+		:: else
+		fi;
+		if
+		:: LIMSEQ > curseq -> to = final[CURSLOT]
+		:: else -> to = LIMAT
+		fi;
+		i_ = curat
+	};
+	do
+	:: i_ < to ->
+		atomic {
+			if
+			:: gtag == 0 && !gbad -> gtag = body[CURSLOT * CAP + i_]; gbad = (gtag == 0)
+			:: else -> gbad = gbad || (gtag != body[CURSLOT * CAP + i_])
+			fi;
+			i_++
+		}
+	:: else -> break
+	od;
+	/* ring.c still_there: the first timestamp, then the header: neither changed, nor is the packet being emptied. */
+	i_ = 0;
+	STAMP(CURSLOT);
+	hlow = low[CURSLOT];
+	hhigh = high[CURSLOT];
+	atomic {
+		if
+#ifndef NO_COUNT
+		:: count[CURSLOT] != curseq % M -> goto changed
+#endif
+#ifndef NO_SIZE
+		:: count[CURSLOT] == curseq % M && SIZE == 0 -> goto changed
+#endif
+#ifndef NO_STAMP
+		:: count[CURSLOT] == curseq % M && stamp + 1 != first[CURSLOT] -> goto changed
+#endif
+		:: else
+		fi;
+		stamp = 0;
+		FORGET_HEADER;
+		accept();
+		goto take
+	};
+changed:
+	atomic {
+		gtag = 0;
+		gbad = false;
+		to = 0;
+		stamp = 0;
+		FORGET_HEADER;
+		if
+#ifdef NO_GAP
+		:: curat > 0 ->
+			assert(gends[curseq + glaps] >> curat == 1); /* claim 3 */
+			curseq++; curat = 0; curfirst = 0;
+			goto look
+#else
+		:: curat > 0 -> goto lapped
+#endif
+		:: else -> return_to(curseq); goto look
+		fi
+	};
+
+lapped:	/* ring.c resync: where is the writer? */
+	atomic { idle = false; stamp = 0; FORGET_HEADER; goto sweep };
+sweep:
+	do
+	:: i_ < N ->
+		HEADER(i_);
+		atomic {
+			if
+			:: whole ->
+				seen[i_] = hcount;
+				if
+				:: i_ == 0 -> newring = true
+				:: i_ > 0 && (hcount + M - seen[best]) % M < M / 2 -> best = i_
+				:: else
+				fi;
+				newring = newring && hcount == i_;
+				if
+				:: SIZE > 0 -> newest = i_; newring = newring && i_ + 1 < N
+				:: else
+				fi;
+				i_++
+			:: else
+			fi;
+			FORGET_HEADER
+		}
+	:: else -> break
+	od;
+	atomic {
+		if
+		:: newring -> best = newest
+		:: else
+		fi;
+		do
+		:: history + 1 < N && seen[(best + N - history - 1) % N] == (seen[best] + M - history - 1) % M &&
+			!(newring && (best + N - history - 1) % N > best) -> history++
+		:: else -> break
+		od;
+#ifndef NEW_RING_ANYWHERE
+		if
+		:: curseq != 255 && (seen[best] + M - act % M) % M > M / 2 ->
+			/* What was seen is older than where we are: a packet being emptied for its next use. */
+			best = 0; newest = 0; history = 0; newring = false; i_ = 0;
+			goto look
+		:: else
+		fi;
+#endif
+		newest = act + (seen[best] + M - act % M) % M;
+		i_ = newest - history; /* where to start */
+		if
+		:: curseq == 255 -> curseq = i_ /* attach: at the oldest */
+#ifdef FROM_OLDEST
+		:: curseq != 255
+#else
+		:: curseq != 255 && i_ < newest && history + 1 == N -> i_++
+		:: curseq != 255 && !(i_ < newest && history + 1 == N)
+#endif
+		fi;
+		best = 0;
+		to = 0
+	};
+	if
+	:: i_ <= curseq && curseq <= newest && curat > 0 ->
+		/* ring.c cursor_check: is the packet at the cursor still that one? */
+		STAMP(CURSLOT);
+		HEADER(CURSLOT);
+		atomic {
+			if
+#ifndef ROUND_ANYWAY
+			:: !whole || hcount != curseq % M || SIZE == 0 ->
+				/* It has just been used again: what was seen of the ring is old. */
+				stamp = 0; FORGET_HEADER; newest = 0; history = 0; newring = false; i_ = 0;
+				goto look
+			:: whole && hcount == curseq % M && SIZE > 0 && stamp + 1 == curfirst -> i_ = curseq
+			:: whole && hcount == curseq % M && SIZE > 0 && stamp + 1 != curfirst ->
+				newest = newest + M; i_ = i_ + M /* the count went round */
+#else
+			:: hcount == curseq % M && stamp + 1 == curfirst -> i_ = curseq
+			:: else -> newest = newest + M; i_ = i_ + M
+#endif
+			fi;
+			FORGET_HEADER
+		}
+	:: i_ <= curseq && curseq <= newest && curat == 0 -> i_ = curseq
+	:: else
+	fi;
+	atomic {
+		to = 0;
+		stamp = 0;
+		if
+		:: i_ > curseq ->
+			/* A gap, of i_ - curseq packets. */
+			curseq = i_;
+			curat = 0;
+			curfirst = 0
+		:: else
+		fi;
+		follow_from(i_);
+		best = (act == newest && !(newring && history == 0));
+		newest = 0;
+		history = 0;
+		newring = false;
+		i_ = 0
+	};
+#ifndef NO_REFERENCE
+	/* ring.c newest_other_first. */
+	do
+	:: best == 1 && i_ < N ->
+		if
+		:: i_ != act % N ->
+			STAMP(i_);
+#ifdef BLIND_REFERENCE
+			atomic { whole = true; hlow = 1; hcount = (act + M - 1) % M };
+#else
+			/* A packet that has been turned to, or is being emptied, may hold a newer timestamp. */
+			HEADER(i_);
+#endif
+			atomic {
+				if
+				:: whole && SIZE > 0 && (act + M - hcount) % M < M / 2 && stamp > ref -> ref = stamp
+				:: else
+				fi;
+				if
+				:: whole -> i_++
+				:: else
+				fi;
+				stamp = 0;
+				FORGET_HEADER
+			}
+		:: else -> i_++
+		fi
+	:: else -> break
+	od;
+#endif
+	atomic { i_ = 0; best = 0; goto look };
+
+finish:	/* ring.c ring_capture: the dead stand still. */
+	atomic {
+		if
+		:: gopen == 255 -> gopen = wseq; gopenat = wused
+		:: else
+		fi;
+		best = curat;
+		do
+		:: curseq < act ->
+			to = final[CURSLOT];
+			if
+			:: count[CURSLOT] != curseq % M || high[CURSLOT] + low[CURSLOT] == 0 ||
+				(BELIEVED && stampa[CURSLOT] * T + stampb[CURSLOT] + 1 != first[CURSLOT]) ->
+#ifdef STOP_TAIL
+				goto served
+#else
+				skip /* still_there says no: a gap */
+#endif
+			:: else -> tail(curseq, best)
+			fi;
+			best = 0;
+			curseq++
+		:: else -> break
+		od;
+		to = best;
+		stamp = stampa[act % N] * T + stampb[act % N];
+		if
+		:: count[act % N] == act % M && (stamp > ref || (before[act % N] > 0 && stamp + 1 != before[act % N])) &&
+			(first[act % N] == 0 || first[act % N] == stamp + 1 || !BELIEVED) ->
+#ifdef TAIL_TO_SIZE
+			to = high[act % N] * R + low[act % N];
+			if
+			:: marks > 0 && markseq[marks - 1] == act && markat[marks - 1] > to -> to = markat[marks - 1]
+			:: else
+			fi
+#else
+			to = CAP /* the size may be half stored: the walk of the tail knows better */
+#endif
+		:: else
+		fi;
+		tail(act, best);
+		best = to;
+#ifndef TAIL_TO_SIZE
+		if
+		:: act + 1 < N && count[act + 1] == act + 1 && stampa[act + 1] * T + stampb[act + 1] > stamp ->
+			act++; /* so it does in the first lap */
+			curseq++;
+			tail(act, 0)
+		:: else
+		fi
+#endif
+	};
+served:	/* Everything before (curseq, best) was served: does that reach to what was written in full? */
+	atomic {
+		assert(curseq > gopen || (curseq == gopen && best >= gopenat) ||
+			(gopenat == 0 && curseq + 1 == gopen && gends[curseq] >> best <= 1));
+		goto end_
+	};
+end_:	skip
+}
+
+#define NUMBER(s) count[s] = s
+
+init {
+	atomic {
+		SLOTS(NUMBER);
+		gends[0] = 1;
+		curseq = 255; /* not attached */
+		run writer();
+		run reader()
+	}
+}
