@@ -1,4 +1,4 @@
-"""The sequence-checked copy alone against each writer: copy.py BUILD-DIRECTORY
+"""The sequence-checked copy alone against each writer: ring-copy.py BUILD-DIRECTORY
 
 What ring-follow had of a ring is judged by truth.py: nothing in it that is not in the truth, nothing missing but what a gap
 declares; and against the hostile writer by incarnations.py.
