@@ -95,6 +95,8 @@ enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *abs
 void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb);
 bool exchange_send(struct exchange *x, const struct message_writer *w);
 enum outcome exchange_no_collector(struct exchange *x);
+/* Ask that the stream which X reads live be flushed sooner, for the next five seconds. */
+void exchange_follow(struct exchange *x);
 /* The problem that the collector answered. */
 enum outcome exchange_refused(struct exchange *x);
 

@@ -379,6 +379,7 @@ static enum outcome live_respond(struct exchange *x, struct live *l)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	}
 	x->live = l;
+	exchange_follow(x);
 	MHD_add_response_header(response, "Mprof-Position", text);
 	MHD_add_response_header(response, "Mprof-Run-State", l->ended ? "ended" : "running");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-ctf-stream");

@@ -34,6 +34,7 @@ struct listener {
 	sd_event_source *io, *timer;
 	char *path;
 	bool tcp;
+	bool resumed; /* MHD must run, and does not say so by its timeout or its descriptor */
 };
 
 struct server {
@@ -49,7 +50,6 @@ struct server {
 	sd_event_source *again, *tick, *post;
 	uint64_t ticks;
 	struct server_counts counts;
-	bool stopping;
 };
 
 struct reader *exchange_reader(struct exchange *x)
@@ -128,6 +128,8 @@ void exchange_resume(struct exchange *x)
 	x->wait = WAIT_NONE;
 	x->hangup = sd_event_source_disable_unref(x->hangup);
 	MHD_resume_connection(x->connection);
+	for (size_t i = 0; i < x->server->n_listeners; i++)
+		x->server->listeners[i].resumed = true;
 }
 
 static void resume_all(struct server *s, enum wait wait)
@@ -184,24 +186,18 @@ static void on_lost(void *context)
 
 static const struct notice_calls notice_calls = {.commit = on_commit, .answer = on_answer, .lost = on_lost};
 
-/* Ask that streams which are read live be flushed sooner. */
-static void send_follows(struct server *s)
+void exchange_follow(struct exchange *x)
 {
 	struct message_writer w;
 	uint32_t stream;
 	char text[128];
 	int64_t run;
 
-	for (struct exchange *x = s->exchanges; x; x = x->next) {
-		if (!x->live)
-			continue;
-		live_stream(x->live, &run, &stream);
-		message_begin(&w, text, sizeof(text), "follow", notice_tag(s->notice));
-		message_add_number(&w, "run", (uint64_t)run);
-		message_add_number(&w, "stream", stream);
-		if (!notice_send(s->notice, &w))
-			return;
-	}
+	live_stream(x->live, &run, &stream);
+	message_begin(&w, text, sizeof(text), "follow", notice_tag(x->server->notice));
+	message_add_number(&w, "run", (uint64_t)run);
+	message_add_number(&w, "stream", stream);
+	notice_send(x->server->notice, &w);
 }
 
 static int on_tick(sd_event_source *source, uint64_t usec, void *context)
@@ -215,8 +211,9 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 		if (x->wait == WAIT_ANSWER && x->answer.deadline <= now)
 			exchange_resume(x);
 	resume_all(s, WAIT_COMMIT); /* notices are only hints */
-	if (s->ticks++ % 2 == 0)
-		send_follows(s);
+	for (struct exchange *x = s->ticks++ % 2 ? NULL : s->exchanges; x; x = x->next)
+		if (x->live)
+			exchange_follow(x);
 	sd_notifyf(0, "STATUS=%llu requests, %llu open, %llu live; %s", (unsigned long long)c.requests,
 		   (unsigned long long)c.open, (unsigned long long)c.live,
 		   c.connected ? "the collector is connected" : "the collector is not there");
@@ -416,6 +413,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *contex
 	(void)source;
 	(void)fd;
 	(void)revents;
+	l->resumed = false;
 	MHD_run(l->daemon);
 	return 0;
 }
@@ -426,6 +424,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 
 	(void)source;
 	(void)usec;
+	l->resumed = false;
 	MHD_run(l->daemon);
 	return 0;
 }
@@ -440,7 +439,9 @@ static int on_post(sd_event_source *source, void *context)
 	for (size_t i = 0; i < s->n_listeners; i++) {
 		struct listener *l = &s->listeners[i];
 
-		if (MHD_get_timeout(l->daemon, &ms) != MHD_YES) {
+		if (l->resumed) {
+			ms = 0;
+		} else if (MHD_get_timeout(l->daemon, &ms) != MHD_YES) {
 			sd_event_source_set_enabled(l->timer, SD_EVENT_OFF);
 			continue;
 		}
@@ -566,7 +567,6 @@ struct server *server_free(struct server *s)
 {
 	if (!s)
 		return NULL;
-	s->stopping = true;
 	for (struct exchange *x = s->exchanges; x; x = x->next) {
 		x->gone = true;
 		exchange_resume(x);

@@ -1,0 +1,1011 @@
+"""mprofd-http driven with real HTTP over a Unix socket and loopback: serve.py MPROFD_HTTP ARCHIVE_DRIVER OPENAPI [TEST…]
+
+The archive is written by its real writer; the collector's control socket is played by this test.
+"""
+
+import http.client
+import io
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+import unittest
+
+HTTP, DRIVER, OPENAPI = sys.argv[1:4]
+UUID_BYTES = bytes.fromhex("05883b8d521a487bb397456ab150680c")
+GUEST_UUID = "0a1b2c3d-0000-4000-8000-00000000000a"
+
+
+def event(timestamp, thread=1):
+    return struct.pack("<QBQ", timestamp, 7, thread)  # switch, 17 bytes
+
+
+def label(timestamp, text):
+    return struct.pack("<QBQ", timestamp, 5, 1) + text + b"\0"
+
+
+def packet(sequence, content):
+    bits = 8 * (30 + len(content))
+    return struct.pack("<I16sIHI", 0xC1FC1FC1, UUID_BYTES, bits, sequence & 0xFFFF, bits) + content
+
+
+def split(body):
+    """A CTF body as (count, content) pairs; what is left of a partial packet comes last."""
+    out = []
+    while len(body) >= 30:
+        magic, uuid, size, count, content = struct.unpack("<I16sIHI", body[:30])
+        assert magic == 0xC1FC1FC1 and uuid == UUID_BYTES and size == content, body[:30]
+        if len(body) < content // 8:
+            break
+        out.append((count, body[30 : content // 8]))
+        body = body[content // 8 :]
+    return out, body
+
+
+def advance(position, packets):
+    run, stream, sequence, offset = map(int, position.split("."))
+    for count, content in packets:
+        if count != sequence & 0xFFFF:
+            sequence += (count - sequence) & 0xFFFF
+            offset = 30
+        offset += len(content)
+    return f"{run}.{stream}.{sequence}.{offset}"
+
+
+def unzstd(data):
+    return subprocess.run(["zstd", "-dcq"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+class Archive:
+    def __init__(self, state):
+        self.process = subprocess.Popen([DRIVER, state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.lock = threading.Lock()
+        assert self.process.stdout.readline() == "ok\n"
+        self.last_capture = 0
+
+    def say(self, *lines):
+        with self.lock:
+            for line in lines:
+                self.process.stdin.write(line + "\n")
+                self.process.stdin.flush()
+                answer = self.process.stdout.readline()
+                assert answer == "ok\n", (line[:100], answer)
+
+    def commit(self, *lines):
+        self.say("begin", *lines, "commit")
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def piece(stream, sequence, offset, content, flags=0, room=4096, ends=None, first=None):
+    if first is None:
+        first = struct.unpack("<Q", content[:8])[0] if len(content) >= 8 else 0
+    ends = [offset + len(content)] if ends is None else ends
+    return f"piece {stream} {sequence} {offset} {flags} {room} {first} {','.join(map(str, ends)) or '-'} {content.hex() or '-'}"
+
+
+class Collector(threading.Thread):
+    """The control socket: answers what it is asked, sends commit notices when told."""
+
+    def __init__(self, path, archive):
+        super().__init__(daemon=True)
+        self.archive, self.asked, self.clients, self.mute = archive, [], [], False
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.bind(path)
+        self.socket.listen(8)
+        self.archiving = 1
+        self.stop_r, self.stop_w = os.pipe()
+        self.start()
+
+    def run(self):
+        while True:
+            for s in select.select([self.socket, self.stop_r] + self.clients, [], [])[0]:
+                if s == self.stop_r:
+                    return
+                if s is self.socket:
+                    self.clients.append(s.accept()[0])
+                    continue
+                data = s.recv(65536)
+                if data:
+                    self.answer(s, data.decode())
+                else:
+                    self.clients.remove(s)
+                    s.close()
+
+    def answer(self, s, text):
+        lines = text.split("\n")
+        verb, tag = lines[0].split()
+        keys = dict(line.split("=", 1) for line in lines[1:] if line)
+        self.asked.append((verb, keys))
+        if self.mute:
+            return
+        reply = f"ok {tag}\n"
+        if verb == "capture":
+            if keys["note"] == "full":
+                reply = f"error {tag}\nstatus=503\nsentence=The disk is full.\n"
+            else:
+                self.archive.last_capture += 1
+                self.archive.commit(f"capture {self.archive.last_capture} {keys['run']} {keys['kind']} {keys['note'] or '-'}")
+                reply += f"capture={self.archive.last_capture}\n"
+        elif verb == "patch-capture":
+            self.archive.commit(f"patch {keys['capture']} {keys.get('pinned', -1)} {keys.get('note', '-')}")
+        elif verb == "delete-capture":
+            self.archive.commit(f"delete {keys['capture']}")
+        elif verb == "metrics":
+            reply += "text=# TYPE mprofd_passes counter%0Amprofd_passes_total 7%0A# EOF%0A\n"
+        elif verb == "status":
+            reply += f"guests=1\nrings=1\narchiving={self.archiving}\nsentence=The disk is full.\n"
+        s.send(reply.encode())
+
+    def notify(self):
+        for s in self.clients:
+            s.send(b"commit\nserial=1\n")
+
+    def close(self):
+        os.write(self.stop_w, b"x")
+        self.join()
+        for s in self.clients + [self.socket]:
+            s.close()
+        os.close(self.stop_r)
+        os.close(self.stop_w)
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=20)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(20)
+        self.sock.connect(self.path)
+
+
+class Answer:
+    def __init__(self, response):
+        self.status, self.headers, self.body = response.status, response.headers, response.read()
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Server:
+    def __init__(self, root, *arguments):
+        self.run = os.path.join(root, "run")
+        self.state = os.path.join(root, "state")
+        os.makedirs(self.run, exist_ok=True)
+        os.makedirs(self.state, exist_ok=True)
+        self.socket = os.path.join(self.run, "http.sock")
+        self.log = open(os.path.join(root, "log"), "w+")
+        self.config = os.path.join(root, "mprofd.conf")
+        open(self.config, "a").close()
+        self.process = subprocess.Popen(
+            [HTTP, "--state", self.state, "--run", self.run, "--config", self.config]
+            + (list(arguments) or ["--listen", "unix:" + self.socket, "--listen", "127.0.0.1:0"]),
+            stderr=self.log,
+        )
+        self.port = None
+        for _ in range(400):
+            self.log.seek(0)
+            text = self.log.read()
+            found = re.search(r"127\.0\.0\.1:(\d+)", text)
+            if found and not arguments:
+                self.port = int(found[1])
+                break
+            if arguments and "listening" in text:
+                break
+            if self.process.poll() is not None:
+                raise AssertionError(text)
+            time.sleep(0.02)
+        else:
+            raise AssertionError("the server does not listen: " + text)
+
+    def get(self, path, method="GET", body=None, tcp=False, **headers):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20) if tcp else UnixConnection(self.socket)
+        try:
+            c.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
+            return Answer(c.getresponse())
+        finally:
+            c.close()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(20)
+        self.log.close()
+        return code
+
+
+class Live:
+    """A live body, read as it comes."""
+
+    def __init__(self, server, path, **headers):
+        self.connection = UnixConnection(server.socket)
+        self.connection.request("GET", path, headers=headers)
+        self.response = self.connection.getresponse()
+        self.status, self.headers = self.response.status, self.response.headers
+        self.data = b""
+
+    def until(self, n, seconds=10):
+        """Read until there are N packets."""
+        end = time.monotonic() + seconds
+        while len(split(self.data)[0]) < n:
+            self.connection.sock.settimeout(max(0.01, end - time.monotonic()))
+            got = self.response.read1(65536)
+            if not got:
+                break
+            self.data += got
+        return split(self.data)[0]
+
+    def rest(self):
+        self.data += self.response.read()
+        return split(self.data)[0]
+
+    def close(self):
+        self.connection.close()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.root = tempfile.mkdtemp(prefix="mprofd-http-")
+        self.addCleanup(shutil.rmtree, self.root, True)
+        self.server = Server(self.root)
+        self.archive = Archive(self.server.state)
+        self.collector = Collector(os.path.join(self.server.run, "collect.sock"), self.archive)
+        self.addCleanup(self.finish)
+
+    def finish(self):
+        self.collector.close()
+        self.archive.close()
+        self.assertEqual(self.server.stop(), 0)
+
+    def guest(self, run=1, name="web", state="running", streams=1, packets=4, uuid="-", domid=-1, flags=0, source="dir"):
+        self.archive.commit(
+            f"run {run} {source} key{run} {name} {uuid} {domid} {state} {'ended' if state == 'ended' else '-'}",
+            *[f"stream {run * 10 + k} {run} {k} 16384 {packets} {flags}" for k in range(streams)],
+        )
+
+    def fill(self, stream=10, sequences=range(0, 6), events=20):
+        """Complete packets; returns what the identity body is."""
+        out = []
+        for s in sequences:
+            content = b"".join(event(1000 * s + i + 1, i) for i in range(events))
+            self.archive.commit(piece(stream, s, 30, content, flags=1, ends=[30 + 17 * (i + 1) for i in range(events)]))
+            out.append(packet(s, content))
+        return out
+
+    def problem(self, answer, status):
+        self.assertEqual(answer.status, status, answer.body)
+        self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
+        self.assertEqual(answer.json()["status"], status)
+        self.assertTrue(answer.json()["detail"])
+        return answer.json()
+
+
+class Domains(Case):
+    def test_shape(self):
+        self.guest()
+        self.fill(sequences=range(3))
+        open_part = event(5000)
+        self.archive.commit(piece(10, 3, 30, open_part))
+        d = self.server.get("/v1/domains").json()["domains"]
+        self.assertEqual(len(d), 1)
+        self.assertLessEqual(
+            {"name", "uuid", "domid", "state", "source", "streams", "runs", "captures"}, set(d[0])
+        )
+        self.assertEqual((d[0]["name"], d[0]["uuid"], d[0]["domid"], d[0]["state"]), ("web", None, None, "running"))
+        s = d[0]["streams"][0]
+        self.assertEqual((s["packets"], s["bytes"], s["ring_bytes"]), (4, 3 * 370 + 47, 16384))
+        self.assertRegex(s["last_seen"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$")
+        self.assertEqual(s["lost_packets"], 0)
+
+    def test_paging_and_names(self):
+        for i in range(5):
+            self.guest(run=i + 1, name=f"guest-{i}")
+        self.guest(run=6, name="guest-1", state="ended")
+        names, cursor = [], ""
+        while cursor is not None:
+            page = self.server.get("/v1/domains?limit=2" + (f"&cursor={cursor}" if cursor else "")).json()
+            names += [d["name"] for d in page["domains"]]
+            cursor = page["next"]
+        self.assertEqual(names, [f"guest-{i}" for i in range(5)])
+        one = self.server.get("/v1/domains/guest-1?limit=1").json()
+        self.assertEqual((one["runs"], one["state"], [r["run"] for r in one["run_list"]]), (2, "ended", [6]))
+        two = self.server.get(f"/v1/domains/guest-1?limit=1&cursor={one['next']}").json()
+        self.assertEqual([r["run"] for r in two["run_list"]], [2])
+
+    def test_resolution(self):
+        self.guest(run=1, name="7", uuid=GUEST_UUID, domid=3, source="xen")
+        self.guest(run=2, name="other", uuid=GUEST_UUID.replace("a", "b"), domid=7, source="xen")
+        self.guest(run=3, name="old", uuid=GUEST_UUID.replace("a", "c"), domid=9, source="xen", state="ended")
+        for text, run in ((GUEST_UUID, 1), (GUEST_UUID.upper(), 1), ("7", 1), ("domid:7", 2), ("3", 1), ("other", 2)):
+            self.assertEqual(self.server.get("/v1/domains/" + text).json()["run"], run, text)
+        for text in ("9", "domid:9", "domid:other", "nobody", "domid:", "%FF", "a%2Fb"):
+            self.problem(self.server.get("/v1/domains/" + text), 400 if text == "%FF" else 404)
+        self.assertIsNone(self.server.get("/v1/domains/old").json()["domid"])
+
+    def test_odd_name(self):
+        self.guest(name="caf\u00e9+x")
+        self.fill()
+        self.assertEqual(self.server.get("/v1/domains/caf%C3%A9+x").json()["name"], "caf\u00e9+x")
+        location = self.server.get("/v1/domains/caf%C3%A9+x/trace").headers["Content-Location"]
+        self.assertEqual(self.server.get(location).status, 200)
+
+
+class Trace(Case):
+    def test_body_and_head(self):
+        self.guest()
+        want = b"".join(self.fill())
+        got = self.server.get("/v1/domains/web/trace")
+        self.assertEqual((got.status, got.body), (200, want))
+        self.assertEqual(got.headers["Content-Length"], str(len(want)))
+        self.assertEqual(got.headers["Vary"], "Accept-Encoding")
+        head = self.server.get("/v1/domains/web/trace", "HEAD")
+        self.assertEqual((head.status, head.body, head.headers["ETag"]), (200, b"", got.headers["ETag"]))
+        self.assertEqual(head.headers["Content-Length"], str(len(want)))
+        self.assertEqual(self.server.get("/v1/domains/web/trace", If_None_Match=got.headers["ETag"]).status, 304)
+
+    def test_open_packet_is_joined_and_cut_at_its_last_end(self):
+        self.guest()
+        a, b, c = event(1), event(2), event(3) + event(4)
+        self.archive.commit(piece(10, 0, 30, a), piece(10, 0, 47, b))
+        self.archive.commit(piece(10, 0, 64, c[:10], ends=[]))
+        self.assertEqual(self.server.get("/v1/domains/web/trace").body, packet(0, a + b))
+        before = self.server.get("/v1/domains/web/trace")
+        self.archive.commit(piece(10, 0, 74, c[10:], flags=1))
+        self.archive.commit(piece(10, 1, 30, event(9)))
+        again = self.server.get(before.headers["Content-Location"])
+        self.assertEqual((again.body, again.headers["ETag"]), (before.body, before.headers["ETag"]))
+        self.assertNotEqual(self.server.get("/v1/domains/web/trace").headers["ETag"], before.headers["ETag"])
+        self.assertEqual(self.server.get("/v1/domains/web/trace").body, packet(0, a + b + c) + packet(1, event(9)))
+
+    def test_empty(self):
+        self.guest()
+        self.assertEqual(self.server.get("/v1/domains/web/trace").body, b"")
+        self.archive.commit(piece(10, 0, 30, b"", flags=1, ends=[30]))
+        self.assertEqual(self.server.get("/v1/domains/web/trace").body, packet(0, b""))
+
+    def test_large_packet_in_rows(self):
+        self.guest()
+        content = b"".join(label(i + 1, os.urandom(40000).replace(b"\0", b"x")) for i in range(70))
+        lines, at = [], 0
+        while at < len(content):
+            part = content[at : at + 1000000]
+            lines.append(piece(10, 0, 30 + at, part, room=1 << 22, first=1, ends=[30 + len(content)] if at + len(part) == len(content) else []))
+            at += len(part)
+        for line in lines:
+            self.archive.commit(line)
+        want = packet(0, content)
+        self.assertEqual(self.server.get("/v1/domains/web/trace").body, want)
+        self.archive.commit(piece(10, 0, 30 + len(content), b"", flags=1, room=1 << 22, ends=[], first=1))
+        self.assertEqual(self.server.get("/v1/domains/web/trace").body, want)
+        z = self.server.get("/v1/domains/web/trace", Accept_Encoding="zstd")
+        self.assertEqual(unzstd(z.body), want)
+        live = Live(self.server, "/v1/domains/web/live")
+        self.assertEqual(b"".join(c for _, c in live.until(1)), content)
+        live.close()
+
+    def test_ranges(self):
+        self.guest()
+        want = b"".join(self.fill(sequences=range(40)))
+        full = self.server.get("/v1/domains/web/trace")
+        tag = full.headers["ETag"]
+        for text, part in (
+            ("bytes=0-0", want[:1]),
+            ("bytes=0-29", want[:30]),
+            ("bytes=29-31", want[29:32]),
+            ("bytes=370-", want[370:]),
+            ("bytes=1000-9999", want[1000:10000]),
+            ("bytes=-5", want[-5:]),
+            (f"bytes=-{len(want) * 2}", want),
+            (f"bytes={len(want) - 1}-{len(want) * 9}", want[-1:]),
+        ):
+            got = self.server.get("/v1/domains/web/trace", Range=text, Accept_Encoding="zstd")
+            self.assertEqual((got.status, got.body), (206, part), text)
+            self.assertEqual(got.headers["ETag"], tag)
+            self.assertRegex(got.headers["Content-Range"], rf"^bytes \d+-\d+/{len(want)}$")
+            self.assertIsNone(got.headers["Content-Encoding"])
+        for text in ("bytes=1-2,4-5", "lines=1-2", "bytes=5-2", "bytes=", "bytes=a-b"):
+            self.assertEqual(self.server.get("/v1/domains/web/trace", Range=text).status, 200, text)
+        self.assertEqual(self.problem(self.server.get("/v1/domains/web/trace", Range=f"bytes={len(want)}-"), 416)["bytes"], len(want))
+        self.assertEqual(self.server.get("/v1/domains/web/trace", Range="bytes=5-", If_Range=tag).status, 206)
+        self.assertEqual(self.server.get("/v1/domains/web/trace", Range="bytes=5-", If_Range='"x"').status, 200)
+        # every cut of a download can be mended from the fixed positions, although the guest goes on
+        self.fill(sequences=range(40, 44))
+        where = full.headers["Content-Location"]
+        for at in range(1, len(want), 997):
+            got = self.server.get(where, Range=f"bytes={at}-", If_Range=tag)
+            self.assertEqual((got.status, got.body), (206, want[at:]))
+
+    def test_zstd(self):
+        self.guest()
+        want = b"".join(self.fill())
+        self.archive.say("level 0")
+        want += b"".join(self.fill(sequences=range(6, 8)))
+        z = self.server.get("/v1/domains/web/trace", Accept_Encoding="gzip, zstd;q=0.5")
+        self.assertEqual((z.headers["Content-Encoding"], unzstd(z.body)), ("zstd", want))
+        self.assertNotEqual(z.headers["ETag"], self.server.get("/v1/domains/web/trace").headers["ETag"])
+        self.assertIsNone(self.server.get("/v1/domains/web/trace", Accept_Encoding="zstd;q=0").headers["Content-Encoding"])
+        part = self.server.get("/v1/domains/web/trace?first=1.0.1.64&end=1.0.2.47", Accept_Encoding="zstd")
+        plain = self.server.get("/v1/domains/web/trace?first=1.0.1.64&end=1.0.2.47")
+        self.assertEqual(unzstd(part.body), plain.body)
+        contents = split(want)[0]
+        self.assertEqual(plain.body, packet(1, contents[1][1][34:]) + packet(2, contents[2][1][:17]))
+
+    def test_selections(self):
+        self.guest()
+        p = self.fill(sequences=range(10))
+        get = lambda q: self.server.get("/v1/domains/web/trace?" + q).body
+        self.assertEqual(get("from=3000"), b"".join(p[2:]))
+        self.assertEqual(get("from=3001&to=4500"), b"".join(p[3:5]))
+        self.assertEqual(get("to=0"), b"")
+        self.assertEqual(get("to=1500"), b"".join(p[:2]))
+        self.assertEqual(get("last=1B"), p[9])
+        self.assertEqual(get("last=400B"), b"".join(p[8:]))
+        self.assertEqual(get("last=1G"), b"".join(p))
+        self.assertEqual(get("last=1us"), b"".join(p[8:]))
+        self.assertEqual(get("last=10ns"), p[9])
+        self.assertEqual(get("first=1.0.9.30"), p[9])
+        for bad in ("last=x", "from=-1", "from=5&to=4", "last=1B&from=1", "first=1.0.1.31", "first=1", "tail=x", "nope=1", "from=1&from=2",
+                    "first=1.0.2.30&end=1.1.3.30", "end=1.0.2.33", "stream=x", "run=0", "first=01.0.0.30"):
+            self.problem(self.server.get("/v1/domains/web/trace?" + bad), 400)
+        self.problem(self.server.get("/v1/domains/web/trace?run=99"), 404)
+        self.problem(self.server.get("/v1/domains/web/trace?stream=4"), 404)
+
+    def test_run_of_another_guest(self):
+        self.guest()
+        self.guest(run=2, name="other")
+        self.problem(self.server.get("/v1/domains/web/trace?run=2"), 404)
+        self.problem(self.server.get("/v1/domains/web/trace?first=2.0.0.30"), 404)
+
+    def test_several_streams(self):
+        self.guest(streams=2)
+        a, b = self.fill(stream=10), self.fill(stream=11, sequences=range(2))
+        conflict = self.problem(self.server.get("/v1/domains/web/trace"), 409)
+        self.assertEqual([s["stream"] for s in conflict["streams"]], [0, 1])
+        self.assertEqual(self.server.get("/v1/domains/web/trace?stream=1").body, b"".join(b))
+        self.assertEqual(self.server.get("/v1/domains/web/trace?first=1.0.0.30").body, b"".join(a))
+        self.problem(self.server.get("/v1/domains/web/packets"), 409)
+        self.problem(self.server.get("/v1/domains/web/live"), 409)
+
+    def test_gaps_and_packets(self):
+        self.guest()
+        self.fill(sequences=range(3))
+        self.archive.commit("gap 10 lost lapped 2 370 7 5 0")
+        self.fill(sequences=range(7, 9))
+        got = self.server.get("/v1/domains/web/packets?limit=4").json()
+        self.assertEqual([p["sequence"] for p in got["packets"]], [0, 1, 2, 7])
+        self.assertEqual([(g["packets"], g["next_sequence"]) for g in got["gaps"]], [(5, 7)])
+        self.assertEqual(got["packets"][1]["first_timestamp"], "1001")
+        self.assertEqual((got["packets"][1]["bytes"], got["packets"][1]["room"]), (370, 4096))
+        self.assertEqual(got["packets"][1]["copied"]["last"]["offset"], 370)
+        self.assertEqual(got["packets"][1]["copied"]["first"]["offset"], 47)
+        rest = self.server.get(f"/v1/domains/web/packets?cursor={got['next']}").json()
+        self.assertEqual(([p["sequence"] for p in rest["packets"]], rest["next"]), ([8], None))
+        trace = self.server.get("/v1/domains/web/trace")
+        self.assertEqual(trace.headers["Mprof-Lost-Packets"], "5")
+        view = self.server.get("/v1/domains/web/packets?buckets=8").json()
+        self.assertEqual(sum(b["packets"] for b in view["buckets"]), 5)
+        self.assertEqual(sum(b["bytes"] for b in view["buckets"]), len(trace.body))
+        self.assertEqual([b["lost_packets"] for b in view["buckets"]][:2], [0, 5])
+
+    def test_deleted(self):
+        self.guest()
+        self.fill(sequences=range(10))
+        where = self.server.get("/v1/domains/web/trace").headers["Content-Location"]
+        self.archive.say("enforce web 800")
+        gone = self.problem(self.server.get(where), 410)
+        self.assertEqual(gone["oldest"], "1.0.8.30")
+        self.assertEqual(self.problem(self.server.get("/v1/domains/web/live?after=1.0.3.47"), 410)["oldest"], "1.0.8.30")
+
+    def test_aborted_when_rows_vanish(self):
+        self.guest()
+        content = os.urandom(900000).replace(b"\0", b"x")
+        for s in range(40):
+            self.archive.commit(piece(10, s, 30, label(s + 1, content), flags=1, room=1 << 20))
+        for headers in ({}, {"Accept-Encoding": "zstd"}):
+            c = UnixConnection(self.server.socket)
+            c.request("GET", "/v1/domains/web/trace?first=1.0.20.30" if headers else "/v1/domains/web/trace", headers=headers)
+            r = c.getresponse()
+            r.read(100000)
+            self.archive.say("enforce web 2000000" if headers else "enforce web 20000000")
+            with self.assertRaises((http.client.IncompleteRead, ConnectionError)):
+                r.read()
+            c.close()
+
+    def test_slow_client_costs_little(self):
+        self.guest()
+        content = os.urandom(900000).replace(b"\0", b"x")
+        for s in range(30):
+            self.archive.commit(piece(10, s, 30, label(s + 1, content), flags=1, room=1 << 20))
+        self.server.get("/v1/domains/web/trace")
+        rss = lambda: int(open(f"/proc/{self.server.process.pid}/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
+        before, clients = rss(), []
+        for _ in range(10):
+            c = UnixConnection(self.server.socket)
+            c.request("GET", "/v1/domains/web/trace")
+            clients.append((c, c.getresponse()))
+        self.assertEqual(self.server.get("/v1/domains").status, 200)
+        self.assertLess((rss() - before) / len(clients), (3 if "asan" in os.environ.get("MESON_BUILD_ROOT", "") else 2) << 20)
+        for c, _ in clients:
+            c.close()
+
+
+class Tails(Case):
+    def test_unproven(self):
+        self.guest(flags=1, packets=4)
+        old = [event(100 + i) for i in range(10)]
+        new = [event(200 + i) for i in range(10)]
+        self.archive.commit(piece(10, 0, 30, b"".join(old), flags=1 | 2))
+        mixed = b"".join(new[:6] + old[6:])
+        self.archive.commit(piece(10, 4, 30, mixed, flags=1 | 2))
+        got = self.server.get("/v1/domains/web/trace")
+        self.assertEqual(split(got.body)[0], [(0, b"".join(old)), (4, b"".join(new[:6]))])
+        self.assertEqual(got.headers["Mprof-Cut"], "bytes=68; packets=1; at=1.0.4.132")
+        raw = self.server.get("/v1/domains/web/trace?tail=raw")
+        self.assertEqual(split(raw.body)[0][1], (4, mixed))
+        self.assertIsNone(raw.headers["Mprof-Cut"])
+        packets = self.server.get("/v1/domains/web/packets").json()["packets"]
+        self.assertEqual([(p["cut"], p["unproven"]) for p in packets], [(0, True), (68, True)])
+        live = Live(self.server, "/v1/domains/web/live")
+        self.assertEqual(live.until(2), [(0, b"".join(old)), (4, b"".join(new[:6]))])
+        live.close()
+        self.assertEqual(Live(self.server, "/v1/domains/web/live?after=1.0.4.132").status, 200)
+
+    def tail(self, tail):
+        """A run that ended with a tail behind packet 5, whose slot had packet 1."""
+        self.guest(state="running")
+        p = self.fill(sequences=range(5))
+        head = event(6000) + event(6001)
+        self.archive.commit(piece(10, 5, 30, head))
+        self.archive.commit(
+            "run 1 dir key1 web - -1 ended ended", "capture 1 1 ended -", "range 1 10 0 5 64", f"tail 1 10 5 64 4096 6000 {tail.hex()}"
+        )
+        return p, head
+
+    def test_capture_tail(self):
+        good = event(6002) + event(6003)
+        stale = event(1004, 3)  # what packet 1 has at this place
+        p, head = self.tail(good + event(1005, 4))
+        want = b"".join(p) + packet(5, head + good)
+        for path in ("/v1/domains/web/trace", "/v1/captures/1/trace"):
+            got = self.server.get(path)
+            self.assertEqual(got.body, want, path)
+            self.assertEqual(got.headers["Mprof-Cut"], "bytes=17; packets=1; at=1.0.5.98")
+            self.assertEqual(unzstd(self.server.get(path, Accept_Encoding="zstd").body), want)
+            self.assertEqual(self.server.get(path, Range=f"bytes={len(want) - 40}-").body, want[-40:])
+            self.assertEqual(self.server.get(path + "?tail=raw").body, b"".join(p) + packet(5, head + good + event(1005, 4)))
+        self.assertTrue(stale)
+        last = self.server.get("/v1/captures/1/packets").json()["packets"][-1]
+        self.assertEqual((last["sequence"], last["tail_bytes"], last["cut"], last["bytes"]), (5, 34, 17, 98))
+        live = Live(self.server, "/v1/domains/web/live")
+        self.assertEqual(live.headers["Mprof-Run-State"], "ended")
+        packets = live.rest()
+        self.assertEqual(b"".join(c for _, c in packets), b"".join(c for _, c in split(want)[0]))
+        end = advance(live.headers["Mprof-Position"], packets)
+        self.assertEqual(end, "1.0.5.98")
+        self.assertEqual(Live(self.server, f"/v1/domains/web/live?after={end}").rest(), [])
+        for n in range(len(packets)):
+            at = advance(live.headers["Mprof-Position"], packets[:n])
+            self.assertEqual(b"".join(c for _, c in Live(self.server, f"/v1/domains/web/live?after={at}").rest()),
+                             b"".join(c for _, c in packets[n:]))
+
+    def test_stale_last_packet_is_not_served(self):
+        p, head = self.tail(event(6002))
+        self.archive.commit("tail 1 10 6 30 4096 2001 " + b"".join(event(2001 + i, i) for i in range(20)).hex())
+        got = self.server.get("/v1/domains/web/trace")
+        self.assertEqual(got.body, b"".join(p) + packet(5, head + event(6002)))
+        self.assertIn("bytes=340", got.headers["Mprof-Cut"])
+
+    def test_fresh_packet_of_tail(self):
+        p, head = self.tail(event(6002))
+        self.archive.commit("tail 1 10 6 30 4096 7001 " + (event(7001) + event(7002)).hex())
+        want = b"".join(p) + packet(5, head + event(6002)) + packet(6, event(7001) + event(7002))
+        self.assertEqual(self.server.get("/v1/domains/web/trace").body, want)
+        for at in range(0, len(want), 13):
+            self.assertEqual(self.server.get("/v1/domains/web/trace", Range=f"bytes={at}-").body, want[at:])
+        self.assertEqual(b"".join(c for _, c in Live(self.server, "/v1/domains/web/live").rest()),
+                         b"".join(c for _, c in split(want)[0]))
+
+
+class LiveBodies(Case):
+    def test_follows_and_resumes(self):
+        time.sleep(1.2)  # the collector is connected
+        self.guest()
+        sent, position, got = [], None, b""
+        live = Live(self.server, "/v1/domains/web/live")
+        self.assertEqual(live.headers["Mprof-Position"], "1.0.0.30")
+        self.assertIsNone(live.headers["ETag"])
+        position = live.headers["Mprof-Position"]
+        for i in range(60):
+            sequence, k = divmod(i, 6)
+            e = event(i + 1, i)
+            sent.append(e)
+            self.archive.commit(piece(10, sequence, 30 + 17 * k, e, flags=1 if k == 5 else 0, first=sequence * 6 + 1))
+            if i % 2 == 0:
+                self.collector.notify()
+            if i % 7 == 3:  # drop the connection wherever it is
+                packets = live.until(1, 5)
+                got += b"".join(c for _, c in packets)
+                position = advance(position, packets)
+                live.close()
+                live = Live(self.server, f"/v1/domains/web/live?after={position}", **({"Accept-Encoding": "x"} if i % 2 else {}))
+                again = live.headers["Mprof-Position"]  # the end of a packet is the beginning of the next
+                self.assertIn(again, (position, "1.0.%d.30" % (int(position.split(".")[2]) + 1)))
+                position = again
+        self.archive.commit("run 1 dir key1 web - -1 ended ended")
+        self.collector.notify()
+        got += b"".join(c for _, c in live.rest())
+        self.assertEqual(got, b"".join(sent))
+        self.assertIn(("follow", {"run": "1", "stream": "0"}), self.collector.asked)
+
+    def test_without_notices(self):
+        self.guest()
+        live = Live(self.server, "/v1/domains/web/live")
+        time.sleep(0.2)
+        self.archive.commit(piece(10, 0, 30, event(1)))
+        self.assertEqual(live.until(1, 4), [(0, event(1))])
+        live.close()
+
+    def test_zstd(self):
+        self.guest()
+        want = self.fill()
+        self.archive.commit("run 1 dir key1 web - -1 ended ended")
+        got = self.server.get("/v1/domains/web/live", Accept_Encoding="zstd")
+        self.assertEqual(got.headers["Content-Encoding"], "zstd")
+        self.assertEqual(unzstd(got.body), b"".join(want))
+
+    def test_bad_positions(self):
+        self.guest()
+        self.fill()
+        for bad in ("1.0.2.31", "1.0.2.999", "1.0.99.30", "x", "1.0.2", "1.0.2.29", "2.0.2.30x"):
+            self.problem(self.server.get("/v1/domains/web/live?after=" + bad), 400)
+        self.problem(self.server.get("/v1/domains/web/live?after=2.0.2.30"), 404)
+
+    def test_gaps(self):
+        self.guest()
+        self.fill(sequences=range(2))
+        self.archive.commit("gap 10 lost lapped 1 370 9 7 0")
+        self.fill(sequences=range(9, 11))
+        self.archive.commit("gap 10 lost lapped 10 370 70000 3 1")
+        tail = self.fill(sequences=range(70000, 70002))
+        live = Live(self.server, "/v1/domains/web/live")
+        packets = live.rest()
+        self.assertEqual([c for c, _ in packets], [0, 1, 9, 10])
+        end = advance(live.headers["Mprof-Position"], packets)
+        self.assertEqual(end, "1.0.10.370")
+        live = Live(self.server, f"/v1/domains/web/live?after={end}")
+        self.assertEqual(live.headers["Mprof-Position"], "1.0.70000.30")
+        self.assertEqual(live.until(2), split(b"".join(tail))[0])
+        live.close()
+
+    def test_client_that_left_is_noticed(self):
+        self.guest()
+        lives = [Live(self.server, "/v1/domains/web/live") for _ in range(20)]
+        count = lambda: int(re.search(r"^mprofd_http_live (\d+)", self.server.get("/metrics").body.decode(), re.M)[1])
+        self.assertEqual(count(), 20)
+        for live in lives:
+            live.close()
+        time.sleep(0.3)
+        self.assertEqual(count(), 0)
+
+    def test_stops_while_clients_wait(self):
+        self.guest()
+        lives = [Live(self.server, "/v1/domains/web/live") for _ in range(5)]
+        began = time.monotonic()
+        self.assertEqual(self.server.stop(), 0)
+        self.assertLess(time.monotonic() - began, 5)
+        for live in lives:
+            live.close()
+
+    def test_collector_restarts(self):
+        self.guest()
+        live = Live(self.server, "/v1/domains/web/live")
+        self.collector.close()
+        os.unlink(os.path.join(self.server.run, "collect.sock"))
+        time.sleep(0.2)
+        self.problem(self.server.get("/readyz"), 503)
+        self.collector = Collector(os.path.join(self.server.run, "collect.sock"), self.archive)
+        time.sleep(2.2)
+        self.assertEqual(self.server.get("/readyz").status, 200)
+        self.archive.commit(piece(10, 0, 30, event(1)))
+        self.collector.notify()
+        self.assertEqual(live.until(1, 3), [(0, event(1))])
+        live.close()
+
+
+class Captures(Case):
+    def test_life(self):
+        time.sleep(1.2)
+        self.guest()
+        self.fill()
+        self.archive.last_capture = 3
+        made = self.server.get("/v1/domains/web/captures", "POST", json.dumps({"note": "before-fix"}), Content_Type="application/json")
+        self.assertEqual((made.status, made.headers["Location"]), (201, "/v1/captures/4"), made.body)
+        self.assertEqual((made.json()["kind"], made.json()["note"], made.json()["pinned"]), ("manual", "before-fix", False))
+        self.assertEqual(self.server.get("/v1/domains/web/captures", "POST").status, 201)
+        patched = self.server.get("/v1/captures/4", "PATCH", '{"pinned": true, "note": "kept"}')
+        self.assertEqual((patched.status, patched.json()["pinned"], patched.json()["note"]), (200, True, "kept"))
+        self.assertEqual([c["id"] for c in self.server.get("/v1/captures").json()["captures"]], [5, 4])
+        page = self.server.get("/v1/domains/web/captures?limit=1").json()
+        self.assertEqual(([c["id"] for c in page["captures"]], page["next"]), ([5], "5"))
+        self.assertEqual([c["id"] for c in self.server.get("/v1/domains/web/captures?cursor=5").json()["captures"]], [4])
+        self.assertEqual(self.server.get("/v1/domains/web").json()["captures"], 2)
+        self.assertEqual(self.server.get("/v1/captures/4", "DELETE").status, 204)
+        self.problem(self.server.get("/v1/captures/4", "DELETE"), 404)
+        self.problem(self.server.get("/v1/captures/4"), 404)
+        self.problem(self.server.get("/v1/captures/x"), 404)
+
+    def test_refusals(self):
+        time.sleep(1.2)
+        self.guest()
+        post = lambda body, **h: self.server.get("/v1/domains/web/captures", "POST", body, **h)
+        for bad in ("[]", "{", '{"kind":"crash"}', '{"note":1}', '{"x":1}', '{"note":"a\\u0000b"}', '"x"', '{"note":"' + "x" * 5000 + '"}'):
+            self.problem(post(bad), 400)
+        self.problem(post("{}", Content_Type="text/plain"), 415)
+        self.problem(post(" " * 70000), 413)
+        self.problem(post('{"note":"full"}'), 503)
+        self.problem(self.server.get("/v1/captures/9", "PATCH", '{"pinned":true}'), 404)
+        self.server.get("/v1/domains/web/captures", "POST")
+        self.problem(self.server.get("/v1/captures/1", "PATCH", "{}"), 400)
+        self.problem(self.server.get("/v1/captures/1", "PATCH", '{"pinned":1}'), 400)
+        self.guest(state="ended")
+        self.problem(post(""), 409)
+
+    def test_no_collector(self):
+        self.guest()
+        self.collector.close()
+        os.unlink(os.path.join(self.server.run, "collect.sock"))
+        time.sleep(0.3)
+        answer = self.server.get("/v1/domains/web/captures", "POST")
+        self.problem(answer, 503)
+        self.assertEqual(answer.headers["Retry-After"], "1")
+        self.assertEqual(self.server.get("/metrics").status, 200)
+        self.collector = Collector(os.path.join(self.server.run, "collect.sock"), self.archive)
+
+    def test_trace(self):
+        self.guest(streams=2)
+        p = self.fill(sequences=range(8))
+        self.fill(stream=11)
+        self.archive.commit("capture 1 1 manual -", "range 1 10 2 4 200")
+        want = b"".join(p[2:4]) + packet(4, split(p[4])[0][0][1][:170])
+        self.assertEqual(self.server.get("/v1/captures/1/trace").body, want)
+        tar = tarfile.open(fileobj=io.BytesIO(self.server.get("/v1/captures/1/ctf.tar").body))
+        self.assertEqual(tar.extractfile("web/run-1-stream-0").read(), want)
+        self.assertEqual(tar.getnames(), ["web/metadata", "web/run-1-stream-0"])
+        self.assertEqual([q["sequence"] for q in self.server.get("/v1/captures/1/packets").json()["packets"]], [2, 3, 4])
+        self.problem(self.server.get("/v1/captures/1/trace?stream=1"), 404)
+        self.problem(self.server.get("/v1/captures/9/trace"), 404)
+
+
+class Tar(Case):
+    def test_tar(self):
+        self.guest(streams=3)
+        a = b"".join(self.fill(stream=10))
+        b = b"".join(self.fill(stream=11, sequences=range(3, 5)))
+        got = self.server.get("/v1/domains/web/ctf.tar")
+        self.assertEqual((got.status, int(got.headers["Content-Length"])), (200, len(got.body)))
+        tar = tarfile.open(fileobj=io.BytesIO(got.body))
+        self.assertEqual(tar.getnames(), ["web/metadata", "web/run-1-stream-0", "web/run-1-stream-1", "web/run-1-stream-2"])
+        self.assertEqual([tar.extractfile(f"web/run-1-stream-{k}").read() for k in range(3)], [a, b, b""])
+        self.assertIn(b"CTF 1.8", tar.extractfile("web/metadata").read())
+        self.assertEqual(self.server.get("/v1/domains/web/ctf.tar", If_None_Match=got.headers["ETag"]).status, 304)
+        if not shutil.which("babeltrace2"):
+            return
+        out = os.path.join(self.root, "ctf")
+        tar.extractall(out)
+        text = subprocess.run(["babeltrace2", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((text.returncode, text.stdout.count("switch")), (0, 120 + 40), text.stderr)
+
+
+class Service(Case):
+    def test_documents(self):
+        time.sleep(1.2)
+        self.assertEqual(self.server.get("/healthz").json(), {"status": "ok"})
+        self.assertEqual(self.server.get("/readyz").status, 200)
+        self.collector.archiving = 0
+        self.assertEqual(self.problem(self.server.get("/readyz"), 503)["detail"], "The disk is full.")
+        self.assertIn(b"/v1/openapi.yaml", self.server.get("/").body)
+        self.assertEqual(self.server.get("/v1/openapi.yaml").body, open(OPENAPI, "rb").read())
+        metrics = self.server.get("/metrics").body.decode()
+        self.assertTrue(metrics.endswith("\n# EOF\n") and metrics.count("# EOF") == 1, metrics)
+        self.assertIn("mprofd_passes_total 7\n", metrics)
+        self.assertRegex(metrics, r"(?m)^mprofd_archive_runs 0$")
+
+    def test_mute_collector(self):
+        time.sleep(1.2)
+        self.collector.mute = True
+        self.problem(self.server.get("/readyz"), 503)
+
+    def test_methods(self):
+        for path, method, allow in (
+            ("/v1/domains", "POST", "GET, HEAD"),
+            ("/v1/captures/1", "PUT", "GET, HEAD, PATCH, DELETE"),
+            ("/v1/domains/x/captures", "DELETE", "GET, HEAD, POST"),
+            ("/", "OPTIONS", "GET, HEAD"),
+        ):
+            answer = self.server.get(path, method)
+            self.problem(answer, 405)
+            self.assertEqual(answer.headers["Allow"], allow)
+        for path in ("/nope", "/v1", "/v1/domains/", "/v1/domains/a/b", "/v1/domains/a/trace/x", "//", "/v1/captures/1/live"):
+            self.problem(self.server.get(path), 404)
+        self.problem(self.server.get("/v1/domains?limit=0"), 400)
+        self.problem(self.server.get("/v1/domains?limit=1001"), 400)
+        self.problem(self.server.get("/v1/domains?x=1"), 400)
+        self.problem(self.server.get("/%zz"), 400)
+        self.problem(self.server.get("/" + "a" * 5000), 414)
+
+    def test_hosts_and_origins(self):
+        port = self.server.port
+        get = lambda host, **h: self.server.get("/v1/domains", tcp=True, Host=host, **h)
+        for host in ("localhost", f"localhost:{port}", "127.0.0.1", f"127.0.0.1:{port}", "[::1]:80", socket.gethostname()):
+            self.assertEqual(get(host).status, 200, host)
+        for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil", "localhost:x", "10.0.0.1", "[::2]"):
+            self.problem(get(host), 421)
+        self.guest()
+        post = lambda **h: self.server.get("/v1/captures/99", "DELETE", tcp=True, **h)
+        self.problem(post(Origin="http://evil.example"), 403)
+        self.problem(post(Origin="null"), 403)
+        self.problem(post(Sec_Fetch_Site="cross-site"), 403)
+        self.problem(post(Sec_Fetch_Site="same-site"), 403)
+        self.problem(post(Origin=f"http://localhost:{port}", Sec_Fetch_Site="same-origin"), 404)
+        self.problem(post(), 404)
+        self.assertEqual(get("localhost", Origin="http://evil.example").status, 200)
+        self.problem(self.server.get("/v1/captures/99", "DELETE", Origin="http://evil.example"), 404)  # not on TCP
+
+    def test_hostile(self):
+        for text in (b"\0\0\0\0", b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 20000 + b"\r\n", b"GET " + b"/" * 100000 + b" HTTP/1.1\r\n\r\n",
+                     b"POST /v1/domains/x/captures HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 3000000,
+                     b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\r\n" * 1000):
+            s = socket.socket(socket.AF_UNIX)
+            s.settimeout(5)
+            s.connect(self.server.socket)
+            try:
+                s.sendall(text)
+                s.recv(100)
+            except OSError:
+                pass
+            s.close()
+        self.assertEqual(self.server.get("/healthz").status, 200)
+
+    def test_routes_are_the_document(self):
+        import yaml
+
+        document = yaml.safe_load(open(OPENAPI))
+        self.assertEqual(document["openapi"], "3.1.0")
+        said = {f"{m.upper()} {p}" for p, item in document["paths"].items() for m in item if m != "parameters"}
+        served = set(subprocess.run([HTTP, "--routes"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")) - {""}
+        self.assertEqual(said, served)
+        # every query parameter that the document names is taken, and no other
+        names = document["components"]["parameters"]
+        for path, item in document["paths"].items():
+            real = path.replace("{domain}", "nobody").replace("{id}", "1")
+            takes = {names[p["$ref"].rsplit("/", 1)[1]]["name"] for p in item["get"].get("parameters", [])}
+            for name in {n["name"] for n in names.values() if n["in"] == "query"}:
+                refused = b"is not known here" in self.server.get(f"{real}?{name}=1").body
+                self.assertEqual(refused, name not in takes, (path, name))
+
+    def test_shapes_are_the_document(self):
+        import yaml
+
+        schemas = yaml.safe_load(open(OPENAPI))["components"]["schemas"]
+        self.guest()
+        self.fill()
+        self.archive.commit("gap 10 lost lapped 5 370 9 3 0", "capture 1 1 manual -", "range 1 10 0 5 370")
+        self.fill(sequences=range(9, 10))
+
+        def same(name, value):
+            self.assertEqual(set(schemas[name]["required"]), set(schemas[name]["properties"]), name)
+            self.assertEqual(set(value), set(schemas[name]["properties"]), name)
+
+        domain = self.server.get("/v1/domains").json()["domains"][0]
+        packets = self.server.get("/v1/domains/web/packets").json()
+        run = self.server.get("/v1/domains/web").json()["run_list"][0]
+        for name, value in (("Domain", domain), ("Stream", domain["streams"][0]), ("Run", run), ("Packets", packets),
+                            ("Packet", packets["packets"][0]), ("Stamp", packets["packets"][0]["copied"]["first"]), ("Gap", packets["gaps"][0]),
+                            ("Capture", self.server.get("/v1/captures/1").json()),
+                            ("Overview", self.server.get("/v1/domains/web/packets?buckets=3").json())):
+            same(name, value)
+
+
+class Start(unittest.TestCase):
+    def refuse(self, *arguments):
+        with tempfile.TemporaryDirectory() as root:
+            open(os.path.join(root, "c"), "w").close()
+            done = subprocess.run([HTTP, "--run", root, "--state", root, "--config", os.path.join(root, "c"), *arguments],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=20)
+            self.assertNotEqual(done.returncode, 0, arguments)
+            return done.stderr
+
+    def test_foreign_addresses(self):
+        for address in ("0.0.0.0:8080", "[::]:8080", "10.0.0.1:80", "example.org:80", "8080", "*:80"):
+            text = self.refuse("--listen", address)
+            self.assertIn(address, text)
+            self.assertIn("access control", text)
+
+    def test_arguments(self):
+        self.assertIn("usage", self.refuse("--nonsense"))
+        self.assertIn("usage", self.refuse("extra"))
+        for option in ("--help", "--version"):
+            self.assertEqual(subprocess.run([HTTP, option], stdout=subprocess.DEVNULL).returncode, 0)
+
+    def test_no_archive_yet(self):
+        with tempfile.TemporaryDirectory() as root:
+            server = Server(root)
+            answer = server.get("/v1/domains")
+            self.assertEqual((answer.status, answer.headers["Retry-After"]), (503, "1"))
+            self.assertEqual(server.get("/healthz").status, 200)
+            archive = Archive(server.state)
+            self.assertEqual(server.get("/v1/domains").json()["domains"], [])
+            self.assertEqual(os.stat(server.socket).st_mode & 0o777, 0o660)
+            archive.close()
+            self.assertEqual(server.stop(), 0)
+            self.assertFalse(os.path.exists(server.socket))
+
+    def test_socket_left_behind(self):
+        with tempfile.TemporaryDirectory() as root:
+            server = Server(root)
+            server.process.kill()
+            server.process.wait()
+            self.assertTrue(os.path.exists(server.socket))
+            again = Server(root)
+            self.assertEqual(again.get("/healthz").status, 200)
+            self.assertIn("Address already in use", self.refuse("--listen", "unix:" + again.socket))
+            self.assertEqual(again.stop(), 0)
+            server.log.close()
+
+    def test_default_and_configured(self):
+        with tempfile.TemporaryDirectory() as root:
+            server = Server(root, "--listen", f"unix:{root}/a.sock")
+            self.assertTrue(os.path.exists(f"{root}/a.sock"))
+            server.stop()
+            with open(os.path.join(root, "mprofd.conf"), "w") as f:
+                f.write(f"[http]\nlisten = unix:{root}/b.sock\n")
+            server = Server(root, "--state", os.path.join(root, "state"))
+            self.assertTrue(os.path.exists(f"{root}/b.sock"))
+            server.stop()
+
+    def test_socket_activation(self):
+        with tempfile.TemporaryDirectory() as root:
+            open(os.path.join(root, "c"), "w").close()
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(os.path.join(root, "s"))
+            listener.listen(5)
+
+            def hand_over():
+                os.dup2(listener.fileno(), 3)
+                os.set_inheritable(3, True)
+                os.environ["LISTEN_PID"], os.environ["LISTEN_FDS"] = str(os.getpid()), "1"
+                os.execv(HTTP, [HTTP, "--state", root, "--run", root, "--config", os.path.join(root, "c")])
+
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    hand_over()
+                finally:
+                    os._exit(99)
+            connection = UnixConnection(os.path.join(root, "s"))
+            connection.request("GET", "/healthz")
+            self.assertEqual(connection.getresponse().status, 200)
+            connection.close()
+            os.kill(pid, signal.SIGTERM)
+            self.assertEqual(os.waitpid(pid, 0)[1], 0)
+            self.assertTrue(os.path.exists(os.path.join(root, "s")))
+            listener.close()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[4:], verbosity=1)
