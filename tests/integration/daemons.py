@@ -1,0 +1,335 @@
+"""A collector and its server, started by hand in a directory of their own: what the tests of the running daemons share."""
+
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REFERENCE = os.environ.get("MPROF_REFERENCE", os.path.join(HERE, "..", "..", "..", "shared"))
+BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
+PROGRAMS = {
+    "mprofd": "daemon/collect/mprofd",
+    "mprofd-http": "daemon/serve/mprofd-http",
+    "mprofctl": "client/ctl/mprofctl",
+    "mprof-demo-guest": "client/recorder/demo/mprof-demo-guest",
+}
+HEADER = struct.Struct("<I16sIHI")
+UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
+START = 30
+QUIET = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n"
+
+
+def program(name):
+    return os.path.join(BUILD, PROGRAMS.get(name, f"tests/integration/{name}"))
+
+
+class Lost(Exception):
+    """An answer that is no success."""
+
+    def __init__(self, status, body):
+        super().__init__(f"status {status}: {body[:500]!r}")
+        self.status, self.body = status, body
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Daemons:
+    """mprofd over ./rings and mprofd-http, in the directory that is current when this is made."""
+
+    def __init__(self, config=QUIET, state="state"):
+        self.root = os.getcwd()
+        self.rings = os.path.join(self.root, "rings")
+        self.state = os.path.join(self.root, state)
+        self.runs = os.path.join(self.root, "run")
+        self.socket = os.path.join(self.runs, "http.sock")
+        self.log = os.path.join(self.root, "log")
+        for path in (self.rings, self.state, self.runs):
+            os.makedirs(path, exist_ok=True)
+        self.configure(config)
+        self.collector = self.server = None
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind(os.path.join(self.root, "notify"))
+        self.notify.settimeout(60)
+
+    def configure(self, config):
+        with open(os.path.join(self.root, "mprofd.conf"), "w", encoding="utf-8") as f:
+            f.write(config)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        self.notify.close()
+
+    # ---- the programs
+
+    def _spawn(self, name, *options):
+        paths = ["--state", self.state, "--run", self.runs, "--config", os.path.join(self.root, "mprofd.conf")]
+        with open(self.log, "a", encoding="utf-8") as log:
+            env = {**os.environ, "NOTIFY_SOCKET": os.path.join(self.root, "notify")}
+            return subprocess.Popen([program(name), *paths, *options], stderr=log, env=env)
+
+    def _ready(self, process):
+        """Until this process says so; what one that was killed had still said is passed over."""
+        self.notify.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        while True:
+            text, control, _, _ = self.notify.recvmsg(4096, 256)
+            pids = [struct.unpack("iII", data)[0] for _, kind, data in control if kind == socket.SCM_CREDENTIALS]
+            if process.pid in pids and b"READY=1" in text:
+                return
+            if process.poll() is not None:
+                raise AssertionError(f"it ended with {process.returncode}:\n{self.said()[-3000:]}")
+
+    def start(self):
+        self.start_collector()
+        self.start_server()
+
+    def start_collector(self):
+        self.collector = self._spawn("mprofd", "--source", f"dir:{self.rings}")
+        self._ready(self.collector)
+
+    def start_server(self):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.socket)
+        self.server = self._spawn("mprofd-http", "--listen", f"unix:{self.socket}")
+        self._ready(self.server)
+
+    def stop(self):
+        """Both, in order; a program that fails while it ends (a leak, too) is a failure of the test."""
+        self.stop_server()
+        self.stop_collector()
+
+    def stop_collector(self):
+        self._end(self.collector)
+        self.collector = None
+
+    def stop_server(self):
+        self._end(self.server)
+        self.server = None
+
+    def _end(self, process):
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            code = process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+        if code:
+            raise AssertionError(f"{process.args[0]} ended with {code}:\n{self.said()[-5000:]}")
+
+    def kill_collector(self):
+        self.collector.kill()
+        self.collector.wait()
+        self.collector = None
+
+    def kill_server(self):
+        self.server.kill()
+        self.server.wait()
+        self.server = None
+
+    def said(self):
+        with open(self.log, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    # ---- what they answer
+
+    def ask(self, path, method="GET", body=None, headers=None, timeout=30):
+        """(status, headers, body)"""
+        connection = UnixConnection(self.socket, timeout)
+        try:
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def get(self, path):
+        status, _, body = self.ask(path)
+        if status != 200:
+            raise Lost(status, body)
+        return body
+
+    def json(self, path):
+        return json.loads(self.get(path))
+
+    def domain(self, name):
+        """What is said of a guest, or None."""
+        return next((d for d in self.json("/v1/domains?limit=1000")["domains"] if d["name"] == name), None)
+
+    def captures(self, name):
+        return self.json(f"/v1/domains/{name}/captures?limit=1000")["captures"]
+
+    def run_list(self, name):
+        """All runs of a guest, oldest first."""
+        return sorted(self.json(f"/v1/domains/{name}?limit=1000")["run_list"], key=lambda run: run["run"])
+
+    def packets(self, name, query=""):
+        """All pages of /packets."""
+        pages, cursor = [], ""
+        while True:
+            page = self.json(f"/v1/domains/{name}/packets?limit=1000{query}{cursor}")
+            pages.append(page)
+            if not page["next"]:
+                return pages
+            cursor = f"&cursor={page['next']}"
+
+    def trace(self, name, query=""):
+        return self.get(f"/v1/domains/{name}/trace{query}")
+
+    def wait(self, what, seconds=20):
+        """Until WHAT() is true; returns it."""
+        until = time.monotonic() + seconds
+        while True:
+            with contextlib.suppress(Lost):
+                result = what()
+                if result:
+                    return result
+            if time.monotonic() > until:
+                raise AssertionError(f"it did not come within {seconds} s:\n{self.said()[-3000:]}")
+            time.sleep(0.02)
+
+    def wait_ended(self, name, runs=1, seconds=20):
+        """Until the guest has RUNS runs, all of them ended."""
+
+        def ended():
+            listed = self.run_list(name)
+            return listed if len(listed) >= runs and all(run["state"] == "ended" for run in listed) else None
+
+        return self.wait(ended, seconds)
+
+    def query(self, sql):
+        """Rows of the archive."""
+        with contextlib.closing(sqlite3.connect(f"file:{self.state}/archive/trace.db?mode=ro", uri=True)) as db:
+            return db.execute(sql).fetchall()
+
+    def check_integrity(self):
+        """Of the archive as it lies there."""
+        rows = self.query("PRAGMA integrity_check")
+        if rows != [("ok",)]:
+            raise AssertionError(f"integrity_check: {rows}")
+
+
+# ---- rings
+
+
+def event(timestamp, thread=1):
+    """A switch, 17 bytes."""
+    return struct.pack("<QBQ", timestamp, 7, thread)
+
+
+def header(room, count, content=0):
+    return HEADER.pack(0xC1FC1FC1, UUID, room * 8, count, (START + content) * 8)
+
+
+def image(bodies, rooms, first=0):
+    """A ring of packets of ROOMS bytes; BODIES are the contents of the first of them, counted from FIRST."""
+    parts = []
+    for index, room in enumerate(rooms):
+        body = bodies[index] if index < len(bodies) else b""
+        parts.append((header(room, (first + index) & 0xFFFF, len(body)) + body).ljust(room, b"\0"))
+    return b"".join(parts)
+
+
+def rooms(size, n):
+    return [size // n] * (n - 1) + [size - (n - 1) * (size // n)]
+
+
+def small_ring(base=1000, n=10, size=4096, packets=4):
+    """N events in a ring that was never full."""
+    return image([b"".join(event(base + i, i) for i in range(n))], rooms(size, packets))
+
+
+def events_of(stream):
+    """(timestamp, thread) of the switches in a CTF stream."""
+    found, at = [], 0
+    while at < len(stream):
+        _, _, size, _, content = HEADER.unpack_from(stream, at)
+        body = stream[at + START : at + content // 8]
+        found += [struct.unpack_from("<QBQ", body, i)[::2] for i in range(0, len(body), 17)]
+        at += size // 8
+    return found
+
+
+# ---- judging
+
+
+def judge(what, truth, stream, pages, *options):
+    """truth.py on what was fetched.  Returns what it counted."""
+    with open(f"{what}.fetched.ctf", "wb") as f:
+        f.write(stream)
+    paths = []
+    for index, page in enumerate(pages):
+        paths.append(f"{what}.page-{index}.json")
+        with open(paths[-1], "w", encoding="utf-8") as f:
+            json.dump(page, f)
+    command = [sys.executable, "-B", f"{HERE}/truth.py", truth, f"{what}.fetched.ctf", "--packets", *paths, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise AssertionError(f"{what}: truth.py says {done.returncode}: {done.stdout}{done.stderr}")
+    return json.loads(done.stdout)
+
+
+class Case(unittest.TestCase):
+    """A test in a directory of its own; each gets its own daemons."""
+
+    def setUp(self):
+        directory = tempfile.mkdtemp(prefix="mprof.")
+        self.addCleanup(shutil.rmtree, directory)
+        self.addCleanup(os.chdir, "/")
+        os.chdir(directory)
+
+    def daemons(self, *arguments, **options):
+        """Running ones, stopped at the end of the test."""
+        daemons = self.enterContext(Daemons(*arguments, **options))
+        daemons.start()
+        return daemons
+
+    def writer(self, name, *arguments):
+        """A program that is killed at the end of the test at the latest."""
+        process = subprocess.Popen([program(name), *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(end_writer, process)
+        return process
+
+    def write(self, name, *arguments):
+        """The same, until it ends by itself.  Returns what it says."""
+        process = self.writer(name, *arguments)
+        said = process.communicate(timeout=120)[0]
+        self.assertEqual(process.returncode, 0)
+        return json.loads(said) if said else {}
+
+
+def end_writer(process):
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def main():
+    """SCRIPT BUILD-DIRECTORY [TEST…]"""
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2 if sys.stderr.isatty() else 1)

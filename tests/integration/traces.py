@@ -1,0 +1,93 @@
+"""Every trace that there is, dropped into the directory, comes back over HTTP: traces.py BUILD-DIRECTORY [TEST…]
+
+What `mprofctl dump` prints of a guest is what it prints of the file, and babeltrace2 reads the same events with the same timestamps
+from the guest's ctf.tar.
+"""
+
+import glob
+import io
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+
+import daemons
+from daemons import REFERENCE, program
+
+TRACES = os.path.join(daemons.HERE, "..", "traces")
+# Its newest packet is cut by the file's end, and what lies before it was never there: dump shows the packets in the
+# file's order, the archive what it can put in order.
+CUT = {"truncated"}
+STAMP = re.compile(r"^\[(\d+\.\d{9})\]", re.M)
+
+
+def sources():
+    """Name and path of each trace; the reference's where they are."""
+    patterns = [f"{TRACES}/*.ctf.xz", f"{REFERENCE}/traces/*.ctf", f"{REFERENCE}/traces/public/*.ctf*"]
+    return {os.path.basename(path).split(".")[0]: path for pattern in patterns for path in glob.glob(pattern)}
+
+
+def read(path):
+    with (lzma.open if path.endswith(".xz") else open)(path, "rb") as f:
+        return f.read()
+
+
+def dump(*arguments):
+    done = subprocess.run([program("mprofctl"), *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout.splitlines()
+
+
+def stamps(lines):
+    return [line.split(" ", 1)[0] for line in lines]
+
+
+def babeltrace(tar, name):
+    """The timestamps that babeltrace2 finds in a ctf.tar."""
+    with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
+        archive.extractall(f"ctf-{name}", filter="data")
+    command = ["babeltrace2", "--clock-seconds", "--no-delta", f"ctf-{name}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, STAMP.findall(done.stdout), done.stderr
+
+
+class Traces(daemons.Case):
+    def setUp(self):
+        super().setUp()
+        self.d = self.daemons()
+        self.paths = sources()
+        for name, path in self.paths.items():
+            with open(f"{name}.ctf", "wb") as f:
+                f.write(read(path))
+            shutil.copy(f"{name}.ctf", "rings")
+
+    def test_all_come_back(self):
+        self.assertGreater(len(self.paths), 9)
+        for name in self.paths:
+            with self.subTest(name):
+                self.d.wait_ended(name)
+                self.compare(name)
+
+    def compare(self, name):
+        _, ours = dump("--host", f"unix:{self.d.socket}", "dump", f"domain:{name}")
+        _, file = dump("dump", f"{name}.ctf")
+        if name in CUT:
+            self.assertGreater(len(ours), len(file) // 2)
+            self.assertLessEqual(set(ours), set(file))
+        else:
+            self.assertEqual(ours, file)
+            self.assertEqual(self.d.domain(name)["streams"][0]["lost_packets"], 0)
+        capture = self.d.captures(name)
+        self.assertEqual([c["kind"] for c in capture], ["ended"])
+        _, captured = dump("--host", f"unix:{self.d.socket}", "dump", f"capture:{capture[0]['id']}")
+        self.assertEqual(captured, ours)
+        if not shutil.which("babeltrace2"):
+            return
+        code, found, said = babeltrace(self.d.get(f"/v1/domains/{name}/ctf.tar"), name)
+        self.assertEqual(code, 0, said)
+        self.assertEqual(found, stamps(ours))
+
+
+if __name__ == "__main__":
+    daemons.main()
