@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 
 #define BATCH_NS    (10 * NS_PER_MS) /* looks in one go, before other events have their turn */
 #define STATUS_NS   (10 * NS_PER_S)
+#define LOOK_NICE   (-10)
 #define FLUSH_LEVEL 3
 
 /* ---- the schedule -------------------------------------------------------------------------------------------------- */
@@ -233,9 +235,21 @@ int collector_init(struct collector *c, const struct config *config, const struc
 	return source_open(c, options->source, sentence, size);
 }
 
+/*
+ * A look that comes late is packets lost, and costs little: this thread goes before others where it may (LimitNICE= in the unit).  Of
+ * the calling thread only, on Linux.
+ */
+static void prefer_looks(void)
+{
+	if (setpriority(PRIO_PROCESS, 0, LOOK_NICE) < 0)
+		log_debug("Looks run at ordinary priority: error=%s", strerror(errno));
+}
+
 int collector_run(struct collector *c)
 {
 	int r;
+
+	prefer_looks();
 
 	sd_notify(0, "READY=1");
 	r = sd_event_loop(c->event);

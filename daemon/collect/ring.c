@@ -274,9 +274,11 @@ static int step_moved(struct ring *ring)
 		ring->written += slot->final - ring->seen;
 	mark_add(ring, ring->active, slot->final);
 	/* Not believed to fall until the packet is taken: it may have been read before its first event was written. */
-	if (slot->final > MPROF_PACKET_HEADER_BYTES && (!ring->has_reference || first > ring->reference)) {
+	if (slot->final > MPROF_PACKET_HEADER_BYTES &&
+	    (!ring->has_reference || ring->guessed_reference || first > ring->reference)) {
 		ring->reference = first;
 		ring->has_reference = true;
+		ring->guessed_reference = false;
 	}
 
 	slot = &ring->slots[next];
@@ -474,6 +476,7 @@ static int take(struct ring *ring, struct ring_sink *sink)
 		if (ring->sequence + 1 == ring->active) {
 			ring->reference = slot->first;
 			ring->has_reference = true;
+			ring->guessed_reference = false;
 		}
 		if (whole) {
 			ring->taken_first = slot->first;
@@ -540,10 +543,14 @@ static int sweep_load(struct ring *ring, struct sweep *sweep)
 	return 0;
 }
 
-/* The newest of the first timestamps of all packets but the one in SLOT: every older packet's is below an active one's. */
+/*
+ * The newest of the first timestamps of all packets but the one in SLOT: every older packet's is below an active one's.  A guess: the
+ * writer may have been beyond SLOT already when the others were read.
+ */
 static int newest_other_first(struct ring *ring, uint32_t slot)
 {
 	ring->has_reference = false;
+	ring->guessed_reference = true;
 	for (uint32_t i = 0; i < ring->n; i++) {
 		uint64_t first;
 

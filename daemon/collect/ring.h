@@ -121,7 +121,8 @@ struct ring {
 	uint32_t slot;	    /* where that is */
 	uint64_t reference; /* an active packet's first timestamp must be newer than this */
 	bool has_reference;
-	bool saw_empty; /* the active packet was seen empty under its number */
+	bool guessed_reference; /* taken from other packets than the one before the active */
+	bool saw_empty;		/* the active packet was seen empty under its number */
 	uint64_t
 		stale_since; /* CLOCK_MONOTONIC ns since when the active packet's first timestamp has not been fresh; 0 = it is */
 	struct ring_header candidate;

@@ -19,21 +19,20 @@
 #include "ring.h"
 
 #define SIM_PACKETS    8u
-#define SIM_PACKET_MAX 512u
-#define SIM_HISTORY    (1u << 13)
+#define SIM_PACKET_MAX 20000u
+#define SIM_ARENA      (48u << 20) /* bytes that remember what was written */
 #define SIM_STORES     1024u
 
 struct sim_packet {
 	uint64_t sequence;
-	uint32_t length; /* 30 and up */
-	uint8_t bytes[SIM_PACKET_MAX];
-	uint8_t ends[SIM_PACKET_MAX + 1];
-	uint8_t taken[SIM_PACKET_MAX];
+	uint32_t length;	       /* 30 and up */
+	uint8_t *bytes, *ends, *taken; /* SIZE of the largest packet each, in the arena */
 };
 
 struct sim_store {
 	uint32_t at;
 	uint8_t n;
+	bool high; /* the high half of a size */
 	uint8_t bytes[8];
 };
 
@@ -45,14 +44,16 @@ struct sim {
 	/* the writer */
 	uint8_t *ring;
 	uint32_t bytes, n, size[SIM_PACKETS], at[SIM_PACKETS];
-	bool disciplined, frozen;
+	bool disciplined, frozen, dwell;
 	uint64_t sequence;
 	uint32_t slot, used;
 	uint64_t time;
 	struct sim_store stores[SIM_STORES];
 	uint32_t n_stores, next_store;
-	uint32_t pace; /* stores in 16 loads, on average */
-	struct sim_packet *packets;
+	uint32_t pace;		    /* stores in 16 loads, on average */
+	struct sim_packet *packets; /* the last HISTORY of them */
+	uint8_t *arena;
+	uint32_t history, largest;
 	uint64_t first_kept;
 
 	/* what was handed over */
@@ -76,7 +77,7 @@ static inline uint64_t sim_random(struct sim *sim, uint64_t below)
 
 static inline struct sim_packet *sim_packet(struct sim *sim, uint64_t sequence)
 {
-	struct sim_packet *p = &sim->packets[sequence % SIM_HISTORY];
+	struct sim_packet *p = &sim->packets[sequence % sim->history];
 
 	return p->sequence == sequence && p->length ? p : NULL;
 }
@@ -95,6 +96,7 @@ static inline void sim_store(struct sim *sim, uint32_t at, const uint8_t *bytes,
 
 	s->at = at;
 	s->n = n;
+	s->high = false;
 	memcpy(s->bytes, bytes, n);
 }
 
@@ -108,9 +110,12 @@ static inline void sim_store16(struct sim *sim, uint32_t at, uint16_t v)
 
 static inline void sim_packet_new(struct sim *sim, uint64_t sequence)
 {
-	struct sim_packet *p = &sim->packets[sequence % SIM_HISTORY];
+	struct sim_packet *p = &sim->packets[sequence % sim->history];
 
-	memset(p, 0, sizeof(*p));
+	p->bytes = sim->arena + sequence % sim->history * 3 * sim->largest;
+	p->ends = p->bytes + sim->largest;
+	p->taken = p->ends + sim->largest;
+	memset(p->bytes, 0, (size_t)3 * sim->largest);
 	p->sequence = sequence;
 	p->length = MPROF_PACKET_HEADER_BYTES;
 	p->ends[MPROF_PACKET_HEADER_BYTES] = 1;
@@ -154,6 +159,7 @@ static inline void sim_publish(struct sim *sim, uint32_t slot, uint32_t used)
 {
 	sim_store16(sim, sim->at[slot] + 26, (uint16_t)(used * 8));
 	sim_store16(sim, sim->at[slot] + 28, (uint16_t)(used * 8 >> 16));
+	sim->stores[sim->n_stores - 1].high = true;
 }
 
 /* The event's bytes: the timestamp in one store or in two, the rest byte by byte. */
@@ -215,7 +221,11 @@ static inline void sim_write(struct sim *sim, unsigned stores)
 
 		if (sim->next_store == sim->n_stores)
 			sim_next_event(sim);
-		s = &sim->stores[sim->next_store++];
+		s = &sim->stores[sim->next_store];
+		/* Dwell between the halves of a size whose high half changes: the rarest of moments. */
+		if (sim->dwell && s->high && memcmp(sim->ring + s->at, s->bytes, 2) != 0 && sim_random(sim, 64))
+			return;
+		sim->next_store++;
 		memcpy(sim->ring + s->at, s->bytes, s->n);
 	}
 }
@@ -284,7 +294,7 @@ static inline void sim_chunk(struct ring_sink *sink, const struct ring_chunk *ch
 		if (sim->tail_checked &&
 		    (to > p->length || memcmp(sim->buffer, p->bytes + chunk->offset, chunk->length)))
 			sim_fail(sim, "the tail of a writer at rest differs");
-		for (uint32_t i = chunk->offset; i < to && i < SIM_PACKET_MAX; i++)
+		for (uint32_t i = chunk->offset; i < to && i < sim->largest; i++)
 			p->taken[i] = 1;
 		return;
 	}
@@ -306,7 +316,7 @@ static inline void sim_chunk(struct ring_sink *sink, const struct ring_chunk *ch
 	if (chunk->length && chunk->first_timestamp != mprof_load64(p->bytes + MPROF_PACKET_HEADER_BYTES))
 		sim_fail(sim, "the first timestamp is another's");
 	sim->taken += chunk->length;
-	for (uint32_t i = chunk->offset; i < to && i < SIM_PACKET_MAX; i++)
+	for (uint32_t i = chunk->offset; i < to && i < sim->largest; i++)
 		p->taken[i] = 1;
 	sim->next_sequence = chunk->last ? chunk->sequence + 1 : chunk->sequence;
 	sim->next_offset = chunk->last ? MPROF_PACKET_HEADER_BYTES : to;
@@ -361,9 +371,12 @@ static inline void sim_init(struct sim *sim, uint64_t seed, uint32_t n, uint32_t
 		at += sim->size[i];
 	}
 	sim->bytes = at;
+	sim->largest = packet_bytes + 4;
+	sim->history = SIM_ARENA / (3 * sim->largest) < 8192 ? SIM_ARENA / (3 * sim->largest) : 8192;
 	sim->ring = calloc(1, at);
-	sim->packets = calloc(SIM_HISTORY, sizeof(*sim->packets));
-	if (!sim->ring || !sim->packets)
+	sim->packets = calloc(sim->history, sizeof(*sim->packets));
+	sim->arena = malloc((size_t)sim->history * 3 * sim->largest);
+	if (!sim->ring || !sim->packets || !sim->arena)
 		abort();
 	for (uint32_t i = 0; i < n; i++) {
 		struct mprof_packet_header h = {
@@ -378,12 +391,14 @@ static inline void sim_init(struct sim *sim, uint64_t seed, uint32_t n, uint32_t
 	sim_packet_new(sim, 0);
 	while (sim->sequence < begin_at)
 		sim_write(sim, 1);
+	sim->dwell = packet_bytes > 8192;
 }
 
 static inline void sim_deinit(struct sim *sim)
 {
 	free(sim->ring);
 	free(sim->packets);
+	free(sim->arena);
 }
 
 /* At the end of the writer: everything it wrote since the reader began was handed over or lies in a declared gap. */
