@@ -1,0 +1,260 @@
+/* The archive's read-only side, on what the writer wrote. */
+#include <errno.h>
+
+#include "archive-fixture.h"
+#include "reader.h"
+
+#define STREAM ((struct reader_source){.stream = 5})
+
+static int count_run(void *context, const struct archive_run *run)
+{
+	(void)run;
+	++*(int *)context;
+	return 0;
+}
+
+static void test_not_there_yet(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct fixture f;
+	int n = 0;
+
+	CHECK_EQ_INT(reader_new(&r, "/nonexistent"), 0);
+	CHECK_EQ_INT(reader_ready(r), ARCHIVE_E_BUSY);
+	CHECK_EQ_INT(reader_run(r, 1, count_run, &n), ARCHIVE_E_BUSY);
+	r = reader_free(r);
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_ready(r), 0);
+	CHECK_EQ_INT(reader_run(r, 1, count_run, &n), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 5), 0);
+	CHECK_EQ_INT(reader_run(r, 1, count_run, &n), 0);
+	CHECK_EQ_INT(n, 1);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+static void test_newer(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	fixture_number(&f, "PRAGMA user_version = 99");
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_ready(r), ARCHIVE_E_NEWER);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+static void test_replaced(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct fixture f;
+	char from[128], to[128];
+	int n = 0;
+
+	if (!fixture_init(&f))
+		return;
+	fixture_put(&f, 1, "web", "running", 5);
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_run(r, 1, count_run, &n), 0);
+	f.w = archive_writer_free(f.w);
+	snprintf(from, sizeof(from), "%s/archive", f.state);
+	snprintf(to, sizeof(to), "%s/old", f.state);
+	CHECK_EQ_INT(rename(from, to), 0);
+	CHECK_EQ_INT(reader_ready(r), ARCHIVE_E_BUSY);
+	fixture_open(&f);
+	fixture_put(&f, 2, "web", "running", 5);
+	CHECK_EQ_INT(reader_ready(r), 0);
+	CHECK_EQ_INT(reader_run(r, 1, count_run, &n), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(reader_run(r, 2, count_run, &n), 0);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+/* A packet in pieces reads the same before and after it is compacted. */
+static void check_bytes(struct reader *r, uint64_t sequence, uint32_t end)
+{
+	static uint8_t out[3 << 20], want[3 << 20], scratch[ARCHIVE_PIECE_MAX];
+	size_t got = 0;
+
+	fixture_fill(want, 5, sequence, 30, end - 30);
+	CHECK_EQ_INT(reader_bytes(r, STREAM, sequence, 30, sizeof(out), out, scratch, &got), 0);
+	CHECK_EQ_UINT(got, end - 30);
+	CHECK_EQ_MEM(out, want, end - 30);
+	CHECK_EQ_INT(reader_bytes(r, STREAM, sequence, 1000, 100, out, scratch, &got), 0);
+	CHECK_EQ_UINT(got, 100);
+	CHECK_EQ_MEM(out, want + 970, 100);
+	CHECK_EQ_INT(reader_bytes(r, STREAM, sequence, end, 100, out, scratch, &got), 0);
+	CHECK_EQ_UINT(got, 0);
+}
+
+static void test_pieces(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct reader_packet p[4];
+	struct archive_end end;
+	struct fixture f;
+	uint64_t stamp;
+	size_t n = 4;
+
+	if (!fixture_init(&f))
+		return;
+	fixture_put(&f, 1, "web", "running", 5);
+	archive_writer_begin(f.w);
+	for (uint32_t i = 0; i < 5; i++) /* the last one has no chunk end */
+		CHECK_EQ_INT(fixture_append(&f, 5, 7, 30 + i * 300000, 300000, 0, i < 4, 1000 + i), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_packets(r, STREAM, 0, INT64_MAX, false, p, &n), 0);
+	CHECK_EQ_UINT(n, 1);
+	CHECK(p[0].whole && !p[0].complete && p[0].begin == 30 && p[0].end == 1500030 && p[0].sequence == 7);
+	stamp = p[0].stamp;
+	CHECK_EQ_INT(reader_end_below(r, 5, 7, UINT32_MAX, &end), 0);
+	CHECK_EQ_UINT(end.offset, 1200030);
+	CHECK_EQ_UINT(end.real, 1003);
+	check_bytes(r, 7, 1500030);
+	archive_writer_begin(f.w);
+	CHECK_EQ_INT(fixture_append(&f, 5, 7, 1500030, 10, ARCHIVE_CHUNK_LAST, true, 2000), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	n = 4;
+	CHECK_EQ_INT(reader_packets(r, STREAM, 0, INT64_MAX, true, p, &n), 0);
+	CHECK(n == 1 && p[0].complete && p[0].end == 1500040 && p[0].stamp != stamp);
+	check_bytes(r, 7, 1500040);
+	CHECK_EQ_INT(reader_end_below(r, 5, 7, 1200029, &end), 0);
+	CHECK_EQ_UINT(end.offset, 900030);
+	CHECK_EQ_INT(reader_end_below(r, 5, 7, 30, &end), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(reader_end_above(r, 5, 7, 30, 0, &end), 0);
+	CHECK_EQ_UINT(end.offset, 300030);
+	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 700000, &end), 0);
+	CHECK_EQ_UINT(end.offset, 900030);
+	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 1, &end), 0);
+	CHECK_EQ_UINT(end.offset, 600030);
+	CHECK_EQ_INT(reader_end_above(r, 5, 7, 1500040, 0, &end), ARCHIVE_E_ABSENT);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+static void test_stored(void)
+{
+	static uint8_t out[ARCHIVE_PIECE_MAX], plain[ARCHIVE_PIECE_MAX], want[5000];
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct codec_reader codec = {0};
+	struct reader_piece piece;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	fixture_put(&f, 1, "web", "running", 5);
+	fixture_packet(&f, 5, 3, 5030, 1000);
+	fixture_fill(want, 5, 3, 30, 5000);
+	CHECK_EQ_INT(codec_reader_init(&codec), 0);
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 30, 5030, true, out, &piece), 0);
+	CHECK(piece.stored && piece.bytes < 5000);
+	CHECK(codec_decode(&codec, piece.codec, out, piece.bytes, plain, 5000));
+	CHECK_EQ_MEM(plain, want, 5000);
+	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 31, 5030, true, out, &piece), 0);
+	CHECK(!piece.stored && piece.offset == 30 && piece.bytes == 5000);
+	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 30, 5029, true, out, &piece), 0);
+	CHECK(!piece.stored);
+	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 5030, 6000, true, out, &piece), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(reader_piece(r, STREAM, 4, 30, 6000, true, out, &piece), ARCHIVE_E_ABSENT);
+	r = reader_free(r);
+	codec_reader_deinit(&codec);
+	fixture_deinit(&f);
+}
+
+/* Whatever a damaged archive says, it is an error and no more. */
+static void test_damaged(void)
+{
+	static const char *const damage[] = {
+		"UPDATE chunks SET length = 2000000000",
+		"UPDATE chunks SET length = -5",
+		"UPDATE chunks SET length = 4999",
+		"UPDATE chunks SET codec = 9",
+		"UPDATE chunks SET data = x'00'",
+		"UPDATE chunks SET data = NULL WHERE 0",
+		"UPDATE chunks SET data = 'text'",
+		"UPDATE chunks SET offset = -30",
+		"UPDATE chunks SET ends = x'00'",
+		"UPDATE chunks SET first_timestamp = 'x', packet_bytes = -1, flags = 'x'",
+		"UPDATE runs SET name = x'ff00', state = 5, source = x''",
+		"UPDATE streams SET number = -1, ring_packets = 99999999999",
+	};
+	static uint8_t out[ARCHIVE_PIECE_MAX];
+
+	for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
+		CLEANUP(reader_freep) struct reader *r = NULL;
+		struct reader_packet p[4];
+		struct reader_piece piece;
+		struct archive_end end;
+		struct fixture f;
+		size_t n = 4;
+		int runs = 0, rc;
+
+		if (!fixture_init(&f))
+			return;
+		fixture_put(&f, 1, "web", "running", 5);
+		fixture_packet(&f, 5, 3, 5030, 1000);
+		fixture_number(&f, "%s", damage[i]);
+		CHECK_EQ_INT(reader_new(&r, f.state), 0);
+		CHECK_EQ_INT(reader_packets(r, STREAM, 0, INT64_MAX, false, p, &n), 0);
+		rc = reader_piece(r, STREAM, 3, 30, 5030, false, out, &piece);
+		CHECK(rc == 0 || rc == -EBADMSG || rc == ARCHIVE_E_ABSENT);
+		rc = reader_piece(r, STREAM, 3, 30, 5030, true, out, &piece);
+		CHECK(rc == 0 || rc == -EBADMSG || rc == ARCHIVE_E_ABSENT);
+		rc = reader_end_below(r, 5, 3, UINT32_MAX, &end);
+		CHECK(rc == 0 || rc == ARCHIVE_E_ABSENT);
+		CHECK_EQ_INT(reader_run(r, 1, count_run, &runs), 0);
+		r = reader_free(r);
+		fixture_deinit(&f);
+	}
+}
+
+static void test_transaction_is_short(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct reader_packet p;
+	struct fixture f;
+	size_t n = 1;
+
+	if (!fixture_init(&f))
+		return;
+	fixture_put(&f, 1, "web", "running", 5);
+	fixture_packet(&f, 5, 3, 5030, 1000);
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_packets(r, STREAM, 0, INT64_MAX, false, &p, &n), 0);
+	/* Nothing is held after a call, so the WAL can be emptied: 0 = not busy. */
+	CHECK_EQ_INT(fixture_number(&f, "PRAGMA wal_checkpoint(TRUNCATE)"), 0);
+	/* Within a transaction what is read agrees, whatever is committed meanwhile. */
+	CHECK_EQ_INT(reader_begin(r), 0);
+	n = 1;
+	CHECK_EQ_INT(reader_packets(r, STREAM, 4, 4, false, &p, &n), 0);
+	fixture_packet(&f, 5, 4, 5030, 1000);
+	CHECK_EQ_UINT(n, 0);
+	n = 1;
+	CHECK_EQ_INT(reader_packets(r, STREAM, 4, 4, false, &p, &n), 0);
+	CHECK_EQ_UINT(n, 0);
+	reader_end(r);
+	n = 1;
+	CHECK_EQ_INT(reader_packets(r, STREAM, 4, 4, false, &p, &n), 0);
+	CHECK_EQ_UINT(n, 1);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_not_there_yet);
+	CHECK_RUN(test_newer);
+	CHECK_RUN(test_replaced);
+	CHECK_RUN(test_pieces);
+	CHECK_RUN(test_stored);
+	CHECK_RUN(test_damaged);
+	CHECK_RUN(test_transaction_is_short);
+	return check_done();
+}
