@@ -809,6 +809,14 @@ finish:	/* ring.c ring_capture: the dead stand still. */
 			curseq++
 		:: else -> break
 		od;
+#ifndef OLD_REFERENCE
+		/* The reference may have been read half-written. */
+		if
+		:: act > 0 && count[(act + N - 1) % N] == (act - 1) % M && low[(act + N - 1) % N] + high[(act + N - 1) % N] > 0 ->
+			ref = stampa[(act + N - 1) % N] * T + stampb[(act + N - 1) % N]
+		:: else
+		fi;
+#endif
 		to = best;
 		stamp = stampa[act % N] * T + stampb[act % N];
 		if
