@@ -297,6 +297,8 @@ static uint8_t *event_open(struct mprof_recorder *r, enum mprof_event_id id, siz
 		r->first_ns = ns = first_time(r, ns);
 	at = r->packet + r->content;
 	mprof_store64(at, ns);
+	if (r->content == MPROF_PACKET_HEADER_BYTES)
+		release(); /* who copies the old packet's bytes and meets a new one must meet the new first timestamp too */
 	at[8] = (uint8_t)id;
 	r->last_ns = ns;
 	return at + MPROF_EVENT_HEADER_BYTES;
