@@ -955,6 +955,55 @@ class Start(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
             self.assertFalse(os.path.exists(server.socket))
 
+    @unittest.skipIf(os.geteuid() != 0, "only root can run the server as somebody else")
+    def test_reads_as_another_user(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.chmod(root, 0o755)
+            state, program = os.path.join(root, "state"), os.path.join(root, "mprofd-http")
+            os.mkdir(state)
+            archive = Archive(state)  # files 0640, directory 0750: the group may read
+            subprocess.run(["chgrp", "-R", "65534", state], check=True)
+            archive.commit("run 1 dir key1 web - -1 running -", "stream 10 1 0 16384 4 0", piece(10, 0, 30, event(1)))
+            os.mkdir(os.path.join(root, "run"))
+            os.chown(os.path.join(root, "run"), 65534, 65534)
+            shutil.copy(HTTP, program)  # where the user may run it
+            os.chmod(program, 0o755)
+            config = os.path.join(root, "c")
+            open(config, "w").close()
+            process = subprocess.Popen(
+                [program, "--state", state, "--run", os.path.join(root, "run"), "--config", config],
+                user=65534, group=65534, extra_groups=[], stderr=subprocess.DEVNULL,
+            )
+            path = os.path.join(root, "run", "http.sock")
+
+            def get(url):
+                for _ in range(200):
+                    if os.path.exists(path):
+                        break
+                    time.sleep(0.02)
+                connection = UnixConnection(path)
+                connection.request("GET", url)
+                try:
+                    return Answer(connection.getresponse())
+                finally:
+                    connection.close()
+
+            self.assertEqual(get("/v1/domains/web/trace").body, packet(0, event(1)))
+            archive.commit(piece(10, 0, 47, event(2)))
+            self.assertEqual(get("/v1/domains/web/trace").body, packet(0, event(1) + event(2)))
+            archive.close()  # the writer leaves its WAL behind
+            self.assertEqual(get("/v1/domains/web/trace").body, packet(0, event(1) + event(2)))
+            archive = Archive(state)
+            archive.commit(piece(10, 0, 64, event(3)))
+            self.assertEqual(get("/v1/domains/web/trace").body, packet(0, event(1) + event(2) + event(3)))
+            archive.process.kill()
+            archive.process.wait()
+            archive.process.stdin.close()
+            archive.process.stdout.close()
+            self.assertIn(get("/v1/domains/web/trace").status, (200, 503))
+            process.terminate()
+            self.assertEqual(process.wait(20), 0)
+
     def test_socket_left_behind(self):
         with tempfile.TemporaryDirectory() as root:
             server = Server(root)
