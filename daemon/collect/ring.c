@@ -32,8 +32,11 @@
 #define WRITER_BYTES_PER_S 500000000ull /* no writer is faster: how many packets can have passed unseen */
 #define STALE_NS	   NS_PER_S	/* a first timestamp may stay old that long before it is believed */
 #define PROOF_LAG	   1u		/* marks that must follow the one up to which we copy */
-#define EAGER_STEPS \
-	4u /* more steps at once while the writer is seen to move: only close to each other do two loads prove anything */
+#define BEHIND_LOOKS	   3u		/* looks after which a count that fell is taken for one that went round */
+/* A low half below this may have gone round with the last event: those are shorter than 2 KiB. */
+#define ROUND_BITS 16384u
+/* More steps at once while the writer is seen to move: only loads close to each other prove anything. */
+#define EAGER_STEPS 4u
 
 /* Conditions inside this file, beside the public ones. */
 enum step {
@@ -250,13 +253,13 @@ static int step_moved(struct ring *ring)
 	uint32_t content;
 	int r;
 
+	if (!first_load(ring, slot, &first))
+		return RING_E_GONE;
 	r = header_load(ring, slot, &h);
 	if (r)
 		return r;
 	if (h.count != (uint16_t)ring->active)
 		return STEP_LAPPED;
-	if (!first_load(ring, slot, &first))
-		return RING_E_GONE;
 	r = first_check(ring, ring->active, slot, first);
 	if (r)
 		return r;
@@ -355,15 +358,23 @@ static int step(struct ring *ring, uint64_t now)
 
 /* ---- copying ------------------------------------------------------------------------------------------------------- */
 
-/* Is packet SEQUENCE in SLOT still the incarnation whose first timestamp is FIRST?  0, STEP_LAPPED or RING_E_GONE. */
+/*
+ * After a copy: is packet SEQUENCE in SLOT still the incarnation whose first timestamp is FIRST?  The count comes last: mirage-profile
+ * changes it before anything else.  Our own recorder changes the size, and then the timestamp.  0, STEP_LAPPED or RING_E_GONE.
+ */
 static int still_there(struct ring *ring, uint64_t sequence, const struct ring_slot *slot, uint64_t first)
 {
 	uint64_t first_now;
-	uint16_t count;
+	uint16_t low, high, count;
 
-	if (!load16(ring, slot->at + offsetof(struct mprof_packet_wire, count), &count) ||
-	    !first_load(ring, slot, &first_now))
+	if (!first_load(ring, slot, &first_now) ||
+	    !load16(ring, slot->at + offsetof(struct mprof_packet_wire, content_low), &low) ||
+	    !load16(ring, slot->at + offsetof(struct mprof_packet_wire, content_high), &high) ||
+	    !load16(ring, slot->at + offsetof(struct mprof_packet_wire, count), &count))
 		return RING_E_GONE;
+	/* In the active packet it may be half of a size. */
+	if (sequence != ring->active && low == MPROF_PACKET_EMPTY_BITS && high == 0)
+		return STEP_LAPPED;
 	return count == (uint16_t)sequence && first_now == first ? 0 : STEP_LAPPED;
 }
 
@@ -458,7 +469,7 @@ static int take(struct ring *ring, struct ring_sink *sink)
 		/* The writer was followed further than the sink had room: the slot is another packet's. */
 		if (ring->active - ring->sequence >= ring->n)
 			return STEP_LAPPED;
-		if (whole && slot->damaged) {
+		if (whole && (slot->damaged || slot->final < ring->offset)) {
 			r = declare(ring, sink, ring->sequence + 1, 1, false, RING_GAP_DAMAGED);
 			if (r)
 				return r;
@@ -496,6 +507,7 @@ struct sweep {
 	bool new_ring;	  /* numbered 0, 1, 2 … as at creation, with empty packets at the end */
 	bool all_empty;
 	uint64_t first_of_0; /* first timestamp in slot 0 */
+	uint64_t counts;     /* of all headers, folded into one number */
 };
 
 /* Look at every header once and work out where the writer is. */
@@ -519,6 +531,7 @@ static int sweep_load(struct ring *ring, struct sweep *sweep)
 		if (i == 0)
 			sweep->first_of_0 = first;
 		numbered = numbered && h.count == i;
+		sweep->counts = sweep->counts * 0x100000001b3u + ((uint64_t)h.count << 32 | header_bits(&h));
 		slot->count = h.count;
 		if (header_bits(&h) != MPROF_PACKET_EMPTY_BITS) {
 			sweep->all_empty = false;
@@ -552,12 +565,20 @@ static int newest_other_first(struct ring *ring, uint32_t slot)
 	ring->has_reference = false;
 	ring->guessed_reference = true;
 	for (uint32_t i = 0; i < ring->n; i++) {
+		struct ring_header h;
 		uint64_t first;
+		int r;
 
 		if (i == slot)
 			continue;
 		if (!first_load(ring, &ring->slots[i], &first))
 			return RING_E_GONE;
+		r = header_load(ring, &ring->slots[i], &h);
+		if (r == RING_E_GONE)
+			return r;
+		/* Renewed since the sweep, or about to be. */
+		if (r || h.count != ring->slots[i].count || header_bits(&h) == MPROF_PACKET_EMPTY_BITS)
+			continue;
 		if (first && (!ring->has_reference || first > ring->reference)) {
 			ring->reference = first;
 			ring->has_reference = true;
@@ -626,15 +647,43 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
 	       (double)(clock_mono() - ring->looked_at) * (WRITER_BYTES_PER_S / 1e9) + 4.0 * zero->bytes * ring->n;
 }
 
-/* Is the packet at the cursor, of which something was taken, still what we know?  0, STEP_LAPPED or RING_E_GONE. */
+/*
+ * Is the packet at the cursor, of which something was taken, still what we know?  0, STEP_LAPPED (the same number and another packet: the
+ * count went round), STEP_MOVED (it is being emptied: the rest of it is lost), STEP_STILL (not to be said now) or RING_E_GONE.
+ */
 static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *sweep)
 {
-	uint64_t back = (newest - ring->sequence) % ring->n;
-	uint32_t slot = (uint32_t)((sweep->newest + ring->n - back) % ring->n);
+	uint64_t back = (newest - ring->sequence) % ring->n, first;
+	struct ring_slot *slot = &ring->slots[(sweep->newest + ring->n - back) % ring->n];
+	struct ring_header h;
+	int r;
 
 	if (ring->offset <= MPROF_PACKET_HEADER_BYTES)
 		return 0;
-	return still_there(ring, ring->sequence, &ring->slots[slot], ring->first);
+	if (!first_load(ring, slot, &first))
+		return RING_E_GONE;
+	r = header_load(ring, slot, &h);
+	if (r)
+		return r;
+	if (h.count != (uint16_t)ring->sequence)
+		return STEP_STILL;
+	if (header_bits(&h) == MPROF_PACKET_EMPTY_BITS)
+		return STEP_MOVED;
+	return first == ring->first ? 0 : STEP_LAPPED;
+}
+
+/*
+ * The sequence of the packet that a sweep found to be the newest.  One behind the active packet is either a count that went round or a
+ * sweep that the writer overtook: the first is believed only when it stays.  STEP_STILL: sweep again.
+ */
+static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool at_least, uint64_t *newest)
+{
+	*newest = mprof_sequence_after(ring->active, ring->slots[sweep->newest].count);
+	if (*newest - ring->active <= INT16_MAX || at_least || ++ring->behind > BEHIND_LOOKS) {
+		ring->behind = 0;
+		return 0;
+	}
+	return STEP_STILL;
 }
 
 /* The ring is not what we followed: find the writer, declare what was lost for REASON, and go on.  OLDEST: begin at the oldest packet. */
@@ -642,17 +691,26 @@ static int resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reaso
 {
 	bool at_least = count_may_have_wrapped(ring, clock_mono() - ring->looked_at);
 	uint64_t newest, start;
-	struct sweep sweep;
+	struct sweep sweep, again;
 	int r;
 
 	ring->counters.lapped++;
 	r = sweep_load(ring, &sweep);
 	if (r)
 		return r;
-	if (renewed(ring, &sweep))
-		return RING_E_RENEWED;
-
-	newest = mprof_sequence_after(ring->active, ring->slots[sweep.newest].count);
+	if (renewed(ring, &sweep)) {
+		/* A sweep that the writer overtook looks like that too; two that are equal do not. */
+		again = sweep;
+		r = sweep_load(ring, &sweep);
+		if (r)
+			return r;
+		return sweep.counts == again.counts && sweep.first_of_0 == again.first_of_0 && sweep.new_ring
+			       ? RING_E_RENEWED
+			       : STEP_STILL;
+	}
+	r = newest_sequence(ring, &sweep, at_least, &newest);
+	if (r)
+		return r;
 	if (ring->skipping)
 		return follow_from(ring, newest, newest, &sweep);
 
@@ -664,12 +722,15 @@ static int resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reaso
 		r = cursor_check(ring, newest, &sweep);
 		if (r == 0)
 			return follow_from(ring, ring->sequence, newest, &sweep);
-		if (r != STEP_LAPPED)
+		if (r != STEP_LAPPED && r != STEP_MOVED)
 			return r;
-		/* The same number and not the same packet: the count went round. */
-		newest += 65536;
-		start += 65536;
-		at_least = true;
+		if (r == STEP_LAPPED) {
+			newest += 65536;
+			start += 65536;
+			at_least = true;
+		} else if (start == ring->sequence) {
+			start++;
+		}
 	}
 	if (start > ring->sequence) {
 		r = declare(ring, sink, start, start - ring->sequence, at_least, reason);
@@ -761,6 +822,33 @@ int ring_look(struct ring *ring, struct ring_sink *sink)
 	return r;
 }
 
+/*
+ * A dead writer may have stored the low half of a size and not the high half: what the header states is then 8 KiB too small.  Where
+ * that can be so (the low half has just gone round) those 8 KiB are part of the tail: which events of it hold is found out event by event.
+ */
+static uint32_t dead_end(const struct ring_slot *slot, const struct ring_header *h)
+{
+	const uint32_t lap = 65536 / 8, stated = mprof_packet_bytes(header_bits(h));
+
+	return h->low < ROUND_BITS && stated + lap <= slot->bytes ? stated + lap : header_bytes(h, slot);
+}
+
+/* What the active packet's first timestamp must be newer than, read again now that nobody writes. */
+static bool dead_reference(struct ring *ring)
+{
+	const struct ring_slot *slot;
+	uint64_t first;
+
+	if (ring->active == 0 || !ring->has_reference || ring->guessed_reference)
+		return true;
+	slot = &ring->slots[ring->slot ? ring->slot - 1 : ring->n - 1];
+	if (!first_load(ring, slot, &first))
+		return false;
+	if (first)
+		ring->reference = first;
+	return true;
+}
+
 /* How far the tail of packet SEQUENCE reaches; 0 where it must not be served under that number.  Or RING_E_GONE. */
 static int tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end)
 {
@@ -774,7 +862,7 @@ static int tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *e
 		*end = slot->final;
 		return 0;
 	}
-	if (!first_load(ring, slot, &first))
+	if (!first_load(ring, slot, &first) || (dead && !dead_reference(ring)))
 		return RING_E_GONE;
 	r = header_load(ring, slot, &h);
 	if (r)
@@ -785,9 +873,12 @@ static int tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *e
 	if (!slot->clock && !(ring->has_reference ? first > ring->reference : first > 0) &&
 	    !(dead && slot->has_before && first != slot->before))
 		return 0;
-	if (first_check(ring, sequence, slot, first))
+	if (slot->has_first && slot->first != first && ring->sequence == sequence &&
+	    ring->offset > MPROF_PACKET_HEADER_BYTES)
 		return 0;
-	*end = header_bytes(&h, slot);
+	slot->first = first;
+	slot->has_first = true;
+	*end = dead ? dead_end(slot, &h) : header_bytes(&h, slot);
 	for (uint32_t i = 0; i < ring->n_marks; i++)
 		if (ring->marks[i].sequence == sequence && ring->marks[i].offset > *end)
 			*end = ring->marks[i].offset;
@@ -797,6 +888,42 @@ static int tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *e
 static bool mark_before(const struct ring_mark *a, uint64_t sequence, uint32_t offset)
 {
 	return a->sequence < sequence || (a->sequence == sequence && a->offset < offset);
+}
+
+/* Hand over the tail of the packet at *AT up to END. */
+static int tail_copy(struct ring *ring, struct ring_sink *sink, struct ring_mark *at, uint32_t end)
+{
+	while (at->offset < end) {
+		uint32_t left = end - at->offset;
+		struct ring_chunk chunk = {
+			.offset = at->offset,
+			.length = left < RING_PIECE_MAX ? left : RING_PIECE_MAX,
+			.unproven = true,
+			.tail = true,
+			.last = at->sequence < ring->active,
+		};
+		int r = copy_piece(ring, sink, at->sequence, &chunk);
+
+		if (r)
+			return r;
+		at->offset += chunk.length;
+	}
+	return 0;
+}
+
+/* A packet of a dead ring that cannot be had: the only loss behind the cursor. */
+static bool tail_lost(struct ring_sink *sink, const struct ring_mark *at)
+{
+	const struct ring_gap gap = {
+		.after_sequence = at->sequence,
+		.after_offset = at->offset,
+		.next_sequence = at->sequence + 1,
+		.packets = 1,
+		.reason = RING_GAP_DAMAGED,
+		.found = moment_now(),
+	};
+
+	return sink->gap(sink, &gap);
 }
 
 int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ring_mark *at)
@@ -809,23 +936,14 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 		uint32_t end;
 		int r = tail_end(ring, at->sequence, dead, &end);
 
-		if (r)
+		if (r == 0)
+			r = tail_copy(ring, sink, at, end);
+		if (r == STEP_LAPPED && !dead)
+			return 0; /* the writer is faster: the rest of the tail is no tail any more */
+		if (r == STEP_LAPPED && !tail_lost(sink, at))
+			return RING_E_FULL;
+		if (r && r != STEP_LAPPED)
 			return r;
-		while (at->offset < end) {
-			uint32_t left = end - at->offset;
-			struct ring_chunk chunk = {
-				.offset = at->offset,
-				.length = left < RING_PIECE_MAX ? left : RING_PIECE_MAX,
-				.unproven = true,
-				.tail = true,
-				.last = at->sequence < ring->active,
-			};
-
-			r = copy_piece(ring, sink, at->sequence, &chunk);
-			if (r)
-				return r == STEP_LAPPED ? 0 : r;
-			at->offset += chunk.length;
-		}
 	}
 	return 0;
 }

@@ -122,6 +122,7 @@ struct ring {
 	uint64_t reference; /* an active packet's first timestamp must be newer than this */
 	bool has_reference;
 	bool guessed_reference; /* taken from other packets than the one before the active */
+	unsigned behind;	/* looks in a row at which the newest packet seemed to be behind the active one */
 	bool saw_empty;		/* the active packet was seen empty under its number */
 	uint64_t
 		stale_since; /* CLOCK_MONOTONIC ns since when the active packet's first timestamp has not been fresh; 0 = it is */
