@@ -69,7 +69,7 @@ int database_run(sqlite3 *db, const char *sql)
 	return database_error(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
 }
 
-static int read_number(sqlite3 *db, const char *sql, int64_t *value)
+int database_number(sqlite3 *db, const char *sql, int64_t *value)
 {
 	sqlite3_stmt *statement;
 	int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
@@ -115,7 +115,7 @@ static int migrate(sqlite3 *db)
 
 	while (migrations[known])
 		known++;
-	r = read_number(db, "PRAGMA user_version", &version);
+	r = database_number(db, "PRAGMA user_version", &version);
 	if (r != 0)
 		return r;
 	if (version > known || version < 0)

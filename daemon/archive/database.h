@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Open or create the archive at PATH for writing, set it up and migrate it.  As archive_writer_open. */
 int database_open(sqlite3 **dbp, const char *path, char *sentence, size_t size);
@@ -13,6 +14,9 @@ int database_error(sqlite3 *db, int result);
 
 /* Run SQL without results.  As database_error. */
 int database_run(sqlite3 *db, const char *sql);
+
+/* The number that SQL's only row holds; *VALUE stays where there is no row.  As database_error. */
+int database_number(sqlite3 *db, const char *sql, int64_t *value);
 
 /* Reset a statement that leaves its scope, so that it holds no read transaction and no borrowed memory; for CLEANUP. */
 static inline void statement_resetp(sqlite3_stmt **statement)

@@ -71,10 +71,15 @@ int archive_writer_restore_reserve(struct archive_writer *w)
 int archive_writer_vacuum(struct archive_writer *w, unsigned pages)
 {
 	char sql[64];
+	int64_t unused = 0;
 	int r;
 
 	if (w->is_open)
 		return -EINVAL;
+	/* Without an unused page there is nothing to give back, and a checkpoint would write the hot pages once more. */
+	r = database_number(w->db, "PRAGMA freelist_count", &unused);
+	if (r != 0 || (pages && unused == 0))
+		return r;
 	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%u)", pages);
 	r = pages ? database_run(w->db, sql) : 0;
 	if (r == 0) /* the room is given back when the archive's new end gets from the WAL into the file */
