@@ -132,6 +132,10 @@ struct ring {
 	struct ring_mark marks[RING_MARKS]; /* confirmed positions, oldest first */
 	uint32_t n_marks;
 
+	struct ring_mark proven,
+		settled;    /* where stores may be seen out of order: up to where it was proven, and a look before */
+	uint64_t proven_at; /* LOOKED_AT of the look that set PROVEN */
+
 	uint64_t sequence; /* the cursor: everything before it was handed over or declared lost */
 	uint32_t offset;
 	uint64_t first;	      /* first timestamp of the packet at the cursor, where offset is past its start */

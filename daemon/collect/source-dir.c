@@ -36,6 +36,7 @@
 #define RETRY_MAX    NS_PER_S
 #define REST_NS	     NS_PER_S
 #define SILENCE_NS   (60 * NS_PER_S)
+#define MEASURE_NS   NS_PER_S
 #define REFUSE_TRIES 3u /* a file without a writer is called no ring after so many looks */
 
 enum file_state { FILE_PENDING, FILE_LIVE, FILE_DRAIN, FILE_ENDING, FILE_REST };
@@ -50,6 +51,8 @@ struct ring_file {
 	dev_t dev;
 	ino_t ino;
 	struct memory_file memory;
+	uint64_t bytes;	   /* its size at attach ... */
+	uint64_t measured; /* ... and when it was last held against that */
 	struct guest guest;
 	const struct archive_resume *resume; /* what the archive has of it, until it is attached */
 	enum file_state state;
@@ -205,6 +208,8 @@ static void step_pending(struct ring_file *file, uint64_t now)
 	r = guest_attach(&file->guest, &file->memory.memory, (uint64_t)st.st_size, file->resume,
 			 writers == WRITERS_NONE, &fault);
 	file->unasked = writers == WRITERS_UNKNOWN;
+	file->bytes = (uint64_t)st.st_size;
+	file->measured = now;
 	if (r == 0) {
 		file_attached(file, writers == WRITERS_NONE, now);
 		return;
@@ -220,7 +225,7 @@ static void step_pending(struct ring_file *file, uint64_t now)
 	file->retry = 2 * file->retry < RETRY_MAX ? 2 * file->retry : RETRY_MAX;
 }
 
-/* The file was cut, or its ring begun anew: the run is over, and there is nothing left of it to take. */
+/* The file was cut or has grown, or its ring begun anew: the run is over, and there is nothing left of it to take. */
 static void file_renewed(struct ring_file *file, uint64_t now)
 {
 	if (file->guest.running) {
@@ -231,9 +236,27 @@ static void file_renewed(struct ring_file *file, uint64_t now)
 	file_pending(file, now);
 }
 
+/*
+ * A file that is copied piece by piece can be a whole ring of fewer packets on the way.  Asked now and then, and always before the end,
+ * since it costs as much as a look.
+ */
+static bool file_resized(struct ring_file *file, uint64_t now)
+{
+	struct stat st;
+
+	if (file->state == FILE_LIVE && now - file->measured < MEASURE_NS)
+		return false;
+	file->measured = now;
+	return fstat(file->fd, &st) < 0 || (uint64_t)st.st_size != file->bytes;
+}
+
 /* One look; true where the file is still in the state it was in. */
 static bool file_look(struct ring_file *file, uint64_t now, int *r, uint64_t *next)
 {
+	if (file_resized(file, now)) {
+		file_renewed(file, now);
+		return false;
+	}
 	*r = guest_look(&file->guest, now, next);
 	if (*r == RING_E_GONE || *r == RING_E_RENEWED) {
 		file_renewed(file, now);

@@ -1,0 +1,135 @@
+/* Attaching a ring: its geometry, read once, and where to begin. */
+#include "ring-state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <mprof/packet.h>
+
+static int slot_add(struct ring *ring, uint64_t at, uint64_t bytes, bool cut)
+{
+	struct ring_slot *slots;
+
+	if (ring->n % 16 == 0) {
+		slots = realloc(ring->slots, (ring->n + 16) * sizeof(*slots));
+		if (!slots)
+			return -ENOMEM;
+		ring->slots = slots;
+	}
+	ring->slots[ring->n++] = (struct ring_slot){.at = at, .bytes = (uint32_t)bytes, .cut = cut};
+	return 0;
+}
+
+/* Read offsets and sizes of the packets, once and for ever (rule 1). */
+static int geometry_load(struct ring *ring, bool dead, const char **fault)
+{
+	uint8_t raw[MPROF_PACKET_HEADER_BYTES];
+	struct mprof_packet_header h;
+	enum mprof_packet_status status;
+	uint64_t at = 0, left;
+	int r;
+
+	while ((left = ring->bytes - at) > 0) {
+		if (left < sizeof(raw) && dead && ring->n)
+			break; /* a file cut inside a header */
+		if (left < sizeof(raw) || !ring->memory->load(ring->memory, at, raw, sizeof(raw))) {
+			*fault = "its packets do not fill it";
+			return RING_E_NOT_YET;
+		}
+		status = mprof_packet_load(&h, raw, sizeof(raw));
+		/* A content size may be wrong for a moment while the writer stores its halves. */
+		if (status != MPROF_PACKET_OK && status != MPROF_PACKET_BAD_CONTENT) {
+			*fault = mprof_packet_status_text(status);
+			return RING_E_NOT_YET;
+		}
+		if (h.packet_bytes > left && !dead) {
+			*fault = "a packet runs past its end";
+			return RING_E_NOT_YET;
+		}
+		if (ring->n == MPROF_RING_PACKETS_MAX) {
+			*fault = "it has more than 1,024 packets";
+			return RING_E_REFUSED;
+		}
+		r = slot_add(ring, at, h.packet_bytes < left ? h.packet_bytes : left, h.packet_bytes > left);
+		if (r)
+			return r;
+		at += ring->slots[ring->n - 1].bytes;
+	}
+	if (ring->n < MPROF_RING_PACKETS_MIN) {
+		*fault = "it has fewer than two packets";
+		return RING_E_NOT_YET;
+	}
+	return 0;
+}
+
+/* Take up a ring where the archive ends.  0, RING_E_RENEWED, RING_E_GONE or STEP_STILL. */
+static int resume_at(struct ring *ring, const struct ring_resume *resume, const struct sweep *sweep)
+{
+	uint64_t newest, oldest, first, gone = clock_real() - resume->last_real;
+	bool known = false;
+
+	for (uint32_t i = 0; i < ring->n && !known; i++) {
+		if (ring->slots[i].count != (uint16_t)resume->last_sequence)
+			continue;
+		if (!ring_first_load(ring, &ring->slots[i], &first))
+			return RING_E_GONE;
+		known = first == resume->first_timestamp;
+	}
+	if (!known && sweep->new_ring)
+		return RING_E_RENEWED;
+	newest = mprof_sequence_after(resume->last_sequence, ring->slots[sweep->newest].count);
+	if (!known && newest - resume->last_sequence < ring->n)
+		newest += 65536;
+	ring->sequence = resume->sequence;
+	ring->offset = resume->offset;
+	ring->first = resume->first_timestamp;
+	ring->restart_at_least = !known && (newest - resume->last_sequence >= 65536 ||
+					    (gone < UINT64_MAX / 2 && ring_count_may_wrap(ring, gone)));
+	oldest = newest - sweep->history;
+	if (oldest > ring->sequence) {
+		ring->restarted = true;
+		return ring_follow_from(ring, oldest, newest, sweep);
+	}
+	return ring_follow_from(ring, ring->sequence < newest ? ring->sequence : newest, newest, sweep);
+}
+
+int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, const struct ring_resume *resume,
+		bool dead, const char **fault)
+{
+	struct sweep sweep;
+	int r;
+
+	*ring = (struct ring){.memory = memory, .bytes = bytes, .looked_at = clock_mono()};
+	*fault = "";
+	if (bytes < MPROF_RING_BYTES_MIN || bytes > MPROF_RING_BYTES_MAX) {
+		*fault = bytes ? "it is not between 1 KiB and 256 MiB" : "it is empty";
+		return bytes > MPROF_RING_BYTES_MAX ? RING_E_REFUSED : RING_E_NOT_YET;
+	}
+	r = geometry_load(ring, dead, fault);
+	if (r == 0)
+		r = ring_sweep_load(ring, &sweep);
+	if (r == 0 && resume) {
+		r = resume_at(ring, resume, &sweep);
+	} else if (r == 0) {
+		uint64_t newest = ring->slots[sweep.newest].count;
+
+		/* A count that has gone round once already: packets before it have numbers too. */
+		if (newest < sweep.history)
+			newest += 65536;
+		ring->sequence = newest - sweep.history;
+		ring->offset = MPROF_PACKET_HEADER_BYTES;
+		r = ring_follow_from(ring, ring->sequence, newest, &sweep);
+	}
+	if (r) {
+		ring_detach(ring);
+		if (r == STEP_STILL || r == RING_E_GONE)
+			r = RING_E_NOT_YET;
+	}
+	return r;
+}
+
+void ring_detach(struct ring *ring)
+{
+	free(ring->slots);
+	*ring = (struct ring){0};
+}

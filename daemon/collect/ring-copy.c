@@ -1,0 +1,181 @@
+/* Copying what is proven, and declaring what is lost: rules 4 and 5 of ring.c. */
+#include "ring-state.h"
+
+#include <mprof/ring.h>
+
+/*
+ * x86 shows stores in their order.  Elsewhere bytes may be seen later than the size that was stored behind them, so that what is proven is
+ * copied a look later.
+ */
+#ifndef RING_SETTLE
+#if defined(__x86_64__) || defined(__i386__)
+#define RING_SETTLE 0
+#else
+#define RING_SETTLE 1
+#endif
+#endif
+
+#define PROOF_LAG 1u /* marks that must follow the one up to which we copy */
+
+/* Up to where everything is complete (rule 4); false where nothing is. */
+static bool proven_limit(struct ring *ring, struct ring_mark *limit)
+{
+	if (ring->n_marks <= PROOF_LAG)
+		return false;
+	*limit = ring->marks[ring->n_marks - 1 - PROOF_LAG];
+	if (RING_SETTLE) {
+		if (ring->proven_at != ring->looked_at) {
+			ring->settled = ring->proven;
+			ring->proven_at = ring->looked_at;
+		}
+		ring->proven = *limit;
+		*limit = ring->settled;
+	}
+	return true;
+}
+
+static bool cursor_before(const struct ring *ring, const struct ring_mark *limit)
+{
+	return ring->sequence < limit->sequence || (ring->sequence == limit->sequence && ring->offset < limit->offset);
+}
+
+/*
+ * After a copy: is packet SEQUENCE in SLOT still the incarnation whose first timestamp is FIRST?  The count comes last: mirage-profile
+ * changes it before anything else.  Our own recorder changes the size, and then the timestamp.  0, STEP_LAPPED or RING_E_GONE.
+ */
+static int still_there(struct ring *ring, uint64_t sequence, const struct ring_slot *slot, uint64_t first)
+{
+	uint64_t first_now;
+	uint16_t low, high, count;
+
+	if (!ring_first_load(ring, slot, &first_now) ||
+	    !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, content_low), &low) ||
+	    !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, content_high), &high) ||
+	    !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, count), &count))
+		return RING_E_GONE;
+	/* In the active packet it may be half of a size. */
+	if (sequence != ring->active && low == MPROF_PACKET_EMPTY_BITS && high == 0)
+		return STEP_LAPPED;
+	return count == (uint16_t)sequence && first_now == first ? 0 : STEP_LAPPED;
+}
+
+/* Copy [FROM, TO) of packet SEQUENCE to SINK, TO being as far as this piece goes.  0, RING_E_FULL, RING_E_GONE, STEP_LAPPED. */
+int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence, struct ring_chunk *chunk)
+{
+	struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	uint8_t *to;
+	int r;
+
+	to = sink->reserve(sink, chunk->length, chunk->tail);
+	if (!to)
+		return RING_E_FULL;
+	chunk->sequence = sequence;
+	chunk->packet_bytes = slot->bytes;
+	chunk->first_timestamp = slot->final == MPROF_PACKET_HEADER_BYTES ? 0 : slot->first;
+	chunk->clock = chunk->clock || (chunk->tail && slot->clock);
+	if (chunk->length && !ring->memory->load(ring->memory, slot->at + chunk->offset, to, chunk->length))
+		r = RING_E_GONE;
+	else
+		r = still_there(ring, sequence, slot, slot->first);
+	if (r) {
+		ring->counters.dropped++;
+		sink->drop(sink);
+		return r;
+	}
+	chunk->copied = moment_now();
+	sink->chunk(sink, chunk);
+	return 0;
+}
+
+/* Take packet SEQUENCE from the cursor up to TO; LAST: the packet is complete there. */
+static int take_upto(struct ring *ring, struct ring_sink *sink, uint32_t to, bool last)
+{
+	uint64_t sequence = ring->sequence;
+	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+
+	do {
+		uint32_t left = to - ring->offset;
+		uint32_t length = left < RING_PIECE_MAX ? left : RING_PIECE_MAX;
+		struct ring_chunk chunk = {
+			.offset = ring->offset,
+			.length = length,
+			.end = length == left,
+			.last = last && length == left,
+			.unproven = ring->several_writers || slot->cut,
+			.clock = ring->has_taken_first && slot->first <= ring->taken_first,
+		};
+		int r = ring_copy_piece(ring, sink, sequence, &chunk);
+
+		if (r)
+			return r;
+		ring->first = slot->first;
+		ring->offset += length;
+		ring->counters.bytes += length;
+	} while (ring->offset < to);
+	return 0;
+}
+
+int ring_declare(struct ring *ring, struct ring_sink *sink, uint64_t next, uint64_t packets, bool at_least,
+		 enum ring_gap_reason reason)
+{
+	struct ring_gap gap = {
+		.after_sequence = ring->sequence,
+		.after_offset = ring->offset,
+		.next_sequence = next,
+		.packets = packets,
+		.at_least = at_least,
+		.reason = reason,
+		.found = moment_now(),
+	};
+
+	if (!sink->gap(sink, &gap))
+		return RING_E_FULL;
+	ring->sequence = next;
+	ring->offset = MPROF_PACKET_HEADER_BYTES;
+	return 0;
+}
+
+/* Copy everything that is proven. */
+int ring_take(struct ring *ring, struct ring_sink *sink)
+{
+	struct ring_mark limit;
+	int r;
+
+	if (ring->skipping || !proven_limit(ring, &limit))
+		return 0;
+	while (cursor_before(ring, &limit)) {
+		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->sequence)];
+		bool whole = ring->sequence < limit.sequence;
+
+		/* The writer was followed further than the sink had room: the slot is another packet's. */
+		if (ring->active - ring->sequence >= ring->n)
+			return STEP_LAPPED;
+		if (whole && (slot->damaged || slot->final < ring->offset)) {
+			r = ring_declare(ring, sink, ring->sequence + 1, 1, false, RING_GAP_DAMAGED);
+			if (r)
+				return r;
+			continue;
+		}
+		r = take_upto(ring, sink, whole ? slot->final : limit.offset, whole);
+		if (r == STEP_LAPPED && ring->offset == MPROF_PACKET_HEADER_BYTES) {
+			/* Nothing of it was taken: it may merely have been looked at too early. */
+			ring_return_to(ring, ring->sequence);
+			return STEP_AGAIN;
+		}
+		if (r)
+			return r;
+		/* What the next packet's freshness rests on can be believed now, also where it fell. */
+		if (ring->sequence + 1 == ring->active) {
+			ring->reference = slot->first;
+			ring->has_reference = true;
+			ring->guessed_reference = false;
+		}
+		if (whole) {
+			ring->taken_first = slot->first;
+			ring->has_taken_first = slot->final > MPROF_PACKET_HEADER_BYTES;
+			ring->sequence++;
+			ring->offset = MPROF_PACKET_HEADER_BYTES;
+		}
+	}
+	return 0;
+}

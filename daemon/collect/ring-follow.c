@@ -1,0 +1,234 @@
+/*
+ * Following the writer from packet to packet: rules 2 and 3 of ring.c.  A step looks at the packet behind the active one, to see whether
+ * the writer has moved on, and at the active one; what it finds certain becomes a mark.
+ */
+#include "ring-state.h"
+
+#include <string.h>
+
+#include <mprof/packet.h>
+
+#define STALE_NS NS_PER_S /* a first timestamp may stay old that long before it is believed */
+
+static void mark_add(struct ring *ring, uint64_t sequence, uint32_t offset)
+{
+	struct ring_mark *newest = ring->n_marks ? &ring->marks[ring->n_marks - 1] : NULL;
+
+	if (offset <= MPROF_PACKET_HEADER_BYTES)
+		return;
+	if (newest && newest->sequence == sequence && offset <= newest->offset) {
+		/* One writer's position never falls. */
+		if (offset < newest->offset)
+			ring->several_writers = true;
+		return;
+	}
+	if (ring->n_marks == RING_MARKS) {
+		memmove(ring->marks, ring->marks + 1, sizeof(ring->marks) - sizeof(ring->marks[0]));
+		ring->n_marks--;
+	}
+	ring->marks[ring->n_marks++] = (struct ring_mark){.sequence = sequence, .offset = offset};
+}
+
+static void marks_forget_from(struct ring *ring, uint64_t sequence)
+{
+	while (ring->n_marks && ring->marks[ring->n_marks - 1].sequence >= sequence)
+		ring->n_marks--;
+}
+
+void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot)
+{
+	ring->active = sequence;
+	ring->slot = slot;
+	ring->has_candidate = false;
+	ring->saw_empty = false;
+	ring->stale_since = 0;
+	ring->seen = MPROF_PACKET_HEADER_BYTES;
+	ring->has_hint = false;
+}
+
+/* Look at packet SEQUENCE again as if for the first time. */
+void ring_return_to(struct ring *ring, uint64_t sequence)
+{
+	uint32_t slot = ring_slot_of(ring, sequence);
+
+	for (uint64_t q = sequence; q <= ring->active; q++) {
+		struct ring_slot *s = &ring->slots[ring_slot_of(ring, q)];
+
+		s->has_first = false;
+		s->final = 0;
+		s->damaged = false;
+		s->clock = false;
+	}
+	marks_forget_from(ring, sequence);
+	ring->proven = ring->settled = (struct ring_mark){0};
+	ring_active_set(ring, sequence, slot);
+	ring->has_reference = false;
+}
+
+/*
+ * FIRST was loaded as packet SEQUENCE's first timestamp: is it still the incarnation that we know (rule 2)?  0, STEP_AGAIN or
+ * STEP_LAPPED.
+ */
+static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *slot, uint64_t first)
+{
+	if (!slot->has_first) {
+		slot->first = first;
+		slot->has_first = true;
+		return 0;
+	}
+	if (slot->first == first)
+		return 0;
+	if (ring->sequence == sequence && ring->offset > MPROF_PACKET_HEADER_BYTES)
+		return STEP_LAPPED;
+	ring_return_to(ring, sequence);
+	return STEP_AGAIN;
+}
+
+/* May the active packet's header count, with this first timestamp (rule 2)? */
+static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t first, bool grown, uint64_t now)
+{
+	if (ring->has_reference ? first > ring->reference : first > 0) {
+		ring->stale_since = 0;
+		return true;
+	}
+	if (!ring->stale_since)
+		ring->stale_since = now;
+	if (now - ring->stale_since < STALE_NS)
+		return false;
+	/* The guest's clock stepped back or stands still: not refused for ever, but marked. */
+	if ((slot->has_before && first != slot->before) || (ring->saw_empty && grown)) {
+		slot->clock = true;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Our own recorder empties a packet before it renumbers it, low half first.  A packet that was left, whose size bears that low half, may
+ * thus be on its way to its next incarnation, but only while the writer is in the packet before that one.  0, STEP_STILL (it is whole),
+ * or RING_E_GONE.
+ */
+static int being_emptied(const struct ring *ring, const struct ring_header *h)
+{
+	const struct ring_slot *before = &ring->slots[ring->slot ? ring->slot - 1 : ring->n - 1];
+	uint16_t count;
+
+	if (h->low != MPROF_PACKET_EMPTY_BITS)
+		return STEP_STILL;
+	if (!ring_load16(ring, before->at + offsetof(struct mprof_packet_wire, count), &count))
+		return RING_E_GONE;
+	return count == (uint16_t)(ring->active - 1 + ring->n) ? 0 : STEP_STILL;
+}
+
+/* The writer has left the active packet: its size is final. */
+static int step_moved(struct ring *ring)
+{
+	struct ring_slot *slot = &ring->slots[ring->slot];
+	uint32_t next = ring_slot_after(ring, ring->slot);
+	struct ring_header h;
+	uint64_t first;
+	uint32_t content;
+	int r;
+
+	if (!ring_first_load(ring, slot, &first))
+		return RING_E_GONE;
+	r = ring_header_load(ring, slot, &h);
+	if (r)
+		return r;
+	if (h.count != (uint16_t)ring->active)
+		return STEP_LAPPED;
+	r = first_check(ring, ring->active, slot, first);
+	if (r)
+		return r;
+	content = ring_header_bytes(&h, slot);
+	r = being_emptied(ring, &h);
+	if (r == RING_E_GONE)
+		return r;
+	slot->damaged = content == 0 || r == 0;
+	if (slot->damaged)
+		content = 0;
+	slot->final = content ? content : MPROF_PACKET_HEADER_BYTES;
+	if (!content)
+		ring->counters.bad_sizes++;
+	if (slot->final > ring->seen)
+		ring->written += slot->final - ring->seen;
+	mark_add(ring, ring->active, slot->final);
+	/* Not believed to fall until the packet is taken: it may have been read before its first event was written. */
+	if (slot->final > MPROF_PACKET_HEADER_BYTES &&
+	    (!ring->has_reference || ring->guessed_reference || first > ring->reference)) {
+		ring->reference = first;
+		ring->has_reference = true;
+		ring->guessed_reference = false;
+	}
+
+	slot = &ring->slots[next];
+	slot->before = slot->first;
+	slot->has_before = slot->has_first;
+	slot->has_first = false;
+	slot->final = 0;
+	slot->clock = false;
+	slot->damaged = false;
+	slot->count = (uint16_t)(ring->active + 1);
+	ring_active_set(ring, ring->active + 1, next);
+	return STEP_MOVED;
+}
+
+/* The writer is still in the active packet: how far (rules 2 and 3)? */
+static int step_active(struct ring *ring, uint64_t now)
+{
+	struct ring_slot *slot = &ring->slots[ring->slot];
+	struct ring_header h;
+	uint64_t first;
+	uint32_t content;
+	int r;
+
+	if (!ring_first_load(ring, slot, &first))
+		return RING_E_GONE;
+	r = ring_header_load(ring, slot, &h);
+	if (r)
+		return r;
+	if (h.count != (uint16_t)ring->active)
+		return STEP_LAPPED;
+	content = ring_header_bytes(&h, slot);
+	if (content == MPROF_PACKET_HEADER_BYTES) {
+		ring->saw_empty = true;
+		return STEP_STILL;
+	}
+	if (!content) {
+		ring->counters.bad_sizes++;
+		return STEP_STILL;
+	}
+	if (!first_fresh(ring, slot, first, content > MPROF_PACKET_HEADER_BYTES, now))
+		return STEP_STILL;
+	r = first_check(ring, ring->active, slot, first);
+	if (r)
+		return r;
+	if (content > ring->seen) {
+		ring->written += content - ring->seen;
+		ring->seen = content;
+	}
+	if (ring->has_candidate && ring->candidate.high == h.high && h.low > ring->candidate.low)
+		mark_add(ring, ring->active, mprof_packet_bytes(ring_header_bits(&ring->candidate)));
+	ring->candidate = h;
+	ring->has_candidate = true;
+	return STEP_STILL;
+}
+
+/* One step of following the writer. */
+int ring_step(struct ring *ring, uint64_t now)
+{
+	struct ring_slot *next = &ring->slots[ring_slot_after(ring, ring->slot)];
+	struct ring_header h;
+	int r;
+
+	r = ring_header_load(ring, next, &h);
+	if (r)
+		return r;
+	/* In a new ring the counts 1, 2, 3 stand there from the start, in front of nothing. */
+	if (h.count == (uint16_t)(ring->active + 1) &&
+	    (ring->active + 1 >= ring->n || ring_header_bits(&h) > MPROF_PACKET_EMPTY_BITS))
+		return step_moved(ring);
+	if (h.count != next->count)
+		return STEP_LAPPED;
+	return step_active(ring, now);
+}

@@ -1,0 +1,77 @@
+/* Loads of a packet's header and first timestamp: rule 1 of ring.c, and nothing is loaded twice unseen. */
+#include "ring-state.h"
+
+#include <mprof/packet.h>
+
+#define HEADER_TRIES 8u
+
+uint32_t ring_slot_after(const struct ring *ring, uint32_t slot)
+{
+	return slot + 1 == ring->n ? 0 : slot + 1;
+}
+
+/* The slot of packet SEQUENCE, which is less than N away from the active one. */
+uint32_t ring_slot_of(const struct ring *ring, uint64_t sequence)
+{
+	uint64_t back = (ring->active - sequence) % ring->n;
+
+	return (uint32_t)((ring->slot + ring->n - back) % ring->n);
+}
+
+uint32_t ring_header_bits(const struct ring_header *h)
+{
+	return (uint32_t)h->high << 16 | h->low;
+}
+
+/* The content size that H states for SLOT, or 0 where it is impossible. */
+uint32_t ring_header_bytes(const struct ring_header *h, const struct ring_slot *slot)
+{
+	uint32_t content = mprof_packet_bytes(ring_header_bits(h));
+
+	if (slot->cut && content > slot->bytes)
+		content = slot->bytes;
+	return mprof_packet_content_ok(content, slot->bytes) ? content : 0;
+}
+
+bool ring_load16(const struct ring *ring, uint64_t at, uint16_t *value)
+{
+	uint8_t raw[2];
+
+	if (!ring->memory->load(ring->memory, at, raw, sizeof(raw)))
+		return false;
+	*value = mprof_load16(raw);
+	return true;
+}
+
+/* One header load (rule 1).  0, RING_E_GONE, or STEP_STILL where the header never stood still. */
+int ring_header_load(struct ring *ring, const struct ring_slot *slot, struct ring_header *h)
+{
+	const uint64_t count = slot->at + offsetof(struct mprof_packet_wire, count);
+	const uint64_t low = slot->at + offsetof(struct mprof_packet_wire, content_low);
+	const uint64_t high = slot->at + offsetof(struct mprof_packet_wire, content_high);
+
+	for (unsigned i = 0; i < HEADER_TRIES; i++) {
+		uint16_t count_again, high_again;
+
+		if (!ring_load16(ring, count, &h->count) || !ring_load16(ring, high, &h->high) ||
+		    !ring_load16(ring, low, &h->low) || !ring_load16(ring, high, &high_again) ||
+		    !ring_load16(ring, count, &count_again))
+			return RING_E_GONE;
+		if (h->count == count_again && h->high == high_again)
+			return 0;
+	}
+	ring->counters.unsteady++;
+	return STEP_STILL;
+}
+
+bool ring_first_load(const struct ring *ring, const struct ring_slot *slot, uint64_t *first)
+{
+	uint8_t raw[8] = {0};
+
+	/* A packet may be too small for any event; the bytes behind it are then another packet's. */
+	if (slot->bytes >= MPROF_PACKET_HEADER_BYTES + sizeof(raw) &&
+	    !ring->memory->load(ring->memory, slot->at + MPROF_PACKET_HEADER_BYTES, raw, sizeof(raw)))
+		return false;
+	*first = mprof_load64(raw);
+	return true;
+}

@@ -1,0 +1,68 @@
+/*
+ * What the files of the sequence-checked copy (ring.c, ring-*.c) share.  Nobody else includes this.
+ */
+#ifndef COLLECT_RING_STATE_H
+#define COLLECT_RING_STATE_H
+
+#include "ring.h"
+
+/* Conditions among these files, beside the public ones. */
+enum step {
+	STEP_STILL = 0x100, /* nothing more to see now */
+	STEP_MOVED,	    /* the writer has left the active packet: go on with the next */
+	STEP_AGAIN,	    /* the packet was started afresh */
+	STEP_LAPPED,	    /* a packet is not any more what it was: find out where the writer is */
+};
+
+struct sweep {
+	uint32_t newest;  /* slot of the newest packet */
+	uint32_t history; /* packets before it whose numbers follow one another */
+	bool new_ring;	  /* numbered 0, 1, 2 … as at creation, with empty packets at the end */
+	bool all_empty;
+	uint64_t first_of_0; /* first timestamp in slot 0 */
+	uint64_t counts;     /* of all headers, folded into one number */
+};
+
+/* ring-header.c */
+uint32_t ring_slot_after(const struct ring *ring, uint32_t slot);
+/* The slot of packet SEQUENCE, which is less than N away from the active one. */
+uint32_t ring_slot_of(const struct ring *ring, uint64_t sequence);
+uint32_t ring_header_bits(const struct ring_header *h);
+/* The content size that H states for SLOT, or 0 where it is impossible. */
+uint32_t ring_header_bytes(const struct ring_header *h, const struct ring_slot *slot);
+bool ring_load16(const struct ring *ring, uint64_t at, uint16_t *value);
+/* 0, RING_E_GONE, or STEP_STILL where the header never stood still. */
+int ring_header_load(struct ring *ring, const struct ring_slot *slot, struct ring_header *h);
+/* False: the bytes are gone. */
+bool ring_first_load(const struct ring *ring, const struct ring_slot *slot, uint64_t *first);
+
+/* ring-follow.c */
+void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot);
+/* Look at packet SEQUENCE again as if for the first time. */
+void ring_return_to(struct ring *ring, uint64_t sequence);
+/* One step of following the writer: STEP_*, or RING_E_GONE. */
+int ring_step(struct ring *ring, uint64_t now);
+
+/* ring-copy.c */
+/* Hand CHUNK (offset and length given) of packet SEQUENCE to SINK.  0, RING_E_FULL, RING_E_GONE, STEP_LAPPED. */
+int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence, struct ring_chunk *chunk);
+/* Declare everything from the cursor to packet NEXT lost, and put the cursor there.  0 or RING_E_FULL. */
+int ring_declare(struct ring *ring, struct ring_sink *sink, uint64_t next, uint64_t packets, bool at_least,
+		 enum ring_gap_reason reason);
+/* Copy everything that is proven.  0, RING_E_FULL, RING_E_GONE, STEP_AGAIN, STEP_LAPPED. */
+int ring_take(struct ring *ring, struct ring_sink *sink);
+
+/* ring-sweep.c */
+/* Look at every header once and work out where the writer is.  0, RING_E_GONE, STEP_STILL. */
+int ring_sweep_load(struct ring *ring, struct sweep *sweep);
+/* Begin to follow the writer at packet START, which is not newer than NEWEST, the packet in slot SWEEP->newest.  0 or RING_E_GONE. */
+int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const struct sweep *sweep);
+/* Could so many packets have passed in NS that their number is known modulo 65,536 only? */
+bool ring_count_may_wrap(const struct ring *ring, uint64_t ns);
+/*
+ * The ring is not what we followed: find the writer, declare what was lost for REASON, and go on.  OLDEST: begin at the oldest packet.
+ * 0, RING_E_FULL, RING_E_GONE, RING_E_RENEWED, STEP_STILL.
+ */
+int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason reason, bool oldest);
+
+#endif

@@ -1,0 +1,241 @@
+/*
+ * Finding the writer where it was lost: one look at every header, made while the writer runs.  What a sweep shows need never have been the
+ * case at any one moment, so that whatever follows from it is checked again by the steps that come after.
+ */
+#include "ring-state.h"
+
+#include <mprof/packet.h>
+
+#define WRITER_BYTES_PER_S 500000000ull /* no writer is faster: how many packets can have passed unseen */
+#define BEHIND_LOOKS	   3u		/* looks after which a count that fell is taken for one that went round */
+
+/* Look at every header once and work out where the writer is. */
+int ring_sweep_load(struct ring *ring, struct sweep *sweep)
+{
+	uint32_t best = 0, last_filled = 0;
+	bool numbered = true;
+
+	*sweep = (struct sweep){.all_empty = true};
+	for (uint32_t i = 0; i < ring->n; i++) {
+		struct ring_slot *slot = &ring->slots[i];
+		struct ring_header h;
+		uint64_t first;
+		int r;
+
+		if (!ring_first_load(ring, slot, &first))
+			return RING_E_GONE;
+		r = ring_header_load(ring, slot, &h);
+		if (r)
+			return r;
+		if (i == 0)
+			sweep->first_of_0 = first;
+		numbered = numbered && h.count == i;
+		sweep->counts = sweep->counts * 0x100000001b3u + ((uint64_t)h.count << 32 | ring_header_bits(&h));
+		slot->count = h.count;
+		if (ring_header_bits(&h) != MPROF_PACKET_EMPTY_BITS) {
+			sweep->all_empty = false;
+			last_filled = i;
+		}
+		if ((int16_t)(h.count - ring->slots[best].count) > 0)
+			best = i;
+	}
+	if (numbered && (last_filled + 1 < ring->n || sweep->all_empty)) {
+		sweep->new_ring = true;
+		best = last_filled;
+	}
+	sweep->newest = best;
+	while (sweep->history + 1 < ring->n) {
+		uint32_t back = (best + ring->n - sweep->history - 1) % ring->n;
+
+		if (ring->slots[back].count != (uint16_t)(ring->slots[best].count - sweep->history - 1) ||
+		    (sweep->new_ring && back > best))
+			break;
+		sweep->history++;
+	}
+	return 0;
+}
+
+/*
+ * The newest of the first timestamps of all packets but the one in SLOT: every older packet's is below an active one's.  A guess: the
+ * writer may have been beyond SLOT already when the others were read.
+ */
+static int newest_other_first(struct ring *ring, uint32_t slot)
+{
+	ring->has_reference = false;
+	ring->guessed_reference = true;
+	for (uint32_t i = 0; i < ring->n; i++) {
+		struct ring_header h;
+		uint64_t first;
+		int r;
+
+		if (i == slot)
+			continue;
+		if (!ring_first_load(ring, &ring->slots[i], &first))
+			return RING_E_GONE;
+		r = ring_header_load(ring, &ring->slots[i], &h);
+		if (r == RING_E_GONE)
+			return r;
+		/* Renewed since the sweep, or about to be. */
+		if (r || h.count != ring->slots[i].count || ring_header_bits(&h) == MPROF_PACKET_EMPTY_BITS)
+			continue;
+		if (first && (!ring->has_reference || first > ring->reference)) {
+			ring->reference = first;
+			ring->has_reference = true;
+		}
+	}
+	return 0;
+}
+
+/* Begin to follow the writer at packet START, which is not newer than NEWEST, the packet in slot SWEEP->newest. */
+int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const struct sweep *sweep)
+{
+	for (uint32_t i = 0; i < ring->n; i++) {
+		struct ring_slot *slot = &ring->slots[i];
+
+		slot->has_first = false;
+		slot->has_before = false;
+		slot->final = 0;
+		slot->clock = false;
+		slot->damaged = false;
+	}
+	ring->n_marks = 0;
+	ring->proven = ring->settled = (struct ring_mark){0};
+	ring->has_reference = false;
+	ring_active_set(ring, newest, sweep->newest);
+	ring_active_set(ring, start, ring_slot_of(ring, start));
+	if (ring->sequence == start && ring->offset > MPROF_PACKET_HEADER_BYTES) {
+		ring->slots[ring->slot].first = ring->first;
+		ring->slots[ring->slot].has_first = true;
+	}
+	if (start == newest && !(sweep->new_ring && sweep->history == 0))
+		return newest_other_first(ring, ring->slot);
+	return 0;
+}
+
+static bool cursor_moved(const struct ring *ring)
+{
+	return ring->sequence > 0 || ring->offset > MPROF_PACKET_HEADER_BYTES;
+}
+
+/* Could so many packets have passed in NS that their number is known modulo 65,536 only? */
+bool ring_count_may_wrap(const struct ring *ring, uint64_t ns)
+{
+	uint64_t smallest = ring->slots[0].bytes;
+
+	for (uint32_t i = 1; i < ring->n; i++)
+		if (ring->slots[i].bytes < smallest)
+			smallest = ring->slots[i].bytes;
+	return (double)ns * (WRITER_BYTES_PER_S / 1e9) / (double)smallest >= 32768;
+}
+
+/* Was the ring initialised again since the last look? */
+static bool renewed(const struct ring *ring, const struct sweep *sweep)
+{
+	const struct ring_slot *zero = &ring->slots[0];
+	uint64_t passed;
+
+	if (!sweep->new_ring)
+		return false;
+	if (ring->active < ring->n)
+		return cursor_moved(ring) &&
+		       (sweep->all_empty || (zero->has_first && zero->first != sweep->first_of_0));
+	if (sweep->newest + 2 != ring->n)
+		return true;
+	/* One empty packet behind full ones can also be a count that has just gone round: if there was time for that. */
+	passed = (uint16_t)(ring->n - 1 - (uint16_t)ring->active);
+	return (double)passed * zero->bytes >
+	       (double)(clock_mono() - ring->looked_at) * (WRITER_BYTES_PER_S / 1e9) + 4.0 * zero->bytes * ring->n;
+}
+
+/*
+ * Is the packet at the cursor, of which something was taken, still what we know?  0, STEP_LAPPED (the same number and another packet: the
+ * count went round), STEP_MOVED (it is being emptied: the rest of it is lost), STEP_STILL (not to be said now) or RING_E_GONE.
+ */
+static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *sweep)
+{
+	uint64_t back = (newest - ring->sequence) % ring->n, first;
+	struct ring_slot *slot = &ring->slots[(sweep->newest + ring->n - back) % ring->n];
+	struct ring_header h;
+	int r;
+
+	if (ring->offset <= MPROF_PACKET_HEADER_BYTES)
+		return 0;
+	if (!ring_first_load(ring, slot, &first))
+		return RING_E_GONE;
+	r = ring_header_load(ring, slot, &h);
+	if (r)
+		return r;
+	if (h.count != (uint16_t)ring->sequence)
+		return STEP_STILL;
+	if (ring_header_bits(&h) == MPROF_PACKET_EMPTY_BITS)
+		return STEP_MOVED;
+	return first == ring->first ? 0 : STEP_LAPPED;
+}
+
+/*
+ * The sequence of the packet that a sweep found to be the newest.  One behind the active packet is either a count that went round or a
+ * sweep that the writer overtook: the first is believed only when it stays.  STEP_STILL: sweep again.
+ */
+static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool at_least, uint64_t *newest)
+{
+	*newest = mprof_sequence_after(ring->active, ring->slots[sweep->newest].count);
+	if (*newest - ring->active <= INT16_MAX || at_least || ++ring->behind > BEHIND_LOOKS) {
+		ring->behind = 0;
+		return 0;
+	}
+	return STEP_STILL;
+}
+
+/* The ring is not what we followed: find the writer, declare what was lost for REASON, and go on.  OLDEST: begin at the oldest packet. */
+int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason reason, bool oldest)
+{
+	bool at_least = ring_count_may_wrap(ring, clock_mono() - ring->looked_at);
+	uint64_t newest, start;
+	struct sweep sweep, again;
+	int r;
+
+	ring->counters.lapped++;
+	r = ring_sweep_load(ring, &sweep);
+	if (r)
+		return r;
+	if (renewed(ring, &sweep)) {
+		/* A sweep that the writer overtook looks like that too; two that are equal do not. */
+		again = sweep;
+		r = ring_sweep_load(ring, &sweep);
+		if (r)
+			return r;
+		return sweep.counts == again.counts && sweep.first_of_0 == again.first_of_0 && sweep.new_ring
+			       ? RING_E_RENEWED
+			       : STEP_STILL;
+	}
+	r = newest_sequence(ring, &sweep, at_least, &newest);
+	if (r)
+		return r;
+	if (ring->skipping)
+		return ring_follow_from(ring, newest, newest, &sweep);
+
+	start = newest - sweep.history;
+	/* The oldest packet is the next to be overwritten: while the writer moves, it is no place to begin. */
+	if (!oldest && start < newest && sweep.history + 1 == ring->n)
+		start++;
+	if (start <= ring->sequence && ring->sequence <= newest) {
+		r = cursor_check(ring, newest, &sweep);
+		if (r == 0)
+			return ring_follow_from(ring, ring->sequence, newest, &sweep);
+		if (r != STEP_LAPPED && r != STEP_MOVED)
+			return r;
+		if (r == STEP_LAPPED) {
+			newest += 65536;
+			start += 65536;
+			at_least = true;
+		} else if (start == ring->sequence) {
+			start++;
+		}
+	}
+	if (start > ring->sequence) {
+		r = ring_declare(ring, sink, start, start - ring->sequence, at_least, reason);
+		if (r)
+			return r;
+	}
+	return ring_follow_from(ring, start < newest ? start : newest, newest, &sweep);
+}

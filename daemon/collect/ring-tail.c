@@ -1,0 +1,133 @@
+/* What lies beyond the proven bytes when a capture is taken: rule 6 of the design, and of the dead everything. */
+#include "ring-state.h"
+
+#include <mprof/packet.h>
+
+/* A low half below this may have gone round with the last event: those are shorter than 2 KiB. */
+#define ROUND_BITS 16384u
+
+/*
+ * A dead writer may have stored the low half of a size and not the high half: what the header states is then 8 KiB too small.  Where
+ * that can be so (the low half has just gone round) those 8 KiB are part of the tail: which events of it hold is found out event by event.
+ */
+static uint32_t dead_end(const struct ring_slot *slot, const struct ring_header *h)
+{
+	const uint32_t lap = 65536 / 8, stated = mprof_packet_bytes(ring_header_bits(h));
+
+	return h->low < ROUND_BITS && stated + lap <= slot->bytes ? stated + lap : ring_header_bytes(h, slot);
+}
+
+/* What the active packet's first timestamp must be newer than, read again now that nobody writes. */
+static bool dead_reference(struct ring *ring)
+{
+	const struct ring_slot *slot;
+	uint64_t first;
+
+	if (ring->active == 0 || !ring->has_reference || ring->guessed_reference)
+		return true;
+	slot = &ring->slots[ring->slot ? ring->slot - 1 : ring->n - 1];
+	if (!ring_first_load(ring, slot, &first))
+		return false;
+	if (first)
+		ring->reference = first;
+	return true;
+}
+
+/* How far the tail of packet SEQUENCE reaches; 0 where it must not be served under that number.  Or RING_E_GONE. */
+static int tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end)
+{
+	struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	struct ring_header h;
+	uint64_t first;
+	int r;
+
+	*end = 0;
+	if (sequence < ring->active) {
+		*end = slot->final;
+		return 0;
+	}
+	if (!ring_first_load(ring, slot, &first) || (dead && !dead_reference(ring)))
+		return RING_E_GONE;
+	r = ring_header_load(ring, slot, &h);
+	if (r)
+		return r == STEP_STILL ? 0 : r;
+	if (h.count != (uint16_t)sequence)
+		return 0;
+	/* A packet whose first timestamp is not fresh is the incarnation before, under a new number. */
+	if (!slot->clock && !(ring->has_reference ? first > ring->reference : first > 0) &&
+	    !(dead && slot->has_before && first != slot->before))
+		return 0;
+	if (slot->has_first && slot->first != first && ring->sequence == sequence &&
+	    ring->offset > MPROF_PACKET_HEADER_BYTES)
+		return 0;
+	slot->first = first;
+	slot->has_first = true;
+	*end = dead ? dead_end(slot, &h) : ring_header_bytes(&h, slot);
+	for (uint32_t i = 0; i < ring->n_marks; i++)
+		if (ring->marks[i].sequence == sequence && ring->marks[i].offset > *end)
+			*end = ring->marks[i].offset;
+	return 0;
+}
+
+static bool mark_before(const struct ring_mark *a, uint64_t sequence, uint32_t offset)
+{
+	return a->sequence < sequence || (a->sequence == sequence && a->offset < offset);
+}
+
+/* Hand over the tail of the packet at *AT up to END. */
+static int tail_copy(struct ring *ring, struct ring_sink *sink, struct ring_mark *at, uint32_t end)
+{
+	while (at->offset < end) {
+		uint32_t left = end - at->offset;
+		struct ring_chunk chunk = {
+			.offset = at->offset,
+			.length = left < RING_PIECE_MAX ? left : RING_PIECE_MAX,
+			.unproven = true,
+			.tail = true,
+			.last = at->sequence < ring->active,
+		};
+		int r = ring_copy_piece(ring, sink, at->sequence, &chunk);
+
+		if (r)
+			return r;
+		at->offset += chunk.length;
+	}
+	return 0;
+}
+
+/* A packet of a dead ring that cannot be had: the only loss behind the cursor. */
+static bool tail_lost(struct ring_sink *sink, const struct ring_mark *at)
+{
+	const struct ring_gap gap = {
+		.after_sequence = at->sequence,
+		.after_offset = at->offset,
+		.next_sequence = at->sequence + 1,
+		.packets = 1,
+		.reason = RING_GAP_DAMAGED,
+		.found = moment_now(),
+	};
+
+	return sink->gap(sink, &gap);
+}
+
+int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ring_mark *at)
+{
+	if (mark_before(at, ring->sequence, ring->offset))
+		*at = (struct ring_mark){.sequence = ring->sequence, .offset = ring->offset};
+	if (ring->active >= ring->n && at->sequence + ring->n <= ring->active)
+		return 0; /* the writer is a lap ahead: nothing of what follows the cursor is there any more */
+	for (; at->sequence <= ring->active; *at = (struct ring_mark){at->sequence + 1, MPROF_PACKET_HEADER_BYTES}) {
+		uint32_t end;
+		int r = tail_end(ring, at->sequence, dead, &end);
+
+		if (r == 0)
+			r = tail_copy(ring, sink, at, end);
+		if (r == STEP_LAPPED && !dead)
+			return 0; /* the writer is faster: the rest of the tail is no tail any more */
+		if (r == STEP_LAPPED && !tail_lost(sink, at))
+			return RING_E_FULL;
+		if (r && r != STEP_LAPPED)
+			return r;
+	}
+	return 0;
+}
