@@ -195,6 +195,8 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 	int r;
 
 	ring->counters.lapped++;
+	if (!ring->n)
+		return RING_E_GONE; /* not attached */
 	r = ring_sweep_load(ring, &sweep);
 	if (r)
 		return r;

@@ -244,7 +244,7 @@ static bool file_resized(struct ring_file *file, uint64_t now)
 {
 	struct stat st;
 
-	if (file->state == FILE_LIVE && now - file->measured < MEASURE_NS)
+	if (file->state == FILE_ENDING || (file->state == FILE_LIVE && now - file->measured < MEASURE_NS))
 		return false;
 	file->measured = now;
 	return fstat(file->fd, &st) < 0 || (uint64_t)st.st_size != file->bytes;
@@ -376,6 +376,8 @@ static void file_orphan(struct ring_file *file, uint64_t now)
 	for (struct ring_file *f = file->dir->files; f; f = f->next)
 		if (f->orphan)
 			oldest = f;
+	if (!oldest)
+		return;
 	if (oldest->guest.running)
 		guest_set_running(&oldest->guest, false, "ended");
 	file_free(oldest);

@@ -124,7 +124,7 @@ static int open_tcp(struct listen_socket *l, const union address *a, const char 
 {
 	CLEANUP(closep) int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	socklen_t len = a->any.sa_family == AF_INET ? sizeof(a->in) : sizeof(a->in6);
-	union address bound;
+	union address bound = {0};
 	int one = 1;
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 || bind(fd, &a->any, len) < 0 ||
