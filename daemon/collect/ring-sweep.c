@@ -195,8 +195,6 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 	int r;
 
 	ring->counters.lapped++;
-	if (!ring->n)
-		return RING_E_GONE; /* not attached */
 	r = ring_sweep_load(ring, &sweep);
 	if (r)
 		return r;
@@ -220,7 +218,8 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 	/* The oldest packet is the next to be overwritten: while the writer moves, it is no place to begin. */
 	if (!oldest && start < newest && sweep.history + 1 == ring->n)
 		start++;
-	if (start <= ring->sequence && ring->sequence <= newest) {
+	/* The first is always so; the analyser does not know that loads leave the geometry alone. */
+	if (ring->n && start <= ring->sequence && ring->sequence <= newest) {
 		r = cursor_check(ring, newest, &sweep);
 		if (r == 0)
 			return ring_follow_from(ring, ring->sequence, newest, &sweep);
