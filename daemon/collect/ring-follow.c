@@ -173,6 +173,21 @@ static int step_moved(struct ring *ring)
 	return STEP_MOVED;
 }
 
+/*
+ * The active packet was filled and is empty under the same number: half of a size shows that for a moment, and so does a ring that was
+ * initialised again in its first lap, which shows in its first packet, too.  STEP_STILL, STEP_LAPPED or RING_E_GONE.
+ */
+static int emptied(struct ring *ring)
+{
+	const struct ring_slot *zero = &ring->slots[0];
+	uint64_t first;
+
+	ring->has_hint = false; /* what changes next is nothing that a glance sees */
+	if (!ring_first_load(ring, zero, &first))
+		return RING_E_GONE;
+	return ring->active < ring->n && zero->has_first && first != zero->first ? STEP_LAPPED : STEP_STILL;
+}
+
 /* The writer is still in the active packet: how far (rules 2 and 3)? */
 static int step_active(struct ring *ring, uint64_t now)
 {
@@ -192,7 +207,7 @@ static int step_active(struct ring *ring, uint64_t now)
 	content = ring_header_bytes(&h, slot);
 	if (content == MPROF_PACKET_HEADER_BYTES) {
 		ring->saw_empty = true;
-		return STEP_STILL;
+		return ring->seen > content ? emptied(ring) : STEP_STILL;
 	}
 	if (!content) {
 		ring->counters.bad_sizes++;
