@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -69,7 +70,10 @@ class Daemons:
         self.collector = self.server = None
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.bind(os.path.join(self.root, "notify"))
-        self.notify.settimeout(60)
+        self.notify.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.told = {}
+        self.listener = threading.Thread(target=self._listen)
+        self.listener.start()
 
     def configure(self, config):
         with open(os.path.join(self.root, "mprofd.conf"), "w", encoding="utf-8") as f:
@@ -79,8 +83,13 @@ class Daemons:
         return self
 
     def __exit__(self, *_):
-        self.stop()
-        self.notify.close()
+        try:
+            self.stop()
+        finally:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+                end.sendto(b"", os.path.join(self.root, "notify"))
+            self.listener.join()
+            self.notify.close()
 
     # ---- the programs
 
@@ -90,16 +99,28 @@ class Daemons:
             env = {**os.environ, "NOTIFY_SOCKET": os.path.join(self.root, "notify")}
             return subprocess.Popen([program(name), *paths, *options], stderr=log, env=env)
 
+    def _listen(self):
+        """What the programs tell a service manager; one that is not read would block them."""
+        with contextlib.suppress(OSError):
+            while True:
+                text, control, _, _ = self.notify.recvmsg(4096, 256)
+                if not text:
+                    return
+                for _, kind, data in control:
+                    pid = struct.unpack("iII", data)[0] if kind == socket.SCM_CREDENTIALS else 0
+                    self.told.setdefault(pid, []).append(text.decode())
+
     def _ready(self, process):
-        """Until this process says so; what one that was killed had still said is passed over."""
-        self.notify.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        while True:
-            text, control, _, _ = self.notify.recvmsg(4096, 256)
-            pids = [struct.unpack("iII", data)[0] for _, kind, data in control if kind == socket.SCM_CREDENTIALS]
-            if process.pid in pids and b"READY=1" in text:
-                return
-            if process.poll() is not None:
-                raise AssertionError(f"it ended with {process.returncode}:\n{self.said()[-3000:]}")
+        until = time.monotonic() + 60
+        while not any("READY=1" in text for text in self.told.get(process.pid, [])):
+            if process.poll() is not None or time.monotonic() > until:
+                raise AssertionError(f"not ready, exit code {process.poll()}:\n{self.said()[-3000:]}")
+            time.sleep(0.005)
+
+    def status(self, process):
+        """What it said last of itself."""
+        lines = [line for text in self.told.get(process.pid, []) for line in text.splitlines()]
+        return next((line[7:] for line in reversed(lines) if line.startswith("STATUS=")), "")
 
     def start(self):
         self.start_collector()
@@ -134,7 +155,7 @@ class Daemons:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
         try:
-            code = process.wait(60)
+            code = process.wait(15)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -158,7 +179,7 @@ class Daemons:
 
     # ---- what they answer
 
-    def ask(self, path, method="GET", body=None, headers=None, timeout=30):
+    def ask(self, path, method="GET", body=None, headers=None, timeout=15):
         """(status, headers, body)"""
         connection = UnixConnection(self.socket, timeout)
         try:
@@ -262,6 +283,52 @@ def rooms(size, n):
 def small_ring(base=1000, n=10, size=4096, packets=4):
     """N events in a ring that was never full."""
     return image([b"".join(event(base + i, i) for i in range(n))], rooms(size, packets))
+
+
+class Ring:
+    """A ring file written event by event, in the recorder's order, by whoever holds it open."""
+
+    def __init__(self, path, size=4096, packets=4, make=True, base=1_000_000):
+        self.rooms, self.base = rooms(size, packets), base
+        self.file = open(path, "w+b" if make else "r+b", buffering=0)
+        self.sequence = self.n = 0
+        self.used = START
+        self.written = []
+        if make:
+            self.file.write(image([], self.rooms))
+
+    def add(self, n):
+        """N events more.  Their threads count from 0."""
+        for _ in range(n):
+            slot = self.sequence % len(self.rooms)
+            if self.used + 17 >= self.rooms[slot]:
+                self.sequence, self.used = self.sequence + 1, START
+                slot = self.sequence % len(self.rooms)
+                self._put(slot, 26, struct.pack("<I", START * 8))
+                self._put(slot, 24, struct.pack("<H", self.sequence & 0xFFFF))
+            self.written.append((self.base + self.n, self.n))
+            self._put(slot, self.used, event(self.base + self.n, self.n))
+            self.used += 17
+            self._put(slot, 26, struct.pack("<I", self.used * 8))
+            self.n += 1
+
+    def add_slowly(self, n):
+        """The same so slowly that each event is seen as it comes: of a ring that rests nothing can be proven."""
+        for _ in range(n):
+            self.add(1)
+            time.sleep(0.005)
+
+    def _put(self, slot, at, data):
+        os.pwrite(self.file.fileno(), data, sum(self.rooms[:slot]) + at)
+
+    def close(self):
+        self.file.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
 
 def events_of(stream):

@@ -1,0 +1,313 @@
+"""How ring files come and go, and what that makes of runs: lifecycle.py BUILD-DIRECTORY [TEST…]"""
+
+import os
+import subprocess
+import sys
+import time
+
+import daemons
+from daemons import Ring, events_of, image, judge, rooms, small_ring
+
+SMALL = [(1000 + i, i) for i in range(10)]
+
+
+def put(path, data):
+    """A whole file at once, as a rename makes it."""
+    with open("whole", "wb") as f:
+        f.write(data)
+    os.rename("whole", path)
+
+
+class Found(daemons.Case):
+    """Whatever order file, size, headers and events come in."""
+
+    def test_before_and_after_the_start(self):
+        os.makedirs("rings")
+        put("rings/before.ctf", small_ring())
+        with Ring("rings/open.ctf") as ring:
+            ring.add(5)
+            d = self.daemons()
+            put("rings/after.ctf", small_ring())
+            for name in ("before", "after"):
+                d.wait_ended(name)
+                self.assertEqual(events_of(d.trace(name)), SMALL)
+                self.assertEqual(d.domain(name)["streams"][0]["lost_packets"], 0)
+            self.assertEqual(d.domain("open")["state"], "running")
+            ring.add(5)
+        d.wait_ended("open")
+        self.assertEqual(events_of(d.trace("open")), ring.written)
+
+    def test_step_by_step(self):
+        """An empty file, its size, its headers one by one, and then events."""
+        d = self.daemons()
+        with open("rings/steps.ctf", "wb", buffering=0) as f:
+            time.sleep(0.1)
+            f.truncate(4096)
+            time.sleep(0.1)
+            for at in range(0, 4096, 1024):
+                os.pwrite(f.fileno(), image([], [1024] * 4)[at : at + 30], at)
+                time.sleep(0.03)
+            ring = Ring("rings/steps.ctf", make=False)
+            d.wait(lambda: d.domain("steps"))
+            ring.add(200)
+            ring.close()
+        d.wait_ended("steps")
+        self.assertEqual(events_of(d.trace("steps")), ring.written)
+        self.assertEqual(len(d.run_list("steps")), 1)
+
+    def copy_slowly(self, d, name, piece, pause):
+        bodies = [b"".join(daemons.event(1000 + 10 * k + i, 10 * k + i) for i in range(10)) for k in range(4)]
+        data = image(bodies, rooms(4096, 4))
+        with open(f"rings/{name}.ctf", "wb", buffering=0) as f:
+            for at in range(0, len(data), piece):
+                f.write(data[at : at + piece])
+                time.sleep(pause)
+        d.wait_ended(name)
+        d.wait(lambda: len(events_of(d.trace(name))) == 40)
+        self.assertEqual(events_of(d.trace(name)), [(1000 + i, i) for i in range(40)])
+
+    def test_copied_slowly(self):
+        self.copy_slowly(self.daemons(), "slow", 100, 0.02)
+
+    def test_copied_packet_by_packet(self):
+        """What is there is a whole ring already, of two packets and then of three."""
+        self.copy_slowly(self.daemons(), "packets", 1024, 0.25)
+
+    def test_sizes(self):
+        d = self.daemons()
+        sizes = [(1024, 2), (1024, 4), (1029, 3), (10007, 4), (65536, 1024), (262139, 333), (256 << 20, 4), (256 << 20, 1024)]
+        for size, n in sizes:
+            name = f"{size}-{n}"
+            parts = rooms(size, n)
+            with open("sparse", "wb") as f:
+                f.truncate(size)
+                at = 0
+                for index, room in enumerate(parts):
+                    body = daemons.event(1000 + index, index)
+                    f.seek(at)
+                    f.write(daemons.header(room, index, len(body)) + body)
+                    at += room
+            os.rename("sparse", f"rings/{name}.ctf")
+        for size, n in sizes:
+            with self.subTest(size=size, packets=n):
+                d.wait_ended(f"{size}-{n}")
+                self.assertEqual(events_of(d.trace(f"{size}-{n}")), [(1000 + i, i) for i in range(n)])
+                stream = d.domain(f"{size}-{n}")["streams"][0]
+                self.assertEqual((stream["ring_bytes"], stream["ring_packets"], stream["lost_packets"]), (size, n, 0))
+
+    def test_names(self):
+        """A name is the file's, without .ctf; what cannot be printed is spelled out."""
+        d = self.daemons()
+        names = {b"plain": "plain", b"with space.ctf": "with space", "Gr\u00fc\u00dfe.ctf".encode(): "Gr\u00fc\u00dfe"}
+        names |= {b"x" * 251 + b".ctf": "x" * 251, b"bad\xff\n.ctf": "bad\\xff\\x0a", b"back\\slash.ctf": "back\\\\slash"}
+        for path in names:
+            put(b"rings/" + path, small_ring())
+        for name in names.values():
+            d.wait(lambda name=name: d.domain(name))
+
+
+class Refused(daemons.Case):
+    def test_no_rings(self):
+        """What is no ring is said once, and what cannot be read as a file is not touched."""
+        os.makedirs("rings")
+        put("rings/noise.ctf", os.urandom(5000))
+        put("rings/one.ctf", image([], [4096]))
+        put("rings/many.ctf", image([], [64] * 1025))
+        put("rings/small.ctf", image([], [500, 500]))
+        put("rings/zeros.ctf", bytes(4096))
+        put("rings/empty.ctf", b"")
+        put("rings/noise.txt", os.urandom(5000))
+        with open("rings/huge.ctf", "wb") as f:
+            f.write(daemons.header(150 << 20, 0))
+            f.seek(150 << 20)
+            f.write(daemons.header(150 << 20, 1))
+            f.truncate(300 << 20)
+        put("elsewhere", small_ring())
+        os.symlink("../elsewhere", "rings/link.ctf")
+        os.mkfifo("rings/fifo.ctf")
+        os.mkdir("rings/directory.ctf")
+        put("rings/.hidden.ctf", small_ring())
+        put("rings/metadata", small_ring())
+        put("rings/good.ctf", small_ring())
+        d = self.daemons()
+        d.wait_ended("good")
+        refused = ("noise.ctf", "one.ctf", "many.ctf", "small.ctf", "empty.ctf", "zeros.ctf", "huge.ctf")
+        d.wait(lambda: all(name in d.said() for name in refused))
+        for _ in range(3):  # asked again, and not told again
+            for name in refused:
+                with open(f"rings/{name}", "ab"):
+                    pass
+            time.sleep(0.3)
+        self.assertEqual([found["name"] for found in d.json("/v1/domains")["domains"]], ["good"])
+        for name in refused:
+            self.assertEqual(d.said().count(name), 1, name)
+        for name in ("link", "fifo", "directory", "hidden", "metadata", "noise.txt"):
+            self.assertNotIn(name, d.said())
+
+    def test_a_flood_of_them(self):
+        """A thousand are not a thousand lines, and a ring among them is found."""
+        d = self.daemons()
+        for i in range(1000):
+            put(f"rings/{i}.ctf", b"no ring" * 100)
+        put("rings/good.ctf", small_ring())
+        d.wait_ended("good")
+        time.sleep(0.5)
+        self.assertLess(d.said().count("no trace ring"), 100)
+
+    def test_becomes_a_ring(self):
+        """What was refused is taken when it has become one."""
+        d = self.daemons()
+        put("rings/late.ctf", os.urandom(4096))
+        d.wait(lambda: "late.ctf is no trace ring" in d.said())
+        with open("rings/late.ctf", "r+b") as f:
+            f.write(small_ring())
+        d.wait_ended("late")
+        self.assertEqual(events_of(d.trace("late")), SMALL)
+
+
+class Renewed(daemons.Case):
+    """Each begins a new run."""
+
+    def begin(self, name):
+        d = self.daemons()
+        ring = Ring(f"rings/{name}.ctf")
+        self.addCleanup(ring.close)
+        d.wait(lambda: d.domain(name))
+        ring.add_slowly(100)
+        d.wait(lambda: len(events_of(d.trace(name))) > 50)
+        return d, ring
+
+    def check(self, d, name, old, new):
+        """The old run with what was written of it, the new one with what came then."""
+        listed = d.run_list(name)
+        self.assertEqual([run["state"] for run in listed], ["ended", "running"])
+        self.assertEqual(listed[0]["reason"], "ended")
+        first, second = (run["run"] for run in listed)
+        had = events_of(d.trace(name, f"?run={first}"))
+        self.assertEqual(had, old[: len(had)])
+        self.assertGreater(len(had), 50)
+        new.add(100)
+        new.close()
+        d.wait_ended(name, 2)
+        self.assertEqual(events_of(d.trace(name, f"?run={second}")), new.written)
+        return had, [capture["run"] for capture in d.captures(name)], first, second
+
+    def test_truncated(self):
+        d, ring = self.begin("cut")
+        os.truncate("rings/cut.ctf", 0)
+        d.wait(lambda: d.domain("cut")["state"] == "ended")
+        new = Ring("rings/cut.ctf", base=9_000_000)
+        ring.close()
+        new.add(3)
+        d.wait(lambda: len(d.run_list("cut")) == 2)
+        self.check(d, "cut", ring.written, new)
+
+    def test_made_anew_in_place(self):
+        """The same inode, its headers written again as a recorder does that starts in it."""
+        d, ring = self.begin("anew")
+        new = Ring("rings/anew.ctf", make=False, base=9_000_000)
+        os.pwrite(new.file.fileno(), image([], rooms(4096, 4)), 0)
+        ring.close()
+        new.add(3)
+        d.wait(lambda: len(d.run_list("anew")) == 2)
+        self.check(d, "anew", ring.written, new)
+
+    def test_replaced(self):
+        """The old writer writes on in a file that has no name any more, and is captured at its end."""
+        d, ring = self.begin("swap")
+        new = Ring("rings/.swap", base=9_000_000)
+        new.add(3)
+        ring.add(7)
+        os.rename("rings/.swap", "rings/swap.ctf")
+        d.wait(lambda: len(d.run_list("swap")) == 2 and d.run_list("swap")[0]["state"] == "ended")
+        had, captures, first, _ = self.check(d, "swap", ring.written, new)
+        self.assertIn(first, captures)
+        self.assertEqual(had, ring.written[:107])
+
+    def test_removed(self):
+        d, ring = self.begin("gone")
+        ring.add(7)
+        os.unlink("rings/gone.ctf")
+        listed = d.wait_ended("gone")
+        self.assertEqual([c["kind"] for c in d.captures("gone")], ["ended"])
+        self.assertEqual(events_of(d.trace("gone")), ring.written)
+        with Ring("rings/gone.ctf", base=9_000_000) as new:
+            new.add(3)
+        self.assertEqual(len(d.wait_ended("gone", 2)), 2)
+        self.assertEqual(events_of(d.trace("gone")), new.written)
+        self.assertEqual(events_of(d.trace("gone", f"?run={listed[0]['run']}")), ring.written)
+
+    def test_replaced_again_and_again(self):
+        """Faster than anybody looks: the last one is there, none is mixed up, and nothing piles up."""
+        d = self.daemons()
+        for i in range(300):
+            put("rings/often.ctf", small_ring(base=1000 * i))
+        d.wait(lambda: events_of(d.trace("often")) == [(299000 + i, i) for i in range(10)])
+        listed = d.wait_ended("often")
+        for run in listed:
+            had = events_of(d.trace("often", f"?run={run['run']}"))
+            self.assertEqual(len(had), 10)
+            self.assertEqual(had, [(had[0][0] + i, i) for i in range(10)])
+        files = f"/proc/{d.collector.pid}/fd"
+        self.assertLess(len(os.listdir(files)), 50)
+
+
+class Writers(daemons.Case):
+    """Who counts as one, and when the last is gone."""
+
+    def test_mapping_counts(self):
+        """A writer that has only its mapping left goes on, whoever else opens the file for writing and closes it."""
+        d = self.daemons()
+        writer = self.writer("writer-legacy", *"--ring rings/map.ctf --truth truth.ctf --rate 100000 --size 65536".split())
+        d.wait(lambda: d.domain("map"))
+        for _ in range(10):
+            subprocess.run([sys.executable, "-c", "open('rings/map.ctf', 'r+b').close()"], check=True)
+            time.sleep(0.05)
+        self.assertEqual(d.domain("map")["state"], "running")
+        writer.terminate()
+        writer.wait(20)
+        listed = d.wait_ended("map")
+        self.assertEqual(len(listed), 1)
+        self.assertEqual(len(d.captures("map")), 1)
+        judge("map", "truth.ctf", d.trace("map"), d.packets("map"), "--ended", "--begin", "0")
+        self.assertEqual(d.domain("map")["streams"][0]["lost_packets"], 0)
+
+    def test_killed(self):
+        """Of a writer that was killed inside an event all is there but that event."""
+        d = self.daemons()
+        options = "--ring rings/dead.ctf --truth truth.ctf --rate 300000 --size 65536 --kill-after 1000000"
+        self.writer("writer-legacy", *options.split()).wait(60)
+        d.wait_ended("dead")
+        said = judge("dead", "truth.ctf", d.trace("dead"), d.packets("dead"), "--ended")
+        self.assertEqual(said["at_end"], 0)
+
+    def test_gone_before_the_scan(self):
+        os.makedirs("rings")
+        self.write("writer-legacy", *"--ring rings/was.ctf --truth truth.ctf --events 5000 --size 16384".split())
+        d = self.daemons()
+        d.wait_ended("was")
+        judge("was", "truth.ctf", d.trace("was"), d.packets("was"), "--ended")
+        self.assertEqual(len(d.captures("was")), 1)
+
+    def test_writes_on(self):
+        """After the end somebody opens the file again and writes on: the run goes on, and nothing comes twice."""
+        d = self.daemons()
+        ring = Ring("rings/on.ctf")
+        ring.add(70)
+        ring.close()
+        listed = d.wait_ended("on")
+        self.assertEqual(events_of(d.trace("on")), ring.written)
+        for _ in range(2):
+            ring.file = open("rings/on.ctf", "r+b", buffering=0)
+            ring.add(60)
+            d.wait(lambda: d.domain("on")["state"] == "running")
+            ring.add(30)
+            ring.close()
+            d.wait_ended("on")
+            self.assertEqual(events_of(d.trace("on")), ring.written)
+        self.assertEqual([run["run"] for run in d.run_list("on")], [listed[0]["run"]])
+        self.assertEqual(d.domain("on")["streams"][0]["lost_packets"], 0)
+
+
+if __name__ == "__main__":
+    daemons.main()
