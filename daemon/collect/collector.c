@@ -126,15 +126,34 @@ static int know(void *context, const struct archive_resume *resume)
 	return r->source && r->key && r->name && r->state ? 0 : -ENOMEM;
 }
 
-const struct archive_resume *collector_known(const struct collector *c, const char *source, const char *key)
+struct known_stream *collector_known(struct collector *c, const char *source, const char *key)
 {
 	for (size_t i = c->n_known; i-- > 0;) {
-		const struct archive_resume *r = &c->known[i].resume;
+		struct known_stream *known = &c->known[i];
+		const struct archive_resume *r = &known->resume;
 
-		if (r->number == 0 && strcmp(r->key, key) == 0 && strcmp(r->source, source) == 0)
-			return r;
+		if (!known->settled && r->number == 0 && strcmp(r->key, key) == 0 && strcmp(r->source, source) == 0)
+			return known;
 	}
 	return NULL;
+}
+
+void collector_over(struct collector *c, struct known_stream *known)
+{
+	known->settled = true;
+	if (known->resume.number != 0 || strcmp(known->resume.state, "ended") == 0)
+		return;
+	if (guest_was(&c->shared, &known->resume))
+		log_warning("%s: out of memory", known->resume.name);
+	log_write(LOG_LEVEL_INFO, known->resume.name, "%s: gone while nobody looked, run=%lld ended",
+		  known->resume.name, (long long)known->resume.run);
+}
+
+void collector_settle(struct collector *c, const char *source)
+{
+	for (size_t i = 0; i < c->n_known; i++)
+		if (!c->known[i].settled && strcmp(c->known[i].resume.source, source) == 0)
+			collector_over(c, &c->known[i]);
 }
 
 static int archive_open(struct collector *c, const char *state, char *sentence, size_t size)

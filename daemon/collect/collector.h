@@ -16,6 +16,7 @@ struct control;
 /* What the archive knew when the process began; the texts are owned. */
 struct known_stream {
 	struct archive_resume resume;
+	bool settled; /* its run was taken up again, or is over */
 };
 
 struct collector {
@@ -52,7 +53,14 @@ void collector_deinit(struct collector *c);
 
 /* Run TASK at DUE (CLOCK_MONOTONIC ns). */
 void collector_at(struct collector *c, struct task *task, uint64_t due);
-/* The newest run that the archive has of this source and key, or NULL; for stream 0. */
-const struct archive_resume *collector_known(const struct collector *c, const char *source, const char *key);
+/*
+ * The newest run that the archive had of this source and key when the process began, or NULL; its stream 0.  A source settles what it
+ * takes up, so that nobody takes it up again.
+ */
+struct known_stream *collector_known(struct collector *c, const char *source, const char *key);
+/* That run did not go on: it ended while nobody looked. */
+void collector_over(struct collector *c, struct known_stream *known);
+/* The same for every run of SOURCE that is not settled. */
+void collector_settle(struct collector *c, const char *source);
 
 #endif

@@ -246,27 +246,61 @@ static int text_copy(const char **to, const char *from)
 	return from && !*to ? -ENOMEM : 0;
 }
 
-int guest_set_running(struct guest *guest, bool running, const char *reason)
+/* Queue a copy of RUN, with texts of its own. */
+static int run_queue(struct guest_shared *shared, struct account *account, const struct archive_run *run)
 {
-	struct item *item = queue_item(guest->shared->queue, guest->account, ITEM_RUN, 0, false);
-	struct archive_run *run;
+	struct item *item = queue_item(shared->queue, account, ITEM_RUN, 0, false);
 
 	if (!item)
 		return -ENOMEM;
-	gap_queue(guest);
-	run = &item->run;
-	run->id = guest->run;
-	run->domid = -1;
-	run->began_real = guest->began_real;
-	run->ended_real = running ? 0 : clock_real();
+	item->run = *run;
+	item->run.source = item->run.key = item->run.name = item->run.uuid = item->run.state = item->run.reason = NULL;
 	item->urgent = true;
-	if (text_copy(&run->source, guest->source) || text_copy(&run->key, guest->key) ||
-	    text_copy(&run->name, guest->name) || text_copy(&run->state, running ? "running" : "ended") ||
-	    text_copy(&run->reason, running ? NULL : reason)) {
-		queue_item_free(guest->shared->queue, item);
+	if (text_copy(&item->run.source, run->source) || text_copy(&item->run.key, run->key) ||
+	    text_copy(&item->run.name, run->name) || text_copy(&item->run.uuid, run->uuid) ||
+	    text_copy(&item->run.state, run->state) || text_copy(&item->run.reason, run->reason)) {
+		queue_item_free(shared->queue, item);
 		return -ENOMEM;
 	}
-	queue_push(guest->shared->queue, item);
+	queue_push(shared->queue, item);
+	return 0;
+}
+
+int guest_was(struct guest_shared *shared, const struct archive_resume *resume)
+{
+	const struct archive_run run = {
+		.id = resume->run,
+		.domid = -1,
+		.source = resume->source,
+		.key = resume->key,
+		.name = resume->name,
+		.state = "ended",
+		.reason = "ended",
+		.ended_real = resume->any ? resume->last_real : clock_real(),
+	};
+
+	return run_queue(shared, NULL, &run);
+}
+
+int guest_set_running(struct guest *guest, bool running, const char *reason)
+{
+	const struct archive_run run = {
+		.id = guest->run,
+		.domid = -1,
+		.source = guest->source,
+		.key = guest->key,
+		.name = guest->name,
+		.state = running ? "running" : "ended",
+		.reason = running ? NULL : reason,
+		.began_real = guest->began_real,
+		.ended_real = running ? 0 : clock_real(),
+	};
+	int r;
+
+	gap_queue(guest);
+	r = run_queue(guest->shared, guest->account, &run);
+	if (r)
+		return r;
 	guest->running = running;
 	return guest->attached && running ? stream_queue(guest) : 0;
 }

@@ -83,5 +83,7 @@ bool guest_capture_done(const struct guest *guest);
 
 /* Tell the archive that the run goes on or has ended (REASON: a capture kind).  -ENOMEM. */
 int guest_set_running(struct guest *guest, bool running, const char *reason);
+/* Tell it that a run that it has ended unseen, when it was heard of last.  -ENOMEM. */
+int guest_was(struct guest_shared *shared, const struct archive_resume *resume);
 
 #endif

@@ -37,7 +37,8 @@
 #define REST_NS	     NS_PER_S
 #define SILENCE_NS   (60 * NS_PER_S)
 #define MEASURE_NS   NS_PER_S
-#define REFUSE_TRIES 3u /* a file without a writer is called no ring after so many looks */
+#define SETTLE_NS    NS_PER_S /* after the start: a run that has not been taken up again by then is over */
+#define REFUSE_TRIES 3u	      /* a file without a writer is called no ring after so many looks */
 
 enum file_state { FILE_PENDING, FILE_LIVE, FILE_DRAIN, FILE_ENDING, FILE_REST };
 enum writers { WRITERS_NONE, WRITERS_SOME, WRITERS_UNKNOWN };
@@ -54,7 +55,7 @@ struct ring_file {
 	uint64_t bytes;	   /* its size at attach ... */
 	uint64_t measured; /* ... and when it was last held against that */
 	struct guest guest;
-	const struct archive_resume *resume; /* what the archive has of it, until it is attached */
+	struct known_stream *known; /* what the archive has of it, until it is attached */
 	enum file_state state;
 	uint64_t retry;	  /* PENDING: the present interval */
 	unsigned tries;	  /* PENDING: attaches that failed without a writer */
@@ -74,6 +75,7 @@ struct source_dir {
 	int fd, inotify;
 	sd_event_source *events;
 	struct task scan; /* see scan_run */
+	struct task settle;
 	uint64_t scanned;
 	struct ring_file *files;
 	size_t n_files, n_orphans;
@@ -102,7 +104,7 @@ static void file_at(struct ring_file *file, uint64_t due)
 static void file_pending(struct ring_file *file, uint64_t now)
 {
 	guest_deinit(&file->guest);
-	file->resume = NULL;
+	file->known = NULL;
 	file->state = FILE_PENDING;
 	file->retry = RETRY_MIN;
 	file->tries = 0;
@@ -144,13 +146,15 @@ static void file_refuse(struct ring_file *file, const char *fault)
 
 static void file_attached(struct ring_file *file, bool dead, uint64_t now)
 {
-	bool rests = file->resume && dead && strcmp(file->resume->state, "ended") == 0;
+	const struct archive_resume *resume = file->known ? &file->known->resume : NULL;
 
 	file->refused = false;
 	file->written = file->guest.ring.written;
 	file->grew = now;
+	if (file->known)
+		file->known->settled = true;
 	/* An end that is in the archive is not archived again. */
-	if (rests && file->resume->captured) {
+	if (resume && dead && resume->captured && strcmp(resume->state, "ended") == 0) {
 		file->state = FILE_REST;
 		file_at(file, now + REST_NS);
 		return;
@@ -158,8 +162,8 @@ static void file_attached(struct ring_file *file, bool dead, uint64_t now)
 	if (guest_set_running(&file->guest, true, NULL))
 		log_warning("%s: out of memory", file->guest.name);
 	log_write(LOG_LEVEL_INFO, file->guest.name, "%s: %s, bytes=%llu packets=%u run=%lld", file->guest.name,
-		  file->resume ? "run goes on" : "new run", (unsigned long long)file->guest.ring.bytes,
-		  file->guest.ring.n, (long long)file->guest.run);
+		  resume ? "run goes on" : "new run", (unsigned long long)file->guest.ring.bytes, file->guest.ring.n,
+		  (long long)file->guest.run);
 	file->state = dead ? FILE_DRAIN : FILE_LIVE;
 	file_at(file, now);
 }
@@ -202,11 +206,13 @@ static void step_pending(struct ring_file *file, uint64_t now)
 			return;
 		}
 		free(name);
-		file->resume = file->tries == 0 ? collector_known(c, "dir", key) : NULL;
+		file->known = collector_known(c, "dir", key);
 	}
+	if (file->known && file->known->settled)
+		file->known = NULL;
 	memory_file_init(&file->memory, file->fd);
-	r = guest_attach(&file->guest, &file->memory.memory, (uint64_t)st.st_size, file->resume,
-			 writers == WRITERS_NONE, &fault);
+	r = guest_attach(&file->guest, &file->memory.memory, (uint64_t)st.st_size,
+			 file->known ? &file->known->resume : NULL, writers == WRITERS_NONE, &fault);
 	file->unasked = writers == WRITERS_UNKNOWN;
 	file->bytes = (uint64_t)st.st_size;
 	file->measured = now;
@@ -215,7 +221,7 @@ static void step_pending(struct ring_file *file, uint64_t now)
 		return;
 	}
 	if (r == RING_E_RENEWED) {
-		file->resume = NULL;
+		collector_over(c, file->known);
 		file_at(file, now);
 		return;
 	}
@@ -383,6 +389,17 @@ static void file_orphan(struct ring_file *file, uint64_t now)
 	file_free(oldest);
 }
 
+/*
+ * Without access times where we may (the file is ours): their update waits for the file system's journal, and a look for nobody.
+ */
+static int file_open(const struct source_dir *dir, const char *name)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
+	int fd = openat(dir->fd, name, flags | O_NOATIME);
+
+	return fd < 0 && errno == EPERM ? openat(dir->fd, name, flags) : fd;
+}
+
 static void file_add(struct source_dir *dir, const char *name, const struct stat *st, uint64_t now)
 {
 	struct ring_file *file;
@@ -395,7 +412,7 @@ static void file_add(struct source_dir *dir, const char *name, const struct stat
 		dir->crowded = true;
 		return;
 	}
-	fd = openat(dir->fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	fd = file_open(dir, name);
 	if (fd < 0) {
 		log_write_limited(&dir->refusals, LOG_LEVEL_WARNING, NULL, "%s/%s cannot be read: error=%s", dir->path,
 				  name, strerror(errno));
@@ -485,6 +502,15 @@ static void dir_scan(struct source_dir *dir, uint64_t now)
 static void scan_run(struct task *task, uint64_t now)
 {
 	dir_scan((struct source_dir *)((char *)task - offsetof(struct source_dir, scan)), now);
+}
+
+/* By now every file that was there has been attached, or it is no ring any more. */
+static void settle_run(struct task *task, uint64_t now)
+{
+	struct source_dir *dir = (struct source_dir *)((char *)task - offsetof(struct source_dir, settle));
+
+	(void)now;
+	collector_settle(dir->collector, "dir");
 }
 
 static void scan_soon(struct source_dir *dir)
@@ -592,6 +618,7 @@ static void dir_close(struct source *source)
 		file_free(dir->files);
 	sd_event_source_unref(dir->events);
 	schedule_remove(&dir->collector->schedule, &dir->scan);
+	schedule_remove(&dir->collector->schedule, &dir->settle);
 	if (dir->inotify >= 0)
 		close(dir->inotify);
 	if (dir->fd >= 0)
@@ -623,6 +650,7 @@ int source_dir_open(struct source **sp, struct collector *collector, const char 
 	dir->source = (struct source){.find = dir_find, .nudge = dir_nudge, .count = dir_count, .close = dir_close};
 	dir->collector = collector;
 	dir->scan.run = scan_run;
+	dir->settle.run = settle_run;
 	dir->path = strdup(path);
 	dir->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -639,6 +667,7 @@ int source_dir_open(struct source **sp, struct collector *collector, const char 
 		return r;
 	}
 	dir_scan(dir, clock_mono());
+	collector_at(collector, &dir->settle, clock_mono() + SETTLE_NS);
 	*sp = &dir->source;
 	return 0;
 }
