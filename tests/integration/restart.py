@@ -1,0 +1,186 @@
+"""What a new collector makes of what the one before it left: restart.py BUILD-DIRECTORY [TEST…]"""
+
+import os
+import time
+
+import daemons
+from daemons import Ring, events_of, judge, small_ring
+
+
+class Restarted(daemons.Case):
+    """While a guest writes.  The run goes on: nothing comes twice, and lost is only what was overwritten."""
+
+    def end(self, d, kill):
+        if kill:
+            d.kill_collector()
+        else:
+            d.stop_collector()
+
+    def restarts(self, kill, rate, size, down):
+        d = self.daemons()
+        options = f"--ring rings/busy.ctf --truth truth.ctf --rate {rate} --size {size}"
+        writer = self.writer("writer-legacy", *options.split())
+        d.wait(lambda: d.domain("busy"))
+        for _ in range(3):
+            time.sleep(0.7)
+            self.end(d, kill)
+            time.sleep(down)
+            d.start_collector()
+        time.sleep(0.5)
+        writer.terminate()
+        writer.wait(20)
+        self.assertEqual(len(d.wait_ended("busy")), 1)
+        self.assertEqual([c["kind"] for c in d.captures("busy")], ["ended"])
+        pages = d.packets("busy")
+        judge("busy", "truth.ctf", d.trace("busy"), pages, "--ended", "--begin", "0")
+        return [gap for page in pages for gap in page["gaps"]]
+
+    def test_slow_guest_and_sigterm(self):
+        self.assertEqual(self.restarts(False, 50_000, 262_144, 0.1), [])
+
+    def test_slow_guest_and_sigkill(self):
+        self.assertEqual(self.restarts(True, 50_000, 262_144, 0.1), [])
+
+    def fast(self, kill):
+        gaps = self.restarts(kill, 2_000_000, 262_144, 0.3)
+        self.assertGreaterEqual(len([gap for gap in gaps if gap["reason"] == "restart"]), 3, gaps)
+        self.assertEqual({gap["kind"] for gap in gaps}, {"lost"})
+
+    def test_fast_guest_and_sigterm(self):
+        self.fast(False)
+
+    def test_fast_guest_and_sigkill(self):
+        self.fast(True)
+
+
+class Down(daemons.Case):
+    """What happens while no collector runs."""
+
+    def begin(self, kill=True):
+        """A guest in the middle of its life, and no collector any more."""
+        d = self.daemons()
+        ring = Ring("rings/guest.ctf")
+        self.addCleanup(ring.close)
+        d.wait(lambda: d.domain("guest"))
+        ring.add_slowly(100)
+        d.wait(lambda: len(events_of(d.trace("guest"))) > 60)
+        if kill:
+            d.kill_collector()
+        else:
+            d.stop_collector()
+        return d, ring
+
+    def check_two(self, d, ring, new):
+        """The old run has ended, with what the archive has of it; the new one is whole."""
+        listed = d.wait_ended("guest", 2)
+        self.assertEqual(len(listed), 2)
+        old = events_of(d.trace("guest", f"?run={listed[0]['run']}"))
+        self.assertGreater(len(old), 60)
+        self.assertEqual(old, ring.written[: len(old)])
+        self.assertEqual(events_of(d.trace("guest")), new)
+
+    def test_writer_ended(self):
+        d, ring = self.begin()
+        ring.add(30)
+        ring.close()
+        d.start_collector()
+        self.assertEqual(len(d.wait_ended("guest")), 1)
+        self.assertEqual(events_of(d.trace("guest")), ring.written)
+        self.assertEqual([c["kind"] for c in d.captures("guest")], ["ended"])
+        self.assertEqual(d.domain("guest")["streams"][0]["lost_packets"], 0)
+
+    def test_writer_rests(self):
+        d, ring = self.begin()
+        d.start_collector()
+        time.sleep(0.5)
+        self.assertEqual(d.domain("guest")["state"], "running")
+        ring.add_slowly(30)
+        ring.close()
+        self.assertEqual(len(d.wait_ended("guest")), 1)
+        self.assertEqual(events_of(d.trace("guest")), ring.written)
+
+    def test_lapped(self):
+        """What was overwritten meanwhile is a gap, and says why."""
+        d, ring = self.begin()
+        ring.add(1000)
+        ring.close()
+        d.start_collector()
+        self.assertEqual(len(d.wait_ended("guest")), 1)
+        found = events_of(d.trace("guest"))
+        gaps = [gap for page in d.packets("guest") for gap in page["gaps"]]
+        self.assertEqual([(gap["kind"], gap["reason"]) for gap in gaps], [("lost", "restart")])
+        self.assertEqual(found, sorted(set(found)))
+        self.assertLessEqual(set(found), set(ring.written))
+        self.assertEqual(found[-150:], ring.written[-150:])
+        self.assertEqual(gaps[0]["next_sequence"] - gaps[0]["after_sequence"], gaps[0]["packets"])
+
+    def test_replaced(self):
+        d, ring = self.begin()
+        with open("rings/.new", "wb") as f:
+            f.write(small_ring(9_000_000))
+        os.rename("rings/.new", "rings/guest.ctf")
+        d.start_collector()
+        self.check_two(d, ring, [(9_000_000 + i, i) for i in range(10)])
+
+    def test_begun_anew(self):
+        d, ring = self.begin()
+        with open("rings/guest.ctf", "r+b") as f:
+            f.write(small_ring(9_000_000))
+        ring.close()
+        d.start_collector()
+        self.check_two(d, ring, [(9_000_000 + i, i) for i in range(10)])
+
+    def removed(self, kill):
+        """A run whose file is gone is over, though nobody can say since when."""
+        d, ring = self.begin(kill)
+        os.unlink("rings/guest.ctf")
+        d.start_collector()
+        listed = d.wait_ended("guest")
+        self.assertEqual(len(listed), 1)
+        self.assertLessEqual(listed[0]["began"], listed[0]["ended"])
+        found = events_of(d.trace("guest"))
+        self.assertEqual(found, ring.written[: len(found)])
+
+    def test_removed_after_sigkill(self):
+        self.removed(True)
+
+    def test_removed_after_sigterm(self):
+        self.removed(False)
+
+    def test_ended_once(self):
+        """A run that has ended stays so, and is captured once, however often the collector starts."""
+        d = self.daemons()
+        with open("rings/guest.ctf", "wb") as f:
+            f.write(small_ring())
+        d.wait_ended("guest")
+        for kill in (False, True, True):
+            if kill:
+                d.kill_collector()
+            else:
+                d.stop_collector()
+            d.start_collector()
+            time.sleep(0.4)
+        self.assertEqual([run["state"] for run in d.run_list("guest")], ["ended"])
+        self.assertEqual(len(d.captures("guest")), 1)
+        self.assertEqual(len(events_of(d.trace("guest"))), 10)
+        with Ring("rings/guest.ctf", make=False) as ring:  # and goes on where somebody writes on
+            ring.n, ring.used, ring.base = 10, 30 + 170, 1000
+            ring.add_slowly(20)
+        d.wait(lambda: len(events_of(d.trace("guest"))) == 30)
+        self.assertEqual([run["state"] for run in d.wait_ended("guest")], ["ended"])
+
+
+class Archives(daemons.Case):
+    def test_two_collectors(self):
+        """A second one on the same archive says so and goes."""
+        d = self.daemons()
+        second = d._spawn("mprofd", "--source", f"dir:{d.rings}")
+        self.assertEqual(second.wait(20), 1)
+        self.assertRegex(d.said(), "(?i)another|already|in use")
+        with open("rings/still.ctf", "wb") as f:
+            f.write(small_ring())
+        d.wait_ended("still")
+
+
+if __name__ == "__main__":
+    daemons.main()
