@@ -137,7 +137,7 @@ static enum outcome answer_capture(struct exchange *x, bool created)
 	int rc;
 
 	if (!x->answer.arrived)
-		return exchange_no_collector(x);
+		return exchange_unanswered(x);
 	if (!x->answer.ok)
 		return exchange_refused(x);
 	if (!created && number_parse(x->parameter, INT64_MAX, &named))
@@ -192,7 +192,7 @@ enum outcome post_capture(struct exchange *x)
 	if (!state.running)
 		return exchange_problem(x, MHD_HTTP_CONFLICT,
 					"The guest does not run; what it left is in its trace and captures.");
-	exchange_ask(x, &w, text, sizeof(text), "capture");
+	exchange_ask(x, &w, text, sizeof(text), "capture", EXCHANGE_PATIENCE_CHANGE);
 	message_add_number(&w, "run", (uint64_t)run);
 	message_add(&w, "kind", kind);
 	message_add(&w, "note", note ? note : "");
@@ -218,7 +218,7 @@ enum outcome patch_capture(struct exchange *x)
 		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "pinned is true or false.");
 	if (!pinned && !note)
 		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "Give pinned, note, or both.");
-	exchange_ask(x, &w, text, sizeof(text), "patch-capture");
+	exchange_ask(x, &w, text, sizeof(text), "patch-capture", EXCHANGE_PATIENCE_CHANGE);
 	message_add_number(&w, "capture", (uint64_t)id);
 	if (pinned)
 		message_add_number(&w, "pinned", json_is_true(pinned));
@@ -236,12 +236,12 @@ enum outcome delete_capture(struct exchange *x)
 
 	if (x->answer.tag) {
 		if (!x->answer.arrived)
-			return exchange_no_collector(x);
+			return exchange_unanswered(x);
 		return x->answer.ok ? exchange_empty(x, MHD_HTTP_NO_CONTENT) : exchange_refused(x);
 	}
 	if (!existing(x, &id, &capture))
 		return OUTCOME_DONE;
-	exchange_ask(x, &w, text, sizeof(text), "delete-capture");
+	exchange_ask(x, &w, text, sizeof(text), "delete-capture", EXCHANGE_PATIENCE_CHANGE);
 	message_add_number(&w, "capture", (uint64_t)id);
 	return ask(x, &w);
 }

@@ -137,6 +137,13 @@ enum outcome exchange_no_collector(struct exchange *x)
 				"The collector does not answer; see whether mprofd runs, and try again.");
 }
 
+enum outcome exchange_unanswered(struct exchange *x)
+{
+	return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+				"The collector did not answer in time; the change may have been made or not, "
+				"/v1/captures shows which.");
+}
+
 enum outcome exchange_refused(struct exchange *x)
 {
 	const struct answer *a = &x->answer;

@@ -61,7 +61,8 @@ struct exchange {
 	char *upload;
 	size_t upload_bytes;
 	enum wait wait;
-	sd_event_source *hangup; /* while it waits */
+	sd_event_source *hangup; /* while it waits ... */
+	sd_event_source *late;	 /* ... for an answer */
 	bool gone;		 /* its client left, or the server stops */
 	struct answer answer;
 	struct live *live; /* the body that follows; NULL = none */
@@ -91,10 +92,18 @@ enum outcome exchange_not_allowed(struct exchange *x, const char *allow);
 /* What the reader returned, which is not 0; ABSENT is the sentence for ARCHIVE_E_ABSENT. */
 enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *absent);
 
-/* Ask the collector: begin a message, add to it, send it.  False: it is not there (answer with exchange_no_collector). */
-void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb);
+/*
+ * Ask the collector: begin a message, add to it, send it.  The answer is waited for at most PATIENCE (ns).  False: it is not there (answer with
+ * exchange_no_collector).
+ */
+#define EXCHANGE_PATIENCE_SAY	 1500000000ull /* for what it can say at once ... */
+#define EXCHANGE_PATIENCE_CHANGE 5000000000ull /* ... and for what it must commit first */
+void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
+		  uint64_t patience);
 bool exchange_send(struct exchange *x, const struct message_writer *w);
 enum outcome exchange_no_collector(struct exchange *x);
+/* The collector was asked for a change and left, or took too long. */
+enum outcome exchange_unanswered(struct exchange *x);
 /* Ask that the stream which X reads live be flushed sooner, for the next five seconds. */
 void exchange_follow(struct exchange *x);
 /* The problem that the collector answered. */

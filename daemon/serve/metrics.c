@@ -40,7 +40,7 @@ static bool ask(struct exchange *x, const char *verb)
 	struct message_writer w;
 	char text[64];
 
-	exchange_ask(x, &w, text, sizeof(text), verb);
+	exchange_ask(x, &w, text, sizeof(text), verb, EXCHANGE_PATIENCE_SAY);
 	return exchange_send(x, &w);
 }
 

@@ -138,5 +138,7 @@ bool notice_send(struct notice *n, const struct message_writer *w)
 {
 	size_t len = message_end(w);
 
+	if (n->fd < 0)
+		notice_tick(n);
 	return len && n->fd >= 0 && send(n->fd, w->text, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
 }

@@ -33,7 +33,7 @@ bool notice_connected(const struct notice *n);
 
 /* A tag that was not used yet. */
 uint64_t notice_tag(struct notice *n);
-/* Send what W holds.  False: it did not fit, the collector is not there, or does not read. */
+/* Send what W holds, connecting first where it is not connected.  False: it did not fit, the collector is not there, or does not read. */
 bool notice_send(struct notice *n, const struct message_writer *w);
 
 #endif

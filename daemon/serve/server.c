@@ -24,8 +24,8 @@
 #define LISTENERS_MAX	  16u
 #define CONNECTION_BYTES  (48u << 10) /* MHD's memory for one: headers in, headers out */
 #define CONNECTION_IDLE_S 120u
-#define ANSWER_NS	  (5 * NS_PER_S)
 #define TICK_US		  1000000u
+#define STATUS_TICKS	  10u	     /* at most one status in so many ticks */
 #define DISCARD_MOST	  (1u << 20) /* of an upload that is too long */
 
 struct listener {
@@ -49,6 +49,7 @@ struct server {
 	struct exchange *exchanges;
 	sd_event_source *again, *tick, *post;
 	uint64_t ticks;
+	char status[128]; /* what the service manager was told last */
 	struct server_counts counts;
 };
 
@@ -82,10 +83,11 @@ struct server_counts server_counts(const struct server *s)
 
 /* Asking the collector. */
 
-void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb)
+void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
+		  uint64_t patience)
 {
 	x->answer.tag = notice_tag(x->server->notice);
-	x->answer.deadline = clock_mono() + ANSWER_NS;
+	x->answer.deadline = clock_mono() + patience;
 	message_begin(w, text, size, verb, x->answer.tag);
 }
 
@@ -108,11 +110,25 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *co
 	return 0;
 }
 
+static int on_late(sd_event_source *source, uint64_t usec, void *context)
+{
+	(void)source;
+	(void)usec;
+	exchange_resume(context);
+	return 0;
+}
+
 void exchange_suspend(struct exchange *x, enum wait wait)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
+	/* Nothing waits for the collector without an end: where there is no timer, the answer counts as late at once. */
+	if (wait == WAIT_ANSWER && sd_event_add_time(x->server->event, &x->late, CLOCK_MONOTONIC,
+						     x->answer.deadline / 1000, 10000, on_late, x) < 0) {
+		x->late = NULL;
+		wait = WAIT_AGAIN;
+	}
 	x->wait = wait;
 	MHD_suspend_connection(x->connection);
 	if (wait == WAIT_AGAIN)
@@ -127,6 +143,7 @@ void exchange_resume(struct exchange *x)
 		return;
 	x->wait = WAIT_NONE;
 	x->hangup = sd_event_source_disable_unref(x->hangup);
+	x->late = sd_event_source_disable_unref(x->late);
 	MHD_resume_connection(x->connection);
 	for (size_t i = 0; i < x->server->n_listeners; i++)
 		x->server->listeners[i].resumed = true;
@@ -200,23 +217,31 @@ void exchange_follow(struct exchange *x)
 	notice_send(x->server->notice, &w);
 }
 
+/* Only what is new, and seldom: sending waits where the service manager does not read, and meanwhile nobody is served. */
+static void say_status(struct server *s)
+{
+	struct server_counts c = server_counts(s);
+	char text[128];
+
+	if (s->ticks % STATUS_TICKS != 1)
+		return;
+	snprintf(text, sizeof(text), "STATUS=%llu requests under way, %llu of them live; %s",
+		 (unsigned long long)c.open, (unsigned long long)c.live,
+		 c.connected ? "the collector is connected" : "the collector is not there");
+	if (strcmp(text, s->status) != 0)
+		sd_notify(0, strcpy(s->status, text));
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct server *s = context;
-	struct server_counts c = server_counts(s);
-	uint64_t now = clock_mono();
 
 	notice_tick(s->notice);
-	for (struct exchange *x = s->exchanges; x; x = x->next)
-		if (x->wait == WAIT_ANSWER && x->answer.deadline <= now)
-			exchange_resume(x);
 	resume_all(s, WAIT_COMMIT); /* notices are only hints */
 	for (struct exchange *x = s->ticks++ % 2 ? NULL : s->exchanges; x; x = x->next)
 		if (x->live)
 			exchange_follow(x);
-	sd_notifyf(0, "STATUS=%llu requests, %llu open, %llu live; %s", (unsigned long long)c.requests,
-		   (unsigned long long)c.open, (unsigned long long)c.live,
-		   c.connected ? "the collector is connected" : "the collector is not there");
+	say_status(s);
 	sd_event_source_set_time(source, usec + TICK_US);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -264,6 +289,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 	if (x->work)
 		x->work_free(x->work);
 	sd_event_source_disable_unref(x->hangup);
+	sd_event_source_disable_unref(x->late);
 	free(x->answer.text);
 	free(x->upload);
 	free(x);

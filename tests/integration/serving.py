@@ -1,0 +1,217 @@
+"""mprofd-http beside the real collector: serving.py BUILD-DIRECTORY [TEST…]
+
+serve/serve.py plays the collector, so that it can misbehave; here it is the real one, which starts, stops, stalls and is killed.
+"""
+
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tarfile
+import threading
+import time
+import unittest
+
+import daemons
+from daemons import Case, Ring, events_of, program, small_ring
+
+STOPPED = 503
+
+
+class Served(Case):
+    def guest(self, d, name="web", events=400):
+        """A ring whose events are written so slowly that they are proven; returns it."""
+        ring = self.enterContext(Ring(os.path.join(d.rings, name + ".ctf")))
+        ring.add_slowly(events)
+        return ring
+
+    def timed(self, d, most, *arguments, **options):
+        began = time.monotonic()
+        answer = d.ask(*arguments, **options)
+        self.assertLess(time.monotonic() - began, most, arguments)
+        return answer
+
+    def test_what_is_archived(self):
+        d = self.daemons()
+        ring = self.guest(d)
+        self.assertEqual(d.ask("/readyz")[0], 200)
+        domain = d.domain("web")
+        self.assertEqual((domain["state"], domain["source"], domain["domid"], domain["uuid"]), ("running", "dir", None, None))
+        ring.close()
+        d.wait_ended("web")
+        events = events_of(d.trace("web"))
+        self.assertEqual(events, ring.written)
+        pages = d.packets("web")
+        packets = [p for page in pages for p in page["packets"]]
+        self.assertEqual([p["sequence"] for p in packets], list(range(ring.sequence + 1)))
+        self.assertEqual(sum(p["bytes"] - 30 for p in packets), 17 * len(events))
+        self.assertEqual(sum(b["packets"] for b in d.json("/v1/domains/web/packets?buckets=5")["buckets"]), len(packets))
+        tar = tarfile.open(fileobj=io.BytesIO(d.get("/v1/domains/web/ctf.tar")))
+        name = next(n for n in tar.getnames() if "stream" in n)
+        self.assertEqual(tar.extractfile(name).read(), d.trace("web"))
+        if shutil.which("babeltrace2"):
+            tar.extractall("ctf")
+            said = subprocess.run(["babeltrace2", "ctf"], capture_output=True, text=True, check=True).stdout
+            self.assertEqual(said.count("switch"), len(events))
+
+    def test_live(self):
+        """The raw body and mprofctl follow, from before the first event to the end of the run."""
+        d = self.daemons()
+        ring = self.guest(d, events=20)
+        d.wait(lambda: d.domain("web"))
+        followed = subprocess.Popen([program("mprofctl"), "--host", f"unix:{d.socket}", "follow", "web", "-o", "followed.ctf"])
+        body = []
+        reader = threading.Thread(target=lambda: body.append(d.ask("/v1/domains/web/live", timeout=60)[2]))
+        reader.start()
+        ring.add_slowly(600)
+        ring.close()
+        reader.join()
+        self.assertEqual(followed.wait(30), 0)
+        self.assertEqual(events_of(body[0]), ring.written)
+        with open("followed.ctf", "rb") as f:
+            self.assertEqual(events_of(f.read()), ring.written)
+
+    def test_live_comes_soon(self):
+        """A follower does not wait for the flush interval, which here is long."""
+        d = self.daemons(daemons.QUIET.replace("100ms", "20s"))
+        ring = self.guest(d, events=20)
+        d.wait(lambda: d.domain("web"), 40)
+        connection = daemons.UnixConnection(d.socket, 10)
+        connection.request("GET", "/v1/domains/web/live")
+        answer = connection.getresponse()
+        ring.add_slowly(50)
+        self.assertTrue(answer.read1(1))
+        connection.close()
+
+    def test_captures(self):
+        d = self.daemons()
+        ring = self.guest(d)
+        status, headers, body = d.ask("/v1/domains/web/captures", "POST", json.dumps({"note": "a = b\n50%"}))
+        self.assertEqual(status, 201, body)
+        capture = json.loads(body)
+        where = headers["Location"]
+        self.assertEqual((capture["kind"], capture["note"], capture["pinned"]), ("manual", "a = b\n50%", False))
+        self.assertEqual(json.loads(d.get(where)), capture)
+        taken = events_of(d.get(where + "/trace"))
+        self.assertEqual(taken, ring.written[-len(taken) :])
+        self.assertGreater(len(taken), 0)
+        status, _, body = d.ask(where, "PATCH", '{"pinned": true, "note": "kept"}')
+        self.assertEqual((status, json.loads(body)["pinned"], json.loads(body)["note"]), (200, True, "kept"))
+        said = subprocess.run([program("mprofctl"), "--host", f"unix:{d.socket}", "snapshot", "web", "--json"], capture_output=True, text=True)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual(len(d.captures("web")), 2)
+        self.assertEqual(d.ask(where, "DELETE")[0], 204)
+        self.assertEqual([d.ask(where, method)[0] for method in ("GET", "DELETE", "PATCH")], [404, 404, 404])
+        ring.close()
+        d.wait_ended("web")
+        self.assertEqual(d.ask("/v1/domains/web/captures", "POST")[0], 409)
+        self.assertEqual(d.captures("web")[0]["kind"], "ended")
+
+    def test_captures_at_once(self):
+        """Several clients ask for one of the same guest: each is answered."""
+        d = self.daemons()
+        ring = self.guest(d)
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(d.ask("/v1/domains/web/captures", "POST")[0])) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        ring.add_slowly(50)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(answers), 8)
+        self.assertLessEqual(set(answers), {201, STOPPED})
+        self.assertEqual(len(d.captures("web")), answers.count(201))
+
+    def test_metrics(self):
+        d = self.daemons()
+        self.guest(d)
+        text = d.get("/metrics").decode()
+        for name in ("mprofd_copied_bytes_total", "mprofd_archive_running 1", "mprofd_archiving 1"):
+            self.assertIn(name.replace("archive_running", "archive_runs_running"), text)
+        names = re.findall(r"^# TYPE (\S+)", text, re.M)
+        self.assertEqual(len(names), len(set(names)))
+        self.assertTrue(text.endswith("# EOF\n"))
+
+    def test_collector_comes_and_goes(self):
+        """/readyz says at each moment what is so, soon."""
+        d = self.daemons()
+        self.assertEqual(self.timed(d, 2, "/readyz")[0], 200)
+        d.stop_collector()
+        self.assertEqual(self.timed(d, 2, "/readyz")[0], STOPPED)
+        for stop in (d.stop_collector, d.kill_collector, d.stop_collector):
+            d.start_collector()
+            self.assertEqual(self.timed(d, 2, "/readyz")[0], 200)
+            stop()
+            self.assertEqual(self.timed(d, 2, "/readyz")[0], STOPPED)
+            self.assertNotIn(b"mprofd_copied", self.timed(d, 2, "/metrics")[2])
+
+    def test_collector_stalls(self):
+        d = self.daemons()
+        shutil.copyfile(self.ring_file(), os.path.join(d.rings, "web.ctf"))
+        d.wait(lambda: d.domain("web"))
+        d.collector.send_signal(signal.SIGSTOP)
+        try:
+            self.assertEqual(self.timed(d, 2, "/readyz")[0], STOPPED)
+            self.assertEqual(self.timed(d, 2, "/metrics")[0], 200)
+            self.assertEqual(self.timed(d, 2, "/v1/domains")[0], 200)
+            self.assertEqual(self.timed(d, 6, "/v1/captures/1", "DELETE")[0] in (404, STOPPED), True)
+        finally:
+            d.collector.send_signal(signal.SIGCONT)
+        d.wait(lambda: d.ask("/readyz")[0] == 200)
+
+    def ring_file(self):
+        with open("ring", "wb") as f:
+            f.write(small_ring())
+        return "ring"
+
+    def test_ready_while_everything_starts(self):
+        """Asked without a pause from before there is a socket: always answered within 2 s, and soon 200."""
+        d = self.enterContext(daemons.Daemons())
+        for first in ("collector", "server"):
+            slowest, codes, stop = [0.0], [], threading.Event()
+
+            def ask(slowest=slowest, codes=codes, stop=stop):
+                while not stop.is_set():
+                    began = time.monotonic()
+                    try:
+                        codes.append(d.ask("/readyz", timeout=10)[0])
+                    except (FileNotFoundError, ConnectionError):
+                        time.sleep(0.001)
+                        continue
+                    slowest[0] = max(slowest[0], time.monotonic() - began)
+
+            asking = [threading.Thread(target=ask) for _ in range(3)]
+            for thread in asking:
+                thread.start()
+            for step in (d.start_collector, d.start_server) if first == "collector" else (d.start_server, d.start_collector):
+                step()
+            d.wait(lambda codes=codes: 200 in codes, 5)
+            stop.set()
+            for thread in asking:
+                thread.join()
+            self.assertLess(slowest[0], 2)
+            self.assertLessEqual(set(codes), {200, STOPPED})
+            d.stop()
+
+    def test_live_over_a_restart_of_the_collector(self):
+        d = self.daemons()
+        ring = self.guest(d, events=100)
+        d.wait(lambda: d.domain("web"))
+        body = []
+        reader = threading.Thread(target=lambda: body.append(d.ask("/v1/domains/web/live", timeout=60)[2]))
+        reader.start()
+        ring.add_slowly(60)
+        d.kill_collector()
+        ring.add(5)
+        d.start_collector()
+        ring.add_slowly(100)
+        ring.close()
+        reader.join()
+        self.assertEqual(events_of(body[0]), ring.written)
+
+
+if __name__ == "__main__":
+    daemons.main()
