@@ -40,6 +40,7 @@ static uint8_t *sink_reserve(struct ring_sink *sink, size_t n, bool tail)
 	guest->reserved = queue_item(guest->shared->queue, guest->account, tail ? ITEM_TAIL : ITEM_CHUNK, n + 1, tail);
 	if (!guest->reserved) {
 		guest->starved = true;
+		guest->disk = guest->disk || !guest->shared->archiving;
 		guest->shared->counters.queue_full++;
 		return NULL;
 	}
@@ -118,7 +119,8 @@ static const char *gap_reason(const struct guest *guest, const struct ring_gap *
 	}
 	if (!guest->starved)
 		return "lapped";
-	return guest->shared->archiving ? "queue" : "disk";
+	/* Such a gap is often declared when there is room again: what counts is why there was none. */
+	return guest->disk ? "disk" : "queue";
 }
 
 /* Make GAP part of the one that waits, if it goes on where that one ends. */
@@ -419,7 +421,7 @@ int guest_look(struct guest *guest, uint64_t now, uint64_t *next)
 	if (guest->gap && now - guest->gap->queued > GAP_NS)
 		gap_queue(guest);
 	if (r == 0)
-		guest->starved = false;
+		guest->starved = guest->disk = false;
 	mean = ring->n ? ring->bytes / ring->n : ring->bytes;
 	*next = cadence_next(&guest->cadence, &guest->shared->budget, ring->bytes, mean, ring->written,
 			     ring_pending(ring), now, cost);

@@ -56,7 +56,8 @@ struct guest {
 	struct item *gap;      /* declared and not queued yet: gaps with nothing between them become one */
 	struct cadence cadence;
 	uint32_t flags;	      /* ARCHIVE_STREAM_*, as last queued */
-	bool starved;	      /* the queue had no room since the last look that ended well */
+	bool starved;	      /* the queue had no room since the last look that ended well ... */
+	bool disk;	      /* ... because nothing was archived */
 	uint64_t next_period; /* periodic: when the next snapshot is due */
 
 	struct guest_capture capture;
