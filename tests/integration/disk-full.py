@@ -1,0 +1,145 @@
+"""A disk that is full, and has room again: disk-full.py BUILD-DIRECTORY [TEST…]"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import daemons
+from daemons import judge
+
+CONFIG = """[collector]
+flush-interval = 100ms
+queue = 1M
+queue-per-guest = 1M
+queue-reserve = 1M
+[archive]
+wal-limit = 1M
+free-space = {free}
+reserve = {reserve}
+"""
+
+
+def mount(path, megabytes):
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "mprofd-test", path], capture_output=True, check=False
+    )
+    return done.returncode == 0
+
+
+def may_mount():
+    path = tempfile.mkdtemp()
+    try:
+        if not mount(path, 1):
+            return False
+        subprocess.run(["umount", path], check=True)
+        return True
+    finally:
+        os.rmdir(path)
+
+
+class Full(daemons.Case):
+    def disk(self, megabytes):
+        os.mkdir("state")
+        self.assertTrue(mount("state", megabytes))
+        self.addCleanup(subprocess.run, ["umount", "-l", os.path.abspath("state")], check=True)
+
+    def fill(self):
+        """Somebody else takes all that is left."""
+        with open("state/ballast", "wb", buffering=0) as f:
+            try:
+                while True:
+                    f.write(bytes(65536))
+            except OSError:
+                pass
+
+    def guest(self, rate):
+        return self.writer("writer-legacy", *f"--ring rings/guest.ctf --truth truth.ctf --size 65536 --rate {rate}".split())
+
+    def end(self, d, writer):
+        writer.terminate()
+        writer.wait(20)
+        d.wait_ended("guest")
+        pages = d.packets("guest")
+        judge("guest", "truth.ctf", d.trace("guest"), pages, "--ended")
+        d.check_integrity()
+        return [gap for page in pages for gap in page["gaps"]]
+
+    def test_stops_says_so_and_goes_on(self):
+        self.disk(32)
+        d = self.daemons(CONFIG.format(free="0", reserve="0"))
+        collector = d.collector
+        writer = self.guest(2_000_000)
+        d.wait(lambda: d.domain("guest") and d.domain("guest")["streams"][0]["packets"] > 10)
+        self.assertEqual(d.ask("/readyz")[0], 200)
+        self.fill()
+        d.wait(lambda: d.ask("/readyz")[0] == 503)
+        self.assertIn(b"disk is full", d.ask("/readyz")[2])
+        self.assertIn(b"mprofd_archiving 0", d.get("/metrics"))
+        time.sleep(3)
+        self.assertEqual(d.said().count("Archiving stopped"), 1)
+        self.assertEqual(d.domain("guest")["state"], "running")
+        self.assertEqual(d.ask("/healthz")[0], 200)
+        d.wait(lambda: "not archiving: the disk is full" in d.status(collector))
+        os.unlink("state/ballast")
+        d.wait(lambda: d.ask("/readyz")[0] == 200)
+        self.assertIs(d.collector, collector)
+        self.assertIsNone(collector.poll())
+        self.assertEqual(d.said().count("Archiving again"), 1)
+        time.sleep(0.5)
+        gaps = self.end(d, writer)
+        self.assertIn("disk", {gap["reason"] for gap in gaps})
+        self.assertGreater(d.domain("guest")["streams"][0]["lost_packets"], 10)
+
+    def test_stopped_while_full(self):
+        """It ends in time, and what it had not written is declared by the next one."""
+        self.disk(32)
+        d = self.daemons(CONFIG.format(free="0", reserve="0"))
+        writer = self.guest(1_000_000)
+        d.wait(lambda: d.domain("guest") and d.domain("guest")["streams"][0]["packets"] > 10)
+        self.fill()
+        d.wait(lambda: d.ask("/readyz")[0] == 503)
+        d.collector.terminate()
+        self.assertIn(d.collector.wait(20), (0, 1))
+        self.assertNotIn("Sanitizer", d.said())
+        os.unlink("state/ballast")
+        d.start_collector()
+        time.sleep(0.5)
+        gaps = self.end(d, writer)
+        self.assertEqual(len(d.run_list("guest")), 1)
+        self.assertLessEqual({gap["reason"] for gap in gaps}, {"disk", "queue", "lapped", "restart"})
+
+    def test_full_at_the_start(self):
+        self.disk(4)
+        self.fill()
+        d = self.enterContext(daemons.Daemons(CONFIG.format(free="0", reserve="0")))
+        process = d._spawn("mprofd", "--source", f"dir:{d.rings}")
+        self.assertEqual(process.wait(30), 1)
+        self.assertRegex(d.said(), "(?i)full|no space|room")
+
+    def test_oldest_packets_make_room(self):
+        """The archive itself fills the disk: the oldest packets go, and nothing is lost of what comes."""
+        self.disk(16)
+        d = self.daemons(CONFIG.format(free="2M", reserve="2M"))
+        writer = self.guest(3_000_000)
+        d.wait(lambda: d.domain("guest"))
+        first = d.wait(lambda: d.packets("guest")[0]["packets"])[0]["sequence"]
+        d.wait(lambda: d.packets("guest")[0]["packets"][0]["sequence"] > first, 40)
+        time.sleep(2)
+        self.assertEqual(d.ask("/readyz")[0], 200)
+        writer.terminate()
+        writer.wait(20)
+        d.wait_ended("guest")
+        judge("guest", "truth.ctf", d.trace("guest"), d.packets("guest"), "--ended")
+        disk = os.statvfs("state")
+        self.assertGreater(disk.f_bavail * disk.f_frsize, 0)
+        d.check_integrity()
+
+
+if __name__ == "__main__":
+    if not shutil.which("mount") or not may_mount():
+        print("SKIP: a small file system cannot be mounted here: that needs root")
+        sys.exit(77)
+    daemons.main()
