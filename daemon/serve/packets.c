@@ -26,6 +26,8 @@ struct listing {
 	uint64_t limit;
 	json_t *packets;
 	struct position first, end; /* offset 0 = none */
+	uint64_t gaps_from;	    /* the page has the gaps that begin here ... */
+	uint64_t gaps_to;	    /* ... to here, where it is the last one */
 	/* the overview */
 	size_t n_buckets;
 	struct bucket *buckets;
@@ -100,11 +102,12 @@ static enum outcome list_answer(struct exchange *x, struct listing *l, bool more
 {
 	const struct selection *s = &l->selection;
 	json_t *gaps = json_array(), *next = more ? json_sprintf("%" PRIu64, l->end.sequence + 1) : json_null();
-	int rc = 0;
+	int rc;
 
-	if (l->first.offset)
-		rc = reader_gaps(exchange_reader(x), s->stream, l->first.sequence, l->end.sequence, GAPS_MOST, take_gap,
-				 gaps);
+	if (!more && l->end.sequence > l->gaps_to)
+		l->gaps_to = l->end.sequence;
+	rc = reader_gaps(exchange_reader(x), s->stream, l->gaps_from, more ? l->end.sequence : l->gaps_to, GAPS_MOST,
+			 take_gap, gaps);
 	if (rc != 0) {
 		json_decref(gaps);
 		json_decref(next);
@@ -236,6 +239,22 @@ static enum outcome listing_step(struct exchange *x)
 	return l->n_buckets ? overview_step(x, l) : list_step(x, l);
 }
 
+/*
+ * Which gaps the list has.  A gap may begin behind the packet that is the last before it, or in the one after that, of which nothing came; and
+ * what was lost before the first packet that was ever archived begins before all of them.  So pages divide sequences, not packets, and only where
+ * a part was asked for do its packets bound the gaps.
+ */
+static void gaps_choose(struct listing *l, const struct exchange *x, bool capture, uint64_t cursor)
+{
+	const struct request *q = &x->request;
+	bool part = capture || request_query(q, "last") || request_query(q, "first") || request_query(q, "end");
+	bool begins = part || request_query(q, "from"),
+	     ends = capture || request_query(q, "to") || request_query(q, "end");
+
+	l->gaps_from = cursor ? cursor : begins ? l->selection.first : 0;
+	l->gaps_to = ends ? l->selection.last : UINT64_MAX;
+}
+
 static enum outcome packets_begin(struct exchange *x, struct target *t)
 {
 	const struct target_stream *stream;
@@ -258,6 +277,7 @@ static enum outcome packets_begin(struct exchange *x, struct target *t)
 	x->work_free = listing_free;
 	*l = (struct listing){.selection = selection, .limit = limit, .n_buckets = buckets, .packets = json_array()};
 	l->buckets = buckets ? calloc(buckets, sizeof(*l->buckets)) : NULL;
+	gaps_choose(l, x, t->capture != 0, cursor);
 	if (cursor > l->selection.first)
 		l->selection.first = cursor, l->selection.first_offset = MPROF_PACKET_HEADER_BYTES;
 	if (cursor > l->selection.last)

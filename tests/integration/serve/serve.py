@@ -484,6 +484,24 @@ class Trace(Case):
         self.problem(self.server.get("/v1/domains/web/packets"), 409)
         self.problem(self.server.get("/v1/domains/web/live"), 409)
 
+    def test_every_gap_is_listed(self):
+        """Also one before the first packet, behind the last, and one that begins in a packet of which nothing came."""
+        self.guest()
+        self.archive.commit("gap 10 lost lapped 3 30 5 2 0")
+        self.fill(sequences=range(5, 7))
+        self.archive.commit("gap 10 lost lapped 7 30 9 2 0")
+        self.fill(sequences=range(9, 11))
+        self.archive.commit("gap 10 lost lapped 11 30 14 3 0")
+        for limit in (1, 2, 3, 100):
+            gaps, cursor = [], ""
+            while cursor is not None:
+                page = self.server.get(f"/v1/domains/web/packets?limit={limit}{cursor}").json()
+                gaps += [(g["after_sequence"], g["next_sequence"]) for g in page["gaps"]]
+                cursor = page["next"] and f"&cursor={page['next']}"
+            self.assertEqual(gaps, [(3, 5), (7, 9), (11, 14)], limit)
+        part = self.server.get("/v1/domains/web/packets?from=6000&to=9500").json()
+        self.assertEqual([g["after_sequence"] for g in part["gaps"]], [7])
+
     def test_gaps_and_packets(self):
         self.guest()
         self.fill(sequences=range(3))
