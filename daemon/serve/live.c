@@ -116,7 +116,7 @@ static int step_within(struct live *l, const struct reader_packet *p, enum live_
 		uint32_t from = p->unproven_from > l->offset ? p->unproven_from : l->offset;
 
 		rc = tail_hold(exchange_reader(x), exchange_scratch(x), chunks(l), l->selection.ring_packets,
-			       l->sequence, from, end, &newest, &held);
+			       l->sequence, from, end, UINT64_MAX, &newest, &held);
 		l->abandoned = held < end;
 	}
 	if (rc == 0 && held > l->offset) {

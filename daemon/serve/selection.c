@@ -11,6 +11,7 @@
 #include <mprof/event.h>
 #include <mprof/ring.h>
 
+#include "bound.h"
 #include "selection.h"
 
 #define HEADER MPROF_PACKET_HEADER_BYTES
@@ -51,10 +52,10 @@ static void last_timestamp(const uint8_t *p, size_t len, uint64_t *newest)
 }
 
 int tail_hold(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
-	      uint64_t sequence, uint32_t from, uint32_t to, uint64_t *not_before, uint32_t *held)
+	      uint64_t sequence, uint32_t from, uint32_t to, uint64_t not_after, uint64_t *not_before, uint32_t *held)
 {
 	struct reader_source chunks = {.stream = source.stream};
-	struct mprof_tail tail = {.not_before = *not_before, .not_after = UINT64_MAX};
+	struct mprof_tail tail = {.not_before = *not_before, .not_after = not_after};
 	struct mprof_raw_event e;
 	size_t fill = 0, got, want, n;
 	int rc;
@@ -157,6 +158,7 @@ void packet_walk_init(struct packet_walk *w, struct reader *reader, struct scrat
 		.selection = selection,
 		.next = selection->first,
 		.chunks_done = selection->empty,
+		.not_after = UINT64_MAX,
 	};
 }
 
@@ -196,9 +198,10 @@ static int view_chunks(struct packet_walk *w, const struct reader_packet *p, str
 	if (end && unproven && unproven < v->end && !s->raw) {
 		if (unproven > HEADER)
 			rc = newest_before(w->reader, w->scratch, s->stream, p->sequence, unproven, &newest);
+		/* Of several writers nothing is proven that a latest time could be derived from. */
 		if (rc == 0)
 			rc = tail_hold(w->reader, w->scratch, (struct reader_source){.stream = s->stream},
-				       s->ring_packets, p->sequence, unproven, v->end, &newest, &end);
+				       s->ring_packets, p->sequence, unproven, v->end, UINT64_MAX, &newest, &end);
 		v->cut = v->end - end;
 		v->end = end;
 	}
@@ -222,7 +225,7 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 	}
 	if (!s->raw)
 		rc = tail_hold(w->reader, w->scratch, source, s->ring_packets, t->sequence, t->begin, t->end,
-			       &w->newest, &held);
+			       w->not_after, &w->newest, &held);
 	v->tail = true;
 	v->end = held;
 	v->raw_end = t->end;
@@ -249,6 +252,10 @@ static int walk_last(struct packet_walk *w, struct packet_view *v)
 
 	w->newest = v->first_timestamp;
 	rc = newest_before(w->reader, w->scratch, s->stream, v->sequence, v->end, &w->newest);
+	/* A clock that was set back may be set again. */
+	if (rc == 0 && !s->raw && !v->unproven && !v->clock && v->end > HEADER)
+		rc = bound_not_after(w->reader, &(struct bound_event){s->stream, v->sequence, v->end, w->newest},
+				     s->capture, &w->not_after);
 	if (rc == 0)
 		rc = reader_packets(w->reader, (struct reader_source){.stream = s->stream, .capture = s->capture},
 				    v->sequence, v->sequence, false, &t, &n);

@@ -61,7 +61,8 @@ struct packet_walk {
 	const struct selection *selection; /* borrowed */
 	uint64_t next;
 	bool chunks_done;
-	uint64_t newest; /* timestamp of the last event of the packet before, where a tail is walked */
+	uint64_t newest;    /* timestamp of the last event of the packet before, where a tail is walked ... */
+	uint64_t not_after; /* ... and the latest that there can be in it */
 	struct reader_packet page[SELECTION_PAGE];
 	size_t n, at;
 };
@@ -92,9 +93,9 @@ int selection_offset_ok(struct reader *r, int64_t stream, uint64_t sequence, uin
 
 /*
  * How far the unproven bytes FROM to TO of a packet hold; NOT_BEFORE is the timestamp of the event before them, and becomes
- * that of the last that holds.
+ * that of the last that holds; NOT_AFTER is the latest that there can be, UINT64_MAX where that is not known.
  */
 int tail_hold(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
-	      uint64_t sequence, uint32_t from, uint32_t to, uint64_t *not_before, uint32_t *held);
+	      uint64_t sequence, uint32_t from, uint32_t to, uint64_t not_after, uint64_t *not_before, uint32_t *held);
 
 #endif

@@ -1,0 +1,117 @@
+/*
+ * How late an event of a tail can be.
+ *
+ * The offset between the guest's clock and dom0's is not known, and a copy's stamp says only that its events are not younger: a ring that was full
+ * when it was found has stamps that are hours too late, and a bound made of the least difference between stamp and timestamp would then cut the
+ * last true events of a guest.  So the bound rests on the other side.  Let the last proven event have been written after some moment; then, both
+ * clocks running at one speed, nothing in the capture is later than that event by more than what passed between that moment and the capture.
+ * An event was written after an earlier copy if three looks lie between that copy and its own: by the rules of the copy a position is
+ * confirmed by the next look and proven by the one after.  Copies two seconds apart are of different looks, since none takes so long.
+ *
+ * The bound is loose by design: what it is for are timestamps of which half was written, and those lie years ahead.
+ */
+#include <string.h>
+
+#include <mprof/ring.h>
+
+#include "bound.h"
+#include "clock.h"
+
+#define APART_NS (2 * NS_PER_S)
+#define LOOKS	 4u		 /* one more than it takes */
+#define SLACK_NS (10 * NS_PER_S) /* clocks that differ in speed, and a copy that went on after the capture was begun */
+
+/* The way back from the newest copy. */
+struct way {
+	struct archive_end at; /* the copy that was reached */
+	unsigned looks;	       /* how many lie behind it */
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Go back to END if it is of an earlier look.  By both clocks: after dom0 has booted again, one of them means nothing. */
+static void way_back(struct way *w, const struct archive_end *end)
+{
+	int64_t mono = (int64_t)(w->at.mono - end->mono), real = (int64_t)(w->at.real - end->real);
+
+	if (w->looks == LOOKS || least(mono, real) < (int64_t)APART_NS)
+		return;
+	w->at = *end;
+	w->looks++;
+}
+
+/* Back within the packet of the event, by quarters: it may have taken hours to fill. */
+static int back_within(struct way *w, struct reader *r, const struct bound_event *e)
+{
+	struct archive_end end;
+	int rc = 0;
+
+	for (uint32_t part = e->end - MPROF_PACKET_HEADER_BYTES; part && rc == 0 && w->looks < LOOKS;
+	     part -= (part + 3) / 4) {
+		rc = reader_end_below(r, e->stream, e->sequence, MPROF_PACKET_HEADER_BYTES + part, &end);
+		if (rc == 0)
+			way_back(w, &end);
+	}
+	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+}
+
+/* Back over the packets before it, in steps that grow: thousands may have passed in a second. */
+static int back_over(struct way *w, struct reader *r, const struct bound_event *e)
+{
+	struct reader_packet p;
+	struct archive_end end;
+	size_t n;
+	int rc;
+
+	for (uint64_t back = 1; back <= e->sequence && w->looks < LOOKS; back += back / 4 + 1) {
+		n = 1;
+		rc = reader_packets(r, (struct reader_source){.stream = e->stream}, 0, e->sequence - back, true, &p,
+				    &n);
+		if (rc != 0 || n == 0)
+			return rc;
+		rc = reader_end_below(r, e->stream, p.sequence, UINT32_MAX, &end);
+		if (rc != 0 && rc != ARCHIVE_E_ABSENT)
+			return rc;
+		if (rc == 0)
+			way_back(w, &end);
+		back = e->sequence - p.sequence > back ? e->sequence - p.sequence : back;
+	}
+	return 0;
+}
+
+static int take_time(void *context, const struct reader_capture *c)
+{
+	struct archive_end *at = context;
+
+	at->mono = c->capture.mono;
+	at->real = c->capture.real;
+	return 0;
+}
+
+int bound_not_after(struct reader *r, const struct bound_event *newest, int64_t capture, uint64_t *not_after)
+{
+	struct archive_end taken;
+	struct way w = {0};
+	int64_t mono, real;
+	int rc = reader_capture(r, capture, take_time, &taken);
+
+	*not_after = UINT64_MAX;
+	if (rc == 0)
+		rc = reader_end_below(r, newest->stream, newest->sequence, newest->end, &w.at);
+	if (rc == 0)
+		rc = back_within(&w, r, newest);
+	if (rc == 0)
+		rc = back_over(&w, r, newest);
+	if (rc != 0 || w.looks < LOOKS)
+		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+	mono = (int64_t)(taken.mono - w.at.mono);
+	real = (int64_t)(taken.real - w.at.real);
+	/* The greater: dom0 may have slept, or booted again, or its wall clock was set. */
+	if (__builtin_add_overflow(newest->timestamp, (uint64_t)-least(-mono, -real), not_after) ||
+	    __builtin_add_overflow(*not_after, SLACK_NS, not_after))
+		*not_after = UINT64_MAX;
+	return 0;
+}
