@@ -65,12 +65,16 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 	uint64_t max = longest(budget, ring_bytes), interval, due;
 	bool idle = cadence->looked && written == cadence->written;
 
-	if (!cadence->looked)
+	if (!cadence->looked) {
 		cadence->interval = CADENCE_MIN;
-	else if (idle)
-		cadence->interval *= 2;
-	else
+		cadence->grew = now;
+	} else if (!idle) {
 		busy(cadence, packet_bytes, written - cadence->written, now - cadence->looked);
+		cadence->grew = now;
+	} else if (cadence->interval < now - cadence->grew) {
+		/* As long again as it has been idle; a pause shorter than the present interval says nothing. */
+		cadence->interval = now - cadence->grew;
+	}
 	cadence->looked = now;
 	cadence->written = written;
 	if (cadence->interval > max)

@@ -23,6 +23,7 @@ struct cadence {
 	uint64_t interval; /* ns */
 	uint64_t looked;   /* CLOCK_MONOTONIC ns of the last look */
 	uint64_t written;  /* ring.written then */
+	uint64_t grew;	   /* CLOCK_MONOTONIC ns of the last look that saw it grow */
 	unsigned soon;	   /* looks left that come sooner, to prove what was seen */
 };
 

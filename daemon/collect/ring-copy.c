@@ -145,7 +145,9 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 		return 0;
 	while (cursor_before(ring, &limit)) {
 		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->sequence)];
-		bool whole = ring->sequence < limit.sequence;
+		/* All of it is proven, and the writer has left it. */
+		bool whole = ring->sequence < limit.sequence ||
+			     (ring->sequence < ring->active && limit.offset == slot->final);
 
 		/* The writer was followed further than the sink had room: the slot is another packet's. */
 		if (ring->active - ring->sequence >= ring->n)

@@ -222,8 +222,10 @@ static int step_active(struct ring *ring, uint64_t now)
 		ring->written += content - ring->seen;
 		ring->seen = content;
 	}
-	if (ring->has_candidate && ring->candidate.high == h.high && h.low > ring->candidate.low)
+	if (ring->has_candidate && ring->candidate.high == h.high && h.low > ring->candidate.low) {
 		mark_add(ring, ring->active, mprof_packet_bytes(ring_header_bits(&ring->candidate)));
+		ring->confirmed = true;
+	}
 	ring->candidate = h;
 	ring->has_candidate = true;
 	return STEP_STILL;

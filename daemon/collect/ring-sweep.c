@@ -153,8 +153,9 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
  */
 static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *sweep)
 {
-	uint64_t back = (newest - ring->sequence) % ring->n, first;
-	struct ring_slot *slot = &ring->slots[(sweep->newest + ring->n - back) % ring->n];
+	const uint32_t n = ring->n ? ring->n : 1; /* never 0; the analyser does not know that loads leave it alone */
+	uint64_t back = (newest - ring->sequence) % n, first;
+	struct ring_slot *slot = &ring->slots[(sweep->newest + n - back) % n];
 	struct ring_header h;
 	int r;
 
@@ -218,8 +219,7 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 	/* The oldest packet is the next to be overwritten: while the writer moves, it is no place to begin. */
 	if (!oldest && start < newest && sweep.history + 1 == ring->n)
 		start++;
-	/* The first is always so; the analyser does not know that loads leave the geometry alone. */
-	if (ring->n && start <= ring->sequence && ring->sequence <= newest) {
+	if (start <= ring->sequence && ring->sequence <= newest) {
 		r = cursor_check(ring, newest, &sweep);
 		if (r == 0)
 			return ring_follow_from(ring, ring->sequence, newest, &sweep);

@@ -26,8 +26,12 @@
 #include <mprof/ring.h>
 
 #define RESYNCS_PER_LOOK 3u
-/* More steps at once while the writer is seen to move: only loads close to each other prove anything. */
-#define EAGER_STEPS 4u
+/*
+ * A writer that was seen to make so many bytes since the last look will have made as many by the next, and a size is proven only by loads
+ * less than 8 KiB apart: so it is watched for a moment at once.
+ */
+#define EAGER_BYTES 4096u
+#define EAGER_NS    (20 * NS_PER_US)
 
 /* The bytes of the two headers that show any change.  Decides only whether a closer look is worth it. */
 static int glance(struct ring *ring, bool *same)
@@ -47,22 +51,29 @@ static int glance(struct ring *ring, bool *same)
 	return 0;
 }
 
+/* Is it worth to step again at once?  MORE bytes were written since the last look, which began at NOW. */
+static bool watch(const struct ring *ring, uint64_t more, uint64_t now)
+{
+	return more > EAGER_BYTES && ring->has_candidate && !ring->confirmed && clock_mono() - now < EAGER_NS;
+}
+
 /* Follow the writer to where it is, copying what becomes proven on the way. */
 static int follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 {
-	unsigned resyncs = 0, eager = 0;
+	uint64_t written = ring->written;
+	unsigned resyncs = 0;
 	int r;
 
-	for (uint32_t i = 0; i < 2 * ring->n + 8; i++) {
-		uint64_t written = ring->written;
-
+	ring->confirmed = false;
+	for (uint32_t steps = 0; steps < 2 * ring->n + 8;) {
 		r = ring_step(ring, now);
+		steps += r != STEP_STILL; /* those end by time */
 		if (r == STEP_STILL || r == STEP_MOVED) {
 			int taken = ring_take(ring, sink);
 
 			if (taken)
 				r = taken;
-			else if (r == STEP_STILL && (ring->written == written || ++eager > EAGER_STEPS))
+			else if (r == STEP_STILL && !watch(ring, ring->written - written, now))
 				return 0;
 			else if (r == STEP_STILL)
 				continue;

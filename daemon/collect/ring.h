@@ -128,6 +128,7 @@ struct ring {
 		stale_since; /* CLOCK_MONOTONIC ns since when the active packet's first timestamp has not been fresh; 0 = it is */
 	struct ring_header candidate;
 	bool has_candidate;
+	bool confirmed; /* a candidate of the active packet was confirmed in this look */
 
 	struct ring_mark marks[RING_MARKS]; /* confirmed positions, oldest first */
 	uint32_t n_marks;

@@ -495,7 +495,7 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 		.queue_reserve_bytes = 64 * MIB,
 		.flush_interval_ns = NS_PER_S,
 		.burst_rate = 4 * MIB,
-		.cpu_budget = 0.005,
+		.cpu_budget = 0.003,
 		.free_space_bytes = 256 * MIB,
 		.wal_limit_bytes = 64 * MIB,
 		.reserve_bytes = 64 * MIB,

@@ -33,7 +33,7 @@ struct config {
 	uint64_t queue_reserve_bytes;	/* room for the dead; default 64 MiB */
 	uint64_t flush_interval_ns;	/* default 1 s; 10 ms to 60 s */
 	uint64_t burst_rate;		/* bytes per second an idle ring is assumed to burst at; default 4 MiB/s */
-	double cpu_budget;		/* share of one core for looking at rings; default 0.005 */
+	double cpu_budget;		/* share of one core for looking at rings; default 0.003 */
 	uint64_t archive_bytes;		/* of the whole archive; 0 = no limit; default 0 */
 	uint64_t archive_age_ns;	/* 0 = no limit; default 0 */
 	uint64_t free_space_bytes;	/* keep this much of the file system free; default 256 MiB */

@@ -39,7 +39,7 @@ static void check_defaults(const struct config *c)
 	CHECK_EQ_UINT(c->queue_reserve_bytes, 64u << 20);
 	CHECK_EQ_UINT(c->flush_interval_ns, S);
 	CHECK_EQ_UINT(c->burst_rate, 4u << 20);
-	CHECK(c->cpu_budget > 0.00499 && c->cpu_budget < 0.00501);
+	CHECK(c->cpu_budget > 0.00299 && c->cpu_budget < 0.00301);
 	CHECK_EQ_UINT(c->archive_bytes, 0);
 	CHECK_EQ_UINT(c->archive_age_ns, 0);
 	CHECK_EQ_UINT(c->free_space_bytes, 256u << 20);
