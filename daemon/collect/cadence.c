@@ -2,7 +2,8 @@
 #include "cadence.h"
 
 #define PROOF_BYTES 2048.0
-#define PROOF_LOOKS 4u /* this one, and three sooner */
+#define PROOF_LOOKS 4u		      /* this one, and three sooner */
+#define PERIOD	    (100 * NS_PER_MS) /* of the budget */
 #define STRETCH_MAX 64.0
 #define GRID	    (16 * NS_PER_MS) /* idle rings are looked at together, so that the process wakes seldom */
 
@@ -22,7 +23,7 @@ static void budget_spend(struct cadence_budget *budget, uint64_t now, uint64_t c
 	if (budget->stretch < 1)
 		budget->stretch = 1;
 	budget->spent += cost;
-	if (now - budget->began < NS_PER_S)
+	if (now - budget->began < PERIOD)
 		return;
 	used = (double)budget->spent / (double)(now - budget->began);
 	/* SPENT is what the present stretch costs: aim for the share, in steps that do not swing. */

@@ -31,7 +31,7 @@ struct cadence {
 struct cadence_budget {
 	double share;	     /* of one core, for looks at idle rings */
 	double stretch;	     /* idle rings' intervals are multiplied by this, >= 1 */
-	uint64_t began;	     /* of the present second */
+	uint64_t began;	     /* of the present period */
 	uint64_t spent;	     /* ns spent on idle looks in it */
 	uint64_t burst_rate; /* bytes a second an idle ring is assumed to burst at */
 };

@@ -116,8 +116,8 @@ static int know(void *context, const struct archive_resume *resume)
 			return -ENOMEM;
 		c->known = known;
 	}
+	c->known[c->n_known] = (struct known_stream){.resume = *resume};
 	r = &c->known[c->n_known].resume;
-	*r = *resume;
 	r->source = strdup(resume->source);
 	r->key = strdup(resume->key);
 	r->name = strdup(resume->name);

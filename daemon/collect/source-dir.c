@@ -65,6 +65,7 @@ struct ring_file {
 	bool closed;	  /* a writer closed it: ask who is left */
 	bool unasked;	  /* whether a writer is left cannot be asked */
 	bool refused;	  /* said so already */
+	bool unlooked;	  /* REST: what the first look finds is what the archive has, as a capture's tail */
 	bool seen;	  /* by the scan that is under way */
 };
 
@@ -144,7 +145,15 @@ static void file_refuse(struct ring_file *file, const char *fault)
 			  "%s/%s is no trace ring and is left alone: %s", file->dir->path, file->name, fault);
 }
 
-static void file_attached(struct ring_file *file, bool dead, uint64_t now)
+/* Has nobody written since the archive heard of the end? */
+static bool file_rests(const struct archive_resume *resume, const struct stat *st)
+{
+	uint64_t changed = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
+
+	return resume && resume->captured && strcmp(resume->state, "ended") == 0 && changed <= resume->ended_real;
+}
+
+static void file_attached(struct ring_file *file, const struct stat *st, bool dead, uint64_t now)
 {
 	const struct archive_resume *resume = file->known ? &file->known->resume : NULL;
 
@@ -154,8 +163,9 @@ static void file_attached(struct ring_file *file, bool dead, uint64_t now)
 	if (file->known)
 		file->known->settled = true;
 	/* An end that is in the archive is not archived again. */
-	if (resume && dead && resume->captured && strcmp(resume->state, "ended") == 0) {
+	if (dead && file_rests(resume, st)) {
 		file->state = FILE_REST;
+		file->unlooked = true;
 		file_at(file, now + REST_NS);
 		return;
 	}
@@ -217,7 +227,7 @@ static void step_pending(struct ring_file *file, uint64_t now)
 	file->bytes = (uint64_t)st.st_size;
 	file->measured = now;
 	if (r == 0) {
-		file_attached(file, writers == WRITERS_NONE, now);
+		file_attached(file, &st, writers == WRITERS_NONE, now);
 		return;
 	}
 	if (r == RING_E_RENEWED) {
@@ -344,13 +354,14 @@ static void step_rest(struct ring_file *file, uint64_t now)
 	if (!file_look(file, now, &r, &next))
 		return;
 	next = now + REST_NS;
-	if (file->guest.ring.written != before) {
+	if (file->guest.ring.written != before && !file->unlooked) {
 		/* Somebody opened it again and writes on. */
 		guest_set_running(&file->guest, true, NULL);
 		file->state = FILE_LIVE;
 		file->closed = true;
 		next = now + CADENCE_MIN;
 	}
+	file->unlooked = false;
 	file_at(file, next);
 }
 
