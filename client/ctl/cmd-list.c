@@ -33,10 +33,19 @@ static void add_time(struct table *t, const json_t *time)
 	table_add(t, buf);
 }
 
+static void add_rate(struct table *t, uint64_t bytes)
+{
+	char buf[32], text[36];
+
+	bytes_text(bytes, buf, sizeof(buf));
+	snprintf(text, sizeof(text), "%s/s", buf);
+	table_add(t, text);
+}
+
 static int print_domains(const json_t *domains)
 {
 	static const char *const heads[] = {"NAME",	 "STATE",    "SOURCE", ">DOMID", ">STREAMS", ">RUNS",
-					    ">CAPTURES", ">PACKETS", ">BYTES", ">LOST",	 "LAST SEEN"};
+					    ">CAPTURES", ">PACKETS", ">BYTES", ">RATE",	 ">LOST",    "LAST SEEN"};
 	SCOPED(table_deinit) struct table t;
 	const json_t *domain;
 	size_t i;
@@ -55,6 +64,7 @@ static int print_domains(const json_t *domains)
 		table_add_json(&t, json_object_get(domain, "captures"));
 		table_add_number(&t, sum(streams, "packets"));
 		table_add_bytes(&t, sum(streams, "bytes"));
+		add_rate(&t, sum(streams, "rate"));
 		table_add_number(&t, sum(streams, "lost_packets"));
 		add_time(&t, json_object_get(domain, "last_seen"));
 	}

@@ -51,6 +51,7 @@ enum statement {
 	S_TAIL_PACKETS_DOWN,
 	S_ENDS_BELOW,
 	S_ENDS_ABOVE,
+	S_CONTENT_ABOVE,
 	S_PIECE,
 	S_TAIL_PIECE,
 	S_GAPS,
@@ -97,6 +98,7 @@ static const char *const sql[S_STATEMENTS] = {
 	[S_ENDS_ABOVE] = "SELECT ends FROM chunks WHERE stream = ?1 AND sequence = ?2 AND offset >= coalesce("
 			 "(SELECT max(offset) FROM chunks WHERE stream = ?1 AND sequence = ?2 AND offset <= ?3), 0) "
 			 "ORDER BY offset",
+	[S_CONTENT_ABOVE] = "SELECT coalesce(sum(length), 0) FROM chunks WHERE stream = ?1 AND sequence > ?2",
 	[S_PIECE] = "SELECT offset, length, codec, data FROM chunks WHERE stream = ?1 AND sequence = ?2 AND "
 		    "offset <= ?3 ORDER BY offset DESC LIMIT 1",
 	[S_TAIL_PIECE] = "SELECT offset, length, codec, data FROM tails WHERE stream = ?1 AND sequence = ?2 AND "
@@ -549,6 +551,36 @@ int reader_end_below(struct reader *r, int64_t stream, uint64_t sequence, uint32
 		}
 	}
 	return rc == 0 ? ARCHIVE_E_ABSENT : rc;
+}
+
+int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint64_t real, struct archive_end *end)
+{
+	CLEANUP(resetp) sqlite3_stmt *s = NULL;
+	bool have;
+	int rc = reader_statement(r, S_ENDS_BELOW, VALUES(stream, sequence_column(sequence), UINT32_MAX), &s);
+
+	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+		for (size_t i = column_ends(s); i-- > 0;) {
+			*end = column_end(s, i);
+			if (end->real <= real)
+				return 0;
+		}
+	}
+	return rc == 0 ? ARCHIVE_E_ABSENT : rc;
+}
+
+int reader_content_above(struct reader *r, int64_t stream, uint64_t sequence, uint64_t *bytes)
+{
+	CLEANUP(resetp) sqlite3_stmt *s = NULL;
+	bool have;
+	int rc = reader_statement(r, S_CONTENT_ABOVE, VALUES(stream, sequence_column(sequence)), &s);
+
+	*bytes = 0;
+	if (rc == 0)
+		rc = reader_step(r, s, &have);
+	if (rc == 0 && have)
+		*bytes = column_u64(s, 0);
+	return rc;
 }
 
 int reader_end_above(struct reader *r, int64_t stream, uint64_t sequence, uint32_t above, uint32_t reach,

@@ -95,6 +95,11 @@ int reader_end_below(struct reader *r, int64_t stream, uint64_t sequence, uint32
 int reader_end_above(struct reader *r, int64_t stream, uint64_t sequence, uint32_t above, uint32_t reach,
 		     struct archive_end *end);
 
+/* The last chunk end of a packet that was copied at REAL or before; ARCHIVE_E_ABSENT. */
+int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint64_t real, struct archive_end *end);
+/* Content bytes of all packets above SEQUENCE. */
+int reader_content_above(struct reader *r, int64_t stream, uint64_t sequence, uint64_t *bytes);
+
 /* A row that was read. */
 struct reader_piece {
 	uint32_t offset; /* of its first byte in the packet */

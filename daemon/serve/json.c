@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "json.h"
+#include "rate.h"
 #include "selection.h"
 
 json_t *json_text(const char *text)
@@ -63,16 +64,12 @@ json_t *json_position(const struct position *p)
 	return json_string(text);
 }
 
-/* Add to S the packet that is being filled. */
-static int stream_add_open(struct reader *r, struct reader_stream *s)
+/* Add to S the packet P that is being filled. */
+static int stream_add_open(struct reader *r, struct reader_stream *s, const struct reader_packet *p)
 {
-	struct reader_packet p;
 	struct archive_end end;
-	int rc = stream_newest(r, s->stream.id, &p);
+	int rc = reader_end_below(r, s->stream.id, p->sequence, UINT32_MAX, &end);
 
-	if (rc != 0 || p.complete)
-		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
-	rc = reader_end_below(r, s->stream.id, p.sequence, UINT32_MAX, &end);
 	if (rc != 0)
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 	s->packets++;
@@ -85,33 +82,59 @@ static int stream_add_open(struct reader *r, struct reader_stream *s)
 struct streams_context {
 	json_t *array;
 	struct reader *reader;
+	bool running;
 };
+
+/* What the counters do not say of a stream: the packet that is being filled, and the rate. */
+static int stream_look(const struct streams_context *c, struct reader_stream *s, uint64_t *rate)
+{
+	struct reader_packet newest;
+	uint64_t now = clock_real();
+	int rc = stream_newest(c->reader, s->stream.id, &newest);
+
+	*rate = 0;
+	if (rc == 0 && !newest.complete)
+		rc = stream_add_open(c->reader, s, &newest);
+	if (rc == 0 && c->running && s->last_seen_real + RATE_SECONDS * NS_PER_S > now)
+		rc = rate_of_stream(c->reader, s->stream.id, &newest, now, rate);
+	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+}
 
 static int add_stream(void *context, const struct reader_stream *stream)
 {
 	struct streams_context *c = context;
 	struct reader_stream s = *stream;
-	int rc = stream_add_open(c->reader, &s);
+	uint64_t rate;
+	int rc = stream_look(c, &s, &rate);
 	json_t *json;
 
 	if (rc != 0)
 		return rc;
-	json = json_pack("{s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "run",
+	json = json_pack("{s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "run",
 			 (json_int_t)s.stream.run, "stream", (json_int_t)s.stream.number, "name",
 			 json_text(s.stream.name), "ring_bytes", json_count(s.stream.ring_bytes), "ring_packets",
 			 (json_int_t)s.stream.ring_packets, "packets", json_count(s.packets), "bytes",
-			 json_count(s.bytes), "lost_packets", json_count(s.lost_packets), "skipped_packets",
-			 json_count(s.skipped_packets), "gaps", json_count(s.gaps), "last_seen",
+			 json_count(s.bytes), "rate", json_count(rate), "lost_packets", json_count(s.lost_packets),
+			 "skipped_packets", json_count(s.skipped_packets), "gaps", json_count(s.gaps), "last_seen",
 			 json_time(s.last_seen_real), "several_writers", (s.stream.flags & ARCHIVE_STREAM_WRITERS) != 0,
 			 "clock_stepped", (s.stream.flags & ARCHIVE_STREAM_CLOCK) != 0);
 	return json && json_array_append_new(c->array, json) == 0 ? 0 : -ENOMEM;
 }
 
+static int see_run(void *context, const struct archive_run *run)
+{
+	struct streams_context *c = context;
+
+	c->running = strcmp(run->state, "ended") != 0;
+	return 0;
+}
+
 int json_streams(struct reader *r, int64_t run, json_t *array)
 {
 	struct streams_context c = {.array = array, .reader = r};
+	int rc = reader_run(r, run, see_run, &c);
 
-	return reader_streams(r, run, add_stream, &c);
+	return rc == 0 || rc == ARCHIVE_E_ABSENT ? reader_streams(r, run, add_stream, &c) : rc;
 }
 
 json_t *json_run(const struct archive_run *run)

@@ -154,7 +154,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.problem(404, "There is no domain of that name, \x1b[31m%s." % EVIL)
 
     def domains(self):
-        stream = {"packets": 3, "bytes": 2048, "lost_packets": 1}
+        stream = {"packets": 3, "bytes": 2048, "lost_packets": 1, "rate": 1536}
         entry = {"name": EVIL, "uuid": None, "domid": None, "state": "running", "source": "dir", "runs": 2, "captures": 1,
                  "streams": [stream, stream], "last_seen": "2026-11-21T13:05:40.123456789Z"}
         if "cursor" in self.path:
@@ -315,7 +315,7 @@ def test_lists():
     result = run("domains")
     lines = result.stdout.decode().splitlines()
     check(result.returncode == 0 and len(lines) == 3, "domains: %r" % result)
-    check(lines[1].split() == ["we\\xe2\\x80\\xaeb\\x1b[31m", "running", "dir", "-", "2", "2", "1", "6", "4.0", "KB", "2",
+    check(lines[1].split() == ["we\\xe2\\x80\\xaeb\\x1b[31m", "running", "dir", "-", "2", "2", "1", "6", "4.0", "KB", "3.0", "KB/s", "2",
                                "2026-11-21T13:05:40Z"], "a row: %r" % lines[1])
     check(script.asked[1][0] == "/v1/domains?limit=1000&cursor=a%2Fb", "pages: %r" % script.asked[1][0])
     check([line.index("ing") - 4 for line in lines[1:]] == [lines[0].index("STATE")] * 2, "aligned")

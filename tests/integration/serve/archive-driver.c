@@ -2,7 +2,7 @@
  * The archive's writer at the end of a pipe: a test says line by line what to write, and each line is answered with "ok" or
  * "error N" when it is done.
  *
- *   begin | commit | level N
+ *   begin | commit | level N | age SECONDS (from here on, chunks were copied so long ago)
  *   run ID SOURCE KEY NAME UUID|- DOMID STATE REASON|-
  *   stream ID RUN NUMBER RING_BYTES RING_PACKETS FLAGS
  *   piece STREAM SEQUENCE OFFSET FLAGS ROOM TIMESTAMP END[,END…]|- HEX|-
@@ -51,6 +51,8 @@ static uint8_t *unhex(const char *hex, size_t *bytes)
 	return out;
 }
 
+static uint64_t age;
+
 static size_t parse_ends(const char *text, struct archive_end *ends)
 {
 	struct moment now = moment_now();
@@ -58,7 +60,7 @@ static size_t parse_ends(const char *text, struct archive_end *ends)
 	char *next;
 
 	while (text && *text && n < ENDS_MAX) {
-		ends[n++] = (struct archive_end){(uint32_t)strtoul(text, &next, 10), now.mono, now.real};
+		ends[n++] = (struct archive_end){(uint32_t)strtoul(text, &next, 10), now.mono - age, now.real - age};
 		text = *next == ',' ? next + 1 : NULL;
 	}
 	return n;
@@ -182,6 +184,8 @@ static int run_line(struct archive_writer *w, const struct line *l)
 		return archive_writer_commit(w);
 	if (strcmp(verb, "level") == 0)
 		return archive_writer_level(w, (int)number(l, 1)), 0;
+	if (strcmp(verb, "age") == 0)
+		return age = number(l, 1) * NS_PER_S, 0;
 	if (strcmp(verb, "run") == 0)
 		return put_run(w, l);
 	if (strcmp(verb, "stream") == 0)

@@ -315,6 +315,45 @@ class Domains(Case):
         self.assertRegex(s["last_seen"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$")
         self.assertEqual(s["lost_packets"], 0)
 
+    def rate(self, name="web"):
+        return self.server.get("/v1/domains/" + name).json()["streams"][0]["rate"]
+
+    def test_rate(self):
+        self.guest()
+        self.assertEqual(self.rate(), 0)
+        self.archive.say("age 100")
+        self.fill(sequences=range(50))
+        self.archive.commit(piece(10, 50, 30, event(60000)))
+        self.assertEqual(self.rate(), 0)
+        self.archive.say("age 5")
+        self.archive.commit(piece(10, 50, 47, event(60001) * 9, ends=[64, 200]))  # most of its packet is old
+        self.assertEqual(self.rate(), 15)
+        self.archive.commit(piece(10, 50, 200, event(60002), flags=1))
+        self.fill(sequences=range(51, 351))
+        self.archive.say("age 0")
+        self.archive.commit(piece(10, 351, 30, event(400000) * 8))
+        self.assertEqual(self.rate(), (10 * 17 + 300 * 340 + 8 * 17) // 10)
+        self.archive.commit("run 1 dir key1 web - -1 ended ended")
+        self.assertEqual(self.rate(), 0)
+        self.guest(run=2, name="new")
+        self.fill(stream=20, sequences=range(7, 10))  # the window reaches beyond its first packet
+        self.assertEqual(self.rate("new"), 3 * 34)
+
+    def test_a_thousand_guests(self):
+        lines = []
+        for run in range(1, 1001):
+            lines += [f"run {run} dir key{run} guest-{run} - -1 running -", f"stream {run * 10} {run} 0 16384 4 0"]
+            for age, sequences in ((60, range(3)), (4, range(3, 8))):
+                lines += [f"age {age}"] + [piece(run * 10, s, 30, event(s + 1) * 20, flags=1) for s in sequences]
+        self.archive.commit(*lines)
+        took = []
+        for _ in range(3):
+            began = time.monotonic()
+            domains = self.server.get("/v1/domains?limit=1000").json()["domains"]
+            took.append(time.monotonic() - began)
+        self.assertEqual((len(domains), {d["streams"][0]["rate"] for d in domains}), (1000, {5 * 34}))
+        self.assertLess(min(took), 5 if "asan" in os.environ.get("MESON_BUILD_ROOT", "") else 1)
+
     def test_paging_and_names(self):
         for i in range(5):
             self.guest(run=i + 1, name=f"guest-{i}")

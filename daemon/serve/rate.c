@@ -1,0 +1,91 @@
+/*
+ * Rates, from the stamps of the chunk ends: no state is kept between two requests, and an idle stream costs one look at its newest packet.
+ *
+ * Stamps ascend with sequences, so the oldest packet that was still copied in the window is found by steps that double and then by halves;
+ * what lies behind it is summed up from an index.
+ */
+#include <mprof/ring.h>
+
+#include "clock.h"
+#include "rate.h"
+
+struct search {
+	struct reader *reader;
+	int64_t stream;
+	uint64_t since;
+};
+
+/* Was something of the newest packet of FROM to TO, which goes to P, copied in the window?  No packet there: P is left alone, and not. */
+static int is_young(const struct search *s, uint64_t from, uint64_t to, struct reader_packet *p, bool *young)
+{
+	struct reader_packet found;
+	struct archive_end end;
+	size_t n = 1;
+	int rc = reader_packets(s->reader, (struct reader_source){.stream = s->stream}, from, to, true, &found, &n);
+
+	*young = false;
+	if (rc != 0 || n == 0)
+		return rc;
+	*p = found;
+	rc = reader_end_below(s->reader, s->stream, p->sequence, UINT32_MAX, &end);
+	*young = rc == 0 && end.real > s->since;
+	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+}
+
+/* OLDEST is the newest packet, and becomes the oldest in the window. */
+static int find_oldest(const struct search *s, struct reader_packet *oldest)
+{
+	uint64_t old = 0, step = 1, middle; /* below OLD all are too old */
+	struct reader_packet p;
+	bool young = true;
+	int rc = 0;
+
+	while (young && step <= oldest->sequence) {
+		middle = oldest->sequence - step;
+		rc = is_young(s, 0, middle, &p, &young);
+		if (rc != 0)
+			return rc;
+		if (young)
+			*oldest = p;
+		else
+			old = middle + 1;
+		step *= 2;
+	}
+	while (old < oldest->sequence) {
+		middle = old + (oldest->sequence - 1 - old) / 2;
+		rc = is_young(s, old, middle, &p, &young);
+		if (rc != 0)
+			return rc;
+		if (young)
+			*oldest = p;
+		else
+			old = middle + 1;
+	}
+	return 0;
+}
+
+int rate_of_stream(struct reader *r, int64_t stream, const struct reader_packet *newest, uint64_t now, uint64_t *rate)
+{
+	struct search s = {.reader = r, .stream = stream, .since = now - RATE_SECONDS * NS_PER_S};
+	struct reader_packet oldest;
+	struct archive_end before;
+	uint64_t bytes = 0;
+	bool young;
+	int rc = is_young(&s, newest->sequence, newest->sequence, &oldest, &young);
+
+	*rate = 0;
+	if (rc != 0 || !young)
+		return rc;
+	rc = find_oldest(&s, &oldest);
+	if (rc == 0)
+		rc = reader_content_above(r, stream, oldest.sequence, &bytes);
+	if (rc != 0)
+		return rc;
+	rc = reader_end_copied(r, stream, oldest.sequence, s.since, &before);
+	if (rc == ARCHIVE_E_ABSENT)
+		before.offset = oldest.begin, rc = 0;
+	if (oldest.end > before.offset)
+		bytes += oldest.end - before.offset;
+	*rate = bytes / RATE_SECONDS;
+	return rc;
+}

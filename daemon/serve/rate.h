@@ -1,0 +1,15 @@
+/* How fast a stream is being archived. */
+#ifndef SERVE_RATE_H
+#define SERVE_RATE_H
+
+#include "reader.h"
+
+#define RATE_SECONDS 10u
+
+/*
+ * Content bytes of a stream that were copied in the RATE_SECONDS before NOW (CLOCK_REALTIME ns), divided by these.  NEWEST is its newest
+ * packet.  Returns what the reader returns.
+ */
+int rate_of_stream(struct reader *r, int64_t stream, const struct reader_packet *newest, uint64_t now, uint64_t *rate);
+
+#endif
