@@ -71,6 +71,7 @@ static int resume_row(struct archive_writer *w, sqlite3_stmt *s, struct archive_
 		.ring_packets = (uint32_t)sqlite3_column_int64(s, 8),
 		.last_sequence = (uint64_t)sqlite3_column_int64(s, 9),
 		.captured = sqlite3_column_int(s, 11) != 0,
+		.ended_real = (uint64_t)sqlite3_column_int64(s, 12),
 	};
 	return find_position(w, resume, sqlite3_column_type(s, 9) != SQLITE_NULL,
 			     sqlite3_column_type(s, 10) != SQLITE_NULL, (uint64_t)sqlite3_column_int64(s, 10));

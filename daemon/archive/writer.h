@@ -94,6 +94,7 @@ struct archive_resume {
 	int64_t stream;
 	const char *source, *key, *name; /* of the run; borrowed during the callback */
 	const char *state;
+	uint64_t ended_real; /* 0 = not ended */
 	uint32_t number;
 	uint64_t ring_bytes;
 	uint32_t ring_packets;
