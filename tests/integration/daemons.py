@@ -160,7 +160,7 @@ class Daemons:
             process.kill()
             process.wait()
             raise
-        if code:
+        if code or "runtime error:" in self.said():
             raise AssertionError(f"{process.args[0]} ended with {code}:\n{self.said()[-5000:]}")
 
     def kill_collector(self):

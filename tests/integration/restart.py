@@ -150,8 +150,9 @@ class Down(daemons.Case):
     def test_ended_once(self):
         """A run that has ended stays so, and is captured once, however often the collector starts."""
         d = self.daemons()
-        with open("rings/guest.ctf", "wb") as f:
-            f.write(small_ring())
+        with Ring("rings/guest.ctf") as ring:
+            d.wait(lambda: d.domain("guest"))
+            ring.add_slowly(300)
         d.wait_ended("guest")
         for kill in (False, True, True):
             if kill:
@@ -159,15 +160,30 @@ class Down(daemons.Case):
             else:
                 d.stop_collector()
             d.start_collector()
-            time.sleep(0.4)
+            time.sleep(1.5)
         self.assertEqual([run["state"] for run in d.run_list("guest")], ["ended"])
         self.assertEqual(len(d.captures("guest")), 1)
-        self.assertEqual(len(events_of(d.trace("guest"))), 10)
-        with Ring("rings/guest.ctf", make=False) as ring:  # and goes on where somebody writes on
-            ring.n, ring.used, ring.base = 10, 30 + 170, 1000
-            ring.add_slowly(20)
-        d.wait(lambda: len(events_of(d.trace("guest"))) == 30)
+        self.assertEqual(events_of(d.trace("guest")), ring.written)
+        ring.file = open("rings/guest.ctf", "r+b", buffering=0)  # and goes on where somebody writes on
+        ring.add_slowly(20)
+        ring.close()
+        d.wait(lambda: events_of(d.trace("guest")) == ring.written)
         self.assertEqual([run["state"] for run in d.wait_ended("guest")], ["ended"])
+
+    def test_written_on_while_down(self):
+        d = self.daemons()
+        with Ring("rings/guest.ctf") as ring:
+            d.wait(lambda: d.domain("guest"))
+            ring.add_slowly(100)
+        d.wait_ended("guest")
+        d.stop_collector()
+        ring.file = open("rings/guest.ctf", "r+b", buffering=0)
+        ring.add(20)
+        ring.close()
+        d.start_collector()
+        d.wait(lambda: events_of(d.trace("guest")) == ring.written)
+        self.assertEqual([run["state"] for run in d.wait_ended("guest")], ["ended"])
+        self.assertEqual(len(d.captures("guest")), 2)
 
 
 class Archives(daemons.Case):
