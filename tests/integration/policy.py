@@ -1,0 +1,176 @@
+"""What is kept of a guest, by its name: policy.py BUILD-DIRECTORY [TEST…]"""
+
+import json
+import time
+
+import daemons
+from daemons import QUIET, Ring, events_of, judge
+
+POLICIES = (
+    QUIET
+    + """
+[policy p-*]
+mode = periodic
+interval = 500ms
+[policy c-*]
+mode = on-crash
+[policy c-not]
+mode = continuous
+"""
+)
+
+
+class Modes(daemons.Case):
+    def guest(self, name, rate, size=65536):
+        options = f"--ring rings/{name}.ctf --truth {name}.truth --rate {rate} --size {size}"
+        return self.writer("writer-legacy", *options.split())
+
+    def end(self, d, writer, name):
+        writer.terminate()
+        writer.wait(20)
+        self.assertEqual(len(d.wait_ended(name)), 1)
+        stream = d.domain(name)["streams"][0]
+        pages = d.packets(name)
+        judge(name, f"{name}.truth", d.trace(name), pages, "--ended")
+        return stream, [gap for page in pages for gap in page["gaps"]], d.captures(name)
+
+    def test_continuous_beside_others(self):
+        """The last glob that matches counts, and what one guest skips is another's whole trace."""
+        d = self.daemons(POLICIES)
+        writer = self.guest("c-not", 200_000)
+        time.sleep(1)
+        stream, gaps, captures = self.end(d, writer, "c-not")
+        self.assertEqual((gaps, stream["lost_packets"], stream["skipped_packets"]), ([], 0, 0))
+        self.assertEqual([c["kind"] for c in captures], ["ended"])
+
+    def test_on_crash(self):
+        """Nothing until the writer is gone, and then the whole ring."""
+        d = self.daemons(POLICIES)
+        writer = self.guest("c-guest", 500_000)
+        d.wait(lambda: d.domain("c-guest"))
+        time.sleep(1)
+        self.assertEqual(d.query("SELECT count(*) FROM chunks"), [(0,)])
+        self.assertEqual(d.domain("c-guest")["streams"][0]["lost_packets"], 0)
+        stream, gaps, captures = self.end(d, writer, "c-guest")
+        self.assertEqual(stream["lost_packets"], 0)
+        self.assertGreater(stream["skipped_packets"], 20)
+        self.assertEqual({(gap["kind"], gap["reason"]) for gap in gaps}, {("skipped", "policy")})
+        self.assertEqual([c["kind"] for c in captures], ["ended"])
+        packets = [packet for page in d.packets("c-guest") for packet in page["packets"]]
+        self.assertEqual(len(packets), 4)
+        self.assertEqual(events_in(d.get(f"/v1/captures/{captures[0]['id']}/trace")), events_in(d.trace("c-guest")))
+
+    def test_on_crash_of_a_small_life(self):
+        d = self.daemons(POLICIES)
+        with Ring("rings/c-small.ctf") as ring:
+            d.wait(lambda: d.domain("c-small"))
+            ring.add_slowly(100)
+        d.wait_ended("c-small")
+        self.assertEqual(events_of(d.trace("c-small")), ring.written)
+        self.assertEqual(d.domain("c-small")["streams"][0]["skipped_packets"], 0)
+
+    def test_on_crash_asked_for(self):
+        """A capture by hand gives what the ring holds, of a guest of which nothing else is kept."""
+        d = self.daemons(POLICIES)
+        writer = self.guest("c-hand", 300_000)
+        d.wait(lambda: d.domain("c-hand"))
+        time.sleep(0.5)
+        status, headers, body = d.ask("/v1/domains/c-hand/captures", "POST", "{}", {"Content-Type": "application/json"})
+        self.assertEqual(status, 201, body)
+        capture = json.loads(body)
+        self.assertEqual(headers["Location"], f"/v1/captures/{capture['id']}")
+        self.assertGreater(len(events_in(d.get(f"/v1/captures/{capture['id']}/trace"))), 500)
+        before = d.query("SELECT count(*) FROM chunks")
+        time.sleep(0.7)
+        self.assertEqual(d.query("SELECT count(*) FROM chunks"), before)
+        _, gaps, captures = self.end(d, writer, "c-hand")
+        self.assertEqual({gap["kind"] for gap in gaps}, {"skipped"})
+        self.assertEqual(sorted(c["kind"] for c in captures), ["ended", "manual"])
+
+    def test_periodic(self):
+        d = self.daemons(POLICIES)
+        writer = self.guest("p-guest", 1_000_000, 65536)
+        d.wait(lambda: d.domain("p-guest"))
+        began = time.monotonic()
+        time.sleep(2.8)
+        taken = [c for c in d.captures("p-guest") if c["kind"] == "periodic"]
+        due = (time.monotonic() - began) / 0.5
+        self.assertLessEqual(len(taken), due + 1)
+        self.assertGreaterEqual(len(taken), due / 2)
+        for capture in taken:
+            self.assertGreater(len(events_in(d.get(f"/v1/captures/{capture['id']}/trace"))), 100)
+        stream, gaps, captures = self.end(d, writer, "p-guest")
+        self.assertEqual({gap["kind"] for gap in gaps} - {"lost"}, {"skipped"})
+        self.assertGreater(stream["skipped_packets"], 20)
+        self.assertIn("ended", [c["kind"] for c in captures])
+
+
+def events_in(stream):
+    """The events' bytes of a CTF stream, packet by packet."""
+    from truth import event_ends, packets
+
+    found = []
+    for _, body in packets(stream, "stream"):
+        at = 0
+        for end in event_ends(body):
+            found.append(body[at:end])
+            at = end
+    return found
+
+
+class Quotas(daemons.Case):
+    def fill(self, d, name, n=600):
+        """A run of about ten packets."""
+        with Ring(f"rings/{name}.ctf") as ring:
+            d.wait(lambda: d.domain(name))
+            for _ in range(n // 20):
+                ring.add(20)
+                time.sleep(0.01)
+        d.wait_ended(name)
+
+    def content(self, d, name):
+        sql = "SELECT coalesce(sum(length), 0) FROM chunks WHERE stream IN "
+        return d.query(f"{sql}(SELECT s.id FROM streams s JOIN runs r ON s.run = r.id WHERE r.name = '{name}')")[0][0]
+
+    def test_bytes(self):
+        """The oldest packets go first, of that guest only; a pinned capture's stay."""
+        d = self.daemons(QUIET + "[policy small-*]\nbytes = 4K\n")
+        self.fill(d, "small-one")
+        self.fill(d, "large")
+        d.wait(lambda: 0 < self.content(d, "small-one") <= 4096, 30)
+        self.assertGreater(self.content(d, "large"), 6000)
+        left = events_of(d.trace("small-one"))
+        self.assertEqual(left, [(1_000_000 + i, i) for i in range(600 - len(left), 600)])
+        gone = d.ask("/v1/domains/small-one/live?after=1.0.0.30")
+        self.assertEqual(gone[0], 410)
+
+    def test_pinned(self):
+        d = self.daemons(QUIET + "[policy]\nbytes = 100M\n")
+        self.fill(d, "kept")
+        capture = d.captures("kept")[0]["id"]
+        before = d.get(f"/v1/captures/{capture}/trace")
+        headers = {"Content-Type": "application/json"}
+        status, _, body = d.ask(f"/v1/captures/{capture}", "PATCH", '{"pinned": true, "note": "why"}', headers)
+        self.assertEqual(status, 200, body)
+        d.stop_collector()
+        d.configure(QUIET + "[policy]\nbytes = 1K\nage = 1ms\n")
+        d.start_collector()
+        self.fill(d, "other")
+        d.wait(lambda: self.content(d, "other") == 0, 30)
+        self.assertEqual(d.get(f"/v1/captures/{capture}/trace"), before)
+        d.ask(f"/v1/captures/{capture}", "PATCH", '{"pinned": false}', headers)
+        d.wait(lambda: self.content(d, "kept") == 0, 30)
+        self.assertEqual(d.ask(f"/v1/captures/{capture}")[0], 404)
+
+    def test_age(self):
+        d = self.daemons(QUIET + "[policy]\nage = 3s\n")
+        self.fill(d, "old")
+        self.assertGreater(self.content(d, "old"), 6000)
+        d.wait(lambda: d.query("SELECT count(*) FROM runs WHERE name = 'old'") == [(0,)], 30)
+        self.assertEqual(self.content(d, "old"), 0)
+        self.assertEqual(d.query("SELECT count(*) FROM captures"), [(0,)])
+        self.assertIsNone(d.domain("old"))
+
+
+if __name__ == "__main__":
+    daemons.main()
