@@ -4,7 +4,7 @@
 #define PROOF_BYTES 2048.0
 #define PROOF_LOOKS 4u		      /* this one, and three sooner */
 #define PERIOD	    (100 * NS_PER_MS) /* of the budget */
-#define STRETCH_MAX 64.0
+#define STRETCH_MAX 1024.0
 #define GRID	    (16 * NS_PER_MS) /* idle rings are looked at together, so that the process wakes seldom */
 
 static uint64_t longest(const struct cadence_budget *budget, uint64_t ring_bytes)

@@ -1,0 +1,111 @@
+/* The cadence: as often as a ring's speed needs, seldom where nothing happens, and never past the budget. */
+#include "cadence.h"
+#include "check.h"
+
+#define MIB	(1u << 20)
+#define COST_NS 1000u
+
+/* Look for SECONDS at a ring that is written at RATE bytes a second; returns the number of looks. */
+static unsigned follow(struct cadence *c, struct cadence_budget *b, double rate, double seconds, uint64_t *now,
+		       double *written, uint64_t *longest)
+{
+	uint64_t end = *now + (uint64_t)(seconds * 1e9), next;
+	unsigned looks = 0;
+
+	*longest = 0;
+	while (*now < end) {
+		next = cadence_next(c, b, MIB, MIB / 4, (uint64_t)*written, true, *now, COST_NS);
+		CHECK(next > *now);
+		if (next - *now > *longest)
+			*longest = next - *now;
+		*written += rate * (double)(next - *now) / 1e9;
+		*now = next;
+		looks++;
+	}
+	return looks;
+}
+
+static void test_busy(void)
+{
+	struct cadence_budget b = {.share = 1, .burst_rate = 4 * MIB};
+	struct cadence c = {0};
+	uint64_t now = NS_PER_S, longest;
+	double written = 0;
+
+	follow(&c, &b, 20e6, 0.5, &now, &written, &longest);
+	follow(&c, &b, 20e6, 5, &now, &written, &longest);
+	/* Half a packet of 256 KiB takes 6.5 ms. */
+	CHECK(longest <= 7 * NS_PER_MS);
+	CHECK(longest >= 4 * NS_PER_MS);
+}
+
+static void test_pause(void)
+{
+	struct cadence_budget b = {.share = 1, .burst_rate = 4 * MIB};
+	struct cadence c = {0};
+	uint64_t now = NS_PER_S, longest;
+	double written = 0;
+
+	follow(&c, &b, 20e6, 1, &now, &written, &longest);
+	/* A pause of a few looks is no reason to look more seldom ... */
+	follow(&c, &b, 0, 0.004, &now, &written, &longest);
+	CHECK(longest <= 7 * NS_PER_MS);
+	/* ... and a long one is, up to the time in which three quarters would fill at the assumed burst. */
+	follow(&c, &b, 0, 5, &now, &written, &longest);
+	CHECK(longest > 150 * NS_PER_MS && longest <= 188 * NS_PER_MS);
+}
+
+static void test_slow(void)
+{
+	struct cadence_budget b = {.share = 1, .burst_rate = 0};
+	struct cadence c = {0};
+	uint64_t now = NS_PER_S, longest;
+	double written = 0;
+
+	follow(&c, &b, 100, 10, &now, &written, &longest);
+	CHECK_EQ_UINT(longest, CADENCE_MAX);
+}
+
+static void test_budget(void)
+{
+	static struct cadence rings[1000];
+	static uint64_t due[1000];
+	struct cadence_budget b = {.share = 0.01, .burst_rate = 1u << 30};
+	uint64_t now = NS_PER_S, spent = 0;
+
+	for (int i = 0; i < 1000; i++)
+		due[i] = now;
+	for (now = NS_PER_S; now < 6 * NS_PER_S; now += NS_PER_MS) {
+		for (int i = 0; i < 1000; i++) {
+			if (due[i] > now)
+				continue;
+			due[i] = cadence_next(&rings[i], &b, MIB, MIB / 4, 0, false, now, 2 * COST_NS);
+			if (now > 4 * NS_PER_S)
+				spent += 2 * COST_NS;
+		}
+	}
+	/* A thousand looks of 2 us each, every millisecond if there were no budget. */
+	CHECK((double)spent / 2e9 < 0.02);
+	CHECK(spent > 0);
+}
+
+static void test_dear(void)
+{
+	struct cadence_budget b = {.share = 1, .burst_rate = 1u << 30};
+	struct cadence c = {0};
+	uint64_t now = NS_PER_S;
+
+	/* A look of 5 ms (a hostile ring) is not had again within 40. */
+	cadence_next(&c, &b, MIB, MIB / 4, 0, false, now, 5 * NS_PER_MS);
+	CHECK(cadence_next(&c, &b, MIB, MIB / 4, MIB, false, now + NS_PER_MS, 5 * NS_PER_MS) >= now + 40 * NS_PER_MS);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_busy);
+	CHECK_RUN(test_pause);
+	CHECK_RUN(test_slow);
+	CHECK_RUN(test_budget);
+	CHECK_RUN(test_dear);
+	return check_done();
+}
