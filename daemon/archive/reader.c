@@ -52,6 +52,7 @@ enum statement {
 	S_ENDS_BELOW,
 	S_ENDS_ABOVE,
 	S_CONTENT_ABOVE,
+	S_PRESENT,
 	S_PIECE,
 	S_TAIL_PIECE,
 	S_GAPS,
@@ -99,6 +100,8 @@ static const char *const sql[S_STATEMENTS] = {
 			 "(SELECT max(offset) FROM chunks WHERE stream = ?1 AND sequence = ?2 AND offset <= ?3), 0) "
 			 "ORDER BY offset",
 	[S_CONTENT_ABOVE] = "SELECT coalesce(sum(length), 0) FROM chunks WHERE stream = ?1 AND sequence > ?2",
+	[S_PRESENT] = "SELECT count(*) FROM (SELECT DISTINCT sequence FROM chunks WHERE stream = ?1 AND "
+		      "sequence BETWEEN ?2 AND ?3)",
 	[S_PIECE] = "SELECT offset, length, codec, data FROM chunks WHERE stream = ?1 AND sequence = ?2 AND "
 		    "offset <= ?3 ORDER BY offset DESC LIMIT 1",
 	[S_TAIL_PIECE] = "SELECT offset, length, codec, data FROM tails WHERE stream = ?1 AND sequence = ?2 AND "
@@ -117,7 +120,8 @@ static const char *const sql[S_STATEMENTS] = {
 		"SELECT max(id) FROM captures WHERE run = ?1 AND kind NOT IN ('periodic', 'manual', 'trigger')",
 	[S_RANGES] =
 		"SELECT c.capture, c.stream, c.first_sequence, c.last_sequence, c.last_offset, s.number, s.name, "
-		"(SELECT coalesce(sum(length), 0) FROM tails t WHERE t.capture = c.capture AND t.stream = c.stream) "
+		"(SELECT coalesce(sum(length), 0) FROM tails t WHERE t.capture = c.capture AND t.stream = c.stream), "
+		"s.deletions "
 		"FROM capture_streams c JOIN streams s ON s.id = c.stream WHERE c.capture = ?1 ORDER BY s.number",
 	[S_TOTALS] = "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM runs WHERE state <> 'ended'), "
 		     "(SELECT count(*) FROM captures), coalesce(sum(packets), 0), coalesce(sum(bytes), 0), "
@@ -569,18 +573,30 @@ int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint6
 	return rc == 0 ? ARCHIVE_E_ABSENT : rc;
 }
 
+/* The one number that S answers with. */
+static int read_number(struct reader *r, sqlite3_stmt *s, uint64_t *number)
+{
+	bool have;
+	int rc = reader_step(r, s, &have);
+
+	*number = rc == 0 && have ? column_u64(s, 0) : 0;
+	return rc;
+}
+
+int reader_present(struct reader *r, int64_t stream, uint64_t from, uint64_t to, uint64_t *packets)
+{
+	CLEANUP(resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_PRESENT, VALUES(stream, sequence_column(from), sequence_column(to)), &s);
+
+	return rc == 0 ? read_number(r, s, packets) : rc;
+}
+
 int reader_content_above(struct reader *r, int64_t stream, uint64_t sequence, uint64_t *bytes)
 {
 	CLEANUP(resetp) sqlite3_stmt *s = NULL;
-	bool have;
 	int rc = reader_statement(r, S_CONTENT_ABOVE, VALUES(stream, sequence_column(sequence)), &s);
 
-	*bytes = 0;
-	if (rc == 0)
-		rc = reader_step(r, s, &have);
-	if (rc == 0 && have)
-		*bytes = column_u64(s, 0);
-	return rc;
+	return rc == 0 ? read_number(r, s, bytes) : rc;
 }
 
 int reader_end_above(struct reader *r, int64_t stream, uint64_t sequence, uint32_t above, uint32_t reach,
@@ -780,6 +796,7 @@ int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *
 			.number = column_u32(s, 5),
 			.name = column_text(s, 6),
 			.tail_bytes = column_u64(s, 7),
+			.deletions = column_u64(s, 8),
 		};
 		rc = call(context, &range);
 	}

@@ -97,6 +97,8 @@ int reader_end_above(struct reader *r, int64_t stream, uint64_t sequence, uint32
 
 /* The last chunk end of a packet that was copied at REAL or before; ARCHIVE_E_ABSENT. */
 int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint64_t real, struct archive_end *end);
+/* How many packets from sequence FROM to TO, both included, are there. */
+int reader_present(struct reader *r, int64_t stream, uint64_t from, uint64_t to, uint64_t *packets);
 /* Content bytes of all packets above SEQUENCE. */
 int reader_content_above(struct reader *r, int64_t stream, uint64_t sequence, uint64_t *bytes);
 
@@ -143,6 +145,7 @@ struct reader_capture_range {
 	uint32_t number;
 	const char *name; /* NULL = none */
 	uint64_t tail_bytes;
+	uint64_t deletions; /* of the stream */
 };
 typedef int reader_range_call(void *context, const struct reader_capture_range *range);
 int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *call, void *context);

@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "json.h"
+#include "kept.h"
 #include "rate.h"
 #include "selection.h"
 
@@ -167,23 +168,37 @@ static int take_capture(void *context, const struct reader_capture *c)
 	return *json ? 0 : -ENOMEM;
 }
 
+struct ranges_context {
+	json_t *array;
+	struct reader *reader;
+	bool complete;
+};
+
 static int add_range(void *context, const struct reader_capture_range *range)
 {
+	struct ranges_context *c = context;
+	enum kept kept;
+	int rc = kept_of_range(c->reader, range, &kept);
 	json_t *json = json_pack("{s:I, s:o, s:o, s:o, s:I, s:o}", "stream", (json_int_t)range->number, "name",
 				 json_text(range->name), "first_sequence", json_count(range->range.first_sequence),
 				 "last_sequence", json_count(range->range.last_sequence), "last_offset",
 				 (json_int_t)range->range.last_offset, "tail_bytes", json_count(range->tail_bytes));
 
-	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
+	c->complete &= rc == 0 && kept == KEPT_ALL;
+	return json && json_array_append_new(c->array, json) == 0 ? rc : -ENOMEM;
 }
 
 int json_capture(struct reader *r, int64_t id, json_t **capture)
 {
 	CLEANUP(json_unrefp) json_t *json = NULL;
+	struct ranges_context c = {.reader = r, .complete = true};
 	int rc = reader_capture(r, id, take_capture, &json);
 
+	c.array = json_object_get(json, "streams");
 	if (rc == 0)
-		rc = reader_capture_ranges(r, id, add_range, json_object_get(json, "streams"));
+		rc = reader_capture_ranges(r, id, add_range, &c);
+	if (rc == 0 && json_object_set_new(json, "complete", json_boolean(c.complete)) < 0)
+		rc = -ENOMEM;
 	if (rc == 0)
 		*capture = TAKE_PTR(json);
 	return rc;

@@ -55,6 +55,8 @@ struct archive_file {
 enum part { PART_METADATA_HEADER, PART_METADATA, PART_HEADER, PART_STREAM, PART_PADDING, PART_END, PART_DONE };
 
 struct tarball {
+	bool whole;
+	int64_t capture; /* what it is of; 0 = a run */
 	char directory[48];
 	int64_t run;
 	uint64_t seconds;
@@ -240,6 +242,8 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-tar");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	if (t->capture)
+		MHD_add_response_header(response, "Mprof-Complete", t->whole ? "true" : "false");
 	return exchange_respond(x, MHD_HTTP_OK, response);
 }
 
@@ -276,8 +280,12 @@ static enum outcome tar_begin(struct exchange *x, const struct target *target)
 	rc = t->files ? reader_run(t->reader, target->run, take_name, t) : -ENOMEM;
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, "There is no such run any more.");
+	if (target_gone(x, target, NULL))
+		return OUTCOME_DONE;
+	t->whole = target_complete(target);
+	t->capture = target->capture;
 	for (size_t i = 0; i < target->n_streams; i++) {
-		if (target->capture && !target->streams[i].range.capture)
+		if (target->capture && (!target->streams[i].range.capture || target->streams[i].kept == KEPT_NONE))
 			continue;
 		if (!target_select(x, target, &target->streams[i], NULL, &s))
 			return OUTCOME_DONE;

@@ -95,14 +95,50 @@ static int take_capture_run(void *context, const struct reader_capture *c)
 	return 0;
 }
 
+struct ranges {
+	struct reader *reader;
+	struct target *target;
+};
+
 static int take_range(void *context, const struct reader_capture_range *range)
 {
-	struct target *t = context;
+	const struct ranges *c = context;
+	int rc = 0;
 
+	for (size_t i = 0; i < c->target->n_streams && rc == 0; i++) {
+		struct target_stream *s = &c->target->streams[i];
+
+		if (s->id != range->range.stream)
+			continue;
+		s->range = range->range;
+		rc = kept_of_range(c->reader, range, &s->kept);
+	}
+	return rc;
+}
+
+bool target_complete(const struct target *t)
+{
 	for (size_t i = 0; i < t->n_streams; i++)
-		if (t->streams[i].id == range->range.stream)
-			t->streams[i].range = range->range;
-	return 0;
+		if (t->streams[i].kept != KEPT_ALL)
+			return false;
+	return true;
+}
+
+bool target_gone(struct exchange *x, const struct target *t, const struct target_stream *stream)
+{
+	bool any = false, gone = true;
+
+	for (size_t i = 0; i < t->n_streams; i++) {
+		if (!t->streams[i].range.capture || (stream && stream != &t->streams[i]))
+			continue;
+		any = true;
+		gone &= t->streams[i].kept == KEPT_NONE;
+	}
+	if (!any || !gone)
+		return false;
+	exchange_problem_with(x, MHD_HTTP_GONE, "All that the capture names was deleted, as the guest's policy says.",
+			      json_pack("{s:n}", "oldest"));
+	return true;
 }
 
 /* Load what belongs to the run T->run. */
@@ -174,6 +210,7 @@ static bool capture_id(struct exchange *x, int64_t *id)
 
 bool target_capture(struct exchange *x, struct target *t)
 {
+	struct ranges ranges = {exchange_reader(x), t};
 	int rc;
 
 	if (!capture_id(x, &t->capture))
@@ -185,7 +222,7 @@ bool target_capture(struct exchange *x, struct target *t)
 	}
 	if (!load_run(x, t))
 		return false;
-	rc = reader_capture_ranges(exchange_reader(x), t->capture, take_range, t);
+	rc = reader_capture_ranges(exchange_reader(x), t->capture, take_range, &ranges);
 	if (rc != 0)
 		exchange_reader_problem(x, rc, "There is no such capture any more.");
 	return rc == 0;
@@ -405,7 +442,7 @@ bool target_select(struct exchange *x, const struct target *t, const struct targ
 		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter tail is cut or raw.");
 		return false;
 	}
-	if (!one_way(x))
+	if (!one_way(x) || target_gone(x, t, stream))
 		return false;
 	rc = select_base(x, t, stream, s);
 	if (rc != 0) {

@@ -3,6 +3,7 @@
 #define SERVE_TARGET_H
 
 #include "exchange.h"
+#include "kept.h"
 
 #define TARGET_STREAMS_MAX 1024u
 
@@ -12,6 +13,7 @@ struct target_stream {
 	uint32_t ring_packets;
 	uint64_t deletions;
 	struct archive_capture_stream range; /* of a capture; CAPTURE 0 = the stream is not in it */
+	enum kept kept;			     /* of that range */
 };
 
 struct target {
@@ -31,6 +33,10 @@ bool target_run(struct exchange *x, int64_t *run);
 /* From {domain} and the query's run, or from the run that the position FIRST names (NULL = none). */
 bool target_domain(struct exchange *x, const struct position *first, struct target *t);
 bool target_capture(struct exchange *x, struct target *t);
+/* Is all there that the capture names?  True where the target is none. */
+bool target_complete(const struct target *t);
+/* Where nothing is left of what the capture names of STREAM (NULL = of any), answer 410 and return true. */
+bool target_gone(struct exchange *x, const struct target *t, const struct target_stream *stream);
 /* The stream that the query or FIRST names, or the only one; 409 where there are several.  *STREAM NULL: the run has none yet. */
 bool target_pick(struct exchange *x, const struct target *t, const struct position *first,
 		 const struct target_stream **stream);

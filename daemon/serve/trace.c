@@ -27,6 +27,7 @@ struct download {
 	bool zstd;
 	bool grows;
 	bool part;
+	bool capture, whole;  /* what a capture names, and all of it */
 	uint64_t first, last; /* of the range */
 	char etag[64];
 };
@@ -108,6 +109,8 @@ static void add_facts(struct exchange *x, struct download *d, struct MHD_Respons
 		add_header(response, "Mprof-Cut", "bytes=%" PRIu64 "; packets=%" PRIu64 "; at=%s", d->plan.cut_bytes,
 			   d->plan.cut_packets, at);
 	}
+	if (d->capture)
+		add_header(response, "Mprof-Complete", "%s", d->whole ? "true" : "false");
 	if (d->grows && d->plan.packets)
 		add_location(x, d, response);
 }
@@ -243,6 +246,8 @@ static enum outcome trace_begin(struct exchange *x, struct target *t, const stru
 	x->work_free = free;
 	d->zstd = wants_zstd(x);
 	d->grows = !t->ended && !t->capture && !request_query(&x->request, "end");
+	d->capture = t->capture != 0;
+	d->whole = stream->kept == KEPT_ALL;
 	plan_init(&d->plan, exchange_reader(x), exchange_scratch(x), &selection);
 	return download_step(x, d);
 }

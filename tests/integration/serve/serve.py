@@ -851,6 +851,42 @@ class Captures(Case):
         self.problem(self.server.get("/v1/captures/9/trace"), 404)
 
 
+    def kept(self, capture, path="trace"):
+        """(complete, as its header says it, sequences) or the status."""
+        answer = self.server.get(f"/v1/captures/{capture}/{path}")
+        if answer.status != 200:
+            return self.problem(answer, answer.status)["status"]
+        complete = self.server.get(f"/v1/captures/{capture}").json()["complete"]
+        return complete, answer.headers["Mprof-Complete"], [sequence for sequence, _ in split(answer.body)[0]]
+
+    def test_deleted_in_part(self):
+        self.guest()
+        self.fill(sequences=range(4))
+        self.archive.commit("gap 10 lost lapped 3 370 6 2 0")
+        self.fill(sequences=range(6, 20))
+        for capture, (first, last) in enumerate(((0, 1), (2, 8), (6, 9), (10, 13)), 1):
+            self.archive.commit(f"capture {capture} 1 manual -", f"range {capture} 10 {first} {last} 370")
+        self.assertEqual(self.kept(2), (True, "true", [2, 3, 6, 7, 8]))
+        self.archive.commit("patch 3 1 -")  # pinned: packets 6 to 9 stay
+        seen = []
+        for packets in range(17, 4, -1):  # each time one goes
+            self.archive.say(f"enforce web {packets * 340}")
+            sequences = [p["sequence"] for p in self.server.get("/v1/domains/web/packets").json()["packets"]]
+            for capture, first, last in ((1, 0, 1), (2, 2, 8), (3, 6, 9), (4, 10, 13)):
+                names = [s for s in range(first, last + 1) if s not in (4, 5)]
+                left = [s for s in names if s in sequences]
+                want = (left == names, str(left == names).lower(), left) if left else 410
+                got = self.kept(capture)
+                if got == 404 and not left:
+                    continue  # what has nothing left is deleted itself, by and by
+                self.assertEqual(got, want, (capture, sequences))
+                seen.append((capture, len(left)))
+                if not left:
+                    self.assertEqual((self.kept(capture, "packets"), self.kept(capture, "ctf.tar")), (410, 410))
+        self.assertLessEqual({(1, 1), (1, 0), (2, 5), (2, 4), (2, 3), (3, 4), (4, 4), (4, 2), (4, 0)}, set(seen))
+        self.assertIs(self.server.get("/v1/captures/3").json()["complete"], True)
+
+
 class Tar(Case):
     def test_tar(self):
         self.guest(streams=3)

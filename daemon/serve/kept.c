@@ -1,0 +1,82 @@
+/*
+ * What deletion left of a capture.
+ *
+ * The archive does not note what it deletes, only that it did.  So the packets are counted, and where some are missing each hole must be
+ * explained by gaps that lie one behind the other.  Holes need not be at the beginning: another capture may pin older packets.
+ */
+#include <mprof/ring.h>
+
+#include "kept.h"
+
+#define PAGE	  64u
+#define GAPS_MOST 65536u
+
+/* A hole, and up to where gaps explain it. */
+struct hole {
+	uint64_t at, end;
+};
+
+static int explain(void *context, const struct archive_gap *gap)
+{
+	struct hole *h = context;
+	/* An offset that leaves no content says that nothing of that packet is there either. */
+	uint64_t from = gap->after_offset > MPROF_PACKET_HEADER_BYTES ? gap->after_sequence + 1 : gap->after_sequence;
+
+	if (from <= h->at && gap->next_sequence > h->at)
+		h->at = gap->next_sequence;
+	return 0;
+}
+
+/* Do gaps explain that nothing is there from FROM on, up to END, which is not part of the hole? */
+static int explained(struct reader *r, int64_t stream, uint64_t from, uint64_t end, bool first, bool *yes)
+{
+	struct hole h = {from, end};
+	uint64_t least = first || from == 0 ? 0 : from - 1; /* before the range a gap can have begun anywhere */
+	int rc = from < end ? reader_gaps(r, stream, least, end - 1, GAPS_MOST, explain, &h) : 0;
+
+	*yes = h.at >= h.end;
+	return rc;
+}
+
+static int find_hole(struct reader *r, int64_t stream, uint64_t first, uint64_t last, bool *whole)
+{
+	struct reader_packet page[PAGE];
+	uint64_t next = first;
+	size_t n;
+	int rc;
+
+	do {
+		n = PAGE;
+		rc = reader_packets(r, (struct reader_source){.stream = stream}, next, last, false, page, &n);
+		for (size_t i = 0; rc == 0 && i < n; i++) {
+			rc = explained(r, stream, next, page[i].sequence, next == first, whole);
+			if (rc != 0 || !*whole)
+				return rc;
+			next = page[i].sequence + 1;
+		}
+	} while (rc == 0 && n == PAGE);
+	return rc != 0 ? rc : explained(r, stream, next, last + 1, false, whole);
+}
+
+int kept_of_range(struct reader *r, const struct reader_capture_range *range, enum kept *kept)
+{
+	uint64_t first = range->range.first_sequence, end = range->range.last_sequence, packets;
+	bool whole;
+	int rc;
+
+	*kept = KEPT_ALL;
+	end += range->range.last_offset > MPROF_PACKET_HEADER_BYTES; /* the last packet may have been empty */
+	if (range->deletions == 0 || end <= first)
+		return 0;
+	rc = reader_present(r, range->range.stream, first, end - 1, &packets);
+	if (rc != 0 || packets == end - first)
+		return rc;
+	if (packets == 0) {
+		*kept = KEPT_NONE;
+		return 0;
+	}
+	rc = find_hole(r, range->range.stream, first, end - 1, &whole);
+	if (rc == 0 && !whole)
+		*kept = KEPT_PART;
+	return rc;
+}

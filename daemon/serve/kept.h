@@ -1,0 +1,12 @@
+/* What is left of the packets that a capture names. */
+#ifndef SERVE_KEPT_H
+#define SERVE_KEPT_H
+
+#include "reader.h"
+
+enum kept { KEPT_ALL, KEPT_PART, KEPT_NONE };
+
+/* Of one stream.  What gaps declare counts as there: it was never archived.  Returns what the reader returns. */
+int kept_of_range(struct reader *r, const struct reader_capture_range *range, enum kept *kept);
+
+#endif
