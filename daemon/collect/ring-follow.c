@@ -130,9 +130,7 @@ static int step_moved(struct ring *ring)
 	uint32_t content;
 	int r;
 
-	if (!ring_first_load(ring, slot, &first))
-		return RING_E_GONE;
-	r = ring_header_load(ring, slot, &h);
+	r = ring_incarnation_load(ring, slot, &first, &h);
 	if (r)
 		return r;
 	if (h.count != (uint16_t)ring->active)
@@ -197,9 +195,7 @@ static int step_active(struct ring *ring, uint64_t now)
 	uint32_t content;
 	int r;
 
-	if (!ring_first_load(ring, slot, &first))
-		return RING_E_GONE;
-	r = ring_header_load(ring, slot, &h);
+	r = ring_incarnation_load(ring, slot, &first, &h);
 	if (r)
 		return r;
 	if (h.count != (uint16_t)ring->active)

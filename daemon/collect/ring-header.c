@@ -75,3 +75,8 @@ bool ring_first_load(const struct ring *ring, const struct ring_slot *slot, uint
 	*first = mprof_load64(raw);
 	return true;
 }
+
+int ring_incarnation_load(struct ring *ring, const struct ring_slot *slot, uint64_t *first, struct ring_header *h)
+{
+	return ring_first_load(ring, slot, first) ? ring_header_load(ring, slot, h) : RING_E_GONE;
+}

@@ -35,6 +35,11 @@ bool ring_load16(const struct ring *ring, uint64_t at, uint16_t *value);
 int ring_header_load(struct ring *ring, const struct ring_slot *slot, struct ring_header *h);
 /* False: the bytes are gone. */
 bool ring_first_load(const struct ring *ring, const struct ring_slot *slot, uint64_t *first);
+/*
+ * First timestamp and header, in this order: a header that was there after the timestamp was loaded is not of an incarnation that
+ * came before it (rule 2 of ring.c).  As ring_header_load.
+ */
+int ring_incarnation_load(struct ring *ring, const struct ring_slot *slot, uint64_t *first, struct ring_header *h);
 
 /* ring-follow.c */
 void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot);

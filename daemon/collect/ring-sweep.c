@@ -22,9 +22,7 @@ int ring_sweep_load(struct ring *ring, struct sweep *sweep)
 		uint64_t first;
 		int r;
 
-		if (!ring_first_load(ring, slot, &first))
-			return RING_E_GONE;
-		r = ring_header_load(ring, slot, &h);
+		r = ring_incarnation_load(ring, slot, &first, &h);
 		if (r)
 			return r;
 		if (i == 0)
@@ -70,9 +68,7 @@ static int newest_other_first(struct ring *ring, uint32_t slot)
 
 		if (i == slot)
 			continue;
-		if (!ring_first_load(ring, &ring->slots[i], &first))
-			return RING_E_GONE;
-		r = ring_header_load(ring, &ring->slots[i], &h);
+		r = ring_incarnation_load(ring, &ring->slots[i], &first, &h);
 		if (r == RING_E_GONE)
 			return r;
 		/* Renewed since the sweep, or about to be. */
@@ -161,9 +157,7 @@ static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *
 
 	if (ring->offset <= MPROF_PACKET_HEADER_BYTES)
 		return 0;
-	if (!ring_first_load(ring, slot, &first))
-		return RING_E_GONE;
-	r = ring_header_load(ring, slot, &h);
+	r = ring_incarnation_load(ring, slot, &first, &h);
 	if (r)
 		return r;
 	if (h.count != (uint16_t)ring->sequence)

@@ -46,9 +46,9 @@ static int tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *e
 		*end = slot->final;
 		return 0;
 	}
-	if (!ring_first_load(ring, slot, &first) || (dead && !dead_reference(ring)))
+	if (dead && !dead_reference(ring))
 		return RING_E_GONE;
-	r = ring_header_load(ring, slot, &h);
+	r = ring_incarnation_load(ring, slot, &first, &h);
 	if (r)
 		return r == STEP_STILL ? 0 : r;
 	if (h.count != (uint16_t)sequence)
