@@ -21,6 +21,7 @@
 #define FOLLOW_NS     (20 * NS_PER_MS) /* flush interval while somebody reads live */
 #define HOUSE_NS      (5 * NS_PER_S)
 #define FULL_RETRY_NS NS_PER_S
+#define NAMES_MAX     8192u
 #define ENDS_MAX      512u
 #define DELETE_BATCH  64u
 
@@ -238,6 +239,10 @@ static int transact(struct archivist *a, struct item **items, size_t n)
 
 /* ---- quotas and room ----------------------------------------------------------------------------------------- */
 
+/*
+ * Remember a guest whose quota is to be looked after.  Whoever makes up names without end pushes out the oldest; of those the limit of the
+ * whole archive takes care.
+ */
 static void name_add(struct archivist *a, const char *name)
 {
 	char **names;
@@ -245,6 +250,10 @@ static void name_add(struct archivist *a, const char *name)
 	for (size_t i = 0; i < a->n_names; i++)
 		if (strcmp(a->names[i], name) == 0)
 			return;
+	if (a->n_names == NAMES_MAX) {
+		free(a->names[0]);
+		memmove(a->names, a->names + 1, --a->n_names * sizeof(*a->names));
+	}
 	names = realloc(a->names, (a->n_names + 1) * sizeof(*names));
 	if (!names)
 		return;
