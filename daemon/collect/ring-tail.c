@@ -3,18 +3,16 @@
 
 #include <mprof/packet.h>
 
-/* A low half below this may have gone round with the last event: those are shorter than 2 KiB. */
-#define ROUND_BITS 16384u
-
 /*
- * A dead writer may have stored the low half of a size and not the high half: what the header states is then 8 KiB too small.  Where
- * that can be so (the low half has just gone round) those 8 KiB are part of the tail: which events of it hold is found out event by event.
+ * A dead writer may have stored the low half of a size and not the high half: what the header states is then 8 KiB too small.  We know of it
+ * where more was seen before; those 8 KiB are then part of the tail, and which events of it hold is found out event by event.  Without that
+ * sign they are not: what lies behind a true end is an older lap's, and might pass for events.
  */
-static uint32_t dead_end(const struct ring_slot *slot, const struct ring_header *h)
+static uint32_t dead_end(const struct ring *ring, const struct ring_slot *slot, const struct ring_header *h)
 {
 	const uint32_t lap = 65536 / 8, stated = mprof_packet_bytes(ring_header_bits(h));
 
-	return h->low < ROUND_BITS && stated + lap <= slot->bytes ? stated + lap : ring_header_bytes(h, slot);
+	return ring->seen > stated && stated + lap <= slot->bytes ? stated + lap : ring_header_bytes(h, slot);
 }
 
 /* What the active packet's first timestamp must be newer than, read again now that nobody writes. */
@@ -62,7 +60,7 @@ static int tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *e
 		return 0;
 	slot->first = first;
 	slot->has_first = true;
-	*end = dead ? dead_end(slot, &h) : ring_header_bytes(&h, slot);
+	*end = dead ? dead_end(ring, slot, &h) : ring_header_bytes(&h, slot);
 	for (uint32_t i = 0; i < ring->n_marks; i++)
 		if (ring->marks[i].sequence == sequence && ring->marks[i].offset > *end)
 			*end = ring->marks[i].offset;
