@@ -91,7 +91,7 @@ int archive_writer_vacuum(struct archive_writer *w, unsigned pages);
 /* Where a stream stands, for a collector that starts. */
 struct archive_resume {
 	int64_t run;
-	int64_t stream;
+	int64_t stream;			 /* 0 = the run's stream was not put yet */
 	const char *source, *key, *name; /* of the run; borrowed during the callback */
 	const char *state;
 	uint64_t ended_real; /* 0 = not ended */

@@ -226,7 +226,8 @@ int guest_attach(struct guest *guest, const struct memory *memory, uint64_t byte
 	if (r)
 		return r;
 	guest->run = resume ? resume->run : ++guest->shared->last_run;
-	guest->stream = resume ? resume->stream : ++guest->shared->last_stream;
+	/* A kill may have come between a run and its stream. */
+	guest->stream = resume && resume->stream ? resume->stream : ++guest->shared->last_stream;
 	guest->began_real = clock_real();
 	guest->attached = true;
 	guest->cadence = (struct cadence){0};
