@@ -241,7 +241,10 @@ class Daemons:
             listed = self.run_list(name)
             return listed if len(listed) >= runs and all(run["state"] == "ended" for run in listed) else None
 
-        return self.wait(ended, seconds)
+        try:
+            return self.wait(ended, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{name} has not ended: {self.run_list(name)}") from error
 
     def query(self, sql):
         """Rows of the archive."""

@@ -1,5 +1,6 @@
 """How ring files come and go, and what that makes of runs: lifecycle.py BUILD-DIRECTORY [TEST…]"""
 
+import json
 import os
 import subprocess
 import sys
@@ -276,9 +277,11 @@ class Writers(daemons.Case):
         """Of a writer that was killed inside an event all is there but that event."""
         d = self.daemons()
         options = "--ring rings/dead.ctf --truth truth.ctf --rate 300000 --size 65536 --kill-after 1000000"
-        self.writer("writer-legacy", *options.split()).wait(60)
+        writer = self.writer("writer-legacy", *options.split())
+        writer.wait(60)
+        unfinished = json.loads(writer.stdout.read())["open"]
         d.wait_ended("dead")
-        said = judge("dead", "truth.ctf", d.trace("dead"), d.packets("dead"), "--ended")
+        said = judge("dead", "truth.ctf", d.trace("dead"), d.packets("dead"), "--ended", "--open", *unfinished)
         self.assertEqual(said["at_end"], 0)
 
     def test_gone_before_the_scan(self):

@@ -1,0 +1,130 @@
+"""kill -9 of each program at random, under load: kill.py BUILD-DIRECTORY [TEST…]
+
+What was committed before a kill is there after it, and reaches to at most a flush interval before it; at the end each guest's trace is
+held against its truth: no event twice, no false gap.  A hundred kills of each; with --brief (or MPROF_BRIEF=1) fifteen.
+"""
+
+import json
+import os
+import random
+import struct
+import sys
+import time
+
+import daemons
+from daemons import QUIET, judge
+
+BRIEF = "--brief" in sys.argv or os.environ.get("MPROF_BRIEF") == "1"
+KILLS = 15 if BRIEF else 100
+FLUSH = 0.1
+SLACK = 2.0  # for a machine that is busy and a program that is full of checks
+STEADY = ("steady", "--size 1048576 --rate 250000")
+FAST = ("fast", "--size 32768 --rate 800000")
+VICTIM = "--size 524288 --rate 400000 --gc-percent 10"
+
+
+class Killed(daemons.Case):
+    def setUp(self):
+        super().setUp()
+        self.seed = int(os.environ.get("MPROF_SEED", time.time_ns() % 2**32))
+        self.random = random.Random(self.seed)
+        self.victims = 0
+        self.open = {}  # where a victim was killed inside its events
+        self.worst = 0
+
+    def guest(self, name, options):
+        return self.writer("writer-legacy", "--ring", f"rings/{name}.ctf", "--truth", f"{name}.truth", *options.split())
+
+    def next_victim(self):
+        """A guest that kills itself at some store: its truth is known to the byte."""
+        self.victims += 1
+        after = self.random.randrange(20_000, 200_000)
+        return self.guest(f"victim-{self.victims}", f"{VICTIM} --kill-after {after} --seed {self.victims}")
+
+    def committed(self, d):
+        """Where each stream ends in the archive."""
+        rows = d.query("SELECT stream, sequence, max(offset + length) FROM chunks GROUP BY stream, sequence")
+        ends = {}
+        for stream, sequence, end in rows:
+            ends[stream] = max(ends.get(stream, (0, 0)), (sequence, end))
+        return ends
+
+    def last_stamp(self, d):
+        """When the newest bytes of the steady guest were copied, in seconds."""
+        sql = "SELECT ends FROM chunks WHERE stream = (SELECT s.id FROM streams s JOIN runs r ON s.run = r.id WHERE r.name = "
+        rows = d.query(f"{sql} 'steady') AND length(ends) > 0 ORDER BY sequence DESC, offset DESC LIMIT 1")
+        return struct.unpack_from("<IQQ", rows[0][0], len(rows[0][0]) - 20)[2] / 1e9 if rows else None
+
+    def kill_collector(self, d, number):
+        before = self.committed(d)
+        d.collector.kill()
+        killed = time.time()
+        d.kill_collector()
+        after = self.committed(d)
+        for stream, end in before.items():
+            self.assertGreaterEqual(after.get(stream, (0, 0)), end, f"stream {stream}: committed, and gone")
+        stamp = self.last_stamp(d)
+        if stamp and number > 2:
+            self.worst = max(self.worst, killed - stamp)
+            self.assertLess(killed - stamp, FLUSH + SLACK)
+        if number % 10 == 0:
+            d.check_integrity()
+        d.start_collector()
+        # As long as it takes to get going, or not quite.
+        time.sleep(self.random.random() * 0.2 + (0.3 if number % 4 == 0 else 0))
+
+    def kill_server(self, d):
+        d.kill_server()
+        d.start_server()
+        self.assertEqual(d.ask("/healthz")[0], 200)
+
+    def test_each_of_them(self):
+        print(f"MPROF_SEED={self.seed}", file=sys.stderr)
+        d = self.daemons(QUIET)
+        self.guests = {name: self.guest(name, options) for name, options in (STEADY, FAST)}
+        d.wait(lambda: d.domain("steady") and d.domain("fast"))
+        jobs = ["collector"] * KILLS + ["server"] * KILLS
+        self.random.shuffle(jobs)
+        number = 0
+        victims = [self.next_victim()]
+        for job in jobs:
+            time.sleep(self.random.random() * 0.05)
+            if job == "server":
+                self.kill_server(d)
+            else:
+                number += 1
+                self.kill_collector(d, number)
+            if victims[-1].poll() is not None and len(victims) < KILLS:
+                victims.append(self.next_victim())
+        while len(victims) < KILLS or victims[-1].poll() is None:
+            if victims[-1].poll() is not None:
+                victims.append(self.next_victim())
+            time.sleep(0.01)
+        for index, victim in enumerate(victims):
+            self.open[f"victim-{index + 1}"] = json.loads(victim.stdout.read())["open"]
+        print(f"{number} collectors, {len(victims)} guests; at most {self.worst:.3f} s before a kill were lost", file=sys.stderr)
+        self.finish(d)
+
+    def finish(self, d):
+        for writer in self.guests.values():
+            writer.terminate()
+            writer.wait(20)
+        for name in [*self.guests, *self.open]:
+            listed = d.wait_ended(name)
+            self.assertEqual(len(listed), 1, name)
+            pages = d.packets(name)
+            judge(name, f"{name}.truth", d.trace(name), pages, "--ended", "--open", *self.open.get(name, []))
+            gaps = [gap for page in pages for gap in page["gaps"]]
+            # A ring of seconds is never lapped while nobody looks; one of a few hundredths is.
+            if name != "fast":
+                self.assertEqual(gaps, [], f"{name}: {d.said()[-3000:] if BRIEF else str()}")
+            self.assertLessEqual({gap["kind"] for gap in gaps}, {"lost"}, name)
+            self.assertEqual([c["kind"] for c in d.captures(name)].count("ended"), 1, name)
+        d.stop()
+        d.check_integrity()
+
+
+if __name__ == "__main__":
+    if "--brief" in sys.argv:
+        sys.argv.remove("--brief")
+    daemons.main()
