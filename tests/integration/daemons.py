@@ -357,7 +357,8 @@ def judge(what, truth, stream, pages, *options):
         paths.append(f"{what}.page-{index}.json")
         with open(paths[-1], "w", encoding="utf-8") as f:
             json.dump(page, f)
-    command = [sys.executable, "-B", f"{HERE}/truth.py", truth, f"{what}.fetched.ctf", "--packets", *paths, *options]
+    command = [sys.executable, "-B", f"{HERE}/truth.py", truth, f"{what}.fetched.ctf"]
+    command += [*(["--packets", *paths] if paths else []), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise AssertionError(f"{what}: truth.py says {done.returncode}: {done.stdout}{done.stderr}")

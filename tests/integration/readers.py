@@ -1,0 +1,130 @@
+"""Slow readers against the writer: readers.py BUILD-DIRECTORY [TEST…]
+
+Ten clients download and follow, none faster than a slow line, while eight guests write.  The write-ahead log stays bounded, each
+client has whole packets and true ones, and nothing is lost on their account.
+"""
+
+import os
+import socket
+import threading
+import time
+
+import daemons
+from daemons import Lost, judge
+from truth import packets
+
+WAL = 2 << 20
+CONFIG = f"""[collector]
+flush-interval = 100ms
+[archive]
+wal-limit = {WAL}
+free-space = 1M
+reserve = 0
+"""
+SECONDS = 12
+RATE = 150_000
+
+
+class Client(threading.Thread):
+    """Reads a few KiB at a time, with a small socket buffer, and takes its time."""
+
+    def __init__(self, d, path):
+        super().__init__()
+        self.path, self.socket_path, self.error = path, d.socket, None
+        self.bodies, self.whole = [], 0
+        self.stop = threading.Event()
+
+    def run(self):
+        try:
+            while not self.stop.is_set():
+                self.request()
+        except Exception as error:  # told by the thread that waits for this one
+            self.error = error
+
+    def request(self):
+        connection = daemons.UnixConnection(self.socket_path, 20)
+        connection.connect()
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        body = []
+        try:
+            connection.request("GET", self.path)
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise Lost(answer.status, answer.read())
+            while not (self.stop.is_set() and "live" in self.path):
+                piece = answer.read1(8192)
+                if not piece:
+                    self.whole += 1
+                    break
+                body.append(piece)
+                time.sleep(0.02)
+        finally:
+            connection.close()
+        self.bodies.append(b"".join(body))
+
+
+class Slow(daemons.Case):
+    def watch(self, d):
+        """The log's largest size while it goes on."""
+        largest, until = 0, time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            largest = max(largest, os.path.getsize(f"{d.state}/archive/trace.db-wal"))
+            time.sleep(0.01)
+        return largest
+
+    def check_body(self, name, client, index):
+        """Every packet of every answer is true; of a stream that goes on the last one may be cut."""
+        for body in client.bodies:
+            if "live" in client.path:
+                body = whole_packets(body)
+            packets(body, client.path)
+            if body:
+                judge(f"{name}-{index}", f"{name}.truth", body, [])
+
+    def test_ten_clients(self):
+        d = self.daemons(CONFIG)
+        names = [f"guest-{i}" for i in range(8)]
+        options = f"--size 262144 --rate {RATE}".split()
+        guests = {n: self.writer("writer-legacy", "--ring", f"rings/{n}.ctf", "--truth", f"{n}.truth", *options) for n in names}
+        for name in names:
+            d.wait(lambda name=name: d.domain(name) and d.domain(name)["streams"][0]["packets"] > 1)
+        paths = [f"/v1/domains/{names[i % 8]}/{'live' if i % 2 else 'trace'}" for i in range(10)]
+        clients = [Client(d, path) for path in paths]
+        for client in clients:
+            client.start()
+        largest = self.watch(d)
+        for client in clients:
+            client.stop.set()
+        for client in clients:
+            client.join(60)
+            self.assertFalse(client.is_alive())
+            self.assertIsNone(client.error, client.path)
+        self.assertLess(largest, 2 * WAL)
+        for writer in guests.values():
+            writer.terminate()
+            writer.wait(20)
+        for name in names:
+            d.wait_ended(name)
+            pages = d.packets(name)
+            judge(name, f"{name}.truth", d.trace(name), pages, "--ended", "--begin", "0")
+            self.assertEqual([gap for page in pages for gap in page["gaps"]], [], name)
+        for index, client in enumerate(clients):
+            self.assertTrue(any(client.bodies), client.path)
+            self.check_body(client.path.split("/")[3], client, index)
+        metrics = d.get("/metrics").decode()
+        self.assertIn("mprofd_queue_full_total 0", metrics)
+        self.assertIn("mprofd_lost_packets_total 0", metrics)
+
+
+def whole_packets(body):
+    at = 0
+    while at + daemons.START <= len(body):
+        size = int.from_bytes(body[at + 20 : at + 24], "little") // 8
+        if at + size > len(body):
+            break
+        at += size
+    return body[:at]
+
+
+if __name__ == "__main__":
+    daemons.main()
