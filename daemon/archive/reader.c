@@ -16,6 +16,7 @@
 #include <mprof/bytes.h>
 #include <mprof/ring.h>
 
+#include "clock.h"
 #include "codec.h"
 #include "reader.h"
 
@@ -135,6 +136,9 @@ struct reader {
 	ino_t ino;
 	sqlite3_stmt *statements[S_STATEMENTS];
 	struct codec_reader codec;
+	unsigned running; /* statements that were begun and are not over */
+	uint64_t since;	  /* when the transaction that is open began; 0 = none is */
+	uint64_t longest;
 };
 
 static void resetp(sqlite3_stmt **s)
@@ -151,6 +155,31 @@ static void reader_close(struct reader *r)
 	}
 	sqlite3_close(r->db);
 	r->db = NULL;
+	r->running = 0;
+	r->since = 0;
+}
+
+/* Of every statement, when it begins and when it is over: a transaction is open from the first to the last of those that overlap. */
+static int on_trace(unsigned event, void *context, void *statement, void *detail)
+{
+	struct reader *r = context;
+	uint64_t now = clock_mono();
+
+	(void)statement;
+	(void)detail;
+	if (event == SQLITE_TRACE_STMT) {
+		r->running++;
+		r->since = r->since ? r->since : now;
+	} else if (--r->running == 0 && sqlite3_get_autocommit(r->db)) {
+		r->longest = now - r->since > r->longest ? now - r->since : r->longest;
+		r->since = 0;
+	}
+	return 0;
+}
+
+uint64_t reader_longest(const struct reader *r)
+{
+	return r->longest;
 }
 
 int reader_new(struct reader **rp, const char *state)
@@ -211,6 +240,7 @@ static int reader_open(struct reader *r)
 	if (rc == SQLITE_OK) {
 		sqlite3_extended_result_codes(r->db, 1);
 		sqlite3_busy_timeout(r->db, 50);
+		sqlite3_trace_v2(r->db, SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE, on_trace, r);
 		rc = sqlite3_prepare_v2(r->db, "PRAGMA user_version", -1, &s, NULL);
 	}
 	if (rc == SQLITE_OK) {

@@ -27,6 +27,9 @@ int reader_ready(struct reader *r);
 int reader_begin(struct reader *r);
 void reader_end(struct reader *r);
 
+/* How long the longest transaction lasted so far (ns), from its first statement on, whatever the caller did between. */
+uint64_t reader_longest(const struct reader *r);
+
 /* Runs.  The key names the guest that a run is of: "u:UUID", or "n:NAME" where it has no UUID. */
 struct reader_guest {
 	const char *key;

@@ -93,6 +93,11 @@ static void put_own(FILE *out, const struct server_counts *c)
 	put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", c->commits);
 	put(out, "mprofd_http_collector_connected", "gauge", "Whether the collector's control socket is open.",
 	    c->connected);
+	fprintf(out,
+		"# TYPE mprofd_http_read_seconds_max gauge\n"
+		"# HELP mprofd_http_read_seconds_max The longest read transaction of the archive so far.\n"
+		"mprofd_http_read_seconds_max %.6f\n",
+		(double)c->longest_read / 1e9);
 }
 
 /* The collector's text, without its end mark. */

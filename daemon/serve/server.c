@@ -78,6 +78,7 @@ struct server_counts server_counts(const struct server *s)
 		c.live += x->live != NULL;
 	}
 	c.connected = notice_connected(s->notice);
+	c.longest_read = reader_longest(s->reader);
 	return c;
 }
 

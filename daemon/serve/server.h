@@ -30,6 +30,7 @@ int server_adopt(struct server *s, int fd, char *sentence, size_t size);
 
 struct server_counts {
 	uint64_t requests, open, refused, failed, live, commits, connected;
+	uint64_t longest_read; /* ns */
 };
 struct server_counts server_counts(const struct server *s);
 /* An answer with this status is given. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "archive-fixture.h"
+#include "clock.h"
 #include "reader.h"
 
 #define STREAM ((struct reader_source){.stream = 5})
@@ -239,10 +240,47 @@ static void test_transaction_is_short(void)
 	n = 1;
 	CHECK_EQ_INT(reader_packets(r, STREAM, 4, 4, false, &p, &n), 0);
 	CHECK_EQ_UINT(n, 0);
+	CHECK(reader_longest(r) < 200 * NS_PER_MS);
+	usleep(200000);
 	reader_end(r);
+	CHECK(reader_longest(r) >= 200 * NS_PER_MS); /* what the caller does meanwhile counts */
+	CHECK(reader_longest(r) < 5 * NS_PER_S);
 	n = 1;
 	CHECK_EQ_INT(reader_packets(r, STREAM, 4, 4, false, &p, &n), 0);
 	CHECK_EQ_UINT(n, 1);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+/* Two statements at once are one transaction; one that is left early is over with its call. */
+static int wait_and_read(void *context, const struct archive_run *run)
+{
+	struct reader_packet p;
+	size_t n = 1;
+
+	usleep(100000);
+	CHECK_EQ_INT(reader_packets(context, STREAM, 0, INT64_MAX, false, &p, &n), 0);
+	usleep(100000);
+	return (int)run->id;
+}
+
+static void test_longest_counts_what_overlaps(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct fixture f;
+	uint64_t longest;
+	int n = 0;
+
+	if (!fixture_init(&f))
+		return;
+	fixture_put(&f, 1, "web", "running", 5);
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_run(r, 1, wait_and_read, r), 1);
+	longest = reader_longest(r);
+	CHECK(longest >= 200 * NS_PER_MS);
+	usleep(100000);
+	CHECK_EQ_INT(reader_run(r, 1, count_run, &n), 0);
+	CHECK_EQ_UINT(reader_longest(r), longest);
 	r = reader_free(r);
 	fixture_deinit(&f);
 }
@@ -256,5 +294,6 @@ int main(void)
 	CHECK_RUN(test_stored);
 	CHECK_RUN(test_damaged);
 	CHECK_RUN(test_transaction_is_short);
+	CHECK_RUN(test_longest_counts_what_overlaps);
 	return check_done();
 }

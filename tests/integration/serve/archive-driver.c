@@ -119,7 +119,7 @@ static int put_run(struct archive_writer *w, const struct line *l)
 				  .key = word(l, 3),
 				  .name = word(l, 4),
 				  .uuid = word(l, 5),
-				  .domid = (int64_t)strtoll(l->words[6], NULL, 10),
+				  .domid = word(l, 6) && *word(l, 6) != '-' ? (int64_t)number(l, 6) : -1,
 				  .state = word(l, 7),
 				  .began_real = clock_real(),
 				  .reason = word(l, 8)};

@@ -290,6 +290,9 @@ class Case(unittest.TestCase):
             out.append(packet(s, content))
         return out
 
+    def longest_so_far(self):
+        return float(re.search(r"(?m)^mprofd_http_read_seconds_max (\S+)$", self.server.get("/metrics").body.decode())[1])
+
     def problem(self, answer, status):
         self.assertEqual(answer.status, status, answer.body)
         self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
@@ -352,7 +355,9 @@ class Domains(Case):
             domains = self.server.get("/v1/domains?limit=1000").json()["domains"]
             took.append(time.monotonic() - began)
         self.assertEqual((len(domains), {d["streams"][0]["rate"] for d in domains}), (1000, {5 * 34}))
-        self.assertLess(min(took), 5 if "asan" in os.environ.get("MESON_BUILD_ROOT", "") else 1)
+        self.assertLess(min(took), 5 if "asan" in HTTP else 1)
+        if "asan" not in HTTP:
+            self.assertLess(self.longest_so_far(), 0.05)
 
     def test_paging_and_names(self):
         for i in range(5):
@@ -538,6 +543,27 @@ class Trace(Case):
                 gaps += [(g["after_sequence"], g["next_sequence"]) for g in page["gaps"]]
                 cursor = page["next"] and f"&cursor={page['next']}"
             self.assertEqual(gaps, [(3, 5), (7, 9), (11, 14)], limit)
+        self.list_many_gaps()
+
+    def list_many_gaps(self):
+        """More than fit on a page: it ends before."""
+        self.archive.commit(*[f"gap 10 lost lapped {s} 30 {s + 1} 1 0" for s in range(20, 2520, 2)])
+        self.fill(sequences=range(3000, 3002))
+        gaps, packets, cursor = [], [], ""
+        while cursor is not None:
+            page = self.server.get(f"/v1/domains/web/packets?limit=1000{cursor}").json()
+            gaps += [g["after_sequence"] for g in page["gaps"]]
+            packets += [p["sequence"] for p in page["packets"]]
+            cursor = page["next"] and f"&cursor={page['next']}"
+        self.assertEqual(gaps, [3, 7, 11, *range(20, 2520, 2)])
+        self.assertEqual(packets, [5, 6, 9, 10, 3000, 3001])
+
+    def test_gaps_of_a_part(self):
+        self.guest()
+        self.fill(sequences=range(5, 7))
+        self.archive.commit("gap 10 lost lapped 7 30 9 2 0")
+        self.fill(sequences=range(9, 11))
+        self.archive.commit("gap 10 lost lapped 11 30 14 3 0")
         part = self.server.get("/v1/domains/web/packets?from=6000&to=9500").json()
         self.assertEqual([g["after_sequence"] for g in part["gaps"]], [7])
 
@@ -599,7 +625,7 @@ class Trace(Case):
             c.request("GET", "/v1/domains/web/trace")
             clients.append((c, c.getresponse()))
         self.assertEqual(self.server.get("/v1/domains").status, 200)
-        self.assertLess((rss() - before) / len(clients), (3 if "asan" in os.environ.get("MESON_BUILD_ROOT", "") else 2) << 20)
+        self.assertLess((rss() - before) / len(clients), (3 if "asan" in HTTP else 2) << 20)
         for c, _ in clients:
             c.close()
 
@@ -927,6 +953,36 @@ class Service(Case):
         self.assertLess(time.monotonic() - began, most, arguments)
         return answer
 
+    def longest_read(self):
+        """Everything is asked once, of an archive of 2,000 packets; the longest read transaction, in seconds."""
+        for path in ("/v1/domains", "/v1/domains/web", "/v1/domains/web/trace", "/v1/domains/web/trace?last=100KB", "/v1/domains/web/trace?last=10us",
+                     "/v1/domains/web/trace?from=500000&to=1500000", "/v1/domains/web/packets?limit=1000", "/v1/domains/web/packets?buckets=1000",
+                     "/v1/domains/web/ctf.tar", "/v1/captures", "/v1/captures/1", "/v1/captures/1/trace", "/v1/captures/1/packets?limit=1000"):
+            self.assertEqual(self.server.get(path).status, 200, path)
+            self.assertEqual(self.server.get(path, Accept_Encoding="zstd").status, 200, path)
+        live = Live(self.server, "/v1/domains/web/live")
+        self.assertGreaterEqual(len(live.until(20)), 20)
+        live.close()
+        return self.longest_so_far()
+
+    def test_reads_are_short(self):
+        self.guest()
+        content = b"".join(event(i + 1, i) for i in range(2000))
+        for s in range(2000):
+            self.archive.commit(piece(10, s, 30, struct.pack("<Q", 1000 * s + 1) + content[8:], flags=1, room=1 << 16))
+        self.archive.commit("capture 1 1 manual -", "range 1 10 10 1999 34030")
+        self.archive.say("enforce web 67700000")  # so that something was deleted, and captures are counted
+        for s in range(2000, 2009):
+            self.archive.commit(piece(10, s, 30, struct.pack("<Q", 1000 * s + 1) + content[8:], flags=1, room=1 << 16))
+        read = self.longest_read()
+        if read >= 0.05:  # this machine may have been busy: once more, of a server that has read nothing yet
+            self.assertEqual(self.server.stop(), 0)
+            self.server = Server(self.root)
+            read = self.longest_read()
+        self.assertGreater(read, 0)
+        if "asan" not in HTTP:
+            self.assertLess(read, 0.05)
+
     def test_mute_collector(self):
         """One that is stopped, or has not begun to read: nothing waits for it without an end."""
         self.guest()
@@ -1000,12 +1056,12 @@ class Service(Case):
             s = socket.socket(socket.AF_UNIX)
             s.settimeout(5)
             s.connect(self.server.socket)
-            try:
+            said = b""
+            with contextlib.suppress(OSError):
                 s.sendall(text)
-                s.recv(100)
-            except OSError:
-                pass
+                said = s.recv(100)
             s.close()
+            self.assertRegex(said, rb"\A(HTTP/1.1 (400|413|414|431|505) .*)?", text[:40])
         self.assertEqual(self.server.get("/healthz").status, 200)
 
     def test_routes_are_the_document(self):
@@ -1130,6 +1186,35 @@ class Start(unittest.TestCase):
             self.assertIn(get("/v1/domains/web/trace").status, (200, 503))
             process.terminate()
             self.assertEqual(process.wait(20), 0)
+
+    def test_watchdog(self):
+        """The service manager hears from the loop, also while followers wait and a request is half sent."""
+        with tempfile.TemporaryDirectory() as root, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+            notify.bind(os.path.join(root, "notify"))
+            notify.settimeout(5)
+            environment = {**os.environ, "NOTIFY_SOCKET": os.path.join(root, "notify"), "WATCHDOG_USEC": "400000"}
+            environment.pop("WATCHDOG_PID", None)
+            path = os.path.join(root, "s")
+            open(os.path.join(root, "c"), "w").close()
+            process = subprocess.Popen([HTTP, "--run", root, "--state", root, "--config", os.path.join(root, "c"), "--listen", "unix:" + path],
+                                       stderr=subprocess.DEVNULL, env=environment)
+            said, half = [], None
+            try:
+                while sum("WATCHDOG=1" in text for text in said) < 8:
+                    said.append(notify.recv(4096).decode())
+                    if "READY=1" in said[-1]:
+                        began = time.monotonic()
+                        half = socket.socket(socket.AF_UNIX)
+                        half.connect(path)
+                        half.sendall(b"GET /v1/dom")
+                self.assertLess(time.monotonic() - began, 8 * 0.4)
+                self.assertTrue(any("READY=1" in text for text in said))
+                self.assertLessEqual(sum("STATUS=" in text for text in said), 1)  # said when it is new, and seldom
+            finally:
+                process.terminate()
+                self.assertEqual(process.wait(10), 0)
+                if half:
+                    half.close()
 
     def test_socket_left_behind(self):
         with tempfile.TemporaryDirectory() as root:
