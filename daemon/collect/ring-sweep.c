@@ -184,7 +184,8 @@ static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool at
 /* The ring is not what we followed: find the writer, declare what was lost for REASON, and go on.  OLDEST: begin at the oldest packet. */
 int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason reason, bool oldest)
 {
-	bool at_least = ring_count_may_wrap(ring, clock_mono() - ring->looked_at);
+	bool at_least = ring_count_may_wrap(ring, clock_mono() - ring->looked_at) ||
+			(ring->restarted && ring->restart_at_least);
 	uint64_t newest, start;
 	struct sweep sweep, again;
 	int r;

@@ -101,7 +101,8 @@ int ring_look(struct ring *ring, struct ring_sink *sink)
 	int r;
 
 	ring->counters.looks++;
-	if (ring->restarted) {
+	/* Of a ring of which only snapshots are wanted the next one says what lies between. */
+	if (ring->restarted && !ring->skipping) {
 		/* Attach put the active packet where the archive goes on; what lies between is gone. */
 		r = ring_declare(ring, sink, ring->active, ring->active - ring->sequence, ring->restart_at_least,
 				 RING_GAP_RESTART);
@@ -134,6 +135,8 @@ int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead)
 	ring->skipping = false;
 	ring->has_hint = false;
 	r = ring_resync(ring, sink, RING_GAP_POLICY, dead);
+	if (r == 0)
+		ring->restarted = false;
 	if (r == RING_E_FULL || r == STEP_STILL)
 		ring->skipping = true;
 	return r == STEP_STILL ? RING_E_FULL : r;
