@@ -69,6 +69,21 @@ class Modes(daemons.Case):
         self.assertEqual(events_of(d.trace("c-small")), ring.written)
         self.assertEqual(d.domain("c-small")["streams"][0]["skipped_packets"], 0)
 
+    def test_on_crash_over_a_restart(self):
+        """What passed while no collector ran was not wanted either."""
+        d = self.daemons(POLICIES)
+        writer = self.guest("c-down", 500_000)
+        d.wait(lambda: d.domain("c-down"))
+        time.sleep(0.3)
+        d.ask("/v1/domains/c-down/captures", "POST", "{}", {"Content-Type": "application/json"})
+        d.kill_collector()
+        time.sleep(0.5)
+        d.start_collector()
+        time.sleep(0.5)
+        stream, gaps, _ = self.end(d, writer, "c-down")
+        self.assertEqual(stream["lost_packets"], 0)
+        self.assertEqual({(gap["kind"], gap["reason"]) for gap in gaps}, {("skipped", "policy")})
+
     def test_on_crash_asked_for(self):
         """A capture by hand gives what the ring holds, of a guest of which nothing else is kept."""
         d = self.daemons(POLICIES)

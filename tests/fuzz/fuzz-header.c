@@ -1,0 +1,75 @@
+/*
+ * Fuzz the pure checks that everything rests on: a packet header, and the walk of an unproven tail.
+ *
+ * The input is a packet; its first byte says how much of it the incarnation before is taken to have had.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <mprof/event.h>
+#include <mprof/packet.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_header(const uint8_t *data, size_t size)
+{
+	uint8_t copy[MPROF_PACKET_HEADER_BYTES];
+	struct mprof_packet_header h, again;
+	enum mprof_packet_status status = mprof_packet_load(&h, data, size);
+
+	require(mprof_packet_status_text(status)[0] != '\0');
+	if (status != MPROF_PACKET_OK)
+		return;
+	require(size >= sizeof(copy) && mprof_packet_content_ok(h.content_bytes, h.packet_bytes));
+	mprof_packet_store(&h, copy);
+	require(memcmp(copy, data, sizeof(copy)) == 0);
+	require(mprof_packet_load(&again, copy, sizeof(copy)) == MPROF_PACKET_OK);
+	require(again.content_bytes == h.content_bytes && again.packet_bytes == h.packet_bytes);
+	require(mprof_sequence_after(h.packet_bytes, h.count) - h.packet_bytes <= UINT16_MAX);
+}
+
+/* What holds is whole events, each no older than the one before it; and it still holds where more lies behind. */
+static void check_tail(const struct mprof_tail *tail, const uint8_t *p, size_t len)
+{
+	size_t holds = mprof_tail_walk(tail, p, len), at = 0;
+	uint64_t last = tail->not_before;
+	struct mprof_raw_event e;
+
+	require(holds <= len);
+	while (at < holds) {
+		require(mprof_event_load(&e, p + at, holds - at) == MPROF_EVENT_OK && e.bytes > 0);
+		require(e.timestamp >= last && e.timestamp <= tail->not_after);
+		require(!tail->before || at + e.bytes > tail->before_bytes ||
+			memcmp(p + at, tail->before + at, e.bytes) != 0);
+		last = e.timestamp;
+		at += e.bytes;
+	}
+	require(at == holds && mprof_tail_walk(tail, p, holds) == holds);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct mprof_tail tail = {.not_after = UINT64_MAX};
+
+	check_header(data, size);
+	if (size <= MPROF_PACKET_HEADER_BYTES)
+		return 0;
+	data += MPROF_PACKET_HEADER_BYTES;
+	size -= MPROF_PACKET_HEADER_BYTES;
+	check_tail(&tail, data, size);
+	/* The same bytes, one event further on, as what was there before. */
+	tail.before = data + size / 2;
+	tail.before_bytes = size - size / 2;
+	check_tail(&tail, data, size);
+	tail.before = data;
+	require(mprof_tail_walk(&tail, data, tail.before_bytes) == 0);
+	tail = (struct mprof_tail){.not_before = 1000000, .not_after = 2000000};
+	check_tail(&tail, data, size);
+	return 0;
+}
