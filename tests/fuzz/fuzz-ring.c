@@ -33,7 +33,7 @@ struct fuzz {
 
 	uint8_t buffer[RING_PIECE_MAX];
 	size_t reserved;
-	bool is_reserved, is_tail;
+	bool is_reserved, is_tail, capturing;
 	bool started;
 	uint64_t sequence; /* what must come next */
 	uint32_t offset;
@@ -159,11 +159,13 @@ static bool sink_gap(struct ring_sink *sink, const struct ring_gap *gap)
 	struct fuzz *f = fuzz_of(sink);
 
 	require(!f->is_reserved && gap->next_sequence > gap->after_sequence && gap->packets > 0);
-	require(!f->started || (gap->after_sequence == f->sequence && gap->after_offset == f->offset));
+	require(f->capturing || !f->started || (gap->after_sequence == f->sequence && gap->after_offset == f->offset));
 	if (f->full) {
 		f->full--;
 		return false;
 	}
+	if (f->capturing)
+		return true; /* a hole in a tail: the cursor stays */
 	f->started = true;
 	f->sequence = gap->next_sequence;
 	f->offset = MPROF_PACKET_HEADER_BYTES;
@@ -220,7 +222,9 @@ static bool call(struct fuzz *f, struct ring *ring)
 	f->quiet = f->quiet || what == 239;
 	switch (what % 8) {
 	case 0:
+		f->capturing = true;
 		r = ring_capture(ring, &f->sink, f->quiet, &at);
+		f->capturing = false;
 		break;
 	case 1:
 		ring_skip(ring);
@@ -257,7 +261,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 4)
 		return 0;
 	memset(&f, 0, offsetof(struct fuzz, buffer));
-	f.started = f.is_reserved = false;
+	f.started = f.is_reserved = f.capturing = false;
 	f.memory.load = load;
 	f.sink = (struct ring_sink){.reserve = sink_reserve, .chunk = sink_chunk, .drop = sink_drop, .gap = sink_gap};
 	f.n = 2 + data[0] % (PACKETS_MAX - 1);
