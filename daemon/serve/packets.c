@@ -86,11 +86,44 @@ static int list_packet(struct exchange *x, struct listing *l, const struct packe
 	return json && json_array_append_new(l->packets, json) == 0 ? 0 : -ENOMEM;
 }
 
+struct gap_list {
+	json_t *json;
+	uint64_t begin; /* where the last one begins */
+};
+
 static int take_gap(void *context, const struct archive_gap *gap)
 {
+	struct gap_list *list = context;
 	json_t *json = json_gap(gap);
 
-	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
+	list->begin = gap->after_sequence;
+	return json && json_array_append_new(list->json, json) == 0 ? 0 : -ENOMEM;
+}
+
+/* More gaps than a page may have: it ends before SEQUENCE, where the one too many begins. */
+static void page_cut(struct listing *l, json_t *gaps, uint64_t sequence)
+{
+	const char *key = "after_sequence";
+
+	for (size_t n = json_array_size(gaps); n; n--) {
+		if ((uint64_t)json_integer_value(json_object_get(json_array_get(gaps, n - 1), key)) < sequence)
+			break;
+		json_array_remove(gaps, n - 1);
+	}
+	for (size_t n = json_array_size(l->packets); n && l->end.sequence >= sequence; n--) {
+		const json_t *last = json_array_get(l->packets, n - 2);
+		uint32_t bytes = (uint32_t)json_integer_value(json_object_get(last, "bytes"));
+
+		json_array_remove(l->packets, n - 1);
+		if (!last)
+			l->first = l->end = (struct position){0};
+		else
+			l->end.sequence = (uint64_t)json_integer_value(json_object_get(last, "sequence"));
+		if (last)
+			l->end.offset =
+				(l->end.sequence == l->first.sequence ? l->first.offset : MPROF_PACKET_HEADER_BYTES) +
+				(bytes ? bytes - MPROF_PACKET_HEADER_BYTES : 0);
+	}
 }
 
 static json_t *optional_position(const struct position *p)
@@ -101,22 +134,26 @@ static json_t *optional_position(const struct position *p)
 static enum outcome list_answer(struct exchange *x, struct listing *l, bool more)
 {
 	const struct selection *s = &l->selection;
-	json_t *gaps = json_array(), *next = more ? json_sprintf("%" PRIu64, l->end.sequence + 1) : json_null();
+	CLEANUP(json_unrefp) json_t *next = NULL, *all = json_array();
+	struct gap_list gaps = {.json = all};
 	int rc;
 
 	if (!more && l->end.sequence > l->gaps_to)
 		l->gaps_to = l->end.sequence;
-	rc = reader_gaps(exchange_reader(x), s->stream, l->gaps_from, more ? l->end.sequence : l->gaps_to, GAPS_MOST,
-			 take_gap, gaps);
-	if (rc != 0) {
-		json_decref(gaps);
-		json_decref(next);
+	rc = reader_gaps(exchange_reader(x), s->stream, l->gaps_from, more ? l->end.sequence : l->gaps_to,
+			 GAPS_MOST + 1, take_gap, &gaps);
+	if (rc != 0)
 		return exchange_reader_problem(x, rc, "");
+	if (json_array_size(all) > GAPS_MOST && gaps.begin > l->gaps_from) {
+		page_cut(l, all, gaps.begin);
+		next = json_sprintf("%" PRIu64, gaps.begin);
+	} else {
+		next = more ? json_sprintf("%" PRIu64, l->end.sequence + 1) : json_null();
 	}
 	return exchange_json(x, MHD_HTTP_OK,
-			     json_pack("{s:I, s:I, s:o, s:o, s:O, s:o, s:o}", "run", (json_int_t)s->run, "stream",
+			     json_pack("{s:I, s:I, s:o, s:o, s:O, s:O, s:O}", "run", (json_int_t)s->run, "stream",
 				       (json_int_t)s->number, "first", optional_position(&l->first), "end",
-				       optional_position(&l->end), "packets", l->packets, "gaps", gaps, "next", next));
+				       optional_position(&l->end), "packets", l->packets, "gaps", all, "next", next));
 }
 
 static enum outcome list_step(struct exchange *x, struct listing *l)
