@@ -143,7 +143,8 @@ static void sink_chunk(struct ring_sink *sink, const struct ring_chunk *c)
 
 	require(f->is_reserved && c->length <= f->reserved && c->tail == f->is_tail);
 	f->is_reserved = false;
-	require(c->packet_bytes == f->room && c->offset >= MPROF_PACKET_HEADER_BYTES);
+	/* The sizes that stood in the headers when it was attached: the writer may have changed them before. */
+	require(c->packet_bytes <= f->bytes && c->offset >= MPROF_PACKET_HEADER_BYTES);
 	require(c->offset <= c->packet_bytes && c->length <= c->packet_bytes - c->offset);
 	if (c->tail)
 		return;
