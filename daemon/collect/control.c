@@ -106,6 +106,14 @@ static struct order *order_new(struct client *client, uint64_t tag)
 	return order;
 }
 
+/* Take back the order made last. */
+static void order_forget(struct client *client, struct order *order)
+{
+	client->orders = order->next;
+	client->n_orders--;
+	free(order);
+}
+
 /* A capture's items are all queued when its guest has none under way any more: then a last item marks the end. */
 static void order_mark(struct collector *c, struct order *order)
 {
@@ -198,9 +206,7 @@ static void on_capture(struct client *client, const struct message *m)
 	order->run = (int64_t)run;
 	order->capture = guest_capture_begin(guest, strcmp(kind, "manual") == 0 ? "manual" : "trigger", note, false);
 	if (order->capture <= 0) {
-		client->orders = order->next;
-		client->n_orders--;
-		free(order);
+		order_forget(client, order);
 		answer_error(client, m->tag, 503, "the capture cannot be taken now; ask again");
 		return;
 	}
@@ -224,8 +230,11 @@ static void on_change(struct client *client, const struct message *m, enum item_
 	if (!order)
 		return;
 	item = queue_item(c->queue, NULL, kind, 0, false);
-	if (!item)
+	if (!item) {
+		order_forget(client, order);
+		answer_error(client, m->tag, 503, "there is no memory for it now; ask again");
 		return;
+	}
 	item->patch.capture = (int64_t)capture;
 	item->patch.pinned = message_number(m, "pinned", &pinned) ? pinned != 0 : -1;
 	item->patch.note = kind == ITEM_PATCH && note ? strdup(note) : NULL;

@@ -299,7 +299,8 @@ static inline void sim_chunk(struct ring_sink *sink, const struct ring_chunk *ch
 			sim_fail(sim, "a tail past its packet");
 		/* It may reach 8 KiB past the content, where the size could be half-stored. */
 		if (sim->tail_checked && chunk->offset < p->length &&
-		    memcmp(sim->buffer, p->bytes + chunk->offset, (to < p->length ? to : p->length) - chunk->offset))
+		    memcmp(sim->buffer, p->bytes + chunk->offset, (to < p->length ? to : p->length) - chunk->offset) !=
+			    0)
 			sim_fail(sim, "the tail of a writer at rest differs");
 		for (uint32_t i = chunk->offset; i < to && i < sim->largest; i++)
 			p->taken[i] = 1;
@@ -314,7 +315,7 @@ static inline void sim_chunk(struct ring_sink *sink, const struct ring_chunk *ch
 		sim_fail(sim, "not where the last one ended");
 	if (chunk->unproven || chunk->clock)
 		sim_fail(sim, "marked without a reason");
-	if (to > p->length || memcmp(sim->buffer, p->bytes + chunk->offset, chunk->length))
+	if (to > p->length || memcmp(sim->buffer, p->bytes + chunk->offset, chunk->length) != 0)
 		sim_fail(sim, "an accepted byte differs");
 	else if (chunk->end && !p->ends[to])
 		sim_fail(sim, "an accepted end is no event's end");

@@ -124,7 +124,9 @@ static int put_run(struct archive_writer *w, const struct line *l)
 				  .began_real = clock_real(),
 				  .reason = word(l, 8)};
 
-	run.ended_real = run.state && strcmp(run.state, "ended") == 0 ? clock_real() : 0;
+	if (!run.state)
+		run.state = "running";
+	run.ended_real = strcmp(run.state, "ended") == 0 ? clock_real() : 0;
 	return archive_writer_put_run(w, &run);
 }
 
