@@ -8,6 +8,7 @@ STREAM  what was fetched of it: a CTF stream; several chunks of one packet may b
 --begin COUNT    the stream must begin with the first event of the packet of this count, or a gap must say why not
 --until C:O      the writer got to byte O of packet C of the truth, and no further
 --ended          the writer is gone: what is missing at the end must be what the packets' "cut" says
+--open C:O...    the writer was killed in events that begin there: what was fetched behind may be anything, if it is said to be of a tail
 --end-events N   instead: at most N of the last events may be missing
 --match FILE --snapshot NAME
                  instead of all that: the stream is one image of the reference's, and must have at least the events that are good in it
@@ -184,6 +185,18 @@ def check_missing(truth, have, declared, begin):
     return covered, place
 
 
+def forget_open(stream, declared, places):
+    """Take what lies behind events that were never finished out of the stream: of a tail it may be."""
+    for count, offset in (map(int, place.split(":")) for place in places):
+        index = max((i for i, packet in enumerate(stream) if packet[0] == count), default=None)
+        if index is None or START + len(stream[index][1]) <= offset:
+            continue
+        tail = max((p["sequence"], p["tail_bytes"]) for p in declared.listed if p["sequence"] & 0xFFFF == count)[1]
+        if START + len(stream[index][1]) - tail > offset:
+            raise Fault(f"packet {count}: the event at byte {offset} was never finished, and is said to be proven")
+        stream[index] = (count, stream[index][1][: offset - START])
+
+
 def check_end(truth, place, declared, arguments):
     """What lacks at the end must be declared too.  Returns how many events that are."""
     end = (len(truth.packets), 0)
@@ -219,12 +232,14 @@ def check(arguments):
     stream = packets(read(arguments.stream), "stream")
     if arguments.match:
         return check_snapshot(truth, stream, arguments)
+    declared = Declared(arguments.packets, truth) if arguments.packets else None
+    if arguments.open:
+        forget_open(stream, declared, arguments.open)
     have = [truth.place(count, body) for count, body in stream if body]
     result = {"packets": len({index for index, _, _ in have}), "events": 0, "gaps": 0, "in_gaps": 0, "at_end": 0}
     result["events"] = sum(len(event_ends(body)) for _, body in stream)
     if not have:
         return result
-    declared = Declared(arguments.packets, truth) if arguments.packets else None
     if declared:
         declared.check(truth, have)
         result["gaps"] = len(declared.gaps)
@@ -244,6 +259,7 @@ def main():
     parser.add_argument("--begin", type=int)
     parser.add_argument("--until")
     parser.add_argument("--ended", action="store_true")
+    parser.add_argument("--open", nargs="*")
     parser.add_argument("--end-events", type=int)
     parser.add_argument("--match")
     parser.add_argument("--snapshot")

@@ -81,17 +81,23 @@ struct open_event {
 	const struct open_event *outer;
 };
 
-/* Killed here: what is complete is what lies before the outermost open event of each packet. */
+/* Killed here: what is complete is what lies before the outermost open event of each packet.  Where those are is printed. */
 static void die_here(struct legacy *w, const struct open_event *e)
 {
 	uint32_t done = w->packets[w->active].used;
+	const char *comma = "";
 
+	printf("{\"open\": [");
 	for (; e; e = e->outer) {
+		printf("%s\"%u:%u\"", comma, (unsigned)(uint16_t)w->packets[e->slot].sequence, e->at);
+		comma = ", ";
 		if (e->slot == w->active)
 			done = e->at;
 		else if ((int)e->slot == w->unfinished)
 			w->packets[e->slot].used = e->at;
 	}
+	printf("]}\n");
+	fflush(stdout);
 	if (w->unfinished >= 0)
 		truth_put(w, &w->packets[w->unfinished]);
 	truth_end(w, done);

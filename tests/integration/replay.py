@@ -1,0 +1,192 @@
+"""Writers whose truth is known, through a running collector and its server: replay.py BUILD-DIRECTORY [TEST…]
+
+What is fetched over HTTP has no event that is not in the truth, and lacks none but what the gaps of /packets declare, or, behind the last
+proven byte, its cuts: truth.py says so.
+"""
+
+import json
+import lzma
+import os
+import unittest
+
+import daemons
+from daemons import REFERENCE, judge
+from truth import event_ends
+
+# As writer-legacy may be run, and whether gaps must be ("yes") or only may be ("maybe") there.
+LEGACY = [
+    ("slow", "maybe", "--size 65536 --rate 1000000 --seconds 2"),
+    ("nested", "maybe", "--size 16384 --rate 1000000 --seconds 2 --gc-percent 50"),
+    ("pausing", "maybe", "--size 16384 --seconds 2 --pause-every 200 --pause-us 800 --gc-percent 30"),
+    ("torn", "maybe", "--size 131072 --seconds 2 --pause-every 400 --pause-us 800 --torn 1"),
+    ("odd", "maybe", "--size 10007 --rate 300000 --seconds 2 --torn 1"),
+    ("overtaking", "yes", "--size 8192 --rate 8000000 --seconds 1"),
+    ("counts", "yes", "--size 1024 --rate 12000000 --seconds 2"),
+]
+RECORDER = [
+    ("slow", "maybe", "--size 65536 --rate 1000000 --seconds 2"),
+    ("odd", "maybe", "--size 10007 --packets 5 --rate 300000 --seconds 2"),
+    ("many", "maybe", "--size 262144 --packets 64 --rate 10000000 --seconds 1"),
+    ("round", "maybe", "--size 32768 --packets 512 --events 70000 --rate 350000"),
+    ("overtaking", "yes", "--size 8192 --rate 8000000 --seconds 1"),
+]
+
+
+class Known(daemons.Case):
+    def fetched(self, d, what, truth, *options):
+        """One life, which has ended: judged.  Returns what truth.py counted."""
+        listed = d.wait_ended(what, seconds=60)
+        self.assertEqual(len(listed), 1, what)
+        return judge(what, truth, d.trace(what), d.packets(what), *options)
+
+    def together(self, d, program, rings, width=6):
+        """Some writers at a time; each is judged while it writes, and when it has ended."""
+        for at in range(0, len(rings), width):
+            some = rings[at : at + width]
+            running = []
+            for name, _, options in some:
+                arguments = ["--ring", f"rings/{name}.ctf", "--truth", f"{name}.truth", *options.split()]
+                running.append(self.writer(program, *arguments))
+            said = [process.communicate(timeout=120)[0] for process in running]
+            for (name, gaps, options), process, text in zip(some, running, said):
+                with self.subTest(name):
+                    self.check(d, name, gaps, "--kill-after" in options, process.returncode, text)
+
+    def check(self, d, name, gaps, killed, code, text):
+        self.assertEqual(code, -9 if killed else 0)
+        said = json.loads(text)
+        had = self.fetched(d, name, f"{name}.truth", "--ended", "--open", *said.get("open", []))
+        lost = sum(stream["lost_packets"] for stream in d.domain(name)["streams"])
+        self.assertEqual(lost > 0, had["gaps"] > 0)
+        if gaps == "yes":
+            self.assertGreater(had["in_gaps"], 0, "the writer overtook nobody: this tests nothing")
+        if not killed and had["packets"] == said["packets"]:
+            self.assertEqual(had["events"] + had["in_gaps"] + had["at_end"], said["events"])
+
+
+class Writers(Known):
+    def test_legacy(self):
+        self.together(self.daemons(), "writer-legacy", LEGACY)
+
+    def test_legacy_killed(self):
+        """In the middle of an event, of its count, of a new packet, of a collection inside an event: wherever it hits."""
+        rings = [
+            (f"killed-{i}", "maybe", f"--size 16384 --rate 2000000 --kill-after {400_000 + 7_919 * i} --gc-percent 30 --seed {i}")
+            for i in range(12)
+        ]
+        self.together(self.daemons(), "writer-legacy", rings)
+
+    def test_recorder(self):
+        self.together(self.daemons(), "writer-recorder", RECORDER)
+
+    def test_while_it_writes(self):
+        """What is fetched of a living ring is true and whole up to where it ends."""
+        d = self.daemons()
+        options = "--ring rings/live.ctf --truth live.truth --size 65536 --rate 500000 --seconds 3 --gc-percent 20"
+        process = self.writer("writer-legacy", *options.split())
+        d.wait(lambda: d.trace("live"))
+        fetched = []
+        while process.poll() is None:
+            fetched.append((d.trace("live"), d.packets("live")))
+        self.fetched(d, "live", "live.truth", "--ended", "--begin", "0")
+        for stream, pages in fetched[:: max(1, len(fetched) // 4)]:
+            judge("live", "live.truth", stream, pages, "--begin", "0")
+
+
+@unittest.skipUnless(os.path.isdir(f"{REFERENCE}/traces/live"), "no reference traces beside the checkout (MPROF_REFERENCE)")
+class Replayed(Known):
+    """A real mirage-profile writer, writing once more."""
+
+    def replay(self, name, width=2):
+        d = self.daemons()
+        directory = f"{REFERENCE}/traces/{name}"
+        with lzma.open(f"{directory}/truth.ctf.xz") as packed, open("truth.ctf", "wb") as plain:
+            plain.write(packed.read())
+        ways = [
+            (f"{name}-{way}", options)
+            for way, options in {
+                "paced": "--rate 5000000 --hold-ms 20",
+                "jumping": "--rate 2000000 --hold-ms 10 --jump 1",
+                "fast": "--rate 0 --hold-ms 40",
+                "jumping-fast": "--rate 0 --hold-ms 5 --jump 1",
+                "eventwise": "--rate 0 --pause-us 1 --jump 1 --images 4 --hold-ms 100",
+                "fastest": "--rate 0 --hold-ms 0",
+            }.items()
+        ]
+        for at in range(0, len(ways), width):
+            running = [
+                (way, self.writer("replay", *f"--reference {directory} --truth truth.ctf --ring rings/{way}.ctf".split(), *options.split()))
+                for way, options in ways[at : at + width]
+            ]
+            for way, process in running:
+                with self.subTest(way):
+                    said = json.loads(process.communicate(timeout=120)[0])
+                    had = self.fetched(d, way, "truth.ctf", "--ended", "--until", f"{said['count']}:{said['offset']}")
+                    self.assertEqual(had["in_gaps"] > 0, had["gaps"] > 0)
+
+    def test_live(self):
+        self.replay("live")
+
+    def test_live_slow(self):
+        self.replay("live-slow")
+
+
+def timeless(body):
+    """Events without their timestamps; a collection's duration is a time too."""
+    ends = event_ends(body)
+    return [body[at + 8 : end] if body[at + 8] != 8 else b"\x08" for at, end in zip([0, *ends], ends)]
+
+
+class Demo(Known):
+    """The demo guest: its seed decides all but the times, so that one whose ring holds everything is the truth for all others."""
+
+    def setUp(self):
+        super().setUp()
+        self.d = self.daemons()
+
+    def packets_of(self, stream):
+        at = 0
+        while at < len(stream):
+            _, _, size, count, content = daemons.HEADER.unpack_from(stream, at)
+            yield count, stream[at + daemons.START : at + content // 8]
+            at += size // 8
+
+    def demo(self, name, ring, *options):
+        self.writer("mprof-demo-guest", "--ring", ring, "--seed", 7, *options).wait(120)
+        if ring.startswith("rings/"):
+            self.d.wait_ended(name, seconds=60)
+
+    def compare(self, name, count, rate):
+        """Packets of 16 KiB, in a ring of four; the truth has a thousand of them."""
+        self.demo(name, f"rings/{name}.ctf", "--size", 65536, "--packets", 4, "--rate", rate, "--count", count)
+        self.demo("truth", "truth.ring", "--size", 16384 * 1024, "--packets", 1024, "--rate", 0, "--count", count)
+        with open("truth.ring", "rb") as f:
+            truth = [timeless(body) for _, body in self.packets_of(f.read())]
+        truth = truth[: max(index for index, body in enumerate(truth) if body) + 1]
+        pages = self.d.packets(name)
+        gaps = [gap for page in pages for gap in page["gaps"]]
+        listed = {packet["sequence"]: packet for page in pages for packet in page["packets"]}
+        begin = min(listed)  # it may have been found late
+        had = {}
+        for number, body in self.packets_of(self.d.trace(name)):
+            had[number] = had.get(number, []) + timeless(body)
+        self.assertEqual(sorted(had), sorted(sequence for sequence, packet in listed.items() if packet["bytes"] > daemons.START))
+        for number, events in had.items():
+            self.assertEqual(events, truth[number][: len(events)], f"packet {number}")
+        for number, events in enumerate(truth):
+            if number >= begin and had.get(number, []) != events:
+                covered = any(gap["after_sequence"] <= number < gap["next_sequence"] for gap in gaps)
+                self.assertTrue(covered, f"packet {number} is not whole, and no gap says so")
+        return gaps
+
+    def test_slowly(self):
+        self.assertEqual(self.compare("slowly", 8000, 4000), [])
+
+    def test_full_speed(self):
+        """Often it is over before it is found."""
+        if not any(self.compare(f"fast-{i}", 500000, 0) for i in range(8)):
+            self.fail("it overtook nobody: this tests nothing")
+
+
+if __name__ == "__main__":
+    daemons.main()
