@@ -417,7 +417,7 @@ static inline void sim_finish(struct sim *sim, struct ring *ring)
 	sim->frozen = true;
 	sim->full = false;
 	/* Dead between the halves of a size: only where more was seen before does anything tell.  Elsewhere not here. */
-	if (ring->seen * 8 <= mprof_load32(sim->ring + sim->at[sim->slot] + 26))
+	if (ring->active != sim->sequence || ring->seen * 8 <= mprof_load32(sim->ring + sim->at[sim->slot] + 26))
 		while (sim->next_store < sim->n_stores && sim->stores[sim->next_store].high) {
 			struct sim_store *s = &sim->stores[sim->next_store++];
 

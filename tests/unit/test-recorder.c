@@ -511,7 +511,8 @@ static void watch(size_t size, unsigned long busy)
 	waitpid(child, NULL, 0);
 	fprintf(stderr, "ring of %zu bytes: %lu looks, the writer at work in %lu, %lu good copies, %lu wrong\n", size,
 		looks.all, looks.busy, looks.good, looks.wrong);
-	CHECK(looks.good > 0);
+	/* A machine that let the writer run for moments only shows nothing, right or wrong. */
+	CHECK(looks.good > 0 || looks.busy < busy);
 	CHECK_EQ_UINT(looks.wrong, 0);
 	munmap(memory, size);
 	free(copy);
