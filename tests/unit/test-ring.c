@@ -1,4 +1,6 @@
 /* The sequence-checked copy against a writer that writes between any two of its loads. */
+#include <unistd.h>
+
 #include "check.h"
 #include "ring-sim.h"
 
@@ -73,10 +75,124 @@ static void test_interleavings(void)
 	CHECK_EQ_UINT(bad, 0);
 }
 
+/* ---- a guest whose clock is set back -------------------------------------------------------------------------------- */
+
+#define CLOCK_PACKETS 4u
+#define CLOCK_BYTES   512u
+
+struct clock_guest {
+	struct ring_sink sink;
+	struct memory_array memory;
+	struct ring ring;
+	uint8_t bytes[CLOCK_PACKETS * CLOCK_BYTES], buffer[CLOCK_BYTES];
+	uint32_t used;
+	uint64_t sequence;
+	uint64_t copied, marked; /* chunks of the newest packet, and those of them that say that the clock stepped */
+};
+
+static uint8_t *clock_reserve(struct ring_sink *sink, size_t n, bool tail)
+{
+	(void)n;
+	(void)tail;
+	return ((struct clock_guest *)sink)->buffer;
+}
+
+static void clock_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
+{
+	struct clock_guest *g = (struct clock_guest *)sink;
+
+	g->copied += chunk->sequence == g->sequence && chunk->length;
+	g->marked += chunk->sequence == g->sequence && chunk->length && chunk->clock;
+}
+
+static void clock_drop(struct ring_sink *sink)
+{
+	(void)sink;
+}
+
+static bool clock_gap(struct ring_sink *sink, const struct ring_gap *gap)
+{
+	(void)sink;
+	(void)gap;
+	return true;
+}
+
+static uint8_t *clock_packet(struct clock_guest *g)
+{
+	return g->bytes + g->sequence % CLOCK_PACKETS * CLOCK_BYTES;
+}
+
+static void clock_size(struct clock_guest *g)
+{
+	mprof_store32(clock_packet(g) + 26, g->used * 8);
+}
+
+static void clock_turn(struct clock_guest *g)
+{
+	g->sequence++;
+	g->used = MPROF_PACKET_HEADER_BYTES;
+	mprof_store16(clock_packet(g) + 24, (uint16_t)g->sequence);
+	clock_size(g);
+}
+
+/* Write a switch event at TIME, and look. */
+static void clock_event(struct clock_guest *g, uint64_t time)
+{
+	uint8_t *at = clock_packet(g) + g->used;
+
+	memset(at, 0, 17);
+	mprof_store64(at, time);
+	at[8] = 7;
+	g->used += 17;
+	clock_size(g);
+	CHECK_EQ_INT(ring_look(&g->ring, &g->sink), 0);
+}
+
+static void test_clock_set_back(void)
+{
+	static struct clock_guest g;
+	const char *fault;
+
+	g.sink = (struct ring_sink){clock_reserve, clock_chunk, clock_drop, clock_gap};
+	for (uint32_t i = 0; i < CLOCK_PACKETS; i++) {
+		struct mprof_packet_header h = {.packet_bytes = CLOCK_BYTES, .content_bytes = 30, .count = (uint16_t)i};
+
+		mprof_packet_store(&h, g.bytes + i * CLOCK_BYTES);
+	}
+	g.used = MPROF_PACKET_HEADER_BYTES;
+	memory_array_init(&g.memory, g.bytes, sizeof(g.bytes));
+	CHECK_EQ_INT(ring_attach(&g.ring, &g.memory.memory, sizeof(g.bytes), NULL, false, &fault), 0);
+	for (uint64_t time = 1000; g.sequence < 5; time++) {
+		clock_event(&g, time);
+		if (g.used + 17 >= CLOCK_BYTES)
+			clock_turn(&g);
+	}
+	/* Packet 5 begins long before packet 4: for a while that is what an old packet under a new number looks like ... */
+	g.copied = g.marked = 0;
+	for (uint64_t time = 10; time < 16; time++)
+		clock_event(&g, time);
+	CHECK_EQ_UINT(g.copied, 0);
+	/* ... and after a second it is believed, and said. */
+	usleep(1100000);
+	for (uint64_t time = 16; time < 22; time++)
+		clock_event(&g, time);
+	CHECK(g.copied > 0);
+	CHECK_EQ_UINT(g.marked, g.copied);
+	/* The packet behind it is measured by the new time. */
+	clock_turn(&g);
+	g.copied = g.marked = 0;
+	for (uint64_t time = 30; time < 36; time++)
+		clock_event(&g, time);
+	CHECK(g.copied > 0);
+	CHECK_EQ_UINT(g.marked, 0);
+	ring_detach(&g.ring);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return !run_once(strtoull(argv[1], NULL, 10), true);
 	CHECK_RUN(test_interleavings);
+	CHECK_RUN(test_clock_set_back);
 	return check_done();
 }
