@@ -62,6 +62,31 @@ static int geometry_load(struct ring *ring, bool dead, const char **fault)
 	return 0;
 }
 
+/*
+ * A dead file that was cut lacks its last packets.  Where the oldest of those that are there is not the one behind the newest, the numbers
+ * say how many the ring had: the missing ones get slots of which nothing can be loaded, so that what is older is found behind them.
+ */
+static int missing_add(struct ring *ring, struct sweep *sweep)
+{
+	uint32_t oldest = sweep->newest + 1, had;
+
+	if (oldest >= ring->n || sweep->history + 1 >= ring->n || sweep->new_ring)
+		return 0;
+	had = (uint16_t)(ring->slots[sweep->newest].count - ring->slots[oldest].count) + 1u;
+	if (had <= ring->n || had > MPROF_RING_PACKETS_MAX)
+		return 0;
+	while (ring->n < had) {
+		uint16_t count = (uint16_t)(ring->slots[ring->n - 1].count + 1);
+		int r = slot_add(ring, ring->bytes, MPROF_PACKET_HEADER_BYTES, false);
+
+		if (r)
+			return r;
+		ring->slots[ring->n - 1].missing = true;
+		ring->slots[ring->n - 1].count = count;
+	}
+	return ring_sweep_load(ring, sweep);
+}
+
 /* Take up a ring where the archive ends.  0, RING_E_RENEWED, RING_E_GONE or STEP_STILL. */
 static int resume_at(struct ring *ring, const struct ring_resume *resume, const struct sweep *sweep)
 {
@@ -108,6 +133,8 @@ int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, 
 	r = geometry_load(ring, dead, fault);
 	if (r == 0)
 		r = ring_sweep_load(ring, &sweep);
+	if (r == 0 && dead)
+		r = missing_add(ring, &sweep);
 	if (r == 0 && resume) {
 		r = resume_at(ring, resume, &sweep);
 	} else if (r == 0) {

@@ -50,6 +50,10 @@ int ring_header_load(struct ring *ring, const struct ring_slot *slot, struct rin
 	const uint64_t low = slot->at + offsetof(struct mprof_packet_wire, content_low);
 	const uint64_t high = slot->at + offsetof(struct mprof_packet_wire, content_high);
 
+	if (slot->missing) {
+		*h = (struct ring_header){.count = slot->count};
+		return 0;
+	}
 	for (unsigned i = 0; i < HEADER_TRIES; i++) {
 		uint16_t count_again, high_again;
 
@@ -69,7 +73,7 @@ bool ring_first_load(const struct ring *ring, const struct ring_slot *slot, uint
 	uint8_t raw[8] = {0};
 
 	/* A packet may be too small for any event; the bytes behind it are then another packet's. */
-	if (slot->bytes >= MPROF_PACKET_HEADER_BYTES + sizeof(raw) &&
+	if (!slot->missing && slot->bytes >= MPROF_PACKET_HEADER_BYTES + sizeof(raw) &&
 	    !ring->memory->load(ring->memory, slot->at + MPROF_PACKET_HEADER_BYTES, raw, sizeof(raw)))
 		return false;
 	*first = mprof_load64(raw);

@@ -115,11 +115,12 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 	if (ring->active >= ring->n && at->sequence + ring->n <= ring->active)
 		return 0; /* the writer is a lap ahead: nothing of what follows the cursor is there any more */
 	for (; at->sequence <= ring->active; *at = (struct ring_mark){at->sequence + 1, MPROF_PACKET_HEADER_BYTES}) {
+		const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, at->sequence)];
 		uint32_t end;
 		int r = tail_end(ring, at->sequence, dead, &end);
 
 		if (r == 0)
-			r = tail_copy(ring, sink, at, end);
+			r = slot->damaged && dead ? STEP_LAPPED : tail_copy(ring, sink, at, end);
 		if (r == STEP_LAPPED && !dead)
 			return 0; /* the writer is faster: the rest of the tail is no tail any more */
 		if (r == STEP_LAPPED && !tail_lost(sink, at))

@@ -42,8 +42,8 @@ static int glance(struct ring *ring, bool *same)
 	uint8_t hint[sizeof(ring->hint)] = {0};
 	size_t n = slot->bytes < sizeof(struct mprof_packet_wire) ? 6 : 14;
 
-	if (!ring->memory->load(ring->memory, slot->at + at, hint, n) ||
-	    !ring->memory->load(ring->memory, next->at + at, hint + 14, 6))
+	if ((!slot->missing && !ring->memory->load(ring->memory, slot->at + at, hint, n)) ||
+	    (!next->missing && !ring->memory->load(ring->memory, next->at + at, hint + 14, 6)))
 		return RING_E_GONE;
 	*same = ring->has_hint && memcmp(hint, ring->hint, sizeof(hint)) == 0;
 	memcpy(ring->hint, hint, sizeof(hint));

@@ -96,7 +96,8 @@ struct ring_slot {
 	bool has_before;
 	bool clock;   /* accepted although its first timestamp is not newer than the packet's before */
 	bool damaged; /* left with an impossible size */
-	bool cut;     /* the file ends inside it */
+	bool cut;     /* the file ends inside it ... */
+	bool missing; /* ... or before it: nothing of it can be loaded */
 };
 
 /* Counters, for the metrics. */
