@@ -85,7 +85,7 @@ static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *s
 }
 
 /* May the active packet's header count, with this first timestamp (rule 2)? */
-static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t first, bool grown, uint64_t now)
+static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t first, uint64_t now)
 {
 	if (ring->has_reference ? first > ring->reference : first > 0) {
 		ring->stale_since = 0;
@@ -96,7 +96,7 @@ static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t firs
 	if (now - ring->stale_since < STALE_NS)
 		return false;
 	/* The guest's clock stepped back or stands still: not refused for ever, but marked. */
-	if ((slot->has_before && first != slot->before) || (ring->saw_empty && grown)) {
+	if ((slot->has_before && first != slot->before) || ring->saw_empty) {
 		slot->clock = true;
 		return true;
 	}
@@ -113,11 +113,19 @@ static int being_emptied(const struct ring *ring, const struct ring_header *h)
 	const struct ring_slot *before = &ring->slots[ring->slot ? ring->slot - 1 : ring->n - 1];
 	uint16_t count;
 
-	if (h->low != MPROF_PACKET_EMPTY_BITS)
+	if (h->low != MPROF_PACKET_EMPTY_BITS || before->missing)
 		return STEP_STILL;
 	if (!ring_load16(ring, before->at + offsetof(struct mprof_packet_wire, count), &count))
 		return RING_E_GONE;
 	return count == (uint16_t)(ring->active - 1 + ring->n) ? 0 : STEP_STILL;
+}
+
+/* The active packet's first timestamp and header, if it still bears its number. */
+static int active_load(struct ring *ring, uint64_t *first, struct ring_header *h)
+{
+	int r = ring_incarnation_load(ring, &ring->slots[ring->slot], first, h);
+
+	return r ? r : h->count == (uint16_t)ring->active ? 0 : STEP_LAPPED;
 }
 
 /* The writer has left the active packet: its size is final. */
@@ -130,11 +138,9 @@ static int step_moved(struct ring *ring)
 	uint32_t content;
 	int r;
 
-	r = ring_incarnation_load(ring, slot, &first, &h);
+	r = active_load(ring, &first, &h);
 	if (r)
 		return r;
-	if (h.count != (uint16_t)ring->active)
-		return STEP_LAPPED;
 	r = first_check(ring, ring->active, slot, first);
 	if (r)
 		return r;
@@ -195,11 +201,9 @@ static int step_active(struct ring *ring, uint64_t now)
 	uint32_t content;
 	int r;
 
-	r = ring_incarnation_load(ring, slot, &first, &h);
+	r = active_load(ring, &first, &h);
 	if (r)
 		return r;
-	if (h.count != (uint16_t)ring->active)
-		return STEP_LAPPED;
 	content = ring_header_bytes(&h, slot);
 	if (content == MPROF_PACKET_HEADER_BYTES) {
 		ring->saw_empty = true;
@@ -209,7 +213,7 @@ static int step_active(struct ring *ring, uint64_t now)
 		ring->counters.bad_sizes++;
 		return STEP_STILL;
 	}
-	if (!first_fresh(ring, slot, first, content > MPROF_PACKET_HEADER_BYTES, now))
+	if (!first_fresh(ring, slot, first, now))
 		return STEP_STILL;
 	r = first_check(ring, ring->active, slot, first);
 	if (r)

@@ -84,7 +84,7 @@ struct clock_guest {
 	struct ring_sink sink;
 	struct memory_array memory;
 	struct ring ring;
-	uint8_t bytes[CLOCK_PACKETS * CLOCK_BYTES], buffer[CLOCK_BYTES];
+	uint8_t bytes[CLOCK_PACKETS * CLOCK_BYTES], buffer[16384];
 	uint32_t used;
 	uint64_t sequence;
 	uint64_t copied, marked; /* chunks of the newest packet, and those of them that say that the clock stepped */
@@ -188,11 +188,42 @@ static void test_clock_set_back(void)
 	ring_detach(&g.ring);
 }
 
+/*
+ * A dead file that was cut before its last packet, and whose first packet's size bears the low half of an empty one: whether the writer
+ * is about to empty it cannot be asked of a packet that is not there.
+ */
+static void test_cut_file(void)
+{
+	enum { BYTES = 9000, CUT = 3 * BYTES - 500 };
+	static const uint16_t counts[] = {4, 5, 2};
+	static uint8_t file[3 * BYTES];
+	static struct clock_guest g;
+	struct ring_mark at = {0};
+	const char *fault;
+
+	g.sink = (struct ring_sink){clock_reserve, clock_chunk, clock_drop, clock_gap};
+	for (uint32_t i = 0; i < 3; i++) {
+		struct mprof_packet_header h = {
+			.packet_bytes = BYTES, .content_bytes = i == 0 ? 8192 + 30 : 30 + 17, .count = counts[i]};
+
+		mprof_packet_store(&h, file + i * BYTES);
+		mprof_store64(file + i * BYTES + MPROF_PACKET_HEADER_BYTES, 1000u * counts[i]);
+	}
+	memory_array_init(&g.memory, file, CUT);
+	CHECK_EQ_INT(ring_attach(&g.ring, &g.memory.memory, CUT, NULL, true, &fault), 0);
+	CHECK_EQ_UINT(g.ring.n, 4);
+	CHECK_EQ_INT(ring_look(&g.ring, &g.sink), 0);
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+	CHECK_EQ_UINT(at.sequence, 6);
+	ring_detach(&g.ring);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return !run_once(strtoull(argv[1], NULL, 10), true);
 	CHECK_RUN(test_interleavings);
 	CHECK_RUN(test_clock_set_back);
+	CHECK_RUN(test_cut_file);
 	return check_done();
 }
