@@ -1,0 +1,36 @@
+/*
+ * A domain's XenStore subtree, as last seen: what is left of it when the toolstack has removed its nodes.
+ *
+ * Read a few nodes at a time, since each is a round trip to xenstored and rings must be looked at meanwhile.  Until a walk is through, the one
+ * before it is what there is.  Bounded: SUBTREE_NODES nodes, SUBTREE_BYTES bytes, SUBTREE_DEPTH levels; what is beyond is left out and said.
+ */
+#ifndef COLLECT_SUBTREE_H
+#define COLLECT_SUBTREE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct xen;
+
+#define SUBTREE_NODES 512u
+#define SUBTREE_BYTES 65536u /* of paths and values together, as printed */
+#define SUBTREE_DEPTH 10u
+
+struct subtree {
+	json_t *seen;	   /* relative path -> value, both printable, or NULL: nothing was read yet; owned */
+	bool complete;	   /* of SEEN */
+	struct walk *walk; /* under way, or NULL */
+};
+
+void subtree_init(struct subtree *subtree);
+void subtree_deinit(struct subtree *subtree);
+/* Begin to read /local/domain/<DOMID>; one that is under way begins again.  -ENOMEM. */
+int subtree_begin(struct subtree *subtree, uint32_t domid);
+/*
+ * Read at most NODES more nodes.  1: there is more, 0: done, and SEEN is new (or nothing is under way); a walk that finds the subtree gone
+ * ends, keeps what was seen before, and is done as well.  -errno: the connection is lost.
+ */
+int subtree_step(struct subtree *subtree, struct xen *xen, unsigned nodes);
+
+#endif
