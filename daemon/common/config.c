@@ -25,22 +25,31 @@
 #define CONFIG_FILE "/etc/mprofd/mprofd.conf"
 #endif
 
+/* Where xenconsoled writes them when it is told to. */
+#define CONSOLE_LOGS "/var/log/xen/console"
+
 #define MIB	     (1ull << 20)
 #define GIB	     (1ull << 30)
 #define DAY	     (86400 * NS_PER_S)
 #define POLICIES_MAX 1024u
 #define LISTEN_MAX   64u
 
-enum section { SECTION_NONE, SECTION_COLLECTOR, SECTION_ARCHIVE, SECTION_HTTP, SECTION_POLICY, SECTIONS };
-
-static const char *const section_names[SECTIONS] = {
-	[SECTION_COLLECTOR] = "collector",
-	[SECTION_ARCHIVE] = "archive",
-	[SECTION_HTTP] = "http",
-	[SECTION_POLICY] = "policy",
+enum section {
+	SECTION_NONE,
+	SECTION_COLLECTOR,
+	SECTION_XEN,
+	SECTION_ARCHIVE,
+	SECTION_HTTP,
+	SECTION_POLICY,
+	SECTIONS,
 };
 
-enum kind { KIND_BYTES, KIND_DURATION, KIND_COUNT, KIND_SHARE, KIND_LISTEN, KIND_MODE };
+static const char *const section_names[SECTIONS] = {
+	[SECTION_COLLECTOR] = "collector", [SECTION_XEN] = "xen",	[SECTION_ARCHIVE] = "archive",
+	[SECTION_HTTP] = "http",	   [SECTION_POLICY] = "policy",
+};
+
+enum kind { KIND_BYTES, KIND_DURATION, KIND_COUNT, KIND_NUMBER, KIND_SHARE, KIND_LISTEN, KIND_PATH, KIND_MODE };
 
 struct key {
 	enum section section;
@@ -68,6 +77,10 @@ static const struct key keys[] = {
 	 "bytes per second such as 4M, from 1K to 64G"},
 	{SECTION_COLLECTOR, "cpu-budget", KIND_SHARE, offsetof(struct config, cpu_budget), 1000, 1000000,
 	 "a share of one core such as 0.05, from 0.001 to 1"},
+	{SECTION_XEN, "pages", KIND_NUMBER, offsetof(struct config, xen_pages), 0, UINT32_MAX,
+	 "a whole number of pages up to 4294967295, or 0 for a quarter of what dom0 can map"},
+	{SECTION_XEN, "console-logs", KIND_PATH, offsetof(struct config, xen_console_logs), 0, 0,
+	 "a directory from / on, or nothing to read no console logs"},
 	{SECTION_ARCHIVE, "bytes", KIND_BYTES, offsetof(struct config, archive_bytes), 0, INT64_MAX,
 	 BYTES_HINT ", or 0 for no limit"},
 	{SECTION_ARCHIVE, "age", KIND_DURATION, offsetof(struct config, archive_age_ns), 0, INT64_MAX, AGE_HINT},
@@ -235,6 +248,21 @@ static int set_listen(struct parser *p, const struct key *key, const char *value
 	return more[n] ? 1 : fail_memory(p);
 }
 
+/* A path replaces the one before it, the default's too. */
+static int set_path(struct parser *p, const struct key *key, const char *value, char **path)
+{
+	char *copy;
+
+	if (*value && *value != '/')
+		return fail(p, -EINVAL, "%s = %s does not do: write %s", key->name, value, key->hint);
+	copy = strdup(value);
+	if (!copy)
+		return fail_memory(p);
+	free(*path);
+	*path = copy;
+	return 1;
+}
+
 static bool parse_mode(const char *value, enum policy_mode *mode)
 {
 	static const char *const names[] = {
@@ -268,6 +296,7 @@ static bool parse_value(const struct key *key, const char *value, void *out)
 		is_number = scale_number(value, strlen(value), 1000000, &number);
 		break;
 	case KIND_COUNT:
+	case KIND_NUMBER:
 		is_number = scale_number(value, strlen(value), 1, &number) && !strchr(value, '.');
 		break;
 	default:
@@ -308,7 +337,8 @@ static int handle_pair(void *context, const char *section, const char *name, con
 		return 0;
 	if (p->section == SECTION_NONE)
 		return fail(p, -EINVAL,
-			    "%s stands before any section: write [collector], [archive], [http] or [policy] above it",
+			    "%s stands before any section: write [collector], [xen], [archive], [http] or [policy] "
+			    "above it",
 			    name);
 	while (i < N_KEYS && (keys[i].section != p->section || strcmp(keys[i].name, name) != 0))
 		i++;
@@ -316,6 +346,8 @@ static int handle_pair(void *context, const char *section, const char *name, con
 		return fail_unknown(p, name);
 	if (keys[i].kind == KIND_LISTEN)
 		return set_listen(p, &keys[i], value);
+	if (keys[i].kind == KIND_PATH)
+		return set_path(p, &keys[i], value, (char **)(base + keys[i].offset));
 	if (p->section == SECTION_POLICY) {
 		struct config_policy *policy = &p->config->policies[p->config->n_policies - 1];
 
@@ -388,7 +420,8 @@ static void begin_section(struct parser *p, char *line)
 		begin_policy(p, glob);
 	else if (p->section == SECTIONS || *glob)
 		fail(p, -EINVAL,
-		     "there is no section [%s%s%s]: write [collector], [archive], [http], [policy] or [policy GLOB]",
+		     "there is no section [%s%s%s]: write [collector], [xen], [archive], [http], [policy] or [policy "
+		     "GLOB]",
 		     name, *glob ? " " : "", glob);
 }
 
@@ -496,6 +529,7 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 		.flush_interval_ns = NS_PER_S,
 		.burst_rate = 4 * MIB,
 		.cpu_budget = 0.003,
+		.xen_console_logs = strdup(CONSOLE_LOGS),
 		.free_space_bytes = 256 * MIB,
 		.wal_limit_bytes = 64 * MIB,
 		.reserve_bytes = 64 * MIB,
@@ -504,6 +538,10 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 	const char *name = file ? file : CONFIG_FILE;
 	int r;
 
+	if (!fresh.xen_console_logs) {
+		snprintf(error, error_size, "%s: no memory left to read the configuration", name);
+		return -ENOMEM;
+	}
 	r = load_file(&fresh, name, !file, error, error_size);
 	if (r == 0)
 		r = load_drop_ins(&fresh, name, error, error_size);
@@ -520,6 +558,7 @@ void config_deinit(struct config *c)
 	for (size_t i = 0; c->listen && c->listen[i]; i++)
 		free(c->listen[i]);
 	free(c->listen);
+	free(c->xen_console_logs);
 	for (size_t i = 0; i < c->n_policies; i++)
 		free(c->policies[i].glob);
 	free(c->policies);

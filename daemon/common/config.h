@@ -2,6 +2,7 @@
  * The configuration: one INI file, then every *.conf of the drop-in directory beside it (FILE.d) in order of name.
  *
  *   [collector]  queue, queue-per-guest, queue-reserve, flush-interval, burst-rate, cpu-budget
+ *   [xen]        pages, console-logs
  *   [archive]    bytes, age, free-space, wal-limit, reserve
  *   [http]       listen (repeatable; an empty one forgets those before it), connections
  *   [policy]     applies to every guest; [policy GLOB] to guests whose name matches; the last match wins per key:
@@ -34,13 +35,15 @@ struct config {
 	uint64_t flush_interval_ns;	/* default 1 s; 10 ms to 60 s */
 	uint64_t burst_rate;		/* bytes per second an idle ring is assumed to burst at; default 4 MiB/s */
 	double cpu_budget;		/* share of one core for looking at rings; default 0.003 */
-	uint64_t archive_bytes;		/* of the whole archive; 0 = no limit; default 0 */
-	uint64_t archive_age_ns;	/* 0 = no limit; default 0 */
-	uint64_t free_space_bytes;	/* keep this much of the file system free; default 256 MiB */
-	uint64_t wal_limit_bytes;	/* default 64 MiB */
-	uint64_t reserve_bytes;		/* the reserve file given up on a full disk; default 64 MiB; 0 = none */
-	char **listen;			/* NULL-terminated; NULL = none configured */
-	uint32_t connections;		/* per listener; default 256 */
+	uint64_t xen_pages;	   /* over all guests' rings; 0 = a quarter of dom0's maptrack entries; default 0 */
+	char *xen_console_logs;	   /* directory, absolute; "" = read none; default /var/log/xen/console */
+	uint64_t archive_bytes;	   /* of the whole archive; 0 = no limit; default 0 */
+	uint64_t archive_age_ns;   /* 0 = no limit; default 0 */
+	uint64_t free_space_bytes; /* keep this much of the file system free; default 256 MiB */
+	uint64_t wal_limit_bytes;  /* default 64 MiB */
+	uint64_t reserve_bytes;	   /* the reserve file given up on a full disk; default 64 MiB; 0 = none */
+	char **listen;		   /* NULL-terminated; NULL = none configured */
+	uint32_t connections;	   /* per listener; default 256 */
 	struct config_policy *policies; /* in the order of the file */
 	size_t n_policies;
 };

@@ -40,6 +40,8 @@ static void check_defaults(const struct config *c)
 	CHECK_EQ_UINT(c->flush_interval_ns, S);
 	CHECK_EQ_UINT(c->burst_rate, 4u << 20);
 	CHECK(c->cpu_budget > 0.00299 && c->cpu_budget < 0.00301);
+	CHECK_EQ_UINT(c->xen_pages, 0);
+	CHECK_EQ_STR(c->xen_console_logs, "/var/log/xen/console");
 	CHECK_EQ_UINT(c->archive_bytes, 0);
 	CHECK_EQ_UINT(c->archive_age_ns, 0);
 	CHECK_EQ_UINT(c->free_space_bytes, 256u << 20);
@@ -77,6 +79,7 @@ static void test_values(void)
 			      "# a comment\n"
 			      "flush-interval = 250ms\n"
 			      "cpu-budget = 0.25\n"
+			      "[xen]\npages = 70000\nconsole-logs = /srv/first\nconsole-logs = /srv/consoles of xen\n"
 			      "[ archive ] # so what\n"
 			      "age = 0\n"
 			      "bytes = 123B\n"
@@ -90,6 +93,8 @@ static void test_values(void)
 	CHECK_EQ_UINT(c.queue_reserve_bytes, 2u << 20);
 	CHECK_EQ_UINT(c.flush_interval_ns, S / 4);
 	CHECK(c.cpu_budget > 0.2499 && c.cpu_budget < 0.2501);
+	CHECK_EQ_UINT(c.xen_pages, 70000);
+	CHECK_EQ_STR(c.xen_console_logs, "/srv/consoles of xen");
 	CHECK_EQ_UINT(c.archive_age_ns, 0);
 	CHECK_EQ_UINT(c.archive_bytes, 123);
 	if (CHECK(c.listen && c.listen[0] && c.listen[1] && !c.listen[2])) {
@@ -97,6 +102,16 @@ static void test_values(void)
 		CHECK_EQ_STR(c.listen[1], "127.0.0.1:80");
 	}
 	CHECK_EQ_UINT(c.connections, 12);
+	config_deinit(&c);
+}
+
+/* No console is read where the key has no value. */
+static void test_no_consoles(void)
+{
+	struct config c;
+
+	CHECK_EQ_INT(load(&c, "[xen]\nconsole-logs =\n"), 0);
+	CHECK_EQ_STR(c.xen_console_logs, "");
 	config_deinit(&c);
 }
 
@@ -180,6 +195,10 @@ static void test_faults(void)
 		{"[collector]\nflush-interval = 5\n", 2, "write a duration"},
 		{"[collector]\nflush-interval = 61s\n", 2, "from 10ms to 60s"},
 		{"[collector]\ncpu-budget = 1.5\n", 2, "from 0.001 to 1"},
+		{"[xen]\npages = 1M\n", 2, "a whole number of pages"},
+		{"[xen]\npages = 4294967296\n", 2, "up to 4294967295"},
+		{"[xen]\nconsole-logs = console\n", 2, "a directory from / on"},
+		{"[xen 5]\n", 1, "there is no section [xen 5]"},
 		{"[http]\nconnections = 1.5\n", 2, "a whole number"},
 		{"[http]\nconnections = 0\n", 2, "from 1"},
 		{"[http]\nlisten = here\n", 2, "is no address"},
@@ -276,6 +295,7 @@ int main(void)
 	snprintf(file, sizeof(file), "%s/mprofd.conf", directory);
 	CHECK_RUN(test_defaults);
 	CHECK_RUN(test_values);
+	CHECK_RUN(test_no_consoles);
 	CHECK_RUN(test_policies);
 	CHECK_RUN(test_drop_ins);
 	CHECK_RUN(test_faults);
