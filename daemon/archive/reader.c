@@ -30,10 +30,17 @@
 #define GUEST_COLUMNS                                                          \
 	RUN_COLUMNS ", " GUEST_KEY ", (SELECT count(*) FROM " SAME_GUEST "), " \
 		    "(SELECT count(*) FROM captures WHERE run IN " SAME_GUEST ")"
+/*
+ * Of a guest's runs the latest is one that has not ended, where there is one: a migration that failed leaves an ended run behind the one that
+ * goes on.  An id with this bit sorts behind every id without it.
+ */
+#define ALIVE	   "4611686018427387904"
+#define LATEST	   "max(id + CASE state WHEN 'ended' THEN 0 ELSE " ALIVE " END)"
+#define LATEST_RUN "(" LATEST " & (" ALIVE " - 1))"
 #define PACKET_COLUMNS                                                                                        \
 	"sequence, max(first_timestamp), min(offset), max(offset + length), max(packet_bytes), sum(length), " \
 	"count(*), max(id)"
-#define CAPTURE_COLUMNS "c.id, c.run, c.kind, c.real, c.mono, c.pinned, c.note, c.context, r.name, r.uuid"
+#define CAPTURE_COLUMNS "c.id, c.run, c.kind, c.real, c.mono, c.pinned, c.note, r.name, r.uuid"
 
 enum statement {
 	S_BEGIN,
@@ -60,6 +67,7 @@ enum statement {
 	S_CAPTURES,
 	S_CAPTURES_OF,
 	S_CAPTURE,
+	S_CONTEXT,
 	S_END_CAPTURE,
 	S_RANGES,
 	S_TOTALS,
@@ -69,12 +77,13 @@ enum statement {
 static const char *const sql[S_STATEMENTS] = {
 	[S_BEGIN] = "BEGIN",
 	[S_COMMIT] = "COMMIT",
-	[S_GUESTS] = "SELECT " GUEST_COLUMNS " FROM runs r WHERE r.id IN (SELECT max(id) FROM runs GROUP BY " GUEST_KEY
-		     ") AND " GUEST_KEY " > ?1 ORDER BY " GUEST_KEY " LIMIT ?2",
+	[S_GUESTS] = "SELECT " GUEST_COLUMNS " FROM runs r WHERE r.id IN (SELECT " LATEST_RUN
+		     " FROM runs GROUP BY " GUEST_KEY ") AND " GUEST_KEY " > ?1 ORDER BY " GUEST_KEY " LIMIT ?2",
 	[S_GUEST] = "SELECT " GUEST_COLUMNS " FROM runs r WHERE r.id = ?1",
 	[S_RUN] = "SELECT " RUN_COLUMNS " FROM runs r WHERE r.id = ?1",
-	[S_BY_UUID] = "SELECT max(id) FROM runs WHERE uuid = ?1",
-	[S_BY_NAME] = "SELECT max(id) FROM runs WHERE name = ?1",
+	[S_BY_UUID] = "SELECT " LATEST_RUN " FROM runs WHERE uuid = ?1",
+	[S_BY_NAME] = "SELECT (SELECT " LATEST_RUN " FROM runs WHERE id IN " SAME_GUEST ") FROM runs r WHERE r.id = "
+		      "(SELECT " LATEST_RUN " FROM runs WHERE name = ?1)",
 	[S_BY_DOMID] = "SELECT max(id) FROM runs WHERE domid = ?1 AND state <> 'ended'",
 	[S_RUNS] = "SELECT " RUN_COLUMNS " FROM runs r, runs g WHERE g.id = ?1 AND (r.uuid = g.uuid OR "
 		   "(g.uuid IS NULL AND r.uuid IS NULL AND r.name = g.name)) AND r.id < ?2 ORDER BY r.id DESC LIMIT ?3",
@@ -117,8 +126,10 @@ static const char *const sql[S_STATEMENTS] = {
 		"(r.uuid = g.uuid OR (g.uuid IS NULL AND r.uuid IS NULL AND r.name = g.name)) WHERE c.id < ?1 "
 		"ORDER BY c.id DESC LIMIT ?2",
 	[S_CAPTURE] = "SELECT " CAPTURE_COLUMNS " FROM captures c JOIN runs r ON r.id = c.run WHERE c.id = ?1",
+	[S_CONTEXT] = "SELECT context FROM captures WHERE id = ?1",
 	[S_END_CAPTURE] =
-		"SELECT max(id) FROM captures WHERE run = ?1 AND kind NOT IN ('periodic', 'manual', 'trigger')",
+		"SELECT max(c.id) FROM captures c JOIN runs r ON r.id = c.run WHERE c.run = ?1 AND "
+		"c.kind NOT IN ('periodic', 'manual', 'trigger') AND (c.kind <> 'suspend' OR r.reason IS 'suspend')",
 	[S_RANGES] =
 		"SELECT c.capture, c.stream, c.first_sequence, c.last_sequence, c.last_offset, s.number, s.name, "
 		"(SELECT coalesce(sum(length), 0) FROM tails t WHERE t.capture = c.capture AND t.stream = c.stream), "
@@ -766,10 +777,9 @@ static int read_captures(struct reader *r, sqlite3_stmt *s, reader_capture_call 
 				    .real = column_u64(s, 3),
 				    .mono = column_u64(s, 4),
 				    .pinned = sqlite3_column_int(s, 5) != 0,
-				    .note = column_string(s, 6),
-				    .context = column_text(s, 7)},
-			.name = column_string(s, 8),
-			.uuid = column_text(s, 9),
+				    .note = column_string(s, 6)},
+			.name = column_string(s, 7),
+			.uuid = column_text(s, 8),
 		};
 		rc = call(context, &c);
 		if (rc != 0)
@@ -799,6 +809,23 @@ int reader_capture(struct reader *r, int64_t id, reader_capture_call *call, void
 	if (rc == 0)
 		rc = read_captures(r, s, call, context, &any);
 	return rc == 0 && !any ? ARCHIVE_E_ABSENT : rc;
+}
+
+int reader_context(struct reader *r, int64_t capture, reader_context_call *call, void *context)
+{
+	CLEANUP(resetp) sqlite3_stmt *s = NULL;
+	const char *text;
+	bool have = false;
+	int rc = reader_statement(r, S_CONTEXT, VALUES(capture), &s);
+
+	if (rc == 0)
+		rc = reader_step(r, s, &have);
+	if (rc != 0)
+		return rc;
+	if (!have)
+		return ARCHIVE_E_ABSENT;
+	text = column_text(s, 0);
+	return call(context, text, text ? (size_t)sqlite3_column_bytes(s, 0) : 0);
 }
 
 int reader_end_capture(struct reader *r, int64_t run, int64_t *id)

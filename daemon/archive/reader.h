@@ -46,7 +46,10 @@ int reader_guests(struct reader *r, const char *after, unsigned limit, reader_gu
 /* The guest whose run ID is. */
 int reader_guest(struct reader *r, int64_t id, reader_guest_call *call, void *context);
 int reader_run(struct reader *r, int64_t id, reader_run_call *call, void *context);
-/* The latest run of a UUID, of a name, or of the guest that runs with this domid.  ARCHIVE_E_ABSENT. */
+/*
+ * The latest run of the guest that has this UUID, that bore this name last, or that runs with this domid.  The latest is the newest that has
+ * not ended, where there is one.  ARCHIVE_E_ABSENT.
+ */
 int reader_run_by_uuid(struct reader *r, const char *uuid, int64_t *id);
 int reader_run_by_name(struct reader *r, const char *name, int64_t *id);
 int reader_run_by_domid(struct reader *r, int64_t domid, int64_t *id);
@@ -130,7 +133,10 @@ typedef int reader_gap_call(void *context, const struct archive_gap *gap);
 int reader_gaps(struct reader *r, int64_t stream, uint64_t from, uint64_t to, unsigned limit, reader_gap_call *call,
 		void *context);
 
-/* Captures below BEFORE, newest first: all (RUN 0), or those of the guest whose run RUN is. */
+/*
+ * Captures below BEFORE, newest first: all (RUN 0), or those of the guest whose run RUN is.  The context is not among what is read of them, since it
+ * may be long.
+ */
 struct reader_capture {
 	struct archive_capture capture;
 	const char *name; /* of its run */
@@ -140,7 +146,13 @@ typedef int reader_capture_call(void *context, const struct reader_capture *capt
 int reader_captures(struct reader *r, int64_t run, int64_t before, unsigned limit, reader_capture_call *call,
 		    void *context);
 int reader_capture(struct reader *r, int64_t id, reader_capture_call *call, void *context);
-/* The capture of a run's end: the latest that is not periodic, manual or trigger.  ARCHIVE_E_ABSENT. */
+/* The BYTES of a capture's context, NULL = it has none, as they are stored: whether they are well-formed is for the caller to see. */
+typedef int reader_context_call(void *context, const char *text, size_t bytes);
+int reader_context(struct reader *r, int64_t capture, reader_context_call *call, void *context);
+/*
+ * The capture of a run's end: the latest that is not periodic, manual or trigger, nor of a suspension that the run came back from.
+ * ARCHIVE_E_ABSENT.
+ */
 int reader_end_capture(struct reader *r, int64_t run, int64_t *id);
 
 struct reader_capture_range {

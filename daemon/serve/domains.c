@@ -20,11 +20,10 @@ static json_t *guest_json(const struct reader_guest *g)
 	const struct archive_run *run = &g->latest;
 	bool ended = strcmp(run->state, "ended") == 0;
 
-	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:I, s:[], s:n, s:o, s:o}", "name", json_text(run->name), "uuid",
-			 json_text(run->uuid), "domid",
-			 run->domid < 0 || ended ? json_null() : json_integer(run->domid), "state",
-			 ended ? "ended" : "running", "source", json_text(run->source), "run", (json_int_t)run->id,
-			 "streams", "last_seen", "runs", json_count(g->runs), "captures", json_count(g->captures));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:[], s:n, s:o, s:o}", "name", json_text(run->name), "uuid",
+			 json_text(run->uuid), "domid", json_domid(ended ? -1 : run->domid), "state",
+			 json_text(run->state), "source", json_text(run->source), "run", (json_int_t)run->id, "streams",
+			 "last_seen", "runs", json_count(g->runs), "captures", json_count(g->captures));
 }
 
 /* The streams of the guest's latest run, and when the newest of them was last seen. */

@@ -57,6 +57,11 @@ json_t *json_count(uint64_t n)
 	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
 }
 
+json_t *json_domid(int64_t domid)
+{
+	return domid < 0 ? json_null() : json_integer(domid);
+}
+
 json_t *json_position(const struct position *p)
 {
 	char text[POSITION_TEXT];
@@ -142,9 +147,8 @@ json_t *json_run(const struct archive_run *run)
 {
 	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", (json_int_t)run->id, "name",
 			 json_text(run->name), "state", json_text(run->state), "source", json_text(run->source),
-			 "domid", run->domid < 0 ? json_null() : json_integer(run->domid), "began",
-			 json_time(run->began_real), "ended", json_time(run->ended_real), "reason",
-			 json_text(run->reason));
+			 "domid", json_domid(run->domid), "began", json_time(run->began_real), "ended",
+			 json_time(run->ended_real), "reason", json_text(run->reason));
 }
 
 json_t *json_gap(const struct archive_gap *gap)

@@ -20,6 +20,7 @@ json_t *json_text(const char *text); /* NULL is null; bytes that are not UTF-8 b
 json_t *json_ns(uint64_t ns);	     /* a decimal string */
 json_t *json_time(uint64_t real);    /* RFC 3339 with nanoseconds, UTC; 0 is null */
 json_t *json_count(uint64_t n);	     /* a number */
+json_t *json_domid(int64_t domid);   /* a number; -1 is null */
 json_t *json_position(const struct position *p);
 
 /* The streams of a run, the packet that is being filled counted in.  Returns what the reader returns. */

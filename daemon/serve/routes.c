@@ -14,6 +14,7 @@ static const struct route routes[] = {
 	{"/v1/captures/{id}",
 	 " ",
 	 {[VERB_GET] = get_capture, [VERB_PATCH] = patch_capture, [VERB_DELETE] = delete_capture}},
+	{"/v1/captures/{id}/context", " ", {[VERB_GET] = get_capture_context}},
 	{"/v1/captures/{id}/ctf.tar", " from to last tail ", {[VERB_GET] = get_capture_ctf}},
 	{"/v1/captures/{id}/packets", " stream from to last buckets limit cursor ", {[VERB_GET] = get_capture_packets}},
 	{"/v1/captures/{id}/trace", SELECT, {[VERB_GET] = get_capture_trace}},

@@ -27,6 +27,8 @@ void routes_print(FILE *out);
 handler get_domains, get_domain;
 /* captures.c */
 handler get_captures, get_domain_captures, post_capture, get_capture, patch_capture, delete_capture;
+/* context.c */
+handler get_capture_context;
 /* trace.c */
 handler get_domain_trace, get_capture_trace;
 /* packets.c */

@@ -194,7 +194,7 @@ bool target_domain(struct exchange *x, const struct position *first, struct targ
 	return load_run(x, t);
 }
 
-static bool capture_id(struct exchange *x, int64_t *id)
+bool target_capture_id(struct exchange *x, int64_t *id)
 {
 	uint64_t value;
 
@@ -213,7 +213,7 @@ bool target_capture(struct exchange *x, struct target *t)
 	struct ranges ranges = {exchange_reader(x), t};
 	int rc;
 
-	if (!capture_id(x, &t->capture))
+	if (!target_capture_id(x, &t->capture))
 		return false;
 	rc = reader_capture(exchange_reader(x), t->capture, take_capture_run, t);
 	if (rc != 0) {
@@ -228,17 +228,40 @@ bool target_capture(struct exchange *x, struct target *t)
 	return rc == 0;
 }
 
+/* Is the stream part of what was asked for?  A capture need not have all of its run's. */
+static bool has_stream(const struct target *t, const struct target_stream *stream)
+{
+	return !t->capture || stream->range.capture;
+}
+
+/* Take out of STREAMS, which are the run's, those that the capture does not have. */
+static void keep_streams(const struct target *t, json_t *streams)
+{
+	for (size_t i = json_array_size(streams); i-- > 0;) {
+		json_int_t number = json_integer_value(json_object_get(json_array_get(streams, i), "stream"));
+		bool has = false;
+
+		for (size_t k = 0; k < t->n_streams; k++)
+			has |= t->streams[k].number == (uint64_t)number && has_stream(t, &t->streams[k]);
+		if (!has)
+			json_array_remove(streams, i);
+	}
+}
+
 static void many_streams(struct exchange *x, const struct target *t)
 {
 	CLEANUP(json_unrefp) json_t *streams = json_array();
 	int rc = streams ? json_streams(exchange_reader(x), t->run, streams) : -ENOMEM;
 
-	if (rc != 0)
+	if (rc != 0) {
 		exchange_reader_problem(x, rc, "");
-	else
-		exchange_problem_with(x, MHD_HTTP_CONFLICT,
-				      "The run has several streams; name one with the query parameter stream.",
-				      json_pack("{s:O}", "streams", streams));
+		return;
+	}
+	keep_streams(t, streams);
+	exchange_problem_with(x, MHD_HTTP_CONFLICT,
+			      t->capture ? "The capture has several streams; name one with the query parameter stream."
+					 : "The run has several streams; name one with the query parameter stream.",
+			      json_pack("{s:O}", "streams", streams));
 }
 
 bool target_pick(struct exchange *x, const struct target *t, const struct position *first,
@@ -256,7 +279,7 @@ bool target_pick(struct exchange *x, const struct target *t, const struct positi
 		return false;
 	}
 	for (size_t i = 0; i < t->n_streams; i++) {
-		if (t->capture && !t->streams[i].range.capture)
+		if (!has_stream(t, &t->streams[i]))
 			continue;
 		if (wanted == UINT64_MAX || wanted == t->streams[i].number) {
 			*stream = &t->streams[i];
@@ -266,7 +289,8 @@ bool target_pick(struct exchange *x, const struct target *t, const struct positi
 	if (n > 1)
 		many_streams(x, t);
 	else if (n == 0 && wanted != UINT64_MAX)
-		exchange_problem(x, MHD_HTTP_NOT_FOUND, "The run has no stream %" PRIu64 ".", wanted);
+		exchange_problem(x, MHD_HTTP_NOT_FOUND, "The %s has no stream %" PRIu64 ".",
+				 t->capture ? "capture" : "run", wanted);
 	return n == 1 || (n == 0 && wanted == UINT64_MAX);
 }
 

@@ -33,6 +33,8 @@ bool target_run(struct exchange *x, int64_t *run);
 /* From {domain} and the query's run, or from the run that the position FIRST names (NULL = none). */
 bool target_domain(struct exchange *x, const struct position *first, struct target *t);
 bool target_capture(struct exchange *x, struct target *t);
+/* The number in {id}; whether there is such a capture is not asked. */
+bool target_capture_id(struct exchange *x, int64_t *id);
 /* Is all there that the capture names?  True where the target is none. */
 bool target_complete(const struct target *t);
 /* Where nothing is left of what the capture names of STREAM (NULL = of any), answer 410 and return true. */

@@ -4,10 +4,10 @@
  *
  *   begin | commit | level N | age SECONDS (from here on, chunks were copied so long ago)
  *   run ID SOURCE KEY NAME UUID|- DOMID STATE REASON|-
- *   stream ID RUN NUMBER RING_BYTES RING_PACKETS FLAGS
+ *   stream ID RUN NUMBER RING_BYTES RING_PACKETS FLAGS [NAME]
  *   piece STREAM SEQUENCE OFFSET FLAGS ROOM TIMESTAMP END[,END…]|- HEX|-
  *   gap STREAM KIND REASON AFTER_SEQUENCE AFTER_OFFSET NEXT_SEQUENCE PACKETS AT_LEAST
- *   capture ID RUN KIND | range CAPTURE STREAM FIRST LAST OFFSET | tail CAPTURE STREAM SEQUENCE OFFSET ROOM TIMESTAMP HEX
+ *   capture ID RUN KIND [NOTE|- [CONTEXT in hex]] (once more: adds the context) | range CAPTURE STREAM FIRST LAST OFFSET | tail CAPTURE STREAM SEQUENCE OFFSET ROOM TIMESTAMP HEX
  *   patch ID PINNED NOTE|- | delete ID | enforce NAME BYTES
  */
 #include <inttypes.h>
@@ -137,7 +137,8 @@ static int put_stream(struct archive_writer *w, const struct line *l)
 				   .number = (uint32_t)number(l, 3),
 				   .ring_bytes = number(l, 4),
 				   .ring_packets = (uint32_t)number(l, 5),
-				   .flags = (uint32_t)number(l, 6)};
+				   .flags = (uint32_t)number(l, 6),
+				   .name = word(l, 7)};
 
 	return archive_writer_put_stream(w, &s);
 }
@@ -145,13 +146,18 @@ static int put_stream(struct archive_writer *w, const struct line *l)
 static int put_capture(struct archive_writer *w, const struct line *l)
 {
 	struct moment now = moment_now();
+	size_t bytes = 0;
+	CLEANUP(freep) uint8_t *context = word(l, 5) ? unhex(word(l, 5), &bytes) : NULL;
 	struct archive_capture c = {.id = (int64_t)number(l, 1),
 				    .run = (int64_t)number(l, 2),
 				    .kind = word(l, 3),
 				    .real = now.real,
 				    .mono = now.mono,
-				    .note = word(l, 4)};
+				    .note = word(l, 4),
+				    .context = (const char *)context};
 
+	if (context)
+		context[bytes] = '\0';
 	return archive_writer_put_capture(w, &c);
 }
 

@@ -364,6 +364,7 @@ class Domains(Case):
     def test_paging_and_names(self):
         for i in range(5):
             self.guest(run=i + 1, name=f"guest-{i}")
+        self.guest(run=2, name="guest-1", state="ended")
         self.guest(run=6, name="guest-1", state="ended")
         names, cursor = [], ""
         while cursor is not None:
@@ -915,6 +916,189 @@ class Captures(Case):
         self.assertIs(self.server.get("/v1/captures/3").json()["complete"], True)
 
 
+class Xen(Case):
+    """What only guests of Xen have: UUIDs and domids, several streams, suspension, names that change."""
+
+    def life(self, run, name, domid, state="running", uuid=GUEST_UUID, streams=1):
+        self.guest(run=run, name=name, state=state, uuid=uuid, domid=domid, source="xen", streams=streams)
+
+    def of(self, text):
+        answer = self.server.get("/v1/domains/" + text)
+        return answer.json() if answer.status == 200 else answer.status
+
+    def test_reboots_are_runs_of_one_guest(self):
+        self.life(1, "web", 4, "ended")
+        self.life(2, "web", 5, "ended")
+        self.life(3, "web", 6)
+        self.life(4, "db", 5, uuid=GUEST_UUID.replace("a", "b"))  # a domid that was used before
+        first = self.fill(stream=10, sequences=range(2))
+        last = self.fill(stream=30, sequences=range(5, 8))
+        domains = self.server.get("/v1/domains").json()["domains"]
+        self.assertEqual([(d["name"], d["domid"], d["runs"], d["run"]) for d in domains], [("web", 6, 3, 3), ("db", 5, 1, 4)])
+        web = self.of(GUEST_UUID)
+        self.assertEqual([(r["run"], r["domid"], r["state"], r["reason"]) for r in web["run_list"]],
+                         [(3, 6, "running", None), (2, 5, "ended", "ended"), (1, 4, "ended", "ended")])
+        self.assertEqual([self.of(text)["run"] for text in ("web", "6", "domid:6", "domid:5", "5")], [3, 3, 3, 4, 4])
+        self.assertEqual((self.of("domid:4"), self.of("4")), (404, 404))
+        for text in ("web", GUEST_UUID, "domid:6"):
+            self.assertEqual(self.server.get(f"/v1/domains/{text}/trace").body, b"".join(last))
+            self.assertEqual(self.server.get(f"/v1/domains/{text}/trace?run=1").body, b"".join(first))
+        self.problem(self.server.get("/v1/domains/web/trace?run=4"), 404)
+        self.archive.commit("capture 1 1 crash -", "capture 2 4 crash -", "capture 3 3 manual -")
+        self.assertEqual([c["id"] for c in self.server.get("/v1/domains/domid:6/captures").json()["captures"]], [3, 1])
+        self.assertEqual(self.server.get("/v1/captures/1").json()["uuid"], GUEST_UUID)
+
+    def test_renamed(self):
+        self.life(1, "web", 4, "ended")
+        self.life(2, "web", 5)
+        self.archive.commit(f"run 2 xen key2 web-new {GUEST_UUID} 5 running -")
+        for text in ("web", "web-new", GUEST_UUID):  # nobody else bears the old name
+            self.assertEqual((self.of(text)["name"], self.of(text)["run"], self.of(text)["runs"]), ("web-new", 2, 2), text)
+        self.assertEqual([d["name"] for d in self.server.get("/v1/domains").json()["domains"]], ["web-new"])
+        self.life(3, "web", 6, uuid=GUEST_UUID.replace("a", "b"))
+        self.assertEqual((self.of("web")["run"], self.of("web-new")["run"]), (3, 2))
+        self.life(3, "web", 6, "ended", uuid=GUEST_UUID.replace("a", "b"))
+        self.assertEqual(self.of("web")["run"], 3)
+
+    def test_migration_that_failed(self):
+        self.life(1, "web", 4)
+        self.life(2, "web--incoming", 5, "ended")
+        for text in ("web", GUEST_UUID, "4", "web--incoming"):
+            self.assertEqual((self.of(text)["run"], self.of(text)["state"]), (1, "running"), text)
+        self.assertEqual([(d["name"], d["state"], d["domid"]) for d in self.server.get("/v1/domains").json()["domains"]], [("web", "running", 4)])
+        self.life(1, "web", 4, "ended")
+        self.assertEqual(self.of("web")["run"], 2)  # the newest, where all have ended
+
+    def test_suspended(self):
+        time.sleep(1.2)
+        self.life(1, "web", 4, "suspended")
+        p = self.fill(sequences=range(3))
+        self.assertEqual((self.of("web")["state"], self.of("web")["domid"], self.of("domid:4")["run_list"][0]["state"]), ("suspended", 4, "suspended"))
+        self.assertEqual(self.server.get("/v1/domains").json()["domains"][0]["state"], "suspended")
+        live = Live(self.server, "/v1/domains/web/live")
+        self.assertEqual((len(live.until(3)), live.headers["Mprof-Run-State"]), (3, "running"))
+        self.assertEqual(self.server.get("/v1/domains/web/captures", "POST").status, 201)
+        self.assertRegex(self.server.get("/metrics").body.decode(), r"(?m)^mprofd_archive_runs_running 1$")
+        self.life(1, "web", 4)  # it resumes, and the body goes on
+        self.archive.commit(piece(10, 3, 30, event(9000)))
+        self.collector.notify()
+        self.assertEqual(len(live.until(4)), 4)
+        live.close()
+        self.assertEqual(self.server.get("/v1/domains/web/trace").body, b"".join(p) + packet(3, event(9000)))
+
+    def test_tail_of_a_suspension_is_not_the_end(self):
+        self.life(1, "web", 4)
+        proven, tail, more = event(1) + event(2), event(3), event(10) + event(11)
+        self.archive.commit(piece(10, 0, 30, proven))
+        self.archive.commit("capture 1 1 suspend -", "range 1 10 0 0 64", f"tail 1 10 0 64 4096 1 {tail.hex()}")
+        self.assertEqual(self.server.get("/v1/captures/1/trace").body, packet(0, proven + tail))
+        self.archive.commit(f"run 1 xen key1 web {GUEST_UUID} 4 ended suspend")
+        self.assertEqual(self.server.get("/v1/domains/web/trace").body, packet(0, proven + tail))
+        self.archive.commit(f"run 1 xen key1 web {GUEST_UUID} 4 ended destroyed")  # it came back before it ended
+        self.archive.commit(piece(10, 0, 64, more))
+        self.assertEqual(self.server.get("/v1/domains/web/trace").body, packet(0, proven + more))
+
+    def test_several_streams(self):
+        self.life(1, "web", 4, streams=3)
+        self.archive.commit("stream 10 1 0 16384 4 0 main", "stream 12 1 2 16384 4 0 vcpu-2")
+        bodies = [b"".join(self.fill(stream=10 + k, sequences=range(k, k + 4))) for k in range(3)]
+        self.archive.commit("gap 11 lost lapped 4 370 9 4 0", "capture 1 1 crash -", "range 1 10 1 3 370", "range 1 12 2 5 370", "capture 2 1 crash -", "range 2 11 1 4 370")
+        for path in ("domains/web/trace", "domains/web/packets", "domains/web/live", "captures/1/trace", "captures/1/packets"):
+            said = self.problem(self.server.get("/v1/" + path), 409)
+            want = [(0, "main"), (2, "vcpu-2")] if path[0] == "c" else [(0, "main"), (1, None), (2, "vcpu-2")]
+            self.assertEqual([(s["stream"], s["name"]) for s in said["streams"]], want, path)
+            self.assertIn("capture" if path[0] == "c" else "run", said["detail"])
+        for k in range(3):
+            got = self.server.get(f"/v1/domains/web/trace?stream={k}")
+            self.assertEqual((got.body, got.headers["Mprof-Stream"]), (bodies[k], str(k)))
+            live = Live(self.server, f"/v1/domains/web/live?stream={k}")
+            live.until(4)
+            self.assertEqual((live.data, live.headers["Mprof-Position"].split(".")[1]), (bodies[k], str(k)))
+            live.close()
+        self.problem(self.server.get("/v1/domains/web/trace?stream=3"), 404)
+        self.problem(self.server.get("/v1/domains/web/live?stream=3"), 404)
+        self.assertEqual([s for s, _ in split(self.server.get("/v1/captures/1/trace?stream=2").body)[0]], [2, 3, 4, 5])
+        self.assertIn("capture", self.problem(self.server.get("/v1/captures/1/trace?stream=1"), 404)["detail"])
+        self.assertEqual(split(self.server.get("/v1/captures/2/trace").body), split(bodies[1]))  # its only one
+        names = lambda path: tarfile.open(fileobj=io.BytesIO(self.server.get(path).body)).getnames()[1:]
+        self.assertEqual(names("/v1/domains/web/ctf.tar"), [f"web/run-1-stream-{k}" for k in range(3)])
+        self.assertEqual(names("/v1/captures/1/ctf.tar"), ["web/run-1-stream-0", "web/run-1-stream-2"])
+        self.assertEqual([(s["stream"], s["name"], s["last_sequence"]) for s in self.server.get("/v1/captures/1").json()["streams"]], [(0, "main", 3), (2, "vcpu-2", 5)])
+        domain = self.server.get("/v1/domains").json()["domains"][0]
+        self.assertEqual([(s["packets"], s["lost_packets"]) for s in domain["streams"]], [(4, 0), (4, 4), (4, 0)])
+        self.assertEqual(domain["last_seen"], max(s["last_seen"] for s in domain["streams"]))
+        metrics = self.server.get("/metrics").body.decode()
+        for name, value in (("packets", 12), ("content_bytes", 12 * 370), ("lost_packets", 4), ("runs", 1), ("captures", 2)):
+            self.assertRegex(metrics, rf"(?m)^mprofd_archive_{name} {value}$")
+
+
+class Context(Case):
+    WHOLE = {
+        "reason": "crash",
+        "xenstore": {"name": "web", "data/mprof/ring-ref": "8,9", "data/odd": "\\x1B[31m"},
+        "xenstore_complete": True,
+        "console": "Fatal error: Not_found\n\\x07",
+        "console_complete": False,
+    }
+
+    def put(self, text, capture=1):
+        self.archive.commit(f"capture {capture} 1 crash - {text.encode(errors='surrogateescape').hex()}")
+
+    def get(self, capture=1):
+        return self.server.get(f"/v1/captures/{capture}/context")
+
+    def test_life(self):
+        self.guest(name="web", uuid=GUEST_UUID, domid=12, source="xen", state="ended")
+        self.archive.commit("capture 1 1 crash -")
+        began = self.server.get("/v1/domains/web").json()["run_list"][0]["began"]
+        time_ = self.server.get("/v1/captures/1").json()["time"]
+        want = {"id": 1, "run": 1, "domain": "web", "uuid": GUEST_UUID, "domid": 12, "kind": "crash", "began": began, "time": time_}
+        self.assertEqual(self.get().json(), {**want, **dict.fromkeys(self.WHOLE)})
+        self.put(json.dumps(self.WHOLE))  # the collector comes with it a moment later
+        self.assertEqual(self.get().json(), {**want, **self.WHOLE})
+        self.assertEqual(self.server.get("/v1/captures/1").json()["time"], time_)
+        self.put(json.dumps({**self.WHOLE, "reason": "unknown", "console": None, "xenstore": {}, "later": [1]}), 2)
+        self.assertEqual({**self.get(2).json(), "id": 1, "time": time_}, {**want, **self.WHOLE, "reason": "unknown", "console": None, "xenstore": {}})
+        self.guest(run=3, name="demo")
+        self.archive.commit("capture 3 3 manual -")
+        demo = self.get(3).json()
+        self.assertEqual((demo["domain"], demo["uuid"], demo["domid"], demo["reason"], demo["console"]), ("demo", None, None, None, None))
+        head = self.server.get("/v1/captures/1/context", "HEAD")
+        self.assertEqual((head.status, head.body), (200, b""))
+        for bad in ("9", "0", "x", "-1", "99999999999999999999"):
+            self.problem(self.get(bad), 404)
+        self.problem(self.server.get("/v1/captures/1/context?stream=0"), 400)
+        self.problem(self.server.get("/v1/captures/1/context", "DELETE"), 405)
+        self.archive.commit("delete 1")
+        self.problem(self.get(), 404)
+
+    def test_damaged(self):
+        self.guest(name="web", uuid=GUEST_UUID, domid=12, source="xen")
+        self.fill()
+        without = lambda key: {k: v for k, v in self.WHOLE.items() if k != key}
+        texts = [" ", "{", "[]", "null", "7", '"x"', "{}", json.dumps(self.WHOLE)[:-1], json.dumps(self.WHOLE) + "x", '{"reason":"a","reason":"b"}',
+                 "[" * 100000, '{"a":' * 3000, json.dumps({**self.WHOLE, "console": "x" * (1 << 20)}), '{"reason":"\udcff"}', '{"reason":"\\u0000"}']
+        texts += [json.dumps(without(key)) for key in self.WHOLE]
+        texts += [json.dumps({**self.WHOLE, **wrong}) for wrong in (
+            {"reason": None}, {"reason": 1}, {"reason": "x" * 65}, {"xenstore": []}, {"xenstore": {"a": 1}}, {"xenstore": {"a": {"b": "c"}}},
+            {"xenstore_complete": 1}, {"console": 1}, {"console": ["x"]}, {"console_complete": None})]
+        for i, text in enumerate(texts, 1):
+            self.put(text, i)
+            said = self.problem(self.get(i), 500)
+            self.assertIn(f"context of capture {i} is damaged in the archive (", said["detail"])
+            self.assertEqual(self.server.get(f"/v1/captures/{i}").status, 200)
+        self.assertEqual(len(self.server.get("/v1/captures").json()["captures"]), len(texts))
+
+    def test_lists_do_not_read_it(self):
+        self.guest(name="web", uuid=GUEST_UUID, domid=12, source="xen")
+        text = json.dumps({**self.WHOLE, "console": "x" * 1000000})
+        self.archive.commit(*[f"capture {i} 1 crash - {text.encode().hex()}" for i in range(1, 101)])
+        self.assertEqual(len(self.server.get("/v1/captures?limit=1000").json()["captures"]), 100)
+        self.assertEqual(len(self.get(50).json()["console"]), 1000000)
+        if not SANITIZED:
+            self.assertLess(self.longest_so_far(), 0.05)
+
+
 class Tar(Case):
     def test_tar(self):
         self.guest(streams=3)
@@ -959,7 +1143,7 @@ class Service(Case):
         """Everything is asked once, of an archive of 2,000 packets; the longest read transaction, in seconds."""
         for path in ("/v1/domains", "/v1/domains/web", "/v1/domains/web/trace", "/v1/domains/web/trace?last=100KB", "/v1/domains/web/trace?last=10us",
                      "/v1/domains/web/trace?from=500000&to=1500000", "/v1/domains/web/packets?limit=1000", "/v1/domains/web/packets?buckets=1000",
-                     "/v1/domains/web/ctf.tar", "/v1/captures", "/v1/captures/1", "/v1/captures/1/trace", "/v1/captures/1/packets?limit=1000"):
+                     "/v1/domains/web/ctf.tar", "/v1/captures", "/v1/captures/1", "/v1/captures/1/context", "/v1/captures/1/trace", "/v1/captures/1/packets?limit=1000"):
             self.assertEqual(self.server.get(path).status, 200, path)
             self.assertEqual(self.server.get(path, Accept_Encoding="zstd").status, 200, path)
         live = Live(self.server, "/v1/domains/web/live")
@@ -1101,7 +1285,7 @@ class Service(Case):
         run = self.server.get("/v1/domains/web").json()["run_list"][0]
         for name, value in (("Domain", domain), ("Stream", domain["streams"][0]), ("Run", run), ("Packets", packets),
                             ("Packet", packets["packets"][0]), ("Stamp", packets["packets"][0]["copied"]["first"]), ("Gap", packets["gaps"][0]),
-                            ("Capture", self.server.get("/v1/captures/1").json()),
+                            ("Capture", self.server.get("/v1/captures/1").json()), ("Context", self.server.get("/v1/captures/1/context").json()),
                             ("Overview", self.server.get("/v1/domains/web/packets?buckets=3").json())):
             same(name, value)
 

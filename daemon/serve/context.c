@@ -1,0 +1,158 @@
+/*
+ * /v1/captures/{id}/context: why a capture was taken, and around what.
+ *
+ * The collector wrote the text, out of what a guest and its console said.  Here it is a row like others: parsed within limits, each member
+ * looked at before it is handed on, and one that is not as it should be is told and spoils nothing but itself.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "json.h"
+#include "routes.h"
+#include "target.h"
+
+/* The collector keeps 64 KiB of XenStore and 16 KiB of console, which escapes can make four times as long and JSON twice that. */
+#define CONTEXT_MOST (1u << 20)
+#define REASON_MOST  64u
+#define ABSENT	     "There is no such capture; /v1/captures lists them."
+
+static int take_capture(void *context, const struct reader_capture *c)
+{
+	json_t *object = context;
+	json_t *more = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "id", (json_int_t)c->capture.id, "run",
+				 (json_int_t)c->capture.run, "domain", json_text(c->name), "uuid", json_text(c->uuid),
+				 "kind", json_text(c->capture.kind), "time", json_time(c->capture.real));
+
+	return more && json_object_update_new(object, more) == 0 ? 0 : -ENOMEM;
+}
+
+static int take_run(void *context, const struct archive_run *run)
+{
+	json_t *more = json_pack("{s:o, s:o}", "domid", json_domid(run->domid), "began", json_time(run->began_real));
+
+	return more && json_object_update_new(context, more) == 0 ? 0 : -ENOMEM;
+}
+
+/* What the row held: the bytes are copied, so that they are parsed when the row is not held any more. */
+struct stored {
+	char *text; /* owned; NULL = the capture has none */
+	size_t bytes;
+	bool too_long;
+};
+
+static void stored_deinit(struct stored *s)
+{
+	free(s->text);
+}
+
+static int take_text(void *context, const char *text, size_t bytes)
+{
+	struct stored *s = context;
+
+	s->too_long = bytes > CONTEXT_MOST;
+	if (!text || s->too_long)
+		return 0;
+	s->text = malloc(bytes + 1);
+	if (!s->text)
+		return -ENOMEM;
+	memcpy(s->text, text, bytes);
+	s->bytes = bytes;
+	return 0;
+}
+
+static bool is_subtree(json_t *xenstore)
+{
+	const char *path;
+	json_t *value;
+
+	if (json_is_null(xenstore))
+		return true;
+	json_object_foreach(xenstore, path, value)
+	{
+		if (!json_is_string(value))
+			return false;
+	}
+	return json_is_object(xenstore);
+}
+
+/* The first member of the stored object that is not there or not of its kind, or NULL. */
+static const char *damaged_member(const json_t *o)
+{
+	const json_t *reason = json_object_get(o, "reason"), *console = json_object_get(o, "console");
+
+	if (!json_is_string(reason) || json_string_length(reason) > REASON_MOST)
+		return "reason";
+	if (!is_subtree(json_object_get(o, "xenstore")))
+		return "xenstore";
+	if (!json_is_boolean(json_object_get(o, "xenstore_complete")))
+		return "xenstore_complete";
+	if (!json_is_string(console) && !json_is_null(console))
+		return "console";
+	return json_is_boolean(json_object_get(o, "console_complete")) ? NULL : "console_complete";
+}
+
+/* Hand the members on; none of them where nothing is stored. */
+static int add_members(json_t *answer, const json_t *stored)
+{
+	static const char *const members[] = {"reason", "xenstore", "xenstore_complete", "console", "console_complete"};
+	json_t *member;
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		member = json_object_get(stored, members[i]);
+		if (json_object_set_new(answer, members[i], member ? json_incref(member) : json_null()) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static enum outcome damaged(struct exchange *x, int64_t id, const char *what)
+{
+	return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
+				"The context of capture %" PRId64
+				" is damaged in the archive (%s); its trace can be fetched all the same.",
+				id, what);
+}
+
+/* Read all that there is of the capture ID into ANSWER and STORED, as of one moment. */
+static int read_all(struct reader *r, int64_t id, json_t *answer, struct stored *stored)
+{
+	int rc = reader_begin(r);
+
+	if (rc == 0)
+		rc = reader_capture(r, id, take_capture, answer);
+	if (rc == 0)
+		rc = reader_run(r, json_integer_value(json_object_get(answer, "run")), take_run, answer);
+	if (rc == 0)
+		rc = reader_context(r, id, take_text, stored);
+	reader_end(r);
+	return rc;
+}
+
+enum outcome get_capture_context(struct exchange *x)
+{
+	CLEANUP(json_unrefp) json_t *answer = json_object(), *context = NULL;
+	CLEANUP(stored_deinit) struct stored stored = {0};
+	json_error_t error;
+	const char *bad = NULL;
+	int64_t id;
+	int rc;
+
+	if (!target_capture_id(x, &id))
+		return OUTCOME_DONE;
+	rc = answer ? read_all(exchange_reader(x), id, answer, &stored) : -ENOMEM;
+	if (rc != 0)
+		return exchange_reader_problem(x, rc, ABSENT);
+	if (stored.too_long)
+		return damaged(x, id, "it is too long");
+	if (stored.text) {
+		context = json_loadb(stored.text, stored.bytes, JSON_REJECT_DUPLICATES, &error);
+		bad = !context			? "it is no JSON"
+		      : json_is_object(context) ? damaged_member(context)
+						: "it is no object";
+	}
+	if (bad)
+		return damaged(x, id, bad);
+	rc = add_members(answer, context);
+	return rc == 0 ? exchange_json(x, MHD_HTTP_OK, json_incref(answer)) : exchange_reader_problem(x, rc, "");
+}
