@@ -72,7 +72,8 @@ int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct 
 	return r;
 }
 
-int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinned, const char *note)
+int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinned, const char *note,
+				 const char *context)
 {
 	int r;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PATCH_CAPTURE, &r);
@@ -82,9 +83,12 @@ int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinne
 	sqlite3_bind_int64(s, 1, id);
 	sqlite3_bind_int(s, 2, pinned < 0 ? -1 : pinned != 0);
 	sqlite3_bind_text(s, 3, note, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 4, context, -1, SQLITE_STATIC);
 	r = writer_step(w, s);
 	if (r == 0 && sqlite3_changes(w->db) == 0)
 		r = ARCHIVE_E_ABSENT;
+	if (r == 0 && context)
+		w->wants_sync = true;
 	return r;
 }
 

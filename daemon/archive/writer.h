@@ -61,8 +61,12 @@ int archive_writer_put_capture(struct archive_writer *w, const struct archive_ca
 int archive_writer_put_capture_stream(struct archive_writer *w, const struct archive_capture_stream *range);
 /* A piece of a capture's unproven tail; ENDS and FLAGS are not used. */
 int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct archive_piece *piece);
-/* Change a capture: PINNED -1 = leave, NOTE NULL = leave.  ARCHIVE_E_ABSENT.  Needs no transaction. */
-int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinned, const char *note);
+/*
+ * Change a capture: PINNED -1 = leave, NOTE NULL = leave, CONTEXT (JSON) NULL = leave.  A context outlives a loss of power, as captures do.
+ * ARCHIVE_E_ABSENT.  Needs no transaction.
+ */
+int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinned, const char *note,
+				 const char *context);
 /* Delete a capture with its ranges and tails; the packets stay.  ARCHIVE_E_ABSENT.  Needs no transaction. */
 int archive_writer_delete_capture(struct archive_writer *w, int64_t id);
 

@@ -184,7 +184,8 @@ static int write_item(struct archivist *a, const struct item *item)
 		r = write_tail(a, item);
 		break;
 	case ITEM_PATCH:
-		r = archive_writer_patch_capture(a->w, item->patch.capture, item->patch.pinned, item->patch.note);
+		r = archive_writer_patch_capture(a->w, item->patch.capture, item->patch.pinned, item->patch.note,
+						 item->patch.context);
 		break;
 	case ITEM_DELETE:
 		r = archive_writer_delete_capture(a->w, item->patch.capture);

@@ -149,6 +149,7 @@ void queue_item_free(struct queue *queue, struct item *item)
 		break;
 	case ITEM_PATCH:
 		free(item->patch.note);
+		free(item->patch.context);
 		break;
 	case ITEM_CHUNK:
 	case ITEM_GAP:

@@ -55,8 +55,9 @@ struct item {
 		} piece;
 		struct {
 			int64_t capture;
-			int pinned; /* -1 = leave */
-			char *note; /* owned; NULL = leave */
+			int pinned;    /* -1 = leave */
+			char *note;    /* owned; NULL = leave */
+			char *context; /* owned JSON; NULL = leave */
 		} patch;
 	};
 	uint8_t data[];

@@ -481,11 +481,17 @@ static void test_captures(void)
 	CHECK_EQ_INT(archive_writer_tail(f.w, 4, &tail), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
 	CHECK(!resume(&f).last.captured); /* not one of its end */
-	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, 1, NULL), 0);
+	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, 1, NULL, NULL), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'why'"), 1);
-	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, "because"), 0);
+	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, "because", NULL), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'because'"), 1);
-	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 5, 1, NULL), ARCHIVE_E_ABSENT);
+	/* What is known later comes later, and leaves the rest alone; what leaves it out keeps it. */
+	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, NULL, "{\"reason\":\"crash\"}"), 0);
+	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, NULL, NULL), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'because'"
+					" AND context = '{\"reason\":\"crash\"}'"),
+		     1);
+	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 5, 1, NULL, NULL), ARCHIVE_E_ABSENT);
 	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 5), ARCHIVE_E_ABSENT);
 	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 4), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT (SELECT count(*) FROM tails) + (SELECT count(*) FROM capture_streams)"),
@@ -503,6 +509,42 @@ static void test_captures(void)
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
 	CHECK(resume(&f).last.captured);
 	fixture_deinit(&f);
+}
+
+/* Which captures end a life, and that a suspended run is kept for one that goes on. */
+static void test_kinds(void)
+{
+	static const struct {
+		const char *kind;
+		bool ends;
+	} kinds[] = {{"crash", true}, {"watchdog", true}, {"poweroff", true},  {"reboot", true},  {"destroyed", true},
+		     {"ended", true}, {"suspend", false}, {"periodic", false}, {"manual", false}, {"trigger", false}};
+	const struct archive_run run = {.id = 1,
+					.source = "xen",
+					.key = "key",
+					.name = "web",
+					.domid = 7,
+					.state = "suspended",
+					.reason = "suspend"};
+	bool more;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const struct archive_capture capture = {.id = 1, .run = 1, .kind = kinds[i].kind, .real = 50};
+		struct fixture f;
+
+		if (!fixture_init(&f))
+			return;
+		CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		CHECK_EQ_INT(archive_writer_put_run(f.w, &run), 0);
+		CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+		CHECK_EQ_INT(resume(&f).last.captured, kinds[i].ends);
+		CHECK_EQ_INT(archive_writer_delete_capture(f.w, 1), 0);
+		CHECK_EQ_INT(archive_writer_enforce(f.w, "web", 1, 0, 100, &more), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs WHERE state = 'suspended'"), 1);
+		fixture_deinit(&f);
+	}
 }
 
 /* Readers that hold the WAL: commits go on, and it shrinks once they let go. */
@@ -636,6 +678,7 @@ int main(void)
 	CHECK_RUN(test_resume);
 	CHECK_RUN(test_resume_cut);
 	CHECK_RUN(test_captures);
+	CHECK_RUN(test_kinds);
 	CHECK_RUN(test_wal);
 	CHECK_RUN(test_kill);
 	return check_done();

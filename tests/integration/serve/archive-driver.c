@@ -209,7 +209,7 @@ static int run_line(struct archive_writer *w, const struct line *l)
 	if (strcmp(verb, "range") == 0)
 		return put_range(w, l);
 	if (strcmp(verb, "patch") == 0)
-		return archive_writer_patch_capture(w, (int64_t)number(l, 1), (int)number(l, 2), word(l, 3));
+		return archive_writer_patch_capture(w, (int64_t)number(l, 1), (int)number(l, 2), word(l, 3), NULL);
 	if (strcmp(verb, "delete") == 0)
 		return archive_writer_delete_capture(w, (int64_t)number(l, 1));
 	return strcmp(verb, "enforce") == 0 ? enforce(w, l) : -1;
