@@ -10,7 +10,7 @@ case $builds in /*) ;; *) builds=$PWD/$builds ;; esac
 mkdir -p "$builds"
 
 packages_build="gcc libc6-dev meson ninja-build pkg-config python3 libsystemd-dev libsqlite3-dev libzstd-dev libinih-dev
-	libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev libarchive-dev"
+	libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev libarchive-dev libxen-dev"
 
 die() {
 	printf '%s\n' "$*" >&2

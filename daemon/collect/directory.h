@@ -11,7 +11,8 @@
 
 /*
  * Append the references of PAGE (4,096 bytes) to REFS, which holds *N of at most MAX.  *NEXT: the reference of the next directory page, or 0.
- * FAULT_NONE, FAULT_REFERENCE, FAULT_PAGES.
+ * A zero among the references ends the ring: then *NEXT is 0, whatever the last word is.  FAULT_NONE, FAULT_REFERENCE, FAULT_PAGES; after
+ * a fault what was appended means nothing.
  */
 enum fault directory_page(const uint8_t *page, uint32_t *refs, size_t max, size_t *n, uint32_t *next);
 

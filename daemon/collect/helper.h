@@ -44,8 +44,9 @@ struct domain_state {
 struct helper;
 
 /*
- * Fork it.  CONSOLE_LOGS: the directory of xenconsoled's logs (guest-NAME.log), borrowed for the call.  It ends when the collector does, however
- * that ends.  -errno.
+ * Fork it, before there is another thread.  CONSOLE_LOGS: the directory of xenconsoled's logs (guest-NAME.log), borrowed for the call; ""
+ * reads none.  It ends when the collector's calling thread does, however that ends.  Waits at most 5 s for its first word; one that does not
+ * come is no failure, but a helper that is gone.  -errno.
  */
 int helper_start(struct helper **hp, const char *console_logs);
 struct helper *helper_stop(struct helper *helper); /* NULL too */
@@ -57,9 +58,13 @@ bool helper_knows_states(const struct helper *helper, const char **sentence);
 /* Readable when an answer is there, or when the helper is gone. */
 int helper_fd(const struct helper *helper);
 
-/* Ask for the states of N domids, at most HELPER_DOMIDS_MAX.  -EAGAIN: too many questions are open, ask later.  -EPIPE: it is gone. */
+/*
+ * Ask for the states of N domids, at most HELPER_DOMIDS_MAX.  -EAGAIN: too many questions are open, ask later.  -EPIPE: it is gone.
+ * A domid whose state Xen did not tell (or none, where states are not known) is not among the answer's: nothing is known of it, which
+ * is not the same as a domid that Xen does not know.
+ */
 int helper_ask_states(struct helper *helper, const uint32_t *domids, size_t n);
-/* Ask for the end of the console log of the domain NAME; TAG comes back with the answer.  As above. */
+/* Ask for the end of the console log of the domain NAME; TAG comes back with the answer.  As above.  Answers come in the order of questions. */
 int helper_ask_console(struct helper *helper, uint64_t tag, const char *name);
 
 struct helper_answer {
@@ -67,7 +72,7 @@ struct helper_answer {
 	size_t n; /* states, or bytes of the log */
 	struct domain_state states[HELPER_DOMIDS_MAX];
 	uint64_t tag;
-	int error;     /* console: 0 or -errno, as -ENOENT where nobody logs */
+	int error;     /* console: 0 or -errno: -ENOENT where nobody logs, -EINVAL for a name that no log can have */
 	bool complete; /* console: the log is not longer than this */
 	char console[HELPER_CONSOLE_MAX];
 };

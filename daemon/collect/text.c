@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The length of the printable character at P, or 0. */
-static size_t character(const uint8_t *p)
+/* The length of the printable character at P, of which LEFT bytes are there, or 0. */
+static size_t character(const uint8_t *p, size_t left)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	size_t n = *p < 0x80 ? 1 : *p >> 5 == 6 ? 2 : *p >> 4 == 14 ? 3 : *p >> 3 == 30 ? 4 : 0;
@@ -16,7 +16,7 @@ static size_t character(const uint8_t *p)
 
 	if (n == 1)
 		return *p >= 0x20 && *p != 0x7f && *p != '\\';
-	if (n == 0)
+	if (n == 0 || n > left)
 		return 0;
 	c = *p & (0xffu >> (n + 1));
 	for (size_t i = 1; i < n; i++) {
@@ -32,16 +32,25 @@ static size_t character(const uint8_t *p)
 	return n;
 }
 
-char *text_printable(const char *text)
+static size_t line_end(const uint8_t *p, size_t left)
 {
-	const uint8_t *p = (const uint8_t *)text;
-	char *copy = malloc(4 * strlen(text) + 1), *to = copy;
+	if (*p == '\n')
+		return 1;
+	return left > 1 && p[0] == '\r' && p[1] == '\n' ? 2 : 0;
+}
+
+char *text_printable_bytes(const char *text, size_t len, bool lines)
+{
+	const uint8_t *p = (const uint8_t *)text, *end = p + len;
+	char *copy = malloc(4 * len + 1), *to = copy;
 
 	if (!copy)
 		return NULL;
-	while (*p) {
-		size_t n = character(p);
+	while (p < end) {
+		size_t left = (size_t)(end - p), n = character(p, left);
 
+		if (!n && lines)
+			n = line_end(p, left);
 		if (n) {
 			memcpy(to, p, n);
 			to += n;
@@ -56,4 +65,9 @@ char *text_printable(const char *text)
 	}
 	*to = '\0';
 	return copy;
+}
+
+char *text_printable(const char *text)
+{
+	return text_printable_bytes(text, strlen(text), false);
 }

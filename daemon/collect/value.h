@@ -43,11 +43,14 @@ const char *fault_sentence(enum fault fault);
 
 /* number, from MIN to MAX. */
 bool value_number(const char *text, size_t len, uint32_t min, uint32_t max, uint32_t *number);
-/* refs: at most MAX of them go to REFS, their number to *N.  FAULT_NONE, _GRAMMAR, _REFERENCE, _PAGES; an empty value is no refs. */
+/*
+ * refs: at most MAX of them go to REFS, their number to *N.  FAULT_NONE, _GRAMMAR (an empty value too), _REFERENCE, _PAGES: the first
+ * from the left; *N is then 0, and what is in REFS means nothing.
+ */
 enum fault value_refs(const char *text, size_t len, uint32_t *refs, size_t max, size_t *n);
-/* label: copied printable, with \xNN, into TO of 4 * VALUE_LABEL_MAX + 1 bytes.  False: empty or too long. */
+/* label: copied printable, with \xNN, into TO of 4 * VALUE_LABEL_MAX + 1 bytes.  False: empty, too long, or no memory. */
 bool value_label(const char *text, size_t len, char *to, size_t size);
-/* Does a reference stand twice among these?  May reorder SCRATCH, of N words, which it fills. */
+/* Does a reference stand twice among these?  SCRATCH: room for N words. */
 bool value_duplicates(const uint32_t *refs, size_t n, uint32_t *scratch);
 
 #endif

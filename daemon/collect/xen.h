@@ -27,14 +27,21 @@ int xen_open(struct xen **xp, char *sentence, size_t size);
 struct xen *xen_close(struct xen *xen); /* unmaps and unbinds what is left; NULL too */
 CLEANUP_DEFINE(struct xen, xen_close)
 
-/* ---- XenStore.  Each call is a round trip to xenstored, of some 50 us and more. ---- */
+/*
+ * ---- XenStore.  Each call is a round trip to xenstored, of some 50 us and more. ----
+ *
+ * -EPIPE from any of them: the connection is lost, which is fatal.  Every other error is xenstored's answer to this one question.
+ */
 
 /* The first one starts libxenstore's thread.  It fires once at once.  TOKEN comes back with each event.  -errno. */
 int xen_watch(struct xen *xen, const char *path, const char *token);
 int xen_unwatch(struct xen *xen, const char *path, const char *token);
 /* Becomes readable with events.  Before the first watch there is none: -1. */
 int xen_store_fd(struct xen *xen);
-/* The next event, copied out and cut to the buffers' sizes: 1, 0 (none now), or -errno: the connection is lost, which is fatal. */
+/*
+ * The next event, copied out and cut to the buffers' sizes: 1, 0 (none now), or -errno: the connection is lost, which is fatal.
+ * A loss makes xen_store_fd NOT readable: call this once a second as well (it costs a lock), or an idle daemon never learns of it.
+ */
 int xen_store_event(struct xen *xen, char *path, size_t path_size, char *token, size_t token_size);
 
 /*
@@ -47,7 +54,7 @@ int xen_read_end(struct xen *xen, uint32_t t);
 int xen_read(struct xen *xen, uint32_t t, const char *path, char **value, size_t *len);
 /* The names below PATH: one free() frees all.  -ENOENT, -errno. */
 int xen_list(struct xen *xen, uint32_t t, const char *path, char ***names, size_t *n);
-/* Does XenStore know the domain?  1, 0, -errno. */
+/* Does XenStore know the domain?  1, 0, -EPIPE. */
 int xen_introduced(struct xen *xen, uint32_t domid);
 
 /* ---- grants ---- */

@@ -1,0 +1,215 @@
+/*
+ * The helper's side: it has rights that the collector gives up, so it does two things only and takes nothing on trust.
+ *
+ * It reads the memory of no guest.  Of a question it takes numbers of domains, asked for one by one, and a name, which must be that of a
+ * file right in the directory of logs.  It allocates nothing after its start, waits for questions only, and ends when the collector's end of
+ * the socket is closed, or the collector dies.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "helper-message.h"
+#include "rights.h"
+#include "xenctrl.h"
+
+#define LOG_NAME_MAX (HELPER_NAME_MAX + sizeof("guest-.log"))
+
+struct helper_self {
+	int socket;
+	const char *logs;
+	struct xenctrl *xenctrl; /* NULL: states are not known */
+	struct helper_question question;
+	struct helper_reply reply;
+};
+
+/* ---- console logs -------------------------------------------------------------------------------------------------- */
+
+static bool name_ok(const char *name, size_t len)
+{
+	if (len < 1 || len > HELPER_NAME_MAX)
+		return false;
+	if (name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if ((uint8_t)name[i] < 0x20 || name[i] == 0x7f || name[i] == '/')
+			return false;
+	return true;
+}
+
+/* The log of the domain NAME, in a directory that may have come after us. */
+static int log_open(const char *directory, const char *name, size_t len)
+{
+	CLEANUP(closep) int dir = -1;
+	char file[LOG_NAME_MAX];
+	int fd;
+
+	if (!*directory)
+		return -ENOENT;
+	dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	snprintf(file, sizeof(file), "guest-%.*s.log", (int)len, name);
+	fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd >= 0 ? fd : -errno;
+}
+
+/* The last bytes of FD to the reply. */
+static int log_tail(int fd, struct helper_reply *reply)
+{
+	struct stat st;
+	off_t at;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	at = st.st_size > (off_t)HELPER_CONSOLE_MAX ? st.st_size - (off_t)HELPER_CONSOLE_MAX : 0;
+	reply->flag = at == 0;
+	while (reply->n < HELPER_CONSOLE_MAX) {
+		ssize_t got =
+			pread(fd, reply->body.console + reply->n, HELPER_CONSOLE_MAX - reply->n, at + (off_t)reply->n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		reply->n += (uint32_t)got;
+	}
+	return 0;
+}
+
+static size_t console_answer(struct helper_self *self)
+{
+	const struct helper_question *q = &self->question;
+	struct helper_reply *reply = &self->reply;
+	CLEANUP(closep) int fd = -1;
+
+	if (!name_ok(q->body.name, q->n)) {
+		reply->error = -EINVAL;
+		return 0;
+	}
+	fd = log_open(self->logs, q->body.name, q->n);
+	reply->error = fd < 0 ? fd : log_tail(fd, reply);
+	if (reply->error) {
+		reply->n = 0;
+		reply->flag = 0;
+	}
+	return reply->n;
+}
+
+/* ---- states -------------------------------------------------------------------------------------------------------- */
+
+/* A domain whose state Xen does not tell is left out. */
+static size_t states_answer(struct helper_self *self)
+{
+	const struct helper_question *q = &self->question;
+	struct helper_reply *reply = &self->reply;
+
+	for (uint32_t i = 0; i < q->n && self->xenctrl; i++)
+		if (xenctrl_state(self->xenctrl, q->body.domids[i], &reply->body.states[reply->n]) == 0)
+			reply->n++;
+	return reply->n * sizeof(reply->body.states[0]);
+}
+
+/* ---- its life ------------------------------------------------------------------------------------------------------ */
+
+static void reply_send(struct helper_self *self, size_t body)
+{
+	ssize_t r;
+
+	do
+		r = send(self->socket, &self->reply, HELPER_REPLY_HEAD + body, MSG_NOSIGNAL);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		_exit(0); /* nobody is there to be answered */
+}
+
+/* Is the question, of LEN bytes, what it says? */
+static bool question_ok(const struct helper_question *q, size_t len)
+{
+	if (len < HELPER_QUESTION_HEAD)
+		return false;
+	len -= HELPER_QUESTION_HEAD;
+	switch (q->kind) {
+	case HELPER_STATES:
+		return q->n <= HELPER_DOMIDS_MAX && len == q->n * sizeof(q->body.domids[0]);
+	case HELPER_CONSOLE:
+		return q->n <= HELPER_NAME_MAX && len == q->n;
+	default:
+		return false;
+	}
+}
+
+static void question_answer(struct helper_self *self)
+{
+	const struct helper_question *q = &self->question;
+	struct helper_reply *reply = &self->reply;
+	ssize_t len;
+
+	do
+		len = recv(self->socket, &self->question, sizeof(self->question), MSG_TRUNC);
+	while (len < 0 && errno == EINTR);
+	/* Closed, or an end that is not to be talked to. */
+	if (len <= 0 || (size_t)len > sizeof(*q) || !question_ok(q, (size_t)len))
+		_exit(0);
+	memset(reply, 0, HELPER_REPLY_HEAD);
+	reply->kind = q->kind;
+	reply->tag = q->tag;
+	reply_send(self, q->kind == HELPER_STATES ? states_answer(self) : console_answer(self));
+}
+
+/* Nothing of the collector's stays but the socket, and stderr for what a library must say. */
+static int files_close(int socket)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		_exit(1);
+	if (socket != STDERR_FILENO + 1 && dup3(socket, STDERR_FILENO + 1, O_CLOEXEC) < 0)
+		_exit(1);
+	closefrom(STDERR_FILENO + 2);
+	return STDERR_FILENO + 1;
+}
+
+/* It ends when the collector does and not before: a stop of the unit sends SIGTERM to both. */
+static void signals_reset(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+}
+
+_Noreturn void helper_process(int socket, const char *console_logs)
+{
+	static struct helper_self self; /* of this process alone, and too large for some stacks */
+	struct helper_reply *reply = &self.reply;
+
+	signals_reset();
+	prctl(PR_SET_NAME, "mprofd-helper", 0, 0, 0);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the collector has the same user and must not look inside */
+	self.socket = files_close(socket);
+	self.logs = console_logs;
+	reply->kind = HELPER_READY;
+	if (xenctrl_open(&self.xenctrl, reply->body.sentence, sizeof(reply->body.sentence)))
+		reply->n = (uint32_t)strlen(reply->body.sentence);
+	reply->flag = self.xenctrl != NULL;
+	if (rights_keep_reading())
+		_exit(1);
+	reply_send(&self, reply->n);
+	for (;;)
+		question_answer(&self);
+}

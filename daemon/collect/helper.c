@@ -1,0 +1,240 @@
+/*
+ * The collector's side.  Nothing here waits but the start (READY_MS) and the stop (STOP_MS): a question that does not fit into the socket is
+ * asked again later, an answer is fetched when it is there.
+ */
+#include "helper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "helper-message.h"
+
+#define READY_MS 5000
+#define STOP_MS	 500
+
+struct helper {
+	pid_t pid;
+	int socket;
+	unsigned open; /* questions without an answer yet */
+	bool gone;
+	bool knows;
+	char sentence[HELPER_SENTENCE_MAX + 1];
+	struct helper_reply reply;
+};
+
+/* ---- its life ------------------------------------------------------------------------------------------------------ */
+
+/* The child: gone with the collector, even if that went before this was said. */
+static _Noreturn void child(int socket, pid_t parent, const char *console_logs)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(0);
+	helper_process(socket, console_logs);
+}
+
+static int helper_fork(struct helper *helper, const char *console_logs)
+{
+	pid_t parent = getpid();
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	helper->pid = fork();
+	if (helper->pid == 0)
+		child(ends[1], parent, console_logs);
+	close(ends[1]);
+	helper->socket = ends[0];
+	return helper->pid < 0 ? -errno : 0;
+}
+
+static void helper_reap(struct helper *helper)
+{
+	uint64_t until = clock_mono() + STOP_MS * NS_PER_MS;
+	const struct timespec moment = {.tv_nsec = 2000000};
+
+	if (helper->pid <= 0)
+		return;
+	while (waitpid(helper->pid, NULL, WNOHANG) == 0) {
+		if (clock_mono() > until) {
+			kill(helper->pid, SIGKILL);
+			waitpid(helper->pid, NULL, 0);
+			break;
+		}
+		nanosleep(&moment, NULL);
+	}
+	helper->pid = 0;
+}
+
+struct helper *helper_stop(struct helper *helper)
+{
+	if (!helper)
+		return NULL;
+	if (helper->socket >= 0)
+		close(helper->socket);
+	helper_reap(helper);
+	free(helper);
+	return NULL;
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------------------ */
+
+/* The next reply and the bytes of its BODY: 1, 0 (none now), or -EPIPE. */
+static int reply_receive(struct helper *helper, size_t *body)
+{
+	ssize_t len;
+
+	if (helper->gone)
+		return -EPIPE;
+	do
+		len = recv(helper->socket, &helper->reply, sizeof(helper->reply), MSG_DONTWAIT | MSG_TRUNC);
+	while (len < 0 && errno == EINTR);
+	if (len < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return 0;
+	if (len < (ssize_t)HELPER_REPLY_HEAD || (size_t)len > sizeof(helper->reply)) {
+		helper->gone = true;
+		return -EPIPE;
+	}
+	*body = (size_t)len - HELPER_REPLY_HEAD;
+	return 1;
+}
+
+static int question_send(struct helper *helper, const struct helper_question *question, size_t body)
+{
+	ssize_t r;
+
+	if (helper->gone)
+		return -EPIPE;
+	if (helper->open >= HELPER_OPEN_MAX)
+		return -EAGAIN;
+	do
+		r = send(helper->socket, question, HELPER_QUESTION_HEAD + body, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (r < 0 && errno == EINTR);
+	if (r < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS))
+		return -EAGAIN;
+	if (r < 0) {
+		helper->gone = true;
+		return -EPIPE;
+	}
+	helper->open++;
+	return 0;
+}
+
+/* ---- the start ----------------------------------------------------------------------------------------------------- */
+
+/* Its first message says whether it knows states.  Without one it is ended, and is a helper that does not know. */
+static void ready_wait(struct helper *helper)
+{
+	uint64_t until = clock_mono() + READY_MS * NS_PER_MS;
+	struct helper_reply *reply = &helper->reply;
+	size_t body = 0;
+	int r;
+
+	while ((r = reply_receive(helper, &body)) == 0) {
+		struct pollfd pfd = {.fd = helper->socket, .events = POLLIN};
+		uint64_t now = clock_mono();
+
+		if (now >= until)
+			break;
+		poll(&pfd, 1, (int)((until - now) / NS_PER_MS) + 1);
+	}
+	if (r == 1 && reply->kind == HELPER_READY && body <= HELPER_SENTENCE_MAX) {
+		helper->knows = reply->flag;
+		memcpy(helper->sentence, reply->body.sentence, body);
+		return;
+	}
+	snprintf(helper->sentence, sizeof(helper->sentence), "the helper process %s",
+		 r ? "ended as it began" : "did not answer within five seconds");
+	helper->gone = true;
+	kill(helper->pid, SIGKILL);
+}
+
+int helper_start(struct helper **hp, const char *console_logs)
+{
+	CLEANUP(helper_stopp) struct helper *helper = calloc(1, sizeof(*helper));
+	int r;
+
+	if (!helper)
+		return -ENOMEM;
+	helper->socket = -1;
+	r = helper_fork(helper, console_logs);
+	if (r)
+		return r;
+	ready_wait(helper);
+	*hp = TAKE_PTR(helper);
+	return 0;
+}
+
+/* ---- questions ----------------------------------------------------------------------------------------------------- */
+
+bool helper_knows_states(const struct helper *helper, const char **sentence)
+{
+	if (sentence)
+		*sentence = helper->sentence;
+	return helper->knows && !helper->gone;
+}
+
+int helper_fd(const struct helper *helper)
+{
+	return helper->socket;
+}
+
+int helper_ask_states(struct helper *helper, const uint32_t *domids, size_t n)
+{
+	struct helper_question question = {.kind = HELPER_STATES};
+
+	if (n > HELPER_DOMIDS_MAX)
+		return -EINVAL;
+	question.n = (uint32_t)n;
+	memcpy(question.body.domids, domids, n * sizeof(*domids));
+	return question_send(helper, &question, n * sizeof(*domids));
+}
+
+int helper_ask_console(struct helper *helper, uint64_t tag, const char *name)
+{
+	struct helper_question question = {.kind = HELPER_CONSOLE, .tag = tag};
+	size_t len = strlen(name);
+
+	/* A name that is too long is asked for as one that is empty, and refused as that is: answered in any case. */
+	if (len > HELPER_NAME_MAX)
+		len = 0;
+	question.n = (uint32_t)len;
+	memcpy(question.body.name, name, len);
+	return question_send(helper, &question, len);
+}
+
+int helper_next(struct helper *helper, struct helper_answer *answer)
+{
+	const struct helper_reply *reply = &helper->reply;
+	size_t body = 0;
+	int r = reply_receive(helper, &body);
+
+	if (r != 1)
+		return r;
+	answer->is_console = reply->kind == HELPER_CONSOLE;
+	answer->n = reply->n;
+	answer->tag = reply->tag;
+	answer->error = reply->error;
+	answer->complete = reply->flag;
+	if (reply->kind == HELPER_CONSOLE && reply->n <= HELPER_CONSOLE_MAX && body == reply->n) {
+		memcpy(answer->console, reply->body.console, body);
+	} else if (reply->kind == HELPER_STATES && reply->n <= HELPER_DOMIDS_MAX &&
+		   body == reply->n * sizeof(answer->states[0])) {
+		memcpy(answer->states, reply->body.states, body);
+	} else {
+		helper->gone = true;
+		return -EPIPE;
+	}
+	helper->open -= helper->open > 0;
+	return 1;
+}

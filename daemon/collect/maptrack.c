@@ -1,0 +1,79 @@
+/*
+ * Xen tells its parameters by hypfs, whose library came with Xen 4.14 and may be absent, as hypfs itself is from a Xen that was built
+ * without it.  So it is loaded if it is there, asked once, and let go of.  libxenhypfs.so.1 is a stable interface.
+ */
+#include "maptrack.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "quiet.h"
+
+#define GUEST_TYPE "/sys/hypervisor/guest_type"
+
+struct hypfs {
+	void *(*open)(const struct quiet_logger *logger, unsigned flags);
+	char *(*read)(void *handle, const char *path);
+	int (*close)(void *handle);
+};
+
+static bool hypfs_load(struct hypfs *hypfs, void *library)
+{
+	/* POSIX lets a function's address pass through void *, ISO C does not: hence the copies. */
+	*(void **)&hypfs->open = dlsym(library, "xenhypfs_open");
+	*(void **)&hypfs->read = dlsym(library, "xenhypfs_read");
+	*(void **)&hypfs->close = dlsym(library, "xenhypfs_close");
+	return hypfs->open && hypfs->read && hypfs->close;
+}
+
+/* The frames, or 0: not known. */
+static uint64_t frames_parse(const char *text)
+{
+	unsigned long frames;
+	char *end;
+
+	errno = 0;
+	frames = strtoul(text, &end, 0);
+	return errno || end == text || frames > MAPTRACK_FRAMES_MAX ? 0 : frames;
+}
+
+static uint64_t frames_read(void *library)
+{
+	CLEANUP(freep) char *text = NULL;
+	struct hypfs hypfs;
+	void *handle;
+
+	if (!hypfs_load(&hypfs, library))
+		return 0;
+	handle = hypfs.open(&quiet_logger, 0);
+	if (!handle)
+		return 0;
+	text = hypfs.read(handle, "/params/gnttab_max_maptrack_frames");
+	hypfs.close(handle);
+	return text ? frames_parse(text) : 0;
+}
+
+static bool dom0_is_pv(void)
+{
+	CLEANUP(fclosep) FILE *file = fopen(GUEST_TYPE, "re");
+	char type[8] = "";
+
+	return file && fgets(type, sizeof(type), file) && strncmp(type, "PV", 2) == 0 && type[2] != 'H';
+}
+
+void maptrack_read(uint64_t *entries, unsigned *per_page)
+{
+	void *library = dlopen("libxenhypfs.so.1", RTLD_NOW | RTLD_LOCAL);
+	uint64_t frames = 0;
+
+	if (library) {
+		frames = frames_read(library);
+		dlclose(library);
+	}
+	*entries = (frames ? frames : MAPTRACK_FRAMES) * MAPTRACK_FRAME_ENTRIES;
+	*per_page = dom0_is_pv() ? 2 : 1;
+}

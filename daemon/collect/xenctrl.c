@@ -1,0 +1,144 @@
+/*
+ * Without Xen's header, since no one version of it is right.  In every Xen from 4.1 on a domain's description begins with its 16-bit
+ * number, two bytes of padding and 32 bits of flags: bit 0 dying, 2 shut down, 3 paused, 16 to 23 the reason.
+ */
+#include "xenctrl.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "helper.h"
+#include "quiet.h"
+
+#define VERSION_DIRECTORY "/sys/hypervisor/version"
+#define MINOR_OLDEST	  14u
+#define MINOR_NEWEST	  30u
+#define DESCRIPTION_BYTES 4096u /* far more than any version's */
+
+#define XEN_DYING     (1u << 0)
+#define XEN_SHUTDOWN  (1u << 2)
+#define XEN_PAUSED    (1u << 3)
+#define XEN_REASON(f) ((f) >> 16 & 0xff)
+
+struct xenctrl {
+	void *library;
+	void *handle;
+	void *(*open)(const struct quiet_logger *logger, const struct quiet_logger *builder, unsigned flags);
+	int (*list)(void *handle, uint32_t first, unsigned max, void *descriptions);
+	int (*close)(void *handle);
+};
+
+static bool version_part(const char *name, unsigned *part)
+{
+	CLEANUP(fclosep) FILE *file = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), VERSION_DIRECTORY "/%s", name);
+	file = fopen(path, "re");
+	return file && fscanf(file, "%3u", part) == 1;
+}
+
+/* Load one version of it and open Xen by it. */
+static int version_open(struct xenctrl *x, unsigned major, unsigned minor, char *sentence, size_t size)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "libxenctrl.so.%u.%u", major, minor);
+	x->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	if (!x->library) {
+		snprintf(sentence, size, "%s is not installed or does not load", name);
+		return -ENOENT;
+	}
+	/* POSIX lets a function's address pass through void *, ISO C does not: hence the copies. */
+	*(void **)&x->open = dlsym(x->library, "xc_interface_open");
+	*(void **)&x->list = dlsym(x->library, "xc_domain_getinfolist");
+	*(void **)&x->close = dlsym(x->library, "xc_interface_close");
+	errno = 0;
+	if (!x->open || !x->list || !x->close)
+		snprintf(sentence, size, "%s does not have the calls that are needed", name);
+	else if (!(x->handle = x->open(&quiet_logger, &quiet_logger, 0)))
+		snprintf(sentence, size, "%s cannot open Xen's privileged interface (/dev/xen/privcmd): %s", name,
+			 strerror(errno ? errno : ENODEV));
+	else
+		return 0;
+	dlclose(x->library);
+	x->library = NULL;
+	return -ENODEV;
+}
+
+/* Xen does not say its version: the newest that is installed and works. */
+static int versions_try(struct xenctrl *x, char *sentence, size_t size)
+{
+	bool said = false;
+	char other[256];
+
+	for (unsigned minor = MINOR_NEWEST; minor >= MINOR_OLDEST; minor--) {
+		int r = version_open(x, 4, minor, other, sizeof(other));
+
+		if (r == 0)
+			return 0;
+		if (r != -ENOENT && !said)
+			snprintf(sentence, size, "%s", other);
+		said = said || r != -ENOENT;
+	}
+	if (!said)
+		snprintf(sentence, size, "no libxenctrl.so.4.%u to 4.%u is installed", MINOR_OLDEST, MINOR_NEWEST);
+	return -ENODEV;
+}
+
+int xenctrl_open(struct xenctrl **xp, char *sentence, size_t size)
+{
+	CLEANUP(freep) struct xenctrl *x = calloc(1, sizeof(*x));
+	unsigned major, minor;
+	int r;
+
+	if (!x) {
+		snprintf(sentence, size, "no memory");
+		return -ENOMEM;
+	}
+	if (version_part("major", &major) && version_part("minor", &minor))
+		r = version_open(x, major, minor, sentence, size);
+	else
+		r = versions_try(x, sentence, size);
+	if (r)
+		return r;
+	*xp = TAKE_PTR(x);
+	return 0;
+}
+
+struct xenctrl *xenctrl_close(struct xenctrl *xenctrl)
+{
+	if (!xenctrl)
+		return NULL;
+	xenctrl->close(xenctrl->handle);
+	dlclose(xenctrl->library);
+	free(xenctrl);
+	return NULL;
+}
+
+int xenctrl_state(struct xenctrl *xenctrl, uint32_t domid, struct domain_state *state)
+{
+	alignas(16) uint8_t description[DESCRIPTION_BYTES] = {0};
+	uint16_t found;
+	uint32_t flags;
+	int n;
+
+	*state = (struct domain_state){.domid = domid};
+	errno = 0;
+	n = xenctrl->list(xenctrl->handle, domid, 1, description);
+	if (n < 0)
+		return errno ? -errno : -EIO;
+	memcpy(&found, description, sizeof(found));
+	memcpy(&flags, description + 4, sizeof(flags));
+	/* The first domain that is not below the one that was asked for: perhaps another. */
+	if (n == 0 || found != domid)
+		return 0;
+	state->flags = DOMAIN_KNOWN | (flags & XEN_DYING ? DOMAIN_DYING : 0) |
+		       (flags & XEN_SHUTDOWN ? DOMAIN_SHUTDOWN : 0) | (flags & XEN_PAUSED ? DOMAIN_PAUSED : 0);
+	state->reason = flags & XEN_SHUTDOWN ? XEN_REASON(flags) : 0;
+	return 0;
+}
