@@ -18,21 +18,6 @@ static uint64_t sum(const json_t *array, const char *key)
 	return total;
 }
 
-/* RFC 3339 without the fraction of a second, which nobody reads in a table. */
-static void add_time(struct table *t, const json_t *time)
-{
-	const char *text = json_string_value(time);
-	char buf[32];
-	size_t n = text ? strcspn(text, ".") : 0;
-
-	if (!n || n > 24 || !text[n]) {
-		table_add(t, text);
-		return;
-	}
-	snprintf(buf, sizeof(buf), "%.*sZ", (int)n, text);
-	table_add(t, buf);
-}
-
 static void add_rate(struct table *t, uint64_t bytes)
 {
 	char buf[32], text[36];
@@ -66,7 +51,7 @@ static int print_domains(const json_t *domains)
 		table_add_bytes(&t, sum(streams, "bytes"));
 		add_rate(&t, sum(streams, "rate"));
 		table_add_number(&t, sum(streams, "lost_packets"));
-		add_time(&t, json_object_get(domain, "last_seen"));
+		table_add_time(&t, json_object_get(domain, "last_seen"));
 	}
 	return table_print(&t);
 }
@@ -85,7 +70,7 @@ static int print_captures(const json_t *captures)
 		table_add_json(&t, json_object_get(capture, "domain"));
 		table_add_json(&t, json_object_get(capture, "run"));
 		table_add_json(&t, json_object_get(capture, "kind"));
-		add_time(&t, json_object_get(capture, "time"));
+		table_add_time(&t, json_object_get(capture, "time"));
 		table_add_json(&t, json_object_get(capture, "pinned"));
 		table_add_number(&t, json_array_size(json_object_get(capture, "streams")));
 		table_add_json(&t, json_object_get(capture, "note"));

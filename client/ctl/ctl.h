@@ -27,6 +27,7 @@ struct ctl {
 
 int cmd_domains(const struct ctl *ctl, int argc, char **argv);
 int cmd_captures(const struct ctl *ctl, int argc, char **argv);
+int cmd_show(const struct ctl *ctl, int argc, char **argv);
 int cmd_fetch(const struct ctl *ctl, int argc, char **argv);
 int cmd_snapshot(const struct ctl *ctl, int argc, char **argv);
 int cmd_follow(const struct ctl *ctl, int argc, char **argv);

@@ -18,6 +18,7 @@ static const char program[] =
 	"\n"
 	"  domains                  list running and remembered guests\n"
 	"  captures [DOMAIN]        list captures, of all guests or of one\n"
+	"  show CAPTURE             say why a capture was taken, and around what\n"
 	"  fetch DOMAIN|CAPTURE [-o FILE|-] [--last 10s|5MB] [--run N] [--stream K]\n"
 	"                           download a trace into a file\n"
 	"  snapshot DOMAIN [--note TEXT]\n"
@@ -59,6 +60,16 @@ static const struct help verbs[] = {
 	"\n"
 	"Lists captures, the newest first: of all guests, or of DOMAIN. With --json: an object with\n"
 	"the array `captures`, as the API gives it.\n"},
+	{"show",
+	 "Usage: mprofctl show CAPTURE\n"
+	"\n"
+	"Says of a capture why and when it was taken and of which guest, what trace it holds of each\n"
+	"stream and how many packets were lost there, and what was kept of the guest besides: its\n"
+	"XenStore subtree as last seen, and the end of its console. CAPTURE is an id; `mprofctl\n"
+	"captures` lists them. Long XenStore values are cut; --json has them whole.\n"
+	"\n"
+	"With --json: an object with `capture` and `context` as the API gives them, and `overviews`,\n"
+	"one of each stream of which something is left.\n"},
 	{"fetch",
 	 "Usage: mprofctl fetch DOMAIN|CAPTURE [-o FILE|-] [--last AMOUNT] [--run N] [--stream K]\n"
 	"\n"

@@ -407,20 +407,26 @@ static bool text_sink(void *data, const struct http_answer *answer, const uint8_
 	return true;
 }
 
-int http_json(struct http *h, const char *method, const char *path, const char *body, json_t **json)
+/* One JSON answer; none where the status is ALLOWED. */
+static int json_request(struct http *h, struct http_request *request, long allowed, json_t **json)
 {
 	SCOPED(answerp) struct http_answer answer = {0};
 	struct text text = {0};
 	SCOPED(freep) char *owned = NULL;
-	struct http_request request = {.method = method, .path = path, .json = body, .sink = text_sink, .data = &text};
+	const char *path = request->path;
 	json_error_t error;
-	int r = http_perform(h, &request, &answer);
+	int r;
 
+	request->sink = text_sink;
+	request->data = &text;
+	r = http_perform(h, request, &answer);
 	owned = text.bytes;
 	if (r == HTTP_E_SINK) {
 		say("the answer of %s to %s is too large", h->host, path);
 		return CTL_FAILED;
 	}
+	if (r == 0 && allowed && answer.status == allowed)
+		return CTL_OK;
 	if (r || answer.status / 100 != 2)
 		return http_complain(h, r, &answer);
 	*json = json_loadb(text.used ? text.bytes : "", text.used, JSON_REJECT_DUPLICATES, &error);
@@ -428,6 +434,21 @@ int http_json(struct http *h, const char *method, const char *path, const char *
 		return CTL_OK;
 	say("the answer of %s to %s is not JSON: %s", h->host, path, error.text);
 	return CTL_FAILED;
+}
+
+int http_json(struct http *h, const char *method, const char *path, const char *body, json_t **json)
+{
+	struct http_request request = {.method = method, .path = path, .json = body};
+
+	return json_request(h, &request, 0, json);
+}
+
+int http_json_unless(struct http *h, const char *path, long status, json_t **json)
+{
+	struct http_request request = {.path = path};
+
+	*json = NULL;
+	return json_request(h, &request, status, json);
 }
 
 /* One page behind CURSOR (NULL = the first): its entries go to ARRAY.  *NEXT is the cursor behind it, to be freed, or NULL. */

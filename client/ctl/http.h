@@ -81,6 +81,8 @@ int http_complain(struct http *h, int condition, const struct http_answer *answe
 
 /* One JSON answer of a 2xx into *JSON, to be decref'd.  Returns an exit code, having said why. */
 int http_json(struct http *h, const char *method, const char *path, const char *body, json_t **json);
+/* As http_json() of a GET, but an answer of STATUS is CTL_OK too: *JSON is NULL then. */
+int http_json_unless(struct http *h, const char *path, long status, json_t **json);
 /* All pages of a list, joined into one array under KEY of an object.  PATH has no query.  As http_json(). */
 int http_list(struct http *h, const char *path, const char *key, json_t **json);
 

@@ -15,7 +15,7 @@ struct verb {
 };
 
 static const struct verb verbs[] = {
-	{"domains", cmd_domains},   {"captures", cmd_captures}, {"fetch", cmd_fetch},
+	{"domains", cmd_domains},   {"captures", cmd_captures}, {"show", cmd_show}, {"fetch", cmd_fetch},
 	{"snapshot", cmd_snapshot}, {"follow", cmd_follow},	{"dump", cmd_dump},
 };
 

@@ -87,6 +87,23 @@ void table_add_bytes(struct table *t, uint64_t bytes)
 	table_add(t, text);
 }
 
+void time_text(const char *time, char *buf, size_t size)
+{
+	size_t n = strcspn(time, ".");
+	bool has_fraction = n && n <= 24 && time[n];
+
+	snprintf(buf, size, "%.*s%s", has_fraction ? (int)n : (int)size, time, has_fraction ? "Z" : "");
+}
+
+void table_add_time(struct table *t, const json_t *time)
+{
+	char buf[32] = "";
+
+	if (json_is_string(time))
+		time_text(json_string_value(time), buf, sizeof(buf));
+	table_add(t, buf);
+}
+
 void table_add_json(struct table *t, const json_t *value)
 {
 	if (json_is_integer(value))
@@ -120,9 +137,9 @@ static void print_cell(const struct table *t, size_t cell, int wide)
 	fputs(last ? "\n" : "  ", stdout);
 }
 
-static int stdout_verdict(bool written)
+int stdout_verdict(void)
 {
-	if (written && fflush(stdout) == 0)
+	if (!ferror(stdout) && fflush(stdout) == 0)
 		return CTL_OK;
 	if (errno == EPIPE)
 		return CTL_OK;
@@ -142,12 +159,15 @@ int table_print(const struct table *t)
 			widths[i % t->columns] = width(t->text[i]);
 	for (i = 0; i < t->cells; i++)
 		print_cell(t, i, widths[i % t->columns]);
-	return stdout_verdict(!ferror(stdout));
+	return stdout_verdict();
 }
 
 int json_print(const json_t *json)
 {
 	size_t flags = JSON_INDENT(2) | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
 
-	return stdout_verdict(json_dumpf(json, stdout, flags) == 0 && putchar('\n') != EOF);
+	if (json_dumpf(json, stdout, flags) < 0 && !ferror(stdout))
+		return say_memory();
+	putchar('\n');
+	return stdout_verdict();
 }

@@ -30,12 +30,20 @@ void table_add_bytes(struct table *t, uint64_t bytes);
 /* A string, a number, true or null of an answer. */
 void table_add_json(struct table *t, const json_t *value);
 
+/* RFC 3339 without the fraction of a second, which nobody reads in a table. */
+void table_add_time(struct table *t, const json_t *time);
+
 /* Print to standard output; returns an exit code, having said why. */
 int table_print(const struct table *t);
 
 /* A number of bytes as above, into BUF. */
 void bytes_text(uint64_t bytes, char *buf, size_t size);
 
+/* TIME as in a table, into BUF; what is no time of the API is cut to it. */
+void time_text(const char *time, char *buf, size_t size);
+
+/* The exit code of what was printed on standard output so far, having said why. */
+int stdout_verdict(void);
 /* Print an answer as JSON on standard output, on a terminal in ASCII only; returns an exit code, having said why. */
 int json_print(const json_t *json);
 

@@ -56,6 +56,7 @@ class Script:
         self.asked = []
         self.live = []  # for each connection: (position, body, how it ends)
         self.posted = None
+        self.answers = {}  # path: (status, JSON, or the sentence of a problem)
 
 
 script = Script()
@@ -140,6 +141,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.live()
         elif path in ("/v1/domains/web/trace", "/v1/captures/7/trace"):
             self.trace()
+        elif path in script.answers:
+            status, value = script.answers[path]
+            self.reply(status, value) if status == 200 else self.problem(status, value)
         elif path == "/v1/captures/7":
             self.reply(200, {"id": 7})
         elif path == "/v1/domains":
@@ -301,6 +305,7 @@ def test_usage():
     fresh()
     for arguments in (), ("nonsense",), ("fetch",), ("fetch", "a", "b"), ("fetch", "a", "--last", "soon"), ("--nonsense",), \
             ("follow", "capture:7"), ("dump", mprofctl, "--run", "1"), ("fetch", "capture:x"), ("snapshot",), \
+            ("show",), ("show", "web"), ("show", "domain:web"), ("show", "7", "8"), \
             ("--host", "gopher://x", "domains"), ("fetch", ""), ("domains", "x"):
         result = run(*arguments)
         check(result.returncode == 2 and result.stderr and not result.stdout, "usage %r: %r" % (arguments, result))
@@ -328,6 +333,63 @@ def test_lists():
     check(json.loads(run("snapshot", "web", "--json").stdout)["id"] == 12, "snapshot as JSON")
     with open("/dev/full", "w") as full:
         check(run("domains", stdout=full).returncode == 1, "a full disk is noticed")
+
+
+CAPTURE = {"id": 7, "run": 3, "domain": EVIL, "uuid": "0a1b2c3d-0000-4000-8000-00000000000a", "kind": "crash", "time": "2026-11-21T15:11:47.5Z",
+           "mono": "1", "pinned": True, "note": "n\x1b[2J", "complete": False, "streams": [
+               {"stream": 0, "name": None, "first_sequence": 5, "last_sequence": 9, "last_offset": 370, "tail_bytes": 12},
+               {"stream": 3, "name": "vcpu-3\x07", "first_sequence": 0, "last_sequence": 1, "last_offset": 30, "tail_bytes": 0}]}
+CONTEXT = {"id": 7, "run": 3, "domain": EVIL, "uuid": CAPTURE["uuid"], "domid": 12, "kind": "crash", "began": "2026-11-21T12:05:40.25Z",
+           "time": CAPTURE["time"], "reason": "watchdog", "xenstore": {"name": "web", "data/mprof/ring-ref": "8," * 1000, "data/\x1b]0;x\x07": "a\nb"},
+           "xenstore_complete": True, "console": "one\\x0D\ntwo\r\n\n\x1b[31mlast\\x1B", "console_complete": True}
+
+
+def show(capture=CAPTURE, context=CONTEXT, overview=(200, {"stream": 0, "buckets": [{"packets": 5, "bytes": 1850, "lost_packets": 4, "skipped_packets": 0}]})):
+    fresh()
+    script.answers = {"/v1/captures/7": (200, capture), "/v1/captures/7/context": (200, context), "/v1/captures/7/packets": overview}
+    return run("show", "7")
+
+
+def test_show():
+    result = show()
+    lines = result.stdout.decode().splitlines()
+    check(result.returncode == 0 and not result.stderr, "show: %r" % result)
+    check([path for path, _ in script.asked][2:] == ["/v1/captures/7/packets?stream=%d&buckets=1" % k for k in (0, 3)], "asks for each stream")
+    head = dict(line.split(None, 1) for line in lines[:lines.index("")])
+    check(head == {"capture": "7", "why": "crash", "reason": "watchdog", "guest": "we\\xe2\\x80\\xaeb\\x1b[31m", "uuid": CAPTURE["uuid"], "domid": "12",
+                   "run": "3", "when": "2026-11-21T15:11:47Z", "began": "2026-11-21T12:05:40Z", "lived": "3 h 6 min", "pinned": "yes",
+                   "note": "n\\x1b[2J"}, "show's head: %r" % head)
+    table = lines[lines.index("") + 1:][:4]
+    check([line.split() for line in table[1:3]] == [["0", "-", "5-9", "5", "1.8", "KB", "4", "0", "12", "B"],
+                                                     ["3", "vcpu-3\\x07", "0-1", "-", "0", "B", "-", "-", "0", "B"]], "its streams: %r" % table)
+    check(table[3].startswith("Quotas have deleted"), "what was deleted is said")
+    store = lines[lines.index("XenStore, as last seen:") + 1:][:3]
+    check(store[0] == "  data/\\x1b]0;x\\x07 = a\\x0ab" and store[1].startswith("  data/mprof/ring-ref = 8,8,") and store[1].endswith(",8, ... (2000 bytes)")
+          and len(store[1]) < 300 and store[2] == "  name = web", "its XenStore: %r" % store)
+    check(lines[lines.index("Console:") + 1:] == ["  one", "  two", "  ", "  \\x1b[31mlast\\x1B"], "its console: %r" % lines[-6:])
+    check(b"\x1b" not in result.stdout and b"\x07" not in result.stdout, "nothing steers a terminal")
+    answer = json.loads(run("show", "capture:7", "--json").stdout)
+    check((answer["capture"], answer["context"], len(answer["overviews"])) == (CAPTURE, CONTEXT, 2), "show as JSON: %r" % answer)
+
+
+def test_show_less():
+    nothing = dict.fromkeys(("uuid", "domid", "reason", "xenstore", "xenstore_complete", "console", "console_complete"))
+    out = show(dict(CAPTURE, streams=[], complete=True, pinned=False, note=""), dict(CONTEXT, **nothing)).stdout.decode()
+    check("It holds no trace." in out and "Nothing but the trace" in out and "XenStore" not in out and "onsole" not in out
+          and "\nreason" not in out and "\npinned" not in out and "\nnote" not in out and re.search(r"\ndomid +-\n", out), "a file's capture: %r" % out)
+    out = show(context=dict(CONTEXT, reason="unknown", console=None, xenstore={}, xenstore_complete=False)).stdout.decode()
+    check("unknown: Xen could not be asked" in out and "No console was logged." in out and "  (nothing)\n  (there was more" in out, "less: %r" % out)
+    check("Console, its end:" in show(context=dict(CONTEXT, console_complete=False)).stdout.decode(), "the console was longer")
+    check("lived" not in show(context=dict(CONTEXT, began="later")).stdout.decode(), "a time that is none")
+    result = show(overview=(410, "It was deleted."))
+    check(result.returncode == 0 and b" - " in result.stdout and not result.stderr, "a stream of which nothing is left: %r" % result)
+    check(show(overview=(500, "no")).returncode == 1, "an answer that failed")
+    script.answers["/v1/captures/7/context"] = (500, "The context of capture 7 is damaged.")
+    result = run("show", "7")
+    check(result.returncode == 1 and b"is damaged" in result.stderr, "a damaged context: %r" % result)
+    odd = show(dict(CAPTURE, streams=7), {"xenstore": {"a": 1}, "console": 5, "reason": "x", "time": 5})
+    check(odd.returncode == 0 and b"  a = \n" in odd.stdout, "a server that is none of ours: %r" % odd)
+    check(run("show", "9").returncode == 4, "no such capture")
 
 
 def test_follow():

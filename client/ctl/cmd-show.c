@@ -1,0 +1,339 @@
+/*
+ * `mprofctl show`: a capture, why it was taken and around what, for somebody who was woken by it.
+ *
+ * Nearly every word of it was written by a guest, by its toolstack or by a person, so all of it is escaped on its way out.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "http.h"
+#include "options.h"
+#include "scope.h"
+#include "table.h"
+#include "target.h"
+
+#define VALUE_SHOWN 200u /* bytes of a XenStore value; a ring's references can be 4,096 */
+
+struct shown {
+	json_t *capture, *context, *overviews; /* owned */
+};
+
+static void shown_deinit(struct shown *s)
+{
+	json_decref(s->capture);
+	json_decref(s->context);
+	json_decref(s->overviews);
+}
+
+/* Print LEN bytes of TEXT escaped. */
+static void put_bytes(const char *text, size_t len)
+{
+	SCOPED(freep) char *safe = len ? printable(text, len) : strdup("");
+
+	fputs(safe ? safe : "?", stdout);
+}
+
+static void put_string(const char *text)
+{
+	put_bytes(text, strlen(text));
+}
+
+static void put_field(const char *name, const char *text)
+{
+	printf("%-10s ", name);
+	put_string(text ? text : "-");
+	putchar('\n');
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+/* The moment of a time of the API in seconds, or -1. */
+static time_t seconds_of(const char *text)
+{
+	struct tm tm = {0};
+
+	return text && strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) ? timegm(&tm) : -1;
+}
+
+/* "1 d 3 h", "3 h 5 min", "5 min 7 s", "7 s". */
+static void span_text(time_t seconds, char *buf, size_t size)
+{
+	static const struct {
+		time_t seconds;
+		const char *name;
+	} units[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
+	size_t i = 0;
+
+	while (i < 3 && seconds < units[i].seconds)
+		i++;
+	if (i == 3)
+		snprintf(buf, size, "%lld s", (long long)seconds);
+	else
+		snprintf(buf, size, "%lld %s %lld %s", (long long)(seconds / units[i].seconds), units[i].name,
+			 (long long)(seconds % units[i].seconds / units[i + 1].seconds), units[i + 1].name);
+}
+
+static void put_times(const struct shown *s)
+{
+	const char *began = text_of(s->context, "began"), *taken = text_of(s->context, "time");
+	time_t from = seconds_of(began), to = seconds_of(taken);
+	char text[48], span[64];
+
+	time_text(taken ? taken : "-", text, sizeof(text));
+	put_field("when", text);
+	time_text(began ? began : "-", text, sizeof(text));
+	put_field("began", text);
+	if (from >= 0 && to >= from) {
+		span_text(to - from, span, sizeof(span));
+		put_field("lived", span);
+	}
+}
+
+static void put_number(const char *name, const json_t *value)
+{
+	char text[24] = "-";
+
+	if (json_is_integer(value))
+		snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	put_field(name, text);
+}
+
+static void put_head(const struct shown *s)
+{
+	const char *reason = text_of(s->context, "reason"), *note = text_of(s->capture, "note");
+
+	put_number("capture", json_object_get(s->capture, "id"));
+	put_field("why", text_of(s->capture, "kind"));
+	if (reason && strcmp(reason, "unknown") == 0)
+		put_field("reason", "unknown: Xen could not be asked");
+	else if (reason)
+		put_field("reason", reason);
+	put_field("guest", text_of(s->context, "domain"));
+	put_field("uuid", text_of(s->context, "uuid"));
+	put_number("domid", json_object_get(s->context, "domid"));
+	put_number("run", json_object_get(s->context, "run"));
+	put_times(s);
+	if (json_is_true(json_object_get(s->capture, "pinned")))
+		put_field("pinned", "yes");
+	if (note && *note)
+		put_field("note", note);
+}
+
+/* The overview's one bucket of the stream NUMBER, or NULL: nothing of it is left. */
+static const json_t *bucket_of(const struct shown *s, json_int_t number)
+{
+	const json_t *overview;
+	size_t i;
+
+	json_array_foreach(s->overviews, i, overview)
+	{
+		if (json_integer_value(json_object_get(overview, "stream")) == number)
+			return json_array_get(json_object_get(overview, "buckets"), 0);
+	}
+	return NULL;
+}
+
+static void add_range(struct table *t, const struct shown *s, const json_t *range)
+{
+	const json_t *bucket = bucket_of(s, json_integer_value(json_object_get(range, "stream")));
+	char sequences[64];
+
+	snprintf(sequences, sizeof(sequences), "%" JSON_INTEGER_FORMAT "-%" JSON_INTEGER_FORMAT,
+		 json_integer_value(json_object_get(range, "first_sequence")),
+		 json_integer_value(json_object_get(range, "last_sequence")));
+	table_add_json(t, json_object_get(range, "stream"));
+	table_add_json(t, json_object_get(range, "name"));
+	table_add(t, sequences);
+	table_add_json(t, json_object_get(bucket, "packets"));
+	table_add_bytes(t, (uint64_t)json_integer_value(json_object_get(bucket, "bytes")));
+	table_add_json(t, json_object_get(bucket, "lost_packets"));
+	table_add_json(t, json_object_get(bucket, "skipped_packets"));
+	table_add_bytes(t, (uint64_t)json_integer_value(json_object_get(range, "tail_bytes")));
+}
+
+static int put_streams(const struct shown *s)
+{
+	static const char *const heads[] = {">STREAM", "NAME",	">SEQUENCES", ">PACKETS",
+					    ">BYTES",  ">LOST", ">SKIPPED",   ">UNPROVEN"};
+	const json_t *ranges = json_object_get(s->capture, "streams"), *range;
+	SCOPED(table_deinit) struct table t = {0};
+	size_t i;
+
+	putchar('\n');
+	if (json_array_size(ranges) == 0) {
+		puts("It holds no trace.");
+		return CTL_OK;
+	}
+	table_init(&t, heads, sizeof(heads) / sizeof(heads[0]));
+	json_array_foreach(ranges, i, range) add_range(&t, s, range);
+	i = (size_t)table_print(&t);
+	if (!json_is_true(json_object_get(s->capture, "complete")))
+		puts("Quotas have deleted some of it; what is left can be fetched.");
+	return (int)i;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* NULL, from a server that is none of ours: nothing. */
+static void put_value(const char *value)
+{
+	size_t len = value ? strlen(value) : 0, shown = len;
+
+	if (len > VALUE_SHOWN + 40) {
+		shown = VALUE_SHOWN;
+		while (shown && ((unsigned char)value[shown] & 0xc0) == 0x80)
+			shown--;
+	}
+	put_bytes(value, shown);
+	if (shown < len)
+		printf(" ... (%zu bytes)", len);
+}
+
+static int put_xenstore(const struct shown *s)
+{
+	json_t *tree = json_object_get(s->context, "xenstore"), *value;
+	size_t n = 0, size = json_object_size(tree);
+	SCOPED(freep) const char **paths = calloc(size + 1, sizeof(*paths));
+	const char *path;
+
+	if (!paths)
+		return say_memory();
+	json_object_foreach(tree, path, value) paths[n++] = path;
+	qsort(paths, n, sizeof(*paths), compare_texts);
+	puts("\nXenStore, as last seen:");
+	for (size_t i = 0; i < n; i++) {
+		fputs("  ", stdout);
+		put_string(paths[i]);
+		fputs(" = ", stdout);
+		put_value(text_of(tree, paths[i]));
+		putchar('\n');
+	}
+	if (n == 0)
+		puts("  (nothing)");
+	if (!json_is_true(json_object_get(s->context, "xenstore_complete")))
+		puts("  (there was more than is kept)");
+	return CTL_OK;
+}
+
+/* The length of a line without the carriage return that most guests end it with, escaped or not. */
+static size_t trimmed(const char *line, size_t len)
+{
+	if (len && line[len - 1] == '\r')
+		return len - 1;
+	return len >= 4 && strncasecmp(line + len - 4, "\\x0d", 4) == 0 ? len - 4 : len;
+}
+
+static void put_console(const struct shown *s)
+{
+	const char *console = text_of(s->context, "console");
+
+	if (!console) {
+		puts("\nNo console was logged.");
+		return;
+	}
+	puts(json_is_true(json_object_get(s->context, "console_complete")) ? "\nConsole:" : "\nConsole, its end:");
+	while (*console) {
+		size_t len = strcspn(console, "\n");
+
+		fputs("  ", stdout);
+		put_bytes(console, trimmed(console, len));
+		putchar('\n');
+		console += len + (console[len] == '\n');
+	}
+}
+
+static int show_print(const struct shown *s)
+{
+	int r;
+
+	put_head(s);
+	r = put_streams(s);
+	if (r == CTL_OK && json_is_object(json_object_get(s->context, "xenstore")))
+		r = put_xenstore(s);
+	if (r)
+		return r;
+	if (json_is_string(json_object_get(s->context, "reason")))
+		put_console(s);
+	else
+		puts("\nNothing but the trace was kept of the guest.");
+	return stdout_verdict();
+}
+
+/* What is left of each stream of the capture: its packets in one bucket. */
+static int ask_overviews(struct shown *s, struct http *h, const char *id)
+{
+	const json_t *range;
+	size_t i;
+
+	s->overviews = json_array();
+	json_array_foreach(json_object_get(s->capture, "streams"), i, range)
+	{
+		json_t *overview = NULL;
+		char path[128];
+		int r;
+
+		snprintf(path, sizeof(path), "/v1/captures/%s/packets?stream=%" JSON_INTEGER_FORMAT "&buckets=1", id,
+			 json_integer_value(json_object_get(range, "stream")));
+		r = http_json_unless(h, path, 410, &overview);
+		if (r)
+			return r;
+		if (overview && json_array_append_new(s->overviews, overview) < 0)
+			return say_memory();
+	}
+	return s->overviews ? CTL_OK : say_memory();
+}
+
+static int show_ask(struct shown *s, struct http *h, const char *id)
+{
+	char path[64];
+	int r;
+
+	snprintf(path, sizeof(path), "/v1/captures/%s", id);
+	r = http_json(h, NULL, path, NULL, &s->capture);
+	if (r)
+		return r;
+	snprintf(path, sizeof(path), "/v1/captures/%s/context", id);
+	r = http_json(h, NULL, path, NULL, &s->context);
+	return r ? r : ask_overviews(s, h, id);
+}
+
+static int show_json(const struct shown *s)
+{
+	SCOPED(json_decrefp)
+	json_t *all =
+		json_pack("{s:O, s:O, s:O}", "capture", s->capture, "context", s->context, "overviews", s->overviews);
+
+	return all ? json_print(all) : say_memory();
+}
+
+int cmd_show(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(http_close) struct http h = {.signals = -1};
+	SCOPED(shown_deinit) struct shown s = {0};
+	static const struct selection all = {0};
+	struct operands left;
+	struct target t;
+	int r = options_parse(argc, argv, NULL, 0, &left, 1, 1);
+
+	if (r)
+		return r;
+	target_parse(&t, left.at[0], false);
+	if (t.name == left.at[0])
+		t.kind = TARGET_CAPTURE; /* a number by itself */
+	else if (t.kind == TARGET_DOMAIN)
+		return say_usage(argv[0], "show is for captures; `mprofctl captures %s` lists those of a domain",
+				 t.name);
+	r = target_check(&t, &all, argv[0]);
+	r = r ? r : http_open(&h, ctl->host);
+	r = r ? r : show_ask(&s, &h, t.name);
+	if (r)
+		return r;
+	return ctl->json ? show_json(&s) : show_print(&s);
+}
