@@ -3,6 +3,7 @@
 #   top                the checkout
 #   builds             where the build directories are: $MPROFD_BUILD, else build/ in the checkout
 #   packages_need P…   Debian packages that are missing are installed; one sentence where that cannot be
+#   xen_need           XenStore's two servers, in $MPROFD_XEN: tests run them without a hypervisor
 #   build_ready N A…   configure (with meson's arguments A) and compile the build directory N, its log in N.log
 
 builds=${MPROFD_BUILD:-$top/build}
@@ -39,6 +40,25 @@ packages_need() {
 packages_install() {
 	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >>"$builds/apt.log" 2>&1
 }
+
+# Unpacked and never installed: what it starts where it is installed is for a dom0.
+xen_utils=xen-utils-4.17
+MPROFD_XEN=${MPROFD_XEN:-$builds/xen}
+export MPROFD_XEN
+
+xen_need() {
+	[ ! -e "$MPROFD_XEN/ready" ] && command -v apt-get >/dev/null || return 0
+	printf 'unpacking: %s\n' "$xen_utils" >&2
+	xen_unpack && return 0
+	apt-get update >>"$builds/apt.log" 2>&1 || :
+	xen_unpack || die "apt-get could not download $xen_utils; see $builds/apt.log"
+}
+
+xen_unpack() (
+	mkdir -p "$MPROFD_XEN"
+	cd "$MPROFD_XEN" || exit
+	apt-get download "$xen_utils" >>"$builds/apt.log" 2>&1 && dpkg -x "$xen_utils"_*.deb . && : >ready
+)
 
 # The caller prints the log where it wants to.
 build_ready() {

@@ -1,0 +1,511 @@
+"""A dom0 without a hypervisor: the real store, and guests and a toolstack played by the test.  What the files mean: sim/sim.h."""
+
+import contextlib
+import glob
+import mmap
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+import unittest.mock
+import uuid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "integration"))
+
+import daemons  # noqa: E402
+from daemons import BUILD, QUIET, Ring, image, rooms  # noqa: E402,F401
+
+SIM = os.path.join(os.path.abspath(BUILD), "tests", "xen", "sim")
+# Where xen-utils was unpacked; tests/run says so.
+XEN = os.environ.get("MPROFD_XEN", "/")
+STORES = ("xenstored", "oxenstored")
+PAGE = 4096
+DIRECTORY, READ, GET_PERMS, WATCH, UNWATCH, BEGIN, END, INTRODUCE, RELEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
+WRITE, MKDIR, RM, SET_PERMS, EVENT, ERROR, RESUME = 11, 12, 13, 14, 15, 16, 18
+WIRE = struct.Struct("<IIII")
+VIRQ = 0xFFFFFFFF
+VIRQ_DOM_EXC = 3
+
+daemons.PROGRAMS["mprofd-sim"] = "tests/xen/sim/mprofd-sim"
+
+
+class Refused(Exception):
+    """The store's answer is an error, by its name."""
+
+
+class Talk:
+    """Requests to the store; a subclass sends and receives bytes."""
+
+    def __init__(self):
+        self.events = []
+
+    def request(self, kind, *parts, tx=0):
+        """PARTS end with a NUL each, but for the last one if it is bytes."""
+        body = b"".join(part if isinstance(part, bytes) else str(part).encode() + b"\0" for part in parts)
+        self._send(WIRE.pack(kind, 1, tx, len(body)) + body)
+        while True:
+            answer, _, _, size = WIRE.unpack(self._receive(WIRE.size))
+            body = self._receive(size)
+            if answer == EVENT:
+                self.events.append(tuple(part.decode() for part in body.split(b"\0")[:2]))
+            elif answer == ERROR:
+                raise Refused(body.rstrip(b"\0").decode())
+            else:
+                return body
+
+    def read(self, path, tx=0):
+        return self.request(READ, path, tx=tx)
+
+    def write(self, path, value, tx=0):
+        self.request(WRITE, path, value if isinstance(value, bytes) else str(value).encode(), tx=tx)
+
+    def mkdir(self, path, tx=0):
+        self.request(MKDIR, path, tx=tx)
+
+    def rm(self, path, tx=0):
+        self.request(RM, path, tx=tx)
+
+    def list(self, path):
+        return [name.decode() for name in self.request(DIRECTORY, path).split(b"\0") if name]
+
+    def watch(self, path, token="token"):
+        self.request(WATCH, path, token)
+
+    @contextlib.contextmanager
+    def transaction(self):
+        tx = int(self.request(BEGIN, "").rstrip(b"\0"))
+        yield tx
+        self.request(END, "T", tx=tx)
+
+    def _send(self, data):
+        raise NotImplementedError
+
+    def _receive(self, n):
+        raise NotImplementedError
+
+
+class Toolstack(Talk):
+    """dom0's side, over the socket."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(20)
+        try:
+            self.socket.connect(path)
+        except OSError:
+            self.socket.close()
+            raise
+
+    def close(self):
+        self.socket.close()
+
+    def _send(self, data):
+        self.socket.sendall(data)
+
+    def _receive(self, n):
+        data = b""
+        while len(data) < n:
+            more = self.socket.recv(n - len(data))
+            if not more:
+                raise ConnectionError("the store has closed the connection")
+            data += more
+        return data
+
+    def drain(self, seconds=0.15):
+        """The events until none comes for this long."""
+        self.socket.settimeout(seconds)
+        try:
+            while True:
+                kind, _, _, size = WIRE.unpack(self._receive(WIRE.size))
+                body = self._receive(size)
+                if kind == EVENT:
+                    self.events.append(tuple(part.decode() for part in body.split(b"\0")[:2]))
+        except TimeoutError:
+            pass
+        self.socket.settimeout(20)
+        events, self.events = self.events, []
+        return events
+
+
+def store_program(kind):
+    found = glob.glob(os.path.join(XEN, "usr/lib/xen-*/bin", kind))
+    return found[0] if found else None
+
+
+class Store:
+    """A running xenstored or oxenstored in the directory PATH."""
+
+    def __init__(self, path, kind="xenstored"):
+        self.path, self.kind = path, kind
+        os.makedirs(path)
+        os.chmod(path, 0o755)
+        self.socket = os.path.join(path, "socket")
+        self.fifo = os.open(self._fifo("store.fifo"), os.O_RDWR | os.O_NONBLOCK)
+        program = store_program(kind)
+        env = {**os.environ, "LD_PRELOAD": os.path.join(SIM, "sim-shim.so"), "MPROFD_SIM_DIR": path}
+        env |= {"XENSTORED_RUNDIR": path, "XENSTORED_ROOTDIR": path, "XENSTORED_PATH": self.socket}
+        env.pop("LD_LIBRARY_PATH", None)  # the real libxenctrl is what the shim stands in front of
+        if kind == "oxenstored":
+            lines = ["xenstored-kva = /proc/xen/xsd_kva", "xenstored-port = /proc/xen/xsd_port", "persistent = false"]
+            lines += [f"xenstored-log-file = {path}/xenstored.log", f"access-log-file = {path}/access.log"]
+            with open(os.path.join(path, "oxenstored.conf"), "w", encoding="utf-8") as f:
+                f.write("\n".join(lines) + "\n")
+            options = ["--no-fork", "--config-file", os.path.join(path, "oxenstored.conf")]
+        else:
+            options = ["-N", "-I"]
+        with open(os.path.join(path, "said"), "wb") as log:
+            command = [program, *options, "--pid-file", os.path.join(path, "pid")]
+            self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.toolstack = self._connect()
+
+    def _fifo(self, name):
+        path = os.path.join(self.path, name)
+        os.mkfifo(path, 0o666)
+        return path
+
+    def _connect(self):
+        until = time.monotonic() + 20
+        while True:
+            with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+                return Toolstack(self.socket)
+            if self.process.poll() is not None or time.monotonic() > until:
+                with open(os.path.join(self.path, "said"), encoding="utf-8", errors="replace") as f:
+                    raise AssertionError(f"{self.kind} did not start: {f.read()[-2000:]}")
+            time.sleep(0.002)
+
+    def tell(self, domid, port):
+        """An event for the store."""
+        os.write(self.fifo, struct.pack("<II", domid, port))
+
+    def virq(self):
+        """Xen says that something about a domain has changed."""
+        self.tell(VIRQ, VIRQ_DOM_EXC)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        self.toolstack.close()
+        self.kill()
+        os.close(self.fifo)
+
+
+class Kicker:
+    """Guests' event channels."""
+
+    def __init__(self, path):
+        self.process = subprocess.Popen(
+            [os.path.join(SIM, "kicker")],
+            env={**os.environ, "MPROFD_SIM_DIR": path},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+
+    def ask(self, *words):
+        self.tell(*words)
+        return self.answer()
+
+    def tell(self, *words):
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+
+    def answer(self):
+        return int(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+class Guest(Talk):
+    """A domain: what the toolstack does with it, and what it does itself through its own ring to the store."""
+
+    SLOT = struct.Struct("<6I5Q")
+
+    def __init__(self, store, kicker, domid, name, handle=None):
+        super().__init__()
+        self.store, self.kicker, self.domid, self.name = store, kicker, domid, name
+        self.uuid = handle or str(uuid.uuid4())
+        self.home = f"/local/domain/{domid}"
+        self.memory = None
+        self.rings = 0
+        self.words = ""
+
+    def path(self, name):
+        return os.path.join(self.store.path, f"{name}.{self.domid}")
+
+    # ---- the toolstack
+
+    def create(self, introduce=True):
+        """As xl: the nodes come before the introduction."""
+        if os.path.exists(self.path("dom")):
+            raise AssertionError(f"there is a domain {self.domid}: {self.state()}")
+        with contextlib.suppress(FileNotFoundError):
+            for name in ("maps", "ports", "revoked", "slow"):
+                os.unlink(self.path(name))
+        with open(self.path("mem"), "w+b") as f:
+            f.truncate(64 * PAGE)
+            self.memory = mmap.mmap(f.fileno(), 64 * PAGE)
+        self.set("running")
+        tools, mine = self.store.toolstack, f"n{self.domid}".encode()
+        with tools.transaction() as tx:
+            tools.mkdir(self.home, tx)
+            tools.request(SET_PERMS, self.home, b"n0\0" + f"r{self.domid}".encode() + b"\0", tx=tx)
+            for node, value in {"vm": f"/vm/{self.uuid}", "name": self.name, "domid": self.domid}.items():
+                tools.write(f"{self.home}/{node}", value, tx)
+            for node in ("control/shutdown", "data"):
+                tools.write(f"{self.home}/{node}", "", tx)
+                tools.request(SET_PERMS, f"{self.home}/{node}", mine + b"\0", tx=tx)
+            for node, value in {"uuid": self.uuid, "name": self.name}.items():
+                tools.write(f"/vm/{self.uuid}/{node}", value, tx)
+        if introduce:
+            self.introduce()
+        return self
+
+    def introduce(self):
+        self.store.toolstack.request(INTRODUCE, self.domid, 1, 1)
+
+    def rename(self, name):
+        self.name = name
+        self.store.toolstack.write(f"{self.home}/name", name)
+
+    def set(self, words):
+        """How Xen says the domain is: running, crashed, poweroff dying…"""
+        self.words = words
+        with open(self.path("dom") + ".new", "w", encoding="utf-8") as f:
+            f.write(words)
+        # Not dom.N.new: what begins with dom. is a domain.
+        os.rename(self.path("dom") + ".new", self.path("dom"))
+
+    def state(self):
+        with open(self.path("dom"), encoding="utf-8") as f:
+            return f.read()
+
+    def stop(self, reason):
+        """It stops by itself, as crashed, poweroff, reboot, suspend, watchdog, soft-reset; its nodes stay.  Returns when."""
+        self.set(reason)
+        at = time.monotonic_ns()
+        self.store.virq()
+        return at
+
+    def destroy(self, after=0.0):
+        """The toolstack removes it: its nodes first, then the domain, which is a zombie while something of it is mapped."""
+        time.sleep(after)
+        tools = self.store.toolstack
+        for path in (self.home, f"/vm/{self.uuid}"):
+            with contextlib.suppress(Refused):
+                tools.rm(path)
+        self.set(f"{self.words} dying")
+        at = time.monotonic_ns()
+        self.store.virq()
+        return at
+
+    def die(self, reason):
+        """Both, as xl does with on_crash=destroy and the like.  Returns when it stopped."""
+        at = self.stop(reason)
+        self.destroy(after=0.2)
+        return at
+
+    def forget(self):
+        """Its number can be used again, as Xen does when nothing is left of it."""
+        if self.mapped():
+            raise AssertionError(f"domain {self.domid} is a zombie: {self.mapped()} pages are mapped")
+        os.unlink(self.path("dom"))
+
+    def resume(self):
+        """From a suspension, under the same number: no watch fires."""
+        self.set("running")
+        self.store.toolstack.request(RESUME, self.domid)
+
+    # ---- what dom0 has of it
+
+    def _maps(self):
+        try:
+            with open(self.path("maps"), "rb") as f:
+                pid, pages, *rest = struct.unpack("<II5Q", f.read(48))
+        except (FileNotFoundError, struct.error):
+            return 0, 0, 0, 0, 0
+        return pages if os.path.exists(f"/proc/{pid}") else 0, *rest
+
+    def mapped(self, *refs):
+        """Pages that are mapped; with REFS: how often each is."""
+        pages = self._maps()[0]
+        if not refs:
+            return pages
+        with open(self.path("maps"), "rb") as f:
+            return [os.pread(f.fileno(), 1, PAGE + ref)[0] if pages else 0 for ref in refs]
+
+    def map_counts(self):
+        """(maps, unmaps, refused) so far."""
+        return self._maps()[1:4]
+
+    def unmapped_at(self):
+        """When the last mapping went, CLOCK_MONOTONIC ns."""
+        with open(self.path("maps"), "rb") as f:
+            return struct.unpack("<Q", os.pread(f.fileno(), 8, 40))[0]
+
+    def revoke(self, *refs):
+        with open(self.path("revoked"), "a", encoding="utf-8") as f:
+            f.writelines(f"{ref}\n" for ref in refs)
+
+    # ---- the guest itself
+
+    def _send(self, data):
+        for byte in data:
+            while True:
+                taken, put = struct.unpack_from("<II", self.memory, PAGE + 2048)
+                if (put - taken) & 0xFFFFFFFF < 1024:
+                    break
+                self._nudge()
+            self.memory[PAGE + put % 1024] = byte
+            struct.pack_into("<I", self.memory, PAGE + 2052, (put + 1) & 0xFFFFFFFF)
+        self._nudge()
+
+    def _receive(self, n):
+        data, until = b"", time.monotonic() + 20
+        while len(data) < n:
+            taken, put = struct.unpack_from("<II", self.memory, PAGE + 2056)
+            if put == taken:
+                if time.monotonic() > until:
+                    raise TimeoutError(f"the store does not answer domain {self.domid}")
+                time.sleep(0.0001)
+                continue
+            room = min(n - len(data), (put - taken) & 0xFFFFFFFF, 1024 - taken % 1024)
+            data += self.memory[PAGE + 1024 + taken % 1024 : PAGE + 1024 + taken % 1024 + room]
+            struct.pack_into("<I", self.memory, PAGE + 2056, (taken + room) & 0xFFFFFFFF)
+            self._nudge()
+        return data
+
+    def _nudge(self):
+        self.store.tell(self.domid, 1)
+
+    def ring_path(self, k):
+        """The file behind references (K << 16) and up; K from 1."""
+        return os.path.join(self.store.path, f"ring.{self.domid}.{k}")
+
+    def ring(self, size=4 * PAGE, packets=4, k=None, **options):
+        """A ring in memory of its own: a Ring with .refs."""
+        self.rings += 1
+        k = k or self.rings
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.ring_path(k))
+        ring = Ring(self.ring_path(k), size, packets, **options)
+        ring.refs = self.refs(k, size)
+        return ring
+
+    @staticmethod
+    def refs(k, size):
+        return range(k << 16, (k << 16) + -(-size // PAGE))
+
+    @staticmethod
+    def _under(stream):
+        return f"data/mprof/stream/{stream}" if stream else "data/mprof"
+
+    def publish(self, ring, stream=0, port=None, name=None):
+        """Share a ring (or references): the commit key comes last."""
+        refs = getattr(ring, "refs", ring)
+        if port is not None:
+            self.offer(port)
+            self.write(f"{self._under(stream)}/event-channel", port)
+        if name is not None:
+            self.write(f"{self._under(stream)}/name", name)
+        self.write(f"{self._under(stream)}/ring-ref", ",".join(map(str, refs)))
+
+    def page(self, ref, data):
+        """Put DATA into the grantable page REF, below 64."""
+        self.memory[ref * PAGE : ref * PAGE + len(data)] = data
+
+    def publish_directory(self, ring, stream=0, pages=(40, 41, 42, 43)):
+        """The same through directory pages."""
+        refs = list(getattr(ring, "refs", ring))
+        parts = [refs[i : i + 1023] for i in range(0, len(refs), 1023)]
+        for i, part in enumerate(parts):
+            following = pages[i + 1] if i + 1 < len(parts) else 0
+            words = part + [0] * (1023 - len(part)) + [following]
+            self.page(pages[i], struct.pack("<1024I", *words))
+        self.write(f"{self._under(stream)}/directory-ref", pages[0])
+
+    def withdraw(self, stream=0, key="ring-ref"):
+        self.rm(f"{self._under(stream)}/{key}")
+
+    # ---- event channels
+
+    def offer(self, port):
+        self.kicker.ask("offer", self.domid, port)
+
+    def take(self, port):
+        """Somebody else in dom0 binds it."""
+        self.kicker.ask("take", self.domid, port)
+
+    def kick(self, port):
+        """Returns when, or 0: nobody has bound it."""
+        return self.kicker.ask("kick", self.domid, port)
+
+    def port(self, port):
+        """dom0's end of a port: a dict, or None."""
+        try:
+            with open(self.path("ports"), "rb") as f:
+                word = struct.unpack("<I", os.pread(f.fileno(), 4, 4 * port))[0]
+        except (FileNotFoundError, struct.error):
+            return None
+        if not word >> 31:
+            return None
+        with open(os.path.join(self.store.path, "evtchn"), "rb") as f:
+            words = self.SLOT.unpack(os.pread(f.fileno(), self.SLOT.size, 64 + self.SLOT.size * (word & 0x7FFFFFFF)))
+        names = "bound domid remote pending masked - kicks delivered kicked delivered_at unmasked".split()
+        return dict(zip(names, words))
+
+
+class Daemons(daemons.Daemons):
+    """mprofd-sim over the simulated dom0, and mprofd-http."""
+
+    def start_collector(self):
+        self.collector = self._spawn("mprofd-sim", "--source", "xen")
+        self._ready(self.collector)
+
+    def metric(self, name):
+        """The value of a metric, its labels as they are written; 0 where there is none."""
+        for line in self.get("/metrics").decode().splitlines():
+            if line.startswith(name + " "):
+                return float(line.split()[1])
+        return 0.0
+
+
+class Case(daemons.Case):
+    """A test with a store, guests and daemons of its own."""
+
+    STORE = "xenstored"
+
+    def setUp(self):
+        super().setUp()
+        self.directory = os.path.join(os.getcwd(), "sim")
+        env = {"MPROFD_SIM_DIR": self.directory, "XENSTORED_PATH": os.path.join(self.directory, "socket")}
+        self.enterContext(unittest.mock.patch.dict(os.environ, env))
+        self.store = Store(self.directory, self.STORE)
+        self.addCleanup(self.store.close)
+        self.kicker = Kicker(self.directory)
+        self.addCleanup(self.kicker.close)
+        os.environ["LD_LIBRARY_PATH"] = SIM  # libxenctrl, for mprofd's helper
+
+    def guest(self, domid=5, name=None, introduce=True, handle=None):
+        return Guest(self.store, self.kicker, domid, name or f"guest{domid}", handle).create(introduce)
+
+    def daemons(self, *arguments, **options):
+        d = self.enterContext(Daemons(*arguments, **options))
+        d.start()
+        return d
+
+
+def main():
+    """SCRIPT BUILD-DIRECTORY [TEST…]; skipped where there is no store to run."""
+    if not store_program("xenstored"):
+        print(f"SKIP: there is no xenstored below {XEN}; MPROFD_XEN names the directory that xen-utils was unpacked into")
+        sys.exit(77)
+    daemons.main()

@@ -1,0 +1,92 @@
+/*
+ * kicker: guests' event channels, for tests that are not C.  Reads commands from standard input, a line each, and answers each with a line:
+ *
+ *   offer DOMID PORT         the port can be bound by dom0
+ *   take DOMID PORT          somebody else in dom0 has bound it
+ *   close DOMID PORT         it is no port any more
+ *   kick DOMID PORT          notify dom0; the answer is when, CLOCK_MONOTONIC ns, or 0: nobody has bound it
+ *   storm DOMID PORT US N    N kicks, US microseconds after each other; the answer is how many reached somebody
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "sim.h"
+
+static _Atomic uint32_t *ports_of(unsigned domid)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "ports.%u", domid);
+	return sim_map(name, SIM_GUEST_PORTS * sizeof(uint32_t));
+}
+
+/* As Xen: what is masked stays pending, what is pending already comes up once. */
+static uint64_t kick(struct sim_evtchn *table, _Atomic uint32_t *ports, unsigned port)
+{
+	uint32_t bound = ports[port], local = bound & ~SIM_PORT_BOUND;
+	uint64_t now = sim_now();
+	struct sim_port *p;
+
+	if (!(bound & SIM_PORT_BOUND))
+		return 0;
+	p = &table->port[local];
+	p->kicks++;
+	p->kicked_ns = now;
+	if (atomic_exchange(&p->pending, 1) == 0 && !p->masked)
+		sim_tell("evtchn.fifo", &local, sizeof(local));
+	return now;
+}
+
+static uint64_t storm(struct sim_evtchn *table, _Atomic uint32_t *ports, unsigned port, unsigned us, unsigned n)
+{
+	uint64_t next = sim_now(), reached = 0;
+	struct timespec until;
+
+	for (unsigned i = 0; i < n; i++) {
+		reached += kick(table, ports, port) != 0;
+		next += us * 1000ull;
+		until = (struct timespec){(time_t)(next / 1000000000u), (long)(next % 1000000000u)};
+		if (us)
+			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	}
+	return reached;
+}
+
+int main(void)
+{
+	struct sim_evtchn *table = sim_map("evtchn", sizeof(*table));
+	_Atomic uint32_t *ports = NULL;
+	unsigned domid, port, us = 0, n = 1, last = 0;
+	char line[128], word[16];
+	uint64_t answer;
+
+	while (table && fgets(line, sizeof(line), stdin)) {
+		if (sscanf(line, "%15s %u %u %u %u", word, &domid, &port, &us, &n) < 3 || port >= SIM_GUEST_PORTS)
+			return 2;
+		/* A domid that is used again has a file of its own: mapped anew each time but for kicks in a row. */
+		if (ports && (domid != last || word[0] != 'k')) {
+			munmap((void *)ports, SIM_GUEST_PORTS * sizeof(*ports));
+			ports = NULL;
+		}
+		ports = ports ? ports : ports_of(domid);
+		last = domid;
+		if (!ports)
+			return 1;
+		answer = 0;
+		if (strcmp(word, "kick") == 0)
+			answer = kick(table, ports, port);
+		else if (strcmp(word, "storm") == 0)
+			answer = storm(table, ports, port, us, n);
+		else
+			ports[port] = strcmp(word, "offer") == 0  ? SIM_PORT_OFFERED
+				      : strcmp(word, "take") == 0 ? SIM_PORT_TAKEN
+								  : SIM_PORT_CLOSED;
+		printf("%" PRIu64 "\n", answer);
+		fflush(stdout);
+	}
+	return table ? 0 : 1;
+}

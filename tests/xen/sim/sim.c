@@ -1,0 +1,215 @@
+/* The files that make up the simulated machine.  See sim.h. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim.h"
+
+void sim_path(char *path, size_t size, const char *format, ...)
+{
+	const char *directory = getenv("MPROFD_SIM_DIR");
+	int n = snprintf(path, size, "%s/", directory ? directory : ".");
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(path + n, size - (size_t)n, format, arguments);
+	va_end(arguments);
+}
+
+void *sim_map(const char *name, size_t size)
+{
+	char path[512];
+	struct stat st;
+	void *memory;
+	int fd;
+
+	sim_path(path, sizeof(path), "%s", name);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) < 0 || ((size_t)st.st_size < size && ftruncate(fd, (off_t)size) < 0)) {
+		close(fd);
+		return NULL;
+	}
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+int sim_fifo(const char *name)
+{
+	char path[512];
+
+	sim_path(path, sizeof(path), "%s", name);
+	if (mkfifo(path, 0666) < 0 && errno != EEXIST)
+		return -1;
+	/* For writing too: with no other writer it would be readable for ever, at its end. */
+	return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
+bool sim_tell(const char *name, const void *record, size_t size)
+{
+	char path[512];
+	ssize_t n = -1;
+	int fd;
+
+	sim_path(path, sizeof(path), "%s", name);
+	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = write(fd, record, size);
+	close(fd);
+	return n == (ssize_t)size;
+}
+
+uint64_t sim_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool sim_alive(uint32_t pid)
+{
+	return pid && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
+/* ---- domains ------------------------------------------------------------------------------------------------------- */
+
+/* Does a mapping keep what is left of it?  Those of a process that was killed are gone with it. */
+static bool domain_held(unsigned domid)
+{
+	uint32_t head[2] = {0}; /* pid and pages */
+	char path[512];
+	ssize_t n;
+	int fd;
+
+	sim_path(path, sizeof(path), "maps.%u", domid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = pread(fd, head, sizeof(head), 0);
+	close(fd);
+	return n == (ssize_t)sizeof(head) && head[1] && sim_alive(head[0]);
+}
+
+static void domain_parse(struct sim_domain *domain, const char *text)
+{
+	static const char *const reasons[] = {"poweroff", "reboot", "suspend", "crashed", "watchdog", "soft-reset"};
+
+	for (unsigned i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		if (strncmp(text, reasons[i], strlen(reasons[i])) != 0)
+			continue;
+		domain->shutdown = true;
+		domain->reason = i;
+	}
+	domain->dying = strstr(text, "dying");
+	domain->paused = strncmp(text, "paused", 6) == 0;
+	domain->running = !domain->shutdown && !domain->dying && !domain->paused;
+}
+
+bool sim_domain(unsigned domid, struct sim_domain *domain)
+{
+	char path[512], text[64];
+	ssize_t n;
+	int fd;
+
+	*domain = (struct sim_domain){.domid = domid, .running = domid == 0};
+	if (domid == 0)
+		return true;
+	if (domid >= SIM_DOMAINS)
+		return false;
+	sim_path(path, sizeof(path), "dom.%u", domid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	domain_parse(domain, text);
+	return !domain->dying || domain_held(domid);
+}
+
+bool sim_domain_from(unsigned first, struct sim_domain *domain)
+{
+	struct sim_domain other;
+	struct dirent *entry;
+	bool found = false;
+	char path[512];
+	unsigned domid;
+	DIR *d;
+
+	if (sim_domain(first, domain))
+		return true;
+	sim_path(path, sizeof(path), ".");
+	d = opendir(path);
+	while (d && (entry = readdir(d))) {
+		if (sscanf(entry->d_name, "dom.%u", &domid) != 1 || domid < first || (found && domid >= domain->domid))
+			continue;
+		if (!sim_domain(domid, &other))
+			continue;
+		*domain = other;
+		found = true;
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+
+/* Map the first references of REFS that lie one behind the other in one file; how many, or 0 where there are none. */
+static size_t pages_piece(unsigned domid, size_t n, const uint32_t *refs, int protection, char *at)
+{
+	char path[512];
+	struct stat st;
+	size_t run = 1;
+	void *memory;
+	int fd;
+
+	while (run < n && refs[run] == refs[0] + run && refs[run] >> 16 == refs[0] >> 16)
+		run++;
+	if (refs[0] >> 16)
+		sim_path(path, sizeof(path), "ring.%u.%u", domid, refs[0] >> 16);
+	else
+		sim_path(path, sizeof(path), "mem.%u", domid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) < 0 || ((refs[0] & 0xffff) + run) * SIM_PAGE > (size_t)st.st_size) {
+		close(fd);
+		return 0;
+	}
+	memory = mmap(at, run * SIM_PAGE, protection, MAP_SHARED | MAP_FIXED, fd,
+		      (off_t)(refs[0] & 0xffff) * (off_t)SIM_PAGE);
+	close(fd);
+	return memory == MAP_FAILED ? 0 : run;
+}
+
+void *sim_pages(unsigned domid, size_t n, const uint32_t *refs, int protection)
+{
+	char *memory = mmap(NULL, n * SIM_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t run;
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	for (size_t i = 0; i < n; i += run) {
+		run = pages_piece(domid, n - i, refs + i, protection, memory + i * SIM_PAGE);
+		if (!run) {
+			munmap(memory, n * SIM_PAGE);
+			errno = EINVAL;
+			return NULL;
+		}
+	}
+	return memory;
+}
