@@ -18,8 +18,8 @@ struct xen;
 #define SUBTREE_DEPTH 10u
 
 struct subtree {
-	json_t *seen;	   /* relative path -> value, both printable, or NULL: nothing was read yet; owned */
-	bool complete;	   /* of SEEN */
+	json_t *seen;  /* relative path -> value, both printable as by text.h, or NULL: nothing was read yet; owned */
+	bool complete; /* of SEEN */
 	struct walk *walk; /* under way, or NULL */
 };
 
@@ -28,8 +28,9 @@ void subtree_deinit(struct subtree *subtree);
 /* Begin to read /local/domain/<DOMID>; one that is under way begins again.  -ENOMEM. */
 int subtree_begin(struct subtree *subtree, uint32_t domid);
 /*
- * Read at most NODES more nodes.  1: there is more, 0: done, and SEEN is new (or nothing is under way); a walk that finds the subtree gone
- * ends, keeps what was seen before, and is done as well.  -errno: the connection is lost.
+ * Read at most NODES more nodes, two questions to xenstored each.  1: there is more, 0: done, and SEEN is new (or nothing is under way);
+ * a walk that finds the subtree gone ends, keeps what was seen before (or, where nothing was, the part that it still found, as not
+ * complete), and is done as well.  -EPIPE: the connection is lost; -ENOMEM.
  */
 int subtree_step(struct subtree *subtree, struct xen *xen, unsigned nodes);
 

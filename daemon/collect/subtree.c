@@ -1,0 +1,212 @@
+/*
+ * Depth first over a stack of the paths that are still to be read.  Nothing is on it twice, and what was read and what waits are together no
+ * more than SUBTREE_NODES, so that the walk's memory is bounded whatever the guest writes while it goes on.
+ *
+ * A node that goes while the walk is on its way is simply not there.  But where the whole subtree goes, what was seen before is worth more
+ * than the rest of it that was still found: that is looked for at the end.
+ */
+#include "subtree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+#include "xen.h"
+
+struct walk {
+	uint32_t domid;
+	json_t *found;
+	char *waiting[SUBTREE_NODES]; /* relative paths; "" is the subtree's root */
+	size_t n_waiting;
+	size_t n_read;
+	size_t bytes; /* of FOUND */
+	bool complete;
+	bool gone; /* a node was listed and not there */
+};
+
+static struct walk *walk_free(struct walk *walk)
+{
+	if (!walk)
+		return NULL;
+	while (walk->n_waiting)
+		free(walk->waiting[--walk->n_waiting]);
+	json_decref(walk->found);
+	free(walk);
+	return NULL;
+}
+CLEANUP_DEFINE(struct walk, walk_free)
+
+void subtree_init(struct subtree *subtree)
+{
+	*subtree = (struct subtree){0};
+}
+
+void subtree_deinit(struct subtree *subtree)
+{
+	subtree->walk = walk_free(subtree->walk);
+	json_decref(subtree->seen);
+	subtree->seen = NULL;
+}
+
+int subtree_begin(struct subtree *subtree, uint32_t domid)
+{
+	CLEANUP(walk_freep) struct walk *walk = calloc(1, sizeof(*walk));
+
+	if (!walk)
+		return -ENOMEM;
+	walk->domid = domid;
+	walk->complete = true;
+	walk->found = json_object();
+	walk->waiting[0] = strdup("");
+	if (!walk->waiting[0])
+		return -ENOMEM;
+	walk->n_waiting = 1;
+	if (!walk->found)
+		return -ENOMEM;
+	walk_free(subtree->walk);
+	subtree->walk = TAKE_PTR(walk);
+	return 0;
+}
+
+/* ---- one node ------------------------------------------------------------------------------------------------------ */
+
+/* The whole path of PATH, in XEN_VALUE_MAX bytes at TO.  False: too long. */
+static bool path_whole(const struct walk *walk, const char *path, char *to)
+{
+	int n = snprintf(to, XEN_VALUE_MAX, "/local/domain/%u%s%s", walk->domid, *path ? "/" : "", path);
+
+	return n > 0 && (size_t)n < XEN_VALUE_MAX;
+}
+
+static unsigned path_depth(const char *path)
+{
+	unsigned depth = *path != '\0';
+
+	for (; *path; path++)
+		depth += *path == '/';
+	return depth;
+}
+
+/* What an error means: 0, where it concerns this node alone, or the error. */
+static int node_error(struct walk *walk, int error)
+{
+	if (error == -EPIPE)
+		return error;
+	if (error == -ENOENT)
+		walk->gone = true;
+	else if (error != -EACCES)
+		walk->complete = false;
+	return 0;
+}
+
+static int value_add(struct walk *walk, const char *path, const char *value, size_t len)
+{
+	CLEANUP(freep) char *key = text_printable(path);
+	CLEANUP(freep) char *text = text_printable_bytes(value, len, false);
+	size_t bytes;
+
+	if (!key || !text)
+		return -ENOMEM;
+	bytes = strlen(key) + strlen(text);
+	if (bytes > SUBTREE_BYTES - walk->bytes) {
+		walk->complete = false;
+		return 0;
+	}
+	walk->bytes += bytes;
+	return json_object_set_new(walk->found, key, json_string(text)) ? -ENOMEM : 0;
+}
+
+static int value_read(struct walk *walk, struct xen *xen, const char *path, const char *whole)
+{
+	CLEANUP(freep) char *value = NULL;
+	size_t len;
+	int r = xen_read(xen, 0, whole, &value, &len);
+
+	return r ? node_error(walk, r) : value_add(walk, path, value, len);
+}
+
+static int children_push(struct walk *walk, const char *path, char **names, size_t n)
+{
+	if (n && path_depth(path) >= SUBTREE_DEPTH) {
+		walk->complete = false;
+		return 0;
+	}
+	while (n--) {
+		if (walk->n_read + walk->n_waiting >= SUBTREE_NODES) {
+			walk->complete = false;
+			return 0;
+		}
+		if (asprintf(&walk->waiting[walk->n_waiting], "%s%s%s", path, *path ? "/" : "", names[n]) < 0)
+			return -ENOMEM;
+		walk->n_waiting++;
+	}
+	return 0;
+}
+
+static int node_read(struct walk *walk, struct xen *xen)
+{
+	CLEANUP(freep) char *path = walk->waiting[--walk->n_waiting];
+	CLEANUP(freep) char **names = NULL;
+	char whole[XEN_VALUE_MAX];
+	size_t n;
+	int r;
+
+	walk->n_read++;
+	if (!path_whole(walk, path, whole)) {
+		walk->complete = false;
+		return 0;
+	}
+	r = *path ? value_read(walk, xen, path, whole) : 0;
+	if (r)
+		return r;
+	r = xen_list(xen, 0, whole, &names, &n);
+	return r ? node_error(walk, r) : children_push(walk, path, names, n);
+}
+
+/* ---- its end ------------------------------------------------------------------------------------------------------- */
+
+/* Is the root still there?  1, 0, or -EPIPE. */
+static int root_there(const struct walk *walk, struct xen *xen)
+{
+	CLEANUP(freep) char **names = NULL;
+	char whole[XEN_VALUE_MAX];
+	size_t n;
+	int r;
+
+	path_whole(walk, "", whole);
+	r = xen_list(xen, 0, whole, &names, &n);
+	return r == -EPIPE ? r : r == 0;
+}
+
+static int walk_end(struct subtree *subtree, struct xen *xen)
+{
+	struct walk *walk = subtree->walk;
+	int there = walk->gone ? root_there(walk, xen) : 1;
+
+	if (there < 0)
+		return there;
+	if (there || (!subtree->seen && json_object_size(walk->found))) {
+		json_decref(subtree->seen);
+		subtree->seen = json_incref(walk->found);
+		subtree->complete = there && walk->complete;
+	}
+	subtree->walk = walk_free(walk);
+	return 0;
+}
+
+int subtree_step(struct subtree *subtree, struct xen *xen, unsigned nodes)
+{
+	struct walk *walk = subtree->walk;
+
+	if (!walk)
+		return 0;
+	for (; nodes && walk->n_waiting; nodes--) {
+		int r = node_read(walk, xen);
+
+		if (r)
+			return r;
+	}
+	return walk->n_waiting ? 1 : walk_end(subtree, xen);
+}
