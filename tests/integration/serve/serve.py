@@ -1,4 +1,4 @@
-"""mprofd-http driven with real HTTP over a Unix socket and loopback: serve.py MPROFD_HTTP ARCHIVE_DRIVER OPENAPI [TEST…]
+"""mprofd-http driven with real HTTP over a Unix socket and loopback: serve.py MPROFD_HTTP ARCHIVE_DRIVER OPENAPI MPROFCTL [TEST…]
 
 The archive is written by its real writer; the collector's control socket is played by this test.
 """
@@ -22,7 +22,7 @@ import threading
 import time
 import unittest
 
-HTTP, DRIVER, OPENAPI = sys.argv[1:4]
+HTTP, DRIVER, OPENAPI, CTL = sys.argv[1:5]
 with open(HTTP, "rb") as program:
     SANITIZED = b"__asan_init" in program.read()  # costs memory and time that are not the server's
 UUID_BYTES = bytes.fromhex("05883b8d521a487bb397456ab150680c")
@@ -294,6 +294,11 @@ class Case(unittest.TestCase):
 
     def longest_so_far(self):
         return float(re.search(r"(?m)^mprofd_http_read_seconds_max (\S+)$", self.server.get("/metrics").body.decode())[1])
+
+    def ctl(self, *arguments):
+        """mprofctl at this server: (exit code, what it printed, what it said)."""
+        got = subprocess.run([CTL, "--host", "unix:" + self.server.socket, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.root, timeout=30)
+        return got.returncode, got.stdout, got.stderr.decode()
 
     def problem(self, answer, status):
         self.assertEqual(answer.status, status, answer.body)
@@ -1032,6 +1037,53 @@ class Xen(Case):
             self.assertRegex(metrics, rf"(?m)^mprofd_archive_{name} {value}$")
 
 
+    def test_mprofctl_names_streams(self):
+        self.life(1, "web", 4, "ended", streams=2)
+        a, b = (b"".join(self.fill(stream=10 + k, sequences=range(k, k + 3))) for k in range(2))
+        self.archive.commit("capture 1 1 crash -", "range 1 10 1 2 370", "range 1 11 1 3 370", "capture 2 1 poweroff -", "range 2 11 1 3 370")
+        for verb in (("fetch", "web", "-o", "-"), ("fetch", "1", "-o", "-"), ("follow", "web"), ("dump", "domid:4"), ("dump", "capture:1")):
+            code, out, said = self.ctl(*verb)
+            if verb[1] == "domid:4":
+                self.assertEqual((code, out), (4, b""))  # it has ended
+                continue
+            self.assertEqual((code, out), (1, b""), verb)
+            self.assertIn("several streams", said)
+            self.assertTrue(said.endswith("; streams: 0, 1\n"), said)
+        for name in "web", GUEST_UUID, GUEST_UUID.upper():
+            for k, body in (0, a), (1, b):
+                self.assertEqual(self.ctl("fetch", name, "-o", "-", "--stream", str(k)), (0, body, ""))
+                self.assertEqual(self.ctl("follow", name, "--stream", str(k)), (0, body, ""))
+        self.assertEqual(self.ctl("dump", "web", "--stream", "1")[1].count(b"\n"), 60)
+        self.assertEqual(self.ctl("fetch", "1", "-o", "-", "--stream", "0")[1], a[370:])
+        self.assertEqual(self.ctl("fetch", "2", "-o", "-"), (0, b, ""))  # a capture of one stream needs no --stream
+        self.assertEqual([self.ctl(verb, "web", "--stream", "2", *more)[0] for verb, *more in (("fetch", "-o", "-"), ("follow",), ("dump",))], [4, 4, 4])
+        self.life(1, "web", 4, "suspended", streams=2)
+        self.assertEqual(self.ctl("fetch", "domid:4", "-o", "-", "--stream", "0"), (0, a, ""))
+        line = self.ctl("domains")[1].decode().splitlines()[1].split()
+        self.assertEqual(line[:8], ["web", "suspended", "xen", "4", "2", "1", "2", "6"])
+
+    def test_mprofctl_shows(self):
+        self.life(1, "web", 4, "ended", streams=2)
+        for k in range(2):
+            self.fill(stream=10 + k, sequences=range(3))
+        context = {"reason": "crash", "xenstore": {"name": "web"}, "xenstore_complete": True, "console": None, "console_complete": True}
+        self.archive.commit("stream 11 1 1 16384 4 0 vcpu-1", "gap 11 lost lapped 2 370 9 6 0", "capture 1 1 crash -", "range 1 10 1 2 370", "range 1 11 0 2 370",
+                            f"capture 1 1 crash - {json.dumps(context).encode().hex()}", "capture 2 1 manual -", "range 2 10 0 0 370")
+        code, out, said = self.ctl("show", "1")
+        lines = [line.split() for line in out.decode().splitlines()]
+        self.assertEqual((code, said, lines[:6]), (0, "", [["capture", "1"], ["why", "crash"], ["reason", "crash"], ["guest", "web"], ["uuid", GUEST_UUID], ["domid", "4"]]))
+        self.assertIn(["0", "-", "1-2", "2", "740", "B", "0", "0", "0", "B"], lines)
+        self.assertIn(["1", "vcpu-1", "0-2", "3", "1.1", "KB", "6", "0", "0", "B"], lines)
+        self.assertIn(["name", "=", "web"], lines)
+        shown = json.loads(self.ctl("show", "1", "--json")[1])
+        self.assertEqual(shown["capture"], self.server.get("/v1/captures/1").json())
+        self.assertEqual(shown["context"], self.server.get("/v1/captures/1/context").json())
+        self.archive.commit("patch 1 1 -")  # pinned; of capture 2 nothing stays
+        self.fill(sequences=range(3, 9))
+        self.archive.say("enforce web 1")
+        self.assertEqual([self.ctl("show", k)[0] for k in ("1", "9")], [0, 4])
+
+
 class Context(Case):
     WHOLE = {
         "reason": "crash",
@@ -1455,4 +1507,4 @@ class Start(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0]] + sys.argv[4:], verbosity=1)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[5:], verbosity=1)
