@@ -57,6 +57,30 @@ static int find_position(struct archive_writer *w, struct archive_resume *resume
 	return 0;
 }
 
+/* The range is put last: a tail without one is the part of a tail that came before a kill. */
+static int drop_tails(struct archive_writer *w)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_DROP_TAILS, &r);
+
+	if (!s)
+		return r;
+	while ((r = writer_step(w, s)) == WRITER_ROW)
+		tally_add(&w->tally, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
+	return r;
+}
+
+/* What is known of captures of the run's end. */
+static void resume_captures(sqlite3_stmt *s, struct archive_resume *resume)
+{
+	int64_t newest = sqlite3_column_int64(s, 11), whole = sqlite3_column_int64(s, 13);
+
+	resume->captured = newest != 0;
+	resume->captured_as = (const char *)sqlite3_column_text(s, 12);
+	resume->captured_real = (uint64_t)sqlite3_column_int64(s, 14);
+	resume->unfinished = newest > whole ? newest : 0;
+}
+
 static int resume_row(struct archive_writer *w, sqlite3_stmt *s, struct archive_resume *resume)
 {
 	*resume = (struct archive_resume){
@@ -70,9 +94,11 @@ static int resume_row(struct archive_writer *w, sqlite3_stmt *s, struct archive_
 		.ring_bytes = (uint64_t)sqlite3_column_int64(s, 7),
 		.ring_packets = (uint32_t)sqlite3_column_int64(s, 8),
 		.last_sequence = (uint64_t)sqlite3_column_int64(s, 9),
-		.captured = sqlite3_column_int(s, 11) != 0,
-		.ended_real = (uint64_t)sqlite3_column_int64(s, 12),
+		.ended_real = (uint64_t)sqlite3_column_int64(s, 15),
+		.uuid = (const char *)sqlite3_column_text(s, 16),
+		.domid = sqlite3_column_type(s, 17) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 17),
 	};
+	resume_captures(s, resume);
 	return find_position(w, resume, sqlite3_column_type(s, 9) != SQLITE_NULL,
 			     sqlite3_column_type(s, 10) != SQLITE_NULL, (uint64_t)sqlite3_column_int64(s, 10));
 }
@@ -88,6 +114,8 @@ int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, c
 		return r;
 	for (size_t i = 0; i < w->tally.n && r == 0; i++)
 		r = drop_dangling(w, w->tally.entries[i].stream);
+	if (r == 0)
+		r = drop_tails(w);
 	r = writer_leave(w, is_mine, r);
 	if (r != 0)
 		return r;

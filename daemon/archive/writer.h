@@ -95,8 +95,10 @@ int archive_writer_vacuum(struct archive_writer *w, unsigned pages);
 /* Where a stream stands, for a collector that starts. */
 struct archive_resume {
 	int64_t run;
-	int64_t stream;			 /* 0 = the run's stream was not put yet */
-	const char *source, *key, *name; /* of the run; borrowed during the callback */
+	int64_t stream;			 /* 0 = no stream of the run was put yet */
+	const char *source, *key, *name; /* of the run; borrowed during the callback, as all texts here */
+	const char *uuid;		 /* NULL = none */
+	int64_t domid;			 /* -1 = none */
 	const char *state;
 	uint64_t ended_real; /* 0 = not ended */
 	uint32_t number;
@@ -109,11 +111,14 @@ struct archive_resume {
 	uint64_t last_sequence;	  /* the newest packet of which anything is archived ... */
 	uint64_t first_timestamp; /* ... and its first timestamp */
 	uint64_t last_real;	  /* when its last byte was copied */
-	bool captured;		  /* the run has a capture of its end */
+	bool captured;		  /* the run has a capture of its end ... */
+	const char *captured_as;  /* ... the newest of them is of this kind; NULL = none */
+	uint64_t captured_real;	  /* when the newest of them that has all of this stream was taken; 0 = none has */
+	int64_t unfinished;	  /* the newest of them, where it has not; 0 = it has, or there is none */
 };
 
-/* Every run's streams, oldest run first.  Pieces past a packet's last chunk end are deleted before.  Stops when CALL returns
- * non-zero, and returns that.  Needs no transaction. */
+/* Every run's streams, oldest run first.  Pieces past a packet's last chunk end are deleted before, and the tails of captures that a kill came
+ * into: those without a range of the stream.  Stops when CALL returns non-zero, and returns that.  Needs no transaction. */
 int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, const struct archive_resume *resume),
 			  void *context);
 /* The largest identifiers ever given, 0 where none was; deletion does not lower them. */

@@ -179,7 +179,8 @@ static int write_item(struct archivist *a, const struct item *item)
 	case ITEM_CAPTURE:
 		return archive_writer_put_capture(a->w, &item->capture);
 	case ITEM_RANGE:
-		return archive_writer_put_capture_stream(a->w, &item->range);
+		r = archive_writer_put_capture_stream(a->w, &item->range);
+		break;
 	case ITEM_TAIL:
 		r = write_tail(a, item);
 		break;

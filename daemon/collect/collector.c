@@ -102,59 +102,7 @@ static int on_status(sd_event_source *source, uint64_t usec, void *context)
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-/* ---- what the archive knows ---------------------------------------------------------------------------------------------- */
-
-static int know(void *context, const struct archive_resume *resume)
-{
-	struct collector *c = context;
-	struct known_stream *known;
-	struct archive_resume *r;
-
-	if (c->n_known % 64 == 0) {
-		known = realloc(c->known, (c->n_known + 64) * sizeof(*known));
-		if (!known)
-			return -ENOMEM;
-		c->known = known;
-	}
-	c->known[c->n_known] = (struct known_stream){.resume = *resume};
-	r = &c->known[c->n_known].resume;
-	r->source = strdup(resume->source);
-	r->key = strdup(resume->key);
-	r->name = strdup(resume->name);
-	r->state = strdup(resume->state);
-	c->n_known++;
-	return r->source && r->key && r->name && r->state ? 0 : -ENOMEM;
-}
-
-struct known_stream *collector_known(struct collector *c, const char *source, const char *key)
-{
-	for (size_t i = c->n_known; i-- > 0;) {
-		struct known_stream *known = &c->known[i];
-		const struct archive_resume *r = &known->resume;
-
-		if (!known->settled && r->number == 0 && strcmp(r->key, key) == 0 && strcmp(r->source, source) == 0)
-			return known;
-	}
-	return NULL;
-}
-
-void collector_over(struct collector *c, struct known_stream *known)
-{
-	known->settled = true;
-	if (known->resume.number != 0 || strcmp(known->resume.state, "ended") == 0)
-		return;
-	if (guest_was(&c->shared, &known->resume))
-		log_warning("%s: out of memory", known->resume.name);
-	log_write(LOG_LEVEL_INFO, known->resume.name, "%s: gone while nobody looked, run=%lld ended",
-		  known->resume.name, (long long)known->resume.run);
-}
-
-void collector_settle(struct collector *c, const char *source)
-{
-	for (size_t i = 0; i < c->n_known; i++)
-		if (!c->known[i].settled && strcmp(c->known[i].resume.source, source) == 0)
-			collector_over(c, &c->known[i]);
-}
+/* ---- life ----------------------------------------------------------------------------------------------------------------- */
 
 static int archive_open(struct collector *c, const char *state, char *sentence, size_t size)
 {
@@ -172,7 +120,7 @@ static int archive_open(struct collector *c, const char *state, char *sentence, 
 		return r < 0 ? r : -EIO;
 	r = archive_writer_last_ids(w, &c->shared.last_run, &c->shared.last_stream, &c->shared.last_capture);
 	if (r == 0)
-		r = archive_writer_resume(w, know, c);
+		r = archive_writer_resume(w, collector_know, c);
 	if (r) {
 		snprintf(sentence, size, "the archive in %s cannot be read: error=%s", state,
 			 strerror(r < 0 ? -r : EIO));
@@ -180,8 +128,6 @@ static int archive_open(struct collector *c, const char *state, char *sentence, 
 	}
 	return archivist_start(&c->archivist, &w, c->queue, c->config, c->wake);
 }
-
-/* ---- life ----------------------------------------------------------------------------------------------------------------- */
 
 static int loop_init(struct collector *c)
 {
@@ -289,11 +235,5 @@ void collector_deinit(struct collector *c)
 	schedule_deinit(&c->schedule);
 	if (c->wake >= 0)
 		close(c->wake);
-	for (size_t i = 0; i < c->n_known; i++) {
-		free((char *)c->known[i].resume.source);
-		free((char *)c->known[i].resume.key);
-		free((char *)c->known[i].resume.name);
-		free((char *)c->known[i].resume.state);
-	}
-	free(c->known);
+	collector_forget(c);
 }

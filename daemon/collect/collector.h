@@ -13,7 +13,7 @@
 
 struct control;
 
-/* What the archive knew when the process began; the texts are owned. */
+/* What the archive knew of a stream when the process began, or of a run that has none (resume.stream 0); the texts are owned. */
 struct known_stream {
 	struct archive_resume resume;
 	bool settled; /* its run was taken up again, or is over */
@@ -53,14 +53,26 @@ void collector_deinit(struct collector *c);
 
 /* Run TASK at DUE (CLOCK_MONOTONIC ns). */
 void collector_at(struct collector *c, struct task *task, uint64_t due);
+/* ---- what the archive knew (known.c); what is returned is borrowed until collector_deinit ---- */
+
 /*
- * The newest run that the archive had of this source and key when the process began, or NULL; its stream 0.  A source settles what it
- * takes up, so that nobody takes it up again.
+ * Stream NUMBER of the newest run that the archive had of this source and key, or NULL, also where that run is settled.  For number 0 it may be
+ * a run of which no stream was put yet.
  */
-struct known_stream *collector_known(struct collector *c, const char *source, const char *key);
-/* That run did not go on: it ended while nobody looked. */
+struct known_stream *collector_known(struct collector *c, const char *source, const char *key, uint32_t number);
+/* The newest run, settled or not, whose key begins with PREFIX: any of its streams.  NULL: none. */
+const struct archive_resume *collector_known_life(struct collector *c, const char *source, const char *prefix);
+/* Stream NUMBER of RUN, settled or not; NULL: the archive has none. */
+struct known_stream *collector_known_stream(struct collector *c, int64_t run, uint32_t number);
+/* RUN goes on: it is settled, so that nobody takes it up again or calls it over. */
+void collector_taken_up(struct collector *c, int64_t run);
+/* The run of KNOWN did not go on: it is settled, and ended while nobody looked unless the archive has it as ended. */
 void collector_over(struct collector *c, struct known_stream *known);
 /* The same for every run of SOURCE that is not settled. */
 void collector_settle(struct collector *c, const char *source);
+
+/* For collector.c: remember (for archive_writer_resume; CONTEXT is the collector) and forget. */
+int collector_know(void *context, const struct archive_resume *resume);
+void collector_forget(struct collector *c);
 
 #endif

@@ -192,8 +192,12 @@ static void on_capture(struct client *client, const struct message *m)
 		return;
 	}
 	guest = c->source->find(c->source, (int64_t)run);
-	if (!guest || !guest->running) {
+	if (!guest || !guest_is_told(guest)) {
 		answer_error(client, m->tag, 409, "that run has ended; its end was captured");
+		return;
+	}
+	if (!guest_is_running(guest)) {
+		answer_error(client, m->tag, 409, "that guest is suspended; what it left was captured");
 		return;
 	}
 	if (guest->capture.id) {
@@ -204,7 +208,8 @@ static void on_capture(struct client *client, const struct message *m)
 	if (!order)
 		return;
 	order->run = (int64_t)run;
-	order->capture = guest_capture_begin(guest, strcmp(kind, "manual") == 0 ? "manual" : "trigger", note, false);
+	order->capture =
+		guest_capture_begin(guest, strcmp(kind, "manual") == 0 ? "manual" : "trigger", note, false, NULL);
 	if (order->capture <= 0) {
 		order_forget(client, order);
 		answer_error(client, m->tag, 503, "the capture cannot be taken now; ask again");

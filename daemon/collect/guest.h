@@ -1,20 +1,19 @@
 /*
- * A guest: one run of it, its ring and what is wanted of it.
+ * A guest: one run of it, its streams, and what is wanted of them: policy and captures.
  *
- * A source (a directory of ring files, later XenStore) finds guests, attaches their rings and says when they begin and end; everything
- * between is here: looks, cadence, policy, captures.  Called from the collector's thread only.
+ * A source (a directory of ring files, or XenStore) finds guests, attaches their rings (stream.h) and says when they begin and end.
+ * Called from the collector's thread only.
  */
 #ifndef COLLECT_GUEST_H
 #define COLLECT_GUEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "cadence.h"
 #include "config.h"
 #include "queue.h"
-#include "ring.h"
-#include "writer.h"
+#include "stream.h"
 
 /* What all guests of a process share.  Owned by the collector, which outlives them. */
 struct guest_shared {
@@ -24,67 +23,94 @@ struct guest_shared {
 	int64_t last_run, last_stream, last_capture; /* identifiers given so far */
 	bool archiving;				     /* as the archivist last said */
 	struct {
-		uint64_t looks, bytes, gaps, lost_packets, skipped_packets, queue_full, bad_sizes, dropped_copies,
-			captures, refused_rings;
+		uint64_t looks, bytes, gaps, lost_packets, skipped_packets, queue_full, bad_sizes, unsteady,
+			dropped_copies, captures, refused_rings, evicted_bytes;
 	} counters;
+};
+
+/* Who it is.  Texts are copied; bytes of NAME that are not printable UTF-8 are shown as \xNN. */
+struct guest_identity {
+	const char *source; /* "dir" or "xen": a constant, not copied */
+	const char *name;
+	const char *key;  /* the life's identity at its source */
+	const char *uuid; /* NULL = none */
+	int64_t domid;	  /* -1 = none */
 };
 
 /* A capture on its way: large tails may have to wait for room. */
 struct guest_capture {
 	int64_t id; /* 0 = none under way */
 	bool dead;
-	bool begun; /* the range is queued */
-	struct ring_mark at;
+	size_t streams;	  /* that are not through yet */
 	uint64_t give_up; /* CLOCK_MONOTONIC ns; what has found no room by then is left out */
 };
 
 struct guest {
 	struct guest_shared *shared;
-	char *name, *key;
-	const char *source; /* a constant */
-	int64_t run;
-	uint64_t began_real;
+	const char *source;
+	char *name, *key, *uuid;
+	int64_t domid;
+	int64_t run;	     /* 0 = none yet: the first attach gives it one */
+	uint64_t began_real; /* 0 = with its first ring; a source that knows better writes it before that */
+	uint64_t patience;   /* ns that a capture of the dead may wait for room */
 	struct policy policy;
 	struct account *account;
-
-	/* its stream */
-	int64_t stream;
-	struct ring ring;
-	bool attached;
-	struct ring_sink sink;
-	struct item *reserved; /* between reserve and chunk or drop */
-	struct item *gap;      /* declared and not queued yet: gaps with nothing between them become one */
-	struct cadence cadence;
-	uint32_t flags;	      /* ARCHIVE_STREAM_*, as last queued */
-	bool starved;	      /* the queue had no room since the last look that ended well ... */
-	bool disk;	      /* ... because nothing was archived */
+	struct stream *streams;
 	uint64_t next_period; /* periodic: when the next snapshot is due */
-
 	struct guest_capture capture;
-	bool running; /* as last queued */
+	const char *state; /* as last queued: "running", "suspended" or "ended"; NULL: not at all */
 };
 
-/* Begin a guest's life.  Copies NAME and KEY; bytes of NAME that are not printable UTF-8 are shown as \xNN.  -ENOMEM. */
-int guest_init(struct guest *guest, struct guest_shared *shared, const char *source, const char *name, const char *key);
-/* Forget it without a word to the archive. */
+/* Begin a guest's life.  RUN: the one of the archive that it goes on with, or 0 for a new one.  PATIENCE: see above.  -ENOMEM. */
+int guest_init(struct guest *guest, struct guest_shared *shared, const struct guest_identity *identity, int64_t run,
+	       uint64_t patience);
+/* Detach what is attached and forget it, without a word to the archive. */
 void guest_deinit(struct guest *guest);
 
-/* Attach its ring: a new run, or with RESUME the one that the archive has.  MEMORY is borrowed until guest_detach.  As ring_attach. */
-int guest_attach(struct guest *guest, const struct memory *memory, uint64_t bytes, const struct archive_resume *resume,
-		 bool dead, const char **fault);
-void guest_detach(struct guest *guest);
+/*
+ * Give it another name, and what the policy says of that; the archive is told where the run has begun and not ended.  -ENOMEM: it keeps the
+ * one that it has.
+ */
+int guest_rename(struct guest *guest, const char *name);
 
-/* One look, and what policy and captures ask for.  *NEXT: when to look again.  0, RING_E_FULL, RING_E_GONE, RING_E_RENEWED. */
-int guest_look(struct guest *guest, uint64_t now, uint64_t *next);
+/* Does it run, as the archive was told? */
+bool guest_is_running(const struct guest *guest);
+/*
+ * Tell the archive "running", "suspended" or "ended" (STATE and REASON, a capture kind or NULL, are constants), and where it has not ended of
+ * the streams that are attached.  A guest without a run is not told of.  -ENOMEM.
+ */
+int guest_set_state(struct guest *guest, const char *state, const char *reason);
+/* Tell it that a run that it has ended unseen, when RESUME's stream was heard of last.  -ENOMEM. */
+int guest_was(struct guest_shared *shared, const struct archive_resume *resume);
 
-/* Take a capture of KIND from now on; returns its identifier, 0 where one is under way or nothing is attached, or -ENOMEM. */
-int64_t guest_capture_begin(struct guest *guest, const char *kind, const char *note, bool dead);
+/*
+ * Take a capture of KIND from now on, of all streams, or of ONLY.  DEAD: nobody writes any more; its end finds room at the cost of the
+ * living, and is through, as far as there is room, after PATIENCE.  Each stream must be looked at until guest_capture_done.  Returns its
+ * identifier, 0 where one is under way or nothing is attached, or -ENOMEM.
+ */
+int64_t guest_capture_begin(struct guest *guest, const char *kind, const char *note, bool dead, struct stream *only);
+/*
+ * The same for capture ID, which the archive has of this run but not whole (archive_resume.unfinished): a kill came between.  Returns ID,
+ * or 0.
+ */
+int64_t guest_capture_again(struct guest *guest, int64_t id, bool dead);
 /* Is everything of the capture queued? */
 bool guest_capture_done(const struct guest *guest);
+/* Give up the one that is under way as it is: a dead guest's end goes before. */
+void guest_capture_abandon(struct guest *guest);
+/* Add its context, JSON, to CAPTURE, whenever it is known.  Takes over JSON (also when it fails).  -ENOMEM. */
+int guest_capture_context(struct guest_shared *shared, int64_t capture, char *json);
 
-/* Tell the archive that the run goes on or has ended (REASON: a capture kind).  -ENOMEM. */
-int guest_set_running(struct guest *guest, bool running, const char *reason);
-/* Tell it that a run that it has ended unseen, when it was heard of last.  -ENOMEM. */
-int guest_was(struct guest_shared *shared, const struct archive_resume *resume);
+/* ---- for stream.c ---- */
+
+/* Does the archive have its run, and not as ended? */
+bool guest_is_told(const struct guest *guest);
+/* STREAM is attached: give it a place, and the guest a run. */
+void guest_add(struct guest *guest, struct stream *stream);
+void guest_remove(struct guest *guest, struct stream *stream);
+/* Begin the snapshot of a guest of policy `periodic` when it is due. */
+void guest_period(struct guest *guest, uint64_t now);
+/* One stream less of the capture that is under way. */
+void guest_capture_less(struct guest *guest);
 
 #endif

@@ -39,6 +39,7 @@
 #define MEASURE_NS   NS_PER_S
 #define SETTLE_NS    NS_PER_S /* after the start: a run that has not been taken up again by then is over */
 #define REFUSE_TRIES 3u	      /* a file without a writer is called no ring after so many looks */
+#define PATIENCE_NS  (10 * NS_PER_S)
 
 enum file_state { FILE_PENDING, FILE_LIVE, FILE_DRAIN, FILE_ENDING, FILE_REST };
 enum writers { WRITERS_NONE, WRITERS_SOME, WRITERS_UNKNOWN };
@@ -55,18 +56,20 @@ struct ring_file {
 	uint64_t bytes;	   /* its size at attach ... */
 	uint64_t measured; /* ... and when it was last held against that */
 	struct guest guest;
+	struct stream stream;
 	struct known_stream *known; /* what the archive has of it, until it is attached */
 	enum file_state state;
-	uint64_t retry;	  /* PENDING: the present interval */
-	unsigned tries;	  /* PENDING: attaches that failed without a writer */
-	uint64_t written; /* ring.written when it last grew ... */
-	uint64_t grew;	  /* ... and when that was */
-	bool orphan;	  /* not in the directory any more */
-	bool closed;	  /* a writer closed it: ask who is left */
-	bool unasked;	  /* whether a writer is left cannot be asked */
-	bool refused;	  /* said so already */
-	bool unlooked;	  /* REST: what the first look finds is what the archive has, as a capture's tail */
-	bool seen;	  /* by the scan that is under way */
+	uint64_t retry;	    /* PENDING: the present interval */
+	unsigned tries;	    /* PENDING: attaches that failed without a writer */
+	uint64_t written;   /* ring.written when it last grew ... */
+	uint64_t grew;	    /* ... and when that was */
+	bool orphan;	    /* not in the directory any more */
+	bool closed;	    /* a writer closed it: ask who is left */
+	bool unasked;	    /* whether a writer is left cannot be asked */
+	bool refused;	    /* said so already */
+	int64_t unfinished; /* DRAIN: the capture of this end that a kill came into; 0 = none */
+	bool unlooked;	    /* REST: what the first look finds is what the archive has, as a capture's tail */
+	bool seen;	    /* by the scan that is under way */
 };
 
 struct source_dir {
@@ -145,12 +148,30 @@ static void file_refuse(struct ring_file *file, const char *fault)
 			  "%s/%s is no trace ring and is left alone: %s", file->dir->path, file->name, fault);
 }
 
-/* Has nobody written since the archive heard of the end? */
+/* Does the archive have its end, and nobody has written since? */
 static bool file_rests(const struct archive_resume *resume, const struct stat *st)
 {
 	uint64_t changed = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
+	uint64_t since;
 
-	return resume && resume->captured && strcmp(resume->state, "ended") == 0 && changed <= resume->ended_real;
+	if (!resume || !resume->captured_real || resume->unfinished)
+		return false;
+	/* A kill may have come between the capture and the end of the run. */
+	since = strcmp(resume->state, "ended") == 0 ? resume->ended_real : resume->captured_real;
+	return changed <= since;
+}
+
+/* An end that is in the archive is not archived again. */
+static void file_rest(struct ring_file *file, const struct archive_resume *resume, uint64_t now)
+{
+	if (strcmp(resume->state, "ended") != 0) {
+		guest_set_state(&file->guest, "ended", "ended");
+		log_write(LOG_LEVEL_INFO, file->guest.name, "%s: its end is archived, run=%lld ended", file->guest.name,
+			  (long long)file->guest.run);
+	}
+	file->state = FILE_REST;
+	file->unlooked = true;
+	file_at(file, now + REST_NS);
 }
 
 static void file_attached(struct ring_file *file, const struct stat *st, bool dead, uint64_t now)
@@ -158,22 +179,20 @@ static void file_attached(struct ring_file *file, const struct stat *st, bool de
 	const struct archive_resume *resume = file->known ? &file->known->resume : NULL;
 
 	file->refused = false;
-	file->written = file->guest.ring.written;
+	file->written = file->stream.ring.written;
 	file->grew = now;
-	if (file->known)
-		file->known->settled = true;
-	/* An end that is in the archive is not archived again. */
+	if (resume)
+		collector_taken_up(file->dir->collector, resume->run);
 	if (dead && file_rests(resume, st)) {
-		file->state = FILE_REST;
-		file->unlooked = true;
-		file_at(file, now + REST_NS);
+		file_rest(file, resume, now);
 		return;
 	}
-	if (guest_set_running(&file->guest, true, NULL))
+	if (guest_set_state(&file->guest, "running", NULL))
 		log_warning("%s: out of memory", file->guest.name);
 	log_write(LOG_LEVEL_INFO, file->guest.name, "%s: %s, bytes=%llu packets=%u run=%lld", file->guest.name,
-		  resume ? "run goes on" : "new run", (unsigned long long)file->guest.ring.bytes, file->guest.ring.n,
+		  resume ? "run goes on" : "new run", (unsigned long long)file->stream.ring.bytes, file->stream.ring.n,
 		  (long long)file->guest.run);
+	file->unfinished = dead && resume ? resume->unfinished : 0;
 	file->state = dead ? FILE_DRAIN : FILE_LIVE;
 	file_at(file, now);
 }
@@ -190,14 +209,33 @@ static int file_key(const struct ring_file *file, char *key, size_t size)
 	return 0;
 }
 
+/* Begin the life that the file's next ring is of: one that the archive knows, where it is not over. */
+static int file_identify(struct ring_file *file)
+{
+	struct collector *c = file->dir->collector;
+	size_t len = strlen(file->name);
+	CLEANUP(freep)
+	char *name = strndup(file->name, len > 4 && strcmp(file->name + len - 4, ".ctf") == 0 ? len - 4 : len);
+	struct guest_identity identity = {.source = "dir", .name = name, .domid = -1};
+	char key[512];
+	int r;
+
+	if (!name)
+		return -ENOMEM;
+	r = file_key(file, key, sizeof(key));
+	if (r)
+		return r;
+	identity.key = key;
+	file->known = collector_known(c, "dir", key, 0);
+	return guest_init(&file->guest, &c->shared, &identity, file->known ? file->known->resume.run : 0, PATIENCE_NS);
+}
+
 static void step_pending(struct ring_file *file, uint64_t now)
 {
 	struct collector *c = file->dir->collector;
 	enum writers writers;
 	struct stat st;
 	const char *fault = "";
-	char key[512], *name;
-	size_t len;
 	int r;
 
 	if (fstat(file->fd, &st) < 0 || file->orphan) {
@@ -206,23 +244,15 @@ static void step_pending(struct ring_file *file, uint64_t now)
 	}
 	/* Before anything is read: what is read after the last writer has gone is final. */
 	writers = writers_left(file->fd);
-	if (!file->guest.shared) {
-		len = strlen(file->name);
-		name = strndup(file->name, len > 4 && strcmp(file->name + len - 4, ".ctf") == 0 ? len - 4 : len);
-		if (!name || file_key(file, key, sizeof(key)) ||
-		    guest_init(&file->guest, &c->shared, "dir", name, key)) {
-			free(name);
-			file_at(file, now + RETRY_MAX);
-			return;
-		}
-		free(name);
-		file->known = collector_known(c, "dir", key);
-	}
 	if (file->known && file->known->settled)
-		file->known = NULL;
+		guest_deinit(&file->guest);
+	if (!file->guest.shared && file_identify(file)) {
+		file_at(file, now + RETRY_MAX);
+		return;
+	}
 	memory_file_init(&file->memory, file->fd);
-	r = guest_attach(&file->guest, &file->memory.memory, (uint64_t)st.st_size,
-			 file->known ? &file->known->resume : NULL, writers == WRITERS_NONE, &fault);
+	r = stream_attach(&file->stream, &file->guest, 0, NULL, &file->memory.memory, (uint64_t)st.st_size,
+			  file->known ? &file->known->resume : NULL, writers == WRITERS_NONE, &fault);
 	file->unasked = writers == WRITERS_UNKNOWN;
 	file->bytes = (uint64_t)st.st_size;
 	file->measured = now;
@@ -244,8 +274,8 @@ static void step_pending(struct ring_file *file, uint64_t now)
 /* The file was cut or has grown, or its ring begun anew: the run is over, and there is nothing left of it to take. */
 static void file_renewed(struct ring_file *file, uint64_t now)
 {
-	if (file->guest.running) {
-		guest_set_running(&file->guest, false, "ended");
+	if (guest_is_running(&file->guest)) {
+		guest_set_state(&file->guest, "ended", "ended");
 		log_write(LOG_LEVEL_INFO, file->guest.name, "%s: the ring was begun anew, run=%lld ended",
 			  file->guest.name, (long long)file->guest.run);
 	}
@@ -273,13 +303,13 @@ static bool file_look(struct ring_file *file, uint64_t now, int *r, uint64_t *ne
 		file_renewed(file, now);
 		return false;
 	}
-	*r = guest_look(&file->guest, now, next);
+	*r = stream_look(&file->stream, now, next);
 	if (*r == RING_E_GONE || *r == RING_E_RENEWED) {
 		file_renewed(file, now);
 		return false;
 	}
-	if (file->guest.ring.written != file->written) {
-		file->written = file->guest.ring.written;
+	if (file->stream.ring.written != file->written) {
+		file->written = file->stream.ring.written;
 		file->grew = now;
 	}
 	return true;
@@ -307,6 +337,14 @@ static void step_live(struct ring_file *file, uint64_t now)
 	file_at(file, next);
 }
 
+/* The capture of its end, or where a kill came into it the rest of that. */
+static int64_t file_capture(struct ring_file *file)
+{
+	if (file->unfinished)
+		return guest_capture_again(&file->guest, file->unfinished, true);
+	return guest_capture_begin(&file->guest, "ended", NULL, true, NULL);
+}
+
 static void step_drain(struct ring_file *file, uint64_t now)
 {
 	uint64_t next;
@@ -314,7 +352,8 @@ static void step_drain(struct ring_file *file, uint64_t now)
 
 	if (!file_look(file, now, &r, &next))
 		return;
-	if (r == 0 && guest_capture_done(&file->guest) && guest_capture_begin(&file->guest, "ended", NULL, true) > 0) {
+	if (r == 0 && guest_capture_done(&file->guest) && file_capture(file) > 0) {
+		file->unfinished = 0;
 		file->state = FILE_ENDING;
 		next = now;
 	}
@@ -332,7 +371,7 @@ static void step_ending(struct ring_file *file, uint64_t now)
 		file_at(file, next);
 		return;
 	}
-	guest_set_running(&file->guest, false, "ended");
+	guest_set_state(&file->guest, "ended", "ended");
 	log_write(LOG_LEVEL_INFO, file->guest.name, "%s: no writer is left, run=%lld ended", file->guest.name,
 		  (long long)file->guest.run);
 	file->state = FILE_REST;
@@ -344,7 +383,7 @@ static void step_ending(struct ring_file *file, uint64_t now)
 
 static void step_rest(struct ring_file *file, uint64_t now)
 {
-	uint64_t before = file->guest.ring.written, next;
+	uint64_t before = file->stream.ring.written, next;
 	int r;
 
 	if (file->orphan) {
@@ -354,9 +393,9 @@ static void step_rest(struct ring_file *file, uint64_t now)
 	if (!file_look(file, now, &r, &next))
 		return;
 	next = now + REST_NS;
-	if (file->guest.ring.written != before && !file->unlooked) {
+	if (file->stream.ring.written != before && !file->unlooked) {
 		/* Somebody opened it again and writes on. */
-		guest_set_running(&file->guest, true, NULL);
+		guest_set_state(&file->guest, "running", NULL);
 		file->state = FILE_LIVE;
 		file->closed = true;
 		next = now + CADENCE_MIN;
@@ -395,8 +434,8 @@ static void file_orphan(struct ring_file *file, uint64_t now)
 			oldest = f;
 	if (!oldest)
 		return;
-	if (oldest->guest.running)
-		guest_set_running(&oldest->guest, false, "ended");
+	if (guest_is_running(&oldest->guest))
+		guest_set_state(&oldest->guest, "ended", "ended");
 	file_free(oldest);
 }
 
@@ -590,7 +629,7 @@ static struct ring_file *file_of_run(struct source *source, int64_t run)
 	struct source_dir *dir = (struct source_dir *)source;
 
 	for (struct ring_file *f = dir->files; f; f = f->next)
-		if (f->guest.attached && f->guest.run == run)
+		if (f->stream.guest && f->guest.run == run)
 			return f;
 	return NULL;
 }
@@ -616,8 +655,8 @@ static void dir_count(const struct source *source, size_t *guests, size_t *rings
 
 	*guests = *rings = 0;
 	for (const struct ring_file *f = dir->files; f; f = f->next) {
-		*guests += f->guest.running;
-		*rings += f->guest.attached;
+		*guests += guest_is_running(&f->guest);
+		*rings += f->stream.guest != NULL;
 	}
 }
 

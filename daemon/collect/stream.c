@@ -1,0 +1,385 @@
+/*
+ * What a ring hands over becomes items of the queue; what its guest's policy and captures ask for becomes looks.
+ *
+ * Items of one stream lie in the queue in the order in which the ring handed them over: its row, then chunks and gaps as they follow one
+ * another.  Of a capture the range comes last, behind the tails: where the archive has it, it has all of the stream.
+ */
+#include "stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mprof/ring.h>
+
+#include "guest.h"
+#include "log.h"
+
+#define FULL_NS	      (5 * NS_PER_MS)	/* the queue was full: how soon to come again */
+#define SKIP_NS	      (250 * NS_PER_MS) /* a ring of which only snapshots are wanted */
+#define GAP_NS	      NS_PER_S		/* a gap is queued at the latest after this */
+#define GAPS_IN_QUEUE 4096u
+
+static struct stream *stream_of(struct ring_sink *sink)
+{
+	return (struct stream *)((char *)sink - offsetof(struct stream, sink));
+}
+
+static struct item *stream_item(const struct stream *stream, enum item_kind kind, size_t n, bool dead)
+{
+	struct item *item = queue_item(stream->guest->shared->queue, stream->guest->account, kind, n, dead);
+
+	if (item)
+		item->stream = stream->id;
+	return item;
+}
+
+/* ---- the sink --------------------------------------------------------------------------------------------------- */
+
+void stream_flush(struct stream *stream)
+{
+	if (stream->gap)
+		queue_push(stream->guest->shared->queue, stream->gap);
+	stream->gap = NULL;
+}
+
+static uint8_t *sink_reserve(struct ring_sink *sink, size_t n, bool tail)
+{
+	struct stream *stream = stream_of(sink);
+	struct guest_shared *shared = stream->guest->shared;
+	bool dead = stream->capture.wanted && stream->guest->capture.dead;
+
+	/* One byte more, so that also an empty chunk is an item with data: those are refused when there is no room. */
+	stream->reserved = stream_item(stream, tail ? ITEM_TAIL : ITEM_CHUNK, n + 1, dead);
+	if (!stream->reserved) {
+		stream->starved = true;
+		stream->disk = stream->disk || !shared->archiving;
+		shared->counters.queue_full++;
+		return NULL;
+	}
+	return stream->reserved->data;
+}
+
+static void sink_drop(struct ring_sink *sink)
+{
+	struct stream *stream = stream_of(sink);
+
+	stream->guest->shared->counters.dropped_copies++;
+	queue_item_free(stream->guest->shared->queue, TAKE_PTR(stream->reserved));
+}
+
+static int record_queue(struct stream *stream)
+{
+	struct item *item = stream_item(stream, ITEM_STREAM, 0, false);
+	char *label = stream->label ? strdup(stream->label) : NULL;
+
+	if (!item || (stream->label && !label)) {
+		queue_item_free(stream->guest->shared->queue, item);
+		free(label);
+		return -ENOMEM;
+	}
+	item->record = (struct archive_stream){
+		.id = stream->id,
+		.run = stream->guest->run,
+		.number = stream->number,
+		.name = label,
+		.ring_bytes = stream->ring.bytes,
+		.ring_packets = stream->ring.n,
+		.flags = stream->flags,
+	};
+	queue_push(stream->guest->shared->queue, item);
+	return 0;
+}
+
+/* What a chunk shows of its stream's state is said once. */
+static void note_flags(struct stream *stream, const struct ring_chunk *chunk)
+{
+	const char *name = stream->guest->name;
+	uint32_t flags = stream->flags;
+
+	if (stream->ring.several_writers)
+		flags |= ARCHIVE_STREAM_WRITERS;
+	if (chunk->clock)
+		flags |= ARCHIVE_STREAM_CLOCK;
+	if (flags == stream->flags)
+		return;
+	if (flags & ~stream->flags & ARCHIVE_STREAM_WRITERS)
+		log_write(LOG_LEVEL_WARNING, name, "%s: several writers share the ring; nothing in it can be proven",
+			  name);
+	stream->flags = flags;
+	record_queue(stream);
+}
+
+static void sink_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
+{
+	struct stream *stream = stream_of(sink);
+	struct item *item = TAKE_PTR(stream->reserved);
+
+	stream_flush(stream);
+	note_flags(stream, chunk);
+	item->piece.capture = stream->guest->capture.id;
+	item->piece.chunk = *chunk;
+	item->urgent = chunk->tail;
+	stream->guest->shared->counters.bytes += chunk->length;
+	queue_push(stream->guest->shared->queue, item);
+}
+
+static const char *gap_reason(const struct stream *stream, const struct ring_gap *gap)
+{
+	switch (gap->reason) {
+	case RING_GAP_DAMAGED:
+		return "damaged";
+	case RING_GAP_POLICY:
+		return "policy";
+	case RING_GAP_RESTART:
+		return "restart";
+	case RING_GAP_LAPPED:
+		break;
+	}
+	if (!stream->starved)
+		return "lapped";
+	/* Such a gap is often declared when there is room again: what counts is why there was none. */
+	return stream->disk ? "disk" : "queue";
+}
+
+/* Make GAP part of the one that waits, if it goes on where that one ends. */
+static bool gap_join(struct stream *stream, const struct ring_gap *gap, const char *kind)
+{
+	struct archive_gap *waiting = stream->gap ? &stream->gap->gap : NULL;
+
+	if (!waiting || waiting->next_sequence != gap->after_sequence ||
+	    gap->after_offset > MPROF_PACKET_HEADER_BYTES || strcmp(waiting->kind, kind) != 0)
+		return false;
+	waiting->next_sequence = gap->next_sequence;
+	waiting->packets += gap->packets;
+	waiting->at_least = waiting->at_least || gap->at_least;
+	return true;
+}
+
+static struct item *gap_item(const struct stream *stream, const struct ring_gap *gap, const char *kind)
+{
+	struct item *item;
+
+	/* Data is refused when there is no room, and so are floods of gaps. */
+	if (stream->starved && stream->guest->account->bytes > GAPS_IN_QUEUE * sizeof(*item))
+		return NULL;
+	item = stream_item(stream, ITEM_GAP, 0, false);
+	if (!item)
+		return NULL;
+	item->gap = (struct archive_gap){
+		.stream = stream->id,
+		.kind = kind,
+		.reason = gap_reason(stream, gap),
+		.after_sequence = gap->after_sequence,
+		.after_offset = gap->after_offset,
+		.next_sequence = gap->next_sequence,
+		.packets = gap->packets,
+		.at_least = gap->at_least,
+		.real = gap->found.real,
+		.mono = gap->found.mono,
+	};
+	item->queued = gap->found.mono;
+	return item;
+}
+
+static bool sink_gap(struct ring_sink *sink, const struct ring_gap *gap)
+{
+	struct stream *stream = stream_of(sink);
+	struct guest_shared *shared = stream->guest->shared;
+	const char *kind = gap->reason == RING_GAP_POLICY ? "skipped" : "lost";
+
+	if (!gap_join(stream, gap, kind)) {
+		stream_flush(stream);
+		stream->gap = gap_item(stream, gap, kind);
+		if (!stream->gap)
+			return false;
+		shared->counters.gaps++;
+	}
+	if (gap->reason == RING_GAP_POLICY)
+		shared->counters.skipped_packets += gap->packets;
+	else
+		shared->counters.lost_packets += gap->packets;
+	return true;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+/* Add to the metrics what RING counted since BEFORE. */
+static void count(struct guest_shared *shared, const struct ring *ring, const struct ring_counters *before)
+{
+	shared->counters.bad_sizes += ring->counters.bad_sizes - before->bad_sizes;
+	shared->counters.unsteady += ring->counters.unsteady - before->unsteady;
+}
+
+int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, const char *label,
+		  const struct memory *memory, uint64_t bytes, const struct archive_resume *resume, bool dead,
+		  const char **fault)
+{
+	bool any = resume && resume->any;
+	struct ring_resume at = {0};
+	int r;
+
+	*stream = (struct stream){
+		.number = number,
+		.label = label ? strdup(label) : NULL,
+		.sink = {.reserve = sink_reserve, .chunk = sink_chunk, .drop = sink_drop, .gap = sink_gap},
+	};
+	if (any)
+		at = (struct ring_resume){
+			.sequence = resume->sequence,
+			.offset = resume->offset,
+			.last_sequence = resume->last_sequence,
+			.first_timestamp = resume->first_timestamp,
+			.last_real = resume->last_real,
+		};
+	r = label && !stream->label ? -ENOMEM
+				    : ring_attach(&stream->ring, memory, bytes, any ? &at : NULL, dead, fault);
+	if (r) {
+		free(stream->label);
+		*stream = (struct stream){0};
+		return r;
+	}
+	/* A kill may have come between a run and its stream. */
+	stream->id = resume && resume->stream ? resume->stream : ++guest->shared->last_stream;
+	count(guest->shared, &stream->ring, &(struct ring_counters){0});
+	if (guest->policy.mode != POLICY_CONTINUOUS)
+		ring_skip(&stream->ring);
+	guest_add(guest, stream);
+	return 0;
+}
+
+void stream_detach(struct stream *stream)
+{
+	if (!stream->guest)
+		return;
+	stream_flush(stream);
+	stream_capture_end(stream);
+	ring_detach(&stream->ring);
+	guest_remove(stream->guest, stream);
+	free(stream->label);
+	*stream = (struct stream){0};
+}
+
+int stream_announce(struct stream *stream)
+{
+	int r = stream->announced ? 0 : record_queue(stream);
+
+	stream->announced = r == 0;
+	return r;
+}
+
+/* ---- captures ----------------------------------------------------------------------------------------------------- */
+
+static int range_queue(struct stream *stream)
+{
+	struct item *item = stream_item(stream, ITEM_RANGE, 0, false);
+	const struct ring *ring = &stream->ring;
+	uint64_t oldest = ring_oldest(ring);
+
+	if (!item)
+		return -ENOMEM;
+	item->range = (struct archive_capture_stream){
+		.capture = stream->guest->capture.id,
+		.stream = stream->id,
+		.first_sequence = oldest < ring->sequence ? oldest : ring->sequence,
+		.last_sequence = ring->sequence,
+		.last_offset = ring->offset,
+	};
+	queue_push(stream->guest->shared->queue, item);
+	return 0;
+}
+
+void stream_capture_end(struct stream *stream)
+{
+	if (!stream->capture.wanted)
+		return;
+	if (stream->capture.begun && !stream->guest->capture.dead)
+		range_queue(stream);
+	memset(&stream->capture, 0, sizeof(stream->capture));
+	stream_flush(stream);
+	if (stream->guest->policy.mode != POLICY_CONTINUOUS)
+		ring_skip(&stream->ring);
+	guest_capture_less(stream->guest);
+}
+
+/* Take what can be proven: of a ring that was skipped all that is there. */
+static int capture_begin(struct stream *stream, uint64_t now)
+{
+	const struct guest_capture *capture = &stream->guest->capture;
+	int r = ring_seek(&stream->ring, &stream->sink, capture->dead);
+
+	if (r == 0)
+		r = ring_look(&stream->ring, &stream->sink);
+	if (r == RING_E_FULL && now < capture->give_up)
+		return r;
+	if (r != 0 && r != RING_E_FULL && !capture->dead)
+		return r;
+	stream->capture.begun = true;
+	return 0;
+}
+
+/* Go on with the guest's capture. */
+static int capture_step(struct stream *stream, uint64_t now)
+{
+	const struct guest *guest = stream->guest;
+	const struct guest_capture *capture = &guest->capture;
+	int r = stream->capture.begun ? 0 : capture_begin(stream, now);
+
+	if (r)
+		return r;
+	r = ring_capture(&stream->ring, &stream->sink, capture->dead, &stream->capture.at);
+	if (r == RING_E_FULL && now < capture->give_up)
+		return r;
+	if (range_queue(stream))
+		return RING_E_FULL;
+	if (r == RING_E_FULL)
+		log_write(LOG_LEVEL_WARNING, guest->name, "%s: the end of capture %lld found no room and is left out",
+			  guest->name, (long long)capture->id);
+	stream->capture.begun = false;
+	stream_capture_end(stream);
+	return r == RING_E_FULL ? 0 : r;
+}
+
+/* ---- looks ---------------------------------------------------------------------------------------------------------- */
+
+/* A ring may have been skipped under the name that its guest had before. */
+static int plain_look(struct stream *stream)
+{
+	int r = 0;
+
+	if (stream->guest->policy.mode == POLICY_CONTINUOUS)
+		r = ring_seek(&stream->ring, &stream->sink, false);
+	return r ? r : ring_look(&stream->ring, &stream->sink);
+}
+
+int stream_look(struct stream *stream, uint64_t now, uint64_t *next)
+{
+	struct guest *guest = stream->guest;
+	struct guest_shared *shared = guest->shared;
+	const struct ring *ring = &stream->ring;
+	const struct ring_counters before = ring->counters;
+	uint64_t cost, mean;
+	int r;
+
+	if (!stream->announced && guest_is_told(guest))
+		stream_announce(stream);
+	guest_period(guest, now);
+	r = stream->capture.wanted ? capture_step(stream, now) : plain_look(stream);
+	cost = clock_mono() - now;
+	shared->counters.looks++;
+	count(shared, ring, &before);
+	if (stream->gap && now - stream->gap->queued > GAP_NS)
+		stream_flush(stream);
+	if (r == 0)
+		stream->starved = stream->disk = false;
+	mean = ring->n ? ring->bytes / ring->n : ring->bytes;
+	*next = cadence_next(&stream->cadence, &shared->budget, ring->bytes, mean, ring->written, ring_pending(ring),
+			     now, cost);
+	if (stream->capture.wanted || r == RING_E_FULL)
+		*next = now + FULL_NS;
+	else if (ring->skipping && *next < now + SKIP_NS)
+		*next = now + SKIP_NS;
+	if (guest->policy.mode == POLICY_PERIODIC && guest->next_period < *next)
+		*next = guest->next_period;
+	return r;
+}
