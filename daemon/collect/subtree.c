@@ -45,9 +45,9 @@ void subtree_init(struct subtree *subtree)
 
 void subtree_deinit(struct subtree *subtree)
 {
-	subtree->walk = walk_free(subtree->walk);
+	walk_free(subtree->walk);
 	json_decref(subtree->seen);
-	subtree->seen = NULL;
+	subtree_init(subtree);
 }
 
 int subtree_begin(struct subtree *subtree, uint32_t domid)

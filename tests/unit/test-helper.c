@@ -1,0 +1,326 @@
+/*
+ * The helper as it is: a real process.  What it answers of console logs, what it refuses, and that neither side's end or silence does the
+ * other harm.  A machine that is no dom0 has no states; that they are then not known is told here, what Xen says elsewhere.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "clock.h"
+#include "helper.h"
+
+#define WAIT_MS 10000
+
+static char logs[64];
+
+static void file_write(const char *name, const char *text, size_t len)
+{
+	CLEANUP(fclosep) FILE *file = NULL;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", logs, name);
+	file = fopen(path, "we");
+	CHECK(file && fwrite(text, 1, len, file) == len);
+}
+
+static void path_of(const char *name, char *path, size_t size)
+{
+	snprintf(path, size, "%s/%s", logs, name);
+}
+
+/* The next answer, waited for. */
+static bool answer_wait(struct helper *helper, struct helper_answer *answer)
+{
+	struct pollfd pfd = {.fd = helper_fd(helper), .events = POLLIN};
+
+	return CHECK_EQ_INT(poll(&pfd, 1, WAIT_MS), 1) && CHECK_EQ_INT(helper_next(helper, answer), 1);
+}
+
+static int console_error(struct helper *helper, const char *name, struct helper_answer *answer)
+{
+	static uint64_t tag = UINT64_C(1) << 40;
+
+	if (!CHECK_EQ_INT(helper_ask_console(helper, ++tag, name), 0) || !answer_wait(helper, answer))
+		return 1;
+	CHECK(answer->is_console);
+	CHECK_EQ_UINT(answer->tag, tag);
+	if (answer->error) {
+		CHECK_EQ_UINT(answer->n, 0);
+		CHECK(!answer->complete);
+	}
+	return answer->error;
+}
+
+/* Our only child. */
+static pid_t helper_pid(void)
+{
+	CLEANUP(fclosep) FILE *file = NULL;
+	char path[64];
+	int pid = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	file = fopen(path, "re");
+	CHECK(file && fscanf(file, "%d", &pid) == 1);
+	return pid;
+}
+
+static void test_tails(void)
+{
+	CLEANUP(helper_stopp) struct helper *helper = NULL;
+	static struct helper_answer answer;
+	static char text[HELPER_CONSOLE_MAX + 1];
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (char)(i * 31 >> 3);
+	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
+		return;
+	file_write("guest-web.log", "boot\r\npanic\n", 12);
+	CHECK_EQ_INT(console_error(helper, "web", &answer), 0);
+	CHECK_EQ_UINT(answer.n, 12);
+	CHECK(answer.complete);
+	CHECK_EQ_MEM(answer.console, "boot\r\npanic\n", 12);
+	file_write("guest-empty.log", "", 0);
+	CHECK_EQ_INT(console_error(helper, "empty", &answer), 0);
+	CHECK(answer.n == 0 && answer.complete);
+	file_write("guest-full.log", text, HELPER_CONSOLE_MAX);
+	CHECK_EQ_INT(console_error(helper, "full", &answer), 0);
+	CHECK(answer.n == HELPER_CONSOLE_MAX && answer.complete);
+	file_write("guest-full.log", text, sizeof(text));
+	CHECK_EQ_INT(console_error(helper, "full", &answer), 0);
+	CHECK(answer.n == HELPER_CONSOLE_MAX && !answer.complete);
+	CHECK_EQ_MEM(answer.console, text + 1, HELPER_CONSOLE_MAX);
+	CHECK_EQ_INT(console_error(helper, "absent", &answer), -ENOENT);
+}
+
+static void test_hostile_names(void)
+{
+	static const char *const bad[] = {"",	 ".",  "..",   "/etc/passwd", "../x",
+					  "a/b", "a/", "a\nb", "a\x7f",	      "\x1b[0m"};
+	CLEANUP(helper_stopp) struct helper *helper = NULL;
+	static struct helper_answer answer;
+	char name[HELPER_NAME_MAX + 2], path[256], to[256];
+
+	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
+		return;
+	/* Where "guest-../x.log" would lead, were it taken. */
+	path_of("guest-..", path, sizeof(path));
+	mkdir(path, 0700);
+	file_write("guest-../x.log", "secret", 6);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK_EQ_INT(console_error(helper, bad[i], &answer), -EINVAL);
+	memset(name, 'n', sizeof(name));
+	name[HELPER_NAME_MAX + 1] = '\0';
+	CHECK_EQ_INT(console_error(helper, name, &answer), -EINVAL);
+	name[HELPER_NAME_MAX] = '\0';
+	CHECK_EQ_INT(console_error(helper, name, &answer), -ENOENT);
+	/* Whatever is no plain file. */
+	path_of("guest-link.log", path, sizeof(path));
+	path_of("guest-web.log", to, sizeof(to));
+	CHECK_EQ_INT(symlink(to, path), 0);
+	CHECK_EQ_INT(console_error(helper, "link", &answer), -ELOOP);
+	path_of("guest-pipe.log", path, sizeof(path));
+	CHECK_EQ_INT(mkfifo(path, 0600), 0);
+	CHECK_EQ_INT(console_error(helper, "pipe", &answer), -EINVAL);
+	path_of("guest-dir.log", path, sizeof(path));
+	CHECK_EQ_INT(mkdir(path, 0700), 0);
+	CHECK_EQ_INT(console_error(helper, "dir", &answer), -EINVAL);
+	CHECK_EQ_INT(console_error(helper, "web", &answer), 0);
+}
+
+static void test_no_logs(void)
+{
+	static const char *const none[] = {"", "/nonexistent/console"};
+	static struct helper_answer answer;
+
+	for (size_t i = 0; i < 2; i++) {
+		CLEANUP(helper_stopp) struct helper *helper = NULL;
+
+		if (CHECK_EQ_INT(helper_start(&helper, none[i]), 0))
+			CHECK_EQ_INT(console_error(helper, "web", &answer), -ENOENT);
+	}
+}
+
+/* Nothing is known of any domain, which is not the same as that there is none. */
+static void test_states(void)
+{
+	CLEANUP(helper_stopp) struct helper *helper = NULL;
+	static struct helper_answer answer;
+	static uint32_t domids[HELPER_DOMIDS_MAX + 1];
+	const char *sentence;
+
+	if (!CHECK_EQ_INT(helper_start(&helper, ""), 0))
+		return;
+	CHECK_EQ_INT(helper_ask_states(helper, domids, HELPER_DOMIDS_MAX + 1), -EINVAL);
+	CHECK_EQ_INT(helper_ask_states(helper, domids, HELPER_DOMIDS_MAX), 0);
+	if (!answer_wait(helper, &answer))
+		return;
+	CHECK(!answer.is_console);
+	if (helper_knows_states(helper, &sentence)) {
+		CHECK_EQ_UINT(answer.n, HELPER_DOMIDS_MAX);
+		CHECK(answer.states[0].flags & DOMAIN_KNOWN);
+	} else {
+		CHECK(strstr(sentence, "libxenctrl"));
+		CHECK_EQ_UINT(answer.n, 0);
+	}
+	CHECK_EQ_INT(helper_next(helper, &answer), 0);
+}
+
+static void test_bounded(void)
+{
+	CLEANUP(helper_stopp) struct helper *helper = NULL;
+	static struct helper_answer answer;
+	unsigned asked = 0;
+	int r;
+
+	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
+		return;
+	/* Answers that nobody fetches count as open: with them the socket's two ends stay bounded. */
+	while ((r = helper_ask_console(helper, asked, "full")) == 0 && asked < 1000)
+		asked++;
+	CHECK_EQ_INT(r, -EAGAIN);
+	CHECK(asked > 1 && asked < 100);
+	for (unsigned i = 0; i < asked; i++) {
+		if (!answer_wait(helper, &answer))
+			return;
+		CHECK_EQ_UINT(answer.tag, i);
+		CHECK_EQ_UINT(answer.n, HELPER_CONSOLE_MAX);
+	}
+	CHECK_EQ_INT(helper_next(helper, &answer), 0);
+	CHECK_EQ_INT(console_error(helper, "web", &answer), 0);
+}
+
+static void test_death(void)
+{
+	CLEANUP(helper_stopp) struct helper *helper = NULL;
+	struct pollfd pfd = {.events = POLLIN};
+	static struct helper_answer answer;
+	uint32_t domid = 1;
+	pid_t pid;
+
+	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
+		return;
+	pid = helper_pid();
+	/* A stop of the whole unit is not its end. */
+	kill(pid, SIGTERM);
+	kill(pid, SIGINT);
+	kill(pid, SIGHUP);
+	CHECK_EQ_INT(console_error(helper, "web", &answer), 0);
+	kill(pid, SIGKILL);
+	pfd.fd = helper_fd(helper);
+	CHECK_EQ_INT(poll(&pfd, 1, WAIT_MS), 1);
+	CHECK_EQ_INT(helper_next(helper, &answer), -EPIPE);
+	CHECK_EQ_INT(helper_next(helper, &answer), -EPIPE);
+	CHECK_EQ_INT(helper_ask_states(helper, &domid, 1), -EPIPE);
+	CHECK_EQ_INT(helper_ask_console(helper, 1, "web"), -EPIPE);
+	CHECK(!helper_knows_states(helper, NULL));
+}
+
+/* It may hang for ever: asking goes on to be refused, and stopping takes a bounded time. */
+static void test_hangs(void)
+{
+	struct helper *helper = NULL;
+	uint64_t began;
+	unsigned asked = 0;
+
+	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
+		return;
+	kill(helper_pid(), SIGSTOP);
+	while (helper_ask_console(helper, asked, "web") == 0 && asked < 1000)
+		asked++;
+	CHECK(asked < 1000);
+	CHECK_EQ_INT(helper_ask_console(helper, asked, "web"), -EAGAIN);
+	began = clock_mono();
+	helper = helper_stop(helper);
+	CHECK(clock_mono() - began < 5 * NS_PER_S);
+	CHECK_EQ_INT(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+/* The collector dies, and its helper with it: it becomes our child, and ends. */
+static void test_collector_dies(void)
+{
+	int ready[2], code = -1;
+	struct helper *helper;
+	uint64_t until = clock_mono() + WAIT_MS * NS_PER_MS;
+	pid_t collector, orphan;
+	char byte;
+
+	CHECK_EQ_INT(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+	CHECK_EQ_INT(pipe(ready), 0);
+	collector = fork();
+	if (collector == 0) {
+		_exit(helper_start(&helper, logs) || write(ready[1], "r", 1) != 1 || pause());
+	}
+	CHECK_EQ_INT(read(ready[0], &byte, 1), 1);
+	kill(collector, SIGKILL);
+	CHECK_EQ_INT(waitpid(collector, &code, 0), collector);
+	while ((orphan = waitpid(-1, &code, WNOHANG)) == 0 && clock_mono() < until)
+		usleep(1000);
+	CHECK(orphan > 0);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+static unsigned files_open(pid_t pid)
+{
+	char path[64];
+	unsigned n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		n += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* It keeps three standard files and the socket, of which one leads to the collector's, and has its own name. */
+static void test_keeps_little(void)
+{
+	CLEANUP(helper_stopp) struct helper *helper = NULL;
+	CLEANUP(closep) int spare = open("/dev/null", O_RDONLY);
+	CLEANUP(fclosep) FILE *file = NULL;
+	char path[64], name[32] = "";
+
+	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/comm", helper_pid());
+	file = fopen(path, "re");
+	CHECK(file && fgets(name, sizeof(name), file));
+	CHECK_EQ_STR(name, "mprofd-helper\n");
+	/* Its files may be listed by root alone, and so by nobody who took the collector over. */
+	if (geteuid() != 0)
+		CHECK_EQ_UINT(files_open(helper_pid()), 0);
+	else if (!helper_knows_states(helper, NULL))
+		CHECK_EQ_UINT(files_open(helper_pid()), 4);
+}
+
+int main(void)
+{
+	char command[128];
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(logs, sizeof(logs), "%s/test-helper-XXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
+	if (!mkdtemp(logs))
+		return 1;
+	CHECK_RUN(test_tails);
+	CHECK_RUN(test_hostile_names);
+	CHECK_RUN(test_no_logs);
+	CHECK_RUN(test_states);
+	CHECK_RUN(test_bounded);
+	CHECK_RUN(test_death);
+	CHECK_RUN(test_hangs);
+	CHECK_RUN(test_collector_dies);
+	CHECK_RUN(test_keeps_little);
+	snprintf(command, sizeof(command), "rm -rf '%s'", logs);
+	return system(command) || check_done();
+}

@@ -1,0 +1,300 @@
+/*
+ * A subtree that is read in steps, from a store that changes meanwhile, and the context that is made of it.
+ *
+ * The store is the test's own xen_read and xen_list: a short list of paths, or a tree made up on the way that is too large in some way.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "cleanup.h"
+#include "context.h"
+#include "subtree.h"
+#include "xen.h"
+
+struct node {
+	const char *path, *value; /* no value: nobody may read it */
+};
+
+struct xen {
+	const struct node *nodes; /* parents are listed too; ends with an empty one */
+	const char *prefix;
+	unsigned width, bytes; /* made up: WIDTH children each, of names alike, and values of BYTES */
+	unsigned questions;
+	unsigned gone_after; /* 0: never; the subtree is gone after so many questions */
+	int error;	     /* what every question is answered */
+};
+
+static int store_fails(struct xen *xen)
+{
+	xen->questions++;
+	if (xen->gone_after && xen->questions > xen->gone_after)
+		return -ENOENT;
+	return xen->error;
+}
+
+/* PATH below the domain's, or NULL. */
+static const char *below(const struct xen *xen, const char *path)
+{
+	size_t len = strlen(xen->prefix);
+
+	if (strncmp(path, xen->prefix, len) != 0)
+		return NULL;
+	return path[len] == '/' ? path + len + 1 : path[len] ? NULL : "";
+}
+
+int xen_read(struct xen *xen, uint32_t t, const char *path, char **value, size_t *len)
+{
+	const char *rest = below(xen, path);
+	int r = store_fails(xen);
+
+	CHECK_EQ_UINT(t, 0);
+	if (r || !CHECK(rest))
+		return r ? r : -ENOENT;
+	if (xen->width) {
+		*len = xen->bytes;
+		*value = calloc(1, *len + 1);
+		memset(*value, 'v', *len);
+		return 0;
+	}
+	for (const struct node *n = xen->nodes; n->path; n++) {
+		if (strcmp(n->path, rest) != 0)
+			continue;
+		if (!n->value)
+			return -EACCES;
+		*value = strdup(n->value);
+		*len = strlen(n->value);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static bool is_child(const char *path, const char *parent)
+{
+	size_t len = strlen(parent);
+
+	if (len && (strncmp(path, parent, len) != 0 || path[len] != '/'))
+		return false;
+	path += len ? len + 1 : 0;
+	return *path && !strchr(path, '/');
+}
+
+/* One block, as libxenstore's: the pointers, then the names. */
+int xen_list(struct xen *xen, uint32_t t, const char *path, char ***names, size_t *n)
+{
+	const char *rest = below(xen, path);
+	struct list {
+		char *name[600];
+		char text[600][16];
+	} * list;
+	int r = store_fails(xen);
+
+	CHECK_EQ_UINT(t, 0);
+	if (r || !CHECK(rest))
+		return r ? r : -ENOENT;
+	list = calloc(1, sizeof(*list));
+	*n = 0;
+	for (unsigned i = 0; i < xen->width; i++)
+		snprintf(list->text[(*n)++], 16, "n%u", i);
+	for (const struct node *node = xen->nodes; node && node->path; node++)
+		if (is_child(node->path, rest))
+			snprintf(list->text[(*n)++], 16, "%s", node->path + strlen(rest) + (*rest != '\0'));
+	for (size_t i = 0; i < *n; i++)
+		list->name[i] = list->text[i];
+	*names = list->name;
+	return 0;
+}
+
+static const struct node few[] = {
+	{"name", "web"},	   {"data", ""},     {"data/mprof", ""},       {"data/mprof/ring-ref", "8"},
+	{"data/od\x1b", "\xff\n"}, {"secret", NULL}, {"secret/inner", "read"}, {NULL, NULL},
+};
+
+static const char *seen(const struct subtree *subtree, const char *path)
+{
+	return json_string_value(json_object_get(subtree->seen, path));
+}
+
+static void walk(struct subtree *subtree, struct xen *xen, unsigned nodes)
+{
+	unsigned steps = 0;
+	int r;
+
+	CHECK_EQ_INT(subtree_begin(subtree, 12), 0);
+	while ((r = subtree_step(subtree, xen, nodes)) == 1)
+		if (!CHECK(++steps < 2000))
+			return;
+	CHECK_EQ_INT(r, 0);
+}
+
+static void test_few(void)
+{
+	for (unsigned nodes = 1; nodes < 4; nodes++) {
+		struct xen xen = {.nodes = few, .prefix = "/local/domain/12"};
+		struct subtree subtree;
+
+		subtree_init(&subtree);
+		CHECK_EQ_INT(subtree_step(&subtree, &xen, 5), 0);
+		walk(&subtree, &xen, nodes);
+		CHECK(subtree.complete);
+		CHECK_EQ_UINT(json_object_size(subtree.seen), 6);
+		CHECK_EQ_STR(seen(&subtree, "name"), "web");
+		CHECK_EQ_STR(seen(&subtree, "data"), "");
+		CHECK_EQ_STR(seen(&subtree, "data/mprof/ring-ref"), "8");
+		CHECK_EQ_STR(seen(&subtree, "data/od\\x1b"), "\\xff\\x0a");
+		CHECK_EQ_STR(seen(&subtree, "secret/inner"), "read");
+		subtree_deinit(&subtree);
+	}
+}
+
+/* No step asks more than it may. */
+static void test_steps(void)
+{
+	struct xen xen = {.width = 3, .prefix = "/local/domain/12"};
+	struct subtree subtree;
+	int r = 1;
+
+	subtree_init(&subtree);
+	CHECK_EQ_INT(subtree_begin(&subtree, 12), 0);
+	while (r == 1) {
+		unsigned before = xen.questions;
+
+		r = subtree_step(&subtree, &xen, 4);
+		CHECK(xen.questions <= before + 8);
+	}
+	CHECK_EQ_INT(r, 0);
+	subtree_deinit(&subtree);
+}
+
+static size_t total(const struct subtree *subtree)
+{
+	const char *key;
+	size_t bytes = 0;
+	json_t *value;
+
+	json_object_foreach(subtree->seen, key, value) bytes += strlen(key) + json_string_length(value);
+	return bytes;
+}
+
+static void test_bounds(void)
+{
+	static const struct {
+		unsigned width, bytes;
+	} large[] = {{1, 3}, {2, 0}, {600, 4096}, {600, 2}, {20, 1000}};
+
+	for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
+		struct xen xen = {.width = large[i].width, .bytes = large[i].bytes, .prefix = "/local/domain/12"};
+		struct subtree subtree;
+
+		subtree_init(&subtree);
+		walk(&subtree, &xen, 50);
+		CHECK(!subtree.complete);
+		CHECK(json_object_size(subtree.seen) > 5 && json_object_size(subtree.seen) < SUBTREE_NODES);
+		CHECK(total(&subtree) <= SUBTREE_BYTES);
+		CHECK(xen.questions <= 2 * SUBTREE_NODES);
+		subtree_deinit(&subtree);
+	}
+}
+
+/* Levels beyond the last are left out and said. */
+static void test_depth(void)
+{
+	struct xen xen = {.width = 1, .prefix = "/local/domain/12"};
+	struct subtree subtree;
+
+	subtree_init(&subtree);
+	walk(&subtree, &xen, 50);
+	CHECK_EQ_UINT(json_object_size(subtree.seen), SUBTREE_DEPTH);
+	subtree_deinit(&subtree);
+}
+
+static void test_gone(void)
+{
+	for (unsigned after = 1; after < 12; after++) {
+		struct xen xen = {.nodes = few, .prefix = "/local/domain/12"};
+		struct subtree subtree;
+
+		subtree_init(&subtree);
+		walk(&subtree, &xen, 50);
+		xen.gone_after = xen.questions + after;
+		walk(&subtree, &xen, 50);
+		CHECK_EQ_UINT(json_object_size(subtree.seen), 6);
+		CHECK(subtree.complete);
+		subtree_deinit(&subtree);
+		/* The first walk already: a part is better than nothing. */
+		xen.questions = 0;
+		xen.gone_after = after;
+		walk(&subtree, &xen, 50);
+		CHECK(!subtree.complete && json_object_size(subtree.seen) < 6);
+		CHECK_EQ_INT(subtree.seen != NULL, after > 1);
+		subtree_deinit(&subtree);
+	}
+}
+
+static void test_lost(void)
+{
+	struct xen xen = {.nodes = few, .prefix = "/local/domain/12"};
+	struct subtree subtree;
+
+	subtree_init(&subtree);
+	CHECK_EQ_INT(subtree_begin(&subtree, 12), 0);
+	CHECK_EQ_INT(subtree_step(&subtree, &xen, 2), 1);
+	xen.error = -EPIPE;
+	CHECK_EQ_INT(subtree_step(&subtree, &xen, 2), -EPIPE);
+	/* Begun again while it is under way, and forgotten. */
+	CHECK_EQ_INT(subtree_begin(&subtree, 13), 0);
+	subtree_deinit(&subtree);
+}
+
+static void check_context(const struct context *context, const char *want)
+{
+	CLEANUP(freep) char *text = context_json(context);
+
+	CHECK_EQ_STR(text, want);
+}
+
+static void test_context(void)
+{
+	static const struct node two[] = {{"name", "we\"b"}, {"vm", "/vm/\xe2\x82\xac"}, {NULL, NULL}};
+	static const char log[] = "line\r\n\x1b[0m\0\xc3\xa9\\\r";
+	struct xen xen = {.nodes = two, .prefix = "/local/domain/12"};
+	struct subtree subtree;
+	struct context context = {.reason = "crash", .subtree = &subtree, .console_complete = true};
+
+	subtree_init(&subtree);
+	check_context(&context, "{\"reason\":\"crash\",\"xenstore\":null,\"xenstore_complete\":false,\"console\":null,"
+				"\"console_complete\":false}");
+	context.subtree = NULL;
+	check_context(&context, "{\"reason\":\"crash\",\"xenstore\":null,\"xenstore_complete\":false,\"console\":null,"
+				"\"console_complete\":false}");
+	walk(&subtree, &xen, 9);
+	context.subtree = &subtree;
+	context.reason = "unknown";
+	context.console = log;
+	context.console_len = sizeof(log) - 1;
+	/* Twice: the subtree is still there after the first. */
+	for (int i = 0; i < 2; i++)
+		check_context(
+			&context,
+			"{\"reason\":\"unknown\",\"xenstore\":{\"name\":\"we\\\"b\",\"vm\":\"/vm/\xe2\x82\xac\"},"
+			"\"xenstore_complete\":true,\"console\":\"line\\r\\n\\\\x1b[0m\\\\x00\xc3\xa9\\\\\\\\\\\\x0d\","
+			"\"console_complete\":true}");
+	context.console_len = 0;
+	context.console_complete = subtree.complete = false;
+	check_context(&context,
+		      "{\"reason\":\"unknown\",\"xenstore\":{\"name\":\"we\\\"b\",\"vm\":\"/vm/\xe2\x82\xac\"},"
+		      "\"xenstore_complete\":false,\"console\":\"\",\"console_complete\":false}");
+	subtree_deinit(&subtree);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_few);
+	CHECK_RUN(test_steps);
+	CHECK_RUN(test_bounds);
+	CHECK_RUN(test_depth);
+	CHECK_RUN(test_gone);
+	CHECK_RUN(test_lost);
+	CHECK_RUN(test_context);
+	return check_done();
+}
