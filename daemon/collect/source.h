@@ -11,6 +11,8 @@
 
 struct collector;
 struct guest;
+struct helper;
+struct xen;
 
 struct source {
 	/* The guest whose present run is RUN, or NULL.  Borrowed until control returns to the loop. */
@@ -19,11 +21,20 @@ struct source {
 	void (*nudge)(struct source *source, int64_t run);
 	/* How many guests run, and how many rings are attached. */
 	void (*count)(const struct source *source, size_t *guests, size_t *rings);
+	/* Append metrics of its own, as OpenMetrics text, cut at SIZE bytes; NULL: it has none. */
+	void (*metrics)(const struct source *source, char *text, size_t size);
 	/* End: forget the guests, without a word to the archive. */
 	void (*close)(struct source *source);
 };
 
 /* Every ring file in the directory PATH.  On failure -errno and a SENTENCE of SIZE bytes.  The first scan is done on return. */
 int source_dir_open(struct source **sp, struct collector *collector, const char *path, char *sentence, size_t size);
+
+/*
+ * The domains of this dom0.  Takes over *XEN and *HELPER, also when it fails.  Rights have been dropped: it starts the thread of libxenstore.
+ * On failure -errno and a SENTENCE of SIZE bytes.  The first sweep is done on return.
+ */
+int source_xen_open(struct source **sp, struct collector *collector, struct xen **xen, struct helper **helper,
+		    char *sentence, size_t size);
 
 #endif

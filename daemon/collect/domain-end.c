@@ -1,0 +1,203 @@
+/*
+ * The ends of a domain's runs: what is left is taken as a capture, what is held is given back within a second, and then it is told around
+ * what that was: its nodes as last seen, and the end of its console.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector.h"
+#include "context.h"
+#include "domain-steps.h"
+#include "log.h"
+
+#define CLOSE_NS     (900 * NS_PER_MS) /* what is not taken by then is left */
+#define CONSOLE_NS   (300 * NS_PER_MS) /* xenconsoled writes its log a moment later */
+#define ANSWER_NS    (2 * NS_PER_S)
+#define SUBTREE_STEP 4u
+#define RENEWALS_MAX 10u /* of a guest's rings in a minute */
+
+/* ---- the end of a run --------------------------------------------------------------------------------------------------- */
+
+/* Under the policy on-crash only what may be a crash is wanted. */
+static bool end_is_wanted(const struct domain *domain, const struct ending *ending)
+{
+	const char *const orderly[] = {"poweroff", "reboot", "suspend", "destroyed"};
+
+	if (domain->guest.policy.mode != POLICY_ON_CRASH)
+		return true;
+	for (size_t i = 0; i < sizeof(orderly) / sizeof(*orderly); i++)
+		if (strcmp(ending->kind, orderly[i]) == 0)
+			return false;
+	return true;
+}
+
+void domain_close(struct domain *domain, const struct ending *ending, uint64_t now)
+{
+	int64_t capture = 0;
+
+	domain->ending = *ending;
+	domain->life = LIFE_ENDING;
+	domain->since = now;
+	domain->capture = 0;
+	domain->vanishing = false;
+	if (domain->has_guest && domain_attached(domain) && end_is_wanted(domain, ending)) {
+		guest_capture_abandon(&domain->guest);
+		capture = guest_capture_begin(&domain->guest, ending->kind, NULL, true, NULL);
+	}
+	if (capture <= 0) {
+		domain_closed(domain, now);
+		return;
+	}
+	domain->capture = capture;
+	domain->told = ending->reason;
+	for (struct share *s = domain->shares; s; s = s->next)
+		if (s->attached)
+			collector_at(domain->host->collector, &s->task, now);
+	domain_at(domain, now + CLOSE_NS);
+}
+
+/* The run is over, and what follows is another. */
+static void run_end(struct domain *domain)
+{
+	if (domain->has_guest && guest_set_state(&domain->guest, "ended", domain->ending.kind))
+		log_warning("%s: out of memory", domain->name);
+	guest_deinit(&domain->guest);
+	domain->has_guest = false;
+	domain->epoch++;
+	for (struct share *s = domain->shares; s; s = s->next) {
+		s->has_held = false;
+		s->dirty = true;
+	}
+}
+
+/* Too many runs a minute are a guest that wants to fill the archive with them. */
+static void renew(struct domain *domain, uint64_t now)
+{
+	run_end(domain);
+	domain->life = LIFE_ON;
+	domain->scan = true;
+	if (now - domain->renewed >= 60 * NS_PER_S) {
+		domain->renewed = now;
+		domain->renewals = 0;
+	}
+	if (++domain->renewals > RENEWALS_MAX)
+		domain_rest(domain, now);
+	/* It may have died meanwhile. */
+	host_sweep_soon(domain->host);
+}
+
+static void context_begin(struct domain *domain, uint64_t now);
+
+void domain_closed(struct domain *domain, uint64_t now)
+{
+	const struct ending *ending = &domain->ending;
+	uint64_t pages = domain->pages;
+
+	if (domain->has_guest)
+		guest_capture_abandon(&domain->guest);
+	for (struct share *s = domain->shares; s; s = s->next) {
+		if (ending->after == AFTER_SUSPEND && s->attached)
+			share_hold(s);
+		share_detach(s);
+	}
+	domain->corpse = false;
+	domain->since = now;
+	if (domain->has_guest)
+		log_write(LOG_LEVEL_INFO, domain->name, "%s: %s, run=%lld capture=%lld pages=%llu", domain->name,
+			  ending->reason, (long long)domain->guest.run, (long long)domain->capture,
+			  (unsigned long long)pages);
+	switch (ending->after) {
+	case AFTER_OVER:
+		run_end(domain);
+		domain->life = LIFE_OVER;
+		break;
+	case AFTER_SUSPEND:
+		if (domain->has_guest && guest_set_state(&domain->guest, "suspended", NULL))
+			log_warning("%s: out of memory", domain->name);
+		domain->life = LIFE_SUSPENDED;
+		break;
+	case AFTER_RENEW:
+		renew(domain, now);
+		break;
+	case AFTER_RESET:
+		renew(domain, now);
+		domain->life = LIFE_SUSPENDED;
+		break;
+	}
+	context_begin(domain, now);
+	domain_at(domain, now);
+}
+
+void domain_renew(struct domain *domain, uint64_t now)
+{
+	domain->ending = (struct ending){"ended", "ring begun anew", AFTER_RENEW};
+	domain->capture = 0;
+	domain_closed(domain, now);
+}
+
+/* ---- what is told of it ------------------------------------------------------------------------------------------------- */
+
+static void context_write(struct domain *domain, const struct helper_answer *console)
+{
+	const struct context context = {
+		.reason = domain->told,
+		.subtree = &domain->subtree,
+		.console = console && console->error == 0 ? console->console : NULL,
+		.console_len = console ? console->n : 0,
+		.console_complete = !console || console->complete,
+	};
+	char *json = context_json(&context);
+
+	if (!json || guest_capture_context(&domain->host->collector->shared, domain->capture, json))
+		log_warning("%s: out of memory", domain->name);
+}
+
+/* At once what is known, which may be all there will be. */
+static void context_begin(struct domain *domain, uint64_t now)
+{
+	if (!domain->capture)
+		return;
+	domain->console = now + CONSOLE_NS;
+	domain->asked = false;
+	context_write(domain, NULL);
+	domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
+}
+
+void domain_console(struct domain *domain, const struct helper_answer *answer)
+{
+	if (!domain->capture || !domain->console || (uint64_t)domain->capture != answer->tag)
+		return;
+	context_write(domain, answer);
+	domain->console = 0;
+	domain->capture = 0;
+	domain_at(domain, clock_mono());
+}
+
+bool domain_context_step(struct domain *domain, uint64_t now, uint64_t *next)
+{
+	struct host *host = domain->host;
+	int r;
+
+	*next = 0;
+	if (domain->reading) {
+		r = subtree_step(&domain->subtree, host->xen, SUBTREE_STEP);
+		domain->reading = r > 0;
+		return true;
+	}
+	if (!domain->console)
+		return false;
+	*next = domain->console;
+	if (now < domain->console)
+		return false;
+	if (!domain->asked && host->helper &&
+	    helper_ask_console(host->helper, (uint64_t)domain->capture, domain->name) == 0) {
+		domain->asked = true;
+		domain->console = *next = now + ANSWER_NS;
+		return false;
+	}
+	/* Nobody can tell, or nobody has answered. */
+	context_write(domain, NULL);
+	domain->console = 0;
+	domain->capture = 0;
+	return true;
+}

@@ -1,0 +1,466 @@
+/*
+ * What a domain publishes, and what becomes of it.
+ *
+ * XenStore's events come in the order of the writes, and those of writes before a read come before its answer.  So: read, take in all
+ * events, and believe what was read only if none of them was about it.  A write of a commit key that is seen later is then a new ring, also
+ * where its value is the same.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector.h"
+#include "domain-steps.h"
+#include "keys.h"
+#include "log.h"
+
+#define READY_NS \
+	(100 * NS_PER_MS) /* a ring that is not ready, or a store that gave no answer, is tried again after this ... */
+#define READY_TRIES 20u	  /* ... so often */
+#define LEAVE_NS    (900 * NS_PER_MS) /* a ring that is withdrawn is unmapped within a second */
+
+/* ---- shares ------------------------------------------------------------------------------------------------------------- */
+
+static struct share *share_find(const struct domain *domain, uint32_t number)
+{
+	for (struct share *s = domain->shares; s; s = s->next)
+		if (s->number == number)
+			return s;
+	return NULL;
+}
+
+static struct share *share_get(struct domain *domain, uint32_t number)
+{
+	struct share *share = share_find(domain, number);
+
+	if (share)
+		return share;
+	if (domain->n_shares == DOMAIN_SHARES_MAX) {
+		domain_refuse(domain, number, FAULT_STREAMS, "");
+		return NULL;
+	}
+	share = calloc(1, sizeof(*share));
+	if (!share)
+		return NULL;
+	share->task.run = domain_share_run;
+	share->domain = domain;
+	share->number = number;
+	share->next = domain->shares;
+	domain->shares = share;
+	domain->n_shares++;
+	return share;
+}
+
+static void share_free(struct share *share)
+{
+	struct share **at = &share->domain->shares;
+
+	while (*at != share)
+		at = &(*at)->next;
+	*at = share->next;
+	share->domain->n_shares--;
+	share_detach(share);
+	schedule_remove(&share->domain->host->collector->schedule, &share->task);
+	free(share);
+}
+
+void domain_shares_free(struct domain *domain)
+{
+	while (domain->shares)
+		share_free(domain->shares);
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------------- */
+
+int domain_watch(struct domain *domain)
+{
+	struct xen *xen = domain->host->xen;
+	char path[64], token[32];
+	int r;
+
+	keys_path(path, sizeof(path), domain->domid, 0);
+	snprintf(token, sizeof(token), "k%llu", (unsigned long long)domain->serial);
+	r = xen_watch(xen, path, token);
+	if (r)
+		return r;
+	snprintf(path, sizeof(path), "/local/domain/%u/name", domain->domid);
+	token[0] = 'n';
+	r = xen_watch(xen, path, token);
+	domain->watched = true;
+	return r;
+}
+
+static void keys_unwatch(struct domain *domain)
+{
+	char path[64], token[32];
+
+	keys_path(path, sizeof(path), domain->domid, 0);
+	snprintf(token, sizeof(token), "k%llu", (unsigned long long)domain->serial);
+	xen_unwatch(domain->host->xen, path, token);
+}
+
+void domain_unwatch(struct domain *domain)
+{
+	char path[64], token[32];
+
+	if (!domain->watched)
+		return;
+	domain->watched = false;
+	if (!domain->rest)
+		keys_unwatch(domain);
+	snprintf(path, sizeof(path), "/local/domain/%u/name", domain->domid);
+	snprintf(token, sizeof(token), "n%llu", (unsigned long long)domain->serial);
+	xen_unwatch(domain->host->xen, path, token);
+}
+
+void domain_rest(struct domain *domain, uint64_t now)
+{
+	domain_refuse(domain, 0, FAULT_CHANGES, "");
+	if (!domain->rest)
+		keys_unwatch(domain);
+	domain->rest = now + PACE_REST_NS;
+	domain->scan = false;
+	for (struct share *s = domain->shares; s; s = s->next)
+		s->dirty = false;
+	domain_at(domain, domain->rest);
+}
+
+/* KEY of a stream was written. */
+static void on_key(struct domain *domain, uint32_t number, const char *key)
+{
+	bool commit = strcmp(key, "ring-ref") == 0 || strcmp(key, "directory-ref") == 0;
+	bool port = strcmp(key, "event-channel") == 0;
+	struct share *share;
+
+	if (*key && !commit && !port)
+		return;
+	share = share_get(domain, number);
+	if (!share)
+		return;
+	share->dirty = true;
+	share->writes += commit;
+	share->rebind = share->rebind || port;
+	share->tries = 0;
+}
+
+/* REST of the path: what stands behind data/mprof/stream/. */
+static void on_stream(struct domain *domain, const char *rest)
+{
+	const char *key = strchr(rest, '/');
+	size_t len = key ? (size_t)(key - rest) : strlen(rest);
+	uint32_t number;
+
+	if (!value_number(rest, len, 0, VALUE_STREAMS - 1, &number))
+		domain_refuse(domain, 0, FAULT_STREAMS, "");
+	else if (number == 0)
+		domain_refuse(domain, 0, FAULT_STREAM_ZERO, "");
+	else
+		on_key(domain, number, key ? key + 1 : "");
+}
+
+void domain_on_keys(struct domain *domain, const char *path, uint64_t now)
+{
+	char base[64];
+	size_t len;
+
+	if (domain->rest)
+		return;
+	if (!pace_change(&domain->pace, now)) {
+		domain_rest(domain, now);
+		return;
+	}
+	keys_path(base, sizeof(base), domain->domid, 0);
+	len = strlen(base);
+	if (strncmp(path, base, len) == 0 && strncmp(path + len, "/stream/", 8) == 0) {
+		on_stream(domain, path + len + 8);
+	} else if (strncmp(path, base, len) == 0 && path[len] == '/' && strcmp(path + len, "/stream") != 0) {
+		on_key(domain, 0, path + len + 1);
+	} else {
+		/* The watch's first event, or something above the keys came or went. */
+		domain->scan = true;
+		for (struct share *s = domain->shares; s; s = s->next)
+			s->dirty = true;
+	}
+	if (domain->life == LIFE_ON)
+		domain_at(domain, now);
+}
+
+void domain_on_name(struct domain *domain, uint64_t now)
+{
+	domain->renamed = true;
+	if (domain->life == LIFE_ON)
+		domain_at(domain, now);
+}
+
+/* ---- taking what is published ------------------------------------------------------------------------------------------- */
+
+static const struct archive_resume *share_resume(const struct share *share)
+{
+	const struct domain *domain = share->domain;
+	const struct known_stream *known;
+
+	if (share->has_held)
+		return &share->held;
+	known = collector_known_stream(domain->host->collector, domain->guest.run, share->number);
+	return known ? &known->resume : NULL;
+}
+
+static void share_taken(struct share *share, const struct keys *keys, bool goes_on, uint64_t now)
+{
+	struct domain *domain = share->domain;
+
+	share->has_held = false;
+	share->tries = 0;
+	if (guest_set_state(&domain->guest, "running", NULL))
+		log_warning("%s: out of memory", domain->name);
+	log_write(LOG_LEVEL_INFO, domain->name, "%s: %s: stream=%u bytes=%llu packets=%u run=%lld", domain->name,
+		  goes_on ? "ring goes on" : "new ring", share->number, (unsigned long long)share->stream.ring.bytes,
+		  share->stream.ring.n, (long long)domain->guest.run);
+	if (keys->bad_port || (keys->port && !domain->corpse && share_bind(share, keys->port)))
+		domain_refuse(domain, share->number, FAULT_EVENT_CHANNEL, "");
+	domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
+	collector_at(domain->host->collector, &share->task, now);
+}
+
+static void share_take(struct share *share, struct keys *keys, uint64_t now)
+{
+	struct domain *domain = share->domain;
+	const struct archive_resume *resume;
+	const char *sentence;
+	enum fault fault;
+	int condition;
+
+	if (domain_guest(domain, 0)) {
+		log_warning("%s: out of memory", domain->name);
+		return;
+	}
+	resume = share_resume(share);
+	fault = share_attach(share, keys, resume, domain->corpse, &sentence, &condition);
+	if (condition == RING_E_RENEWED) {
+		share->dirty = true;
+		domain_renew(domain, now);
+	} else if (condition == RING_E_NOT_YET && !domain->corpse && ++share->tries < READY_TRIES) {
+		collector_at(domain->host->collector, &share->task, now + READY_NS);
+	} else if (fault) {
+		domain_refuse(domain, share->number, fault, sentence);
+	} else {
+		share_taken(share, keys, resume != NULL, now);
+	}
+}
+
+/* The same pages, as far as the keys tell? */
+static bool same_pages(const struct share *share, const struct keys *keys)
+{
+	if (keys->directory || share->directory)
+		return keys->directory == share->directory;
+	return keys->n_refs == share->mapping.pages &&
+	       memcmp(keys->refs, share->mapping.refs, keys->n_refs * sizeof(*keys->refs)) == 0;
+}
+
+/* A share whose keys say nothing, or nothing that holds. */
+static void share_unpublished(struct share *share, uint64_t now)
+{
+	if (!share->attached)
+		return;
+	share->gone = true;
+	domain_vanish(share->domain, now);
+}
+
+static void share_published(struct share *share, struct keys *keys, uint64_t now)
+{
+	struct domain *domain = share->domain;
+
+	if (!share->attached) {
+		share->taken = share->writes;
+		share_take(share, keys, now);
+	} else if (share->taken != share->writes || !same_pages(share, keys)) {
+		domain_close(domain, &(struct ending){"ended", "republished", AFTER_RENEW}, now);
+	} else if (share->rebind && (keys->bad_port || share_bind(share, keys->port))) {
+		domain_refuse(domain, share->number, FAULT_EVENT_CHANNEL, "");
+	}
+	share->rebind = false;
+}
+
+static void share_read(struct share *share, uint64_t now)
+{
+	struct domain *domain = share->domain;
+	struct host *host = domain->host;
+	struct keys keys;
+	enum fault fault;
+
+	share->dirty = false;
+	fault = keys_read(&keys, host->xen, domain->domid, share->number);
+	host_drain(host);
+	if (share->dirty || domain->rest) {
+		/* Written meanwhile: what was read may be from before or after that. */
+	} else if (fault == FAULT_STORE && ++share->tries < READY_TRIES) {
+		collector_at(host->collector, &share->task, now + READY_NS);
+	} else if (fault) {
+		domain_refuse(domain, share->number, fault, "");
+		share_unpublished(share, now);
+	} else if (keys.published) {
+		share_published(share, &keys, now);
+	} else {
+		share_unpublished(share, now);
+	}
+	keys_deinit(&keys);
+}
+
+/* Which streams are there? */
+static void streams_read(struct domain *domain)
+{
+	struct host *host = domain->host;
+	char path[64], **names = NULL;
+	struct share *share, *next;
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/local/domain/%u/data/mprof/stream", domain->domid);
+	domain->scan = false;
+	/* Records of streams that hold nothing make room for those that are there. */
+	for (share = domain->shares; share; share = next) {
+		next = share->next;
+		if (!share->attached && !share->has_held && share->number)
+			share_free(share);
+		else
+			share->dirty = true;
+	}
+	share = share_get(domain, 0);
+	if (share)
+		share->dirty = true;
+	if (xen_list(host->xen, 0, path, &names, &n))
+		return;
+	for (size_t i = 0; i < n; i++)
+		on_stream(domain, names[i]);
+	free(names);
+}
+
+bool domain_keys_step(struct domain *domain, uint64_t now)
+{
+	struct share *share = domain->shares;
+
+	if (domain->rest && now >= domain->rest) {
+		domain->rest = 0;
+		domain->pace = (struct pace){0};
+		domain->refused &= ~(1u << FAULT_CHANGES);
+		domain_unwatch(domain);
+		if (domain_watch(domain))
+			host_sweep_soon(domain->host);
+		domain->scan = true;
+		return true;
+	}
+	if (domain->rest)
+		return false;
+	if (domain->scan) {
+		streams_read(domain);
+		return true;
+	}
+	while (share && !share->dirty)
+		share = share->next;
+	if (share)
+		share_read(share, now);
+	return share != NULL;
+}
+
+/* ---- withdrawing -------------------------------------------------------------------------------------------------------- */
+
+void domain_vanish(struct domain *domain, uint64_t now)
+{
+	if (domain->vanishing)
+		return;
+	domain->vanishing = true;
+	if (domain->host->knows_states)
+		domain_ask(domain);
+	else
+		domain_vanish_told(domain, NULL, now);
+}
+
+static bool nodes_gone(struct domain *domain)
+{
+	char *uuid = domain_uuid_read(domain);
+	bool gone = !uuid || (domain->uuid && strcmp(uuid, domain->uuid) != 0);
+
+	free(uuid);
+	return gone;
+}
+
+void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now)
+{
+	size_t gone = 0;
+
+	domain->vanishing = false;
+	/* A toolstack that destroys a domain pauses it, removes its nodes, and then it dies. */
+	if (nodes_gone(domain) && (!state || state->flags & DOMAIN_PAUSED)) {
+		domain_close(
+			domain,
+			&(struct ending){state ? "destroyed" : "ended", state ? "destroyed" : "unknown", AFTER_OVER},
+			now);
+		return;
+	}
+	for (struct share *s = domain->shares; s; s = s->next)
+		gone += s->attached && s->gone;
+	if (gone && gone == domain_attached(domain)) {
+		domain_close(domain, &(struct ending){"ended", "withdrawn", AFTER_RENEW}, now);
+		return;
+	}
+	for (struct share *s = domain->shares; s; s = s->next) {
+		if (!s->attached || !s->gone || s->leaving)
+			continue;
+		s->leaving = true;
+		s->leave_by = now + LEAVE_NS;
+		collector_at(domain->host->collector, &s->task, now);
+	}
+}
+
+/* One of several rings was withdrawn: its end is a capture of its own.  True: it is let go of. */
+static bool share_leave(struct share *share, uint64_t now)
+{
+	struct guest *guest = &share->domain->guest;
+
+	if (guest_capture_done(guest) && !share->left)
+		share->left = guest_capture_begin(guest, "ended", NULL, true, &share->stream) > 0;
+	else if (guest_capture_done(guest))
+		now = share->leave_by;
+	if (now < share->leave_by)
+		return false;
+	log_write(LOG_LEVEL_INFO, share->domain->name, "%s: ring withdrawn: stream=%u run=%lld", share->domain->name,
+		  share->number, (long long)guest->run);
+	share_detach(share);
+	return true;
+}
+
+/* ---- looks -------------------------------------------------------------------------------------------------------------- */
+
+void domain_share_run(struct task *task, uint64_t now)
+{
+	struct share *share = (struct share *)task;
+	struct domain *domain = share->domain;
+	uint64_t next;
+	int r;
+
+	if (!share->attached) {
+		/* It was not ready. */
+		share->dirty = true;
+		if (domain->life == LIFE_ON)
+			domain_at(domain, now);
+		return;
+	}
+	r = share_look(share, now, &next);
+	if (domain->life == LIFE_ENDING) {
+		if (r == RING_E_RENEWED || r == RING_E_GONE)
+			share_detach(share);
+		if (guest_capture_done(&domain->guest))
+			domain_closed(domain, now);
+		else if (share->attached)
+			collector_at(domain->host->collector, task, next);
+		return;
+	}
+	if (r == RING_E_RENEWED || r == RING_E_GONE) {
+		domain_renew(domain, now);
+		return;
+	}
+	if (share->leaving && share_leave(share, now))
+		return;
+	if (share->leaving && next > now + NS_PER_MS)
+		next = now + NS_PER_MS;
+	collector_at(domain->host->collector, task, next);
+}

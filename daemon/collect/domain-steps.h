@@ -1,0 +1,46 @@
+/* What the files of a domain share with each other: domain.c (its life), domain-keys.c (what it publishes), domain-end.c (its ends). */
+#ifndef COLLECT_DOMAIN_STEPS_H
+#define COLLECT_DOMAIN_STEPS_H
+
+#include "domain.h"
+
+/* Do at DUE whatever is to be done. */
+void domain_at(struct domain *domain, uint64_t due);
+/* Ask how it is; the answer comes to domain_told. */
+void domain_ask(struct domain *domain);
+/* Something of it is not taken: counted, and said once for each reason.  DETAIL: behind the sentence, or "". */
+void domain_refuse(struct domain *domain, uint32_t number, enum fault fault, const char *detail);
+/* The UUID that XenStore says its domid has now, to be freed; NULL: none. */
+char *domain_uuid_read(struct domain *domain);
+/* The guest of its present run, which begins now where there is none.  -ENOMEM. */
+int domain_guest(struct domain *domain, int64_t run);
+size_t domain_attached(const struct domain *domain);
+
+/* ---- domain-keys.c ---- */
+
+/* Watch its keys; the first event tells to read them all.  -errno. */
+int domain_watch(struct domain *domain);
+void domain_unwatch(struct domain *domain);
+/* Look at it again only after a while: it changes too much. */
+void domain_rest(struct domain *domain, uint64_t now);
+/* Do one thing that is to be done about its keys: true; or there is nothing. */
+bool domain_keys_step(struct domain *domain, uint64_t now);
+/* Commit keys are gone: find out what that means. */
+void domain_vanish(struct domain *domain, uint64_t now);
+void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now);
+void domain_shares_free(struct domain *domain);
+/* The task of a share. */
+void domain_share_run(struct task *task, uint64_t now);
+
+/* ---- domain-end.c ---- */
+
+/* Take what is left, as a capture, and let go of it; at once where nothing is held. */
+void domain_close(struct domain *domain, const struct ending *ending, uint64_t now);
+/* All is taken, or the time for it is over. */
+void domain_closed(struct domain *domain, uint64_t now);
+/* Its ring was begun anew under its keys: nothing is left to take of the old one. */
+void domain_renew(struct domain *domain, uint64_t now);
+/* Do one thing about subtree, console and context: true; or there is nothing now, and *NEXT says when there may be (0: never). */
+bool domain_context_step(struct domain *domain, uint64_t now, uint64_t *next);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * The host: what all domains of this dom0 share in the collector.  Owned by the Xen source; domains and shares borrow it.
+ */
+#ifndef COLLECT_HOST_H
+#define COLLECT_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "allowance.h"
+#include "helper.h"
+#include "value.h"
+#include "xen.h"
+
+struct collector;
+struct domain;
+struct share;
+
+struct host {
+	struct collector *collector;
+	struct xen *xen;
+	struct helper *helper; /* NULL: it is gone */
+	bool knows_states;     /* the helper can tell how domains are */
+	char boot[40];	       /* dom0's boot id: domids count from anew with each boot */
+	struct domain *domains;
+	size_t n_domains;
+	uint64_t serial; /* given to domains so far: stands in the tokens of their watches */
+	struct allowance allowance;
+	uint64_t refused[FAULT_MAX];
+	struct share **ports; /* by local port */
+	size_t n_ports;
+	uint64_t
+		store_ready; /* CLOCK_MONOTONIC ns: XenStore is not read before, so that rings are looked at meanwhile */
+	int lost;	     /* -errno: the connection to XenStore is gone */
+};
+
+/* Take in all of XenStore's events; each only leaves a note at its domain. */
+void host_drain(struct host *host);
+/* Look soon which domains there are, and how they are. */
+void host_sweep_soon(struct host *host);
+
+/* Who waits at the local port LOCAL: SHARE, or nobody (NULL).  -ENOMEM. */
+int host_port_set(struct host *host, uint32_t local, struct share *share);
+struct share *host_port(const struct host *host, uint32_t local);
+
+#endif

@@ -1,0 +1,33 @@
+/* What a guest publishes for one of its streams: its keys below data/mprof, read at one moment and checked. */
+#ifndef COLLECT_KEYS_H
+#define COLLECT_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "value.h"
+
+struct xen;
+
+struct keys {
+	bool published; /* a commit key is there */
+	uint32_t *refs; /* of ring-ref; owned; NULL where a directory tells them */
+	size_t n_refs;
+	uint32_t directory; /* of directory-ref; 0 = none */
+	uint32_t port;	    /* 0 = none */
+	bool bad_port;	    /* event-channel is there and is no port */
+	char *label;	    /* printable; owned; NULL = none */
+};
+
+/*
+ * Read the keys of stream NUMBER of DOMID in one transaction.  FAULT_NONE, or why they are refused; FAULT_STORE: XenStore gave no steady
+ * answer, ask again.  *KEYS is to be given to keys_deinit in any case.
+ */
+enum fault keys_read(struct keys *keys, struct xen *xen, uint32_t domid, uint32_t number);
+void keys_deinit(struct keys *keys);
+
+/* The directory that holds them, into PATH of SIZE bytes. */
+void keys_path(char *path, size_t size, uint32_t domid, uint32_t number);
+
+#endif

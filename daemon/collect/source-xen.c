@@ -1,0 +1,450 @@
+/*
+ * Xen's guests: which domains there are, and what XenStore, the helper and event channels say of them.
+ *
+ * Watched are @introduceDomain, @releaseDomain, and each domain's own data/mprof and name; never /local/domain as a whole, which fires for
+ * every write of every guest.  The two special ones tell no domid: so a sweep asks for the states of all that are known, and lists which
+ * there are.  Events are taken in completely at each wake (libxenstore queues without bound) and only leave notes; see domain.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector.h"
+#include "domain.h"
+#include "log.h"
+#include "source.h"
+
+#define SWEEP_LEAST (10 * NS_PER_MS) /* between two sweeps */
+#define SWEEP_SLOW  (60 * NS_PER_S)  /* without any event: what was missed is found */
+#define SETTLE_NS   (100 * NS_PER_MS)
+#define SETTLE_MAX  (30 * NS_PER_S)
+#define KICKS_MAX   1024u /* taken in one go, before looks have their turn */
+#define PORTS_STEP  256u
+
+struct source_xen {
+	struct source source; /* first */
+	struct host host;
+	sd_event_source *store, *events, *answers;
+	struct task sweep, settle;
+	uint64_t swept, began;
+	struct helper_answer answer;
+};
+
+static struct source_xen *source_of(struct host *host)
+{
+	return (struct source_xen *)((char *)host - offsetof(struct source_xen, host));
+}
+
+static void lost(struct host *host, int r)
+{
+	if (host->lost)
+		return;
+	host->lost = r;
+	log_error("The connection to XenStore is lost and cannot be opened again without rights; ending, to be started "
+		  "anew: error=%s",
+		  strerror(-r));
+	host->collector->failed = r;
+	sd_event_exit(host->collector->event, 1);
+}
+
+/* ---- XenStore's events -------------------------------------------------------------------------------------------------- */
+
+static struct domain *domain_of_token(const struct host *host, const char *token)
+{
+	uint64_t serial = strtoull(token + 1, NULL, 10);
+
+	for (struct domain *d = host->domains; d; d = d->next)
+		if (d->serial == serial)
+			return d;
+	return NULL;
+}
+
+static void on_event(struct host *host, const char *path, const char *token, uint64_t now)
+{
+	struct domain *domain;
+
+	if (path[0] == '@') {
+		host_sweep_soon(host);
+		return;
+	}
+	domain = domain_of_token(host, token); /* one that was forgotten since has none */
+	if (domain && token[0] == 'k')
+		domain_on_keys(domain, path, now);
+	else if (domain && token[0] == 'n')
+		domain_on_name(domain, now);
+}
+
+void host_drain(struct host *host)
+{
+	char path[XEN_VALUE_MAX], token[64];
+	uint64_t now = clock_mono();
+	int r;
+
+	while ((r = xen_store_event(host->xen, path, sizeof(path), token, sizeof(token))) > 0)
+		on_event(host, path, token, now);
+	if (r < 0)
+		lost(host, r);
+}
+
+static int on_store(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	(void)source;
+	(void)fd;
+	(void)events;
+	host_drain(context);
+	return 0;
+}
+
+/* ---- sweeps ------------------------------------------------------------------------------------------------------------- */
+
+void host_sweep_soon(struct host *host)
+{
+	struct source_xen *source = source_of(host);
+	uint64_t due = clock_mono();
+
+	if (due < source->swept + SWEEP_LEAST)
+		due = source->swept + SWEEP_LEAST;
+	if (!source->sweep.place || source->sweep.due > due)
+		collector_at(host->collector, &source->sweep, due);
+}
+
+static void helper_lost(struct host *host)
+{
+	log_error("The helper process has ended; why guests stop and what their consoles say is not known any more");
+	host->knows_states = false;
+	source_of(host)->answers = sd_event_source_disable_unref(source_of(host)->answers);
+	host->helper = helper_stop(host->helper);
+}
+
+/* Ask how all are.  False: not now. */
+static bool states_ask(struct host *host)
+{
+	uint32_t domids[HELPER_DOMIDS_MAX];
+	struct domain *d = host->domains;
+	size_t n = 0;
+	int r = 0;
+
+	while (host->knows_states && d && r == 0) {
+		for (n = 0; d && n < HELPER_DOMIDS_MAX; d = d->next)
+			if (domain_wants_state(d))
+				domids[n++] = d->domid;
+		r = n ? helper_ask_states(host->helper, domids, n) : 0;
+	}
+	if (r == -EPIPE)
+		helper_lost(host);
+	return r == 0 || r == -EPIPE;
+}
+
+static void domain_listed(struct host *host, uint32_t domid, uint64_t now)
+{
+	struct domain *domain = host->domains;
+
+	while (domain && domain->domid != domid)
+		domain = domain->next;
+	if (!domain) {
+		domain = domain_new(host, domid);
+		if (domain)
+			domain->initial = now - source_of(host)->began < NS_PER_S;
+		return;
+	}
+	domain->listed = true;
+	/* What maps a dead domain's pages keeps its domid from being used again. */
+	if (domain->pages == 0 && domain->life >= LIFE_ON) {
+		domain->check = true;
+		if (domain->life != LIFE_ENDING)
+			collector_at(host->collector, &domain->task, now);
+	}
+}
+
+/* Which are there? */
+static int domains_list(struct host *host, uint64_t now)
+{
+	struct domain *domain, *next;
+	char **names = NULL;
+	uint32_t domid;
+	size_t n = 0;
+	int r = xen_list(host->xen, 0, "/local/domain", &names, &n);
+
+	if (r && r != -ENOENT)
+		return r;
+	for (domain = host->domains; domain; domain = domain->next)
+		domain->listed = false;
+	for (size_t i = 0; i < n; i++)
+		if (value_number(names[i], strlen(names[i]), 1, 32767, &domid))
+			domain_listed(host, domid, now);
+	free(names);
+	for (domain = host->domains; domain; domain = next) {
+		next = domain->next;
+		if (!domain->listed)
+			domain_missing(domain, now);
+	}
+	return 0;
+}
+
+static void sweep_run(struct task *task, uint64_t now)
+{
+	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, sweep));
+	struct host *host = &source->host;
+	uint64_t next = now + SWEEP_SLOW;
+	int r;
+
+	source->swept = now;
+	/* First how they are: of a dead one memory is held, and its nodes may be there for a moment more. */
+	if (!states_ask(host))
+		next = now + SWEEP_LEAST;
+	r = domains_list(host, now);
+	if (r) {
+		log_debug("XenStore lists no domains: error=%s", strerror(-r));
+		next = now + NS_PER_S;
+	}
+	host_drain(host);
+	if (!task->place || task->due > next)
+		collector_at(host->collector, task, next);
+}
+
+/* Runs of the archive whose domains are not there any more are over; those that are there have been asked how they are. */
+static void settle_run(struct task *task, uint64_t now)
+{
+	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, settle));
+	bool waits = false;
+
+	for (const struct domain *d = source->host.domains; d; d = d->next)
+		waits = waits || d->initial;
+	if (waits && now - source->began < SETTLE_MAX)
+		collector_at(source->host.collector, task, now + SETTLE_NS);
+	else
+		collector_settle(source->host.collector, "xen");
+}
+
+/* ---- the helper's answers ----------------------------------------------------------------------------------------------- */
+
+static void on_states(struct host *host, const struct helper_answer *answer, uint64_t now)
+{
+	struct domain *domain, *next;
+
+	for (size_t i = 0; i < answer->n; i++)
+		for (domain = host->domains; domain; domain = next) {
+			next = domain->next;
+			if (domain->domid == answer->states[i].domid)
+				domain_told(domain, &answer->states[i], now);
+		}
+}
+
+static int on_answer(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct source_xen *xen = context;
+	struct host *host = &xen->host;
+	int r = 0;
+
+	(void)source;
+	(void)fd;
+	(void)events;
+	while (host->helper && (r = helper_next(host->helper, &xen->answer)) > 0) {
+		if (!xen->answer.is_console)
+			on_states(host, &xen->answer, clock_mono());
+		else
+			for (struct domain *d = host->domains; d; d = d->next)
+				domain_console(d, &xen->answer);
+	}
+	if (r < 0)
+		helper_lost(host);
+	return 0;
+}
+
+/* ---- event channels ----------------------------------------------------------------------------------------------------- */
+
+int host_port_set(struct host *host, uint32_t local, struct share *share)
+{
+	size_t room = (local / PORTS_STEP + 1) * (size_t)PORTS_STEP;
+	struct share **ports;
+
+	if (local >= host->n_ports && share) {
+		ports = realloc(host->ports, room * sizeof(*ports));
+		if (!ports)
+			return -ENOMEM;
+		memset(ports + host->n_ports, 0, (room - host->n_ports) * sizeof(*ports));
+		host->ports = ports;
+		host->n_ports = room;
+	}
+	if (local < host->n_ports)
+		host->ports[local] = share;
+	return 0;
+}
+
+struct share *host_port(const struct host *host, uint32_t local)
+{
+	return local < host->n_ports ? host->ports[local] : NULL;
+}
+
+static int on_kick(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct host *host = context;
+	struct share *share;
+	uint32_t local;
+	int r = 0;
+
+	(void)source;
+	(void)fd;
+	(void)events;
+	for (unsigned i = 0; i < KICKS_MAX && (r = xen_pending(host->xen, &local)) > 0; i++) {
+		share = host_port(host, local);
+		if (!share || !share->attached)
+			continue;
+		kick_come(&share->kick);
+		collector_at(host->collector, &share->task, clock_mono());
+	}
+	return r < 0 ? r : 0;
+}
+
+/* ---- the seam ------------------------------------------------------------------------------------------------------------ */
+
+static struct domain *domain_of_run(struct source *source, int64_t run)
+{
+	for (struct domain *d = ((struct source_xen *)source)->host.domains; d; d = d->next)
+		if (d->has_guest && d->guest.run == run)
+			return d;
+	return NULL;
+}
+
+static struct guest *xen_find(struct source *source, int64_t run)
+{
+	struct domain *domain = domain_of_run(source, run);
+
+	return domain ? &domain->guest : NULL;
+}
+
+static void xen_nudge(struct source *source, int64_t run)
+{
+	struct domain *domain = domain_of_run(source, run);
+
+	for (struct share *s = domain ? domain->shares : NULL; s; s = s->next)
+		if (s->attached)
+			collector_at(domain->host->collector, &s->task, clock_mono());
+}
+
+static void xen_count(const struct source *source, size_t *guests, size_t *rings)
+{
+	*guests = *rings = 0;
+	for (const struct domain *d = ((const struct source_xen *)source)->host.domains; d; d = d->next) {
+		*guests += d->has_guest && guest_is_running(&d->guest);
+		for (const struct share *s = d->shares; s; s = s->next)
+			*rings += s->attached;
+	}
+}
+
+static void xen_metrics(const struct source *source, char *text, size_t size)
+{
+	const struct host *host = &((const struct source_xen *)source)->host;
+	int n;
+
+	n = snprintf(text, size,
+		     "# TYPE mprofd_domains gauge\n# HELP mprofd_domains Domains of this host that are known.\n"
+		     "mprofd_domains %zu\n"
+		     "# TYPE mprofd_mapped_pages gauge\n# HELP mprofd_mapped_pages Pages of guests that are mapped.\n"
+		     "mprofd_mapped_pages %llu\n"
+		     "# TYPE mprofd_mapped_pages_limit gauge\n"
+		     "# HELP mprofd_mapped_pages_limit How many may be.\nmprofd_mapped_pages_limit %llu\n"
+		     "# TYPE mprofd_xenstore_refused counter\n"
+		     "# HELP mprofd_xenstore_refused What guests published that was not taken, by reason.\n",
+		     host->n_domains, (unsigned long long)host->allowance.used,
+		     (unsigned long long)host->allowance.limit);
+	for (unsigned i = FAULT_NONE + 1; i < FAULT_MAX && n > 0 && (size_t)n < size; i++)
+		n += snprintf(text + n, size - (size_t)n, "mprofd_xenstore_refused_total{reason=\"%s\"} %llu\n",
+			      fault_name((enum fault)i), (unsigned long long)host->refused[i]);
+}
+
+static void xen_close_source(struct source *source)
+{
+	struct source_xen *xen = (struct source_xen *)source;
+	struct schedule *schedule = &xen->host.collector->schedule;
+
+	while (xen->host.domains)
+		domain_free(xen->host.domains);
+	schedule_remove(schedule, &xen->sweep);
+	schedule_remove(schedule, &xen->settle);
+	sd_event_source_disable_unref(xen->store);
+	sd_event_source_disable_unref(xen->events);
+	sd_event_source_disable_unref(xen->answers);
+	free(xen->host.ports);
+	helper_stop(xen->host.helper);
+	xen_close(xen->host.xen);
+	free(xen);
+}
+
+/* dom0's boot: a line of 36 characters. */
+static int boot_read(char *boot, size_t size)
+{
+	CLEANUP(fclosep) FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (!f || !fgets(boot, (int)size, f))
+		return -EIO;
+	boot[strcspn(boot, "\n")] = '\0';
+	return 0;
+}
+
+static uint64_t pages_limit(struct xen *xen, const struct config *config)
+{
+	unsigned per_page;
+	uint64_t entries;
+
+	xen_maptrack(xen, &entries, &per_page);
+	return config->xen_pages ? config->xen_pages : entries / 4 / per_page;
+}
+
+static int wait_for_events(struct source_xen *xen)
+{
+	struct host *host = &xen->host;
+	sd_event *event = host->collector->event;
+	int r = xen_watch(host->xen, "@introduceDomain", "i");
+
+	if (r == 0)
+		r = xen_watch(host->xen, "@releaseDomain", "r");
+	if (r == 0)
+		r = sd_event_add_io(event, &xen->store, xen_store_fd(host->xen), EPOLLIN, on_store, host);
+	if (r >= 0)
+		r = sd_event_add_io(event, &xen->events, xen_event_fd(host->xen), EPOLLIN, on_kick, host);
+	if (r >= 0)
+		r = sd_event_add_io(event, &xen->answers, helper_fd(host->helper), EPOLLIN, on_answer, xen);
+	return r < 0 ? r : 0;
+}
+
+int source_xen_open(struct source **sp, struct collector *collector, struct xen **xp, struct helper **hp,
+		    char *sentence, size_t size)
+{
+	struct source_xen *xen = calloc(1, sizeof(*xen));
+	struct host *host = &xen->host;
+	const char *why = "";
+	int r;
+
+	if (!xen)
+		return -ENOMEM;
+	xen->source = (struct source){
+		.find = xen_find,
+		.nudge = xen_nudge,
+		.count = xen_count,
+		.metrics = xen_metrics,
+		.close = xen_close_source,
+	};
+	xen->sweep.run = sweep_run;
+	xen->settle.run = settle_run;
+	xen->began = clock_mono();
+	host->collector = collector;
+	host->xen = TAKE_PTR(*xp);
+	host->helper = TAKE_PTR(*hp);
+	host->allowance.limit = pages_limit(host->xen, collector->config);
+	host->knows_states = helper_knows_states(host->helper, &why);
+	if (!host->knows_states)
+		log_warning("Why guests stop is not known: %s", why);
+	r = boot_read(host->boot, sizeof(host->boot));
+	if (r == 0)
+		r = wait_for_events(xen);
+	if (r) {
+		snprintf(sentence, size, "XenStore cannot be watched: error=%s", strerror(-r));
+		xen_close_source(&xen->source);
+		return r;
+	}
+	sweep_run(&xen->sweep, xen->began);
+	collector_at(collector, &xen->settle, xen->began + SETTLE_NS);
+	*sp = &xen->source;
+	return 0;
+}
