@@ -141,7 +141,7 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 	struct ring_mark limit;
 	int r;
 
-	if (ring->skipping || !proven_limit(ring, &limit))
+	if (ring->skipping || ring->held || !proven_limit(ring, &limit))
 		return 0;
 	while (cursor_before(ring, &limit)) {
 		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->sequence)];

@@ -57,6 +57,16 @@ int ring_declare(struct ring *ring, struct ring_sink *sink, uint64_t next, uint6
 /* Copy everything that is proven.  0, RING_E_FULL, RING_E_GONE, STEP_AGAIN, STEP_LAPPED. */
 int ring_take(struct ring *ring, struct ring_sink *sink);
 
+/* ring.c */
+/* Declare what was lost before an attach, and find the cursor again that went back.  0, RING_E_FULL, RING_E_GONE, RING_E_RENEWED. */
+int ring_settle(struct ring *ring, struct ring_sink *sink);
+/* Follow the writer to where it is, copying what becomes proven on the way unless the ring is held.  As ring_look. */
+int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now);
+
+/* ring-tail.c */
+/* How far the tail of packet SEQUENCE reaches; 0 where it must not be served under that number.  Or RING_E_GONE. */
+int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end);
+
 /* ring-sweep.c */
 /* Look at every header once and work out where the writer is.  0, RING_E_GONE, STEP_STILL. */
 int ring_sweep_load(struct ring *ring, struct sweep *sweep);

@@ -110,7 +110,7 @@ int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const s
 
 static bool cursor_moved(const struct ring *ring)
 {
-	return ring->sequence > 0 || ring->offset > MPROF_PACKET_HEADER_BYTES;
+	return ring->sequence > 0 || ring->offset > MPROF_PACKET_HEADER_BYTES || ring->owed.offset;
 }
 
 /* Could so many packets have passed in NS that their number is known modulo 65,536 only? */
@@ -229,6 +229,7 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 		}
 	}
 	if (start > ring->sequence) {
+		at_least = at_least || (ring->rewound && ring->rewound_at_least);
 		r = ring_declare(ring, sink, start, start - ring->sequence, at_least, reason);
 		if (r)
 			return r;

@@ -31,8 +31,7 @@ static bool dead_reference(struct ring *ring)
 	return true;
 }
 
-/* How far the tail of packet SEQUENCE reaches; 0 where it must not be served under that number.  Or RING_E_GONE. */
-static int tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end)
+int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end)
 {
 	struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
 	struct ring_header h;
@@ -117,7 +116,7 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 	for (; at->sequence <= ring->active; *at = (struct ring_mark){at->sequence + 1, MPROF_PACKET_HEADER_BYTES}) {
 		const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, at->sequence)];
 		uint32_t end;
-		int r = tail_end(ring, at->sequence, dead, &end);
+		int r = ring_tail_end(ring, at->sequence, dead, &end);
 
 		if (r == 0)
 			r = slot->damaged && dead ? STEP_LAPPED : tail_copy(ring, sink, at, end);

@@ -54,11 +54,11 @@ static int glance(struct ring *ring, bool *same)
 /* Is it worth to step again at once?  MORE bytes were written since the last look, which began at NOW. */
 static bool watch(const struct ring *ring, uint64_t more, uint64_t now)
 {
-	return more > EAGER_BYTES && ring->has_candidate && !ring->confirmed && clock_mono() - now < EAGER_NS;
+	return more > EAGER_BYTES && ring->has_candidate && !ring->confirmed && !ring->dead &&
+	       clock_mono() - now < EAGER_NS;
 }
 
-/* Follow the writer to where it is, copying what becomes proven on the way. */
-static int follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
+int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 {
 	uint64_t written = ring->written;
 	unsigned resyncs = 0;
@@ -94,13 +94,10 @@ static int follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 	return 0;
 }
 
-int ring_look(struct ring *ring, struct ring_sink *sink)
+int ring_settle(struct ring *ring, struct ring_sink *sink)
 {
-	uint64_t now = clock_mono();
-	bool same;
 	int r;
 
-	ring->counters.looks++;
 	/* Of a ring of which only snapshots are wanted the next one says what lies between. */
 	if (ring->restarted && !ring->skipping) {
 		/* Attach put the active packet where the archive goes on; what lies between is gone. */
@@ -110,9 +107,27 @@ int ring_look(struct ring *ring, struct ring_sink *sink)
 			return r;
 		ring->restarted = false;
 	}
+	if (!ring->rewound)
+		return 0;
+	r = ring_resync(ring, sink, RING_GAP_LAPPED, ring->dead);
+	if (r == 0)
+		ring->rewound = ring->rewound_at_least = false;
+	return r == STEP_STILL ? RING_E_FULL : r;
+}
+
+int ring_look(struct ring *ring, struct ring_sink *sink)
+{
+	uint64_t now = clock_mono();
+	bool same;
+	int r;
+
+	ring->counters.looks++;
+	r = ring_settle(ring, sink);
+	if (r)
+		return r;
 	r = glance(ring, &same);
 	if (r == 0 && !(same && !ring->stale_since)) {
-		r = follow(ring, sink, now);
+		r = ring_follow(ring, sink, now);
 		if (r || ring->counters.unsteady != ring->unsteady_seen)
 			ring->has_hint = false;
 		ring->unsteady_seen = ring->counters.unsteady;

@@ -54,7 +54,7 @@ struct ring_gap {
 	struct moment found;
 };
 
-/* Where a look puts what it copied.  Called only during ring_look, ring_capture and ring_seek. */
+/* Where a look puts what it copied.  Called only during the calls below that take a sink. */
 struct ring_sink {
 	/* Room for N bytes (at most RING_PIECE_MAX), or NULL.  Followed by chunk or drop. */
 	uint8_t *(*reserve)(struct ring_sink *sink, size_t n, bool tail);
@@ -79,6 +79,15 @@ struct ring_mark {
 	uint32_t offset;
 };
 #define RING_MARKS 3u
+
+/* The cursor: everything before it was handed over or declared lost. */
+struct ring_cursor {
+	uint64_t sequence;
+	uint32_t offset;
+	bool has_taken_first;
+	uint64_t first;	      /* first timestamp of the packet at the cursor, where offset is past its start */
+	uint64_t taken_first; /* of the packet taken before that one */
+};
 
 /* A load of a packet's count and size that showed one state of the header. */
 struct ring_header {
@@ -145,6 +154,12 @@ struct ring {
 	bool has_taken_first;
 	bool restarted; /* what was lost before attach is still to be declared */
 	bool restart_at_least;
+	struct ring_mark
+		owed; /* where the cursor was before it went back: up to here all is to be had again, or declared */
+	bool rewound; /* it went back since the last look ... */
+	bool rewound_at_least; /* ... past a gap that said "at least" */
+	bool dead;	       /* nobody writes any more */
+	bool held;	       /* looks follow the writer without copying */
 
 	uint64_t looked_at; /* CLOCK_MONOTONIC ns of the last look */
 	uint64_t written;   /* bytes the writer was seen to write since attach, for the cadence */
@@ -185,6 +200,31 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
  */
 void ring_skip(struct ring *ring);
 int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead);
+
+/* The cursor as it is now: inside a call of the sink, where it was before what is being handed over. */
+struct ring_cursor ring_cursor(const struct ring *ring);
+/*
+ * What was handed over since TO was taken back: the next look copies it again, or what of it is still there, and declares the rest lost.
+ * AT_LEAST: a gap was taken back with it that said so.
+ */
+void ring_rewind(struct ring *ring, const struct ring_cursor *to, bool at_least);
+/* Declare lost what was taken back and not had again since, before a detach.  0 or RING_E_FULL. */
+int ring_forfeit(struct ring *ring, struct ring_sink *sink);
+
+/* Nobody writes it any more, or (not DEAD) somebody does again. */
+void ring_died(struct ring *ring, bool dead);
+/*
+ * How many bytes of a dead ring are still to be handed over, proven and tail, with COST bytes more for each piece.  Follows the writer to its
+ * end first.  0, RING_E_FULL (the sink takes no gap), RING_E_GONE or RING_E_RENEWED.
+ */
+int ring_left(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64_t *bytes);
+/*
+ * Declare the oldest packets of a dead ring lost, so that what is left (counted as ring_left does) fits into BYTES.  The newest packet stays
+ * in any case.  As ring_left.
+ */
+int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64_t bytes);
+/* Declare all of a dead ring lost that was not handed over as proven: there was no room for it.  0 or RING_E_FULL. */
+int ring_abandon(struct ring *ring, struct ring_sink *sink);
 
 /* Has the writer been seen beyond the cursor?  Then a look soon after this one may prove more. */
 bool ring_pending(const struct ring *ring);

@@ -36,6 +36,14 @@ struct sim_store {
 	uint8_t bytes[8];
 };
 
+/* What was handed over and could be taken back. */
+struct sim_handed {
+	struct ring_cursor from;
+	uint64_t sequence, lost;
+	uint32_t offset, length;
+};
+#define SIM_HANDED 64u
+
 struct sim {
 	struct memory memory; /* first: the ring's view of it */
 	struct ring_sink sink;
@@ -65,8 +73,13 @@ struct sim {
 	uint32_t next_offset;
 	bool started, full;
 	uint64_t taken, tail, lost, gaps;
-	bool tail_checked;
+	bool tail_checked, leaving;
 	const char *fault;
+	const struct ring *looked; /* NULL: nothing is taken back */
+	struct sim_handed handed[SIM_HANDED];
+	uint32_t n_handed, pieces, evictions;
+	uint32_t cost, pieces_before; /* of the newest packets alone: */
+	uint64_t room, before, newest_from;
 };
 
 static inline uint64_t sim_random(struct sim *sim, uint64_t below)
@@ -261,6 +274,44 @@ static inline bool sim_load(const struct memory *memory, uint64_t offset, void *
 
 /* ---- the sink: checks everything ---- */
 
+/* Remember what may be taken back; the oldest of it is archived meanwhile. */
+static inline void sim_hand(struct sim *sim, struct sim_handed handed)
+{
+	if (!sim->looked)
+		return;
+	handed.from = ring_cursor(sim->looked);
+	if (sim->n_handed == SIM_HANDED)
+		memmove(sim->handed, sim->handed + 1, --sim->n_handed * sizeof(handed));
+	sim->handed[sim->n_handed++] = handed;
+}
+
+/* Take the newest of it back: who asks for it again gets it, or is told that it is lost. */
+static inline bool sim_evict(struct sim *sim, struct ring *ring)
+{
+	uint32_t keep;
+	struct ring_cursor to;
+
+	if (!sim->n_handed)
+		return false;
+	keep = (uint32_t)sim_random(sim, sim->n_handed);
+	to = sim->handed[keep].from;
+	for (uint32_t i = keep; i < sim->n_handed; i++) {
+		const struct sim_handed *h = &sim->handed[i];
+		struct sim_packet *p = sim_packet(sim, h->sequence);
+
+		sim->lost -= h->lost;
+		sim->taken -= h->length;
+		if (p)
+			memset(p->taken + h->offset, 0, h->length);
+	}
+	sim->n_handed = keep;
+	sim->next_sequence = to.sequence;
+	sim->next_offset = to.offset;
+	sim->evictions++;
+	ring_rewind(ring, &to, false);
+	return true;
+}
+
 static inline uint8_t *sim_reserve(struct ring_sink *sink, size_t n, bool tail)
 {
 	struct sim *sim = (struct sim *)((char *)sink - offsetof(struct sim, sink));
@@ -288,6 +339,7 @@ static inline void sim_chunk(struct ring_sink *sink, const struct ring_chunk *ch
 	uint32_t to = chunk->offset + chunk->length;
 
 	sim->reserved = false;
+	sim->pieces++;
 	if (!p) {
 		sim_fail(sim, "a packet that was never written");
 		return;
@@ -323,6 +375,8 @@ static inline void sim_chunk(struct ring_sink *sink, const struct ring_chunk *ch
 		sim_fail(sim, "a packet called complete is not");
 	if (chunk->length && chunk->first_timestamp != mprof_load64(p->bytes + MPROF_PACKET_HEADER_BYTES))
 		sim_fail(sim, "the first timestamp is another's");
+	sim_hand(sim,
+		 (struct sim_handed){.sequence = chunk->sequence, .offset = chunk->offset, .length = chunk->length});
 	sim->taken += chunk->length;
 	for (uint32_t i = chunk->offset; i < to && i < sim->largest; i++)
 		p->taken[i] = 1;
@@ -345,10 +399,11 @@ static inline bool sim_gap(struct ring_sink *sink, const struct ring_gap *gap)
 		sim_fail(sim, "a gap that does not begin where the last chunk ended");
 	if (gap->next_sequence <= gap->after_sequence || gap->packets != gap->next_sequence - gap->after_sequence)
 		sim_fail(sim, "a gap that counts wrong");
-	if (gap->next_sequence > sim->sequence)
+	if (gap->next_sequence > sim->sequence + sim->leaving)
 		sim_fail(sim, "a gap that reaches past the writer");
 	if (gap->reason == RING_GAP_DAMAGED && !sim->disciplined)
 		sim_fail(sim, "an honest writer's packet called damaged");
+	sim_hand(sim, (struct sim_handed){.sequence = gap->after_sequence, .lost = gap->packets});
 	sim->gaps++;
 	sim->lost += gap->packets;
 	sim->next_sequence = gap->next_sequence;
@@ -364,9 +419,11 @@ static inline void sim_init(struct sim *sim, uint64_t seed, uint32_t n, uint32_t
 	uint32_t at = 0;
 
 	memset(sim, 0, offsetof(struct sim, buffer));
-	sim->reserved = sim->started = sim->full = sim->tail_checked = false;
+	sim->reserved = sim->started = sim->full = sim->tail_checked = sim->leaving = false;
 	sim->taken = sim->tail = sim->lost = sim->gaps = 0;
 	sim->fault = NULL;
+	sim->looked = NULL;
+	sim->n_handed = sim->pieces = sim->evictions = sim->cost = 0;
 	sim->random = seed * 0x9e3779b97f4a7c15u + 1;
 	sim->memory.load = sim_load;
 	sim->sink = (struct ring_sink){.reserve = sim_reserve, .chunk = sim_chunk, .drop = sim_drop, .gap = sim_gap};
@@ -409,6 +466,32 @@ static inline void sim_deinit(struct sim *sim)
 	free(sim->arena);
 }
 
+static inline uint64_t sim_handed_since(const struct sim *sim)
+{
+	return sim->taken + sim->tail - sim->before + (uint64_t)(sim->pieces - sim->pieces_before) * sim->cost;
+}
+
+/* No room for all of a dead ring: its newest packets stay. */
+static inline void sim_newest(struct sim *sim, struct ring *ring)
+{
+	uint64_t left, again;
+
+	sim->cost = 7;
+	ring_died(ring, true);
+	if (ring_left(ring, &sim->sink, sim->cost, &left))
+		sim_fail(sim, "what is left of a dead ring cannot be said");
+	sim->room = sim_random(sim, left + 1);
+	if (ring_newest(ring, &sim->sink, sim->cost, sim->room) || ring_left(ring, &sim->sink, sim->cost, &again))
+		sim_fail(sim, "a dead ring's newest packets cannot be chosen");
+	if (again > sim->room && ring->sequence != ring->active)
+		sim_fail(sim, "more is kept than there is room for");
+	if (ring->sequence > ring->active)
+		sim_fail(sim, "the newest packet is not kept");
+	sim->newest_from = ring->sequence;
+	sim->before = sim->taken + sim->tail;
+	sim->pieces_before = sim->pieces;
+}
+
 /* At the end of the writer: everything it wrote since the reader began was handed over or lies in a declared gap. */
 static inline void sim_finish(struct sim *sim, struct ring *ring)
 {
@@ -434,11 +517,17 @@ static inline void sim_finish(struct sim *sim, struct ring *ring)
 		sim->safe_sequence = sim->sequence;
 		sim->safe_used = sim->used;
 	}
+	if (sim->looked && sim_random(sim, 2))
+		sim_evict(sim, ring);
+	if (sim->looked && sim_random(sim, 2))
+		sim_newest(sim, ring);
 	for (int i = 0; i < 4; i++)
 		if (ring_look(ring, &sim->sink))
 			sim_fail(sim, "a look at a dead ring fails");
 	if (ring_capture(ring, &sim->sink, true, &at))
 		sim_fail(sim, "a capture of a dead ring fails");
+	if (sim->cost && sim_handed_since(sim) > sim->room && sim->newest_from != sim->sequence)
+		sim_fail(sim, "more of the newest is handed over than there was room for");
 	if (!sim->started) {
 		sim->next_sequence = ring->sequence;
 		sim->next_offset = ring->offset;

@@ -6,6 +6,22 @@
 
 static struct sim sim;
 
+/* The ring goes while something is taken back: that is lost, and said. */
+static void forfeit(struct ring *ring)
+{
+	uint64_t sequence = sim.next_sequence;
+	uint32_t offset = sim.next_offset;
+
+	sim.full = false;
+	sim.leaving = true; /* the rest of a packet that it is still writing is lost, too */
+	if (!sim_evict(&sim, ring))
+		return;
+	if (ring_forfeit(ring, &sim.sink))
+		sim_fail(&sim, "a ring that goes cannot say what it owes");
+	if (sim.next_sequence < sequence || (sim.next_sequence == sequence && sim.next_offset < offset))
+		sim_fail(&sim, "what was taken back from a ring that goes is not declared");
+}
+
 static bool run_once(uint64_t seed, bool print)
 {
 	static const uint32_t sizes[] = {90, 128, 200, 333, 500};
@@ -38,7 +54,10 @@ static bool run_once(uint64_t seed, bool print)
 		fprintf(stderr, "attach: %d %s\n", r, fault);
 		return false;
 	}
+	sim.looked = seed % 3 == 1 ? &ring : NULL;
 	for (uint32_t i = 0; i < looks && !sim.fault; i++) {
+		if (sim.looked && sim_random(&sim, 6) == 0)
+			sim_evict(&sim, &ring);
 		sim.pace = paces[sim_random(&sim, 7)];
 		sim.full = sim_random(&sim, 20) == 0;
 		if (sim_random(&sim, 10) == 0)
@@ -50,15 +69,20 @@ static bool run_once(uint64_t seed, bool print)
 			struct ring_mark at = {0};
 
 			ring_capture(&ring, &sim.sink, false, &at);
+			sim.n_handed = 0; /* what a capture names stays */
 		}
 	}
-	sim_finish(&sim, &ring);
+	if (sim.looked && sim_random(&sim, 4) == 0)
+		forfeit(&ring);
+	else
+		sim_finish(&sim, &ring);
 	if (print || sim.fault)
 		fprintf(stderr,
-			"seed %llu: n %u size %u: %s; taken %llu tail %llu lost %llu in %llu gaps, packets %llu\n",
+			"seed %llu: n %u size %u: %s; taken %llu tail %llu lost %llu in %llu gaps, packets %llu, taken "
+			"back %u times\n",
 			(unsigned long long)seed, n, size, sim.fault ? sim.fault : "ok", (unsigned long long)sim.taken,
 			(unsigned long long)sim.tail, (unsigned long long)sim.lost, (unsigned long long)sim.gaps,
-			(unsigned long long)sim.sequence);
+			(unsigned long long)sim.sequence, sim.evictions);
 	ring_detach(&ring);
 	sim_deinit(&sim);
 	return !sim.fault;

@@ -1,0 +1,86 @@
+/*
+ * A dead ring for which there is no room: its newest packets are what somebody will look for.
+ *
+ * A packet's bytes mean nothing without those before them, so that what is left out is always whole packets, the oldest; of a newest packet
+ * that is itself too large the beginning is kept.
+ */
+#include "ring-state.h"
+
+#include <mprof/ring.h>
+
+void ring_died(struct ring *ring, bool dead)
+{
+	ring->dead = dead;
+	ring->has_hint = false;
+}
+
+/* Follow the writer to where it ended, so that the sizes of all packets are known. */
+static int follow_to_end(struct ring *ring, struct ring_sink *sink)
+{
+	int r = ring_settle(ring, sink);
+
+	if (r)
+		return r;
+	ring->held = true;
+	r = ring_follow(ring, sink, clock_mono());
+	ring->held = false;
+	ring->has_hint = false; /* what was seen is still to be copied */
+	return r;
+}
+
+/* What packet SEQUENCE, at the cursor or behind it, has to hand over. */
+static int packet_left(struct ring *ring, uint64_t sequence, uint32_t cost, uint64_t *bytes)
+{
+	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	uint32_t begin = sequence == ring->sequence ? ring->offset : MPROF_PACKET_HEADER_BYTES, end;
+	int r = ring_tail_end(ring, sequence, true, &end);
+	uint64_t length;
+
+	if (r)
+		return r;
+	length = end > begin && !slot->damaged ? end - begin : 0;
+	/* It may be cut where its proven bytes end, and where it is completed. */
+	*bytes = length + (length / RING_PIECE_MAX + 3) * cost;
+	return 0;
+}
+
+int ring_left(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64_t *bytes)
+{
+	int r = follow_to_end(ring, sink);
+
+	*bytes = 0;
+	for (uint64_t q = ring->sequence; r == 0 && q <= ring->active; q++) {
+		uint64_t more;
+
+		r = packet_left(ring, q, cost, &more);
+		if (r == 0)
+			*bytes += more;
+	}
+	return r;
+}
+
+int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64_t bytes)
+{
+	int r = follow_to_end(ring, sink);
+	uint64_t oldest = ring->active, more, total = 0;
+
+	for (uint64_t q = ring->active; r == 0 && q + 1 > ring->sequence; q--) {
+		r = packet_left(ring, q, cost, &more);
+		total += r ? 0 : more;
+		if (total > bytes)
+			break;
+		oldest = q;
+		if (q == 0)
+			break;
+	}
+	if (r || oldest <= ring->sequence)
+		return r;
+	return ring_declare(ring, sink, oldest, oldest - ring->sequence, false, RING_GAP_LAPPED);
+}
+
+int ring_abandon(struct ring *ring, struct ring_sink *sink)
+{
+	if (ring->sequence > ring->active)
+		return 0;
+	return ring_declare(ring, sink, ring->active + 1, ring->active + 1 - ring->sequence, false, RING_GAP_LAPPED);
+}
