@@ -1,23 +1,11 @@
 /* The queue between the two threads.  One mutex; nothing slow happens under it. */
-#include "queue.h"
+#include "queue-state.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
-
-struct queue {
-	pthread_mutex_t mutex;
-	pthread_cond_t wake;
-	struct item *head, **tail;
-	size_t bytes;	/* of items made and not freed yet, pushed or not */
-	size_t waiting; /* of items in the list */
-	size_t limit, per_guest, reserve;
-	uint64_t ticket;
-	bool hurry, closed;
-};
 
 struct queue *queue_new(size_t limit, size_t per_guest, size_t reserve)
 {
@@ -31,7 +19,6 @@ struct queue *queue_new(size_t limit, size_t per_guest, size_t reserve)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&queue->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	queue->tail = &queue->head;
 	queue->limit = limit;
 	queue->per_guest = per_guest;
 	queue->reserve = reserve;
@@ -45,7 +32,7 @@ struct queue *queue_free(struct queue *queue)
 	while (queue->head) {
 		struct item *item = queue->head;
 
-		queue->head = item->next;
+		queue_unlink(queue, item);
 		queue_item_free(queue, item);
 	}
 	pthread_cond_destroy(&queue->wake);
@@ -63,8 +50,7 @@ struct account *account_new(void)
 	return account;
 }
 
-/* With the mutex held. */
-static void account_unref(struct account *account)
+void account_unref(struct account *account)
 {
 	if (account && --account->refs == 0)
 		free(account);
@@ -80,11 +66,11 @@ void account_release(struct queue *queue, struct account *account)
 /* With the mutex held. */
 static bool has_room(const struct queue *queue, const struct account *account, size_t bytes, bool dead)
 {
-	size_t reserve = dead ? queue->reserve : 0;
-
-	if (queue->bytes + bytes > queue->limit + reserve)
+	if (queue->bytes + bytes > queue->limit + (dead ? queue->reserve : 0))
 		return false;
-	return !account || account->bytes + bytes <= queue->per_guest + reserve;
+	if (dead)
+		return bytes <= queue_dead_room(queue, account);
+	return !account || account->bytes + bytes <= queue->per_guest;
 }
 
 struct item *queue_item(struct queue *queue, struct account *account, enum item_kind kind, size_t n, bool dead)
@@ -167,6 +153,13 @@ void queue_item_free(struct queue *queue, struct item *item)
 	free(item);
 }
 
+void queue_unlink(struct queue *queue, struct item *item)
+{
+	*(item->prev ? &item->prev->next : &queue->head) = item->next;
+	*(item->next ? &item->next->prev : &queue->tail) = item->prev;
+	queue->waiting -= item->bytes;
+}
+
 uint64_t queue_push(struct queue *queue, struct item *item)
 {
 	uint64_t ticket;
@@ -175,9 +168,14 @@ uint64_t queue_push(struct queue *queue, struct item *item)
 	item->next = NULL;
 	pthread_mutex_lock(&queue->mutex);
 	ticket = item->ticket = ++queue->ticket;
-	*queue->tail = item;
-	queue->tail = &item->next;
+	item->prev = queue->tail;
+	*(queue->tail ? &queue->tail->next : &queue->head) = item;
+	queue->tail = item;
 	queue->waiting += item->bytes;
+	if (item->account && item->account->dead)
+		item->lane = NULL;
+	if (item->lane)
+		lane_add(queue, item);
 	queue->hurry = queue->hurry || item->urgent;
 	pthread_cond_signal(&queue->wake);
 	pthread_mutex_unlock(&queue->mutex);
@@ -187,19 +185,24 @@ uint64_t queue_push(struct queue *queue, struct item *item)
 /* With the mutex held: cut off the first items, about BYTES of them. */
 static struct item *cut(struct queue *queue, size_t bytes)
 {
-	struct item *first = queue->head, **end = &queue->head;
+	struct item *first = queue->head, *last = NULL;
 	size_t taken = 0;
 
-	while (*end && (taken < bytes || taken == 0)) {
-		taken += (*end)->bytes;
-		end = &(*end)->next;
+	for (struct item *item = first; item && (taken < bytes || taken == 0); item = item->next) {
+		lane_remove(queue, item);
+		taken += item->bytes;
+		last = item;
 	}
-	queue->head = *end;
-	if (!queue->head) {
-		queue->tail = &queue->head;
+	if (!last)
+		return NULL;
+	queue->head = last->next;
+	if (queue->head) {
+		queue->head->prev = NULL;
+	} else {
+		queue->tail = NULL;
 		queue->hurry = false;
 	}
-	*end = NULL;
+	last->next = NULL;
 	queue->waiting -= taken;
 	return first;
 }

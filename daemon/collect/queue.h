@@ -2,7 +2,9 @@
  * What the thread that copies hands to the thread that commits: a bounded first-in, first-out queue of items.
  *
  * Every byte in it is accounted, in all and per guest.  Who finds no room leaves the bytes where they are, in the ring, and comes again;
- * if the writer is faster, that becomes a counted gap.  Beside the room for the living there is room for the dead: tails may use both.
+ * if the writer is faster, that becomes a counted gap.  Beside the room for the living there is room for the dead, who may use both, and
+ * who may take room back from the living: a living guest's newest bytes are mostly still in its ring, a dead one's soon are nowhere.  One
+ * dead guest never has more than it leaves for the others.
  */
 #ifndef COLLECT_QUEUE_H
 #define COLLECT_QUEUE_H
@@ -27,22 +29,29 @@ enum item_kind {
 	ITEM_DELETE,  /* patch.capture: delete it */
 };
 
-/* What one guest has in the queue.  Counted references: the guest's own and one an item. */
+/* What one guest has in the queue.  Counted references: the guest's own, one an item, one a lane. */
 struct account {
 	size_t bytes;
 	unsigned refs;
+	bool dead; /* what it has is not taken back, and what comes finds room as the dead do */
 };
 
+/* Those of a stream's items that wait and may be taken back: the newest, as long as its ring is attached. */
+struct lane;
+
 struct item {
-	struct item *next;
+	struct item *next, *prev;
 	struct account *account; /* NULL for items that belong to nobody */
+	struct lane *lane;	 /* set before the push of a CHUNK or GAP: it may be taken back */
+	struct item *lane_next, *lane_prev;
 	enum item_kind kind;
 	bool urgent;
-	size_t bytes;	 /* accounted */
-	uint64_t queued; /* CLOCK_MONOTONIC ns */
-	uint64_t ticket; /* given by queue_push, ascending */
-	int64_t stream;	 /* of CHUNK, GAP, TAIL */
-	int *result;	 /* where PATCH and DELETE leave 0 or ARCHIVE_E_ABSENT; borrowed until the commit */
+	size_t bytes;		 /* accounted */
+	uint64_t queued;	 /* CLOCK_MONOTONIC ns */
+	uint64_t ticket;	 /* given by queue_push, ascending */
+	int64_t stream;		 /* of CHUNK, GAP, TAIL */
+	struct ring_cursor from; /* of CHUNK, GAP in a lane: where the ring's cursor was before it */
+	int *result;		 /* where PATCH and DELETE leave 0 or ARCHIVE_E_ABSENT; borrowed until the commit */
 	union {
 		struct archive_run run; /* its texts are the item's: owned */
 		struct archive_stream record;
@@ -71,6 +80,37 @@ CLEANUP_DEFINE(struct queue, queue_free)
 
 struct account *account_new(void);
 void account_release(struct queue *queue, struct account *account); /* NULL too */
+
+/*
+ * The guest of ACCOUNT died: nothing that it has in the queue, or that comes, is taken back, and no cap but the share of the dead holds for
+ * it.  Or, not DEAD, it goes on: that holds for what comes.
+ */
+void account_died(struct queue *queue, struct account *account, bool dead);
+
+/* A lane of ACCOUNT's for the stream OWNER (borrowed until lane_close).  NULL: no memory. */
+struct lane *lane_open(struct queue *queue, struct account *account, void *owner);
+/* Its ring is not there any more, so that what waits can be had nowhere else: it stays.  NULL too; returns NULL. */
+struct lane *lane_close(struct queue *queue, struct lane *lane);
+/* What waits in it stays: a capture names it. */
+void lane_seal(struct queue *queue, struct lane *lane);
+
+/* What was taken back: everything of a stream that waited, from a position on. */
+struct evicted {
+	void *owner;
+	struct ring_cursor to; /* where its ring's cursor goes back to */
+	uint64_t packets;      /* declared lost by the gaps among it, which must be declared again ... */
+	uint64_t gaps;
+	bool at_least;	/* ... and one of them said "at least" */
+	uint64_t bytes; /* of content */
+};
+/*
+ * Make room for an item of N bytes of the dead ACCOUNT: take back the newest items of the living stream that has most waiting.  False:
+ * nothing that can be taken back would help.
+ */
+bool queue_evict(struct queue *queue, struct account *account, size_t n, struct evicted *evicted);
+
+/* How many bytes of ACCOUNT's would find room now, items and all; of the dead, with what could be taken back. */
+size_t queue_room(struct queue *queue, struct account *account, bool dead);
 
 /* An item of KIND with N bytes of data, or NULL: no room.  Small items without data always find some.  DEAD: use the reserve too. */
 struct item *queue_item(struct queue *queue, struct account *account, enum item_kind kind, size_t n, bool dead);

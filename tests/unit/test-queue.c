@@ -48,7 +48,7 @@ static void test_order(void)
 
 static void test_limits(void)
 {
-	struct queue *queue = queue_new(100 * KIB, 60 * KIB, 50 * KIB);
+	struct queue *queue = queue_new(100 * KIB, 60 * KIB, 90 * KIB);
 	struct account *a = account_new(), *b = account_new();
 	struct item *first = chunk(queue, a, 50 * KIB), *second, *third, *tail;
 
@@ -57,9 +57,9 @@ static void test_limits(void)
 	second = chunk(queue, b, 40 * KIB);
 	CHECK(second != NULL);
 	CHECK(chunk(queue, b, 15 * KIB) == NULL); /* the whole */
-	tail = queue_item(queue, b, ITEM_TAIL, 45 * KIB, true);
-	CHECK(tail != NULL); /* the dead have room beside it */
-	CHECK(queue_item(queue, b, ITEM_TAIL, 45 * KIB, true) == NULL);
+	tail = queue_item(queue, b, ITEM_TAIL, 25 * KIB, true);
+	CHECK(tail != NULL);						/* the dead have room beside it */
+	CHECK(queue_item(queue, b, ITEM_TAIL, 25 * KIB, true) == NULL); /* but none has more than it leaves */
 	third = queue_item(queue, a, ITEM_GAP, 0, false);
 	CHECK(third != NULL); /* what is small is never lost */
 	queue_item_free(queue, first);
@@ -72,6 +72,140 @@ static void test_limits(void)
 	queue_item_free(queue, third);
 	account_release(queue, b);
 	CHECK_EQ_UINT(queue_level(queue).bytes, 0);
+	queue_free(queue);
+}
+
+/* ---- taking back -------------------------------------------------------------------------------------------------- */
+
+/* A waiting chunk of OWNER's stream: packet SEQUENCE of N bytes. */
+static void wait_chunk(struct queue *queue, struct account *account, struct lane *lane, uint64_t sequence, size_t n)
+{
+	struct item *item = chunk(queue, account, n);
+
+	CHECK(item != NULL);
+	if (!item)
+		return;
+	item->lane = lane;
+	item->from = (struct ring_cursor){.sequence = sequence, .offset = 30};
+	item->piece.chunk.length = (uint32_t)n;
+	queue_push(queue, item);
+}
+
+static void wait_gap(struct queue *queue, struct account *account, struct lane *lane, uint64_t sequence)
+{
+	struct item *item = queue_item(queue, account, ITEM_GAP, 0, false);
+
+	item->lane = lane;
+	item->from = (struct ring_cursor){.sequence = sequence, .offset = 30};
+	item->gap.packets = 5;
+	item->gap.at_least = true;
+	queue_push(queue, item);
+}
+
+static unsigned count(const struct item *list)
+{
+	unsigned n = 0;
+
+	for (; list; list = list->next)
+		n++;
+	return n;
+}
+
+/* The newest of whom has most waiting goes; what was handed over to the archivist, and the rest of the stream, stay. */
+static void test_evict(void)
+{
+	struct queue *queue = queue_new(1024 * KIB, 1024 * KIB, 128 * KIB);
+	struct account *account = account_new(), *other = account_new(), *dead = account_new();
+	struct lane *lane = lane_open(queue, account, &account), *small = lane_open(queue, other, &other);
+	struct evicted evicted;
+	struct item *list;
+
+	for (uint64_t i = 0; i < 12; i++) {
+		wait_chunk(queue, account, lane, i, 60 * KIB);
+		if (i < 4)
+			wait_chunk(queue, other, small, i, 60 * KIB);
+	}
+	list = queue_take(queue, 10 * KIB, 0, 0); /* the first two */
+	CHECK_EQ_UINT(count(list), 2);
+	wait_gap(queue, account, lane, 12);
+	account_died(queue, dead, true);
+	CHECK(!queue_evict(queue, dead, 10 * KIB, &evicted)); /* there is room as it is */
+	CHECK(queue_item(queue, dead, ITEM_CHUNK, 300 * KIB, true) == NULL);
+	CHECK(queue_evict(queue, dead, 300 * KIB, &evicted));
+	CHECK(evicted.owner == &account);
+	CHECK_EQ_UINT(evicted.to.sequence, 10); /* no more than it takes */
+	CHECK_EQ_UINT(evicted.bytes, 120 * KIB);
+	CHECK(evicted.packets == 5 && evicted.gaps == 1 && evicted.at_least);
+	CHECK(!queue_evict(queue, dead, 2000 * KIB, &evicted)); /* nothing would help */
+	free_all(queue, list);
+	list = queue_take(queue, 10000 * KIB, 0, 0);
+	CHECK_EQ_UINT(count(list), 12); /* 1 to 9 of the one, 1 to 3 of the other */
+	free_all(queue, list);
+	CHECK_EQ_UINT(queue_level(queue).bytes, 0);
+	lane_close(queue, lane);
+	lane_close(queue, small);
+	account_release(queue, account);
+	account_release(queue, other);
+	account_release(queue, dead);
+	queue_free(queue);
+}
+
+/* What is not taken back: of the dead, of captures, of rings that are detached. */
+static void test_evict_not(void)
+{
+	struct queue *queue = queue_new(1000 * KIB, 1000 * KIB, 0);
+	struct account *account = account_new(), *dead = account_new();
+	struct lane *lane = lane_open(queue, account, &account);
+	struct evicted evicted;
+
+	account_died(queue, dead, true);
+	wait_chunk(queue, account, lane, 1, 600 * KIB);
+	account_died(queue, account, true);
+	wait_chunk(queue, account, lane, 2, 100 * KIB);
+	CHECK(queue_item(queue, dead, ITEM_CHUNK, 310 * KIB, true) == NULL);
+	CHECK(!queue_evict(queue, dead, 310 * KIB, &evicted));
+	account_died(queue, account, false);
+	wait_chunk(queue, account, lane, 3, 100 * KIB);
+	lane_seal(queue, lane);
+	wait_chunk(queue, account, lane, 4, 150 * KIB);
+	CHECK(queue_evict(queue, dead, 80 * KIB, &evicted));
+	CHECK_EQ_UINT(evicted.to.sequence, 4);
+	CHECK(!queue_evict(queue, dead, 80 * KIB, &evicted));
+	wait_chunk(queue, account, lane, 4, 150 * KIB);
+	lane_close(queue, lane);
+	CHECK(!queue_evict(queue, dead, 80 * KIB, &evicted));
+	account_release(queue, account);
+	account_release(queue, dead);
+	queue_free(queue);
+}
+
+/* One large guest that dies leaves room for the many small ones that die with it, also where they come later. */
+static void test_share(void)
+{
+	struct queue *queue = queue_new(64 * KIB * KIB, 32 * KIB * KIB, 64 * KIB * KIB);
+	struct account *large = account_new(), *small[60];
+	struct item *items[60], *list = NULL;
+	size_t had = 0;
+
+	account_died(queue, large, true);
+	for (struct item *item; (item = queue_item(queue, large, ITEM_CHUNK, 1024 * KIB, true)) != NULL; had++) {
+		item->next = list;
+		list = item;
+	}
+	CHECK(had >= 60 && had <= 64);
+	CHECK(queue_room(queue, large, true) < 1024 * KIB);
+	for (int i = 0; i < 60; i++) {
+		small[i] = account_new();
+		CHECK(queue_room(queue, small[i], true) > 1024 * KIB);
+		items[i] = queue_item(queue, small[i], ITEM_CHUNK, 1024 * KIB, true);
+		CHECK(items[i] != NULL);
+	}
+	for (int i = 0; i < 60; i++) {
+		queue_item_free(queue, items[i]);
+		account_release(queue, small[i]);
+	}
+	free_all(queue, list);
+	account_release(queue, large);
 	queue_free(queue);
 }
 
@@ -161,6 +295,9 @@ int main(void)
 {
 	CHECK_RUN(test_order);
 	CHECK_RUN(test_limits);
+	CHECK_RUN(test_evict);
+	CHECK_RUN(test_evict_not);
+	CHECK_RUN(test_share);
 	CHECK_RUN(test_when);
 	CHECK_RUN(test_threads);
 	return check_done();

@@ -1,0 +1,195 @@
+/*
+ * Whose bytes give way to whose.
+ *
+ * A lane lists those of a stream's waiting items that may be taken back, oldest first: always the stream's newest, without a hole, so that
+ * taking some from its end back leaves the stream whole up to a position, to which its ring goes back.  What stays for good (of the dead, of a
+ * capture, of a ring that is detached) seals all that waits before it, since a stream has no hole.  The archivist takes items from the head
+ * of the queue, and so from the head of a lane.
+ */
+#include "queue-state.h"
+
+#include <stdlib.h>
+
+#define EVICT_MIN ((size_t)64 << 10) /* less is not worth a ring's way back */
+
+/* ---- lanes ------------------------------------------------------------------------------------------------------ */
+
+void lane_add(struct queue *queue, struct item *item)
+{
+	struct lane *lane = item->lane;
+
+	item->lane_next = NULL;
+	item->lane_prev = lane->last;
+	*(lane->last ? &lane->last->lane_next : &lane->first) = item;
+	lane->last = item;
+	lane->bytes += item->bytes;
+	queue->evictable += item->bytes;
+}
+
+void lane_remove(struct queue *queue, struct item *item)
+{
+	struct lane *lane = item->lane;
+
+	if (!lane)
+		return;
+	*(item->lane_prev ? &item->lane_prev->lane_next : &lane->first) = item->lane_next;
+	*(item->lane_next ? &item->lane_next->lane_prev : &lane->last) = item->lane_prev;
+	lane->bytes -= item->bytes;
+	queue->evictable -= item->bytes;
+	item->lane = NULL;
+}
+
+static void seal(struct queue *queue, struct lane *lane)
+{
+	while (lane->first)
+		lane_remove(queue, lane->first);
+}
+
+struct lane *lane_open(struct queue *queue, struct account *account, void *owner)
+{
+	struct lane *lane = calloc(1, sizeof(*lane));
+
+	if (!lane)
+		return NULL;
+	lane->account = account;
+	lane->owner = owner;
+	pthread_mutex_lock(&queue->mutex);
+	account->refs++;
+	lane->next = queue->lanes;
+	if (lane->next)
+		lane->next->prev = lane;
+	queue->lanes = lane;
+	pthread_mutex_unlock(&queue->mutex);
+	return lane;
+}
+
+struct lane *lane_close(struct queue *queue, struct lane *lane)
+{
+	if (!lane)
+		return NULL;
+	pthread_mutex_lock(&queue->mutex);
+	seal(queue, lane);
+	*(lane->prev ? &lane->prev->next : &queue->lanes) = lane->next;
+	if (lane->next)
+		lane->next->prev = lane->prev;
+	account_unref(lane->account);
+	pthread_mutex_unlock(&queue->mutex);
+	free(lane);
+	return NULL;
+}
+
+void lane_seal(struct queue *queue, struct lane *lane)
+{
+	pthread_mutex_lock(&queue->mutex);
+	seal(queue, lane);
+	pthread_mutex_unlock(&queue->mutex);
+}
+
+void account_died(struct queue *queue, struct account *account, bool dead)
+{
+	pthread_mutex_lock(&queue->mutex);
+	account->dead = dead;
+	for (struct lane *lane = queue->lanes; lane && dead; lane = lane->next)
+		if (lane->account == account)
+			seal(queue, lane);
+	pthread_mutex_unlock(&queue->mutex);
+}
+
+/* ---- room ------------------------------------------------------------------------------------------------------- */
+
+/* One guest has at most what it leaves for the others: x more, where account + x <= free - x. */
+size_t queue_dead_room(const struct queue *queue, const struct account *account)
+{
+	size_t all = queue->limit + queue->reserve + queue->evictable;
+	size_t left = all > queue->bytes ? all - queue->bytes : 0;
+
+	if (!account)
+		return left;
+	return account->bytes < left ? (left - account->bytes) / 2 : 0;
+}
+
+static size_t living_room(const struct queue *queue, const struct account *account)
+{
+	size_t left = queue->limit > queue->bytes ? queue->limit - queue->bytes : 0;
+	size_t own = account->bytes < queue->per_guest ? queue->per_guest - account->bytes : 0;
+
+	return own < left ? own : left;
+}
+
+size_t queue_room(struct queue *queue, struct account *account, bool dead)
+{
+	size_t room;
+
+	pthread_mutex_lock(&queue->mutex);
+	room = dead ? queue_dead_room(queue, account) : living_room(queue, account);
+	pthread_mutex_unlock(&queue->mutex);
+	return room;
+}
+
+/* ---- eviction --------------------------------------------------------------------------------------------------- */
+
+static struct lane *fullest(const struct queue *queue)
+{
+	struct lane *most = NULL;
+
+	for (struct lane *lane = queue->lanes; lane; lane = lane->next)
+		if (lane->first && (!most || lane->bytes > most->bytes))
+			most = lane;
+	return most;
+}
+
+/* Take items off the end of LANE until WANT bytes are free; returns them in a list. */
+static struct item *take_back(struct queue *queue, struct lane *lane, size_t want, struct evicted *evicted)
+{
+	struct item *items = NULL;
+	size_t taken = 0;
+
+	while (lane->last && taken < want) {
+		struct item *item = lane->last;
+
+		lane_remove(queue, item);
+		queue_unlink(queue, item);
+		taken += item->bytes;
+		queue->bytes -= item->bytes;
+		item->account->bytes -= item->bytes;
+		account_unref(item->account);
+		evicted->to = item->from;
+		if (item->kind == ITEM_CHUNK) {
+			evicted->bytes += item->piece.chunk.length;
+		} else {
+			evicted->packets += item->gap.packets;
+			evicted->gaps++;
+			evicted->at_least = evicted->at_least || item->gap.at_least;
+		}
+		item->next = items;
+		items = item;
+	}
+	return items;
+}
+
+bool queue_evict(struct queue *queue, struct account *account, size_t n, struct evicted *evicted)
+{
+	size_t bytes = sizeof(struct item) + n, limit = queue->limit + queue->reserve;
+	struct item *items = NULL;
+	struct lane *lane;
+
+	*evicted = (struct evicted){0};
+	pthread_mutex_lock(&queue->mutex);
+	lane = fullest(queue);
+	if (lane && queue->bytes + bytes > limit && bytes <= queue_dead_room(queue, account)) {
+		size_t want = queue->bytes + bytes - limit;
+
+		evicted->owner = lane->owner;
+		items = take_back(queue, lane, want > EVICT_MIN ? want : EVICT_MIN, evicted);
+	}
+	pthread_mutex_unlock(&queue->mutex);
+	if (!items)
+		return false;
+	while (items) {
+		struct item *next = items->next;
+
+		free(items); /* chunks and gaps own nothing */
+		items = next;
+	}
+	return true;
+}
