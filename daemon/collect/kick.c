@@ -3,6 +3,7 @@
 
 /* A finished packet is kicked for; two of them without a kick are no delay any more. */
 #define UNKICKED_MAX 1u
+#define MASKED_LOOKS 8u
 
 void kick_bound(struct kick *kick, uint64_t now)
 {
@@ -16,13 +17,15 @@ void kick_come(struct kick *kick)
 	kick->hinted = true;
 }
 
-/* One token for each look that polling would have cost. */
+/* One token for each look that polling would have cost; for each few of them while the port is masked and the ring polled besides. */
 static void tokens_give(struct kick *kick, uint64_t now, uint64_t interval)
 {
 	uint64_t more;
 
 	if (interval < NS_PER_MS)
 		interval = NS_PER_MS;
+	if (kick->masked && !kick->tokens)
+		interval *= MASKED_LOOKS;
 	more = (now - kick->counted) / interval;
 	kick->counted += more * interval;
 	kick->tokens = more >= KICK_BURST - kick->tokens ? KICK_BURST : kick->tokens + (unsigned)more;

@@ -2,7 +2,8 @@
  * What to do about a guest's kicks: policy alone, of one ring's event channel.
  *
  * A kick is a hint to look at once.  Each costs a token; there are KICK_BURST of them, and one more comes for each look that polling the ring
- * would have cost.  Without a token the port stays masked and the ring is polled as any other: a storm costs no more than that.
+ * would have cost.  Without a token the port stays masked and the ring is polled as any other, and tokens come an eighth as fast: a storm
+ * costs hardly more than that.
  * While a ring that kicks is idle it is looked at once a second, but a guest that was seen to write packets without a kick is polled
  * for a while.
  */
