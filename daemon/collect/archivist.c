@@ -159,6 +159,32 @@ static int write_tail(struct archivist *a, const struct item *item)
 	return archive_writer_tail(a->w, item->piece.capture, &piece);
 }
 
+static int write_row(struct archivist *a, const struct item *item)
+{
+	switch (item->kind) {
+	case ITEM_RUN:
+		return archive_writer_put_run(a->w, &item->run);
+	case ITEM_STREAM:
+		return archive_writer_put_stream(a->w, &item->record);
+	case ITEM_GAP:
+		return archive_writer_gap(a->w, &item->gap);
+	case ITEM_CAPTURE:
+		return archive_writer_put_capture(a->w, &item->capture);
+	case ITEM_RANGE:
+		return archive_writer_put_capture_stream(a->w, &item->range);
+	case ITEM_TAIL:
+		return write_tail(a, item);
+	case ITEM_PATCH:
+		return archive_writer_patch_capture(a->w, item->patch.capture, item->patch.pinned, item->patch.note,
+						    item->patch.context);
+	case ITEM_DELETE:
+		return archive_writer_delete_capture(a->w, item->patch.capture);
+	case ITEM_CHUNK:
+		break;
+	}
+	return 0;
+}
+
 static int write_item(struct archivist *a, const struct item *item)
 {
 	int r;
@@ -166,34 +192,9 @@ static int write_item(struct archivist *a, const struct item *item)
 	if (item->kind == ITEM_CHUNK)
 		return write_chunk(a, item);
 	r = row_write(a);
-	if (r)
-		return r;
-	switch (item->kind) {
-	case ITEM_RUN:
-		return archive_writer_put_run(a->w, &item->run);
-	case ITEM_STREAM:
-		return archive_writer_put_stream(a->w, &item->record);
-	case ITEM_GAP:
-		r = archive_writer_gap(a->w, &item->gap);
-		break;
-	case ITEM_CAPTURE:
-		return archive_writer_put_capture(a->w, &item->capture);
-	case ITEM_RANGE:
-		r = archive_writer_put_capture_stream(a->w, &item->range);
-		break;
-	case ITEM_TAIL:
-		r = write_tail(a, item);
-		break;
-	case ITEM_PATCH:
-		r = archive_writer_patch_capture(a->w, item->patch.capture, item->patch.pinned, item->patch.note,
-						 item->patch.context);
-		break;
-	case ITEM_DELETE:
-		r = archive_writer_delete_capture(a->w, item->patch.capture);
-		break;
-	case ITEM_CHUNK:
-		return 0;
-	}
+	if (r == 0)
+		r = write_row(a, item);
+	/* What it belongs to may have been deleted meanwhile: that ends no archive. */
 	if (r != 0 && r != ARCHIVE_E_ABSENT)
 		return r;
 	if (item->result)

@@ -53,6 +53,9 @@ void collector_deinit(struct collector *c);
 
 /* Run TASK at DUE (CLOCK_MONOTONIC ns). */
 void collector_at(struct collector *c, struct task *task, uint64_t due);
+/* The metrics, a source's own behind them, as OpenMetrics text of at most SIZE bytes, terminated; what has no room is left out. */
+void collector_metrics(const struct collector *c, char *text, size_t size);
+
 /* ---- what the archive knew (known.c); what is returned is borrowed until collector_deinit ---- */
 
 /*

@@ -21,6 +21,7 @@
 #define RATE_MAX      200u /* messages a second, per client */
 #define FOLLOW_FOR_NS (5 * NS_PER_S)
 #define NOTE_MAX      4096u
+#define METRICS_BYTES (20u << 10) /* a message also where each byte takes three */
 
 /* What a client waits for. */
 struct order {
@@ -262,37 +263,10 @@ static void on_watch(struct client *client, const struct message *m)
 
 static void on_metrics(struct client *client, const struct message *m)
 {
-	const struct collector *c = client->control->collector;
-	struct queue_level level = queue_level(c->queue);
-	const struct {
-		const char *name, *type, *help;
-		uint64_t value;
-	} metrics[] = {
-		{"mprofd_looks", "counter", "Looks at rings.", c->shared.counters.looks},
-		{"mprofd_copied_bytes", "counter", "Proven bytes copied out of rings.", c->shared.counters.bytes},
-		{"mprofd_gaps", "counter", "Gaps declared.", c->shared.counters.gaps},
-		{"mprofd_lost_packets", "counter", "Packets lost wholly or in part.", c->shared.counters.lost_packets},
-		{"mprofd_skipped_packets", "counter", "Packets not wanted by policy.",
-		 c->shared.counters.skipped_packets},
-		{"mprofd_queue_full", "counter", "Times that the queue had no room.", c->shared.counters.queue_full},
-		{"mprofd_dropped_copies", "counter", "Copies dropped because the packet changed meanwhile.",
-		 c->shared.counters.dropped_copies},
-		{"mprofd_captures", "counter", "Captures begun.", c->shared.counters.captures},
-		{"mprofd_refused_rings", "counter", "What was found and is no ring.", c->shared.counters.refused_rings},
-		{"mprofd_commits", "counter", "Transactions of the archive.", c->archive.serial},
-		{"mprofd_committed_bytes", "counter", "Content bytes committed.", c->archive.bytes},
-		{"mprofd_queue_bytes", "gauge", "Bytes in the queue.", level.bytes},
-		{"mprofd_archiving", "gauge", "1 while the archive takes bytes.", c->archive.archiving},
-	};
 	struct message_writer w = answer_begin(client, "ok", m->tag);
-	char text[8192];
-	size_t at = 0;
+	char text[METRICS_BYTES];
 
-	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "# TYPE %s %s\n# HELP %s %s\n%s%s %llu\n",
-				       metrics[i].name, metrics[i].type, metrics[i].name, metrics[i].help,
-				       metrics[i].name, strcmp(metrics[i].type, "counter") == 0 ? "_total" : "",
-				       (unsigned long long)metrics[i].value);
+	collector_metrics(client->control->collector, text, sizeof(text));
 	message_add(&w, "text", text);
 	client_send(client, &w);
 }

@@ -21,7 +21,7 @@ struct source {
 	void (*nudge)(struct source *source, int64_t run);
 	/* How many guests run, and how many rings are attached. */
 	void (*count)(const struct source *source, size_t *guests, size_t *rings);
-	/* Append metrics of its own, as OpenMetrics text, cut at SIZE bytes; NULL: it has none. */
+	/* Write metrics of its own, as OpenMetrics text of at most SIZE bytes, terminated; a last line that is cut is dropped.  NULL: none. */
 	void (*metrics)(const struct source *source, char *text, size_t size);
 	/* End: forget the guests, without a word to the archive. */
 	void (*close)(struct source *source);

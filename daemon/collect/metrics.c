@@ -1,0 +1,72 @@
+/* The collector's metrics, as OpenMetrics text (/metrics of mprofd-http gets them over the control socket). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector.h"
+
+struct metric {
+	const char *name, *type, *help;
+	uint64_t value;
+};
+
+/* Returns where the text ends; what does not fit is left out whole. */
+static size_t metric_put(char *text, size_t size, size_t at, const struct metric *m)
+{
+	const char *suffix = strcmp(m->type, "counter") == 0 ? "_total" : "";
+	int n = snprintf(text + at, size - at, "# TYPE %s %s\n# HELP %s %s\n%s%s %" PRIu64 "\n", m->name, m->type,
+			 m->name, m->help, m->name, suffix, m->value);
+
+	if (n < 0 || (size_t)n >= size - at) {
+		text[at] = '\0';
+		return at;
+	}
+	return at + (size_t)n;
+}
+
+/* What a source writes ends somewhere where there is no more room: whole lines stay. */
+static void lines_cut(char *text, size_t size)
+{
+	char *end = memchr(text, '\0', size);
+
+	if (!end)
+		end = text + size - 1;
+	while (end > text && end[-1] != '\n')
+		end--;
+	*end = '\0';
+}
+
+void collector_metrics(const struct collector *c, char *text, size_t size)
+{
+	const struct queue_level level = queue_level(c->queue);
+	const __typeof__(c->shared.counters) *n = &c->shared.counters;
+	const struct metric metrics[] = {
+		{"mprofd_looks", "counter", "Looks at rings.", n->looks},
+		{"mprofd_copied_bytes", "counter", "Proven bytes copied out of rings.", n->bytes},
+		{"mprofd_gaps", "counter", "Gaps declared.", n->gaps},
+		{"mprofd_lost_packets", "counter", "Packets lost wholly or in part.", n->lost_packets},
+		{"mprofd_skipped_packets", "counter", "Packets not wanted by policy.", n->skipped_packets},
+		{"mprofd_queue_full", "counter", "Times that the queue had no room.", n->queue_full},
+		{"mprofd_evicted_bytes", "counter", "Bytes taken back from the living for the dead.", n->evicted_bytes},
+		{"mprofd_dropped_copies", "counter", "Copies dropped because the packet changed meanwhile.",
+		 n->dropped_copies},
+		{"mprofd_bad_sizes", "counter", "Impossible packet sizes, refused.", n->bad_sizes},
+		{"mprofd_unsteady_headers", "counter", "Packet headers that did not stand still to be read.",
+		 n->unsteady},
+		{"mprofd_captures", "counter", "Captures begun.", n->captures},
+		{"mprofd_refused_rings", "counter", "What was found and is no ring.", n->refused_rings},
+		{"mprofd_commits", "counter", "Transactions of the archive.", c->archive.serial},
+		{"mprofd_committed_bytes", "counter", "Content bytes committed.", c->archive.bytes},
+		{"mprofd_queue_bytes", "gauge", "Bytes in the queue.", level.bytes},
+		{"mprofd_archiving", "gauge", "1 while the archive takes bytes.", c->archive.archiving},
+	};
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
+		at = metric_put(text, size, at, &metrics[i]);
+	if (!c->source || !c->source->metrics)
+		return;
+	c->source->metrics(c->source, text + at, size - at);
+	lines_cut(text + at, size - at);
+}
