@@ -128,8 +128,10 @@ static const char *const sql[S_STATEMENTS] = {
 	[S_CAPTURE] = "SELECT " CAPTURE_COLUMNS " FROM captures c JOIN runs r ON r.id = c.run WHERE c.id = ?1",
 	[S_CONTEXT] = "SELECT context FROM captures WHERE id = ?1",
 	[S_END_CAPTURE] =
-		"SELECT max(c.id) FROM captures c JOIN runs r ON r.id = c.run WHERE c.run = ?1 AND "
-		"c.kind NOT IN ('periodic', 'manual', 'trigger') AND (c.kind <> 'suspend' OR r.reason IS 'suspend')",
+		"SELECT max(c.id) FROM capture_streams a JOIN captures c ON c.id = a.capture WHERE a.stream = ?1 AND "
+		"c.kind NOT IN ('periodic', 'manual', 'trigger') AND NOT EXISTS (SELECT 1 FROM chunks k WHERE "
+		"k.stream = a.stream AND k.sequence >= a.last_sequence AND "
+		"(k.sequence > a.last_sequence OR k.offset + k.length > a.last_offset))",
 	[S_RANGES] =
 		"SELECT c.capture, c.stream, c.first_sequence, c.last_sequence, c.last_offset, s.number, s.name, "
 		"(SELECT coalesce(sum(length), 0) FROM tails t WHERE t.capture = c.capture AND t.stream = c.stream), "
@@ -828,10 +830,10 @@ int reader_context(struct reader *r, int64_t capture, reader_context_call *call,
 	return call(context, text, text ? (size_t)sqlite3_column_bytes(s, 0) : 0);
 }
 
-int reader_end_capture(struct reader *r, int64_t run, int64_t *id)
+int reader_end_capture(struct reader *r, int64_t stream, int64_t *id)
 {
 	CLEANUP(resetp) sqlite3_stmt *s = NULL;
-	int rc = reader_statement(r, S_END_CAPTURE, VALUES(run), &s);
+	int rc = reader_statement(r, S_END_CAPTURE, VALUES(stream), &s);
 
 	return rc == 0 ? read_id(r, s, id) : rc;
 }

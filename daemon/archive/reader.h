@@ -150,10 +150,10 @@ int reader_capture(struct reader *r, int64_t id, reader_capture_call *call, void
 typedef int reader_context_call(void *context, const char *text, size_t bytes);
 int reader_context(struct reader *r, int64_t capture, reader_context_call *call, void *context);
 /*
- * The capture of a run's end: the latest that is not periodic, manual or trigger, nor of a suspension that the run came back from.
- * ARCHIVE_E_ABSENT.
+ * The capture of a stream's end: the latest that is not periodic, manual or trigger and behind which nothing of the stream is archived.  Others
+ * were of a suspension that the guest came back from, or of a ring that was withdrawn and published again.  ARCHIVE_E_ABSENT.
  */
-int reader_end_capture(struct reader *r, int64_t run, int64_t *id);
+int reader_end_capture(struct reader *r, int64_t stream, int64_t *id);
 
 struct reader_capture_range {
 	struct archive_capture_stream range;

@@ -170,7 +170,7 @@ static int step_over(struct live *l, const struct reader_packet *p, bool complet
 static int tail_begin(struct live *l)
 {
 	struct selection *s = &l->selection;
-	int rc = reader_end_capture(exchange_reader(l->exchange), s->run, &s->capture);
+	int rc = reader_end_capture(exchange_reader(l->exchange), s->stream, &s->capture);
 
 	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
 		return rc;
@@ -324,7 +324,7 @@ static int after_ok(struct live *l, const struct position *p, bool *ok)
 		return 0;
 	}
 	if (rc == 0 && l->ended) {
-		rc = reader_end_capture(r, l->selection.run, &tail.capture);
+		rc = reader_end_capture(r, l->selection.stream, &tail.capture);
 		n = 1;
 		if (rc == 0)
 			rc = reader_packets(r, tail, p->sequence, p->sequence, false, &packet, &n);

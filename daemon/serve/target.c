@@ -419,7 +419,7 @@ static int select_base(struct exchange *x, const struct target *t, const struct 
 	if (rc != 0)
 		return rc;
 	if (!t->capture && t->ended) {
-		rc = reader_end_capture(r, t->run, &s->capture);
+		rc = reader_end_capture(r, s->stream, &s->capture);
 		if (rc == ARCHIVE_E_ABSENT)
 			s->capture = 0, rc = 0;
 		return rc;

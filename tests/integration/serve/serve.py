@@ -1003,6 +1003,22 @@ class Xen(Case):
         self.archive.commit(piece(10, 0, 64, more))
         self.assertEqual(self.server.get("/v1/domains/web/trace").body, packet(0, proven + more))
 
+    def test_each_stream_has_its_own_end(self):
+        self.life(1, "web", 4, streams=3)
+        for k in range(3):
+            self.archive.commit(piece(10 + k, 0, 30, event(1)))
+        tail = lambda capture, k, t: f"tail {capture} {10 + k} 0 47 4096 1 {event(t).hex()}"
+        self.archive.commit("capture 1 1 ended -", "range 1 10 0 0 47", tail(1, 0, 2))  # stream 0 is withdrawn ...
+        self.archive.commit("capture 2 1 ended -", "range 2 12 0 0 47", tail(2, 2, 2))  # ... and 2, which is published again
+        self.archive.commit(piece(12, 0, 47, event(3)))
+        self.archive.commit("capture 3 1 crash -", "range 3 11 0 0 47", "range 3 12 0 0 64", tail(3, 1, 4))
+        self.life(1, "web", 4, "ended", streams=3)
+        for k, want in enumerate((event(1) + event(2), event(1) + event(4), event(1) + event(3))):
+            self.assertEqual(self.server.get(f"/v1/domains/web/trace?stream={k}").body, packet(0, want), k)
+            live = Live(self.server, f"/v1/domains/web/live?stream={k}")
+            self.assertEqual(b"".join(c for _, c in live.rest()), want, k)
+            live.close()
+
     def test_several_streams(self):
         self.life(1, "web", 4, streams=3)
         self.archive.commit("stream 10 1 0 16384 4 0 main", "stream 12 1 2 16384 4 0 vcpu-2")
