@@ -1,0 +1,799 @@
+/* A guest of three streams over rings in memory and a real queue, of which nobody takes anything but the test. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "guest.h"
+
+#include <mprof/packet.h>
+
+#define MIB	     (1u << 20)
+#define PACKETS	     4u
+#define PACKET_BYTES 1024u
+#define STREAMS	     3u
+#define EVENT_BYTES  17u
+
+/* ---- rings ---- */
+
+/* A ring written in the disciplined order, an event at a time. */
+struct toy {
+	uint8_t bytes[PACKETS * PACKET_BYTES];
+	struct memory_array memory;
+	uint64_t sequence, time;
+	uint32_t used;
+};
+
+static void toy_header(struct toy *toy, uint64_t sequence)
+{
+	struct mprof_packet_header h = {
+		.packet_bytes = PACKET_BYTES,
+		.content_bytes = MPROF_PACKET_HEADER_BYTES,
+		.count = (uint16_t)sequence,
+	};
+
+	mprof_packet_store(&h, toy->bytes + sequence % PACKETS * PACKET_BYTES);
+}
+
+static void toy_init(struct toy *toy)
+{
+	memset(toy, 0, sizeof(*toy));
+	for (uint32_t i = 0; i < PACKETS; i++)
+		toy_header(toy, i);
+	toy->used = MPROF_PACKET_HEADER_BYTES;
+	toy->time = 1000000;
+	memory_array_init(&toy->memory, toy->bytes, sizeof(toy->bytes));
+}
+
+static void toy_write(struct toy *toy, unsigned n)
+{
+	while (n--) {
+		uint8_t *packet;
+
+		if (toy->used + EVENT_BYTES >= PACKET_BYTES) {
+			toy->used = MPROF_PACKET_HEADER_BYTES;
+			toy_header(toy, ++toy->sequence);
+		}
+		packet = toy->bytes + toy->sequence % PACKETS * PACKET_BYTES;
+		toy->time += 10;
+		mprof_store64(packet + toy->used, toy->time);
+		packet[toy->used + 8] = 7;
+		mprof_store64(packet + toy->used + 9, toy->time);
+		toy->used += EVENT_BYTES;
+		mprof_store32(packet + 26, toy->used * 8);
+	}
+}
+
+/* ---- the queue ---- */
+
+/* What was taken off it. */
+struct tape {
+	struct queue *queue;
+	struct item *list;
+};
+
+static struct tape tape_take(struct queue *queue)
+{
+	return (struct tape){.queue = queue, .list = queue_take(queue, MIB, 0, 0)};
+}
+
+static void tape_free(struct tape *tape)
+{
+	while (tape->list) {
+		struct item *next = tape->list->next;
+
+		queue_item_free(tape->queue, tape->list);
+		tape->list = next;
+	}
+}
+
+static int64_t item_stream(const struct item *item)
+{
+	return item->kind == ITEM_RANGE ? item->range.stream : item->stream;
+}
+
+/* The nth item (from 0) of KIND, of STREAM (0 = any), or NULL. */
+static const struct item *tape_nth(const struct tape *tape, enum item_kind kind, int64_t stream, unsigned nth)
+{
+	for (const struct item *i = tape->list; i; i = i->next)
+		if (i->kind == kind && (!stream || item_stream(i) == stream) && nth-- == 0)
+			return i;
+	return NULL;
+}
+
+static unsigned tape_count(const struct tape *tape, enum item_kind kind, int64_t stream)
+{
+	unsigned n = 0;
+
+	while (tape_nth(tape, kind, stream, n))
+		n++;
+	return n;
+}
+
+/* Does every item of KIND of STREAM come before every one of LATER? */
+static bool tape_before(const struct tape *tape, enum item_kind kind, enum item_kind later, int64_t stream)
+{
+	bool seen = false;
+
+	for (const struct item *i = tape->list; i; i = i->next) {
+		if (i->kind == later && item_stream(i) == stream)
+			seen = true;
+		if (i->kind == kind && item_stream(i) == stream && seen)
+			return false;
+	}
+	return true;
+}
+
+/* ---- a guest ---- */
+
+struct world {
+	struct config config;
+	struct guest_shared shared;
+	struct guest guest;
+	struct toy toys[STREAMS];
+	struct stream streams[STREAMS];
+};
+
+static const char policies[] = "[policy periodic*]\nmode = periodic\ninterval = 1s\n"
+			       "[policy crash*]\nmode = on-crash\n";
+
+static bool config_make(struct config *config)
+{
+	char path[] = "/tmp/mprof-test-XXXXXX", error[256];
+	int fd = mkstemp(path), r;
+
+	if (!CHECK(fd >= 0))
+		return false;
+	r = write(fd, policies, strlen(policies)) == (ssize_t)strlen(policies) ? 0 : -1;
+	close(fd);
+	if (r == 0)
+		r = config_load(config, path, error, sizeof(error));
+	unlink(path);
+	return CHECK_EQ_INT(r, 0);
+}
+
+static bool world_guest(struct world *w, const char *name, uint64_t patience)
+{
+	const struct guest_identity identity = {
+		.source = "xen", .name = name, .key = "boot 5 uuid 0", .uuid = "a-uuid", .domid = 5};
+
+	return CHECK_EQ_INT(guest_init(&w->guest, &w->shared, &identity, 0, patience), 0);
+}
+
+static bool world_attach(struct world *w, unsigned k)
+{
+	static const char *const labels[STREAMS] = {NULL, "vcpu-1", "vcpu-2"};
+	const char *fault = "";
+
+	toy_init(&w->toys[k]);
+	return CHECK_EQ_INT(stream_attach(&w->streams[k], &w->guest, k, labels[k], &w->toys[k].memory.memory,
+					  sizeof(w->toys[k].bytes), NULL, false, &fault),
+			    0);
+}
+
+static bool world_init(struct world *w, const char *name, size_t limit, size_t reserve, uint64_t patience)
+{
+	*w = (struct world){0};
+	if (!config_make(&w->config))
+		return false;
+	w->shared = (struct guest_shared){
+		.config = &w->config,
+		.queue = queue_new(limit, limit, reserve),
+		.budget = {.share = 1, .burst_rate = MIB},
+		.last_run = 40,
+		.last_stream = 70,
+		.last_capture = 90,
+		.archiving = true,
+	};
+	if (!CHECK(w->shared.queue != NULL) || !world_guest(w, name, patience))
+		return false;
+	for (unsigned k = 0; k < STREAMS; k++)
+		if (!world_attach(w, k))
+			return false;
+	return CHECK_EQ_INT(guest_set_state(&w->guest, "running", NULL), 0);
+}
+
+static void world_deinit(struct world *w)
+{
+	guest_deinit(&w->guest);
+	for (unsigned k = 0; k < STREAMS; k++)
+		CHECK(w->streams[k].guest == NULL);
+	w->shared.queue = queue_free(w->shared.queue);
+	config_deinit(&w->config);
+}
+
+static int look(struct world *w, unsigned k)
+{
+	uint64_t next;
+
+	return stream_look(&w->streams[k], clock_mono(), &next);
+}
+
+/* N events in each stream that is attached, each seen as it comes: so all but the last are proven. */
+static void world_write(struct world *w, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < STREAMS; k++) {
+			toy_write(&w->toys[k], 1);
+			if (w->streams[k].guest)
+				CHECK_EQ_INT(look(w, k), 0);
+		}
+}
+
+/* Nobody wants what lies in the queue. */
+static void world_clear(struct world *w)
+{
+	struct tape tape;
+
+	do {
+		tape = tape_take(w->shared.queue);
+		w->shared.archiving = tape.list != NULL;
+		tape_free(&tape);
+	} while (w->shared.archiving);
+	w->shared.archiving = true;
+}
+
+/* ---- tests ---- */
+
+static void test_rows_first(void)
+{
+	struct world w;
+	struct tape tape;
+	const struct item *run, *record;
+
+	if (!world_init(&w, "web", MIB, 0, 0))
+		return;
+	CHECK_EQ_INT(w.guest.run, 41);
+	world_write(&w, 20);
+	tape = tape_take(w.shared.queue);
+	run = tape.list;
+	if (CHECK(run && run->kind == ITEM_RUN)) {
+		CHECK_EQ_INT(run->run.id, 41);
+		CHECK_EQ_STR(run->run.source, "xen");
+		CHECK_EQ_STR(run->run.key, "boot 5 uuid 0");
+		CHECK_EQ_STR(run->run.name, "web");
+		CHECK_EQ_STR(run->run.uuid, "a-uuid");
+		CHECK_EQ_INT(run->run.domid, 5);
+		CHECK_EQ_STR(run->run.state, "running");
+		CHECK(run->run.began_real != 0 && run->run.ended_real == 0 && !run->run.reason);
+	}
+	for (unsigned k = 0; k < STREAMS; k++) {
+		int64_t id = w.streams[k].id;
+
+		record = tape_nth(&tape, ITEM_STREAM, id, 0);
+		if (CHECK(record != NULL)) {
+			CHECK_EQ_INT(record->record.run, 41);
+			CHECK_EQ_UINT(record->record.number, k);
+			CHECK_EQ_STR(record->record.name, w.streams[k].label);
+			CHECK_EQ_UINT(record->record.ring_packets, PACKETS);
+		}
+		CHECK(tape_count(&tape, ITEM_STREAM, id) == 1 && tape_count(&tape, ITEM_CHUNK, id) > 0);
+		CHECK(tape_before(&tape, ITEM_STREAM, ITEM_CHUNK, id));
+	}
+	tape_free(&tape);
+	CHECK_EQ_INT(w.shared.last_stream, 73);
+	/* The streams are told of once, however often the guest goes on. */
+	CHECK_EQ_INT(guest_set_state(&w.guest, "running", NULL), 0);
+	tape = tape_take(w.shared.queue);
+	CHECK(tape_count(&tape, ITEM_RUN, 0) == 1 && tape_count(&tape, ITEM_STREAM, 0) == 0);
+	tape_free(&tape);
+	world_deinit(&w);
+}
+
+/* A ring that is published late is told of by its first look, where its source does not. */
+static void test_late_stream(void)
+{
+	struct world w;
+	struct tape tape;
+	int64_t id;
+
+	if (!world_init(&w, "web", MIB, 0, 0))
+		return;
+	stream_detach(&w.streams[2]);
+	stream_detach(&w.streams[2]);
+	world_clear(&w);
+	if (!world_attach(&w, 2))
+		return;
+	id = w.streams[2].id;
+	CHECK_EQ_INT(id, 74);
+	CHECK_EQ_INT(w.guest.run, 41);
+	world_write(&w, 10);
+	tape = tape_take(w.shared.queue);
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_STREAM, 0), 1);
+	CHECK(tape_count(&tape, ITEM_CHUNK, id) > 0 && tape_before(&tape, ITEM_STREAM, ITEM_CHUNK, id));
+	tape_free(&tape);
+	CHECK_EQ_INT(stream_announce(&w.streams[2]), 0);
+	CHECK(tape_take(w.shared.queue).list == NULL);
+	world_deinit(&w);
+}
+
+static void check_captured(const struct tape *tape, int64_t capture, const struct stream *stream)
+{
+	const struct item *range = tape_nth(tape, ITEM_RANGE, stream->id, 0);
+
+	CHECK_EQ_UINT(tape_count(tape, ITEM_RANGE, stream->id), 1);
+	CHECK(tape_count(tape, ITEM_TAIL, stream->id) > 0);
+	/* Where the archive has the range it has all. */
+	CHECK(tape_before(tape, ITEM_TAIL, ITEM_RANGE, stream->id));
+	if (!CHECK(range != NULL))
+		return;
+	CHECK_EQ_INT(range->range.capture, capture);
+	CHECK_EQ_UINT(range->range.last_sequence, stream->ring.sequence);
+	CHECK_EQ_UINT(range->range.last_offset, stream->ring.offset);
+}
+
+static void test_capture(bool dead)
+{
+	struct world w;
+	struct tape tape;
+	int64_t capture, gone;
+
+	if (!world_init(&w, "web", MIB, MIB, NS_PER_S))
+		return;
+	world_write(&w, 10);
+	world_clear(&w);
+	capture = guest_capture_begin(&w.guest, dead ? "crash" : "manual", "why", dead, NULL);
+	CHECK_EQ_INT(capture, 91);
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "manual", NULL, false, NULL), 0);
+	CHECK_EQ_INT(look(&w, 0), 0);
+	CHECK(!guest_capture_done(&w.guest) && !w.streams[0].capture.wanted && w.streams[1].capture.wanted);
+	/* Its pages were withdrawn meanwhile. */
+	gone = w.streams[1].id;
+	stream_detach(&w.streams[1]);
+	CHECK(!guest_capture_done(&w.guest));
+	/* One that comes meanwhile is no part of it. */
+	CHECK(world_attach(&w, 1) && !w.streams[1].capture.wanted);
+	CHECK_EQ_INT(look(&w, 2), 0);
+	CHECK(guest_capture_done(&w.guest));
+	tape = tape_take(w.shared.queue);
+	if (CHECK(tape.list && tape.list->kind == ITEM_CAPTURE)) {
+		CHECK_EQ_INT(tape.list->capture.id, capture);
+		CHECK_EQ_INT(tape.list->capture.run, 41);
+		CHECK_EQ_STR(tape.list->capture.kind, dead ? "crash" : "manual");
+		CHECK_EQ_STR(tape.list->capture.note, "why");
+	}
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_CAPTURE, 0), 1);
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_RANGE, 0), 2);
+	check_captured(&tape, capture, &w.streams[0]);
+	check_captured(&tape, capture, &w.streams[2]);
+	CHECK(tape_count(&tape, ITEM_TAIL, gone) == 0);
+	tape_free(&tape);
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "manual", NULL, false, NULL), 92);
+	CHECK_EQ_UINT(w.shared.counters.captures, 2);
+	world_deinit(&w);
+}
+
+static void test_capture_living(void)
+{
+	test_capture(false);
+}
+
+static void test_capture_dead(void)
+{
+	test_capture(true);
+}
+
+static void test_capture_only(void)
+{
+	struct world w;
+	struct tape tape;
+
+	if (!world_init(&w, "web", MIB, 0, NS_PER_S))
+		return;
+	world_write(&w, 10);
+	world_clear(&w);
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "ended", NULL, true, &w.streams[1]), 91);
+	CHECK(look(&w, 0) == 0 && look(&w, 2) == 0 && !guest_capture_done(&w.guest));
+	CHECK(look(&w, 1) == 0 && guest_capture_done(&w.guest));
+	tape = tape_take(w.shared.queue);
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_RANGE, 0), 1);
+	check_captured(&tape, 91, &w.streams[1]);
+	tape_free(&tape);
+	/* Of what is not attached there is none. */
+	stream_detach(&w.streams[1]);
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "ended", NULL, true, &w.streams[1]), 0);
+	for (unsigned k = 0; k < STREAMS; k++)
+		stream_detach(&w.streams[k]);
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "crash", NULL, true, NULL), 0);
+	CHECK_EQ_INT(w.shared.last_capture, 91);
+	world_deinit(&w);
+}
+
+/* A queue without room: the dead use theirs, the living wait, and nobody for ever. */
+static void test_no_room(void)
+{
+	struct world w;
+	struct item *fill;
+	struct tape tape;
+	uint64_t next, now;
+
+	if (!world_init(&w, "web", MIB, 64 << 10, 0))
+		return;
+	world_write(&w, 10);
+	world_clear(&w);
+	fill = queue_item(w.shared.queue, NULL, ITEM_CHUNK, MIB - 2 * sizeof(struct item), false);
+	if (!CHECK(fill != NULL))
+		return;
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "manual", NULL, false, NULL), 91);
+	now = clock_mono();
+	CHECK_EQ_INT(stream_look(&w.streams[0], now, &next), RING_E_FULL);
+	CHECK(next > now && next <= now + 10 * NS_PER_MS);
+	CHECK(!guest_capture_done(&w.guest) && w.shared.counters.queue_full > 0);
+	for (unsigned k = 0; k < STREAMS; k++)
+		CHECK_EQ_INT(stream_look(&w.streams[k], now + 11 * NS_PER_S, &next), 0);
+	CHECK(guest_capture_done(&w.guest));
+	tape = tape_take(w.shared.queue);
+	CHECK(tape_count(&tape, ITEM_RANGE, 0) == STREAMS && tape_count(&tape, ITEM_TAIL, 0) == 0);
+	tape_free(&tape);
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "crash", NULL, true, NULL), 92);
+	for (unsigned k = 0; k < STREAMS; k++)
+		CHECK_EQ_INT(look(&w, k), 0);
+	CHECK(guest_capture_done(&w.guest));
+	tape = tape_take(w.shared.queue);
+	for (unsigned k = 0; k < STREAMS; k++)
+		check_captured(&tape, 92, &w.streams[k]);
+	tape_free(&tape);
+	queue_item_free(w.shared.queue, fill);
+	world_deinit(&w);
+}
+
+/* A manual capture that finds no room, and then the guest dies: its end goes before. */
+static void test_abandon(void)
+{
+	struct world w;
+	struct item *fill;
+	struct tape tape;
+
+	if (!world_init(&w, "web", MIB, MIB, NS_PER_S))
+		return;
+	world_write(&w, 10);
+	world_clear(&w);
+	fill = queue_item(w.shared.queue, NULL, ITEM_CHUNK, MIB - 2 * sizeof(struct item), false);
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "manual", NULL, false, NULL), 91);
+	CHECK_EQ_INT(look(&w, 0), RING_E_FULL);
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "crash", NULL, true, NULL), 0);
+	guest_capture_abandon(&w.guest);
+	CHECK(guest_capture_done(&w.guest));
+	guest_capture_abandon(&w.guest);
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "crash", NULL, true, NULL), 92);
+	for (unsigned k = 0; k < STREAMS; k++)
+		CHECK_EQ_INT(look(&w, k), 0);
+	CHECK(guest_capture_done(&w.guest));
+	tape = tape_take(w.shared.queue);
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_CAPTURE, 0), 2);
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_RANGE, 0), 4); /* what the first had got of the first stream stays */
+	CHECK_EQ_INT(tape_nth(&tape, ITEM_RANGE, w.streams[0].id, 0)->range.capture, 91);
+	CHECK_EQ_INT(tape_nth(&tape, ITEM_RANGE, w.streams[0].id, 1)->range.capture, 92);
+	tape_free(&tape);
+	queue_item_free(w.shared.queue, fill);
+	world_deinit(&w);
+}
+
+/* A capture that a kill came into is gone on with under its number; one of the dead that ends with the process claims nothing. */
+static void test_capture_again(void)
+{
+	struct world w;
+	struct tape tape;
+
+	if (!world_init(&w, "web", MIB, MIB, NS_PER_S))
+		return;
+	world_write(&w, 10);
+	world_clear(&w);
+	CHECK_EQ_INT(guest_capture_again(&w.guest, 17, true), 17);
+	CHECK_EQ_INT(guest_capture_again(&w.guest, 18, true), 0);
+	CHECK_EQ_INT(look(&w, 0), 0);
+	for (unsigned k = 0; k < STREAMS; k++)
+		stream_detach(&w.streams[k]);
+	CHECK(guest_capture_done(&w.guest));
+	tape = tape_take(w.shared.queue);
+	CHECK(tape_count(&tape, ITEM_CAPTURE, 0) == 0 && tape_count(&tape, ITEM_RANGE, 0) == 1);
+	CHECK_EQ_INT(tape_nth(&tape, ITEM_RANGE, 0, 0)->range.capture, 17);
+	tape_free(&tape);
+	CHECK_EQ_INT(w.shared.last_capture, 90);
+	world_deinit(&w);
+}
+
+static void test_states(void)
+{
+	static const struct {
+		const char *state, *reason;
+		bool running, told;
+	} steps[] = {
+		{"suspended", NULL, false, true}, {"running", NULL, true, true},       {"ended", "crash", false, false},
+		{"running", NULL, true, true},	  {"ended", "poweroff", false, false},
+	};
+	struct world w;
+	struct tape tape;
+
+	if (!world_init(&w, "web", MIB, 0, 0))
+		return;
+	CHECK(guest_is_running(&w.guest) && guest_is_told(&w.guest));
+	world_clear(&w);
+	for (unsigned i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		CHECK_EQ_INT(guest_set_state(&w.guest, steps[i].state, steps[i].reason), 0);
+		CHECK_EQ_INT(guest_is_running(&w.guest), steps[i].running);
+		CHECK_EQ_INT(guest_is_told(&w.guest), steps[i].told);
+		tape = tape_take(w.shared.queue);
+		if (CHECK(tape.list && tape.list->kind == ITEM_RUN && !tape.list->next)) {
+			CHECK_EQ_STR(tape.list->run.state, steps[i].state);
+			CHECK_EQ_STR(tape.list->run.reason, steps[i].reason);
+			CHECK_EQ_INT(tape.list->run.ended_real != 0, !steps[i].told);
+			CHECK_EQ_INT(tape.list->run.id, 41);
+			CHECK(tape.list->urgent);
+		}
+		tape_free(&tape);
+	}
+	guest_deinit(&w.guest);
+	/* Who never had a ring is nobody. */
+	if (world_guest(&w, "idle", 0)) {
+		CHECK_EQ_INT(guest_set_state(&w.guest, "ended", "crash"), 0);
+		CHECK(tape_take(w.shared.queue).list == NULL && w.guest.run == 0);
+	}
+	world_deinit(&w);
+}
+
+static void test_rename(void)
+{
+	struct world w;
+	struct tape tape;
+
+	if (!world_init(&w, "w\x1b", MIB, 0, 0))
+		return;
+	CHECK_EQ_STR(w.guest.name, "w\\x1b");
+	world_write(&w, 10);
+	world_clear(&w);
+	CHECK_EQ_INT(guest_rename(&w.guest, "w\x1b"), 0);
+	CHECK(tape_take(w.shared.queue).list == NULL);
+	CHECK_EQ_INT(guest_rename(&w.guest, "crash\n"), 0);
+	CHECK_EQ_INT(w.guest.policy.mode, POLICY_ON_CRASH);
+	world_write(&w, 10);
+	tape = tape_take(w.shared.queue);
+	if (CHECK(tape.list && tape.list->kind == ITEM_RUN && !tape.list->next)) {
+		CHECK_EQ_STR(tape.list->run.name, "crash\\x0a");
+		CHECK_EQ_STR(tape.list->run.state, "running");
+	}
+	tape_free(&tape);
+	/* And back: every packet is wanted again. */
+	world_write(&w, 300);
+	CHECK_EQ_INT(guest_rename(&w.guest, "web"), 0);
+	world_write(&w, 30);
+	stream_flush(&w.streams[0]);
+	tape = tape_take(w.shared.queue);
+	CHECK(tape_count(&tape, ITEM_CHUNK, w.streams[0].id) > 0);
+	if (CHECK(tape_count(&tape, ITEM_GAP, w.streams[0].id) == 1))
+		CHECK_EQ_STR(tape_nth(&tape, ITEM_GAP, w.streams[0].id, 0)->gap.kind, "skipped");
+	tape_free(&tape);
+	/* Of a run that has ended the archive hears no more. */
+	CHECK_EQ_INT(guest_set_state(&w.guest, "ended", "ended"), 0);
+	world_clear(&w);
+	CHECK_EQ_INT(guest_rename(&w.guest, "other"), 0);
+	CHECK_EQ_STR(w.guest.name, "other");
+	CHECK(tape_take(w.shared.queue).list == NULL);
+	world_deinit(&w);
+}
+
+static void test_on_crash(void)
+{
+	struct world w;
+	struct tape tape;
+
+	if (!world_init(&w, "crash-me", MIB, MIB, NS_PER_S))
+		return;
+	world_clear(&w);
+	world_write(&w, 400);
+	CHECK(tape_take(w.shared.queue).list == NULL);
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "crash", NULL, true, NULL), 91);
+	for (unsigned k = 0; k < STREAMS; k++)
+		CHECK_EQ_INT(look(&w, k), 0);
+	CHECK(guest_capture_done(&w.guest));
+	tape = tape_take(w.shared.queue);
+	for (unsigned k = 0; k < STREAMS; k++) {
+		int64_t id = w.streams[k].id;
+
+		check_captured(&tape, 91, &w.streams[k]);
+		CHECK(tape_count(&tape, ITEM_CHUNK, id) > 0 && tape_before(&tape, ITEM_CHUNK, ITEM_RANGE, id));
+		if (CHECK(tape_count(&tape, ITEM_GAP, id) == 1)) {
+			CHECK_EQ_STR(tape_nth(&tape, ITEM_GAP, id, 0)->gap.kind, "skipped");
+			CHECK_EQ_STR(tape_nth(&tape, ITEM_GAP, id, 0)->gap.reason, "policy");
+		}
+		CHECK(w.streams[k].ring.skipping);
+	}
+	tape_free(&tape);
+	CHECK_EQ_UINT(w.shared.counters.gaps, STREAMS);
+	CHECK(w.shared.counters.skipped_packets > 0 && w.shared.counters.lost_packets == 0);
+	world_deinit(&w);
+}
+
+static void test_periodic(void)
+{
+	struct world w;
+	struct tape tape;
+	uint64_t next, now;
+
+	if (!world_init(&w, "periodic", MIB, 0, 0))
+		return;
+	world_clear(&w);
+	world_write(&w, 100);
+	CHECK(tape_take(w.shared.queue).list == NULL && guest_capture_done(&w.guest));
+	now = clock_mono() + 2 * NS_PER_S;
+	/* The first that is looked at when it is due begins it for all; those come when their time is there. */
+	CHECK_EQ_INT(stream_look(&w.streams[1], now, &next), 0);
+	CHECK(!guest_capture_done(&w.guest) && w.streams[0].capture.wanted && w.streams[2].capture.wanted);
+	CHECK_EQ_INT(stream_look(&w.streams[0], now, &next), 0);
+	CHECK_EQ_INT(stream_look(&w.streams[2], now, &next), 0);
+	CHECK(guest_capture_done(&w.guest));
+	tape = tape_take(w.shared.queue);
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_CAPTURE, 0), 1);
+	CHECK_EQ_STR(tape_nth(&tape, ITEM_CAPTURE, 0, 0)->capture.kind, "periodic");
+	for (unsigned k = 0; k < STREAMS; k++)
+		check_captured(&tape, 91, &w.streams[k]);
+	tape_free(&tape);
+	CHECK_EQ_INT(stream_look(&w.streams[0], now + NS_PER_S / 2, &next), 0);
+	CHECK(guest_capture_done(&w.guest) && next <= now + NS_PER_S);
+	CHECK_EQ_INT(stream_look(&w.streams[0], now + NS_PER_S, &next), 0);
+	CHECK(!guest_capture_done(&w.guest));
+	guest_capture_abandon(&w.guest);
+	/* Of a guest that does not run there is none. */
+	CHECK_EQ_INT(guest_set_state(&w.guest, "suspended", NULL), 0);
+	CHECK_EQ_INT(stream_look(&w.streams[0], now + 3 * NS_PER_S, &next), 0);
+	CHECK(guest_capture_done(&w.guest));
+	world_deinit(&w);
+}
+
+static bool declare(struct stream *stream, uint64_t after, uint32_t offset, uint64_t next, enum ring_gap_reason reason)
+{
+	const struct ring_gap gap = {
+		.after_sequence = after,
+		.after_offset = offset,
+		.next_sequence = next,
+		.packets = next - after,
+		.reason = reason,
+		.found = {.mono = clock_mono()},
+	};
+
+	return stream->sink.gap(&stream->sink, &gap);
+}
+
+static void test_gaps(void)
+{
+	struct world w;
+	struct stream *one, *two;
+	const struct item *gap;
+	struct tape tape;
+
+	if (!world_init(&w, "web", MIB, 0, 0))
+		return;
+	world_clear(&w);
+	one = &w.streams[0];
+	two = &w.streams[1];
+	/* Those with nothing between them become one; those of another stream, of another kind, or behind bytes, do not. */
+	CHECK(declare(one, 5, 100, 9, RING_GAP_LAPPED) && declare(two, 9, 30, 12, RING_GAP_LAPPED));
+	CHECK(declare(one, 9, 30, 14, RING_GAP_LAPPED) && declare(one, 14, 30, 15, RING_GAP_DAMAGED));
+	CHECK(declare(one, 15, 30, 20, RING_GAP_POLICY) && declare(one, 20, 60, 21, RING_GAP_POLICY));
+	CHECK_EQ_INT(guest_set_state(&w.guest, "running", NULL), 0);
+	tape = tape_take(w.shared.queue);
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_GAP, one->id), 3);
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_GAP, two->id), 1);
+	gap = tape_nth(&tape, ITEM_GAP, one->id, 0);
+	if (CHECK(gap != NULL)) {
+		CHECK(gap->gap.after_sequence == 5 && gap->gap.after_offset == 100 && gap->gap.next_sequence == 15);
+		CHECK_EQ_UINT(gap->gap.packets, 10);
+		CHECK_EQ_STR(gap->gap.reason, "lapped");
+		CHECK_EQ_STR(gap->gap.kind, "lost");
+		CHECK_EQ_INT(gap->gap.stream, one->id);
+	}
+	tape_free(&tape);
+	CHECK_EQ_UINT(w.shared.counters.gaps, 4);
+	CHECK_EQ_UINT(w.shared.counters.lost_packets, 13);
+	CHECK_EQ_UINT(w.shared.counters.skipped_packets, 6);
+	/* One that waits goes when its ring does. */
+	CHECK(declare(two, 12, 30, 13, RING_GAP_LAPPED));
+	CHECK(tape_take(w.shared.queue).list == NULL);
+	stream_detach(two);
+	tape = tape_take(w.shared.queue);
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_GAP, 0), 1);
+	tape_free(&tape);
+	world_deinit(&w);
+}
+
+static void test_was(void)
+{
+	struct archive_resume resume = {
+		.run = 7,
+		.stream = 9,
+		.source = "xen",
+		.key = "a key",
+		.name = "web",
+		.uuid = "its uuid",
+		.domid = 3,
+		.state = "running",
+		.any = true,
+		.last_real = 12345,
+	};
+	static const struct {
+		const char *state, *captured_as, *reason;
+	} cases[] = {{"running", NULL, "ended"}, {"running", "crash", "crash"}, {"suspended", NULL, "suspend"}};
+	struct world w;
+	struct tape tape;
+
+	if (!world_init(&w, "web", MIB, 0, 0))
+		return;
+	world_clear(&w);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		resume.state = cases[i].state;
+		resume.captured_as = cases[i].captured_as;
+		CHECK_EQ_INT(guest_was(&w.shared, &resume), 0);
+		tape = tape_take(w.shared.queue);
+		if (CHECK(tape.list && tape.list->kind == ITEM_RUN)) {
+			CHECK_EQ_INT(tape.list->run.id, 7);
+			CHECK_EQ_STR(tape.list->run.state, "ended");
+			CHECK_EQ_STR(tape.list->run.reason, cases[i].reason);
+			CHECK_EQ_STR(tape.list->run.uuid, "its uuid");
+			CHECK_EQ_INT(tape.list->run.domid, 3);
+			CHECK_EQ_UINT(tape.list->run.ended_real, 12345);
+		}
+		tape_free(&tape);
+	}
+	world_deinit(&w);
+}
+
+static void test_context(void)
+{
+	struct world w;
+	struct tape tape;
+
+	if (!world_init(&w, "web", MIB, 0, 0))
+		return;
+	world_clear(&w);
+	CHECK_EQ_INT(guest_capture_context(&w.shared, 91, strdup("{}")), 0);
+	tape = tape_take(w.shared.queue);
+	if (CHECK(tape.list && tape.list->kind == ITEM_PATCH)) {
+		CHECK_EQ_INT(tape.list->patch.capture, 91);
+		CHECK_EQ_INT(tape.list->patch.pinned, -1);
+		CHECK_EQ_STR(tape.list->patch.context, "{}");
+		CHECK(!tape.list->patch.note);
+	}
+	tape_free(&tape);
+	world_deinit(&w);
+}
+
+/* What rings count is counted for all of them. */
+static void test_counters(void)
+{
+	struct world w;
+
+	if (!world_init(&w, "web", MIB, 0, 0))
+		return;
+	world_write(&w, 5);
+	CHECK_EQ_UINT(w.shared.counters.bad_sizes, 0);
+	for (unsigned k = 0; k < 2; k++) {
+		mprof_store32(w.toys[k].bytes + 26, (PACKET_BYTES + 1) * 8);
+		CHECK_EQ_INT(look(&w, k), 0);
+	}
+	CHECK(w.streams[0].ring.counters.bad_sizes > 0);
+	CHECK_EQ_UINT(w.shared.counters.bad_sizes,
+		      w.streams[0].ring.counters.bad_sizes + w.streams[1].ring.counters.bad_sizes);
+	CHECK_EQ_UINT(w.shared.counters.looks, 17);
+	world_deinit(&w);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_rows_first);
+	CHECK_RUN(test_late_stream);
+	CHECK_RUN(test_capture_living);
+	CHECK_RUN(test_capture_dead);
+	CHECK_RUN(test_capture_only);
+	CHECK_RUN(test_no_room);
+	CHECK_RUN(test_abandon);
+	CHECK_RUN(test_capture_again);
+	CHECK_RUN(test_states);
+	CHECK_RUN(test_rename);
+	CHECK_RUN(test_on_crash);
+	CHECK_RUN(test_periodic);
+	CHECK_RUN(test_gaps);
+	CHECK_RUN(test_was);
+	CHECK_RUN(test_context);
+	CHECK_RUN(test_counters);
+	return check_done();
+}
