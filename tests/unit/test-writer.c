@@ -319,7 +319,7 @@ static void test_small_commit_pages(void)
 struct seen {
 	unsigned n;
 	struct archive_resume last;
-	char name[32], key[32], state[16];
+	char name[32], key[32], state[16], uuid[40], captured_as[16];
 };
 
 static int see(void *context, const struct archive_resume *resume)
@@ -331,6 +331,8 @@ static int see(void *context, const struct archive_resume *resume)
 	snprintf(seen->name, sizeof(seen->name), "%s", resume->name);
 	snprintf(seen->key, sizeof(seen->key), "%s", resume->key);
 	snprintf(seen->state, sizeof(seen->state), "%s", resume->state);
+	snprintf(seen->uuid, sizeof(seen->uuid), "%s", resume->uuid ? resume->uuid : "");
+	snprintf(seen->captured_as, sizeof(seen->captured_as), "%s", resume->captured_as ? resume->captured_as : "");
 	return 0;
 }
 
@@ -547,6 +549,99 @@ static void test_kinds(void)
 	}
 }
 
+static int put_capture(struct fixture *f, int64_t id, const char *kind, int64_t tail_of, int64_t range_of)
+{
+	const struct archive_capture capture = {.id = id, .run = 1, .kind = kind, .real = 100 * (uint64_t)id};
+	const struct archive_piece tail = {.stream = tail_of,
+					   .sequence = 7,
+					   .offset = 100,
+					   .length = 4,
+					   .packet_bytes = MIB,
+					   .data = (const uint8_t *)"tail"};
+	const struct archive_capture_stream range = {.capture = id, .stream = range_of};
+	int r = archive_writer_begin(f->w);
+
+	if (r == 0)
+		r = archive_writer_put_capture(f->w, &capture);
+	if (r == 0 && tail_of)
+		r = archive_writer_tail(f->w, id, &tail);
+	if (r == 0 && range_of)
+		r = archive_writer_put_capture_stream(f->w, &range);
+	return r ? r : archive_writer_commit(f->w);
+}
+
+/* What is known of captures of the end: a kill may come between any two of their rows, and the range is the last. */
+static void test_resume_captures(void)
+{
+	struct archive_run run = {.id = 1,
+				  .source = "xen",
+				  .key = "key",
+				  .name = "web",
+				  .uuid = "its-uuid",
+				  .domid = 7,
+				  .state = "running",
+				  .began_real = 1000};
+	struct archive_stream other = {.id = 2, .run = 1, .number = 3, .ring_bytes = MIB, .ring_packets = 4};
+	struct fixture f;
+	struct seen seen;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_run(f.w, &run), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	seen = resume(&f);
+	CHECK(seen.n == 1 && seen.last.stream == 0 && seen.last.run == 1 && seen.last.domid == 7);
+	CHECK_EQ_STR(seen.uuid, "its-uuid");
+	CHECK(!seen.last.captured && !seen.last.captured_real && !seen.last.unfinished);
+	CHECK_EQ_STR(seen.captured_as, "");
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	/* Neither of these is its end. */
+	CHECK_EQ_INT(put_capture(&f, 1, "periodic", 1, 1), 0);
+	CHECK_EQ_INT(put_capture(&f, 2, "ended", 1, 1), 0);
+	seen = resume(&f);
+	CHECK(seen.n == 1 && seen.last.stream == 1 && !seen.last.captured && !seen.last.unfinished);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 2);
+	/* Its end, without the range: what came of the tail is dropped. */
+	CHECK_EQ_INT(put_capture(&f, 3, "crash", 1, 0), 0);
+	seen = resume(&f);
+	CHECK(seen.last.captured && !seen.last.captured_real && seen.last.unfinished == 3);
+	CHECK_EQ_STR(seen.captured_as, "crash");
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 2);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 3);
+	/* And with it. */
+	CHECK_EQ_INT(put_capture(&f, 3, "crash", 1, 1), 0);
+	seen = resume(&f);
+	CHECK(seen.last.captured && seen.last.captured_real == 300 && !seen.last.unfinished);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 3);
+	/* Of two streams one is through. */
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_stream(f.w, &other), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	seen = resume(&f);
+	CHECK(seen.n == 2 && seen.last.stream == 2 && seen.last.number == 3);
+	CHECK(seen.last.captured && !seen.last.captured_real && seen.last.unfinished == 3);
+	fixture_deinit(&f);
+}
+
+/* A stream's flags stay, whoever puts it again without them. */
+static void test_stream_flags(void)
+{
+	struct archive_stream stream = {.id = 1, .run = 1, .flags = ARCHIVE_STREAM_WRITERS};
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_stream(f.w, &stream), 0);
+	stream.flags = ARCHIVE_STREAM_CLOCK;
+	CHECK_EQ_INT(archive_writer_put_stream(f.w, &stream), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT flags FROM streams"), ARCHIVE_STREAM_WRITERS | ARCHIVE_STREAM_CLOCK);
+	fixture_deinit(&f);
+}
+
 /* Readers that hold the WAL: commits go on, and it shrinks once they let go. */
 static void test_wal(void)
 {
@@ -679,6 +774,8 @@ int main(void)
 	CHECK_RUN(test_resume_cut);
 	CHECK_RUN(test_captures);
 	CHECK_RUN(test_kinds);
+	CHECK_RUN(test_resume_captures);
+	CHECK_RUN(test_stream_flags);
 	CHECK_RUN(test_wal);
 	CHECK_RUN(test_kill);
 	return check_done();

@@ -1,0 +1,131 @@
+/* What the archive knew: asked for by key, by life and by stream, and each run ended once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "collector.h"
+
+static void know(struct collector *c, int64_t run, int64_t stream, uint32_t number, const char *key, const char *state,
+		 uint64_t last_real)
+{
+	const struct archive_resume resume = {
+		.run = run,
+		.stream = stream,
+		.source = "xen",
+		.key = key,
+		.name = "web",
+		.uuid = "its uuid",
+		.domid = 5,
+		.state = state,
+		.number = number,
+		.any = last_real != 0,
+		.last_real = last_real,
+	};
+
+	CHECK_EQ_INT(collector_know(c, &resume), 0);
+}
+
+static void init(struct collector *c)
+{
+	*c = (struct collector){.queue = queue_new(1 << 20, 1 << 20, 0)};
+	c->shared.queue = c->queue;
+	know(c, 1, 1, 0, "boot 5 u 0", "ended", 10);
+	know(c, 2, 2, 0, "boot 5 u 1", "running", 20);
+	know(c, 2, 3, 7, "boot 5 u 1", "running", 40);
+	know(c, 2, 4, 8, "boot 5 u 1", "running", 30);
+	know(c, 4, 9, 3, "boot 6 v 0", "suspended", 50); /* only one, and its number is not 0 */
+	know(c, 5, 0, 0, "boot 7 w 0", "running", 0);	 /* a kill came between the run and its streams */
+	know(c, 6, 10, 0, "boot 5 u 0", "running", 60);	 /* the same key again */
+}
+
+static void deinit(struct collector *c)
+{
+	collector_forget(c);
+	c->queue = queue_free(c->queue);
+}
+
+/* The next run that the archive is told of; its identifier, or 0. */
+static int64_t told(struct collector *c, uint64_t *ended_real, char *reason)
+{
+	struct item *item = queue_take(c->queue, 1, 0, 0);
+	int64_t run = 0;
+
+	/* A small BYTES: one at a time. */
+	if (item && CHECK(item->kind == ITEM_RUN)) {
+		CHECK_EQ_STR(item->run.state, "ended");
+		CHECK_EQ_STR(item->run.uuid, "its uuid");
+		run = item->run.id;
+		*ended_real = item->run.ended_real;
+		strcpy(reason, item->run.reason);
+	}
+	CHECK(!item || !item->next);
+	queue_item_free(c->queue, item);
+	return run;
+}
+
+static void test_find(void)
+{
+	struct collector c;
+	struct known_stream *known;
+
+	init(&c);
+	known = collector_known(&c, "xen", "boot 5 u 1", 7);
+	CHECK(known && known->resume.stream == 3);
+	CHECK(!collector_known(&c, "xen", "boot 5 u 1", 3));
+	CHECK(!collector_known(&c, "xen", "boot 5 u ", 0));
+	CHECK(!collector_known(&c, "dir", "boot 5 u 1", 0));
+	known = collector_known(&c, "xen", "boot 7 w 0", 0);
+	CHECK(known && known->resume.run == 5 && known->resume.stream == 0);
+	/* The newest run of a key; when that is settled, none before it. */
+	known = collector_known(&c, "xen", "boot 5 u 0", 0);
+	CHECK(known && known->resume.run == 6);
+	collector_taken_up(&c, 6);
+	CHECK(known->settled && !collector_known(&c, "xen", "boot 5 u 0", 0));
+
+	CHECK(collector_known_life(&c, "xen", "boot 5 u ")->run == 6);
+	CHECK(collector_known_life(&c, "xen", "boot 6 ")->run == 4);
+	CHECK(!collector_known_life(&c, "xen", "boot 8 "));
+	CHECK(!collector_known_life(&c, "dir", "boot"));
+
+	known = collector_known_stream(&c, 2, 8);
+	CHECK(known && known->resume.stream == 4);
+	CHECK(!collector_known_stream(&c, 2, 1) && !collector_known_stream(&c, 3, 0));
+	CHECK(!collector_known_stream(&c, 5, 0)); /* it has none */
+	CHECK(collector_known_stream(&c, 6, 0) && !collector_known_stream(&c, 7, 0) &&
+	      !collector_known_stream(&c, 0, 0));
+	deinit(&c);
+}
+
+static void test_over(void)
+{
+	struct collector c;
+	uint64_t real = 0;
+	char reason[32] = "";
+
+	init(&c);
+	collector_over(&c, collector_known_stream(&c, 2, 8));
+	for (uint32_t k = 0; k <= 8; k++)
+		CHECK(!collector_known(&c, "xen", "boot 5 u 1", k));
+	CHECK_EQ_INT(told(&c, &real, reason), 2);
+	CHECK_EQ_UINT(real, 40); /* when the last of its streams was heard of */
+	CHECK_EQ_STR(reason, "ended");
+	collector_taken_up(&c, 6);
+	collector_settle(&c, "dir");
+	CHECK_EQ_INT(told(&c, &real, reason), 0);
+	collector_settle(&c, "xen");
+	CHECK_EQ_INT(told(&c, &real, reason), 4);
+	CHECK(real == 50 && strcmp(reason, "suspend") == 0);
+	CHECK_EQ_INT(told(&c, &real, reason), 5);
+	CHECK(real > 1000);
+	CHECK_EQ_INT(told(&c, &real, reason), 0);
+	collector_settle(&c, "xen");
+	CHECK_EQ_INT(told(&c, &real, reason), 0);
+	deinit(&c);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_find);
+	CHECK_RUN(test_over);
+	return check_done();
+}
