@@ -1,6 +1,8 @@
 """What a new collector makes of what the one before it left: restart.py BUILD-DIRECTORY [TEST…]"""
 
+import contextlib
 import os
+import sqlite3
 import time
 
 import daemons
@@ -184,6 +186,70 @@ class Down(daemons.Case):
         d.wait(lambda: events_of(d.trace("guest")) == ring.written)
         self.assertEqual([run["state"] for run in d.wait_ended("guest")], ["ended"])
         self.assertEqual(len(d.captures("guest")), 2)
+
+
+class Ending(daemons.Case):
+    """A kill between the first row of an end and the last.  The archive is made as one at that moment leaves it."""
+
+    def ended(self):
+        d = self.daemons()
+        with Ring("rings/guest.ctf") as ring:
+            d.wait(lambda: d.domain("guest"))
+            ring.add_slowly(100)
+        d.wait_ended("guest")
+        self.found = d.trace("guest")
+        self.capture = d.captures("guest")[0]
+        self.captured = d.get(f"/v1/captures/{self.capture['id']}/trace")
+        self.assertEqual(events_of(self.found), ring.written)
+        d.kill_collector()
+        return d, ring
+
+    def undo(self, d, *statements):
+        with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db")) as db, db:
+            db.execute("UPDATE runs SET state = 'running', ended_real = NULL, reason = NULL")
+            for statement in statements:
+                self.assertGreater(db.execute(statement).rowcount, 0, statement)
+
+    def check(self, d, captures=1):
+        for _ in range(2):
+            d.start_collector()
+            self.assertEqual([run["reason"] for run in d.wait_ended("guest")], ["ended"])
+            time.sleep(1.2)
+            self.assertEqual([c["kind"] for c in d.captures("guest")], ["ended"] * captures)
+            d.kill_collector()
+
+    def check_same(self, d):
+        """One run with one capture, the one that it had, with all that it had."""
+        self.check(d)
+        self.assertEqual(d.captures("guest"), [self.capture])
+        self.assertEqual(d.trace("guest"), self.found)
+        self.assertEqual(d.get(f"/v1/captures/{self.capture['id']}/trace"), self.captured)
+        self.assertEqual(d.query("SELECT count(*), count(DISTINCT offset) FROM tails")[0], (1, 1))
+
+    def test_before_the_end(self):
+        d, _ = self.ended()
+        self.undo(d)
+        self.check_same(d)
+
+    def test_before_the_range(self):
+        d, _ = self.ended()
+        self.undo(d, "DELETE FROM capture_streams")
+        self.check_same(d)
+
+    def test_before_the_tail(self):
+        d, _ = self.ended()
+        self.undo(d, "DELETE FROM capture_streams", "DELETE FROM tails")
+        self.check_same(d)
+
+    def test_written_on(self):
+        """Another end is another capture."""
+        d, ring = self.ended()
+        self.undo(d)
+        ring.file = open("rings/guest.ctf", "r+b", buffering=0)
+        ring.add(20)
+        ring.close()
+        self.check(d, 2)
+        self.assertEqual(events_of(d.trace("guest")), ring.written)
 
 
 class Archives(daemons.Case):
