@@ -158,6 +158,11 @@ int guest_set_state(struct guest *guest, const char *state, const char *reason)
 	if (r)
 		return r;
 	guest->state = state;
+	if (guest_is_running(guest))
+		account_died(guest->shared->queue, guest->account, false);
+	for (struct stream *s = guest->streams; s; s = s->next)
+		if (guest_is_running(guest))
+			ring_died(&s->ring, false);
 	for (struct stream *s = guest_is_told(guest) ? guest->streams : NULL; s && r == 0; s = s->next)
 		r = stream_announce(s);
 	return r;
@@ -200,10 +205,15 @@ static void capture_start(struct guest *guest, int64_t id, bool dead, struct str
 		.dead = dead,
 		.give_up = clock_mono() + (dead ? guest->patience : CAPTURE_NS),
 	};
+	/* One ring that goes while its guest lives is no reason to take room from others. */
+	if (dead && !only)
+		account_died(guest->shared->queue, guest->account, true);
 	for (struct stream *s = guest->streams; s; s = s->next) {
 		if (only && s != only)
 			continue;
 		s->capture.wanted = true;
+		if (dead)
+			ring_died(&s->ring, true);
 		guest->capture.streams++;
 	}
 }

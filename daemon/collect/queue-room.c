@@ -80,6 +80,8 @@ struct lane *lane_close(struct queue *queue, struct lane *lane)
 
 void lane_seal(struct queue *queue, struct lane *lane)
 {
+	if (!lane)
+		return;
 	pthread_mutex_lock(&queue->mutex);
 	seal(queue, lane);
 	pthread_mutex_unlock(&queue->mutex);
@@ -97,10 +99,13 @@ void account_died(struct queue *queue, struct account *account, bool dead)
 
 /* ---- room ------------------------------------------------------------------------------------------------------- */
 
-/* One guest has at most what it leaves for the others: x more, where account + x <= free - x. */
+/*
+ * One guest has at most what it leaves for the others: x more, where account + x <= free - x.  What can be taken back is free to those who died,
+ * not to a ring that goes while its guest lives.
+ */
 size_t queue_dead_room(const struct queue *queue, const struct account *account)
 {
-	size_t all = queue->limit + queue->reserve + queue->evictable;
+	size_t all = queue->limit + queue->reserve + (account && account->dead ? queue->evictable : 0);
 	size_t left = all > queue->bytes ? all - queue->bytes : 0;
 
 	if (!account)
@@ -176,7 +181,7 @@ bool queue_evict(struct queue *queue, struct account *account, size_t n, struct 
 	*evicted = (struct evicted){0};
 	pthread_mutex_lock(&queue->mutex);
 	lane = fullest(queue);
-	if (lane && queue->bytes + bytes > limit && bytes <= queue_dead_room(queue, account)) {
+	if (lane && account->dead && queue->bytes + bytes > limit && bytes <= queue_dead_room(queue, account)) {
 		size_t want = queue->bytes + bytes - limit;
 
 		evicted->owner = lane->owner;

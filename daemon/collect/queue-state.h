@@ -34,7 +34,7 @@ void queue_unlink(struct queue *queue, struct item *item);
 void account_unref(struct account *account); /* NULL too */
 
 /* queue-room.c */
-/* May a dead guest have so many bytes more?  All bytes that can be taken back count as room. */
+/* How many bytes more a dead guest may have. */
 size_t queue_dead_room(const struct queue *queue, const struct account *account);
 void lane_add(struct queue *queue, struct item *item);
 void lane_remove(struct queue *queue, struct item *item); /* one that is in none too */

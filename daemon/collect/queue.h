@@ -91,7 +91,7 @@ void account_died(struct queue *queue, struct account *account, bool dead);
 struct lane *lane_open(struct queue *queue, struct account *account, void *owner);
 /* Its ring is not there any more, so that what waits can be had nowhere else: it stays.  NULL too; returns NULL. */
 struct lane *lane_close(struct queue *queue, struct lane *lane);
-/* What waits in it stays: a capture names it. */
+/* What waits in it stays: a capture names it.  NULL too. */
 void lane_seal(struct queue *queue, struct lane *lane);
 
 /* What was taken back: everything of a stream that waited, from a position on. */

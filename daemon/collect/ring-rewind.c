@@ -21,7 +21,7 @@ struct ring_cursor ring_cursor(const struct ring *ring)
 	};
 }
 
-static bool owes(const struct ring *ring)
+bool ring_owes(const struct ring *ring)
 {
 	return ring->sequence < ring->owed.sequence ||
 	       (ring->sequence == ring->owed.sequence && ring->offset < ring->owed.offset);
@@ -29,7 +29,7 @@ static bool owes(const struct ring *ring)
 
 void ring_rewind(struct ring *ring, const struct ring_cursor *to, bool at_least)
 {
-	if (!owes(ring))
+	if (!ring_owes(ring))
 		ring->owed = (struct ring_mark){.sequence = ring->sequence, .offset = ring->offset};
 	ring->sequence = to->sequence;
 	ring->offset = to->offset;
@@ -46,7 +46,7 @@ int ring_forfeit(struct ring *ring, struct ring_sink *sink)
 	uint64_t next = ring->owed.sequence + (ring->owed.offset > MPROF_PACKET_HEADER_BYTES);
 	int r = 0;
 
-	if (owes(ring))
+	if (ring_owes(ring))
 		r = ring_declare(ring, sink, next, next - ring->sequence, ring->rewound_at_least, RING_GAP_LAPPED);
 	if (r == 0)
 		ring->rewound = ring->rewound_at_least = false;

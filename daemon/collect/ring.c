@@ -109,6 +109,8 @@ int ring_settle(struct ring *ring, struct ring_sink *sink)
 	}
 	if (!ring->rewound)
 		return 0;
+	if (ring->skipping)
+		return ring_forfeit(ring, sink);
 	r = ring_resync(ring, sink, RING_GAP_LAPPED, ring->dead);
 	if (r == 0)
 		ring->rewound = ring->rewound_at_least = false;
@@ -147,6 +149,9 @@ int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead)
 
 	if (!ring->skipping)
 		return 0;
+	r = ring_settle(ring, sink);
+	if (r)
+		return r;
 	ring->skipping = false;
 	ring->has_hint = false;
 	r = ring_resync(ring, sink, RING_GAP_POLICY, dead);

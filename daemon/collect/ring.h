@@ -208,7 +208,9 @@ struct ring_cursor ring_cursor(const struct ring *ring);
  * AT_LEAST: a gap was taken back with it that said so.
  */
 void ring_rewind(struct ring *ring, const struct ring_cursor *to, bool at_least);
-/* Declare lost what was taken back and not had again since, before a detach.  0 or RING_E_FULL. */
+/* Is something that was taken back not had again yet? */
+bool ring_owes(const struct ring *ring);
+/* Declare that lost, before a detach.  0 or RING_E_FULL. */
 int ring_forfeit(struct ring *ring, struct ring_sink *sink);
 
 /* Nobody writes it any more, or (not DEAD) somebody does again. */

@@ -43,18 +43,78 @@ void stream_flush(struct stream *stream)
 	stream->gap = NULL;
 }
 
+static bool is_dead(const struct stream *stream)
+{
+	return stream->capture.wanted && stream->guest->capture.dead;
+}
+
+/* The queue has no room for STREAM, or had none and took back what it had: that is why it will lose something. */
+static void starve(struct stream *stream)
+{
+	stream->starved = true;
+	stream->disk = stream->disk || !stream->guest->shared->archiving;
+}
+
+/* Take room for N bytes of a dead guest back from one of the living, whose ring may have what it loses.  False: none would help. */
+static bool evict(struct stream *dead, size_t n)
+{
+	struct guest_shared *shared = dead->guest->shared;
+	struct evicted evicted;
+	struct stream *stream;
+
+	if (!queue_evict(shared->queue, dead->guest->account, n, &evicted))
+		return false;
+	stream = evicted.owner;
+	if (stream->gap) {
+		evicted.packets += stream->gap->gap.packets;
+		evicted.gaps++;
+		evicted.at_least = evicted.at_least || stream->gap->gap.at_least;
+		queue_item_free(shared->queue, TAKE_PTR(stream->gap));
+	}
+	stream->recount.packets += evicted.packets;
+	stream->recount.gaps += evicted.gaps;
+	shared->counters.evicted_bytes += evicted.bytes;
+	starve(stream);
+	ring_rewind(&stream->ring, &evicted.to, evicted.at_least);
+	return true;
+}
+
+/* May ITEM be taken back?  What a capture asks for may not, and nothing that lies before it. */
+static void lane_place(struct stream *stream, struct item *item, bool stays)
+{
+	if (stays) {
+		lane_seal(stream->guest->shared->queue, stream->lane);
+		return;
+	}
+	item->lane = stream->lane;
+	item->from = ring_cursor(&stream->ring);
+}
+
+static struct item *piece_item(struct stream *stream, size_t n, bool tail)
+{
+	const struct guest *guest = stream->guest;
+	enum item_kind kind = tail ? ITEM_TAIL : ITEM_CHUNK;
+	bool dead = is_dead(stream);
+	struct item *item;
+
+	if (dead && stream->capture.floor &&
+	    queue_room(guest->shared->queue, guest->account, true) < stream->capture.floor + sizeof(*item) + n)
+		return NULL;
+	do
+		item = stream_item(stream, kind, n, dead);
+	while (!item && dead && evict(stream, n));
+	return item;
+}
+
 static uint8_t *sink_reserve(struct ring_sink *sink, size_t n, bool tail)
 {
 	struct stream *stream = stream_of(sink);
-	struct guest_shared *shared = stream->guest->shared;
-	bool dead = stream->capture.wanted && stream->guest->capture.dead;
 
 	/* One byte more, so that also an empty chunk is an item with data: those are refused when there is no room. */
-	stream->reserved = stream_item(stream, tail ? ITEM_TAIL : ITEM_CHUNK, n + 1, dead);
+	stream->reserved = piece_item(stream, n + 1, tail);
 	if (!stream->reserved) {
-		stream->starved = true;
-		stream->disk = stream->disk || !shared->archiving;
-		shared->counters.queue_full++;
+		starve(stream);
+		stream->guest->shared->counters.queue_full++;
 		return NULL;
 	}
 	return stream->reserved->data;
@@ -120,6 +180,8 @@ static void sink_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
 	item->piece.capture = stream->guest->capture.id;
 	item->piece.chunk = *chunk;
 	item->urgent = chunk->tail;
+	if (!chunk->tail)
+		lane_place(stream, item, stream->capture.wanted);
 	stream->guest->shared->counters.bytes += chunk->length;
 	queue_push(stream->guest->shared->queue, item);
 }
@@ -160,8 +222,9 @@ static struct item *gap_item(const struct stream *stream, const struct ring_gap 
 {
 	struct item *item;
 
-	/* Data is refused when there is no room, and so are floods of gaps. */
-	if (stream->starved && stream->guest->account->bytes > GAPS_IN_QUEUE * sizeof(*item))
+	/* Data is refused when there is no room, and so are floods of gaps; but not the only word of what is gone. */
+	if (stream->starved && !is_dead(stream) && !ring_owes(&stream->ring) &&
+	    stream->guest->account->bytes > GAPS_IN_QUEUE * sizeof(*item))
 		return NULL;
 	item = stream_item(stream, ITEM_GAP, 0, false);
 	if (!item)
@@ -182,23 +245,41 @@ static struct item *gap_item(const struct stream *stream, const struct ring_gap 
 	return item;
 }
 
+/* Count it, but for what was counted before it was taken back. */
+static void gap_count(struct stream *stream, uint64_t packets, bool lost, bool joined)
+{
+	struct guest_shared *shared = stream->guest->shared;
+	uint64_t again = packets < stream->recount.packets ? packets : stream->recount.packets;
+
+	if (!lost) {
+		shared->counters.skipped_packets += packets;
+	} else {
+		stream->recount.packets -= again;
+		shared->counters.lost_packets += packets - again;
+	}
+	if (joined)
+		return;
+	if (stream->recount.gaps)
+		stream->recount.gaps--;
+	else
+		shared->counters.gaps++;
+}
+
 static bool sink_gap(struct ring_sink *sink, const struct ring_gap *gap)
 {
 	struct stream *stream = stream_of(sink);
-	struct guest_shared *shared = stream->guest->shared;
-	const char *kind = gap->reason == RING_GAP_POLICY ? "skipped" : "lost";
+	bool lost = gap->reason != RING_GAP_POLICY, joined;
+	const char *kind = lost ? "lost" : "skipped";
 
-	if (!gap_join(stream, gap, kind)) {
+	joined = gap_join(stream, gap, kind);
+	if (!joined) {
 		stream_flush(stream);
 		stream->gap = gap_item(stream, gap, kind);
 		if (!stream->gap)
 			return false;
-		shared->counters.gaps++;
+		lane_place(stream, stream->gap, stream->capture.wanted || !lost);
 	}
-	if (gap->reason == RING_GAP_POLICY)
-		shared->counters.skipped_packets += gap->packets;
-	else
-		shared->counters.lost_packets += gap->packets;
+	gap_count(stream, gap->packets, lost, joined);
 	return true;
 }
 
@@ -245,6 +326,8 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 	if (guest->policy.mode != POLICY_CONTINUOUS)
 		ring_skip(&stream->ring);
 	guest_add(guest, stream);
+	/* Without one it merely gives nothing back. */
+	stream->lane = lane_open(guest->shared->queue, guest->account, stream);
 	return 0;
 }
 
@@ -252,8 +335,10 @@ void stream_detach(struct stream *stream)
 {
 	if (!stream->guest)
 		return;
+	ring_forfeit(&stream->ring, &stream->sink);
 	stream_flush(stream);
 	stream_capture_end(stream);
+	stream->lane = lane_close(stream->guest->shared->queue, stream->lane);
 	ring_detach(&stream->ring);
 	guest_remove(stream->guest, stream);
 	free(stream->label);
@@ -302,20 +387,64 @@ void stream_capture_end(struct stream *stream)
 	guest_capture_less(stream->guest);
 }
 
+/*
+ * See to it that what is left of a dead ring finds room.  Where there is not enough the oldest packets are copied as the archivist makes some,
+ * but never at the cost of the newest; when its patience is over, or nothing is archived, the newest that fit are all that is kept.
+ */
+static int fit(struct stream *stream, uint64_t now)
+{
+	const struct guest *guest = stream->guest;
+	const uint32_t cost = sizeof(struct item) + 1;
+	size_t room = queue_room(guest->shared->queue, guest->account, true) / guest->capture.streams;
+	uint64_t left;
+	int r = ring_left(&stream->ring, &stream->sink, cost, &left);
+
+	if (r)
+		return r;
+	if (left <= room) {
+		stream->capture.floor = 0;
+		return 0;
+	}
+	if (now < guest->capture.give_up && guest->shared->archiving) {
+		if (!stream->capture.floor)
+			stream->capture.floor = room / 2 + 1;
+		return 0;
+	}
+	stream->capture.floor = 0;
+	starve(stream);
+	return ring_newest(&stream->ring, &stream->sink, cost, room);
+}
+
 /* Take what can be proven: of a ring that was skipped all that is there. */
 static int capture_begin(struct stream *stream, uint64_t now)
 {
 	const struct guest_capture *capture = &stream->guest->capture;
 	int r = ring_seek(&stream->ring, &stream->sink, capture->dead);
 
+	if (r == 0 && capture->dead)
+		r = fit(stream, now);
 	if (r == 0)
 		r = ring_look(&stream->ring, &stream->sink);
 	if (r == RING_E_FULL && now < capture->give_up)
 		return r;
 	if (r != 0 && r != RING_E_FULL && !capture->dead)
 		return r;
+	/* Its range and its tail go on from here: what lies before stays. */
+	stream_flush(stream);
+	lane_seal(stream->guest->shared->queue, stream->lane);
 	stream->capture.begun = true;
 	return 0;
+}
+
+/* Give up what has found no room.  Of the living it is still in the ring. */
+static void capture_cut(struct stream *stream)
+{
+	const struct guest *guest = stream->guest;
+
+	if (guest->capture.dead)
+		ring_abandon(&stream->ring, &stream->sink);
+	log_write(LOG_LEVEL_WARNING, guest->name, "%s: the end of capture %lld found no room and is left out",
+		  guest->name, (long long)guest->capture.id);
 }
 
 /* Go on with the guest's capture. */
@@ -333,8 +462,7 @@ static int capture_step(struct stream *stream, uint64_t now)
 	if (range_queue(stream))
 		return RING_E_FULL;
 	if (r == RING_E_FULL)
-		log_write(LOG_LEVEL_WARNING, guest->name, "%s: the end of capture %lld found no room and is left out",
-			  guest->name, (long long)capture->id);
+		capture_cut(stream);
 	stream->capture.begun = false;
 	stream_capture_end(stream);
 	return r == RING_E_FULL ? 0 : r;

@@ -26,6 +26,7 @@ struct stream {
 	bool announced; /* the archive was told of it */
 	struct ring ring;
 	struct ring_sink sink;
+	struct lane *lane;     /* what of it waits and may be taken back */
 	struct item *reserved; /* between reserve and chunk or drop */
 	struct item *gap;      /* declared and not queued yet: gaps with nothing between them become one */
 	struct cadence cadence;
@@ -33,9 +34,13 @@ struct stream {
 	bool starved;	/* the queue had no room since the last look that ended well ... */
 	bool disk;	/* ... because nothing was archived */
 	struct {
+		uint64_t packets, gaps; /* declared, counted and taken back: not counted again */
+	} recount;
+	struct {
 		bool wanted; /* the guest's capture has not got all of this stream yet */
 		bool begun;  /* what it can prove is queued; its tail is on its way */
 		struct ring_mark at;
+		size_t floor; /* of the dead: room to leave for the newest packets, while older ones are copied */
 	} capture;
 };
 

@@ -1,0 +1,449 @@
+/*
+ * Room for the dead: real rings, guests, the queue between, and a real archive behind it.
+ *
+ * Every event that a guest writes says which it is, so that what the archive has in the end can be compared byte by byte, and where it has
+ * nothing a gap must say so: with room taken back from the living at any moment, and an archivist that comes late, is slow, or never comes.
+ */
+#include <sys/eventfd.h>
+
+#include <mprof/packet.h>
+#include <mprof/ring.h>
+
+#include "archive-fixture.h"
+#include "archivist.h"
+#include "guest.h"
+
+#define KIB	    1024u
+#define MIB	    (KIB * KIB)
+#define EVENT_BYTES 17u
+#define PACKETS	    4u
+#define PATIENCE    (40 * NS_PER_MS)
+#define PAST	    256u /* streams of one test */
+
+/* A guest with one ring, and its writer. */
+struct life {
+	struct guest guest;
+	struct stream stream;
+	struct memory_array memory;
+	uint8_t *bytes;
+	uint32_t size, used;
+	uint64_t sequence;
+};
+
+/* Up to where the archive must know of a stream, when all is over. */
+struct past {
+	int64_t stream;
+	uint64_t sequence;
+	uint32_t offset;
+};
+
+struct house {
+	struct guest_shared shared;
+	struct config config;
+	struct queue *queue;
+	uint64_t random;
+	struct past past[PAST];
+	size_t n_past;
+};
+
+static uint64_t random_below(struct house *house, uint64_t below)
+{
+	house->random = house->random * 6364136223846793005u + 1442695040888963407u;
+	return (house->random >> 33) % below;
+}
+
+/* ---- the writer --------------------------------------------------------------------------------------------------- */
+
+static void event_make(int64_t stream, uint64_t sequence, uint32_t offset, uint8_t *event)
+{
+	uint64_t x = (uint64_t)stream * 0x9e3779b97f4a7c15u + sequence * 0xff51afd7ed558ccdu + offset;
+
+	mprof_store64(event, 1 + sequence * 1000000 + offset);
+	event[8] = 7;
+	mprof_store64(event + 9, x ^ x >> 29);
+}
+
+static uint8_t *life_packet(struct life *life)
+{
+	return life->bytes + life->sequence % PACKETS * life->size;
+}
+
+/* Write at least N bytes of events. */
+static void life_write(struct life *life, uint32_t n)
+{
+	for (uint32_t written = 0; written < n; written += EVENT_BYTES) {
+		if (life->used + EVENT_BYTES >= life->size) {
+			life->sequence++;
+			life->used = MPROF_PACKET_HEADER_BYTES;
+			mprof_store16(life_packet(life) + 24, (uint16_t)life->sequence);
+		}
+		event_make(life->stream.id, life->sequence, life->used, life_packet(life) + life->used);
+		life->used += EVENT_BYTES;
+		mprof_store32(life_packet(life) + 26, life->used * 8);
+	}
+}
+
+static bool life_begin(struct life *life, struct house *house, uint32_t ring_bytes, uint64_t patience)
+{
+	const struct guest_identity who = {.source = "dir", .name = "guest", .key = "key", .domid = -1};
+	const char *fault = "";
+
+	*life = (struct life){.size = ring_bytes / PACKETS, .used = MPROF_PACKET_HEADER_BYTES};
+	life->bytes = calloc(1, ring_bytes);
+	for (uint32_t i = 0; i < PACKETS; i++) {
+		const struct mprof_packet_header h = {
+			.packet_bytes = life->size, .content_bytes = MPROF_PACKET_HEADER_BYTES, .count = (uint16_t)i};
+
+		mprof_packet_store(&h, life->bytes + i * life->size);
+	}
+	memory_array_init(&life->memory, life->bytes, ring_bytes);
+	return CHECK_EQ_INT(guest_init(&life->guest, &house->shared, &who, 0, patience), 0) &&
+	       CHECK_EQ_INT(stream_attach(&life->stream, &life->guest, 0, NULL, &life->memory.memory, ring_bytes, NULL,
+					  false, &fault),
+			    0) &&
+	       CHECK_EQ_INT(guest_set_state(&life->guest, "running", NULL), 0);
+}
+
+static int life_look(struct life *life)
+{
+	uint64_t next;
+
+	return stream_look(&life->stream, clock_mono(), &next);
+}
+
+static void past_add(struct house *house, int64_t stream, uint64_t sequence, uint32_t offset)
+{
+	if (CHECK(house->n_past < PAST))
+		house->past[house->n_past++] = (struct past){stream, sequence, offset};
+}
+
+static void life_deinit(struct life *life)
+{
+	guest_deinit(&life->guest);
+	free(life->bytes);
+}
+
+/* It dies, and everything up to its last event must be known of. */
+static void life_end(struct life *life, struct house *house)
+{
+	uint64_t began = clock_mono();
+
+	CHECK(guest_capture_begin(&life->guest, "crash", NULL, true, NULL) > 0);
+	while (!guest_capture_done(&life->guest)) {
+		life_look(life);
+		if (!guest_capture_done(&life->guest))
+			usleep(1000);
+	}
+	CHECK(clock_mono() - began < life->guest.patience + 200 * NS_PER_MS);
+	past_add(house, life->stream.id, life->sequence, life->used);
+	CHECK_EQ_INT(guest_set_state(&life->guest, "ended", "crash"), 0);
+	life_deinit(life);
+}
+
+/* Its ring goes: what had been handed over once must be there or declared. */
+static void life_leave(struct life *life, struct house *house)
+{
+	const struct ring *ring = &life->stream.ring;
+
+	if (ring_owes(ring))
+		past_add(house, life->stream.id, ring->owed.sequence, ring->owed.offset);
+	else
+		past_add(house, life->stream.id, ring->sequence, ring->offset);
+	CHECK_EQ_INT(guest_set_state(&life->guest, "ended", "ended"), 0);
+	life_deinit(life);
+}
+
+static bool house_init(struct house *house, uint64_t seed, size_t limit, size_t per_guest, size_t reserve)
+{
+	*house = (struct house){.random = seed};
+	house->queue = queue_new(limit, per_guest, reserve);
+	house->config = (struct config){.flush_interval_ns = 50 * NS_PER_MS};
+	house->shared = (struct guest_shared){.config = &house->config, .queue = house->queue, .archiving = true};
+	return CHECK(house->queue != NULL);
+}
+
+/* ---- the archive -------------------------------------------------------------------------------------------------- */
+
+/* One stream as the archive has it, read in order. */
+struct walk {
+	int64_t stream;
+	uint64_t sequence;
+	uint32_t offset;
+	bool complete; /* the packet at OFFSET is */
+	uint64_t lost;
+};
+
+static bool bytes_hold(const struct walk *walk, uint32_t offset, const uint8_t *got, uint32_t length)
+{
+	uint8_t event[EVENT_BYTES];
+	uint32_t at = offset - MPROF_PACKET_HEADER_BYTES;
+
+	for (uint32_t i = 0; i < length; i++, at++) {
+		if (i == 0 || at % EVENT_BYTES == 0)
+			event_make(walk->stream, walk->sequence,
+				   MPROF_PACKET_HEADER_BYTES + at / EVENT_BYTES * EVENT_BYTES, event);
+		if (got[i] != event[at % EVENT_BYTES])
+			return false;
+	}
+	return true;
+}
+
+/* A row of chunks or tails: it begins where the one before ended, and says what was written there. */
+static bool row_holds(struct walk *walk, sqlite3_stmt *s)
+{
+	uint32_t offset = (uint32_t)sqlite3_column_int64(s, 2), length = (uint32_t)sqlite3_column_int64(s, 3);
+	CLEANUP(freep) uint8_t *got = malloc(length + 1);
+	struct codec_reader codec = {0};
+	bool ok;
+
+	if (walk->complete || offset > MPROF_PACKET_HEADER_BYTES
+		    ? (uint64_t)sqlite3_column_int64(s, 1) != walk->sequence || offset != walk->offset
+		    : (uint64_t)sqlite3_column_int64(s, 1) != walk->sequence)
+		return false;
+	walk->offset = offset + length;
+	ok = codec_reader_init(&codec) == 0 &&
+	     codec_decode(&codec, sqlite3_column_int(s, 5), sqlite3_column_blob(s, 6),
+			  (size_t)sqlite3_column_bytes(s, 6), got, length) &&
+	     bytes_hold(walk, offset, got, length);
+	codec_reader_deinit(&codec);
+	if (sqlite3_column_int(s, 4) & ARCHIVE_CHUNK_LAST) {
+		walk->sequence++;
+		walk->offset = MPROF_PACKET_HEADER_BYTES;
+	}
+	return ok;
+}
+
+static bool gap_holds(struct walk *walk, sqlite3_stmt *s)
+{
+	uint64_t next = (uint64_t)sqlite3_column_int64(s, 3);
+
+	if ((uint64_t)sqlite3_column_int64(s, 1) != walk->sequence ||
+	    (uint32_t)sqlite3_column_int64(s, 2) != walk->offset ||
+	    (uint64_t)sqlite3_column_int64(s, 4) != next - walk->sequence)
+		return false;
+	walk->lost += next - walk->sequence;
+	walk->sequence = next;
+	walk->offset = MPROF_PACKET_HEADER_BYTES;
+	return true;
+}
+
+/*
+ * All there is of the stream, in order: chunks, gaps, and the tail of its last capture, in which a packet of a dead ring is complete where
+ * the next one begins.
+ */
+static const char *const WALK =
+	"SELECT 0, sequence, offset, length, flags, codec, data FROM chunks WHERE stream = ?1 UNION ALL "
+	"SELECT 1, after_sequence, after_offset, next_sequence, packets, NULL, NULL FROM gaps WHERE stream = ?1 UNION "
+	"ALL "
+	"SELECT 2, t.sequence, t.offset, t.length, CASE WHEN EXISTS (SELECT 1 FROM tails u WHERE u.stream = ?1 AND"
+	" u.sequence > t.sequence) AND NOT EXISTS (SELECT 1 FROM tails u WHERE u.stream = ?1 AND"
+	" u.sequence = t.sequence AND u.offset > t.offset) THEN 1 ELSE 0 END, t.codec, t.data"
+	" FROM tails t WHERE stream = ?1 ORDER BY 2, 3, 1";
+
+static void walk_stream(sqlite3 *db, const struct past *past, uint64_t *lost)
+{
+	struct walk walk = {.stream = past->stream, .offset = MPROF_PACKET_HEADER_BYTES};
+	sqlite3_stmt *s = NULL;
+	bool ok = true;
+
+	CHECK_EQ_INT(sqlite3_prepare_v2(db, WALK, -1, &s, NULL), SQLITE_OK);
+	sqlite3_bind_int64(s, 1, past->stream);
+	while (ok && sqlite3_step(s) == SQLITE_ROW) {
+		ok = sqlite3_column_int(s, 0) == 1 ? gap_holds(&walk, s) : row_holds(&walk, s);
+		if (!ok)
+			fprintf(stderr, "stream %lld: at %llu:%u comes kind %d, %llu:%u\n", (long long)past->stream,
+				(unsigned long long)walk.sequence, walk.offset, sqlite3_column_int(s, 0),
+				(unsigned long long)sqlite3_column_int64(s, 1), (unsigned)sqlite3_column_int64(s, 2));
+	}
+	sqlite3_finalize(s);
+	CHECK(ok);
+	if (walk.sequence < past->sequence || (walk.sequence == past->sequence && walk.offset < past->offset)) {
+		fprintf(stderr, "stream %lld ends at %llu:%u, not %llu:%u\n", (long long)past->stream,
+			(unsigned long long)walk.sequence, walk.offset, (unsigned long long)past->sequence,
+			past->offset);
+		CHECK(false);
+	}
+	*lost += walk.lost;
+}
+
+static void archive_check(const struct fixture *f, const struct house *house)
+{
+	sqlite3 *db = fixture_look(f);
+	uint64_t lost = 0, forgotten = 0;
+
+	for (size_t i = 0; i < house->n_past; i++) {
+		const struct past *past = &house->past[i];
+
+		/* A run that ended and of which nothing but gaps is left is deleted. */
+		if (fixture_number(f, "SELECT count(*) FROM streams WHERE id = %lld", (long long)past->stream))
+			walk_stream(db, past, &lost);
+		else
+			forgotten += past->sequence + (past->offset > MPROF_PACKET_HEADER_BYTES);
+	}
+	sqlite3_close(db);
+	CHECK_EQ_UINT(lost + forgotten, house->shared.counters.lost_packets);
+	CHECK_EQ_UINT(lost, fixture_number(f, "SELECT sum(lost_packets) FROM streams"));
+	CHECK_EQ_INT(fixture_number(f, "SELECT count(*) FROM gaps WHERE reason NOT IN ('lapped', 'queue')"), 0);
+}
+
+/* ---- everything that was written is archived or declared ---------------------------------------------------------- */
+
+static void rounds(struct house *house, struct life *lives, size_t n, unsigned count)
+{
+	while (count--) {
+		for (size_t i = 0; i < n; i++) {
+			life_write(&lives[i], (uint32_t)random_below(house, 6 * KIB));
+			life_look(&lives[i]);
+		}
+		if (random_below(house, 4) == 0) {
+			struct life *life = &lives[random_below(house, n)];
+
+			if (random_below(house, 4))
+				life_end(life, house);
+			else
+				life_leave(life, house);
+			life_begin(life, house, 32 * KIB, PATIENCE);
+		}
+	}
+}
+
+static void run_once(uint64_t seed)
+{
+	enum { LIVES = 12 };
+	struct life lives[LIVES];
+	struct archivist *archivist = NULL;
+	struct house house;
+	struct fixture f;
+	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (!fixture_init(&f) || !house_init(&house, seed, 256 * KIB, 160 * KIB, 64 * KIB))
+		return;
+	for (size_t i = 0; i < LIVES; i++)
+		life_begin(&lives[i], &house, 32 * KIB, PATIENCE);
+	rounds(&house, lives, LIVES, 20 + (unsigned)seed % 40); /* the disk stands still */
+	CHECK_EQ_INT(archivist_start(&archivist, &f.w, house.queue, &house.config, wake), 0);
+	rounds(&house, lives, LIVES, 200);
+	for (size_t i = 0; i < LIVES; i++)
+		life_end(&lives[i], &house);
+	archivist_stop(archivist);
+	CHECK(house.shared.counters.evicted_bytes > 0);
+	CHECK_EQ_UINT(queue_level(house.queue).bytes, 0);
+	archive_check(&f, &house);
+	queue_free(house.queue);
+	fixture_deinit(&f);
+	close(wake);
+}
+
+static void test_evictions(void)
+{
+	for (uint64_t seed = 1; seed <= 8; seed++)
+		run_once(seed);
+}
+
+/* ---- a mapping that must go ----------------------------------------------------------------------------------------- */
+
+/* Sixty-four guests die at once while nothing is archived and the queue is full of the living: all of it finds room, at once. */
+static void test_many(void)
+{
+	enum { DEAD = 64, LIVING = 4 };
+	static struct life dead[DEAD], living[LIVING];
+	struct house house;
+	uint64_t began, took, full = 0, lost;
+
+	if (!house_init(&house, 1, 64 * MIB, 32 * MIB, 48 * MIB))
+		return;
+	for (size_t i = 0; i < LIVING; i++)
+		life_begin(&living[i], &house, MIB, 700 * NS_PER_MS);
+	while (!full)
+		for (size_t i = 0; i < LIVING; i++) {
+			life_write(&living[i], 200 * KIB);
+			full += life_look(&living[i]) == RING_E_FULL;
+		}
+	CHECK(queue_level(house.queue).bytes > 60 * MIB);
+	for (size_t i = 0; i < DEAD; i++) {
+		life_begin(&dead[i], &house, MIB, 700 * NS_PER_MS);
+		life_write(&dead[i], MIB - 1000);
+	}
+	full = house.shared.counters.queue_full;
+	lost = house.shared.counters.lost_packets;
+	began = clock_mono();
+	for (size_t i = 0; i < DEAD; i++) {
+		CHECK(guest_capture_begin(&dead[i].guest, "crash", NULL, true, NULL) > 0);
+		life_look(&dead[i]);
+		CHECK(guest_capture_done(&dead[i].guest));
+	}
+	took = clock_mono() - began;
+	fprintf(stderr, "64 rings of 1 MiB are copied in %.1f ms\n", (double)took / 1e6);
+	CHECK(took < NS_PER_S);
+	CHECK_EQ_UINT(house.shared.counters.queue_full, full);
+	CHECK(house.shared.counters.evicted_bytes >= 8 * MIB);
+	CHECK(house.shared.counters.evicted_bytes < 17 * MIB); /* no more than it takes */
+	CHECK_EQ_UINT(house.shared.counters.lost_packets, lost);
+	for (size_t i = 0; i < DEAD; i++)
+		life_deinit(&dead[i]);
+	for (size_t i = 0; i < LIVING; i++)
+		life_deinit(&living[i]);
+	queue_free(house.queue);
+}
+
+/* More than there is room for, and nobody makes any: the newest is kept, and the mapping goes when the patience is over. */
+static void test_newest(void)
+{
+	struct house house;
+	struct life life;
+	struct fixture f;
+	struct archivist *archivist = NULL;
+	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (!fixture_init(&f) || !house_init(&house, 1, MIB, MIB, MIB))
+		return;
+	life_begin(&life, &house, 4 * MIB, PATIENCE);
+	life_write(&life, 5 * MIB / 2); /* packets 0 and 1, and a part of 2 */
+	life_end(&life, &house);
+	CHECK_EQ_UINT(house.shared.counters.lost_packets, 2);
+	life_begin(&life, &house, 64 * KIB, PATIENCE); /* the next one finds room all the same */
+	life_write(&life, 60 * KIB);
+	life_end(&life, &house);
+	CHECK_EQ_UINT(house.shared.counters.lost_packets, 2);
+	CHECK_EQ_INT(archivist_start(&archivist, &f.w, house.queue, &house.config, wake), 0);
+	archivist_stop(archivist);
+	archive_check(&f, &house);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT next_sequence FROM gaps WHERE stream = 1"), 2);
+	CHECK(fixture_number(&f, "SELECT (SELECT coalesce(sum(length), 0) FROM chunks WHERE stream = 1) +"
+				 " (SELECT coalesce(sum(length), 0) FROM tails WHERE stream = 1)") > 400 * KIB);
+	queue_free(house.queue);
+	fixture_deinit(&f);
+	close(wake);
+}
+
+/* An archivist that keeps up makes room for a ring that is larger than all room there is, while the patience lasts. */
+static void test_large(void)
+{
+	struct house house;
+	struct life life;
+	struct fixture f;
+	struct archivist *archivist = NULL;
+	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (!fixture_init(&f) || !house_init(&house, 1, 4 * MIB, 4 * MIB, 4 * MIB))
+		return;
+	CHECK_EQ_INT(archivist_start(&archivist, &f.w, house.queue, &house.config, wake), 0);
+	life_begin(&life, &house, 32 * MIB, 10 * NS_PER_S);
+	life_write(&life, 31 * MIB);
+	life_end(&life, &house);
+	archivist_stop(archivist);
+	CHECK_EQ_UINT(house.shared.counters.lost_packets, 0);
+	archive_check(&f, &house);
+	queue_free(house.queue);
+	fixture_deinit(&f);
+	close(wake);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_evictions);
+	CHECK_RUN(test_many);
+	CHECK_RUN(test_newest);
+	CHECK_RUN(test_large);
+	return check_done();
+}
