@@ -44,7 +44,7 @@ static uint64_t frames_parse(const char *text)
 static uint64_t frames_read(void *library)
 {
 	CLEANUP(freep) char *text = NULL;
-	struct hypfs hypfs;
+	struct hypfs hypfs = {0};
 	void *handle;
 
 	if (!hypfs_load(&hypfs, library))

@@ -57,7 +57,7 @@ static int permitted_get(uint64_t *set)
 /* Keep KEEP and nothing else, and see that it is so. */
 static int rights_keep(int keep)
 {
-	uint64_t left;
+	uint64_t left = UINT64_MAX;
 	int r;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
@@ -81,7 +81,7 @@ int rights_drop(void)
 
 int rights_keep_reading(void)
 {
-	uint64_t has;
+	uint64_t has = 0;
 	int r = permitted_get(&has);
 
 	if (r)

@@ -20,7 +20,8 @@ static uint64_t status(const char *file, const char *name)
 	while (f && fgets(line, sizeof(line), f))
 		if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':')
 			return strtoull(line + strlen(name) + 1, NULL, 16);
-	CHECK(!"a line of the status file");
+	fprintf(stderr, "%s has no line %s\n", file, name);
+	CHECK(false);
 	return UINT64_MAX;
 }
 
@@ -60,10 +61,12 @@ static void child_drops(void)
 	check_sets("/proc/self/status", 0);
 }
 
+/* What user 0 executes has nothing either: its verdict is the child's. */
 static void child_executes(void)
 {
 	CHECK_EQ_INT(rights_drop(), 0);
-	CHECK_EQ_INT(system("test \"$(sed -n 's/^CapEff:[^0-9a-f]*//p' /proc/self/status)\" = 0000000000000000"), 0);
+	execlp("grep", "grep", "-q", "^CapEff:[^0-9a-f]*0000000000000000$", "/proc/self/status", NULL);
+	CHECK(false);
 }
 
 static void child_reads(void)
