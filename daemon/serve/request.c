@@ -197,7 +197,8 @@ bool request_accepts_zstd(const char *value)
 		if (strncasecmp(value, "zstd", 4) == 0 && strchr(" \t;,", value[4]))
 			return quality_positive(value + 4);
 		value = strchr(value, ',');
-		value += value != NULL;
+		if (value)
+			value++;
 	}
 	return false;
 }
@@ -256,7 +257,8 @@ bool request_etag_matches(const char *value, const char *etag)
 		if (strncmp(value, etag, n) == 0 && strchr(" \t,", value[n]))
 			return true;
 		value = strchr(value, ',');
-		value += value != NULL;
+		if (value)
+			value++;
 	}
 	return false;
 }
