@@ -13,7 +13,7 @@
 #define CLOSE_NS     (900 * NS_PER_MS) /* what is not taken by then is left */
 #define CONSOLE_NS   (300 * NS_PER_MS) /* xenconsoled writes its log a moment later */
 #define ANSWER_NS    (2 * NS_PER_S)
-#define SUBTREE_STEP 4u
+#define SUBTREE_STEP 2u
 #define RENEWALS_MAX 10u /* of a guest's rings in a minute */
 
 /* ---- the end of a run --------------------------------------------------------------------------------------------------- */

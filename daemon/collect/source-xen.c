@@ -16,6 +16,7 @@
 
 #define SWEEP_LEAST (10 * NS_PER_MS) /* between two sweeps */
 #define SWEEP_SLOW  (60 * NS_PER_S)  /* without any event: what was missed is found */
+#define PULSE_NS    NS_PER_S	     /* a connection that is lost does not wake us: it is asked after */
 #define SETTLE_NS   (100 * NS_PER_MS)
 #define SETTLE_MAX  (30 * NS_PER_S)
 #define KICKS_MAX   1024u /* taken in one go, before looks have their turn */
@@ -25,7 +26,7 @@ struct source_xen {
 	struct source source; /* first */
 	struct host host;
 	sd_event_source *store, *events, *answers;
-	struct task sweep, settle;
+	struct task sweep, settle, pulse;
 	uint64_t swept, began;
 	struct helper_answer answer;
 };
@@ -93,6 +94,14 @@ static int on_store(sd_event_source *source, int fd, uint32_t events, void *cont
 	(void)events;
 	host_drain(context);
 	return 0;
+}
+
+static void pulse_run(struct task *task, uint64_t now)
+{
+	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, pulse));
+
+	host_drain(&source->host);
+	collector_at(source->host.collector, task, now + PULSE_NS);
 }
 
 /* ---- sweeps ------------------------------------------------------------------------------------------------------------- */
@@ -362,6 +371,7 @@ static void xen_close_source(struct source *source)
 		domain_free(xen->host.domains);
 	schedule_remove(schedule, &xen->sweep);
 	schedule_remove(schedule, &xen->settle);
+	schedule_remove(schedule, &xen->pulse);
 	sd_event_source_disable_unref(xen->store);
 	sd_event_source_disable_unref(xen->events);
 	sd_event_source_disable_unref(xen->answers);
@@ -427,6 +437,7 @@ int source_xen_open(struct source **sp, struct collector *collector, struct xen 
 	};
 	xen->sweep.run = sweep_run;
 	xen->settle.run = settle_run;
+	xen->pulse.run = pulse_run;
 	xen->began = clock_mono();
 	host->collector = collector;
 	host->xen = TAKE_PTR(*xp);
@@ -445,6 +456,7 @@ int source_xen_open(struct source **sp, struct collector *collector, struct xen 
 	}
 	sweep_run(&xen->sweep, xen->began);
 	collector_at(collector, &xen->settle, xen->began + SETTLE_NS);
+	collector_at(collector, &xen->pulse, xen->began + PULSE_NS);
 	*sp = &xen->source;
 	return 0;
 }
