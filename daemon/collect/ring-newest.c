@@ -19,13 +19,18 @@ static int follow_to_end(struct ring *ring, struct ring_sink *sink)
 {
 	int r = ring_settle(ring, sink);
 
-	if (r)
-		return r;
 	ring->held = true;
-	r = ring_follow(ring, sink, clock_mono());
+	if (r == 0)
+		r = ring_follow(ring, sink, clock_mono());
+	if (r == 0 && ring->active >= ring->sequence + ring->n) {
+		/* It had been followed further than was copied, and lapped that: from the oldest that is there. */
+		r = ring_resync(ring, sink, RING_GAP_LAPPED, true);
+		if (r == 0)
+			r = ring_follow(ring, sink, clock_mono());
+	}
 	ring->held = false;
 	ring->has_hint = false; /* what was seen is still to be copied */
-	return r;
+	return r == STEP_STILL ? RING_E_FULL : r;
 }
 
 /* What packet SEQUENCE, at the cursor or behind it, has to hand over. */
@@ -78,9 +83,26 @@ int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64
 	return ring_declare(ring, sink, oldest, oldest - ring->sequence, false, RING_GAP_LAPPED);
 }
 
-int ring_abandon(struct ring *ring, struct ring_sink *sink)
+int ring_abandon(struct ring *ring, struct ring_sink *sink, const struct ring_mark *at)
 {
-	if (ring->sequence > ring->active)
+	struct ring_gap gap = {.reason = RING_GAP_LAPPED, .found = moment_now()};
+	int r = follow_to_end(ring, sink);
+
+	if (r == RING_E_FULL)
+		return r;
+	gap.after_sequence = ring->sequence;
+	gap.after_offset = ring->offset;
+	if (at->sequence > ring->sequence || (at->sequence == ring->sequence && at->offset > ring->offset)) {
+		gap.after_sequence = at->sequence;
+		gap.after_offset = at->offset;
+	}
+	if (gap.after_sequence > ring->active)
 		return 0;
-	return ring_declare(ring, sink, ring->active + 1, ring->active + 1 - ring->sequence, false, RING_GAP_LAPPED);
+	gap.next_sequence = ring->active + 1;
+	gap.packets = gap.next_sequence - gap.after_sequence;
+	if (!sink->gap(sink, &gap))
+		return RING_E_FULL;
+	ring->sequence = gap.next_sequence;
+	ring->offset = MPROF_PACKET_HEADER_BYTES;
+	return 0;
 }

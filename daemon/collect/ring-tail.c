@@ -127,5 +127,8 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 		if (r && r != STEP_LAPPED)
 			return r;
 	}
+	/* What had been taken back and could not be proven again is in the tail. */
+	if (dead)
+		ring->owed = (struct ring_mark){0};
 	return 0;
 }

@@ -225,8 +225,8 @@ int ring_left(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64_t
  * in any case.  As ring_left.
  */
 int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64_t bytes);
-/* Declare all of a dead ring lost that was not handed over as proven: there was no room for it.  0 or RING_E_FULL. */
-int ring_abandon(struct ring *ring, struct ring_sink *sink);
+/* Declare all of a dead ring lost that lies beyond the cursor and the tail, which ended at *AT: there was no room for it.  0 or RING_E_FULL. */
+int ring_abandon(struct ring *ring, struct ring_sink *sink, const struct ring_mark *at);
 
 /* Has the writer been seen beyond the cursor?  Then a look soon after this one may prove more. */
 bool ring_pending(const struct ring *ring);

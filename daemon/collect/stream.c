@@ -429,6 +429,7 @@ static int capture_begin(struct stream *stream, uint64_t now)
 		return r;
 	if (r != 0 && r != RING_E_FULL && !capture->dead)
 		return r;
+	stream->capture.cut = capture->dead && r == RING_E_FULL;
 	/* Its range and its tail go on from here: what lies before stays. */
 	stream_flush(stream);
 	lane_seal(stream->guest->shared->queue, stream->lane);
@@ -442,7 +443,7 @@ static void capture_cut(struct stream *stream)
 	const struct guest *guest = stream->guest;
 
 	if (guest->capture.dead)
-		ring_abandon(&stream->ring, &stream->sink);
+		ring_abandon(&stream->ring, &stream->sink, &stream->capture.at);
 	log_write(LOG_LEVEL_WARNING, guest->name, "%s: the end of capture %lld found no room and is left out",
 		  guest->name, (long long)guest->capture.id);
 }
@@ -461,7 +462,7 @@ static int capture_step(struct stream *stream, uint64_t now)
 		return r;
 	if (range_queue(stream))
 		return RING_E_FULL;
-	if (r == RING_E_FULL)
+	if (r == RING_E_FULL || stream->capture.cut)
 		capture_cut(stream);
 	stream->capture.begun = false;
 	stream_capture_end(stream);

@@ -40,6 +40,7 @@ struct stream {
 		bool wanted; /* the guest's capture has not got all of this stream yet */
 		bool begun;  /* what it can prove is queued; its tail is on its way */
 		struct ring_mark at;
+		bool cut;     /* of the dead: not all of it found room */
 		size_t floor; /* of the dead: room to leave for the newest packets, while older ones are copied */
 	} capture;
 };
