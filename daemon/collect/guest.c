@@ -80,7 +80,7 @@ void guest_remove(struct guest *guest, struct stream *stream)
 
 /* ---- what the archive is told --------------------------------------------------------------------------------------- */
 
-/* Queue a copy of RUN, with texts of its own. */
+/* Queue a copy of RUN, with texts of its own; for a commit soon the queue is hurried afterwards. */
 static int run_queue(struct guest_shared *shared, struct account *account, const struct archive_run *run)
 {
 	struct item *item = queue_item(shared->queue, account, ITEM_RUN, 0, false);
@@ -89,7 +89,6 @@ static int run_queue(struct guest_shared *shared, struct account *account, const
 		return -ENOMEM;
 	item->run = *run;
 	item->run.source = item->run.key = item->run.name = item->run.uuid = item->run.state = item->run.reason = NULL;
-	item->urgent = true;
 	if (text_copy(&item->run.source, run->source) || text_copy(&item->run.key, run->key) ||
 	    text_copy(&item->run.name, run->name) || text_copy(&item->run.uuid, run->uuid) ||
 	    text_copy(&item->run.state, run->state) || text_copy(&item->run.reason, run->reason)) {
@@ -114,8 +113,10 @@ int guest_was(struct guest_shared *shared, const struct archive_resume *resume)
 		.reason = strcmp(resume->state, "suspended") == 0 ? "suspend" : reason,
 		.ended_real = resume->any ? resume->last_real : clock_real(),
 	};
+	int r = run_queue(shared, NULL, &run);
 
-	return run_queue(shared, NULL, &run);
+	queue_hurry(shared->queue);
+	return r;
 }
 
 bool guest_is_told(const struct guest *guest)
@@ -165,6 +166,8 @@ int guest_set_state(struct guest *guest, const char *state, const char *reason)
 			ring_died(&s->ring, false);
 	for (struct stream *s = guest_is_told(guest) ? guest->streams : NULL; s && r == 0; s = s->next)
 		r = stream_announce(s);
+	/* Only now, so that nobody sees a run without its streams. */
+	queue_hurry(guest->shared->queue);
 	return r;
 }
 
@@ -187,6 +190,7 @@ int guest_rename(struct guest *guest, const char *name)
 		return r;
 	}
 	free(before);
+	queue_hurry(guest->shared->queue);
 	guest->policy = config_policy(guest->shared->config, guest->name);
 	guest->next_period = 0;
 	for (struct stream *s = guest->streams; s; s = s->next)
