@@ -63,6 +63,16 @@ void account_release(struct queue *queue, struct account *account)
 	pthread_mutex_unlock(&queue->mutex);
 }
 
+size_t account_bytes(struct queue *queue, const struct account *account)
+{
+	size_t bytes;
+
+	pthread_mutex_lock(&queue->mutex);
+	bytes = account->bytes;
+	pthread_mutex_unlock(&queue->mutex);
+	return bytes;
+}
+
 /* With the mutex held. */
 static bool has_room(const struct queue *queue, const struct account *account, size_t bytes, bool dead)
 {

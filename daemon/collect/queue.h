@@ -80,6 +80,7 @@ CLEANUP_DEFINE(struct queue, queue_free)
 
 struct account *account_new(void);
 void account_release(struct queue *queue, struct account *account); /* NULL too */
+size_t account_bytes(struct queue *queue, const struct account *account);
 
 /*
  * The guest of ACCOUNT died: nothing that it has in the queue, or that comes, is taken back, and no cap but the share of the dead holds for

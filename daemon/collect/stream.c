@@ -224,7 +224,7 @@ static struct item *gap_item(const struct stream *stream, const struct ring_gap 
 
 	/* Data is refused when there is no room, and so are floods of gaps; but not the only word of what is gone. */
 	if (stream->starved && !is_dead(stream) && !ring_owes(&stream->ring) &&
-	    stream->guest->account->bytes > GAPS_IN_QUEUE * sizeof(*item))
+	    account_bytes(stream->guest->shared->queue, stream->guest->account) > GAPS_IN_QUEUE * sizeof(*item))
 		return NULL;
 	item = stream_item(stream, ITEM_GAP, 0, false);
 	if (!item)
