@@ -228,13 +228,14 @@ class Guest(Talk):
     """A domain: what the toolstack does with it, and what it does itself through its own ring to the store."""
 
     SLOT = struct.Struct("<6I5Q")
+    REQ, RSP = (PAGE + 2048) // 4, (PAGE + 2056) // 4  # consumer and producer of each half of the ring to the store
 
     def __init__(self, store, kicker, domid, name, handle=None):
         super().__init__()
         self.store, self.kicker, self.domid, self.name = store, kicker, domid, name
         self.uuid = handle or str(uuid.uuid4())
         self.home = f"/local/domain/{domid}"
-        self.memory = None
+        self.memory = self.words32 = None
         self.rings = 0
         self.words = ""
 
@@ -253,6 +254,7 @@ class Guest(Talk):
         with open(self.path("mem"), "w+b") as f:
             f.truncate(64 * PAGE)
             self.memory = mmap.mmap(f.fileno(), 64 * PAGE)
+            self.words32 = memoryview(self.memory).cast("I")  # whole words at a time, which struct does not store
         self.set("running")
         tools, mine = self.store.toolstack, f"n{self.domid}".encode()
         with tools.transaction() as tx:
@@ -296,9 +298,10 @@ class Guest(Talk):
         return at
 
     def destroy(self, after=0.0):
-        """The toolstack removes it: its nodes first, then the domain, which is a zombie while something of it is mapped."""
+        """The toolstack removes it: paused, its nodes, then the domain, which is a zombie while something of it is mapped."""
         time.sleep(after)
         tools = self.store.toolstack
+        self.set(f"{self.words} paused")
         for path in (self.home, f"/vm/{self.uuid}"):
             with contextlib.suppress(Refused):
                 tools.rm(path)
@@ -358,20 +361,22 @@ class Guest(Talk):
     # ---- the guest itself
 
     def _send(self, data):
+        until = time.monotonic() + 20
         for byte in data:
-            while True:
-                taken, put = struct.unpack_from("<II", self.memory, PAGE + 2048)
-                if (put - taken) & 0xFFFFFFFF < 1024:
-                    break
+            put = self.words32[self.REQ + 1]
+            while (put - self.words32[self.REQ]) & 0xFFFFFFFF >= 1024:
+                if time.monotonic() > until:
+                    raise TimeoutError(f"the store does not listen to domain {self.domid}")
                 self._nudge()
+                time.sleep(0.0001)
             self.memory[PAGE + put % 1024] = byte
-            struct.pack_into("<I", self.memory, PAGE + 2052, (put + 1) & 0xFFFFFFFF)
+            self.words32[self.REQ + 1] = (put + 1) & 0xFFFFFFFF
         self._nudge()
 
     def _receive(self, n):
         data, until = b"", time.monotonic() + 20
         while len(data) < n:
-            taken, put = struct.unpack_from("<II", self.memory, PAGE + 2056)
+            taken, put = self.words32[self.RSP], self.words32[self.RSP + 1]
             if put == taken:
                 if time.monotonic() > until:
                     raise TimeoutError(f"the store does not answer domain {self.domid}")
@@ -379,7 +384,7 @@ class Guest(Talk):
                 continue
             room = min(n - len(data), (put - taken) & 0xFFFFFFFF, 1024 - taken % 1024)
             data += self.memory[PAGE + 1024 + taken % 1024 : PAGE + 1024 + taken % 1024 + room]
-            struct.pack_into("<I", self.memory, PAGE + 2056, (taken + room) & 0xFFFFFFFF)
+            self.words32[self.RSP] = (taken + room) & 0xFFFFFFFF
             self._nudge()
         return data
 
@@ -409,14 +414,17 @@ class Guest(Talk):
         return f"data/mprof/stream/{stream}" if stream else "data/mprof"
 
     def publish(self, ring, stream=0, port=None, name=None):
-        """Share a ring (or references): the commit key comes last."""
+        """Share a ring (or references), in a value or a directory as it needs: the commit key comes last."""
         refs = getattr(ring, "refs", ring)
         if port is not None:
             self.offer(port)
             self.write(f"{self._under(stream)}/event-channel", port)
         if name is not None:
             self.write(f"{self._under(stream)}/name", name)
-        self.write(f"{self._under(stream)}/ring-ref", ",".join(map(str, refs)))
+        if len(refs) > 400:
+            self.publish_directory(refs, stream)
+        else:
+            self.write(f"{self._under(stream)}/ring-ref", ",".join(map(str, refs)))
 
     def page(self, ref, data):
         """Put DATA into the grantable page REF, below 64."""

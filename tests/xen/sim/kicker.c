@@ -5,7 +5,7 @@
  *   take DOMID PORT          somebody else in dom0 has bound it
  *   close DOMID PORT         it is no port any more
  *   kick DOMID PORT          notify dom0; the answer is when, CLOCK_MONOTONIC ns, or 0: nobody has bound it
- *   storm DOMID PORT US N    N kicks, US microseconds after each other; the answer is how many reached somebody
+ *   storm DOMID PORT US MS   kicks for MS milliseconds, US microseconds after each other; the answer is how many reached somebody
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,17 +41,18 @@ static uint64_t kick(struct sim_evtchn *table, _Atomic uint32_t *ports, unsigned
 	return now;
 }
 
-static uint64_t storm(struct sim_evtchn *table, _Atomic uint32_t *ports, unsigned port, unsigned us, unsigned n)
+static uint64_t storm(struct sim_evtchn *table, _Atomic uint32_t *ports, unsigned port, unsigned us, unsigned ms)
 {
-	uint64_t next = sim_now(), reached = 0;
+	uint64_t next = sim_now(), end = next + ms * 1000000ull, reached = 0;
 	struct timespec until;
 
-	for (unsigned i = 0; i < n; i++) {
+	while (next < end) {
 		reached += kick(table, ports, port) != 0;
 		next += us * 1000ull;
+		if (next < sim_now())
+			next = sim_now();
 		until = (struct timespec){(time_t)(next / 1000000000u), (long)(next % 1000000000u)};
-		if (us)
-			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	}
 	return reached;
 }
@@ -60,12 +61,12 @@ int main(void)
 {
 	struct sim_evtchn *table = sim_map("evtchn", sizeof(*table));
 	_Atomic uint32_t *ports = NULL;
-	unsigned domid, port, us = 0, n = 1, last = 0;
+	unsigned domid, port, us = 0, ms = 0, last = 0;
 	char line[128], word[16];
 	uint64_t answer;
 
 	while (table && fgets(line, sizeof(line), stdin)) {
-		if (sscanf(line, "%15s %u %u %u %u", word, &domid, &port, &us, &n) < 3 || port >= SIM_GUEST_PORTS)
+		if (sscanf(line, "%15s %u %u %u %u", word, &domid, &port, &us, &ms) < 3 || port >= SIM_GUEST_PORTS)
 			return 2;
 		/* A domid that is used again has a file of its own: mapped anew each time but for kicks in a row. */
 		if (ports && (domid != last || word[0] != 'k')) {
@@ -80,7 +81,7 @@ int main(void)
 		if (strcmp(word, "kick") == 0)
 			answer = kick(table, ports, port);
 		else if (strcmp(word, "storm") == 0)
-			answer = storm(table, ports, port, us, n);
+			answer = storm(table, ports, port, us, ms);
 		else
 			ports[port] = strcmp(word, "offer") == 0  ? SIM_PORT_OFFERED
 				      : strcmp(word, "take") == 0 ? SIM_PORT_TAKEN

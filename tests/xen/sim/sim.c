@@ -114,7 +114,7 @@ static void domain_parse(struct sim_domain *domain, const char *text)
 		domain->reason = i;
 	}
 	domain->dying = strstr(text, "dying");
-	domain->paused = strncmp(text, "paused", 6) == 0;
+	domain->paused = strstr(text, "paused");
 	domain->running = !domain->shutdown && !domain->dying && !domain->paused;
 }
 

@@ -1,13 +1,14 @@
 /*
  * A machine with Xen as far as mprofd and xenstored can tell, in the files of one directory ($MPROFD_SIM_DIR).
  *
- *   dom.N         domain N exists; one word says how it is: running, paused, crashed, poweroff, reboot, suspend, watchdog or
- *                 soft-reset; then " dying" from its destruction on
+ *   dom.N         domain N exists; one word says how it is: running, crashed, poweroff, reboot, suspend, watchdog or
+ *                 soft-reset; then " paused" where it is, and " dying" from its destruction on
  *   mem.N         its memory: grant reference R below 65,536 is page R; page 1 is its ring to the store
  *   ring.N.K      further memory: reference (K << 16) + P is page P, so that a program that writes a ring file is a guest
  *   revoked.N     references of it that cannot be mapped (any more), in decimal, a line each
  *   pause.N       while it is there a mapping waits in its middle; paused.N says that one does
  *   slow.N        how many milliseconds a mapping takes
+ *   slow-disk     how many milliseconds longer a write to disk takes
  *   maps.N        struct sim_maps: what of it dom0 has mapped
  *   ports.N       its event channels for dom0, a word each (SIM_PORT_…)
  *   evtchn        struct sim_evtchn: dom0's ends of them; evtchn.fifo: those that came up, 32 bits each

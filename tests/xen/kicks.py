@@ -1,0 +1,235 @@
+"""Guests that say when there is something to see: kicks.py BUILD-DIRECTORY [TEST…]"""
+
+import os
+import statistics
+import time
+
+import sim
+from daemons import events_of
+
+MS = 1_000_000
+
+
+class Kicks(sim.Case):
+    def begin(self, d, domid=5, name="kicks", port=3, **options):
+        guest = self.guest(domid, name)
+        ring = guest.ring(**options)
+        self.addCleanup(ring.close)
+        ring.add(5)
+        guest.publish(ring, port=port)
+        d.wait(lambda: d.domain(name))
+        return guest, ring
+
+    def bound(self, d, guest, port=3):
+        return d.wait(lambda: guest.port(port))
+
+    def looks(self, d, seconds):
+        """Looks at rings, in a second."""
+        began, since = d.metric("mprofd_looks_total"), time.monotonic()
+        time.sleep(seconds)
+        return (d.metric("mprofd_looks_total") - began) / (time.monotonic() - since)
+
+    def fill(self, ring):
+        """Events up to the end of the packet that is being filled, and one of the next."""
+        sequence = ring.sequence
+        while ring.sequence == sequence:
+            ring.add(1)
+
+    def test_serviced(self):
+        """From the kick to the copy of what it told of: within 5 ms, on an idle ring that nobody would look at for a second."""
+        d = self.daemons("[collector]\nflush-interval = 10ms\n[archive]\nfree-space = 1M\nreserve = 0\n")
+        guest, ring = self.begin(d, size=16384, packets=16)
+        self.bound(d, guest)
+        kicked = []
+        for _ in range(25):
+            time.sleep(0.15)
+            self.fill(ring)
+            kicked.append(guest.kick(3))
+        time.sleep(0.5)
+        # Of what a kick tells the packet before it is proven at once, and the one itself by what follows.
+        copied = sorted(
+            int(p["copied"]["last"]["mono"]) for page in d.packets("kicks") for p in page["packets"] if p["copied"]
+        )
+        took = sorted(min(at - kick for at in copied if at >= kick) for kick in kicked if copied[-1] >= kick)
+        self.assertGreaterEqual(len(took), 24)
+        self.assertLess(statistics.median(took), 5 * MS, took)
+        self.assertLess(took[int(len(took) * 0.8)], 25 * MS, took)  # what a busy machine does to some
+
+    def test_idle(self):
+        """Costs about one look a second; a polled one a few."""
+        d = self.daemons()
+        guest, _ = self.begin(d)
+        self.bound(d, guest)
+        time.sleep(2)
+        self.assertLess(self.looks(d, 4), 1.6)
+
+    def test_bind_raises_once(self):
+        d = self.daemons()
+        guest, ring = self.begin(d)
+        d.wait(lambda: (port := guest.port(3)) and port["delivered"] == 1)
+        time.sleep(0.3)
+        port = guest.port(3)
+        self.assertEqual((port["kicks"], port["delivered"], port["masked"]), (0, 1, 0))
+        ring.add(5)
+        guest.kick(3)
+        d.wait(lambda: guest.port(3)["delivered"] == 2)
+        d.wait(lambda: not guest.port(3)["masked"])
+
+    def cpu(self, d):
+        """Seconds that the loop has spent."""
+        with open(f"/proc/{d.collector.pid}/task/{d.collector.pid}/schedstat", encoding="ascii") as f:
+            return int(f.read().split()[0]) / 1e9
+
+    def test_storm(self):
+        """A guest that kicks as fast as it can costs no more than one that is polled."""
+        d = self.daemons()
+        # Polled, an idle ring of this size is looked at four times a second.
+        guest, _ = self.begin(d, size=4 << 20)
+        quiet, _ = self.begin(d, 6, "quiet", 4, size=4 << 20)
+        self.bound(d, guest)
+        time.sleep(2)
+        delivered, spent = guest.port(3)["delivered"], self.cpu(d)
+        self.kicker.tell("storm", 5, 3, 10, 3200)
+        looks = self.looks(d, 3)
+        spent = self.cpu(d) - spent
+        self.assertGreater(self.kicker.answer(), 10_000)
+        self.assertLess(looks, 20)
+        self.assertLess(guest.port(3)["delivered"] - delivered, 60)
+        self.assertLess(spent, 0.15)
+        # The other is served as before.
+        before = quiet.port(4)["delivered"]
+        quiet.kick(4)
+        d.wait(lambda: quiet.port(4)["delivered"] == before + 1, 1)
+        # And so is this one, when it is quiet again.
+        time.sleep(4)
+        self.assertFalse(guest.port(3)["masked"])
+        before = guest.port(3)["delivered"]
+        guest.kick(3)
+        d.wait(lambda: guest.port(3)["delivered"] > before, 2)
+
+    def test_storm_on_a_small_ring(self):
+        """It is polled more often, and no more than that for being kicked."""
+        d = self.daemons()
+        guest, _ = self.begin(d, port=None)
+        time.sleep(1)
+        polled = self.looks(d, 2)
+        guest.offer(3)
+        guest.write("data/mprof/event-channel", "3")
+        self.bound(d, guest)
+        self.kicker.tell("storm", 5, 3, 10, 2800)
+        looks = self.looks(d, 2.5)
+        self.kicker.answer()
+        self.assertLess(looks, 1.3 * polled + 10)
+
+    def test_storm_of_a_writer(self):
+        """Events and kicks at full speed: nothing is lost for it."""
+        d = self.daemons()
+        guest = self.guest(5, "both")
+        options = f"--ring {guest.ring_path(1)} --truth truth --rate 200000 --size 262144"
+        writer = self.writer("writer-legacy", *options.split())
+        d.wait(lambda: os.path.exists(guest.ring_path(1)) and os.path.getsize(guest.ring_path(1)) == 262144)
+        guest.publish(guest.refs(1, 262144), port=3)
+        self.bound(d, guest)
+        self.kicker.ask("storm", 5, 3, 20, 2000)
+        writer.terminate()
+        writer.wait(20)
+        guest.die("crashed")
+        d.wait_ended("both")
+        self.assertEqual(d.domain("both")["streams"][0]["lost_packets"], 0)
+
+    def test_port_of_somebody_else(self):
+        """Bound already: the ring is polled, and the log says why."""
+        d = self.daemons()
+        guest = self.guest(5, "taken")
+        guest.take(3)
+        ring = guest.ring()
+        self.addCleanup(ring.close)
+        guest.write("data/mprof/event-channel", "3")
+        guest.publish(ring)
+        d.wait(lambda: d.domain("taken"))
+        ring.add_slowly(50)
+        d.wait(lambda: len(events_of(d.trace("taken"))) > 30)
+        self.assertEqual(d.said().count("event channel"), 1, d.said())
+        self.assertEqual(d.metric('mprofd_xenstore_refused_total{reason="event-channel"}'), 1)
+
+    def test_bound_anew(self):
+        """Writing event-channel again binds again, and restarts nothing."""
+        d = self.daemons()
+        guest, ring = self.begin(d)
+        self.bound(d, guest)
+        run = d.domain("kicks")["run"]
+        guest.offer(8)
+        guest.write("data/mprof/event-channel", "8")
+        self.bound(d, guest, 8)
+        self.assertIsNone(guest.port(3))
+        guest.write("data/mprof/event-channel", "8")
+        time.sleep(0.3)
+        self.bound(d, guest, 8)
+        guest.rm("data/mprof/event-channel")
+        d.wait(lambda: not guest.port(8))
+        time.sleep(1.1)  # the look that was due when it kicked
+        ring.add_slowly(30)
+        d.wait(lambda: len(events_of(d.trace("kicks"))) > 20)
+        self.assertEqual(d.domain("kicks")["run"], run)
+        self.assertEqual(guest.map_counts()[0], 1)
+
+    def test_added_later(self):
+        d = self.daemons()
+        guest, _ = self.begin(d, port=None)
+        guest.offer(3)
+        guest.write("data/mprof/event-channel", "3")
+        self.bound(d, guest)
+
+    def test_let_go_at_the_end(self):
+        """With the guest's death, its withdrawal, and the collector's end."""
+        d = self.daemons()
+        guests = [self.begin(d, 5 + i, f"end{i}")[0] for i in range(3)]
+        for guest in guests:
+            self.bound(d, guest)
+        guests[0].stop("crashed")
+        d.wait(lambda: not guests[0].port(3))
+        guests[1].withdraw()
+        d.wait(lambda: not guests[1].port(3))
+        d.stop_collector()
+        self.assertIsNone(guests[2].port(3))
+        d.start_collector()
+        self.bound(d, guests[2])
+        d.kill_collector()
+        d.start_collector()
+        time.sleep(0.5)
+        self.bound(d, guests[2])
+
+    def test_dead_port(self):
+        """A port of a dead guest comes up once by being bound: nothing comes of it."""
+        guest = self.guest(5, "dead")
+        ring = guest.ring()
+        self.addCleanup(ring.close)
+        ring.add(20)
+        guest.publish(ring, port=3)
+        guest.stop("crashed")
+        d = self.daemons()
+        d.wait_ended("dead")
+        self.assertEqual(events_of(d.trace("dead")), ring.written)
+        d.wait(lambda: not guest.mapped() and not guest.port(3))
+
+    def test_ports(self):
+        """The lowest and the highest, and what is none."""
+        d = self.daemons()
+        for i, port in enumerate((1, 131071)):
+            guest, _ = self.begin(d, 5 + i, f"port{port}", port)
+            self.bound(d, guest, port)
+        for i, text in enumerate(("0", "131072", "03", "-1", "", "3,4", "3 ", "port", "4294967299")):
+            guest = self.guest(20 + i, f"bad{i}")
+            guest.write("data/mprof/event-channel", text)
+            ring = guest.ring()
+            self.addCleanup(ring.close)
+            guest.publish(ring)
+            d.wait(lambda guest=guest: guest.mapped() == 4)
+            d.wait(lambda guest=guest: d.said().count(f"{guest.name}: ") >= 2)
+            refusals = [line for line in d.said().splitlines() if f"{guest.name}: stream=0" in line and "event channel" in line]
+            self.assertEqual(len(refusals), 1, (text, d.said()))
+        self.assertEqual(d.metric('mprofd_xenstore_refused_total{reason="event-channel"}'), 9)
+
+
+if __name__ == "__main__":
+    sim.main()

@@ -1,0 +1,580 @@
+"""How guests of Xen come and go, and what that makes of runs and captures: lifecycle.py BUILD-DIRECTORY [TEST…]"""
+
+import contextlib
+import json
+import os
+import sqlite3
+import struct
+import subprocess
+import time
+
+import sim
+from daemons import event, events_of, header, image, judge, rooms
+from sim import PAGE
+
+SECOND = 1_000_000_000
+# How Xen says that a domain stopped, and the capture that it makes.
+STOPS = {"crashed": "crash", "watchdog": "watchdog", "poweroff": "poweroff", "reboot": "reboot", "suspend": "suspend"}
+
+
+class Lifecycle(sim.Case):
+    def publish(self, guest, n=60, **options):
+        """A ring with N events in it, shared."""
+        ring = guest.ring(**options)
+        self.addCleanup(ring.close)
+        ring.add(n)
+        guest.publish(ring)
+        return ring
+
+    def attached(self, d, name, streams=1):
+        """Until the guest runs with that many streams; what is said of it."""
+
+        def found():
+            domain = d.domain(name)
+            return domain if domain and domain["state"] == "running" and len(domain["streams"]) == streams else None
+
+        return d.wait(found)
+
+    def unmapped(self, d, guest, since, within=SECOND):
+        """All of it, in time."""
+        d.wait(lambda: not guest.mapped())
+        self.assertLess(guest.unmapped_at() - since, within, "ns from the end until nothing was mapped")
+
+    def ended(self, d, guest, ring, kind, runs=1, captures=1):
+        """Its latest run ended so, with all that was written, and a capture of it."""
+        listed = d.wait_ended(guest.name, runs)
+        self.assertEqual(len(listed), runs)
+        self.assertEqual(listed[-1]["reason"], kind)
+        found = d.wait(lambda: d.captures(guest.name))
+        self.assertEqual(len(found), captures, found)
+        last = max(found, key=lambda capture: capture["id"])
+        self.assertEqual(last["kind"], kind)
+        self.assertEqual(last["run"], listed[-1]["run"])
+        self.assertEqual(last["uuid"], guest.uuid)
+        held = events_of(d.get(f"/v1/captures/{last['id']}/trace"))
+        self.assertEqual(held, ring.written[-len(held) :])
+        self.assertEqual(events_of(d.trace(guest.name, f"?run={listed[-1]['run']}")), ring.written)
+        return last
+
+
+class Found(Lifecycle):
+    """However a guest publishes."""
+
+    def test_before_and_after_the_start(self):
+        early = self.guest(5, "early")
+        ring = self.publish(early)
+        d = self.daemons()
+        self.assertEqual(self.attached(d, "early")["domid"], 5)
+        self.assertEqual(early.mapped(*ring.refs), [1, 1, 1, 1])
+        self.assertEqual(early.mapped(), 4)
+        late = self.guest(6, "late")
+        time.sleep(0.3)
+        self.assertIsNone(d.domain("late"))
+        second = self.publish(late)
+        said = self.attached(d, "late")
+        self.assertEqual((said["uuid"], said["source"], said["runs"]), (late.uuid, "xen", 1))
+        for guest, written in ((early, ring), (late, second)):
+            self.unmapped(d, guest, guest.die("crashed"))
+            self.ended(d, guest, written, "crash")
+
+    def test_written_while_looked_at(self):
+        """A real writer at speed, and the judge."""
+        d = self.daemons()
+        guest = self.guest(5, "busy")
+        options = f"--ring {guest.ring_path(1)} --truth truth.ctf --rate 200000 --size 262144"
+        writer = self.writer("writer-legacy", *options.split())
+        d.wait(lambda: os.path.exists(guest.ring_path(1)) and os.path.getsize(guest.ring_path(1)) == 262144)
+        guest.publish(guest.refs(1, 262144))
+        self.attached(d, "busy")
+        time.sleep(1)
+        writer.terminate()
+        writer.wait(20)
+        self.unmapped(d, guest, guest.die("poweroff"))
+        d.wait_ended("busy")
+        judge("busy", "truth.ctf", d.trace("busy"), d.packets("busy"), "--ended", "--begin", "0")
+        self.assertEqual(d.domain("busy")["streams"][0]["lost_packets"], 0)
+
+    def test_scattered_pages(self):
+        """The pages in any order are one ring in theirs."""
+        d = self.daemons()
+        guest = self.guest(5, "scattered")
+        refs = [20, 8, 63, 9, 31, 30, 29, 50]
+        ring = image([b"".join(struct.pack("<QBQ", 1000 + i, 7, i) for i in range(200))], rooms(8 * PAGE, 2))
+        for i, ref in enumerate(refs):
+            guest.page(ref, ring[i * PAGE : (i + 1) * PAGE])
+        guest.publish(refs)
+        self.attached(d, "scattered")
+        self.assertEqual(guest.mapped(*refs), [1] * 8)
+        self.assertEqual(guest.map_counts()[0], 1, "one mapping, whatever the pages")
+        guest.die("crashed")
+        d.wait_ended("scattered")
+        self.assertEqual(events_of(d.trace("scattered")), [(1000 + i, i) for i in range(200)])
+
+    def test_directory(self):
+        """A ring of more pages than a value can name."""
+        d = self.daemons()
+        guest = self.guest(5, "large")
+        ring = guest.ring(size=2000 * PAGE, packets=8)
+        self.addCleanup(ring.close)
+        ring.add(500)
+        guest.publish_directory(ring)
+        said = self.attached(d, "large")
+        self.assertEqual(said["streams"][0]["ring_bytes"], 2000 * PAGE)
+        self.assertEqual(guest.mapped(), 2000, "and no directory page any more")
+        self.unmapped(d, guest, guest.die("crashed"))
+        self.ended(d, guest, ring, "crash")
+
+    def test_streams(self):
+        """Several rings of one guest; one comes later; each is its own."""
+        d = self.daemons()
+        guest = self.guest(5, "several")
+        written = []
+        for k in range(3):
+            ring = guest.ring(base=1_000_000 * (k + 1))
+            self.addCleanup(ring.close)
+            ring.add(20 + k)
+            written.append(ring)
+        guest.publish(written[0])
+        guest.publish(written[1], stream=1, name="vCPU 1")
+        self.attached(d, "several", 2)
+        run = d.domain("several")["run"]
+        guest.publish(written[2], stream=1023)
+        said = self.attached(d, "several", 3)
+        self.assertEqual(said["run"], run, "a stream that is added joins the run")
+        self.assertEqual([s["stream"] for s in said["streams"]], [0, 1, 1023])
+        self.assertEqual([s["name"] for s in said["streams"]], [None, "vCPU 1", None])
+        self.assertEqual(d.ask("/v1/domains/several/trace")[0], 409)
+        self.unmapped(d, guest, guest.die("crashed"))
+        d.wait_ended("several")
+        for k, ring in zip((0, 1, 1023), written):
+            self.assertEqual(events_of(d.trace("several", f"?stream={k}")), ring.written)
+        capture = d.captures("several")
+        self.assertEqual([c["kind"] for c in capture], ["crash"])
+        self.assertEqual(len(capture[0]["streams"]), 3)
+
+    def test_in_one_transaction(self):
+        """The commit key need not be last then."""
+        d = self.daemons()
+        guest = self.guest(5, "once")
+        ring = guest.ring()
+        self.addCleanup(ring.close)
+        ring.add(5)
+        guest.offer(9)
+        with guest.transaction() as tx:
+            guest.write("data/mprof/ring-ref", ",".join(map(str, ring.refs)), tx)
+            guest.write("data/mprof/event-channel", "9", tx)
+        self.attached(d, "once")
+        d.wait(lambda: guest.port(9))
+
+    def test_introduced_late(self):
+        d = self.daemons()
+        guest = self.guest(5, "slow", introduce=False)
+        time.sleep(0.5)
+        guest.introduce()
+        self.publish(guest)
+        self.attached(d, "slow")
+
+    def test_many(self):
+        """A hundred at once."""
+        guests = [self.guest(i, f"many{i}") for i in range(1, 51)]
+        for guest in guests:
+            self.publish(guest, n=5)
+        d = self.daemons()
+        for i in range(51, 101):
+            guests.append(self.guest(i, f"many{i}"))
+            self.publish(guests[-1], n=5)
+        d.wait(lambda: len(d.json("/v1/domains?limit=1000")["domains"]) == 100)
+        for guest in guests:
+            guest.stop("crashed")
+        since = time.monotonic_ns()
+        for guest in guests:
+            self.unmapped(d, guest, since)
+        d.wait(lambda: len(d.json("/v1/captures?limit=1000")["captures"]) == 100)
+        self.assertEqual({c["kind"] for c in d.json("/v1/captures?limit=1000")["captures"]}, {"crash"})
+
+
+class Changes(Lifecycle):
+    """What a guest does with its keys while it runs."""
+
+    def test_republished(self):
+        """Another ring, or the same keys again: a new run each time, and nothing of one in the other."""
+        d = self.daemons()
+        guest = self.guest(5, "again")
+        first = self.publish(guest)
+        self.attached(d, "again")
+        second = self.publish(guest, base=5_000_000)
+        d.wait(lambda: len(d.run_list("again")) == 2)
+        self.attached(d, "again")
+        self.assertEqual(guest.mapped(*first.refs, *second.refs), [0] * 4 + [1] * 4)
+        guest.publish(second)  # the same value
+        d.wait(lambda: len(d.run_list("again")) == 3)
+        self.attached(d, "again")
+        second.add(20)
+        self.unmapped(d, guest, guest.die("poweroff"))
+        listed = d.wait_ended("again", 3)
+        self.assertEqual([run["reason"] for run in listed], ["ended", "ended", "poweroff"])
+        traces = [events_of(d.trace("again", f"?run={run['run']}")) for run in listed]
+        self.assertEqual(traces, [first.written, second.written[:60], second.written])
+
+    def test_withdrawn(self):
+        """Unmapped within a second, a capture of what was left, and the guest goes on."""
+        d = self.daemons()
+        guest = self.guest(5, "shy")
+        ring = self.publish(guest)
+        self.attached(d, "shy")
+        since = time.monotonic_ns()
+        guest.withdraw()
+        self.unmapped(d, guest, since)
+        self.ended(d, guest, ring, "ended")
+        guest.revoke(*ring.refs)  # what it may do now
+        other = self.publish(guest, base=9_000_000)
+        d.wait(lambda: len(d.run_list("shy")) == 2)
+        self.attached(d, "shy")
+        self.unmapped(d, guest, guest.die("reboot"))
+        self.ended(d, guest, other, "reboot", runs=2, captures=2)
+
+    def test_one_stream_withdrawn(self):
+        """The other goes on in the same run."""
+        d = self.daemons()
+        guest = self.guest(5, "half")
+        ring = self.publish(guest)
+        other = guest.ring(base=7_000_000)
+        self.addCleanup(other.close)
+        other.add(30)
+        guest.publish(other, stream=1)
+        self.attached(d, "half", 2)
+        since = time.monotonic_ns()
+        guest.withdraw(1)
+        d.wait(lambda: guest.mapped() == 4)
+        self.assertLess(guest.unmapped_at() - since, SECOND)
+        self.assertEqual(guest.mapped(*ring.refs), [1] * 4)
+        ring.add(10)
+        self.unmapped(d, guest, guest.die("crashed"))
+        d.wait_ended("half")
+        self.assertEqual(len(d.run_list("half")), 1)
+        self.assertEqual(events_of(d.trace("half", "?stream=0")), ring.written)
+        self.assertEqual(events_of(d.trace("half", "?stream=1")), other.written)
+
+    def test_renamed(self):
+        d = self.daemons()
+        guest = self.guest(5, "before")
+        ring = self.publish(guest)
+        run = self.attached(d, "before")["run"]
+        guest.rename("after")
+        self.assertEqual(self.attached(d, "after")["run"], run)
+        self.assertIsNone(d.domain("before"))
+        self.unmapped(d, guest, guest.die("crashed"))
+        self.ended(d, guest, ring, "crash")
+
+    def test_other_keys_restart_nothing(self):
+        d = self.daemons()
+        guest = self.guest(5, "steady")
+        self.publish(guest)
+        run = self.attached(d, "steady")["run"]
+        for key, value in {"memtrace-port": "9999", "anything": "x", "stream/3/name": "soon"}.items():
+            guest.write(f"data/mprof/{key}", value)
+        guest.write("data/other", "x")
+        time.sleep(0.5)
+        self.assertEqual(d.domain("steady")["run"], run)
+        self.assertEqual(guest.map_counts()[0], 1)
+
+
+class Deaths(Lifecycle):
+    """Each way to die."""
+
+    def test_kinds(self):
+        """With on_crash=destroy and the like: last bytes, kind, no zombie."""
+        d = self.daemons()
+        guests = {}
+        for i, reason in enumerate([*STOPS, "running"]):
+            guest = self.guest(5 + i, f"dies-{reason}")
+            guests[reason] = guest, self.publish(guest)
+        for guest, ring in guests.values():
+            self.attached(d, guest.name)
+            ring.add(50)
+        for reason, (guest, ring) in guests.items():
+            ring.add(3)  # its very last words
+            since = guest.destroy() if reason == "running" else guest.die(reason)
+            self.unmapped(d, guest, since)
+            guest.forget()
+        for reason, (guest, ring) in guests.items():
+            capture = self.ended(d, guest, ring, STOPS.get(reason, "destroyed"))
+            context = d.json(f"/v1/captures/{capture['id']}/context")
+            self.assertEqual(context["reason"], STOPS.get(reason, "destroyed"))
+
+    def test_preserved(self):
+        """It stays as it is; its pages do not stay mapped, and its removal later makes no second capture."""
+        d = self.daemons()
+        guest = self.guest(5, "kept")
+        ring = self.publish(guest)
+        self.attached(d, "kept")
+        self.unmapped(d, guest, guest.stop("crashed"))
+        self.ended(d, guest, ring, "crash")
+        guest.destroy()
+        guest.forget()
+        time.sleep(0.5)
+        self.ended(d, guest, ring, "crash")
+
+    def test_killed_while_it_writes(self):
+        """The memory stands still in the middle of an event: all is there but that one."""
+        d = self.daemons()
+        guest = self.guest(5, "torn")
+        options = f"--ring {guest.ring_path(1)} --truth truth.ctf --rate 300000 --size 65536 --kill-after 1000000"
+        writer = self.writer("writer-legacy", *options.split())
+        d.wait(lambda: os.path.exists(guest.ring_path(1)) and os.path.getsize(guest.ring_path(1)) == 65536)
+        guest.publish(guest.refs(1, 65536))
+        self.attached(d, "torn")
+        writer.wait(60)
+        unfinished = json.loads(writer.stdout.read())["open"]
+        self.unmapped(d, guest, guest.die("crashed"))
+        d.wait_ended("torn")
+        said = judge("torn", "truth.ctf", d.trace("torn"), d.packets("torn"), "--ended", "--open", *unfinished)
+        self.assertEqual(said["at_end"], 0)
+
+    def test_soft_reset(self):
+        """The same domid goes on with another run."""
+        d = self.daemons()
+        guest = self.guest(5, "reset")
+        ring = self.publish(guest)
+        self.attached(d, "reset")
+        self.unmapped(d, guest, guest.stop("soft-reset"))
+        d.wait_ended("reset")
+        self.assertEqual(events_of(d.trace("reset")), ring.written)
+        capture = d.wait(lambda: d.captures("reset"))[0]
+        self.assertEqual(d.json(f"/v1/captures/{capture['id']}/context")["reason"], "soft-reset")
+        guest.resume()
+        second = self.publish(guest, base=8_000_000)
+        d.wait(lambda: len(d.run_list("reset")) == 2)
+        self.unmapped(d, guest, guest.die("crashed"))
+        self.ended(d, guest, second, "crash", runs=2, captures=2)
+
+    def test_context(self):
+        """Why, and around what."""
+        os.makedirs("console")
+        d = self.daemons(sim.QUIET + f"[xen]\nconsole-logs = {os.getcwd()}/console\n")
+        guest = self.guest(5, "told")
+        self.publish(guest)
+        self.attached(d, "told")
+        guest.write("data/note", b"bad\xffbyte")
+        time.sleep(0.5)
+        with open("console/guest-told.log", "wb") as f:
+            f.write(b"Fatal error: exception Out_of_memory\nsecond line\x00\n")
+        guest.die("crashed")
+        d.wait_ended("told")
+        capture = d.wait(lambda: d.captures("told"))[0]
+        path = f"/v1/captures/{capture['id']}/context"
+        context = d.wait(lambda: (found := d.json(path))["console"] and found)
+        self.assertEqual((context["uuid"], context["domid"], context["domain"]), (guest.uuid, 5, "told"))
+        self.assertEqual((context["kind"], context["reason"]), ("crash", "crash"))
+        self.assertEqual(context["xenstore"]["name"], "told")
+        self.assertEqual(context["xenstore"]["data/mprof/ring-ref"], "65536,65537,65538,65539")
+        self.assertTrue(context["xenstore_complete"])
+        self.assertIn("Out_of_memory\nsecond line\\x00", context["console"])
+        self.assertTrue(context["console_complete"])
+
+    def test_reason_unknown(self):
+        """Without libxenctrl a guest that is gone has ended, and nobody knows why."""
+        del os.environ["LD_LIBRARY_PATH"]
+        d = self.daemons()
+        guest = self.guest(5, "mute")
+        ring = self.publish(guest)
+        self.attached(d, "mute")
+        self.unmapped(d, guest, guest.die("crashed"), 2 * SECOND)
+        capture = self.ended(d, guest, ring, "ended")
+        self.assertEqual(d.json(f"/v1/captures/{capture['id']}/context")["reason"], "unknown")
+
+
+class Reborn(Lifecycle):
+    """Numbers and identities that come again."""
+
+    def test_reboot(self):
+        """The same UUID under a new number is a new run of the same guest."""
+        d = self.daemons()
+        guest = self.guest(5, "phoenix")
+        first = self.publish(guest)
+        self.attached(d, "phoenix")
+        self.unmapped(d, guest, guest.die("reboot"))
+        self.ended(d, guest, first, "reboot")
+        again = self.guest(6, "phoenix", handle=guest.uuid)
+        second = self.publish(again, base=4_000_000)
+        d.wait(lambda: len(d.run_list("phoenix")) == 2)
+        self.assertEqual(self.attached(d, "phoenix")["domid"], 6)
+        self.unmapped(d, again, again.die("poweroff"))
+        self.ended(d, again, second, "poweroff", runs=2, captures=2)
+
+    def test_number_used_again(self):
+        """By another guest, at once."""
+        d = self.daemons()
+        for i in range(5):
+            guest = self.guest(7, f"one{i}")
+            ring = self.publish(guest, base=1_000_000 * (i + 1))
+            self.attached(d, guest.name)
+            self.unmapped(d, guest, guest.die("crashed"))
+            self.ended(d, guest, ring, "crash")
+            guest.forget()
+        self.assertEqual(len(d.json("/v1/domains")["domains"]), 5)
+
+    def test_suspended_and_resumed(self):
+        """No watch fires: it is asked each second, mapped again, and the run goes on."""
+        d = self.daemons()
+        guest = self.guest(5, "sleeper")
+        ring = self.publish(guest)
+        run = self.attached(d, "sleeper")["run"]
+        for i in range(2):
+            self.unmapped(d, guest, guest.stop("suspend"))
+            d.wait(lambda: d.domain("sleeper")["state"] == "suspended")
+            captures = d.wait(lambda i=i: len(found := d.captures("sleeper")) == i + 1 and found)
+            self.assertEqual({c["kind"] for c in captures}, {"suspend"})
+            last = max(c["id"] for c in captures)
+            self.assertEqual(events_of(d.get(f"/v1/captures/{last}/trace")), ring.written)
+            guest.resume()
+            ring.add(30)
+            d.wait(lambda: guest.mapped() == 4, 3)
+            self.attached(d, "sleeper")
+            ring.add(30)
+        self.unmapped(d, guest, guest.die("crashed"))
+        listed = d.wait_ended("sleeper")
+        self.assertEqual([r["run"] for r in listed], [run])
+        self.assertEqual(events_of(d.trace("sleeper")), ring.written)
+        self.assertEqual(d.domain("sleeper")["streams"][0]["lost_packets"], 0)
+        self.assertEqual(sorted(c["kind"] for c in d.captures("sleeper")), ["crash", "suspend", "suspend"])
+
+    def test_suspended_and_gone(self):
+        """It was saved, or has migrated: no second capture."""
+        d = self.daemons()
+        guest = self.guest(5, "leaver")
+        ring = self.publish(guest)
+        self.attached(d, "leaver")
+        self.unmapped(d, guest, guest.stop("suspend"))
+        d.wait(lambda: d.domain("leaver")["state"] == "suspended")
+        guest.destroy()
+        self.ended(d, guest, ring, "suspend")
+
+    def test_found_dead(self):
+        """A preserved, crashed guest that a collector finds is captured once, over any number of restarts."""
+        guest = self.guest(5, "corpse")
+        ring = self.publish(guest)
+        guest.offer(4)
+        guest.write("data/mprof/event-channel", "4")
+        guest.stop("crashed")
+        d = self.daemons()
+        self.ended(d, guest, ring, "crash")
+        d.wait(lambda: not guest.mapped())
+        for kill in (False, True):
+            if kill:
+                d.kill_collector()
+            else:
+                d.stop_collector()
+            d.start_collector()
+            time.sleep(1.5)
+            self.ended(d, guest, ring, "crash")
+            self.assertEqual(guest.mapped(), 0)
+
+
+class SlowDisk(Lifecycle):
+    """Whatever the archive does, a dead guest's pages go."""
+
+    def slow(self, ms):
+        """How much longer a write takes from now on."""
+        with open(f"{self.directory}/slow-disk", "w", encoding="ascii") as f:
+            f.write(str(ms))
+
+    def test_slow(self):
+        """A commit that takes seconds keeps no page."""
+        d = self.daemons()
+        guest = self.guest(5, "waits")
+        ring = self.publish(guest)
+        other = self.guest(6, "writes")
+        noise = self.publish(other)
+        self.attached(d, "waits")
+        self.attached(d, "writes")
+        self.slow(500)
+        noise.add(20)  # what the archivist hangs on
+        time.sleep(0.3)
+        ring.add(20)
+        self.unmapped(d, guest, guest.die("crashed"))
+        guest.forget()
+        self.slow(0)
+        self.ended(d, guest, ring, "crash")
+
+    def test_full(self):
+        os.mkdir("state")
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=16m", "mprofd-test", "state"], capture_output=True, check=False
+        )
+        if mounted.returncode:
+            self.skipTest("a small file system cannot be mounted here: that needs root")
+        self.addCleanup(subprocess.run, ["umount", "-l", os.path.abspath("state")], check=True)
+        small = "[collector]\nflush-interval = 100ms\nqueue = 1M\nqueue-per-guest = 1M\nqueue-reserve = 1M\n"
+        d = self.daemons(small + "[archive]\nwal-limit = 1M\nfree-space = 0\nreserve = 0\n")
+        guest = self.guest(5, "full")
+        ring = self.publish(guest)
+        other = self.guest(6, "noisy")
+        writer = self.writer("writer-legacy", *f"--ring {other.ring_path(1)} --truth t --rate 2000000 --size 65536".split())
+        d.wait(lambda: os.path.exists(other.ring_path(1)) and os.path.getsize(other.ring_path(1)) == 65536)
+        other.publish(other.refs(1, 65536))
+        self.attached(d, "full")
+        self.attached(d, "noisy")
+        with open("state/ballast", "wb", buffering=0) as f, contextlib.suppress(OSError):
+            while True:
+                f.write(bytes(65536))
+        d.wait(lambda: d.ask("/readyz")[0] == 503)
+        time.sleep(1)  # the queue is full
+        ring.add(20)
+        self.unmapped(d, guest, guest.die("crashed"))
+        guest.forget()
+        writer.kill()
+        self.unmapped(d, other, other.die("crashed"))
+        os.unlink("state/ballast")
+        d.wait(lambda: d.ask("/readyz")[0] == 200)
+        self.ended(d, guest, ring, "crash")
+
+    def test_large(self):
+        """A ring that is larger than the room for the dead: the newest packets, and the rest is declared."""
+        small = "[collector]\nflush-interval = 100ms\nqueue = 4M\nqueue-per-guest = 1M\nqueue-reserve = 1M\n"
+        d = self.daemons(small + "[archive]\nfree-space = 1M\nreserve = 0\n")
+        guest, other = self.guest(5, "large"), self.guest(6, "writes")
+        ring = guest.ring(size=8 << 20, packets=64)
+        self.addCleanup(ring.close)
+        noise = self.publish(other)
+        ring.add(5)
+        guest.publish_directory(ring, pages=range(8, 20))
+        self.attached(d, "large")
+        self.attached(d, "writes")
+        self.slow(500)
+        noise.add_slowly(20)
+        time.sleep(0.5)
+        room, n = ring.rooms[0], 7000
+        for k in range(1, 64):
+            first = 2_000_000 + k * n
+            body = b"".join(event(first + i, i) for i in range(n))
+            os.pwrite(ring.file.fileno(), header(room, k, len(body)) + body, k * room)
+            ring.written += [(first + i, i) for i in range(n)]
+        self.unmapped(d, guest, guest.die("crashed"))
+        self.slow(0)
+        d.wait_ended("large")
+        found = events_of(d.trace("large"))
+        self.assertEqual(found[-1], ring.written[-1])
+        self.assertLessEqual(set(found), set(ring.written))
+        self.assertGreater(len(found), 60_000)
+        self.assertGreater(sum(gap["packets"] for page in d.packets("large") for gap in page["gaps"]), 10)
+
+
+class FoundOCaml(Found):
+    STORE = "oxenstored"
+
+
+class ChangesOCaml(Changes):
+    STORE = "oxenstored"
+
+
+class DeathsOCaml(Deaths):
+    STORE = "oxenstored"
+
+
+class RebornOCaml(Reborn):
+    STORE = "oxenstored"
+
+
+if __name__ == "__main__":
+    sim.main()

@@ -1,0 +1,177 @@
+"""A collector that ends and begins again while guests of Xen write: restart.py BUILD-DIRECTORY [TEST…]"""
+
+import os
+import time
+
+import sim
+from daemons import events_of, judge
+
+
+class Restart(sim.Case):
+    def restart(self, d, kill, pause=0.0):
+        if kill:
+            d.kill_collector()
+        else:
+            d.stop_collector()
+        time.sleep(pause)
+        d.start_collector()
+
+    def writing(self, d, guest, k=1, rate=100000, size=262144, stream=0):
+        """A guest that a real writer plays."""
+        truth = f"truth.{guest.domid}.{k}"
+        options = f"--ring {guest.ring_path(k)} --truth {truth} --rate {rate} --size {size}"
+        writer = self.writer("writer-legacy", *options.split())
+        d.wait(lambda: os.path.exists(guest.ring_path(k)) and os.path.getsize(guest.ring_path(k)) == size)
+        guest.publish(guest.refs(k, size), stream=stream)
+        d.wait(lambda: (found := d.domain(guest.name)) and any(s["stream"] == stream for s in found["streams"]))
+        return writer, truth
+
+    def end(self, d, guest, writers):
+        for writer in writers:
+            writer.terminate()
+        for writer in writers:
+            writer.wait(20)
+        guest.die("poweroff")
+        d.wait_ended(guest.name)
+        self.assertEqual(len(d.run_list(guest.name)), 1, "the run goes on")
+        self.assertEqual([c["kind"] for c in d.captures(guest.name)], ["poweroff"])
+        d.wait(lambda: not guest.mapped())
+        d.check_integrity()
+
+    def test_while_it_writes(self):
+        """In time: same run, no duplicate, no gap."""
+        d = self.daemons()
+        guest = self.guest(5, "writes")
+        writer, truth = self.writing(d, guest)
+        for kill in (False, True, False, True):
+            time.sleep(0.4)
+            self.restart(d, kill)
+        time.sleep(0.4)
+        self.end(d, guest, [writer])
+        judge("writes", truth, d.trace("writes"), d.packets("writes"), "--ended", "--begin", "0")
+        self.assertEqual(d.domain("writes")["streams"][0]["lost_packets"], 0)
+
+    def test_overwritten(self):
+        """Too late: what was overwritten is a declared gap, and nothing else is missing."""
+        d = self.daemons()
+        guest = self.guest(5, "fast")
+        writer, truth = self.writing(d, guest, rate=500000, size=65536)
+        time.sleep(0.5)
+        for kill in (False, True):
+            self.restart(d, kill, pause=1)
+            time.sleep(0.5)
+        self.end(d, guest, [writer])
+        pages = d.packets("fast")
+        judge("fast", truth, d.trace("fast"), pages, "--ended", "--begin", "0")
+        gaps = [gap for page in pages for gap in page["gaps"]]
+        self.assertIn("restart", {gap["reason"] for gap in gaps})
+        self.assertGreater(sum(gap["packets"] for gap in gaps), 4)
+
+    def test_streams(self):
+        """Each of several rings goes on where it was."""
+        d = self.daemons()
+        guest = self.guest(5, "two")
+        writers = [self.writing(d, guest, 1), self.writing(d, guest, 2, stream=1)]
+        for kill in (True, False):
+            time.sleep(0.3)
+            self.restart(d, kill)
+        time.sleep(0.3)
+        self.end(d, guest, [writer for writer, _ in writers])
+        for k, (_, truth) in enumerate(writers):
+            query = f"&stream={k}"
+            judge(f"two.{k}", truth, d.trace("two", f"?stream={k}"), d.packets("two", query), "--ended", "--begin", "0")
+
+    def test_dies_meanwhile(self):
+        """Nobody looks while the guest dies: with its pages still there they are taken, else the run has ended."""
+        d = self.daemons()
+        kept, gone, again = (self.guest(5 + i, name) for i, name in enumerate(("kept", "gone", "again")))
+        rings = []
+        for guest in (kept, gone, again):
+            ring = guest.ring()
+            self.addCleanup(ring.close)
+            ring.add_slowly(30)
+            guest.publish(ring)
+            rings.append(ring)
+            d.wait(lambda guest=guest: d.domain(guest.name))
+        time.sleep(0.5)
+        d.kill_collector()
+        for ring in rings:
+            ring.add(20)
+        kept.stop("crashed")
+        gone.die("crashed")
+        gone.forget()
+        again.die("reboot")
+        again.forget()
+        reborn = self.guest(8, "again", handle=again.uuid)
+        second = reborn.ring(base=9_000_000)
+        self.addCleanup(second.close)
+        second.add(10)
+        reborn.publish(second)
+        d.start_collector()
+        d.wait_ended("kept")
+        self.assertEqual([c["kind"] for c in d.captures("kept")], ["crash"])
+        self.assertEqual(events_of(d.trace("kept")), rings[0].written)
+        listed = d.wait_ended("gone")
+        self.assertEqual([run["reason"] for run in listed], ["ended"])
+        d.wait(lambda: len(d.run_list("again")) == 2)
+        self.assertEqual(d.domain("again")["state"], "running")
+        reborn.die("crashed")
+        listed = d.wait_ended("again", 2)
+        self.assertEqual(events_of(d.trace("again", f"?run={listed[-1]['run']}")), second.written)
+
+    def test_suspended_meanwhile(self):
+        """A suspended guest is the same after a restart, and after its resumption."""
+        d = self.daemons()
+        guest = self.guest(5, "sleeper")
+        ring = guest.ring()
+        self.addCleanup(ring.close)
+        ring.add(40)
+        guest.publish(ring)
+        d.wait(lambda: d.domain("sleeper"))
+        guest.stop("suspend")
+        d.wait(lambda: d.domain("sleeper")["state"] == "suspended")
+        self.restart(d, kill=True)
+        time.sleep(1.5)
+        self.assertEqual(d.domain("sleeper")["state"], "suspended")
+        self.assertEqual(guest.mapped(), 0)
+        guest.resume()
+        d.wait(lambda: guest.mapped() == 4)
+        ring.add(30)
+        guest.die("crashed")
+        d.wait_ended("sleeper")
+        self.assertEqual(len(d.run_list("sleeper")), 1)
+        self.assertEqual(events_of(d.trace("sleeper")), ring.written)
+        self.assertEqual(sorted(c["kind"] for c in d.captures("sleeper")), ["crash", "suspend"])
+
+
+class StoreGone(sim.Case):
+    def test_said_in_a_sentence(self):
+        """Without the store nothing can be learned any more: the collector ends, and says so; another one begins anew."""
+        d = self.daemons()
+        guest = self.guest(5, "orphan")
+        ring = guest.ring()
+        self.addCleanup(ring.close)
+        ring.add(20)
+        guest.publish(ring)
+        d.wait(lambda: d.domain("orphan"))
+        process, d.collector = d.collector, None
+        self.store.kill()
+        self.assertEqual(process.wait(15), 1)
+        self.assertRegex(d.said(), r"(?m)^mprofd: error: .*XenStore.*$")
+        self.assertEqual(guest.mapped(), 0)
+        self.assertNotIn("Sanitizer", d.said())
+
+    def test_none_at_the_start(self):
+        self.store.kill()
+        d = self.enterContext(sim.Daemons())
+        process = d._spawn("mprofd-sim", "--source", "xen")
+        self.assertEqual(process.wait(15), 1)
+        self.assertRegex(d.said(), r"(?m)^mprofd: error: .*XenStore.*$")
+
+
+class StoreGoneOCaml(StoreGone):
+    STORE = "oxenstored"
+
+
+if __name__ == "__main__":
+    sim.main()
