@@ -21,8 +21,6 @@ int archive_writer_put_capture(struct archive_writer *w, const struct archive_ca
 	r = writer_step(w, s);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_NOTE_IDS, 0, 0, capture->id);
-	if (r == 0)
-		w->wants_sync = true;
 	return r;
 }
 
@@ -38,7 +36,11 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 	sqlite3_bind_int64(s, 3, (int64_t)range->first_sequence);
 	sqlite3_bind_int64(s, 4, (int64_t)range->last_sequence);
 	sqlite3_bind_int64(s, 5, range->last_offset);
-	return writer_step(w, s);
+	r = writer_step(w, s);
+	/* The range comes last: with it the capture is whole. */
+	if (r == 0)
+		w->wants_sync = true;
+	return r;
 }
 
 int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct archive_piece *piece)

@@ -33,7 +33,7 @@ void archive_writer_level(struct archive_writer *w, int level);
 
 int archive_writer_begin(struct archive_writer *w);
 /*
- * What is committed outlives a kill of the process.  A loss of power may take the last commits, but none that put a capture.  Then
+ * What is committed outlives a kill of the process.  A loss of power may take the last commits, but none that made a capture whole, with its range.  Then
  * truncates the WAL when it has grown past the limit and readers leave it.
  */
 int archive_writer_commit(struct archive_writer *w);

@@ -325,13 +325,22 @@ static void keep_house(struct archivist *a)
 
 /* ---- the thread ----------------------------------------------------------------------------------------------------- */
 
-/* Compress as densely as there is time for. */
-static int level_for(struct archivist *a)
+/* Is there a capture among them?  Somebody waits for it, or its guest is gone but for what is here. */
+static bool has_capture(struct item **items, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (items[i]->kind == ITEM_CAPTURE || items[i]->kind == ITEM_TAIL || items[i]->kind == ITEM_RANGE)
+			return true;
+	return false;
+}
+
+/* Compress as densely as there is time for.  What level 3 gains over 1 is not worth twice the time where somebody waits. */
+static int level_for(struct archivist *a, bool waited_for)
 {
 	struct queue_level level = queue_level(a->queue);
 	size_t fill = level.limit ? level.bytes * 16 / level.limit : 0;
 
-	return fill < 1 ? 3 : fill < 3 ? 1 : fill < 8 ? -3 : -7;
+	return fill < 1 && !waited_for ? 3 : fill < 3 ? 1 : fill < 8 ? -3 : -7;
 }
 
 static void committed(struct archivist *a, struct item **items, size_t n, uint64_t spent)
@@ -371,7 +380,7 @@ static int flush(struct archivist *a, struct item **items, size_t n)
 		uint64_t began = clock_mono();
 		int r;
 
-		archive_writer_level(a->w, level_for(a));
+		archive_writer_level(a->w, level_for(a, has_capture(items, n)));
 		r = transact(a, items, n);
 		if (r == 0) {
 			set_archiving(a, true, "");

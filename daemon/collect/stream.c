@@ -53,6 +53,8 @@ static void starve(struct stream *stream)
 {
 	stream->starved = true;
 	stream->disk = stream->disk || !stream->guest->shared->archiving;
+	if (is_dead(stream))
+		queue_hurry(stream->guest->shared->queue);
 }
 
 /* Take room for N bytes of a dead guest back from one of the living, whose ring may have what it loses.  False: none would help. */
@@ -179,7 +181,6 @@ static void sink_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
 	note_flags(stream, chunk);
 	item->piece.capture = stream->guest->capture.id;
 	item->piece.chunk = *chunk;
-	item->urgent = chunk->tail;
 	if (!chunk->tail)
 		lane_place(stream, item, stream->capture.wanted);
 	stream->guest->shared->counters.bytes += chunk->length;
