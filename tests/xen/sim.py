@@ -251,10 +251,9 @@ class Guest(Talk):
         with contextlib.suppress(FileNotFoundError):
             for name in ("maps", "ports", "revoked", "slow"):
                 os.unlink(self.path(name))
-        with open(self.path("mem"), "w+b") as f:
-            f.truncate(64 * PAGE)
-            self.memory = mmap.mmap(f.fileno(), 64 * PAGE)
-            self.words32 = memoryview(self.memory).cast("I")  # whole words at a time, which struct does not store
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path("mem"))
+        self.grow(64)
         self.set("running")
         tools, mine = self.store.toolstack, f"n{self.domid}".encode()
         with tools.transaction() as tx:
@@ -270,6 +269,13 @@ class Guest(Talk):
         if introduce:
             self.introduce()
         return self
+
+    def grow(self, pages):
+        """As many pages of memory, of which grant references are the numbers."""
+        with open(self.path("mem"), "a+b") as f:
+            f.truncate(pages * PAGE)
+            self.memory = mmap.mmap(f.fileno(), pages * PAGE)
+            self.words32 = memoryview(self.memory).cast("I")  # whole words at a time, which struct does not store
 
     def introduce(self):
         self.store.toolstack.request(INTRODUCE, self.domid, 1, 1)
@@ -427,7 +433,7 @@ class Guest(Talk):
             self.write(f"{self._under(stream)}/ring-ref", ",".join(map(str, refs)))
 
     def page(self, ref, data):
-        """Put DATA into the grantable page REF, below 64."""
+        """Put DATA into the grantable page REF, below what grow() has made."""
         self.memory[ref * PAGE : ref * PAGE + len(data)] = data
 
     def publish_directory(self, ring, stream=0, pages=(40, 41, 42, 43)):
@@ -477,6 +483,9 @@ class Daemons(daemons.Daemons):
     def start_collector(self):
         self.collector = self._spawn("mprofd-sim", "--source", "xen")
         self._ready(self.collector)
+
+    def wait_file(self, path):
+        self.wait(lambda: os.path.exists(path))
 
     def metric(self, name):
         """The value of a metric, its labels as they are written; 0 where there is none."""

@@ -1,0 +1,634 @@
+"""What a guest of Xen may do on purpose, and what comes of it for others: nothing.  hostile.py BUILD-DIRECTORY [TEST…]"""
+
+import contextlib
+import os
+import struct
+import threading
+import time
+
+import sim
+from daemons import events_of, image, rooms
+from sim import PAGE, Refused
+
+SECOND = 1_000_000_000
+# Values of ring-ref and the reason for which each is refused.  8 to 11 hold a ring, which is not looked for.
+MALFORMED = {
+    "": "grammar",
+    ",": "grammar",
+    "8,": "grammar",
+    ",8": "grammar",
+    "8,,9": "grammar",
+    " 8": "grammar",
+    "8 ": "grammar",
+    "8, 9": "grammar",
+    "+8": "grammar",
+    "-8": "grammar",
+    "08": "grammar",
+    "0x8": "grammar",
+    "8;9": "grammar",
+    "8\n": "grammar",
+    "8,9,": "grammar",
+    "eight": "grammar",
+    "8.0": "grammar",
+    "\u0668": "grammar",
+    b"\xff\xfe": "grammar",
+    b"8\0": "grammar",
+    b"8\0009": "grammar",
+    b"\0": "grammar",
+    "4294967296": "grammar",
+    "99999999999999999999999": "grammar",
+    "9" * 3000: "grammar",
+    "8," * 1500: "grammar",
+    "0": "reference",
+    "7": "reference",
+    "8,9,7": "reference",
+    "8,9,8": "duplicate",
+    ",".join(["8"] * 1000): "duplicate",
+    "64": "map",
+    "8,9,10,64": "map",
+    "4294967295": "map",
+    ",".join(map(str, range(8, 64))): "ring",
+}
+
+
+class Hostile(sim.Case):
+    def neighbour(self, d):
+        """Another guest, who writes all the time."""
+        guest = self.guest(1, "neighbour")
+        ring = guest.ring(size=16 * PAGE)
+        self.addCleanup(ring.close)
+        guest.publish(ring)
+        d.wait(lambda: d.domain("neighbour"))
+        return guest, ring
+
+    def unharmed(self, d, neighbour):
+        """All of it, in time."""
+        guest, ring = neighbour
+        for _ in range(5):
+            ring.add(20)
+            time.sleep(0.01)
+        self.assertEqual(d.collector.poll(), None)
+        since = guest.die("crashed")
+        d.wait(lambda: not guest.mapped())
+        self.assertLess(guest.unmapped_at() - since, SECOND)
+        d.wait_ended("neighbour")
+        self.assertEqual(events_of(d.trace("neighbour")), ring.written)
+        self.assertEqual(d.domain("neighbour")["streams"][0]["lost_packets"], 0)
+
+    def lines(self, d, name):
+        """Those of the log that name the guest as refused."""
+        return [line for line in d.said().splitlines() if f"{name}: " in line and " refused: " in line]
+
+    def refused(self, d, reason):
+        return d.metric(f'mprofd_xenstore_refused_total{{reason="{reason}"}}')
+
+    def check(self, d, guest, reason, lines=1):
+        """Refused for REASON: one line with its name, and a metric."""
+        found = d.wait(lambda: self.lines(d, guest.name))
+        d.wait(lambda: self.refused(d, reason) >= 1)
+        self.assertEqual(len(found), lines, found)
+        self.assertEqual(guest.mapped(), 0)
+
+    def fill(self, guest, refs, packets=4, n=20):
+        """A ring in these pages of its memory."""
+        data = image([b"".join(struct.pack("<QBQ", 1000 + i, 7, i) for i in range(n))], rooms(len(refs) * PAGE, packets))
+        for i, ref in enumerate(refs):
+            guest.page(ref, data[i * PAGE : (i + 1) * PAGE])
+
+
+class Values(Hostile):
+    def test_malformed(self):
+        """Each is refused, with one line and a count; what the guest writes then is taken."""
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        counts, guests = {}, []
+        for i, (value, reason) in enumerate(MALFORMED.items()):
+            guest = self.guest(100 + i, f"bad{i}x")
+            # The store lets a guest write about two thousand bytes.
+            writer = guest if len(value) < 1900 else self.store.toolstack
+            writer.write(f"{guest.home}/data/mprof/ring-ref", value)
+            counts[reason] = counts.get(reason, 0) + 1
+            guests.append(guest)
+        for i, guest in enumerate(guests):
+            found = d.wait(lambda guest=guest: self.lines(d, guest.name), 30)
+            self.assertEqual(len(found), 1, (list(MALFORMED)[i], found))
+        for reason, n in counts.items():
+            self.assertEqual(self.refused(d, reason), n, reason)
+        for guest in guests:
+            self.fill(guest, [20, 21])
+            guest.write("data/mprof/ring-ref", "20,21")
+        for guest in guests:
+            d.wait(lambda guest=guest: guest.mapped() == 2)
+        self.unharmed(d, neighbour)
+
+    def test_said_once(self):
+        """The same again and again is one line."""
+        d = self.daemons()
+        guest = self.guest(5, "stubborn")
+        for _ in range(30):
+            guest.write("data/mprof/ring-ref", "7")
+            time.sleep(0.02)
+        d.wait(lambda: self.refused(d, "reference") >= 5)
+        self.assertEqual(len(self.lines(d, "stubborn")), 1)
+
+    def test_limits_of_numbers(self):
+        """The last that are taken beside the first that are not."""
+        d = self.daemons()
+        cases = {"stream/1": True, "stream/1023": True, "stream/0": False, "stream/1024": False, "stream/01": False}
+        cases |= {"stream/-1": False, "stream/x": False, "stream/99999999999": False}
+        for i, (key, good) in enumerate(cases.items()):
+            guest = self.guest(20 + i, f"number{i}x")
+            self.fill(guest, [8, 9])
+            guest.write(f"data/mprof/{key}/ring-ref", "8,9")
+            if good:
+                d.wait(lambda guest=guest: guest.mapped() == 2)
+                self.assertEqual(self.lines(d, guest.name), [])
+            else:
+                self.check(d, guest, "stream-zero" if key == "stream/0" else "streams")
+
+    def test_packets_of_a_ring(self):
+        """2 to 1,024, tiling it exactly."""
+        d = self.daemons()
+        layouts = {
+            "two": (rooms(16384, 2), True),
+            "most": ([64] * 1023 + [65536 - 64 * 1023 + 0], True),
+            "one": ([16384], False),
+            "more": ([40] * 1025 + [65536 - 40 * 1025], False),
+            "short": ([4096] * 3, False),
+            "beyond": ([4096] * 3 + [8192], False),
+        }
+        for i, (name, (sizes, good)) in enumerate(layouts.items()):
+            guest = self.guest(20 + i, name)
+            size = 16384 if len(sizes) < 10 else 65536
+            with open(guest.ring_path(1), "wb") as f:
+                f.write(image([], sizes)[:size].ljust(size, b"\0"))
+            guest.publish(guest.refs(1, size))
+            if good:
+                d.wait(lambda guest=guest, size=size: guest.mapped() == size // PAGE)
+            else:
+                d.wait(lambda guest=guest: self.lines(d, guest.name))
+                self.assertEqual(guest.mapped(), 0)
+
+    def test_pages(self):
+        """65,536 are a guest's, 65,537 are not, and neither are two rings that are more together."""
+        d = self.daemons("[xen]\npages = 1000000\n" + sim.QUIET)
+        guest = self.guest(5, "huge")
+        ring = guest.ring(size=65536 * PAGE, packets=1024)
+        ring.add(10)
+        ring.close()
+        guest.publish_directory(ring.refs, pages=self.pages(guest))
+        d.wait(lambda: guest.mapped() == 65536)
+        small = guest.ring(k=3)
+        small.close()
+        guest.publish(small, stream=1)
+        d.wait(lambda: len(self.lines(d, "huge")) == 1)
+        self.assertEqual(self.refused(d, "pages"), 1)
+        self.assertEqual(guest.mapped(), 65536)
+        guest.die("crashed")
+        d.wait(lambda: not guest.mapped())
+        other = self.guest(6, "huger")
+        ring = other.ring(size=65536 * PAGE, packets=1024)
+        ring.close()
+        other.publish_directory([*ring.refs, (3 << 16) + 5], pages=self.pages(other))
+        d.wait(lambda: self.lines(d, "huger"))
+        self.assertEqual(other.mapped(), 0)
+
+    def pages(self, guest):
+        """More grantable pages for directories than the few of a small guest."""
+        guest.grow(128)
+        return range(8, 128)
+
+    def test_pages_of_the_host(self):
+        """What all may have together: the first are served, the rest is told why not, and room that comes free is used."""
+        d = self.daemons("[xen]\npages = 10\n" + sim.QUIET)
+        first = self.guest(5, "first")
+        one = first.ring(size=8 * PAGE)
+        one.close()
+        first.publish(one)
+        d.wait(lambda: first.mapped() == 8)
+        second = self.guest(6, "second")
+        two = second.ring(size=4 * PAGE)
+        two.close()
+        second.publish(two)
+        self.check(d, second, "host-pages")
+        small = self.guest(7, "small")
+        three = small.ring(size=2 * PAGE)
+        three.close()
+        small.publish(three)
+        d.wait(lambda: small.mapped() == 2)
+        first.die("poweroff")
+        d.wait(lambda: not first.mapped())
+        second.publish(two)
+        d.wait(lambda: second.mapped() == 4)
+
+    def test_labels(self):
+        """Printable or spelled out, up to 64 bytes."""
+        d = self.daemons()
+        labels = {b"plain": "plain", "Gr\u00fc\u00dfe".encode(): "Gr\u00fc\u00dfe", b"a\nb\x1b[31m": "a\\x0ab\\x1b[31m", b"x" * 64: "x" * 64}
+        labels |= {b"\xff" * 64: "\\xff" * 64}
+        guest = self.guest(5, "labels")
+        for k, label in enumerate(labels, 1):
+            self.fill(guest, [6 + 2 * k, 7 + 2 * k])
+            guest.write(f"data/mprof/stream/{k}/name", label)
+            guest.write(f"data/mprof/stream/{k}/ring-ref", f"{6 + 2 * k},{7 + 2 * k}")
+        said = d.wait(lambda: (found := d.domain("labels")) and len(found["streams"]) == 5 and found)
+        self.assertEqual([s["name"] for s in said["streams"]], list(labels.values()))
+        long = self.guest(6, "long")
+        self.fill(long, [8, 9])
+        long.write("data/mprof/name", b"x" * 65)
+        long.write("data/mprof/stream/1/name", b"x" * 65)
+        long.write("data/mprof/stream/1/ring-ref", "8,9")
+        d.wait(lambda: self.lines(d, "long") or long.mapped() == 2)
+        self.assertEqual(d.collector.poll(), None)
+
+    def test_both_keys(self):
+        d = self.daemons()
+        guest = self.guest(5, "both")
+        self.fill(guest, [8, 9])
+        with guest.transaction() as tx:
+            guest.write("data/mprof/ring-ref", "8,9", tx)
+            guest.write("data/mprof/directory-ref", "20", tx)
+        self.check(d, guest, "both")
+        guest.rm("data/mprof/directory-ref")
+        d.wait(lambda: guest.mapped() == 2)
+
+    def test_shared_between_streams(self):
+        """A page is of one stream only."""
+        d = self.daemons()
+        guest = self.guest(5, "greedy")
+        self.fill(guest, [8, 9])
+        guest.write("data/mprof/ring-ref", "8,9")
+        d.wait(lambda: guest.mapped() == 2)
+        guest.write("data/mprof/stream/1/ring-ref", "10,9")
+        d.wait(lambda: self.lines(d, "greedy"))
+        self.assertEqual(self.refused(d, "duplicate"), 1)
+        self.assertEqual(guest.mapped(8, 9, 10), [1, 1, 0])
+
+    def test_names(self):
+        """A toolstack's names come from people too: shown printably, one line each."""
+        d = self.daemons()
+        names = {"with space": "with space", "new\nline": "new\\x0aline", "esc\x1b]0;x": "esc\\x1b]0;x", "a/b": "a/b"}
+        for i, (name, shown) in enumerate(names.items()):
+            guest = self.guest(20 + i, name)
+            self.fill(guest, [8, 9])
+            guest.write("data/mprof/ring-ref", "8,9")
+            d.wait(lambda shown=shown: d.domain(shown))
+        self.assertNotIn("\x1b", d.said())
+
+
+class Grants(Hostile):
+    def test_revoked(self):
+        """Before they are mapped, and while."""
+        d = self.daemons()
+        guest = self.guest(5, "revoker")
+        self.fill(guest, [8, 9, 10, 11])
+        guest.revoke(10)
+        guest.write("data/mprof/ring-ref", "8,9,10,11")
+        self.check(d, guest, "map")
+        other = self.guest(6, "later")
+        self.fill(other, [8, 9])
+        other.write("data/mprof/ring-ref", "8,9")
+        d.wait(lambda: other.mapped() == 2)
+        other.revoke(8, 9)  # what is mapped stays so
+        other.stop("crashed")
+        d.wait_ended("later")
+        self.assertEqual(len(events_of(d.trace("later"))), 20)
+
+    def test_dies_in_the_middle(self):
+        """Of a mapping: no zombie, no run, and others are served."""
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        for reason, removed in (("crashed", False), ("crashed", True), ("running", True)):
+            guest = self.guest(5, f"mid-{reason}-{removed}")
+            self.fill(guest, [8, 9])
+            pause, paused = guest.path("pause"), guest.path("paused")
+            with open(pause, "w", encoding="ascii"):
+                pass
+            guest.write("data/mprof/ring-ref", "8,9")
+            d.wait_file(paused)
+            guest.words = reason
+            if reason != "running":
+                guest.stop(reason)
+            if removed:
+                guest.destroy()
+            os.unlink(pause)
+            time.sleep(1.5)
+            self.assertEqual(guest.mapped(), 0)
+            if not removed:
+                self.assertEqual([c["kind"] for c in d.captures(guest.name)], ["crash"])
+                guest.destroy()
+                time.sleep(0.3)
+            guest.forget()
+        self.unharmed(d, neighbour)
+
+    def test_slow_to_map(self):
+        """One whose pages take their time to map does not lose what others write."""
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        guest = self.guest(5, "slow")
+        with open(guest.path("slow"), "w", encoding="ascii") as f:
+            f.write("20")
+        self.fill(guest, [8, 9])
+        for _ in range(20):
+            neighbour[1].add(5)
+            guest.write("data/mprof/ring-ref", "8,9")
+            time.sleep(0.03)
+        self.unharmed(d, neighbour)
+
+    def test_rings_of_noise(self):
+        """Whatever the pages hold."""
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        for i in range(20):
+            guest = self.guest(20 + i, f"noise{i}")
+            for ref in range(8, 24):
+                guest.page(ref, os.urandom(PAGE))
+            if i % 2:
+                self.fill(guest, range(8, 24))  # a ring, until ...
+            guest.write("data/mprof/ring-ref", ",".join(map(str, range(8, 24))))
+            if i % 2:
+                d.wait(lambda guest=guest: guest.mapped() == 16)
+                for ref in range(8, 24):
+                    guest.page(ref, os.urandom(PAGE))
+        time.sleep(1)
+        for i in range(20):
+            self.store_guest(20 + i).stop("crashed")
+        time.sleep(1.5)
+        self.unharmed(d, neighbour)
+
+    def store_guest(self, domid):
+        return sim.Guest(self.store, self.kicker, domid, "")
+
+
+class Directories(Hostile):
+    def put_directory(self, guest, page, refs, following=0):
+        guest.page(page, struct.pack("<1024I", *refs, *[0] * (1023 - len(refs)), following))
+
+    def test_malformed(self):
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        full = [(1 << 16) + i for i in range(1023)]
+
+        def make(name, reason, **pages):
+            guest = self.guest(20 + len(made), f"{name}x")
+            ring = guest.ring(size=3000 * PAGE, packets=4)
+            ring.close()
+            for page, (refs, following) in pages.items():
+                self.put_directory(guest, int(page[1:]), refs, following)
+            made.append((guest, reason))
+            return guest
+
+        made = []
+        make("itself", "directory", p40=(full, 40))
+        make("itself-short", "directory", p40=([], 40))
+        make("cycle", "directory", p40=(full, 41), p41=([(1 << 16) + 1023 + i for i in range(1023)], 40))
+        make("own-page", "", p40=([40, 41], 0))
+        make("empty", "", p40=([], 0))
+        make("low", "reference", p40=([9, 7], 0))
+        make("low-next", "reference", p40=(full, 7))
+        make("twice", "duplicate", p40=([9, 10, 9], 0))
+        make("twice-far", "duplicate", p40=(full, 41), p41=([full[0]], 0))
+        make("bad-next", "map", p40=(full, 4096))
+        make("bad-page", "map", p40=([1000], 0))
+        make("revoked", "map", p40=([8, 9], 0)).revoke(40)
+        endless = self.guest(60, "endlessx")
+        endless.grow(1000)
+        for page in range(8, 990):
+            self.put_directory(endless, page, [], page + 1)
+        made.append((endless, ""))
+        for guest, _ in made:
+            guest.write("data/mprof/directory-ref", "40" if guest is not endless else "8")
+        for guest, reason in made:
+            found = d.wait(lambda guest=guest: self.lines(d, guest.name))
+            self.assertEqual(len(found), 1, found)
+            self.assertEqual(guest.mapped(), 0)
+            if reason:
+                self.assertGreaterEqual(self.refused(d, reason), 1, (guest.name, reason, found))
+        for value in ("", "0", "7", "40,41", "040", "4294967296", "x"):
+            guest = self.guest(70 + len(value) + ord((value or "0")[0]), f"ref-{value}x")
+            guest.write("data/mprof/directory-ref", value)
+            d.wait(lambda guest=guest: self.lines(d, guest.name))
+            guest.die("crashed")
+        self.assertLess(endless.map_counts()[0], 80, "directory pages that are mapped for one ring")
+        self.unharmed(d, neighbour)
+
+    def test_behind_a_zero(self):
+        """A zero ends the list; what stands behind it is not read."""
+        d = self.daemons()
+        guest = self.guest(5, "zero")
+        self.fill(guest, [8, 9])
+        guest.page(40, struct.pack("<1024I", 8, 9, 0, 7, 8, *[3] * 1018, 40))
+        guest.write("data/mprof/directory-ref", "40")
+        d.wait(lambda: guest.mapped() == 2)
+        self.assertEqual(self.lines(d, "zero"), [])
+
+    def test_full_page(self):
+        """1,023 references in one page; the next one is in another."""
+        d = self.daemons()
+        for i, n in enumerate((1023, 1024)):
+            guest = self.guest(5 + i, f"n{n}")
+            ring = guest.ring(size=n * PAGE)
+            ring.close()
+            guest.publish_directory(ring)
+            d.wait(lambda guest=guest, n=n: guest.mapped() == n)
+
+    def test_changes_while_it_is_read(self):
+        """It is copied once: what is mapped is one state of it or another, and never what was not allowed."""
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        guest = self.guest(5, "flicker")
+        self.fill(guest, [8, 9])
+        good = struct.pack("<1024I", 8, 9, *[0] * 1022)
+        bad = [struct.pack("<1024I", *[i % 8] * 1023, 40) for i in range(8)]
+        bad += [struct.pack("<1024I", *[9] * 1024), struct.pack("<1024I", *range(8, 1032)), os.urandom(PAGE)]
+        stop = threading.Event()
+
+        def flicker():
+            i = 0
+            while not stop.is_set():
+                guest.page(40, good)
+                guest.page(40, bad[i % len(bad)])
+                i += 1
+
+        thread = threading.Thread(target=flicker)
+        thread.start()
+        try:
+            for _ in range(100):
+                guest.write("data/mprof/directory-ref", "40")
+                time.sleep(0.02)
+        finally:
+            stop.set()
+            thread.join()
+        guest.page(40, good)
+        self.assertLessEqual(len(self.lines(d, "flicker")), 8)
+        self.assertEqual(guest.mapped(0, 1, 2, 3, 4, 5, 6, 7), [0] * 8)
+        self.unharmed(d, neighbour)
+
+
+class Floods(Hostile):
+    def flood(self, d, guest, write, seconds=3):
+        """WRITE(i) as fast as the store takes it; until the guest is left alone."""
+        until, i = time.monotonic() + seconds, 0
+        while time.monotonic() < until:
+            write(i)
+            i += 1
+        found = d.wait(lambda: self.lines(d, guest.name))
+        d.wait(lambda: self.refused(d, "changes") >= 1)
+        return i, found
+
+    def cpu(self, d):
+        with open(f"/proc/{d.collector.pid}/task/{d.collector.pid}/schedstat", encoding="ascii") as f:
+            return int(f.read().split()[0]) / 1e9
+
+    def test_of_keys(self):
+        """Left alone after some hundreds: one line, and what it writes costs nothing any more."""
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        guest = self.guest(5, "flood")
+        self.fill(guest, [8, 9])
+        written, found = self.flood(d, guest, lambda i: guest.write("data/mprof/ring-ref", "8,9"))
+        self.assertGreater(written, 1000)
+        self.assertEqual(len([line for line in found if "change too often" in line]), 1)
+        self.assertLess(len(d.run_list("flood")) if d.domain("flood") else 0, 50)
+        spent, said = self.cpu(d), len(d.said().splitlines())
+        self.flood(d, guest, lambda i: guest.write("data/mprof/ring-ref", "8,9"), 2)
+        self.assertLess(self.cpu(d) - spent, 0.4)
+        self.assertLess(len(d.said().splitlines()) - said, 5)
+        self.unharmed(d, neighbour)
+
+    def test_of_names(self):
+        """Keys that mean nothing are changes too."""
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        guest = self.guest(5, "names")
+        self.flood(d, guest, lambda i: guest.write(f"data/mprof/x{i % 100}", "y"))
+        self.unharmed(d, neighbour)
+
+    def test_of_streams(self):
+        """Each with a malformed value."""
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        guest = self.guest(5, "many")
+        self.flood(d, guest, lambda i: guest.write(f"data/mprof/stream/{i % 200 + 1}/ring-ref", "7"))
+        self.assertLess(len(self.lines(d, "many")), 5)
+        self.unharmed(d, neighbour)
+
+    def test_crashes_while_it_is_left_alone(self):
+        """What is mapped is looked at all the same, and let go of in time."""
+        d = self.daemons()
+        guest = self.guest(5, "rests")
+        ring = guest.ring()
+        self.addCleanup(ring.close)
+        ring.add(30)
+        guest.publish(ring)
+        d.wait(lambda: d.domain("rests"))
+        self.flood(d, guest, lambda i: guest.write(f"data/mprof/x{i % 100}", "y"), 1.5)
+        ring.add(30)
+        since = guest.die("crashed")
+        d.wait(lambda: not guest.mapped())
+        self.assertLess(guest.unmapped_at() - since, SECOND)
+        d.wait_ended("rests")
+        self.assertEqual(events_of(d.trace("rests")), ring.written)
+        self.assertEqual([c["kind"] for c in d.captures("rests")], ["crash"])
+
+    def test_of_domains(self):
+        """Domains that come and go without ever publishing."""
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        for i in range(150):
+            guest = self.guest(10 + i % 50, f"brief{i}")
+            guest.write("data/mprof/ring-ref", "7" if i % 2 else "8")
+            guest.destroy()
+            guest.forget()
+        self.unharmed(d, neighbour)
+        self.assertLess(len(d.said().splitlines()), 400)
+        files = f"/proc/{d.collector.pid}/fd"
+        self.assertLess(len(os.listdir(files)), 50)
+        d.wait(lambda: d.metric("mprofd_domains") < 5)
+
+
+class Quotas(Hostile):
+    def test_full(self):
+        """A guest that has used up what the store gives it hurts itself only."""
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        guest = self.guest(5, "full")
+        with self.assertRaises(Refused):
+            for i in range(20000):
+                guest.write(f"data/n{i}", "x")
+        with contextlib.suppress(Refused):
+            guest.write("data/mprof/ring-ref", "8,9")
+        self.unharmed(d, neighbour)
+
+    def test_thousands_of_streams(self):
+        """64 are served, whatever else is there: one line for the others."""
+        d = self.daemons()
+        neighbour = self.neighbour(d)
+        guest = self.guest(5, "wide")
+        guest.grow(256)
+        tools = self.store.toolstack  # the store itself would not let the guest write so many
+        for k in range(1, 1024):
+            self.fill(guest, [8 + 2 * (k % 100), 9 + 2 * (k % 100)])
+            tools.mkdir(f"{guest.home}/data/mprof/stream/{k}")
+        time.sleep(1)
+        d.wait(lambda: self.lines(d, "wide"))
+        self.assertLessEqual(len(self.lines(d, "wide")), 2)
+        self.unharmed(d, neighbour)
+
+    def test_sixty_four_streams(self):
+        """The 65th is refused."""
+        d = self.daemons()
+        guest = self.guest(5, "wide")
+        guest.grow(256)
+        for k in range(64):
+            self.fill(guest, [8 + 2 * k, 9 + 2 * k])
+            guest.write(f"data/mprof/{f'stream/{k}/' if k else ''}ring-ref", f"{8 + 2 * k},{9 + 2 * k}")
+            time.sleep(0.01)
+        d.wait(lambda: guest.mapped() == 128)
+        self.assertEqual(self.lines(d, "wide"), [])
+        self.fill(guest, [200, 201])
+        guest.write("data/mprof/stream/64/ring-ref", "200,201")
+        d.wait(lambda: self.lines(d, "wide"))
+        self.assertGreaterEqual(self.refused(d, "streams"), 1)
+        self.assertEqual(guest.mapped(), 128)
+        guest.withdraw(63)
+        d.wait(lambda: guest.mapped() == 126)
+        guest.write("data/mprof/stream/64/ring-ref", "200,201")
+        d.wait(lambda: guest.mapped() == 128)
+
+    def test_large_subtree(self):
+        """The context of a capture holds what it may, and says that there was more."""
+        d = self.daemons()
+        guest = self.guest(5, "tree")
+        ring = guest.ring()
+        self.addCleanup(ring.close)
+        ring.add(10)
+        with contextlib.suppress(Refused):
+            for i in range(400):
+                guest.write(f"data/n{i}", "v" * 1000)
+        guest.publish(ring)
+        d.wait(lambda: d.domain("tree"))
+        time.sleep(2)
+        guest.die("crashed")
+        d.wait_ended("tree")
+        capture = d.wait(lambda: d.captures("tree"))[0]
+        context = d.wait(lambda: (c := d.json(f"/v1/captures/{capture['id']}/context"))["reason"] and c)
+        self.assertEqual(context["reason"], "crash")
+        self.assertFalse(context["xenstore_complete"])
+        self.assertLess(len(str(context["xenstore"])), 200_000)
+
+
+class ValuesOCaml(Values):
+    STORE = "oxenstored"
+
+
+class DirectoriesOCaml(Directories):
+    STORE = "oxenstored"
+
+
+class FloodsOCaml(Floods):
+    STORE = "oxenstored"
+
+
+if __name__ == "__main__":
+    sim.main()
