@@ -33,11 +33,20 @@ static int follow_to_end(struct ring *ring, struct ring_sink *sink)
 	return r == STEP_STILL ? RING_E_FULL : r;
 }
 
-/* What packet SEQUENCE, at the cursor or behind it, has to hand over. */
-static int packet_left(struct ring *ring, uint64_t sequence, uint32_t cost, uint64_t *bytes)
+/* Where what is left begins: at the cursor, or where the tail that was begun goes on. */
+static struct ring_mark left_from(const struct ring *ring, const struct ring_mark *at)
+{
+	if (at->sequence > ring->sequence || (at->sequence == ring->sequence && at->offset > ring->offset))
+		return *at;
+	return (struct ring_mark){.sequence = ring->sequence, .offset = ring->offset};
+}
+
+/* What packet SEQUENCE, at FROM or behind it, has to hand over. */
+static int packet_left(struct ring *ring, uint64_t sequence, const struct ring_mark *from, uint32_t cost,
+		       uint64_t *bytes)
 {
 	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
-	uint32_t begin = sequence == ring->sequence ? ring->offset : MPROF_PACKET_HEADER_BYTES, end;
+	uint32_t begin = sequence == from->sequence ? from->offset : MPROF_PACKET_HEADER_BYTES, end;
 	int r = ring_tail_end(ring, sequence, true, &end);
 	uint64_t length;
 
@@ -49,28 +58,51 @@ static int packet_left(struct ring *ring, uint64_t sequence, uint32_t cost, uint
 	return 0;
 }
 
-int ring_left(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64_t *bytes)
+int ring_left(struct ring *ring, struct ring_sink *sink, uint32_t cost, const struct ring_mark *at, uint64_t *bytes)
 {
 	int r = follow_to_end(ring, sink);
+	struct ring_mark from = left_from(ring, at);
 
 	*bytes = 0;
-	for (uint64_t q = ring->sequence; r == 0 && q <= ring->active; q++) {
+	for (uint64_t q = from.sequence; r == 0 && q <= ring->active; q++) {
 		uint64_t more;
 
-		r = packet_left(ring, q, cost, &more);
+		r = packet_left(ring, q, &from, cost, &more);
 		if (r == 0)
 			*bytes += more;
 	}
 	return r;
 }
 
-int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64_t bytes)
+/* Declare all from FROM to packet NEXT lost, and go on there: with the cursor, or with the tail, which it does not pass. */
+static int leave_out(struct ring *ring, struct ring_sink *sink, const struct ring_mark *from, struct ring_mark *at,
+		     uint64_t next)
+{
+	const struct ring_gap gap = {
+		.after_sequence = from->sequence,
+		.after_offset = from->offset,
+		.next_sequence = next,
+		.packets = next - from->sequence,
+		.reason = RING_GAP_LAPPED,
+		.found = moment_now(),
+	};
+
+	if (from->sequence == ring->sequence && from->offset == ring->offset)
+		return ring_declare(ring, sink, next, next - from->sequence, false, RING_GAP_LAPPED);
+	if (!sink->gap(sink, &gap))
+		return RING_E_FULL;
+	*at = (struct ring_mark){.sequence = next, .offset = MPROF_PACKET_HEADER_BYTES};
+	return 0;
+}
+
+int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, struct ring_mark *at, uint64_t bytes)
 {
 	int r = follow_to_end(ring, sink);
+	struct ring_mark from = left_from(ring, at);
 	uint64_t oldest = ring->active, more, total = 0;
 
-	for (uint64_t q = ring->active; r == 0 && q + 1 > ring->sequence; q--) {
-		r = packet_left(ring, q, cost, &more);
+	for (uint64_t q = ring->active; r == 0 && q + 1 > from.sequence; q--) {
+		r = packet_left(ring, q, &from, cost, &more);
 		total += r ? 0 : more;
 		if (total > bytes)
 			break;
@@ -78,31 +110,22 @@ int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64
 		if (q == 0)
 			break;
 	}
-	if (r || oldest <= ring->sequence)
+	if (r || oldest <= from.sequence)
 		return r;
-	return ring_declare(ring, sink, oldest, oldest - ring->sequence, false, RING_GAP_LAPPED);
+	return leave_out(ring, sink, &from, at, oldest);
 }
 
-int ring_abandon(struct ring *ring, struct ring_sink *sink, const struct ring_mark *at)
+int ring_abandon(struct ring *ring, struct ring_sink *sink, struct ring_mark *at)
 {
-	struct ring_gap gap = {.reason = RING_GAP_LAPPED, .found = moment_now()};
 	int r = follow_to_end(ring, sink);
+	struct ring_mark from = left_from(ring, at);
 
-	if (r == RING_E_FULL)
+	if (r == RING_E_FULL || from.sequence > ring->active)
+		return r == RING_E_FULL ? r : 0;
+	r = leave_out(ring, sink, &from, at, ring->active + 1);
+	if (r)
 		return r;
-	gap.after_sequence = ring->sequence;
-	gap.after_offset = ring->offset;
-	if (at->sequence > ring->sequence || (at->sequence == ring->sequence && at->offset > ring->offset)) {
-		gap.after_sequence = at->sequence;
-		gap.after_offset = at->offset;
-	}
-	if (gap.after_sequence > ring->active)
-		return 0;
-	gap.next_sequence = ring->active + 1;
-	gap.packets = gap.next_sequence - gap.after_sequence;
-	if (!sink->gap(sink, &gap))
-		return RING_E_FULL;
-	ring->sequence = gap.next_sequence;
+	ring->sequence = ring->active + 1;
 	ring->offset = MPROF_PACKET_HEADER_BYTES;
 	return 0;
 }

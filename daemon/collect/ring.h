@@ -216,17 +216,18 @@ int ring_forfeit(struct ring *ring, struct ring_sink *sink);
 /* Nobody writes it any more, or (not DEAD) somebody does again. */
 void ring_died(struct ring *ring, bool dead);
 /*
- * How many bytes of a dead ring are still to be handed over, proven and tail, with COST bytes more for each piece.  Follows the writer to its
- * end first.  0, RING_E_FULL (the sink takes no gap), RING_E_GONE or RING_E_RENEWED.
+ * How many bytes of a dead ring are still to be handed over, proven and tail, with COST bytes more for each piece; a tail that was begun
+ * goes on at AT, as ring_capture left it ({0} = none was).  Follows the writer to its end first.  0, RING_E_FULL (the sink takes no gap),
+ * RING_E_GONE or RING_E_RENEWED.
  */
-int ring_left(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64_t *bytes);
+int ring_left(struct ring *ring, struct ring_sink *sink, uint32_t cost, const struct ring_mark *at, uint64_t *bytes);
 /*
- * Declare the oldest packets of a dead ring lost, so that what is left (counted as ring_left does) fits into BYTES.  The newest packet stays
- * in any case.  As ring_left.
+ * Declare the oldest packets of what is left of a dead ring lost, so that the rest (counted as ring_left does) fits into BYTES.  The newest
+ * packet stays in any case.  Moves the cursor, or *AT where a tail was begun.  As ring_left.
  */
-int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, uint64_t bytes);
-/* Declare all of a dead ring lost that lies beyond the cursor and the tail, which ended at *AT: there was no room for it.  0 or RING_E_FULL. */
-int ring_abandon(struct ring *ring, struct ring_sink *sink, const struct ring_mark *at);
+int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, struct ring_mark *at, uint64_t bytes);
+/* Declare all lost that is left of a dead ring: there was no room for it.  0 or RING_E_FULL. */
+int ring_abandon(struct ring *ring, struct ring_sink *sink, struct ring_mark *at);
 
 /* Has the writer been seen beyond the cursor?  Then a look soon after this one may prove more. */
 bool ring_pending(const struct ring *ring);

@@ -397,8 +397,8 @@ static int fit(struct stream *stream, uint64_t now)
 	const struct guest *guest = stream->guest;
 	const uint32_t cost = sizeof(struct item) + 1;
 	size_t room = queue_room(guest->shared->queue, guest->account, true) / guest->capture.streams;
-	uint64_t left;
-	int r = ring_left(&stream->ring, &stream->sink, cost, &left);
+	uint64_t left, lost = guest->shared->counters.lost_packets;
+	int r = ring_left(&stream->ring, &stream->sink, cost, &stream->capture.at, &left);
 
 	if (r)
 		return r;
@@ -413,7 +413,11 @@ static int fit(struct stream *stream, uint64_t now)
 	}
 	stream->capture.floor = 0;
 	starve(stream);
-	return ring_newest(&stream->ring, &stream->sink, cost, room);
+	r = ring_newest(&stream->ring, &stream->sink, cost, &stream->capture.at, room);
+	if (guest->shared->counters.lost_packets != lost)
+		log_write(LOG_LEVEL_WARNING, guest->name,
+			  "%s: there is no room for all of a ring that goes; its newest packets are kept", guest->name);
+	return r;
 }
 
 /* Take what can be proven: of a ring that was skipped all that is there. */
@@ -454,8 +458,12 @@ static int capture_step(struct stream *stream, uint64_t now)
 {
 	const struct guest *guest = stream->guest;
 	const struct guest_capture *capture = &guest->capture;
-	int r = stream->capture.begun ? 0 : capture_begin(stream, now);
+	int r = 0;
 
+	if (!stream->capture.begun)
+		r = capture_begin(stream, now);
+	else if (capture->dead)
+		fit(stream, now);
 	if (r)
 		return r;
 	r = ring_capture(&stream->ring, &stream->sink, capture->dead, &stream->capture.at);

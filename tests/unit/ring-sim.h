@@ -474,14 +474,16 @@ static inline uint64_t sim_handed_since(const struct sim *sim)
 /* No room for all of a dead ring: its newest packets stay. */
 static inline void sim_newest(struct sim *sim, struct ring *ring)
 {
+	struct ring_mark at = {0};
 	uint64_t left, again;
 
 	sim->cost = 7;
 	ring_died(ring, true);
-	if (ring_left(ring, &sim->sink, sim->cost, &left))
+	if (ring_left(ring, &sim->sink, sim->cost, &at, &left))
 		sim_fail(sim, "what is left of a dead ring cannot be said");
 	sim->room = sim_random(sim, left + 1);
-	if (ring_newest(ring, &sim->sink, sim->cost, sim->room) || ring_left(ring, &sim->sink, sim->cost, &again))
+	if (ring_newest(ring, &sim->sink, sim->cost, &at, sim->room) ||
+	    ring_left(ring, &sim->sink, sim->cost, &at, &again))
 		sim_fail(sim, "a dead ring's newest packets cannot be chosen");
 	if (again > sim->room && ring->sequence != ring->active)
 		sim_fail(sim, "more is kept than there is room for");
