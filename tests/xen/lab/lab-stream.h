@@ -1,0 +1,69 @@
+/*
+ * A stream of a guest of the lab: a ring in pages granted to domain 0, published in one of the ways of schema/xenstore.md, and in it
+ * events that can be checked.
+ *
+ * Each event is a counter whose value is a serial number, 1 for the first of a life, and whose name says which life of the stream it
+ * is: all are of one size, so an event's place in the ring follows from its serial.  A failure ends the program, and with it the guest.
+ */
+#ifndef LAB_STREAM_H
+#define LAB_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <xenevtchn.h>
+#include <xengnttab.h>
+#include <xenstore.h>
+
+#include <mprof/recorder.h>
+
+#define LAB_PAGE	   4096u
+#define LAB_DIRECTORY_REFS 1023u /* of ring pages in a directory page */
+
+struct lab_xen {
+	struct xs_handle *store;
+	xengntshr_handle *grants;
+	xenevtchn_handle *events;
+};
+
+struct lab_stream {
+	struct lab_xen *xen;
+	unsigned number; /* 0 is published in data/mprof itself */
+	bool directory, kicks;
+	uint32_t pages, packets;
+
+	uint8_t *ring;	 /* PAGES, NULL while withdrawn */
+	uint32_t *refs;	 /* of each */
+	uint32_t *chain; /* the directory's pages, where there is one */
+	uint32_t chain_refs[LAB_DIRECTORY_REFS];
+	int port;
+
+	struct mprof_recorder recorder;
+	uint64_t kicked; /* packets finished at the last kick */
+	uint64_t serial; /* of the last event */
+	unsigned life;
+};
+
+void lab_die(const char *what) __attribute__((noreturn));
+void lab_xen_open(struct lab_xen *xen);
+
+/* Write TEXT to the guest's own KEY, relative to its node. */
+void lab_put(const struct lab_xen *xen, const char *key, const char *text);
+
+/* Grant the pages; the fields of the first group stand already. */
+void lab_stream_share(struct lab_stream *s);
+
+/* Begin a new life in the granted pages with a recorder. */
+void lab_stream_begin(struct lab_stream *s);
+
+/* Write all keys, the commit key last. */
+void lab_stream_publish(struct lab_stream *s);
+
+/* Remove the commit key, wait until the collector must have let go, and end the grants. */
+void lab_stream_withdraw(struct lab_stream *s);
+
+/* Record N events more, and kick for each packet that they finish. */
+void lab_stream_write(struct lab_stream *s, uint64_t n);
+
+#endif

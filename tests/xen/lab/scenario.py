@@ -1,0 +1,400 @@
+"""What happens in dom0: guests publish, live and die, the daemons are restarted and killed.  /out/scenario says which scenario.
+
+Nothing is judged here but what it cannot go on without: what was seen is left in evidence/, for judge.py on the host.  A step that fails
+is told there, and the next one begins.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import xen
+
+STEPS = {}
+RATE = 200  # events a second, in each stream
+
+
+def step(function):
+    """A step, which returns whether it went well; what went wrong in it is told in evidence/steps.json."""
+
+    def begin(*arguments, **options):
+        name = function.__name__
+        xen.log(f"---- {name}")
+        began = time.monotonic()
+        failure = None
+        try:
+            function(*arguments, **options)
+        except (xen.Failed, subprocess.SubprocessError, OSError, KeyError, IndexError, TypeError, ValueError) as error:
+            failure = f"{type(error).__name__}: {error}"
+            xen.log(f"{name} failed: {failure}")
+        STEPS[name] = {"failure": failure, "seconds": round(time.monotonic() - began, 2)}
+        xen.save("steps.json", STEPS)
+        return failure is None
+
+    return begin
+
+
+class Lab:
+    def __init__(self):
+        self.store = xen.XenStore()
+        self.guests = {}
+        self.seen = {}  # what is measured, by name
+
+    def note(self, **what):
+        self.seen.update(what)
+        xen.save("seen.json", self.seen)
+
+    # ---- the daemons
+
+    def attached(self, names, seconds=60):
+        """Until the daemon has mapped each ring of these guests, and answers for them as running."""
+        pid = xen.live_pid()
+        rings = sum(self.guests[name].streams for name in names)
+        _, took = xen.wait(lambda: xen.maps(pid) >= rings, seconds, f"mprofd maps {rings} rings")
+        for name in names:
+            xen.wait(lambda: self.running(name), seconds, f"mprofd has {name}")
+        xen.log(f"{rings} rings were mapped after {took:.2f} s")
+        return took
+
+    @staticmethod
+    def running(name):
+        domain = xen.domain(name)
+        return domain and domain["state"] == "running" and domain["streams"]
+
+    def names(self):
+        """Of the guests that live."""
+        return [name for name, guest in self.guests.items() if guest and guest.alive]
+
+    @step
+    def enable(self):
+        xen.run("systemctl", "enable", "--now", "mprofd")
+        xen.wait(lambda: xen.ask("/v1/domains") is not None, 30, "the socket answers")
+        self.rights()
+
+    def rights(self):
+        pid = xen.live_pid()
+        tasks = {}
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/status", encoding="utf-8") as f:
+                tasks[task] = dict(line.strip().split(":\t", 1) for line in f if ":\t" in line)
+        shown = xen.run("ps", "-o", "user:16,pid,ppid,nlwp,comm", "-C", "mprofd,mprofd-http")
+        active = {unit: xen.run("systemctl", "is-active", unit, check=False).strip() for unit in ("mprofd", "mprofd-http.socket")}
+        self.note(tasks=tasks, processes=shown, active=active, user=xen.run("id", "-u", "mprofd").strip())
+
+    # ---- guests
+
+    def create(self, name, words, **options):
+        self.guests[name] = None
+        self.guests[name] = xen.Guest(self.store, name, words, **options)
+
+    @step
+    def publish(self, full):
+        self.create("legacy", f"rate={RATE}", crash="preserve")
+        self.create("directory", f"directory,pages=1280,rate={RATE}", memory=88)
+        self.create("streams", f"streams=2,rate={RATE}")
+        self.create("kick", f"kick,packets=16,rate={RATE}", reboot="restart" if full else "destroy")
+        if os.path.exists("/run/lab/guest-play.cpio"):
+            self.create("replay", "play=/traces", image="guest-play.cpio", memory=128)
+        for name in self.names():
+            self.guests[name].ready()
+        self.attached(self.names())
+
+    @step
+    def live(self):
+        """While they write: what is listed, and each trace, by curl and by mprofctl."""
+        xen.save("domains.json", xen.ask("/v1/domains"))
+        for name in self.names():
+            for stream in xen.domain(name)["streams"]:
+                self.curl(f"live-{name}-{stream['stream']}.ctf", f"/v1/domains/{name}/trace?stream={stream['stream']}")
+        fetch = ["mprofctl", "--host", "unix:/run/mprofd/http.sock", "fetch", "legacy", "-o", "/out/evidence/live-mprofctl.ctf"]
+        xen.log(xen.run(*fetch, check=False))
+
+    @staticmethod
+    def curl(name, path):
+        url = f"http://localhost{path}"
+        xen.run("curl", "-sS", "--fail", "--unix-socket", "/run/mprofd/http.sock", "-o", f"/out/evidence/{name}", url)
+
+    @step
+    def fill(self):
+        """The large ring's pages, all of them, with pauses in which they are copied."""
+        for _ in range(6):
+            self.guests["directory"].do("write", 34000)
+            time.sleep(0.5)
+
+    @step
+    def play(self):
+        self.guests["replay"].do("play")
+
+    @step
+    def restart(self):
+        xen.run("systemctl", "restart", "mprofd")
+        self.note(attached_again=self.attached(self.names()))
+
+    @step
+    def kill(self):
+        pid = xen.live_pid()
+        os.kill(pid, signal.SIGKILL)
+        xen.wait(lambda: xen.main_pid() not in (0, pid), 30, "systemd starts mprofd again")
+        xen.wait(lambda: xen.run("systemctl", "is-active", "mprofd", check=False).strip() == "active", 30, "mprofd is ready")
+        self.attached(self.names())
+
+    @step
+    def come_late(self):
+        """A guest that crashes before any daemon has seen it."""
+        xen.run("systemctl", "stop", "mprofd")
+        self.create("unseen", f"rate={RATE}", crash="preserve")
+        self.guests["unseen"].ready()
+        self.guests["legacy"].do("write", 30000)
+        self.guests["unseen"].tell("crash")
+        self.guests["unseen"].alive = False
+        xen.wait(lambda: re.search(r"^unseen .*c- ", xen.run("xl", "list"), re.M), 20, "the guest has crashed")
+        xen.run("systemctl", "start", "mprofd")
+        self.attached(self.names())
+        _, took = xen.wait(lambda: xen.captures("unseen"), 20, "the crashed guest is captured")
+        self.note(unseen_took=took)
+
+    @step
+    def rename(self):
+        xen.run("xl", "rename", "streams", "renamed")
+        self.guests["renamed"] = self.guests.pop("streams")
+        self.guests["renamed"].name = "renamed"
+        xen.wait(lambda: self.running("renamed"), 20, "the new name is known")
+
+    @step
+    def withdraw(self):
+        """How many mappings there are before, one second after the commit key is gone, and after it is there again."""
+        pid, kick = xen.live_pid(), self.guests["kick"]
+        self.attached(self.names())
+        before = xen.maps(pid)
+        kick.tell("withdraw")
+        xen.wait(lambda: self.store.read(f"{kick.node}/data/mprof/ring-ref") is None, 10, "the key is gone", step=0.01)
+        _, took = xen.wait(lambda: xen.maps(pid) < before, 10, "mprofd unmaps", step=0.01)
+        time.sleep(1.5)
+        kick.do("publish")
+        xen.wait(lambda: xen.maps(pid) >= before, 20, "mprofd maps it again")
+        kick.do("rate", RATE)
+        self.note(unmap_took=took)
+
+    @step
+    def storm(self):
+        """What a guest that kicks in a storm costs."""
+        pid = xen.live_pid()
+
+        def used():
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+                fields = f.read().rpartition(")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+        before = used()
+        time.sleep(3)
+        calm = used() - before
+        before = used()
+        self.guests["kick"].tell("kicks", 3000)
+        time.sleep(3)
+        self.note(storm_cpu=used() - before, calm_cpu=calm)
+        self.guests["kick"].do("say")
+
+    # ---- deaths
+
+    def captured(self, name, kind, had, seconds=30):
+        """Until there is a capture more, of this kind."""
+        _, took = xen.wait(
+            lambda: [c for c in xen.captures(name)[: len(xen.captures(name)) - had] if c["kind"] == kind],
+            seconds,
+            f"a capture {kind} of {name}",
+        )
+        return took
+
+    def death(self, name, kind, how):
+        """HOW ends the guest.  What `xl list` shows until it has been told of the death for two seconds is left."""
+        guest = self.guests[name]
+        had = len(xen.captures(name))
+        guest.alive = False
+        listed, dead = [], None
+        began = time.monotonic()
+        how()
+        while time.monotonic() - began < 40:
+            text = xen.run("xl", "list")
+            at = round(time.monotonic() - began, 2)
+            mine = [line for line in text.splitlines() if re.search(rf"^\S+ +{guest.domid} ", line)]
+            listed.append({"at": at, "list": mine, "zombies": [line for line in text.splitlines() if line.startswith("(null)")]})
+            alive = any(not re.search(r" [-rb]+-*[psc]*[sc]-*d? ", line) and not line.startswith("(null)") for line in mine)
+            if not alive and dead is None:
+                dead = at
+            if dead is not None and at > dead + 2.5:
+                break
+            time.sleep(0.1)
+        took = None
+        try:
+            took = self.captured(name, kind, had)
+        finally:
+            self.note(**{f"death_{name}_{kind}": {"dead": dead, "listed": listed, "capture_after_watching": took}})
+
+    @step
+    def save(self):
+        """Afterwards nobody of the toolstack looks after the guest any more, so it must be one that is to be preserved."""
+        guest = self.guests["legacy"]
+        had = len(xen.captures("legacy"))
+        guest.do("write", 5)
+        xen.log(xen.run("xl", "save", "-c", "legacy", "/var/tmp/saved", seconds=240))
+        os.unlink("/var/tmp/saved")
+        self.captured("legacy", "suspend", had)
+        guest.do("write", 500)
+        self.attached(self.names())
+
+    @step
+    def crash_preserved(self):
+        self.death("legacy", "crash", lambda: self.guests["legacy"].tell("crash"))
+
+    @step
+    def crash_destroyed(self):
+        self.death("directory", "crash", lambda: self.guests["directory"].tell("crash"))
+
+    @step
+    def poweroff(self):
+        self.death("renamed", "poweroff", lambda: self.guests["renamed"].tell("poweroff"))
+
+    @step
+    def reboot(self):
+        guest, before = self.guests["kick"], xen.domain("kick")["run"]
+        self.death("kick", "reboot", lambda: guest.tell("reboot"))
+        guest.find()
+        guest.ready()
+        self.attached(self.names())
+        xen.wait(lambda: xen.domain("kick")["run"] != before, 20, "the new life is a new run")
+
+    @step
+    def watchdog(self):
+        self.death("kick", "watchdog", lambda: self.guests["kick"].tell("watchdog"))
+
+    @step
+    def destroy(self, name):
+        guest = self.guests[name]
+        if name != "replay":
+            guest.do("rate", 0)
+            guest.do("write", 5)
+        guest.do("say")
+        self.death(name, "destroyed", lambda: xen.run("xl", "destroy", name))
+
+    @step
+    def corpses(self):
+        """Daemons that start again find the preserved ones again; then these are destroyed."""
+        xen.run("systemctl", "restart", "mprofd")
+        xen.wait(lambda: xen.ask("/v1/domains") is not None, 30, "the socket answers")
+        time.sleep(3)
+        preserved = [name for name in ("legacy", "unseen") if self.guests.get(name)]
+        self.note(corpse_captures={name: [c["kind"] for c in xen.captures(name)] for name in preserved})
+        for name in preserved:
+            xen.run("xl", "destroy", name)
+        began, listed = time.monotonic(), []
+        while time.monotonic() - began < 3:
+            listed.append({"at": round(time.monotonic() - began, 2), "zombies": xen.zombies()})
+        self.note(corpse_zombies=listed)
+        self.note(corpse_captures_after={name: [c["kind"] for c in xen.captures(name)] for name in preserved})
+
+    # ---- what is left for the judge
+
+    @step
+    def collect(self):
+        metrics = xen.get("/metrics")
+        xen.save("metrics.txt", metrics[2])
+        listed = xen.ask("/v1/domains?limit=1000")["domains"]
+        xen.save("domains-end.json", listed)
+        for name in sorted({domain["name"] for domain in listed}):
+            self.collect_guest(name)
+        xen.save("journal-mprofd.txt", xen.run("journalctl", "-b", "--no-pager", "-u", "mprofd", "-u", "mprofd-http", "-o", "short-monotonic"))
+
+    def collect_guest(self, name):
+        domain = xen.ask(f"/v1/domains/{name}?limit=1000")
+        xen.save(f"domain-{name}.json", domain)
+        for run in domain["run_list"]:
+            for stream in run["streams"]:
+                query = f"run={run['run']}&stream={stream['stream']}"
+                self.curl(f"run-{run['run']}-{stream['stream']}.ctf", f"/v1/domains/{name}/trace?{query}")
+                pages, cursor = [], ""
+                while not pages or pages[-1]["next"]:
+                    pages.append(xen.ask(f"/v1/domains/{name}/packets?limit=1000&{query}{cursor}"))
+                    cursor = f"&cursor={pages[-1]['next']}"
+                xen.save(f"run-{run['run']}-{stream['stream']}.json", pages)
+        for capture in xen.captures(name):
+            xen.save(f"capture-{capture['id']}.json", capture)
+            xen.save(f"context-{capture['id']}.json", xen.ask(f"/v1/captures/{capture['id']}/context"))
+            shown = xen.run("mprofctl", "--host", "unix:/run/mprofd/http.sock", "show", str(capture["id"]), check=False)
+            xen.save(f"show-{capture['id']}.txt", shown)
+            for stream in capture["streams"]:
+                path = f"/v1/captures/{capture['id']}/trace?stream={stream['stream']}"
+                self.curl(f"capture-{capture['id']}-{stream['stream']}.ctf", path)
+
+
+def full(lab):
+    if not lab.enable() or not lab.publish(True):
+        return
+    lab.live()
+    if lab.guests.get("replay"):
+        lab.play()
+    lab.fill()
+    lab.restart()
+    lab.kill()
+    lab.come_late()
+    lab.rename()
+    lab.withdraw()
+    lab.storm()
+    lab.save()
+    lab.crash_preserved()
+    lab.crash_destroyed()
+    lab.poweroff()
+    lab.reboot()
+    lab.watchdog()
+    if lab.guests.get("replay"):
+        lab.destroy("replay")
+    lab.corpses()
+    lab.collect()
+
+
+def short(lab):
+    if not lab.enable() or not lab.publish(False):
+        return
+    lab.live()
+    lab.restart()
+    lab.kill()
+    lab.crash_preserved()
+    lab.crash_destroyed()
+    lab.destroy("streams")
+    lab.corpses()
+    lab.collect()
+
+
+def plain():
+    """A machine without Xen: the unit is skipped, not failed."""
+    shown = {"enable": xen.run("systemctl", "enable", "--now", "mprofd", check=False)}
+    for unit in ("mprofd", "mprofd-http.socket"):
+        shown[unit] = xen.run("systemctl", "show", "-p", "ActiveState,ConditionResult,Result,UnitFileState", unit)
+    shown["failed"] = xen.run("systemctl", "list-units", "--failed", "--plain", "--no-legend")
+    shown["by hand"] = xen.run("mprofd", check=False)
+    xen.save("plain.json", shown)
+
+
+def main():
+    os.makedirs("/out/evidence", exist_ok=True)
+    with open("/out/scenario", encoding="utf-8") as f:
+        scenario = f.read().strip()
+    if scenario == "plain":
+        plain()
+        return 0
+    os.makedirs("/run/lab")
+    for name in os.listdir("/out"):
+        if name == "vmlinux-guest" or name.endswith(".cpio"):
+            shutil.copy(f"/out/{name}", "/run/lab/")
+    with open("/proc/uptime", encoding="utf-8") as f:
+        xen.log(f"up for {f.read().split()[0]} s")
+    lab = Lab()
+    {"full": full, "short": short}[scenario](lab)
+    xen.log("done")
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,182 @@
+"""What the scenario needs of a dom0: XenStore, guests, and the daemons' answers, without a process for each question."""
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+import struct
+import subprocess
+import time
+
+START = time.monotonic()
+
+
+class Failed(Exception):
+    """Something that the scenario cannot go on without."""
+
+
+def log(text):
+    print(f"[{time.monotonic() - START:7.2f}] {text}", flush=True)
+
+
+def wait(what, seconds, why, step=0.05):
+    """Until WHAT() is true; returns it and how long that took."""
+    began = time.monotonic()
+    while True:
+        result = what()
+        took = time.monotonic() - began
+        if result:
+            return result, took
+        if took > seconds:
+            raise Failed(f"{why}: not within {seconds} s")
+        time.sleep(step)
+
+
+def run(*command, check=True, seconds=120):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds, check=False)
+    if check and done.returncode:
+        raise Failed(f"{' '.join(command)}: exit code {done.returncode}: {done.stdout}")
+    return done.stdout
+
+
+class XenStore:
+    """The store's protocol over its socket; one request at a time."""
+
+    READ, WRITE, DIRECTORY = 2, 11, 1
+    HEADER = struct.Struct("<IIII")
+
+    def __init__(self, path="/run/xenstored/socket"):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+
+    def _receive(self, n):
+        parts = b""
+        while len(parts) < n:
+            part = self.socket.recv(n - len(parts))
+            if not part:
+                raise Failed("XenStore closed the connection")
+            parts += part
+        return parts
+
+    def _ask(self, kind, body):
+        """The answer's body, or None where it is an error."""
+        self.socket.sendall(self.HEADER.pack(kind, 0, 0, len(body)) + body)
+        answer, _, _, length = self.HEADER.unpack(self._receive(self.HEADER.size))
+        body = self._receive(length)
+        return body if answer == kind else None
+
+    def read(self, path):
+        value = self._ask(self.READ, path.encode() + b"\0")
+        return None if value is None else value.decode(errors="replace")
+
+    def write(self, path, value):
+        if self._ask(self.WRITE, path.encode() + b"\0" + value.encode()) is None:
+            raise Failed(f"XenStore: {path} cannot be written")
+
+    def list(self, path):
+        value = self._ask(self.DIRECTORY, path.encode() + b"\0")
+        return [] if value is None else [name.decode() for name in value.split(b"\0") if name]
+
+
+class Guest:
+    """A guest of the lab; its program is lab-guest, which obeys."""
+
+    def __init__(self, store, name, words, image="guest.cpio", memory=80, **events):
+        self.store, self.name, self.commands = store, name, 0
+        self.streams = 2 if "streams=2" in words else 1
+        self.events = {"crash": "destroy", "poweroff": "destroy", "reboot": "destroy", "watchdog": "destroy", **events}
+        with open(f"/run/{name}.cfg", "w", encoding="utf-8") as f:
+            f.write(f'name="{name}"\nkernel="/run/lab/vmlinux-guest"\nramdisk="/run/lab/{image}"\nmemory={memory}\nvcpus=1\n')
+            f.write(f'extra="console=hvc0 quiet lab={words}"\n')
+            f.writelines(f'on_{event}="{action}"\n' for event, action in self.events.items())
+        run("xl", "create", "-q", f"/run/{name}.cfg")
+        self.find()
+
+    def find(self):
+        """Where the guest is now; its domid changes with a reboot."""
+        self.domid = int(run("xl", "domid", self.name))
+        self.node = f"/local/domain/{self.domid}"
+        self.commands, self.alive = 0, True
+
+    def ready(self, seconds=60):
+        wait(lambda: self.store.read(f"{self.node}/data/lab/done"), seconds, f"{self.name} publishes")
+        log(f"{self.name} is domain {self.domid} and has published")
+
+    def tell(self, verb, number=0):
+        self.commands += 1
+        self.store.write(f"{self.node}/data/lab/cmd", f"{self.commands} {verb} {number}")
+
+    def do(self, verb, number=0, seconds=60):
+        """Tell, and wait for the answer: the last serial of each stream."""
+        self.tell(verb, number)
+
+        def done():
+            answer = (self.store.read(f"{self.node}/data/lab/done") or "").split()
+            return answer[1:] if answer and answer[0] == str(self.commands) else None
+
+        serials, _ = wait(lambda: done() is not None and [done()], seconds, f"{self.name} obeys: {verb}")
+        log(f"{self.name}: {verb} {number}: {serials[0]}")
+        return [int(serial) for serial in serials[0]]
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect("/run/mprofd/http.sock")
+
+
+def get(path, method="GET"):
+    """(status, headers, body)"""
+    with contextlib.closing(UnixConnection("localhost", timeout=30)) as connection:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, dict(answer.headers), answer.read()
+
+
+def ask(path):
+    """A JSON answer, or None."""
+    try:
+        status, _, body = get(path)
+    except (OSError, http.client.HTTPException):
+        return None
+    return json.loads(body) if status == 200 else None
+
+
+def domain(name):
+    return ask(f"/v1/domains/{name}")
+
+
+def captures(name):
+    return (ask(f"/v1/domains/{name}/captures") or {}).get("captures", [])
+
+
+def zombies():
+    """Lines of `xl list` of domains that are dead and held by somebody's mapping."""
+    return [line for line in run("xl", "list").splitlines() if line.startswith("(null)")]
+
+
+def main_pid(unit="mprofd"):
+    """0 while there is none."""
+    return int(run("systemctl", "show", "-p", "MainPID", "--value", unit))
+
+
+def live_pid(unit="mprofd"):
+    pid = main_pid(unit)
+    if not pid:
+        raise Failed(f"{unit} does not run")
+    return pid
+
+
+def maps(pid):
+    """How many mappings of grants a process has."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+        return sum("xen/gntdev" in line for line in f)
+
+
+def save(name, data):
+    if not isinstance(data, (bytes, str)):
+        data = json.dumps(data, indent=1)
+    with open(os.path.join("/out/evidence", name), "wb") as f:
+        f.write(data if isinstance(data, bytes) else data.encode())
