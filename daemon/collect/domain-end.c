@@ -10,7 +10,7 @@
 #include "domain-steps.h"
 #include "log.h"
 
-#define CLOSE_NS     (900 * NS_PER_MS) /* what is not taken by then is left */
+#define CLOSE_NS     (800 * NS_PER_MS) /* what is not taken by then is left */
 #define CONSOLE_NS   (300 * NS_PER_MS) /* xenconsoled writes its log a moment later */
 #define ANSWER_NS    (2 * NS_PER_S)
 #define SUBTREE_STEP 2u
@@ -19,11 +19,11 @@
 /* ---- the end of a run --------------------------------------------------------------------------------------------------- */
 
 /* Under the policy on-crash only what may be a crash is wanted. */
-static bool end_is_wanted(const struct domain *domain, const struct ending *ending)
+bool domain_wants_end(const struct domain *domain, const struct ending *ending)
 {
 	const char *const orderly[] = {"poweroff", "reboot", "suspend", "destroyed"};
 
-	if (domain->guest.policy.mode != POLICY_ON_CRASH)
+	if (config_policy(domain->host->collector->config, domain->name).mode != POLICY_ON_CRASH)
 		return true;
 	for (size_t i = 0; i < sizeof(orderly) / sizeof(*orderly); i++)
 		if (strcmp(ending->kind, orderly[i]) == 0)
@@ -40,9 +40,10 @@ void domain_close(struct domain *domain, const struct ending *ending, uint64_t n
 	domain->since = now;
 	domain->capture = 0;
 	domain->vanishing = false;
-	if (domain->has_guest && domain_attached(domain) && end_is_wanted(domain, ending)) {
+	if (domain->has_guest && domain_attached(domain) && domain_wants_end(domain, ending)) {
 		guest_capture_abandon(&domain->guest);
-		capture = guest_capture_begin(&domain->guest, ending->kind, NULL, true, NULL);
+		capture = domain->unfinished ? guest_capture_again(&domain->guest, domain->unfinished, true)
+					     : guest_capture_begin(&domain->guest, ending->kind, NULL, true, NULL);
 	}
 	if (capture <= 0) {
 		domain_closed(domain, now);
@@ -64,6 +65,8 @@ static void run_end(struct domain *domain)
 	guest_deinit(&domain->guest);
 	domain->has_guest = false;
 	domain->epoch++;
+	domain->unfinished = 0;
+	memset(domain->had, 0, sizeof(domain->had));
 	for (struct share *s = domain->shares; s; s = s->next) {
 		s->has_held = false;
 		s->dirty = true;
@@ -102,7 +105,7 @@ void domain_closed(struct domain *domain, uint64_t now)
 	}
 	domain->corpse = false;
 	domain->since = now;
-	if (domain->has_guest)
+	if (domain->has_guest && domain->guest.run)
 		log_write(LOG_LEVEL_INFO, domain->name, "%s: %s, run=%lld capture=%lld pages=%llu", domain->name,
 			  ending->reason, (long long)domain->guest.run, (long long)domain->capture,
 			  (unsigned long long)pages);
@@ -155,6 +158,7 @@ static void context_write(struct domain *domain, const struct helper_answer *con
 /* At once what is known, which may be all there will be. */
 static void context_begin(struct domain *domain, uint64_t now)
 {
+	domain->console = 0;
 	if (!domain->capture)
 		return;
 	domain->console = now + CONSOLE_NS;
@@ -190,7 +194,9 @@ bool domain_context_step(struct domain *domain, uint64_t now, uint64_t *next)
 	if (now < domain->console)
 		return false;
 	if (!domain->asked && host->helper &&
-	    helper_ask_console(host->helper, (uint64_t)domain->capture, domain->name) == 0) {
+	    helper_ask_console(host->helper, (uint64_t)domain->capture, domain->given ? domain->given : domain->name) ==
+		    0) {
+		host_asked(host, now);
 		domain->asked = true;
 		domain->console = *next = now + ANSWER_NS;
 		return false;

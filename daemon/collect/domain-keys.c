@@ -17,7 +17,8 @@
 #define READY_NS \
 	(100 * NS_PER_MS) /* a ring that is not ready, or a store that gave no answer, is tried again after this ... */
 #define READY_TRIES 20u	  /* ... so often */
-#define LEAVE_NS    (900 * NS_PER_MS) /* a ring that is withdrawn is unmapped within a second */
+#define MAP_SHARE   4u	/* for as many times as long as it took to map a guest's pages no more of them are mapped ... */
+#define MAP_REFUSED 20u /* ... where that was for nothing */
 
 /* ---- shares ------------------------------------------------------------------------------------------------------------- */
 
@@ -29,6 +30,15 @@ static struct share *share_find(const struct domain *domain, uint32_t number)
 	return NULL;
 }
 
+/* Are there records of streams that are no more?  A scan makes room. */
+static bool shares_idle(const struct domain *domain)
+{
+	for (const struct share *s = domain->shares; s; s = s->next)
+		if (s->number && !s->attached && !s->has_held && !s->dirty && !s->task.place)
+			return true;
+	return false;
+}
+
 static struct share *share_get(struct domain *domain, uint32_t number)
 {
 	struct share *share = share_find(domain, number);
@@ -36,7 +46,10 @@ static struct share *share_get(struct domain *domain, uint32_t number)
 	if (share)
 		return share;
 	if (domain->n_shares == DOMAIN_SHARES_MAX) {
-		domain_refuse(domain, number, FAULT_STREAMS, "");
+		if (shares_idle(domain))
+			domain->scan = true;
+		else
+			domain_refuse(domain, number, FAULT_STREAMS, "");
 		return NULL;
 	}
 	share = calloc(1, sizeof(*share));
@@ -211,6 +224,7 @@ static void share_taken(struct share *share, const struct keys *keys, bool goes_
 
 	share->has_held = false;
 	share->tries = 0;
+	domain->had[share->number / 64] |= UINT64_C(1) << share->number % 64;
 	if (guest_set_state(&domain->guest, "running", NULL))
 		log_warning("%s: out of memory", domain->name);
 	log_write(LOG_LEVEL_INFO, domain->name, "%s: %s: stream=%u bytes=%llu packets=%u run=%lld", domain->name,
@@ -230,12 +244,19 @@ static void share_take(struct share *share, struct keys *keys, uint64_t now)
 	enum fault fault;
 	int condition;
 
+	/* The dead have no time. */
+	if (now < domain->map_at && !domain->corpse) {
+		collector_at(domain->host->collector, &share->task, domain->map_at);
+		return;
+	}
 	if (domain_guest(domain, 0)) {
 		log_warning("%s: out of memory", domain->name);
 		return;
 	}
 	resume = share_resume(share);
 	fault = share_attach(share, keys, resume, domain->corpse, &sentence, &condition);
+	domain->map_at = clock_mono();
+	domain->map_at += (domain->map_at - now) * (fault ? MAP_REFUSED : MAP_SHARE);
 	if (condition == RING_E_RENEWED) {
 		share->dirty = true;
 		domain_renew(domain, now);
@@ -266,16 +287,31 @@ static void share_unpublished(struct share *share, uint64_t now)
 	domain_vanish(share->domain, now);
 }
 
+/*
+ * Where nothing is attached: is what is published another ring than the one that the run had under this number?  A run has each number once.
+ * A suspended guest that goes on has not written its keys again.
+ */
+static bool share_is_another(const struct share *share)
+{
+	const struct domain *domain = share->domain;
+
+	if (share->has_held)
+		return share->taken != share->writes;
+	return domain->had[share->number / 64] >> share->number % 64 & 1;
+}
+
 static void share_published(struct share *share, struct keys *keys, uint64_t now)
 {
 	struct domain *domain = share->domain;
 
-	if (!share->attached) {
+	if (!share->attached && share_is_another(share)) {
+		domain_close(domain, &(struct ending){"ended", "republished", AFTER_RENEW}, now);
+	} else if (!share->attached) {
 		share->taken = share->writes;
 		share_take(share, keys, now);
 	} else if (share->taken != share->writes || !same_pages(share, keys)) {
 		domain_close(domain, &(struct ending){"ended", "republished", AFTER_RENEW}, now);
-	} else if (share->rebind && (keys->bad_port || share_bind(share, keys->port))) {
+	} else if (share->rebind && (share_bind(share, keys->port) || keys->bad_port)) {
 		domain_refuse(domain, share->number, FAULT_EVENT_CHANNEL, "");
 	}
 	share->rebind = false;
@@ -289,12 +325,15 @@ static void share_read(struct share *share, uint64_t now)
 	enum fault fault;
 
 	share->dirty = false;
+	share->again = 0;
 	fault = keys_read(&keys, host->xen, domain->domid, share->number);
 	host_drain(host);
 	if (share->dirty || domain->rest) {
 		/* Written meanwhile: what was read may be from before or after that. */
 	} else if (fault == FAULT_STORE && ++share->tries < READY_TRIES) {
-		collector_at(host->collector, &share->task, now + READY_NS);
+		share->again = now + READY_NS;
+		if (!share->attached)
+			collector_at(host->collector, &share->task, share->again);
 	} else if (fault) {
 		domain_refuse(domain, share->number, fault, "");
 		share_unpublished(share, now);
@@ -341,11 +380,11 @@ bool domain_keys_step(struct domain *domain, uint64_t now)
 	if (domain->rest && now >= domain->rest) {
 		domain->rest = 0;
 		domain->pace = (struct pace){0};
-		domain->refused &= ~(1u << FAULT_CHANGES);
 		domain_unwatch(domain);
 		if (domain_watch(domain))
-			host_sweep_soon(domain->host);
-		domain->scan = true;
+			domain->rest = now + PACE_REST_NS;
+		else
+			domain->scan = true;
 		return true;
 	}
 	if (domain->rest)
@@ -361,73 +400,6 @@ bool domain_keys_step(struct domain *domain, uint64_t now)
 	return share != NULL;
 }
 
-/* ---- withdrawing -------------------------------------------------------------------------------------------------------- */
-
-void domain_vanish(struct domain *domain, uint64_t now)
-{
-	if (domain->vanishing)
-		return;
-	domain->vanishing = true;
-	if (domain->host->knows_states)
-		domain_ask(domain);
-	else
-		domain_vanish_told(domain, NULL, now);
-}
-
-static bool nodes_gone(struct domain *domain)
-{
-	char *uuid = domain_uuid_read(domain);
-	bool gone = !uuid || (domain->uuid && strcmp(uuid, domain->uuid) != 0);
-
-	free(uuid);
-	return gone;
-}
-
-void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now)
-{
-	size_t gone = 0;
-
-	domain->vanishing = false;
-	/* A toolstack that destroys a domain pauses it, removes its nodes, and then it dies. */
-	if (nodes_gone(domain) && (!state || state->flags & DOMAIN_PAUSED)) {
-		domain_close(
-			domain,
-			&(struct ending){state ? "destroyed" : "ended", state ? "destroyed" : "unknown", AFTER_OVER},
-			now);
-		return;
-	}
-	for (struct share *s = domain->shares; s; s = s->next)
-		gone += s->attached && s->gone;
-	if (gone && gone == domain_attached(domain)) {
-		domain_close(domain, &(struct ending){"ended", "withdrawn", AFTER_RENEW}, now);
-		return;
-	}
-	for (struct share *s = domain->shares; s; s = s->next) {
-		if (!s->attached || !s->gone || s->leaving)
-			continue;
-		s->leaving = true;
-		s->leave_by = now + LEAVE_NS;
-		collector_at(domain->host->collector, &s->task, now);
-	}
-}
-
-/* One of several rings was withdrawn: its end is a capture of its own.  True: it is let go of. */
-static bool share_leave(struct share *share, uint64_t now)
-{
-	struct guest *guest = &share->domain->guest;
-
-	if (guest_capture_done(guest) && !share->left)
-		share->left = guest_capture_begin(guest, "ended", NULL, true, &share->stream) > 0;
-	else if (guest_capture_done(guest))
-		now = share->leave_by;
-	if (now < share->leave_by)
-		return false;
-	log_write(LOG_LEVEL_INFO, share->domain->name, "%s: ring withdrawn: stream=%u run=%lld", share->domain->name,
-		  share->number, (long long)guest->run);
-	share_detach(share);
-	return true;
-}
-
 /* ---- looks -------------------------------------------------------------------------------------------------------------- */
 
 void domain_share_run(struct task *task, uint64_t now)
@@ -437,13 +409,18 @@ void domain_share_run(struct task *task, uint64_t now)
 	uint64_t next;
 	int r;
 
-	if (!share->attached) {
-		/* It was not ready. */
+	if (!share->attached || (share->again && now >= share->again)) {
+		/* It was not ready, or its keys could not be read. */
+		share->again = 0;
 		share->dirty = true;
 		if (domain->life == LIFE_ON)
 			domain_at(domain, now);
-		return;
 	}
+	/* Who should say what it means that keys are gone is silent. */
+	if (domain->vanishing && now >= domain->vanish_by)
+		domain_vanish_told(domain, NULL, now);
+	if (!share->attached)
+		return;
 	r = share_look(share, now, &next);
 	if (domain->life == LIFE_ENDING) {
 		if (r == RING_E_RENEWED || r == RING_E_GONE)
@@ -458,9 +435,15 @@ void domain_share_run(struct task *task, uint64_t now)
 		domain_renew(domain, now);
 		return;
 	}
-	if (share->leaving && share_leave(share, now))
+	if (share->leaving && share_leave(share, now)) {
+		/* Its record makes room for another stream. */
+		if (!share->dirty && share->number)
+			share_free(share);
 		return;
+	}
 	if (share->leaving && next > now + NS_PER_MS)
 		next = now + NS_PER_MS;
+	if (domain->vanishing && next > domain->vanish_by)
+		next = domain->vanish_by;
 	collector_at(domain->host->collector, task, next);
 }

@@ -1,4 +1,7 @@
-/* What the files of a domain share with each other: domain.c (its life), domain-keys.c (what it publishes), domain-end.c (its ends). */
+/*
+ * What the files of a domain share with each other: domain.c (its life), domain-keys.c (what it publishes), domain-vanish.c (what
+ * it publishes no more), domain-end.c (its ends).
+ */
 #ifndef COLLECT_DOMAIN_STEPS_H
 #define COLLECT_DOMAIN_STEPS_H
 
@@ -15,6 +18,8 @@ char *domain_uuid_read(struct domain *domain);
 /* The guest of its present run, which begins now where there is none.  -ENOMEM. */
 int domain_guest(struct domain *domain, int64_t run);
 size_t domain_attached(const struct domain *domain);
+/* Is a share to be read or attached in a while? */
+bool domain_waits(const struct domain *domain);
 
 /* ---- domain-keys.c ---- */
 
@@ -25,15 +30,23 @@ void domain_unwatch(struct domain *domain);
 void domain_rest(struct domain *domain, uint64_t now);
 /* Do one thing that is to be done about its keys: true; or there is nothing. */
 bool domain_keys_step(struct domain *domain, uint64_t now);
-/* Commit keys are gone: find out what that means. */
-void domain_vanish(struct domain *domain, uint64_t now);
-void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now);
 void domain_shares_free(struct domain *domain);
 /* The task of a share. */
 void domain_share_run(struct task *task, uint64_t now);
 
+/* ---- domain-vanish.c ---- */
+
+/* Commit keys are gone: find out what that means. */
+void domain_vanish(struct domain *domain, uint64_t now);
+/* How it is, or NULL: that is not known. */
+void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now);
+/* Go on with a stream that alone is withdrawn.  True: it is let go of. */
+bool share_leave(struct share *share, uint64_t now);
+
 /* ---- domain-end.c ---- */
 
+/* Does its policy want a capture of such an end? */
+bool domain_wants_end(const struct domain *domain, const struct ending *ending);
 /* Take what is left, as a capture, and let go of it; at once where nothing is held. */
 void domain_close(struct domain *domain, const struct ending *ending, uint64_t now);
 /* All is taken, or the time for it is over. */

@@ -47,6 +47,20 @@ size_t domain_attached(const struct domain *domain)
 	return n;
 }
 
+bool domain_waits(const struct domain *domain)
+{
+	for (const struct share *s = domain->shares; s; s = s->next)
+		if (!s->attached && s->task.place)
+			return true;
+	return false;
+}
+
+/* A guest of which nothing could be attached yet has none. */
+static bool domain_has_run(const struct domain *domain)
+{
+	return domain->has_guest && domain->guest.run;
+}
+
 void domain_refuse(struct domain *domain, uint32_t number, enum fault fault, const char *detail)
 {
 	domain->host->refused[fault]++;
@@ -63,6 +77,8 @@ void domain_ask(struct domain *domain)
 
 	if (!host->knows_states || helper_ask_states(host->helper, &domain->domid, 1))
 		host_sweep_soon(host);
+	else
+		host_asked(host, clock_mono());
 }
 
 int domain_guest(struct domain *domain, int64_t run)
@@ -70,7 +86,7 @@ int domain_guest(struct domain *domain, int64_t run)
 	char key[128];
 	const struct guest_identity identity = {
 		.source = "xen",
-		.name = domain->name,
+		.name = domain->given ? domain->given : domain->name,
 		.key = key,
 		.uuid = domain->uuid,
 		.domid = domain->domid,
@@ -116,18 +132,20 @@ char *domain_uuid_read(struct domain *domain)
 /* Its name as it is now; true if it has one. */
 static bool name_read(struct domain *domain)
 {
-	CLEANUP(freep) char *name = node_read(domain, "name");
-	char *printable = name && *name ? text_printable(name) : NULL;
+	CLEANUP(freep) char *given = node_read(domain, "name");
+	char *printable = given && *given ? text_printable(given) : NULL;
 
 	if (!printable)
 		return false;
 	if (domain->name && strcmp(domain->name, printable) != 0) {
 		log_write(LOG_LEVEL_INFO, printable, "%s: was %s", printable, domain->name);
-		if (domain->has_guest && guest_rename(&domain->guest, printable))
+		if (domain->has_guest && guest_rename(&domain->guest, given))
 			log_warning("%s: out of memory", printable);
 	}
 	free(domain->name);
 	domain->name = printable;
+	free(domain->given);
+	domain->given = TAKE_PTR(given);
 	return true;
 }
 
@@ -211,6 +229,28 @@ static const struct archive_resume *life_known(struct domain *domain)
 	return known;
 }
 
+/* The capture of RUN's end that a kill came into, or 0. */
+static int64_t run_unfinished(const struct collector *c, int64_t run)
+{
+	int64_t unfinished = 0;
+
+	for (size_t i = 0; i < c->n_known; i++)
+		if (c->known[i].resume.run == run && c->known[i].resume.unfinished > unfinished)
+			unfinished = c->known[i].resume.unfinished;
+	return unfinished;
+}
+
+/* Its end was archived, or is not wanted: nothing of it is looked at. */
+static void domain_rests_in_peace(struct domain *domain, uint64_t now)
+{
+	if (domain->has_guest && guest_set_state(&domain->guest, "ended", domain->ending.kind))
+		log_warning("%s: out of memory", domain->name);
+	domain->epoch += domain->has_guest;
+	guest_deinit(&domain->guest);
+	domain->has_guest = false;
+	domain_live(domain, domain->ending.after == AFTER_RESET ? LIFE_SUSPENDED : LIFE_OVER, now);
+}
+
 /* A guest that was there before us: go on with it, or take what a dead one has left, once. */
 static void domain_decide(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
@@ -226,29 +266,32 @@ static void domain_decide(struct domain *domain, const struct domain_state *stat
 		domain_live(domain, LIFE_SUSPENDED, now);
 		return;
 	}
-	if (domain->ending.after != AFTER_SUSPEND && known && known->captured) {
-		/* Its end is in the archive. */
-		if (domain->has_guest && guest_set_state(&domain->guest, "ended", domain->ending.kind))
-			log_warning("%s: out of memory", domain->name);
-		guest_deinit(&domain->guest);
-		domain->has_guest = false;
-		domain_live(domain, LIFE_OVER, now);
+	if (domain->has_guest)
+		domain->unfinished = run_unfinished(domain->host->collector, known->run);
+	if (domain->ending.after != AFTER_SUSPEND &&
+	    ((known && known->captured && !domain->unfinished) || !domain_wants_end(domain, &domain->ending))) {
+		domain_rests_in_peace(domain, now);
 		return;
 	}
 	domain->corpse = true;
 }
 
+/* A suspended one was resumed. */
+static void domain_goes_on(struct domain *domain, uint64_t now)
+{
+	domain_live(domain, LIFE_ON, now);
+	domain->scan = true;
+	for (struct share *s = domain->shares; s; s = s->next)
+		s->dirty = true;
+	log_write(LOG_LEVEL_INFO, domain->name, "%s: goes on", domain->name);
+	domain_at(domain, now);
+}
+
 /* It lives, as far as anybody can tell. */
 static void told_alive(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
-	if (domain->life == LIFE_SUSPENDED && state) {
-		domain_live(domain, LIFE_ON, now);
-		domain->scan = true;
-		for (struct share *s = domain->shares; s; s = s->next)
-			s->dirty = true;
-		log_write(LOG_LEVEL_INFO, domain->name, "%s: goes on", domain->name);
-		domain_at(domain, now);
-	}
+	if (domain->life == LIFE_SUSPENDED && state)
+		domain_goes_on(domain, now);
 	if (domain->life == LIFE_ON && domain->vanishing)
 		domain_vanish_told(domain, state, now);
 }
@@ -256,7 +299,7 @@ static void told_alive(struct domain *domain, const struct domain_state *state, 
 /* Is there something published that has not been read? */
 static bool unread(const struct domain *domain)
 {
-	bool some = domain->scan;
+	bool some = domain->scan || domain_waits(domain);
 
 	for (const struct share *s = domain->shares; s; s = s->next)
 		some = some || s->dirty || s->tries;
@@ -267,8 +310,8 @@ static void told_ending(struct domain *domain, const struct ending *ending, uint
 {
 	if (domain->life == LIFE_SUSPENDED) {
 		if (ending->after == AFTER_OVER) {
+			/* Its context may still be on its way. */
 			domain->ending = (struct ending){"suspend", "suspend", AFTER_OVER};
-			domain->capture = 0;
 			domain_closed(domain, now);
 		}
 		return;
@@ -316,7 +359,7 @@ void domain_missing(struct domain *domain, uint64_t now)
 			s->gone = s->attached;
 		if (domain_attached(domain))
 			domain_vanish(domain, now);
-		else if (domain->has_guest)
+		else if (domain_has_run(domain))
 			domain_close(domain,
 				     &(struct ending){knows ? "destroyed" : "ended", knows ? "destroyed" : "unknown",
 						      AFTER_OVER},
@@ -351,8 +394,11 @@ static bool step_check(struct domain *domain, uint64_t now)
 	domain->check = false;
 	if (same)
 		return false;
-	if (domain->has_guest && domain->life == LIFE_ON) {
-		domain_close(domain, &(struct ending){"destroyed", "destroyed", AFTER_OVER}, now);
+	if (domain->has_guest && (domain->life == LIFE_ON || domain->life == LIFE_SUSPENDED)) {
+		domain_close(domain,
+			     domain->life == LIFE_ON ? &(struct ending){"destroyed", "destroyed", AFTER_OVER}
+						     : &(struct ending){"suspend", "suspend", AFTER_OVER},
+			     now);
 		host_sweep_soon(host);
 		return true;
 	}
@@ -360,6 +406,18 @@ static bool step_check(struct domain *domain, uint64_t now)
 	if (!domain_new(host, domid))
 		host_sweep_soon(host);
 	return true;
+}
+
+/* It has a run, and nothing of it is mapped. */
+static void step_unpublished(struct domain *domain, uint64_t now)
+{
+	if (domain->guest.run) {
+		domain_close(domain, &(struct ending){"ended", "withdrawn", AFTER_RENEW}, now);
+		return;
+	}
+	/* What was published was refused: no run has begun. */
+	guest_deinit(&domain->guest);
+	domain->has_guest = false;
 }
 
 static void step_on(struct domain *domain, uint64_t now)
@@ -375,8 +433,8 @@ static void step_on(struct domain *domain, uint64_t now)
 			domain_close(domain,
 				     &(struct ending){domain->ending.kind, domain->ending.reason, domain->ending.after},
 				     now);
-		else if (domain->has_guest && !domain_attached(domain) && !domain->rest)
-			domain_close(domain, &(struct ending){"ended", "withdrawn", AFTER_RENEW}, now);
+		else if (domain->has_guest && !domain_attached(domain) && !domain->rest && !domain_waits(domain))
+			step_unpublished(domain, now);
 		else if (domain->rest || next)
 			domain_at(domain, domain->rest && (!next || domain->rest < next) ? domain->rest : next);
 		return;
@@ -390,10 +448,21 @@ static void step_suspended(struct domain *domain, uint64_t now)
 {
 	uint64_t next;
 
-	while (domain_context_step(domain, now, &next))
-		;
-	domain_ask(domain);
-	domain_at(domain, now + AGAIN_NS);
+	if (domain_context_step(domain, now, &next)) {
+		domain_at(domain, clock_mono());
+		return;
+	}
+	if (!domain->host->knows_states) {
+		/* The helper is gone: nobody will tell, and a guest that does not go on is not harmed. */
+		domain_goes_on(domain, now);
+		return;
+	}
+	if (now >= domain->asked_at + AGAIN_NS) {
+		domain->asked_at = now;
+		domain_ask(domain);
+	}
+	next = next && next < domain->asked_at + AGAIN_NS ? next : domain->asked_at + AGAIN_NS;
+	domain_at(domain, next > now ? next : now + NS_PER_MS);
 }
 
 static void step_over(struct domain *domain, uint64_t now)
@@ -478,6 +547,7 @@ void domain_free(struct domain *domain)
 	guest_deinit(&domain->guest);
 	subtree_deinit(&domain->subtree);
 	free(domain->name);
+	free(domain->given);
 	free(domain->uuid);
 	free(domain);
 }

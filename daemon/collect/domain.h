@@ -42,12 +42,14 @@ struct domain {
 	struct host *host;
 	uint32_t domid;
 	uint64_t serial;
-	char *name; /* printable */
-	char *uuid; /* NULL = none */
+	char *name;  /* printable */
+	char *given; /* the same as the toolstack wrote it, or NULL: it wrote none */
+	char *uuid;  /* NULL = none */
 	enum life life;
-	uint64_t since; /* CLOCK_MONOTONIC ns of the present life's begin */
-	bool initial;	/* was there when the collector began, and its run is not decided yet */
-	bool listed;	/* by the sweep that is under way */
+	uint64_t since;	   /* CLOCK_MONOTONIC ns of the present life's begin */
+	uint64_t asked_at; /* SUSPENDED: when it was last asked for */
+	bool initial;	   /* was there when the collector began, and its run is not decided yet */
+	bool listed;	   /* by the sweep that is under way */
 
 	/* XenStore */
 	bool watched;
@@ -55,12 +57,14 @@ struct domain {
 	uint64_t rest; /* it changes its keys too fast: not watched until then; 0 = it does not */
 	bool scan;     /* the list of its streams is to be read */
 	bool renamed;
-	bool check;	  /* its UUID is to be read again: a domid is used again */
-	bool vanishing;	  /* keys are gone; its state, which was asked for, says what that means */
-	uint32_t refused; /* 1 << enum fault: said so already */
+	bool check;	    /* its UUID is to be read again: a domid is used again */
+	bool vanishing;	    /* keys are gone; its state, which was asked for, says what that means ... */
+	uint64_t vanish_by; /* ... unless it is not told by then, CLOCK_MONOTONIC ns */
+	uint32_t refused;   /* 1 << enum fault: said so already */
 	struct share *shares;
 	size_t n_shares;
-	uint64_t pages; /* mapped */
+	uint64_t pages;	 /* mapped */
+	uint64_t map_at; /* CLOCK_MONOTONIC ns: nothing more is mapped before, since mapping stops the loop */
 
 	/* the run */
 	struct guest guest;
@@ -68,7 +72,10 @@ struct domain {
 	uint64_t renewed;  /* CLOCK_MONOTONIC ns: since then ... */
 	unsigned renewals; /* ... its runs ended so often with another to follow */
 	unsigned epoch;	   /* runs of the same boot, domid and UUID before this one */
-	bool corpse;	   /* it was dead when it was found: ENDING tells of what */
+	uint64_t had[VALUE_STREAMS /
+		     64];   /* a bit for each number that a stream of the run has had: a run has each once */
+	int64_t unfinished; /* a kill came into this capture of its end; 0 = into none */
+	bool corpse;	    /* it was dead when it was found: ENDING tells of what */
 	struct ending ending;
 
 	/* what is told of its end */

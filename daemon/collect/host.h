@@ -32,11 +32,15 @@ struct host {
 	size_t n_ports;
 	uint64_t
 		store_ready; /* CLOCK_MONOTONIC ns: XenStore is not read before, so that rings are looked at meanwhile */
-	int lost;	     /* -errno: the connection to XenStore is gone */
+	uint64_t
+		asked; /* CLOCK_MONOTONIC ns: a question to the helper waits for its answer since then; 0 = none does */
+	int lost;      /* -errno: the connection to XenStore is gone */
 };
 
 /* Take in all of XenStore's events; each only leaves a note at its domain. */
 void host_drain(struct host *host);
+/* The helper was asked something. */
+void host_asked(struct host *host, uint64_t now);
 /* Look soon which domains there are, and how they are. */
 void host_sweep_soon(struct host *host);
 

@@ -26,6 +26,8 @@ struct share {
 	unsigned writes; /* of a commit key, that were seen ... */
 	unsigned taken;	 /* ... and of these, before what is attached was read */
 	unsigned tries;	 /* what was not ready was tried so often */
+	uint64_t
+		again; /* CLOCK_MONOTONIC ns: when to read the keys once more, since XenStore gave no answer; 0 = not */
 
 	/* what is held */
 	bool attached;

@@ -17,6 +17,7 @@
 #define SWEEP_LEAST (10 * NS_PER_MS) /* between two sweeps */
 #define SWEEP_SLOW  (60 * NS_PER_S)  /* without any event: what was missed is found */
 #define PULSE_NS    NS_PER_S	     /* a connection that is lost does not wake us: it is asked after */
+#define SILENT_NS   (5 * NS_PER_S)   /* a helper that does not answer for so long never will */
 #define SETTLE_NS   (100 * NS_PER_MS)
 #define SETTLE_MAX  (30 * NS_PER_S)
 #define KICKS_MAX   1024u /* taken in one go, before looks have their turn */
@@ -28,6 +29,7 @@ struct source_xen {
 	sd_event_source *store, *events, *answers;
 	struct task sweep, settle, pulse;
 	uint64_t swept, began;
+	bool listed; /* it was seen once which domains there are */
 	struct helper_answer answer;
 };
 
@@ -96,15 +98,33 @@ static int on_store(sd_event_source *source, int fd, uint32_t events, void *cont
 	return 0;
 }
 
+static void helper_lost(struct host *host, const char *how)
+{
+	log_error("The helper process %s; why guests stop and what their consoles say is not known any more", how);
+	host->knows_states = false;
+	host->asked = 0;
+	source_of(host)->answers = sd_event_source_disable_unref(source_of(host)->answers);
+	host->helper = helper_stop(host->helper);
+}
+
+/* What tells nothing by itself when it is gone. */
 static void pulse_run(struct task *task, uint64_t now)
 {
 	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, pulse));
 
 	host_drain(&source->host);
+	if (source->host.asked && now > source->host.asked + SILENT_NS)
+		helper_lost(&source->host, "does not answer");
 	collector_at(source->host.collector, task, now + PULSE_NS);
 }
 
 /* ---- sweeps ------------------------------------------------------------------------------------------------------------- */
+
+void host_asked(struct host *host, uint64_t now)
+{
+	if (!host->asked)
+		host->asked = now;
+}
 
 void host_sweep_soon(struct host *host)
 {
@@ -115,14 +135,6 @@ void host_sweep_soon(struct host *host)
 		due = source->swept + SWEEP_LEAST;
 	if (!source->sweep.place || source->sweep.due > due)
 		collector_at(host->collector, &source->sweep, due);
-}
-
-static void helper_lost(struct host *host)
-{
-	log_error("The helper process has ended; why guests stop and what their consoles say is not known any more");
-	host->knows_states = false;
-	source_of(host)->answers = sd_event_source_disable_unref(source_of(host)->answers);
-	host->helper = helper_stop(host->helper);
 }
 
 /* Ask how all are.  False: not now. */
@@ -138,9 +150,11 @@ static bool states_ask(struct host *host)
 			if (domain_wants_state(d))
 				domids[n++] = d->domid;
 		r = n ? helper_ask_states(host->helper, domids, n) : 0;
+		if (n && r == 0)
+			host_asked(host, clock_mono());
 	}
 	if (r == -EPIPE)
-		helper_lost(host);
+		helper_lost(host, "has ended");
 	return r == 0 || r == -EPIPE;
 }
 
@@ -176,6 +190,7 @@ static int domains_list(struct host *host, uint64_t now)
 
 	if (r && r != -ENOENT)
 		return r;
+	source_of(host)->listed = true;
 	for (domain = host->domains; domain; domain = domain->next)
 		domain->listed = false;
 	for (size_t i = 0; i < n; i++)
@@ -215,7 +230,7 @@ static void sweep_run(struct task *task, uint64_t now)
 static void settle_run(struct task *task, uint64_t now)
 {
 	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, settle));
-	bool waits = false;
+	bool waits = !source->listed;
 
 	for (const struct domain *d = source->host.domains; d; d = d->next)
 		waits = waits || d->initial;
@@ -249,6 +264,7 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *con
 	(void)fd;
 	(void)events;
 	while (host->helper && (r = helper_next(host->helper, &xen->answer)) > 0) {
+		host->asked = 0;
 		if (!xen->answer.is_console)
 			on_states(host, &xen->answer, clock_mono());
 		else
@@ -256,7 +272,7 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *con
 				domain_console(d, &xen->answer);
 	}
 	if (r < 0)
-		helper_lost(host);
+		helper_lost(host, "has ended");
 	return 0;
 }
 
@@ -302,7 +318,13 @@ static int on_kick(sd_event_source *source, int fd, uint32_t events, void *conte
 		kick_come(&share->kick);
 		collector_at(host->collector, &share->task, clock_mono());
 	}
-	return r < 0 ? r : 0;
+	if (r < 0) {
+		/* Ports stay masked then, and rings that kick would be looked at once a second. */
+		log_error("Event channels cannot be read; ending, to be started anew: error=%s", strerror(-r));
+		host->collector->failed = r;
+		sd_event_exit(host->collector->event, 1);
+	}
+	return 0;
 }
 
 /* ---- the seam ------------------------------------------------------------------------------------------------------------ */

@@ -34,7 +34,8 @@ static const struct fault_text faults[FAULT_MAX] = {
 					  "word of a page is the next one, or 0"},
 	[FAULT_RING] = {"ring", "its pages hold no ring: every packet must have a valid header before the keys are "
 				"written"},
-	[FAULT_CHANGES] = {"changes", "its keys change too often, more than 20 times in a second or 200 in a minute: "
+	[FAULT_CHANGES] = {"changes", "its keys change too often, more than 400 times in a second or 1000 in a minute, "
+				      "or its ring more than 10 times: "
 				      "they are looked at again after a minute"},
 	[FAULT_EVENT_CHANNEL] = {"event-channel", "its event channel is no port of 1 to 131071, or cannot be bound: it "
 						  "must be unbound and meant for domain 0; the ring is polled"},
