@@ -1,0 +1,259 @@
+"""Events that meet a guest in a state where nobody expects them: edges.py BUILD-DIRECTORY [TEST…]"""
+
+import contextlib
+import os
+import signal
+import sqlite3
+import time
+
+import sim
+from daemons import events_of
+
+SECOND = 1_000_000_000
+
+
+class Edges(sim.Case):
+    def publish(self, guest, n=60, stream=0, **options):
+        ring = guest.ring(**options)
+        self.addCleanup(ring.close)
+        ring.add(n)
+        guest.publish(ring, stream=stream)
+        return ring
+
+    def attached(self, d, name, streams=1):
+        def found():
+            domain = d.domain(name)
+            return domain if domain and domain["state"] == "running" and len(domain["streams"]) == streams else None
+
+        return d.wait(found)
+
+    def unmapped(self, d, guest, since, within=SECOND):
+        d.wait(lambda: not guest.mapped())
+        self.assertLess(guest.unmapped_at() - since, within, "ns from the end until nothing was mapped")
+
+    def kinds(self, d, name):
+        return sorted(capture["kind"] for capture in d.captures(name))
+
+    def helper(self, d):
+        with open(f"/proc/{d.collector.pid}/task/{d.collector.pid}/children", encoding="ascii") as f:
+            return int(f.read().split()[0])
+
+
+class Streams(Edges):
+    def test_number_comes_again(self):
+        """A stream is withdrawn, and another ring published under its number: a run has each number once."""
+        d = self.daemons()
+        guest = self.guest(5, "again")
+        ring = self.publish(guest)
+        first = self.publish(guest, stream=1, base=3_000_000)
+        self.attached(d, "again", 2)
+        guest.withdraw(1)
+        d.wait(lambda: guest.mapped() == 4)
+        second = self.publish(guest, stream=1, base=6_000_000)
+        listed = d.wait(lambda: len(found := d.run_list("again")) == 2 and found)
+        d.wait(lambda: guest.mapped() == 8)
+        self.unmapped(d, guest, guest.die("crashed"))
+        d.wait_ended("again", 2)
+        runs = [run["run"] for run in sorted(listed, key=lambda run: run["run"])]
+        for run, other in zip(runs, (first, second)):
+            self.assertEqual(events_of(d.trace("again", f"?run={run}&stream=0")), ring.written)
+            self.assertEqual(events_of(d.trace("again", f"?run={run}&stream=1")), other.written)
+        d.check_integrity()
+
+    def test_not_ready_yet(self):
+        """Keys that come before their ring: tried again, and no run until then."""
+        d = self.daemons()
+        guest = self.guest(5, "early")
+        ring = guest.ring()
+        self.addCleanup(ring.close)
+        with open(guest.ring_path(1), "r+b") as f:
+            header = f.read(64)
+            f.seek(0)
+            f.write(bytes(64))
+            f.flush()
+            guest.publish(ring)
+            time.sleep(0.6)
+            self.assertIsNone(d.domain("early"))
+            f.seek(0)
+            f.write(header)
+        ring.add(20)
+        self.attached(d, "early")
+        self.unmapped(d, guest, guest.die("crashed"))
+        d.wait_ended("early")
+        self.assertEqual(len(d.run_list("early")), 1)
+        self.assertEqual(events_of(d.trace("early")), ring.written)
+        self.assertEqual(d.metric('mprofd_xenstore_refused_total{reason="ring"}'), 0)
+        self.assertNotIn("withdrawn", d.said())
+
+    def test_refused_once(self):
+        """What is refused is not tried on and on, and what is published right afterwards is taken."""
+        d = self.daemons()
+        guest = self.guest(5, "wrong")
+        guest.write("data/mprof/ring-ref", "8,9")  # zeros
+        d.wait(lambda: d.metric('mprofd_xenstore_refused_total{reason="ring"}'))
+        time.sleep(1)
+        self.assertEqual(d.metric('mprofd_xenstore_refused_total{reason="ring"}'), 1)
+        self.assertEqual(d.metric('mprofd_xenstore_refused_total{reason="changes"}'), 0)
+        self.publish(guest)
+        self.attached(d, "wrong")
+
+    def test_large_and_wrong(self):
+        """A guest whose large pages are no ring cannot have them mapped all the time."""
+        d = self.daemons()
+        guest = self.guest(5, "waste")
+        refs = guest.refs(1, 4096 * 1000)
+        with open(guest.ring_path(1), "wb") as f:
+            f.truncate(4096 * 1000)
+        for i in range(40):
+            guest.write("data/mprof/directory-ref" if i % 2 else "data/mprof/x", "8")
+            guest.publish(range(refs.start, refs.start + 600))
+            guest.rm("data/mprof/directory-ref") if i % 2 else None
+            time.sleep(0.05)
+        with open(f"/proc/{d.collector.pid}/task/{d.collector.pid}/schedstat", encoding="ascii") as f:
+            self.assertLess(int(f.read().split()[0]) / 1e9, 2)
+
+
+class Suspended(Edges):
+    def suspended(self, d, guest):
+        guest.stop("suspend")
+        d.wait(lambda: d.domain(guest.name)["state"] == "suspended")
+        d.wait(lambda: not guest.mapped())
+
+    def test_another_ring_afterwards(self):
+        """A guest that publishes as it goes on has begun another run."""
+        d = self.daemons()
+        guest = self.guest(5, "fresh")
+        first = self.publish(guest)
+        self.attached(d, "fresh")
+        self.suspended(d, guest)
+        guest.withdraw()
+        second = self.publish(guest, base=9_000_000)
+        guest.resume()
+        d.wait(lambda: len(d.run_list("fresh")) == 2)
+        d.wait(lambda: guest.mapped() == 4)
+        self.unmapped(d, guest, guest.die("crashed"))
+        runs = [run["run"] for run in d.wait_ended("fresh", 2)]
+        traces = [events_of(d.trace("fresh", f"?run={run}")) for run in sorted(runs)]
+        self.assertEqual(traces, [first.written, second.written])
+
+    def test_number_used_again(self):
+        """It was destroyed, and its number is another's before anybody has looked."""
+        d = self.daemons()
+        guest = self.guest(5, "slept")
+        self.publish(guest)
+        self.attached(d, "slept")
+        self.suspended(d, guest)
+        guest.destroy()
+        guest.forget()
+        other = self.guest(5, "other")
+        self.publish(other, base=5_000_000)
+        self.attached(d, "other")
+        listed = d.wait_ended("slept")
+        self.assertEqual([run["reason"] for run in listed], ["suspend"])
+        self.assertEqual(self.kinds(d, "slept"), ["suspend"])
+
+    def test_found_suspended(self):
+        """The collector begins anew while it sleeps: one run, one capture."""
+        d = self.daemons()
+        guest = self.guest(5, "dream")
+        ring = self.publish(guest)
+        self.attached(d, "dream")
+        self.suspended(d, guest)
+        for kill in (True, False):
+            d.kill_collector() if kill else d.stop_collector()
+            d.start_collector()
+            time.sleep(0.5)
+            self.assertEqual(d.domain("dream")["state"], "suspended")
+            self.assertEqual(guest.mapped(), 0)
+        guest.resume()
+        d.wait(lambda: guest.mapped() == 4)
+        ring.add(30)
+        self.unmapped(d, guest, guest.die("crashed"))
+        self.assertEqual(len(d.wait_ended("dream")), 1)
+        self.assertEqual(events_of(d.trace("dream")), ring.written)
+        self.assertEqual(self.kinds(d, "dream"), ["crash", "suspend"])
+
+
+class Helper(Edges):
+    """Who should say how domains are is silent, or gone."""
+
+    def test_silent(self):
+        d = self.daemons()
+        withdrawn, destroyed = self.guest(5, "withdrawn"), self.guest(6, "destroyed")
+        for guest in (withdrawn, destroyed):
+            self.publish(guest)
+            self.attached(d, guest.name)
+        os.kill(self.helper(d), signal.SIGSTOP)
+        since = time.monotonic_ns()
+        withdrawn.withdraw()
+        self.unmapped(d, withdrawn, since)
+        self.unmapped(d, destroyed, destroyed.destroy())
+        d.wait(lambda: "does not answer" in d.said())
+        self.assertEqual(self.kinds(d, "withdrawn"), ["ended"])
+        d.wait_ended("destroyed")
+        self.publish(withdrawn, base=8_000_000)
+        self.attached(d, "withdrawn")
+
+    def test_gone(self):
+        d = self.daemons()
+        guest, sleeper = self.guest(5, "goes"), self.guest(6, "sleeps")
+        for one in (guest, sleeper):
+            self.publish(one)
+            self.attached(d, one.name)
+        sleeper.stop("suspend")
+        d.wait(lambda: d.domain("sleeps")["state"] == "suspended")
+        os.kill(self.helper(d), signal.SIGKILL)
+        d.wait(lambda: "helper process has ended" in d.said())
+        sleeper.resume()
+        d.wait(lambda: sleeper.mapped() == 4)
+        self.unmapped(d, guest, guest.destroy())
+        d.wait_ended("goes")
+
+
+class Corpses(Edges):
+    def test_kill_in_its_capture(self):
+        """Nothing of the end of a preserved guest is lost, and it has one capture, when a kill comes into that."""
+        d = self.daemons()
+        guest = self.guest(5, "half")
+        ring = self.publish(guest)
+        self.attached(d, "half")
+        with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db", isolation_level=None)) as db:
+            db.execute("PRAGMA busy_timeout = 10000")
+            db.execute("BEGIN IMMEDIATE")
+            ring.add(20)
+            guest.stop("crashed")
+            d.wait(lambda: not guest.mapped())
+            d.kill_collector()
+            run, last = db.execute("SELECT max(id), (SELECT max(id) FROM captures) FROM runs").fetchone()
+            real = time.time_ns()
+            db.execute(
+                "INSERT INTO captures (id, run, kind, real, mono) VALUES (?, ?, 'crash', ?, 1)",
+                ((last or 0) + 1, run, real),
+            )
+            db.execute("UPDATE identifiers SET capture = ?", ((last or 0) + 1,))
+            db.execute("COMMIT")
+        for _ in range(2):
+            d.start_collector()
+            d.wait_ended("half")
+            self.assertEqual(self.kinds(d, "half"), ["crash"])
+            self.assertEqual(events_of(d.trace("half")), ring.written)
+            d.wait(lambda: not guest.mapped())
+            d.stop_collector()
+        d.start_collector()
+
+    def test_not_wanted(self):
+        """Under the policy on-crash a preserved poweroff is nothing, at no start."""
+        guest = self.guest(5, "plain")
+        self.publish(guest)
+        guest.stop("poweroff")
+        d = self.daemons(sim.QUIET + "[policy *]\nmode = on-crash\n")
+        for _ in range(2):
+            time.sleep(0.5)
+            self.assertIsNone(d.domain("plain"))
+            self.assertEqual(guest.mapped(), 0)
+            d.stop_collector()
+            d.start_collector()
+
+
+if __name__ == "__main__":
+    sim.main()
