@@ -19,8 +19,9 @@
 #define ANSWER_NS    (2 * NS_PER_S)    /* a helper that is silent for so long does not know */
 #define AGAIN_NS     NS_PER_S
 #define PATIENCE_NS  (700 * NS_PER_MS) /* of a capture of the dead, before its mapping goes */
-#define STORE_SHARE  9u		       /* XenStore is read for a tenth of the time at most */
+#define STORE_SHARE  9u		       /* XenStore is read for a tenth of the time at most ... */
 #define STORE_MAX    (500 * NS_PER_MS)
+#define STORE_FIRST  1u /* ... but for half of it where a guest waits for its ring to be attached */
 #define UUID_LENGTH  36u
 
 /* ---- small things ------------------------------------------------------------------------------------------------------- */
@@ -477,12 +478,31 @@ static void step_over(struct domain *domain, uint64_t now)
 		host_sweep_soon(domain->host);
 }
 
-/* All that reads XenStore passes here, so that it takes a tenth of the time at most, over all domains. */
+/*
+ * Does it stand between a guest and its ring?  Until that is mapped it may be overwritten, and with it goes what was read of nobody; the
+ * rest can wait.
+ */
+static bool domain_is_urgent(const struct domain *domain)
+{
+	return domain->life == LIFE_NEW || (domain->life == LIFE_ON && !domain_attached(domain));
+}
+
+/* After what took SPENT nothing is read for a while: other looks have their turn. */
+static void store_rest(struct host *host, uint64_t spent)
+{
+	uint64_t now = clock_mono(), rest = STORE_SHARE * spent;
+
+	host->store_ready = now + (rest < STORE_MAX ? rest : STORE_MAX);
+	rest = STORE_FIRST * spent;
+	host->store_urgent = now + (rest < STORE_MAX ? rest : STORE_MAX);
+}
+
+/* All that reads XenStore passes here, so that it takes its share of the time at most, over all domains. */
 static void domain_run(struct task *task, uint64_t now)
 {
 	struct domain *domain = (struct domain *)task;
 	struct host *host = domain->host;
-	uint64_t spent;
+	uint64_t ready = domain_is_urgent(domain) ? host->store_urgent : host->store_ready;
 
 	if (domain->life == LIFE_ASKED) {
 		domain_decide(domain, NULL, now);
@@ -492,8 +512,8 @@ static void domain_run(struct task *task, uint64_t now)
 		domain_closed(domain, now); /* its time is over */
 		return;
 	}
-	if (now < host->store_ready) {
-		domain_at(domain, host->store_ready);
+	if (now < ready) {
+		domain_at(domain, ready);
 		return;
 	}
 	if (domain->check && step_check(domain, now))
@@ -506,8 +526,7 @@ static void domain_run(struct task *task, uint64_t now)
 		step_suspended(domain, now);
 	else
 		step_over(domain, now);
-	spent = STORE_SHARE * (clock_mono() - now);
-	host->store_ready = clock_mono() + (spent < STORE_MAX ? spent : STORE_MAX);
+	store_rest(host, clock_mono() - now);
 }
 
 /* ---- life --------------------------------------------------------------------------------------------------------------- */

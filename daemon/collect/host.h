@@ -30,8 +30,9 @@ struct host {
 	uint64_t refused[FAULT_MAX];
 	struct share **ports; /* by local port */
 	size_t n_ports;
-	uint64_t
-		store_ready; /* CLOCK_MONOTONIC ns: XenStore is not read before, so that rings are looked at meanwhile */
+	/* CLOCK_MONOTONIC ns: XenStore is not read before, so that rings are looked at meanwhile ... */
+	uint64_t store_ready;
+	uint64_t store_urgent; /* ... and for guests whose rings are not attached yet not before this */
 	uint64_t
 		asked; /* CLOCK_MONOTONIC ns: a question to the helper waits for its answer since then; 0 = none does */
 	int lost;      /* -errno: the connection to XenStore is gone */
