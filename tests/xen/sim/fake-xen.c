@@ -54,16 +54,19 @@ xengnttab_handle *xengnttab_open(struct xentoollog_logger *logger, unsigned flag
 static struct sim_maps *maps_of(unsigned domid)
 {
 	struct sim_maps *maps;
-	char name[32];
+	char name[32], path[512];
 
 	snprintf(name, sizeof(name), "maps.%u", domid);
 	maps = sim_map(name, sizeof(*maps));
-	if (!maps || maps->pid == (uint32_t)getpid())
-		return maps;
-	/* Those of a process that was killed went with it. */
-	memset(maps->refs, 0, sizeof(maps->refs));
-	maps->pages = 0;
-	maps->pid = (uint32_t)getpid();
+	if (maps && maps->pid && maps->pid != (uint32_t)getpid()) {
+		/* Those of a process that was killed went with it. */
+		munmap(maps, sizeof(*maps));
+		sim_path(path, sizeof(path), "%s", name);
+		unlink(path);
+		maps = sim_map(name, sizeof(*maps));
+	}
+	if (maps)
+		maps->pid = (uint32_t)getpid();
 	return maps;
 }
 
