@@ -15,6 +15,8 @@
 #include "scope.h"
 
 #define DAMAGES_TOLD 100
+#define TEXT_SHORT   256u /* bytes of a string */
+#define BATCH	     256u /* events: with their fields they fit a processor's nearest cache */
 
 SCOPED_DEFINE(struct mprof_order, mprof_order_free)
 
@@ -64,10 +66,30 @@ static void put_hex(struct dumper *d, const char *key, const char *text, size_t 
 	writer_put(&d->out, "\"", 1);
 }
 
+/* Nearly all events: one without a string, or with one so short that the whole line surely has room. */
+static void put_short_line(struct dumper *d, const struct mprof_raw_event *e)
+{
+	char *line = writer_room(&d->out, MPROF_TEXT_FIXED_MAX + TEXT_SHORT * MPROF_TEXT_FACTOR + 64);
+	const char *text = e->text;
+	size_t left = e->text_bytes, n = mprof_event_text(e, line);
+
+	if (text) {
+		n += mprof_text_escape(line + n, TEXT_SHORT * MPROF_TEXT_FACTOR + 32, &text, &left);
+		line[n++] = '"';
+	}
+	line[n++] = '\n';
+	writer_advance(&d->out, n);
+}
+
 static void put_event(struct dumper *d, const struct mprof_raw_event *e)
 {
-	char *line = writer_room(&d->out, MPROF_TEXT_FIXED_MAX);
+	char *line;
 
+	if (!d->json && e->text_bytes <= TEXT_SHORT) {
+		put_short_line(d, e);
+		return;
+	}
+	line = writer_room(&d->out, MPROF_TEXT_FIXED_MAX);
 	if (d->json)
 		writer_advance(&d->out, mprof_event_json(e, line));
 	else
@@ -100,16 +122,18 @@ static void tell_damage(struct dumper *d)
 /* Take events until the decoder says STOP (MPROF_MORE or MPROF_END). */
 static int drain(struct dumper *d, enum mprof_status stop)
 {
-	struct mprof_event event;
-	enum mprof_status status;
+	struct mprof_event events[BATCH];
+	enum mprof_status status = MPROF_OK;
+	size_t i, n;
 
-	while ((status = mprof_decoder_next(d->decoder, &event)) != stop) {
+	while (status != stop) {
+		n = mprof_decoder_batch(d->decoder, events, BATCH, &status);
+		for (i = 0; i < n; i++)
+			put_event(d, &events[i].raw);
 		if (status == MPROF_NOMEM)
 			return -ENOMEM;
 		if (status == MPROF_CORRUPT)
 			tell_damage(d);
-		else
-			put_event(d, &event.raw);
 		if (d->out.error)
 			return -d->out.error;
 	}

@@ -11,11 +11,14 @@
  *   was received and not by what a header says.
  * - Each byte is looked at a bounded number of times in any cut: a string in the carry is only searched where it is new.
  * - Damage is described in full before MPROF_CORRUPT is returned, so that one fault is one report.
+ * - Whatever a batch takes by the fast walk (walk.c), mprof_decoder_next() would take too: the walk only shortens the way.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include <mprof/trace.h>
+
+#include "walk.h"
 
 enum state {
 	STATE_HEADER,  /* before a packet header */
@@ -45,6 +48,7 @@ struct mprof_decoder {
 	bool sequenced;
 	struct mprof_packet packet;
 	struct mprof_damage damage;
+	struct mprof_totals totals;
 	uint8_t small[CARRY_INLINE];
 };
 
@@ -99,6 +103,11 @@ const struct mprof_packet *mprof_decoder_packet(const struct mprof_decoder *d)
 const struct mprof_damage *mprof_decoder_damage(const struct mprof_decoder *d)
 {
 	return &d->damage;
+}
+
+const struct mprof_totals *mprof_decoder_totals(const struct mprof_decoder *d)
+{
+	return &d->totals;
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -194,8 +203,12 @@ static void header_fault(struct mprof_decoder *d, enum mprof_packet_status statu
 static void packet_open(struct mprof_decoder *d, const struct mprof_packet_header *h)
 {
 	struct mprof_packet *p = &d->packet;
+	uint16_t step = (uint16_t)(h->count - p->count);
 
 	p->sequence = d->sequenced ? mprof_sequence_after(p->sequence, h->count) : h->count;
+	if (d->sequenced && step > 1 && step <= 0x8000)
+		d->totals.lost_packets += step - 1u;
+	d->totals.packets++;
 	d->sequenced = true;
 	p->index = d->next_index++;
 	p->offset = d->offset;
@@ -429,14 +442,19 @@ static enum mprof_status step_padding(struct mprof_decoder *d)
 	return MPROF_OK;
 }
 
-enum mprof_status mprof_decoder_next(struct mprof_decoder *d, struct mprof_event *event)
+/* The event given out last may lie in the carry: it is consumed now. */
+static void take_back(struct mprof_decoder *d)
+{
+	if (d->lent)
+		carry_drop(d);
+	d->lent = false;
+}
+
+static enum mprof_status step(struct mprof_decoder *d, struct mprof_event *event)
 {
 	enum mprof_status status = MPROF_OK;
 
-	if (d->lent) {
-		carry_drop(d);
-		d->lent = false;
-	}
+	take_back(d);
 	while (status == MPROF_OK) {
 		if (d->state == STATE_CONTENT && d->content_left)
 			return step_event(d, event);
@@ -450,4 +468,37 @@ enum mprof_status mprof_decoder_next(struct mprof_decoder *d, struct mprof_event
 			status = step_header(d);
 	}
 	return status;
+}
+
+enum mprof_status mprof_decoder_next(struct mprof_decoder *d, struct mprof_event *event)
+{
+	enum mprof_status status = step(d, event);
+
+	if (status == MPROF_CORRUPT) {
+		d->totals.damages++;
+		d->totals.skipped += d->damage.skipped;
+	}
+	return status;
+}
+
+/* Events of the packet at hand that lie whole in the fed bytes. */
+static size_t walk(struct mprof_decoder *d, struct mprof_event *events, size_t n)
+{
+	struct walk w = {.at = d->in, .end = d->in + smaller(d->left, d->content_left), .offset = d->offset};
+	size_t done = walk_events(&w, events, n), used = (size_t)(w.at - d->in);
+
+	drop_fed(d, used);
+	d->content_left -= (uint32_t)used;
+	return done;
+}
+
+size_t mprof_decoder_batch(struct mprof_decoder *d, struct mprof_event *events, size_t n, enum mprof_status *status)
+{
+	/* The first one by the careful path: it opens packets, and ends what a cut divided. */
+	*status = mprof_decoder_next(d, events);
+	if (*status != MPROF_OK)
+		return 0;
+	if (d->lent) /* the others would be lent from elsewhere, and no longer than it: simpler alone */
+		return 1;
+	return 1 + (d->content_left ? walk(d, events + 1, n - 1) : 0);
 }

@@ -1,5 +1,5 @@
 /*
- * Events as text and as JSON.
+ * Strings of a trace, escaped for text and for JSON.
  *
  * Why it exists: the strings of a trace are a guest's, and go to terminals and to other programs' parsers.  This is the one
  * place where they become safe to print.
@@ -16,143 +16,6 @@
 #include <mprof/trace.h>
 
 static const char hex[] = "0123456789abcdef";
-
-/* How each event is written: keys and order are those of the original viewer's loader, which others parse. */
-struct form {
-	const char *context; /* key of the context thread, NULL = none */
-	const char *number;  /* key of the payload's number, NULL = none */
-	const char *text;    /* key of the string, NULL = none */
-	bool number_first;
-};
-
-static const struct form forms[MPROF_EVENT_IDS] = {
-	[MPROF_EVENT_creates] = {"parent", "child", NULL, false},
-	[MPROF_EVENT_read] = {"reader", "source", NULL, false},
-	[MPROF_EVENT_fulfills] = {"resolver", "resolvee", NULL, false},
-	[MPROF_EVENT_fails] = {"resolver", "resolvee", "exn", false},
-	[MPROF_EVENT_becomes] = {"thread", "main", NULL, false},
-	[MPROF_EVENT_label] = {"thread", NULL, "label", false},
-	[MPROF_EVENT_increase] = {"thread", "amount", "counter", false},
-	[MPROF_EVENT_switch] = {"thread", NULL, NULL, false},
-	[MPROF_EVENT_gc] = {NULL, "duration", NULL, false},
-	[MPROF_EVENT_signal] = {"receiver", "sender", NULL, true},
-	[MPROF_EVENT_try_read] = {"reader", "source", NULL, false},
-	[MPROF_EVENT_counter] = {"thread", "value", "counter", false},
-	[MPROF_EVENT_read_later] = {"reader", "source", NULL, false},
-	[MPROF_EVENT_signal_noswitch] = {"receiver", "sender", NULL, true},
-};
-
-static char *put_text(char *out, const char *s)
-{
-	size_t n = strlen(s);
-
-	memcpy(out, s, n);
-	return out + n;
-}
-
-static char *put_unsigned(char *out, uint64_t v)
-{
-	char digits[20];
-	size_t n = 0;
-
-	do {
-		digits[n++] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	while (n)
-		*out++ = digits[--n];
-	return out;
-}
-
-static char *put_signed(char *out, int64_t v)
-{
-	if (v < 0)
-		*out++ = '-';
-	return put_unsigned(out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
-}
-
-/* Nanoseconds as seconds with nine decimals. */
-static char *put_seconds(char *out, uint64_t ns)
-{
-	uint32_t fraction = (uint32_t)(ns % 1000000000);
-	int i;
-
-	out = put_unsigned(out, ns / 1000000000);
-	*out = '.';
-	for (i = 9; i > 0; i--) {
-		out[i] = (char)('0' + fraction % 10);
-		fraction /= 10;
-	}
-	return out + 10;
-}
-
-static char *put_key(char *out, const char *key, bool json)
-{
-	out = put_text(out, json ? ",\"" : " ");
-	out = put_text(out, key);
-	return put_text(out, json ? "\":" : "=");
-}
-
-static char *put_number(char *out, const struct mprof_raw_event *e, bool json)
-{
-	const struct form *form = &forms[e->id];
-
-	if (!form->number)
-		return out;
-	if (e->id != MPROF_EVENT_gc)
-		return put_signed(put_key(out, form->number, json), e->number);
-	if (json) {
-		out = put_unsigned(put_text(out, ",\"duration_ns\":\""), (uint64_t)e->number);
-		return put_text(out, "\"");
-	}
-	return put_seconds(put_key(out, form->number, false), (uint64_t)e->number);
-}
-
-static char *put_fields(char *out, const struct mprof_raw_event *e, bool json)
-{
-	const struct form *form = &forms[e->id];
-
-	if (form->number_first)
-		out = put_number(out, e, json);
-	if (form->context)
-		out = put_signed(put_key(out, form->context, json), e->context);
-	if (!form->number_first)
-		out = put_number(out, e, json);
-	if (e->id == MPROF_EVENT_creates) {
-		out = put_text(put_key(out, "type", json), json ? "\"" : "");
-		out = put_text(out, mprof_thread_type_name(e->type));
-		out = put_text(out, json ? "\"" : "");
-	}
-	if (form->text)
-		out = put_text(put_key(out, form->text, json), "\"");
-	return out;
-}
-
-size_t mprof_event_text(const struct mprof_raw_event *e, char *line)
-{
-	char *out = put_seconds(line, e->timestamp);
-
-	*out++ = ' ';
-	out = put_text(out, mprof_event_name(e->id));
-	return (size_t)(put_fields(out, e, false) - line);
-}
-
-size_t mprof_event_json(const struct mprof_raw_event *e, char *line)
-{
-	char *out = put_unsigned(put_text(line, "{\"time_ns\":\""), e->timestamp);
-
-	out = put_text(out, "\",\"event\":\"");
-	out = put_text(out, mprof_event_name(e->id));
-	out = put_fields(put_text(out, "\""), e, true);
-	if (!forms[e->id].text)
-		*out++ = '}';
-	return (size_t)(out - line);
-}
-
-const char *mprof_event_text_key(const struct mprof_raw_event *e)
-{
-	return e->id < MPROF_EVENT_IDS ? forms[e->id].text : NULL;
-}
 
 /* The well-formed UTF-8 character at P of LEFT bytes: its length, or 0.  The ranges are those of the Unicode Standard's table 3-7. */
 static size_t utf8_load(const uint8_t *p, size_t left, uint32_t *c)
@@ -241,7 +104,10 @@ static char *put_character(char *out, const uint8_t *p, size_t n, uint32_t c, bo
 	}
 	if (!json)
 		return put_bytes_escaped(out, p, n ? n : 1);
-	return n ? put_utf16_escaped(out, c) : put_text(out, "\xef\xbf\xbd");
+	if (n)
+		return put_utf16_escaped(out, c);
+	memcpy(out, "\xef\xbf\xbd", 3);
+	return out + 3;
 }
 
 static size_t escape(char *out, size_t room, const char **text, size_t *left, bool json)

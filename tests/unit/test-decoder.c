@@ -14,6 +14,7 @@ struct log {
 	size_t damages;
 	struct mprof_damage last;
 	uint64_t sequence;
+	struct mprof_totals totals;
 };
 
 static void log_event(struct log *log, const struct mprof_event *event)
@@ -57,9 +58,29 @@ static void drain(struct mprof_decoder *d, struct log *log, enum mprof_status st
 	}
 }
 
+/* The same by batches of at most N. */
+static void drain_batches(struct mprof_decoder *d, struct log *log, enum mprof_status stop, size_t n)
+{
+	struct mprof_event events[16];
+	enum mprof_status status = MPROF_OK;
+	size_t got, i;
+
+	while (status != stop) {
+		got = mprof_decoder_batch(d, events, n, &status);
+		if (!CHECK(got <= n && status != MPROF_NOMEM && (got || status != MPROF_OK)))
+			return;
+		for (i = 0; i < got && log->used + 8192 <= sizeof(log->text); i++)
+			log_event(log, &events[i]);
+		if (got)
+			log->sequence = mprof_decoder_packet(d)->sequence;
+		if (status == MPROF_CORRUPT && log->used + 8192 <= sizeof(log->text))
+			log_damage(log, mprof_decoder_damage(d));
+	}
+}
+
 /* Decode LEN bytes, cut at FIRST and then every STEP bytes (0 = no further cut).  Each piece is a copy of its own size, so that
- * a sanitizer sees any step past it, and any look at it after it was used up. */
-static void decode(struct log *log, const uint8_t *bytes, size_t len, size_t first, size_t step)
+ * a sanitizer sees any step past it, and any look at it after it was used up.  BATCH: events at once, 0 = one by one. */
+static void decode_by(struct log *log, const uint8_t *bytes, size_t len, size_t first, size_t step, size_t batch)
 {
 	struct mprof_decoder *d = mprof_decoder_new();
 	size_t at = 0, n = first;
@@ -72,16 +93,28 @@ static void decode(struct log *log, const uint8_t *bytes, size_t len, size_t fir
 		piece = malloc(n ? n : 1);
 		memcpy(piece, bytes + at, n);
 		mprof_decoder_feed(d, piece, n);
-		drain(d, log, MPROF_MORE);
+		if (batch)
+			drain_batches(d, log, MPROF_MORE, batch);
+		else
+			drain(d, log, MPROF_MORE);
 		memset(piece, 0xa5, n);
 		free(piece);
 		at += n;
 		n = step ? step : len;
 	}
 	mprof_decoder_finish(d);
-	drain(d, log, MPROF_END);
+	if (batch)
+		drain_batches(d, log, MPROF_END, batch);
+	else
+		drain(d, log, MPROF_END);
 	log->text[log->used] = 0;
+	log->totals = *mprof_decoder_totals(d);
 	mprof_decoder_free(d);
+}
+
+static void decode(struct log *log, const uint8_t *bytes, size_t len, size_t first, size_t step)
+{
+	decode_by(log, bytes, len, first, step, 0);
 }
 
 /* Decode it whole, then with every cut and in pieces of several sizes: all must say the same. */
@@ -95,9 +128,16 @@ static void decode_every_way(struct log *whole, const struct make *m)
 		decode(&part, m->bytes, m->used, cut, 0);
 		if (!CHECK_EQ_STR(part.text, whole->text))
 			return;
+		decode_by(&part, m->bytes, m->used, cut, 0, 1 + cut % 16);
+		if (!CHECK_EQ_STR(part.text, whole->text) ||
+		    !CHECK_EQ_MEM(&part.totals, &whole->totals, sizeof(part.totals)))
+			return;
 	}
 	for (cut = 1; cut < 80; cut++) {
 		decode(&part, m->bytes, m->used, cut, cut);
+		if (!CHECK_EQ_STR(part.text, whole->text))
+			return;
+		decode_by(&part, m->bytes, m->used, cut, cut, 16);
 		if (!CHECK_EQ_STR(part.text, whole->text))
 			return;
 	}
@@ -311,6 +351,8 @@ static void test_sequence(void)
 	CHECK_EQ_UINT(log.events, 6);
 	CHECK_EQ_UINT(log.damages, 0);
 	CHECK_EQ_UINT(log.sequence, 65536 + 7);
+	CHECK_EQ_UINT(log.totals.packets, 6);
+	CHECK_EQ_UINT(log.totals.lost_packets, 6);
 }
 
 /* A string of many pieces, and one over the limit. */

@@ -111,6 +111,34 @@ static void test_extremes(void)
 	CHECK(mprof_event_json(&e, line) < MPROF_TEXT_FIXED_MAX);
 }
 
+/* Numbers of each length, at the edges of their powers of ten. */
+static void test_numbers(void)
+{
+	struct mprof_raw_event e = {.id = MPROF_EVENT_read};
+	char line[MPROF_TEXT_FIXED_MAX + 1], want[MPROF_TEXT_FIXED_MAX];
+	uint64_t power = 1;
+	int i, k;
+
+	for (i = 0; i < 20; i++, power *= 10) {
+		for (k = -1; k <= 1; k++) {
+			e.timestamp = power + (uint64_t)(int64_t)k;
+			e.context = (int64_t)e.timestamp;
+			e.number = (int64_t)(0 - e.timestamp);
+			line[mprof_event_text(&e, line)] = 0;
+			snprintf(want, sizeof(want),
+				 "%" PRIu64 ".%09" PRIu64 " read reader=%" PRId64 " source=%" PRId64,
+				 e.timestamp / 1000000000, e.timestamp % 1000000000, e.context, e.number);
+			CHECK_EQ_STR(line, want);
+			line[mprof_event_json(&e, line)] = 0;
+			snprintf(want, sizeof(want),
+				 "{\"time_ns\":\"%" PRIu64 "\",\"event\":\"read\",\"reader\":%" PRId64
+				 ",\"source\":%" PRId64 "}",
+				 e.timestamp, e.context, e.number);
+			CHECK_EQ_STR(line, want);
+		}
+	}
+}
+
 /* Every thread type is named; what is past the table is not. */
 static void test_thread_types(void)
 {
@@ -139,6 +167,7 @@ int main(void)
 	CHECK_RUN(test_pieces);
 	CHECK_RUN(test_json);
 	CHECK_RUN(test_extremes);
+	CHECK_RUN(test_numbers);
 	CHECK_RUN(test_thread_types);
 	return check_done();
 }

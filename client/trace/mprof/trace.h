@@ -111,10 +111,28 @@ MPROF_API void mprof_decoder_finish(struct mprof_decoder *d);
 /* The next event into *EVENT, on MPROF_OK only. */
 MPROF_API enum mprof_status mprof_decoder_next(struct mprof_decoder *d, struct mprof_event *event);
 
+/*
+ * The next events, up to N (at least 1), into EVENTS, all of one packet; returns how many.  With 0 *STATUS is what mprof_decoder_next()
+ * would say instead of an event, else MPROF_OK.  Events and damage are the same, at less cost for each; texts are lent as there.
+ */
+MPROF_API size_t mprof_decoder_batch(struct mprof_decoder *d, struct mprof_event *events, size_t n,
+				     enum mprof_status *status);
+
 /* The packet of the last event; lent, valid after an MPROF_OK. */
 MPROF_API const struct mprof_packet *mprof_decoder_packet(const struct mprof_decoder *d);
-/* The damage of the last MPROF_CORRUPT; lent until the next call of mprof_decoder_next(). */
+/* The damage of the last MPROF_CORRUPT; lent until the next event is asked for. */
 MPROF_API const struct mprof_damage *mprof_decoder_damage(const struct mprof_decoder *d);
+
+/* What a decoder came across so far, over all that it was made to begin. */
+struct mprof_totals {
+	uint64_t packets;      /* with a sound header; empty ones, and continuations of one packet, count */
+	uint64_t lost_packets; /* missing between them by their counts; a step back is no loss, but another trace */
+	uint64_t damages;
+	uint64_t skipped; /* bytes passed over because of damage */
+};
+
+/* Lent; stays true while the decoder goes on. */
+MPROF_API const struct mprof_totals *mprof_decoder_totals(const struct mprof_decoder *d);
 
 /* The damage as a sentence without a full stop in BUF of SIZE bytes (200 hold every one), always terminated; returns its length. */
 MPROF_API size_t mprof_damage_text(const struct mprof_damage *damage, char *buf, size_t size);

@@ -1,0 +1,199 @@
+/*
+ * Events as text and as JSON, all but their strings (text.c).
+ *
+ * Why it is written as it is: printing is most of what a dump costs, so all that is the same for every event of a kind is copied in one
+ * piece of a fixed size, and numbers are written two digits at a time.
+ *
+ * Invariant: a piece is copied whole, its unused end too, so up to PIECE bytes behind the line are scribbled over; the longest line
+ * and a piece are shorter than MPROF_TEXT_FIXED_MAX.
+ */
+#include <string.h>
+
+#include <mprof/trace.h>
+
+#define PIECE 48u
+
+struct piece {
+	char bytes[PIECE - 1];
+	uint8_t n;
+};
+
+#define PUT(there, literal)                                              \
+	{                                                                \
+		.bytes = literal, .n = (there) ? sizeof(literal) - 1 : 0 \
+	}
+
+/*
+ * Keys and order are those of the original viewer's loader, which others parse: name, key of the first number and of the second ("" where
+ * there is none), is the first one the payload's, key of the string.  A gc, which has a duration alone, is apart.
+ */
+#define EVENTS(X)                                         \
+	X(creates, "parent", "child", false, "")          \
+	X(read, "reader", "source", false, "")            \
+	X(fulfills, "resolver", "resolvee", false, "")    \
+	X(fails, "resolver", "resolvee", false, "exn")    \
+	X(becomes, "thread", "main", false, "")           \
+	X(label, "thread", "", false, "label")            \
+	X(increase, "thread", "amount", false, "counter") \
+	X(switch, "thread", "", false, "")                \
+	X(signal, "sender", "receiver", true, "")         \
+	X(try_read, "reader", "source", false, "")        \
+	X(counter, "thread", "value", false, "counter")   \
+	X(read_later, "reader", "source", false, "")      \
+	X(signal_noswitch, "sender", "receiver", true, "")
+
+/* How one kind of event is written: HEAD, a number, NEXT, a number, TAIL. */
+struct form {
+	struct piece head, next, tail;
+	bool payload_first;
+};
+
+#define HAS(key) (sizeof(key) > 1)
+#define TEXT_FORM(name, first, second, payload, string)                     \
+	[MPROF_EVENT_##name] = {.head = PUT(true, " " #name " " first "="), \
+				.next = PUT(HAS(second), " " second "="),   \
+				.tail = PUT(HAS(string), " " string "=\""), \
+				.payload_first = (payload)},
+#define JSON_FORM(name, first, second, payload, string)                                         \
+	[MPROF_EVENT_##name] = {.head = PUT(true, "\",\"event\":\"" #name "\",\"" first "\":"), \
+				.next = PUT(HAS(second), ",\"" second "\":"),                   \
+				.tail = PUT(HAS(string), ",\"" string "\":\""),                 \
+				.payload_first = (payload)},
+#define TEXT_KEY(name, first, second, payload, string) [MPROF_EVENT_##name] = HAS(string) ? (string) : NULL,
+
+static const struct form text_forms[MPROF_EVENT_IDS] = {EVENTS(TEXT_FORM)};
+static const struct form json_forms[MPROF_EVENT_IDS] = {EVENTS(JSON_FORM)};
+static const char *const text_keys[MPROF_EVENT_IDS] = {EVENTS(TEXT_KEY)};
+
+static const char pairs[201] = "00010203040506070809101112131415161718192021222324"
+			       "25262728293031323334353637383940414243444546474849"
+			       "50515253545556575859606162636465666768697071727374"
+			       "75767778798081828384858687888990919293949596979899";
+
+static inline char *put(char *out, const struct piece *piece)
+{
+	memcpy(out, piece->bytes, sizeof(piece->bytes));
+	return out + piece->n;
+}
+
+static inline void put_pair(char *out, uint32_t v)
+{
+	memcpy(out, pairs + (size_t)v * 2, 2);
+}
+
+/* How many digits it has. */
+static inline unsigned int digits(uint64_t v)
+{
+	static const uint64_t powers[20] = {
+		0,
+		10,
+		100,
+		1000,
+		10000,
+		100000,
+		1000000,
+		10000000,
+		100000000,
+		1000000000,
+		10000000000,
+		100000000000,
+		1000000000000,
+		10000000000000,
+		100000000000000,
+		1000000000000000,
+		10000000000000000,
+		100000000000000000,
+		1000000000000000000,
+		10000000000000000000u,
+	};
+	/* log10(2) is about 1233 / 4096. */
+	unsigned int guess = (unsigned int)(64 - __builtin_clzll(v | 1)) * 1233 >> 12;
+
+	return guess + (v >= powers[guess]);
+}
+
+static inline char *put_unsigned(char *out, uint64_t v)
+{
+	unsigned int n = digits(v);
+	char *p = out + n;
+
+	for (; v >= 100; v /= 100)
+		put_pair(p -= 2, (uint32_t)(v % 100));
+	if (v >= 10)
+		put_pair(out, (uint32_t)v);
+	else
+		*out = (char)('0' + v);
+	return out + n;
+}
+
+static inline char *put_signed(char *out, int64_t v)
+{
+	*out = '-';
+	return put_unsigned(out + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+/* Nanoseconds as seconds with nine decimals. */
+static inline char *put_seconds(char *out, uint64_t ns)
+{
+	uint32_t fraction = (uint32_t)(ns % 1000000000);
+
+	out = put_unsigned(out, ns / 1000000000);
+	out[0] = '.';
+	out[1] = (char)('0' + fraction / 100000000);
+	put_pair(out + 2, fraction / 1000000 % 100);
+	put_pair(out + 4, fraction / 10000 % 100);
+	put_pair(out + 6, fraction / 100 % 100);
+	put_pair(out + 8, fraction % 100);
+	return out + 10;
+}
+
+static char *put_text(char *out, const char *s)
+{
+	size_t n = strlen(s);
+
+	memcpy(out, s, n);
+	return out + n;
+}
+
+/* All that follows the time, of anything but a gc. */
+static inline char *put_fields(char *out, const struct mprof_raw_event *e, const struct form *form)
+{
+	out = put_signed(put(out, &form->head), form->payload_first ? e->number : e->context);
+	if (form->next.n)
+		out = put_signed(put(out, &form->next), form->payload_first ? e->context : e->number);
+	return put(out, &form->tail);
+}
+
+size_t mprof_event_text(const struct mprof_raw_event *e, char *line)
+{
+	char *out = put_seconds(line, e->timestamp);
+
+	if (e->id == MPROF_EVENT_gc)
+		out = put_seconds(put_text(out, " gc duration="), (uint64_t)e->number);
+	else
+		out = put_fields(out, e, &text_forms[e->id]);
+	if (e->id == MPROF_EVENT_creates)
+		out = put_text(put_text(out, " type="), mprof_thread_type_name(e->type));
+	return (size_t)(out - line);
+}
+
+size_t mprof_event_json(const struct mprof_raw_event *e, char *line)
+{
+	char *out = put_unsigned(put_text(line, "{\"time_ns\":\""), e->timestamp);
+
+	if (e->id == MPROF_EVENT_gc) {
+		out = put_unsigned(put_text(out, "\",\"event\":\"gc\",\"duration_ns\":\""), (uint64_t)e->number);
+		return (size_t)(put_text(out, "\"}") - line);
+	}
+	out = put_fields(out, e, &json_forms[e->id]);
+	if (e->id == MPROF_EVENT_creates)
+		out = put_text(put_text(put_text(out, ",\"type\":\""), mprof_thread_type_name(e->type)), "\"");
+	if (!json_forms[e->id].tail.n)
+		*out++ = '}';
+	return (size_t)(out - line);
+}
+
+const char *mprof_event_text_key(const struct mprof_raw_event *e)
+{
+	return e->id < MPROF_EVENT_IDS ? text_keys[e->id] : NULL;
+}

@@ -1,0 +1,102 @@
+/*
+ * Whole events in one piece of memory.
+ *
+ * Why it exists: a judgement for each field of each event costs more than the event.  Where as many bytes are left as the longest
+ * fixed part has, one check covers all of it, every field is loaded from where a table says it is, and a field that the event does not have is
+ * masked out; what is left to decide is whether there is a string.
+ *
+ * It decides nothing about damage: it stops, and mprof_event_load() judges.  Both give the same of the same bytes, which
+ * tests/fuzz/fuzz-decoder.c compares.
+ */
+#include <string.h>
+
+#include "walk.h"
+
+/* The longest fixed part: creates. */
+#define FIXED_MAX 26u
+
+/* Where each field of an event lies; a mask is all ones where the event has it. */
+struct layout {
+	uint8_t fixed; /* bytes before the string, or of the whole event */
+	uint8_t number_at;
+	uint8_t type_mask;
+	bool text;
+	uint64_t context_mask;
+	uint64_t number_mask;
+};
+
+#define HAS_NUMBER(shape) ((shape) != MPROF_SHAPE_NONE && (shape) != MPROF_SHAPE_TEXT)
+#define HAS_TYPE(shape)	  ((shape) == MPROF_SHAPE_THREAD_TYPE)
+#define HAS_TEXT(shape) \
+	((shape) == MPROF_SHAPE_TEXT || (shape) == MPROF_SHAPE_THREAD_TEXT || (shape) == MPROF_SHAPE_AMOUNT_TEXT)
+#define MASK(bits, has) ((has) ? (bits) : 0)
+#define LAYOUT(ctx, shape)                                                                                           \
+	{                                                                                                            \
+		.fixed = MPROF_EVENT_HEADER_BYTES + ((ctx) ? 8 : 0) + (HAS_NUMBER(shape) ? 8 : 0) + HAS_TYPE(shape), \
+		.number_at = MPROF_EVENT_HEADER_BYTES + ((ctx) ? 8 : 0),                                             \
+		.type_mask = MASK(UINT8_MAX, HAS_TYPE(shape)), .text = HAS_TEXT(shape),                              \
+		.context_mask = MASK(UINT64_MAX, ctx), .number_mask = MASK(UINT64_MAX, HAS_NUMBER(shape)),           \
+	}
+
+static const struct layout layouts[MPROF_EVENT_IDS] = {
+#define MPROF_EVENT(id, name, ctx, key, shape, number, text) [id] = LAYOUT(ctx, MPROF_SHAPE_##shape),
+#include <mprof/events.def>
+};
+
+/* The first NUL from P on, or END.  Strings are short: eight bytes at once are found faster than memchr() is called. */
+static const uint8_t *find_nul(const uint8_t *p, const uint8_t *end)
+{
+	const uint8_t *found;
+	int words;
+
+	for (words = 0; words < 4 && end - p >= 8; words++, p += 8) {
+		uint64_t word = mprof_load64(p);
+		uint64_t zeros = (word - 0x0101010101010101) & ~word & 0x8080808080808080;
+
+		if (zeros)
+			return p + __builtin_ctzll(zeros) / 8;
+	}
+	found = p < end ? memchr(p, 0, (size_t)(end - p)) : NULL;
+	return found ? found : end;
+}
+
+/* The event's string, behind its fixed part; false where that is not a whole event. */
+static inline bool walk_text(struct mprof_raw_event *e, const uint8_t *text, const uint8_t *end)
+{
+	const uint8_t *nul = find_nul(text, end);
+
+	if (nul == end || (size_t)(nul - text) > MPROF_EVENT_BYTES_MAX - FIXED_MAX)
+		return false;
+	e->text = (const char *)text;
+	e->text_bytes = (size_t)(nul - text);
+	e->bytes += e->text_bytes + 1;
+	return true;
+}
+
+size_t walk_events(struct walk *w, struct mprof_event *events, size_t n)
+{
+	const uint8_t *start = w->at, *p = start, *end = w->end;
+	uint64_t offset = w->offset;
+	size_t i;
+
+	for (i = 0; i < n && (size_t)(end - p) >= FIXED_MAX && p[8] < MPROF_EVENT_IDS; i++) {
+		const struct layout *l = &layouts[p[8]];
+		struct mprof_raw_event *e = &events[i].raw;
+
+		events[i].offset = offset + (uint64_t)(p - start);
+		e->timestamp = mprof_load64(p);
+		e->id = p[8];
+		e->type = p[FIXED_MAX - 1] & l->type_mask;
+		e->context = (int64_t)(mprof_load64(p + MPROF_EVENT_HEADER_BYTES) & l->context_mask);
+		e->number = (int64_t)(mprof_load64(p + l->number_at) & l->number_mask);
+		e->text = NULL;
+		e->text_bytes = 0;
+		e->bytes = l->fixed;
+		if (l->text && !walk_text(e, p + l->fixed, end))
+			break;
+		p += e->bytes;
+	}
+	w->offset = offset + (uint64_t)(p - start);
+	w->at = p;
+	return i;
+}

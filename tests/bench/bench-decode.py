@@ -1,0 +1,89 @@
+"""Reading a trace of 160 MB, one core, all in the same run: the decoder alone beside `babeltrace2 -o dummy`, and `mprofctl dump`
+beside babeltrace2's text.
+
+The trace is what the recorder writes for a busy guest, about 25 bytes an event (decode-load.c). Times are those of whole
+processes, the median of five each; outputs go to /dev/null. Wrong is: another number of events than was recorded, or other
+timestamps than babeltrace2 prints.
+"""
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+from collector import BRIEF, BUILD, line, wrong
+
+LOAD = f"{BUILD}/tests/bench/decode-load"
+MPROFCTL = f"{BUILD}/client/ctl/mprofctl"
+METADATA = os.path.join(os.path.dirname(__file__), "..", "..", "schema", "ctf", "metadata.tsdl")
+BYTES = 8_000_000 if BRIEF else 160_000_000
+ROUNDS = 1 if BRIEF else 5
+COMMANDS = {
+    "decode": [LOAD, "decode", "trace/stream"],
+    "dummy": ["babeltrace2", "-o", "dummy", "trace"],
+    "dump": [MPROFCTL, "dump", "trace/stream"],
+    "json": [MPROFCTL, "dump", "trace/stream", "--json"],
+    "text": ["babeltrace2", "--clock-seconds", "--no-delta", "trace"],
+}
+
+
+def make():
+    """The trace as a CTF directory; returns how many events it has."""
+    os.makedirs("trace")
+    shutil.copy(METADATA, "trace/metadata")
+    made = subprocess.run([LOAD, "make", "trace/stream", str(BYTES)], check=True, capture_output=True)
+    return json.loads(made.stdout)["events"]
+
+
+def seconds(command):
+    began = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - began
+
+
+def stamps(command, pattern):
+    """The timestamps that COMMAND prints, one a line."""
+    run = subprocess.Popen(command, stdout=subprocess.PIPE)
+    for row in run.stdout:
+        yield pattern.match(row).group(1)
+    if run.wait() != 0:
+        wrong(f"{command[0]} ended with {run.returncode}")
+
+
+def check(events):
+    decoded = json.loads(subprocess.run(COMMANDS["decode"], check=True, capture_output=True).stdout)
+    if decoded["events"] != events or decoded["damages"]:
+        wrong(f"of {events} events the decoder saw {decoded}")
+    ours = stamps(COMMANDS["dump"], re.compile(rb"(\d+\.\d+) "))
+    theirs = stamps(COMMANDS["text"], re.compile(rb"\[(\d+\.\d+)\]"))
+    n = 0
+    for n, (a, b) in enumerate(zip(ours, theirs, strict=True), 1):
+        if a != b:
+            wrong(f"event {n} is at {a} here and at {b} there")
+    if n != events:
+        wrong(f"{n} lines of {events} events")
+
+
+def main():
+    os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
+    events = make()
+    if BRIEF:
+        check(events)
+    # One after the other, so that a noisy neighbour disturbs all alike.
+    times = {name: [] for name in COMMANDS}
+    for _ in range(ROUNDS):
+        for name, command in COMMANDS.items():
+            times[name].append(seconds(command))
+    rate = {name: events / statistics.median(each) for name, each in times.items()}
+    for name, peer, aim in (("decode", "dummy", 25), ("dump", "text", 10), ("json", "text", None)):
+        met = None if aim is None else rate[name] >= aim * rate[peer] or (name == "decode" and rate[name] >= 100e6)
+        line(f"{name}-speed", rate[name], "events/s", peer=rate[peer], aim=aim, met=met)
+
+
+if shutil.which("babeltrace2") is None:
+    sys.exit("babeltrace2 is not installed")
+main()
