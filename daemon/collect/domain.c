@@ -427,7 +427,8 @@ static void step_on(struct domain *domain, uint64_t now)
 
 	if (domain->renamed) {
 		domain->renamed = false;
-		if (name_read(domain))
+		/* Of one without a run nothing is told. */
+		if (name_read(domain) && domain->has_guest)
 			domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
 	} else if (!domain_keys_step(domain, now) && !domain_context_step(domain, now, &next)) {
 		if (domain->corpse)
@@ -479,20 +480,28 @@ static void step_over(struct domain *domain, uint64_t now)
 }
 
 /*
- * Does it stand between a guest and its ring?  Until that is mapped it may be overwritten, and with it goes what was read of nobody; the
- * rest can wait.
+ * Does a guest wait for its ring to be attached, or let go of?  Until it is mapped it may be overwritten, and with it goes what was read of
+ * nobody; the rest can wait.
  */
 static bool domain_is_urgent(const struct domain *domain)
 {
-	return domain->life == LIFE_NEW || (domain->life == LIFE_ON && !domain_attached(domain));
+	bool keys = domain->scan || domain->corpse;
+
+	for (const struct share *s = domain->shares; s; s = s->next)
+		keys = keys || s->dirty;
+	return domain->life == LIFE_NEW || (domain->life == LIFE_ON && keys);
 }
 
-/* After what took SPENT nothing is read for a while: other looks have their turn. */
-static void store_rest(struct host *host, uint64_t spent)
+/*
+ * After what took SPENT nothing is read for a while: other looks have their turn.  What is urgent, which guests can cause all the time, does
+ * not put off what is not.
+ */
+static void store_rest(struct host *host, uint64_t spent, bool urgent)
 {
 	uint64_t now = clock_mono(), rest = STORE_SHARE * spent;
 
-	host->store_ready = now + (rest < STORE_MAX ? rest : STORE_MAX);
+	if (!urgent)
+		host->store_ready = now + (rest < STORE_MAX ? rest : STORE_MAX);
 	rest = STORE_FIRST * spent;
 	host->store_urgent = now + (rest < STORE_MAX ? rest : STORE_MAX);
 }
@@ -502,7 +511,8 @@ static void domain_run(struct task *task, uint64_t now)
 {
 	struct domain *domain = (struct domain *)task;
 	struct host *host = domain->host;
-	uint64_t ready = domain_is_urgent(domain) ? host->store_urgent : host->store_ready;
+	bool urgent = domain_is_urgent(domain);
+	uint64_t ready = urgent ? host->store_urgent : host->store_ready;
 
 	if (domain->life == LIFE_ASKED) {
 		domain_decide(domain, NULL, now);
@@ -526,7 +536,7 @@ static void domain_run(struct task *task, uint64_t now)
 		step_suspended(domain, now);
 	else
 		step_over(domain, now);
-	store_rest(host, clock_mono() - now);
+	store_rest(host, clock_mono() - now, urgent);
 }
 
 /* ---- life --------------------------------------------------------------------------------------------------------------- */

@@ -113,6 +113,33 @@ class Streams(Edges):
             self.assertLess(int(f.read().split()[0]) / 1e9, 2)
 
 
+class Busy(Edges):
+    def test_others_are_heard(self):
+        """Guests that have all their streams read again, as often as they may, put off nobody who withdraws or dies."""
+        d = self.daemons()
+        good = self.guest(5, "good")
+        noisy = [self.guest(6 + i, f"noisy{i}") for i in range(3)]
+        for guest in noisy:
+            for k in range(1, 60):
+                guest.write(f"data/mprof/stream/{k}/ring-ref", "7")
+        self.publish(good)
+        self.attached(d, "good")
+        for end in (good.withdraw, lambda: good.die("crashed")):
+            for i in range(24):
+                for guest in noisy:
+                    guest.write("data/mprof", str(i))
+                time.sleep(0.04)
+            since = time.monotonic_ns()
+            end()
+            self.unmapped(d, good, since)
+            if end == good.withdraw:
+                self.publish(good, base=9_000_000)
+                d.wait(lambda: len(d.run_list("good")) == 2)
+                d.wait(lambda: good.mapped() == 4)
+        capture = d.wait(lambda: [c for c in d.captures("good") if c["kind"] == "crash"])[0]
+        d.wait(lambda: d.json(f"/v1/captures/{capture['id']}/context")["reason"] == "crash")
+
+
 class Suspended(Edges):
     def suspended(self, d, guest):
         guest.stop("suspend")
