@@ -102,16 +102,17 @@ class Values(Hostile):
         d = self.daemons()
         neighbour = self.neighbour(d)
         counts, guests = {}, []
-        for i, (value, reason) in enumerate(MALFORMED.items()):
+        # The stores let a guest write about two thousand bytes; the one of C more to dom0, the other one does not.
+        values = {v: r for v, r in MALFORMED.items() if len(v) < 1900 or self.STORE == "xenstored"}
+        for i, (value, reason) in enumerate(values.items()):
             guest = self.guest(100 + i, f"bad{i}x")
-            # The store lets a guest write about two thousand bytes.
             writer = guest if len(value) < 1900 else self.store.toolstack
             writer.write(f"{guest.home}/data/mprof/ring-ref", value)
             counts[reason] = counts.get(reason, 0) + 1
             guests.append(guest)
         for i, guest in enumerate(guests):
             found = d.wait(lambda guest=guest: self.lines(d, guest.name), 30)
-            self.assertEqual(len(found), 1, (list(MALFORMED)[i], found))
+            self.assertEqual(len(found), 1, (list(values)[i], found))
         for reason, n in counts.items():
             self.assertEqual(self.refused(d, reason), n, reason)
         for guest in guests:
