@@ -475,7 +475,7 @@ static inline uint64_t sim_handed_since(const struct sim *sim)
 static inline void sim_newest(struct sim *sim, struct ring *ring)
 {
 	struct ring_mark at = {0};
-	uint64_t left, again;
+	uint64_t left, again = 0;
 
 	sim->cost = 7;
 	ring_died(ring, true);
