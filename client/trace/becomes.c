@@ -1,0 +1,27 @@
+/*
+ * Union-find for `becomes`.
+ *
+ * Why: every later event of a thread that became another is the other's, chains grow to the length of a program's loops, and
+ * a recorder can describe circles.  Halving the path at each step makes a search cost log n on average whatever the joins were; which
+ * end of a join survives is for the trace to say, so that joining by size is not open to us.
+ *
+ * Invariant: following the aliases from any thread comes to one that is its own; a join of two such can close no circle.
+ */
+#include "becomes.h"
+
+uint32_t becomes_find(uint32_t *aliases, uint32_t thread)
+{
+	while (aliases[thread] != thread) {
+		aliases[thread] = aliases[aliases[thread]];
+		thread = aliases[thread];
+	}
+	return thread;
+}
+
+bool becomes_join(uint32_t *aliases, uint32_t from, uint32_t to)
+{
+	if (from == to)
+		return false;
+	aliases[from] = to;
+	return true;
+}

@@ -1,0 +1,34 @@
+/* An array that grows by what is put in, at most 2^32 - 2 items: its indices are 32 bits and one of them means none. */
+#ifndef TRACE_GROW_H
+#define TRACE_GROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zeroed it is empty. */
+struct grow {
+	void *items;
+	uint32_t n;
+	uint32_t room;
+};
+
+/* Room for EXTRA items of SIZE bytes more; false without memory, with nothing changed. */
+bool grow_reserve(struct grow *g, size_t size, uint32_t extra);
+/* Give back the room that is not used. */
+void grow_trim(struct grow *g, size_t size);
+void grow_deinit(struct grow *g);
+
+/* One more item of SIZE bytes, not cleared, for which room was reserved.  Lent until the next reservation. */
+static inline void *grow_take(struct grow *g, size_t size)
+{
+	return (char *)g->items + size * g->n++;
+}
+
+/* The same where no room was reserved: NULL without memory. */
+static inline void *grow_add(struct grow *g, size_t size)
+{
+	return g->n < g->room || grow_reserve(g, size, 1) ? grow_take(g, size) : NULL;
+}
+
+#endif

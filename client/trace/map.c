@@ -1,0 +1,77 @@
+/*
+ * Open addressing with linear steps over at most three quarters of the room.
+ *
+ * Invariant: an entry with the value MPROF_NONE is empty, and there is always one, so that a search ends.
+ */
+#include "map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <mprof/model.h>
+
+#define MAP_FIRST 64u
+#define MAP_MAX	  (1u << 31)
+
+void map_init(struct map *map, uint64_t seed)
+{
+	*map = (struct map){.seed = seed};
+}
+
+void map_deinit(struct map *map)
+{
+	free(map->entries);
+	*map = (struct map){0};
+}
+
+static void place(struct map *map, uint64_t key, uint32_t value)
+{
+	uint32_t mask = map->room - 1, at = (uint32_t)map_mix(key, map->seed) & mask;
+
+	while (map->entries[at].value != MPROF_NONE)
+		at = (at + 1) & mask;
+	map->entries[at] = (struct map_entry){.key = key, .value = value};
+}
+
+bool map_reserve(struct map *map, uint32_t extra)
+{
+	struct map old = *map;
+	uint64_t need = (uint64_t)map->n + extra, room = map->room ? map->room : MAP_FIRST;
+	uint32_t i;
+
+	while (need > room / 4 * 3)
+		room *= 2;
+	if (room == map->room)
+		return true;
+	if (room > MAP_MAX || room > SIZE_MAX / sizeof(*map->entries))
+		return false;
+	map->entries = malloc((size_t)room * sizeof(*map->entries));
+	if (!map->entries) {
+		map->entries = old.entries;
+		return false;
+	}
+	map->room = (uint32_t)room;
+	memset(map->entries, 0xff, (size_t)room * sizeof(*map->entries)); /* every value MPROF_NONE */
+	for (i = 0; i < old.room; i++)
+		if (old.entries[i].value != MPROF_NONE)
+			place(map, old.entries[i].key, old.entries[i].value);
+	free(old.entries);
+	return true;
+}
+
+uint32_t map_get(const struct map *map, uint64_t key)
+{
+	uint32_t mask = map->room - 1, at = (uint32_t)map_mix(key, map->seed) & mask;
+
+	if (!map->room)
+		return MPROF_NONE;
+	while (map->entries[at].value != MPROF_NONE && map->entries[at].key != key)
+		at = (at + 1) & mask;
+	return map->entries[at].value;
+}
+
+void map_put(struct map *map, uint64_t key, uint32_t value)
+{
+	place(map, key, value);
+	map->n++;
+}

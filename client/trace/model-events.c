@@ -1,0 +1,354 @@
+/*
+ * Events into the model, one by one.
+ *
+ * The rules are those of the first viewer of these traces, which people's eyes are used to; where a trace contradicts itself and that viewer
+ * stopped, the comment at the place says what happens instead.
+ *
+ * While events come in, the heads of a thread's chains (labels, interactions, activations) name its newest item and the items are not
+ * chained: nothing but the newest is ever looked at, and chains.c links them at the end.
+ */
+#include <string.h>
+
+#include "becomes.h"
+#include "model-counters.h"
+#include "model-state.h"
+
+#define MARKER "__should_resolve"
+
+/* One event on its way in. */
+struct step {
+	struct mprof_model *m;
+	struct model_stream *s;
+	const struct mprof_raw_event *e;
+	uint64_t time;
+	uint32_t stream;
+	uint32_t text; /* string, MPROF_NONE where the event has none */
+};
+
+static uint64_t on_line(uint64_t timestamp, int64_t offset)
+{
+	uint64_t back = 0 - (uint64_t)offset;
+
+	if (timestamp > MPROF_TIME_MAX)
+		timestamp = MPROF_TIME_MAX;
+	if (offset < 0)
+		return timestamp > back ? timestamp - back : 0;
+	return timestamp > MPROF_TIME_MAX - (uint64_t)offset ? MPROF_TIME_MAX : timestamp + (uint64_t)offset;
+}
+
+/* A thread of the id in SLOT, drawn below CREATOR. */
+static uint32_t thread_add(const struct step *step, int64_t id, uint32_t creator, uint64_t time)
+{
+	struct grow *threads = &step->m->arrays[MODEL_THREADS];
+	uint32_t i = threads->n;
+	struct mprof_thread *t = grow_take(threads, sizeof(*t)), *parent = model_thread(step->m, creator);
+
+	*t = (struct mprof_thread){
+		.id = id,
+		.created = time,
+		.start = time,
+		.creator = creator,
+		.parent = creator,
+		.becomes = MPROF_NONE,
+		.resolver = MPROF_NONE,
+		.first_child = MPROF_NONE,
+		.next_sibling = parent->first_child,
+		.first_label = MPROF_NONE,
+		.first_interaction = MPROF_NONE,
+		.first_activation = MPROF_NONE,
+		.failure = MPROF_NONE,
+		.row = MPROF_NONE,
+		.stream = (uint16_t)step->stream,
+		.type = MPROF_THREAD_UNKNOWN,
+	};
+	parent->first_child = i;
+	*(uint32_t *)grow_take(&step->m->arrays[MODEL_ALIASES], sizeof(uint32_t)) = i;
+	*(uint64_t *)grow_take(&step->m->arrays[MODEL_CHECKED], sizeof(uint64_t)) = 0;
+	return i;
+}
+
+/* The thread that events of ID are about now. */
+static uint32_t thread_of(const struct step *step, int64_t id)
+{
+	uint32_t *slot;
+
+	if (id == MPROF_THREAD_NONE)
+		return step->s->seen.root;
+	slot = thread_index_slot(step->s->index, id);
+	if (*slot == MPROF_NONE) {
+		*slot = thread_add(step, id, step->s->seen.root, step->s->seen.start);
+		model_thread(step->m, *slot)->flags = MPROF_THREAD_PREEXISTING;
+		return *slot;
+	}
+	return becomes_find(model_aliases(step->m), *slot);
+}
+
+void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, uint32_t thread)
+{
+	struct mprof_activation *a;
+	struct mprof_thread *t;
+
+	if (s->running == thread)
+		return;
+	if (s->running != MPROF_NONE) {
+		t = model_thread(m, s->running);
+		if ((t->flags & MPROF_THREAD_ENDED) && t->end < time)
+			time = t->end;
+		a = grow_take(&m->arrays[MODEL_ACTIVATIONS], sizeof(*a));
+		/* What is resolved may run on: then nothing of it is drawn. */
+		*a = (struct mprof_activation){
+			.start = s->since,
+			.end = time > s->since ? time : s->since,
+			.thread = s->running,
+			.next = MPROF_NONE,
+		};
+		t->first_activation = m->arrays[MODEL_ACTIVATIONS].n - 1;
+	}
+	s->running = thread;
+}
+
+static void run(const struct step *step, uint32_t thread)
+{
+	if (step->s->running == thread)
+		return;
+	model_switch(step->m, step->s, step->time, thread);
+	step->s->since = step->time;
+}
+
+static struct mprof_interaction *interaction_add(const struct step *step, uint32_t thread,
+						 enum mprof_interaction_kind kind, uint32_t other)
+{
+	struct grow *list = &step->m->arrays[MODEL_INTERACTIONS];
+	struct mprof_interaction *i = grow_take(list, sizeof(*i));
+
+	*i = (struct mprof_interaction){
+		.time = step->time,
+		.thread = thread,
+		.other = other,
+		.next = MPROF_NONE,
+		.kind = kind,
+	};
+	model_thread(step->m, thread)->first_interaction = list->n - 1;
+	return i;
+}
+
+static void label_add(const struct step *step, uint32_t thread, uint32_t sample)
+{
+	struct grow *list = &step->m->arrays[MODEL_LABELS];
+
+	*(struct mprof_label *)grow_take(list, sizeof(struct mprof_label)) = (struct mprof_label){
+		.time = step->time,
+		.thread = thread,
+		.next = MPROF_NONE,
+		.text = step->text,
+		.sample = sample,
+	};
+	model_thread(step->m, thread)->first_label = list->n - 1;
+}
+
+/*
+ * An id that is there already is from now on a new thread's: ids may be used again behind a gap, and in a torn event one lie must
+ * not change what was known.
+ */
+static void on_creates(const struct step *step)
+{
+	uint32_t creator = thread_of(step, step->e->context), *slot;
+
+	if (step->e->number == MPROF_THREAD_NONE) {
+		step->m->notes.refused++;
+		return;
+	}
+	slot = thread_index_slot(step->s->index, step->e->number);
+	step->m->notes.recreated += *slot != MPROF_NONE;
+	*slot = thread_add(step, step->e->number, creator, step->time);
+	model_thread(step->m, *slot)->type = step->e->type;
+}
+
+static void end_thread(const struct step *step, struct mprof_thread *t)
+{
+	t->end = step->time;
+	t->flags |= MPROF_THREAD_RESOLVED | MPROF_THREAD_ENDED;
+}
+
+static void on_resolved(const struct step *step)
+{
+	uint32_t resolver = thread_of(step, step->e->context), resolvee = thread_of(step, step->e->number);
+	struct mprof_thread *t = model_thread(step->m, resolvee);
+
+	if (t->flags & MPROF_THREAD_ROOT) {
+		step->m->notes.refused++;
+		return;
+	}
+	interaction_add(step, resolver, MPROF_INTERACTION_RESOLVE, resolvee);
+	t->failure = step->text;
+	t->resolver = resolver;
+	end_thread(step, t);
+}
+
+static void on_becomes(const struct step *step)
+{
+	uint32_t from = thread_of(step, step->e->context), to = thread_of(step, step->e->number);
+	struct mprof_thread *t = model_thread(step->m, from);
+
+	if (t->flags & MPROF_THREAD_ROOT) {
+		step->m->notes.refused++;
+		return;
+	}
+	if (!becomes_join(model_aliases(step->m), from, to)) {
+		step->m->notes.alias_cycles++;
+		return;
+	}
+	end_thread(step, t);
+	t->becomes = to;
+	if (step->s->running == from)
+		run(step, to);
+}
+
+/* A read right behind the look that found nothing is all that happened. */
+static void on_read(const struct step *step)
+{
+	struct mprof_interaction *list;
+	uint32_t reader, source, newest;
+
+	if (step->e->number == MPROF_THREAD_NONE)
+		return;
+	reader = thread_of(step, step->e->context);
+	source = thread_of(step, step->e->number);
+	if (step->e->id == MPROF_EVENT_read)
+		run(step, reader);
+	list = step->m->arrays[MODEL_INTERACTIONS].items;
+	newest = model_thread(step->m, reader)->first_interaction;
+	if (newest != MPROF_NONE && list[newest].kind == MPROF_INTERACTION_TRY_READ && list[newest].other == source)
+		list[newest].thread = MPROF_NONE; /* chains.c takes it out */
+	interaction_add(step, reader, MPROF_INTERACTION_READ, source);
+}
+
+static void on_try_read(const struct step *step)
+{
+	uint32_t reader, source;
+
+	if (step->e->number == MPROF_THREAD_NONE)
+		return;
+	reader = thread_of(step, step->e->context);
+	source = thread_of(step, step->e->number);
+	interaction_add(step, reader, MPROF_INTERACTION_TRY_READ, source);
+	*model_checked(step->m, source) = step->time;
+}
+
+static void on_signal(const struct step *step)
+{
+	uint32_t sender = thread_of(step, step->e->number), receiver = thread_of(step, step->e->context);
+
+	if (step->e->id == MPROF_EVENT_signal)
+		run(step, receiver);
+	interaction_add(step, sender, MPROF_INTERACTION_SIGNAL, receiver);
+	*model_checked(step->m, receiver) = step->time;
+}
+
+static bool is_marker(const struct mprof_raw_event *e)
+{
+	return e->id == MPROF_EVENT_label && e->text_bytes == sizeof(MARKER) - 1 &&
+	       !memcmp(e->text, MARKER, sizeof(MARKER) - 1);
+}
+
+static void on_label(const struct step *step)
+{
+	uint32_t thread;
+
+	if (step->e->context == MPROF_THREAD_NONE)
+		return;
+	thread = thread_of(step, step->e->context);
+	if (step->text != MPROF_NONE) {
+		label_add(step, thread, MPROF_NONE);
+		return;
+	}
+	*(struct mprof_expectation *)grow_take(&step->m->arrays[MODEL_EXPECTATIONS], sizeof(struct mprof_expectation)) =
+		(struct mprof_expectation){.thread = thread, .final = thread};
+}
+
+static void on_counter(const struct step *step)
+{
+	struct mprof_sample sample = {.time = step->time, .thread = thread_of(step, step->e->context)};
+
+	label_add(step, sample.thread,
+		  counters_add(step->m, step->stream, step->text, &sample, step->e->number,
+			       step->e->id == MPROF_EVENT_increase));
+}
+
+static void on_gc(const struct step *step)
+{
+	*(struct mprof_collection *)grow_take(&step->m->arrays[MODEL_COLLECTIONS], sizeof(struct mprof_collection)) =
+		(struct mprof_collection){
+			.time = step->time,
+			.duration_ns = (uint64_t)step->e->number,
+			.stream = step->stream,
+		};
+}
+
+static void on_switch(const struct step *step)
+{
+	run(step, thread_of(step, step->e->context));
+}
+
+static void (*const handlers[MPROF_EVENT_IDS])(const struct step *step) = {
+	[MPROF_EVENT_creates] = on_creates,
+	[MPROF_EVENT_read] = on_read,
+	[MPROF_EVENT_fulfills] = on_resolved,
+	[MPROF_EVENT_fails] = on_resolved,
+	[MPROF_EVENT_becomes] = on_becomes,
+	[MPROF_EVENT_label] = on_label,
+	[MPROF_EVENT_increase] = on_counter,
+	[MPROF_EVENT_switch] = on_switch,
+	[MPROF_EVENT_gc] = on_gc,
+	[MPROF_EVENT_signal] = on_signal,
+	[MPROF_EVENT_try_read] = on_try_read,
+	[MPROF_EVENT_counter] = on_counter,
+	[MPROF_EVENT_read_later] = on_read,
+	[MPROF_EVENT_signal_noswitch] = on_signal,
+};
+
+/* The stream's own clock: its first event, its latest, and the end of a gap. */
+static void note_time(struct mprof_model *m, struct model_stream *s, uint64_t time)
+{
+	struct mprof_thread *root = model_thread(m, s->seen.root);
+
+	if (!s->seen.events++) {
+		s->seen.start = s->seen.end = time;
+		root->created = root->start = root->end = time;
+	} else if (time < s->last) {
+		m->notes.late++;
+	}
+	if (time > s->seen.end)
+		s->seen.end = root->end = time;
+	s->last = time;
+	if (s->gap != MPROF_NONE) {
+		struct mprof_gap *gap = (struct mprof_gap *)m->gaps.items + s->gap;
+
+		gap->from = s->seen.events == 1 ? time : gap->from;
+		gap->to = time;
+		s->gap = MPROF_NONE;
+	}
+}
+
+enum mprof_status mprof_model_add(struct mprof_model *m, uint32_t stream, const struct mprof_raw_event *e)
+{
+	struct step step = {.m = m, .e = e, .stream = stream, .text = MPROF_NONE};
+
+	if (m->stage != STAGE_OPEN)
+		return MPROF_END;
+	if (stream >= m->streams.n || e->id >= MPROF_EVENT_IDS)
+		return MPROF_CORRUPT;
+	step.s = model_stream_at(m, stream);
+	if ((!m->slack && !model_reserve(m)) || !thread_index_reserve(step.s->index))
+		return MPROF_NOMEM;
+	if (e->text && !is_marker(e)) {
+		step.text = intern_add(&m->strings, e->text, e->text_bytes);
+		if (step.text == MPROF_NONE || !counters_reserve(m))
+			return MPROF_NOMEM;
+	}
+	m->slack--;
+	step.time = on_line(e->timestamp, step.s->seen.offset_ns);
+	note_time(m, step.s, step.time);
+	handlers[e->id](&step);
+	return MPROF_OK;
+}

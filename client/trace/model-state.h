@@ -1,0 +1,116 @@
+/*
+ * The inside of a model, shared by the files that build one.
+ *
+ * Order of use: model.c owns it, model-events.c fills it event by event, finish.c calls ends.c, chains.c, simplify.c and
+ * layout.c once all events are there.
+ */
+#ifndef TRACE_MODEL_STATE_H
+#define TRACE_MODEL_STATE_H
+
+#include <mprof/model.h>
+
+#include "grow.h"
+#include "intern.h"
+#include "map.h"
+#include "thread-index.h"
+
+/* The arrays that events fill.  The sizes of their items, and how many one event adds at most, stand in model.c. */
+enum model_array {
+	MODEL_THREADS,
+	MODEL_ALIASES, /* per thread, uint32_t: becomes.h; later the layout's */
+	MODEL_CHECKED, /* per thread, uint64_t: see below */
+	MODEL_INTERACTIONS,
+	MODEL_ACTIVATIONS,
+	MODEL_LABELS,
+	MODEL_SAMPLES,
+	MODEL_COUNTERS,
+	MODEL_SCALES,
+	MODEL_COLLECTIONS,
+	MODEL_EXPECTATIONS,
+	MODEL_ARRAYS,
+};
+
+enum model_stage {
+	STAGE_OPEN,
+	STAGE_ENDS,	/* what ran is closed; the ends are not set */
+	STAGE_CHAINS,	/* the ends are set; chains run from the newest */
+	STAGE_SIMPLIFY, /* the chains are made */
+	STAGE_TREE,	/* binds have moved */
+	STAGE_LAYOUT,	/* the tree is final */
+	STAGE_DONE,
+};
+
+struct model_stream {
+	struct mprof_model_stream seen;
+	struct thread_index *index; /* its guest's, owned by the first stream that has it */
+	bool owns_index;
+	uint64_t last;	  /* time of the last event */
+	uint64_t since;	  /* RUNNING has run since then */
+	uint32_t running; /* thread, or MPROF_NONE */
+	uint32_t gap;	  /* a gap whose end is not known yet, or MPROF_NONE */
+};
+
+struct mprof_model {
+	struct mprof_model_options options;
+	struct grow arrays[MODEL_ARRAYS];
+	struct grow streams; /* struct model_stream */
+	struct grow shown;   /* struct mprof_model_stream, filled at the end */
+	struct grow gaps;
+	struct intern strings;
+	struct map counters; /* stream and name to counter */
+	struct map scales;
+	uint32_t slack; /* so many events fit before the arrays must be looked at */
+	enum model_stage stage;
+	uint64_t most_memory;
+	struct mprof_model_notes notes;
+	struct mprof_model_view view;
+};
+
+static inline struct mprof_thread *model_thread(const struct mprof_model *m, uint32_t i)
+{
+	return (struct mprof_thread *)m->arrays[MODEL_THREADS].items + i;
+}
+
+/*
+ * While events come in: when the thread was last signalled or looked at, 0 for never.  Afterwards, in STAGE_SIMPLIFY: when it was
+ * first looked at while unresolved, UINT64_MAX for never.
+ */
+static inline uint64_t *model_checked(const struct mprof_model *m, uint32_t i)
+{
+	return (uint64_t *)m->arrays[MODEL_CHECKED].items + i;
+}
+
+static inline uint32_t *model_aliases(const struct mprof_model *m)
+{
+	return m->arrays[MODEL_ALIASES].items;
+}
+
+static inline struct model_stream *model_stream_at(const struct mprof_model *m, uint32_t i)
+{
+	return (struct model_stream *)m->streams.items + i;
+}
+
+static inline uint32_t model_count(const struct mprof_model *m, enum model_array array)
+{
+	return m->arrays[array].n;
+}
+
+/* Note how much memory is held now, EXTRA bytes besides the model's own. */
+void model_note_memory(struct mprof_model *m, uint64_t extra);
+
+/* Room for at least one more event in every array; false without memory. */
+bool model_reserve(struct mprof_model *m);
+
+/* Let what ran in S run up to TIME at most, and THREAD (or MPROF_NONE) run from then on. */
+void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, uint32_t thread);
+
+/* The steps of mprof_model_finish(); false without memory, and then they can be repeated. */
+bool model_counters_scale(struct mprof_model *m);
+bool model_ends(struct mprof_model *m);
+void model_chains(struct mprof_model *m);
+bool model_counters_sort(struct mprof_model *m);
+bool model_simplify(struct mprof_model *m);
+bool model_tree_finish(struct mprof_model *m);
+bool model_layout(struct mprof_model *m);
+
+#endif

@@ -1,0 +1,317 @@
+/*
+ * The model: what owns it, and what is read of it.
+ *
+ * Invariants:
+ * - An event is applied whole or not at all: room for everything that one can add is there before it is looked at.
+ *   SLACK counts how many events fit yet, so that this is one comparison for most of them.
+ * - A thread's index never changes; its parent's is lower than its own until binds are simplified.
+ * - Stream indices were checked by the caller of everything in here.
+ */
+#include "model-state.h"
+
+#include <stdlib.h>
+
+static const struct {
+	uint32_t size;
+	uint32_t per_event;
+} kinds[MODEL_ARRAYS] = {
+	[MODEL_THREADS] = {sizeof(struct mprof_thread), 2},
+	[MODEL_ALIASES] = {sizeof(uint32_t), 2},
+	[MODEL_CHECKED] = {sizeof(uint64_t), 2},
+	[MODEL_INTERACTIONS] = {sizeof(struct mprof_interaction), 1},
+	[MODEL_ACTIVATIONS] = {sizeof(struct mprof_activation), 1},
+	[MODEL_LABELS] = {sizeof(struct mprof_label), 1},
+	[MODEL_SAMPLES] = {sizeof(struct mprof_sample), 1},
+	[MODEL_COUNTERS] = {sizeof(struct mprof_counter), 1},
+	[MODEL_SCALES] = {sizeof(struct mprof_scale), 1},
+	[MODEL_COLLECTIONS] = {sizeof(struct mprof_collection), 1},
+	[MODEL_EXPECTATIONS] = {sizeof(struct mprof_expectation), 1},
+};
+
+/* The arrays are looked at once in so many events at least. */
+#define SLACK_MIN 64u
+
+struct mprof_model *mprof_model_new(const struct mprof_model_options *options)
+{
+	struct mprof_model *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->options = *options;
+	m->options.seed = map_mix((uintptr_t)m, options->seed);
+	intern_init(&m->strings, m->options.seed);
+	map_init(&m->counters, m->options.seed);
+	map_init(&m->scales, m->options.seed);
+	return m;
+}
+
+struct mprof_model *mprof_model_free(struct mprof_model *m)
+{
+	uint32_t i;
+
+	if (!m)
+		return NULL;
+	for (i = 0; i < m->streams.n; i++)
+		if (model_stream_at(m, i)->owns_index)
+			thread_index_free(model_stream_at(m, i)->index);
+	for (i = 0; i < MODEL_ARRAYS; i++)
+		grow_deinit(&m->arrays[i]);
+	grow_deinit(&m->streams);
+	grow_deinit(&m->shown);
+	grow_deinit(&m->gaps);
+	intern_deinit(&m->strings);
+	map_deinit(&m->counters);
+	map_deinit(&m->scales);
+	free(m);
+	return NULL;
+}
+
+bool model_reserve(struct mprof_model *m)
+{
+	uint32_t slack = UINT32_MAX, i, fits;
+
+	for (i = 0; i < MODEL_ARRAYS; i++) {
+		struct grow *g = &m->arrays[i];
+
+		if (g->room - g->n < SLACK_MIN * kinds[i].per_event &&
+		    !grow_reserve(g, kinds[i].size, SLACK_MIN * kinds[i].per_event))
+			return false;
+		fits = (g->room - g->n) / kinds[i].per_event;
+		slack = fits < slack ? fits : slack;
+	}
+	m->slack = slack;
+	return true;
+}
+
+/* The index of the ids of GUEST: another stream's where one has it already. */
+static struct thread_index *index_of(const struct mprof_model *m, uint32_t guest, bool *owns)
+{
+	uint32_t i;
+
+	*owns = false;
+	for (i = 0; i < m->streams.n; i++)
+		if (model_stream_at(m, i)->seen.guest == guest)
+			return model_stream_at(m, i)->index;
+	*owns = true;
+	return thread_index_new(m->options.seed);
+}
+
+static uint32_t root_add(struct mprof_model *m, uint32_t stream)
+{
+	uint32_t root = m->arrays[MODEL_THREADS].n;
+
+	*(struct mprof_thread *)grow_take(&m->arrays[MODEL_THREADS], sizeof(struct mprof_thread)) =
+		(struct mprof_thread){
+			.id = MPROF_THREAD_NONE,
+			.creator = MPROF_NONE,
+			.parent = MPROF_NONE,
+			.becomes = MPROF_NONE,
+			.resolver = MPROF_NONE,
+			.first_child = MPROF_NONE,
+			.next_sibling = MPROF_NONE,
+			.first_label = MPROF_NONE,
+			.first_interaction = MPROF_NONE,
+			.first_activation = MPROF_NONE,
+			.failure = MPROF_NONE,
+			.row = MPROF_NONE,
+			.stream = (uint16_t)stream,
+			.type = MPROF_THREAD_UNKNOWN,
+			.flags = MPROF_THREAD_ROOT | MPROF_THREAD_PREEXISTING,
+		};
+	*(uint32_t *)grow_take(&m->arrays[MODEL_ALIASES], sizeof(uint32_t)) = root;
+	*(uint64_t *)grow_take(&m->arrays[MODEL_CHECKED], sizeof(uint64_t)) = 0;
+	return root;
+}
+
+enum mprof_status mprof_model_stream(struct mprof_model *m, const struct mprof_model_source *source, uint32_t *stream)
+{
+	struct model_stream s = {.running = MPROF_NONE, .gap = MPROF_NONE};
+
+	if (m->stage != STAGE_OPEN)
+		return MPROF_END;
+	if (m->streams.n >= UINT16_MAX || !grow_reserve(&m->streams, sizeof(s), 1) || (!m->slack && !model_reserve(m)))
+		return MPROF_NOMEM;
+	s.index = index_of(m, source->guest, &s.owns_index);
+	if (!s.index)
+		return MPROF_NOMEM;
+	m->slack--;
+	s.seen = (struct mprof_model_stream){
+		.offset_ns = source->offset_ns,
+		.uncertainty_ns = source->uncertainty_ns,
+		.guest = source->guest,
+		.root = root_add(m, m->streams.n),
+	};
+	*stream = m->streams.n;
+	*(struct model_stream *)grow_take(&m->streams, sizeof(s)) = s;
+	return MPROF_OK;
+}
+
+enum mprof_status mprof_model_gap(struct mprof_model *m, uint32_t stream, uint64_t packets)
+{
+	struct model_stream *s;
+	struct mprof_gap *gap;
+
+	if (m->stage != STAGE_OPEN)
+		return MPROF_END;
+	if (stream >= m->streams.n)
+		return MPROF_CORRUPT;
+	if (!grow_reserve(&m->gaps, sizeof(*gap), 1) || (!m->slack && !model_reserve(m)))
+		return MPROF_NOMEM;
+	m->slack--;
+	s = model_stream_at(m, stream);
+	model_switch(m, s, s->last, MPROF_NONE);
+	gap = grow_take(&m->gaps, sizeof(*gap));
+	*gap = (struct mprof_gap){.from = s->last, .to = s->last, .packets = packets, .stream = stream};
+	s->gap = m->gaps.n - 1;
+	return MPROF_OK;
+}
+
+static uint64_t held(const struct mprof_model *m)
+{
+	uint64_t bytes = sizeof(*m) + (uint64_t)m->streams.room * sizeof(struct model_stream);
+	uint32_t i;
+
+	for (i = 0; i < MODEL_ARRAYS; i++)
+		bytes += (uint64_t)m->arrays[i].room * kinds[i].size;
+	for (i = 0; i < m->streams.n; i++)
+		if (model_stream_at(m, i)->owns_index)
+			bytes += thread_index_memory(model_stream_at(m, i)->index);
+	bytes += (uint64_t)m->shown.room * sizeof(struct mprof_model_stream);
+	bytes += (uint64_t)m->gaps.room * sizeof(struct mprof_gap);
+	bytes += (uint64_t)m->strings.list.room * sizeof(struct mprof_string) + m->strings.arena.room;
+	bytes += ((uint64_t)m->strings.map.room + m->counters.room + m->scales.room) * sizeof(struct map_entry);
+	return bytes;
+}
+
+void model_note_memory(struct mprof_model *m, uint64_t extra)
+{
+	uint64_t now = held(m) + extra;
+
+	m->most_memory = now > m->most_memory ? now : m->most_memory;
+}
+
+void mprof_model_memory(const struct mprof_model *m, uint64_t *now, uint64_t *most)
+{
+	*now = held(m);
+	*most = *now > m->most_memory ? *now : m->most_memory;
+}
+
+/* What only events in the making needed. */
+static void drop_scaffold(struct mprof_model *m)
+{
+	uint32_t i;
+
+	model_note_memory(m, 0);
+	map_deinit(&m->strings.map);
+	map_deinit(&m->counters);
+	map_deinit(&m->scales);
+	for (i = 0; i < m->streams.n; i++) {
+		struct model_stream *s = model_stream_at(m, i);
+
+		if (s->owns_index)
+			thread_index_free(s->index);
+		s->owns_index = false;
+		s->index = NULL;
+	}
+	grow_trim(&m->strings.arena, 1);
+	grow_trim(&m->strings.list, sizeof(struct mprof_string));
+	for (i = 0; i < MODEL_ARRAYS; i++)
+		grow_trim(&m->arrays[i], kinds[i].size);
+}
+
+static void show(struct mprof_model *m)
+{
+	const struct grow *a = m->arrays;
+
+	m->notes.texts_lost = m->strings.lost;
+	m->view = (struct mprof_model_view){
+		.threads = a[MODEL_THREADS].items,
+		.interactions = a[MODEL_INTERACTIONS].items,
+		.activations = a[MODEL_ACTIVATIONS].items,
+		.labels = a[MODEL_LABELS].items,
+		.samples = a[MODEL_SAMPLES].items,
+		.counters = a[MODEL_COUNTERS].items,
+		.scales = a[MODEL_SCALES].items,
+		.collections = a[MODEL_COLLECTIONS].items,
+		.gaps = m->gaps.items,
+		.expectations = a[MODEL_EXPECTATIONS].items,
+		.streams = m->shown.items,
+		.strings = m->strings.list.items,
+		.text = m->strings.arena.items,
+		.n_threads = a[MODEL_THREADS].n,
+		.n_interactions = a[MODEL_INTERACTIONS].n,
+		.n_activations = a[MODEL_ACTIVATIONS].n,
+		.n_labels = a[MODEL_LABELS].n,
+		.n_samples = a[MODEL_SAMPLES].n,
+		.n_counters = a[MODEL_COUNTERS].n,
+		.n_scales = a[MODEL_SCALES].n,
+		.n_collections = a[MODEL_COLLECTIONS].n,
+		.n_gaps = m->gaps.n,
+		.n_expectations = a[MODEL_EXPECTATIONS].n,
+		.n_streams = m->shown.n,
+		.n_strings = m->strings.list.n,
+		.rows = m->view.rows,
+		.text_bytes = m->strings.arena.n,
+		.notes = m->notes,
+	};
+}
+
+/* What ran when the trace ended ran to its end. */
+static bool close_running(struct mprof_model *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < m->streams.n; i++) {
+		struct model_stream *s = model_stream_at(m, i);
+
+		if (!m->slack && !model_reserve(m))
+			return false;
+		m->slack--;
+		model_switch(m, s, s->seen.end, MPROF_NONE);
+	}
+	return true;
+}
+
+static bool show_streams(struct mprof_model *m)
+{
+	uint32_t i;
+
+	if (!grow_reserve(&m->shown, sizeof(struct mprof_model_stream), m->streams.n))
+		return false;
+	m->shown.n = 0;
+	for (i = 0; i < m->streams.n; i++)
+		*(struct mprof_model_stream *)grow_take(&m->shown, sizeof(struct mprof_model_stream)) =
+			model_stream_at(m, i)->seen;
+	return true;
+}
+
+enum mprof_status mprof_model_finish(struct mprof_model *m)
+{
+	if (m->stage == STAGE_OPEN && close_running(m))
+		m->stage = STAGE_ENDS;
+	if (m->stage == STAGE_ENDS && model_ends(m)) {
+		drop_scaffold(m);
+		m->stage = STAGE_CHAINS;
+	}
+	if (m->stage == STAGE_CHAINS && model_counters_sort(m)) {
+		model_chains(m);
+		m->stage = STAGE_SIMPLIFY;
+	}
+	if (m->stage == STAGE_SIMPLIFY && (!m->options.simplify || model_simplify(m)))
+		m->stage = STAGE_TREE;
+	if (m->stage == STAGE_TREE && model_tree_finish(m)) {
+		grow_deinit(&m->arrays[MODEL_CHECKED]);
+		m->stage = STAGE_LAYOUT;
+	}
+	if (m->stage == STAGE_LAYOUT && model_layout(m) && show_streams(m)) {
+		grow_deinit(&m->arrays[MODEL_ALIASES]);
+		m->stage = STAGE_DONE;
+		show(m);
+	}
+	return m->stage == STAGE_DONE ? MPROF_OK : MPROF_NOMEM;
+}
+
+const struct mprof_model_view *mprof_model_view(const struct mprof_model *m)
+{
+	return m->stage == STAGE_DONE ? &m->view : NULL;
+}

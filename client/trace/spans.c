@@ -1,0 +1,340 @@
+/*
+ * Spans in B-trees.
+ *
+ * A leaf lists positions in ascending order, each with the value from there up to the next one.  An inner node lists its children with the
+ * position each begins at, and for each a MARK that is to be added to everything below it, ANY, all values below with the mark together,
+ * and ALL, the ones that are set everywhere below (OR only).
+ *
+ * Invariants:
+ * - The first position of a node is the one by which its parent knows it; the leftmost is 0.
+ * - A range is added where it covers a child wholly, and below where it does not: two paths down.
+ * - A full child is split before a search enters it, so that there is always room on the way back.
+ */
+#include "spans.h"
+
+#include <string.h>
+
+#define FAN 32u
+
+struct leaf {
+	uint64_t at[FAN];
+	uint64_t value[FAN];
+	uint32_t n;
+};
+
+struct inner {
+	uint64_t at[FAN];
+	uint64_t mark[FAN];
+	uint64_t any[FAN];
+	uint64_t all[FAN];
+	uint32_t child[FAN];
+	uint32_t n;
+};
+
+void spans_init(struct spans *s, bool largest)
+{
+	*s = (struct spans){.largest = largest};
+}
+
+void spans_deinit(struct spans *s)
+{
+	grow_deinit(&s->leaves);
+	grow_deinit(&s->inners);
+}
+
+uint64_t spans_memory(const struct spans *s)
+{
+	return (uint64_t)s->leaves.room * sizeof(struct leaf) + (uint64_t)s->inners.room * sizeof(struct inner);
+}
+
+static struct leaf *leaf_at(const struct spans *s, uint32_t i)
+{
+	return (struct leaf *)s->leaves.items + i;
+}
+
+static struct inner *inner_at(const struct spans *s, uint32_t i)
+{
+	return (struct inner *)s->inners.items + i;
+}
+
+static uint64_t together(const struct spans *s, uint64_t a, uint64_t b)
+{
+	if (s->largest)
+		return a > b ? a : b;
+	return a | b;
+}
+
+/* The last of the N positions that is not above X; the first one never is. */
+static uint32_t position(const uint64_t *at, uint32_t n, uint64_t x)
+{
+	uint32_t low = 0, half;
+
+	while (n > 1) {
+		half = n / 2;
+		low = at[low + half] <= x ? low + half : low;
+		n -= half;
+	}
+	return low;
+}
+
+/* ANY and ALL of child I of N, which stands at HEIGHT. */
+static void sum_up(const struct spans *s, struct inner *n, uint32_t i, uint32_t height)
+{
+	uint64_t any = 0, all = UINT64_MAX;
+	uint32_t k;
+
+	if (height == 0) {
+		const struct leaf *leaf = leaf_at(s, n->child[i]);
+
+		for (k = 0; k < leaf->n; k++) {
+			any = together(s, any, leaf->value[k]);
+			all &= leaf->value[k];
+		}
+	} else {
+		const struct inner *below = inner_at(s, n->child[i]);
+
+		for (k = 0; k < below->n; k++) {
+			any = together(s, any, below->any[k]);
+			all &= below->all[k];
+		}
+	}
+	n->any[i] = together(s, any, n->mark[i]);
+	n->all[i] = all | n->mark[i];
+}
+
+static void inner_open(struct inner *n, uint32_t i)
+{
+	size_t behind = n->n - i;
+
+	memmove(n->at + i + 1, n->at + i, behind * sizeof(n->at[0]));
+	memmove(n->mark + i + 1, n->mark + i, behind * sizeof(n->mark[0]));
+	memmove(n->any + i + 1, n->any + i, behind * sizeof(n->any[0]));
+	memmove(n->all + i + 1, n->all + i, behind * sizeof(n->all[0]));
+	memmove(n->child + i + 1, n->child + i, behind * sizeof(n->child[0]));
+	n->n++;
+}
+
+/* Move the upper half of a full node at HEIGHT into a new one: its number. */
+static uint32_t split(struct spans *s, uint32_t node, uint32_t height, uint64_t *at)
+{
+	const size_t half = FAN / 2 * sizeof(uint64_t);
+
+	if (height == 0) {
+		struct leaf *right = grow_take(&s->leaves, sizeof(*right)), *left = leaf_at(s, node);
+
+		memcpy(right->at, left->at + FAN / 2, half);
+		memcpy(right->value, left->value + FAN / 2, half);
+		left->n = right->n = FAN / 2;
+		*at = right->at[0];
+		return s->leaves.n - 1;
+	}
+	struct inner *right = grow_take(&s->inners, sizeof(*right)), *left = inner_at(s, node);
+
+	memcpy(right->at, left->at + FAN / 2, half);
+	memcpy(right->mark, left->mark + FAN / 2, half);
+	memcpy(right->any, left->any + FAN / 2, half);
+	memcpy(right->all, left->all + FAN / 2, half);
+	memcpy(right->child, left->child + FAN / 2, half / 2);
+	left->n = right->n = FAN / 2;
+	*at = right->at[0];
+	return s->inners.n - 1;
+}
+
+static bool is_full(const struct spans *s, uint32_t node, uint32_t height)
+{
+	return (height ? inner_at(s, node)->n : leaf_at(s, node)->n) == FAN;
+}
+
+/* Child I of N, at HEIGHT, is full: make it two. */
+static void split_child(struct spans *s, uint32_t node, uint32_t i, uint32_t height)
+{
+	uint64_t at;
+	uint32_t right = split(s, inner_at(s, node)->child[i], height, &at);
+	struct inner *n = inner_at(s, node);
+
+	inner_open(n, i + 1);
+	n->at[i + 1] = at;
+	n->mark[i + 1] = n->mark[i];
+	n->child[i + 1] = right;
+	sum_up(s, n, i, height);
+	sum_up(s, n, i + 1, height);
+}
+
+static void split_root(struct spans *s, struct span_tree *tree)
+{
+	struct inner *n;
+
+	if (!is_full(s, tree->root, tree->height))
+		return;
+	n = grow_take(&s->inners, sizeof(*n));
+	n->n = 1;
+	n->at[0] = 0;
+	n->mark[0] = 0;
+	n->child[0] = tree->root;
+	tree->root = s->inners.n - 1;
+	split_child(s, tree->root, 0, tree->height);
+	tree->height++;
+}
+
+/* Let a span begin at X. */
+static void begin_at(struct spans *s, struct span_tree *tree, uint64_t x)
+{
+	uint32_t node, height, i;
+	struct leaf *leaf;
+
+	split_root(s, tree);
+	node = tree->root;
+	for (height = tree->height; height > 0; height--) {
+		i = position(inner_at(s, node)->at, inner_at(s, node)->n, x);
+		if (is_full(s, inner_at(s, node)->child[i], height - 1)) {
+			split_child(s, node, i, height - 1);
+			i += inner_at(s, node)->at[i + 1] <= x;
+		}
+		node = inner_at(s, node)->child[i];
+	}
+	leaf = leaf_at(s, node);
+	i = position(leaf->at, leaf->n, x);
+	if (leaf->at[i] == x)
+		return;
+	memmove(leaf->at + i + 2, leaf->at + i + 1, (leaf->n - i - 1) * sizeof(leaf->at[0]));
+	memmove(leaf->value + i + 1, leaf->value + i, (leaf->n - i) * sizeof(leaf->value[0]));
+	leaf->at[i + 1] = x;
+	leaf->n++;
+}
+
+/* Where child I of a node ends that itself ends at END. */
+static uint64_t end_of(const struct inner *n, uint32_t i, uint64_t end)
+{
+	return i + 1 < n->n ? n->at[i + 1] : end;
+}
+
+struct range {
+	uint64_t from;
+	uint64_t to;
+	uint64_t value;
+};
+
+static void add_below(struct spans *s, uint32_t node, uint32_t height, uint64_t end, const struct range *r)
+{
+	uint32_t i;
+
+	if (height == 0) {
+		struct leaf *leaf = leaf_at(s, node);
+
+		for (i = position(leaf->at, leaf->n, r->from); i < leaf->n && leaf->at[i] < r->to; i++)
+			leaf->value[i] = together(s, leaf->value[i], r->value);
+		return;
+	}
+	struct inner *n = inner_at(s, node);
+
+	for (i = position(n->at, n->n, r->from); i < n->n && n->at[i] < r->to; i++) {
+		if (n->at[i] >= r->from && end_of(n, i, end) <= r->to) {
+			n->mark[i] = together(s, n->mark[i], r->value);
+			n->any[i] = together(s, n->any[i], r->value);
+			n->all[i] |= r->value;
+		} else {
+			add_below(s, n->child[i], height - 1, end_of(n, i, end), r);
+			sum_up(s, n, i, height - 1);
+		}
+	}
+}
+
+bool spans_add(struct spans *s, struct span_tree *tree, uint64_t from, uint64_t to, uint64_t value)
+{
+	const struct range r = {from, to, value};
+
+	/* Each of the two beginnings splits at most one node of each level, and puts a root on top. */
+	if (!grow_reserve(&s->leaves, sizeof(struct leaf), 3) ||
+	    !grow_reserve(&s->inners, sizeof(struct inner), 2 * tree->height + 4))
+		return false;
+	if (tree->root == UINT32_MAX) {
+		struct leaf *leaf = grow_take(&s->leaves, sizeof(*leaf));
+
+		leaf->n = 1;
+		leaf->at[0] = 0;
+		leaf->value[0] = 0;
+		*tree = (struct span_tree){s->leaves.n - 1, 0};
+	}
+	begin_at(s, tree, from);
+	begin_at(s, tree, to);
+	add_below(s, tree->root, tree->height, UINT64_MAX, &r);
+	return true;
+}
+
+static uint64_t get_below(const struct spans *s, uint32_t node, uint32_t height, uint64_t end, const struct range *r)
+{
+	uint64_t value = 0;
+	uint32_t i;
+
+	if (height == 0) {
+		const struct leaf *leaf = leaf_at(s, node);
+
+		for (i = position(leaf->at, leaf->n, r->from); i < leaf->n && leaf->at[i] < r->to; i++)
+			value = together(s, value, leaf->value[i]);
+		return value;
+	}
+	const struct inner *n = inner_at(s, node);
+
+	for (i = position(n->at, n->n, r->from); i < n->n && n->at[i] < r->to; i++) {
+		if (n->at[i] >= r->from && end_of(n, i, end) <= r->to) {
+			value = together(s, value, n->any[i]);
+		} else {
+			value = together(s, value, n->mark[i]);
+			value = together(s, value, get_below(s, n->child[i], height - 1, end_of(n, i, end), r));
+		}
+	}
+	return value;
+}
+
+uint64_t spans_get(const struct spans *s, const struct span_tree *tree, uint64_t from, uint64_t to)
+{
+	const struct range r = {from, to, 0};
+
+	return tree->root == UINT32_MAX ? 0 : get_below(s, tree->root, tree->height, UINT64_MAX, &r);
+}
+
+/* The widest run around I in a leaf where, with the marks above it, all bits are set; END is the leaf's. */
+static bool full_in_leaf(const struct leaf *leaf, uint32_t i, uint64_t marks, struct range *r, uint64_t end)
+{
+	uint32_t first = i, last = i;
+
+	if ((leaf->value[i] | marks) != UINT64_MAX)
+		return false;
+	while (first > 0 && (leaf->value[first - 1] | marks) == UINT64_MAX)
+		first--;
+	while (last + 1 < leaf->n && (leaf->value[last + 1] | marks) == UINT64_MAX)
+		last++;
+	r->from = leaf->at[first];
+	r->to = last + 1 < leaf->n ? leaf->at[last + 1] : end;
+	return true;
+}
+
+bool spans_full(const struct spans *s, const struct span_tree *tree, uint64_t at, uint64_t *from, uint64_t *to)
+{
+	uint64_t end = UINT64_MAX, marks = 0;
+	uint32_t node = tree->root, height, i;
+	const struct leaf *leaf;
+	struct range r;
+
+	if (node == UINT32_MAX)
+		return false;
+	for (height = tree->height; height > 0; height--) {
+		const struct inner *n = inner_at(s, node);
+
+		i = position(n->at, n->n, at);
+		end = end_of(n, i, end);
+		if ((n->all[i] | marks) == UINT64_MAX) {
+			*from = n->at[i];
+			*to = end;
+			return true;
+		}
+		marks |= n->mark[i];
+		node = n->child[i];
+	}
+	leaf = leaf_at(s, node);
+	if (!full_in_leaf(leaf, position(leaf->at, leaf->n, at), marks, &r, end))
+		return false;
+	*from = r.from;
+	*to = r.to;
+	return true;
+}

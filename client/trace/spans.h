@@ -1,0 +1,42 @@
+/*
+ * Functions of a position, constant over spans and 0 at first, to which a value is added over a range: by OR, or by taking the larger.
+ *
+ * Adding and asking take log n.  Many trees share the nodes of one store.
+ */
+#ifndef TRACE_SPANS_H
+#define TRACE_SPANS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "grow.h"
+
+struct spans {
+	struct grow leaves;
+	struct grow inners;
+	bool largest; /* take the larger value; else OR */
+};
+
+/* One function; SPAN_TREE_EMPTY is 0 everywhere. */
+struct span_tree {
+	uint32_t root;
+	uint32_t height; /* levels above the leaves */
+};
+#define SPAN_TREE_EMPTY ((struct span_tree){UINT32_MAX, 0})
+
+void spans_init(struct spans *s, bool largest);
+/* Gives up every tree of the store. */
+void spans_deinit(struct spans *s);
+uint64_t spans_memory(const struct spans *s);
+
+/* Add VALUE from FROM up to TO, exclusively, FROM < TO < UINT64_MAX; false without memory, with nothing changed. */
+bool spans_add(struct spans *s, struct span_tree *tree, uint64_t from, uint64_t to, uint64_t value);
+/* All values between FROM and TO, exclusively, together. */
+uint64_t spans_get(const struct spans *s, const struct span_tree *tree, uint64_t from, uint64_t to);
+/*
+ * Is the value at AT all ones, in a store of OR?  Then put a range around it in which it is so everywhere, not always the largest one, into
+ * *FROM and *TO.
+ */
+bool spans_full(const struct spans *s, const struct span_tree *tree, uint64_t at, uint64_t *from, uint64_t *to);
+
+#endif
