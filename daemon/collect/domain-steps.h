@@ -1,6 +1,6 @@
 /*
- * What the files of a domain share with each other: domain.c (its life), domain-keys.c (what it publishes), domain-vanish.c (what
- * it publishes no more), domain-end.c (its ends).
+ * What the files of a domain share with each other: domain.c (its steps), domain-identity.c (who it is), domain-state.c (how it is),
+ * domain-watch.c (which keys it wrote), domain-keys.c (what it publishes), domain-vanish.c (what it publishes no more), domain-end.c (its ends).
  */
 #ifndef COLLECT_DOMAIN_STEPS_H
 #define COLLECT_DOMAIN_STEPS_H
@@ -13,24 +13,49 @@ void domain_at(struct domain *domain, uint64_t due);
 void domain_ask(struct domain *domain);
 /* Something of it is not taken: counted, and said once for each reason.  DETAIL: behind the sentence, or "". */
 void domain_refuse(struct domain *domain, uint32_t number, enum fault fault, const char *detail);
-/* The UUID that XenStore says its domid has now, to be freed; NULL: none. */
-char *domain_uuid_read(struct domain *domain);
 /* The guest of its present run, which begins now where there is none.  -ENOMEM. */
 int domain_guest(struct domain *domain, int64_t run);
 size_t domain_attached(const struct domain *domain);
+/* Its life is LIFE from NOW on. */
+void domain_live(struct domain *domain, enum life life, uint64_t now);
 /* Is a share to be read or attached in a while? */
 bool domain_waits(const struct domain *domain);
 
-/* ---- domain-keys.c ---- */
+/* ---- domain-identity.c ---- */
+
+/* The UUID that XenStore says its domid has now, to be freed; NULL: none. */
+char *domain_uuid_read(struct domain *domain);
+/* Read its name as it is now; true if it has one. */
+bool domain_name_read(struct domain *domain);
+
+/* ---- domain-state.c ---- */
+
+/* A guest that was there before us, or is new: go on with it, or take what a dead one has left, once.  STATE as domain_told's. */
+void domain_decide(struct domain *domain, const struct domain_state *state, uint64_t now);
+/* A suspended one was resumed. */
+void domain_goes_on(struct domain *domain, uint64_t now);
+/* Is there something published that has not been read? */
+bool domain_unread(const struct domain *domain);
+
+/* ---- domain-watch.c ---- */
 
 /* Watch its keys; the first event tells to read them all.  -errno. */
 int domain_watch(struct domain *domain);
 void domain_unwatch(struct domain *domain);
 /* Look at it again only after a while: it changes too much. */
 void domain_rest(struct domain *domain, uint64_t now);
+/* REST of a path: what stands behind data/mprof/stream/. */
+void domain_on_stream(struct domain *domain, const char *rest);
+/* The record of stream NUMBER, a new one where there is none; NULL: there is no room. */
+struct share *share_get(struct domain *domain, uint32_t number);
+/* Let go of what it holds and forget it. */
+void share_free(struct share *share);
+void domain_shares_free(struct domain *domain);
+
+/* ---- domain-keys.c ---- */
+
 /* Do one thing that is to be done about its keys: true; or there is nothing. */
 bool domain_keys_step(struct domain *domain, uint64_t now);
-void domain_shares_free(struct domain *domain);
 /* The task of a share. */
 void domain_share_run(struct task *task, uint64_t now);
 

@@ -4,15 +4,13 @@
  */
 #include "domain.h"
 
-#include <ctype.h>
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collector.h"
 #include "domain-steps.h"
 #include "log.h"
-#include "text.h"
 
 #define IDENTIFY_NS  (100 * NS_PER_MS) /* between two tries to learn who it is ... */
 #define IDENTIFY_MAX (5 * NS_PER_S)    /* ... and when a toolstack that writes no name is not waited for any more */
@@ -22,7 +20,6 @@
 #define STORE_SHARE  9u		       /* XenStore is read for a tenth of the time at most ... */
 #define STORE_MAX    (500 * NS_PER_MS)
 #define STORE_FIRST  1u /* ... but for half of it where a guest waits for its ring to be attached */
-#define UUID_LENGTH  36u
 
 /* ---- small things ------------------------------------------------------------------------------------------------------- */
 
@@ -31,7 +28,7 @@ void domain_at(struct domain *domain, uint64_t due)
 	collector_at(domain->host->collector, &domain->task, due);
 }
 
-static void domain_live(struct domain *domain, enum life life, uint64_t now)
+void domain_live(struct domain *domain, enum life life, uint64_t now)
 {
 	domain->life = life;
 	domain->since = now;
@@ -54,12 +51,6 @@ bool domain_waits(const struct domain *domain)
 		if (!s->attached && s->task.place)
 			return true;
 	return false;
-}
-
-/* A guest of which nothing could be attached yet has none. */
-static bool domain_has_run(const struct domain *domain)
-{
-	return domain->has_guest && domain->guest.run;
 }
 
 void domain_refuse(struct domain *domain, uint32_t number, enum fault fault, const char *detail)
@@ -105,51 +96,6 @@ int domain_guest(struct domain *domain, int64_t run)
 
 /* ---- who it is ---------------------------------------------------------------------------------------------------------- */
 
-static bool uuid_is(const char *text)
-{
-	for (size_t i = 0; i < UUID_LENGTH; i++)
-		if (!isxdigit((unsigned char)text[i]) && text[i] != '-')
-			return false;
-	return text[UUID_LENGTH] == '\0';
-}
-
-static char *node_read(struct domain *domain, const char *node)
-{
-	char path[64], *value;
-	size_t len;
-
-	snprintf(path, sizeof(path), "/local/domain/%u/%s", domain->domid, node);
-	return xen_read(domain->host->xen, 0, path, &value, &len) ? NULL : value;
-}
-
-char *domain_uuid_read(struct domain *domain)
-{
-	CLEANUP(freep) char *vm = node_read(domain, "vm");
-	const char *slash = vm ? strrchr(vm, '/') : NULL;
-
-	return slash && uuid_is(slash + 1) ? strdup(slash + 1) : NULL;
-}
-
-/* Its name as it is now; true if it has one. */
-static bool name_read(struct domain *domain)
-{
-	CLEANUP(freep) char *given = node_read(domain, "name");
-	char *printable = given && *given ? text_printable(given) : NULL;
-
-	if (!printable)
-		return false;
-	if (domain->name && strcmp(domain->name, printable) != 0) {
-		log_write(LOG_LEVEL_INFO, printable, "%s: was %s", printable, domain->name);
-		if (domain->has_guest && guest_rename(&domain->guest, given))
-			log_warning("%s: out of memory", printable);
-	}
-	free(domain->name);
-	domain->name = printable;
-	free(domain->given);
-	domain->given = TAKE_PTR(given);
-	return true;
-}
-
 /* The toolstack writes the nodes one by one. */
 static void step_new(struct domain *domain, uint64_t now)
 {
@@ -158,7 +104,7 @@ static void step_new(struct domain *domain, uint64_t now)
 
 	free(domain->uuid);
 	domain->uuid = domain_uuid_read(domain);
-	if ((!name_read(domain) || !domain->uuid) && !late) {
+	if ((!domain_name_read(domain) || !domain->uuid) && !late) {
 		domain_at(domain, now + IDENTIFY_NS);
 		return;
 	}
@@ -174,211 +120,6 @@ static void step_new(struct domain *domain, uint64_t now)
 	domain_at(domain, now + (domain->host->knows_states ? ANSWER_NS : 0));
 	if (domain->host->knows_states)
 		domain_ask(domain);
-}
-
-/* ---- how it is ---------------------------------------------------------------------------------------------------------- */
-
-/* The end that STATE tells of; false: it lives. */
-static bool state_ends(const struct domain_state *state, struct ending *ending)
-{
-	static const struct ending endings[] = {
-		[SHUTDOWN_POWEROFF] = {"poweroff", "poweroff", AFTER_OVER},
-		[SHUTDOWN_REBOOT] = {"reboot", "reboot", AFTER_OVER},
-		[SHUTDOWN_SUSPEND] = {"suspend", "suspend", AFTER_SUSPEND},
-		[SHUTDOWN_CRASH] = {"crash", "crash", AFTER_OVER},
-		[SHUTDOWN_WATCHDOG] = {"watchdog", "watchdog", AFTER_OVER},
-		[SHUTDOWN_SOFT_RESET] = {"reboot", "soft-reset", AFTER_RESET},
-	};
-
-	if (!state)
-		return false;
-	if (state->flags & DOMAIN_SHUTDOWN) {
-		*ending = state->reason < sizeof(endings) / sizeof(*endings)
-				  ? endings[state->reason]
-				  : (struct ending){"ended", "unknown", AFTER_OVER};
-		/* One that was saved or has migrated and is being removed does not go on. */
-		if (state->flags & DOMAIN_DYING)
-			ending->after = AFTER_OVER;
-		return true;
-	}
-	*ending = (struct ending){"destroyed", "destroyed", AFTER_OVER};
-	return !(state->flags & DOMAIN_KNOWN) || state->flags & DOMAIN_DYING;
-}
-
-/* Take up the run that the archive has of this life, if it has not ended.  Returns what it has. */
-static const struct archive_resume *life_known(struct domain *domain)
-{
-	struct collector *c = domain->host->collector;
-	const struct archive_resume *known;
-	char prefix[96];
-
-	snprintf(prefix, sizeof(prefix), "%s %u %s ", domain->host->boot, domain->domid,
-		 domain->uuid ? domain->uuid : "-");
-	known = collector_known_life(c, "xen", prefix);
-	if (!known)
-		return NULL;
-	domain->epoch = (unsigned)strtoul(known->key + strlen(prefix), NULL, 10);
-	if (strcmp(known->state, "ended") == 0) {
-		domain->epoch++;
-		return known;
-	}
-	if (domain_guest(domain, known->run)) {
-		log_warning("%s: out of memory", domain->name);
-		return known;
-	}
-	collector_taken_up(c, known->run);
-	return known;
-}
-
-/* The capture of RUN's end that a kill came into, or 0. */
-static int64_t run_unfinished(const struct collector *c, int64_t run)
-{
-	int64_t unfinished = 0;
-
-	for (size_t i = 0; i < c->n_known; i++)
-		if (c->known[i].resume.run == run && c->known[i].resume.unfinished > unfinished)
-			unfinished = c->known[i].resume.unfinished;
-	return unfinished;
-}
-
-/* Its end was archived, or is not wanted: nothing of it is looked at. */
-static void domain_rests_in_peace(struct domain *domain, uint64_t now)
-{
-	if (domain->has_guest && guest_set_state(&domain->guest, "ended", domain->ending.kind))
-		log_warning("%s: out of memory", domain->name);
-	domain->epoch += domain->has_guest;
-	guest_deinit(&domain->guest);
-	domain->has_guest = false;
-	domain_live(domain, domain->ending.after == AFTER_RESET ? LIFE_SUSPENDED : LIFE_OVER, now);
-}
-
-/* A guest that was there before us: go on with it, or take what a dead one has left, once. */
-static void domain_decide(struct domain *domain, const struct domain_state *state, uint64_t now)
-{
-	const struct archive_resume *known = life_known(domain);
-	bool ends = state_ends(state, &domain->ending);
-
-	domain_live(domain, LIFE_ON, now);
-	domain->scan = true;
-	domain_at(domain, now);
-	if (!ends)
-		return;
-	if (domain->ending.after == AFTER_SUSPEND && known && strcmp(known->state, "suspended") == 0) {
-		domain_live(domain, LIFE_SUSPENDED, now);
-		return;
-	}
-	if (domain->has_guest)
-		domain->unfinished = run_unfinished(domain->host->collector, known->run);
-	if (domain->ending.after != AFTER_SUSPEND &&
-	    ((known && known->captured && !domain->unfinished) || !domain_wants_end(domain, &domain->ending))) {
-		domain_rests_in_peace(domain, now);
-		return;
-	}
-	domain->corpse = true;
-}
-
-/* A suspended one was resumed. */
-static void domain_goes_on(struct domain *domain, uint64_t now)
-{
-	domain_live(domain, LIFE_ON, now);
-	domain->scan = true;
-	for (struct share *s = domain->shares; s; s = s->next)
-		s->dirty = true;
-	log_write(LOG_LEVEL_INFO, domain->name, "%s: goes on", domain->name);
-	domain_at(domain, now);
-}
-
-/* It lives, as far as anybody can tell. */
-static void told_alive(struct domain *domain, const struct domain_state *state, uint64_t now)
-{
-	if (domain->life == LIFE_SUSPENDED && state)
-		domain_goes_on(domain, now);
-	if (domain->life == LIFE_ON && domain->vanishing)
-		domain_vanish_told(domain, state, now);
-}
-
-/* Is there something published that has not been read? */
-static bool unread(const struct domain *domain)
-{
-	bool some = domain->scan || domain_waits(domain);
-
-	for (const struct share *s = domain->shares; s; s = s->next)
-		some = some || s->dirty || s->tries;
-	return some;
-}
-
-static void told_ending(struct domain *domain, const struct ending *ending, uint64_t now)
-{
-	if (domain->life == LIFE_SUSPENDED) {
-		if (ending->after == AFTER_OVER) {
-			/* Its context may still be on its way. */
-			domain->ending = (struct ending){"suspend", "suspend", AFTER_OVER};
-			domain_closed(domain, now);
-		}
-		return;
-	}
-	if (domain->life != LIFE_ON)
-		return;
-	if (domain_attached(domain) || !unread(domain)) {
-		domain_close(domain, ending, now);
-		return;
-	}
-	/* What it published last is read first. */
-	domain->corpse = true;
-	domain->ending = *ending;
-	domain_at(domain, now);
-}
-
-void domain_told(struct domain *domain, const struct domain_state *state, uint64_t now)
-{
-	struct ending ending;
-
-	if (domain->life == LIFE_ASKED)
-		domain_decide(domain, state, now);
-	else if (state_ends(state, &ending))
-		told_ending(domain, &ending, now);
-	else
-		told_alive(domain, state, now);
-}
-
-bool domain_wants_state(const struct domain *domain)
-{
-	return domain->life == LIFE_ASKED || domain->life == LIFE_ON || domain->life == LIFE_SUSPENDED;
-}
-
-void domain_missing(struct domain *domain, uint64_t now)
-{
-	bool knows = domain->host->knows_states;
-
-	switch (domain->life) {
-	case LIFE_NEW:
-	case LIFE_ASKED:
-		domain_free(domain);
-		return;
-	case LIFE_ON:
-		for (struct share *s = domain->shares; s; s = s->next)
-			s->gone = s->attached;
-		if (domain_attached(domain))
-			domain_vanish(domain, now);
-		else if (domain_has_run(domain))
-			domain_close(domain,
-				     &(struct ending){knows ? "destroyed" : "ended", knows ? "destroyed" : "unknown",
-						      AFTER_OVER},
-				     now);
-		else
-			domain_free(domain);
-		return;
-	case LIFE_SUSPENDED:
-		if (!knows)
-			told_ending(domain, &(struct ending){"ended", "unknown", AFTER_OVER}, now);
-		return;
-	case LIFE_ENDING:
-		return;
-	case LIFE_OVER:
-		if (!domain->capture)
-			domain_free(domain);
-		return;
-	}
 }
 
 /* ---- steps -------------------------------------------------------------------------------------------------------------- */
@@ -428,7 +169,7 @@ static void step_on(struct domain *domain, uint64_t now)
 	if (domain->renamed) {
 		domain->renamed = false;
 		/* Of one without a run nothing is told. */
-		if (name_read(domain) && domain->has_guest)
+		if (domain_name_read(domain) && domain->has_guest)
 			domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
 	} else if (!domain_keys_step(domain, now) && !domain_context_step(domain, now, &next)) {
 		if (domain->corpse)

@@ -1,0 +1,216 @@
+/*
+ * How a domain is, as the helper or the lack of its nodes tells, and what follows: it begins, goes on, stops or is gone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector.h"
+#include "domain-steps.h"
+#include "log.h"
+
+/* The end that STATE tells of; false: it lives. */
+static bool state_ends(const struct domain_state *state, struct ending *ending)
+{
+	static const struct ending endings[] = {
+		[SHUTDOWN_POWEROFF] = {"poweroff", "poweroff", AFTER_OVER},
+		[SHUTDOWN_REBOOT] = {"reboot", "reboot", AFTER_OVER},
+		[SHUTDOWN_SUSPEND] = {"suspend", "suspend", AFTER_SUSPEND},
+		[SHUTDOWN_CRASH] = {"crash", "crash", AFTER_OVER},
+		[SHUTDOWN_WATCHDOG] = {"watchdog", "watchdog", AFTER_OVER},
+		[SHUTDOWN_SOFT_RESET] = {"reboot", "soft-reset", AFTER_RESET},
+	};
+
+	if (!state)
+		return false;
+	if (state->flags & DOMAIN_SHUTDOWN) {
+		*ending = state->reason < sizeof(endings) / sizeof(*endings)
+				  ? endings[state->reason]
+				  : (struct ending){"ended", "unknown", AFTER_OVER};
+		/* One that was saved or has migrated and is being removed does not go on. */
+		if (state->flags & DOMAIN_DYING)
+			ending->after = AFTER_OVER;
+		return true;
+	}
+	*ending = (struct ending){"destroyed", "destroyed", AFTER_OVER};
+	return !(state->flags & DOMAIN_KNOWN) || state->flags & DOMAIN_DYING;
+}
+
+/* Take up the run that the archive has of this life, if it has not ended.  Returns what it has. */
+static const struct archive_resume *life_known(struct domain *domain)
+{
+	struct collector *c = domain->host->collector;
+	const struct archive_resume *known;
+	char prefix[96];
+
+	snprintf(prefix, sizeof(prefix), "%s %u %s ", domain->host->boot, domain->domid,
+		 domain->uuid ? domain->uuid : "-");
+	known = collector_known_life(c, "xen", prefix);
+	if (!known)
+		return NULL;
+	domain->epoch = (unsigned)strtoul(known->key + strlen(prefix), NULL, 10);
+	if (strcmp(known->state, "ended") == 0) {
+		domain->epoch++;
+		return known;
+	}
+	if (domain_guest(domain, known->run)) {
+		log_warning("%s: out of memory", domain->name);
+		return known;
+	}
+	collector_taken_up(c, known->run);
+	return known;
+}
+
+/* The capture of RUN's end that a kill came into, or 0. */
+static int64_t run_unfinished(const struct collector *c, int64_t run)
+{
+	int64_t unfinished = 0;
+
+	for (size_t i = 0; i < c->n_known; i++)
+		if (c->known[i].resume.run == run && c->known[i].resume.unfinished > unfinished)
+			unfinished = c->known[i].resume.unfinished;
+	return unfinished;
+}
+
+/* Its end was archived, or is not wanted: nothing of it is looked at. */
+static void domain_rests_in_peace(struct domain *domain, uint64_t now)
+{
+	if (domain->has_guest && guest_set_state(&domain->guest, "ended", domain->ending.kind))
+		log_warning("%s: out of memory", domain->name);
+	domain->epoch += domain->has_guest;
+	guest_deinit(&domain->guest);
+	domain->has_guest = false;
+	domain_live(domain, domain->ending.after == AFTER_RESET ? LIFE_SUSPENDED : LIFE_OVER, now);
+}
+
+void domain_decide(struct domain *domain, const struct domain_state *state, uint64_t now)
+{
+	const struct archive_resume *known = life_known(domain);
+	bool ends = state_ends(state, &domain->ending);
+
+	domain_live(domain, LIFE_ON, now);
+	domain->scan = true;
+	domain_at(domain, now);
+	if (!ends)
+		return;
+	if (domain->ending.after == AFTER_SUSPEND && known && strcmp(known->state, "suspended") == 0) {
+		domain_live(domain, LIFE_SUSPENDED, now);
+		return;
+	}
+	if (domain->has_guest)
+		domain->unfinished = run_unfinished(domain->host->collector, known->run);
+	if (domain->ending.after != AFTER_SUSPEND &&
+	    ((known && known->captured && !domain->unfinished) || !domain_wants_end(domain, &domain->ending))) {
+		domain_rests_in_peace(domain, now);
+		return;
+	}
+	domain->corpse = true;
+}
+
+void domain_goes_on(struct domain *domain, uint64_t now)
+{
+	domain_live(domain, LIFE_ON, now);
+	domain->scan = true;
+	for (struct share *s = domain->shares; s; s = s->next)
+		s->dirty = true;
+	log_write(LOG_LEVEL_INFO, domain->name, "%s: goes on", domain->name);
+	domain_at(domain, now);
+}
+
+/* It lives, as far as anybody can tell. */
+static void told_alive(struct domain *domain, const struct domain_state *state, uint64_t now)
+{
+	if (domain->life == LIFE_SUSPENDED && state)
+		domain_goes_on(domain, now);
+	if (domain->life == LIFE_ON && domain->vanishing)
+		domain_vanish_told(domain, state, now);
+}
+
+bool domain_unread(const struct domain *domain)
+{
+	bool some = domain->scan || domain_waits(domain);
+
+	for (const struct share *s = domain->shares; s; s = s->next)
+		some = some || s->dirty || s->tries;
+	return some;
+}
+
+static void told_ending(struct domain *domain, const struct ending *ending, uint64_t now)
+{
+	if (domain->life == LIFE_SUSPENDED) {
+		if (ending->after == AFTER_OVER) {
+			/* Its context may still be on its way. */
+			domain->ending = (struct ending){"suspend", "suspend", AFTER_OVER};
+			domain_closed(domain, now);
+		}
+		return;
+	}
+	if (domain->life != LIFE_ON)
+		return;
+	if (domain_attached(domain) || !domain_unread(domain)) {
+		domain_close(domain, ending, now);
+		return;
+	}
+	/* What it published last is read first. */
+	domain->corpse = true;
+	domain->ending = *ending;
+	domain_at(domain, now);
+}
+
+void domain_told(struct domain *domain, const struct domain_state *state, uint64_t now)
+{
+	struct ending ending;
+
+	if (domain->life == LIFE_ASKED)
+		domain_decide(domain, state, now);
+	else if (state_ends(state, &ending))
+		told_ending(domain, &ending, now);
+	else
+		told_alive(domain, state, now);
+}
+
+bool domain_wants_state(const struct domain *domain)
+{
+	return domain->life == LIFE_ASKED || domain->life == LIFE_ON || domain->life == LIFE_SUSPENDED;
+}
+
+/* A guest of which nothing could be attached yet has none. */
+static bool domain_has_run(const struct domain *domain)
+{
+	return domain->has_guest && domain->guest.run;
+}
+
+void domain_missing(struct domain *domain, uint64_t now)
+{
+	bool knows = domain->host->knows_states;
+
+	switch (domain->life) {
+	case LIFE_NEW:
+	case LIFE_ASKED:
+		domain_free(domain);
+		return;
+	case LIFE_ON:
+		for (struct share *s = domain->shares; s; s = s->next)
+			s->gone = s->attached;
+		if (domain_attached(domain))
+			domain_vanish(domain, now);
+		else if (domain_has_run(domain))
+			domain_close(domain,
+				     &(struct ending){knows ? "destroyed" : "ended", knows ? "destroyed" : "unknown",
+						      AFTER_OVER},
+				     now);
+		else
+			domain_free(domain);
+		return;
+	case LIFE_SUSPENDED:
+		if (!knows)
+			told_ending(domain, &(struct ending){"ended", "unknown", AFTER_OVER}, now);
+		return;
+	case LIFE_ENDING:
+		return;
+	case LIFE_OVER:
+		if (!domain->capture)
+			domain_free(domain);
+		return;
+	}
+}
