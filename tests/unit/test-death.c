@@ -244,14 +244,15 @@ static bool gap_holds(struct walk *walk, sqlite3_stmt *s)
 
 /*
  * All there is of the stream, in order: chunks, gaps, and the tail of its last capture, in which a packet of a dead ring is complete where
- * the next one begins.
+ * the next one begins, or a gap does.
  */
 static const char *const WALK =
 	"SELECT 0, sequence, offset, length, flags, codec, data FROM chunks WHERE stream = ?1 UNION ALL "
 	"SELECT 1, after_sequence, after_offset, next_sequence, packets, NULL, NULL FROM gaps WHERE stream = ?1 UNION "
 	"ALL "
-	"SELECT 2, t.sequence, t.offset, t.length, CASE WHEN EXISTS (SELECT 1 FROM tails u WHERE u.stream = ?1 AND"
-	" u.sequence > t.sequence) AND NOT EXISTS (SELECT 1 FROM tails u WHERE u.stream = ?1 AND"
+	"SELECT 2, t.sequence, t.offset, t.length, CASE WHEN (EXISTS (SELECT 1 FROM tails u WHERE u.stream = ?1 AND"
+	" u.sequence > t.sequence) OR EXISTS (SELECT 1 FROM gaps g WHERE g.stream = ?1 AND"
+	" g.after_sequence > t.sequence)) AND NOT EXISTS (SELECT 1 FROM tails u WHERE u.stream = ?1 AND"
 	" u.sequence = t.sequence AND u.offset > t.offset) AND NOT EXISTS (SELECT 1 FROM gaps g WHERE g.stream = ?1 AND"
 	" g.after_sequence = t.sequence AND g.after_offset > 30) THEN 1 ELSE 0 END, t.codec, t.data"
 	" FROM tails t WHERE stream = ?1 ORDER BY 2, 3, 1";
@@ -354,7 +355,7 @@ static void test_evictions(void)
 {
 	uint64_t evicted = 0;
 
-	for (uint64_t seed = 1; seed <= 8; seed++)
+	for (uint64_t seed = 1; seed <= (SANITIZED ? 3 : 8); seed++)
 		run_once(seed, &evicted);
 	CHECK(evicted > 0);
 }
@@ -393,7 +394,7 @@ static void test_many(void)
 	}
 	took = clock_mono() - began;
 	fprintf(stderr, "64 rings of 1 MiB are copied in %.1f ms\n", (double)took / 1e6);
-	CHECK(took < (SANITIZED ? 10 : 1) * NS_PER_S);
+	CHECK(took < (SANITIZED ? 60 : 1) * NS_PER_S);
 	CHECK_EQ_UINT(house.shared.counters.queue_full, full);
 	CHECK(house.shared.counters.evicted_bytes >= 8 * MIB);
 	CHECK(house.shared.counters.evicted_bytes < 17 * MIB); /* no more than it takes */
