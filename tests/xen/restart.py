@@ -81,6 +81,26 @@ class Restart(sim.Case):
             query = f"&stream={k}"
             judge(f"two.{k}", truth, d.trace("two", f"?stream={k}"), d.packets("two", query), "--ended", "--begin", "0")
 
+    def test_many(self):
+        """All are mapped again before an ordinary ring has gone round."""
+        guests = []
+        for i in range(64):
+            guest = self.guest(10 + i)
+            ring = guest.ring()
+            ring.add(5)
+            ring.close()
+            guest.publish(ring)
+            guests.append(guest)
+        d = self.daemons()
+        d.wait(lambda: all(guest.mapped() for guest in guests))
+        d.wait(lambda: len(d.json("/v1/domains?limit=1000")["domains"]) == 64)
+        d.kill_collector()
+        began = time.monotonic()
+        d.start_collector()
+        d.wait(lambda: all(guest.mapped() for guest in guests))
+        self.assertLess(time.monotonic() - began, 5)
+        self.assertEqual({domain["runs"] for domain in d.json("/v1/domains?limit=1000")["domains"]}, {1})
+
     def test_dies_meanwhile(self):
         """Nobody looks while the guest dies: with its pages still there they are taken, else the run has ended."""
         d = self.daemons()

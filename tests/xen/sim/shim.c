@@ -96,11 +96,15 @@ void *xc_map_foreign_range(xc_interface *xch, uint32_t domid, int size, int prot
 
 /* ---- libxengnttab ------------------------------------------------------------------------------------------------------- */
 
+struct xengntdev_handle {
+	int unused;
+};
+
 xengnttab_handle *xengnttab_open(struct xentoollog_logger *logger, unsigned flags)
 {
 	(void)logger;
 	(void)flags;
-	return calloc(1, sizeof(void *));
+	return calloc(1, sizeof(struct xengntdev_handle));
 }
 
 int xengnttab_close(xengnttab_handle *xgt)

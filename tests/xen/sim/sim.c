@@ -17,11 +17,13 @@
 void sim_path(char *path, size_t size, const char *format, ...)
 {
 	const char *directory = getenv("MPROFD_SIM_DIR");
-	int n = snprintf(path, size, "%s/", directory ? directory : ".");
 	va_list arguments;
+	size_t n;
 
+	snprintf(path, size, "%s/", directory ? directory : ".");
+	n = strlen(path);
 	va_start(arguments, format);
-	vsnprintf(path + n, size - (size_t)n, format, arguments);
+	vsnprintf(path + n, size - n, format, arguments);
 	va_end(arguments);
 }
 
