@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collector.h"
 #include "context.h"
@@ -14,6 +15,7 @@
 #define CONSOLE_NS   (300 * NS_PER_MS) /* xenconsoled writes its log a moment later */
 #define ANSWER_NS    (2 * NS_PER_S)
 #define SUBTREE_STEP 2u
+#define FINISH_US    1000
 #define RENEWALS_MAX 10u /* of a guest's rings in a minute */
 
 /* ---- the end of a run --------------------------------------------------------------------------------------------------- */
@@ -129,6 +131,21 @@ void domain_closed(struct domain *domain, uint64_t now)
 	}
 	context_begin(domain, now);
 	domain_at(domain, now);
+}
+
+void domain_finish(struct domain *domain)
+{
+	uint64_t until = domain->since + CLOSE_NS;
+
+	while (domain->life == LIFE_ENDING && clock_mono() < until) {
+		for (struct share *s = domain->shares; s && domain->life == LIFE_ENDING; s = s->next)
+			if (s->attached)
+				domain_share_run(&s->task, clock_mono());
+		if (domain->life == LIFE_ENDING)
+			usleep(FINISH_US);
+	}
+	if (domain->life == LIFE_ENDING)
+		domain_closed(domain, clock_mono());
 }
 
 void domain_renew(struct domain *domain, uint64_t now)

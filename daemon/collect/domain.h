@@ -89,6 +89,8 @@ struct domain {
 
 /* A domain that has just been seen.  NULL: no memory. */
 struct domain *domain_new(struct host *host, uint32_t domid);
+/* The process ends: if it is ENDING, take now what is left, within the time that it has for that. */
+void domain_finish(struct domain *domain);
 /* Let go of all that is held of it and forget it; a run that has not ended is left as it is. */
 void domain_free(struct domain *domain);
 

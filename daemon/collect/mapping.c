@@ -4,7 +4,7 @@
  */
 #include "mapping.h"
 
-#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "directory.h"
@@ -22,6 +22,16 @@ static enum fault page_copy(struct xen *xen, uint32_t domid, uint32_t ref, uint8
 		page[i] = bytes[i];
 	xen_unmap(xen, bytes, 1);
 	return FAULT_NONE;
+}
+
+/* Does a page of the ring tell of its pages too? */
+static bool tells_of_itself(const struct mapping *mapping, const uint32_t *directory, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < mapping->pages; j++)
+			if (mapping->refs[j] == directory[i])
+				return true;
+	return false;
 }
 
 /* Room for one more directory page's references. */
@@ -59,8 +69,12 @@ static enum fault directory_read(struct mapping *mapping, struct xen *xen, uint3
 			fault = directory_page(page, mapping->refs, room, &mapping->pages, &next);
 		}
 	}
+	if (fault == FAULT_NONE && mapping->pages == 0)
+		fault = FAULT_DIRECTORY;
+	if (fault == FAULT_NONE && tells_of_itself(mapping, seen, n))
+		fault = FAULT_DUPLICATE;
 	free(seen);
-	return fault == FAULT_NONE && mapping->pages == 0 ? FAULT_DIRECTORY : fault;
+	return fault;
 }
 
 enum fault mapping_find(struct mapping *mapping, struct xen *xen, uint32_t domid, struct keys *keys, size_t max)

@@ -389,6 +389,9 @@ static void xen_close_source(struct source *source)
 	struct source_xen *xen = (struct source_xen *)source;
 	struct schedule *schedule = &xen->host.collector->schedule;
 
+	/* What dead guests leave is gone with the mappings: that much time there is. */
+	for (struct domain *d = xen->host.domains; d; d = d->next)
+		domain_finish(d);
 	while (xen->host.domains)
 		domain_free(xen->host.domains);
 	schedule_remove(schedule, &xen->sweep);

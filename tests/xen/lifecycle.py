@@ -6,6 +6,7 @@ import os
 import sqlite3
 import struct
 import subprocess
+import threading
 import time
 
 import sim
@@ -529,8 +530,8 @@ class SlowDisk(Lifecycle):
         d.wait(lambda: d.ask("/readyz")[0] == 200)
         self.ended(d, guest, ring, "crash")
 
-    def test_large(self):
-        """A ring that is larger than the room for the dead: the newest packets, and the rest is declared."""
+    def large(self):
+        """A daemon with little room and a slow disk, and a guest whose ring of 8 MiB is filled behind its back."""
         small = "[collector]\nflush-interval = 100ms\nqueue = 4M\nqueue-per-guest = 1M\nqueue-reserve = 1M\n"
         d = self.daemons(small + "[archive]\nfree-space = 1M\nreserve = 0\n")
         guest, other = self.guest(5, "large"), self.guest(6, "writes")
@@ -550,14 +551,38 @@ class SlowDisk(Lifecycle):
             body = b"".join(event(first + i, i) for i in range(n))
             os.pwrite(ring.file.fileno(), header(room, k, len(body)) + body, k * room)
             ring.written += [(first + i, i) for i in range(n)]
-        self.unmapped(d, guest, guest.die("crashed"))
-        self.slow(0)
+        return d, guest, ring
+
+    def newest(self, d, ring):
+        """Its newest packets are there, and the rest is declared."""
         d.wait_ended("large")
         found = events_of(d.trace("large"))
         self.assertEqual(found[-1], ring.written[-1])
         self.assertLessEqual(set(found), set(ring.written))
-        self.assertGreater(len(found), 60_000)
         self.assertGreater(sum(gap["packets"] for page in d.packets("large") for gap in page["gaps"]), 10)
+        return found
+
+    def test_large(self):
+        """A ring that is larger than the room for the dead."""
+        d, guest, ring = self.large()
+        self.unmapped(d, guest, guest.die("crashed"))
+        self.slow(0)
+        self.assertGreater(len(self.newest(d, ring)), 60_000)
+
+    def test_large_terminated(self):
+        """The daemon is told to end while it takes what such a ring has left."""
+        d, guest, ring = self.large()
+        guest.die("crashed")
+        time.sleep(0.2)
+        self.assertTrue(guest.mapped())
+        quick = threading.Timer(1, self.slow, [0])
+        quick.start()
+        d.stop_collector()
+        quick.join()
+        guest.forget()
+        d.start_collector()
+        self.newest(d, ring)
+        self.assertEqual([capture["kind"] for capture in d.captures("large")], ["crash"])
 
 
 class FoundOCaml(Found):
