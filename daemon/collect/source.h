@@ -31,10 +31,10 @@ struct source {
 int source_dir_open(struct source **sp, struct collector *collector, const char *path, char *sentence, size_t size);
 
 /*
- * The domains of this dom0.  Takes over *XEN and *HELPER, also when it fails.  Rights have been dropped: it starts the thread of libxenstore.
+ * The domains of this dom0.  Takes over *XP and *HP, also when it fails.  Rights have been dropped: it starts the thread of libxenstore.
  * On failure -errno and a SENTENCE of SIZE bytes.  The first sweep is done on return.
  */
-int source_xen_open(struct source **sp, struct collector *collector, struct xen **xen, struct helper **helper,
+int source_xen_open(struct source **sp, struct collector *collector, struct xen **xp, struct helper **hp,
 		    char *sentence, size_t size);
 
 #endif
