@@ -169,7 +169,10 @@ static int put_streams(const struct shown *s)
 		return CTL_OK;
 	}
 	table_init(&t, heads, sizeof(heads) / sizeof(heads[0]));
-	json_array_foreach(ranges, i, range) add_range(&t, s, range);
+	json_array_foreach(ranges, i, range)
+	{
+		add_range(&t, s, range);
+	}
 	i = (size_t)table_print(&t);
 	if (!json_is_true(json_object_get(s->capture, "complete")))
 		puts("Quotas have deleted some of it; what is left can be fetched.");

@@ -408,18 +408,19 @@ static bool text_sink(void *data, const struct http_answer *answer, const uint8_
 }
 
 /* One JSON answer; none where the status is ALLOWED. */
-static int json_request(struct http *h, struct http_request *request, long allowed, json_t **json)
+static int json_request(struct http *h, const struct http_request *asked, long allowed, json_t **json)
 {
 	SCOPED(answerp) struct http_answer answer = {0};
+	struct http_request request = *asked;
 	struct text text = {0};
 	SCOPED(freep) char *owned = NULL;
-	const char *path = request->path;
+	const char *path = request.path;
 	json_error_t error;
 	int r;
 
-	request->sink = text_sink;
-	request->data = &text;
-	r = http_perform(h, request, &answer);
+	request.sink = text_sink;
+	request.data = &text;
+	r = http_perform(h, &request, &answer);
 	owned = text.bytes;
 	if (r == HTTP_E_SINK) {
 		say("the answer of %s to %s is too large", h->host, path);
