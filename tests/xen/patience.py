@@ -1,0 +1,37 @@
+"""What takes a minute: patience.py BUILD-DIRECTORY [TEST…]"""
+
+import time
+
+import sim
+from daemons import events_of
+
+
+class Patience(sim.Case):
+    def test_looked_at_again(self):
+        """A guest that changed its keys too often is left alone for a minute; then what it publishes is taken."""
+        d = self.daemons()
+        guest = self.guest(5, "calm")
+        until = time.monotonic() + 3
+        while "change too often" not in d.said() and time.monotonic() < until:
+            for i in range(100):
+                guest.write(f"data/mprof/x{i}", "y")
+        began = time.monotonic()
+        d.wait(lambda: "change too often" in d.said())
+        ring = guest.ring()
+        self.addCleanup(ring.close)
+        ring.add(30)
+        guest.publish(ring, port=3)
+        time.sleep(50)
+        self.assertEqual(guest.mapped(), 0)
+        d.wait(lambda: guest.mapped() == 4, 15)
+        self.assertGreater(time.monotonic() - began, 55)
+        d.wait(lambda: guest.port(3))
+        guest.withdraw()  # and its keys are heard of again
+        d.wait(lambda: not guest.mapped())
+        d.wait_ended("calm")
+        self.assertEqual(events_of(d.trace("calm")), ring.written)
+        self.assertEqual(d.said().count("change too often"), 1)
+
+
+if __name__ == "__main__":
+    sim.main()
