@@ -53,12 +53,15 @@ class Lab:
     def attached(self, names, seconds=60):
         """Until the daemon has mapped each ring of these guests, and answers for them as running."""
         pid = xen.live_pid()
-        rings = sum(self.guests[name].streams for name in names)
+        rings = self.rings(names)
         _, took = xen.wait(lambda: xen.maps(pid) >= rings, seconds, f"mprofd maps {rings} rings")
         for name in names:
             xen.wait(lambda: self.running(name), seconds, f"mprofd has {name}")
         xen.log(f"{rings} rings were mapped after {took:.2f} s")
         return took
+
+    def rings(self, names=None):
+        return sum(self.guests[name].streams for name in names or self.names())
 
     @staticmethod
     def running(name):
@@ -154,7 +157,7 @@ class Lab:
         xen.wait(lambda: re.search(r"^unseen .*c- ", xen.run("xl", "list"), re.M), 20, "the guest has crashed")
         xen.run("systemctl", "start", "mprofd")
         self.attached(self.names())
-        _, took = xen.wait(lambda: xen.captures("unseen"), 20, "the crashed guest is captured")
+        _, took = xen.wait(lambda: xen.captures("unseen"), 90, "the crashed guest is captured")
         self.note(unseen_took=took)
 
     @step
@@ -169,7 +172,7 @@ class Lab:
         """How many mappings there are before, one second after the commit key is gone, and after it is there again."""
         pid, kick = xen.live_pid(), self.guests["kick"]
         self.attached(self.names())
-        before = xen.maps(pid)
+        before = xen.wait(lambda: xen.maps(pid) == self.rings() and self.rings(), 30, "mprofd maps what lives, and nothing else")[0]
         kick.tell("withdraw")
         xen.wait(lambda: self.store.read(f"{kick.node}/data/mprof/ring-ref") is None, 10, "the key is gone", step=0.01)
         _, took = xen.wait(lambda: xen.maps(pid) < before, 10, "mprofd unmaps", step=0.01)
