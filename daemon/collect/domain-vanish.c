@@ -43,11 +43,16 @@ static bool nodes_gone(struct domain *domain)
 
 void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
+	bool nodes = nodes_gone(domain);
 	size_t gone = 0;
 
+	/* A toolstack that destroys a domain pauses it, removes its nodes, and then it dies: this answer may be from before that. */
+	if (nodes && state && !(state->flags & DOMAIN_PAUSED) && now < domain->vanish_by) {
+		domain_ask(domain);
+		return;
+	}
 	domain->vanishing = false;
-	/* A toolstack that destroys a domain pauses it, removes its nodes, and then it dies. */
-	if (nodes_gone(domain) && (!state || state->flags & DOMAIN_PAUSED)) {
+	if (nodes && (!state || state->flags & DOMAIN_PAUSED)) {
 		domain_close(
 			domain,
 			&(struct ending){state ? "destroyed" : "ended", state ? "destroyed" : "unknown", AFTER_OVER},
