@@ -1,231 +1,30 @@
-/*
- * `mprofctl follow`: a trace as it grows.
- *
- * The position is where the next byte belongs: run.stream.sequence.offset.  It is advanced by whole packets only, and only whole packets are
- * written, so that after a broken connection asking with ?after= continues exactly behind the last byte written.  A
- * packet that came in part is dropped; the server sends it again.
- *
- * The body ends in good order at the run's end and before a gap too long to count.  Which of them it was the next answer says: asking
- * again gives either an empty body with Mprof-Run-State: ended, or what is behind the gap.
- */
-#include <errno.h>
-#include <inttypes.h>
+/* `mprofctl follow`: a trace as it grows, into a file or a pipe. */
 #include <stdio.h>
-#include <string.h>
 
-#include <mprof/packet.h>
-
-#include "http.h"
+#include "follow.h"
 #include "options.h"
 #include "output.h"
 #include "scope.h"
-#include "target.h"
 
-#define PATIENCE_MS (120 * 1000) /* without a byte, before a daemon that is gone is given up */
-
-struct position {
-	uint64_t run, stream, sequence, offset;
-};
-
-struct follow {
-	struct output out;
-	struct position at;
-	bool known;	/* is AT? */
-	bool began;	/* in this body */
-	bool got;	/* a whole packet, in this body */
-	bool malformed; /* the server sent what is no packet, or no position */
-	int error;	/* -errno of writing */
-	uint8_t *held;	/* the packet that came in part */
-	size_t used, room;
-};
-
-static void answerp(struct http_answer *answer)
+static void output_closep(struct output *out)
 {
-	http_answer_deinit(answer);
+	output_close(out);
 }
 
-static void follow_deinit(struct follow *f)
+static int follow_write(void *data, const uint8_t *bytes, size_t len)
 {
-	output_close(&f->out);
-	free(f->held);
-}
-
-static bool position_parse(struct position *p, const char *text)
-{
-	char rest;
-
-	return text && sscanf(text, "%" SCNu64 ".%" SCNu64 ".%" SCNu64 ".%" SCNu64 "%c", &p->run, &p->stream,
-			      &p->sequence, &p->offset, &rest) == 4;
-}
-
-/* A packet of COUNT with CONTENT bytes, header included, was received whole. */
-static void position_advance(struct position *p, uint16_t count, uint32_t content)
-{
-	if (count == (uint16_t)p->sequence) {
-		p->offset += content - MPROF_PACKET_HEADER_BYTES;
-		return;
-	}
-	p->sequence = mprof_sequence_after(p->sequence, count);
-	p->offset = content;
-}
-
-static bool begin_body(struct follow *f, const struct http_answer *answer)
-{
-	f->began = true;
-	f->used = 0;
-	f->known = position_parse(&f->at, answer->position);
-	f->malformed = !f->known;
-	return f->known;
-}
-
-/* Hold N more bytes of the packet at hand. */
-static bool hold(struct follow *f, const uint8_t *bytes, size_t n)
-{
-	if (f->room - f->used < n) {
-		size_t room = (f->used + n) * 2;
-		uint8_t *grown = realloc(f->held, room);
-
-		if (!grown) {
-			f->error = -ENOMEM;
-			return false;
-		}
-		f->held = grown;
-		f->room = room;
-	}
-	memcpy(f->held + f->used, bytes, n);
-	f->used += n;
-	return true;
-}
-
-/* How many bytes are missing of the held packet, or of its header; 0 = it is whole.  False where it is no packet. */
-static bool missing(const struct follow *f, struct mprof_packet_header *header, size_t *n)
-{
-	*n = MPROF_PACKET_HEADER_BYTES - f->used;
-	if (f->used < MPROF_PACKET_HEADER_BYTES)
-		return true;
-	if (mprof_packet_load(header, f->held, f->used) != MPROF_PACKET_OK ||
-	    header->packet_bytes > MPROF_RING_BYTES_MAX)
-		return false;
-	*n = header->packet_bytes - f->used;
-	return true;
-}
-
-static bool follow_sink(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
-{
-	struct follow *f = data;
-	struct mprof_packet_header header = {0};
-	size_t need;
-
-	if (!f->began && !begin_body(f, answer))
-		return false;
-	for (;;) {
-		if (!missing(f, &header, &need)) {
-			f->malformed = true;
-			return false;
-		}
-		if (need && !len)
-			return true;
-		if (need) {
-			size_t take = len < need ? len : need;
-
-			if (!hold(f, bytes, take))
-				return false;
-			bytes += take;
-			len -= take;
-			continue;
-		}
-		f->error = output_write(&f->out, f->held, f->used);
-		if (f->error)
-			return false;
-		position_advance(&f->at, header.count, header.content_bytes);
-		f->used = 0;
-		f->got = true;
-	}
-}
-
-/* The path to ask for, to be freed: behind the position as soon as there is one. */
-static char *live_path(const struct follow *f, struct http *h, const struct target *t, const struct selection *s)
-{
-	static const struct selection none = {0};
-	SCOPED(freep) char *base = target_path(t, h, "live", f->known ? &none : s);
-	char *path = NULL;
-
-	if (!base || !f->known)
-		return base ? strdup(base) : NULL;
-	if (asprintf(&path, "%s?after=%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64, base, f->at.run, f->at.stream,
-		     f->at.sequence, f->at.offset) < 0)
-		return NULL;
-	return path;
-}
-
-/* What ended a request for good, or -1: ask again. */
-static int judge(struct follow *f, struct http *h, int r, const struct http_answer *answer)
-{
-	if (f->error)
-		return output_complain(&f->out, -f->error);
-	if (r == HTTP_E_STOPPED)
-		return CTL_OK;
-	if (f->malformed) {
-		say("%s sent what is neither a position nor a packet of a trace", h->host);
-		return CTL_FAILED;
-	}
-	if (r == HTTP_E_BROKEN || (r == HTTP_E_UNREACHABLE && f->known) || (r == 0 && answer->status == 503))
-		return -1;
-	if (r || answer->status / 100 != 2)
-		return http_complain(h, r, answer);
-	if (!f->got && answer->run_state && strcmp(answer->run_state, "ended") == 0)
-		return CTL_OK;
-	return -1;
-}
-
-/* One connection, from its first to its last byte.  As judge(). */
-static int follow_once(struct follow *f, struct http *h, const struct target *t, const struct selection *s)
-{
-	SCOPED(answerp) struct http_answer answer = {0};
-	SCOPED(freep) char *path = live_path(f, h, t, s);
-	struct http_request request = {.path = path, .unending = true, .sink = follow_sink, .data = f};
-	int r;
-
-	if (!path)
-		return say_memory();
-	f->began = false;
-	f->got = false;
-	r = http_perform(h, &request, &answer);
-	if (r == 0 && answer.status / 100 == 2 && !f->began)
-		begin_body(f, &answer);
-	return judge(f, h, r, &answer);
-}
-
-static int follow_run(struct follow *f, struct http *h, const struct target *t, const struct selection *s)
-{
-	const struct http_answer none = {0};
-	int wait = 100, waited = 0, r;
-
-	for (;;) {
-		r = follow_once(f, h, t, s);
-		if (r >= 0)
-			return r;
-		if (f->got) {
-			wait = 100;
-			waited = 0;
-		}
-		if (waited >= PATIENCE_MS)
-			return http_complain(h, HTTP_E_BROKEN, &none);
-		if (!http_sleep(h, wait))
-			return CTL_OK;
-		waited += wait;
-		wait = wait < 2500 ? wait * 2 : 5000;
-	}
+	return output_write(data, bytes, len);
 }
 
 int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(http_close) struct http h = {.signals = -1};
-	SCOPED(follow_deinit) struct follow f = {.out = {.fd = -1}};
+	SCOPED(output_closep) struct output out = {.fd = -1};
+	struct follow_ops ops = {.write = follow_write, .data = &out};
 	struct selection s = {0};
 	const char *file = NULL;
 	const struct option_def defs[] = {
-		{"--output", "-o", &file}, {"--run", NULL, &s.run}, {"--stream", NULL, &s.stream}};
+		{"--output", "-o", &file, NULL}, {"--run", NULL, &s.run, NULL}, {"--stream", NULL, &s.stream, NULL}};
 	struct operands left;
 	struct target t;
 	int r = options_parse(argc, argv, defs, 3, &left, 1, 1);
@@ -237,10 +36,11 @@ int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 		return say_usage(argv[0], "a capture does not grow: fetch it, or follow a domain");
 	r = target_check(&t, &s, argv[0]);
 	r = r ? r : http_open(&h, ctl->host);
-	r = r ? r : output_open(&f.out, file ? file : "-", OUTPUT_DIRECT, argv[0]);
+	r = r ? r : output_open(&out, file ? file : "-", OUTPUT_DIRECT, argv[0]);
 	if (r)
 		return r;
 	if (!http_catch_signals(&h))
 		return say_memory();
-	return follow_run(&f, &h, &t, &s);
+	r = follow_run(&h, &t, &s, &ops);
+	return ops.refused ? output_complain(&out, -ops.refused) : r;
 }

@@ -144,7 +144,7 @@ int cmd_snapshot(const struct ctl *ctl, int argc, char **argv)
 	SCOPED(freep) char *body = NULL;
 	SCOPED(http_close) struct http h = {.signals = -1};
 	const char *note = NULL;
-	const struct option_def defs[] = {{"--note", NULL, &note}};
+	const struct option_def defs[] = {{"--note", NULL, &note, NULL}};
 	struct operands left;
 	int r = options_parse(argc, argv, defs, 1, &left, 1, 1);
 

@@ -1,35 +1,41 @@
-/*
- * Bytes in, lines out.
- *
- * Damage is told on stderr, one sentence each, up to a limit: a hostile trace must not flood a terminal or a log.  The lines
- * written before are flushed first, so that sentence and lines stand in order where both go to one place.
- */
+/* Lines of events.  Errors of writing stay in the writer: the verb looks there for what to say. */
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include <mprof/trace.h>
 
-#include "ctl.h"
 #include "dumper.h"
-#include "scope.h"
+#include "filter.h"
 
-#define DAMAGES_TOLD 100
-#define TEXT_SHORT   256u /* bytes of a string */
-#define BATCH	     256u /* events: with their fields they fit a processor's nearest cache */
+#define TEXT_SHORT 256u /* bytes of a string */
 
-SCOPED_DEFINE(struct mprof_order, mprof_order_free)
+static int dumper_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n);
 
-bool dumper_init(struct dumper *d, const char *name, int out_fd, bool json)
+static int dumper_pause(void *data)
 {
-	*d = (struct dumper){.name = name, .json = json};
-	d->decoder = mprof_decoder_new();
-	return d->decoder && writer_init(&d->out, out_fd);
+	struct dumper *d = data;
+
+	return writer_flush(&d->out);
+}
+
+static int dumper_streams(void *data, char *const *names, unsigned int count)
+{
+	struct dumper *d = data;
+
+	(void)count;
+	d->streams = names;
+	return 0;
+}
+
+bool dumper_init(struct dumper *d, int out_fd, bool json)
+{
+	*d = (struct dumper){.json = json};
+	d->sink = (struct sink){.streams = dumper_streams, .events = dumper_events, .pause = dumper_pause, .data = d};
+	return writer_init(&d->out, out_fd);
 }
 
 void dumper_deinit(struct dumper *d)
 {
-	d->decoder = mprof_decoder_free(d->decoder);
 	writer_deinit(&d->out);
 }
 
@@ -81,99 +87,44 @@ static void put_short_line(struct dumper *d, const struct mprof_raw_event *e)
 	writer_advance(&d->out, n);
 }
 
-static void put_event(struct dumper *d, const struct mprof_raw_event *e)
+static void put_line(struct dumper *d, const struct mprof_raw_event *e, const char *stream)
 {
-	char *line;
+	char *line = writer_room(&d->out, MPROF_TEXT_FIXED_MAX);
+	size_t n = d->json ? mprof_event_json(e, line) : mprof_event_text(e, line);
 
-	if (!d->json && e->text_bytes <= TEXT_SHORT) {
-		put_short_line(d, e);
-		return;
-	}
-	line = writer_room(&d->out, MPROF_TEXT_FIXED_MAX);
-	if (d->json)
-		writer_advance(&d->out, mprof_event_json(e, line));
-	else
-		writer_advance(&d->out, mprof_event_text(e, line));
+	/* Without a string the object is closed already. */
+	writer_advance(&d->out, n - (d->json && !e->text));
 	if (e->text) {
 		put_text(d, e->text, e->text_bytes);
 		writer_put(&d->out, "\"", 1);
 		if (d->json && !mprof_text_is_utf8(e->text, e->text_bytes))
 			put_hex(d, mprof_event_text_key(e), e->text, e->text_bytes);
-		if (d->json)
-			writer_put(&d->out, "}", 1);
 	}
-	writer_put(&d->out, "\n", 1);
-}
+	if (stream) {
+		const char *key = d->json ? ",\"stream\":\"" : " stream=\"";
 
-static void tell_damage(struct dumper *d)
-{
-	char sentence[256];
-
-	d->damages++;
-	if (d->damages > DAMAGES_TOLD)
-		return;
-	writer_flush(&d->out);
-	mprof_damage_text(mprof_decoder_damage(d->decoder), sentence, sizeof(sentence));
-	say("%s: %s", d->name, sentence);
-	if (d->damages == DAMAGES_TOLD)
-		say("%s: further damage is not listed", d->name);
-}
-
-/* Take events until the decoder says STOP (MPROF_MORE or MPROF_END). */
-static int drain(struct dumper *d, enum mprof_status stop)
-{
-	struct mprof_event events[BATCH];
-	enum mprof_status status = MPROF_OK;
-	size_t i, n;
-
-	while (status != stop) {
-		n = mprof_decoder_batch(d->decoder, events, BATCH, &status);
-		for (i = 0; i < n; i++)
-			put_event(d, &events[i].raw);
-		if (status == MPROF_NOMEM)
-			return -ENOMEM;
-		if (status == MPROF_CORRUPT)
-			tell_damage(d);
-		if (d->out.error)
-			return -d->out.error;
+		writer_put(&d->out, key, strlen(key));
+		put_text(d, stream, strlen(stream));
+		writer_put(&d->out, "\"", 1);
 	}
-	return 0;
+	writer_put(&d->out, d->json ? "}\n" : "\n", d->json ? 2 : 1);
 }
 
-int dumper_feed(struct dumper *d, const void *bytes, size_t len)
+static int dumper_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	mprof_decoder_feed(d->decoder, bytes, len);
-	return drain(d, MPROF_MORE);
-}
-
-int dumper_finish(struct dumper *d)
-{
-	int r;
-
-	mprof_decoder_feed(d->decoder, NULL, 0);
-	mprof_decoder_finish(d->decoder);
-	r = drain(d, MPROF_END);
-	return r ? r : writer_flush(&d->out);
-}
-
-int dumper_whole(struct dumper *d, const void *bytes, size_t len)
-{
-	SCOPED(mprof_order_freep) struct mprof_order *order = mprof_order_new();
+	struct dumper *d = data;
+	const char *name = d->streams ? d->streams[stream] : NULL;
 	size_t i;
-	int r;
 
-	if (!order)
-		return -ENOMEM;
-	mprof_order_scan(order, bytes, len);
-	for (i = 0; i < mprof_order_spans(order); i++) {
-		const struct mprof_span *span = mprof_order_span(order, i);
+	for (i = 0; i < n && !d->out.error; i++) {
+		const struct mprof_raw_event *e = &events[i].raw;
 
-		mprof_decoder_begin(d->decoder, span->offset, span->packet);
-		mprof_decoder_feed(d->decoder, (const uint8_t *)bytes + span->offset, span->bytes);
-		mprof_decoder_finish(d->decoder);
-		r = drain(d, MPROF_END);
-		if (r)
-			return r;
+		if (d->filter && !filter_takes(d->filter, stream, e))
+			continue;
+		if (d->json || name || e->text_bytes > TEXT_SHORT)
+			put_line(d, e, name);
+		else
+			put_short_line(d, e);
 	}
-	return writer_flush(&d->out);
+	return d->filter && d->filter->failed ? -ENOMEM : -d->out.error;
 }

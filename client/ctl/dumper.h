@@ -1,4 +1,4 @@
-/* From bytes of a trace to lines of events: the decoder, the writer and the complaints about damage, put together. */
+/* Events as lines, text or JSON, on a file descriptor. */
 #ifndef CTL_DUMPER_H
 #define CTL_DUMPER_H
 
@@ -6,27 +6,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sink.h"
 #include "writer.h"
 
-struct mprof_decoder;
+struct filter;
 
 struct dumper {
-	struct mprof_decoder *decoder;
 	struct writer out;
-	const char *name; /* of the trace, for complaints; borrowed */
+	struct sink sink;      /* for whatever reads the trace */
+	struct filter *filter; /* NULL = every event; borrowed */
+	/* Of a trace of several streams each line names its own; NULL = there is one. */
+	char *const *streams;
 	bool json;
-	uint64_t damages;
 };
 
 /* Lines go to OUT_FD; false without memory. */
-bool dumper_init(struct dumper *d, const char *name, int out_fd, bool json);
+bool dumper_init(struct dumper *d, int out_fd, bool json);
 void dumper_deinit(struct dumper *d);
-
-/* The next LEN bytes of the stream.  Returns 0, -ENOMEM, or the -errno of writing. */
-int dumper_feed(struct dumper *d, const void *bytes, size_t len);
-/* All bytes of a trace at once: in logical order.  Returns as dumper_feed(). */
-int dumper_whole(struct dumper *d, const void *bytes, size_t len);
-/* The stream is over.  Returns as dumper_feed(). */
-int dumper_finish(struct dumper *d);
 
 #endif

@@ -7,6 +7,7 @@
 #include <curl/curl.h>
 
 #include "ctl.h"
+#include "near.h"
 #include "options.h"
 
 struct verb {
@@ -65,6 +66,22 @@ static int take_common(struct line *line, int argc, char **argv)
 	return CTL_OK;
 }
 
+static int no_verb(const char *word)
+{
+	static const char *const common[] = {"--host", "--json", "--help", "--version"};
+	const char *what = word[0] == '-' ? "option" : "verb";
+	struct near near = {.word = word};
+	size_t i;
+
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		near_offer(&near, verbs[i].name);
+	for (i = 0; i < sizeof(common) / sizeof(common[0]); i++)
+		near_offer(&near, common[i]);
+	if (near.best)
+		return say_usage(NULL, "there is no %s \"%s\"; did you mean %s?", what, word, near.best);
+	return say_usage(NULL, "there is no %s \"%s\"", what, word);
+}
+
 static int run_verb(const struct line *line)
 {
 	size_t i;
@@ -72,9 +89,7 @@ static int run_verb(const struct line *line)
 	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(line->argv[0], verbs[i].name) == 0)
 			return verbs[i].run(&line->ctl, line->argc, line->argv);
-	if (line->argv[0][0] == '-')
-		return say_usage(NULL, "there is no option %s", line->argv[0]);
-	return say_usage(NULL, "there is no verb \"%s\"", line->argv[0]);
+	return no_verb(line->argv[0]);
 }
 
 int main(int argc, char **argv)

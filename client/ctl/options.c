@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ctl.h"
+#include "near.h"
 #include "options.h"
 
 /* The value of option DEF at ARGV[*AT], or NULL where it is another option. */
@@ -23,6 +24,22 @@ static const char *option_value(const struct option_def *def, int argc, char **a
 	return NULL;
 }
 
+/* What is no option of this verb may be a misspelt one, or one of those that every verb takes. */
+static int no_option(const char *verb, const char *arg, const struct option_def *defs, size_t n_defs)
+{
+	static const char *const common[] = {"--host", "--json", "--help", "--version"};
+	struct near near = {.word = arg};
+	size_t i;
+
+	for (i = 0; i < n_defs; i++)
+		near_offer(&near, defs[i].name);
+	for (i = 0; i < sizeof(common) / sizeof(common[0]); i++)
+		near_offer(&near, common[i]);
+	if (near.best)
+		return say_usage(verb, "%s: there is no option %s; did you mean %s?", verb, arg, near.best);
+	return say_usage(verb, "%s: there is no option %s", verb, arg);
+}
+
 static int take_option(int argc, char **argv, int *at, const struct option_def *defs, size_t n_defs)
 {
 	const char *arg = argv[*at];
@@ -30,8 +47,15 @@ static int take_option(int argc, char **argv, int *at, const struct option_def *
 	size_t i;
 
 	for (i = 0; i < n_defs; i++) {
-		const char *value = option_value(&defs[i], argc, argv, at, &missing);
+		const char *value;
 
+		if (defs[i].flag) {
+			if (strcmp(arg, defs[i].name) != 0)
+				continue;
+			*defs[i].flag = true;
+			return CTL_OK;
+		}
+		value = option_value(&defs[i], argc, argv, at, &missing);
 		if (missing)
 			return say_usage(argv[0], "%s: option %s needs a value", argv[0], arg);
 		if (!value)
@@ -39,7 +63,7 @@ static int take_option(int argc, char **argv, int *at, const struct option_def *
 		*defs[i].value = value;
 		return CTL_OK;
 	}
-	return say_usage(argv[0], "%s: there is no option %s", argv[0], arg);
+	return no_option(argv[0], arg, defs, n_defs);
 }
 
 int options_parse(int argc, char **argv, const struct option_def *defs, size_t n_defs, struct operands *left,

@@ -9,6 +9,7 @@ struct option_def {
 	const char *name;   /* "--last" */
 	const char *letter; /* "-o", or NULL */
 	const char **value;
+	bool *flag; /* for one without a value: set where it is given, and VALUE is NULL */
 };
 
 struct operands {
@@ -17,7 +18,7 @@ struct operands {
 };
 
 /*
- * Take ARGV of a verb apart: each option takes a value ("--name VALUE", "--name=VALUE", "-o VALUE").  Between MIN and MAX operands (at most
+ * Take ARGV of a verb apart: an option takes a value ("--name VALUE", "--name=VALUE", "-o VALUE") or is a flag.  Between MIN and MAX operands (at most
  * 2) must be left; "--" ends the options, and "-" is an operand.  Returns an exit code, having said why.
  */
 int options_parse(int argc, char **argv, const struct option_def *defs, size_t n_defs, struct operands *left,

@@ -27,6 +27,9 @@ static void reason_text(const struct mprof_damage *damage, char *buf, size_t siz
 	case MPROF_DAMAGE_CUT_INPUT:
 		snprintf(buf, size, "the input ends inside the packet");
 		break;
+	case MPROF_DAMAGE_LINE:
+		snprintf(buf, size, "not an event");
+		break;
 	}
 }
 
@@ -35,6 +38,11 @@ size_t mprof_damage_text(const struct mprof_damage *damage, char *buf, size_t si
 	char reason[80] = "unknown", count[24] = "";
 	int n;
 
+	if (damage->reason == MPROF_DAMAGE_LINE) {
+		n = snprintf(buf, size, "line %" PRIu64 " at byte %" PRIu64 ": not an event; %" PRIu64 " bytes skipped",
+			     damage->packet + 1, damage->offset, damage->skipped);
+		return clamp(n, size);
+	}
 	reason_text(damage, reason, sizeof(reason));
 	if (damage->counted)
 		snprintf(count, sizeof(count), " (count %u)", damage->count);

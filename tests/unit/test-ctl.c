@@ -8,6 +8,7 @@
 #include "check.h"
 #include "ctl.h"
 #include "dumper.h"
+#include "funnel.h"
 #include "options.h"
 #include "output.h"
 #include "scope.h"
@@ -99,7 +100,7 @@ static void test_path(void)
 static int parse(struct operands *left, const char **out, const char *a, const char *b, const char *c)
 {
 	char *argv[] = {(char *)"verb", (char *)a, (char *)b, (char *)c};
-	const struct option_def defs[] = {{"--output", "-o", out}};
+	const struct option_def defs[] = {{"--output", "-o", out, NULL}};
 	int argc = 1;
 
 	while (argc < 4 && argv[argc])
@@ -197,10 +198,13 @@ static void dump(const struct make *m, bool json, char *text, size_t size)
 {
 	FILE *file = tmpfile();
 	struct dumper d;
+	struct funnel f;
 	ssize_t n;
 
-	CHECK(dumper_init(&d, "test", fileno(file), json));
-	CHECK_EQ_INT(dumper_whole(&d, m->bytes, m->used), 0);
+	CHECK(dumper_init(&d, fileno(file), json) && funnel_init(&f, &d.sink, "test", FUNNEL_FILE));
+	CHECK_EQ_INT(funnel_put(&f, m->bytes, m->used), 0);
+	CHECK_EQ_INT(funnel_end(&f), 0);
+	funnel_deinit(&f);
 	dumper_deinit(&d);
 	n = pread(fileno(file), text, size - 1, 0);
 	text[n < 0 ? 0 : n] = 0;

@@ -72,6 +72,7 @@ enum mprof_damage_reason {
 	MPROF_DAMAGE_CUT_EVENT,	 /* the packet's content ends inside an event */
 	MPROF_DAMAGE_LONG_EVENT, /* an event longer than MPROF_EVENT_BYTES_MAX */
 	MPROF_DAMAGE_CUT_INPUT,	 /* the input ends inside a packet */
+	MPROF_DAMAGE_LINE,	 /* of a log of s-expressions: a line that is no event; the field packet counts lines */
 };
 
 struct mprof_damage {
@@ -136,6 +137,24 @@ MPROF_API const struct mprof_totals *mprof_decoder_totals(const struct mprof_dec
 
 /* The damage as a sentence without a full stop in BUF of SIZE bytes (200 hold every one), always terminated; returns its length. */
 MPROF_API size_t mprof_damage_text(const struct mprof_damage *damage, char *buf, size_t size);
+
+/*
+ * The logs of 2014, before there were packets: lines as `((time 8249.521319)(op(Creates 0 1 Task)))`.  Bytes in and events out as with a
+ * decoder; a line that is no event is damage of that line alone.  A thread without a type has MPROF_THREAD_UNKNOWN.
+ */
+struct mprof_sexp;
+
+/* Does an input that begins with LEN bytes at BYTES look like one? */
+MPROF_API bool mprof_sexp_begins(const void *bytes, size_t len);
+/* NULL without memory. */
+MPROF_API struct mprof_sexp *mprof_sexp_new(void);
+/* Takes NULL too; returns NULL. */
+MPROF_API struct mprof_sexp *mprof_sexp_free(struct mprof_sexp *s);
+/* As mprof_decoder_feed(), mprof_decoder_finish(), mprof_decoder_next() and mprof_decoder_damage(). */
+MPROF_API void mprof_sexp_feed(struct mprof_sexp *s, const void *bytes, size_t len);
+MPROF_API void mprof_sexp_finish(struct mprof_sexp *s);
+MPROF_API enum mprof_status mprof_sexp_next(struct mprof_sexp *s, struct mprof_event *event);
+MPROF_API const struct mprof_damage *mprof_sexp_damage(const struct mprof_sexp *s);
 
 /* A piece of an input: one packet and what stands behind it up to the next one. */
 struct mprof_span {

@@ -1,0 +1,151 @@
+/* Filters over events.  What is remembered of a trace is one entry for each thread that bears the label asked for. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "filter.h"
+#include "glob.h"
+
+/* The next of the words in *LIST, separated by commas, and its length; false behind the last. */
+static bool next_word(const char **list, const char **word, size_t *len)
+{
+	if (!*list)
+		return false;
+	*word = *list;
+	*len = strcspn(*list, ",");
+	*list = (*list)[*len] ? *list + *len + 1 : NULL;
+	return true;
+}
+
+static int parse_events(struct filter *f, const char *list, const char *verb)
+{
+	const char *word;
+	size_t len;
+	uint8_t id;
+
+	f->by_event = list != NULL;
+	while (next_word(&list, &word, &len)) {
+		for (id = 0; id < MPROF_EVENT_IDS; id++)
+			if (strlen(mprof_event_name(id)) == len && memcmp(mprof_event_name(id), word, len) == 0)
+				break;
+		if (id == MPROF_EVENT_IDS)
+			return say_usage(
+				verb,
+				"there is no event \"%.*s\"; these are: creates read fulfills fails becomes label "
+				"increase switch gc signal try_read counter read_later signal_noswitch",
+				(int)len, word);
+		f->events[id] = true;
+	}
+	return CTL_OK;
+}
+
+static int parse_threads(struct filter *f, const char *list, const char *verb)
+{
+	const char *word;
+	char *end;
+	size_t len;
+
+	f->by_thread = list != NULL;
+	while (next_word(&list, &word, &len)) {
+		errno = 0;
+		if (f->thread_count == FILTER_THREADS_MAX)
+			return say_usage(verb, "--thread takes at most %d ids", FILTER_THREADS_MAX);
+		f->threads[f->thread_count++] = strtoll(word, &end, 10);
+		if (!len || errno || end != word + len)
+			return say_usage(verb, "\"%.*s\" is not a thread's id, which is a number", (int)len, word);
+	}
+	return CTL_OK;
+}
+
+int filter_parse(struct filter *f, const char *events, const char *threads, const char *label, const char *verb)
+{
+	int r = parse_events(f, events, verb);
+
+	f->label = label;
+	return r ? r : parse_threads(f, threads, verb);
+}
+
+void filter_deinit(struct filter *f)
+{
+	free(f->found);
+	f->found = NULL;
+}
+
+/* Where the thread stands in the table, or where it would. */
+static struct labelled *slot(struct labelled *table, size_t room, unsigned int stream, int64_t id)
+{
+	uint64_t hash = ((uint64_t)id + stream * 0x632be59bd9b4e019u) * 0x9e3779b97f4a7c15u;
+	size_t i = (size_t)(hash >> 32) & (room - 1);
+
+	while (table[i].used && (table[i].id != id || table[i].stream != stream))
+		i = (i + 1) & (room - 1);
+	return &table[i];
+}
+
+static bool grow(struct filter *f)
+{
+	size_t room = f->found_room ? f->found_room * 2 : 64, i;
+	struct labelled *table = calloc(room, sizeof(*table));
+
+	if (!table)
+		return false;
+	for (i = 0; i < f->found_room; i++)
+		if (f->found[i].used)
+			*slot(table, room, f->found[i].stream, f->found[i].id) = f->found[i];
+	free(f->found);
+	f->found = table;
+	f->found_room = room;
+	return true;
+}
+
+static void remember(struct filter *f, unsigned int stream, int64_t id)
+{
+	struct labelled *at;
+
+	if (f->found_count * 4 >= f->found_room * 3 && !grow(f)) {
+		f->failed = true;
+		return;
+	}
+	at = slot(f->found, f->found_room, stream, id);
+	f->found_count += !at->used;
+	*at = (struct labelled){.id = id, .stream = stream, .used = true};
+}
+
+static bool is_labelled(const struct filter *f, unsigned int stream, int64_t id)
+{
+	return f->found_room && slot(f->found, f->found_room, stream, id)->used;
+}
+
+static bool is_listed(const struct filter *f, int64_t id)
+{
+	size_t i;
+
+	for (i = 0; i < f->thread_count; i++)
+		if (f->threads[i] == id)
+			return true;
+	return false;
+}
+
+/* Is the payload's number a thread? */
+static bool names_other(uint8_t id)
+{
+	enum mprof_shape shape = mprof_event_shape(id);
+
+	return shape == MPROF_SHAPE_THREAD || shape == MPROF_SHAPE_THREAD_TYPE || shape == MPROF_SHAPE_THREAD_TEXT;
+}
+
+bool filter_takes(struct filter *f, unsigned int stream, const struct mprof_raw_event *e)
+{
+	bool context = mprof_event_has_context(e->id), other = names_other(e->id);
+	bool inside = period_holds(&f->period, e->timestamp);
+
+	if (f->label && e->id == MPROF_EVENT_label && glob_match(f->label, e->text, e->text_bytes))
+		remember(f, stream, e->context);
+	if (!inside || (f->by_event && !f->events[e->id]))
+		return false;
+	if (f->by_thread && !(context && is_listed(f, e->context)) && !(other && is_listed(f, e->number)))
+		return false;
+	return !f->label || (context && is_labelled(f, stream, e->context)) ||
+	       (other && is_labelled(f, stream, e->number));
+}

@@ -1,0 +1,219 @@
+/*
+ * One stream, from bytes to events.
+ *
+ * A file, and what comes by a pipe, may be the image of a ring that has wrapped, so it is held until its end is known and then decoded in
+ * logical order.  No ring is larger than MPROF_RING_BYTES_MAX: what is larger is a stream, and is decoded as it comes.  So
+ * is what begins with a packet as the daemon serves them, so that `follow | dump -` prints at once, and a log of s-expressions,
+ * which has no packets.
+ *
+ * Damage is told on stderr, one sentence each, up to a limit: a hostile trace must not flood a terminal or a log.  The sink gives out
+ * what waits first, so that sentence and lines stand in order where both go to one place.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "funnel.h"
+#include "scope.h"
+
+#define PIECE	     (1u << 20)
+#define DAMAGES_TOLD 100
+#define BATCH	     256u /* events: with their fields they fit a processor's nearest cache */
+
+SCOPED_DEFINE(struct mprof_order, mprof_order_free)
+
+bool funnel_init(struct funnel *f, const struct sink *sink, const char *name, enum funnel_kind kind)
+{
+	*f = (struct funnel){.sink = sink, .name = name, .kind = kind, .decoder = mprof_decoder_new()};
+	return f->decoder != NULL;
+}
+
+void funnel_deinit(struct funnel *f)
+{
+	f->decoder = mprof_decoder_free(f->decoder);
+	f->sexp = mprof_sexp_free(f->sexp);
+	free(f->held);
+	f->held = NULL;
+}
+
+const struct mprof_totals *funnel_totals(const struct funnel *f)
+{
+	return mprof_decoder_totals(f->decoder);
+}
+
+void tell_damage(const char *name, const struct mprof_damage *damage, uint64_t n)
+{
+	char sentence[256];
+
+	if (n > DAMAGES_TOLD)
+		return;
+	mprof_damage_text(damage, sentence, sizeof(sentence));
+	say("%s: %s", name, sentence);
+	if (n == DAMAGES_TOLD)
+		say("%s: further damage is not listed", name);
+}
+
+static int pause_sink(const struct sink *sink)
+{
+	return sink->pause ? sink->pause(sink->data) : 0;
+}
+
+/* A log has its events one by one: one string is kept at a time. */
+static size_t next_events(struct funnel *f, struct mprof_event *events, enum mprof_status *status)
+{
+	if (!f->sexp)
+		return mprof_decoder_batch(f->decoder, events, BATCH, status);
+	*status = mprof_sexp_next(f->sexp, events);
+	return *status == MPROF_OK;
+}
+
+/* Take events until the decoder says STOP (MPROF_MORE or MPROF_END). */
+static int drain(struct funnel *f, enum mprof_status stop)
+{
+	struct mprof_event events[BATCH];
+	enum mprof_status status = MPROF_OK;
+	size_t n;
+	int r = 0;
+
+	while (!r && status != stop) {
+		n = next_events(f, events, &status);
+		if (n)
+			r = f->sink->events(f->sink->data, f->stream, events, n);
+		if (status == MPROF_NOMEM)
+			return -ENOMEM;
+		if (status != MPROF_CORRUPT)
+			continue;
+		r = r ? r : pause_sink(f->sink);
+		f->damages++;
+		tell_damage(f->name, f->sexp ? mprof_sexp_damage(f->sexp) : mprof_decoder_damage(f->decoder),
+			    f->damages);
+	}
+	return r;
+}
+
+/* Decode what is held, and keep nothing of it. */
+static int pass_on(struct funnel *f)
+{
+	int r;
+
+	if (f->sexp)
+		mprof_sexp_feed(f->sexp, f->held, f->used);
+	else
+		mprof_decoder_feed(f->decoder, f->held, f->used);
+	r = drain(f, MPROF_MORE);
+	f->used = 0;
+	return r;
+}
+
+uint8_t *funnel_room(struct funnel *f, size_t *room)
+{
+	size_t most = (size_t)MPROF_RING_BYTES_MAX + PIECE;
+	uint8_t *grown;
+
+	/* It grows by what came, not by what the input says. */
+	if (f->used == f->room) {
+		size_t larger = f->room ? f->room * 2 : PIECE;
+
+		larger = larger < most ? larger : most;
+		grown = realloc(f->held, larger);
+		if (!grown)
+			return NULL;
+		f->held = grown;
+		f->room = larger;
+	}
+	*room = f->room - f->used;
+	return f->held + f->used;
+}
+
+/* The first bytes are there: what are they? */
+static int judge_beginning(struct funnel *f)
+{
+	if (mprof_sexp_begins(f->held, f->used)) {
+		f->sexp = mprof_sexp_new();
+		if (!f->sexp)
+			return -ENOMEM;
+		f->kind = FUNNEL_STREAM;
+	} else if (f->kind == FUNNEL_PIPE && mprof_order_served(f->held, f->used)) {
+		f->kind = FUNNEL_STREAM;
+	}
+	return 0;
+}
+
+int funnel_advance(struct funnel *f, size_t n)
+{
+	int r = 0;
+
+	f->bytes += n;
+	f->used += n;
+	if (f->kind != FUNNEL_STREAM && n) {
+		r = judge_beginning(f);
+		if (f->used > MPROF_RING_BYTES_MAX)
+			f->kind = FUNNEL_STREAM;
+	}
+	if (r || f->kind != FUNNEL_STREAM)
+		return r;
+	r = pass_on(f);
+	/* Someone may be watching: nothing waits while the input is quiet. */
+	return !r && n < f->room / 4 ? pause_sink(f->sink) : r;
+}
+
+/* All at once, in logical order. */
+static int pass_whole(struct funnel *f)
+{
+	SCOPED(mprof_order_freep) struct mprof_order *order = mprof_order_new();
+	size_t i;
+	int r = 0;
+
+	if (!order)
+		return -ENOMEM;
+	mprof_order_scan(order, f->held, f->used);
+	for (i = 0; i < mprof_order_spans(order) && !r; i++) {
+		const struct mprof_span *span = mprof_order_span(order, i);
+
+		mprof_decoder_begin(f->decoder, span->offset, span->packet);
+		mprof_decoder_feed(f->decoder, f->held + span->offset, span->bytes);
+		mprof_decoder_finish(f->decoder);
+		r = drain(f, MPROF_END);
+	}
+	return r;
+}
+
+int funnel_end(struct funnel *f)
+{
+	int r;
+
+	if (f->kind != FUNNEL_STREAM) {
+		r = pass_whole(f);
+	} else if (f->sexp) {
+		mprof_sexp_feed(f->sexp, NULL, 0);
+		mprof_sexp_finish(f->sexp);
+		r = drain(f, MPROF_END);
+	} else {
+		mprof_decoder_feed(f->decoder, NULL, 0);
+		mprof_decoder_finish(f->decoder);
+		r = drain(f, MPROF_END);
+	}
+	f->used = 0;
+	return r ? r : pause_sink(f->sink);
+}
+
+int funnel_put(struct funnel *f, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+	uint8_t *at;
+	size_t n;
+	int r = 0;
+
+	while (len && !r) {
+		at = funnel_room(f, &n);
+		if (!at)
+			return -ENOMEM;
+		n = n < len ? n : len;
+		memcpy(at, p, n);
+		p += n;
+		len -= n;
+		r = funnel_advance(f, n);
+	}
+	return r;
+}

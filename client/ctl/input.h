@@ -1,0 +1,38 @@
+/*
+ * A trace that a person names, from wherever it is to the events: a file, standard input, a CTF directory, a compressed file or a tar of
+ * one, an old log of s-expressions, a capture, a domain.
+ */
+#ifndef CTL_INPUT_H
+#define CTL_INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ctl.h"
+#include "sink.h"
+#include "target.h"
+
+/* The sink ended it; nothing was said. */
+#define INPUT_REFUSED (-1)
+
+struct input {
+	const struct ctl *ctl; /* borrowed */
+	const struct sink *to; /* borrowed */
+	struct sink sink;      /* in front of TO: remembers that it refused */
+	const char *name;      /* for complaints; borrowed */
+	int refused;	       /* what TO returned */
+	/* What was read: */
+	unsigned int streams;
+	uint64_t bytes, damages;
+	struct mprof_totals *totals; /* of each stream; owned */
+};
+
+/*
+ * Read the trace that OPERAND names, and of a domain or capture what S selects, into SINK; with FOLLOW a domain's as it grows.  VERB is
+ * for hints.  Returns an exit code, having said why (CTL_DAMAGED where damage was passed over), or INPUT_REFUSED.  Deinit in any case.
+ */
+int input_run(struct input *in, const struct ctl *ctl, const struct sink *sink, const char *operand,
+	      const struct selection *s, bool follow, const char *verb);
+void input_deinit(struct input *in);
+
+#endif

@@ -1,0 +1,240 @@
+/*
+ * Streams side by side.
+ *
+ * Each lane reads its own file in pieces and holds a batch of decoded events; the one whose next event is the oldest goes on for as
+ * long as it stays the oldest.  Memory is bounded by the number of lanes, except while a file that can be the image of a ring is put in
+ * order.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "funnel.h"
+#include "lanes.h"
+#include "scope.h"
+
+#define PIECE (256u << 10)
+#define BATCH 256u
+
+struct lane {
+	int fd;
+	const char *name; /* of the stream; borrowed */
+	uint64_t size;
+	struct mprof_order *order; /* NULL = one span, the whole file */
+	size_t span;		   /* the next one */
+	uint64_t at, end;	   /* of what is left of this one */
+	struct mprof_decoder *decoder;
+	size_t next, n; /* of EVENTS */
+	struct mprof_event events[BATCH];
+	uint8_t piece[PIECE];
+};
+
+static void lane_free(struct lane *a)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	mprof_order_free(a->order);
+	mprof_decoder_free(a->decoder);
+	free(a);
+}
+
+int lanes_add(struct lanes *l, const char *name, int fd)
+{
+	SCOPED(closep) int owned = fd; /* until a lane has it */
+	struct stat st = {0};
+	struct lane *a;
+
+	if (l->n == LANES_MAX)
+		return -E2BIG;
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	l->names[l->n] = strdup(name);
+	a->decoder = mprof_decoder_new();
+	a->fd = owned;
+	a->name = l->names[l->n];
+	a->size = (uint64_t)st.st_size;
+	owned = -1;
+	l->lane[l->n++] = a;
+	l->bytes += a->size;
+	return a->name && a->decoder ? 0 : -ENOMEM;
+}
+
+void lanes_deinit(struct lanes *l)
+{
+	unsigned int i;
+
+	for (i = 0; i < l->n; i++) {
+		free(l->names[i]);
+		lane_free(l->lane[i]);
+	}
+	l->n = 0;
+}
+
+static ssize_t read_at(int fd, void *buf, size_t n, uint64_t at)
+{
+	ssize_t got;
+
+	do
+		got = pread(fd, buf, n, (off_t)at);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
+/* Where the file can be a ring's image, find the order of its packets. */
+static int lane_order(struct lane *a)
+{
+	SCOPED(freep) uint8_t *bytes = NULL;
+	size_t used = 0;
+	ssize_t n = 1;
+
+	if (a->size > MPROF_RING_BYTES_MAX)
+		return 0;
+	bytes = malloc(a->size ? (size_t)a->size : 1);
+	a->order = mprof_order_new();
+	if (!bytes || !a->order)
+		return -ENOMEM;
+	while (used < a->size && n > 0) {
+		n = read_at(a->fd, bytes + used, (size_t)a->size - used, used);
+		if (n < 0)
+			return (int)n;
+		used += (size_t)n;
+	}
+	mprof_order_scan(a->order, bytes, used);
+	return 0;
+}
+
+/* Begin the next span; false behind the last. */
+static bool lane_span(struct lane *a)
+{
+	struct mprof_span whole = {.bytes = a->size};
+	const struct mprof_span *span = &whole;
+
+	if (a->span == (a->order ? mprof_order_spans(a->order) : 1))
+		return false;
+	if (a->order)
+		span = mprof_order_span(a->order, a->span);
+	a->span++;
+	a->at = span->offset;
+	a->end = span->offset + span->bytes;
+	mprof_decoder_begin(a->decoder, span->offset, span->packet);
+	return true;
+}
+
+/* The decoder has used up what it had: feed it the span's next piece. */
+static int lane_read(struct lane *a)
+{
+	uint64_t left = a->end - a->at;
+	ssize_t n = 0;
+
+	if (left)
+		n = read_at(a->fd, a->piece, left < PIECE ? (size_t)left : PIECE, a->at);
+	if (n < 0)
+		return (int)n;
+	mprof_decoder_feed(a->decoder, a->piece, (size_t)n);
+	a->at += (uint64_t)n;
+	if (!n || a->at == a->end)
+		mprof_decoder_finish(a->decoder);
+	return 0;
+}
+
+static int lane_damage(struct lanes *l, const struct lane *a)
+{
+	int r = l->sink->pause ? l->sink->pause(l->sink->data) : 0;
+
+	tell_damage(a->name, mprof_decoder_damage(a->decoder), ++l->damages);
+	return r;
+}
+
+/* The next batch; none behind the last event. */
+static int lane_fill(struct lanes *l, struct lane *a)
+{
+	enum mprof_status status;
+	int r = 0;
+
+	a->next = 0;
+	for (a->n = 0; !a->n && !r;) {
+		a->n = mprof_decoder_batch(a->decoder, a->events, BATCH, &status);
+		if (status == MPROF_NOMEM)
+			r = -ENOMEM;
+		else if (status == MPROF_MORE)
+			r = lane_read(a);
+		else if (status == MPROF_CORRUPT)
+			r = lane_damage(l, a);
+		else if (status == MPROF_END && !lane_span(a))
+			break;
+	}
+	return r;
+}
+
+static uint64_t head(const struct lane *a)
+{
+	return a->events[a->next].raw.timestamp;
+}
+
+/* The lane with the oldest next event, the first of equals, and the time of the oldest elsewhere; LANES_MAX where all are over. */
+static unsigned int oldest(const struct lanes *l, uint64_t *elsewhere)
+{
+	unsigned int i, best = LANES_MAX;
+
+	*elsewhere = UINT64_MAX;
+	for (i = 0; i < l->n; i++) {
+		const struct lane *a = l->lane[i];
+
+		if (!a->n)
+			continue;
+		if (best == LANES_MAX) {
+			best = i;
+		} else if (head(a) < head(l->lane[best])) {
+			*elsewhere = head(l->lane[best]);
+			best = i;
+		} else if (head(a) < *elsewhere) {
+			*elsewhere = head(a);
+		}
+	}
+	return best;
+}
+
+/* Give out what lane I has up to the time ELSEWHERE, and fill it where it is empty. */
+static int lane_advance(struct lanes *l, unsigned int i, uint64_t elsewhere)
+{
+	struct lane *a = l->lane[i];
+	size_t from = a->next;
+	int r;
+
+	do
+		a->next++;
+	while (a->next < a->n && head(a) <= elsewhere);
+	r = l->sink->events(l->sink->data, i, a->events + from, a->next - from);
+	return r || a->next < a->n ? r : lane_fill(l, a);
+}
+
+static int lanes_begin(struct lanes *l)
+{
+	unsigned int i;
+	int r = l->n > 1 && l->sink->streams ? l->sink->streams(l->sink->data, l->names, l->n) : 0;
+
+	for (i = 0; i < l->n && !r; i++) {
+		r = lane_order(l->lane[i]);
+		if (!r && lane_span(l->lane[i]))
+			r = lane_fill(l, l->lane[i]);
+	}
+	return r;
+}
+
+int lanes_run(struct lanes *l)
+{
+	uint64_t elsewhere;
+	unsigned int i;
+	int r = lanes_begin(l);
+
+	while (!r && (i = oldest(l, &elsewhere)) != LANES_MAX)
+		r = lane_advance(l, i, elsewhere);
+	for (i = 0; i < l->n; i++)
+		l->totals[i] = *mprof_decoder_totals(l->lane[i]->decoder);
+	return r ? r : l->sink->pause ? l->sink->pause(l->sink->data) : 0;
+}

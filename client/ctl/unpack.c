@@ -1,0 +1,168 @@
+/*
+ * libarchive, held to what is meant: gzip, xz and zstd around a file or a tar, nothing that runs programs, no file written by a name
+ * from an archive.
+ */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "scope.h"
+#include "unpack.h"
+
+#define PIECE (256u << 10)
+
+struct source {
+	int fd;
+	const uint8_t *head;
+	size_t head_len;
+	int error; /* errno of a read, or 0 */
+	uint8_t piece[PIECE];
+};
+
+static struct archive *reader_free(struct archive *a)
+{
+	if (a)
+		archive_read_free(a);
+	return NULL;
+}
+
+SCOPED_DEFINE(struct archive, reader_free)
+
+static const struct {
+	uint8_t bytes[6];
+	size_t len;
+} magics[] = {
+	{{0x1f, 0x8b}, 2},
+	{{0xfd, '7', 'z', 'X', 'Z', 0}, 6},
+	{{0x28, 0xb5, 0x2f, 0xfd}, 4},
+};
+
+bool unpack_wanted(const uint8_t *bytes, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+		if (len >= magics[i].len && memcmp(bytes, magics[i].bytes, magics[i].len) == 0)
+			return true;
+	return len >= 262 && memcmp(bytes + 257, "ustar", 5) == 0;
+}
+
+bool unpack_undecided(const uint8_t *bytes, size_t len)
+{
+	/* A packet and a log of s-expressions show themselves by one byte, and a pipe may have no more for now. */
+	return len < UNPACK_HEAD && !unpack_wanted(bytes, len) && !(len && (bytes[0] == 0xc1 || bytes[0] == '('));
+}
+
+static la_ssize_t source_read(struct archive *a, void *data, const void **bytes)
+{
+	struct source *s = data;
+	ssize_t n;
+
+	(void)a;
+	if (s->head_len) {
+		*bytes = s->head;
+		n = (ssize_t)s->head_len;
+		s->head_len = 0;
+		return n;
+	}
+	do
+		n = read(s->fd, s->piece, sizeof(s->piece));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		s->error = errno;
+	*bytes = s->piece;
+	return n;
+}
+
+/* What the reader complains of. */
+static int reader_fault(struct archive *a, const struct source *s, const char *name)
+{
+	const char *what = archive_error_string(a);
+
+	if (s->error)
+		return -s->error;
+	if (archive_errno(a) == ENOMEM)
+		return -ENOMEM;
+	say("%s: the packed data is damaged or cut: %s", name, what ? what : "no reason is known");
+	return 1;
+}
+
+/* A hole of N bytes, which some archives leave out. */
+static int unpack_hole(const struct unpack_ops *ops, uint64_t n)
+{
+	static const uint8_t zeros[4096];
+	int r = 0;
+
+	for (; n && !r; n -= n < sizeof(zeros) ? n : sizeof(zeros))
+		r = ops->bytes(ops->data, zeros, n < sizeof(zeros) ? (size_t)n : sizeof(zeros));
+	return r;
+}
+
+/* The content of the file at hand, block by block, so that none is lost before damage. */
+static int unpack_data(struct archive *a, const struct source *s, const char *name, const struct unpack_ops *ops)
+{
+	const void *block;
+	la_int64_t offset, at = 0;
+	size_t len;
+	int r = 0, status;
+
+	while (!r && (status = archive_read_data_block(a, &block, &len, &offset)) != ARCHIVE_EOF) {
+		if (status == ARCHIVE_RETRY)
+			continue;
+		if (status < ARCHIVE_WARN)
+			return reader_fault(a, s, name);
+		if (offset > at)
+			r = unpack_hole(ops, (uint64_t)(offset - at));
+		if (!r && len)
+			r = ops->bytes(ops->data, block, len);
+		at = offset + (la_int64_t)len;
+	}
+	return r;
+}
+
+static int unpack_entries(struct archive *a, const struct source *s, const char *name, const struct unpack_ops *ops)
+{
+	struct archive_entry *entry;
+	const char *path;
+	int r = 0, status;
+
+	while (!r && (status = archive_read_next_header(a, &entry)) != ARCHIVE_EOF) {
+		if (status == ARCHIVE_RETRY)
+			continue;
+		if (status < ARCHIVE_WARN)
+			return reader_fault(a, s, name);
+		if (archive_format(a) == ARCHIVE_FORMAT_RAW)
+			return unpack_data(a, s, name, ops);
+		path = archive_entry_pathname(entry);
+		if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) || !path)
+			continue;
+		r = ops->member(ops->data, path);
+		if (r == 0)
+			r = unpack_data(a, s, name, ops);
+		else if (r == 1)
+			r = 0;
+	}
+	return r;
+}
+
+int unpack_run(int fd, const uint8_t *head, size_t len, const char *name, const struct unpack_ops *ops)
+{
+	SCOPED(freep) struct source *s = calloc(1, sizeof(*s));
+	SCOPED(reader_freep) struct archive *a = archive_read_new();
+
+	if (!s || !a)
+		return -ENOMEM;
+	s->fd = fd;
+	s->head = head;
+	s->head_len = len;
+	if (archive_read_support_filter_gzip(a) != ARCHIVE_OK || archive_read_support_filter_xz(a) != ARCHIVE_OK ||
+	    archive_read_support_filter_zstd(a) != ARCHIVE_OK || archive_read_support_format_tar(a) != ARCHIVE_OK ||
+	    archive_read_support_format_raw(a) != ARCHIVE_OK)
+		return -ENOTSUP;
+	if (archive_read_open(a, s, NULL, source_read, NULL) != ARCHIVE_OK)
+		return reader_fault(a, s, name);
+	return unpack_entries(a, s, name, ops);
+}

@@ -1,0 +1,219 @@
+"""`mprofctl` reads a trace from whatever it is in: inputs.py SOURCE-ROOT MPROFCTL [TEST…]
+
+The same rings plain, compressed, as a directory, as an archive, merged, cut and hostile; logs of s-expressions. Where the reference
+traces are beside the checkout, their compressed ones and their logs too.
+"""
+
+import glob
+import gzip
+import io
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+ROOT, MPROFCTL = sys.argv[1:3]
+TRACES = os.path.join(ROOT, "tests", "traces")
+METADATA = os.path.join(ROOT, "schema", "ctf", "metadata.tsdl")
+REFERENCE = os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces")
+
+
+def ring(name):
+    return lzma.open(os.path.join(TRACES, name + ".ctf.xz")).read()
+
+
+def lines(name):
+    return lzma.open(os.path.join(TRACES, name + ".dump.txt.xz")).read().decode().splitlines()
+
+
+def run(*arguments, stdin=None):
+    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=60)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def write(path, data):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def directory(path, *names):
+    os.makedirs(path)
+    for name in names:
+        write(f"{path}/{name}", ring(name))
+    shutil.copy(METADATA, f"{path}/metadata")
+
+
+def zstd(data):
+    return subprocess.run(["zstd", "-q", "-c"], input=data, capture_output=True, check=True).stdout
+
+
+class Inputs(unittest.TestCase):
+    def setUp(self):
+        self.home = os.getcwd()
+        self.work = tempfile.mkdtemp()
+        os.chdir(self.work)
+
+    def tearDown(self):
+        os.chdir(self.home)
+        shutil.rmtree(self.work)
+
+    def same(self, want, *arguments, stdin=None, code=0):
+        got, out, said = run("dump", *arguments, stdin=stdin)
+        self.assertEqual((got, said if code == 0 else ""), (code, ""))
+        self.assertEqual(out.splitlines(), want)
+        return said
+
+    def test_compressed(self):
+        data = ring("wrapped")
+        packed = {"gz": gzip.compress(data), "xz": lzma.compress(data), "zst": zstd(data)}
+        for form, bytes_ in packed.items():
+            with self.subTest(form):
+                write("file", bytes_)
+                self.same(lines("wrapped"), "file")
+                self.same(lines("wrapped"), "-", stdin=bytes_)
+
+    def test_compressed_and_cut(self):
+        whole = lines("wrapped-dense")
+        data = ring("wrapped-dense")
+        packed = gzip.compress(data, 1)
+        code, out, said = run("dump", "-", stdin=packed[: len(packed) * 3 // 4])
+        self.assertEqual(code, 3)
+        self.assertRegex(said, r"^mprofctl: standard input: the packed data is damaged or cut: .+\n")
+        self.assertTrue(set(out.splitlines()) <= set(whole))
+        self.assertGreater(out.count("\n"), len(whole) // 3)
+        for junk in (packed[:2], packed[:20], b"\x28\xb5\x2f\xfd" + bytes(100), b"\xfd7zXZ\0" + bytes(100)):
+            code, out, said = run("dump", "-", stdin=junk)
+            self.assertEqual((code, out), (3, ""))
+
+    def test_directory_of_one(self):
+        directory("trace", "wrapped")
+        write("trace/.hidden", b"\xc1\x1f\xfc\xc1")
+        write("trace/notes.txt", b"no stream")
+        os.mkfifo("trace/pipe")
+        self.same(lines("wrapped"), "trace")
+
+    def test_directory_of_none(self):
+        directory("trace")
+        self.assertEqual(run("dump", "trace"), (1, "", "mprofctl: trace holds no stream of a trace\n"))
+
+    def merged(self, text, *names):
+        """TEXT is the streams of NAMES, merged by time, each line with its stream."""
+        left = {name: lines(name) for name in names}
+        times = []
+        for line in text.splitlines():
+            line, name = re.match(r'(.*) stream="(.*)"$', line).groups()
+            self.assertEqual(line, left[name].pop(0))
+            times.append([int(part) for part in line.split(" ")[0].split(".")])
+        self.assertEqual(list(left.values()), [[]] * len(names))
+        self.assertEqual(times, sorted(times))
+
+    def test_directory_of_several(self):
+        directory("trace", "wrapped", "small", "eio", "oddsize")
+        code, out, said = run("dump", "trace")
+        self.assertEqual((code, said), (0, ""))
+        self.merged(out, "wrapped", "small", "eio", "oddsize")
+
+    def test_archive(self):
+        directory("trace", "wrapped", "small")
+        want = run("dump", "trace")[1]
+        for mode in "w", "w:gz", "w:xz":
+            with tarfile.open("archive", mode) as tar:
+                tar.add("trace")
+            self.assertEqual(run("dump", "archive"), (0, want, ""))
+        with open("archive", "rb") as file:
+            self.assertEqual(run("dump", "-", stdin=zstd(lzma.decompress(file.read()))), (0, want, ""))
+
+    def test_archive_of_one_and_none(self):
+        directory("trace", "wrapped")
+        with tarfile.open("archive", "w") as tar:
+            tar.add("trace")
+        self.same(lines("wrapped"), "archive")
+        with tarfile.open("none", "w") as tar:
+            tar.add("trace/metadata")
+        self.assertEqual(run("dump", "none"), (1, "", "mprofctl: none holds no stream of a trace\n"))
+
+    def test_hostile_archive(self):
+        """Names that lead elsewhere write nothing; links and devices are passed over; a cut one gives what it has."""
+        data = ring("wrapped")
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as tar:
+            for name, kind in (("../out", tarfile.REGTYPE), ("/abs", tarfile.SYMTYPE), ("dev", tarfile.CHRTYPE), ("hard", tarfile.LNKTYPE)):
+                info = tarfile.TarInfo(name)
+                info.type = kind
+                info.linkname = "/etc/passwd"
+                info.size = len(data) if kind == tarfile.REGTYPE else 0
+                tar.addfile(info, io.BytesIO(data))
+        self.same(lines("wrapped"), "-", stdin=packed.getvalue())
+        self.assertEqual(os.listdir("."), [])
+        code, out, said = run("dump", "-", stdin=packed.getvalue()[:100_000])
+        self.assertEqual(code, 3)
+        self.assertTrue(set(out.splitlines()) <= set(lines("wrapped")))
+
+    def test_too_many_streams(self):
+        for i in range(257):
+            write(f"trace/{i:03}", b"\xc1\x1f\xfc\xc1")
+        self.assertEqual(run("dump", "trace"), (1, "", "mprofctl: trace has more than 256 streams\n"))
+
+    def test_damaged_stream_of_several(self):
+        directory("trace", "wrapped", "killed")
+        code, out, said = run("dump", "trace")
+        self.assertEqual(code, 3)
+        self.assertIn("killed: packet 1 (count 397) at byte 4096: unknown event id 31", said)
+        self.assertEqual(len(out.splitlines()), len(lines("wrapped")) + len(lines("killed")))
+
+    def test_json_names_the_stream(self):
+        directory("trace", "wrapped", "small")
+        out = run("dump", "trace", "--json")[1].splitlines()
+        self.assertEqual(sum(line.endswith(',"stream":"small"}') for line in out), len(lines("small")))
+
+    def test_sexp(self):
+        log = b'((time 8249.521266)(op(Switch 0)))\n((time 8249.5213)(op(Label 0"a b")))\noops\n((time 8250)(op(Gc 0.5)))\n'
+        want = [
+            "8249.521266000 switch thread=0",
+            '8249.521300000 label thread=0 label="a b"',
+            "8250.000000000 gc duration=0.500000000",
+        ]
+        for data in log, gzip.compress(log):
+            self.assertIn("line 3 at byte 72: not an event; 5 bytes skipped", self.same(want, "-", stdin=data, code=3))
+
+    def test_filters(self):
+        write("file", ring("wrapped"))
+        whole = lines("wrapped")
+        self.same([line for line in whole if re.search(r" (gc|fails) ", line)], "file", "--event", "gc,fails")
+        thread = re.search(r"resolver=(\d+) ", next(line for line in whole if " fails " in line)).group(1)
+        wanted = re.compile(rf"(?!.* (?:amount|value|duration)={thread}\b).* [a-z]+={thread}\b")
+        self.same([line for line in whole if wanted.match(line)], "file", "--thread", thread)
+        times = [line.split(" ")[0] for line in whole]
+        self.same(whole[100:200], "file", "--from", times[100], f"--to={times[199]}")
+        self.same([line for line in whole if ' label="take rx"' in line], "file", "--label", "t*ke ?x", "--event=label")
+
+    @unittest.skipUnless(os.path.isdir(REFERENCE), "the reference traces are not beside the checkout")
+    def test_reference(self):
+        found = glob.glob(f"{REFERENCE}/public/*.ctf.xz")
+        self.assertTrue(found)
+        for path in found:
+            self.assertEqual(run("dump", path), run("dump", "-", stdin=lzma.open(path).read()))
+        for name, number in (("xen-sexp-untyped", 18780), ("xen-sexp-typed", 3915)):
+            code, out, said = run("dump", f"{REFERENCE}/public/{name}.sexp.xz")
+            self.assertEqual((code, out.count("\n"), said), (0, number, ""))
+            self.check_log(lzma.open(f"{REFERENCE}/public/{name}.sexp.xz", "rt").read().splitlines(), out.splitlines())
+
+    def check_log(self, log, dump):
+        """The same times, operations and threads, found by eye and not by a parser."""
+        names = {"creates": "Creates", "read": "Reads", "becomes": "Becomes", "label": "Label", "switch": "Switch", "fulfills": "Resolves", "fails": "Resolves"}
+        for theirs, ours in zip(log, dump, strict=True):
+            seconds, operation, rest = re.match(r"\(\(time ([0-9.]+)\)\(op\((\w+) ?(.*)\)\)\)$", theirs).groups()
+            time, name, fields = ours.split(" ", 2)
+            self.assertEqual((f"{seconds:0<{len(time)}}", operation), (time, names[name]))
+            threads = re.findall(r"-?\d+", rest)[: 2 if name != "label" and name != "switch" else 1]
+            self.assertEqual(re.findall(r"=(-?\d+)", fields)[: len(threads)], threads)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
