@@ -191,18 +191,19 @@ static void step_suspended(struct domain *domain, uint64_t now)
 {
 	uint64_t next;
 
-	if (domain_context_step(domain, now, &next)) {
-		domain_at(domain, clock_mono());
-		return;
-	}
 	if (!domain->host->knows_states) {
 		/* The helper is gone: nobody will tell, and a guest that does not go on is not harmed. */
 		domain_goes_on(domain, now);
 		return;
 	}
+	/* Before anything is read: where XenStore is slow that takes long, and a guest that goes on meanwhile is overwritten. */
 	if (now >= domain->asked_at + AGAIN_NS) {
 		domain->asked_at = now;
 		domain_ask(domain);
+	}
+	if (domain_context_step(domain, now, &next)) {
+		domain_at(domain, clock_mono());
+		return;
 	}
 	next = next && next < domain->asked_at + AGAIN_NS ? next : domain->asked_at + AGAIN_NS;
 	domain_at(domain, next > now ? next : now + NS_PER_MS);

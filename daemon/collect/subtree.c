@@ -65,6 +65,11 @@ int subtree_begin(struct subtree *subtree, uint32_t domid)
 	walk->n_waiting = 1;
 	if (!walk->found)
 		return -ENOMEM;
+	/* A walk that did not get to its end has seen more than none. */
+	if (subtree->walk && !subtree->seen && json_object_size(subtree->walk->found)) {
+		subtree->seen = json_incref(subtree->walk->found);
+		subtree->complete = false;
+	}
 	walk_free(subtree->walk);
 	subtree->walk = TAKE_PTR(walk);
 	return 0;
@@ -127,6 +132,19 @@ static int value_read(struct walk *walk, struct xen *xen, const char *path, cons
 	return r ? node_error(walk, r) : value_add(walk, path, value, len);
 }
 
+/* What the guest itself wrote comes before what is alike for all: it may not have the time for the rest. */
+static void data_first(struct walk *walk)
+{
+	char **last = walk->waiting + walk->n_waiting - 1, *path;
+
+	for (char **p = walk->waiting; p < last; p++)
+		if (strcmp(*p, "data") == 0) {
+			path = *p;
+			*p = *last;
+			*last = path;
+		}
+}
+
 static int children_push(struct walk *walk, const char *path, char **names, size_t n)
 {
 	if (n && path_depth(path) >= SUBTREE_DEPTH) {
@@ -142,6 +160,8 @@ static int children_push(struct walk *walk, const char *path, char **names, size
 			return -ENOMEM;
 		walk->n_waiting++;
 	}
+	if (!*path && walk->n_waiting)
+		data_first(walk);
 	return 0;
 }
 

@@ -25,7 +25,8 @@ struct subtree {
 
 void subtree_init(struct subtree *subtree);
 void subtree_deinit(struct subtree *subtree);
-/* Begin to read /local/domain/<DOMID>; one that is under way begins again.  -ENOMEM. */
+/* Begin to read /local/domain/<DOMID>, data/ first; one that is under way begins again, and where none came to its end what it saw is kept.
+ * -ENOMEM. */
 int subtree_begin(struct subtree *subtree, uint32_t domid);
 /*
  * Read at most NODES more nodes, two questions to xenstored each.  1: there is more, 0: done, and SEEN is new (or nothing is under way);

@@ -147,6 +147,27 @@ static void test_few(void)
 	}
 }
 
+/* The guest's own nodes come first, and a walk that has to begin again keeps what it saw. */
+static void test_begun_again(void)
+{
+	struct xen xen = {.nodes = few, .prefix = "/local/domain/12"};
+	struct subtree subtree;
+
+	subtree_init(&subtree);
+	CHECK_EQ_INT(subtree_begin(&subtree, 12), 0);
+	CHECK_EQ_INT(subtree_step(&subtree, &xen, 5), 1);
+	CHECK(!subtree.seen);
+	CHECK_EQ_INT(subtree_begin(&subtree, 12), 0);
+	CHECK_EQ_STR(seen(&subtree, "data/mprof/ring-ref"), "8");
+	CHECK(!subtree.complete);
+	xen.gone_after = xen.questions + 1;
+	while (subtree_step(&subtree, &xen, 1) == 1)
+		;
+	CHECK_EQ_STR(seen(&subtree, "data/mprof/ring-ref"), "8");
+	CHECK(!subtree.complete);
+	subtree_deinit(&subtree);
+}
+
 /* No step asks more than it may. */
 static void test_steps(void)
 {
@@ -290,6 +311,7 @@ static void test_context(void)
 int main(void)
 {
 	CHECK_RUN(test_few);
+	CHECK_RUN(test_begun_again);
 	CHECK_RUN(test_steps);
 	CHECK_RUN(test_bounds);
 	CHECK_RUN(test_depth);
