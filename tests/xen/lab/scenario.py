@@ -224,8 +224,8 @@ class Lab:
             text = xen.run("xl", "list")
             at = round(time.monotonic() - began, 2)
             mine = [line for line in text.splitlines() if re.search(rf"^\S+ +{guest.domid} ", line)]
-            listed.append({"at": at, "list": mine, "zombies": [line for line in text.splitlines() if line.startswith("(null)")]})
-            alive = any(not re.search(r" [-rb]+-*[psc]*[sc]-*d? ", line) and not line.startswith("(null)") for line in mine)
+            listed.append({"at": at, "list": mine, "zombies": xen.zombies(text)})
+            alive = any(re.search(r" [-r][-b][-p]-[-a-z]- ", line) for line in mine)
             if not alive and dead is None:
                 dead = at
             if dead is not None and at > dead + 2.5:
@@ -295,7 +295,7 @@ class Lab:
             xen.run("xl", "destroy", name)
         began, listed = time.monotonic(), []
         while time.monotonic() - began < 3:
-            listed.append({"at": round(time.monotonic() - began, 2), "zombies": xen.zombies()})
+            listed.append({"at": round(time.monotonic() - began, 2), "zombies": xen.zombies(xen.run("xl", "list"))})
         self.note(corpse_zombies=listed)
         self.note(corpse_captures_after={name: [c["kind"] for c in xen.captures(name)] for name in preserved})
 

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -152,9 +153,9 @@ def captures(name):
     return (ask(f"/v1/domains/{name}/captures") or {}).get("captures", [])
 
 
-def zombies():
-    """Lines of `xl list` of domains that are dead and held by somebody's mapping."""
-    return [line for line in run("xl", "list").splitlines() if line.startswith("(null)")]
+def zombies(listed):
+    """Lines of `xl list` of domains that are dying and held by somebody's mapping; one that is being made has no name either."""
+    return [line for line in listed.splitlines() if re.match(r"\(null\) .* [-r][-b][-p][-s][-a-z]d ", line)]
 
 
 def main_pid(unit="mprofd"):
