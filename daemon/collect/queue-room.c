@@ -100,7 +100,8 @@ void account_died(struct queue *queue, struct account *account, bool dead)
 /* ---- room ------------------------------------------------------------------------------------------------------- */
 
 /*
- * One guest has at most what it leaves for the others: x more, where account + x <= free - x.  What can be taken back is free to those who died,
+ * The end of one guest has at most what it leaves for those of others: x more, where end + x <= free - x.  What it had before it died does not
+ * count.  What can be taken back is free to those who died,
  * not to a ring that goes while its guest lives.
  */
 size_t queue_dead_room(const struct queue *queue, const struct account *account)
@@ -110,7 +111,7 @@ size_t queue_dead_room(const struct queue *queue, const struct account *account)
 
 	if (!account)
 		return left;
-	return account->bytes < left ? (left - account->bytes) / 2 : 0;
+	return account->end < left ? (left - account->end) / 2 : 0;
 }
 
 static size_t living_room(const struct queue *queue, const struct account *account)
@@ -155,9 +156,7 @@ static struct item *take_back(struct queue *queue, struct lane *lane, size_t wan
 		lane_remove(queue, item);
 		queue_unlink(queue, item);
 		taken += item->bytes;
-		queue->bytes -= item->bytes;
-		item->account->bytes -= item->bytes;
-		account_unref(item->account);
+		account_less(queue, item->account, item->bytes, item->of_end);
 		evicted->to = item->from;
 		if (item->kind == ITEM_CHUNK) {
 			evicted->bytes += item->piece.chunk.length;

@@ -32,6 +32,8 @@ struct queue {
 /* queue.c */
 void queue_unlink(struct queue *queue, struct item *item);
 void account_unref(struct account *account); /* NULL too */
+/* BYTES of ACCOUNT's are gone, and the reference of their item; NULL too. */
+void account_less(struct queue *queue, struct account *account, size_t bytes, bool of_end);
 
 /* queue-room.c */
 /* How many bytes more a dead guest may have. */

@@ -83,6 +83,27 @@ static bool has_room(const struct queue *queue, const struct account *account, s
 	return !account || account->bytes + bytes <= queue->per_guest;
 }
 
+/* With the mutex held. */
+static void account_add(struct queue *queue, struct account *account, size_t bytes, bool of_end)
+{
+	queue->bytes += bytes;
+	if (!account)
+		return;
+	account->bytes += bytes;
+	account->end += of_end ? bytes : 0;
+	account->refs++;
+}
+
+void account_less(struct queue *queue, struct account *account, size_t bytes, bool of_end)
+{
+	queue->bytes -= bytes;
+	if (!account)
+		return;
+	account->bytes -= bytes;
+	account->end -= of_end ? bytes : 0;
+	account_unref(account);
+}
+
 struct item *queue_item(struct queue *queue, struct account *account, enum item_kind kind, size_t n, bool dead)
 {
 	size_t bytes = sizeof(struct item) + n;
@@ -91,23 +112,15 @@ struct item *queue_item(struct queue *queue, struct account *account, enum item_
 
 	pthread_mutex_lock(&queue->mutex);
 	room = n == 0 || has_room(queue, account, bytes, dead);
-	if (room) {
-		queue->bytes += bytes;
-		if (account) {
-			account->bytes += bytes;
-			account->refs++;
-		}
-	}
+	if (room)
+		account_add(queue, account, bytes, dead);
 	pthread_mutex_unlock(&queue->mutex);
 	if (!room)
 		return NULL;
 	item = malloc(bytes);
 	if (!item) {
 		pthread_mutex_lock(&queue->mutex);
-		queue->bytes -= bytes;
-		if (account)
-			account->bytes -= bytes;
-		account_unref(account);
+		account_less(queue, account, bytes, dead);
 		pthread_mutex_unlock(&queue->mutex);
 		return NULL;
 	}
@@ -115,6 +128,7 @@ struct item *queue_item(struct queue *queue, struct account *account, enum item_
 	item->kind = kind;
 	item->account = account;
 	item->bytes = bytes;
+	item->of_end = dead;
 	return item;
 }
 
@@ -155,10 +169,7 @@ void queue_item_free(struct queue *queue, struct item *item)
 		break;
 	}
 	pthread_mutex_lock(&queue->mutex);
-	queue->bytes -= item->bytes;
-	if (item->account)
-		item->account->bytes -= item->bytes;
-	account_unref(item->account);
+	account_less(queue, item->account, item->bytes, item->of_end);
 	pthread_mutex_unlock(&queue->mutex);
 	free(item);
 }

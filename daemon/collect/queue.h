@@ -32,6 +32,7 @@ enum item_kind {
 /* What one guest has in the queue.  Counted references: the guest's own, one an item, one a lane. */
 struct account {
 	size_t bytes;
+	size_t end; /* of these, of its end: what came since it died */
 	unsigned refs;
 	bool dead; /* what it has is not taken back, and what comes finds room as the dead do */
 };
@@ -46,6 +47,7 @@ struct item {
 	struct item *lane_next, *lane_prev;
 	enum item_kind kind;
 	bool urgent;
+	bool of_end;		 /* accounted as its guest's end */
 	size_t bytes;		 /* accounted */
 	uint64_t queued;	 /* CLOCK_MONOTONIC ns */
 	uint64_t ticket;	 /* given by queue_push, ascending */

@@ -209,6 +209,29 @@ static void test_share(void)
 	queue_free(queue);
 }
 
+/* What a guest had waiting when it died is not held against its end. */
+static void test_full_share(void)
+{
+	struct queue *queue = queue_new(1024 * KIB, 1024 * KIB, 1024 * KIB);
+	struct account *account = account_new();
+	struct item *list = NULL, *item;
+
+	while ((item = queue_item(queue, account, ITEM_CHUNK, 64 * KIB, false)) != NULL) {
+		item->next = list;
+		list = item;
+	}
+	account_died(queue, account, true);
+	CHECK(queue_room(queue, account, true) >= 512 * KIB);
+	item = queue_item(queue, account, ITEM_TAIL, 500 * KIB, true);
+	CHECK(item != NULL);
+	CHECK(queue_room(queue, account, true) < 64 * KIB);
+	queue_item_free(queue, item);
+	CHECK(queue_room(queue, account, true) >= 512 * KIB);
+	free_all(queue, list);
+	account_release(queue, account);
+	queue_free(queue);
+}
+
 static void test_when(void)
 {
 	struct queue *queue = queue_new(1 << 20, 1 << 20, 0);
@@ -298,6 +321,7 @@ int main(void)
 	CHECK_RUN(test_evict);
 	CHECK_RUN(test_evict_not);
 	CHECK_RUN(test_share);
+	CHECK_RUN(test_full_share);
 	CHECK_RUN(test_when);
 	CHECK_RUN(test_threads);
 	return check_done();
