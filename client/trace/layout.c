@@ -19,7 +19,7 @@
 
 /* With more threads than that on a row, a tree instead of the list answers who is in the way. */
 #define LIST_MAX     16u
-#define POSITION_MAX (UINT64_C(1) << 62)
+#define POSITION_MAX (MPROF_TIME_MAX - 1)
 
 struct row {
 	uint32_t first; /* thread; the next one in the aliases, which nobody needs any more */
@@ -36,7 +36,7 @@ struct layout {
 	uint64_t looks;	  /* rows.h: for all streams together */
 };
 
-/* What is more than 146 years behind the first thread is taken to be at one time: no clock gets there. */
+/* Twice a time fits in 64 bits, and so does what comes behind it; only the last nanosecond of all is one with the one before. */
 static uint64_t position(const struct layout *l, uint64_t time)
 {
 	uint64_t since = time - l->base;
@@ -112,7 +112,7 @@ static bool row_note(struct layout *l, uint32_t at, uint32_t i)
 static bool is_blocked(const struct layout *l, const struct mprof_thread *parent, const struct rows_range *range)
 {
 	const uint32_t *next = model_aliases(l->m);
-	const struct row *row = row_at(l, parent->row);
+	struct row *row = row_at(l, parent->row);
 	uint32_t k;
 
 	if (row->n > LIST_MAX)

@@ -14,7 +14,8 @@
 
 #include <string.h>
 
-#define FAN 32u
+#define FAN	   32u
+#define HEIGHT_MAX 16u /* a node has 4 children at least, and there are fewer than 2^32 spans */
 
 struct leaf {
 	uint64_t at[FAN];
@@ -114,28 +115,39 @@ static void inner_open(struct inner *n, uint32_t i)
 	n->n++;
 }
 
-/* Move the upper half of a full node at HEIGHT into a new one: its number. */
-static uint32_t split(struct spans *s, uint32_t node, uint32_t height, uint64_t *at)
+/*
+ * How much of a full node stays in the left half where X is to come in.  Threads are placed for the most part from the latest to the
+ * earliest: then the right half, which is done with, is left nearly full.
+ */
+static uint32_t kept_of(const uint64_t *at, uint64_t x)
 {
-	const size_t half = FAN / 2 * sizeof(uint64_t);
+	uint32_t i = position(at, FAN, x);
 
+	return i < FAN / 4 ? FAN / 8 : FAN / 2;
+}
+
+/* Move what a full node at HEIGHT does not keep for X into a new one: its number. */
+static uint32_t split(struct spans *s, uint32_t node, uint32_t height, uint64_t x, uint64_t *at)
+{
 	if (height == 0) {
 		struct leaf *right = grow_take(&s->leaves, sizeof(*right)), *left = leaf_at(s, node);
 
-		memcpy(right->at, left->at + FAN / 2, half);
-		memcpy(right->value, left->value + FAN / 2, half);
-		left->n = right->n = FAN / 2;
+		left->n = kept_of(left->at, x);
+		right->n = FAN - left->n;
+		memcpy(right->at, left->at + left->n, right->n * sizeof(right->at[0]));
+		memcpy(right->value, left->value + left->n, right->n * sizeof(right->value[0]));
 		*at = right->at[0];
 		return s->leaves.n - 1;
 	}
 	struct inner *right = grow_take(&s->inners, sizeof(*right)), *left = inner_at(s, node);
 
-	memcpy(right->at, left->at + FAN / 2, half);
-	memcpy(right->mark, left->mark + FAN / 2, half);
-	memcpy(right->any, left->any + FAN / 2, half);
-	memcpy(right->all, left->all + FAN / 2, half);
-	memcpy(right->child, left->child + FAN / 2, half / 2);
-	left->n = right->n = FAN / 2;
+	left->n = kept_of(left->at, x);
+	right->n = FAN - left->n;
+	memcpy(right->at, left->at + left->n, right->n * sizeof(right->at[0]));
+	memcpy(right->mark, left->mark + left->n, right->n * sizeof(right->mark[0]));
+	memcpy(right->any, left->any + left->n, right->n * sizeof(right->any[0]));
+	memcpy(right->all, left->all + left->n, right->n * sizeof(right->all[0]));
+	memcpy(right->child, left->child + left->n, right->n * sizeof(right->child[0]));
 	*at = right->at[0];
 	return s->inners.n - 1;
 }
@@ -145,11 +157,11 @@ static bool is_full(const struct spans *s, uint32_t node, uint32_t height)
 	return (height ? inner_at(s, node)->n : leaf_at(s, node)->n) == FAN;
 }
 
-/* Child I of N, at HEIGHT, is full: make it two. */
-static void split_child(struct spans *s, uint32_t node, uint32_t i, uint32_t height)
+/* Child I of a node, at HEIGHT, is full: make it two, so that X can come in. */
+static void split_child(struct spans *s, uint32_t node, uint32_t i, uint32_t height, uint64_t x)
 {
 	uint64_t at;
-	uint32_t right = split(s, inner_at(s, node)->child[i], height, &at);
+	uint32_t right = split(s, inner_at(s, node)->child[i], height, x, &at);
 	struct inner *n = inner_at(s, node);
 
 	inner_open(n, i + 1);
@@ -160,7 +172,7 @@ static void split_child(struct spans *s, uint32_t node, uint32_t i, uint32_t hei
 	sum_up(s, n, i + 1, height);
 }
 
-static void split_root(struct spans *s, struct span_tree *tree)
+static void split_root(struct spans *s, struct span_tree *tree, uint64_t x)
 {
 	struct inner *n;
 
@@ -172,40 +184,57 @@ static void split_root(struct spans *s, struct span_tree *tree)
 	n->mark[0] = 0;
 	n->child[0] = tree->root;
 	tree->root = s->inners.n - 1;
-	split_child(s, tree->root, 0, tree->height);
+	split_child(s, tree->root, 0, tree->height, x);
 	tree->height++;
+}
+
+/* Let a span of a leaf that is not full begin at X: its place. */
+static uint32_t leaf_begin_at(struct leaf *leaf, uint64_t x)
+{
+	uint32_t i = position(leaf->at, leaf->n, x);
+
+	if (leaf->at[i] == x)
+		return i;
+	memmove(leaf->at + i + 2, leaf->at + i + 1, (leaf->n - i - 1) * sizeof(leaf->at[0]));
+	memmove(leaf->value + i + 1, leaf->value + i, (leaf->n - i) * sizeof(leaf->value[0]));
+	leaf->at[i + 1] = x;
+	leaf->n++;
+	return i + 1;
 }
 
 /* Let a span begin at X. */
 static void begin_at(struct spans *s, struct span_tree *tree, uint64_t x)
 {
 	uint32_t node, height, i;
-	struct leaf *leaf;
 
-	split_root(s, tree);
+	split_root(s, tree, x);
 	node = tree->root;
 	for (height = tree->height; height > 0; height--) {
 		i = position(inner_at(s, node)->at, inner_at(s, node)->n, x);
 		if (is_full(s, inner_at(s, node)->child[i], height - 1)) {
-			split_child(s, node, i, height - 1);
+			split_child(s, node, i, height - 1, x);
 			i += inner_at(s, node)->at[i + 1] <= x;
 		}
 		node = inner_at(s, node)->child[i];
 	}
-	leaf = leaf_at(s, node);
-	i = position(leaf->at, leaf->n, x);
-	if (leaf->at[i] == x)
-		return;
-	memmove(leaf->at + i + 2, leaf->at + i + 1, (leaf->n - i - 1) * sizeof(leaf->at[0]));
-	memmove(leaf->value + i + 1, leaf->value + i, (leaf->n - i) * sizeof(leaf->value[0]));
-	leaf->at[i + 1] = x;
-	leaf->n++;
+	leaf_begin_at(leaf_at(s, node), x);
 }
 
 /* Where child I of a node ends that itself ends at END. */
 static uint64_t end_of(const struct inner *n, uint32_t i, uint64_t end)
 {
 	return i + 1 < n->n ? n->at[i + 1] : end;
+}
+
+/*
+ * VALUE was added somewhere below child I of N, which stands at HEIGHT.  What is set everywhere below is only asked for where all is set
+ * somewhere; else it may be less than it could.
+ */
+static void note_added(const struct spans *s, struct inner *n, uint32_t i, uint32_t height, uint64_t value)
+{
+	n->any[i] = together(s, n->any[i], value);
+	if (!s->largest && n->any[i] == UINT64_MAX)
+		sum_up(s, n, i, height);
 }
 
 struct range {
@@ -234,9 +263,80 @@ static void add_below(struct spans *s, uint32_t node, uint32_t height, uint64_t 
 			n->all[i] |= r->value;
 		} else {
 			add_below(s, n->child[i], height - 1, end_of(n, i, end), r);
-			sum_up(s, n, i, height - 1);
+			note_added(s, n, i, height - 1, r->value);
 		}
 	}
+}
+
+/* The part of two values that is in both; of two largest ones the smaller. */
+static uint64_t common(const struct spans *s, uint64_t a, uint64_t b)
+{
+	if (s->largest)
+		return a < b ? a : b;
+	return a & b;
+}
+
+/* The way down to a leaf: each inner node and the child that was taken, by height. */
+struct way {
+	uint32_t nodes[HEIGHT_MAX];
+	uint32_t places[HEIGHT_MAX];
+};
+
+/* Most ranges are short: remember the leaf that the range lies in.  False where it lies in several. */
+static bool find_leaf(const struct spans *s, struct span_tree *tree, const struct range *r, struct way *way)
+{
+	uint64_t from = 0, end = UINT64_MAX, marks = 0, known = UINT64_MAX;
+	uint32_t node = tree->root, height, i;
+
+	for (height = tree->height; height > 0; height--) {
+		const struct inner *n = inner_at(s, node);
+
+		i = position(n->at, n->n, r->from);
+		end = end_of(n, i, end);
+		if (r->to > end)
+			return false;
+		from = n->at[i];
+		marks = together(s, marks, n->mark[i]);
+		known = common(s, known, n->any[i]);
+		way->nodes[height - 1] = node;
+		way->places[height - 1] = i;
+		node = n->child[i];
+	}
+	tree->leaf = node;
+	tree->from = from;
+	tree->to = end;
+	tree->marks = marks;
+	tree->known = known;
+	return true;
+}
+
+static bool remembers(const struct span_tree *tree, const struct range *r)
+{
+	return tree->leaf != UINT32_MAX && r->from >= tree->from && r->to <= tree->to;
+}
+
+/* Add where the range lies in one leaf that has room; false where not. */
+static bool add_in_leaf(struct spans *s, struct span_tree *tree, const struct range *r)
+{
+	bool known = remembers(tree, r) && together(s, tree->known, r->value) == tree->known;
+	struct leaf *leaf;
+	struct way way;
+	uint32_t i;
+
+	if (!known && !find_leaf(s, tree, r, &way))
+		return false;
+	leaf = leaf_at(s, tree->leaf);
+	if (leaf->n + 2 > FAN)
+		return false;
+	i = leaf_begin_at(leaf, r->from);
+	if (r->to < tree->to)
+		leaf_begin_at(leaf, r->to);
+	for (; i < leaf->n && leaf->at[i] < r->to; i++)
+		leaf->value[i] = together(s, leaf->value[i], r->value);
+	for (i = 0; i < tree->height && !known; i++)
+		note_added(s, inner_at(s, way.nodes[i]), way.places[i], i, r->value);
+	tree->known = together(s, tree->known, r->value);
+	return true;
 }
 
 bool spans_add(struct spans *s, struct span_tree *tree, uint64_t from, uint64_t to, uint64_t value)
@@ -253,28 +353,35 @@ bool spans_add(struct spans *s, struct span_tree *tree, uint64_t from, uint64_t 
 		leaf->n = 1;
 		leaf->at[0] = 0;
 		leaf->value[0] = 0;
-		*tree = (struct span_tree){s->leaves.n - 1, 0};
+		*tree = (struct span_tree){.root = s->leaves.n - 1, .leaf = UINT32_MAX};
 	}
+	if (add_in_leaf(s, tree, &r))
+		return true;
+	tree->leaf = UINT32_MAX;
 	begin_at(s, tree, from);
 	begin_at(s, tree, to);
 	add_below(s, tree->root, tree->height, UINT64_MAX, &r);
 	return true;
 }
 
-static uint64_t get_below(const struct spans *s, uint32_t node, uint32_t height, uint64_t end, const struct range *r)
+static uint64_t get_in_leaf(const struct spans *s, const struct leaf *leaf, const struct range *r)
 {
 	uint64_t value = 0;
 	uint32_t i;
 
-	if (height == 0) {
-		const struct leaf *leaf = leaf_at(s, node);
+	for (i = position(leaf->at, leaf->n, r->from); i < leaf->n && leaf->at[i] < r->to; i++)
+		value = together(s, value, leaf->value[i]);
+	return value;
+}
 
-		for (i = position(leaf->at, leaf->n, r->from); i < leaf->n && leaf->at[i] < r->to; i++)
-			value = together(s, value, leaf->value[i]);
-		return value;
-	}
+static uint64_t get_below(const struct spans *s, uint32_t node, uint32_t height, uint64_t end, const struct range *r)
+{
 	const struct inner *n = inner_at(s, node);
+	uint64_t value = 0;
+	uint32_t i;
 
+	if (height == 0)
+		return get_in_leaf(s, leaf_at(s, node), r);
 	for (i = position(n->at, n->n, r->from); i < n->n && n->at[i] < r->to; i++) {
 		if (n->at[i] >= r->from && end_of(n, i, end) <= r->to) {
 			value = together(s, value, n->any[i]);
@@ -286,11 +393,16 @@ static uint64_t get_below(const struct spans *s, uint32_t node, uint32_t height,
 	return value;
 }
 
-uint64_t spans_get(const struct spans *s, const struct span_tree *tree, uint64_t from, uint64_t to)
+uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint64_t from, uint64_t to)
 {
 	const struct range r = {from, to, 0};
+	struct way way;
 
-	return tree->root == UINT32_MAX ? 0 : get_below(s, tree->root, tree->height, UINT64_MAX, &r);
+	if (tree->root == UINT32_MAX)
+		return 0;
+	if (remembers(tree, &r) || find_leaf(s, tree, &r, &way))
+		return together(s, tree->marks, get_in_leaf(s, leaf_at(s, tree->leaf), &r));
+	return get_below(s, tree->root, tree->height, UINT64_MAX, &r);
 }
 
 /* The widest run around I in a leaf where, with the marks above it, all bits are set; END is the leaf's. */

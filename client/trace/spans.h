@@ -17,12 +17,17 @@ struct spans {
 	bool largest; /* take the larger value; else OR */
 };
 
-/* One function; SPAN_TREE_EMPTY is 0 everywhere. */
+/* One function; SPAN_TREE_EMPTY is 0 everywhere.  What follows the height is what is remembered of the leaf that was used last. */
 struct span_tree {
 	uint32_t root;
 	uint32_t height; /* levels above the leaves */
+	uint32_t leaf;	 /* UINT32_MAX: none */
+	uint64_t from;	 /* its range */
+	uint64_t to;
+	uint64_t marks; /* everything that is added to it from above */
+	uint64_t known; /* a value that all nodes above know to be below them */
 };
-#define SPAN_TREE_EMPTY ((struct span_tree){UINT32_MAX, 0})
+#define SPAN_TREE_EMPTY ((struct span_tree){.root = UINT32_MAX, .leaf = UINT32_MAX})
 
 void spans_init(struct spans *s, bool largest);
 /* Gives up every tree of the store. */
@@ -32,7 +37,7 @@ uint64_t spans_memory(const struct spans *s);
 /* Add VALUE from FROM up to TO, exclusively, FROM < TO < UINT64_MAX; false without memory, with nothing changed. */
 bool spans_add(struct spans *s, struct span_tree *tree, uint64_t from, uint64_t to, uint64_t value);
 /* All values between FROM and TO, exclusively, together. */
-uint64_t spans_get(const struct spans *s, const struct span_tree *tree, uint64_t from, uint64_t to);
+uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint64_t from, uint64_t to);
 /*
  * Is the value at AT all ones, in a store of OR?  Then put a range around it in which it is so everywhere, not always the largest one, into
  * *FROM and *TO.
