@@ -1,0 +1,470 @@
+/*
+ * The model's interface: streams, gaps, clocks, what is refused, what is held back, and memory that runs out.
+ *
+ * What a model must be of a trace is the matter of tests/integration/model-oracles.py and model-property.py.
+ */
+#include <stdlib.h>
+
+#include <mprof/model.h>
+
+#include "check.h"
+
+/* Each allocation of the library fails where this counts down to 0; below 0 none does. */
+static long fail_in = -1;
+
+static bool fails(void)
+{
+	return fail_in >= 0 && fail_in-- == 0;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __real_realloc(p, size);
+}
+
+static struct mprof_raw_event event(uint64_t time, uint8_t id, int64_t context, int64_t number, const char *text)
+{
+	return (struct mprof_raw_event){
+		.timestamp = time,
+		.id = id,
+		.type = MPROF_THREAD_Bind,
+		.context = context,
+		.number = number,
+		.text = text,
+		.text_bytes = text ? strlen(text) : 0,
+	};
+}
+
+static enum mprof_status add(struct mprof_model *m, uint32_t stream, uint64_t time, uint8_t id, int64_t context,
+			     int64_t number, const char *text)
+{
+	struct mprof_raw_event e = event(time, id, context, number, text);
+
+	return mprof_model_add(m, stream, &e);
+}
+
+static struct mprof_model *fresh(uint32_t *stream)
+{
+	struct mprof_model *m = mprof_model_new(&(struct mprof_model_options){.simplify = true, .seed = 1});
+
+	CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){0}, stream), MPROF_OK);
+	return m;
+}
+
+/* The newest thread of ID. */
+static const struct mprof_thread *thread(const struct mprof_model_view *v, uint32_t stream, int64_t id)
+{
+	uint32_t i;
+
+	for (i = v->n_threads; i-- > 0;)
+		if (v->threads[i].id == id && v->threads[i].stream == stream)
+			return &v->threads[i];
+	return NULL;
+}
+
+static bool text_is(const struct mprof_model_view *v, uint32_t string, const char *want)
+{
+	return v->strings[string].bytes == strlen(want) &&
+	       !memcmp(v->text + v->strings[string].offset, want, strlen(want));
+}
+
+static void test_empty(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	uint32_t stream;
+
+	m = fresh(&stream);
+	CHECK(mprof_model_view(m) == NULL);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(v->n_threads, 1);
+	CHECK_EQ_UINT(v->rows, 0);
+	CHECK_EQ_UINT(v->threads[0].flags, MPROF_THREAD_ROOT | MPROF_THREAD_PREEXISTING);
+	CHECK(mprof_model_free(m) == NULL);
+	CHECK(mprof_model_free(NULL) == NULL);
+	m = mprof_model_new(&(struct mprof_model_options){0});
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	CHECK_EQ_UINT(mprof_model_view(m)->n_streams, 0);
+	mprof_model_free(m);
+}
+
+static void test_misuse(void)
+{
+	struct mprof_model *m;
+	uint32_t stream;
+
+	m = fresh(&stream);
+	CHECK_EQ_INT(add(m, 1, 1, MPROF_EVENT_switch, 0, 0, NULL), MPROF_CORRUPT);
+	CHECK_EQ_INT(add(m, 0, 1, MPROF_EVENT_IDS, 0, 0, NULL), MPROF_CORRUPT);
+	CHECK_EQ_INT(mprof_model_gap(m, 1, 1), MPROF_CORRUPT);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	CHECK_EQ_INT(add(m, 0, 1, MPROF_EVENT_switch, 0, 0, NULL), MPROF_END);
+	CHECK_EQ_INT(mprof_model_gap(m, 0, 1), MPROF_END);
+	CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){0}, &stream), MPROF_END);
+	mprof_model_free(m);
+}
+
+/* Two streams of one guest know each other's threads, another guest's are its own; offsets move the times. */
+static void test_streams(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	uint32_t a, b, c;
+
+	m = fresh(&a);
+	CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){.offset_ns = -100}, &b), MPROF_OK);
+	CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){.guest = 1, .offset_ns = 5000}, &c), MPROF_OK);
+	add(m, a, 1000, MPROF_EVENT_creates, 0, 7, NULL);
+	add(m, b, 1150, MPROF_EVENT_fulfills, 3, 7, NULL);
+	add(m, b, 1200, MPROF_EVENT_switch, 3, 0, NULL);
+	add(m, c, 1000, MPROF_EVENT_switch, 7, 0, NULL);
+	add(m, c, 50, MPROF_EVENT_switch, -1, 0, NULL);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(v->n_streams, 3);
+	CHECK_EQ_UINT(thread(v, a, 7)->end, 1050);
+	CHECK(thread(v, a, 7)->flags & MPROF_THREAD_RESOLVED);
+	CHECK(thread(v, b, 7) == NULL);
+	CHECK_EQ_UINT(v->threads[thread(v, a, 7)->resolver].stream, b);
+	CHECK_EQ_UINT(thread(v, c, 7)->start, 6000);
+	CHECK(thread(v, c, 7)->flags & MPROF_THREAD_PREEXISTING);
+	CHECK_EQ_UINT(v->streams[b].start, 1050);
+	CHECK_EQ_UINT(v->notes.late, 1);
+	/* Each stream's rows are its own. */
+	CHECK_EQ_UINT(v->streams[a].first_row, 0);
+	CHECK_EQ_UINT(v->streams[b].first_row, v->streams[a].rows);
+	CHECK_EQ_UINT(v->streams[c].first_row, v->streams[b].first_row + v->streams[b].rows);
+	CHECK_EQ_UINT(thread(v, c, 7)->row, v->streams[c].first_row);
+	CHECK_EQ_UINT(v->rows, v->streams[c].first_row + v->streams[c].rows);
+	mprof_model_free(m);
+}
+
+/* What ran before a gap does not run through it. */
+static void test_gap(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	uint32_t stream;
+
+	m = fresh(&stream);
+	CHECK_EQ_INT(mprof_model_gap(m, 0, 0), MPROF_OK);
+	add(m, 0, 100, MPROF_EVENT_switch, 1, 0, NULL);
+	add(m, 0, 150, MPROF_EVENT_label, 1, 0, "x");
+	CHECK_EQ_INT(mprof_model_gap(m, 0, 12), MPROF_OK);
+	add(m, 0, 900, MPROF_EVENT_label, 1, 0, "y");
+	add(m, 0, 950, MPROF_EVENT_switch, 1, 0, NULL);
+	add(m, 0, 990, MPROF_EVENT_switch, -1, 0, NULL);
+	CHECK_EQ_INT(mprof_model_gap(m, 0, 3), MPROF_OK);
+	mprof_model_finish(m);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(v->n_gaps, 3);
+	CHECK(v->gaps[0].from == 100 && v->gaps[0].to == 100 && v->gaps[0].packets == 0);
+	CHECK(v->gaps[1].from == 150 && v->gaps[1].to == 900 && v->gaps[1].packets == 12);
+	CHECK(v->gaps[2].from == 990 && v->gaps[2].to == 990 && v->gaps[2].packets == 3);
+	CHECK(v->activations[0].start == 100 && v->activations[0].end == 150);
+	CHECK(v->activations[1].start == 950 && v->activations[1].end == 990);
+	mprof_model_free(m);
+}
+
+/* Times past 2^63 - 1 ns are held there, whatever the offset; counters stop at the ends of 64 bits. */
+static void test_limits(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	char text[64];
+	uint32_t s;
+
+	m = mprof_model_new(&(struct mprof_model_options){0});
+	CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){.offset_ns = INT64_MIN}, &s), MPROF_OK);
+	add(m, s, UINT64_MAX, MPROF_EVENT_switch, 1, 0, NULL);
+	CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){.offset_ns = INT64_MAX}, &s), MPROF_OK);
+	add(m, s, 5, MPROF_EVENT_increase, 1, INT64_MIN, "low");
+	add(m, s, UINT64_MAX, MPROF_EVENT_increase, 1, -1, "low");
+	add(m, s, UINT64_MAX, MPROF_EVENT_counter, 1, INT64_MAX, "low");
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(v->streams[0].start, 0);
+	CHECK_EQ_UINT(v->streams[1].end, MPROF_TIME_MAX);
+	CHECK_EQ_UINT(thread(v, 0, 1)->end, MPROF_TIME_MAX);
+	CHECK_EQ_INT(v->counters[0].min, INT64_MIN);
+	CHECK_EQ_UINT(v->notes.counters_clipped, 1);
+	CHECK_EQ_INT(v->scales[0].max, INT64_MAX);
+	CHECK_EQ_UINT(mprof_label_text(v, 1, text, sizeof(text)), 5);
+	CHECK_EQ_STR(text, "low+0");
+	CHECK_EQ_UINT(mprof_label_text(v, 2, text, sizeof(text)), 24);
+	CHECK_EQ_STR(text, "low+18446744073709551615");
+	CHECK_EQ_UINT(mprof_label_text(v, 2, text, 6), 24);
+	CHECK_EQ_STR(text, "low+1");
+	CHECK_EQ_UINT(mprof_label_text(v, 2, text, 3), 24);
+	CHECK_EQ_STR(text, "lo");
+	CHECK_EQ_UINT(mprof_label_text(v, 2, NULL, 0), 24);
+	mprof_model_free(m);
+}
+
+static void test_counters(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	uint32_t s;
+
+	m = fresh(&s);
+	add(m, s, 1, MPROF_EVENT_increase, 0, 3, "queue#2");
+	add(m, s, 2, MPROF_EVENT_increase, 0, -5, "queue#2");
+	add(m, s, 3, MPROF_EVENT_counter, 0, 40, "queue#1");
+	add(m, s, 4, MPROF_EVENT_increase, 0, 1, "queue#1");
+	add(m, s, 5, MPROF_EVENT_counter, 0, 2, "tcp-ackd-segs");
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(v->n_counters, 3);
+	CHECK(text_is(v, v->counters[0].name, "queue#1") && text_is(v, v->counters[1].name, "queue#2"));
+	CHECK(!v->counters[0].relative && v->counters[1].relative);
+	CHECK_EQ_UINT(v->counters[0].scale, v->counters[1].scale);
+	CHECK(v->scales[v->counters[0].scale].min == -2 && v->scales[v->counters[0].scale].max == 41);
+	CHECK(text_is(v, v->scales[v->counters[0].scale].name, "queue"));
+	CHECK(text_is(v, v->scales[v->counters[2].scale].name, "tcp-to-ip"));
+	CHECK_EQ_UINT(v->samples[v->counters[1].first].counter, 1);
+	CHECK_EQ_INT(v->samples[v->counters[1].last].value, -2);
+	CHECK_EQ_UINT(v->samples[v->counters[1].last].previous, v->counters[1].first);
+	mprof_model_free(m);
+}
+
+/* A marked thread that became another is expected to resolve as that one; one that never did goes on to the end. */
+static void test_expectations(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	uint32_t s;
+
+	m = fresh(&s);
+	add(m, s, 10, MPROF_EVENT_creates, 0, 1, NULL);
+	add(m, s, 11, MPROF_EVENT_creates, 0, 2, NULL);
+	add(m, s, 12, MPROF_EVENT_label, 1, 0, "__should_resolve");
+	add(m, s, 13, MPROF_EVENT_becomes, 1, 2, NULL);
+	add(m, s, 14, MPROF_EVENT_label, -1, 0, "__should_resolve");
+	add(m, s, 99, MPROF_EVENT_switch, 0, 0, NULL);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(v->n_expectations, 1);
+	CHECK_EQ_INT(v->threads[v->expectations[0].thread].id, 1);
+	CHECK_EQ_INT(v->threads[v->expectations[0].final].id, 2);
+	CHECK_EQ_UINT(thread(v, s, 2)->flags,
+		      MPROF_THREAD_ENDED | MPROF_THREAD_SHOULD_RESOLVE | MPROF_THREAD_NEVER_RESOLVED);
+	CHECK_EQ_UINT(thread(v, s, 2)->end, 99);
+	CHECK(text_is(v, thread(v, s, 2)->failure, "should-resolve thread never resolved"));
+	CHECK_EQ_UINT(thread(v, s, 1)->end, 13);
+	CHECK_EQ_UINT(v->n_labels, 0);
+	mprof_model_free(m);
+}
+
+/* Ten thousand aliases in a row, closed to a circle: one step each, and the circle is passed over. */
+static void test_long_chain(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	int64_t i;
+	uint32_t s;
+
+	m = fresh(&s);
+	for (i = 0; i < 100000; i++)
+		add(m, s, (uint64_t)i, MPROF_EVENT_becomes, 0, i + 1, NULL);
+	for (i = 0; i < 1000; i++)
+		add(m, s, 200000, MPROF_EVENT_becomes, 100000, i, NULL);
+	for (i = 0; i < 1000; i++)
+		add(m, s, 300000, MPROF_EVENT_switch, i, 0, NULL);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(v->notes.alias_cycles, 1000);
+	CHECK_EQ_UINT(v->n_threads, 100002);
+	CHECK_EQ_UINT(v->n_activations, 1);
+	mprof_model_free(m);
+}
+
+/* Two binds that read each other first: both are drawn. */
+static void test_circle(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	uint32_t s;
+
+	m = fresh(&s);
+	add(m, s, 1, MPROF_EVENT_creates, 0, 1, NULL);
+	add(m, s, 2, MPROF_EVENT_creates, 0, 2, NULL);
+	add(m, s, 3, MPROF_EVENT_read, 1, 2, NULL);
+	add(m, s, 4, MPROF_EVENT_read, 2, 1, NULL);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(v->notes.detached, 1);
+	CHECK(thread(v, s, 1)->row != MPROF_NONE && thread(v, s, 2)->row != MPROF_NONE);
+	mprof_model_free(m);
+}
+
+static void test_clock(void)
+{
+	struct mprof_model_source source = {0};
+	struct mprof_clock clock = {0};
+
+	mprof_clock_apply(&clock, &source);
+	CHECK(source.offset_ns == 0 && source.uncertainty_ns == UINT64_MAX);
+	mprof_clock_before(&clock, 1000, 900);
+	mprof_clock_before(&clock, 2000, 1850);
+	mprof_clock_before(&clock, 3000, 2950);
+	mprof_clock_before(&clock, 0, UINT64_MAX);
+	mprof_clock_apply(&clock, &source);
+	CHECK(source.offset_ns == -150 && source.uncertainty_ns == UINT64_MAX);
+	mprof_clock_after(&clock, 2500, 2100);
+	mprof_clock_after(&clock, 2500, 2000);
+	mprof_clock_apply(&clock, &source);
+	CHECK(source.offset_ns == -150 && source.uncertainty_ns == 250);
+	mprof_clock_after(&clock, 2500, 2499);
+	mprof_clock_apply(&clock, &source);
+	CHECK(source.offset_ns == -150 && source.uncertainty_ns == 0);
+}
+
+#define STORY 3000u
+
+/* Something of everything. */
+static struct mprof_raw_event story(uint32_t i, char *text)
+{
+	const int64_t id = (int64_t)i, old = (int64_t)(i / 2);
+	struct mprof_raw_event e;
+
+	sprintf(text, "text %u", i % 700);
+	switch (i % 9) {
+	case 0:
+	case 1:
+		return event(10 * i, MPROF_EVENT_creates, old, id * 1000, NULL);
+	case 2:
+		return event(10 * i, MPROF_EVENT_label, old, 0, text);
+	case 3:
+		return event(10 * i, MPROF_EVENT_counter, old, id, text);
+	case 4:
+		return event(10 * i, MPROF_EVENT_read, (id - 4) * 1000, (id - 3) * 1000, NULL);
+	case 5:
+		return event(10 * i, MPROF_EVENT_becomes, old * 1000, id, NULL);
+	case 6:
+		return event(10 * i, MPROF_EVENT_label, old, 0, "__should_resolve");
+	case 7:
+		return event(10 * i, MPROF_EVENT_gc, 0, 5, NULL);
+	default:
+		e = event(10 * i, MPROF_EVENT_fails, id, (id - 8) * 1000, text);
+		return e;
+	}
+}
+
+/* Build the story, where every so many allocations one fails and the call is made again. */
+static struct mprof_model *build(long every)
+{
+	struct mprof_model *m;
+	uint32_t i, s = 0, again = 0;
+	char text[32];
+
+	fail_in = -1;
+	m = mprof_model_new(&(struct mprof_model_options){.simplify = true, .seed = 9});
+	fail_in = every;
+	while (mprof_model_stream(m, &(struct mprof_model_source){0}, &s) == MPROF_NOMEM)
+		fail_in = every;
+	for (i = 0; i < STORY; i++) {
+		struct mprof_raw_event e = story(i, text);
+
+		while (mprof_model_add(m, s, &e) == MPROF_NOMEM) {
+			again++;
+			fail_in = every;
+		}
+		if (i % 1000 == 500)
+			while (mprof_model_gap(m, s, i) == MPROF_NOMEM)
+				fail_in = every;
+		fail_in = fail_in < 0 ? every : fail_in;
+	}
+	while (mprof_model_finish(m) == MPROF_NOMEM) {
+		again++;
+		fail_in = again % 7 + every; /* a whole layout must fit in between */
+		if (again > 400)
+			fail_in = -1;
+	}
+	fail_in = -1;
+	CHECK(every < 0 || again > 5);
+	return m;
+}
+
+#define SAME(field, n) CHECK(a->n == b->n && !memcmp(a->field, b->field, a->n * sizeof(*a->field)))
+
+static void test_no_memory(void)
+{
+	struct mprof_model *whole = build(-1), *m;
+	const struct mprof_model_view *a = mprof_model_view(whole), *b;
+	long every;
+
+	for (every = 1; every < 12; every++) {
+		m = build(every);
+		b = mprof_model_view(m);
+		SAME(threads, n_threads);
+		SAME(interactions, n_interactions);
+		SAME(activations, n_activations);
+		SAME(labels, n_labels);
+		SAME(samples, n_samples);
+		SAME(counters, n_counters);
+		SAME(collections, n_collections);
+		SAME(gaps, n_gaps);
+		SAME(expectations, n_expectations);
+		CHECK_EQ_UINT(b->rows, a->rows);
+		CHECK_EQ_MEM(&b->notes, &a->notes, sizeof(a->notes));
+		mprof_model_free(m);
+	}
+	mprof_model_free(whole);
+}
+
+/* Each id in a place of its own, far apart: memory grows with the events. */
+static void test_crafted_ids(void)
+{
+	struct mprof_model *m;
+	uint64_t now, most;
+	uint32_t s, i;
+
+	m = fresh(&s);
+	for (i = 0; i < 50000; i++)
+		add(m, s, i, MPROF_EVENT_creates, (int64_t)(i * UINT64_C(0x9e3779b97f4a7c15)),
+		    (int64_t)(i * UINT64_C(0xbf58476d1ce4e5b9)), NULL);
+	mprof_model_memory(m, &now, &most);
+	CHECK(now < 50000 * 600 && most >= now);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	mprof_model_memory(m, &now, &most);
+	CHECK(now < 50000 * 2 * 130);
+	CHECK(most < 50000 * 2 * 400);
+	mprof_model_free(m);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_empty);
+	CHECK_RUN(test_misuse);
+	CHECK_RUN(test_streams);
+	CHECK_RUN(test_gap);
+	CHECK_RUN(test_limits);
+	CHECK_RUN(test_counters);
+	CHECK_RUN(test_expectations);
+	CHECK_RUN(test_long_chain);
+	CHECK_RUN(test_circle);
+	CHECK_RUN(test_clock);
+	CHECK_RUN(test_no_memory);
+	CHECK_RUN(test_crafted_ids);
+	return check_done();
+}

@@ -1,0 +1,144 @@
+/* The first free row against going through all of them. */
+#include <stdlib.h>
+
+#include "check.h"
+#include "rows.h"
+
+static uint64_t state = 88172645463325252;
+
+static uint64_t draw(uint64_t below)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (state >> 11) % below;
+}
+
+struct taken {
+	struct rows_range range;
+	uint32_t row;
+};
+
+struct slow {
+	struct taken *list;
+	uint32_t n;
+	uint8_t *seen;
+};
+
+static uint32_t slow_first(struct slow *s, uint32_t row, const struct rows_range *r, uint32_t most)
+{
+	uint32_t i;
+
+	memset(s->seen, 0, most + 1);
+	for (i = 0; i < s->n; i++)
+		if (s->list[i].range.from < r->to && r->from < s->list[i].range.to)
+			s->seen[s->list[i].row] = 1;
+	while (row < most && s->seen[row])
+		row++;
+	return row;
+}
+
+/* N ranges over a line of LINE positions; each begins to look on a row that another one has, or on the first. */
+static void compare(uint32_t n, uint64_t line, uint64_t length, bool open)
+{
+	struct slow s = {calloc(n, sizeof(struct taken)), 0, calloc(n + 1, 1)};
+	uint32_t i, wrong = 0, from, got, want, highest = 0;
+	struct rows rows;
+
+	rows_init(&rows, rows_looks(n));
+	for (i = 0; s.list && s.seen && i < n; i++) {
+		struct rows_range r = {draw(line), 0};
+
+		r.to = open ? line : r.from + 1 + draw(length);
+		from = i && draw(4) ? s.list[draw(i)].row + (uint32_t)draw(2) : 0;
+		CHECK(rows_first(&rows, from, &r, &got));
+		want = slow_first(&s, from, &r, n);
+		wrong += got != want;
+		if (got > n)
+			break;
+		CHECK(rows_take(&rows, got, &r));
+		s.list[s.n++] = (struct taken){r, got};
+		highest = got > highest ? got : highest;
+	}
+	CHECK_EQ_UINT(wrong, 0);
+	CHECK_EQ_UINT(rows.not_first, 0);
+	CHECK_EQ_UINT(rows.used, highest + 1);
+	rows_deinit(&rows);
+	free(s.list);
+	free(s.seen);
+}
+
+static void test_few_rows(void)
+{
+	compare(3000, 3000, 20, false);
+	compare(3000, 100000, 300, false);
+}
+
+/* Thousands of rows: all that begins stays. */
+static void test_many_rows(void)
+{
+	compare(6000, 6000, 0, true);
+	compare(6000, 500, 400, false);
+}
+
+/*
+ * Ten thousand that live together, and as many short ones below each of the first: each of them has to pass all the rows below, and must not
+ * look at them one by one.
+ */
+static void test_wide(void)
+{
+	const uint32_t n = 10000;
+	struct rows rows;
+	uint32_t i, row, wrong = 0;
+
+	rows_init(&rows, rows_looks(2 * n));
+	for (i = 0; i < n; i++) {
+		struct rows_range r = {n - i, 10 * n};
+
+		CHECK(rows_first(&rows, 0, &r, &row) && rows_take(&rows, row, &r));
+		wrong += row != i;
+	}
+	for (i = 0; i < n; i++) {
+		struct rows_range r = {2 * n + 5 * i, 2 * n + 5 * i + 5};
+
+		CHECK(rows_first(&rows, i % 10, &r, &row) && rows_take(&rows, row, &r));
+		wrong += row != n;
+	}
+	CHECK_EQ_UINT(wrong, 0);
+	CHECK_EQ_UINT(rows.not_first, 0);
+	CHECK(rows.looks > rows_looks(2 * n) - 10 * 2 * n);
+	rows_deinit(&rows);
+}
+
+/* Rows that are taken at different times, made so that each search is in vain: it ends, and what it gives is free. */
+static void test_crafted(void)
+{
+	const uint32_t n = 2000;
+	struct rows rows;
+	uint32_t i, row;
+
+	rows_init(&rows, 1000);
+	for (i = 0; i < 64 * 40; i++) {
+		struct rows_range r = {3 * (i % 64), 3 * (i % 64) + 2};
+
+		CHECK(rows_take(&rows, i, &r));
+	}
+	for (i = 0; i < n; i++) {
+		struct rows_range r = {0, 1000};
+
+		CHECK(rows_first(&rows, 0, &r, &row));
+		CHECK(row >= 64 * 40);
+	}
+	CHECK(rows.not_first > 0);
+	CHECK_EQ_UINT(rows.looks, 0);
+	rows_deinit(&rows);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_few_rows);
+	CHECK_RUN(test_many_rows);
+	CHECK_RUN(test_wide);
+	CHECK_RUN(test_crafted);
+	return check_done();
+}
