@@ -31,6 +31,7 @@ int cmd_show(const struct ctl *ctl, int argc, char **argv);
 int cmd_fetch(const struct ctl *ctl, int argc, char **argv);
 int cmd_snapshot(const struct ctl *ctl, int argc, char **argv);
 int cmd_follow(const struct ctl *ctl, int argc, char **argv);
+int cmd_stats(const struct ctl *ctl, int argc, char **argv);
 int cmd_dump(const struct ctl *ctl, int argc, char **argv);
 
 /*

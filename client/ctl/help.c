@@ -28,6 +28,8 @@ static const char program[] =
 	"  dump FILE|-|DOMAIN|CAPTURE [--event NAME,...] [--thread ID,...] [--label GLOB]\n"
 	"       [--from TIME] [--to TIME] [--last 10s|5MB] [--run N] [--stream K] [--follow]\n"
 	"                           print a trace, one event per line\n"
+	"  stats FILE|-|DOMAIN|CAPTURE [--from TIME] [--to TIME] [--last 10s|5MB] [--run N]\n"
+	"       [--stream K]        say what is in a trace, in numbers\n"
 	"\n"
 	"Options, before the verb or behind it:\n"
 	"  --host URL|unix:PATH     where mprofd-http listens; default: MPROFCTL_HOST, else\n"
@@ -123,6 +125,22 @@ static const struct help verbs[] = {
 	"                     the first event, as +1.5s or +250ms\n"
 	"  --to TIME          only events at this time or earlier\n"
 	"  --follow           of a domain: go on with what comes, until its run ends or SIGINT\n"
+	"  --last, --run, --stream   of a domain or a capture, as for fetch\n"},
+	{"stats",
+	 "Usage: mprofctl stats FILE|-|DOMAIN|CAPTURE [OPTION...]\n"
+	"\n"
+	"Says of a trace, and of each of several streams of one directory, how many events there are of\n"
+	"each kind, how many threads of each type, what its packets and its time are, what the counters\n"
+	"were at, how long the collections took, which threads ran for longest, how much of the time the\n"
+	"program slept, and which threads that should resolve never did.\n"
+	"\n"
+	"With --json: an object, whose keys mprofctl(1) lists; of several streams an object with an\n"
+	"array of those, `streams`. Memory is bounded: of a trace with more than four million threads at\n"
+	"once, or labels, the rest of them is left out and `truncated` is true.\n"
+	"\n"
+	"  --from TIME        only from this time on: a time as dump prints it, or behind the first\n"
+	"                     event, as +1.5s or +250ms; packets are counted of the whole trace\n"
+	"  --to TIME          only up to this time\n"
 	"  --last, --run, --stream   of a domain or a capture, as for fetch\n"},
 };
 

@@ -68,36 +68,37 @@ static int input_pause(void *data)
 
 void input_deinit(struct input *in)
 {
-	free(in->totals);
-	in->totals = NULL;
-}
-
-/* Keep what was read of the streams. */
-static int note_totals(struct input *in, const struct mprof_totals *totals, unsigned int n)
-{
-	free(in->totals);
-	in->totals = calloc(n ? n : 1, sizeof(*totals));
-	if (!in->totals)
-		return -ENOMEM;
-	memcpy(in->totals, totals, n * sizeof(*totals));
-	in->streams = n;
-	return 0;
+	free(in->stream);
+	in->stream = NULL;
 }
 
 static int note_funnel(struct input *in, const struct funnel *f)
 {
-	in->bytes = f->bytes;
 	in->damages += f->damages;
-	return note_totals(in, funnel_totals(f), 1);
+	in->stream = calloc(1, sizeof(*in->stream));
+	if (!in->stream)
+		return -ENOMEM;
+	in->stream[0] = (struct input_stream){.totals = *funnel_totals(f), .bytes = f->bytes};
+	if (f->sexp) /* a log has no packets, and its damage is its lines' */
+		in->stream[0].totals = (struct mprof_totals){.damages = f->damages};
+	in->streams = 1;
+	return 0;
 }
 
 static int run_lanes(struct input *in, struct lanes *l)
 {
 	int r = lanes_run(l);
 
-	in->bytes = l->bytes;
 	in->damages += l->damages;
-	return r ? r : note_totals(in, l->totals, l->n);
+	if (r)
+		return r;
+	in->stream = calloc(l->n, sizeof(*in->stream));
+	if (!in->stream)
+		return -ENOMEM;
+	for (in->streams = 0; in->streams < l->n; in->streams++)
+		in->stream[in->streams] =
+			(struct input_stream){.totals = l->totals[in->streams], .bytes = l->bytes[in->streams]};
+	return 0;
 }
 
 static int unpacked_bytes(void *data, const void *bytes, size_t len)

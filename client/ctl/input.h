@@ -15,6 +15,11 @@
 /* The sink ended it; nothing was said. */
 #define INPUT_REFUSED (-1)
 
+struct input_stream {
+	struct mprof_totals totals;
+	uint64_t bytes; /* of the stream, unpacked */
+};
+
 struct input {
 	const struct ctl *ctl; /* borrowed */
 	const struct sink *to; /* borrowed */
@@ -23,8 +28,8 @@ struct input {
 	int refused;	       /* what TO returned */
 	/* What was read: */
 	unsigned int streams;
-	uint64_t bytes, damages;
-	struct mprof_totals *totals; /* of each stream; owned */
+	struct input_stream *stream; /* each; owned */
+	uint64_t damages;	     /* of all, and of what they were packed in */
 };
 
 /*

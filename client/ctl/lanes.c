@@ -60,7 +60,6 @@ int lanes_add(struct lanes *l, const char *name, int fd)
 	a->size = (uint64_t)st.st_size;
 	owned = -1;
 	l->lane[l->n++] = a;
-	l->bytes += a->size;
 	return a->name && a->decoder ? 0 : -ENOMEM;
 }
 
@@ -234,7 +233,9 @@ int lanes_run(struct lanes *l)
 
 	while (!r && (i = oldest(l, &elsewhere)) != LANES_MAX)
 		r = lane_advance(l, i, elsewhere);
-	for (i = 0; i < l->n; i++)
+	for (i = 0; i < l->n; i++) {
 		l->totals[i] = *mprof_decoder_totals(l->lane[i]->decoder);
+		l->bytes[i] = l->lane[i]->size;
+	}
 	return r ? r : l->sink->pause ? l->sink->pause(l->sink->data) : 0;
 }

@@ -15,7 +15,9 @@ struct lanes {
 	struct lane *lane[LANES_MAX];
 	char *names[LANES_MAX];
 	unsigned int n;
-	uint64_t bytes, damages;
+	uint64_t damages;
+	/* Of each, when all is read: */
+	uint64_t bytes[LANES_MAX];
 	struct mprof_totals totals[LANES_MAX];
 };
 

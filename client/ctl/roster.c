@@ -1,0 +1,347 @@
+/*
+ * Threads, in 26 bytes each.
+ *
+ * Who runs is told by switch, read and signal, as in the model (client/trace); a thread's piece is cut where it ends. What it has become
+ * is an alias, found with path halving.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "roster.h"
+
+void roster_init(struct roster *r, uint32_t most)
+{
+	*r = (struct roster){.most = most, .to = UINT64_MAX, .running = ROSTER_NONE};
+}
+
+void roster_deinit(struct roster *r)
+{
+	free(r->list);
+	free(r->index);
+	r->list = NULL;
+	r->index = NULL;
+}
+
+static uint32_t *slot(const struct roster *r, int64_t id)
+{
+	uint32_t i = (uint32_t)(((uint64_t)id * 0x9e3779b97f4a7c15u) >> 32) & (r->index_room - 1);
+
+	while (r->index[i] != ROSTER_NONE && r->list[r->index[i]].id != id)
+		i = (i + 1) & (r->index_room - 1);
+	return &r->index[i];
+}
+
+/* Of threads with one id the last one is found, as it was the last to be created. */
+static void reindex(struct roster *r)
+{
+	uint32_t i;
+
+	memset(r->index, 0xff, r->index_room * sizeof(*r->index));
+	for (i = 0; i < r->n; i++)
+		*slot(r, r->list[i].id) = i;
+}
+
+static bool grow(struct roster *r)
+{
+	uint32_t room = r->room ? r->room * 2 : 1024;
+	struct roster_thread *list;
+	uint32_t *index;
+
+	room = room < r->most ? room : r->most;
+	list = realloc(r->list, room * sizeof(*list));
+	if (!list)
+		return false;
+	r->list = list;
+	r->room = room;
+	if (r->index_room >= room * 2)
+		return true;
+	r->index_room = r->index_room ? r->index_room : 2048;
+	while (r->index_room < room * 2)
+		r->index_room *= 2;
+	index = realloc(r->index, r->index_room * sizeof(*index));
+	if (!index)
+		return false;
+	r->index = index;
+	reindex(r);
+	return true;
+}
+
+uint32_t roster_final(struct roster *r, uint32_t i)
+{
+	struct roster_thread *list = r->list;
+
+	while (list[i].alias != i) {
+		list[i].alias = list[list[i].alias].alias;
+		i = list[i].alias;
+	}
+	return i;
+}
+
+/* Into a list of the busiest, the longest first. */
+static void offer(struct roster_thread *best, uint32_t *n, const struct roster_thread *t)
+{
+	uint32_t at = *n;
+
+	if (!t->running_ns || (at == ROSTER_BUSIEST && t->running_ns <= best[at - 1].running_ns))
+		return;
+	if (at == ROSTER_BUSIEST)
+		at--;
+	else
+		++*n;
+	for (; at && best[at - 1].running_ns < t->running_ns; at--)
+		best[at] = best[at - 1];
+	best[at] = *t;
+}
+
+/* Mark what must stay: what has not ended, what runs, what is expected, and what those have become. */
+static uint32_t *mark_kept(struct roster *r)
+{
+	uint32_t *map = malloc(r->n * sizeof(*map)), i;
+
+	if (!map)
+		return NULL;
+	memset(map, 0xff, r->n * sizeof(*map));
+	for (i = 0; i < r->n; i++) {
+		if ((r->list[i].flags & ROSTER_ENDED) && !(r->list[i].flags & ROSTER_EXPECTED) &&
+		    !(r->state == ROSTER_RUNS && r->running == i))
+			continue;
+		map[i] = 0;
+		map[roster_final(r, i)] = 0;
+	}
+	return map;
+}
+
+/* Forget those that have ended. */
+static void forget(struct roster *r)
+{
+	uint32_t *map = mark_kept(r), i, n = 0;
+
+	if (!map) {
+		r->failed = true;
+		return;
+	}
+	for (i = 0; i < r->n; i++) {
+		if (map[i] != ROSTER_NONE)
+			map[i] = n++;
+		else
+			offer(r->retired, &r->retired_n, &r->list[i]);
+	}
+	/* An alias was followed to its end by mark_kept(), so that it leads to one that stays. */
+	for (i = 0; i < r->n; i++) {
+		uint32_t final = map[i] == ROSTER_NONE ? 0 : roster_final(r, i);
+
+		if (map[i] == ROSTER_NONE)
+			continue;
+		r->list[i].alias = final;
+	}
+	for (i = 0; i < r->n; i++) {
+		if (map[i] == ROSTER_NONE)
+			continue;
+		r->list[map[i]] = r->list[i];
+		r->list[map[i]].alias = map[r->list[i].alias];
+	}
+	if (r->state == ROSTER_RUNS)
+		r->running = map[r->running];
+	r->forgotten += r->n - n;
+	r->n = n;
+	free(map);
+	reindex(r);
+}
+
+/* Is there room for one more?  Where next to nothing was forgotten it is not tried again for each one: that would be a pass each time. */
+static bool has_room(struct roster *r)
+{
+	if (r->n < r->most)
+		return r->n < r->room || grow(r);
+	if (r->untracked >= r->retry_at) {
+		forget(r);
+		if (r->n > r->most - r->most / 16)
+			r->retry_at = r->untracked + r->most / 16 + 1;
+	}
+	return r->n < r->most;
+}
+
+static uint32_t thread_add(struct roster *r, int64_t id, uint8_t type)
+{
+	if (!has_room(r)) {
+		r->failed = r->failed || r->n < r->most;
+		r->untracked++;
+		return ROSTER_NONE;
+	}
+	r->list[r->n] = (struct roster_thread){.id = id, .alias = r->n, .label = ROSTER_NONE, .type = type};
+	*slot(r, id) = r->n;
+	return r->n++;
+}
+
+/* The thread that events of ID are about now, or ROSTER_NONE. */
+static uint32_t thread_of(struct roster *r, int64_t id)
+{
+	uint32_t i = r->index_room ? *slot(r, id) : ROSTER_NONE;
+
+	if (i != ROSTER_NONE)
+		return roster_final(r, i);
+	/* One that was forgotten is not met for the first time. */
+	r->preexisting += !r->forgotten;
+	return thread_add(r, id, MPROF_THREAD_UNKNOWN);
+}
+
+static uint64_t piece(const struct roster *r, uint64_t start, uint64_t end)
+{
+	start = start > r->from ? start : r->from;
+	end = end < r->to ? end : r->to;
+	return end > start ? end - start : 0;
+}
+
+static void close_piece(struct roster *r, uint64_t ns)
+{
+	if (r->state == ROSTER_SLEEPS)
+		r->sleeping_ns += piece(r, r->since, ns);
+	else if (r->state == ROSTER_RUNS && r->running != ROSTER_NONE)
+		r->list[r->running].running_ns += piece(r, r->since, r->cut && r->cut_ns < ns ? r->cut_ns : ns);
+}
+
+static void run_thread(struct roster *r, uint32_t thread, uint64_t ns)
+{
+	if (r->state == ROSTER_RUNS && r->running == thread)
+		return;
+	close_piece(r, ns);
+	r->state = ROSTER_RUNS;
+	r->running = thread;
+	r->since = ns;
+	r->cut = thread != ROSTER_NONE && (r->list[thread].flags & ROSTER_ENDED);
+	r->cut_ns = 0; /* ended before: nothing of it counts */
+}
+
+static void run(struct roster *r, int64_t id, uint64_t ns)
+{
+	if (id != MPROF_THREAD_NONE) {
+		run_thread(r, thread_of(r, id), ns);
+	} else if (r->state != ROSTER_SLEEPS) {
+		close_piece(r, ns);
+		r->state = ROSTER_SLEEPS;
+		r->since = ns;
+	}
+}
+
+static void end(struct roster *r, uint32_t thread, uint64_t ns)
+{
+	if (thread == ROSTER_NONE)
+		return;
+	r->list[thread].flags |= ROSTER_ENDED;
+	if (r->state == ROSTER_RUNS && r->running == thread) {
+		r->cut = true;
+		r->cut_ns = ns;
+	}
+}
+
+static void on_becomes(struct roster *r, const struct mprof_raw_event *e)
+{
+	uint32_t from, to;
+	uint64_t forgotten;
+
+	if (e->context == MPROF_THREAD_NONE || e->number == MPROF_THREAD_NONE)
+		return;
+	thread_of(r, e->context);
+	to = thread_of(r, e->number);
+	forgotten = r->forgotten;
+	from = thread_of(r, e->context);
+	if (r->forgotten != forgotten) /* all moved; it cannot happen twice in a row */
+		to = thread_of(r, e->number);
+	if (from == ROSTER_NONE || to == ROSTER_NONE || from == to)
+		return;
+	end(r, from, e->timestamp);
+	r->list[from].alias = to;
+	if (r->state == ROSTER_RUNS && r->running == from)
+		run_thread(r, to, e->timestamp);
+}
+
+static void on_label(struct roster *r, const struct mprof_raw_event *e, uint32_t label, bool marker)
+{
+	uint32_t thread;
+
+	if (e->context == MPROF_THREAD_NONE)
+		return;
+	thread = thread_of(r, e->context);
+	if (thread == ROSTER_NONE)
+		return;
+	if (marker)
+		r->list[thread].flags |= ROSTER_EXPECTED;
+	else if (r->list[thread].label == ROSTER_NONE)
+		r->list[thread].label = label;
+}
+
+/* Threads that are only mentioned are there too. */
+static void mention(struct roster *r, int64_t id)
+{
+	if (id != MPROF_THREAD_NONE)
+		thread_of(r, id);
+}
+
+static void on_looks(struct roster *r, const struct mprof_raw_event *e, bool runs)
+{
+	/* A read of nothing says nothing, as in the model. */
+	if (e->number == MPROF_THREAD_NONE && e->id != MPROF_EVENT_signal && e->id != MPROF_EVENT_signal_noswitch)
+		return;
+	mention(r, e->number);
+	mention(r, e->context);
+	if (runs)
+		run(r, e->context, e->timestamp);
+}
+
+void roster_event(struct roster *r, const struct mprof_raw_event *e, uint32_t label, bool marker)
+{
+	switch ((enum mprof_event_id)e->id) {
+	case MPROF_EVENT_creates:
+		mention(r, e->context);
+		if (e->number != MPROF_THREAD_NONE)
+			thread_add(r, e->number, e->type);
+		break;
+	case MPROF_EVENT_fulfills:
+	case MPROF_EVENT_fails:
+		mention(r, e->context);
+		if (e->number != MPROF_THREAD_NONE)
+			end(r, thread_of(r, e->number), e->timestamp);
+		break;
+	case MPROF_EVENT_becomes:
+		on_becomes(r, e);
+		break;
+	case MPROF_EVENT_label:
+		on_label(r, e, label, marker);
+		break;
+	case MPROF_EVENT_switch:
+		run(r, e->context, e->timestamp);
+		break;
+	case MPROF_EVENT_read:
+	case MPROF_EVENT_signal:
+		on_looks(r, e, true);
+		break;
+	case MPROF_EVENT_try_read:
+	case MPROF_EVENT_read_later:
+	case MPROF_EVENT_signal_noswitch:
+		on_looks(r, e, false);
+		break;
+	case MPROF_EVENT_increase:
+	case MPROF_EVENT_counter:
+		mention(r, e->context);
+		break;
+	case MPROF_EVENT_gc:
+	case MPROF_EVENT_IDS:
+		break;
+	}
+}
+
+void roster_end(struct roster *r, uint64_t ns)
+{
+	close_piece(r, ns);
+	r->state = ROSTER_UNKNOWN;
+}
+
+size_t roster_busiest(const struct roster *r, struct roster_thread *out)
+{
+	uint32_t n = r->retired_n, i;
+
+	memcpy(out, r->retired, n * sizeof(*out));
+	for (i = 0; i < r->n; i++)
+		offer(out, &n, &r->list[i]);
+	return n;
+}

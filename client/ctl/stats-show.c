@@ -1,0 +1,208 @@
+/* Lines for what is one number, tables for what is many; what a trace does not have is left out. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "scope.h"
+#include "stats-show.h"
+#include "table.h"
+
+static uint64_t get(const json_t *json, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(json, key));
+}
+
+static uint64_t get_ns(const json_t *json, const char *key)
+{
+	const char *text = json_string_value(json_object_get(json, key));
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* "1.234 ms": of a span of time the unit that fits it. */
+static const char *span_text(uint64_t ns, char *buf, size_t size)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	size_t i = 0;
+
+	while (i < 3 && (double)ns < units[i].ns)
+		i++;
+	snprintf(buf, size, i == 3 ? "%.0f %s" : "%.3f %s", (double)ns / units[i].ns, units[i].name);
+	return buf;
+}
+
+static void show_time(const json_t *json)
+{
+	uint64_t first = get_ns(json, "first_ns"), last = get_ns(json, "last_ns");
+	char span[32];
+
+	if (!get(json, "events"))
+		return;
+	printf("time      %" PRIu64 ".%09" PRIu64 " to %" PRIu64 ".%09" PRIu64 ", %s\n", first / 1000000000,
+	       first % 1000000000, last / 1000000000, last % 1000000000, span_text(last - first, span, sizeof(span)));
+}
+
+static void show_head(const json_t *json)
+{
+	char bytes[24], total[32], longest[32], sleeping[32];
+	const json_t *share = json_object_get(json, "sleeping_share");
+
+	bytes_text(get(json, "bytes"), bytes, sizeof(bytes));
+	printf("events    %" PRIu64 "\n", get(json, "events"));
+	show_time(json);
+	printf("packets   %" PRIu64 ", %" PRIu64 " lost, %" PRIu64 " faults, %s\n", get(json, "packets"),
+	       get(json, "lost_packets"), get(json, "damages"), bytes);
+	printf("threads   %" PRIu64 ", %" PRIu64 " of them from before\n", get(json, "threads"),
+	       get(json, "preexisting"));
+	printf("labels    %" PRIu64 "\n", get(json, "labels"));
+	if (get(json, "gcs"))
+		printf("gc        %" PRIu64 ", %s in all, the longest %s\n", get(json, "gcs"),
+		       span_text(get(json, "gc_ns"), total, sizeof(total)),
+		       span_text(get(json, "gc_longest_ns"), longest, sizeof(longest)));
+	if (json_is_real(share))
+		printf("sleeping  %s, %.1f %%\n", span_text(get(json, "sleeping_ns"), sleeping, sizeof(sleeping)),
+		       json_real_value(share) * 100);
+	if (json_is_true(json_object_get(json, "truncated")))
+		puts("note: there is more of it than is kept in memory: threads, labels and counters are not complete");
+}
+
+/* A table of names and how many of each, under HEAD. */
+static int show_counts(const json_t *json, const char *key, const char *head)
+{
+	const char *const heads[] = {head, ">COUNT"};
+	SCOPED(table_deinit) struct table t = {0};
+	const json_t *counts = json_object_get(json, key);
+	const char *name;
+	json_t *value;
+
+	if (!json_object_size(counts))
+		return CTL_OK;
+	table_init(&t, heads, 2);
+	json_object_foreach((json_t *)counts, name, value)
+	{
+		table_add(&t, name);
+		table_add_json(&t, value);
+	}
+	putchar('\n');
+	return table_print(&t);
+}
+
+static void add_signed(struct table *t, const json_t *value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	table_add(t, text);
+}
+
+static int show_counters(const json_t *json)
+{
+	static const char *const heads[] = {"COUNTER", ">SAMPLES", ">FIRST", ">LAST", ">MIN", ">MAX", ">PER SECOND"};
+	SCOPED(table_deinit) struct table t = {0};
+	const json_t *counters = json_object_get(json, "counters"), *rate;
+	const char *name;
+	char text[32];
+	json_t *c;
+
+	if (!json_object_size(counters))
+		return CTL_OK;
+	table_init(&t, heads, 7);
+	json_object_foreach((json_t *)counters, name, c)
+	{
+		rate = json_object_get(c, "rate_per_s");
+		snprintf(text, sizeof(text), "%.1f", json_real_value(rate));
+		table_add(&t, name);
+		add_signed(&t, json_object_get(c, "samples"));
+		add_signed(&t, json_object_get(c, "first"));
+		add_signed(&t, json_object_get(c, "last"));
+		add_signed(&t, json_object_get(c, "min"));
+		add_signed(&t, json_object_get(c, "max"));
+		table_add(&t, json_is_real(rate) ? text : NULL);
+	}
+	putchar('\n');
+	return table_print(&t);
+}
+
+static int show_busiest(const json_t *json)
+{
+	static const char *const heads[] = {">BUSIEST", "TYPE", ">RAN FOR", "LABEL"};
+	SCOPED(table_deinit) struct table t = {0};
+	const json_t *array = json_object_get(json, "busiest");
+	char text[32];
+	size_t i;
+
+	if (!json_array_size(array))
+		return CTL_OK;
+	table_init(&t, heads, 4);
+	for (i = 0; i < json_array_size(array); i++) {
+		const json_t *thread = json_array_get(array, i);
+
+		add_signed(&t, json_object_get(thread, "thread"));
+		table_add_json(&t, json_object_get(thread, "type"));
+		table_add(&t, span_text(get(thread, "running_ns"), text, sizeof(text)));
+		table_add_json(&t, json_object_get(thread, "label"));
+	}
+	putchar('\n');
+	return table_print(&t);
+}
+
+static int show_should_resolve(const json_t *json)
+{
+	static const char *const heads[] = {">SHOULD RESOLVE", "RESOLVED", "LABEL"};
+	SCOPED(table_deinit) struct table t = {0};
+	const json_t *array = json_object_get(json, "should_resolve");
+	size_t i;
+
+	if (!json_array_size(array))
+		return CTL_OK;
+	table_init(&t, heads, 3);
+	for (i = 0; i < json_array_size(array); i++) {
+		const json_t *thread = json_array_get(array, i);
+
+		add_signed(&t, json_object_get(thread, "thread"));
+		table_add_json(&t, json_object_get(thread, "resolved"));
+		table_add_json(&t, json_object_get(thread, "label"));
+	}
+	putchar('\n');
+	return table_print(&t);
+}
+
+static int show_stream(const json_t *json)
+{
+	const char *name = json_string_value(json_object_get(json, "stream"));
+	SCOPED(freep) char *safe = name ? printable(name, strlen(name)) : NULL;
+	int r;
+
+	if (name)
+		printf("stream    %s\n", safe ? safe : "?");
+	show_head(json);
+	r = show_counts(json, "events_by_type", "EVENT");
+	r = r ? r : show_counts(json, "threads_by_type", "THREADS");
+	r = r ? r : show_counters(json);
+	r = r ? r : show_busiest(json);
+	r = r ? r : show_should_resolve(json);
+	return r ? r : stdout_verdict();
+}
+
+int stats_show(const json_t *json)
+{
+	const json_t *streams = json_object_get(json, "streams");
+	size_t i;
+	int r;
+
+	if (!streams)
+		return show_stream(json);
+	for (i = 0; i < json_array_size(streams); i++) {
+		if (i)
+			putchar('\n');
+		r = show_stream(json_array_get(streams, i));
+		if (r)
+			return r;
+	}
+	return CTL_OK;
+}

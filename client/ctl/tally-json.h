@@ -1,0 +1,18 @@
+/* A tally as JSON. */
+#ifndef CTL_TALLY_JSON_H
+#define CTL_TALLY_JSON_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include <mprof/trace.h>
+
+#include "tally.h"
+
+/* An object, to be decref'd; NULL without memory.  TOTALS are of the same stream, BYTES how many it has, as they are stored. */
+json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t bytes);
+
+/* A name that comes from outside as a JSON string, as above. */
+json_t *stats_name(const char *name);
+
+#endif

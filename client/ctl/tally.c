@@ -1,0 +1,172 @@
+/* Counting.  State (who runs, what a counter is at) is kept for all events; what is counted are those of the period. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tally.h"
+
+#define MARKER	     "__should_resolve"
+#define TEXTS_MAX    (4u << 20)
+#define TEXT_BYTES   (128u << 20)
+#define THREADS_MAX  (4u << 20)
+#define COUNTERS_MAX 65536u
+
+void tally_init(struct tally *t, unsigned int shares)
+{
+	*t = (struct tally){.to = UINT64_MAX};
+	texts_init(&t->texts, TEXTS_MAX / shares, TEXT_BYTES / shares);
+	roster_init(&t->roster, THREADS_MAX / shares);
+}
+
+void tally_deinit(struct tally *t)
+{
+	texts_deinit(&t->texts);
+	roster_deinit(&t->roster);
+	free(t->labelled);
+	free(t->counter_index);
+	free(t->counters);
+}
+
+/* An array of SIZE bytes an item as large as it takes for item AT, what is new of it filled with FILL; false without memory. */
+static bool reach(void **array, uint32_t *room, uint32_t at, size_t size, int fill)
+{
+	uint32_t larger = *room ? *room : 64;
+	void *grown;
+
+	if (at < *room)
+		return true;
+	while (larger <= at)
+		larger *= 2;
+	grown = realloc(*array, larger * size);
+	if (!grown)
+		return false;
+	memset((char *)grown + *room * size, fill, (larger - *room) * size);
+	*array = grown;
+	*room = larger;
+	return true;
+}
+
+static void count_label(struct tally *t, uint32_t text)
+{
+	void *array = t->labelled;
+
+	if (text == TEXT_NONE)
+		return;
+	t->failed = !reach(&array, &t->labelled_room, text, 1, 0) || t->failed;
+	t->labelled = array;
+	if (text >= t->labelled_room)
+		return;
+	t->labels += !t->labelled[text];
+	t->labelled[text] = 1;
+}
+
+static struct tally_counter *counter_new(struct tally *t, uint32_t name)
+{
+	void *array = t->counters;
+	bool there;
+
+	if (t->counter_count == COUNTERS_MAX)
+		return NULL;
+	there = reach(&array, &t->counter_room, t->counter_count, sizeof(*t->counters), 0);
+	t->counters = array;
+	t->failed = t->failed || !there;
+	if (!there)
+		return NULL;
+	t->counters[t->counter_count].name = name;
+	return &t->counters[t->counter_count++];
+}
+
+static struct tally_counter *counter_of(struct tally *t, uint32_t name)
+{
+	void *array = t->counter_index;
+	struct tally_counter *c;
+	bool there;
+
+	if (name == TEXT_NONE)
+		return NULL;
+	there = reach(&array, &t->counter_index_room, name, sizeof(*t->counter_index), 0xff);
+	t->counter_index = array;
+	t->failed = t->failed || !there;
+	if (!there)
+		return NULL;
+	if (t->counter_index[name] != UINT32_MAX)
+		return &t->counters[t->counter_index[name]];
+	c = counter_new(t, name);
+	if (c)
+		t->counter_index[name] = t->counter_count - 1;
+	return c;
+}
+
+static void count_sample(struct tally *t, const struct mprof_raw_event *e, uint32_t name, bool inside)
+{
+	struct tally_counter *c = counter_of(t, name);
+
+	if (!c) {
+		t->refused++;
+		return;
+	}
+	/* A guest may say any amount: a sum that is too large goes around. */
+	c->value = e->id == MPROF_EVENT_counter ? e->number : (int64_t)((uint64_t)c->value + (uint64_t)e->number);
+	if (!inside)
+		return;
+	if (!c->samples++) {
+		c->first = c->min = c->max = c->value;
+		c->first_ns = e->timestamp;
+	}
+	c->last = c->value;
+	c->last_ns = e->timestamp;
+	c->min = c->value < c->min ? c->value : c->min;
+	c->max = c->value > c->max ? c->value : c->max;
+}
+
+static void count_gc(struct tally *t, uint64_t ns)
+{
+	t->gcs++;
+	if (__builtin_add_overflow(t->gc_ns, ns, &t->gc_ns))
+		t->gc_ns = UINT64_MAX;
+	t->gc_longest_ns = ns > t->gc_longest_ns ? ns : t->gc_longest_ns;
+}
+
+/* What the event of the period counts as. */
+static void count(struct tally *t, const struct mprof_raw_event *e, uint32_t text)
+{
+	if (!t->events++ || e->timestamp < t->first_ns)
+		t->first_ns = e->timestamp;
+	t->last_ns = e->timestamp > t->last_ns ? e->timestamp : t->last_ns;
+	t->events_by_type[e->id]++;
+	if (e->id == MPROF_EVENT_creates)
+		t->threads_by_type[e->type < MPROF_THREAD_TYPES ? e->type : MPROF_THREAD_TYPES]++;
+	else if (e->id == MPROF_EVENT_gc)
+		count_gc(t, (uint64_t)e->number);
+	else if (e->id == MPROF_EVENT_label)
+		count_label(t, text);
+}
+
+void tally_event(struct tally *t, const struct mprof_raw_event *e)
+{
+	bool inside = e->timestamp >= t->from && e->timestamp <= t->to;
+	bool label = e->id == MPROF_EVENT_label;
+	bool marker = label && e->text_bytes == sizeof(MARKER) - 1 && memcmp(e->text, MARKER, e->text_bytes) == 0;
+	uint32_t text = TEXT_NONE;
+
+	if (label || e->id == MPROF_EVENT_counter || e->id == MPROF_EVENT_increase)
+		text = texts_add(&t->texts, e->text, e->text_bytes);
+	if (e->id == MPROF_EVENT_counter || e->id == MPROF_EVENT_increase)
+		count_sample(t, e, text, inside);
+	if (inside)
+		count(t, e, text);
+	t->seen_ns = e->timestamp > t->seen_ns ? e->timestamp : t->seen_ns;
+	t->roster.from = t->from;
+	t->roster.to = t->to;
+	roster_event(&t->roster, e, label ? text : ROSTER_NONE, marker);
+	t->failed = t->failed || t->roster.failed;
+}
+
+void tally_end(struct tally *t)
+{
+	roster_end(&t->roster, t->seen_ns);
+}
+
+bool tally_truncated(const struct tally *t)
+{
+	return t->texts.refused || t->refused || t->roster.untracked;
+}

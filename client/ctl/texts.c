@@ -1,0 +1,116 @@
+/* An intern table.  It grows by what came, up to its bounds; what does not fit any more is counted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "texts.h"
+
+void texts_init(struct texts *t, uint32_t most, uint32_t bytes)
+{
+	*t = (struct texts){.most = most, .arena_most = bytes};
+}
+
+void texts_deinit(struct texts *t)
+{
+	free(t->list);
+	free(t->arena);
+	free(t->index);
+	*t = (struct texts){0};
+}
+
+/* Eight bytes at once, and mixed so that a guest's choice of names makes no long walks but with much work. */
+static uint64_t hash_of(const char *text, size_t len)
+{
+	uint64_t hash = 0x9e3779b97f4a7c15u ^ len, word;
+
+	for (; len; text += sizeof(word), len -= sizeof(word)) {
+		word = 0;
+		memcpy(&word, text, len < sizeof(word) ? len : sizeof(word));
+		hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+		hash ^= hash >> 32;
+		if (len <= sizeof(word))
+			break;
+	}
+	hash *= 0xc4ceb9fe1a85ec53u;
+	return hash ^ hash >> 29;
+}
+
+static uint32_t *slot(const struct texts *t, uint64_t hash, const char *text, size_t len)
+{
+	uint32_t i = (uint32_t)hash & (t->index_room - 1);
+
+	for (; t->index[i] != TEXT_NONE; i = (i + 1) & (t->index_room - 1)) {
+		const struct text *at = &t->list[t->index[i]];
+
+		if (at->hash == hash && at->len == len && memcmp(t->arena + at->offset, text, len) == 0)
+			break;
+	}
+	return &t->index[i];
+}
+
+/* Twice the room in the list and its index. */
+static bool grow_list(struct texts *t)
+{
+	uint32_t room = t->room ? t->room * 2 : 64, i, at;
+	struct text *list = realloc(t->list, room * sizeof(*list));
+	uint32_t *index;
+
+	if (!list)
+		return false;
+	t->list = list;
+	index = malloc(room * 2 * sizeof(*index));
+	if (!index)
+		return false;
+	memset(index, 0xff, room * 2 * sizeof(*index));
+	for (i = 0; i < t->n; i++) {
+		for (at = (uint32_t)list[i].hash & (room * 2 - 1); index[at] != TEXT_NONE;)
+			at = (at + 1) & (room * 2 - 1);
+		index[at] = i;
+	}
+	free(t->index);
+	t->index = index;
+	t->index_room = room * 2;
+	t->room = room;
+	return true;
+}
+
+static bool grow_arena(struct texts *t, size_t len)
+{
+	uint64_t room = t->arena_room ? t->arena_room : 4096;
+	char *arena;
+
+	while (room < (uint64_t)t->used + len)
+		room *= 2;
+	if (room == t->arena_room)
+		return true;
+	arena = realloc(t->arena, room);
+	if (!arena)
+		return false;
+	t->arena = arena;
+	t->arena_room = (uint32_t)room;
+	return true;
+}
+
+uint32_t texts_add(struct texts *t, const char *text, size_t len)
+{
+	uint64_t hash = hash_of(text, len);
+	uint32_t *at = t->index_room ? slot(t, hash, text, len) : NULL;
+
+	if (at && *at != TEXT_NONE)
+		return *at;
+	if (t->n == t->most || len > t->arena_most - t->used || (t->n == t->room && !grow_list(t)) ||
+	    !grow_arena(t, len)) {
+		t->refused++;
+		return TEXT_NONE;
+	}
+	memcpy(t->arena + t->used, text, len);
+	t->list[t->n] = (struct text){.hash = hash, .offset = t->used, .len = (uint32_t)len};
+	t->used += (uint32_t)len;
+	*slot(t, hash, text, len) = t->n;
+	return t->n++;
+}
+
+const char *texts_get(const struct texts *t, uint32_t i, size_t *len)
+{
+	*len = t->list[i].len;
+	return t->arena + t->list[i].offset;
+}

@@ -1,0 +1,211 @@
+"""`mprofctl stats --json` against what others counted: stats.py SOURCE-ROOT MPROFCTL [TEST…]
+
+Of the reference traces, where they are beside the checkout, the oracle is what the original viewer's loader and model said; of our own
+the dump, counted here.
+"""
+
+import collections
+import glob
+import json
+import lzma
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT, MPROFCTL = sys.argv[1:3]
+TRACES = os.path.join(ROOT, "tests", "traces")
+REFERENCE = os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces")
+
+
+def run(*arguments, stdin=None):
+    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=60)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def stats(path, *options):
+    code, out, said = run("stats", path, "--json", *options)
+    assert code in (0, 3), said
+    return json.loads(out)
+
+
+def nanoseconds(text):
+    seconds, fraction = text.split(".")
+    return int(seconds) * 10**9 + int(fraction)
+
+
+class Counted(unittest.TestCase):
+    """Our own traces, counted from their dumps."""
+
+    def events(self, name):
+        text = lzma.open(os.path.join(TRACES, name + ".dump.txt.xz")).read().decode()
+        for line in text.splitlines():
+            time, event, fields = re.match(r"(\S+) (\S+) ?(.*)", line).groups()
+            string = re.search(r' (?:label|counter|exn)="(.*)"$', " " + fields)
+            yield nanoseconds(time), event, dict(re.findall(r"(\w+)=(-?\d+|[A-Z]\w*)", fields.split('"')[0])), string and string.group(1)
+
+    def check(self, got, events):
+        """The numbers of EVENTS, a list."""
+        kinds = collections.Counter(event for _, event, _, _ in events)
+        self.assertEqual(got["events"], len(events))
+        self.assertEqual(got["events_by_type"], kinds)
+        types = collections.Counter(fields["type"] for _, event, fields, _ in events if event == "creates")
+        self.assertEqual(got["threads_by_type"], types)
+        self.assertEqual(got["threads"], sum(types.values()) + got["preexisting"])
+        self.assertEqual(got["labels"], len({text for _, event, _, text in events if event == "label"}))
+        self.assertEqual(got["first_ns"], str(min(time for time, *_ in events)))
+        self.assertEqual(got["last_ns"], str(max(time for time, *_ in events)))
+
+    def test_own(self):
+        for path in glob.glob(f"{TRACES}/*.ctf.xz"):
+            name = os.path.basename(path)[: -len(".ctf.xz")]
+            with self.subTest(name):
+                self.check(stats(path), list(self.events(name)))
+
+    def test_period(self):
+        path = f"{TRACES}/wrapped.ctf.xz"
+        events = list(self.events("wrapped"))
+        times = sorted(time for time, *_ in events)
+        low, high = times[1000], times[3000]
+        inside = [event for event in events if low <= event[0] <= high]
+        for options in (
+            ("--from", f"{low // 10**9}.{low % 10**9:09}", "--to", f"{high // 10**9}.{high % 10**9:09}"),
+            ("--from", f"+{low - events[0][0]}ns", "--to", f"+{high - events[0][0]}ns"),
+        ):
+            got = stats(path, *options)
+            self.check(got, inside)
+            self.assertLess(got["sleeping_ns"], high - low)
+
+    def test_pieces_add_up(self):
+        """Running and sleeping of two halves are those of the whole."""
+        path = f"{TRACES}/wrapped.ctf.xz"
+        middle = "2364.000000000"
+        whole, before, after = stats(path), stats(path, "--to", middle), stats(path, "--from", middle)
+        self.assertEqual(whole["sleeping_ns"], before["sleeping_ns"] + after["sleeping_ns"])
+        self.assertEqual(whole["events"], before["events"] + after["events"])
+
+    def test_damage(self):
+        got = stats(f"{TRACES}/killed.ctf.xz")
+        self.assertEqual((got["damages"], got["packets"], got["lost_packets"]), (1, 4, 0))
+        self.assertEqual(run("stats", f"{TRACES}/killed.ctf.xz")[0], 3)
+        data = lzma.open(f"{TRACES}/wrapped-dense.ctf.xz").read()
+        with tempfile.NamedTemporaryFile() as file:  # without its oldest packet but one
+            quarter = len(data) // 4
+            packets = sorted((data[i * quarter : (i + 1) * quarter] for i in range(4)), key=lambda p: p[24:26][::-1])
+            file.write(packets[0] + packets[2] + packets[3])
+            file.flush()
+            self.assertEqual((stats(file.name)["packets"], stats(file.name)["lost_packets"]), (3, 1))
+
+    def test_several_streams(self):
+        with tempfile.TemporaryDirectory() as work:
+            for name in "wrapped", "small":
+                with open(f"{work}/{name}", "wb") as file:
+                    file.write(lzma.open(f"{TRACES}/{name}.ctf.xz").read())
+            got = {one.pop("stream"): one for one in stats(work)["streams"]}
+            self.assertEqual(got, {name: stats(f"{work}/{name}") for name in ("wrapped", "small")})
+
+    def test_empty(self):
+        code, out, said = run("stats", "-", "--json", stdin=b"")
+        got = json.loads(out)
+        self.assertEqual((code, got["events"], got["first_ns"], got["packets"], got["sleeping_share"]), (0, 0, None, 0, None))
+        self.assertEqual(run("stats", "-", stdin=b"")[0], 0)
+
+    def test_hostile(self):
+        """Extreme numbers and strings that are no UTF-8 give valid JSON."""
+        event = lambda time, id, *rest: time.to_bytes(8, "little") + bytes([id]) + b"".join(rest)
+        number = lambda n: n.to_bytes(8, "little", signed=True)
+        low, high = number(-(2**63)), number(2**63 - 1)
+        content = event(5, 6, low, high, b"\xff\x01\0") + event(4, 6, high, high, b"\xff\x01\0") + event(2**64 - 1, 8, number(-1)) * 2
+        content += event(1, 0, low, high, b"\xff") + event(1, 4, low, high) + event(1, 4, high, low) + event(1, 4, low, low)
+        content += event(1, 0, high, number(-1), b"\0") + event(0, 5, high, b"\xc3\0") + event(0, 5, high, b"__should_resolve\0") + event(7, 7, high)
+        head = bytes.fromhex("c11ffcc105883b8d521a487bb397456ab150680c")
+        size = (30 + len(content)) * 8
+        data = head + size.to_bytes(4, "little") + b"\0\0" + size.to_bytes(4, "little") + content
+        code, out, said = run("stats", "-", "--json", stdin=data)
+        got = json.loads(out)
+        self.assertEqual((code, said), (0, ""))
+        self.assertEqual(got["counters"]["\ufffd\x01"]["last"], -2)
+        self.assertEqual(got["gc_ns"], 2**63 - 1)
+        self.assertEqual(got["last_ns"], str(2**64 - 1))
+        self.assertEqual(len(got["should_resolve"]), 1)
+        self.assertEqual(run("stats", "-", stdin=data)[0], 0)
+
+    def test_people(self):
+        code, out, said = run("stats", f"{TRACES}/wrapped.ctf.xz")
+        self.assertEqual((code, said), (0, ""))
+        for want in (r"^events    4223$", r"^time      2363\.936046027 to 2364\.021838816, 85\.793 ms$", r"^packets   4, 0 lost", r"^creates +835$", r"^gntref +83 "):
+            self.assertRegex(out, re.compile(want, re.M))
+
+    def test_usage(self):
+        for arguments in ((), ("a", "b"), ("a", "--from", "x"), ("a", "--frm", "1")):
+            self.assertEqual(run("stats", *arguments)[0], 2)
+        self.assertEqual(run("stats", "file:none")[0], 4)
+
+
+@unittest.skipUnless(os.path.isdir(REFERENCE), "the reference traces are not beside the checkout")
+class Reference(unittest.TestCase):
+    def test_all(self):
+        n = 0
+        for expected in glob.glob(f"{REFERENCE}/*.expected.json") + glob.glob(f"{REFERENCE}/public/*.expected.json"):
+            name = expected[: -len(".expected.json")]
+            with open(expected) as file:
+                viewer = json.load(file)["viewer"]
+            if not viewer or not viewer["n_events"]:
+                continue
+            with self.subTest(os.path.basename(name)):
+                self.check(stats(name + (".ctf" if os.path.exists(name + ".ctf") else ".ctf.xz")), viewer)
+            n += 1
+        self.assertGreater(n, 10)
+
+    def check(self, got, viewer):
+        model = viewer["model"]
+        self.assertEqual(got["events"], viewer["n_events"])
+        self.assertEqual(got["events_by_type"], viewer["events_by_type"])
+        types = dict(got["threads_by_type"])
+        unknown = sum(types.pop(name, 0) for name in ("Stream", "Mutex", "Unknown"))
+        self.assertEqual(types | ({"Unknown": unknown} if unknown else {}), viewer["creates_by_thread_type"])
+        self.assertEqual(got["labels"], viewer["n_distinct_labels"])
+        for mine, theirs in (("first_ns", "min_time_s"), ("last_ns", "max_time_s")):
+            self.assertEqual(f"{int(got[mine]) / 1e9:.9f}", f"{viewer[theirs]:.9f}")
+        self.assertEqual({name: c["last"] for name, c in got["counters"].items()}, viewer["counter_last_value"])
+        self.assertEqual({name: c["samples"] for name, c in got["counters"].items()}, viewer["counter_samples"])
+        if "error" in model:
+            return
+        self.assertEqual(got["threads"] + 1, model["n_threads_including_top"])
+        self.assertEqual(got["gcs"], model["n_gc"])
+        self.assertAlmostEqual(got["gc_ns"] / 1e9, model["total_gc_s"], 6)
+        self.assertAlmostEqual(got["sleeping_ns"] / 1e9, model["total_idle_s"], 6)
+        for counter in model["counters"]:
+            mine = got["counters"][counter["name"]]
+            self.assertEqual((mine["first"], mine["last"]), (counter["first"], counter["final"]))
+
+    def threads(self, name):
+        for line in lzma.open(f"{REFERENCE}/{name}.viewer-threads.jsonl.xz", "rt"):
+            yield json.loads(line)
+
+    def test_busiest(self):
+        """What ran for longest, by the activations of the original's model."""
+        for name in "wrapped", "small", "eio", "public/net", "public/parallelisation-a":
+            ran = {}
+            for thread in self.threads(name):
+                if thread["tid"] != -1:
+                    ran[thread["tid"]] = sum(end - start for start, end in thread["activations"])
+            got = stats(f"{REFERENCE}/{name}.ctf" + (".xz" if name in ("public/net", "public/parallelisation-a") else ""))["busiest"]
+            best = sorted(ran.values(), reverse=True)[: len(got)]
+            for mine, theirs in zip(got, best):
+                self.assertAlmostEqual(mine["running_ns"] / 1e9, theirs, 6)
+                self.assertAlmostEqual(mine["running_ns"] / 1e9, ran[mine["thread"]], 6)
+
+    def test_should_resolve(self):
+        never = {}
+        for name in "small", "wrapped", "eio", "eio-wrapped", "started-only", "public/arp-good", "public/arp-bad":
+            never[name] = {t["tid"] for t in self.threads(name) if t["failure"] == "should-resolve thread never resolved"}
+            got = stats(f"{REFERENCE}/{name}.ctf")["should_resolve"]
+            self.assertEqual({one["thread"] for one in got if not one["resolved"]}, never[name], name)
+        self.assertEqual([name for name in never if never[name]], ["small", "eio", "eio-wrapped", "started-only", "public/arp-bad"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -1,0 +1,217 @@
+/* The numbers of a trace where memory is bounded: strings, threads, counters. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "tally.h"
+
+static void test_texts(void)
+{
+	struct texts t;
+	char name[16];
+	uint32_t i;
+	size_t len;
+
+	texts_init(&t, 1000, 5000);
+	for (i = 0; i < 900; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		CHECK_EQ_UINT(texts_add(&t, name, strlen(name)), i);
+	}
+	for (i = 0; i < 900; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		CHECK_EQ_UINT(texts_add(&t, name, strlen(name)), i);
+		CHECK(memcmp(texts_get(&t, i, &len), name, strlen(name)) == 0 && len == strlen(name));
+	}
+	CHECK_EQ_UINT(texts_add(&t, "", 0), 900);
+	CHECK_EQ_UINT(texts_add(&t, "a\0b", 3), 901);
+	CHECK_EQ_UINT(texts_add(&t, "a\0c", 3), 902);
+	CHECK_EQ_UINT(t.refused, 0);
+	while (texts_add(&t, name, (size_t)snprintf(name, sizeof(name), "more%u", i++)) != TEXT_NONE)
+		;
+	CHECK_EQ_UINT(t.refused, 1);
+	CHECK(t.n <= 1000 && t.used <= 5000);
+	CHECK_EQ_UINT(texts_add(&t, "n7", 2), 7); /* what is known stays known */
+	texts_deinit(&t);
+}
+
+static void event(struct roster *r, uint64_t ns, uint8_t id, int64_t context, int64_t number)
+{
+	struct mprof_raw_event e = {.timestamp = ns, .id = id, .context = context, .number = number, .type = 1};
+
+	roster_event(r, &e, ROSTER_NONE, false);
+}
+
+/* A guest that creates and resolves threads for ever, a few of which stay and run. */
+static void test_threads_are_forgotten(void)
+{
+	struct roster_thread busiest[ROSTER_BUSIEST];
+	struct roster r;
+	int64_t id;
+
+	roster_init(&r, 4096);
+	event(&r, 0, MPROF_EVENT_switch, 0, 0);
+	for (id = 1; id < 100000; id++) {
+		uint64_t ns = (uint64_t)id * 100;
+
+		event(&r, ns, MPROF_EVENT_creates, 0, id);
+		event(&r, ns, MPROF_EVENT_switch, id, 0);
+		/* The 500th runs for longer than any, and is long gone at the end. */
+		event(&r, ns + (id == 500 ? 50 : 10), MPROF_EVENT_switch, 0, 0);
+		if (id % 1000)
+			event(&r, ns + 60, MPROF_EVENT_fulfills, 0, id);
+	}
+	event(&r, 10000000, MPROF_EVENT_switch, -1, 0);
+	roster_end(&r, 10000100);
+	CHECK(!r.failed && r.n <= 4096 && r.room <= 4096);
+	CHECK_EQ_UINT(r.untracked, 0);
+	CHECK(r.forgotten > 90000);
+	CHECK_EQ_UINT(r.preexisting, 1);
+	CHECK_EQ_UINT(r.sleeping_ns, 100);
+	CHECK_EQ_UINT(roster_busiest(&r, busiest), ROSTER_BUSIEST);
+	CHECK_EQ_INT(busiest[0].id, 0);
+	CHECK_EQ_UINT(busiest[0].running_ns, 10000000 - 99999 * 10 - 40);
+	CHECK_EQ_INT(busiest[1].id, 500);
+	CHECK_EQ_UINT(busiest[1].running_ns, 50);
+	roster_deinit(&r);
+}
+
+/* Where nothing ends, what is new is left out, and what is known goes on. */
+static void test_threads_that_stay(void)
+{
+	struct roster r;
+	int64_t id;
+
+	roster_init(&r, 1024);
+	for (id = 1; id <= 5000; id++)
+		event(&r, (uint64_t)id, MPROF_EVENT_creates, 1, id);
+	CHECK_EQ_UINT(r.n, 1024);
+	CHECK(r.untracked >= 5000 - 1024);
+	event(&r, 6000, MPROF_EVENT_switch, 5, 0);
+	event(&r, 6100, MPROF_EVENT_switch, 4999, 0); /* one of those that are not known */
+	event(&r, 6200, MPROF_EVENT_switch, -1, 0);
+	event(&r, 6300, MPROF_EVENT_becomes, 5, 4999);
+	event(&r, 6300, MPROF_EVENT_becomes, 4999, 5);
+	CHECK_EQ_UINT(r.list[4].running_ns + r.list[5].running_ns, 100);
+	roster_deinit(&r);
+}
+
+/* What is expected stays, and so does what it has become. */
+static void test_expected_stay(void)
+{
+	struct mprof_raw_event mark = {.timestamp = 2, .id = MPROF_EVENT_label, .context = 1};
+	struct roster r;
+	uint32_t i, found = 0;
+	int64_t id;
+
+	roster_init(&r, 1024);
+	event(&r, 1, MPROF_EVENT_creates, 0, 1);
+	roster_event(&r, &mark, ROSTER_NONE, true);
+	for (id = 2; id < 20000; id++) {
+		event(&r, (uint64_t)id, MPROF_EVENT_creates, 0, id);
+		if (id % 100 == 0)
+			event(&r, (uint64_t)id, MPROF_EVENT_becomes, 1,
+			      id); /* the thread that 1 is now becomes another */
+		else
+			event(&r, (uint64_t)id, MPROF_EVENT_fulfills, 0, id);
+	}
+	for (i = 0; i < r.n; i++) {
+		if (!(r.list[i].flags & ROSTER_EXPECTED))
+			continue;
+		found++;
+		CHECK_EQ_INT(r.list[i].id, 1);
+		CHECK_EQ_INT(r.list[roster_final(&r, i)].id, 19900);
+		CHECK(!(r.list[roster_final(&r, i)].flags & ROSTER_ENDED));
+	}
+	CHECK_EQ_UINT(found, 1);
+	CHECK(r.forgotten > 18000);
+	roster_deinit(&r);
+}
+
+/* An interval ends with its thread, and goes on with what it becomes. */
+static void test_running(void)
+{
+	struct roster r;
+
+	roster_init(&r, 64);
+	event(&r, 10, MPROF_EVENT_switch, 1, 0);
+	event(&r, 20, MPROF_EVENT_fulfills, 1, 1);
+	event(&r, 30, MPROF_EVENT_switch, 2, 0);
+	event(&r, 40, MPROF_EVENT_becomes, 2, 3);
+	event(&r, 45, MPROF_EVENT_read, 3, 1);	 /* it runs already */
+	event(&r, 50, MPROF_EVENT_switch, 1, 0); /* has ended */
+	event(&r, 60, MPROF_EVENT_switch, -1, 0);
+	event(&r, 65, MPROF_EVENT_read, 1, -1); /* says nothing */
+	event(&r, 70, MPROF_EVENT_signal, 4, 1);
+	event(&r, 80, MPROF_EVENT_signal_noswitch, 5, 1);
+	roster_end(&r, 90);
+	CHECK_EQ_UINT(r.sleeping_ns, 10);
+	CHECK_EQ_UINT(r.list[0].running_ns, 10);
+	CHECK_EQ_UINT(r.list[1].running_ns, 10);
+	CHECK_EQ_UINT(r.list[2].running_ns, 10);
+	CHECK_EQ_INT(r.list[3].id, 4);
+	CHECK_EQ_UINT(r.list[3].running_ns, 20);
+	CHECK_EQ_UINT(r.preexisting, 5);
+	roster_deinit(&r);
+}
+
+static void test_counters(void)
+{
+	struct tally t;
+	struct mprof_raw_event e = {.id = MPROF_EVENT_increase, .text = "c", .text_bytes = 1};
+
+	tally_init(&t, 1);
+	t.from = 10;
+	t.to = 20;
+	e.number = 5;
+	tally_event(&t, &e);
+	e.timestamp = 15;
+	e.number = -2;
+	tally_event(&t, &e);
+	e.timestamp = 16;
+	e.id = MPROF_EVENT_counter;
+	e.number = 40;
+	tally_event(&t, &e);
+	e.timestamp = 30;
+	tally_event(&t, &e);
+	tally_end(&t);
+	CHECK_EQ_UINT(t.events, 2);
+	CHECK_EQ_UINT(t.counter_count, 1);
+	CHECK_EQ_UINT(t.counters[0].samples, 2);
+	CHECK_EQ_INT(t.counters[0].first, 3);
+	CHECK_EQ_INT(t.counters[0].last, 40);
+	CHECK_EQ_INT(t.counters[0].min, 3);
+	CHECK_EQ_INT(t.counters[0].max, 40);
+	CHECK(!tally_truncated(&t));
+	tally_deinit(&t);
+}
+
+/* As many names as a guest likes. */
+static void test_many_counters(void)
+{
+	struct tally t;
+	char name[16];
+	struct mprof_raw_event e = {.id = MPROF_EVENT_counter, .text = name};
+	int i;
+
+	tally_init(&t, 1);
+	for (i = 0; i < 70000; i++) {
+		e.text_bytes = (size_t)snprintf(name, sizeof(name), "%d", i);
+		tally_event(&t, &e);
+	}
+	CHECK_EQ_UINT(t.counter_count, 65536);
+	CHECK_EQ_UINT(t.refused, 70000 - 65536);
+	CHECK(tally_truncated(&t) && !t.failed);
+	tally_deinit(&t);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_texts);
+	CHECK_RUN(test_threads_are_forgotten);
+	CHECK_RUN(test_threads_that_stay);
+	CHECK_RUN(test_expected_stay);
+	CHECK_RUN(test_running);
+	CHECK_RUN(test_counters);
+	CHECK_RUN(test_many_counters);
+	return check_done();
+}
