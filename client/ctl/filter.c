@@ -18,17 +18,21 @@ static bool next_word(const char **list, const char **word, size_t *len)
 	return true;
 }
 
+static bool is_name(const char *name, const char *word, size_t len)
+{
+	return strlen(name) == len && memcmp(name, word, len) == 0;
+}
+
 static int parse_events(struct filter *f, const char *list, const char *verb)
 {
 	const char *word;
 	size_t len;
-	uint8_t id;
+	unsigned int id;
 
 	f->by_event = list != NULL;
 	while (next_word(&list, &word, &len)) {
-		for (id = 0; id < MPROF_EVENT_IDS; id++)
-			if (strlen(mprof_event_name(id)) == len && memcmp(mprof_event_name(id), word, len) == 0)
-				break;
+		for (id = 0; id < MPROF_EVENT_IDS && !is_name(mprof_event_name((uint8_t)id), word, len); id++)
+			;
 		if (id == MPROF_EVENT_IDS)
 			return say_usage(
 				verb,

@@ -295,11 +295,11 @@ static bool to_ns(const struct item *item, uint64_t *ns)
 
 static uint8_t to_type(const struct item *item)
 {
-	uint8_t type;
+	unsigned int type;
 
 	for (type = 0; type < MPROF_THREAD_TYPES; type++)
-		if (is_word(item, mprof_thread_type_name(type)))
-			return type;
+		if (is_word(item, mprof_thread_type_name((uint8_t)type)))
+			return (uint8_t)type;
 	return MPROF_THREAD_UNKNOWN;
 }
 
@@ -374,24 +374,33 @@ static bool to_event(const struct operation *op, struct mprof_raw_event *e)
 	return true;
 }
 
+/* "(NAME", the beginning of a list. */
+static bool take_named(struct cursor *c, const char *name)
+{
+	struct item word;
+
+	return take(c, '(') && take_word(c, &word) && is_word(&word, name);
+}
+
 /* A whole line of LEN bytes. */
 static bool parse(char *line, size_t len, struct mprof_raw_event *e)
 {
 	struct cursor c = {.p = line, .end = line + len};
+	struct item time = {0};
 	struct operation op;
-	struct item word, time;
 
 	memset(e, 0, sizeof(*e));
 	e->bytes = len;
-	if (!take(&c, '(') || !take(&c, '(') || !take_word(&c, &word) || !is_word(&word, "time"))
+	if (!take(&c, '(') || !take_named(&c, "time"))
 		return false;
 	skip_space(&c);
-	time.list = false;
 	if (!take_word(&c, &time) || !to_ns(&time, &e->timestamp) || !take(&c, ')'))
 		return false;
-	if (!take(&c, '(') || !take_word(&c, &word) || !is_word(&word, "op") || !take(&c, '('))
+	if (!take_named(&c, "op") || !take(&c, '(') || !take_operation(&c, &op))
 		return false;
-	if (!take_operation(&c, &op) || !take(&c, ')') || !take(&c, ')'))
+	if (!take(&c, ')'))
+		return false;
+	if (!take(&c, ')'))
 		return false;
 	skip_space(&c);
 	return c.p == c.end && to_event(&op, e);

@@ -418,6 +418,37 @@ def test_follow():
     check(run("follow", "web", host="http://127.0.0.1:1").returncode == 5, "follow: unreachable")
 
 
+def test_dump_follows():
+    """dump --follow prints what comes at once, each event once over broken connections, and ends with the run."""
+    packets = [packet(5, 3), packet(6, 2), packet(7, 1)]
+    want = b"".join(b"0.%09d switch thread=%d\n" % (n * 1000 + i, n * 1000 + i) for n, count in ((5, 3), (6, 2), (7, 1)) for i in range(count))
+    fresh()
+    script.live = [
+        ("9.1.5.30", packets[0] + packets[1][:40], "cut"),
+        ("9.1.6.30", packets[1] + packets[2], "ended"),
+        ("9.1.7.47", b"", "ended"),
+    ]
+    result = run("dump", "web", "--follow")
+    check(result.returncode == 0 and result.stdout == want and not result.stderr, "dump --follow: %r" % result)
+    fresh()
+    script.live = [("1.0.5.30", packets[0] + packets[1][:35], "wait")]
+    follow = subprocess.Popen([mprofctl, "dump", "--follow", "web", "--thread", "5000,5002", "--json"], env=ENV, stdout=subprocess.PIPE)
+    first = follow.stdout.readline()
+    check(first == b'{"time_ns":"5000","event":"switch","thread":5000}\n', "dump --follow prints at once: %r" % first)
+    follow.send_signal(signal.SIGINT)
+    rest = follow.stdout.read()
+    check(follow.wait(10) == 0 and rest == b'{"time_ns":"5002","event":"switch","thread":5002}\n', "SIGINT ends it in good order: %r" % rest)
+    fresh()
+    script.live = [("1.0.5.30", b"".join(packet(n, 2000) for n in range(5, 20)), "wait")]
+    follow = subprocess.Popen([mprofctl, "dump", "--follow", "web"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    follow.stdout.read(10)
+    follow.stdout.close()
+    check(follow.wait(10) == 0 and follow.stderr.read() == b"", "a reader that left ends it")
+    check(run("dump", "--follow", "-").returncode == 2, "standard input is not followed")
+    check(run("dump", "--follow", "capture:7").returncode == 2, "a capture does not grow")
+    check(run("dump", "--follow", "web", host="http://127.0.0.1:1").returncode == 5, "dump --follow: unreachable")
+
+
 def wait_for(condition):
     for _ in range(200):
         if condition():
