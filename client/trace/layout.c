@@ -7,19 +7,19 @@
  * how that viewer ordered its threads, but it is what keeps a chain of binds on one line.
  *
  * When two lives overlap was an accident too, where one has no length: a placed thread that ends where it begins is in the way of one
- * that begins or ends there, and one without a length is in the way of nothing but what spans it or begins there.  Positions are twice the
- * time, so that what lies between two times has a place of its own: see placed() and wanted().
+ * that begins or ends there, and one without a length is in the way of nothing but what spans it or begins there.  Positions (places.h) are
+ * even, so that what lies between two times has one of its own: see placed() and wanted().
  *
  * Invariant: every thread but the roots is placed once, after its parent.
  */
 #include <stdlib.h>
 
 #include "model-state.h"
+#include "places.h"
 #include "rows.h"
 
 /* With more threads than that on a row, a tree instead of the list answers who is in the way. */
-#define LIST_MAX     16u
-#define POSITION_MAX (MPROF_TIME_MAX - 1)
+#define LIST_MAX 16u
 
 struct row {
 	uint32_t first; /* thread; the next one in the aliases, which nobody needs any more */
@@ -32,30 +32,22 @@ struct layout {
 	struct rows rows;
 	struct spans ids;
 	struct grow list; /* struct row */
-	uint64_t base;	  /* position 0 */
-	uint64_t looks;	  /* rows.h: for all streams together */
+	struct places places;
+	uint64_t looks; /* rows.h: for all streams together */
 };
 
-/* Twice a time fits in 64 bits, and so does what comes behind it; only the last nanosecond of all is one with the one before. */
-static uint64_t position(const struct layout *l, uint64_t time)
+/* What thread I takes. */
+static struct rows_range placed(const struct layout *l, uint32_t i)
 {
-	uint64_t since = time - l->base;
-
-	return 2 * (since < POSITION_MAX ? since : POSITION_MAX);
-}
-
-/* What T takes. */
-static struct rows_range placed(const struct layout *l, const struct mprof_thread *t)
-{
-	uint64_t start = position(l, t->start), end = position(l, t->end);
+	uint32_t start = places_start(&l->places, i), end = places_end(&l->places, i);
 
 	return start == end ? (struct rows_range){start, start + 1} : (struct rows_range){start + 1, end};
 }
 
 /* What must be free for it. */
-static struct rows_range wanted(const struct layout *l, const struct mprof_thread *t)
+static struct rows_range wanted(const struct layout *l, uint32_t i)
 {
-	uint64_t start = position(l, t->start), end = position(l, t->end);
+	uint32_t start = places_start(&l->places, i), end = places_end(&l->places, i);
 
 	return start == end ? (struct rows_range){start + 1, start + 2} : (struct rows_range){start, end + 1};
 }
@@ -78,10 +70,9 @@ static struct row *row_at(const struct layout *l, uint32_t i)
 
 static bool note_id(struct layout *l, struct row *row, uint32_t i)
 {
-	const struct mprof_thread *t = model_thread(l->m, i);
-	struct rows_range range = placed(l, t);
+	struct rows_range range = placed(l, i);
 
-	return spans_add(&l->ids, &row->highest, range.from, range.to, rank(t));
+	return spans_add(&l->ids, &row->highest, range.from, range.to, rank(model_thread(l->m, i)));
 }
 
 /* Put thread I on a row's list, and from the first after LIST_MAX on in its tree. */
@@ -118,7 +109,7 @@ static bool is_blocked(const struct layout *l, const struct mprof_thread *parent
 	if (row->n > LIST_MAX)
 		return spans_get(&l->ids, &row->highest, range->from, range->to) > rank(parent);
 	for (k = row->first; k != MPROF_NONE; k = next[k]) {
-		struct rows_range taken = placed(l, model_thread(l->m, k));
+		struct rows_range taken = placed(l, k);
 
 		if (model_thread(l->m, k)->id > parent->id && overlap(&taken, range))
 			return true;
@@ -129,10 +120,11 @@ static bool is_blocked(const struct layout *l, const struct mprof_thread *parent
 static bool find_row(struct layout *l, uint32_t i, uint32_t *row)
 {
 	const struct mprof_thread *t = model_thread(l->m, i), *parent = model_thread(l->m, t->parent);
-	struct rows_range range = wanted(l, t), above = placed(l, parent);
+	struct rows_range range = wanted(l, i), above;
 
 	if (parent->flags & MPROF_THREAD_ROOT)
 		return rows_first(&l->rows, 0, &range, row);
+	above = placed(l, t->parent);
 	if (overlap(&above, &range) && parent->becomes != i)
 		return rows_first(&l->rows, parent->row + 1, &range, row);
 	if (!rows_first(&l->rows, parent->row, &range, row))
@@ -145,7 +137,7 @@ static bool find_row(struct layout *l, uint32_t i, uint32_t *row)
 static bool place(struct layout *l, uint32_t i)
 {
 	struct mprof_thread *t = model_thread(l->m, i);
-	struct rows_range range = placed(l, t);
+	struct rows_range range = placed(l, i);
 
 	return find_row(l, i, &t->row) && rows_take(&l->rows, t->row, &range) && row_note(l, t->row, i);
 }
@@ -174,16 +166,6 @@ static bool place_all(struct layout *l, uint32_t root)
 	return true;
 }
 
-static uint64_t earliest(const struct mprof_model *m)
-{
-	uint64_t time = UINT64_MAX;
-	uint32_t i;
-
-	for (i = 0; i < m->arrays[MODEL_THREADS].n; i++)
-		time = model_thread(m, i)->start < time ? model_thread(m, i)->start : time;
-	return time;
-}
-
 /* The rows of one stream stand below those of the one before. */
 static void move_down(struct mprof_model *m, uint32_t root, uint32_t by)
 {
@@ -195,10 +177,13 @@ static void move_down(struct mprof_model *m, uint32_t root, uint32_t by)
 
 bool model_layout(struct mprof_model *m)
 {
-	struct layout l = {.m = m, .base = earliest(m), .looks = rows_looks(m->arrays[MODEL_THREADS].n)};
+	struct layout l = {.m = m, .looks = rows_looks(model_count(m, MODEL_THREADS))};
 	uint32_t i, used = 0;
 	bool ok = true;
 
+	if (!places_init(&l.places, m))
+		return false;
+	model_note_memory(m, l.places.bytes);
 	m->notes.rows_not_first = 0;
 	for (i = 0; i < m->streams.n && ok; i++) {
 		struct mprof_model_stream *s = &model_stream_at(m, i)->seen;
@@ -215,6 +200,7 @@ bool model_layout(struct mprof_model *m)
 		rows_deinit(&l.rows);
 		spans_deinit(&l.ids);
 	}
+	places_deinit(&l.places);
 	grow_deinit(&l.list);
 	m->view.rows = used;
 	return ok;

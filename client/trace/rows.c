@@ -82,7 +82,7 @@ bool rows_take(struct rows *rows, uint32_t row, const struct rows_range *range)
 /* All 64 items of TREE are taken somewhere in RANGE.  If it is at one position, tell the level above. */
 static bool learn(struct rows *rows, uint32_t level, uint32_t tree, const struct rows_range *range)
 {
-	const uint64_t probes[] = {range->from, range->from + 1, range->from + (range->to - range->from) / 2,
+	const uint32_t probes[] = {range->from, range->from + 1, range->from + (range->to - range->from) / 2,
 				   range->to - 1};
 	struct rows_range full;
 	uint32_t i;
@@ -90,7 +90,7 @@ static bool learn(struct rows *rows, uint32_t level, uint32_t tree, const struct
 	for (i = 0; i < sizeof(probes) / sizeof(probes[0]) && level + 1 < ROWS_LEVELS; i++)
 		if (probes[i] < range->to &&
 		    spans_full(&rows->spans, tree_at(rows, level, tree), probes[i], &full.from, &full.to))
-			return full.to == UINT64_MAX || take(rows, level + 1, tree, &full);
+			return full.to == UINT32_MAX || take(rows, level + 1, tree, &full);
 	return true;
 }
 

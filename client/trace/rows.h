@@ -11,8 +11,8 @@
 
 /* Positions from FROM up to TO, exclusively. */
 struct rows_range {
-	uint64_t from;
-	uint64_t to;
+	uint32_t from;
+	uint32_t to;
 };
 
 struct rows {

@@ -18,13 +18,13 @@
 #define HEIGHT_MAX 16u /* a node has 4 children at least, and there are fewer than 2^32 spans */
 
 struct leaf {
-	uint64_t at[FAN];
+	uint32_t at[FAN];
 	uint64_t value[FAN];
 	uint32_t n;
 };
 
 struct inner {
-	uint64_t at[FAN];
+	uint32_t at[FAN];
 	uint64_t mark[FAN];
 	uint64_t any[FAN];
 	uint64_t all[FAN];
@@ -66,7 +66,7 @@ static uint64_t together(const struct spans *s, uint64_t a, uint64_t b)
 }
 
 /* The last of the N positions that is not above X; the first one never is. */
-static uint32_t position(const uint64_t *at, uint32_t n, uint64_t x)
+static uint32_t position(const uint32_t *at, uint32_t n, uint32_t x)
 {
 	uint32_t low = 0, half;
 
@@ -119,7 +119,7 @@ static void inner_open(struct inner *n, uint32_t i)
  * How much of a full node stays in the left half where X is to come in.  Threads are placed for the most part from the latest to the
  * earliest: then the right half, which is done with, is left nearly full.
  */
-static uint32_t kept_of(const uint64_t *at, uint64_t x)
+static uint32_t kept_of(const uint32_t *at, uint32_t x)
 {
 	uint32_t i = position(at, FAN, x);
 
@@ -127,7 +127,7 @@ static uint32_t kept_of(const uint64_t *at, uint64_t x)
 }
 
 /* Move what a full node at HEIGHT does not keep for X into a new one: its number. */
-static uint32_t split(struct spans *s, uint32_t node, uint32_t height, uint64_t x, uint64_t *at)
+static uint32_t split(struct spans *s, uint32_t node, uint32_t height, uint32_t x, uint32_t *at)
 {
 	if (height == 0) {
 		struct leaf *right = grow_take(&s->leaves, sizeof(*right)), *left = leaf_at(s, node);
@@ -158,9 +158,9 @@ static bool is_full(const struct spans *s, uint32_t node, uint32_t height)
 }
 
 /* Child I of a node, at HEIGHT, is full: make it two, so that X can come in. */
-static void split_child(struct spans *s, uint32_t node, uint32_t i, uint32_t height, uint64_t x)
+static void split_child(struct spans *s, uint32_t node, uint32_t i, uint32_t height, uint32_t x)
 {
-	uint64_t at;
+	uint32_t at;
 	uint32_t right = split(s, inner_at(s, node)->child[i], height, x, &at);
 	struct inner *n = inner_at(s, node);
 
@@ -172,7 +172,7 @@ static void split_child(struct spans *s, uint32_t node, uint32_t i, uint32_t hei
 	sum_up(s, n, i + 1, height);
 }
 
-static void split_root(struct spans *s, struct span_tree *tree, uint64_t x)
+static void split_root(struct spans *s, struct span_tree *tree, uint32_t x)
 {
 	struct inner *n;
 
@@ -189,7 +189,7 @@ static void split_root(struct spans *s, struct span_tree *tree, uint64_t x)
 }
 
 /* Let a span of a leaf that is not full begin at X: its place. */
-static uint32_t leaf_begin_at(struct leaf *leaf, uint64_t x)
+static uint32_t leaf_begin_at(struct leaf *leaf, uint32_t x)
 {
 	uint32_t i = position(leaf->at, leaf->n, x);
 
@@ -203,7 +203,7 @@ static uint32_t leaf_begin_at(struct leaf *leaf, uint64_t x)
 }
 
 /* Let a span begin at X. */
-static void begin_at(struct spans *s, struct span_tree *tree, uint64_t x)
+static void begin_at(struct spans *s, struct span_tree *tree, uint32_t x)
 {
 	uint32_t node, height, i;
 
@@ -221,7 +221,7 @@ static void begin_at(struct spans *s, struct span_tree *tree, uint64_t x)
 }
 
 /* Where child I of a node ends that itself ends at END. */
-static uint64_t end_of(const struct inner *n, uint32_t i, uint64_t end)
+static uint32_t end_of(const struct inner *n, uint32_t i, uint32_t end)
 {
 	return i + 1 < n->n ? n->at[i + 1] : end;
 }
@@ -238,12 +238,12 @@ static void note_added(const struct spans *s, struct inner *n, uint32_t i, uint3
 }
 
 struct range {
-	uint64_t from;
-	uint64_t to;
+	uint32_t from;
+	uint32_t to;
 	uint64_t value;
 };
 
-static void add_below(struct spans *s, uint32_t node, uint32_t height, uint64_t end, const struct range *r)
+static void add_below(struct spans *s, uint32_t node, uint32_t height, uint32_t end, const struct range *r)
 {
 	uint32_t i;
 
@@ -285,8 +285,8 @@ struct way {
 /* Most ranges are short: remember the leaf that the range lies in.  False where it lies in several. */
 static bool find_leaf(const struct spans *s, struct span_tree *tree, const struct range *r, struct way *way)
 {
-	uint64_t from = 0, end = UINT64_MAX, marks = 0, known = UINT64_MAX;
-	uint32_t node = tree->root, height, i;
+	uint32_t from = 0, end = UINT32_MAX, node = tree->root, height, i;
+	uint64_t marks = 0, known = UINT64_MAX;
 
 	for (height = tree->height; height > 0; height--) {
 		const struct inner *n = inner_at(s, node);
@@ -339,7 +339,7 @@ static bool add_in_leaf(struct spans *s, struct span_tree *tree, const struct ra
 	return true;
 }
 
-bool spans_add(struct spans *s, struct span_tree *tree, uint64_t from, uint64_t to, uint64_t value)
+bool spans_add(struct spans *s, struct span_tree *tree, uint32_t from, uint32_t to, uint64_t value)
 {
 	const struct range r = {from, to, value};
 
@@ -360,7 +360,7 @@ bool spans_add(struct spans *s, struct span_tree *tree, uint64_t from, uint64_t 
 	tree->leaf = UINT32_MAX;
 	begin_at(s, tree, from);
 	begin_at(s, tree, to);
-	add_below(s, tree->root, tree->height, UINT64_MAX, &r);
+	add_below(s, tree->root, tree->height, UINT32_MAX, &r);
 	return true;
 }
 
@@ -374,7 +374,7 @@ static uint64_t get_in_leaf(const struct spans *s, const struct leaf *leaf, cons
 	return value;
 }
 
-static uint64_t get_below(const struct spans *s, uint32_t node, uint32_t height, uint64_t end, const struct range *r)
+static uint64_t get_below(const struct spans *s, uint32_t node, uint32_t height, uint32_t end, const struct range *r)
 {
 	const struct inner *n = inner_at(s, node);
 	uint64_t value = 0;
@@ -393,7 +393,7 @@ static uint64_t get_below(const struct spans *s, uint32_t node, uint32_t height,
 	return value;
 }
 
-uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint64_t from, uint64_t to)
+uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint32_t from, uint32_t to)
 {
 	const struct range r = {from, to, 0};
 	struct way way;
@@ -402,11 +402,11 @@ uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint64_t from,
 		return 0;
 	if (remembers(tree, &r) || find_leaf(s, tree, &r, &way))
 		return together(s, tree->marks, get_in_leaf(s, leaf_at(s, tree->leaf), &r));
-	return get_below(s, tree->root, tree->height, UINT64_MAX, &r);
+	return get_below(s, tree->root, tree->height, UINT32_MAX, &r);
 }
 
 /* The widest run around I in a leaf where, with the marks above it, all bits are set; END is the leaf's. */
-static bool full_in_leaf(const struct leaf *leaf, uint32_t i, uint64_t marks, struct range *r, uint64_t end)
+static bool full_in_leaf(const struct leaf *leaf, uint32_t i, uint64_t marks, struct range *r, uint32_t end)
 {
 	uint32_t first = i, last = i;
 
@@ -421,10 +421,10 @@ static bool full_in_leaf(const struct leaf *leaf, uint32_t i, uint64_t marks, st
 	return true;
 }
 
-bool spans_full(const struct spans *s, const struct span_tree *tree, uint64_t at, uint64_t *from, uint64_t *to)
+bool spans_full(const struct spans *s, const struct span_tree *tree, uint32_t at, uint32_t *from, uint32_t *to)
 {
-	uint64_t end = UINT64_MAX, marks = 0;
-	uint32_t node = tree->root, height, i;
+	uint32_t end = UINT32_MAX, node = tree->root, height, i;
+	uint64_t marks = 0;
 	const struct leaf *leaf;
 	struct range r;
 

@@ -22,8 +22,8 @@ struct span_tree {
 	uint32_t root;
 	uint32_t height; /* levels above the leaves */
 	uint32_t leaf;	 /* UINT32_MAX: none */
-	uint64_t from;	 /* its range */
-	uint64_t to;
+	uint32_t from;	 /* its range */
+	uint32_t to;
 	uint64_t marks; /* everything that is added to it from above */
 	uint64_t known; /* a value that all nodes above know to be below them */
 };
@@ -34,14 +34,14 @@ void spans_init(struct spans *s, bool largest);
 void spans_deinit(struct spans *s);
 uint64_t spans_memory(const struct spans *s);
 
-/* Add VALUE from FROM up to TO, exclusively, FROM < TO < UINT64_MAX; false without memory, with nothing changed. */
-bool spans_add(struct spans *s, struct span_tree *tree, uint64_t from, uint64_t to, uint64_t value);
+/* Add VALUE from FROM up to TO, exclusively, FROM < TO < UINT32_MAX; false without memory, with nothing changed. */
+bool spans_add(struct spans *s, struct span_tree *tree, uint32_t from, uint32_t to, uint64_t value);
 /* All values between FROM and TO, exclusively, together. */
-uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint64_t from, uint64_t to);
+uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint32_t from, uint32_t to);
 /*
  * Is the value at AT all ones, in a store of OR?  Then put a range around it in which it is so everywhere, not always the largest one, into
  * *FROM and *TO.
  */
-bool spans_full(const struct spans *s, const struct span_tree *tree, uint64_t at, uint64_t *from, uint64_t *to);
+bool spans_full(const struct spans *s, const struct span_tree *tree, uint32_t at, uint32_t *from, uint32_t *to);
 
 #endif

@@ -39,7 +39,7 @@ static uint32_t slow_first(struct slow *s, uint32_t row, const struct rows_range
 }
 
 /* N ranges over a line of LINE positions; each begins to look on a row that another one has, or on the first. */
-static void compare(uint32_t n, uint64_t line, uint64_t length, bool open)
+static void compare(uint32_t n, uint32_t line, uint32_t length, bool open)
 {
 	struct slow s = {calloc(n, sizeof(struct taken)), 0, calloc(n + 1, 1)};
 	uint32_t i, wrong = 0, from, got, want, highest = 0;
@@ -47,9 +47,9 @@ static void compare(uint32_t n, uint64_t line, uint64_t length, bool open)
 
 	rows_init(&rows, rows_looks(n));
 	for (i = 0; s.list && s.seen && i < n; i++) {
-		struct rows_range r = {draw(line), 0};
+		struct rows_range r = {(uint32_t)draw(line), 0};
 
-		r.to = open ? line : r.from + 1 + draw(length);
+		r.to = open ? line : r.from + 1 + (uint32_t)draw(length);
 		from = i && draw(4) ? s.list[draw(i)].row + (uint32_t)draw(2) : 0;
 		CHECK(rows_first(&rows, from, &r, &got));
 		want = slow_first(&s, from, &r, n);

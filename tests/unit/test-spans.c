@@ -38,15 +38,15 @@ static uint64_t slow_get(const struct slow *s, uint64_t from, uint64_t to)
 }
 
 /* Ranges of all lengths, and as threads come: from the latest to the earliest, short ones within long ones. */
-static void range(unsigned i, unsigned n, unsigned form, uint64_t *from, uint64_t *to)
+static void range(unsigned i, unsigned n, unsigned form, uint32_t *from, uint32_t *to)
 {
-	uint64_t length = form == 0 ? 1 + draw(LINE / 2) : 1 + draw(draw(8) ? 6 : LINE / 2);
+	uint32_t length = (uint32_t)(form == 0 ? 1 + draw(LINE / 2) : 1 + draw(draw(8) ? 6 : LINE / 2));
 
-	*from = draw(LINE);
+	*from = (uint32_t)draw(LINE);
 	if (form == 2)
-		*from = (LINE - 1) - (uint64_t)i * (LINE - 1) / n;
+		*from = (LINE - 1) - i * (LINE - 1) / n;
 	if (form == 3)
-		*from = (uint64_t)i * (LINE - 1) / n;
+		*from = i * (LINE - 1) / n;
 	*to = *from + length < LINE ? *from + length : LINE;
 }
 
@@ -55,7 +55,8 @@ static void compare(bool largest, unsigned form)
 	struct slow *slow = calloc(1, sizeof(*slow));
 	struct span_tree tree = SPAN_TREE_EMPTY, other = SPAN_TREE_EMPTY;
 	struct spans s;
-	uint64_t from, to, value;
+	uint32_t from, to;
+	uint64_t value;
 	unsigned i, wrong = 0;
 
 	if (!CHECK(slow != NULL))
@@ -94,7 +95,7 @@ static void test_full(void)
 {
 	struct slow *slow = calloc(1, sizeof(*slow));
 	struct span_tree tree = SPAN_TREE_EMPTY;
-	uint64_t from, to, at;
+	uint32_t from, to, at;
 	unsigned i, wrong = 0, found = 0;
 	struct spans s;
 
@@ -106,7 +107,7 @@ static void test_full(void)
 		range(i, 4000, 0, &from, &to);
 		slow_add(slow, from, to, UINT64_C(1) << i % 64);
 		CHECK(spans_add(&s, &tree, from, to, UINT64_C(1) << i % 64));
-		at = draw(LINE);
+		at = (uint32_t)draw(LINE);
 		if (!spans_full(&s, &tree, at, &from, &to))
 			continue;
 		found++;
@@ -125,13 +126,13 @@ static void test_ends(void)
 {
 	struct span_tree tree = SPAN_TREE_EMPTY;
 	struct spans s;
-	uint64_t from, to;
+	uint32_t from, to;
 
 	spans_init(&s, false);
-	CHECK(spans_add(&s, &tree, 0, UINT64_MAX - 1, 5));
+	CHECK(spans_add(&s, &tree, 0, UINT32_MAX - 1, 5));
 	CHECK_EQ_UINT(spans_get(&s, &tree, 0, 1), 5);
-	CHECK_EQ_UINT(spans_get(&s, &tree, UINT64_MAX - 2, UINT64_MAX - 1), 5);
-	CHECK_EQ_UINT(spans_get(&s, &tree, UINT64_MAX - 1, UINT64_MAX), 0);
+	CHECK_EQ_UINT(spans_get(&s, &tree, UINT32_MAX - 2, UINT32_MAX - 1), 5);
+	CHECK_EQ_UINT(spans_get(&s, &tree, UINT32_MAX - 1, UINT32_MAX), 0);
 	CHECK(spans_add(&s, &tree, 7, 9, UINT64_MAX));
 	CHECK(spans_full(&s, &tree, 8, &from, &to) && from == 7 && to == 9);
 	spans_deinit(&s);
