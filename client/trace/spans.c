@@ -8,7 +8,7 @@
  * Invariants:
  * - The first position of a node is the one by which its parent knows it; the leftmost is 0.
  * - A range is added where it covers a child wholly, and below where it does not: two paths down.
- * - A full child is split before a search enters it, so that there is always room on the way back.
+ * - Where a leaf has no room, the way is gone again and every full node on it is split before it is entered.
  */
 #include "spans.h"
 
@@ -188,18 +188,20 @@ static void split_root(struct spans *s, struct span_tree *tree, uint32_t x)
 	tree->height++;
 }
 
-/* Let a span of a leaf that is not full begin at X: its place. */
-static uint32_t leaf_begin_at(struct leaf *leaf, uint32_t x)
+/* Let a span of a leaf begin at X; false where none does and there is no room. */
+static bool leaf_begin_at(struct leaf *leaf, uint32_t x)
 {
 	uint32_t i = position(leaf->at, leaf->n, x);
 
 	if (leaf->at[i] == x)
-		return i;
+		return true;
+	if (leaf->n == FAN)
+		return false;
 	memmove(leaf->at + i + 2, leaf->at + i + 1, (leaf->n - i - 1) * sizeof(leaf->at[0]));
 	memmove(leaf->value + i + 1, leaf->value + i, (leaf->n - i) * sizeof(leaf->value[0]));
 	leaf->at[i + 1] = x;
 	leaf->n++;
-	return i + 1;
+	return true;
 }
 
 /* Let a span begin at X. */
@@ -243,29 +245,41 @@ struct range {
 	uint64_t value;
 };
 
-static void add_below(struct spans *s, uint32_t node, uint32_t height, uint32_t end, const struct range *r)
+/* Add in a leaf that ends at END what of the range lies in it; false where it has no room to begin or end it. */
+static bool leaf_add(const struct spans *s, struct leaf *leaf, uint32_t end, const struct range *r)
 {
 	uint32_t i;
 
-	if (height == 0) {
-		struct leaf *leaf = leaf_at(s, node);
+	if (r->from > leaf->at[0] && !leaf_begin_at(leaf, r->from))
+		return false;
+	if (r->to < end && !leaf_begin_at(leaf, r->to))
+		return false;
+	for (i = position(leaf->at, leaf->n, r->from); i < leaf->n && leaf->at[i] < r->to; i++)
+		leaf->value[i] = together(s, leaf->value[i], r->value);
+	return true;
+}
 
-		for (i = position(leaf->at, leaf->n, r->from); i < leaf->n && leaf->at[i] < r->to; i++)
-			leaf->value[i] = together(s, leaf->value[i], r->value);
-		return;
-	}
-	struct inner *n = inner_at(s, node);
+/* False where a leaf has no room: then nothing is lost if it is done again, all of it, once the leaf has. */
+static bool add_below(struct spans *s, uint32_t node, uint32_t height, uint32_t end, const struct range *r)
+{
+	struct inner *n;
+	uint32_t i;
 
+	if (height == 0)
+		return leaf_add(s, leaf_at(s, node), end, r);
+	n = inner_at(s, node);
 	for (i = position(n->at, n->n, r->from); i < n->n && n->at[i] < r->to; i++) {
 		if (n->at[i] >= r->from && end_of(n, i, end) <= r->to) {
 			n->mark[i] = together(s, n->mark[i], r->value);
 			n->any[i] = together(s, n->any[i], r->value);
 			n->all[i] |= r->value;
 		} else {
-			add_below(s, n->child[i], height - 1, end_of(n, i, end), r);
+			if (!add_below(s, n->child[i], height - 1, end_of(n, i, end), r))
+				return false;
 			note_added(s, n, i, height - 1, r->value);
 		}
 	}
+	return true;
 }
 
 /* The part of two values that is in both; of two largest ones the smaller. */
@@ -319,20 +333,13 @@ static bool remembers(const struct span_tree *tree, const struct range *r)
 static bool add_in_leaf(struct spans *s, struct span_tree *tree, const struct range *r)
 {
 	bool known = remembers(tree, r) && together(s, tree->known, r->value) == tree->known;
-	struct leaf *leaf;
 	struct way way;
 	uint32_t i;
 
 	if (!known && !find_leaf(s, tree, r, &way))
 		return false;
-	leaf = leaf_at(s, tree->leaf);
-	if (leaf->n + 2 > FAN)
+	if (!leaf_add(s, leaf_at(s, tree->leaf), tree->to, r))
 		return false;
-	i = leaf_begin_at(leaf, r->from);
-	if (r->to < tree->to)
-		leaf_begin_at(leaf, r->to);
-	for (; i < leaf->n && leaf->at[i] < r->to; i++)
-		leaf->value[i] = together(s, leaf->value[i], r->value);
 	for (i = 0; i < tree->height && !known; i++)
 		note_added(s, inner_at(s, way.nodes[i]), way.places[i], i, r->value);
 	tree->known = together(s, tree->known, r->value);
@@ -358,10 +365,11 @@ bool spans_add(struct spans *s, struct span_tree *tree, uint32_t from, uint32_t 
 	if (add_in_leaf(s, tree, &r))
 		return true;
 	tree->leaf = UINT32_MAX;
+	if (add_below(s, tree->root, tree->height, UINT32_MAX, &r))
+		return true;
 	begin_at(s, tree, from);
 	begin_at(s, tree, to);
-	add_below(s, tree->root, tree->height, UINT32_MAX, &r);
-	return true;
+	return add_below(s, tree->root, tree->height, UINT32_MAX, &r);
 }
 
 static uint64_t get_in_leaf(const struct spans *s, const struct leaf *leaf, const struct range *r)
@@ -376,12 +384,13 @@ static uint64_t get_in_leaf(const struct spans *s, const struct leaf *leaf, cons
 
 static uint64_t get_below(const struct spans *s, uint32_t node, uint32_t height, uint32_t end, const struct range *r)
 {
-	const struct inner *n = inner_at(s, node);
+	const struct inner *n;
 	uint64_t value = 0;
 	uint32_t i;
 
 	if (height == 0)
 		return get_in_leaf(s, leaf_at(s, node), r);
+	n = inner_at(s, node);
 	for (i = position(n->at, n->n, r->from); i < n->n && n->at[i] < r->to; i++) {
 		if (n->at[i] >= r->from && end_of(n, i, end) <= r->to) {
 			value = together(s, value, n->any[i]);
