@@ -17,10 +17,10 @@ import tarfile
 import tempfile
 import unittest
 
-ROOT, MPROFCTL = sys.argv[1:3]
+ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 TRACES = os.path.join(ROOT, "tests", "traces")
 METADATA = os.path.join(ROOT, "schema", "ctf", "metadata.tsdl")
-REFERENCE = os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces")
+REFERENCE = os.path.abspath(os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces"))
 
 
 def ring(name):

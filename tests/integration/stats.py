@@ -15,9 +15,9 @@ import sys
 import tempfile
 import unittest
 
-ROOT, MPROFCTL = sys.argv[1:3]
+ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 TRACES = os.path.join(ROOT, "tests", "traces")
-REFERENCE = os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces")
+REFERENCE = os.path.abspath(os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces"))
 
 
 def run(*arguments, stdin=None):

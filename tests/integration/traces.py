@@ -78,9 +78,13 @@ class Traces(daemons.Case):
         self.assertEqual([c["kind"] for c in capture], ["ended"])
         _, captured = dump("--host", f"unix:{self.d.socket}", "dump", f"capture:{capture[0]['id']}")
         self.assertEqual(captured, ours)
+        tar = self.d.get(f"/v1/domains/{name}/ctf.tar")
+        with open(f"{name}.tar", "wb") as f:
+            f.write(tar)
+        self.assertEqual(dump("dump", f"{name}.tar")[1], ours)
         if not shutil.which("babeltrace2"):
             return
-        code, found, said = babeltrace(self.d.get(f"/v1/domains/{name}/ctf.tar"), name)
+        code, found, said = babeltrace(tar, name)
         self.assertEqual(code, 0, said)
         self.assertEqual(found, stamps(ours))
 
