@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 	struct mprof_model *m = mprof_model_new(&(struct mprof_model_options){.simplify = true, .seed = now_ns()});
 	uint64_t began, added, finished, held, most, filled;
 	const struct mprof_model_view *v;
-	uint32_t stream;
+	uint32_t stream = 0;
 	size_t len;
 	void *bytes;
 
