@@ -140,7 +140,7 @@ static void forget(struct roster *r)
 		r->list[map[i]] = r->list[i];
 		r->list[map[i]].alias = map[r->list[i].alias];
 	}
-	if (r->state == ROSTER_RUNS)
+	if (r->state == ROSTER_RUNS && r->running != ROSTER_NONE)
 		r->running = map[r->running];
 	r->forgotten += r->n - n;
 	r->n = n;

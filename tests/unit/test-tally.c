@@ -95,6 +95,25 @@ static void test_threads_that_stay(void)
 	roster_deinit(&r);
 }
 
+/* One runs that there was no room for, and then others are forgotten. */
+static void test_unknown_runs(void)
+{
+	struct roster r;
+	int64_t id;
+
+	roster_init(&r, 16);
+	for (id = 1; id <= 16; id++)
+		event(&r, 1, MPROF_EVENT_creates, 1, id);
+	event(&r, 2, MPROF_EVENT_switch, 100, 0);
+	for (id = 1; id <= 16; id++)
+		event(&r, 3, MPROF_EVENT_fulfills, id, id);
+	for (id = 101; id <= 110; id++)
+		event(&r, 4, MPROF_EVENT_creates, 1, id);
+	event(&r, 5, MPROF_EVENT_switch, -1, 0);
+	CHECK(r.forgotten > 0 && r.n <= 16);
+	roster_deinit(&r);
+}
+
 /* What is expected stays, and so does what it has become. */
 static void test_expected_stay(void)
 {
@@ -209,6 +228,7 @@ int main(void)
 	CHECK_RUN(test_texts);
 	CHECK_RUN(test_threads_are_forgotten);
 	CHECK_RUN(test_threads_that_stay);
+	CHECK_RUN(test_unknown_runs);
 	CHECK_RUN(test_expected_stay);
 	CHECK_RUN(test_running);
 	CHECK_RUN(test_counters);

@@ -1,0 +1,59 @@
+/*
+ * The numbers of a trace of any bytes, with so little memory that threads are forgotten and strings left out: every loop ends, and what
+ * comes out is JSON.
+ */
+#include <stdlib.h>
+
+#include "tally-json.h"
+
+#define SHARES 131072u /* of the memory that there is: 32 threads, 32 strings, 1 KiB of them */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check(struct tally *t, const struct mprof_totals *totals, size_t size)
+{
+	json_t *json;
+	char *text;
+	uint32_t i;
+
+	tally_end(t);
+	require(!t->failed && t->roster.n <= 32 && t->texts.n <= 32 && t->texts.used <= 1024);
+	require(t->counter_count <= 32 && t->events <= size);
+	for (i = 0; i < t->roster.n; i++)
+		require(roster_final(&t->roster, i) < t->roster.n);
+	json = tally_json(t, totals, size);
+	text = json ? json_dumps(json, 0) : NULL;
+	require(text != NULL);
+	free(text);
+	json_decref(json);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct mprof_decoder *d = mprof_decoder_new();
+	struct mprof_event events[16];
+	enum mprof_status status = MPROF_OK;
+	struct tally t;
+	size_t i, n;
+
+	require(d != NULL);
+	tally_init(&t, SHARES);
+	t.from = size ? data[0] * 8u : 0;
+	mprof_decoder_feed(d, data, size);
+	mprof_decoder_finish(d);
+	while (status != MPROF_END) {
+		n = mprof_decoder_batch(d, events, 16, &status);
+		for (i = 0; i < n; i++)
+			tally_event(&t, &events[i].raw);
+	}
+	check(&t, mprof_decoder_totals(d), size);
+	tally_deinit(&t);
+	mprof_decoder_free(d);
+	return 0;
+}
