@@ -22,7 +22,7 @@ import threading
 import time
 import unittest
 
-HTTP, DRIVER, OPENAPI, CTL = sys.argv[1:5]
+HTTP, DRIVER, OPENAPI, CTL = map(os.path.abspath, sys.argv[1:5])
 with open(HTTP, "rb") as program:
     SANITIZED = b"__asan_init" in program.read()  # costs memory and time that are not the server's
 UUID_BYTES = bytes.fromhex("05883b8d521a487bb397456ab150680c")
