@@ -26,7 +26,7 @@ static uint64_t add_event(uint64_t hash, const struct mprof_event *event, size_t
 	require((e->text != NULL) == (mprof_event_text_key(e) != NULL) && (!e->text || !e->text[e->text_bytes]));
 	hash = add(add(add(hash, event->offset), e->timestamp), e->id + 256u * e->type);
 	hash = add(add(hash, (uint64_t)e->context), (uint64_t)e->number);
-	for (i = 0; i < e->text_bytes; i++)
+	for (i = 0; e->text && i < e->text_bytes; i++)
 		hash = add(hash, (uint8_t)e->text[i]);
 	return hash;
 }
