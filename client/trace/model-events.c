@@ -36,7 +36,7 @@ static uint64_t on_line(uint64_t timestamp, int64_t offset)
 	return timestamp > MPROF_TIME_MAX - (uint64_t)offset ? MPROF_TIME_MAX : timestamp + (uint64_t)offset;
 }
 
-/* A thread of the id in SLOT, drawn below CREATOR. */
+/* A new thread of ID, below CREATOR. */
 static uint32_t thread_add(const struct step *step, int64_t id, uint32_t creator, uint64_t time)
 {
 	struct grow *threads = &step->m->arrays[MODEL_THREADS];

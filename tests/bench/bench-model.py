@@ -1,6 +1,6 @@
 """The model of a trace of 160 MB, one core: events per second from the mapped file to the finished rows, and memory for each event.
 
-The trace is that of bench-decode.py. Memory is the most that the model held, room for growth included, as it counts itself. That the
+The trace is that of bench-decode.py. Time is the processor's, page faults included. Memory is the most that the model held, room for growth included, as it counts itself. That the
 time grows no worse than n log n is seen by a trace of a quarter of the size: its rate is the peer of the last line. Wrong is: another
 number of events than was recorded, an id that was created twice, or a row that was not the first free one.
 """

@@ -84,16 +84,19 @@ static void add_trace(struct mprof_model *m, struct input *in, uint32_t streams)
 	struct mprof_decoder *d = mprof_decoder_new();
 	enum mprof_status status;
 	struct mprof_event event;
-	uint32_t n = 0;
+	uint32_t next = 0;
 
 	require(d != NULL);
 	mprof_decoder_feed(d, in->p, in->left);
 	mprof_decoder_finish(d);
-	while ((status = mprof_decoder_next(d, &event)) != MPROF_END)
-		if (status == MPROF_OK)
-			require(mprof_model_add(m, n++ % streams, &event.raw) == MPROF_OK);
-		else
+	while ((status = mprof_decoder_next(d, &event)) != MPROF_END) {
+		if (status == MPROF_OK) {
+			require(mprof_model_add(m, next, &event.raw) == MPROF_OK);
+			next = next + 1 < streams ? next + 1 : 0;
+		} else {
 			require(mprof_model_gap(m, 0, 1) == MPROF_OK);
+		}
+	}
 	mprof_decoder_free(d);
 }
 
