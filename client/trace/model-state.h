@@ -1,7 +1,7 @@
 /*
  * The inside of a model, shared by the files that build one.
  *
- * Order of use: model.c owns it, model-events.c fills it event by event, once all events are there it calls ends.c, chains.c, simplify.c,
+ * Order of use: model.c owns it, model-events.c fills it event by event, and finishes it by ends.c, chains.c, simplify.c,
  * tree.c and layout.c.
  */
 #ifndef TRACE_MODEL_STATE_H
