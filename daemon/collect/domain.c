@@ -231,6 +231,8 @@ static bool domain_is_urgent(const struct domain *domain)
 
 	for (const struct share *s = domain->shares; s; s = s->next)
 		keys = keys || s->dirty;
+	if (domain->capture && domain->reading)
+		return true; /* its nodes may go at any moment */
 	return domain->life == LIFE_NEW || (domain->life == LIFE_ON && keys);
 }
 

@@ -132,16 +132,17 @@ static int value_read(struct walk *walk, struct xen *xen, const char *path, cons
 	return r ? node_error(walk, r) : value_add(walk, path, value, len);
 }
 
-/* What the guest itself wrote comes before what is alike for all: it may not have the time for the rest. */
-static void data_first(struct walk *walk)
+/* What is said of its rings comes before what is alike for all: there may be no time for the rest. */
+static void first(struct walk *walk, const char *path)
 {
-	char **last = walk->waiting + walk->n_waiting - 1, *path;
+	size_t last = walk->n_waiting - 1;
+	char *other;
 
-	for (char **p = walk->waiting; p < last; p++)
-		if (strcmp(*p, "data") == 0) {
-			path = *p;
-			*p = *last;
-			*last = path;
+	for (size_t i = 0; i + 1 < walk->n_waiting; i++)
+		if (strcmp(walk->waiting[i], path) == 0) {
+			other = walk->waiting[i];
+			walk->waiting[i] = walk->waiting[last];
+			walk->waiting[last] = other;
 		}
 }
 
@@ -160,8 +161,10 @@ static int children_push(struct walk *walk, const char *path, char **names, size
 			return -ENOMEM;
 		walk->n_waiting++;
 	}
-	if (!*path && walk->n_waiting)
-		data_first(walk);
+	if (!*path)
+		first(walk, "data");
+	if (strcmp(path, "data") == 0)
+		first(walk, "data/mprof");
 	return 0;
 }
 

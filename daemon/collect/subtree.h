@@ -25,7 +25,7 @@ struct subtree {
 
 void subtree_init(struct subtree *subtree);
 void subtree_deinit(struct subtree *subtree);
-/* Begin to read /local/domain/<DOMID>, data/ first; one that is under way begins again, and where none came to its end what it saw is kept.
+/* Begin to read /local/domain/<DOMID>, data/mprof first; one that is under way begins again, and where none came to its end what it saw is kept.
  * -ENOMEM. */
 int subtree_begin(struct subtree *subtree, uint32_t domid);
 /*

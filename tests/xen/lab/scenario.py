@@ -364,6 +364,7 @@ def short(lab):
     lab.live()
     lab.restart()
     lab.kill()
+    time.sleep(10)  # until the nodes of all guests have been read: under emulation that takes so long
     lab.crash_preserved()
     lab.crash_destroyed()
     lab.destroy("streams")
