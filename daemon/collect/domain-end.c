@@ -108,9 +108,8 @@ void domain_closed(struct domain *domain, uint64_t now)
 	domain->corpse = false;
 	domain->since = now;
 	if (domain->has_guest && domain->guest.run)
-		log_write(LOG_LEVEL_INFO, domain->name, "%s: %s, run=%lld capture=%lld pages=%llu", domain->name,
-			  ending->reason, (long long)domain->guest.run, (long long)domain->capture,
-			  (unsigned long long)pages);
+		log_write(LOG_LEVEL_INFO, domain->name, "%s, run=%lld capture=%lld pages=%llu", ending->reason,
+			  (long long)domain->guest.run, (long long)domain->capture, (unsigned long long)pages);
 	switch (ending->after) {
 	case AFTER_OVER:
 		run_end(domain);

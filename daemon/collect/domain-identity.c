@@ -45,7 +45,7 @@ bool domain_name_read(struct domain *domain)
 	if (!printable)
 		return false;
 	if (domain->name && strcmp(domain->name, printable) != 0) {
-		log_write(LOG_LEVEL_INFO, printable, "%s: was %s", printable, domain->name);
+		log_write(LOG_LEVEL_INFO, printable, "was %s", domain->name);
 		if (domain->has_guest && guest_rename(&domain->guest, given))
 			log_warning("%s: out of memory", printable);
 	}

@@ -42,7 +42,7 @@ static void share_taken(struct share *share, const struct keys *keys, bool goes_
 	domain->had[share->number / 64] |= UINT64_C(1) << share->number % 64;
 	if (guest_set_state(&domain->guest, "running", NULL))
 		log_warning("%s: out of memory", domain->name);
-	log_write(LOG_LEVEL_INFO, domain->name, "%s: %s: stream=%u bytes=%llu packets=%u run=%lld", domain->name,
+	log_write(LOG_LEVEL_INFO, domain->name, "%s: stream=%u bytes=%llu packets=%u run=%lld",
 		  goes_on ? "ring goes on" : "new ring", share->number, (unsigned long long)share->stream.ring.bytes,
 		  share->stream.ring.n, (long long)domain->guest.run);
 	if (keys->bad_port || (keys->port && !domain->corpse && share_bind(share, keys->port)))

@@ -113,7 +113,7 @@ void domain_goes_on(struct domain *domain, uint64_t now)
 	domain->scan = true;
 	for (struct share *s = domain->shares; s; s = s->next)
 		s->dirty = true;
-	log_write(LOG_LEVEL_INFO, domain->name, "%s: goes on", domain->name);
+	log_write(LOG_LEVEL_INFO, domain->name, "goes on");
 	domain_at(domain, now);
 }
 

@@ -87,8 +87,8 @@ bool share_leave(struct share *share, uint64_t now)
 		now = share->leave_by;
 	if (now < share->leave_by)
 		return false;
-	log_write(LOG_LEVEL_INFO, share->domain->name, "%s: ring withdrawn: stream=%u run=%lld", share->domain->name,
-		  share->number, (long long)guest->run);
+	log_write(LOG_LEVEL_INFO, share->domain->name, "ring withdrawn: stream=%u run=%lld", share->number,
+		  (long long)guest->run);
 	share_detach(share);
 	return true;
 }

@@ -59,8 +59,8 @@ void domain_refuse(struct domain *domain, uint32_t number, enum fault fault, con
 	if (domain->refused & 1u << fault)
 		return;
 	domain->refused |= 1u << fault;
-	log_write(LOG_LEVEL_WARNING, domain->name, "%s: stream=%u refused: %s%s%s", domain->name, number,
-		  fault_sentence(fault), *detail ? ": " : "", detail);
+	log_write(LOG_LEVEL_WARNING, domain->name, "stream=%u refused: %s%s%s", number, fault_sentence(fault),
+		  *detail ? ": " : "", detail);
 }
 
 void domain_ask(struct domain *domain)

@@ -146,8 +146,7 @@ void collector_over(struct collector *c, struct known_stream *known)
 			last = &known->resume;
 	if (guest_was(&c->shared, last))
 		log_warning("%s: out of memory", last->name);
-	log_write(LOG_LEVEL_INFO, last->name, "%s: gone while nobody looked, run=%lld ended", last->name,
-		  (long long)last->run);
+	log_write(LOG_LEVEL_INFO, last->name, "gone while nobody looked, run=%lld ended", (long long)last->run);
 }
 
 void collector_settle(struct collector *c, const char *source)

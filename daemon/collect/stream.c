@@ -166,8 +166,7 @@ static void note_flags(struct stream *stream, const struct ring_chunk *chunk)
 	if (flags == stream->flags)
 		return;
 	if (flags & ~stream->flags & ARCHIVE_STREAM_WRITERS)
-		log_write(LOG_LEVEL_WARNING, name, "%s: several writers share the ring; nothing in it can be proven",
-			  name);
+		log_write(LOG_LEVEL_WARNING, name, "several writers share the ring; nothing in it can be proven");
 	stream->flags = flags;
 	record_queue(stream);
 }
@@ -416,7 +415,7 @@ static int fit(struct stream *stream, uint64_t now)
 	r = ring_newest(&stream->ring, &stream->sink, cost, &stream->capture.at, room);
 	if (guest->shared->counters.lost_packets != lost)
 		log_write(LOG_LEVEL_WARNING, guest->name,
-			  "%s: there is no room for all of a ring that goes; its newest packets are kept", guest->name);
+			  "there is no room for all of a ring that goes; its newest packets are kept");
 	return r;
 }
 
@@ -449,8 +448,8 @@ static void capture_cut(struct stream *stream)
 
 	if (guest->capture.dead)
 		ring_abandon(&stream->ring, &stream->sink, &stream->capture.at);
-	log_write(LOG_LEVEL_WARNING, guest->name, "%s: the end of capture %lld found no room and is left out",
-		  guest->name, (long long)guest->capture.id);
+	log_write(LOG_LEVEL_WARNING, guest->name, "the end of capture %lld found no room and is left out",
+		  (long long)guest->capture.id);
 }
 
 /* Go on with the guest's capture. */
