@@ -1,5 +1,6 @@
 """How ring files come and go, and what that makes of runs: lifecycle.py BUILD-DIRECTORY [TEST…]"""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -310,6 +311,22 @@ class Writers(daemons.Case):
             self.assertEqual(events_of(d.trace("on")), ring.written)
         self.assertEqual([run["run"] for run in d.run_list("on")], [listed[0]["run"]])
         self.assertEqual(d.domain("on")["streams"][0]["lost_packets"], 0)
+
+
+class NoDom0(daemons.Case):
+    """Started by hand, with what is the default, where there is no Xen."""
+
+    def test_sentence(self):
+        with contextlib.suppress(OSError), open("/proc/xen/capabilities", encoding="ascii") as f:
+            if "control_d" in f.read():
+                self.skipTest("this machine is a dom0")
+        command = [daemons.program("mprofd"), "--state", "state", "--run", "run", "--config", "/dev/null"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn("no Xen dom0", done.stderr)
+        self.assertIn("--source dir:PATH", done.stderr)
+        self.assertEqual(os.listdir("."), [], "nothing is left behind")
 
 
 if __name__ == "__main__":
