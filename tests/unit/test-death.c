@@ -355,7 +355,8 @@ static void test_evictions(void)
 {
 	uint64_t evicted = 0;
 
-	for (uint64_t seed = 1; seed <= (SANITIZED ? 3 : 8); seed++)
+	/* Whether the archivist is ever behind enough hangs on the machine. */
+	for (uint64_t seed = 1; seed <= (SANITIZED ? 3 : 8) || (evicted == 0 && seed <= 32); seed++)
 		run_once(seed, &evicted);
 	CHECK(evicted > 0);
 }
