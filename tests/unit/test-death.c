@@ -58,7 +58,7 @@ struct house {
 static uint64_t random_below(struct house *house, uint64_t below)
 {
 	house->random = house->random * 6364136223846793005u + 1442695040888963407u;
-	return (house->random >> 33) % below;
+	return below ? (house->random >> 33) % below : 0;
 }
 
 /* ---- the writer --------------------------------------------------------------------------------------------------- */

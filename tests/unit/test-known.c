@@ -80,7 +80,7 @@ static void test_find(void)
 	known = collector_known(&c, "xen", "boot 5 u 0", 0);
 	CHECK(known && known->resume.run == 6);
 	collector_taken_up(&c, 6);
-	CHECK(known->settled && !collector_known(&c, "xen", "boot 5 u 0", 0));
+	CHECK(known && known->settled && !collector_known(&c, "xen", "boot 5 u 0", 0));
 
 	CHECK(collector_known_life(&c, "xen", "boot 5 u ")->run == 6);
 	CHECK(collector_known_life(&c, "xen", "boot 6 ")->run == 4);
