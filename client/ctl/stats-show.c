@@ -6,6 +6,7 @@
 
 #include "ctl.h"
 #include "scope.h"
+#include "span.h"
 #include "stats-show.h"
 #include "table.h"
 
@@ -19,21 +20,6 @@ static uint64_t get_ns(const json_t *json, const char *key)
 	const char *text = json_string_value(json_object_get(json, key));
 
 	return text ? strtoull(text, NULL, 10) : 0;
-}
-
-/* "1.234 ms": of a span of time the unit that fits it. */
-static const char *span_text(uint64_t ns, char *buf, size_t size)
-{
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-	size_t i = 0;
-
-	while (i < 3 && (double)ns < units[i].ns)
-		i++;
-	snprintf(buf, size, i == 3 ? "%.0f %s" : "%.3f %s", (double)ns / units[i].ns, units[i].name);
-	return buf;
 }
 
 static void show_time(const json_t *json)

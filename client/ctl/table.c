@@ -171,3 +171,10 @@ int json_print(const json_t *json)
 	putchar('\n');
 	return stdout_verdict();
 }
+
+int json_print_item(const json_t *json)
+{
+	if (!json || (json_dumpf(json, stdout, isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0) < 0 && !ferror(stdout)))
+		return say_memory();
+	return CTL_OK;
+}

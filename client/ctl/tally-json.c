@@ -1,28 +1,10 @@
 /* The keys are an interface: docs/man/mprofctl.1 lists them. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "scope.h"
 #include "tally-json.h"
-
-/* A string of a trace; what is no UTF-8 of it becomes the replacement character. */
-static json_t *text_json(const char *text, size_t len)
-{
-	SCOPED(freep) char *quoted = NULL;
-	size_t room = len * MPROF_TEXT_FACTOR + 64, n;
-
-	if (mprof_text_is_utf8(text, len))
-		return json_stringn(text, len);
-	quoted = malloc(room + 2);
-	if (!quoted)
-		return NULL;
-	quoted[0] = '"';
-	n = 1 + mprof_text_json(quoted + 1, room, &text, &len);
-	quoted[n++] = '"';
-	return json_loadb(quoted, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-}
+#include "text-json.h"
 
 json_t *stats_name(const char *name)
 {

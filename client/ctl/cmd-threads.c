@@ -1,0 +1,282 @@
+/*
+ * `mprofctl threads`: the threads of a trace, one a line.
+ *
+ * A trace may have millions: nothing is kept of a line, and the columns are as wide as a first pass over all of them says.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input.h"
+#include "modeller.h"
+#include "options.h"
+#include "scope.h"
+#include "span.h"
+#include "table.h"
+#include "text-json.h"
+
+#define COLUMNS 7 /* of short texts; the label is behind them */
+
+struct threads {
+	struct modeller modeller;
+	struct period period;
+	const char *label; /* a glob, or NULL; borrowed */
+	bool unresolved;
+	uint32_t most;	   /* lines; MPROF_NONE = all, and in the order of the trace */
+	uint8_t *labelled; /* with LABEL of each thread: does it bear such a one? */
+	uint32_t *list;	   /* those to be shown */
+	uint32_t n;
+};
+
+static void threads_deinit(struct threads *t)
+{
+	modeller_deinit(&t->modeller);
+	free(t->labelled);
+	free(t->list);
+}
+
+static const struct mprof_model_view *view_of(const struct threads *t)
+{
+	return t->modeller.view;
+}
+
+static bool takes(const struct threads *t, uint32_t i)
+{
+	const struct mprof_thread *thread = &view_of(t)->threads[i];
+
+	if (thread->flags & MPROF_THREAD_ROOT)
+		return false;
+	if (t->unresolved && (thread->flags & MPROF_THREAD_RESOLVED))
+		return false;
+	if (t->label && !t->labelled[i])
+		return false;
+	return thread->start <= period_to(&t->period) && thread->end >= period_from(&t->period);
+}
+
+/* The longest first; of equal ones the first. */
+static int compare(const void *a, const void *b, void *data)
+{
+	const struct mprof_thread *threads = data;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	uint64_t x = threads[i].end - threads[i].start, y = threads[k].end - threads[k].start;
+
+	return x != y ? (x > y ? -1 : 1) : i < k ? -1 : 1;
+}
+
+static bool choose(struct threads *t)
+{
+	const struct mprof_model_view *v = view_of(t);
+	uint32_t i;
+
+	t->labelled = t->label ? modeller_labelled(&t->modeller, t->label) : NULL;
+	t->list = malloc(((size_t)v->n_threads + 1) * sizeof(*t->list));
+	if ((t->label && !t->labelled) || !t->list)
+		return false;
+	for (i = 0; i < v->n_threads; i++)
+		if (takes(t, i))
+			t->list[t->n++] = i;
+	if (t->most == MPROF_NONE)
+		return true;
+	qsort_r(t->list, t->n, sizeof(*t->list), compare, (void *)v->threads);
+	t->n = t->n < t->most ? t->n : t->most;
+	return true;
+}
+
+static uint32_t first_label(const struct mprof_model_view *v, const struct mprof_thread *thread)
+{
+	uint32_t i = thread->first_label;
+
+	while (i != MPROF_NONE && v->labels[i].sample != MPROF_NONE)
+		i = v->labels[i].next;
+	return i == MPROF_NONE ? MPROF_NONE : v->labels[i].text;
+}
+
+static const char *state_of(const struct mprof_thread *thread)
+{
+	if (thread->becomes != MPROF_NONE)
+		return "became";
+	if (thread->flags & MPROF_THREAD_RESOLVED)
+		return thread->failure == MPROF_NONE ? "resolved" : "failed";
+	return thread->flags & MPROF_THREAD_NEVER_RESOLVED ? "never resolved" : "unresolved";
+}
+
+struct line {
+	char cell[COLUMNS][32];
+};
+
+/* The cells of thread I; its stream is not among them, because a name has no end that is known. */
+static void line_make(const struct threads *t, uint32_t i, struct line *line)
+{
+	const struct mprof_thread *threads = view_of(t)->threads, *thread = &threads[i];
+	const struct mprof_thread *parent = &threads[thread->parent];
+
+	memset(line, 0, sizeof(*line));
+	snprintf(line->cell[0], sizeof(line->cell[0]), "%" PRId64, thread->id);
+	snprintf(line->cell[1], sizeof(line->cell[1]), "%s", mprof_thread_type_name(thread->type));
+	snprintf(line->cell[2], sizeof(line->cell[2]), "%" PRIu64 ".%09" PRIu64, thread->start / 1000000000,
+		 thread->start % 1000000000);
+	span_text(thread->end - thread->start, line->cell[3], sizeof(line->cell[3]));
+	snprintf(line->cell[4], sizeof(line->cell[4]), "%s", state_of(thread));
+	if (thread->becomes != MPROF_NONE)
+		snprintf(line->cell[5], sizeof(line->cell[5]), "%" PRId64, threads[thread->becomes].id);
+	else
+		snprintf(line->cell[5], sizeof(line->cell[5]), "-");
+	if (parent->flags & MPROF_THREAD_ROOT)
+		snprintf(line->cell[6], sizeof(line->cell[6]), "-");
+	else
+		snprintf(line->cell[6], sizeof(line->cell[6]), "%" PRId64, parent->id);
+}
+
+static void line_print(const struct line *line, const int *widths)
+{
+	static const bool right[COLUMNS] = {true, false, true, true, false, true, true};
+	int i;
+
+	for (i = 0; i < COLUMNS; i++)
+		printf("%*s  ", right[i] ? widths[i] : -widths[i], line->cell[i]);
+}
+
+static bool line_tail(const struct threads *t, uint32_t i)
+{
+	const struct mprof_model_view *v = view_of(t);
+	uint32_t text = first_label(v, &v->threads[i]);
+	const struct mprof_string *s = text == MPROF_NONE ? NULL : &v->strings[text];
+	SCOPED(freep) char *label = s ? printable(s->bytes ? v->text + s->offset : "", s->bytes) : NULL;
+	const char *name = t->modeller.names ? t->modeller.names[v->threads[i].stream] : NULL;
+	SCOPED(freep) char *stream = name ? printable(name, strlen(name)) : NULL;
+
+	if ((s && !label) || (name && !stream))
+		return false;
+	printf("%s", label && label[0] ? label : "-");
+	if (stream)
+		printf("  stream=%s", stream);
+	putchar('\n');
+	return true;
+}
+
+static int show(const struct threads *t)
+{
+	static const struct line heads = {{"ID", "TYPE", "START", "DURATION", "STATE", "TO", "PARENT"}};
+	int widths[COLUMNS], column, n;
+	struct line line;
+	uint32_t i;
+
+	for (column = 0; column < COLUMNS; column++)
+		widths[column] = (int)strlen(heads.cell[column]);
+	for (i = 0; i < t->n; i++) {
+		line_make(t, t->list[i], &line);
+		for (column = 0; column < COLUMNS; column++) {
+			n = (int)strlen(line.cell[column]);
+			widths[column] = n > widths[column] ? n : widths[column];
+		}
+	}
+	line_print(&heads, widths);
+	puts("LABEL");
+	for (i = 0; i < t->n && !ferror(stdout); i++) {
+		line_make(t, t->list[i], &line);
+		line_print(&line, widths);
+		if (!line_tail(t, t->list[i]))
+			return say_memory();
+	}
+	return stdout_verdict();
+}
+
+static json_t *id_json(const struct threads *t, uint32_t i)
+{
+	if (i == MPROF_NONE || (view_of(t)->threads[i].flags & MPROF_THREAD_ROOT))
+		return json_null();
+	return json_integer(view_of(t)->threads[i].id);
+}
+
+static json_t *thread_json(const struct threads *t, uint32_t i)
+{
+	const struct mprof_thread *thread = &view_of(t)->threads[i];
+	json_t *object = json_pack("{sI ss so so ss so so so so}", "thread", (json_int_t)thread->id, "type",
+				   mprof_thread_type_name(thread->type), "start_ns", modeller_time(thread->start),
+				   "end_ns", modeller_time(thread->end), "state", state_of(thread), "became",
+				   id_json(t, thread->becomes), "parent", id_json(t, thread->parent), "label",
+				   modeller_string(&t->modeller, first_label(view_of(t), thread)), "failure",
+				   modeller_string(&t->modeller, thread->failure));
+
+	json_object_set_new(object, "should_resolve", json_boolean(thread->flags & MPROF_THREAD_SHOULD_RESOLVE));
+	if (t->modeller.names)
+		json_object_set_new(
+			object, "stream",
+			text_json(t->modeller.names[thread->stream], strlen(t->modeller.names[thread->stream])));
+	return object;
+}
+
+/* An object a line, so that one at a time is in memory. */
+static int show_json(const struct threads *t)
+{
+	uint32_t i;
+	int r;
+
+	printf("{\"threads\": [");
+	for (i = 0; i < t->n && !ferror(stdout); i++) {
+		json_t *object = thread_json(t, t->list[i]);
+
+		fputs(i ? ",\n  " : "\n  ", stdout);
+		r = json_print_item(object);
+		json_decref(object);
+		if (r)
+			return r;
+	}
+	puts("\n]}");
+	return stdout_verdict();
+}
+
+static int take_most(struct threads *t, const char *longest, const char *verb)
+{
+	char *end;
+	unsigned long n;
+
+	t->most = MPROF_NONE;
+	if (!longest)
+		return CTL_OK;
+	errno = 0;
+	n = strtoul(longest, &end, 10);
+	if (longest[0] < '0' || longest[0] > '9' || *end || errno || !n || n >= MPROF_NONE)
+		return say_usage(verb, "--longest %s is not a number of threads", longest);
+	t->most = (uint32_t)n;
+	return CTL_OK;
+}
+
+static int threads_print(const struct ctl *ctl, struct threads *t)
+{
+	if (!modeller_finish(&t->modeller) || !choose(t))
+		return say_memory();
+	return ctl->json ? show_json(t) : show(t);
+}
+
+int cmd_threads(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(input_deinit) struct input in = {0};
+	SCOPED(threads_deinit) struct threads t = {0};
+	struct selection s = {0};
+	const char *from = NULL, *to = NULL, *longest = NULL;
+	const struct option_def defs[] = {
+		{"--last", NULL, &s.last, NULL},     {"--run", NULL, &s.run, NULL},
+		{"--stream", NULL, &s.stream, NULL}, {"--from", NULL, &from, NULL},
+		{"--to", NULL, &to, NULL},	     {"--label", NULL, &t.label, NULL},
+		{"--longest", NULL, &longest, NULL}, {"--unresolved", NULL, NULL, &t.unresolved},
+	};
+	struct operands left;
+	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), printed;
+
+	r = r ? r : period_parse(&t.period, from, to, argv[0]);
+	r = r ? r : take_most(&t, longest, argv[0]);
+	if (r)
+		return r;
+	if (!modeller_init(&t.modeller, &t.period, false))
+		return say_memory();
+	r = input_run(&in, ctl, &t.modeller.sink, left.at[0], &s, false, argv[0]);
+	if (r == INPUT_REFUSED)
+		return say_memory();
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	printed = threads_print(ctl, &t);
+	return printed ? printed : r;
+}

@@ -1,0 +1,194 @@
+/*
+ * `mprofctl why`: why threads wait.
+ *
+ * One way to the answers: they are made as JSON, and the words are made of that.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input.h"
+#include "modeller.h"
+#include "options.h"
+#include "scope.h"
+#include "table.h"
+#include "why-json.h"
+#include "why-show.h"
+
+#define ANSWERS_MAX 100u
+
+/* Of a thread: it is asked for; what it has become was answered for. */
+enum { CHOSEN = 1, ANSWERED = 2 };
+
+struct asking {
+	struct modeller modeller;
+	struct period period;
+	struct mprof_why *why;
+	uint8_t *chosen; /* of each thread: CHOSEN, ANSWERED */
+	uint32_t n;	 /* so many are */
+	uint32_t marked; /* should resolve */
+	json_t *answers;
+};
+
+static void asking_deinit(struct asking *a)
+{
+	a->why = mprof_why_free(a->why);
+	modeller_deinit(&a->modeller);
+	free(a->chosen);
+	json_decref(a->answers);
+}
+
+static bool in_period(const struct asking *a, uint32_t thread)
+{
+	return a->modeller.view->threads[thread].created >= period_from(&a->period);
+}
+
+/* Threads of the id that NAME is, where it is one and they are there. */
+static bool choose_id(struct asking *a, const char *name)
+{
+	const struct mprof_model_view *v = a->modeller.view;
+	bool found = false;
+	char *end;
+	long long id;
+	uint32_t i;
+
+	errno = 0;
+	id = strtoll(name, &end, 10);
+	if (end == name || *end || errno)
+		return false;
+	for (i = 0; i < v->n_threads; i++)
+		if (v->threads[i].id == id && !(v->threads[i].flags & MPROF_THREAD_ROOT) && in_period(a, i)) {
+			a->chosen[i] = CHOSEN;
+			found = true;
+		}
+	return found;
+}
+
+static bool choose_labelled(struct asking *a, const char *glob)
+{
+	SCOPED(freep) uint8_t *labelled = modeller_labelled(&a->modeller, glob);
+	const struct mprof_model_view *v = a->modeller.view;
+	uint32_t i;
+
+	if (!labelled)
+		return false;
+	for (i = 0; i < v->n_threads; i++)
+		if (labelled[i] && !(v->threads[i].flags & MPROF_THREAD_ROOT) && in_period(a, i))
+			a->chosen[i] = CHOSEN;
+	return true;
+}
+
+/* Those that should have resolved and never did. */
+static void choose_expected(struct asking *a)
+{
+	const struct mprof_model_view *v = a->modeller.view;
+	uint32_t i;
+
+	for (i = 0; i < v->n_expectations; i++) {
+		const struct mprof_expectation *e = &v->expectations[i];
+
+		if (!in_period(a, e->thread) || (v->threads[e->final].flags & MPROF_THREAD_ROOT))
+			continue;
+		a->marked++;
+		if (!(v->threads[e->final].flags & MPROF_THREAD_RESOLVED))
+			a->chosen[e->final] = CHOSEN;
+	}
+}
+
+static bool choose(struct asking *a, const char *name)
+{
+	a->chosen = calloc((size_t)a->modeller.view->n_threads + 1, 1);
+	if (!a->chosen)
+		return false;
+	choose_expected(a);
+	if (!name)
+		return true;
+	memset(a->chosen, 0, a->modeller.view->n_threads);
+	return choose_id(a, name) || choose_labelled(a, name);
+}
+
+/* Answers for the chosen threads that are resolved, or those that are not, once for all that have become the same. */
+static bool answer(struct asking *a, bool resolved)
+{
+	const struct mprof_model_view *v = a->modeller.view;
+	uint32_t i, final;
+
+	for (i = 0; i < v->n_threads; i++) {
+		final = mprof_why_final(a->why, i);
+		if (!(a->chosen[i] & CHOSEN) || (a->chosen[final] & ANSWERED) ||
+		    !(v->threads[final].flags & MPROF_THREAD_RESOLVED) == resolved)
+			continue;
+		a->chosen[final] |= ANSWERED;
+		if (a->n++ < ANSWERS_MAX && json_array_append_new(a->answers, why_json(&a->modeller, a->why, i)) < 0)
+			return false;
+	}
+	return true;
+}
+
+static json_t *asking_json(struct asking *a, const struct input *in)
+{
+	uint64_t lost = 0;
+	unsigned int i;
+	json_t *object;
+
+	a->answers = json_array();
+	if (!a->answers || !answer(a, false) || !answer(a, true))
+		return NULL;
+	for (i = 0; i < in->streams; i++)
+		lost += in->stream[i].totals.lost_packets;
+	object = json_pack("{sO sI sI sI so}", "answers", a->answers, "left_out",
+			   (json_int_t)(a->n > ANSWERS_MAX ? a->n - ANSWERS_MAX : 0), "should_resolve",
+			   (json_int_t)a->marked, "lost_packets", (json_int_t)lost, "last",
+			   why_last_json(&a->modeller, a->why));
+	return object;
+}
+
+static int asking_print(const struct ctl *ctl, struct asking *a, const struct input *in, const char *name)
+{
+	json_t *json;
+	int r;
+
+	if (!modeller_finish(&a->modeller))
+		return say_memory();
+	a->why = mprof_why_new(a->modeller.view);
+	if (!a->why || !choose(a, name))
+		return say_memory();
+	json = asking_json(a, in);
+	if (!json)
+		return say_memory();
+	if (name && !a->n) {
+		json_decref(json);
+		say("there is no thread with the id or a label like \"%s\"", name);
+		return CTL_NOT_FOUND;
+	}
+	r = ctl->json ? json_print(json) : why_show(json);
+	json_decref(json);
+	return r;
+}
+
+int cmd_why(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(input_deinit) struct input in = {0};
+	SCOPED(asking_deinit) struct asking a = {0};
+	struct selection s = {0};
+	const char *from = NULL, *to = NULL;
+	const struct option_def defs[] = {
+		{"--last", NULL, &s.last, NULL}, {"--run", NULL, &s.run, NULL}, {"--stream", NULL, &s.stream, NULL},
+		{"--from", NULL, &from, NULL},	 {"--to", NULL, &to, NULL},
+	};
+	struct operands left;
+	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 2), printed;
+
+	r = r ? r : period_parse(&a.period, from, to, argv[0]);
+	if (r)
+		return r;
+	if (!modeller_init(&a.modeller, &a.period, true))
+		return say_memory();
+	r = input_run(&in, ctl, &a.modeller.sink, left.at[0], &s, false, argv[0]);
+	if (r == INPUT_REFUSED)
+		return say_memory();
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	printed = asking_print(ctl, &a, &in, left.n > 1 ? left.at[1] : NULL);
+	return printed ? printed : r;
+}

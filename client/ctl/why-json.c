@@ -1,0 +1,201 @@
+/* The keys are an interface: docs/man/mprofctl.1 lists them. */
+#include <string.h>
+
+#include "text-json.h"
+#include "why-json.h"
+
+/* What is being told, and of what. */
+struct telling {
+	const struct modeller *m;
+	const struct mprof_why *w;
+	const struct mprof_model_view *view;
+};
+
+/* Who a thread is, by the label that it had at TIME; null for none and for a root. */
+static json_t *who(const struct telling *t, uint32_t thread, uint64_t time)
+{
+	const struct mprof_thread *it;
+	uint32_t label;
+	json_t *object;
+
+	if (thread == MPROF_NONE || (t->view->threads[thread].flags & MPROF_THREAD_ROOT))
+		return json_null();
+	it = &t->view->threads[thread];
+	label = mprof_why_label(t->w, thread, time);
+	object =
+		json_pack("{sI ss so}", "thread", (json_int_t)it->id, "type", mprof_thread_type_name(it->type), "label",
+			  modeller_string(t->m, label == MPROF_NONE ? MPROF_NONE : t->view->labels[label].text));
+	if (t->m->names)
+		json_object_set_new(object, "stream",
+				    text_json(t->m->names[it->stream], strlen(t->m->names[it->stream])));
+	return object;
+}
+
+/* The thread that another thread did something to at TIME, and then that. */
+static json_t *who_at(const struct telling *t, uint32_t thread, uint64_t time)
+{
+	json_t *object = who(t, thread, time);
+
+	if (json_is_null(object)) {
+		json_decref(object);
+		object = json_object();
+	}
+	json_object_set_new(object, "time_ns", modeller_time(time));
+	return object;
+}
+
+static json_t *signal_json(const struct telling *t, uint32_t i)
+{
+	const struct mprof_interaction *it;
+
+	if (i == MPROF_NONE)
+		return json_null();
+	it = &t->view->interactions[i];
+	return who_at(t, it->thread, it->time);
+}
+
+static json_t *chain_json(const struct telling *t, const struct mprof_why_answer *a)
+{
+	json_t *array = json_array(), *object;
+	uint32_t thread = a->thread, i, link;
+
+	for (i = 0; i < a->links && i < WHY_LINKS_MAX; i++) {
+		link = mprof_why_link(t->w, thread);
+		thread = mprof_why_final(t->w, t->view->interactions[link].other);
+		object = who(t, thread, t->view->interactions[link].time);
+		json_object_set_new(object, "since_ns", modeller_time(t->view->interactions[link].time));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static const char *verdict_name(enum mprof_why_verdict verdict)
+{
+	static const char *const names[] = {
+		[MPROF_WHY_RESOLVED] = "resolved",
+		[MPROF_WHY_MISSED_SIGNAL] = "missed-signal",
+		[MPROF_WHY_MISSED_RESOLVE] = "missed-resolution",
+		[MPROF_WHY_NOT_WOKEN] = "not-woken",
+		[MPROF_WHY_SIGNALLED_SINCE] = "signalled-since",
+		[MPROF_WHY_NEVER_SIGNALLED] = "never-signalled",
+		[MPROF_WHY_NEVER_RESOLVED] = "never-resolved",
+		[MPROF_WHY_CIRCLE] = "circle",
+	};
+
+	return names[verdict];
+}
+
+/* Who resolved THREAD and when, and null where nobody did. */
+static json_t *resolution_json(const struct telling *t, uint32_t thread)
+{
+	const struct mprof_thread *it;
+	json_t *object;
+
+	if (thread == MPROF_NONE || !(t->view->threads[thread].flags & MPROF_THREAD_RESOLVED))
+		return json_null();
+	it = &t->view->threads[thread];
+	object = who_at(t, it->resolver, it->end);
+	json_object_set_new(object, "failure", modeller_string(t->m, it->failure));
+	return object;
+}
+
+static json_t *like_json(const struct telling *t, uint32_t like)
+{
+	json_t *object;
+
+	if (like == MPROF_NONE)
+		return json_null();
+	object = who(t, like, UINT64_MAX);
+	json_object_set_new(object, "resolution", resolution_json(t, like));
+	return object;
+}
+
+static json_t *root_json(const struct telling *t, uint32_t root, uint64_t since)
+{
+	const struct mprof_thread *it = &t->view->threads[root];
+	json_t *object = who_at(t, root, since);
+
+	json_object_set_new(object, "time_ns", modeller_time(since));
+	json_object_set_new(object, "creator", who(t, it->creator, it->created));
+	json_object_set_new(object, "created_ns", modeller_time(it->created));
+	json_object_set_new(object, "preexisting", json_boolean(it->flags & MPROF_THREAD_PREEXISTING));
+	json_object_set_new(object, "resolution", resolution_json(t, root));
+	return object;
+}
+
+/* What concerns the condition at the end of the chain. */
+static void put_condition(const struct telling *t, const struct mprof_why_answer *a, json_t *object)
+{
+	json_object_set_new(object, "condition", who(t, a->condition, a->since));
+	json_object_set_new(object, "missed", signal_json(t, a->lost));
+	json_object_set_new(object, "missed_signals", json_integer(a->lost_signals));
+	json_object_set_new(object, "first_since", signal_json(t, a->first_since));
+	json_object_set_new(object, "signals_since", json_integer(a->signals_since));
+	json_object_set_new(object, "last_signal", signal_json(t, a->last_signal));
+	json_object_set_new(object, "signals", json_integer(a->signals));
+}
+
+json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread)
+{
+	const struct telling t = {.m = m, .w = w, .view = m->view};
+	const struct mprof_thread *it = &m->view->threads[mprof_why_final(w, thread)];
+	struct mprof_why_answer a;
+	json_t *object;
+
+	mprof_why_ask(w, thread, &a);
+	object = who(&t, a.thread, it->created);
+	if (!object)
+		return NULL;
+	json_object_set_new(object, "asked", json_integer(m->view->threads[thread].id));
+	json_object_set_new(object, "should_resolve", json_boolean(it->flags & MPROF_THREAD_SHOULD_RESOLVE));
+	json_object_set_new(object, "created_ns", modeller_time(it->created));
+	json_object_set_new(object, "preexisting", json_boolean(it->flags & MPROF_THREAD_PREEXISTING));
+	json_object_set_new(object, "creator", who(&t, it->creator, it->created));
+	json_object_set_new(object, "end_ns", modeller_time(m->view->streams[it->stream].end));
+	json_object_set_new(object, "verdict", json_string(verdict_name(a.verdict)));
+	json_object_set_new(object, "resolution", resolution_json(&t, a.thread));
+	if (a.verdict == MPROF_WHY_RESOLVED)
+		return object;
+	json_object_set_new(object, "links", json_integer(a.links));
+	json_object_set_new(object, "chain", chain_json(&t, &a));
+	json_object_set_new(object, "root", root_json(&t, a.root, a.since));
+	json_object_set_new(object, "like", like_json(&t, a.like));
+	put_condition(&t, &a, object);
+	return object;
+}
+
+static json_t *activation_json(const struct telling *t, uint32_t i)
+{
+	const struct mprof_activation *it;
+	json_t *object;
+
+	if (i == MPROF_NONE)
+		return json_null();
+	it = &t->view->activations[i];
+	object = who_at(t, it->thread, it->end);
+	json_object_del(object, "time_ns");
+	json_object_set_new(object, "from_ns", modeller_time(it->start));
+	json_object_set_new(object, "to_ns", modeller_time(it->end));
+	return object;
+}
+
+json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)
+{
+	const struct telling t = {.m = m, .w = w, .view = m->view};
+	json_t *array = json_array(), *object;
+	uint32_t i, any;
+
+	for (i = 0; i < m->view->n_streams; i++) {
+		any = mprof_why_last(w, i, false);
+		object = json_pack("{so so sb so}", "end_ns", modeller_time(m->view->streams[i].end), "thread",
+				   activation_json(&t, mprof_why_last(w, i, true)), "sleeping",
+				   any != MPROF_NONE && (m->view->threads[m->view->activations[any].thread].flags &
+							 MPROF_THREAD_ROOT),
+				   "sleeping_from_ns",
+				   any == MPROF_NONE ? json_null() : modeller_time(m->view->activations[any].start));
+		if (m->names)
+			json_object_set_new(object, "stream", text_json(m->names[i], strlen(m->names[i])));
+		json_array_append_new(array, object);
+	}
+	return array;
+}

@@ -1,0 +1,240 @@
+/*
+ * Make the index: who waits on whom, where that ends, and what belongs to whom.
+ *
+ * Invariants: all arrays have an item for each thread and no thread names one behind them; a chain of links ends at ROOT after DEPTH
+ * links; a root of which DEPTH is not 0 stands for a circle.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "becomes.h"
+#include "why-index.h"
+
+#define BUSY (UINT32_MAX - 1) /* a thread on the path that is being followed; never a thread */
+
+static uint32_t receiver_of(const void *data, uint32_t i)
+{
+	const struct mprof_interaction *it = (const struct mprof_interaction *)data + i;
+
+	return it->kind == MPROF_INTERACTION_SIGNAL ? it->other : MPROF_NONE;
+}
+
+static uint32_t creator_of(const void *data, uint32_t i)
+{
+	return ((const struct mprof_thread *)data)[i].creator;
+}
+
+static uint32_t labelled_of(const void *data, uint32_t i)
+{
+	const struct mprof_label *label = (const struct mprof_label *)data + i;
+
+	return label->sample == MPROF_NONE ? label->thread : MPROF_NONE;
+}
+
+static bool sort_all(struct mprof_why *w)
+{
+	const struct mprof_model_view *v = w->view;
+	uint32_t most = 0, i, n;
+
+	if (!buckets_init(&w->signals, v->interactions, v->n_interactions, v->n_threads, receiver_of) ||
+	    !buckets_init(&w->made, v->threads, v->n_threads, v->n_threads, creator_of) ||
+	    !buckets_init(&w->labels, v->labels, v->n_labels, v->n_threads, labelled_of))
+		return false;
+	for (i = 0; i < v->n_threads; i++) {
+		buckets_of(&w->made, i, &n);
+		most = n > most ? n : most;
+	}
+	w->ends = malloc(((size_t)most + 1) * sizeof(*w->ends));
+	return w->ends;
+}
+
+static bool reserve(struct mprof_why *w)
+{
+	size_t n = (size_t)w->view->n_threads + 1;
+
+	w->final = malloc(n * sizeof(*w->final));
+	w->link = malloc(n * sizeof(*w->link));
+	w->root = malloc(n * sizeof(*w->root));
+	w->depth = malloc(n * sizeof(*w->depth));
+	w->looked = malloc(n * sizeof(*w->looked));
+	w->like = malloc(((size_t)w->view->n_strings + 1) * sizeof(*w->like));
+	w->last = malloc(((size_t)w->view->n_streams + 1) * 2 * sizeof(*w->last));
+	return w->final && w->link && w->root && w->depth && w->looked && w->like && w->last;
+}
+
+static void find_finals(struct mprof_why *w)
+{
+	uint32_t i, becomes;
+
+	for (i = 0; i < w->view->n_threads; i++) {
+		becomes = w->view->threads[i].becomes;
+		w->final[i] = becomes == MPROF_NONE ? i : becomes;
+	}
+	for (i = 0; i < w->view->n_threads; i++)
+		w->final[i] = becomes_find(w->final, i);
+}
+
+/* These wait on several threads at once, and so on each of them that is not resolved; all others on what they looked at last. */
+static bool waits_on_many(const struct mprof_thread *t)
+{
+	return t->type == MPROF_THREAD_Join || t->type == MPROF_THREAD_Choose || t->type == MPROF_THREAD_Pick;
+}
+
+static void note_look(struct mprof_why *w, uint32_t i)
+{
+	const struct mprof_interaction *it = &w->view->interactions[i];
+	const struct mprof_thread *t = &w->view->threads[it->thread];
+	uint32_t *link = &w->link[it->thread], on = MPROF_NONE;
+	bool open;
+
+	if (t->flags & MPROF_THREAD_ROOT)
+		return;
+	if (*link != MPROF_NONE)
+		on = w->final[w->view->interactions[*link].other];
+	open = on != MPROF_NONE && !why_resolved(w, on);
+	if (it->kind == MPROF_INTERACTION_TRY_READ && !(waits_on_many(t) && open))
+		*link = i;
+	else if (it->kind == MPROF_INTERACTION_READ && (!waits_on_many(t) || on == w->final[it->other]))
+		*link = MPROF_NONE;
+}
+
+static void find_links(struct mprof_why *w)
+{
+	const struct mprof_interaction *it = w->view->interactions;
+	uint32_t i;
+
+	memset(w->link, 0xff, w->view->n_threads * sizeof(*w->link));
+	memset(w->looked, 0xff, w->view->n_threads * sizeof(*w->looked));
+	for (i = 0; i < w->view->n_interactions; i++) {
+		if (it[i].kind != MPROF_INTERACTION_TRY_READ && it[i].kind != MPROF_INTERACTION_READ)
+			continue;
+		if (it[i].time < w->looked[it[i].other])
+			w->looked[it[i].other] = it[i].time;
+		note_look(w, i);
+	}
+}
+
+/* Follow the links from THREAD to what is settled, and settle all on the way.  PATH has room for every thread. */
+static void settle(struct mprof_why *w, uint32_t thread, uint32_t *path)
+{
+	uint32_t top = 0, root, depth = 0;
+
+	for (; w->root[thread] == MPROF_NONE; thread = why_next(w, thread)) {
+		w->root[thread] = BUSY;
+		path[top++] = thread;
+		if (why_next(w, thread) == MPROF_NONE) {
+			w->root[thread] = thread;
+			w->depth[thread] = 0;
+			top--;
+			break;
+		}
+	}
+	root = w->root[thread] == BUSY ? thread : w->root[thread];
+	/* Of a settled thread in a circle the root's own depth is the way round. */
+	if (w->root[thread] != BUSY && root != thread)
+		depth = w->depth[thread];
+	while (top) {
+		thread = path[--top];
+		w->root[thread] = root;
+		w->depth[thread] = ++depth;
+		depth = thread == root ? 0 : depth;
+	}
+}
+
+static bool find_roots(struct mprof_why *w)
+{
+	uint32_t *path = malloc(((size_t)w->view->n_threads + 1) * sizeof(*path)), i;
+
+	if (!path)
+		return false;
+	memset(w->root, 0xff, w->view->n_threads * sizeof(*w->root));
+	for (i = 0; i < w->view->n_threads; i++)
+		settle(w, i, path);
+	free(path);
+	return true;
+}
+
+/* A thread that resolves itself says nothing of who could. */
+static bool was_resolved_by_another(const struct mprof_why *w, uint32_t thread)
+{
+	const struct mprof_thread *t = &w->view->threads[thread];
+
+	return why_resolved(w, thread) && t->becomes == MPROF_NONE && t->resolver != MPROF_NONE &&
+	       w->final[t->resolver] != thread;
+}
+
+static void find_likes(struct mprof_why *w)
+{
+	const struct mprof_model_view *v = w->view;
+	const uint32_t *labels;
+	uint32_t i, n, *like;
+
+	memset(w->like, 0xff, v->n_strings * sizeof(*w->like));
+	for (i = 0; i < v->n_threads; i++) {
+		labels = buckets_of(&w->labels, i, &n);
+		if (!n || !was_resolved_by_another(w, i))
+			continue;
+		like = &w->like[v->labels[labels[0]].text];
+		if (*like == MPROF_NONE || v->threads[i].end >= v->threads[*like].end)
+			*like = i;
+	}
+}
+
+static void keep_later(const struct mprof_why *w, uint32_t *last, uint32_t i)
+{
+	const struct mprof_activation *list = w->view->activations;
+
+	if (*last == MPROF_NONE || list[i].end >= list[*last].end)
+		*last = i;
+}
+
+static void find_last(struct mprof_why *w)
+{
+	const struct mprof_thread *t;
+	uint32_t i, n = w->view->n_streams;
+
+	memset(w->last, 0xff, (size_t)n * 2 * sizeof(*w->last));
+	for (i = 0; i < w->view->n_activations; i++) {
+		t = &w->view->threads[w->view->activations[i].thread];
+		keep_later(w, &w->last[t->stream], i);
+		if (!(t->flags & MPROF_THREAD_ROOT))
+			keep_later(w, &w->last[n + t->stream], i);
+	}
+}
+
+struct mprof_why *mprof_why_new(const struct mprof_model_view *view)
+{
+	struct mprof_why *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->view = view;
+	if (!reserve(w) || !sort_all(w))
+		return mprof_why_free(w);
+	find_finals(w);
+	find_links(w);
+	if (!find_roots(w))
+		return mprof_why_free(w);
+	find_likes(w);
+	find_last(w);
+	return w;
+}
+
+struct mprof_why *mprof_why_free(struct mprof_why *w)
+{
+	if (!w)
+		return NULL;
+	free(w->final);
+	free(w->link);
+	free(w->root);
+	free(w->depth);
+	free(w->looked);
+	free(w->like);
+	free(w->ends);
+	free(w->last);
+	buckets_deinit(&w->signals);
+	buckets_deinit(&w->made);
+	buckets_deinit(&w->labels);
+	free(w);
+	return NULL;
+}

@@ -1,0 +1,38 @@
+/* The index over a model that questions are answered from. */
+#ifndef TRACE_WHY_INDEX_H
+#define TRACE_WHY_INDEX_H
+
+#include <mprof/why.h>
+
+#include "buckets.h"
+
+struct mprof_why {
+	const struct mprof_model_view *view; /* borrowed */
+	/* Of each thread: */
+	uint32_t *final;	/* what it has become */
+	uint32_t *link;		/* the interaction by which it waits, or MPROF_NONE */
+	uint32_t *root;		/* the end of its chain */
+	uint32_t *depth;	/* links to there; of a root 0, or the length of the circle that it stands for */
+	uint64_t *looked;	/* when somebody first looked at it, UINT64_MAX for never */
+	struct buckets signals; /* interactions, by receiver */
+	struct buckets made;	/* threads, by creator */
+	struct buckets labels;	/* those that are no counter's, by thread */
+	uint32_t *like; /* of each string: the thread resolved last of those with that first label, or MPROF_NONE */
+	uint64_t *ends; /* room for the ends of all threads of one creator */
+	uint32_t *last; /* of each stream: the last activation, and behind all those the last one of a thread */
+};
+
+static inline bool why_resolved(const struct mprof_why *w, uint32_t thread)
+{
+	return w->view->threads[thread].flags & MPROF_THREAD_RESOLVED;
+}
+
+/* The thread that THREAD waits on, or MPROF_NONE. */
+static inline uint32_t why_next(const struct mprof_why *w, uint32_t thread)
+{
+	uint32_t link = mprof_why_link(w, thread);
+
+	return link == MPROF_NONE ? MPROF_NONE : w->final[w->view->interactions[link].other];
+}
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * Answers: what a thread's chain ends at, and why that was never resolved.
+ *
+ * How a condition looks in a trace: a thread that waits on it signals it, and the condition, running for that moment, creates the
+ * thread that is waited on.  Any other signal is a wake-up.  It is lost where none of the threads that the condition created is
+ * unresolved at that time, for then nobody waits.  A wait that begins after a lost wake-up, with no other in between, has missed it.
+ */
+#include <stdlib.h>
+
+#include "why-index.h"
+
+static bool is_condition(const struct mprof_thread *t)
+{
+	return t->type == MPROF_THREAD_Condition || t->type == MPROF_THREAD_Semaphore ||
+	       t->type == MPROF_THREAD_Stream || t->type == MPROF_THREAD_Mutex;
+}
+
+/* What must be signalled for ROOT to be resolved.  Of what was there before the trace the type is not known, but who is signalled. */
+static uint32_t condition_of(const struct mprof_why *w, uint32_t root)
+{
+	const struct mprof_thread *t = &w->view->threads[root], *creator;
+	const uint32_t *signals;
+	uint32_t n;
+
+	if (is_condition(t))
+		return root;
+	if (t->creator == MPROF_NONE)
+		return MPROF_NONE;
+	creator = &w->view->threads[t->creator];
+	if (creator->flags & MPROF_THREAD_ROOT)
+		return MPROF_NONE;
+	if (is_condition(creator))
+		return t->creator;
+	signals = buckets_of(&w->signals, t->creator, &n);
+	if (creator->type == MPROF_THREAD_UNKNOWN && n && w->view->interactions[signals[0]].time <= t->created)
+		return t->creator;
+	return MPROF_NONE;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The threads that wait on one condition, as time goes on. */
+struct waiters {
+	const struct mprof_thread *threads;
+	const uint32_t *made;
+	const uint64_t *ends; /* of those that were resolved, sorted */
+	uint32_t n_made, n_ends;
+	uint32_t began, ended; /* so many of each before now */
+};
+
+static void waiters_init(struct waiters *at, const struct mprof_why *w, uint32_t condition)
+{
+	uint32_t i;
+
+	*at = (struct waiters){.threads = w->view->threads, .ends = w->ends};
+	at->made = buckets_of(&w->made, condition, &at->n_made);
+	for (i = 0; i < at->n_made; i++)
+		if (why_resolved(w, at->made[i]))
+			w->ends[at->n_ends++] = at->threads[at->made[i]].end;
+	qsort(w->ends, at->n_ends, sizeof(*w->ends), compare_times);
+}
+
+static void waiters_move(struct waiters *at, uint64_t now)
+{
+	while (at->began < at->n_made && at->threads[at->made[at->began]].created < now)
+		at->began++;
+	while (at->ended < at->n_ends && at->ends[at->ended] < now)
+		at->ended++;
+}
+
+/* Does a wait begin now, or before NEXT? */
+static bool waiters_more(const struct waiters *at, uint64_t next)
+{
+	return at->began < at->n_made && at->threads[at->made[at->began]].created < next;
+}
+
+static void note_signal(struct mprof_why_answer *a, uint32_t i, uint64_t time, bool lost)
+{
+	a->signals++;
+	a->last_signal = i;
+	if (time > a->since) {
+		a->signals_since++;
+		a->first_since = a->first_since == MPROF_NONE ? i : a->first_since;
+		return;
+	}
+	a->lost = lost ? i : MPROF_NONE;
+	a->lost_signals = lost ? a->lost_signals + 1 : 0;
+}
+
+static void count_signals(const struct mprof_why *w, struct mprof_why_answer *a)
+{
+	const struct mprof_interaction *list = w->view->interactions;
+	struct waiters at;
+	const uint32_t *signals;
+	uint64_t now, next;
+	uint32_t n, i;
+
+	waiters_init(&at, w, a->condition);
+	signals = buckets_of(&w->signals, a->condition, &n);
+	for (i = 0; i < n; i++) {
+		now = list[signals[i]].time;
+		next = i + 1 < n ? list[signals[i + 1]].time : UINT64_MAX;
+		waiters_move(&at, now);
+		if (waiters_more(&at, next))
+			continue;
+		note_signal(a, signals[i], now, at.began <= at.ended && now < w->looked[a->condition]);
+	}
+}
+
+/* The thread that was resolved last of those that ROOT is one of: who resolved it could have resolved ROOT. */
+static uint32_t like_of(const struct mprof_why *w, uint32_t root)
+{
+	const struct mprof_thread *threads = w->view->threads, *t = &threads[root];
+	const uint32_t *list;
+	uint32_t n, i, like = MPROF_NONE;
+
+	list = buckets_of(&w->labels, root, &n);
+	if (n)
+		return w->like[w->view->labels[list[0]].text];
+	if (t->creator == MPROF_NONE || (threads[t->creator].flags & MPROF_THREAD_ROOT))
+		return MPROF_NONE;
+	list = buckets_of(&w->made, t->creator, &n);
+	for (i = 0; i < n; i++) {
+		const struct mprof_thread *other = &threads[list[i]];
+
+		if (other->type != t->type || !why_resolved(w, list[i]) || other->resolver == MPROF_NONE ||
+		    w->final[other->resolver] == list[i] || other->becomes != MPROF_NONE)
+			continue;
+		if (like == MPROF_NONE || other->end >= threads[like].end)
+			like = list[i];
+	}
+	return like;
+}
+
+/* When the last thread of the chain began to wait on the root. */
+static uint64_t last_look(const struct mprof_why *w, const struct mprof_why_answer *a)
+{
+	uint32_t thread = a->thread, i;
+	uint64_t time = w->view->threads[a->root].created;
+
+	for (i = 0; i < a->links; i++) {
+		time = w->view->interactions[w->link[thread]].time;
+		thread = why_next(w, thread);
+	}
+	return time;
+}
+
+static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
+{
+	const struct mprof_thread *root = &w->view->threads[a->root];
+
+	a->since = last_look(w, a);
+	if (w->depth[a->root]) {
+		a->verdict = MPROF_WHY_CIRCLE;
+		return;
+	}
+	if (why_resolved(w, a->root)) {
+		a->verdict = root->end <= a->since ? MPROF_WHY_MISSED_RESOLVE : MPROF_WHY_NOT_WOKEN;
+		return;
+	}
+	a->like = like_of(w, a->root);
+	a->condition = condition_of(w, a->root);
+	if (a->condition != a->root)
+		a->since = root->created;
+	if (a->condition == MPROF_NONE)
+		return;
+	count_signals(w, a);
+	a->verdict = a->signals_since	     ? MPROF_WHY_SIGNALLED_SINCE
+		     : a->lost != MPROF_NONE ? MPROF_WHY_MISSED_SIGNAL
+					     : MPROF_WHY_NEVER_SIGNALLED;
+}
+
+void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_answer *answer)
+{
+	uint32_t final = w->final[thread];
+
+	*answer = (struct mprof_why_answer){
+		.thread = final,
+		.root = w->root[final],
+		.links = w->depth[final],
+		.verdict = MPROF_WHY_NEVER_RESOLVED,
+		.condition = MPROF_NONE,
+		.lost = MPROF_NONE,
+		.first_since = MPROF_NONE,
+		.last_signal = MPROF_NONE,
+		.like = MPROF_NONE,
+	};
+	if (why_resolved(w, final))
+		answer->verdict = MPROF_WHY_RESOLVED;
+	else
+		explain(w, answer);
+}
+
+uint32_t mprof_why_final(const struct mprof_why *w, uint32_t thread)
+{
+	return w->final[thread];
+}
+
+uint32_t mprof_why_link(const struct mprof_why *w, uint32_t thread)
+{
+	return why_resolved(w, thread) ? MPROF_NONE : w->link[thread];
+}
+
+uint32_t mprof_why_label(const struct mprof_why *w, uint32_t thread, uint64_t time)
+{
+	uint32_t n, low = 0, high;
+	const uint32_t *labels = buckets_of(&w->labels, thread, &n);
+
+	if (!n)
+		return MPROF_NONE;
+	for (high = n; low < high;) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (w->view->labels[labels[middle]].time <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return labels[low ? low - 1 : 0];
+}
+
+uint32_t mprof_why_last(const struct mprof_why *w, uint32_t stream, bool awake)
+{
+	return w->last[awake ? w->view->n_streams + stream : stream];
+}
