@@ -57,9 +57,10 @@ static json_t *signal_json(const struct telling *t, uint32_t i)
 static json_t *chain_json(const struct telling *t, const struct mprof_why_answer *a)
 {
 	json_t *array = json_array(), *object;
+	uint64_t links = (uint64_t)a->links + a->circle;
 	uint32_t thread = a->thread, i, link;
 
-	for (i = 0; i < a->links && i < WHY_LINKS_MAX; i++) {
+	for (i = 0; i < links && i < WHY_LINKS_MAX; i++) {
 		link = mprof_why_link(t->w, thread);
 		thread = mprof_why_final(t->w, t->view->interactions[link].other);
 		object = who(t, thread, t->view->interactions[link].time);
@@ -156,7 +157,7 @@ json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t t
 	json_object_set_new(object, "resolution", resolution_json(&t, a.thread));
 	if (a.verdict == MPROF_WHY_RESOLVED)
 		return object;
-	json_object_set_new(object, "links", json_integer(a.links));
+	json_object_set_new(object, "links", json_integer((json_int_t)a.links + a.circle));
 	json_object_set_new(object, "chain", chain_json(&t, &a));
 	json_object_set_new(object, "root", root_json(&t, a.root, a.since));
 	json_object_set_new(object, "like", like_json(&t, a.like));

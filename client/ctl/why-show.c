@@ -197,8 +197,10 @@ static void say_waits(const json_t *answer)
 	if (!json_is_null(condition) && count(condition, "thread") != count(root, "thread")) {
 		fputs(" waits for a signal of ", stdout);
 		put_who(condition);
+		fputs(" since ", stdout);
+	} else {
+		fputs(" is open since ", stdout);
 	}
-	fputs(" since ", stdout);
 	put_time(time_of(root, "time_ns"));
 	fputs(", for the ", stdout);
 	put_span(time_of(root, "time_ns"), time_of(answer, "end_ns"));
@@ -208,7 +210,7 @@ static void say_waits(const json_t *answer)
 static void say_signalled_since(const json_t *answer)
 {
 	say_waits(answer);
-	printf(". %" JSON_INTEGER_FORMAT " came, which did not resolve it, the first by ",
+	printf(". Signalled %" JSON_INTEGER_FORMAT " times since, it was still not resolved; the first was by ",
 	       count(answer, "signals_since"));
 	put_deed(get(answer, "first_since"));
 	puts(".");
@@ -265,12 +267,10 @@ static void show_helpers(const json_t *answer)
 		puts(", by a signal after that time");
 	}
 	if (json_object_size(like)) {
-		fputs("could have resolved it: ", stdout);
-		put_who(get(like, "resolution"));
-		fputs(", which resolved ", stdout);
+		fputs("the last one like it, ", stdout);
 		put_who(like);
-		fputs(", the last one like it, at ", stdout);
-		put_time(time_of(get(like, "resolution"), "time_ns"));
+		fputs(", was resolved by ", stdout);
+		put_deed(get(like, "resolution"));
 		putchar('\n');
 	}
 	if (json_is_true(get(root, "preexisting")))
@@ -314,7 +314,7 @@ static void show_last(const json_t *last)
 	put_time(time_of(thread, "from_ns"));
 	fputs(" to ", stdout);
 	put_time(time_of(thread, "to_ns"));
-	if (json_is_true(get(last, "sleeping"))) {
+	if (json_is_true(get(last, "sleeping")) && time_of(last, "sleeping_from_ns") < time_of(last, "end_ns")) {
 		fputs(", then the program slept for ", stdout);
 		put_span(time_of(last, "sleeping_from_ns"), time_of(last, "end_ns"));
 	}
@@ -338,12 +338,12 @@ int why_show(const json_t *json)
 	if (!json_array_size(answers) && !marked)
 		puts("no thread is marked as one that should resolve; name one to ask for it");
 	else if (!json_array_size(answers))
-		printf("all %" JSON_INTEGER_FORMAT " threads that should resolve did\n", marked);
+		printf("all threads that should resolve did, %" JSON_INTEGER_FORMAT " of them\n", marked);
 	for (i = 0; i < json_array_size(last); i++)
 		show_last(json_array_get(last, i));
 	if (count(json, "lost_packets"))
 		printf("note: %" JSON_INTEGER_FORMAT
-		       " packets are missing: what was signalled or resolved there is not known\n",
+		       " packets are missing; what was signalled or resolved there is not known\n",
 		       count(json, "lost_packets"));
 	return stdout_verdict();
 }

@@ -2,7 +2,7 @@
  * Make the index: who waits on whom, where that ends, and what belongs to whom.
  *
  * Invariants: all arrays have an item for each thread and no thread names one behind them; a chain of links ends at ROOT after DEPTH
- * links; a root of which DEPTH is not 0 stands for a circle.
+ * links; all threads of a circle are roots, of which DEPTH is the way around.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -114,10 +114,24 @@ static void find_links(struct mprof_why *w)
 	}
 }
 
+/* The end of PATH, TOP threads, is a circle that began with ENTRY: each in it is a root.  Returns what is left of the path. */
+static uint32_t settle_circle(struct mprof_why *w, uint32_t entry, const uint32_t *path, uint32_t top)
+{
+	uint32_t length = 1, i;
+
+	while (path[top - length] != entry)
+		length++;
+	for (i = 1; i <= length; i++) {
+		w->root[path[top - i]] = path[top - i];
+		w->depth[path[top - i]] = length;
+	}
+	return top - length;
+}
+
 /* Follow the links from THREAD to what is settled, and settle all on the way.  PATH has room for every thread. */
 static void settle(struct mprof_why *w, uint32_t thread, uint32_t *path)
 {
-	uint32_t top = 0, root, depth = 0;
+	uint32_t top = 0, root, depth;
 
 	for (; w->root[thread] == MPROF_NONE; thread = why_next(w, thread)) {
 		w->root[thread] = BUSY;
@@ -129,15 +143,13 @@ static void settle(struct mprof_why *w, uint32_t thread, uint32_t *path)
 			break;
 		}
 	}
-	root = w->root[thread] == BUSY ? thread : w->root[thread];
-	/* Of a settled thread in a circle the root's own depth is the way round. */
-	if (w->root[thread] != BUSY && root != thread)
-		depth = w->depth[thread];
+	if (w->root[thread] == BUSY)
+		top = settle_circle(w, thread, path, top);
+	root = w->root[thread];
+	depth = root == thread ? 0 : w->depth[thread];
 	while (top) {
-		thread = path[--top];
-		w->root[thread] = root;
-		w->depth[thread] = ++depth;
-		depth = thread == root ? 0 : depth;
+		w->root[path[--top]] = root;
+		w->depth[path[top]] = ++depth;
 	}
 }
 

@@ -12,7 +12,7 @@ struct mprof_why {
 	uint32_t *final;	/* what it has become */
 	uint32_t *link;		/* the interaction by which it waits, or MPROF_NONE */
 	uint32_t *root;		/* the end of its chain */
-	uint32_t *depth;	/* links to there; of a root 0, or the length of the circle that it stands for */
+	uint32_t *depth;	/* links to there; of a root 0, or the way around the circle that it is in */
 	uint64_t *looked;	/* when somebody first looked at it, UINT64_MAX for never */
 	struct buckets signals; /* interactions, by receiver */
 	struct buckets made;	/* threads, by creator */

@@ -155,7 +155,7 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 	const struct mprof_thread *root = &w->view->threads[a->root];
 
 	a->since = last_look(w, a);
-	if (w->depth[a->root]) {
+	if (a->circle) {
 		a->verdict = MPROF_WHY_CIRCLE;
 		return;
 	}
@@ -182,7 +182,8 @@ void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_
 	*answer = (struct mprof_why_answer){
 		.thread = final,
 		.root = w->root[final],
-		.links = w->depth[final],
+		.links = final == w->root[final] ? 0 : w->depth[final],
+		.circle = w->depth[w->root[final]],
 		.verdict = MPROF_WHY_NEVER_RESOLVED,
 		.condition = MPROF_NONE,
 		.lost = MPROF_NONE,

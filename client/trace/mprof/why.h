@@ -3,8 +3,8 @@
  *
  *   w = mprof_why_new(mprof_model_view(m));
  *   mprof_why_ask(w, thread, &answer);
- *   for (t = answer.thread; (link = mprof_why_link(w, t)) != MPROF_NONE && t != answer.root; t = next(link))
- *           ...                       // T waits since view->interactions[link].time
+ *   for (t = answer.thread; t != answer.root; t = mprof_why_final(w, link->other))
+ *           link = &view->interactions[mprof_why_link(w, t)];      // T waits since link->time
  *
  * A thread waits on what it last looked at and did not find resolved.  Following that from thread to thread ends at a root, which waits
  * on nothing: somebody had to resolve it, or to signal the condition that made it.
@@ -22,33 +22,34 @@ extern "C" {
 #endif
 
 enum mprof_why_verdict {
-	MPROF_WHY_RESOLVED, /* nothing to explain: it was */
-	MPROF_WHY_MISSED_SIGNAL, /* its condition was signalled while nobody waited, then it waited, and no signal came since */
+	MPROF_WHY_RESOLVED,	   /* nothing to explain: it was */
+	MPROF_WHY_MISSED_SIGNAL,   /* its condition was signalled while nobody waited, just before, and not since */
 	MPROF_WHY_MISSED_RESOLVE,  /* the root was resolved already when it was looked at, and still not read */
 	MPROF_WHY_NOT_WOKEN,	   /* the root was resolved later, and whoever waits did not read it */
 	MPROF_WHY_SIGNALLED_SINCE, /* its condition was signalled since, which did not resolve it */
-	MPROF_WHY_NEVER_SIGNALLED, /* no signal of its condition was lost, and none came since */
+	MPROF_WHY_NEVER_SIGNALLED, /* no signal of its condition was lost just before, and none came since */
 	MPROF_WHY_NEVER_RESOLVED,  /* it has no condition, and nothing resolved it */
 	MPROF_WHY_CIRCLE,	   /* threads that wait on each other */
 };
 
-/* Threads, interactions and times are those of the view. */
+/* Threads, interactions (of signals) and times are those of the view; without one, threads and interactions are MPROF_NONE. */
 struct mprof_why_answer {
+	enum mprof_why_verdict verdict;
 	uint32_t thread; /* what the thread asked for has become */
 	uint32_t
-		root; /* the end of the chain: THREAD itself, or what it waits on at last; of a circle one thread in it */
-	uint32_t links; /* waits from THREAD to ROOT; from there on, of a circle, it goes round */
-	enum mprof_why_verdict verdict;
-	uint64_t since;	    /* the wait for the ROOT began: with its creation, or when it was first looked at */
-	uint32_t condition; /* must be signalled for ROOT to be resolved; MPROF_NONE where there is none */
-	uint32_t lost; /* the last signal of it that nobody waited for, before SINCE; an interaction or MPROF_NONE */
-	uint32_t lost_signals;	/* so many were, before SINCE */
-	uint32_t first_since;	/* the first signal of it after SINCE; an interaction or MPROF_NONE */
+		root; /* the end of the chain, THREAD itself where it waits on nothing; of a circle where the chain enters it */
+	uint32_t links;	    /* waits from THREAD to ROOT */
+	uint32_t circle;    /* of a circle: waits from ROOT around to itself; else 0 */
+	uint32_t condition; /* what must be signalled for ROOT to be resolved */
+	uint64_t since; /* the wait for ROOT began: when it was created, or first looked at by the last of the chain */
+	uint32_t lost;	/* the last signal before SINCE, where nobody waited for it */
+	uint32_t lost_signals;	/* so many in a row, up to that one, nobody waited for */
+	uint32_t first_since;	/* the first signal after SINCE */
 	uint32_t signals_since; /* so many came */
+	uint32_t last_signal;	/* the last one at all */
 	uint32_t signals;	/* in all, without those by which threads begin to wait */
-	uint32_t last_signal;	/* the last one at all, or MPROF_NONE */
-	uint32_t
-		like; /* the last one to be resolved of the threads that bear ROOT's label, or of its creator's; MPROF_NONE */
+	/* The thread resolved last of those that bear ROOT's label, or where it has none of its creator's of that type. */
+	uint32_t like;
 };
 
 struct mprof_why;
@@ -65,7 +66,7 @@ MPROF_API uint32_t mprof_why_link(const struct mprof_why *w, uint32_t thread);
 /* The latest label of THREAD at TIME, else its first one, and no counter's; MPROF_NONE where it has none. */
 MPROF_API uint32_t mprof_why_label(const struct mprof_why *w, uint32_t thread, uint64_t time);
 
-/* Explain THREAD.  Takes as long as its condition has signals and its creator has threads. */
+/* Explain THREAD.  Takes as long as its chain has links, its condition signals, and its creator threads. */
 MPROF_API void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_answer *answer);
 
 /*

@@ -1,0 +1,159 @@
+/*
+ * story: the tale of the lost ARP reply, told by the recorder: story good|bad|circle FILE
+ *
+ * A program looks up a hardware address.  It writes its question to the network's ring, and only when the ring has said that the
+ * question is sent does it begin to wait for the answer, on a condition.  In the good run the answer comes later.  In the bad run it is in
+ * the ring together with the acknowledgement and is handled first: the condition is signalled before anybody waits, and the connection,
+ * which is marked as one that should resolve, never does.  In the third run two threads wait on each other.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <mprof/recorder-file.h>
+#include <mprof/recorder.h>
+
+#define RING_BYTES 16384u
+
+/* Who takes part. */
+enum {
+	MAIN,
+	CONNECTION, /* waits on the question, and so on the answer */
+	CONDITION,
+	SENT,	  /* the ring's acknowledgement */
+	QUESTION, /* goes on when the question is sent, and waits for the answer */
+	ANSWER,
+	NETWORK, /* handles what comes */
+};
+
+static struct mprof_recorder recorder;
+static uint64_t now = 1000000000;
+
+static void say(int64_t thread, const char *text)
+{
+	mprof_recorder_label(&recorder, thread, text, strlen(text));
+}
+
+static void pass(uint64_t ns)
+{
+	now += ns;
+	mprof_recorder_at(&recorder, now);
+}
+
+/* A thread that the running one creates. */
+static void begin(int64_t thread, enum mprof_thread_type type, const char *text)
+{
+	pass(1000);
+	mprof_recorder_creates(&recorder, thread, type);
+	if (text)
+		say(thread, text);
+}
+
+/* SENDER signals the condition and goes on. */
+static void signal_by(int64_t sender)
+{
+	pass(1000);
+	mprof_recorder_signal(&recorder, CONDITION, sender);
+}
+
+static void ask(void)
+{
+	mprof_recorder_switch(&recorder, MAIN);
+	say(MAIN, "main");
+	begin(NETWORK, MPROF_THREAD_Task, "network");
+	begin(CONDITION, MPROF_THREAD_Condition, "ARP response");
+	begin(SENT, MPROF_THREAD_Task, "ring.write");
+	begin(QUESTION, MPROF_THREAD_Bind, NULL);
+	mprof_recorder_try_read(&recorder, QUESTION, SENT);
+	begin(CONNECTION, MPROF_THREAD_Bind, "TCP connect");
+	say(CONNECTION, "__should_resolve");
+	mprof_recorder_try_read(&recorder, CONNECTION, QUESTION);
+	pass(1000);
+	mprof_recorder_suspend(&recorder);
+}
+
+/* The ring has sent the question: now, and only now, it waits for the answer. */
+static void sent(void)
+{
+	pass(1000);
+	mprof_recorder_fulfills(&recorder, SENT);
+	pass(1000);
+	mprof_recorder_read(&recorder, QUESTION, SENT);
+	signal_by(QUESTION);
+	begin(ANSWER, MPROF_THREAD_Task, "ARP response");
+	mprof_recorder_switch(&recorder, QUESTION);
+	mprof_recorder_try_read(&recorder, QUESTION, ANSWER);
+	pass(1000);
+	mprof_recorder_switch(&recorder, NETWORK);
+}
+
+static void answered(bool waits)
+{
+	say(NETWORK, "arp.input");
+	signal_by(NETWORK);
+	if (waits) {
+		pass(1000);
+		mprof_recorder_fulfills(&recorder, ANSWER);
+		pass(1000);
+		mprof_recorder_read(&recorder, QUESTION, ANSWER);
+		mprof_recorder_fulfills(&recorder, QUESTION);
+		pass(1000);
+		mprof_recorder_read(&recorder, CONNECTION, QUESTION);
+		mprof_recorder_fulfills(&recorder, CONNECTION);
+	}
+	mprof_recorder_switch(&recorder, NETWORK);
+}
+
+static void wake(void)
+{
+	pass(1000000);
+	mprof_recorder_switch(&recorder, NETWORK);
+}
+
+static void sleep_on(void)
+{
+	pass(1000);
+	mprof_recorder_suspend(&recorder);
+}
+
+static void tell(const char *run)
+{
+	ask();
+	wake();
+	if (strcmp(run, "bad") == 0)
+		answered(false);
+	sent();
+	if (strcmp(run, "circle") == 0)
+		mprof_recorder_try_read(&recorder, ANSWER, CONNECTION);
+	sleep_on();
+	wake();
+	if (strcmp(run, "good") == 0)
+		answered(true);
+	sleep_on();
+	wake();
+}
+
+int main(int argc, char **argv)
+{
+	struct mprof_recorder_file file;
+	int r;
+
+	if (argc != 3 ||
+	    (strcmp(argv[1], "good") != 0 && strcmp(argv[1], "bad") != 0 && strcmp(argv[1], "circle") != 0)) {
+		fputs("usage: story good|bad|circle FILE\n", stderr);
+		return 2;
+	}
+	r = mprof_recorder_file_open(&file, argv[2], RING_BYTES);
+	if (r < 0) {
+		fprintf(stderr, "story: %s: %s\n", argv[2], strerror(-r));
+		return 1;
+	}
+	if (mprof_recorder_init(&recorder, file.memory, file.size, 0, NULL, NULL) != MPROF_RECORDER_OK) {
+		fputs("story: the ring cannot be made\n", stderr);
+		return 1;
+	}
+	mprof_recorder_at(&recorder, now);
+	tell(argv[1]);
+	mprof_recorder_stop(&recorder);
+	mprof_recorder_file_close(&file);
+	return 0;
+}

@@ -1,0 +1,279 @@
+"""`mprofctl why` and `mprofctl threads`: why.py SOURCE-ROOT MPROFCTL STORY [TEST…]
+
+The tale of the lost ARP reply, told by our recorder, and where the reference traces are beside the checkout as it really happened. What
+`threads` lists is held against the dump.
+"""
+
+import collections
+import json
+import lzma
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT, MPROFCTL, STORY = map(os.path.abspath, sys.argv[1:4])
+TRACES = os.path.join(ROOT, "tests", "traces")
+REFERENCE = os.path.abspath(os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces"))
+PUBLIC = os.path.join(REFERENCE, "public")
+
+
+def run(*arguments, stdin=None):
+    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=60)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def ask(*arguments):
+    code, out, said = run("why", "--json", *arguments)
+    assert (code, said) == (0, ""), said
+    return json.loads(out)
+
+
+def threads(*arguments):
+    code, out, said = run("threads", "--json", *arguments)
+    assert code in (0, 3), said
+    return json.loads(out)["threads"]
+
+
+def names(who):
+    return who["thread"], who["type"], who["label"]
+
+
+class Tale(unittest.TestCase):
+    """Our own recording."""
+
+    def setUp(self):
+        self.work = tempfile.TemporaryDirectory()
+        for name in "good", "bad", "circle":
+            subprocess.run([STORY, name, self.path(name)], check=True)
+
+    def tearDown(self):
+        self.work.cleanup()
+
+    def path(self, name):
+        return f"{self.work.name}/{name}"
+
+    def test_bad(self):
+        got = ask(self.path("bad"))
+        (answer,) = got["answers"]
+        self.assertEqual((got["should_resolve"], got["left_out"], got["lost_packets"]), (1, 0, 0))
+        self.assertEqual(names(answer), (1, "Bind", "TCP connect"))
+        self.assertEqual(answer["verdict"], "missed-signal")
+        self.assertEqual([names(link) for link in answer["chain"]], [(4, "Bind", None), (5, "Task", "ARP response")])
+        self.assertEqual([link["since_ns"] for link in answer["chain"]], ["1000005000", "1001011000"])
+        self.assertEqual(names(answer["root"]), (5, "Task", "ARP response"))
+        self.assertEqual(answer["root"]["time_ns"], "1001011000")
+        self.assertEqual(names(answer["condition"]), (2, "Condition", "ARP response"))
+        self.assertEqual(names(answer["missed"]), (6, "Task", "arp.input"))
+        self.assertEqual(answer["missed"]["time_ns"], "1001007000")
+        self.assertEqual((answer["missed_signals"], answer["signals"], answer["signals_since"]), (1, 1, 0))
+        (last,) = got["last"]
+        self.assertEqual(names(last["thread"]), (6, "Task", "arp.input"))
+
+    def test_bad_in_words(self):
+        code, out, said = run("why", self.path("bad"))
+        self.assertEqual((code, said), (0, ""))
+        for want in (
+            r'^thread 1 \(Bind, "TCP connect"\) should resolve and never did$',
+            r'^  1\.000005000  waits on 4 \(Bind\)$',
+            r'^  1\.001011000  which waits on 5 \(Task, "ARP response"\)$',
+            r'^missed wake-up: 2 \(Condition, "ARP response"\) was signalled by 6 \(Task, "arp\.input"\) at 1\.001007000, when nobody',
+            r"4\.000 us too late",
+            r'^could have resolved it: 6 \(Task, "arp\.input"\)',
+            r'^last: 6 \(Task, "arp\.input"\) ran ',
+        ):
+            self.assertRegex(out, re.compile(want, re.M))
+
+    def test_good(self):
+        got = ask(self.path("good"))
+        self.assertEqual((got["answers"], got["should_resolve"]), ([], 1))
+        code, out, said = run("why", self.path("good"))
+        self.assertEqual((code, said), (0, ""))
+        self.assertEqual(out.splitlines()[0], "all threads that should resolve did, 1 of them")
+        self.assertNotIn("missed", out)
+
+    def test_at_another_time(self):
+        """The good run, before the answer came, is one that waits; the signal of the wait itself is none."""
+        (answer,) = ask(self.path("good"), "--to", "+1.5ms")["answers"]
+        self.assertEqual((answer["verdict"], answer["signals"], answer["missed"]), ("never-signalled", 0, None))
+        code, out, said = run("why", self.path("good"), "--to", "+1.5ms")
+        self.assertRegex(out, r'5 \(Task, "ARP response"\) waits for a signal of 2 .* None came, nor any before\.')
+        self.assertEqual(ask(self.path("bad"), "--from", "+1s")["answers"], [])
+
+    def test_named(self):
+        (answer,) = ask(self.path("good"), "1")["answers"]
+        self.assertEqual((answer["verdict"], answer["resolution"]["thread"]), ("resolved", 1))
+        got = ask(self.path("bad"), "ARP *")["answers"]
+        self.assertEqual([one["thread"] for one in got], [2, 5])
+        self.assertEqual(got[1]["verdict"], "missed-signal")
+        for name in "77", "nothing like it", "-1":
+            code, out, said = run("why", self.path("bad"), "--", name)
+            self.assertEqual((code, out), (4, ""))
+            self.assertIn(f'"{name}"', said)
+
+    def test_circle(self):
+        (answer,) = ask(self.path("circle"))["answers"]
+        self.assertEqual(answer["verdict"], "circle")
+        self.assertEqual([link["thread"] for link in answer["chain"]], [4, 5, 1])
+        self.assertIn("the chain is a circle", run("why", self.path("circle"))[1])
+
+    def test_several_streams(self):
+        """Each stream has its own threads, whatever their ids."""
+        os.mkdir(self.path("all"))
+        for name in "good", "bad":
+            os.rename(self.path(name), f"{self.path('all')}/{name}")
+        got = ask(self.path("all"))
+        (answer,) = got["answers"]
+        self.assertEqual((answer["stream"], answer["verdict"], got["should_resolve"]), ("bad", "missed-signal", 2))
+        self.assertEqual(sorted(last["stream"] for last in got["last"]), ["bad", "good"])
+        self.assertIn("of bad", run("why", self.path("all"))[1])
+        listed = collections.Counter(thread["stream"] for thread in threads(self.path("all")))
+        self.assertEqual(listed, {"bad": 7, "good": 7})
+        self.assertRegex(run("threads", self.path("all"))[1], "TCP connect  stream=bad")
+
+    def test_threads(self):
+        got = {thread["thread"]: thread for thread in threads(self.path("bad"))}
+        self.assertEqual(sorted(got), list(range(7)))
+        self.assertEqual(got[3]["state"], "resolved")
+        self.assertEqual((got[3]["start_ns"], got[3]["end_ns"], got[3]["parent"]), ("1000003000", "1001008000", 0))
+        self.assertEqual((got[1]["state"], got[1]["should_resolve"]), ("never resolved", True))
+        self.assertEqual([t["thread"] for t in threads(self.path("bad"), "--unresolved")], [0, 6, 2, 4, 1, 5])
+        self.assertEqual([t["thread"] for t in threads(self.path("bad"), "--label", "?RP*")], [2, 5])
+        self.assertEqual([t["thread"] for t in threads(self.path("bad"), "--label", "arp.input")], [6])
+        self.assertEqual([t["thread"] for t in threads(self.path("bad"), "--longest", "3")], [6, 1, 2])
+        self.assertEqual([t["thread"] for t in threads(self.path("bad"), "--from", "+2.5ms")], [6, 1])
+        code, out, said = run("threads", self.path("bad"), "--label", "TCP*")
+        self.assertEqual((code, said), (0, ""))
+        self.assertRegex(out, r'^ID +TYPE +START +DURATION +STATE +TO +PARENT +LABEL\n 1 +Bind +1\.000005000 +3\.009 ms  never resolved +- +0  TCP connect\n$')
+
+
+class Others(unittest.TestCase):
+    def test_usage(self):
+        path = f"{TRACES}/small.ctf.xz"
+        for arguments in (
+            ("why",),
+            ("why", path, "1", "2"),
+            ("why", path, "--label", "x"),
+            ("threads",),
+            ("threads", path, "--longest", "0"),
+            ("threads", path, "--longest", "-1"),
+            ("threads", path, "--longest", "many"),
+            ("threads", path, "--from", "then"),
+        ):
+            code, out, said = run(*arguments)
+            self.assertEqual((code, out), (2, ""), arguments)
+            self.assertIn(f"Try `mprofctl {arguments[0]} --help`.", said)
+        self.assertEqual(run("why", "/no/such/file")[0], run("stats", "/no/such/file")[0])
+
+    def test_empty(self):
+        self.assertEqual(run("threads", "-", stdin=b"")[1].split(), "ID TYPE START DURATION STATE TO PARENT LABEL".split())
+        self.assertEqual(json.loads(run("threads", "-", "--json", stdin=b"")[1]), {"threads": []})
+        code, out, said = run("why", "-", stdin=b"")
+        self.assertEqual((code, said), (0, ""))
+        self.assertIn("no thread is marked", out)
+
+    def test_like_dump(self):
+        """Every thread that a dump creates is listed, with its type, its time and its end."""
+        for name in "small", "wrapped", "eio":
+            path = f"{TRACES}/{name}.ctf.xz"
+            created, resolved, seconds = {}, {}, lambda text: str(int(text.split(".")[0]) * 10**9 + int(text.split(".")[1]))
+            for line in run("dump", path)[1].splitlines():
+                match = re.match(r"(\S+) (\w+) \w+=(-?\d+) (?:child|resolvee|main)=(-?\d+)(?: type=(\w+))?", line)
+                if match and match[2] == "creates":
+                    created[int(match[4])] = (match[5], seconds(match[1]))
+                elif match and match[2] in ("fulfills", "fails"):
+                    resolved[int(match[4])] = seconds(match[1])
+            got = {t["thread"]: t for t in threads(path)}
+            self.assertGreater(len(created), 100)
+            for thread, (kind, start) in created.items():
+                self.assertEqual((got[thread]["type"], got[thread]["start_ns"]), (kind, start))
+            ends = {t["thread"]: t["end_ns"] for t in got.values() if t["state"] in ("resolved", "failed")}
+            self.assertEqual({t: resolved[t] for t in ends if t in resolved}, {t: e for t, e in ends.items() if t in resolved})
+            self.assertGreater(len(ends), 100)
+            for t in got.values():
+                self.assertEqual(t["became"] is not None, t["state"] == "became")
+            longest = threads(path, "--longest", "20")
+            spans = [int(t["end_ns"]) - int(t["start_ns"]) for t in longest]
+            self.assertEqual(spans, sorted((int(t["end_ns"]) - int(t["start_ns"]) for t in got.values()), reverse=True)[:20])
+
+    def test_never_fulfilled(self):
+        (answer,) = ask(f"{TRACES}/small.ctf.xz")["answers"]
+        self.assertEqual((answer["verdict"], answer["root"]["label"]), ("never-resolved", "never fulfilled"))
+        (answer,) = ask(f"{TRACES}/eio.ctf.xz")["answers"]
+        self.assertEqual((answer["verdict"], answer["label"], answer["links"]), ("never-resolved", "never", 0))
+
+    def test_damage(self):
+        for verb in "why", "threads":
+            code, out, said = run(verb, f"{TRACES}/killed.ctf.xz")
+            self.assertEqual(code, 3)
+            self.assertIn("unknown event id", said)
+            self.assertIn("last:" if verb == "why" else "LABEL", out)
+
+    def test_many_answers(self):
+        """More threads than anybody reads are counted, a chain longer than that is cut, and no label steers a terminal."""
+        out = b""
+        number = lambda n: n.to_bytes(8, "little", signed=True)
+        event = lambda id, *rest: (5).to_bytes(8, "little") + bytes([id]) + b"".join(rest)
+        for i in range(1000):
+            out += event(10, number(i), number(i + 1)) + event(5, number(i), b"__should_resolve\0") + event(5, number(i), b"\x1b[2J\xff\0")
+        head = bytes.fromhex("c11ffcc105883b8d521a487bb397456ab150680c")
+        size = ((30 + len(out)) * 8).to_bytes(4, "little")
+        data = head + size + b"\0\0" + size + out
+        code, text, said = run("why", "-", "--json", stdin=data)
+        got = json.loads(text)
+        self.assertEqual((code, len(got["answers"]), got["left_out"]), (0, 100, 900))
+        self.assertEqual((got["answers"][0]["links"], len(got["answers"][0]["chain"])), (1000, 64))
+        code, text, said = run("why", "-", stdin=data)
+        self.assertIn("and so on over 936 threads", text)
+        self.assertIn("note: 900 more threads are left out", text)
+        self.assertNotIn("\x1b", text + run("threads", "-", stdin=data)[1])
+
+    def test_hostile(self):
+        """Bytes that were changed at random give valid JSON all the same."""
+        generator = random.Random(4)
+        whole = lzma.open(f"{TRACES}/wrapped.ctf.xz").read()
+        for _ in range(30):
+            data = bytearray(whole)
+            for _ in range(generator.choice((3, 300))):
+                data[generator.randrange(len(data))] = generator.randrange(256)
+            for verb in "why", "threads":
+                code, out, _ = run(verb, "-", "--json", *(["*"] if verb == "why" else []), stdin=bytes(data))
+                self.assertIn(code, (0, 3, 4))
+                if code != 4:
+                    json.loads(out)
+
+
+@unittest.skipUnless(os.path.isdir(PUBLIC), f"no reference traces in {PUBLIC}")
+class Arp(unittest.TestCase):
+    """As it happened."""
+
+    def test_bad(self):
+        (answer,) = ask(f"{PUBLIC}/arp-bad.ctf")["answers"]
+        self.assertEqual((answer["thread"], answer["verdict"]), (4466, "missed-signal"))
+        self.assertEqual([link["thread"] for link in answer["chain"]], [4465, 4464, 4463, 4462, 4461, 4473, 4472])
+        self.assertEqual(names(answer["root"]), (4472, "Task", "Wait for ARP response"))
+        self.assertEqual(names(answer["condition"]), (4453, "Condition", "Wait for ARP response"))
+        self.assertEqual((answer["missed"]["thread"], answer["missed"]["label"]), (4471, "arpv4.input"))
+        self.assertEqual((answer["missed"]["time_ns"], answer["root"]["time_ns"]), ("100012479550", "100012491028"))
+        self.assertIn("missed wake-up: 4453", run("why", f"{PUBLIC}/arp-bad.ctf")[1])
+
+    def test_good(self):
+        self.assertEqual(ask(f"{PUBLIC}/arp-good.ctf")["answers"], [])
+        code, out, said = run("why", f"{PUBLIC}/arp-good.ctf")
+        self.assertEqual((code, said), (0, ""))
+        self.assertNotIn("missed", out)
+        (waited,) = [one for one in ask(f"{PUBLIC}/arp-good.ctf", "Wait for ARP*")["answers"] if one["thread"] == 4472]
+        self.assertEqual((waited["verdict"], waited["resolution"]["thread"]), ("resolved", 4453))
+
+    def test_an_idle_wait_is_no_fault(self):
+        """What waits for the next packet when the trace ends has missed nothing: the signals before it woke others."""
+        answers = [one for one in ask(f"{PUBLIC}/arp-bad.ctf", "port-4")["answers"] if one["verdict"] != "resolved"]
+        self.assertEqual([(one["thread"], one["verdict"]) for one in answers], [(4499, "never-signalled")])
+        self.assertEqual(answers[0]["like"]["thread"], 4494)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

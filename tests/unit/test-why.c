@@ -1,0 +1,507 @@
+/*
+ * Why a thread waits: models made by hand, each one story, and hostile ones.
+ *
+ * What is said of the tale of the ARP reply, and of recorded traces, is the matter of tests/integration/why.py.
+ */
+#include <stdlib.h>
+
+#include <mprof/why.h>
+
+#include "check.h"
+
+/* Each allocation of the library fails where this counts down to 0; below 0 none does. */
+static long fail_in = -1;
+
+static bool fails(void)
+{
+	return fail_in >= 0 && fail_in-- == 0;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+struct line {
+	uint64_t time;
+	uint8_t id;
+	int64_t context;
+	int64_t number; /* of a `creates` the child */
+	uint8_t type;
+	const char *text;
+};
+
+struct story {
+	struct mprof_model *m;
+	const struct mprof_model_view *v;
+	struct mprof_why *w;
+};
+
+#define CREATES(t, parent, child, kind)                                          \
+	{                                                                        \
+		t, MPROF_EVENT_creates, parent, child, MPROF_THREAD_##kind, NULL \
+	}
+#define DOES(t, what, context, number)                          \
+	{                                                       \
+		t, MPROF_EVENT_##what, context, number, 0, NULL \
+	}
+#define SAYS(t, thread, text)                            \
+	{                                                \
+		t, MPROF_EVENT_label, thread, 0, 0, text \
+	}
+#define MARKS(t, thread) SAYS(t, thread, "__should_resolve")
+
+static void story_add(struct mprof_model *m, const struct line *l)
+{
+	struct mprof_raw_event e = {
+		.timestamp = l->time,
+		.id = l->id,
+		.type = l->type,
+		.context = l->context,
+		.number = l->number,
+		.text = l->text,
+		.text_bytes = l->text ? strlen(l->text) : 0,
+	};
+
+	CHECK_EQ_INT(mprof_model_add(m, 0, &e), MPROF_OK);
+}
+
+static void story_begin(struct story *s)
+{
+	uint32_t stream;
+
+	s->m = mprof_model_new(&(struct mprof_model_options){.seed = 1});
+	CHECK_EQ_INT(mprof_model_stream(s->m, &(struct mprof_model_source){0}, &stream), MPROF_OK);
+}
+
+static void story_end(struct story *s)
+{
+	CHECK_EQ_INT(mprof_model_finish(s->m), MPROF_OK);
+	s->v = mprof_model_view(s->m);
+	s->w = mprof_why_new(s->v);
+	CHECK(s->w != NULL);
+}
+
+static void story_tell(struct story *s, const struct line *lines, size_t n)
+{
+	size_t i;
+
+	story_begin(s);
+	for (i = 0; i < n; i++)
+		story_add(s->m, &lines[i]);
+	story_end(s);
+}
+
+#define TELL(s, lines) story_tell(s, lines, sizeof(lines) / sizeof((lines)[0]))
+
+static void story_deinit(struct story *s)
+{
+	CHECK(mprof_why_free(s->w) == NULL);
+	mprof_model_free(s->m);
+}
+
+/* The newest thread of ID. */
+static uint32_t thread(const struct story *s, int64_t id)
+{
+	uint32_t i;
+
+	for (i = s->v->n_threads; i-- > 0;)
+		if (s->v->threads[i].id == id)
+			return i;
+	return MPROF_NONE;
+}
+
+static int64_t id_of(const struct story *s, uint32_t i)
+{
+	return i == MPROF_NONE ? -2 : s->v->threads[i].id;
+}
+
+static uint64_t time_of(const struct story *s, uint32_t interaction)
+{
+	return interaction == MPROF_NONE ? 0 : s->v->interactions[interaction].time;
+}
+
+static struct mprof_why_answer ask(const struct story *s, int64_t id)
+{
+	struct mprof_why_answer a;
+
+	mprof_why_ask(s->w, thread(s, id), &a);
+	return a;
+}
+
+/* Thread 1 waits on 2, which the condition 9 creates at 20 because of the signal that the wait is. */
+#define WAIT_ON_CONDITION \
+	CREATES(20, 9, 2, Task), DOES(21, switch, 0, 0), CREATES(22, 0, 1, Bind), MARKS(22, 1), DOES(23, try_read, 1, 2)
+
+static void test_missed_signal(void)
+{
+	static const struct line lines[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(10, signal, 9, 5),
+		DOES(12, signal, 9, 6),
+		DOES(20, signal, 9, 0),
+		WAIT_ON_CONDITION,
+		DOES(90, switch, 7, 0),
+	};
+	struct mprof_why_answer a;
+	struct story s;
+
+	TELL(&s, lines);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_MISSED_SIGNAL);
+	CHECK_EQ_INT(id_of(&s, a.root), 2);
+	CHECK_EQ_INT(id_of(&s, a.condition), 9);
+	CHECK_EQ_UINT(a.links, 1);
+	CHECK_EQ_UINT(a.since, 20);
+	CHECK_EQ_UINT(time_of(&s, a.lost), 12);
+	CHECK_EQ_UINT(a.lost_signals, 2);
+	CHECK_EQ_UINT(a.signals, 2);
+	CHECK_EQ_UINT(a.signals_since, 0);
+	CHECK_EQ_UINT(time_of(&s, mprof_why_link(s.w, thread(&s, 1))), 23);
+	CHECK_EQ_UINT(mprof_why_link(s.w, thread(&s, 2)), MPROF_NONE);
+	story_deinit(&s);
+}
+
+/* A signal that another thread waited for is not missed, and one that comes later neither. */
+static void test_signals_that_are_not_missed(void)
+{
+	static const struct line served[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(3, signal, 9, 5),
+		DOES(10, signal, 9, 5),
+		CREATES(10, 9, 3, Task),
+		DOES(12, signal, 9, 6),
+		DOES(13, fulfills, 9, 3),
+		DOES(20, signal, 9, 0),
+		WAIT_ON_CONDITION,
+		DOES(90, switch, 7, 0),
+	};
+	static const struct line later[] = {
+		CREATES(1, 0, 9, Condition), DOES(3, signal, 9, 5),  DOES(20, signal, 9, 0),
+		WAIT_ON_CONDITION,	     DOES(30, signal, 9, 6), DOES(40, signal, 9, 7),
+	};
+	static const struct line silent[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(20, signal, 9, 0),
+		WAIT_ON_CONDITION,
+		DOES(90, switch, 7, 0),
+	};
+	struct mprof_why_answer a;
+	struct story s;
+
+	TELL(&s, served);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_NEVER_SIGNALLED);
+	CHECK_EQ_UINT(a.signals, 2);
+	CHECK_EQ_UINT(time_of(&s, a.last_signal), 12);
+	CHECK_EQ_UINT(a.lost, MPROF_NONE);
+	CHECK_EQ_INT(id_of(&s, a.like), 3);
+	story_deinit(&s);
+	TELL(&s, later);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_SIGNALLED_SINCE);
+	CHECK_EQ_UINT(a.signals_since, 2);
+	CHECK_EQ_UINT(time_of(&s, a.first_since), 30);
+	story_deinit(&s);
+	TELL(&s, silent);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_NEVER_SIGNALLED);
+	CHECK_EQ_UINT(a.signals, 0);
+	story_deinit(&s);
+}
+
+/* A condition from before the trace has no type: that it is signalled tells it. */
+static void test_condition_from_before(void)
+{
+	static const struct line lines[] = {
+		DOES(10, signal, 9, 5),
+		DOES(20, signal, 9, 0),
+		WAIT_ON_CONDITION,
+		DOES(90, switch, 7, 0),
+	};
+	struct mprof_why_answer a;
+	struct story s;
+
+	TELL(&s, lines);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_MISSED_SIGNAL);
+	CHECK_EQ_INT(id_of(&s, a.condition), 9);
+	story_deinit(&s);
+}
+
+/* The fibres' way: the thing itself is looked at and signalled. */
+static void test_looked_at_itself(void)
+{
+	static const struct line lines[] = {
+		CREATES(1, 0, 9, Semaphore),
+		DOES(10, signal_noswitch, 9, 5),
+		CREATES(20, 0, 1, Async),
+		DOES(25, try_read, 1, 9),
+		DOES(90, switch, 7, 0),
+	};
+	struct mprof_why_answer a;
+	struct story s;
+
+	TELL(&s, lines);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_MISSED_SIGNAL);
+	CHECK_EQ_INT(id_of(&s, a.root), 9);
+	CHECK_EQ_INT(id_of(&s, a.condition), 9);
+	CHECK_EQ_UINT(a.since, 25);
+	story_deinit(&s);
+}
+
+static void test_resolutions(void)
+{
+	static const struct line lines[] = {
+		CREATES(1, 0, 2, Wait),
+		CREATES(2, 0, 3, Wait),
+		CREATES(3, 0, 4, Bind),
+		DOES(5, fulfills, 0, 2),
+		DOES(6, try_read, 4, 2),
+		CREATES(7, 0, 5, Bind),
+		DOES(8, try_read, 5, 3),
+		DOES(9, fulfills, 0, 3),
+		CREATES(10, 0, 6, Bind),
+		DOES(11, try_read, 6, 3),
+		DOES(12, read, 6, 3),
+		CREATES(13, 0, 7, Bind),
+		DOES(14, fulfills, 0, 7),
+		DOES(20, switch, 0, 0),
+	};
+	struct mprof_why_answer a;
+	struct story s;
+
+	TELL(&s, lines);
+	CHECK_EQ_INT(ask(&s, 4).verdict, MPROF_WHY_MISSED_RESOLVE);
+	CHECK_EQ_INT(ask(&s, 5).verdict, MPROF_WHY_NOT_WOKEN);
+	CHECK_EQ_INT(ask(&s, 7).verdict, MPROF_WHY_RESOLVED);
+	a = ask(&s, 6);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_NEVER_RESOLVED);
+	CHECK_EQ_UINT(a.links, 0);
+	CHECK_EQ_INT(id_of(&s, a.root), 6);
+	story_deinit(&s);
+}
+
+/* A join waits on what is not resolved of its parts, and what becomes another waits as that. */
+static void test_joins_and_becomes(void)
+{
+	static const struct line lines[] = {
+		CREATES(1, 0, 2, Task),	  CREATES(1, 0, 3, Task),   CREATES(1, 0, 4, Task),  CREATES(2, 0, 5, Join),
+		DOES(3, try_read, 5, 2),  DOES(3, try_read, 5, 3),  DOES(3, try_read, 5, 4), CREATES(4, 0, 6, Bind),
+		DOES(5, try_read, 6, 5),  DOES(6, fulfills, 0, 2),  DOES(7, read, 5, 2),     DOES(8, fulfills, 0, 4),
+		CREATES(9, 0, 7, Bind),	  DOES(10, try_read, 7, 6), DOES(11, becomes, 6, 7), CREATES(12, 0, 8, Bind),
+		DOES(13, try_read, 8, 6),
+	};
+	struct mprof_why_answer a;
+	struct story s;
+
+	TELL(&s, lines);
+	a = ask(&s, 5);
+	CHECK_EQ_INT(id_of(&s, a.root), 3);
+	CHECK_EQ_UINT(a.links, 1);
+	/* 6 became 7, which waits on 6: on itself. */
+	CHECK_EQ_INT(id_of(&s, mprof_why_final(s.w, thread(&s, 6))), 7);
+	a = ask(&s, 6);
+	CHECK_EQ_INT(id_of(&s, a.thread), 7);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_CIRCLE);
+	CHECK_EQ_UINT(a.links, 0);
+	CHECK_EQ_UINT(a.circle, 1);
+	a = ask(&s, 8);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_CIRCLE);
+	CHECK_EQ_UINT(a.links, 1);
+	CHECK_EQ_INT(id_of(&s, a.root), 7);
+	story_deinit(&s);
+}
+
+static void test_circle(void)
+{
+	static const struct line lines[] = {
+		DOES(1, try_read, 4, 5), DOES(2, try_read, 1, 2), DOES(3, try_read, 2, 3),
+		DOES(4, try_read, 3, 1), DOES(5, try_read, 5, 2), DOES(6, try_read, 6, 3),
+	};
+	struct mprof_why_answer a;
+	struct story s;
+	int64_t id;
+
+	TELL(&s, lines);
+	for (id = 1; id <= 6; id++) {
+		uint32_t t, i;
+
+		a = ask(&s, id);
+		CHECK_EQ_INT(a.verdict, MPROF_WHY_CIRCLE);
+		CHECK_EQ_UINT(a.circle, 3);
+		for (t = a.thread, i = 0; i < a.links; i++)
+			t = mprof_why_final(s.w, s.v->interactions[mprof_why_link(s.w, t)].other);
+		CHECK_EQ_UINT(t, a.root);
+	}
+	story_deinit(&s);
+}
+
+static void test_labels_and_last(void)
+{
+	static const struct line lines[] = {
+		DOES(1, switch, 1, 0),
+		SAYS(2, 1, "first"),
+		SAYS(5, 1, "second"),
+		DOES(6, switch, 2, 0),
+		SAYS(7, 2, "other"),
+		DOES(9, switch, -1, 0),
+		DOES(20, gc, 0, 1),
+	};
+	struct story s;
+	uint32_t one;
+
+	TELL(&s, lines);
+	one = thread(&s, 1);
+	CHECK_EQ_UINT(s.v->labels[mprof_why_label(s.w, one, 0)].time, 2);
+	CHECK_EQ_UINT(s.v->labels[mprof_why_label(s.w, one, 4)].time, 2);
+	CHECK_EQ_UINT(s.v->labels[mprof_why_label(s.w, one, 5)].time, 5);
+	CHECK_EQ_UINT(s.v->labels[mprof_why_label(s.w, one, UINT64_MAX)].time, 5);
+	CHECK_EQ_UINT(mprof_why_label(s.w, s.v->streams[0].root, 5), MPROF_NONE);
+	CHECK_EQ_INT(id_of(&s, s.v->activations[mprof_why_last(s.w, 0, true)].thread), 2);
+	CHECK_EQ_INT(id_of(&s, s.v->activations[mprof_why_last(s.w, 0, false)].thread), -1);
+	story_deinit(&s);
+}
+
+static void test_empty(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_end(&s);
+	CHECK_EQ_UINT(mprof_why_last(s.w, 0, false), MPROF_NONE);
+	CHECK_EQ_UINT(mprof_why_last(s.w, 0, true), MPROF_NONE);
+	CHECK_EQ_INT(ask(&s, -1).verdict, MPROF_WHY_NEVER_RESOLVED);
+	story_deinit(&s);
+	CHECK(mprof_why_free(NULL) == NULL);
+}
+
+/* A chain of half a million threads, of which each waits on the next, and one that comes back: all are asked at once. */
+static void test_long_chains(void)
+{
+	enum { LONG = 500000 };
+	struct mprof_why_answer a;
+	struct story s;
+	int64_t i;
+
+	story_begin(&s);
+	for (i = 0; i < LONG; i++)
+		story_add(s.m, &(struct line)DOES((uint64_t)i + 1, try_read, i, i + 1));
+	story_end(&s);
+	a = ask(&s, 0);
+	CHECK_EQ_UINT(a.links, LONG);
+	CHECK_EQ_INT(id_of(&s, a.root), LONG);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_NEVER_RESOLVED);
+	story_deinit(&s);
+	story_begin(&s);
+	for (i = 0; i < LONG; i++)
+		story_add(s.m, &(struct line)DOES((uint64_t)i + 1, try_read, i, (i + 1) % LONG));
+	story_end(&s);
+	a = ask(&s, 77);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_CIRCLE);
+	CHECK_EQ_UINT(a.circle, LONG);
+	story_deinit(&s);
+}
+
+static uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return (*state * 0x2545f4914f6cdd1dull) >> 33;
+}
+
+/* Whatever is said in whatever order and at whatever time: every thread has an answer, and its chain leads to the root. */
+static void check_answers(const struct story *s)
+{
+	struct mprof_why_answer a;
+	uint32_t i, k, t;
+
+	for (i = 0; i < s->v->n_threads; i++) {
+		mprof_why_ask(s->w, i, &a);
+		for (t = a.thread, k = 0; k < a.links; k++)
+			t = mprof_why_final(s->w, s->v->interactions[mprof_why_link(s->w, t)].other);
+		CHECK_EQ_UINT(t, a.root);
+		CHECK((a.verdict == MPROF_WHY_CIRCLE) == (a.circle > 0));
+		CHECK((a.verdict == MPROF_WHY_MISSED_SIGNAL) <= (a.lost != MPROF_NONE));
+		for (k = 0; k < a.circle; k++)
+			t = mprof_why_final(s->w, s->v->interactions[mprof_why_link(s->w, t)].other);
+		CHECK_EQ_UINT(t, a.root);
+	}
+}
+
+static void test_nonsense(void)
+{
+	static const uint8_t ids[] = {
+		MPROF_EVENT_creates,  MPROF_EVENT_read,	  MPROF_EVENT_fulfills,	  MPROF_EVENT_becomes,
+		MPROF_EVENT_try_read, MPROF_EVENT_signal, MPROF_EVENT_read_later, MPROF_EVENT_switch,
+	};
+	uint64_t random = 88172645463325252u;
+	struct story s;
+	int round, i;
+
+	for (round = 0; round < 200; round++) {
+		story_begin(&s);
+		for (i = 0; i < 300; i++) {
+			struct line l = {
+				.time = random_next(&random) % 500,
+				.id = ids[random_next(&random) % sizeof(ids)],
+				.context = (int64_t)(random_next(&random) % 40) - 1,
+				.number = (int64_t)(random_next(&random) % 40) - 1,
+				.type = (uint8_t)(random_next(&random) % 22),
+			};
+
+			story_add(s.m, &l);
+		}
+		story_end(&s);
+		check_answers(&s);
+		story_deinit(&s);
+	}
+}
+
+static void test_no_memory(void)
+{
+	static const struct line lines[] = {DOES(2, try_read, 1, 2), DOES(3, signal, 1, 2)};
+	struct mprof_why *w;
+	struct story s;
+	long at;
+
+	TELL(&s, lines);
+	for (at = 0, w = NULL; !w && at < 100; at++) {
+		fail_in = at;
+		w = mprof_why_new(s.v);
+	}
+	fail_in = -1;
+	CHECK(w != NULL);
+	CHECK(at > 10);
+	mprof_why_free(w);
+	story_deinit(&s);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_missed_signal);
+	CHECK_RUN(test_signals_that_are_not_missed);
+	CHECK_RUN(test_condition_from_before);
+	CHECK_RUN(test_looked_at_itself);
+	CHECK_RUN(test_resolutions);
+	CHECK_RUN(test_joins_and_becomes);
+	CHECK_RUN(test_circle);
+	CHECK_RUN(test_labels_and_last);
+	CHECK_RUN(test_empty);
+	CHECK_RUN(test_long_chains);
+	CHECK_RUN(test_nonsense);
+	CHECK_RUN(test_no_memory);
+	return check_done();
+}
