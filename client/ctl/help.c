@@ -30,6 +30,12 @@ static const char program[] =
 	"                           print a trace, one event per line\n"
 	"  stats FILE|-|DOMAIN|CAPTURE [--from TIME] [--to TIME] [--last 10s|5MB] [--run N]\n"
 	"       [--stream K]        say what is in a trace, in numbers\n"
+	"  threads FILE|-|DOMAIN|CAPTURE [--label GLOB] [--unresolved] [--longest N]\n"
+	"       [--from TIME] [--to TIME] [--last 10s|5MB] [--run N] [--stream K]\n"
+	"                           list the threads of a trace\n"
+	"  why FILE|-|DOMAIN|CAPTURE [THREAD|LABEL] [--from TIME] [--to TIME]\n"
+	"       [--last 10s|5MB] [--run N] [--stream K]\n"
+	"                           say what a thread waits on, and whether it missed its wake-up\n"
 	"\n"
 	"Options, before the verb or behind it:\n"
 	"  --host URL|unix:PATH     where mprofd-http listens; default: MPROFCTL_HOST, else\n"
@@ -38,7 +44,8 @@ static const char program[] =
 	"  --help                   this text; `mprofctl VERB --help` says more of a verb\n"
 	"  --version                print the version\n"
 	"  -o, --output FILE, --last AMOUNT, --run N, --stream K, --note TEXT, --from TIME,\n"
-	"  --to TIME, --event NAME, --thread ID, --label GLOB, --follow\n"
+	"  --to TIME, --event NAME, --thread ID, --label GLOB, --follow,\n"
+	"  --unresolved, --longest N\n"
 	"                           of single verbs\n"
 	"\n"
 	"Where a verb takes a trace it is, in this order, an existing file, a capture's id,\n"
@@ -52,7 +59,7 @@ static const char program[] =
 	"  1  something failed; a sentence on stderr says what\n"
 	"  2  the command line is wrong\n"
 	"  3  the trace is damaged or cut; all that is whole of it was given out\n"
-	"  4  there is no such guest, capture, run, stream or file, or it was deleted\n"
+	"  4  there is no such guest, capture, run, stream, file or thread, or it was deleted\n"
 	"  5  the daemon cannot be reached\n";
 
 static const struct help verbs[] = {
@@ -141,6 +148,40 @@ static const struct help verbs[] = {
 	"  --from TIME        only from this time on: a time as dump prints it, or behind the first\n"
 	"                     event, as +1.5s or +250ms; packets are counted of the whole trace\n"
 	"  --to TIME          only up to this time\n"
+	"  --last, --run, --stream   of a domain or a capture, as for fetch\n"},
+	{"threads",
+	 "Usage: mprofctl threads FILE|-|DOMAIN|CAPTURE [OPTION...]\n"
+	"\n"
+	"Lists the threads of a trace in the order of their creation, those from before the trace where\n"
+	"they are first named: id, type, start, duration, state, the thread that it became (TO), the\n"
+	"thread that created it, and its first label. A thread that is not resolved, and is not marked\n"
+	"as one that should be, ends shortly behind the last event that names it.\n"
+	"\n"
+	"With --json: an object with the array `threads`, whose keys mprofctl(1) lists.\n"
+	"\n"
+	"  --label GLOB       only threads with a label like this (* and ?)\n"
+	"  --unresolved       only those that are not resolved\n"
+	"  --longest N        only the N that lasted for longest, the longest first\n"
+	"  --from TIME        only those that were there at this time or later: a time as dump prints\n"
+	"                     it, or behind the first event, as +1.5s or +250ms\n"
+	"  --to TIME          only those that were there at this time or earlier\n"
+	"  --last, --run, --stream   of a domain or a capture, as for fetch\n"},
+	{"why",
+	 "Usage: mprofctl why FILE|-|DOMAIN|CAPTURE [THREAD|LABEL] [OPTION...]\n"
+	"\n"
+	"Says of each thread that should resolve and never did what it waits on, and what that waits on,\n"
+	"down to the root that somebody had to resolve: since when, whether it was signalled or resolved\n"
+	"before anybody waited (a missed wake-up), by whom, and who resolved the like of it. At the end,\n"
+	"what ran last: of a guest that crashed, what it died in.\n"
+	"\n"
+	"With a THREAD (an id), or a LABEL (a pattern of * and ?), it says that of those threads, whether\n"
+	"they should resolve or not; first of those that are not resolved. At most 100 are told.\n"
+	"\n"
+	"With --json: an object, whose keys mprofctl(1) lists.\n"
+	"\n"
+	"  --from TIME        only of threads that were created at this time or later: a time as dump\n"
+	"                     prints it, or behind the first event, as +1.5s or +250ms\n"
+	"  --to TIME          how it was at this time: what came later is left out\n"
 	"  --last, --run, --stream   of a domain or a capture, as for fetch\n"},
 };
 

@@ -180,20 +180,26 @@ static json_t *activation_json(const struct telling *t, uint32_t i)
 	return object;
 }
 
+/* When the program fell asleep that still sleeps at the end, or null. */
+static json_t *asleep_json(const struct telling *t, uint32_t stream)
+{
+	uint32_t last = mprof_why_last(t->w, stream, false);
+
+	if (last == MPROF_NONE || !(t->view->threads[t->view->activations[last].thread].flags & MPROF_THREAD_ROOT))
+		return json_null();
+	return modeller_time(t->view->activations[last].start);
+}
+
 json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)
 {
 	const struct telling t = {.m = m, .w = w, .view = m->view};
 	json_t *array = json_array(), *object;
-	uint32_t i, any;
+	uint32_t i;
 
 	for (i = 0; i < m->view->n_streams; i++) {
-		any = mprof_why_last(w, i, false);
-		object = json_pack("{so so sb so}", "end_ns", modeller_time(m->view->streams[i].end), "thread",
-				   activation_json(&t, mprof_why_last(w, i, true)), "sleeping",
-				   any != MPROF_NONE && (m->view->threads[m->view->activations[any].thread].flags &
-							 MPROF_THREAD_ROOT),
-				   "sleeping_from_ns",
-				   any == MPROF_NONE ? json_null() : modeller_time(m->view->activations[any].start));
+		object = json_pack("{so so so}", "end_ns", modeller_time(m->view->streams[i].end), "thread",
+				   activation_json(&t, mprof_why_last(w, i, true)), "sleeping_from_ns",
+				   asleep_json(&t, i));
 		if (m->names)
 			json_object_set_new(object, "stream", text_json(m->names[i], strlen(m->names[i])));
 		json_array_append_new(array, object);

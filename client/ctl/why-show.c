@@ -314,7 +314,8 @@ static void show_last(const json_t *last)
 	put_time(time_of(thread, "from_ns"));
 	fputs(" to ", stdout);
 	put_time(time_of(thread, "to_ns"));
-	if (json_is_true(get(last, "sleeping")) && time_of(last, "sleeping_from_ns") < time_of(last, "end_ns")) {
+	if (json_is_string(get(last, "sleeping_from_ns")) &&
+	    time_of(last, "sleeping_from_ns") < time_of(last, "end_ns")) {
 		fputs(", then the program slept for ", stdout);
 		put_span(time_of(last, "sleeping_from_ns"), time_of(last, "end_ns"));
 	}

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <mprof/model.h>
+#include <mprof/why.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -192,6 +192,30 @@ static void check_texts(const struct mprof_model_view *v)
 		require(mprof_label_text(v, i, text, sizeof(text)) >= strlen(text));
 }
 
+/* Every chain comes to its root, and around its circle; not asked of too many, because each counts the signals anew. */
+static void check_why(const struct mprof_model_view *v)
+{
+	struct mprof_why *w = mprof_why_new(v);
+	struct mprof_why_answer a;
+	uint32_t i, k, t;
+
+	require(w != NULL);
+	for (i = 0; i < v->n_threads && i < 200; i++) {
+		mprof_why_ask(w, i, &a);
+		require(a.thread < v->n_threads && a.root < v->n_threads && a.links < v->n_threads);
+		for (t = a.thread, k = 0; k < a.links + a.circle; k++) {
+			require((t == a.root) == (k == a.links));
+			t = mprof_why_final(w, v->interactions[mprof_why_link(w, t)].other);
+		}
+		require(t == a.root);
+		k = mprof_why_label(w, i, v->threads[i].start);
+		require(k == MPROF_NONE || v->labels[k].thread == i);
+	}
+	for (i = 0; i < v->n_streams; i++)
+		require(mprof_why_last(w, i, true) == MPROF_NONE || mprof_why_last(w, i, false) != MPROF_NONE);
+	mprof_why_free(w);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size, 1000};
@@ -216,6 +240,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_chains(mprof_model_view(m));
 	check_counters(mprof_model_view(m));
 	check_texts(mprof_model_view(m));
+	check_why(mprof_model_view(m));
 	mprof_model_free(m);
 	return 0;
 }
