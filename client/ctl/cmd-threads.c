@@ -71,7 +71,7 @@ static bool choose(struct threads *t)
 	uint32_t i;
 
 	t->labelled = t->label ? modeller_labelled(&t->modeller, t->label) : NULL;
-	t->list = malloc(((size_t)v->n_threads + 1) * sizeof(*t->list));
+	t->list = calloc((size_t)v->n_threads + 1, sizeof(*t->list));
 	if ((t->label && !t->labelled) || !t->list)
 		return false;
 	for (i = 0; i < v->n_threads; i++)

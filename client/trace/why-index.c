@@ -117,15 +117,15 @@ static void find_links(struct mprof_why *w)
 /* The end of PATH, TOP threads, is a circle that began with ENTRY: each in it is a root.  Returns what is left of the path. */
 static uint32_t settle_circle(struct mprof_why *w, uint32_t entry, const uint32_t *path, uint32_t top)
 {
-	uint32_t length = 1, i;
+	uint32_t first = top, i;
 
-	while (path[top - length] != entry)
-		length++;
-	for (i = 1; i <= length; i++) {
-		w->root[path[top - i]] = path[top - i];
-		w->depth[path[top - i]] = length;
+	while (first > 0 && path[--first] != entry) {
 	}
-	return top - length;
+	for (i = first; i < top; i++) {
+		w->root[path[i]] = path[i];
+		w->depth[path[i]] = top - first;
+	}
+	return first;
 }
 
 /* Follow the links from THREAD to what is settled, and settle all on the way.  PATH has room for every thread. */
