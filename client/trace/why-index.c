@@ -31,21 +31,38 @@ static uint32_t labelled_of(const void *data, uint32_t i)
 	return label->sample == MPROF_NONE ? label->thread : MPROF_NONE;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Once for all, because threads that wait on one condition share what is to be known of it. */
+static void sort_ends(struct mprof_why *w)
+{
+	const struct mprof_model_view *v = w->view;
+	uint32_t i, k, n, at = 0;
+
+	for (i = 0; i < v->n_threads; i++, at += n) {
+		const uint32_t *made = buckets_of(&w->made, i, &n);
+
+		for (k = 0; k < n; k++)
+			w->ends[at + k] = why_resolved(w, made[k]) ? v->threads[made[k]].end : UINT64_MAX;
+		qsort(w->ends + at, n, sizeof(*w->ends), compare_times);
+	}
+}
+
 static bool sort_all(struct mprof_why *w)
 {
 	const struct mprof_model_view *v = w->view;
-	uint32_t most = 0, i, n;
 
 	if (!buckets_init(&w->signals, v->interactions, v->n_interactions, v->n_threads, receiver_of) ||
 	    !buckets_init(&w->made, v->threads, v->n_threads, v->n_threads, creator_of) ||
 	    !buckets_init(&w->labels, v->labels, v->n_labels, v->n_threads, labelled_of))
 		return false;
-	for (i = 0; i < v->n_threads; i++) {
-		buckets_of(&w->made, i, &n);
-		most = n > most ? n : most;
-	}
-	w->ends = malloc(((size_t)most + 1) * sizeof(*w->ends));
-	return w->ends;
+	sort_ends(w);
+	return true;
 }
 
 static bool reserve(struct mprof_why *w)
@@ -57,9 +74,10 @@ static bool reserve(struct mprof_why *w)
 	w->root = malloc(n * sizeof(*w->root));
 	w->depth = malloc(n * sizeof(*w->depth));
 	w->looked = malloc(n * sizeof(*w->looked));
+	w->ends = malloc(n * sizeof(*w->ends));
 	w->like = malloc(((size_t)w->view->n_strings + 1) * sizeof(*w->like));
 	w->last = malloc(((size_t)w->view->n_streams + 1) * 2 * sizeof(*w->last));
-	return w->final && w->link && w->root && w->depth && w->looked && w->like && w->last;
+	return w->final && w->link && w->root && w->depth && w->looked && w->ends && w->like && w->last;
 }
 
 static void find_finals(struct mprof_why *w)

@@ -9,17 +9,20 @@
 struct mprof_why {
 	const struct mprof_model_view *view; /* borrowed */
 	/* Of each thread: */
-	uint32_t *final;	/* what it has become */
-	uint32_t *link;		/* the interaction by which it waits, or MPROF_NONE */
-	uint32_t *root;		/* the end of its chain */
-	uint32_t *depth;	/* links to there; of a root 0, or the way around the circle that it is in */
-	uint64_t *looked;	/* when somebody first looked at it, UINT64_MAX for never */
+	uint32_t *final;  /* what it has become */
+	uint32_t *link;	  /* the interaction by which it waits, or MPROF_NONE */
+	uint32_t *root;	  /* the end of its chain */
+	uint32_t *depth;  /* links to there; of a root 0, or the way around the circle that it is in */
+	uint64_t *looked; /* when somebody first looked at it, UINT64_MAX for never */
+	/* What belongs to each thread: */
 	struct buckets signals; /* interactions, by receiver */
 	struct buckets made;	/* threads, by creator */
-	struct buckets labels;	/* those that are no counter's, by thread */
-	uint32_t *like; /* of each string: the thread resolved last of those with that first label, or MPROF_NONE */
-	uint64_t *ends; /* room for the ends of all threads of one creator */
-	uint32_t *last; /* of each stream: the last activation, and behind all those the last one of a thread */
+	struct buckets labels;	/* those that are no counter's */
+	uint64_t *ends;		/* of those in MADE, sorted for each creator; UINT64_MAX of what is not resolved */
+	/* Of each string: the thread resolved last of those with that first label, or MPROF_NONE. */
+	uint32_t *like;
+	/* Of each stream: the last activation; and behind all those the last one of a thread. */
+	uint32_t *last;
 };
 
 static inline bool why_resolved(const struct mprof_why *w, uint32_t thread)

@@ -5,8 +5,6 @@
  * thread that is waited on.  Any other signal is a wake-up.  It is lost where none of the threads that the condition created is
  * unresolved at that time, for then nobody waits.  A wait that begins after a lost wake-up, with no other in between, has missed it.
  */
-#include <stdlib.h>
-
 #include "why-index.h"
 
 static bool is_condition(const struct mprof_thread *t)
@@ -37,46 +35,33 @@ static uint32_t condition_of(const struct mprof_why *w, uint32_t root)
 	return MPROF_NONE;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* The threads that wait on one condition, as time goes on. */
 struct waiters {
 	const struct mprof_thread *threads;
 	const uint32_t *made;
-	const uint64_t *ends; /* of those that were resolved, sorted */
-	uint32_t n_made, n_ends;
-	uint32_t began, ended; /* so many of each before now */
+	const uint64_t *ends; /* sorted */
+	uint32_t n;
+	uint32_t began, ended; /* so many before now */
 };
 
 static void waiters_init(struct waiters *at, const struct mprof_why *w, uint32_t condition)
 {
-	uint32_t i;
-
-	*at = (struct waiters){.threads = w->view->threads, .ends = w->ends};
-	at->made = buckets_of(&w->made, condition, &at->n_made);
-	for (i = 0; i < at->n_made; i++)
-		if (why_resolved(w, at->made[i]))
-			w->ends[at->n_ends++] = at->threads[at->made[i]].end;
-	qsort(w->ends, at->n_ends, sizeof(*w->ends), compare_times);
+	*at = (struct waiters){.threads = w->view->threads, .ends = w->ends + w->made.start[condition]};
+	at->made = buckets_of(&w->made, condition, &at->n);
 }
 
 static void waiters_move(struct waiters *at, uint64_t now)
 {
-	while (at->began < at->n_made && at->threads[at->made[at->began]].created < now)
+	while (at->began < at->n && at->threads[at->made[at->began]].created < now)
 		at->began++;
-	while (at->ended < at->n_ends && at->ends[at->ended] < now)
+	while (at->ended < at->n && at->ends[at->ended] < now)
 		at->ended++;
 }
 
 /* Does a wait begin now, or before NEXT? */
 static bool waiters_more(const struct waiters *at, uint64_t next)
 {
-	return at->began < at->n_made && at->threads[at->made[at->began]].created < next;
+	return at->began < at->n && at->threads[at->made[at->began]].created < next;
 }
 
 static void note_signal(struct mprof_why_answer *a, uint32_t i, uint64_t time, bool lost)
