@@ -261,6 +261,39 @@ static void test_looked_at_itself(void)
 	story_deinit(&s);
 }
 
+/* A signal that somebody had looked for is not lost to who looks later. */
+static void test_looked_for_by_another(void)
+{
+	static const struct line lines[] = {
+		CREATES(1, 0, 9, Semaphore),	 CREATES(2, 0, 3, Async),  DOES(5, try_read, 3, 9),
+		DOES(10, signal_noswitch, 9, 5), CREATES(20, 0, 1, Async), DOES(25, try_read, 1, 9),
+	};
+	struct story s;
+
+	TELL(&s, lines);
+	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_NEVER_SIGNALLED);
+	story_deinit(&s);
+}
+
+/* The like of a thread bears its label and was resolved by another; what has no label is like its creator's of its type. */
+static void test_likes(void)
+{
+	static const struct line lines[] = {
+		CREATES(1, 0, 2, Task),	    SAYS(1, 2, "sleep"),     CREATES(2, 0, 3, Task),  SAYS(2, 3, "sleep"),
+		CREATES(3, 0, 4, Task),	    SAYS(3, 4, "sleep"),     CREATES(4, 0, 5, Task),  SAYS(4, 5, "else"),
+		CREATES(5, 8, 6, Wait),	    CREATES(5, 8, 7, Wait),  CREATES(5, 8, 10, Task), CREATES(5, 8, 11, Wait),
+		DOES(6, fulfills, 9, 2),    DOES(7, fulfills, 3, 3), DOES(8, fulfills, 9, 6), DOES(9, fulfills, 9, 10),
+		DOES(10, fulfills, 11, 11),
+	};
+	struct story s;
+
+	TELL(&s, lines);
+	CHECK_EQ_INT(id_of(&s, ask(&s, 4).like), 2);
+	CHECK_EQ_UINT(ask(&s, 5).like, MPROF_NONE);
+	CHECK_EQ_INT(id_of(&s, ask(&s, 7).like), 6);
+	story_deinit(&s);
+}
+
 static void test_resolutions(void)
 {
 	static const struct line lines[] = {
@@ -321,6 +354,23 @@ static void test_joins_and_becomes(void)
 	CHECK_EQ_INT(a.verdict, MPROF_WHY_CIRCLE);
 	CHECK_EQ_UINT(a.links, 1);
 	CHECK_EQ_INT(id_of(&s, a.root), 7);
+	story_deinit(&s);
+}
+
+/* A becomes B, which becomes C. */
+static void test_finals(void)
+{
+	static const struct line lines[] = {
+		CREATES(1, 0, 1, Bind),	 CREATES(1, 0, 2, Bind), CREATES(1, 0, 3, Bind), CREATES(1, 0, 4, Bind),
+		DOES(2, try_read, 4, 1), DOES(3, becomes, 1, 2), DOES(4, becomes, 2, 3),
+	};
+	struct story s;
+
+	TELL(&s, lines);
+	CHECK_EQ_UINT(mprof_why_final(s.w, thread(&s, 1)), thread(&s, 3));
+	CHECK_EQ_UINT(mprof_why_final(s.w, thread(&s, 2)), thread(&s, 3));
+	CHECK_EQ_INT(id_of(&s, ask(&s, 1).thread), 3);
+	CHECK_EQ_INT(id_of(&s, ask(&s, 4).root), 3);
 	story_deinit(&s);
 }
 
@@ -495,6 +545,9 @@ int main(void)
 	CHECK_RUN(test_signals_that_are_not_missed);
 	CHECK_RUN(test_condition_from_before);
 	CHECK_RUN(test_looked_at_itself);
+	CHECK_RUN(test_looked_for_by_another);
+	CHECK_RUN(test_likes);
+	CHECK_RUN(test_finals);
 	CHECK_RUN(test_resolutions);
 	CHECK_RUN(test_joins_and_becomes);
 	CHECK_RUN(test_circle);
