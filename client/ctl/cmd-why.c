@@ -91,7 +91,7 @@ static void choose_expected(struct asking *a)
 			continue;
 		a->marked++;
 		if (!(v->threads[e->final].flags & MPROF_THREAD_RESOLVED))
-			a->chosen[e->final] = CHOSEN;
+			a->chosen[e->thread] = CHOSEN;
 	}
 }
 

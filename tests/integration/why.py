@@ -42,6 +42,19 @@ def names(who):
     return who["thread"], who["type"], who["label"]
 
 
+def number(n):
+    return n.to_bytes(8, "little", signed=True)
+
+
+def event(id, *rest):
+    return (5).to_bytes(8, "little") + bytes([id]) + b"".join(rest)
+
+
+def packet(events):
+    size = ((30 + len(events)) * 8).to_bytes(4, "little")
+    return bytes.fromhex("c11ffcc105883b8d521a487bb397456ab150680c") + size + b"\0\0" + size + events
+
+
 class Tale(unittest.TestCase):
     """Our own recording."""
 
@@ -212,16 +225,20 @@ class Others(unittest.TestCase):
             self.assertIn("unknown event id", said)
             self.assertIn("last:" if verb == "why" else "LABEL", out)
 
+    def test_became(self):
+        """A marked thread is told as what it became, once, and by its own id too."""
+        events = event(5, number(1), b"__should_resolve\0") + event(5, number(2), b"__should_resolve\0")
+        events += event(4, number(1), number(2)) + event(4, number(2), number(3)) + event(10, number(3), number(4))
+        (answer,) = json.loads(run("why", "-", "--json", stdin=packet(events))[1])["answers"]
+        self.assertEqual((answer["asked"], answer["thread"], answer["root"]["thread"]), (1, 3, 4))
+        self.assertIn("thread 3 (Unknown), which 1 has become, should resolve and never did\n", run("why", "-", stdin=packet(events))[1])
+
     def test_many_answers(self):
         """More threads than anybody reads are counted, a chain longer than that is cut, and no label steers a terminal."""
-        out = b""
-        number = lambda n: n.to_bytes(8, "little", signed=True)
-        event = lambda id, *rest: (5).to_bytes(8, "little") + bytes([id]) + b"".join(rest)
+        events = b""
         for i in range(1000):
-            out += event(10, number(i), number(i + 1)) + event(5, number(i), b"__should_resolve\0") + event(5, number(i), b"\x1b[2J\xff\0")
-        head = bytes.fromhex("c11ffcc105883b8d521a487bb397456ab150680c")
-        size = ((30 + len(out)) * 8).to_bytes(4, "little")
-        data = head + size + b"\0\0" + size + out
+            events += event(10, number(i), number(i + 1)) + event(5, number(i), b"__should_resolve\0") + event(5, number(i), b"\x1b[2J\xff\0")
+        data = packet(events)
         code, text, said = run("why", "-", "--json", stdin=data)
         got = json.loads(text)
         self.assertEqual((code, len(got["answers"]), got["left_out"]), (0, 100, 900))

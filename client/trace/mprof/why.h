@@ -35,9 +35,8 @@ enum mprof_why_verdict {
 /* Threads, interactions (of signals) and times are those of the view; without one, threads and interactions are MPROF_NONE. */
 struct mprof_why_answer {
 	enum mprof_why_verdict verdict;
-	uint32_t thread; /* what the thread asked for has become */
-	uint32_t
-		root; /* the end of the chain, THREAD itself where it waits on nothing; of a circle where the chain enters it */
+	uint32_t thread;    /* what the thread asked for has become */
+	uint32_t root;	    /* the end of the chain, or THREAD itself; of a circle where the chain enters it */
 	uint32_t links;	    /* waits from THREAD to ROOT */
 	uint32_t circle;    /* of a circle: waits from ROOT around to itself; else 0 */
 	uint32_t condition; /* what must be signalled for ROOT to be resolved */
