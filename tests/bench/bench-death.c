@@ -147,10 +147,11 @@ static int compare(const void *a, const void *b)
 
 static void print_line(const char *name, uint64_t *times, unsigned n, double aim)
 {
+	unsigned middle = n / 2;
 	double ms;
 
 	qsort(times, n, sizeof(*times), compare);
-	ms = (double)times[n / 2] / 1e6;
+	ms = (double)times[middle] / 1e6;
 	printf("{\"name\": \"%s\", \"ours\": %.2f, \"peer\": null, \"unit\": \"ms\", \"ratio\": null, ", name, ms);
 	if (aim > 0)
 		printf("\"aim\": %.0f, \"met\": %s}\n", aim, ms <= aim ? "true" : "false");
