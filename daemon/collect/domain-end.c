@@ -59,14 +59,13 @@ void domain_close(struct domain *domain, const struct ending *ending, uint64_t n
 	domain_at(domain, now + CLOSE_NS);
 }
 
-/* The run is over, and what follows is another. */
-static void run_end(struct domain *domain)
+void domain_run_end(struct domain *domain)
 {
 	if (domain->has_guest && guest_set_state(&domain->guest, "ended", domain->ending.kind))
 		log_warning("%s: out of memory", domain->name);
+	domain->epoch += domain->has_guest;
 	guest_deinit(&domain->guest);
 	domain->has_guest = false;
-	domain->epoch++;
 	domain->unfinished = 0;
 	memset(domain->had, 0, sizeof(domain->had));
 	for (struct share *s = domain->shares; s; s = s->next) {
@@ -78,7 +77,7 @@ static void run_end(struct domain *domain)
 /* Too many runs a minute are a guest that wants to fill the archive with them. */
 static void renew(struct domain *domain, uint64_t now)
 {
-	run_end(domain);
+	domain_run_end(domain);
 	domain->life = LIFE_ON;
 	domain->scan = true;
 	if (now - domain->renewed >= 60 * NS_PER_S) {
@@ -112,7 +111,7 @@ void domain_closed(struct domain *domain, uint64_t now)
 			  (long long)domain->guest.run, (long long)domain->capture, (unsigned long long)pages);
 	switch (ending->after) {
 	case AFTER_OVER:
-		run_end(domain);
+		domain_run_end(domain);
 		domain->life = LIFE_OVER;
 		break;
 	case AFTER_SUSPEND:

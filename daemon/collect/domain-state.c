@@ -75,11 +75,7 @@ static int64_t run_unfinished(const struct collector *c, int64_t run)
 /* Its end was archived, or is not wanted: nothing of it is looked at. */
 static void domain_rests_in_peace(struct domain *domain, uint64_t now)
 {
-	if (domain->has_guest && guest_set_state(&domain->guest, "ended", domain->ending.kind))
-		log_warning("%s: out of memory", domain->name);
-	domain->epoch += domain->has_guest;
-	guest_deinit(&domain->guest);
-	domain->has_guest = false;
+	domain_run_end(domain);
 	domain_live(domain, domain->ending.after == AFTER_RESET ? LIFE_SUSPENDED : LIFE_OVER, now);
 }
 

@@ -74,6 +74,8 @@ bool share_leave(struct share *share, uint64_t now);
 bool domain_wants_end(const struct domain *domain, const struct ending *ending);
 /* Take what is left, as a capture, and let go of it; at once where nothing is held. */
 void domain_close(struct domain *domain, const struct ending *ending, uint64_t now);
+/* Its run, if it has one, is over as ENDING says; what follows is another. */
+void domain_run_end(struct domain *domain);
 /* All is taken, or the time for it is over. */
 void domain_closed(struct domain *domain, uint64_t now);
 /* Its ring was begun anew under its keys: nothing is left to take of the old one. */
