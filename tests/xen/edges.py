@@ -9,28 +9,8 @@ import time
 import sim
 from daemons import events_of
 
-SECOND = 1_000_000_000
-
 
 class Edges(sim.Case):
-    def publish(self, guest, n=60, stream=0, **options):
-        ring = guest.ring(**options)
-        self.addCleanup(ring.close)
-        ring.add(n)
-        guest.publish(ring, stream=stream)
-        return ring
-
-    def attached(self, d, name, streams=1):
-        def found():
-            domain = d.domain(name)
-            return domain if domain and domain["state"] == "running" and len(domain["streams"]) == streams else None
-
-        return d.wait(found)
-
-    def unmapped(self, d, guest, since, within=SECOND):
-        d.wait(lambda: not guest.mapped())
-        self.assertLess(guest.unmapped_at() - since, within, "ns from the end until nothing was mapped")
-
     def kinds(self, d, name):
         return sorted(capture["kind"] for capture in d.captures(name))
 

@@ -8,9 +8,8 @@ import time
 
 import sim
 from daemons import events_of, image, rooms
-from sim import PAGE, Refused
+from sim import PAGE, SECOND, Refused
 
-SECOND = 1_000_000_000
 # Values of ring-ref and the reason for which each is refused.  8 to 11 hold a ring, which is not looked for.
 MALFORMED = {
     "": "grammar",
@@ -518,10 +517,7 @@ class Floods(Hostile):
         """What is mapped is looked at all the same, and let go of in time."""
         d = self.daemons()
         guest = self.guest(5, "rests")
-        ring = guest.ring()
-        self.addCleanup(ring.close)
-        ring.add(30)
-        guest.publish(ring)
+        ring = self.publish(guest, 30)
         d.wait(lambda: d.domain("rests"))
         self.flood(d, guest, lambda i: guest.write(f"data/mprof/x{i % 100}", "y"), 1.5)
         ring.add(30)

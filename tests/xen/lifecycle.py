@@ -11,36 +11,13 @@ import time
 
 import sim
 from daemons import event, events_of, header, image, judge, rooms
-from sim import PAGE
+from sim import PAGE, SECOND
 
-SECOND = 1_000_000_000
 # How Xen says that a domain stopped, and the capture that it makes.
 STOPS = {"crashed": "crash", "watchdog": "watchdog", "poweroff": "poweroff", "reboot": "reboot", "suspend": "suspend"}
 
 
 class Lifecycle(sim.Case):
-    def publish(self, guest, n=60, **options):
-        """A ring with N events in it, shared."""
-        ring = guest.ring(**options)
-        self.addCleanup(ring.close)
-        ring.add(n)
-        guest.publish(ring)
-        return ring
-
-    def attached(self, d, name, streams=1):
-        """Until the guest runs with that many streams; what is said of it."""
-
-        def found():
-            domain = d.domain(name)
-            return domain if domain and domain["state"] == "running" and len(domain["streams"]) == streams else None
-
-        return d.wait(found)
-
-    def unmapped(self, d, guest, since, within=SECOND):
-        """All of it, in time."""
-        d.wait(lambda: not guest.mapped())
-        self.assertLess(guest.unmapped_at() - since, within, "ns from the end until nothing was mapped")
-
     def ended(self, d, guest, ring, kind, runs=1, captures=1):
         """Its latest run ended so, with all that was written, and a capture of it."""
         listed = d.wait_ended(guest.name, runs)

@@ -143,10 +143,7 @@ class Restart(sim.Case):
         """A suspended guest is the same after a restart, and after its resumption."""
         d = self.daemons()
         guest = self.guest(5, "sleeper")
-        ring = guest.ring()
-        self.addCleanup(ring.close)
-        ring.add(40)
-        guest.publish(ring)
+        ring = self.publish(guest, 40)
         d.wait(lambda: d.domain("sleeper"))
         guest.stop("suspend")
         d.wait(lambda: d.domain("sleeper")["state"] == "suspended")
@@ -169,10 +166,7 @@ class StoreGone(sim.Case):
         """Without the store nothing can be learned any more: the collector ends, and says so; another one begins anew."""
         d = self.daemons()
         guest = self.guest(5, "orphan")
-        ring = guest.ring()
-        self.addCleanup(ring.close)
-        ring.add(20)
-        guest.publish(ring)
+        ring = self.publish(guest, 20)
         d.wait(lambda: d.domain("orphan"))
         process, d.collector = d.collector, None
         self.store.kill()

@@ -23,6 +23,7 @@ SIM = os.path.join(os.path.abspath(BUILD), "tests", "xen", "sim")
 XEN = os.environ.get("MPROFD_XEN", "/")
 STORES = ("xenstored", "oxenstored")
 PAGE = 4096
+SECOND = 1_000_000_000
 DIRECTORY, READ, GET_PERMS, WATCH, UNWATCH, BEGIN, END, INTRODUCE, RELEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 WRITE, MKDIR, RM, SET_PERMS, EVENT, ERROR, RESUME = 11, 12, 13, 14, 15, 16, 18
 WIRE = struct.Struct("<IIII")
@@ -518,6 +519,28 @@ class Case(daemons.Case):
         d = self.enterContext(Daemons(*arguments, **options))
         d.start()
         return d
+
+    def publish(self, guest, n=60, stream=0, **options):
+        """A ring with N events in it, shared."""
+        ring = guest.ring(**options)
+        self.addCleanup(ring.close)
+        ring.add(n)
+        guest.publish(ring, stream=stream)
+        return ring
+
+    def attached(self, d, name, streams=1):
+        """Until the guest runs with that many streams; what is said of it."""
+
+        def found():
+            domain = d.domain(name)
+            return domain if domain and domain["state"] == "running" and len(domain["streams"]) == streams else None
+
+        return d.wait(found)
+
+    def unmapped(self, d, guest, since, within=SECOND):
+        """All of it, in time."""
+        d.wait(lambda: not guest.mapped())
+        self.assertLess(guest.unmapped_at() - since, within, "ns from the end until nothing was mapped")
 
 
 def main():
