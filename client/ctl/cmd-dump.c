@@ -34,10 +34,11 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 	const char *from = NULL, *to = NULL, *events = NULL, *threads = NULL, *label = NULL;
 	bool follow = false;
 	const struct option_def defs[] = {
-		{"--last", NULL, &s.last, NULL},     {"--run", NULL, &s.run, NULL},
-		{"--stream", NULL, &s.stream, NULL}, {"--from", NULL, &from, NULL},
-		{"--to", NULL, &to, NULL},	     {"--event", NULL, &events, NULL},
-		{"--thread", NULL, &threads, NULL},  {"--label", NULL, &label, NULL},
+		SELECTION_OPTIONS(s),
+		PERIOD_OPTIONS(from, to),
+		{"--event", NULL, &events, NULL},
+		{"--thread", NULL, &threads, NULL},
+		{"--label", NULL, &label, NULL},
 		{"--follow", NULL, NULL, &follow},
 	};
 	struct operands left;

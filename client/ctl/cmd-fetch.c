@@ -71,10 +71,7 @@ int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
 	SCOPED(freep) char *path = NULL;
 	struct selection s = {0};
 	const char *file = NULL;
-	const struct option_def defs[] = {{"--output", "-o", &file, NULL},
-					  {"--last", NULL, &s.last, NULL},
-					  {"--run", NULL, &s.run, NULL},
-					  {"--stream", NULL, &s.stream, NULL}};
+	const struct option_def defs[] = {{"--output", "-o", &file, NULL}, SELECTION_OPTIONS(s)};
 	struct operands left;
 	struct target t;
 	int r = options_parse(argc, argv, defs, 4, &left, 1, 1);

@@ -129,8 +129,8 @@ int cmd_stats(const struct ctl *ctl, int argc, char **argv)
 	struct selection s = {0};
 	const char *from = NULL, *to = NULL;
 	const struct option_def defs[] = {
-		{"--last", NULL, &s.last, NULL}, {"--run", NULL, &s.run, NULL}, {"--stream", NULL, &s.stream, NULL},
-		{"--from", NULL, &from, NULL},	 {"--to", NULL, &to, NULL},
+		SELECTION_OPTIONS(s),
+		PERIOD_OPTIONS(from, to),
 	};
 	struct operands left;
 	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), printed;

@@ -258,10 +258,11 @@ int cmd_threads(const struct ctl *ctl, int argc, char **argv)
 	struct selection s = {0};
 	const char *from = NULL, *to = NULL, *longest = NULL;
 	const struct option_def defs[] = {
-		{"--last", NULL, &s.last, NULL},     {"--run", NULL, &s.run, NULL},
-		{"--stream", NULL, &s.stream, NULL}, {"--from", NULL, &from, NULL},
-		{"--to", NULL, &to, NULL},	     {"--label", NULL, &t.label, NULL},
-		{"--longest", NULL, &longest, NULL}, {"--unresolved", NULL, NULL, &t.unresolved},
+		SELECTION_OPTIONS(s),
+		PERIOD_OPTIONS(from, to),
+		{"--label", NULL, &t.label, NULL},
+		{"--longest", NULL, &longest, NULL},
+		{"--unresolved", NULL, NULL, &t.unresolved},
 	};
 	struct operands left;
 	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), printed;

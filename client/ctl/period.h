@@ -18,6 +18,13 @@ struct period {
 	uint64_t first;		/* its time */
 };
 
+/* The rows of a verb's option table for the two ends. */
+#define PERIOD_OPTIONS(from, to)          \
+	{"--from", NULL, &(from), NULL},  \
+	{                                 \
+		"--to", NULL, &(to), NULL \
+	}
+
 /*
  * Take the values of --from and --to apart, NULL where not given: SECONDS[.FRACTION] as dump prints a time, or +SECONDS[.FRACTION] or +N
  * with a unit (ns us ms s m h d) behind the first event.  Returns an exit code, having said why.

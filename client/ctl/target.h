@@ -20,6 +20,13 @@ struct selection {
 	const char *stream;
 };
 
+/* The rows of a verb's option table for the selection S. */
+#define SELECTION_OPTIONS(s)                                                \
+	{"--last", NULL, &(s).last, NULL}, {"--run", NULL, &(s).run, NULL}, \
+	{                                                                   \
+		"--stream", NULL, &(s).stream, NULL                         \
+	}
+
 /*
  * What NAME means by itself: "-" and a file that exists where FILES are allowed, or by "file:", "capture:" or "domain:".  True where that
  * settles it; else target_ask() must look for a capture.
