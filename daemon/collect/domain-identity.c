@@ -37,6 +37,13 @@ char *domain_uuid_read(struct domain *domain)
 	return slash && uuid_is(slash + 1) ? strdup(slash + 1) : NULL;
 }
 
+bool domain_is_itself(struct domain *domain)
+{
+	CLEANUP(freep) char *uuid = domain->uuid ? domain_uuid_read(domain) : NULL;
+
+	return !domain->uuid || (uuid && strcmp(uuid, domain->uuid) == 0);
+}
+
 bool domain_name_read(struct domain *domain)
 {
 	CLEANUP(freep) char *given = node_read(domain, "name");

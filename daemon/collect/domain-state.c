@@ -113,10 +113,13 @@ void domain_goes_on(struct domain *domain, uint64_t now)
 	domain_at(domain, now);
 }
 
-/* It lives, as far as anybody can tell. */
+/*
+ * It lives, as far as anybody can tell.  A number is told of, not a guest: while one sleeps it may be removed and its number be another's, whose
+ * nodes may not all be there yet.
+ */
 static void told_alive(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
-	if (domain->life == LIFE_SUSPENDED && state)
+	if (domain->life == LIFE_SUSPENDED && state && domain_is_itself(domain))
 		domain_goes_on(domain, now);
 	if (domain->life == LIFE_ON && domain->vanishing)
 		domain_vanish_told(domain, state, now);

@@ -25,6 +25,8 @@ bool domain_waits(const struct domain *domain);
 
 /* The UUID that XenStore says its domid has now, to be freed; NULL: none. */
 char *domain_uuid_read(struct domain *domain);
+/* Are the nodes of its domid still its own?  True also of one that never had a UUID; false where they are gone or another's. */
+bool domain_is_itself(struct domain *domain);
 /* Read its name as it is now; true if it has one. */
 bool domain_name_read(struct domain *domain);
 

@@ -34,11 +34,7 @@ void domain_vanish(struct domain *domain, uint64_t now)
 
 static bool nodes_gone(struct domain *domain)
 {
-	char *uuid = domain->uuid ? domain_uuid_read(domain) : NULL;
-	bool gone = domain->uuid && (!uuid || strcmp(uuid, domain->uuid) != 0);
-
-	free(uuid);
-	return gone || !domain->listed;
+	return !domain_is_itself(domain) || !domain->listed;
 }
 
 void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now)
