@@ -18,6 +18,8 @@ enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Re
 {
 	if (response) {
 		server_count(x->server, status);
+		MHD_add_response_header(response, "X-Content-Type-Options",
+					"nosniff"); /* what guests wrote is never a page */
 		x->answered = MHD_queue_response(x->connection, status, response) == MHD_YES;
 		MHD_destroy_response(response);
 	}

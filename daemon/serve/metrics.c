@@ -1,4 +1,4 @@
-/* /metrics, /healthz, /readyz, and the two fixed documents. */
+/* /metrics, /healthz, /readyz, and the contract. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,14 +10,6 @@
 #include "server.h"
 
 #define OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
-#define ROOT                                                                                               \
-	"mprofd keeps the trace rings of this host's guests; what it answers stands in /v1/openapi.yaml, " \
-	"and /v1/domains lists the guests.\n"
-
-enum outcome get_root(struct exchange *x)
-{
-	return exchange_text(x, "text/plain; charset=utf-8", ROOT, strlen(ROOT));
-}
 
 enum outcome get_openapi(struct exchange *x)
 {

@@ -190,17 +190,24 @@ static bool quality_positive(const char *p)
 	return *p >= '1' && *p <= '9';
 }
 
-bool request_accepts_zstd(const char *value)
+bool request_accepts(const char *value, const char *what)
 {
+	size_t n = strlen(what);
+
 	while (value) {
 		value = skip_blank(value);
-		if (strncasecmp(value, "zstd", 4) == 0 && strchr(" \t;,", value[4]))
-			return quality_positive(value + 4);
+		if (strncasecmp(value, what, n) == 0 && strchr(" \t;,", value[n]))
+			return quality_positive(value + n);
 		value = strchr(value, ',');
 		if (value)
 			value++;
 	}
 	return false;
+}
+
+bool request_accepts_zstd(const char *value)
+{
+	return request_accepts(value, "zstd");
 }
 
 /* Digits at *P, at most 19 of them; false where there are none. */

@@ -45,7 +45,8 @@ bool request_host_ok(const char *host, const char *name);
 /* Is ORIGIN, an Origin header, a page of this host's (http or https)? */
 bool request_origin_ok(const char *origin, const char *name);
 
-/* Does VALUE, an Accept-Encoding header (NULL = none came), accept zstd by its name, with a quality above 0? */
+/* Does VALUE, an Accept or Accept-Encoding header (NULL = none came), name WHAT itself, with a quality above 0? */
+bool request_accepts(const char *value, const char *what);
 bool request_accepts_zstd(const char *value);
 
 enum range_status {

@@ -30,6 +30,7 @@ static const struct route routes[] = {
 	 {[VERB_GET] = get_domain_packets}},
 	{"/v1/domains/{domain}/trace", " run first end" SELECT, {[VERB_GET] = get_domain_trace}},
 	{"/v1/openapi.yaml", " ", {[VERB_GET] = get_openapi}},
+	{"/viewer/{file}", " ", {[VERB_GET] = get_viewer_file}},
 };
 
 static const char *const verbs[VERBS] = {"GET", "POST", "PATCH", "DELETE"};

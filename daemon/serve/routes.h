@@ -38,6 +38,8 @@ handler get_domain_live;
 /* tar.c */
 handler get_domain_ctf, get_capture_ctf;
 /* metrics.c */
-handler get_metrics, get_health, get_ready, get_openapi, get_root;
+handler get_metrics, get_health, get_ready, get_openapi;
+/* page.c */
+handler get_root, get_viewer_file;
 
 #endif

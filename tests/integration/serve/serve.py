@@ -4,6 +4,7 @@ The archive is written by its real writer; the collector's control socket is pla
 """
 
 import contextlib
+import gzip
 import http.client
 import io
 import json
@@ -23,6 +24,7 @@ import time
 import unittest
 
 HTTP, DRIVER, OPENAPI, CTL = map(os.path.abspath, sys.argv[1:5])
+VIEWER = os.path.join(os.path.dirname(OPENAPI), "../../client/viewer")
 with open(HTTP, "rb") as program:
     SANITIZED = b"__asan_init" in program.read()  # costs memory and time that are not the server's
 UUID_BYTES = bytes.fromhex("05883b8d521a487bb397456ab150680c")
@@ -1200,6 +1202,44 @@ class Service(Case):
         self.assertTrue(metrics.endswith("\n# EOF\n") and metrics.count("# EOF") == 1, metrics)
         self.assertIn("mprofd_passes_total 7\n", metrics)
         self.assertRegex(metrics, r"(?m)^mprofd_archive_runs 0$")
+
+    def test_the_front_door(self):
+        """A browser gets the page, whoever else the sentence."""
+        page = self.server.get("/", Accept="text/html,application/xhtml+xml,*/*;q=0.8")
+        with open(os.path.join(VIEWER, "index.html"), "rb") as f:
+            self.assertEqual(page.body, f.read())
+        self.assertEqual(page.headers["Content-Type"], "text/html; charset=utf-8")
+        for accept in ({}, {"Accept": "*/*"}, {"Accept": "application/json"}, {"Accept": "text/html;q=0"}):
+            answer = self.server.get("/", **accept)
+            self.assertIn(b"/v1/openapi.yaml", answer.body)
+            self.assertEqual((answer.headers["Content-Type"], answer.headers["Vary"]), ("text/plain; charset=utf-8", "Accept"))
+        self.assertEqual(self.server.get("/", "HEAD", Accept="text/html").body, b"")
+
+    def test_the_viewer(self):
+        """Each of its files, by tag and packed, and nothing that is in the page comes from elsewhere."""
+        types = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+        names = [name for name in os.listdir(VIEWER) if os.path.splitext(name)[1] in types]
+        self.assertIn("main.js", names)
+        for name in names:
+            with open(os.path.join(VIEWER, name), "rb") as f:
+                content = f.read()
+            plain, packed = (self.server.get(f"/viewer/{name}", **h) for h in ({}, {"Accept_Encoding": "gzip, deflate, br, zstd"}))
+            self.assertEqual((plain.status, plain.body, plain.headers["Content-Type"]), (200, content, types[os.path.splitext(name)[1]]))
+            if packed.headers["Content-Encoding"]:
+                self.assertEqual((packed.headers["Content-Encoding"], gzip.decompress(packed.body)), ("gzip", content))
+                self.assertLess(len(packed.body), len(content))
+                self.assertNotEqual(plain.headers["ETag"], packed.headers["ETag"])
+            for answer in (plain, packed):
+                policy = dict(part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";"))
+                self.assertEqual((policy["default-src"], policy["script-src"]), ("'none'", "'self' 'wasm-unsafe-eval'"))
+                self.assertNotIn("unsafe-inline", str(policy))
+                self.assertEqual((answer.headers["X-Content-Type-Options"], answer.headers["Cache-Control"]), ("nosniff", "no-cache"))
+                encoding = {"Accept_Encoding": "gzip"} if answer.headers["Content-Encoding"] else {}
+                again = self.server.get(f"/viewer/{name}", If_None_Match=answer.headers["ETag"], **encoding)
+                self.assertEqual((again.status, again.body, again.headers["ETag"]), (304, b"", answer.headers["ETag"]))
+        for name in ("index.html", "README.md", "none.js", "..%2Fmain.js", "", "main.js/"):
+            self.problem(self.server.get(f"/viewer/{name}"), 404)
+        self.problem(self.server.get("/viewer/main.js", "POST"), 405)
 
     def late(self, most, *arguments):
         began = time.monotonic()

@@ -1,0 +1,91 @@
+/*
+ * The viewer's files, and the front door.
+ *
+ * A browser that asks for `/` gets the page; anything else, which does not say that it takes HTML, a sentence. The files' names do not
+ * change with their content, so a browser asks each time whether what it has still holds, and gets 304 while it does.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "assets.h"
+#include "routes.h"
+
+#define ROOT                                                                                               \
+	"mprofd keeps the trace rings of this host's guests; what it answers stands in /v1/openapi.yaml, " \
+	"and /v1/domains lists the guests.\n"
+
+/*
+ * Nothing is loaded from elsewhere and no text becomes script, whatever guests call themselves. The wasm is compiled, which a policy calls a kind of
+ * eval; pictures are made in the page and saved from there. A window that the page opens may answer it: Perfetto does, which gets a trace that way.
+ */
+#define POLICY                                                                                              \
+	"default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; " \
+	"style-src 'self'; img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+#define OPENER "same-origin-allow-popups"
+
+static const struct asset *asset_find(const char *name)
+{
+	for (size_t i = 0; i < assets_count; i++)
+		if (strcmp(assets[i].name, name) == 0)
+			return &assets[i];
+	return NULL;
+}
+
+static void asset_headers(struct MHD_Response *response, const struct asset *asset, const char *etag, bool packed)
+{
+	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, asset->type);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
+	MHD_add_response_header(response, "Content-Security-Policy", POLICY);
+	MHD_add_response_header(response, "Cross-Origin-Opener-Policy", OPENER);
+	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	if (packed)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+}
+
+static enum outcome asset_respond(struct exchange *x, const struct asset *asset)
+{
+	bool packed = asset->gzip && request_accepts(exchange_header(x, MHD_HTTP_HEADER_ACCEPT_ENCODING), "gzip");
+	const uint8_t *data = packed ? asset->gzip : asset->plain;
+	size_t bytes = packed ? asset->gzip_bytes : asset->plain_bytes;
+	struct MHD_Response *response;
+	char etag[64];
+	bool held;
+
+	snprintf(etag, sizeof(etag), "\"%s%s\"", asset->hash, packed ? "-gzip" : "");
+	held = request_etag_matches(exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH), etag);
+	response = MHD_create_response_from_buffer(held ? 0 : bytes, (void *)(uintptr_t)data, MHD_RESPMEM_PERSISTENT);
+	if (!response)
+		return exchange_reader_problem(x, -ENOMEM, "");
+	asset_headers(response, asset, etag, packed && !held);
+	return exchange_respond(x, held ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response);
+}
+
+enum outcome get_root(struct exchange *x)
+{
+	const struct asset *page = asset_find("index.html");
+	struct MHD_Response *response;
+
+	if (page && request_accepts(exchange_header(x, MHD_HTTP_HEADER_ACCEPT), "text/html"))
+		return asset_respond(x, page);
+	response = MHD_create_response_from_buffer(strlen(ROOT), (void *)(uintptr_t)ROOT, MHD_RESPMEM_PERSISTENT);
+	if (!response)
+		return exchange_reader_problem(x, -ENOMEM, "");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; charset=utf-8");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept");
+	return exchange_respond(x, MHD_HTTP_OK, response);
+}
+
+enum outcome get_viewer_file(struct exchange *x)
+{
+	const struct asset *asset = asset_find(x->parameter);
+
+	/* The page itself is at the root alone: its links start from there. */
+	if (!asset || strcmp(asset->name, "index.html") == 0)
+		return exchange_problem(x, MHD_HTTP_NOT_FOUND, "The viewer has no file %.100s; the page is at /.",
+					x->parameter);
+	return asset_respond(x, asset);
+}
