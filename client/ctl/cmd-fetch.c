@@ -83,7 +83,7 @@ int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
 	r = r ? r : target_check(&t, &s, argv[0]);
 	if (r)
 		return r;
-	name = file ? strdup(file) : target_file_name(&t);
+	name = file ? strdup(file) : target_file_name(&t, ".ctf");
 	path = target_path(&t, &h, "trace", &s);
 	if (!name || !path || !http_catch_signals(&h))
 		return say_memory();

@@ -6,6 +6,7 @@
 
 #include "dumper.h"
 #include "filter.h"
+#include "write-json.h"
 
 #define TEXT_SHORT 256u /* bytes of a string */
 
@@ -41,35 +42,13 @@ void dumper_deinit(struct dumper *d)
 
 static void put_text(struct dumper *d, const char *text, size_t left)
 {
-	while (left) {
+	while (left && !d->out.error) {
 		/* In pieces, so that a string of any length needs no more than the buffer. */
 		size_t piece = left < 4096 ? left * MPROF_TEXT_FACTOR + 32 : 4096 * MPROF_TEXT_FACTOR;
 		char *out = writer_room(&d->out, piece);
 
-		writer_advance(&d->out, d->json ? mprof_text_json(out, piece, &text, &left)
-						: mprof_text_escape(out, piece, &text, &left));
-		if (d->out.error)
-			return;
+		writer_advance(&d->out, mprof_text_escape(out, piece, &text, &left));
 	}
-}
-
-/* A string that is not UTF-8 would lose bytes in JSON: give them in hexadecimal besides. */
-static void put_hex(struct dumper *d, const char *key, const char *text, size_t len)
-{
-	static const char digits[] = "0123456789abcdef";
-	size_t i;
-
-	writer_put(&d->out, ",\"", 2);
-	writer_put(&d->out, key, strlen(key));
-	writer_put(&d->out, "_hex\":\"", 7);
-	for (i = 0; i < len; i++) {
-		char *out = writer_room(&d->out, 2);
-
-		out[0] = digits[(uint8_t)text[i] >> 4];
-		out[1] = digits[(uint8_t)text[i] & 15];
-		writer_advance(&d->out, 2);
-	}
-	writer_put(&d->out, "\"", 1);
 }
 
 /* Nearly all events: one without a string, or with one so short that the whole line surely has room. */
@@ -89,25 +68,23 @@ static void put_short_line(struct dumper *d, const struct mprof_raw_event *e)
 
 static void put_line(struct dumper *d, const struct mprof_raw_event *e, const char *stream)
 {
-	char *line = writer_room(&d->out, MPROF_TEXT_FIXED_MAX);
-	size_t n = d->json ? mprof_event_json(e, line) : mprof_event_text(e, line);
-
-	/* Without a string the object is closed already. */
-	writer_advance(&d->out, n - (d->json && !e->text));
+	writer_advance(&d->out, mprof_event_text(e, writer_room(&d->out, MPROF_TEXT_FIXED_MAX)));
 	if (e->text) {
 		put_text(d, e->text, e->text_bytes);
 		writer_put(&d->out, "\"", 1);
-		if (d->json && !mprof_text_is_utf8(e->text, e->text_bytes))
-			put_hex(d, mprof_event_text_key(e), e->text, e->text_bytes);
 	}
 	if (stream) {
-		const char *key = d->json ? ",\"stream\":\"" : " stream=\"";
-
-		writer_put(&d->out, key, strlen(key));
+		writer_put(&d->out, " stream=\"", 9);
 		put_text(d, stream, strlen(stream));
 		writer_put(&d->out, "\"", 1);
 	}
-	writer_put(&d->out, d->json ? "}\n" : "\n", d->json ? 2 : 1);
+	writer_put(&d->out, "\n", 1);
+}
+
+static void put_json_line(struct dumper *d, const struct mprof_raw_event *e, const char *stream)
+{
+	write_json_event(&d->out, e, stream);
+	writer_put(&d->out, "\n", 1);
 }
 
 static int dumper_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
@@ -121,7 +98,9 @@ static int dumper_events(void *data, unsigned int stream, const struct mprof_eve
 
 		if (d->filter && !filter_takes(d->filter, stream, e))
 			continue;
-		if (d->json || name || e->text_bytes > TEXT_SHORT)
+		if (d->json)
+			put_json_line(d, e, name);
+		else if (name || e->text_bytes > TEXT_SHORT)
 			put_line(d, e, name);
 		else
 			put_short_line(d, e);

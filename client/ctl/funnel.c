@@ -68,6 +68,25 @@ static size_t next_events(struct funnel *f, struct mprof_event *events, enum mpr
 	return *status == MPROF_OK;
 }
 
+/* What is missing is told before what comes behind it. */
+static int pass_gap(struct funnel *f)
+{
+	uint64_t lost = funnel_totals(f)->lost_packets, n = lost - f->lost;
+
+	f->lost = lost;
+	return n && f->sink->gap ? f->sink->gap(f->sink->data, f->stream, n) : 0;
+}
+
+static int pass_damage(struct funnel *f)
+{
+	const struct mprof_damage *damage = f->sexp ? mprof_sexp_damage(f->sexp) : mprof_decoder_damage(f->decoder);
+	int r = f->sink->damage ? f->sink->damage(f->sink->data, f->stream, damage) : 0;
+
+	r = r ? r : pause_sink(f->sink);
+	tell_damage(f->name, damage, ++f->damages);
+	return r;
+}
+
 /* Take events until the decoder says STOP (MPROF_MORE or MPROF_END). */
 static int drain(struct funnel *f, enum mprof_status stop)
 {
@@ -78,16 +97,13 @@ static int drain(struct funnel *f, enum mprof_status stop)
 
 	while (!r && status != stop) {
 		n = next_events(f, events, &status);
-		if (n)
-			r = f->sink->events(f->sink->data, f->stream, events, n);
 		if (status == MPROF_NOMEM)
 			return -ENOMEM;
-		if (status != MPROF_CORRUPT)
-			continue;
-		r = r ? r : pause_sink(f->sink);
-		f->damages++;
-		tell_damage(f->name, f->sexp ? mprof_sexp_damage(f->sexp) : mprof_decoder_damage(f->decoder),
-			    f->damages);
+		r = pass_gap(f);
+		if (n && !r)
+			r = f->sink->events(f->sink->data, f->stream, events, n);
+		if (status == MPROF_CORRUPT && !r)
+			r = pass_damage(f);
 	}
 	return r;
 }

@@ -27,6 +27,7 @@ struct funnel {
 	size_t used, room;
 	uint64_t bytes;	  /* that came */
 	uint64_t damages; /* that were found */
+	uint64_t lost;	  /* packets that the sink knows to be missing */
 };
 
 /* False without memory; deinit it in any case. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "exporter.h"
 #include "options.h"
 
 struct help {
@@ -36,6 +37,9 @@ static const char program[] =
 	"  why FILE|-|DOMAIN|CAPTURE [THREAD|LABEL] [--from TIME] [--to TIME]\n"
 	"       [--last 10s|5MB] [--run N] [--stream K]\n"
 	"                           say what a thread waits on, and whether it missed its wake-up\n"
+	"  export FILE|-|DOMAIN|CAPTURE --to FORMAT [-o FILE|DIR|-] [--from TIME] [--to TIME]\n"
+	"       [--last 10s|5MB] [--run N] [--stream K]\n"
+	"                           write a trace in the format of another program\n"
 	"\n"
 	"Options, before the verb or behind it:\n"
 	"  --host URL|unix:PATH     where mprofd-http listens; default: MPROFCTL_HOST, else\n"
@@ -183,9 +187,35 @@ static const struct help verbs[] = {
 	"                     prints it, or behind the first event, as +1.5s or +250ms\n"
 	"  --to TIME          how it was at this time: what came later is left out\n"
 	"  --last, --run, --stream   of a domain or a capture, as for fetch\n"},
+	{"export",
+	 "Usage: mprofctl export FILE|-|DOMAIN|CAPTURE --to FORMAT [-o FILE|DIR|-] [OPTION...]\n"
+	"\n"
+	"Writes a trace in the format of another program. Without -o it goes to a file or directory named\n"
+	"like the trace in the current directory, and never overwrites. It appears when it is complete.\n"
+	"With --json: an object with `format`, `path` and `events`.\n"
+	"\n"
+	"  --to FORMAT        one of those below\n"
+	"  -o, --output PATH  write to this file, replacing it, or to this directory, which must be\n"
+	"                     new or empty; - is standard output, for formats that are a file\n"
+	"  --from TIME        only events at this time or later: a time as dump prints it, or behind\n"
+	"                     the first event, as +1.5s or +250ms\n"
+	"  --to TIME          only events at this time or earlier; beside --to FORMAT\n"
+	"  --last, --run, --stream   of a domain or a capture, as for fetch\n"
+	"\n"
+	"Formats:\n"},
 };
 
 /* clang-format on */
+
+/* The table of formats is the one place that knows them. */
+static void print_formats(void)
+{
+	const struct exporter *e;
+	size_t i;
+
+	for (i = 0; (e = exporter_at(i)); i++)
+		printf("  %-9s %s\n", e->name, e->what);
+}
 
 bool help_print(const char *verb)
 {
@@ -198,6 +228,8 @@ bool help_print(const char *verb)
 	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
 		if (strcmp(verb, verbs[i].verb) == 0) {
 			fputs(verbs[i].text, stdout);
+			if (strcmp(verb, "export") == 0)
+				print_formats();
 			return true;
 		}
 	}

@@ -58,6 +58,22 @@ static int input_events(void *data, unsigned int stream, const struct mprof_even
 	return in->refused;
 }
 
+static int input_gap(void *data, unsigned int stream, uint64_t packets)
+{
+	struct input *in = data;
+
+	in->refused = in->to->gap ? in->to->gap(in->to->data, stream, packets) : 0;
+	return in->refused;
+}
+
+static int input_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
+{
+	struct input *in = data;
+
+	in->refused = in->to->damage ? in->to->damage(in->to->data, stream, damage) : 0;
+	return in->refused;
+}
+
 static int input_pause(void *data)
 {
 	struct input *in = data;
@@ -367,7 +383,14 @@ int input_run(struct input *in, const struct ctl *ctl, const struct sink *sink, 
 	int r = selection_check(s, verb);
 
 	*in = (struct input){.ctl = ctl, .to = sink};
-	in->sink = (struct sink){.streams = input_streams, .events = input_events, .pause = input_pause, .data = in};
+	in->sink = (struct sink){
+		.streams = input_streams,
+		.events = input_events,
+		.gap = input_gap,
+		.damage = input_damage,
+		.pause = input_pause,
+		.data = in,
+	};
 	if (r)
 		return r;
 	settled = target_parse(&t, operand, true);

@@ -26,6 +26,7 @@ struct lane {
 	size_t span;		   /* the next one */
 	uint64_t at, end;	   /* of what is left of this one */
 	struct mprof_decoder *decoder;
+	uint64_t lost;	/* packets that the sink knows to be missing */
 	size_t next, n; /* of EVENTS */
 	struct mprof_event events[BATCH];
 	uint8_t piece[PIECE];
@@ -141,29 +142,46 @@ static int lane_read(struct lane *a)
 	return 0;
 }
 
-static int lane_damage(struct lanes *l, const struct lane *a)
+static int lane_damage(struct lanes *l, unsigned int i)
 {
-	int r = l->sink->pause ? l->sink->pause(l->sink->data) : 0;
+	const struct mprof_damage *damage = mprof_decoder_damage(l->lane[i]->decoder);
+	int r = l->sink->damage ? l->sink->damage(l->sink->data, i, damage) : 0;
 
-	tell_damage(a->name, mprof_decoder_damage(a->decoder), ++l->damages);
+	if (!r && l->sink->pause)
+		r = l->sink->pause(l->sink->data);
+	tell_damage(l->names[i], damage, ++l->damages);
 	return r;
 }
 
-/* The next batch; none behind the last event. */
-static int lane_fill(struct lanes *l, struct lane *a)
+/* What is missing before the events that were decoded just now: all before those were given out. */
+static int lane_gap(struct lanes *l, unsigned int i)
 {
+	struct lane *a = l->lane[i];
+	uint64_t lost = mprof_decoder_totals(a->decoder)->lost_packets, n = lost - a->lost;
+
+	a->lost = lost;
+	return n && l->sink->gap ? l->sink->gap(l->sink->data, i, n) : 0;
+}
+
+/* The next batch of lane I; none behind the last event. */
+static int lane_fill(struct lanes *l, unsigned int i)
+{
+	struct lane *a = l->lane[i];
 	enum mprof_status status;
 	int r = 0;
 
 	a->next = 0;
 	for (a->n = 0; !a->n && !r;) {
 		a->n = mprof_decoder_batch(a->decoder, a->events, BATCH, &status);
+		r = lane_gap(l, i);
+		if (r)
+			break;
 		if (status == MPROF_NOMEM)
 			r = -ENOMEM;
 		else if (status == MPROF_MORE)
 			r = lane_read(a);
 		else if (status == MPROF_CORRUPT)
-			r = lane_damage(l, a);
+			r = lane_damage(l, i);
 		else if (status == MPROF_END && !lane_span(a))
 			break;
 	}
@@ -209,7 +227,7 @@ static int lane_advance(struct lanes *l, unsigned int i, uint64_t elsewhere)
 		a->next++;
 	while (a->next < a->n && head(a) <= elsewhere);
 	r = l->sink->events(l->sink->data, i, a->events + from, a->next - from);
-	return r || a->next < a->n ? r : lane_fill(l, a);
+	return r || a->next < a->n ? r : lane_fill(l, i);
 }
 
 static int lanes_begin(struct lanes *l)
@@ -220,7 +238,7 @@ static int lanes_begin(struct lanes *l)
 	for (i = 0; i < l->n && !r; i++) {
 		r = lane_order(l->lane[i]);
 		if (!r && lane_span(l->lane[i]))
-			r = lane_fill(l, l->lane[i]);
+			r = lane_fill(l, i);
 	}
 	return r;
 }

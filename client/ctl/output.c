@@ -75,8 +75,8 @@ int output_open(struct output *o, const char *path, enum output_mode mode, const
 		return CTL_FAILED;
 	}
 	if (isatty(o->fd))
-		return say_usage(verb, "a trace is binary and is not written to a terminal; name a file with -o, or "
-				       "redirect the output");
+		return say_usage(verb,
+				 "a trace is not written to a terminal; name a file with -o, or redirect the output");
 	return CTL_OK;
 }
 

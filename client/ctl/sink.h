@@ -13,6 +13,10 @@ struct sink {
 	int (*streams)(void *data, char *const *names, unsigned int count);
 	/* N events of STREAM (from 0), in order; their texts are lent for the call. */
 	int (*events)(void *data, unsigned int stream, const struct mprof_event *events, size_t n);
+	/* By their counts PACKETS packets (at least 1) of STREAM are missing before its next event, or its end.  May be NULL. */
+	int (*gap)(void *data, unsigned int stream, uint64_t packets);
+	/* Damage in STREAM was passed over, at this place of its events; lent for the call.  May be NULL. */
+	int (*damage)(void *data, unsigned int stream, const struct mprof_damage *damage);
 	/* Nothing more is there at once, or a complaint follows: give out what waits.  May be NULL. */
 	int (*pause)(void *data);
 	void *data;

@@ -142,11 +142,11 @@ char *target_path(const struct target *t, struct http *h, const char *what, cons
 	return NULL;
 }
 
-char *target_file_name(const struct target *t)
+char *target_file_name(const struct target *t, const char *suffix)
 {
 	char *name = NULL, *p;
 
-	if (asprintf(&name, "%s.ctf", t->name) < 0)
+	if (asprintf(&name, "%s%s", t->name, suffix) < 0)
 		return NULL;
 	/* A guest chose the name: it must stay in this directory, be seen, and not look like an option. */
 	for (p = name; *p; p++)

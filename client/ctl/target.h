@@ -42,7 +42,7 @@ char *target_path(const struct target *t, struct http *h, const char *what, cons
 /* Is the selection possible for this kind?  Returns an exit code, having said why. */
 int target_check(const struct target *t, const struct selection *s, const char *verb);
 
-/* A file's name made of the target's, "NAME.ctf", to be freed; NULL without memory. */
-char *target_file_name(const struct target *t);
+/* A file's name made of the target's and SUFFIX (".ctf"), for the current directory; to be freed, NULL without memory. */
+char *target_file_name(const struct target *t, const char *suffix);
 
 #endif

@@ -41,7 +41,7 @@ static void test_target(void)
 static void check_file_name(const char *name, const char *want)
 {
 	struct target t = {.kind = TARGET_DOMAIN, .name = name};
-	SCOPED(freep) char *got = target_file_name(&t);
+	SCOPED(freep) char *got = target_file_name(&t, ".ctf");
 
 	CHECK_EQ_STR(got, want);
 }

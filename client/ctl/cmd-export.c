@@ -1,0 +1,395 @@
+/*
+ * `mprofctl export`: a trace in the formats of other programs.
+ *
+ * The output appears under its name when it is complete, or not at all.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exporter.h"
+#include "input.h"
+#include "options.h"
+#include "output-directory.h"
+#include "output.h"
+#include "scope.h"
+#include "table.h"
+#include "text-json.h"
+
+#define OWN_OPTIONS_MAX 16 /* different ones, of all formats together */
+
+/* An option that some formats have. */
+struct own_option {
+	const char *name;
+	const char *value;
+};
+
+struct export
+{
+	const struct ctl *ctl;
+	struct export_job job;
+	struct period period;
+	struct output out;
+	struct output_directory dir;
+	struct writer writer;
+	struct modeller modeller;
+	struct sink inner;    /* of a format that streams */
+	struct sink sink;     /* in front of it: passes on what is inside of the period */
+	uint64_t *gaps;	      /* of each stream, packets missing in front of its next event */
+	unsigned int streams; /* of those */
+	bool opened;	      /* is the exporter's state there? */
+	char *path;	      /* of the output */
+	struct own_option own[OWN_OPTIONS_MAX];
+	size_t own_n;
+};
+
+static void export_deinit(struct export *x)
+{
+	if (x->opened && x->job.exporter->close)
+		x->job.exporter->close(&x->job);
+	modeller_deinit(&x->modeller);
+	writer_deinit(&x->writer);
+	output_close(&x->out);
+	output_directory_close(&x->dir);
+	free(x->gaps);
+	free(x->path);
+}
+
+/* ---- the sink in front of a format: what is outside of the period does not get there */
+
+static int on_streams(void *data, char *const *names, unsigned int count)
+{
+	struct export *x = data;
+
+	free(x->gaps);
+	x->gaps = calloc(count, sizeof(*x->gaps));
+	x->streams = count;
+	if (!x->gaps)
+		return -ENOMEM;
+	return x->inner.streams ? x->inner.streams(x->inner.data, names, count) : 0;
+}
+
+/* Where there is one stream nobody says so. */
+static int reserve(struct export *x)
+{
+	if (x->streams)
+		return 0;
+	x->gaps = calloc(1, sizeof(*x->gaps));
+	x->streams = 1;
+	return x->gaps ? 0 : -ENOMEM;
+}
+
+static int pass_events(struct export *x, unsigned int stream, const struct mprof_event *events, size_t n)
+{
+	uint64_t gap = x->gaps[stream];
+	int r = 0;
+
+	x->gaps[stream] = 0;
+	if (gap && x->inner.gap)
+		r = x->inner.gap(x->inner.data, stream, gap);
+	x->job.events += n;
+	return r ? r : x->inner.events(x->inner.data, stream, events, n);
+}
+
+static int on_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+{
+	struct export *x = data;
+	size_t from, i = 0;
+	int r = reserve(x);
+
+	while (!r && i < n) {
+		for (from = i; i < n && period_holds(&x->period, events[i].raw.timestamp); i++)
+			;
+		if (i > from)
+			r = pass_events(x, stream, events + from, i - from);
+		if (i < n) { /* what was missing in front of this one is outside too */
+			x->gaps[stream] = 0;
+			i++;
+		}
+	}
+	return r;
+}
+
+static int on_gap(void *data, unsigned int stream, uint64_t packets)
+{
+	struct export *x = data;
+	int r = reserve(x);
+
+	if (!r)
+		x->gaps[stream] += packets;
+	return r;
+}
+
+static int on_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
+{
+	struct export *x = data;
+
+	return x->inner.damage ? x->inner.damage(x->inner.data, stream, damage) : 0;
+}
+
+static int on_pause(void *data)
+{
+	struct export *x = data;
+
+	return x->inner.pause ? x->inner.pause(x->inner.data) : 0;
+}
+
+/* Gaps behind the last event are told where the trace was not left by the period. */
+static int pass_last_gaps(struct export *x)
+{
+	unsigned int i;
+	int r = 0;
+
+	for (i = 0; i < x->streams && !r && x->inner.gap && !x->period.to.given; i++)
+		if (x->gaps[i])
+			r = x->inner.gap(x->inner.data, i, x->gaps[i]);
+	return r;
+}
+
+/* ---- the run */
+
+/* Why writing ended with -ERROR, or an exit code that was explained. */
+static int refusal(const struct export *x, int error)
+{
+	if (error >= 0)
+		return error;
+	if (error == -ENOMEM)
+		return say_memory();
+	if (!x->job.exporter->directory)
+		return output_complain(&x->out, -error);
+	say("cannot write %s: %s", x->path, strerror(-error));
+	return CTL_FAILED;
+}
+
+static int open_output(struct export *x, bool named, const char *verb)
+{
+	int r;
+
+	if (x->job.exporter->directory) {
+		r = output_directory_open(&x->dir, x->path, verb);
+		x->job.dir = x->dir.fd;
+		return r;
+	}
+	r = output_open(&x->out, x->path, named ? OUTPUT_REPLACE : OUTPUT_NEW, verb);
+	if (r)
+		return r;
+	x->job.out = &x->writer;
+	return writer_init(&x->writer, x->out.fd) ? CTL_OK : say_memory();
+}
+
+/* Set up what the events go to. */
+static int open_format(struct export *x, const struct sink **sink)
+{
+	int r;
+
+	if (x->job.exporter->draw) {
+		*sink = &x->modeller.sink;
+		return modeller_init(&x->modeller, &x->period, false) ? CTL_OK : say_memory();
+	}
+	x->opened = true;
+	r = x->job.exporter->open(&x->job, &x->inner);
+	x->sink = (struct sink){
+		.streams = on_streams,
+		.events = on_events,
+		.gap = on_gap,
+		.damage = on_damage,
+		.pause = on_pause,
+		.data = x,
+	};
+	*sink = &x->sink;
+	return refusal(x, r);
+}
+
+/* Everything was read. */
+static int finish(struct export *x)
+{
+	int r;
+
+	if (x->job.exporter->draw) {
+		if (!modeller_finish(&x->modeller))
+			return say_memory();
+		r = x->job.exporter->draw(&x->job, &x->modeller);
+	} else {
+		r = pass_last_gaps(x);
+		r = r ? r : x->job.exporter->finish(&x->job);
+	}
+	if (!r && x->job.out)
+		r = writer_flush(x->job.out);
+	if (r)
+		return refusal(x, r);
+	return x->job.exporter->directory ? output_directory_commit(&x->dir) : output_commit(&x->out);
+}
+
+/* Say where it went; VERDICT is the exit code so far. */
+static int report(const struct export *x, bool named, int verdict)
+{
+	json_t *json;
+	int r;
+
+	if (!x->job.exporter->directory && !x->out.path)
+		return verdict;
+	if (!x->ctl->json) {
+		if (!named && isatty(STDERR_FILENO))
+			say("wrote %s", x->path);
+		return verdict;
+	}
+	json = json_pack("{ss so}", "format", x->job.exporter->name, "path", text_json(x->path, strlen(x->path)));
+	if (!x->job.exporter->draw)
+		json_object_set_new(json, "events", json_integer((json_int_t)x->job.events));
+	r = json ? json_print(json) : say_memory();
+	json_decref(json);
+	return r ? r : verdict;
+}
+
+static int run(struct export *x, const char *operand, const struct selection *s, const char *verb)
+{
+	SCOPED(input_deinit) struct input in = {0};
+	const struct sink *sink;
+	int r = open_format(x, &sink), done;
+
+	if (r)
+		return r;
+	r = input_run(&in, x->ctl, sink, operand, s, false, verb);
+	if (r == INPUT_REFUSED)
+		return refusal(x, in.refused);
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	done = finish(x);
+	return done ? done : r;
+}
+
+/* ---- the command line */
+
+/* The options of all formats, each once, as rows at DEFS; returns how many. */
+static size_t own_options(struct export *x, struct option_def *defs)
+{
+	const struct export_option *o;
+	const struct exporter *e;
+	size_t i, k;
+
+	for (i = 0; (e = exporter_at(i)); i++) {
+		for (o = e->options; o && o->name; o++) {
+			for (k = 0; k < x->own_n && strcmp(x->own[k].name, o->name) != 0; k++)
+				;
+			if (k < x->own_n || k == OWN_OPTIONS_MAX)
+				continue;
+			x->own[k].name = o->name;
+			defs[k] = (struct option_def){.name = o->name, .value = &x->own[k].value};
+			x->own_n++;
+		}
+	}
+	return x->own_n;
+}
+
+/* Hand the format what is its own; what is another's does not go with it. */
+static int take_own(struct export *x, const char *verb)
+{
+	const struct exporter *e = x->job.exporter;
+	size_t i, k;
+
+	for (i = 0; i < x->own_n; i++) {
+		if (!x->own[i].value)
+			continue;
+		for (k = 0; e->options && e->options[k].name && strcmp(e->options[k].name, x->own[i].name) != 0; k++)
+			;
+		if (!e->options || !e->options[k].name)
+			return say_usage(verb, "%s is no option of the format %s", x->own[i].name, e->name);
+		x->job.values[k] = x->own[i].value;
+	}
+	return e->check ? e->check(&x->job, verb) : CTL_OK;
+}
+
+/* Without -o: what is exported, in this directory, with the suffix of the format in place of its own. */
+static char *default_path(const char *operand, const struct exporter *e)
+{
+	static const char *const endings[] = {".gz", ".xz", ".zst", ".tar", ".ctf", ".sexp"};
+	SCOPED(freep) char *name = NULL;
+	struct target t;
+	const char *slash;
+	size_t i, len, n;
+
+	target_parse(&t, operand, true);
+	if (t.kind == TARGET_STDIN)
+		t.name = "trace";
+	for (len = strlen(t.name); t.kind == TARGET_FILE && len > 1 && t.name[len - 1] == '/'; len--)
+		;
+	slash = t.kind == TARGET_FILE ? memrchr(t.name, '/', len) : NULL;
+	name = slash ? strndup(slash + 1, len - (size_t)(slash + 1 - t.name)) : strndup(t.name, len);
+	for (i = 0, len = name ? strlen(name) : 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		n = strlen(endings[i]);
+		if (t.kind == TARGET_FILE && len > n && strcmp(name + len - n, endings[i]) == 0)
+			name[len -= n] = 0;
+	}
+	t.name = name;
+	return name ? target_file_name(&t, e->suffix) : NULL;
+}
+
+/* Is it a format's name, and not a time? */
+static bool is_word(const char *value)
+{
+	return value && !(value[0] >= '0' && value[0] <= '9') && value[0] != '+';
+}
+
+/* Take `--to FORMAT` out of ARGV: `--to TIME` is another option, as every verb has it. */
+static int take_format(int argc, char **argv, const char **format)
+{
+	int i, n = 1;
+
+	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "--to") == 0 && i + 1 < argc && is_word(argv[i + 1]))
+			*format = argv[++i];
+		else if (strncmp(argv[i], "--to=", 5) == 0 && is_word(argv[i] + 5))
+			*format = argv[i] + 5;
+		else
+			argv[n++] = argv[i];
+	}
+	for (; i < argc; i++)
+		argv[n++] = argv[i];
+	return n;
+}
+
+/* What the command line says, up to the name of the output. */
+static int parse(struct export *x, int argc, char **argv, struct selection *s, struct operands *left, const char **file)
+{
+	const char *from = NULL, *to = NULL, *format = NULL;
+	struct option_def defs[6 + OWN_OPTIONS_MAX] = {
+		SELECTION_OPTIONS(*s),
+		PERIOD_OPTIONS(from, to),
+		{"--output", "-o", file, NULL},
+	};
+	size_t own = own_options(x, defs + 6);
+	int r;
+
+	argc = take_format(argc, argv, &format);
+	r = options_parse(argc, argv, defs, 6 + own, left, 1, 1);
+	r = r ? r : period_parse(&x->period, from, to, argv[0]);
+	if (!r && !format)
+		r = say_usage(argv[0], "%s: name a format with --to", argv[0]);
+	if (r)
+		return r;
+	x->job.exporter = exporter_find(format, argv[0]);
+	return x->job.exporter ? take_own(x, argv[0]) : CTL_USAGE;
+}
+
+int cmd_export(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(export_deinit)
+	struct export x = {.ctl = ctl, .out = {.fd = -1}, .dir = {.fd = -1}, .job = {.dir = -1}};
+	struct selection s = {0};
+	const char *file = NULL;
+	struct operands left;
+	int r = parse(&x, argc, argv, &s, &left, &file);
+
+	if (r)
+		return r;
+	x.job.trace = left.at[0];
+	x.job.period = &x.period;
+	x.path = file ? strdup(file) : default_path(left.at[0], x.job.exporter);
+	if (!x.path)
+		return say_memory();
+	r = open_output(&x, file, argv[0]);
+	r = r ? r : run(&x, left.at[0], &s, argv[0]);
+	return r == CTL_OK || r == CTL_DAMAGED ? report(&x, file, r) : r;
+}

@@ -1,0 +1,75 @@
+/*
+ * Formats that a trace is exported to.
+ *
+ * A format is one `const struct exporter` in a file of its own, export-NAME.c, and one line in exporter.c.  What it needs of the command
+ * line, of the input and of the output stands in a struct export_job: it opens nothing itself, and says nothing of failed writes.
+ *
+ * A format streams, or it needs the whole model.  One that streams gets the events inside of the period alone, from all streams merged by
+ * time, through the sink that it sets up; its memory must not grow with the length of the trace.
+ */
+#ifndef CTL_EXPORTER_H
+#define CTL_EXPORTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "modeller.h"
+#include "period.h"
+#include "sink.h"
+#include "writer.h"
+
+struct exporter;
+
+#define EXPORT_OPTIONS_MAX 8
+
+struct export_job {
+	const struct exporter *exporter;
+	const char *trace;     /* its name, for titles and complaints; any bytes; borrowed */
+	struct period *period; /* for a format that draws: whatever streams need not look at it; borrowed */
+	struct writer *out;    /* of a format that is one file: all goes there; borrowed */
+	int dir;	       /* of a format that is a directory: a new one, empty; files in it, no directories */
+	void *state;	       /* the format's own */
+	/* What was given of the exporter's own options, in their order; NULL where not. */
+	const char *values[EXPORT_OPTIONS_MAX];
+	/* What the framework counted: */
+	uint64_t events; /* that were handed to the exporter */
+};
+
+/* An option that a format has beside those of all. */
+struct export_option {
+	const char *name; /* "--width"; takes a value */
+};
+
+struct exporter {
+	const char *name;   /* as in --to */
+	const char *what;   /* in a line of help; no full stop */
+	const char *suffix; /* of the default name: ".json" */
+	bool directory;
+	/* NULL, or up to EXPORT_OPTIONS_MAX, the last one without a name.  Formats may share one of a name. */
+	const struct export_option *options;
+	/* Are the values of its options as they may be?  Before anything is opened.  Returns an exit code, having said why.  May be NULL. */
+	int (*check)(const struct export_job *job, const char *verb);
+
+	/* A format that streams: */
+
+	/* Set up STATE and SINK; 0 or -errno, -ENOMEM without memory.  What is written before any event is written here. */
+	int (*open)(struct export_job *job, struct sink *sink);
+	/* All of the trace came, damaged or not: write what ends the file.  0 or -errno. */
+	int (*finish)(struct export_job *job);
+	/* Release STATE.  Called once, also after open() failed; STATE may be NULL. */
+	void (*close)(struct export_job *job);
+
+	/* Instead of those three, a format that needs the model: write all of it.  0, -errno, or an exit code, having said why. */
+	int (*draw)(struct export_job *job, const struct modeller *m);
+};
+
+/* Number I of the formats, NULL behind the last. */
+const struct exporter *exporter_at(size_t i);
+/* The one of that name, or NULL, having said which there are. */
+const struct exporter *exporter_find(const char *name, const char *verb);
+
+/* Each is defined in its file: */
+extern const struct exporter export_json;
+
+#endif
