@@ -1,0 +1,97 @@
+/*
+ * The view and its address, both ways: `#domain=web&from=12&to=900&thread=0.17`.  Behind the `#`, so that a page from a file has one too, and
+ * the server never sees what a person looks at.  An address is written by anybody: what is not well formed is left out.
+ *
+ * A view: {
+ *   domain | capture | file: which trace; none of them: the host's page,
+ *   run, stream: numbers, from, to: BigInt, row: the focus, thread: {stream, id} with id BigInt,
+ *   find: text, measure: {from, to}, panel: which of PANELS is open,
+ * }
+ */
+
+export const PANELS = ["why", "counters", "threads", "stats", "trace", "help"];
+
+const TIME = /^[0-9]{1,19}$/;
+const NUMBER = /^[0-9]{1,15}$/;
+const TEXT_MAX = 1024;
+
+function time(text) {
+	const value = TIME.test(text ?? "") ? BigInt(text) : null;
+
+	return value !== null && value < 1n << 63n ? value : null;
+}
+
+/** {from, to} of two texts, or null. */
+function range(from, to) {
+	const a = time(from);
+	const b = time(to);
+
+	return a !== null && b !== null && a < b ? {from: a, to: b} : null;
+}
+
+function thread(text) {
+	const parts = /^([0-9]{1,5})\.(-?[0-9]{1,19})$/.exec(text ?? "");
+
+	return parts ? {stream: Number(parts[1]), id: BigInt(parts[2])} : null;
+}
+
+/** What HASH (with or without its #) names. */
+export function parse(hash) {
+	const query = new URLSearchParams(hash.replace(/^#/, ""));
+	const view = {};
+
+	for (const key of ["domain", "file", "find"])
+		if (query.get(key))
+			view[key] = query.get(key).slice(0, TEXT_MAX);
+	for (const key of ["capture", "run", "stream"])
+		if (NUMBER.test(query.get(key) ?? ""))
+			view[key] = Number(query.get(key));
+	const window = range(query.get("from"), query.get("to"));
+	if (window)
+		Object.assign(view, window);
+	if (/^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(query.get("row") ?? ""))
+		view.row = Number(query.get("row"));
+	const selected = thread(query.get("thread"));
+	if (selected)
+		view.thread = selected;
+	const measured = range(...(query.get("measure") ?? "").split("-"));
+	if (measured)
+		view.measure = measured;
+	if (PANELS.includes(query.get("panel")))
+		view.panel = query.get("panel");
+	return view;
+}
+
+/** The address of VIEW, with its #; "#" alone for the host's page. */
+export function format(view) {
+	const query = new URLSearchParams();
+
+	for (const key of ["domain", "capture", "file", "run", "stream"])
+		if (view[key] !== undefined && view[key] !== null)
+			query.set(key, String(view[key]));
+	if (view.from !== undefined && view.to !== undefined) {
+		query.set("from", String(view.from));
+		query.set("to", String(view.to));
+	}
+	if (view.row !== undefined)
+		query.set("row", String(Math.round(view.row * 1000) / 1000));
+	if (view.thread)
+		query.set("thread", `${view.thread.stream}.${view.thread.id}`);
+	if (view.find)
+		query.set("find", view.find);
+	if (view.measure)
+		query.set("measure", `${view.measure.from}-${view.measure.to}`);
+	if (view.panel)
+		query.set("panel", view.panel);
+	return `#${query}`;
+}
+
+/** Do two views name the same trace? */
+export function sameTrace(a, b) {
+	return ["domain", "capture", "file", "run", "stream"].every((key) => (a[key] ?? null) === (b[key] ?? null));
+}
+
+/** Does a view name a trace at all? */
+export function namesTrace(view) {
+	return ["domain", "capture", "file"].some((key) => view[key] !== undefined);
+}

@@ -1,0 +1,102 @@
+/* A buffer of marks, as <mprof/scene.h> lays them out, without an object for each. */
+
+/** enum mprof_mark_kind, in its order. */
+export const KINDS = [
+	"sleeping",
+	"collection",
+	"gap",
+	"grid",
+	"highlight",
+	"thread",
+	"running",
+	"creation",
+	"becomes",
+	"open-end",
+	"failed",
+	"resolve",
+	"read",
+	"read-failed",
+	"try-read",
+	"signal",
+	"label",
+	"type",
+	"counter",
+	"counter-name",
+	"band-name",
+];
+
+const BYTES = 32;
+const decoder = new TextDecoder();
+
+export class Marks {
+	/** N marks at the start of BUFFER; TEXT: the picture's, UTF-8. */
+	constructor(buffer, n, text) {
+		this.n = Math.min(n, Math.floor(buffer.byteLength / BYTES));
+		this.place = new Float32Array(buffer, 0, this.n * 8);
+		this.word = new Uint32Array(buffer, 0, this.n * 8);
+		this.half = new Uint16Array(buffer, 0, this.n * 16);
+		this.byte = new Uint8Array(buffer, 0, this.n * BYTES);
+		this.bytes = text;
+	}
+
+	x0(i) {
+		return this.place[i * 8];
+	}
+
+	y0(i) {
+		return this.place[i * 8 + 1];
+	}
+
+	x1(i) {
+		return this.place[i * 8 + 2];
+	}
+
+	y1(i) {
+		return this.place[i * 8 + 3];
+	}
+
+	item(i) {
+		return this.word[i * 8 + 4];
+	}
+
+	text(i) {
+		const at = this.word[i * 8 + 5];
+
+		return decoder.decode(this.bytes.subarray(at, at + this.half[i * 16 + 12]));
+	}
+
+	kind(i) {
+		return this.byte[i * BYTES + 26];
+	}
+
+	stream(i) {
+		return this.byte[i * BYTES + 27];
+	}
+
+	shade(i) {
+		return this.word[i * 8 + 7];
+	}
+
+	/** All of them as objects: for tests and for what looks at few. */
+	list(kinds = KINDS) {
+		const out = [];
+
+		for (let i = 0; i < this.n; i++) {
+			const kind = KINDS[this.kind(i)] ?? String(this.kind(i));
+
+			if (kinds.includes(kind))
+				out.push({
+					kind,
+					x0: this.x0(i),
+					y0: this.y0(i),
+					x1: this.x1(i),
+					y1: this.y1(i),
+					item: this.item(i),
+					text: this.text(i),
+					stream: this.stream(i),
+					shade: this.shade(i),
+				});
+		}
+		return out;
+	}
+}

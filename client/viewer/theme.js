@@ -1,0 +1,80 @@
+/* The colours of a picture.  Those of the original in the light; in the dark the same hues, as light as they must be to be read there. */
+
+const LIGHT = {
+	dark: false,
+	back: "#e6e6e6",
+	sleeping: "#cccccc",
+	collection: "#b39999",
+	gap: "#d9b3e6",
+	gapLine: "#7a2e99",
+	band: "#5c5c5c",
+	grid: "#d6d6d6",
+	gridTenth: "#b4b4b4",
+	ruler: "#f7f7f7",
+	rulerText: "#333333",
+	highlight: "#ffff00",
+	thread: "#333333",
+	running: "#ffffff",
+	failed: "#cc0000",
+	resolve: "#008000",
+	read: "#0000ff",
+	"read-failed": "#ff0000",
+	"try-read": "#cccc66",
+	signal: "#ff9900",
+	label: "#000000",
+	type: "#6b6b6b",
+	halo: "#e6e6e6",
+	counters: ["#e05a5a", "#e07800", "#4fb3ad", "#a64fd9"],
+	counterNames: ["#a81f1f", "#8f4a00", "#0f635d", "#7418a8"],
+	shadow: "#000000",
+	select: "#0057d9",
+	range: "#0057d9",
+	why: "#c2007a",
+	missing: "#bdbdbd",
+};
+
+const DARK = {
+	dark: true,
+	back: "#1e2124",
+	sleeping: "#2a2e32",
+	collection: "#4d3838",
+	gap: "#42284d",
+	gapLine: "#c58ae0",
+	band: "#a5abb0",
+	grid: "#2c3034",
+	gridTenth: "#454b51",
+	ruler: "#16181a",
+	rulerText: "#d5d9dc",
+	highlight: "#6b6400",
+	thread: "#9aa2a9",
+	running: "#ffffff",
+	failed: "#ff6b6b",
+	resolve: "#43c443",
+	read: "#7b9bff",
+	"read-failed": "#ff5050",
+	"try-read": "#cccc66",
+	signal: "#ffab2e",
+	label: "#f2f4f5",
+	type: "#9aa2a9",
+	halo: "#1e2124",
+	counters: ["#e87878", "#ee9433", "#62c9c3", "#bb7ae3"],
+	counterNames: ["#ff9a9a", "#ffb366", "#7fe0da", "#d9a3f7"],
+	shadow: "#000000",
+	select: "#6aa8ff",
+	range: "#6aa8ff",
+	why: "#ff6ec4",
+	missing: "#33373b",
+};
+
+/** The palette, light or dark. */
+export function palette(dark) {
+	return dark ? DARK : LIGHT;
+}
+
+/** Calls back whenever the person changes between light and dark; returns whether it is dark now. */
+export function watchDark(change) {
+	const query = matchMedia("(prefers-color-scheme: dark)");
+
+	query.addEventListener("change", () => change(query.matches));
+	return query.matches;
+}

@@ -1,0 +1,66 @@
+/* Times and amounts as people read them.  Times are BigInt nanoseconds and lose no digit. */
+
+const UNITS = [
+	["s", 1000000000n],
+	["ms", 1000000n],
+	["µs", 1000n],
+	["ns", 1n],
+];
+
+/** NS as seconds with all nine decimals. */
+export function exact(ns) {
+	const sign = ns < 0n ? "-" : "";
+	const abs = ns < 0n ? -ns : ns;
+
+	return `${sign}${abs / 1000000000n}.${(abs % 1000000000n).toString().padStart(9, "0")} s`;
+}
+
+/** NS in the unit that suits it, every digit of it: 1.25 ms. */
+export function span(ns) {
+	const sign = ns < 0n ? "-" : "";
+	const abs = ns < 0n ? -ns : ns;
+	const [name, size] = UNITS.find(([, one]) => abs >= one) ?? UNITS[3];
+	const rest = abs % size;
+	const digits = rest ? `.${rest.toString().padStart(size.toString().length - 1, "0").replace(/0+$/, "")}` : "";
+
+	return `${sign}${abs / size}${digits} ${name}`;
+}
+
+/** NS to three digits: for what need not be exact. */
+export function rough(ns) {
+	const abs = ns < 0n ? -ns : ns;
+	const [name, size] = UNITS.find(([, one]) => abs >= one) ?? UNITS[3];
+
+	return `${Number((Number(ns) / Number(size)).toPrecision(3))} ${name}`;
+}
+
+/** A moment NS behind the start, for a ruler whose lines are STEP apart: as many decimals as tell two lines from each other. */
+export function tick(ns, step) {
+	if (ns === 0n)
+		return "0";
+	const sign = ns < 0n ? "-" : "+";
+	const abs = ns < 0n ? -ns : ns;
+	const [name, size] = UNITS.find(([, one]) => abs >= one) ?? UNITS[3];
+	const decimals = size.toString().length - 1;
+	let shown = 0;
+
+	for (let one = size; shown < decimals && step % one !== 0n; one /= 10n)
+		shown++;
+	const rest = (abs % size).toString().padStart(decimals, "0").slice(0, shown);
+	return `${sign}${abs / size}${shown ? `.${rest}` : ""} ${name}`;
+}
+
+/** BYTES, rounded. */
+export function bytes(n) {
+	const names = ["bytes", "KB", "MB", "GB", "TB"];
+	let i = 0;
+
+	for (; n >= 1024 && i < names.length - 1; i++)
+		n /= 1024;
+	return `${i && n < 10 ? n.toFixed(1) : Math.round(n)} ${names[i]}`;
+}
+
+/** N THING, with its plural. */
+export function count(n, one, many = `${one}s`) {
+	return `${n.toLocaleString("en")} ${Number(n) === 1 ? one : many}`;
+}

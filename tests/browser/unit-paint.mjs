@@ -1,0 +1,189 @@
+/* From marks to layers, and from layers to a canvas and to an SVG. */
+import assert from "node:assert/strict";
+import {test} from "node:test";
+
+import {KINDS, Marks} from "../../client/viewer/marks.js";
+import {HEAD_LENGTH, HEAD_WIDTH, paint, plan} from "../../client/viewer/paint.js";
+import {svg} from "../../client/viewer/svg.js";
+import {palette} from "../../client/viewer/theme.js";
+
+const SIZE = {width: 1000, height: 500};
+const LIGHT = palette(false);
+
+/** A buffer as the worker gives it. */
+function marks(...list) {
+	const buffer = new ArrayBuffer(list.length * 32);
+	const view = new DataView(buffer);
+	const parts = [];
+	let bytes = 0;
+
+	list.forEach((it, i) => {
+		const text = new TextEncoder().encode(it.text ?? "");
+		const at = i * 32;
+
+		["x0", "y0", "x1", "y1"].forEach((key, k) => view.setFloat32(at + k * 4, it[key] ?? 0, true));
+		view.setUint32(at + 16, it.item ?? 0, true);
+		view.setUint32(at + 20, bytes, true);
+		view.setUint16(at + 24, text.length, true);
+		view.setUint8(at + 26, KINDS.indexOf(it.kind));
+		view.setUint8(at + 27, it.stream ?? 0);
+		view.setUint32(at + 28, it.shade ?? 0, true);
+		parts.push(...text);
+		bytes += text.length;
+	});
+	return new Marks(buffer, list.length, new Uint8Array(parts));
+}
+
+const layer = (layers, kind, shape) => layers.find((it) => it.kind === kind && (!shape || it.shape === shape));
+
+test("marks are read as they lie", () => {
+	const m = marks({kind: "label", x0: 1.5, y0: 2, x1: 3, y1: 4, item: 4294967295, text: "é", stream: 255, shade: 7});
+
+	assert.deepEqual(m.list(), [
+		{kind: "label", x0: 1.5, y0: 2, x1: 3, y1: 4, item: 4294967295, text: "é", stream: 255, shade: 7},
+	]);
+	assert.equal(new Marks(new ArrayBuffer(64), 1000, new Uint8Array()).n, 2);
+});
+
+test("every kind of mark is painted", () => {
+	for (const kind of KINDS) {
+		const layers = plan(
+			marks({kind, x0: 10, y0: 100, x1: 400, y1: 200, text: "text", shade: kind === "counter" ? 2 : 65535}),
+			LIGHT,
+			SIZE,
+		);
+		assert.ok(layers.length > 0 && layers.some((it) => it.data.length + it.texts.length > 0), kind);
+	}
+});
+
+test("arrows have the colours and heads of the original", () => {
+	const colours = {
+		resolve: "#008000",
+		read: "#0000ff",
+		"read-failed": "#ff0000",
+		"try-read": "#cccc66",
+		signal: "#ff9900",
+	};
+
+	for (const [kind, colour] of Object.entries(colours)) {
+		const layers = plan(marks({kind, x0: 10, y0: 100, x1: 40, y1: 200, shade: 65535}), LIGHT, SIZE);
+		assert.equal(layer(layers, kind, "line").colour, colour);
+		assert.equal(layer(layers, kind, "head").colour, colour);
+		/* Rows more than 10 pixels apart: an upright head. */
+		assert.deepEqual(layer(layers, kind, "head").data, [
+			40, 200, 40 - HEAD_WIDTH / 2, 200 - HEAD_LENGTH, 40 + HEAD_WIDTH / 2, 200 - HEAD_LENGTH,
+		]);
+	}
+	const level = plan(marks({kind: "read", x0: 10, y0: 100, x1: 60, y1: 105, shade: 65535}), LIGHT, SIZE);
+	assert.deepEqual(layer(level, "read", "head").data, [60, 105, 50, 101, 50, 109]);
+});
+
+test("an arrow as long as it may be is not there", () => {
+	const layers = plan(marks({kind: "read", x0: 0, y0: 0, x1: 900, y1: 90, shade: 0}), LIGHT, SIZE);
+
+	assert.equal(layers.length, 0);
+});
+
+test("one colour is one layer, in the order of the marks", () => {
+	const many = [];
+
+	for (let i = 0; i < 100; i++)
+		many.push({kind: "thread", x0: i, y0: i, x1: i + 50});
+	for (let i = 0; i < 100; i++)
+		many.push({kind: "running", x0: i, y0: i, x1: i + 10});
+	const layers = plan(marks(...many), LIGHT, SIZE);
+	assert.deepEqual(layers.map((it) => it.kind), ["thread", "running"]);
+	assert.equal(layers[0].data.length, 400);
+	assert.deepEqual(layers[0].data.slice(0, 4), [0, -1, 50, 2]);
+	assert.deepEqual(layers[1].data.slice(0, 4), [0, -1, 10, 3]);
+});
+
+test("a failed thread is red with a bar of 16 pixels", () => {
+	const red = layer(plan(marks({kind: "failed", x0: 10, y0: 100, x1: 200}), LIGHT, SIZE), "failed");
+
+	assert.equal(red.colour, "#cc0000");
+	assert.deepEqual(red.data, [10, 99, 190, 2, 199, 92, 2, 16]);
+});
+
+test("short highlights lie on top, shadows of counters below all their colours", () => {
+	const layers = plan(
+		marks(
+			{kind: "highlight", x0: 0, y0: 50, x1: 500},
+			{kind: "highlight", x0: 10, y0: 50, x1: 12, shade: 1},
+			{kind: "thread", x0: 0, y0: 50, x1: 500},
+			{kind: "counter", x0: 0, y0: 10, x1: 100, y1: 10, shade: 0},
+			{kind: "counter", x0: 0, y0: 20, x1: 100, y1: 20, shade: 1},
+		),
+		LIGHT,
+		SIZE,
+	);
+	assert.deepEqual(
+		layers.map((it) => it.kind),
+		["highlight", "thread", "counter-shadow", "counter", "counter", "highlight-top"],
+	);
+});
+
+test("texts do not lie upon one another", () => {
+	const labels = [];
+
+	for (let i = 0; i < 50; i++)
+		labels.push({kind: "label", x0: 20 + i * 10, y0: 100, x1: 900, text: `label ${i}`});
+	const {texts} = layer(plan(marks(...labels), LIGHT, SIZE), "label", "text");
+	assert.ok(texts.length > 5 && texts.length < 50);
+	for (let i = 1; i < texts.length; i++)
+		assert.ok(texts[i].x >= texts[i - 1].x + texts[i - 1].width);
+});
+
+/** A canvas's pen that only notes what it is told. */
+function pen() {
+	const calls = [];
+	const canvas = {ownerDocument: {createElement: () => ({getContext: () => pen().proxy})}};
+	const proxy = new Proxy(
+		{},
+		{
+			get: (_, name) => (name === "canvas" ? canvas : (...args) => void calls.push([name, ...args])),
+			set: () => true,
+		},
+	);
+
+	return {calls, proxy};
+}
+
+test("painting 10,000 lines of one colour sets that colour once", () => {
+	const list = [];
+	let sets = 0;
+	const {calls, proxy} = pen();
+	const counting = new Proxy(proxy, {get: (t, n) => t[n], set: () => (sets++, true)});
+
+	for (let i = 0; i < 10000; i++)
+		list.push({kind: "read", x0: i, y0: 0, x1: i + 5, y1: 100, shade: 65535});
+	paint(counting, plan(marks(...list), LIGHT, SIZE), LIGHT, SIZE);
+	assert.ok(sets < 20, `${sets} changes of state`);
+	assert.equal(calls.filter(([name]) => name === "stroke").length, 1);
+	assert.equal(calls.filter(([name]) => name === "fill").length, 1);
+});
+
+test("an SVG is well formed and holds a guest's text as text", () => {
+	const bad = `</text><script>alert(1)</script>&"'\u0001\ud800]]>`;
+	const text = svg(
+		plan(
+			marks(
+				{kind: "label", x0: 100, y0: 100, x1: 900, text: bad},
+				{kind: "gap", x0: 200, x1: 300},
+				{kind: "read", x0: 10, y0: 100, x1: 40, y1: 200, shade: 30000},
+			),
+			LIGHT,
+			SIZE,
+		),
+		LIGHT,
+		SIZE,
+		bad,
+	);
+	assert.ok(!text.includes("<script"));
+	assert.ok(text.includes("&lt;script&gt;"));
+	// eslint-disable-next-line no-control-regex
+	assert.ok(!/[\u0000-\u0008\ud800-\udfff]/.test(text));
+	assert.ok(!/href|url\((?!#)/.test(text));
+	for (const part of ['class="label"', 'class="gap"', 'class="read"', "#hatch"])
+		assert.ok(text.includes(part), part);
+});
