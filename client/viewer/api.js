@@ -1,0 +1,115 @@
+/* The HTTP API.  Whatever goes wrong comes as a Problem, whose message is a sentence for people. */
+
+const LIST_MOST = 1000;
+
+export class Problem extends Error {
+	/** STATUS is the answer's, 0 where there was none.  MEMBERS are the other members of the problem document. */
+	constructor(sentence, status = 0, members = {}) {
+		super(sentence);
+		this.name = "Problem";
+		this.status = status;
+		this.members = members;
+	}
+
+	/** Is it worth asking again soon? */
+	get passing() {
+		return this.status === 0 || this.status === 503;
+	}
+}
+
+async function problem(answer) {
+	try {
+		const body = await answer.json();
+
+		return new Problem(String(body.detail).slice(0, 1000), answer.status, body);
+	} catch {
+		return new Problem(`mprofd-http answered ${answer.status} and did not say why`, answer.status);
+	}
+}
+
+/** The address of a guest in paths: by its UUID, which no other has, else by its name. */
+export function guestPath(domain) {
+	return `v1/domains/${encodeURIComponent(domain.uuid ?? domain.name)}`;
+}
+
+export class Api {
+	/** BASE is the URL below which v1/ lies. */
+	constructor(base) {
+		this.base = base;
+	}
+
+	/** PATH has no slash in front: "v1/domains". */
+	url(path) {
+		return new URL(path, this.base).href;
+	}
+
+	/** The answer to a request that succeeded.  OPTIONS are fetch's. */
+	async ask(path, options = {}) {
+		let answer;
+
+		try {
+			answer = await fetch(this.url(path), {cache: "no-store", redirect: "error", ...options});
+		} catch (error) {
+			if (error.name === "AbortError")
+				throw error;
+			throw new Problem("mprofd-http does not answer; see whether it runs, and try again");
+		}
+		if (!answer.ok)
+			throw await problem(answer);
+		return answer;
+	}
+
+	async json(path, options) {
+		const answer = await this.ask(path, options);
+
+		return answer.status === 204 ? null : answer.json();
+	}
+
+	/** Change something: METHOD with BODY as JSON.  Only a page of this host may. */
+	async change(method, path, body) {
+		const options = {method, credentials: "same-origin"};
+
+		if (body !== undefined)
+			Object.assign(options, {body: JSON.stringify(body), headers: {"Content-Type": "application/json"}});
+		return this.json(path, options);
+	}
+
+	/** Every entry of a list, page by page: yields arrays.  MEMBER names the list in the answer. */
+	async *pages(path, member, options) {
+		let cursor = null;
+
+		do {
+			const more = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+			const page = await this.json(`${path}?limit=${LIST_MOST}${more}`, options);
+
+			yield page[member];
+			cursor = page.next;
+		} while (cursor !== null);
+	}
+
+	/** A body's bytes.  PROGRESS(received, total or 0) is called as they come. */
+	async bytes(path, {progress, ...options} = {}) {
+		const answer = await this.ask(path, options);
+		/* The length counts packed bytes where the body is packed, which are not those that come out. */
+		const total = answer.headers.get("Content-Encoding") ? 0 : Number(answer.headers.get("Content-Length") ?? 0);
+		const parts = [];
+		let received = 0;
+
+		for (const reader = answer.body.getReader(); ; ) {
+			const {done, value} = await reader.read();
+
+			if (done)
+				break;
+			parts.push(value);
+			received += value.length;
+			progress?.(received, total);
+		}
+		const whole = new Uint8Array(received);
+		let at = 0;
+		for (const part of parts) {
+			whole.set(part, at);
+			at += part.length;
+		}
+		return {bytes: whole, headers: answer.headers};
+	}
+}

@@ -1,0 +1,366 @@
+/*
+ * What the browser's tests share: real daemons over a directory of rings, a real browser, and the rule that nothing may go wrong unseen.
+ *
+ *     test("what it shows", async (t) => {
+ *         const host = await t.host({rings: {web: reference("small.ctf")}});
+ *         const page = await t.open(host, "/");
+ *         ...
+ *     });
+ *
+ * Whatever a test starts ends with it.  A test fails where the page writes an error or a warning to its console, throws, breaks its
+ * Content-Security-Policy, or asks any other host for anything; `t.allow(/…/)` names what a test provokes on purpose.
+ */
+import {execFileSync, spawn} from "node:child_process";
+import {once} from "node:events";
+import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
+import {createRequire} from "node:module";
+import {tmpdir} from "node:os";
+import path from "node:path";
+import {fileURLToPath} from "node:url";
+
+const require = createRequire(path.join(process.env.MPROF_BROWSER, "package.json"));
+const {chromium} = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+export const TOP = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+export const BUILD = process.env.MPROF_BUILD;
+const REFERENCE = process.env.MPROF_REFERENCE ?? path.join(TOP, "../shared");
+const CONFIG = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n";
+const PROGRAMS = {
+	"mprofd": "daemon/collect/mprofd",
+	"mprofd-http": "daemon/serve/mprofd-http",
+	"mprofctl": "client/ctl/mprofctl",
+	"demo-guest": "client/recorder/demo/mprof-demo-guest",
+	"archive-driver": "tests/integration/archive-driver",
+};
+const TIMEOUT = 60000;
+/* Where a test asks for it, what a person would have seen is left there to be looked at. */
+const SHOTS = process.env.MPROF_SCREENSHOTS;
+
+export const tests = [];
+
+/** Register a test.  OPTIONS: {timeout} in ms. */
+export function test(name, options, run) {
+	tests.push(typeof options === "function" ? {name, run: options} : {name, run, ...options});
+}
+
+class Skip extends Error {}
+
+export function fail(sentence) {
+	throw new Error(sentence);
+}
+
+export function equal(got, wanted, what = "it") {
+	const [a, b] = [got, wanted].map((value) => JSON.stringify(value, (_, v) => (typeof v === "bigint" ? `${v}n` : v)));
+
+	if (a !== b)
+		fail(`${what} is ${a}, not ${b}`);
+}
+
+export function ok(value, what = "it") {
+	if (!value)
+		fail(`${what} is ${String(value)}`);
+}
+
+/** The bytes of a reference trace, unpacked; a test that needs one that is absent is skipped. */
+export function reference(name) {
+	const file = path.join(REFERENCE, "traces", name);
+	const packed = `${file}.xz`;
+
+	if (existsSync(file))
+		return readFileSync(file);
+	if (existsSync(packed))
+		return execFileSync("xz", ["-dc", packed], {maxBuffer: 1 << 28});
+	throw new Skip(`there is no ${file}; MPROF_REFERENCE says where the reference traces are`);
+}
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Ask WHAT until it answers something true, which is returned.  What it throws meanwhile is told where it never does. */
+export async function until(what, wait = 20000) {
+	const end = Date.now() + wait;
+	let last;
+
+	for (;;) {
+		try {
+			const value = await what();
+			if (value)
+				return value;
+			last = undefined;
+		} catch (error) {
+			last = error;
+		}
+		if (Date.now() > end)
+			fail(`it did not come within ${wait / 1000} s: ${last ? last.message : what}`);
+		await sleep(50);
+	}
+}
+
+class Program {
+	constructor(name, options, cwd, stdin = "ignore") {
+		const file = path.join(BUILD, PROGRAMS[name]);
+
+		this.name = name;
+		this.said = "";
+		this.process = spawn(file, options, {cwd, stdio: [stdin, "pipe", "pipe"], env: {...process.env, NOTIFY_SOCKET: ""}});
+		this.ended = once(this.process, "exit").catch(() => fail(`${file} does not start`));
+		for (const stream of [this.process.stdout, this.process.stderr])
+			stream.on("data", (text) => (this.said = (this.said + text).slice(-65536)));
+	}
+
+	/** Until it has said what EXPRESSION matches; returns the match. */
+	says(expression) {
+		return until(() => {
+			if (this.process.exitCode !== null)
+				fail(`${this.name} ended with ${this.process.exitCode}: ${this.said}`);
+			return expression.exec(this.said);
+		});
+	}
+
+	async stop(how = "SIGTERM") {
+		if (this.process.exitCode === null && this.process.signalCode === null)
+			this.process.kill(how);
+		await this.ended;
+	}
+}
+
+/** A collector over a directory of rings, and its server. */
+export class Host {
+	constructor(directory) {
+		this.directory = directory;
+		this.rings = path.join(directory, "rings");
+		this.port = 0;
+		this.guests = [];
+		for (const name of ["rings", "state", "run"])
+			mkdirSync(path.join(directory, name), {recursive: true});
+	}
+
+	/** Write ring NAME: its bytes at once, as a file whose writer is gone. */
+	ring(name, bytes) {
+		writeFileSync(path.join(this.rings, `${name}.ctf`), bytes);
+	}
+
+	/** Lines for the archive's writer (tests/integration/serve/archive-driver.c); only while no collector runs. */
+	async archive(lines) {
+		const driver = new Program("archive-driver", [path.join(this.directory, "state")], this.directory, "pipe");
+
+		driver.process.stdin.end(lines.map((line) => `${line}\n`).join(""));
+		await driver.ended;
+		if (driver.process.exitCode !== 0 || /error/.test(driver.said))
+			fail(`the archive was not written: ${driver.said.slice(-2000)}`);
+	}
+
+	/** A writer of the archive that stays: `await line(…)` writes more. */
+	writer() {
+		const driver = new Program("archive-driver", [path.join(this.directory, "state")], this.directory, "pipe");
+		let asked = 0;
+
+		this.guests.push(driver);
+		return async (...lines) => {
+			asked += lines.length;
+			driver.process.stdin.write(lines.map((line) => `${line}\n`).join(""));
+			await until(() => (driver.said.match(/\n/g) ?? []).length >= asked);
+			if (/error/.test(driver.said))
+				fail(`the archive was not written: ${driver.said.slice(-2000)}`);
+		};
+	}
+
+	async startCollector(config = CONFIG) {
+		writeFileSync(path.join(this.directory, "mprofd.conf"), config);
+		this.collector = new Program("mprofd", ["--source", `dir:${this.rings}`, ...this.places()], this.directory);
+		await until(() => existsSync(path.join(this.directory, "run/collect.sock")) || this.collector.process.exitCode !== null);
+	}
+
+	/** On the port that it had, where it had one. */
+	async startServer() {
+		this.server = new Program("mprofd-http", ["--listen", `127.0.0.1:${this.port}`, ...this.places()], this.directory);
+		this.port = Number((await this.server.says(/listening on http:\/\/127\.0\.0\.1:(\d+)/))[1]);
+		this.url = `http://127.0.0.1:${this.port}`;
+	}
+
+	places() {
+		const config = path.join(this.directory, "mprofd.conf");
+
+		return ["--state", path.join(this.directory, "state"), "--run", path.join(this.directory, "run"), "--config", config];
+	}
+
+	async stopServer(how) {
+		await this.server.stop(how);
+		this.server = null;
+	}
+
+	/** Start a guest that records a simulated unikernel until it is stopped: `await guest.stop()`. */
+	guest(name, ...options) {
+		const guest = new Program("demo-guest", ["--ring", path.join(this.rings, `${name}.ctf`), ...options], this.directory);
+
+		this.guests.push(guest);
+		return guest;
+	}
+
+	async get(address) {
+		const answer = await fetch(this.url + address);
+
+		if (!answer.ok)
+			fail(`GET ${address}: ${answer.status} ${await answer.text()}`);
+		return answer.json();
+	}
+
+	/** What is said of a guest, or undefined. */
+	async domain(name) {
+		return (await this.get("/v1/domains?limit=1000")).domains.find((domain) => domain.name === name);
+	}
+
+	async stop() {
+		const codes = [];
+
+		await Promise.all(this.guests.map((guest) => guest.stop("SIGKILL")));
+		for (const program of [this.server, this.collector]) {
+			await program?.stop();
+			if (program && program.process.exitCode !== 0)
+				codes.push(`${program.name} ended with ${program.process.exitCode ?? program.process.signalCode}: ${program.said.slice(-3000)}`);
+		}
+		rmSync(this.directory, {recursive: true, force: true});
+		if (codes.length)
+			fail(codes.join("\n"));
+	}
+}
+
+let browser = null;
+
+class Test {
+	constructor(name) {
+		this.name = name;
+		this.problems = [];
+		this.allowed = [];
+		this.later = [];
+	}
+
+	/** Console messages that match are no failure. */
+	allow(expression) {
+		this.allowed.push(expression);
+	}
+
+	skip(reason) {
+		throw new Skip(reason);
+	}
+
+	/** A running host.  RINGS: {name: bytes}; ARCHIVE: lines that are in the archive before; COLLECTOR false: the server alone. */
+	async host({rings = {}, archive = [], collector = true, config} = {}) {
+		const host = new Host(mkdtempSync(path.join(tmpdir(), "mprof-browser.")));
+
+		this.later.push(() => host.stop());
+		for (const [name, bytes] of Object.entries(rings))
+			host.ring(name, bytes);
+		if (archive.length)
+			await host.archive(archive);
+		writeFileSync(path.join(host.directory, "mprofd.conf"), CONFIG);
+		if (collector)
+			await host.startCollector(config);
+		await host.startServer();
+		for (const name of Object.keys(rings))
+			await until(async () => (await host.domain(name))?.state === "ended");
+		return host;
+	}
+
+	/** A page of HOST.  OPTIONS: width, height, dark, touch, and what else playwright takes for a context. */
+	async open(host, address = "/", {width = 1280, height = 800, dark = false, touch = false, ...more} = {}) {
+		const context = await browser.newContext({
+			viewport: {width, height},
+			colorScheme: dark ? "dark" : "light",
+			hasTouch: touch,
+			reducedMotion: "reduce",
+			...more,
+		});
+		const page = await context.newPage();
+
+		this.later.push(() => context.close());
+		this.watch(page, host);
+		await page.goto(host.url + address);
+		return page;
+	}
+
+	/** Note whatever goes wrong in PAGE. */
+	watch(page, host) {
+		page.setDefaultTimeout(20000);
+		page.on("console", (message) => {
+			if (["error", "warning"].includes(message.type()))
+				this.problems.push(`console: ${message.text()} (${message.location().url})`);
+		});
+		page.on("pageerror", (error) => this.problems.push(`thrown: ${error.stack ?? error}`));
+		page.on("crash", () => this.problems.push("the page crashed"));
+		page.on("request", (request) => {
+			if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(`${host.url}/`))
+				this.problems.push(`asked for ${request.url()}`);
+		});
+	}
+
+	/** No fault that axe-core knows of in PAGE, or below SELECTOR. */
+	async accessible(page, selector) {
+		await page.evaluate(axe);
+		const faults = await page.evaluate(async (where) => {
+			const result = await globalThis.axe.run(where ?? document, {resultTypes: ["violations"]});
+			return result.violations.map((v) => `${v.id} (${v.help}): ${v.nodes.slice(0, 3).map((n) => `${n.html} ${n.failureSummary}`).join("; ")}`);
+		}, selector);
+
+		if (faults.length)
+			fail(`axe-core: ${faults.join("\n")}`);
+	}
+
+	/** Leave a picture of PAGE to be looked at, where $MPROF_SCREENSHOTS names a directory. */
+	async look(page, name) {
+		if (!SHOTS)
+			return;
+		mkdirSync(SHOTS, {recursive: true});
+		await page.screenshot({path: path.join(SHOTS, `${name}.png`)});
+	}
+
+	async end() {
+		const faults = [];
+
+		for (const call of this.later.reverse())
+			await call().catch((error) => faults.push(error.message));
+		faults.push(...this.problems.filter((problem) => !this.allowed.some((expression) => expression.test(problem))));
+		return faults;
+	}
+}
+
+async function bounded(work, ms) {
+	let timer;
+	const late = new Promise((_, reject) => {
+		timer = setTimeout(() => reject(new Error(`it took more than ${ms / 1000} s`)), ms);
+	});
+
+	try {
+		return await Promise.race([work, late]);
+	} finally {
+		clearTimeout(timer);
+	}
+}
+
+/** Run one test: {verdict, reason}. */
+export async function run({name, run: body, timeout = TIMEOUT}) {
+	const t = new Test(name);
+	let verdict = "passed";
+	let reasons = [];
+
+	browser ??= await chromium.launch({
+		executablePath: process.env.MPROF_CHROMIUM ?? "/usr/bin/chromium",
+		args: ["--no-sandbox", "--force-color-profile=srgb"],
+	});
+	try {
+		await bounded(body(t), timeout);
+	} catch (error) {
+		verdict = error instanceof Skip ? "skipped" : "failed";
+		reasons = [error instanceof Skip ? error.message : error.stack];
+	}
+	const faults = await t.end();
+	if (faults.length && verdict !== "skipped") {
+		verdict = "failed";
+		reasons.push(...faults);
+	}
+	return {verdict, reason: reasons.join("\n  ")};
+}
+
+export async function close() {
+	await browser?.close();
+}

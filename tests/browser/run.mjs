@@ -1,0 +1,73 @@
+/*
+ * Run the viewer's tests: node run.mjs BUILD NODE-MODULES RESULTS [WORD…]
+ *
+ * unit-*.mjs need no browser: each is a script of node:test.  Every other file here registers tests with harness.mjs.
+ *
+ * BUILD is a build directory of the project, NODE-MODULES where `npm ci` was run; to RESULTS goes a line per test: passed, failed or skipped, its
+ * name, the reason.  With WORDs only those tests run whose name has one of them.  Exit code 1 where one failed or none ran.
+ */
+import {spawnSync} from "node:child_process";
+import {appendFileSync, readdirSync} from "node:fs";
+import path from "node:path";
+import {fileURLToPath, pathToFileURL} from "node:url";
+
+const HELPERS = new Set(["run.mjs", "harness.mjs"]);
+const [build, modules, results, ...words] = process.argv.slice(2);
+
+if (!results) {
+	console.error("usage: node run.mjs BUILD NODE-MODULES RESULTS [WORD...]");
+	process.exit(2);
+}
+process.env.MPROF_BUILD = path.resolve(build);
+process.env.MPROF_BROWSER = path.resolve(modules);
+const {tests, run, close} = await import("./harness.mjs");
+
+const counts = {passed: 0, failed: 0, skipped: 0};
+
+function report(verdict, name, reason) {
+	counts[verdict]++;
+	appendFileSync(results, `${verdict}\tbrowser: ${name}\t${reason.split("\n", 1)[0].replaceAll("\t", " ")}\n`);
+	console.log(`${verdict}: ${name}${reason ? `: ${reason}` : ""}`);
+}
+
+/* The tests of one script of node:test, from its TAP. */
+function unit(file) {
+	const done = spawnSync(process.execPath, ["--test-reporter=tap", file], {encoding: "utf8", timeout: 120000, env: {...process.env, NODE_OPTIONS: ""}});
+	const verdicts = [...done.stdout.matchAll(/^(not )?ok \d+ - (.*?)( # SKIP(.*))?$/gm)];
+
+	for (const [, not, name, skipped, reason] of verdicts)
+		report(not ? "failed" : skipped ? "skipped" : "passed", name, skipped ? (reason ?? "").trim() : "");
+	if (done.status !== 0)
+		console.log(done.stdout.slice(-8000), done.stderr.slice(-8000));
+	if (!verdicts.length || (done.status !== 0 && !verdicts.some(([, not]) => not)))
+		report("failed", path.basename(file), `it ended with ${done.status ?? done.signal}`);
+}
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+
+for (const file of readdirSync(here).sort()) {
+	if (!file.endsWith(".mjs") || HELPERS.has(file))
+		continue;
+	if (file.startsWith("unit-")) {
+		if (!words.length || words.some((word) => file.includes(word)))
+			unit(path.join(here, file));
+		continue;
+	}
+	try {
+		await import(pathToFileURL(path.join(here, file)));
+	} catch (error) {
+		report("failed", file, error.stack);
+	}
+}
+for (const test of tests) {
+	if (words.length && !words.some((word) => test.name.includes(word)))
+		continue;
+	const began = Date.now();
+	const {verdict, reason} = await run(test);
+	report(verdict, test.name, reason);
+	if (Date.now() - began > 20000)
+		console.log(`  it took ${Math.round((Date.now() - began) / 1000)} s`);
+}
+await close();
+console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+process.exitCode = counts.failed || !counts.passed ? 1 : 0;
