@@ -1,0 +1,75 @@
+/*
+ * What the files of the memtrace decoder share: memtrace.c (bytes to packets), mem-info.c (what a trace says of itself), mem-events.c (a
+ * packet's events).
+ */
+#ifndef TRACE_MEM_DECODER_H
+#define TRACE_MEM_DECODER_H
+
+#include <mprof/memtrace.h>
+
+#include "mem-bytes.h"
+#include "mem-codes.h"
+#include "mem-names.h"
+#include "mem-packet.h"
+#include "mem-stack.h"
+
+struct mem_domain {
+	uint64_t last_us; /* of its latest event */
+	struct mem_stack stack;
+	struct mem_names names;
+	bool has_stack;	 /* STACK is made */
+	bool no_names;	 /* NAMES is not the writer's any more */
+	uint16_t number; /* the stream's */
+};
+
+struct mprof_mem {
+	struct mprof_mem_options options;
+	/* Bytes that were fed and not yet taken, and before them those of a packet that came in pieces. */
+	struct mem_bytes fed;
+	uint8_t *held; /* MPROF_MEM_PACKET_BYTES_MAX */
+	size_t n_held;
+	bool finished;
+	uint64_t offset;    /* in the input, of the first byte not taken */
+	uint64_t searching; /* bytes passed over in search of a packet */
+	/* The packet whose events come next, while OPEN. */
+	bool open;
+	struct mem_packet packet;
+	const uint8_t *bytes; /* its first */
+	struct mem_bytes rest;
+	struct mem_domain *domain;
+	uint64_t next_id;
+	bool misses_ids; /* events of it were passed over */
+	/* The trace. */
+	bool has_info;
+	struct mprof_mem_info info;
+	char *texts; /* of INFO */
+	struct mem_codes codes;
+	bool has_codes;
+	struct mem_domain *domains[MPROF_MEM_DOMAINS_MAX];
+	uint32_t n_domains;
+	struct mem_domain other; /* all that there is no room for */
+	struct mprof_mem_damage damage;
+	struct mprof_mem_totals totals;
+};
+
+/* Describe damage in the open packet at AT, SKIPPED bytes passed over, and count it.  Returns MPROF_CORRUPT. */
+enum mprof_status mem_damaged(struct mprof_mem *d, enum mprof_mem_damage_reason reason, const uint8_t *at,
+			      uint64_t skipped);
+
+/* ---- mem-info.c ---- */
+
+/* Does the open packet begin a trace? */
+bool mem_info_is(const struct mprof_mem *d);
+/* Begin one: MPROF_OK, MPROF_CORRUPT, or MPROF_NOMEM with nothing changed but that no trace is known. */
+enum mprof_status mem_info_read(struct mprof_mem *d);
+/* Forget the trace. */
+void mem_info_forget(struct mprof_mem *d);
+
+/* ---- mem-events.c ---- */
+
+/* The open packet is the next of its domain: find that, and check its caches.  MPROF_OK or MPROF_CORRUPT. */
+enum mprof_status mem_events_begin(struct mprof_mem *d);
+/* The next event of the open packet; MPROF_END where there is none. */
+enum mprof_status mem_events_next(struct mprof_mem *d, struct mprof_mem_event *event);
+
+#endif

@@ -1,0 +1,210 @@
+/*
+ * The events of one packet.
+ *
+ * Invariants: ids are the packet header's business, so that a packet that is damaged or lost does not shift those behind it; the stack of a
+ * domain of which bytes were lost is unknown from there on, since each stack is told by the one before.
+ */
+#include <stdlib.h>
+
+#include "mem-decoder.h"
+
+#define CLOCK_BITS  25u
+#define CLOCK_MASK  ((1u << CLOCK_BITS) - 1)
+#define CLOCK_RANGE (30u * 1000 * 1000) /* of a packet, microseconds */
+
+static struct mem_domain *domain_get(struct mprof_mem *d, uint16_t number)
+{
+	struct mem_domain *new;
+
+	for (uint32_t i = 0; i < d->n_domains; i++)
+		if (d->domains[i]->number == number)
+			return d->domains[i];
+	new = d->n_domains < MPROF_MEM_DOMAINS_MAX ? calloc(1, sizeof(*new)) : NULL;
+	if (!new)
+		return &d->other;
+	new->number = number;
+	new->last_us = d->info.start_us;
+	d->domains[d->n_domains++] = new;
+	return new;
+}
+
+/* Can stacks of the domain be followed?  They are made room for when the first one comes. */
+static bool domain_stacks(struct mprof_mem *d, struct mem_domain *domain)
+{
+	if (!d->options.stacks || domain == &d->other)
+		return false;
+	if (!domain->has_stack) {
+		domain->has_stack = true;
+		domain->stack.lost = !mem_stack_init(&domain->stack);
+	}
+	return !domain->stack.lost;
+}
+
+enum mprof_status mem_events_begin(struct mprof_mem *d)
+{
+	const struct mem_packet *p = &d->packet;
+	struct mem_domain *domain = d->domain = domain_get(d, p->domain);
+
+	d->next_id = p->first_id;
+	d->misses_ids = false;
+	if (p->check_bucket == MEM_NO_CHECK || !domain_stacks(d, domain) ||
+	    mem_stack_check(&domain->stack, &d->codes, p->check_bucket, p->check_next, p->check_code))
+		return MPROF_OK;
+	domain->stack.lost = true;
+	return mem_damaged(d, MPROF_MEM_DAMAGE_STACKS, d->bytes, 0);
+}
+
+/*
+ * The time of an event from its low bits.  A packet spans 30 s of the 33.55 that the bits hold, and ends with its last event: what seems to
+ * be later was stamped before the packet began, by a clock that stepped back.
+ */
+static uint64_t event_time(struct mprof_mem *d, uint32_t word, uint8_t *flags)
+{
+	const struct mem_packet *p = &d->packet;
+	uint64_t low = word & CLOCK_MASK, t = (p->begin_us & ~(uint64_t)CLOCK_MASK) + low;
+	uint64_t latest = p->end_us >= p->begin_us ? p->end_us : p->begin_us + CLOCK_RANGE;
+
+	if (low < (p->begin_us & CLOCK_MASK))
+		t += 1u << CLOCK_BITS;
+	if (t > latest || t < d->domain->last_us) {
+		d->totals.clock++;
+		*flags |= MPROF_MEM_OWN_CLOCK;
+		return d->domain->last_us;
+	}
+	d->domain->last_us = t;
+	return t;
+}
+
+/* The rest of the packet is not understood. */
+static enum mprof_status packet_spoilt(struct mprof_mem *d, const uint8_t *at)
+{
+	uint64_t skipped = (uint64_t)(d->rest.end - at);
+
+	d->domain->no_names = true;
+	if (d->domain->has_stack)
+		d->domain->stack.lost = true;
+	d->rest.at = d->rest.end;
+	d->misses_ids = true;
+	return mem_damaged(d, MPROF_MEM_DAMAGE_EVENT, at, skipped);
+}
+
+static enum mprof_status location_next(struct mprof_mem *d, const uint8_t *at)
+{
+	struct mem_domain *domain = d->domain;
+
+	if (d->options.stacks && !domain->no_names &&
+	    mem_names_read(&domain->names, &d->rest, &d->codes) == MEM_NAMES_OK)
+		return MPROF_OK;
+	/* Locations have packets of their own, and no event needs them. */
+	d->rest.at = d->rest.end;
+	if (!d->options.stacks)
+		return MPROF_OK;
+	if (domain->no_names) {
+		d->totals.unnamed++;
+		return MPROF_OK;
+	}
+	domain->no_names = true;
+	return mem_damaged(d, MPROF_MEM_DAMAGE_NAMES, at, (uint64_t)(d->rest.end - at));
+}
+
+/* The stack of an alloc: N codewords.  False where the bytes end inside them. */
+static bool stack_next(struct mprof_mem *d, struct mprof_mem_event *e, uint64_t prefix, uint32_t n)
+{
+	struct mem_domain *domain = d->domain;
+	enum mem_stack_result r;
+
+	e->stack = NULL;
+	e->frames = e->common = 0;
+	e->prefix = (uint32_t)prefix;
+	if (!domain_stacks(d, domain)) {
+		if (d->options.stacks) {
+			d->totals.stackless++;
+			e->flags |= MPROF_MEM_NO_STACK;
+		}
+		return mem_stack_skip(&d->rest, n);
+	}
+	r = mem_stack_read(&domain->stack, &d->rest, prefix, n, &d->codes, &e->common);
+	if (r && r != MEM_STACK_TRUNCATED)
+		return false;
+	if (r == MEM_STACK_TRUNCATED) {
+		d->totals.truncated++;
+		e->flags |= MPROF_MEM_TRUNCATED;
+	}
+	e->stack = domain->stack.frames;
+	e->frames = domain->stack.n;
+	return true;
+}
+
+static bool alloc_next(struct mprof_mem *d, struct mprof_mem_event *e, uint32_t id)
+{
+	struct mem_bytes *b = &d->rest;
+	uint64_t prefix;
+	uint32_t n;
+
+	e->kind = MPROF_MEM_ALLOC;
+	if (id > MEM_ID_SHORT) {
+		e->length = id - MEM_ID_SHORT;
+		e->samples = 1;
+		e->source = MPROF_MEM_MINOR;
+		if (!mem_vint(b, &prefix) || !mem_has(b, 1))
+			return false;
+		n = *b->at++;
+	} else {
+		if (!mem_vint(b, &e->length) || !mem_vint(b, &e->samples) || !mem_has(b, 1) ||
+		    *b->at > MPROF_MEM_EXTERNAL)
+			return false;
+		e->source = *b->at++;
+		if (!mem_vint(b, &prefix) || !mem_has(b, 2))
+			return false;
+		n = mprof_load16(b->at);
+		b->at += 2;
+	}
+	e->id = (int64_t)d->next_id++;
+	return stack_next(d, e, prefix, n);
+}
+
+/* A promote or collect tells an object by how many allocs ago it came. */
+static bool end_next(struct mprof_mem *d, struct mprof_mem_event *e, uint32_t id)
+{
+	uint64_t delta;
+
+	if (!mem_vint(&d->rest, &delta))
+		return false;
+	e->kind = id == MEM_ID_PROMOTE ? MPROF_MEM_PROMOTE : MPROF_MEM_COLLECT;
+	e->id = (int64_t)(d->next_id - 1 - delta);
+	return true;
+}
+
+enum mprof_status mem_events_next(struct mprof_mem *d, struct mprof_mem_event *e)
+{
+	const uint8_t *at;
+	enum mprof_status r;
+	uint32_t word, id;
+
+	while ((at = d->rest.at) < d->rest.end) {
+		if (!mem_has(&d->rest, 4))
+			return packet_spoilt(d, at);
+		word = mprof_load32(at);
+		id = word >> CLOCK_BITS;
+		d->rest.at += 4;
+		if (id == MEM_ID_LOCATION) {
+			r = location_next(d, at);
+			if (r)
+				return r;
+			continue;
+		}
+		e->flags = 0;
+		e->domain = d->packet.domain;
+		e->time_us = event_time(d, word, &e->flags);
+		if (id == MEM_ID_PROMOTE || id == MEM_ID_COLLECT)
+			return end_next(d, e, id) ? MPROF_OK : packet_spoilt(d, at);
+		if (id == MEM_ID_ALLOC || (id > MEM_ID_SHORT && id <= MEM_ID_SHORT + 16))
+			return alloc_next(d, e, id) ? MPROF_OK : packet_spoilt(d, at);
+		return packet_spoilt(d, at);
+	}
+	if (d->next_id != d->packet.end_id && !d->misses_ids) {
+		d->misses_ids = true;
+		return mem_damaged(d, MPROF_MEM_DAMAGE_IDS, d->rest.end, 0);
+	}
+	return MPROF_END;
+}

@@ -1,0 +1,92 @@
+/* What a trace says of itself, in its first packet.  With a second one another recording begins, whose codes and ids are its own. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem-decoder.h"
+
+bool mem_info_is(const struct mprof_mem *d)
+{
+	const uint8_t *event = d->bytes + d->packet.header;
+
+	return d->packet.bytes >= d->packet.header + 4 && mprof_load32(event) >> 25 == MEM_ID_INFO;
+}
+
+void mem_info_forget(struct mprof_mem *d)
+{
+	for (uint32_t i = 0; i < d->n_domains; i++) {
+		mem_stack_deinit(&d->domains[i]->stack);
+		mem_names_deinit(&d->domains[i]->names);
+		free(d->domains[i]);
+	}
+	d->n_domains = 0;
+	d->other = (struct mem_domain){.no_names = true};
+	if (d->has_codes)
+		mem_codes_deinit(&d->codes);
+	d->has_codes = d->has_info = false;
+	free(d->texts);
+	d->texts = NULL;
+	d->info = (struct mprof_mem_info){0};
+}
+
+/* A text up to its NUL; NULL where it does not end. */
+static const char *text_read(struct mem_bytes *b)
+{
+	const char *text = (const char *)b->at;
+	const uint8_t *nul = memchr(b->at, 0, (size_t)(b->end - b->at));
+
+	if (!nul)
+		return NULL;
+	b->at = nul + 1;
+	return text;
+}
+
+/* INFO from the bytes of B, its texts there; false where they are no info. */
+static bool info_parse(struct mprof_mem_info *info, uint16_t version, struct mem_bytes b)
+{
+	uint64_t bits;
+
+	if (!mem_has(&b, 9))
+		return false;
+	bits = mprof_load64(b.at);
+	memcpy(&info->rate, &bits, sizeof(bits));
+	info->word_bytes = b.at[8] / 8;
+	info->version = version;
+	b.at += 9;
+	info->program = text_read(&b);
+	info->host = info->program ? text_read(&b) : NULL;
+	info->parameters = info->host ? text_read(&b) : NULL;
+	if (!info->parameters || !mem_has(&b, 8))
+		return false;
+	info->pid = (int64_t)mprof_load64(b.at);
+	b.at += 8;
+	info->context = version < 2 ? "" : text_read(&b);
+	return info->context && isnormal(info->rate) && info->rate > 0 && info->rate <= 1 &&
+	       (info->word_bytes == 4 || info->word_bytes == 8);
+}
+
+enum mprof_status mem_info_read(struct mprof_mem *d)
+{
+	struct mem_bytes body = {d->bytes + d->packet.header + 4, d->bytes + d->packet.bytes};
+	struct mprof_mem_info info;
+	size_t n = (size_t)(body.end - body.at);
+
+	mem_info_forget(d);
+	if (!info_parse(&info, d->packet.version, body))
+		return mem_damaged(d, MPROF_MEM_DAMAGE_INFO, body.at, d->packet.bytes);
+	/* The texts must outlive the packet: parse its copy. */
+	d->texts = malloc(n);
+	if (!d->texts)
+		return MPROF_NOMEM;
+	memcpy(d->texts, body.at, n);
+	body = (struct mem_bytes){(const uint8_t *)d->texts, (const uint8_t *)d->texts + n};
+	info_parse(&d->info, d->packet.version, body);
+	d->info.start_us = d->packet.begin_us;
+	d->has_codes = true;
+	if (!mem_codes_init(&d->codes, d->options.seed)) {
+		mem_info_forget(d);
+		return MPROF_NOMEM;
+	}
+	d->has_info = true;
+	return MPROF_OK;
+}

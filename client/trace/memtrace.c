@@ -1,0 +1,247 @@
+/*
+ * A memtrace stream to events: bytes in any cut, to packets.
+ *
+ * A packet is looked at when all of it is there, in the bytes that were fed where it lies in one piece, else in a copy; it has 256 KiB at
+ * most.  Where no packet is, bytes are passed over up to the next.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem-decoder.h"
+
+struct mprof_mem *mprof_mem_new(const struct mprof_mem_options *options)
+{
+	struct mprof_mem *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->options = *options;
+	d->other.no_names = true;
+	d->held = malloc(MPROF_MEM_PACKET_BYTES_MAX);
+	return d->held ? d : mprof_mem_free(d);
+}
+
+struct mprof_mem *mprof_mem_free(struct mprof_mem *d)
+{
+	if (!d)
+		return NULL;
+	mem_info_forget(d);
+	free(d->held);
+	free(d);
+	return NULL;
+}
+
+void mprof_mem_feed(struct mprof_mem *d, const void *bytes, size_t len)
+{
+	d->fed = (struct mem_bytes){bytes, (const uint8_t *)bytes + len};
+	d->totals.bytes += len;
+}
+
+void mprof_mem_finish(struct mprof_mem *d)
+{
+	d->finished = true;
+}
+
+/* The next N bytes in one piece, or NULL while they are not there. */
+static const uint8_t *peek(struct mprof_mem *d, size_t n)
+{
+	size_t more;
+
+	if (!d->n_held && mem_has(&d->fed, n))
+		return d->fed.at;
+	if (d->n_held < n && d->fed.at) {
+		more = (size_t)(d->fed.end - d->fed.at);
+		more = more < n - d->n_held ? more : n - d->n_held;
+		memcpy(d->held + d->n_held, d->fed.at, more);
+		d->n_held += more;
+		d->fed.at += more;
+	}
+	return d->n_held >= n ? d->held : NULL;
+}
+
+static void take(struct mprof_mem *d, size_t n)
+{
+	d->offset += n;
+	if (!d->n_held) {
+		d->fed.at += n;
+		return;
+	}
+	d->n_held -= n;
+	memmove(d->held, d->held + n, d->n_held);
+}
+
+/* What was looked at is no packet: go to the next byte with which one could begin. */
+static void search(struct mprof_mem *d)
+{
+	const uint8_t *from = d->n_held ? d->held : d->fed.at;
+	size_t n = d->n_held ? d->n_held : (size_t)(d->fed.end - d->fed.at);
+	const uint8_t *found = memchr(from + 1, 0xc1, n - 1);
+	size_t passed = found ? (size_t)(found - from) : n;
+
+	d->searching += passed;
+	take(d, passed);
+}
+
+static enum mprof_status damaged(struct mprof_mem *d, enum mprof_mem_damage_reason reason, uint64_t packet,
+				 uint64_t offset, uint64_t skipped)
+{
+	d->damage = (struct mprof_mem_damage){
+		.reason = reason,
+		.packet = d->totals.packets,
+		.packet_offset = packet,
+		.offset = offset,
+		.skipped = skipped,
+		.domain = d->open ? d->packet.domain : 0,
+	};
+	d->totals.damages++;
+	d->totals.skipped += skipped;
+	return MPROF_CORRUPT;
+}
+
+enum mprof_status mem_damaged(struct mprof_mem *d, enum mprof_mem_damage_reason reason, const uint8_t *at,
+			      uint64_t skipped)
+{
+	return damaged(d, reason, d->offset, d->offset + (uint64_t)(at - d->bytes), skipped);
+}
+
+/* Tell of the bytes that were passed over. */
+static enum mprof_status search_ends(struct mprof_mem *d)
+{
+	uint64_t passed = d->searching;
+
+	d->searching = 0;
+	return damaged(d, MPROF_MEM_DAMAGE_HEADER, d->offset - passed, d->offset - passed, passed);
+}
+
+/* Nothing more comes: what is left is a piece of a packet. */
+static enum mprof_status input_ends(struct mprof_mem *d)
+{
+	size_t left = d->n_held;
+
+	if (!d->finished)
+		return MPROF_MORE;
+	if (d->searching) {
+		take(d, left);
+		d->searching += left;
+		return search_ends(d);
+	}
+	if (!left)
+		return MPROF_END;
+	take(d, left);
+	return damaged(d, MPROF_MEM_DAMAGE_CUT, d->offset - left, d->offset, left);
+}
+
+static void packet_close(struct mprof_mem *d)
+{
+	take(d, d->packet.bytes);
+	d->totals.packets++;
+	d->open = false;
+}
+
+/* The next packet, whole.  MPROF_OK, or as mprof_mem_next(). */
+static enum mprof_status packet_open(struct mprof_mem *d)
+{
+	const uint8_t *bytes;
+
+	for (;;) {
+		bytes = peek(d, MEM_PACKET_HEAD);
+		if (!bytes)
+			return input_ends(d);
+		if (mem_packet_head(&d->packet, bytes))
+			break;
+		search(d);
+	}
+	if (d->searching)
+		return search_ends(d);
+	bytes = peek(d, d->packet.bytes);
+	if (!bytes)
+		return input_ends(d);
+	mem_packet_read(&d->packet, bytes);
+	d->bytes = bytes;
+	d->rest = (struct mem_bytes){bytes + d->packet.header, bytes + d->packet.bytes};
+	d->open = true;
+	return MPROF_OK;
+}
+
+/* A packet was opened: what is it?  MPROF_OK: EVENT; MPROF_MORE: its events come next; MPROF_END: it is not for us. */
+static enum mprof_status packet_judge(struct mprof_mem *d, struct mprof_mem_event *event)
+{
+	enum mprof_status r;
+
+	if (mem_info_is(d)) {
+		r = mem_info_read(d);
+		d->rest.at = d->rest.end;
+		d->next_id = d->packet.end_id;
+		if (r == MPROF_OK)
+			*event = (struct mprof_mem_event){.kind = MPROF_MEM_BEGIN, .time_us = d->info.start_us};
+		return r;
+	}
+	if (!d->has_info) {
+		r = mem_damaged(d, MPROF_MEM_DAMAGE_NO_INFO, d->bytes, d->packet.bytes);
+	} else if (d->packet.pid != d->info.pid || d->packet.version != d->info.version) {
+		d->totals.foreign++;
+		r = mem_damaged(d, MPROF_MEM_DAMAGE_FOREIGN, d->bytes, d->packet.bytes);
+	} else {
+		r = mem_events_begin(d);
+		return r ? r : MPROF_MORE;
+	}
+	d->rest.at = d->rest.end;
+	d->next_id = d->packet.end_id;
+	return r;
+}
+
+enum mprof_status mprof_mem_next(struct mprof_mem *d, struct mprof_mem_event *event)
+{
+	enum mprof_status r;
+
+	for (;;) {
+		if (!d->open) {
+			r = packet_open(d);
+			r = r ? r : packet_judge(d, event);
+			if (r == MPROF_NOMEM)
+				d->open = false; /* it is looked at again */
+			if (r != MPROF_MORE || !d->open)
+				return r;
+		}
+		r = mem_events_next(d, event);
+		if (r != MPROF_END)
+			return r;
+		packet_close(d);
+	}
+}
+
+const struct mprof_mem_info *mprof_mem_info(const struct mprof_mem *d)
+{
+	return d->has_info ? &d->info : NULL;
+}
+
+const struct mprof_mem_damage *mprof_mem_damage(const struct mprof_mem *d)
+{
+	return &d->damage;
+}
+
+const struct mprof_mem_totals *mprof_mem_totals(const struct mprof_mem *d)
+{
+	return &d->totals;
+}
+
+uint32_t mprof_mem_codes(const struct mprof_mem *d)
+{
+	return d->has_codes ? d->codes.list.n : 0;
+}
+
+const struct mprof_mem_code *mprof_mem_code(const struct mprof_mem *d, uint32_t i)
+{
+	return (const struct mprof_mem_code *)d->codes.list.items + i;
+}
+
+const struct mprof_mem_location *mprof_mem_location(const struct mprof_mem *d, uint32_t i)
+{
+	return (const struct mprof_mem_location *)d->codes.locations.items + i;
+}
+
+const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *bytes)
+{
+	*bytes = intern_at(&d->codes.names, i)->bytes;
+	return intern_text(&d->codes.names, i);
+}

@@ -1,0 +1,95 @@
+/* A memtrace stream of any bytes: the first byte says how the rest is cut, and in any cut the same comes out of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <mprof/memtrace.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+static uint64_t add(uint64_t hash, uint64_t value)
+{
+	return (hash ^ value) * 0x100000001b3;
+}
+
+/* Everything of a code is there. */
+static uint64_t add_code(uint64_t hash, const struct mprof_mem *d, uint32_t i)
+{
+	const struct mprof_mem_code *code;
+	size_t bytes;
+
+	require(i < mprof_mem_codes(d));
+	code = mprof_mem_code(d, i);
+	for (uint32_t k = 0; k < code->locations; k++) {
+		const struct mprof_mem_location *l = mprof_mem_location(d, code->first_location + k);
+
+		hash = add(hash, (uint8_t)*mprof_mem_string(d, l->file, &bytes) + bytes);
+		hash = add(hash, (uint8_t)*mprof_mem_string(d, l->function, &bytes) + bytes + l->line);
+	}
+	return add(hash, code->code);
+}
+
+static uint64_t drain(struct mprof_mem *d, uint64_t hash, enum mprof_status stop)
+{
+	struct mprof_mem_event e;
+	enum mprof_status status;
+	char text[200];
+
+	while ((status = mprof_mem_next(d, &e)) != stop) {
+		require(status == MPROF_OK || status == MPROF_CORRUPT);
+		if (status == MPROF_CORRUPT) {
+			require(mprof_mem_damage_text(mprof_mem_damage(d), text, sizeof(text)) > 0);
+			hash = add(add(hash, mprof_mem_damage(d)->offset), mprof_mem_damage(d)->skipped);
+			continue;
+		}
+		require(mprof_mem_info(d) != NULL);
+		hash = add(add(hash, e.time_us), (uint64_t)e.id + e.kind);
+		if (e.kind != MPROF_MEM_ALLOC)
+			continue;
+		require(e.frames <= MPROF_MEM_FRAMES_MAX && e.common <= e.frames);
+		for (uint32_t i = e.common; i < e.frames && i < e.common + 600; i++)
+			hash = add_code(hash, d, e.stack[i]);
+	}
+	return hash;
+}
+
+static uint64_t run(const uint8_t *data, size_t size, size_t piece)
+{
+	struct mprof_mem *d = mprof_mem_new(&(struct mprof_mem_options){.stacks = true, .seed = 1});
+	uint64_t hash = 0, bytes = 0;
+	uint8_t *copy;
+
+	require(d != NULL);
+	while (size) {
+		size_t n = piece < size ? piece : size;
+
+		/* In memory of its own, so that a byte too far is seen. */
+		copy = malloc(n);
+		require(copy != NULL);
+		memcpy(copy, data, n);
+		mprof_mem_feed(d, copy, n);
+		hash = drain(d, hash, MPROF_MORE);
+		free(copy);
+		data += n;
+		size -= n;
+		bytes += n;
+	}
+	mprof_mem_finish(d);
+	hash = drain(d, hash, MPROF_END);
+	require(mprof_mem_totals(d)->bytes == bytes && mprof_mem_totals(d)->skipped <= bytes);
+	mprof_mem_free(d);
+	return hash;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 1)
+		return 0;
+	require(run(data + 1, size - 1, (size_t)data[0] * data[0] + 1) == run(data + 1, size - 1, size));
+	return 0;
+}
