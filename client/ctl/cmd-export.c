@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "exporter.h"
+#include "gate.h"
 #include "input.h"
 #include "options.h"
 #include "output-directory.h"
@@ -35,12 +36,9 @@ struct export
 	struct output_directory dir;
 	struct writer writer;
 	struct modeller modeller;
-	struct sink inner;    /* of a format that streams */
-	struct sink sink;     /* in front of it: passes on what is inside of the period */
-	uint64_t *gaps;	      /* of each stream, packets missing in front of its next event */
-	unsigned int streams; /* of those */
-	bool opened;	      /* is the exporter's state there? */
-	char *path;	      /* of the output */
+	struct gate gate; /* in front of a format that streams */
+	bool opened;	  /* is the exporter's state there? */
+	char *path;	  /* of the output */
 	struct own_option own[OWN_OPTIONS_MAX];
 	size_t own_n;
 };
@@ -53,99 +51,8 @@ static void export_deinit(struct export *x)
 	writer_deinit(&x->writer);
 	output_close(&x->out);
 	output_directory_close(&x->dir);
-	free(x->gaps);
+	gate_deinit(&x->gate);
 	free(x->path);
-}
-
-/* ---- the sink in front of a format: what is outside of the period does not get there */
-
-static int on_streams(void *data, char *const *names, unsigned int count)
-{
-	struct export *x = data;
-
-	free(x->gaps);
-	x->gaps = calloc(count, sizeof(*x->gaps));
-	x->streams = count;
-	if (!x->gaps)
-		return -ENOMEM;
-	return x->inner.streams ? x->inner.streams(x->inner.data, names, count) : 0;
-}
-
-/* Where there is one stream nobody says so. */
-static int reserve(struct export *x)
-{
-	if (x->streams)
-		return 0;
-	x->gaps = calloc(1, sizeof(*x->gaps));
-	x->streams = 1;
-	return x->gaps ? 0 : -ENOMEM;
-}
-
-static int pass_events(struct export *x, unsigned int stream, const struct mprof_event *events, size_t n)
-{
-	uint64_t gap = x->gaps[stream];
-	int r = 0;
-
-	x->gaps[stream] = 0;
-	if (gap && x->inner.gap)
-		r = x->inner.gap(x->inner.data, stream, gap);
-	x->job.events += n;
-	return r ? r : x->inner.events(x->inner.data, stream, events, n);
-}
-
-static int on_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
-{
-	struct export *x = data;
-	size_t from, i = 0;
-	int r = reserve(x);
-
-	while (!r && i < n) {
-		for (from = i; i < n && period_holds(&x->period, events[i].raw.timestamp); i++)
-			;
-		if (i > from)
-			r = pass_events(x, stream, events + from, i - from);
-		if (i < n) { /* what was missing in front of this one is outside too */
-			x->gaps[stream] = 0;
-			i++;
-		}
-	}
-	return r;
-}
-
-static int on_gap(void *data, unsigned int stream, uint64_t packets)
-{
-	struct export *x = data;
-	int r = reserve(x);
-
-	if (!r)
-		x->gaps[stream] += packets;
-	return r;
-}
-
-static int on_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
-{
-	struct export *x = data;
-
-	return x->inner.damage ? x->inner.damage(x->inner.data, stream, damage) : 0;
-}
-
-static int on_pause(void *data)
-{
-	struct export *x = data;
-
-	return x->inner.pause ? x->inner.pause(x->inner.data) : 0;
-}
-
-/* Gaps behind the last event are told where the trace was not left by the period. */
-static int pass_last_gaps(struct export *x)
-{
-	unsigned int i;
-	int r = 0;
-
-	for (i = 0; i < x->streams && !r && x->inner.gap && !x->period.to.given; i++)
-		if (x->gaps[i])
-			r = x->inner.gap(x->inner.data, i, x->gaps[i]);
-	return r;
 }
 
 /* ---- the run */
@@ -182,6 +89,7 @@ static int open_output(struct export *x, bool named, const char *verb)
 /* Set up what the events go to. */
 static int open_format(struct export *x, const struct sink **sink)
 {
+	struct sink to = {0};
 	int r;
 
 	if (x->job.exporter->draw) {
@@ -189,16 +97,9 @@ static int open_format(struct export *x, const struct sink **sink)
 		return modeller_init(&x->modeller, &x->period, false) ? CTL_OK : say_memory();
 	}
 	x->opened = true;
-	r = x->job.exporter->open(&x->job, &x->inner);
-	x->sink = (struct sink){
-		.streams = on_streams,
-		.events = on_events,
-		.gap = on_gap,
-		.damage = on_damage,
-		.pause = on_pause,
-		.data = x,
-	};
-	*sink = &x->sink;
+	r = x->job.exporter->open(&x->job, &to);
+	gate_init(&x->gate, &to, &x->period);
+	*sink = &x->gate.sink;
 	return refusal(x, r);
 }
 
@@ -212,7 +113,8 @@ static int finish(struct export *x)
 			return say_memory();
 		r = x->job.exporter->draw(&x->job, &x->modeller);
 	} else {
-		r = pass_last_gaps(x);
+		r = gate_end(&x->gate);
+		x->job.events = x->gate.events;
 		r = r ? r : x->job.exporter->finish(&x->job);
 	}
 	if (!r && x->job.out)

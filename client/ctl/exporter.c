@@ -8,7 +8,9 @@
 
 /* One line each. */
 static const struct exporter *const exporters[] = {
+	&export_ctf,
 	&export_json,
+	&export_csv,
 };
 
 const struct exporter *exporter_at(size_t i)

@@ -32,8 +32,7 @@ struct export_job {
 	void *state;	       /* the format's own */
 	/* What was given of the exporter's own options, in their order; NULL where not. */
 	const char *values[EXPORT_OPTIONS_MAX];
-	/* What the framework counted: */
-	uint64_t events; /* that were handed to the exporter */
+	uint64_t events; /* in finish(): that came */
 };
 
 /* An option that a format has beside those of all. */
@@ -70,6 +69,8 @@ const struct exporter *exporter_at(size_t i);
 const struct exporter *exporter_find(const char *name, const char *verb);
 
 /* Each is defined in its file: */
+extern const struct exporter export_csv;
+extern const struct exporter export_ctf;
 extern const struct exporter export_json;
 
 #endif

@@ -1,0 +1,178 @@
+/*
+ * Events as comma-separated values (RFC 4180): a row each, and a row of heads.
+ *
+ * Most such files are opened in a spreadsheet, which takes a cell that begins with =, +, - or @ for a formula and runs it, whoever wrote
+ * it: a guest must not get at the one who looks at its labels.  Such a text gets an apostrophe in front, and so does one that begins with
+ * an apostrophe, so that who takes one away from every text that has one has what was recorded.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exporter.h"
+
+#define PIECE	    8192u
+#define FIXED_MAX   160u
+#define REPLACEMENT "\xef\xbf\xbd"
+
+struct csv_state {
+	struct writer *out;   /* of the job */
+	char *const *streams; /* lent; NULL = there is one */
+};
+
+/* May a spreadsheet take it for something else than text?  The wide forms of those signs are the same to some. */
+static bool is_risky(const char *text, size_t len)
+{
+	static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
+	size_t i;
+
+	if (len && memchr("=+-@'\t\r\n", text[0], 8))
+		return true;
+	for (i = 0; i < 4; i++)
+		if (len >= 3 && memcmp(text, wide[i], 3) == 0)
+			return true;
+	return false;
+}
+
+/* How many bytes at TEXT are one character; 0 where they are none. */
+static size_t character(const char *text, size_t len)
+{
+	size_t n;
+
+	for (n = 1; n <= 4 && n <= len; n++)
+		if (mprof_text_is_utf8(text, n))
+			return n;
+	return 0;
+}
+
+/* The inside of a quoted cell: valid UTF-8, quotes twice. */
+static void put_inside(struct writer *w, const char *text, size_t len, bool valid)
+{
+	size_t i = 0, n;
+
+	while (i < len && !w->error) {
+		size_t stop = len - i < PIECE ? len : i + PIECE, used = 0;
+		char *out = writer_room(w, 3 * (PIECE + 4));
+
+		while (i < stop) {
+			n = valid ? 1 : character(text + i, len - i);
+			if (text[i] == '"')
+				out[used++] = '"';
+			memcpy(out + used, n ? text + i : REPLACEMENT, n ? n : 3);
+			used += n ? n : 3;
+			i += n ? n : 1;
+		}
+		writer_advance(w, used);
+	}
+}
+
+/* A text as a cell, and in the cell behind it its bytes in hexadecimal where it is no UTF-8 and has lost some. */
+static void put_text(struct writer *w, const char *text, size_t len, bool hex)
+{
+	static const char digits[] = "0123456789abcdef";
+	bool valid = mprof_text_is_utf8(text, len);
+	size_t i;
+
+	writer_put(w, is_risky(text, len) ? "\"'" : "\"", is_risky(text, len) ? 2 : 1);
+	put_inside(w, text, len, valid);
+	writer_put(w, "\",", hex ? 2 : 1);
+	for (i = 0; hex && !valid && i < len && !w->error; i++) {
+		char *out = writer_room(w, 2);
+
+		out[0] = digits[(uint8_t)text[i] >> 4];
+		out[1] = digits[(uint8_t)text[i] & 15];
+		writer_advance(w, 2);
+	}
+}
+
+/* Everything up to the text, with the comma behind it. */
+static size_t fixed(const struct mprof_raw_event *e, char *out)
+{
+	enum mprof_shape shape = mprof_event_shape(e->id);
+	bool other =
+		shape == MPROF_SHAPE_THREAD || shape == MPROF_SHAPE_THREAD_TYPE || shape == MPROF_SHAPE_THREAD_TEXT;
+	int n = snprintf(out, FIXED_MAX, "%" PRIu64 ",%s,", e->timestamp, mprof_event_name(e->id));
+
+	if (mprof_event_has_context(e->id))
+		n += snprintf(out + n, FIXED_MAX - (size_t)n, "%" PRId64, e->context);
+	out[n++] = ',';
+	if (other)
+		n += snprintf(out + n, FIXED_MAX - (size_t)n, "%" PRId64, e->number);
+	out[n++] = ',';
+	if (shape == MPROF_SHAPE_THREAD_TYPE)
+		n += snprintf(out + n, FIXED_MAX - (size_t)n, "%s", mprof_thread_type_name(e->type));
+	out[n++] = ',';
+	if (shape == MPROF_SHAPE_DURATION)
+		n += snprintf(out + n, FIXED_MAX - (size_t)n, "%" PRIu64, (uint64_t)e->number);
+	else if (shape == MPROF_SHAPE_AMOUNT_TEXT)
+		n += snprintf(out + n, FIXED_MAX - (size_t)n, "%" PRId64, e->number);
+	out[n++] = ',';
+	return (size_t)n;
+}
+
+static int csv_streams(void *data, char *const *names, unsigned int count)
+{
+	struct csv_state *s = data;
+
+	(void)count;
+	s->streams = names;
+	return 0;
+}
+
+static int csv_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+{
+	struct csv_state *s = data;
+	struct writer *w = s->out;
+	const char *name = s->streams ? s->streams[stream] : NULL;
+	size_t i;
+
+	for (i = 0; i < n && !w->error; i++) {
+		const struct mprof_raw_event *e = &events[i].raw;
+
+		writer_advance(w, fixed(e, writer_room(w, FIXED_MAX)));
+		if (e->text)
+			put_text(w, e->text, e->text_bytes, true);
+		else
+			writer_put(w, ",", 1);
+		writer_put(w, ",", 1);
+		if (name)
+			put_text(w, name, strlen(name), false);
+		writer_put(w, "\r\n", 2);
+	}
+	return -w->error;
+}
+
+static int csv_open(struct export_job *job, struct sink *sink)
+{
+	static const char head[] = "time_ns,event,thread,other,type,value,text,text_hex,stream\r\n";
+	struct csv_state *s = calloc(1, sizeof(*s));
+
+	job->state = s;
+	if (!s)
+		return -ENOMEM;
+	s->out = job->out;
+	*sink = (struct sink){.streams = csv_streams, .events = csv_events, .data = s};
+	writer_put(s->out, head, sizeof(head) - 1);
+	return 0;
+}
+
+static int csv_finish(struct export_job *job)
+{
+	return -job->out->error;
+}
+
+static void csv_close(struct export_job *job)
+{
+	free(job->state);
+}
+
+const struct exporter export_csv = {
+	.name = "csv",
+	.what = "comma-separated values, a row for each event",
+	.suffix = ".csv",
+	.open = csv_open,
+	.finish = csv_finish,
+	.close = csv_close,
+};
