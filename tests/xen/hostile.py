@@ -465,11 +465,14 @@ class Directories(Hostile):
         self.unharmed(d, neighbour)
 
 
+PACE_MINUTE = 1000  # changes of a guest that are taken in a minute: schema/xenstore.md
+
+
 class Floods(Hostile):
     def flood(self, d, guest, write, seconds=3):
-        """WRITE(i) as fast as the store takes it; until the guest is left alone."""
+        """WRITE(i) as fast as the store takes it, and on a slow machine often enough; until the guest is left alone."""
         until, i = time.monotonic() + seconds, 0
-        while time.monotonic() < until:
+        while time.monotonic() < until or i < 2 * PACE_MINUTE:
             write(i)
             i += 1
         found = d.wait(lambda: self.lines(d, guest.name))
