@@ -145,6 +145,19 @@ size_t mprof_text_json(char *out, size_t room, const char **text, size_t *left)
 	return escape(out, room, text, left, true);
 }
 
+size_t mprof_text_show(char *out, size_t room, const char **text, size_t *left)
+{
+	size_t n = escape(out, room, text, left, false), in, kept = 0;
+
+	/* What is escaped comes out whole, so that no backslash is the last. */
+	for (in = 0; in < n; in++) {
+		if (out[in] == '\\' && (out[in + 1] == '"' || out[in + 1] == '\\'))
+			in++;
+		out[kept++] = out[in];
+	}
+	return kept;
+}
+
 bool mprof_text_is_utf8(const char *text, size_t len)
 {
 	const uint8_t *p = (const uint8_t *)text;

@@ -205,7 +205,9 @@ MPROF_API const char *mprof_event_text_key(const struct mprof_raw_event *e);
  * other byte becomes \xNN; text.c says what is printable.
  */
 MPROF_API size_t mprof_text_escape(char *out, size_t room, const char **text, size_t *left);
-/* The same for a JSON string: what is not printable becomes \uNNNN, and each byte that is not UTF-8 the replacement character. */
+/* The same for people, where no quote ends the string: quotes and backslashes stand for themselves. */
+MPROF_API size_t mprof_text_show(char *out, size_t room, const char **text, size_t *left);
+/* As mprof_text_escape(), for a JSON string: what is not printable becomes \uNNNN, and each byte that is not UTF-8 the replacement character. */
 MPROF_API size_t mprof_text_json(char *out, size_t room, const char **text, size_t *left);
 /* Is it UTF-8 throughout, so that mprof_text_json() loses nothing? */
 MPROF_API bool mprof_text_is_utf8(const char *text, size_t len);

@@ -1,0 +1,250 @@
+/*
+ * Invariants:
+ * - Held bytes begin at the start of the input; given out, they are what came last and has not been decoded.
+ * - HOPPED is where the next packet header of what is held should stand, PACKETS how many stood before it.  A header that does not hold ends the
+ *   count: then only the number of bytes decides.
+ */
+#include "intake.h"
+
+#include <stdlib.h>
+
+#include <mprof/packet.h>
+
+#define ROOM_FIRST (1u << 20)
+
+struct intake {
+	struct mprof_decoder *decoder;
+	struct mprof_sexp *sexp; /* NULL = packets */
+	struct mprof_order *order;
+	uint8_t *bytes;
+	size_t used;
+	size_t room;
+	size_t fed; /* of USED, where it is given out */
+	uint64_t came;
+	uint64_t hopped;
+	uint32_t packets;
+	size_t span; /* of ORDER: the next one */
+	enum intake_kind kind;
+	bool held;
+	bool ended;
+	bool finished; /* the decoder was told of the end of the span, or of the input */
+};
+
+struct intake *intake_new(enum intake_kind kind)
+{
+	struct intake *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		return NULL;
+	i->held = true;
+	i->kind = kind;
+	i->decoder = mprof_decoder_new();
+	return i->decoder ? i : intake_free(i);
+}
+
+struct intake *intake_free(struct intake *i)
+{
+	if (!i)
+		return NULL;
+	mprof_decoder_free(i->decoder);
+	mprof_sexp_free(i->sexp);
+	mprof_order_free(i->order);
+	free(i->bytes);
+	free(i);
+	return NULL;
+}
+
+static bool resize(struct intake *i, size_t room)
+{
+	uint8_t *bytes = realloc(i->bytes, room);
+
+	if (!bytes)
+		return false;
+	i->bytes = bytes;
+	i->room = room;
+	return true;
+}
+
+void intake_expect(struct intake *i, uint64_t bytes)
+{
+	/* Where there is no room for it now it grows as it comes. */
+	if (i->held && bytes > i->room && bytes <= MPROF_RING_BYTES_MAX)
+		resize(i, (size_t)bytes);
+}
+
+void intake_hold(struct intake *i)
+{
+	i->kind = INTAKE_HELD;
+}
+
+/* What is given out needs no more room than the largest piece, though much was held before. */
+static uint8_t *room_passing(struct intake *i, size_t n)
+{
+	size_t room = n > ROOM_FIRST ? n : ROOM_FIRST;
+
+	i->used = 0;
+	i->fed = 0;
+	if (i->room < n || i->room > 4 * room) {
+		free(i->bytes);
+		i->bytes = NULL;
+		i->room = 0;
+		if (!resize(i, room))
+			return NULL;
+	}
+	return i->bytes;
+}
+
+uint8_t *intake_room(struct intake *i, size_t n)
+{
+	size_t room = i->room;
+
+	if (!i->held)
+		return room_passing(i, n);
+	if (n > SIZE_MAX / 2 - i->used)
+		return NULL;
+	if (i->used + n > room) {
+		room = room + room / 2 > i->used + n ? room + room / 2 : i->used + n;
+		if (!resize(i, room < ROOM_FIRST ? ROOM_FIRST : room))
+			return NULL;
+	}
+	return i->bytes + i->used;
+}
+
+/* Count packets by their headers as far as they are there. */
+static void hop(struct intake *i)
+{
+	struct mprof_packet_header h;
+
+	while (i->hopped + MPROF_PACKET_HEADER_BYTES <= i->used && i->packets <= MPROF_RING_PACKETS_MAX) {
+		if (mprof_packet_load(&h, i->bytes + i->hopped, i->used - (size_t)i->hopped) != MPROF_PACKET_OK)
+			i->hopped = UINT64_MAX / 2;
+		else
+			i->hopped += h.packet_bytes;
+		i->packets++;
+	}
+}
+
+/* Now that more is there than BEFORE: asked of the beginning alone, or a file of blanks would be looked at again and again. */
+static bool begins_as_stream(const struct intake *i, uint64_t before)
+{
+	if (before < MPROF_PACKET_HEADER_BYTES && i->kind == INTAKE_SERVED && mprof_order_served(i->bytes, i->used))
+		return true;
+	return !before && mprof_sexp_begins(i->bytes, i->used);
+}
+
+void intake_came(struct intake *i, size_t n)
+{
+	i->came += n;
+	i->used += n;
+	if (!i->held || i->kind == INTAKE_HELD)
+		return;
+	hop(i);
+	if (i->came > MPROF_RING_BYTES_MAX || i->packets > MPROF_RING_PACKETS_MAX || begins_as_stream(i, i->came - n))
+		i->held = false;
+}
+
+void intake_end(struct intake *i)
+{
+	i->ended = true;
+}
+
+static bool begin_sexp(struct intake *i)
+{
+	if (i->sexp || i->came != i->used || !mprof_sexp_begins(i->bytes, i->used))
+		return true;
+	i->sexp = mprof_sexp_new();
+	return i->sexp;
+}
+
+/* Feed the decoder what there is; MPROF_MORE where there is nothing to feed, MPROF_END at the end. */
+static enum mprof_status feed_passing(struct intake *i)
+{
+	if (i->finished)
+		return MPROF_END;
+	if (!begin_sexp(i))
+		return MPROF_NOMEM;
+	if (i->fed == i->used && !i->ended)
+		return MPROF_MORE;
+	if (i->sexp)
+		mprof_sexp_feed(i->sexp, i->bytes + i->fed, i->used - i->fed);
+	else
+		mprof_decoder_feed(i->decoder, i->bytes + i->fed, i->used - i->fed);
+	i->fed = i->used;
+	if (!i->ended)
+		return MPROF_OK;
+	if (i->sexp)
+		mprof_sexp_finish(i->sexp);
+	else
+		mprof_decoder_finish(i->decoder);
+	i->finished = true;
+	return MPROF_OK;
+}
+
+/* The next span of what was held. */
+static enum mprof_status feed_span(struct intake *i)
+{
+	const struct mprof_span *span;
+
+	if (!i->order) {
+		i->order = mprof_order_new();
+		if (!i->order)
+			return MPROF_NOMEM;
+		mprof_order_scan(i->order, i->bytes, i->used);
+	}
+	if (i->span == mprof_order_spans(i->order))
+		return MPROF_END;
+	span = mprof_order_span(i->order, i->span++);
+	mprof_decoder_begin(i->decoder, span->offset, span->packet);
+	mprof_decoder_feed(i->decoder, i->bytes + span->offset, (size_t)span->bytes);
+	mprof_decoder_finish(i->decoder);
+	return MPROF_OK;
+}
+
+/* What is wanted after STOP (MPROF_MORE, MPROF_END) of the decoder: more for it. */
+static enum mprof_status feed(struct intake *i)
+{
+	if (!i->held)
+		return feed_passing(i);
+	if (!i->ended)
+		return MPROF_MORE;
+	if (i->order || !mprof_sexp_begins(i->bytes, i->used))
+		return feed_span(i);
+	i->held = false;
+	return feed_passing(i);
+}
+
+static size_t decode(struct intake *i, struct mprof_event *events, size_t n, enum mprof_status *status)
+{
+	if (!i->sexp)
+		return mprof_decoder_batch(i->decoder, events, n, status);
+	*status = mprof_sexp_next(i->sexp, events);
+	return *status == MPROF_OK;
+}
+
+size_t intake_next(struct intake *i, struct mprof_event *events, size_t n, enum mprof_status *status)
+{
+	size_t got = 0;
+
+	do {
+		got = decode(i, events, n, status);
+		if (got || (*status != MPROF_MORE && *status != MPROF_END))
+			break;
+		*status = feed(i);
+	} while (*status == MPROF_OK);
+	return got;
+}
+
+const struct mprof_damage *intake_damage(const struct intake *i)
+{
+	return i->sexp ? mprof_sexp_damage(i->sexp) : mprof_decoder_damage(i->decoder);
+}
+
+const struct mprof_totals *intake_totals(const struct intake *i)
+{
+	return mprof_decoder_totals(i->decoder);
+}
+
+uint64_t intake_bytes(const struct intake *i)
+{
+	return i->came;
+}

@@ -1,0 +1,298 @@
+/*
+ * Invariant: a lane's intake is there until its stream has ended and all its events are in the model; its counts stay.
+ */
+#include "loader.h"
+
+#include <stdlib.h>
+
+#include "grow.h"
+
+#define BATCH 256u /* events: with their fields they fit a processor's nearest cache */
+
+struct lane {
+	struct intake *in;
+	struct loader_counts counts;
+	uint64_t lost; /* packets that the model was told of */
+	uint32_t guest;
+	bool shared;	  /* with another stream: held until the end */
+	uint32_t next, n; /* of EVENTS, of a lane that is merged */
+	struct mprof_event *events;
+};
+
+struct damaged {
+	struct mprof_damage damage;
+	uint32_t stream;
+};
+
+struct loader {
+	struct mprof_model *model;
+	struct grow lanes;
+	struct grow damages;
+	struct mprof_event events[BATCH];
+};
+
+struct loader *loader_new(const struct mprof_model_options *options)
+{
+	struct loader *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->model = mprof_model_new(options);
+	return l->model ? l : loader_free(l);
+}
+
+static struct lane *lane_at(const struct loader *l, uint32_t i)
+{
+	return (struct lane *)l->lanes.items + i;
+}
+
+static void lane_close(struct lane *a)
+{
+	a->in = intake_free(a->in);
+	free(a->events);
+	a->events = NULL;
+}
+
+struct loader *loader_free(struct loader *l)
+{
+	uint32_t i;
+
+	if (!l)
+		return NULL;
+	for (i = 0; i < l->lanes.n; i++)
+		lane_close(lane_at(l, i));
+	grow_deinit(&l->lanes);
+	grow_deinit(&l->damages);
+	mprof_model_free(l->model);
+	free(l);
+	return NULL;
+}
+
+/* Does another stream have the guest?  Then both are held: nothing of either was decoded yet. */
+static bool share(const struct loader *l, uint32_t guest)
+{
+	bool shared = false;
+	uint32_t i;
+
+	for (i = 0; i < l->lanes.n; i++)
+		if (lane_at(l, i)->guest == guest) {
+			shared = true;
+			lane_at(l, i)->shared = true;
+			intake_hold(lane_at(l, i)->in);
+		}
+	return shared;
+}
+
+uint32_t loader_stream(struct loader *l, const struct mprof_model_source *source, enum intake_kind kind)
+{
+	struct lane *a;
+	uint32_t stream;
+
+	if (!grow_reserve(&l->lanes, sizeof(*a), 1))
+		return MPROF_NONE;
+	a = (struct lane *)l->lanes.items + l->lanes.n;
+	*a = (struct lane){.guest = source->guest, .shared = share(l, source->guest)};
+	a->in = intake_new(a->shared ? INTAKE_HELD : kind);
+	if (!a->in || mprof_model_stream(l->model, source, &stream) != MPROF_OK) {
+		lane_close(a);
+		return MPROF_NONE;
+	}
+	return l->lanes.n++;
+}
+
+void loader_expect(struct loader *l, uint32_t stream, uint64_t bytes)
+{
+	intake_expect(lane_at(l, stream)->in, bytes);
+}
+
+uint8_t *loader_room(struct loader *l, uint32_t stream, size_t n)
+{
+	return intake_room(lane_at(l, stream)->in, n);
+}
+
+/* Remember it, and let the model know that something is missing; of a log just a line is. */
+static enum mprof_status on_damage(struct loader *l, uint32_t stream)
+{
+	struct lane *a = lane_at(l, stream);
+	const struct mprof_damage *damage = intake_damage(a->in);
+	struct damaged *kept = l->damages.n < LOADER_DAMAGES_MAX ? grow_add(&l->damages, sizeof(*kept)) : NULL;
+
+	if (kept)
+		*kept = (struct damaged){.damage = *damage, .stream = stream};
+	a->counts.damages++;
+	a->counts.skipped += damage->skipped;
+	return damage->reason == MPROF_DAMAGE_LINE ? MPROF_OK : mprof_model_gap(l->model, stream, 0);
+}
+
+static enum mprof_status add(struct loader *l, uint32_t stream, const struct mprof_event *events, size_t n)
+{
+	uint64_t *by_type = lane_at(l, stream)->counts.events_by_type;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (mprof_model_add(l->model, stream, &events[i].raw) != MPROF_OK)
+			return MPROF_NOMEM;
+		by_type[events[i].raw.id]++;
+	}
+	return MPROF_OK;
+}
+
+/* Packets that are missing before the events that came now. */
+static enum mprof_status add_gap(struct loader *l, uint32_t stream)
+{
+	struct lane *a = lane_at(l, stream);
+	uint64_t lost = intake_totals(a->in)->lost_packets, packets = lost - a->lost;
+
+	a->lost = lost;
+	return packets ? mprof_model_gap(l->model, stream, packets) : MPROF_OK;
+}
+
+/* The next events of STREAM into EVENTS, damage passed over; 0 with *STATUS MPROF_MORE, MPROF_END or MPROF_NOMEM. */
+static uint32_t next(struct loader *l, uint32_t stream, struct mprof_event *events, enum mprof_status *status)
+{
+	uint32_t n;
+
+	do {
+		n = (uint32_t)intake_next(lane_at(l, stream)->in, events, BATCH, status);
+		if (!n && *status == MPROF_CORRUPT && on_damage(l, stream) != MPROF_OK)
+			*status = MPROF_NOMEM;
+	} while (!n && *status == MPROF_CORRUPT);
+	return n;
+}
+
+/* Give all that can be decoded now to the model. */
+static enum mprof_status drain(struct loader *l, uint32_t stream)
+{
+	enum mprof_status status = MPROF_OK;
+	uint32_t n;
+
+	while ((n = next(l, stream, l->events, &status)))
+		if (add_gap(l, stream) != MPROF_OK || add(l, stream, l->events, n) != MPROF_OK)
+			return MPROF_NOMEM;
+	return status == MPROF_NOMEM ? MPROF_NOMEM : MPROF_OK;
+}
+
+enum mprof_status loader_came(struct loader *l, uint32_t stream, size_t n)
+{
+	intake_came(lane_at(l, stream)->in, n);
+	return lane_at(l, stream)->shared ? MPROF_OK : drain(l, stream);
+}
+
+static void count(struct lane *a)
+{
+	const struct mprof_totals *totals = intake_totals(a->in);
+
+	a->counts.bytes = intake_bytes(a->in);
+	a->counts.packets = totals->packets;
+	a->counts.lost_packets = totals->lost_packets;
+}
+
+static enum mprof_status close_stream(struct loader *l, uint32_t stream, enum mprof_status status)
+{
+	struct lane *a = lane_at(l, stream);
+
+	if (status != MPROF_OK)
+		return status;
+	status = add_gap(l, stream); /* packets without an event at the end */
+	count(a);
+	lane_close(a);
+	return status;
+}
+
+enum mprof_status loader_end(struct loader *l, uint32_t stream)
+{
+	struct lane *a = lane_at(l, stream);
+
+	intake_end(a->in);
+	return a->shared ? MPROF_OK : close_stream(l, stream, drain(l, stream));
+}
+
+static uint64_t head(const struct lane *a)
+{
+	return a->events[a->next].raw.timestamp;
+}
+
+/* The events of lane I of those that are merged; once it is over it is closed. */
+static enum mprof_status refill(struct loader *l, uint32_t i)
+{
+	struct lane *a = lane_at(l, i);
+	enum mprof_status status = MPROF_OK;
+
+	if (!a->events)
+		a->events = malloc(BATCH * sizeof(*a->events));
+	if (!a->events)
+		return MPROF_NOMEM;
+	a->next = 0;
+	a->n = next(l, i, a->events, &status);
+	if (a->n)
+		return add_gap(l, i);
+	return close_stream(l, i, status == MPROF_NOMEM ? status : MPROF_OK);
+}
+
+/* The lane whose next event is the oldest, and up to when it stays so. */
+static uint32_t oldest(const struct loader *l, uint64_t *elsewhere)
+{
+	uint32_t i, best = MPROF_NONE;
+
+	*elsewhere = UINT64_MAX;
+	for (i = 0; i < l->lanes.n; i++) {
+		const struct lane *a = lane_at(l, i);
+
+		if (!a->shared || !a->n)
+			continue;
+		if (best == MPROF_NONE || head(a) < head(lane_at(l, best))) {
+			*elsewhere = best == MPROF_NONE ? *elsewhere : head(lane_at(l, best));
+			best = i;
+		} else if (head(a) < *elsewhere) {
+			*elsewhere = head(a);
+		}
+	}
+	return best;
+}
+
+static enum mprof_status advance(struct loader *l, uint32_t i, uint64_t elsewhere)
+{
+	struct lane *a = lane_at(l, i);
+	uint32_t from = a->next;
+	enum mprof_status status;
+
+	do
+		a->next++;
+	while (a->next < a->n && head(a) <= elsewhere);
+	status = add(l, i, a->events + from, a->next - from);
+	return status == MPROF_OK && a->next == a->n ? refill(l, i) : status;
+}
+
+enum mprof_status loader_finish(struct loader *l)
+{
+	enum mprof_status status = MPROF_OK;
+	uint64_t elsewhere;
+	uint32_t i;
+
+	for (i = 0; i < l->lanes.n && status == MPROF_OK; i++)
+		if (lane_at(l, i)->shared && lane_at(l, i)->in)
+			status = refill(l, i);
+	while (status == MPROF_OK && (i = oldest(l, &elsewhere)) != MPROF_NONE)
+		status = advance(l, i, elsewhere);
+	return status == MPROF_OK ? mprof_model_finish(l->model) : status;
+}
+
+struct mprof_model *loader_model(const struct loader *l)
+{
+	return l->model;
+}
+
+void loader_counts(const struct loader *l, uint32_t stream, struct loader_counts *counts)
+{
+	*counts = lane_at(l, stream)->counts;
+}
+
+const struct mprof_damage *loader_damage(const struct loader *l, uint32_t i, uint32_t *stream)
+{
+	const struct damaged *damaged = l->damages.items;
+
+	if (i >= l->damages.n)
+		return NULL;
+	*stream = damaged[i].stream;
+	return &damaged[i].damage;
+}

@@ -1,0 +1,451 @@
+/*
+ * Calls and structures of mprof.wasm; the only file that reads its memory.
+ *
+ * Offsets come from the wasm itself (wasm_layout), so no number of a structure stands here. What a trace says is hostile here too: an index is
+ * used as the wasm gives it, which checked it, and every list that is made of it is bounded.
+ *
+ * The self-contained file has this and worker.js as one classic script: without import lines and without the word export.
+ */
+
+const MIB = 1 << 20;
+const LABELS_MAX = 1000;
+const TEXT_MAX = 4096;
+
+const OUT_OF_MEMORY = "The trace does not fit into the memory that a page may have; choose a shorter part of it.";
+
+/** What libc would ask of a system, for messages that nobody reads: it is told that there is none. */
+const wasi = {fd_close: () => 8, fd_seek: () => 8, fd_write: () => 8};
+
+export class Wasm {
+	/** @param {WebAssembly.Module} module */
+	static async open(module) {
+		const instance = await WebAssembly.instantiate(module, {wasi_snapshot_preview1: wasi});
+		instance.exports._initialize();
+		return new Wasm(instance.exports);
+	}
+
+	constructor(exports) {
+		this.c = exports;
+		this.structs = {};
+		this.numbers = {};
+		this.#readLayout();
+		this.types = Array.from({length: 256}, (_, type) => this.cString(exports.wasm_thread_type(type) >>> 0));
+		this.events = Array.from({length: this.numbers.MPROF_EVENT_IDS}, (_, id) => this.cString(exports.wasm_event_name(id) >>> 0));
+	}
+
+	#readLayout() {
+		const text = this.c.wasm_layout() >>> 0;
+		let struct;
+		for (const line of this.cString(text).split("\n")) {
+			const [kind, name, at, bytes] = line.split(" ");
+			if (kind === "s")
+				this.structs[name] = struct = {size: Number(at), fields: {}};
+			else if (kind === "n")
+				this.numbers[name] = Number(at);
+			else if (kind)
+				struct.fields[name] = {at: Number(at), bytes: Number(bytes), kind};
+		}
+		this.c.free(text);
+	}
+
+	get bytes() {
+		return new Uint8Array(this.c.memory.buffer);
+	}
+
+	get view() {
+		return new DataView(this.c.memory.buffer);
+	}
+
+	cString(at) {
+		const bytes = this.bytes;
+		return new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at)));
+	}
+
+	/** Room for SIZE bytes, to be freed. */
+	alloc(size) {
+		const at = this.c.malloc(size) >>> 0;
+		if (!at)
+			throw new Error(OUT_OF_MEMORY);
+		return at;
+	}
+
+	/** Call USE with room for SIZE bytes that is freed behind it. */
+	lend(size, use) {
+		const at = this.alloc(size);
+		try {
+			return use(at);
+		} finally {
+			this.c.free(at);
+		}
+	}
+
+	field(struct, name) {
+		const field = this.structs[struct]?.fields[name];
+		if (!field)
+			throw new Error(`mprof.wasm has no ${struct}.${name}: it is of another version than the page.`);
+		return field;
+	}
+
+	get(struct, at, name) {
+		const field = this.field(struct, name), view = this.view, i = at + field.at;
+		switch (field.kind + field.bytes) {
+		case "u1": return view.getUint8(i);
+		case "u2": return view.getUint16(i, true);
+		case "i4": return view.getInt32(i, true);
+		case "i8": return view.getBigInt64(i, true);
+		case "u8": return view.getBigUint64(i, true);
+		case "f4": return view.getFloat32(i, true);
+		case "f8": return view.getFloat64(i, true);
+		default: return field.bytes === 4 ? view.getUint32(i, true) : i; // a pointer; what is embedded: its place
+		}
+	}
+
+	set(struct, at, name, value) {
+		const field = this.field(struct, name), view = this.view, i = at + field.at;
+		switch (field.kind + field.bytes) {
+		case "u4": return view.setUint32(i, value, true);
+		case "u8": return view.setBigUint64(i, value, true);
+		case "f4": return view.setFloat32(i, value, true);
+		case "f8": return view.setFloat64(i, value, true);
+		default: throw new Error(`${struct}.${name} is not written`);
+		}
+	}
+
+	/** All fields of a structure as an object. */
+	object(struct, at) {
+		return Object.fromEntries(Object.keys(this.structs[struct].fields).map((name) => [name, this.get(struct, at, name)]));
+	}
+
+	size(struct) {
+		return this.structs[struct].size;
+	}
+}
+
+/** A name for people of what the enum's numbers call PREFIX_NAME. */
+function names(wasm, prefix) {
+	const found = [];
+	for (const [name, value] of Object.entries(wasm.numbers))
+		if (name.startsWith(prefix))
+			found[value] = name.slice(prefix.length).toLowerCase();
+	return found;
+}
+
+/** What went wrong in the wasm for good: it stands behind a trap, and nothing of it can be used again. */
+export function asSentence(error) {
+	if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError)
+		return new Error(`The trace could not be read: ${error.message}. Reload the page; if it happens again, keep the trace and report it.`);
+	return error;
+}
+
+export class Trace {
+	/** @param {Wasm} wasm @param {{simplify?: boolean, seed?: bigint}} options */
+	constructor(wasm, options = {}) {
+		const seed = options.seed ?? crypto.getRandomValues(new BigUint64Array(1))[0];
+		this.wasm = wasm;
+		this.names = [];
+		this.loader = wasm.c.wasm_open(seed, options.simplify ?? true) >>> 0;
+		if (!this.loader)
+			throw new Error(OUT_OF_MEMORY);
+		this.model = 0; // struct mprof_model_view, once it is finished
+		this.scene = 0;
+		this.teller = 0;
+	}
+
+	/** Gives back all memory; the wasm keeps it for the next trace. */
+	close() {
+		const c = this.wasm.c;
+		if (this.scene)
+			c.mprof_scene_free(this.scene);
+		if (this.loader)
+			c.loader_free(this.loader);
+		this.loader = this.scene = this.model = 0;
+	}
+
+	/** One more stream, before the bytes of any; returns its index. */
+	stream({name = "", guest, offsetNs = 0n, uncertaintyNs = 0n, served = false}) {
+		const {c, numbers} = this.wasm;
+		const i = c.wasm_stream(this.loader, guest ?? this.names.length, offsetNs, uncertaintyNs,
+			served ? numbers.INTAKE_SERVED : numbers.INTAKE_FILE) >>> 0;
+		if (i === numbers.MPROF_NONE)
+			throw new Error(OUT_OF_MEMORY);
+		this.names.push(name);
+		return i;
+	}
+
+	expect(stream, bytes) {
+		this.wasm.c.loader_expect(this.loader, stream, BigInt(bytes));
+	}
+
+	/** The next bytes of a stream, any cut; they are copied. @param {Uint8Array} bytes */
+	feed(stream, bytes) {
+		const {c} = this.wasm;
+		for (let from = 0; from < bytes.length; from += MIB) {
+			const piece = bytes.subarray(from, from + MIB);
+			const at = c.loader_room(this.loader, stream, piece.length) >>> 0;
+			if (!at)
+				throw new Error(OUT_OF_MEMORY);
+			this.wasm.bytes.set(piece, at);
+			this.#check(c.loader_came(this.loader, stream, piece.length));
+		}
+	}
+
+	end(stream) {
+		this.#check(this.wasm.c.loader_end(this.loader, stream));
+	}
+
+	#check(status) {
+		if (status !== this.wasm.numbers.MPROF_OK)
+			throw new Error(OUT_OF_MEMORY);
+	}
+
+	/** All streams have ended: the model. */
+	finish() {
+		const {c} = this.wasm;
+		this.#check(c.loader_finish(this.loader));
+		this.model = c.mprof_model_view(c.loader_model(this.loader)) >>> 0;
+	}
+
+	get(name) {
+		return this.wasm.get("mprof_model_view", this.model, name);
+	}
+
+	/** Field NAME of item I of the model's array ARRAY of STRUCT. */
+	item(array, struct, i, name) {
+		return this.wasm.get(struct, this.get(array) + i * this.wasm.size(struct), name);
+	}
+
+	items(array, struct) {
+		const {wasm} = this, base = this.get(array), n = this.get("n_" + array), size = wasm.size(struct);
+		return Array.from({length: n}, (_, i) => wasm.object(struct, base + i * size));
+	}
+
+	/** The damage that was met: sentences; the number of all. */
+	damages() {
+		const {wasm} = this, sentences = [];
+		wasm.lend(256, (text) => {
+			for (let i = 0; ; i++) {
+				const stream = wasm.c.wasm_damage(this.loader, i, text, 256) >>> 0;
+				if (stream === wasm.numbers.MPROF_NONE)
+					break;
+				sentences.push((this.names[stream] ? this.names[stream] + ": " : "") + wasm.cString(text));
+			}
+		});
+		const all = this.counts().reduce((sum, counts) => sum + Number(counts.damages), 0);
+		if (all > sentences.length)
+			sentences.push("further damage is not listed");
+		return sentences;
+	}
+
+	/** What was counted of each stream while it came. */
+	counts() {
+		const {wasm} = this;
+		return this.names.map((name, i) => wasm.lend(wasm.size("loader_counts"), (at) => {
+			wasm.c.loader_counts(this.loader, i, at);
+			const counts = wasm.object("loader_counts", at);
+			const types = new BigUint64Array(wasm.c.memory.buffer.slice(counts.events_by_type, counts.events_by_type + 8 * wasm.events.length));
+			counts.events_by_type = Object.fromEntries(wasm.events.map((event, id) => [event, Number(types[id])]).filter(([, n]) => n));
+			return counts;
+		}));
+	}
+
+	/** What engine.load() answers. */
+	summary() {
+		const streams = this.items("streams", "mprof_model_stream").map((stream, i) => ({name: this.names[i], ...stream}));
+		const seen = streams.filter((stream) => stream.events);
+		const counts = this.counts();
+		const sum = (key) => counts.reduce((total, one) => total + Number(one[key]), 0);
+		const byType = {};
+		for (const one of counts)
+			for (const [name, n] of Object.entries(one.events_by_type))
+				byType[name] = (byType[name] ?? 0) + n;
+		return {
+			start: seen.reduce((least, {start}) => start < least ? start : least, seen[0]?.start ?? 0n),
+			end: seen.reduce((most, {end}) => end > most ? end : most, 0n),
+			rows: this.get("rows"),
+			streams,
+			counters: this.items("counters", "mprof_counter").slice(0, 65536).map((counter, index) => ({index, name: this.text(counter.name),
+				min: counter.min, max: counter.max, samples: counter.samples, stream: counter.stream})),
+			notes: this.wasm.object("mprof_model_notes", this.get("notes")),
+			totals: {
+				events: Object.values(byType).reduce((a, b) => a + b, 0), events_by_type: byType, packets: sum("packets"),
+				lost_packets: sum("lost_packets"), damages: sum("damages"), skipped: sum("skipped"), bytes: sum("bytes"),
+				threads: this.get("n_threads") - this.get("n_streams"),
+			},
+			damages: this.damages(),
+			memory: this.wasm.c.memory.buffer.byteLength,
+		};
+	}
+
+	/** String I of the model as it may be shown, cut where it is long; null for none. */
+	text(i) {
+		const {wasm} = this;
+		if (i === wasm.numbers.MPROF_NONE)
+			return null;
+		const from = this.get("text") + this.item("strings", "mprof_string", i, "offset");
+		const bytes = this.item("strings", "mprof_string", i, "bytes");
+		return this.#printable(from, bytes);
+	}
+
+	#printable(from, bytes) {
+		const {wasm} = this, kept = Math.min(bytes, TEXT_MAX);
+		return wasm.lend(kept * 6 + 64, (out) => {
+			const n = wasm.c.wasm_printable(out, kept * 6 + 64, from, kept) >>> 0;
+			return new TextDecoder().decode(wasm.bytes.slice(out, out + n)) + (kept < bytes ? "…" : "");
+		});
+	}
+
+	/** What stands at label I. */
+	label(i) {
+		const {wasm} = this;
+		return wasm.lend(TEXT_MAX + 64, (at) => {
+			const n = wasm.c.mprof_label_text(this.model, i, at, TEXT_MAX + 64) >>> 0;
+			return this.#printable(at, Math.min(n, TEXT_MAX + 63)) + (n > TEXT_MAX + 63 ? "…" : "");
+		});
+	}
+
+	#chain(array, struct, first, most) {
+		const {wasm} = this, base = this.get(array), size = wasm.size(struct), list = [];
+		for (let i = first; i !== wasm.numbers.MPROF_NONE && list.length < most; ) {
+			const item = wasm.object(struct, base + i * size);
+			list.push({...item, index: i});
+			i = item.next;
+		}
+		return list;
+	}
+
+	#threadOrNull(i) {
+		return i === this.wasm.numbers.MPROF_NONE || this.item("threads", "mprof_thread", i, "row") === this.wasm.numbers.MPROF_NONE ? null : i;
+	}
+
+	/** How long a thread ran, and in how many pieces. */
+	#ran(thread) {
+		const {wasm} = this, base = this.get("activations"), size = wasm.size("mprof_activation"), view = wasm.view;
+		const start = wasm.field("mprof_activation", "start").at, end = wasm.field("mprof_activation", "end").at;
+		const next = wasm.field("mprof_activation", "next").at;
+		let ran = 0n, activations = 0;
+		for (let i = thread.first_activation; i !== wasm.numbers.MPROF_NONE; activations++) {
+			const at = base + i * size;
+			ran += view.getBigUint64(at + end, true) - view.getBigUint64(at + start, true);
+			i = view.getUint32(at + next, true);
+		}
+		return {ran, activations};
+	}
+
+	/** What engine.thread() answers; null where there is no such thread. */
+	thread(index) {
+		const {wasm} = this;
+		if (!Number.isInteger(index) || index < 0 || index >= this.get("n_threads"))
+			return null;
+		const thread = wasm.object("mprof_thread", this.get("threads") + index * wasm.size("mprof_thread"));
+		const flags = names(wasm, "MPROF_THREAD_").map((name, bit) => thread.flags & bit ? name : null).filter(Boolean);
+		return {
+			index, id: thread.id, type: wasm.types[thread.type], row: thread.row === wasm.numbers.MPROF_NONE ? null : thread.row,
+			stream: thread.stream, start: thread.start, end: thread.end, created: thread.created, flags,
+			labels: this.#chain("labels", "mprof_label", thread.first_label, LABELS_MAX).map(({time, index: i}) => ({time, text: this.label(i)})),
+			creator: this.#threadOrNull(thread.creator), parent: this.#threadOrNull(thread.parent),
+			becomes: this.#threadOrNull(thread.becomes), resolver: this.#threadOrNull(thread.resolver),
+			failure: this.text(thread.failure), ...this.#ran(thread), story: [],
+		};
+	}
+
+	// What is drawn.
+
+	#scene() {
+		const {c} = this.wasm;
+		if (!this.scene)
+			this.scene = c.mprof_scene_new(this.model) >>> 0;
+		if (!this.scene)
+			throw new Error(OUT_OF_MEMORY);
+		return this.scene;
+	}
+
+	/** Call USE with the scene and the window in memory. */
+	#window(window, use) {
+		const {wasm} = this, scene = this.#scene(), {numbers} = wasm;
+		const flags = window.flags ?? numbers.MPROF_WINDOW_COUNTERS | numbers.MPROF_WINDOW_LABELS | numbers.MPROF_WINDOW_ARROWS;
+		return wasm.lend(wasm.size("mprof_window"), (at) => {
+			for (const name of ["from", "to", "focus", "width", "height", "letter"])
+				wasm.set("mprof_window", at, name, window[name]);
+			wasm.set("mprof_window", at, "flags", flags);
+			return use(scene, at);
+		});
+	}
+
+	/** The rows of the picture and where they are, for the page to go from one to the other: all near the focus, of the others some. */
+	#rowTable(scene, at, window) {
+		const {c} = this.wasm, rows = this.get("rows"), near = 256, some = 512, table = new Set([0, rows]);
+		for (let i = Math.max(0, Math.floor(window.focus) - near); i <= Math.min(rows, window.focus + near); i++)
+			table.add(i);
+		for (let i = 0; i <= some; i++)
+			table.add(Math.round(rows * i / some));
+		const sorted = Float64Array.from(table).sort();
+		return {rows: sorted, ys: Float32Array.from(sorted, (row) => c.mprof_scene_y(scene, at, row))};
+	}
+
+	/** What engine.frame() answers, but for its functions. */
+	draw(window) {
+		const {wasm} = this, {c, numbers} = wasm;
+		return this.#window(window, (scene, at) => wasm.lend(wasm.size("mprof_picture"), (picture) => {
+			const status = c.mprof_scene_draw(scene, at, picture);
+			if (status !== numbers.MPROF_OK)
+				throw new Error(status === numbers.MPROF_NOMEM ? OUT_OF_MEMORY : "There is no such window of time to be drawn.");
+			const p = wasm.object("mprof_picture", picture), {buffer} = c.memory;
+			return {
+				marks: buffer.slice(p.marks, p.marks + p.n_marks * wasm.size("mprof_mark")), n: p.n_marks,
+				text: new Uint8Array(buffer.slice(p.text, p.text + p.text_bytes)), gridNs: p.grid_ns,
+				table: this.#rowTable(scene, at, window),
+			};
+		}));
+	}
+
+	near(window, x, y, reach) {
+		const {c, numbers} = this.wasm;
+		const thread = this.#window(window, (scene, at) => c.mprof_scene_near(scene, at, x, y, reach) >>> 0);
+		return thread === numbers.MPROF_NONE ? null : thread;
+	}
+
+	/** The focus at which ROW is drawn at height Y. */
+	focus(window, row, y) {
+		return this.#window(window, (scene, at) => this.wasm.c.mprof_scene_focus(scene, at, row, y));
+	}
+
+	find(text) {
+		const {wasm} = this, {c, numbers} = wasm, scene = this.#scene(), bytes = new TextEncoder().encode(text);
+		c.mprof_scene_plain(scene);
+		if (!bytes.length)
+			return {threads: new Uint32Array(0)};
+		return wasm.lend(bytes.length, (at) =>
+			wasm.lend(8, (found) => {
+				wasm.bytes.set(bytes, at);
+				if (c.mprof_scene_find(scene, at, bytes.length, found, found + 4) !== numbers.MPROF_OK)
+					throw new Error(OUT_OF_MEMORY);
+				const [list, n] = new Uint32Array(c.memory.buffer, found, 2);
+				const threads = new Uint32Array(c.memory.buffer.slice(list, list + 4 * n));
+				for (const thread of threads)
+					c.mprof_scene_highlight(scene, thread);
+				return {threads};
+			}),
+		);
+	}
+
+	/** Highlight a thread and what it becomes; null: nothing. */
+	family(thread) {
+		const {c} = this.wasm, scene = this.#scene();
+		c.mprof_scene_plain(scene);
+		if (thread !== null && thread < this.get("n_threads"))
+			c.mprof_scene_family(scene, thread);
+	}
+
+	counter(index, shown) {
+		if (index >= 0 && index < this.get("n_counters"))
+			this.wasm.c.mprof_scene_counter(this.#scene(), index, shown);
+	}
+
+	density(from, to, n) {
+		const {wasm} = this, scene = this.#scene(), parts = Math.max(1, Math.min(65536, n));
+		return wasm.lend(4 * parts, (at) => {
+			wasm.c.mprof_scene_density(scene, from, to, at, parts);
+			return new Uint32Array(wasm.c.memory.buffer.slice(at, at + 4 * parts));
+		});
+	}
+}

@@ -1,0 +1,235 @@
+/*
+ * The worker: one mprof.wasm and the trace in its memory.
+ *
+ * In:  {id, call, args}         a method of Worker below, with its arguments
+ *      {cancel: id}             give up loading ID at its next piece
+ *      {piece, of: id}          the bytes that loading ID asked for; null: there are no more
+ * Out: {id, value}, {id, error}; while it loads {id, progress}, and {id, want: i}: the next bytes of source I are wanted
+ *
+ * Calls are taken as they come, one after the other; loading alone lets others pass, between two pieces.
+ */
+import {Trace, Wasm, asSentence} from "./wasm.js";
+
+const UNREADABLE = {xz: [0xfd, 0x37, 0x7a, 0x58, 0x5a], zstd: [0x28, 0xb5, 0x2f, 0xfd], bzip2: [0x42, 0x5a, 0x68]};
+const GZIP = [0x1f, 0x8b];
+const NO_TRACE = "No trace is loaded.";
+
+function beginsWith(bytes, wanted) {
+	return bytes.length >= wanted.length && wanted.every((byte, i) => bytes[i] === byte);
+}
+
+/** What a generator of pieces gives, as a stream that asks for one at a time. */
+function streamOf(pieces) {
+	return new ReadableStream({
+		async pull(out) {
+			const {value, done} = await pieces.next();
+
+			if (done)
+				out.close();
+			else
+				out.enqueue(value);
+		},
+	});
+}
+
+async function* piecesOf(stream) {
+	const reader = stream.getReader();
+
+	for (;;) {
+		const {value, done} = await reader.read();
+
+		if (done)
+			return;
+		yield value;
+	}
+}
+
+async function* unzipped(pieces) {
+	try {
+		yield* piecesOf(streamOf(pieces).pipeThrough(new DecompressionStream("gzip")));
+	} catch (error) {
+		if (error instanceof TypeError)
+			throw new Error("The trace is compressed with gzip, and damaged or cut short.");
+		throw error;
+	}
+}
+
+/** The pieces as they are, or where they are compressed what they hold. */
+async function* unpacked(pieces) {
+	const {value: first, done} = await pieces.next();
+
+	if (done)
+		return;
+	for (const [name, magic] of Object.entries(UNREADABLE))
+		if (beginsWith(first, magic))
+			throw new Error(`The trace is compressed with ${name}, which a page cannot read: unpack it first, or open it by \`mprofctl view\`.`);
+	async function* all() {
+		yield first;
+		yield* pieces;
+	}
+	yield* beginsWith(first, GZIP) ? unzipped(all()) : all();
+}
+
+/** One loading: from its sources to a finished trace. */
+class Loading {
+	constructor(id, post) {
+		this.id = id;
+		this.post = post;
+		this.cancelled = false;
+		this.wanted = null; // settles what waits for the page's next piece
+		this.bytes = 0;
+	}
+
+	give(piece) {
+		this.wanted?.(piece);
+		this.wanted = null;
+	}
+
+	cancel() {
+		this.cancelled = true;
+		this.give(null);
+	}
+
+	async *#asked(i) {
+		for (;;) {
+			const piece = await new Promise((resolve) => {
+				this.wanted = resolve;
+				this.post({id: this.id, want: i});
+			});
+
+			if (!piece)
+				return;
+			yield piece;
+		}
+	}
+
+	async *#pieces(source, i) {
+		if (source.bytes)
+			yield source.bytes;
+		else if (source.blob)
+			yield* piecesOf(source.blob.stream());
+		else
+			yield* this.#asked(i);
+	}
+
+	#report(phase, total) {
+		if (this.cancelled)
+			throw new Error("Loading was given up.");
+		this.post({id: this.id, progress: {phase, bytes: this.bytes, total}});
+	}
+
+	async #read(trace, stream, source, i, total) {
+		let first = true;
+
+		for await (const piece of unpacked(this.#pieces(source, i))) {
+			if (first && source.size && piece.length <= source.size)
+				trace.expect(stream, source.size);
+			first = false;
+			trace.feed(stream, piece);
+			this.bytes += piece.length;
+			this.#report("reading", total);
+		}
+		this.#report("reading", total);
+		trace.end(stream);
+	}
+
+	async run(trace, sources) {
+		const total = sources.every(({size}) => size) ? sources.reduce((sum, {size}) => sum + size, 0) : null;
+		const streams = sources.map((source) => trace.stream(source));
+
+		for (const [i, source] of sources.entries())
+			await this.#read(trace, streams[i], source, i, total);
+		this.#report("building", total);
+		trace.finish();
+	}
+}
+
+class Server {
+	/** @param {(message: object, transfer?: Transferable[]) => void} post */
+	constructor(post) {
+		this.post = post;
+		this.wasm = null;
+		this.trace = null;
+		this.loading = null;
+	}
+
+	async open(module) {
+		this.wasm = await Wasm.open(module);
+		return [this.wasm.numbers];
+	}
+
+	#forget() {
+		this.trace?.close();
+		this.trace = null;
+	}
+
+	async load(id, sources, options) {
+		const loading = new Loading(id, this.post), trace = new Trace(this.wasm, options);
+
+		this.loading?.cancel();
+		this.#forget();
+		this.loading = loading;
+		try {
+			await loading.run(trace, sources);
+		} catch (error) {
+			trace.close();
+			throw error;
+		} finally {
+			if (this.loading === loading)
+				this.loading = null;
+		}
+		this.#forget();
+		this.trace = trace;
+		return [trace.summary()];
+	}
+
+	/** A call of the trace: what it answers, and which buffers of that go over. */
+	#ask(call, args) {
+		if (!this.trace)
+			throw new Error(NO_TRACE);
+		const value = this.trace[call](...args);
+
+		switch (call) {
+		case "draw": return [value, [value.marks, value.text.buffer, value.table.rows.buffer, value.table.ys.buffer]];
+		case "find": return [value, [value.threads.buffer]];
+		case "density": return [value, [value.buffer]];
+		default: return [value, []];
+		}
+	}
+
+	async #answer({id, call, args}) {
+		if (call === "open")
+			return this.open(...args);
+		if (call === "load")
+			return this.load(id, ...args);
+		return this.#ask(call, args);
+	}
+
+	async take(message) {
+		if ("cancel" in message) {
+			if (this.loading?.id === message.cancel)
+				this.loading.cancel();
+		} else if ("piece" in message) {
+			if (this.loading?.id === message.of)
+				this.loading.give(message.piece);
+		} else {
+			try {
+				const [value, transfer = []] = await this.#answer(message);
+
+				this.post({id: message.id, value}, transfer);
+			} catch (error) {
+				this.post({id: message.id, error: asSentence(error).message});
+			}
+		}
+	}
+}
+
+/** In a page's worker, and in one of node's for the tests. */
+function serve(port) {
+	const server = new Server((message, transfer = []) => port.postMessage(message, transfer));
+
+	port.addEventListener("message", (event) => server.take(event.data));
+}
+
+if (typeof self !== "undefined")
+	serve(self);
