@@ -11,7 +11,8 @@ case $builds in /*) ;; *) builds=$PWD/$builds ;; esac
 mkdir -p "$builds"
 
 packages_build="gcc libc6-dev meson ninja-build pkg-config python3 libsystemd-dev libsqlite3-dev libzstd-dev libinih-dev
-	libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev libarchive-dev libxen-dev"
+	libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev libarchive-dev libxen-dev
+	libprotobuf-c-dev protobuf-c-compiler"
 packages_build="$packages_build clang lld wasi-libc libclang-rt-14-dev-wasm32" # mprof.wasm
 
 die() {

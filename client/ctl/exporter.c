@@ -11,6 +11,8 @@ static const struct exporter *const exporters[] = {
 	&export_ctf,
 	&export_json,
 	&export_csv,
+	&export_perfetto,
+	&export_fxt,
 };
 
 const struct exporter *exporter_at(size_t i)

@@ -71,6 +71,8 @@ const struct exporter *exporter_find(const char *name, const char *verb);
 /* Each is defined in its file: */
 extern const struct exporter export_csv;
 extern const struct exporter export_ctf;
+extern const struct exporter export_fxt;
 extern const struct exporter export_json;
+extern const struct exporter export_perfetto;
 
 #endif

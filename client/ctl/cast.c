@@ -1,0 +1,166 @@
+/* A thread that became another has ended, so that what is not ended stands for itself, and forgetting needs to follow nothing. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cast.h"
+
+#define ROOM_FIRST 1024u
+
+void cast_init(struct cast *c, uint32_t most, uint64_t seed)
+{
+	*c = (struct cast){.most = most, .shared = CAST_NONE, .factor = seed | 1};
+}
+
+void cast_deinit(struct cast *c)
+{
+	free(c->list);
+	free(c->index);
+	c->list = NULL;
+	c->index = NULL;
+}
+
+static uint32_t *slot(const struct cast *c, int64_t id)
+{
+	uint32_t i = (uint32_t)(((uint64_t)id * c->factor) >> c->shift);
+
+	while (c->index[i] != CAST_NONE && c->list[c->index[i]].id != id)
+		i = (i + 1) & (c->index_room - 1);
+	return &c->index[i];
+}
+
+/* Of threads with one id the last one is found, as it was the last to be created. */
+static void reindex(struct cast *c)
+{
+	uint32_t i;
+
+	memset(c->index, 0xff, c->index_room * sizeof(*c->index));
+	for (i = 0; i < c->n; i++)
+		if (!(c->list[i].flags & CAST_SHARED))
+			*slot(c, c->list[i].id) = i;
+}
+
+static int grow(struct cast *c)
+{
+	uint32_t room = c->room ? c->room * 2 : ROOM_FIRST, index_room = ROOM_FIRST;
+	struct cast_thread *list;
+	uint32_t *index;
+
+	room = room < c->most ? room : c->most;
+	while (index_room < room * 2)
+		index_room *= 2;
+	list = realloc(c->list, room * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	c->list = list;
+	index = index_room > c->index_room ? realloc(c->index, index_room * sizeof(*index)) : c->index;
+	if (!index)
+		return -ENOMEM;
+	c->index = index;
+	c->index_room = index_room;
+	c->shift = 64 - (unsigned int)__builtin_ctz(index_room);
+	c->room = room;
+	reindex(c);
+	return 0;
+}
+
+static bool is_kept(const struct cast *c, uint32_t i, uint32_t keep)
+{
+	return i == keep || !(c->list[i].flags & CAST_ENDED);
+}
+
+static void forget(struct cast *c, uint32_t *keep)
+{
+	uint32_t i, n = 0, kept = CAST_NONE;
+
+	for (i = 0; i < c->n; i++) {
+		if (!is_kept(c, i, *keep))
+			continue;
+		if (i == *keep)
+			kept = n;
+		if (c->list[i].flags & CAST_SHARED)
+			c->shared = n;
+		c->list[n] = c->list[i];
+		c->list[n].alias = n;
+		n++;
+	}
+	c->n = n;
+	*keep = kept;
+	reindex(c);
+}
+
+/*
+ * One place is kept for the shared one.  Where next to nothing was forgotten it is not tried again for each one: that would be a pass each
+ * time.
+ */
+int cast_reserve(struct cast *c, uint32_t *keep)
+{
+	if (c->n + 3 <= c->room)
+		return 0;
+	if (c->room < c->most)
+		return grow(c);
+	if (c->refused >= c->retry_at) {
+		forget(c, keep);
+		if (c->n > c->most - c->most / 16)
+			c->retry_at = c->refused + c->most / 16 + 1;
+	}
+	return 0;
+}
+
+static uint32_t append(struct cast *c, const struct cast_thread *t)
+{
+	c->list[c->n] = *t;
+	c->list[c->n].alias = c->n;
+	return c->n++;
+}
+
+uint32_t cast_add(struct cast *c, int64_t id, uint8_t type, uint32_t track)
+{
+	struct cast_thread t = {.id = id, .track = track, .type = type};
+
+	if (c->n + 1 >= c->most) {
+		c->refused++;
+		return CAST_NONE;
+	}
+	return *slot(c, id) = append(c, &t);
+}
+
+uint32_t cast_share(struct cast *c, uint32_t track)
+{
+	struct cast_thread t = {.track = track, .type = UINT8_MAX, .flags = CAST_SHARED};
+
+	return c->shared = append(c, &t);
+}
+
+uint32_t cast_bearer(const struct cast *c, int64_t id)
+{
+	return c->index_room ? *slot(c, id) : CAST_NONE;
+}
+
+static uint32_t final(struct cast *c, uint32_t i)
+{
+	struct cast_thread *list = c->list;
+
+	while (list[i].alias != i) {
+		list[i].alias = list[list[i].alias].alias;
+		i = list[i].alias;
+	}
+	return i;
+}
+
+uint32_t cast_find(struct cast *c, int64_t id)
+{
+	uint32_t i = cast_bearer(c, id);
+
+	return i == CAST_NONE ? i : final(c, i);
+}
+
+bool cast_become(struct cast *c, uint32_t from, uint32_t to)
+{
+	from = final(c, from);
+	to = final(c, to);
+	if (from == to)
+		return false;
+	c->list[from].alias = to;
+	return true;
+}

@@ -1,0 +1,283 @@
+/*
+ * The format is Fuchsia's (docs/reference/tracing/trace-format of its source); numbers below are its.
+ *
+ * A stream is a process and a track a thread; their object ids are the tracks' numbers, which are different and small, because some readers
+ * keep 32 bits of them.  The life of a thread is an asynchronous operation, so that it need not hold what happens on the thread's track.  A flow
+ * begins and ends in a duration: an instant with one is a duration of no length.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fxt.h"
+#include "scope.h"
+
+#define MAGIC		0x0016547846040010u
+#define PER_SECOND	1000000000u
+#define STRINGS_MAX	32767u
+#define STRING_BYTES	(8u << 20)
+#define INTERN_MAX	256u   /* bytes of a string in the table */
+#define INLINE_MAX	16000u /* bytes of any other: two of them fit into a record */
+#define PROVIDER_MAX	255u
+#define OBJECT_PROCESS	1u
+#define OBJECT_THREAD	2u
+#define REF_INLINE	0x8000u
+#define METADATA_SOURCE 1u
+
+enum record { RECORD_METADATA, RECORD_BEGINNING, RECORD_STRING, RECORD_THREAD, RECORD_EVENT, RECORD_OBJECT = 7 };
+
+enum event {
+	EVENT_INSTANT,
+	EVENT_COUNTER,
+	EVENT_DURATION_BEGIN,
+	EVENT_DURATION_END,
+	EVENT_ASYNC_BEGIN = 5,
+	EVENT_ASYNC_END = 7,
+	EVENT_FLOW_BEGIN,
+	EVENT_FLOW_END = 10,
+};
+
+enum argument { ARGUMENT_INT64 = 3, ARGUMENT_STRING = 6, ARGUMENT_OBJECT = 8 };
+
+/* A string as records refer to it. */
+struct ref {
+	uint16_t value;
+	const char *text; /* where it is inline */
+	size_t bytes;
+};
+
+/* ---- records */
+
+static void begin(struct fxt *f, enum record type, uint64_t fields)
+{
+	f->record[0] = type | fields;
+	f->n = 1;
+}
+
+static void word(struct fxt *f, uint64_t w)
+{
+	f->record[f->n++] = w;
+}
+
+static void bytes(struct fxt *f, const char *text, size_t len)
+{
+	size_t words = (len + 7) / 8;
+
+	if (!words)
+		return;
+	f->record[f->n + words - 1] = 0;
+	memcpy(f->record + f->n, text, len);
+	f->n += (unsigned int)words;
+}
+
+static int end(struct fxt *f)
+{
+	f->record[0] |= (uint64_t)f->n << 4;
+	writer_put(f->out, f->record, f->n * sizeof(*f->record));
+	return -f->out->error;
+}
+
+/* A string under a number where it has one, or gets one now: then a record that says so comes first.  None may be at hand. */
+static struct ref refer(struct fxt *f, const char *text, size_t len)
+{
+	uint32_t known = f->strings.n, i = TEXT_NONE;
+
+	if (!len)
+		return (struct ref){0};
+	if (len <= INTERN_MAX)
+		i = texts_add(&f->strings, text, len);
+	if (i == TEXT_NONE) {
+		len = utf8_cut(text, len, INLINE_MAX);
+		return (struct ref){.value = (uint16_t)(REF_INLINE | len), .text = text, .bytes = len};
+	}
+	if (i == known) {
+		begin(f, RECORD_STRING, (uint64_t)(i + 1) << 16 | (uint64_t)len << 32);
+		bytes(f, text, len);
+		end(f);
+	}
+	return (struct ref){.value = (uint16_t)(i + 1)};
+}
+
+static struct ref refer_constant(struct fxt *f, const char *text)
+{
+	return refer(f, text, strlen(text));
+}
+
+static void inline_text(struct fxt *f, const struct ref *ref)
+{
+	if (ref->text)
+		bytes(f, ref->text, ref->bytes);
+}
+
+/* The index of a track in the table of threads, where it takes the place of another. */
+static unsigned int thread_index(struct fxt *f, uint32_t process, uint32_t track)
+{
+	unsigned int i = track % FXT_THREADS;
+
+	if (f->threads[i] != track) {
+		f->threads[i] = track;
+		begin(f, RECORD_THREAD, (uint64_t)(i + 1) << 16);
+		word(f, process);
+		word(f, track);
+		end(f);
+	}
+	return i + 1;
+}
+
+/* ---- events */
+
+struct arguments {
+	struct ref key[ACT_NOTES_MAX], text[ACT_NOTES_MAX];
+	const struct act_note *notes;
+	unsigned int n;
+};
+
+static void refer_arguments(struct fxt *f, struct arguments *a, const struct act_note *notes, unsigned int n)
+{
+	a->notes = notes;
+	for (a->n = 0; a->n < n; a->n++) {
+		a->key[a->n] = refer_constant(f, notes[a->n].key);
+		if (notes[a->n].text)
+			a->text[a->n] = refer(f, notes[a->n].text, notes[a->n].text_bytes);
+	}
+}
+
+static void put_arguments(struct fxt *f, const struct arguments *a)
+{
+	unsigned int i, at;
+
+	for (i = 0; i < a->n; i++) {
+		bool text = a->notes[i].text;
+
+		at = f->n;
+		word(f, (text ? ARGUMENT_STRING : ARGUMENT_INT64) | (uint64_t)a->key[i].value << 16);
+		inline_text(f, &a->key[i]);
+		if (text) {
+			f->record[at] |= (uint64_t)a->text[i].value << 32;
+			inline_text(f, &a->text[i]);
+		} else {
+			word(f, (uint64_t)a->notes[i].number);
+		}
+		f->record[at] |= (uint64_t)(f->n - at) << 4;
+	}
+}
+
+/* One event of ACT's track, time and name; the word at its end is *LAST, where there is one. */
+static int put_event(struct fxt *f, enum event type, const struct act *act, const char *category,
+		     const struct act_note *notes, unsigned int n_notes, const uint64_t *last)
+{
+	uint32_t track = type == EVENT_COUNTER ? act->doer : act->track;
+	struct ref group = refer_constant(f, category), name = refer(f, act->name, act->name_bytes);
+	unsigned int thread = thread_index(f, act->process, track);
+	struct arguments arguments;
+
+	refer_arguments(f, &arguments, notes, n_notes);
+	begin(f, RECORD_EVENT,
+	      (uint64_t)type << 16 | (uint64_t)n_notes << 20 | (uint64_t)thread << 24 | (uint64_t)group.value << 32 |
+		      (uint64_t)name.value << 48);
+	word(f, act->time);
+	inline_text(f, &group);
+	inline_text(f, &name);
+	put_arguments(f, &arguments);
+	if (last)
+		word(f, *last);
+	return end(f);
+}
+
+/* A flow begins or ends here. */
+static int put_flow(struct fxt *f, const struct act *act)
+{
+	enum event type = act->flow == ACT_FLOW_BEGINS ? EVENT_FLOW_BEGIN : EVENT_FLOW_END;
+	int r = put_event(f, EVENT_DURATION_BEGIN, act, act->category, act->notes, act->n_notes, NULL);
+
+	r = r ? r : put_event(f, type, act, "flow", NULL, 0, &act->flow_id);
+	return r ? r : put_event(f, EVENT_DURATION_END, act, act->category, NULL, 0, NULL);
+}
+
+static int put_value(struct fxt *f, const struct act *act)
+{
+	const struct act_note notes[] = {{.key = "value", .number = act->value}};
+	const uint64_t id = 0;
+
+	/* What stands beside a counter would be drawn as one. */
+	return put_event(f, EVENT_COUNTER, act, act->category, notes, 1, &id);
+}
+
+static int on_act(void *data, const struct act *act)
+{
+	struct fxt *f = data;
+	uint64_t id = act->track;
+
+	switch (act->kind) {
+	case ACT_BEGIN:
+	case ACT_END:
+		if (act->life)
+			return put_event(f, act->kind == ACT_BEGIN ? EVENT_ASYNC_BEGIN : EVENT_ASYNC_END, act,
+					 act->category, act->notes, act->n_notes, &id);
+		return put_event(f, act->kind == ACT_BEGIN ? EVENT_DURATION_BEGIN : EVENT_DURATION_END, act,
+				 act->category, act->notes, act->n_notes, NULL);
+	case ACT_INSTANT:
+		if (act->flow != ACT_FLOW_NONE)
+			return put_flow(f, act);
+		return put_event(f, EVENT_INSTANT, act, act->category, act->notes, act->n_notes, NULL);
+	case ACT_VALUE:
+		return put_value(f, act);
+	}
+	return 0;
+}
+
+/* The name of a process or a thread; the last one holds. */
+static int on_track(void *data, const struct act_track *track)
+{
+	struct fxt *f = data;
+	bool process = track->kind == ACT_PROCESS;
+	struct ref name, key;
+
+	if (track->kind == ACT_COUNTER)
+		return 0;
+	name = refer(f, track->name, track->name_bytes);
+	key = refer_constant(f, "process");
+	begin(f, RECORD_OBJECT,
+	      (process ? OBJECT_PROCESS : OBJECT_THREAD) << 16 | (uint64_t)name.value << 24 | (uint64_t)!process << 40);
+	word(f, track->track);
+	inline_text(f, &name);
+	if (!process) {
+		unsigned int at = f->n;
+
+		word(f, ARGUMENT_OBJECT | (uint64_t)key.value << 16);
+		inline_text(f, &key);
+		word(f, track->process);
+		f->record[at] |= (uint64_t)(f->n - at) << 4;
+	}
+	return end(f);
+}
+
+int fxt_begin(struct fxt *f, const char *name)
+{
+	SCOPED(utf8_deinit) struct utf8 u = {0};
+	const uint64_t magic = MAGIC;
+	size_t len;
+
+	if (utf8_set(&u, name, strlen(name)))
+		return -ENOMEM;
+	len = utf8_cut(u.text, u.bytes, PROVIDER_MAX);
+	writer_put(f->out, &magic, sizeof(magic));
+	begin(f, RECORD_METADATA, METADATA_SOURCE << 16 | 1u << 20 | (uint64_t)len << 52);
+	bytes(f, u.text, len);
+	end(f);
+	begin(f, RECORD_BEGINNING, 0);
+	word(f, PER_SECOND);
+	return end(f);
+}
+
+void fxt_init(struct fxt *f, struct writer *out)
+{
+	*f = (struct fxt){.out = out};
+	f->ops = (struct act_ops){.track = on_track, .act = on_act, .data = f};
+	texts_init(&f->strings, STRINGS_MAX, STRING_BYTES);
+}
+
+void fxt_deinit(struct fxt *f)
+{
+	texts_deinit(&f->strings);
+}
