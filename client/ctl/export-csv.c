@@ -6,11 +6,10 @@
  * an apostrophe, so that who takes one away from every text that has one has what was recorded.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "digits.h"
 #include "exporter.h"
 
 #define PIECE	    8192u
@@ -93,23 +92,26 @@ static size_t fixed(const struct mprof_raw_event *e, char *out)
 	enum mprof_shape shape = mprof_event_shape(e->id);
 	bool other =
 		shape == MPROF_SHAPE_THREAD || shape == MPROF_SHAPE_THREAD_TYPE || shape == MPROF_SHAPE_THREAD_TEXT;
-	int n = snprintf(out, FIXED_MAX, "%" PRIu64 ",%s,", e->timestamp, mprof_event_name(e->id));
+	size_t n = digits_put(out, e->timestamp);
 
+	out[n++] = ',';
+	n += (size_t)(stpcpy(out + n, mprof_event_name(e->id)) - (out + n));
+	out[n++] = ',';
 	if (mprof_event_has_context(e->id))
-		n += snprintf(out + n, FIXED_MAX - (size_t)n, "%" PRId64, e->context);
+		n += digits_put_signed(out + n, e->context);
 	out[n++] = ',';
 	if (other)
-		n += snprintf(out + n, FIXED_MAX - (size_t)n, "%" PRId64, e->number);
+		n += digits_put_signed(out + n, e->number);
 	out[n++] = ',';
 	if (shape == MPROF_SHAPE_THREAD_TYPE)
-		n += snprintf(out + n, FIXED_MAX - (size_t)n, "%s", mprof_thread_type_name(e->type));
+		n += (size_t)(stpcpy(out + n, mprof_thread_type_name(e->type)) - (out + n));
 	out[n++] = ',';
 	if (shape == MPROF_SHAPE_DURATION)
-		n += snprintf(out + n, FIXED_MAX - (size_t)n, "%" PRIu64, (uint64_t)e->number);
+		n += digits_put(out + n, (uint64_t)e->number);
 	else if (shape == MPROF_SHAPE_AMOUNT_TEXT)
-		n += snprintf(out + n, FIXED_MAX - (size_t)n, "%" PRId64, e->number);
+		n += digits_put_signed(out + n, e->number);
 	out[n++] = ',';
-	return (size_t)n;
+	return n;
 }
 
 static int csv_streams(void *data, char *const *names, unsigned int count)

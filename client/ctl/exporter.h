@@ -69,6 +69,7 @@ const struct exporter *exporter_at(size_t i);
 const struct exporter *exporter_find(const char *name, const char *verb);
 
 /* Each is defined in its file: */
+extern const struct exporter export_chrome;
 extern const struct exporter export_csv;
 extern const struct exporter export_ctf;
 extern const struct exporter export_fxt;
