@@ -1,0 +1,297 @@
+/*
+ * Who is whose counterpart.
+ *
+ * From the roots down: the children of two counterparts, in the order of their creation, are laid beside each other, first those below which
+ * all is equal, between those the ones of the same kin, and between those the ones of a type whose labels do not contradict.
+ * What is left over is looked for elsewhere, because a thread may have another creator in the other run, or one from before the trace; there
+ * only what both runs have as often is believed.
+ *
+ * Invariant: a thread is in the queue at most once, when it gets its counterpart, so that each list of children is laid beside another
+ * once, or once more with what was left of it.
+ */
+#include <stdlib.h>
+
+#include "diff-state.h"
+#include "map.h"
+
+enum level { LEVEL_EXACT, LEVEL_KIN, LEVEL_TYPE, LEVELS };
+
+struct matching {
+	struct mprof_diff *d;
+	uint32_t *queue; /* threads of the good run whose children are to be looked at */
+	uint32_t queued, next;
+	/* As many as there are threads: */
+	uint32_t *list[2];
+	uint64_t *keys[2];
+	uint32_t *match;
+};
+
+static void pair(struct matching *m, uint32_t good, uint32_t bad)
+{
+	m->d->side[GOOD].match[good] = bad;
+	m->d->side[BAD].match[bad] = good;
+	m->queue[m->queued++] = good;
+}
+
+static uint64_t key_at(const struct diff_side *s, enum level level, uint32_t thread)
+{
+	const struct mprof_thread *t = diff_thread(s, thread);
+
+	if (level == LEVEL_EXACT)
+		return s->exact[thread];
+	if (level == LEVEL_KIN)
+		return s->kin[thread];
+	return t->type * 2u + (t->creator != MPROF_NONE && diff_thread(s, t->creator)->becomes == thread);
+}
+
+static void make_keys(struct matching *m, int side, enum level level, const uint32_t *list, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		m->keys[side][i] = key_at(&m->d->side[side], level, list[i]);
+}
+
+/* Which label a thread gets first can be chance; two different ones are two threads. */
+static bool may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad)
+{
+	uint32_t a = diff_label(&d->side[GOOD], good), b = diff_label(&d->side[BAD], bad);
+
+	return a == b || a == MPROF_NONE || b == MPROF_NONE;
+}
+
+/* What has no counterpart yet of LIST, moved to its front; returns how many. */
+static uint32_t keep_unmatched(const struct diff_side *s, uint32_t *list, uint32_t n)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < n; i++)
+		if (s->match[list[i]] == MPROF_NONE)
+			list[kept++] = list[i];
+	return kept;
+}
+
+static void pair_matches(struct matching *m, const uint32_t *a, uint32_t n_a, const uint32_t *b, const uint32_t *match)
+{
+	uint32_t i;
+
+	for (i = 0; i < n_a; i++)
+		if (match[i] != MPROF_NONE && may_pair(m->d, a[i], b[match[i]]))
+			pair(m, a[i], b[match[i]]);
+}
+
+static bool match_lists(struct matching *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b);
+
+/* The pieces between counterparts, each for itself, at the next level. */
+static bool match_between(struct matching *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b,
+			  const uint32_t *match)
+{
+	uint32_t from_a = 0, from_b = 0, i;
+
+	for (i = 0; i <= n_a; i++) {
+		if (i < n_a && match[i] == MPROF_NONE)
+			continue;
+		if (!match_lists(m, level, a + from_a, i - from_a, b + from_b, (i < n_a ? match[i] : n_b) - from_b))
+			return false;
+		from_a = i + 1;
+		from_b = i < n_a ? match[i] + 1 : n_b;
+	}
+	return true;
+}
+
+static bool match_lists(struct matching *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b)
+{
+	uint32_t *match = m->match + (a - m->list[GOOD]);
+	bool ordered;
+
+	if (!n_a || !n_b)
+		return true;
+	make_keys(m, GOOD, level, a, n_a);
+	make_keys(m, BAD, level, b, n_b);
+	if (!diff_align(m->keys[GOOD], n_a, m->keys[BAD], n_b, match, &ordered, &m->d->view.work))
+		return false;
+	pair_matches(m, a, n_a, b, match);
+	if (level + 1 == LEVELS)
+		return true;
+	if (ordered)
+		return match_between(m, level + 1, a, n_a, b, n_b, match);
+	n_a = keep_unmatched(&m->d->side[GOOD], a, n_a);
+	n_b = keep_unmatched(&m->d->side[BAD], b, n_b);
+	return match_lists(m, level + 1, a, n_a, b, n_b);
+}
+
+static uint32_t list_children(struct matching *m, int side, uint32_t thread, bool backwards)
+{
+	const struct diff_side *s = &m->d->side[side];
+	const uint32_t *made;
+	uint32_t n, i;
+
+	made = buckets_of(&s->why->made, thread, &n);
+	for (i = 0; i < n; i++)
+		m->list[side][i] = made[backwards ? n - 1 - i : i];
+	return keep_unmatched(s, m->list[side], n);
+}
+
+/* Those of the same kin that only the order keeps apart. */
+static bool match_moved(struct matching *m, uint32_t n_a, uint32_t n_b)
+{
+	n_a = keep_unmatched(&m->d->side[GOOD], m->list[GOOD], n_a);
+	n_b = keep_unmatched(&m->d->side[BAD], m->list[BAD], n_b);
+	if (!n_a || !n_b)
+		return true;
+	make_keys(m, GOOD, LEVEL_KIN, m->list[GOOD], n_a);
+	make_keys(m, BAD, LEVEL_KIN, m->list[BAD], n_b);
+	if (!diff_count_off(m->keys[GOOD], n_a, m->keys[BAD], n_b, false, m->match, &m->d->view.work))
+		return false;
+	pair_matches(m, m->list[GOOD], n_a, m->list[BAD], m->match);
+	return true;
+}
+
+/* Of one that is from before the trace the first children are missing: then the last ones are the last ones'. */
+static bool match_children(struct matching *m, uint32_t good)
+{
+	const struct mprof_diff *d = m->d;
+	uint32_t bad = d->side[GOOD].match[good], n_a, n_b;
+	bool cut = (diff_thread(&d->side[GOOD], good)->flags ^ diff_thread(&d->side[BAD], bad)->flags) &
+		   MPROF_THREAD_PREEXISTING;
+
+	n_a = list_children(m, GOOD, good, cut);
+	n_b = list_children(m, BAD, bad, cut);
+	return match_lists(m, LEVEL_EXACT, m->list[GOOD], n_a, m->list[BAD], n_b) && match_moved(m, n_a, n_b);
+}
+
+static bool match_queue(struct matching *m)
+{
+	while (m->next < m->queued)
+		if (!match_children(m, m->queue[m->next++]))
+			return false;
+	return true;
+}
+
+static void match_roots(struct matching *m)
+{
+	const struct mprof_model_view *good = m->d->side[GOOD].view, *bad = m->d->side[BAD].view;
+	const uint32_t *streams = m->d->options.streams;
+	uint32_t i, at;
+
+	for (i = 0; i < bad->n_streams; i++) {
+		at = streams ? streams[i] : i;
+		if (at < good->n_streams && m->d->side[GOOD].match[good->streams[at].root] == MPROF_NONE)
+			pair(m, good->streams[at].root, bad->streams[i].root);
+	}
+}
+
+/* By what a thread that was left over can be found elsewhere.  0: by nothing. */
+static uint64_t trait_exact(const struct diff_side *s, uint32_t thread)
+{
+	return diff_label(s, thread) != MPROF_NONE || s->why->made.start[thread] < s->why->made.start[thread + 1]
+		       ? s->exact[thread]
+		       : 0;
+}
+
+static uint64_t trait_kin(const struct diff_side *s, uint32_t thread)
+{
+	return diff_label(s, thread) == MPROF_NONE ? 0 : s->kin[thread];
+}
+
+static uint64_t trait_label(const struct diff_side *s, uint32_t thread)
+{
+	uint32_t label = diff_label(s, thread);
+
+	return label == MPROF_NONE ? 0 : label + 1ull;
+}
+
+/* Of what has no label itself, the first child that has one. */
+static uint64_t trait_child(const struct diff_side *s, uint32_t thread)
+{
+	const uint32_t *made;
+	uint32_t n, i;
+
+	made = buckets_of(&s->why->made, thread, &n);
+	for (i = 0; i < n; i++)
+		if (diff_label(s, made[i]) != MPROF_NONE)
+			return s->kin[made[i]];
+	return 0;
+}
+
+/* What is left of a run and has the trait, and its keys.  In another stream nobody is looked for. */
+static uint32_t list_left(struct matching *m, int side, uint64_t (*trait)(const struct diff_side *s, uint32_t thread))
+{
+	const struct diff_side *s = &m->d->side[side];
+	uint32_t i, n = 0, stream, root;
+	uint64_t key;
+
+	for (i = 0; i < s->view->n_threads; i++) {
+		stream = diff_thread(s, i)->stream;
+		root = s->view->streams[stream].root;
+		key = s->match[i] == MPROF_NONE && s->match[root] != MPROF_NONE ? trait(s, i) : 0;
+		if (!key)
+			continue;
+		if (side == BAD)
+			stream = diff_thread(&m->d->side[GOOD], s->match[root])->stream;
+		m->list[side][n] = i;
+		m->keys[side][n++] = map_mix(key, m->d->options.seed + stream);
+	}
+	return n;
+}
+
+static bool match_left(struct matching *m)
+{
+	static uint64_t (*const traits[])(const struct diff_side *s, uint32_t thread) = {
+		trait_exact,
+		trait_kin,
+		trait_label,
+		trait_child,
+	};
+	uint32_t n_a, n_b;
+	size_t i;
+
+	for (i = 0; i < sizeof(traits) / sizeof(traits[0]); i++) {
+		n_a = list_left(m, GOOD, traits[i]);
+		n_b = list_left(m, BAD, traits[i]);
+		if (!n_a || !n_b)
+			continue;
+		if (!diff_count_off(m->keys[GOOD], n_a, m->keys[BAD], n_b, true, m->match, &m->d->view.work))
+			return false;
+		pair_matches(m, m->list[GOOD], n_a, m->list[BAD], m->match);
+		if (!match_queue(m))
+			return false;
+	}
+	return true;
+}
+
+static bool matching_init(struct matching *m, struct mprof_diff *d)
+{
+	size_t good = (size_t)d->side[GOOD].view->n_threads + 1, bad = (size_t)d->side[BAD].view->n_threads + 1;
+
+	*m = (struct matching){.d = d};
+	m->queue = malloc(good * sizeof(*m->queue));
+	m->match = malloc(good * sizeof(*m->match));
+	m->list[GOOD] = malloc(good * sizeof(**m->list));
+	m->list[BAD] = malloc(bad * sizeof(**m->list));
+	m->keys[GOOD] = malloc(good * sizeof(**m->keys));
+	m->keys[BAD] = malloc(bad * sizeof(**m->keys));
+	return m->queue && m->match && m->list[GOOD] && m->list[BAD] && m->keys[GOOD] && m->keys[BAD];
+}
+
+static void matching_deinit(struct matching *m)
+{
+	free(m->queue);
+	free(m->match);
+	free(m->list[GOOD]);
+	free(m->list[BAD]);
+	free(m->keys[GOOD]);
+	free(m->keys[BAD]);
+}
+
+bool diff_match(struct mprof_diff *d)
+{
+	struct matching m;
+	bool fine = matching_init(&m, d);
+
+	if (fine)
+		match_roots(&m);
+	fine = fine && match_queue(&m) && match_left(&m);
+	matching_deinit(&m);
+	return fine;
+}

@@ -1,0 +1,291 @@
+/*
+ * What became something else in the other run: what was resolved in one alone, and what failed in one alone.
+ *
+ * One cause has many victims, so that they are told together: threads that wait on one root, and threads that fail with one text, because a
+ * failure is handed from thread to thread.  The victim that is told is the first that should resolve, else the first with a label.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff-state.h"
+
+/* A condition that parts longer before the wait than so many steps says nothing of the wait. */
+#define FORK_STEPS_MAX 16u
+
+enum fate { FATE_WAITS, FATE_FULFILLED, FATE_FAILED };
+
+struct victim {
+	uint64_t cause; /* the root, or the text */
+	uint32_t good, bad;
+	uint32_t kind;
+	bool should, labelled;
+};
+
+struct judging {
+	struct mprof_diff *d;
+	struct grow victims;
+	uint8_t *failures; /* of each text: bit 1 << side, a thread without counterpart failed with it */
+};
+
+static uint32_t final_of(const struct diff_side *s, uint32_t thread)
+{
+	return s->why->final[thread];
+}
+
+static bool fails(const struct mprof_thread *t)
+{
+	return (t->flags & MPROF_THREAD_RESOLVED) && t->failure != MPROF_NONE;
+}
+
+static enum fate fate_of(const struct diff_side *s, uint32_t thread)
+{
+	const struct mprof_thread *t = diff_thread(s, final_of(s, thread));
+
+	return !(t->flags & MPROF_THREAD_RESOLVED) ? FATE_WAITS : fails(t) ? FATE_FAILED : FATE_FULFILLED;
+}
+
+/* From its creation to its end, or to that of the trace. */
+static uint64_t took(const struct diff_side *s, uint32_t thread)
+{
+	const struct mprof_thread *t = diff_thread(s, thread), *final = diff_thread(s, final_of(s, thread));
+	uint64_t end = s->view->streams[final->stream].end;
+
+	if (final->flags & MPROF_THREAD_RESOLVED)
+		end = final->end;
+	return end > t->created ? end - t->created : 0;
+}
+
+static bool should(const struct diff_side *s, uint32_t thread)
+{
+	return (diff_thread(s, thread)->flags | diff_thread(s, final_of(s, thread))->flags) &
+	       MPROF_THREAD_SHOULD_RESOLVE;
+}
+
+/* A victim of KIND, of which one of the two threads may be MPROF_NONE. */
+static bool add_victim(struct judging *j, uint32_t kind, uint32_t good, uint32_t bad)
+{
+	const struct diff_side *s = &j->d->side[kind == MPROF_DIFF_BAD_WAITS || kind == MPROF_DIFF_BAD_FAILS];
+	uint32_t own = s == &j->d->side[BAD] ? bad : good, final = final_of(s, own);
+	struct victim *v = grow_add(&j->victims, sizeof(*v));
+
+	if (!v)
+		return false;
+	*v = (struct victim){
+		.good = good,
+		.bad = bad,
+		.kind = kind,
+		.cause = s->why->root[final],
+		.should = (good != MPROF_NONE && should(&j->d->side[GOOD], good)) ||
+			  (bad != MPROF_NONE && should(&j->d->side[BAD], bad)),
+		.labelled = diff_label(s, own) != MPROF_NONE,
+	};
+	if (kind == MPROF_DIFF_BAD_FAILS || kind == MPROF_DIFF_GOOD_FAILS)
+		v->cause = s->texts[diff_thread(s, final)->failure];
+	return true;
+}
+
+static bool judge_pair(struct judging *j, uint32_t good, uint32_t bad)
+{
+	const struct diff_side *g = &j->d->side[GOOD], *b = &j->d->side[BAD];
+	enum fate of_good = fate_of(g, good), of_bad = fate_of(b, bad);
+	uint64_t g_ns, b_ns;
+
+	/* Both went on as others, which are judged for themselves. */
+	if (of_good == of_bad || (final_of(g, good) != good && final_of(b, bad) != bad))
+		return true;
+	if (of_bad == FATE_FAILED)
+		return add_victim(j, MPROF_DIFF_BAD_FAILS, good, bad);
+	if (of_good == FATE_FAILED)
+		return add_victim(j, MPROF_DIFF_GOOD_FAILS, good, bad);
+	g_ns = took(g, good);
+	b_ns = took(b, bad);
+	if (of_bad == FATE_WAITS ? b_ns > g_ns : g_ns > b_ns)
+		return add_victim(j, of_bad == FATE_WAITS ? MPROF_DIFF_BAD_WAITS : MPROF_DIFF_GOOD_WAITS, good, bad);
+	j->d->view.undue++;
+	return true;
+}
+
+static bool judge_lone(struct judging *j, int side, uint32_t thread)
+{
+	const struct diff_side *s = &j->d->side[side];
+	const struct mprof_thread *t = diff_thread(s, thread);
+	uint32_t good = side == GOOD ? thread : MPROF_NONE, bad = side == BAD ? thread : MPROF_NONE;
+
+	if (t->flags & MPROF_THREAD_NEVER_RESOLVED)
+		return add_victim(j, side == GOOD ? MPROF_DIFF_GOOD_WAITS : MPROF_DIFF_BAD_WAITS, good, bad);
+	if (fails(t) && j->failures[s->texts[t->failure]] == 1u << side)
+		return add_victim(j, side == GOOD ? MPROF_DIFF_GOOD_FAILS : MPROF_DIFF_BAD_FAILS, good, bad);
+	return true;
+}
+
+static void note_failures(struct judging *j, int side)
+{
+	const struct diff_side *s = &j->d->side[side];
+	uint32_t i;
+
+	for (i = 0; i < s->view->n_threads; i++)
+		if (s->match[i] == MPROF_NONE && fails(diff_thread(s, i)))
+			j->failures[s->texts[diff_thread(s, i)->failure]] |= (uint8_t)(1u << side);
+}
+
+static bool judge_all(struct judging *j)
+{
+	const struct diff_side *g = &j->d->side[GOOD], *b = &j->d->side[BAD];
+	uint32_t i;
+
+	note_failures(j, GOOD);
+	note_failures(j, BAD);
+	for (i = 0; i < g->view->n_threads; i++) {
+		if (g->match[i] == MPROF_NONE ? !diff_told(g, i) : !diff_told(g, i) && !diff_told(b, g->match[i]))
+			continue;
+		if (!(g->match[i] == MPROF_NONE ? judge_lone(j, GOOD, i) : judge_pair(j, i, g->match[i])))
+			return false;
+	}
+	for (i = 0; i < b->view->n_threads; i++)
+		if (b->match[i] == MPROF_NONE && diff_told(b, i) && !judge_lone(j, BAD, i))
+			return false;
+	return true;
+}
+
+static int compare_victims(const void *a, const void *b)
+{
+	const struct victim *x = a, *y = b;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->cause != y->cause)
+		return x->cause < y->cause ? -1 : 1;
+	if (x->should != y->should)
+		return x->should ? -1 : 1;
+	if (x->labelled != y->labelled)
+		return x->labelled ? -1 : 1;
+	if (x->bad != y->bad)
+		return x->bad < y->bad ? -1 : 1;
+	return x->good < y->good ? -1 : x->good > y->good;
+}
+
+/* Victims of one cause, the one to be told first, become one outcome. */
+static bool join_victims(struct judging *j)
+{
+	struct victim *list = j->victims.items;
+	struct mprof_diff_outcome *o = NULL;
+	uint32_t i;
+
+	if (j->victims.n)
+		qsort(list, j->victims.n, sizeof(*list), compare_victims);
+	for (i = 0; i < j->victims.n; i++) {
+		if (!i || list[i].kind != list[i - 1].kind || list[i].cause != list[i - 1].cause) {
+			o = grow_add(&j->d->outcomes, sizeof(*o));
+			if (!o)
+				return false;
+			*o = (struct mprof_diff_outcome){
+				.kind = list[i].kind,
+				.good = list[i].good,
+				.bad = list[i].bad,
+			};
+		}
+		o->threads++;
+		o->should += list[i].should;
+	}
+	return true;
+}
+
+static bool in_bad(const struct mprof_diff_outcome *o)
+{
+	return o->kind == MPROF_DIFF_BAD_WAITS || o->kind == MPROF_DIFF_BAD_FAILS;
+}
+
+static int compare_outcomes(const void *a, const void *b)
+{
+	const struct mprof_diff_outcome *x = a, *y = b;
+
+	if (!x->should != !y->should)
+		return x->should ? -1 : 1;
+	if (in_bad(x) != in_bad(y))
+		return in_bad(x) ? -1 : 1;
+	if (x->threads != y->threads)
+		return x->threads > y->threads ? -1 : 1;
+	if (x->bad != y->bad)
+		return x->bad < y->bad ? -1 : 1;
+	return x->good < y->good ? -1 : x->good > y->good;
+}
+
+/* Does the thread of SIDE part from its counterpart soon before SINCE, or later? */
+static bool parts_near(const struct mprof_diff *d, int side, uint32_t thread, uint64_t since, struct diff_fork *f)
+{
+	const struct diff_side *s = &d->side[side];
+	uint32_t good = side == GOOD ? thread : d->side[BAD].match[thread], at;
+
+	if (good == MPROF_NONE || !diff_fork_find(d, good, f))
+		return false;
+	at = s->first_track[thread] + f->same;
+	return s->first_track[thread + 1] - at <= FORK_STEPS_MAX || diff_track_time(s, at + FORK_STEPS_MAX) >= since;
+}
+
+/* The parting that says the most of O, in which a thread of SIDE waits as ANSWER (or fails: NULL) says. */
+static bool part(struct mprof_diff *d, struct mprof_diff_outcome *o, int side, const struct mprof_why_answer *answer)
+{
+	uint32_t candidates[3] = {MPROF_NONE, MPROF_NONE, side == GOOD ? o->good : o->bad};
+	struct diff_fork fork;
+	size_t i;
+
+	if (answer) {
+		candidates[0] = answer->condition;
+		candidates[1] = answer->root;
+	}
+	o->parting = MPROF_NONE;
+	for (i = 0; i < 3; i++)
+		if (candidates[i] != MPROF_NONE &&
+		    parts_near(d, side, candidates[i], answer ? answer->since : 0, &fork))
+			return diff_fork_tell(d, &fork, &o->parting);
+	return true;
+}
+
+/* What there is to say of an outcome that will be told. */
+static bool explain(struct mprof_diff *d, struct mprof_diff_outcome *o)
+{
+	int side = in_bad(o) ? BAD : GOOD;
+	const struct diff_side *s = &d->side[side];
+	struct mprof_why_answer answer;
+
+	o->good_ns = o->good == MPROF_NONE ? 0 : took(&d->side[GOOD], o->good);
+	o->bad_ns = o->bad == MPROF_NONE ? 0 : took(&d->side[BAD], o->bad);
+	mprof_why_ask(s->why, side == GOOD ? o->good : o->bad, &answer);
+	o->verdict = answer.verdict;
+	o->root = o->root_of = o->condition = o->lost = MPROF_NONE;
+	if (o->kind == MPROF_DIFF_BAD_FAILS || o->kind == MPROF_DIFF_GOOD_FAILS)
+		return part(d, o, side, NULL);
+	o->root = answer.root;
+	o->root_of = s->match[answer.root];
+	o->condition = answer.condition;
+	o->lost = answer.verdict == MPROF_WHY_MISSED_SIGNAL ? answer.lost : MPROF_NONE;
+	return part(d, o, side, &answer);
+}
+
+static bool tell_outcomes(struct mprof_diff *d)
+{
+	struct mprof_diff_outcome *list = d->outcomes.items;
+	uint32_t i;
+
+	d->view.all_outcomes = d->outcomes.n;
+	if (d->outcomes.n)
+		qsort(list, d->outcomes.n, sizeof(*list), compare_outcomes);
+	if (d->outcomes.n > d->options.told)
+		d->outcomes.n = d->options.told;
+	for (i = 0; i < d->outcomes.n; i++)
+		if (!explain(d, &list[i]))
+			return false;
+	return true;
+}
+
+bool diff_outcomes(struct mprof_diff *d)
+{
+	struct judging j = {.d = d};
+	bool fine;
+
+	j.failures = calloc((size_t)d->n_texts + 1, 1);
+	fine = j.failures && judge_all(&j) && join_victims(&j) && tell_outcomes(d);
+	free(j.failures);
+	grow_deinit(&j.victims);
+	return fine;
+}

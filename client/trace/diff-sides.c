@@ -1,0 +1,133 @@
+/*
+ * What can be alike in two runs: texts, and of each thread what it is and what is below it.
+ *
+ * A thread is known by its kin: its type, its first label, and whether it goes on in place of the one that created it.  Its exact hash
+ * takes in how it behaves (a set: how often it did so does not count) and its children in their order, so that equal hashes are equal
+ * subtrees.  No id and no time is in it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff-state.h"
+#include "intern.h"
+
+static bool number_texts(struct diff_side *s, struct intern *strings)
+{
+	const struct mprof_model_view *v = s->view;
+	uint32_t i;
+
+	s->texts = malloc(((size_t)v->n_strings + 1) * sizeof(*s->texts));
+	if (!s->texts)
+		return false;
+	for (i = 0; i < v->n_strings; i++) {
+		const struct mprof_string *string = &v->strings[i];
+
+		s->texts[i] = intern_add(strings, string->bytes ? v->text + string->offset : "", string->bytes);
+		if (s->texts[i] == MPROF_NONE)
+			return false;
+	}
+	return true;
+}
+
+static uint64_t mix(const struct mprof_diff *d, uint64_t hash, uint64_t more)
+{
+	return map_mix(hash * 31 + more, d->options.seed);
+}
+
+static void hash_kin(const struct mprof_diff *d, struct diff_side *s)
+{
+	const struct mprof_thread *t;
+	uint32_t i;
+
+	for (i = 0; i < s->view->n_threads; i++) {
+		t = diff_thread(s, i);
+		s->kin[i] = mix(d, t->type, diff_label(s, i));
+		if (t->creator != MPROF_NONE)
+			s->kin[i] = mix(d, s->kin[i], diff_thread(s, t->creator)->becomes == i);
+	}
+}
+
+/* One bit of 64 for each way to behave: enough to tell threads apart that have no label. */
+static uint64_t manner(const struct mprof_diff *d, uint64_t kind, uint64_t kin)
+{
+	return 1ull << (mix(d, kind, kin) & 63);
+}
+
+static void hash_manners(const struct mprof_diff *d, struct diff_side *s)
+{
+	const struct mprof_model_view *v = s->view;
+	uint32_t i;
+
+	for (i = 0; i < v->n_labels; i++)
+		if (v->labels[i].sample == MPROF_NONE)
+			s->exact[v->labels[i].thread] |= manner(d, MPROF_STEP_LABEL, s->texts[v->labels[i].text]);
+	for (i = 0; i < v->n_interactions; i++) {
+		const struct mprof_interaction *it = &v->interactions[i];
+
+		s->exact[it->thread] |= manner(d, 32 + it->kind, s->kin[it->other]);
+		s->exact[it->other] |= manner(d, 64 + it->kind, s->kin[it->thread]);
+	}
+}
+
+/* Creators come before what they create, so that from the last on all that is below a thread is known. */
+static bool hash_exact(const struct mprof_diff *d, struct diff_side *s)
+{
+	uint64_t *below = calloc((size_t)s->view->n_threads + 1, sizeof(*below));
+	uint32_t i, creator;
+
+	if (!below)
+		return false;
+	hash_manners(d, s);
+	for (i = s->view->n_threads; i-- > 0;) {
+		s->exact[i] = mix(d, mix(d, s->kin[i], s->exact[i]), below[i]);
+		creator = diff_thread(s, i)->creator;
+		if (creator != MPROF_NONE)
+			below[creator] = mix(d, below[creator], s->exact[i]);
+	}
+	free(below);
+	return true;
+}
+
+static bool make_side(struct mprof_diff *d, struct diff_side *s, struct intern *strings)
+{
+	size_t n = (size_t)s->view->n_threads + 1;
+
+	s->why = mprof_why_new(s->view);
+	s->kin = calloc(n, sizeof(*s->kin));
+	s->exact = calloc(n, sizeof(*s->exact));
+	s->match = malloc(n * sizeof(*s->match));
+	if (!s->why || !s->kin || !s->exact || !s->match || !number_texts(s, strings))
+		return false;
+	memset(s->match, 0xff, n * sizeof(*s->match));
+	hash_kin(d, s);
+	return hash_exact(d, s);
+}
+
+static void note_times(struct diff_side *s)
+{
+	const struct mprof_model_stream *streams = s->view->streams;
+	bool some = false;
+	uint32_t i;
+
+	for (i = 0; i < s->view->n_streams; i++) {
+		if (!streams[i].events)
+			continue;
+		s->start = some && s->start < streams[i].start ? s->start : streams[i].start;
+		s->end = some && s->end > streams[i].end ? s->end : streams[i].end;
+		some = true;
+	}
+}
+
+bool diff_sides(struct mprof_diff *d)
+{
+	struct intern strings;
+	bool made;
+
+	intern_init(&strings, d->options.seed);
+	made = make_side(d, &d->side[GOOD], &strings) && make_side(d, &d->side[BAD], &strings);
+	d->n_texts = strings.list.n;
+	intern_deinit(&strings);
+	note_times(&d->side[GOOD]);
+	note_times(&d->side[BAD]);
+	return made;
+}

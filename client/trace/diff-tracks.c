@@ -1,0 +1,200 @@
+/*
+ * Each thread's steps, in their order: what it was labelled, what it created, and what it and others did to each other.
+ *
+ * Labels, creations and interactions are each in the order of events, and are merged by time; at one time creations come first, then labels.
+ * A look at what was not resolved is a step only if it was not read later: whether a thread came just before or just behind
+ * what it waits on says nothing of what either does.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff-state.h"
+#include "map.h"
+
+/* A walk over what happened in one run. */
+struct walk {
+	struct diff_side *s;
+	uint32_t thread, label, interaction; /* next of each */
+	uint32_t *latest;		     /* of each thread: its newest label so far, or MPROF_NONE */
+	uint8_t *read_later;		     /* of each interaction: a look at what the same thread reads later */
+	bool counting;			     /* how many steps each thread has, into first_track */
+};
+
+static uint64_t read_key(const struct diff_side *s, const struct mprof_interaction *it)
+{
+	return (uint64_t)s->why->final[it->thread] << 32 | s->why->final[it->other];
+}
+
+static bool find_read_later(struct walk *w, uint64_t seed)
+{
+	const struct mprof_model_view *v = w->s->view;
+	struct map reads;
+	uint32_t i;
+	bool fine = true;
+
+	map_init(&reads, seed);
+	for (i = v->n_interactions; fine && i-- > 0;) {
+		const struct mprof_interaction *it = &v->interactions[i];
+
+		if (it->kind != MPROF_INTERACTION_READ && it->kind != MPROF_INTERACTION_TRY_READ)
+			continue;
+		w->read_later[i] = map_get(&reads, read_key(w->s, it)) != MPROF_NONE;
+		if (it->kind != MPROF_INTERACTION_READ || w->read_later[i])
+			continue;
+		fine = map_reserve(&reads, 1);
+		if (fine)
+			map_put(&reads, read_key(w->s, it), 0);
+	}
+	map_deinit(&reads);
+	return fine;
+}
+
+/* OTHER is MPROF_NONE where the text alone counts. */
+static void add(struct walk *w, uint32_t thread, enum mprof_diff_step_kind kind, uint32_t item, uint32_t other,
+		uint32_t text)
+{
+	struct diff_track *track;
+
+	if (w->counting) {
+		w->s->first_track[thread]++;
+		return;
+	}
+	track = &w->s->tracks[w->s->first_track[thread]++];
+	*track = (struct diff_track){.item = item, .kind = (uint8_t)kind, .text = text, .type = MPROF_THREAD_UNKNOWN};
+	if (other == MPROF_NONE)
+		return;
+	track->type = diff_thread(w->s, other)->type;
+	track->unseen = diff_thread(w->s, other)->flags & MPROF_THREAD_PREEXISTING;
+}
+
+static uint32_t latest_text(const struct walk *w, uint32_t thread)
+{
+	uint32_t label = w->latest[thread];
+
+	return label == MPROF_NONE ? MPROF_NONE : w->s->texts[w->s->view->labels[label].text];
+}
+
+static void add_interaction(struct walk *w, uint32_t i)
+{
+	static const uint8_t kinds[][2] = {
+		[MPROF_INTERACTION_RESOLVE] = {MPROF_STEP_RESOLVES, MPROF_STEP_RESOLVED},
+		[MPROF_INTERACTION_READ] = {MPROF_STEP_READS, MPROF_STEP_READ},
+		[MPROF_INTERACTION_TRY_READ] = {MPROF_STEP_AWAITS, MPROF_STEP_AWAITED},
+		[MPROF_INTERACTION_SIGNAL] = {MPROF_STEP_SIGNALS, MPROF_STEP_SIGNALLED},
+	};
+	const struct mprof_interaction *it = &w->s->view->interactions[i];
+	unsigned int by = kinds[it->kind][0], to = kinds[it->kind][1];
+
+	if (it->kind == MPROF_INTERACTION_TRY_READ && w->read_later[i])
+		return;
+	if (it->kind == MPROF_INTERACTION_RESOLVE && diff_thread(w->s, it->other)->failure != MPROF_NONE) {
+		by = MPROF_STEP_FAILS;
+		to = MPROF_STEP_FAILED;
+	}
+	add(w, it->thread, by, i, it->other, latest_text(w, it->other));
+	if (it->thread != it->other)
+		add(w, it->other, to, i, it->thread, latest_text(w, it->thread));
+}
+
+/* Which of the three lists comes next: 0 threads, 1 labels, 2 interactions; 3 none. */
+static int next_list(const struct walk *w)
+{
+	const struct mprof_model_view *v = w->s->view;
+	uint64_t times[3] = {
+		w->thread < v->n_threads ? v->threads[w->thread].created : UINT64_MAX,
+		w->label < v->n_labels ? v->labels[w->label].time : UINT64_MAX,
+		w->interaction < v->n_interactions ? v->interactions[w->interaction].time : UINT64_MAX,
+	};
+	int i, best = 0;
+
+	for (i = 1; i < 3; i++)
+		best = times[i] < times[best] ? i : best;
+	return times[best] == UINT64_MAX ? 3 : best;
+}
+
+static void walk_label(struct walk *w)
+{
+	uint32_t i = w->label++;
+	const struct mprof_label *label = &w->s->view->labels[i];
+
+	if (label->sample != MPROF_NONE)
+		return;
+	w->latest[label->thread] = i;
+	add(w, label->thread, MPROF_STEP_LABEL, i, MPROF_NONE, w->s->texts[label->text]);
+}
+
+/* What was there before is created by nobody. */
+static void walk_thread(struct walk *w)
+{
+	uint32_t i = w->thread++;
+	const struct mprof_thread *t = diff_thread(w->s, i);
+
+	if (t->creator != MPROF_NONE && !(t->flags & MPROF_THREAD_PREEXISTING))
+		add(w, t->creator, MPROF_STEP_CREATES, i, i, MPROF_NONE);
+}
+
+static void walk_all(struct walk *w)
+{
+	uint32_t i;
+	int list;
+
+	memset(w->latest, 0xff, w->s->view->n_threads * sizeof(*w->latest));
+	w->thread = w->label = w->interaction = 0;
+	while ((list = next_list(w)) != 3) {
+		if (list == 0)
+			walk_thread(w);
+		else if (list == 1)
+			walk_label(w);
+		else
+			add_interaction(w, w->interaction++);
+	}
+	/* What comes behind that is the other's. */
+	for (i = 0; i < w->s->view->n_threads; i++)
+		if (diff_thread(w->s, i)->becomes != MPROF_NONE)
+			add(w, i, MPROF_STEP_BECOMES, i, MPROF_NONE, MPROF_NONE);
+}
+
+/* The counts become places, each of which moves on as its thread's steps come; then it stands where the next one was. */
+static bool walk_twice(struct walk *w)
+{
+	uint32_t *first = w->s->first_track, n = w->s->view->n_threads, i, count;
+	uint64_t sum = 0;
+
+	w->counting = true;
+	walk_all(w);
+	for (i = 0; i <= n; i++) {
+		count = first[i];
+		first[i] = (uint32_t)sum;
+		sum += count;
+	}
+	if (sum >= UINT32_MAX)
+		return false;
+	w->s->tracks = malloc((sum + 1) * sizeof(*w->s->tracks));
+	if (!w->s->tracks)
+		return false;
+	w->counting = false;
+	walk_all(w);
+	for (i = n; i > 0; i--)
+		first[i] = first[i - 1];
+	first[0] = 0;
+	return true;
+}
+
+static bool write_tracks(struct diff_side *s, uint64_t seed)
+{
+	struct walk w = {.s = s};
+	bool fine;
+
+	w.latest = malloc(((size_t)s->view->n_threads + 1) * sizeof(*w.latest));
+	w.read_later = calloc((size_t)s->view->n_interactions + 1, 1);
+	s->first_track = calloc((size_t)s->view->n_threads + 1, sizeof(*s->first_track));
+	fine = w.latest && w.read_later && s->first_track && find_read_later(&w, seed) && walk_twice(&w);
+	free(w.latest);
+	free(w.read_later);
+	return fine;
+}
+
+bool diff_tracks(struct mprof_diff *d)
+{
+	return write_tracks(&d->side[GOOD], d->options.seed) && write_tracks(&d->side[BAD], d->options.seed);
+}

@@ -1,0 +1,132 @@
+/*
+ * A diff, from its beginning to its end.
+ *
+ * What is told is bounded by the options; what is needed to find it is freed once it is found.
+ */
+#include <stdlib.h>
+
+#include "diff-state.h"
+
+#define SLOWER_PERCENT 200u
+#define SLOWER_NS      1000000u
+
+static void take_options(struct mprof_diff *d, const struct mprof_diff_options *options)
+{
+	struct mprof_diff_options *o = &d->options;
+
+	if (options)
+		*o = *options;
+	if (!o->slower_percent && !o->slower_ns) {
+		o->slower_percent = SLOWER_PERCENT;
+		o->slower_ns = SLOWER_NS;
+	}
+	if (!o->told || o->told > MPROF_DIFF_TOLD_MAX)
+		o->told = MPROF_DIFF_TOLD_MAX;
+	d->side[GOOD].from = o->good_from;
+	d->side[BAD].from = o->bad_from;
+	d->view.slower_percent = o->slower_percent;
+	d->view.slower_ns = o->slower_ns;
+	d->view.first = MPROF_NONE;
+}
+
+static void view_totals(struct mprof_diff *d)
+{
+	struct mprof_diff_view *v = &d->view;
+	const struct diff_side *g = &d->side[GOOD], *b = &d->side[BAD];
+	uint32_t i;
+
+	for (i = 0; i < g->view->n_threads; i++)
+		v->matched += g->match[i] != MPROF_NONE && !diff_root(g, i);
+	v->good_threads = g->view->n_threads - g->view->n_streams;
+	v->bad_threads = b->view->n_threads - b->view->n_streams;
+	v->good_start = g->start;
+	v->good_end = g->end;
+	v->bad_start = b->start;
+	v->bad_end = b->end;
+	v->alike = v->matched == v->good_threads && v->matched == v->bad_threads && !v->all_outcomes &&
+		   !v->all_partings && !v->all_counters && !v->undue;
+}
+
+static void view_fill(struct mprof_diff *d)
+{
+	struct mprof_diff_view *v = &d->view;
+
+	v->good_match = d->side[GOOD].match;
+	v->bad_match = d->side[BAD].match;
+	v->outcomes = d->outcomes.items;
+	v->slower = d->slower.items;
+	v->lone = d->lone.items;
+	v->counters = d->counters.items;
+	v->partings = d->partings.items;
+	v->steps = d->steps.items;
+	v->n_outcomes = d->outcomes.n;
+	v->n_slower = d->slower.n;
+	v->n_lone = d->lone.n;
+	v->n_counters = d->counters.n;
+	v->n_partings = d->partings.n;
+	v->n_steps = d->steps.n;
+	view_totals(d);
+}
+
+/* What is neither viewed nor needed for an answer. */
+static void side_trim(struct diff_side *s)
+{
+	free(s->texts);
+	free(s->kin);
+	free(s->exact);
+	free(s->first_track);
+	free(s->tracks);
+	s->texts = s->first_track = NULL;
+	s->kin = s->exact = NULL;
+	s->tracks = NULL;
+}
+
+struct mprof_diff *mprof_diff_new(const struct mprof_model_view *good, const struct mprof_model_view *bad,
+				  const struct mprof_diff_options *options)
+{
+	struct mprof_diff *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->side[GOOD].view = good;
+	d->side[BAD].view = bad;
+	take_options(d, options);
+	if (!diff_sides(d) || !diff_match(d) || !diff_tracks(d) || !diff_partings(d) || !diff_outcomes(d) ||
+	    !diff_slower(d) || !diff_lone(d) || !diff_counters(d))
+		return mprof_diff_free(d);
+	view_fill(d);
+	side_trim(&d->side[GOOD]);
+	side_trim(&d->side[BAD]);
+	return d;
+}
+
+struct mprof_diff *mprof_diff_free(struct mprof_diff *d)
+{
+	int i;
+
+	if (!d)
+		return NULL;
+	for (i = GOOD; i <= BAD; i++) {
+		side_trim(&d->side[i]);
+		free(d->side[i].match);
+		mprof_why_free(d->side[i].why);
+	}
+	grow_deinit(&d->partings);
+	grow_deinit(&d->steps);
+	grow_deinit(&d->outcomes);
+	grow_deinit(&d->slower);
+	grow_deinit(&d->lone);
+	grow_deinit(&d->counters);
+	free(d);
+	return NULL;
+}
+
+const struct mprof_diff_view *mprof_diff_view(const struct mprof_diff *d)
+{
+	return &d->view;
+}
+
+const struct mprof_why *mprof_diff_why(const struct mprof_diff *d, bool bad)
+{
+	return d->side[bad ? BAD : GOOD].why;
+}
