@@ -1,16 +1,27 @@
 /*
  * Invariants:
  * - Held bytes begin at the start of the input; given out, they are what came last and has not been decoded.
- * - HOPPED is where the next packet header of what is held should stand, PACKETS how many stood before it.  A header that does not hold ends the
- *   count: then only the number of bytes decides.
+ * - The scout goes from packet header to packet header, whatever the cut, and decodes nothing.  At a header that does not hold it stops, odd.
  */
 #include "intake.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <mprof/packet.h>
 
 #define ROOM_FIRST (1u << 20)
+
+/* What the headers say so far. */
+struct scout {
+	uint64_t skip; /* bytes up to the next header */
+	uint8_t header[MPROF_PACKET_HEADER_BYTES];
+	size_t have; /* of the next header */
+	uint32_t packets;
+	uint16_t count; /* of the last packet */
+	bool back;	/* a packet's count was older than the one's before */
+	bool odd;	/* no header stood where one should */
+};
 
 struct intake {
 	struct mprof_decoder *decoder;
@@ -21,8 +32,7 @@ struct intake {
 	size_t room;
 	size_t fed; /* of USED, where it is given out */
 	uint64_t came;
-	uint64_t hopped;
-	uint32_t packets;
+	struct scout scout;
 	size_t span; /* of ORDER: the next one */
 	enum intake_kind kind;
 	bool held;
@@ -68,7 +78,7 @@ static bool resize(struct intake *i, size_t room)
 void intake_expect(struct intake *i, uint64_t bytes)
 {
 	/* Where there is no room for it now it grows as it comes. */
-	if (i->held && bytes > i->room && bytes <= MPROF_RING_BYTES_MAX)
+	if (i->held && i->kind != INTAKE_TWICE && bytes > i->room && bytes <= MPROF_RING_BYTES_MAX)
 		resize(i, (size_t)bytes);
 }
 
@@ -110,18 +120,50 @@ uint8_t *intake_room(struct intake *i, size_t n)
 	return i->bytes + i->used;
 }
 
-/* Count packets by their headers as far as they are there. */
-static void hop(struct intake *i)
+static void scout_packet(struct scout *s)
 {
 	struct mprof_packet_header h;
 
-	while (i->hopped + MPROF_PACKET_HEADER_BYTES <= i->used && i->packets <= MPROF_RING_PACKETS_MAX) {
-		if (mprof_packet_load(&h, i->bytes + i->hopped, i->used - (size_t)i->hopped) != MPROF_PACKET_OK)
-			i->hopped = UINT64_MAX / 2;
-		else
-			i->hopped += h.packet_bytes;
-		i->packets++;
+	s->have = 0;
+	if (mprof_packet_load(&h, s->header, sizeof(s->header)) != MPROF_PACKET_OK) {
+		s->odd = true;
+		return;
 	}
+	s->back = s->back || (s->packets && (uint16_t)(h.count - s->count) > 0x8000);
+	s->packets += s->packets <= MPROF_RING_PACKETS_MAX;
+	s->count = h.count;
+	s->skip = h.packet_bytes - MPROF_PACKET_HEADER_BYTES;
+}
+
+/* N bytes more at P. */
+static void scout_go(struct scout *s, const uint8_t *p, size_t n)
+{
+	size_t take;
+
+	while (n && !s->odd) {
+		take = sizeof(s->header) - s->have;
+		if (s->skip)
+			take = s->skip < n ? (size_t)s->skip : n;
+		else if (take > n)
+			take = n;
+		if (s->skip) {
+			s->skip -= take;
+		} else {
+			memcpy(s->header + s->have, p, take);
+			s->have += take;
+		}
+		p += take;
+		n -= take;
+		if (s->have == sizeof(s->header))
+			scout_packet(s);
+	}
+}
+
+bool intake_wrapped(const struct intake *i)
+{
+	/* Order does nothing to more packets than a ring has. */
+	return i->kind == INTAKE_TWICE && !i->sexp && i->came <= MPROF_RING_BYTES_MAX &&
+	       i->scout.packets <= MPROF_RING_PACKETS_MAX && (i->scout.back || i->scout.odd);
 }
 
 /* Now that more is there than BEFORE: asked of the beginning alone, or a file of blanks would be looked at again and again. */
@@ -134,12 +176,13 @@ static bool begins_as_stream(const struct intake *i, uint64_t before)
 
 void intake_came(struct intake *i, size_t n)
 {
+	scout_go(&i->scout, i->bytes + i->used, n);
 	i->came += n;
 	i->used += n;
 	if (!i->held || i->kind == INTAKE_HELD)
 		return;
-	hop(i);
-	if (i->came > MPROF_RING_BYTES_MAX || i->packets > MPROF_RING_PACKETS_MAX || begins_as_stream(i, i->came - n))
+	if (i->came > MPROF_RING_BYTES_MAX || i->scout.packets > MPROF_RING_PACKETS_MAX || i->kind == INTAKE_TWICE ||
+	    begins_as_stream(i, i->came - n))
 		i->held = false;
 }
 

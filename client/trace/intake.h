@@ -9,8 +9,8 @@
  *   }
  *   intake_end(i);                          // and ask on until MPROF_END
  *
- * What can be the image of a ring that has wrapped is held until its end is known.  Given out as it comes is what cannot: what has more packets
- * or bytes than a ring, a log of s-expressions, and what the daemon serves.
+ * What can be the image of a ring that has wrapped is held until its end is known.  Given out as it comes is what cannot (what has more packets
+ * or bytes than a ring, a log of s-expressions, what the daemon serves), and what can be had again, as long as nothing in it goes back.
  */
 #ifndef TRACE_INTAKE_H
 #define TRACE_INTAKE_H
@@ -18,7 +18,8 @@
 #include <mprof/trace.h>
 
 enum intake_kind {
-	INTAKE_FILE,   /* any file: can be the image of a ring */
+	INTAKE_FILE, /* any file: can be the image of a ring */
+	INTAKE_TWICE, /* a file that can be given once more where it turns out that its end must be known first: see intake_wrapped() */
 	INTAKE_SERVED, /* what comes from the daemon, if its first packet looks like it */
 	INTAKE_HELD,   /* hold everything until the end, whatever it is */
 };
@@ -38,6 +39,8 @@ void intake_hold(struct intake *i);
 uint8_t *intake_room(struct intake *i, size_t n);
 /* N bytes were written there. */
 void intake_came(struct intake *i, size_t n);
+/* Of INTAKE_TWICE: what came so far may not be in order; all of it is to be given to a new intake, of INTAKE_HELD. */
+bool intake_wrapped(const struct intake *i);
 /* No more will. */
 void intake_end(struct intake *i);
 

@@ -9,6 +9,9 @@
 
 #define BATCH 256u /* events: with their fields they fit a processor's nearest cache */
 
+#define LARGE	 ((uint64_t)1 << 40) /* no trace of more bytes is expected */
+#define LOOK_MIN ((uint64_t)1 << 19)
+
 struct lane {
 	struct intake *in;
 	struct loader_counts counts;
@@ -28,6 +31,9 @@ struct loader {
 	struct mprof_model *model;
 	struct grow lanes;
 	struct grow damages;
+	uint64_t expected; /* bytes of all streams, as far as is known */
+	uint64_t came;
+	uint64_t next_look; /* when so many are there, what the model will need is known better */
 	struct mprof_event events[BATCH];
 };
 
@@ -103,6 +109,9 @@ uint32_t loader_stream(struct loader *l, const struct mprof_model_source *source
 void loader_expect(struct loader *l, uint32_t stream, uint64_t bytes)
 {
 	intake_expect(lane_at(l, stream)->in, bytes);
+	if (bytes < LARGE - l->expected)
+		l->expected += bytes;
+	l->next_look = l->expected / 64;
 }
 
 uint8_t *loader_room(struct loader *l, uint32_t stream, size_t n)
@@ -172,10 +181,29 @@ static enum mprof_status drain(struct loader *l, uint32_t stream)
 	return status == MPROF_NOMEM ? MPROF_NOMEM : MPROF_OK;
 }
 
+/* Arrays that know early how large they become are not copied as they grow, and leave no holes. */
+static void look_ahead(struct loader *l)
+{
+	if (l->came < l->next_look || l->came >= l->expected || l->came < LOOK_MIN)
+		return;
+	mprof_model_expect(l->model, (double)l->came / (double)l->expected);
+	l->next_look = l->came * 4;
+}
+
 enum mprof_status loader_came(struct loader *l, uint32_t stream, size_t n)
 {
-	intake_came(lane_at(l, stream)->in, n);
-	return lane_at(l, stream)->shared ? MPROF_OK : drain(l, stream);
+	struct lane *a = lane_at(l, stream);
+	enum mprof_status status;
+
+	intake_came(a->in, n);
+	l->came += n;
+	if (intake_wrapped(a->in))
+		return MPROF_CORRUPT;
+	if (a->shared)
+		return MPROF_OK;
+	status = drain(l, stream);
+	look_ahead(l);
+	return status;
 }
 
 static void count(struct lane *a)

@@ -33,11 +33,14 @@ struct loader *loader_free(struct loader *l);
 
 /* One more stream, before the bytes of any: its index, which is the model's, or MPROF_NONE without memory. */
 uint32_t loader_stream(struct loader *l, const struct mprof_model_source *source, enum intake_kind kind);
-/* So many bytes will come, as far as is known. */
+/* So many bytes will come, as far as is known; to be called before any do. */
 void loader_expect(struct loader *l, uint32_t stream, uint64_t bytes);
 /* Room for N bytes more of STREAM, lent until the next call; NULL without memory. */
 uint8_t *loader_room(struct loader *l, uint32_t stream, size_t n);
-/* N bytes were written there.  MPROF_OK or MPROF_NOMEM, behind which the loader can only be freed. */
+/*
+ * N bytes were written there.  MPROF_OK; MPROF_NOMEM, or MPROF_CORRUPT where a stream of INTAKE_TWICE is not in order and everything is to
+ * begin anew with INTAKE_HELD: behind both the loader can only be freed.
+ */
 enum mprof_status loader_came(struct loader *l, uint32_t stream, size_t n);
 /* That was all of STREAM.  As above. */
 enum mprof_status loader_end(struct loader *l, uint32_t stream);

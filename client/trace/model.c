@@ -28,6 +28,11 @@ static const struct {
 	[MODEL_EXPECTATIONS] = {sizeof(struct mprof_expectation), 1},
 };
 
+/* What comes is foretold from no less than this share, and of no less than so many; a little more than foretold is likely. */
+#define EXPECT_LEAST  (1.0 / 1024)
+#define EXPECT_ITEMS  1024u
+#define EXPECT_MARGIN 1.02
+
 /* The arrays are looked at once in so many events at least. */
 #define SLACK_MIN 64u
 
@@ -164,6 +169,19 @@ enum mprof_status mprof_model_gap(struct mprof_model *m, uint32_t stream, uint64
 	*gap = (struct mprof_gap){.from = s->last, .to = s->last, .packets = packets, .stream = stream};
 	s->gap = m->gaps.n - 1;
 	return MPROF_OK;
+}
+
+void mprof_model_expect(struct mprof_model *m, double share)
+{
+	uint32_t i;
+	double more;
+
+	for (i = 0; i < MODEL_ARRAYS && m->stage == STAGE_OPEN && share >= EXPECT_LEAST && share < 1; i++) {
+		more = m->arrays[i].n * (1 / share - 1) * EXPECT_MARGIN;
+		/* Without the room now, it grows as the events come. */
+		if (m->arrays[i].n >= EXPECT_ITEMS && more < UINT32_MAX / 2)
+			grow_reserve(&m->arrays[i], kinds[i].size, (uint32_t)more);
+	}
 }
 
 static uint64_t held(const struct mprof_model *m)

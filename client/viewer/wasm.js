@@ -130,6 +130,9 @@ function names(wasm, prefix) {
 	return found;
 }
 
+/** A stream of kind "TWICE" must be held after all: everything is to be given once more, to a new trace. */
+export class OutOfOrder extends Error {}
+
 /** What went wrong in the wasm for good: it stands behind a trap, and nothing of it can be used again. */
 export function asSentence(error) {
 	if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError)
@@ -161,11 +164,11 @@ export class Trace {
 		this.loader = this.scene = this.model = 0;
 	}
 
-	/** One more stream, before the bytes of any; returns its index. */
-	stream({name = "", guest, offsetNs = 0n, uncertaintyNs = 0n, served = false}) {
+	/** One more stream, before the bytes of any; returns its index. KIND is one of enum intake_kind: "FILE", "TWICE", "HELD", "SERVED". */
+	stream({name = "", guest, offsetNs = 0n, uncertaintyNs = 0n}, kind = "FILE") {
 		const {c, numbers} = this.wasm;
-		const i = c.wasm_stream(this.loader, guest ?? this.names.length, offsetNs, uncertaintyNs,
-			served ? numbers.INTAKE_SERVED : numbers.INTAKE_FILE) >>> 0;
+		const i = c.wasm_stream(this.loader, guest ?? this.names.length, offsetNs, uncertaintyNs, numbers["INTAKE_" + kind]) >>> 0;
+
 		if (i === numbers.MPROF_NONE)
 			throw new Error(OUT_OF_MEMORY);
 		this.names.push(name);
@@ -176,7 +179,7 @@ export class Trace {
 		this.wasm.c.loader_expect(this.loader, stream, BigInt(bytes));
 	}
 
-	/** The next bytes of a stream, any cut; they are copied. @param {Uint8Array} bytes */
+	/** The next bytes of a stream, any cut; they are copied. Throws OutOfOrder. @param {Uint8Array} bytes */
 	feed(stream, bytes) {
 		const {c} = this.wasm;
 		for (let from = 0; from < bytes.length; from += MIB) {
@@ -194,6 +197,8 @@ export class Trace {
 	}
 
 	#check(status) {
+		if (status === this.wasm.numbers.MPROF_CORRUPT)
+			throw new OutOfOrder();
 		if (status !== this.wasm.numbers.MPROF_OK)
 			throw new Error(OUT_OF_MEMORY);
 	}

@@ -8,7 +8,7 @@
  *
  * Calls are taken as they come, one after the other; loading alone lets others pass, between two pieces.
  */
-import {Trace, Wasm, asSentence} from "./wasm.js";
+import {OutOfOrder, Trace, Wasm, asSentence} from "./wasm.js";
 
 const UNREADABLE = {xz: [0xfd, 0x37, 0x7a, 0x58, 0x5a], zstd: [0x28, 0xb5, 0x2f, 0xfd], bzip2: [0x42, 0x5a, 0x68]};
 const GZIP = [0x1f, 0x8b];
@@ -133,14 +133,31 @@ class Loading {
 		trace.end(stream);
 	}
 
-	async run(trace, sources) {
+	async #run(trace, sources, repeatable) {
 		const total = sources.every(({size}) => size) ? sources.reduce((sum, {size}) => sum + size, 0) : null;
-		const streams = sources.map((source) => trace.stream(source));
+		const streams = sources.map((source) => trace.stream(source, source.served ? "SERVED" : repeatable));
 
+		this.bytes = 0;
 		for (const [i, source] of sources.entries())
 			await this.#read(trace, streams[i], source, i, total);
 		this.#report("building", total);
 		trace.finish();
+		return trace;
+	}
+
+	/** What can be had twice is held in the wasm only where it must be: rings that have wrapped. */
+	async run(make, sources) {
+		for (const kind of ["TWICE", "HELD"]) {
+			const trace = make();
+
+			try {
+				return await this.#run(trace, sources, sources.some(({served}) => served) ? "HELD" : kind);
+			} catch (error) {
+				trace.close();
+				if (!(error instanceof OutOfOrder))
+					throw error;
+			}
+		}
 	}
 }
 
@@ -164,23 +181,21 @@ class Server {
 	}
 
 	async load(id, sources, options) {
-		const loading = new Loading(id, this.post), trace = new Trace(this.wasm, options);
+		const loading = new Loading(id, this.post);
 
 		this.loading?.cancel();
 		this.#forget();
 		this.loading = loading;
 		try {
-			await loading.run(trace, sources);
-		} catch (error) {
-			trace.close();
-			throw error;
+			const trace = await loading.run(() => new Trace(this.wasm, options), sources);
+
+			this.#forget();
+			this.trace = trace;
+			return [trace.summary()];
 		} finally {
 			if (this.loading === loading)
 				this.loading = null;
 		}
-		this.#forget();
-		this.trace = trace;
-		return [trace.summary()];
 	}
 
 	/** A call of the trace: what it answers, and which buffers of that go over. */

@@ -258,6 +258,12 @@ MPROF_API enum mprof_status mprof_model_add(struct mprof_model *m, uint32_t stre
  */
 MPROF_API enum mprof_status mprof_model_gap(struct mprof_model *m, uint32_t stream, uint64_t packets);
 
+/*
+ * The events so far are SHARE (0 to 1) of all, as far as is known: room for the rest is reserved as if they went on like that.  Only a hint, which
+ * spares the copying of arrays that grow; a thousandfold of what came is the most that it can cost.
+ */
+MPROF_API void mprof_model_expect(struct mprof_model *m, double share);
+
 /* No more events: put the ends, the chains, the tree and the rows in place.  MPROF_OK, or MPROF_NOMEM: the call can be repeated. */
 MPROF_API enum mprof_status mprof_model_finish(struct mprof_model *m);
 
