@@ -1,0 +1,131 @@
+/*
+ * Links from row to row: vertical lines and arrows.
+ *
+ * In one column of pixels there may be any number of one kind.  Up to SOME all are drawn; of more, SOME spread evenly, and those that reach
+ * up, down and back the farthest, so that no end of what is there stays hidden.
+ */
+#include <math.h>
+
+#include "scene-state.h"
+
+#define SOME  4u
+#define FADED 6000.0 /* pixels: an arrow that reaches back so far is not seen any more */
+#define FAINT 0.01
+
+static const enum mprof_mark_kind kinds[LINKS_KINDS] = {
+	[LINKS_CREATION] = MPROF_MARK_CREATION,	      [LINKS_BECOMES] = MPROF_MARK_BECOMES,
+	[LINKS_RESOLVE] = MPROF_MARK_RESOLVE,	      [LINKS_READ] = MPROF_MARK_READ,
+	[LINKS_READ_FAILED] = MPROF_MARK_READ_FAILED, [LINKS_TRY_READ] = MPROF_MARK_TRY_READ,
+	[LINKS_SIGNAL] = MPROF_MARK_SIGNAL,
+};
+
+static void put(struct frame *f, const struct links *l, uint32_t place)
+{
+	struct mprof_mark *mark;
+	double x0, x1, y0, y1, edge = -(double)f->w.width, alpha;
+	struct link link;
+
+	links_get(l, place, &link);
+	alpha = 1 - frame_width(f, link.begin, link.time) / FADED;
+	if (alpha <= FAINT)
+		return;
+	mark = frame_mark(f, kinds[l->of]);
+	if (!mark)
+		return;
+	x0 = frame_x(f, link.begin);
+	x1 = frame_clip(f, frame_x(f, link.time));
+	y0 = frame_y(f, link.from);
+	y1 = frame_y(f, link.to);
+	if (x0 < edge && x1 > edge) {
+		y0 += (y1 - y0) * (edge - x0) / (x1 - x0);
+		x0 = edge;
+	}
+	mark->x0 = (float)x0;
+	mark->y0 = (float)y0;
+	mark->x1 = (float)x1;
+	mark->y1 = (float)y1;
+	mark->item = link.item;
+	mark->stream = frame_stream(f, l->of < LINKS_RESOLVE ? link.item : f->v->interactions[link.item].thread);
+	mark->shade = l->of < LINKS_RESOLVE ? 0 : (uint32_t)(alpha * 65535);
+}
+
+/* Some of the links from FROM up to TO, exclusively. */
+static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t to)
+{
+	uint32_t n = to - from, shown[SOME + LINKS_WAYS], i, k;
+
+	if (n <= SOME + LINKS_WAYS) {
+		for (i = from; i < to; i++)
+			put(f, l, i);
+		return;
+	}
+	for (i = 0; i < SOME; i++)
+		shown[i] = from + (uint32_t)((uint64_t)(n - 1) * i / (SOME - 1));
+	for (i = 0; i < LINKS_WAYS; i++)
+		shown[SOME + i] = pyramid_least(&l->pyramid, i, from, to);
+	for (i = 0; i < SOME + LINKS_WAYS; i++) {
+		for (k = 0; k < i && shown[k] != shown[i]; k++) {
+		}
+		if (k == i)
+			put(f, l, shown[i]);
+	}
+}
+
+/* The place behind those that end on the same pixel as the one at PLACE. */
+static uint32_t column_end(const struct frame *f, struct links *l, uint32_t place)
+{
+	struct link link;
+	uint64_t end;
+
+	links_get(l, place, &link);
+	end = frame_time(f, floor(frame_x(f, link.time)) + 1);
+	return links_from(l, place, end > link.time ? end : link.time + 1);
+}
+
+/* Arrows that end right of the picture: of each column those that reach into it, as above. */
+static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
+{
+	uint64_t last = frame_time(f, 2 * (double)f->w.width);
+	uint32_t end, stop = last < MPROF_TIME_MAX ? links_from(l, place, last + 1) : l->n, n;
+
+	while (!f->failed) {
+		place = pyramid_next(&l->pyramid, LINKS_BACK, place, stop, f->w.to);
+		if (place >= stop)
+			return;
+		end = column_end(f, l, place);
+		end = end < stop ? end : stop;
+		for (n = 0; n < SOME && place < end; n++) {
+			put(f, l, place);
+			place = pyramid_next(&l->pyramid, LINKS_BACK, place + 1, end, f->w.to);
+		}
+		place = end;
+	}
+}
+
+static void draw_links(struct frame *f, enum links_of of)
+{
+	struct links *l = &f->s->links[of];
+	uint32_t place = links_from(l, 0, f->w.from), stop = links_from(l, place, f->w.to + 1), end;
+
+	for (; place < stop && !f->failed; place = end) {
+		end = column_end(f, l, place);
+		end = end < stop ? end : stop;
+		put_some(f, l, place, end);
+	}
+	if (of >= LINKS_RESOLVE)
+		draw_from_right(f, l, stop);
+}
+
+void draw_births(struct frame *f)
+{
+	draw_links(f, LINKS_CREATION);
+	draw_links(f, LINKS_BECOMES);
+}
+
+void draw_arrows(struct frame *f)
+{
+	unsigned of;
+
+	for (of = LINKS_RESOLVE; of < LINKS_KINDS; of++)
+		draw_links(f, of);
+}

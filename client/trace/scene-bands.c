@@ -1,0 +1,244 @@
+/*
+ * Bands: times in which a stream sleeps, collects garbage, or is not known.
+ *
+ * Why shares: from afar many of them lie on one pixel.  Each such pixel is a mark of its own that says how much of its time they take, which is
+ * known from sums over sixteen each.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <inttypes.h>
+
+#include "scene-state.h"
+
+#define STEP	 16u
+#define FULL	 65535.0
+#define THIN	 2.0  /* pixels: a stream's rows are not seen where they are no higher */
+#define NAME_TOP 14.0 /* the foot of a band's name below the band's edge */
+
+static const enum mprof_mark_kind kinds[BANDS] = {MPROF_MARK_SLEEPING, MPROF_MARK_COLLECTION, MPROF_MARK_GAP};
+static const enum lanes_of lanes_kinds[BANDS] = {LANES_SLEEPING, LANES_COLLECTIONS, LANES_GAPS};
+
+static bool sum_up(struct band_sums *sums, const struct lanes *l)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	sums->at = malloc(((size_t)l->n / STEP + 1) * sizeof(*sums->at));
+	for (i = 0; sums->at && i < l->n; i++) {
+		if (i % STEP == 0)
+			sums->at[i / STEP] = sum;
+		sum += lanes_item_end(l, l->items[i]) - lanes_item_start(l, l->items[i]);
+	}
+	return sums->at != NULL;
+}
+
+bool bands_init(struct mprof_scene *s)
+{
+	unsigned i;
+
+	for (i = 0; i < BANDS; i++)
+		if (!lanes_init(&s->bands[i], s->view, lanes_kinds[i], NULL) || !sum_up(&s->sums[i], &s->bands[i]))
+			return false;
+	return true;
+}
+
+/* What the items before place I take. */
+static uint64_t sum_to(const struct lanes *l, const struct band_sums *sums, uint32_t i)
+{
+	uint32_t k = i < l->n ? i / STEP * STEP : l->n ? (l->n - 1) / STEP * STEP : 0;
+	uint64_t sum = l->n ? sums->at[k / STEP] : 0;
+
+	for (; k < i; k++)
+		sum += lanes_item_end(l, l->items[k]) - lanes_item_start(l, l->items[k]);
+	return sum;
+}
+
+/* One kind of band of one stream, between two heights. */
+struct strip {
+	struct frame *f;
+	struct lanes *l;
+	const struct band_sums *sums;
+	enum mprof_mark_kind kind;
+	uint32_t stream;
+	double top, bottom;
+	uint32_t at, end; /* places */
+};
+
+static void put(const struct strip *s, uint32_t item, double x0, double x1, double share)
+{
+	struct mprof_mark *mark = frame_mark(s->f, s->kind);
+
+	if (!mark)
+		return;
+	mark->x0 = (float)frame_clip(s->f, x0);
+	mark->x1 = (float)frame_clip(s->f, x1);
+	mark->y0 = (float)s->top;
+	mark->y1 = (float)s->bottom;
+	mark->item = item;
+	mark->stream = s->stream < UINT8_MAX ? (uint8_t)s->stream : UINT8_MAX;
+	mark->shade = (uint32_t)(fmin(fmax(share, 1 / FULL), 1) * FULL);
+}
+
+/* What begins on the same pixel as the band at S->at, which is narrow: one mark.  The last of them may reach farther and is left. */
+static void put_pixel(struct strip *s)
+{
+	double column = floor(frame_x(s->f, lanes_start(s->l, 0, s->at)));
+	uint64_t limit = frame_time(s->f, column + 1);
+	uint32_t first = s->at, next = lanes_begins_after(s->l, 0, first + 1, s->end, limit ? limit - 1 : 0);
+	double ns;
+
+	while (next > first + 1 && frame_x(s->f, lanes_end(s->l, 0, next - 1)) > column + 2)
+		next--;
+	ns = (double)(sum_to(s->l, s->sums, next) - sum_to(s->l, s->sums, first));
+	put(s, lanes_item(s->l, 0, first), column, column + 1, ns * s->f->scale);
+	s->at = next;
+}
+
+static void draw_strip(struct strip *s)
+{
+	lanes_range(s->l, 0, s->stream, &s->at, &s->end);
+	s->at = lanes_ends_from(s->l, 0, s->at, s->end, s->f->w.from);
+	while (s->at < s->end && !s->f->failed) {
+		uint64_t start = lanes_start(s->l, 0, s->at), end = lanes_end(s->l, 0, s->at);
+
+		if (start > s->f->w.to)
+			return;
+		if (frame_width(s->f, start, end) < 1) {
+			put_pixel(s);
+		} else {
+			put(s, lanes_item(s->l, 0, s->at), frame_x(s->f, start), frame_x(s->f, end), 1);
+			s->at++;
+		}
+	}
+}
+
+static void draw_tail(struct frame *f, uint32_t stream, double top, double bottom)
+{
+	uint64_t from = f->s->tails ? f->s->tails[stream] : UINT64_MAX;
+	struct mprof_mark *mark;
+
+	if (from > f->w.to || from > f->v->streams[stream].end || f->v->streams[stream].end < f->w.from)
+		return;
+	mark = frame_mark(f, MPROF_MARK_TAIL);
+	if (!mark)
+		return;
+	mark->x0 = (float)frame_clip(f, frame_x(f, from));
+	mark->x1 = (float)frame_clip(f, frame_x(f, f->v->streams[stream].end));
+	mark->y0 = (float)top;
+	mark->y1 = (float)bottom;
+	mark->item = stream;
+	mark->stream = stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX;
+	mark->shade = (uint32_t)FULL;
+}
+
+/* The first stream from I on whose last row is behind ROW. */
+static uint32_t stream_behind(const struct frame *f, uint32_t i, double row)
+{
+	uint32_t to = f->v->n_streams, middle;
+
+	while (i < to) {
+		middle = i + (to - i) / 2;
+		if (f->v->streams[middle].first_row + (double)f->v->streams[middle].rows <= row)
+			i = middle + 1;
+		else
+			to = middle;
+	}
+	return i;
+}
+
+/* Between which heights STREAM's rows lie. */
+static void extent(const struct frame *f, uint32_t stream, double *top, double *bottom)
+{
+	const struct mprof_model_stream *s = &f->v->streams[stream];
+
+	*top = 0;
+	*bottom = f->w.height;
+	if (stream && s->first_row)
+		*top = fold_y(&f->fold, fmin(s->first_row - 0.5, f->fold.last));
+	if (stream + 1 < f->v->n_streams && s->first_row + s->rows < f->v->rows)
+		*bottom = fold_y(&f->fold, fmax(s->first_row + s->rows - 0.5, 0));
+}
+
+void draw_bands(struct frame *f)
+{
+	struct strip strip = {.f = f};
+	unsigned i;
+
+	for (; strip.stream < f->v->n_streams && !f->failed; strip.stream++) {
+		f->s->steps++;
+		extent(f, strip.stream, &strip.top, &strip.bottom);
+		if (strip.bottom - strip.top < THIN) {
+			strip.stream = stream_behind(f, strip.stream, fold_row(&f->fold, strip.top + THIN));
+			if (strip.stream >= f->v->n_streams)
+				return;
+			extent(f, strip.stream, &strip.top, &strip.bottom);
+		}
+		for (i = 0; i < BANDS; i++) {
+			strip.l = &f->s->bands[i];
+			strip.sums = &f->s->sums[i];
+			strip.kind = kinds[i];
+			draw_strip(&strip);
+		}
+		draw_tail(f, strip.stream, strip.top, strip.bottom);
+	}
+}
+
+static void name_band(struct frame *f, const struct mprof_mark *band)
+{
+	char text[64] = "sleeping";
+	double left = fmax(band->x0, 0), right = fmin(band->x1, f->w.width);
+	struct mprof_mark at = *band, *mark;
+	size_t n;
+
+	if (band->kind == MPROF_MARK_COLLECTION)
+		snprintf(text, sizeof(text), "GC");
+	else if (band->kind == MPROF_MARK_TAIL)
+		snprintf(text, sizeof(text), "not proven");
+	else if (band->kind == MPROF_MARK_GAP && f->v->gaps[band->item].packets)
+		snprintf(text, sizeof(text), "%" PRIu64 " packets missing", f->v->gaps[band->item].packets);
+	else if (band->kind == MPROF_MARK_GAP)
+		snprintf(text, sizeof(text), "packets missing");
+	n = strlen(text);
+	if (frame_letters(f, right - left) < n + 1 || band->y1 - band->y0 < NAME_TOP)
+		return;
+	mark = frame_mark(f, MPROF_MARK_BAND_NAME);
+	if (!mark)
+		return;
+	mark->x0 = (float)left;
+	mark->x1 = (float)right;
+	mark->y0 = mark->y1 = (float)(at.y0 + NAME_TOP);
+	mark->item = at.item;
+	mark->stream = at.stream;
+	frame_text(f, mark, text, n, (uint32_t)n);
+}
+
+/* By their marks, which stand first. */
+void draw_band_names(struct frame *f)
+{
+	uint32_t i, n = f->s->marks.n;
+
+	for (i = 0; i < n && !f->failed; i++) {
+		struct mprof_mark band = ((struct mprof_mark *)f->s->marks.items)[i];
+
+		if (band.kind > MPROF_MARK_GAP && band.kind != MPROF_MARK_TAIL)
+			return;
+		name_band(f, &band);
+	}
+}
+
+bool mprof_scene_tail(struct mprof_scene *s, uint32_t stream, uint64_t from_ns)
+{
+	if (stream >= s->view->n_streams)
+		return false;
+	if (!s->tails) {
+		s->tails = malloc(s->view->n_streams * sizeof(*s->tails));
+		if (!s->tails)
+			return false;
+		memset(s->tails, 0xff, s->view->n_streams * sizeof(*s->tails));
+	}
+	s->tails[stream] = from_ns;
+	return true;
+}

@@ -1,0 +1,140 @@
+/* Times, rows and texts to pixels. */
+#include <math.h>
+#include <string.h>
+
+#include "scene-state.h"
+
+#define TEXT_MAX 1024u /* bytes of a text that are looked at */
+
+static double difference(uint64_t a, uint64_t b)
+{
+	return a >= b ? (double)(a - b) : -(double)(b - a);
+}
+
+double frame_x(const struct frame *f, uint64_t time)
+{
+	return difference(time, f->w.from) * f->scale;
+}
+
+double frame_clip(const struct frame *f, double x)
+{
+	double width = f->w.width;
+
+	return x < -width ? -width : x > 2 * width ? 2 * width : x;
+}
+
+double frame_width(const struct frame *f, uint64_t from, uint64_t to)
+{
+	return difference(to, from) * f->scale;
+}
+
+uint64_t frame_time(const struct frame *f, double x)
+{
+	double ns = floor(x / f->scale);
+
+	if (ns < 0)
+		return -ns >= (double)f->w.from ? 0 : f->w.from - (uint64_t)-ns;
+	if (ns >= (double)(MPROF_TIME_MAX - f->w.from))
+		return MPROF_TIME_MAX;
+	return f->w.from + (uint64_t)ns;
+}
+
+double frame_y(const struct frame *f, uint32_t row)
+{
+	return fold_y(&f->fold, row);
+}
+
+struct mprof_mark *frame_mark(struct frame *f, enum mprof_mark_kind kind)
+{
+	struct mprof_mark *mark = f->failed ? NULL : grow_add(&f->s->marks, sizeof(*mark));
+
+	f->s->steps++;
+	if (!mark) {
+		f->failed = true;
+		return NULL;
+	}
+	*mark = (struct mprof_mark){.kind = (uint8_t)kind};
+	return mark;
+}
+
+uint8_t frame_stream(const struct frame *f, uint32_t thread)
+{
+	uint16_t stream = f->v->threads[thread].stream;
+
+	return stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX;
+}
+
+/* A quote and a backslash are what they are in a picture. */
+static size_t unquote(char *s, size_t n)
+{
+	size_t in, out = 0;
+
+	for (in = 0; in < n; in++) {
+		if (s[in] == '\\' && in + 1 < n && (s[in + 1] == '"' || s[in + 1] == '\\'))
+			in++;
+		s[out++] = s[in];
+	}
+	return out;
+}
+
+/* How much of TEXT is taken: N bytes, and no more than to the end of a character. */
+static size_t cut(const char *text, size_t bytes, size_t n)
+{
+	size_t back;
+
+	if (bytes <= n)
+		return bytes;
+	for (back = 0; back < 4 && back < n && ((uint8_t)text[n - back] & 0xc0) == 0x80; back++) {
+	}
+	return back < 4 ? n - back : n;
+}
+
+static bool is_letter(char c)
+{
+	return ((uint8_t)c & 0xc0) != 0x80;
+}
+
+/* At most LETTERS letters of TEXT; how many there are, and the bytes they take in *BYTES. */
+static uint32_t count_letters(const char *text, size_t *bytes, uint32_t letters)
+{
+	uint32_t n = 0;
+	size_t i;
+
+	for (i = 0; i < *bytes; i++) {
+		if (!is_letter(text[i]))
+			continue;
+		if (n == letters)
+			break;
+		n++;
+	}
+	*bytes = i;
+	return n;
+}
+
+uint32_t frame_text(struct frame *f, struct mprof_mark *mark, const char *text, size_t bytes, uint32_t letters)
+{
+	char safe[TEXT_MAX * MPROF_TEXT_FACTOR + 32];
+	size_t left = cut(text, bytes, letters < TEXT_MAX / 4 ? letters * 4 : TEXT_MAX), n;
+	uint32_t count;
+
+	n = unquote(safe, mprof_text_escape(safe, sizeof(safe), &text, &left));
+	count = count_letters(safe, &n, letters);
+	if (!mark || f->failed || !grow_reserve(&f->s->text, 1, (uint32_t)n)) {
+		f->failed = f->failed || mark;
+		return count;
+	}
+	mark->text = f->s->text.n;
+	mark->bytes = (uint16_t)n;
+	if (n)
+		memcpy((char *)f->s->text.items + f->s->text.n, safe, n);
+	f->s->text.n += (uint32_t)n;
+	f->s->steps += n;
+	return count;
+}
+
+uint32_t frame_letters(const struct frame *f, double width)
+{
+	double letters = width / f->w.letter;
+
+	return letters < 0 ? 0 : letters > TEXT_MAX ? TEXT_MAX : (uint32_t)letters;
+}

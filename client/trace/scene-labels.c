@@ -1,0 +1,243 @@
+/*
+ * Texts at threads: labels above the line, the type below.
+ *
+ * A label wants to be centred on its time.  It gives way to the one before it and to the time of the next one, stays in the picture where its
+ * time is left of it, and is cut where it does not fit.  Of labels on one pixel the last is shown.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene-state.h"
+
+#define PAD	2.0 /* pixels from a line's beginning to its text */
+#define EDGE	4.0 /* from the picture's left edge */
+#define TICK	6.0
+#define ABOVE	1.6 /* letters' widths that a label needs above its line */
+#define BELOW	3.4 /* that a label and a type need between two lines */
+#define LETTERS 2u  /* a text of which fewer are to be seen is left out */
+#define SLACK	1.25
+
+struct line {
+	struct frame *f;
+	uint32_t thread;
+	const struct mprof_thread *t;
+	double left, right; /* where texts may stand */
+	uint32_t at, end;   /* places in the list of labels */
+};
+
+static uint32_t thread_of(const void *data, uint32_t item)
+{
+	return ((const struct mprof_model_view *)data)->labels[item].thread;
+}
+
+static uint64_t time_of(const void *data, uint32_t item)
+{
+	return ((const struct mprof_model_view *)data)->labels[item].time;
+}
+
+bool labels_init(struct mprof_scene *s)
+{
+	if (!scene_group(&s->labels,
+			 &(struct scene_source){s->view, s->view->n_labels, s->view->n_threads, thread_of, time_of}))
+		return false;
+	free(s->labels.starts);
+	s->labels.starts = NULL;
+	return true;
+}
+
+static const struct mprof_label *label_at(const struct line *l, uint32_t place)
+{
+	l->f->s->steps++;
+	return &l->f->v->labels[l->f->s->labels.items[place]];
+}
+
+/* The first place from FROM on whose label is THREAD's at TIME or later, or a later thread's. */
+static uint32_t label_from(const struct line *l, uint32_t from, uint32_t to, uint32_t thread, uint64_t time)
+{
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+		const struct mprof_label *label = label_at(l, middle);
+
+		if (label->thread < thread || (label->thread == thread && label->time < time))
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/* Where a text of WIDTH that wants to be centred on X begins, between LEFT and RIGHT. */
+static double centre(double x, double width, double left, double right)
+{
+	return fmax(fmin(x - width / 2, right - width), left);
+}
+
+static void put_tick(const struct line *l, double x, double y)
+{
+	struct mprof_mark *mark = x >= 0 && x <= l->f->w.width ? frame_mark(l->f, MPROF_MARK_TICK) : NULL;
+
+	if (!mark)
+		return;
+	mark->x0 = mark->x1 = (float)x;
+	mark->y0 = (float)y;
+	mark->y1 = (float)(y - TICK);
+	mark->item = l->thread;
+	mark->stream = frame_stream(l->f, l->thread);
+}
+
+/* A text between LEFT and RIGHT; returns where it ends. */
+static double put_text(const struct line *l, enum mprof_mark_kind kind, double x, double left, double right,
+		       const char *text, size_t bytes)
+{
+	uint32_t room = frame_letters(l->f, right - left), letters;
+	struct mprof_mark *mark;
+	double width, at;
+
+	if (room < LETTERS)
+		return left;
+	/* One letter more than fits says that it does not. */
+	mark = frame_mark(l->f, kind);
+	if (!mark)
+		return left;
+	letters = frame_text(l->f, mark, text, bytes, room + 1);
+	width = letters * (double)l->f->w.letter;
+	at = centre(x, width, left, right);
+	if (!letters) {
+		l->f->s->marks.n--;
+		return left;
+	}
+	mark->x0 = (float)at;
+	/* A painter's letters may be wider than they were said to be. */
+	mark->x1 = (float)fmin(right, at + width * SLACK + l->f->w.letter);
+	mark->y0 = mark->y1 = (float)frame_y(l->f, l->t->row);
+	mark->item = l->thread;
+	mark->stream = frame_stream(l->f, l->thread);
+	return fmin(at + width, right);
+}
+
+/* Label I as far as a picture can hold it; what comes behind the first kibibyte is not looked at. */
+static double put_label(const struct line *l, uint32_t i, double x, double left, double right)
+{
+	char text[1100];
+	size_t bytes = mprof_label_text(l->f->v, i, text, sizeof(text));
+
+	return put_text(l, MPROF_MARK_LABEL, x, left, right, text, bytes < sizeof(text) ? bytes : sizeof(text) - 1);
+}
+
+static double put_string(const struct line *l, uint32_t string, double x, double left)
+{
+	const struct mprof_string *s = &l->f->v->strings[string];
+
+	return put_text(l, MPROF_MARK_LABEL, x, left, l->right, s->bytes ? l->f->v->text + s->offset : "", s->bytes);
+}
+
+static void put_id(const struct line *l)
+{
+	double x = frame_x(l->f, l->t->start);
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, l->t->id);
+	put_tick(l, x, frame_y(l->f, l->t->row));
+	put_text(l, MPROF_MARK_LABEL, x, l->left, l->right, text, strlen(text));
+}
+
+/* Where the labels on the pixel of the one at PLACE end. */
+static uint32_t pixel_end(const struct line *l, uint32_t place)
+{
+	double x = frame_x(l->f, label_at(l, place)->time);
+	uint64_t end = frame_time(l->f, x + 1) + 1;
+
+	return place + 1 < l->end && label_at(l, place + 1)->time >= end
+		       ? place + 1
+		       : label_from(l, place + 1, l->end, l->thread, end);
+}
+
+static double next_x(const struct line *l, uint32_t place, bool failure)
+{
+	if (place < l->end)
+		return fmin(l->right, frame_x(l->f, label_at(l, place)->time));
+	return failure ? fmin(l->right, frame_x(l->f, l->t->end)) : l->right;
+}
+
+static void put_labels(struct line *l)
+{
+	bool failure = l->t->failure != MPROF_NONE;
+	double y = frame_y(l->f, l->t->row), x, left = l->left;
+	uint32_t place = label_from(l, l->at, l->end, l->thread, l->f->w.from), next;
+
+	/* The last one before the picture is kept in it. */
+	for (place -= place > l->at; place < l->end && !l->f->failed; place = next) {
+		next = pixel_end(l, place);
+		x = frame_x(l->f, label_at(l, next - 1)->time);
+		if (x > l->f->w.width)
+			return;
+		put_tick(l, x, y);
+		left = put_label(l, l->f->s->labels.items[next - 1], x, left, next_x(l, next, failure));
+	}
+	if (!failure)
+		return;
+	x = frame_x(l->f, l->t->end);
+	put_tick(l, x, y);
+	put_string(l, l->t->failure, x, left);
+}
+
+/* The room on the line of THREAD. */
+static void line_init(struct line *l, struct frame *f, uint32_t thread)
+{
+	const struct mprof_thread *t = &f->v->threads[thread], *next;
+	uint64_t end = t->end;
+
+	if (t->becomes != MPROF_NONE) {
+		next = &f->v->threads[t->becomes];
+		/* The line goes on, up to where the other's own texts stand. */
+		if (next->row == t->row)
+			end = next->start;
+	}
+	*l = (struct line){.f = f, .thread = thread, .t = t};
+	l->left = fmax(frame_x(f, t->start) + PAD, EDGE);
+	l->right = fmin(frame_x(f, end), f->w.width);
+	l->at = label_from(l, 0, f->s->labels.n, thread, 0);
+	l->end = label_from(l, l->at, f->s->labels.n, thread, UINT64_MAX);
+}
+
+static void put_type(const struct line *l)
+{
+	const char *name = l->t->flags & MPROF_THREAD_PREEXISTING ? "preexisting" : mprof_thread_type_name(l->t->type);
+
+	put_text(l, MPROF_MARK_TYPE, l->left, l->left, l->right, name, strlen(name));
+}
+
+/* The room between the thread's row and one beside it. */
+static double room(const struct frame *f, const struct mprof_thread *t, int beside)
+{
+	double row = (double)t->row + beside;
+
+	if (row < 0 || row > f->fold.last)
+		return f->fold.margin;
+	return fabs(fold_y(&f->fold, row) - frame_y(f, t->row));
+}
+
+void draw_labels(struct frame *f)
+{
+	uint32_t i, n = f->s->named.n, pass;
+	struct line l;
+
+	for (pass = 0; pass < 2; pass++)
+		for (i = 0; i < n && !f->failed; i++) {
+			uint32_t thread = ((uint32_t *)f->s->named.items)[i];
+			const struct mprof_thread *t = &f->v->threads[thread];
+
+			if (room(f, t, pass ? 1 : -1) < (pass ? BELOW : ABOVE) * f->w.letter)
+				continue;
+			line_init(&l, f, thread);
+			if (pass)
+				put_type(&l);
+			else if (l.at == l.end && t->failure == MPROF_NONE)
+				put_id(&l);
+			else
+				put_labels(&l);
+		}
+}

@@ -1,0 +1,129 @@
+/*
+ * A tree of eights.
+ *
+ * Invariant: entry I of level L, in a way, is the first place with the smallest key among the places from I * 8^(L + 1) on, 8^(L + 1) of them as
+ * far as there are so many.
+ */
+#include <stdlib.h>
+
+#include "scene-pyramid.h"
+
+#define SHIFT 3u
+#define EIGHT (1u << SHIFT)
+
+static uint32_t entries(uint32_t n, unsigned level)
+{
+	return (uint32_t)(((uint64_t)n + (UINT64_C(1) << (SHIFT * (level + 1))) - 1) >> (SHIFT * (level + 1)));
+}
+
+/* The place that entry I at LEVEL names; level 0 are the places themselves. */
+static uint32_t place_at(const struct pyramid *p, uint32_t way, unsigned level, uint32_t i)
+{
+	return level ? p->levels[level - 1][(size_t)i * p->ways + way] : i;
+}
+
+static uint64_t look(struct pyramid *p, uint32_t way, uint32_t place)
+{
+	p->steps++;
+	return p->key(p->data, way, place);
+}
+
+static void fill(struct pyramid *p, unsigned level, uint32_t i, uint32_t below)
+{
+	uint32_t way, k, end = below - i * EIGHT < EIGHT ? below : i * EIGHT + EIGHT;
+
+	for (way = 0; way < p->ways; way++) {
+		uint32_t best = place_at(p, way, level, i * EIGHT);
+		uint64_t least = p->key(p->data, way, best);
+
+		for (k = i * EIGHT + 1; k < end; k++) {
+			uint32_t place = place_at(p, way, level, k);
+			uint64_t key = p->key(p->data, way, place);
+
+			if (key < least) {
+				least = key;
+				best = place;
+			}
+		}
+		p->levels[level][(size_t)i * p->ways + way] = best;
+	}
+}
+
+bool pyramid_init(struct pyramid *p, uint32_t n, uint32_t ways,
+		  uint64_t (*key)(const void *data, uint32_t way, uint32_t place), const void *data)
+{
+	uint32_t below = n, count, i;
+	unsigned level;
+
+	*p = (struct pyramid){.n = n, .ways = ways, .key = key, .data = data};
+	for (level = 0; below > EIGHT; level++, below = count) {
+		count = entries(n, level);
+		p->levels[level] = malloc((size_t)count * ways * sizeof(uint32_t));
+		if (!p->levels[level])
+			return false;
+		for (i = 0; i < count; i++)
+			fill(p, level, i, below);
+	}
+	return true;
+}
+
+void pyramid_deinit(struct pyramid *p)
+{
+	unsigned level;
+
+	for (level = 0; level < PYRAMID_LEVELS; level++)
+		free(p->levels[level]);
+	*p = (struct pyramid){0};
+}
+
+/* The highest level at which an entry begins at place FROM and lies before TO. */
+static unsigned level_at(const struct pyramid *p, uint32_t from, uint32_t to)
+{
+	unsigned level = 0;
+
+	while (level < PYRAMID_LEVELS && p->levels[level] && !(from & ((UINT64_C(1) << (SHIFT * (level + 1))) - 1)) &&
+	       (uint64_t)from + (UINT64_C(1) << (SHIFT * (level + 1))) <= to)
+		level++;
+	return level;
+}
+
+uint32_t pyramid_least(struct pyramid *p, uint32_t way, uint32_t from, uint32_t to)
+{
+	uint32_t best = from, place;
+	uint64_t least = look(p, way, from), key;
+	unsigned level;
+
+	for (; from < to; from += UINT32_C(1) << (SHIFT * level)) {
+		level = level_at(p, from, to);
+		place = place_at(p, way, level, from >> (SHIFT * level));
+		key = look(p, way, place);
+		if (key < least) {
+			least = key;
+			best = place;
+		}
+	}
+	return best;
+}
+
+/* The first place of entry I at LEVEL that is LIMIT at most, which is there. */
+static uint32_t descend(struct pyramid *p, uint32_t way, unsigned level, uint32_t i, uint64_t limit)
+{
+	for (; level; level--) {
+		i <<= SHIFT;
+		while (look(p, way, place_at(p, way, level - 1, i)) > limit)
+			i++;
+	}
+	return i;
+}
+
+uint32_t pyramid_next(struct pyramid *p, uint32_t way, uint32_t from, uint32_t to, uint64_t limit)
+{
+	unsigned level;
+
+	for (; from < to; from += UINT32_C(1) << (SHIFT * level)) {
+		level = level_at(p, from, to);
+		if (look(p, way, place_at(p, way, level, from >> (SHIFT * level))) <= limit)
+			return descend(p, way, level, from >> (SHIFT * level), limit);
+	}
+	return to;
+}

@@ -1,0 +1,155 @@
+/*
+ * Scenes: the indices over a model, and the order in which a picture is drawn.
+ *
+ * Invariant: what is drawn depends on the model, the window, the highlights, the counters and the tails alone.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "scene-state.h"
+
+#define WIDTH_MAX 16384.0f
+#define CLOSER	  256u /* steps for each pixel of width and of height to look closer at what lies on one pixel */
+
+static bool links_all(struct mprof_scene *s)
+{
+	unsigned i;
+
+	for (i = 0; i < LINKS_KINDS; i++)
+		if (!links_init(&s->links[i], s->view, i))
+			return false;
+	return true;
+}
+
+struct mprof_scene *mprof_scene_new(const struct mprof_model_view *view)
+{
+	struct mprof_scene *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->view = view;
+	if (!lanes_init(&s->threads, view, LANES_THREADS, NULL) || !lanes_init(&s->failed, view, LANES_FAILED, NULL) ||
+	    !lanes_init(&s->running, view, LANES_RUNNING, NULL) || !bands_init(s) || !links_all(s) || !labels_init(s) ||
+	    !counters_init(s) || !density_init(s))
+		return mprof_scene_free(s);
+	return s;
+}
+
+struct mprof_scene *mprof_scene_free(struct mprof_scene *s)
+{
+	unsigned i;
+
+	if (!s)
+		return NULL;
+	lanes_deinit(&s->threads);
+	lanes_deinit(&s->failed);
+	lanes_deinit(&s->running);
+	lanes_deinit(&s->highlights);
+	for (i = 0; i < BANDS; i++) {
+		lanes_deinit(&s->bands[i]);
+		free(s->sums[i].at);
+	}
+	for (i = 0; i < LINKS_KINDS; i++)
+		links_deinit(&s->links[i]);
+	scene_groups_deinit(&s->labels);
+	scene_groups_deinit(&s->samples);
+	pyramid_deinit(&s->values);
+	density_deinit(s);
+	free(s->chosen);
+	free(s->tails);
+	free(s->found);
+	grow_deinit(&s->counters);
+	grow_deinit(&s->marks);
+	grow_deinit(&s->text);
+	grow_deinit(&s->groups);
+	grow_deinit(&s->named);
+	grow_deinit(&s->open);
+	free(s);
+	return NULL;
+}
+
+static bool is_window(const struct mprof_window *w)
+{
+	return w->to > w->from && w->to <= MPROF_TIME_MAX && isfinite(w->focus) && w->width >= 1 &&
+	       w->width <= WIDTH_MAX && w->height >= 1 && w->height <= WIDTH_MAX && w->letter >= 1 &&
+	       w->letter <= WIDTH_MAX;
+}
+
+bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_window *window)
+{
+	uint32_t i;
+
+	if (!is_window(window))
+		return false;
+	*f = (struct frame){
+		.s = s,
+		.v = s->view,
+		.w = *window,
+		.scale = window->width / (double)(window->to - window->from),
+		.origin = s->origin,
+		.budget = CLOSER * (uint64_t)(window->width + window->height),
+	};
+	fold_init(&f->fold, window, s->view->rows);
+	s->marks.n = s->text.n = 0;
+	s->steps = s->threads.steps = s->failed.steps = s->running.steps = s->highlights.steps = s->values.steps = 0;
+	for (i = 0; i < BANDS; i++)
+		s->bands[i].steps = 0;
+	for (i = 0; i < LINKS_KINDS; i++)
+		s->links[i].pyramid.steps = 0;
+	return true;
+}
+
+static void count_steps(struct mprof_scene *s)
+{
+	uint32_t i;
+
+	s->steps += s->threads.steps + s->failed.steps + s->running.steps + s->highlights.steps + s->values.steps;
+	for (i = 0; i < BANDS; i++)
+		s->steps += s->bands[i].steps;
+	for (i = 0; i < LINKS_KINDS; i++)
+		s->steps += s->links[i].pyramid.steps;
+}
+
+static void draw(struct frame *f)
+{
+	draw_bands(f);
+	draw_grid(f);
+	draw_highlights(f, false);
+	draw_threads(f);
+	draw_running(f);
+	draw_births(f);
+	draw_open_ends(f);
+	draw_failed(f);
+	if (f->w.flags & MPROF_WINDOW_ARROWS)
+		draw_arrows(f);
+	if (f->w.flags & MPROF_WINDOW_LABELS)
+		draw_labels(f);
+	if (f->w.flags & MPROF_WINDOW_COUNTERS)
+		draw_counters(f);
+	draw_band_names(f);
+	draw_highlights(f, true);
+}
+
+enum mprof_status mprof_scene_draw(struct mprof_scene *s, const struct mprof_window *window,
+				   struct mprof_picture *picture)
+{
+	struct frame f;
+
+	*picture = (struct mprof_picture){0};
+	if (!frame_init(&f, s, window))
+		return MPROF_CORRUPT;
+	if (!frame_group_rows(&f))
+		return MPROF_NOMEM;
+	draw(&f);
+	count_steps(s);
+	if (f.failed)
+		return MPROF_NOMEM;
+	*picture = (struct mprof_picture){
+		.marks = s->marks.items,
+		.text = s->text.items,
+		.n_marks = s->marks.n,
+		.text_bytes = s->text.n,
+		.grid_ns = f.grid_ns,
+	};
+	return MPROF_OK;
+}
