@@ -4,7 +4,7 @@
  *
  * A view: {
  *   domain | capture | file: which trace; none of them: the host's page,
- *   run, stream: numbers, from, to: BigInt, row: the focus, thread: {stream, id} with id BigInt,
+ *   run, stream: numbers, from, to: BigInt, row: the focus, thread: {stream, id, index} with id BigInt and index a guess,
  *   find: text, measure: {from, to}, panel: which of PANELS is open,
  * }
  */
@@ -30,10 +30,15 @@ function range(from, to) {
 }
 
 function thread(text) {
-	const parts = /^([0-9]{1,5})\.(-?[0-9]{1,19})$/.exec(text ?? "");
+	const parts = /^([0-9]{1,5})\.(-?[0-9]{1,19})(?:\.([0-9]{1,9}))?$/.exec(text ?? "");
 
-	return parts ? {stream: Number(parts[1]), id: BigInt(parts[2])} : null;
+	if (!parts)
+		return null;
+	const named = {stream: Number(parts[1]), id: BigInt(parts[2])};
+	return parts[3] === undefined ? named : {...named, index: Number(parts[3])};
 }
+
+const threadText = ({stream, id, index}) => `${stream}.${id}${index === undefined ? "" : `.${index}`}`;
 
 /** What HASH (with or without its #) names. */
 export function parse(hash) {
@@ -76,7 +81,7 @@ export function format(view) {
 	if (view.row !== undefined)
 		query.set("row", String(Math.round(view.row * 1000) / 1000));
 	if (view.thread)
-		query.set("thread", `${view.thread.stream}.${view.thread.id}`);
+		query.set("thread", threadText(view.thread));
 	if (view.find)
 		query.set("find", view.find);
 	if (view.measure)

@@ -23,6 +23,8 @@ export const KINDS = [
 	"counter",
 	"counter-name",
 	"band-name",
+	"tick",
+	"tail",
 ];
 
 const BYTES = 32;

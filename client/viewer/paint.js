@@ -15,11 +15,8 @@ export const HEAD_LENGTH = 10;
 export const HEAD_WIDTH = 8;
 export const FONT = "12px system-ui, sans-serif";
 
-const LABEL_UP = 4; /* from a line to the foot of the text above it */
-const TYPE_DOWN = 13;
 const ALPHAS = 8; /* steps of opacity: each is a layer of its own */
 const STEEP = 10; /* rows so far apart have arrows with an upright head */
-const ROOM = 3; /* between two texts */
 
 const K = Object.fromEntries(KINDS.map((name, i) => [name, i]));
 const ARROWS = new Set([K.resolve, K.read, K["read-failed"], K["try-read"], K.signal]);
@@ -55,6 +52,19 @@ function flat(layer, x0, y0, x1, y1, width) {
 		layer.data.push(Math.min(x0, x1), Math.round(y0) - half, Math.max(Math.abs(x1 - x0), 1), width);
 }
 
+/** From A to B, [where, how far], at least as far as a highlight is wide. */
+function around(a, b) {
+	return b - a < 8 ? [(a + b) / 2 - 4, 8] : [a, b - a];
+}
+
+/** As much of TEXT, WIDTH pixels wide, as fits into ROOM. */
+function cut(text, room, width) {
+	const characters = Array.from(text);
+	const n = Math.floor((characters.length * room) / width) - 1;
+
+	return n > 0 ? `${characters.slice(0, n).join("")}…` : "";
+}
+
 function arrow(layers, kind, colour, alpha, x0, y0, x1, y1) {
 	const line = layers.get(kind, "line", colour, {alpha, width: 1});
 	const head = layers.get(kind, "head", colour, {alpha});
@@ -72,25 +82,6 @@ function arrow(layers, kind, colour, alpha, x0, y0, x1, y1) {
 	}
 }
 
-/** Texts beside each other on one height: each takes what the one before left. */
-class Shelves {
-	constructor() {
-		this.right = new Map();
-	}
-
-	/** Where a text of WIDTH may stand that wants X: there, or up to SHIFT further right; null where another one stands. */
-	put(y, x, width, shift) {
-		const key = Math.round(y / 6);
-		const taken = this.right.get(key) ?? -Infinity;
-		const at = Math.max(x, taken + ROOM);
-
-		if (at > x + shift)
-			return null;
-		this.right.set(key, at + width);
-		return at;
-	}
-}
-
 class Planner {
 	constructor(marks, palette, size, measure) {
 		this.marks = marks;
@@ -98,21 +89,27 @@ class Planner {
 		this.size = size;
 		this.measure = measure;
 		this.layers = new Layers();
-		this.above = new Shelves();
-		this.below = new Shelves();
-		this.late = [];
+		this.above = false; /* threads were drawn: what is highlighted from here on lies on top */
+	}
+
+	/* How much of its time a band really covers is how strong it is; what is there at all is seen. */
+	alpha(i) {
+		return Math.max(Math.ceil((this.marks.shade(i) / 65535) * ALPHAS), 1) / ALPHAS;
 	}
 
 	band(i, kind) {
 		const m = this.marks;
-		const layer = this.layers.get(kind, "rect", this.palette[kind]);
-		const width = Math.max(m.x1(i) - m.x0(i), 1);
+		const place = [m.x0(i), m.y0(i), Math.max(m.x1(i) - m.x0(i), 1), m.y1(i) - m.y0(i)];
+		const missing = kind === "gap" || kind === "tail";
 
-		layer.data.push(m.x0(i), 0, width, this.size.height);
-		if (kind === "gap") {
-			this.layers.get(kind, "hatch", this.palette.gapLine).data.push(m.x0(i), 0, width, this.size.height);
-			const edge = this.layers.get(kind, "rect", this.palette.gapLine);
-			edge.data.push(m.x0(i), 0, 1, this.size.height, m.x1(i) - 1, 0, 1, this.size.height);
+		this.layers
+			.get(kind, "rect", this.palette[kind], {alpha: kind === "tail" ? 1 : this.alpha(i)})
+			.data.push(...place);
+		if (missing) {
+			const colour = this.palette[`${kind}Line`];
+			this.layers.get(kind, "hatch", colour).data.push(...place);
+			this.layers.get(kind, "rect", colour).data.push(place[0], place[1], 1, place[3]);
+			this.layers.get(kind, "rect", colour).data.push(place[0] + place[2] - 1, place[1], 1, place[3]);
 		}
 	}
 
@@ -125,14 +122,19 @@ class Planner {
 
 	highlight(i) {
 		const m = this.marks;
-		const [x0, x1, y] = [m.x0(i), m.x1(i), Math.round(m.y0(i))];
-		const data = [x0 - (m.shade(i) ? 4 : 0), y - 4, Math.max(x1 - x0, 1) + (m.shade(i) ? 8 : 0), 8];
+		const [x0, x1, y0, y1] = [m.x0(i), m.x1(i), m.y0(i), m.y1(i)];
+		const layer = this.above
+			? this.layers.get("highlight-top", "rect", this.palette.highlight, {alpha: 0.8})
+			: this.layers.get("highlight", "rect", this.palette.highlight);
 
-		/* What is short would be hidden under what comes: it goes on top. */
-		if (m.shade(i))
-			this.late.push(data);
-		else
-			this.layers.get("highlight", "rect", this.palette.highlight).data.push(...data);
+		/* What is shorter than wide is made as long as wide: it must be seen. */
+		if (y0 === y1) {
+			const [x, length] = around(x0, x1);
+			layer.data.push(x, Math.round(y0) - 4, length, 8);
+		} else {
+			const [y, length] = around(Math.min(y0, y1), Math.max(y0, y1));
+			layer.data.push(Math.round(x0) - 4, y, 8, length);
+		}
 	}
 
 	line(i, kind, colour, width) {
@@ -170,43 +172,32 @@ class Planner {
 			arrow(this.layers, kind, this.palette[kind], alpha, m.x0(i), m.y0(i), m.x1(i), m.y1(i));
 	}
 
-	label(i) {
+	/** A text with its left end at X0, as far as there is room to X1. */
+	text(i, kind) {
 		const m = this.marks;
-		const text = m.text(i);
-		const width = this.measure(text);
-		const [x, y, end] = [m.x0(i), m.y0(i), m.x1(i)];
-		/* Centred on its time, but in the room that it has, and never cut at the picture's left edge. */
-		const wanted = Math.max(Math.min(x - width / 2, end - width), Math.min(x, 2));
-		const at = this.above.put(y, Math.max(wanted, 2), width, Math.max(24, width / 2));
+		const room = m.x1(i) - m.x0(i);
+		let text = m.text(i);
+		let width = this.measure(text);
 
-		if (at === null)
-			return;
-		this.layers.get("label", "text", this.palette.label).texts.push({
-			text,
-			x: at,
-			y: y - LABEL_UP,
-			width,
-			align: "left",
-			item: m.item(i),
-		});
-		this.layers.get("label", "rect", this.palette.label).data.push(Math.round(x), Math.round(y) - 4, 1, 4);
-	}
-
-	type(i) {
-		const m = this.marks;
-		const text = m.text(i);
-		const width = this.measure(text);
-		const at = this.below.put(m.y0(i), Math.max(m.x0(i), 2), width, 12);
-
-		if (at !== null)
-			this.layers.get("type", "text", this.palette.type).texts.push({
+		if (width > room) {
+			text = cut(text, room, width);
+			width = Math.min(room, this.measure(text));
+		}
+		if (text)
+			this.layers.get(kind, "text", this.palette[kind]).texts.push({
 				text,
-				x: at,
-				y: m.y0(i) + TYPE_DOWN,
+				x: m.x0(i),
+				y: m.y0(i),
 				width,
 				align: "left",
 				item: m.item(i),
 			});
+	}
+
+	tick(i) {
+		const m = this.marks;
+
+		flat(this.layers.get("tick", "rect", this.palette.label), m.x0(i), m.y0(i), m.x0(i), m.y1(i), 1);
 	}
 
 	counter(i) {
@@ -225,7 +216,7 @@ class Planner {
 		this.layers.get("counter-name", "text", this.palette.counterNames[m.shade(i) % 4], {bold: true}).texts.push({
 			text,
 			x: m.x1(i),
-			y: m.y0(i) + 4,
+			y: m.y0(i),
 			width: this.measure(text),
 			align: "right",
 			item: m.item(i),
@@ -237,11 +228,11 @@ class Planner {
 		const text = m.text(i);
 		const width = this.measure(text);
 
-		if (m.x1(i) - m.x0(i) > width + 4)
+		if (m.x1(i) - m.x0(i) >= width)
 			this.layers.get("band-name", "text", this.palette.band).texts.push({
 				text,
 				x: (m.x0(i) + m.x1(i)) / 2,
-				y: m.y0(i) > 0 ? m.y0(i) : 14,
+				y: m.y0(i),
 				width,
 				align: "center",
 				item: m.item(i),
@@ -257,12 +248,14 @@ class Planner {
 			case K.sleeping:
 			case K.collection:
 			case K.gap:
+			case K.tail:
 				return this.band(i, KINDS[kind]);
 			case K.grid:
 				return this.grid(i);
 			case K.highlight:
 				return this.highlight(i);
 			case K.thread:
+				this.above = true;
 				return this.line(i, "thread", this.palette.thread, 2);
 			case K.running:
 				return this.line(i, "running", this.palette.running, 3);
@@ -272,11 +265,13 @@ class Planner {
 			case K["open-end"]:
 				return this.openEnd(i);
 			case K.failed:
+				this.above = true;
 				return this.failed(i);
 			case K.label:
-				return this.label(i);
 			case K.type:
-				return this.type(i);
+				return this.text(i, KINDS[kind]);
+			case K.tick:
+				return this.tick(i);
 			case K.counter:
 				return this.counter(i);
 			case K["counter-name"]:
@@ -298,8 +293,6 @@ export function plan(marks, palette, size, measure = roughWidth) {
 
 	for (let i = 0; i < marks.n; i++)
 		planner.mark(i);
-	for (const data of planner.late)
-		planner.layers.get("highlight-top", "rect", palette.highlight, {alpha: 0.8}).data.push(...data);
 	return shadowsFirst(planner.layers.list);
 }
 

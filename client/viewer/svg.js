@@ -62,7 +62,7 @@ function element(layer, palette) {
 		case "rect":
 			return `<path class="${layer.kind}" fill="${layer.colour}"${alpha} d="${rects(layer.data)}"/>`;
 		case "hatch":
-			return `<path class="${layer.kind}" fill="url(#hatch)" d="${rects(layer.data)}"/>`;
+			return `<path class="${layer.kind}" fill="url(#hatch-${layer.kind})" d="${rects(layer.data)}"/>`;
 		case "line":
 			return (
 				`<path class="${layer.kind}" fill="none" stroke="${layer.colour}" ` +
@@ -75,19 +75,44 @@ function element(layer, palette) {
 	}
 }
 
-/** An SVG of LAYERS, WIDTH by HEIGHT; TITLE is what it says to who cannot see it. */
-export function svg(layers, palette, size, title) {
+const RULER = 22;
+
+function ruler(ticks, palette, width) {
+	return [
+		`<rect width="${width}" height="${RULER}" fill="${palette.ruler}"/>`,
+		`<g class="ruler" fill="${palette.rulerText}" font-size="11">`,
+		...ticks.map(
+			({x, text}) =>
+				`<rect x="${Math.round(x)}" y="${RULER - 6}" width="1" height="6"/>` +
+				`<text x="${short(x + 3)}" y="${RULER - 8}">${escape(text)}</text>`,
+		),
+		"</g>",
+	];
+}
+
+/** An SVG of LAYERS below a ruler with TICKS; TITLE is what it says to who cannot see it. */
+export function svg(layers, palette, size, title, ticks = []) {
 	const {width, height} = size;
+	const all = height + RULER;
 
 	return [
-		`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
-			`viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12">`,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${all}" viewBox="0 0 ${width} ${all}" ` +
+			'font-family="system-ui, sans-serif" font-size="12">',
 		`<title>${escape(title)}</title>`,
-		'<defs><pattern id="hatch" width="8" height="8" patternUnits="userSpaceOnUse">' +
-			`<path d="M-8 8L0 0M0 8L8 0M8 8L16 0" stroke="${palette.gapLine}" opacity="0.45"/></pattern>` +
-			`<clipPath id="all"><rect width="${width}" height="${height}"/></clipPath></defs>`,
+		"<defs>",
+		...[
+			["gap", palette.gapLine],
+			["tail", palette.tailLine],
+		].map(
+			([name, colour]) =>
+				`<pattern id="hatch-${name}" width="8" height="8" patternUnits="userSpaceOnUse">` +
+				`<path d="M-8 8L0 0M0 8L8 0M8 8L16 0" stroke="${colour}" opacity="0.45"/></pattern>`,
+		),
+		`<clipPath id="all"><rect width="${width}" height="${height}"/></clipPath>`,
+		"</defs>",
+		...ruler(ticks, palette, width),
+		`<g transform="translate(0 ${RULER})" clip-path="url(#all)">`,
 		`<rect width="${width}" height="${height}" fill="${palette.back}"/>`,
-		'<g clip-path="url(#all)">',
 		...layers.map((layer) => element(layer, palette)).filter(Boolean),
 		"</g>",
 		"</svg>",

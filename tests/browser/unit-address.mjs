@@ -12,6 +12,7 @@ test("a view comes back as it was", () => {
 		{domain: "a b&c=d#é/\u202e%41", run: 7, stream: 2},
 		{capture: 12, from: 9007199254740993n, to: 9223372036854775806n, row: 12.345},
 		{domain: "x", thread: {stream: 3, id: -9223372036854775808n}, find: "a+b & \"c\"", panel: "why"},
+		{domain: "x", thread: {stream: 0, id: 7n, index: 12}},
 		{file: "small.ctf", measure: {from: 1n, to: 2n}, panel: "stats"},
 	]) {
 		assert.deepEqual(parse(format(view)), view);

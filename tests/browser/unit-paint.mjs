@@ -48,7 +48,7 @@ test("marks are read as they lie", () => {
 test("every kind of mark is painted", () => {
 	for (const kind of KINDS) {
 		const layers = plan(
-			marks({kind, x0: 10, y0: 100, x1: 400, y1: 200, text: "text", shade: kind === "counter" ? 2 : 65535}),
+			marks({kind, x0: 10, y0: 100, x1: 400, y1: 200, text: "text", shade: 65535}),
 			LIGHT,
 			SIZE,
 		);
@@ -105,14 +105,15 @@ test("a failed thread is red with a bar of 16 pixels", () => {
 	assert.deepEqual(red.data, [10, 99, 190, 2, 199, 92, 2, 16]);
 });
 
-test("short highlights lie on top, shadows of counters below all their colours", () => {
+test("highlights behind the threads lie below them, later ones on top; shadows below all colours of counters", () => {
 	const layers = plan(
 		marks(
-			{kind: "highlight", x0: 0, y0: 50, x1: 500},
-			{kind: "highlight", x0: 10, y0: 50, x1: 12, shade: 1},
-			{kind: "thread", x0: 0, y0: 50, x1: 500},
+			{kind: "highlight", x0: 0, y0: 50, x1: 500, y1: 50},
+			{kind: "highlight", x0: 70, y0: 50, x1: 70, y1: 150},
+			{kind: "thread", x0: 0, y0: 50, x1: 500, y1: 50},
 			{kind: "counter", x0: 0, y0: 10, x1: 100, y1: 10, shade: 0},
 			{kind: "counter", x0: 0, y0: 20, x1: 100, y1: 20, shade: 1},
+			{kind: "highlight", x0: 10, y0: 50, x1: 12, y1: 50},
 		),
 		LIGHT,
 		SIZE,
@@ -121,17 +122,42 @@ test("short highlights lie on top, shadows of counters below all their colours",
 		layers.map((it) => it.kind),
 		["highlight", "thread", "counter-shadow", "counter", "counter", "highlight-top"],
 	);
+	assert.deepEqual(layers[0].data, [0, 46, 500, 8, 66, 50, 8, 100]);
+	assert.deepEqual(layers.at(-1).data, [7, 46, 8, 8]);
 });
 
-test("texts do not lie upon one another", () => {
-	const labels = [];
+test("texts stand where the scene put them, and end where their room does", () => {
+	const layers = plan(
+		marks(
+			{kind: "label", x0: 20, y0: 96, x1: 900, y1: 96, text: "short"},
+			{kind: "label", x0: 20, y0: 196, x1: 60, y1: 196, text: "a label longer than its room"},
+			{kind: "label", x0: 20, y0: 296, x1: 21, y1: 296, text: "none"},
+			{kind: "type", x0: 20, y0: 113, x1: 900, y1: 113, text: "bind"},
+			{kind: "tick", x0: 40, y0: 96, x1: 40, y1: 100},
+		),
+		LIGHT,
+		SIZE,
+	);
+	const {texts} = layer(layers, "label", "text");
+	assert.equal(texts.length, 2);
+	assert.deepEqual([texts[0].text, texts[0].x, texts[0].y], ["short", 20, 96]);
+	assert.ok(texts[1].text.endsWith("…") && texts[1].width <= 40, texts[1].text);
+	assert.equal(layer(layers, "type").texts[0].y, 113);
+	assert.deepEqual(layer(layers, "tick").data, [40, 96, 1, 4]);
+});
 
-	for (let i = 0; i < 50; i++)
-		labels.push({kind: "label", x0: 20 + i * 10, y0: 100, x1: 900, text: `label ${i}`});
-	const {texts} = layer(plan(marks(...labels), LIGHT, SIZE), "label", "text");
-	assert.ok(texts.length > 5 && texts.length < 50);
-	for (let i = 1; i < texts.length; i++)
-		assert.ok(texts[i].x >= texts[i - 1].x + texts[i - 1].width);
+test("a band is as strong as the share of its time", () => {
+	const layers = plan(
+		marks(
+			{kind: "sleeping", x0: 0, y0: 0, x1: 10, y1: 500, shade: 65535},
+			{kind: "sleeping", x0: 10, y0: 0, x1: 20, y1: 500, shade: 32768},
+			{kind: "sleeping", x0: 20, y0: 0, x1: 20, y1: 500, shade: 0},
+		),
+		LIGHT,
+		SIZE,
+	);
+	assert.deepEqual(layers.map((it) => it.alpha), [1, 0.625, 0.125]);
+	assert.deepEqual(layers[2].data, [20, 0, 1, 500]);
 });
 
 /** A canvas's pen that only notes what it is told. */
@@ -184,6 +210,6 @@ test("an SVG is well formed and holds a guest's text as text", () => {
 	// eslint-disable-next-line no-control-regex
 	assert.ok(!/[\u0000-\u0008\ud800-\udfff]/.test(text));
 	assert.ok(!/href|url\((?!#)/.test(text));
-	for (const part of ['class="label"', 'class="gap"', 'class="read"', "#hatch"])
+	for (const part of ['class="label"', 'class="gap"', 'class="read"', "#hatch-gap"])
 		assert.ok(text.includes(part), part);
 });

@@ -1,0 +1,57 @@
+/*
+ * A run that is too long to be a model at once: which part of it is loaded.  Pure: an overview in, ranges out.
+ */
+
+/** Bytes of content that are loaded at once: a model has about twenty times as many in memory. */
+export const SLICE_BYTES = 12 << 20;
+
+/** The newest part of an OVERVIEW that has up to MOST bytes: {from, to}. */
+export function newest(overview, most = SLICE_BYTES) {
+	return around(overview, overview.to, overview.to, most);
+}
+
+/**
+ * What to load so that FROM up to TO can be shown: that, and as much on both sides as MOST bytes allow.  Where it has more than that, its
+ * middle.
+ */
+export function around(overview, from, to, most = SLICE_BYTES) {
+	const {buckets} = overview;
+	const last = buckets.length - 1;
+	const at = (time) => Math.max(0, Math.min(last, buckets.findIndex((it) => it.to > time) < 0 ? last : buckets.findIndex((it) => it.to > time)));
+	let low = at((from + to) / 2n);
+	let high = low;
+	let room = most - buckets[low].bytes;
+
+	for (let grew = true; grew; ) {
+		grew = false;
+		/* First what is to be shown, then evenly on both sides. */
+		if (high < last && buckets[high + 1].bytes <= room) {
+			room -= buckets[++high].bytes;
+			grew = true;
+		}
+		if (low > 0 && buckets[low - 1].bytes <= room) {
+			room -= buckets[--low].bytes;
+			grew = true;
+		}
+	}
+	return {from: buckets[low].from, to: buckets[high].to};
+}
+
+/** Must another part be loaded, for a camera that shows FROM up to TO? */
+export function leaves(loaded, overview, from, to) {
+	const first = from > overview.from ? from : overview.from;
+	const last = to < overview.to ? to : overview.to;
+
+	if (first >= loaded.from && last <= loaded.to)
+		return false;
+	/* What holds more than may be loaded is shown in part: then it must be the part in the middle. */
+	const middle = (first + last) / 2n;
+	const wide = last - first > loaded.to - loaded.from;
+	const slack = (loaded.to - loaded.from) / 4n;
+	return !wide || middle < loaded.from + slack - (loaded.from === overview.from ? slack : 0n) || middle > loaded.to;
+}
+
+/** Bytes per bucket, for the minimap. */
+export function density(overview) {
+	return Uint32Array.from(overview.buckets, (it) => Math.min(it.bytes, 4294967295));
+}

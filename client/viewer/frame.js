@@ -1,0 +1,257 @@
+/* What stands around the picture: title, buttons, search, notes, the menu to save, and the place where sentences appear. */
+import {repeat} from "./input.js";
+import {button, make} from "./make.js";
+import {handOver} from "./perfetto.js";
+import {download, fileName, picturePng, pictureSvg} from "./save.js";
+
+const BUTTONS = [
+	["why", "Why?", "Why does it wait? (w)"],
+	["threads", "Threads", "The threads in view, as a list (t)"],
+	["stats", "Numbers", "Numbers of the selected range, or of what is in view (s)"],
+	["counters", "Counters", "Choose counters (space shows or hides all)"],
+	["trace", "About", "What this trace holds, lacks, and where it comes from"],
+	["help", "?", "Help: what is drawn, keys and pointer (?)"],
+];
+
+export class Frame {
+	constructor(timeline) {
+		this.timeline = timeline;
+		this.heading = make("h1", {textContent: "Trace"});
+		this.about = make("span", {className: "tl-about"});
+		this.remarks = make("button", {
+			type: "button",
+			className: "tl-remarks",
+			hidden: true,
+			onclick: () => timeline.panels.show("trace"),
+		});
+		this.pauseButton = make("button", {type: "button", hidden: true, onclick: () => this.pause()});
+		this.buttons = new Map(
+			BUTTONS.map(([name, text, says]) => [name, button(text, says, () => timeline.panels.flip(name), {"aria-pressed": "false"})]),
+		);
+		/* The words on a button are its name; the title says more. */
+		for (const [name, element] of this.buttons)
+			if (name !== "help")
+				element.removeAttribute("aria-label");
+		this.message = make("div", {className: "tl-message", hidden: true});
+		this.alert = make("div", {className: "tl-alert", role: "alert"});
+		this.menu = this.saveMenu();
+		this.element = this.layout();
+		this.drops();
+	}
+
+	layout() {
+		const {timeline} = this;
+		const zoom = (sign, says, action) => repeat(button(sign, says), () => timeline.act(action));
+
+		return make(
+			"main",
+			{className: "tl"},
+			make(
+				"header",
+				{className: "tl-bar"},
+				make("a", {className: "tl-back", href: "#", textContent: "‹ Guests"}),
+				make("div", {className: "tl-title"}, this.heading, this.about, this.remarks),
+				this.pauseButton,
+				make(
+					"div",
+					{className: "tl-group", role: "group", "aria-label": "Zoom"},
+					zoom("−", "Zoom out (-)", "farther"),
+					zoom("+", "Zoom in (+)", "closer"),
+					button("Fit", "Show the whole trace (f)", () => timeline.act("fit")),
+				),
+				timeline.search.element,
+				make("div", {className: "tl-group", role: "group", "aria-label": "Panels"}, ...this.buttons.values()),
+				this.menu,
+			),
+			this.alert,
+			make(
+				"div",
+				{className: "tl-body"},
+				make("div", {className: "tl-left"}, timeline.stage.element, timeline.minimap.canvas, timeline.says, this.message),
+				timeline.panels.element,
+			),
+			timeline.live,
+			timeline.text,
+		);
+	}
+
+	// Sentences.
+
+	title(source) {
+		this.heading.textContent = source.title;
+		this.about.textContent = source.about;
+		document.title = `${source.title} – mprofd`;
+		this.pauseButton.hidden = !source.running;
+		this.sayPause(false);
+	}
+
+	notes(list) {
+		this.remarks.hidden = !list.length;
+		this.remarks.textContent = list.length === 1 ? list[0] : `${list[0]} (and ${list.length - 1} more)`;
+		this.remarks.title = list.slice(0, 10).join("\n");
+	}
+
+	/** What is under way; null: nothing. */
+	progress(text, share) {
+		this.message.hidden = text === null;
+		if (text === null)
+			return;
+		const bar = make("progress", {max: 1, "aria-label": "Loading"});
+		if (share !== null)
+			bar.value = share;
+		this.message.setAttribute("role", "status");
+		this.message.replaceChildren(make("p", {textContent: `${text}…`}), bar);
+	}
+
+	/** Nothing can be shown: why, and what to do. */
+	sorry(text) {
+		this.message.hidden = false;
+		this.message.setAttribute("role", "alert");
+		this.message.replaceChildren(
+			make("p", {textContent: text.replace(/([^.!?])$/, "$1.")}),
+			make("p", {}, make("a", {href: "#", textContent: "Back to the guests"}), " or ", this.picker("open a file")),
+		);
+	}
+
+	/** A passing trouble: the picture that is there stays. */
+	trouble(text) {
+		this.alert.replaceChildren(
+			make("span", {textContent: text.replace(/([^.!?])$/, "$1.")}),
+			button("✕", "Dismiss", () => this.alert.replaceChildren()),
+		);
+	}
+
+	/** The page cannot open a file again by itself. */
+	ask(name) {
+		this.message.hidden = false;
+		this.message.setAttribute("role", "status");
+		this.message.replaceChildren(
+			make("p", {textContent: `This view is of the file ${name.slice(0, 120)}, which a page may not open by itself.`}),
+			make("p", {}, this.picker("Choose it"), ", or drop it here."),
+		);
+	}
+
+	picker(text) {
+		const input = make("input", {
+			type: "file",
+			className: "tl-hidden",
+			"aria-label": "A trace file",
+			onchange: () => input.files[0] && this.timeline.take(input.files[0]),
+		});
+
+		return make("label", {className: "tl-link"}, text, input);
+	}
+
+	drops() {
+		this.element.addEventListener("dragover", (event) => event.preventDefault());
+		this.element.addEventListener("drop", (event) => {
+			event.preventDefault();
+			const [file] = event.dataTransfer.files;
+			if (file)
+				this.timeline.take(file);
+		});
+	}
+
+	// Buttons.
+
+	pressed(name) {
+		for (const [key, element] of this.buttons)
+			element.setAttribute("aria-pressed", String(key === name));
+	}
+
+	pause() {
+		const {session} = this.timeline;
+
+		if (!session?.live)
+			return;
+		session.pause(!session.paused);
+		this.sayPause(session.paused);
+	}
+
+	sayPause(paused) {
+		this.pauseButton.textContent = paused ? "Go on" : "Pause";
+		this.pauseButton.title = paused ? "Follow the guest again" : "Stop following the guest; it runs on";
+		this.pauseButton.classList.toggle("tl-live", !paused);
+	}
+
+	// Saving.
+
+	saveMenu() {
+		const item = (text, press) =>
+			make("button", {
+				type: "button",
+				textContent: text,
+				onclick: async () => {
+					this.closeMenu();
+					try {
+						await press();
+					} catch (error) {
+						this.trouble(error.message);
+					}
+				},
+			});
+
+		return make(
+			"details",
+			{className: "tl-menu"},
+			make("summary", {textContent: "Save"}),
+			make(
+				"div",
+				{},
+				item("The trace (CTF)", () => this.saveTrace()),
+				item("The picture (SVG)", () => this.savePicture("svg")),
+				item("The picture (PNG)", () => this.savePicture("png")),
+				item("For Perfetto (JSON)", () => this.savePerfetto()),
+				item("Open in Perfetto", () => this.openPerfetto()),
+			),
+		);
+	}
+
+	/** True where it was open. */
+	closeMenu() {
+		const {open} = this.menu;
+
+		this.menu.open = false;
+		return open;
+	}
+
+	get session() {
+		const {session} = this.timeline;
+
+		if (!session?.summary)
+			throw new Error("There is nothing to save yet.");
+		return session;
+	}
+
+	saveTrace() {
+		const {source} = this.session;
+
+		if (source.file)
+			return download(source.file, source.file.name);
+		for (const stream of source.streams)
+			download(source.url(stream), fileName(source.streams.length > 1 ? `${source.name}-${stream.stream}` : source.name, "ctf"));
+	}
+
+	async savePicture(kind) {
+		const {source} = this.session;
+		const {stage, palette, says} = this.timeline;
+		const blob =
+			kind === "svg"
+				? pictureSvg(stage, palette, `${source.title}: ${says.textContent}`)
+				: await picturePng([[stage.ruler], [stage.picture, stage.canvas]]);
+
+		download(blob, fileName(source.name, kind));
+	}
+
+	async savePerfetto() {
+		const {source, engine} = this.session;
+
+		download(new Blob([await engine.chrome()], {type: "application/json"}), fileName(source.name, "json"));
+	}
+
+	async openPerfetto() {
+		const {source, engine} = this.session;
+
+		await handOver(async () => (await engine.chrome()).buffer, source.title);
+	}
+}

@@ -1,0 +1,33 @@
+/* Elements.  Texts go in as texts: what a guest wrote never becomes markup. */
+
+/**
+ * An element: PROPS are its properties (`className`, `textContent`), `on…` listeners, and attributes where the name has a dash or is a role.
+ */
+export function make(tag, props = {}, ...children) {
+	const element = document.createElement(tag);
+
+	for (const [key, value] of Object.entries(props)) {
+		if (value === undefined || value === null)
+			continue;
+		if (key.startsWith("on"))
+			element.addEventListener(key.slice(2), value);
+		else if (key === "role" || key === "for" || key.includes("-"))
+			element.setAttribute(key, value);
+		else
+			element[key] = value;
+	}
+	element.append(...children.filter((child) => child !== null && child !== undefined));
+	return element;
+}
+
+/** A button that says what it does also where only its sign is seen. */
+export function button(sign, says, press, props = {}) {
+	return make("button", {type: "button", textContent: sign, title: says, "aria-label": says, onclick: press, ...props});
+}
+
+/** At most N characters of a text, for a place that shows one line. */
+export function short(text, n = 60) {
+	const characters = Array.from(text.slice(0, 2 * n + 2));
+
+	return characters.length > n ? `${characters.slice(0, n - 1).join("")}…` : characters.join("");
+}

@@ -1,0 +1,113 @@
+/*
+ * What lies over a picture and changes without it: the selected thread, the selected range, the chain of waits, the pointer's time.  Made as a
+ * list of primitives, which is what is painted and what tests look at.
+ */
+import {span} from "./times.js";
+
+/**
+ * STATE: {selected: thread or null, range: {from, to} or null, chain: [{row, from, to, link: {time, row} or null}], pointer: time or null}.
+ * YOF(row): where a row is.
+ */
+export function primitives(state, camera, yOf) {
+	const out = [];
+	const x = (time) => Math.max(-50, Math.min(camera.width + 50, camera.xOf(time)));
+
+	if (state.range) {
+		const [x0, x1] = [x(state.range.from), x(state.range.to)];
+		const text = span(state.range.to - state.range.from);
+		out.push({kind: "range", x0, y0: 0, x1, y1: camera.height, text});
+	}
+	for (const it of state.chain) {
+		const y = yOf(it.row);
+		out.push({kind: "why", x0: x(it.from), y0: y, x1: x(it.to), y1: y, thread: it.thread});
+		if (it.link)
+			out.push({kind: "why-link", x0: x(it.link.time), y0: y, x1: x(it.link.time), y1: yOf(it.link.row)});
+	}
+	if (state.selected && state.selected.row !== null) {
+		const y = yOf(state.selected.row);
+		out.push({
+			kind: "selected",
+			x0: x(state.selected.start),
+			y0: y,
+			x1: x(state.selected.end),
+			y1: y,
+			thread: state.selected.index,
+		});
+	}
+	if (state.pointer !== null) {
+		const at = camera.xOf(state.pointer);
+		out.push({kind: "pointer", x0: at, y0: 0, x1: at, y1: camera.height});
+	}
+	return out;
+}
+
+function range(ctx, it, palette) {
+	const [x0, x1] = [Math.min(it.x0, it.x1), Math.max(it.x0, it.x1)];
+
+	ctx.globalAlpha = 0.16;
+	ctx.fillStyle = palette.range;
+	ctx.fillRect(x0, 0, x1 - x0, it.y1);
+	ctx.globalAlpha = 1;
+	ctx.fillRect(x0, 0, 1, it.y1);
+	ctx.fillRect(x1, 0, 1, it.y1);
+	ctx.font = "bold 12px system-ui, sans-serif";
+	ctx.textAlign = "center";
+	ctx.lineWidth = 4;
+	ctx.strokeStyle = palette.back;
+	ctx.strokeText(it.text, (x0 + x1) / 2, it.y1 - 8);
+	ctx.fillText(it.text, (x0 + x1) / 2, it.y1 - 8);
+}
+
+function line(ctx, it, colour, width, alpha = 1, dash = []) {
+	ctx.globalAlpha = alpha;
+	ctx.strokeStyle = colour;
+	ctx.lineWidth = width;
+	ctx.setLineDash(dash);
+	ctx.beginPath();
+	ctx.moveTo(it.x0, it.y0);
+	ctx.lineTo(it.x1 === it.x0 && it.y0 === it.y1 ? it.x1 + 1 : it.x1, it.y1);
+	ctx.stroke();
+	ctx.setLineDash([]);
+	ctx.globalAlpha = 1;
+}
+
+/** An outline around a thread's line, so that the line itself keeps its colours. */
+function outline(ctx, it, colour) {
+	ctx.strokeStyle = colour;
+	ctx.lineWidth = 2;
+	ctx.strokeRect(it.x0 - 4, it.y0 - 6, Math.max(it.x1 - it.x0, 1) + 8, 12);
+}
+
+const PAINTERS = {
+	range,
+	why: (ctx, it, palette) => line(ctx, it, palette.why, 6, 0.55),
+	"why-link": (ctx, it, palette) => line(ctx, it, palette.why, 3, 0.9),
+	selected: (ctx, it, palette) => outline(ctx, it, palette.select),
+	pointer: (ctx, it, palette) => line(ctx, it, palette.rulerText, 1, 0.4, [3, 3]),
+};
+
+export function paintOverlay(ctx, list, palette, size) {
+	ctx.clearRect(0, 0, size.width, size.height);
+	for (const it of list)
+		PAINTERS[it.kind](ctx, it, palette);
+}
+
+/** LIST as layers of a picture that is saved; the pointer is not part of it. */
+export function overLayers(list, palette) {
+	const out = [];
+	const layer = (kind, shape, colour, more) => out.push({kind, shape, colour, alpha: 1, width: 1, data: [], texts: [], ...more});
+
+	for (const {kind, x0, y0, x1, y1, text} of list) {
+		if (kind === "range") {
+			layer(kind, "rect", palette.range, {alpha: 0.16, data: [x0, 0, x1 - x0, y1]});
+			layer(kind, "text", palette.range, {texts: [{text, x: (x0 + x1) / 2, y: y1 - 8, align: "center"}]});
+		} else if (kind === "why" || kind === "why-link") {
+			const width = kind === "why" ? 6 : 3;
+			layer(kind, "line", palette.why, {alpha: kind === "why" ? 0.55 : 0.9, width, data: [x0, y0, x1, y1]});
+		} else if (kind === "selected") {
+			const [l, r, t, b] = [x0 - 4, Math.max(x1, x0 + 1) + 4, y0 - 6, y0 + 6];
+			layer(kind, "line", palette.select, {width: 2, data: [l, t, r, t, r, t, r, b, r, b, l, b, l, b, l, t]});
+		}
+	}
+	return out;
+}

@@ -1,0 +1,196 @@
+/*
+ * What is loaded of a source: all of it, the part of a long run that is looked at, or the newest of a run that goes on.  A new model is made by an
+ * engine of its own while the old one still draws, and then takes its place.
+ *
+ * hooks: progress(sentence or null, share or null), loaded(summary, how), failed(error), notes()
+ *        HOW is "begin", "slice" or "live"
+ */
+import {SLICE_BYTES, around, leaves, newest} from "./archive.js";
+import {Engine} from "./engine.js";
+import {Live} from "./live.js";
+import {remarks} from "./source.js";
+import {bytes as amount} from "./times.js";
+
+const LIVE_LEAST_MS = 500; /* between two reads of what came */
+const LIVE_MOST_MS = 3000; /* where the event stream says nothing */
+const SETTLE_MS = 150; /* a hand that moves on is not followed with downloads */
+
+export class Session {
+	constructor(source, hooks) {
+		Object.assign(this, {source, hooks});
+		this.engine = null;
+		this.summary = null;
+		this.overview = null; /* of a source over the API */
+		this.loaded = null; /* {from, to} where that is not all */
+		this.notes = [];
+		this.paused = false;
+		this.off = [];
+		this.abort = new AbortController();
+	}
+
+	close() {
+		this.closed = true;
+		this.abort.abort();
+		clearTimeout(this.settling);
+		clearTimeout(this.timer);
+		for (const off of this.off)
+			off();
+		this.engine?.close();
+	}
+
+	/** Times of all that there is, loaded or not. */
+	get whole() {
+		const {start, end} = this.summary;
+
+		if (!this.loaded)
+			return {start, end};
+		return {
+			start: this.overview.from < start ? this.overview.from : start,
+			end: this.overview.to > end ? this.overview.to : end,
+		};
+	}
+
+	/** Load the first time.  RANGE: the times that the address names, or null. */
+	async begin(range) {
+		const {source} = this;
+
+		if (source.file)
+			return this.load([{name: "", guest: 0, blob: source.file}], "begin");
+		this.hooks.progress("Asking what there is", null);
+		this.overview = await source.overview({signal: this.abort.signal});
+		if (!this.overview && !source.running)
+			throw new Error(`Nothing is left of ${source.title}: quotas deleted it, or nothing was ever recorded.`);
+		if (source.running)
+			return this.beginLive();
+		if (this.overview.bytes <= 2 * SLICE_BYTES)
+			return this.part(null, "begin");
+		return this.part(range ? around(this.overview, range.from, range.to) : newest(this.overview), "begin");
+	}
+
+	/** Load PART {from, to} of the source, or all of it. */
+	async part(part, how) {
+		const {source} = this;
+		const times = part ? {from: String(part.from), to: String(part.to)} : {};
+		const answers = await Promise.all(
+			source.streams.map((stream) => source.trace(stream, times, {signal: this.abort.signal})),
+		);
+
+		this.notes = answers.flatMap((answer, i) => remarks(answer.headers, source.streams[i].name));
+		await this.load(
+			answers.map((response, i) => ({name: source.streams[i].name, guest: 0, response})),
+			how,
+			part,
+		);
+	}
+
+	async load(sources, how, part = null) {
+		const engine = await Engine.open();
+
+		try {
+			const summary = await engine.load(sources, (it) => how !== "live" && this.progress(it), this.abort.signal);
+			if (this.closed)
+				throw new Error("The trace was closed.");
+			this.engine?.close();
+			Object.assign(this, {engine, summary, loaded: part});
+		} catch (error) {
+			engine.close();
+			throw error;
+		}
+		this.hooks.progress(null, null);
+		await this.hooks.loaded(this.summary, how);
+	}
+
+	progress({phase, bytes, total}) {
+		if (phase === "building")
+			return this.hooks.progress(`${amount(bytes)} are here; finding out who waited for whom`, null);
+		const of = total ? ` of ${amount(total)}` : "";
+		this.hooks.progress(`Loading: ${amount(bytes)}${of}`, total ? Math.min(bytes / total, 1) : null);
+	}
+
+	/** The camera shows FROM up to TO: load what it looks at, where that is not there, once it stands still. */
+	look(from, to) {
+		clearTimeout(this.settling);
+		if (!this.loaded || this.loading || this.closed || !leaves(this.loaded, this.overview, from, to))
+			return;
+		this.settling = setTimeout(() => this.slice(from, to), SETTLE_MS);
+	}
+
+	async slice(from, to) {
+		const part = around(this.overview, from, to);
+
+		if (part.from === this.loaded.from && part.to === this.loaded.to)
+			return;
+		this.loading = true;
+		try {
+			await this.part(part, "slice");
+		} catch (error) {
+			if (!this.closed)
+				this.hooks.failed(error);
+		} finally {
+			this.loading = false;
+		}
+	}
+
+	async beginLive() {
+		this.live = new Live(this.source);
+		this.hooks.progress("Loading the newest of it", null);
+		await this.live.begin({signal: this.abort.signal});
+		this.notes = this.live.notes;
+		await this.load(this.live.sources(), "begin");
+		this.stepped = performance.now();
+	}
+
+	/** Go on with what comes.  EVENTS tell that something did. */
+	follow(events) {
+		const wake = () => this.wake(LIVE_LEAST_MS);
+
+		if (!this.live)
+			return;
+		for (const name of events ? ["rates", "gap", "domain"] : [])
+			this.off.push(events.on(name, wake));
+		this.wake(LIVE_MOST_MS);
+	}
+
+	wake(ms) {
+		const at = this.stepped + ms;
+
+		if (this.closed || this.paused || (this.timer && this.due <= at))
+			return;
+		clearTimeout(this.timer);
+		this.due = at;
+		this.timer = setTimeout(() => this.step(), Math.max(0, at - performance.now()));
+	}
+
+	pause(on) {
+		this.paused = on;
+		clearTimeout(this.timer);
+		this.timer = 0;
+		if (!on)
+			this.wake(0);
+	}
+
+	async step() {
+		this.timer = 0;
+		this.stepping ??= this.stepOnce().finally(() => {
+			this.stepping = null;
+			this.stepped = performance.now();
+			this.wake(LIVE_MOST_MS);
+		});
+		return this.stepping;
+	}
+
+	async stepOnce() {
+		try {
+			if (await this.live.step({signal: this.abort.signal})) {
+				this.notes = this.live.notes;
+				await this.load(this.live.sources(), "live");
+			}
+			this.trouble = null;
+		} catch (error) {
+			/* Told once: the next step tries again. */
+			if (!this.closed && this.trouble !== error.message)
+				this.hooks.failed(error);
+			this.trouble = error.message;
+		}
+	}
+}
