@@ -1,7 +1,7 @@
 /*
  * `mprofctl why`: why threads wait.
  *
- * One way to the answers: they are made as JSON, and the words are made of that.
+ * The answers are made as JSON for programs; for people libmprof tells the same (<mprof/tale.h>).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,6 +17,8 @@
 
 #define ANSWERS_MAX 100u
 
+SCOPED_DEFINE(struct mprof_tale, mprof_tale_free)
+
 /* Of a thread: it is asked for; what it has become was answered for. */
 enum { CHOSEN = 1, ANSWERED = 2 };
 
@@ -24,9 +26,10 @@ struct asking {
 	struct modeller modeller;
 	struct period period;
 	struct mprof_why *why;
-	uint8_t *chosen; /* of each thread: CHOSEN, ANSWERED */
-	uint32_t n;	 /* so many are */
-	uint32_t marked; /* should resolve */
+	uint8_t *chosen;		/* of each thread: CHOSEN, ANSWERED */
+	uint32_t n;			/* so many are */
+	uint32_t answered[ANSWERS_MAX]; /* the first of them, in the order of the answers */
+	uint32_t marked;		/* should resolve */
 	json_t *answers;
 };
 
@@ -119,6 +122,8 @@ static bool answer(struct asking *a, bool resolved)
 		    !(v->threads[final].flags & MPROF_THREAD_RESOLVED) == resolved)
 			continue;
 		a->chosen[final] |= ANSWERED;
+		if (a->n < ANSWERS_MAX)
+			a->answered[a->n] = i;
 		if (a->n++ < ANSWERS_MAX && json_array_append_new(a->answers, why_json(&a->modeller, a->why, i)) < 0)
 			return false;
 	}
@@ -143,6 +148,16 @@ static json_t *asking_json(struct asking *a, const struct input *in)
 	return object;
 }
 
+static int show(const struct asking *a, const json_t *json)
+{
+	SCOPED(mprof_tale_freep)
+	struct mprof_tale *tale = mprof_tale_new(a->modeller.view, a->why, a->modeller.names);
+
+	if (!tale)
+		return say_memory();
+	return why_show(json, tale, a->answered, a->n < ANSWERS_MAX ? a->n : ANSWERS_MAX, a->modeller.view->n_streams);
+}
+
 static int asking_print(const struct ctl *ctl, struct asking *a, const struct input *in, const char *name)
 {
 	json_t *json;
@@ -161,7 +176,7 @@ static int asking_print(const struct ctl *ctl, struct asking *a, const struct in
 		say("there is no thread with the id or a label like \"%s\"", name);
 		return CTL_NOT_FOUND;
 	}
-	r = ctl->json ? json_print(json) : why_show(json);
+	r = ctl->json ? json_print(json) : show(a, json);
 	json_decref(json);
 	return r;
 }

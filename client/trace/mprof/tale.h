@@ -1,0 +1,59 @@
+/*
+ * libmprof: what a model tells, in sentences for people.
+ *
+ *   t = mprof_tale_new(view, why, NULL);
+ *   mprof_tale_why(t, thread);
+ *   for (piece = mprof_tale_pieces(t, &n); n; n--, piece++)
+ *           ...             // fwrite(mprof_tale_text(t) + piece->offset, 1, piece->bytes, stdout)
+ *
+ * A tale is lines of pieces; a piece that names a thread says which, so that it can be a link.  What comes from the trace is printable
+ * (mprof_text_show()), and bounded: long texts are cut, of long lists the beginning is told and how many more there are.
+ */
+#ifndef MPROF_TALE_H
+#define MPROF_TALE_H
+
+#include <mprof/why.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* So many links of a chain are told. */
+#define MPROF_TALE_LINKS 64u
+/* So many bytes of a guest's text are. */
+#define MPROF_TALE_TEXT 4096u
+
+struct mprof_tale_piece {
+	uint32_t offset; /* of its text in the tale's */
+	uint32_t bytes;
+	uint32_t thread; /* that it names, or MPROF_NONE */
+	uint32_t line;	 /* from 0 */
+};
+
+struct mprof_tale;
+
+/* VIEW, WHY and the names of the view's STREAMS (NULL: none is told) are borrowed.  An empty tale, or NULL without memory. */
+MPROF_API struct mprof_tale *mprof_tale_new(const struct mprof_model_view *view, const struct mprof_why *why,
+					    char *const *streams);
+/* Takes NULL too; returns NULL. */
+MPROF_API struct mprof_tale *mprof_tale_free(struct mprof_tale *t);
+
+/*
+ * Tell, in place of what was told before: MPROF_OK, MPROF_NOMEM with nothing told, or MPROF_CORRUPT where there is no such thread or stream.
+ *
+ * Why THREAD waits, with the times of the trace; what it did and what was done to it, with times from the trace's beginning; what ran last in
+ * STREAM.
+ */
+MPROF_API enum mprof_status mprof_tale_why(struct mprof_tale *t, uint32_t thread);
+MPROF_API enum mprof_status mprof_tale_thread(struct mprof_tale *t, uint32_t thread);
+MPROF_API enum mprof_status mprof_tale_last(struct mprof_tale *t, uint32_t stream);
+
+/* What was told, lent until the next telling. */
+MPROF_API const struct mprof_tale_piece *mprof_tale_pieces(const struct mprof_tale *t, uint32_t *n);
+MPROF_API const char *mprof_tale_text(const struct mprof_tale *t);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
