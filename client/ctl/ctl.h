@@ -36,6 +36,7 @@ int cmd_threads(const struct ctl *ctl, int argc, char **argv);
 int cmd_why(const struct ctl *ctl, int argc, char **argv);
 int cmd_export(const struct ctl *ctl, int argc, char **argv);
 int cmd_dump(const struct ctl *ctl, int argc, char **argv);
+int cmd_mem(const struct ctl *ctl, int argc, char **argv);
 
 /*
  * Say "mprofctl: …" on stderr, a line of its own.  What comes from outside is escaped: every byte that is not printable UTF-8 is

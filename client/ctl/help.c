@@ -40,6 +40,7 @@ static const char program[] =
 	"  export FILE|-|DOMAIN|CAPTURE --to FORMAT [-o FILE|DIR|-] [--from TIME] [--to TIME]\n"
 	"       [--last 10s|5MB] [--run N] [--stream K]\n"
 	"                           write a trace in the format of another program\n"
+	"  mem dump|identify FILE|- print a memory profile, or say what is in it\n"
 	"\n"
 	"Options, before the verb or behind it:\n"
 	"  --host URL|unix:PATH     where mprofd-http listens; default: MPROFCTL_HOST, else\n"
@@ -187,6 +188,18 @@ static const struct help verbs[] = {
 	"                     prints it, or behind the first event, as +1.5s or +250ms\n"
 	"  --to TIME          how it was at this time: what came later is left out\n"
 	"  --last, --run, --stream   of a domain or a capture, as for fetch\n"},
+	{"mem",
+	 "Usage: mprofctl mem dump|identify FILE|-\n"
+	"\n"
+	"Reads the memory profile of an OCaml program or unikernel: a memtrace stream of version 1, 2\n"
+	"or 3, also compressed by gzip, xz or zstd.\n"
+	"\n"
+	"  mem dump      prints it, one event per line: microseconds since the start, the object, and of\n"
+	"                an allocation its samples, words and stack, the caller first\n"
+	"  mem identify  says of which program it is, and what it adds up to\n"
+	"\n"
+	"What is damaged is told on stderr, all that can be kept is used, and the exit code is 3. With\n"
+	"--json: one object per line, or one object; mprofctl(1) lists the keys.\n"},
 	{"export",
 	 "Usage: mprofctl export FILE|-|DOMAIN|CAPTURE --to FORMAT [-o FILE|DIR|-] [OPTION...]\n"
 	"\n"

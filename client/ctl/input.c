@@ -19,6 +19,7 @@
 #include "input.h"
 #include "lanes.h"
 #include "scope.h"
+#include "spool.h"
 #include "unpack.h"
 
 /* What an archive may unpack to: a small one can say that it holds any number of zeros. */
@@ -144,21 +145,6 @@ static int end_member(struct unpacking *u)
 
 	u->fd = -1;
 	return fd < 0 ? 0 : directory_add_file(&u->lanes, u->member, fd);
-}
-
-static int spool_file(void)
-{
-	const char *dir = getenv("TMPDIR");
-	SCOPED(freep) char *path = NULL;
-	int fd;
-
-	if (asprintf(&path, "%s/mprofctl.XXXXXX", dir && *dir ? dir : "/var/tmp") < 0)
-		return -ENOMEM;
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	unlink(path);
-	return fd;
 }
 
 static int unpacked_member(void *data, const char *path)

@@ -243,5 +243,6 @@ const struct mprof_mem_location *mprof_mem_location(const struct mprof_mem *d, u
 const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *bytes)
 {
 	*bytes = intern_at(&d->codes.names, i)->bytes;
-	return intern_text(&d->codes.names, i);
+	/* Of nothing but empty names there is no text at all. */
+	return *bytes ? intern_text(&d->codes.names, i) : "";
 }

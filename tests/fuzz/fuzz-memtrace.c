@@ -17,19 +17,26 @@ static uint64_t add(uint64_t hash, uint64_t value)
 	return (hash ^ value) * 0x100000001b3;
 }
 
+static uint64_t add_text(uint64_t hash, const char *text, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		hash = add(hash, (uint8_t)text[i]);
+	return hash;
+}
+
 /* Everything of a code is there. */
 static uint64_t add_code(uint64_t hash, const struct mprof_mem *d, uint32_t i)
 {
 	const struct mprof_mem_code *code;
-	size_t bytes;
+	size_t bytes = 0;
 
 	require(i < mprof_mem_codes(d));
 	code = mprof_mem_code(d, i);
 	for (uint32_t k = 0; k < code->locations; k++) {
 		const struct mprof_mem_location *l = mprof_mem_location(d, code->first_location + k);
 
-		hash = add(hash, (uint8_t)*mprof_mem_string(d, l->file, &bytes) + bytes);
-		hash = add(hash, (uint8_t)*mprof_mem_string(d, l->function, &bytes) + bytes + l->line);
+		hash = add_text(hash, mprof_mem_string(d, l->file, &bytes), bytes);
+		hash = add(add_text(hash, mprof_mem_string(d, l->function, &bytes), bytes), l->line);
 	}
 	return add(hash, code->code);
 }

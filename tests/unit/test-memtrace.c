@@ -322,6 +322,18 @@ static void test_names(void)
 	CHECK_EQ_STR(says(), "b0 @0\na0 @100 2*1 s0 f0 +0: 100=A.f@a.ml:10=B.g@b.ml:20 200=A.f@a.ml:30\n");
 }
 
+/* Names of no letters, and no others. */
+static void test_empty_names(void)
+{
+	stream_begin(2);
+	packet_begin(50, 0);
+	put_event(1, 50), put64(0x100), put8(1);
+	put_location(10, 31, 31, "", "");
+	packet_end();
+	packet_plain(100, 0);
+	CHECK_EQ_STR(says(), "b0 @0\na0 @100 2*1 s0 f0 +0: 100=@:10 200\n");
+}
+
 /* A table that names what it does not have: names are lost, and nothing else. */
 static void test_bad_names(void)
 {
@@ -567,6 +579,7 @@ int main(void)
 	CHECK_RUN(test_events);
 	CHECK_RUN(test_info);
 	CHECK_RUN(test_names);
+	CHECK_RUN(test_empty_names);
 	CHECK_RUN(test_bad_names);
 	CHECK_RUN(test_truncated);
 	CHECK_RUN(test_check);

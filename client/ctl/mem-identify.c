@@ -1,0 +1,169 @@
+/* `mprofctl mem identify`: what a memory profile says of itself, and what it adds up to. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <mprof/profile.h>
+
+#include "mem-input.h"
+#include "mem.h"
+#include "options.h"
+#include "scope.h"
+#include "table.h"
+
+struct profiling {
+	struct mprof_profile *profile;
+};
+
+static void profiling_deinit(struct profiling *p)
+{
+	p->profile = mprof_profile_free(p->profile);
+}
+
+static int add_event(void *data, const struct mprof_mem *d, const struct mprof_mem_event *e)
+{
+	struct profiling *p = data;
+
+	(void)d;
+	return mprof_profile_add(p->profile, e) == MPROF_NOMEM ? -ENOMEM : 0;
+}
+
+/* BYTES in three figures or so: "812 kB", "1.1 GB", " 64 kB". */
+static const char *short_bytes(double bytes, char buf[32])
+{
+	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+	size_t unit = 0;
+
+	while (bytes >= 1000 && unit < 4) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(buf, 32, unit && bytes < 10 ? "%3.1f %s" : "%3.0f %s", bytes, units[unit]);
+	return buf;
+}
+
+static void put_text(const char *before, const char *text, const char *behind)
+{
+	SCOPED(freep) char *safe = printable(text, strlen(text));
+
+	printf("%s%s%s", before, safe ? safe : "?", behind);
+}
+
+static void put_info(const struct mem_input *in, const struct mprof_mem_info *info)
+{
+	char bytes[32], date[64] = "?";
+	time_t start = (time_t)(info->start_us / 1000000);
+	struct tm tm;
+
+	if (gmtime_r(&start, &tm)) {
+		size_t n = strftime(date, sizeof(date), "%a %b ", &tm);
+
+		n += (size_t)snprintf(date + n, sizeof(date) - n, "%d ", tm.tm_mday);
+		strftime(date + n, sizeof(date) - n, "%H:%M:%S %Y UTC", &tm);
+	}
+	put_text("Trace file ", in->name, "");
+	printf(" (%s)\n", short_bytes((double)(in->file_bytes ? in->file_bytes : in->bytes), bytes));
+	put_text("   of ", info->program, "\n");
+	printf("   at %s\n", date);
+	put_text("   on host ", info->host, "");
+	printf(" (%u-bit), pid %" PRId64 ", sample rate %.1e\n", info->word_bytes * 8, info->pid, info->rate);
+	put_text("   with OCaml GC params ", info->parameters, "\n");
+	if (*info->context)
+		put_text("   with context: ", info->context, "\n");
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return 100.0 * (double)part / (double)whole;
+}
+
+static void put_sums(const struct mprof_mem_info *info, const struct mprof_profile_sums *s)
+{
+	double seconds = (double)(s->last_us - info->start_us) / 1e6, sample = info->word_bytes / info->rate;
+	uint64_t direct = s->samples[MPROF_MEM_MAJOR] + s->samples[MPROF_MEM_EXTERNAL];
+	uint64_t all = direct + s->samples[MPROF_MEM_MINOR];
+	char a[32], b[32], c[32];
+
+	printf("Trace statistics:\n");
+	if (!s->last_us) {
+		printf("   no event\n");
+		return;
+	}
+	printf("   Minor: %s/s allocations, %.1f%% promoted\n",
+	       short_bytes((double)s->samples[MPROF_MEM_MINOR] * sample / seconds, a),
+	       share(s->promoted, s->samples[MPROF_MEM_MINOR]));
+	printf("   Major: %s/s allocations (%s/s direct), %s/s collections\n",
+	       short_bytes((double)(direct + s->promoted) * sample / seconds, a),
+	       short_bytes((double)direct * sample / seconds, b),
+	       short_bytes((double)s->collected_major * sample / seconds, c));
+	printf("   Sizes (by word): %.0f%% <= 4w, %.0f%% <= 16w, %.0f%% <= 256w. Max: %s\n", share(s->small[0], all),
+	       share(s->small[1], all), share(s->small[2], all),
+	       short_bytes((double)s->max_length * info->word_bytes, a));
+	printf("   Runtime: %.3f s\n", seconds);
+}
+
+/* Guest text as JSON has it. */
+static json_t *text_json(const char *text)
+{
+	SCOPED(freep) char *safe = mprof_text_is_utf8(text, strlen(text)) ? NULL : printable(text, strlen(text));
+
+	return json_string(safe ? safe : text);
+}
+
+static json_t *identify_json(const struct mem_input *in, const struct mprof_profile_sums *s)
+{
+	const struct mprof_mem_info *info = mprof_mem_info(in->decoder);
+	const struct mprof_mem_totals *t = mprof_mem_totals(in->decoder);
+	char start[32], last[32];
+
+	snprintf(start, sizeof(start), "%" PRIu64, info->start_us);
+	snprintf(last, sizeof(last), "%" PRIu64, s->last_us);
+	return json_pack("{so so so so sI sI sf sI ss ss s{sI sI sI} s{sI sI sI} sI sI sI sI sI sI sI sI sI sI sI sI}",
+			 "program", text_json(info->program), "host", text_json(info->host), "parameters",
+			 text_json(info->parameters), "context", text_json(info->context), "pid", (json_int_t)info->pid,
+			 "version", (json_int_t)info->version, "rate", info->rate, "word_bytes",
+			 (json_int_t)info->word_bytes, "start_us", start, "last_us", last, "allocs", "minor",
+			 (json_int_t)s->allocs[0], "major", (json_int_t)s->allocs[1], "external",
+			 (json_int_t)s->allocs[2], "samples", "minor", (json_int_t)s->samples[0], "major",
+			 (json_int_t)s->samples[1], "external", (json_int_t)s->samples[2], "promotes",
+			 (json_int_t)s->promotes, "collects", (json_int_t)s->collects, "live_objects",
+			 (json_int_t)s->live_objects, "live_samples", (json_int_t)s->live, "peak_samples",
+			 (json_int_t)s->peak, "peak_objects", (json_int_t)s->peak_objects, "peak_us",
+			 (json_int_t)(s->peak ? s->peak_us - info->start_us : 0), "max_words",
+			 (json_int_t)s->max_length, "words", (json_int_t)s->length, "unknown", (json_int_t)s->unknown,
+			 "damages", (json_int_t)t->damages, "truncated_stacks", (json_int_t)t->truncated);
+}
+
+int mem_identify(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(mem_input_close) struct mem_input in = {.fd = -1};
+	SCOPED(profiling_deinit) struct profiling p = {0};
+	const struct mem_sink sink = {.event = add_event, .data = &p};
+	struct operands left;
+	json_t *json;
+	int r = options_parse(argc, argv, NULL, 0, &left, 1, 1), printed;
+
+	r = r ? r : mem_input_open(&in, left.at[0], false);
+	if (r)
+		return r;
+	p.profile = mprof_profile_new(&(struct mprof_profile_options){.seed = (uintptr_t)&in});
+	if (!p.profile)
+		return say_memory();
+	r = mem_input_run(&in, &sink, true);
+	if (in.refused)
+		return say_memory();
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	if (ctl->json) {
+		json = identify_json(&in, mprof_profile_sums(p.profile));
+		printed = json ? json_print(json) : say_memory();
+		json_decref(json);
+	} else {
+		put_info(&in, mprof_mem_info(in.decoder));
+		put_sums(mprof_mem_info(in.decoder), mprof_profile_sums(p.profile));
+		printed = stdout_verdict();
+	}
+	return printed ? printed : r;
+}

@@ -1,0 +1,196 @@
+/*
+ * What is compressed is unpacked anew each time; only what cannot be set back, a pipe, is kept, in a file without a name.
+ *
+ * The decoder outlives the reading, since names belong to it, until the next one or the end.
+ */
+#include "mem-input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "scope.h"
+#include "spool.h"
+
+/* So many complaints of one input are told. */
+#define TOLD_MAX 10u
+
+static ssize_t read_some(int fd, void *buf, size_t n)
+{
+	ssize_t got;
+
+	do
+		got = read(fd, buf, n);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
+/* All of FD into a file without a name.  0 or -errno. */
+static int spool(struct mem_input *in)
+{
+	char buf[1 << 16];
+	ssize_t n, r;
+	int fd = spool_file();
+
+	if (fd < 0)
+		return fd;
+	while ((n = read_some(in->fd, buf, sizeof(buf))) > 0)
+		for (ssize_t done = 0; done < n; done += r) {
+			r = write(fd, buf + done, (size_t)(n - done));
+			if (r < 0 && errno != EINTR) {
+				r = -errno;
+				close(fd);
+				return (int)r;
+			}
+			r = r < 0 ? 0 : r;
+		}
+	in->fd = fd;
+	in->owned = true;
+	return (int)n;
+}
+
+int mem_input_open(struct mem_input *in, const char *operand, bool twice)
+{
+	struct stat st;
+	int r = 0;
+
+	*in = (struct mem_input){.name = operand, .fd = STDIN_FILENO};
+	if (strncmp(operand, "file:", 5) == 0)
+		in->name = operand += 5;
+	if (strcmp(operand, "-") == 0) {
+		in->name = "standard input";
+	} else {
+		in->fd = open(operand, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		in->owned = in->fd >= 0;
+		if (in->fd < 0) {
+			say("cannot open %s: %s", operand, strerror(errno));
+			return errno == ENOENT ? CTL_NOT_FOUND : CTL_FAILED;
+		}
+	}
+	in->again = lseek(in->fd, 0, SEEK_CUR) == 0;
+	if (twice && !in->again)
+		r = spool(in);
+	in->again = in->again || twice;
+	if (!r && fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode))
+		in->file_bytes = (uint64_t)st.st_size;
+	if (r)
+		say("cannot read %s: %s", in->name, strerror(-r));
+	return r ? CTL_FAILED : CTL_OK;
+}
+
+void mem_input_close(struct mem_input *in)
+{
+	in->decoder = mprof_mem_free(in->decoder);
+	if (in->owned)
+		close(in->fd);
+	in->owned = false;
+}
+
+static void tell(struct mem_input *in)
+{
+	char text[200];
+
+	if (in->told || in->damages > TOLD_MAX)
+		return;
+	mprof_mem_damage_text(mprof_mem_damage(in->decoder), text, sizeof(text));
+	say("%s: %s%s", in->name, text, in->damages == TOLD_MAX ? "; what follows is not told" : "");
+}
+
+static int drain(struct mem_input *in, enum mprof_status stop)
+{
+	struct mprof_mem_event event;
+	enum mprof_status status;
+
+	while ((status = mprof_mem_next(in->decoder, &event)) != stop) {
+		if (status == MPROF_NOMEM)
+			return -ENOMEM;
+		if (status == MPROF_CORRUPT) {
+			in->damages++;
+			tell(in);
+			continue;
+		}
+		in->refused = in->sink->event(in->sink->data, in->decoder, &event);
+		if (in->refused)
+			return in->refused;
+	}
+	return 0;
+}
+
+static int take(void *data, const void *bytes, size_t len)
+{
+	struct mem_input *in = data;
+
+	in->bytes += len;
+	mprof_mem_feed(in->decoder, bytes, len);
+	return drain(in, MPROF_MORE);
+}
+
+static int no_member(void *data, const char *path)
+{
+	(void)data;
+	(void)path;
+	return -EISDIR;
+}
+
+static int read_all(struct mem_input *in)
+{
+	const struct unpack_ops ops = {.bytes = take, .member = no_member, .data = in};
+	uint8_t buf[1 << 16];
+	size_t used = 0;
+	ssize_t n = 1;
+	int r;
+
+	if (in->again && lseek(in->fd, 0, SEEK_SET) < 0)
+		return -errno;
+	while (n > 0 && used < UNPACK_HEAD && unpack_undecided(buf, used)) {
+		n = read_some(in->fd, buf + used, UNPACK_HEAD - used);
+		used += n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0)
+		return (int)n;
+	if (unpack_wanted(buf, used)) {
+		r = unpack_run(in->fd, buf, used, in->name, &ops);
+		in->damages += r == 1;
+		return r == 1 ? 0 : r;
+	}
+	for (r = take(in, buf, used); !r && n > 0; r = n > 0 ? take(in, buf, (size_t)n) : (int)n)
+		n = read_some(in->fd, buf, sizeof(buf));
+	return r;
+}
+
+int mem_input_run(struct mem_input *in, const struct mem_sink *sink, bool stacks)
+{
+	struct mprof_mem_options options = {.stacks = stacks};
+	int r;
+
+	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
+		options.seed = (uintptr_t)in;
+	mprof_mem_free(in->decoder);
+	in->decoder = mprof_mem_new(&options);
+	if (!in->decoder)
+		return say_memory();
+	in->sink = sink;
+	in->bytes = in->damages = 0;
+	r = read_all(in);
+	if (!r) {
+		mprof_mem_finish(in->decoder);
+		r = drain(in, MPROF_END);
+	}
+	in->told = true;
+	if (in->refused)
+		return CTL_FAILED;
+	if (r == -ENOMEM)
+		return say_memory();
+	if (r == -EISDIR)
+		say("%s is an archive or a directory: name a file of it", in->name);
+	else if (r)
+		say("cannot read %s: %s", in->name, strerror(-r));
+	else if (!mprof_mem_info(in->decoder))
+		say("%s is no memory profile: it does not begin as a memtrace stream does", in->name);
+	else
+		return in->damages ? CTL_DAMAGED : CTL_OK;
+	return CTL_FAILED;
+}

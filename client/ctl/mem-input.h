@@ -1,0 +1,46 @@
+/*
+ * A memory profile that a person names: a file, standard input, either compressed too.  It can be gone through more than once, since some questions
+ * (what lived at the peak?) need to know the whole before its parts.
+ */
+#ifndef CTL_MEM_INPUT_H
+#define CTL_MEM_INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <mprof/memtrace.h>
+
+#include "ctl.h"
+#include "unpack.h"
+
+struct mem_sink {
+	/* The next event, D lent for what belongs to it.  0, or a -errno that ends the reading and is handed through. */
+	int (*event)(void *data, const struct mprof_mem *d, const struct mprof_mem_event *event);
+	void *data;
+};
+
+struct mem_input {
+	const char *name; /* for complaints; borrowed */
+	int fd;
+	bool owned;	     /* FD is ours to close */
+	bool again;	     /* FD can be set back to its start */
+	bool told;	     /* its damage was told */
+	uint64_t bytes;	     /* of the stream, unpacked */
+	uint64_t file_bytes; /* of the file, 0 of what is none */
+	uint64_t damages;
+	int refused; /* what the sink returned */
+	struct mprof_mem *decoder;
+	const struct mem_sink *sink;
+};
+
+/* Open what OPERAND names; TWICE: it will be gone through more than once.  Returns an exit code, having said why.  Close it in any case. */
+int mem_input_open(struct mem_input *in, const char *operand, bool twice);
+void mem_input_close(struct mem_input *in);
+
+/*
+ * Go through it once; with STACKS those are decoded.  Returns an exit code, having said why: CTL_DAMAGED where damage was passed over, told
+ * the first time; CTL_FAILED without a word where IN->refused says why.
+ */
+int mem_input_run(struct mem_input *in, const struct mem_sink *sink, bool stacks);
+
+#endif

@@ -1,0 +1,12 @@
+/*
+ * The verbs of `mprofctl mem`: each is `int mem_<verb>(const struct ctl *ctl, int argc, char **argv)` as in ctl.h, argv[0] being "mem".
+ */
+#ifndef CTL_MEM_H
+#define CTL_MEM_H
+
+#include "ctl.h"
+
+int mem_dump(const struct ctl *ctl, int argc, char **argv);
+int mem_identify(const struct ctl *ctl, int argc, char **argv);
+
+#endif

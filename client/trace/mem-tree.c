@@ -1,0 +1,167 @@
+/*
+ * A stack tells how many frames it shares with the one before in its domain, so that only what is new is looked up.
+ *
+ * What lived at the peak is known without going through the trace twice: it is what lives now, less what was made since the peak, more what was
+ * there at the peak and has ended since.  Each new peak makes the two sums void, which a number at each says.
+ */
+#include "mem-tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct mem_node *node_at(const struct mem_tree *t, uint32_t i)
+{
+	return (struct mem_node *)t->nodes.items + i;
+}
+
+bool mem_tree_init(struct mem_tree *t, uint64_t seed)
+{
+	struct mem_node *root;
+
+	*t = (struct mem_tree){0};
+	map_init(&t->map, seed);
+	root = grow_add(&t->nodes, sizeof(*root));
+	if (root)
+		*root = (struct mem_node){.sums = {.parent = MPROF_NONE, .code = MPROF_NONE}};
+	return root;
+}
+
+void mem_tree_deinit(struct mem_tree *t)
+{
+	for (uint32_t i = 0; i < t->n_paths; i++)
+		free(t->paths[i].nodes);
+	t->n_paths = 0;
+	grow_deinit(&t->nodes);
+	grow_deinit(&t->out);
+	map_deinit(&t->map);
+}
+
+/* The child of PARENT for CODE, a new one where there is none; PARENT itself where there is no room, MPROF_NONE without memory. */
+static uint32_t child(struct mem_tree *t, uint32_t parent, uint32_t code)
+{
+	uint64_t key = (uint64_t)parent << 32 | code;
+	uint32_t i = map_get(&t->map, key);
+	struct mem_node *node;
+
+	if (i != MPROF_NONE)
+		return i;
+	if (t->nodes.n >= MPROF_PROFILE_NODES_MAX)
+		return parent;
+	if (!map_reserve(&t->map, 1))
+		return MPROF_NONE;
+	node = grow_add(&t->nodes, sizeof(*node));
+	if (!node)
+		return MPROF_NONE;
+	i = t->nodes.n - 1;
+	*node = (struct mem_node){
+		.sums = {.parent = parent, .code = code, .depth = node_at(t, parent)->sums.depth + 1},
+	};
+	map_put(&t->map, key, i);
+	return i;
+}
+
+/* The path of a domain; NULL where there are too many. */
+static struct mem_path *path_of(struct mem_tree *t, uint16_t domain)
+{
+	for (uint32_t i = 0; i < t->n_paths; i++)
+		if (t->paths[i].domain == domain)
+			return &t->paths[i];
+	if (t->n_paths == MPROF_MEM_DOMAINS_MAX)
+		return NULL;
+	t->paths[t->n_paths] = (struct mem_path){.domain = domain};
+	return &t->paths[t->n_paths++];
+}
+
+static bool path_room(struct mem_path *path, uint32_t n)
+{
+	uint32_t room = path->room ? path->room : 64;
+	uint32_t *nodes;
+
+	while (room < n)
+		room *= 2;
+	if (room == path->room)
+		return true;
+	nodes = realloc(path->nodes, room * sizeof(*nodes));
+	if (!nodes)
+		return false;
+	path->nodes = nodes;
+	path->room = room;
+	return true;
+}
+
+uint32_t mem_tree_node(struct mem_tree *t, const struct mprof_mem_event *e, bool *left_out)
+{
+	struct mem_path *path = e->frames ? path_of(t, e->domain) : NULL;
+	uint32_t i, node;
+
+	if (!path || !path_room(path, e->frames)) {
+		if (path)
+			return MPROF_NONE;
+		node_at(t, 0)->sums.truncated += e->flags & MPROF_MEM_NO_STACK ? 1 : 0;
+		return 0;
+	}
+	/* What was not followed for want of memory is followed now. */
+	i = e->common < path->n ? e->common : path->n;
+	node = i ? path->nodes[i - 1] : 0;
+	for (path->n = i; i < e->frames; i++) {
+		node = child(t, node, e->stack[i]);
+		if (node == MPROF_NONE)
+			return MPROF_NONE;
+		path->nodes[i] = node;
+		path->n = i + 1;
+	}
+	*left_out = node_at(t, node)->sums.depth != e->frames;
+	node_at(t, node)->sums.truncated += e->flags & MPROF_MEM_TRUNCATED ? 1 : 0;
+	return node;
+}
+
+/* The node's two sums, of the last peak. */
+static struct mem_node *node_now(struct mem_tree *t, uint32_t i)
+{
+	struct mem_node *node = node_at(t, i);
+
+	if (node->epoch != t->epoch) {
+		node->epoch = t->epoch;
+		node->made = node->ended = 0;
+	}
+	return node;
+}
+
+void mem_tree_made(struct mem_tree *t, uint32_t i, uint64_t samples)
+{
+	struct mem_node *node = node_now(t, i);
+
+	node->sums.allocs++;
+	node->sums.samples += samples;
+	node->sums.live += samples;
+	node->made += samples;
+}
+
+void mem_tree_ended(struct mem_tree *t, uint32_t i, uint64_t samples, uint32_t epoch)
+{
+	struct mem_node *node = node_now(t, i);
+
+	node->sums.live -= samples;
+	if (epoch == t->epoch)
+		node->made -= samples;
+	else
+		node->ended += samples;
+}
+
+const struct mprof_profile_node *mem_tree_nodes(struct mem_tree *t, uint32_t *n)
+{
+	struct mprof_profile_node *out;
+
+	*n = 0;
+	t->out.n = 0;
+	if (!grow_reserve(&t->out, sizeof(*out), t->nodes.n))
+		return NULL;
+	out = t->out.items;
+	for (; *n < t->nodes.n; ++*n) {
+		const struct mem_node *node = node_now(t, *n);
+
+		out[*n] = node->sums;
+		out[*n].peak = node->sums.live - node->made + node->ended;
+	}
+	return out;
+}
