@@ -109,11 +109,12 @@ class Restart(sim.Case):
         for guest in (kept, gone, again):
             ring = guest.ring()
             self.addCleanup(ring.close)
-            ring.add_slowly(30)
             guest.publish(ring)
             rings.append(ring)
-            d.wait(lambda guest=guest: d.domain(guest.name))
-        time.sleep(0.5)
+            self.attached(d, guest.name)
+            ring.add_slowly(30)
+            # A run that ends with nothing archived of it is not remembered for long.
+            d.wait(lambda guest=guest: events_of(d.trace(guest.name)))
         d.kill_collector()
         for ring in rings:
             ring.add(20)
