@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "text-json.h"
+#include "who.h"
 #include "why-json.h"
 
 /* What is being told, and of what. */
@@ -11,24 +12,9 @@ struct telling {
 	const struct mprof_model_view *view;
 };
 
-/* Who a thread is, by the label that it had at TIME; null for none and for a root. */
 static json_t *who(const struct telling *t, uint32_t thread, uint64_t time)
 {
-	const struct mprof_thread *it;
-	uint32_t label;
-	json_t *object;
-
-	if (thread == MPROF_NONE || (t->view->threads[thread].flags & MPROF_THREAD_ROOT))
-		return json_null();
-	it = &t->view->threads[thread];
-	label = mprof_why_label(t->w, thread, time);
-	object =
-		json_pack("{sI ss so}", "thread", (json_int_t)it->id, "type", mprof_thread_type_name(it->type), "label",
-			  modeller_string(t->m, label == MPROF_NONE ? MPROF_NONE : t->view->labels[label].text));
-	if (t->m->names)
-		json_object_set_new(object, "stream",
-				    text_json(t->m->names[it->stream], strlen(t->m->names[it->stream])));
-	return object;
+	return who_json(t->m, t->w, thread, time);
 }
 
 /* The thread that another thread did something to at TIME, and then that. */

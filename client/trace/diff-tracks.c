@@ -2,52 +2,19 @@
  * Each thread's steps, in their order: what it was labelled, what it created, and what it and others did to each other.
  *
  * Labels, creations and interactions are each in the order of events, and are merged by time; at one time creations come first, then labels.
- * A look at what was not resolved is a step only if it was not read later: whether a thread came just before or just behind
- * what it waits on says nothing of what either does.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff-state.h"
-#include "map.h"
 
 /* A walk over what happened in one run. */
 struct walk {
 	struct diff_side *s;
 	uint32_t thread, label, interaction; /* next of each */
 	uint32_t *latest;		     /* of each thread: its newest label so far, or MPROF_NONE */
-	uint8_t *read_later;		     /* of each interaction: a look at what the same thread reads later */
 	bool counting;			     /* how many steps each thread has, into first_track */
 };
-
-static uint64_t read_key(const struct diff_side *s, const struct mprof_interaction *it)
-{
-	return (uint64_t)s->why->final[it->thread] << 32 | s->why->final[it->other];
-}
-
-static bool find_read_later(struct walk *w, uint64_t seed)
-{
-	const struct mprof_model_view *v = w->s->view;
-	struct map reads;
-	uint32_t i;
-	bool fine = true;
-
-	map_init(&reads, seed);
-	for (i = v->n_interactions; fine && i-- > 0;) {
-		const struct mprof_interaction *it = &v->interactions[i];
-
-		if (it->kind != MPROF_INTERACTION_READ && it->kind != MPROF_INTERACTION_TRY_READ)
-			continue;
-		w->read_later[i] = map_get(&reads, read_key(w->s, it)) != MPROF_NONE;
-		if (it->kind != MPROF_INTERACTION_READ || w->read_later[i])
-			continue;
-		fine = map_reserve(&reads, 1);
-		if (fine)
-			map_put(&reads, read_key(w->s, it), 0);
-	}
-	map_deinit(&reads);
-	return fine;
-}
 
 /* OTHER is MPROF_NONE where the text alone counts. */
 static void add(struct walk *w, uint32_t thread, enum mprof_diff_step_kind kind, uint32_t item, uint32_t other,
@@ -79,14 +46,15 @@ static void add_interaction(struct walk *w, uint32_t i)
 	static const uint8_t kinds[][2] = {
 		[MPROF_INTERACTION_RESOLVE] = {MPROF_STEP_RESOLVES, MPROF_STEP_RESOLVED},
 		[MPROF_INTERACTION_READ] = {MPROF_STEP_READS, MPROF_STEP_READ},
-		[MPROF_INTERACTION_TRY_READ] = {MPROF_STEP_AWAITS, MPROF_STEP_AWAITED},
 		[MPROF_INTERACTION_SIGNAL] = {MPROF_STEP_SIGNALS, MPROF_STEP_SIGNALLED},
 	};
 	const struct mprof_interaction *it = &w->s->view->interactions[i];
-	unsigned int by = kinds[it->kind][0], to = kinds[it->kind][1];
+	unsigned int by, to;
 
-	if (it->kind == MPROF_INTERACTION_TRY_READ && w->read_later[i])
+	if (it->kind == MPROF_INTERACTION_TRY_READ)
 		return;
+	by = kinds[it->kind][0];
+	to = kinds[it->kind][1];
 	if (it->kind == MPROF_INTERACTION_RESOLVE && diff_thread(w->s, it->other)->failure != MPROF_NONE) {
 		by = MPROF_STEP_FAILS;
 		to = MPROF_STEP_FAILED;
@@ -180,21 +148,19 @@ static bool walk_twice(struct walk *w)
 	return true;
 }
 
-static bool write_tracks(struct diff_side *s, uint64_t seed)
+static bool write_tracks(struct diff_side *s)
 {
 	struct walk w = {.s = s};
 	bool fine;
 
 	w.latest = malloc(((size_t)s->view->n_threads + 1) * sizeof(*w.latest));
-	w.read_later = calloc((size_t)s->view->n_interactions + 1, 1);
 	s->first_track = calloc((size_t)s->view->n_threads + 1, sizeof(*s->first_track));
-	fine = w.latest && w.read_later && s->first_track && find_read_later(&w, seed) && walk_twice(&w);
+	fine = w.latest && s->first_track && walk_twice(&w);
 	free(w.latest);
-	free(w.read_later);
 	return fine;
 }
 
 bool diff_tracks(struct mprof_diff *d)
 {
-	return write_tracks(&d->side[GOOD], d->options.seed) && write_tracks(&d->side[BAD], d->options.seed);
+	return write_tracks(&d->side[GOOD]) && write_tracks(&d->side[BAD]);
 }

@@ -54,13 +54,14 @@ enum mprof_diff_step_kind {
 	MPROF_STEP_FAILED,    /* OTHER let it fail */
 	MPROF_STEP_READS,     /* it read OTHER, which was resolved */
 	MPROF_STEP_READ,      /* it was read by OTHER */
-	MPROF_STEP_AWAITS,    /* it looked at OTHER, which was not resolved, and has not read it since */
-	MPROF_STEP_AWAITED,   /* the same, by OTHER */
 	MPROF_STEP_BECOMES,   /* OTHER goes on in its place */
 	MPROF_STEP_KINDS,
 };
 
-/* What a thread did, or what was done to it. */
+/*
+ * What a thread did, or what was done to it.  A look at what was not resolved yet is no step: whether a thread comes just before or just behind
+ * what it waits on is chance, and a wait that never ends is an outcome.
+ */
 struct mprof_diff_step {
 	uint64_t time; /* on its model's time line */
 	uint32_t kind; /* enum mprof_diff_step_kind */

@@ -1,0 +1,173 @@
+/*
+ * `mprofctl diff`: a good run beside a bad one.
+ *
+ * One way to the answers: they are made as JSON, and the words are made of that.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "diff-json.h"
+#include "diff-show.h"
+#include "input.h"
+#include "options.h"
+#include "scope.h"
+#include "table.h"
+
+/* One of the two. */
+struct run {
+	const char *operand;
+	struct selection s;
+	struct period period;
+	struct modeller modeller;
+	struct input in;
+};
+
+struct pair {
+	struct run runs[2];
+	uint32_t *streams; /* of each of the second its counterpart in the first */
+	struct mprof_diff *diff;
+};
+
+static void pair_deinit(struct pair *p)
+{
+	int i;
+
+	p->diff = mprof_diff_free(p->diff);
+	free(p->streams);
+	for (i = 0; i < 2; i++) {
+		modeller_deinit(&p->runs[i].modeller);
+		input_deinit(&p->runs[i].in);
+	}
+}
+
+/* Read one of them into its model; an exit code, having said why. */
+static int run_read(const struct ctl *ctl, struct run *run, const char *verb)
+{
+	int r;
+
+	if (!modeller_init(&run->modeller, &run->period, true))
+		return say_memory();
+	r = input_run(&run->in, ctl, &run->modeller.sink, run->operand, &run->s, false, verb);
+	if (r == INPUT_REFUSED)
+		return say_memory();
+	if ((r == CTL_OK || r == CTL_DAMAGED) && !modeller_finish(&run->modeller))
+		return say_memory();
+	return r;
+}
+
+/* Streams with names are counterparts by them; where either run has one stream, it is the other's first. */
+static bool pair_streams(struct pair *p)
+{
+	const struct modeller *good = &p->runs[0].modeller, *bad = &p->runs[1].modeller;
+	unsigned int i, k;
+
+	p->streams = malloc((bad->streams + 1) * sizeof(*p->streams));
+	if (!p->streams)
+		return false;
+	for (i = 0; i < bad->streams; i++) {
+		p->streams[i] = i;
+		if (!good->names || !bad->names)
+			continue;
+		for (k = 0; k < good->streams && strcmp(good->names[k], bad->names[i]) != 0; k++)
+			;
+		p->streams[i] = k < good->streams ? k : MPROF_NONE;
+	}
+	return true;
+}
+
+static uint64_t lost_packets(const struct input *in)
+{
+	uint64_t lost = 0;
+	unsigned int i;
+
+	for (i = 0; i < in->streams; i++)
+		lost += in->stream[i].totals.lost_packets;
+	return lost;
+}
+
+static int pair_print(const struct ctl *ctl, struct pair *p)
+{
+	struct mprof_diff_options options = {
+		.good_from = period_from(&p->runs[0].period),
+		.bad_from = period_from(&p->runs[1].period),
+	};
+	struct diff_run runs[2];
+	json_t *json;
+	int i, r;
+
+	/* Without a seed that nobody can know the answer is still right. */
+	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
+		options.seed = (uintptr_t)p;
+	for (i = 0; i < 2; i++)
+		runs[i] = (struct diff_run){.m = &p->runs[i].modeller,
+					    .name = p->runs[i].operand,
+					    .lost_packets = lost_packets(&p->runs[i].in)};
+	if (!pair_streams(p))
+		return say_memory();
+	options.streams = p->streams;
+	p->diff = mprof_diff_new(runs[0].m->view, runs[1].m->view, &options);
+	json = p->diff ? diff_json(p->diff, runs) : NULL;
+	if (!json)
+		return say_memory();
+	r = ctl->json ? json_print(json) : diff_show(json);
+	json_decref(json);
+	return r;
+}
+
+/* Is it a file, of which nothing can be selected? */
+static bool is_file(const char *operand)
+{
+	struct target t;
+
+	return target_parse(&t, operand, true) && (t.kind == TARGET_FILE || t.kind == TARGET_STDIN);
+}
+
+/* A selection is that of each of the two that is no file; of two files it is refused where the first is read. */
+static void share_selection(struct pair *p, const struct selection *s, const char *good_run, const char *bad_run)
+{
+	bool files[2] = {is_file(p->runs[0].operand), is_file(p->runs[1].operand)};
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (!files[i] || files[!i])
+			p->runs[i].s = *s;
+	}
+	p->runs[0].s.run = good_run;
+	p->runs[1].s.run = bad_run;
+}
+
+int cmd_diff(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(pair_deinit) struct pair p = {0};
+	struct selection s = {0};
+	const char *from = NULL, *to = NULL, *good_run = NULL, *bad_run = NULL;
+	const struct option_def defs[] = {
+		{"--last", NULL, &s.last, NULL},
+		{"--stream", NULL, &s.stream, NULL},
+		{"--good-run", NULL, &good_run, NULL},
+		{"--bad-run", NULL, &bad_run, NULL},
+		PERIOD_OPTIONS(from, to),
+	};
+	struct operands left;
+	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 2, 2), bad, printed;
+
+	r = r ? r : period_parse(&p.runs[0].period, from, to, argv[0]);
+	if (r)
+		return r;
+	if (strcmp(left.at[0], "-") == 0 && strcmp(left.at[1], "-") == 0)
+		return say_usage(argv[0], "%s: only one of the two can be standard input", argv[0]);
+	p.runs[1].period = p.runs[0].period;
+	p.runs[0].operand = left.at[0];
+	p.runs[1].operand = left.at[1];
+	share_selection(&p, &s, good_run, bad_run);
+	r = run_read(ctl, &p.runs[0], argv[0]);
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	bad = run_read(ctl, &p.runs[1], argv[0]);
+	if (bad != CTL_OK && bad != CTL_DAMAGED)
+		return bad;
+	printed = pair_print(ctl, &p);
+	return printed ? printed : r ? r : bad;
+}

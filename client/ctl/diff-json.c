@@ -1,0 +1,304 @@
+/* The keys are an interface: docs/man/mprofctl.1 lists them. */
+#include "diff-json.h"
+
+#include <string.h>
+
+#include "text-json.h"
+#include "who.h"
+
+enum { GOOD, BAD };
+
+struct telling {
+	const struct mprof_diff_view *v;
+	const struct diff_run *runs;
+	const struct mprof_why *why[2];
+};
+
+static const struct mprof_model_view *model(const struct telling *t, int side)
+{
+	return t->runs[side].m->view;
+}
+
+static uint64_t since_start(const struct telling *t, int side, uint64_t time)
+{
+	uint64_t start = side == GOOD ? t->v->good_start : t->v->bad_start;
+
+	return time > start ? time - start : 0;
+}
+
+/* Both times of what happened at TIME. */
+static void put_times(const struct telling *t, int side, uint64_t time, json_t *object)
+{
+	json_object_set_new(object, "time_ns", modeller_time(time));
+	json_object_set_new(object, "since_start_ns", modeller_time(since_start(t, side, time)));
+}
+
+/* A thread as it was at the end, or null. */
+static json_t *who(const struct telling *t, int side, uint32_t thread)
+{
+	return who_json(t->runs[side].m, t->why[side], thread, UINT64_MAX);
+}
+
+static const char *step_name(uint32_t kind)
+{
+	static const char *const names[] = {
+		[MPROF_STEP_LABEL] = "label",	    [MPROF_STEP_CREATES] = "creates",
+		[MPROF_STEP_SIGNALS] = "signals",   [MPROF_STEP_SIGNALLED] = "signalled",
+		[MPROF_STEP_RESOLVES] = "resolves", [MPROF_STEP_RESOLVED] = "resolved",
+		[MPROF_STEP_FAILS] = "fails",	    [MPROF_STEP_FAILED] = "failed",
+		[MPROF_STEP_READS] = "reads",	    [MPROF_STEP_READ] = "read",
+		[MPROF_STEP_BECOMES] = "becomes",
+	};
+
+	return names[kind];
+}
+
+static json_t *step_json(const struct telling *t, int side, uint32_t i)
+{
+	const struct mprof_diff_step *s;
+	json_t *object;
+
+	if (i == MPROF_NONE)
+		return json_null();
+	s = &t->v->steps[i];
+	object = json_pack("{ss so sb}", "step", step_name(s->kind), "other",
+			   who_json(t->runs[side].m, t->why[side], s->other, s->time), "self", s->other == s->thread);
+	json_object_set_new(object, "label",
+			    s->kind == MPROF_STEP_LABEL
+				    ? modeller_string(t->runs[side].m, model(t, side)->labels[s->label].text)
+				    : json_null());
+	put_times(t, side, s->time, object);
+	return object;
+}
+
+static json_t *steps_json(const struct telling *t, int side, uint32_t from, uint32_t n)
+{
+	json_t *array = json_array();
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		json_array_append_new(array, step_json(t, side, from + i));
+	return array;
+}
+
+static json_t *parting_json(const struct telling *t, uint32_t i)
+{
+	const struct mprof_diff_parting *p;
+	json_t *good, *bad;
+
+	if (i == MPROF_NONE)
+		return json_null();
+	p = &t->v->partings[i];
+	good = json_pack("{so so so so}", "thread", who(t, GOOD, p->good), "common", step_json(t, GOOD, p->good_common),
+			 "next", steps_json(t, GOOD, p->good_next, p->good_n), "later",
+			 step_json(t, GOOD, p->good_later));
+	bad = json_pack("{so so so so}", "thread", who(t, BAD, p->bad), "common", step_json(t, BAD, p->bad_common),
+			"next", steps_json(t, BAD, p->bad_next, p->bad_n), "later", step_json(t, BAD, p->bad_later));
+	return json_pack("{so so so}", "since_start_ns", modeller_time(p->ns), "good", good, "bad", bad);
+}
+
+static const char *outcome_name(uint32_t kind)
+{
+	static const char *const names[] = {
+		[MPROF_DIFF_BAD_WAITS] = "bad-waits",
+		[MPROF_DIFF_BAD_FAILS] = "bad-fails",
+		[MPROF_DIFF_GOOD_WAITS] = "good-waits",
+		[MPROF_DIFF_GOOD_FAILS] = "good-fails",
+	};
+
+	return names[kind];
+}
+
+/* How a thread ended, or null where it did not. */
+static json_t *end_json(const struct telling *t, int side, uint32_t thread)
+{
+	const struct mprof_thread *it;
+	json_t *object;
+
+	if (thread == MPROF_NONE)
+		return json_null();
+	it = &model(t, side)->threads[mprof_why_final(t->why[side], thread)];
+	if (!(it->flags & MPROF_THREAD_RESOLVED))
+		return json_null();
+	object = json_pack("{so so}", "by", who_json(t->runs[side].m, t->why[side], it->resolver, it->end), "failure",
+			   modeller_string(t->runs[side].m, it->failure));
+	put_times(t, side, it->end, object);
+	return object;
+}
+
+/* A thread with its beginning and end, or null. */
+static json_t *life_json(const struct telling *t, int side, uint32_t thread, uint64_t ns)
+{
+	json_t *object = who(t, side, thread);
+
+	if (json_is_null(object))
+		return object;
+	put_times(t, side, model(t, side)->threads[thread].created, object);
+	json_object_set_new(object, "lasted_ns", modeller_time(ns));
+	json_object_set_new(object, "end", end_json(t, side, thread));
+	json_object_set_new(object, "should_resolve",
+			    json_boolean(model(t, side)->threads[thread].flags & MPROF_THREAD_SHOULD_RESOLVE));
+	return object;
+}
+
+/* The signal that nobody waited for, or null. */
+static json_t *lost_json(const struct telling *t, int side, uint32_t i)
+{
+	const struct mprof_interaction *it;
+	json_t *object;
+
+	if (i == MPROF_NONE)
+		return json_null();
+	it = &model(t, side)->interactions[i];
+	object = json_pack("{so}", "by", who_json(t->runs[side].m, t->why[side], it->thread, it->time));
+	put_times(t, side, it->time, object);
+	return object;
+}
+
+static json_t *outcome_json(const struct telling *t, const struct mprof_diff_outcome *o)
+{
+	int side = o->kind == MPROF_DIFF_BAD_WAITS || o->kind == MPROF_DIFF_BAD_FAILS ? BAD : GOOD;
+	json_t *object = json_pack("{ss so so sI sI}", "outcome", outcome_name(o->kind), "good",
+				   life_json(t, GOOD, o->good, o->good_ns), "bad", life_json(t, BAD, o->bad, o->bad_ns),
+				   "threads", (json_int_t)o->threads, "should_resolve", (json_int_t)o->should);
+
+	json_object_set_new(object, "root", life_json(t, side, o->root, 0));
+	json_object_del(json_object_get(object, "root"), "lasted_ns");
+	json_object_set_new(object, "root_counterpart", life_json(t, !side, o->root_of, 0));
+	json_object_del(json_object_get(object, "root_counterpart"), "lasted_ns");
+	json_object_set_new(object, "condition", who(t, side, o->condition));
+	json_object_set_new(object, "missed", lost_json(t, side, o->lost));
+	json_object_set_new(object, "parting", parting_json(t, o->parting));
+	return object;
+}
+
+static json_t *outcomes_json(const struct telling *t)
+{
+	json_t *array = json_array();
+	uint32_t i;
+
+	for (i = 0; i < t->v->n_outcomes; i++)
+		json_array_append_new(array, outcome_json(t, &t->v->outcomes[i]));
+	return array;
+}
+
+static json_t *slower_json(const struct telling *t)
+{
+	json_t *array = json_array(), *object;
+	uint32_t i;
+
+	for (i = 0; i < t->v->n_slower; i++) {
+		const struct mprof_diff_slower *s = &t->v->slower[i];
+
+		object = json_pack("{so so sI}", "good", life_json(t, GOOD, s->good, s->good_ns), "bad",
+				   life_json(t, BAD, s->bad, s->bad_ns), "followers", (json_int_t)s->followers);
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+/* The first label of a thread, by which it has no counterpart. */
+static json_t *first_label(const struct telling *t, int side, uint32_t thread)
+{
+	uint32_t label = mprof_why_label(t->why[side], thread, 0);
+
+	return modeller_string(t->runs[side].m, label == MPROF_NONE ? MPROF_NONE : model(t, side)->labels[label].text);
+}
+
+static json_t *lone_json(const struct telling *t)
+{
+	json_t *array = json_array(), *object;
+	uint32_t i;
+
+	for (i = 0; i < t->v->n_lone; i++) {
+		const struct mprof_diff_lone *l = &t->v->lone[i];
+		int side = l->good == MPROF_NONE ? BAD : GOOD;
+		uint32_t thread = side == GOOD ? l->good : l->bad;
+
+		object = json_pack("{ss so sI sI so so}", "type",
+				   mprof_thread_type_name(model(t, side)->threads[thread].type), "label",
+				   first_label(t, side, thread), "good", (json_int_t)l->good_n, "bad",
+				   (json_int_t)l->bad_n, "first_good", life_json(t, GOOD, l->good, 0), "first_bad",
+				   life_json(t, BAD, l->bad, 0));
+		json_object_del(json_object_get(object, "first_good"), "lasted_ns");
+		json_object_del(json_object_get(object, "first_bad"), "lasted_ns");
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *counter_json(const struct telling *t, int side, uint32_t i)
+{
+	const struct mprof_counter *c;
+
+	if (i == MPROF_NONE)
+		return json_null();
+	c = &model(t, side)->counters[i];
+	return json_pack("{sI sI sI}", "last", (json_int_t)model(t, side)->samples[c->last].value, "max",
+			 (json_int_t)c->max, "samples", (json_int_t)c->samples);
+}
+
+static json_t *counters_json(const struct telling *t)
+{
+	json_t *array = json_array(), *object;
+	uint32_t i;
+
+	for (i = 0; i < t->v->n_counters; i++) {
+		const struct mprof_diff_counter *c = &t->v->counters[i];
+		int side = c->good == MPROF_NONE ? BAD : GOOD;
+		const struct mprof_counter *some = &model(t, side)->counters[side == GOOD ? c->good : c->bad];
+		const struct modeller *m = t->runs[side].m;
+
+		object = json_pack("{so so so}", "counter", modeller_string(m, some->name), "good",
+				   counter_json(t, GOOD, c->good), "bad", counter_json(t, BAD, c->bad));
+		if (m->names)
+			json_object_set_new(object, "stream",
+					    text_json(m->names[some->stream], strlen(m->names[some->stream])));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *run_json(const struct telling *t, int side)
+{
+	uint64_t start = side == GOOD ? t->v->good_start : t->v->bad_start;
+	uint64_t end = side == GOOD ? t->v->good_end : t->v->bad_end;
+	uint32_t threads = side == GOOD ? t->v->good_threads : t->v->bad_threads;
+
+	return json_pack("{so sI so so sI}", "trace", text_json(t->runs[side].name, strlen(t->runs[side].name)),
+			 "threads", (json_int_t)threads, "first_ns", modeller_time(start), "last_ns",
+			 modeller_time(end), "lost_packets", (json_int_t)t->runs[side].lost_packets);
+}
+
+static void put_left_out(json_t *object, const char *key, uint32_t all, uint32_t told)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)all - told));
+}
+
+json_t *diff_json(const struct mprof_diff *d, const struct diff_run runs[2])
+{
+	const struct mprof_diff_view *v = mprof_diff_view(d);
+	const struct telling t = {.v = v, .runs = runs, .why = {mprof_diff_why(d, false), mprof_diff_why(d, true)}};
+	json_t *left_out = json_object();
+	json_t *object =
+		json_pack("{sb so so sI sI sI so}", "alike", (int)v->alike, "good", run_json(&t, GOOD), "bad",
+			  run_json(&t, BAD), "counterparts", (json_int_t)v->matched, "undue", (json_int_t)v->undue,
+			  "partings", (json_int_t)v->all_partings, "first_parting", parting_json(&t, v->first));
+
+	if (!object) {
+		json_decref(left_out);
+		return NULL;
+	}
+	json_object_set_new(object, "slower_percent", json_integer((json_int_t)v->slower_percent));
+	json_object_set_new(object, "slower_ns", modeller_time(v->slower_ns));
+	json_object_set_new(object, "outcomes", outcomes_json(&t));
+	json_object_set_new(object, "slower", slower_json(&t));
+	json_object_set_new(object, "lone", lone_json(&t));
+	json_object_set_new(object, "counters", counters_json(&t));
+	put_left_out(left_out, "outcomes", v->all_outcomes, v->n_outcomes);
+	put_left_out(left_out, "slower", v->all_slower, v->n_slower);
+	put_left_out(left_out, "lone", v->all_lone, v->n_lone);
+	put_left_out(left_out, "counters", v->all_counters, v->n_counters);
+	json_object_set_new(object, "left_out", left_out);
+	return object;
+}

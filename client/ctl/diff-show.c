@@ -1,0 +1,452 @@
+/*
+ * Sentences made of the JSON, so that both say the same.
+ *
+ * Read by somebody who was woken for it: what never resolved comes first, with the step at which the runs part; of everything there are
+ * few, and the number of the rest.  Times are those since each trace's first event, because only these can be compared.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "diff-show.h"
+#include "span.h"
+#include "table.h"
+#include "words.h"
+
+/* So many of each kind are told. */
+#define OUTCOMES_MAX 5u
+#define OTHERS_MAX   8u
+
+static void put_ns(const json_t *object, const char *key)
+{
+	put_span(0, words_time(object, key));
+}
+
+/* When something happened, since the trace's first event. */
+static void put_since(const json_t *object)
+{
+	putchar('+');
+	put_ns(object, "since_start_ns");
+}
+
+/* How many there are, with an s where it is not one. */
+static void put_count(json_int_t n, const char *noun)
+{
+	printf("%" JSON_INTEGER_FORMAT " %s%s", n, noun, n == 1 ? "" : "s");
+}
+
+static bool same_text(const json_t *a, const json_t *b, const char *key)
+{
+	const json_t *x = words_get(a, key), *y = words_get(b, key);
+
+	return (!x && !y) || json_equal(x, y);
+}
+
+/* A thread and its counterpart; once where they look the same. */
+static void put_both(const json_t *good, const json_t *bad)
+{
+	if (!json_object_size(bad) || !json_object_size(good)) {
+		put_who(json_object_size(good) ? good : bad);
+		fputs(json_object_size(good) ? ", which the bad run does not have"
+					     : ", which the good run does not have",
+		      stdout);
+		return;
+	}
+	put_who(good);
+	if (same_text(good, bad, "thread") && same_text(good, bad, "type") && same_text(good, bad, "label") &&
+	    same_text(good, bad, "stream"))
+		return;
+	fputs(", in the bad run ", stdout);
+	put_who(bad);
+}
+
+/* ---- steps */
+
+static void put_step(const json_t *step)
+{
+	static const struct {
+		const char *name, *words, *self;
+	} steps[] = {
+		{"creates", "creates ", NULL},		 {"signals", "signals ", "signals itself"},
+		{"signalled", "is signalled by ", NULL}, {"resolves", "resolves ", "is resolved"},
+		{"resolved", "is resolved by ", NULL},	 {"fails", "lets fail ", "fails"},
+		{"failed", "is failed by ", NULL},	 {"reads", "reads ", "reads itself"},
+		{"read", "is read by ", NULL},		 {"awaits", "waits on ", "waits on itself"},
+		{"awaited", "is waited on by ", NULL},	 {"becomes", "goes on as ", NULL},
+	};
+	const char *name = words_string(step, "step");
+	size_t i;
+
+	if (strcmp(name, "label") == 0) {
+		fputs("gets the label \"", stdout);
+		put_safe(words_string(step, "label"));
+		putchar('"');
+		return;
+	}
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]) && strcmp(name, steps[i].name) != 0; i++)
+		;
+	if (i == sizeof(steps) / sizeof(steps[0]))
+		return;
+	if (steps[i].self && json_is_true(words_get(step, "self"))) {
+		fputs(steps[i].self, stdout);
+		return;
+	}
+	fputs(steps[i].words, stdout);
+	put_who(words_get(step, "other"));
+}
+
+/* A line for a step; HEAD stands before it. */
+static void show_step(const char *head, const json_t *step)
+{
+	char span[SPAN_TEXT_MAX];
+
+	span_text(words_time(step, "since_start_ns"), span, sizeof(span));
+	printf("    %-6s%*s+%s  ", head, (int)(11 - (int)strlen(span)), "", span);
+	put_step(step);
+	putchar('\n');
+}
+
+/* What one run does next; where the other one does the first of it later, that. */
+static void show_next(const char *name, const json_t *run, const json_t *later, const char *other)
+{
+	const json_t *next = words_get(run, "next");
+	size_t i;
+
+	if (!json_array_size(next))
+		printf("    %-6s nothing more\n", name);
+	for (i = 0; i < json_array_size(next); i++) {
+		show_step(i ? "" : name, json_array_get(next, i));
+		if (i || !json_object_size(later))
+			continue;
+		printf("    %-6s%13s  (in the %s run at ", "", "", other);
+		put_since(later);
+		if (!json_equal(words_get(later, "other"), words_get(json_array_get(next, 0), "other"))) {
+			fputs(": ", stdout);
+			put_step(later);
+		}
+		puts(")");
+	}
+}
+
+/* Where two counterparts part. */
+static void show_parting(const json_t *parting)
+{
+	const json_t *good = words_get(parting, "good"), *bad = words_get(parting, "bad");
+	const json_t *common = words_get(good, "common");
+
+	put_both(words_get(good, "thread"), words_get(bad, "thread"));
+	puts(":");
+	if (json_object_size(common)) {
+		show_step("both", common);
+		if (!same_text(common, words_get(bad, "common"), "since_start_ns")) {
+			printf("    %-6s%13s  (in the bad run at ", "", "");
+			put_since(words_get(bad, "common"));
+			puts(")");
+		}
+	}
+	show_next("good", good, words_get(bad, "later"), "bad");
+	show_next("bad", bad, words_get(good, "later"), "good");
+}
+
+/* ---- outcomes */
+
+/* How a thread ended in a run where it did. */
+static void show_end(const char *run, const json_t *life)
+{
+	const json_t *end = words_get(life, "end");
+	const char *failure = json_string_value(words_get(end, "failure"));
+
+	printf("  in the %s run it %s ", run, failure ? "failed" : "was resolved");
+	put_ns(life, "lasted_ns");
+	fputs(" after its creation, at ", stdout);
+	put_since(end);
+	if (json_object_size(words_get(end, "by")) &&
+	    words_count(words_get(end, "by"), "thread") != words_count(life, "thread")) {
+		fputs(", by ", stdout);
+		put_who(words_get(end, "by"));
+	}
+	if (failure) {
+		fputs(", with \"", stdout);
+		put_safe(failure);
+		putchar('"');
+	}
+	putchar('\n');
+}
+
+/* On what it waits in a run where it does, and how that ended in the other. */
+static void show_wait(const char *run, const char *other, const json_t *outcome, const json_t *life)
+{
+	const json_t *root = words_get(outcome, "root"), *like = words_get(outcome, "root_counterpart");
+	const json_t *end = words_get(like, "end"), *missed = words_get(outcome, "missed");
+
+	printf("  in the %s run it waits", run);
+	if (json_object_size(root) && words_count(root, "thread") != words_count(life, "thread")) {
+		fputs(" on ", stdout);
+		put_who(root);
+	}
+	fputs(", for the ", stdout);
+	put_ns(life, "lasted_ns");
+	puts(" to the end of the trace");
+	if (json_object_size(end) && words_count(root, "thread") != words_count(life, "thread")) {
+		printf("  in the %s run that was resolved at ", other);
+		put_since(end);
+		fputs(", by ", stdout);
+		put_who(words_get(end, "by"));
+		putchar('\n');
+	}
+	if (json_object_size(missed)) {
+		fputs("  missed wake-up: ", stdout);
+		put_who(words_get(outcome, "condition"));
+		fputs(" was signalled by ", stdout);
+		put_who(words_get(missed, "by"));
+		fputs(" at ", stdout);
+		put_since(missed);
+		fputs(", when nobody waited for it yet\n", stdout);
+	}
+}
+
+/* What happened, to whom, and to how many others. */
+static void show_victim(const json_t *outcome, const char *what)
+{
+	json_int_t threads = words_count(outcome, "threads"), should = words_count(outcome, "should_resolve");
+
+	printf("%s: ", what);
+	put_both(words_get(outcome, "good"), words_get(outcome, "bad"));
+	if (should)
+		fputs(", which should resolve", stdout);
+	if (threads > 1) {
+		fputs(", and for the same reason ", stdout);
+		put_count(threads - 1, "thread");
+		fputs(" more", stdout);
+		if (should > 1)
+			printf(" (%" JSON_INTEGER_FORMAT " that should)", should - 1);
+	}
+	putchar('\n');
+}
+
+static void show_outcome(const json_t *outcome)
+{
+	static const struct {
+		const char *name, *what;
+	} kinds[] = {
+		{"bad-waits", "never resolved in the bad run"},
+		{"bad-fails", "failed in the bad run only"},
+		{"good-waits", "never resolved in the good run"},
+		{"good-fails", "failed in the good run only"},
+	};
+	const json_t *good = words_get(outcome, "good"), *bad = words_get(outcome, "bad");
+	const json_t *parting = words_get(outcome, "parting");
+	size_t i;
+
+	for (i = 0; i < 4; i++)
+		if (strcmp(words_string(outcome, "outcome"), kinds[i].name) == 0)
+			show_victim(outcome, kinds[i].what);
+	if (json_object_size(words_get(good, "end")))
+		show_end("good", good);
+	else if (json_object_size(good))
+		show_wait("good", "bad", outcome, good);
+	if (json_object_size(words_get(bad, "end")))
+		show_end("bad", bad);
+	else if (json_object_size(bad))
+		show_wait("bad", "good", outcome, bad);
+	if (json_object_size(parting)) {
+		fputs("  the runs part at ", stdout);
+		show_parting(parting);
+	}
+	putchar('\n');
+}
+
+/* ---- the rest */
+
+static void show_rest(json_int_t n, const char *noun)
+{
+	if (n <= 0)
+		return;
+	fputs("  and ", stdout);
+	put_count(n, noun);
+	puts("; see --json");
+}
+
+static json_int_t left_out(const json_t *json, const char *key, size_t shown)
+{
+	return words_count(words_get(json, "left_out"), key) + (json_int_t)json_array_size(words_get(json, key)) -
+	       (json_int_t)shown;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static void show_outcomes(const json_t *json)
+{
+	const json_t *outcomes = words_get(json, "outcomes");
+	size_t n = least(json_array_size(outcomes), OUTCOMES_MAX), i;
+	json_int_t rest = left_out(json, "outcomes", n);
+
+	for (i = 0; i < n; i++)
+		show_outcome(json_array_get(outcomes, i));
+	if (rest > 0) {
+		fputs("threads end otherwise for ", stdout);
+		put_count(rest, "other reason");
+		puts("; see --json\n");
+	}
+}
+
+/* The first parting, where it was not told already. */
+static void show_first(const json_t *json)
+{
+	const json_t *first = words_get(json, "first_parting"), *outcomes = words_get(json, "outcomes");
+	size_t i;
+
+	if (!json_object_size(first))
+		return;
+	for (i = 0; i < least(json_array_size(outcomes), OUTCOMES_MAX); i++)
+		if (json_equal(first, words_get(json_array_get(outcomes, i), "parting")))
+			return;
+	fputs(json_array_size(outcomes) ? "the first step that differs at all, which need not be why, is of "
+					: "the order of steps first parts at ",
+	      stdout);
+	show_parting(first);
+	if (words_count(json, "partings") > 1) {
+		fputs("  in all ", stdout);
+		put_count(words_count(json, "partings"), "thread");
+		puts(" part from their counterparts");
+	}
+	putchar('\n');
+}
+
+static void show_slower(const json_t *json)
+{
+	const json_t *slower = words_get(json, "slower");
+	size_t n = least(json_array_size(slower), OTHERS_MAX), i;
+	double times = (double)words_count(json, "slower_percent") / 100;
+
+	if (!n)
+		return;
+	printf("took much longer in the bad run (%g times as long or more, and ", times);
+	put_ns(json, "slower_ns");
+	puts(" or more):");
+	for (i = 0; i < n; i++) {
+		const json_t *one = json_array_get(slower, i);
+
+		fputs("  ", stdout);
+		put_ns(words_get(one, "good"), "lasted_ns");
+		fputs(", then ", stdout);
+		put_ns(words_get(one, "bad"), "lasted_ns");
+		fputs(": ", stdout);
+		put_both(words_get(one, "good"), words_get(one, "bad"));
+		if (words_count(one, "followers")) {
+			fputs("; with it ", stdout);
+			put_count(words_count(one, "followers"), "thread");
+			fputs(" that read it", stdout);
+		}
+		putchar('\n');
+	}
+	show_rest(left_out(json, "slower", n), "other");
+	putchar('\n');
+}
+
+static void show_lone(const json_t *json)
+{
+	const json_t *lone = words_get(json, "lone");
+	size_t n = least(json_array_size(lone), OTHERS_MAX), i;
+
+	if (!n)
+		return;
+	puts("threads without a counterpart, good and bad:");
+	for (i = 0; i < n; i++) {
+		const json_t *one = json_array_get(lone, i);
+		const char *label = json_string_value(words_get(one, "label"));
+
+		printf("  %6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT "  %s", words_count(one, "good"),
+		       words_count(one, "bad"), words_string(one, "type"));
+		if (label) {
+			fputs(", \"", stdout);
+			put_safe(label);
+			putchar('"');
+		}
+		putchar('\n');
+	}
+	show_rest(left_out(json, "lone", n), "other kind");
+	putchar('\n');
+}
+
+static void put_value(const json_t *counter, const char *key)
+{
+	if (json_object_size(counter))
+		printf("%" JSON_INTEGER_FORMAT, words_count(counter, key));
+	else
+		putchar('-');
+}
+
+static void show_counters(const json_t *json)
+{
+	const json_t *counters = words_get(json, "counters");
+	size_t n = least(json_array_size(counters), OTHERS_MAX), i;
+
+	if (!n)
+		return;
+	puts("counters, good and bad:");
+	for (i = 0; i < n; i++) {
+		const json_t *one = json_array_get(counters, i), *good = words_get(one, "good");
+		const json_t *bad = words_get(one, "bad");
+
+		fputs("  ", stdout);
+		put_safe(words_string(one, "counter"));
+		fputs(": last ", stdout);
+		put_value(good, "last");
+		fputs(" and ", stdout);
+		put_value(bad, "last");
+		fputs(", largest ", stdout);
+		put_value(good, "max");
+		fputs(" and ", stdout);
+		put_value(bad, "max");
+		putchar('\n');
+	}
+	show_rest(left_out(json, "counters", n), "other");
+	putchar('\n');
+}
+
+static void show_run(const char *name, const json_t *run)
+{
+	printf("%-5s ", name);
+	put_safe(words_string(run, "trace"));
+	fputs(": ", stdout);
+	put_count(words_count(run, "threads"), "thread");
+	fputs(" in ", stdout);
+	put_span(words_time(run, "first_ns"), words_time(run, "last_ns"));
+	if (words_count(run, "lost_packets"))
+		printf("; %" JSON_INTEGER_FORMAT " packets are missing, and what happened there is not known",
+		       words_count(run, "lost_packets"));
+	putchar('\n');
+}
+
+static void show_verdict(const json_t *json)
+{
+	if (json_is_true(words_get(json, "alike")) && !json_array_size(words_get(json, "slower")))
+		puts("the two are alike: the same threads, each with the same steps in the same order");
+	else if (json_is_true(words_get(json, "alike")))
+		puts("the two are alike but for the time that they took");
+	else if (!json_array_size(words_get(json, "outcomes")))
+		puts("no thread ended otherwise in one run than in the other, as far as the traces go");
+	if (words_count(json, "undue")) {
+		put_count(words_count(json, "undue"), "thread");
+		puts(" were not resolved in one run because its trace ended first; that is not counted");
+	}
+}
+
+int diff_show(const json_t *json)
+{
+	show_run("good", words_get(json, "good"));
+	show_run("bad", words_get(json, "bad"));
+	printf("      ");
+	put_count(words_count(json, "counterparts"), "thread");
+	puts(" are in both\n");
+	show_outcomes(json);
+	show_first(json);
+	show_slower(json);
+	show_lone(json);
+	show_counters(json);
+	show_verdict(json);
+	return stdout_verdict();
+}
