@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include <mprof/scene.h>
-#include <mprof/why.h>
+#include <mprof/tale.h>
 
 #include "loader.h"
 
@@ -262,6 +262,20 @@ static const struct place places[] = {
 	FIELD(mprof_why_answer, last_signal),
 	FIELD(mprof_why_answer, signals),
 	FIELD(mprof_why_answer, like),
+	STRUCT(mprof_tale_piece),
+	FIELD(mprof_tale_piece, offset),
+	FIELD(mprof_tale_piece, bytes),
+	FIELD(mprof_tale_piece, thread),
+	FIELD(mprof_tale_piece, line),
+	NUMBER(MPROF_WHY_RESOLVED),
+	NUMBER(MPROF_WHY_MISSED_SIGNAL),
+	NUMBER(MPROF_WHY_MISSED_RESOLVE),
+	NUMBER(MPROF_WHY_NOT_WOKEN),
+	NUMBER(MPROF_WHY_SIGNALLED_SINCE),
+	NUMBER(MPROF_WHY_NEVER_SIGNALLED),
+	NUMBER(MPROF_WHY_NEVER_RESOLVED),
+	NUMBER(MPROF_WHY_CIRCLE),
+	NUMBER(MPROF_TALE_LINKS),
 	NUMBER(MPROF_NONE),
 	NUMBER(MPROF_OK),
 	NUMBER(MPROF_NOMEM),

@@ -11,6 +11,16 @@ const MIB = 1 << 20;
 const LABELS_MAX = 1000;
 const TEXT_MAX = 4096;
 
+const ANSWERS_MAX = 100;
+const UINT64_MAX = (1n << 64n) - 1n;
+const decoder = new TextDecoder();
+
+/** enum mprof_why_verdict in the words of `mprofctl why --json`. */
+const VERDICTS = {
+	resolved: "resolved", missed_signal: "missed-signal", missed_resolve: "missed-resolution", not_woken: "not-woken",
+	signalled_since: "signalled-since", never_signalled: "never-signalled", never_resolved: "never-resolved", circle: "circle",
+};
+
 const OUT_OF_MEMORY = "The trace does not fit into the memory that a page may have; choose a shorter part of it.";
 
 /** What libc would ask of a system, for messages that nobody reads: it is told that there is none. */
@@ -58,7 +68,7 @@ export class Wasm {
 
 	cString(at) {
 		const bytes = this.bytes;
-		return new TextDecoder().decode(bytes.subarray(at, bytes.indexOf(0, at)));
+		return decoder.decode(bytes.subarray(at, bytes.indexOf(0, at)));
 	}
 
 	/** Room for SIZE bytes, to be freed. */
@@ -151,7 +161,9 @@ export class Trace {
 			throw new Error(OUT_OF_MEMORY);
 		this.model = 0; // struct mprof_model_view, once it is finished
 		this.scene = 0;
-		this.teller = 0;
+		this.why_ = 0;
+		this.tale = 0;
+		this.namesAt = 0;
 	}
 
 	/** Gives back all memory; the wasm keeps it for the next trace. */
@@ -159,9 +171,11 @@ export class Trace {
 		const c = this.wasm.c;
 		if (this.scene)
 			c.mprof_scene_free(this.scene);
-		if (this.loader)
-			c.loader_free(this.loader);
-		this.loader = this.scene = this.model = 0;
+		c.mprof_tale_free(this.tale);
+		c.mprof_why_free(this.why_);
+		c.free(this.namesAt);
+		c.loader_free(this.loader);
+		this.loader = this.scene = this.model = this.tale = this.why_ = this.namesAt = 0;
 	}
 
 	/** One more stream, before the bytes of any; returns its index. KIND is one of enum intake_kind: "FILE", "TWICE", "HELD", "SERVED". */
@@ -208,6 +222,7 @@ export class Trace {
 		const {c} = this.wasm;
 		this.#check(c.loader_finish(this.loader));
 		this.model = c.mprof_model_view(c.loader_model(this.loader)) >>> 0;
+		this.#scene(); // here, while somebody waits for it, and not with the first picture
 	}
 
 	get(name) {
@@ -295,7 +310,7 @@ export class Trace {
 		const {wasm} = this, kept = Math.min(bytes, TEXT_MAX);
 		return wasm.lend(kept * 6 + 64, (out) => {
 			const n = wasm.c.wasm_printable(out, kept * 6 + 64, from, kept) >>> 0;
-			return new TextDecoder().decode(wasm.bytes.slice(out, out + n)) + (kept < bytes ? "…" : "");
+			return decoder.decode(wasm.bytes.slice(out, out + n)) + (kept < bytes ? "…" : "");
 		});
 	}
 
@@ -349,7 +364,168 @@ export class Trace {
 			labels: this.#chain("labels", "mprof_label", thread.first_label, LABELS_MAX).map(({time, index: i}) => ({time, text: this.label(i)})),
 			creator: this.#threadOrNull(thread.creator), parent: this.#threadOrNull(thread.parent),
 			becomes: this.#threadOrNull(thread.becomes), resolver: this.#threadOrNull(thread.resolver),
-			failure: this.text(thread.failure), ...this.#ran(thread), story: [],
+			failure: this.text(thread.failure), ...this.#ran(thread), story: this.#told("mprof_tale_thread", index),
+		};
+	}
+
+	// What is told.
+
+	#need(at) {
+		if (!at)
+			throw new Error(OUT_OF_MEMORY);
+		return at;
+	}
+
+	#why() {
+		this.why_ ||= this.#need(this.wasm.c.mprof_why_new(this.model) >>> 0);
+		return this.why_;
+	}
+
+	/** The names of several streams as C has them: pointers, and behind them the texts. */
+	#names() {
+		const texts = this.names.map((name, i) => new TextEncoder().encode((name || `stream ${i + 1}`).replaceAll("\0", "") + "\0"));
+		const at = this.wasm.alloc(texts.reduce((sum, text) => sum + text.length + 4, 0));
+		let to = at + 4 * texts.length;
+
+		for (const [i, text] of texts.entries()) {
+			this.wasm.view.setUint32(at + 4 * i, to, true);
+			this.wasm.bytes.set(text, to);
+			to += text.length;
+		}
+		return at;
+	}
+
+	/** What one of libmprof's tales says of item I: a list of lines, each of pieces {text, link?}, where a link is a thread. */
+	#told(teller, i) {
+		const {wasm} = this, {c, numbers} = wasm;
+
+		if (this.names.length > 1)
+			this.namesAt ||= this.#names();
+		this.tale ||= this.#need(c.mprof_tale_new(this.model, this.#why(), this.namesAt) >>> 0);
+		this.#check(c[teller](this.tale, i));
+		return wasm.lend(4, (count) => {
+			const pieces = c.mprof_tale_pieces(this.tale, count) >>> 0, n = wasm.view.getUint32(count, true);
+			const text = c.mprof_tale_text(this.tale) >>> 0, lines = [];
+
+			for (let k = 0; k < n; k++) {
+				const piece = wasm.object("mprof_tale_piece", pieces + k * wasm.size("mprof_tale_piece"));
+				const from = text + piece.offset;
+
+				(lines[piece.line] ??= []).push({
+					text: decoder.decode(wasm.bytes.subarray(from, from + piece.bytes)),
+					...(piece.thread === numbers.MPROF_NONE ? {} : {link: piece.thread}),
+				});
+			}
+			return lines;
+		});
+	}
+
+	/** Who a thread is, as `mprofctl why --json` says it, and its index; null for none and for a root. */
+	#who(index, time) {
+		const {wasm} = this, {numbers} = wasm;
+		if (this.#threadOrNull(index) === null)
+			return null;
+		const label = wasm.c.mprof_why_label(this.#why(), index, time) >>> 0, stream = this.item("threads", "mprof_thread", index, "stream");
+
+		return {
+			index,
+			thread: this.item("threads", "mprof_thread", index, "id"),
+			type: wasm.types[this.item("threads", "mprof_thread", index, "type")],
+			label: label === numbers.MPROF_NONE ? null : this.text(this.item("labels", "mprof_label", label, "text")),
+			...(this.names.length > 1 ? {stream: this.names[stream]} : {}),
+		};
+	}
+
+	#whoAt(index, time) {
+		return {...this.#who(index, time), time_ns: String(time)};
+	}
+
+	#resolution(index) {
+		const {numbers} = this.wasm;
+		if (index === numbers.MPROF_NONE || !(this.item("threads", "mprof_thread", index, "flags") & numbers.MPROF_THREAD_RESOLVED))
+			return null;
+		const [resolver, end, failure] = ["resolver", "end", "failure"].map((name) => this.item("threads", "mprof_thread", index, name));
+
+		return {...this.#whoAt(resolver, end), failure: this.text(failure)};
+	}
+
+	#chainOf(answer) {
+		const {wasm} = this, {c} = wasm, chain = [];
+
+		for (let i = 0, at = answer.thread; i < answer.links + answer.circle && i < wasm.numbers.MPROF_TALE_LINKS; i++) {
+			const link = c.mprof_why_link(this.#why(), at) >>> 0, since = this.item("interactions", "mprof_interaction", link, "time");
+
+			at = c.mprof_why_final(this.#why(), this.item("interactions", "mprof_interaction", link, "other")) >>> 0;
+			chain.push({...this.#who(at, since), since_ns: String(since)});
+		}
+		return chain;
+	}
+
+	#root(answer) {
+		const [creator, created, flags] = ["creator", "created", "flags"].map((name) => this.item("threads", "mprof_thread", answer.root, name));
+
+		return {
+			...this.#whoAt(answer.root, answer.since), creator: this.#who(creator, created), created_ns: String(created),
+			preexisting: Boolean(flags & this.wasm.numbers.MPROF_THREAD_PREEXISTING), resolution: this.#resolution(answer.root),
+		};
+	}
+
+	#signal(i) {
+		if (i === this.wasm.numbers.MPROF_NONE)
+			return null;
+		return this.#whoAt(...["thread", "time"].map((name) => this.item("interactions", "mprof_interaction", i, name)));
+	}
+
+	#ask(thread) {
+		const {wasm} = this, {numbers} = wasm;
+		const answer = wasm.lend(wasm.size("mprof_why_answer"), (at) => {
+			wasm.c.mprof_why_ask(this.#why(), thread, at);
+			return wasm.object("mprof_why_answer", at);
+		});
+		const [created, creator, flags, stream] = ["created", "creator", "flags", "stream"].map((name) => this.item("threads", "mprof_thread", answer.thread, name));
+		const object = {
+			...this.#who(answer.thread, created), asked: this.item("threads", "mprof_thread", thread, "id"),
+			should_resolve: Boolean(flags & numbers.MPROF_THREAD_SHOULD_RESOLVE), created_ns: String(created),
+			preexisting: Boolean(flags & numbers.MPROF_THREAD_PREEXISTING), creator: this.#who(creator, created),
+			end_ns: String(this.item("streams", "mprof_model_stream", stream, "end")), verdict: VERDICTS[names(wasm, "MPROF_WHY_")[answer.verdict]],
+			resolution: this.#resolution(answer.thread), story: this.#told("mprof_tale_why", thread),
+		};
+
+		if (answer.verdict === numbers.MPROF_WHY_RESOLVED)
+			return object;
+		const like = answer.like === numbers.MPROF_NONE ? null : {...this.#who(answer.like, UINT64_MAX), resolution: this.#resolution(answer.like)};
+
+		return {
+			...object, links: answer.links + answer.circle, chain: this.#chainOf(answer), root: this.#root(answer), like,
+			condition: this.#who(answer.condition, answer.since), missed: this.#signal(answer.lost), missed_signals: answer.lost_signals,
+			first_since: this.#signal(answer.first_since), signals_since: answer.signals_since, last_signal: this.#signal(answer.last_signal),
+			signals: answer.signals,
+		};
+	}
+
+	/** Those that should have resolved and never did, each end of what they became once. */
+	#expected() {
+		const {numbers} = this.wasm, finals = new Set();
+
+		return this.items("expectations", "mprof_expectation").filter(({final}) => {
+			const flags = this.item("threads", "mprof_thread", final, "flags");
+
+			if (finals.has(final) || flags & (numbers.MPROF_THREAD_RESOLVED | numbers.MPROF_THREAD_ROOT))
+				return false;
+			finals.add(final);
+			return true;
+		}).map(({thread}) => thread).sort((a, b) => a - b);
+	}
+
+	/** What engine.why() answers. */
+	why(thread) {
+		const asked = thread === null ? this.#expected() : thread < this.get("n_threads") ? [thread] : [];
+
+		return {
+			answers: asked.slice(0, ANSWERS_MAX).map((one) => this.#ask(one)), left_out: Math.max(0, asked.length - ANSWERS_MAX),
+			should_resolve: this.get("n_expectations"),
+			lost_packets: this.counts().reduce((sum, counts) => sum + Number(counts.lost_packets), 0),
+			last: Array.from({length: this.get("n_streams")}, (_, i) => ({story: this.#told("mprof_tale_last", i)})),
 		};
 	}
 
