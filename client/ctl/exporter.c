@@ -8,7 +8,7 @@
 
 /* One line each. */
 static const struct exporter *const exporters[] = {
-	&export_ctf, &export_json, &export_csv, &export_perfetto, &export_fxt, &export_chrome,
+	&export_ctf, &export_json, &export_csv, &export_perfetto, &export_svg, &export_fxt, &export_chrome,
 };
 
 const struct exporter *exporter_at(size_t i)

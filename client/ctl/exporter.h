@@ -75,5 +75,6 @@ extern const struct exporter export_ctf;
 extern const struct exporter export_fxt;
 extern const struct exporter export_json;
 extern const struct exporter export_perfetto;
+extern const struct exporter export_svg;
 
 #endif

@@ -19,9 +19,9 @@
 #define NAME_TOP 14.0 /* the foot of a band's name below the band's edge */
 
 static const enum mprof_mark_kind kinds[BANDS] = {MPROF_MARK_SLEEPING, MPROF_MARK_COLLECTION, MPROF_MARK_GAP};
-static const enum lanes_of lanes_kinds[BANDS] = {LANES_SLEEPING, LANES_COLLECTIONS, LANES_GAPS};
+static const enum rails_of rails_kinds[BANDS] = {RAILS_SLEEPING, RAILS_COLLECTIONS, RAILS_GAPS};
 
-static bool sum_up(struct band_sums *sums, const struct lanes *l)
+static bool sum_up(struct band_sums *sums, const struct rails *l)
 {
 	uint64_t sum = 0;
 	uint32_t i;
@@ -30,7 +30,7 @@ static bool sum_up(struct band_sums *sums, const struct lanes *l)
 	for (i = 0; sums->at && i < l->n; i++) {
 		if (i % STEP == 0)
 			sums->at[i / STEP] = sum;
-		sum += lanes_item_end(l, l->items[i]) - lanes_item_start(l, l->items[i]);
+		sum += rails_item_end(l, l->items[i]) - rails_item_start(l, l->items[i]);
 	}
 	return sums->at != NULL;
 }
@@ -40,26 +40,26 @@ bool bands_init(struct mprof_scene *s)
 	unsigned i;
 
 	for (i = 0; i < BANDS; i++)
-		if (!lanes_init(&s->bands[i], s->view, lanes_kinds[i], NULL) || !sum_up(&s->sums[i], &s->bands[i]))
+		if (!rails_init(&s->bands[i], s->view, rails_kinds[i], NULL) || !sum_up(&s->sums[i], &s->bands[i]))
 			return false;
 	return true;
 }
 
 /* What the items before place I take. */
-static uint64_t sum_to(const struct lanes *l, const struct band_sums *sums, uint32_t i)
+static uint64_t sum_to(const struct rails *l, const struct band_sums *sums, uint32_t i)
 {
 	uint32_t k = i < l->n ? i / STEP * STEP : l->n ? (l->n - 1) / STEP * STEP : 0;
 	uint64_t sum = l->n ? sums->at[k / STEP] : 0;
 
 	for (; k < i; k++)
-		sum += lanes_item_end(l, l->items[k]) - lanes_item_start(l, l->items[k]);
+		sum += rails_item_end(l, l->items[k]) - rails_item_start(l, l->items[k]);
 	return sum;
 }
 
 /* One kind of band of one stream, between two heights. */
 struct strip {
 	struct frame *f;
-	struct lanes *l;
+	struct rails *l;
 	const struct band_sums *sums;
 	enum mprof_mark_kind kind;
 	uint32_t stream;
@@ -85,31 +85,31 @@ static void put(const struct strip *s, uint32_t item, double x0, double x1, doub
 /* What begins on the same pixel as the band at S->at, which is narrow: one mark.  The last of them may reach farther and is left. */
 static void put_pixel(struct strip *s)
 {
-	double column = floor(frame_x(s->f, lanes_start(s->l, 0, s->at)));
+	double column = floor(frame_x(s->f, rails_start(s->l, 0, s->at)));
 	uint64_t limit = frame_time(s->f, column + 1);
-	uint32_t first = s->at, next = lanes_begins_after(s->l, 0, first + 1, s->end, limit ? limit - 1 : 0);
+	uint32_t first = s->at, next = rails_begins_after(s->l, 0, first + 1, s->end, limit ? limit - 1 : 0);
 	double ns;
 
-	while (next > first + 1 && frame_x(s->f, lanes_end(s->l, 0, next - 1)) > column + 2)
+	while (next > first + 1 && frame_x(s->f, rails_end(s->l, 0, next - 1)) > column + 2)
 		next--;
 	ns = (double)(sum_to(s->l, s->sums, next) - sum_to(s->l, s->sums, first));
-	put(s, lanes_item(s->l, 0, first), column, column + 1, ns * s->f->scale);
+	put(s, rails_item(s->l, 0, first), column, column + 1, ns * s->f->scale);
 	s->at = next;
 }
 
 static void draw_strip(struct strip *s)
 {
-	lanes_range(s->l, 0, s->stream, &s->at, &s->end);
-	s->at = lanes_ends_from(s->l, 0, s->at, s->end, s->f->w.from);
+	rails_range(s->l, 0, s->stream, &s->at, &s->end);
+	s->at = rails_ends_from(s->l, 0, s->at, s->end, s->f->w.from);
 	while (s->at < s->end && !s->f->failed) {
-		uint64_t start = lanes_start(s->l, 0, s->at), end = lanes_end(s->l, 0, s->at);
+		uint64_t start = rails_start(s->l, 0, s->at), end = rails_end(s->l, 0, s->at);
 
 		if (start > s->f->w.to)
 			return;
 		if (frame_width(s->f, start, end) < 1) {
 			put_pixel(s);
 		} else {
-			put(s, lanes_item(s->l, 0, s->at), frame_x(s->f, start), frame_x(s->f, end), 1);
+			put(s, rails_item(s->l, 0, s->at), frame_x(s->f, start), frame_x(s->f, end), 1);
 			s->at++;
 		}
 	}

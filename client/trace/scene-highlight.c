@@ -28,7 +28,7 @@ void mprof_scene_plain(struct mprof_scene *s)
 {
 	free(s->chosen);
 	s->chosen = NULL;
-	lanes_deinit(&s->highlights);
+	rails_deinit(&s->highlights);
 	s->highlights_known = false;
 }
 
@@ -103,8 +103,8 @@ void draw_highlights(struct frame *f, bool narrow)
 	if (!s->chosen)
 		return;
 	if (!s->highlights_known) {
-		lanes_deinit(&s->highlights);
-		s->highlights_known = lanes_init(&s->highlights, s->view, LANES_ALL, s->chosen);
+		rails_deinit(&s->highlights);
+		s->highlights_known = rails_init(&s->highlights, s->view, RAILS_ALL, s->chosen);
 		if (!s->highlights_known) {
 			f->failed = true;
 			return;

@@ -1,26 +1,26 @@
 /*
- * Rows from afar: the levels of scene-lanes.h, each made of the one below.
+ * Rows from afar: the levels of scene-rails.h, each made of the one below.
  *
  * Why gaps may be closed: rows that lie on one pixel are drawn as one, and so are stretches that lie a pixel apart.  How long a pixel is nobody
  * knows here.  Whoever draws looks at BLUR, and takes a lower level where a gap that was closed could be seen.
  */
 #include <stdlib.h>
 
-#include "scene-lanes.h"
+#include "scene-rails.h"
 
-#define WAYS   (1u << LANES_SHIFT)
+#define WAYS   (1u << RAILS_SHIFT)
 #define SCALES 128u  /* lengths of gaps, by their two leading bits and how many follow */
 #define SMALL  1024u /* pieces that a level may have in any case */
 
 struct build {
-	struct lanes *l;
+	struct rails *l;
 	unsigned level;		    /* that is being made */
 	const uint32_t *row_starts; /* of level 0 */
 	uint64_t blur;		    /* gaps up to that are closed */
 	uint32_t n;		    /* pieces */
 	uint32_t items;		    /* in them */
 	uint32_t *gaps;		    /* how many of each scale; NULL in the second pass */
-	struct lane_piece *out;	    /* NULL in the first pass */
+	struct rail_piece *out;	    /* NULL in the first pass */
 };
 
 /* The children that a block is merged from, as far as they have pieces left. */
@@ -51,14 +51,14 @@ static void children_init(struct children *c, struct build *b, uint32_t block)
 	const uint32_t *starts = b->level > 1 ? b->l->levels[b->level - 1].starts : b->row_starts;
 
 	for (way = 0; way < WAYS; way++) {
-		child = (block << LANES_SHIFT) + way;
+		child = (block << RAILS_SHIFT) + way;
 		c->at[way] = c->end[way] = 0;
 		if (child >= blocks)
 			continue;
 		c->at[way] = starts[child];
 		c->end[way] = starts[child + 1];
 		if (c->at[way] < c->end[way])
-			c->start[way] = lanes_start(b->l, b->level - 1, c->at[way]);
+			c->start[way] = rails_start(b->l, b->level - 1, c->at[way]);
 	}
 }
 
@@ -76,10 +76,10 @@ static uint32_t children_next(const struct children *c)
 static void children_drop(struct children *c, struct build *b, uint32_t way)
 {
 	if (++c->at[way] < c->end[way])
-		c->start[way] = lanes_start(b->l, b->level - 1, c->at[way]);
+		c->start[way] = rails_start(b->l, b->level - 1, c->at[way]);
 }
 
-static void put(struct build *b, const struct lane_piece *piece)
+static void put(struct build *b, const struct rail_piece *piece)
 {
 	if (b->out)
 		b->out[b->n] = *piece;
@@ -88,7 +88,7 @@ static void put(struct build *b, const struct lane_piece *piece)
 
 static void merge_block(struct build *b, uint32_t block)
 {
-	struct lane_piece piece = {MPROF_NONE, MPROF_NONE, 0};
+	struct rail_piece piece = {MPROF_NONE, MPROF_NONE, 0};
 	struct children c;
 	uint64_t end = 0, its_end;
 	uint32_t way, at;
@@ -96,7 +96,7 @@ static void merge_block(struct build *b, uint32_t block)
 	children_init(&c, b, block);
 	while ((way = children_next(&c)) < WAYS) {
 		at = c.at[way];
-		its_end = lanes_end(b->l, b->level - 1, at);
+		its_end = rails_end(b->l, b->level - 1, at);
 		if (piece.first != MPROF_NONE && c.start[way] > end) {
 			if (b->gaps)
 				b->gaps[scale_of(c.start[way] - end)]++;
@@ -106,7 +106,7 @@ static void merge_block(struct build *b, uint32_t block)
 			}
 		}
 		if (piece.first == MPROF_NONE) {
-			piece = (struct lane_piece){lanes_item(b->l, b->level - 1, at), MPROF_NONE, b->items};
+			piece = (struct rail_piece){rails_item(b->l, b->level - 1, at), MPROF_NONE, b->items};
 			end = 0;
 		}
 		if (piece.last == MPROF_NONE || its_end > end) {
@@ -115,7 +115,7 @@ static void merge_block(struct build *b, uint32_t block)
 				     : b->l->cover ? b->l->cover[at]
 						   : b->l->items[at];
 		}
-		b->items += lanes_count(b->l, b->level - 1, at, at + 1);
+		b->items += rails_count(b->l, b->level - 1, at, at + 1);
 		children_drop(&c, b, way);
 	}
 	if (piece.first != MPROF_NONE)
@@ -132,11 +132,11 @@ static uint64_t blur_for(const struct build *b, uint32_t most)
 	return scale ? longest(scale - 1) : 0;
 }
 
-static bool level_make(struct lanes *l, unsigned level, const uint32_t *row_starts)
+static bool level_make(struct rails *l, unsigned level, const uint32_t *row_starts)
 {
 	uint32_t gaps[SCALES] = {0}, blocks = ((level > 1 ? l->levels[level - 1].blocks : l->rows) - 1) / WAYS + 1, i;
 	struct build b = {.l = l, .level = level, .row_starts = row_starts, .gaps = gaps};
-	struct lane_level *made = &l->levels[level];
+	struct rail_level *made = &l->levels[level];
 	uint32_t most = (l->n >> (level + 1)) + SMALL;
 
 	for (i = 0; i < blocks; i++)
@@ -160,13 +160,13 @@ static bool level_make(struct lanes *l, unsigned level, const uint32_t *row_star
 		merge_block(&b, i);
 	}
 	made->starts[blocks] = b.n;
-	made->pieces[b.n] = (struct lane_piece){MPROF_NONE, MPROF_NONE, b.items};
+	made->pieces[b.n] = (struct rail_piece){MPROF_NONE, MPROF_NONE, b.items};
 	made->blocks = blocks;
 	made->blur = b.blur;
 	return true;
 }
 
-bool lanes_build(struct lanes *l, const uint32_t *starts)
+bool rails_build(struct rails *l, const uint32_t *starts)
 {
 	uint32_t blocks = l->rows;
 

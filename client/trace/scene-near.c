@@ -15,18 +15,18 @@ struct near {
 };
 
 /* How far the nearest piece of a block is from the point's time in pixels, and a piece of it. */
-static double nearest(struct near *n, struct lanes *l, unsigned level, uint32_t block, uint32_t *piece)
+static double nearest(struct near *n, struct rails *l, unsigned level, uint32_t block, uint32_t *piece)
 {
 	uint32_t from, to, at;
 	double best = INFINITY, x;
 
-	lanes_range(l, level, block, &from, &to);
-	at = lanes_ends_from(l, level, from, to, n->time);
+	rails_range(l, level, block, &from, &to);
+	at = rails_ends_from(l, level, from, to, n->time);
 	*piece = at;
 	if (at < to)
-		best = fmax(frame_width(n->f, n->time, lanes_start(l, level, at)), 0);
+		best = fmax(frame_width(n->f, n->time, rails_start(l, level, at)), 0);
 	if (at > from) {
-		x = frame_width(n->f, lanes_end(l, level, at - 1), n->time);
+		x = frame_width(n->f, rails_end(l, level, at - 1), n->time);
 		*piece = x < best ? at - 1 : at;
 		best = fmin(best, x);
 	}
@@ -34,7 +34,7 @@ static double nearest(struct near *n, struct lanes *l, unsigned level, uint32_t 
 }
 
 /* From a block down to a row, by what is nearest in time. */
-static void look(struct near *n, struct lanes *l, const struct row_group *group)
+static void look(struct near *n, struct rails *l, const struct row_group *group)
 {
 	uint32_t block = group->block, piece, child, best_child, i;
 	unsigned level = group->level;
@@ -44,9 +44,9 @@ static void look(struct near *n, struct lanes *l, const struct row_group *group)
 		return;
 	for (; level; level--) {
 		x = INFINITY;
-		best_child = block << LANES_SHIFT;
-		for (i = 0; i < 1u << LANES_SHIFT; i++) {
-			child = (block << LANES_SHIFT) + i;
+		best_child = block << RAILS_SHIFT;
+		for (i = 0; i < 1u << RAILS_SHIFT; i++) {
+			child = (block << RAILS_SHIFT) + i;
 			if (child >= (level > 1 ? l->levels[level - 1].blocks : l->rows))
 				break;
 			its = nearest(n, l, level - 1, child, &piece);
@@ -61,7 +61,7 @@ static void look(struct near *n, struct lanes *l, const struct row_group *group)
 	distance = hypot(x, group->y - n->y);
 	if (distance < n->best && distance <= n->reach) {
 		n->best = distance;
-		n->thread = lanes_item(l, 0, piece);
+		n->thread = rails_item(l, 0, piece);
 	}
 }
 

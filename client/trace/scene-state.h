@@ -6,8 +6,8 @@
 
 #include "grow.h"
 #include "scene-fold.h"
-#include "scene-lanes.h"
 #include "scene-links.h"
+#include "scene-rails.h"
 #include "scene-sort.h"
 
 enum scene_bands { BANDS_SLEEPING, BANDS_COLLECTION, BANDS_GAP, BANDS };
@@ -22,8 +22,8 @@ struct band_sums {
 
 struct mprof_scene {
 	const struct mprof_model_view *view; /* borrowed */
-	struct lanes threads, failed, running;
-	struct lanes bands[BANDS];
+	struct rails threads, failed, running;
+	struct rails bands[BANDS];
 	struct band_sums sums[BANDS];
 	struct links links[LINKS_KINDS];
 	struct scene_groups labels;	  /* by thread; without STARTS */
@@ -32,7 +32,7 @@ struct mprof_scene {
 	uint32_t *happenings[HAPPENINGS]; /* by time; NULL = as they lie */
 	uint64_t origin;		  /* the first event of all */
 	uint8_t *chosen;		  /* a bit per thread: highlighted; NULL = none is */
-	struct lanes highlights;	  /* of those, where they are known */
+	struct rails highlights;	  /* of those, where they are known */
 	bool highlights_known;
 	struct grow counters; /* uint32_t, sorted: those that are shown */
 	uint64_t *tails;      /* of each stream, UINT64_MAX for none; NULL = of none */
@@ -45,7 +45,7 @@ struct mprof_scene {
 	uint64_t steps;	      /* of the last picture: looks at an item of the model, and marks */
 };
 
-/* Rows that are drawn on one height: a block of a level (scene-lanes.h). */
+/* Rows that are drawn on one height: a block of a level (scene-rails.h). */
 struct row_group {
 	uint32_t block;
 	uint16_t level;
@@ -115,10 +115,10 @@ bool counters_init(struct mprof_scene *s);
 bool density_init(struct mprof_scene *s);
 void density_deinit(struct mprof_scene *s);
 
-/* A stretch of pieces of a lane that is drawn as one line. */
+/* A stretch of pieces of a block that is drawn as one line. */
 struct walk {
 	struct frame *f;
-	struct lanes *l;
+	struct rails *l;
 	unsigned level;
 	uint32_t at, end; /* pieces */
 };
@@ -130,14 +130,14 @@ struct run {
 	bool single;	     /* one piece */
 };
 
-void walk_init(struct walk *w, struct frame *f, struct lanes *l, unsigned level, uint32_t block);
+void walk_init(struct walk *w, struct frame *f, struct rails *l, unsigned level, uint32_t block);
 /* The next one; false where there is none. */
 bool walk_next(struct walk *w, struct run *run);
 /*
  * Call DRAW for all runs of L in the window, row group by row group; where what a level shows is not exact enough, the rows below it.  ROOM
  * is the group's, 0 where rows are drawn together.
  */
-void walk_rows(struct frame *f, struct lanes *l,
+void walk_rows(struct frame *f, struct rails *l,
 	       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group));
 
 #endif

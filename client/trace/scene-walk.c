@@ -11,11 +11,11 @@
 #define WIDE	 2.0
 #define TOGETHER 1.5 /* pixels: rows that together are no higher are drawn on one height */
 
-void walk_init(struct walk *w, struct frame *f, struct lanes *l, unsigned level, uint32_t block)
+void walk_init(struct walk *w, struct frame *f, struct rails *l, unsigned level, uint32_t block)
 {
 	*w = (struct walk){.f = f, .l = l, .level = level};
-	lanes_range(l, level, block, &w->at, &w->end);
-	w->at = lanes_ends_from(l, level, w->at, w->end, f->w.from);
+	rails_range(l, level, block, &w->at, &w->end);
+	w->at = rails_ends_from(l, level, w->at, w->end, f->w.from);
 }
 
 /* Take in what begins up to a pixel behind RUN; false where nothing does that is as narrow. */
@@ -23,23 +23,23 @@ static bool widen(struct walk *w, struct run *run)
 {
 	const struct frame *f = w->f;
 	uint64_t limit = frame_time(f, frame_x(f, run->end) + 1), start, end;
-	uint32_t next = lanes_begins_after(w->l, w->level, w->at, w->end, limit);
+	uint32_t next = rails_begins_after(w->l, w->level, w->at, w->end, limit);
 	bool more = true;
 
 	if (next == w->at)
 		return false;
 	/* All but the last end before the last begins. */
-	start = lanes_start(w->l, w->level, next - 1);
-	end = lanes_end(w->l, w->level, next - 1);
+	start = rails_start(w->l, w->level, next - 1);
+	end = rails_end(w->l, w->level, next - 1);
 	if (frame_width(f, start, end) >= WIDE) {
 		more = false;
 		next--;
 		if (next == w->at)
 			return false;
-		end = lanes_end(w->l, w->level, next - 1);
+		end = rails_end(w->l, w->level, next - 1);
 	}
 	run->end = end > run->end ? end : run->end;
-	run->n += lanes_count(w->l, w->level, w->at, next);
+	run->n += rails_count(w->l, w->level, w->at, next);
 	run->single = false;
 	w->at = next;
 	return more;
@@ -49,12 +49,12 @@ bool walk_next(struct walk *w, struct run *run)
 {
 	if (w->at >= w->end)
 		return false;
-	run->start = lanes_start(w->l, w->level, w->at);
+	run->start = rails_start(w->l, w->level, w->at);
 	if (run->start > w->f->w.to)
 		return false;
-	run->end = lanes_end(w->l, w->level, w->at);
-	run->item = lanes_item(w->l, w->level, w->at);
-	run->n = lanes_count(w->l, w->level, w->at, w->at + 1);
+	run->end = rails_end(w->l, w->level, w->at);
+	run->item = rails_item(w->l, w->level, w->at);
+	run->n = rails_count(w->l, w->level, w->at, w->at + 1);
 	run->single = true;
 	w->at++;
 	if (frame_width(w->f, run->start, run->end) >= WIDE)
@@ -65,37 +65,37 @@ bool walk_next(struct walk *w, struct run *run)
 }
 
 /* How many levels lower, so that no gap that was closed is longer than a pixel; as far as the budget goes. */
-static unsigned closer(struct frame *f, const struct lanes *l, unsigned level)
+static unsigned closer(struct frame *f, const struct rails *l, unsigned level)
 {
 	double pixel = 1 / f->scale;
 	unsigned by = 0;
 
 	while (by < level && (double)l->levels[level - by].blur > pixel)
 		by++;
-	while (by && (UINT64_C(1) << (LANES_SHIFT * by)) > f->budget)
+	while (by && (UINT64_C(1) << (RAILS_SHIFT * by)) > f->budget)
 		by--;
 	return by;
 }
 
-static void walk_group(struct frame *f, struct lanes *l, const struct row_group *group,
+static void walk_group(struct frame *f, struct rails *l, const struct row_group *group,
 		       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group))
 {
 	unsigned by = group->level ? closer(f, l, group->level) : 0;
-	uint64_t n = UINT64_C(1) << (LANES_SHIFT * by), i, before = l->steps, spent;
+	uint64_t n = UINT64_C(1) << (RAILS_SHIFT * by), i, before = l->steps, spent;
 	struct row_group part = *group;
 	struct walk w;
 	struct run run;
 
 	part.level = (uint16_t)(group->level - by);
 	for (i = 0; i < n; i++) {
-		uint64_t block = ((uint64_t)group->block << (LANES_SHIFT * by)) + i;
+		uint64_t block = ((uint64_t)group->block << (RAILS_SHIFT * by)) + i;
 
 		if (part.level ? block >= l->levels[part.level].blocks : block >= l->rows)
 			break;
 		part.block = (uint32_t)block;
 		if (by)
 			part.y = (float)fold_y(&f->fold,
-					       (double)(((block * 2 + 1) << (LANES_SHIFT * part.level)) - 1) / 2);
+					       (double)(((block * 2 + 1) << (RAILS_SHIFT * part.level)) - 1) / 2);
 		walk_init(&w, f, l, part.level, part.block);
 		while (walk_next(&w, &run))
 			draw(f, &run, &part);
@@ -104,7 +104,7 @@ static void walk_group(struct frame *f, struct lanes *l, const struct row_group 
 	f->budget -= spent < f->budget ? spent : f->budget;
 }
 
-void walk_rows(struct frame *f, struct lanes *l,
+void walk_rows(struct frame *f, struct rails *l,
 	       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group))
 {
 	const struct row_group *groups = f->s->groups.items;
@@ -120,9 +120,9 @@ static unsigned level_for(const struct frame *f, uint32_t row, double y)
 	unsigned level = 0;
 	uint64_t rows;
 
-	for (; level + 1 < LANES_LEVELS; level++) {
-		rows = UINT64_C(1) << (LANES_SHIFT * (level + 1));
-		if (row & (rows - 1) || rows >> LANES_SHIFT >= f->v->rows ||
+	for (; level + 1 < RAILS_LEVELS; level++) {
+		rows = UINT64_C(1) << (RAILS_SHIFT * (level + 1));
+		if (row & (rows - 1) || rows >> RAILS_SHIFT >= f->v->rows ||
 		    fold_y(&f->fold, fmin((double)row + (double)rows, f->fold.last)) - y > TOGETHER)
 			break;
 	}
@@ -144,8 +144,8 @@ bool frame_group_rows(struct frame *f)
 		f->s->steps++;
 		y = frame_y(f, (uint32_t)row);
 		group->level = (uint16_t)level_for(f, (uint32_t)row, y);
-		n = UINT64_C(1) << (LANES_SHIFT * group->level);
-		group->block = (uint32_t)(row >> (LANES_SHIFT * group->level));
+		n = UINT64_C(1) << (RAILS_SHIFT * group->level);
+		group->block = (uint32_t)(row >> (RAILS_SHIFT * group->level));
 		group->y = (float)fold_y(&f->fold, fmin((double)row + (double)(n - 1) / 2, f->fold.last));
 		group->room = (uint16_t)(group->level ? 0 : fmin(y - above, UINT16_MAX));
 		row += n;

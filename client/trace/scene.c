@@ -28,8 +28,8 @@ struct mprof_scene *mprof_scene_new(const struct mprof_model_view *view)
 	if (!s)
 		return NULL;
 	s->view = view;
-	if (!lanes_init(&s->threads, view, LANES_THREADS, NULL) || !lanes_init(&s->failed, view, LANES_FAILED, NULL) ||
-	    !lanes_init(&s->running, view, LANES_RUNNING, NULL) || !bands_init(s) || !links_all(s) || !labels_init(s) ||
+	if (!rails_init(&s->threads, view, RAILS_THREADS, NULL) || !rails_init(&s->failed, view, RAILS_FAILED, NULL) ||
+	    !rails_init(&s->running, view, RAILS_RUNNING, NULL) || !bands_init(s) || !links_all(s) || !labels_init(s) ||
 	    !counters_init(s) || !density_init(s))
 		return mprof_scene_free(s);
 	return s;
@@ -41,12 +41,12 @@ struct mprof_scene *mprof_scene_free(struct mprof_scene *s)
 
 	if (!s)
 		return NULL;
-	lanes_deinit(&s->threads);
-	lanes_deinit(&s->failed);
-	lanes_deinit(&s->running);
-	lanes_deinit(&s->highlights);
+	rails_deinit(&s->threads);
+	rails_deinit(&s->failed);
+	rails_deinit(&s->running);
+	rails_deinit(&s->highlights);
 	for (i = 0; i < BANDS; i++) {
-		lanes_deinit(&s->bands[i]);
+		rails_deinit(&s->bands[i]);
 		free(s->sums[i].at);
 	}
 	for (i = 0; i < LINKS_KINDS; i++)

@@ -1,68 +1,68 @@
 /*
  * Stretches by row.
  *
- * Invariant: on a row, in the order of places, starts never fall, and neither do ends as lanes_end() tells them.  So a time is found by
+ * Invariant: on a row, in the order of places, starts never fall, and neither do ends as rails_end() tells them.  So a time is found by
  * halving.  The model's rows hold threads that do not overlap; what a torn or hostile trace says of running and collections may.
  */
 #include <stdlib.h>
 
-#include "scene-lanes.h"
+#include "scene-rails.h"
 #include "scene-sort.h"
 
-uint32_t lanes_row(const struct lanes *l, uint32_t item)
+uint32_t rails_row(const struct rails *l, uint32_t item)
 {
 	const struct mprof_model_view *v = l->view;
 	const struct mprof_thread *t;
 
 	switch (l->of) {
-	case LANES_ALL:
+	case RAILS_ALL:
 		return v->threads[item].row;
-	case LANES_THREADS:
+	case RAILS_THREADS:
 		return v->threads[item].failure == MPROF_NONE ? v->threads[item].row : MPROF_NONE;
-	case LANES_FAILED:
+	case RAILS_FAILED:
 		return v->threads[item].failure != MPROF_NONE ? v->threads[item].row : MPROF_NONE;
-	case LANES_RUNNING:
+	case RAILS_RUNNING:
 		return v->threads[v->activations[item].thread].row;
-	case LANES_SLEEPING:
+	case RAILS_SLEEPING:
 		t = &v->threads[v->activations[item].thread];
 		return t->flags & MPROF_THREAD_ROOT ? t->stream : MPROF_NONE;
-	case LANES_COLLECTIONS:
+	case RAILS_COLLECTIONS:
 		return v->collections[item].stream;
-	case LANES_GAPS:
+	case RAILS_GAPS:
 		return v->gaps[item].stream;
 	}
 	return MPROF_NONE;
 }
 
-uint64_t lanes_item_start(const struct lanes *l, uint32_t item)
+uint64_t rails_item_start(const struct rails *l, uint32_t item)
 {
 	const struct mprof_collection *c;
 
 	switch (l->of) {
-	case LANES_RUNNING:
-	case LANES_SLEEPING:
+	case RAILS_RUNNING:
+	case RAILS_SLEEPING:
 		return l->view->activations[item].start;
-	case LANES_COLLECTIONS:
+	case RAILS_COLLECTIONS:
 		c = &l->view->collections[item];
 		return c->time > c->duration_ns ? c->time - c->duration_ns : 0;
-	case LANES_GAPS:
+	case RAILS_GAPS:
 		return l->view->gaps[item].from;
 	default:
 		return l->view->threads[item].start;
 	}
 }
 
-uint64_t lanes_item_end(const struct lanes *l, uint32_t item)
+uint64_t rails_item_end(const struct rails *l, uint32_t item)
 {
 	const struct mprof_gap *gap;
 
 	switch (l->of) {
-	case LANES_RUNNING:
-	case LANES_SLEEPING:
+	case RAILS_RUNNING:
+	case RAILS_SLEEPING:
 		return l->view->activations[item].end;
-	case LANES_COLLECTIONS:
+	case RAILS_COLLECTIONS:
 		return l->view->collections[item].time;
-	case LANES_GAPS:
+	case RAILS_GAPS:
 		gap = &l->view->gaps[item];
 		return gap->to > gap->from ? gap->to : gap->from;
 	default:
@@ -71,7 +71,7 @@ uint64_t lanes_item_end(const struct lanes *l, uint32_t item)
 }
 
 struct gathering {
-	const struct lanes *lanes;
+	const struct rails *rails;
 	const uint8_t *chosen;
 };
 
@@ -81,28 +81,28 @@ static uint32_t group_of(const void *data, uint32_t item)
 
 	if (g->chosen && !(g->chosen[item / 8] >> item % 8 & 1))
 		return MPROF_NONE;
-	return lanes_row(g->lanes, item);
+	return rails_row(g->rails, item);
 }
 
 static uint64_t start_of(const void *data, uint32_t item)
 {
-	return lanes_item_start(((const struct gathering *)data)->lanes, item);
+	return rails_item_start(((const struct gathering *)data)->rails, item);
 }
 
 static uint64_t end_of(const void *data, uint32_t item)
 {
-	return lanes_item_end(((const struct gathering *)data)->lanes, item);
+	return rails_item_end(((const struct gathering *)data)->rails, item);
 }
 
-static uint32_t total(const struct mprof_model_view *v, enum lanes_of of)
+static uint32_t total(const struct mprof_model_view *v, enum rails_of of)
 {
 	switch (of) {
-	case LANES_RUNNING:
-	case LANES_SLEEPING:
+	case RAILS_RUNNING:
+	case RAILS_SLEEPING:
 		return v->n_activations;
-	case LANES_COLLECTIONS:
+	case RAILS_COLLECTIONS:
 		return v->n_collections;
-	case LANES_GAPS:
+	case RAILS_GAPS:
 		return v->n_gaps;
 	default:
 		return v->n_threads;
@@ -134,18 +134,18 @@ static bool order_ends(const struct scene_groups *g, uint32_t rows, const struct
 	return true;
 }
 
-static bool overlaps(const struct lanes *l, const uint32_t *starts)
+static bool overlaps(const struct rails *l, const uint32_t *starts)
 {
 	uint32_t row, i;
 
 	for (row = 0; row < l->rows; row++)
 		for (i = starts[row] + 1; i < starts[row + 1]; i++)
-			if (lanes_item_start(l, l->items[i]) < lanes_item_end(l, l->items[i - 1]))
+			if (rails_item_start(l, l->items[i]) < rails_item_end(l, l->items[i - 1]))
 				return true;
 	return false;
 }
 
-static bool cover(struct lanes *l, const uint32_t *starts)
+static bool cover(struct rails *l, const uint32_t *starts)
 {
 	uint32_t row, i, best;
 
@@ -155,54 +155,54 @@ static bool cover(struct lanes *l, const uint32_t *starts)
 	for (row = 0; l->cover && row < l->rows; row++)
 		for (i = starts[row]; i < starts[row + 1]; i++) {
 			best = i > starts[row] ? l->cover[i - 1] : l->items[i];
-			if (lanes_item_end(l, l->items[i]) >= lanes_item_end(l, best))
+			if (rails_item_end(l, l->items[i]) >= rails_item_end(l, best))
 				best = l->items[i];
 			l->cover[i] = best;
 		}
 	return l->cover != NULL;
 }
 
-bool lanes_init(struct lanes *l, const struct mprof_model_view *view, enum lanes_of of, const uint8_t *chosen)
+bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails_of of, const uint8_t *chosen)
 {
 	struct gathering from = {l, chosen};
 	struct scene_groups g;
 	struct scene_source source = {&from, total(view, of), 0, group_of, start_of};
 	bool ok;
 
-	*l = (struct lanes){.view = view, .of = of, .rows = of < LANES_SLEEPING ? view->rows : view->n_streams};
+	*l = (struct rails){.view = view, .of = of, .rows = of < RAILS_SLEEPING ? view->rows : view->n_streams};
 	source.groups = l->rows;
 	if (!scene_group(&g, &source))
 		return false;
 	ok = order_ends(&g, l->rows, &from);
 	l->items = g.items;
 	l->n = g.n;
-	ok = ok && cover(l, g.starts) && (of >= LANES_SLEEPING || lanes_build(l, g.starts));
+	ok = ok && cover(l, g.starts) && (of >= RAILS_SLEEPING || rails_build(l, g.starts));
 	free(g.starts);
 	return ok;
 }
 
-void lanes_deinit(struct lanes *l)
+void rails_deinit(struct rails *l)
 {
 	unsigned i;
 
 	free(l->items);
 	free(l->cover);
-	for (i = 0; i < LANES_LEVELS; i++) {
+	for (i = 0; i < RAILS_LEVELS; i++) {
 		free(l->levels[i].starts);
 		free(l->levels[i].pieces);
 	}
-	*l = (struct lanes){0};
+	*l = (struct rails){0};
 }
 
 /* The first place of a row, or of a later one. */
-static uint32_t row_start(struct lanes *l, uint32_t row)
+static uint32_t row_start(struct rails *l, uint32_t row)
 {
 	uint32_t from = 0, to = l->n, middle;
 
 	while (from < to) {
 		middle = from + (to - from) / 2;
 		l->steps++;
-		if (lanes_row(l, l->items[middle]) < row)
+		if (rails_row(l, l->items[middle]) < row)
 			from = middle + 1;
 		else
 			to = middle;
@@ -210,7 +210,7 @@ static uint32_t row_start(struct lanes *l, uint32_t row)
 	return from;
 }
 
-void lanes_range(struct lanes *l, unsigned level, uint32_t block, uint32_t *from, uint32_t *to)
+void rails_range(struct rails *l, unsigned level, uint32_t block, uint32_t *from, uint32_t *to)
 {
 	if (level > l->top || !l->n) {
 		*from = *to = 0;
@@ -223,37 +223,37 @@ void lanes_range(struct lanes *l, unsigned level, uint32_t block, uint32_t *from
 	}
 }
 
-uint64_t lanes_start(struct lanes *l, unsigned level, uint32_t piece)
+uint64_t rails_start(struct rails *l, unsigned level, uint32_t piece)
 {
 	l->steps++;
-	return lanes_item_start(l, level ? l->levels[level].pieces[piece].first : l->items[piece]);
+	return rails_item_start(l, level ? l->levels[level].pieces[piece].first : l->items[piece]);
 }
 
-uint64_t lanes_end(struct lanes *l, unsigned level, uint32_t piece)
+uint64_t rails_end(struct rails *l, unsigned level, uint32_t piece)
 {
 	l->steps++;
-	return lanes_item_end(l, level	    ? l->levels[level].pieces[piece].last
+	return rails_item_end(l, level	    ? l->levels[level].pieces[piece].last
 				 : l->cover ? l->cover[piece]
 					    : l->items[piece]);
 }
 
-uint32_t lanes_item(const struct lanes *l, unsigned level, uint32_t piece)
+uint32_t rails_item(const struct rails *l, unsigned level, uint32_t piece)
 {
 	return level ? l->levels[level].pieces[piece].first : l->items[piece];
 }
 
-uint32_t lanes_count(const struct lanes *l, unsigned level, uint32_t from, uint32_t to)
+uint32_t rails_count(const struct rails *l, unsigned level, uint32_t from, uint32_t to)
 {
 	return level ? l->levels[level].pieces[to].before - l->levels[level].pieces[from].before : to - from;
 }
 
-uint32_t lanes_ends_from(struct lanes *l, unsigned level, uint32_t from, uint32_t to, uint64_t time)
+uint32_t rails_ends_from(struct rails *l, unsigned level, uint32_t from, uint32_t to, uint64_t time)
 {
 	uint32_t middle;
 
 	while (from < to) {
 		middle = from + (to - from) / 2;
-		if (lanes_end(l, level, middle) < time)
+		if (rails_end(l, level, middle) < time)
 			from = middle + 1;
 		else
 			to = middle;
@@ -261,19 +261,19 @@ uint32_t lanes_ends_from(struct lanes *l, unsigned level, uint32_t from, uint32_
 	return from;
 }
 
-uint32_t lanes_begins_after(struct lanes *l, unsigned level, uint32_t from, uint32_t to, uint64_t time)
+uint32_t rails_begins_after(struct rails *l, unsigned level, uint32_t from, uint32_t to, uint64_t time)
 {
 	uint32_t step = 1, middle;
 
 	/* Mostly it is one of the next. */
-	while (from < to && step < to - from && lanes_start(l, level, from + step - 1) <= time) {
+	while (from < to && step < to - from && rails_start(l, level, from + step - 1) <= time) {
 		from += step;
 		step *= 2;
 	}
 	to = step < to - from ? from + step : to;
 	while (from < to) {
 		middle = from + (to - from) / 2;
-		if (lanes_start(l, level, middle) <= time)
+		if (rails_start(l, level, middle) <= time)
 			from = middle + 1;
 		else
 			to = middle;

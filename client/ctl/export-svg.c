@@ -1,0 +1,201 @@
+/*
+ * A trace as a picture: SVG, in the drawing of the viewer.
+ *
+ * Why it is no print of a page: a report, a wiki or an issue wants the same piece of the same trace again next year, by one line of a script.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "exporter.h"
+#include "scope.h"
+#include "span.h"
+#include "svg.h"
+
+#define WIDTH	   1400.0
+#define HEIGHT	   900.0
+#define PIXELS_MIN 100.0
+#define PIXELS_MAX 16384.0
+#define MARGIN	   20.0 /* pixels beside the trace where no period is given */
+
+enum { OPTION_WIDTH, OPTION_HEIGHT, OPTION_FOCUS, OPTION_THREAD };
+
+static const struct export_option options[] = {{"--width"}, {"--height"}, {"--focus"}, {"--thread"}, {NULL}};
+
+SCOPED_DEFINE(struct mprof_scene, mprof_scene_free)
+
+static bool number(const char *text, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	return end != text && !*end && isfinite(*value);
+}
+
+static int check_pixels(const struct export_job *job, int option, const char *verb)
+{
+	const char *text = job->values[option];
+	double value;
+
+	if (!text || (number(text, &value) && value >= PIXELS_MIN && value <= PIXELS_MAX))
+		return CTL_OK;
+	return say_usage(verb, "%s %s is no number of pixels from %.0f to %.0f", options[option].name, text, PIXELS_MIN,
+			 PIXELS_MAX);
+}
+
+static int svg_check(const struct export_job *job, const char *verb)
+{
+	double row;
+	int r = check_pixels(job, OPTION_WIDTH, verb);
+
+	r = r ? r : check_pixels(job, OPTION_HEIGHT, verb);
+	if (r)
+		return r;
+	if (job->values[OPTION_FOCUS] && job->values[OPTION_THREAD])
+		return say_usage(verb, "--focus and --thread exclude each other");
+	if (job->values[OPTION_FOCUS] && (!number(job->values[OPTION_FOCUS], &row) || row < 0))
+		return say_usage(verb, "--focus %s is no row, counted from 0", job->values[OPTION_FOCUS]);
+	return CTL_OK;
+}
+
+static float pixels(const struct export_job *job, int option, double otherwise)
+{
+	double value = otherwise;
+
+	if (job->values[option])
+		number(job->values[option], &value);
+	return (float)value;
+}
+
+/* The thread that NAME is the id of, the newest, or the first with such a label; MPROF_NONE if there is none. */
+static uint32_t find_thread(const struct modeller *m, const char *name)
+{
+	SCOPED(freep) uint8_t *labelled = NULL;
+	const struct mprof_model_view *v = m->view;
+	char *end;
+	long long id;
+	uint32_t i;
+
+	errno = 0;
+	id = strtoll(name, &end, 10);
+	for (i = v->n_threads; end != name && !*end && !errno && i-- > 0;)
+		if (v->threads[i].id == id && !(v->threads[i].flags & MPROF_THREAD_ROOT))
+			return i;
+	labelled = modeller_labelled(m, name);
+	for (i = 0; labelled && i < v->n_threads; i++)
+		if (labelled[i] && !(v->threads[i].flags & MPROF_THREAD_ROOT))
+			return i;
+	return MPROF_NONE;
+}
+
+/* The time between the first and the last event, and a margin; or what the command line says of it. */
+static void find_period(const struct export_job *job, const struct mprof_model_view *v, struct mprof_window *w)
+{
+	const struct period *p = job->period;
+	uint64_t first = MPROF_TIME_MAX, last = 0, margin;
+	uint32_t i;
+
+	for (i = 0; i < v->n_streams; i++) {
+		if (!v->streams[i].events)
+			continue;
+		first = v->streams[i].start < first ? v->streams[i].start : first;
+		last = v->streams[i].end > last ? v->streams[i].end : last;
+	}
+	first = first < last ? first : last;
+	margin = (uint64_t)((double)(last - first) * (MARGIN / fmax(w->width - 2 * MARGIN, 1))) + 1;
+	w->from = p->from.given ? period_from(p) : first > margin ? first - margin : 0;
+	w->to = p->to.given ? period_to(p) : last < MPROF_TIME_MAX - margin ? last + margin : MPROF_TIME_MAX;
+	w->from = w->from < MPROF_TIME_MAX ? w->from : MPROF_TIME_MAX - 1;
+	w->to = w->to < MPROF_TIME_MAX ? w->to : MPROF_TIME_MAX;
+	w->to = w->to > w->from ? w->to : w->from + 1;
+}
+
+static int find_focus(const struct export_job *job, const struct modeller *m, struct mprof_scene *s,
+		      struct mprof_window *w)
+{
+	const char *name = job->values[OPTION_THREAD];
+	uint32_t thread;
+
+	if (job->values[OPTION_FOCUS])
+		number(job->values[OPTION_FOCUS], &w->focus);
+	if (!name)
+		return CTL_OK;
+	thread = find_thread(m, name);
+	if (thread == MPROF_NONE) {
+		say("there is no thread with the id or a label like \"%s\"", name);
+		return CTL_NOT_FOUND;
+	}
+	mprof_scene_family(s, thread);
+	w->focus = mprof_scene_focus(s, w, m->view->threads[thread].row, w->height / 2);
+	return CTL_OK;
+}
+
+/* What who cannot see the picture is to know. */
+static void describe(const struct mprof_model_view *v, const struct mprof_window *w, char *buf, size_t size)
+{
+	uint32_t i, drawn = 0, failed = 0, never = 0;
+	char span[SPAN_TEXT_MAX];
+
+	for (i = 0; i < v->n_threads; i++) {
+		const struct mprof_thread *t = &v->threads[i];
+
+		if (t->flags & MPROF_THREAD_ROOT || t->end < w->from || t->start > w->to)
+			continue;
+		drawn++;
+		never += t->flags & MPROF_THREAD_NEVER_RESOLVED ? 1 : 0;
+		failed += t->failure != MPROF_NONE && !(t->flags & MPROF_THREAD_NEVER_RESOLVED);
+	}
+	snprintf(buf, size,
+		 "Time runs to the right: %s. %" PRIu32 " threads, each a horizontal line, white where it ran; %" PRIu32
+		 " failed, %" PRIu32 " should have been resolved and never were (red).",
+		 span_text(w->to - w->from, span, sizeof(span)), drawn, failed, never);
+}
+
+static int draw(struct export_job *job, const struct modeller *m, struct mprof_scene *s)
+{
+	struct mprof_window w = {
+		.width = pixels(job, OPTION_WIDTH, WIDTH),
+		.height = pixels(job, OPTION_HEIGHT, HEIGHT),
+		.letter = SVG_LETTER,
+		.flags = MPROF_WINDOW_COUNTERS | MPROF_WINDOW_LABELS | MPROF_WINDOW_ARROWS,
+	};
+	SCOPED(freep) char *name = printable(job->trace, strlen(job->trace));
+	struct mprof_picture picture;
+	char text[512];
+	int r;
+
+	if (!name)
+		return -ENOMEM;
+	find_period(job, m->view, &w);
+	r = find_focus(job, m, s, &w);
+	if (r)
+		return r;
+	if (mprof_scene_draw(s, &w, &picture) != MPROF_OK)
+		return -ENOMEM;
+	describe(m->view, &w, text, sizeof(text));
+	svg_write(
+		&(struct svg){
+			.out = job->out, .title = name, .description = text, .width = w.width, .height = w.height},
+		&picture);
+	return 0;
+}
+
+static int svg_draw(struct export_job *job, const struct modeller *m)
+{
+	SCOPED(mprof_scene_freep) struct mprof_scene *s = mprof_scene_new(m->view);
+
+	return s ? draw(job, m, s) : -ENOMEM;
+}
+
+const struct exporter export_svg = {
+	.name = "svg",
+	.what = "a picture, as the viewer draws it; --width and --height in pixels, --focus ROW or --thread THREAD",
+	.suffix = ".svg",
+	.options = options,
+	.check = svg_check,
+	.draw = svg_draw,
+};

@@ -1,0 +1,76 @@
+/*
+ * What lies on the rows of a picture: stretches of time by row, and how they look from afar.
+ *
+ * Level 0 are the stretches of each row.  Level L has blocks of 4^L rows, and in each the stretches in which there is anything on one of them
+ * ("pieces").  All levels together have at most as many pieces as half the items there are: where it would be more, the shortest
+ * gaps between pieces are closed, up to BLUR.
+ */
+#ifndef TRACE_SCENE_RAILS_H
+#define TRACE_SCENE_RAILS_H
+
+#include <mprof/model.h>
+
+#define RAILS_SHIFT  2u /* a block is four of those below */
+#define RAILS_LEVELS 17u
+
+enum rails_of {
+	RAILS_THREADS, /* that did not fail */
+	RAILS_FAILED,
+	RAILS_ALL, /* threads */
+	RAILS_RUNNING,
+	RAILS_SLEEPING, /* the row is the stream, here and below */
+	RAILS_COLLECTIONS,
+	RAILS_GAPS,
+};
+
+struct rail_piece {
+	uint32_t first;	 /* the item that begins it */
+	uint32_t last;	 /* the item that ends it */
+	uint32_t before; /* items in the pieces before it */
+};
+
+struct rail_level {
+	uint32_t *starts;	   /* of each block in PIECES, and the end of the last */
+	struct rail_piece *pieces; /* and one more for the end */
+	uint32_t blocks;
+	uint64_t blur;
+};
+
+struct rails {
+	const struct mprof_model_view *view; /* borrowed */
+	enum rails_of of;
+	uint32_t rows;
+	uint32_t n;
+	uint32_t *items; /* by row, start and end */
+	/* NULL where the items of a row do not overlap; else of each place the item up to there, on the same row, that ends last. */
+	uint32_t *cover;
+	struct rail_level levels[RAILS_LEVELS]; /* from 1 on */
+	unsigned top;				/* the highest level that is there, or 0 */
+	uint64_t steps;				/* looks at a piece */
+};
+
+/* All of a kind; of RAILS_ALL those whose bit stands in CHOSEN, if that is not NULL.  False without memory.  Deinit in any case. */
+bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails_of of, const uint8_t *chosen);
+void rails_deinit(struct rails *l);
+
+/* The row of an item, or MPROF_NONE where it is none of L's; when it begins and ends. */
+uint32_t rails_row(const struct rails *l, uint32_t item);
+uint64_t rails_item_start(const struct rails *l, uint32_t item);
+uint64_t rails_item_end(const struct rails *l, uint32_t item);
+
+/* The pieces of BLOCK at LEVEL: from *FROM up to *TO, exclusively. */
+void rails_range(struct rails *l, unsigned level, uint32_t block, uint32_t *from, uint32_t *to);
+uint64_t rails_start(struct rails *l, unsigned level, uint32_t piece);
+uint64_t rails_end(struct rails *l, unsigned level, uint32_t piece);
+/* An item of a piece, and how many it has. */
+uint32_t rails_item(const struct rails *l, unsigned level, uint32_t piece);
+/* How many items the pieces from FROM up to TO, exclusively, have. */
+uint32_t rails_count(const struct rails *l, unsigned level, uint32_t from, uint32_t to);
+/* The first piece from FROM up to TO, exclusively, that ends at TIME or later; that begins later than TIME. */
+uint32_t rails_ends_from(struct rails *l, unsigned level, uint32_t from, uint32_t to, uint64_t time);
+uint32_t rails_begins_after(struct rails *l, unsigned level, uint32_t from, uint32_t to, uint64_t time);
+
+/* Make the levels above 0 (scene-levels.c); STARTS says where each row begins in the items.  False without memory. */
+bool rails_build(struct rails *l, const uint32_t *starts);
+
+#endif
