@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/numbers.h>
 #include <mprof/scene.h>
 #include <mprof/tale.h>
 
@@ -267,6 +268,33 @@ static const struct place places[] = {
 	FIELD(mprof_tale_piece, bytes),
 	FIELD(mprof_tale_piece, thread),
 	FIELD(mprof_tale_piece, line),
+	STRUCT(mprof_numbers_busy),
+	FIELD(mprof_numbers_busy, running_ns),
+	FIELD(mprof_numbers_busy, thread),
+	FIELD(mprof_numbers_busy, label),
+	STRUCT(mprof_numbers_counter),
+	FIELD(mprof_numbers_counter, samples),
+	FIELD(mprof_numbers_counter, first),
+	FIELD(mprof_numbers_counter, last),
+	FIELD(mprof_numbers_counter, min),
+	FIELD(mprof_numbers_counter, max),
+	FIELD(mprof_numbers_counter, first_ns),
+	FIELD(mprof_numbers_counter, last_ns),
+	STRUCT(mprof_numbers_all),
+	FIELD(mprof_numbers_all, events_by_type),
+	FIELD(mprof_numbers_all, threads_by_type),
+	FIELD(mprof_numbers_all, created),
+	FIELD(mprof_numbers_all, preexisting),
+	FIELD(mprof_numbers_all, labels),
+	FIELD(mprof_numbers_all, collections),
+	FIELD(mprof_numbers_all, collecting_ns),
+	FIELD(mprof_numbers_all, longest_ns),
+	FIELD(mprof_numbers_all, running_ns),
+	FIELD(mprof_numbers_all, sleeping_ns),
+	FIELD(mprof_numbers_all, first_ns),
+	FIELD(mprof_numbers_all, last_ns),
+	FIELD(mprof_numbers_all, busiest),
+	NUMBER(MPROF_THREAD_TYPES),
 	NUMBER(MPROF_WHY_RESOLVED),
 	NUMBER(MPROF_WHY_MISSED_SIGNAL),
 	NUMBER(MPROF_WHY_MISSED_RESOLVE),

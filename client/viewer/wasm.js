@@ -12,6 +12,7 @@ const LABELS_MAX = 1000;
 const TEXT_MAX = 4096;
 
 const ANSWERS_MAX = 100;
+const COUNTERS_MAX = 65536;
 const UINT64_MAX = (1n << 64n) - 1n;
 const decoder = new TextDecoder();
 
@@ -262,10 +263,16 @@ export class Trace {
 		return this.names.map((name, i) => wasm.lend(wasm.size("loader_counts"), (at) => {
 			wasm.c.loader_counts(this.loader, i, at);
 			const counts = wasm.object("loader_counts", at);
-			const types = new BigUint64Array(wasm.c.memory.buffer.slice(counts.events_by_type, counts.events_by_type + 8 * wasm.events.length));
-			counts.events_by_type = Object.fromEntries(wasm.events.map((event, id) => [event, Number(types[id])]).filter(([, n]) => n));
+			counts.events_by_type = this.#named(wasm.events, counts.events_by_type);
 			return counts;
 		}));
+	}
+
+	/** Of 64-bit numbers at AT those that are not 0, by name. */
+	#named(names, at) {
+		const numbers = new BigUint64Array(this.wasm.c.memory.buffer.slice(at, at + 8 * names.length));
+
+		return Object.fromEntries(names.map((name, i) => [name, Number(numbers[i])]).filter(([, n]) => n));
 	}
 
 	/** What engine.load() answers. */
@@ -283,7 +290,7 @@ export class Trace {
 			end: seen.reduce((most, {end}) => end > most ? end : most, 0n),
 			rows: this.get("rows"),
 			streams,
-			counters: this.items("counters", "mprof_counter").slice(0, 65536).map((counter, index) => ({index, name: this.text(counter.name),
+			counters: this.items("counters", "mprof_counter").slice(0, COUNTERS_MAX).map((counter, index) => ({index, name: this.text(counter.name),
 				min: counter.min, max: counter.max, samples: counter.samples, stream: counter.stream})),
 			notes: this.wasm.object("mprof_model_notes", this.get("notes")),
 			totals: {
@@ -527,6 +534,71 @@ export class Trace {
 			lost_packets: this.counts().reduce((sum, counts) => sum + Number(counts.lost_packets), 0),
 			last: Array.from({length: this.get("n_streams")}, (_, i) => ({story: this.#told("mprof_tale_last", i)})),
 		};
+	}
+
+	// What is counted.
+
+	#counted(numbers) {
+		const {wasm} = this, base = wasm.c.mprof_numbers_counters(numbers) >>> 0, size = wasm.size("mprof_numbers_counter"), counters = {};
+
+		for (let i = 0; i < this.get("n_counters") && i < COUNTERS_MAX; i++) {
+			const {samples, first, last, min, max, first_ns, last_ns} = wasm.object("mprof_numbers_counter", base + i * size);
+
+			if (samples)
+				counters[this.text(this.item("counters", "mprof_counter", i, "name"))] = {
+					first, last, min, max, samples: Number(samples),
+					rate_per_s: last_ns > first_ns ? Number(last - first) / Number(last_ns - first_ns) * 1e9 : null,
+				};
+		}
+		return counters;
+	}
+
+	#busiest(numbers, n) {
+		const {wasm} = this, base = wasm.c.mprof_numbers_busiest(numbers) >>> 0, size = wasm.size("mprof_numbers_busy");
+
+		return Array.from({length: n}, (_, i) => {
+			const {thread, label, running_ns} = wasm.object("mprof_numbers_busy", base + i * size);
+
+			return {
+				index: thread, thread: this.item("threads", "mprof_thread", thread, "id"), label: this.text(label),
+				type: wasm.types[this.item("threads", "mprof_thread", thread, "type")], running_ns,
+			};
+		});
+	}
+
+	/** Those that should resolve, of the whole trace. */
+	#marked() {
+		const {numbers} = this.wasm;
+
+		return this.items("expectations", "mprof_expectation").slice(0, LABELS_MAX).map(({thread, final}) => ({
+			index: final, thread: this.item("threads", "mprof_thread", thread, "id"),
+			label: this.#who(thread, 0n)?.label ?? this.#who(final, 0n)?.label ?? null,
+			resolved: Boolean(this.item("threads", "mprof_thread", final, "flags") & numbers.MPROF_THREAD_RESOLVED),
+		}));
+	}
+
+	/** What engine.stats() answers: of the whole trace the events as they were counted, of a part as far as the model knows them. */
+	stats(from, to) {
+		const {wasm} = this, numbers = this.#need(wasm.c.mprof_numbers_new(this.model, from, to) >>> 0);
+
+		try {
+			const all = wasm.object("mprof_numbers_all", wasm.c.mprof_numbers_of(numbers) >>> 0), {totals, start, end} = this.summary();
+			const byType = from <= start && to >= end ? totals.events_by_type : this.#named(wasm.events, all.events_by_type);
+			const types = wasm.types.slice(0, wasm.numbers.MPROF_THREAD_TYPES).concat("Unknown");
+
+			return {
+				events: Object.values(byType).reduce((a, b) => a + b, 0), events_by_type: byType, packets: totals.packets,
+				lost_packets: totals.lost_packets, damages: totals.damages, bytes: totals.bytes,
+				first_ns: String(all.first_ns), last_ns: String(all.last_ns), threads: Number(all.created + all.preexisting),
+				threads_by_type: this.#named(types, all.threads_by_type), preexisting: Number(all.preexisting), labels: Number(all.labels),
+				counters: this.#counted(numbers), gcs: Number(all.collections), gc_ns: all.collecting_ns, gc_longest_ns: all.longest_ns,
+				should_resolve: this.#marked(), busiest: this.#busiest(numbers, all.busiest), running_ns: all.running_ns,
+				sleeping_ns: all.sleeping_ns,
+				sleeping_share: all.last_ns > all.first_ns ? Number(all.sleeping_ns) / Number(all.last_ns - all.first_ns) : null,
+			};
+		} finally {
+			wasm.c.mprof_numbers_free(numbers);
+		}
 	}
 
 	// What is drawn.

@@ -1,0 +1,229 @@
+/* One walk over each array of the model. */
+#include <mprof/numbers.h>
+
+#include <stdlib.h>
+
+struct mprof_numbers {
+	struct mprof_numbers_all all;
+	struct mprof_numbers_counter *counters;
+	struct mprof_numbers_busy busiest[MPROF_NUMBERS_BUSIEST];
+};
+
+struct walk {
+	const struct mprof_model_view *v;
+	struct mprof_numbers *n;
+	uint64_t from;
+	uint64_t to;
+};
+
+static bool inside(const struct walk *w, uint64_t time)
+{
+	return time >= w->from && time <= w->to;
+}
+
+static void count_thread(const struct walk *w, const struct mprof_thread *t)
+{
+	struct mprof_numbers_all *all = &w->n->all;
+
+	if (t->flags & MPROF_THREAD_ROOT)
+		return;
+	if (t->flags & MPROF_THREAD_PREEXISTING) {
+		all->preexisting++;
+	} else if (inside(w, t->created)) {
+		all->created++;
+		all->events_by_type[MPROF_EVENT_creates]++;
+		all->threads_by_type[t->type < MPROF_THREAD_TYPES ? t->type : MPROF_THREAD_TYPES]++;
+	}
+	if (t->becomes != MPROF_NONE && inside(w, t->end))
+		all->events_by_type[MPROF_EVENT_becomes]++;
+}
+
+static void count_interaction(const struct walk *w, const struct mprof_interaction *i)
+{
+	static const uint8_t ids[] = {
+		[MPROF_INTERACTION_READ] = MPROF_EVENT_read,
+		[MPROF_INTERACTION_TRY_READ] = MPROF_EVENT_try_read,
+		[MPROF_INTERACTION_SIGNAL] = MPROF_EVENT_signal,
+	};
+
+	if (!inside(w, i->time))
+		return;
+	if (i->kind == MPROF_INTERACTION_RESOLVE)
+		w->n->all.events_by_type[w->v->threads[i->other].failure == MPROF_NONE ? MPROF_EVENT_fulfills
+										       : MPROF_EVENT_fails]++;
+	else
+		w->n->all.events_by_type[ids[i->kind]]++;
+}
+
+static void count_collection(const struct walk *w, const struct mprof_collection *c)
+{
+	struct mprof_numbers_all *all = &w->n->all;
+
+	if (!inside(w, c->time))
+		return;
+	all->events_by_type[MPROF_EVENT_gc]++;
+	all->collections++;
+	if (__builtin_add_overflow(all->collecting_ns, c->duration_ns, &all->collecting_ns))
+		all->collecting_ns = UINT64_MAX;
+	all->longest_ns = c->duration_ns > all->longest_ns ? c->duration_ns : all->longest_ns;
+}
+
+static void count_sample(const struct walk *w, const struct mprof_sample *s)
+{
+	struct mprof_numbers_counter *c = &w->n->counters[s->counter];
+	bool relative = w->v->counters[s->counter].relative;
+
+	if (!inside(w, s->time))
+		return;
+	w->n->all.events_by_type[relative ? MPROF_EVENT_increase : MPROF_EVENT_counter]++;
+	if (!c->samples++) {
+		c->first = c->min = c->max = s->value;
+		c->first_ns = s->time;
+	}
+	c->last = s->value;
+	c->last_ns = s->time;
+	c->min = s->value < c->min ? s->value : c->min;
+	c->max = s->value > c->max ? s->value : c->max;
+}
+
+static bool count_labels(const struct walk *w)
+{
+	uint8_t *seen = calloc((size_t)w->v->n_strings + 1, 1);
+	uint32_t i;
+
+	if (!seen)
+		return false;
+	for (i = 0; i < w->v->n_labels; i++) {
+		const struct mprof_label *l = &w->v->labels[i];
+
+		if (l->sample != MPROF_NONE || !inside(w, l->time))
+			continue;
+		w->n->all.events_by_type[MPROF_EVENT_label]++;
+		w->n->all.labels += !seen[l->text];
+		seen[l->text] = 1;
+	}
+	free(seen);
+	return true;
+}
+
+/* How long an activation lies in the range. */
+static uint64_t piece(const struct walk *w, const struct mprof_activation *a)
+{
+	uint64_t start = a->start > w->from ? a->start : w->from, end = a->end < w->to ? a->end : w->to;
+
+	return end > start ? end - start : 0;
+}
+
+/* Its first label that is no counter's. */
+static uint32_t label_of(const struct walk *w, uint32_t thread)
+{
+	uint32_t i = w->v->threads[thread].first_label;
+
+	while (i != MPROF_NONE && w->v->labels[i].sample != MPROF_NONE)
+		i = w->v->labels[i].next;
+	return i == MPROF_NONE ? MPROF_NONE : w->v->labels[i].text;
+}
+
+/* Into the list of the busiest, behind those that ran as long. */
+static void offer(const struct walk *w, uint32_t thread, uint64_t ran)
+{
+	struct mprof_numbers_busy *best = w->n->busiest;
+	uint32_t at = w->n->all.busiest;
+
+	if (!ran || (at == MPROF_NUMBERS_BUSIEST && ran <= best[at - 1].running_ns))
+		return;
+	if (at == MPROF_NUMBERS_BUSIEST)
+		at--;
+	else
+		w->n->all.busiest++;
+	for (; at && best[at - 1].running_ns < ran; at--)
+		best[at] = best[at - 1];
+	best[at] = (struct mprof_numbers_busy){.running_ns = ran, .thread = thread};
+}
+
+static bool count_running(const struct walk *w)
+{
+	uint64_t *ran = calloc((size_t)w->v->n_threads + 1, sizeof(*ran));
+	uint32_t i;
+
+	if (!ran)
+		return false;
+	for (i = 0; i < w->v->n_activations; i++)
+		ran[w->v->activations[i].thread] += piece(w, &w->v->activations[i]);
+	for (i = 0; i < w->v->n_threads; i++) {
+		if (w->v->threads[i].flags & MPROF_THREAD_ROOT) {
+			w->n->all.sleeping_ns += ran[i];
+			continue;
+		}
+		w->n->all.running_ns += ran[i];
+		offer(w, i, ran[i]);
+	}
+	for (i = 0; i < w->n->all.busiest; i++)
+		w->n->busiest[i].label = label_of(w, w->n->busiest[i].thread);
+	free(ran);
+	return true;
+}
+
+static void bound(const struct walk *w)
+{
+	struct mprof_numbers_all *all = &w->n->all;
+	uint64_t first = UINT64_MAX, last = 0;
+	uint32_t i;
+
+	for (i = 0; i < w->v->n_streams; i++) {
+		const struct mprof_model_stream *s = &w->v->streams[i];
+
+		if (!s->events)
+			continue;
+		first = s->start < first ? s->start : first;
+		last = s->end > last ? s->end : last;
+	}
+	all->first_ns = first > w->from ? first : w->from;
+	all->last_ns = last < w->to ? last : w->to;
+}
+
+struct mprof_numbers *mprof_numbers_new(const struct mprof_model_view *view, uint64_t from, uint64_t to)
+{
+	struct mprof_numbers *n = calloc(1, sizeof(*n));
+	const struct walk w = {.v = view, .n = n, .from = from, .to = to};
+	uint32_t i;
+
+	if (!n)
+		return NULL;
+	n->counters = calloc((size_t)view->n_counters + 1, sizeof(*n->counters));
+	if (!n->counters || !count_labels(&w) || !count_running(&w))
+		return mprof_numbers_free(n);
+	bound(&w);
+	for (i = 0; i < view->n_threads; i++)
+		count_thread(&w, &view->threads[i]);
+	for (i = 0; i < view->n_interactions; i++)
+		count_interaction(&w, &view->interactions[i]);
+	for (i = 0; i < view->n_collections; i++)
+		count_collection(&w, &view->collections[i]);
+	for (i = 0; i < view->n_samples; i++)
+		count_sample(&w, &view->samples[i]);
+	return n;
+}
+
+struct mprof_numbers *mprof_numbers_free(struct mprof_numbers *n)
+{
+	if (n)
+		free(n->counters);
+	free(n);
+	return NULL;
+}
+
+const struct mprof_numbers_all *mprof_numbers_of(const struct mprof_numbers *n)
+{
+	return &n->all;
+}
+
+const struct mprof_numbers_counter *mprof_numbers_counters(const struct mprof_numbers *n)
+{
+	return n->counters;
+}
+
+const struct mprof_numbers_busy *mprof_numbers_busiest(const struct mprof_numbers *n)
+{
+	return n->busiest;
+}
