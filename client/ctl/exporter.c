@@ -7,9 +7,17 @@
 #include "near.h"
 
 /* One line each. */
+/* clang-format off */
 static const struct exporter *const exporters[] = {
-	&export_ctf, &export_json, &export_csv, &export_perfetto, &export_svg, &export_fxt, &export_chrome,
+	&export_ctf,
+	&export_perfetto,
+	&export_svg,
+	&export_chrome,
+	&export_fxt,
+	&export_json,
+	&export_csv,
 };
+/* clang-format on */
 
 const struct exporter *exporter_at(size_t i)
 {
