@@ -35,6 +35,13 @@ export class Counters {
 			.filter(([index, shown]) => shown !== index < DRAWN_AT_FIRST);
 	}
 
+	/** What stands at a counter's line: its name and what its values span. */
+	caption(index, name) {
+		const it = this.counters[index];
+
+		return it && it.index === index ? `${name}  ${it.min} to ${it.max}` : name;
+	}
+
 	/** Show or hide all; true where they are shown then. */
 	flip() {
 		this.all = !this.all;

@@ -210,6 +210,11 @@ export class Engine {
 		return this.#call("why", [thread]);
 	}
 
+	/** The trace as Chrome's trace events, for Perfetto: the bytes of a JSON document. */
+	chrome() {
+		return this.#call("chrome", []);
+	}
+
 	stats(from, to) {
 		return this.#call("stats", [from, to]);
 	}

@@ -47,20 +47,6 @@ function pieces(parts, go) {
 	);
 }
 
-/* A story comes as a flat list of pieces, or as a list of sentences of them. */
-function sentences(story) {
-	if (Array.isArray(story[0]))
-		return story;
-	const out = [[]];
-
-	for (const piece of story) {
-		out.at(-1).push(piece);
-		if (/[.!?]\s*$/.test(piece.text) && (piece.link === undefined || piece.link === null))
-			out.push([]);
-	}
-	return out.filter((list) => list.length);
-}
-
 /** What a thread is called: its last label, or its number. */
 export function called(thread) {
 	return thread.labels.length ? thread.labels.at(-1).text : String(thread.id);
@@ -96,7 +82,7 @@ export function story(thread, start, go) {
 	const labels = thread.labels.slice(0, LABELS_SHOWN);
 
 	return [
-		...sentences(thread.story).map((parts) => sentence(parts, go)),
+		...thread.story.map((parts) => sentence(parts, go)),
 		facts(thread, start),
 		labels.length ? make("h3", {textContent: "Labels"}) : null,
 		make(

@@ -95,9 +95,9 @@ export class Panels {
 		const {engine} = timeline.session;
 		const answers = await engine.why(timeline.selected ? timeline.selected.index : null);
 
-		timeline.chain = await chain(answers, (it) => timeline.locate(it), timeline.camera.end);
+		timeline.chain = await chain(answers.answers, (index) => engine.thread(index), timeline.camera.end);
 		timeline.stage.changed();
-		return ["Why does it wait?", told(answers, timeline.camera.start, (it) => this.choose(it))];
+		return ["Why does it wait?", told(answers, (index) => this.select(index))];
 	}
 
 	async counters() {

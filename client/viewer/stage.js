@@ -31,7 +31,7 @@ function fitted(canvas, width, height) {
 }
 
 export class Stage {
-	/** hooks: palette(), overlay() -> state for overlay.js, drawn(), failed(error), sized() */
+	/** hooks: palette(), counter(index, name) -> what stands at it, overlay() -> state for overlay.js, drawn(), failed(error), sized() */
 	constructor(engine, camera, hooks) {
 		Object.assign(this, {engine, camera, hooks});
 		this.ruler = make("canvas", {className: "tl-ruler", "aria-hidden": "true"});
@@ -116,7 +116,7 @@ export class Stage {
 		this.paintRuler();
 		this.paintOverlay();
 		this.hooks.drawn();
-		if (!this.asking && this.isOld())
+		if (this.engine && !this.asking && this.isOld())
 			this.ask();
 		this.work.push(performance.now() - began);
 		if (this.work.length > WORK_KEPT)
@@ -141,7 +141,8 @@ export class Stage {
 			this.stale = false;
 			this.asked = window;
 			const answer = await this.engine.frame(window);
-			this.arrived = {answer, window};
+			if (answer)
+				this.arrived = {answer, window};
 		} catch (error) {
 			this.hooks.failed(error);
 		} finally {
@@ -159,6 +160,10 @@ export class Stage {
 		this.pen = fitted(this.picture, window.width, window.height);
 		this.pen.font = FONT;
 		const layers = plan(marks, palette, window, (text) => this.measure(text));
+		for (const layer of layers)
+			if (layer.kind === "counter-name")
+				for (const it of layer.texts)
+					it.text = this.hooks.counter(it.item, it.text);
 		paint(this.pen, layers, palette, window);
 		this.shown = {marks, layers, window, yOf: answer.rowY, gridNs: answer.gridNs};
 	}
@@ -183,6 +188,8 @@ export class Stage {
 
 	/** The row at height Y: the one that is drawn nearest. */
 	row(y) {
+		if (!this.shown)
+			return this.camera.focus;
 		let [low, high] = [0, this.camera.rows];
 
 		for (let i = 0; i < 40; i++) {

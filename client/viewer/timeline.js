@@ -11,7 +11,7 @@ import {Camera} from "./camera.js";
 import {Counters} from "./counters.js";
 import {Frame} from "./frame.js";
 import {Input} from "./input.js";
-import {button, make} from "./make.js";
+import {make} from "./make.js";
 import {Minimap} from "./minimap.js";
 import {Panels} from "./panels.js";
 import {called} from "./panel.js";
@@ -20,14 +20,12 @@ import {Session} from "./session.js";
 import {local, remote} from "./source.js";
 import {FLAGS_ALL, FLAGS_NO_COUNTERS, Stage} from "./stage.js";
 import {palette, watchDark} from "./theme.js";
-import {inView, line, list} from "./threads.js";
-import {exact, span} from "./times.js";
+import {inView, line} from "./threads.js";
+import {exact, rough, span} from "./times.js";
 
 const REACH = 16;
 const SETTLE_MS = 300;
 const READ_MS = 700; /* until the text beside the picture follows it */
-
-const hidden = (text) => make("div", {className: "tl-hidden", textContent: text ?? ""});
 
 export class Timeline {
 	static async open(root, view, services) {
@@ -65,6 +63,7 @@ export class Timeline {
 	build() {
 		this.stage = new Stage(null, this.camera, {
 			palette: () => this.palette,
+			counter: (index, name) => this.counters.caption(index, name),
 			overlay: () => this,
 			drawn: () => this.drawn(),
 			failed: (error) => this.failed(error),
@@ -347,9 +346,14 @@ export class Timeline {
 	say() {
 		const {camera} = this;
 
+		const from = camera.from > camera.start ? camera.from : camera.start;
+		const to = camera.to < camera.end ? camera.to : camera.end;
+
 		this.says.textContent =
-			`${span(camera.span)} in view, from ${span(camera.from - camera.start)} to ${span(camera.to - camera.start)} of ` +
-			`${span(camera.end - camera.start)}.`;
+			from === camera.start && to === camera.end
+				? `The whole trace is in view: ${rough(to - from)}.`
+				: `${rough(to - from)} in view, from +${rough(from - camera.start)} to +${rough(to - camera.start)}, of ` +
+					`${rough(camera.end - camera.start)}.`;
 	}
 
 	drawn() {

@@ -202,6 +202,11 @@ class Server {
 	#ask(call, args) {
 		if (!this.trace)
 			throw new Error(NO_TRACE);
+		if (call === "chrome") {
+			const bytes = chromeBytes(this.trace);
+
+			return [bytes, [bytes.buffer]];
+		}
 		const value = this.trace[call](...args);
 
 		switch (call) {

@@ -1,0 +1,177 @@
+// A loaded trace as Chrome's trace events: JSON that the Perfetto UI opens.  In the worker, where the model is.
+//
+// Laid out as `mprofctl export --to chrome` lays it out: a stream is a process; on its first track lies what ran, behind it collections and
+// gaps; a thread is an asynchronous track with its life and what it did.  Made of the model, so nothing is bounded away but the whole.
+
+const CHROME_MOST = 4000000; // items: beyond that a page would not hold the text
+const CHROME_PIECE = 1 << 20;
+
+const chromeTime = (ns) => `${ns / 1000n}.${String(ns % 1000n).padStart(3, "0")}`;
+
+class Chrome {
+	/** @param {Trace} trace */
+	constructor(trace) {
+		this.trace = trace;
+		this.names = new Map();
+	}
+
+	/** Yields texts; all together are the document. */
+	*document() {
+		const {trace} = this;
+		const n = ["threads", "activations", "labels", "interactions", "samples"].reduce((sum, name) => sum + trace.get(`n_${name}`), 0);
+
+		if (n > CHROME_MOST)
+			throw new Error("The trace is too large to be converted in a page; save it, and use `mprofctl export --to perfetto`.");
+		yield '{"displayTimeUnit":"ns","traceEvents":[\n';
+		let first = true;
+		for (const event of this.events()) {
+			yield (first ? "" : ",\n") + event;
+			first = false;
+		}
+		yield "\n]}\n";
+	}
+
+	*events() {
+		yield* this.streams();
+		yield* this.threads();
+		yield* this.activations();
+		yield* this.interactions();
+		yield* this.samples();
+		yield* this.extras();
+	}
+
+	/** Fields of every item of an array, one after the other. */
+	*each(array, struct, ...fields) {
+		const {trace} = this;
+		const {wasm} = trace;
+		const base = trace.get(array);
+		const size = wasm.size(struct);
+
+		for (let i = 0, n = trace.get(`n_${array}`); i < n; i++)
+			yield [i, ...fields.map((field) => wasm.get(struct, base + i * size, field))];
+	}
+
+	event(phase, stream, tid, ns, name, more = "") {
+		return `{"ph":"${phase}","pid":${stream},"tid":${tid},"ts":${chromeTime(ns)},"name":${JSON.stringify(name)}${more}}`;
+	}
+
+	/** The name of a thread: its first label, or its number. */
+	name(thread) {
+		const {trace} = this;
+		let name = this.names.get(thread);
+
+		if (name === undefined) {
+			const label = trace.item("threads", "mprof_thread", thread, "first_label");
+			name =
+				label === trace.wasm.numbers.MPROF_NONE
+					? String(trace.item("threads", "mprof_thread", thread, "id"))
+					: trace.label(label);
+			this.names.set(thread, name);
+		}
+		return name;
+	}
+
+	stream(thread) {
+		return this.trace.item("threads", "mprof_thread", thread, "stream");
+	}
+
+	*streams() {
+		for (const [i, name] of this.trace.names.entries()) {
+			yield this.event("M", i, 1, 0n, "process_name", `,"args":{"name":${JSON.stringify(name || "guest")}}`);
+			for (const [tid, text] of [[1, "running"], [2, "collections"], [3, "gaps"]])
+				yield this.event("M", i, tid, 0n, "thread_name", `,"args":{"name":"${text}"}`);
+		}
+	}
+
+	*threads() {
+		const {trace} = this;
+		const {numbers, types} = trace.wasm;
+
+		for (const [i, id, start, end, stream, type, flags, failure] of this.each(
+			"threads", "mprof_thread", "id", "start", "end", "stream", "type", "flags", "failure")) {
+			if (flags & numbers.MPROF_THREAD_ROOT)
+				continue;
+			const of = `,"cat":"thread","id":"${i}"`;
+			const failed = failure === numbers.MPROF_NONE ? "" : `,"failure":${JSON.stringify(trace.text(failure))}`;
+			yield this.event("b", stream, 1, start, this.name(i),
+				`${of},"args":{"thread":${id},"type":${JSON.stringify(types[type])}${failed}}`);
+			yield this.event("e", stream, 1, end, this.name(i), of);
+		}
+		for (const [i, time, thread] of this.each("labels", "mprof_label", "time", "thread"))
+			yield this.event("n", this.stream(thread), 1, time, trace.label(i), `,"cat":"thread","id":"${thread}"`);
+	}
+
+	*activations() {
+		const {trace} = this;
+
+		for (const [, start, end, thread] of this.each("activations", "mprof_activation", "start", "end", "thread")) {
+			const root = trace.item("threads", "mprof_thread", thread, "flags") & trace.wasm.numbers.MPROF_THREAD_ROOT;
+			yield this.event("X", this.stream(thread), 1, start, root ? "sleeping" : this.name(thread), `,"dur":${chromeTime(end - start)}`);
+		}
+	}
+
+	/* Flows go between what ran: from where a thread was resolved, or did something, to who looked at it. */
+	*interactions() {
+		const {trace} = this;
+		const {numbers} = trace.wasm;
+		const names = ["resolves", "reads", "looks at", "signals"];
+
+		for (const [i, time, thread, other, kind] of this.each(
+			"interactions", "mprof_interaction", "time", "thread", "other", "kind")) {
+			const stream = this.stream(thread);
+			yield this.event("n", stream, 1, time, `${names[kind]} ${this.name(other)}`, `,"cat":"thread","id":"${thread}"`);
+			if (kind !== numbers.MPROF_INTERACTION_READ)
+				continue;
+			const ended = trace.item("threads", "mprof_thread", other, "end");
+			const of = `,"cat":"interaction","id":${i}`;
+			yield this.event("s", this.stream(other), 1, ended < time ? ended : time, "reads", of);
+			yield this.event("f", stream, 1, time, "reads", `${of},"bp":"e"`);
+		}
+	}
+
+	*samples() {
+		const {trace} = this;
+		const names = [];
+
+		for (const [, time, value, counter] of this.each("samples", "mprof_sample", "time", "value", "counter")) {
+			names[counter] ??= trace.text(trace.item("counters", "mprof_counter", counter, "name"));
+			const stream = trace.item("counters", "mprof_counter", counter, "stream");
+			yield this.event("C", stream, 1, time, names[counter], `,"args":{"value":${value}}`);
+		}
+	}
+
+	*extras() {
+		for (const [, time, duration, stream] of this.each("collections", "mprof_collection", "time", "duration_ns", "stream")) {
+			const start = duration > time ? 0n : time - duration;
+			yield this.event("X", stream, 2, start, "collection", `,"dur":${chromeTime(time - start)}`);
+		}
+		for (const [, from, to, packets, stream] of this.each("gaps", "mprof_gap", "from", "to", "packets", "stream"))
+			yield this.event("X", stream, 3, from, `${packets} packets missing`, `,"dur":${chromeTime(to - from)}`);
+	}
+}
+
+/** The whole document as UTF-8. */
+export function chromeBytes(trace) {
+	const encoder = new TextEncoder();
+	const parts = [];
+	let text = "", bytes = 0;
+	const flush = () => {
+		parts.push(encoder.encode(text));
+		bytes += parts.at(-1).length;
+		text = "";
+	};
+
+	for (const piece of new Chrome(trace).document()) {
+		text += piece;
+		if (text.length > CHROME_PIECE)
+			flush();
+	}
+	flush();
+	const whole = new Uint8Array(bytes);
+	let at = 0;
+	for (const part of parts) {
+		whole.set(part, at);
+		at += part.length;
+	}
+	return whole;
+}
