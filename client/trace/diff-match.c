@@ -4,7 +4,8 @@
  * From the roots down: the children of two counterparts, in the order of their creation, are laid beside each other, first those below which
  * all is equal, between those the ones of the same kin, and between those the ones of a type whose labels do not contradict.
  * What is left over is looked for elsewhere, because a thread may have another creator in the other run, or one from before the trace; there
- * only what both runs have as often is believed.
+ * only what both runs have as often is believed.  Elders, of which nothing is known because they are from before the trace and have no
+ * label, are told by what they do and create, and by their order only where all else failed: in a ring that has wrapped they may be anybody.
  *
  * Invariant: a thread is in the queue at most once, when it gets its counterpart, so that each list of children is laid beside another
  * once, or once more with what was left of it.
@@ -120,16 +121,24 @@ static bool match_lists(struct matching *m, enum level level, uint32_t *a, uint3
 	return match_lists(m, level + 1, a, n_a, b, n_b);
 }
 
+static bool is_elder(const struct diff_side *s, uint32_t thread)
+{
+	return (diff_thread(s, thread)->flags & MPROF_THREAD_PREEXISTING) && diff_label(s, thread) == MPROF_NONE;
+}
+
 static uint32_t list_children(struct matching *m, int side, uint32_t thread, bool backwards)
 {
 	const struct diff_side *s = &m->d->side[side];
 	const uint32_t *made;
-	uint32_t n, i;
+	uint32_t n, i, kept = 0, child;
 
 	made = buckets_of(&s->why->made, thread, &n);
-	for (i = 0; i < n; i++)
-		m->list[side][i] = made[backwards ? n - 1 - i : i];
-	return keep_unmatched(s, m->list[side], n);
+	for (i = 0; i < n; i++) {
+		child = made[backwards ? n - 1 - i : i];
+		if (!is_elder(s, child))
+			m->list[side][kept++] = child;
+	}
+	return keep_unmatched(s, m->list[side], kept);
 }
 
 /* Those of the same kin that only the order keeps apart. */
@@ -184,7 +193,8 @@ static void match_roots(struct matching *m)
 /* By what a thread that was left over can be found elsewhere.  0: by nothing. */
 static uint64_t trait_exact(const struct diff_side *s, uint32_t thread)
 {
-	return diff_label(s, thread) != MPROF_NONE || s->why->made.start[thread] < s->why->made.start[thread + 1]
+	return is_elder(s, thread) || diff_label(s, thread) != MPROF_NONE ||
+			       s->why->made.start[thread] < s->why->made.start[thread + 1]
 		       ? s->exact[thread]
 		       : 0;
 }
@@ -201,17 +211,24 @@ static uint64_t trait_label(const struct diff_side *s, uint32_t thread)
 	return label == MPROF_NONE ? 0 : label + 1ull;
 }
 
-/* Of what has no label itself, the first child that has one. */
+/* Of an elder, the first child that has a label. */
 static uint64_t trait_child(const struct diff_side *s, uint32_t thread)
 {
 	const uint32_t *made;
 	uint32_t n, i;
 
+	if (!is_elder(s, thread))
+		return 0;
 	made = buckets_of(&s->why->made, thread, &n);
 	for (i = 0; i < n; i++)
 		if (diff_label(s, made[i]) != MPROF_NONE)
 			return s->kin[made[i]];
 	return 0;
+}
+
+static uint64_t trait_elder(const struct diff_side *s, uint32_t thread)
+{
+	return is_elder(s, thread);
 }
 
 /* What is left of a run and has the trait, and its keys.  In another stream nobody is looked for. */
@@ -235,29 +252,40 @@ static uint32_t list_left(struct matching *m, int side, uint64_t (*trait)(const 
 	return n;
 }
 
-static bool match_left(struct matching *m)
+static bool match_left(struct matching *m, uint64_t (*trait)(const struct diff_side *s, uint32_t thread))
 {
-	static uint64_t (*const traits[])(const struct diff_side *s, uint32_t thread) = {
-		trait_exact,
-		trait_kin,
-		trait_label,
-		trait_child,
-	};
-	uint32_t n_a, n_b;
-	size_t i;
+	uint32_t n_a = list_left(m, GOOD, trait), n_b = list_left(m, BAD, trait);
 
-	for (i = 0; i < sizeof(traits) / sizeof(traits[0]); i++) {
-		n_a = list_left(m, GOOD, traits[i]);
-		n_b = list_left(m, BAD, traits[i]);
-		if (!n_a || !n_b)
+	if (!n_a || !n_b)
+		return true;
+	if (!diff_count_off(m->keys[GOOD], n_a, m->keys[BAD], n_b, true, m->match, &m->d->view.work))
+		return false;
+	pair_matches(m, m->list[GOOD], n_a, m->list[BAD], m->match);
+	return match_queue(m);
+}
+
+static bool same_type(const struct mprof_thread *a, const struct mprof_thread *b)
+{
+	return a->type == b->type || a->type == MPROF_THREAD_UNKNOWN || b->type == MPROF_THREAD_UNKNOWN;
+}
+
+/* Those that created counterparts are counterparts, where they have none; from the last on, so that it goes up to the first creator. */
+static bool match_creators(struct matching *m)
+{
+	const struct diff_side *g = &m->d->side[GOOD], *b = &m->d->side[BAD];
+	uint32_t i, good, bad;
+
+	for (i = g->view->n_threads; i-- > 0;) {
+		if (g->match[i] == MPROF_NONE || diff_root(g, i))
 			continue;
-		if (!diff_count_off(m->keys[GOOD], n_a, m->keys[BAD], n_b, true, m->match, &m->d->view.work))
-			return false;
-		pair_matches(m, m->list[GOOD], n_a, m->list[BAD], m->match);
-		if (!match_queue(m))
-			return false;
+		good = diff_thread(g, i)->creator;
+		bad = diff_thread(b, g->match[i])->creator;
+		if (g->match[good] == MPROF_NONE && b->match[bad] == MPROF_NONE && !diff_root(g, good) &&
+		    !diff_root(b, bad) && same_type(diff_thread(g, good), diff_thread(b, bad)) &&
+		    may_pair(m->d, good, bad))
+			pair(m, good, bad);
 	}
-	return true;
+	return match_queue(m);
 }
 
 static bool matching_init(struct matching *m, struct mprof_diff *d)
@@ -291,7 +319,9 @@ bool diff_match(struct mprof_diff *d)
 
 	if (fine)
 		match_roots(&m);
-	fine = fine && match_queue(&m) && match_left(&m);
+	fine = fine && match_queue(&m) && match_left(&m, trait_exact) && match_left(&m, trait_child) &&
+	       match_left(&m, trait_kin) && match_left(&m, trait_label) && match_creators(&m) &&
+	       match_left(&m, trait_elder);
 	matching_deinit(&m);
 	return fine;
 }

@@ -1,0 +1,209 @@
+"""`mprofctl diff`: diff.py SOURCE-ROOT MPROFCTL STORY [TEST…]
+
+The tale of the lost ARP reply, told well and badly by our recorder, and where the reference traces are beside the checkout as it really
+happened. Every trace beside itself is alike.
+"""
+
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT, MPROFCTL, STORY = map(os.path.abspath, sys.argv[1:4])
+TRACES = os.path.join(ROOT, "tests", "traces")
+REFERENCE = os.path.abspath(os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces"))
+PUBLIC = os.path.join(REFERENCE, "public")
+
+
+def run(*arguments, stdin=None):
+    done = subprocess.run([MPROFCTL, "diff", *arguments], input=stdin, capture_output=True, timeout=60)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def ask(*arguments, code=0):
+    got, out, said = run("--json", *arguments)
+    assert got == code and (code or said == ""), said
+    return json.loads(out)
+
+
+def names(who):
+    return who["thread"], who["type"], who["label"]
+
+
+def steps(run):
+    return [(step["step"], step["other"] and step["other"]["thread"]) for step in run["next"]]
+
+
+class Tale(unittest.TestCase):
+    """Our own recording."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.work = tempfile.TemporaryDirectory()
+        cls.good, cls.bad = (f"{cls.work.name}/{name}" for name in ("good", "bad"))
+        for name in "good", "bad":
+            subprocess.run([STORY, name, f"{cls.work.name}/{name}"], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.work.cleanup()
+
+    def test_story(self):
+        got = ask(self.good, self.bad)
+        self.assertEqual((got["alike"], got["counterparts"], got["lone"], got["counters"]), (False, 7, [], []))
+        (outcome,) = got["outcomes"]
+        self.assertEqual((outcome["outcome"], outcome["threads"], outcome["should_resolve"]), ("bad-waits", 3, 1))
+        self.assertEqual(names(outcome["bad"]), (1, "Bind", "TCP connect"))
+        self.assertEqual((outcome["good"]["lasted_ns"], outcome["good"]["end"]["since_start_ns"]), ("2011000", "2016000"))
+        self.assertEqual((outcome["bad"]["end"], outcome["bad"]["lasted_ns"]), (None, "3009000"))
+        self.assertEqual(names(outcome["root"]), (5, "Task", "ARP response"))
+        self.assertEqual(names(outcome["root_counterpart"]["end"]["by"]), (2, "Condition", "ARP response"))
+        self.assertEqual(names(outcome["condition"]), (2, "Condition", "ARP response"))
+        self.assertEqual(names(outcome["missed"]["by"]), (6, "Task", "arp.input"))
+        self.assertEqual((outcome["missed"]["time_ns"], outcome["missed"]["since_start_ns"]), ("1001007000", "1007000"))
+
+    def test_parting(self):
+        parting = ask(self.good, self.bad)["outcomes"][0]["parting"]
+        good, bad = parting["good"], parting["bad"]
+        self.assertEqual(names(good["thread"]), (2, "Condition", "ARP response"))
+        self.assertEqual((good["common"]["step"], good["common"]["label"]), ("label", "ARP response"))
+        self.assertEqual(steps(good), [("signalled", 4), ("creates", 5), ("signalled", 6), ("resolves", 5)])
+        self.assertEqual(steps(bad), [("signalled", 6), ("signalled", 4), ("creates", 5)])
+        self.assertEqual((good["later"]["since_start_ns"], bad["later"]["since_start_ns"]), ("2013000", "1010000"))
+        self.assertEqual(parting["since_start_ns"], "1007000")
+
+    def test_in_words(self):
+        code, out, said = run(self.good, self.bad)
+        self.assertEqual((code, said), (0, ""))
+        self.assertLess(len(out.splitlines()), 45)
+        at = 0
+        for want in (
+            r'^never resolved in the bad run: 1 \(Bind, "TCP connect"\), which should resolve, and for the same reason 2 threads more$',
+            r"^  in the good run it was resolved 2\.011 ms after its creation, at \+2\.016 ms$",
+            r'^  in the bad run it waits on 5 \(Task, "ARP response"\), for the 3\.009 ms to the end of the trace$',
+            r'^  missed wake-up: 2 \(Condition, "ARP response"\) was signalled by 6 \(Task, "arp\.input"\) at \+1\.007 ms',
+            r'^  the runs part at 2 \(Condition, "ARP response"\):$',
+            r"^    good +\+1\.009 ms  is signalled by 4 \(Bind\)$",
+            r'^    bad +\+1\.007 ms  is signalled by 6 \(Task, "arp\.input"\)$',
+            r"^ +\(in the good run at \+2\.013 ms\)$",
+            r"^the first step that differs at all, which need not be why, is of 6 ",
+        ):
+            found = re.compile(want, re.M).search(out, at)
+            self.assertTrue(found, f"{want} in {out[at:]}")
+            at = found.end()
+
+    def test_other_way_round(self):
+        (outcome,) = ask(self.bad, self.good)["outcomes"]
+        self.assertEqual((outcome["outcome"], outcome["good"]["end"]), ("good-waits", None))
+        self.assertIn("never resolved in the good run", run(self.bad, self.good)[1])
+
+    def test_alike(self):
+        got = ask(self.good, self.good)
+        self.assertTrue(got["alike"])
+        self.assertEqual((got["outcomes"], got["slower"], got["first_parting"], got["partings"]), ([], [], None, 0))
+        code, out, said = run(self.good, self.good)
+        self.assertEqual((code, said), (0, ""))
+        self.assertEqual(out.splitlines()[-1], "the two are alike: the same threads, each with the same steps in the same order")
+
+    def test_at_another_time(self):
+        """Before the answer came the good run, too, waits; and what is asked of later threads is not told of earlier ones."""
+        got = ask(self.good, self.bad, "--to", "+1.005ms")
+        self.assertTrue(got["alike"], got)
+        self.assertEqual(ask(self.good, self.bad, "--from", "+1s")["outcomes"], [])
+        outcome = ask(self.good, self.bad, "--from", "+1ms")["outcomes"][0]
+        self.assertEqual((outcome["threads"], names(outcome["bad"])), (1, (5, "Task", "ARP response")))
+
+    def test_several_streams(self):
+        """Streams of two directories are counterparts by their names; one that only one of them has is nobody's."""
+        for name, streams in ("one", (("a", self.good), ("b", self.bad))), ("two", (("0", self.good), ("a", self.good), ("b", self.good))):
+            os.mkdir(f"{self.work.name}/{name}")
+            for stream, path in streams:
+                os.link(path, f"{self.work.name}/{name}/{stream}")
+        got = ask(f"{self.work.name}/two", f"{self.work.name}/one")
+        self.assertEqual(got["counterparts"], 14)
+        (outcome,) = got["outcomes"]
+        self.assertEqual((outcome["bad"]["stream"], outcome["good"]["stream"]), ("b", "b"))
+        self.assertEqual({one["first_good"]["stream"] for one in got["lone"]}, {"0"})
+
+
+class Others(unittest.TestCase):
+    def test_usage(self):
+        path = f"{TRACES}/small.ctf.xz"
+        for arguments in (
+            (),
+            (path,),
+            (path, path, path),
+            ("-", "-"),
+            (path, path, "--last", "1s"),
+            (path, path, "--good-run", "1"),
+            (path, path, "--run", "1"),
+            (path, path, "--from", "then"),
+        ):
+            code, out, said = run(*arguments)
+            self.assertEqual((code, out), (2, ""), arguments)
+            self.assertIn("Try `mprofctl diff --help`.", said)
+        self.assertEqual(run(path, "file:/no/such/file")[0], 4)
+        self.assertEqual(run("file:/no/such/file", path)[0], 4)
+
+    def test_empty(self):
+        self.assertTrue(ask("-", f"{TRACES}/small.ctf.xz", code=0)["outcomes"] is not None)
+        self.assertTrue(ask("-", "/dev/null")["alike"])
+
+    def traces(self):
+        return glob.glob(f"{TRACES}/*.ctf.xz") + glob.glob(f"{REFERENCE}/*.ctf") + glob.glob(f"{PUBLIC}/*.ctf*")
+
+    def test_alike(self):
+        """Every trace that there is beside itself."""
+        self.assertGreater(len(self.traces()), 5)
+        for path in self.traces():
+            code, out, _ = run(path, path, "--json")
+            self.assertIn(code, (0, 3), path)
+            got = json.loads(out)
+            self.assertTrue(got["alike"], path)
+            self.assertEqual(got["counterparts"], got["good"]["threads"])
+
+    def test_any_two(self):
+        """Of any two traces something is told, and not too much of it; what has no counterpart adds up."""
+        paths = sorted(self.traces())
+        for good, bad in zip(paths, paths[1:]):
+            code, out, _ = run(good, bad)
+            self.assertIn(code, (0, 3))
+            self.assertLess(len(out), 30000)
+            got = json.loads(run(good, bad, "--json")[1])
+            for side in "good", "bad":
+                lone = sum(kind[side] for kind in got["lone"])
+                self.assertEqual(lone <= got[side]["threads"] - got["counterparts"], True)
+                if not got["left_out"]["lone"]:
+                    self.assertEqual(lone, got[side]["threads"] - got["counterparts"])
+
+
+@unittest.skipUnless(os.path.isdir(PUBLIC), "no reference traces beside the checkout")
+class Arp(unittest.TestCase):
+    """The two traces of the tutorial."""
+
+    def test_story(self):
+        got = ask(f"{PUBLIC}/arp-good.ctf", f"{PUBLIC}/arp-bad.ctf")
+        self.assertGreater(got["counterparts"], 390)
+        outcome = got["outcomes"][0]
+        self.assertEqual((outcome["outcome"], outcome["should_resolve"], outcome["bad"]["thread"]), ("bad-waits", 1, 4466))
+        self.assertEqual(outcome["good"]["thread"], 4466)
+        self.assertEqual(names(outcome["root"]), (4472, "Task", "Wait for ARP response"))
+        self.assertEqual(names(outcome["missed"]["by"]), (4471, "Bind", "arpv4.input"))
+        good, bad = outcome["parting"]["good"], outcome["parting"]["bad"]
+        self.assertEqual(names(bad["thread"]), (4453, "Condition", "Wait for ARP response"))
+        self.assertEqual(steps(good), [("signalled", 4460), ("creates", 4472), ("signalled", 4483), ("resolves", 4472)])
+        self.assertEqual(steps(bad), [("signalled", 4471), ("signalled", 4460), ("creates", 4472)])
+        self.assertEqual(good["later"]["other"]["label"], "arpv4.input")
+
+    def test_in_words(self):
+        out = run(f"{PUBLIC}/arp-good.ctf", f"{PUBLIC}/arp-bad.ctf")[1].split("\n\n")
+        self.assertRegex(out[1], r"^never resolved in the bad run: 4466 \(Bind, .*, which should resolve")
+        self.assertIn('missed wake-up: 4453 (Condition, "Wait for ARP response") was signalled by 4471 (Bind, "arpv4.input")', out[1])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

@@ -1,0 +1,830 @@
+/*
+ * A good run beside a bad one: models made by hand, each one story, random programs told twice, and hostile ones.
+ *
+ * What is said of the tale of the ARP reply, and of recorded traces, is the matter of tests/integration/diff.py.
+ */
+#include <stdlib.h>
+
+#include <mprof/diff.h>
+
+#include "check.h"
+#include "diff-state.h"
+
+/* Each allocation of the library fails where this counts down to 0; below 0 none does. */
+static long fail_in = -1;
+
+static bool fails(void)
+{
+	return fail_in >= 0 && fail_in-- == 0;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __real_realloc(p, size);
+}
+
+struct line {
+	uint64_t time;
+	uint8_t id;
+	int64_t context;
+	int64_t number; /* of a `creates` the child */
+	uint8_t type;
+	const char *text;
+};
+
+#define CREATES(t, parent, child, kind)                                          \
+	{                                                                        \
+		t, MPROF_EVENT_creates, parent, child, MPROF_THREAD_##kind, NULL \
+	}
+#define DOES(t, what, context, number)                          \
+	{                                                       \
+		t, MPROF_EVENT_##what, context, number, 0, NULL \
+	}
+#define SAYS(t, thread, text)                            \
+	{                                                \
+		t, MPROF_EVENT_label, thread, 0, 0, text \
+	}
+#define COUNTS(t, thread, value, name)                         \
+	{                                                      \
+		t, MPROF_EVENT_counter, thread, value, 0, name \
+	}
+#define FAILS(t, by, thread, text)                        \
+	{                                                 \
+		t, MPROF_EVENT_fails, by, thread, 0, text \
+	}
+#define MARKS(t, thread) SAYS(t, thread, "__should_resolve")
+
+static void add(struct mprof_model *m, uint32_t stream, const struct line *l)
+{
+	struct mprof_raw_event e = {
+		.timestamp = l->time,
+		.id = l->id,
+		.type = l->type,
+		.context = l->context,
+		.number = l->number,
+		.text = l->text,
+		.text_bytes = l->text ? strlen(l->text) : 0,
+	};
+
+	CHECK_EQ_INT(mprof_model_add(m, stream, &e), MPROF_OK);
+}
+
+static struct mprof_model *begin(uint32_t streams)
+{
+	struct mprof_model *m = mprof_model_new(&(struct mprof_model_options){.seed = 1});
+	uint32_t i, stream;
+
+	for (i = 0; i < streams; i++)
+		CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){.guest = i}, &stream), MPROF_OK);
+	return m;
+}
+
+static struct mprof_model *tell(const struct line *lines, size_t n)
+{
+	struct mprof_model *m = begin(1);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		add(m, 0, &lines[i]);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	return m;
+}
+
+#define TELL(lines) tell(lines, sizeof(lines) / sizeof((lines)[0]))
+
+/* Two runs and what is between them. */
+struct two {
+	struct mprof_model *good, *bad;
+	const struct mprof_model_view *g, *b;
+	struct mprof_diff *d;
+	const struct mprof_diff_view *v;
+};
+
+static void two_make(struct two *t, struct mprof_model *good, struct mprof_model *bad,
+		     const struct mprof_diff_options *options)
+{
+	static const struct mprof_diff_options none = {.seed = 99};
+
+	*t = (struct two){.good = good, .bad = bad, .g = mprof_model_view(good), .b = mprof_model_view(bad)};
+	t->d = mprof_diff_new(t->g, t->b, options ? options : &none);
+	if (CHECK(t->d != NULL))
+		t->v = mprof_diff_view(t->d);
+}
+
+static void two_deinit(struct two *t)
+{
+	CHECK(mprof_diff_free(t->d) == NULL);
+	if (t->bad != t->good)
+		mprof_model_free(t->bad);
+	mprof_model_free(t->good);
+}
+
+/* The newest thread of ID. */
+static uint32_t thread(const struct mprof_model_view *v, int64_t id)
+{
+	uint32_t i;
+
+	for (i = v->n_threads; i-- > 0;)
+		if (v->threads[i].id == id)
+			return i;
+	return MPROF_NONE;
+}
+
+/* The id of the bad run's counterpart of the good one's ID, or -2. */
+static int64_t match(const struct two *t, int64_t id)
+{
+	uint32_t i = t->v->good_match[thread(t->g, id)];
+
+	return i == MPROF_NONE ? -2 : t->b->threads[i].id;
+}
+
+static void test_nothing(void)
+{
+	struct two t;
+
+	two_make(&t, tell(NULL, 0), tell(NULL, 0), NULL);
+	CHECK(t.v->alike);
+	CHECK_EQ_UINT(t.v->first, MPROF_NONE);
+	two_deinit(&t);
+	CHECK(mprof_diff_free(NULL) == NULL);
+}
+
+/* Somebody waits on a condition, and is woken, or too early. */
+#define STORY                                                                                          \
+	DOES(1, switch, 0, 0), SAYS(1, 0, "main"), CREATES(10, 0, 9, Condition), SAYS(10, 9, "reply"), \
+		CREATES(11, 0, 5, Task), SAYS(11, 5, "network")
+#define STORY_WAITS(t)                                                                          \
+	DOES((t) + 1, signal, 9, 0), CREATES((t) + 2, 9, 2, Task), DOES((t) + 3, switch, 0, 0), \
+		CREATES((t) + 4, 0, 1, Bind), MARKS((t) + 4, 1), DOES((t) + 5, try_read, 1, 2)
+#define STORY_ANSWER(t) DOES((t) + 1, switch, 5, 0), DOES((t) + 2, signal, 9, 5)
+
+static void test_missed_signal(void)
+{
+	static const struct line good[] = {
+		STORY,
+		STORY_WAITS(20),
+		STORY_ANSWER(30),
+		DOES(33, fulfills, 9, 2),
+		DOES(34, read, 1, 2),
+		DOES(35, fulfills, 1, 1),
+		DOES(900, switch, 0, 0),
+	};
+	static const struct line bad[] = { STORY, STORY_ANSWER(15), STORY_WAITS(20), DOES(900, switch, 0, 0) };
+	const struct mprof_diff_outcome *o;
+	const struct mprof_diff_parting *p;
+	struct two t;
+
+	two_make(&t, TELL(good), TELL(bad), NULL);
+	CHECK(!t.v->alike);
+	CHECK_EQ_UINT(t.v->matched, 5);
+	CHECK_EQ_UINT(t.v->n_outcomes, 1);
+	o = &t.v->outcomes[0];
+	CHECK_EQ_UINT(o->kind, MPROF_DIFF_BAD_WAITS);
+	CHECK_EQ_INT(t.b->threads[o->bad].id, 1);
+	CHECK_EQ_INT(t.g->threads[o->good].id, 1);
+	CHECK_EQ_UINT(o->threads, 2);
+	CHECK_EQ_UINT(o->should, 1);
+	CHECK_EQ_UINT(o->good_ns, 11);
+	CHECK_EQ_UINT(o->bad_ns, 900 - 24);
+	CHECK_EQ_UINT(o->verdict, MPROF_WHY_MISSED_SIGNAL);
+	CHECK_EQ_INT(t.b->threads[o->root].id, 2);
+	CHECK_EQ_UINT(o->root_of, thread(t.g, 2));
+	CHECK_EQ_INT(t.b->threads[o->condition].id, 9);
+	CHECK_EQ_UINT(t.b->interactions[o->lost].time, 17);
+	if (CHECK(o->parting < t.v->n_partings)) {
+		p = &t.v->partings[o->parting];
+		CHECK_EQ_INT(t.g->threads[p->good].id, 9);
+		CHECK_EQ_UINT(t.v->steps[p->good_common].kind, MPROF_STEP_LABEL);
+		CHECK_EQ_UINT(p->ns, 16);
+		CHECK_EQ_UINT(p->good_n, 4);
+		CHECK_EQ_UINT(p->bad_n, 3);
+		CHECK_EQ_UINT(t.v->steps[p->good_next].kind, MPROF_STEP_SIGNALLED);
+		CHECK_EQ_INT(t.g->threads[t.v->steps[p->good_next].other].id, 0);
+		CHECK_EQ_INT(t.b->threads[t.v->steps[p->bad_next].other].id, 5);
+		/* What the bad run does now, the good one does later, and the other way round. */
+		CHECK_EQ_UINT(t.v->steps[p->good_later].time, 32);
+		CHECK_EQ_UINT(t.v->steps[p->bad_later].time, 21);
+	}
+	CHECK_EQ_UINT(t.v->undue, 0);
+	two_deinit(&t);
+}
+
+/* What is not resolved because the trace ended first is none; the runs do not part there either. */
+static void test_undue(void)
+{
+	static const struct line good[] = {
+		DOES(1, switch, 0, 0),
+		CREATES(10, 0, 1, Task),
+		DOES(500, fulfills, 0, 1),
+		DOES(501, switch, 0, 0),
+	};
+	static const struct line bad[] = { DOES(1, switch, 0, 0), CREATES(10, 0, 1, Task), DOES(100, switch, 0, 0) };
+	struct two t;
+
+	two_make(&t, TELL(good), TELL(bad), NULL);
+	CHECK_EQ_UINT(t.v->n_outcomes, 0);
+	CHECK_EQ_UINT(t.v->undue, 1);
+	CHECK_EQ_UINT(t.v->all_partings, 0);
+	CHECK(!t.v->alike);
+	two_deinit(&t);
+}
+
+/* One failure that is handed on is one outcome, of which the first labelled thread is told; one that is nowhere in the other run too. */
+static void test_failures(void)
+{
+#define WORK                                                                                           \
+	CREATES(1, 0, 1, Task), CREATES(2, 0, 2, Bind), CREATES(3, 0, 3, Bind), SAYS(4, 2, "request"), \
+		SAYS(4, 1, "read")
+	static const struct line good[] = {
+		WORK,
+		DOES(5, fulfills, 0, 1),
+		DOES(6, fulfills, 2, 2),
+		DOES(7, fulfills, 3, 3),
+		DOES(99, switch, 0, 0),
+	};
+	static const struct line bad[] = {
+		WORK,
+		FAILS(5, 0, 1, "End_of_file"),
+		FAILS(6, 2, 2, "End_of_file"),
+		FAILS(7, 3, 3, "End_of_file"),
+		CREATES(8, 0, 4, Ignore_result),
+		SAYS(8, 4, "panic"),
+		FAILS(9, 4, 4, "Out_of_memory"),
+		DOES(99, switch, 0, 0),
+	};
+	struct two t;
+
+	two_make(&t, TELL(good), TELL(bad), NULL);
+	CHECK_EQ_UINT(t.v->n_outcomes, 2);
+	CHECK_EQ_UINT(t.v->outcomes[0].kind, MPROF_DIFF_BAD_FAILS);
+	CHECK_EQ_UINT(t.v->outcomes[0].threads, 3);
+	CHECK_EQ_INT(t.b->threads[t.v->outcomes[0].bad].id, 1);
+	CHECK_EQ_UINT(t.v->outcomes[1].good, MPROF_NONE);
+	CHECK_EQ_INT(t.b->threads[t.v->outcomes[1].bad].id, 4);
+	two_deinit(&t);
+	two_make(&t, TELL(bad), TELL(good), NULL);
+	CHECK_EQ_UINT(t.v->n_outcomes, 2);
+	CHECK_EQ_UINT(t.v->outcomes[0].kind, MPROF_DIFF_GOOD_FAILS);
+	CHECK_EQ_UINT(t.v->outcomes[1].bad, MPROF_NONE);
+	two_deinit(&t);
+}
+
+static void test_slower(void)
+{
+#define SLOW(took)                                                                                            \
+	CREATES(1, 0, 1, Task), SAYS(1, 1, "read"), CREATES(2, 0, 2, Bind), CREATES(3, 0, 3, Bind),           \
+		DOES(4, try_read, 2, 1), CREATES(5, 0, 4, Task), DOES(7, fulfills, 0, 4),                     \
+		DOES((took), fulfills, 0, 1), DOES((took) + 1, read, 2, 1), DOES((took) + 1, fulfills, 2, 2), \
+		DOES((took) + 2, read, 3, 2), DOES((took) + 2, fulfills, 3, 3)
+	static const struct line good[] = {SLOW(1000000)};
+	static const struct line bad[] = {SLOW(9000000)};
+	struct mprof_diff_options options = {.seed = 1, .slower_percent = 1000, .slower_ns = 1};
+	struct two t;
+
+	two_make(&t, TELL(good), TELL(bad), NULL);
+	CHECK(t.v->alike);
+	CHECK_EQ_UINT(t.v->slower_percent, 200);
+	CHECK_EQ_UINT(t.v->n_slower, 1);
+	CHECK_EQ_UINT(t.v->all_slower, 1);
+	CHECK_EQ_INT(t.b->threads[t.v->slower[0].bad].id, 1);
+	CHECK_EQ_UINT(t.v->slower[0].followers, 2);
+	CHECK_EQ_UINT(t.v->slower[0].good_ns, 999999);
+	CHECK_EQ_UINT(t.v->slower[0].bad_ns, 8999999);
+	two_deinit(&t);
+	two_make(&t, TELL(good), TELL(bad), &options);
+	CHECK_EQ_UINT(t.v->n_slower, 0);
+	two_deinit(&t);
+}
+
+static void test_counters(void)
+{
+	static const struct line good[] = {
+		COUNTS(1, 0, 5, "a"),	COUNTS(2, 0, 50, "b"), COUNTS(3, 0, 1, "same"),
+		COUNTS(4, 0, 100, "c"), COUNTS(5, 0, 40, "c"),
+	};
+	static const struct line bad[] = {
+		COUNTS(1, 0, 6, "a"),
+		COUNTS(2, 0, 1, "d"),
+		COUNTS(3, 0, 1, "same"),
+		COUNTS(4, 0, 40, "c"),
+	};
+	struct two t;
+	uint32_t i;
+	char names[5] = "";
+
+	two_make(&t, TELL(good), TELL(bad), NULL);
+	CHECK_EQ_UINT(t.v->n_counters, 4);
+	for (i = 0; i < t.v->n_counters; i++) {
+		const struct mprof_diff_counter *c = &t.v->counters[i];
+		const struct mprof_model_view *v = c->good == MPROF_NONE ? t.b : t.g;
+
+		names[i] = v->text[v->strings[v->counters[c->good == MPROF_NONE ? c->bad : c->good].name].offset];
+	}
+	/* Those that are not there first, and of the others the one whose largest fell by more than half. */
+	CHECK_EQ_STR(names, "bdca");
+	CHECK(!t.v->alike);
+	two_deinit(&t);
+}
+
+/* Many of a kind, some of them odd: as many counterparts as there can be, and the odd ones by kind. */
+static void test_numbers(void)
+{
+	struct mprof_model *m[2];
+	struct two t;
+	int side, i;
+
+	for (side = 0; side < 2; side++) {
+		m[side] = begin(1);
+		for (i = 0; i < 100 + side * 3; i++) {
+			add(m[side], 0, &(struct line)CREATES((uint64_t)i, 0, 1000 * side + i + 1, Task));
+			add(m[side], 0,
+			    &(struct line)SAYS((uint64_t)i, 1000 * side + i + 1, i % 10 ? "worker" : "tenth"));
+		}
+		if (side)
+			add(m[side], 0, &(struct line)CREATES(200, 0, 9000, Choose));
+		CHECK_EQ_INT(mprof_model_finish(m[side]), MPROF_OK);
+	}
+	two_make(&t, m[0], m[1], NULL);
+	CHECK_EQ_UINT(t.v->matched, 101);
+	CHECK_EQ_UINT(t.v->n_lone, 3);
+	CHECK_EQ_UINT(t.v->lone[0].bad_n, 2);
+	CHECK_EQ_UINT(t.v->lone[0].good, MPROF_NONE);
+	CHECK_EQ_UINT(t.v->lone[1].bad_n, 1);
+	CHECK_EQ_UINT(t.b->threads[t.v->lone[2].bad].type, MPROF_THREAD_Choose);
+	two_deinit(&t);
+}
+
+/* Children whose creator is another thread in the other run, or from before it. */
+static void test_moved(void)
+{
+	static const struct line good[] = {
+		CREATES(1, 0, 1, Task), CREATES(2, 1, 2, Task), SAYS(2, 2, "listener"),
+		CREATES(3, 2, 3, Task), CREATES(4, 0, 4, Bind), CREATES(5, 0, 5, Join),
+	};
+	static const struct line bad[] = {
+		CREATES(1, 0, 7, Bind), CREATES(2, 7, 8, Task), SAYS(2, 8, "listener"),
+		CREATES(3, 8, 9, Task), CREATES(4, 0, 6, Task), CREATES(5, 0, 10, Join),
+	};
+	struct two t;
+
+	two_make(&t, TELL(good), TELL(bad), NULL);
+	CHECK_EQ_INT(match(&t, 2), 8);
+	CHECK_EQ_INT(match(&t, 3), 9);
+	CHECK_EQ_INT(match(&t, 5), 10);
+	CHECK_EQ_INT(match(&t, 1), 6);
+	CHECK_EQ_INT(match(&t, 4), 7);
+	two_deinit(&t);
+}
+
+/* ---- random programs */
+
+struct random {
+	uint64_t state;
+};
+
+static uint32_t pick(struct random *r, uint32_t n)
+{
+	r->state = r->state * 6364136223846793005 + 1442695040888963407;
+	return (uint32_t)(r->state >> 33) % n;
+}
+
+#define PROGRAM 400
+
+/* A program of N events with threads 1 up; each is created by an older one. */
+static size_t program(struct random *r, struct line *lines)
+{
+	static const char *const labels[] = {"request", "read", "write", "timer", "retry"};
+	int64_t threads = 1;
+	uint64_t time = 1000;
+	size_t n;
+
+	lines[0] = (struct line)CREATES(time, 0, 1, Task);
+	for (n = 1; n < PROGRAM; n++) {
+		int64_t some = 1 + pick(r, (uint32_t)threads), other = 1 + pick(r, (uint32_t)threads);
+
+		time += 1 + pick(r, 50);
+		switch (pick(r, 7)) {
+		case 0:
+		case 1:
+			lines[n] = (struct line)CREATES(time, some, ++threads, Task);
+			lines[n].type = (uint8_t)pick(r, 12);
+			break;
+		case 2:
+			lines[n] = (struct line)SAYS(time, some, labels[pick(r, 5)]);
+			break;
+		case 3:
+			lines[n] = (struct line)DOES(time, signal, some, other);
+			break;
+		case 4:
+			lines[n] = (struct line)DOES(time, read, some, other);
+			break;
+		case 5:
+			lines[n] = (struct line)DOES(time, try_read, some, other);
+			break;
+		default:
+			lines[n] = (struct line)DOES(time, fulfills, some, other);
+		}
+	}
+	return n;
+}
+
+/* The same told with other ids and at other times. */
+static void retell(struct line *lines, size_t n, uint64_t shift, uint64_t factor)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		lines[i].time = shift + lines[i].time * factor;
+		lines[i].context = (int64_t)((uint64_t)lines[i].context * 0x9e3779b97f4a7c15);
+		if (lines[i].id != MPROF_EVENT_label)
+			lines[i].number = (int64_t)((uint64_t)lines[i].number * 0x9e3779b97f4a7c15);
+	}
+}
+
+/* Neither ids nor times make a difference, and every thread has itself for a counterpart. */
+static void test_other_ids(void)
+{
+	static struct line lines[PROGRAM];
+	struct random r = {7};
+	struct mprof_model *good;
+	struct two t;
+	uint32_t i;
+	int round;
+
+	for (round = 0; round < 60; round++) {
+		program(&r, lines);
+		good = tell(lines, PROGRAM);
+		retell(lines, PROGRAM, 77000, round % 2 ? 1 : 900000);
+		two_make(&t, good, tell(lines, PROGRAM), NULL);
+		CHECK(t.v->alike);
+		for (i = 0; i < t.g->n_threads; i++)
+			CHECK_EQ_UINT(t.v->good_match[i], i);
+		CHECK_EQ_UINT(t.v->n_slower > 0, round % 2 == 0);
+		two_deinit(&t);
+	}
+}
+
+/* In one run each task has an id of its own, in the other all have the same one. */
+static void test_ids_used_again(void)
+{
+	struct mprof_model *m[2];
+	struct two t;
+	int side;
+	int64_t i;
+
+	for (side = 0; side < 2; side++) {
+		m[side] = begin(1);
+		for (i = 0; i < 500; i++) {
+			int64_t id = side ? 1 : i + 1;
+			uint64_t time = (uint64_t)i * 10;
+
+			add(m[side], 0, &(struct line)CREATES(time, 0, id, Task));
+			add(m[side], 0, &(struct line)SAYS(time + 1, id, i % 3 ? "a" : "b"));
+			add(m[side], 0, &(struct line)DOES(time + 2, fulfills, id, id));
+		}
+		CHECK_EQ_INT(mprof_model_finish(m[side]), MPROF_OK);
+	}
+	two_make(&t, m[0], m[1], NULL);
+	CHECK(t.v->alike);
+	CHECK_EQ_UINT(t.v->matched, 501);
+	two_deinit(&t);
+}
+
+/* Whether matches are matches: of a pair each is the other's, and no thread of a root. */
+static void check_matches(const struct two *t)
+{
+	uint32_t i, n = 0, bad;
+
+	for (i = 0; i < t->g->n_threads; i++) {
+		bad = t->v->good_match[i];
+		if (bad == MPROF_NONE)
+			continue;
+		n += !(t->g->threads[i].flags & MPROF_THREAD_ROOT);
+		CHECK(bad < t->b->n_threads && t->v->bad_match[bad] == i);
+		CHECK_EQ_UINT(t->g->threads[i].flags & MPROF_THREAD_ROOT, t->b->threads[bad].flags & MPROF_THREAD_ROOT);
+	}
+	CHECK_EQ_UINT(t->v->matched, n);
+}
+
+/* A server: an accept loop that makes a task for each request, which has a part of its own. */
+static void serve(struct mprof_model *m, int from, int to, int64_t base)
+{
+	static char names[200][16];
+	int i;
+
+	for (i = from; i < to; i++) {
+		uint64_t time = 1000 + (uint64_t)i * 100;
+		int64_t task = base + i * 2 + 10;
+
+		snprintf(names[i], sizeof(names[i]), "request %d", i);
+		add(m, 0, &(struct line)CREATES(time, 3, task, Task));
+		add(m, 0, &(struct line)SAYS(time + 1, task, names[i]));
+		add(m, 0, &(struct line)CREATES(time + 2, task, task + 1, Bind));
+		add(m, 0, &(struct line)DOES(time + 5, fulfills, task, task + 1));
+		add(m, 0, &(struct line)DOES(time + 9, fulfills, 3, task));
+	}
+}
+
+/* The bad trace is from a ring that has wrapped: what came first is gone. */
+static void test_cut(void)
+{
+	struct mprof_model *good = begin(1), *bad = begin(1);
+	struct two t;
+	uint32_t i;
+
+	add(good, 0, &(struct line)CREATES(1, 0, 2, Task));
+	add(good, 0, &(struct line)SAYS(1, 2, "main"));
+	add(good, 0, &(struct line)CREATES(2, 2, 3, Task));
+	add(good, 0, &(struct line)SAYS(3, 3, "accept"));
+	serve(good, 0, 200, 0);
+	serve(bad, 120, 200, 5000);
+	CHECK_EQ_INT(mprof_model_finish(good), MPROF_OK);
+	CHECK_EQ_INT(mprof_model_finish(bad), MPROF_OK);
+	two_make(&t, good, bad, NULL);
+	check_matches(&t);
+	CHECK_EQ_INT(match(&t, 3), 3);
+	for (i = 120; i < 200; i++) {
+		CHECK_EQ_INT(match(&t, i * 2 + 10), 5000 + i * 2 + 10);
+		CHECK_EQ_INT(match(&t, i * 2 + 11), 5000 + i * 2 + 11);
+	}
+	CHECK_EQ_UINT(t.v->bad_threads, 161);
+	CHECK_EQ_UINT(t.v->matched, 161);
+	CHECK_EQ_UINT(t.v->n_outcomes, 0);
+	CHECK_EQ_UINT(t.v->all_partings, 0);
+	two_deinit(&t);
+}
+
+/* The good trace goes on for longer. */
+static void test_short(void)
+{
+	static struct line lines[PROGRAM];
+	struct random r = {5};
+	struct two t;
+	int round;
+
+	for (round = 0; round < 40; round++) {
+		program(&r, lines);
+		two_make(&t, tell(lines, PROGRAM), tell(lines, PROGRAM - 40 - (size_t)round), NULL);
+		check_matches(&t);
+		CHECK_EQ_UINT(t.v->matched, t.v->bad_threads);
+		CHECK_EQ_UINT(t.v->n_outcomes, 0);
+		two_deinit(&t);
+	}
+}
+
+static void test_circles(void)
+{
+	static const struct line lines[] = {
+		CREATES(1, 0, 1, Bind),
+		CREATES(1, 1, 2, Bind),
+		CREATES(1, 2, 3, Bind),
+		DOES(2, becomes, 1, 2),
+		DOES(3, becomes, 2, 3),
+		DOES(4, becomes, 3, 1),
+		DOES(5, try_read, 3, 4),
+		DOES(6, try_read, 4, 5),
+		DOES(7, try_read, 5, 4),
+		CREATES(8, 5, 5, Task),
+		MARKS(8, 5),
+		DOES(9, try_read, 5, 5),
+		FAILS(10, 4, 4, "x"),
+		DOES(90, becomes, 5, -1),
+	};
+	struct two t;
+
+	two_make(&t, TELL(lines), TELL(lines), NULL);
+	CHECK(t.v->alike);
+	two_deinit(&t);
+	two_make(&t, TELL(lines), tell(lines, 9), NULL);
+	check_matches(&t);
+	two_deinit(&t);
+	two_make(&t, tell(lines, 11), TELL(lines), NULL);
+	check_matches(&t);
+	two_deinit(&t);
+}
+
+/* Two guests in one model, each the other's counterpart where the options say so. */
+static void test_streams(void)
+{
+	static const uint32_t crossed[] = {1, 0}, none[] = {MPROF_NONE, 0};
+	static const char *const names[] = {"web", "disk"};
+	struct mprof_model *m[2];
+	struct two t;
+	uint32_t i, side;
+
+	for (side = 0; side < 2; side++) {
+		m[side] = begin(2);
+		for (i = 0; i < 2; i++) {
+			add(m[side], i, &(struct line)CREATES(1, 0, 1, Task));
+			add(m[side], i, &(struct line)SAYS(2, 1, names[i ^ side]));
+			add(m[side], i, &(struct line)COUNTS(3, 1, (i ^ side) + 5, "n"));
+		}
+		CHECK_EQ_INT(mprof_model_finish(m[side]), MPROF_OK);
+	}
+	two_make(&t, m[0], m[1], &(struct mprof_diff_options){.streams = crossed});
+	CHECK(t.v->alike);
+	mprof_diff_free(t.d);
+	two_make(&t, m[0], m[1], &(struct mprof_diff_options){.streams = none});
+	CHECK_EQ_UINT(t.v->matched, 2);
+	CHECK_EQ_UINT(t.v->all_lone, 2);
+	CHECK_EQ_UINT(t.v->n_counters, 2);
+	mprof_diff_free(t.d);
+	two_make(&t, m[0], m[1], NULL);
+	CHECK_EQ_UINT(t.v->matched, 2);
+	CHECK_EQ_UINT(t.v->n_counters, 2);
+	two_deinit(&t);
+}
+
+/* Few are told, of later ones only, and how many there are is said. */
+static void test_told(void)
+{
+	struct mprof_model *m[2];
+	struct two t;
+	int side;
+	int64_t i;
+
+	for (side = 0; side < 2; side++) {
+		m[side] = begin(1);
+		add(m[side], 0, &(struct line)DOES(1, switch, 0, 0));
+		for (i = 1; i <= 300; i++) {
+			add(m[side], 0, &(struct line)CREATES((uint64_t)i, 0, i, Task));
+			if (side == 0)
+				add(m[side], 0, &(struct line)DOES((uint64_t)i, fulfills, 0, i));
+		}
+		add(m[side], 0, &(struct line)DOES(5000, switch, 0, 0));
+		CHECK_EQ_INT(mprof_model_finish(m[side]), MPROF_OK);
+	}
+	two_make(&t, m[0], m[1], NULL);
+	CHECK_EQ_UINT(t.v->all_outcomes, 300);
+	CHECK_EQ_UINT(t.v->n_outcomes, MPROF_DIFF_TOLD_MAX);
+	CHECK_EQ_UINT(t.v->all_partings, 301);
+	mprof_diff_free(t.d);
+	two_make(&t, m[0], m[1], &(struct mprof_diff_options){.told = 3, .good_from = 291, .bad_from = 291});
+	CHECK_EQ_UINT(t.v->n_outcomes, 3);
+	CHECK_EQ_UINT(t.v->all_outcomes, 10);
+	CHECK_EQ_UINT(t.v->all_partings, 10);
+	two_deinit(&t);
+}
+
+static void test_without_memory(void)
+{
+	static struct line lines[PROGRAM];
+	struct random r = {3};
+	struct mprof_model *good, *bad;
+	struct mprof_diff *d = NULL;
+	long i;
+
+	program(&r, lines);
+	good = tell(lines, PROGRAM);
+	program(&r, lines);
+	bad = tell(lines, PROGRAM);
+	for (i = 0; !d && i < 100000; i++) {
+		fail_in = i;
+		d = mprof_diff_new(mprof_model_view(good), mprof_model_view(bad), NULL);
+	}
+	fail_in = -1;
+	CHECK(i > 60);
+	mprof_diff_free(d);
+	mprof_model_free(good);
+	mprof_model_free(bad);
+}
+
+/* ---- lists beside each other */
+
+static uint32_t common(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t n_b)
+{
+	uint32_t best[41][41] = {0}, i, k;
+
+	for (i = 1; i <= n_a; i++)
+		for (k = 1; k <= n_b; k++) {
+			uint32_t one = best[i - 1][k] > best[i][k - 1] ? best[i - 1][k] : best[i][k - 1];
+
+			best[i][k] = a[i - 1] == b[k - 1] ? best[i - 1][k - 1] + 1 : one;
+		}
+	return best[n_a][n_b];
+}
+
+/* As many counterparts in order as there can be, whatever the lists. */
+static void test_align(void)
+{
+	uint64_t a[40], b[40], work = 0;
+	uint32_t found[40], n_a, n_b, i, n, round, kinds, last;
+	struct random r = {11};
+	bool ordered, fine;
+
+	for (round = 0; round < 20000; round++) {
+		n_a = pick(&r, 31);
+		n_b = pick(&r, 31);
+		kinds = 1 + pick(&r, 6);
+		for (i = 0; i < 40; i++) {
+			a[i] = pick(&r, kinds);
+			b[i] = pick(&r, kinds);
+		}
+		if (!CHECK(diff_align(a, n_a, b, n_b, found, &ordered, &work)) || !CHECK(ordered))
+			return;
+		for (i = n = 0, last = 0, fine = true; i < n_a; i++) {
+			if (found[i] == MPROF_NONE)
+				continue;
+			fine = fine && found[i] < n_b && a[i] == b[found[i]] && (!n || found[i] > last);
+			last = found[i];
+			n++;
+		}
+		if (!CHECK(fine) || !CHECK_EQ_UINT(n, common(a, n_a, b, n_b)))
+			return;
+	}
+}
+
+/* A million siblings on each side of which nothing can be told apart, or all are in another order: steps, not seconds, are counted. */
+static void test_many_siblings(void)
+{
+	const uint32_t n = 1000000;
+	uint64_t *a = malloc(n * sizeof(*a)), *b = malloc(n * sizeof(*b)), work;
+	uint32_t *found = malloc(n * sizeof(*found)), i, k;
+	struct random r = {1};
+	bool ordered;
+
+	for (k = 0; k < 5; k++) {
+		for (i = 0; i < n; i++) {
+			a[i] = k == 0 ? 1 : k == 1 ? i % 2 : k == 2 ? pick(&r, 2) : i;
+			b[i] = k == 0 ? 1 : k == 1 ? (i + 1) % 2 : k == 2 ? pick(&r, 2) : k == 3 ? n - i : i + 1;
+		}
+		work = 0;
+		CHECK(diff_align(a, n, b, k == 0 ? n - 7 : n, found, &ordered, &work));
+		CHECK(work < 150ull * n);
+		CHECK_EQ_UINT(ordered, k != 2 && k != 3);
+	}
+	free(a);
+	free(b);
+	free(found);
+}
+
+/* The same with whole models: the work grows as they do. */
+static void test_work(void)
+{
+	struct mprof_model *m[2];
+	struct random r = {1};
+	struct two t;
+	uint64_t work[2];
+	uint32_t size, side, i, n;
+
+	for (size = 0; size < 2; size++) {
+		n = size ? 40000 : 10000;
+		for (side = 0; side < 2; side++) {
+			m[side] = begin(1);
+			for (i = 1; i <= n; i++) {
+				add(m[side], 0,
+				    &(struct line)CREATES(i, pick(&r, 2) ? 0 : (int64_t)pick(&r, i), i, Task));
+				add(m[side], 0, &(struct line)SAYS(i, pick(&r, i), pick(&r, 2) ? "a" : "b"));
+				add(m[side], 0, &(struct line)DOES(i, signal, pick(&r, i), pick(&r, i)));
+			}
+			CHECK_EQ_INT(mprof_model_finish(m[side]), MPROF_OK);
+		}
+		two_make(&t, m[0], m[1], NULL);
+		check_matches(&t);
+		work[size] = t.v->work;
+		CHECK(work[size] < 300ull * n);
+		two_deinit(&t);
+	}
+	CHECK(work[1] < 6 * work[0]);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_nothing);
+	CHECK_RUN(test_missed_signal);
+	CHECK_RUN(test_undue);
+	CHECK_RUN(test_failures);
+	CHECK_RUN(test_slower);
+	CHECK_RUN(test_counters);
+	CHECK_RUN(test_numbers);
+	CHECK_RUN(test_moved);
+	CHECK_RUN(test_other_ids);
+	CHECK_RUN(test_ids_used_again);
+	CHECK_RUN(test_cut);
+	CHECK_RUN(test_short);
+	CHECK_RUN(test_circles);
+	CHECK_RUN(test_streams);
+	CHECK_RUN(test_told);
+	CHECK_RUN(test_without_memory);
+	CHECK_RUN(test_align);
+	CHECK_RUN(test_many_siblings);
+	CHECK_RUN(test_work);
+	return check_done();
+}
