@@ -52,6 +52,7 @@ enum statement {
 	S_BY_NAME,
 	S_BY_DOMID,
 	S_RUNS,
+	S_ALL_RUNS,
 	S_STREAMS,
 	S_PACKETS,
 	S_PACKETS_DOWN,
@@ -64,6 +65,7 @@ enum statement {
 	S_PIECE,
 	S_TAIL_PIECE,
 	S_GAPS,
+	S_LAST_GAP,
 	S_CAPTURES,
 	S_CAPTURES_OF,
 	S_CAPTURE,
@@ -71,6 +73,7 @@ enum statement {
 	S_END_CAPTURE,
 	S_RANGES,
 	S_TOTALS,
+	S_VERSION,
 	S_STATEMENTS,
 };
 
@@ -87,6 +90,7 @@ static const char *const sql[S_STATEMENTS] = {
 	[S_BY_DOMID] = "SELECT max(id) FROM runs WHERE domid = ?1 AND state <> 'ended'",
 	[S_RUNS] = "SELECT " RUN_COLUMNS " FROM runs r, runs g WHERE g.id = ?1 AND (r.uuid = g.uuid OR "
 		   "(g.uuid IS NULL AND r.uuid IS NULL AND r.name = g.name)) AND r.id < ?2 ORDER BY r.id DESC LIMIT ?3",
+	[S_ALL_RUNS] = "SELECT " RUN_COLUMNS " FROM runs r WHERE r.id > ?1 ORDER BY r.id LIMIT ?2",
 	[S_STREAMS] =
 		"SELECT id, run, number, name, ring_bytes, ring_packets, flags, packets, bytes, lost_packets, "
 		"skipped_packets, deletions, last_seen_real, (SELECT count(*) FROM gaps WHERE stream = streams.id) "
@@ -119,6 +123,10 @@ static const char *const sql[S_STATEMENTS] = {
 	[S_GAPS] =
 		"SELECT kind, reason, after_sequence, after_offset, next_sequence, packets, at_least, real, mono "
 		"FROM gaps WHERE stream = ?1 AND after_sequence BETWEEN ?2 AND ?3 ORDER BY after_sequence, id LIMIT ?4",
+	[S_LAST_GAP] =
+		"SELECT kind, reason, after_sequence, after_offset, next_sequence, packets, at_least, real, mono "
+		"FROM gaps WHERE stream = (SELECT id FROM streams WHERE run = ?1 AND number = ?2) "
+		"ORDER BY after_sequence DESC, id DESC LIMIT 1",
 	[S_CAPTURES] = "SELECT " CAPTURE_COLUMNS " FROM captures c JOIN runs r ON r.id = c.run WHERE c.id < ?1 "
 		       "ORDER BY c.id DESC LIMIT ?2",
 	[S_CAPTURES_OF] =
@@ -140,6 +148,7 @@ static const char *const sql[S_STATEMENTS] = {
 	[S_TOTALS] = "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM runs WHERE state <> 'ended'), "
 		     "(SELECT count(*) FROM captures), coalesce(sum(packets), 0), coalesce(sum(bytes), 0), "
 		     "coalesce(sum(lost_packets), 0), coalesce(sum(skipped_packets), 0) FROM streams",
+	[S_VERSION] = "PRAGMA data_version",
 };
 
 struct reader {
@@ -147,6 +156,7 @@ struct reader {
 	sqlite3 *db;
 	dev_t dev;
 	ino_t ino;
+	uint64_t opened; /* how often */
 	sqlite3_stmt *statements[S_STATEMENTS];
 	struct codec_reader codec;
 	unsigned running; /* statements that were begun and are not over */
@@ -268,6 +278,7 @@ static int reader_open(struct reader *r)
 		reader_close(r);
 	r->dev = st.st_dev;
 	r->ino = st.st_ino;
+	r->opened += rc == 0;
 	return rc;
 }
 
@@ -323,6 +334,19 @@ static int reader_run_once(struct reader *r, enum statement which)
 	int rc = reader_statement(r, which, 0, NULL, &s);
 
 	return rc == 0 ? reader_step(r, s, &have) : rc;
+}
+
+int reader_version(struct reader *r, struct reader_version *version)
+{
+	CLEANUP(resetp) sqlite3_stmt *s = NULL;
+	bool have;
+	int rc = reader_statement(r, S_VERSION, 0, NULL, &s);
+
+	if (rc == 0)
+		rc = reader_step(r, s, &have);
+	if (rc == 0)
+		*version = (struct reader_version){.commits = sqlite3_column_int64(s, 0), .archives = r->opened};
+	return rc;
 }
 
 int reader_begin(struct reader *r)
@@ -496,6 +520,15 @@ int reader_runs(struct reader *r, int64_t id, int64_t before, unsigned limit, re
 	CLEANUP(resetp) sqlite3_stmt *s = NULL;
 	bool any;
 	int rc = reader_statement(r, S_RUNS, VALUES(id, before, (int64_t)limit), &s);
+
+	return rc == 0 ? read_runs(r, s, call, context, &any) : rc;
+}
+
+int reader_all_runs(struct reader *r, int64_t after, unsigned limit, reader_run_call *call, void *context)
+{
+	CLEANUP(resetp) sqlite3_stmt *s = NULL;
+	bool any;
+	int rc = reader_statement(r, S_ALL_RUNS, VALUES(after, (int64_t)limit), &s);
 
 	return rc == 0 ? read_runs(r, s, call, context, &any) : rc;
 }
@@ -736,16 +769,15 @@ int reader_bytes(struct reader *r, struct reader_source source, uint64_t sequenc
 	return 0;
 }
 
-int reader_gaps(struct reader *r, int64_t stream, uint64_t from, uint64_t to, unsigned limit, reader_gap_call *call,
-		void *context)
+static int read_gaps(struct reader *r, sqlite3_stmt *s, int64_t stream, reader_gap_call *call, void *context, bool *any)
 {
-	CLEANUP(resetp) sqlite3_stmt *s = NULL;
 	struct archive_gap gap;
 	bool have;
-	int rc = reader_statement(r, S_GAPS, VALUES(stream, sequence_column(from), sequence_column(to), (int64_t)limit),
-				  &s);
+	int rc;
 
-	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+	*any = false;
+	while ((rc = reader_step(r, s, &have)) == 0 && have) {
+		*any = true;
 		gap = (struct archive_gap){
 			.stream = stream,
 			.kind = column_string(s, 0),
@@ -759,8 +791,32 @@ int reader_gaps(struct reader *r, int64_t stream, uint64_t from, uint64_t to, un
 			.mono = column_u64(s, 8),
 		};
 		rc = call(context, &gap);
+		if (rc != 0)
+			break;
 	}
 	return rc;
+}
+
+int reader_gaps(struct reader *r, int64_t stream, uint64_t from, uint64_t to, unsigned limit, reader_gap_call *call,
+		void *context)
+{
+	CLEANUP(resetp) sqlite3_stmt *s = NULL;
+	bool any;
+	int rc = reader_statement(r, S_GAPS, VALUES(stream, sequence_column(from), sequence_column(to), (int64_t)limit),
+				  &s);
+
+	return rc == 0 ? read_gaps(r, s, stream, call, context, &any) : rc;
+}
+
+int reader_last_gap(struct reader *r, int64_t run, uint32_t number, reader_gap_call *call, void *context)
+{
+	CLEANUP(resetp) sqlite3_stmt *s = NULL;
+	bool any;
+	int rc = reader_statement(r, S_LAST_GAP, VALUES(run, number), &s);
+
+	if (rc == 0)
+		rc = read_gaps(r, s, 0, call, context, &any);
+	return rc == 0 && !any ? ARCHIVE_E_ABSENT : rc;
 }
 
 static int read_captures(struct reader *r, sqlite3_stmt *s, reader_capture_call *call, void *context, bool *any)

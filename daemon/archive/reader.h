@@ -23,6 +23,16 @@ CLEANUP_DEFINE(struct reader, reader_free)
 /* Open the archive where it is not open or was replaced.  ARCHIVE_E_BUSY also where there is none yet. */
 int reader_ready(struct reader *r);
 
+/*
+ * A number that differs where something was committed since it was asked last, and one that differs where it is another archive.  Returns what the reader
+ * returns.
+ */
+struct reader_version {
+	int64_t commits;
+	uint64_t archives;
+};
+int reader_version(struct reader *r, struct reader_version *version);
+
 /* One transaction over the calls between; it must be over within 50 ms. */
 int reader_begin(struct reader *r);
 void reader_end(struct reader *r);
@@ -55,6 +65,9 @@ int reader_run_by_name(struct reader *r, const char *name, int64_t *id);
 int reader_run_by_domid(struct reader *r, int64_t domid, int64_t *id);
 /* At most LIMIT runs of the guest whose run ID is, below BEFORE, newest first. */
 int reader_runs(struct reader *r, int64_t id, int64_t before, unsigned limit, reader_run_call *call, void *context);
+
+/* At most LIMIT runs of all guests above AFTER, in order of their ids. */
+int reader_all_runs(struct reader *r, int64_t after, unsigned limit, reader_run_call *call, void *context);
 
 /* Streams of a run, in order of their numbers.  The counters speak of complete packets. */
 struct reader_stream {
@@ -132,6 +145,8 @@ int reader_bytes(struct reader *r, struct reader_source source, uint64_t sequenc
 typedef int reader_gap_call(void *context, const struct archive_gap *gap);
 int reader_gaps(struct reader *r, int64_t stream, uint64_t from, uint64_t to, unsigned limit, reader_gap_call *call,
 		void *context);
+/* The one that lies behind all others of stream NUMBER of RUN (its stream is said to be 0); ARCHIVE_E_ABSENT. */
+int reader_last_gap(struct reader *r, int64_t run, uint32_t number, reader_gap_call *call, void *context);
 
 /*
  * Captures below BEFORE, newest first: all (RUN 0), or those of the guest whose run RUN is.  The context is not among what is read of them, since it

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "guest.h"
 #include "json.h"
 #include "routes.h"
 #include "target.h"
@@ -14,37 +15,6 @@ struct guest_list {
 	json_t *array;
 	json_t *last_key; /* of the last entry */
 };
-
-static json_t *guest_json(const struct reader_guest *g)
-{
-	const struct archive_run *run = &g->latest;
-	bool ended = strcmp(run->state, "ended") == 0;
-
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:[], s:n, s:o, s:o}", "name", json_text(run->name), "uuid",
-			 json_text(run->uuid), "domid", json_domid(ended ? -1 : run->domid), "state",
-			 json_text(run->state), "source", json_text(run->source), "run", (json_int_t)run->id, "streams",
-			 "last_seen", "runs", json_count(g->runs), "captures", json_count(g->captures));
-}
-
-/* The streams of the guest's latest run, and when the newest of them was last seen. */
-static int guest_fill(struct reader *r, json_t *guest)
-{
-	json_t *streams = json_object_get(guest, "streams"), *stream, *seen;
-	const char *newest = NULL, *text;
-	size_t i;
-	int rc = json_streams(r, json_integer_value(json_object_get(guest, "run")), streams);
-
-	json_array_foreach(streams, i, stream)
-	{
-		seen = json_object_get(stream, "last_seen");
-		text = json_string_value(seen);
-		if (text && (!newest || strcmp(text, newest) > 0)) { /* one format, so that text sorts as time */
-			newest = text;
-			json_object_set(guest, "last_seen", seen);
-		}
-	}
-	return rc;
-}
 
 static int take_guest(void *context, const struct reader_guest *g)
 {
@@ -82,14 +52,6 @@ enum outcome get_domains(struct exchange *x)
 		return exchange_reader_problem(x, rc, "");
 	}
 	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o}", "domains", array, "next", next));
-}
-
-static int take_one(void *context, const struct reader_guest *g)
-{
-	json_t **json = context;
-
-	*json = guest_json(g);
-	return *json ? 0 : -ENOMEM;
 }
 
 static int take_run(void *context, const struct archive_run *run)
@@ -134,9 +96,7 @@ enum outcome get_domain(struct exchange *x)
 	if (!exchange_number(x, "limit", 1, LIMIT_MOST, LIMIT_DEFAULT, &limit) ||
 	    !exchange_number(x, "cursor", 1, INT64_MAX, INT64_MAX, &before) || !target_run(x, &run))
 		return OUTCOME_DONE;
-	rc = reader_guest(r, run, take_one, &guest);
-	if (rc == 0)
-		rc = guest_fill(r, guest);
+	rc = guest_of_run(r, run, &guest);
 	if (rc == 0)
 		rc = guest_runs(r, guest, run, (int64_t)before, limit);
 	if (rc != 0)

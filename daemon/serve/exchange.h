@@ -22,6 +22,8 @@
 
 struct server;
 struct live;
+struct events;
+struct watch;
 struct route;
 
 enum verb { VERB_GET, VERB_POST, VERB_PATCH, VERB_DELETE, VERBS };
@@ -32,7 +34,7 @@ enum outcome {
 	OUTCOME_ANSWER, /* call again when the collector has answered */
 };
 
-enum wait { WAIT_NONE, WAIT_AGAIN, WAIT_ANSWER, WAIT_COMMIT };
+enum wait { WAIT_NONE, WAIT_AGAIN, WAIT_ANSWER, WAIT_COMMIT, WAIT_EVENT };
 
 /* The collector's answer to what this exchange asked. */
 struct answer {
@@ -65,7 +67,8 @@ struct exchange {
 	sd_event_source *late;	 /* ... for an answer */
 	bool gone;		 /* its client left, or the server stops */
 	struct answer answer;
-	struct live *live; /* the body that follows; NULL = none */
+	struct live *live;     /* the body that follows; NULL = none */
+	struct events *events; /* the same */
 	void *work;
 	void (*work_free)(void *work);
 };
@@ -73,6 +76,7 @@ struct exchange {
 /* What every exchange may use; owned by the server. */
 struct reader *exchange_reader(struct exchange *x);
 struct scratch *exchange_scratch(struct exchange *x);
+struct watch *exchange_watch(struct exchange *x);
 
 /* A request header, or NULL. */
 const char *exchange_header(struct exchange *x, const char *name);

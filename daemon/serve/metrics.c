@@ -82,6 +82,7 @@ static void put_own(FILE *out, const struct server_counts *c)
 	put(out, "mprofd_http_refused", "counter", "Requests answered with a problem of the client's.", c->refused);
 	put(out, "mprofd_http_failed", "counter", "Requests answered with a problem of the server's.", c->failed);
 	put(out, "mprofd_http_live", "gauge", "Live bodies that are being sent.", c->live);
+	put(out, "mprofd_http_events", "gauge", "Streams of events that are being sent.", c->events);
 	put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", c->commits);
 	put(out, "mprofd_http_collector_connected", "gauge", "Whether the collector's control socket is open.",
 	    c->connected);

@@ -29,6 +29,7 @@ static const struct route routes[] = {
 	 " run stream from to last buckets limit cursor ",
 	 {[VERB_GET] = get_domain_packets}},
 	{"/v1/domains/{domain}/trace", " run first end" SELECT, {[VERB_GET] = get_domain_trace}},
+	{"/v1/events", " ", {[VERB_GET] = get_events}},
 	{"/v1/openapi.yaml", " ", {[VERB_GET] = get_openapi}},
 	{"/viewer/{file}", " ", {[VERB_GET] = get_viewer_file}},
 };

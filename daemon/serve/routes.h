@@ -35,6 +35,8 @@ handler get_domain_trace, get_capture_trace;
 handler get_domain_packets, get_capture_packets;
 /* live.c */
 handler get_domain_live;
+/* events.c */
+handler get_events;
 /* tar.c */
 handler get_domain_ctf, get_capture_ctf;
 /* metrics.c */

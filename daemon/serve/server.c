@@ -14,12 +14,14 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "events.h"
 #include "listen.h"
 #include "live.h"
 #include "log.h"
 #include "notice.h"
 #include "routes.h"
 #include "server.h"
+#include "watch.h"
 
 #define LISTENERS_MAX	  16u
 #define CONNECTION_BYTES  (48u << 10) /* MHD's memory for one: headers in, headers out */
@@ -42,6 +44,7 @@ struct server {
 	struct reader *reader;
 	struct scratch scratch;
 	struct notice *notice;
+	struct watch *watch;
 	unsigned connections;
 	char host[256];
 	struct listener listeners[LISTENERS_MAX];
@@ -63,6 +66,11 @@ struct scratch *exchange_scratch(struct exchange *x)
 	return &x->server->scratch;
 }
 
+struct watch *exchange_watch(struct exchange *x)
+{
+	return x->server->watch;
+}
+
 void server_count(struct server *s, unsigned status)
 {
 	s->counts.refused += status >= 400 && status < 500;
@@ -76,6 +84,7 @@ struct server_counts server_counts(const struct server *s)
 	for (const struct exchange *x = s->exchanges; x; x = x->next) {
 		c.open++;
 		c.live += x->live != NULL;
+		c.events += x->events != NULL;
 	}
 	c.connected = notice_connected(s->notice);
 	c.longest_read = reader_longest(s->reader);
@@ -172,6 +181,12 @@ static void on_commit(void *context)
 
 	s->counts.commits++;
 	resume_all(s, WAIT_COMMIT);
+	watch_commit(s->watch);
+}
+
+static void on_news(void *context)
+{
+	resume_all(context, WAIT_EVENT);
 }
 
 static void on_answer(void *context, uint64_t tag, const struct message *m)
@@ -239,6 +254,10 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 
 	notice_tick(s->notice);
 	resume_all(s, WAIT_COMMIT); /* notices are only hints */
+	for (struct exchange *x = s->exchanges; x; x = x->next)
+		if (x->events)
+			events_tick(x->events);
+	watch_tick(s->watch);
 	for (struct exchange *x = s->ticks++ % 2 ? NULL : s->exchanges; x; x = x->next)
 		if (x->live)
 			exchange_follow(x);
@@ -287,6 +306,8 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 		x->next->previous = x->previous;
 	if (x->live)
 		live_orphan(x->live);
+	if (x->events)
+		events_orphan(x->events);
 	if (x->work)
 		x->work_free(x->work);
 	sd_event_source_disable_unref(x->hangup);
@@ -572,6 +593,8 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 	if (rc == 0)
 		rc = reader_new(&s->reader, options->state);
 	if (rc == 0)
+		rc = watch_new(&s->watch, event, s->reader, on_news, s);
+	if (rc == 0)
 		rc = notice_new(&s->notice, event, path, &notice_calls, s);
 	if (rc == 0)
 		rc = server_events(s);
@@ -606,6 +629,7 @@ struct server *server_free(struct server *s)
 	sd_event_source_disable_unref(s->tick);
 	sd_event_source_disable_unref(s->post);
 	notice_free(s->notice);
+	watch_free(s->watch);
 	reader_free(s->reader);
 	scratch_deinit(&s->scratch);
 	free(s);

@@ -112,6 +112,8 @@ static void test_encodings(void)
 	CHECK(!request_accepts_zstd(NULL) && !request_accepts_zstd("") && !request_accepts_zstd("zstd;q=0") &&
 	      !request_accepts_zstd("zstd;q=0.000") && !request_accepts_zstd("zstdx") && !request_accepts_zstd("*") &&
 	      !request_accepts_zstd("zstd;x=1"));
+	CHECK(request_accepts("application/json, text/html", "text/html") && !request_accepts("*/*", "text/html") &&
+	      !request_accepts("text/html;q=0", "text/html"));
 	CHECK(request_etag_matches("\"a\"", "\"a\"") && request_etag_matches("\"b\", W/\"a\"", "\"a\"") &&
 	      request_etag_matches("*", "\"a\""));
 	CHECK(!request_etag_matches(NULL, "\"a\"") && !request_etag_matches("\"ab\"", "\"a\"") &&

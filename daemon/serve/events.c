@@ -1,0 +1,164 @@
+/*
+ * /v1/events.
+ *
+ * A body is a number in the journal, and the one event that is being sent: a client that is slow costs no more, and one for whom the journal has gone on
+ * too far is told to read everything anew (`reset`), as is one that names a number of another server's life.  One that takes nothing at all is cut off.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "clock.h"
+#include "events.h"
+#include "routes.h"
+#include "server.h"
+#include "watch.h"
+
+#define COMMENT_NS (15 * NS_PER_S) /* silence is broken after so long: proxies and clients take it for the end */
+#define STALLED_NS (30 * NS_PER_S) /* a client that took nothing for so long, while there is something */
+#define RETRY	   "retry: 2000\n\n"
+
+struct events {
+	struct exchange *exchange;
+	struct watch *watch;
+	bool greeted;	   /* it knows from where on it gets everything */
+	bool resumes;	   /* it said a number when it came */
+	uint64_t restarts; /* of the journal, when that was */
+	uint64_t serial;   /* of the last event that it got */
+	struct journal_event *event;
+	char own[128]; /* what is no event of the journal's */
+	const char *text;
+	size_t left; /* of TEXT, which is of EVENT or OWN */
+	uint64_t sent_at;
+};
+
+void events_orphan(struct events *e)
+{
+	e->exchange = NULL;
+}
+
+void events_tick(struct events *e)
+{
+	const union MHD_ConnectionInfo *info;
+
+	watch_want(e->watch);
+	if (e->exchange->wait == WAIT_EVENT) {
+		exchange_resume(e->exchange); /* it sees for itself whether a comment is due */
+	} else if (clock_mono() - e->sent_at > STALLED_NS) {
+		info = MHD_get_connection_info(e->exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		if (info)
+			shutdown(info->connect_fd, SHUT_RDWR);
+	}
+}
+
+/* The number from which on E gets everything, said as an event NAME, which has that number. */
+static void greet(struct events *e, const char *name)
+{
+	struct journal *j = watch_journal(e->watch);
+	char id[JOURNAL_ID];
+	int len;
+
+	e->serial = journal_newest(j);
+	e->restarts = journal_restarts(j);
+	e->greeted = true;
+	journal_id(j, e->serial, id);
+	len = snprintf(e->own, sizeof(e->own), "id: %s\nevent: %s\ndata: {}\n\n", id, name);
+	e->text = e->own;
+	e->left = (size_t)len;
+}
+
+/* What E gets next goes to TEXT; false where there is nothing now. */
+static bool next(struct events *e)
+{
+	struct journal *j = watch_journal(e->watch);
+	bool lost = false;
+
+	e->event = journal_release(e->event);
+	if (watch_ready(e->watch) && !e->greeted) {
+		greet(e, e->resumes ? "reset" : "hello");
+	} else if (watch_ready(e->watch) && e->restarts != journal_restarts(j)) {
+		greet(e, "reset");
+	} else if (watch_ready(e->watch) && (e->event = journal_behind(j, e->serial, &lost))) {
+		e->serial = e->event->serial;
+		e->text = e->event->text;
+		e->left = e->event->bytes;
+	} else if (lost) {
+		greet(e, "reset");
+	} else if (clock_mono() - e->sent_at >= COMMENT_NS) {
+		e->text = ":\n\n";
+		e->left = 3;
+	}
+	return e->left > 0;
+}
+
+static ssize_t on_events(void *context, uint64_t position, char *out, size_t max)
+{
+	struct events *e = context;
+	size_t n;
+
+	(void)position;
+	if (!e->exchange || e->exchange->gone)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (!e->left && !next(e)) {
+		exchange_suspend(e->exchange, WAIT_EVENT);
+		return 0;
+	}
+	n = e->left < max ? e->left : max;
+	memcpy(out, e->text, n);
+	e->text += n;
+	e->left -= n;
+	e->sent_at = clock_mono();
+	return (ssize_t)n;
+}
+
+static void on_events_free(void *context)
+{
+	struct events *e = context;
+
+	if (e->exchange)
+		e->exchange->events = NULL;
+	journal_release(e->event);
+	free(e);
+}
+
+/* Where the client that says ID goes on. */
+static void resume(struct events *e, const char *id)
+{
+	struct journal *j = watch_journal(e->watch);
+
+	e->resumes = true;
+	if (!watch_ready(e->watch) || !journal_resume(j, id, &e->serial))
+		return;
+	e->restarts = journal_restarts(j);
+	e->greeted = true;
+}
+
+enum outcome get_events(struct exchange *x)
+{
+	const char *id = exchange_header(x, "Last-Event-ID");
+	struct MHD_Response *response;
+	struct events *e;
+
+	if (server_counts(x->server).events >= EVENTS_MOST)
+		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+					"%u clients read events already; close a page of the viewer, or try again.",
+					EVENTS_MOST);
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return exchange_reader_problem(x, -ENOMEM, "");
+	*e = (struct events){.exchange = x, .watch = exchange_watch(x), .text = RETRY, .left = strlen(RETRY)};
+	e->sent_at = clock_mono();
+	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, EXCHANGE_BLOCK, on_events, e, on_events_free);
+	if (!response) {
+		free(e);
+		return exchange_reader_problem(x, -ENOMEM, "");
+	}
+	watch_want(e->watch);
+	if (id && *id)
+		resume(e, id);
+	x->events = e;
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	return exchange_respond(x, MHD_HTTP_OK, response);
+}

@@ -1,0 +1,147 @@
+/* Two lists in one order, the last look's and this one's; see census.h, which does the same with what it can compare whole. */
+#include <errno.h>
+
+#include "clock.h"
+#include "growth.h"
+#include "json.h"
+
+enum { PACKETS, BYTES, RATE, LOST, SKIPPED, GAPS, FIGURES };
+static const char *const names[FIGURES] = {"packets", "bytes", "rate", "lost_packets", "skipped_packets", "gaps"};
+
+struct grown {
+	int64_t run, number;
+	int64_t figures[FIGURES];
+};
+
+void growth_deinit(struct growth *g)
+{
+	free(g->runs);
+	free(g->last);
+	free(g->next);
+	*g = (struct growth){0};
+}
+
+void growth_reset(struct growth *g)
+{
+	g->n_runs = 0;
+}
+
+int growth_expect(struct growth *g, int64_t run)
+{
+	size_t room = g->room_runs ? 2 * g->room_runs : 64;
+
+	if (g->n_runs == g->room_runs) {
+		int64_t *runs = realloc(g->runs, room * sizeof(*runs));
+
+		if (!runs)
+			return -ENOMEM;
+		g->runs = runs;
+		g->room_runs = room;
+	}
+	g->runs[g->n_runs++] = run;
+	return 0;
+}
+
+void growth_begin(struct growth *g)
+{
+	g->at = g->at_last = g->n_next = 0;
+	g->rates = false;
+}
+
+static struct grown grown_of(json_t *stream)
+{
+	struct grown s = {.run = json_integer_value(json_object_get(stream, "run")),
+			  .number = json_integer_value(json_object_get(stream, "stream"))};
+
+	for (size_t i = 0; i < FIGURES; i++)
+		s.figures[i] = json_integer_value(json_object_get(stream, names[i]));
+	return s;
+}
+
+/* What was said of the stream that S is now, or NULL. */
+static const struct grown *grown_before(struct growth *g, const struct grown *s)
+{
+	const struct grown *l;
+
+	for (; g->at_last < g->n_last; g->at_last++) {
+		l = &g->last[g->at_last];
+		if (l->run == s->run && l->number == s->number)
+			return l;
+		if (l->run > s->run || (l->run == s->run && l->number > s->number))
+			break;
+	}
+	return NULL;
+}
+
+static int growth_keep(struct growth *g, const struct grown *s)
+{
+	size_t room = g->room_next ? 2 * g->room_next : 64;
+
+	if (g->n_next == g->room_next) {
+		struct grown *next = realloc(g->next, room * sizeof(*next));
+
+		if (!next)
+			return -ENOMEM;
+		g->next = next;
+		g->room_next = room;
+	}
+	g->next[g->n_next++] = *s;
+	g->rates |= s->figures[RATE] != 0;
+	return 0;
+}
+
+static int growth_take(struct growth *g, json_t *stream, json_t *grown, json_t *lost)
+{
+	struct grown now = grown_of(stream), before = {0};
+	const struct grown *l = grown_before(g, &now);
+	bool differs = false;
+
+	if (l)
+		before = *l;
+	for (size_t i = 0; i < FIGURES; i++)
+		differs |= now.figures[i] != before.figures[i];
+	if (growth_keep(g, &now) < 0)
+		return -ENOMEM;
+	if (differs && json_array_append(grown, stream) < 0)
+		return -ENOMEM;
+	if ((now.figures[LOST] > before.figures[LOST] || now.figures[SKIPPED] > before.figures[SKIPPED]) &&
+	    json_array_append(lost, stream) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static void growth_end(struct growth *g)
+{
+	free(g->last);
+	g->last = g->next;
+	g->n_last = g->n_next;
+	g->next = NULL;
+	g->n_next = g->room_next = 0;
+	growth_reset(g);
+}
+
+int growth_step(struct growth *g, struct reader *r, uint64_t ns, json_t *grown, json_t *lost)
+{
+	uint64_t until = clock_mono() + ns;
+	int rc = 0;
+
+	while (rc == 0 && g->at < g->n_runs && clock_mono() < until) {
+		CLEANUP(json_unrefp) json_t *streams = json_array();
+		json_t *stream;
+		size_t i;
+
+		rc = streams ? json_streams(r, g->runs[g->at], streams) : -ENOMEM;
+		if (rc != 0)
+			break;
+		g->at++;
+		json_array_foreach(streams, i, stream)
+		{
+			if (rc == 0)
+				rc = growth_take(g, stream, grown, lost);
+		}
+	}
+	if (rc != 0 || g->at < g->n_runs)
+		return rc;
+	growth_end(g);
+	return GROWTH_DONE;
+}

@@ -1,0 +1,38 @@
+/*
+ * What happens in the archive, as events: guests come and go, captures, gaps, growth.
+ *
+ * The archive is the truth: its tables are read a few rows at a time, each in a short read transaction, and compared with what they said before. The
+ * collector's notices only say when to look. Nothing is read while nobody wants to know.
+ */
+#ifndef SERVE_WATCH_H
+#define SERVE_WATCH_H
+
+#include <systemd/sd-event.h>
+
+#include "cleanup.h"
+#include "journal.h"
+#include "reader.h"
+
+struct watch;
+
+/* News are there, or watch_ready has become true. */
+typedef void watch_news(void *context);
+
+/* EVENT, READER and CONTEXT are borrowed.  0 or -errno. */
+int watch_new(struct watch **wp, sd_event *event, struct reader *reader, watch_news *news, void *context);
+struct watch *watch_free(struct watch *w);
+CLEANUP_DEFINE(struct watch, watch_free)
+
+/* Somebody wants to know; to be said again at least once a minute.  Where nobody did, this begins it, without an event for what is there already. */
+void watch_want(struct watch *w);
+/* Is it known what was there, so that every later change is in the journal? */
+bool watch_ready(const struct watch *w);
+/* Borrowed for the watch's life. */
+struct journal *watch_journal(struct watch *w);
+
+/* Something was committed. */
+void watch_commit(struct watch *w);
+/* To be called about once a second: notices are only hints. */
+void watch_tick(struct watch *w);
+
+#endif

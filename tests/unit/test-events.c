@@ -1,0 +1,142 @@
+/* What /v1/events is made of: the census, which says what differs between two counts, and the journal, which keeps the newest events. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "census.h"
+#include "check.h"
+#include "journal.h"
+
+struct gone {
+	size_t n;
+	int64_t ids[16];
+};
+
+static void on_gone(void *context, const struct census_entry *entry)
+{
+	struct gone *g = context;
+
+	g->ids[g->n++ % 16] = entry->id;
+}
+
+static void test_census(void)
+{
+	struct census c = {0};
+	struct gone gone = {0};
+	uint64_t before = 0;
+
+	census_begin(&c);
+	for (int64_t id = 1; id <= 1000; id++)
+		CHECK(census_count(&c, id, 7, &before, on_gone, &gone) == CENSUS_NEW);
+	census_end(&c, on_gone, &gone);
+	CHECK(gone.n == 0);
+
+	/* 1 and 500 and 1000 go, 2 changes, 1001 comes. */
+	census_begin(&c);
+	CHECK(census_count(&c, 2, 8, &before, on_gone, &gone) == CENSUS_CHANGED && before == 7);
+	CHECK(gone.n == 1 && gone.ids[0] == 1);
+	for (int64_t id = 3; id < 1000; id++)
+		if (id != 500)
+			CHECK(census_count(&c, id, 7, &before, on_gone, &gone) == CENSUS_SAME);
+	CHECK(census_count(&c, 1001, 7, &before, on_gone, &gone) == CENSUS_NEW);
+	census_end(&c, on_gone, &gone);
+	CHECK(gone.n == 3 && gone.ids[1] == 500 && gone.ids[2] == 1000);
+
+	/* A count that is dropped changes nothing. */
+	census_begin(&c);
+	CHECK(census_count(&c, 2, 9, &before, on_gone, &gone) == CENSUS_CHANGED && before == 8);
+	census_begin(&c);
+	CHECK(census_count(&c, 2, 8, &before, on_gone, &gone) == CENSUS_SAME);
+	census_begin(&c);
+	census_end(&c, on_gone, &gone);
+	CHECK(gone.n == 3 + 998);
+	census_deinit(&c);
+}
+
+static void put(struct journal *j, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		CHECK(journal_put(j, "tick", json_pack("{s:I}", "n", (json_int_t)i)) == 0);
+}
+
+static void test_journal(void)
+{
+	CLEANUP(journal_freep) struct journal *j = NULL;
+	struct journal_event *event, *held;
+	char id[JOURNAL_ID], wanted[128];
+	uint64_t serial;
+	bool lost;
+
+	CHECK(journal_new(&j) == 0);
+	journal_id(j, 0, id);
+	CHECK(journal_resume(j, id, &serial) && serial == 0 && !journal_behind(j, 0, &lost) && !lost);
+	put(j, 1);
+	held = journal_behind(j, 0, &lost);
+	journal_id(j, 1, id);
+	snprintf(wanted, sizeof(wanted), "id: %s\nevent: tick\ndata: {\"n\":0}\n\n", id);
+	CHECK(held && held->serial == 1 && held->bytes == strlen(wanted) &&
+	      memcmp(held->text, wanted, held->bytes) == 0);
+
+	/* The bound: what is held stays, what is too old is said to be. */
+	put(j, JOURNAL_EVENTS);
+	CHECK(memcmp(held->text, wanted, held->bytes) == 0);
+	held = journal_release(held);
+	CHECK(!journal_behind(j, 0, &lost) && lost);
+	journal_id(j, 0, id);
+	CHECK(!journal_resume(j, id, &serial));
+	journal_id(j, 1, id);
+	CHECK(journal_resume(j, id, &serial) && serial == 1);
+	for (serial = 1; (event = journal_behind(j, serial, &lost)); journal_release(event))
+		CHECK(event->serial == ++serial);
+	CHECK(!lost && serial == journal_newest(j) && serial == JOURNAL_EVENTS + 1);
+
+	journal_id(j, serial, id);
+	journal_restart(j);
+	CHECK(!journal_resume(j, id, &serial) && journal_newest(j) == 0 && journal_restarts(j) == 1);
+	journal_id(j, 0, id);
+	CHECK(journal_resume(j, id, &serial));
+	for (const char *const *p =
+		     (const char *const[]){"", ".", "0.0", "0000000000000000", "0000000000000000.", NULL};
+	     *p; p++)
+		CHECK(!journal_resume(j, *p, &serial));
+	strcat(id, " ");
+	CHECK(!journal_resume(j, id, &serial));
+}
+
+/* Few large events reach the bound of bytes, and one that is larger than it is sent all the same. */
+static void test_journal_bytes(void)
+{
+	CLEANUP(journal_freep) struct journal *j = NULL;
+	char *text = malloc(JOURNAL_BYTES + 2);
+	struct journal_event *event;
+	bool lost;
+
+	CHECK(text && journal_new(&j) == 0);
+	memset(text, 'x', JOURNAL_BYTES + 1);
+	text[JOURNAL_BYTES / 4] = '\0';
+	for (int i = 0; i < 8; i++)
+		CHECK(journal_put(j, "large", json_pack("{s:s}", "t", text)) == 0);
+	CHECK(!journal_behind(j, 4, &lost) && lost);
+	event = journal_behind(j, 5, &lost);
+	CHECK(event && event->serial == 6);
+	journal_release(event);
+	text[JOURNAL_BYTES / 4] = 'x';
+	text[JOURNAL_BYTES + 1] = '\0';
+	CHECK(journal_put(j, "large", json_pack("{s:s}", "t", text)) == 0);
+	CHECK(!journal_behind(j, 7, &lost) && lost);
+	event = journal_behind(j, 8, &lost);
+	CHECK(event && event->bytes > JOURNAL_BYTES);
+	journal_release(event);
+	free(text);
+
+	/* Without memory for one, nothing can be resumed from. */
+	CHECK(journal_put(j, "none", NULL) < 0 && journal_newest(j) == 0 && journal_restarts(j) == 1);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_census);
+	CHECK_RUN(test_journal);
+	CHECK_RUN(test_journal_bytes);
+	return check_done();
+}
