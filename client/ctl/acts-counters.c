@@ -72,6 +72,7 @@ int acts_counter(struct acts *a, struct act_stream *s, const struct mprof_raw_ev
 	r = r ? r : counter_of(a, s, &c);
 	if (r || !c)
 		return r;
+	s->cast.list[thread].last = s->now;
 	/* A guest may say any amount: a sum that is too large goes around. */
 	c->value = e->id == MPROF_EVENT_counter ? e->number : (int64_t)((uint64_t)c->value + (uint64_t)e->number);
 	act.track = c->track;

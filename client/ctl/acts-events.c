@@ -24,6 +24,12 @@ static struct cast_thread *thread_at(const struct step *x, uint32_t thread)
 	return &x->s->cast.list[thread];
 }
 
+/* The event shows that the thread is there still. */
+static void touch(const struct step *x, uint32_t thread)
+{
+	thread_at(x, thread)->last = x->s->now;
+}
+
 static void note(struct act *act, const char *key, int64_t number)
 {
 	act->notes[act->n_notes++] = (struct act_note){.key = key, .number = number};
@@ -86,6 +92,7 @@ static int pair(const struct step *x, int64_t doer_id, int64_t other_id, bool ba
 	r = r ? r : acts_thread(x->a, x->s, other_id, &other);
 	if (r)
 		return r;
+	touch(x, doer);
 	act[back] = act_of(x, ACT_INSTANT, doer);
 	note(&act[back], "thread", doer_id);
 	note(&act[back], "other", other_id);
@@ -125,13 +132,14 @@ static int on_creates(const struct step *x)
 
 	if (r || x->e->number == MPROF_THREAD_NONE)
 		return r ? r : alone(x, x->e->context, x->e->number);
+	touch(x, creator);
 	/* From now on the id is another's, and nothing can be heard of the one that bore it. */
 	if (old != CAST_NONE)
 		r = acts_end_life(x->a, x->s, old, x->s->now, true);
 	r = r ? r : acts_create(x->a, x->s, x->e->number, x->e->type, &thread);
 	if (r)
 		return r;
-	thread_at(x, thread)->last = x->s->now;
+	touch(x, thread);
 	act = act_of(x, thread_at(x, thread)->flags & CAST_SHARED ? ACT_INSTANT : ACT_BEGIN, thread);
 	act.life = act.kind == ACT_BEGIN;
 	if (act.life)
@@ -165,6 +173,7 @@ static int on_becomes(const struct step *x)
 	if (r || from == x->s->root || ((thread_at(x, from)->flags | thread_at(x, to)->flags) & CAST_SHARED) ||
 	    !cast_become(&x->s->cast, from, to))
 		return r;
+	thread_at(x, to)->flags |= thread_at(x, from)->flags & CAST_EXPECTED;
 	runs = x->s->running == from;
 	r = acts_end_life(x->a, x->s, from, x->s->now, true);
 	return r || !runs ? r : run(x, to, false);
@@ -172,15 +181,22 @@ static int on_becomes(const struct step *x)
 
 static int on_looks(const struct step *x, bool runs)
 {
-	uint32_t reader;
+	bool found = x->e->id != MPROF_EVENT_try_read;
+	uint32_t reader, source;
 	int r;
 
 	if (x->e->number == MPROF_THREAD_NONE)
 		return alone(x, x->e->context, x->e->number);
 	r = acts_thread(x->a, x->s, x->e->context, &reader);
+	r = r ? r : acts_thread(x->a, x->s, x->e->number, &source);
 	if (!r && runs)
 		r = run(x, reader, false);
-	return r ? r : pair(x, x->e->context, x->e->number, x->e->id != MPROF_EVENT_try_read);
+	if (r)
+		return r;
+	/* What was read is over; what was not resolved yet is there still. */
+	if (!found)
+		touch(x, source);
+	return pair(x, x->e->context, x->e->number, found);
 }
 
 static int on_signal(const struct step *x)
@@ -190,6 +206,8 @@ static int on_signal(const struct step *x)
 
 	if (!r && x->e->id == MPROF_EVENT_signal)
 		r = run(x, receiver, false);
+	if (!r)
+		touch(x, receiver);
 	return r ? r : pair(x, x->e->number, x->e->context, false);
 }
 
@@ -209,6 +227,7 @@ static int on_label(const struct step *x)
 	if (r)
 		return r;
 	t = thread_at(x, thread);
+	touch(x, thread);
 	if (is_marker(x->e)) {
 		t->flags |= CAST_EXPECTED;
 	} else if (!(t->flags & (CAST_LABELLED | CAST_SHARED)) && thread != x->s->root && text->bytes) {
@@ -340,6 +359,7 @@ int acts_event(struct acts *a, struct act_stream *s, const struct mprof_raw_even
 
 	if (x.time > ACT_TIME_MAX)
 		x.time = ACT_TIME_MAX;
+	a->events++;
 	r = r ? r : acts_lost(a, s, x.time);
 	s->now = s->now > x.time ? s->now : x.time;
 	if (!r && e->text)

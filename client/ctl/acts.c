@@ -126,6 +126,7 @@ int acts_create(struct acts *a, struct act_stream *s, int64_t id, uint8_t type, 
 	*thread = cast_add(&s->cast, id, type, a->tracks + 1);
 	if (*thread == CAST_NONE)
 		return share(a, s, thread);
+	s->cast.list[*thread].last = s->first;
 	acts_track_new(a);
 	return acts_name(a, s, &s->cast.list[*thread], NULL, 0);
 }
@@ -160,8 +161,6 @@ int acts_thread(struct acts *a, struct act_stream *s, int64_t id, uint32_t *thre
 	*thread = id == MPROF_THREAD_NONE ? s->root : cast_find(&s->cast, id);
 	if (*thread == CAST_NONE)
 		r = preexisting(a, s, id, thread);
-	if (!r)
-		s->cast.list[*thread].last = s->now;
 	return r;
 }
 
@@ -275,7 +274,7 @@ static uint64_t end_of(const struct act_stream *s, const struct cast_thread *t)
 {
 	uint64_t end = t->last > ACT_TIME_MAX - BEHIND_NS ? ACT_TIME_MAX : t->last + BEHIND_NS;
 
-	return t->flags & CAST_EXPECTED && end < s->now ? s->now : end;
+	return t->flags & CAST_EXPECTED ? s->now : end;
 }
 
 int acts_finish(struct acts *a)

@@ -90,6 +90,7 @@ struct acts {
 	uint64_t seed;
 	struct utf8 text; /* of the event at hand */
 	struct utf8 title;
+	uint64_t events;
 	uint64_t refused; /* events of threads and counters that there was no room for */
 };
 

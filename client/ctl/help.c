@@ -42,6 +42,8 @@ static const char program[] =
 	"  export FILE|-|DOMAIN|CAPTURE --to FORMAT [-o FILE|DIR|-] [--from TIME] [--to TIME]\n"
 	"       [--last 10s|5MB] [--run N] [--stream K]\n"
 	"                           write a trace in the format of another program\n"
+	"  bundle FILE|-|DOMAIN|CAPTURE... [-o FILE|-] [--last 10s|5MB]\n"
+	"                           put several traces on one time line, as one archive for Perfetto\n"
 	"  mem dump|identify FILE|- print a memory profile, or say what is in it\n"
 	"\n"
 	"Options, before the verb or behind it:\n"
@@ -218,6 +220,19 @@ static const struct help verbs[] = {
 	"  --to TIME          how both were at this time: what came later is left out\n"
 	"  --last AMOUNT, --stream K   of those of the two that are a domain or a capture, as for fetch\n"
 	"  --good-run N, --bad-run N   run N of a domain instead of its latest\n"},
+	{"bundle",
+	 "Usage: mprofctl bundle FILE|-|DOMAIN|CAPTURE... [-o FILE|-] [--last AMOUNT]\n"
+	"\n"
+	"Puts several traces on one time line: a tar of Perfetto traces, one of each stream, and of a\n"
+	"manifest that says how their clocks stand to each other. Perfetto 58 and later opens it as one\n"
+	"trace. Without -o it goes to bundle.tar, and never overwrites. Of guests and captures the\n"
+	"offset of their clock to dom0's is known from the stamps of their packets, and said with what\n"
+	"the true one can be less; of files nothing is known, and their times are taken as they are.\n"
+	"With --json: an object, whose keys mprofctl(1) lists.\n"
+	"\n"
+	"  -o, --output FILE\n"
+	"                 write to FILE, replacing it; - is standard output\n"
+	"  --last AMOUNT  of guests and captures only the last 10s or 5MB, as for fetch\n"},
 	{"export",
 	 "Usage: mprofctl export FILE|-|DOMAIN|CAPTURE --to FORMAT [-o FILE|DIR|-] [OPTION...]\n"
 	"\n"

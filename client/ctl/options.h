@@ -12,14 +12,16 @@ struct option_def {
 	bool *flag; /* for one without a value: set where it is given, and VALUE is NULL */
 };
 
+#define OPERANDS_MAX 64
+
 struct operands {
-	const char *at[2];
+	const char *at[OPERANDS_MAX];
 	size_t n;
 };
 
 /*
  * Take ARGV of a verb apart: an option takes a value ("--name VALUE", "--name=VALUE", "-o VALUE") or is a flag.  Between MIN and MAX operands (at most
- * 2) must be left; "--" ends the options, and "-" is an operand.  Returns an exit code, having said why.
+ * OPERANDS_MAX) must be left; "--" ends the options, and "-" is an operand.  Returns an exit code, having said why.
  */
 int options_parse(int argc, char **argv, const struct option_def *defs, size_t n_defs, struct operands *left,
 		  size_t min, size_t max);

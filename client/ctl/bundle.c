@@ -1,0 +1,300 @@
+/* Members are written to files without names first: a tar says how long each is before it begins. */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bundle-manifest.h"
+#include "bundle.h"
+#include "scope.h"
+#include "spool.h"
+
+#define NAME_MAX_BYTES 60u
+#define COPY_BYTES     (256u << 10)
+/* Dom0's clocks stand to each other as they did, but for what NTP and this have moved. */
+#define SAME_BOOT_NS 2000000000u
+
+void bundle_deinit(struct bundle *b)
+{
+	size_t i;
+
+	for (i = 0; i < b->n; i++) {
+		free(b->list[i].path);
+		free(b->list[i].machine);
+		free(b->list[i].trace);
+		closep(&b->list[i].fd);
+	}
+	free(b->list);
+	*b = (struct bundle){0};
+}
+
+static bool is_taken(const struct bundle *b, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < b->n; i++)
+		if (strcmp(b->list[i].path, path) == 0)
+			return true;
+	return strcmp(path, BUNDLE_HOST) == 0;
+}
+
+/* A member's name that any reader of archives takes, and that no other has. */
+static char *member_path(const struct bundle *b, const char *name)
+{
+	char base[NAME_MAX_BYTES + 1], *path = NULL;
+	unsigned int i, n = 1;
+
+	snprintf(base, sizeof(base), "%s", name);
+	for (i = 0; base[i]; i++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", base[i]) ||
+		    (!i && base[i] == '.'))
+			base[i] = '_';
+	do {
+		free(path);
+		path = NULL;
+		if ((n == 1 ? asprintf(&path, "%s.pftrace", base) : asprintf(&path, "%s-%u.pftrace", base, n)) < 0)
+			return NULL;
+		n++;
+	} while (is_taken(b, path));
+	return path;
+}
+
+/* A name as valid UTF-8, not empty. */
+static char *machine_name(const char *name)
+{
+	SCOPED(utf8_deinit) struct utf8 u = {0};
+
+	if (utf8_set(&u, *name ? name : "?", *name ? strlen(name) : 1))
+		return NULL;
+	return strndup(u.text, u.bytes);
+}
+
+struct bundle_member *bundle_add(struct bundle *b, const char *trace, const char *name, int64_t run, int64_t stream)
+{
+	struct bundle_member *m;
+	size_t room = b->room ? b->room * 2 : 8;
+
+	if (b->n == b->room) {
+		m = realloc(b->list, room * sizeof(*m));
+		if (!m)
+			return NULL;
+		b->list = m;
+		b->room = room;
+	}
+	m = &b->list[b->n];
+	*m = (struct bundle_member){.run = run, .stream = stream, .fd = -1};
+	m->path = member_path(b, name);
+	m->machine = machine_name(name);
+	m->trace = strdup(trace);
+	if (m->path && m->machine && m->trace) {
+		b->n++;
+		return m;
+	}
+	free(m->path);
+	free(m->machine);
+	free(m->trace);
+	return NULL;
+}
+
+int bundle_part_init(struct bundle_part *p, struct bundle *b, struct bundle_member *m)
+{
+	*p = (struct bundle_part){.bundle = b, .member = m};
+	m->fd = spool_file();
+	if (m->fd < 0)
+		return m->fd;
+	if (!writer_init(&p->writer, m->fd))
+		return -ENOMEM;
+	perfetto_init(&p->perfetto, &p->writer, b->next_pid + 1);
+	acts_init(&p->acts, &p->perfetto.ops, m->machine);
+	p->sink = acts_sink(&p->acts);
+	return 0;
+}
+
+int bundle_part_finish(struct bundle_part *p)
+{
+	struct stat st;
+	int r = acts_finish(&p->acts);
+
+	r = r ? r : writer_flush(&p->writer);
+	if (r || fstat(p->member->fd, &st) < 0)
+		return r ? r : -errno;
+	acts_tell_refused(&p->acts);
+	p->member->bytes = (uint64_t)st.st_size;
+	p->member->events = p->acts.events;
+	p->bundle->next_pid += (int32_t)p->acts.streams;
+	return 0;
+}
+
+void bundle_part_deinit(struct bundle_part *p)
+{
+	if (!p->member)
+		return;
+	acts_deinit(&p->acts);
+	perfetto_deinit(&p->perfetto);
+	writer_deinit(&p->writer);
+}
+
+/* How dom0's clocks stood to each other. */
+static int64_t between(const struct clocks *c)
+{
+	return (int64_t)(c->latest.real - c->latest.mono);
+}
+
+/* Where dom0 has booted between them its monotonic clock is not one. */
+void bundle_align(struct bundle *b)
+{
+	const struct clocks *first = NULL;
+	int64_t apart;
+	size_t i;
+
+	for (i = 0; i < b->n; i++) {
+		const struct clocks *c = &b->list[i].clocks;
+
+		if (!c->stamps)
+			continue;
+		first = first ? first : c;
+		apart = between(c) - between(first);
+		b->realtime = b->realtime || apart > (int64_t)SAME_BOOT_NS || apart < -(int64_t)SAME_BOOT_NS;
+	}
+	for (i = 0; i < b->n; i++)
+		b->list[i].known = clocks_offset(&b->list[i].clocks, b->realtime, &b->list[i].offset_ns,
+						 &b->list[i].uncertainty_ns);
+}
+
+/* Readings of dom0's clocks: the newest of each guest. */
+static int write_host(const struct bundle *b, int *fd, uint64_t *bytes)
+{
+	static const char name[] = "dom0";
+	const struct act_track track = {
+		.kind = ACT_PROCESS, .track = 1, .process = 1, .name = name, .name_bytes = sizeof(name) - 1};
+	struct writer writer = {0};
+	struct perfetto p;
+	struct stat st;
+	bool told = false;
+	size_t i;
+	int r;
+
+	*fd = spool_file();
+	if (*fd < 0)
+		return *fd;
+	if (!writer_init(&writer, *fd))
+		return -ENOMEM;
+	perfetto_init(&p, &writer, b->next_pid + 1);
+	r = p.ops.track(p.ops.data, &track);
+	for (i = 0; i < b->n && !r && !(told && b->realtime); i++) {
+		/* With several boots of dom0 its monotonic clock has several relations to the other one: one is told. */
+		if (b->list[i].clocks.stamps)
+			r = perfetto_clocks(&p, b->list[i].clocks.latest.mono, b->list[i].clocks.latest.real);
+		told = told || b->list[i].clocks.stamps;
+	}
+	r = r ? r : writer_flush(&writer);
+	perfetto_deinit(&p);
+	writer_deinit(&writer);
+	if (!r && fstat(*fd, &st) < 0)
+		return -errno;
+	*bytes = r ? 0 : (uint64_t)st.st_size;
+	return r;
+}
+
+/* ---- the archive */
+
+struct tarring {
+	struct archive *archive;
+	struct output *output;
+	int error; /* -errno of writing */
+	char *buf; /* COPY_BYTES */
+};
+
+static la_ssize_t to_output(struct archive *a, void *data, const void *bytes, size_t len)
+{
+	struct tarring *t = data;
+
+	(void)a;
+	t->error = t->error ? t->error : output_write(t->output, bytes, len);
+	return t->error ? -1 : (la_ssize_t)len;
+}
+
+/* What libarchive complains of: our own write, or itself. */
+static int complaint(const struct tarring *t)
+{
+	int error = archive_errno(t->archive);
+
+	return t->error ? t->error : error > 0 ? -error : -EIO;
+}
+
+static int put_head(struct tarring *t, const char *path, uint64_t bytes)
+{
+	struct archive_entry *e = archive_entry_new();
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	archive_entry_set_pathname(e, path);
+	archive_entry_set_size(e, (la_int64_t)bytes);
+	archive_entry_set_filetype(e, AE_IFREG);
+	archive_entry_set_perm(e, 0644);
+	r = archive_write_header(t->archive, e) == ARCHIVE_OK ? 0 : complaint(t);
+	archive_entry_free(e);
+	return r;
+}
+
+static int put_bytes(struct tarring *t, const char *bytes, size_t len)
+{
+	return archive_write_data(t->archive, bytes, len) == (la_ssize_t)len ? 0 : complaint(t);
+}
+
+static int put_file(struct tarring *t, const char *path, int fd, uint64_t bytes)
+{
+	int r = put_head(t, path, bytes);
+	uint64_t at = 0;
+
+	while (!r && at < bytes) {
+		ssize_t n = pread(fd, t->buf, COPY_BYTES, (off_t)at);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		r = put_bytes(t, t->buf, (size_t)n);
+		at += (uint64_t)n;
+	}
+	return r;
+}
+
+static int put_all(struct bundle *b, struct tarring *t)
+{
+	SCOPED(freep) char *manifest = bundle_manifest(b);
+	SCOPED(closep) int host = -1;
+	uint64_t bytes = 0;
+	size_t i;
+	int r = manifest ? write_host(b, &host, &bytes) : -ENOMEM;
+
+	r = r ? r : put_head(t, BUNDLE_MANIFEST, strlen(manifest));
+	r = r ? r : put_bytes(t, manifest, strlen(manifest));
+	r = r ? r : put_file(t, BUNDLE_HOST, host, bytes);
+	for (i = 0; i < b->n && !r; i++)
+		r = put_file(t, b->list[i].path, b->list[i].fd, b->list[i].bytes);
+	if (!r && archive_write_close(t->archive) != ARCHIVE_OK)
+		r = complaint(t);
+	return r;
+}
+
+int bundle_write(struct bundle *b, struct output *o)
+{
+	SCOPED(freep) char *buf = malloc(COPY_BYTES);
+	struct tarring t = {.archive = archive_write_new(), .output = o, .buf = buf};
+	int r = -ENOMEM;
+
+	if (t.archive && buf) {
+		archive_write_set_format_ustar(t.archive);
+		archive_write_set_bytes_in_last_block(t.archive, 1);
+		r = archive_write_open(t.archive, &t, NULL, to_output, NULL) == ARCHIVE_OK ? put_all(b, &t)
+											   : complaint(&t);
+	}
+	/* What failed must not be tried again while it is put away. */
+	t.error = r;
+	archive_write_free(t.archive);
+	return r;
+}

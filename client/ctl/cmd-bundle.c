@@ -1,0 +1,269 @@
+/*
+ * `mprofctl bundle`: several captures, guests and files on one time line.
+ *
+ * A guest or capture is taken with all of its streams.  Each trace is read once and written down as it comes; how the clocks stand to each other is
+ * known when all of them were read, and stands in the archive's manifest.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bundle.h"
+#include "input.h"
+#include "options.h"
+#include "scope.h"
+#include "table.h"
+
+/* One trace that a person named. */
+struct bundling {
+	const struct ctl *ctl;
+	const char *verb;
+	struct bundle *bundle;
+	const char *trace;
+	const char *last; /* --last */
+	int verdict;	  /* CTL_OK or CTL_DAMAGED */
+};
+
+static void bundle_part_deinitp(struct bundle_part *p)
+{
+	bundle_part_deinit(p);
+}
+
+static int part_failed(int error)
+{
+	if (error == -ENOMEM)
+		return say_memory();
+	say("cannot write a file aside: %s; TMPDIR says where", strerror(-error));
+	return CTL_FAILED;
+}
+
+/* The trace that OPERAND and S name into member M. */
+static int read_member(struct bundling *x, struct bundle_member *m, const char *operand, const struct selection *s)
+{
+	SCOPED(input_deinit) struct input in = {0};
+	SCOPED(bundle_part_deinitp) struct bundle_part part = {0};
+	int r = bundle_part_init(&part, x->bundle, m);
+
+	if (r)
+		return part_failed(r);
+	r = input_run(&in, x->ctl, &part.sink, operand, s, false, x->verb);
+	if (r == INPUT_REFUSED)
+		return part_failed(in.refused);
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	x->verdict = r == CTL_DAMAGED ? r : x->verdict;
+	r = bundle_part_finish(&part);
+	return r ? part_failed(r) : CTL_OK;
+}
+
+static int take_file(struct bundling *x, const struct target *t)
+{
+	struct selection none = {0};
+	const char *name = t->kind == TARGET_STDIN ? "stdin" : t->name, *slash = strrchr(name, '/');
+	struct bundle_member *m;
+
+	if (x->last)
+		return say_usage(x->verb, "--last selects from what the daemon has, and %s is a file", x->trace);
+	m = bundle_add(x->bundle, x->trace, slash && slash[1] ? slash + 1 : name, -1, -1);
+	return m ? read_member(x, m, x->trace, &none) : say_memory();
+}
+
+/* What the daemon says of a guest or capture. */
+static int get_target(struct http *h, const struct target *t, json_t **json)
+{
+	char *name = http_escape(h, t->name);
+	SCOPED(freep) char *path = NULL;
+	int n = -1;
+
+	if (name)
+		n = asprintf(&path, "/v1/%s/%s", t->kind == TARGET_CAPTURE ? "captures" : "domains", name);
+	curl_free(name);
+	return n < 0 ? say_memory() : http_json(h, "GET", path, NULL, json);
+}
+
+/* One stream: its trace, and what its packets say of the clock, which is one for all of the run. */
+static int take_stream(struct bundling *x, struct http *h, const struct target *t, const char *name, int64_t run,
+		       int64_t number, struct clocks *clocks)
+{
+	SCOPED(freep) char *operand = NULL;
+	char run_text[24], stream_text[24];
+	struct selection s = {.last = x->last, .stream = stream_text};
+	struct bundle_member *m;
+	int r;
+
+	snprintf(run_text, sizeof(run_text), "%" PRId64, run);
+	snprintf(stream_text, sizeof(stream_text), "%" PRId64, number);
+	if (t->kind == TARGET_DOMAIN)
+		s.run = run_text;
+	if (asprintf(&operand, "%s:%s", t->kind == TARGET_CAPTURE ? "capture" : "domain", t->name) < 0)
+		return say_memory();
+	m = bundle_add(x->bundle, x->trace, name, run, number);
+	if (!m)
+		return say_memory();
+	r = read_member(x, m, operand, &s);
+	return r ? r : clocks_read(clocks, h, t, &s);
+}
+
+static int take_streams(struct bundling *x, struct http *h, const struct target *t, const json_t *json)
+{
+	const char *name = json_string_value(json_object_get(json, t->kind == TARGET_CAPTURE ? "domain" : "name"));
+	const json_t *streams = json_object_get(json, "streams");
+	int64_t run = json_integer_value(json_object_get(json, "run"));
+	size_t first = x->bundle->n, i;
+	struct clocks clocks = {0};
+	const json_t *stream;
+	int r = CTL_OK;
+
+	if (!json_array_size(streams)) {
+		say("%s has no stream", x->trace);
+		return CTL_NOT_FOUND;
+	}
+	json_array_foreach(streams, i, stream)
+	{
+		if (r || x->bundle->n == BUNDLE_MEMBERS_MAX)
+			break;
+		r = take_stream(x, h, t, name ? name : t->name, run,
+				json_integer_value(json_object_get(stream, "stream")), &clocks);
+	}
+	for (i = first; i < x->bundle->n; i++)
+		x->bundle->list[i].clocks = clocks;
+	return r;
+}
+
+static int take_remote(struct bundling *x, struct target *t, bool settled)
+{
+	SCOPED(http_close) struct http h = {.signals = -1};
+	json_t *json = NULL;
+	int r = http_open(&h, x->ctl->host);
+
+	if (!r && !settled)
+		r = target_ask(t, &h);
+	r = r ? r : get_target(&h, t, &json);
+	r = r ? r : take_streams(x, &h, t, json);
+	json_decref(json);
+	if ((r == CTL_UNREACHABLE || r == CTL_NOT_FOUND) && t->name == x->trace)
+		say("there is no file %s either", t->name);
+	return r;
+}
+
+static int take(struct bundling *x, const char *trace)
+{
+	const struct selection none = {0};
+	struct target t;
+	bool settled = target_parse(&t, trace, true);
+	int r = target_check(&t, &none, x->verb);
+
+	x->trace = trace;
+	if (r)
+		return r;
+	if (x->bundle->n == BUNDLE_MEMBERS_MAX) {
+		say("a bundle holds at most %u streams", BUNDLE_MEMBERS_MAX);
+		return CTL_FAILED;
+	}
+	if (t.kind == TARGET_FILE || t.kind == TARGET_STDIN)
+		return take_file(x, &t);
+	return take_remote(x, &t, settled);
+}
+
+/* ---- what is said of it */
+
+static void tell_unknown(const struct bundle *b)
+{
+	size_t i;
+
+	for (i = 0; i < b->n; i++) {
+		const struct bundle_member *m = &b->list[i];
+
+		if (!m->known)
+			say("%s: nothing says how its clock stands to the others': its times are taken as they are",
+			    m->trace);
+		else if (m->clocks.stepped)
+			say("%s: its clock went back; the offset is right for what came after that", m->trace);
+	}
+}
+
+static void add_seconds(struct table *t, const char *sign, uint64_t ns)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "%s%" PRIu64 ".%09" PRIu64 " s", sign, ns / 1000000000, ns % 1000000000);
+	table_add(t, text);
+}
+
+static int show(const struct bundle *b)
+{
+	static const char *const heads[] = {"FILE", "TRACE", ">EVENTS", ">OFFSET", ">AT MOST LESS"};
+	struct table t;
+	size_t i;
+	int r;
+
+	table_init(&t, heads, sizeof(heads) / sizeof(heads[0]));
+	for (i = 0; i < b->n; i++) {
+		const struct bundle_member *m = &b->list[i];
+		uint64_t size = m->offset_ns < 0 ? 0 - (uint64_t)m->offset_ns : (uint64_t)m->offset_ns;
+
+		table_add(&t, m->path);
+		table_add(&t, m->trace);
+		table_add_number(&t, m->events);
+		if (m->known)
+			add_seconds(&t, m->offset_ns < 0 ? "-" : "+", size);
+		else
+			table_add(&t, "unknown");
+		if (m->known && m->uncertainty_ns != UINT64_MAX)
+			add_seconds(&t, "", m->uncertainty_ns);
+		else
+			table_add(&t, m->known ? "unknown" : NULL);
+	}
+	r = table_print(&t);
+	table_deinit(&t);
+	return r;
+}
+
+static int report(const struct ctl *ctl, const struct bundle *b, const struct output *o)
+{
+	json_t *json;
+	int r;
+
+	if (!o->path) /* standard output is the archive's */
+		return CTL_OK;
+	if (!ctl->json)
+		return show(b);
+	json = bundle_json(b);
+	if (json)
+		json_object_set_new(json, "path", json_string(o->path));
+	r = json ? json_print(json) : say_memory();
+	json_decref(json);
+	return r;
+}
+
+int cmd_bundle(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(bundle_deinit) struct bundle bundle = {0};
+	SCOPED(output_close) struct output out = {.fd = -1};
+	struct bundling x = {.ctl = ctl, .verb = argv[0], .bundle = &bundle};
+	const char *file = NULL;
+	const struct option_def defs[] = {
+		{"--output", "-o", &file, NULL},
+		{"--last", NULL, &x.last, NULL},
+	};
+	struct operands left;
+	size_t i;
+	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, OPERANDS_MAX);
+
+	r = r ? r : selection_check(&(struct selection){.last = x.last}, argv[0]);
+	r = r ? r : output_open(&out, file ? file : "bundle.tar", file ? OUTPUT_REPLACE : OUTPUT_NEW, argv[0]);
+	for (i = 0; i < left.n && !r; i++)
+		r = take(&x, left.at[i]);
+	if (r)
+		return r;
+	bundle_align(&bundle);
+	tell_unknown(&bundle);
+	r = bundle_write(&bundle, &out);
+	if (r)
+		return r == -ENOMEM ? say_memory() : output_complain(&out, -r);
+	r = output_commit(&out);
+	r = r ? r : report(ctl, &bundle, &out);
+	return r ? r : x.verdict;
+}
