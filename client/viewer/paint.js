@@ -83,11 +83,12 @@ function arrow(layers, kind, colour, alpha, x0, y0, x1, y1) {
 }
 
 class Planner {
-	constructor(marks, palette, size, measure) {
+	constructor(marks, palette, size, measure, caption) {
 		this.marks = marks;
 		this.palette = palette;
 		this.size = size;
 		this.measure = measure;
+		this.caption = caption;
 		this.layers = new Layers();
 		this.above = false; /* threads were drawn: what is highlighted from here on lies on top */
 	}
@@ -211,13 +212,13 @@ class Planner {
 
 	counterName(i) {
 		const m = this.marks;
-		const text = m.text(i);
+		const text = this.caption(m.item(i), m.text(i));
 
 		this.layers.get("counter-name", "text", this.palette.counterNames[m.shade(i) % 4], {bold: true}).texts.push({
 			text,
-			x: m.x1(i),
+			x: m.x1(i) - 3,
 			y: m.y0(i),
-			width: this.measure(text),
+			width: this.measure(text) * 1.1,
 			align: "right",
 			item: m.item(i),
 		});
@@ -287,13 +288,46 @@ export function roughWidth(text) {
 	return text.length * 6.6;
 }
 
-/** The layers of MARKS for a picture of SIZE {width, height}; MEASURE tells the width of a text. */
-export function plan(marks, palette, size, measure = roughWidth) {
-	const planner = new Planner(marks, palette, size, measure);
+/**
+ * The layers of MARKS for a picture of SIZE {width, height}.  MEASURE tells the width of a text, CAPTION(index, name) what stands at a counter's
+ * line.
+ */
+export function plan(marks, palette, size, measure = roughWidth, caption = (_, name) => name) {
+	const planner = new Planner(marks, palette, size, measure, caption);
 
 	for (let i = 0; i < marks.n; i++)
 		planner.mark(i);
-	return shadowsFirst(planner.layers.list);
+	const layers = shadowsFirst(planner.layers.list);
+	unhide(layers, "label", "type");
+	unhide(layers, "counter-name", "band-name");
+	return layers;
+}
+
+const LINE = 14; /* pixels that a text is high */
+
+/** Leave out the texts of WEAK that would lie on one of STRONG. */
+function unhide(layers, strong, weak) {
+	const taken = new Map();
+	const left = (it) => it.x - (it.align === "right" ? it.width : it.align === "center" ? it.width / 2 : 0);
+
+	for (const layer of layers)
+		if (layer.kind === strong)
+			for (const it of layer.texts) {
+				const key = Math.floor(it.y / LINE);
+				taken.has(key) ? taken.get(key).push(it) : taken.set(key, [it]);
+			}
+	const hidden = (it) =>
+		[-1, 0, 1].some((by) =>
+			(taken.get(Math.floor(it.y / LINE) + by) ?? []).some(
+				(other) =>
+					Math.abs(other.y - it.y) < LINE - 2 &&
+					left(other) < left(it) + it.width &&
+					left(it) < left(other) + other.width,
+			),
+		);
+	for (const layer of layers)
+		if (layer.kind === weak)
+			layer.texts = layer.texts.filter((it) => !hidden(it));
 }
 
 /* All shadows of counters lie under all their colours; names and texts come last as they came. */

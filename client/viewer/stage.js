@@ -123,6 +123,13 @@ export class Stage {
 			this.work.shift();
 	}
 
+	/** Until a picture of the camera as it is now is painted. */
+	async painted() {
+		this.renew();
+		while (!this.closed && (this.stale || this.asking || this.arrived || !this.shown))
+			await new Promise((resolve) => requestAnimationFrame(resolve));
+	}
+
 	isOld() {
 		const is = this.window;
 		const was = this.asked;
@@ -159,13 +166,9 @@ export class Stage {
 		this.arrived = null;
 		this.pen = fitted(this.picture, window.width, window.height);
 		this.pen.font = FONT;
-		const layers = plan(marks, palette, window, (text) => this.measure(text));
-		for (const layer of layers)
-			if (layer.kind === "counter-name")
-				for (const it of layer.texts)
-					it.text = this.hooks.counter(it.item, it.text);
+		const layers = plan(marks, palette, window, (text) => this.measure(text), (index, name) => this.hooks.counter(index, name));
 		paint(this.pen, layers, palette, window);
-		this.shown = {marks, layers, window, yOf: answer.rowY, gridNs: answer.gridNs};
+		this.shown = {marks, layers, window, yOf: answer.rowY, rowAt: answer.rowAt, gridNs: answer.gridNs};
 	}
 
 	/** Put the picture that is there where the camera is by now. */
@@ -186,20 +189,11 @@ export class Stage {
 		return this.shown ? this.shown.yOf(row) + (this.drag ? this.drag.y - this.shown.yOf(this.drag.row) : 0) : 0;
 	}
 
-	/** The row at height Y: the one that is drawn nearest. */
+	/** The row at height Y. */
 	row(y) {
-		if (!this.shown)
-			return this.camera.focus;
-		let [low, high] = [0, this.camera.rows];
+		const {shown, drag} = this;
 
-		for (let i = 0; i < 40; i++) {
-			const middle = (low + high) / 2;
-			if (this.y(middle) < y)
-				low = middle;
-			else
-				high = middle;
-		}
-		return low;
+		return shown ? shown.rowAt(drag ? y - drag.y + shown.yOf(drag.row) : y) : this.camera.focus;
 	}
 
 	grab(y) {

@@ -265,9 +265,38 @@ export class Timeline {
 		return true;
 	}
 
+	/** Put the rows that have the most of lines into the focus: where a trace has many, the middle one is seldom worth it. */
+	home() {
+		const {shown} = this.stage;
+		const rows = new Map();
+		let all = 0;
+
+		for (const it of shown.marks.list(["thread", "failed"])) {
+			const length = Math.max(it.x1 - it.x0, 1);
+			rows.set(it.y0, (rows.get(it.y0) ?? 0) + length);
+			all += length;
+		}
+		let sum = 0;
+		for (const [y, length] of [...rows].sort((a, b) => a[0] - b[0])) {
+			sum += length;
+			if (sum >= all / 2)
+				return this.camera.look(shown.rowAt(y));
+		}
+	}
+
+	/** The whole trace. */
+	async fit() {
+		this.camera.fit();
+		this.stage.changed();
+		this.moved();
+		await this.stage.painted();
+		this.home();
+		this.moved();
+	}
+
 	async apply(view) {
 		if (view.from === undefined)
-			this.camera.fit();
+			await this.fit();
 		else
 			this.camera.show(view.from, view.to);
 		if (view.row !== undefined)
@@ -514,7 +543,7 @@ export class Timeline {
 				? [
 						make("strong", {textContent: called(thread)}),
 						make("div", {textContent: `${thread.type} ${thread.id}`}),
-						...thread.labels.slice(0, 4).map((it) => make("div", {className: "tl-quiet", textContent: it.text})),
+						...thread.labels.slice(0, -1).slice(-4).map((it) => make("div", {className: "tl-quiet", textContent: it.text})),
 						make("div", {
 							textContent: `+${span(thread.start - camera.start)} to +${span(thread.end - camera.start)}, ran ${span(thread.ran)}`,
 						}),
@@ -624,10 +653,10 @@ export class Timeline {
 			down: () => camera.look(camera.focus + 1),
 			start: () => camera.show(camera.start, camera.start + camera.span),
 			end: () => camera.show(camera.end - camera.span, camera.end),
-			fit: () => camera.fit(),
 			"zoom-thread": () => this.zoomTo(),
 		};
 		const others = {
+			fit: () => this.fit(),
 			search: () => {
 				this.search.input.focus();
 				this.search.input.select();

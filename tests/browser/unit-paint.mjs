@@ -146,6 +146,20 @@ test("texts stand where the scene put them, and end where their room does", () =
 	assert.deepEqual(layer(layers, "tick").data, [40, 96, 1, 4]);
 });
 
+test("a type gives way to the label of the row below", () => {
+	const layers = plan(
+		marks(
+			{kind: "label", x0: 20, y0: 100, x1: 900, y1: 100, text: "label"},
+			{kind: "type", x0: 22, y0: 96, x1: 900, y1: 96, text: "bind"},
+			{kind: "type", x0: 222, y0: 96, x1: 900, y1: 96, text: "map"},
+			{kind: "type", x0: 22, y0: 86, x1: 900, y1: 86, text: "task"},
+		),
+		LIGHT,
+		SIZE,
+	);
+	assert.deepEqual(layer(layers, "type").texts.map((it) => it.text), ["map", "task"]);
+});
+
 test("a band is as strong as the share of its time", () => {
 	const layers = plan(
 		marks(

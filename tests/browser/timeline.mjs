@@ -1,0 +1,573 @@
+/* The time line, used as a person uses it; what is drawn is asked of the primitives behind the canvas. */
+import {readFileSync} from "node:fs";
+
+import {equal, fail, ok, reference, test, until} from "./harness.mjs";
+import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
+
+const SMALL = () => reference("small.ctf");
+const near = (a, b, by, what) => Math.abs(Number(a) - Number(b)) <= by || fail(`${what}: ${a} is not within ${by} of ${b}`);
+
+/** A host with one guest and its page. */
+async function one(t, name, bytes, options, hash = "") {
+	const host = await t.host({rings: {[name]: bytes}});
+
+	return {host, page: await opened(t, host, `#domain=${name}${hash}`, options)};
+}
+
+test("timeline: every kind of mark is drawn, in the colours of the original", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const marks = await drawn(page);
+	const kinds = ["sleeping", "collection", "grid", "thread", "running", "creation", "becomes", "open-end", "failed", "resolve", "read", "read-failed", "try-read", "signal", "label", "type", "counter", "counter-name", "band-name"];
+
+	for (const kind of kinds)
+		ok(marks.some((it) => it.kind === kind), `a mark of ${kind}`);
+	const colours = await page.evaluate(() => {
+		const layers = document.getElementById("page").timeline.stage.shown.layers;
+		return Object.fromEntries(layers.filter((it) => it.shape !== "text").map((it) => [it.kind, it.colour]));
+	});
+	equal(
+		[colours.resolve, colours.read, colours["read-failed"], colours["try-read"], colours.signal, colours.failed, colours.running, colours.collection],
+		["#008000", "#0000ff", "#ff0000", "#cccc66", "#ff9900", "#cc0000", "#ffffff", "#b39999"],
+		"the colours",
+	);
+	ok(marks.some((it) => it.kind === "band-name" && it.text === "sleeping"), "the name of a band");
+	await t.look(page, "small-fit");
+	await t.accessible(page);
+});
+
+test("timeline: a thread that should have resolved is red to the right edge and says so", async (t) => {
+	const {page} = await one(t, "bad", reference("public/arp-bad.ctf"));
+	const marks = await drawn(page);
+	const end = await page.evaluate(() => {
+		const {camera} = document.getElementById("page").timeline;
+		return camera.xOf(camera.end);
+	});
+	const red = marks.filter((it) => it.kind === "failed" && Math.abs(it.x1 - end) < 2);
+
+	equal(red.length, 1, "threads that never resolved");
+	ok(marks.some((it) => it.kind === "label" && it.text.includes("should-resolve thread never resolved")), "the sentence");
+	await t.look(page, "arp-bad-fit");
+});
+
+test("timeline: the wheel zooms by a fifth, and what is under the pointer stays", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const place = await box(page);
+	const x = 400;
+	const before = await camera(page);
+	const timeAt = (c) => c.from + (c.to - c.from) * BigInt(x) / BigInt(c.width);
+
+	await page.mouse.move(place.x + x, place.y + 200);
+	await page.mouse.wheel(0, -100);
+	await until(async () => (await camera(page)).from !== before.from);
+	const after = await camera(page);
+	near(Number(before.to - before.from) / Number(after.to - after.from), 1.2, 0.0001, "the zoom");
+	near(timeAt(after), timeAt(before), 1000, "the time under the pointer");
+	await page.mouse.wheel(0, 100);
+	await until(async () => (await camera(page)).to === before.to);
+});
+
+test("timeline: down to nanoseconds by wheel, and the ruler tells them apart", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const place = await box(page);
+
+	await page.mouse.move(place.x + 300, place.y + 200);
+	for (let i = 0; i < 30; i++)
+		await page.mouse.wheel(0, -500);
+	const now = await until(async () => {
+		const it = await camera(page);
+		return it.to - it.from === 10n && it;
+	});
+	const ticks = await page.evaluate(() => document.getElementById("page").timeline.stage.tickList);
+	ok(ticks.length >= 2, "two ticks");
+	equal(new Set(ticks.map((it) => it.text)).size, ticks.length, "different texts");
+	ok(ticks.every((it) => /^\+\d+\.\d{6} ms$/.test(it.text)), ticks.map((it) => it.text).join());
+	near(Number(now.width) / 10, (ticks[1].x - ticks[0].x) / Math.round((ticks[1].x - ticks[0].x) / (now.width / 10)), 0.01, "a nanosecond");
+});
+
+test("timeline: zooming out ends at the whole trace, and panning at its margins", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const place = await box(page);
+	const whole = await camera(page);
+
+	ok(whole.from < whole.start && whole.to > whole.end, "the whole with margins");
+	await page.mouse.move(place.x + 300, place.y + 200);
+	await page.mouse.wheel(0, 1000);
+	equal((await camera(page)).to - (await camera(page)).from, whole.to - whole.from, "the span");
+	for (let i = 0; i < 5; i++)
+		await page.mouse.wheel(0, -300);
+	await page.keyboard.press("End");
+	await page.keyboard.press("ArrowRight");
+	await page.keyboard.press("ArrowRight");
+	const end = await camera(page);
+	ok(end.to >= end.end && end.to - end.end < (end.to - end.from) / 20n, "the end");
+	await page.keyboard.press("Home");
+	const start = await camera(page);
+	ok(start.from <= start.start, "the beginning");
+});
+
+test("timeline: dragging moves time and the grabbed row with the pointer", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const place = await box(page);
+
+	await page.mouse.move(place.x + 400, place.y + 200);
+	for (let i = 0; i < 3; i++)
+		await page.mouse.wheel(0, -500);
+	const before = await camera(page);
+	const grabbed = await page.evaluate(() => document.getElementById("page").timeline.stage.shown.rowAt(200));
+	await page.mouse.down();
+	await page.mouse.move(place.x + 430, place.y + 210, {steps: 3});
+	await page.mouse.move(place.x + 460, place.y + 260, {steps: 5});
+	const after = await until(async () => {
+		const it = await camera(page);
+		return it.from !== before.from && it.focus !== before.focus && it;
+	});
+	near(before.from - after.from, (Number(before.to - before.from) * 60) / before.width, 1000, "the time moved");
+	const y = await page.evaluate((row) => document.getElementById("page").timeline.stage.shown.yOf(row), grabbed);
+	near(y, 260, 2, "the grabbed row");
+	await page.mouse.up();
+});
+
+test("timeline: keys and buttons zoom, move and fit; a held button repeats", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const whole = await camera(page);
+	const span = async () => {
+		const it = await camera(page);
+		return Number(it.to - it.from);
+	};
+
+	await page.focus("#tl-canvas");
+	await page.keyboard.press("+");
+	near((await span()) * 1.2, Number(whole.to - whole.from), 100, "+");
+	await page.keyboard.press("-");
+	near(await span(), Number(whole.to - whole.from), 100, "-");
+	const button = page.getByRole("button", {name: "Zoom in (+)"});
+	await button.focus();
+	await page.keyboard.press("Enter");
+	near((await span()) * 1.2, Number(whole.to - whole.from), 100, "the button by key");
+	const at = await button.boundingBox();
+	await page.mouse.move(at.x + 5, at.y + 5);
+	await page.mouse.down();
+	await until(async () => (await span()) * 1.2 ** 6 < Number(whole.to - whole.from));
+	await page.mouse.up();
+	const still = await span();
+	equal(await span(), still, "after it was let go");
+	const before = await camera(page);
+	await page.focus("#tl-canvas");
+	await page.keyboard.press("ArrowDown");
+	ok((await camera(page)).focus > before.focus, "the focus moves down");
+	await page.keyboard.press("ArrowLeft");
+	ok((await camera(page)).from < before.from, "back in time");
+	await page.keyboard.press("f");
+	await until(async () => (await span()) === Number(whole.to - whole.from));
+});
+
+test("timeline: two fingers zoom, one finger drags", async (t) => {
+	const {page} = await one(t, "small", SMALL(), {touch: true, width: 600, height: 800});
+	const place = await box(page);
+	const session = await page.context().newCDPSession(page);
+	const touch = (type, ...points) =>
+		session.send("Input.dispatchTouchEvent", {type, touchPoints: points.map(([x, y], id) => ({x: place.x + x, y: place.y + y, id}))});
+	const whole = await camera(page);
+
+	await touch("touchStart", [200, 200], [300, 200]);
+	for (let i = 1; i <= 10; i++)
+		await touch("touchMove", [200 - 10 * i, 200], [300 + 10 * i, 200]);
+	await touch("touchEnd");
+	const near3 = Number(whole.to - whole.from) / 3;
+	const pinched = await camera(page);
+	near(pinched.to - pinched.from, near3, near3 / 50, "the span after a pinch to three times");
+	await touch("touchStart", [300, 200]);
+	for (let i = 1; i <= 5; i++)
+		await touch("touchMove", [300 - 20 * i, 200]);
+	await touch("touchEnd");
+	const moved = await camera(page);
+	near(moved.from - pinched.from, (Number(pinched.to - pinched.from) * 100) / pinched.width, Number(pinched.to - pinched.from) / 100, "the time moved");
+	ok(!(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)), "the page is not wider than the screen");
+	await t.look(page, "small-narrow");
+});
+
+test("timeline: resizing keeps the range", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+
+	await page.focus("#tl-canvas");
+	for (let i = 0; i < 8; i++)
+		await page.keyboard.press("+");
+	const before = await camera(page);
+	await page.setViewportSize({width: 900, height: 500});
+	const after = await until(async () => {
+		const it = await camera(page);
+		return it.width !== before.width && it;
+	});
+	equal([after.from, after.to], [before.from, before.to], "the range");
+});
+
+test("timeline: the strip shows the whole, and its window is dragged", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+
+	await page.focus("#tl-canvas");
+	for (let i = 0; i < 8; i++)
+		await page.keyboard.press("+");
+	const before = await camera(page);
+	const strip = await page.locator(".tl-minimap").boundingBox();
+	await page.mouse.click(strip.x + strip.width * 0.9, strip.y + 20);
+	const there = await camera(page);
+	const whole = Number(there.end - there.start);
+	near(Number((there.from + there.to) / 2n - there.start) / whole, 0.9, 0.01, "the middle of the window");
+	equal(there.to - there.from, before.to - before.from, "the span");
+	await page.mouse.move(strip.x + strip.width * 0.9, strip.y + 20);
+	await page.mouse.down();
+	await page.mouse.move(strip.x + strip.width * 0.5, strip.y + 20, {steps: 4});
+	await page.mouse.up();
+	const dragged = await camera(page);
+	near(Number((dragged.from + dragged.to) / 2n - dragged.start) / whole, 0.5, 0.01, "after dragging");
+	equal(await page.locator(".tl-minimap").getAttribute("role"), "scrollbar", "its role");
+});
+
+test("timeline: search counts, highlights, goes to the next match and back, and is closed by Escape", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+
+	await page.keyboard.press("/");
+	ok(await page.evaluate(() => document.activeElement.matches("input[type=search]")), "the box has the focus");
+	await page.keyboard.type("SLEEP");
+	const count = page.locator(".tl-count");
+	await until(async () => /^\d+ found$/.test(await count.textContent()));
+	const n = Number((await count.textContent()).split(" ")[0]);
+	ok(n > 10, `${n} threads`);
+	const yellow = await drawn(page, "highlight");
+	ok(yellow.length > 5, "highlights");
+	equal(
+		await page.evaluate(() => document.getElementById("page").timeline.stage.shown.layers.find((it) => it.kind.startsWith("highlight")).colour),
+		"#ffff00",
+		"their colour",
+	);
+	await page.keyboard.press("Enter");
+	await until(async () => (await count.textContent()) === `1 of ${n}`);
+	await page.locator("h2", {hasText: "sleep"}).waitFor();
+	await page.keyboard.press("Shift+Enter");
+	await until(async () => (await count.textContent()) === `${n} of ${n}`);
+	await page.keyboard.press("Escape");
+	await until(async () => (await drawn(page, "highlight")).length === 0);
+	equal(await count.textContent(), "", "no count");
+	await page.keyboard.press("/");
+	await page.keyboard.type("no such label at all");
+	await until(async () => (await count.textContent()) === "no match");
+});
+
+/** A thread of some length with a label, of which a point is not covered by another. */
+async function someThread(page) {
+	const lines = await drawn(page, "thread");
+	const {width, height} = await camera(page);
+	const line = lines
+		.filter((it) => it.x1 - it.x0 > 60 && it.x0 > 0 && it.x1 < width && it.y0 > 40 && it.y0 < height - 40 && it.shade === 0)
+		.find((it) => lines.every((other) => other === it || other.y0 === it.y0 || Math.abs(other.y0 - it.y0) > 6));
+
+	ok(line, "a thread to point at");
+	return line;
+}
+
+test("timeline: a click selects, the panel tells the story, and its links lead on", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const place = await box(page);
+	const line = await someThread(page);
+
+	await page.mouse.click(place.x + (line.x0 + line.x1) / 2, place.y + line.y0);
+	const panel = page.locator(".tl-panel");
+	await panel.waitFor();
+	const text = await until(async () => {
+		const it = await panel.innerText();
+		return /created by|was there/.test(it) && it;
+	});
+	ok(/Lives/.test(text) && /Runs/.test(text), text);
+	const over = await drawn(page, "selected");
+	equal(over.length, 1, "outlines");
+	near(over[0].y0, (await drawn(page, "thread")).find((it) => it.item === line.item).y0, 1, "its height");
+	const hash = new URL(page.url()).hash;
+	const links = panel.locator("p .tl-link");
+	await links.last().click();
+	await until(async () => new URL(page.url()).hash !== hash);
+	ok(await page.locator("[role=status]", {hasText: "Selected:"}).count(), "what is selected is said");
+	await t.look(page, "small-story");
+	await t.accessible(page);
+});
+
+test("timeline: a double click highlights a thread and what it becomes", async (t) => {
+	const {page} = await one(t, "net", reference("public/net.ctf"));
+	const becoming = await page.evaluate(async () => {
+		const it = document.getElementById("page").timeline;
+		const found = [];
+		for (const mark of it.stage.shown.marks.list(["thread"])) {
+			const thread = await it.session.engine.thread(mark.item);
+			if (thread.becomes !== null && mark.x1 - mark.x0 > 30)
+				found.push({...mark, becomes: thread.becomes});
+		}
+		return found;
+	});
+	const place = await box(page);
+	ok(becoming.length, "threads that become others");
+	for (const line of becoming) {
+		await page.mouse.dblclick(place.x + (Math.max(line.x0, 0) + line.x1) / 2, place.y + line.y0);
+		const yellow = await drawn(page, "highlight");
+		if (yellow.some((it) => it.item === line.becomes) && yellow.some((it) => it.item === line.item))
+			return;
+	}
+	fail("no double click highlighted both");
+});
+
+test("timeline: hovering tells thread, type, labels and time", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const place = await box(page);
+	const line = await someThread(page);
+
+	await page.mouse.move(place.x + (line.x0 + line.x1) / 2, place.y + line.y0);
+	const tip = page.locator(".tl-tip");
+	await until(async () => /ran .*at \+/s.test(await tip.textContent()));
+	const thread = await page.evaluate((index) => document.getElementById("page").timeline.session.engine.thread(index).then((it) => ({...it, id: String(it.id), start: "", end: "", created: "", ran: "", labels: []})), line.item);
+	ok((await tip.textContent()).includes(`${thread.type} ${thread.id}`), await tip.textContent());
+	equal((await drawn(page, "pointer")).length, 1, "lines at the pointer's time");
+});
+
+test("timeline: why is told, and its chain drawn", async (t) => {
+	const {page} = await one(t, "bad", reference("public/arp-bad.ctf"));
+
+	await page.focus("#tl-canvas");
+	await page.keyboard.press("w");
+	const panel = page.locator(".tl-panel");
+	await until(async () => /Wait for ARP response/.test(await panel.innerText()));
+	ok(/missed wake-up/.test(await panel.innerText()), "the verdict");
+	const chain = await drawn(page, "why", "why-link");
+	equal(chain.filter((it) => it.kind === "why").length, 8, "threads of the chain");
+	equal(chain.filter((it) => it.kind === "why-link").length, 7, "links of the chain");
+	await t.look(page, "arp-bad-why");
+	ok(page.url().includes("panel=why"), "the address");
+	await page.keyboard.press("Escape");
+	equal((await drawn(page, "why")).length, 0, "nothing of it is left");
+});
+
+test("timeline: counters are chosen by check boxes, and space toggles all", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const names = async () => [...new Set((await drawn(page, "counter-name")).map((it) => it.text))].sort();
+	const all = await names();
+
+	ok(all.length >= 4, `${all}`);
+	await page.focus("#tl-canvas");
+	await page.keyboard.press(" ");
+	await until(async () => (await drawn(page, "counter")).length === 0);
+	await page.keyboard.press(" ");
+	await until(async () => (await names()).length === all.length);
+	await page.getByRole("button", {name: "Counters"}).click();
+	await page.getByRole("checkbox", {name: "temperature"}).uncheck();
+	await until(async () => !(await names()).includes("temperature"));
+	equal((await names()).length, all.length - 1, "counters that are left");
+	await page.getByRole("checkbox", {name: "temperature"}).check();
+	await until(async () => (await names()).includes("temperature"));
+	await t.accessible(page);
+});
+
+test("timeline: a range is selected, measured, and counted", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const place = await box(page);
+	const c = await camera(page);
+
+	await page.keyboard.down("Shift");
+	await page.mouse.move(place.x + 200, place.y + 300);
+	await page.mouse.down();
+	await page.mouse.move(place.x + 500, place.y + 320, {steps: 5});
+	await page.mouse.up();
+	await page.keyboard.up("Shift");
+	const panel = page.locator(".tl-panel");
+	await until(async () => /events here/.test(await panel.innerText()));
+	const range = (await drawn(page, "range"))[0];
+	near(range.x0, 200, 0.5, "its left side");
+	near(range.x1, 500, 0.5, "its right side");
+	const view = new URL(page.url()).hash;
+	const [, from, to] = await until(() => /measure=(\d+)-(\d+)/.exec(new URL(page.url()).hash));
+	near(BigInt(to) - BigInt(from), (Number(c.to - c.from) * 300) / c.width, 2, `the length (${view})`);
+	ok(/Busiest threads/.test(await panel.innerText()) && /gntref/.test(await panel.innerText()), "numbers");
+	equal((await camera(page)).from, c.from, "the camera stays");
+	await page.keyboard.press("Escape");
+	await page.keyboard.press("Escape");
+	equal((await drawn(page, "range")).length, 0, "Escape clears it");
+	await page.mouse.move(place.x + 100, place.y + 100);
+	await page.keyboard.press("m");
+	await page.mouse.move(place.x + 150, place.y + 100);
+	await page.keyboard.press("m");
+	near((await drawn(page, "range"))[0].x1, 150, 1, "by key");
+});
+
+test("timeline: the address names the view; back, forward and reload restore it", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const place = await box(page);
+	const first = await camera(page);
+
+	await until(() => page.url().includes("from="));
+	await page.mouse.move(place.x + 300, place.y + 200);
+	await page.mouse.wheel(0, -500);
+	const zoomed = await camera(page);
+	await until(() => page.url().includes(`from=${zoomed.from}`));
+	await page.keyboard.press("/");
+	await page.keyboard.type("request");
+	await page.keyboard.press("Enter");
+	await until(() => /thread=/.test(page.url()) && /find=request/.test(page.url()));
+	const state = async () => [await camera(page), await page.locator(".tl-find").inputValue(), await page.locator(".tl-panel h2").textContent(), await drawn(page, "selected")];
+	const was = await state();
+	await page.reload();
+	await settled(page);
+	await until(async () => (await page.locator(".tl-find").inputValue()) === "request");
+	await until(async () => (await drawn(page, "selected")).length === 1);
+	equal(await state(), was, "after a reload");
+	while (/find=|thread=/.test(page.url()))
+		await page.goBack();
+	await until(async () => (await page.locator(".tl-find").inputValue()) === "");
+	const back = await camera(page);
+	equal([back.from, back.to], [zoomed.from, zoomed.to], "one back");
+	await page.goBack();
+	await until(async () => (await camera(page)).from === first.from);
+	await page.goForward();
+	await until(async () => (await camera(page)).from === zoomed.from);
+});
+
+test("timeline: another range in the address is shown exactly", async (t) => {
+	const host = await t.host({rings: {small: SMALL()}});
+	const page = await opened(t, host, "#domain=small");
+	const c = await camera(page);
+	const [from, to] = [c.start + 1234567n, c.start + 1234599n];
+
+	await page.evaluate((hash) => (location.hash = hash), `#domain=small&from=${from}&to=${to}`);
+	await until(async () => (await camera(page)).from === from);
+	equal((await camera(page)).to, to, "the end");
+});
+
+test("timeline: a hostile address is read as far as it can be", async (t) => {
+	const {page} = await one(t, "small", SMALL(), {}, "&from=9&to=3&thread=x&find=%3Cimg%20src=x%20onerror=alert(1)%3E&panel=__proto__&measure=1-1");
+
+	equal(await page.locator(".tl-count").textContent(), "no match", "the search");
+	equal(await page.locator("img").count(), 0, "images");
+});
+
+test("timeline: help lists every key", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+
+	await page.focus("#tl-canvas");
+	await page.keyboard.press("?");
+	const text = await until(async () => (await page.locator(".tl-panel").innerText()).includes("Keys") && page.locator(".tl-panel").innerText());
+	for (const key of ["Space", "Esc", "Page up", "Double click", "Shift and drag"])
+		ok(text.includes(key), key);
+	await t.accessible(page);
+	await t.look(page, "small-help");
+});
+
+test("timeline: threads are gone through by key, listed, and told as text", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+
+	await page.focus("#tl-canvas");
+	await page.keyboard.press("j");
+	await page.keyboard.press("j");
+	await until(async () => (await drawn(page, "selected")).length === 1);
+	await page.keyboard.press("Enter");
+	await until(async () => (await drawn(page, "highlight")).length > 0);
+	await page.keyboard.press("z");
+	await page.keyboard.press("t");
+	await page.locator(".tl-threads li").first().waitFor();
+	await until(async () => /threads are drawn/.test(await page.locator("[aria-label='The threads in view, as text']").textContent()));
+	await t.accessible(page);
+});
+
+test("timeline: dark", async (t) => {
+	const {page} = await one(t, "small", SMALL(), {dark: true});
+
+	equal(await page.evaluate(() => document.getElementById("page").timeline.dark), true, "dark");
+	await t.look(page, "small-dark");
+	await t.accessible(page);
+	await page.emulateMedia({colorScheme: "light"});
+	await until(() => page.evaluate(() => document.getElementById("page").timeline.dark === false));
+});
+
+/** What a press of ITEM in the menu downloads. */
+async function saved(page, item) {
+	await page.locator("summary", {hasText: "Save"}).click();
+	const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", {name: item}).click()]);
+
+	return {name: download.suggestedFilename(), bytes: readFileSync(await download.path())};
+}
+
+test("timeline: the trace and the picture are saved", async (t) => {
+	const {host, page} = await one(t, "small", SMALL());
+	const ctf = await saved(page, "The trace (CTF)");
+	const served = Buffer.from(await (await fetch(`${host.url}/v1/domains/small/trace`)).arrayBuffer());
+
+	equal(ctf.name, "small.ctf", "its name");
+	ok(ctf.bytes.equals(served), "the bytes are those of the server");
+	const svg = await saved(page, "The picture (SVG)");
+	const text = svg.bytes.toString();
+	ok(text.startsWith("<svg") && text.includes("sleeping") && text.includes('class="read"') && !/<script|href=/.test(text), "an SVG of its own");
+	const png = await saved(page, "The picture (PNG)");
+	equal(png.bytes.subarray(1, 4).toString(), "PNG", "a PNG");
+	const json = JSON.parse((await saved(page, "For Perfetto (JSON)")).bytes.toString());
+	const phases = new Set(json.traceEvents.map((it) => it.ph));
+	for (const phase of ["M", "X", "b", "e", "n", "s", "f", "C"])
+		ok(phases.has(phase), `an event ${phase}`);
+	ok(json.traceEvents.some((it) => it.name === "sleeping" && it.dur > 0), "sleeping");
+});
+
+test("timeline: Perfetto is asked until it answers, and gets the bytes", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+
+	/* Its page is elsewhere: in its place stands one that answers as its documentation says. */
+	await page.context().route("https://ui.perfetto.dev/**", (route) =>
+		route.fulfill({
+			contentType: "text/html",
+			body: `<script>let asked = 0; addEventListener("message", (e) => {
+				if (e.data === "PING") { if (++asked > 2) e.source.postMessage("PONG", "*"); }
+				else document.title = e.data.perfetto.title + " " + e.data.perfetto.buffer.byteLength; });</script>`,
+		}),
+	);
+	await page.locator("summary", {hasText: "Save"}).click();
+	const [other] = await Promise.all([page.waitForEvent("popup"), page.getByRole("button", {name: "Open in Perfetto"}).click()]);
+	await until(async () => /^small \d{5,}$/.test(await other.title()));
+});
+
+test("timeline: what cannot be shown is said in a sentence", async (t) => {
+	const host = await t.host({rings: {small: SMALL()}});
+
+	t.allow(/404|Failed to load resource/);
+	const page = await t.open(host, "/#domain=nobody");
+	const message = page.locator(".tl-message[role=alert]");
+	await message.waitFor();
+	ok(/nobody/.test(await message.textContent()), await message.textContent());
+	await page.goto(`${host.url}/#capture=99999`);
+	await until(async () => /capture/.test(await message.textContent()));
+});
+
+test("timeline: damage is told", async (t) => {
+	const bytes = SMALL();
+
+	bytes.fill(0xff, 70000, 70040);
+	const {page} = await one(t, "hurt", bytes);
+	const remarks = page.locator(".tl-remarks");
+	await remarks.waitFor();
+	ok((await remarks.textContent()).length > 20, "a sentence");
+	await remarks.click();
+	await page.locator(".tl-panel", {hasText: "Packets"}).waitFor();
+});
+
+test("timeline: a file is opened, dropped, and asked for again after a reload", async (t) => {
+	const host = await t.host();
+	const page = await t.open(host, "/#file=small.ctf");
+
+	await page.locator(".tl-message", {hasText: "small.ctf"}).waitFor();
+	await page.locator("input[type=file]").setInputFiles({name: "small.ctf", mimeType: "", buffer: SMALL()});
+	await settled(page);
+	ok((await drawn(page, "thread")).length > 100, "threads");
+	equal((await page.locator("h1").textContent()).trim(), "small.ctf", "the title");
+	const before = (await camera(page)).end;
+	const data = await page.evaluateHandle((base64) => {
+		const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+		const transfer = new DataTransfer();
+		transfer.items.add(new File([bytes], "bad.ctf"));
+		return transfer;
+	}, reference("public/arp-bad.ctf").toString("base64"));
+	await page.dispatchEvent(".tl", "drop", {dataTransfer: data});
+	await until(async () => (await camera(page)).end !== before && (await page.locator("h1").textContent()) === "bad.ctf");
+	await page.reload();
+	await page.locator(".tl-message", {hasText: "bad.ctf"}).waitFor();
+});
