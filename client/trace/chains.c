@@ -6,6 +6,14 @@
  */
 #include "model-state.h"
 
+/* So many items ahead their threads are asked for, so that they are there when it is their turn. */
+#define AHEAD 12u
+
+static void look_ahead(const struct mprof_model *m, uint32_t thread)
+{
+	__builtin_prefetch(&model_thread(m, thread)->first_label, 1);
+}
+
 /* Take out what a read replaced. */
 static void drop_replaced(struct mprof_model *m)
 {
@@ -27,6 +35,7 @@ static void chain_interactions(struct mprof_model *m)
 		uint32_t *head = &model_thread(m, list[i].thread)->first_interaction;
 		uint64_t *checked = model_checked(m, list[i].other);
 
+		look_ahead(m, list[i < AHEAD ? 0 : i - AHEAD].thread);
 		list[i].next = *head;
 		*head = i;
 		if (list[i].kind == MPROF_INTERACTION_TRY_READ && list[i].time < *checked)
@@ -42,6 +51,7 @@ static void chain_labels(struct mprof_model *m)
 	for (i = m->arrays[MODEL_LABELS].n; i-- > 0;) {
 		uint32_t *head = &model_thread(m, list[i].thread)->first_label;
 
+		look_ahead(m, list[i < AHEAD ? 0 : i - AHEAD].thread);
 		list[i].next = *head;
 		*head = i;
 	}
@@ -55,6 +65,7 @@ static void chain_activations(struct mprof_model *m)
 	for (i = m->arrays[MODEL_ACTIVATIONS].n; i-- > 0;) {
 		uint32_t *head = &model_thread(m, list[i].thread)->first_activation;
 
+		look_ahead(m, list[i < AHEAD ? 0 : i - AHEAD].thread);
 		list[i].next = *head;
 		*head = i;
 	}
@@ -62,15 +73,7 @@ static void chain_activations(struct mprof_model *m)
 
 void model_chains(struct mprof_model *m)
 {
-	uint32_t i;
-
 	drop_replaced(m);
-	for (i = 0; i < m->arrays[MODEL_THREADS].n; i++) {
-		struct mprof_thread *t = model_thread(m, i);
-
-		t->first_interaction = t->first_label = t->first_activation = MPROF_NONE;
-		*model_checked(m, i) = UINT64_MAX;
-	}
 	chain_interactions(m);
 	chain_labels(m);
 	chain_activations(m);

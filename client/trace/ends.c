@@ -5,7 +5,7 @@
  * missed.  The first is a stub that ends shortly behind the last event that names it.  The second is what people open a viewer for, if the
  * program marked the thread: it goes on to the end of the trace and has failed.
  *
- * The heads of the chains name the newest items here, which is all that is looked at.
+ * The heads of the chains name the newest items here, which is all that is looked at.  They are left empty for chains.c.
  */
 #include "becomes.h"
 #include "model-state.h"
@@ -78,6 +78,8 @@ bool model_ends(struct mprof_model *m)
 			m->notes.backwards++;
 			t->end = t->start;
 		}
+		t->first_interaction = t->first_label = t->first_activation = MPROF_NONE;
+		*model_checked(m, i) = UINT64_MAX;
 	}
 	return true;
 }

@@ -1,27 +1,29 @@
 /*
  * Growing arrays.
  *
- * Why by a quarter and not by double: a fifth of the room is then the most that lies idle.  Where memory can be moved without
- * copying, as large blocks can, growing more often costs next to nothing.
+ * Small ones are on the heap and grow by a quarter: a fifth of the room is then the most that lies idle.  From LARGE_MIN on they have addresses
+ * enough for all they may become (large.h), never move again, and grow by little at a time; where there is no such thing, they
+ * stay on the heap.
+ *
+ * Invariant: RESERVED is 0 for an array on the heap, and then HELD is too.
  */
 #include "grow.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#define GROW_FIRST 64u
-#define GROW_PART  4u
-#define GROW_MAX   (UINT32_MAX - 1)
+#include "large.h"
 
-bool grow_reserve(struct grow *g, size_t size, uint32_t extra)
+#define GROW_FIRST	 64u   /* items */
+#define GROW_FIRST_BYTES 4096u /* but not many more bytes than that */
+#define GROW_PART	 4u
+#define GROW_LARGE_PART	 16u
+#define GROW_MAX	 (UINT32_MAX - 1)
+
+static bool on_heap(struct grow *g, size_t size, uint64_t room)
 {
-	uint64_t need = (uint64_t)g->n + extra, room = (uint64_t)g->room + g->room / GROW_PART + GROW_FIRST;
 	void *items;
 
-	if (need <= g->room)
-		return true;
-	if (need > GROW_MAX)
-		return false;
-	room = room < need ? need : room > GROW_MAX ? GROW_MAX : room;
 	if (room > SIZE_MAX / size)
 		return false;
 	items = realloc(g->items, (size_t)room * size);
@@ -32,12 +34,78 @@ bool grow_reserve(struct grow *g, size_t size, uint32_t extra)
 	return true;
 }
 
+static bool resize(struct grow *g, size_t size, uint64_t room)
+{
+	size_t held = large_resize(g->items, g->held, (size_t)room * size, g->reserved);
+
+	if (held / size < room)
+		return false;
+	g->held = held;
+	g->room = held / size < GROW_MAX ? (uint32_t)(held / size) : GROW_MAX;
+	return true;
+}
+
+/* Move from the heap to addresses of its own; false where there are none, with nothing changed. */
+static bool become_large(struct grow *g, size_t size, uint64_t room)
+{
+	struct grow large = {.n = g->n};
+
+	if (GROW_MAX > SIZE_MAX / size)
+		return false;
+	large.items = large_reserve(GROW_MAX * size, &large.reserved);
+	if (!large.items)
+		return false;
+	if (!resize(&large, size, room)) {
+		large_release(large.items, large.reserved);
+		return false;
+	}
+	if (g->n)
+		memcpy(large.items, g->items, g->n * size);
+	free(g->items);
+	*g = large;
+	return true;
+}
+
+bool grow_reserve(struct grow *g, size_t size, uint32_t extra)
+{
+	uint64_t need = (uint64_t)g->n + extra, room;
+	uint32_t first;
+
+	if (need <= g->room)
+		return true;
+	if (need > GROW_MAX)
+		return false;
+	first = size > GROW_FIRST_BYTES / GROW_FIRST ? GROW_FIRST_BYTES / (uint32_t)size + 1 : GROW_FIRST;
+	room = (uint64_t)g->room + g->room / (g->reserved ? GROW_LARGE_PART : GROW_PART) + first;
+	room = room < need ? need : room > GROW_MAX ? GROW_MAX : room;
+	if (g->reserved)
+		return resize(g, size, room);
+	if (room >= LARGE_MIN / size && become_large(g, size, need))
+		return true;
+	return on_heap(g, size, room);
+}
+
+/* What is large comes zeroed from the system. */
+bool grow_zeroed(struct grow *g, size_t size, uint32_t n)
+{
+	if (!grow_reserve(g, size, n))
+		return false;
+	if (!g->reserved && n)
+		memset(g->items, 0, n * size);
+	g->n = n;
+	return true;
+}
+
 void grow_trim(struct grow *g, size_t size)
 {
 	void *items;
 
 	if (!g->n || g->n == g->room)
 		return;
+	if (g->reserved) {
+		resize(g, size, g->n);
+		return;
+	}
 	items = realloc(g->items, g->n * size);
 	if (!items)
 		return; /* it stays as large as it is */
@@ -47,6 +115,9 @@ void grow_trim(struct grow *g, size_t size)
 
 void grow_deinit(struct grow *g)
 {
-	free(g->items);
+	if (g->reserved)
+		large_release(g->items, g->reserved);
+	else
+		free(g->items);
 	*g = (struct grow){0};
 }

@@ -11,10 +11,14 @@ struct grow {
 	void *items;
 	uint32_t n;
 	uint32_t room;
+	size_t held; /* grow.c: bytes, of RESERVED ones */
+	size_t reserved;
 };
 
 /* Room for EXTRA items of SIZE bytes more; false without memory, with nothing changed. */
 bool grow_reserve(struct grow *g, size_t size, uint32_t extra);
+/* N items of SIZE bytes, all zero, in an empty array; false without memory. */
+bool grow_zeroed(struct grow *g, size_t size, uint32_t n);
 /* Give back the room that is not used. */
 void grow_trim(struct grow *g, size_t size);
 void grow_deinit(struct grow *g);

@@ -52,7 +52,7 @@ static uint32_t thread_add(const struct step *step, int64_t id, uint32_t creator
 		.becomes = MPROF_NONE,
 		.resolver = MPROF_NONE,
 		.first_child = MPROF_NONE,
-		.next_sibling = parent->first_child,
+		.next_sibling = MPROF_NONE,
 		.first_label = MPROF_NONE,
 		.first_interaction = MPROF_NONE,
 		.first_activation = MPROF_NONE,

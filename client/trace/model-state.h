@@ -1,8 +1,8 @@
 /*
  * The inside of a model, shared by the files that build one.
  *
- * Order of use: model.c owns it, model-events.c fills it event by event, and finishes it by ends.c, chains.c, simplify.c,
- * tree.c and layout.c.
+ * Order of use: model.c owns it, model-events.c fills it event by event, and finishes it by ends.c, chains.c, tree.c and
+ * layout.c.
  */
 #ifndef TRACE_MODEL_STATE_H
 #define TRACE_MODEL_STATE_H
@@ -17,7 +17,7 @@
 /* The arrays that events fill.  The sizes of their items, and how many one event adds at most, stand in model.c. */
 enum model_array {
 	MODEL_THREADS,
-	MODEL_ALIASES, /* per thread, uint32_t: becomes.h; later the layout's */
+	MODEL_ALIASES, /* per thread, uint32_t: becomes.h; from STAGE_TREE on all threads, depth first */
 	MODEL_CHECKED, /* per thread, uint64_t: see below */
 	MODEL_INTERACTIONS,
 	MODEL_ACTIVATIONS,
@@ -32,11 +32,10 @@ enum model_array {
 
 enum model_stage {
 	STAGE_OPEN,
-	STAGE_ENDS,	/* what ran is closed; the ends are not set */
-	STAGE_CHAINS,	/* the ends are set; chains run from the newest */
-	STAGE_SIMPLIFY, /* the chains are made */
-	STAGE_TREE,	/* binds have moved */
-	STAGE_LAYOUT,	/* the tree is final */
+	STAGE_ENDS,   /* what ran is closed; the ends are not set */
+	STAGE_CHAINS, /* the ends are set; chains run from the newest */
+	STAGE_TREE,   /* the chains are made */
+	STAGE_LAYOUT, /* the tree is final */
 	STAGE_DONE,
 };
 
@@ -72,7 +71,7 @@ static inline struct mprof_thread *model_thread(const struct mprof_model *m, uin
 }
 
 /*
- * While events come in: when the thread was last signalled or looked at, 0 for never.  Afterwards, in STAGE_SIMPLIFY: when it was
+ * While events come in: when the thread was last signalled or looked at, 0 for never.  Behind STAGE_CHAINS: when it was
  * first looked at while unresolved, UINT64_MAX for never.
  */
 static inline uint64_t *model_checked(const struct mprof_model *m, uint32_t i)
@@ -109,8 +108,7 @@ bool model_counters_scale(struct mprof_model *m);
 bool model_ends(struct mprof_model *m);
 void model_chains(struct mprof_model *m);
 bool model_counters_sort(struct mprof_model *m);
-bool model_simplify(struct mprof_model *m);
-bool model_tree_finish(struct mprof_model *m);
+bool model_tree(struct mprof_model *m);
 bool model_layout(struct mprof_model *m);
 
 #endif

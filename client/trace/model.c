@@ -4,7 +4,7 @@
  * Invariants:
  * - An event is applied whole or not at all: room for everything that one can add is there before it is looked at.
  *   SLACK counts how many events fit yet, so that this is one comparison for most of them.
- * - A thread's index never changes; its parent's is lower than its own until binds are simplified.
+ * - A thread's index never changes; its creator's is lower than its own.
  * - Stream indices were checked by the caller of everything in here.
  */
 #include "model-state.h"
@@ -313,11 +313,9 @@ enum mprof_status mprof_model_finish(struct mprof_model *m)
 	}
 	if (m->stage == STAGE_CHAINS && model_counters_sort(m)) {
 		model_chains(m);
-		m->stage = STAGE_SIMPLIFY;
-	}
-	if (m->stage == STAGE_SIMPLIFY && (!m->options.simplify || model_simplify(m)))
 		m->stage = STAGE_TREE;
-	if (m->stage == STAGE_TREE && model_tree_finish(m)) {
+	}
+	if (m->stage == STAGE_TREE && model_tree(m)) {
 		grow_deinit(&m->arrays[MODEL_CHECKED]);
 		m->stage = STAGE_LAYOUT;
 	}

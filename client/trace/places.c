@@ -1,117 +1,151 @@
 /*
- * Positions for the layout.
+ * Places for the layout.
  *
- * Why: only the order of times matters to it.  A place among them has half the size of a time, which is what most of the layout's memory is, and
- * no time is too late for it.
+ * Why: only the order of times matters to it.  Places have half the size of times, and lie side by side.
  *
- * The times are sorted digit by digit, from the lowest on: as many passes as the range of the times has digits, whatever they are.
+ * Times are sorted digit by digit, from the lowest on.  What is sorted are words: the number of the time below and as much of the time as there is
+ * room for above it, which nearly always is all of it.  Where it is not, the rest of the time takes its turn when the lower part
+ * is in order.
  */
 #include "places.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define DIGIT_BITS 11u
 #define DIGITS	   (1u << DIGIT_BITS)
-#define PLACE_MAX  (UINT32_MAX / 2 - 2) /* what is twice that, and a little more, is a position */
 
-struct entry {
-	uint64_t time;
-	uint32_t which; /* in P->of */
+/* What is sorted: the start of thread I of the list is number 2 * I, its end the next one. */
+struct sorting {
+	const struct mprof_model *m;
+	const uint32_t *threads;
+	uint64_t *from;
+	uint64_t *to;
+	size_t n;
+	uint64_t first; /* of all times */
+	uint64_t range;
+	unsigned number_bits;
 };
 
-/* One pass: N entries from A to B in the order of the digit at SHIFT, otherwise as they were. */
-static void sort_digit(const struct entry *a, struct entry *b, size_t n, unsigned shift)
+static uint64_t time_of(const struct sorting *s, uint64_t number)
+{
+	const struct mprof_thread *t = model_thread(s->m, s->threads[number / 2]);
+
+	return (number % 2 ? t->end : t->start) - s->first;
+}
+
+static uint64_t number_of(const struct sorting *s, uint64_t entry)
+{
+	return entry & ((UINT64_C(1) << s->number_bits) - 1);
+}
+
+/* One pass, in the order of the digit at SHIFT, otherwise as they were. */
+static void sort_digit(struct sorting *s, unsigned shift)
 {
 	uint32_t starts[DIGITS] = {0}, sum = 0, count;
+	const uint64_t *from = s->from;
+	uint64_t *to = s->to;
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		starts[(a[i].time >> shift) % DIGITS]++;
+	for (i = 0; i < s->n; i++)
+		starts[(from[i] >> shift) % DIGITS]++;
 	for (i = 0; i < DIGITS; i++) {
 		count = starts[i];
 		starts[i] = sum;
 		sum += count;
 	}
-	for (i = 0; i < n; i++)
-		b[starts[(a[i].time >> shift) % DIGITS]++] = a[i];
+	for (i = 0; i < s->n; i++)
+		to[starts[(from[i] >> shift) % DIGITS]++] = from[i];
+	s->from = to;
+	s->to = (uint64_t *)from;
 }
 
-/* The starts and ends of all threads but the roots, from the earliest on; how many. */
-static size_t gather(const struct mprof_model *m, struct entry *list, uint64_t *range)
+/* Sort by the bits of the times from LOW on, as many as there is room for. */
+static void sort_part(struct sorting *s, unsigned low)
 {
-	uint64_t first = UINT64_MAX, last = 0;
-	size_t n = 0;
-	uint32_t i;
+	unsigned shift;
+	size_t i;
 
-	for (i = 0; i < model_count(m, MODEL_THREADS); i++) {
-		const struct mprof_thread *t = model_thread(m, i);
+	for (i = 0; i < s->n; i++) {
+		uint64_t number = number_of(s, s->from[i]);
 
-		if (t->flags & MPROF_THREAD_ROOT)
-			continue;
-		list[n++] = (struct entry){t->start, 2 * i};
-		list[n++] = (struct entry){t->end, 2 * i + 1};
-		first = t->start < first ? t->start : first;
+		s->from[i] = time_of(s, number) >> low << s->number_bits | number;
+	}
+	for (shift = s->number_bits; shift < 64 && s->range >> low >> (shift - s->number_bits); shift += DIGIT_BITS)
+		sort_digit(s, shift);
+}
+
+/* The times of all, each number at its own place yet. */
+static void measure(struct sorting *s)
+{
+	uint64_t last = 0;
+	size_t i;
+
+	s->first = UINT64_MAX;
+	for (i = 0; i < s->n; i++) {
+		const struct mprof_thread *t = model_thread(s->m, s->threads[i / 2]);
+
+		s->from[i] = i;
+		s->first = t->start < s->first ? t->start : s->first;
 		last = t->end > last ? t->end : last;
 	}
-	for (size_t k = 0; k < n; k++)
-		list[k].time -= first;
-	*range = n ? last - first : 0;
-	return n;
+	s->range = s->n ? last - s->first : 0;
 }
 
-static bool number(struct places *p, const struct entry *list, size_t n)
+/* WHOLE: a word has all of its time. */
+static uint32_t number(struct places *p, const struct sorting *s, bool whole)
 {
+	uint64_t time, before = 0;
 	uint32_t place = 0;
 	size_t i;
 
-	for (i = 0; i < n; i++) {
-		place += i && list[i].time != list[i - 1].time;
-		if (place > PLACE_MAX)
-			return false;
-		p->of[list[i].which] = 2 * place;
+	for (i = 0; i < s->n; i++) {
+		uint64_t n = number_of(s, s->from[i]);
+		struct life *life = (struct life *)p->of.items + s->threads[n / 2];
+
+		time = whole ? s->from[i] >> s->number_bits : time_of(s, n);
+		place += i && time != before;
+		before = time;
+		*(n % 2 ? &life->end : &life->start) = place;
 	}
-	return true;
+	return s->n ? place + 1 : 0;
 }
 
-static bool sort(struct places *p, const struct mprof_model *m, struct entry *a, struct entry *b)
+void places_find(struct places *p, const struct mprof_model *m, const uint32_t *threads, uint32_t n)
 {
-	uint64_t range;
-	size_t n = gather(m, a, &range);
-	unsigned shift;
+	struct sorting s = {.m = m, .threads = threads, .from = p->entries[0].items, .to = p->entries[1].items};
+	unsigned low, room;
 
-	for (shift = 0; shift < 64 && range >> shift; shift += DIGIT_BITS) {
-		struct entry *sorted = b;
-
-		sort_digit(a, b, n, shift);
-		b = a;
-		a = sorted;
-	}
-	return number(p, a, n);
+	s.n = 2 * (size_t)n;
+	s.number_bits = n ? 64 - (unsigned)__builtin_clzll(2 * (uint64_t)n) : 1;
+	room = 64 - s.number_bits;
+	measure(&s);
+	for (low = 0; low < 64 && s.range >> low; low += room)
+		sort_part(&s, low);
+	p->n = number(p, &s, low == room);
 }
 
 bool places_init(struct places *p, const struct mprof_model *m)
 {
-	size_t n = 2 * (size_t)model_count(m, MODEL_THREADS) + 1;
-	struct entry *a = NULL, *b = NULL;
-	bool ok = false;
+	uint32_t n = model_count(m, MODEL_THREADS);
 
-	*p = (struct places){.bytes = n * (2 * sizeof(*a) + sizeof(*p->of))};
-	if (n < UINT32_MAX && n <= SIZE_MAX / sizeof(*a)) {
-		p->of = malloc(n * sizeof(*p->of));
-		a = malloc(n * sizeof(*a));
-		b = malloc(n * sizeof(*b));
-		ok = p->of && a && b && sort(p, m, a, b);
-	}
-	free(a);
-	free(b);
-	if (!ok)
-		places_deinit(p);
-	return ok;
+	*p = (struct places){0};
+	return n < UINT32_MAX / 2 && grow_reserve(&p->of, sizeof(struct life), n) &&
+	       grow_reserve(&p->entries[0], sizeof(uint64_t), 2 * n) &&
+	       grow_reserve(&p->entries[1], sizeof(uint64_t), 2 * n);
+}
+
+void places_done(struct places *p)
+{
+	grow_deinit(&p->entries[0]);
+	grow_deinit(&p->entries[1]);
 }
 
 void places_deinit(struct places *p)
 {
-	free(p->of);
-	p->of = NULL;
+	places_done(p);
+	grow_deinit(&p->of);
+}
+
+uint64_t places_memory(const struct places *p)
+{
+	return (uint64_t)p->of.room * sizeof(struct life) +
+	       ((uint64_t)p->entries[0].room + p->entries[1].room) * sizeof(uint64_t);
 }

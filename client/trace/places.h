@@ -1,26 +1,28 @@
-/* The order of the times at which threads begin and end, as 32-bit positions: twice a time's place among all of them. */
+/* The order of the times at which threads begin and end: a time's place among all of them, from 0. */
 #ifndef TRACE_PLACES_H
 #define TRACE_PLACES_H
 
 #include "model-state.h"
+#include "row-group.h"
 
 struct places {
-	uint32_t *of;	/* per thread: its start's, its end's */
-	uint64_t bytes; /* the most memory that finding them took */
+	struct grow of; /* struct life, per thread */
+	struct grow entries[2];
+	uint32_t n; /* different times */
 };
 
-/* False without memory, which more than 2^31 - 2 different times are too; with nothing to free then. */
+/* For the threads of M, of which places_find() is asked next.  False without memory.  Deinit in any case. */
 bool places_init(struct places *p, const struct mprof_model *m);
 void places_deinit(struct places *p);
+/* Find the places of N threads among each other. */
+void places_find(struct places *p, const struct mprof_model *m, const uint32_t *threads, uint32_t n);
+/* All are found. */
+void places_done(struct places *p);
+uint64_t places_memory(const struct places *p);
 
-static inline uint32_t places_start(const struct places *p, uint32_t thread)
+static inline const struct life *places_life(const struct places *p, uint32_t thread)
 {
-	return p->of[2 * (size_t)thread];
-}
-
-static inline uint32_t places_end(const struct places *p, uint32_t thread)
-{
-	return p->of[2 * (size_t)thread + 1];
+	return (const struct life *)p->of.items + thread;
 }
 
 #endif

@@ -1,28 +1,15 @@
 /*
- * The tree of threads: binds moved to where they wake, and the order of a root's children.
+ * Binds moved to where they wake.
  *
  * Why: most threads of a program are binds that were created long before they do anything, all at once.  Drawn from their creation they hide
  * what happens; drawn from where they wake, below the thread that woke them, they show it.
  *
- * Invariants:
- * - Threads are visited depth first, each once, its children before it is decided whether it moves.  A thread that moves is put before
- *   the children that its new parent has.
- * - While the children of a thread are visited, its FIRST_CHILD names only what was moved to it meanwhile; its own children are collected
- *   beside and come behind these.
- * - Threads can move below each other in a circle.  Circles are found when all have moved, by what cannot be reached from a root.
+ * The order of children is the first viewer's, which went through the tree as it was recorded, depth first and the newest child first.  When it
+ * left a thread it put the children that move away, the newest last, before all that their new parents had.  What stays comes
+ * behind, the newest first.  Where a thread is left is known without going through the tree: a thread's creator is older than itself, so
+ * that the sizes of all subtrees come from one pass over the threads from the newest on, and their places from one from the oldest on.
  */
-#include <stdlib.h>
-
-#include "grow.h"
-#include "model-state.h"
-
-struct frame {
-	uint32_t thread;
-	uint32_t next;	 /* child to visit */
-	uint32_t kept;	 /* first child that stays */
-	uint32_t last;	 /* and the last one */
-	uint32_t moving; /* the last child that moves away; the others by NEXT_SIBLING */
-};
+#include "tree.h"
 
 static bool is_bind(uint8_t type)
 {
@@ -59,116 +46,89 @@ static const struct mprof_interaction *wake_of(const struct mprof_model *m, uint
 	return first->time <= t->end ? first : NULL;
 }
 
-/* Child I of the frame was visited: it stays, or it moves. */
-static void decide(struct mprof_model *m, struct frame *f, uint32_t i)
+void simplify_mark(struct mprof_model *m)
 {
-	struct mprof_thread *t = model_thread(m, i), *parent = model_thread(m, f->thread);
-	const struct mprof_interaction *wake = NULL;
-
-	if (is_bind(t->type) && parent->becomes != i)
-		wake = wake_of(m, i);
-	if (wake) {
-		t->flags |= MPROF_THREAD_SIMPLIFIED;
-		t->start = wake->time;
-	}
-	if (wake && wake->other != f->thread && wake->other != i) {
-		t->parent = wake->other;
-		t->next_sibling = f->moving;
-		f->moving = i;
-		return;
-	}
-	t->next_sibling = MPROF_NONE;
-	if (f->last == MPROF_NONE)
-		f->kept = i;
-	else
-		model_thread(m, f->last)->next_sibling = i;
-	f->last = i;
-}
-
-static void leave(struct mprof_model *m, struct frame *f)
-{
-	struct mprof_thread *t = model_thread(m, f->thread), *moved;
-	uint32_t *end = &t->first_child, i, next;
-
-	while (*end != MPROF_NONE)
-		end = &model_thread(m, *end)->next_sibling;
-	*end = f->kept;
-	for (i = f->moving; i != MPROF_NONE; i = next) {
-		moved = model_thread(m, i);
-		next = moved->next_sibling;
-		moved->next_sibling = model_thread(m, moved->parent)->first_child;
-		model_thread(m, moved->parent)->first_child = i;
-	}
-}
-
-static void enter(struct mprof_model *m, struct frame *f, uint32_t i)
-{
-	struct mprof_thread *t = model_thread(m, i);
-
-	*f = (struct frame){i, t->first_child, MPROF_NONE, MPROF_NONE, MPROF_NONE};
-	t->first_child = MPROF_NONE;
-}
-
-/* Is I yet to be visited?  Each is noted in the aliases, which nobody needs any more. */
-static bool first_visit(const struct mprof_model *m, uint32_t i)
-{
-	uint32_t *visited = model_aliases(m);
-
-	if (visited[i] == MPROF_NONE)
-		return false;
-	visited[i] = MPROF_NONE;
-	return true;
-}
-
-static void walk(struct mprof_model *m, struct frame *frames, uint32_t root)
-{
-	struct frame *f = frames;
-
-	first_visit(m, root);
-	enter(m, f, root);
-	for (;;) {
-		uint32_t child = f->next;
-
-		if (child == MPROF_NONE) {
-			leave(m, f);
-			if (f == frames)
-				return;
-			f--;
-			child = f->next;
-			f->next = model_thread(m, child)->next_sibling;
-			decide(m, f, child);
-		} else if (first_visit(m, child)) {
-			enter(m, ++f, child);
-		} else { /* moved here before this thread was visited */
-			f->next = model_thread(m, child)->next_sibling;
-			decide(m, f, child);
-		}
-	}
-}
-
-/* Depth of the tree as it was recorded; what moves before its new parent is visited was visited already. */
-static uint32_t depth(const struct mprof_model *m)
-{
-	uint32_t *depths = model_aliases(m), deepest = 0, i;
-
-	for (i = 0; i < m->arrays[MODEL_THREADS].n; i++) {
-		uint32_t parent = model_thread(m, i)->parent;
-
-		depths[i] = parent == MPROF_NONE ? 0 : depths[parent] + 1;
-		deepest = depths[i] > deepest ? depths[i] : deepest;
-	}
-	return deepest;
-}
-
-bool model_simplify(struct mprof_model *m)
-{
-	struct frame *frames = malloc(((size_t)depth(m) + 2) * sizeof(*frames));
 	uint32_t i;
 
-	if (!frames)
-		return false;
-	for (i = 0; i < m->streams.n; i++)
-		walk(m, frames, model_stream_at(m, i)->seen.root);
-	free(frames);
-	return true;
+	for (i = 0; i < model_count(m, MODEL_THREADS); i++) {
+		struct mprof_thread *t = model_thread(m, i);
+		const struct mprof_interaction *wake;
+
+		if (!is_bind(t->type) || model_thread(m, t->creator)->becomes == i)
+			continue;
+		wake = wake_of(m, i);
+		if (!wake)
+			continue;
+		t->flags |= MPROF_THREAD_SIMPLIFIED;
+		t->start = wake->time;
+		if (wake->other != i)
+			t->parent = wake->other;
+	}
+}
+
+/* From the newest on: sizes of subtrees as recorded, how much of the creator's is left before each, and who moves away from whom. */
+static void measure(const struct mprof_model *m, struct tree_node *nodes)
+{
+	uint32_t i;
+
+	for (i = model_count(m, MODEL_THREADS); i-- > 0;) {
+		const struct mprof_thread *t = model_thread(m, i);
+		struct tree_node *node = &nodes[i], *creator;
+
+		node->parent = t->parent;
+		node->size++;
+		if (t->creator == MPROF_NONE)
+			continue;
+		creator = &nodes[t->creator];
+		node->place = creator->size;
+		creator->size += node->size;
+		if (t->parent == t->creator)
+			continue;
+		node->next_moved = creator->moved;
+		creator->moved = i;
+	}
+}
+
+static void put_first(struct tree_node *nodes, uint32_t parent, uint32_t i)
+{
+	nodes[i].next_sibling = nodes[parent].first_child;
+	nodes[parent].first_child = i;
+}
+
+/* From the oldest on: put what stays in its parent's chain, and into LEFT which thread is left as the how manieth. */
+static void leave(const struct mprof_model *m, struct tree_node *nodes, uint32_t *left)
+{
+	uint32_t i, roots = 0;
+
+	for (i = 0; i < model_count(m, MODEL_THREADS); i++) {
+		const struct mprof_thread *t = model_thread(m, i);
+		struct tree_node *node = &nodes[i];
+
+		if (t->creator == MPROF_NONE) {
+			node->place = roots;
+			roots += node->size;
+		} else {
+			node->place += nodes[t->creator].place;
+			if (node->parent == t->creator)
+				put_first(nodes, t->creator, i);
+		}
+		left[node->place + node->size - 1] = i;
+	}
+}
+
+void simplify_tree(const struct mprof_model *m, struct tree_node *nodes, uint32_t *scratch)
+{
+	uint32_t n = model_count(m, MODEL_THREADS), i, k;
+
+	for (i = 0; i < n; i++)
+		nodes[i] = (struct tree_node){
+			.first_child = MPROF_NONE,
+			.next_sibling = MPROF_NONE,
+			.moved = MPROF_NONE,
+		};
+	measure(m, nodes);
+	leave(m, nodes, scratch);
+	for (k = 0; k < n; k++)
+		for (i = nodes[scratch[k]].moved; i != MPROF_NONE; i = nodes[i].next_moved)
+			put_first(nodes, nodes[i].parent, i);
 }

@@ -268,3 +268,37 @@ bool spans_full(const struct spans *s, const struct span_tree *tree, uint32_t at
 	*to = r.to;
 	return true;
 }
+
+struct visit {
+	const struct spans *s;
+	void (*each)(void *to, uint32_t from, uint32_t end, uint64_t value);
+	void *to;
+};
+
+static void visit_below(const struct visit *v, uint32_t node, uint32_t height, uint32_t end, uint64_t marks)
+{
+	uint32_t i;
+
+	if (height == 0) {
+		const struct span_leaf *leaf = span_leaf_at(v->s, node);
+
+		for (i = 0; i < leaf->n; i++)
+			v->each(v->to, leaf->at[i], i + 1 < leaf->n ? leaf->at[i + 1] : end,
+				span_together(v->s, marks, leaf->value[i]));
+		return;
+	}
+	for (i = 0; i < span_inner_at(v->s, node)->n; i++) {
+		const struct span_inner *n = span_inner_at(v->s, node);
+
+		visit_below(v, n->child[i], height - 1, end_of(n, i, end), span_together(v->s, marks, n->mark[i]));
+	}
+}
+
+void spans_each(const struct spans *s, const struct span_tree *tree,
+		void (*each)(void *to, uint32_t from, uint32_t end, uint64_t value), void *to)
+{
+	const struct visit v = {s, each, to};
+
+	if (tree->root != UINT32_MAX)
+		visit_below(&v, tree->root, tree->height, UINT32_MAX, 0);
+}

@@ -1,0 +1,208 @@
+/*
+ * Positions side by side.
+ *
+ * Why: the rows of a picture are taken for the most part by short lives at times that lie close together.  Words in an array are found
+ * without a search, and what is near in time is near in memory.
+ *
+ * A range sets the words at its ragged ends, and of the whole groups between them the nodes, on each level the ragged ends again: at most
+ * 2 * FIELD_FAN steps on each of log n levels.
+ *
+ * Invariant: ANY of a node has what is set below it and its own bits; so whoever finds a bit in ANY finds it in all nodes above too.
+ */
+#include "field.h"
+
+#include <string.h>
+
+static uint64_t *word_at(const struct field *f, uint32_t i)
+{
+	return (uint64_t *)f->words.items + i;
+}
+
+static struct field_node *nodes_of(const struct field *f, uint32_t level)
+{
+	return (struct field_node *)f->nodes.items + f->first[level];
+}
+
+/* Nodes on the level above N words or nodes. */
+static uint32_t above(uint32_t n)
+{
+	return n / FIELD_FAN + (n % FIELD_FAN != 0);
+}
+
+/* Nodes above N words; the number of levels into *LEVELS and the first node of each into FIRST. */
+static uint32_t plan(uint32_t n, uint32_t first[FIELD_LEVELS], uint32_t *levels)
+{
+	uint32_t total = 0;
+
+	for (*levels = 0; n > 1; ++*levels) {
+		n = above(n);
+		first[*levels] = total;
+		total += n;
+	}
+	return total;
+}
+
+uint64_t field_bytes(uint32_t n)
+{
+	uint32_t first[FIELD_LEVELS], levels;
+
+	return (uint64_t)n * sizeof(uint64_t) + (uint64_t)plan(n, first, &levels) * sizeof(struct field_node);
+}
+
+bool field_init(struct field *f, uint32_t n)
+{
+	uint32_t nodes;
+
+	*f = (struct field){0};
+	nodes = plan(n, f->first, &f->levels);
+	if (!grow_zeroed(&f->words, sizeof(uint64_t), n) || !grow_zeroed(&f->nodes, sizeof(struct field_node), nodes))
+		return false;
+	return true;
+}
+
+void field_deinit(struct field *f)
+{
+	grow_deinit(&f->words);
+	grow_deinit(&f->nodes);
+}
+
+/* Tell the nodes above position AT. */
+static void tell(const struct field *f, uint32_t at, uint64_t bits)
+{
+	uint32_t level;
+
+	for (level = 0; level < f->levels; level++) {
+		struct field_node *n = nodes_of(f, level) + (at >> FIELD_FAN_BITS * (level + 1));
+
+		if ((n->any & bits) == bits)
+			return;
+		n->any |= bits;
+	}
+}
+
+static void set_nodes(struct field_node *n, uint32_t from, uint32_t to, uint64_t bits)
+{
+	for (; from < to; from++) {
+		n[from].own |= bits;
+		n[from].any |= bits;
+	}
+}
+
+/* Where the first whole group at or behind FROM begins, and the last one before TO ends; not before FROM and not behind TO. */
+static uint32_t first_group(uint32_t from, uint32_t to)
+{
+	uint32_t whole = (from + FIELD_FAN - 1) & ~(FIELD_FAN - 1);
+
+	return whole < to ? whole : to;
+}
+
+static uint32_t last_group(uint32_t from, uint32_t to)
+{
+	uint32_t whole = to & ~(FIELD_FAN - 1);
+
+	return whole > from ? whole : from;
+}
+
+void field_add(struct field *f, uint32_t from, uint32_t to, uint64_t bits)
+{
+	uint32_t begin = first_group(from, to), end = last_group(begin, to), i, level;
+	uint64_t *words = word_at(f, 0);
+
+	for (i = from; i < begin; i++)
+		words[i] |= bits;
+	for (i = end; i < to; i++)
+		words[i] |= bits;
+	tell(f, from, bits);
+	tell(f, to - 1, bits);
+	for (level = 0; begin < end; level++) {
+		struct field_node *n = nodes_of(f, level);
+
+		from = begin >> FIELD_FAN_BITS;
+		to = end >> FIELD_FAN_BITS;
+		begin = level + 1 < f->levels ? first_group(from, to) : to;
+		end = last_group(begin, to);
+		set_nodes(n, from, begin, bits);
+		set_nodes(n, end, to, bits);
+	}
+}
+
+/* What the nodes above the positions say of all that is below them. */
+static uint64_t own_above(const struct field *f, uint32_t first, uint32_t last)
+{
+	uint64_t bits = 0;
+	uint32_t level;
+
+	for (level = 0; level < f->levels; level++) {
+		const struct field_node *n = nodes_of(f, level);
+
+		first >>= FIELD_FAN_BITS;
+		last >>= FIELD_FAN_BITS;
+		bits |= n[first].own | n[last].own;
+	}
+	return bits;
+}
+
+static uint64_t get_nodes(const struct field_node *n, uint32_t from, uint32_t to)
+{
+	uint64_t bits = 0;
+
+	for (; from < to; from++)
+		bits |= n[from].any;
+	return bits;
+}
+
+uint64_t field_get(const struct field *f, uint32_t from, uint32_t to)
+{
+	uint32_t begin = first_group(from, to), end = last_group(begin, to), i, level;
+	const uint64_t *words = word_at(f, 0);
+	uint64_t bits = own_above(f, from, to - 1);
+
+	for (i = from; i < begin; i++)
+		bits |= words[i];
+	for (i = end; i < to; i++)
+		bits |= words[i];
+	for (level = 0; begin < end; level++) {
+		const struct field_node *n = nodes_of(f, level);
+
+		from = begin >> FIELD_FAN_BITS;
+		to = end >> FIELD_FAN_BITS;
+		begin = level + 1 < f->levels ? first_group(from, to) : to;
+		end = last_group(begin, to);
+		bits |= get_nodes(n, from, begin) | get_nodes(n, end, to);
+	}
+	return bits;
+}
+
+/* The run of full words around AT in its group, ABOVE being set in all of them. */
+static bool full_in_group(const struct field *f, uint32_t at, uint64_t above, uint32_t *from, uint32_t *to)
+{
+	const uint64_t *words = word_at(f, 0);
+	uint32_t begin = at & ~(FIELD_FAN - 1), end = begin + FIELD_FAN < f->words.n ? begin + FIELD_FAN : f->words.n;
+
+	if (~(words[at] | above))
+		return false;
+	for (*from = at; *from > begin && !~(words[*from - 1] | above);)
+		--*from;
+	for (*to = at + 1; *to < end && !~(words[*to] | above);)
+		++*to;
+	return true;
+}
+
+bool field_full(const struct field *f, uint32_t at, uint32_t *from, uint32_t *to)
+{
+	uint64_t bits = 0, behind;
+	uint32_t level;
+
+	for (level = f->levels; level-- > 0;) {
+		uint32_t shift = FIELD_FAN_BITS * (level + 1);
+
+		bits |= nodes_of(f, level)[at >> shift].own;
+		if (~bits)
+			continue;
+		*from = at >> shift << shift;
+		behind = (uint64_t)*from + (UINT64_C(1) << shift);
+		*to = behind < f->words.n ? (uint32_t)behind : f->words.n;
+		return true;
+	}
+	return full_in_group(f, at, bits, from, to);
+}
