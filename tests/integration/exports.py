@@ -5,10 +5,6 @@ which the oracles have judged, and what babeltrace2 prints of the original where
 generated ones, a directory of several streams, a log of s-expressions, and one with all that a hostile guest can say; or the reference.
 """
 
-import sys
-
-sys.path.pop(0)  # the scripts beside this one are no modules, though one may have the name of one
-
 import collections
 import csv
 import glob
@@ -21,8 +17,11 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
+
+from exported import babeltrace, bt_differ, differ, monotonic, read_csv, read_json
 
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 PART = sys.argv[3]
@@ -30,26 +29,6 @@ TRACES = os.path.join(ROOT, "tests", "traces")
 METADATA = os.path.join(ROOT, "schema", "ctf", "metadata.tsdl")
 REFERENCE = os.path.abspath(os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces"))
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
-TYPES = "Wait Task Bind Try Choose Pick Join Map Condition On_success On_failure On_termination On_any Ignore_result Async".split()
-TYPES += "Promise Semaphore Switch Stream Mutex".split()
-
-# Of each event: the field of the acting thread, of the other one, of a number, of a text.
-FIELDS = {
-    "creates": ("parent", "child", None, None),
-    "read": ("reader", "source", None, None),
-    "fulfills": ("resolver", "resolvee", None, None),
-    "fails": ("resolver", "resolvee", None, "exn"),
-    "becomes": ("thread", "main", None, None),
-    "label": ("thread", None, None, "label"),
-    "increase": ("thread", None, "amount", "counter"),
-    "switch": ("thread", None, None, None),
-    "gc": (None, None, "duration_ns", None),
-    "signal": ("receiver", "sender", None, None),
-    "try_read": ("reader", "source", None, None),
-    "counter": ("thread", None, "value", "counter"),
-    "read_later": ("reader", "source", None, None),
-    "signal_noswitch": ("receiver", "sender", None, None),
-}
 
 
 def run(*arguments, code=0, stdin=None):
@@ -104,83 +83,6 @@ def hostile():
 LOG = b'((time 8249.521266)(op(Switch 0)))\n((time 8249.5213)(op(Label 0"a b")))\n((time 8249.6)(op(Creates 0 1 Task)))\n((time 8249.7)(op(Reads 1 0)))\n'
 
 
-def strip(events):
-    return [{key: value for key, value in one.items() if key != "stream"} for one in events]
-
-
-def read_json(path):
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
-def read_csv(path):
-    """The rows as `dump --json` has them."""
-    with open(path, encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file, strict=True):
-            acts, other, number, text = FIELDS[row["event"]]
-            one = {"time_ns": row["time_ns"], "event": row["event"]}
-            for key, column in ((acts, "thread"), (other, "other")):
-                if key:
-                    one[key] = int(row[column])
-                elif row[column]:
-                    raise AssertionError(f"{column} in {row}")
-            if row["event"] == "creates":
-                one["type"] = row["type"]
-            if number:
-                one[number] = row["value"] if number == "duration_ns" else int(row["value"])
-            if text:
-                one[text] = row["text"][1:] if row["text"].startswith("'") else row["text"]
-                if row["text_hex"]:
-                    one[text + "_hex"] = row["text_hex"]
-            if row["stream"]:
-                one["stream"] = row["stream"]
-            yield one
-
-
-SHORT = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 27: "e", 34: '"', 39: "'", 92: "\\"}
-
-
-def bt_text(one, key):
-    """A text as babeltrace2 prints it."""
-    raw = bytes.fromhex(one[key + "_hex"]) if key + "_hex" in one else one[key].encode()
-    text = "".join("\\" + SHORT[c] if c in SHORT else "\\x%02x" % c if c < 32 or c == 127 else chr(c) for c in raw)
-    return b'"' + text.encode("latin-1") + b'"'
-
-
-def bt_line(one):
-    """The line that babeltrace2 prints of an event."""
-    acts, other, number, text = FIELDS[one["event"]]
-    time = int(one["time_ns"])
-    fields = []
-    for key in (other, number):
-        if key:
-            fields.append(f"{NAMES.get(key, key)} = {one[key]}".encode())
-    if one["event"] == "creates":
-        name, value = f'"{one["type"]}"', TYPES.index(one["type"]) if one["type"] in TYPES else None
-        fields.append(f"thread_type = ( {name} : container = {value} )".encode() if value is not None else None)
-    if text:
-        fields.append(text.encode() + b" = " + bt_text(one, text))
-    line = f"[{time // 10**9}.{time % 10**9:09}] {one['event']}: ".encode()
-    if acts:
-        line += b"{ thread = %d }" % one[acts]
-    if fields:
-        line += (b", " if acts else b"") + b"{ " + b", ".join(fields if None not in fields else [*fields[:-1], b"thread_type = ?"]) + b" }"
-    return line
-
-
-# What the metadata calls otherwise.
-NAMES = {"main": "sleeper", "sender": "source"}
-UNKNOWN = re.compile(rb"thread_type = \( <unknown> : container = \d+ \)")
-
-
-def babeltrace(path):
-    done = subprocess.run(["babeltrace2", "--clock-seconds", "--no-delta", path], capture_output=True, timeout=120)
-    if done.returncode:
-        raise AssertionError(f"babeltrace2 {path}: {done.stderr.decode()[-2000:]}")
-    lost = sum(int(n) for n in re.findall(r"discarded (\d+) packets?", done.stderr.decode()))
-    return done.stdout.splitlines(), lost
-
-
 class Exports(unittest.TestCase):
     def setUp(self):
         self.work = tempfile.mkdtemp(prefix="mprof.")
@@ -197,16 +99,12 @@ class Exports(unittest.TestCase):
         return said
 
     def same(self, got, wanted):
-        """Of equal lists; what differs first is said, and no more: they are long."""
-        for number, (a, b) in enumerate(zip(got, wanted)):
-            if a != b:
-                self.fail(f"number {number} is {str(a)[:2000]} and not {str(b)[:2000]}")
-        self.assertEqual(len(got), len(wanted))
+        self.assertIsNone(differ(got, wanted))
 
     def ctf(self, path, events, streams, lost, code, *options):
         shutil.rmtree("out.ctf", ignore_errors=True)
         said = self.export(path, "ctf", "out.ctf", code, *options)
-        late = self.monotonic(events)
+        late = monotonic(events)
         self.assertEqual("older than the one before" in said, late != events)
         again = [json.loads(line) for line in run("dump", "out.ctf", "--json")[0].splitlines()]
         if streams:
@@ -226,24 +124,8 @@ class Exports(unittest.TestCase):
             shutil.rmtree("one")
 
     def bt_same(self, lines, events):
-        """babeltrace2 2.0.4 prints of an empty text the text of another event."""
-        got, wanted = [], []
-        for line, one in zip(lines, events, strict=True):
-            want = bt_line(one)
-            empty = b' = "" }' in want and FIELDS[one["event"]][3]
-            got.append(re.sub(rb' = ".*" }$', b' = "" }', line) if empty else UNKNOWN.sub(b"thread_type = ?", line))
-            wanted.append(want)
-        self.same(got, wanted)
-
-    @staticmethod
-    def monotonic(events):
-        """CTF's times do not go back, and stop at 2^63 - 1."""
-        last, out = collections.Counter(), []
-        for one in events:
-            stream, time = one.get("stream"), int(one["time_ns"])
-            last[stream] = time if last[stream] <= time < 2**63 else last[stream]
-            out.append({**one, "time_ns": str(last[stream])})
-        return out
+        self.assertEqual(len(lines), len(events))
+        self.assertIsNone(bt_differ(lines, events))
 
     def json(self, path, events, streams, lost, damages, code, *options):
         self.export(path, "json", "out.json", code, *options)
@@ -389,6 +271,45 @@ class Own(Exports):
             options = ["--from", f"{first}ns", "--to", "1200ns"]
             events = [json.loads(line) for line in run("dump", "hostile", "--json", *options)[0].splitlines()]
             self.json("hostile", events, None, lost, 0, 0, *options)
+
+    def test_gaps(self):
+        """However long: what a count can tell at once is half of its range."""
+        for steps, told in (([5], True), ([32767, 20000], True), ([32767, 32767, 32767], False)):
+            count, packets, lost = 0, [packet(0, event(5, 7, 1))], 0
+            for number, step in enumerate(steps):
+                count += 1 + step
+                lost += step
+                packets.append(packet(count & 0xFFFF, *([event(10, 7, 2)] if number + 1 == len(steps) else [])))
+            packets += [packet(count + 1 & 0xFFFF, event(11, 7, 3)), packet(count + 9 & 0xFFFF)]
+            lost += 7
+            self.write("gaps", b"".join(packets))
+            with self.subTest(steps):
+                events = [json.loads(line) for line in run("dump", "gaps", "--json")[0].splitlines()]
+                self.json("gaps", events, None, lost, 0, 0)
+                shutil.rmtree("out", ignore_errors=True)
+                said = self.export("gaps", "ctf", "out", 0)
+                self.assertEqual("other readers will not report" in said, not told)
+                self.assertEqual(self.stats("out", code=0)["lost_packets"], lost)
+                self.assertEqual(babeltrace("out")[1], lost if told else 0)
+
+    def test_names_of_streams(self):
+        """A stream's name becomes a file's."""
+        with lzma.open(os.path.join(TRACES, "started-only.ctf.xz")) as file:
+            data = file.read()
+        names = ["a b", "a_b", "a\tb", "-x", "x" * 255, "\u202eé", "=1", '"']
+        for name in names:
+            self.write("trace/" + name, data)
+        self.write("trace/metadata", b"")
+        run("export", "trace", "--to", "ctf", "-o", "out")
+        found = os.listdir("out")
+        self.assertEqual(len(found), len(names) + 1)
+        for name in found:
+            self.assertRegex(name, r"\A[A-Za-z0-9_.+@][A-Za-z0-9_.+@-]{0,210}\Z")
+        self.assertEqual(self.stats("out", code=0), self.stats("trace", code=0))
+        run("export", "trace", "--to", "csv", "-o", "out.csv")
+        self.assertEqual(sorted({one["stream"] for one in read_csv("out.csv")}), sorted(names))
+        run("export", "trace", "--to", "json", "-o", "out.json")
+        self.assertEqual(sorted(read_json("out.json")["streams"]), sorted(names))
 
     def test_empty(self):
         self.write("none", packet(0))

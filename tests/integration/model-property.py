@@ -410,8 +410,9 @@ def check(seed, model_dump):
     return True
 
 
-count = int(sys.argv[2]) if len(sys.argv) > 2 else 160
-first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-failed = [seed for seed in range(first, first + count) if not check(seed, sys.argv[1])]
-print(f"{count} traces, {len(failed)} failed")
-sys.exit(1 if failed else 0)
+if __name__ == "__main__":
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 160
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    failed = [seed for seed in range(first, first + count) if not check(seed, sys.argv[1])]
+    print(f"{count} traces, {len(failed)} failed")
+    sys.exit(1 if failed else 0)
