@@ -130,7 +130,7 @@ static int read_page(struct clocks *c, struct http *h, const char *path, char **
 	const char *next;
 	json_t *json = NULL, *packet;
 	size_t i;
-	int r = page ? http_json(h, "GET", page, NULL, &json) : say_memory();
+	int r = page ? http_json_unless(h, page, 404, &json) : say_memory();
 
 	if (r)
 		return r;

@@ -39,7 +39,7 @@ struct clocks {
 void clocks_packet(struct clocks *c, const json_t *packet);
 void clocks_stream(struct clocks *c);
 
-/* All packets of what T and S name, which is one stream.  Returns an exit code, having said why. */
+/* All packets of what T and S name, which is one stream; none where there is no such guest.  Returns an exit code, having said why. */
 int clocks_read(struct clocks *c, struct http *h, const struct target *t, const struct selection *s);
 
 /*

@@ -16,6 +16,8 @@
 #include "scope.h"
 #include "table.h"
 
+#define RUN_AMOUNT "64MB" /* of a run, to know its clock by */
+
 /* One trace that a person named. */
 struct bundling {
 	const struct ctl *ctl;
@@ -83,10 +85,31 @@ static int get_target(struct http *h, const struct target *t, json_t **json)
 	return n < 0 ? say_memory() : http_json(h, "GET", path, NULL, json);
 }
 
-/* One stream: its trace, and what its packets say of the clock, which is one for all of the run. */
-static int take_stream(struct bundling *x, struct http *h, const struct target *t, const char *name, int64_t run,
-		       int64_t number, struct clocks *clocks)
+/*
+ * A capture can be too short to say from when on its clock is known: the rest of its run, as far as it is there still, says more.
+ */
+static int read_run(struct http *h, const json_t *capture, int64_t number, struct clocks *clocks)
 {
+	const char *uuid = json_string_value(json_object_get(capture, "uuid"));
+	const char *name = json_string_value(json_object_get(capture, "domain"));
+	struct target guest = {.kind = TARGET_DOMAIN, .name = uuid ? uuid : name};
+	char run_text[24], stream_text[24];
+	struct selection s = {.last = RUN_AMOUNT, .run = run_text, .stream = stream_text};
+
+	if (!guest.name || clocks->mono.bounded_below)
+		return CTL_OK;
+	snprintf(run_text, sizeof(run_text), "%" JSON_INTEGER_FORMAT,
+		 json_integer_value(json_object_get(capture, "run")));
+	snprintf(stream_text, sizeof(stream_text), "%" PRId64, number);
+	return clocks_read(clocks, h, &guest, &s);
+}
+
+/* One stream: its trace, and what its packets say of the clock, which is one for all of the run. */
+static int take_stream(struct bundling *x, struct http *h, const struct target *t, const json_t *json, int64_t number,
+		       struct clocks *clocks)
+{
+	const char *name = json_string_value(json_object_get(json, t->kind == TARGET_CAPTURE ? "domain" : "name"));
+	int64_t run = json_integer_value(json_object_get(json, "run"));
 	SCOPED(freep) char *operand = NULL;
 	char run_text[24], stream_text[24];
 	struct selection s = {.last = x->last, .stream = stream_text};
@@ -99,18 +122,17 @@ static int take_stream(struct bundling *x, struct http *h, const struct target *
 		s.run = run_text;
 	if (asprintf(&operand, "%s:%s", t->kind == TARGET_CAPTURE ? "capture" : "domain", t->name) < 0)
 		return say_memory();
-	m = bundle_add(x->bundle, x->trace, name, run, number);
+	m = bundle_add(x->bundle, x->trace, name ? name : t->name, run, number);
 	if (!m)
 		return say_memory();
 	r = read_member(x, m, operand, &s);
-	return r ? r : clocks_read(clocks, h, t, &s);
+	r = r ? r : clocks_read(clocks, h, t, &s);
+	return r || t->kind != TARGET_CAPTURE ? r : read_run(h, json, number, clocks);
 }
 
 static int take_streams(struct bundling *x, struct http *h, const struct target *t, const json_t *json)
 {
-	const char *name = json_string_value(json_object_get(json, t->kind == TARGET_CAPTURE ? "domain" : "name"));
 	const json_t *streams = json_object_get(json, "streams");
-	int64_t run = json_integer_value(json_object_get(json, "run"));
 	size_t first = x->bundle->n, i;
 	struct clocks clocks = {0};
 	const json_t *stream;
@@ -124,8 +146,7 @@ static int take_streams(struct bundling *x, struct http *h, const struct target 
 	{
 		if (r || x->bundle->n == BUNDLE_MEMBERS_MAX)
 			break;
-		r = take_stream(x, h, t, name ? name : t->name, run,
-				json_integer_value(json_object_get(stream, "stream")), &clocks);
+		r = take_stream(x, h, t, json, json_integer_value(json_object_get(stream, "stream")), &clocks);
 	}
 	for (i = first; i < x->bundle->n; i++)
 		x->bundle->list[i].clocks = clocks;

@@ -1,0 +1,122 @@
+"""What an exported trace is made of, and the events that it must hold: those that `mprofctl dump --json` prints."""
+
+import collections
+
+SENT = ("signal", "signal_noswitch")
+# Of an event: the keys of who did it, and to whom.
+KEYS = {
+    "creates": ("parent", "child"),
+    "read": ("reader", "source"),
+    "try_read": ("reader", "source"),
+    "read_later": ("reader", "source"),
+    "fulfills": ("resolver", "resolvee"),
+    "fails": ("resolver", "resolvee"),
+    "becomes": ("thread", "main"),
+    "signal": ("sender", "receiver"),
+    "signal_noswitch": ("sender", "receiver"),
+    "label": ("thread",),
+    "switch": ("thread",),
+    "counter": ("thread",),
+    "increase": ("thread",),
+}
+TYPES = "Wait Task Bind Try Choose Pick Join Map Condition On_success On_failure On_termination On_any Ignore_result Async".split()
+
+
+class Track:
+    def __init__(self, uuid, name, parent, kind="thread"):
+        self.uuid, self.name, self.parent, self.kind = uuid, name, parent, kind
+        self.pid = self.scale = None
+
+
+class Act:
+    def __init__(self, kind, track, time, category, name, notes, flow, value, thread=None, life=None):
+        self.kind, self.track, self.time, self.category, self.name = kind, track, time, category, name
+        self.notes, self.flow, self.value, self.thread, self.life = notes, flow, value, thread, life
+
+
+def event_of(act):
+    """The event that ACT stands for, as `dump --json` has it, or None."""
+    if act.kind == "end" or act.category not in KEYS and act.category != "gc":
+        return None
+    event = {"time_ns": str(act.notes.get("time_ns", act.time) % (1 << 64)), "event": act.category}
+    ids = [act.notes.get("thread"), act.notes.get("other")]
+    event.update(zip(KEYS.get(act.category, ()), ids))
+    if act.category == "creates":
+        event["type"] = act.notes["type"]
+    elif act.category == "label":
+        event["label"] = act.name
+    elif act.category == "fails":
+        event["exn"] = act.notes["failure"]
+    elif act.category in ("counter", "increase"):
+        event["counter"] = act.name
+        if act.category == "counter":
+            event["value"] = act.value
+        else:
+            event["amount"] = act.notes.get("amount")
+    elif act.category == "gc":
+        event["duration_ns"] = str(act.notes["duration_ns"] % (1 << 64))
+        event["time_ns"] = None  # of its end
+    return event
+
+
+def events(acts):
+    """All of them; a collection's time is that of its slice's end."""
+    found, open_gc = [], {}
+    for act in acts:
+        event = event_of(act)
+        if event and act.category == "gc":
+            open_gc[act.track] = event, act
+        if act.kind == "end" and act.track in open_gc:
+            gc, begin = open_gc.pop(act.track)
+            gc["time_ns"] = str(begin.notes.get("time_ns", act.time))
+            start = max(0, int(gc["time_ns"]) - int(gc["duration_ns"]))
+            assert begin.time == start or begin.time > start and "time_ns" not in begin.notes, "a collection's beginning"
+        if event:
+            found.append(event)
+    return found
+
+
+class Slices:
+    """Slices in order of the file, on each track one inside of the other; lives apart where the format keeps them apart."""
+
+    def __init__(self, acts):
+        self.lives, self.runs, self.open = {}, [], collections.defaultdict(list)
+        self.others = []
+        for act in acts:
+            stack = self.open[(act.track, bool(act.life))]
+            if act.kind == "begin":
+                stack.append(act)
+            elif act.kind == "end":
+                assert stack, f"an end without a beginning on {act.track.name}"
+                self.close(stack.pop(), act)
+        left = [track.name for (track, _), stack in self.open.items() if stack]
+        assert not left, f"slices without an end on {left[:5]}"
+
+    def close(self, begin, end):
+        assert begin.time <= end.time
+        if begin.category in ("life", "creates"):
+            assert begin.track not in self.lives, "two lives on one track"
+            self.lives[begin.track] = begin, end
+        elif begin.category in ("run", "switch"):
+            self.runs.append((begin, end))
+        else:
+            self.others.append((begin, end))
+
+
+def check_flows(acts):
+    """Each begins once and ends once, not before."""
+    open_flows, seen = {}, set()
+    for act in acts:
+        if not act.flow:
+            continue
+        way, number = act.flow
+        assert act.kind == "instant" and number
+        if way == "begins":
+            assert number not in seen, "a flow begins twice"
+            seen.add(number)
+            open_flows[number] = act
+        else:
+            begin = open_flows.pop(number)
+            assert begin.time == act.time and {begin.category, act.category} & {"target"} and begin.category != act.category
+    assert not open_flows, f"{len(open_flows)} flows without an end"
+    return len(seen)

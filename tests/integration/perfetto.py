@@ -1,0 +1,161 @@
+"""`mprofctl export --to perfetto` and `--to fxt` hold the events of the trace: perfetto.py SOURCE-ROOT MPROFCTL [TEST…]
+
+Each is read by its bytes with a reader of its own, the first by protoc too, and compared with `dump --json`, with the lives of
+`threads --json`, and with the running and sleeping times of `stats --json`.
+"""
+
+import collections
+import functools
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import acts  # noqa: E402
+import fxts  # noqa: E402
+import perfettos  # noqa: E402
+
+TRACES = os.path.join(ROOT, "tests", "traces")
+REFERENCE = os.path.abspath(os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces"))
+READERS = {"perfetto": perfettos.read, "fxt": fxts.read}
+
+
+def run(*arguments, stdin=None):
+    done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+@functools.cache
+def answer(*arguments):
+    code, out, said = run(*arguments)
+    assert code in (0, 3), said
+    return out.decode()
+
+
+def sources():
+    found = {}
+    for pattern in (f"{TRACES}/*.ctf.xz", f"{REFERENCE}/*.ctf", f"{REFERENCE}/public/*.ctf*", f"{REFERENCE}/public/*.sexp.xz"):
+        for path in sorted(glob.glob(pattern)):
+            found.setdefault(os.path.basename(path).split(".")[0], path)
+    return found
+
+
+def dumped(path):
+    """What dump prints, told as the exports can tell it."""
+    for line in answer("dump", "--json", path).splitlines():
+        event = json.loads(line)
+        for key in ("label_hex", "counter_hex", "exn_hex"):
+            event.pop(key, None)
+        yield event
+
+
+class Exports(unittest.TestCase):
+    def compare(self, got, path, kind):
+        """Events, in order, and the same fields."""
+        want = list(dumped(path))
+        have = acts.events(got.acts)
+        counts = [collections.Counter(e["event"] for e in some) for some in (have, want)]
+        self.assertEqual(*counts)
+        for a, b in zip(have, want):
+            a, b = dict(a), dict(b)
+            if b["event"] == "creates":  # types are numbers in one and names in the other
+                a.pop("type"), b.pop("type")
+            if kind == "fxt" and b["event"] in ("counter", "increase"):
+                a.pop("thread", None), b.pop("thread"), a.pop("amount", None), b.pop("amount", None)
+            for key in ("child", "parent"):
+                a[key], b[key] = a.get(key), b.get(key)
+            self.assertEqual(a, b)
+        return want
+
+    def increases(self, got, want):
+        """Sums of a counter's changes are its values."""
+        sums = collections.defaultdict(int)
+        values = [act for act in got.acts if act.kind == "value"]
+        changes = [e for e in want if e["event"] in ("counter", "increase")]
+        self.assertEqual(len(values), len(changes))
+        for act, e in zip(values, changes):
+            sums[e["counter"]] = e["value"] if e["event"] == "counter" else sums[e["counter"]] + e["amount"]
+            self.assertEqual((act.track.name, act.value), (e["counter"], sums[e["counter"]]))
+
+    def lives(self, slices, path):
+        """Each thread has one life, from and to when the model says."""
+        want = collections.Counter()
+        for t in json.loads(answer("threads", "--json", path))["threads"]:
+            want[(t["thread"], t["type"], int(t["start_ns"]), int(t["end_ns"]))] += 1
+        have = collections.Counter()
+        for begin, end in slices.lives.values():
+            identity = begin.notes["other"] if begin.category == "creates" else begin.notes["thread"]
+            have[(identity, begin.name, begin.time, end.time)] += 1
+            self.assertTrue(begin.track.name.endswith(f"{begin.name} {identity}") or begin.track.name.endswith(f"({begin.name} {identity})"))
+        self.assertEqual((have - want, want - have), (collections.Counter(), collections.Counter()))
+
+    def times(self, slices, stats):
+        """How long threads ran, and how long none did."""
+        ran = collections.Counter()
+        idle = 0
+        for begin, end in slices.runs:
+            if begin.name == "idle":
+                idle += end.time - begin.time
+            else:
+                ran[begin.track] += end.time - begin.time
+        self.assertEqual(idle, stats["sleeping_ns"])
+        best = sorted(ran.values(), reverse=True)[: len(stats["busiest"])]
+        self.assertEqual(best, [t["running_ns"] for t in stats["busiest"]])
+
+    def check(self, name, path, kind):
+        code, data, said = run("export", path, "--to", kind, "-o", "-")
+        self.assertIn(code, (0, 3), said)
+        got = READERS[kind](data)
+        want = self.compare(got, path, kind)
+        self.increases(got, want)
+        pairs = sum(e["event"] in acts.KEYS and len(acts.KEYS[e["event"]]) == 2 and e["event"] != "creates" for e in want)
+        alone = sum(e["event"] in ("read", "try_read", "read_later") and e["source"] == -1 for e in want)
+        self.assertEqual(acts.check_flows(got.acts), pairs - alone)
+        stats = json.loads(answer("stats", "--json", path))
+        slices = acts.Slices(got.acts)
+        if not stats["lost_packets"]:  # what ran before a gap is not said to have run through it
+            self.lives(slices, path)
+            self.times(slices, stats)
+        packets = sum(b.notes["packets"] for b, _ in slices.others if b.category == "gap")
+        if name != "truncated":  # what is missing behind the last event is counted by the decoder alone
+            self.assertEqual(packets, stats["lost_packets"])
+        if name == "killed":
+            self.assertEqual(sum(a.category == "damage" for a in got.acts), stats["damages"])
+        return data, got
+
+    def test_perfetto(self):
+        for name, path in sources().items():
+            with self.subTest(name):
+                self.check(name, path, "perfetto")
+
+    def test_fxt(self):
+        for name, path in sources().items():
+            with self.subTest(name):
+                self.check(name, path, "fxt")
+
+    def test_protoc(self):
+        """protoc knows each field, and counts the same."""
+        for name in ("small", "killed", "eio-wrapped"):
+            with self.subTest(name):
+                _, data, _ = run("export", f"{TRACES}/{name}.ctf.xz", "--to", "perfetto", "-o", "-")
+                got = perfettos.read(data)
+                packets = perfettos.protoc(data, os.path.join(ROOT, "client", "ctl"))
+                self.assertEqual(len(packets), got.packets)
+                told = [(dict(p)["timestamp"], dict(dict(p)["track_event"])) for p in packets if "track_event" in dict(p)]
+                self.assertEqual(len(told), len(got.acts))
+                names = {"begin": "TYPE_SLICE_BEGIN", "end": "TYPE_SLICE_END", "instant": "TYPE_INSTANT", "value": "TYPE_COUNTER"}
+                for (time, event), act in zip(told, got.acts):
+                    self.assertEqual(
+                        (time, event["type"], event["track_uuid"]), (str(act.time), names[act.kind], str(act.track.uuid))
+                    )
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
