@@ -9,9 +9,15 @@
 struct mem_object {
 	int64_t id;
 	uint64_t samples; /* never 0; 0: a free place */
-	uint32_t node;	  /* where its stack ends */
-	uint32_t epoch;	  /* of the peak before which it was made */
-	bool minor;	  /* in the minor heap */
+	uint64_t made_us; /* since the Unix epoch */
+	uint64_t promoted_us;
+	uint64_t length;
+	uint64_t number; /* of allocs before it */
+	uint32_t node;	 /* where its stack ends */
+	uint32_t epoch;	 /* of the peak before which it was made */
+	uint8_t source;	 /* enum mprof_mem_source */
+	bool minor;	 /* in the minor heap */
+	bool counted;	 /* it is one of those that live */
 };
 
 struct mem_live {

@@ -9,8 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "mem-live.h"
+#include "mem-select.h"
 #include "mem-tree.h"
+
+/* An event once its stack is a node: what can be put off until it is its turn. */
+struct record {
+	uint64_t time_us;
+	uint64_t samples;
+	uint64_t length;
+	uint64_t number; /* of an alloc */
+	int64_t id;
+	uint32_t node;
+	uint8_t kind;
+	uint8_t source;
+	bool left_out;
+};
 
 struct mprof_profile {
 	struct mprof_profile_options options;
@@ -18,6 +33,13 @@ struct mprof_profile {
 	struct mem_live live;
 	struct mem_tree tree; /* with options.tree */
 	bool rose;	      /* more lives than ever before; the next end makes it a peak */
+	uint64_t allocs;      /* events so far */
+	uint16_t domain;      /* of the first event */
+	struct grow waiting;  /* struct record, with options.sort: until all are there */
+	/* The timeline: as mprof_profile_timeline(), and how many of its times have passed. */
+	uint64_t *line;
+	uint64_t line_start, line_length;
+	uint32_t line_n, line_at;
 };
 
 struct mprof_profile *mprof_profile_new(const struct mprof_profile_options *options)
@@ -39,6 +61,7 @@ struct mprof_profile *mprof_profile_free(struct mprof_profile *p)
 		return NULL;
 	mem_live_deinit(&p->live);
 	mem_tree_deinit(&p->tree);
+	grow_deinit(&p->waiting);
 	free(p);
 	return NULL;
 }
@@ -57,6 +80,8 @@ static enum mprof_status begin(struct mprof_profile *p)
 	mem_live_deinit(&p->live);
 	p->sums = (struct mprof_profile_sums){0};
 	p->rose = false;
+	p->allocs = 0;
+	p->waiting.n = 0;
 	return MPROF_OK;
 }
 
@@ -80,44 +105,77 @@ static void fall(struct mprof_profile *p)
 	p->rose = false;
 }
 
-static enum mprof_status alloc(struct mprof_profile *p, const struct mprof_mem_event *e)
+/* An object is one that lives from now on. */
+static void count(struct mprof_profile *p, struct mem_object *object, uint64_t now)
 {
 	struct mprof_profile_sums *s = &p->sums;
-	struct mem_object object = {.id = e->id, .samples = e->samples, .minor = e->source == MPROF_MEM_MINOR};
-	bool left_out = false;
 
-	if (!e->samples || mem_live_find(&p->live, e->id)) {
-		s->repeated++;
-		return MPROF_OK;
-	}
-	if (!mem_live_reserve(&p->live))
-		return MPROF_NOMEM;
+	object->counted = true;
+	s->live += object->samples;
+	s->live_objects++;
 	if (p->options.tree) {
-		object.node = mem_tree_node(&p->tree, e, &left_out);
-		if (object.node == MPROF_NONE)
-			return MPROF_NOMEM;
-		mem_tree_made(&p->tree, object.node, e->samples);
-		object.epoch = p->tree.epoch;
+		object->epoch = p->tree.epoch;
+		mem_tree_made(&p->tree, object->node, object->samples);
 	}
-	mem_live_add(&p->live, &object);
+	rise(p, now);
+}
+
+/* And no more. */
+static void uncount(struct mprof_profile *p, struct mem_object *object)
+{
+	if (!object->counted)
+		return;
+	object->counted = false;
+	fall(p);
+	p->sums.live -= object->samples;
+	p->sums.live_objects--;
+	if (p->options.tree)
+		mem_tree_ended(&p->tree, object->node, object->samples, object->epoch);
+}
+
+static void add_alloc(struct mprof_profile_sums *s, const struct record *e)
+{
 	s->allocs[e->source]++;
 	s->samples[e->source] += e->samples;
-	s->left_out += left_out ? e->samples : 0;
 	s->small[0] += e->length <= 4 ? e->samples : 0;
 	s->small[1] += e->length <= 16 ? e->samples : 0;
 	s->small[2] += e->length <= 256 ? e->samples : 0;
 	s->length += e->length;
 	s->max_length = e->length > s->max_length ? e->length : s->max_length;
-	s->live += e->samples;
-	s->live_objects++;
-	rise(p, e->time_us);
-	return MPROF_OK;
+	s->left_out += e->left_out ? e->samples : 0;
 }
 
-static void promote(struct mprof_profile *p, const struct mprof_mem_event *e)
+/* There is room for one more in LIVE. */
+static void alloc(struct mprof_profile *p, const struct record *e)
+{
+	const struct mprof_selection *selection = p->options.selection;
+	struct mem_object object = {
+		.id = e->id,
+		.samples = e->samples,
+		.node = e->node,
+		.source = e->source,
+		.minor = e->source == MPROF_MEM_MINOR,
+	};
+
+	if (!e->samples || mem_live_find(&p->live, e->id)) {
+		p->sums.repeated++;
+		return;
+	}
+	if (selection && !selection_has(selection, e->number))
+		return;
+	add_alloc(&p->sums, e);
+	if (!selection || !selection_from_promotion(selection) || !object.minor)
+		count(p, &object, e->time_us);
+	mem_live_add(&p->live, &object);
+}
+
+static void promote(struct mprof_profile *p, const struct record *e)
 {
 	struct mem_object *object = mem_live_find(&p->live, e->id);
+	const struct mprof_selection *selection = p->options.selection;
 
+	if (selection && !object)
+		return;
 	p->sums.promotes++;
 	if (!object || !object->minor) {
 		p->sums.unknown++;
@@ -125,46 +183,142 @@ static void promote(struct mprof_profile *p, const struct mprof_mem_event *e)
 	}
 	object->minor = false;
 	p->sums.promoted += object->samples;
+	if (selection && selection_from_promotion(selection))
+		count(p, object, e->time_us);
+	if (selection && selection_to_promotion(selection))
+		uncount(p, object);
 }
 
-static void collect(struct mprof_profile *p, const struct mprof_mem_event *e)
+static void collect(struct mprof_profile *p, const struct record *e)
 {
 	struct mem_object *object = mem_live_find(&p->live, e->id);
 	struct mprof_profile_sums *s = &p->sums;
 
+	if (p->options.selection && !object)
+		return;
 	s->collects++;
 	if (!object) {
 		s->unknown++;
 		return;
 	}
-	fall(p);
 	s->collected += object->samples;
 	s->collected_major += object->minor ? 0 : object->samples;
-	s->live -= object->samples;
-	s->live_objects--;
-	if (p->options.tree)
-		mem_tree_ended(&p->tree, object->node, object->samples, object->epoch);
+	uncount(p, object);
 	mem_live_remove(&p->live, object);
 }
 
-enum mprof_status mprof_profile_add(struct mprof_profile *p, const struct mprof_mem_event *e)
+/* What happened before NOW lives on through the times of the line that have passed. */
+static void line_pass(struct mprof_profile *p, uint64_t now)
 {
-	enum mprof_status r = MPROF_OK;
+	for (; p->line_at < p->line_n; p->line_at++) {
+		/* The time is compared as a fraction: t * (i + 1) / n need not be whole. */
+		__uint128_t at = (__uint128_t)p->line_length * (p->line_at + 1);
 
-	if (e->kind == MPROF_MEM_BEGIN)
-		return begin(p);
+		if (now < p->line_start || at >= (__uint128_t)(now - p->line_start) * p->line_n)
+			return;
+		p->line[p->line_at] = p->sums.live;
+	}
+}
+
+static enum mprof_status apply(struct mprof_profile *p, const struct record *e)
+{
+	if (e->kind == MPROF_MEM_ALLOC && !mem_live_reserve(&p->live))
+		return MPROF_NOMEM;
+	line_pass(p, e->time_us);
 	if (e->kind == MPROF_MEM_ALLOC)
-		r = alloc(p, e);
+		alloc(p, e);
 	else if (e->kind == MPROF_MEM_PROMOTE)
 		promote(p, e);
 	else
 		collect(p, e);
-	if (r)
-		return r;
 	if (!p->sums.first_us)
 		p->sums.first_us = e->time_us;
 	if (e->time_us > p->sums.last_us)
 		p->sums.last_us = e->time_us;
+	return MPROF_OK;
+}
+
+enum mprof_status mprof_profile_add(struct mprof_profile *p, const struct mprof_mem_event *e)
+{
+	struct record record = {
+		.time_us = e->time_us,
+		.id = e->id,
+		.kind = e->kind,
+		.number = p->allocs,
+	};
+	struct record *waiting;
+
+	if (e->kind == MPROF_MEM_BEGIN)
+		return begin(p);
+	if (!p->sums.domains || (p->sums.domains == 1 && e->domain != p->domain)) {
+		p->sums.domains++;
+		p->domain = e->domain;
+	}
+	if (e->kind == MPROF_MEM_ALLOC) {
+		record.samples = e->samples;
+		record.length = e->length;
+		record.source = e->source;
+		/* Of one that is not selected too: the next one's stack is told by it. */
+		record.node = p->options.tree ? mem_tree_node(&p->tree, e, &record.left_out) : 0;
+		if (record.node == MPROF_NONE)
+			return MPROF_NOMEM;
+		p->allocs++;
+	}
+	if (!p->options.sort)
+		return apply(p, &record);
+	waiting = grow_add(&p->waiting, sizeof(*waiting));
+	if (!waiting)
+		return MPROF_NOMEM;
+	*waiting = record;
+	return MPROF_OK;
+}
+
+/* By time; what happened at one time stays as it came, which is the order of the addresses. */
+static int record_compare(const void *a, const void *b)
+{
+	const struct record *x = *(const struct record *const *)a, *y = *(const struct record *const *)b;
+
+	if (x->time_us != y->time_us)
+		return x->time_us < y->time_us ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static enum mprof_status apply_sorted(struct mprof_profile *p)
+{
+	const struct record *records = p->waiting.items;
+	const struct record **order = malloc((p->waiting.n + 1u) * sizeof(*order));
+	enum mprof_status r = order ? MPROF_OK : MPROF_NOMEM;
+	uint32_t i;
+
+	for (i = 0; order && i < p->waiting.n; i++)
+		order[i] = &records[i];
+	if (order)
+		qsort(order, p->waiting.n, sizeof(*order), record_compare);
+	for (i = 0; !r && i < p->waiting.n; i++)
+		r = apply(p, order[i]);
+	free(order);
+	p->waiting.n = 0;
+	return r;
+}
+
+void mprof_profile_timeline(struct mprof_profile *p, uint64_t start_us, uint64_t t, uint64_t *live, uint32_t n)
+{
+	p->line = live;
+	p->line_n = n;
+	p->line_at = 0;
+	p->line_start = start_us;
+	p->line_length = t;
+	memset(live, 0, n * sizeof(*live));
+}
+
+enum mprof_status mprof_profile_finish(struct mprof_profile *p)
+{
+	enum mprof_status r = p->options.sort ? apply_sorted(p) : MPROF_OK;
+
+	if (r)
+		return r;
+	for (; p->line_at < p->line_n; p->line_at++)
+		p->line[p->line_at] = p->sums.live;
 	return MPROF_OK;
 }
 

@@ -1,0 +1,254 @@
+/*
+ * Which objects a filter means.  Each is judged when it ends, or at the end of the trace, for only then all is known of it; what remains of it is
+ * one bit.
+ *
+ * Conditions on stacks are answered for a node of the tree when it is made, from its parent's answers: each stack is looked at once.
+ */
+#include "mem-select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "grow.h"
+#include "mem-live.h"
+#include "mem-tree.h"
+
+struct mprof_selection {
+	struct mprof_mem_filter filter;
+	uint64_t start_us, last_us;
+	uint64_t word_bytes;
+	struct mem_live live;
+	struct mem_tree tree;
+	struct grow nodes; /* uint8_t: of each node which clauses' names were met up to it */
+	uint8_t *bits;	   /* one for each alloc */
+	uint64_t room;	   /* bits */
+	uint64_t allocs;
+	uint64_t objects, samples;
+};
+
+struct mprof_selection *mprof_selection_new(const struct mprof_mem_filter *filter, uint64_t last_us, uint64_t seed)
+{
+	struct mprof_selection *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->filter = *filter;
+	s->last_us = last_us;
+	mem_live_init(&s->live, seed);
+	return mem_tree_init(&s->tree, seed) ? s : mprof_selection_free(s);
+}
+
+struct mprof_selection *mprof_selection_free(struct mprof_selection *s)
+{
+	if (!s)
+		return NULL;
+	mem_live_deinit(&s->live);
+	mem_tree_deinit(&s->tree);
+	grow_deinit(&s->nodes);
+	free(s->bits);
+	free(s);
+	return NULL;
+}
+
+bool selection_has(const struct mprof_selection *s, uint64_t number)
+{
+	return number < s->allocs && s->bits[number / 8] >> (number % 8) & 1;
+}
+
+bool selection_from_promotion(const struct mprof_selection *s)
+{
+	return (s->filter.heaps & (MPROF_HEAP_MINOR | MPROF_HEAP_MAJOR)) == MPROF_HEAP_MAJOR;
+}
+
+bool selection_to_promotion(const struct mprof_selection *s)
+{
+	return (s->filter.heaps & (MPROF_HEAP_MINOR | MPROF_HEAP_MAJOR)) == MPROF_HEAP_MINOR;
+}
+
+/* ---- stacks ---- */
+
+static bool name_fits(const struct mprof_mem_clause *clause, const char *name, size_t bytes)
+{
+	size_t n = strlen(clause->name);
+
+	return clause->whole ? n == bytes && memcmp(name, clause->name, n) == 0
+			     : memmem(name, bytes, clause->name, n) != NULL;
+}
+
+/* Which clauses' names the functions of CODE are. */
+static uint8_t code_met(const struct mprof_selection *s, const struct mprof_mem *d, uint32_t i)
+{
+	const struct mprof_mem_code *code = mprof_mem_code(d, i);
+	uint8_t met = 0;
+
+	for (uint32_t k = 0; k < code->locations; k++) {
+		size_t bytes;
+		const char *name =
+			mprof_mem_string(d, mprof_mem_location(d, code->first_location + k)->function, &bytes);
+
+		for (uint8_t c = 0; c < s->filter.n_clauses; c++)
+			met |= (uint8_t)(name_fits(&s->filter.clauses[c], name, bytes) << c);
+	}
+	return met;
+}
+
+/* Answers for the nodes that are new. */
+static bool nodes_meet(struct mprof_selection *s, const struct mprof_mem *d)
+{
+	const struct mem_node *nodes = s->tree.nodes.items;
+	uint8_t *met;
+
+	if (!grow_reserve(&s->nodes, 1, s->tree.nodes.n - s->nodes.n))
+		return false;
+	met = s->nodes.items;
+	for (; s->nodes.n < s->tree.nodes.n; s->nodes.n++) {
+		const struct mprof_profile_node *node = &nodes[s->nodes.n].sums;
+
+		met[s->nodes.n] = node->parent == MPROF_NONE ? 0 : met[node->parent] | code_met(s, d, node->code);
+	}
+	return true;
+}
+
+static bool stack_fits(const struct mprof_selection *s, uint32_t node)
+{
+	const uint8_t *met = s->nodes.items;
+
+	for (uint8_t c = 0; c < s->filter.n_clauses; c++)
+		if ((met[node] >> c & 1) == s->filter.clauses[c].outside)
+			return false;
+	return true;
+}
+
+/* ---- objects ---- */
+
+static bool range_has(const struct mprof_mem_range *range, uint64_t value)
+{
+	return (!range->has_least || value >= range->least) && (!range->has_most || value <= range->most);
+}
+
+/* Is the object counted at all on the heaps asked for, and from when to when?  ENDED as below. */
+static bool heap_fits(const struct mprof_selection *s, const struct mem_object *object, uint64_t *begin, uint64_t *end,
+		      bool *collected)
+{
+	uint8_t heaps = s->filter.heaps;
+	bool minor = object->source == MPROF_MEM_MINOR, promoted = minor && !object->minor;
+
+	*begin = object->made_us;
+	if (!heaps)
+		return true;
+	if (!minor)
+		return heaps >> object->source & 1;
+	if (heaps & MPROF_HEAP_MINOR) {
+		if (promoted && selection_to_promotion(s)) {
+			*end = object->promoted_us;
+			*collected = true;
+		}
+		return true;
+	}
+	*begin = object->promoted_us;
+	return promoted && heaps & MPROF_HEAP_MAJOR;
+}
+
+/* It ended at ENDED_US, or lives at the end (COLLECTED is false). */
+static void judge(struct mprof_selection *s, const struct mem_object *object, uint64_t end, bool collected)
+{
+	const struct mprof_mem_filter *f = &s->filter;
+	uint64_t begin;
+
+	if (!heap_fits(s, object, &begin, &end, &collected) || !stack_fits(s, object->node))
+		return;
+	begin -= s->start_us;
+	end -= s->start_us;
+	if (!range_has(&f->allocated, begin) || !range_has(&f->collected, end) ||
+	    !range_has(&f->lifetime, end > begin ? end - begin : 0) ||
+	    !range_has(&f->bytes, object->length * s->word_bytes) || (f->never_collected && collected))
+		return;
+	if ((f->live.has_most && begin > f->live.most) || (f->live.has_least && collected && end <= f->live.least))
+		return;
+	s->bits[object->number / 8] |= (uint8_t)(1u << object->number % 8);
+	s->objects++;
+	s->samples += object->samples;
+}
+
+static bool bits_room(struct mprof_selection *s)
+{
+	uint64_t room = s->room ? s->room * 2 : 1 << 16;
+	uint8_t *bits;
+
+	if (s->allocs < s->room)
+		return true;
+	bits = realloc(s->bits, room / 8);
+	if (!bits)
+		return false;
+	memset(bits + s->room / 8, 0, (room - s->room) / 8);
+	s->bits = bits;
+	s->room = room;
+	return true;
+}
+
+static enum mprof_status select_alloc(struct mprof_selection *s, const struct mprof_mem *d,
+				      const struct mprof_mem_event *e)
+{
+	struct mem_object object = {
+		.id = e->id,
+		.samples = e->samples,
+		.made_us = e->time_us,
+		.length = e->length,
+		.number = s->allocs,
+		.minor = e->source == MPROF_MEM_MINOR,
+		.source = e->source,
+	};
+	bool left_out;
+
+	if (!bits_room(s))
+		return MPROF_NOMEM;
+	s->allocs++;
+	if (!e->samples || mem_live_find(&s->live, e->id))
+		return MPROF_OK;
+	if (s->filter.n_clauses)
+		object.node = mem_tree_node(&s->tree, e, &left_out);
+	if (object.node == MPROF_NONE || !nodes_meet(s, d) || !mem_live_reserve(&s->live))
+		return MPROF_NOMEM;
+	mem_live_add(&s->live, &object);
+	return MPROF_OK;
+}
+
+enum mprof_status mprof_selection_add(struct mprof_selection *s, const struct mprof_mem *d,
+				      const struct mprof_mem_event *e)
+{
+	struct mem_object *object;
+
+	if (e->kind == MPROF_MEM_BEGIN) {
+		s->start_us = e->time_us;
+		s->word_bytes = mprof_mem_info(d)->word_bytes;
+		return MPROF_OK;
+	}
+	if (e->kind == MPROF_MEM_ALLOC)
+		return select_alloc(s, d, e);
+	object = mem_live_find(&s->live, e->id);
+	if (!object)
+		return MPROF_OK;
+	if (e->kind == MPROF_MEM_COLLECT) {
+		judge(s, object, e->time_us, true);
+		mem_live_remove(&s->live, object);
+	} else if (object->minor) {
+		object->minor = false;
+		object->promoted_us = e->time_us;
+	}
+	return MPROF_OK;
+}
+
+enum mprof_status mprof_selection_finish(struct mprof_selection *s)
+{
+	for (size_t i = 0; i < s->live.room; i++)
+		if (s->live.places[i].samples)
+			judge(s, &s->live.places[i], s->last_us, false);
+	mem_live_deinit(&s->live);
+	return MPROF_OK;
+}
+
+void mprof_selection_count(const struct mprof_selection *s, uint64_t *objects, uint64_t *samples)
+{
+	*objects = s->objects;
+	*samples = s->samples;
+}
