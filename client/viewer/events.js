@@ -16,6 +16,7 @@ export class Events {
 		this.listeners = new Map();
 		this.source = null;
 		this.state = "closed";
+		this.greeted = false; /* the server said from where on it tells everything; who comes later reads the lists at once */
 	}
 
 	/** Call CALL(data) for each event NAME, until the function that is returned is called. */
@@ -54,10 +55,12 @@ export class Events {
 		} catch {
 			return;
 		}
-		if (name === "hello" || name === "reset")
+		if (name === "hello" || name === "reset") {
+			this.greeted = true;
 			this.tell("reload", data);
-		else
+		} else {
 			this.tell(name, data);
+		}
 	}
 
 	turn(state) {

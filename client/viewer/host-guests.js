@@ -1,0 +1,162 @@
+/*
+ * The table of guests.  A row is made once and changed where it differs: focus, selection and scroll position stay while things come and go around it.
+ */
+import {format} from "./address.js";
+import {bytesOf, lossOf, rateOf, stateOf} from "./host-model.js";
+import {called, loss, rate, when} from "./host-words.js";
+import {make} from "./make.js";
+import {bytes, count} from "./times.js";
+
+const COLUMNS = [
+	["guest", "Guest"],
+	["state", "State"],
+	["activity", "Activity"],
+	["rate", "Rate"],
+	["kept", "Recorded"],
+	["gaps", "Lost"],
+	["captures", "Captures"],
+	["seen", "Last seen"],
+	["act", "Actions"],
+];
+const SAYS = {crashed: "Crashed", running: "Running", suspended: "Suspended", gone: "Gone"};
+
+function text(element, value) {
+	if (element.textContent !== value)
+		element.textContent = value;
+}
+
+function attribute(element, name, value) {
+	if (element.getAttribute(name) !== value)
+		element.setAttribute(name, value);
+}
+
+/** The address of a guest's trace: by its name, which people know, where that is enough. */
+export function traceOf(domain) {
+	return format({domain: domain.uuid && (domain.name.length > 200 || !domain.name) ? domain.uuid : domain.name});
+}
+
+/** {snapshot, runs, captures}: what is called with the guest when its buttons are pressed. */
+export class Guests {
+	constructor(sparks, calls) {
+		this.sparks = sparks;
+		this.calls = calls;
+		this.rows = new Map(); /* key -> {guest, row, cells} */
+		this.body = make("tbody", {role: "rowgroup"});
+		this.element = make(
+			"table",
+			{role: "table", className: "list guests", "aria-labelledby": "guests-title"},
+			make("thead", {role: "rowgroup"}, make("tr", {role: "row"}, ...COLUMNS.map(([, title]) => make("th", {role: "columnheader", scope: "col", textContent: title})))),
+			this.body,
+		);
+	}
+
+	/** Show the guests of MODEL that WANTED(guest) lets through. */
+	update(model, wanted) {
+		const focus = document.activeElement;
+
+		for (const key of model.dirty)
+			this.change(key, model.guests.get(key));
+		if (model.order || wanted !== this.wanted)
+			this.arrange(model.sorted().filter(wanted));
+		this.wanted = wanted;
+		model.dirty.clear();
+		model.order = false;
+		/* An element that is moved loses the focus. */
+		if (focus !== document.activeElement && focus?.isConnected && this.body.contains(focus))
+			focus.focus({preventScroll: true});
+	}
+
+	change(key, guest) {
+		let entry = this.rows.get(key);
+
+		if (!guest) {
+			entry?.row.remove();
+			this.rows.delete(key);
+			return;
+		}
+		if (!entry) {
+			entry = this.rowOf(key);
+			this.rows.set(key, entry);
+		}
+		entry.guest = guest;
+		this.fill(entry);
+	}
+
+	/* Only rows that are not in their place are moved. */
+	arrange(guests) {
+		const keep = new Set();
+		let at = this.body.firstChild;
+
+		for (const {key} of guests) {
+			const {row} = this.rows.get(key);
+
+			keep.add(row);
+			if (row === at)
+				at = at.nextSibling;
+			else
+				this.body.insertBefore(row, at);
+		}
+		while (at) {
+			const next = at.nextSibling;
+			if (!keep.has(at))
+				at.remove();
+			at = next;
+		}
+	}
+
+	rowOf(key) {
+		const entry = {guest: null, cells: {}};
+		const guest = () => entry.guest;
+		const cells = entry.cells;
+		const call = (name) => () => this.calls[name](entry.guest);
+
+		entry.row = make("tr", {role: "row", "data-key": key});
+		for (const [name, title] of COLUMNS) {
+			const cell = make(name === "guest" ? "th" : "td", {role: name === "guest" ? "rowheader" : "cell", className: name, "data-label": title});
+			if (name === "guest")
+				cell.scope = "row";
+			cells[name] = cell;
+			entry.row.append(cell);
+		}
+		cells.link = make("a", {className: "name"});
+		cells.detail = make("span", {className: "quiet detail"});
+		cells.guest.append(cells.link, cells.detail);
+		cells.badge = make("span", {className: "state"});
+		cells.state.append(cells.badge);
+		cells.spark = this.sparks.make(guest);
+		cells.activity.append(cells.spark);
+		cells.filter = make("button", {type: "button", className: "plain", onclick: call("captures")});
+		cells.captures.append(cells.filter);
+		cells.snapshot = make("button", {type: "button", textContent: "Snapshot", onclick: call("snapshot")});
+		cells.runs = make("button", {type: "button", onclick: call("runs")});
+		cells.act.append(cells.snapshot, cells.runs);
+		return entry;
+	}
+
+	fill({guest, row, cells}) {
+		const {domain, crash} = guest;
+		const state = stateOf(guest);
+		const name = called(domain.name);
+		const missing = loss(lossOf(guest));
+		const details = [domain.domid === null ? null : `domain ${domain.domid}`, domain.uuid, crash && state === "running" ? `crashed ${when(crash.time)}` : null];
+
+		attribute(row, "data-state", crash && state === "running" ? "recovered" : state);
+		text(cells.link, name);
+		attribute(cells.link, "href", traceOf(domain));
+		text(cells.detail, details.filter(Boolean).join(" · "));
+		text(cells.badge, SAYS[state]);
+		this.sparks.draw(cells.spark, guest);
+		text(cells.rate, domain.state === "ended" ? "" : rate(rateOf(guest)));
+		text(cells.kept, bytes(bytesOf(guest)));
+		text(cells.gaps, missing ?? "nothing");
+		cells.gaps.classList.toggle("bad", lossOf(guest).lost > 0);
+		text(cells.seen, when(domain.last_seen));
+		text(cells.filter, domain.captures.toLocaleString("en"));
+		attribute(cells.filter, "aria-label", `${count(domain.captures, "capture")} of ${name}: show them`);
+		cells.filter.disabled = domain.captures === 0;
+		attribute(cells.snapshot, "aria-label", `Take a snapshot of ${name}`);
+		cells.snapshot.hidden = domain.state === "ended";
+		text(cells.runs, count(domain.runs, "run"));
+		attribute(cells.runs, "aria-label", `${count(domain.runs, "run")} of ${name}: show them`);
+	}
+}

@@ -1,0 +1,219 @@
+/*
+ * What is known of the host: its guests and captures, as the lists said and the events changed it.  No element of the page is known here; who shows it
+ * asks what is `dirty`.
+ *
+ * A guest is {key, domain: as the API says, crash: its newest crash capture or null, rates: [{at, rate}] seen here}.
+ */
+
+const CRASHES = new Set(["crash", "watchdog"]);
+const FRESH_MS = 24 * 3600 * 1000; /* so long a crash stands first, also when the guest runs again */
+const HISTORY = 60; /* rates that are kept of a guest: two minutes */
+
+export const STATES = ["crashed", "running", "suspended", "gone"];
+
+/** The key that two lives of one guest share. */
+export function keyOf({uuid, name, domain}) {
+	return uuid ? `u:${uuid}` : `n:${name ?? domain}`;
+}
+
+export function isCrash(capture) {
+	return CRASHES.has(capture.kind);
+}
+
+function sum(streams, member) {
+	return streams.reduce((total, stream) => total + stream[member], 0);
+}
+
+export class HostModel {
+	constructor() {
+		this.guests = new Map();
+		this.captures = new Map(); /* id -> capture */
+		this.older = false; /* there are captures that were not fetched */
+		this.dirty = new Set(); /* keys of guests that are not as they were shown */
+		this.order = true; /* the order may be another one */
+		this.capturesDirty = true;
+		this.known = false; /* the lists were read */
+	}
+
+	/** The lists as they are: forget what was known before. */
+	reset(domains, captures, older) {
+		const before = this.guests;
+
+		this.guests = new Map();
+		this.captures = new Map(captures.map((capture) => [capture.id, capture]));
+		this.older = older;
+		for (const domain of domains)
+			this.put(domain, before.get(keyOf(domain))?.rates);
+		for (const key of before.keys())
+			this.dirty.add(key);
+		for (const capture of captures.filter(isCrash))
+			this.crashed(capture);
+		this.order = this.capturesDirty = this.known = true;
+	}
+
+	/** More captures, older ones. */
+	addCaptures(captures, older) {
+		for (const capture of captures)
+			if (!this.captures.has(capture.id))
+				this.captures.set(capture.id, capture);
+		this.older = older;
+		this.capturesDirty = true;
+		captures.filter(isCrash).forEach((capture) => this.crashed(capture));
+	}
+
+	/* A crash of a guest that is known; the newest counts. */
+	crashed(capture) {
+		const guest = this.guests.get(keyOf(capture));
+
+		if (!guest || (guest.crash && guest.crash.id >= capture.id))
+			return;
+		guest.crash = capture;
+		this.touch(guest.key);
+	}
+
+	touch(key) {
+		this.dirty.add(key);
+		this.order = true;
+	}
+
+	put(domain, rates = []) {
+		const key = keyOf(domain);
+		const before = this.guests.get(key);
+
+		this.guests.set(key, {key, domain, crash: before?.crash ?? null, rates: before?.rates ?? rates});
+		this.touch(key);
+		return this.guests.get(key);
+	}
+
+	byRun(run) {
+		for (const guest of this.guests.values())
+			if (guest.domain.run === run)
+				return guest;
+		return null;
+	}
+
+	/** A guest went from the archive. */
+	remove(key) {
+		this.guests.delete(key);
+		this.touch(key);
+	}
+
+	/* Events, see schema/http/openapi.yaml. */
+
+	domain({domain}) {
+		return this.put(domain);
+	}
+
+	rates({streams}, now = Date.now()) {
+		const touched = new Set();
+		const runs = new Map();
+
+		for (const guest of this.guests.values())
+			runs.set(guest.domain.run, guest);
+		for (const stream of streams) {
+			const guest = runs.get(stream.run);
+
+			if (!guest)
+				continue;
+			const at = guest.domain.streams.findIndex((one) => one.stream === stream.stream);
+			guest.domain.streams.splice(at < 0 ? guest.domain.streams.length : at, at < 0 ? 0 : 1, stream);
+			if (stream.last_seen > (guest.domain.last_seen ?? ""))
+				guest.domain.last_seen = stream.last_seen;
+			touched.add(guest);
+		}
+		for (const guest of touched) {
+			guest.rates.push({at: now, rate: rateOf(guest)});
+			guest.rates.splice(0, guest.rates.length - HISTORY);
+			this.dirty.add(guest.key);
+		}
+	}
+
+	gap({stream}) {
+		this.rates({streams: [stream]});
+		return this.byRun(stream.run);
+	}
+
+	capture({change, capture}) {
+		const guest = this.guests.get(keyOf(capture));
+
+		if (guest && change === "made" && !this.captures.has(capture.id)) {
+			guest.domain.captures++;
+			this.touch(guest.key);
+		}
+		this.captures.set(capture.id, capture);
+		this.capturesDirty = true;
+		if (isCrash(capture))
+			this.crashed(capture);
+		return guest;
+	}
+
+	captureDeleted({id}) {
+		const capture = this.captures.get(id);
+		const guest = capture && this.guests.get(keyOf(capture));
+
+		this.captures.delete(id);
+		this.capturesDirty = true;
+		if (!guest)
+			return;
+		guest.domain.captures = Math.max(0, guest.domain.captures - 1);
+		if (guest.crash?.id === id) {
+			guest.crash = null;
+			[...this.captures.values()].filter((other) => isCrash(other) && keyOf(other) === guest.key).forEach((other) => this.crashed(other));
+		}
+		this.touch(guest.key);
+	}
+
+	/** Guests in the order in which they are shown: crashes first, then what runs, then what is gone. */
+	sorted(now = Date.now()) {
+		const ranked = [...this.guests.values()].map((guest) => ({guest, rank: rankOf(guest, now)}));
+
+		ranked.sort((a, b) => a.rank - b.rank || compare(a.guest, b.guest, a.rank));
+		return ranked.map(({guest}) => guest);
+	}
+
+	/** How many are in which state. */
+	counts() {
+		const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
+
+		for (const guest of this.guests.values())
+			counts[stateOf(guest)]++;
+		return counts;
+	}
+}
+
+/** crashed, running, suspended or gone. */
+export function stateOf({domain, crash}) {
+	if (domain.state !== "ended")
+		return domain.state;
+	return crash && crash.run === domain.run ? "crashed" : "gone";
+}
+
+export function rateOf({domain}) {
+	return sum(domain.streams, "rate");
+}
+
+export function bytesOf({domain}) {
+	return sum(domain.streams, "bytes");
+}
+
+/** Packets that were lost, and how many gaps there are for whatever reason. */
+export function lossOf({domain}) {
+	return {lost: sum(domain.streams, "lost_packets"), gaps: sum(domain.streams, "gaps"), skipped: sum(domain.streams, "skipped_packets")};
+}
+
+function rankOf(guest, now) {
+	if (guest.crash && (stateOf(guest) === "crashed" || now - Date.parse(guest.crash.time) < FRESH_MS))
+		return 0;
+	return STATES.indexOf(stateOf(guest));
+}
+
+const names = new Intl.Collator("en", {numeric: true});
+
+/* Of one rank: the newest crash, a name, who left last. */
+function compare(a, b, rank) {
+	if (rank === 0)
+		return b.crash.id - a.crash.id;
+	if (rank === 3 && a.domain.last_seen !== b.domain.last_seen)
+		return (a.domain.last_seen ?? "") < (b.domain.last_seen ?? "") ? 1 : -1;
+	return names.compare(a.domain.name.slice(0, 200), b.domain.name.slice(0, 200)) || (a.key < b.key ? -1 : 1);
+}
