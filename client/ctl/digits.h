@@ -4,22 +4,27 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define DIGITS_MAX 21u /* of a 64-bit number, with its sign */
 
 /* N in decimal at OUT, not terminated; returns the length. */
 static inline size_t digits_put(char *out, uint64_t n)
 {
+	static const char pairs[] =
+		"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+		"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 	char text[DIGITS_MAX];
-	size_t at = sizeof(text), len, i;
+	size_t at = sizeof(text);
 
-	do
-		text[--at] = (char)('0' + n % 10);
-	while (n /= 10);
-	len = sizeof(text) - at;
-	for (i = 0; i < len; i++)
-		out[i] = text[at + i];
-	return len;
+	for (; n >= 100; n /= 100)
+		memcpy(text + (at -= 2), pairs + n % 100 * 2, 2);
+	if (n >= 10)
+		memcpy(text + (at -= 2), pairs + n * 2, 2);
+	else
+		text[--at] = (char)('0' + n);
+	memcpy(out, text + at, sizeof(text) - at);
+	return sizeof(text) - at;
 }
 
 /* The same with a sign where it is negative. */

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "writer.h"
@@ -44,20 +43,8 @@ int writer_flush(struct writer *w)
 	return -w->error;
 }
 
-char *writer_room(struct writer *w, size_t n)
+void writer_put_long(struct writer *w, const void *bytes, size_t n)
 {
-	if (WRITER_BYTES - w->used < n)
-		writer_flush(w);
-	return w->buf + w->used;
-}
-
-void writer_put(struct writer *w, const void *bytes, size_t n)
-{
-	if (n > WRITER_BYTES / 2) {
-		writer_flush(w);
-		write_all(w, bytes, n);
-		return;
-	}
-	memcpy(writer_room(w, n), bytes, n);
-	writer_advance(w, n);
+	writer_flush(w);
+	write_all(w, bytes, n);
 }

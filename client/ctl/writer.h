@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #define WRITER_BYTES (256u << 10)
 
@@ -19,15 +20,34 @@ bool writer_init(struct writer *w, int fd);
 /* Does not flush. */
 void writer_deinit(struct writer *w);
 
+/* Returns 0 or the -errno of any write so far. */
+int writer_flush(struct writer *w);
+
 /* At least N (up to WRITER_BYTES) free bytes to write into; follow with writer_advance(). */
-char *writer_room(struct writer *w, size_t n);
+static inline char *writer_room(struct writer *w, size_t n)
+{
+	if (WRITER_BYTES - w->used < n)
+		writer_flush(w);
+	return w->buf + w->used;
+}
+
 static inline void writer_advance(struct writer *w, size_t n)
 {
 	w->used += n;
 }
 
-void writer_put(struct writer *w, const void *bytes, size_t n);
-/* Returns 0 or the -errno of any write so far. */
-int writer_flush(struct writer *w);
+/* The same for so many bytes that they pass the buffer by. */
+void writer_put_long(struct writer *w, const void *bytes, size_t n);
+
+/* Mostly a few bytes, of which the compiler knows how many. */
+static inline void writer_put(struct writer *w, const void *bytes, size_t n)
+{
+	if (n > WRITER_BYTES / 2) {
+		writer_put_long(w, bytes, n);
+		return;
+	}
+	memcpy(writer_room(w, n), bytes, n);
+	writer_advance(w, n);
+}
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * decode-load: a trace for the benchmarks of readers, and the library's decoder over it.
  *
- *   decode-load make FILE BYTES    what a busy guest records, by the recorder; prints how many events
- *   decode-load decode FILE        the decoder alone, over the mapped file; prints one line of JSON
+ *   decode-load make FILE BYTES [N]  what a busy guest records, by the recorder, N times as long in as many pieces, since a ring
+ *                                    has an end; prints how many events
+ *   decode-load decode FILE          the decoder alone, over the mapped file; prints one line of JSON
  *
  * The trace is of requests that wait for a device, sixteen at a time, as a traced guest's: of each kind of event as many as the
  * reference workload has, about 25 bytes an event, and a model that holds together.
@@ -114,7 +115,6 @@ static void fill(struct maker *m, size_t size, unsigned packets)
 {
 	uint64_t n = 0;
 
-	m->last = 1;
 	while (m->r.sequence + 1 < packets || m->r.last_bytes - m->r.content > REQUEST_BYTES) {
 		struct request *q = &m->waiting[draw(m, IN_FLIGHT)];
 
@@ -126,22 +126,36 @@ static void fill(struct maker *m, size_t size, unsigned packets)
 		die("the trace is not as it should be");
 }
 
-static int make(const char *path, size_t size)
+/* The next piece, at AT of the file. */
+static uint64_t piece(struct maker *m, int fd, size_t at, size_t size)
 {
-	struct maker m = {.now = 1000000000, .random = 0x9e3779b97f4a7c15};
-	unsigned packets = (unsigned)(size / PACKET_BYTES);
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	void *memory;
+	unsigned int packets = (unsigned int)(size / PACKET_BYTES);
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);
 
-	if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
-		die(path);
-	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
-		die(path);
-	if (mprof_recorder_init(&m.r, memory, size, packets, NULL, NULL) != MPROF_RECORDER_OK)
+		die("mmap");
+	if (mprof_recorder_init(&m->r, memory, size, packets, NULL, NULL) != MPROF_RECORDER_OK)
 		die("recorder");
-	fill(&m, size, packets);
-	printf("{\"events\": %" PRIu64 "}\n", m.r.events);
+	fill(m, size, packets);
+	munmap(memory, size);
+	return m->r.events;
+}
+
+static int make(const char *path, size_t size, unsigned int pieces)
+{
+	struct maker m = {.now = 1000000000, .random = 0x9e3779b97f4a7c15, .last = 1};
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	uint64_t events = 0;
+	unsigned int i;
+
+	/* Pieces lie at whole pages. */
+	if (pieces > 1)
+		size -= size % PACKET_BYTES;
+	if (fd < 0 || ftruncate(fd, (off_t)(size * pieces)) != 0)
+		die(path);
+	for (i = 0; i < pieces; i++)
+		events += piece(&m, fd, size * i, size);
+	printf("{\"events\": %" PRIu64 "}\n", events);
 	return 0;
 }
 
@@ -202,10 +216,11 @@ static int decode(const char *path)
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && strcmp(argv[1], "make") == 0)
-		return make(argv[2], strtoull(argv[3], NULL, 10));
+	if ((argc == 4 || argc == 5) && strcmp(argv[1], "make") == 0)
+		return make(argv[2], strtoull(argv[3], NULL, 10),
+			    argc == 5 ? (unsigned int)strtoul(argv[4], NULL, 10) : 1);
 	if (argc == 3 && strcmp(argv[1], "decode") == 0)
 		return decode(argv[2]);
-	fprintf(stderr, "Usage: decode-load make FILE BYTES | decode FILE\n");
+	fprintf(stderr, "Usage: decode-load make FILE BYTES [N] | decode FILE\n");
 	return 2;
 }

@@ -1,0 +1,112 @@
+"""Exporting a trace of 160 MB, one core, each format beside babeltrace2's text in the same run; and the most memory that dump, stats and
+each format that streams hold while 1 GiB goes by.
+
+The trace is that of bench-decode. Times are processor time of whole processes, user and system, the median of three each, taken in turns;
+outputs go to /dev/null, but for CTF, which is a directory. Memory is the largest resident set, of a trace that comes by a pipe as the
+daemon serves it. Wrong is: another number of events than was recorded, or more memory than a quarter of the trace needs and what is
+allowed for threads: a form that holds the trace does not pass.
+"""
+
+import csv
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+from collector import BRIEF, BUILD, line, wrong
+
+LOAD = f"{BUILD}/tests/bench/decode-load"
+MPROFCTL = f"{BUILD}/client/ctl/mprofctl"
+METADATA = os.path.join(os.path.dirname(__file__), "..", "..", "schema", "ctf", "metadata.tsdl")
+BYTES = 8_000_000 if BRIEF else 160_000_000
+ROUNDS = 1 if BRIEF else 3
+# Of the large trace: bytes of a piece, pieces, and MiB that nothing may need more than.
+LARGE, PIECES, MOST = (8 << 20, 8, 56) if BRIEF else (128 << 20, 8, 512)
+FORMATS = "ctf json csv chrome perfetto fxt".split()
+TEXT = ["babeltrace2", "--clock-seconds", "--no-delta", "trace"]
+
+
+def export(form, path):
+    return [MPROFCTL, "export", path, "--to", form, "-o", "out-ctf" if form == "ctf" else "-"]
+
+
+def make(path, size, pieces):
+    made = subprocess.run([LOAD, "make", path, str(size), str(pieces)], check=True, capture_output=True)
+    return json.loads(made.stdout)["events"]
+
+
+def run(command, source=None):
+    """Processor time in seconds and the largest resident set in MiB; the trace at SOURCE comes by a pipe."""
+    feeder = subprocess.Popen(["cat", source], stdout=subprocess.PIPE) if source else None
+    process = subprocess.Popen(command, stdin=feeder.stdout if feeder else None, stdout=subprocess.DEVNULL)
+    if feeder:
+        feeder.stdout.close()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode or (feeder and feeder.wait()):
+        wrong(f"{command} ended with {process.returncode}")
+    shutil.rmtree("out-ctf", ignore_errors=True)
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def check(events):
+    """Each format holds all events, as far as that can be counted from outside."""
+    done = subprocess.run(export("json", "trace/stream"), check=True, capture_output=True)
+    document = json.loads(done.stdout)
+    if len(document["records"]) != events or document["events"] != events:
+        wrong(f"json has {len(document['records'])} of {events} events")
+    done = subprocess.run(export("csv", "trace/stream"), check=True, capture_output=True, text=True)
+    rows = sum(1 for _ in csv.reader(done.stdout.splitlines())) - 1
+    if rows != events:
+        wrong(f"csv has {rows} of {events} events")
+    subprocess.run(export("ctf", "trace/stream"), check=True)
+    lines = subprocess.run(["babeltrace2", "out-ctf"], check=True, capture_output=True).stdout.count(b"\n")
+    shutil.rmtree("out-ctf")
+    if lines != events:
+        wrong(f"ctf has {lines} of {events} events")
+    done = subprocess.run(export("chrome", "trace/stream"), check=True, capture_output=True)
+    phases = [one["ph"] for one in json.loads(done.stdout)["traceEvents"]]
+    if phases.count("b") != phases.count("e") or not phases.count("X"):
+        wrong("chrome's slices do not end")
+
+
+def speed():
+    os.makedirs("trace")
+    shutil.copy(METADATA, "trace/metadata")
+    events = make("trace/stream", BYTES, 1)
+    if BRIEF:
+        check(events)
+    commands = {"text": TEXT, **{form: export(form, "trace/stream") for form in FORMATS}}
+    times = {name: [] for name in commands}
+    for _ in range(ROUNDS):
+        for name, command in commands.items():
+            times[name].append(run(command)[0])
+    rate = {name: events / statistics.median(each) for name, each in times.items()}
+    for form in FORMATS:
+        line(f"export-{form}-speed", rate[form], "events/s", peer=rate["text"])
+    shutil.rmtree("trace")
+
+
+def memory():
+    make("ring", LARGE, PIECES)
+    # As the daemon serves it: no packet has more room than it needs.
+    subprocess.run(export("ctf", "ring"), check=True)
+    os.rename("out-ctf/stream", "large")
+    os.unlink("ring")
+    shutil.rmtree("out-ctf")
+    commands = {"dump": [MPROFCTL, "dump", "-"], "stats": [MPROFCTL, "stats", "-"]}
+    commands |= {f"export-{form}": export(form, "-") for form in FORMATS}
+    for name, command in commands.items():
+        used = run(command, "large")[1]
+        line(f"{name}-memory", used, "MiB", peer=os.path.getsize("large") / 2**20, aim=None, met=used <= MOST)
+        if used > MOST:
+            wrong(f"{name} held {used:.0f} MiB, and {MOST} are enough")
+
+
+if shutil.which("babeltrace2") is None:
+    sys.exit("babeltrace2 is not installed")
+os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
+memory()  # first: what a process held before it became another program counts
+speed()
