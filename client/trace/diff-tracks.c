@@ -137,7 +137,7 @@ static bool walk_twice(struct walk *w)
 	}
 	if (sum >= UINT32_MAX)
 		return false;
-	w->s->tracks = malloc((sum + 1) * sizeof(*w->s->tracks));
+	w->s->tracks = malloc(((size_t)sum + 1) * sizeof(*w->s->tracks));
 	if (!w->s->tracks)
 		return false;
 	w->counting = false;

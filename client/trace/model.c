@@ -164,6 +164,10 @@ enum mprof_status mprof_model_gap(struct mprof_model *m, uint32_t stream, uint64
 		return MPROF_NOMEM;
 	m->slack--;
 	s = model_stream_at(m, stream);
+	if (s->gap != MPROF_NONE) { /* still the same one: no event came between */
+		((struct mprof_gap *)m->gaps.items + s->gap)->packets += packets;
+		return MPROF_OK;
+	}
 	model_switch(m, s, s->last, MPROF_NONE);
 	gap = grow_take(&m->gaps, sizeof(*gap));
 	*gap = (struct mprof_gap){.from = s->last, .to = s->last, .packets = packets, .stream = stream};

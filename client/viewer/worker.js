@@ -8,6 +8,7 @@
  *
  * Calls are taken as they come, one after the other; loading alone lets others pass, between two pieces.
  */
+import {chromeBytes} from "./chrome.js";
 import {OutOfOrder, Trace, Wasm, asSentence} from "./wasm.js";
 
 const UNREADABLE = {xz: [0xfd, 0x37, 0x7a, 0x58, 0x5a], zstd: [0x28, 0xb5, 0x2f, 0xfd], bzip2: [0x42, 0x5a, 0x68]};
@@ -45,12 +46,26 @@ async function* piecesOf(stream) {
 }
 
 async function* unzipped(pieces) {
-	try {
-		yield* piecesOf(streamOf(pieces).pipeThrough(new DecompressionStream("gzip")));
-	} catch (error) {
-		if (error instanceof TypeError)
-			throw new Error("The trace is compressed with gzip, and damaged or cut short.");
-		throw error;
+	let failure = null; // of the source, which is not to be called damage
+
+	async function* packed() {
+		try {
+			yield* pieces;
+		} catch (error) {
+			failure = error;
+			throw error;
+		}
+	}
+	const plain = piecesOf(streamOf(packed()).pipeThrough(new DecompressionStream("gzip")));
+
+	for (;;) {
+		const {value, done} = await plain.next().catch(() => {
+			throw failure ?? new Error("The trace is compressed with gzip, and damaged or cut short.");
+		});
+
+		if (done)
+			return;
+		yield value;
 	}
 }
 

@@ -11,6 +11,10 @@
 
 #include <mprof/model.h>
 
+#include "loader.h"
+
+#define PIECE 100000u
+
 struct dump {
 	const struct mprof_model_view *v;
 	int64_t zero; /* time of the first event */
@@ -43,34 +47,23 @@ static uint8_t *read_all(const char *path, size_t *len)
 	return bytes;
 }
 
-static void add_span(struct mprof_model *m, uint32_t stream, struct mprof_decoder *d, const uint8_t *bytes,
-		     const struct mprof_span *span)
+/* As the viewer loads it. */
+static struct loader *load(const uint8_t *bytes, size_t len, bool simplify)
 {
-	enum mprof_status status;
-	struct mprof_event event;
+	struct loader *l = need(loader_new(&(struct mprof_model_options){.simplify = simplify}));
+	size_t at, n;
 
-	mprof_decoder_begin(d, span->offset, span->packet);
-	mprof_decoder_feed(d, bytes + span->offset, span->bytes);
-	mprof_decoder_finish(d);
-	while ((status = mprof_decoder_next(d, &event)) != MPROF_END)
-		if (status == MPROF_OK && mprof_model_add(m, stream, &event.raw) != MPROF_OK)
-			need(NULL);
-}
-
-static void add_all(struct mprof_model *m, const uint8_t *bytes, size_t len)
-{
-	struct mprof_order *order = need(mprof_order_new());
-	struct mprof_decoder *d = need(mprof_decoder_new());
-	uint32_t stream;
-	size_t i;
-
-	if (mprof_model_stream(m, &(struct mprof_model_source){0}, &stream) != MPROF_OK)
+	if (loader_stream(l, &(struct mprof_model_source){0}, INTAKE_FILE) == MPROF_NONE)
 		need(NULL);
-	mprof_order_scan(order, bytes, len);
-	for (i = 0; i < mprof_order_spans(order); i++)
-		add_span(m, stream, d, bytes, mprof_order_span(order, i));
-	mprof_decoder_free(d);
-	mprof_order_free(order);
+	for (at = 0; at < len; at += n) {
+		n = len - at < PIECE ? len - at : PIECE;
+		memcpy(need(loader_room(l, 0, n)), bytes + at, n);
+		if (loader_came(l, 0, n) != MPROF_OK)
+			need(NULL);
+	}
+	if (loader_end(l, 0) != MPROF_OK || loader_finish(l) != MPROF_OK)
+		need(NULL);
+	return l;
 }
 
 static void put_bytes(const char *text, size_t bytes)
@@ -213,7 +206,7 @@ static void put_rest(const struct dump *d)
 int main(int argc, char **argv)
 {
 	bool raw = argc > 1 && !strcmp(argv[1], "-r");
-	struct mprof_model *m = need(mprof_model_new(&(struct mprof_model_options){.simplify = !raw}));
+	struct loader *l;
 	uint8_t *bytes;
 	struct dump d;
 	uint32_t i;
@@ -224,15 +217,13 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	bytes = read_all(argv[1 + raw], &len);
-	add_all(m, bytes, len);
+	l = load(bytes, len, !raw);
 	free(bytes);
-	if (mprof_model_finish(m) != MPROF_OK)
-		need(NULL);
-	d.v = mprof_model_view(m);
+	d.v = mprof_model_view(loader_model(l));
 	d.zero = (int64_t)d.v->streams[0].start;
 	for (i = 0; i < d.v->n_threads; i++)
 		put_thread(&d, &d.v->threads[i]);
 	put_rest(&d);
-	mprof_model_free(m);
+	loader_free(l);
 	return 0;
 }

@@ -169,7 +169,8 @@ static void test_gap(void)
 	CHECK_EQ_INT(mprof_model_gap(m, 0, 0), MPROF_OK);
 	add(m, 0, 100, MPROF_EVENT_switch, 1, 0, NULL);
 	add(m, 0, 150, MPROF_EVENT_label, 1, 0, "x");
-	CHECK_EQ_INT(mprof_model_gap(m, 0, 12), MPROF_OK);
+	CHECK_EQ_INT(mprof_model_gap(m, 0, 5), MPROF_OK);
+	CHECK_EQ_INT(mprof_model_gap(m, 0, 7), MPROF_OK);
 	add(m, 0, 900, MPROF_EVENT_label, 1, 0, "y");
 	add(m, 0, 950, MPROF_EVENT_switch, 1, 0, NULL);
 	add(m, 0, 990, MPROF_EVENT_switch, -1, 0, NULL);

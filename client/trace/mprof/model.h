@@ -253,8 +253,8 @@ MPROF_API enum mprof_status mprof_model_stream(struct mprof_model *m, const stru
 MPROF_API enum mprof_status mprof_model_add(struct mprof_model *m, uint32_t stream, const struct mprof_raw_event *e);
 
 /*
- * PACKETS packets (0: not known how many) of STREAM are missing here.  What ran is taken to have stopped at the last event.  Returns as
- * mprof_model_add() does.
+ * PACKETS packets (0: not known how many) of STREAM are missing here.  What ran is taken to have stopped at the last event.  Gaps without an
+ * event between them are one.  Returns as mprof_model_add() does.
  */
 MPROF_API enum mprof_status mprof_model_gap(struct mprof_model *m, uint32_t stream, uint64_t packets);
 

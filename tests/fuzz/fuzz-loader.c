@@ -1,0 +1,148 @@
+/*
+ * A whole trace loaded as the viewer does it: the first byte says how it is cut and what it is said to be.  However it comes, the model is the
+ * same as when it comes at once; what is drawn and told of it lies inside the model.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <mprof/numbers.h>
+#include <mprof/scene.h>
+#include <mprof/tale.h>
+
+#include "loader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+/* NULL where it must be held after all. */
+static struct loader *load(const uint8_t *data, size_t size, size_t step, enum intake_kind kind)
+{
+	struct loader *l = loader_new(&(struct mprof_model_options){.simplify = true, .seed = 7});
+	enum mprof_status status;
+	size_t at, n;
+
+	require(l != NULL && loader_stream(l, &(struct mprof_model_source){0}, kind) == 0);
+	loader_expect(l, 0, size);
+	for (at = 0; at < size; at += n) {
+		n = size - at < step ? size - at : step;
+		memcpy(loader_room(l, 0, n), data + at, n);
+		status = loader_came(l, 0, n);
+		if (status == MPROF_CORRUPT && kind == INTAKE_TWICE)
+			return loader_free(l);
+		require(status == MPROF_OK);
+	}
+	require(loader_end(l, 0) == MPROF_OK && loader_finish(l) == MPROF_OK);
+	return l;
+}
+
+static void same_arrays(const void *a, const void *b, uint32_t n, uint32_t m, size_t bytes)
+{
+	require(n == m && (!n || memcmp(a, b, n * bytes) == 0));
+}
+
+static void check_same(const struct loader *x, const struct loader *y)
+{
+	const struct mprof_model_view *a = mprof_model_view(loader_model(x)), *b = mprof_model_view(loader_model(y));
+	struct loader_counts p, q;
+
+	same_arrays(a->threads, b->threads, a->n_threads, b->n_threads, sizeof(*a->threads));
+	same_arrays(a->interactions, b->interactions, a->n_interactions, b->n_interactions, sizeof(*a->interactions));
+	same_arrays(a->activations, b->activations, a->n_activations, b->n_activations, sizeof(*a->activations));
+	same_arrays(a->labels, b->labels, a->n_labels, b->n_labels, sizeof(*a->labels));
+	same_arrays(a->gaps, b->gaps, a->n_gaps, b->n_gaps, sizeof(*a->gaps));
+	loader_counts(x, 0, &p);
+	loader_counts(y, 0, &q);
+	require(memcmp(&p, &q, sizeof(p)) == 0);
+}
+
+static void check_tale(struct mprof_tale *tale, const struct mprof_model_view *v, enum mprof_status status)
+{
+	const struct mprof_tale_piece *piece;
+	uint32_t n, at = 0;
+
+	require(status == MPROF_OK);
+	for (piece = mprof_tale_pieces(tale, &n); n; n--, piece++) {
+		require(piece->offset == at && (piece->thread == MPROF_NONE || piece->thread < v->n_threads));
+		at += piece->bytes;
+	}
+}
+
+static void check_tales(const struct mprof_model_view *v)
+{
+	struct mprof_why *why = mprof_why_new(v);
+	struct mprof_tale *tale = mprof_tale_new(v, why, NULL);
+	uint32_t i;
+
+	require(why && tale);
+	for (i = 0; i < v->n_threads && i < 20; i++) {
+		check_tale(tale, v, mprof_tale_thread(tale, i));
+		check_tale(tale, v, mprof_tale_why(tale, i));
+	}
+	check_tale(tale, v, mprof_tale_last(tale, 0));
+	require(mprof_tale_thread(tale, v->n_threads) == MPROF_CORRUPT);
+	mprof_tale_free(tale);
+	mprof_why_free(why);
+}
+
+static void check_numbers(const struct mprof_model_view *v)
+{
+	struct mprof_numbers *n = mprof_numbers_new(v, 0, UINT64_MAX);
+	const struct mprof_numbers_all *all;
+
+	require(n != NULL);
+	all = mprof_numbers_of(n);
+	require(all->created + all->preexisting + v->n_streams == v->n_threads && all->collections == v->n_collections);
+	require(all->busiest <= MPROF_NUMBERS_BUSIEST);
+	mprof_numbers_free(n);
+}
+
+/* Whole, and around an event deep inside. */
+static void check_scene(const struct mprof_model_view *v)
+{
+	struct mprof_scene *scene = mprof_scene_new(v);
+	struct mprof_window w = {.width = 300, .height = 200, .letter = 6, .flags = 7, .focus = v->rows / 2.0};
+	struct mprof_picture p;
+	uint32_t parts[16], i, k;
+
+	require(scene != NULL);
+	for (k = 0; k < 2; k++) {
+		w.from = k && v->n_threads ? v->threads[v->n_threads / 2].start : v->streams[0].start;
+		w.to = k ? w.from + 1000 : v->streams[0].end + 1;
+		if (w.to <= w.from)
+			continue;
+		require(mprof_scene_draw(scene, &w, &p) == MPROF_OK);
+		for (i = 0; i < p.n_marks; i++)
+			require(p.marks[i].text <= p.text_bytes && p.marks[i].bytes <= p.text_bytes - p.marks[i].text);
+		mprof_scene_near(scene, &w, 100, 100, 50);
+		mprof_scene_density(scene, w.from, w.to, parts, 16);
+	}
+	mprof_scene_free(scene);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct loader *whole, *cut;
+	uint8_t form;
+
+	if (!size)
+		return 0;
+	form = data[0];
+	whole = load(data + 1, size - 1, size, INTAKE_FILE);
+	cut = load(data + 1, size - 1, form / 4 + 1u,
+		   form % 4 == 0   ? INTAKE_HELD
+		   : form % 4 == 3 ? INTAKE_TWICE
+				   : INTAKE_FILE);
+	if (cut)
+		check_same(whole, cut);
+	check_tales(mprof_model_view(loader_model(whole)));
+	check_numbers(mprof_model_view(loader_model(whole)));
+	check_scene(mprof_model_view(loader_model(whole)));
+	loader_free(cut);
+	loader_free(whole);
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* mprof.wasm for the tests: MPROF_WASM names it. Seeds are fixed, so that node 18, which has no global crypto, does. */
+import {readFileSync} from "node:fs";
+import {Trace, Wasm} from "../../client/viewer/wasm.js";
+
+export async function open() {
+	const wasm = await Wasm.open(await WebAssembly.compile(readFileSync(process.env.MPROF_WASM)));
+
+	/** A trace of one file, or of several streams; cut into pieces of PIECE bytes. */
+	wasm.load = (files, {simplify = true, kind = "FILE", piece = 1 << 20, guest} = {}) => {
+		const trace = new Trace(wasm, {simplify, seed: 42n});
+		const streams = files.map((_, i) => trace.stream({name: files.length > 1 ? `s${i}` : "", guest}, kind));
+
+		try {
+			for (const [i, bytes] of files.entries()) {
+				trace.expect(streams[i], bytes.length);
+				for (let at = 0; at < bytes.length; at += piece)
+					trace.feed(streams[i], bytes.subarray(at, at + piece));
+				trace.end(streams[i]);
+			}
+			trace.finish();
+		} catch (error) {
+			trace.close();
+			throw error;
+		}
+		return {trace};
+	};
+	return wasm;
+}

@@ -1,0 +1,322 @@
+/*
+ * mprof.wasm, under node, against the native programs: wasm.mjs SOURCE-ROOT MPROFCTL MODEL-DUMP SCENE-DUMP own|reference
+ *
+ * Of each trace the events, the model, the numbers, the sentences (of damage, and of why) and the pictures of fixed windows are those of the same
+ * library in native code, which other tests hold to what others made of the same traces. Then what only a page does: pieces of any size, several
+ * streams, a worker, gzip, giving up, and loading again and again in the same memory.
+ */
+import {execFileSync, spawnSync} from "node:child_process";
+import {existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {Worker} from "node:worker_threads";
+import {gzipSync} from "node:zlib";
+import {Engine} from "../../client/viewer/engine.js";
+import {open} from "./wasm-open.mjs";
+
+const [root, mprofctl, modelDump, sceneDump, part] = process.argv.slice(2);
+const reference = join(process.env.MPROF_REFERENCE ?? join(root, "../shared"), "traces");
+const scratch = mkdtempSync(join(tmpdir(), "wasm-"));
+const wasm = await open();
+const text = new TextDecoder();
+let failures = 0;
+
+function check(holds, what) {
+	if (holds)
+		return;
+	failures++;
+	console.log("FAILED", what);
+}
+
+function run(program, ...args) {
+	const done = spawnSync(program, args, {maxBuffer: 1 << 30});
+
+	return {out: done.stdout, said: text.decode(done.stderr)};
+}
+
+function read(path) {
+	return path.endsWith(".xz") ? execFileSync("xz", ["-dc", path], {maxBuffer: 1 << 30}) : readFileSync(path);
+}
+
+function list(directory, pattern) {
+	return existsSync(directory) ? readdirSync(directory).filter((name) => pattern.test(name)).sort().map((name) => join(directory, name)) : [];
+}
+
+/** The lines of `mprofctl dump`, by the decoder alone. */
+function dumped(bytes) {
+	const {c} = wasm, {numbers} = wasm, lines = [], parts = [];
+	const put = (at, n) => parts.push(text.decode(wasm.bytes.subarray(at, at + n)));
+
+	wasm.lend(bytes.length || 1, (input) => wasm.lend(1024, (room) => wasm.lend(wasm.size("mprof_event"), (event) => {
+		const order = c.mprof_order_new(), decoder = c.mprof_decoder_new();
+
+		wasm.bytes.set(bytes, input);
+		c.mprof_order_scan(order, input, bytes.length);
+		for (let i = 0; i < c.mprof_order_spans(order); i++) {
+			const span = wasm.object("mprof_span", c.mprof_order_span(order, i));
+
+			c.mprof_decoder_begin(decoder, span.offset, span.packet);
+			c.mprof_decoder_feed(decoder, input + Number(span.offset), Number(span.bytes));
+			c.mprof_decoder_finish(decoder);
+			for (let status; (status = c.mprof_decoder_next(decoder, event)) !== numbers.MPROF_END; ) {
+				if (status !== numbers.MPROF_OK)
+					continue;
+				const raw = wasm.get("mprof_event", event, "raw"), string = wasm.get("mprof_raw_event", raw, "text");
+
+				put(room, c.mprof_event_text(raw, room));
+				if (string) {
+					wasm.view.setUint32(room, string, true);
+					wasm.view.setUint32(room + 4, wasm.get("mprof_raw_event", raw, "text_bytes"), true);
+					while (wasm.view.getUint32(room + 4, true))
+						put(room + 8, c.mprof_text_escape(room + 8, 1000, room, room + 4));
+					parts.push('"');
+				}
+				lines.push(parts.splice(0).join(""));
+			}
+		}
+		c.mprof_decoder_free(decoder);
+		c.mprof_order_free(order);
+	})));
+	return lines.map((line) => line + "\n").join("");
+}
+
+/** The windows of scene-dump. */
+function pictures(trace) {
+	const stream = trace.items("streams", "mprof_model_stream")[0], span = stream.end - stream.start + 1n, out = [];
+
+	for (let i = 0; i < 24; i++) {
+		const from = stream.start + (span / 8n) * BigInt(i % 8), to = from + 1n + span / BigInt(i < 8 ? 1 : i < 16 ? 10 : 1000);
+		let picture;
+
+		try {
+			picture = trace.draw({from, to, focus: (trace.get("rows") * (i % 3)) / 2, width: 1200, height: i % 2 ? 300 : 800, letter: 7, flags: 7});
+		} catch {
+			continue; // of torn clocks there are windows past the end of time, which scene-dump leaves out too
+		}
+		out.push(Buffer.from(Uint32Array.of(picture.n).buffer), Buffer.from(picture.marks));
+		out.push(Buffer.from(Uint32Array.of(picture.text.length).buffer), Buffer.from(picture.text));
+	}
+	return Buffer.concat(out);
+}
+
+const plain = (_, value) => (typeof value === "bigint" ? Number(value) : value);
+
+const sorted = (object) => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)));
+
+/** What a trace of one stream has in numbers, with the one thing that a model does not keep: which labels are marks. */
+function checkStats(name, trace, file, gaps) {
+	const theirs = JSON.parse(text.decode(run(mprofctl, "stats", "--json", file).out));
+	const ours = JSON.parse(JSON.stringify(trace.stats(0n, 2n ** 63n), plain));
+
+	theirs.labels -= theirs.should_resolve.length ? 1 : 0;
+	ours.first_ns = theirs.events ? ours.first_ns : null;
+	ours.last_ns = theirs.events ? ours.last_ns : null;
+	for (const list of [ours.busiest, ours.should_resolve])
+		for (const item of list)
+			delete item.index;
+	ours.counters = sorted(ours.counters);
+	theirs.counters = sorted(theirs.counters);
+	// What ran stops at a gap; of a clock that goes back the first event is not the earliest; names that are no text are spelled otherwise.
+	const {late} = trace.wasm.object("mprof_model_notes", trace.get("notes"));
+	const other = [...(gaps || late ? ["busiest", "sleeping_ns", "sleeping_share", "first_ns"] : []), ...(JSON.stringify(ours.counters).includes("\\") ? ["counters"] : [])];
+
+	for (const [key, value] of Object.entries(theirs)) {
+		if (other.includes(key))
+			continue;
+		check(JSON.stringify(ours[key]) === JSON.stringify(value), `${name}: ${key} is ${JSON.stringify(ours[key])} and not ${JSON.stringify(value)}`);
+	}
+}
+
+const said = (story) => story.map((line) => line.map((piece) => piece.text).join("") + "\n").join("");
+
+function checkWhy(name, trace, file) {
+	const theirs = text.decode(run(mprofctl, "why", file).out), {answers} = trace.why(null);
+
+	for (const answer of answers)
+		check(theirs.includes(said(answer.story)), `${name}: why says ${said(answer.story)}`);
+	check((theirs.match(/^thread /gm) ?? []).length === answers.length, `${name}: ${answers.length} answers`);
+}
+
+function checkTrace(path) {
+	const name = path.split("/").slice(-2).join("/").replace(/\.xz$/, ""), bytes = read(path), file = join(scratch, "trace");
+	const {trace} = wasm.load([bytes]);
+
+	writeFileSync(file, bytes);
+	const native = run(modelDump, file).out;
+	const gaps = trace.get("n_gaps");
+	const dump = run(mprofctl, "dump", file);
+
+	if (!name.endsWith(".sexp"))
+		check(dumped(bytes) === text.decode(dump.out), `${name}: events`);
+	writeFileSync(file, bytes);
+	check(run(join(root, "tests/integration/wasm-model-dump.mjs"), file).out.equals(native), `${name}: model`);
+	check(trace.damages().map((sentence) => `mprofctl: ${file}: ${sentence}\n`).join("") === dump.said, `${name}: ${trace.damages()} and not ${dump.said}`);
+	checkStats(name, trace, file, gaps);
+	if (!gaps)
+		checkWhy(name, trace, file);
+	check(pictures(trace).equals(run(sceneDump, file).out), `${name}: pictures`);
+	trace.close();
+}
+
+// What only a page does.
+
+/** A canonical form of a model: every array, byte for byte. */
+function model(trace) {
+	const arrays = [["threads", "mprof_thread"], ["interactions", "mprof_interaction"], ["activations", "mprof_activation"], ["labels", "mprof_label"],
+		["samples", "mprof_sample"], ["counters", "mprof_counter"], ["gaps", "mprof_gap"], ["strings", "mprof_string"]];
+
+	return Buffer.concat(arrays.map(([array, struct]) => {
+		const at = trace.get(array);
+
+		return Buffer.from(wasm.bytes.slice(at, at + trace.get("n_" + array) * wasm.size(struct)));
+	}));
+}
+
+function modelOf(files, options) {
+	const {trace} = wasm.load(files, options), bytes = model(trace);
+
+	trace.close();
+	return bytes;
+}
+
+function checkCuts(bytes) {
+	const whole = modelOf([bytes]);
+
+	for (const piece of [1, 29, 4097])
+		check(modelOf([bytes], {piece}).equals(whole), `in pieces of ${piece} bytes: another model`);
+	for (const kind of ["HELD", "SERVED"])
+		check(modelOf([bytes], {kind, piece: 1000}).equals(whole), `${kind}: another model`);
+}
+
+/** What goes back is not taken as it comes; what does not is, with the same model. */
+function checkTwice(wrapped, straight) {
+	let refused = null;
+
+	try {
+		modelOf([wrapped], {kind: "TWICE", piece: 1000});
+	} catch (error) {
+		refused = error.constructor.name;
+	}
+	check(refused === "OutOfOrder", `a wrapped ring as it comes: ${refused}`);
+	check(modelOf([straight], {kind: "TWICE", piece: 1000}).equals(modelOf([straight])), "a straight one as it comes: another model");
+}
+
+/** Memory is used again: after the first few it grows no more. */
+function checkMemory(bytes) {
+	const {memory} = wasm.c;
+	let after = 0;
+
+	for (let i = 0; i < 200; i++) {
+		const {trace} = wasm.load([bytes]), {start, end, rows} = trace.summary();
+
+		trace.draw({from: start, to: end, focus: rows / 2, width: 800, height: 600, letter: 7});
+		trace.find("a");
+		trace.why(null);
+		trace.thread(3);
+		trace.stats(start, end);
+		trace.close();
+		after = i === 4 ? memory.buffer.byteLength : after;
+	}
+	check(memory.buffer.byteLength === after, `memory grew from ${after} to ${memory.buffer.byteLength} bytes in 200 loads`);
+}
+
+/** Streams of one guest are merged; of two they stand side by side. */
+function checkStreams(bytes) {
+	const apart = wasm.load([bytes, bytes]).trace, together = wasm.load([bytes, bytes], {guest: 7}).trace;
+	const one = wasm.load([bytes]).trace;
+
+	check(apart.get("n_threads") === 2 * one.get("n_threads"), "two guests: other threads");
+	check(apart.get("rows") === 2 * one.get("rows"), "two guests: other rows");
+	check(together.summary().totals.events === 2 * one.summary().totals.events, "one guest: events are missing");
+	check(together.wasm.object("mprof_model_notes", together.get("notes")).late === 0n, "one guest: events out of order");
+	for (const trace of [apart, together, one])
+		trace.close();
+}
+
+class Port {
+	constructor() {
+		this.worker = new Worker(new URL("wasm-worker.mjs", import.meta.url));
+	}
+
+	postMessage(message, transfer) {
+		this.worker.postMessage(message, transfer);
+	}
+
+	addEventListener(type, listener) {
+		this.worker.on(type, (data) => listener(type === "message" ? {data} : data));
+	}
+
+	terminate() {
+		this.worker.terminate();
+	}
+}
+
+const message = (promise) => promise.then(() => "nothing", (error) => error.message);
+
+async function checkEngine(bytes, wrapped) {
+	const engine = await Engine.open({worker: new Port(), wasm: readFileSync(process.env.MPROF_WASM)});
+	const copy = (data) => new Uint8Array(data);
+
+	check((await message(engine.density(0n, 1n, 4))).includes("No trace"), "density without a trace");
+	const plainly = await engine.load([{bytes: copy(bytes)}]), steps = [];
+	const ways = {
+		blob: {blob: new Blob([bytes])}, response: {response: new Response(bytes)}, "gzip blob": {blob: new Blob([gzipSync(bytes)])},
+		"gzip bytes": {bytes: copy(gzipSync(bytes))},
+	};
+
+	for (const [name, source] of Object.entries(ways)) {
+		const summary = await engine.load([source], (step) => steps.push(step));
+
+		check(JSON.stringify(summary.totals, plain) === JSON.stringify(plainly.totals, plain), `${name}: another trace`);
+	}
+	check(steps.some(({phase, bytes: n}) => phase === "building" && n === bytes.length), "no progress is told");
+	check((await engine.load([{blob: new Blob([wrapped])}])).totals.damages === 0, "a wrapped ring as a file");
+	check((await message(engine.load([{bytes: Uint8Array.of(0xfd, 0x37, 0x7a, 0x58, 0x5a, 0)}]))).includes("xz"), "xz is not named");
+	const broken = await message(engine.load([{bytes: copy(gzipSync(bytes).subarray(0, 999))}]));
+
+	check(broken.includes("gzip"), `damaged gzip: ${broken}`);
+	const stop = new AbortController(), given = message(engine.load([{response: new Response(bytes)}], () => stop.abort(), stop.signal));
+
+	check((await given).includes("given up"), "loading goes on");
+	await engine.load([{bytes: copy(bytes)}]);
+	const window = {from: plainly.start, to: plainly.end, focus: 3, width: 800, height: 600, letter: 7};
+	const frames = await Promise.all([1, 2, 3, 4].map(() => engine.frame(window)));
+
+	check(frames[1] === null && frames[2] === null && frames[0].n > 10 && frames[3].n === frames[0].n, "the newest picture does not overtake");
+	check(Math.abs(frames[3].rowAt(frames[3].rowY(5)) - 5) < 0.1, "rows and heights do not belong to each other");
+	const thread = await engine.thread(3);
+
+	check(typeof thread.start === "bigint" && thread.story.length >= 3 && thread.story.flat().some(({link}) => Number.isInteger(link)), "a thread's story");
+	check((await engine.thread(1e9)) === null, "a thread that is not there");
+	check((await engine.density(plainly.start, plainly.end, 7)).length === 7, "density");
+	check((await engine.find("")).threads.length === 0, "nothing is searched for");
+	engine.close();
+	check((await message(engine.thread(1))) !== "nothing", "a closed engine answers");
+}
+
+try {
+	if (part === "own") {
+		const traces = list(join(root, "tests/traces"), /\.ctf\.xz$/), [wrapped, small] = ["wrapped", "small"].map((name) => read(join(root, `tests/traces/${name}.ctf.xz`)));
+
+		for (const path of traces)
+			checkTrace(path);
+		checkCuts(read(join(root, "tests/traces/countwrap.ctf.xz")));
+		checkTwice(wrapped, small);
+		checkStreams(wrapped);
+		checkMemory(read(join(root, "tests/traces/oddsize.ctf.xz")));
+		await checkEngine(small, wrapped);
+	} else if (!existsSync(reference)) {
+		console.log(`SKIP: there are no reference traces at ${reference}`);
+		process.exitCode = 77;
+	} else {
+		const directories = {"": /\.ctf$/, public: /\.(ctf|ctf\.xz|sexp\.xz)$/, live: /^snap.*\.ctf$/, "live-slow": /^snap.*\.ctf$/};
+
+		for (const [directory, pattern] of Object.entries(directories))
+			for (const path of list(join(reference, directory), pattern))
+				checkTrace(path);
+	}
+} finally {
+	rmSync(scratch, {recursive: true});
+}
+if (failures)
+	process.exitCode = 1;
