@@ -17,7 +17,11 @@ export function newest(overview, most = SLICE_BYTES) {
 export function around(overview, from, to, most = SLICE_BYTES) {
 	const {buckets} = overview;
 	const last = buckets.length - 1;
-	const at = (time) => Math.max(0, Math.min(last, buckets.findIndex((it) => it.to > time) < 0 ? last : buckets.findIndex((it) => it.to > time)));
+	const at = (time) => {
+		const i = buckets.findIndex((it) => it.to > time);
+
+		return i < 0 ? last : i;
+	};
 	let low = at((from + to) / 2n);
 	let high = low;
 	let room = most - buckets[low].bytes;
@@ -44,11 +48,9 @@ export function leaves(loaded, overview, from, to) {
 
 	if (first >= loaded.from && last <= loaded.to)
 		return false;
-	/* What holds more than may be loaded is shown in part: then it must be the part in the middle. */
-	const middle = (first + last) / 2n;
+	/* A window that holds more than may be loaded shows what is there in its place. */
 	const wide = last - first > loaded.to - loaded.from;
-	const slack = (loaded.to - loaded.from) / 4n;
-	return !wide || middle < loaded.from + slack - (loaded.from === overview.from ? slack : 0n) || middle > loaded.to;
+	return !wide || loaded.to <= first || loaded.from >= last;
 }
 
 /** Bytes per bucket, for the minimap. */

@@ -91,13 +91,18 @@ export class Session {
 			if (this.closed)
 				throw new Error("The trace was closed.");
 			this.engine?.close();
-			Object.assign(this, {engine, summary, loaded: part});
+			Object.assign(this, {engine, summary, loaded: part && this.reaching(part, summary)});
 		} catch (error) {
 			engine.close();
 			throw error;
 		}
 		this.hooks.progress(null, null);
 		await this.hooks.loaded(this.summary, how);
+	}
+
+	/* The overview knows where packets begin, not where the last one ends. */
+	reaching(part, {end}) {
+		return part.to > this.overview.to && end > part.to ? {from: part.from, to: end} : part;
 	}
 
 	progress({phase, bytes, total}) {

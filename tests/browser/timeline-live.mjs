@@ -1,0 +1,83 @@
+/* Runs that go on, and runs that are too long to be loaded at once. */
+import {equal, ok, test, until} from "./harness.mjs";
+import {camera, drawn, opened, settled} from "./timeline-tools.mjs";
+
+const loaded = (page) =>
+	page.evaluate(() => {
+		const {session} = document.getElementById("page").timeline;
+		return {
+			from: String(session.loaded?.from ?? ""),
+			to: String(session.loaded?.to ?? ""),
+			bytes: session.summary.totals.bytes,
+			all: session.overview?.bytes,
+			events: session.summary.totals.events,
+		};
+	});
+
+test("timeline: a running guest is followed, paused, and left alone where a person looks back", async (t) => {
+	const host = await t.host();
+	host.guest("web", "--rate", "3000");
+	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
+	await new Promise((resolve) => setTimeout(resolve, 1500));
+	const page = await opened(t, host, "#domain=web");
+	const first = await camera(page);
+	const grown = await until(async () => {
+		const it = await camera(page);
+		return it.end > first.end + 500000000n && it;
+	});
+
+	ok(grown.to >= grown.end, "the window goes along");
+	ok((await drawn(page, "thread")).length > 0, "threads");
+	const pause = page.getByRole("button", {name: "Pause"});
+	await pause.click();
+	await new Promise((resolve) => setTimeout(resolve, 1500));
+	const still = await camera(page);
+	await new Promise((resolve) => setTimeout(resolve, 2500));
+	equal((await camera(page)).end, still.end, "the end while it is paused");
+	await page.getByRole("button", {name: "Go on"}).click();
+	await until(async () => (await camera(page)).end > still.end);
+	await page.focus("#tl-canvas");
+	for (let i = 0; i < 6; i++)
+		await page.keyboard.press("+");
+	await page.keyboard.press("Home");
+	const back = await camera(page);
+	await until(async () => (await camera(page)).end > back.end + 500000000n);
+	const now = await camera(page);
+	equal([now.from, now.to], [back.from, back.to], "the window of who looks back");
+	await t.look(page, "live");
+});
+
+test("timeline: a run too long for one model is gone through slice by slice", {timeout: 120000}, async (t) => {
+	const host = await t.host();
+	const guest = host.guest("long", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "2000000");
+	await guest.ended;
+	await until(async () => (await host.domain("long"))?.state === "ended", 60000);
+	const page = await opened(t, host, "#domain=long");
+	const newest = await loaded(page);
+	const whole = await camera(page);
+
+	ok(newest.from !== "", "a part alone is loaded");
+	ok(newest.bytes < newest.all / 2, `${newest.bytes} of ${newest.all} bytes`);
+	ok(BigInt(newest.from) > whole.start && BigInt(newest.to) >= whole.end - 1n, `the newest part: ${JSON.stringify(newest)} of ${whole.start} to ${whole.end}`);
+	ok(whole.end - whole.start > 2n * (BigInt(newest.to) - BigInt(newest.from)), "the whole is on the strip");
+	await page.locator(".tl-remarks", {hasText: "longer than what is loaded"}).waitFor();
+	await t.look(page, "long-fit");
+	await page.focus("#tl-canvas");
+	for (let i = 0; i < 20; i++)
+		await page.keyboard.press("+");
+	await page.keyboard.press("Home");
+	const oldest = await until(async () => {
+		const it = await loaded(page);
+		return it.from !== newest.from && it;
+	});
+	await settled(page);
+	ok(BigInt(oldest.from) <= whole.start, "the oldest part");
+	const now = await camera(page);
+	const lines = (await drawn(page, "thread")).filter((it) => it.x1 > 0 && it.x0 < now.width);
+	ok(lines.length > 0, "threads of it");
+	await t.look(page, "long-start");
+	await page.reload();
+	await settled(page);
+	equal((await camera(page)).from, now.from, "after a reload");
+	ok(BigInt((await loaded(page)).from) <= whole.start, "the part of the address is loaded");
+});
