@@ -263,21 +263,26 @@ static void print_formats(void)
 		printf("  %-9s %s\n", e->name, e->what);
 }
 
-bool help_print(const char *verb)
+const char *help_text(const char *verb)
 {
 	size_t i;
 
-	if (!verb) {
-		fputs(program, stdout);
-		return true;
-	}
-	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-		if (strcmp(verb, verbs[i].verb) == 0) {
-			fputs(verbs[i].text, stdout);
-			if (strcmp(verb, "export") == 0)
-				print_formats();
-			return true;
-		}
-	}
-	return false;
+	if (!verb)
+		return program;
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(verb, verbs[i].verb) == 0)
+			return verbs[i].text;
+	return NULL;
+}
+
+bool help_print(const char *verb)
+{
+	const char *text = help_text(verb);
+
+	if (!text)
+		return false;
+	fputs(text, stdout);
+	if (verb && strcmp(verb, "export") == 0)
+		print_formats();
+	return true;
 }

@@ -88,6 +88,9 @@ static int run_verb(const struct line *line)
 {
 	size_t i;
 
+	/* Asked by shells, and not listed for people. */
+	if (strcmp(line->argv[0], "complete") == 0)
+		return cmd_complete(&line->ctl, line->argc, line->argv);
 	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(line->argv[0], verbs[i].name) == 0)
 			return verbs[i].run(&line->ctl, line->argc, line->argv);

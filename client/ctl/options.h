@@ -28,5 +28,7 @@ int options_parse(int argc, char **argv, const struct option_def *defs, size_t n
 
 /* The help of VERB (NULL = of the program) on standard output; false where there is no such verb. */
 bool help_print(const char *verb);
+/* Its text, without what is listed behind it; NULL where there is no such verb. */
+const char *help_text(const char *verb);
 
 #endif

@@ -111,6 +111,9 @@ static bool judge_lone(struct judging *j, int side, uint32_t thread)
 	const struct mprof_thread *t = diff_thread(s, thread);
 	uint32_t good = side == GOOD ? thread : MPROF_NONE, bad = side == BAD ? thread : MPROF_NONE;
 
+	/* What it went on as is judged for itself. */
+	if (final_of(s, thread) != thread)
+		return true;
 	if (t->flags & MPROF_THREAD_NEVER_RESOLVED)
 		return add_victim(j, side == GOOD ? MPROF_DIFF_GOOD_WAITS : MPROF_DIFF_BAD_WAITS, good, bad);
 	if (fails(t) && j->failures[s->texts[t->failure]] == 1u << side)

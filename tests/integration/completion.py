@@ -1,0 +1,211 @@
+"""Completion in the shells: completion.py SOURCE-ROOT MPROFCTL [TEST…]
+
+What bash, zsh and fish offer of mprofctl where a person presses tab, with a daemon that answers, one that does not, and none.
+"""
+
+import http.server
+import json
+import os
+import re
+import shutil
+import socketserver
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
+SCRIPTS = os.path.join(ROOT, "client", "ctl", "completion", "mprofctl.")
+NAMES = ["web", "web-2", "$(touch pwned)", "a;b", "-rf", "x y", "", "line\nbreak", "`id`"]
+
+
+class Daemon(http.server.BaseHTTPRequestHandler):
+    """Guests that chose their names, and captures."""
+
+    def do_GET(self):
+        if self.path.startswith("/v1/domains"):
+            body = {"domains": [{"name": name, "state": "running"} for name in NAMES]}
+        else:
+            body = {"captures": [{"id": 12, "kind": "crash"}, {"id": 7, "kind": "manual"}]}
+        body = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Mute(socketserver.BaseRequestHandler):
+    """Takes a connection and says nothing."""
+
+    def handle(self):
+        time.sleep(20)
+
+
+class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+
+
+def serve(handler):
+    server = Server(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, f"http://127.0.0.1:{server.server_address[1]}"
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.TemporaryDirectory()
+        os.mkdir(f"{self.work.name}/bin")
+        os.symlink(MPROFCTL, f"{self.work.name}/bin/mprofctl")
+        for name in "good.ctf", "bad trace.ctf":
+            open(f"{self.work.name}/{name}", "w").close()
+        self.host = "unix:/nowhere"
+
+    def tearDown(self):
+        self.work.cleanup()
+
+    def run_shell(self, *command):
+        path = f"{self.work.name}/bin:{os.environ['PATH']}"
+        environment = os.environ | {"PATH": path, "MPROFCTL_HOST": self.host, "HOME": self.work.name, "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=self.work.name, env=environment, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        return done.stdout.splitlines()
+
+
+class Words(Case):
+    """What mprofctl itself says, with what it is."""
+
+    def complete(self, *words):
+        return [line.split("\t") for line in self.run_shell("mprofctl", "complete", "--", *words)]
+
+    def test_verbs(self):
+        listed = subprocess.run([MPROFCTL, "--help"], capture_output=True, text=True, check=True).stdout
+        verbs = re.findall(r"^  ([a-z]+)\b", listed.split("\nOptions")[0], re.M)
+        self.assertEqual([word for word, _ in self.complete("")], verbs)
+        self.assertIn(["stats", "say what is in a trace, in numbers"], self.complete("s"))
+        self.assertEqual(self.complete("nothing", ""), [])
+
+    def test_options(self):
+        """All that the help of a verb names, and those that every verb takes."""
+        for verb, _ in self.complete(""):
+            text = subprocess.run([MPROFCTL, verb, "--help"], capture_output=True, text=True, check=True).stdout
+            wanted = {name for line in re.findall(r"^  (-.*)", text, re.M) for name in re.findall(r"(?<!\S)(-o|--[a-z-]+)", line.split("   ")[0])}
+            offered = {words[0] for words in self.complete(verb, "-")}
+            self.assertLessEqual(wanted | {"--help", "--host", "--json", "--version"}, offered, verb)
+        self.assertIn(["--unresolved", "only those that are not resolved"], self.complete("threads", "--u"))
+        self.assertEqual(self.complete("why", "--", "--"), [[":files"]])
+
+    def test_values(self):
+        self.assertEqual(self.complete("dump", "--event", "fails,la"), [["fails,label", ""]])
+        self.assertEqual(self.complete("dump", "--event=cr"), [["--event=creates", ""]])
+        self.assertIn("ctf", [words[0] for words in self.complete("export", "x", "--to", "")])
+        self.assertEqual(self.complete("stats", "x", "--to", ""), [])
+        self.assertEqual(self.complete("fetch", "web", "-o", ""), [[":files"]])
+        self.assertEqual([words[0] for words in self.complete("mem", "")], ["dump", "identify"])
+        self.assertEqual(self.complete("mem", "dump", ""), [[":files"]])
+        self.assertEqual(self.complete("stats", "one", ""), [])
+
+    def test_usage(self):
+        done = subprocess.run([MPROFCTL, "complete"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+
+    def test_mute(self):
+        """A daemon that does not answer holds nobody up for long, and what is known without it is there."""
+        server, self.host = serve(Mute)
+        self.addCleanup(server.server_close)
+        began = time.monotonic()
+        self.assertEqual(self.complete("dump", ""), [[":files"]])
+        self.assertLess(time.monotonic() - began, 10)
+
+
+class Shell:
+    """The same of each shell: self.offer(WORDS…) is what it offers for the last one."""
+
+    def test_syntax(self):
+        self.run_shell(self.shell, "-n", SCRIPTS + self.shell)
+
+    def test_words(self):
+        self.assertEqual(self.offer("st"), {"stats"})
+        self.assertLessEqual({"--event", "--follow", "--json"}, self.offer("dump", "--"))
+        self.assertEqual(self.offer("dump", "--event", "fa"), {"fails"})
+        self.assertEqual(self.offer("--json", "why", "--fr"), {"--from"})
+
+    def test_files_and_guests(self):
+        server, self.host = serve(Daemon)
+        self.addCleanup(server.server_close)
+        self.assertLessEqual({"good.ctf", "bad trace.ctf", "web", "web-2", "12", "7"}, self.offer("stats", ""))
+        self.assertEqual(self.offer("show", ""), {"12", "7"})
+        self.assertEqual(self.offer("snapshot", "we"), {"web", "web-2"})
+        self.assertEqual(self.offer("diff", "good.ctf", "go") - {"good.ctf/"}, {"good.ctf"})
+
+    def test_harmless(self):
+        """Guests choose their names, and none makes a shell do anything."""
+        server, self.host = serve(Daemon)
+        self.addCleanup(server.server_close)
+        self.assertEqual(self.offer("snapshot", ""), {"web", "web-2"})
+        self.assertFalse(os.path.exists(f"{self.work.name}/pwned"))
+
+    def test_without_daemon(self):
+        self.assertEqual(self.offer("captures", ""), set())
+        self.assertIn("good.ctf", self.offer("dump", "g"))
+
+
+class Bash(Shell, Case):
+    shell = "bash"
+
+    def offer(self, *words):
+        words = ("mprofctl", *words)
+        script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mprofctl; ((${#COMPREPLY[@]})) && printf "%s\\n" "${COMPREPLY[@]}"; :'
+        return set(self.run_shell("bash", "--norc", "-c", script, SCRIPTS + "bash", *words))
+
+    def test_equals(self):
+        """Bash makes words of its own of an option, an equals sign and a value."""
+        self.assertEqual(self.offer("dump", "--event", "=", "fa"), {"fails"})
+        self.assertIn("fulfills", self.offer("dump", "--event", "="))
+
+    def test_loaded(self):
+        self.assertEqual(self.run_shell("bash", "--norc", "-c", 'source "$0"; complete -p mprofctl', SCRIPTS + "bash"), ["complete -F _mprofctl mprofctl"])
+
+
+@unittest.skipUnless(shutil.which("zsh"), "no zsh here")
+class Zsh(Shell, Case):
+    shell = "zsh"
+
+    # What the script hands to zsh's own functions, which need a terminal.
+    STUBS = """
+        _describe() { local entry; for entry in "${(@P)${@[-1]}}"; do print -r -- "${${entry//\\\\\\\\:/}%%:*}"; done }
+        _files() { print -rl -- "${words[CURRENT]}"*(N) }
+        script=$1; shift; words=("$@"); CURRENT=$#
+        complete_it() { source "$script" }
+        complete_it
+    """
+
+    def offer(self, *words):
+        return set(self.run_shell("zsh", "-f", "-c", self.STUBS, "zsh", SCRIPTS + "zsh", "mprofctl", *words))
+
+    def test_loaded(self):
+        """The completion system takes the file for what it is."""
+        shutil.copy(SCRIPTS + "zsh", f"{self.work.name}/_mprofctl")
+        script = 'fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -d dump; print -r -- "${_comps[mprofctl]}"'
+        self.assertEqual(self.run_shell("zsh", "-f", "-c", script), ["_mprofctl"])
+
+
+@unittest.skipUnless(shutil.which("fish"), "no fish here")
+class Fish(Shell, Case):
+    shell = "fish"
+
+    def offer(self, *words):
+        line = " ".join(["mprofctl", *words])
+        offered = self.run_shell("fish", "--no-config", "-c", f"source {SCRIPTS}fish; complete -C '{line}'")
+        return {word.split("\t")[0].replace("\\ ", " ") for word in offered}
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
