@@ -17,7 +17,7 @@
 
 void acts_init(struct acts *a, const struct act_ops *ops, const char *name)
 {
-	*a = (struct acts){.ops = ops, .name = name};
+	*a = (struct acts){.ops = ops, .name = name, .threads_most = THREADS_MAX};
 	/* Without a seed that nobody can know it is still right. */
 	if (getrandom(&a->seed, sizeof(a->seed), 0) < 0)
 		a->seed = (uintptr_t)a;
@@ -83,7 +83,7 @@ static int set_up(struct acts *a, char *const *names, unsigned int count)
 		struct act_stream *s = &a->stream[i];
 
 		*s = (struct act_stream){.number = i, .root = CAST_NONE, .running = CAST_NONE};
-		cast_init(&s->cast, THREADS_MAX / count, a->seed);
+		cast_init(&s->cast, a->threads_most / count, a->seed);
 		texts_init(&s->counter_names, COUNTERS_MAX / count, COUNTER_TEXTS_MAX / count);
 		r = tell_process(a, s, names ? names[i] : a->name);
 	}

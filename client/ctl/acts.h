@@ -85,8 +85,9 @@ struct acts {
 	const char *name;	   /* of the trace, any bytes; borrowed */
 	struct act_stream *stream; /* each; owned */
 	unsigned int streams;
-	uint32_t tracks; /* so many were given out */
-	uint64_t flows;	 /* as many */
+	uint32_t threads_most; /* at once, of all streams together; may be lowered before the first event */
+	uint32_t tracks;       /* so many were given out */
+	uint64_t flows;	       /* as many */
 	uint64_t seed;
 	struct utf8 text; /* of the event at hand */
 	struct utf8 title;

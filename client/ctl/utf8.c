@@ -59,7 +59,8 @@ int utf8_set(struct utf8 *u, const char *text, size_t len)
 		bad += !n;
 	}
 	u->bytes = 0;
-	if (reserve(u, len + bad * (REPLACEMENT_BYTES - 1)))
+	/* One byte at least: an empty text is there too. */
+	if (reserve(u, len + bad * (REPLACEMENT_BYTES - 1) + 1))
 		return -ENOMEM;
 	for (i = 0; i < len; i += n ? n : 1) {
 		n = character(p + i, len - i);

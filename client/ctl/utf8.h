@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 struct utf8 {
-	char *text;
+	char *text;   /* not NULL once it was set */
 	size_t bytes; /* not terminated */
 	size_t room;
 };

@@ -1,0 +1,313 @@
+/* What formats of slices and flows are told: it must hold together whatever the events say, and in bounded memory. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "acts.h"
+#include "cast.h"
+#include "check.h"
+#include "fxt.h"
+#include "perfetto.h"
+#include "utf8.h"
+
+#define TRACKS_MAX 20000u
+
+/* What was told so far. */
+struct judge {
+	struct act_ops ops;
+	bool known[TRACKS_MAX];
+	uint64_t slice[TRACKS_MAX]; /* when the last one began or ended */
+	uint32_t depth[TRACKS_MAX];
+	bool life[TRACKS_MAX];
+	uint64_t flow;	/* that is open, 0 = none */
+	uint64_t flows; /* that are over */
+	uint64_t own;	/* acts that stand for an event */
+	uint64_t acts, tracks;
+	const char *category; /* of the last one of those */
+	int64_t value;
+	char name[64]; /* of the last track */
+};
+
+static struct judge judge;
+
+static bool is_event(const char *category)
+{
+	uint8_t id;
+
+	for (id = 0; id < MPROF_EVENT_IDS; id++)
+		if (strcmp(category, mprof_event_name(id)) == 0)
+			return true;
+	return false;
+}
+
+static int on_track(void *data, const struct act_track *t)
+{
+	struct judge *j = data;
+
+	CHECK(t->track && t->track < TRACKS_MAX && j->known[t->track] == t->renamed);
+	CHECK(mprof_text_is_utf8(t->name, t->name_bytes) && t->scale_bytes <= t->name_bytes);
+	CHECK(t->kind == ACT_PROCESS || j->known[t->process]);
+	j->known[t->track] = true;
+	j->tracks++;
+	snprintf(j->name, sizeof(j->name), "%.*s", (int)t->name_bytes, t->name);
+	return 0;
+}
+
+static void check_slice(struct judge *j, const struct act *act)
+{
+	CHECK(act->time >= j->slice[act->track]);
+	j->slice[act->track] = act->time;
+	if (act->kind == ACT_BEGIN) {
+		/* A life holds what ran of it. */
+		CHECK(!act->life || !j->depth[act->track]);
+		j->life[act->track] = j->life[act->track] || act->life;
+		j->depth[act->track]++;
+		return;
+	}
+	CHECK(j->depth[act->track] && (!act->life || j->depth[act->track] == 1));
+	j->depth[act->track]--;
+}
+
+static void check_flow(struct judge *j, const struct act *act)
+{
+	CHECK(act->kind == ACT_INSTANT && act->flow_id);
+	if (act->flow == ACT_FLOW_BEGINS) {
+		CHECK(!j->flow && act->flow_id == j->flows + 1);
+		j->flow = act->flow_id;
+	} else {
+		CHECK_EQ_UINT(act->flow_id, j->flow);
+		j->flow = 0;
+		j->flows++;
+	}
+}
+
+static int on_act(void *data, const struct act *act)
+{
+	struct judge *j = data;
+
+	CHECK(act->track < TRACKS_MAX && j->known[act->track] && act->time <= INT64_MAX);
+	CHECK(act->category && act->name && mprof_text_is_utf8(act->name, act->name_bytes));
+	CHECK(act->n_notes <= ACT_NOTES_MAX);
+	if (act->kind == ACT_BEGIN || act->kind == ACT_END)
+		check_slice(j, act);
+	if (act->flow != ACT_FLOW_NONE)
+		check_flow(j, act);
+	j->acts++;
+	if (act->kind != ACT_END && is_event(act->category)) {
+		j->own++;
+		j->category = act->category;
+		j->value = act->value;
+	}
+	return 0;
+}
+
+static void judge_init(void)
+{
+	memset(&judge, 0, sizeof(judge));
+	judge.ops = (struct act_ops){.track = on_track, .act = on_act, .data = &judge};
+}
+
+static void check_over(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < TRACKS_MAX; i++)
+		CHECK_EQ_UINT(judge.depth[i], 0);
+	CHECK_EQ_UINT(judge.flow, 0);
+}
+
+static uint64_t random_next(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return *state >> 33;
+}
+
+/* Ids that contradict each other, and now and then a new one. */
+static int64_t random_id(uint64_t *state)
+{
+	static const int64_t ids[] = {-1, 0, 1, 2, 3, 4, 5, INT64_MAX, INT64_MIN};
+	uint64_t i = random_next(state) % 16;
+
+	return i < 9 ? ids[i] : (int64_t)(random_next(state) % 500);
+}
+
+static struct mprof_event random_event(uint64_t *state, uint64_t *now)
+{
+	static const char *const texts[] = {
+		"", "label", "a#b", "\xff\xc0", "__should_resolve", "caf\xc3\xa9", "\xed\xa0\x80"};
+	struct mprof_event e = {.raw = {.id = (uint8_t)(random_next(state) % MPROF_EVENT_IDS)}};
+	uint64_t step = random_next(state) % 100;
+
+	*now = step == 0 ? UINT64_MAX - 5 : step == 1 ? 7 : step < 10 ? *now - step : (*now & INT64_MAX) + step;
+	e.raw.timestamp = *now;
+	if (step == 0)
+		*now = 1000;
+	e.raw.context = mprof_event_has_context(e.raw.id) ? random_id(state) : 0;
+	e.raw.number = random_id(state);
+	e.raw.type = (uint8_t)random_next(state);
+	switch (mprof_event_shape(e.raw.id)) {
+	case MPROF_SHAPE_THREAD_TEXT:
+	case MPROF_SHAPE_TEXT:
+	case MPROF_SHAPE_AMOUNT_TEXT:
+		e.raw.text = texts[random_next(state) % 7];
+		e.raw.text_bytes = strlen(e.raw.text);
+		break;
+	default:
+		break;
+	}
+	return e;
+}
+
+/* N random events of SEED to OPS; at most MOST threads, 0 = as many as there is room for. */
+static void play(const struct act_ops *ops, uint64_t seed, unsigned int n, uint32_t most)
+{
+	struct acts a;
+	struct sink sink;
+	uint64_t now = 1000, state = seed;
+	unsigned int i;
+
+	acts_init(&a, ops, "random\xff");
+	a.threads_most = most ? most : a.threads_most;
+	sink = acts_sink(&a);
+	for (i = 0; i < n; i++) {
+		struct mprof_event e = random_event(&state, &now);
+		uint64_t own = judge.own;
+
+		CHECK_EQ_INT(sink.events(sink.data, 0, &e, 1), 0);
+		if (ops == &judge.ops) {
+			CHECK_EQ_UINT(judge.own, own + 1);
+			CHECK_EQ_STR(judge.category, mprof_event_name(e.raw.id));
+		}
+		if (i % 97 == 0)
+			CHECK_EQ_INT(sink.gap(sink.data, 0, i + 1), 0);
+		if (i % 89 == 0)
+			CHECK_EQ_INT(sink.damage(sink.data, 0, &(struct mprof_damage){.packet = i}), 0);
+	}
+	CHECK_EQ_INT(acts_finish(&a), 0);
+	CHECK_EQ_UINT(a.events, n);
+	CHECK((a.refused != 0) == (most == 16));
+	acts_deinit(&a);
+}
+
+/* Times that go back, ids used again, threads that become each other: slices hold each other all the same, and each event is told once. */
+static void test_contradictions(void)
+{
+	uint64_t seed;
+
+	for (seed = 1; seed <= 40; seed++) {
+		judge_init();
+		play(&judge.ops, seed, 2000, 0);
+		check_over();
+	}
+}
+
+/* With room for a few only, the rest share a track. */
+static void test_bounded(void)
+{
+	uint64_t seed;
+
+	for (seed = 1; seed <= 10; seed++) {
+		judge_init();
+		play(&judge.ops, seed, 2000, 16);
+		check_over();
+	}
+}
+
+/* Both formats take all of it. */
+static void test_formats(void)
+{
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct writer w;
+	struct perfetto p;
+	static struct fxt f;
+
+	CHECK(fd >= 0 && writer_init(&w, fd));
+	perfetto_init(&p, &w, 1);
+	play(&p.ops, 5, 3000, 0);
+	perfetto_deinit(&p);
+	fxt_init(&f, &w);
+	CHECK_EQ_INT(fxt_begin(&f, "name"), 0);
+	play(&f.ops, 5, 3000, 0);
+	fxt_deinit(&f);
+	writer_deinit(&w);
+	close(fd);
+}
+
+/* What creates and ends threads for ever needs no more room than what is alive. */
+static void test_forgetting(void)
+{
+	struct cast c;
+	uint32_t running, i, kept;
+	int64_t id;
+
+	cast_init(&c, 64, 12345);
+	running = CAST_NONE;
+	CHECK_EQ_INT(cast_reserve(&c, &running), 0);
+	kept = cast_add(&c, -7, 1, 1);
+	for (id = 0; id < 10000; id++) {
+		running = kept;
+		CHECK_EQ_INT(cast_reserve(&c, &running), 0);
+		kept = running;
+		i = cast_add(&c, id, 2, 2);
+		CHECK(i != CAST_NONE && cast_find(&c, id) == i);
+		c.list[i].flags |= CAST_ENDED;
+		CHECK(c.n <= 64 && c.list[kept].id == -7 && cast_find(&c, -7) == kept);
+	}
+	CHECK_EQ_UINT(c.refused, 0);
+	cast_deinit(&c);
+}
+
+/* Those that became another are that one, in circles too, until they are forgotten. */
+static void test_becoming(void)
+{
+	uint32_t running = CAST_NONE, a, b, d;
+	struct cast c;
+
+	cast_init(&c, 64, 1);
+	CHECK_EQ_INT(cast_reserve(&c, &running), 0);
+	a = cast_add(&c, 1, 0, 1);
+	b = cast_add(&c, 2, 0, 2);
+	d = cast_add(&c, 3, 0, 3);
+	CHECK(cast_become(&c, a, b) && cast_become(&c, b, d));
+	CHECK(!cast_become(&c, d, a));
+	CHECK_EQ_UINT(cast_find(&c, 1), d);
+	CHECK_EQ_UINT(cast_bearer(&c, 1), a);
+	cast_deinit(&c);
+}
+
+static void check_utf8(const char *text, size_t len, const char *want)
+{
+	struct utf8 u = {0};
+
+	CHECK_EQ_INT(utf8_set(&u, text, len), 0);
+	CHECK(u.bytes == strlen(want) && memcmp(u.text, want, u.bytes) == 0);
+	utf8_deinit(&u);
+}
+
+static void test_utf8(void)
+{
+#define BAD "\xef\xbf\xbd"
+	check_utf8("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\xab", 14, "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\xab");
+	check_utf8("\x80x\xff", 3, BAD "x" BAD);
+	check_utf8("\xc0\xaf", 2, BAD BAD);
+	check_utf8("\xe0\x9f\xbf", 3, BAD BAD BAD);
+	check_utf8("\xed\xa0\x80", 3, BAD BAD BAD);
+	check_utf8("\xf4\x90\x80\x80", 4, BAD BAD BAD BAD);
+	check_utf8("\xf4\x8f\xbf\xbf", 4, "\xf4\x8f\xbf\xbf");
+	check_utf8("ab\xe2\x82", 4, "ab" BAD BAD);
+	check_utf8("ab\xe2\x82\xac", 4, "ab" BAD BAD);
+	CHECK_EQ_UINT(utf8_cut("a\xc3\xa9", 3, 2), 1);
+	CHECK_EQ_UINT(utf8_cut("a\xc3\xa9", 3, 3), 3);
+	CHECK_EQ_UINT(utf8_cut("a\xc3\xa9z", 4, 3), 3);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_contradictions);
+	CHECK_RUN(test_bounded);
+	CHECK_RUN(test_formats);
+	CHECK_RUN(test_forgetting);
+	CHECK_RUN(test_becoming);
+	CHECK_RUN(test_utf8);
+	return check_done();
+}

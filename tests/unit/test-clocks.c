@@ -1,0 +1,169 @@
+/* Offsets of clocks from the stamps of packets. */
+#include <stdlib.h>
+
+#include "check.h"
+#include "clocks.h"
+
+#define MS UINT64_C(1000000)
+#define S  UINT64_C(1000000000)
+
+static const uint64_t epoch = UINT64_C(1790000000) * S;
+
+static json_t *stamp(unsigned int offset, uint64_t mono)
+{
+	char mono_text[24], real_text[48];
+	time_t seconds = (time_t)((epoch + mono) / S);
+	struct tm tm;
+
+	snprintf(mono_text, sizeof(mono_text), "%" PRIu64, mono);
+	gmtime_r(&seconds, &tm);
+	strftime(real_text, sizeof(real_text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(real_text + strlen(real_text), 16, ".%09" PRIu64 "Z", (epoch + mono) % S);
+	return json_pack("{s:i, s:s, s:s}", "offset", (int)offset, "mono", mono_text, "real", real_text);
+}
+
+/* A packet of the guest's time GUEST, copied up to OFFSET at FIRST and to 2046 at LAST. */
+static void packet(struct clocks *c, uint64_t guest, uint64_t first, uint64_t last, bool stepped)
+{
+	char text[24];
+	json_t *json;
+
+	snprintf(text, sizeof(text), "%" PRIu64, guest);
+	json = json_pack("{s:i, s:s, s:i, s:b, s:b, s:{s:o, s:o}}", "sequence", 1, "first_timestamp", text, "room",
+			 2048, "unproven", 0, "clock_stepped", (int)stepped, "copied", "first",
+			 stamp(first == last ? 2046 : 500, first), "last", stamp(2046, last));
+	clocks_packet(c, json);
+	json_decref(json);
+}
+
+/* A guest whose clock is SHIFT ahead: each packet begins at its time, is copied a little later and is complete 50 ms after. */
+static void run(struct clocks *c, int64_t shift, unsigned int packets)
+{
+	unsigned int i;
+
+	for (i = 0; i < packets; i++) {
+		uint64_t at = 100 * S + i * 100 * MS;
+
+		packet(c, at + (uint64_t)shift, at + (3 + i % 4) * MS, at + 50 * MS, false);
+	}
+}
+
+static void check_offset(const struct clocks *c, bool realtime, int64_t truth, uint64_t most)
+{
+	uint64_t uncertainty;
+	int64_t offset;
+
+	CHECK(clocks_offset(c, realtime, &offset, &uncertainty));
+	CHECK(offset >= truth);
+	CHECK(uncertainty <= most && offset - (int64_t)uncertainty <= truth);
+}
+
+/* The offset is that of the earliest copy; and what was not there four looks before bounds it from below. */
+static void test_bounds(void)
+{
+	struct clocks c = {0};
+	uint64_t uncertainty;
+	int64_t offset;
+
+	run(&c, 5 * (int64_t)S, 12);
+	CHECK(clocks_offset(&c, false, &offset, &uncertainty));
+	CHECK_EQ_INT(offset, -5 * (int64_t)S + 3 * (int64_t)MS);
+	check_offset(&c, false, -5 * (int64_t)S, 500 * MS);
+	check_offset(&c, true, (int64_t)epoch - 5 * (int64_t)S, 500 * MS);
+	CHECK_EQ_UINT(c.latest.mono, 100 * S + 1150 * MS);
+	CHECK_EQ_UINT(c.latest.real - c.latest.mono, epoch);
+	c = (struct clocks){0};
+	run(&c, -3 * (int64_t)S, 12);
+	check_offset(&c, false, 3 * (int64_t)S, 500 * MS);
+}
+
+/* Copies that may be of one look say nothing of what was not there. */
+static void test_one_look(void)
+{
+	struct clocks c = {0};
+	uint64_t uncertainty;
+	int64_t offset;
+	unsigned int i;
+
+	CHECK(!clocks_offset(&c, false, &offset, &uncertainty));
+	CHECK_EQ_INT(offset, 0);
+	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
+	for (i = 0; i < 50; i++) /* a full ring, found late: all of it copied at once */
+		packet(&c, 10 * S + i * MS, 500 * S + i, 500 * S + i, false);
+	CHECK(clocks_offset(&c, false, &offset, &uncertainty));
+	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
+	CHECK_EQ_INT(offset, 500 * (int64_t)S + 49 - 10 * (int64_t)S - 49 * (int64_t)MS);
+	/* Seconds apart they are of different looks. */
+	c = (struct clocks){0};
+	for (i = 0; i < 8; i++)
+		packet(&c, 10 * S + i * 3 * S, 500 * S + i * 3 * S, 500 * S + i * 3 * S, false);
+	check_offset(&c, false, 490 * (int64_t)S, 13 * S);
+}
+
+/* Behind a step of the guest's clock only what came after counts. */
+static void test_step(void)
+{
+	struct clocks c = {0};
+	uint64_t uncertainty;
+	int64_t offset;
+
+	run(&c, 5 * (int64_t)S, 12);
+	packet(&c, 50 * S, 102 * S, 102 * S + MS, true);
+	CHECK(c.stepped);
+	CHECK(clocks_offset(&c, false, &offset, &uncertainty));
+	CHECK_EQ_INT(offset, 52 * (int64_t)S);
+	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
+}
+
+/* Clocks of different speeds: the uncertainty says by how much they part. */
+static void test_drift(void)
+{
+	struct clocks c = {0};
+	uint64_t uncertainty;
+	int64_t offset;
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) { /* the guest's is slow by one in a hundred */
+		uint64_t at = 100 * S + i * 100 * MS;
+
+		packet(&c, at - i * MS, at + MS, at + 50 * MS, false);
+	}
+	CHECK(clocks_offset(&c, false, &offset, &uncertainty));
+	CHECK(uncertainty > 400 * MS && uncertainty < S);
+}
+
+/* What an answer may be instead. */
+static void test_nonsense(void)
+{
+	static const char *const texts[] = {
+		"null",
+		"{}",
+		"{\"first_timestamp\":\"x\",\"copied\":{}}",
+		"{\"first_timestamp\":\"5\",\"copied\":null}",
+		"{\"first_timestamp\":\"5\",\"copied\":{\"first\":{\"mono\":\"-1\"},\"last\":{}}}",
+		"{\"first_timestamp\":\"5\",\"copied\":{\"first\":{\"mono\":\"1\",\"real\":\"yesterday\"},\"last\":{}}"
+		"}",
+		"{\"first_timestamp\":null,\"copied\":{\"first\":{\"mono\":\"1\",\"real\":\"2026-01-01T00:00:00Z\"}}}",
+	};
+	struct clocks c = {0};
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		json_t *json = json_loads(texts[i], JSON_DECODE_ANY, NULL);
+
+		CHECK(json);
+		clocks_packet(&c, json);
+		json_decref(json);
+	}
+	CHECK_EQ_UINT(c.stamps, 0);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_bounds);
+	CHECK_RUN(test_one_look);
+	CHECK_RUN(test_step);
+	CHECK_RUN(test_drift);
+	CHECK_RUN(test_nonsense);
+	return check_done();
+}
