@@ -92,10 +92,53 @@ static json_t *stream_json(struct stats *s, const struct input *in, unsigned int
 	return object;
 }
 
-/* Of one stream its numbers, of several an object with an array of them. */
+/* Those of all streams that should resolve, each with the name of its own. */
+static json_t *all_expected(const json_t *streams)
+{
+	json_t *all = json_array(), *stream, *thread;
+	size_t i, k;
+
+	json_array_foreach(streams, i, stream)
+	{
+		json_array_foreach(json_object_get(stream, "should_resolve"), k, thread)
+		{
+			thread = json_copy(thread);
+			json_object_set(thread, "stream", json_object_get(stream, "stream"));
+			json_array_append_new(all, thread);
+		}
+	}
+	return all;
+}
+
+/* The sum of all streams, under the same keys as far as there is one. */
+static json_t *total_json(const struct stats *s, const struct input *in, const json_t *streams)
+{
+	static const char *const single[] = {"busiest", "sleeping_ns", "sleeping_share"};
+	SCOPED(tally_deinit) struct tally total;
+	struct mprof_totals totals = {0};
+	uint64_t bytes = 0;
+	json_t *object;
+	unsigned int i;
+
+	tally_init(&total, 1);
+	for (i = 0; i < s->n; i++) {
+		tally_join(&total, &s->tallies[i]);
+		totals.packets += in->stream[i].totals.packets;
+		totals.lost_packets += in->stream[i].totals.lost_packets;
+		totals.damages += in->stream[i].totals.damages;
+		bytes += in->stream[i].bytes;
+	}
+	object = total.failed ? NULL : tally_json(&total, &totals, bytes);
+	for (i = 0; i < sizeof(single) / sizeof(single[0]); i++)
+		json_object_del(object, single[i]);
+	json_object_set_new(object, "should_resolve", all_expected(streams));
+	return object;
+}
+
+/* Of one stream its numbers, of several their sum with an array of them. */
 static json_t *stats_json(struct stats *s, const struct input *in)
 {
-	json_t *array;
+	json_t *array, *object;
 	unsigned int i;
 
 	if (!s->names)
@@ -103,7 +146,9 @@ static json_t *stats_json(struct stats *s, const struct input *in)
 	array = json_array();
 	for (i = 0; i < s->n; i++)
 		json_array_append_new(array, stream_json(s, in, i));
-	return json_pack("{so}", "streams", array);
+	object = total_json(s, in, array);
+	json_object_set_new(object, "streams", array);
+	return object;
 }
 
 static int stats_print(const struct ctl *ctl, struct stats *s, const struct input *in)

@@ -166,6 +166,75 @@ void tally_end(struct tally *t)
 	roster_end(&t->roster, t->seen_ns);
 }
 
+/* The text I of another tally as one of T's. */
+static uint32_t join_text(struct tally *t, const struct tally *other, uint32_t i)
+{
+	size_t len;
+	const char *text = texts_get(&other->texts, i, &len);
+
+	return texts_add(&t->texts, text, len);
+}
+
+/* One counter in two streams: its first and last samples are the earlier and the later ones. */
+static void join_counter(struct tally *t, const struct tally *other, const struct tally_counter *from)
+{
+	struct tally_counter *c;
+
+	if (!from->samples)
+		return;
+	c = counter_of(t, join_text(t, other, from->name));
+	if (!c) {
+		t->refused++;
+		return;
+	}
+	if (!c->samples || from->first_ns < c->first_ns) {
+		c->first = from->first;
+		c->first_ns = from->first_ns;
+	}
+	if (!c->samples || from->last_ns >= c->last_ns) {
+		c->last = from->last;
+		c->last_ns = from->last_ns;
+	}
+	c->min = c->samples && c->min < from->min ? c->min : from->min;
+	c->max = c->samples && c->max > from->max ? c->max : from->max;
+	c->samples += from->samples;
+}
+
+static void join_counts(struct tally *t, const struct tally *other)
+{
+	size_t i;
+
+	for (i = 0; i < MPROF_EVENT_IDS; i++)
+		t->events_by_type[i] += other->events_by_type[i];
+	for (i = 0; i < TALLY_TYPES; i++)
+		t->threads_by_type[i] += other->threads_by_type[i];
+	t->roster.preexisting += other->roster.preexisting;
+	t->roster.untracked += other->roster.untracked;
+	t->refused += other->refused;
+	t->texts.refused += other->texts.refused;
+	t->gcs += other->gcs;
+	if (__builtin_add_overflow(t->gc_ns, other->gc_ns, &t->gc_ns))
+		t->gc_ns = UINT64_MAX;
+	t->gc_longest_ns = other->gc_longest_ns > t->gc_longest_ns ? other->gc_longest_ns : t->gc_longest_ns;
+}
+
+void tally_join(struct tally *t, const struct tally *other)
+{
+	uint32_t i;
+
+	if (other->events) {
+		t->first_ns = t->events && t->first_ns < other->first_ns ? t->first_ns : other->first_ns;
+		t->last_ns = t->last_ns > other->last_ns ? t->last_ns : other->last_ns;
+	}
+	t->events += other->events;
+	join_counts(t, other);
+	for (i = 0; i < other->texts.n && i < other->labelled_room; i++)
+		if (other->labelled[i])
+			count_label(t, join_text(t, other, i));
+	for (i = 0; i < other->counter_count; i++)
+		join_counter(t, other, &other->counters[i]);
+}
+
 bool tally_truncated(const struct tally *t)
 {
 	return t->texts.refused || t->refused || t->roster.untracked;

@@ -49,6 +49,12 @@ void tally_event(struct tally *t, const struct mprof_raw_event *e);
 /* There are no more. */
 void tally_end(struct tally *t);
 
+/*
+ * Add the numbers of OTHER, another stream's that has ended, to T, which takes no events itself.  Threads are those of a stream: who
+ * should resolve, who was busy and how long nobody ran is not in T.
+ */
+void tally_join(struct tally *t, const struct tally *other);
+
 /* Was anything left out because memory is bounded? */
 bool tally_truncated(const struct tally *t);
 

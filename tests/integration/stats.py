@@ -106,6 +106,36 @@ class Counted(unittest.TestCase):
             got = {one.pop("stream"): one for one in stats(work)["streams"]}
             self.assertEqual(got, {name: stats(f"{work}/{name}") for name in ("wrapped", "small")})
 
+    def test_sum_of_streams(self):
+        """Beside the streams stands their sum under the same keys; a counter of both begins with the earlier one and ends with the later."""
+        with tempfile.TemporaryDirectory() as work:
+            for name in "wrapped", "small":
+                with open(f"{work}/{name}", "wb") as file:
+                    file.write(lzma.open(f"{TRACES}/{name}.ctf.xz").read())
+            got, one, two = stats(work), stats(f"{work}/wrapped"), stats(f"{work}/small")
+        for key in "events", "packets", "lost_packets", "damages", "bytes", "threads", "preexisting", "gcs", "gc_ns":
+            self.assertEqual(got[key], one[key] + two[key], key)
+        for key in "events_by_type", "threads_by_type":
+            self.assertEqual(got[key], collections.Counter(one[key]) + collections.Counter(two[key]))
+        self.assertEqual(got["gc_longest_ns"], max(one["gc_longest_ns"], two["gc_longest_ns"]))
+        self.assertEqual(int(got["first_ns"]), min(int(one["first_ns"]), int(two["first_ns"])))
+        self.assertEqual(int(got["last_ns"]), max(int(one["last_ns"]), int(two["last_ns"])))
+        texts = {text for name in ("wrapped", "small") for _, event, _, text in self.events(name) if event == "label"}
+        self.assertEqual(got["labels"], len(texts))
+        self.assertLess(got["labels"], one["labels"] + two["labels"])
+        self.assertEqual(set(got["counters"]), set(one["counters"]) | set(two["counters"]))
+        early, late = (one, two) if int(one["first_ns"]) < int(two["first_ns"]) else (two, one)
+        for name in set(one["counters"]) & set(two["counters"]):
+            mine, first, last = got["counters"][name], early["counters"][name], late["counters"][name]
+            self.assertEqual((mine["first"], mine["last"]), (first["first"], last["last"]))
+            self.assertEqual((mine["min"], mine["max"]), (min(first["min"], last["min"]), max(first["max"], last["max"])))
+            self.assertEqual(mine["samples"], first["samples"] + last["samples"])
+        expected = [thread | {"stream": name} for name, of in (("small", two), ("wrapped", one)) for thread in of["should_resolve"]]
+        key = lambda thread: (thread["stream"], thread["thread"])
+        self.assertEqual(sorted(got["should_resolve"], key=key), sorted(expected, key=key))
+        self.assertGreater(len(expected), 0)
+        self.assertEqual(set(one) - set(got), {"busiest", "sleeping_ns", "sleeping_share"})
+
     def test_empty(self):
         code, out, said = run("stats", "-", "--json", stdin=b"")
         got = json.loads(out)
