@@ -53,7 +53,18 @@ export function leaves(loaded, overview, from, to) {
 	return !wide || loaded.to <= first || loaded.from >= last;
 }
 
-/** Bytes per bucket, for the minimap. */
+/**
+ * Bytes per bucket, for the minimap.  A packet is counted where it begins and is filled until the next one does: it is spread over that time, as if
+ * it had been filled evenly.
+ */
 export function density(overview) {
-	return Uint32Array.from(overview.buckets, (it) => Math.min(it.bytes, 4294967295));
+	const {buckets} = overview;
+	const out = new Uint32Array(buckets.length);
+
+	for (let i = 0, next; i < buckets.length; i = next) {
+		for (next = i + 1; next < buckets.length && !buckets[next].bytes; )
+			next++;
+		out.fill(Math.min(Math.ceil(buckets[i].bytes / (next - i)), 4294967295), i, next);
+	}
+	return out;
 }

@@ -50,7 +50,7 @@ export class Frame {
 				"header",
 				{className: "tl-bar"},
 				make("a", {className: "tl-back", href: "#", textContent: "‹ Guests"}),
-				make("div", {className: "tl-title"}, this.heading, this.about, this.remarks),
+				make("div", {className: "tl-title"}, this.heading, this.about),
 				this.pauseButton,
 				make(
 					"div",
@@ -63,6 +63,7 @@ export class Frame {
 				make("div", {className: "tl-group", role: "group", "aria-label": "Panels"}, ...this.buttons.values()),
 				this.menu,
 			),
+			this.remarks,
 			this.alert,
 			make(
 				"div",

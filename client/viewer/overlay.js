@@ -5,13 +5,18 @@
 import {span} from "./times.js";
 
 /**
- * STATE: {selected: thread or null, range: {from, to} or null, chain: [{row, from, to, link: {time, row} or null}], pointer: time or null}.
+ * STATE: {selected: thread or null, range: {from, to} or null, unloaded: [{from, to}], chain: [{row, from, to, link: {time, row} or null}], pointer: time or null}.
  * YOF(row): where a row is.
  */
 export function primitives(state, camera, yOf) {
 	const out = [];
 	const x = (time) => Math.max(-50, Math.min(camera.width + 50, camera.xOf(time)));
 
+	for (const {from, to} of state.unloaded ?? []) {
+		const [x0, x1] = [x(from), x(to)];
+		if (x1 > 0 && x0 < camera.width && x1 - x0 > 1)
+			out.push({kind: "unloaded", x0, y0: 0, x1, y1: camera.height, text: "not loaded: zoom in here"});
+	}
 	if (state.range) {
 		const [x0, x1] = [x(state.range.from), x(state.range.to)];
 		const text = span(state.range.to - state.range.from);
@@ -58,6 +63,21 @@ function range(ctx, it, palette) {
 	ctx.fillText(it.text, (x0 + x1) / 2, it.y1 - 8);
 }
 
+/** There is something, but it is not here yet: not to be taken for a time in which nothing happened. */
+function unloaded(ctx, it, palette) {
+	const middle = (Math.max(it.x0, 0) + Math.min(it.x1, ctx.canvas.clientWidth)) / 2;
+
+	ctx.globalAlpha = 0.6;
+	ctx.fillStyle = palette.missing;
+	ctx.fillRect(it.x0, 0, it.x1 - it.x0, it.y1);
+	ctx.globalAlpha = 1;
+	ctx.fillStyle = palette.rulerText;
+	ctx.font = "13px system-ui, sans-serif";
+	ctx.textAlign = "center";
+	if (it.x1 - it.x0 > 180)
+		ctx.fillText(it.text, middle, it.y1 / 2);
+}
+
 function line(ctx, it, colour, width, alpha = 1, dash = []) {
 	ctx.globalAlpha = alpha;
 	ctx.strokeStyle = colour;
@@ -79,6 +99,7 @@ function outline(ctx, it, colour) {
 }
 
 const PAINTERS = {
+	unloaded,
 	range,
 	why: (ctx, it, palette) => line(ctx, it, palette.why, 6, 0.55),
 	"why-link": (ctx, it, palette) => line(ctx, it, palette.why, 3, 0.9),

@@ -204,10 +204,11 @@ class Planner {
 	counter(i) {
 		const m = this.marks;
 		const place = [m.x0(i), m.y0(i), m.x1(i), m.y1(i)];
-		const shadow = this.layers.get("counter-shadow", "rect", this.palette.shadow, {alpha: 0.45});
+		const shadow = this.layers.get("counter-shadow", "rect", this.palette.shadow, {alpha: 0.25});
 
+		/* What lies below is to be read through it. */
 		flat(shadow, ...place, 4);
-		flat(this.layers.get("counter", "rect", this.palette.counters[m.shade(i) % 4]), ...place, 2);
+		flat(this.layers.get("counter", "rect", this.palette.counters[m.shade(i) % 4], {alpha: 0.7}), ...place, 2);
 	}
 
 	counterName(i) {
@@ -358,6 +359,14 @@ function hatching(ctx, colour) {
 	return ctx.createPattern(tile, "repeat");
 }
 
+/* What shines through is filled as one shape: where its parts overlap they must not add up. */
+function fillShape(ctx, data) {
+	ctx.beginPath();
+	for (let i = 0; i < data.length; i += 4)
+		ctx.rect(data[i], data[i + 1], data[i + 2], data[i + 3]);
+	ctx.fill();
+}
+
 function fillRects(ctx, data) {
 	for (let i = 0; i < data.length; i += 4)
 		ctx.fillRect(data[i], data[i + 1], data[i + 2], data[i + 3]);
@@ -408,7 +417,9 @@ export function paint(ctx, layers, palette, size) {
 		ctx.globalAlpha = layer.alpha;
 		ctx.fillStyle = layer.shape === "hatch" ? hatching(ctx, layer.colour) : layer.colour;
 		ctx.strokeStyle = layer.colour;
-		if (layer.shape === "rect" || layer.shape === "hatch")
+		if (layer.shape === "rect" && layer.alpha < 1 && layer.kind.startsWith("counter"))
+			fillShape(ctx, layer.data);
+		else if (layer.shape === "rect" || layer.shape === "hatch")
 			fillRects(ctx, layer.data);
 		else if (layer.shape === "line")
 			strokeLines(ctx, layer);

@@ -32,7 +32,7 @@ const LIGHT = {
 	select: "#0057d9",
 	range: "#0057d9",
 	why: "#c2007a",
-	missing: "#bdbdbd",
+	missing: "#b9c6d6",
 };
 
 const DARK = {
@@ -67,7 +67,7 @@ const DARK = {
 	select: "#6aa8ff",
 	range: "#6aa8ff",
 	why: "#ff6ec4",
-	missing: "#33373b",
+	missing: "#2c3a4a",
 };
 
 /** The palette, light or dark. */

@@ -56,6 +56,18 @@ export class Timeline {
 		return [...(this.stage.shown?.marks.list() ?? []), ...(this.stage.over ?? [])];
 	}
 
+	/** Times that are there but not in this model. */
+	get unloaded() {
+		const {loaded, overview} = this.session ?? {};
+
+		if (!loaded)
+			return [];
+		return [
+			{from: overview.from, to: loaded.from},
+			{from: loaded.to, to: this.camera.end},
+		].filter(({from, to}) => to > from);
+	}
+
 	get palette() {
 		return palette(this.dark);
 	}

@@ -61,6 +61,7 @@ test("timeline: a run too long for one model is gone through slice by slice", {t
 	ok(BigInt(newest.from) > whole.start && BigInt(newest.to) >= whole.end - 1n, `the newest part: ${JSON.stringify(newest)} of ${whole.start} to ${whole.end}`);
 	ok(whole.end - whole.start > 2n * (BigInt(newest.to) - BigInt(newest.from)), "the whole is on the strip");
 	await page.locator(".tl-remarks", {hasText: "longer than what is loaded"}).waitFor();
+	equal((await drawn(page, "unloaded")).length, 1, "parts that are told to be missing");
 	await t.look(page, "long-fit");
 	await page.focus("#tl-canvas");
 	for (let i = 0; i < 20; i++)

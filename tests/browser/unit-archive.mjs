@@ -44,6 +44,7 @@ test("another part is loaded where the window leaves this one, and only then", (
 
 test("the density of an overview", () => {
 	assert.deepEqual([...density(overview((i) => i)).slice(0, 3)], [0, 1, 2]);
+	assert.deepEqual([...density(overview((i) => (i % 4 === 1 ? 400 : 0))).slice(0, 6)], [0, 100, 100, 100, 100, 100]);
 });
 
 test("headers become sentences", () => {
