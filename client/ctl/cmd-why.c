@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ending.h"
 #include "input.h"
 #include "modeller.h"
 #include "options.h"
@@ -148,18 +149,22 @@ static json_t *asking_json(struct asking *a, const struct input *in)
 	return object;
 }
 
-static int show(const struct asking *a, const json_t *json)
+/* What ran last is told of what died of it, or may have. */
+static int show(const struct asking *a, const json_t *json, bool last)
 {
 	SCOPED(mprof_tale_freep)
 	struct mprof_tale *tale = mprof_tale_new(a->modeller.view, a->why, a->modeller.names);
 
 	if (!tale)
 		return say_memory();
-	return why_show(json, tale, a->answered, a->n < ANSWERS_MAX ? a->n : ANSWERS_MAX, a->modeller.view->n_streams);
+	return why_show(json, tale, a->answered, a->n < ANSWERS_MAX ? a->n : ANSWERS_MAX,
+			last ? a->modeller.view->n_streams : 0);
 }
 
-static int asking_print(const struct ctl *ctl, struct asking *a, const struct input *in, const char *name)
+static int asking_print(const struct ctl *ctl, struct asking *a, const struct input *in, const struct operands *left,
+			const struct selection *s)
 {
+	const char *name = left->n > 1 ? left->at[1] : NULL;
 	json_t *json;
 	int r;
 
@@ -176,7 +181,7 @@ static int asking_print(const struct ctl *ctl, struct asking *a, const struct in
 		say("there is no thread with the id or a label like \"%s\"", name);
 		return CTL_NOT_FOUND;
 	}
-	r = ctl->json ? json_print(json) : show(a, json);
+	r = ctl->json ? json_print(json) : show(a, json, ending_is_crash(ctl, left->at[0], s));
 	json_decref(json);
 	return r;
 }
@@ -204,6 +209,6 @@ int cmd_why(const struct ctl *ctl, int argc, char **argv)
 		return say_memory();
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;
-	printed = asking_print(ctl, &a, &in, left.n > 1 ? left.at[1] : NULL);
+	printed = asking_print(ctl, &a, &in, &left, &s);
 	return printed ? printed : r;
 }

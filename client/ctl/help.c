@@ -181,7 +181,7 @@ static const struct help verbs[] = {
 	"Says of each thread that should resolve and never did what it waits on, and what that waits on,\n"
 	"down to the root that somebody had to resolve: since when, whether it was signalled or resolved\n"
 	"before anybody waited (a missed wake-up), by whom, and who resolved the like of it. At the end,\n"
-	"what ran last: of a guest that crashed, what it died in.\n"
+	"what ran last, where the guest crashed or it is not known how it ended, as of files.\n"
 	"\n"
 	"With a THREAD (an id), or a LABEL (a pattern of * and ?), it says that of those threads, whether\n"
 	"they should resolve or not; first of those that are not resolved. At most 100 are told.\n"

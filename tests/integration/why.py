@@ -5,6 +5,7 @@ The tale of the lost ARP reply, told by our recorder, and where the reference tr
 """
 
 import collections
+import http.server
 import json
 import lzma
 import os
@@ -13,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 ROOT, MPROFCTL, STORY = map(os.path.abspath, sys.argv[1:4])
@@ -161,6 +163,67 @@ class Tale(unittest.TestCase):
         code, out, said = run("threads", self.path("bad"), "--label", "TCP*")
         self.assertEqual((code, said), (0, ""))
         self.assertRegex(out, r'^ID +TYPE +START +DURATION +STATE +TO +PARENT +LABEL\n 1 +Bind +1\.000005000 +3\.009 ms  never resolved +- +0  TCP connect\n$')
+
+
+class Api(http.server.BaseHTTPRequestHandler):
+    """A daemon that has one trace, of captures of several kinds and of guests that ended for several reasons."""
+
+    captures = {"12": "crash", "13": "manual", "14": "poweroff", "15": "destroyed"}
+    runs = {"web": ("ended", "crash"), "db": ("running", None), "dns": ("ended", "reboot"), "lost": ("ended", None)}
+
+    def answer(self):
+        kind, name, *part = self.path.split("?")[0].removeprefix("/v1/").split("/")
+        if part == ["trace"]:
+            return "application/octet-stream", self.server.trace
+        if kind == "captures" and name in self.captures:
+            return "application/json", json.dumps({"id": int(name), "kind": self.captures[name]}).encode()
+        if kind == "domains" and name in self.runs:
+            state, reason = self.runs[name]
+            older = {"run": 1, "state": "ended", "reason": "poweroff"}
+            return "application/json", json.dumps({"run": 2, "run_list": [{"run": 2, "state": state, "reason": reason}, older]}).encode()
+        return None, b""
+
+    def do_GET(self):
+        kind, body = self.answer()
+        self.send_response(200 if kind else 404)
+        self.send_header("Content-Type", kind or "application/problem+json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Ending(unittest.TestCase):
+    """What ran last is told where it may be what the guest died of; in JSON always."""
+
+    def test_all(self):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        with tempfile.TemporaryDirectory() as work:
+            subprocess.run([STORY, "bad", f"{work}/bad"], check=True)
+            with open(f"{work}/bad", "rb") as file:
+                server.trace = file.read()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        host = ("--host", f"http://127.0.0.1:{server.server_address[1]}")
+        for name, told in (
+            ("12", True),
+            ("13", False),
+            ("capture:14", False),
+            ("capture:15", True),
+            ("web", True),
+            ("db", False),
+            ("domain:dns", False),
+            ("lost", True),
+        ):
+            code, out, said = run(*host, "why", name)
+            self.assertEqual((code, said), (0, ""))
+            self.assertIn("should resolve and never did", out)
+            self.assertEqual("\nlast: 6 (Task" in out, told, name)
+            self.assertEqual(len(json.loads(run(*host, "why", name, "--json")[1])["last"]), 1)
+        self.assertNotIn("last:", run(*host, "why", "web", "--run", "1")[1])
 
 
 class Others(unittest.TestCase):
