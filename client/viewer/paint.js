@@ -21,22 +21,22 @@ const STEEP = 10; /* rows so far apart have arrows with an upright head */
 const K = Object.fromEntries(KINDS.map((name, i) => [name, i]));
 const ARROWS = new Set([K.resolve, K.read, K["read-failed"], K["try-read"], K.signal]);
 
-/** Layers in the order in which they first come, found again by what makes them one. */
+const VARIANTS = 32; /* of layers that one kind of mark has */
+
+/** Layers in the order in which they first come, found again by a number: this is asked for every mark. */
 class Layers {
 	constructor() {
 		this.list = [];
-		this.byKey = new Map();
+		this.slots = [];
 	}
 
-	get(kind, shape, colour, more = {}) {
-		const key = `${kind} ${shape} ${colour} ${more.alpha ?? 1} ${more.width ?? 0}`;
-		let layer = this.byKey.get(key);
+	get(kind, variant, shape, colour, alpha = 1, width = 1, name = KINDS[kind]) {
+		return this.slots[kind * VARIANTS + variant] ?? this.add(kind, variant, {kind: name, shape, colour, alpha, width, data: [], texts: []});
+	}
 
-		if (!layer) {
-			layer = {kind, shape, colour, alpha: 1, width: 1, data: [], texts: [], ...more};
-			this.byKey.set(key, layer);
-			this.list.push(layer);
-		}
+	add(kind, variant, layer) {
+		this.slots[kind * VARIANTS + variant] = layer;
+		this.list.push(layer);
 		return layer;
 	}
 }
@@ -65,9 +65,9 @@ function cut(text, room, width) {
 	return n > 0 ? `${characters.slice(0, n).join("")}…` : "";
 }
 
-function arrow(layers, kind, colour, alpha, x0, y0, x1, y1) {
-	const line = layers.get(kind, "line", colour, {alpha, width: 1});
-	const head = layers.get(kind, "head", colour, {alpha});
+function arrow(layers, kind, colour, step, x0, y0, x1, y1) {
+	const line = layers.get(kind, step, "line", colour, step / ALPHAS);
+	const head = layers.get(kind, ALPHAS + step, "head", colour, step / ALPHAS);
 	const rise = y1 - y0;
 	const half = HEAD_WIDTH / 2;
 
@@ -94,23 +94,21 @@ class Planner {
 	}
 
 	/* How much of its time a band really covers is how strong it is; what is there at all is seen. */
-	alpha(i) {
-		return Math.max(Math.ceil((this.marks.shade(i) / 65535) * ALPHAS), 1) / ALPHAS;
+	step(i) {
+		return Math.max(Math.ceil((this.marks.shade(i) / 65535) * ALPHAS), 1);
 	}
 
 	band(i, kind) {
 		const m = this.marks;
-		const place = [m.x0(i), m.y0(i), Math.max(m.x1(i) - m.x0(i), 1), m.y1(i) - m.y0(i)];
-		const missing = kind === "gap" || kind === "tail";
+		const name = KINDS[kind];
+		const [x, y, width, height] = [m.x0(i), m.y0(i), Math.max(m.x1(i) - m.x0(i), 1), m.y1(i) - m.y0(i)];
+		const step = kind === K.tail ? ALPHAS : this.step(i);
 
-		this.layers
-			.get(kind, "rect", this.palette[kind], {alpha: kind === "tail" ? 1 : this.alpha(i)})
-			.data.push(...place);
-		if (missing) {
-			const colour = this.palette[`${kind}Line`];
-			this.layers.get(kind, "hatch", colour).data.push(...place);
-			this.layers.get(kind, "rect", colour).data.push(place[0], place[1], 1, place[3]);
-			this.layers.get(kind, "rect", colour).data.push(place[0] + place[2] - 1, place[1], 1, place[3]);
+		this.layers.get(kind, step, "rect", this.palette[name], step / ALPHAS).data.push(x, y, width, height);
+		if (kind === K.gap || kind === K.tail) {
+			const colour = this.palette[`${name}Line`];
+			this.layers.get(kind, ALPHAS + 1, "hatch", colour).data.push(x, y, width, height);
+			this.layers.get(kind, ALPHAS + 2, "rect", colour).data.push(x, y, 1, height, x + width - 1, y, 1, height);
 		}
 	}
 
@@ -118,15 +116,15 @@ class Planner {
 		const m = this.marks;
 		const colour = m.item(i) ? this.palette.gridTenth : this.palette.grid;
 
-		this.layers.get("grid", "rect", colour).data.push(Math.round(m.x0(i)), 0, 1, this.size.height);
+		this.layers.get(K.grid, m.item(i) ? 1 : 0, "rect", colour).data.push(Math.round(m.x0(i)), 0, 1, this.size.height);
 	}
 
 	highlight(i) {
 		const m = this.marks;
 		const [x0, x1, y0, y1] = [m.x0(i), m.x1(i), m.y0(i), m.y1(i)];
 		const layer = this.above
-			? this.layers.get("highlight-top", "rect", this.palette.highlight, {alpha: 0.8})
-			: this.layers.get("highlight", "rect", this.palette.highlight);
+			? this.layers.get(K.highlight, 1, "rect", this.palette.highlight, 0.8, 1, "highlight-top")
+			: this.layers.get(K.highlight, 0, "rect", this.palette.highlight);
 
 		/* What is shorter than wide is made as long as wide: it must be seen. */
 		if (y0 === y1) {
@@ -141,25 +139,25 @@ class Planner {
 	line(i, kind, colour, width) {
 		const m = this.marks;
 
-		flat(this.layers.get(kind, "rect", colour), m.x0(i), m.y0(i), m.x1(i), m.y0(i), width);
+		flat(this.layers.get(kind, 0, "rect", colour), m.x0(i), m.y0(i), m.x1(i), m.y0(i), width);
 	}
 
 	upright(i, kind) {
 		const m = this.marks;
 
-		flat(this.layers.get(kind, "rect", this.palette.thread), m.x0(i), m.y0(i), m.x0(i), m.y1(i), 1);
+		flat(this.layers.get(kind, 0, "rect", this.palette.thread), m.x0(i), m.y0(i), m.x0(i), m.y1(i), 1);
 	}
 
 	openEnd(i) {
 		const m = this.marks;
 		const [x, y] = [m.x0(i), Math.round(m.y0(i))];
 
-		this.layers.get("open-end", "head", this.palette.thread).data.push(x, y, x - 6, y - 4, x - 6, y + 4);
+		this.layers.get(K["open-end"], 0, "head", this.palette.thread).data.push(x, y, x - 6, y - 4, x - 6, y + 4);
 	}
 
 	failed(i) {
 		const m = this.marks;
-		const layer = this.layers.get("failed", "rect", this.palette.failed);
+		const layer = this.layers.get(K.failed, 0, "rect", this.palette.failed);
 
 		flat(layer, m.x0(i), m.y0(i), m.x1(i), m.y0(i), 2);
 		layer.data.push(Math.round(m.x1(i)) - 1, Math.round(m.y0(i)) - 8, 2, 16);
@@ -167,10 +165,10 @@ class Planner {
 
 	arrow(i, kind) {
 		const m = this.marks;
-		const alpha = Math.ceil((m.shade(i) / 65535) * ALPHAS) / ALPHAS;
+		const step = Math.ceil((m.shade(i) / 65535) * ALPHAS);
 
-		if (alpha > 0)
-			arrow(this.layers, kind, this.palette[kind], alpha, m.x0(i), m.y0(i), m.x1(i), m.y1(i));
+		if (step > 0)
+			arrow(this.layers, kind, this.palette[KINDS[kind]], step, m.x0(i), m.y0(i), m.x1(i), m.y1(i));
 	}
 
 	/** A text with its left end at X0, as far as there is room to X1. */
@@ -185,7 +183,7 @@ class Planner {
 			width = Math.min(room, this.measure(text));
 		}
 		if (text)
-			this.layers.get(kind, "text", this.palette[kind]).texts.push({
+			this.layers.get(kind, 0, "text", this.palette[KINDS[kind]]).texts.push({
 				text,
 				x: m.x0(i),
 				y: m.y0(i),
@@ -198,24 +196,23 @@ class Planner {
 	tick(i) {
 		const m = this.marks;
 
-		flat(this.layers.get("tick", "rect", this.palette.label), m.x0(i), m.y0(i), m.x0(i), m.y1(i), 1);
+		flat(this.layers.get(K.tick, 0, "rect", this.palette.label), m.x0(i), m.y0(i), m.x0(i), m.y1(i), 1);
 	}
 
 	counter(i) {
 		const m = this.marks;
-		const place = [m.x0(i), m.y0(i), m.x1(i), m.y1(i)];
-		const shadow = this.layers.get("counter-shadow", "rect", this.palette.shadow, {alpha: 0.25});
+		const [x0, y0, x1, y1, colour] = [m.x0(i), m.y0(i), m.x1(i), m.y1(i), m.shade(i) % 4];
 
 		/* What lies below is to be read through it. */
-		flat(shadow, ...place, 4);
-		flat(this.layers.get("counter", "rect", this.palette.counters[m.shade(i) % 4], {alpha: 0.7}), ...place, 2);
+		flat(this.layers.get(K.counter, 8, "rect", this.palette.shadow, 0.25, 1, "counter-shadow"), x0, y0, x1, y1, 4);
+		flat(this.layers.get(K.counter, colour, "rect", this.palette.counters[colour], 0.7), x0, y0, x1, y1, 2);
 	}
 
 	counterName(i) {
 		const m = this.marks;
 		const text = this.caption(m.item(i), m.text(i));
 
-		this.layers.get("counter-name", "text", this.palette.counterNames[m.shade(i) % 4], {bold: true}).texts.push({
+		this.layers.get(K["counter-name"], m.shade(i) % 4, "text", this.palette.counterNames[m.shade(i) % 4]).texts.push({
 			text,
 			x: m.x1(i) - 3,
 			y: m.y0(i),
@@ -231,7 +228,7 @@ class Planner {
 		const width = this.measure(text);
 
 		if (m.x1(i) - m.x0(i) >= width)
-			this.layers.get("band-name", "text", this.palette.band).texts.push({
+			this.layers.get(K["band-name"], 0, "text", this.palette.band).texts.push({
 				text,
 				x: (m.x0(i) + m.x1(i)) / 2,
 				y: m.y0(i),
@@ -245,25 +242,25 @@ class Planner {
 		const kind = this.marks.kind(i);
 
 		if (ARROWS.has(kind))
-			return this.arrow(i, KINDS[kind]);
+			return this.arrow(i, kind);
 		switch (kind) {
 			case K.sleeping:
 			case K.collection:
 			case K.gap:
 			case K.tail:
-				return this.band(i, KINDS[kind]);
+				return this.band(i, kind);
 			case K.grid:
 				return this.grid(i);
 			case K.highlight:
 				return this.highlight(i);
 			case K.thread:
 				this.above = true;
-				return this.line(i, "thread", this.palette.thread, 2);
+				return this.line(i, kind, this.palette.thread, 2);
 			case K.running:
-				return this.line(i, "running", this.palette.running, 3);
+				return this.line(i, kind, this.palette.running, 3);
 			case K.creation:
 			case K.becomes:
-				return this.upright(i, KINDS[kind]);
+				return this.upright(i, kind);
 			case K["open-end"]:
 				return this.openEnd(i);
 			case K.failed:
@@ -271,7 +268,7 @@ class Planner {
 				return this.failed(i);
 			case K.label:
 			case K.type:
-				return this.text(i, KINDS[kind]);
+				return this.text(i, kind);
 			case K.tick:
 				return this.tick(i);
 			case K.counter:
@@ -395,7 +392,7 @@ function fillHeads(ctx, data) {
 }
 
 function writeTexts(ctx, layer, palette) {
-	ctx.font = layer.bold ? `bold ${FONT}` : FONT;
+	ctx.font = layer.kind === "counter-name" ? `bold ${FONT}` : FONT;
 	ctx.lineWidth = 3;
 	ctx.lineJoin = "round";
 	ctx.strokeStyle = palette.halo;

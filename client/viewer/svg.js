@@ -50,7 +50,7 @@ function texts(layer, palette) {
 		.replace(
 			/^/,
 			`<g class="${layer.kind}" fill="${layer.colour}" stroke="${palette.halo}" stroke-width="3" ` +
-				`stroke-linejoin="round" paint-order="stroke"${layer.bold ? ' font-weight="bold"' : ""}>\n`,
+				`stroke-linejoin="round" paint-order="stroke"${layer.kind === "counter-name" ? ' font-weight="bold"' : ""}>\n`,
 		)
 		.concat("\n</g>");
 }
