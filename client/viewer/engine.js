@@ -35,12 +35,102 @@ function interpolate(from, to, value) {
 	return to[low] + ((to[high] - to[low]) * (value - from[low])) / (from[high] - from[low] || 1);
 }
 
-export class Engine {
+/** What a trace is asked. An Engine is asked of its trace, engine.beside of the one that it is compared with. */
+export class Questions {
+	#frame = null; // {window, resolve, reject}: the newest picture that was asked for while one is made
+	#drawing = false;
+
+	/** Nothing will be answered any more. */
+	lose(sentence) {
+		this.#frame?.reject(new Error(sentence));
+		this.#frame = null;
+	}
+
+	/** A picture; null where a newer one was asked for before this one was begun. */
+	frame(window) {
+		return new Promise((resolve, reject) => {
+			this.#frame?.resolve(null);
+			this.#frame = {window, resolve, reject};
+			this.#draw();
+		});
+	}
+
+	async #draw() {
+		const asked = this.#frame;
+
+		if (this.#drawing || !asked)
+			return;
+		this.#frame = null;
+		this.#drawing = true;
+		try {
+			const picture = await this.ask("draw", [asked.window]), {rows, ys} = picture.table;
+
+			asked.resolve({
+				...picture,
+				window: asked.window,
+				rowY: (row) => interpolate(rows, ys, row),
+				rowAt: (y) => interpolate(ys, rows, y),
+			});
+		} catch (error) {
+			asked.reject(error);
+		}
+		this.#drawing = false;
+		this.#draw();
+	}
+
+	near(window, x, y, reach = 16) {
+		return this.ask("near", [window, x, y, reach]);
+	}
+
+	focus(window, row, y) {
+		return this.ask("focus", [window, row, y]);
+	}
+
+	find(text) {
+		return this.ask("find", [text]);
+	}
+
+	family(thread) {
+		return this.ask("family", [thread]);
+	}
+
+	counter(index, shown) {
+		return this.ask("counter", [index, shown]);
+	}
+
+	density(from, to, n) {
+		return this.ask("density", [from, to, n]);
+	}
+
+	thread(index) {
+		return this.ask("thread", [index]);
+	}
+
+	why(thread = null) {
+		return this.ask("why", [thread]);
+	}
+
+	/** The trace as Chrome's trace events, for Perfetto: the bytes of a JSON document. */
+	chrome() {
+		return this.ask("chrome", []);
+	}
+
+	stats(from, to) {
+		return this.ask("stats", [from, to]);
+	}
+}
+
+class Beside extends Questions {
+	constructor(engine) {
+		super();
+		this.ask = (call, args) => engine.ask(call, args, 1);
+	}
+}
+
+export class Engine extends Questions {
 	#port;
 	#waiting = new Map(); // by id: {resolve, reject, progress, give}
 	#last = 0;
-	#frame = null; // {window, resolve, reject}: the newest picture that was asked for while one is made
-	#drawing = false;
 
 	/** @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options */
 	static async open({worker, wasm} = {}) {
@@ -52,7 +142,9 @@ export class Engine {
 	}
 
 	constructor(port) {
+		super();
 		this.#port = port;
+		this.beside = new Beside(this);
 		port.addEventListener("message", ({data}) => this.#take(data));
 		port.addEventListener("error", () => this.#lose(LOST));
 	}
@@ -66,8 +158,13 @@ export class Engine {
 		for (const {reject} of this.#waiting.values())
 			reject(new Error(sentence));
 		this.#waiting.clear();
-		this.#frame?.reject(new Error(sentence));
-		this.#frame = null;
+		this.lose(sentence);
+		this.beside.lose(sentence);
+	}
+
+	/** A call of the trace, or of the one beside it. */
+	ask(call, args, side = 0) {
+		return this.#call(call, args, [], {}, side);
 	}
 
 	#take({id, value, error, progress, want}) {
@@ -88,12 +185,12 @@ export class Engine {
 		}
 	}
 
-	#call(call, args, transfer = [], more = {}) {
+	#call(call, args, transfer = [], more = {}, side = 0) {
 		const id = ++this.#last;
 
 		return new Promise((resolve, reject) => {
 			this.#waiting.set(id, {resolve, reject, ...more, give: (i) => more.give?.(id, i)});
-			this.#port.postMessage({id, call, args}, transfer);
+			this.#port.postMessage({id, call, args, side}, transfer);
 		});
 	}
 
@@ -104,7 +201,21 @@ export class Engine {
 	 * @param {(progress: {phase: string, bytes: number, total: number | null}) => void} [progress]
 	 * @param {AbortSignal} [signal]
 	 */
-	async load(sources, progress, signal) {
+	load(sources, progress, signal) {
+		return this.#load(0, sources, progress, signal);
+	}
+
+	/** The same of a trace to compare it with, a run that went well; engine.beside answers for it. */
+	compare(sources, progress, signal) {
+		return this.#load(1, sources, progress, signal);
+	}
+
+	/** What differs between the trace beside, the good one, and this one. */
+	diff() {
+		return this.#call("diff", []);
+	}
+
+	async #load(side, sources, progress, signal) {
 		const readers = sources.map(({response}) => response?.body?.getReader());
 		const transfer = [];
 		const plain = sources.map(({response, bytes, ...source}) => {
@@ -118,7 +229,7 @@ export class Engine {
 			return {...source, bytes: view, size: view.length};
 		});
 		const give = (id, i) => this.#give(id, readers[i]);
-		const answer = this.#call("load", [plain, {}], transfer, {progress, give});
+		const answer = this.#call("load", [plain, {}], transfer, {progress, give}, side);
 		const id = this.#last;
 		const cancel = () => this.#port.postMessage({cancel: id});
 
@@ -144,78 +255,5 @@ export class Engine {
 			this.#port.postMessage({cancel: id});
 			this.#waiting.get(id)?.reject(new Error(`The connection ended before the whole trace was there: ${error.message}.`));
 		}
-	}
-
-	/** A picture; null where a newer one was asked for before this one was begun. */
-	frame(window) {
-		return new Promise((resolve, reject) => {
-			this.#frame?.resolve(null);
-			this.#frame = {window, resolve, reject};
-			this.#draw();
-		});
-	}
-
-	async #draw() {
-		const asked = this.#frame;
-
-		if (this.#drawing || !asked)
-			return;
-		this.#frame = null;
-		this.#drawing = true;
-		try {
-			const picture = await this.#call("draw", [asked.window]), {rows, ys} = picture.table;
-
-			asked.resolve({
-				...picture,
-				window: asked.window,
-				rowY: (row) => interpolate(rows, ys, row),
-				rowAt: (y) => interpolate(ys, rows, y),
-			});
-		} catch (error) {
-			asked.reject(error);
-		}
-		this.#drawing = false;
-		this.#draw();
-	}
-
-	near(window, x, y, reach = 16) {
-		return this.#call("near", [window, x, y, reach]);
-	}
-
-	focus(window, row, y) {
-		return this.#call("focus", [window, row, y]);
-	}
-
-	find(text) {
-		return this.#call("find", [text]);
-	}
-
-	family(thread) {
-		return this.#call("family", [thread]);
-	}
-
-	counter(index, shown) {
-		return this.#call("counter", [index, shown]);
-	}
-
-	density(from, to, n) {
-		return this.#call("density", [from, to, n]);
-	}
-
-	thread(index) {
-		return this.#call("thread", [index]);
-	}
-
-	why(thread = null) {
-		return this.#call("why", [thread]);
-	}
-
-	/** The trace as Chrome's trace events, for Perfetto: the bytes of a JSON document. */
-	chrome() {
-		return this.#call("chrome", []);
-	}
-
-	stats(from, to) {
-		return this.#call("stats", [from, to]);
 	}
 }

@@ -1,7 +1,7 @@
 /*
  * The worker: one mprof.wasm and the trace in its memory.
  *
- * In:  {id, call, args}         a method of Worker below, with its arguments
+ * In:  {id, call, args, side}   a call of the trace (side 0), or of the one that it is compared with (1)
  *      {cancel: id}             give up loading ID at its next piece
  *      {piece, of: id}          the bytes that loading ID asked for; null: there are no more
  * Out: {id, value}, {id, error}; while it loads {id, progress}, and {id, want: i}: the next bytes of source I are wanted
@@ -181,7 +181,7 @@ class Server {
 	constructor(post) {
 		this.post = post;
 		this.wasm = null;
-		this.trace = null;
+		this.traces = [null, null];
 		this.loading = null;
 	}
 
@@ -190,22 +190,25 @@ class Server {
 		return [this.wasm.numbers];
 	}
 
-	#forget() {
-		this.trace?.close();
-		this.trace = null;
+	/** Another trace leaves nothing to compare. */
+	#forget(side) {
+		for (const i of side ? [1] : [0, 1]) {
+			this.traces[i]?.close();
+			this.traces[i] = null;
+		}
 	}
 
-	async load(id, sources, options) {
+	async load(id, side, sources, options) {
 		const loading = new Loading(id, this.post);
 
 		this.loading?.cancel();
-		this.#forget();
+		this.#forget(side);
 		this.loading = loading;
 		try {
 			const trace = await loading.run(() => new Trace(this.wasm, options), sources);
 
-			this.#forget();
-			this.trace = trace;
+			this.#forget(side);
+			this.traces[side] = trace;
 			return [trace.summary()];
 		} finally {
 			if (this.loading === loading)
@@ -214,15 +217,17 @@ class Server {
 	}
 
 	/** A call of the trace: what it answers, and which buffers of that go over. */
-	#ask(call, args) {
-		if (!this.trace)
+	#ask(call, args, side) {
+		const trace = this.traces[side];
+
+		if (!trace)
 			throw new Error(NO_TRACE);
 		if (call === "chrome") {
-			const bytes = chromeBytes(this.trace);
+			const bytes = chromeBytes(trace);
 
 			return [bytes, [bytes.buffer]];
 		}
-		const value = this.trace[call](...args);
+		const value = trace[call](...args);
 
 		switch (call) {
 		case "draw": return [value, [value.marks, value.text.buffer, value.table.rows.buffer, value.table.ys.buffer]];
@@ -232,12 +237,22 @@ class Server {
 		}
 	}
 
-	async #answer({id, call, args}) {
+	#diff() {
+		const [bad, good] = this.traces;
+
+		if (!bad || !good)
+			throw new Error("There are no two traces to be compared.");
+		return [bad.diff(good)];
+	}
+
+	async #answer({id, call, args, side = 0}) {
 		if (call === "open")
 			return this.open(...args);
 		if (call === "load")
-			return this.load(id, ...args);
-		return this.#ask(call, args);
+			return this.load(id, side, ...args);
+		if (call === "diff")
+			return this.#diff();
+		return this.#ask(call, args, side);
 	}
 
 	async take(message) {

@@ -108,6 +108,8 @@ function checkStats(name, trace, file, gaps) {
 	const theirs = JSON.parse(text.decode(run(mprofctl, "stats", "--json", file).out));
 	const ours = JSON.parse(JSON.stringify(trace.stats(0n, 2n ** 63n), plain));
 
+	if (BigInt(theirs.last_ns ?? 0) > 2n ** 63n - 1n)
+		theirs.last_ns = String(2n ** 63n - 1n); // no model's time line is longer
 	theirs.labels -= theirs.should_resolve.length ? 1 : 0;
 	ours.first_ns = theirs.events ? ours.first_ns : null;
 	ours.last_ns = theirs.events ? ours.last_ns : null;
@@ -233,6 +235,40 @@ function checkStreams(bytes) {
 		trace.close();
 }
 
+/** Two traces in one memory, against `mprofctl diff`: what parts, in what order. */
+function checkDiff(good, bad) {
+	const files = [good, bad].map((bytes, i) => {
+		const file = join(scratch, `run${i}`);
+
+		writeFileSync(file, bytes);
+		return file;
+	});
+	const theirs = JSON.parse(text.decode(run(mprofctl, "diff", "--json", ...files).out)), traces = [good, bad].map((bytes) => wasm.load([bytes]).trace);
+	const ours = traces[1].diff(traces[0]);
+	const id = (who) => (who ? Number(who.thread) : null);
+
+	check(theirs.outcomes.length > 0 && theirs.partings > 0, "runs that do not differ are compared");
+	check(ours.matched === theirs.counterparts && ours.all_partings === theirs.partings && ours.alike === theirs.alike, "diff: other numbers");
+	check(ours.good_match.length === traces[0].get("n_threads") && ours.good_match.filter((i) => i !== wasm.numbers.MPROF_NONE).length >= ours.matched, "diff: counterparts");
+	for (const [i, outcome] of theirs.outcomes.entries())
+		check(outcome.outcome === ours.outcomes[i].kind && id(outcome.good) === id(ours.outcomes[i].good) && id(outcome.bad) === id(ours.outcomes[i].bad), `diff: outcome ${i}`);
+	for (const [i, counter] of theirs.counters.entries())
+		check(counter.counter === (ours.counters[i].good ?? ours.counters[i].bad).name, `diff: counter ${i}`);
+	for (const side of ["good", "bad"])
+		for (const [i, step] of theirs.first_parting[side].next.entries())
+			check(step.step === ours.partings[ours.first][side + "_next"][i].step && id(step.other) === id(ours.partings[ours.first][side + "_next"][i].other), `diff: step ${i}`);
+	for (const trace of traces)
+		trace.close();
+}
+
+function checkAlike(bytes) {
+	const traces = [bytes, bytes].map((one) => wasm.load([one]).trace), diff = traces[0].diff(traces[1]);
+
+	check(diff.alike && diff.matched === traces[0].summary().totals.threads && !diff.partings.length, "a trace differs from itself");
+	for (const trace of traces)
+		trace.close();
+}
+
 class Port {
 	constructor() {
 		this.worker = new Worker(new URL("wasm-worker.mjs", import.meta.url));
@@ -290,6 +326,10 @@ async function checkEngine(bytes, wrapped) {
 	check((await engine.thread(1e9)) === null, "a thread that is not there");
 	check((await engine.density(plainly.start, plainly.end, 7)).length === 7, "density");
 	check((await engine.find("")).threads.length === 0, "nothing is searched for");
+	check((await message(engine.diff())).includes("no two traces"), "one trace is compared");
+	await engine.compare([{bytes: copy(wrapped)}]);
+	check((await engine.diff()).all_lone > 9 && (await engine.beside.thread(3)).start !== thread.start, "the trace beside");
+	check((await engine.beside.frame(window)).n > 0, "the picture beside");
 	engine.close();
 	check((await message(engine.thread(1))) !== "nothing", "a closed engine answers");
 }
@@ -303,6 +343,7 @@ try {
 		checkCuts(read(join(root, "tests/traces/countwrap.ctf.xz")));
 		checkTwice(wrapped, small);
 		checkStreams(wrapped);
+		checkAlike(wrapped);
 		checkMemory(read(join(root, "tests/traces/oddsize.ctf.xz")));
 		await checkEngine(small, wrapped);
 	} else if (!existsSync(reference)) {
@@ -314,6 +355,7 @@ try {
 		for (const [directory, pattern] of Object.entries(directories))
 			for (const path of list(join(reference, directory), pattern))
 				checkTrace(path);
+		checkDiff(...["good", "bad"].map((run) => read(join(reference, `public/arp-${run}.ctf`))));
 	}
 } finally {
 	rmSync(scratch, {recursive: true});
