@@ -10,6 +10,10 @@ static const struct {
 } verbs[] = {
 	{"dump", mem_dump},
 	{"identify", mem_identify},
+	{"hotspots", mem_hotspots},
+	{"peak", mem_peak},
+	{"timeline", mem_timeline},
+	{"export", mem_export},
 };
 
 int cmd_mem(const struct ctl *ctl, int argc, char **argv)

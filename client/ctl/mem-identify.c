@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include <mprof/profile.h>
@@ -12,6 +13,7 @@
 #include "options.h"
 #include "scope.h"
 #include "table.h"
+#include "text-json.h"
 
 struct profiling {
 	struct mprof_profile *profile;
@@ -104,12 +106,9 @@ static void put_sums(const struct mprof_mem_info *info, const struct mprof_profi
 	printf("   Runtime: %.3f s\n", seconds);
 }
 
-/* Guest text as JSON has it. */
-static json_t *text_json(const char *text)
+static json_t *string_json(const char *text)
 {
-	SCOPED(freep) char *safe = mprof_text_is_utf8(text, strlen(text)) ? NULL : printable(text, strlen(text));
-
-	return json_string(safe ? safe : text);
+	return text_json(text, strlen(text));
 }
 
 static json_t *identify_json(const struct mem_input *in, const struct mprof_profile_sums *s)
@@ -121,9 +120,9 @@ static json_t *identify_json(const struct mem_input *in, const struct mprof_prof
 	snprintf(start, sizeof(start), "%" PRIu64, info->start_us);
 	snprintf(last, sizeof(last), "%" PRIu64, s->last_us);
 	return json_pack("{so so so so sI sI sf sI ss ss s{sI sI sI} s{sI sI sI} sI sI sI sI sI sI sI sI sI sI sI sI}",
-			 "program", text_json(info->program), "host", text_json(info->host), "parameters",
-			 text_json(info->parameters), "context", text_json(info->context), "pid", (json_int_t)info->pid,
-			 "version", (json_int_t)info->version, "rate", info->rate, "word_bytes",
+			 "program", string_json(info->program), "host", string_json(info->host), "parameters",
+			 string_json(info->parameters), "context", string_json(info->context), "pid",
+			 (json_int_t)info->pid, "version", (json_int_t)info->version, "rate", info->rate, "word_bytes",
 			 (json_int_t)info->word_bytes, "start_us", start, "last_us", last, "allocs", "minor",
 			 (json_int_t)s->allocs[0], "major", (json_int_t)s->allocs[1], "external",
 			 (json_int_t)s->allocs[2], "samples", "minor", (json_int_t)s->samples[0], "major",

@@ -8,5 +8,9 @@
 
 int mem_dump(const struct ctl *ctl, int argc, char **argv);
 int mem_identify(const struct ctl *ctl, int argc, char **argv);
+int mem_hotspots(const struct ctl *ctl, int argc, char **argv);
+int mem_peak(const struct ctl *ctl, int argc, char **argv);
+int mem_timeline(const struct ctl *ctl, int argc, char **argv);
+int mem_export(const struct ctl *ctl, int argc, char **argv);
 
 #endif

@@ -67,7 +67,7 @@ bool selection_to_promotion(const struct mprof_selection *s)
 
 /* ---- stacks ---- */
 
-static bool name_fits(const struct mprof_mem_clause *clause, const char *name, size_t bytes)
+bool mem_clause_met(const struct mprof_mem_clause *clause, const char *name, size_t bytes)
 {
 	size_t n = strlen(clause->name);
 
@@ -87,7 +87,7 @@ static uint8_t code_met(const struct mprof_selection *s, const struct mprof_mem 
 			mprof_mem_string(d, mprof_mem_location(d, code->first_location + k)->function, &bytes);
 
 		for (uint8_t c = 0; c < s->filter.n_clauses; c++)
-			met |= (uint8_t)(name_fits(&s->filter.clauses[c], name, bytes) << c);
+			met |= (uint8_t)(mem_clause_met(&s->filter.clauses[c], name, bytes) << c);
 	}
 	return met;
 }
@@ -104,7 +104,9 @@ static bool nodes_meet(struct mprof_selection *s, const struct mprof_mem *d)
 	for (; s->nodes.n < s->tree.nodes.n; s->nodes.n++) {
 		const struct mprof_profile_node *node = &nodes[s->nodes.n].sums;
 
-		met[s->nodes.n] = node->parent == MPROF_NONE ? 0 : met[node->parent] | code_met(s, d, node->code);
+		met[s->nodes.n] = node->parent == MPROF_NONE ? 0 : met[node->parent];
+		if (node->code < MPROF_CODE_UNKNOWN)
+			met[s->nodes.n] |= code_met(s, d, node->code);
 	}
 	return true;
 }

@@ -10,4 +10,7 @@ bool selection_has(const struct mprof_selection *s, uint64_t number);
 bool selection_from_promotion(const struct mprof_selection *s);
 bool selection_to_promotion(const struct mprof_selection *s);
 
+/* Is the function's name, of BYTES bytes, what the clause says?  OUTSIDE is not looked at. */
+bool mem_clause_met(const struct mprof_mem_clause *clause, const char *name, size_t bytes);
+
 #endif

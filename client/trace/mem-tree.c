@@ -89,20 +89,12 @@ static bool path_room(struct mem_path *path, uint32_t n)
 	return true;
 }
 
-uint32_t mem_tree_node(struct mem_tree *t, const struct mprof_mem_event *e, bool *left_out)
+/* The node of the frames that are there. */
+static uint32_t frames_node(struct mem_tree *t, struct mem_path *path, const struct mprof_mem_event *e)
 {
-	struct mem_path *path = e->frames ? path_of(t, e->domain) : NULL;
-	uint32_t i, node;
-
-	if (!path || !path_room(path, e->frames)) {
-		if (path)
-			return MPROF_NONE;
-		node_at(t, 0)->sums.truncated += e->flags & MPROF_MEM_NO_STACK ? 1 : 0;
-		return 0;
-	}
 	/* What was not followed for want of memory is followed now. */
-	i = e->common < path->n ? e->common : path->n;
-	node = i ? path->nodes[i - 1] : 0;
+	uint32_t i = e->common < path->n ? e->common : path->n, node = i ? path->nodes[i - 1] : 0;
+
 	for (path->n = i; i < e->frames; i++) {
 		node = child(t, node, e->stack[i]);
 		if (node == MPROF_NONE)
@@ -110,9 +102,25 @@ uint32_t mem_tree_node(struct mem_tree *t, const struct mprof_mem_event *e, bool
 		path->nodes[i] = node;
 		path->n = i + 1;
 	}
-	*left_out = node_at(t, node)->sums.depth != e->frames;
-	node_at(t, node)->sums.truncated += e->flags & MPROF_MEM_TRUNCATED ? 1 : 0;
 	return node;
+}
+
+uint32_t mem_tree_node(struct mem_tree *t, const struct mprof_mem_event *e, bool *left_out)
+{
+	struct mem_path *path = e->frames ? path_of(t, e->domain) : NULL;
+	uint32_t node = 0;
+
+	if (e->flags & MPROF_MEM_NO_STACK)
+		return child(t, 0, MPROF_CODE_UNKNOWN);
+	if (path) {
+		if (!path_room(path, e->frames))
+			return MPROF_NONE;
+		node = frames_node(t, path, e);
+		if (node == MPROF_NONE)
+			return MPROF_NONE;
+	}
+	*left_out = node_at(t, node)->sums.depth != e->frames;
+	return e->flags & MPROF_MEM_TRUNCATED ? child(t, node, MPROF_CODE_TRUNCATED) : node;
 }
 
 /* The node's two sums, of the last peak. */

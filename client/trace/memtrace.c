@@ -240,6 +240,16 @@ const struct mprof_mem_location *mprof_mem_location(const struct mprof_mem *d, u
 	return (const struct mprof_mem_location *)d->codes.locations.items + i;
 }
 
+uint32_t mprof_mem_locations(const struct mprof_mem *d)
+{
+	return d->has_codes ? d->codes.locations.n : 0;
+}
+
+uint32_t mprof_mem_strings(const struct mprof_mem *d)
+{
+	return d->has_codes ? d->codes.names.list.n : 0;
+}
+
 const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *bytes)
 {
 	*bytes = intern_at(&d->codes.names, i)->bytes;

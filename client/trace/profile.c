@@ -13,6 +13,7 @@
 #include "mem-live.h"
 #include "mem-select.h"
 #include "mem-tree.h"
+#include "mem-walk.h"
 
 /* An event once its stack is a node: what can be put off until it is its turn. */
 struct record {
@@ -309,6 +310,11 @@ void mprof_profile_timeline(struct mprof_profile *p, uint64_t start_us, uint64_t
 	p->line_start = start_us;
 	p->line_length = t;
 	memset(live, 0, n * sizeof(*live));
+}
+
+uint64_t profile_seed(const struct mprof_profile *p)
+{
+	return p->options.seed;
 }
 
 enum mprof_status mprof_profile_finish(struct mprof_profile *p)

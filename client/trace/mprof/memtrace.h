@@ -174,6 +174,8 @@ MPROF_API size_t mprof_mem_damage_text(const struct mprof_mem_damage *damage, ch
 MPROF_API uint32_t mprof_mem_codes(const struct mprof_mem *d);
 MPROF_API const struct mprof_mem_code *mprof_mem_code(const struct mprof_mem *d, uint32_t i);
 MPROF_API const struct mprof_mem_location *mprof_mem_location(const struct mprof_mem *d, uint32_t i);
+MPROF_API uint32_t mprof_mem_locations(const struct mprof_mem *d);
+MPROF_API uint32_t mprof_mem_strings(const struct mprof_mem *d);
 /* A name: raw bytes, their number into *BYTES, not terminated. */
 MPROF_API const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *bytes);
 

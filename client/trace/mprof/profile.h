@@ -70,15 +70,18 @@ struct mprof_profile_sums {
 	uint64_t repeated;     /* allocs of an id that lives: passed over */
 };
 
+/* In place of a code: what the writer cut off, and the whole of a stack that is not known. */
+#define MPROF_CODE_TRUNCATED (UINT32_MAX - 1)
+#define MPROF_CODE_UNKNOWN   (UINT32_MAX - 2)
+
 /*
  * A beginning of stacks: the frames from the root (node 0, which has no code) down to CODE.  What is counted is of the allocations whose stack
  * ends here.
  */
 struct mprof_profile_node {
-	uint32_t parent;    /* MPROF_NONE for the root; a parent stands before its children */
-	uint32_t code;	    /* index of the decoder's codes; MPROF_NONE for the root */
-	uint32_t depth;	    /* frames */
-	uint32_t truncated; /* allocations whose stack the writer cut here, or that had none: at the root */
+	uint32_t parent; /* MPROF_NONE for the root; a parent stands before its children */
+	uint32_t code;	 /* index of the decoder's codes, one of the two above, or MPROF_NONE for the root */
+	uint32_t depth;	 /* frames */
 	uint64_t allocs;
 	uint64_t samples;
 	uint64_t live; /* samples */

@@ -1,0 +1,40 @@
+/* Which objects of a memory profile a verb is about, as options say. */
+#ifndef CTL_MEM_FILTER_H
+#define CTL_MEM_FILTER_H
+
+#include <stdbool.h>
+
+#include <mprof/flame.h>
+#include <mprof/profile.h>
+
+#include "options.h"
+
+/* The options' values; NULL where not given. */
+struct mem_filter_options {
+	const char *allocated, *live, *collected, *size, *lifetime, *inside, *outside, *heap, *hide;
+};
+
+/* The rows of a verb's option table for O. */
+#define MEM_FILTER_OPTIONS(o)                                                                     \
+	{"--allocated", NULL, &(o).allocated, NULL}, {"--live", NULL, &(o).live, NULL},           \
+		{"--collected", NULL, &(o).collected, NULL}, {"--size", NULL, &(o).size, NULL},   \
+		{"--lifetime", NULL, &(o).lifetime, NULL}, {"--inside", NULL, &(o).inside, NULL}, \
+		{"--outside", NULL, &(o).outside, NULL}, {"--heap", NULL, &(o).heap, NULL},       \
+	{                                                                                         \
+		"--hide", NULL, &(o).hide, NULL                                                   \
+	}
+
+struct mem_filter {
+	struct mprof_mem_filter filter;
+	bool given;   /* not all objects */
+	bool at_peak; /* FILTER.live is the time of the peak, which is to be found */
+	struct mprof_mem_clause hidden[MPROF_MEM_CLAUSES_MAX];
+	unsigned int n_hidden;
+	char *names; /* of the clauses; owned */
+};
+
+/* Take the values apart.  Returns an exit code, having said why; deinit it in any case. */
+int mem_filter_parse(struct mem_filter *f, const struct mem_filter_options *options);
+void mem_filter_deinit(struct mem_filter *f);
+
+#endif

@@ -1,0 +1,221 @@
+/*
+ * `mprofctl mem hotspots`: which functions allocate, where, and through whom.  `peak` and `leaks` are the same of what lived at the peak, or lives at
+ * the end.
+ *
+ * One way to the answers: they are made as JSON, and the words are made of that.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mem-load.h"
+#include "mem.h"
+#include "scope.h"
+#include "table.h"
+#include "text-json.h"
+#include "words.h"
+
+#define SHOWN_MAX   20u
+#define CALLERS_MAX 5u
+
+SCOPED_DEFINE(struct mprof_hotspots, mprof_hotspots_free)
+
+struct telling {
+	const struct mprof_mem *d;
+	double scale; /* bytes for a sample */
+	uint64_t all; /* samples */
+	const struct mprof_hotspot *list;
+	const struct mprof_hotspot_caller *callers;
+	uint32_t n, n_callers;
+};
+
+static json_t *name_json(const struct telling *t, uint32_t string)
+{
+	size_t bytes;
+	const char *name;
+
+	if (string == MPROF_NONE)
+		return json_null();
+	name = mprof_mem_string(t->d, string, &bytes);
+	return text_json(name, bytes);
+}
+
+/* Who it is, for people and programs. */
+static json_t *spot_json(const struct telling *t, const struct mprof_hotspot *spot)
+{
+	char code[40];
+
+	if (spot->name != MPROF_NONE)
+		return json_pack("{so so}", "function", name_json(t, spot->name), "file", name_json(t, spot->file));
+	if (spot->code == MPROF_CODE_TRUNCATED)
+		return json_pack("{ss sn}", "function", "(truncated stack)", "file");
+	if (spot->code == MPROF_CODE_UNKNOWN)
+		return json_pack("{ss sn}", "function", "(unknown stack)", "file");
+	snprintf(code, sizeof(code), "$%lld", (long long)(mprof_mem_code(t->d, spot->code)->code << 1) >> 1);
+	return json_pack("{ss sn}", "function", code, "file");
+}
+
+static json_t *places_json(const struct telling *t, const struct mprof_hotspot *spot)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < 3 && spot->places[i] != MPROF_NONE; i++) {
+		const struct mprof_mem_location *l = mprof_mem_location(t->d, spot->places[i]);
+
+		json_array_append_new(list, json_sprintf("%u:%u-%u", l->line, l->first, l->last));
+	}
+	return list;
+}
+
+static int add_numbers(const struct telling *t, json_t *object, const char *key, uint64_t samples)
+{
+	char bytes[24];
+
+	snprintf(bytes, sizeof(bytes), "%s_bytes", key);
+	return json_object_set_new(object, key, json_integer((json_int_t)samples)) ||
+	       json_object_set_new(object, bytes, json_real((double)samples * t->scale));
+}
+
+static json_t *callers_json(const struct telling *t, const struct mprof_hotspot *spot)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = spot->first_caller; i < spot->first_caller + spot->n_callers; i++) {
+		json_t *caller = spot_json(t, &t->list[t->callers[i].caller]);
+
+		if (add_numbers(t, caller, "samples", t->callers[i].samples) || json_array_append_new(list, caller))
+			break;
+	}
+	return list;
+}
+
+static json_t *list_json(const struct telling *t)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < t->n && t->list[i].self; i++) {
+		json_t *spot = spot_json(t, &t->list[i]);
+
+		if (add_numbers(t, spot, "self", t->list[i].self) || add_numbers(t, spot, "total", t->list[i].total) ||
+		    json_object_set_new(spot, "places", places_json(t, &t->list[i])) ||
+		    json_object_set_new(spot, "n_places", json_integer(t->list[i].n_places)) ||
+		    json_object_set_new(spot, "callers", callers_json(t, &t->list[i])) ||
+		    json_array_append_new(list, spot))
+			break;
+	}
+	return list;
+}
+
+/* ---- words ---- */
+
+static void put_place(const json_t *spot)
+{
+	const json_t *places = words_get(spot, "places"), *place;
+	const char *file = words_string(spot, "file");
+	size_t i;
+
+	put_safe(words_string(spot, "function"));
+	if (!*file)
+		return;
+	printf(" (");
+	put_safe(file);
+	json_array_foreach(places, i, place) printf("%s%s", i ? ", " : ":", json_string_value(place));
+	printf("%s)", words_count(spot, "n_places") > 3 ? ", ..." : "");
+}
+
+static void put_spot(const json_t *spot, double all)
+{
+	const json_t *callers = words_get(spot, "callers"), *caller;
+	double self = json_real_value(words_get(spot, "self_bytes"));
+	char bytes[32];
+	size_t i;
+
+	bytes_text((uint64_t)self, bytes, sizeof(bytes));
+	printf("%10s %5.1f%%  ", bytes, all > 0 ? 100 * self / all : 0);
+	put_place(spot);
+	printf("\n");
+	json_array_foreach(callers, i, caller)
+	{
+		if (i == CALLERS_MAX)
+			break;
+		bytes_text((uint64_t)json_real_value(words_get(caller, "samples_bytes")), bytes, sizeof(bytes));
+		printf("%10s         via ", bytes);
+		put_safe(words_string(caller, "function"));
+		printf("\n");
+	}
+}
+
+static int show(const json_t *answer, const char *what)
+{
+	const json_t *list = words_get(answer, "functions"), *spot;
+	double all = json_real_value(words_get(answer, "samples_bytes"));
+	char bytes[32];
+	size_t i;
+
+	bytes_text((uint64_t)all, bytes, sizeof(bytes));
+	printf("%s %s, estimated from %lld samples\n", bytes, what, (long long)words_count(answer, "samples"));
+	json_array_foreach(list, i, spot)
+	{
+		if (i == SHOWN_MAX)
+			break;
+		put_spot(spot, all);
+	}
+	if (json_array_size(list) > SHOWN_MAX)
+		printf("and %zu functions more; --json has them all\n", json_array_size(list) - SHOWN_MAX);
+	return stdout_verdict();
+}
+
+static json_t *answer_json(struct mem_load *l, enum mprof_weight weight)
+{
+	const struct mprof_profile_sums *s = mprof_profile_sums(l->profile);
+	SCOPED(mprof_hotspots_freep)
+	struct mprof_hotspots *h = mprof_hotspots_new(l->profile, l->in.decoder, weight);
+	struct telling t = {.d = l->in.decoder, .scale = mem_load_scale(l)};
+	json_t *answer = json_object();
+
+	if (!h || !answer)
+		return json_decref(answer), NULL;
+	t.list = mprof_hotspots_list(h, &t.n);
+	t.callers = mprof_hotspots_callers(h, &t.n_callers);
+	t.all = weight == MPROF_WEIGHT_ALL    ? s->samples[0] + s->samples[1] + s->samples[2]
+		: weight == MPROF_WEIGHT_LIVE ? s->live
+					      : s->peak;
+	if (add_numbers(&t, answer, "samples", t.all) ||
+	    json_object_set_new(answer, "peak_us",
+				json_integer((json_int_t)(s->peak ? s->peak_us - l->start_us : 0))) ||
+	    json_object_set_new(answer, "functions", list_json(&t)))
+		return json_decref(answer), NULL;
+	return answer;
+}
+
+static int mem_functions(const struct ctl *ctl, int argc, char **argv, enum mprof_weight weight, const char *what)
+{
+	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1}};
+	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
+	struct mem_filter_options o = {0};
+	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};
+	struct operands left;
+	json_t *answer;
+	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), printed;
+
+	r = r ? r : mem_filter_parse(&f, &o);
+	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	answer = answer_json(&l, weight);
+	if (!answer)
+		return say_memory();
+	printed = ctl->json ? json_print(answer) : show(answer, what);
+	json_decref(answer);
+	return printed ? printed : r;
+}
+
+int mem_hotspots(const struct ctl *ctl, int argc, char **argv)
+{
+	return mem_functions(ctl, argc, argv, MPROF_WEIGHT_ALL, "allocated");
+}
+
+int mem_peak(const struct ctl *ctl, int argc, char **argv)
+{
+	return mem_functions(ctl, argc, argv, MPROF_WEIGHT_PEAK, "lived at the peak");
+}

@@ -1,0 +1,116 @@
+/*
+ * Up to three times through the input: for its end, its peak and how many domains it has; for the objects that a filter means; and for the profile.
+ * Where all objects are wanted and no timeline, once is enough.
+ */
+#include "mem-load.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+static int add_profile(void *data, const struct mprof_mem *d, const struct mprof_mem_event *e)
+{
+	struct mem_load *l = data;
+
+	if (e->kind == MPROF_MEM_BEGIN) {
+		l->start_us = e->time_us;
+		if (l->line)
+			mprof_profile_timeline(l->profile, l->start_us, l->whole.last_us - l->start_us, l->line,
+					       l->line_n);
+	}
+	(void)d;
+	return mprof_profile_add(l->profile, e) == MPROF_NOMEM ? -ENOMEM : 0;
+}
+
+static int add_selection(void *data, const struct mprof_mem *d, const struct mprof_mem_event *e)
+{
+	struct mem_load *l = data;
+
+	return mprof_selection_add(l->selection, d, e) == MPROF_NOMEM ? -ENOMEM : 0;
+}
+
+/* The exit code of a pass that returned R. */
+static int passed(struct mem_load *l, int r)
+{
+	return l->in.refused ? say_memory() : r;
+}
+
+static bool is_read(int r)
+{
+	return r == CTL_OK || r == CTL_DAMAGED;
+}
+
+/* Once through it for a profile. */
+static int run_profile(struct mem_load *l, bool tree, bool sort, uint64_t seed)
+{
+	const struct mem_sink sink = {.event = add_profile, .data = l};
+	const struct mprof_profile_options options = {
+		.tree = tree, .sort = sort, .seed = seed, .selection = l->selection};
+	int r;
+
+	mprof_profile_free(l->profile);
+	l->profile = mprof_profile_new(&options);
+	if (!l->profile)
+		return say_memory();
+	r = passed(l, mem_input_run(&l->in, &sink, tree));
+	return is_read(r) && mprof_profile_finish(l->profile) ? say_memory() : r;
+}
+
+static int run_selection(struct mem_load *l, struct mem_filter *f, uint64_t seed)
+{
+	const struct mem_sink sink = {.event = add_selection, .data = l};
+	struct mprof_mem_range *live = &f->filter.live;
+	int r;
+
+	if (f->at_peak) {
+		live->least = live->most = l->whole.peak_us - l->start_us;
+		live->has_least = live->has_most = true;
+	}
+	l->selection = mprof_selection_new(&f->filter, l->whole.last_us, seed);
+	if (!l->selection)
+		return say_memory();
+	r = passed(l, mem_input_run(&l->in, &sink, f->filter.n_clauses > 0));
+	return is_read(r) && mprof_selection_finish(l->selection) ? say_memory() : r;
+}
+
+int mem_load(struct mem_load *l, const char *operand, struct mem_filter *f, bool tree, uint64_t *line, uint32_t line_n)
+{
+	uint64_t seed;
+	bool sort;
+	int r;
+
+	*l = (struct mem_load){.in = {.fd = -1}};
+	if (getrandom(&seed, sizeof(seed), 0) < 0)
+		seed = (uintptr_t)l;
+	r = mem_input_open(&l->in, operand, true);
+	r = r ? r : run_profile(l, tree && !f->given && !line, false, seed);
+	if (!is_read(r))
+		return r;
+	l->whole = *mprof_profile_sums(l->profile);
+	sort = l->whole.domains > 1;
+	if (sort) {
+		/* Peak and end are only right in the order of time. */
+		r = run_profile(l, tree && !f->given && !line, true, seed);
+		l->whole = *mprof_profile_sums(l->profile);
+	}
+	if (is_read(r) && f->given)
+		r = run_selection(l, f, seed);
+	l->line = line;
+	l->line_n = line_n;
+	if (is_read(r) && (f->given || line))
+		r = run_profile(l, tree, sort, seed);
+	return r;
+}
+
+void mem_load_deinit(struct mem_load *l)
+{
+	l->profile = mprof_profile_free(l->profile);
+	l->selection = mprof_selection_free(l->selection);
+	mem_input_close(&l->in);
+}
+
+double mem_load_scale(const struct mem_load *l)
+{
+	const struct mprof_mem_info *info = mprof_mem_info(l->in.decoder);
+
+	return info->word_bytes / info->rate;
+}

@@ -1,0 +1,99 @@
+/* `mprofctl mem timeline`: how much lived at which time. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem-load.h"
+#include "mem.h"
+#include "scope.h"
+#include "span.h"
+#include "table.h"
+
+#define POINTS	     450u
+#define POINTS_MAX   100000u
+#define POINTS_SHOWN 40u
+#define BAR	     50u
+
+/* Point I, nanoseconds behind the start. */
+static uint64_t point_ns(const struct mem_load *l, uint32_t i)
+{
+	return (uint64_t)((double)(l->whole.last_us - l->start_us) * 1000 * (i + 1) / l->line_n + 0.5);
+}
+
+static json_t *timeline_json(const struct mem_load *l)
+{
+	const struct mprof_profile_sums *s = mprof_profile_sums(l->profile);
+	double scale = mem_load_scale(l);
+	json_t *points = json_array();
+
+	for (uint32_t i = 0; i < l->line_n; i++)
+		json_array_append_new(points,
+				      json_pack("{so sI sf}", "ns", json_sprintf("%" PRIu64, point_ns(l, i)), "samples",
+						(json_int_t)l->line[i], "bytes", (double)l->line[i] * scale));
+	return json_pack("{so sI sf so}", "start_us", json_sprintf("%" PRIu64, l->start_us), "peak_samples",
+			 (json_int_t)s->peak, "peak_bytes", (double)s->peak * scale, "points", points);
+}
+
+static int show(const struct mem_load *l)
+{
+	double scale = mem_load_scale(l);
+	char span[SPAN_TEXT_MAX], bytes[32];
+	uint64_t most = 1;
+	uint32_t i;
+
+	for (i = 0; i < l->line_n; i++)
+		most = l->line[i] > most ? l->line[i] : most;
+	for (i = 0; i < l->line_n; i++) {
+		bytes_text((uint64_t)((double)l->line[i] * scale), bytes, sizeof(bytes));
+		printf("%14s %10s ", span_text(point_ns(l, i), span, sizeof(span)), bytes);
+		for (uint64_t k = 0; k < l->line[i] * BAR / most; k++)
+			putchar('#');
+		putchar('\n');
+	}
+	return stdout_verdict();
+}
+
+static int points_parse(const char *s, uint32_t *n)
+{
+	char *end;
+	unsigned long value;
+
+	if (!s)
+		return CTL_OK;
+	value = strtoul(s, &end, 10);
+	if (s[0] < '0' || s[0] > '9' || *end || !value || value > POINTS_MAX)
+		return say_usage("mem", "--points is no number from 1 to %u: \"%s\"", POINTS_MAX, s);
+	*n = (uint32_t)value;
+	return CTL_OK;
+}
+
+int mem_timeline(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1}};
+	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
+	SCOPED(freep) uint64_t *line = NULL;
+	struct mem_filter_options o = {0};
+	const char *points = NULL;
+	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o), {"--points", NULL, &points, NULL}};
+	uint32_t n = ctl->json ? POINTS : POINTS_SHOWN;
+	struct operands left;
+	json_t *json;
+	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), printed;
+
+	r = r ? r : mem_filter_parse(&f, &o);
+	r = r ? r : points_parse(points, &n);
+	if (r)
+		return r;
+	line = calloc(n, sizeof(*line));
+	if (!line)
+		return say_memory();
+	r = mem_load(&l, left.at[0], &f, false, line, n);
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	json = ctl->json ? timeline_json(&l) : NULL;
+	printed = !ctl->json ? show(&l) : json ? json_print(json) : say_memory();
+	json_decref(json);
+	return printed ? printed : r;
+}

@@ -1,0 +1,299 @@
+/*
+ * The tree of codes as a tree of functions.
+ *
+ * The codes' tree is walked depth first with the functions' node of each level beside it.  A function that stands on the stack already is known by
+ * a count for each name, so that recursion of any depth costs nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "grow.h"
+#include "map.h"
+#include "mem-select.h"
+#include "mem-walk.h"
+
+struct mprof_flame {
+	struct grow nodes; /* struct mprof_flame_node */
+};
+
+/* What is only there while it is made. */
+struct making {
+	const struct mprof_mem *d;
+	const struct mprof_flame_options *options;
+	struct mprof_flame *flame;
+	struct mem_walk walk;
+	struct map map;	    /* parent and key to node */
+	struct grow levels; /* struct level: of each node of the codes' tree that was entered and not left */
+	struct grow added;  /* uint32_t: the names that those levels added */
+	uint8_t *hidden;    /* of each name: 1 no, 2 yes, 0 not known yet */
+	uint32_t *on_stack; /* of each name: how often */
+	uint32_t names;
+};
+
+struct level {
+	uint32_t node;	   /* of functions, where the level's frames end */
+	uint32_t added;	   /* names of the levels before */
+	uint32_t location; /* of the innermost frame, or MPROF_NONE where it is hidden or has none */
+};
+
+static struct mprof_flame_node *node_at(const struct mprof_flame *f, uint32_t i)
+{
+	return (struct mprof_flame_node *)f->nodes.items + i;
+}
+
+/* What tells siblings apart: a name, a location, or a code without either. */
+enum { KEY_NAME, KEY_LOCATION, KEY_CODE };
+
+/* The child of PARENT for VALUE, a new one where there is none; MPROF_NONE without memory. */
+static uint32_t child(struct making *m, uint32_t parent, uint32_t kind, uint32_t value)
+{
+	/* Nodes and values of all kinds are far below 2^30. */
+	uint64_t key = (uint64_t)kind << 62 | (uint64_t)(value & 0x3fffffff) << 32 | parent;
+	uint32_t i = map_get(&m->map, key);
+	struct mprof_flame_node *node;
+
+	if (i != MPROF_NONE)
+		return i;
+	if (!map_reserve(&m->map, 1))
+		return MPROF_NONE;
+	node = grow_add(&m->flame->nodes, sizeof(*node));
+	if (!node)
+		return MPROF_NONE;
+	i = m->flame->nodes.n - 1;
+	*node = (struct mprof_flame_node){
+		.parent = parent,
+		.first_child = MPROF_NONE,
+		.next_sibling = MPROF_NONE,
+		.name = kind == KEY_NAME ? value : MPROF_NONE,
+		.location = kind == KEY_LOCATION ? value : MPROF_NONE,
+		.code = kind == KEY_CODE ? value : MPROF_NONE,
+		.depth = node_at(m->flame, parent)->depth + 1,
+	};
+	map_put(&m->map, key, i);
+	return i;
+}
+
+static bool is_hidden(struct making *m, uint32_t name)
+{
+	size_t bytes;
+	const char *text;
+
+	if (!m->options->n_hidden)
+		return false;
+	if (!m->hidden[name]) {
+		text = mprof_mem_string(m->d, name, &bytes);
+		m->hidden[name] = 1;
+		for (size_t i = 0; i < m->options->n_hidden; i++)
+			if (mem_clause_met(&m->options->hidden[i], text, bytes))
+				m->hidden[name] = 2;
+	}
+	return m->hidden[name] == 2;
+}
+
+/* One function more on the stack of LEVEL.  False without memory. */
+static bool push(struct making *m, struct level *level, uint32_t location)
+{
+	uint32_t name = mprof_mem_location(m->d, location)->function, *added;
+
+	if (is_hidden(m, name)) {
+		level->location = MPROF_NONE;
+		return true;
+	}
+	level->location = location;
+	if (!m->options->recursion && m->on_stack[name])
+		return true;
+	level->node = child(m, level->node, KEY_NAME, name);
+	added = grow_add(&m->added, sizeof(*added));
+	if (level->node == MPROF_NONE || !added)
+		return false;
+	*added = name;
+	m->on_stack[name]++;
+	return true;
+}
+
+/* What is counted at a node of codes belongs to LEVEL, or to the place below it. */
+static bool count(struct making *m, const struct level *level, const struct mprof_profile_node *from)
+{
+	uint64_t weight = mem_weight(from, m->options->weight);
+	uint32_t node = level->node;
+
+	if (!weight)
+		return true;
+	if (m->options->sites && level->location != MPROF_NONE)
+		node = child(m, node, KEY_LOCATION, level->location);
+	if (node == MPROF_NONE)
+		return false;
+	node_at(m->flame, node)->self += weight;
+	node_at(m->flame, node)->allocs += from->allocs;
+	return true;
+}
+
+static bool enter(struct making *m)
+{
+	const struct mprof_profile_node *from = &m->walk.nodes[m->walk.at];
+	const struct level *levels = m->levels.items;
+	struct level level = {.location = MPROF_NONE}, *new;
+
+	level.added = m->added.n;
+	if (from->parent != MPROF_NONE)
+		level.node = levels[m->levels.n - 1].node;
+	if (from->code == MPROF_CODE_TRUNCATED || from->code == MPROF_CODE_UNKNOWN) {
+		level.node = child(m, level.node, KEY_CODE, from->code);
+	} else if (from->parent != MPROF_NONE) {
+		const struct mprof_mem_code *code = mprof_mem_code(m->d, from->code);
+
+		for (uint32_t i = 0; i < code->locations; i++)
+			if (!push(m, &level, code->first_location + i))
+				return false;
+	}
+	new = grow_add(&m->levels, sizeof(*new));
+	if (level.node == MPROF_NONE || !new)
+		return false;
+	*new = level;
+	return count(m, &level, from);
+}
+
+static void leave(struct making *m)
+{
+	const struct level *levels = m->levels.items;
+	const uint32_t *added = m->added.items;
+	uint32_t before = levels[--m->levels.n].added;
+
+	while (m->added.n > before)
+		m->on_stack[added[--m->added.n]]--;
+}
+
+/* Totals, which go from the children up. */
+static void total(struct mprof_flame *f)
+{
+	for (uint32_t i = f->nodes.n; i-- > 0;) {
+		struct mprof_flame_node *node = node_at(f, i);
+
+		node->total += node->self;
+		if (node->parent != MPROF_NONE)
+			node_at(f, node->parent)->total += node->total;
+	}
+}
+
+/* ---- the order of siblings ---- */
+
+struct place {
+	const struct mprof_flame_node *node;
+	const char *text;
+	size_t bytes;
+	uint32_t i;
+};
+
+static int place_compare(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	size_t n = x->bytes < y->bytes ? x->bytes : y->bytes;
+	int r;
+
+	if (x->node->parent != y->node->parent)
+		return x->node->parent < y->node->parent ? -1 : 1;
+	if (x->node->total != y->node->total)
+		return x->node->total > y->node->total ? -1 : 1;
+	r = n ? memcmp(x->text, y->text, n) : 0;
+	if (r)
+		return r;
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? -1 : 1;
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+/* Link those that count, by what they are worth. */
+static bool order(struct mprof_flame *f, const struct mprof_mem *d)
+{
+	struct place *places = malloc((f->nodes.n + 1u) * sizeof(*places));
+	uint32_t n = 0, i;
+
+	if (!places)
+		return false;
+	for (i = 1; i < f->nodes.n; i++) {
+		const struct mprof_flame_node *node = node_at(f, i);
+
+		if (!node->total)
+			continue;
+		places[n] = (struct place){.node = node, .text = "", .i = i};
+		if (node->name != MPROF_NONE)
+			places[n].text = mprof_mem_string(d, node->name, &places[n].bytes);
+		n++;
+	}
+	qsort(places, n, sizeof(*places), place_compare);
+	for (i = n; i-- > 0;) {
+		struct mprof_flame_node *node = node_at(f, places[i].i), *parent = node_at(f, node->parent);
+
+		node->next_sibling = parent->first_child;
+		parent->first_child = places[i].i;
+	}
+	free(places);
+	return true;
+}
+
+static bool make(struct making *m)
+{
+	enum mem_step step;
+
+	while ((step = mem_walk_next(&m->walk)) != MEM_WALK_END) {
+		if (step == MEM_WALK_LEAVE)
+			leave(m);
+		else if (!enter(m))
+			return false;
+	}
+	total(m->flame);
+	return order(m->flame, m->d);
+}
+
+static bool making_init(struct making *m, struct mprof_profile *p)
+{
+	struct mprof_flame_node *root = grow_add(&m->flame->nodes, sizeof(*root));
+
+	m->names = mprof_mem_strings(m->d);
+	m->hidden = calloc(m->names + 1u, sizeof(*m->hidden));
+	m->on_stack = calloc(m->names + 1u, sizeof(*m->on_stack));
+	if (!root || !m->hidden || !m->on_stack)
+		return false;
+	*root = (struct mprof_flame_node){
+		.parent = MPROF_NONE,
+		.first_child = MPROF_NONE,
+		.next_sibling = MPROF_NONE,
+		.name = MPROF_NONE,
+		.location = MPROF_NONE,
+		.code = MPROF_NONE,
+	};
+	if (!mem_walk_init(&m->walk, p))
+		return false;
+	map_init(&m->map, m->walk.seed);
+	return true;
+}
+
+struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_mem *d,
+				    const struct mprof_flame_options *options)
+{
+	struct making m = {.d = d, .options = options, .flame = calloc(1, sizeof(*m.flame))};
+	bool done = m.flame && making_init(&m, p) && make(&m);
+
+	mem_walk_deinit(&m.walk);
+	map_deinit(&m.map);
+	grow_deinit(&m.levels);
+	grow_deinit(&m.added);
+	free(m.hidden);
+	free(m.on_stack);
+	return done ? m.flame : mprof_flame_free(m.flame);
+}
+
+struct mprof_flame *mprof_flame_free(struct mprof_flame *f)
+{
+	if (!f)
+		return NULL;
+	grow_deinit(&f->nodes);
+	free(f);
+	return NULL;
+}
+
+const struct mprof_flame_node *mprof_flame_nodes(const struct mprof_flame *f, uint32_t *n)
+{
+	*n = f->nodes.n;
+	return f->nodes.items;
+}

@@ -1,0 +1,387 @@
+/*
+ * Functions by what they allocate, and through whom.
+ *
+ * The codes' tree is walked depth first.  A function's total is the weight of the subtrees at whose roots it comes onto the stack, so that it costs
+ * nothing to stand on it for long; its callers are told where something is allocated.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "grow.h"
+#include "map.h"
+#include "mem-walk.h"
+
+/* A code without a name takes the name of the frame before it, or of the one before that. */
+#define BORROWED_MAX 2u
+
+struct mprof_hotspots {
+	struct grow list;    /* struct mprof_hotspot */
+	struct grow callers; /* struct mprof_hotspot_caller */
+};
+
+struct level {
+	uint32_t spot;	  /* that allocates here; MPROF_NONE at the root */
+	uint32_t place;	  /* location, or MPROF_NONE */
+	uint32_t added;	  /* functions of the levels before */
+	uint32_t unnamed; /* codes without a name up to here in a row */
+};
+
+struct pair {
+	struct mprof_hotspot_caller told;
+	uint32_t node; /* at which it was told of last */
+};
+
+struct finding {
+	const struct mprof_mem *d;
+	struct mprof_hotspots *h;
+	enum mprof_weight weight;
+	struct mem_walk walk;
+	uint64_t *below;    /* of each node: the weight of it and all below */
+	uint64_t *at_place; /* of each location */
+	uint32_t places;
+	struct map spots;      /* file and name to hotspot */
+	struct map codes;      /* code without a name to hotspot */
+	struct map pairs;      /* callee and caller to pair */
+	struct grow pair_list; /* struct pair */
+	struct grow levels;
+	struct grow on_stack; /* uint32_t: of each hotspot how often */
+	struct grow added;    /* uint32_t: hotspots as they came onto the stack */
+};
+
+static struct mprof_hotspot *spot_at(const struct mprof_hotspots *h, uint32_t i)
+{
+	return (struct mprof_hotspot *)h->list.items + i;
+}
+
+/* A hotspot of KEY in MAP; a new one is SPOT.  MPROF_NONE without memory. */
+static uint32_t spot_get(struct finding *f, struct map *map, uint64_t key, const struct mprof_hotspot *spot)
+{
+	uint32_t i = map_get(map, key), *count;
+	struct mprof_hotspot *new;
+
+	if (i != MPROF_NONE)
+		return i;
+	if (!map_reserve(map, 1) || !grow_reserve(&f->h->list, sizeof(*new), 1) ||
+	    !grow_reserve(&f->on_stack, sizeof(*count), 1))
+		return MPROF_NONE;
+	new = grow_take(&f->h->list, sizeof(*new));
+	*new = *spot;
+	new->places[0] = new->places[1] = new->places[2] = MPROF_NONE;
+	count = grow_take(&f->on_stack, sizeof(*count));
+	*count = 0;
+	map_put(map, key, f->h->list.n - 1);
+	return f->h->list.n - 1;
+}
+
+static uint32_t spot_named(struct finding *f, const struct mprof_mem_location *l)
+{
+	return spot_get(f, &f->spots, (uint64_t)l->file << 32 | l->function,
+			&(struct mprof_hotspot){.name = l->function, .file = l->file, .code = MPROF_NONE});
+}
+
+static uint32_t spot_unnamed(struct finding *f, uint32_t code)
+{
+	return spot_get(f, &f->codes, code,
+			&(struct mprof_hotspot){.name = MPROF_NONE, .file = MPROF_NONE, .code = code});
+}
+
+/* A hotspot comes onto the stack.  False without memory. */
+static bool push(struct finding *f, uint32_t spot)
+{
+	uint32_t *count, *added;
+
+	if (spot == MPROF_NONE)
+		return false;
+	count = (uint32_t *)f->on_stack.items + spot;
+	if ((*count)++ == 0)
+		spot_at(f->h, spot)->total += f->below[f->walk.at];
+	added = grow_add(&f->added, sizeof(*added));
+	if (added)
+		*added = spot;
+	return added;
+}
+
+static bool enter_code(struct finding *f, struct level *level, uint32_t i)
+{
+	const struct mprof_mem_code *code = mprof_mem_code(f->d, i);
+
+	for (uint32_t k = 0; k < code->locations; k++) {
+		level->place = code->first_location + k;
+		level->spot = spot_named(f, mprof_mem_location(f->d, level->place));
+		level->unnamed = 0;
+		if (!push(f, level->spot))
+			return false;
+	}
+	if (code->locations || (level->spot != MPROF_NONE && ++level->unnamed <= BORROWED_MAX))
+		return true;
+	level->place = MPROF_NONE;
+	level->spot = spot_unnamed(f, i);
+	level->unnamed = BORROWED_MAX;
+	return push(f, level->spot);
+}
+
+/* The pair of two hotspots; NULL without memory.  Lent until the next one. */
+static struct pair *pair_get(struct finding *f, uint32_t callee, uint32_t caller)
+{
+	uint64_t key = (uint64_t)callee << 32 | caller;
+	uint32_t i = map_get(&f->pairs, key);
+	struct pair *pair;
+
+	if (i != MPROF_NONE)
+		return (struct pair *)f->pair_list.items + i;
+	if (!map_reserve(&f->pairs, 1))
+		return NULL;
+	pair = grow_add(&f->pair_list, sizeof(*pair));
+	if (!pair)
+		return NULL;
+	*pair = (struct pair){.told = {.caller = caller, .callee = callee}, .node = MPROF_NONE};
+	map_put(&f->pairs, key, f->pair_list.n - 1);
+	return pair;
+}
+
+/* CALLEE allocates WEIGHT below the hotspots of the stack, each once.  False without memory. */
+static bool count_callers(struct finding *f, uint32_t callee, uint64_t weight)
+{
+	const uint32_t *added = f->added.items;
+	uint32_t told = 0, i = f->added.n, steps = 4 * MPROF_HOTSPOT_CALLERS_MAX;
+
+	/* The innermost first; a stack of any depth costs no more than this. */
+	while (i-- > 0 && told < MPROF_HOTSPOT_CALLERS_MAX && steps-- > 0) {
+		struct pair *pair;
+
+		if (added[i] == callee)
+			continue;
+		pair = pair_get(f, callee, added[i]);
+		if (!pair)
+			return false;
+		if (pair->node == f->walk.at)
+			continue;
+		pair->node = f->walk.at;
+		pair->told.samples += weight;
+		told++;
+	}
+	return true;
+}
+
+static bool enter(struct finding *f)
+{
+	const struct mprof_profile_node *node = &f->walk.nodes[f->walk.at];
+	const struct level *levels = f->levels.items;
+	struct level level = {.spot = MPROF_NONE, .place = MPROF_NONE}, *new;
+	uint64_t weight = mem_weight(node, f->weight);
+
+	if (node->parent != MPROF_NONE)
+		level = levels[f->levels.n - 1];
+	level.added = f->added.n;
+	if (node->code == MPROF_CODE_TRUNCATED || node->code == MPROF_CODE_UNKNOWN) {
+		level.place = MPROF_NONE;
+		level.spot = spot_unnamed(f, node->code);
+		if (!push(f, level.spot))
+			return false;
+	} else if (node->parent != MPROF_NONE && !enter_code(f, &level, node->code)) {
+		return false;
+	}
+	new = grow_add(&f->levels, sizeof(*new));
+	if (!new)
+		return false;
+	*new = level;
+	if (!weight || level.spot == MPROF_NONE)
+		return true;
+	spot_at(f->h, level.spot)->self += weight;
+	if (level.place != MPROF_NONE)
+		f->at_place[level.place] += weight;
+	return count_callers(f, level.spot, weight);
+}
+
+static void leave(struct finding *f)
+{
+	const struct level *levels = f->levels.items;
+	uint32_t before = levels[--f->levels.n].added;
+
+	while (f->added.n > before)
+		((uint32_t *)f->on_stack.items)[((uint32_t *)f->added.items)[--f->added.n]]--;
+}
+
+/* ---- what was found, in order ---- */
+
+/* The three places of a hotspot where it allocates most. */
+static void rank_place(struct finding *f, uint32_t place)
+{
+	const struct mprof_mem_location *l = mprof_mem_location(f->d, place);
+	uint32_t i = map_get(&f->spots, (uint64_t)l->file << 32 | l->function), at = 2, k;
+	struct mprof_hotspot *spot;
+
+	if (i == MPROF_NONE)
+		return;
+	spot = spot_at(f->h, i);
+	spot->n_places++;
+	if (spot->places[2] != MPROF_NONE && f->at_place[spot->places[2]] >= f->at_place[place])
+		return;
+	while (at > 0 && (spot->places[at - 1] == MPROF_NONE || f->at_place[spot->places[at - 1]] < f->at_place[place]))
+		at--;
+	for (k = 2; k > at; k--)
+		spot->places[k] = spot->places[k - 1];
+	spot->places[at] = place;
+}
+
+/* A hotspot and where it stood. */
+struct ranked {
+	struct mprof_hotspot spot;
+	const char *name;
+	size_t bytes;
+	uint32_t was;
+};
+
+static int ranked_compare(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+	size_t n = x->bytes < y->bytes ? x->bytes : y->bytes;
+	int r;
+
+	if (x->spot.self != y->spot.self)
+		return x->spot.self > y->spot.self ? -1 : 1;
+	r = n ? memcmp(x->name, y->name, n) : 0;
+	if (r)
+		return r;
+	return x->was < y->was ? -1 : x->was > y->was;
+}
+
+static int pair_compare(const void *a, const void *b)
+{
+	const struct mprof_hotspot_caller *x = &((const struct pair *)a)->told, *y = &((const struct pair *)b)->told;
+
+	if (x->callee != y->callee)
+		return x->callee < y->callee ? -1 : 1;
+	if (x->samples != y->samples)
+		return x->samples > y->samples ? -1 : 1;
+	return x->caller < y->caller ? -1 : x->caller > y->caller;
+}
+
+/* The hotspots by what they allocate.  IS[i] becomes the new place of I. */
+static bool order_spots(struct finding *f, uint32_t *is)
+{
+	uint32_t n = f->h->list.n, i;
+	struct ranked *ranked = calloc(n + 1u, sizeof(*ranked));
+
+	if (!ranked)
+		return false;
+	for (i = 0; i < n; i++) {
+		ranked[i] = (struct ranked){.spot = *spot_at(f->h, i), .name = "", .was = i};
+		if (ranked[i].spot.name != MPROF_NONE)
+			ranked[i].name = mprof_mem_string(f->d, ranked[i].spot.name, &ranked[i].bytes);
+	}
+	qsort(ranked, n, sizeof(*ranked), ranked_compare);
+	for (i = 0; i < n; i++) {
+		*spot_at(f->h, i) = ranked[i].spot;
+		is[ranked[i].was] = i;
+	}
+	free(ranked);
+	return true;
+}
+
+static bool order_pairs(struct finding *f, const uint32_t *is)
+{
+	struct pair *pairs = f->pair_list.items;
+	struct mprof_hotspot_caller *told;
+	uint32_t n = f->pair_list.n, i;
+
+	if (!grow_reserve(&f->h->callers, sizeof(*told), n))
+		return false;
+	for (i = 0; i < n; i++) {
+		pairs[i].told.caller = is[pairs[i].told.caller];
+		pairs[i].told.callee = is[pairs[i].told.callee];
+	}
+	if (n)
+		qsort(pairs, n, sizeof(*pairs), pair_compare);
+	for (i = 0; i < n; i++) {
+		struct mprof_hotspot *callee = spot_at(f->h, pairs[i].told.callee);
+
+		told = grow_take(&f->h->callers, sizeof(*told));
+		*told = pairs[i].told;
+		if (!callee->n_callers++)
+			callee->first_caller = i;
+	}
+	return true;
+}
+
+static bool order(struct finding *f)
+{
+	uint32_t *is = malloc((f->h->list.n + 1u) * sizeof(*is)), i;
+	bool done;
+
+	for (i = 0; i < f->places; i++)
+		if (f->at_place[i])
+			rank_place(f, i);
+	done = is && order_spots(f, is) && order_pairs(f, is);
+	free(is);
+	return done;
+}
+
+static bool find(struct finding *f, struct mprof_profile *p)
+{
+	enum mem_step step;
+	uint32_t i;
+
+	if (!mem_walk_init(&f->walk, p))
+		return false;
+	map_init(&f->spots, f->walk.seed);
+	map_init(&f->codes, f->walk.seed);
+	map_init(&f->pairs, f->walk.seed);
+	f->places = mprof_mem_locations(f->d);
+	f->below = calloc(f->walk.n, sizeof(*f->below));
+	f->at_place = calloc(f->places + 1u, sizeof(*f->at_place));
+	if (!f->below || !f->at_place)
+		return false;
+	for (i = f->walk.n; i-- > 0;) {
+		f->below[i] += mem_weight(&f->walk.nodes[i], f->weight);
+		if (i)
+			f->below[f->walk.nodes[i].parent] += f->below[i];
+	}
+	while ((step = mem_walk_next(&f->walk)) != MEM_WALK_END) {
+		if (step == MEM_WALK_LEAVE)
+			leave(f);
+		else if (!enter(f))
+			return false;
+	}
+	return order(f);
+}
+
+struct mprof_hotspots *mprof_hotspots_new(struct mprof_profile *p, const struct mprof_mem *d, enum mprof_weight weight)
+{
+	struct finding f = {.d = d, .weight = weight, .h = calloc(1, sizeof(*f.h))};
+	bool done = f.h && find(&f, p);
+
+	mem_walk_deinit(&f.walk);
+	free(f.below);
+	free(f.at_place);
+	map_deinit(&f.spots);
+	map_deinit(&f.codes);
+	map_deinit(&f.pairs);
+	grow_deinit(&f.pair_list);
+	grow_deinit(&f.levels);
+	grow_deinit(&f.on_stack);
+	grow_deinit(&f.added);
+	return done ? f.h : mprof_hotspots_free(f.h);
+}
+
+struct mprof_hotspots *mprof_hotspots_free(struct mprof_hotspots *h)
+{
+	if (!h)
+		return NULL;
+	grow_deinit(&h->list);
+	grow_deinit(&h->callers);
+	free(h);
+	return NULL;
+}
+
+const struct mprof_hotspot *mprof_hotspots_list(const struct mprof_hotspots *h, uint32_t *n)
+{
+	*n = h->list.n;
+	return h->list.items;
+}
+
+const struct mprof_hotspot_caller *mprof_hotspots_callers(const struct mprof_hotspots *h, uint32_t *n)
+{
+	*n = h->callers.n;
+	return h->callers.items;
+}
