@@ -72,7 +72,7 @@ static void tell_read(struct mprof_tale *t, const struct mprof_interaction *it)
 	if (!(other->flags & MPROF_THREAD_RESOLVED) || other->end > it->time)
 		return;
 	tale_put(t, other->failure != MPROF_NONE ? ", which had failed" : ", which had been resolved");
-	if (other->resolver != MPROF_NONE && other->resolver != it->thread) {
+	if (other->resolver != MPROF_NONE && other->resolver != it->thread && other->resolver != it->other) {
 		tale_put(t, " by ");
 		tale_who(t, other->resolver, other->end);
 	}
@@ -95,6 +95,8 @@ static void tell_deed(struct mprof_tale *t, uint32_t i, bool received)
 		tell_look(t, i);
 	} else if (it->kind == MPROF_INTERACTION_READ) {
 		tell_read(t, it);
+	} else if (it->kind == MPROF_INTERACTION_RESOLVE && it->other == it->thread) {
+		tale_put(t, "resolved itself");
 	} else {
 		tale_put(t, it->kind == MPROF_INTERACTION_SIGNAL ? "signalled " : "resolved ");
 		tale_who(t, it->other, it->time);
@@ -164,14 +166,18 @@ static void tell_running(struct mprof_tale *t, uint32_t thread)
 	tale_line(t);
 }
 
-static void tell_resolution(struct mprof_tale *t, const struct mprof_thread *it)
+static void tell_resolution(struct mprof_tale *t, uint32_t thread)
 {
+	const struct mprof_thread *it = tale_thread(t, thread);
+
 	if (it->becomes != MPROF_NONE) {
 		tale_put(t, "It became ");
 		tale_who(t, it->becomes, it->end);
 	} else {
-		tale_put(t, it->failure != MPROF_NONE ? "It failed, by " : "It was resolved by ");
-		tale_who(t, it->resolver, it->end);
+		tale_put(t, it->failure != MPROF_NONE ? "It failed" : "It was resolved");
+		tale_put(t, it->resolver == thread ? " by itself" : " by ");
+		if (it->resolver != thread)
+			tale_who(t, it->resolver, it->end);
 	}
 	tale_put(t, " at ");
 	tale_since(t, it->end);
@@ -185,10 +191,12 @@ static void tell_resolution(struct mprof_tale *t, const struct mprof_thread *it)
 	tale_put(t, ".");
 }
 
-static void tell_end(struct mprof_tale *t, const struct mprof_thread *it)
+static void tell_end(struct mprof_tale *t, uint32_t thread)
 {
+	const struct mprof_thread *it = tale_thread(t, thread);
+
 	if (it->flags & MPROF_THREAD_RESOLVED)
-		tell_resolution(t, it);
+		tell_resolution(t, thread);
 	else if (it->flags & MPROF_THREAD_NEVER_RESOLVED)
 		tale_put(t, "It should have been resolved, and never was up to the end of the trace.");
 	else
@@ -210,6 +218,6 @@ enum mprof_status mprof_tale_thread(struct mprof_tale *t, uint32_t thread)
 	tell_beginning(t, thread);
 	tell_deeds(t, thread);
 	tell_running(t, thread);
-	tell_end(t, tale_thread(t, thread));
+	tell_end(t, thread);
 	return tale_end(t);
 }
