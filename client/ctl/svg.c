@@ -19,6 +19,7 @@
 #define ALPHAS	  8u   /* steps of opacity */
 #define LABEL_UP  4.0
 #define TYPE_DOWN 12.0
+#define RULER_UP  9.0
 
 enum shape { SHAPE_BAND, SHAPE_LINE, SHAPE_ARROW, SHAPE_TEXT, SHAPE_HEAD, SHAPE_FAILED, SHAPE_HIGHLIGHT };
 
@@ -299,7 +300,7 @@ static void put_text(const struct svg *svg, const struct mprof_mark *m, const ch
 		put(svg->out, "\"");
 	}
 	put_number(svg->out, " x=\"", m->kind == MPROF_MARK_GRID ? x + 3 : x);
-	put_number(svg->out, "\" y=\"", m->kind == MPROF_MARK_GRID ? svg->height - 4 : y);
+	put_number(svg->out, "\" y=\"", m->kind == MPROF_MARK_GRID ? svg->height - RULER_UP : y);
 	put(svg->out, "\">");
 	put_cut(svg->out, m, text);
 	put(svg->out, "</text>\n");

@@ -65,6 +65,7 @@ struct strip {
 	uint32_t stream;
 	double top, bottom;
 	uint32_t at, end; /* places */
+	uint64_t drawn;	  /* up to then */
 };
 
 static void put(const struct strip *s, uint32_t item, double x0, double x1, double share)
@@ -82,34 +83,47 @@ static void put(const struct strip *s, uint32_t item, double x0, double x1, doub
 	mark->shade = (uint32_t)(fmin(fmax(share, 1 / FULL), 1) * FULL);
 }
 
-/* What begins on the same pixel as the band at S->at, which is narrow: one mark.  The last of them may reach farther and is left. */
-static void put_pixel(struct strip *s)
+/*
+ * What begins on the same pixel as the band at S->at, which is narrow and begins at START: one mark.  The last of them may reach farther and is
+ * left.
+ */
+static void put_pixel(struct strip *s, uint64_t start)
 {
-	double column = floor(frame_x(s->f, rails_start(s->l, 0, s->at)));
+	double column = floor(frame_x(s->f, start)), x;
 	uint64_t limit = frame_time(s->f, column + 1);
 	uint32_t first = s->at, next = rails_begins_after(s->l, 0, first + 1, s->end, limit ? limit - 1 : 0);
-	double ns;
 
-	while (next > first + 1 && frame_x(s->f, rails_end(s->l, 0, next - 1)) > column + 2)
+	if (next > first + 1 && frame_x(s->f, rails_end(s->l, 0, next - 1)) > column + 2)
 		next--;
-	ns = (double)(sum_to(s->l, s->sums, next) - sum_to(s->l, s->sums, first));
-	put(s, rails_item(s->l, 0, first), column, column + 1, ns * s->f->scale);
+	s->drawn = rails_end(s->l, 0, next - 1);
 	s->at = next;
+	x = frame_x(s->f, s->drawn);
+	if (x > column + 2) /* they overlap */
+		put(s, rails_item(s->l, 0, first), frame_x(s->f, start), x, 1);
+	else
+		put(s, rails_item(s->l, 0, first), column, column + 1,
+		    (double)(sum_to(s->l, s->sums, next) - sum_to(s->l, s->sums, first)) * s->f->scale);
 }
 
 static void draw_strip(struct strip *s)
 {
-	rails_range(s->l, 0, s->stream, &s->at, &s->end);
-	s->at = rails_ends_from(s->l, 0, s->at, s->end, s->f->w.from);
-	while (s->at < s->end && !s->f->failed) {
-		uint64_t start = rails_start(s->l, 0, s->at), end = rails_end(s->l, 0, s->at);
+	uint64_t start, end;
 
-		if (start > s->f->w.to)
+	s->drawn = 0;
+	rails_range(s->l, 0, s->stream, &s->at, &s->end);
+	for (s->at = rails_ends_from(s->l, 0, s->at, s->end, s->f->w.from); s->at < s->end && !s->f->failed;) {
+		start = rails_start(s->l, 0, s->at);
+		end = rails_end(s->l, 0, s->at);
+		if (start > s->f->w.to || s->drawn > s->f->w.to)
 			return;
-		if (frame_width(s->f, start, end) < 1) {
-			put_pixel(s);
+		start = start > s->drawn ? start : s->drawn;
+		if (end < start) {
+			s->at = rails_ends_from(s->l, 0, s->at, s->end, start);
+		} else if (frame_width(s->f, start, end) < 1) {
+			put_pixel(s, start);
 		} else {
 			put(s, rails_item(s->l, 0, s->at), frame_x(s->f, start), frame_x(s->f, end), 1);
+			s->drawn = end;
 			s->at++;
 		}
 	}

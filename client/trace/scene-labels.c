@@ -17,7 +17,7 @@
 #define TICK	6.0
 #define ABOVE	1.6 /* letters' widths that a label needs above its line */
 #define BELOW	3.4 /* that a label and a type need between two lines */
-#define LETTERS 2u  /* a text of which fewer are to be seen is left out */
+#define LETTERS 4u  /* a text that is cut to fewer says nothing and is left out */
 #define SLACK	1.25
 
 struct line {
@@ -96,7 +96,7 @@ static double put_text(const struct line *l, enum mprof_mark_kind kind, double x
 	struct mprof_mark *mark;
 	double width, at;
 
-	if (room < LETTERS)
+	if (!room)
 		return left;
 	/* One letter more than fits says that it does not. */
 	mark = frame_mark(l->f, kind);
@@ -105,7 +105,7 @@ static double put_text(const struct line *l, enum mprof_mark_kind kind, double x
 	letters = frame_text(l->f, mark, text, bytes, room + 1);
 	width = letters * (double)l->f->w.letter;
 	at = centre(x, width, left, right);
-	if (!letters) {
+	if (!letters || (letters > room && room < LETTERS)) {
 		l->f->s->marks.n--;
 		return left;
 	}
@@ -162,26 +162,42 @@ static double next_x(const struct line *l, uint32_t place, bool failure)
 	return failure ? fmin(l->right, frame_x(l->f, l->t->end)) : l->right;
 }
 
+/* The labels on one pixel, from place FIRST up to NEXT, exclusively: the first gives way to the left, the last to the right. */
+static double put_cluster(const struct line *l, uint32_t first, uint32_t next, double left, double right)
+{
+	const uint32_t *items = l->f->s->labels.items;
+	double x = frame_x(l->f, label_at(l, first)->time), last = frame_x(l->f, label_at(l, next - 1)->time);
+
+	put_tick(l, x, frame_y(l->f, l->t->row));
+	if (next - first == 1)
+		return put_label(l, items[first], x, left, right);
+	left = put_label(l, items[first], x, left, frame_x(l->f, label_at(l, first + 1)->time));
+	return put_label(l, items[next - 1], last, fmax(left, last), right);
+}
+
+static void put_failure(const struct line *l, double left)
+{
+	double x = frame_x(l->f, l->t->end);
+
+	put_tick(l, x, frame_y(l->f, l->t->row));
+	put_string(l, l->t->failure, x, left);
+}
+
 static void put_labels(struct line *l)
 {
 	bool failure = l->t->failure != MPROF_NONE;
-	double y = frame_y(l->f, l->t->row), x, left = l->left;
 	uint32_t place = label_from(l, l->at, l->end, l->thread, l->f->w.from), next;
+	double left = l->left;
 
 	/* The last one before the picture is kept in it. */
 	for (place -= place > l->at; place < l->end && !l->f->failed; place = next) {
 		next = pixel_end(l, place);
-		x = frame_x(l->f, label_at(l, next - 1)->time);
-		if (x > l->f->w.width)
+		if (frame_x(l->f, label_at(l, place)->time) > l->f->w.width)
 			return;
-		put_tick(l, x, y);
-		left = put_label(l, l->f->s->labels.items[next - 1], x, left, next_x(l, next, failure));
+		left = put_cluster(l, place, next, left, next_x(l, next, failure));
 	}
-	if (!failure)
-		return;
-	x = frame_x(l->f, l->t->end);
-	put_tick(l, x, y);
-	put_string(l, l->t->failure, x, left);
+	if (failure)
+		put_failure(l, left);
 }
 
 /* The room on the line of THREAD. */
@@ -220,24 +236,45 @@ static double room(const struct frame *f, const struct mprof_thread *t, int besi
 	return fabs(fold_y(&f->fold, row) - frame_y(f, t->row));
 }
 
+/* Has THREAD's text room?  What should have been resolved and was not says so in any case, if no other that does is too near. */
+static bool has_room(const struct frame *f, const struct mprof_thread *t, bool below, double *said)
+{
+	double y = frame_y(f, t->row);
+
+	if (room(f, t, below ? 1 : -1) >= (below ? BELOW : ABOVE) * f->w.letter)
+		return true;
+	if (below || !(t->flags & MPROF_THREAD_NEVER_RESOLVED) || y - *said < ABOVE * f->w.letter)
+		return false;
+	*said = y;
+	return true;
+}
+
+static void draw_above(struct frame *f, struct line *l)
+{
+	if (room(f, l->t, -1) < ABOVE * f->w.letter)
+		put_failure(l, l->left);
+	else if (l->at == l->end && l->t->failure == MPROF_NONE)
+		put_id(l);
+	else
+		put_labels(l);
+}
+
 void draw_labels(struct frame *f)
 {
 	uint32_t i, n = f->s->named.n, pass;
+	double said = -INFINITY;
 	struct line l;
 
 	for (pass = 0; pass < 2; pass++)
 		for (i = 0; i < n && !f->failed; i++) {
 			uint32_t thread = ((uint32_t *)f->s->named.items)[i];
-			const struct mprof_thread *t = &f->v->threads[thread];
 
-			if (room(f, t, pass ? 1 : -1) < (pass ? BELOW : ABOVE) * f->w.letter)
+			if (!has_room(f, &f->v->threads[thread], pass, &said))
 				continue;
 			line_init(&l, f, thread);
 			if (pass)
 				put_type(&l);
-			else if (l.at == l.end && t->failure == MPROF_NONE)
-				put_id(&l);
 			else
-				put_labels(&l);
+				draw_above(f, &l);
 		}
 }

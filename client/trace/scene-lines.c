@@ -34,7 +34,8 @@ static bool note(struct frame *f, uint32_t thread, double width, const struct ro
 			return false;
 		*end = (struct open_end){thread, (float)frame_clip(f, frame_x(f, t->end)), group->y};
 	}
-	if (width > NAMED_MIN && group->room && f->w.flags & MPROF_WINDOW_LABELS) {
+	if (width > NAMED_MIN && (group->room || t->flags & MPROF_THREAD_NEVER_RESOLVED) &&
+	    f->w.flags & MPROF_WINDOW_LABELS) {
 		named = grow_add(&f->s->named, sizeof(*named));
 		if (!named)
 			return false;
@@ -52,7 +53,7 @@ static void draw_thread(struct frame *f, enum mprof_mark_kind kind, const struct
 	if (!mark)
 		return;
 	mark->stream = frame_stream(f, run->item);
-	if (run->single && !group->level && run->n == 1 && !note(f, run->item, frame_width(f, t->start, t->end), group))
+	if (run->single && run->n == 1 && !note(f, run->item, frame_width(f, t->start, t->end), group))
 		f->failed = true;
 }
 

@@ -121,6 +121,7 @@ struct walk {
 	struct rails *l;
 	unsigned level;
 	uint32_t at, end; /* pieces */
+	uint64_t drawn;	  /* up to then */
 };
 
 struct run {

@@ -9,7 +9,8 @@
 #include "scene-state.h"
 
 #define WIDE	 2.0
-#define TOGETHER 1.5 /* pixels: rows that together are no higher are drawn on one height */
+#define GAP_SEEN 2.0
+#define TOGETHER 2.0 /* pixels: rows that together are no higher are drawn on one height */
 
 void walk_init(struct walk *w, struct frame *f, struct rails *l, unsigned level, uint32_t block)
 {
@@ -30,6 +31,7 @@ static bool widen(struct walk *w, struct run *run)
 		return false;
 	/* All but the last end before the last begins. */
 	start = rails_start(w->l, w->level, next - 1);
+	start = start > run->end ? start : run->end;
 	end = rails_end(w->l, w->level, next - 1);
 	if (frame_width(f, start, end) >= WIDE) {
 		more = false;
@@ -45,34 +47,48 @@ static bool widen(struct walk *w, struct run *run)
 	return more;
 }
 
+/* Where stretches overlap, pass over what ends before all that was drawn does. */
+static void pass_drawn(struct walk *w)
+{
+	if (w->l->cover && w->drawn)
+		w->at = rails_ends_from(w->l, w->level, w->at, w->end, w->drawn + 1);
+}
+
 bool walk_next(struct walk *w, struct run *run)
 {
-	if (w->at >= w->end)
+	uint64_t start;
+
+	pass_drawn(w);
+	if (w->at >= w->end || w->drawn > w->f->w.to)
 		return false;
-	run->start = rails_start(w->l, w->level, w->at);
-	if (run->start > w->f->w.to)
+	start = rails_start(w->l, w->level, w->at);
+	if (start > w->f->w.to)
 		return false;
+	/* Only what is new counts, or else any number could lie over each other. */
+	run->start = start > w->drawn ? start : w->drawn;
 	run->end = rails_end(w->l, w->level, w->at);
 	run->item = rails_item(w->l, w->level, w->at);
 	run->n = rails_count(w->l, w->level, w->at, w->at + 1);
 	run->single = true;
 	w->at++;
-	if (frame_width(w->f, run->start, run->end) >= WIDE)
-		return true;
-	while (widen(w, run) && frame_x(w->f, run->end) < w->f->w.width) {
-	}
+	if (frame_width(w->f, run->start, run->end) < WIDE)
+		while (widen(w, run) && frame_x(w->f, run->end) < w->f->w.width) {
+		}
+	w->drawn = run->end;
+	run->start = start;
 	return true;
 }
 
-/* How many levels lower, so that no gap that was closed is longer than a pixel; as far as the budget goes. */
+/* How many levels lower, so that no gap that was closed is seen; as far as the budget goes for rows that are full. */
 static unsigned closer(struct frame *f, const struct rails *l, unsigned level)
 {
-	double pixel = 1 / f->scale;
+	double seen = GAP_SEEN / f->scale;
+	uint64_t row = (uint64_t)f->w.width + 16;
 	unsigned by = 0;
 
-	while (by < level && (double)l->levels[level - by].blur > pixel)
+	while (by < level && (double)l->levels[level - by].blur > seen)
 		by++;
-	while (by && (UINT64_C(1) << (RAILS_SHIFT * by)) > f->budget)
+	while (by && row << (RAILS_SHIFT * by) > f->budget)
 		by--;
 	return by;
 }

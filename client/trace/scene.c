@@ -9,7 +9,7 @@
 #include "scene-state.h"
 
 #define WIDTH_MAX 16384.0f
-#define CLOSER	  256u /* steps for each pixel of width and of height to look closer at what lies on one pixel */
+#define CLOSER	  128u /* steps for each pixel of width and of height to look closer at what lies on one pixel */
 
 static bool links_all(struct mprof_scene *s)
 {

@@ -1,0 +1,419 @@
+"""What is drawn of a trace is what the original viewer would draw: scene-oracles.py SOURCE-ROOT SCENE-MARKS MPROFCTL
+
+From the original's model and layout of a trace (*.viewer-threads.jsonl.xz) all that must be seen in a window is computed here by the drawing rules
+alone: lines from start and end, rows by the fish-eye, arrows with their ends, labels, steps of counters.  It is compared with the marks that
+scene-marks prints, each way.  And what `mprofctl export --to svg` makes of them is XML with all of it in.
+"""
+
+import json
+import lzma
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+ROOT, DUMP, MPROFCTL = sys.argv[1:4]
+REFERENCE = os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces")
+MARGIN, ROW, LETTER = 30, 30, 7
+# Name, from and to in parts of the trace's time, width, height, focused row.
+TRACES = ["small", "wrapped", "public/net", "public/arp-good", "public/arp-bad"]
+WINDOWS = [
+    (0, 1, 1400, 900, 0),
+    (0, 1, 1400, 900, 20),
+    (0.25, 0.5, 800, 600, 5),
+    (0.05, 0.06, 1200, 1500, 12),
+    (0.9, 1.02, 1000, 700, 40),
+]
+NEAR = 0.06  # pixels: times here are floats of seconds
+failures = 0
+
+
+def fail(message):
+    global failures
+    failures += 1
+    if failures < 40:
+        print(message)
+
+
+def read(path):
+    path = path if os.path.exists(path) else path + ".xz"
+    with (lzma.open if path.endswith(".xz") else open)(path, "rb") as f:
+        return f.read()
+
+
+class View:
+    """A window over a model, in the terms of the original: seconds, and units of 30 a row."""
+
+    def __init__(self, threads, window):
+        start, end, self.width, self.height, focus = window
+        self.threads = {thread["tid"]: thread for thread in threads}
+        self.last = max(thread["y"] for thread in threads if thread["tid"] != -1) - 0.5
+        total = max(thread["end"] for thread in threads if thread["tid"] == -1)
+        self.start = round(start * total * 1e9)
+        self.end = max(round(end * total * 1e9), self.start + 1)
+        self.scale = self.width / (self.end - self.start)
+        self.focus = min(focus * ROW, self.last + ROW)
+        self.stretch = self.height * (0.5 - 0.25 * math.tanh(min(self.focus, self.last - self.focus) / 1000)) * 2
+
+    def arguments(self):
+        return [str(n) for n in (self.start, self.end, self.width, self.height, self.focus / ROW)]
+
+    def x(self, seconds):
+        return (seconds * 1e9 - self.start) * self.scale
+
+    def clip(self, x):
+        return min(max(x, -self.width), 2 * self.width)
+
+    def y(self, units):
+        def project(y):
+            return math.tanh((y - self.focus) / self.stretch)
+
+        inner = self.height - 2 * MARGIN
+        return MARGIN + inner * (project(units) - project(0)) / (project(self.last) - project(0))
+
+    def row(self, thread):
+        return self.y(thread["y"] - 0.5)
+
+    def seen(self, thread):
+        return thread["tid"] != -1 and self.x(thread["start"]) <= self.width and self.x(thread["end"]) >= 0
+
+
+def marks_of(path, view):
+    done = subprocess.run([DUMP, path, *view.arguments()], check=True, stdout=subprocess.PIPE)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = {}
+    for mark in lines[1:]:
+        kinds.setdefault(mark["kind"], []).append(mark)
+    return lines[0], kinds
+
+
+def near(a, b, by=NEAR):
+    return abs(a - b) <= by
+
+
+class Place:
+    """Marks by where they are, to be found again within a pixel."""
+
+    def __init__(self, marks, *keys):
+        self.keys = keys
+        self.cells = {}
+        for mark in marks:
+            mark["matched"] = False
+            self.cells.setdefault(tuple(round(mark[key]) for key in keys), []).append(mark)
+
+    def find(self, *values, by=NEAR):
+        """A mark near to that, or None; all that are near count as found."""
+        best, cells = None, [()]
+        for value in values:
+            cells = [cell + (round(value) + step,) for cell in cells for step in (-1, 0, 1)]
+        for cell in cells:
+            for mark in self.cells.get(cell, ()):
+                if all(near(mark[key], value, by) for key, value in zip(self.keys, values)):
+                    mark["matched"] = True
+                    best = mark
+        return best
+
+
+def rest(name, marks, what):
+    """All marks must have been called for."""
+    left = [mark for mark in marks if not mark["matched"]]
+    if left:
+        fail(f"{name}: {len(left)} {what} that nothing calls for, the first {left[0]}")
+
+
+def failed(thread):
+    return thread["failure"] is not None
+
+
+def check_lines(name, view, kinds):
+    """Each thread that is seen lies on a line of its kind and row; what is two pixels long has its own, with its ends."""
+    for kind, wanted in (("thread", False), ("failed", True)):
+        marks = kinds.get(kind, [])
+        for mark in marks:
+            mark["n"] = 0
+        for thread in filter(view.seen, view.threads.values()):
+            if failed(thread) != wanted:
+                continue
+            x0, x1, y = view.clip(view.x(thread["start"])), view.clip(view.x(thread["end"])), view.row(thread)
+            on = [m for m in marks if m["x0"] - NEAR <= x0 and m["x1"] + NEAR >= x1 and near(m["y0"], y, 2)]
+            if not on:
+                fail(f"{name}: no {kind} line for {thread['tid']} at {x0:.2f} to {x1:.2f}, {y:.2f}")
+                continue
+            for mark in on:
+                mark["n"] += 1
+            if x1 - x0 < 2.1:
+                continue
+            if not any(m["id"] == thread["tid"] and near(m["x0"], x0) and near(m["x1"], x1) and near(m["y0"], y) for m in on):
+                if not any(m["shade"] for m in on):
+                    fail(f"{name}: {thread['tid']} is not a line of its own at {x0:.2f} to {x1:.2f}, {y:.2f}")
+        for mark in marks:
+            if not mark["n"]:
+                fail(f"{name}: a {kind} line that is none: {mark}")
+
+
+def check_running(name, view, kinds):
+    marks = kinds.get("running", [])
+    spans = {}
+    for mark in marks:
+        spans.setdefault(round(mark["y0"]), []).append(mark)
+    for thread in view.threads.values():
+        for start, end in thread["activations"] if thread["tid"] != -1 else ():
+            x0, x1, y = view.x(start), view.x(end), view.row(thread)
+            if x1 < 0 or x0 > view.width:
+                continue
+            x0, x1 = view.clip(x0), view.clip(x1)
+            on = [m for cell in range(round(y) - 2, round(y) + 3) for m in spans.get(cell, ())]
+            if not any(m["x0"] - NEAR <= x0 and m["x1"] + NEAR >= x1 for m in on):
+                fail(f"{name}: {thread['tid']} does not run at {x0:.2f} to {x1:.2f}, {y:.2f}")
+
+
+def check_bands(name, view, kinds):
+    marks = kinds.get("sleeping", [])
+    place = Place(marks, "x0")
+    for start, end in view.threads[-1]["activations"]:
+        x0, x1 = view.x(start), view.x(end)
+        if x1 < 0 or x0 > view.width:
+            continue
+        if x1 - x0 > 1.05:
+            mark = place.find(view.clip(x0))
+            if not mark or not near(mark["x1"], view.clip(x1)):
+                fail(f"{name}: no sleep from {x0:.2f} to {x1:.2f}")
+        elif not place.find(math.floor(x0), by=1.1):
+            fail(f"{name}: no short sleep at {x0:.2f}")
+    rest(name, marks, "times of sleep")
+    if any(mark["y0"] != 0 or mark["y1"] != view.height for mark in marks):
+        fail(f"{name}: a band is not of full height")
+
+
+def check_links(name, kind, kinds, wanted):
+    """WANTED: (x0, y0, x1, y1) of each.  All marks are among them, and all of them are marks but where a column has more than seven."""
+    marks = kinds.get(kind, [])
+    place = Place(marks, "x0", "y0", "x1", "y1")
+    columns = {}
+    for line in wanted:
+        columns.setdefault(math.floor(line[2]), []).append(line)
+    for column, lines in columns.items():
+        found = sum(place.find(*line) is not None for line in lines)
+        crowd = sum(len(columns.get(column + step, ())) for step in (-1, 0, 1)) > 7
+        if found < (1 if crowd else len(lines)):
+            fail(f"{name}: of {len(lines)} {kind} at {column} only {found} are drawn: {lines[:3]}")
+        if not crowd:
+            continue
+        for edge in (min(lines, key=lambda l: min(l[1], l[3])), max(lines, key=lambda l: max(l[1], l[3]))):
+            y = min(edge[1], edge[3]), max(edge[1], edge[3])
+            near_it = [m for m in marks if abs(m["x1"] - column) < 2.2]
+            if not any(min(m["y0"], m["y1"]) <= y[0] + 1 for m in near_it) and edge is lines[0]:
+                fail(f"{name}: the outermost {kind} at {column} is not drawn")
+    rest(name, marks, kind)
+
+
+def check_births(name, view, kinds):
+    created, becomes = [], []
+    for thread in view.threads.values():
+        if thread["tid"] == -1:
+            continue
+        for tid in thread["creates"]:
+            child = view.threads[tid]
+            x = view.x(child["start"])
+            if child["show_creation"] and 0 <= x <= view.width:
+                created.append((x, view.row(thread), x, view.row(child)))
+        other = view.threads.get(thread["becomes"]) if thread["becomes"] is not None else None
+        x = view.x(thread["end"])
+        if other and other["y"] != thread["y"] and 0 <= x <= view.width:
+            becomes.append((x, view.row(thread), x, view.row(other)))
+    check_links(name, "creation", kinds, created)
+    check_links(name, "becomes", kinds, becomes)
+
+
+def arrow(view, source, begin, target, time):
+    """Clipped as the picture clips it, or None where it is not drawn."""
+    if source["tid"] == -1 or target["tid"] == -1 or source["tid"] == target["tid"]:
+        return None
+    x0, x1 = view.x(begin), view.x(time)
+    if x1 < 0 or x0 > view.width or x1 > 2 * view.width or 1 - (x1 - x0) / 6000 <= 0.01:
+        return None
+    y0, y1 = view.row(source), view.row(target)
+    if x0 < -view.width:
+        y0 += (y1 - y0) * (-view.width - x0) / (x1 - x0)
+        x0 = -view.width
+    return x0, y0, x1, y1
+
+
+def check_arrows(name, view, kinds):
+    wanted = {"resolve": [], "read": [], "read-failed": [], "try-read": [], "signal": []}
+    for thread in view.threads.values():
+        for time, kind, tid in thread["interactions"]:
+            kind = kind.replace("_", "-")
+            other = view.threads[tid]
+            if kind == "read":
+                kind = "read-failed" if failed(other) else kind
+                line = arrow(view, other, min(time, other["end"]), thread, time)
+            else:
+                begin = min(time, thread["end"]) if kind == "resolve" else time
+                line = arrow(view, thread, begin, other, time)
+            if line:
+                wanted[kind].append(line)
+    for kind, lines in wanted.items():
+        check_links(name, kind, kinds, lines)
+
+
+def check_open_ends(name, view, kinds):
+    marks = kinds.get("open-end", [])
+    place = Place(marks, "x0", "y0")
+    for thread in filter(view.seen, view.threads.values()):
+        wide = (thread["end"] - thread["start"]) * 1e9 * view.scale
+        x = view.x(thread["end"])
+        if thread["becomes"] is None and not thread["resolved"] and wide > 3.9 and 0 <= x <= view.width + 6:
+            if not place.find(x, view.row(thread), by=2) and wide > 4.1:
+                fail(f"{name}: {thread['tid']} has no open end at {x:.2f}, {view.row(thread):.2f}")
+    rest(name, marks, "open ends")
+
+
+def room(view, thread, beside):
+    units = thread["y"] - 0.5 + beside * ROW
+    if units < 0 or units > view.last:
+        return MARGIN
+    return abs(view.y(units) - view.row(thread))
+
+
+def printable(text):
+    """Texts of the oracle are bytes as characters; what can be shown of it."""
+    try:
+        decoded = text.encode("latin-1").decode()
+    except (UnicodeDecodeError, UnicodeEncodeError):
+        return None
+    return decoded if decoded.isprintable() else None
+
+
+def check_labels(name, view, kinds):
+    """Each label that stands in the picture is one of its thread's; one that is alone on its thread and has room stands there, whole."""
+    texts, own = {}, 0
+    for mark in kinds.get("label", []):
+        texts.setdefault(mark["id"], []).append(mark)
+    for thread in filter(view.seen, view.threads.values()):
+        x0, x1 = view.x(thread["start"]) + 2, view.x(thread["end"])
+        other = view.threads.get(thread["becomes"]) if thread["becomes"] is not None else None
+        if other and other["y"] == thread["y"]:
+            x1 = view.x(other["start"])
+        x0, x1 = max(x0, 4), min(x1, view.width)
+        drawn = texts.pop(thread["tid"], [])
+        labels = [printable(text) for _, text in thread["labels"]]
+        for mark in drawn:
+            # The oracle may hold the id of a thread that has no label, and what it failed of.
+            if None not in labels and not any(label.startswith(mark["text"][:-1] or mark["text"]) for label in labels):
+                fail(f"{name}: {thread['tid']} has no label {mark['text']!r}, but {labels[:5]}")
+            if not near(mark["y0"], view.row(thread)) or mark["x0"] < x0 - NEAR or mark["x0"] > x1 + NEAR:
+                fail(f"{name}: {mark} is not in {x0:.2f} to {x1:.2f}, {view.row(thread):.2f}")
+        for mark, after in zip(drawn, drawn[1:]):
+            if mark["x0"] > after["x0"]:
+                fail(f"{name}: labels over each other: {mark}, {after}")
+        if len(labels) != 1 or not labels[0] or (x1 - x0) / LETTER < len(labels[0]) + 0.1:
+            continue
+        if view.x(thread["end"]) - view.x(thread["start"]) < 16.1 or room(view, thread, -1) < 1.6 * LETTER + 0.1:
+            continue
+        x = view.x(thread["labels"][0][0])
+        width = len(labels[0]) * LETTER
+        at = max(min(x - width / 2, x1 - width), x0)
+        if x > view.width:
+            continue
+        own += 1
+        if not any(mark["text"] == labels[0] and near(mark["x0"], at) for mark in drawn):
+            fail(f"{name}: {thread['tid']} wants {labels[0]!r} at {at:.2f}, {view.row(thread):.2f}, and has {drawn}")
+    if texts:
+        fail(f"{name}: labels of threads that are not seen: {list(texts.items())[:2]}")
+    return own
+
+
+def check_counters(name, view, kinds, samples):
+    """Each sample is on a step of its counter, and every step is at a sample's value."""
+    by_item = {}
+    for mark in kinds.get("counter", []):
+        by_item.setdefault(mark["item"], []).append(mark)
+    for item, (counter, ((low, high), values)) in enumerate(sorted(samples.items())):
+        before = 0
+        heights = set()
+        for time, value in values:
+            x = view.x(time)
+            y = view.height - 5 - (view.height - 10) * (value - low) / (high - low)
+            if x > view.width + NEAR:
+                break
+            if x < 0:
+                before = value
+                continue
+            heights.add(y)
+            if not any(near(m["x0"], x, 1.1) and min(m["y0"], m["y1"]) - 0.1 <= y <= max(m["y0"], m["y1"]) + 0.1
+                       for m in by_item.get(item, ())):
+                fail(f"{name}: {counter} is not {value} at {x:.2f}, {y:.2f}")
+        heights.add(view.height - 5 - (view.height - 10) * (before - low) / (high - low))
+        for mark in by_item.get(item, ()):
+            if mark["x0"] != mark["x1"] and not any(near(mark["y0"], y, 0.1) for y in heights):
+                fail(f"{name}: {counter} has a step at no value: {mark}")
+
+
+def samples_of(base, model):
+    """Name to scale and samples of each counter, from the original loader's events: absolute values, and sums of increases."""
+    samples, first = {}, None
+    for line in read(base + ".viewer-events.txt").decode("latin-1").splitlines():
+        time = float(line.split(" ", 1)[0])
+        first = time if first is None else min(first, time)
+        found = re.match(r'\S+ (counter|increase) thread=-?\d+ \w+=(-?\d+) counter="(.*)"$', line)
+        if not found:
+            continue
+        values = samples.setdefault(found[3], [])
+        value = int(found[2])
+        values.append((time, value + values[-1][1] if found[1] == "increase" and values else value))
+    scales = {counter["name"]: (counter["scale_min"], counter["scale_max"]) for counter in model["counters"]}
+    return {name: (scales[name], [(time - first, value) for time, value in values]) for name, values in samples.items()}
+
+
+def check_svg(path, name):
+    with tempfile.TemporaryDirectory() as directory:
+        out = os.path.join(directory, "out.svg")
+        subprocess.run([MPROFCTL, "export", path, "--to", "svg", "-o", out], check=True)
+        text = open(out, encoding="utf-8").read()
+    tree = xml.etree.ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    names = [element.tag.replace(space, "") for element in tree.iter()]
+    if names.count("title") != 1 or names.count("desc") != 1 or set(names) - {
+        "svg", "title", "desc", "style", "defs", "pattern", "path", "g", "text"}:
+        fail(f"{name}: elements of the SVG: {set(names)}")
+    if "http" in text.replace("http://www.w3.org/2000/svg", "") or "script" in names:
+        fail(f"{name}: the SVG refers to something")
+    if not any("preexisting" in (element.text or "") for element in tree.iter(space + "text")):
+        fail(f"{name}: the SVG has no types")
+
+
+def check(trace, directory):
+    base = os.path.join(REFERENCE, trace)
+    path = os.path.join(directory, os.path.basename(trace) + ".ctf")
+    with open(path, "wb") as f:
+        f.write(read(base + ".ctf"))
+    threads = [json.loads(line) for line in read(base + ".viewer-threads.jsonl").splitlines()]
+    threads = [{**t, "y": float(t["y"])} for t in threads]
+    samples = samples_of(base, json.loads(read(base + ".expected.json"))["viewer"]["model"])
+    own = 0
+    for window in WINDOWS:
+        view = View(threads, window)
+        name = f"{trace} {window}"
+        head, kinds = marks_of(path, view)
+        if (head["rows"] - 1) * ROW != view.last:
+            fail(f"{name}: {head['rows']} rows and not up to {view.last}")
+        for part in check_lines, check_running, check_bands, check_births, check_arrows, check_open_ends:
+            part(name, view, kinds)
+        own += check_labels(name, view, kinds)
+        check_counters(name, view, kinds, samples)
+    if own < 10:
+        fail(f"{trace}: only {own} labels were looked at")
+    check_svg(path, trace)
+
+
+if not os.path.isdir(REFERENCE):
+    print(f"SKIP: there are no reference traces at {REFERENCE}")
+    sys.exit(77)
+with tempfile.TemporaryDirectory() as scratch:
+    for reference in TRACES:
+        check(reference, scratch)
+sys.exit(1 if failures else 0)

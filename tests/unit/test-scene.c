@@ -1,0 +1,693 @@
+/*
+ * Scenes: what a picture costs, whatever the model; what stands in it; and memory that runs out.
+ *
+ * What must be drawn of recorded traces is the matter of tests/integration/scene-oracles.py.
+ */
+#include <malloc.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "scene-state.h"
+
+/* Each allocation of the library fails where this counts down to 0; below 0 none does. */
+static long fail_in = -1;
+static size_t held; /* bytes that the library has */
+
+static bool fails(void)
+{
+	return fail_in >= 0 && fail_in-- == 0;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void __real_free(void *p);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void __wrap_free(void *p);
+
+static void *hold(void *p)
+{
+	held += p ? malloc_usable_size(p) : 0;
+	return p;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : hold(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : hold(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	if (fails())
+		return NULL;
+	held -= p ? malloc_usable_size(p) : 0;
+	return hold(__real_realloc(p, size));
+}
+
+void __wrap_free(void *p)
+{
+	held -= p ? malloc_usable_size(p) : 0;
+	__real_free(p);
+}
+
+/* ---- models */
+
+struct tale {
+	struct mprof_model *m;
+	const struct mprof_model_view *v;
+	struct mprof_scene *s;
+	uint64_t events;
+};
+
+static void begin(struct tale *t, uint32_t streams)
+{
+	uint32_t i, stream;
+
+	*t = (struct tale){.m = mprof_model_new(&(struct mprof_model_options){.simplify = true, .seed = 1})};
+	for (i = 0; i < streams; i++)
+		CHECK_EQ_INT(mprof_model_stream(t->m, &(struct mprof_model_source){.guest = i}, &stream), MPROF_OK);
+}
+
+static void add_to(struct tale *t, uint32_t stream, uint64_t time, uint8_t id, int64_t context, int64_t number,
+		   const char *text)
+{
+	struct mprof_raw_event e = {
+		.timestamp = time,
+		.id = id,
+		.type = MPROF_THREAD_Task,
+		.context = context,
+		.number = number,
+		.text = text,
+		.text_bytes = text ? strlen(text) : 0,
+	};
+
+	if (mprof_model_add(t->m, stream, &e) != MPROF_OK)
+		CHECK(!"the model takes every event");
+	t->events++;
+}
+
+static void add(struct tale *t, uint64_t time, uint8_t id, int64_t context, int64_t number, const char *text)
+{
+	add_to(t, 0, time, id, context, number, text);
+}
+
+static void end(struct tale *t)
+{
+	CHECK_EQ_INT(mprof_model_finish(t->m), MPROF_OK);
+	t->v = mprof_model_view(t->m);
+	t->s = mprof_scene_new(t->v);
+	CHECK(t->s != NULL);
+}
+
+static void tale_deinit(struct tale *t)
+{
+	CHECK(mprof_scene_free(t->s) == NULL);
+	mprof_model_free(t->m);
+}
+
+/* Any numbers, the same in each run. */
+static uint64_t any(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return *state >> 33;
+}
+
+/* ---- what a picture costs */
+
+#define ITEMS 300000
+#define WIDE  120
+#define HIGH  80
+/*
+ * Each of a picture's pixels may be looked at a few times, and each column and row in log n; and then there are the steps to look closer.  That
+ * is less than the items of any of these models, and does not grow with them.
+ */
+#define COST_MAX (10 * WIDE * HIGH + 600 * (WIDE + HIGH))
+
+static const struct mprof_window base = {.width = WIDE, .height = HIGH, .letter = 6, .flags = 7};
+
+static uint64_t cost(struct tale *t, uint64_t from, uint64_t to, double focus, uint32_t *marks)
+{
+	struct mprof_window w = base;
+	struct mprof_picture p;
+
+	w.from = from;
+	w.to = to;
+	w.focus = focus;
+	if (!CHECK_EQ_INT(mprof_scene_draw(t->s, &w, &p), MPROF_OK))
+		return 0;
+	*marks = p.n_marks;
+	return t->s->steps;
+}
+
+/* All zooms at some places in time, at some rows: the dearest picture. */
+static void check_cost(struct tale *t, const char *name)
+{
+	uint64_t start = t->v->streams[0].start, span = t->v->streams[0].end - start, part, at, most = 0, its;
+	uint32_t marks = 0, most_marks = 0, place, row;
+
+	for (part = span; part > 0; part /= 3)
+		for (place = 0; place < 3; place++)
+			for (row = 0; row < 3; row++) {
+				at = start + (span - part) / 2 * place;
+				its = cost(t, at, at + part, t->v->rows / 2.0 * row, &marks);
+				most = its > most ? its : most;
+				most_marks = marks > most_marks ? marks : most_marks;
+			}
+	if (!CHECK(most <= COST_MAX) || !CHECK(most_marks <= COST_MAX / 4) || getenv("SCENE_SHOW"))
+		fprintf(stderr, "%s: %" PRIu64 " steps at most, %" PRIu32 " marks, %" PRIu32 " rows\n", name, most,
+			most_marks, t->v->rows);
+}
+
+/* End the tale, and see that the index is small. */
+static void weigh(struct tale *t, const char *name)
+{
+	size_t before;
+
+	CHECK_EQ_INT(mprof_model_finish(t->m), MPROF_OK);
+	t->v = mprof_model_view(t->m);
+	before = held;
+	t->s = mprof_scene_new(t->v);
+	CHECK(t->s != NULL);
+	if (!CHECK(held - before <= 16 * t->events + 300000) || getenv("SCENE_SHOW"))
+		fprintf(stderr, "%s: %.1f bytes an event\n", name, (double)(held - before) / (double)t->events);
+	check_cost(t, name);
+	tale_deinit(t);
+}
+
+/* One row with a great many short threads. */
+static void test_one_row(void)
+{
+	struct tale t;
+	int64_t i;
+
+	begin(&t, 1);
+	for (i = 0; i < ITEMS; i++) {
+		add(&t, (uint64_t)i * 1000 + 1, MPROF_EVENT_creates, 0, 10 + i, NULL);
+		add(&t, (uint64_t)i * 1000 + 500, i % 2 ? MPROF_EVENT_fulfills : MPROF_EVENT_fails, 0, 10 + i, "x");
+	}
+	weigh(&t, "one row");
+}
+
+/* As many rows as threads, all of them at once. */
+static void test_all_rows(void)
+{
+	struct tale t;
+	int64_t i;
+
+	begin(&t, 1);
+	for (i = 0; i < ITEMS; i++)
+		add(&t, 1 + (uint64_t)i, MPROF_EVENT_creates, 0, 10 + i, NULL);
+	for (i = 0; i < ITEMS; i++)
+		add(&t, 2 * ITEMS + (uint64_t)i, MPROF_EVENT_fulfills, 0, 10 + i, NULL);
+	weigh(&t, "all rows");
+}
+
+/* Many rows with many threads each, that leave gaps at different times: nothing that is merged is ever full. */
+static void test_ragged_rows(void)
+{
+	const uint64_t rows = 3000;
+	uint64_t seed = 7, time = 1, lap, i;
+	struct tale t;
+	int64_t id = 10;
+
+	begin(&t, 1);
+	for (lap = 0; lap < ITEMS / rows; lap++) {
+		for (i = 0; i < rows; i++)
+			add(&t, time + i, MPROF_EVENT_creates, 0, id + (int64_t)i, NULL);
+		for (i = 0; i < rows; i++)
+			add(&t, time + rows + i * 3, MPROF_EVENT_fulfills, 0, id + (int64_t)((i * 7 + lap) % rows),
+			    NULL);
+		time += rows * 4 + (any(&seed) % 16 ? any(&seed) % 100 : 1000000);
+		id += (int64_t)rows;
+	}
+	weigh(&t, "ragged rows");
+}
+
+/* Arrows between two threads and from afar, and all that runs meanwhile. */
+static void test_arrows(void)
+{
+	static const uint8_t kinds[] = {MPROF_EVENT_signal, MPROF_EVENT_read, MPROF_EVENT_try_read};
+	uint64_t seed = 3, time = 1;
+	struct tale t;
+	int64_t i;
+
+	begin(&t, 1);
+	for (i = 0; i < 1000; i++)
+		add(&t, time++, MPROF_EVENT_creates, 0, 10 + i, NULL);
+	for (i = 0; i < 300; i++)
+		add(&t, time++, MPROF_EVENT_fulfills, 0, 10 + i, NULL);
+	for (i = 0; i < ITEMS; i++) {
+		time += any(&seed) % 64 ? 1 : any(&seed) % 100000;
+		add(&t, time, kinds[any(&seed) % 3], 10 + (int64_t)(any(&seed) % 1000),
+		    10 + (int64_t)(any(&seed) % 1000), NULL);
+		if (i % 16 == 0)
+			add(&t, time, MPROF_EVENT_switch, -1, 0, NULL);
+	}
+	weigh(&t, "arrows");
+}
+
+/* Threads that run by turns, with sleep of any length between: however many rows are looked at together, nothing merges. */
+static void test_turns(void)
+{
+	uint64_t seed = 11, time = 1;
+	struct tale t;
+	int64_t i;
+
+	begin(&t, 1);
+	for (i = 0; i < 3000; i++)
+		add(&t, time++, MPROF_EVENT_creates, 0, 10 + i, NULL);
+	for (i = 0; i < ITEMS / 2; i++) {
+		time += 1 + (any(&seed) & ((1u << any(&seed) % 20) - 1));
+		add(&t, time, MPROF_EVENT_switch, 10 + (int64_t)(any(&seed) % 3000), 0, NULL);
+		time += 1 + (any(&seed) & ((1u << any(&seed) % 20) - 1));
+		add(&t, time, MPROF_EVENT_switch, -1, 0, NULL);
+	}
+	for (i = 0; i < 3000; i++)
+		add(&t, time++, MPROF_EVENT_fulfills, 0, 10 + i, NULL);
+	weigh(&t, "turns");
+}
+
+/* One thread with a great many labels, of which one is long. */
+static void test_labels(void)
+{
+	static char text[10000001];
+	struct tale t;
+	int64_t i;
+
+	memset(text, 'x', sizeof(text) - 1);
+	begin(&t, 1);
+	add(&t, 1, MPROF_EVENT_creates, 0, 10, NULL);
+	for (i = 0; i < ITEMS; i++)
+		add(&t, 2 + (uint64_t)i * 10, MPROF_EVENT_label, 10, 0, i == ITEMS / 2 ? text : "a label");
+	add(&t, 10 * ITEMS + 10, MPROF_EVENT_fulfills, 0, 10, NULL);
+	weigh(&t, "labels");
+}
+
+/* One counter with many samples, and many counters. */
+static void test_counters(void)
+{
+	uint64_t seed = 5;
+	char name[32];
+	struct tale t;
+	int64_t i;
+
+	begin(&t, 1);
+	for (i = 0; i < ITEMS / 2; i++)
+		add(&t, 1 + (uint64_t)i * 10, MPROF_EVENT_counter, 10, (int64_t)any(&seed) % 1000, "a");
+	for (i = 0; i < ITEMS / 2; i++) {
+		snprintf(name, sizeof(name), "counter %" PRId64, i);
+		add(&t, 5 * ITEMS + (uint64_t)i, MPROF_EVENT_counter, 10, i, name);
+	}
+	weigh(&t, "counters");
+}
+
+/* Collections of any length over each other, gaps, and times that go back. */
+static void test_bands(void)
+{
+	uint64_t seed = 9, time = 1000000;
+	struct tale t;
+	int64_t i;
+
+	begin(&t, 1);
+	for (i = 0; i < ITEMS; i++) {
+		time += any(&seed) % 100;
+		add(&t, any(&seed) % 1000 ? time : time / 2, i % 2 ? MPROF_EVENT_gc : MPROF_EVENT_switch,
+		    i % 4 ? 5 : -1, (int64_t)(any(&seed) % 1000), NULL);
+		if (i % 100 == 0)
+			mprof_model_gap(t.m, 0, 3);
+	}
+	weigh(&t, "bands");
+}
+
+/* More streams than a picture has pixels. */
+static void test_streams(void)
+{
+	const uint32_t streams = 5000;
+	struct tale t;
+	uint32_t i, k;
+
+	begin(&t, streams);
+	for (k = 0; k < 20; k++)
+		for (i = 0; i < streams; i++) {
+			add_to(&t, i, 1 + k * 1000 + i, MPROF_EVENT_creates, 0, 10 + k, NULL);
+			add_to(&t, i, 2 + k * 1000 + i, MPROF_EVENT_switch, -1, 0, NULL);
+			add_to(&t, i, 300 + k * 1000 + i, MPROF_EVENT_fulfills, 0, 10 + k, NULL);
+		}
+	weigh(&t, "streams");
+}
+
+/* ---- what stands in a picture */
+
+static struct mprof_picture picture(struct tale *t, struct mprof_window w)
+{
+	struct mprof_picture p = {0};
+
+	CHECK_EQ_INT(mprof_scene_draw(t->s, &w, &p), MPROF_OK);
+	return p;
+}
+
+/* Mark I of a kind, or NULL. */
+static const struct mprof_mark *mark(const struct mprof_picture *p, enum mprof_mark_kind kind, uint32_t i)
+{
+	uint32_t k;
+
+	for (k = 0; k < p->n_marks; k++)
+		if (p->marks[k].kind == kind && i-- == 0)
+			return &p->marks[k];
+	return NULL;
+}
+
+static bool says(const struct mprof_picture *p, const struct mprof_mark *m, const char *text)
+{
+	return m && m->bytes == strlen(text) && !memcmp(p->text + m->text, text, m->bytes);
+}
+
+static const struct mprof_window whole = {.from = 0, .to = 1000, .width = 1000, .height = 300, .letter = 7, .flags = 7};
+
+static void tell(struct tale *t)
+{
+	begin(t, 1);
+	add(t, 0, MPROF_EVENT_switch, 1, 0, NULL);
+	add(t, 100, MPROF_EVENT_creates, 1, 2, NULL);
+	add(t, 100, MPROF_EVENT_label, 2, 0, "a \"quote\"\x1b[31m\xff");
+	add(t, 200, MPROF_EVENT_creates, 1, 3, NULL);
+	add(t, 210, MPROF_EVENT_label, 3, 0, "__should_resolve");
+	add(t, 300, MPROF_EVENT_try_read, 3, 2, NULL);
+	add(t, 400, MPROF_EVENT_switch, -1, 0, NULL);
+	add(t, 600, MPROF_EVENT_switch, 1, 0, NULL);
+	add(t, 650, MPROF_EVENT_gc, 0, 50, NULL);
+	add(t, 700, MPROF_EVENT_fails, 1, 2, "no luck");
+	add(t, 800, MPROF_EVENT_counter, 1, 5, "n");
+	add(t, 900, MPROF_EVENT_creates, 1, 4, NULL);
+	add(t, 950, MPROF_EVENT_becomes, 4, 3, NULL);
+	add(t, 1000, MPROF_EVENT_switch, 1, 0, NULL);
+	end(t);
+}
+
+static void test_story(void)
+{
+	struct mprof_picture p;
+	const struct mprof_mark *m;
+	struct tale t;
+
+	tell(&t);
+	p = picture(&t, whole);
+	m = mark(&p, MPROF_MARK_SLEEPING, 0);
+	CHECK(m && m->x0 == 400 && m->x1 == 600 && m->y0 == 0 && m->y1 == 300 && m->shade == 65535);
+	m = mark(&p, MPROF_MARK_COLLECTION, 0);
+	CHECK(m && m->x0 == 600 && m->x1 == 650);
+	CHECK(says(&p, mark(&p, MPROF_MARK_BAND_NAME, 0), "sleeping"));
+	CHECK(says(&p, mark(&p, MPROF_MARK_BAND_NAME, 1), "GC"));
+	m = mark(&p, MPROF_MARK_FAILED, 1);
+	CHECK(m && m->x0 == 200 && m->x1 == 1000);
+	m = mark(&p, MPROF_MARK_FAILED, 0);
+	CHECK(m && m->x0 == 100 && m->x1 == 700);
+	m = mark(&p, MPROF_MARK_TRY_READ, 0);
+	CHECK(m && m->x0 == 300 && m->x1 == 300 && m->y0 != m->y1 && m->shade == 65535);
+	m = mark(&p, MPROF_MARK_RESOLVE, 0);
+	CHECK(m && m->x1 == 700);
+	m = mark(&p, MPROF_MARK_BECOMES, 0);
+	CHECK(m && m->x0 == 950);
+	CHECK(says(&p, mark(&p, MPROF_MARK_COUNTER_NAME, 0), "n"));
+	m = mark(&p, MPROF_MARK_OPEN_END, 0);
+	CHECK(m && m->x0 == 1000 && t.v->threads[m->item].id == 3 && !mark(&p, MPROF_MARK_OPEN_END, 1));
+	CHECK(says(&p, mark(&p, MPROF_MARK_GRID, 1), "0.1 us"));
+	CHECK_EQ_UINT(p.grid_ns, 100);
+	tale_deinit(&t);
+}
+
+/* Whatever a label says, it is printable, and where it was cut it is so too. */
+static void test_texts(void)
+{
+	bool quoted = false, sentence = false, failed = false;
+	struct mprof_picture p;
+	struct tale t;
+	uint32_t i, k;
+
+	tell(&t);
+	p = picture(&t, whole);
+	CHECK(mprof_text_is_utf8(p.text, p.text_bytes));
+	for (i = 0; i < p.n_marks; i++) {
+		CHECK(p.marks[i].text + p.marks[i].bytes <= p.text_bytes);
+		for (k = 0; k < p.marks[i].bytes; k++)
+			CHECK((uint8_t)p.text[p.marks[i].text + k] >= 0x20);
+		quoted = quoted || says(&p, &p.marks[i], "a \"quote\"\\x1b[31m\\xff");
+		failed = failed || says(&p, &p.marks[i], "no luck");
+		sentence = sentence || says(&p, &p.marks[i], "should-resolve thread never resolved");
+	}
+	CHECK(quoted);
+	CHECK(failed);
+	CHECK(sentence);
+	tale_deinit(&t);
+}
+
+/* Times beyond 53 bits differ by single nanoseconds. */
+static void test_late_times(void)
+{
+	const uint64_t zero = UINT64_C(9000000000000000001);
+	struct mprof_window w = whole;
+	struct mprof_picture p;
+	const struct mprof_mark *m;
+	struct tale t;
+	uint32_t i;
+
+	begin(&t, 1);
+	add(&t, zero, MPROF_EVENT_creates, 0, 1, NULL);
+	add(&t, zero + 1, MPROF_EVENT_creates, 0, 2, NULL);
+	add(&t, zero + 2, MPROF_EVENT_fulfills, 0, 1, NULL);
+	add(&t, zero + 3, MPROF_EVENT_fulfills, 0, 2, NULL);
+	end(&t);
+	w.from = zero;
+	w.to = zero + 10;
+	p = picture(&t, w);
+	for (i = 0; (m = mark(&p, MPROF_MARK_THREAD, i)) && t.v->threads[m->item].id != 2; i++) {
+	}
+	CHECK(m && m->x0 == 100 && m->x1 == 300);
+	CHECK(says(&p, mark(&p, MPROF_MARK_GRID, 1), "1 ns"));
+	tale_deinit(&t);
+}
+
+static void test_windows(void)
+{
+	struct mprof_window bad[] = {whole, whole, whole, whole, whole, whole};
+	struct mprof_picture p;
+	struct tale t;
+	size_t i;
+
+	tell(&t);
+	bad[0].to = bad[0].from;
+	bad[1].width = 0;
+	bad[2].height = NAN;
+	bad[3].focus = INFINITY;
+	bad[4].letter = 0;
+	bad[5].to = UINT64_MAX;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK_EQ_INT(mprof_scene_draw(t.s, &bad[i], &p), MPROF_CORRUPT);
+	tale_deinit(&t);
+	begin(&t, 0);
+	end(&t);
+	CHECK_EQ_INT(mprof_scene_draw(t.s, &whole, &p), MPROF_OK);
+	tale_deinit(&t);
+}
+
+static void test_near(void)
+{
+	struct tale t;
+	uint32_t i;
+	float y;
+
+	tell(&t);
+	for (i = 1; i < t.v->n_threads; i++) {
+		const struct mprof_thread *th = &t.v->threads[i];
+
+		y = mprof_scene_y(t.s, &whole, th->row);
+		CHECK_EQ_UINT(mprof_scene_near(t.s, &whole, (float)(th->start + th->end) / 2, y + 2, 16), i);
+	}
+	CHECK_EQ_UINT(mprof_scene_near(t.s, &whole, 500, 299, 3), MPROF_NONE);
+	tale_deinit(&t);
+}
+
+/* The rows keep their order, the first and the last one their places, and a row comes where it is wanted. */
+static void test_fold(void)
+{
+	struct mprof_window w = {.from = 0, .to = 1, .width = 100, .height = 600, .letter = 7};
+	struct fold f;
+	double row, last, y, focus;
+
+	for (focus = 0; focus <= 1000; focus += 125) {
+		w.focus = focus;
+		fold_init(&f, &w, 1001);
+		CHECK(fabs(fold_y(&f, 0) - 30) < 1e-6 && fabs(fold_y(&f, 1000) - 570) < 1e-6);
+		for (row = 0, last = -1; row <= 1000; row++, last = y) {
+			y = fold_y(&f, row);
+			CHECK(y >= last);
+		}
+		CHECK(fold_y(&f, fmin(focus + 1, 1000)) - fold_y(&f, fmin(focus, 999)) > 15);
+		CHECK(fabs(fold_row(&f, fold_y(&f, focus)) - focus) < 0.01);
+	}
+}
+
+static uint32_t count_highlights(struct tale *t)
+{
+	struct mprof_picture p = picture(t, whole);
+	uint32_t n = 0;
+
+	while (mark(&p, MPROF_MARK_HIGHLIGHT, n))
+		n++;
+	return n;
+}
+
+static void test_highlights(void)
+{
+	struct tale t;
+	uint32_t i;
+
+	tell(&t);
+	CHECK_EQ_UINT(count_highlights(&t), 0);
+	for (i = 1; t.v->threads[i].id != 4; i++) {
+	}
+	mprof_scene_highlight(t.s, i);
+	CHECK_EQ_UINT(count_highlights(&t), 1);
+	mprof_scene_plain(t.s);
+	CHECK_EQ_UINT(count_highlights(&t), 0);
+	mprof_scene_family(t.s, i);
+	CHECK_EQ_UINT(count_highlights(&t), 3); /* 4, 3, and the way between them */
+	mprof_scene_highlight(t.s, MPROF_NONE);
+	tale_deinit(&t);
+}
+
+static void test_find(void)
+{
+	const uint32_t *found;
+	struct tale t;
+	uint32_t n;
+
+	tell(&t);
+	CHECK_EQ_INT(mprof_scene_find(t.s, "QUOTE", 5, &found, &n), MPROF_OK);
+	CHECK(n == 1 && t.v->threads[found[0]].id == 2);
+	CHECK_EQ_INT(mprof_scene_find(t.s, "never", 5, &found, &n), MPROF_OK);
+	CHECK(n == 1 && t.v->threads[found[0]].id == 3);
+	CHECK_EQ_INT(mprof_scene_find(t.s, "n+5", 3, &found, &n), MPROF_OK);
+	CHECK(n == 1 && t.v->threads[found[0]].id == 1);
+	CHECK_EQ_INT(mprof_scene_find(t.s, "4", 1, &found, &n), MPROF_OK);
+	CHECK(n == 1 && t.v->threads[found[0]].id == 4);
+	CHECK_EQ_INT(mprof_scene_find(t.s, "", 0, &found, &n), MPROF_OK);
+	CHECK_EQ_UINT(n, 0);
+	tale_deinit(&t);
+}
+
+static void test_density(void)
+{
+	uint32_t parts[11], sum = 0, i;
+	struct tale t;
+
+	tell(&t);
+	mprof_scene_density(t.s, 0, 1100, parts, 11);
+	for (i = 0; i < 11; i++)
+		sum += parts[i];
+	CHECK_EQ_UINT(sum, t.v->n_labels + t.v->n_interactions + t.v->n_activations + t.v->n_samples);
+	for (i = 0, sum = 0; i < t.v->n_interactions; i++)
+		sum += t.v->interactions[i].time == 300;
+	for (i = 0; i < t.v->n_activations; i++)
+		sum += t.v->activations[i].start >= 300 && t.v->activations[i].start < 400;
+	CHECK_EQ_UINT(parts[3], sum);
+	CHECK_EQ_UINT(parts[5], 0);
+	tale_deinit(&t);
+}
+
+static void test_tail(void)
+{
+	struct mprof_picture p;
+	const struct mprof_mark *m;
+	struct tale t;
+
+	tell(&t);
+	CHECK(!mprof_scene_tail(t.s, 1, 0));
+	CHECK(mprof_scene_tail(t.s, 0, 900));
+	p = picture(&t, whole);
+	m = mark(&p, MPROF_MARK_TAIL, 0);
+	CHECK(m && m->x0 == 900 && m->x1 == 1000);
+	tale_deinit(&t);
+}
+
+static void test_counter_switch(void)
+{
+	struct mprof_picture p;
+	struct tale t;
+
+	tell(&t);
+	mprof_scene_counter(t.s, 0, false);
+	p = picture(&t, whole);
+	CHECK(!mark(&p, MPROF_MARK_COUNTER, 0));
+	mprof_scene_counter(t.s, 0, true);
+	mprof_scene_counter(t.s, 0, true);
+	mprof_scene_counter(t.s, 7, true);
+	p = picture(&t, whole);
+	CHECK(mark(&p, MPROF_MARK_COUNTER, 0) && !mark(&p, MPROF_MARK_COUNTER_NAME, 1));
+	tale_deinit(&t);
+}
+
+/* Without memory there is no scene, or no picture, and nothing else. */
+static void test_no_memory(void)
+{
+	struct mprof_picture p;
+	struct mprof_scene *s;
+	struct tale t;
+	long i;
+
+	tell(&t);
+	for (i = 0;; i++) {
+		fail_in = i;
+		s = mprof_scene_new(t.v);
+		fail_in = -1;
+		if (s)
+			break;
+	}
+	CHECK(i > 20);
+	mprof_scene_family(s, 1);
+	for (i = 0;; i++) {
+		fail_in = i;
+		if (mprof_scene_draw(s, &whole, &p) == MPROF_OK)
+			break;
+		fail_in = -1;
+		CHECK_EQ_UINT(p.n_marks, 0);
+	}
+	fail_in = -1;
+	CHECK(i > 3);
+	mprof_scene_free(s);
+	tale_deinit(&t);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_story);
+	CHECK_RUN(test_texts);
+	CHECK_RUN(test_late_times);
+	CHECK_RUN(test_windows);
+	CHECK_RUN(test_near);
+	CHECK_RUN(test_fold);
+	CHECK_RUN(test_highlights);
+	CHECK_RUN(test_find);
+	CHECK_RUN(test_density);
+	CHECK_RUN(test_tail);
+	CHECK_RUN(test_counter_switch);
+	CHECK_RUN(test_no_memory);
+	CHECK_RUN(test_one_row);
+	CHECK_RUN(test_all_rows);
+	CHECK_RUN(test_ragged_rows);
+	CHECK_RUN(test_arrows);
+	CHECK_RUN(test_turns);
+	CHECK_RUN(test_labels);
+	CHECK_RUN(test_counters);
+	CHECK_RUN(test_bands);
+	CHECK_RUN(test_streams);
+	return check_done();
+}
