@@ -49,12 +49,13 @@ uint64_t field_bytes(uint32_t n)
 	return (uint64_t)n * sizeof(uint64_t) + (uint64_t)plan(n, first, &levels) * sizeof(struct field_node);
 }
 
-bool field_init(struct field *f, uint32_t n)
+bool field_init(struct field *f, uint32_t n, struct grow *spare)
 {
 	uint32_t nodes;
 
 	*f = (struct field){0};
 	nodes = plan(n, f->first, &f->levels);
+	grow_pass(spare, &f->words, sizeof(uint64_t));
 	if (!grow_zeroed(&f->words, sizeof(uint64_t), n) || !grow_zeroed(&f->nodes, sizeof(struct field_node), nodes))
 		return false;
 	return true;

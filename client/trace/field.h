@@ -27,8 +27,8 @@ struct field {
 	uint32_t levels;
 };
 
-/* N positions, all 0; false without memory.  Deinit in any case. */
-bool field_init(struct field *f, uint32_t n);
+/* N positions, all 0, in the memory of SPARE where it has some; false without memory.  Deinit in any case. */
+bool field_init(struct field *f, uint32_t n, struct grow *spare);
 void field_deinit(struct field *f);
 /* How much one of N positions takes. */
 uint64_t field_bytes(uint32_t n);

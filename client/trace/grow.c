@@ -5,7 +5,7 @@
  * enough for all they may become (large.h), never move again, and grow by little at a time; where there is no such thing, they
  * stay on the heap.
  *
- * Invariant: RESERVED is 0 for an array on the heap, and then HELD is too.
+ * Invariant: HELD is 0 for an array on the heap, and is the size of what can be used of a large one.
  */
 #include "grow.h"
 
@@ -36,8 +36,11 @@ static bool on_heap(struct grow *g, size_t size, uint64_t room)
 
 static bool resize(struct grow *g, size_t size, uint64_t room)
 {
-	size_t held = large_resize(g->items, g->held, (size_t)room * size, g->reserved);
+	size_t held;
 
+	if (room > LARGE_MAX / size)
+		return false;
+	held = large_resize(g->items, g->held, (size_t)room * size);
 	if (held / size < room)
 		return false;
 	g->held = held;
@@ -50,13 +53,11 @@ static bool become_large(struct grow *g, size_t size, uint64_t room)
 {
 	struct grow large = {.n = g->n};
 
-	if (GROW_MAX > SIZE_MAX / size)
-		return false;
-	large.items = large_reserve(GROW_MAX * size, &large.reserved);
+	large.items = large_reserve();
 	if (!large.items)
 		return false;
 	if (!resize(&large, size, room)) {
-		large_release(large.items, large.reserved);
+		large_release(large.items);
 		return false;
 	}
 	if (g->n)
@@ -76,24 +77,38 @@ bool grow_reserve(struct grow *g, size_t size, uint32_t extra)
 	if (need > GROW_MAX)
 		return false;
 	first = size > GROW_FIRST_BYTES / GROW_FIRST ? GROW_FIRST_BYTES / (uint32_t)size + 1 : GROW_FIRST;
-	room = (uint64_t)g->room + g->room / (g->reserved ? GROW_LARGE_PART : GROW_PART) + first;
+	room = (uint64_t)g->room + g->room / (g->held ? GROW_LARGE_PART : GROW_PART) + first;
 	room = room < need ? need : room > GROW_MAX ? GROW_MAX : room;
-	if (g->reserved)
+	if (g->held)
 		return resize(g, size, room);
 	if (room >= LARGE_MIN / size && become_large(g, size, need))
 		return true;
 	return on_heap(g, size, room);
 }
 
-/* What is large comes zeroed from the system. */
 bool grow_zeroed(struct grow *g, size_t size, uint32_t n)
 {
+	size_t used = g->held;
+
 	if (!grow_reserve(g, size, n))
 		return false;
-	if (!g->reserved && n)
-		memset(g->items, 0, n * size);
+	/* What is new of a large one comes zeroed from the system. */
+	used = !g->held || used > n * size ? n * size : used;
+	if (used)
+		memset(g->items, 0, used);
 	g->n = n;
 	return true;
+}
+
+void grow_pass(struct grow *from, struct grow *to, size_t size)
+{
+	if (from->held) {
+		grow_deinit(to);
+		*to = (struct grow){.items = from->items, .held = from->held};
+		to->room = to->held / size < GROW_MAX ? (uint32_t)(to->held / size) : GROW_MAX;
+		*from = (struct grow){0};
+	}
+	grow_deinit(from);
 }
 
 void grow_trim(struct grow *g, size_t size)
@@ -102,7 +117,7 @@ void grow_trim(struct grow *g, size_t size)
 
 	if (!g->n || g->n == g->room)
 		return;
-	if (g->reserved) {
+	if (g->held) {
 		resize(g, size, g->n);
 		return;
 	}
@@ -115,8 +130,8 @@ void grow_trim(struct grow *g, size_t size)
 
 void grow_deinit(struct grow *g)
 {
-	if (g->reserved)
-		large_release(g->items, g->reserved);
+	if (g->held)
+		large_release(g->items);
 	else
 		free(g->items);
 	*g = (struct grow){0};

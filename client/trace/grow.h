@@ -11,16 +11,17 @@ struct grow {
 	void *items;
 	uint32_t n;
 	uint32_t room;
-	size_t held; /* grow.c: bytes, of RESERVED ones */
-	size_t reserved;
+	size_t held; /* bytes, of a large one (grow.c); 0 on the heap */
 };
 
 /* Room for EXTRA items of SIZE bytes more; false without memory, with nothing changed. */
 bool grow_reserve(struct grow *g, size_t size, uint32_t extra);
-/* N items of SIZE bytes, all zero, in an empty array; false without memory. */
+/* N items of SIZE bytes, all zero, in an array without items; false without memory. */
 bool grow_zeroed(struct grow *g, size_t size, uint32_t n);
 /* Give back the room that is not used. */
 void grow_trim(struct grow *g, size_t size);
+/* Let the empty array TO, of items of SIZE bytes, have the memory of FROM where that is worth it; FROM is empty then. */
+void grow_pass(struct grow *from, struct grow *to, size_t size);
 void grow_deinit(struct grow *g);
 
 /* One more item of SIZE bytes, not cleared, for which room was reserved.  Lent until the next reservation. */

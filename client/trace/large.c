@@ -25,18 +25,11 @@ static size_t round_up(size_t bytes)
 	return (bytes + PIECE - 1) / PIECE * PIECE;
 }
 
-void *large_reserve(size_t bytes, size_t *reserved)
+void *large_reserve(void)
 {
-	size_t wanted = round_up(bytes);
-	void *p;
+	void *p = mmap(NULL, LARGE_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (wanted < bytes)
-		return NULL;
-	p = mmap(NULL, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
-		return NULL;
-	*reserved = wanted;
-	return p;
+	return p == MAP_FAILED ? NULL : p;
 }
 
 static bool more(char *from, size_t bytes)
@@ -56,11 +49,11 @@ static bool less(char *from, size_t bytes)
 	       MAP_FAILED;
 }
 
-size_t large_resize(void *p, size_t held, size_t bytes, size_t reserved)
+size_t large_resize(void *p, size_t held, size_t bytes)
 {
 	size_t wanted = round_up(bytes);
 
-	if (wanted < bytes || wanted > reserved)
+	if (wanted < bytes || wanted > LARGE_MAX)
 		return held;
 	if (wanted > held && !more((char *)p + held, wanted - held))
 		return held;
@@ -69,32 +62,28 @@ size_t large_resize(void *p, size_t held, size_t bytes, size_t reserved)
 	return wanted;
 }
 
-void large_release(void *p, size_t reserved)
+void large_release(void *p)
 {
-	munmap(p, reserved);
+	munmap(p, LARGE_MAX);
 }
 
 #else
 
-void *large_reserve(size_t bytes, size_t *reserved)
+void *large_reserve(void)
 {
-	(void)bytes;
-	*reserved = 0;
 	return NULL;
 }
 
-size_t large_resize(void *p, size_t held, size_t bytes, size_t reserved)
+size_t large_resize(void *p, size_t held, size_t bytes)
 {
 	(void)p;
 	(void)bytes;
-	(void)reserved;
 	return held;
 }
 
-void large_release(void *p, size_t reserved)
+void large_release(void *p)
 {
 	(void)p;
-	(void)reserved;
 }
 
 #endif

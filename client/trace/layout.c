@@ -16,6 +16,7 @@
 #include "model-state.h"
 #include "places.h"
 #include "rows.h"
+#include "span-nodes.h"
 
 /* So many threads ahead what they need is asked for. */
 #define AHEAD 8u
@@ -102,11 +103,15 @@ static void move_down(struct mprof_model *m, const uint32_t *threads, uint32_t n
 /* Lay out S, whose root stands at the beginning of the N threads, below USED rows. */
 static bool lay_out(struct layout *l, struct mprof_model_stream *s, const uint32_t *threads, uint32_t n, uint32_t used)
 {
-	bool ok;
+	bool ok, last = threads + n == model_aliases(l->m) + model_count(l->m, MODEL_THREADS);
 
 	places_find(&l->places, l->m, threads + 1, n - 1);
 	rows_init(&l->rows, l->looks, l->places.n);
 	blockers_init(&l->blockers);
+	if (last) { /* and mostly the only one: what its places took need not be taken again */
+		grow_pass(&l->places.entries[0], &l->rows.store.spare, 1);
+		grow_pass(&l->places.entries[1], &l->blockers.spans.leaves, sizeof(struct span_leaf));
+	}
 	ok = place_all(l, threads + 1, n - 1);
 	move_down(l->m, threads + 1, ok ? n - 1 : 0, used);
 	s->first_row = used;
@@ -134,7 +139,7 @@ bool model_layout(struct mprof_model *m)
 {
 	struct layout l = {.m = m, .looks = rows_looks(model_count(m, MODEL_THREADS))};
 	uint32_t i, n, at = 0, used = 0;
-	bool ok = places_init(&l.places, m);
+	bool ok = places_init(&l.places, m, &m->spare);
 
 	model_note_memory(m, places_memory(&l.places));
 	m->notes.rows_not_first = 0;

@@ -14,6 +14,9 @@
 #include "model-state.h"
 
 #define MARKER "__should_resolve"
+/* So many events at most get room at once, and so many ids are in one. */
+#define TOGETHER 64u
+#define IDS	 2u
 
 /* One event on its way in. */
 struct step {
@@ -330,25 +333,75 @@ static void note_time(struct mprof_model *m, struct model_stream *s, uint64_t ti
 	}
 }
 
+/* The string of the step's event; false without memory.  Nothing else of the model is changed yet. */
+static bool take_text(struct step *step)
+{
+	const struct mprof_raw_event *e = step->e;
+
+	step->text = MPROF_NONE;
+	if (!e->text || is_marker(e))
+		return true;
+	step->text = intern_add(&step->m->strings, e->text, e->text_bytes);
+	return step->text != MPROF_NONE && counters_reserve(step->m);
+}
+
+/* Apply an event, for which there is room in the arrays and in the index of ids. */
+static enum mprof_status apply(struct step *step, const struct mprof_raw_event *e)
+{
+	if (e->id >= MPROF_EVENT_IDS)
+		return MPROF_CORRUPT;
+	step->e = e;
+	if (!take_text(step))
+		return MPROF_NOMEM;
+	step->m->slack--;
+	step->time = on_line(e->timestamp, step->s->seen.offset_ns);
+	note_time(step->m, step->s, step->time);
+	handlers[e->id](step);
+	return MPROF_OK;
+}
+
+/* Make room for some of N events; how many, 0 without memory. */
+static size_t make_room(struct mprof_model *m, struct model_stream *s, size_t n)
+{
+	if (!m->slack && !model_reserve(m))
+		return 0;
+	n = n < m->slack ? n : m->slack;
+	n = n < TOGETHER ? n : TOGETHER;
+	return thread_index_reserve(s->index, IDS * (uint32_t)n) ? n : 0;
+}
+
 enum mprof_status mprof_model_add(struct mprof_model *m, uint32_t stream, const struct mprof_raw_event *e)
 {
-	struct step step = {.m = m, .e = e, .stream = stream, .text = MPROF_NONE};
+	struct step step = {.m = m, .stream = stream};
 
 	if (m->stage != STAGE_OPEN)
 		return MPROF_END;
 	if (stream >= m->streams.n || e->id >= MPROF_EVENT_IDS)
 		return MPROF_CORRUPT;
 	step.s = model_stream_at(m, stream);
-	if ((!m->slack && !model_reserve(m)) || !thread_index_reserve(step.s->index))
-		return MPROF_NOMEM;
-	if (e->text && !is_marker(e)) {
-		step.text = intern_add(&m->strings, e->text, e->text_bytes);
-		if (step.text == MPROF_NONE || !counters_reserve(m))
-			return MPROF_NOMEM;
+	return make_room(m, step.s, 1) ? apply(&step, e) : MPROF_NOMEM;
+}
+
+enum mprof_status mprof_model_add_batch(struct mprof_model *m, uint32_t stream, const struct mprof_event *events,
+					size_t n, size_t *added)
+{
+	struct step step = {.m = m, .stream = stream};
+	enum mprof_status status = MPROF_OK;
+	size_t room;
+
+	*added = 0;
+	if (m->stage != STAGE_OPEN)
+		return MPROF_END;
+	if (stream >= m->streams.n)
+		return MPROF_CORRUPT;
+	step.s = model_stream_at(m, stream);
+	while (*added < n && status == MPROF_OK) {
+		room = make_room(m, step.s, n - *added);
+		status = room ? MPROF_OK : MPROF_NOMEM;
+		for (; room && status == MPROF_OK; room--) {
+			status = apply(&step, &events[*added].raw);
+			*added += status == MPROF_OK;
+		}
 	}
-	m->slack--;
-	step.time = on_line(e->timestamp, step.s->seen.offset_ns);
-	note_time(m, step.s, step.time);
-	handlers[e->id](&step);
-	return MPROF_OK;
+	return status;
 }

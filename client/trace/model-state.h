@@ -55,6 +55,7 @@ struct mprof_model {
 	struct grow streams; /* struct model_stream */
 	struct grow shown;   /* struct mprof_model_stream, filled at the end */
 	struct grow gaps;
+	struct grow spare; /* memory that tree.c had, for layout.c */
 	struct intern strings;
 	struct map counters; /* stream and name to counter */
 	struct map scales;

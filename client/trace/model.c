@@ -64,6 +64,7 @@ struct mprof_model *mprof_model_free(struct mprof_model *m)
 	grow_deinit(&m->streams);
 	grow_deinit(&m->shown);
 	grow_deinit(&m->gaps);
+	grow_deinit(&m->spare);
 	intern_deinit(&m->strings);
 	map_deinit(&m->counters);
 	map_deinit(&m->scales);
@@ -198,7 +199,7 @@ static uint64_t held(const struct mprof_model *m)
 	for (i = 0; i < m->streams.n; i++)
 		if (model_stream_at(m, i)->owns_index)
 			bytes += thread_index_memory(model_stream_at(m, i)->index);
-	bytes += (uint64_t)m->shown.room * sizeof(struct mprof_model_stream);
+	bytes += m->spare.held + (uint64_t)m->shown.room * sizeof(struct mprof_model_stream);
 	bytes += (uint64_t)m->gaps.room * sizeof(struct mprof_gap);
 	bytes += (uint64_t)m->strings.list.room * sizeof(struct mprof_string) + m->strings.arena.room;
 	bytes += ((uint64_t)m->strings.map.room + m->counters.room + m->scales.room) * sizeof(struct map_entry);

@@ -11,6 +11,7 @@
 
 #define DIGIT_BITS 11u
 #define DIGITS	   (1u << DIGIT_BITS)
+#define AHEAD	   16u /* so many threads ahead they are asked for */
 
 /* What is sorted: the start of thread I of the list is number 2 * I, its end the next one. */
 struct sorting {
@@ -57,32 +58,36 @@ static void sort_digit(struct sorting *s, unsigned shift)
 	s->to = (uint64_t *)from;
 }
 
-/* Sort by the bits of the times from LOW on, as many as there is room for. */
+/* Sort by the bits of the times from LOW on, as many as there is room for; at first the words are the times. */
 static void sort_part(struct sorting *s, unsigned low)
 {
 	unsigned shift;
 	size_t i;
 
 	for (i = 0; i < s->n; i++) {
-		uint64_t number = number_of(s, s->from[i]);
+		uint64_t number = low ? number_of(s, s->from[i]) : i;
+		uint64_t time = low ? time_of(s, number) : s->from[i] - s->first;
 
-		s->from[i] = time_of(s, number) >> low << s->number_bits | number;
+		s->from[i] = time >> low << s->number_bits | number;
 	}
 	for (shift = s->number_bits; shift < 64 && s->range >> low >> (shift - s->number_bits); shift += DIGIT_BITS)
 		sort_digit(s, shift);
 }
 
-/* The times of all, each number at its own place yet. */
+/* The times of all, in the order of their numbers. */
 static void measure(struct sorting *s)
 {
 	uint64_t last = 0;
 	size_t i;
 
 	s->first = UINT64_MAX;
-	for (i = 0; i < s->n; i++) {
-		const struct mprof_thread *t = model_thread(s->m, s->threads[i / 2]);
+	for (i = 0; i < s->n / 2; i++) {
+		const struct mprof_thread *t = model_thread(s->m, s->threads[i]);
 
-		s->from[i] = i;
+		if (i + AHEAD < s->n / 2)
+			__builtin_prefetch(&model_thread(s->m, s->threads[i + AHEAD])->start);
+		s->from[2 * i] = t->start;
+		s->from[2 * i + 1] = t->end;
 		s->first = t->start < s->first ? t->start : s->first;
 		last = t->end > last ? t->end : last;
 	}
@@ -117,30 +122,29 @@ void places_find(struct places *p, const struct mprof_model *m, const uint32_t *
 	s.number_bits = n ? 64 - (unsigned)__builtin_clzll(2 * (uint64_t)n) : 1;
 	room = 64 - s.number_bits;
 	measure(&s);
-	for (low = 0; low < 64 && s.range >> low; low += room)
+	low = 0;
+	do {
 		sort_part(&s, low);
+		low += room;
+	} while (low < 64 && s.range >> low);
 	p->n = number(p, &s, low == room);
 }
 
-bool places_init(struct places *p, const struct mprof_model *m)
+bool places_init(struct places *p, const struct mprof_model *m, struct grow *spare)
 {
 	uint32_t n = model_count(m, MODEL_THREADS);
 
 	*p = (struct places){0};
+	grow_pass(spare, &p->entries[0], sizeof(uint64_t));
 	return n < UINT32_MAX / 2 && grow_reserve(&p->of, sizeof(struct life), n) &&
 	       grow_reserve(&p->entries[0], sizeof(uint64_t), 2 * n) &&
 	       grow_reserve(&p->entries[1], sizeof(uint64_t), 2 * n);
 }
 
-void places_done(struct places *p)
+void places_deinit(struct places *p)
 {
 	grow_deinit(&p->entries[0]);
 	grow_deinit(&p->entries[1]);
-}
-
-void places_deinit(struct places *p)
-{
-	places_done(p);
 	grow_deinit(&p->of);
 }
 

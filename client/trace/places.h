@@ -6,18 +6,16 @@
 #include "row-group.h"
 
 struct places {
-	struct grow of; /* struct life, per thread */
-	struct grow entries[2];
-	uint32_t n; /* different times */
+	struct grow of;		/* struct life, per thread */
+	struct grow entries[2]; /* for finding; when all are found they can be passed on */
+	uint32_t n;		/* different times */
 };
 
-/* For the threads of M, of which places_find() is asked next.  False without memory.  Deinit in any case. */
-bool places_init(struct places *p, const struct mprof_model *m);
+/* For the threads of M, in the memory of SPARE where it has some.  False without memory.  Deinit in any case. */
+bool places_init(struct places *p, const struct mprof_model *m, struct grow *spare);
 void places_deinit(struct places *p);
 /* Find the places of N threads among each other. */
 void places_find(struct places *p, const struct mprof_model *m, const uint32_t *threads, uint32_t n);
-/* All are found. */
-void places_done(struct places *p);
 uint64_t places_memory(const struct places *p);
 
 static inline const struct life *places_life(const struct places *p, uint32_t thread)

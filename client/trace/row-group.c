@@ -20,10 +20,10 @@ void life_wanted(const struct life *life, uint32_t *from, uint32_t *to)
 	*to = 2 * life->end + 1 + (life->start == life->end);
 }
 
-bool row_group_init(struct row_group *g, const struct row_store *store, bool flat)
+bool row_group_init(struct row_group *g, struct row_store *store, bool flat)
 {
 	*g = (struct row_group){.gaps = SPAN_TREE_EMPTY, .points = SPAN_TREE_EMPTY, .flat = flat};
-	return !flat || field_init(&g->field, store->places);
+	return !flat || field_init(&g->field, store->places, &store->spare);
 }
 
 void row_group_deinit(struct row_group *g)
@@ -33,7 +33,8 @@ void row_group_deinit(struct row_group *g)
 
 uint64_t row_group_memory(const struct row_group *g)
 {
-	return g->flat ? field_bytes(g->field.words.n) : 0;
+	return (uint64_t)g->field.words.room * sizeof(uint64_t) +
+	       (uint64_t)g->field.nodes.room * sizeof(struct field_node);
 }
 
 static void add_to_field(void *field, uint32_t from, uint32_t to, uint64_t value)
@@ -44,11 +45,11 @@ static void add_to_field(void *field, uint32_t from, uint32_t to, uint64_t value
 		field_add(f, from, to < f->words.n ? to : f->words.n, value);
 }
 
-static bool become_flat(struct row_group *g, const struct row_store *store)
+static bool become_flat(struct row_group *g, struct row_store *store)
 {
 	struct field field;
 
-	if (!field_init(&field, store->places)) {
+	if (!field_init(&field, store->places, &store->spare)) {
 		field_deinit(&field);
 		return false;
 	}

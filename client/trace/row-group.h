@@ -27,11 +27,12 @@ struct row_group {
 /* What the groups of one picture share. */
 struct row_store {
 	struct spans spans;
+	struct grow spare; /* memory for the first field */
 	uint32_t places;
 };
 
 /* FLAT: many lives will come.  False without memory.  Deinit in any case. */
-bool row_group_init(struct row_group *g, const struct row_store *store, bool flat);
+bool row_group_init(struct row_group *g, struct row_store *store, bool flat);
 void row_group_deinit(struct row_group *g);
 /* Without what it has in the store. */
 uint64_t row_group_memory(const struct row_group *g);

@@ -48,6 +48,7 @@ void rows_deinit(struct rows *rows)
 	for (i = 0; i < rows->groups.n; i++)
 		row_group_deinit(group_at(rows, i));
 	spans_deinit(&rows->store.spans);
+	grow_deinit(&rows->store.spare);
 	grow_deinit(&rows->groups);
 	for (i = 0; i < ROWS_LEVELS; i++)
 		grow_deinit(&rows->levels[i]);
@@ -55,7 +56,8 @@ void rows_deinit(struct rows *rows)
 
 uint64_t rows_memory(const struct rows *rows)
 {
-	uint64_t bytes = spans_memory(&rows->store.spans) + (uint64_t)rows->groups.room * sizeof(struct row_group);
+	uint64_t bytes = spans_memory(&rows->store.spans) + rows->store.spare.held +
+			 (uint64_t)rows->groups.room * sizeof(struct row_group);
 	uint32_t i;
 
 	for (i = 0; i < rows->groups.n; i++)

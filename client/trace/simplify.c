@@ -67,25 +67,25 @@ void simplify_mark(struct mprof_model *m)
 }
 
 /* From the newest on: sizes of subtrees as recorded, how much of the creator's is left before each, and who moves away from whom. */
-static void measure(const struct mprof_model *m, struct tree_node *nodes)
+static void measure(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves)
 {
 	uint32_t i;
 
 	for (i = model_count(m, MODEL_THREADS); i-- > 0;) {
 		const struct mprof_thread *t = model_thread(m, i);
-		struct tree_node *node = &nodes[i], *creator;
+		struct tree_move *move = &moves[i], *creator;
 
-		node->parent = t->parent;
-		node->size++;
+		nodes[i].parent = t->parent;
+		move->size++;
 		if (t->creator == MPROF_NONE)
 			continue;
-		creator = &nodes[t->creator];
-		node->place = creator->size;
-		creator->size += node->size;
+		creator = &moves[t->creator];
+		move->place = creator->size;
+		creator->size += move->size;
 		if (t->parent == t->creator)
 			continue;
-		node->next_moved = creator->moved;
-		creator->moved = i;
+		move->next = creator->first;
+		creator->first = i;
 	}
 }
 
@@ -96,39 +96,36 @@ static void put_first(struct tree_node *nodes, uint32_t parent, uint32_t i)
 }
 
 /* From the oldest on: put what stays in its parent's chain, and into LEFT which thread is left as the how manieth. */
-static void leave(const struct mprof_model *m, struct tree_node *nodes, uint32_t *left)
+static void leave(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves, uint32_t *left)
 {
 	uint32_t i, roots = 0;
 
 	for (i = 0; i < model_count(m, MODEL_THREADS); i++) {
-		const struct mprof_thread *t = model_thread(m, i);
-		struct tree_node *node = &nodes[i];
+		uint32_t creator = model_thread(m, i)->creator;
 
-		if (t->creator == MPROF_NONE) {
-			node->place = roots;
-			roots += node->size;
+		if (creator == MPROF_NONE) {
+			moves[i].place = roots;
+			roots += moves[i].size;
 		} else {
-			node->place += nodes[t->creator].place;
-			if (node->parent == t->creator)
-				put_first(nodes, t->creator, i);
+			moves[i].place += moves[creator].place;
+			if (nodes[i].parent == creator)
+				put_first(nodes, creator, i);
 		}
-		left[node->place + node->size - 1] = i;
+		left[moves[i].place + moves[i].size - 1] = i;
 	}
 }
 
-void simplify_tree(const struct mprof_model *m, struct tree_node *nodes, uint32_t *scratch)
+void simplify_tree(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves, uint32_t *left)
 {
 	uint32_t n = model_count(m, MODEL_THREADS), i, k;
 
-	for (i = 0; i < n; i++)
-		nodes[i] = (struct tree_node){
-			.first_child = MPROF_NONE,
-			.next_sibling = MPROF_NONE,
-			.moved = MPROF_NONE,
-		};
-	measure(m, nodes);
-	leave(m, nodes, scratch);
+	for (i = 0; i < n; i++) {
+		nodes[i] = (struct tree_node){MPROF_NONE, MPROF_NONE, MPROF_NONE};
+		moves[i] = (struct tree_move){0, 0, MPROF_NONE, MPROF_NONE};
+	}
+	measure(m, nodes, moves);
+	leave(m, nodes, moves, left);
 	for (k = 0; k < n; k++)
-		for (i = nodes[scratch[k]].moved; i != MPROF_NONE; i = nodes[i].next_moved)
+		for (i = moves[left[k]].first; i != MPROF_NONE; i = moves[i].next)
 			put_first(nodes, nodes[i].parent, i);
 }

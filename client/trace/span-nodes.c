@@ -53,7 +53,9 @@ static uint32_t kept_of(const uint32_t *at, uint32_t x)
 {
 	uint32_t i = span_position(at, SPAN_FAN, x);
 
-	return i < SPAN_FAN / 4 ? SPAN_FAN / 8 : SPAN_FAN / 2;
+	if (i < SPAN_FAN / 4)
+		return SPAN_FAN / 8;
+	return i < SPAN_FAN - SPAN_FAN / 4 ? SPAN_FAN / 2 : SPAN_FAN - SPAN_FAN / 8;
 }
 
 /* Move what a full node at HEIGHT does not keep for X into a new one: its number. */

@@ -12,6 +12,8 @@
  */
 #include "spans.h"
 
+#include <string.h>
+
 #include "span-nodes.h"
 
 void spans_init(struct spans *s, bool largest)
@@ -54,16 +56,43 @@ struct range {
 	uint64_t value;
 };
 
-/* Add in a leaf that ends at END what of the range lies in it; false where it has no room to begin or end it. */
+/* Room in a leaf for BY spans before span I. */
+static void leaf_open(struct span_leaf *leaf, uint32_t i, uint32_t behind, uint32_t by)
+{
+	memmove(leaf->at + i + by, leaf->at + i, behind * sizeof(leaf->at[0]));
+	memmove(leaf->value + i + by, leaf->value + i, behind * sizeof(leaf->value[0]));
+}
+
+/*
+ * Add in a leaf that ends at END what of the range lies in it; false, with nothing changed, where it has no room to begin and end it.  Nearly
+ * always it lies in one span, which becomes three.
+ */
 static bool leaf_add(const struct spans *s, struct span_leaf *leaf, uint32_t end, const struct range *r)
 {
-	uint32_t i;
+	uint32_t first = span_position(leaf->at, leaf->n, r->from), last = first, begins, ends, i;
+	uint64_t behind;
 
-	if (r->from > leaf->at[0] && !span_leaf_begin_at(leaf, r->from))
+	while (last + 1 < leaf->n && leaf->at[last + 1] < r->to)
+		last++;
+	begins = leaf->at[first] < r->from;
+	ends = r->to < (last + 1 < leaf->n ? leaf->at[last + 1] : end);
+	if (leaf->n + begins + ends > SPAN_FAN)
 		return false;
-	if (r->to < end && !span_leaf_begin_at(leaf, r->to))
-		return false;
-	for (i = span_position(leaf->at, leaf->n, r->from); i < leaf->n && leaf->at[i] < r->to; i++)
+	behind = leaf->value[last];
+	if (begins + ends && last + 1 < leaf->n)
+		leaf_open(leaf, last + 1, leaf->n - last - 1, begins + ends);
+	if (begins && first < last)
+		leaf_open(leaf, first + 1, last - first, 1);
+	if (begins) {
+		leaf->at[first + 1] = r->from;
+		leaf->value[first + 1] = leaf->value[first];
+	}
+	if (ends) {
+		leaf->at[last + begins + 1] = r->to;
+		leaf->value[last + begins + 1] = behind;
+	}
+	leaf->n += begins + ends;
+	for (i = first + begins; i <= last + begins; i++)
 		leaf->value[i] = span_together(s, leaf->value[i], r->value);
 	return true;
 }

@@ -33,10 +33,10 @@ struct thread_index *thread_index_free(struct thread_index *ix)
 	return NULL;
 }
 
-bool thread_index_reserve(struct thread_index *ix)
+bool thread_index_reserve(struct thread_index *ix, uint32_t n)
 {
-	return (ix->pages.room - ix->pages.n >= 2 || grow_reserve(&ix->pages, sizeof(struct thread_index_page), 2)) &&
-	       map_reserve(&ix->map, 2);
+	return (ix->pages.room - ix->pages.n >= n || grow_reserve(&ix->pages, sizeof(struct thread_index_page), n)) &&
+	       map_reserve(&ix->map, n);
 }
 
 static uint32_t page_of(struct thread_index *ix, uint64_t key)

@@ -28,8 +28,8 @@ struct thread_index {
 /* NULL without memory. */
 struct thread_index *thread_index_new(uint64_t seed);
 struct thread_index *thread_index_free(struct thread_index *ix);
-/* Room for two ids more, whatever they are; false without memory. */
-bool thread_index_reserve(struct thread_index *ix);
+/* Room for N ids more, whatever they are; false without memory. */
+bool thread_index_reserve(struct thread_index *ix, uint32_t n);
 /* Where the thread of ID stands; room was reserved.  Lent until the next reservation. */
 uint32_t *thread_index_slot(struct thread_index *ix, int64_t id);
 uint64_t thread_index_memory(const struct thread_index *ix);

@@ -119,15 +119,17 @@ static void show(struct mprof_model *m, const struct tree_node *nodes)
 bool model_tree(struct mprof_model *m)
 {
 	uint32_t n = model_count(m, MODEL_THREADS), *order = model_aliases(m), i;
-	struct grow nodes = {0};
-	bool ok = grow_reserve(&nodes, sizeof(struct tree_node), n);
+	struct grow nodes = {0}, moves = {0};
+	bool ok =
+		grow_reserve(&nodes, sizeof(struct tree_node), n) && grow_reserve(&moves, sizeof(struct tree_move), n);
 
-	model_note_memory(m, (uint64_t)nodes.room * sizeof(struct tree_node));
+	model_note_memory(m, (uint64_t)nodes.room * sizeof(struct tree_node) +
+				     (uint64_t)moves.room * sizeof(struct tree_move));
 	if (ok) {
 		m->notes.detached = 0;
 		if (m->options.simplify)
 			simplify_mark(m);
-		simplify_tree(m, nodes.items, order);
+		simplify_tree(m, nodes.items, moves.items, order);
 		break_circles(m, nodes.items, order);
 	}
 	for (i = 0; i < m->streams.n && ok; i++)
@@ -137,5 +139,6 @@ bool model_tree(struct mprof_model *m)
 		show(m, nodes.items);
 	}
 	grow_deinit(&nodes);
+	grow_pass(&moves, &m->spare, 1);
 	return ok;
 }

@@ -53,7 +53,7 @@ static void add_all(struct mprof_model *m, uint32_t stream, const uint8_t *bytes
 	struct mprof_decoder *d = mprof_decoder_new();
 	struct mprof_event events[BATCH];
 	enum mprof_status status = MPROF_OK;
-	size_t i, n;
+	size_t n, added;
 
 	if (!d)
 		die("decoder");
@@ -61,9 +61,8 @@ static void add_all(struct mprof_model *m, uint32_t stream, const uint8_t *bytes
 	mprof_decoder_finish(d);
 	while (status != MPROF_END) {
 		n = mprof_decoder_batch(d, events, BATCH, &status);
-		for (i = 0; i < n; i++)
-			if (mprof_model_add(m, stream, &events[i].raw) != MPROF_OK)
-				die("model");
+		if (mprof_model_add_batch(m, stream, events, n, &added) != MPROF_OK)
+			die("model");
 	}
 	mprof_decoder_free(d);
 }

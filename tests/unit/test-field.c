@@ -39,9 +39,10 @@ static void compare(uint32_t n, uint32_t length, bool all)
 {
 	uint64_t *words = calloc(n, sizeof(*words)), bits;
 	uint32_t i, k, from, to, wrong = 0, full = 0;
+	struct grow spare = {0};
 	struct field f;
 
-	CHECK(words && field_init(&f, n));
+	CHECK(words && field_init(&f, n, &spare));
 	CHECK(field_bytes(n) >= 8 * (uint64_t)n && field_bytes(n) < 10 * (uint64_t)n + 200);
 	for (i = 0; words && i < 3000; i++) {
 		from = (uint32_t)draw(n);

@@ -68,7 +68,7 @@ static void grow_and_trim(bool large)
 
 	add(&g, n);
 	check_items(&g, n);
-	CHECK_EQ_INT(g.reserved != 0, large);
+	CHECK_EQ_INT(g.held != 0, large);
 	CHECK(g.room < n + n / 3);
 	g.n = n / 4;
 	grow_trim(&g, sizeof(struct item));
@@ -101,7 +101,7 @@ static void test_no_memory(void)
 	uint32_t room;
 
 	add(&g, n);
-	if (g.reserved) {
+	if (g.held) {
 		room = g.room;
 		refused_mprotect = 1;
 		CHECK(!grow_reserve(&g, sizeof(struct item), room));
@@ -133,11 +133,38 @@ static void test_zeroed(void)
 	CHECK_EQ_UINT(sum, 0);
 }
 
+/* The memory of a large one that is not needed any more; a small one's is not worth it. */
+static void test_pass(void)
+{
+	const uint32_t n = 2 * LARGE_MIN / sizeof(struct item);
+	struct grow from = {0}, to = {0};
+	uint64_t sum = 0;
+	void *items;
+	uint32_t i;
+
+	add(&from, n);
+	items = from.items;
+	grow_pass(&from, &to, sizeof(uint64_t));
+	CHECK(!from.items && !from.n && !from.room && !to.n);
+	if (to.held) {
+		CHECK(to.items == items && to.room >= n * sizeof(struct item) / sizeof(uint64_t));
+		CHECK(grow_zeroed(&to, sizeof(uint64_t), 3 * n));
+		for (i = 0; i < to.n; i++)
+			sum += ((uint64_t *)to.items)[i];
+		CHECK_EQ_UINT(sum, 0);
+	}
+	grow_deinit(&to);
+	add(&from, 10);
+	grow_pass(&from, &to, sizeof(uint64_t));
+	CHECK(!from.items && !to.items);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_large);
 	CHECK_RUN(test_no_addresses);
 	CHECK_RUN(test_no_memory);
 	CHECK_RUN(test_zeroed);
+	CHECK_RUN(test_pass);
 	return check_done();
 }

@@ -408,29 +408,104 @@ static struct mprof_model *build(long every)
 
 #define SAME(field, n) CHECK(a->n == b->n && !memcmp(a->field, b->field, a->n * sizeof(*a->field)))
 
+static void check_same(const struct mprof_model_view *a, const struct mprof_model_view *b)
+{
+	SAME(threads, n_threads);
+	SAME(interactions, n_interactions);
+	SAME(activations, n_activations);
+	SAME(labels, n_labels);
+	SAME(samples, n_samples);
+	SAME(counters, n_counters);
+	SAME(collections, n_collections);
+	SAME(gaps, n_gaps);
+	SAME(expectations, n_expectations);
+	CHECK_EQ_UINT(b->rows, a->rows);
+	CHECK_EQ_MEM(&b->notes, &a->notes, sizeof(a->notes));
+}
+
 static void test_no_memory(void)
 {
 	struct mprof_model *whole = build(-1), *m;
-	const struct mprof_model_view *a = mprof_model_view(whole), *b;
 	long every;
 
 	for (every = 1; every < 12; every++) {
 		m = build(every);
-		b = mprof_model_view(m);
-		SAME(threads, n_threads);
-		SAME(interactions, n_interactions);
-		SAME(activations, n_activations);
-		SAME(labels, n_labels);
-		SAME(samples, n_samples);
-		SAME(counters, n_counters);
-		SAME(collections, n_collections);
-		SAME(gaps, n_gaps);
-		SAME(expectations, n_expectations);
-		CHECK_EQ_UINT(b->rows, a->rows);
-		CHECK_EQ_MEM(&b->notes, &a->notes, sizeof(a->notes));
+		check_same(mprof_model_view(whole), mprof_model_view(m));
 		mprof_model_free(m);
 	}
 	mprof_model_free(whole);
+}
+
+/* The story in batches of N, where every so many allocations one fails and the rest is given again. */
+static struct mprof_model *build_batches(size_t n, long every)
+{
+	static struct mprof_event events[STORY];
+	static char texts[STORY][32];
+	struct mprof_model *m;
+	size_t i, added;
+	uint32_t s;
+
+	m = mprof_model_new(&(struct mprof_model_options){.simplify = true, .seed = 9});
+	CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){0}, &s), MPROF_OK);
+	for (i = 0; i < STORY; i++)
+		events[i].raw = story((uint32_t)i, texts[i]);
+	for (i = 0; i < STORY; i += added) {
+		const size_t left = STORY - i < n ? STORY - i : n;
+		enum mprof_status status;
+
+		fail_in = fail_in < 0 ? every : fail_in;
+		status = mprof_model_add_batch(m, s, events + i, left, &added);
+		CHECK(status == (added == left ? MPROF_OK : MPROF_NOMEM));
+	}
+	fail_in = -1;
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	return m;
+}
+
+static void test_batches(void)
+{
+	static const size_t sizes[] = {1, 7, 64, 65, STORY};
+	struct mprof_model *batches, *single;
+	struct mprof_event events[3] = {{.raw.id = MPROF_EVENT_gc}, {.raw.id = MPROF_EVENT_IDS}, {.raw.id = 0}};
+	uint32_t s, i;
+	size_t added;
+
+	single = build_batches(1, -1);
+	for (i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+		batches = build_batches(sizes[i / 2], i % 2 ? 3 : -1);
+		check_same(mprof_model_view(single), mprof_model_view(batches));
+		mprof_model_free(batches);
+	}
+	CHECK_EQ_INT(mprof_model_add_batch(single, 0, events, 1, &added), MPROF_END);
+	CHECK_EQ_UINT(added, 0);
+	mprof_model_free(single);
+	single = fresh(&s);
+	CHECK_EQ_INT(mprof_model_add_batch(single, s, events, 3, &added), MPROF_CORRUPT);
+	CHECK_EQ_UINT(added, 1);
+	CHECK_EQ_INT(mprof_model_add_batch(single, s + 1, events, 1, &added), MPROF_CORRUPT);
+	CHECK_EQ_INT(mprof_model_add_batch(single, s, events, 0, &added), MPROF_OK);
+	CHECK_EQ_UINT(added, 0);
+	mprof_model_free(single);
+}
+
+/* The batch against the calls one by one. */
+static void test_batch_and_single(void)
+{
+	struct mprof_model *single, *batches = build_batches(100, -1);
+	char text[32];
+	uint32_t s, i;
+
+	single = mprof_model_new(&(struct mprof_model_options){.simplify = true, .seed = 9});
+	CHECK_EQ_INT(mprof_model_stream(single, &(struct mprof_model_source){0}, &s), MPROF_OK);
+	for (i = 0; i < STORY; i++) {
+		struct mprof_raw_event e = story(i, text);
+
+		CHECK_EQ_INT(mprof_model_add(single, s, &e), MPROF_OK);
+	}
+	CHECK_EQ_INT(mprof_model_finish(single), MPROF_OK);
+	check_same(mprof_model_view(single), mprof_model_view(batches));
+	mprof_model_free(single);
+	mprof_model_free(batches);
 }
 
 /* Each id in a place of its own, far apart: memory grows with the events. */
@@ -466,6 +541,8 @@ int main(void)
 	CHECK_RUN(test_circle);
 	CHECK_RUN(test_clock);
 	CHECK_RUN(test_no_memory);
+	CHECK_RUN(test_batches);
+	CHECK_RUN(test_batch_and_single);
 	CHECK_RUN(test_crafted_ids);
 	return check_done();
 }

@@ -253,6 +253,13 @@ MPROF_API enum mprof_status mprof_model_stream(struct mprof_model *m, const stru
 MPROF_API enum mprof_status mprof_model_add(struct mprof_model *m, uint32_t stream, const struct mprof_raw_event *e);
 
 /*
+ * Add the next N events of STREAM, as mprof_decoder_batch() gives them: what mprof_model_add() does with each, in less time.  *ADDED is how many
+ * were added, all of them with MPROF_OK; else the status is that of the first that was not, and the call can be repeated with it.
+ */
+MPROF_API enum mprof_status mprof_model_add_batch(struct mprof_model *m, uint32_t stream,
+						  const struct mprof_event *events, size_t n, size_t *added);
+
+/*
  * PACKETS packets (0: not known how many) of STREAM are missing here.  What ran is taken to have stopped at the last event.  Gaps without an
  * event between them are one.  Returns as mprof_model_add() does.
  */

@@ -1,0 +1,89 @@
+/* Places against sorting: times close together, equal ones, and times that no word has room for beside their number. */
+#include <stdlib.h>
+
+#include "check.h"
+#include "places.h"
+
+#define N 3000u
+
+static uint64_t state = 88172645463325252;
+
+static uint64_t draw(uint64_t below)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (state >> 1) % below;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* How many different times stand before TIME. */
+static uint32_t slow_place(const uint64_t *times, uint32_t n, uint64_t time)
+{
+	uint32_t i, place = 0;
+
+	for (i = 1; i < n && times[i - 1] != time; i++)
+		place += times[i] != times[i - 1];
+	return place;
+}
+
+/* N threads with times below RANGE, of which every other is asked about. */
+static void compare(uint64_t range, uint64_t unit)
+{
+	static struct mprof_thread threads[N];
+	static uint32_t asked[N / 2];
+	static uint64_t times[N];
+	struct mprof_model m = {0};
+	struct grow spare = {0};
+	struct places p;
+	uint32_t i, wrong = 0;
+
+	for (i = 0; i < N; i++) {
+		threads[i].start = draw(range / unit) * unit;
+		threads[i].end = threads[i].start + draw((range - threads[i].start) / unit + 1) * unit;
+	}
+	for (i = 0; i < N / 2; i++) {
+		asked[i] = N - 1 - 2 * i;
+		times[2 * i] = threads[asked[i]].start;
+		times[2 * i + 1] = threads[asked[i]].end;
+	}
+	qsort(times, N, sizeof(times[0]), by_value);
+	m.arrays[MODEL_THREADS] = (struct grow){.items = threads, .n = N, .room = N};
+	CHECK(places_init(&p, &m, &spare));
+	places_find(&p, &m, asked, 0);
+	CHECK_EQ_UINT(p.n, 0);
+	places_find(&p, &m, asked, N / 2);
+	CHECK_EQ_UINT(p.n, slow_place(times, N, times[N - 1]) + 1);
+	for (i = 0; i < N / 2; i++) {
+		wrong += places_life(&p, asked[i])->start != slow_place(times, N, threads[asked[i]].start);
+		wrong += places_life(&p, asked[i])->end != slow_place(times, N, threads[asked[i]].end);
+	}
+	CHECK_EQ_UINT(wrong, 0);
+	CHECK(places_memory(&p) >= N * (sizeof(struct life) + 4 * sizeof(uint64_t)));
+	places_deinit(&p);
+}
+
+static void test_ranges(void)
+{
+	compare(1, 1);
+	compare(40, 1);
+	compare(100000, 1);
+	compare(UINT64_C(1) << 40, 1);
+	compare(UINT64_C(1) << 52, 1);
+	compare(UINT64_C(1) << 60, 1);
+	compare(MPROF_TIME_MAX, 1);
+	compare(MPROF_TIME_MAX, UINT64_C(1) << 55);
+	compare(MPROF_TIME_MAX, (UINT64_C(1) << 54) + 3);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_ranges);
+	return check_done();
+}
