@@ -3,10 +3,10 @@
  */
 import {format} from "./address.js";
 import {isCrash, keyOf} from "./host-model.js";
+import {place} from "./host-rows.js";
 import {called, KINDS, when} from "./host-words.js";
 import {shown} from "./guest-text.js";
 import {make} from "./make.js";
-import {count} from "./times.js";
 
 const STEP = 100;
 const NOTE_MOST = 300;
@@ -77,35 +77,17 @@ export class Captures {
 		this.model = model;
 		if (!model.capturesDirty && !this.stale)
 			return;
-		const focus = document.activeElement;
 		const wanted = [...model.captures.values()]
 			.filter((capture) => FILTERS[this.filter][1](capture) && (!this.guest || keyOf(capture) === this.guest.key))
 			.sort((a, b) => b.id - a.id);
 		const rows = wanted.slice(0, this.most).map((capture) => this.rowOf(capture));
 
 		this.stale = model.capturesDirty = false;
-		this.place(rows);
+		place(this.body, rows);
 		this.more.hidden = wanted.length <= this.most && !model.older;
 		this.table.hidden = !rows.length;
 		this.nothing.hidden = rows.length > 0;
 		this.nothing.textContent = this.guest || this.filter !== "all" ? "None of these." : "None yet: one is taken when a guest crashes or stops, and whenever you press Snapshot.";
-		if (focus !== document.activeElement && focus?.isConnected && this.body.contains(focus))
-			focus.focus({preventScroll: true});
-	}
-
-	place(rows) {
-		const keep = new Set(rows);
-		let at = this.body.firstChild;
-
-		for (const row of rows) {
-			if (row === at)
-				at = at.nextSibling;
-			else
-				this.body.insertBefore(row, at);
-		}
-		for (const row of [...this.body.children])
-			if (!keep.has(row))
-				row.remove();
 	}
 
 	further() {
@@ -178,9 +160,4 @@ export class Captures {
 			if (!model.captures.has(id))
 				this.rows.delete(id);
 	}
-}
-
-/** How many of CAPTURES are crashes, in words. */
-export function crashes(captures) {
-	return count([...captures].filter(isCrash).length, "crash", "crashes");
 }

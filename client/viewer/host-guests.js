@@ -3,6 +3,7 @@
  */
 import {format} from "./address.js";
 import {bytesOf, lossOf, rateOf, stateOf} from "./host-model.js";
+import {place} from "./host-rows.js";
 import {called, loss, rate, when} from "./host-words.js";
 import {make} from "./make.js";
 import {bytes, count} from "./times.js";
@@ -18,6 +19,7 @@ const COLUMNS = [
 	["seen", "Last seen"],
 	["act", "Actions"],
 ];
+const FRAME_MS = 20;
 const SAYS = {crashed: "Crashed", running: "Running", suspended: "Suspended", gone: "Gone"};
 
 function text(element, value) {
@@ -35,7 +37,7 @@ export function traceOf(domain) {
 	return format({domain: domain.uuid && (domain.name.length > 200 || !domain.name) ? domain.uuid : domain.name});
 }
 
-/** {snapshot, runs, captures}: what is called with the guest when its buttons are pressed. */
+/** CALLS: {snapshot, runs, captures, context}: what is called with the guest when its buttons are pressed. */
 export class Guests {
 	constructor(sparks, calls) {
 		this.sparks = sparks;
@@ -50,20 +52,31 @@ export class Guests {
 		);
 	}
 
-	/** Show the guests of MODEL that WANTED(guest) lets through. */
+	/**
+	 * Show the guests of MODEL that WANTED(guest) lets through, for as long as a frame allows, those at the top first.  Returns whether all is shown.
+	 */
 	update(model, wanted) {
-		const focus = document.activeElement;
+		const end = performance.now() + FRAME_MS;
+		const arrange = model.order || wanted !== this.wanted;
+		const guests = arrange ? model.sorted() : [];
+		const keys = arrange ? guests.map(({key}) => key).filter((key) => model.dirty.has(key)) : [...model.dirty];
 
 		for (const key of model.dirty)
+			if (!model.guests.has(key)) {
+				this.change(key, null);
+				model.dirty.delete(key);
+			}
+		for (const key of keys) {
+			if (performance.now() > end)
+				break;
 			this.change(key, model.guests.get(key));
-		if (model.order || wanted !== this.wanted)
-			this.arrange(model.sorted().filter(wanted));
+			model.dirty.delete(key);
+		}
 		this.wanted = wanted;
-		model.dirty.clear();
-		model.order = false;
-		/* An element that is moved loses the focus. */
-		if (focus !== document.activeElement && focus?.isConnected && this.body.contains(focus))
-			focus.focus({preventScroll: true});
+		model.order &&= model.dirty.size > 0;
+		if (arrange)
+			place(this.body, guests.filter((guest) => this.rows.has(guest.key) && wanted(guest)).map(({key}) => this.rows.get(key).row));
+		return model.dirty.size === 0;
 	}
 
 	change(key, guest) {
@@ -80,28 +93,6 @@ export class Guests {
 		}
 		entry.guest = guest;
 		this.fill(entry);
-	}
-
-	/* Only rows that are not in their place are moved. */
-	arrange(guests) {
-		const keep = new Set();
-		let at = this.body.firstChild;
-
-		for (const {key} of guests) {
-			const {row} = this.rows.get(key);
-
-			keep.add(row);
-			if (row === at)
-				at = at.nextSibling;
-			else
-				this.body.insertBefore(row, at);
-		}
-		while (at) {
-			const next = at.nextSibling;
-			if (!keep.has(at))
-				at.remove();
-			at = next;
-		}
 	}
 
 	rowOf(key) {
@@ -129,7 +120,8 @@ export class Guests {
 		cells.captures.append(cells.filter);
 		cells.snapshot = make("button", {type: "button", textContent: "Snapshot", onclick: call("snapshot")});
 		cells.runs = make("button", {type: "button", onclick: call("runs")});
-		cells.act.append(cells.snapshot, cells.runs);
+		cells.why = make("button", {type: "button", textContent: "Why it crashed", onclick: call("context")});
+		cells.act.append(cells.why, cells.snapshot, cells.runs);
 		return entry;
 	}
 
@@ -138,7 +130,7 @@ export class Guests {
 		const state = stateOf(guest);
 		const name = called(domain.name);
 		const missing = loss(lossOf(guest));
-		const details = [domain.domid === null ? null : `domain ${domain.domid}`, domain.uuid, crash && state === "running" ? `crashed ${when(crash.time)}` : null];
+		const details = [domain.domid === null ? null : `domain ${domain.domid}`, domain.uuid, crash ? `crashed ${when(crash.time)}` : null];
 
 		attribute(row, "data-state", crash && state === "running" ? "recovered" : state);
 		text(cells.link, name);
@@ -156,7 +148,9 @@ export class Guests {
 		cells.filter.disabled = domain.captures === 0;
 		attribute(cells.snapshot, "aria-label", `Take a snapshot of ${name}`);
 		cells.snapshot.hidden = domain.state === "ended";
-		text(cells.runs, count(domain.runs, "run"));
+		cells.why.hidden = !crash;
+		attribute(cells.why, "aria-label", `Why it crashed: ${name}`);
+		text(cells.runs, `Runs: ${domain.runs.toLocaleString("en")}`);
 		attribute(cells.runs, "aria-label", `${count(domain.runs, "run")} of ${name}: show them`);
 	}
 }

@@ -11,16 +11,17 @@ const HEIGHT = 20;
 const SEEN = 8; /* rates, from which on they are the curve */
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Bytes per bucket, a packet's spread to where the next one begins: it was filled all the way. */
+/** Bytes per second of each bucket, a packet's spread to where the next one begins: it was filled all the way. */
 export function spread(buckets) {
 	const out = new Array(buckets.length).fill(0);
+	const seconds = buckets.length ? Number(BigInt(buckets[0].to) - BigInt(buckets[0].from)) / 1e9 : 0;
 
 	for (let i = 0; i < buckets.length; ) {
 		let next = i + 1;
 		while (next < buckets.length && !buckets[next].bytes)
 			next++;
 		for (let k = i; k < next; k++)
-			out[k] = buckets[i].bytes / (next - i);
+			out[k] = buckets[i].bytes / (next - i) / (seconds || 1);
 		i = next;
 	}
 	return out;

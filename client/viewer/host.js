@@ -13,6 +13,7 @@ import {count} from "./times.js";
 
 const FIRST_MS = 1500; /* so long the event that says when to read the lists is waited for */
 const AGAIN_MS = 3000;
+const FORGOTTEN_MS = 1000; /* from then on the lists are read, once for all runs that went */
 const SHOW_MS = 200; /* between two updates of what is shown, at least */
 const CAPTURES_PAGES = 2; /* pages of a thousand that are fetched unasked */
 
@@ -38,6 +39,7 @@ export class HostPage {
 		const calls = {
 			snapshot: (guest) => this.act(`Snapshot of ${called(guest.domain.name)}`, () => this.snapshot(guest)),
 			runs: (guest) => showRuns(this.api, guest.domain),
+			context: (guest) => showContext(this.api, guest.crash),
 			captures: (guest) => this.showCaptures(guest),
 		};
 
@@ -184,19 +186,15 @@ export class HostPage {
 			this.news.say("changed", `${name}: ${domain.state}.`);
 	}
 
-	/* Others of its runs may be there still. */
-	async forgotten({run}) {
-		const guest = this.model.byRun(run);
-
-		if (!guest)
-			return;
-		try {
-			this.model.domain({domain: await this.api.json(guestPath(guest.domain))});
-		} catch (error) {
-			if (error.status === 404)
-				this.model.remove(guest.key);
+	/* Whether others of its runs are there still is in the lists; where one run goes, more do. */
+	forgotten({run}) {
+		if (this.model.byRun(run) && !this.reading) {
+			this.reading = true;
+			this.after(FORGOTTEN_MS, () => {
+				this.reading = false;
+				this.load();
+			});
 		}
-		this.soon();
 	}
 
 	captured(data) {
@@ -230,14 +228,14 @@ export class HostPage {
 		if (this.closed || !this.model.known)
 			return;
 		const counts = this.model.counts();
-		const says = {crashed: "crashed", running: "running", suspended: "suspended", gone: "gone"};
 
 		this.summary.textContent = this.model.guests.size
-			? STATES.filter((state) => counts[state]).map((state) => `${counts[state].toLocaleString("en")} ${says[state]}`).join(", ")
-			: "no guests";
+			? `Traces of this host's guests: ${STATES.filter((state) => counts[state]).map((state) => `${counts[state].toLocaleString("en")} ${state}`).join(", ")}`
+			: "";
 		this.empty.hidden = this.model.guests.size > 0;
 		this.lists.hidden = this.model.guests.size === 0 && this.model.captures.size === 0;
-		this.guests.update(this.model, this.wanted);
+		if (!this.guests.update(this.model, this.wanted))
+			requestAnimationFrame(() => this.show());
 		this.none.hidden = this.guests.body.childElementCount > 0;
 		this.captures.update(this.model);
 		this.captures.forget(this.model);

@@ -78,7 +78,7 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Ask WHAT until it answers something true, which is returned.  What it throws meanwhile is told where it never does. */
 export async function until(what, wait = 20000) {
-	const end = Date.now() + wait;
+	const end = performance.now() + wait;
 	let last;
 
 	for (;;) {
@@ -90,7 +90,7 @@ export async function until(what, wait = 20000) {
 		} catch (error) {
 			last = error;
 		}
-		if (Date.now() > end)
+		if (performance.now() > end)
 			fail(`it did not come within ${wait / 1000} s: ${last ? last.message : what}`);
 		await sleep(50);
 	}
@@ -262,8 +262,8 @@ class Test {
 		return host;
 	}
 
-	/** A page of HOST.  OPTIONS: width, height, dark, touch, and what else playwright takes for a context. */
-	async open(host, address = "/", {width = 1280, height = 800, dark = false, touch = false, ...more} = {}) {
+	/** A page of HOST.  OPTIONS: width, height, dark, touch, INIT to run before it, and what else playwright takes for a context. */
+	async open(host, address = "/", {width = 1280, height = 800, dark = false, touch = false, init, ...more} = {}) {
 		const context = await browser.newContext({
 			viewport: {width, height},
 			colorScheme: dark ? "dark" : "light",
@@ -275,6 +275,8 @@ class Test {
 
 		this.later.push(() => context.close());
 		this.watch(page, host);
+		if (init)
+			await page.addInitScript(init);
 		await page.goto(host.url + address);
 		return page;
 	}

@@ -34,7 +34,7 @@ test("host: crashes come first, then what runs, then what is gone", async (t) =>
 	await row(page, "db").waitFor();
 	equal(await names(page), ["db", "web", "mail", "dns"]);
 	equal(await page.locator(".guests .state").allTextContents().then((all) => all.map((s) => s.trim()).filter(Boolean)), ["Crashed", "Running", "Suspended", "Gone"].flatMap((s) => [s, s]));
-	equal(await page.locator(".summary").textContent(), "1 crashed, 1 running, 1 suspended, 1 gone");
+	equal(await page.locator(".summary").textContent(), "Traces of this host's guests: 1 crashed, 1 running, 1 suspended, 1 gone");
 	equal(await row(page, "dns").locator(".gaps").textContent(), "3 packets lost");
 	equal(await page.getByRole("status").textContent(), "", "the news of a page that has just come");
 	await page.getByText("Live", {exact: true}).waitFor();
@@ -47,4 +47,260 @@ test("host: one click leads to a trace, of a guest and of a capture", async (t) 
 
 	equal(await page.getByRole("link", {name: "web", exact: true}).getAttribute("href"), "#domain=web");
 	equal(await page.locator("[data-capture='2'] a.name").getAttribute("href"), "#capture=2");
+});
+
+for (const [what, options] of Object.entries({light: {}, dark: {dark: true}, narrow: {width: 320, height: 640, touch: true}, "narrow and dark": {width: 320, dark: true}, medium: {width: 900}}))
+	test(`host: axe-core finds no fault, ${what}`, async (t) => {
+		const host = await t.host({archive: STORY, collector: false});
+		const page = await t.open(host, "/", options);
+
+		await row(page, "db").waitFor();
+		await page.getByText("Live", {exact: true}).waitFor();
+		await t.accessible(page);
+		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing sticks out at the side");
+		await t.look(page, `host-${what.replaceAll(" ", "-")}`);
+		await row(page, "db").getByRole("button", {name: /^Why it crashed/}).click();
+		await page.getByRole("dialog").getByText("Fatal error").waitFor();
+		await t.accessible(page);
+		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nor does a dialog");
+		await t.look(page, `host-context-${what.replaceAll(" ", "-")}`);
+	});
+
+test("host: why a guest crashed is told as text, and Escape leads back", async (t) => {
+	const host = await t.host({archive: STORY, collector: false});
+	const page = await t.open(host);
+	const button = row(page, "db").getByRole("button", {name: "Why it crashed: db"});
+
+	await button.focus();
+	await page.keyboard.press("Enter");
+	const dialog = page.getByRole("dialog", {name: "Crashed: db"});
+	equal(await dialog.locator("pre").first().textContent(), "Solo5: trap\nFatal error: exception Not_found\n\\u001b[31mred <b>bold</b>\\u202e\n");
+	ok((await dialog.locator("pre").nth(1).textContent()).includes("name = evil\\u202emaN\nvm = <img src=x onerror=alert(1)>"));
+	await dialog.getByText("End of the console").waitFor();
+	equal(await dialog.locator("b, img").count(), 0, "elements that a guest made");
+	await page.keyboard.press("Escape");
+	await dialog.waitFor({state: "detached"});
+	ok(await button.evaluate((element) => element === document.activeElement), "the focus is where it was");
+	await page.locator("[data-capture='1']").getByRole("button", {name: /^Context/}).click();
+	await page.getByRole("dialog").getByText("Nothing else was kept").waitFor();
+});
+
+test("host: hostile names are text, and bounded", async (t) => {
+	const evil = ["<img/src=x/onerror=alert(1)>", "a\u202egpj.exe", "</script><script>alert(1)</script>", "x".repeat(10240), "\u200b\u200b", "javascript:alert(1)", "{{7*7}}", "__proto__", "\u0007bell"];
+	const host = await t.host({
+		archive: ["begin", ...evil.flatMap((name, i) => [`run ${i + 1} xen k${i} ${name} ${UUID(i)} ${i} running -`, `stream ${i + 1} ${i + 1} 0 4096 4 0`, `capture ${i + 1} ${i + 1} crash <b>${name}</b>`]), "commit"],
+		collector: false,
+	});
+	const page = await t.open(host);
+	let alerts = 0;
+
+	page.on("dialog", (dialog) => (alerts++, dialog.dismiss()));
+	await page.locator(".guests tbody tr").nth(evil.length - 1).waitFor();
+	const shown = await names(page);
+	for (const wanted of ["<img/src=x/onerror=alert(1)>", "a\\u202egpj.exe", "\\u200b\\u200b", `${"x".repeat(120)}… (10,240 characters)`, "__proto__", "\\u0007bell"])
+		ok(shown.includes(wanted), `${wanted} among ${JSON.stringify(shown).slice(0, 2000)}`);
+	equal(await page.locator("#page img, #page script, #page b").count(), 0, "elements that a guest made");
+	ok((await page.locator(".guests tbody tr").evaluateAll((rows) => Math.max(...rows.map((r) => r.offsetHeight)))) < 200, "rows are not as tall as names are long");
+	ok((await page.locator("a.name").evaluateAll((links) => links.every((a) => a.protocol === "http:"))), "links lead to this page");
+	equal(alerts, 0, "alerts");
+	equal((await page.content()).match(/[\u202e\u200b]/), null, "characters that deceive");
+	await t.accessible(page);
+	await t.look(page, "host-hostile");
+});
+
+test("host: an empty host says how a guest appears, and shows it when it does", async (t) => {
+	const host = await t.host();
+	const page = await t.open(host);
+
+	await page.getByRole("heading", {name: "No guest has been traced here yet"}).waitFor();
+	await page.getByText("data/mprof/ring-ref").waitFor();
+	await t.accessible(page);
+	await t.look(page, "host-empty");
+	host.guest("demo", "--size", "65536");
+	await row(page, "demo").waitFor();
+	ok(await page.getByRole("heading", {name: "No guest"}).isHidden(), "the advice is gone");
+});
+
+test("host: guests come and go before one's eyes", async (t) => {
+	const host = await t.host();
+	const page = await t.open(host);
+
+	await page.getByText("Live", {exact: true}).waitFor();
+	const one = host.guest("one", "--size", "65536", "--rate", "20000");
+	await row(page, "one").waitFor();
+	await until(async () => (await page.getByRole("status").textContent()) === "one started.");
+	await until(async () => /^\d.*\/s$/.test(await row(page, "one").locator(".rate").textContent()));
+	await until(async () => (await row(page, "one").locator(".spark path").getAttribute("d")).length > 20);
+	/* The focus stays while rows come above and below. */
+	const snapshot = row(page, "one").getByRole("button", {name: "Take a snapshot of one"});
+	await snapshot.focus();
+	host.guest("a-first", "--size", "65536");
+	host.guest("z-last", "--size", "65536");
+	await row(page, "z-last").waitFor();
+	await row(page, "a-first").waitFor();
+	equal(await names(page), ["a-first", "one", "z-last"]);
+	ok(await snapshot.evaluate((element) => element === document.activeElement), "the focus stays");
+	await t.look(page, "host-live");
+	await one.stop();
+	await until(async () => (await row(page, "one").locator(".state span, span.state").textContent()) === "Gone");
+	equal(await names(page), ["a-first", "z-last", "one"]);
+	await page.locator(".captures tbody tr").first().getByText("Ended").waitFor();
+	await until(async () => /one ended/.test(await page.getByRole("status").textContent()));
+});
+
+test("host: captures are taken, pinned, noted and deleted with the keyboard alone", async (t) => {
+	const host = await t.host();
+	const page = await t.open(host);
+	const status = async () => (await host.get("/v1/captures")).captures;
+
+	host.guest("one", "--size", "65536", "--rate", "5000");
+	await row(page, "one").getByRole("button", {name: "Take a snapshot of one"}).focus();
+	await page.keyboard.press("Enter");
+	const capture = page.locator(".captures tbody tr").first();
+	await capture.getByText("Snapshot", {exact: true}).waitFor();
+	equal(await row(page, "one").locator(".captures button").textContent(), "1");
+	await capture.getByRole("button", {name: /^Keep for ever/}).focus();
+	await page.keyboard.press("Space");
+	await capture.getByRole("button", {pressed: true}).waitFor();
+	equal((await status()).map((c) => c.pinned), [true]);
+	await page.keyboard.press("Tab");
+	await page.keyboard.press("Enter");
+	await page.keyboard.type("slow <b>again");
+	await t.look(page, "host-note");
+	await page.keyboard.press("Tab");
+	await page.keyboard.press("Enter");
+	await capture.getByText("slow <b>again").waitFor();
+	equal((await status()).map((c) => c.note), ["slow <b>again"]);
+	await capture.getByRole("button", {name: /^Delete/}).focus();
+	await page.keyboard.press("Enter");
+	await page.getByRole("dialog", {name: /^Delete this capture of one/}).waitFor();
+	await page.keyboard.press("Escape");
+	equal((await status()).length, 1);
+	await capture.getByRole("button", {name: /^Delete/}).click();
+	await page.getByRole("dialog").getByRole("button", {name: "Delete"}).click();
+	await page.getByText("None yet").waitFor();
+	equal((await status()).length, 0);
+	ok(await page.locator("#captures-title").evaluate((element) => element === document.activeElement), "the focus is where the list begins");
+	/* What another client does is seen too. */
+	const answer = await fetch(`${host.url}/v1/domains/one/captures`, {method: "POST", headers: {"Content-Type": "application/json"}, body: '{"note": "from afar"}'});
+	equal(answer.status, 201, await answer.text());
+	await page.getByText("from afar").waitFor();
+});
+
+test("host: what cannot be done is said", async (t) => {
+	const host = await t.host({archive: STORY, collector: false});
+	const page = await t.open(host);
+
+	t.allow(/503/);
+	await row(page, "web").getByRole("button", {name: "Take a snapshot of web"}).click();
+	await page.getByRole("alert").getByText("Snapshot of web: The collector does not answer").waitFor();
+	await t.accessible(page);
+	await page.getByRole("button", {name: "Dismiss"}).click();
+	equal(await page.getByRole("alert").textContent(), "");
+});
+
+test("host: guests are found by name, captures by guest and kind", async (t) => {
+	const host = await t.host({archive: STORY, collector: false});
+	const page = await t.open(host);
+	const captures = () => page.locator(".captures tbody .name").allTextContents();
+
+	await page.getByRole("searchbox", {name: "Find"}).fill("D");
+	await until(async () => (await names(page)).join() === "db,dns");
+	await page.getByRole("searchbox").fill("nobody");
+	await page.getByText("No guest has that in its name.").waitFor();
+	await page.getByRole("searchbox").fill("");
+	await until(async () => (await names(page)).length === 4);
+	equal(await captures(), ["db", "dns"]);
+	await row(page, "dns").getByRole("button", {name: "1 capture of dns: show them"}).click();
+	equal(await captures(), ["dns"]);
+	await page.getByRole("button", {name: "Crashes"}).click();
+	await page.getByText("None of these.").waitFor();
+	await page.getByRole("button", {name: /^Only captures of dns/}).click();
+	equal(await captures(), ["db"]);
+});
+
+test("host: the lives of a guest are listed", async (t) => {
+	const host = await t.host({archive: [...STORY, "begin", `run 9 xen z web ${UUID(1)} 9 running -`, `run 1 xen a web ${UUID(1)} 3 ended reboot`, "commit"], collector: false});
+	const page = await t.open(host);
+
+	await row(page, "web").getByRole("button", {name: "2 runs of web: show them"}).click();
+	const lines = page.getByRole("dialog", {name: "Runs of web"}).getByRole("listitem");
+	await lines.nth(1).waitFor();
+	ok(/^Run 9 began .* running/.test(await lines.first().textContent()));
+	ok(/Rebooted/.test(await lines.nth(1).textContent()));
+	equal(await lines.nth(1).getByRole("link").getAttribute("href"), `#domain=${UUID(1)}&run=1`);
+	await t.accessible(page);
+	await t.look(page, "host-runs");
+});
+
+test("host: a server that goes and comes back is said, and nothing is missed", async (t) => {
+	const host = await t.host({archive: STORY, collector: false});
+	const page = await t.open(host);
+
+	t.allow(/ERR_|Failed to load resource/);
+	await page.getByText("Live", {exact: true}).waitFor();
+	await host.stopServer();
+	await page.getByText("Not connected, trying again").waitFor();
+	await host.archive(["begin", `run 5 xen e new ${UUID(5)} 7 running -`, "stream 5 5 0 4096 4 0", "delete 1", "commit"]);
+	await host.startServer();
+	await row(page, "new").waitFor();
+	await page.getByText("Live", {exact: true}).waitFor();
+	equal(await page.locator(".captures tbody .name").allTextContents(), ["db"]);
+});
+
+test("host: a run that is forgotten, a new name, a crash are seen as they happen", async (t) => {
+	const host = await t.host({archive: STORY, collector: false});
+	const page = await t.open(host);
+	const write = host.writer();
+
+	await page.getByText("Live", {exact: true}).waitFor();
+	await write("begin", `run 1 xen a www ${UUID(1)} 3 running -`, "commit");
+	await row(page, "www").waitFor();
+	await write("begin", `run 1 xen a www ${UUID(1)} 3 ended crash`, "capture 3 1 crash -", "range 3 1 0 0 30", "commit");
+	await until(async () => (await names(page)).join() === "www,db,mail,dns");
+	await until(async () => /www crashed/.test(await page.getByRole("status").textContent()));
+	await write("begin", "delete 1", "enforce dns 0", "commit");
+	await until(async () => (await names(page)).join() === "www,db,mail");
+});
+
+/* In the page: how long its longest task took. */
+function watchTasks() {
+	window.longest = 0;
+	new PerformanceObserver((list) => list.getEntries().forEach((e) => (window.longest = Math.max(window.longest, e.duration)))).observe({type: "longtask", buffered: true});
+}
+
+/* In the page: the keys of the rows that are changed from now on. */
+function watchRows() {
+	window.longest = 0;
+	window.touched = new Set();
+	const rowOf = (node) => (node.closest ? node : node.parentElement).closest("tr");
+	const observer = new MutationObserver((changes) => changes.forEach(({target}) => rowOf(target) && window.touched.add(rowOf(target).dataset.key)));
+	observer.observe(document.querySelector(".guests tbody"), {subtree: true, childList: true, characterData: true, attributes: true});
+}
+
+test("host: a thousand guests, and the page stays quick", async (t) => {
+	const lines = ["begin"];
+	for (let i = 1; i <= 1000; i++)
+		lines.push(`run ${i} xen k${i} guest-${i} ${UUID(i)} ${i} running -`, `stream ${i} ${i} 0 4096 4 0`);
+	const host = await t.host({archive: [...lines, "commit"], collector: false});
+	const write = host.writer();
+	const began = performance.now();
+	const page = await t.open(host, "/", {init: watchTasks});
+
+	await page.locator(".guests tbody tr").nth(999).waitFor({state: "attached"});
+	console.log(`  a thousand guests are there after ${Math.round(performance.now() - began)} ms, the longest task took ${Math.round(await page.evaluate(() => window.longest))} ms`);
+	await page.getByText("Live", {exact: true}).waitFor();
+	/* One guest changes: its row does, and no other is touched. */
+	await page.evaluate(watchRows);
+	await page.evaluate(() => scrollTo(0, 20000));
+	await write("begin", `run 500 xen k500 guest-500 ${UUID(500)} 500 suspended -`, "commit");
+	await until(() => page.evaluate((key) => window.touched.has(key), `u:${UUID(500)}`));
+	await sleep(500);
+	const touched = await page.evaluate(() => [...window.touched]);
+	const quiet = touched.filter((key) => key !== `u:${UUID(500)}`);
+	ok(quiet.length <= 40, `rows that came into view alone may be drawn: ${quiet.length}`);
+	equal(await page.evaluate(() => scrollY > 10000), true, "the page stays where it was scrolled to");
+	const longest = await page.evaluate(() => window.longest);
+	console.log(`  the longest task while it changed took ${Math.round(longest)} ms`);
+	ok(longest < 200, `the longest task, ${longest} ms,`);
 });

@@ -1,0 +1,116 @@
+/* What the host's page knows and how it puts it in order, without a page. */
+import assert from "node:assert/strict";
+import {test} from "node:test";
+
+import {HostModel, keyOf, stateOf} from "../../client/viewer/host-model.js";
+import {ascending} from "../../client/viewer/host-rows.js";
+import {curve, spread} from "../../client/viewer/host-spark.js";
+import {loss, when} from "../../client/viewer/host-words.js";
+
+const NOW = Date.parse("2026-11-21T12:00:00Z");
+
+function stream(run, more = {}) {
+	return {run, stream: 0, bytes: 100, packets: 1, rate: 0, lost_packets: 0, skipped_packets: 0, gaps: 0, last_seen: null, ...more};
+}
+
+function domain(name, run, state = "running", more = {}) {
+	return {name, uuid: null, domid: null, state, source: "dir", run, runs: 1, captures: 0, last_seen: null, streams: [stream(run)], ...more};
+}
+
+function capture(id, name, run, kind, time = "2026-11-21T11:00:00Z") {
+	return {id, run, domain: name, uuid: null, kind, time, mono: "1", pinned: false, note: "", complete: true, streams: []};
+}
+
+const order = (model) => model.sorted(NOW).map(({domain: {name}}) => name);
+
+test("host model: crashes first, then what runs, then what is gone", () => {
+	const model = new HostModel();
+
+	model.reset(
+		[domain("web10", 1), domain("web9", 2), domain("gone", 3, "ended", {last_seen: "2026-11-20"}), domain("gone2", 8, "ended", {last_seen: "2026-11-21"}), domain("dead", 4, "ended"), domain("back", 6), domain("asleep", 7, "suspended"), domain("long-ago", 9)],
+		[capture(1, "dead", 4, "crash", "2026-01-01T00:00:00Z"), capture(2, "back", 5, "watchdog"), capture(3, "gone", 3, "poweroff"), capture(0, "long-ago", 1, "crash", "2026-01-01T00:00:00Z")],
+		false,
+	);
+	assert.deepEqual(order(model), ["back", "dead", "long-ago", "web9", "web10", "asleep", "gone2", "gone"]);
+	assert.deepEqual(model.counts(), {crashed: 1, running: 4, suspended: 1, gone: 2});
+	assert.equal(stateOf(model.guests.get("n:back")), "running");
+});
+
+test("host model: events change what the lists said", () => {
+	const model = new HostModel();
+
+	model.reset([domain("web", 1)], [], false);
+	model.dirty.clear();
+	model.rates({streams: [stream(1, {rate: 7, bytes: 200, last_seen: "2026"}), stream(99, {rate: 1})]}, NOW);
+	const web = model.guests.get("n:web");
+	assert.deepEqual([...model.dirty], ["n:web"]);
+	assert.deepEqual([web.rates, web.domain.streams[0].bytes, web.domain.last_seen], [[{at: NOW, rate: 7}], 200, "2026"]);
+	model.rates({streams: [stream(1, {stream: 1, rate: 3})]}, NOW);
+	assert.equal(web.rates.at(-1).rate, 10);
+	model.capture({change: "made", capture: capture(5, "web", 1, "crash")});
+	model.capture({change: "made", capture: capture(5, "web", 1, "crash")}); /* said twice */
+	model.domain({change: "ended", domain: domain("web", 1, "ended", {captures: 1})});
+	assert.equal(stateOf(model.guests.get("n:web")), "crashed");
+	assert.equal(model.guests.get("n:web").domain.captures, 1);
+	model.captureDeleted({id: 5});
+	assert.equal(stateOf(model.guests.get("n:web")), "gone");
+	model.captureDeleted({id: 5});
+	assert.equal(model.guests.get("n:web").domain.captures, 0);
+	for (let i = 0; i < 1000; i++)
+		model.rates({streams: [stream(1, {rate: i})]}, NOW);
+	assert.equal(model.guests.get("n:web").rates.length, 60);
+	model.remove("n:web");
+	assert.equal(model.guests.size, 0);
+});
+
+test("host model: what was of no guest is of none, and lists replace it all", () => {
+	const model = new HostModel();
+
+	model.gap({stream: stream(4)});
+	model.capture({change: "made", capture: capture(1, "x", 4, "crash")});
+	model.captureDeleted({id: 77});
+	model.reset([domain("a", 1, "running", {uuid: "u"}), domain("a", 2)], [], true);
+	assert.deepEqual([...model.guests.keys()], ["u:u", "n:a"]);
+	assert.equal(model.captures.size, 0);
+	assert.equal(keyOf(capture(1, "a", 2, "crash")), "n:a");
+});
+
+test("host rows: a longest ascending part stays", () => {
+	assert.deepEqual(ascending([]), []);
+	assert.deepEqual(ascending([0, 1, 2, 3]), [0, 1, 2, 3]);
+	assert.deepEqual(ascending([3, 0, 1, 2]), [1, 2, 3]);
+	for (let round = 0; round < 200; round++) {
+		const numbers = Array.from({length: 9}, (_, i) => [Math.sin(round * 97 + i * 31), i]).sort(([a], [b]) => a - b).map(([, i]) => i);
+		const part = ascending(numbers);
+		let best = 0;
+		for (let mask = 0; mask < 512; mask++) {
+			const some = numbers.filter((_, i) => mask & (1 << i));
+			if (some.every((n, i) => i === 0 || some[i - 1] < n))
+				best = Math.max(best, some.length);
+		}
+		assert.equal(part.length, best);
+		assert.ok(part.every((at, i) => i === 0 || (part[i - 1] < at && numbers[part[i - 1]] < numbers[at])));
+	}
+});
+
+test("host spark: a packet fills the time up to the next", () => {
+	const buckets = [0, 30, 0, 0, 10, 0].map((bytes, i) => ({bytes, from: String(i * 500000000), to: String((i + 1) * 500000000)}));
+
+	assert.deepEqual(spread(buckets), [0, 20, 20, 20, 10, 10]);
+	assert.deepEqual(spread([]), []);
+	assert.equal(curve([0, 0]), "");
+	assert.equal(curve([1]), "");
+	assert.match(curve([0, 5]), /^M0 20L0\.0 19\.0L96\.0 1\.0L96 20Z$/);
+});
+
+test("host words: times and losses as people say them", () => {
+	const now = new Date(2026, 10, 21, 12, 0, 0);
+
+	assert.equal(when(null), "never");
+	assert.equal(when("nonsense"), "never");
+	assert.equal(when(new Date(2026, 10, 21, 9, 5, 7).toISOString(), now), "09:05:07");
+	assert.match(when(new Date(2026, 10, 20, 13, 5, 7).toISOString(), now), /^20 Nov 2026, 13:05:07$/);
+	assert.equal(loss({lost: 1, skipped: 0, gaps: 1}), "1 packet lost");
+	assert.equal(loss({lost: 0, skipped: 5, gaps: 1}), "5 packets skipped");
+	assert.equal(loss({lost: 0, skipped: 0, gaps: 0}), null);
+});
