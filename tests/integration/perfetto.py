@@ -9,6 +9,8 @@ import functools
 import glob
 import json
 import os
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -52,6 +54,22 @@ def dumped(path):
         for key in ("label_hex", "counter_hex", "exn_hex"):
             event.pop(key, None)
         yield event
+
+
+def record(time, number, rest):
+    return struct.pack("<QB", time, number) + rest
+
+
+def stream(events):
+    body = b"".join(events)
+    bits = (len(body) + 30) * 8
+    uuid = bytes.fromhex("05883b8d521a487bb397456ab150680c")
+    return struct.pack("<I16sIHI", 0xC1FC1FC1, uuid, bits, 0, bits) + body
+
+
+def cut(text, most):
+    """What fits of it in MOST bytes, in whole characters."""
+    return text.encode()[:most].decode(errors="ignore")
 
 
 class Exports(unittest.TestCase):
@@ -137,6 +155,54 @@ class Exports(unittest.TestCase):
         for name, path in sources().items():
             with self.subTest(name):
                 self.check(name, path, "fxt")
+
+    def test_hostile(self):
+        """Strings that are long, empty, no UTF-8, or more than a table holds; more threads than a table holds; times past 63 bits."""
+        events = [record(1000 + i, 0, struct.pack("<qqB", -1, i, 1 + i % 5)) for i in range(1000)]
+        odd = [b"", b"\xff\xfe", b"a" * 255, b"b" * 256, b"c" * 257, "é".encode() * 9000, b"\xc3" * 20000, b"d" * 70000]
+        odd += [b"label %d" % i for i in range(35000)]
+        events += [record(3000 + i, 5, struct.pack("<q", i % 1000) + text + b"\0") for i, text in enumerate(odd)]
+        events += [record(50000 + i, 6, struct.pack("<qq", i, 1 - i) + b"queue#%d\0" % (i % 3)) for i in range(300)]
+        events += [record(60000, 3, struct.pack("<qq", 1, 2) + b"e" * 20000 + b"\xff\0")]
+        events += [record(70000, 8, struct.pack("<Q", 1 << 40)), record((1 << 63) + 5, 7, struct.pack("<q", 4))]
+        with open("hostile.ctf", "wb") as f:
+            f.write(stream(events))
+        want = list(dumped("hostile.ctf"))
+        self.assertEqual(len(want), len(events))
+        for kind, most in (("perfetto", 1 << 20), ("fxt", 16000)):
+            code, data, said = run("export", "hostile.ctf", "--to", kind, "-o", "-")
+            self.assertEqual((code, said), (0, ""))
+            got = READERS[kind](data)
+            have = [e for e in acts.events(got.acts)]
+            self.assertEqual([e["event"] for e in have], [e["event"] for e in want])
+            for key, event in (("label", "label"), ("exn", "fails")):
+                texts = [[e[key] for e in some if e["event"] == event] for some in (have, want)]
+                self.assertEqual(texts[0], [cut(text, most) for text in texts[1]])
+            self.assertEqual([e["time_ns"] for e in have], [e["time_ns"] for e in want])
+            acts.Slices(got.acts)
+            acts.check_flows(got.acts)
+        scales = {t.scale for t in perfettos.read(run("export", "hostile.ctf", "--to", "perfetto", "-o", "-")[1]).tracks.values()}
+        self.assertEqual(scales - {None}, {"queue"})
+
+    def test_streams(self):
+        """A process for each stream of a directory, and its events below it."""
+        os.mkdir("two")
+        shutil.copy(os.path.join(ROOT, "schema", "ctf", "metadata.tsdl"), "two/metadata")
+        for name, count in (("net", 20), ("disk", 30)):
+            with open(f"two/{name}", "wb") as f:
+                f.write(stream([record(1000 + 10 * i, 7, struct.pack("<q", i % 3)) for i in range(count)]))
+        for kind, read in READERS.items():
+            code, data, said = run("export", "two", "--to", kind, "-o", "-")
+            self.assertEqual((code, said), (0, ""))
+            got = read(data)
+            counts = collections.Counter()
+            for act in got.acts:
+                process = got.tracks[act.track.parent]
+                self.assertEqual(process.kind, "process")
+                counts[process.name] += acts.event_of(act) is not None
+            self.assertEqual(counts, {"net": 20, "disk": 30})
+            if kind == "perfetto":
+                self.assertEqual({t.pid for t in got.tracks.values() if t.kind == "process"}, {1, 2})
 
     def test_protoc(self):
         """protoc knows each field, and counts the same."""
