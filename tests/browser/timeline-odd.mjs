@@ -1,0 +1,182 @@
+/* Traces as no sound guest makes them: hostile, cut, with gaps, of several streams, late in time. */
+import {equal, ok, reference, test, until} from "./harness.mjs";
+import {camera, drawn, opened, settled} from "./timeline-tools.mjs";
+import {event, piece, trace} from "./trace-make.mjs";
+
+const HOSTILE = [
+	"<img src=x onerror=alert(1)>",
+	"</script><script>alert(1)</script>",
+	"a\u202egpj.exe",
+	"\u0000\u001b[31mred",
+	"javascript:alert(1)",
+	"x".repeat(5000),
+	"__proto__",
+	"&amp;&lt;",
+];
+
+/** A file that a person opens, in a page of HOST. */
+async function file(t, host, name, bytes) {
+	const page = await t.open(host, `/#file=${name}`);
+
+	await page.locator("input[type=file]").setInputFiles({name, mimeType: "", buffer: bytes});
+	return page;
+}
+
+/** Threads with LABELS, one after the other, from time AT on, numbered from FIRST. */
+function labelled(labels, at = 1000n, first = 100) {
+	return labels.flatMap((label, i) => {
+		const time = at + BigInt(i) * 1000000n;
+		return [
+			event(time, "creates", 0, first + i, {u8: 1}),
+			event(time + 1n, "label", first + i, label.replaceAll("\u0000", "")),
+			event(time + 900000n, "fulfills", 0, first + i),
+		];
+	});
+}
+
+test("timeline: hostile labels are text everywhere", async (t) => {
+	const host = await t.host();
+	const page = await file(t, host, "evil.ctf", trace([labelled(HOSTILE)]));
+	let alerts = 0;
+
+	page.on("dialog", (dialog) => (alerts++, dialog.dismiss()));
+	await settled(page);
+	await page.keyboard.press("t");
+	await page.locator(".tl-threads li").nth(HOSTILE.length).waitFor();
+	for (let i = 0; i <= HOSTILE.length; i++) {
+		await page.locator("body").press("j");
+		await until(async () => (await page.locator(".tl-panel h2").textContent()).length > 0);
+	}
+	const text = await page.locator(".tl").innerText();
+	ok(!/[\u202a-\u202e\u001b]/.test(text), "no character that turns text around");
+	ok((await page.locator(".tl-panel").innerText()).length < 20000, "what is told is bounded");
+	await page.locator("summary", {hasText: "Save"}).click();
+	const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", {name: "The picture (SVG)"}).click()]);
+	ok(download.suggestedFilename() === "evil.svg", "its name");
+	equal(await page.locator(".tl img, .tl script, .tl iframe").count(), 0, "elements that a guest made");
+	equal(alerts, 0, "alerts");
+	await t.accessible(page);
+});
+
+test("timeline: a label of 10 MB freezes nothing", async (t) => {
+	const host = await t.host();
+	const page = await file(t, host, "long.ctf", trace([labelled(["x".repeat(10 << 20), "short"])]));
+
+	await settled(page);
+	const slow = await page.evaluate(async () => {
+		let most = 0;
+		let last = performance.now();
+		const end = last + 1500;
+		while (performance.now() < end) {
+			await new Promise((resolve) => setTimeout(resolve));
+			most = Math.max(most, performance.now() - last);
+			last = performance.now();
+		}
+		return most;
+	});
+	ok(slow < 1000, `${slow} ms without an answer`);
+	await page.locator("body").press("j");
+	await page.locator(".tl-panel h2").waitFor();
+	ok((await page.locator(".tl").innerText()).length < 100000, "what is told is bounded");
+});
+
+test("timeline: many counters are listed as far as one reads, and filtered", async (t) => {
+	const events = [event(1000n, "creates", 0, 1, {u8: 1})];
+
+	for (let i = 0; i < 50000; i++)
+		events.push(event(2000n + BigInt(i), "counter", 1, i, `counter ${i}`));
+	const host = await t.host();
+	const page = await file(t, host, "counters.ctf", trace([events]));
+	await settled(page);
+	await page.getByRole("button", {name: "Counters"}).click();
+	await page.locator(".tl-counters li").first().waitFor();
+	equal(await page.locator(".tl-counters li").count(), 200, "rows");
+	await page.locator(".tl-panel input[type=search]").fill("counter 4711");
+	await until(async () => (await page.locator(".tl-counters li").count()) === 11);
+});
+
+test("timeline: a gap is drawn as what it is, and told", async (t) => {
+	const host = await t.host();
+	const packet = (at) => labelled(["a", "b"], at);
+	const page = await file(t, host, "gap.ctf", trace([packet(1000n), packet(50000000n)], [3, 9]));
+
+	await settled(page);
+	const gap = (await drawn(page, "gap"))[0];
+	ok(gap && gap.x1 - gap.x0 > 100, "a band");
+	ok((await drawn(page, "band-name")).some((it) => /5/.test(it.text) && /(lost|missing)/.test(it.text)), "its name");
+	ok(/5 packets are missing/.test(await page.locator(".tl-remarks").textContent()), "a sentence");
+	await t.look(page, "gap");
+});
+
+test("timeline: times past 2^53 are told to the nanosecond", async (t) => {
+	const at = (1n << 62n) + 1n;
+	const host = await t.host();
+	const page = await file(t, host, "late.ctf", trace([[event(at, "creates", 0, 1, {u8: 1}), event(at + 3n, "label", 1, "late"), event(at + 20n, "fulfills", 0, 1)]]));
+
+	await settled(page);
+	const c = await camera(page);
+	equal([c.start, c.end], [at, at + 20n], "the trace");
+	await page.locator("body").press("k");
+	const label = page.locator(".tl-labels li");
+	await label.waitFor();
+	ok(/\+3 ns late/.test(await label.textContent()), await label.textContent());
+	equal(await label.getAttribute("title"), "4611686018.427387908 s".replace("4611686018.427387908", `${(at + 3n) / 1000000000n}.${String((at + 3n) % 1000000000n).padStart(9, "0")}`), "its time");
+	const now = await camera(page);
+	const want = (Number(at + 3n - now.from) / Number(now.to - now.from)) * now.width;
+	const ticks = (await drawn(page, "tick")).map((it) => it.x0);
+	ok(ticks.some((x) => Math.abs(x - want) < 1), `the label's tick among ${ticks}, ${want} is wanted`);
+});
+
+test("timeline: a trace cut anywhere is shown as far as it goes", async (t) => {
+	const host = await t.host();
+	const whole = reference("small.ctf");
+
+	for (const bytes of [0, 17, 31, 1000, 70000]) {
+		const page = await file(t, host, `cut${bytes}.ctf`, whole.subarray(0, bytes));
+		await settled(page);
+		const said = (await page.locator(".tl-remarks").textContent()) || (await page.locator(".tl-message").textContent());
+		ok(said.length > 20, `${bytes} bytes: a sentence (${said})`);
+		await page.close();
+	}
+});
+
+test("timeline: what is no trace is refused in a sentence", async (t) => {
+	const host = await t.host();
+	const page = await file(t, host, "picture.png", Buffer.from("\x89PNG\r\n\x1a\n not a trace at all, but long enough to be looked at".repeat(20)));
+
+	await until(async () => {
+		const said = (await page.locator(".tl-remarks").textContent()) || (await page.locator(".tl-message").textContent());
+		return said.length > 20;
+	});
+});
+
+test("timeline: all streams of a guest on one time line, or one of them", async (t) => {
+	const host = await t.host({
+		collector: false,
+		archive: [
+			"begin",
+			"run 1 xen a smp - 3 ended poweroff",
+			"stream 1 1 0 65536 4 0 vcpu0",
+			"stream 2 1 1 65536 4 0 vcpu1",
+			piece(1, 0, labelled(["on the first", "once more"])),
+			piece(2, 0, labelled(["on the second"], 500000n, 200)),
+			"capture 1 1 poweroff -",
+			"range 1 1 0 0 4096",
+			"range 1 2 0 0 4096",
+			"commit",
+		],
+	});
+	const page = await opened(t, host, "#domain=smp");
+	const labels = async () => (await drawn(page, "label")).map((it) => it.text);
+
+	ok((await labels()).some((it) => it.includes("on the first")) && (await labels()).some((it) => it.includes("on the second")), `${await labels()}`);
+	equal(await page.evaluate(() => document.getElementById("page").timeline.session.summary.streams.map((it) => it.name)), ["vcpu0", "vcpu1"], "their names");
+	await page.goto(`${host.url}/#domain=smp&stream=1`);
+	await until(async () => (await page.evaluate(() => document.getElementById("page").timeline?.session?.summary?.streams.length)) === 1);
+	await settled(page);
+	ok(!(await labels()).some((it) => it.includes("on the first")), "the other stream alone");
+	await page.goto(`${host.url}/#capture=1`);
+	await until(() => page.locator(".tl-about", {hasText: "capture 1"}).count());
+	await settled(page);
+	ok((await labels()).some((it) => it.includes("on the first")), "a capture has both");
+});

@@ -1,0 +1,52 @@
+/* Traces made on purpose, for what no real one has. */
+const MAGIC = 0xc1fc1fc1;
+const UUID = Buffer.from("05883b8d521a487bb397456ab150680c", "hex");
+const HEADER = 30;
+
+export const EVENTS = {creates: 0, read: 1, fulfills: 2, fails: 3, becomes: 4, label: 5, switch: 7, gc: 8, signal: 9, counter: 11};
+
+/** The bytes of one event.  PARTS: numbers and bigints of 64 bits, {u8}, texts. */
+export function event(time, name, ...parts) {
+	const head = Buffer.alloc(9);
+
+	head.writeBigUInt64LE(BigInt(time), 0);
+	head.writeUInt8(EVENTS[name], 8);
+	return Buffer.concat([
+		head,
+		...parts.map((part) => {
+			if (typeof part === "string")
+				return Buffer.concat([Buffer.from(part), Buffer.alloc(1)]);
+			if (typeof part === "object")
+				return Buffer.from([part.u8]);
+			const number = Buffer.alloc(8);
+			number.writeBigInt64LE(BigInt(part));
+			return number;
+		}),
+	]);
+}
+
+/** A trace of one packet for each list of events, numbered by COUNTS. */
+export function trace(packets, counts = packets.map((_, i) => i)) {
+	return Buffer.concat(
+		packets.map((events, i) => {
+			const content = Buffer.concat(events);
+			const header = Buffer.alloc(HEADER);
+
+			header.writeUInt32LE(MAGIC, 0);
+			UUID.copy(header, 4);
+			header.writeUInt32LE((HEADER + content.length) * 8, 20);
+			header.writeUInt16LE(counts[i], 24);
+			header.writeUInt32LE((HEADER + content.length) * 8, 26);
+			return Buffer.concat([header, content]);
+		}),
+	);
+}
+
+/** Lines for the archive's writer: EVENTS as packet SEQUENCE of STREAM. */
+export function piece(stream, sequence, events) {
+	const content = Buffer.concat(events);
+	let end = HEADER;
+	const ends = events.map((it) => (end += it.length));
+
+	return `piece ${stream} ${sequence} ${HEADER} 1 65536 ${events[0].readBigUInt64LE(0)} ${ends.at(-1)} ${content.toString("hex")}`;
+}
