@@ -1,0 +1,311 @@
+/* What exports are made of, where it is bounded or at its edges: numbers, door plates, the gate, packets of CTF, directories. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "ctf-stream.h"
+#include "ctl.h"
+#include "digits.h"
+#include "exporter.h"
+#include "gate.h"
+#include "output-directory.h"
+#include "plates.h"
+#include "scope.h"
+
+static void check_number(int64_t n)
+{
+	char got[DIGITS_MAX + 1], want[32];
+
+	got[digits_put_signed(got, n)] = 0;
+	snprintf(want, sizeof(want), "%" PRId64, n);
+	CHECK_EQ_STR(got, want);
+	got[digits_put(got, (uint64_t)n)] = 0;
+	snprintf(want, sizeof(want), "%" PRIu64, (uint64_t)n);
+	CHECK_EQ_STR(got, want);
+}
+
+static void test_digits(void)
+{
+	int64_t n;
+
+	check_number(0);
+	check_number(INT64_MIN);
+	check_number(INT64_MAX);
+	for (n = 1; n < INT64_MAX / 10; n *= 10) {
+		check_number(n - 1);
+		check_number(n);
+		check_number(-n);
+		check_number(n * 9 + n / 2);
+	}
+}
+
+/* A name that does not fit is cut between characters; a track gives way to the one so many behind it. */
+static void test_plates(void)
+{
+	char name[PLATE_BYTES + 3];
+	struct plates p;
+	uint32_t i;
+
+	if (!CHECK(plates_init(&p)))
+		return;
+	CHECK(!plates_find(&p, 1));
+	memset(name, 'x', sizeof(name));
+	memcpy(name + PLATE_BYTES - 2, "\xe2\x82\xac", 3);
+	plates_name(&p, 1, name, sizeof(name));
+	CHECK_EQ_UINT(plates_find(&p, 1)->name_bytes, PLATE_BYTES - 2);
+	plates_find(&p, 1)->over = true;
+	plates_name(&p, 1, "again", 5);
+	CHECK(plates_find(&p, 1)->over && plates_find(&p, 1)->name_bytes == 5);
+	for (i = 2; i <= PLATES; i++)
+		plates_name(&p, i, "a", 1);
+	CHECK(plates_find(&p, 1) && plates_find(&p, PLATES));
+	plates_name(&p, PLATES + 1, "b", 1);
+	CHECK(!plates_find(&p, 1) && !plates_find(&p, PLATES + 1)->over);
+	plates_deinit(&p);
+}
+
+/* What came through, as text. */
+struct heard {
+	char text[256];
+	size_t used;
+	int refuse;
+};
+
+static int hear_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+{
+	struct heard *h = data;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		h->used += (size_t)snprintf(h->text + h->used, sizeof(h->text) - h->used, "%u:%" PRIu64 " ", stream,
+					    events[i].raw.timestamp);
+	return h->refuse;
+}
+
+static int hear_gap(void *data, unsigned int stream, uint64_t packets)
+{
+	struct heard *h = data;
+
+	h->used += (size_t)snprintf(h->text + h->used, sizeof(h->text) - h->used, "%u-%" PRIu64 " ", stream, packets);
+	return 0;
+}
+
+static int put_events(struct gate *g, unsigned int stream, uint64_t from, size_t n)
+{
+	struct mprof_event events[8] = {0};
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		events[i].raw.timestamp = from + i;
+	return g->sink.events(g->sink.data, stream, events, n);
+}
+
+static void check_gate(const char *from, const char *to, const char *want)
+{
+	char *const names[] = {"a", "b"};
+	struct heard h = {0};
+	const struct sink sink = {.events = hear_events, .gap = hear_gap, .data = &h};
+	struct period period;
+	struct gate g;
+
+	CHECK_EQ_INT(period_parse(&period, from, to, "test"), CTL_OK);
+	gate_init(&g, &sink, &period);
+	CHECK_EQ_INT(g.sink.streams(g.sink.data, names, 2), 0);
+	CHECK_EQ_INT(put_events(&g, 0, 10, 3), 0);
+	CHECK_EQ_INT(g.sink.gap(g.sink.data, 0, 2), 0);
+	CHECK_EQ_INT(g.sink.gap(g.sink.data, 0, 1), 0);
+	CHECK_EQ_INT(put_events(&g, 1, 12, 2), 0);
+	CHECK_EQ_INT(put_events(&g, 0, 14, 3), 0);
+	CHECK_EQ_INT(g.sink.gap(g.sink.data, 1, 5), 0);
+	CHECK_EQ_INT(gate_end(&g), 0);
+	CHECK_EQ_STR(h.text, want);
+	gate_deinit(&g);
+}
+
+static void test_gate(void)
+{
+	struct heard h = {.refuse = -EIO};
+	const struct sink sink = {.events = hear_events, .data = &h};
+	struct period period = {0};
+	struct gate g;
+
+	check_gate(NULL, NULL, "0:10 0:11 0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
+	check_gate("+2ns", NULL, "0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
+	check_gate("15ns", NULL, "0:15 0:16 1-5 "); /* what was missing is before that */
+	check_gate("11ns", "14ns", "0:11 0:12 1:12 1:13 0-3 0:14 ");
+	check_gate("1s", "2s", "");
+	/* One stream that nobody named, and one who does not listen to gaps and wants no more. */
+	gate_init(&g, &sink, &period);
+	CHECK_EQ_INT(g.sink.gap(g.sink.data, 0, 2), 0);
+	CHECK_EQ_INT(put_events(&g, 0, 10, 1), -EIO);
+	gate_deinit(&g);
+}
+
+/* What the decoder makes of the file: events, packets, lost ones. */
+static void check_stream(const char *path, uint64_t events, uint64_t packets, uint64_t lost)
+{
+	struct mprof_decoder *d = mprof_decoder_new();
+	static uint8_t bytes[4 << 20];
+	SCOPED(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, bytes, sizeof(bytes));
+	struct mprof_event event;
+	uint64_t seen = 0, last = 0;
+
+	if (!CHECK(d && n >= 0))
+		return;
+	mprof_decoder_feed(d, bytes, (size_t)n);
+	mprof_decoder_finish(d);
+	while (mprof_decoder_next(d, &event) == MPROF_OK) {
+		CHECK(event.raw.timestamp >= last && event.raw.timestamp <= INT64_MAX);
+		last = event.raw.timestamp;
+		seen++;
+	}
+	CHECK_EQ_UINT(seen, events);
+	CHECK_EQ_UINT(mprof_decoder_totals(d)->damages, 0);
+	CHECK_EQ_UINT(mprof_decoder_totals(d)->packets, packets);
+	CHECK_EQ_UINT(mprof_decoder_totals(d)->lost_packets, lost);
+	mprof_decoder_free(d);
+}
+
+static void stream_begin(struct ctf_stream *s, const char *path)
+{
+	CHECK_EQ_INT(ctf_stream_init(s, open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)), 0);
+}
+
+static void stream_end(struct ctf_stream *s)
+{
+	CHECK_EQ_INT(ctf_stream_end(s), 0);
+	ctf_stream_deinit(s);
+}
+
+static void stream_put(struct ctf_stream *s, uint64_t ns, const char *text, size_t len)
+{
+	struct mprof_raw_event e = {
+		.timestamp = ns, .id = MPROF_EVENT_label, .context = 1, .text = text, .text_bytes = len};
+
+	CHECK_EQ_INT(ctf_stream_event(s, &e), 0);
+}
+
+static void test_ctf_stream(void)
+{
+	char path[] = "stream.XXXXXX";
+	struct ctf_stream s;
+	int fd = mkstemp(path);
+
+	close(fd);
+	/* Nothing is a packet too, or it would be no stream. */
+	stream_begin(&s, path);
+	stream_end(&s);
+	check_stream(path, 0, 1, 0);
+	/* Times that cannot be. */
+	stream_begin(&s, path);
+	stream_put(&s, 10, "a", 1);
+	stream_put(&s, 9, "a", 1);
+	stream_put(&s, (uint64_t)INT64_MAX + 1, "a", 1);
+	stream_put(&s, 11, "a", 1);
+	CHECK_EQ_UINT(s.moved, 2);
+	stream_end(&s);
+	check_stream(path, 4, 1, 0);
+	/* Missing at the beginning, in between for longer than a count tells, and at the end. */
+	stream_begin(&s, path);
+	CHECK_EQ_INT(ctf_stream_gap(&s, 3), 0);
+	stream_put(&s, 1, "a", 1);
+	CHECK_EQ_INT(ctf_stream_gap(&s, 1000000), 0);
+	stream_put(&s, 2, "a", 1);
+	CHECK_EQ_INT(ctf_stream_gap(&s, 5), 0);
+	CHECK_EQ_INT(ctf_stream_gap(&s, 6), 0);
+	CHECK_EQ_UINT(s.sequence, 1 + 3 + 1 + 1000000 + 30 + 1 + 5 + 1 + 6);
+	stream_end(&s);
+	check_stream(path, 2, 1 + 1 + 30 + 1 + 1 + 1, 1000014);
+	unlink(path);
+}
+
+static void test_ctf_stream_of_long_texts(void)
+{
+	char path[] = "stream.XXXXXX";
+	static char text[600000];
+	struct ctf_stream s;
+	int fd = mkstemp(path);
+	size_t i;
+
+	close(fd);
+	memset(text, 'y', sizeof(text));
+	stream_begin(&s, path);
+	stream_put(&s, 1, "a", 1);
+	stream_put(&s, 2, text, sizeof(text)); /* one by itself */
+	stream_put(&s, 3, "a", 1);
+	for (i = 0; i < 4; i++) /* 262,144 - 30 - 17 - 1 is the longest that fits */
+		stream_put(&s, 4, text, 262144 - 30 - 19 + i);
+	stream_end(&s);
+	check_stream(path, 7, 7, 0);
+	unlink(path);
+}
+
+static void test_output_directory(void)
+{
+	char top[] = "directory.XXXXXX", path[64];
+	struct output_directory d;
+	struct stat st;
+
+	if (!CHECK(mkdtemp(top)))
+		return;
+	snprintf(path, sizeof(path), "%s/out///", top);
+	CHECK_EQ_INT(output_directory_open(&d, path, "test"), CTL_OK);
+	close(openat(d.fd, "file", O_WRONLY | O_CREAT, 0600));
+	snprintf(path, sizeof(path), "%s/out", top);
+	CHECK(stat(path, &st) != 0); /* not before it is complete */
+	output_directory_close(&d);
+	CHECK_EQ_INT(rmdir(top), 0); /* nothing is left */
+	CHECK(mkdtemp(memcpy(top, "directory.XXXXXX", sizeof(top))));
+	snprintf(path, sizeof(path), "%s/out", top);
+	CHECK_EQ_INT(output_directory_open(&d, path, "test"), CTL_OK);
+	close(openat(d.fd, "file", O_WRONLY | O_CREAT, 0600));
+	/* Somebody else was quicker. */
+	CHECK_EQ_INT(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/out/theirs", top);
+	CHECK_EQ_INT(mkdir(path, 0700), 0);
+	CHECK_EQ_INT(output_directory_commit(&d), CTL_FAILED);
+	rmdir(path);
+	CHECK_EQ_INT(output_directory_commit(&d), CTL_OK);
+	output_directory_close(&d);
+	snprintf(path, sizeof(path), "%s/out/file", top);
+	CHECK_EQ_INT(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/out", top);
+	CHECK_EQ_INT(rmdir(path), 0);
+	CHECK_EQ_INT(rmdir(top), 0);
+}
+
+/* Each format is whole, and found by its name alone. */
+static void test_table(void)
+{
+	const struct exporter *e;
+	size_t i, k;
+
+	for (i = 0; (e = exporter_at(i)); i++) {
+		CHECK(exporter_find(e->name, "test") == e);
+		CHECK(e->what && e->suffix && strlen(e->name) < 10);
+		CHECK((e->draw != NULL) != (e->open && e->finish && e->close));
+		for (k = 0; e->options && e->options[k].name; k++)
+			CHECK(strncmp(e->options[k].name, "--", 2) == 0);
+		CHECK(!e->options || k <= EXPORT_OPTIONS_MAX);
+	}
+	CHECK(i > 5);
+	CHECK(!exporter_find("", "test"));
+	CHECK(!exporter_find("jso", "test"));
+}
+
+int main(void)
+{
+	CHECK_RUN(test_digits);
+	CHECK_RUN(test_plates);
+	CHECK_RUN(test_gate);
+	CHECK_RUN(test_ctf_stream);
+	CHECK_RUN(test_ctf_stream_of_long_texts);
+	CHECK_RUN(test_output_directory);
+	CHECK_RUN(test_table);
+	return check_done();
+}
