@@ -169,6 +169,13 @@ export class Frame {
 		this.sayPause(session.paused);
 	}
 
+	/** The run that was followed is over. */
+	ended() {
+		this.pauseButton.hidden = true;
+		this.about.textContent = this.about.textContent.replace(/running|suspended/, "ended");
+		this.timeline.live.textContent = "The run has ended.";
+	}
+
 	sayPause(paused) {
 		this.pauseButton.textContent = paused ? "Go on" : "Pause";
 		this.pauseButton.title = paused ? "Follow the guest again" : "Stop following the guest; it runs on";

@@ -17,7 +17,7 @@ export function endOf(answer) {
 export class Live {
 	constructor(source) {
 		this.source = source;
-		this.streams = source.streams.map((stream) => ({stream, end: null, parts: [], bytes: 0}));
+		this.streams = source.streams.map((stream) => ({stream, end: null, parts: [], bytes: 0, over: false}));
 		this.notes = [];
 	}
 
@@ -29,10 +29,15 @@ export class Live {
 	/** What came since; true where anything did. */
 	async step(options) {
 		const came = await Promise.all(
-			this.streams.map((it) => this.read(it, it.end ? {first: it.end} : {last: String(KEPT_BYTES)}, options)),
+			this.streams.filter((it) => !it.over).map((it) => this.read(it, it.end ? {first: it.end} : {last: String(KEPT_BYTES)}, options)),
 		);
 
 		return came.some(Boolean);
+	}
+
+	/** Has every stream come to its end? */
+	get over() {
+		return this.streams.every((it) => it.over);
 	}
 
 	async read(it, parts, options) {
@@ -48,9 +53,12 @@ export class Live {
 			return false;
 		}
 		const bytes = new Uint8Array(await answer.arrayBuffer());
-		it.end = endOf(answer) ?? it.end;
+		const end = endOf(answer);
+		it.end = end ?? it.end;
 		if (!bytes.length)
 			return false;
+		/* What still grows says where it was: this was the last of it. */
+		it.over = end === null;
 		this.notes = remarks(answer.headers, it.stream.name);
 		it.parts.push(bytes);
 		it.bytes += bytes.length;

@@ -2,7 +2,7 @@
  * What is loaded of a source: all of it, the part of a long run that is looked at, or the newest of a run that goes on.  A new model is made by an
  * engine of its own while the old one still draws, and then takes its place.
  *
- * hooks: progress(sentence or null, share or null), loaded(summary, how), failed(error), notes()
+ * hooks: progress(sentence or null, share or null), loaded(summary, how), failed(error), paused(on), ended()
  *        HOW is "begin", "slice" or "live"
  */
 import {SLICE_BYTES, around, leaves, newest} from "./archive.js";
@@ -13,6 +13,8 @@ import {bytes as amount} from "./times.js";
 
 const LIVE_LEAST_MS = 500; /* between two reads of what came */
 const LIVE_MOST_MS = 3000; /* where the event stream says nothing */
+const QUIET_STEPS = 3; /* in which nothing came: perhaps nothing will */
+const LIVE = {}; /* in place of a part: what is newest */
 const SETTLE_MS = 150; /* a hand that moves on is not followed with downloads */
 
 export class Session {
@@ -91,7 +93,7 @@ export class Session {
 			if (this.closed)
 				throw new Error("The trace was closed.");
 			this.engine?.close();
-			Object.assign(this, {engine, summary, loaded: part && this.reaching(part, summary)});
+			Object.assign(this, {engine, summary, loaded: part === LIVE ? this.newestOf(summary) : part && this.reaching(part, summary)});
 		} catch (error) {
 			engine.close();
 			throw error;
@@ -121,13 +123,16 @@ export class Session {
 	}
 
 	async slice(from, to) {
-		const part = around(this.overview, from, to);
-
-		if (part.from === this.loaded.from && part.to === this.loaded.to)
-			return;
 		this.loading = true;
 		try {
-			await this.part(part, "slice");
+			/* Who looks back at a run that goes on is not carried away from there. */
+			if (this.live && !this.paused) {
+				this.pause(true);
+				this.overview = await this.source.overview({signal: this.abort.signal});
+			}
+			const part = around(this.overview, from, to);
+			if (part.from !== this.loaded.from || part.to !== this.loaded.to)
+				await this.part(part, "slice");
 		} catch (error) {
 			if (!this.closed)
 				this.hooks.failed(error);
@@ -136,42 +141,68 @@ export class Session {
 		}
 	}
 
+	// A run that goes on.
+
 	async beginLive() {
 		this.live = new Live(this.source);
 		this.hooks.progress("Loading the newest of it", null);
 		await this.live.begin({signal: this.abort.signal});
-		this.notes = this.live.notes;
-		await this.load(this.live.sources(), "begin");
+		await this.loadLive("begin");
 		this.stepped = performance.now();
+	}
+
+	async loadLive(how) {
+		this.notes = this.live.notes;
+		await this.load(this.live.sources(), how, LIVE);
+	}
+
+	/* Of a run that goes on the newest is loaded; whether that is all the overview tells. */
+	newestOf({start, end}) {
+		const {overview} = this;
+
+		if (!overview)
+			return null;
+		if (end > overview.to)
+			overview.to = end;
+		return start > overview.from ? {from: start, to: overview.to} : null;
 	}
 
 	/** Go on with what comes.  EVENTS tell that something did. */
 	follow(events) {
-		const wake = () => this.wake(LIVE_LEAST_MS);
+		const {run} = this.source;
+		const about = {
+			rates: ({streams}) => streams.some((it) => it.run === run),
+			gap: ({stream}) => stream.run === run,
+			domain: (it) => it.run === run,
+		};
 
 		if (!this.live)
 			return;
-		for (const name of events ? ["rates", "gap", "domain"] : [])
-			this.off.push(events.on(name, wake));
+		for (const [name, mine] of Object.entries(events ? about : {}))
+			this.off.push(events.on(name, (data) => mine(data) && this.wake(LIVE_LEAST_MS)));
 		this.wake(LIVE_MOST_MS);
 	}
 
 	wake(ms) {
 		const at = this.stepped + ms;
 
-		if (this.closed || this.paused || (this.timer && this.due <= at))
+		if (this.closed || this.paused || this.ended || (this.timer && this.due <= at))
 			return;
 		clearTimeout(this.timer);
 		this.due = at;
 		this.timer = setTimeout(() => this.step(), Math.max(0, at - performance.now()));
 	}
 
+	/** Stop following, or go on, from what is newest then. */
 	pause(on) {
 		this.paused = on;
 		clearTimeout(this.timer);
 		this.timer = 0;
-		if (!on)
+		this.hooks.paused(on);
+		if (!on) {
+			this.ahead = true;
 			this.wake(0);
+		}
 	}
 
 	async step() {
@@ -185,11 +216,19 @@ export class Session {
 	}
 
 	async stepOnce() {
+		const options = {signal: this.abort.signal};
+
+		/* Nobody looks. */
+		if (document.hidden)
+			return;
 		try {
-			if (await this.live.step({signal: this.abort.signal})) {
-				this.notes = this.live.notes;
-				await this.load(this.live.sources(), "live");
-			}
+			const came = await this.live.step(options);
+			if ((came || this.ahead) && !this.paused)
+				await this.loadLive("live");
+			this.ahead = false;
+			this.quiet = came ? 0 : (this.quiet ?? 0) + 1;
+			if (this.live.over || (this.quiet > QUIET_STEPS && !(await this.source.goesOn(options))))
+				this.end();
 			this.trouble = null;
 		} catch (error) {
 			/* Told once: the next step tries again. */
@@ -197,5 +236,10 @@ export class Session {
 				this.hooks.failed(error);
 			this.trouble = error.message;
 		}
+	}
+
+	end() {
+		this.ended = true;
+		this.hooks.ended();
 	}
 }

@@ -56,6 +56,13 @@ class Remote {
 		return this.api.ask(`${this.path}/trace?${query({run: this.run, stream: stream.stream, ...parts})}`, options);
 	}
 
+	/** Does the run still go on? */
+	async goesOn(options) {
+		const domain = await this.api.json(`${this.path}?limit=1`, options);
+
+		return domain.run === this.run && domain.state !== "ended";
+	}
+
 	/** Where the bytes of STREAM are saved from. */
 	url(stream) {
 		return this.api.url(`${this.path}/trace?${query({run: this.run, stream: stream.stream})}`);

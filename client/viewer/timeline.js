@@ -150,6 +150,8 @@ export class Timeline {
 				progress: (text, share) => this.frame.progress(text, share),
 				loaded: (summary, how) => this.loaded(summary, how),
 				failed: (error) => this.failed(error),
+				paused: (on) => this.frame.sayPause(on),
+				ended: () => this.frame.ended(),
 			});
 			await this.session.begin(this.view.from === undefined ? null : this.view);
 			this.session.follow(this.services.events);
@@ -190,7 +192,7 @@ export class Timeline {
 	async loaded(summary, how) {
 		const {camera, stage, session} = this;
 		const {start, end} = session.whole;
-		const sticks = how === "live" && camera.to >= camera.end;
+		const sticks = how === "live" && (camera.to >= camera.end || session.ahead);
 
 		stage.engine = session.engine;
 		const was = {span: camera.span, all: camera.from <= camera.start && camera.to >= camera.end};
@@ -296,9 +298,11 @@ export class Timeline {
 		}
 	}
 
-	/** The whole trace. */
-	async fit() {
+	/** The whole trace, or a PART of it. */
+	async fit(part = null) {
 		this.camera.fit();
+		if (part)
+			this.camera.show(part.from, part.to);
 		this.stage.changed();
 		this.moved();
 		await this.stage.painted();
@@ -308,7 +312,7 @@ export class Timeline {
 
 	async apply(view) {
 		if (view.from === undefined)
-			await this.fit();
+			await this.fit(this.session.loaded);
 		else
 			this.camera.show(view.from, view.to);
 		if (view.row !== undefined)

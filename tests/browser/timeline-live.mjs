@@ -16,7 +16,7 @@ const loaded = (page) =>
 
 test("timeline: a running guest is followed, paused, and left alone where a person looks back", async (t) => {
 	const host = await t.host();
-	host.guest("web", "--rate", "3000");
+	const guest = host.guest("web", "--rate", "3000");
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
 	await new Promise((resolve) => setTimeout(resolve, 1500));
 	const page = await opened(t, host, "#domain=web");
@@ -45,6 +45,42 @@ test("timeline: a running guest is followed, paused, and left alone where a pers
 	const now = await camera(page);
 	equal([now.from, now.to], [back.from, back.to], "the window of who looks back");
 	await t.look(page, "live");
+	await guest.stop();
+	await page.locator(".tl-about", {hasText: "ended"}).waitFor();
+	equal(await page.getByRole("button", {name: /Pause|Go on/}).count(), 0, "buttons to pause");
+});
+
+test("timeline: of a running guest one goes back into the archive, and forward to now", {timeout: 120000}, async (t) => {
+	const host = await t.host();
+	const guest = host.guest("busy", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "1500000");
+	await guest.ended;
+	await until(async () => (await host.domain("busy"))?.state === "ended", 60000);
+	const page = await opened(t, host, "#domain=busy");
+
+	/* What was written by a guest that is gone stands in for one that runs: it is read in the same steps. */
+	await page.evaluate(async () => {
+		const timeline = document.getElementById("page").timeline;
+		const {session} = timeline;
+		await session.beginLive();
+		session.follow(null);
+	});
+	await settled(page);
+	const newest = await loaded(page);
+	ok(newest.from !== "", "a part alone is loaded");
+	await page.focus("#tl-canvas");
+	for (let i = 0; i < 30; i++)
+		await page.keyboard.press("+");
+	await page.keyboard.press("Home");
+	const oldest = await until(async () => {
+		const it = await loaded(page);
+		return it.from !== newest.from && it;
+	});
+	const there = await camera(page);
+	ok(BigInt(oldest.from) <= there.start, "the oldest part");
+	ok(await page.evaluate(() => document.getElementById("page").timeline.session.paused), "following waits");
+	await page.evaluate(() => document.getElementById("page").timeline.session.pause(false));
+	await until(async () => (await loaded(page)).from === newest.from);
+	ok((await camera(page)).to >= (await camera(page)).end, "at the end again");
 });
 
 test("timeline: a run too long for one model is gone through slice by slice", {timeout: 120000}, async (t) => {
@@ -61,6 +97,7 @@ test("timeline: a run too long for one model is gone through slice by slice", {t
 	ok(BigInt(newest.from) > whole.start && BigInt(newest.to) >= whole.end - 1n, `the newest part: ${JSON.stringify(newest)} of ${whole.start} to ${whole.end}`);
 	ok(whole.end - whole.start > 2n * (BigInt(newest.to) - BigInt(newest.from)), "the whole is on the strip");
 	await page.locator(".tl-remarks", {hasText: "longer than what is loaded"}).waitFor();
+	await page.keyboard.press("f");
 	equal((await drawn(page, "unloaded")).length, 1, "parts that are told to be missing");
 	await t.look(page, "long-fit");
 	await page.focus("#tl-canvas");
