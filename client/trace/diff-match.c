@@ -3,31 +3,18 @@
  *
  * From the roots down: the children of two counterparts, in the order of their creation, are laid beside each other, first those below which
  * all is equal, between those the ones of the same kin, and between those the ones of a type whose labels do not contradict.
- * What is left over is looked for elsewhere, because a thread may have another creator in the other run, or one from before the trace; there
- * only what both runs have as often is believed.  Elders, of which nothing is known because they are from before the trace and have no
- * label, are told by what they do and create, and by their order only where all else failed: in a ring that has wrapped they may be anybody.
+ * diff-left.c looks for the rest elsewhere.
  *
  * Invariant: a thread is in the queue at most once, when it gets its counterpart, so that each list of children is laid beside another
- * once, or once more with what was left of it.
+ * once.
  */
 #include <stdlib.h>
 
-#include "diff-state.h"
-#include "map.h"
+#include "diff-match.h"
 
 enum level { LEVEL_EXACT, LEVEL_KIN, LEVEL_TYPE, LEVELS };
 
-struct matching {
-	struct mprof_diff *d;
-	uint32_t *queue; /* threads of the good run whose children are to be looked at */
-	uint32_t queued, next;
-	/* As many as there are threads: */
-	uint32_t *list[2];
-	uint64_t *keys[2];
-	uint32_t *match;
-};
-
-static void pair(struct matching *m, uint32_t good, uint32_t bad)
+void diff_pair(struct matching *m, uint32_t good, uint32_t bad)
 {
 	m->d->side[GOOD].match[good] = bad;
 	m->d->side[BAD].match[bad] = good;
@@ -54,7 +41,7 @@ static void make_keys(struct matching *m, int side, enum level level, const uint
 }
 
 /* Which label a thread gets first can be chance; two different ones are two threads. */
-static bool may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad)
+bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad)
 {
 	uint32_t a = diff_label(&d->side[GOOD], good), b = diff_label(&d->side[BAD], bad);
 
@@ -72,13 +59,13 @@ static uint32_t keep_unmatched(const struct diff_side *s, uint32_t *list, uint32
 	return kept;
 }
 
-static void pair_matches(struct matching *m, const uint32_t *a, uint32_t n_a, const uint32_t *b, const uint32_t *match)
+void diff_pair_matches(struct matching *m, const uint32_t *a, uint32_t n_a, const uint32_t *b, const uint32_t *match)
 {
 	uint32_t i;
 
 	for (i = 0; i < n_a; i++)
-		if (match[i] != MPROF_NONE && may_pair(m->d, a[i], b[match[i]]))
-			pair(m, a[i], b[match[i]]);
+		if (match[i] != MPROF_NONE && diff_may_pair(m->d, a[i], b[match[i]]))
+			diff_pair(m, a[i], b[match[i]]);
 }
 
 static bool match_lists(struct matching *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b);
@@ -111,7 +98,7 @@ static bool match_lists(struct matching *m, enum level level, uint32_t *a, uint3
 	make_keys(m, BAD, level, b, n_b);
 	if (!diff_align(m->keys[GOOD], n_a, m->keys[BAD], n_b, match, &ordered, &m->d->view.work))
 		return false;
-	pair_matches(m, a, n_a, b, match);
+	diff_pair_matches(m, a, n_a, b, match);
 	if (level + 1 == LEVELS)
 		return true;
 	if (ordered)
@@ -121,7 +108,7 @@ static bool match_lists(struct matching *m, enum level level, uint32_t *a, uint3
 	return match_lists(m, level + 1, a, n_a, b, n_b);
 }
 
-static bool is_elder(const struct diff_side *s, uint32_t thread)
+bool diff_elder(const struct diff_side *s, uint32_t thread)
 {
 	return (diff_thread(s, thread)->flags & MPROF_THREAD_PREEXISTING) && diff_label(s, thread) == MPROF_NONE;
 }
@@ -135,7 +122,7 @@ static uint32_t list_children(struct matching *m, int side, uint32_t thread, boo
 	made = buckets_of(&s->why->made, thread, &n);
 	for (i = 0; i < n; i++) {
 		child = made[backwards ? n - 1 - i : i];
-		if (!is_elder(s, child))
+		if (!diff_elder(s, child))
 			m->list[side][kept++] = child;
 	}
 	return keep_unmatched(s, m->list[side], kept);
@@ -152,7 +139,7 @@ static bool match_moved(struct matching *m, uint32_t n_a, uint32_t n_b)
 	make_keys(m, BAD, LEVEL_KIN, m->list[BAD], n_b);
 	if (!diff_count_off(m->keys[GOOD], n_a, m->keys[BAD], n_b, false, m->match, &m->d->view.work))
 		return false;
-	pair_matches(m, m->list[GOOD], n_a, m->list[BAD], m->match);
+	diff_pair_matches(m, m->list[GOOD], n_a, m->list[BAD], m->match);
 	return true;
 }
 
@@ -169,7 +156,7 @@ static bool match_children(struct matching *m, uint32_t good)
 	return match_lists(m, LEVEL_EXACT, m->list[GOOD], n_a, m->list[BAD], n_b) && match_moved(m, n_a, n_b);
 }
 
-static bool match_queue(struct matching *m)
+bool diff_match_queue(struct matching *m)
 {
 	while (m->next < m->queued)
 		if (!match_children(m, m->queue[m->next++]))
@@ -186,106 +173,8 @@ static void match_roots(struct matching *m)
 	for (i = 0; i < bad->n_streams; i++) {
 		at = streams ? streams[i] : i;
 		if (at < good->n_streams && m->d->side[GOOD].match[good->streams[at].root] == MPROF_NONE)
-			pair(m, good->streams[at].root, bad->streams[i].root);
+			diff_pair(m, good->streams[at].root, bad->streams[i].root);
 	}
-}
-
-/* By what a thread that was left over can be found elsewhere.  0: by nothing. */
-static uint64_t trait_exact(const struct diff_side *s, uint32_t thread)
-{
-	return is_elder(s, thread) || diff_label(s, thread) != MPROF_NONE ||
-			       s->why->made.start[thread] < s->why->made.start[thread + 1]
-		       ? s->exact[thread]
-		       : 0;
-}
-
-static uint64_t trait_kin(const struct diff_side *s, uint32_t thread)
-{
-	return diff_label(s, thread) == MPROF_NONE ? 0 : s->kin[thread];
-}
-
-static uint64_t trait_label(const struct diff_side *s, uint32_t thread)
-{
-	uint32_t label = diff_label(s, thread);
-
-	return label == MPROF_NONE ? 0 : label + 1ull;
-}
-
-/* Of an elder, the first child that has a label. */
-static uint64_t trait_child(const struct diff_side *s, uint32_t thread)
-{
-	const uint32_t *made;
-	uint32_t n, i;
-
-	if (!is_elder(s, thread))
-		return 0;
-	made = buckets_of(&s->why->made, thread, &n);
-	for (i = 0; i < n; i++)
-		if (diff_label(s, made[i]) != MPROF_NONE)
-			return s->kin[made[i]];
-	return 0;
-}
-
-static uint64_t trait_elder(const struct diff_side *s, uint32_t thread)
-{
-	return is_elder(s, thread);
-}
-
-/* What is left of a run and has the trait, and its keys.  In another stream nobody is looked for. */
-static uint32_t list_left(struct matching *m, int side, uint64_t (*trait)(const struct diff_side *s, uint32_t thread))
-{
-	const struct diff_side *s = &m->d->side[side];
-	uint32_t i, n = 0, stream, root;
-	uint64_t key;
-
-	for (i = 0; i < s->view->n_threads; i++) {
-		stream = diff_thread(s, i)->stream;
-		root = s->view->streams[stream].root;
-		key = s->match[i] == MPROF_NONE && s->match[root] != MPROF_NONE ? trait(s, i) : 0;
-		if (!key)
-			continue;
-		if (side == BAD)
-			stream = diff_thread(&m->d->side[GOOD], s->match[root])->stream;
-		m->list[side][n] = i;
-		m->keys[side][n++] = map_mix(key, m->d->options.seed + stream);
-	}
-	return n;
-}
-
-static bool match_left(struct matching *m, uint64_t (*trait)(const struct diff_side *s, uint32_t thread))
-{
-	uint32_t n_a = list_left(m, GOOD, trait), n_b = list_left(m, BAD, trait);
-
-	if (!n_a || !n_b)
-		return true;
-	if (!diff_count_off(m->keys[GOOD], n_a, m->keys[BAD], n_b, true, m->match, &m->d->view.work))
-		return false;
-	pair_matches(m, m->list[GOOD], n_a, m->list[BAD], m->match);
-	return match_queue(m);
-}
-
-static bool same_type(const struct mprof_thread *a, const struct mprof_thread *b)
-{
-	return a->type == b->type || a->type == MPROF_THREAD_UNKNOWN || b->type == MPROF_THREAD_UNKNOWN;
-}
-
-/* Those that created counterparts are counterparts, where they have none; from the last on, so that it goes up to the first creator. */
-static bool match_creators(struct matching *m)
-{
-	const struct diff_side *g = &m->d->side[GOOD], *b = &m->d->side[BAD];
-	uint32_t i, good, bad;
-
-	for (i = g->view->n_threads; i-- > 0;) {
-		if (g->match[i] == MPROF_NONE || diff_root(g, i))
-			continue;
-		good = diff_thread(g, i)->creator;
-		bad = diff_thread(b, g->match[i])->creator;
-		if (g->match[good] == MPROF_NONE && b->match[bad] == MPROF_NONE && !diff_root(g, good) &&
-		    !diff_root(b, bad) && same_type(diff_thread(g, good), diff_thread(b, bad)) &&
-		    may_pair(m->d, good, bad))
-			pair(m, good, bad);
-	}
-	return match_queue(m);
 }
 
 static bool matching_init(struct matching *m, struct mprof_diff *d)
@@ -319,9 +208,7 @@ bool diff_match(struct mprof_diff *d)
 
 	if (fine)
 		match_roots(&m);
-	fine = fine && match_queue(&m) && match_left(&m, trait_exact) && match_left(&m, trait_child) &&
-	       match_left(&m, trait_kin) && match_left(&m, trait_label) && match_creators(&m) &&
-	       match_left(&m, trait_elder);
+	fine = fine && diff_match_queue(&m) && diff_match_left(&m);
 	matching_deinit(&m);
 	return fine;
 }

@@ -1,9 +1,9 @@
 /*
  * The inside of a diff, shared by the files that make one.
  *
- * Order of use: diff-sides.c says what is alike in both runs, diff-match.c finds counterparts with the help of diff-align.c, diff-tracks.c
- * writes down each thread's steps, diff-partings.c compares them, diff-outcomes.c, diff-slower.c, diff-lone.c and
- * diff-counters.c say what follows; diff.c owns it all.
+ * Order of use: diff-sides.c says what is alike in both runs, diff-match.c and diff-left.c find counterparts with the help of
+ * diff-align.c, diff-tracks.c writes down each thread's steps, diff-partings.c compares them, diff-outcomes.c, diff-slower.c,
+ * diff-lone.c and diff-counters.c say what follows; diff.c owns it all.
  */
 #ifndef TRACE_DIFF_STATE_H
 #define TRACE_DIFF_STATE_H
