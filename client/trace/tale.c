@@ -65,9 +65,10 @@ const char *mprof_tale_text(const struct mprof_tale *t)
 /* Begin a piece that names THREAD, or go on with one that names none. */
 static struct mprof_tale_piece *piece(struct mprof_tale *t, uint32_t thread)
 {
-	struct mprof_tale_piece *last = (struct mprof_tale_piece *)t->pieces.items + t->pieces.n - 1;
+	struct mprof_tale_piece *last =
+		t->pieces.n ? (struct mprof_tale_piece *)t->pieces.items + t->pieces.n - 1 : NULL;
 
-	if (t->pieces.n && thread == MPROF_NONE && last->thread == MPROF_NONE && last->line == t->line)
+	if (last && thread == MPROF_NONE && last->thread == MPROF_NONE && last->line == t->line)
 		return last;
 	last = grow_add(&t->pieces, sizeof(*last));
 	if (last)
@@ -80,12 +81,13 @@ static struct mprof_tale_piece *piece(struct mprof_tale *t, uint32_t thread)
 /* The last piece's text goes on. */
 static void put_bytes(struct mprof_tale *t, const char *bytes, size_t n)
 {
-	struct mprof_tale_piece *last = (struct mprof_tale_piece *)t->pieces.items + t->pieces.n - 1;
+	struct mprof_tale_piece *last;
 
 	if (t->failed || !n || !grow_reserve(&t->text, 1, (uint32_t)n)) {
 		t->failed = t->failed || n;
 		return;
 	}
+	last = (struct mprof_tale_piece *)t->pieces.items + t->pieces.n - 1;
 	memcpy((char *)t->text.items + t->text.n, bytes, n);
 	t->text.n += (uint32_t)n;
 	last->bytes += (uint32_t)n;

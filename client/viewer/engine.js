@@ -131,6 +131,7 @@ export class Engine extends Questions {
 	#port;
 	#waiting = new Map(); // by id: {resolve, reject, progress, give}
 	#last = 0;
+	#lost = null; // why nothing is answered any more
 
 	/** @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options */
 	static async open({worker, wasm} = {}) {
@@ -155,6 +156,7 @@ export class Engine extends Questions {
 	}
 
 	#lose(sentence) {
+		this.#lost = sentence;
 		for (const {reject} of this.#waiting.values())
 			reject(new Error(sentence));
 		this.#waiting.clear();
@@ -188,6 +190,8 @@ export class Engine extends Questions {
 	#call(call, args, transfer = [], more = {}, side = 0) {
 		const id = ++this.#last;
 
+		if (this.#lost)
+			return Promise.reject(new Error(this.#lost));
 		return new Promise((resolve, reject) => {
 			this.#waiting.set(id, {resolve, reject, ...more, give: (i) => more.give?.(id, i)});
 			this.#port.postMessage({id, call, args, side}, transfer);

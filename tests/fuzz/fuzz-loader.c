@@ -113,7 +113,7 @@ static void check_scene(const struct mprof_model_view *v)
 	for (k = 0; k < 2; k++) {
 		w.from = k && v->n_threads ? v->threads[v->n_threads / 2].start : v->streams[0].start;
 		w.to = k ? w.from + 1000 : v->streams[0].end + 1;
-		if (w.to <= w.from)
+		if (w.to <= w.from || w.to > MPROF_TIME_MAX)
 			continue;
 		require(mprof_scene_draw(scene, &w, &p) == MPROF_OK);
 		for (i = 0; i < p.n_marks; i++)
