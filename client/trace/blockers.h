@@ -10,6 +10,7 @@
 struct blockers {
 	struct spans spans;
 	struct grow rows; /* struct blocker_row */
+	struct grow few;  /* struct blocker */
 };
 
 void blockers_init(struct blockers *b);
@@ -18,7 +19,7 @@ uint64_t blockers_memory(const struct blockers *b);
 
 /* The thread ID stands on ROW for LIFE; false without memory. */
 bool blockers_add(struct blockers *b, uint32_t row, const struct life *life, int64_t id);
-/* Is a thread with a higher id than ID on ROW in the way of LIFE?  False without memory. */
-bool blockers_above(struct blockers *b, uint32_t row, const struct life *life, int64_t id, bool *above);
+/* Is a thread with a higher id than ID on ROW in the way of LIFE? */
+bool blockers_above(struct blockers *b, uint32_t row, const struct life *life, int64_t id);
 
 #endif

@@ -29,32 +29,18 @@ struct layout {
 	uint64_t looks; /* rows.h: for all streams together */
 };
 
-/* Is what has PLACED its life in the way of one that wants WANTED? */
-static bool in_the_way(const struct life *placed, const struct life *wanted)
-{
-	if (wanted->start == wanted->end)
-		return placed->start <= wanted->start && wanted->start < placed->end;
-	if (placed->start == placed->end)
-		return wanted->start <= placed->start && placed->start <= wanted->end;
-	return placed->start < wanted->end && wanted->start < placed->end;
-}
-
 static bool find_row(struct layout *l, uint32_t i, const struct life *life, uint32_t *row)
 {
 	const struct mprof_thread *t = model_thread(l->m, i), *parent = model_thread(l->m, t->parent);
-	bool blocked;
 
 	if (parent->flags & MPROF_THREAD_ROOT)
 		return rows_first(&l->rows, 0, life, row);
-	if (parent->becomes != i && in_the_way(places_life(&l->places, t->parent), life))
+	if (parent->becomes != i && life_in_the_way(places_life(&l->places, t->parent), life))
 		return rows_first(&l->rows, parent->row + 1, life, row);
 	if (!rows_first(&l->rows, parent->row, life, row))
 		return false;
-	if (*row == parent->row)
-		return true;
-	if (!blockers_above(&l->blockers, parent->row, life, parent->id, &blocked))
-		return false;
-	*row = blocked ? *row : parent->row;
+	if (*row != parent->row && !blockers_above(&l->blockers, parent->row, life, parent->id))
+		*row = parent->row;
 	return true;
 }
 

@@ -14,6 +14,15 @@
 /* For each life in it a group's field may take so many bytes. */
 #define FLAT_BYTES 160u
 
+bool life_in_the_way(const struct life *placed, const struct life *wanted)
+{
+	if (wanted->start == wanted->end)
+		return placed->start <= wanted->start && wanted->start < placed->end;
+	if (placed->start == placed->end)
+		return wanted->start <= placed->start && placed->start <= wanted->end;
+	return placed->start < wanted->end && wanted->start < placed->end;
+}
+
 void life_wanted(const struct life *life, uint32_t *from, uint32_t *to)
 {
 	*from = 2 * life->start + (life->start == life->end);

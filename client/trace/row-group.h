@@ -16,6 +16,9 @@ struct life {
 	uint32_t end;
 };
 
+/* Is what has PLACED its life in the way of one that wants WANTED? */
+bool life_in_the_way(const struct life *placed, const struct life *wanted);
+
 struct row_group {
 	struct field field;	 /* of gaps, where it is FLAT */
 	struct span_tree gaps;	 /* where not */

@@ -1,5 +1,8 @@
 /*
- * model-load FILE: decode a trace and build its model, of which it prints one line of JSON.
+ * Build a model, of which one line of JSON is printed.
+ *
+ *   model-load FILE                  decode a trace
+ *   model-load shape NAME THREADS    the events of an awkward shape (shapes.h)
  *
  * The file is mapped and its packets are in order.  Memory is what the model says that it held at most, and what the system says that the
  * process grew by; the trace itself, being mapped from a file, is in neither.
@@ -15,6 +18,8 @@
 #include <unistd.h>
 
 #include <mprof/model.h>
+
+#include "shapes.h"
 
 #define BATCH 256u
 
@@ -67,6 +72,25 @@ static void add_all(struct mprof_model *m, uint32_t stream, const uint8_t *bytes
 	mprof_decoder_free(d);
 }
 
+static void add_shape(struct mprof_model *m, uint32_t stream, const struct shape *shape, uint64_t n)
+{
+	struct mprof_event events[BATCH];
+	char texts[BATCH][32];
+	size_t filled = 0, added;
+	uint64_t i;
+	uint32_t k;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; k < shape->events; k++) {
+			shape->event(i, k, n, &events[filled].raw, texts[filled]);
+			if (++filled < BATCH && (i + 1 < n || k + 1 < shape->events))
+				continue;
+			if (mprof_model_add_batch(m, stream, events, filled, &added) != MPROF_OK)
+				die("model");
+			filled = 0;
+		}
+}
+
 static void *map_file(const char *path, size_t *len)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -82,32 +106,42 @@ static void *map_file(const char *path, size_t *len)
 	return bytes;
 }
 
-int main(int argc, char **argv)
+static void report(const struct mprof_model *m, uint64_t add_ns, uint64_t finish_ns, uint64_t filled)
 {
-	struct mprof_model *m = mprof_model_new(&(struct mprof_model_options){.simplify = true, .seed = now_ns()});
-	uint64_t began, added, finished, held, most, filled;
-	const struct mprof_model_view *v;
-	uint32_t stream = 0;
-	size_t len;
-	void *bytes;
+	const struct mprof_model_view *v = mprof_model_view(m);
+	uint64_t held, most;
 
-	if (argc != 2 || !m || mprof_model_stream(m, &(struct mprof_model_source){0}, &stream) != MPROF_OK)
-		die("model-load FILE");
-	began = now_ns();
-	bytes = map_file(argv[1], &len);
-	add_all(m, stream, bytes, len);
-	added = now_ns();
-	filled = anonymous();
-	if (mprof_model_finish(m) != MPROF_OK)
-		die("finish");
-	finished = now_ns();
-	v = mprof_model_view(m);
 	mprof_model_memory(m, &held, &most);
 	printf("{\"add_ns\": %" PRIu64 ", \"finish_ns\": %" PRIu64 ", \"events\": %" PRIu64 ", \"threads\": %" PRIu32
 	       ", \"rows\": %" PRIu32 ", \"held\": %" PRIu64 ", \"most\": %" PRIu64 ", \"filled_anonymous\": %" PRIu64
 	       ", \"end_anonymous\": %" PRIu64 ", \"recreated\": %" PRIu64 ", \"not_first\": %" PRIu64 "}\n",
-	       added - began, finished - added, v->streams[0].events, v->n_threads, v->rows, held, most, filled,
-	       anonymous(), v->notes.recreated, v->notes.rows_not_first);
+	       add_ns, finish_ns, v->streams[0].events, v->n_threads, v->rows, held, most, filled, anonymous(),
+	       v->notes.recreated, v->notes.rows_not_first);
+}
+
+int main(int argc, char **argv)
+{
+	struct mprof_model *m = mprof_model_new(&(struct mprof_model_options){.simplify = true, .seed = now_ns()});
+	const struct shape *shape = argc == 4 && strcmp(argv[1], "shape") == 0 ? shape_find(argv[2]) : NULL;
+	uint64_t began, added, filled;
+	uint32_t stream = 0;
+	size_t len;
+	void *bytes;
+
+	if ((argc != 2 && !shape) || !m || mprof_model_stream(m, &(struct mprof_model_source){0}, &stream) != MPROF_OK)
+		die("model-load FILE | shape NAME THREADS");
+	began = now_ns();
+	if (shape) {
+		add_shape(m, stream, shape, strtoull(argv[3], NULL, 10));
+	} else {
+		bytes = map_file(argv[1], &len);
+		add_all(m, stream, bytes, len);
+	}
+	added = now_ns();
+	filled = anonymous();
+	if (mprof_model_finish(m) != MPROF_OK)
+		die("finish");
+	report(m, added - began, now_ns() - added, filled);
 	mprof_model_free(m);
 	return 0;
 }

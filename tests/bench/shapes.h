@@ -1,0 +1,21 @@
+/* Traces of awkward shapes, event by event, for model-load. */
+#ifndef BENCH_SHAPES_H
+#define BENCH_SHAPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mprof/trace.h>
+
+struct shape {
+	const char *name;
+	uint32_t events; /* for each thread */
+	/* Event K of thread I, of N threads; text goes to TEXT, which has 32 bytes. */
+	void (*event)(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text);
+};
+
+/* NULL where there is none of that name. */
+const struct shape *shape_find(const char *name);
+
+#endif
