@@ -5,7 +5,7 @@ const code = (text) => make("code", {textContent: text});
 
 /* [what, how] */
 const WAYS = [
-	["A MirageOS unikernel on Xen", ["Build it with mirage-profile and let it share its ring: ", code("MProf_xen.share_with (module Gnttab.Local) (module Xs) ~domid:0 trace_buffer"), ". Then start it: it is found by itself."]],
+	["A MirageOS unikernel on Xen", ["Trace it with mirage-profile: in its ", code("config.ml"), ", give ", code("register"), " the argument ", code("~tracing:(mprof_trace ~size:1000000 ())"), ". Build it for Xen and start it: it is found by itself."]],
 	["Any other Xen guest", ["Grant the pages of a ring to domain 0 and write their references to ", code("data/mprof/ring-ref"), " in XenStore. libmprof-recorder, a small C library, makes the ring."]],
 	["A program on this machine", ["Map its ring to a file named ", code("NAME.ctf"), " in the directory that ", code("mprofd --source dir:DIRECTORY"), " watches. ", code("mprof-demo-guest --ring DIRECTORY/demo.ctf"), " is one to try it with."]],
 ];

@@ -248,6 +248,38 @@ test("host: a server that goes and comes back is said, and nothing is missed", a
 	equal(await page.locator(".captures tbody .name").allTextContents(), ["db"]);
 });
 
+test("host: what many do at once is told in one sentence", async (t) => {
+	const host = await t.host({archive: STORY, collector: false});
+	const page = await t.open(host);
+	const write = host.writer();
+
+	await page.getByText("Live", {exact: true}).waitFor();
+	await page.evaluate(() => {
+		window.said = [];
+		new MutationObserver(() => window.said.push(document.querySelector(".news").textContent)).observe(document.querySelector(".news"), {childList: true, subtree: true});
+	});
+	const lines = Array.from({length: 50}, (_, i) => `run ${100 + i} xen m${i} many-${i} ${UUID(100 + i)} ${100 + i} running -`);
+	await write("begin", ...lines, "commit");
+	await row(page, "many-49").waitFor();
+	await until(() => page.evaluate(() => window.said.length));
+	await sleep(3500);
+	const said = await page.evaluate(() => window.said);
+	ok(said.length <= 3 && said.every((sentence) => sentence.length < 200), `what was said, ${JSON.stringify(said)},`);
+	ok(said.some((sentence) => /^\d\d guests started\.$/.test(sentence)), JSON.stringify(said));
+});
+
+test("host: on a telephone, one tap leads to a trace and back", async (t) => {
+	const host = await t.host({rings: {small: reference("small.ctf")}});
+	const page = await t.open(host, "/", {width: 320, height: 640, touch: true, isMobile: true});
+
+	await page.getByRole("link", {name: "small", exact: true}).tap();
+	await page.locator(".tl").waitFor();
+	equal(new URL(page.url()).hash.split("&")[0], "#domain=small");
+	await until(() => page.evaluate(() => document.querySelector("#page").timeline.painted.length > 100));
+	await page.goBack();
+	await row(page, "small").waitFor();
+});
+
 test("host: a run that is forgotten, a new name, a crash are seen as they happen", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
