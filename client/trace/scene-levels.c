@@ -5,22 +5,28 @@
  * knows here.  Whoever draws looks at BLUR, and takes a lower level where a gap that was closed could be seen.
  */
 #include <stdlib.h>
+#include <string.h>
 
+#include "grow.h"
 #include "scene-rails.h"
 
 #define WAYS   (1u << RAILS_SHIFT)
 #define SCALES 128u  /* lengths of gaps, by their two leading bits and how many follow */
-#define SMALL  1024u /* pieces that a level may have in any case */
+#define SMALL  4096u /* pieces that a level may have in any case */
 
 struct build {
 	struct rails *l;
 	unsigned level;		    /* that is being made */
 	const uint32_t *row_starts; /* of level 0 */
-	uint64_t blur;		    /* gaps up to that are closed */
-	uint32_t n;		    /* pieces */
-	uint32_t items;		    /* in them */
-	uint32_t *gaps;		    /* how many of each scale; NULL in the second pass */
-	struct rail_piece *out;	    /* NULL in the first pass */
+	struct grow out;	    /* struct rail_piece */
+	uint32_t items;		    /* in those */
+	/* Of one block: */
+	uint32_t gaps[SCALES]; /* how many of each scale */
+	uint32_t n;	       /* pieces */
+	uint32_t its_items;
+	uint64_t blur; /* gaps up to that are closed */
+	bool counting; /* nothing is put out yet */
+	bool failed;   /* no memory */
 };
 
 /* The children that a block is merged from, as far as they have pieces left. */
@@ -81,9 +87,23 @@ static void children_drop(struct children *c, struct build *b, uint32_t way)
 
 static void put(struct build *b, const struct rail_piece *piece)
 {
-	if (b->out)
-		b->out[b->n] = *piece;
+	struct rail_piece *out;
+
 	b->n++;
+	if (b->counting)
+		return;
+	out = grow_add(&b->out, sizeof(*out));
+	if (out)
+		*out = *piece;
+	else
+		b->failed = true;
+}
+
+static uint32_t last_of(const struct build *b, uint32_t piece)
+{
+	if (b->level > 1)
+		return b->l->levels[b->level - 1].pieces[piece].last;
+	return b->l->cover ? b->l->cover[piece] : b->l->items[piece];
 }
 
 static void merge_block(struct build *b, uint32_t block)
@@ -93,77 +113,108 @@ static void merge_block(struct build *b, uint32_t block)
 	uint64_t end = 0, its_end;
 	uint32_t way, at;
 
+	b->n = b->its_items = 0;
 	children_init(&c, b, block);
-	while ((way = children_next(&c)) < WAYS) {
+	for (; (way = children_next(&c)) < WAYS; children_drop(&c, b, way)) {
 		at = c.at[way];
 		its_end = rails_end(b->l, b->level - 1, at);
 		if (piece.first != MPROF_NONE && c.start[way] > end) {
-			if (b->gaps)
-				b->gaps[scale_of(c.start[way] - end)]++;
+			b->gaps[scale_of(c.start[way] - end)]++;
 			if (c.start[way] - end > b->blur) {
 				put(b, &piece);
 				piece.first = MPROF_NONE;
 			}
 		}
 		if (piece.first == MPROF_NONE) {
-			piece = (struct rail_piece){rails_item(b->l, b->level - 1, at), MPROF_NONE, b->items};
+			piece = (struct rail_piece){rails_item(b->l, b->level - 1, at), MPROF_NONE,
+						    b->items + b->its_items};
 			end = 0;
 		}
 		if (piece.last == MPROF_NONE || its_end > end) {
 			end = its_end;
-			piece.last = b->level > 1  ? b->l->levels[b->level - 1].pieces[at].last
-				     : b->l->cover ? b->l->cover[at]
-						   : b->l->items[at];
+			piece.last = last_of(b, at);
 		}
-		b->items += rails_count(b->l, b->level - 1, at, at + 1);
-		children_drop(&c, b, way);
+		b->its_items += rails_count(b->l, b->level - 1, at, at + 1);
 	}
 	if (piece.first != MPROF_NONE)
 		put(b, &piece);
 }
 
-/* So many gaps may stay that there are at most MOST pieces; what there was counted without BLUR. */
-static uint64_t blur_for(const struct build *b, uint32_t most)
+/* The scale up to which gaps are closed so that there are at most MOST pieces, and one more; 0 for none. */
+static uint8_t blur_for(const struct build *b, uint32_t most)
 {
 	uint32_t n = b->n, scale;
 
-	for (scale = 0; scale < SCALES - 1 && n > most; scale++)
+	for (scale = 0; scale < SCALES && n > most; scale++)
 		n -= b->gaps[scale];
-	return scale ? longest(scale - 1) : 0;
+	return (uint8_t)scale;
+}
+
+/* The largest blur of the blocks that BLOCK is made of. */
+static uint8_t blur_below(const struct build *b, uint32_t block)
+{
+	const struct rail_level *below = &b->l->levels[b->level - 1];
+	uint32_t i, child;
+	uint8_t blur = 0;
+
+	for (i = 0; b->level > 1 && i < WAYS; i++) {
+		child = (block << RAILS_SHIFT) + i;
+		if (child < below->blocks && below->blurs[child] > blur)
+			blur = below->blurs[child];
+	}
+	return blur;
+}
+
+static void make_block(struct build *b, uint32_t block)
+{
+	struct rail_level *made = &b->l->levels[b->level];
+	uint8_t blur = blur_below(b, block), own;
+
+	memset(b->gaps, 0, sizeof(b->gaps));
+	b->blur = 0;
+	b->counting = true;
+	merge_block(b, block);
+	own = blur_for(b, (b->its_items >> (b->level + 1)) + SMALL / made->blocks + 1);
+	blur = own > blur ? own : blur;
+	b->blur = own ? longest(own - 1u) : 0;
+	b->counting = false;
+	made->starts[block] = b->out.n;
+	made->blurs[block] = blur;
+	merge_block(b, block);
+	b->items += b->its_items;
+	if (blur && longest(blur - 1u) > made->blur)
+		made->blur = longest(blur - 1u);
 }
 
 static bool level_make(struct rails *l, unsigned level, const uint32_t *row_starts)
 {
-	uint32_t gaps[SCALES] = {0}, blocks = ((level > 1 ? l->levels[level - 1].blocks : l->rows) - 1) / WAYS + 1, i;
-	struct build b = {.l = l, .level = level, .row_starts = row_starts, .gaps = gaps};
+	struct build b = {.l = l, .level = level, .row_starts = row_starts};
 	struct rail_level *made = &l->levels[level];
-	uint32_t most = (l->n >> (level + 1)) + SMALL;
+	struct rail_piece *end;
+	uint32_t i;
 
-	for (i = 0; i < blocks; i++)
-		merge_block(&b, i);
-	b.blur = b.n > most ? blur_for(&b, most) : 0;
-	if (level > 1 && b.blur < l->levels[level - 1].blur)
-		b.blur = l->levels[level - 1].blur;
-	b.gaps = NULL;
-	if (b.blur)
-		b.n = b.items = 0;
-	for (i = 0; b.blur && i < blocks; i++)
-		merge_block(&b, i);
-	made->starts = malloc(((size_t)blocks + 1) * sizeof(*made->starts));
-	made->pieces = malloc(((size_t)b.n + 1) * sizeof(*made->pieces));
-	if (!made->starts || !made->pieces)
+	made->blocks = ((level > 1 ? l->levels[level - 1].blocks : l->rows) - 1) / WAYS + 1;
+	made->starts = malloc(((size_t)made->blocks + 1) * sizeof(*made->starts));
+	made->blurs = malloc(made->blocks);
+	for (i = 0; made->starts && made->blurs && !b.failed && i < made->blocks; i++)
+		make_block(&b, i);
+	end = made->starts && made->blurs && !b.failed ? grow_add(&b.out, sizeof(*end)) : NULL;
+	if (!end) {
+		grow_deinit(&b.out);
 		return false;
-	b.out = made->pieces;
-	b.n = b.items = 0;
-	for (i = 0; i < blocks; i++) {
-		made->starts[i] = b.n;
-		merge_block(&b, i);
 	}
-	made->starts[blocks] = b.n;
-	made->pieces[b.n] = (struct rail_piece){MPROF_NONE, MPROF_NONE, b.items};
-	made->blocks = blocks;
-	made->blur = b.blur;
+	*end = (struct rail_piece){MPROF_NONE, MPROF_NONE, b.items};
+	made->starts[made->blocks] = b.out.n - 1;
+	grow_trim(&b.out, sizeof(*end));
+	made->pieces = b.out.items;
 	return true;
+}
+
+uint64_t rails_blur(const struct rails *l, unsigned level, uint32_t block)
+{
+	uint8_t blur = level && level <= l->top ? l->levels[level].blurs[block] : 0;
+
+	return blur ? longest(blur - 1u) : 0;
 }
 
 bool rails_build(struct rails *l, const uint32_t *starts)

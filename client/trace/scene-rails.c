@@ -136,12 +136,15 @@ static bool order_ends(const struct scene_groups *g, uint32_t rows, const struct
 
 static bool overlaps(const struct rails *l, const uint32_t *starts)
 {
+	uint64_t end;
 	uint32_t row, i;
 
 	for (row = 0; row < l->rows; row++)
-		for (i = starts[row] + 1; i < starts[row + 1]; i++)
-			if (rails_item_start(l, l->items[i]) < rails_item_end(l, l->items[i - 1]))
+		for (i = starts[row], end = 0; i < starts[row + 1]; i++) {
+			if (rails_item_start(l, l->items[i]) < end)
 				return true;
+			end = rails_item_end(l, l->items[i]);
+		}
 	return false;
 }
 
@@ -149,9 +152,7 @@ static bool cover(struct rails *l, const uint32_t *starts)
 {
 	uint32_t row, i, best;
 
-	if (!overlaps(l, starts))
-		return true;
-	l->cover = malloc(l->n * sizeof(*l->cover));
+	l->cover = malloc(((size_t)l->n + 1) * sizeof(*l->cover));
 	for (row = 0; l->cover && row < l->rows; row++)
 		for (i = starts[row]; i < starts[row + 1]; i++) {
 			best = i > starts[row] ? l->cover[i - 1] : l->items[i];
@@ -160,6 +161,16 @@ static bool cover(struct rails *l, const uint32_t *starts)
 			l->cover[i] = best;
 		}
 	return l->cover != NULL;
+}
+
+/* Of what begins at one time what ends first goes first; then only what overlaps in truth does. */
+static bool settle(struct rails *l, const struct scene_groups *g, const struct gathering *from)
+{
+	if (!overlaps(l, g->starts))
+		return true;
+	if (!order_ends(g, l->rows, from))
+		return false;
+	return !overlaps(l, g->starts) || cover(l, g->starts);
 }
 
 bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails_of of, const uint8_t *chosen)
@@ -173,10 +184,9 @@ bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails
 	source.groups = l->rows;
 	if (!scene_group(&g, &source))
 		return false;
-	ok = order_ends(&g, l->rows, &from);
 	l->items = g.items;
 	l->n = g.n;
-	ok = ok && cover(l, g.starts) && (of >= RAILS_SLEEPING || rails_build(l, g.starts));
+	ok = settle(l, &g, &from) && (of >= RAILS_SLEEPING || rails_build(l, g.starts));
 	free(g.starts);
 	return ok;
 }
@@ -190,6 +200,7 @@ void rails_deinit(struct rails *l)
 	for (i = 0; i < RAILS_LEVELS; i++) {
 		free(l->levels[i].starts);
 		free(l->levels[i].pieces);
+		free(l->levels[i].blurs);
 	}
 	*l = (struct rails){0};
 }

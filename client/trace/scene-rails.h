@@ -2,8 +2,8 @@
  * What lies on the rows of a picture: stretches of time by row, and how they look from afar.
  *
  * Level 0 are the stretches of each row.  Level L has blocks of 4^L rows, and in each the stretches in which there is anything on one of them
- * ("pieces").  All levels together have at most as many pieces as half the items there are: where it would be more, the shortest
- * gaps between pieces are closed, up to BLUR.
+ * ("pieces").  All levels together have about as many pieces as half the items there are: where a block would have more than its part, its
+ * shortest gaps between pieces are closed.
  */
 #ifndef TRACE_SCENE_RAILS_H
 #define TRACE_SCENE_RAILS_H
@@ -32,8 +32,9 @@ struct rail_piece {
 struct rail_level {
 	uint32_t *starts;	   /* of each block in PIECES, and the end of the last */
 	struct rail_piece *pieces; /* and one more for the end */
+	uint8_t *blurs;		   /* of each block, as a scale (scene-levels.c) */
 	uint32_t blocks;
-	uint64_t blur;
+	uint64_t blur; /* the largest */
 };
 
 struct rails {
@@ -69,6 +70,9 @@ uint32_t rails_count(const struct rails *l, unsigned level, uint32_t from, uint3
 /* The first piece from FROM up to TO, exclusively, that ends at TIME or later; that begins later than TIME. */
 uint32_t rails_ends_from(struct rails *l, unsigned level, uint32_t from, uint32_t to, uint64_t time);
 uint32_t rails_begins_after(struct rails *l, unsigned level, uint32_t from, uint32_t to, uint64_t time);
+
+/* Gaps up to that long were closed in a block, or in those that it is made of; 0 for none. */
+uint64_t rails_blur(const struct rails *l, unsigned level, uint32_t block);
 
 /* Make the levels above 0 (scene-levels.c); STARTS says where each row begins in the items.  False without memory. */
 bool rails_build(struct rails *l, const uint32_t *starts);

@@ -82,14 +82,15 @@ void scene_sort(uint32_t *items, uint32_t n, uint32_t *room, uint64_t (*key)(con
 		memcpy(items, from, n * sizeof(*items));
 }
 
-static void count(struct scene_groups *g, const struct scene_source *from)
+/* The group of each item into ROOM, and how many each has. */
+static void count(struct scene_groups *g, const struct scene_source *from, uint32_t *room)
 {
 	uint32_t i, k, sum = 0, n;
 
 	for (i = 0; i < from->total; i++) {
-		k = from->group(from->data, i);
-		if (k != UINT32_MAX)
-			g->starts[k]++;
+		room[i] = from->group(from->data, i);
+		if (room[i] != UINT32_MAX)
+			g->starts[room[i]]++;
 	}
 	for (k = 0; k <= from->groups; k++) {
 		n = g->starts[k];
@@ -99,46 +100,34 @@ static void count(struct scene_groups *g, const struct scene_source *from)
 	g->n = sum;
 }
 
-static void fill(struct scene_groups *g, const struct scene_source *from)
+static void fill(struct scene_groups *g, const struct scene_source *from, const uint32_t *room)
 {
 	uint32_t i, k;
 
-	for (i = 0; i < from->total; i++) {
-		k = from->group(from->data, i);
-		if (k != UINT32_MAX)
-			g->items[g->starts[k]++] = i;
-	}
+	for (i = 0; i < from->total; i++)
+		if (room[i] != UINT32_MAX)
+			g->items[g->starts[room[i]]++] = i;
 	/* Each start stands where the next one was. */
 	for (k = from->groups; k > 0; k--)
 		g->starts[k] = g->starts[k - 1];
 	g->starts[0] = 0;
 }
 
-static uint32_t largest(const struct scene_groups *g, uint32_t groups)
-{
-	uint32_t k, most = 0;
-
-	for (k = 0; k < groups; k++)
-		most = g->starts[k + 1] - g->starts[k] > most ? g->starts[k + 1] - g->starts[k] : most;
-	return most;
-}
-
 bool scene_group(struct scene_groups *g, const struct scene_source *from)
 {
-	uint32_t *room = NULL, k;
+	uint32_t *room = malloc(((size_t)from->total + 1) * sizeof(*room)), k;
 
 	*g = (struct scene_groups){.starts = calloc((size_t)from->groups + 1, sizeof(*g->starts))};
-	if (g->starts) {
-		count(g, from);
+	if (g->starts && room) {
+		count(g, from, room);
 		g->items = malloc(((size_t)g->n + 1) * sizeof(*g->items));
-		room = malloc(((size_t)largest(g, from->groups) + 1) * sizeof(*room));
 	}
-	if (!g->items || !room) {
+	if (!g->items) {
 		free(room);
 		scene_groups_deinit(g);
 		return false;
 	}
-	fill(g, from);
+	fill(g, from, room);
 	for (k = 0; k < from->groups; k++)
 		scene_sort(g->items + g->starts[k], g->starts[k + 1] - g->starts[k], room, from->key, from->data);
 	free(room);

@@ -80,14 +80,16 @@ bool walk_next(struct walk *w, struct run *run)
 }
 
 /* How many levels lower, so that no gap that was closed is seen; as far as the budget goes for rows that are full. */
-static unsigned closer(struct frame *f, const struct rails *l, unsigned level)
+static unsigned closer(struct frame *f, const struct rails *l, unsigned level, uint32_t block)
 {
 	double seen = GAP_SEEN / f->scale;
 	uint64_t row = (uint64_t)f->w.width + 16;
 	unsigned by = 0;
 
-	while (by < level && (double)l->levels[level - by].blur > seen)
-		by++;
+	if ((double)rails_blur(l, level, block) <= seen)
+		return 0;
+	while (++by < level && (double)l->levels[level - by].blur > seen) {
+	}
 	while (by && row << (RAILS_SHIFT * by) > f->budget)
 		by--;
 	return by;
@@ -96,7 +98,7 @@ static unsigned closer(struct frame *f, const struct rails *l, unsigned level)
 static void walk_group(struct frame *f, struct rails *l, const struct row_group *group,
 		       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group))
 {
-	unsigned by = group->level ? closer(f, l, group->level) : 0;
+	unsigned by = group->level ? closer(f, l, group->level, group->block) : 0;
 	uint64_t n = UINT64_C(1) << (RAILS_SHIFT * by), i, before = l->steps, spent;
 	struct row_group part = *group;
 	struct walk w;
