@@ -651,7 +651,7 @@ static void test_no_memory(void)
 		if (s)
 			break;
 	}
-	CHECK(i > 15);
+	CHECK(i > 8);
 	mprof_scene_family(s, 1);
 	for (i = 0;; i++) {
 		fail_in = i;

@@ -42,8 +42,9 @@ struct mprof_window {
 };
 
 /*
- * The marks of a picture are in the order in which they are painted.  A line at Y0 has Y1 = Y0; of a band, X0 to X1 and Y0 to Y1 are its corners, and it is of full height
- * unless there are several streams: then it is as high as the rows of its own.  What is thinner than a pixel is to be painted a pixel wide.
+ * The marks of a picture are in the order in which they are painted.  A line at Y0 has Y1 = Y0.  Of a band X0 to X1 and Y0 to Y1 are its corners;
+ * it is of full height unless there are several streams: then it is as high as its own stream's rows.  What is thinner than a pixel is to be painted
+ * a pixel wide.
  */
 enum mprof_mark_kind {
 	MPROF_MARK_SLEEPING,   /* band: nothing runs; ITEM = activation; SHADE = the share of its time, 65,535 = all */
@@ -62,7 +63,7 @@ enum mprof_mark_kind {
 	MPROF_MARK_READ_FAILED, /* the same, of a thread that failed */
 	MPROF_MARK_TRY_READ,	/* arrow from the reader to the thread that was not resolved */
 	MPROF_MARK_SIGNAL,	/* arrow from the sender */
-	MPROF_MARK_LABEL,	/* TEXT with its left end at X0 and its foot at Y0, cut at X1; ITEM = thread */
+	MPROF_MARK_LABEL,	/* TEXT above the line at Y0, its left end at X0, cut at X1; ITEM = thread */
 	MPROF_MARK_TYPE,	/* the same below the line: a thread's type */
 	MPROF_MARK_COUNTER, /* a step: line from X0, Y0 to X1, Y1 (one of the two is constant); ITEM = counter; SHADE = its colour, 0 to 3 */
 	MPROF_MARK_COUNTER_NAME, /* TEXT that ends at X1, its foot at Y0; ITEM = counter; SHADE = its colour */
