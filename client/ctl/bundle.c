@@ -42,13 +42,13 @@ static bool is_taken(const struct bundle *b, const char *path)
 	return strcmp(path, BUNDLE_HOST) == 0;
 }
 
-/* A member's name that any reader of archives takes, and that no other has. */
+/* A member's name that any reader of archives takes, and that no other has; one that begins with a dot would be passed over. */
 static char *member_path(const struct bundle *b, const char *name)
 {
 	char base[NAME_MAX_BYTES + 1], *path = NULL;
 	unsigned int i, n = 1;
 
-	snprintf(base, sizeof(base), "%s", name);
+	snprintf(base, sizeof(base), "%s", *name ? name : "_");
 	for (i = 0; base[i]; i++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", base[i]) ||
 		    (!i && base[i] == '.'))

@@ -1,0 +1,77 @@
+/* A bundle's members, and the line that they are put on. */
+#include <stdlib.h>
+
+#include "bundle-manifest.h"
+#include "bundle.h"
+#include "check.h"
+
+#define S UINT64_C(1000000000)
+
+static void test_names(void)
+{
+	static const char *const given[] = {"web", "web", "../etc/passwd", ".hidden", "a b\n\xff", "host", "", "web-2"};
+	static const char *const want[] = {"web.pftrace",     "web-2.pftrace",	"_._etc_passwd.pftrace",
+					   "_hidden.pftrace", "a_b__.pftrace",	"host-2.pftrace",
+					   "_.pftrace",	      "web-2-2.pftrace"};
+	struct bundle b = {0};
+	char *manifest;
+	json_t *json;
+	size_t i;
+
+	for (i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		CHECK(bundle_add(&b, given[i], given[i], 1, 0));
+	for (i = 0; i < b.n; i++) {
+		CHECK_EQ_STR(b.list[i].path, want[i]);
+		CHECK(b.list[i].path[0] != '.' && b.list[i].machine[0]);
+	}
+	bundle_align(&b);
+	manifest = bundle_manifest(&b);
+	CHECK(manifest && strncmp(manifest, "{\"perfetto_manifest\":{", 22) == 0);
+	json = json_loads(manifest ? manifest : "", 0, NULL);
+	CHECK_EQ_UINT(json_array_size(json_object_get(json_object_get(json, "perfetto_manifest"), "files")), 9);
+	json_decref(json);
+	free(manifest);
+	bundle_deinit(&b);
+}
+
+/* A guest that was copied when dom0's clocks said so, SHIFT behind its own. */
+static void add(struct bundle *b, uint64_t mono, uint64_t real, uint64_t guest)
+{
+	struct bundle_member *m = bundle_add(b, "guest", "guest", 1, 0);
+
+	CHECK(m);
+	m->clocks.latest = (struct clocks_stamp){.mono = mono, .real = real};
+	m->clocks.stamps = 1;
+	mprof_clock_before(&m->clocks.mono, guest, mono);
+	mprof_clock_before(&m->clocks.real, guest, real);
+}
+
+/* As long as dom0's clocks stand to each other as they did, its monotonic one is the line; else it has booted, and its wall clock is. */
+static void test_line(void)
+{
+	struct bundle b = {0};
+
+	add(&b, 1000 * S, 5000 * S, 7 * S);
+	add(&b, 1100 * S, 5100 * S + S / 2, 50 * S);
+	CHECK(bundle_add(&b, "file", "file", -1, -1));
+	bundle_align(&b);
+	CHECK(!b.realtime && b.list[0].known && b.list[1].known && !b.list[2].known);
+	CHECK_EQ_INT(b.list[0].offset_ns, 993 * (int64_t)S);
+	CHECK_EQ_INT(b.list[1].offset_ns, 1050 * (int64_t)S);
+	CHECK_EQ_INT(b.list[2].offset_ns, 0);
+	bundle_deinit(&b);
+	add(&b, 1000 * S, 5000 * S, 7 * S);
+	add(&b, 20 * S, 6000 * S, 50 * S);
+	bundle_align(&b);
+	CHECK(b.realtime);
+	CHECK_EQ_INT(b.list[0].offset_ns, 4993 * (int64_t)S);
+	CHECK_EQ_INT(b.list[1].offset_ns, 5950 * (int64_t)S);
+	bundle_deinit(&b);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_names);
+	CHECK_RUN(test_line);
+	return check_done();
+}
