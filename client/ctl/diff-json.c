@@ -1,6 +1,7 @@
 /* The keys are an interface: docs/man/mprofctl.1 lists them. */
 #include "diff-json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "text-json.h"
@@ -197,12 +198,31 @@ static json_t *slower_json(const struct telling *t)
 	return array;
 }
 
-/* The first label of a thread, by which it has no counterpart. */
-static json_t *first_label(const struct telling *t, int side, uint32_t thread)
+/* The first label of a thread; of several that differ by numbers alone with each number as one #. */
+static json_t *first_label(const struct telling *t, int side, uint32_t thread, bool several)
 {
-	uint32_t label = mprof_why_label(t->why[side], thread, 0);
+	uint32_t label = mprof_why_label(t->why[side], thread, 0), i, n = 0;
+	const struct mprof_string *string;
+	const char *text;
+	json_t *json = NULL;
+	char *shape;
 
-	return modeller_string(t->runs[side].m, label == MPROF_NONE ? MPROF_NONE : model(t, side)->labels[label].text);
+	if (label == MPROF_NONE || !several)
+		return modeller_string(t->runs[side].m,
+				       label == MPROF_NONE ? MPROF_NONE : model(t, side)->labels[label].text);
+	string = &model(t, side)->strings[model(t, side)->labels[label].text];
+	text = string->bytes ? model(t, side)->text + string->offset : "";
+	shape = malloc((size_t)string->bytes + 1);
+	for (i = 0; shape && i < string->bytes; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			shape[n++] = text[i];
+		else if (!n || shape[n - 1] != '#')
+			shape[n++] = '#';
+	}
+	if (shape)
+		json = text_json(shape, n);
+	free(shape);
+	return json;
 }
 
 static json_t *lone_json(const struct telling *t)
@@ -217,9 +237,9 @@ static json_t *lone_json(const struct telling *t)
 
 		object = json_pack("{ss so sI sI so so}", "type",
 				   mprof_thread_type_name(model(t, side)->threads[thread].type), "label",
-				   first_label(t, side, thread), "good", (json_int_t)l->good_n, "bad",
-				   (json_int_t)l->bad_n, "first_good", life_json(t, GOOD, l->good, 0), "first_bad",
-				   life_json(t, BAD, l->bad, 0));
+				   first_label(t, side, thread, l->good_n + l->bad_n > 1), "good",
+				   (json_int_t)l->good_n, "bad", (json_int_t)l->bad_n, "first_good",
+				   life_json(t, GOOD, l->good, 0), "first_bad", life_json(t, BAD, l->bad, 0));
 		json_object_del(json_object_get(object, "first_good"), "lasted_ns");
 		json_object_del(json_object_get(object, "first_bad"), "lasted_ns");
 		json_array_append_new(array, object);

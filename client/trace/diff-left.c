@@ -29,6 +29,13 @@ static uint64_t trait_label(const struct diff_side *s, uint32_t thread)
 	return label == MPROF_NONE ? 0 : label + 1ull;
 }
 
+static uint64_t trait_shape(const struct diff_side *s, uint32_t thread)
+{
+	uint32_t shape = diff_shape(s, thread);
+
+	return shape == MPROF_NONE ? 0 : (diff_thread(s, thread)->type + 1ull) << 32 | shape;
+}
+
 /* Of an elder, the first child that has a label. */
 static uint64_t trait_child(const struct diff_side *s, uint32_t thread)
 {
@@ -40,7 +47,7 @@ static uint64_t trait_child(const struct diff_side *s, uint32_t thread)
 	made = buckets_of(&s->why->made, thread, &n);
 	for (i = 0; i < n; i++)
 		if (diff_label(s, made[i]) != MPROF_NONE)
-			return s->kin[made[i]];
+			return trait_shape(s, made[i]);
 	return 0;
 }
 
@@ -109,5 +116,6 @@ static bool match_creators(struct matching *m)
 bool diff_match_left(struct matching *m)
 {
 	return match_left(m, trait_exact) && match_left(m, trait_child) && match_left(m, trait_kin) &&
-	       match_left(m, trait_label) && match_creators(m) && match_left(m, trait_elder);
+	       match_left(m, trait_label) && match_creators(m) && match_left(m, trait_shape) && match_creators(m) &&
+	       match_left(m, trait_elder);
 }

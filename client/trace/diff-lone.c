@@ -35,7 +35,7 @@ static bool list_loners(const struct diff_side *s, uint8_t side, struct grow *li
 		if (!l)
 			return false;
 		*l = (struct loner){
-			.label = diff_label(s, i), .thread = i, .type = diff_thread(s, i)->type, .side = side};
+			.label = diff_shape(s, i), .thread = i, .type = diff_thread(s, i)->type, .side = side};
 	}
 	return true;
 }

@@ -2,7 +2,7 @@
  * Who is whose counterpart.
  *
  * From the roots down: the children of two counterparts, in the order of their creation, are laid beside each other, first those below which
- * all is equal, between those the ones of the same kin, and between those the ones of a type whose labels do not contradict.
+ * all is equal, between those the ones of the same kin, or but for numbers, and between those the ones of a type whose labels do not contradict.
  * diff-left.c looks for the rest elsewhere.
  *
  * Invariant: a thread is in the queue at most once, when it gets its counterpart, so that each list of children is laid beside another
@@ -12,7 +12,7 @@
 
 #include "diff-match.h"
 
-enum level { LEVEL_EXACT, LEVEL_KIN, LEVEL_TYPE, LEVELS };
+enum level { LEVEL_EXACT, LEVEL_KIN, LEVEL_SHAPE, LEVEL_TYPE, LEVELS };
 
 void diff_pair(struct matching *m, uint32_t good, uint32_t bad)
 {
@@ -24,12 +24,14 @@ void diff_pair(struct matching *m, uint32_t good, uint32_t bad)
 static uint64_t key_at(const struct diff_side *s, enum level level, uint32_t thread)
 {
 	const struct mprof_thread *t = diff_thread(s, thread);
+	uint64_t type;
 
 	if (level == LEVEL_EXACT)
 		return s->exact[thread];
 	if (level == LEVEL_KIN)
 		return s->kin[thread];
-	return t->type * 2u + (t->creator != MPROF_NONE && diff_thread(s, t->creator)->becomes == thread);
+	type = t->type * 2u + (t->creator != MPROF_NONE && diff_thread(s, t->creator)->becomes == thread);
+	return level == LEVEL_SHAPE ? type << 32 | diff_shape(s, thread) : type;
 }
 
 static void make_keys(struct matching *m, int side, enum level level, const uint32_t *list, uint32_t n)
@@ -43,7 +45,7 @@ static void make_keys(struct matching *m, int side, enum level level, const uint
 /* Which label a thread gets first can be chance; two different ones are two threads. */
 bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad)
 {
-	uint32_t a = diff_label(&d->side[GOOD], good), b = diff_label(&d->side[BAD], bad);
+	uint32_t a = diff_shape(&d->side[GOOD], good), b = diff_shape(&d->side[BAD], bad);
 
 	return a == b || a == MPROF_NONE || b == MPROF_NONE;
 }
@@ -128,18 +130,22 @@ static uint32_t list_children(struct matching *m, int side, uint32_t thread, boo
 	return keep_unmatched(s, m->list[side], kept);
 }
 
-/* Those of the same kin that only the order keeps apart. */
+/* Those of the same kin, or shape, that only the order keeps apart. */
 static bool match_moved(struct matching *m, uint32_t n_a, uint32_t n_b)
 {
-	n_a = keep_unmatched(&m->d->side[GOOD], m->list[GOOD], n_a);
-	n_b = keep_unmatched(&m->d->side[BAD], m->list[BAD], n_b);
-	if (!n_a || !n_b)
-		return true;
-	make_keys(m, GOOD, LEVEL_KIN, m->list[GOOD], n_a);
-	make_keys(m, BAD, LEVEL_KIN, m->list[BAD], n_b);
-	if (!diff_count_off(m->keys[GOOD], n_a, m->keys[BAD], n_b, false, m->match, &m->d->view.work))
-		return false;
-	diff_pair_matches(m, m->list[GOOD], n_a, m->list[BAD], m->match);
+	enum level level;
+
+	for (level = LEVEL_KIN; level <= LEVEL_SHAPE; level++) {
+		n_a = keep_unmatched(&m->d->side[GOOD], m->list[GOOD], n_a);
+		n_b = keep_unmatched(&m->d->side[BAD], m->list[BAD], n_b);
+		if (!n_a || !n_b)
+			return true;
+		make_keys(m, GOOD, level, m->list[GOOD], n_a);
+		make_keys(m, BAD, level, m->list[BAD], n_b);
+		if (!diff_count_off(m->keys[GOOD], n_a, m->keys[BAD], n_b, false, m->match, &m->d->view.work))
+			return false;
+		diff_pair_matches(m, m->list[GOOD], n_a, m->list[BAD], m->match);
+	}
 	return true;
 }
 

@@ -80,7 +80,7 @@ static bool add_victim(struct judging *j, uint32_t kind, uint32_t good, uint32_t
 		.labelled = diff_label(s, own) != MPROF_NONE,
 	};
 	if (kind == MPROF_DIFF_BAD_FAILS || kind == MPROF_DIFF_GOOD_FAILS)
-		v->cause = s->texts[diff_thread(s, final)->failure];
+		v->cause = s->shapes[diff_thread(s, final)->failure];
 	return true;
 }
 
@@ -116,7 +116,7 @@ static bool judge_lone(struct judging *j, int side, uint32_t thread)
 		return true;
 	if (t->flags & MPROF_THREAD_NEVER_RESOLVED)
 		return add_victim(j, side == GOOD ? MPROF_DIFF_GOOD_WAITS : MPROF_DIFF_BAD_WAITS, good, bad);
-	if (fails(t) && j->failures[s->texts[t->failure]] == 1u << side)
+	if (fails(t) && j->failures[s->shapes[t->failure]] == 1u << side)
 		return add_victim(j, side == GOOD ? MPROF_DIFF_GOOD_FAILS : MPROF_DIFF_BAD_FAILS, good, bad);
 	return true;
 }
@@ -128,7 +128,7 @@ static void note_failures(struct judging *j, int side)
 
 	for (i = 0; i < s->view->n_threads; i++)
 		if (s->match[i] == MPROF_NONE && fails(diff_thread(s, i)))
-			j->failures[s->texts[diff_thread(s, i)->failure]] |= (uint8_t)(1u << side);
+			j->failures[s->shapes[diff_thread(s, i)->failure]] |= (uint8_t)(1u << side);
 }
 
 static bool judge_all(struct judging *j)

@@ -1,6 +1,8 @@
 /*
  * What can be alike in two runs: texts, and of each thread what it is and what is below it.
  *
+ * A number in a text is mostly an id, which is another in every run, so that each text also has a shape in which all numbers are one.
+ *
  * A thread is known by its kin: its type, its first label, and whether it goes on in place of the one that created it.  Its exact hash
  * takes in how it behaves (a set: how often it did so does not count) and its children in their order, so that equal hashes are equal
  * subtrees.  No id and no time is in it.
@@ -10,6 +12,40 @@
 
 #include "diff-state.h"
 #include "intern.h"
+
+/* TEXT with each row of digits as one #, into SHAPE; returns its length. */
+static size_t make_shape(const char *text, size_t bytes, char *shape)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < bytes; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			shape[n++] = text[i];
+		else if (!n || shape[n - 1] != '#')
+			shape[n++] = '#';
+	}
+	return n;
+}
+
+static bool number_shapes(struct diff_side *s, struct intern *strings)
+{
+	const struct mprof_model_view *v = s->view;
+	char *shape = malloc((size_t)v->text_bytes + 1);
+	bool fine = shape;
+	uint32_t i;
+
+	s->shapes = malloc(((size_t)v->n_strings + 1) * sizeof(*s->shapes));
+	fine = fine && s->shapes;
+	for (i = 0; fine && i < v->n_strings; i++) {
+		const struct mprof_string *string = &v->strings[i];
+		const char *text = string->bytes ? v->text + string->offset : "";
+
+		s->shapes[i] = intern_add(strings, shape, make_shape(text, string->bytes, shape));
+		fine = s->shapes[i] != MPROF_NONE;
+	}
+	free(shape);
+	return fine;
+}
 
 static bool number_texts(struct diff_side *s, struct intern *strings)
 {
@@ -60,7 +96,7 @@ static void hash_manners(const struct mprof_diff *d, struct diff_side *s)
 
 	for (i = 0; i < v->n_labels; i++)
 		if (v->labels[i].sample == MPROF_NONE)
-			s->exact[v->labels[i].thread] |= manner(d, MPROF_STEP_LABEL, s->texts[v->labels[i].text]);
+			s->exact[v->labels[i].thread] |= manner(d, MPROF_STEP_LABEL, s->shapes[v->labels[i].text]);
 	for (i = 0; i < v->n_interactions; i++) {
 		const struct mprof_interaction *it = &v->interactions[i];
 
@@ -96,7 +132,7 @@ static bool make_side(struct mprof_diff *d, struct diff_side *s, struct intern *
 	s->kin = calloc(n, sizeof(*s->kin));
 	s->exact = calloc(n, sizeof(*s->exact));
 	s->match = malloc(n * sizeof(*s->match));
-	if (!s->why || !s->kin || !s->exact || !s->match || !number_texts(s, strings))
+	if (!s->why || !s->kin || !s->exact || !s->match || !number_texts(s, strings) || !number_shapes(s, strings))
 		return false;
 	memset(s->match, 0xff, n * sizeof(*s->match));
 	hash_kin(d, s);

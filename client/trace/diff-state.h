@@ -27,10 +27,11 @@ struct diff_track {
 struct diff_side {
 	const struct mprof_model_view *view;
 	struct mprof_why *why;
-	uint32_t *texts; /* of each string: a number that both runs share */
-	uint64_t *kin;	 /* of each thread: hash of its type, first label, and whether it goes on for its creator */
-	uint64_t *exact; /* the same, of how it behaves, and of all below it */
-	uint32_t *match; /* its counterpart, or MPROF_NONE */
+	uint32_t *texts;  /* of each string: a number that both runs share */
+	uint32_t *shapes; /* the same of what it is without its numbers: "request 7" is "request #" */
+	uint64_t *kin;	  /* of each thread: hash of its type, first label, and whether it goes on for its creator */
+	uint64_t *exact;  /* the same, of how it behaves, and of all below it */
+	uint32_t *match;  /* its counterpart, or MPROF_NONE */
 	uint32_t *first_track;	   /* its steps; and behind the last thread the end */
 	struct diff_track *tracks; /* NULL until diff_tracks() */
 	uint64_t from;		   /* told are threads that were created at this time or later */
@@ -64,6 +65,15 @@ static inline uint32_t diff_label(const struct diff_side *s, uint32_t thread)
 	const uint32_t *labels = buckets_of(&s->why->labels, thread, &n);
 
 	return n ? s->texts[s->view->labels[labels[0]].text] : MPROF_NONE;
+}
+
+/* The same without its numbers. */
+static inline uint32_t diff_shape(const struct diff_side *s, uint32_t thread)
+{
+	uint32_t n;
+	const uint32_t *labels = buckets_of(&s->why->labels, thread, &n);
+
+	return n ? s->shapes[s->view->labels[labels[0]].text] : MPROF_NONE;
 }
 
 static inline bool diff_root(const struct diff_side *s, uint32_t thread)

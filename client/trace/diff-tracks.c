@@ -38,7 +38,7 @@ static uint32_t latest_text(const struct walk *w, uint32_t thread)
 {
 	uint32_t label = w->latest[thread];
 
-	return label == MPROF_NONE ? MPROF_NONE : w->s->texts[w->s->view->labels[label].text];
+	return label == MPROF_NONE ? MPROF_NONE : w->s->shapes[w->s->view->labels[label].text];
 }
 
 static void add_interaction(struct walk *w, uint32_t i)
@@ -88,7 +88,7 @@ static void walk_label(struct walk *w)
 	if (label->sample != MPROF_NONE)
 		return;
 	w->latest[label->thread] = i;
-	add(w, label->thread, MPROF_STEP_LABEL, i, MPROF_NONE, w->s->texts[label->text]);
+	add(w, label->thread, MPROF_STEP_LABEL, i, MPROF_NONE, w->s->shapes[label->text]);
 }
 
 /* What was there before is created by nobody. */

@@ -72,11 +72,12 @@ static void view_fill(struct mprof_diff *d)
 static void side_trim(struct diff_side *s)
 {
 	free(s->texts);
+	free(s->shapes);
 	free(s->kin);
 	free(s->exact);
 	free(s->first_track);
 	free(s->tracks);
-	s->texts = s->first_track = NULL;
+	s->texts = s->shapes = s->first_track = NULL;
 	s->kin = s->exact = NULL;
 	s->tracks = NULL;
 }

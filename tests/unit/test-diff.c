@@ -371,6 +371,32 @@ static void test_numbers(void)
 	two_deinit(&t);
 }
 
+/* A number in a label is an id as any other, but where both runs have the same one it tells. */
+static void test_numbers_in_labels(void)
+{
+	static const struct line good[] = {
+		CREATES(1, 0, 1, Task),	     SAYS(1, 1, "request 12"), CREATES(2, 0, 2, Task),
+		SAYS(2, 2, "request 13, 7"), SAYS(3, 1, "sector 1"),   FAILS(9, 0, 1, "bad sector 1"),
+	};
+	static const struct line bad[] = {
+		CREATES(1, 0, 1, Task),	     SAYS(1, 1, "request 7012"), CREATES(2, 0, 2, Task),
+		SAYS(2, 2, "request 1, 24"), SAYS(3, 1, "sector 777"),	 FAILS(9, 0, 1, "bad sector 777"),
+	};
+	static const struct line shifted[] = {
+		CREATES(1, 0, 3, Task),	  SAYS(1, 3, "request 11"), CREATES(1, 0, 1, Task),
+		SAYS(1, 1, "request 12"), CREATES(2, 0, 2, Task),   SAYS(2, 2, "request"),
+	};
+	struct two t;
+
+	two_make(&t, TELL(good), TELL(bad), NULL);
+	CHECK(t.v->alike);
+	two_deinit(&t);
+	two_make(&t, TELL(good), TELL(shifted), NULL);
+	CHECK_EQ_INT(match(&t, 1), 1);
+	CHECK_EQ_INT(match(&t, 2), -2);
+	two_deinit(&t);
+}
+
 /* Children whose creator is another thread in the other run, or from before it. */
 static void test_moved(void)
 {
@@ -814,6 +840,7 @@ int main(void)
 	CHECK_RUN(test_slower);
 	CHECK_RUN(test_counters);
 	CHECK_RUN(test_numbers);
+	CHECK_RUN(test_numbers_in_labels);
 	CHECK_RUN(test_moved);
 	CHECK_RUN(test_other_ids);
 	CHECK_RUN(test_ids_used_again);

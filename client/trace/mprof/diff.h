@@ -6,7 +6,7 @@
  *   for (i = 0; i < v->n_outcomes; i++)
  *           tell(&v->outcomes[i]);                  // the most telling first
  *
- * Threads are counterparts by type, first label and place below their creators, never by id or time: ids are used again, and
+ * Threads are counterparts by type, first label and place below their creators, never by id or time, nor by numbers in labels: ids are used again, and
  * no two runs have the same times.  Of threads that have a counterpart their steps are compared, each thread's own: in what order threads that have
  * nothing to do with each other took theirs is chance.
  *
