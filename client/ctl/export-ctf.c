@@ -32,7 +32,7 @@ static void file_name(const char *name, char *out)
 {
 	size_t i;
 
-	for (i = 0; name[i] && i < NAME_BYTES; i++) {
+	for (i = 0; i < NAME_BYTES && name[i]; i++) {
 		bool plain = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z') ||
 			     (name[i] >= '0' && name[i] <= '9') || strchr("._-+@", name[i]);
 
@@ -54,11 +54,12 @@ static int open_file(int dir, const char *name)
 
 	file_name(name, base);
 	snprintf(path, sizeof(path), "%s", base);
-	do {
+	for (;;) {
 		fd = openat(dir, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		if (fd >= 0 || errno != EEXIST)
+			return fd < 0 ? -errno : fd;
 		snprintf(path, sizeof(path), "%s-%u", base, ++i);
-	} while (fd < 0 && errno == EEXIST);
-	return fd < 0 ? -errno : fd;
+	}
 }
 
 static int add_stream(struct ctf_state *s, const char *name)

@@ -5,8 +5,10 @@
 
 #define PIECE 4096u
 
-void write_json_text(struct writer *w, const char *text, size_t left)
+void write_json_text(struct writer *w, const char *text, size_t len)
 {
+	size_t left = len;
+
 	while (left && !w->error) {
 		/* In pieces, so that a string of any length needs no more than the buffer. */
 		size_t room = (left < PIECE ? left : PIECE) * MPROF_TEXT_FACTOR + 32;
