@@ -2,8 +2,8 @@
  * Bounds from stamps.
  *
  * A position in a ring is confirmed by the look after it was seen, and proven by the one after that.  So what is copied at one look was not
- * there four looks before.  Stamps are of copies, not of looks; those are surely of different looks that are two seconds apart, since none takes so long, or
- * that are of two pieces of one packet not longer than what a look copies at once.
+ * there four looks before.  Stamps are of copies, not of looks.  Surely of different looks are those that are two seconds apart, since none
+ * takes so long, and those of two pieces of one packet that is not longer than what a look copies at once.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -128,13 +128,16 @@ static int read_page(struct clocks *c, struct http *h, const char *path, char **
 {
 	SCOPED(freep) char *page = page_path(path, *cursor);
 	const char *next;
-	json_t *json = NULL, *packet;
+	const json_t *packets;
+	json_t *json = NULL;
 	size_t i;
 	int r = page ? http_json_unless(h, page, 404, &json) : say_memory();
 
 	if (r)
 		return r;
-	json_array_foreach(json_object_get(json, "packets"), i, packet) clocks_packet(c, packet);
+	packets = json_object_get(json, "packets");
+	for (i = 0; i < json_array_size(packets); i++)
+		clocks_packet(c, json_array_get(packets, i));
 	next = json_string_value(json_object_get(json, "next"));
 	free(*cursor);
 	*cursor = next ? strdup(next) : NULL;
