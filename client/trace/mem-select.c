@@ -179,10 +179,10 @@ static bool bits_room(struct mprof_selection *s)
 
 	if (s->allocs < s->room)
 		return true;
-	bits = realloc(s->bits, room / 8);
+	bits = room / 8 > SIZE_MAX ? NULL : realloc(s->bits, (size_t)(room / 8));
 	if (!bits)
 		return false;
-	memset(bits + s->room / 8, 0, (room - s->room) / 8);
+	memset(bits + s->room / 8, 0, (size_t)((room - s->room) / 8));
 	s->bits = bits;
 	s->room = room;
 	return true;
