@@ -24,7 +24,7 @@ export function primitives(state, camera, yOf) {
 	}
 	for (const it of state.chain) {
 		const y = yOf(it.row);
-		out.push({kind: "why", x0: x(it.from), y0: y, x1: x(it.to), y1: y, thread: it.thread});
+		out.push({kind: "why", x0: x(it.from), y0: y, x1: x(it.to), y1: y, thread: it.thread, text: it.text});
 		if (it.link)
 			out.push({kind: "why-link", x0: x(it.link.time), y0: y, x1: x(it.link.time), y1: yOf(it.link.row)});
 	}
@@ -91,6 +91,18 @@ function line(ctx, it, colour, width, alpha = 1, dash = []) {
 	ctx.globalAlpha = 1;
 }
 
+/** Who waits, on the line that waits. */
+function name(ctx, it, palette) {
+	ctx.font = "12px system-ui, sans-serif";
+	ctx.textAlign = "left";
+	ctx.lineWidth = 4;
+	ctx.strokeStyle = palette.back;
+	ctx.fillStyle = palette.why;
+	const x = Math.max(it.x0, 0) + 24;
+	ctx.strokeText(it.text, x, it.y0 + 4);
+	ctx.fillText(it.text, x, it.y0 + 4);
+}
+
 /** An outline around a thread's line, so that the line itself keeps its colours. */
 function outline(ctx, it, colour) {
 	ctx.strokeStyle = colour;
@@ -101,7 +113,10 @@ function outline(ctx, it, colour) {
 const PAINTERS = {
 	unloaded,
 	range,
-	why: (ctx, it, palette) => line(ctx, it, palette.why, 6, 0.55),
+	why: (ctx, it, palette) => {
+		line(ctx, it, palette.why, 6, 0.55);
+		name(ctx, it, palette);
+	},
 	"why-link": (ctx, it, palette) => line(ctx, it, palette.why, 3, 0.9),
 	selected: (ctx, it, palette) => outline(ctx, it, palette.select),
 	pointer: (ctx, it, palette) => line(ctx, it, palette.rulerText, 1, 0.4, [3, 3]),
@@ -125,6 +140,8 @@ export function overLayers(list, palette) {
 		} else if (kind === "why" || kind === "why-link") {
 			const width = kind === "why" ? 6 : 3;
 			layer(kind, "line", palette.why, {alpha: kind === "why" ? 0.55 : 0.9, width, data: [x0, y0, x1, y1]});
+			if (kind === "why")
+				layer(kind, "text", palette.why, {texts: [{text, x: Math.max(x0, 0) + 24, y: y0 + 4, align: "left"}]});
 		} else if (kind === "selected") {
 			const [l, r, t, b] = [x0 - 4, Math.max(x1, x0 + 1) + 4, y0 - 6, y0 + 6];
 			layer(kind, "line", palette.select, {width: 2, data: [l, t, r, t, r, t, r, b, r, b, l, b, l, b, l, t]});

@@ -47,9 +47,11 @@ function pieces(parts, go) {
 	);
 }
 
-/** What a thread is called: its last label, or its number. */
+/** What a thread is called: as its story names it, by number, type and label. */
 export function called(thread) {
-	return thread.labels.length ? thread.labels.at(-1).text : String(thread.id);
+	const own = thread.story.flat().find(({link}) => link === thread.index);
+
+	return own ? own.text : `${thread.id} (${thread.type})`;
 }
 
 function facts(thread, start) {

@@ -96,7 +96,11 @@ export class Panels {
 		const answers = await engine.why(timeline.selected ? timeline.selected.index : null);
 
 		timeline.chain = await chain(answers.answers, (index) => engine.thread(index), timeline.camera.end);
-		timeline.stage.changed();
+		if (timeline.chain.length) {
+			const rows = timeline.chain.map((it) => it.row);
+			timeline.camera.look((Math.min(...rows) + Math.max(...rows)) / 2);
+			timeline.moved();
+		}
 		return ["Why does it wait?", told(answers, (index) => this.select(index))];
 	}
 

@@ -28,7 +28,7 @@ function ends(thread) {
 
 /** One line about a thread. */
 export function line(thread, start) {
-	return `${short(called(thread), 50)}, ${thread.type} ${thread.id}, from +${span(thread.start - start)}, ${rough(
+	return `${short(called(thread), 80)}, from +${span(thread.start - start)}, ${rough(
 		thread.end - thread.start,
 	)}, ${ends(thread)}`;
 }

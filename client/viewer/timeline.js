@@ -11,7 +11,7 @@ import {Camera} from "./camera.js";
 import {Counters} from "./counters.js";
 import {Frame} from "./frame.js";
 import {Input} from "./input.js";
-import {make} from "./make.js";
+import {make, short} from "./make.js";
 import {Minimap} from "./minimap.js";
 import {Panels} from "./panels.js";
 import {called} from "./panel.js";
@@ -557,9 +557,8 @@ export class Timeline {
 		tip.replaceChildren(
 			...(thread
 				? [
-						make("strong", {textContent: called(thread)}),
-						make("div", {textContent: `${thread.type} ${thread.id}`}),
-						...thread.labels.slice(0, -1).slice(-4).map((it) => make("div", {className: "tl-quiet", textContent: it.text})),
+						make("strong", {textContent: short(called(thread), 200)}),
+						...thread.labels.slice(-4).map((it) => make("div", {className: "tl-quiet", textContent: short(it.text, 200)})),
 						make("div", {
 							textContent: `+${span(thread.start - camera.start)} to +${span(thread.end - camera.start)}, ran ${span(thread.ran)}`,
 						}),

@@ -1,6 +1,6 @@
 /* Why a thread waits: the answers of the model as sentences, and their chain as what is drawn. */
 import {make} from "./make.js";
-import {sentence} from "./panel.js";
+import {called, sentence} from "./panel.js";
 
 const CHAINS_MAX = 8; /* are drawn: more would hide each other */
 
@@ -41,15 +41,15 @@ export async function chain(answers, resolve, end) {
 			if (!thread || thread.row === null)
 				continue;
 			const time = BigInt(link.since_ns);
-			const above = last ?? {row: first.row, from: first.start, to: end, link: null, thread: first.index};
+			const above = last ?? {row: first.row, from: first.start, to: end, link: null, thread: first.index, text: called(first)};
 			above.link = {time, row: thread.row};
 			if (!last)
 				out.push(above);
-			last = {row: thread.row, from: time, to: end, link: null, thread: thread.index};
+			last = {row: thread.row, from: time, to: end, link: null, thread: thread.index, text: called(thread)};
 			out.push(last);
 		}
 		if (!last)
-			out.push({row: first.row, from: first.start, to: end, link: null, thread: first.index});
+			out.push({row: first.row, from: first.start, to: end, link: null, thread: first.index, text: called(first)});
 	}
 	return out;
 }

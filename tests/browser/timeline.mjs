@@ -333,7 +333,7 @@ test("timeline: hovering tells thread, type, labels and time", async (t) => {
 	const tip = page.locator(".tl-tip");
 	await until(async () => /ran .*at \+/s.test(await tip.textContent()));
 	const thread = await page.evaluate((index) => document.getElementById("page").timeline.session.engine.thread(index).then((it) => ({...it, id: String(it.id), start: "", end: "", created: "", ran: "", labels: []})), line.item);
-	ok((await tip.textContent()).includes(`${thread.type} ${thread.id}`), await tip.textContent());
+	ok((await tip.textContent()).includes(`${thread.id} (${thread.type}`), await tip.textContent());
 	equal((await drawn(page, "pointer")).length, 1, "lines at the pointer's time");
 });
 
@@ -348,8 +348,9 @@ test("timeline: why is told, and its chain drawn", async (t) => {
 	const chain = await drawn(page, "why", "why-link");
 	equal(chain.filter((it) => it.kind === "why").length, 8, "threads of the chain");
 	equal(chain.filter((it) => it.kind === "why-link").length, 7, "links of the chain");
+	ok(chain.some((it) => /Wait for ARP response/.test(it.text)), "its names");
 	await t.look(page, "arp-bad-why");
-	ok(page.url().includes("panel=why"), "the address");
+	await until(() => page.url().includes("panel=why"));
 	await page.keyboard.press("Escape");
 	equal((await drawn(page, "why")).length, 0, "nothing of it is left");
 });
@@ -407,11 +408,13 @@ test("timeline: a range is selected, measured, and counted", async (t) => {
 	await page.keyboard.press("Escape");
 	await page.keyboard.press("Escape");
 	equal((await drawn(page, "range")).length, 0, "Escape clears it");
+	const wide = await camera(page);
 	await page.mouse.move(place.x + 100, place.y + 100);
 	await page.keyboard.press("m");
 	await page.mouse.move(place.x + 150, place.y + 100);
 	await page.keyboard.press("m");
-	near((await drawn(page, "range"))[0].x1 - (await drawn(page, "range"))[0].x0, 50, 20, "by key");
+	const [, begin, end] = await until(() => /measure=(\d+)-(\d+)/.exec(new URL(page.url()).hash));
+	near(BigInt(end) - BigInt(begin), (Number(wide.to - wide.from) * 50) / wide.width, 2, "by key");
 });
 
 test("timeline: the address names the view; back, forward and reload restore it", async (t) => {
