@@ -24,9 +24,11 @@
 enum phase { PHASE_REST, PHASE_RUNS, PHASE_CAPTURES, PHASE_STREAMS, PHASE_OVER };
 
 /* A run or a capture that is not what it was. */
+enum news { NEWS_BEGAN, NEWS_ENDED, NEWS_CHANGED, NEWS_MADE };
+
 struct found {
 	int64_t id;
-	enum { FOUND_BEGAN, FOUND_ENDED, FOUND_CHANGED, FOUND_MADE } what;
+	enum news news;
 };
 
 struct watch {
@@ -145,10 +147,10 @@ static void look_end(struct watch *w, bool grown)
 
 /* Finding. */
 
-static int find(struct watch *w, int64_t id, int what)
+static int find(struct watch *w, int64_t id, enum news news)
 {
 	if (w->ready)
-		w->found[w->n_found++] = (struct found){.id = id, .what = what};
+		w->found[w->n_found++] = (struct found){.id = id, .news = news};
 	return 0;
 }
 
@@ -182,8 +184,8 @@ static int see_run(void *context, const struct archive_run *run)
 	if (what == CENSUS_SAME)
 		return 0;
 	if (what == CENSUS_CHANGED && lives == ((before & PRINT_LIVES) != 0))
-		return find(w, run->id, FOUND_CHANGED);
-	return find(w, run->id, lives ? FOUND_BEGAN : FOUND_ENDED);
+		return find(w, run->id, NEWS_CHANGED);
+	return find(w, run->id, lives ? NEWS_BEGAN : NEWS_ENDED);
 }
 
 static void on_capture_gone(void *context, const struct census_entry *entry)
@@ -202,7 +204,7 @@ static int see_capture(void *context, const struct reader_capture *c)
 
 	if (what >= 0)
 		w->cursor = c->capture.id;
-	return what <= CENSUS_SAME ? what : find(w, c->capture.id, what == CENSUS_NEW ? FOUND_MADE : FOUND_CHANGED);
+	return what <= CENSUS_SAME ? what : find(w, c->capture.id, what == CENSUS_NEW ? NEWS_MADE : NEWS_CHANGED);
 }
 
 static int runs_step(struct watch *w)
@@ -258,8 +260,7 @@ static int see_latest(void *context, const struct archive_run *run)
 
 static int tell_run(struct watch *w, const struct found *found)
 {
-	static const char *const words[] = {
-		[FOUND_BEGAN] = "began", [FOUND_ENDED] = "ended", [FOUND_CHANGED] = "changed"};
+	static const char *const words[] = {[NEWS_BEGAN] = "began", [NEWS_ENDED] = "ended", [NEWS_CHANGED] = "changed"};
 	struct latest latest = {.reader = w->reader};
 	json_t *guest = NULL;
 	int rc = reader_run(w->reader, found->id, see_latest, &latest);
@@ -268,7 +269,7 @@ static int tell_run(struct watch *w, const struct found *found)
 		rc = guest_of_run(w->reader, latest.run, &guest);
 	if (rc == 0)
 		put(w, "domain",
-		    json_pack("{s:s, s:I, s:o}", "change", words[found->what], "run", (json_int_t)found->id, "domain",
+		    json_pack("{s:s, s:I, s:o}", "change", words[found->news], "run", (json_int_t)found->id, "domain",
 			      guest));
 	return rc;
 }
@@ -280,7 +281,7 @@ static int tell_capture(struct watch *w, const struct found *found)
 
 	if (rc == 0)
 		put(w, "capture",
-		    json_pack("{s:s, s:o}", "change", found->what == FOUND_MADE ? "made" : "changed", "capture",
+		    json_pack("{s:s, s:o}", "change", found->news == NEWS_MADE ? "made" : "changed", "capture",
 			      capture));
 	return rc;
 }
