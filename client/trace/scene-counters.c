@@ -27,12 +27,13 @@ static uint64_t time_of(const void *data, uint32_t item)
 }
 
 /* In the order of the values. */
-static uint64_t measure(const void *data, uint32_t way, uint32_t place)
+static void measure(const void *data, uint32_t place, uint64_t *keys)
 {
 	const struct mprof_scene *s = data;
 	uint64_t value = (uint64_t)s->view->samples[s->samples.items[place]].value ^ UINT64_C(1) << 63;
 
-	return way == LEAST ? value : ~value;
+	keys[LEAST] = value;
+	keys[GREATEST] = ~value;
 }
 
 bool counters_init(struct mprof_scene *s)

@@ -98,16 +98,14 @@ static uint64_t time_of(const void *data, uint32_t item)
 	return link.time;
 }
 
-static uint64_t measure(const void *data, uint32_t way, uint32_t place)
+static void measure(const void *data, uint32_t place, uint64_t *keys)
 {
 	struct link link;
 
 	links_get(data, place, &link);
-	if (way == LINKS_BACK)
-		return link.begin;
-	if (way == LINKS_UP)
-		return link.from < link.to ? link.from : link.to;
-	return UINT32_MAX - (link.from > link.to ? link.from : link.to);
+	keys[LINKS_UP] = link.from < link.to ? link.from : link.to;
+	keys[LINKS_DOWN] = UINT32_MAX - (link.from > link.to ? link.from : link.to);
+	keys[LINKS_BACK] = link.begin;
 }
 
 bool links_init(struct links *l, const struct mprof_model_view *view, enum links_of of)

@@ -22,10 +22,35 @@ static uint32_t place_at(const struct pyramid *p, uint32_t way, unsigned level, 
 	return level ? p->levels[level - 1][(size_t)i * p->ways + way] : i;
 }
 
+static uint64_t key_of(const struct pyramid *p, uint32_t way, uint32_t place)
+{
+	uint64_t keys[PYRAMID_WAYS];
+
+	p->keys(p->data, place, keys);
+	return keys[way];
+}
+
 static uint64_t look(struct pyramid *p, uint32_t way, uint32_t place)
 {
 	p->steps++;
-	return p->key(p->data, way, place);
+	return key_of(p, way, place);
+}
+
+/* Entry I of the lowest level: all ways at once, because looking at a place costs more than comparing. */
+static void fill_lowest(struct pyramid *p, uint32_t i)
+{
+	uint32_t way, k, end = p->n - i * EIGHT < EIGHT ? p->n : i * EIGHT + EIGHT,
+			 *best = p->levels[0] + (size_t)i * p->ways;
+	uint64_t least[PYRAMID_WAYS], keys[PYRAMID_WAYS];
+
+	for (k = i * EIGHT; k < end; k++) {
+		p->keys(p->data, k, keys);
+		for (way = 0; way < p->ways; way++)
+			if (k == i * EIGHT || keys[way] < least[way]) {
+				least[way] = keys[way];
+				best[way] = k;
+			}
+	}
 }
 
 static void fill(struct pyramid *p, unsigned level, uint32_t i, uint32_t below)
@@ -34,11 +59,11 @@ static void fill(struct pyramid *p, unsigned level, uint32_t i, uint32_t below)
 
 	for (way = 0; way < p->ways; way++) {
 		uint32_t best = place_at(p, way, level, i * EIGHT);
-		uint64_t least = p->key(p->data, way, best);
+		uint64_t least = key_of(p, way, best);
 
 		for (k = i * EIGHT + 1; k < end; k++) {
 			uint32_t place = place_at(p, way, level, k);
-			uint64_t key = p->key(p->data, way, place);
+			uint64_t key = key_of(p, way, place);
 
 			if (key < least) {
 				least = key;
@@ -50,19 +75,22 @@ static void fill(struct pyramid *p, unsigned level, uint32_t i, uint32_t below)
 }
 
 bool pyramid_init(struct pyramid *p, uint32_t n, uint32_t ways,
-		  uint64_t (*key)(const void *data, uint32_t way, uint32_t place), const void *data)
+		  void (*keys)(const void *data, uint32_t place, uint64_t *keys), const void *data)
 {
 	uint32_t below = n, count, i;
 	unsigned level;
 
-	*p = (struct pyramid){.n = n, .ways = ways, .key = key, .data = data};
+	*p = (struct pyramid){.n = n, .ways = ways, .keys = keys, .data = data};
 	for (level = 0; below > EIGHT; level++, below = count) {
 		count = entries(n, level);
 		p->levels[level] = malloc((size_t)count * ways * sizeof(uint32_t));
 		if (!p->levels[level])
 			return false;
 		for (i = 0; i < count; i++)
-			fill(p, level, i, below);
+			if (level)
+				fill(p, level, i, below);
+			else
+				fill_lowest(p, i);
 	}
 	return true;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define PYRAMID_WAYS   4u  /* at most */
 #define PYRAMID_LEVELS 11u /* 8^11 > 2^32 */
 
 struct pyramid {
@@ -12,14 +13,14 @@ struct pyramid {
 		[PYRAMID_LEVELS]; /* for eight places of the list, or of the level below: in WAYS ways the smallest one's place */
 	uint32_t n;
 	uint32_t ways;
-	uint64_t (*key)(const void *data, uint32_t way, uint32_t place);
+	void (*keys)(const void *data, uint32_t place, uint64_t *keys);
 	const void *data;
 	uint64_t steps; /* looks at a place */
 };
 
-/* Over N places, of which KEY says how large each is; KEY and DATA are lent.  False without memory.  Deinit in any case. */
+/* Over N places, of which KEYS says how large each is in each way; KEYS and DATA are lent.  False without memory.  Deinit in any case. */
 bool pyramid_init(struct pyramid *p, uint32_t n, uint32_t ways,
-		  uint64_t (*key)(const void *data, uint32_t way, uint32_t place), const void *data);
+		  void (*keys)(const void *data, uint32_t place, uint64_t *keys), const void *data);
 void pyramid_deinit(struct pyramid *p);
 
 /* The place from FROM up to TO, exclusively, FROM < TO, where WAY's key is smallest: the first of them. */

@@ -109,75 +109,90 @@ static uint32_t total(const struct mprof_model_view *v, enum rails_of of)
 	}
 }
 
-/* What begins at one time goes by its end. */
-static bool order_ends(const struct scene_groups *g, uint32_t rows, const struct gathering *from)
+static bool is_before(const struct rail_time *a, const struct rail_time *b)
 {
-	uint32_t row, i, k, longest = 0, *room = NULL;
-	int pass;
+	return a->start < b->start || (a->start == b->start && a->end < b->end);
+}
 
-	for (pass = 0; pass < 2; pass++) {
-		for (row = 0; row < rows; row++)
-			for (i = g->starts[row]; i < g->starts[row + 1]; i = k) {
-				for (k = i + 1; k < g->starts[row + 1] &&
-						start_of(from, g->items[k]) == start_of(from, g->items[i]);)
-					k++;
-				if (pass && k - i > 1)
-					scene_sort(g->items + i, k - i, room, end_of, from);
-				longest = k - i > longest ? k - i : longest;
-			}
-		if (!pass && longest > 1)
-			room = malloc(longest * sizeof(*room));
+/* The times of all places, which spares looking all over the model again and again. */
+static void fill_times(const struct rails *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->n; i++)
+		l->times[i] = (struct rail_time){rails_item_start(l, l->items[i]), rails_item_end(l, l->items[i])};
+}
+
+/* Put the items of a row in the order of their starts, and of their ends where those are the same. */
+static void sort_row(const struct gathering *from, uint32_t *items, uint32_t n, uint32_t *room)
+{
+	scene_sort(items, n, room, end_of, from);
+	scene_sort(items, n, room, start_of, from);
+}
+
+static bool sort_rows(const struct rails *l, const struct gathering *from, const uint32_t *starts)
+{
+	uint32_t row, i, *room = NULL;
+
+	for (row = 0; row < l->rows; row++) {
+		for (i = starts[row] + 1; i < starts[row + 1] && !is_before(&l->times[i], &l->times[i - 1]);)
+			i++;
+		if (i >= starts[row + 1])
+			continue;
+		room = room ? room : malloc(((size_t)l->n + 1) * sizeof(*room));
 		if (!room)
-			return longest < 2;
+			return false;
+		sort_row(from, l->items + starts[row], starts[row + 1] - starts[row], room);
 	}
+	if (room)
+		fill_times(l);
 	free(room);
 	return true;
 }
 
 static bool overlaps(const struct rails *l, const uint32_t *starts)
 {
-	uint64_t end;
 	uint32_t row, i;
 
 	for (row = 0; row < l->rows; row++)
-		for (i = starts[row], end = 0; i < starts[row + 1]; i++) {
-			if (rails_item_start(l, l->items[i]) < end)
+		for (i = starts[row] + 1; i < starts[row + 1]; i++)
+			if (l->times[i].start < l->times[i - 1].end)
 				return true;
-			end = rails_item_end(l, l->items[i]);
-		}
 	return false;
 }
 
 static bool cover(struct rails *l, const uint32_t *starts)
 {
-	uint32_t row, i, best;
+	uint32_t row, i;
 
 	l->cover = malloc(((size_t)l->n + 1) * sizeof(*l->cover));
 	for (row = 0; l->cover && row < l->rows; row++)
 		for (i = starts[row]; i < starts[row + 1]; i++) {
-			best = i > starts[row] ? l->cover[i - 1] : l->items[i];
-			if (rails_item_end(l, l->items[i]) >= rails_item_end(l, best))
-				best = l->items[i];
-			l->cover[i] = best;
+			l->cover[i] = l->items[i];
+			if (i == starts[row] || l->times[i].end >= l->times[i - 1].end)
+				continue;
+			l->cover[i] = l->cover[i - 1];
+			l->times[i].end = l->times[i - 1].end;
 		}
 	return l->cover != NULL;
 }
 
-/* Of what begins at one time what ends first goes first; then only what overlaps in truth does. */
-static bool settle(struct rails *l, const struct scene_groups *g, const struct gathering *from)
+static bool make(struct rails *l, const struct gathering *from, const uint32_t *starts)
 {
-	if (!overlaps(l, g->starts))
-		return true;
-	if (!order_ends(g, l->rows, from))
+	l->times = malloc(((size_t)l->n + 1) * sizeof(*l->times));
+	if (!l->times)
 		return false;
-	return !overlaps(l, g->starts) || cover(l, g->starts);
+	fill_times(l);
+	if (!sort_rows(l, from, starts) || (overlaps(l, starts) && !cover(l, starts)))
+		return false;
+	return l->of >= RAILS_SLEEPING || rails_build(l, starts);
 }
 
 bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails_of of, const uint8_t *chosen)
 {
 	struct gathering from = {l, chosen};
 	struct scene_groups g;
-	struct scene_source source = {&from, total(view, of), 0, group_of, start_of};
+	struct scene_source source = {&from, total(view, of), 0, group_of, NULL};
 	bool ok;
 
 	*l = (struct rails){.view = view, .of = of, .rows = of < RAILS_SLEEPING ? view->rows : view->n_streams};
@@ -186,8 +201,10 @@ bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails
 		return false;
 	l->items = g.items;
 	l->n = g.n;
-	ok = settle(l, &g, &from) && (of >= RAILS_SLEEPING || rails_build(l, g.starts));
+	ok = make(l, &from, g.starts);
 	free(g.starts);
+	free(l->times);
+	l->times = NULL;
 	return ok;
 }
 
@@ -237,12 +254,16 @@ void rails_range(struct rails *l, unsigned level, uint32_t block, uint32_t *from
 uint64_t rails_start(struct rails *l, unsigned level, uint32_t piece)
 {
 	l->steps++;
+	if (!level && l->times)
+		return l->times[piece].start;
 	return rails_item_start(l, level ? l->levels[level].pieces[piece].first : l->items[piece]);
 }
 
 uint64_t rails_end(struct rails *l, unsigned level, uint32_t piece)
 {
 	l->steps++;
+	if (!level && l->times)
+		return l->times[piece].end;
 	return rails_item_end(l, level	    ? l->levels[level].pieces[piece].last
 				 : l->cover ? l->cover[piece]
 					    : l->items[piece]);

@@ -29,6 +29,11 @@ struct rail_piece {
 	uint32_t before; /* items in the pieces before it */
 };
 
+struct rail_time {
+	uint64_t start;
+	uint64_t end;
+};
+
 struct rail_level {
 	uint32_t *starts;	   /* of each block in PIECES, and the end of the last */
 	struct rail_piece *pieces; /* and one more for the end */
@@ -45,6 +50,8 @@ struct rails {
 	uint32_t *items; /* by row, start and end */
 	/* NULL where the items of a row do not overlap; else of each place the item up to there, on the same row, that ends last. */
 	uint32_t *cover;
+	struct rail_time
+		*times; /* of each place, as rails_start() and rails_end() say it; only while the levels are made */
 	struct rail_level levels[RAILS_LEVELS]; /* from 1 on */
 	unsigned top;				/* the highest level that is there, or 0 */
 	uint64_t steps;				/* looks at a piece */

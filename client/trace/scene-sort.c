@@ -128,7 +128,7 @@ bool scene_group(struct scene_groups *g, const struct scene_source *from)
 		return false;
 	}
 	fill(g, from, room);
-	for (k = 0; k < from->groups; k++)
+	for (k = 0; from->key && k < from->groups; k++)
 		scene_sort(g->items + g->starts[k], g->starts[k + 1] - g->starts[k], room, from->key, from->data);
 	free(room);
 	return true;

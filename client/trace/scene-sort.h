@@ -18,7 +18,7 @@ struct scene_source {
 	uint32_t total;
 	uint32_t groups;
 	uint32_t (*group)(const void *data, uint32_t item); /* below GROUPS, or UINT32_MAX to leave it out */
-	uint64_t (*key)(const void *data, uint32_t item);
+	uint64_t (*key)(const void *data, uint32_t item);   /* NULL: a group's items stay in their order */
 };
 
 struct scene_groups {
