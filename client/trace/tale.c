@@ -93,7 +93,7 @@ static void put_bytes(struct mprof_tale *t, const char *bytes, size_t n)
 	last->bytes += (uint32_t)n;
 }
 
-static void put_list(struct mprof_tale *t, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void put_list(struct mprof_tale *t, const char *format, va_list args)
 {
 	char text[256];
 	int n = vsnprintf(text, sizeof(text), format, args);
