@@ -204,8 +204,10 @@ static void offer_domains(const struct completing *c, struct http *h)
 
 	if (http_list(h, "/v1/domains", "domains", &json) == CTL_OK)
 		json_array_foreach(json_object_get(json, "domains"), i, domain)
+		{
 			offer_named(c, json_string_value(json_object_get(domain, "name")),
 				    json_string_value(json_object_get(domain, "state")));
+		}
 	json_decref(json);
 }
 
