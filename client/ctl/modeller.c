@@ -15,6 +15,9 @@ static int add_streams(struct modeller *m, unsigned int n)
 {
 	uint32_t stream;
 
+	m->lost = calloc(n, sizeof(*m->lost));
+	if (!m->lost)
+		return -ENOMEM;
 	for (; m->streams < n; m->streams++)
 		if (mprof_model_stream(m->model, &(struct mprof_model_source){.guest = m->streams}, &stream) !=
 		    MPROF_OK)
@@ -38,6 +41,25 @@ static int on_streams(void *data, char *const *names, unsigned int count)
 	return 0;
 }
 
+/* What is missing counts with the event behind it: with that it is left out, or not. */
+static int on_gap(void *data, unsigned int stream, uint64_t packets)
+{
+	struct modeller *m = data;
+
+	if (!m->streams && add_streams(m, 1))
+		return -ENOMEM;
+	m->lost[stream] += packets;
+	return 0;
+}
+
+static bool add_gap(struct modeller *m, unsigned int stream)
+{
+	uint64_t packets = m->lost[stream];
+
+	m->lost[stream] = 0;
+	return !packets || mprof_model_gap(m->model, stream, packets) == MPROF_OK;
+}
+
 static int on_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
 {
 	struct modeller *m = data;
@@ -49,7 +71,8 @@ static int on_events(void *data, unsigned int stream, const struct mprof_event *
 	period_holds(m->period, events[0].raw.timestamp);
 	to = m->cut ? period_to(m->period) : UINT64_MAX;
 	for (i = 0; i < n; i++)
-		if (events[i].raw.timestamp <= to && mprof_model_add(m->model, stream, &events[i].raw) != MPROF_OK)
+		if (events[i].raw.timestamp <= to &&
+		    (!add_gap(m, stream) || mprof_model_add(m->model, stream, &events[i].raw) != MPROF_OK))
 			return -ENOMEM;
 	return 0;
 }
@@ -64,7 +87,7 @@ bool modeller_init(struct modeller *m, struct period *period, bool cut)
 	*m = (struct modeller){
 		.period = period,
 		.cut = cut,
-		.sink = {.streams = on_streams, .events = on_events, .data = m},
+		.sink = {.streams = on_streams, .events = on_events, .gap = on_gap, .data = m},
 		.model = mprof_model_new(&options),
 	};
 	return m->model;
@@ -77,12 +100,21 @@ void modeller_deinit(struct modeller *m)
 	for (i = 0; m->names && i < m->streams; i++)
 		free(m->names[i]);
 	free(m->names);
+	free(m->lost);
 	m->model = mprof_model_free(m->model);
 }
 
 bool modeller_finish(struct modeller *m)
 {
-	if ((!m->streams && add_streams(m, 1)) || mprof_model_finish(m->model) != MPROF_OK)
+	unsigned int i;
+
+	if (!m->streams && add_streams(m, 1))
+		return false;
+	/* At the end of the trace, where it is not left out. */
+	for (i = 0; i < m->streams && !(m->cut && m->period->to.given); i++)
+		if (!add_gap(m, i))
+			return false;
+	if (mprof_model_finish(m->model) != MPROF_OK)
 		return false;
 	m->view = mprof_model_view(m->model);
 	return true;

@@ -17,6 +17,7 @@ struct modeller {
 	struct mprof_model *model;
 	char **names;	      /* of the streams, owned; NULL = there is one */
 	unsigned int streams; /* in the model */
+	uint64_t *lost;	      /* of each: packets missing in front of its next event; owned */
 	const struct mprof_model_view *view;
 };
 
