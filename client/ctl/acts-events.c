@@ -213,7 +213,7 @@ static int on_signal(const struct step *x)
 
 static bool is_marker(const struct mprof_raw_event *e)
 {
-	return e->text_bytes == sizeof(MARKER) - 1 && memcmp(e->text, MARKER, sizeof(MARKER) - 1) == 0;
+	return e->text && e->text_bytes == sizeof(MARKER) - 1 && memcmp(e->text, MARKER, sizeof(MARKER) - 1) == 0;
 }
 
 static int on_label(const struct step *x)

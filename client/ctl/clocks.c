@@ -150,13 +150,14 @@ int clocks_read(struct clocks *c, struct http *h, const struct target *t, const 
 {
 	SCOPED(freep) char *path = target_path(t, h, "packets", s);
 	SCOPED(freep) char *cursor = NULL;
-	int r = path ? CTL_OK : say_memory();
+	int r;
 
+	if (!path)
+		return say_memory();
 	clocks_stream(c);
-	if (!r)
-		do
-			r = read_page(c, h, path, &cursor);
-		while (!r && cursor);
+	do
+		r = read_page(c, h, path, &cursor);
+	while (!r && cursor);
 	return r;
 }
 
