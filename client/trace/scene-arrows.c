@@ -104,7 +104,7 @@ static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
 
 static void draw_links(struct frame *f, enum links_of of)
 {
-	struct links *l = &f->s->links[of];
+	struct links *l = &f->s->links.of[of];
 	uint32_t place = links_from(l, 0, f->w.from), stop = links_from(l, place, f->w.to + 1), end;
 
 	for (; place < stop && !f->failed; place = end) {

@@ -43,7 +43,7 @@ static void get(const struct mprof_model_view *v, enum links_of of, uint32_t ite
 	link->to = of == LINKS_READ || of == LINKS_READ_FAILED ? a->row : b->row;
 }
 
-static enum links_of arrow_of(const struct mprof_model_view *v, const struct mprof_interaction *it)
+static uint32_t arrow_of(const struct mprof_model_view *v, const struct mprof_interaction *it)
 {
 	switch (it->kind) {
 	case MPROF_INTERACTION_RESOLVE:
@@ -55,7 +55,7 @@ static enum links_of arrow_of(const struct mprof_model_view *v, const struct mpr
 	case MPROF_INTERACTION_SIGNAL:
 		return LINKS_SIGNAL;
 	default:
-		return LINKS_KINDS;
+		return UINT32_MAX;
 	}
 }
 
@@ -66,36 +66,48 @@ static bool is_created(const struct mprof_model_view *v, const struct mprof_thre
 	       !(t->flags & MPROF_THREAD_SIMPLIFIED);
 }
 
-static bool is_link(const struct links *l, uint32_t item)
-{
-	const struct mprof_model_view *v = l->view;
-	const struct mprof_interaction *it;
-	const struct mprof_thread *t;
+struct gathering {
+	const struct mprof_model_view *view;
+	enum links_of of;
+};
 
-	if (l->of == LINKS_CREATION)
-		return is_created(v, &v->threads[item]);
-	if (l->of == LINKS_BECOMES) {
-		t = &v->threads[item];
-		return t->becomes != MPROF_NONE && v->threads[t->becomes].row != MPROF_NONE && t->row != MPROF_NONE &&
-		       v->threads[t->becomes].row != t->row;
-	}
-	it = &v->interactions[item];
-	return arrow_of(v, it) == l->of && it->thread != it->other && v->threads[it->thread].row != MPROF_NONE &&
-	       v->threads[it->other].row != MPROF_NONE;
+/* Creations, or what becomes another on another row. */
+static uint32_t birth_group(const void *data, uint32_t item)
+{
+	const struct gathering *from = data;
+	const struct mprof_model_view *v = from->view;
+	const struct mprof_thread *t = &v->threads[item];
+
+	if (from->of == LINKS_CREATION)
+		return is_created(v, t) ? 0 : UINT32_MAX;
+	return t->becomes != MPROF_NONE && v->threads[t->becomes].row != MPROF_NONE && t->row != MPROF_NONE &&
+			       v->threads[t->becomes].row != t->row
+		       ? 0
+		       : UINT32_MAX;
 }
 
-static uint32_t group_of(const void *data, uint32_t item)
+static uint32_t arrow_group(const void *data, uint32_t item)
 {
-	return is_link(data, item) ? 0 : UINT32_MAX;
+	const struct mprof_model_view *v = ((const struct gathering *)data)->view;
+	const struct mprof_interaction *it = &v->interactions[item];
+
+	if (it->thread == it->other || v->threads[it->thread].row == MPROF_NONE ||
+	    v->threads[it->other].row == MPROF_NONE)
+		return UINT32_MAX;
+	return arrow_of(v, it);
 }
 
-static uint64_t time_of(const void *data, uint32_t item)
+static uint64_t birth_time(const void *data, uint32_t item)
 {
-	const struct links *l = data;
-	struct link link;
+	const struct gathering *from = data;
+	const struct mprof_thread *t = &from->view->threads[item];
 
-	get(l->view, l->of, item, &link);
-	return link.time;
+	return from->of == LINKS_CREATION ? t->start : t->end;
+}
+
+static uint64_t arrow_time(const void *data, uint32_t item)
+{
+	return ((const struct gathering *)data)->view->interactions[item].time;
 }
 
 static void measure(const void *data, uint32_t place, uint64_t *keys)
@@ -108,29 +120,53 @@ static void measure(const void *data, uint32_t place, uint64_t *keys)
 	keys[LINKS_BACK] = link.begin;
 }
 
-bool links_init(struct links *l, const struct mprof_model_view *view, enum links_of of)
+static bool links_index(struct links *l, const struct mprof_model_view *view, enum links_of of, const uint32_t *items,
+			uint32_t n)
 {
-	struct scene_groups g;
-
-	*l = (struct links){.view = view, .of = of};
-	if (!scene_group(&g, &(struct scene_source){
-				     .data = l,
-				     .total = of < LINKS_RESOLVE ? view->n_threads : view->n_interactions,
-				     .groups = 1,
-				     .group = group_of,
-				     .key = time_of,
-			     }))
-		return false;
-	l->items = g.items;
-	l->n = g.n;
-	free(g.starts);
-	return pyramid_init(&l->pyramid, l->n, LINKS_WAYS, measure, l);
+	*l = (struct links){.view = view, .of = of, .n = n, .items = items};
+	return pyramid_init(&l->pyramid, n, LINKS_WAYS, measure, l);
 }
 
-void links_deinit(struct links *l)
+bool links_init(struct links_all *all, const struct mprof_model_view *view)
 {
-	free(l->items);
-	pyramid_deinit(&l->pyramid);
+	struct gathering from = {.view = view};
+	struct scene_source births = {&from, view->n_threads, 1, birth_group, birth_time};
+	struct scene_source arrows = {&from, view->n_interactions, LINKS_KINDS, arrow_group, arrow_time};
+	unsigned of;
+
+	for (of = LINKS_CREATION; of <= LINKS_BECOMES; of++) {
+		from.of = of;
+		if (!scene_group(&all->births[of], &births) ||
+		    !links_index(&all->of[of], view, of, all->births[of].items, all->births[of].n))
+			return false;
+	}
+	/* All kinds of arrows at once, since there are so many of them. */
+	if (!scene_group(&all->arrows, &arrows))
+		return false;
+	for (of = LINKS_RESOLVE; of < LINKS_KINDS; of++)
+		if (!links_index(&all->of[of], view, of, all->arrows.items + all->arrows.starts[of],
+				 all->arrows.starts[of + 1] - all->arrows.starts[of]))
+			return false;
+	return true;
+}
+
+void links_deinit(struct links_all *all)
+{
+	unsigned of;
+
+	for (of = 0; of < LINKS_KINDS; of++)
+		pyramid_deinit(&all->of[of].pyramid);
+	scene_groups_deinit(&all->births[LINKS_CREATION]);
+	scene_groups_deinit(&all->births[LINKS_BECOMES]);
+	scene_groups_deinit(&all->arrows);
+}
+
+static uint64_t time_of(const struct links *l, uint32_t place)
+{
+	struct link link;
+
+	links_get(l, place, &link);
+	return link.time;
 }
 
 void links_get(const struct links *l, uint32_t place, struct link *link)
@@ -143,7 +179,7 @@ uint32_t links_from(struct links *l, uint32_t from, uint64_t time)
 	uint32_t to = l->n, step = 1, middle;
 
 	/* Mostly it is one of the next. */
-	while (step < to - from && time_of(l, l->items[from + step - 1]) < time) {
+	while (step < to - from && time_of(l, from + step - 1) < time) {
 		from += step;
 		step *= 2;
 		l->pyramid.steps++;
@@ -152,7 +188,7 @@ uint32_t links_from(struct links *l, uint32_t from, uint64_t time)
 	while (from < to) {
 		middle = from + (to - from) / 2;
 		l->pyramid.steps++;
-		if (time_of(l, l->items[middle]) < time)
+		if (time_of(l, middle) < time)
 			from = middle + 1;
 		else
 			to = middle;

@@ -5,6 +5,7 @@
 #include <mprof/model.h>
 
 #include "scene-pyramid.h"
+#include "scene-sort.h"
 
 enum links_of {
 	LINKS_CREATION,
@@ -32,13 +33,19 @@ struct links {
 	const struct mprof_model_view *view; /* borrowed */
 	enum links_of of;
 	uint32_t n;
-	uint32_t *items; /* by time */
+	const uint32_t *items; /* by time; borrowed */
 	struct pyramid pyramid;
 };
 
-/* False without memory.  Deinit in any case. */
-bool links_init(struct links *l, const struct mprof_model_view *view, enum links_of of);
-void links_deinit(struct links *l);
+struct links_all {
+	struct links of[LINKS_KINDS];
+	struct scene_groups births[2]; /* of LINKS_CREATION, LINKS_BECOMES */
+	struct scene_groups arrows;
+};
+
+/* All links of a model into a zeroed ALL, which stays where it is.  False without memory.  Deinit in any case. */
+bool links_init(struct links_all *all, const struct mprof_model_view *view);
+void links_deinit(struct links_all *all);
 
 void links_get(const struct links *l, uint32_t place, struct link *link);
 /* The first place from FROM on with a link that ends at TIME or later. */

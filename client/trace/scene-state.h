@@ -25,7 +25,7 @@ struct mprof_scene {
 	struct rails threads, failed, running;
 	struct rails bands[BANDS];
 	struct band_sums sums[BANDS];
-	struct links links[LINKS_KINDS];
+	struct links_all links;
 	struct scene_groups labels;	  /* by thread; without STARTS */
 	struct scene_groups samples;	  /* by counter */
 	struct pyramid values;		  /* of those: least and greatest */

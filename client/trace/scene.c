@@ -11,16 +11,6 @@
 #define WIDTH_MAX 16384.0f
 #define CLOSER	  128u /* steps for each pixel of width and of height to look closer at what lies on one pixel */
 
-static bool links_all(struct mprof_scene *s)
-{
-	unsigned i;
-
-	for (i = 0; i < LINKS_KINDS; i++)
-		if (!links_init(&s->links[i], s->view, i))
-			return false;
-	return true;
-}
-
 struct mprof_scene *mprof_scene_new(const struct mprof_model_view *view)
 {
 	struct mprof_scene *s = calloc(1, sizeof(*s));
@@ -29,8 +19,8 @@ struct mprof_scene *mprof_scene_new(const struct mprof_model_view *view)
 		return NULL;
 	s->view = view;
 	if (!rails_init(&s->threads, view, RAILS_THREADS, NULL) || !rails_init(&s->failed, view, RAILS_FAILED, NULL) ||
-	    !rails_init(&s->running, view, RAILS_RUNNING, NULL) || !bands_init(s) || !links_all(s) || !labels_init(s) ||
-	    !counters_init(s) || !density_init(s))
+	    !rails_init(&s->running, view, RAILS_RUNNING, NULL) || !bands_init(s) || !links_init(&s->links, view) ||
+	    !labels_init(s) || !counters_init(s) || !density_init(s))
 		return mprof_scene_free(s);
 	return s;
 }
@@ -49,8 +39,7 @@ struct mprof_scene *mprof_scene_free(struct mprof_scene *s)
 		rails_deinit(&s->bands[i]);
 		free(s->sums[i].at);
 	}
-	for (i = 0; i < LINKS_KINDS; i++)
-		links_deinit(&s->links[i]);
+	links_deinit(&s->links);
 	scene_groups_deinit(&s->labels);
 	scene_groups_deinit(&s->samples);
 	pyramid_deinit(&s->values);
@@ -95,7 +84,7 @@ bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_windo
 	for (i = 0; i < BANDS; i++)
 		s->bands[i].steps = 0;
 	for (i = 0; i < LINKS_KINDS; i++)
-		s->links[i].pyramid.steps = 0;
+		s->links.of[i].pyramid.steps = 0;
 	return true;
 }
 
@@ -107,7 +96,7 @@ static void count_steps(struct mprof_scene *s)
 	for (i = 0; i < BANDS; i++)
 		s->steps += s->bands[i].steps;
 	for (i = 0; i < LINKS_KINDS; i++)
-		s->steps += s->links[i].pyramid.steps;
+		s->steps += s->links.of[i].pyramid.steps;
 }
 
 static void draw(struct frame *f)
