@@ -18,19 +18,16 @@ function compileFetched() {
 
 /** Where VALUE of the ascending FROM lies in TO, which goes with it point by point. */
 function interpolate(from, to, value) {
-	let low = 0, high = from.length - 1;
+	let low = 0,
+		high = from.length - 1;
 
-	if (value <= from[low])
-		return to[low];
-	if (value >= from[high])
-		return to[high];
+	if (value <= from[low]) return to[low];
+	if (value >= from[high]) return to[high];
 	while (high - low > 1) {
 		const middle = (low + high) >> 1;
 
-		if (from[middle] <= value)
-			low = middle;
-		else
-			high = middle;
+		if (from[middle] <= value) low = middle;
+		else high = middle;
 	}
 	return to[low] + ((to[high] - to[low]) * (value - from[low])) / (from[high] - from[low] || 1);
 }
@@ -58,12 +55,12 @@ export class Questions {
 	async #draw() {
 		const asked = this.#frame;
 
-		if (this.#drawing || !asked)
-			return;
+		if (this.#drawing || !asked) return;
 		this.#frame = null;
 		this.#drawing = true;
 		try {
-			const picture = await this.ask("draw", [asked.window]), {rows, ys} = picture.table;
+			const picture = await this.ask("draw", [asked.window]),
+				{rows, ys} = picture.table;
 
 			asked.resolve({
 				...picture,
@@ -135,7 +132,8 @@ export class Engine extends Questions {
 
 	/** @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options */
 	static async open({worker, wasm} = {}) {
-		const module = wasm instanceof WebAssembly.Module ? wasm : wasm ? await WebAssembly.compile(wasm) : await compileFetched();
+		const module =
+			wasm instanceof WebAssembly.Module ? wasm : wasm ? await WebAssembly.compile(wasm) : await compileFetched();
 		const engine = new Engine(worker ?? new Worker(new URL("worker.js", import.meta.url), {type: "module"}));
 
 		engine.numbers = await engine.#call("open", [module]);
@@ -157,8 +155,7 @@ export class Engine extends Questions {
 
 	#lose(sentence) {
 		this.#lost = sentence;
-		for (const {reject} of this.#waiting.values())
-			reject(new Error(sentence));
+		for (const {reject} of this.#waiting.values()) reject(new Error(sentence));
 		this.#waiting.clear();
 		this.lose(sentence);
 		this.beside.lose(sentence);
@@ -172,26 +169,22 @@ export class Engine extends Questions {
 	#take({id, value, error, progress, want}) {
 		const waiting = this.#waiting.get(id);
 
-		if (!waiting)
-			return;
+		if (!waiting) return;
 		if (progress) {
 			waiting.progress?.(progress);
 		} else if (want !== undefined) {
 			waiting.give(want);
 		} else {
 			this.#waiting.delete(id);
-			if (error)
-				waiting.reject(new Error(error));
-			else
-				waiting.resolve(value);
+			if (error) waiting.reject(new Error(error));
+			else waiting.resolve(value);
 		}
 	}
 
 	#call(call, args, transfer = [], more = {}, side = 0) {
 		const id = ++this.#last;
 
-		if (this.#lost)
-			return Promise.reject(new Error(this.#lost));
+		if (this.#lost) return Promise.reject(new Error(this.#lost));
 		return new Promise((resolve, reject) => {
 			this.#waiting.set(id, {resolve, reject, ...more, give: (i) => more.give?.(id, i)});
 			this.#port.postMessage({id, call, args, side}, transfer);
@@ -224,9 +217,14 @@ export class Engine extends Questions {
 		const transfer = [];
 		const plain = sources.map(({response, bytes, ...source}) => {
 			if (response)
-				return {...source, served: true, size: response.headers.has("content-encoding") ? null : Number(response.headers.get("content-length")) || null};
-			if (source.blob)
-				return {...source, size: source.blob.size};
+				return {
+					...source,
+					served: true,
+					size: response.headers.has("content-encoding")
+						? null
+						: Number(response.headers.get("content-length")) || null,
+				};
+			if (source.blob) return {...source, size: source.blob.size};
 			const view = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes;
 
 			transfer.push(view.buffer);
@@ -238,14 +236,12 @@ export class Engine extends Questions {
 		const cancel = () => this.#port.postMessage({cancel: id});
 
 		signal?.addEventListener("abort", cancel);
-		if (signal?.aborted)
-			cancel();
+		if (signal?.aborted) cancel();
 		try {
 			return await answer;
 		} finally {
 			signal?.removeEventListener("abort", cancel);
-			for (const reader of readers)
-				reader?.cancel().catch(() => {});
+			for (const reader of readers) reader?.cancel().catch(() => {});
 		}
 	}
 
@@ -257,7 +253,9 @@ export class Engine extends Questions {
 			this.#port.postMessage({piece: value ?? null, of: id}, value ? [value.buffer] : []);
 		} catch (error) {
 			this.#port.postMessage({cancel: id});
-			this.#waiting.get(id)?.reject(new Error(`The connection ended before the whole trace was there: ${error.message}.`));
+			this.#waiting
+				.get(id)
+				?.reject(new Error(`The connection ended before the whole trace was there: ${error.message}.`));
 		}
 	}
 }

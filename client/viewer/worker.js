@@ -25,10 +25,8 @@ function streamOf(pieces) {
 		async pull(out) {
 			const {value, done} = await pieces.next();
 
-			if (done)
-				out.close();
-			else
-				out.enqueue(value);
+			if (done) out.close();
+			else out.enqueue(value);
 		},
 	});
 }
@@ -39,8 +37,7 @@ async function* piecesOf(stream) {
 	for (;;) {
 		const {value, done} = await reader.read();
 
-		if (done)
-			return;
+		if (done) return;
 		yield value;
 	}
 }
@@ -63,8 +60,7 @@ async function* unzipped(pieces) {
 			throw failure ?? new Error("The trace is compressed with gzip, and damaged or cut short.");
 		});
 
-		if (done)
-			return;
+		if (done) return;
 		yield value;
 	}
 }
@@ -73,11 +69,12 @@ async function* unzipped(pieces) {
 async function* unpacked(pieces) {
 	const {value: first, done} = await pieces.next();
 
-	if (done)
-		return;
+	if (done) return;
 	for (const [name, magic] of Object.entries(UNREADABLE))
 		if (beginsWith(first, magic))
-			throw new Error(`The trace is compressed with ${name}, which a page cannot read: unpack it first, or open it by \`mprofctl view\`.`);
+			throw new Error(
+				`The trace is compressed with ${name}, which a page cannot read: unpack it first, or open it by \`mprofctl view\`.`,
+			);
 	async function* all() {
 		yield first;
 		yield* pieces;
@@ -112,24 +109,19 @@ class Loading {
 				this.post({id: this.id, want: i});
 			});
 
-			if (!piece)
-				return;
+			if (!piece) return;
 			yield piece;
 		}
 	}
 
 	async *#pieces(source, i) {
-		if (source.bytes)
-			yield source.bytes;
-		else if (source.blob)
-			yield* piecesOf(source.blob.stream());
-		else
-			yield* this.#asked(i);
+		if (source.bytes) yield source.bytes;
+		else if (source.blob) yield* piecesOf(source.blob.stream());
+		else yield* this.#asked(i);
 	}
 
 	#report(phase, total) {
-		if (this.cancelled)
-			throw new Error("Loading was given up.");
+		if (this.cancelled) throw new Error("Loading was given up.");
 		this.post({id: this.id, progress: {phase, bytes: this.bytes, total}});
 	}
 
@@ -137,8 +129,7 @@ class Loading {
 		let first = true;
 
 		for await (const piece of unpacked(this.#pieces(source, i))) {
-			if (first && source.size && piece.length <= source.size)
-				trace.expect(stream, source.size);
+			if (first && source.size && piece.length <= source.size) trace.expect(stream, source.size);
 			first = false;
 			trace.feed(stream, piece);
 			this.bytes += piece.length;
@@ -153,8 +144,7 @@ class Loading {
 		const streams = sources.map((source) => trace.stream(source, source.served ? "SERVED" : repeatable));
 
 		this.bytes = 0;
-		for (const [i, source] of sources.entries())
-			await this.#read(trace, streams[i], source, i, total);
+		for (const [i, source] of sources.entries()) await this.#read(trace, streams[i], source, i, total);
 		this.#report("building", total);
 		trace.finish();
 		return trace;
@@ -169,8 +159,7 @@ class Loading {
 				return await this.#run(trace, sources, sources.some(({served}) => served) ? "HELD" : kind);
 			} catch (error) {
 				trace.close();
-				if (!(error instanceof OutOfOrder))
-					throw error;
+				if (!(error instanceof OutOfOrder)) throw error;
 			}
 		}
 	}
@@ -211,8 +200,7 @@ class Server {
 			this.traces[side] = trace;
 			return [trace.summary()];
 		} finally {
-			if (this.loading === loading)
-				this.loading = null;
+			if (this.loading === loading) this.loading = null;
 		}
 	}
 
@@ -220,8 +208,7 @@ class Server {
 	#ask(call, args, side) {
 		const trace = this.traces[side];
 
-		if (!trace)
-			throw new Error(NO_TRACE);
+		if (!trace) throw new Error(NO_TRACE);
 		if (call === "chrome") {
 			const bytes = chromeBytes(trace);
 
@@ -230,38 +217,36 @@ class Server {
 		const value = trace[call](...args);
 
 		switch (call) {
-		case "draw": return [value, [value.marks, value.text.buffer, value.table.rows.buffer, value.table.ys.buffer]];
-		case "find": return [value, [value.threads.buffer]];
-		case "density": return [value, [value.buffer]];
-		default: return [value, []];
+			case "draw":
+				return [value, [value.marks, value.text.buffer, value.table.rows.buffer, value.table.ys.buffer]];
+			case "find":
+				return [value, [value.threads.buffer]];
+			case "density":
+				return [value, [value.buffer]];
+			default:
+				return [value, []];
 		}
 	}
 
 	#diff() {
 		const [bad, good] = this.traces;
 
-		if (!bad || !good)
-			throw new Error("There are no two traces to be compared.");
+		if (!bad || !good) throw new Error("There are no two traces to be compared.");
 		return [bad.diff(good)];
 	}
 
 	async #answer({id, call, args, side = 0}) {
-		if (call === "open")
-			return this.open(...args);
-		if (call === "load")
-			return this.load(id, side, ...args);
-		if (call === "diff")
-			return this.#diff();
+		if (call === "open") return this.open(...args);
+		if (call === "load") return this.load(id, side, ...args);
+		if (call === "diff") return this.#diff();
 		return this.#ask(call, args, side);
 	}
 
 	async take(message) {
 		if ("cancel" in message) {
-			if (this.loading?.id === message.cancel)
-				this.loading.cancel();
+			if (this.loading?.id === message.cancel) this.loading.cancel();
 		} else if ("piece" in message) {
-			if (this.loading?.id === message.of)
-				this.loading.give(message.piece);
+			if (this.loading?.id === message.of) this.loading.give(message.piece);
 		} else {
 			try {
 				const [value, transfer = []] = await this.#answer(message);
@@ -281,5 +266,4 @@ function serve(port) {
 	port.addEventListener("message", (event) => server.take(event.data));
 }
 
-if (typeof self !== "undefined")
-	serve(self);
+if (typeof self !== "undefined") serve(self);

@@ -12,8 +12,13 @@ const wasm = await open();
 const {MPROF_NONE: NONE} = wasm.numbers;
 const {trace} = wasm.load([readFileSync(process.argv[raw ? 3 : 2])], {simplify: !raw});
 const [threads, labels, interactions, activations, strings, samples, scales] = [
-	["threads", "mprof_thread"], ["labels", "mprof_label"], ["interactions", "mprof_interaction"], ["activations", "mprof_activation"],
-	["strings", "mprof_string"], ["samples", "mprof_sample"], ["scales", "mprof_scale"],
+	["threads", "mprof_thread"],
+	["labels", "mprof_label"],
+	["interactions", "mprof_interaction"],
+	["activations", "mprof_activation"],
+	["strings", "mprof_string"],
+	["samples", "mprof_sample"],
+	["scales", "mprof_scale"],
 ].map(([array, struct]) => trace.items(array, struct));
 const [stream] = trace.items("streams", "mprof_model_stream");
 const KINDS = ["resolve", "read", "try_read", "signal"];
@@ -35,8 +40,7 @@ function label(i) {
 function chain(list, first, next, show) {
 	const out = [];
 
-	for (let i = first; i !== NONE; i = list[i][next])
-		out.push(show(list[i], i));
+	for (let i = first; i !== NONE; i = list[i][next]) out.push(show(list[i], i));
 	return `[${out.join(",")}]`;
 }
 
@@ -51,13 +55,17 @@ for (const it of threads)
 			`"row":${it.row === NONE ? null : it.row}}`,
 	);
 
-const counters = trace.items("counters", "mprof_counter").map(
-	(it) =>
-		`{"name":${string(it.name)},"relative":${it.relative},"min":${it.min},"max":${it.max},"scale_min":${scales[it.scale].min},` +
-		`"scale_max":${scales[it.scale].max},"values":${chain(samples, it.first, "next", ({value}) => value)}}`,
-);
+const counters = trace
+	.items("counters", "mprof_counter")
+	.map(
+		(it) =>
+			`{"name":${string(it.name)},"relative":${it.relative},"min":${it.min},"max":${it.max},"scale_min":${scales[it.scale].min},` +
+			`"scale_max":${scales[it.scale].max},"values":${chain(samples, it.first, "next", ({value}) => value)}}`,
+	);
 const collections = trace.items("collections", "mprof_collection").map((it) => `[${time(it.time)},${it.duration_ns}]`);
-const expectations = trace.items("expectations", "mprof_expectation").map((it) => `[${threads[it.thread].id},${threads[it.final].id}]`);
+const expectations = trace
+	.items("expectations", "mprof_expectation")
+	.map((it) => `[${threads[it.thread].id},${threads[it.final].id}]`);
 const notes = wasm.object("mprof_model_notes", trace.get("notes"));
 
 lines.push(

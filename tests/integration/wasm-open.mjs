@@ -13,8 +13,7 @@ export async function open() {
 		try {
 			for (const [i, bytes] of files.entries()) {
 				trace.expect(streams[i], bytes.length);
-				for (let at = 0; at < bytes.length; at += piece)
-					trace.feed(streams[i], bytes.subarray(at, at + piece));
+				for (let at = 0; at < bytes.length; at += piece) trace.feed(streams[i], bytes.subarray(at, at + piece));
 				trace.end(streams[i]);
 			}
 			trace.finish();

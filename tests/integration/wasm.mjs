@@ -22,8 +22,7 @@ const text = new TextDecoder();
 let failures = 0;
 
 function check(holds, what) {
-	if (holds)
-		return;
+	if (holds) return;
 	failures++;
 	console.log("FAILED", what);
 }
@@ -39,57 +38,81 @@ function read(path) {
 }
 
 function list(directory, pattern) {
-	return existsSync(directory) ? readdirSync(directory).filter((name) => pattern.test(name)).sort().map((name) => join(directory, name)) : [];
+	return existsSync(directory)
+		? readdirSync(directory)
+				.filter((name) => pattern.test(name))
+				.sort()
+				.map((name) => join(directory, name))
+		: [];
 }
 
 /** The lines of `mprofctl dump`, by the decoder alone. */
 function dumped(bytes) {
-	const {c} = wasm, {numbers} = wasm, lines = [], parts = [];
+	const {c} = wasm,
+		{numbers} = wasm,
+		lines = [],
+		parts = [];
 	const put = (at, n) => parts.push(text.decode(wasm.bytes.subarray(at, at + n)));
 
-	wasm.lend(bytes.length || 1, (input) => wasm.lend(1024, (room) => wasm.lend(wasm.size("mprof_event"), (event) => {
-		const order = c.mprof_order_new(), decoder = c.mprof_decoder_new();
+	wasm.lend(bytes.length || 1, (input) =>
+		wasm.lend(1024, (room) =>
+			wasm.lend(wasm.size("mprof_event"), (event) => {
+				const order = c.mprof_order_new(),
+					decoder = c.mprof_decoder_new();
 
-		wasm.bytes.set(bytes, input);
-		c.mprof_order_scan(order, input, bytes.length);
-		for (let i = 0; i < c.mprof_order_spans(order); i++) {
-			const span = wasm.object("mprof_span", c.mprof_order_span(order, i));
+				wasm.bytes.set(bytes, input);
+				c.mprof_order_scan(order, input, bytes.length);
+				for (let i = 0; i < c.mprof_order_spans(order); i++) {
+					const span = wasm.object("mprof_span", c.mprof_order_span(order, i));
 
-			c.mprof_decoder_begin(decoder, span.offset, span.packet);
-			c.mprof_decoder_feed(decoder, input + Number(span.offset), Number(span.bytes));
-			c.mprof_decoder_finish(decoder);
-			for (let status; (status = c.mprof_decoder_next(decoder, event)) !== numbers.MPROF_END; ) {
-				if (status !== numbers.MPROF_OK)
-					continue;
-				const raw = wasm.get("mprof_event", event, "raw"), string = wasm.get("mprof_raw_event", raw, "text");
+					c.mprof_decoder_begin(decoder, span.offset, span.packet);
+					c.mprof_decoder_feed(decoder, input + Number(span.offset), Number(span.bytes));
+					c.mprof_decoder_finish(decoder);
+					for (let status; (status = c.mprof_decoder_next(decoder, event)) !== numbers.MPROF_END;) {
+						if (status !== numbers.MPROF_OK) continue;
+						const raw = wasm.get("mprof_event", event, "raw"),
+							string = wasm.get("mprof_raw_event", raw, "text");
 
-				put(room, c.mprof_event_text(raw, room));
-				if (string) {
-					wasm.view.setUint32(room, string, true);
-					wasm.view.setUint32(room + 4, wasm.get("mprof_raw_event", raw, "text_bytes"), true);
-					while (wasm.view.getUint32(room + 4, true))
-						put(room + 8, c.mprof_text_escape(room + 8, 1000, room, room + 4));
-					parts.push('"');
+						put(room, c.mprof_event_text(raw, room));
+						if (string) {
+							wasm.view.setUint32(room, string, true);
+							wasm.view.setUint32(room + 4, wasm.get("mprof_raw_event", raw, "text_bytes"), true);
+							while (wasm.view.getUint32(room + 4, true))
+								put(room + 8, c.mprof_text_escape(room + 8, 1000, room, room + 4));
+							parts.push('"');
+						}
+						lines.push(parts.splice(0).join(""));
+					}
 				}
-				lines.push(parts.splice(0).join(""));
-			}
-		}
-		c.mprof_decoder_free(decoder);
-		c.mprof_order_free(order);
-	})));
+				c.mprof_decoder_free(decoder);
+				c.mprof_order_free(order);
+			}),
+		),
+	);
 	return lines.map((line) => line + "\n").join("");
 }
 
 /** The windows of scene-dump. */
 function pictures(trace) {
-	const stream = trace.items("streams", "mprof_model_stream")[0], span = stream.end - stream.start + 1n, out = [];
+	const stream = trace.items("streams", "mprof_model_stream")[0],
+		span = stream.end - stream.start + 1n,
+		out = [];
 
 	for (let i = 0; i < 24; i++) {
-		const from = stream.start + (span / 8n) * BigInt(i % 8), to = from + 1n + span / BigInt(i < 8 ? 1 : i < 16 ? 10 : 1000);
+		const from = stream.start + (span / 8n) * BigInt(i % 8),
+			to = from + 1n + span / BigInt(i < 8 ? 1 : i < 16 ? 10 : 1000);
 		let picture;
 
 		try {
-			picture = trace.draw({from, to, focus: (trace.get("rows") * (i % 3)) / 2, width: 1200, height: i % 2 ? 300 : 800, letter: 7, flags: 7});
+			picture = trace.draw({
+				from,
+				to,
+				focus: (trace.get("rows") * (i % 3)) / 2,
+				width: 1200,
+				height: i % 2 ? 300 : 800,
+				letter: 7,
+				flags: 7,
+			});
 		} catch {
 			continue; // of torn clocks there are windows past the end of time, which scene-dump leaves out too
 		}
@@ -108,39 +131,43 @@ function checkStats(name, trace, file, gaps) {
 	const theirs = JSON.parse(text.decode(run(mprofctl, "stats", "--json", file).out));
 	const ours = JSON.parse(JSON.stringify(trace.stats(0n, 2n ** 63n), plain));
 
-	if (BigInt(theirs.last_ns ?? 0) > 2n ** 63n - 1n)
-		theirs.last_ns = String(2n ** 63n - 1n); // no model's time line is longer
+	if (BigInt(theirs.last_ns ?? 0) > 2n ** 63n - 1n) theirs.last_ns = String(2n ** 63n - 1n); // no model's time line is longer
 	theirs.labels -= theirs.should_resolve.length ? 1 : 0;
 	ours.first_ns = theirs.events ? ours.first_ns : null;
 	ours.last_ns = theirs.events ? ours.last_ns : null;
-	for (const list of [ours.busiest, ours.should_resolve])
-		for (const item of list)
-			delete item.index;
+	for (const list of [ours.busiest, ours.should_resolve]) for (const item of list) delete item.index;
 	ours.counters = sorted(ours.counters);
 	theirs.counters = sorted(theirs.counters);
 	// What ran stops at a gap; of a clock that goes back the first event is not the earliest; names that are no text are spelled otherwise.
 	const {late} = trace.wasm.object("mprof_model_notes", trace.get("notes"));
-	const other = [...(gaps || late ? ["busiest", "sleeping_ns", "sleeping_share", "first_ns"] : []), ...(JSON.stringify(ours.counters).includes("\\") ? ["counters"] : [])];
+	const other = [
+		...(gaps || late ? ["busiest", "sleeping_ns", "sleeping_share", "first_ns"] : []),
+		...(JSON.stringify(ours.counters).includes("\\") ? ["counters"] : []),
+	];
 
 	for (const [key, value] of Object.entries(theirs)) {
-		if (other.includes(key))
-			continue;
-		check(JSON.stringify(ours[key]) === JSON.stringify(value), `${name}: ${key} is ${JSON.stringify(ours[key])} and not ${JSON.stringify(value)}`);
+		if (other.includes(key)) continue;
+		check(
+			JSON.stringify(ours[key]) === JSON.stringify(value),
+			`${name}: ${key} is ${JSON.stringify(ours[key])} and not ${JSON.stringify(value)}`,
+		);
 	}
 }
 
 const said = (story) => story.map((line) => line.map((piece) => piece.text).join("") + "\n").join("");
 
 function checkWhy(name, trace, file) {
-	const theirs = text.decode(run(mprofctl, "why", file).out), {answers} = trace.why(null);
+	const theirs = text.decode(run(mprofctl, "why", file).out),
+		{answers} = trace.why(null);
 
-	for (const answer of answers)
-		check(theirs.includes(said(answer.story)), `${name}: why says ${said(answer.story)}`);
+	for (const answer of answers) check(theirs.includes(said(answer.story)), `${name}: why says ${said(answer.story)}`);
 	check((theirs.match(/^thread /gm) ?? []).length === answers.length, `${name}: ${answers.length} answers`);
 }
 
 function checkTrace(path) {
-	const name = path.split("/").slice(-2).join("/").replace(/\.xz$/, ""), bytes = read(path), file = join(scratch, "trace");
+	const name = path.split("/").slice(-2).join("/").replace(/\.xz$/, ""),
+		bytes = read(path),
+		file = join(scratch, "trace");
 	const {trace} = wasm.load([bytes]);
 
 	writeFileSync(file, bytes);
@@ -148,14 +175,18 @@ function checkTrace(path) {
 	const gaps = trace.get("n_gaps");
 	const dump = run(mprofctl, "dump", file);
 
-	if (!name.endsWith(".sexp"))
-		check(dumped(bytes) === text.decode(dump.out), `${name}: events`);
+	if (!name.endsWith(".sexp")) check(dumped(bytes) === text.decode(dump.out), `${name}: events`);
 	writeFileSync(file, bytes);
 	check(run(join(root, "tests/integration/wasm-model-dump.mjs"), file).out.equals(native), `${name}: model`);
-	check(trace.damages().map((sentence) => `mprofctl: ${file}: ${sentence}\n`).join("") === dump.said, `${name}: ${trace.damages()} and not ${dump.said}`);
+	check(
+		trace
+			.damages()
+			.map((sentence) => `mprofctl: ${file}: ${sentence}\n`)
+			.join("") === dump.said,
+		`${name}: ${trace.damages()} and not ${dump.said}`,
+	);
 	checkStats(name, trace, file, gaps);
-	if (!gaps)
-		checkWhy(name, trace, file);
+	if (!gaps) checkWhy(name, trace, file);
 	check(pictures(trace).equals(run(sceneDump, file).out), `${name}: pictures`);
 	trace.close();
 }
@@ -164,18 +195,29 @@ function checkTrace(path) {
 
 /** A canonical form of a model: every array, byte for byte. */
 function model(trace) {
-	const arrays = [["threads", "mprof_thread"], ["interactions", "mprof_interaction"], ["activations", "mprof_activation"], ["labels", "mprof_label"],
-		["samples", "mprof_sample"], ["counters", "mprof_counter"], ["gaps", "mprof_gap"], ["strings", "mprof_string"]];
+	const arrays = [
+		["threads", "mprof_thread"],
+		["interactions", "mprof_interaction"],
+		["activations", "mprof_activation"],
+		["labels", "mprof_label"],
+		["samples", "mprof_sample"],
+		["counters", "mprof_counter"],
+		["gaps", "mprof_gap"],
+		["strings", "mprof_string"],
+	];
 
-	return Buffer.concat(arrays.map(([array, struct]) => {
-		const at = trace.get(array);
+	return Buffer.concat(
+		arrays.map(([array, struct]) => {
+			const at = trace.get(array);
 
-		return Buffer.from(wasm.bytes.slice(at, at + trace.get("n_" + array) * wasm.size(struct)));
-	}));
+			return Buffer.from(wasm.bytes.slice(at, at + trace.get("n_" + array) * wasm.size(struct)));
+		}),
+	);
 }
 
 function modelOf(files, options) {
-	const {trace} = wasm.load(files, options), bytes = model(trace);
+	const {trace} = wasm.load(files, options),
+		bytes = model(trace);
 
 	trace.close();
 	return bytes;
@@ -200,7 +242,10 @@ function checkTwice(wrapped, straight) {
 		refused = error.constructor.name;
 	}
 	check(refused === "OutOfOrder", `a wrapped ring as it comes: ${refused}`);
-	check(modelOf([straight], {kind: "TWICE", piece: 1000}).equals(modelOf([straight])), "a straight one as it comes: another model");
+	check(
+		modelOf([straight], {kind: "TWICE", piece: 1000}).equals(modelOf([straight])),
+		"a straight one as it comes: another model",
+	);
 }
 
 /** Memory is used again: after the first few it grows no more. */
@@ -209,7 +254,8 @@ function checkMemory(bytes) {
 	let after = 0;
 
 	for (let i = 0; i < 200; i++) {
-		const {trace} = wasm.load([bytes]), {start, end, rows} = trace.summary();
+		const {trace} = wasm.load([bytes]),
+			{start, end, rows} = trace.summary();
 
 		trace.draw({from: start, to: end, focus: rows / 2, width: 800, height: 600, letter: 7});
 		trace.find("a");
@@ -219,20 +265,26 @@ function checkMemory(bytes) {
 		trace.close();
 		after = i === 4 ? memory.buffer.byteLength : after;
 	}
-	check(memory.buffer.byteLength === after, `memory grew from ${after} to ${memory.buffer.byteLength} bytes in 200 loads`);
+	check(
+		memory.buffer.byteLength === after,
+		`memory grew from ${after} to ${memory.buffer.byteLength} bytes in 200 loads`,
+	);
 }
 
 /** Streams of one guest are merged; of two they stand side by side. */
 function checkStreams(bytes) {
-	const apart = wasm.load([bytes, bytes]).trace, together = wasm.load([bytes, bytes], {guest: 7}).trace;
+	const apart = wasm.load([bytes, bytes]).trace,
+		together = wasm.load([bytes, bytes], {guest: 7}).trace;
 	const one = wasm.load([bytes]).trace;
 
 	check(apart.get("n_threads") === 2 * one.get("n_threads"), "two guests: other threads");
 	check(apart.get("rows") === 2 * one.get("rows"), "two guests: other rows");
 	check(together.summary().totals.events === 2 * one.summary().totals.events, "one guest: events are missing");
-	check(together.wasm.object("mprof_model_notes", together.get("notes")).late === 0n, "one guest: events out of order");
-	for (const trace of [apart, together, one])
-		trace.close();
+	check(
+		together.wasm.object("mprof_model_notes", together.get("notes")).late === 0n,
+		"one guest: events out of order",
+	);
+	for (const trace of [apart, together, one]) trace.close();
 }
 
 /** Two traces in one memory, against `mprofctl diff`: what parts, in what order. */
@@ -243,30 +295,49 @@ function checkDiff(good, bad) {
 		writeFileSync(file, bytes);
 		return file;
 	});
-	const theirs = JSON.parse(text.decode(run(mprofctl, "diff", "--json", ...files).out)), traces = [good, bad].map((bytes) => wasm.load([bytes]).trace);
+	const theirs = JSON.parse(text.decode(run(mprofctl, "diff", "--json", ...files).out)),
+		traces = [good, bad].map((bytes) => wasm.load([bytes]).trace);
 	const ours = traces[1].diff(traces[0]);
 	const id = (who) => (who ? Number(who.thread) : null);
 
 	check(theirs.outcomes.length > 0 && theirs.partings > 0, "runs that do not differ are compared");
-	check(ours.matched === theirs.counterparts && ours.all_partings === theirs.partings && ours.alike === theirs.alike, "diff: other numbers");
-	check(ours.good_match.length === traces[0].get("n_threads") && ours.good_match.filter((i) => i !== wasm.numbers.MPROF_NONE).length >= ours.matched, "diff: counterparts");
+	check(
+		ours.matched === theirs.counterparts && ours.all_partings === theirs.partings && ours.alike === theirs.alike,
+		"diff: other numbers",
+	);
+	check(
+		ours.good_match.length === traces[0].get("n_threads") &&
+			ours.good_match.filter((i) => i !== wasm.numbers.MPROF_NONE).length >= ours.matched,
+		"diff: counterparts",
+	);
 	for (const [i, outcome] of theirs.outcomes.entries())
-		check(outcome.outcome === ours.outcomes[i].kind && id(outcome.good) === id(ours.outcomes[i].good) && id(outcome.bad) === id(ours.outcomes[i].bad), `diff: outcome ${i}`);
+		check(
+			outcome.outcome === ours.outcomes[i].kind &&
+				id(outcome.good) === id(ours.outcomes[i].good) &&
+				id(outcome.bad) === id(ours.outcomes[i].bad),
+			`diff: outcome ${i}`,
+		);
 	for (const [i, counter] of theirs.counters.entries())
 		check(counter.counter === (ours.counters[i].good ?? ours.counters[i].bad).name, `diff: counter ${i}`);
 	for (const side of ["good", "bad"])
 		for (const [i, step] of theirs.first_parting[side].next.entries())
-			check(step.step === ours.partings[ours.first][side + "_next"][i].step && id(step.other) === id(ours.partings[ours.first][side + "_next"][i].other), `diff: step ${i}`);
-	for (const trace of traces)
-		trace.close();
+			check(
+				step.step === ours.partings[ours.first][side + "_next"][i].step &&
+					id(step.other) === id(ours.partings[ours.first][side + "_next"][i].other),
+				`diff: step ${i}`,
+			);
+	for (const trace of traces) trace.close();
 }
 
 function checkAlike(bytes) {
-	const traces = [bytes, bytes].map((one) => wasm.load([one]).trace), diff = traces[0].diff(traces[1]);
+	const traces = [bytes, bytes].map((one) => wasm.load([one]).trace),
+		diff = traces[0].diff(traces[1]);
 
-	check(diff.alike && diff.matched === traces[0].summary().totals.threads && !diff.partings.length, "a trace differs from itself");
-	for (const trace of traces)
-		trace.close();
+	check(
+		diff.alike && diff.matched === traces[0].summary().totals.threads && !diff.partings.length,
+		"a trace differs from itself",
+	);
+	for (const trace of traces) trace.close();
 }
 
 class Port {
@@ -287,48 +358,76 @@ class Port {
 	}
 }
 
-const message = (promise) => promise.then(() => "nothing", (error) => error.message);
+const message = (promise) =>
+	promise.then(
+		() => "nothing",
+		(error) => error.message,
+	);
 
 async function checkEngine(bytes, wrapped) {
 	const engine = await Engine.open({worker: new Port(), wasm: readFileSync(process.env.MPROF_WASM)});
 	const copy = (data) => new Uint8Array(data);
 
 	check((await message(engine.density(0n, 1n, 4))).includes("No trace"), "density without a trace");
-	const plainly = await engine.load([{bytes: copy(bytes)}]), steps = [];
+	const plainly = await engine.load([{bytes: copy(bytes)}]),
+		steps = [];
 	const ways = {
-		blob: {blob: new Blob([bytes])}, response: {response: new Response(bytes)}, "gzip blob": {blob: new Blob([gzipSync(bytes)])},
+		blob: {blob: new Blob([bytes])},
+		response: {response: new Response(bytes)},
+		"gzip blob": {blob: new Blob([gzipSync(bytes)])},
 		"gzip bytes": {bytes: copy(gzipSync(bytes))},
 	};
 
 	for (const [name, source] of Object.entries(ways)) {
 		const summary = await engine.load([source], (step) => steps.push(step));
 
-		check(JSON.stringify(summary.totals, plain) === JSON.stringify(plainly.totals, plain), `${name}: another trace`);
+		check(
+			JSON.stringify(summary.totals, plain) === JSON.stringify(plainly.totals, plain),
+			`${name}: another trace`,
+		);
 	}
-	check(steps.some(({phase, bytes: n}) => phase === "building" && n === bytes.length), "no progress is told");
+	check(
+		steps.some(({phase, bytes: n}) => phase === "building" && n === bytes.length),
+		"no progress is told",
+	);
 	check((await engine.load([{blob: new Blob([wrapped])}])).totals.damages === 0, "a wrapped ring as a file");
-	check((await message(engine.load([{bytes: Uint8Array.of(0xfd, 0x37, 0x7a, 0x58, 0x5a, 0)}]))).includes("xz"), "xz is not named");
+	check(
+		(await message(engine.load([{bytes: Uint8Array.of(0xfd, 0x37, 0x7a, 0x58, 0x5a, 0)}]))).includes("xz"),
+		"xz is not named",
+	);
 	const broken = await message(engine.load([{bytes: copy(gzipSync(bytes).subarray(0, 999))}]));
 
 	check(broken.includes("gzip"), `damaged gzip: ${broken}`);
-	const stop = new AbortController(), given = message(engine.load([{response: new Response(bytes)}], () => stop.abort(), stop.signal));
+	const stop = new AbortController(),
+		given = message(engine.load([{response: new Response(bytes)}], () => stop.abort(), stop.signal));
 
 	check((await given).includes("given up"), "loading goes on");
 	await engine.load([{bytes: copy(bytes)}]);
 	const window = {from: plainly.start, to: plainly.end, focus: 3, width: 800, height: 600, letter: 7};
 	const frames = await Promise.all([1, 2, 3, 4].map(() => engine.frame(window)));
 
-	check(frames[1] === null && frames[2] === null && frames[0].n > 10 && frames[3].n === frames[0].n, "the newest picture does not overtake");
+	check(
+		frames[1] === null && frames[2] === null && frames[0].n > 10 && frames[3].n === frames[0].n,
+		"the newest picture does not overtake",
+	);
 	check(Math.abs(frames[3].rowAt(frames[3].rowY(5)) - 5) < 0.1, "rows and heights do not belong to each other");
 	const thread = await engine.thread(3);
 
-	check(typeof thread.start === "bigint" && thread.story.length >= 3 && thread.story.flat().some(({link}) => Number.isInteger(link)), "a thread's story");
+	check(
+		typeof thread.start === "bigint" &&
+			thread.story.length >= 3 &&
+			thread.story.flat().some(({link}) => Number.isInteger(link)),
+		"a thread's story",
+	);
 	check((await engine.thread(1e9)) === null, "a thread that is not there");
 	check((await engine.density(plainly.start, plainly.end, 7)).length === 7, "density");
 	check((await engine.find("")).threads.length === 0, "nothing is searched for");
 	check((await message(engine.diff())).includes("no two traces"), "one trace is compared");
 	await engine.compare([{bytes: copy(wrapped)}]);
-	check((await engine.diff()).all_lone > 9 && (await engine.beside.thread(3)).start !== thread.start, "the trace beside");
+	check(
+		(await engine.diff()).all_lone > 9 && (await engine.beside.thread(3)).start !== thread.start,
+		"the trace beside",
+	);
 	check((await engine.beside.frame(window)).n > 0, "the picture beside");
 	engine.close();
 	check((await message(engine.thread(1))) !== "nothing", "a closed engine answers");
@@ -336,10 +435,10 @@ async function checkEngine(bytes, wrapped) {
 
 try {
 	if (part === "own") {
-		const traces = list(join(root, "tests/traces"), /\.ctf\.xz$/), [wrapped, small] = ["wrapped", "small"].map((name) => read(join(root, `tests/traces/${name}.ctf.xz`)));
+		const traces = list(join(root, "tests/traces"), /\.ctf\.xz$/),
+			[wrapped, small] = ["wrapped", "small"].map((name) => read(join(root, `tests/traces/${name}.ctf.xz`)));
 
-		for (const path of traces)
-			checkTrace(path);
+		for (const path of traces) checkTrace(path);
 		checkCuts(read(join(root, "tests/traces/countwrap.ctf.xz")));
 		checkTwice(wrapped, small);
 		checkStreams(wrapped);
@@ -350,15 +449,18 @@ try {
 		console.log(`SKIP: there are no reference traces at ${reference}`);
 		process.exitCode = 77;
 	} else {
-		const directories = {"": /\.ctf$/, public: /\.(ctf|ctf\.xz|sexp\.xz)$/, live: /^snap.*\.ctf$/, "live-slow": /^snap.*\.ctf$/};
+		const directories = {
+			"": /\.ctf$/,
+			public: /\.(ctf|ctf\.xz|sexp\.xz)$/,
+			live: /^snap.*\.ctf$/,
+			"live-slow": /^snap.*\.ctf$/,
+		};
 
 		for (const [directory, pattern] of Object.entries(directories))
-			for (const path of list(join(reference, directory), pattern))
-				checkTrace(path);
+			for (const path of list(join(reference, directory), pattern)) checkTrace(path);
 		checkDiff(...["good", "bad"].map((run) => read(join(reference, `public/arp-${run}.ctf`))));
 	}
 } finally {
 	rmSync(scratch, {recursive: true});
 }
-if (failures)
-	process.exitCode = 1;
+if (failures) process.exitCode = 1;
