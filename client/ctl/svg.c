@@ -114,7 +114,7 @@ static void put_line(struct writer *out, double x0, double y0, double x1, double
 static void put_triangle(struct writer *out, double x, double y, double dx, double dy)
 {
 	/* From the point back by (DX, DY), and to both sides of it. */
-	double side_x = dx ? 0 : HEAD_HALF, side_y = dx ? HEAD_HALF : 0;
+	double side_x = dx != 0 ? 0 : HEAD_HALF, side_y = dx != 0 ? HEAD_HALF : 0;
 
 	put_number(out, "M", x);
 	put_number(out, " ", y);
