@@ -9,7 +9,8 @@
  * Calls are taken as they come, one after the other; loading alone lets others pass, between two pieces.
  */
 import {chromeBytes} from "./chrome.js";
-import {OutOfOrder, Trace, Wasm, asSentence} from "./wasm.js";
+import {Trace} from "./trace.js";
+import {OutOfOrder, Wasm, asSentence} from "./wasm.js";
 
 const UNREADABLE = {xz: [0xfd, 0x37, 0x7a, 0x58, 0x5a], zstd: [0x28, 0xb5, 0x2f, 0xfd], bzip2: [0x42, 0x5a, 0x68]};
 const GZIP = [0x1f, 0x8b];

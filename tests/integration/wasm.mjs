@@ -358,6 +358,35 @@ class Port {
 	}
 }
 
+/** The worker of the self-contained file: what README.md says becomes one classic script, with no name twice. */
+function checkClassic() {
+	const viewer = join(root, "client/viewer"),
+		readme = readFileSync(join(viewer, "README.md"), "utf8");
+	const files = readme
+		.slice(readme.indexOf("the text of `wasm.js`"), readme.indexOf("in that order"))
+		.match(/[a-z]+\.js/g);
+	const script = files
+		.map((name) =>
+			readFileSync(join(viewer, name), "utf8")
+				.replace(/^import .*$/gm, "")
+				.replace(/^export /gm, ""),
+		)
+		.join("");
+	const worker = readFileSync(join(viewer, "worker.js"), "utf8");
+
+	check(files.length > 7 && files.at(-1) === "worker.js", `the worker is made of ${files}`);
+	for (const [, name] of worker.matchAll(/^import .* from "\.\/(.*)";$/gm))
+		check(files.includes(name), `${name} is no part of the classic worker`);
+	let wrong = null;
+
+	try {
+		new Function(script);
+	} catch (error) {
+		wrong = error.message;
+	}
+	check(wrong === null, `the classic worker: ${wrong}`);
+}
+
 const message = (promise) =>
 	promise.then(
 		() => "nothing",
@@ -443,6 +472,7 @@ try {
 		checkTwice(wrapped, small);
 		checkStreams(wrapped);
 		checkAlike(wrapped);
+		checkClassic();
 		checkMemory(read(join(root, "tests/traces/oddsize.ctf.xz")));
 		await checkEngine(small, wrapped);
 	} else if (!existsSync(reference)) {

@@ -1,0 +1,112 @@
+/* A range of a trace in numbers. */
+import {COUNTERS_MAX, need} from "./wasm.js";
+
+const MARKED_MAX = 1000;
+
+export class Counting {
+	constructor(trace) {
+		this.trace = trace;
+		this.wasm = trace.wasm;
+	}
+
+	#counted(numbers) {
+		const {wasm} = this,
+			base = wasm.c.mprof_numbers_counters(numbers) >>> 0,
+			size = wasm.size("mprof_numbers_counter"),
+			counters = {};
+
+		for (let i = 0; i < this.trace.get("n_counters") && i < COUNTERS_MAX; i++) {
+			const {samples, first, last, min, max, first_ns, last_ns} = wasm.object(
+				"mprof_numbers_counter",
+				base + i * size,
+			);
+
+			if (samples)
+				counters[this.trace.text(this.trace.item("counters", "mprof_counter", i, "name"))] = {
+					first,
+					last,
+					min,
+					max,
+					samples: Number(samples),
+					rate_per_s: last_ns > first_ns ? (Number(last - first) / Number(last_ns - first_ns)) * 1e9 : null,
+				};
+		}
+		return counters;
+	}
+
+	#busiest(numbers, n) {
+		const {wasm} = this,
+			base = wasm.c.mprof_numbers_busiest(numbers) >>> 0,
+			size = wasm.size("mprof_numbers_busy");
+
+		return Array.from({length: n}, (_, i) => {
+			const {thread, label, running_ns} = wasm.object("mprof_numbers_busy", base + i * size);
+
+			return {
+				index: thread,
+				thread: this.trace.item("threads", "mprof_thread", thread, "id"),
+				label: this.trace.text(label),
+				type: wasm.types[this.trace.item("threads", "mprof_thread", thread, "type")],
+				running_ns,
+			};
+		});
+	}
+
+	/** Those that should resolve, of the whole trace. */
+	#marked() {
+		const {numbers} = this.wasm;
+
+		return this.trace
+			.items("expectations", "mprof_expectation")
+			.slice(0, MARKED_MAX)
+			.map(({thread, final}) => ({
+				index: final,
+				thread: this.trace.item("threads", "mprof_thread", thread, "id"),
+				label: this.trace.telling.who(thread, 0n)?.label ?? this.trace.telling.who(final, 0n)?.label ?? null,
+				resolved: Boolean(
+					this.trace.item("threads", "mprof_thread", final, "flags") & numbers.MPROF_THREAD_RESOLVED,
+				),
+			}));
+	}
+
+	/** What engine.stats() answers: of the whole trace the events as they were counted, of a part as far as the model knows them. */
+	stats(from, to) {
+		const {wasm} = this,
+			numbers = need(wasm.c.mprof_numbers_new(this.trace.model, from, to) >>> 0);
+
+		try {
+			const all = wasm.object("mprof_numbers_all", wasm.c.mprof_numbers_of(numbers) >>> 0),
+				{totals, start, end} = this.trace.summary();
+			const byType =
+				from <= start && to >= end ? totals.events_by_type : this.trace.named(wasm.events, all.events_by_type);
+			const types = wasm.types.slice(0, wasm.numbers.MPROF_THREAD_TYPES).concat("Unknown");
+
+			return {
+				events: Object.values(byType).reduce((a, b) => a + b, 0),
+				events_by_type: byType,
+				packets: totals.packets,
+				lost_packets: totals.lost_packets,
+				damages: totals.damages,
+				bytes: totals.bytes,
+				first_ns: String(all.first_ns),
+				last_ns: String(all.last_ns),
+				threads: Number(all.created + all.preexisting),
+				threads_by_type: this.trace.named(types, all.threads_by_type),
+				preexisting: Number(all.preexisting),
+				labels: Number(all.labels),
+				counters: this.#counted(numbers),
+				gcs: Number(all.collections),
+				gc_ns: all.collecting_ns,
+				gc_longest_ns: all.longest_ns,
+				should_resolve: this.#marked(),
+				busiest: this.#busiest(numbers, all.busiest),
+				running_ns: all.running_ns,
+				sleeping_ns: all.sleeping_ns,
+				sleeping_share:
+					all.last_ns > all.first_ns ? Number(all.sleeping_ns) / Number(all.last_ns - all.first_ns) : null,
+			};
+		} finally {
+			wasm.c.mprof_numbers_free(numbers);
+		}
+	}
+}

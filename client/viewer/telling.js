@@ -1,0 +1,235 @@
+/* What libmprof tells of a trace: why threads wait, and the story of one; and who a thread is. */
+import {UINT64_MAX, VERDICTS, decoder, names, need} from "./wasm.js";
+
+const ANSWERS_MAX = 100;
+
+export class Telling {
+	constructor(trace) {
+		this.trace = trace;
+		this.wasm = trace.wasm;
+		this.why_ = 0; // struct mprof_why, once it is asked
+		this.tale = 0;
+		this.namesAt = 0;
+	}
+
+	close() {
+		const {c} = this.wasm;
+
+		c.mprof_tale_free(this.tale);
+		c.mprof_why_free(this.why_);
+		c.free(this.namesAt);
+		this.tale = this.why_ = this.namesAt = 0;
+	}
+
+	#why() {
+		this.why_ ||= need(this.wasm.c.mprof_why_new(this.trace.model) >>> 0);
+		return this.why_;
+	}
+
+	/** The names of several streams as C has them: pointers, and behind them the texts. */
+	#names() {
+		const texts = this.trace.names.map((name, i) =>
+			new TextEncoder().encode((name || `stream ${i + 1}`).replaceAll("\0", "") + "\0"),
+		);
+		const at = this.wasm.alloc(texts.reduce((sum, text) => sum + text.length + 4, 0));
+		let to = at + 4 * texts.length;
+
+		for (const [i, text] of texts.entries()) {
+			this.wasm.view.setUint32(at + 4 * i, to, true);
+			this.wasm.bytes.set(text, to);
+			to += text.length;
+		}
+		return at;
+	}
+
+	/** What one of libmprof's tales says of item I: a list of lines, each of pieces {text, link?}, where a link is a thread. */
+	told(teller, i) {
+		const {wasm} = this,
+			{c, numbers} = wasm;
+
+		if (this.trace.names.length > 1) this.namesAt ||= this.#names();
+		this.tale ||= need(c.mprof_tale_new(this.trace.model, this.#why(), this.namesAt) >>> 0);
+		this.trace.check(c[teller](this.tale, i));
+		return wasm.lend(4, (count) => {
+			const pieces = c.mprof_tale_pieces(this.tale, count) >>> 0,
+				n = wasm.view.getUint32(count, true);
+			const text = c.mprof_tale_text(this.tale) >>> 0,
+				lines = [];
+
+			for (let k = 0; k < n; k++) {
+				const piece = wasm.object("mprof_tale_piece", pieces + k * wasm.size("mprof_tale_piece"));
+				const from = text + piece.offset;
+
+				(lines[piece.line] ??= []).push({
+					text: decoder.decode(wasm.bytes.subarray(from, from + piece.bytes)),
+					...(piece.thread === numbers.MPROF_NONE ? {} : {link: piece.thread}),
+				});
+			}
+			return lines;
+		});
+	}
+
+	/** Who a thread is, as `mprofctl why --json` says it, and its index; null for none and for a root. */
+	who(index, time) {
+		const {wasm} = this,
+			{numbers} = wasm;
+		if (this.trace.threadOrNull(index) === null) return null;
+		const label = wasm.c.mprof_why_label(this.#why(), index, time) >>> 0,
+			stream = this.trace.item("threads", "mprof_thread", index, "stream");
+
+		return {
+			index,
+			thread: this.trace.item("threads", "mprof_thread", index, "id"),
+			type: wasm.types[this.trace.item("threads", "mprof_thread", index, "type")],
+			label:
+				label === numbers.MPROF_NONE
+					? null
+					: this.trace.text(this.trace.item("labels", "mprof_label", label, "text")),
+			...(this.trace.names.length > 1 ? {stream: this.trace.names[stream]} : {}),
+		};
+	}
+
+	#whoAt(index, time) {
+		return {...this.who(index, time), time_ns: String(time)};
+	}
+
+	#resolution(index) {
+		const {numbers} = this.wasm;
+		if (
+			index === numbers.MPROF_NONE ||
+			!(this.trace.item("threads", "mprof_thread", index, "flags") & numbers.MPROF_THREAD_RESOLVED)
+		)
+			return null;
+		const [resolver, end, failure] = ["resolver", "end", "failure"].map((name) =>
+			this.trace.item("threads", "mprof_thread", index, name),
+		);
+
+		return {...this.#whoAt(resolver, end), failure: this.trace.text(failure)};
+	}
+
+	#chainOf(answer) {
+		const {wasm} = this,
+			{c} = wasm,
+			chain = [];
+
+		for (
+			let i = 0, at = answer.thread;
+			i < answer.links + answer.circle && i < wasm.numbers.MPROF_TALE_LINKS;
+			i++
+		) {
+			const link = c.mprof_why_link(this.#why(), at) >>> 0,
+				since = this.trace.item("interactions", "mprof_interaction", link, "time");
+
+			at =
+				c.mprof_why_final(this.#why(), this.trace.item("interactions", "mprof_interaction", link, "other")) >>>
+				0;
+			chain.push({...this.who(at, since), since_ns: String(since)});
+		}
+		return chain;
+	}
+
+	#root(answer) {
+		const [creator, created, flags] = ["creator", "created", "flags"].map((name) =>
+			this.trace.item("threads", "mprof_thread", answer.root, name),
+		);
+
+		return {
+			...this.#whoAt(answer.root, answer.since),
+			creator: this.who(creator, created),
+			created_ns: String(created),
+			preexisting: Boolean(flags & this.wasm.numbers.MPROF_THREAD_PREEXISTING),
+			resolution: this.#resolution(answer.root),
+		};
+	}
+
+	#signal(i) {
+		if (i === this.wasm.numbers.MPROF_NONE) return null;
+		return this.#whoAt(
+			...["thread", "time"].map((name) => this.trace.item("interactions", "mprof_interaction", i, name)),
+		);
+	}
+
+	#ask(thread) {
+		const {wasm} = this,
+			{numbers} = wasm;
+		const answer = wasm.lend(wasm.size("mprof_why_answer"), (at) => {
+			wasm.c.mprof_why_ask(this.#why(), thread, at);
+			return wasm.object("mprof_why_answer", at);
+		});
+		const [created, creator, flags, stream] = ["created", "creator", "flags", "stream"].map((name) =>
+			this.trace.item("threads", "mprof_thread", answer.thread, name),
+		);
+		const object = {
+			...this.who(answer.thread, created),
+			asked: this.trace.item("threads", "mprof_thread", thread, "id"),
+			should_resolve: Boolean(flags & numbers.MPROF_THREAD_SHOULD_RESOLVE),
+			created_ns: String(created),
+			preexisting: Boolean(flags & numbers.MPROF_THREAD_PREEXISTING),
+			creator: this.who(creator, created),
+			end_ns: String(this.trace.item("streams", "mprof_model_stream", stream, "end")),
+			verdict: VERDICTS[names(wasm, "MPROF_WHY_")[answer.verdict]],
+			resolution: this.#resolution(answer.thread),
+			story: this.told("mprof_tale_why", thread),
+		};
+
+		if (answer.verdict === numbers.MPROF_WHY_RESOLVED) return object;
+		const like =
+			answer.like === numbers.MPROF_NONE
+				? null
+				: {...this.who(answer.like, UINT64_MAX), resolution: this.#resolution(answer.like)};
+
+		return {
+			...object,
+			links: answer.links + answer.circle,
+			chain: this.#chainOf(answer),
+			root: this.#root(answer),
+			like,
+			condition: this.who(answer.condition, answer.since),
+			missed: this.#signal(answer.lost),
+			missed_signals: answer.lost_signals,
+			first_since: this.#signal(answer.first_since),
+			signals_since: answer.signals_since,
+			last_signal: this.#signal(answer.last_signal),
+			signals: answer.signals,
+		};
+	}
+
+	/** Those that should have resolved and never did, each end of what they became once. */
+	#expected() {
+		const {numbers} = this.wasm,
+			finals = new Set();
+
+		return this.trace
+			.items("expectations", "mprof_expectation")
+			.filter(({final}) => {
+				const flags = this.trace.item("threads", "mprof_thread", final, "flags");
+
+				if (finals.has(final) || flags & (numbers.MPROF_THREAD_RESOLVED | numbers.MPROF_THREAD_ROOT))
+					return false;
+				finals.add(final);
+				return true;
+			})
+			.map(({thread}) => thread)
+			.sort((a, b) => a - b);
+	}
+
+	/** What engine.why() answers. */
+	why(thread) {
+		const asked = thread === null ? this.#expected() : thread < this.trace.get("n_threads") ? [thread] : [];
+
+		return {
+			answers: asked.slice(0, ANSWERS_MAX).map((one) => this.#ask(one)),
+			left_out: Math.max(0, asked.length - ANSWERS_MAX),
+			should_resolve: this.trace.get("n_expectations"),
+			lost_packets: this.trace.counts().reduce((sum, counts) => sum + Number(counts.lost_packets), 0),
+			last: Array.from({length: this.trace.get("n_streams")}, (_, i) => ({
+				story: this.told("mprof_tale_last", i),
+			})),
+		};
+	}
+
+	/** Who a thread is, at the end of its life. */
+	whoEver(index) {
+		return this.who(index, UINT64_MAX);
+	}
+}

@@ -1,0 +1,324 @@
+/* A trace in the memory of mprof.wasm: loaded, and asked. */
+import {compare} from "./compare.js";
+import {Counting} from "./counting.js";
+import {Drawing} from "./drawing.js";
+import {Telling} from "./telling.js";
+import {COUNTERS_MAX, OUT_OF_MEMORY, OutOfOrder, decoder, names} from "./wasm.js";
+
+const PIECE_BYTES = 1 << 20;
+const LABELS_MAX = 1000;
+const TEXT_MAX = 4096;
+
+export class Trace {
+	/** @param {Wasm} wasm @param {{simplify?: boolean, seed?: bigint}} options */
+	constructor(wasm, options = {}) {
+		this.seed = options.seed ?? crypto.getRandomValues(new BigUint64Array(1))[0];
+		this.wasm = wasm;
+		this.names = [];
+		this.loader = wasm.c.wasm_open(this.seed, options.simplify ?? true) >>> 0;
+		if (!this.loader) throw new Error(OUT_OF_MEMORY);
+		this.model = 0; // struct mprof_model_view, once it is finished
+		this.telling = new Telling(this);
+		this.counting = new Counting(this);
+		this.drawing = new Drawing(this);
+	}
+
+	/** Gives back all memory; the wasm keeps it for the next trace. */
+	close() {
+		const c = this.wasm.c;
+		this.drawing.close();
+		this.telling.close();
+		c.loader_free(this.loader);
+		this.loader = this.model = 0;
+	}
+
+	/** One more stream, before the bytes of any; returns its index. KIND is one of enum intake_kind: "FILE", "TWICE", "HELD", "SERVED". */
+	stream({name = "", guest, offsetNs = 0n, uncertaintyNs = 0n}, kind = "FILE") {
+		const {c, numbers} = this.wasm;
+		const i =
+			c.wasm_stream(
+				this.loader,
+				guest ?? this.names.length,
+				offsetNs,
+				uncertaintyNs,
+				numbers["INTAKE_" + kind],
+			) >>> 0;
+
+		if (i === numbers.MPROF_NONE) throw new Error(OUT_OF_MEMORY);
+		this.names.push(name);
+		return i;
+	}
+
+	expect(stream, bytes) {
+		this.wasm.c.loader_expect(this.loader, stream, BigInt(bytes));
+	}
+
+	/** The next bytes of a stream, any cut; they are copied. Throws OutOfOrder. @param {Uint8Array} bytes */
+	feed(stream, bytes) {
+		const {c} = this.wasm;
+		for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
+			const piece = bytes.subarray(from, from + PIECE_BYTES);
+			const at = c.loader_room(this.loader, stream, piece.length) >>> 0;
+			if (!at) throw new Error(OUT_OF_MEMORY);
+			this.wasm.bytes.set(piece, at);
+			this.check(c.loader_came(this.loader, stream, piece.length));
+		}
+	}
+
+	end(stream) {
+		this.check(this.wasm.c.loader_end(this.loader, stream));
+	}
+
+	check(status) {
+		if (status === this.wasm.numbers.MPROF_CORRUPT) throw new OutOfOrder();
+		if (status !== this.wasm.numbers.MPROF_OK) throw new Error(OUT_OF_MEMORY);
+	}
+
+	/** All streams have ended: the model. */
+	finish() {
+		const {c} = this.wasm;
+		this.check(c.loader_finish(this.loader));
+		this.model = c.mprof_model_view(c.loader_model(this.loader)) >>> 0;
+		this.drawing.prepare(); // here, while somebody waits for it, and not with the first picture
+	}
+
+	get(name) {
+		return this.wasm.get("mprof_model_view", this.model, name);
+	}
+
+	/** Field NAME of item I of the model's array ARRAY of STRUCT. */
+	item(array, struct, i, name) {
+		return this.wasm.get(struct, this.get(array) + i * this.wasm.size(struct), name);
+	}
+
+	items(array, struct) {
+		const {wasm} = this,
+			base = this.get(array),
+			n = this.get("n_" + array),
+			size = wasm.size(struct);
+		return Array.from({length: n}, (_, i) => wasm.object(struct, base + i * size));
+	}
+
+	/** The damage that was met: sentences; the number of all. */
+	damages() {
+		const {wasm} = this,
+			sentences = [];
+		wasm.lend(256, (text) => {
+			for (let i = 0; ; i++) {
+				const stream = wasm.c.wasm_damage(this.loader, i, text, 256) >>> 0;
+				if (stream === wasm.numbers.MPROF_NONE) break;
+				sentences.push((this.names[stream] ? this.names[stream] + ": " : "") + wasm.cString(text));
+			}
+		});
+		const all = this.counts().reduce((sum, counts) => sum + Number(counts.damages), 0);
+		if (all > sentences.length) sentences.push("further damage is not listed");
+		return sentences;
+	}
+
+	/** What was counted of each stream while it came. */
+	counts() {
+		const {wasm} = this;
+		return this.names.map((name, i) =>
+			wasm.lend(wasm.size("loader_counts"), (at) => {
+				wasm.c.loader_counts(this.loader, i, at);
+				const counts = wasm.object("loader_counts", at);
+				counts.events_by_type = this.named(wasm.events, counts.events_by_type);
+				return counts;
+			}),
+		);
+	}
+
+	/** Of 64-bit numbers at AT those that are not 0, by name. */
+	named(names, at) {
+		const numbers = new BigUint64Array(this.wasm.c.memory.buffer.slice(at, at + 8 * names.length));
+
+		return Object.fromEntries(names.map((name, i) => [name, Number(numbers[i])]).filter(([, n]) => n));
+	}
+
+	/** What engine.load() answers. */
+	summary() {
+		const streams = this.items("streams", "mprof_model_stream").map((stream, i) => ({
+			name: this.names[i],
+			...stream,
+		}));
+		const seen = streams.filter((stream) => stream.events);
+		const counts = this.counts();
+		const sum = (key) => counts.reduce((total, one) => total + Number(one[key]), 0);
+		const byType = {};
+		for (const one of counts)
+			for (const [name, n] of Object.entries(one.events_by_type)) byType[name] = (byType[name] ?? 0) + n;
+		return {
+			start: seen.reduce((least, {start}) => (start < least ? start : least), seen[0]?.start ?? 0n),
+			end: seen.reduce((most, {end}) => (end > most ? end : most), 0n),
+			rows: this.get("rows"),
+			streams,
+			counters: this.items("counters", "mprof_counter")
+				.slice(0, COUNTERS_MAX)
+				.map((counter, index) => ({
+					index,
+					name: this.text(counter.name),
+					min: counter.min,
+					max: counter.max,
+					samples: counter.samples,
+					stream: counter.stream,
+				})),
+			notes: this.wasm.object("mprof_model_notes", this.get("notes")),
+			totals: {
+				events: Object.values(byType).reduce((a, b) => a + b, 0),
+				events_by_type: byType,
+				packets: sum("packets"),
+				lost_packets: sum("lost_packets"),
+				damages: sum("damages"),
+				skipped: sum("skipped"),
+				bytes: sum("bytes"),
+				threads: this.get("n_threads") - this.get("n_streams"),
+			},
+			damages: this.damages(),
+			memory: this.wasm.c.memory.buffer.byteLength,
+		};
+	}
+
+	/** String I of the model as it may be shown, cut where it is long; null for none. */
+	text(i) {
+		const {wasm} = this;
+		if (i === wasm.numbers.MPROF_NONE) return null;
+		const from = this.get("text") + this.item("strings", "mprof_string", i, "offset");
+		const bytes = this.item("strings", "mprof_string", i, "bytes");
+		return this.#printable(from, bytes);
+	}
+
+	#printable(from, bytes) {
+		const {wasm} = this,
+			kept = Math.min(bytes, TEXT_MAX);
+		return wasm.lend(kept * 6 + 64, (out) => {
+			const n = wasm.c.wasm_printable(out, kept * 6 + 64, from, kept) >>> 0;
+			return decoder.decode(wasm.bytes.slice(out, out + n)) + (kept < bytes ? "…" : "");
+		});
+	}
+
+	/** What stands at label I. */
+	label(i) {
+		const {wasm} = this;
+		return wasm.lend(TEXT_MAX + 64, (at) => {
+			const n = wasm.c.mprof_label_text(this.model, i, at, TEXT_MAX + 64) >>> 0;
+			return this.#printable(at, Math.min(n, TEXT_MAX + 63)) + (n > TEXT_MAX + 63 ? "…" : "");
+		});
+	}
+
+	#chain(array, struct, first, most) {
+		const {wasm} = this,
+			base = this.get(array),
+			size = wasm.size(struct),
+			list = [];
+		for (let i = first; i !== wasm.numbers.MPROF_NONE && list.length < most;) {
+			const item = wasm.object(struct, base + i * size);
+			list.push({...item, index: i});
+			i = item.next;
+		}
+		return list;
+	}
+
+	threadOrNull(i) {
+		return i === this.wasm.numbers.MPROF_NONE ||
+			this.item("threads", "mprof_thread", i, "row") === this.wasm.numbers.MPROF_NONE
+			? null
+			: i;
+	}
+
+	/** How long a thread ran, and in how many pieces. */
+	#ran(thread) {
+		const {wasm} = this,
+			base = this.get("activations"),
+			size = wasm.size("mprof_activation"),
+			view = wasm.view;
+		const start = wasm.field("mprof_activation", "start").at,
+			end = wasm.field("mprof_activation", "end").at;
+		const next = wasm.field("mprof_activation", "next").at;
+		let ran = 0n,
+			activations = 0;
+		for (let i = thread.first_activation; i !== wasm.numbers.MPROF_NONE; activations++) {
+			const at = base + i * size;
+			ran += view.getBigUint64(at + end, true) - view.getBigUint64(at + start, true);
+			i = view.getUint32(at + next, true);
+		}
+		return {ran, activations};
+	}
+
+	/** What engine.thread() answers; null where there is no such thread. */
+	thread(index) {
+		const {wasm} = this;
+		if (!Number.isInteger(index) || index < 0 || index >= this.get("n_threads")) return null;
+		const thread = wasm.object("mprof_thread", this.get("threads") + index * wasm.size("mprof_thread"));
+		const flags = names(wasm, "MPROF_THREAD_")
+			.map((name, bit) => (thread.flags & bit ? name : null))
+			.filter(Boolean);
+		return {
+			index,
+			id: thread.id,
+			type: wasm.types[thread.type],
+			row: thread.row === wasm.numbers.MPROF_NONE ? null : thread.row,
+			stream: thread.stream,
+			start: thread.start,
+			end: thread.end,
+			created: thread.created,
+			flags,
+			labels: this.#chain("labels", "mprof_label", thread.first_label, LABELS_MAX).map(({time, index: i}) => ({
+				time,
+				text: this.label(i),
+			})),
+			creator: this.threadOrNull(thread.creator),
+			parent: this.threadOrNull(thread.parent),
+			becomes: this.threadOrNull(thread.becomes),
+			resolver: this.threadOrNull(thread.resolver),
+			failure: this.text(thread.failure),
+			...this.#ran(thread),
+			story: this.telling.told("mprof_tale_thread", index),
+		};
+	}
+
+	// What it is asked.
+
+	/** What engine.why() answers. */
+	why(thread) {
+		return this.telling.why(thread);
+	}
+
+	/** What engine.stats() answers. */
+	stats(from, to) {
+		return this.counting.stats(from, to);
+	}
+
+	/** What engine.frame() answers, but for its functions. */
+	draw(window) {
+		return this.drawing.draw(window);
+	}
+
+	near(window, x, y, reach) {
+		return this.drawing.near(window, x, y, reach);
+	}
+
+	focus(window, row, y) {
+		return this.drawing.focus(window, row, y);
+	}
+
+	find(text) {
+		return this.drawing.find(text);
+	}
+
+	family(thread) {
+		this.drawing.family(thread);
+	}
+
+	counter(index, shown) {
+		this.drawing.counter(index, shown);
+	}
+
+	density(from, to, n) {
+		return this.drawing.density(from, to, n);
+	}
+
+	/** What engine.diff() answers: this trace is the bad one. */
+	diff(good) {
+		return compare(good, this);
+	}
+}
