@@ -198,7 +198,9 @@ export class HostPage {
 	}
 
 	captured(data) {
-		const {capture, change} = data;
+		const {capture} = data;
+		/* What this page asked for is said twice: in the answer and as an event. */
+		const change = this.model.captures.has(capture.id) ? "changed" : data.change;
 
 		this.model.capture(data);
 		if (change === "made" && isCrash(capture))

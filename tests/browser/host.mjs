@@ -27,6 +27,12 @@ const STORY = [
 const names = (page) => page.locator(".guests tbody .name").allTextContents();
 const row = (page, name) => page.locator(".guests tbody tr", {has: page.getByRole("link", {name, exact: true})});
 
+/* In the page: what is said from now on. */
+function watchNews() {
+	window.said = [];
+	new MutationObserver(() => window.said.push(document.querySelector(".news").textContent)).observe(document.querySelector(".news"), {childList: true, subtree: true});
+}
+
 test("host: crashes come first, then what runs, then what is gone", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
@@ -155,10 +161,13 @@ test("host: captures are taken, pinned, noted and deleted with the keyboard alon
 
 	host.guest("one", "--size", "65536", "--rate", "5000");
 	await row(page, "one").getByRole("button", {name: "Take a snapshot of one"}).focus();
+	await page.evaluate(watchNews);
 	await page.keyboard.press("Enter");
 	const capture = page.locator(".captures tbody tr").first();
 	await capture.getByText("Snapshot", {exact: true}).waitFor();
 	equal(await row(page, "one").locator(".captures button").textContent(), "1");
+	await sleep(4000); /* until what comes as an event would have been said, too */
+	equal((await page.evaluate(() => window.said.join())).match(/snapshot/g)?.length, 1, "how often it is said");
 	await capture.getByRole("button", {name: /^Keep for ever/}).focus();
 	await page.keyboard.press("Space");
 	await capture.getByRole("button", {pressed: true}).waitFor();
@@ -254,10 +263,7 @@ test("host: what many do at once is told in one sentence", async (t) => {
 	const write = host.writer();
 
 	await page.getByText("Live", {exact: true}).waitFor();
-	await page.evaluate(() => {
-		window.said = [];
-		new MutationObserver(() => window.said.push(document.querySelector(".news").textContent)).observe(document.querySelector(".news"), {childList: true, subtree: true});
-	});
+	await page.evaluate(watchNews);
 	const lines = Array.from({length: 50}, (_, i) => `run ${100 + i} xen m${i} many-${i} ${UUID(100 + i)} ${100 + i} running -`);
 	await write("begin", ...lines, "commit");
 	await row(page, "many-49").waitFor();
