@@ -136,13 +136,12 @@ static enum mprof_status on_damage(struct loader *l, uint32_t stream)
 static enum mprof_status add(struct loader *l, uint32_t stream, const struct mprof_event *events, size_t n)
 {
 	uint64_t *by_type = lane_at(l, stream)->counts.events_by_type;
-	size_t i;
+	size_t added, i;
 
-	for (i = 0; i < n; i++) {
-		if (mprof_model_add(l->model, stream, &events[i].raw) != MPROF_OK)
-			return MPROF_NOMEM;
+	if (mprof_model_add_batch(l->model, stream, events, n, &added) != MPROF_OK)
+		return MPROF_NOMEM;
+	for (i = 0; i < n; i++)
 		by_type[events[i].raw.id]++;
-	}
 	return MPROF_OK;
 }
 
