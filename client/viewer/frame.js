@@ -41,7 +41,7 @@ export class Frame {
 
 	layout() {
 		const {timeline} = this;
-		const zoom = (sign, says, action) => repeat(button(sign, says), () => timeline.act(action));
+		const zoom = (sign, says, action) => repeat(button(sign, says), () => timeline.actions.act(action));
 
 		return make(
 			"main",
@@ -57,7 +57,7 @@ export class Frame {
 					{className: "tl-group", role: "group", "aria-label": "Zoom"},
 					zoom("−", "Zoom out (-)", "farther"),
 					zoom("+", "Zoom in (+)", "closer"),
-					button("Fit", "Show the whole trace (f)", () => timeline.act("fit")),
+					button("Fit", "Show the whole trace (f)", () => timeline.actions.act("fit")),
 				),
 				timeline.search.element,
 				make("div", {className: "tl-group", role: "group", "aria-label": "Panels"}, ...this.buttons.values()),

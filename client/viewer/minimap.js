@@ -44,6 +44,7 @@ export class Minimap {
 	/** What is there: DENSITY over START up to END. */
 	trace(start, end, density, loaded = null) {
 		Object.assign(this, {start, end: end > start ? end : start + 1n, density, loaded});
+		this.kept = null;
 	}
 
 	x(time) {
@@ -67,25 +68,45 @@ export class Minimap {
 		return {x0, x1};
 	}
 
+	/** The strip has another size.  Not asked at each frame: an answer may cost a layout of the page. */
+	resize() {
+		this.width = Math.max(this.canvas.clientWidth, 1);
+		this.height = Math.max(this.canvas.clientHeight, 1);
+	}
+
 	draw(camera) {
 		const {canvas} = this;
 		const palette = this.palette();
 		const ratio = devicePixelRatio || 1;
 
 		this.camera = camera;
-		this.width = Math.max(canvas.clientWidth, 1);
-		this.height = Math.max(canvas.clientHeight, 1);
+		if (!this.width)
+			this.resize();
 		if (canvas.width !== Math.round(this.width * ratio) || canvas.height !== Math.round(this.height * ratio)) {
 			canvas.width = Math.round(this.width * ratio);
 			canvas.height = Math.round(this.height * ratio);
 		}
-		const ctx = canvas.getContext("2d");
+		const ctx = canvas.getContext("2d", {alpha: false});
+		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+		ctx.drawImage(this.background(palette, ratio), 0, 0, this.width, this.height);
+		this.frame(ctx, palette, this.window(camera));
+		this.say(camera);
+	}
+
+	/** What does not move with the window, painted once. */
+	background(palette, ratio) {
+		const {canvas} = this;
+
+		if (this.kept && this.kept.width === canvas.width && this.kept.height === canvas.height && this.kept.palette === palette)
+			return this.kept;
+		this.kept = make("canvas", {width: canvas.width, height: canvas.height});
+		this.kept.palette = palette;
+		const ctx = this.kept.getContext("2d", {alpha: false});
 		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
 		ctx.fillStyle = palette.ruler;
 		ctx.fillRect(0, 0, this.width, this.height);
 		this.bars(ctx, palette);
-		this.frame(ctx, palette, this.window(camera));
-		this.say(camera);
+		return this.kept;
 	}
 
 	bars(ctx, palette) {

@@ -72,28 +72,29 @@ export class Panels {
 	}
 
 	select(index) {
-		this.timeline.select(index, {reveal: true});
+		this.timeline.selection.select(index, {reveal: true});
 	}
 
 	async choose(it) {
-		const thread = await this.timeline.locate(it);
+		const thread = await this.timeline.selection.locate(it);
 
 		if (thread)
 			this.select(thread.index);
 	}
 
 	async thread() {
-		const {selected, camera} = this.timeline;
+		const {selection, camera} = this.timeline;
+		const {thread} = selection;
 
-		if (!selected)
+		if (!thread)
 			return ["No thread is selected", [make("p", {textContent: "Click a thread, or press j and k to go through those in view."})]];
-		return [called(selected), story(selected, camera.start, (index) => this.select(index))];
+		return [called(thread), story(thread, camera.start, (index) => this.select(index))];
 	}
 
 	async why() {
 		const {timeline} = this;
 		const {engine} = timeline.session;
-		const answers = await engine.why(timeline.selected ? timeline.selected.index : null);
+		const answers = await engine.why(timeline.selection.thread?.index ?? null);
 
 		timeline.chain = await chain(answers.answers, (index) => engine.thread(index), timeline.camera.end);
 		if (timeline.chain.length) {
@@ -116,7 +117,8 @@ export class Panels {
 	}
 
 	async stats() {
-		const {range, camera, session} = this.timeline;
+		const {camera, session, selection} = this.timeline;
+		const {range} = selection;
 		const what = range ?? {
 			from: camera.from > camera.start ? camera.from : camera.start,
 			to: camera.to < camera.end ? camera.to : camera.end,

@@ -108,6 +108,7 @@ export class Session {
 	}
 
 	progress({phase, bytes, total}) {
+		this.arrived = performance.now();
 		if (phase === "building")
 			return this.hooks.progress(`${amount(bytes)} are here; finding out who waited for whom`, null);
 		const of = total ? ` of ${amount(total)}` : "";

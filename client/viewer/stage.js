@@ -15,7 +15,8 @@ export const FLAGS_NO_COUNTERS = 6;
 const WIDTHS_MAX = 20000;
 const WORK_KEPT = 1000;
 
-function fitted(canvas, width, height) {
+/** CANVAS at this size, and its pen; one that is opaque costs less to put together with the others. */
+function fitted(canvas, width, height, alpha = false) {
 	const ratio = devicePixelRatio || 1;
 	const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
 
@@ -25,7 +26,7 @@ function fitted(canvas, width, height) {
 		canvas.style.width = `${width}px`;
 		canvas.style.height = `${height}px`;
 	}
-	const ctx = canvas.getContext("2d");
+	const ctx = canvas.getContext("2d", {alpha});
 	ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
 	return ctx;
 }
@@ -168,6 +169,7 @@ export class Stage {
 		this.pen.font = FONT;
 		const layers = plan(marks, palette, window, (text) => this.measure(text), (index, name) => this.hooks.counter(index, name));
 		paint(this.pen, layers, palette, window);
+		this.first ??= performance.now();
 		this.shown = {marks, layers, window, yOf: answer.rowY, rowAt: answer.rowAt, gridNs: answer.gridNs};
 	}
 
@@ -232,7 +234,12 @@ export class Stage {
 
 	paintRuler() {
 		const palette = this.hooks.palette();
-		const {width} = this.camera;
+		const {width, from, to} = this.camera;
+		const key = `${from} ${to} ${width} ${devicePixelRatio} ${palette.dark} ${this.shown?.gridNs}`;
+
+		if (key === this.ruled)
+			return;
+		this.ruled = key;
 		const ctx = fitted(this.ruler, width, RULER);
 
 		ctx.fillStyle = palette.ruler;
@@ -250,9 +257,16 @@ export class Stage {
 	}
 
 	paintOverlay() {
-		const ctx = fitted(this.canvas, this.camera.width, this.camera.height);
+		const {width, height} = this.camera;
+		const was = this.over;
+		const size = `${width} ${height} ${devicePixelRatio}`;
 
 		this.over = this.shown ? primitives(this.hooks.overlay(), this.camera, (row) => this.y(row)) : [];
+		/* Mostly there is nothing, and wiping the whole of a canvas is not free. */
+		if (!this.over.length && !was?.length && size === this.overSize)
+			return;
+		this.overSize = size;
+		const ctx = fitted(this.canvas, width, height, true);
 		paintOverlay(ctx, this.over, this.hooks.palette(), this.camera);
 	}
 }

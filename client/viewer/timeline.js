@@ -5,25 +5,26 @@
  *   timeline.go(view)      the address changed; false where it names another trace
  *   timeline.close()
  */
+import {Actions} from "./actions.js";
 import {format, sameTrace} from "./address.js";
 import {density} from "./archive.js";
 import {Camera} from "./camera.js";
 import {Counters} from "./counters.js";
 import {Frame} from "./frame.js";
 import {Input} from "./input.js";
-import {make, short} from "./make.js";
+import {make} from "./make.js";
 import {Minimap} from "./minimap.js";
 import {Panels} from "./panels.js";
-import {called} from "./panel.js";
 import {Search} from "./search.js";
+import {Selection} from "./selection.js";
 import {Session} from "./session.js";
 import {local, remote} from "./source.js";
 import {FLAGS_ALL, FLAGS_NO_COUNTERS, Stage} from "./stage.js";
 import {palette, watchDark} from "./theme.js";
 import {inView, line} from "./threads.js";
-import {exact, rough, span} from "./times.js";
+import {Tip} from "./tip.js";
+import {rough} from "./times.js";
 
-const REACH = 16;
 const SETTLE_MS = 300;
 const READ_MS = 700; /* until the text beside the picture follows it */
 
@@ -38,11 +39,10 @@ export class Timeline {
 	constructor(root, view, services) {
 		Object.assign(this, {root, view, services});
 		this.camera = new Camera();
-		this.selected = null;
-		this.family = null;
-		this.range = null;
-		this.chain = [];
-		this.pointer = null;
+		this.selection = new Selection(this);
+		this.actions = new Actions(this);
+		this.tip = new Tip(this);
+		this.chain = []; /* of waits, as overlay.js draws it */
 		this.dark = watchDark((dark) => {
 			this.dark = dark;
 			this.stage?.renew();
@@ -54,6 +54,13 @@ export class Timeline {
 	/** The primitives that are shown: of the picture, and of what lies over it. */
 	get painted() {
 		return [...(this.stage.shown?.marks.list() ?? []), ...(this.stage.over ?? [])];
+	}
+
+	/** What lies over the picture. */
+	get over() {
+		const {selection, chain, tip, unloaded} = this;
+
+		return {selected: selection.thread, range: selection.range, chain, pointer: tip.time, unloaded};
 	}
 
 	/** Times that are there but not in this model. */
@@ -76,15 +83,15 @@ export class Timeline {
 		this.stage = new Stage(null, this.camera, {
 			palette: () => this.palette,
 			counter: (index, name) => this.counters.caption(index, name),
-			overlay: () => this,
+			overlay: () => this.over,
 			drawn: () => this.drawn(),
 			failed: (error) => this.failed(error),
-			sized: () => {},
+			sized: () => this.minimap.resize(),
 		});
 		this.minimap = new Minimap(() => this.palette, {show: (from, to) => this.move(() => this.camera.show(from, to))});
 		this.search = new Search({
-			find: (text) => this.find(text),
-			go: (thread) => this.select(thread, {reveal: true}),
+			find: (text) => this.selection.find(text),
+			go: (thread) => this.selection.select(thread, {reveal: true}),
 			changed: () => this.settle(),
 			leave: () => this.stage.canvas.focus(),
 		});
@@ -92,12 +99,11 @@ export class Timeline {
 		this.says = make("div", {className: "tl-status", id: "tl-view"});
 		this.live = make("div", {className: "tl-hidden", role: "status", "aria-live": "polite"});
 		this.text = make("div", {className: "tl-hidden", role: "region", "aria-label": "The threads in view, as text"});
-		this.tip = make("div", {className: "tl-tip", "aria-hidden": "true", hidden: true});
-		this.stage.pictures.append(this.tip);
+		this.stage.pictures.append(this.tip.element);
 		this.frame = new Frame(this);
 		this.root.replaceChildren(this.frame.element);
 		this.input = new Input(this.stage.canvas, this.hooks());
-		this.onKey = (event) => this.rootKey(event);
+		this.onKey = (event) => this.actions.key(event);
 		document.addEventListener("keydown", this.onKey);
 		this.minimap.canvas.addEventListener("keydown", (event) => this.input.key(event));
 	}
@@ -118,12 +124,12 @@ export class Timeline {
 				}),
 			drop: () => this.stage.drop(),
 			pinch: (...x) => this.move(() => this.camera.pinch(...x)),
-			click: (x, y) => this.click(x, y),
-			double: (x, y) => this.double(x, y),
-			range: (x0, x1, done) => this.drawRange(x0, x1, done),
-			hover: (x, y) => this.hover(x, y),
-			leave: () => this.leave(),
-			key: (action) => this.act(action),
+			click: (x, y) => this.selection.click(x, y),
+			double: (x, y) => this.selection.double(x, y),
+			range: (x0, x1, done) => this.selection.drawRange(x0, x1, done),
+			hover: (x, y) => this.tip.hover(x, y),
+			leave: () => this.tip.leave(),
+			key: (action) => this.actions.act(action),
 		};
 	}
 
@@ -255,16 +261,15 @@ export class Timeline {
 
 	/** After a new model came in place of the old one: what was selected and sought is found in it again. */
 	async again() {
-		const {selected} = this;
+		const {selection} = this;
 
 		if (this.search.input.value)
 			await this.search.search(this.search.input.value);
-		if (!selected)
+		if (!selection.thread)
 			return;
-		const thread = await this.locate(selected);
-		this.selected = thread;
-		if (thread && this.family !== null)
-			await this.highlight(thread.index);
+		selection.thread = await selection.locate(selection.thread);
+		if (selection.thread && selection.family !== null)
+			await selection.highlight(selection.thread.index);
 		this.stage.changed();
 	}
 
@@ -319,29 +324,30 @@ export class Timeline {
 			this.camera.look(view.row);
 		if ((view.find ?? "") !== this.search.input.value)
 			await this.search.set(view.find ?? "");
-		this.range = view.measure ?? null;
-		const thread = view.thread ? await this.locate(view.thread) : null;
-		this.selected = thread;
-		await this.panels.show(view.panel ?? (thread ? "thread" : this.range ? "stats" : null));
+		this.selection.range = view.measure ?? null;
+		const thread = view.thread ? await this.selection.locate(view.thread) : null;
+		this.selection.thread = thread;
+		await this.panels.show(view.panel ?? (thread ? "thread" : view.measure ? "stats" : null));
 		this.stage.renew();
 		this.moved();
 	}
 
 	/** What is seen now, as a view. */
 	get now() {
-		const {camera, selected} = this;
+		const {camera} = this;
+		const {thread, range} = this.selection;
 		const {domain, capture, file, run, stream} = this.view;
 		const view = {domain, capture, file, run, stream, from: camera.from, to: camera.to, row: camera.focus};
 
 		for (const key of Object.keys(view))
 			if (view[key] === undefined)
 				delete view[key];
-		if (selected)
-			view.thread = {stream: selected.stream, id: selected.id, index: selected.index};
+		if (thread)
+			view.thread = {stream: thread.stream, id: thread.id, index: thread.index};
 		if (this.search.input.value)
 			view.find = this.search.input.value;
-		if (this.range)
-			view.measure = this.range;
+		if (range)
+			view.measure = range;
 		if (this.panels.address)
 			view.panel = this.panels.address;
 		return view;
@@ -375,7 +381,7 @@ export class Timeline {
 		if (!this.session?.summary)
 			return;
 		change();
-		this.leave();
+		this.tip.hide();
 		this.moved();
 	}
 
@@ -385,7 +391,6 @@ export class Timeline {
 		this.stage.changed();
 		this.session.look(camera.from, camera.to);
 		this.settle();
-		this.say();
 	}
 
 	say() {
@@ -402,11 +407,12 @@ export class Timeline {
 	}
 
 	drawn() {
-		const key = `${this.camera.from} ${this.camera.to} ${this.dark} ${this.minimap.canvas.clientWidth}`;
+		const key = `${this.camera.from} ${this.camera.to} ${this.dark} ${this.camera.width}`;
 
 		if (this.session?.summary && this.mapped !== key) {
 			this.mapped = key;
 			this.minimap.draw(this.camera);
+			this.say();
 		}
 		if (this.read !== this.stage.shown) {
 			this.read = this.stage.shown;
@@ -431,184 +437,6 @@ export class Timeline {
 			this.panels.show("threads");
 	}
 
-	// Threads.
-
-	/** The thread that {stream, id, index} names in this model, or null: an index holds for one model alone. */
-	async locate({stream, id, thread, index}) {
-		const {engine} = this.session;
-		const wanted = BigInt(id ?? thread);
-		const fits = (it) => it && it.id === wanted && (typeof stream !== "number" || it.stream === stream);
-		const guess = Number.isInteger(index) ? await engine.thread(index) : null;
-
-		if (fits(guess))
-			return guess;
-		const {threads} = await engine.find(String(wanted));
-		let found = null;
-		for (const it of threads.slice(0, 500)) {
-			const one = await engine.thread(it);
-			if (fits(one)) {
-				found = one;
-				break;
-			}
-		}
-		await this.highlightAgain();
-		return found;
-	}
-
-	/** Searching highlights, and so does a family: put back what was. */
-	async highlightAgain() {
-		const {engine} = this.session;
-
-		if (this.search.input.value)
-			await engine.find(this.search.input.value);
-		else
-			await engine.family(this.family);
-	}
-
-	async find(text) {
-		if (!this.session?.engine)
-			return {threads: []};
-		this.family = null;
-		const found = await this.session.engine.find(text);
-		this.stage.renew();
-		return found;
-	}
-
-	async select(index, {reveal = false} = {}) {
-		const thread = index === null ? null : await this.session.engine.thread(index);
-
-		this.selected = thread;
-		if (thread) {
-			if (reveal)
-				this.reveal(thread);
-			this.live.textContent = `Selected: ${line(thread, this.camera.start)}`;
-			await this.panels.show("thread");
-		} else if (this.panels.name === "thread") {
-			this.panels.close();
-		}
-		this.stage.changed();
-		this.settle();
-	}
-
-	/** Bring a thread into view, at the scale there is. */
-	reveal(thread) {
-		const {camera} = this;
-
-		if (thread.end < camera.from || thread.start > camera.to || (!camera.sees(thread.start, 8) && !camera.sees(thread.end, 8)))
-			camera.center(thread.end - thread.start > camera.span ? thread.start : (thread.start + thread.end) / 2n);
-		if (thread.row !== null)
-			camera.look(thread.row + 0.5);
-		this.moved();
-	}
-
-	async highlight(index) {
-		this.family = index;
-		if (this.search.input.value) {
-			this.search.input.value = "";
-			this.search.text = "";
-			this.search.threads = [];
-			this.search.say();
-		}
-		await this.session.engine.family(index);
-		this.stage.renew();
-	}
-
-	at(x, y) {
-		return this.session?.engine ? this.session.engine.near(this.stage.window, x, y, REACH) : null;
-	}
-
-	async click(x, y) {
-		await this.select(await this.at(x, y));
-	}
-
-	async double(x, y) {
-		const index = await this.at(x, y);
-
-		await this.highlight(index);
-		await this.select(index);
-	}
-
-	async hover(x, y) {
-		if (!this.session?.summary)
-			return;
-		this.pointer = this.camera.timeAt(x);
-		this.pointed = {x, y};
-		this.stage.changed();
-		if (this.hovering)
-			return;
-		this.hovering = true;
-		try {
-			const index = await this.at(x, y);
-			const thread = index === null ? null : await this.session.engine.thread(index);
-			this.showTip(thread);
-		} catch (error) {
-			this.failed(error);
-		} finally {
-			this.hovering = false;
-		}
-	}
-
-	showTip(thread) {
-		const {tip, camera} = this;
-
-		if (this.pointer === null || this.closed)
-			return;
-		const {x, y} = this.pointed;
-		tip.replaceChildren(
-			...(thread
-				? [
-						make("strong", {textContent: short(called(thread), 200)}),
-						...thread.labels.slice(-4).map((it) => make("div", {className: "tl-quiet", textContent: short(it.text, 200)})),
-						make("div", {
-							textContent: `+${span(thread.start - camera.start)} to +${span(thread.end - camera.start)}, ran ${span(thread.ran)}`,
-						}),
-						thread.failure ? make("div", {className: "tl-bad", textContent: thread.failure}) : "",
-					]
-				: []),
-			make("div", {className: "tl-quiet", textContent: `at +${span(this.pointer - camera.start)} (${exact(this.pointer)})`}),
-		);
-		tip.hidden = false;
-		tip.style.left = `${Math.min(x + 14, Math.max(camera.width - tip.offsetWidth - 4, 0))}px`;
-		tip.style.top = `${y + 16 + tip.offsetHeight > camera.height ? Math.max(y - tip.offsetHeight - 10, 0) : y + 16}px`;
-	}
-
-	leave() {
-		this.pointer = null;
-		this.tip.hidden = true;
-		this.stage.changed();
-	}
-
-	// Ranges.
-
-	drawRange(x0, x1, done) {
-		const [a, b] = [this.camera.timeAt(Math.min(x0, x1)), this.camera.timeAt(Math.max(x0, x1))];
-
-		this.setRange(a, b, done);
-	}
-
-	setRange(from, to, done) {
-		this.range = to > from ? {from, to} : null;
-		this.stage.changed();
-		if (done) {
-			this.panels.show(this.range ? "stats" : null);
-			this.settle();
-		}
-	}
-
-	/** Measure by key: once where it begins, once where it ends. */
-	mark() {
-		const time = this.pointer ?? this.camera.timeAt(this.camera.width / 2);
-
-		if (this.begun === undefined) {
-			this.begun = time;
-			this.live.textContent = `The range begins at +${span(time - this.camera.start)}; m again ends it.`;
-			return;
-		}
-		const [from, to] = this.begun < time ? [this.begun, time] : [time, this.begun];
-		this.begun = undefined;
-		this.setRange(from, to, true);
-	}
-
 	// Counters.
 
 	showCounter(index, shown) {
@@ -622,93 +450,5 @@ export class Timeline {
 		this.stage.flags = shown ? FLAGS_ALL : FLAGS_NO_COUNTERS;
 		this.live.textContent = shown ? "Counters are shown." : "Counters are hidden.";
 		this.stage.renew();
-	}
-
-	// Keys and buttons.
-
-	rootKey(event) {
-		const element = event.target;
-
-		if (event.defaultPrevented || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName))
-			return;
-		/* On a button these two press it. */
-		if ((event.key === " " || event.key === "Enter") && element.closest("button, a, summary"))
-			return;
-		this.input.key(event);
-	}
-
-	neighbour(by) {
-		const indices = this.stage.shown ? inView(this.stage.shown.marks) : [];
-		const at = this.selected ? indices.indexOf(this.selected.index) : -1;
-
-		if (indices.length)
-			this.select(indices[at < 0 ? (by > 0 ? 0 : indices.length - 1) : (at + by + indices.length) % indices.length]);
-	}
-
-	zoomTo() {
-		const what = this.selected ? {from: this.selected.start, to: this.selected.end} : this.range;
-
-		if (!what)
-			return;
-		const margin = (what.to - what.from) / 16n + 1n;
-		this.camera.show(what.from - margin, what.to + margin);
-	}
-
-	act(action) {
-		const {camera} = this;
-		const x = this.pointer === null ? camera.width / 2 : this.pointed.x;
-		const moves = {
-			closer: () => camera.zoom(x, 1.2),
-			farther: () => camera.zoom(x, 1 / 1.2),
-			left: () => camera.pan(camera.width / 8),
-			right: () => camera.pan(-camera.width / 8),
-			"page-left": () => camera.pan(camera.width * 0.9),
-			"page-right": () => camera.pan(-camera.width * 0.9),
-			up: () => camera.look(camera.focus - 1),
-			down: () => camera.look(camera.focus + 1),
-			start: () => camera.show(camera.start, camera.start + camera.span),
-			end: () => camera.show(camera.end - camera.span, camera.end),
-			"zoom-thread": () => this.zoomTo(),
-		};
-		const others = {
-			fit: () => this.fit(),
-			search: () => {
-				this.search.input.focus();
-				this.search.input.select();
-			},
-			next: () => this.search.step(1),
-			previous: () => this.search.step(-1),
-			"thread-next": () => this.neighbour(1),
-			"thread-previous": () => this.neighbour(-1),
-			family: () => this.selected && this.highlight(this.selected.index),
-			mark: () => this.mark(),
-			counters: () => this.flipCounters(),
-			escape: () => this.escape(),
-		};
-
-		if (moves[action])
-			this.move(moves[action]);
-		else if (others[action])
-			this.session?.summary && others[action]();
-		else
-			this.panels.flip(action);
-		return true;
-	}
-
-	/** Close the topmost thing that is open. */
-	escape() {
-		this.begun = undefined;
-		if (this.frame.closeMenu())
-			return;
-		if (this.panels.name) {
-			this.panels.close();
-		} else if (this.range) {
-			this.setRange(0n, 0n, true);
-		} else if (this.selected) {
-			this.select(null);
-		} else if (this.family !== null) {
-			this.highlight(null);
-		}
-		this.stage.canvas.focus();
 	}
 }
