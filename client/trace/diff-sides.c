@@ -65,66 +65,70 @@ static bool number_texts(struct diff_side *s, struct intern *strings)
 	return true;
 }
 
-static uint64_t mix(const struct mprof_diff *d, uint64_t hash, uint64_t more)
+/*
+ * Without a secret, so that two runs beside each other look the same each time: manners meet in 64 bits, and which do decides who is taken for
+ * whose like.  Whoever makes hashes meet gains a wrong counterpart and no time, since they are sorted and not looked up.
+ */
+static uint64_t mix(uint64_t hash, uint64_t more)
 {
-	return map_mix(hash * 31 + more, d->options.seed);
+	return map_mix(hash * 31 + more, 0x9e3779b97f4a7c15);
 }
 
-static void hash_kin(const struct mprof_diff *d, struct diff_side *s)
+static void hash_kin(struct diff_side *s)
 {
 	const struct mprof_thread *t;
 	uint32_t i;
 
 	for (i = 0; i < s->view->n_threads; i++) {
 		t = diff_thread(s, i);
-		s->kin[i] = mix(d, t->type, diff_label(s, i));
+		s->kin[i] = mix(t->type, diff_label(s, i));
 		if (t->creator != MPROF_NONE)
-			s->kin[i] = mix(d, s->kin[i], diff_thread(s, t->creator)->becomes == i);
+			s->kin[i] = mix(s->kin[i], diff_thread(s, t->creator)->becomes == i);
 	}
 }
 
 /* One bit of 64 for each way to behave: enough to tell threads apart that have no label. */
-static uint64_t manner(const struct mprof_diff *d, uint64_t kind, uint64_t kin)
+static uint64_t manner(uint64_t kind, uint64_t kin)
 {
-	return 1ull << (mix(d, kind, kin) & 63);
+	return 1ull << (mix(kind, kin) & 63);
 }
 
-static void hash_manners(const struct mprof_diff *d, struct diff_side *s)
+static void hash_manners(struct diff_side *s)
 {
 	const struct mprof_model_view *v = s->view;
 	uint32_t i;
 
 	for (i = 0; i < v->n_labels; i++)
 		if (v->labels[i].sample == MPROF_NONE)
-			s->exact[v->labels[i].thread] |= manner(d, MPROF_STEP_LABEL, s->shapes[v->labels[i].text]);
+			s->exact[v->labels[i].thread] |= manner(MPROF_STEP_LABEL, s->shapes[v->labels[i].text]);
 	for (i = 0; i < v->n_interactions; i++) {
 		const struct mprof_interaction *it = &v->interactions[i];
 
-		s->exact[it->thread] |= manner(d, 32 + it->kind, s->kin[it->other]);
-		s->exact[it->other] |= manner(d, 64 + it->kind, s->kin[it->thread]);
+		s->exact[it->thread] |= manner(32 + it->kind, s->kin[it->other]);
+		s->exact[it->other] |= manner(64 + it->kind, s->kin[it->thread]);
 	}
 }
 
 /* Creators come before what they create, so that from the last on all that is below a thread is known. */
-static bool hash_exact(const struct mprof_diff *d, struct diff_side *s)
+static bool hash_exact(struct diff_side *s)
 {
 	uint64_t *below = calloc((size_t)s->view->n_threads + 1, sizeof(*below));
 	uint32_t i, creator;
 
 	if (!below)
 		return false;
-	hash_manners(d, s);
+	hash_manners(s);
 	for (i = s->view->n_threads; i-- > 0;) {
-		s->exact[i] = mix(d, mix(d, s->kin[i], s->exact[i]), below[i]);
+		s->exact[i] = mix(mix(s->kin[i], s->exact[i]), below[i]);
 		creator = diff_thread(s, i)->creator;
 		if (creator != MPROF_NONE)
-			below[creator] = mix(d, below[creator], s->exact[i]);
+			below[creator] = mix(below[creator], s->exact[i]);
 	}
 	free(below);
 	return true;
 }
 
-static bool make_side(struct mprof_diff *d, struct diff_side *s, struct intern *strings)
+static bool make_side(struct diff_side *s, struct intern *strings)
 {
 	size_t n = (size_t)s->view->n_threads + 1;
 
@@ -135,8 +139,8 @@ static bool make_side(struct mprof_diff *d, struct diff_side *s, struct intern *
 	if (!s->why || !s->kin || !s->exact || !s->match || !number_texts(s, strings) || !number_shapes(s, strings))
 		return false;
 	memset(s->match, 0xff, n * sizeof(*s->match));
-	hash_kin(d, s);
-	return hash_exact(d, s);
+	hash_kin(s);
+	return hash_exact(s);
 }
 
 static void note_times(struct diff_side *s)
@@ -160,7 +164,7 @@ bool diff_sides(struct mprof_diff *d)
 	bool made;
 
 	intern_init(&strings, d->options.seed);
-	made = make_side(d, &d->side[GOOD], &strings) && make_side(d, &d->side[BAD], &strings);
+	made = make_side(&d->side[GOOD], &strings) && make_side(&d->side[BAD], &strings);
 	d->n_texts = strings.list.n;
 	intern_deinit(&strings);
 	note_times(&d->side[GOOD]);

@@ -173,7 +173,9 @@ class Others(unittest.TestCase):
             code, out, _ = run(good, bad)
             self.assertIn(code, (0, 3))
             self.assertLess(len(out), 30000)
-            got = json.loads(run(good, bad, "--json")[1])
+            words = run(good, bad, "--json")[1]
+            self.assertEqual(run(good, bad, "--json")[1], words, "the same question has the same answer")
+            got = json.loads(words)
             for side in "good", "bad":
                 lone = sum(kind[side] for kind in got["lone"])
                 self.assertEqual(lone <= got[side]["threads"] - got["counterparts"], True)
