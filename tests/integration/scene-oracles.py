@@ -1,8 +1,12 @@
-"""What is drawn of a trace is what the original viewer would draw: scene-oracles.py SOURCE-ROOT SCENE-MARKS MPROFCTL
+"""What is drawn of a trace is what the original viewer would draw.
+
+    scene-oracles.py SOURCE-ROOT SCENE-MARKS MPROFCTL
+    scene-oracles.py SOURCE-ROOT --windows    the windows that are looked at, as JSON, for tests/browser/original.mjs
+    scene-oracles.py SOURCE-ROOT --judge      what that page painted in them, from standard input
 
 From the original's model and layout of a trace (*.viewer-threads.jsonl.xz) all that must be seen in a window is computed here by the drawing rules
 alone: lines from start and end, rows by the fish-eye, arrows with their ends, labels, steps of counters.  It is compared with the marks that
-scene-marks prints, each way.  And what `mprofctl export --to svg` makes of them is XML with all of it in.
+scene-marks prints, or with those behind the page's canvas, each way.  And what `mprofctl export --to svg` makes of them is XML with all of it in.
 """
 
 import json
@@ -15,7 +19,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-ROOT, DUMP, MPROFCTL = sys.argv[1:4]
+ROOT, DUMP, MPROFCTL = (sys.argv[1:] + [None])[:3]
 REFERENCE = os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces")
 MARGIN, ROW, LETTER = 30, 30, 7
 # Name, from and to in parts of the trace's time, width, height, focused row.
@@ -47,13 +51,12 @@ def read(path):
 class View:
     """A window over a model, in the terms of the original: seconds, and units of 30 a row."""
 
-    def __init__(self, threads, window):
-        start, end, self.width, self.height, focus = window
+    def __init__(self, threads, window, letter=LETTER):
+        """WINDOW: from and to in nanoseconds from the first event, size in pixels, focused row."""
+        self.start, self.end, self.width, self.height, focus = window
         self.threads = {thread["tid"]: thread for thread in threads}
         self.last = max(thread["y"] for thread in threads if thread["tid"] != -1) - 0.5
-        total = max(thread["end"] for thread in threads if thread["tid"] == -1)
-        self.start = round(start * total * 1e9)
-        self.end = max(round(end * total * 1e9), self.start + 1)
+        self.letter = letter
         self.scale = self.width / (self.end - self.start)
         self.focus = min(focus * ROW, self.last + ROW)
         self.stretch = self.height * (0.5 - 0.25 * math.tanh(min(self.focus, self.last - self.focus) / 1000)) * 2
@@ -81,13 +84,17 @@ class View:
         return thread["tid"] != -1 and self.x(thread["start"]) <= self.width and self.x(thread["end"]) >= 0
 
 
+def by_kind(marks):
+    kinds = {}
+    for mark in marks:
+        kinds.setdefault(mark["kind"], []).append(mark)
+    return kinds
+
+
 def marks_of(path, view):
     done = subprocess.run([DUMP, path, *view.arguments()], check=True, stdout=subprocess.PIPE)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    kinds = {}
-    for mark in lines[1:]:
-        kinds.setdefault(mark["kind"], []).append(mark)
-    return lines[0], kinds
+    return lines[0]["rows"], lines[1:]
 
 
 def near(a, b, by=NEAR):
@@ -310,12 +317,12 @@ def check_labels(name, view, kinds):
         for mark, after in zip(drawn, drawn[1:]):
             if mark["x0"] > after["x0"]:
                 fail(f"{name}: labels over each other: {mark}, {after}")
-        if len(labels) != 1 or not labels[0] or (x1 - x0) / LETTER < len(labels[0]) + 0.1:
+        if len(labels) != 1 or not labels[0] or (x1 - x0) / view.letter < len(labels[0]) + 0.1:
             continue
-        if view.x(thread["end"]) - view.x(thread["start"]) < 16.1 or room(view, thread, -1) < 1.6 * LETTER + 0.1:
+        if view.x(thread["end"]) - view.x(thread["start"]) < 16.1 or room(view, thread, -1) < 1.6 * view.letter + 0.1:
             continue
         x = view.x(thread["labels"][0][0])
-        width = len(labels[0]) * LETTER
+        width = len(labels[0]) * view.letter
         at = max(min(x - width / 2, x1 - width), x0)
         if x > view.width:
             continue
@@ -386,34 +393,72 @@ def check_svg(path, name):
         fail(f"{name}: the SVG has no types")
 
 
-def check(trace, directory):
-    base = os.path.join(REFERENCE, trace)
-    path = os.path.join(directory, os.path.basename(trace) + ".ctf")
-    with open(path, "wb") as f:
-        f.write(read(base + ".ctf"))
-    threads = [json.loads(line) for line in read(base + ".viewer-threads.jsonl").splitlines()]
-    threads = [{**t, "y": float(t["y"])} for t in threads]
-    samples = samples_of(base, json.loads(read(base + ".expected.json"))["viewer"]["model"])
-    own = 0
-    for window in WINDOWS:
-        view = View(threads, window)
-        name = f"{trace} {window}"
-        head, kinds = marks_of(path, view)
-        if (head["rows"] - 1) * ROW != view.last:
-            fail(f"{name}: {head['rows']} rows and not up to {view.last}")
+class Oracle:
+    """What the original says of a trace."""
+
+    def __init__(self, trace):
+        self.name = trace
+        self.base = os.path.join(REFERENCE, trace)
+        threads = [json.loads(line) for line in read(self.base + ".viewer-threads.jsonl").splitlines()]
+        self.threads = [{**t, "y": float(t["y"])} for t in threads]
+        self.samples = samples_of(self.base, json.loads(read(self.base + ".expected.json"))["viewer"]["model"])
+        self.own = 0
+
+    def window(self, window):
+        """WINDOW with its times in nanoseconds."""
+        total = max(thread["end"] for thread in self.threads if thread["tid"] == -1)
+        start = round(window[0] * total * 1e9)
+        return (start, max(round(window[1] * total * 1e9), start + 1), *window[2:])
+
+    def judge(self, view, window, rows, marks):
+        name = f"{self.name} {window}"
+        kinds = by_kind(marks)
+        if (rows - 1) * ROW != view.last:
+            fail(f"{name}: {rows} rows and not up to {view.last}")
         for part in check_lines, check_running, check_bands, check_births, check_arrows, check_open_ends:
             part(name, view, kinds)
-        own += check_labels(name, view, kinds)
-        check_counters(name, view, kinds, samples)
-    if own < 10:
-        fail(f"{trace}: only {own} labels were looked at")
+        self.own += check_labels(name, view, kinds)
+        check_counters(name, view, kinds, self.samples)
+
+    def end(self):
+        if self.own < 10:
+            fail(f"{self.name}: only {self.own} labels were looked at")
+
+
+def check(trace, directory):
+    oracle = Oracle(trace)
+    path = os.path.join(directory, os.path.basename(trace) + ".ctf")
+    with open(path, "wb") as f:
+        f.write(read(oracle.base + ".ctf"))
+    for window in WINDOWS:
+        view = View(oracle.threads, oracle.window(window))
+        oracle.judge(view, window, *marks_of(path, view))
+    oracle.end()
     check_svg(path, trace)
 
 
-if not os.path.isdir(REFERENCE):
-    print(f"SKIP: there are no reference traces at {REFERENCE}")
-    sys.exit(77)
-with tempfile.TemporaryDirectory() as scratch:
-    for reference in TRACES:
-        check(reference, scratch)
-sys.exit(1 if failures else 0)
+def check_painted(page):
+    """What a page painted of a trace: {trace, letter, rows, windows: [{window, marks}]}."""
+    oracle = Oracle(page["trace"])
+    for painted in page["windows"]:
+        view = View(oracle.threads, painted["window"], page["letter"])
+        oracle.judge(view, painted["window"], page["rows"], painted["marks"])
+    oracle.end()
+
+
+def main():
+    if not os.path.isdir(REFERENCE):
+        print(f"SKIP: there are no reference traces at {REFERENCE}")
+        sys.exit(77)
+    if DUMP == "--windows":
+        print(json.dumps({trace: [Oracle(trace).window(window) for window in WINDOWS] for trace in TRACES}))
+    elif DUMP == "--judge":
+        check_painted(json.load(sys.stdin))
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            for trace in TRACES:
+                check(trace, scratch)
+    sys.exit(1 if failures else 0)
+
+
+main()

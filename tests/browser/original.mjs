@@ -1,0 +1,67 @@
+/*
+ * Side by side with the original viewer: what the page has painted of the reference traces, in fixed windows, is judged by what the original's
+ * model and layout call for there (tests/integration/scene-oracles.py, each way: nothing is missing, nothing is too much).
+ */
+import {spawnSync} from "node:child_process";
+import path from "node:path";
+
+import {TOP, equal, fail, reference, test, until} from "./harness.mjs";
+import {camera, opened, settled} from "./timeline-tools.mjs";
+
+const ORACLES = path.join(TOP, "tests/integration/scene-oracles.py");
+
+function oracles(how, input = "") {
+	return spawnSync("python3", ["-B", ORACLES, TOP, how], {input, encoding: "utf8", maxBuffer: 1 << 28});
+}
+
+/** Make the picture as large as the window wants it: the page around it takes what it takes. */
+async function size(page, width, height) {
+	await until(async () => {
+		const is = await camera(page);
+		const all = page.viewportSize();
+
+		if (is.width === width && is.height === height)
+			return true;
+		await page.setViewportSize({width: all.width + width - is.width, height: all.height + height - is.height});
+		return false;
+	});
+}
+
+/** What is painted, its threads named as the trace names them. */
+function painted(page) {
+	return page.evaluate(async () => {
+		const {painted, session} = document.getElementById("page").timeline;
+		const named = ["highlight", "thread", "creation", "becomes", "open-end", "failed", "label", "type", "tick"];
+		const ids = new Map();
+
+		for (const {item} of painted.filter((it) => named.includes(it.kind)))
+			ids.has(item) || ids.set(item, session.engine.thread(item).then((thread) => Number(thread.id)));
+		return Promise.all(painted.map(async (it) => (named.includes(it.kind) ? {...it, id: await ids.get(it.item)} : it)));
+	});
+}
+
+for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "public/arp-bad"])
+	test(`original: what is painted of ${trace} is what the original draws`, {timeout: 120000}, async (t) => {
+		const name = path.basename(trace);
+		const host = await t.host({rings: {[name]: reference(`${trace}.ctf`)}});
+		const page = await opened(t, host, `#domain=${name}`);
+		const {start} = await camera(page);
+		const windows = [];
+
+		for (const [from, to, width, height, focus] of JSON.parse(oracles("--windows").stdout)[trace]) {
+			await size(page, width, height);
+			await page.evaluate((hash) => (location.hash = hash), `#domain=${name}&from=${start + BigInt(Math.max(from, 0))}&to=${start + BigInt(to)}&row=${focus}`);
+			await until(async () => Math.abs((await camera(page)).focus - Math.min(focus, (await camera(page)).rows)) < 1e-6);
+			await settled(page);
+			/* The page leaves no more beside a trace than a margin: it shows what it may, and that is judged. */
+			const is = await camera(page);
+			const wanted = Math.abs(Number(is.to - is.from) - (to - from)) <= 2;
+			if (!wanted)
+				fail(`${trace}: ${is.to - is.from} ns are shown, ${to - from} were asked for`);
+			windows.push({window: [Number(is.from - start), Number(is.to - start), is.width, is.height, is.focus], marks: await painted(page)});
+		}
+		const {rows} = await page.evaluate(() => document.getElementById("page").timeline.session.summary);
+		const letter = await page.evaluate(() => document.getElementById("page").timeline.stage.window.letter);
+		const verdict = oracles("--judge", JSON.stringify({trace, rows, letter, windows}));
+		equal([verdict.status, verdict.stdout, verdict.stderr.slice(-2000)], [0, "", ""], "the oracle's verdict");
+	});
