@@ -62,6 +62,8 @@ static int refusal(const struct export *x, int error)
 {
 	if (error >= 0)
 		return error;
+	if (x->job.exporter->told && x->job.exporter->told(&x->job))
+		return CTL_FAILED;
 	if (error == -ENOMEM)
 		return say_memory();
 	if (!x->job.exporter->directory)
@@ -203,31 +205,6 @@ static int take_own(struct export *x, const char *verb)
 	return e->check ? e->check(&x->job, verb) : CTL_OK;
 }
 
-/* Without -o: what is exported, in this directory, with the suffix of the format in place of its own. */
-static char *default_path(const char *operand, const struct exporter *e)
-{
-	static const char *const endings[] = {".gz", ".xz", ".zst", ".tar", ".ctf", ".sexp"};
-	SCOPED(freep) char *name = NULL;
-	struct target t;
-	const char *slash;
-	size_t i, len, n;
-
-	target_parse(&t, operand, true);
-	if (t.kind == TARGET_STDIN)
-		t.name = "trace";
-	for (len = strlen(t.name); t.kind == TARGET_FILE && len > 1 && t.name[len - 1] == '/'; len--)
-		;
-	slash = t.kind == TARGET_FILE ? memrchr(t.name, '/', len) : NULL;
-	name = slash ? strndup(slash + 1, len - (size_t)(slash + 1 - t.name)) : strndup(t.name, len);
-	for (i = 0, len = name ? strlen(name) : 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		n = strlen(endings[i]);
-		if (t.kind == TARGET_FILE && len > n && strcmp(name + len - n, endings[i]) == 0)
-			name[len -= n] = 0;
-	}
-	t.name = name;
-	return name ? target_file_name(&t, e->suffix) : NULL;
-}
-
 /* Is it a format's name, and not a time? */
 static bool is_word(const char *value)
 {
@@ -288,7 +265,7 @@ int cmd_export(const struct ctl *ctl, int argc, char **argv)
 		return r;
 	x.job.trace = left.at[0];
 	x.job.period = &x.period;
-	x.path = file ? strdup(file) : default_path(left.at[0], x.job.exporter);
+	x.path = file ? strdup(file) : export_path(left.at[0], x.job.exporter->suffix);
 	if (!x.path)
 		return say_memory();
 	r = open_output(&x, file, argv[0]);

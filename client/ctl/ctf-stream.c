@@ -94,6 +94,8 @@ static size_t store_fixed(const struct mprof_raw_event *e, uint64_t ns, uint8_t 
 /* A time that can stand behind the last one. */
 static uint64_t time_of(struct ctf_stream *s, uint64_t ns)
 {
+	if (s->verbatim)
+		return ns;
 	if (ns < s->last_ns || ns > INT64_MAX) {
 		s->moved++;
 		return s->last_ns;
@@ -158,7 +160,7 @@ int ctf_stream_end(struct ctf_stream *s)
 
 	if (!r && (s->missing || !s->written))
 		r = write_packet(s, 0);
-	if (r)
+	if (r || s->verbatim)
 		return r;
 	return fsync(s->fd) < 0 && errno != EINVAL ? -errno : 0;
 }

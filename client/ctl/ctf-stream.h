@@ -15,6 +15,7 @@ struct ctf_stream {
 	uint64_t sequence; /* its number; what is missing in front of it is counted */
 	bool written;	   /* is there a packet in the file? */
 	bool missing;	   /* is something missing behind the last one there? */
+	bool verbatim;	   /* set behind init: for our own decoder and not to be kept, so times stay as they are */
 	uint64_t last_ns;  /* time of the last event */
 	uint64_t moved;	   /* events whose time was not possible behind that */
 };

@@ -12,6 +12,7 @@ static const struct exporter *const exporters[] = {
 	&export_ctf,
 	&export_perfetto,
 	&export_svg,
+	&export_html,
 	&export_chrome,
 	&export_fxt,
 	&export_json,

@@ -56,6 +56,8 @@ struct exporter {
 	int (*open)(struct export_job *job, struct sink *sink);
 	/* All of the trace came, damaged or not: write what ends the file.  0 or -errno. */
 	int (*finish)(struct export_job *job);
+	/* Did what ended it with an error say why itself?  NULL = never. */
+	bool (*told)(const struct export_job *job);
 	/* Release STATE.  Called once, also after open() failed; STATE may be NULL. */
 	void (*close)(struct export_job *job);
 
@@ -68,11 +70,15 @@ const struct exporter *exporter_at(size_t i);
 /* The one of that name, or NULL, having said which there are. */
 const struct exporter *exporter_find(const char *name, const char *verb);
 
+/* A name for what is made of the trace OPERAND: in this directory, SUFFIX in place of its own; to be freed, NULL without memory. */
+char *export_path(const char *operand, const char *suffix);
+
 /* Each is defined in its file: */
 extern const struct exporter export_chrome;
 extern const struct exporter export_csv;
 extern const struct exporter export_ctf;
 extern const struct exporter export_fxt;
+extern const struct exporter export_html;
 extern const struct exporter export_json;
 extern const struct exporter export_perfetto;
 extern const struct exporter export_svg;

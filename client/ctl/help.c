@@ -44,6 +44,9 @@ static const char program[] =
 	"                           write a trace in the format of another program\n"
 	"  bundle FILE|-|DOMAIN|CAPTURE... [-o FILE|-] [--last 10s|5MB]\n"
 	"                           put several traces on one time line, as one archive for Perfetto\n"
+	"  view FILE|-|DOMAIN|CAPTURE [FILE|-|DOMAIN|CAPTURE] [-o FILE] [--from TIME] [--to TIME]\n"
+	"       [--last 10s|5MB] [--run N] [--stream K]\n"
+	"                           open one or two traces in a browser, without a server\n"
 	"  mem dump|identify FILE|- print a memory profile, or say what is in it\n"
 	"\n"
 	"Options, before the verb or behind it:\n"
@@ -233,6 +236,22 @@ static const struct help verbs[] = {
 	"  -o, --output FILE\n"
 	"                 write to FILE, replacing it; - is standard output\n"
 	"  --last AMOUNT  of guests and captures only the last 10s or 5MB, as for fetch\n"},
+	{"view",
+	 "Usage: mprofctl view FILE|-|DOMAIN|CAPTURE [FILE|-|DOMAIN|CAPTURE] [-o FILE] [OPTION...]\n"
+	"\n"
+	"Writes the viewer and one trace, or two, into one HTML file, and opens it: by the programs that the\n"
+	"environment variable BROWSER names, separated by colons; on a desktop also by xdg-open or\n"
+	"sensible-browser. Where none can be started, the file's path is printed. The file needs neither a\n"
+	"server nor a network, and what is in it is shown as mprofd-http shows it, but for the page of a\n"
+	"host, and following a guest. Without -o it lies in a new directory below TMPDIR, else /tmp, which\n"
+	"nobody else may read; remove it when it is not needed. With --json: an object with `path` and\n"
+	"`opened`.\n"
+	"\n"
+	"  -o, --output FILE  write to FILE, replacing it\n"
+	"  --from TIME        only events at this time or later: a time as dump prints it, or behind\n"
+	"                     the first event, as +1.5s or +250ms\n"
+	"  --to TIME          only events at this time or earlier\n"
+	"  --last, --run, --stream   of domains and captures, as for fetch\n"},
 	{"export",
 	 "Usage: mprofctl export FILE|-|DOMAIN|CAPTURE --to FORMAT [-o FILE|DIR|-] [OPTION...]\n"
 	"\n"

@@ -19,7 +19,7 @@ static const struct verb verbs[] = {
 	{"domains", cmd_domains},   {"captures", cmd_captures}, {"show", cmd_show}, {"fetch", cmd_fetch},
 	{"snapshot", cmd_snapshot}, {"follow", cmd_follow},	{"dump", cmd_dump}, {"stats", cmd_stats},
 	{"threads", cmd_threads},   {"why", cmd_why},		{"diff", cmd_diff}, {"mem", cmd_mem},
-	{"export", cmd_export},	    {"bundle", cmd_bundle},
+	{"export", cmd_export},	    {"bundle", cmd_bundle},	{"view", cmd_view},
 };
 
 /* What the options that are allowed anywhere make of the command line. */

@@ -49,7 +49,7 @@ export class Frame {
 			make(
 				"header",
 				{className: "tl-bar"},
-				make("a", {className: "tl-back", href: "#", textContent: "‹ Guests"}),
+				this.home("‹ Guests"),
 				make("div", {className: "tl-title"}, this.heading, this.about),
 				this.pauseButton,
 				make(
@@ -74,6 +74,13 @@ export class Frame {
 			timeline.live,
 			timeline.text,
 		);
+	}
+
+	/** The way out: to all guests, or what a page without a host has in its place. */
+	home(text) {
+		const {home} = this.timeline.services;
+
+		return home ? home() : make("a", {className: "tl-back", href: "#", textContent: text});
 	}
 
 	// Sentences.
@@ -110,7 +117,7 @@ export class Frame {
 		this.message.setAttribute("role", "alert");
 		this.message.replaceChildren(
 			make("p", {textContent: text.replace(/([^.!?])$/, "$1.")}),
-			make("p", {}, make("a", {href: "#", textContent: "Back to the guests"}), " or ", this.picker("open a file")),
+			make("p", {}, this.home("Back to the guests"), " ", this.picker("Open a file")),
 		);
 	}
 
@@ -231,13 +238,13 @@ export class Frame {
 		return session;
 	}
 
-	saveTrace() {
+	async saveTrace() {
 		const {source} = this.session;
 
 		if (source.file)
 			return download(source.file, source.file.name);
 		for (const stream of source.streams)
-			download(source.url(stream), fileName(source.streams.length > 1 ? `${source.name}-${stream.stream}` : source.name, "ctf"));
+			download(await source.url(stream), fileName(source.streams.length > 1 ? `${source.name}-${stream.stream}` : source.name, "ctf"));
 	}
 
 	async savePicture(kind) {

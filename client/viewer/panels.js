@@ -151,7 +151,8 @@ export class Panels {
 		return [
 			source.title,
 			[
-				make("p", {textContent: source.about }),
+				make("p", {textContent: source.about}),
+				...(source.lacks ? [make("p", {textContent: source.lacks})] : []),
 				make(
 					"table",
 					{className: "tl-table"},

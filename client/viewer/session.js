@@ -18,8 +18,9 @@ const LIVE = {}; /* in place of a part: what is newest */
 const SETTLE_MS = 150; /* a hand that moves on is not followed with downloads */
 
 export class Session {
-	constructor(source, hooks) {
-		Object.assign(this, {source, hooks});
+	/** OPEN gives an engine, where it is not the server's. */
+	constructor(source, hooks, open = () => Engine.open()) {
+		Object.assign(this, {source, hooks, open});
 		this.engine = null;
 		this.summary = null;
 		this.overview = null; /* of a source over the API */
@@ -56,8 +57,10 @@ export class Session {
 	async begin(range) {
 		const {source} = this;
 
-		if (source.file)
-			return this.load([{name: "", guest: 0, blob: source.file}], "begin");
+		if (source.parts) {
+			this.notes = source.notes;
+			return this.load(source.parts(), "begin");
+		}
 		this.hooks.progress("Asking what there is", null);
 		this.overview = await source.overview({signal: this.abort.signal});
 		if (!this.overview && !source.running)
@@ -86,7 +89,7 @@ export class Session {
 	}
 
 	async load(sources, how, part = null) {
-		const engine = await Engine.open();
+		const engine = await this.open();
 
 		try {
 			const summary = await engine.load(sources, (it) => how !== "live" && this.progress(it), this.abort.signal);

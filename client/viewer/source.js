@@ -166,5 +166,7 @@ export function local(file) {
 		running: false,
 		file,
 		streams: [{stream: 0, name: ""}],
+		notes: [],
+		parts: () => [{name: "", guest: 0, blob: file}],
 	};
 }

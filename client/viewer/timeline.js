@@ -158,7 +158,7 @@ export class Timeline {
 				failed: (error) => this.failed(error),
 				paused: (on) => this.frame.sayPause(on),
 				ended: () => this.frame.ended(),
-			});
+			}, this.services.engine);
 			await this.session.begin(this.view.from === undefined ? null : this.view);
 			this.session.follow(this.services.events);
 		} catch (error) {
@@ -168,8 +168,11 @@ export class Timeline {
 	}
 
 	async source() {
-		const {file, api} = this.services;
+		const {file, api, held} = this.services;
+		const mine = held?.(this.view);
 
+		if (mine)
+			return mine;
 		if (this.view.file === undefined)
 			return remote(api, this.view);
 		if (file && file.name === this.view.file)

@@ -1,0 +1,210 @@
+/*
+ * `mprofctl view`: one or two traces in the viewer, without a server.
+ *
+ * What is opened is a page of one file (html.h).  Without -o it lies in a directory that nobody else may look into, since a trace tells what a guest did.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "exporter.h"
+#include "gate.h"
+#include "html.h"
+#include "input.h"
+#include "opener.h"
+#include "options.h"
+#include "output.h"
+#include "scope.h"
+#include "table.h"
+#include "text-json.h"
+
+#define TRACES_MAX 2
+
+/* One of them. */
+struct viewed {
+	struct html_part part;
+	struct period period;
+	struct gate gate; /* in front of PART */
+	struct input in;
+};
+
+struct view {
+	const struct ctl *ctl;
+	const char *verb;
+	struct viewed traces[TRACES_MAX];
+	size_t n;
+	struct output out;
+	struct writer writer;
+	char *dir; /* that was made for it and is to go again, or NULL */
+	int verdict;
+};
+
+static void view_deinit(struct view *v)
+{
+	size_t i;
+
+	for (i = 0; i < v->n; i++) {
+		gate_deinit(&v->traces[i].gate);
+		html_part_deinit(&v->traces[i].part);
+		input_deinit(&v->traces[i].in);
+	}
+	writer_deinit(&v->writer);
+	output_close(&v->out);
+	if (v->dir)
+		rmdir(v->dir);
+	free(v->dir);
+}
+
+/* ---- reading */
+
+static int aside_failed(const struct viewed *t, int error)
+{
+	if (t->part.told)
+		return CTL_FAILED;
+	if (error == -ENOMEM)
+		return say_memory();
+	say("cannot write a file aside: %s; TMPDIR says where", strerror(-error));
+	return CTL_FAILED;
+}
+
+static int read_trace(struct view *v, const char *operand, const struct selection *s, const struct period *period)
+{
+	struct viewed *t = &v->traces[v->n];
+	int r;
+
+	if (!html_part_init(&t->part, html_name(operand)))
+		return say_memory();
+	v->n++;
+	t->period = *period;
+	gate_init(&t->gate, &t->part.sink, &t->period);
+	r = input_run(&t->in, v->ctl, &t->gate.sink, operand, s, false, v->verb);
+	if (r == INPUT_REFUSED)
+		return aside_failed(t, t->in.refused);
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	v->verdict = r == CTL_DAMAGED ? r : v->verdict;
+	r = gate_end(&t->gate);
+	r = r ? r : html_part_finish(&t->part);
+	return r ? aside_failed(t, r) : CTL_OK;
+}
+
+/* ---- writing */
+
+/* A new directory of ours; the file in it is named like the trace OPERAND.  NULL: it was said why. */
+static char *private_path(struct view *v, const char *operand)
+{
+	const char *tmp = getenv("TMPDIR");
+	SCOPED(freep) char *name = export_path(operand, ".html");
+	char *path = NULL;
+
+	if (!name || asprintf(&v->dir, "%s/mprofctl.XXXXXX", tmp && *tmp ? tmp : "/tmp") < 0) {
+		v->dir = NULL;
+		say_memory();
+		return NULL;
+	}
+	if (!mkdtemp(v->dir)) {
+		say("cannot make a directory %s: %s; TMPDIR says where", v->dir, strerror(errno));
+		free(v->dir);
+		v->dir = NULL;
+		return NULL;
+	}
+	if (asprintf(&path, "%s/%s", v->dir, name) < 0) {
+		say_memory();
+		return NULL;
+	}
+	return path;
+}
+
+static int write_page(struct view *v)
+{
+	struct html h;
+	size_t i;
+	int r;
+
+	if (!writer_init(&v->writer, v->out.fd))
+		return say_memory();
+	r = html_begin(&h, &v->writer);
+	for (i = 0; i < v->n && !r; i++)
+		r = html_add(&h, &v->traces[i].part);
+	r = r ? r : html_end(&h);
+	html_deinit(&h);
+	if (r)
+		return r == -ENOMEM ? say_memory() : output_complain(&v->out, -r);
+	return output_commit(&v->out);
+}
+
+/* ---- showing */
+
+static int report(const struct view *v, const char *path, bool opened)
+{
+	json_t *json;
+	int r;
+
+	if (v->ctl->json) {
+		json = json_pack("{so sb}", "path", text_json(path, strlen(path)), "opened", opened);
+		r = json ? json_print(json) : say_memory();
+		json_decref(json);
+		return r;
+	}
+	if (opened) {
+		if (isatty(STDERR_FILENO))
+			say("opened %s", path);
+		return CTL_OK;
+	}
+	puts(path);
+	say("no browser could be started: open this file in one, or name one by BROWSER");
+	return fflush(stdout) == 0 ? CTL_OK : CTL_FAILED;
+}
+
+static int show(struct view *v, const char *file, const char *operand)
+{
+	SCOPED(freep) char *path = file ? strdup(file) : private_path(v, operand);
+	SCOPED(freep) char *whole = NULL;
+	int r;
+
+	if (!path)
+		return file ? say_memory() : CTL_FAILED;
+	r = output_open(&v->out, path, file ? OUTPUT_REPLACE : OUTPUT_NEW, v->verb);
+	r = r ? r : write_page(v);
+	if (r)
+		return r;
+	free(v->dir); /* it stays */
+	v->dir = NULL;
+	whole = realpath(path, NULL);
+	return report(v, whole ? whole : path, whole && opener_run(whole));
+}
+
+int cmd_view(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(view_deinit) struct view v = {.ctl = ctl, .verb = argv[0], .out = {.fd = -1}};
+	const char *from = NULL, *to = NULL, *file = NULL;
+	struct selection s = {0};
+	const struct option_def defs[] = {
+		SELECTION_OPTIONS(s),
+		PERIOD_OPTIONS(from, to),
+		{"--output", "-o", &file, NULL},
+	};
+	struct period period = {0};
+	struct operands left;
+	size_t i;
+	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, TRACES_MAX);
+
+	r = r ? r : period_parse(&period, from, to, argv[0]);
+	if (r)
+		return r;
+	if (left.n == 2 && strcmp(left.at[0], "-") == 0 && strcmp(left.at[1], "-") == 0)
+		return say_usage(argv[0], "%s: only one of the two can be standard input", argv[0]);
+	if (file && strcmp(file, "-") == 0)
+		return say_usage(
+			argv[0],
+			"%s: a browser opens files; `mprofctl export --to html -o -` writes to standard output",
+			argv[0]);
+	if (!html_possible())
+		return CTL_FAILED;
+	for (i = 0; i < left.n && !r; i++)
+		r = read_trace(&v, left.at[i], &s, &period);
+	r = r ? r : show(&v, file, left.at[0]);
+	return r ? r : v.verdict;
+}

@@ -1,0 +1,13 @@
+/* A person's browser. */
+#ifndef CTL_OPENER_H
+#define CTL_OPENER_H
+
+#include <stdbool.h>
+
+/*
+ * Show the file at PATH, which is absolute: by the programs that $BROWSER names, separated by colons, or by what the desktop has.  False where none
+ * could be started, or the last one ended at once with a failure; nothing is said.
+ */
+bool opener_run(const char *path);
+
+#endif

@@ -1,0 +1,132 @@
+/*
+ * The page as one file: the traces that it holds, each on a time line as anywhere else.  onefile.py makes the scripts of it, mprofctl puts the traces
+ * behind them, as elements with base64 in them and nothing else.
+ *
+ * `#file=NAME` in the address names one of several traces, or a file that a person drops here.
+ */
+import {format, parse} from "./address.js";
+import {WASM, WORKER} from "./embedded.js";
+import {Engine} from "./engine.js";
+import {shown} from "./guest-text.js";
+import {make} from "./make.js";
+import {Timeline} from "./timeline.js";
+
+const VERSION = 1;
+const ABOUT = "a file by itself";
+const LACKS = "The page of a host, and what a guest does just now, are shown by mprofd-http alone: they are not in this file.";
+const CUT = "This file is cut short, or was changed: write it again with mprofctl";
+
+function bytesOf(base64) {
+	const text = atob(base64);
+	const bytes = new Uint8Array(text.length);
+
+	for (let i = 0; i < text.length; i++)
+		bytes[i] = text.charCodeAt(i);
+	return bytes;
+}
+
+function unpacked(blob) {
+	return new Response(blob.stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
+/** The bytes of the elements that WHERE names, one behind the other, as they are packed. */
+function take(where, pieces) {
+	const elements = [...document.querySelectorAll(`script[data-part="${where}"]`)];
+
+	if (elements.length !== pieces)
+		throw new Error(CUT);
+	return new Blob(elements.map((it) => bytesOf(it.textContent)));
+}
+
+/** A trace of this file, as source.js has others. */
+class Held {
+	constructor(name, at, {streams, notes}) {
+		Object.assign(this, {name, title: shown(name), about: ABOUT, lacks: LACKS, notes, running: false});
+		this.streams = streams.map((it, i) => ({stream: i, name: shown(it.name), part: `${at}.${i}`, pieces: it.pieces}));
+	}
+
+	/** What an engine is given of it. */
+	parts() {
+		return this.streams.map(({name, part, pieces}) => ({name, guest: 0, blob: take(part, pieces)}));
+	}
+
+	/** Where the bytes of STREAM are saved from. */
+	async url({part, pieces}) {
+		return URL.createObjectURL(await unpacked(take(part, pieces)).blob());
+	}
+}
+
+/** The traces that this file says that it has. */
+function traces() {
+	const last = document.getElementById("contents");
+	const contents = last ? JSON.parse(new TextDecoder().decode(bytesOf(last.textContent))) : null;
+
+	if (contents?.version !== VERSION)
+		throw new Error(CUT);
+	const names = new Set();
+	return contents.traces.map((it, i) => {
+		let {name} = it;
+		for (let n = 2; names.has(name); n++)
+			name = `${it.name} (${n})`;
+		names.add(name);
+		return new Held(name, i, it);
+	});
+}
+
+class Alone {
+	constructor(root) {
+		this.root = root;
+		this.turn = 0;
+		addEventListener("hashchange", () => this.follow());
+	}
+
+	async begin() {
+		this.traces = traces();
+		this.module = WebAssembly.compile(await unpacked(new Blob([bytesOf(WASM)])).arrayBuffer());
+		this.script = URL.createObjectURL(new Blob([WORKER], {type: "text/javascript"}));
+		this.services = {
+			held: ({file}) => this.traces.find((it) => file === undefined || it.name === file),
+			engine: async () => Engine.open({worker: new Worker(this.script), wasm: await this.module}),
+			home: () => this.home(),
+		};
+		await this.follow();
+	}
+
+	/** What stands where a host's page has the way back to its guests: the way between the traces of this file. */
+	home() {
+		if (this.traces.length < 2)
+			return null;
+		return make(
+			"nav",
+			{className: "tl-held", "aria-label": "The traces of this file"},
+			...this.traces.map((it) => make("a", {href: format({file: it.name}), textContent: it.title})),
+		);
+	}
+
+	async follow() {
+		const view = parse(location.hash);
+
+		if (this.page && this.page.go(view) !== false)
+			return;
+		const turn = ++this.turn;
+		this.page?.close();
+		this.page = null;
+		this.root.replaceChildren();
+		const page = await Timeline.open(this.root, view, this.services);
+		if (turn === this.turn)
+			this.page = page;
+		else
+			page.close();
+	}
+}
+
+/* The traces stand behind this script. */
+document.addEventListener("DOMContentLoaded", async () => {
+	const root = document.getElementById("page");
+
+	try {
+		await new Alone(root).begin();
+	} catch (error) {
+		root.replaceChildren(make("p", {className: "sorry", role: "alert", textContent: `This cannot be shown: ${error.message}.`}));
+	}
+});

@@ -1,0 +1,153 @@
+/* The viewer and a trace in one file, opened from a disk, without a server and without a network. */
+import {execFileSync, spawnSync} from "node:child_process";
+import {copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
+import {tmpdir} from "node:os";
+import path from "node:path";
+
+import {BUILD, TOP, equal, fail, ok, reference, test, until} from "./harness.mjs";
+import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
+
+const MPROFCTL = path.join(BUILD, "client/ctl/mprofctl");
+
+function directory(t) {
+	const made = mkdtempSync(path.join(tmpdir(), "mprof-file."));
+
+	t.later.push(async () => rmSync(made, {recursive: true, force: true}));
+	return made;
+}
+
+/** A directory with the file NAME.html of these bytes. */
+function exported(t, name, bytes, ...options) {
+	const where = directory(t);
+
+	writeFileSync(path.join(where, `${name}.ctf`), bytes);
+	const done = spawnSync(MPROFCTL, ["export", path.join(where, `${name}.ctf`), "--to", "html", "-o", path.join(where, `${name}.html`), ...options]);
+	ok(done.status === 0 || done.status === 3, `mprofctl: ${done.stderr}`);
+	return where;
+}
+
+const from = (where) => ({url: `file://${where}`});
+const alone = (t, where, address, options) => opened(t, from(where), address, {offline: true, ...options});
+
+test("one file: paints what the served page paints of the same trace and window", async (t) => {
+	for (const name of ["small", "wrapped", "public/arp-bad"]) {
+		const bytes = reference(`${name}.ctf`);
+		const plain = path.basename(name);
+		const host = await t.host({rings: {[plain]: bytes}});
+		const served = await opened(t, host, `#domain=${plain}`);
+		const page = await alone(t, exported(t, plain, bytes), `${plain}.html`);
+		const [a, b] = [await camera(served), await camera(page)];
+
+		equal(b, a, "the window of all of it");
+		equal(await drawn(page), await drawn(served), `what is drawn of ${name}`);
+		const third = (a.end - a.start) / 3n;
+		const hash = `from=${a.start + third}&to=${a.start + third + third / 4n}&row=${a.focus}`;
+		await served.evaluate((it) => (location.hash = it), `domain=${plain}&${hash}`);
+		await page.evaluate((it) => (location.hash = it), hash);
+		for (const it of [served, page])
+			await until(async () => (await camera(it)).from === a.start + third);
+		const marks = await drawn(page);
+		ok(marks.length > 50, `${marks.length} marks`);
+		equal(marks, await drawn(served), `what is drawn of a part of ${name}`);
+		await t.look(page, `file-${plain}`);
+	}
+});
+
+test("one file: search, the panel, why, numbers and what is saved", async (t) => {
+	const bytes = reference("public/arp-bad.ctf");
+	const where = exported(t, "bad", bytes);
+	const page = await alone(t, where, "bad.html");
+	const saved = async (name) => {
+		await page.getByText("Save", {exact: true}).click();
+		const waiting = page.waitForEvent("download");
+		await page.getByRole("button", {name}).click();
+		return readFileSync(await (await waiting).path());
+	};
+
+	await page.keyboard.press("w");
+	await page.getByRole("heading", {name: "Why does it wait?"}).waitFor();
+	await page.keyboard.press("s");
+	await page.getByRole("heading", {name: "What is in view"}).waitFor();
+	await page.keyboard.press("/");
+	await page.keyboard.type("ARP");
+	await until(async () => /^1 of \d+|^\d+ /.test(await page.locator(".tl-search").innerText()));
+	const place = await box(page);
+	await page.mouse.click(place.x + place.width / 2, place.y + place.height / 2);
+	ok((await saved("The picture (SVG)")).toString().startsWith("<svg"), "the SVG");
+	equal([...(await saved("The picture (PNG)")).subarray(1, 4)], [...Buffer.from("PNG")], "the PNG");
+	const trace = path.join(where, "saved.ctf");
+	writeFileSync(trace, await saved("The trace (CTF)"));
+	const dump = (file) => execFileSync(MPROFCTL, ["dump", file], {maxBuffer: 1 << 28}).toString();
+	ok(dump(trace) === dump(path.join(where, "bad.ctf")), "the saved trace has all events");
+	ok(JSON.parse(await saved("For Perfetto (JSON)")).traceEvents.length > 100, "the JSON");
+	await page.getByRole("button", {name: "About"}).click();
+	await page.getByText("are shown by mprofd-http").first().waitFor();
+	equal(await page.locator(".tl-back").count(), 0, "ways to a page of guests");
+	await t.accessible(page);
+});
+
+test("one file: hostile names and labels stay texts", async (t) => {
+	const where = directory(t);
+	const name = "</script><script>document.title='x'<!-- \u202e&amp;";
+	const uuid = Buffer.from("05883b8d521a487bb397456ab150680c", "hex");
+	const events = ["</script><img src=x onerror=alert(1)>", "<!--", "-->\u2028"].map((label, i) => {
+		const text = Buffer.from(`${label}\0`);
+		const event = Buffer.alloc(17);
+		event.writeBigUInt64LE(BigInt(1000 + i), 0);
+		event.writeUInt8(5, 8);
+		event.writeBigInt64LE(BigInt(i), 9);
+		return Buffer.concat([event, text]);
+	});
+	const body = Buffer.concat(events);
+	const head = Buffer.alloc(30);
+	head.writeUInt32LE(0xc1fc1fc1, 0);
+	uuid.copy(head, 4);
+	head.writeUInt32LE((30 + body.length) * 8, 20);
+	head.writeUInt16LE(0, 24);
+	head.writeUInt32LE((30 + body.length) * 8, 26);
+	const file = name.replaceAll("/", "∕");
+	writeFileSync(path.join(where, file), Buffer.concat([head, body]));
+	execFileSync(MPROFCTL, ["export", `file:${path.join(where, file)}`, "--to", "html", "-o", path.join(where, "x.html")]);
+	const page = await alone(t, where, "x.html");
+
+	ok((await page.title()).includes("\\u202e") || !(await page.title()).includes("\u202e"), "the title shows what deceives");
+	equal(await page.locator("img").count(), 0, "pictures");
+	ok((await drawn(page, "label")).some((it) => it.text.includes("</script><img")), "the label is drawn as it is");
+});
+
+test("one file: two traces are both in it", async (t) => {
+	const where = directory(t);
+
+	for (const name of ["arp-good", "arp-bad"])
+		writeFileSync(path.join(where, `${name}.ctf`), reference(`public/${name}.ctf`));
+	const env = {...process.env, BROWSER: "false", DISPLAY: "", WAYLAND_DISPLAY: ""};
+	execFileSync(MPROFCTL, ["view", ...["arp-good", "arp-bad"].map((it) => path.join(where, `${it}.ctf`)), "-o", path.join(where, "both.html")], {env, stdio: "pipe"});
+	const page = await alone(t, where, "both.html");
+	const good = await drawn(page);
+
+	await page.getByRole("link", {name: "arp-bad.ctf"}).click();
+	await until(async () => (await page.title()).startsWith("arp-bad"));
+	await settled(page);
+	const bad = await drawn(page);
+	ok(bad.some((it) => it.kind === "label" && it.text.includes("never resolved")), "the bad one");
+	ok(!good.some((it) => it.kind === "label" && it.text.includes("never resolved")), "the good one");
+	await page.goBack();
+	await until(async () => (await page.title()).startsWith("arp-good"));
+	await t.look(page, "file-two");
+});
+
+test("one file: that is cut short says so", async (t) => {
+	const where = exported(t, "small", reference("small.ctf"));
+	const bytes = readFileSync(path.join(where, "small.html"));
+
+	writeFileSync(path.join(where, "cut.html"), bytes.subarray(0, bytes.length - 200));
+	const page = await t.open(from(where), "/cut.html", {offline: true});
+	await page.getByText("cut short").waitFor();
+});
+
+test("one file: a damaged trace tells its damage", async (t) => {
+	const page = await alone(t, exported(t, "killed", reference("killed.ctf").subarray(0, 20000)), "killed.html");
+
+	await page.getByRole("button", {name: "About"}).click();
+	await page.getByText(/^Damage: /).first().waitFor();
+});
