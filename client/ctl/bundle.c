@@ -15,8 +15,6 @@
 
 #define NAME_MAX_BYTES 60u
 #define COPY_BYTES     (256u << 10)
-/* Dom0's clocks stand to each other as they did, but for what NTP and this have moved. */
-#define SAME_BOOT_NS 2000000000u
 
 void bundle_deinit(struct bundle *b)
 {
@@ -138,31 +136,23 @@ void bundle_part_deinit(struct bundle_part *p)
 	writer_deinit(&p->writer);
 }
 
-/* How dom0's clocks stood to each other. */
-static int64_t between(const struct clocks *c)
-{
-	return (int64_t)(c->latest.real - c->latest.mono);
-}
-
 /* Where dom0 has booted between them its monotonic clock is not one. */
 void bundle_align(struct bundle *b)
 {
-	const struct clocks *first = NULL;
-	int64_t apart;
+	const struct mprof_clocks *first = NULL;
 	size_t i;
 
 	for (i = 0; i < b->n; i++) {
-		const struct clocks *c = &b->list[i].clocks;
+		const struct mprof_clocks *c = &b->list[i].clocks;
 
 		if (!c->stamps)
 			continue;
 		first = first ? first : c;
-		apart = between(c) - between(first);
-		b->realtime = b->realtime || apart > (int64_t)SAME_BOOT_NS || apart < -(int64_t)SAME_BOOT_NS;
+		b->realtime = b->realtime || mprof_clocks_apart(c, first);
 	}
 	for (i = 0; i < b->n; i++)
-		b->list[i].known = clocks_offset(&b->list[i].clocks, b->realtime, &b->list[i].offset_ns,
-						 &b->list[i].uncertainty_ns);
+		b->list[i].known = mprof_clocks_offset(&b->list[i].clocks, b->realtime, &b->list[i].offset_ns,
+						       &b->list[i].uncertainty_ns);
 }
 
 /* Readings of dom0's clocks: the newest of each guest. */

@@ -27,11 +27,11 @@ struct bundle_member {
 	char *trace;   /* as the person named it; any bytes */
 	int64_t run;   /* -1 = of no guest */
 	int64_t stream;
-	struct clocks clocks;
+	struct mprof_clocks clocks;
 	int fd; /* its bytes, a file without a name */
 	uint64_t bytes;
 	uint64_t events;
-	int64_t offset_ns; /* as clocks_offset() says */
+	int64_t offset_ns; /* as mprof_clocks_offset() says */
 	uint64_t uncertainty_ns;
 	bool known;
 };

@@ -88,7 +88,7 @@ static int get_target(struct http *h, const struct target *t, json_t **json)
 /*
  * A capture can be too short to say from when on its clock is known: the rest of its run, as far as it is there still, says more.
  */
-static int read_run(struct http *h, const json_t *capture, int64_t number, struct clocks *clocks)
+static int read_run(struct http *h, const json_t *capture, int64_t number, struct mprof_clocks *clocks)
 {
 	const char *uuid = json_string_value(json_object_get(capture, "uuid"));
 	const char *name = json_string_value(json_object_get(capture, "domain"));
@@ -106,7 +106,7 @@ static int read_run(struct http *h, const json_t *capture, int64_t number, struc
 
 /* One stream: its trace, and what its packets say of the clock, which is one for all of the run. */
 static int take_stream(struct bundling *x, struct http *h, const struct target *t, const json_t *json, int64_t number,
-		       struct clocks *clocks)
+		       struct mprof_clocks *clocks)
 {
 	const char *name = json_string_value(json_object_get(json, t->kind == TARGET_CAPTURE ? "domain" : "name"));
 	int64_t run = json_integer_value(json_object_get(json, "run"));
@@ -134,7 +134,7 @@ static int take_streams(struct bundling *x, struct http *h, const struct target 
 {
 	const json_t *streams = json_object_get(json, "streams");
 	size_t first = x->bundle->n, i;
-	struct clocks clocks = {0};
+	struct mprof_clocks clocks = {0};
 	const json_t *stream;
 	int r = CTL_OK;
 

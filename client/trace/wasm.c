@@ -1,7 +1,11 @@
 /* See wasm.h. */
 #include "wasm.h"
 
+#include <stdlib.h>
+
 #include <mprof/diff.h>
+
+#define COPIED_NUMBERS 9 /* see wasm_clocks_packets() */
 
 struct loader *wasm_open(uint64_t seed, bool simplify)
 {
@@ -44,4 +48,21 @@ size_t wasm_printable(char *out, size_t room, const char *text, size_t bytes)
 struct mprof_diff *wasm_diff(const struct mprof_model_view *good, const struct mprof_model_view *bad, uint64_t seed)
 {
 	return mprof_diff_new(good, bad, &(struct mprof_diff_options){.seed = seed});
+}
+
+struct mprof_clocks *wasm_clocks(void)
+{
+	return calloc(1, sizeof(struct mprof_clocks));
+}
+
+void wasm_clocks_packets(struct mprof_clocks *c, const uint64_t *numbers, uint32_t n)
+{
+	for (; n; n--, numbers += COPIED_NUMBERS)
+		mprof_clocks_packet(c, &(struct mprof_copied){
+					       .guest_ns = numbers[0],
+					       .room = numbers[1],
+					       .first = {numbers[2], numbers[3], numbers[4]},
+					       .last = {numbers[5], numbers[6], numbers[7]},
+					       .stepped = numbers[8] != 0,
+				       });
 }

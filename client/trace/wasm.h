@@ -7,6 +7,7 @@
 #ifndef TRACE_WASM_H
 #define TRACE_WASM_H
 
+#include <mprof/clocks.h>
 #include <mprof/diff.h>
 
 #include "loader.h"
@@ -21,6 +22,11 @@ const char *wasm_thread_type(uint32_t type);
 /* NULL past the last. */
 const char *wasm_event_name(uint32_t id);
 struct mprof_diff *wasm_diff(const struct mprof_model_view *good, const struct mprof_model_view *bad, uint64_t seed);
+
+/* To be freed; NULL without memory. */
+struct mprof_clocks *wasm_clocks(void);
+/* N packets, each as the numbers of a struct mprof_copied in its order, the offset of each stamp behind its clocks and STEPPED as 0 or 1. */
+void wasm_clocks_packets(struct mprof_clocks *c, const uint64_t *numbers, uint32_t n);
 
 /* A line for each place, `KIND NAME AT BYTES`; to be freed.  NULL without memory. */
 const char *wasm_layout(void);

@@ -40,7 +40,7 @@ static void add(struct bundle *b, uint64_t mono, uint64_t real, uint64_t guest)
 	struct bundle_member *m = bundle_add(b, "guest", "guest", 1, 0);
 
 	CHECK(m);
-	m->clocks.latest = (struct clocks_stamp){.mono = mono, .real = real};
+	m->clocks.latest = (struct mprof_stamp){.mono = mono, .real = real};
 	m->clocks.stamps = 1;
 	mprof_clock_before(&m->clocks.mono, guest, mono);
 	mprof_clock_before(&m->clocks.real, guest, real);

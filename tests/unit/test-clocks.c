@@ -23,7 +23,7 @@ static json_t *stamp(unsigned int offset, uint64_t mono)
 }
 
 /* A packet of the guest's time GUEST, copied up to OFFSET at FIRST and to 2046 at LAST. */
-static void packet(struct clocks *c, uint64_t guest, uint64_t first, uint64_t last, bool stepped)
+static void packet(struct mprof_clocks *c, uint64_t guest, uint64_t first, uint64_t last, bool stepped)
 {
 	char text[24];
 	json_t *json;
@@ -37,7 +37,7 @@ static void packet(struct clocks *c, uint64_t guest, uint64_t first, uint64_t la
 }
 
 /* A guest whose clock is SHIFT ahead: each packet begins at its time, is copied a little later and is complete 50 ms after. */
-static void run(struct clocks *c, int64_t shift, unsigned int packets)
+static void run(struct mprof_clocks *c, int64_t shift, unsigned int packets)
 {
 	unsigned int i;
 
@@ -48,12 +48,12 @@ static void run(struct clocks *c, int64_t shift, unsigned int packets)
 	}
 }
 
-static void check_offset(const struct clocks *c, bool realtime, int64_t truth, uint64_t most)
+static void check_offset(const struct mprof_clocks *c, bool realtime, int64_t truth, uint64_t most)
 {
 	uint64_t uncertainty;
 	int64_t offset;
 
-	CHECK(clocks_offset(c, realtime, &offset, &uncertainty));
+	CHECK(mprof_clocks_offset(c, realtime, &offset, &uncertainty));
 	CHECK(offset >= truth);
 	CHECK(uncertainty <= most && offset - (int64_t)uncertainty <= truth);
 }
@@ -61,18 +61,18 @@ static void check_offset(const struct clocks *c, bool realtime, int64_t truth, u
 /* The offset is that of the earliest copy; and what was not there four looks before bounds it from below. */
 static void test_bounds(void)
 {
-	struct clocks c = {0};
+	struct mprof_clocks c = {0};
 	uint64_t uncertainty;
 	int64_t offset;
 
 	run(&c, 5 * (int64_t)S, 12);
-	CHECK(clocks_offset(&c, false, &offset, &uncertainty));
+	CHECK(mprof_clocks_offset(&c, false, &offset, &uncertainty));
 	CHECK_EQ_INT(offset, -5 * (int64_t)S + 3 * (int64_t)MS);
 	check_offset(&c, false, -5 * (int64_t)S, 500 * MS);
 	check_offset(&c, true, (int64_t)epoch - 5 * (int64_t)S, 500 * MS);
 	CHECK_EQ_UINT(c.latest.mono, 100 * S + 1150 * MS);
 	CHECK_EQ_UINT(c.latest.real - c.latest.mono, epoch);
-	c = (struct clocks){0};
+	c = (struct mprof_clocks){0};
 	run(&c, -3 * (int64_t)S, 12);
 	check_offset(&c, false, 3 * (int64_t)S, 500 * MS);
 }
@@ -80,21 +80,21 @@ static void test_bounds(void)
 /* Copies that may be of one look say nothing of what was not there. */
 static void test_one_look(void)
 {
-	struct clocks c = {0};
+	struct mprof_clocks c = {0};
 	uint64_t uncertainty;
 	int64_t offset;
 	unsigned int i;
 
-	CHECK(!clocks_offset(&c, false, &offset, &uncertainty));
+	CHECK(!mprof_clocks_offset(&c, false, &offset, &uncertainty));
 	CHECK_EQ_INT(offset, 0);
 	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
 	for (i = 0; i < 50; i++) /* a full ring, found late: all of it copied at once */
 		packet(&c, 10 * S + i * MS, 500 * S + i, 500 * S + i, false);
-	CHECK(clocks_offset(&c, false, &offset, &uncertainty));
+	CHECK(mprof_clocks_offset(&c, false, &offset, &uncertainty));
 	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
 	CHECK_EQ_INT(offset, 500 * (int64_t)S + 49 - 10 * (int64_t)S - 49 * (int64_t)MS);
 	/* Seconds apart they are of different looks. */
-	c = (struct clocks){0};
+	c = (struct mprof_clocks){0};
 	for (i = 0; i < 8; i++)
 		packet(&c, 10 * S + i * 3 * S, 500 * S + i * 3 * S, 500 * S + i * 3 * S, false);
 	check_offset(&c, false, 490 * (int64_t)S, 13 * S);
@@ -103,14 +103,14 @@ static void test_one_look(void)
 /* Behind a step of the guest's clock only what came after counts. */
 static void test_step(void)
 {
-	struct clocks c = {0};
+	struct mprof_clocks c = {0};
 	uint64_t uncertainty;
 	int64_t offset;
 
 	run(&c, 5 * (int64_t)S, 12);
 	packet(&c, 50 * S, 102 * S, 102 * S + MS, true);
 	CHECK(c.stepped);
-	CHECK(clocks_offset(&c, false, &offset, &uncertainty));
+	CHECK(mprof_clocks_offset(&c, false, &offset, &uncertainty));
 	CHECK_EQ_INT(offset, 52 * (int64_t)S);
 	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
 }
@@ -118,7 +118,7 @@ static void test_step(void)
 /* Clocks of different speeds: the uncertainty says by how much they part. */
 static void test_drift(void)
 {
-	struct clocks c = {0};
+	struct mprof_clocks c = {0};
 	uint64_t uncertainty;
 	int64_t offset;
 	unsigned int i;
@@ -128,7 +128,7 @@ static void test_drift(void)
 
 		packet(&c, at - i * MS, at + MS, at + 50 * MS, false);
 	}
-	CHECK(clocks_offset(&c, false, &offset, &uncertainty));
+	CHECK(mprof_clocks_offset(&c, false, &offset, &uncertainty));
 	CHECK(uncertainty > 400 * MS && uncertainty < S);
 }
 
@@ -145,7 +145,7 @@ static void test_nonsense(void)
 		"}",
 		"{\"first_timestamp\":null,\"copied\":{\"first\":{\"mono\":\"1\",\"real\":\"2026-01-01T00:00:00Z\"}}}",
 	};
-	struct clocks c = {0};
+	struct mprof_clocks c = {0};
 	size_t i;
 
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -158,12 +158,30 @@ static void test_nonsense(void)
 	CHECK_EQ_UINT(c.stamps, 0);
 }
 
+/* Guests of one boot of dom0 share its monotonic clock; after another boot it began anew beside a wall clock that went on. */
+static void test_apart(void)
+{
+	struct mprof_clocks one = {0}, two = {0}, none = {0};
+
+	run(&one, 5 * (int64_t)S, 3);
+	run(&two, -3 * (int64_t)S, 3);
+	CHECK(!mprof_clocks_apart(&one, &two));
+	CHECK(!mprof_clocks_apart(&one, &none));
+	two.latest.mono -= 90 * S;
+	CHECK(mprof_clocks_apart(&one, &two));
+	CHECK(mprof_clocks_apart(&two, &one));
+	two.latest = (struct mprof_stamp){.mono = UINT64_MAX / 2 + 1};
+	one.latest = (struct mprof_stamp){.real = UINT64_MAX / 2};
+	CHECK(mprof_clocks_apart(&one, &two));
+}
+
 int main(void)
 {
 	CHECK_RUN(test_bounds);
 	CHECK_RUN(test_one_look);
 	CHECK_RUN(test_step);
 	CHECK_RUN(test_drift);
+	CHECK_RUN(test_apart);
 	CHECK_RUN(test_nonsense);
 	return check_done();
 }

@@ -1,0 +1,103 @@
+/*
+ * Bounds from stamps.
+ *
+ * A position in a ring is confirmed by the look after it was seen, and proven by the one after that.  So what is copied at one look was not
+ * there four looks before.  Stamps are of copies, not of looks.  Surely of different looks are those that are two seconds apart, since none
+ * takes so long, and those of two pieces of one packet that is not longer than what a look copies at once.
+ */
+#include <string.h>
+
+#include <mprof/clocks.h>
+
+#define APART_NS    2000000000u
+#define PIECE_BYTES (1u << 20)
+
+/* Dom0's clocks stand to each other as they did, but for what NTP and this have moved. */
+#define SAME_BOOT_NS 2000000000
+
+/* A look that is surely later than those before it. */
+static void add_look(struct mprof_clocks *c, const struct mprof_stamp *stamp)
+{
+	if (c->n_looks == MPROF_CLOCKS_LOOKS)
+		memmove(c->looks, c->looks + 1, --c->n_looks * sizeof(*c->looks));
+	c->looks[c->n_looks++] = *stamp;
+}
+
+static bool later(uint64_t at, uint64_t before)
+{
+	return at >= before && at - before >= APART_NS;
+}
+
+/* By both clocks: after dom0 has booted again, one of them means nothing. */
+static void note_stamp(struct mprof_clocks *c, const struct mprof_stamp *stamp, bool another_look)
+{
+	const struct mprof_stamp *newest = c->n_looks ? &c->looks[c->n_looks - 1] : NULL;
+
+	if (!newest || another_look || (later(stamp->mono, newest->mono) && later(stamp->real, newest->real)))
+		add_look(c, stamp);
+	if (stamp->mono >= c->latest.mono || !c->stamps)
+		c->latest = *stamp;
+	c->stamps++;
+}
+
+void mprof_clocks_stream(struct mprof_clocks *c)
+{
+	c->n_looks = 0;
+}
+
+/* The event at GUEST was copied at FIRST, the newest stamp. */
+static void bound(struct mprof_clocks *c, uint64_t guest, const struct mprof_stamp *first,
+		  const struct mprof_stamp *before)
+{
+	mprof_clock_before(&c->mono, guest, first->mono);
+	mprof_clock_before(&c->real, guest, first->real);
+	if (!before)
+		return;
+	mprof_clock_after(&c->mono, guest, before->mono);
+	mprof_clock_after(&c->real, guest, before->real);
+}
+
+void mprof_clocks_packet(struct mprof_clocks *c, const struct mprof_copied *packet)
+{
+	const struct mprof_stamp *first = &packet->first, *last = &packet->last;
+	struct mprof_stamp oldest;
+	bool pieces;
+
+	if (packet->stepped)
+		*c = (struct mprof_clocks){.latest = c->latest, .stamps = c->stamps, .stepped = true};
+	/* What is the oldest of so many looks when the newest of them is that of this copy, or one before it. */
+	note_stamp(c, first, false);
+	oldest = c->looks[0];
+	bound(c, packet->guest_ns, first, c->n_looks == MPROF_CLOCKS_LOOKS ? &oldest : NULL);
+	pieces = last->offset > first->offset && packet->room <= PIECE_BYTES;
+	note_stamp(c, last, pieces);
+}
+
+bool mprof_clocks_offset(const struct mprof_clocks *c, bool realtime, int64_t *offset, uint64_t *uncertainty)
+{
+	const struct mprof_clock *clock = realtime ? &c->real : &c->mono;
+	struct mprof_model_source source;
+
+	mprof_clock_apply(clock, &source);
+	/* Clocks of different speeds: the offset wandered by so much. */
+	if (clock->bounded_above && clock->bounded_below && clock->most < clock->least)
+		source.uncertainty_ns = (uint64_t)clock->least - (uint64_t)clock->most;
+	*offset = source.offset_ns;
+	*uncertainty = source.uncertainty_ns;
+	return clock->bounded_above;
+}
+
+/* How dom0's clocks stood to each other. */
+static int64_t between(const struct mprof_clocks *c)
+{
+	return (int64_t)(c->latest.real - c->latest.mono);
+}
+
+bool mprof_clocks_apart(const struct mprof_clocks *a, const struct mprof_clocks *b)
+{
+	int64_t apart;
+
+	if (!a->stamps || !b->stamps)
+		return false;
+	return __builtin_sub_overflow(between(a), between(b), &apart) || apart > SAME_BOOT_NS || apart < -SAME_BOOT_NS;
+}
