@@ -302,6 +302,7 @@ export function plan(marks, palette, size, measure = roughWidth, caption = (_, n
 }
 
 const LINE = 14; /* pixels that a text is high */
+const FEW = 64; /* shapes that are filled at once */
 
 /** Leave out the texts of WEAK that would lie on one of STRONG. */
 function unhide(layers, strong, weak) {
@@ -356,12 +357,51 @@ function hatching(ctx, colour) {
 	return ctx.createPattern(tile, "repeat");
 }
 
-/* What shines through is filled as one shape: where its parts overlap they must not add up. */
-function fillShape(ctx, data) {
-	ctx.beginPath();
-	for (let i = 0; i < data.length; i += 4)
-		ctx.rect(data[i], data[i + 1], data[i + 2], data[i + 3]);
-	ctx.fill();
+/*
+ * What shines through is one shape: where its parts overlap they must not add up.  A path of many rectangles is slow to fill, so many are put
+ * together on a SHEET beside the picture first.
+ */
+function fillShape(ctx, layer, sheet) {
+	const {data, alpha, colour} = layer;
+
+	if (data.length < 4 * FEW) {
+		ctx.beginPath();
+		for (let i = 0; i < data.length; i += 4)
+			ctx.rect(data[i], data[i + 1], data[i + 2], data[i + 3]);
+		ctx.fill();
+		return;
+	}
+	const pen = sheet();
+	pen.fillStyle = colour;
+	fillRects(pen, data);
+	ctx.save();
+	ctx.setTransform(1, 0, 0, 1, 0, 0);
+	ctx.globalAlpha = alpha;
+	ctx.drawImage(pen.canvas, 0, 0);
+	ctx.restore();
+}
+
+/** A clean canvas as large as that of CTX, the same each time. */
+function sheets(ctx) {
+	let pen = null;
+
+	return () => {
+		const {canvas} = ctx;
+
+		if (!pen) {
+			const other = canvas.ownerDocument.createElement("canvas");
+			other.width = canvas.width;
+			other.height = canvas.height;
+			pen = other.getContext("2d");
+			pen.setTransform(ctx.getTransform());
+		} else {
+			pen.save();
+			pen.setTransform(1, 0, 0, 1, 0, 0);
+			pen.clearRect(0, 0, canvas.width, canvas.height);
+			pen.restore();
+		}
+		return pen;
+	};
 }
 
 function fillRects(ctx, data) {
@@ -381,14 +421,19 @@ function strokeLines(ctx, layer) {
 	ctx.stroke();
 }
 
-function fillHeads(ctx, data) {
-	ctx.beginPath();
-	for (let i = 0; i < data.length; i += 6) {
-		ctx.moveTo(data[i], data[i + 1]);
-		ctx.lineTo(data[i + 2], data[i + 3]);
-		ctx.lineTo(data[i + 4], data[i + 5]);
+/* Those that cover what lies below may be filled in several shapes: a path of thousands of corners costs more than its parts. */
+function fillHeads(ctx, {data, alpha}) {
+	const most = alpha < 1 ? data.length : 6 * FEW;
+
+	for (let first = 0; first < data.length; first += most) {
+		ctx.beginPath();
+		for (let i = first; i < Math.min(first + most, data.length); i += 6) {
+			ctx.moveTo(data[i], data[i + 1]);
+			ctx.lineTo(data[i + 2], data[i + 3]);
+			ctx.lineTo(data[i + 4], data[i + 5]);
+		}
+		ctx.fill();
 	}
-	ctx.fill();
 }
 
 function writeTexts(ctx, layer, palette) {
@@ -407,6 +452,8 @@ function writeTexts(ctx, layer, palette) {
 
 /** Paint LAYERS over all of a canvas of SIZE. */
 export function paint(ctx, layers, palette, size) {
+	const sheet = sheets(ctx);
+
 	ctx.globalAlpha = 1;
 	ctx.fillStyle = palette.back;
 	ctx.fillRect(0, 0, size.width, size.height);
@@ -415,13 +462,13 @@ export function paint(ctx, layers, palette, size) {
 		ctx.fillStyle = layer.shape === "hatch" ? hatching(ctx, layer.colour) : layer.colour;
 		ctx.strokeStyle = layer.colour;
 		if (layer.shape === "rect" && layer.alpha < 1 && layer.kind.startsWith("counter"))
-			fillShape(ctx, layer.data);
+			fillShape(ctx, layer, sheet);
 		else if (layer.shape === "rect" || layer.shape === "hatch")
 			fillRects(ctx, layer.data);
 		else if (layer.shape === "line")
 			strokeLines(ctx, layer);
 		else if (layer.shape === "head")
-			fillHeads(ctx, layer.data);
+			fillHeads(ctx, layer);
 		else
 			writeTexts(ctx, layer, palette);
 	}

@@ -1,9 +1,9 @@
 /*
  * decode-load: a trace for the benchmarks of readers, and the library's decoder over it.
  *
- *   decode-load make FILE BYTES [N]  what a busy guest records, by the recorder, N times as long in as many pieces, since a ring
- *                                    has an end; prints how many events
- *   decode-load decode FILE          the decoder alone, over the mapped file; prints one line of JSON
+ *   decode-load make FILE BYTES [N [NS]]  what a busy guest records, by the recorder, N times as long in as many pieces, since a ring
+ *                                         has an end, NS between two events (240); prints how many events
+ *   decode-load decode FILE               the decoder alone, over the mapped file; prints one line of JSON
  *
  * The trace is of requests that wait for a device, sixteen at a time, as a traced guest's: of each kind of event as many as the
  * reference workload has, about 25 bytes an event, and a model that holds together.
@@ -25,6 +25,7 @@
 #define IN_FLIGHT    16u
 #define PENDING	     5u
 #define BATCH	     256u
+#define PACE	     240u
 /* Events of one request, at most, are smaller than this: where less is left, the trace is full. */
 #define REQUEST_BYTES 2048u
 
@@ -35,7 +36,7 @@ struct request {
 
 struct maker {
 	struct mprof_recorder r;
-	uint64_t now, random;
+	uint64_t now, random, pace;
 	int64_t last; /* thread created last */
 	struct request waiting[IN_FLIGHT];
 };
@@ -56,7 +57,7 @@ static uint64_t draw(struct maker *m, uint64_t below)
 
 static struct mprof_recorder *next(struct maker *m)
 {
-	m->now += 40 + draw(m, 400);
+	m->now += m->pace / 6 + draw(m, m->pace * 5 / 3);
 	mprof_recorder_at(&m->r, m->now);
 	return &m->r;
 }
@@ -141,9 +142,9 @@ static uint64_t piece(struct maker *m, int fd, size_t at, size_t size)
 	return m->r.events;
 }
 
-static int make(const char *path, size_t size, unsigned int pieces)
+static int make(const char *path, size_t size, unsigned int pieces, uint64_t pace)
 {
-	struct maker m = {.now = 1000000000, .random = 0x9e3779b97f4a7c15, .last = 1};
+	struct maker m = {.now = 1000000000, .random = 0x9e3779b97f4a7c15, .last = 1, .pace = pace};
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	uint64_t events = 0;
 	unsigned int i;
@@ -216,11 +217,12 @@ static int decode(const char *path)
 
 int main(int argc, char **argv)
 {
-	if ((argc == 4 || argc == 5) && strcmp(argv[1], "make") == 0)
+	if (argc >= 4 && argc <= 6 && strcmp(argv[1], "make") == 0)
 		return make(argv[2], strtoull(argv[3], NULL, 10),
-			    argc == 5 ? (unsigned int)strtoul(argv[4], NULL, 10) : 1);
+			    argc > 4 ? (unsigned int)strtoul(argv[4], NULL, 10) : 1,
+			    argc > 5 ? strtoull(argv[5], NULL, 10) : PACE);
 	if (argc == 3 && strcmp(argv[1], "decode") == 0)
 		return decode(argv[2]);
-	fprintf(stderr, "Usage: decode-load make FILE BYTES [N] | decode FILE\n");
+	fprintf(stderr, "Usage: decode-load make FILE BYTES [N [NS]] | decode FILE\n");
 	return 2;
 }

@@ -1,97 +1,181 @@
 /*
- * The time line in Chromium: node viewer.mjs EVENTS.  MPROF_BUILD and MPROF_BROWSER as for tests/browser/run.mjs.
+ * The viewer in Chromium: node viewer.mjs [--brief] [SCENARIO…].  MPROF_BUILD and MPROF_BROWSER as for tests/browser/run.mjs.
  *
- * Prints one JSON object a line.  Wrong is: a page that does not show the trace, or one that says that something is amiss.
+ * Prints one JSON object a line.  Wrong is: a page that does not show the trace, or one that says that something is amiss.  Chromium renders in
+ * software here, and shares the cores with the server and what else runs: beside times stand times of the processor.
  */
+import {renameSync, rmSync, writeFileSync} from "node:fs";
+import {cpus, loadavg, tmpdir} from "node:os";
+import path from "node:path";
+
 import {close, equal, ok, run, until} from "../browser/harness.mjs";
-import {box, opened, settled} from "../browser/timeline-tools.mjs";
+import {drawn, opened, settled} from "../browser/timeline-tools.mjs";
+import {archive, guests, make, wide} from "./viewer-load.mjs";
+import {blocked, cpu, part, tour, watchTasks} from "./viewer-page.mjs";
 
-const events = Number(process.argv[2]);
+const brief = process.argv.includes("--brief");
+const wanted = process.argv.slice(2).filter((it) => !it.startsWith("-"));
+const EVENTS_BYTES = brief ? 8 << 20 : 250000000;
+const STEPS = brief ? 30 : 400;
+const WIDE = brief ? 3000 : 100000;
+const GUESTS = brief ? 100 : 1000;
+const DAY_PIECES = 16; /* of as many packets as a ring may have */
+const DAY_BYTES = brief ? 2 << 20 : 64 << 20; /* of each */
+const DAY_NS = 86400e9;
+const EVENT_BYTES = 25;
 
-function line(name, ours, unit, aim) {
-	console.log(JSON.stringify({name, ours, peer: null, unit, ratio: null, aim, met: aim === null ? null : ours <= aim}));
+function line(name, ours, unit, aim = null) {
+	console.log(JSON.stringify({name: `viewer-${name}`, ours: ours, peer: null, unit, ratio: null, aim, met: aim === null ? null : ours <= aim}));
 }
 
-const part = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+const timeline = (page, what) => page.evaluate(what);
+const scratch = (name) => path.join(tmpdir(), `mprof-bench-${process.pid}-${name}`);
 
-/** From the last byte of what is loaded first to its picture. */
-async function firstPicture(page) {
-	const {bytes, painted} = await page.evaluate(() => {
-		const {session, stage} = document.getElementById("page").timeline;
-		return {bytes: session.arrived, painted: stage.first};
+/** A page of HOST with FILE opened in it: {page, picture: ms until its picture, cpu: ms of the processor}. */
+async function file(t, host, name) {
+	const page = await t.open(host, `/#file=${path.basename(name)}`, {init: watchTasks});
+
+	await page.locator("input[type=file]").waitFor({state: "attached"});
+	const loaded = await cpu(page, async () => {
+		const began = await page.evaluate(() => performance.now());
+		await page.locator("input[type=file]").setInputFiles(name);
+		await until(() => page.evaluate(() => document.getElementById("page").timeline?.stage.first), 240000);
+		return (await page.evaluate(() => document.getElementById("page").timeline.stage.first)) - began;
 	});
-
-	line("viewer-first-picture", painted - bytes, "ms from the last byte", 1000);
-}
-
-/** A hand that zooms and pans for a while: this thread's work, and the frames that it misses. */
-async function frames(page) {
-	const place = await box(page);
-
-	await page.mouse.move(place.x + 400, place.y + 300);
-	await page.evaluate(() => {
-		document.getElementById("page").timeline.stage.work.length = 0;
-		window.frames_ = [];
-		let last = performance.now();
-		const tick = (now) => {
-			window.frames_.push(now - last);
-			last = now;
-			requestAnimationFrame(tick);
-		};
-		requestAnimationFrame(tick);
-	});
-	for (let i = 0; i < 120; i++)
-		await page.mouse.wheel(0, i % 40 < 24 ? -50 : 50);
-	await page.mouse.down();
-	for (let i = 0; i < 200; i++)
-		await page.mouse.move(place.x + 400 + 2 * Math.round(200 * Math.sin(i / 30)), place.y + 300 + (i % 90));
-	await page.mouse.up();
 	await settled(page);
-	const {work, gaps} = await page.evaluate(() => ({work: document.getElementById("page").timeline.stage.work, gaps: window.frames_}));
-	work.sort((a, b) => a - b);
-	gaps.sort((a, b) => a - b);
-	ok(work.length > 50, `${work.length} frames`);
-	line("viewer-frame-median", part(work, 0.5), "ms of the main thread", 8);
-	line("viewer-frame-99", part(work, 0.99), "ms of the main thread", 16);
-	line("viewer-frames-missed", (100 * gaps.filter((it) => it > 25).length) / gaps.length, "% of frames", 1);
-	line("viewer-blocked", gaps.at(-1), "ms at most", 100);
+	return {page, picture: loaded.answer, ...loaded};
 }
 
-/** All of the run as one model, as a file of that size would be. */
-async function whole(page, n) {
-	const {ms, memory, all} = await page.evaluate(async () => {
-		const {Engine} = await import("./viewer/engine.js");
-		const bytes = await (await fetch("v1/domains/bench/trace")).arrayBuffer();
-		const engine = await Engine.open();
-		const began = performance.now();
-		const summary = await engine.load([{name: "", guest: 0, bytes}]);
-		const ms = performance.now() - began;
-		engine.close();
-		return {ms, memory: summary.memory, all: summary.totals.events};
+async function tourLines(page, of) {
+	const {work, gaps, thread, missed} = await tour(page, STEPS);
+
+	ok(work.length >= STEPS / 2, `${work.length} frames`);
+	line(`${of}frame-median`, part(work, 0.5), "ms of the main thread a frame", 8);
+	line(`${of}frame-99`, part(work, 0.99), "ms of the main thread a frame", 16);
+	line(`${of}frame-cpu`, thread / work.length, "ms of the processor a frame, with all that the browser's main thread does");
+	line(`${of}frames-missed`, missed, `% of ${gaps.length} animation frames`, 1);
+	line(`${of}blocked-moving`, await blocked(page), "ms at most that input waited (0: under 50)", 100);
+}
+
+/** Ten million events, of the archive slice by slice. */
+async function slices(t, name, events) {
+	const host = await t.host({collector: false});
+
+	renameSync(name, path.join(host.rings, "bench.ctf"));
+	await host.startCollector();
+	await until(async () => (await host.domain("bench"))?.state === "ended", 240000);
+	renameSync(path.join(host.rings, "bench.ctf"), name);
+	const began = performance.now();
+	const page = await opened(t, host, "#domain=bench", {init: watchTasks});
+	const {bytes, painted, of, some} = await timeline(page, () => {
+		const {session, stage} = document.getElementById("page").timeline;
+		return {bytes: session.arrived, painted: stage.first, of: session.overview.bytes, some: session.summary.totals.events};
 	});
 
-	equal(all, n, "the events of the whole");
-	line("viewer-model", (ms * 1e7) / n, "ms for 10 million events", 3000);
-	line("viewer-memory", memory / n, "bytes of memory an event", 64);
+	ok(of > EVENTS_BYTES * 0.9 && (some < events || brief), `${some} of ${events} events, ${of} bytes`);
+	line("first-picture", painted - bytes, "ms from the last byte of the newest slice", 1000);
+	line("first-picture-all", painted, `ms from the address, ${Math.round(performance.now() - began)} until it rests`);
+	line("blocked-opening", await blocked(page), "ms at most that input waited (0: under 50)", 100);
+	return host;
 }
 
-const {verdict, reason} = await run({
-	name: "viewer",
-	timeout: 300000,
-	run: async (t) => {
-		const host = await t.host();
-		const guest = host.guest("bench", "--size", String(240 << 20), "--packets", "64", "--rate", "0", "--count", String(events));
-		await guest.ended;
-		await until(async () => (await host.domain("bench"))?.state === "ended", 120000);
-		const page = await opened(t, host, "#domain=bench");
-		await firstPicture(page);
-		await frames(page);
-		await whole(page, events);
+/** The same as one model, as a file is opened; and a hand that goes through it. */
+async function whole(t, host, name, events) {
+	const {page, picture, process} = await file(t, host, name);
+	const {all, memory} = await timeline(page, () => {
+		const {totals, memory} = document.getElementById("page").timeline.session.summary;
+		return {all: totals.events, memory};
+	});
+
+	equal(all, events, "the events of the whole");
+	line("model", (picture * 1e7) / events, "ms for 10 million events, to the picture", 3000);
+	line("model-cpu", (process * 1e7) / events, "ms of the processor for 10 million events");
+	line("memory", memory / events, "bytes of the wasm's memory an event", 64);
+	line("blocked-model", await blocked(page), "ms at most that input waited (0: under 50)", 100);
+	await tourLines(page, "");
+}
+
+const scenarios = {
+	async events(t) {
+		const name = scratch("events.ctf");
+
+		t.later.push(async () => rmSync(name, {force: true}));
+		const events = make(name, EVENTS_BYTES);
+		const host = await slices(t, name, events);
+		await whole(t, host, name, events);
 	},
-});
 
-await close();
-if (verdict !== "passed") {
-	console.error(reason);
-	process.exitCode = 1;
+	/* All alive at once, each in a row of its own. */
+	async threads(t) {
+		const name = scratch("wide.ctf");
+
+		t.later.push(async () => rmSync(name, {force: true}));
+		writeFileSync(name, wide(WIDE));
+		const {page, picture} = await file(t, await t.host(), name);
+		const {rows} = await timeline(page, () => ({rows: document.getElementById("page").timeline.session.summary.rows}));
+		ok(rows >= WIDE, `${rows} rows`);
+		ok((await drawn(page, "thread")).length > 10, "threads that are drawn");
+		line("threads", picture, `ms to the picture of ${WIDE} threads that live at once`, 1000);
+		await tourLines(page, "threads-");
+	},
+
+	async domains(t) {
+		const host = await t.host({collector: false, archive: guests(GUESTS)});
+		const page = await t.open(host, "/", {init: watchTasks});
+		const rows = () => page.locator(".guests tbody tr").count();
+
+		await until(async () => (await rows()) === GUESTS);
+		line("domains", await page.evaluate(() => performance.now()), `ms from the address to a list of ${GUESTS}`, 1000);
+		line("domains-blocked", await blocked(page), "ms at most that input waited (0: under 50)", 100);
+		const {answer, thread} = await cpu(page, async () => {
+			const began = performance.now();
+			await page.getByRole("searchbox").first().fill("guest-77");
+			await until(async () => (await page.locator(".guests tbody tr:visible").count()) === (GUESTS >= 1000 ? 11 : 1));
+			return performance.now() - began;
+		});
+		line("domains-find", answer, `ms to find some of them, ${Math.round(thread)} of the processor`);
+		line("domains-find-blocked", await blocked(page), "ms at most that input waited (0: under 50)", 100);
+	},
+
+	/* A day of a guest, 1 GiB of packets. */
+	async day(t) {
+		const name = scratch("day.ctf");
+		const bytes = DAY_BYTES * DAY_PIECES;
+		const host = await t.host({collector: false});
+
+		t.later.push(async () => rmSync(name, {force: true}));
+		make(name, DAY_BYTES, DAY_PIECES, Math.round(DAY_NS / (bytes / EVENT_BYTES)));
+		await archive(host, "day", name, bytes);
+		const page = await opened(t, host, "#domain=day", {init: watchTasks});
+		const {painted, whole, of} = await timeline(page, () => {
+			const {session, stage, camera} = document.getElementById("page").timeline;
+			return {painted: stage.first, whole: Number(camera.end - camera.start), of: session.overview.bytes};
+		});
+		ok(whole > 0.8 * DAY_NS && of > 0.9 * bytes, `${whole / 3600e9} hours, ${of} bytes`);
+		line("day", painted, `ms from the address to the first picture of a day of ${Math.round(of / (1 << 20))} MiB`, 1000);
+		line("day-blocked", await blocked(page), "ms at most that input waited (0: under 50)", 100);
+		const first = () => page.evaluate(() => Number(document.getElementById("page").timeline.session.loaded.from));
+		const newest = await first();
+		const back = await cpu(page, async () => {
+			const began = performance.now();
+			await page.focus("#tl-canvas");
+			await page.keyboard.press("Home");
+			await until(async () => (await first()) < newest);
+			await settled(page);
+			return performance.now() - began;
+		});
+		line("day-back", back.answer, `ms to the picture of its beginning, ${Math.round(back.process)} of the processor`);
+	},
+};
+
+line("load", loadavg()[0], `processes that want one of ${cpus().length} cores; Chromium renders in software`);
+for (const [name, body] of Object.entries(scenarios)) {
+	if (wanted.length && !wanted.includes(name))
+		continue;
+	const {verdict, reason} = await run({name, timeout: 900000, run: body});
+	if (verdict !== "passed") {
+		console.error(`${name}: ${reason}`);
+		process.exitCode = 1;
+	}
 }
+await close();

@@ -1,0 +1,85 @@
+/* A page under measurement: what blocks it, what it costs the processor, and a hand that goes through a trace. */
+import {box, settled} from "../browser/timeline-tools.mjs";
+
+const MISSED_MS = 25; /* between two frames of 60 a second: one is missing */
+
+export const part = (list, share) => {
+	const sorted = [...list].sort((a, b) => a - b);
+
+	return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+};
+
+/* Runs in the page, before anything else: tasks of this thread that took more than 50 ms are told by the browser. */
+export function watchTasks() {
+	window.longTasks = [];
+	new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((it) => it.duration))).observe({type: "longtask", buffered: true});
+}
+
+/** The longest time that input waited, ms; 0 stands for less than 50.  What was before is forgotten. */
+export function blocked(page) {
+	return page.evaluate(() => Math.round(Math.max(0, ...window.longTasks.splice(0))));
+}
+
+/** Time of the processor that WHAT takes, ms: of the page's main thread, and of its process with the worker in it. */
+export async function cpu(page, what) {
+	const session = await page.context().newCDPSession(page);
+	const now = async () => {
+		const {metrics} = await session.send("Performance.getMetrics");
+		const of = (name) => 1000 * metrics.find((it) => it.name === name).value;
+
+		return {thread: of("ThreadTime"), process: of("ProcessTime")};
+	};
+
+	await session.send("Performance.enable");
+	const before = await now();
+	const answer = await what();
+	const after = await now();
+	await session.detach();
+	return {answer, thread: after.thread - before.thread, process: after.process - before.process};
+}
+
+function countFrames(page) {
+	return page.evaluate(() => {
+		const gaps = (window.frameGaps = []);
+		let last = performance.now();
+		const tick = (now) => {
+			gaps.push(now - last);
+			last = now;
+			if (window.frameGaps === gaps)
+				requestAnimationFrame(tick);
+		};
+		document.getElementById("page").timeline.stage.work.length = 0;
+		requestAnimationFrame(tick);
+	});
+}
+
+const frame = (page) => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => resolve())));
+
+/** Zoom and pan as a hand does, an event a frame.  {work: ms of each frame of the picture, gaps: ms between frames, thread: ms of the processor}. */
+export async function tour(page, steps) {
+	const place = await box(page);
+	const [x, y] = [place.x + place.width / 3, place.y + place.height / 2];
+
+	await page.mouse.move(x, y);
+	await countFrames(page);
+	const {thread} = await cpu(page, async () => {
+		for (let i = 0; i < steps; i++) {
+			await page.mouse.wheel(0, i % 60 < 40 ? -60 : 60);
+			await frame(page);
+		}
+		await page.mouse.down();
+		for (let i = 0; i < steps; i++) {
+			await page.mouse.move(x + 200 * Math.sin(i / 20), y + 150 * Math.sin(i / 35));
+			await frame(page);
+		}
+		await page.mouse.up();
+	});
+	await settled(page);
+	const {work, gaps} = await page.evaluate(() => {
+		const answer = {work: [...document.getElementById("page").timeline.stage.work], gaps: window.frameGaps.slice(1)};
+
+		window.frameGaps = null;
+		return answer;
+	});
+	return {work, gaps, thread, missed: (100 * gaps.filter((it) => it > MISSED_MS).length) / gaps.length};
+}
