@@ -18,8 +18,6 @@
 #define PATIENCE_MS 3000
 #define STEP_MS	    20
 
-extern char **environ;
-
 /* Does it go on, or has it ended well? */
 static bool went_well(pid_t pid)
 {
@@ -72,22 +70,22 @@ static bool run(const char *program, const char *path)
 	return started;
 }
 
-static bool is_set(const char *name)
+static const char *setting(const char *name)
 {
 	const char *value = getenv(name);
 
-	return value && *value;
+	return value ? value : "";
 }
 
 bool opener_run(const char *path)
 {
-	SCOPED(freep) char *list = strdup(is_set("BROWSER") ? getenv("BROWSER") : "");
+	SCOPED(freep) char *list = strdup(setting("BROWSER"));
 	char *rest = list, *program;
 
 	while (rest && (program = strsep(&rest, ":")))
 		if (*program && run(program, path))
 			return true;
-	if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY"))
+	if (!*setting("DISPLAY") && !*setting("WAYLAND_DISPLAY"))
 		return false;
 	return run("xdg-open", path) || run("sensible-browser", path);
 }

@@ -1,10 +1,11 @@
 /* The viewer and a trace in one file, opened from a disk, without a server and without a network. */
 import {execFileSync, spawnSync} from "node:child_process";
-import {copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
+import {mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import path from "node:path";
 
-import {BUILD, TOP, equal, fail, ok, reference, test, until} from "./harness.mjs";
+import {BUILD, equal, ok, reference, test, until} from "./harness.mjs";
+import {event, trace} from "./trace-make.mjs";
 import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
 
 const MPROFCTL = path.join(BUILD, "client/ctl/mprofctl");
@@ -75,10 +76,10 @@ test("one file: search, the panel, why, numbers and what is saved", async (t) =>
 	await page.mouse.click(place.x + place.width / 2, place.y + place.height / 2);
 	ok((await saved("The picture (SVG)")).toString().startsWith("<svg"), "the SVG");
 	equal([...(await saved("The picture (PNG)")).subarray(1, 4)], [...Buffer.from("PNG")], "the PNG");
-	const trace = path.join(where, "saved.ctf");
-	writeFileSync(trace, await saved("The trace (CTF)"));
-	const dump = (file) => execFileSync(MPROFCTL, ["dump", file], {maxBuffer: 1 << 28}).toString();
-	ok(dump(trace) === dump(path.join(where, "bad.ctf")), "the saved trace has all events");
+	const file = path.join(where, "saved.ctf");
+	writeFileSync(file, await saved("The trace (CTF)"));
+	const dump = (of) => execFileSync(MPROFCTL, ["dump", of], {maxBuffer: 1 << 28}).toString();
+	ok(dump(file) === dump(path.join(where, "bad.ctf")), "the saved trace has all events");
 	ok(JSON.parse(await saved("For Perfetto (JSON)")).traceEvents.length > 100, "the JSON");
 	await page.getByRole("button", {name: "About"}).click();
 	await page.getByText("are shown by mprofd-http").first().waitFor();
@@ -89,24 +90,9 @@ test("one file: search, the panel, why, numbers and what is saved", async (t) =>
 test("one file: hostile names and labels stay texts", async (t) => {
 	const where = directory(t);
 	const name = "</script><script>document.title='x'<!-- \u202e&amp;";
-	const uuid = Buffer.from("05883b8d521a487bb397456ab150680c", "hex");
-	const events = ["</script><img src=x onerror=alert(1)>", "<!--", "-->\u2028"].map((label, i) => {
-		const text = Buffer.from(`${label}\0`);
-		const event = Buffer.alloc(17);
-		event.writeBigUInt64LE(BigInt(1000 + i), 0);
-		event.writeUInt8(5, 8);
-		event.writeBigInt64LE(BigInt(i), 9);
-		return Buffer.concat([event, text]);
-	});
-	const body = Buffer.concat(events);
-	const head = Buffer.alloc(30);
-	head.writeUInt32LE(0xc1fc1fc1, 0);
-	uuid.copy(head, 4);
-	head.writeUInt32LE((30 + body.length) * 8, 20);
-	head.writeUInt16LE(0, 24);
-	head.writeUInt32LE((30 + body.length) * 8, 26);
+	const labels = ["</script><img src=x onerror=alert(1)>", "<!--", "-->\u2028"];
 	const file = name.replaceAll("/", "∕");
-	writeFileSync(path.join(where, file), Buffer.concat([head, body]));
+	writeFileSync(path.join(where, file), trace([labels.map((text, i) => event(1000 + i, "label", i, text))]));
 	execFileSync(MPROFCTL, ["export", `file:${path.join(where, file)}`, "--to", "html", "-o", path.join(where, "x.html")]);
 	const page = await alone(t, where, "x.html");
 
@@ -134,6 +120,48 @@ test("one file: two traces are both in it", async (t) => {
 	await page.goBack();
 	await until(async () => (await page.title()).startsWith("arp-good"));
 	await t.look(page, "file-two");
+});
+
+/** A trace of at least so many bytes: threads that are created, named, run, and are resolved by the next. */
+function long(size) {
+	const packets = [];
+	let bytes = 0;
+
+	for (let id = 1; bytes < size; ) {
+		const events = [];
+		for (const end = id + 2000; id < end; id++) {
+			const time = id * 1000;
+			events.push(
+				event(time, "creates", id - 1, id, {u8: id % 11}),
+				event(time + 100, "label", id, `request ${id}`),
+				event(time + 200, "switch", id),
+				event(time + 500, "counter", id, id % 1000, "requests"),
+				event(time + 900, "fulfills", id, id - 1),
+			);
+		}
+		packets.push(events);
+		bytes += events.reduce((sum, it) => sum + it.length, 0);
+	}
+	return trace(packets);
+}
+
+test("one file: with 16 MB of trace in it", {timeout: 120000}, async (t) => {
+	const bytes = long(16 << 20);
+	const where = exported(t, "long", bytes);
+	const size = statSync(path.join(where, "long.html")).size;
+	const began = performance.now();
+	const page = await alone(t, where, "long.html");
+	const {events} = await page.evaluate(() => document.getElementById("page").timeline.session.summary.totals);
+	const {marks, memory} = await page.evaluate(() => {
+		const it = document.getElementById("page").timeline;
+		return {marks: it.painted.length, memory: it.session.summary.memory};
+	});
+
+	ok(events > 300000 && marks > 100, `${events} events, ${marks} marks`);
+	console.log(
+		`  ${(bytes.length / 1e6).toFixed(1)} MB of trace, ${events} events: a file of ${(size / 1e6).toFixed(1)} MB, open after ` +
+			`${Math.round(performance.now() - began)} ms, ${(memory / 1e6).toFixed(0)} MB of model`,
+	);
 });
 
 test("one file: that is cut short says so", async (t) => {
