@@ -8,12 +8,9 @@ static const struct {
 	const char *name;
 	int (*run)(const struct ctl *ctl, int argc, char **argv);
 } verbs[] = {
-	{"dump", mem_dump},
-	{"identify", mem_identify},
-	{"hotspots", mem_hotspots},
-	{"peak", mem_peak},
-	{"timeline", mem_timeline},
-	{"export", mem_export},
+	{"dump", mem_dump},	      {"identify", mem_identify}, {"hotspots", mem_hotspots}, {"peak", mem_peak},
+	{"timeline", mem_timeline},   {"flame", mem_flame},	  {"leaks", mem_leaks},	      {"diff", mem_diff},
+	{"subsample", mem_subsample}, {"export", mem_export},
 };
 
 int cmd_mem(const struct ctl *ctl, int argc, char **argv)

@@ -122,10 +122,14 @@ int mem_dump(const struct ctl *ctl, int argc, char **argv)
 	SCOPED(mem_input_close) struct mem_input in = {.fd = -1};
 	SCOPED(dumping_deinit) struct dumping d = {.json = ctl->json};
 	const struct mem_sink sink = {.event = dump_event, .data = &d};
+	const char *recording = NULL;
+	const struct option_def defs[] = {{"--recording", NULL, &recording, NULL}};
 	struct operands left;
-	int r = options_parse(argc, argv, NULL, 0, &left, 1, 1), error;
+	int r = options_parse(argc, argv, defs, 1, &left, 1, 1), error;
 
 	r = r ? r : mem_input_open(&in, left.at[0], false);
+	r = r ? r : mem_input_recording(recording, &in.recording);
+	in.each = true;
 	if (r)
 		return r;
 	if (!writer_init(&d.out, STDOUT_FILENO))

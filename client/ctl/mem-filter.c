@@ -1,6 +1,6 @@
 /*
  * Ranges are A..B, A.., ..B, or one value; times have a unit (1.5s, 250ms), sizes may (64, 4K, 1MB); names are a list by commas, each a part
- * of a function's name or, behind "=", the whole.
+ * of a function's name or, behind "=", the whole; a comma of a name stands behind a backslash.
  */
 #include "mem-filter.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ctl.h"
+#include "mem-input.h"
 
 struct unit {
 	const char *name;
@@ -68,6 +69,13 @@ static int time_range(const char *option, const char *s, struct mprof_mem_range 
 		option, s);
 }
 
+int mem_filter_time(const char *option, const char *text, uint64_t *us)
+{
+	if (!text || amount(text, strlen(text), times, sizeof(times) / sizeof(times[0]), us))
+		return CTL_OK;
+	return say_usage("mem", "%s is no time: \"%s\"; write one behind the start as 1.5s or 250ms", option, text);
+}
+
 static int size_range(const char *s, struct mprof_mem_range *r)
 {
 	if (!s || range(s, sizes, sizeof(sizes) / sizeof(sizes[0]), r))
@@ -92,23 +100,32 @@ static int heaps(const char *s, uint8_t *out)
 	return CTL_OK;
 }
 
+/* A name of a list to *STORE, terminated, up to a comma that no backslash stands before; returns what is behind it. */
+static const char *name_take(const char *s, char **store)
+{
+	for (; *s && *s != ','; s++) {
+		if (*s == '\\' && (s[1] == ',' || s[1] == '\\'))
+			s++;
+		*(*store)++ = *s;
+	}
+	*(*store)++ = 0;
+	return s + (*s == ',');
+}
+
 /* The names of a list, each terminated in *STORE, which moves on. */
 static int clauses(const char *option, const char *s, char **store, struct mprof_mem_clause *list, unsigned int *n,
 		   bool outside)
 {
 	while (s && *s) {
-		size_t len = strcspn(s, ",");
 		bool whole = s[0] == '=';
+		char *name = *store;
 
-		if (len == (size_t)whole)
-			return say_usage("mem", "%s has an empty name", option);
 		if (*n == MPROF_MEM_CLAUSES_MAX)
 			return say_usage("mem", "%s: there are more than %u names", option, MPROF_MEM_CLAUSES_MAX);
-		list[(*n)++] = (struct mprof_mem_clause){.name = *store, .whole = whole, .outside = outside};
-		memcpy(*store, s + whole, len - whole);
-		(*store)[len - whole] = 0;
-		*store += len + 1;
-		s += len + (s[len] == ',');
+		s = name_take(s + whole, store);
+		if (!*name)
+			return say_usage("mem", "%s has an empty name", option);
+		list[(*n)++] = (struct mprof_mem_clause){.name = name, .whole = whole, .outside = outside};
 	}
 	return CTL_OK;
 }
@@ -138,7 +155,8 @@ int mem_filter_parse(struct mem_filter *f, const struct mem_filter_options *o)
 	*f = (struct mem_filter){0};
 	f->at_peak = o->live && strcmp(o->live, "peak") == 0;
 	f->filter.never_collected = end || never;
-	r = time_range("--allocated", o->allocated, &f->filter.allocated);
+	r = mem_input_recording(o->recording, &f->recording);
+	r = r ? r : time_range("--allocated", o->allocated, &f->filter.allocated);
 	r = r ? r : time_range("--live", end || f->at_peak ? NULL : o->live, &f->filter.live);
 	r = r ? r : time_range("--collected", never ? NULL : o->collected, &f->filter.collected);
 	r = r ? r : time_range("--lifetime", o->lifetime, &f->filter.lifetime);

@@ -1,10 +1,10 @@
 /*
- * `mprofctl mem hotspots`: which functions allocate, where, and through whom.  `peak` and `leaks` are the same of what lived at the peak, or lives at
- * the end.
+ * `mprofctl mem hotspots`: which functions allocate, where, and through whom.  `peak` is the same of what lived at the peak.
  *
  * One way to the answers: they are made as JSON, and the words are made of that.
  */
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +17,10 @@
 
 #define SHOWN_MAX   20u
 #define CALLERS_MAX 5u
+/* What a caller must be to tell something: so much of all, and of what it is above a part that is more than what the callee is of all anyway. */
+#define SHARE_MIN   0.005
+#define PART_MIN    0.10
+#define PART_FACTOR 1.2
 
 SCOPED_DEFINE(struct mprof_hotspots, mprof_hotspots_free)
 
@@ -76,14 +80,29 @@ static int add_numbers(const struct telling *t, json_t *object, const char *key,
 	       json_object_set_new(object, bytes, json_real((double)samples * t->scale));
 }
 
+/* Does it say something of SPOT that SAMPLES of it come through CALLER? */
+static bool is_telling(const struct telling *t, const struct mprof_hotspot *spot, const struct mprof_hotspot *caller,
+		       uint64_t samples)
+{
+	double all = (double)t->all, part = (double)samples / (double)caller->total;
+
+	return part > fmax(PART_MIN, PART_FACTOR * (double)spot->self / all) && (double)samples > SHARE_MIN * all &&
+	       (double)caller->total > SHARE_MIN * all;
+}
+
 static json_t *callers_json(const struct telling *t, const struct mprof_hotspot *spot)
 {
 	json_t *list = json_array();
 
 	for (uint32_t i = spot->first_caller; i < spot->first_caller + spot->n_callers; i++) {
-		json_t *caller = spot_json(t, &t->list[t->callers[i].caller]);
+		const struct mprof_hotspot *by = &t->list[t->callers[i].caller];
+		uint64_t samples = t->callers[i].samples;
+		json_t *caller = spot_json(t, by);
 
-		if (add_numbers(t, caller, "samples", t->callers[i].samples) || json_array_append_new(list, caller))
+		if (add_numbers(t, caller, "samples", samples) ||
+		    json_object_set_new(caller, "share", json_real((double)samples / (double)by->total)) ||
+		    json_object_set_new(caller, "telling", json_boolean(is_telling(t, spot, by, samples))) ||
+		    json_array_append_new(list, caller))
 			break;
 	}
 	return list;
@@ -97,6 +116,7 @@ static json_t *list_json(const struct telling *t)
 		json_t *spot = spot_json(t, &t->list[i]);
 
 		if (add_numbers(t, spot, "self", t->list[i].self) || add_numbers(t, spot, "total", t->list[i].total) ||
+		    json_object_set_new(spot, "error", json_real(1 / sqrt((double)t->list[i].self))) ||
 		    json_object_set_new(spot, "places", places_json(t, &t->list[i])) ||
 		    json_object_set_new(spot, "n_places", json_integer(t->list[i].n_places)) ||
 		    json_object_set_new(spot, "callers", callers_json(t, &t->list[i])) ||
@@ -127,21 +147,23 @@ static void put_spot(const json_t *spot, double all)
 {
 	const json_t *callers = words_get(spot, "callers"), *caller;
 	double self = json_real_value(words_get(spot, "self_bytes"));
+	double error = json_real_value(words_get(spot, "error"));
 	char bytes[32];
-	size_t i;
+	size_t i, told = 0;
 
 	bytes_text((uint64_t)self, bytes, sizeof(bytes));
-	printf("%10s %5.1f%%  ", bytes, all > 0 ? 100 * self / all : 0);
+	printf("%10s +-%2.0f%% %5.1f%%  ", bytes, 100 * error, all > 0 ? 100 * self / all : 0);
 	put_place(spot);
 	printf("\n");
 	json_array_foreach(callers, i, caller)
 	{
-		if (i == CALLERS_MAX)
-			break;
+		if (!json_is_true(words_get(caller, "telling")) || told == CALLERS_MAX)
+			continue;
+		told++;
 		bytes_text((uint64_t)json_real_value(words_get(caller, "samples_bytes")), bytes, sizeof(bytes));
-		printf("%10s         via ", bytes);
+		printf("%10s               via ", bytes);
 		put_safe(words_string(caller, "function"));
-		printf("\n");
+		printf(" (%.0f%% of what it is above)\n", 100 * json_real_value(words_get(caller, "share")));
 	}
 }
 
@@ -165,6 +187,13 @@ static int show(const json_t *answer, const char *what)
 	return stdout_verdict();
 }
 
+static uint64_t objects(const struct mprof_profile_sums *s, enum mprof_weight weight)
+{
+	return weight == MPROF_WEIGHT_ALL    ? s->allocs[0] + s->allocs[1] + s->allocs[2]
+	       : weight == MPROF_WEIGHT_LIVE ? s->live_objects
+					     : s->peak_objects;
+}
+
 static json_t *answer_json(struct mem_load *l, enum mprof_weight weight)
 {
 	const struct mprof_profile_sums *s = mprof_profile_sums(l->profile);
@@ -181,6 +210,7 @@ static json_t *answer_json(struct mem_load *l, enum mprof_weight weight)
 		: weight == MPROF_WEIGHT_LIVE ? s->live
 					      : s->peak;
 	if (add_numbers(&t, answer, "samples", t.all) ||
+	    json_object_set_new(answer, "objects", json_integer((json_int_t)objects(s, weight))) ||
 	    json_object_set_new(answer, "peak_us",
 				json_integer((json_int_t)(s->peak ? s->peak_us - l->start_us : 0))) ||
 	    json_object_set_new(answer, "functions", list_json(&t)))

@@ -140,11 +140,14 @@ int mem_identify(const struct ctl *ctl, int argc, char **argv)
 	SCOPED(mem_input_close) struct mem_input in = {.fd = -1};
 	SCOPED(profiling_deinit) struct profiling p = {0};
 	const struct mem_sink sink = {.event = add_event, .data = &p};
+	const char *recording = NULL;
+	const struct option_def defs[] = {{"--recording", NULL, &recording, NULL}};
 	struct operands left;
 	json_t *json;
-	int r = options_parse(argc, argv, NULL, 0, &left, 1, 1), printed;
+	int r = options_parse(argc, argv, defs, 1, &left, 1, 1), printed;
 
 	r = r ? r : mem_input_open(&in, left.at[0], false);
+	r = r ? r : mem_input_recording(recording, &in.recording);
 	if (r)
 		return r;
 	p.profile = mprof_profile_new(&(struct mprof_profile_options){.seed = (uintptr_t)&in});

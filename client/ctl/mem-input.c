@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -89,6 +90,20 @@ void mem_input_close(struct mem_input *in)
 	in->owned = false;
 }
 
+int mem_input_recording(const char *text, uint64_t *recording)
+{
+	char *end;
+
+	*recording = 0;
+	if (!text)
+		return CTL_OK;
+	errno = 0;
+	*recording = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end || !*recording || errno)
+		return say_usage("mem", "--recording is no number from 1 on: \"%s\"", text);
+	return CTL_OK;
+}
+
 static void tell(struct mem_input *in)
 {
 	char text[200];
@@ -161,9 +176,43 @@ static int read_all(struct mem_input *in)
 	return r;
 }
 
+/* What is to be said of several recordings, once. */
+static void tell_recordings(const struct mem_input *in)
+{
+	uint64_t n = mprof_mem_totals(in->decoder)->recordings;
+
+	if (n > 1 && !in->recording && !in->told)
+		say("%s: %llu recordings are joined here; this is of %s; --recording N takes one", in->name,
+		    (unsigned long long)n, in->each ? "each of them" : "the last");
+}
+
+/* The exit code of a reading that returned R, having said why. */
+static int judge(const struct mem_input *in, int r)
+{
+	uint64_t recordings = mprof_mem_totals(in->decoder)->recordings;
+
+	if (r == -ENOMEM)
+		return say_memory();
+	if (r == -EISDIR) {
+		say("%s is an archive or a directory: name a file of it", in->name);
+	} else if (r) {
+		say("cannot read %s: %s", in->name, strerror(-r));
+	} else if (in->recording && recordings && recordings < in->recording) {
+		say("%s: there is no recording %llu, only %llu", in->name, (unsigned long long)in->recording,
+		    (unsigned long long)recordings);
+		return CTL_NOT_FOUND;
+	} else if (!mprof_mem_info(in->decoder)) {
+		say("%s is no memory profile: it does not begin as a memtrace stream does", in->name);
+	} else {
+		tell_recordings(in);
+		return in->damages ? CTL_DAMAGED : CTL_OK;
+	}
+	return CTL_FAILED;
+}
+
 int mem_input_run(struct mem_input *in, const struct mem_sink *sink, bool stacks)
 {
-	struct mprof_mem_options options = {.stacks = stacks};
+	struct mprof_mem_options options = {.stacks = stacks, .recording = in->recording};
 	int r;
 
 	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
@@ -179,18 +228,7 @@ int mem_input_run(struct mem_input *in, const struct mem_sink *sink, bool stacks
 		mprof_mem_finish(in->decoder);
 		r = drain(in, MPROF_END);
 	}
+	r = in->refused ? CTL_FAILED : judge(in, r);
 	in->told = true;
-	if (in->refused)
-		return CTL_FAILED;
-	if (r == -ENOMEM)
-		return say_memory();
-	if (r == -EISDIR)
-		say("%s is an archive or a directory: name a file of it", in->name);
-	else if (r)
-		say("cannot read %s: %s", in->name, strerror(-r));
-	else if (!mprof_mem_info(in->decoder))
-		say("%s is no memory profile: it does not begin as a memtrace stream does", in->name);
-	else
-		return in->damages ? CTL_DAMAGED : CTL_OK;
-	return CTL_FAILED;
+	return r;
 }

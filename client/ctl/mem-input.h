@@ -25,10 +25,12 @@ struct mem_input {
 	bool owned;	     /* FD is ours to close */
 	bool again;	     /* FD can be set back to its start */
 	bool told;	     /* its damage was told */
+	bool each;	     /* all recordings of it are used */
 	uint64_t bytes;	     /* of the stream, unpacked */
 	uint64_t file_bytes; /* of the file, 0 of what is none */
 	uint64_t damages;
-	int refused; /* what the sink returned */
+	uint64_t recording; /* of several that are joined: only this one, from 1; 0: all, one after the other */
+	int refused;	    /* what the sink returned */
 	struct mprof_mem *decoder;
 	const struct mem_sink *sink;
 };
@@ -36,6 +38,9 @@ struct mem_input {
 /* Open what OPERAND names; TWICE: it will be gone through more than once.  Returns an exit code, having said why.  Close it in any case. */
 int mem_input_open(struct mem_input *in, const char *operand, bool twice);
 void mem_input_close(struct mem_input *in);
+
+/* TEXT, an option's value or NULL, as the number of a recording.  Returns an exit code, having said why. */
+int mem_input_recording(const char *text, uint64_t *recording);
 
 /*
  * Go through it once; with STACKS those are decoded.  Returns an exit code, having said why: CTL_DAMAGED where damage was passed over, told

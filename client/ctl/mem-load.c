@@ -82,6 +82,7 @@ int mem_load(struct mem_load *l, const char *operand, struct mem_filter *f, bool
 	if (getrandom(&seed, sizeof(seed), 0) < 0)
 		seed = (uintptr_t)l;
 	r = mem_input_open(&l->in, operand, true);
+	l->in.recording = f->recording;
 	r = r ? r : run_profile(l, tree && !f->given && !line, false, seed);
 	if (!is_read(r))
 		return r;

@@ -32,7 +32,9 @@ static json_t *timeline_json(const struct mem_load *l)
 		json_array_append_new(points,
 				      json_pack("{so sI sf}", "ns", json_sprintf("%" PRIu64, point_ns(l, i)), "samples",
 						(json_int_t)l->line[i], "bytes", (double)l->line[i] * scale));
-	return json_pack("{so sI sf so}", "start_us", json_sprintf("%" PRIu64, l->start_us), "peak_samples",
+	return json_pack("{so sI sI sI sf so}", "start_us", json_sprintf("%" PRIu64, l->start_us), "objects",
+			 (json_int_t)(s->allocs[0] + s->allocs[1] + s->allocs[2]), "samples",
+			 (json_int_t)(s->samples[0] + s->samples[1] + s->samples[2]), "peak_samples",
 			 (json_int_t)s->peak, "peak_bytes", (double)s->peak * scale, "points", points);
 }
 

@@ -11,6 +11,10 @@ int mem_identify(const struct ctl *ctl, int argc, char **argv);
 int mem_hotspots(const struct ctl *ctl, int argc, char **argv);
 int mem_peak(const struct ctl *ctl, int argc, char **argv);
 int mem_timeline(const struct ctl *ctl, int argc, char **argv);
+int mem_flame(const struct ctl *ctl, int argc, char **argv);
+int mem_leaks(const struct ctl *ctl, int argc, char **argv);
+int mem_diff(const struct ctl *ctl, int argc, char **argv);
+int mem_subsample(const struct ctl *ctl, int argc, char **argv);
 int mem_export(const struct ctl *ctl, int argc, char **argv);
 
 #endif

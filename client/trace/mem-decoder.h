@@ -29,6 +29,7 @@ struct mprof_mem {
 	uint8_t *held; /* MPROF_MEM_PACKET_BYTES_MAX */
 	size_t n_held;
 	bool finished;
+	bool over;	    /* the recording that was asked for has ended */
 	uint64_t offset;    /* in the input, of the first byte not taken */
 	uint64_t searching; /* bytes passed over in search of a packet */
 	/* The packet whose events come next, while OPEN. */

@@ -9,12 +9,9 @@
 
 #include "grow.h"
 #include "map.h"
+#include "mem-flame.h"
 #include "mem-select.h"
 #include "mem-walk.h"
-
-struct mprof_flame {
-	struct grow nodes; /* struct mprof_flame_node */
-};
 
 /* What is only there while it is made. */
 struct making {
@@ -36,41 +33,9 @@ struct level {
 	uint32_t location; /* of the innermost frame, or MPROF_NONE where it is hidden or has none */
 };
 
-static struct mprof_flame_node *node_at(const struct mprof_flame *f, uint32_t i)
+static uint32_t child(struct making *m, uint32_t parent, enum mem_flame_key kind, uint32_t value)
 {
-	return (struct mprof_flame_node *)f->nodes.items + i;
-}
-
-/* What tells siblings apart: a name, a location, or a code without either. */
-enum { KEY_NAME, KEY_LOCATION, KEY_CODE };
-
-/* The child of PARENT for VALUE, a new one where there is none; MPROF_NONE without memory. */
-static uint32_t child(struct making *m, uint32_t parent, uint32_t kind, uint32_t value)
-{
-	/* Nodes and values of all kinds are far below 2^30. */
-	uint64_t key = (uint64_t)kind << 62 | (uint64_t)(value & 0x3fffffff) << 32 | parent;
-	uint32_t i = map_get(&m->map, key);
-	struct mprof_flame_node *node;
-
-	if (i != MPROF_NONE)
-		return i;
-	if (!map_reserve(&m->map, 1))
-		return MPROF_NONE;
-	node = grow_add(&m->flame->nodes, sizeof(*node));
-	if (!node)
-		return MPROF_NONE;
-	i = m->flame->nodes.n - 1;
-	*node = (struct mprof_flame_node){
-		.parent = parent,
-		.first_child = MPROF_NONE,
-		.next_sibling = MPROF_NONE,
-		.name = kind == KEY_NAME ? value : MPROF_NONE,
-		.location = kind == KEY_LOCATION ? value : MPROF_NONE,
-		.code = kind == KEY_CODE ? value : MPROF_NONE,
-		.depth = node_at(m->flame, parent)->depth + 1,
-	};
-	map_put(&m->map, key, i);
-	return i;
+	return mem_flame_child(m->flame, &m->map, parent, kind, value);
 }
 
 static bool is_hidden(struct making *m, uint32_t name)
@@ -102,7 +67,7 @@ static bool push(struct making *m, struct level *level, uint32_t location)
 	level->location = location;
 	if (!m->options->recursion && m->on_stack[name])
 		return true;
-	level->node = child(m, level->node, KEY_NAME, name);
+	level->node = child(m, level->node, MEM_FLAME_NAME, name);
 	added = grow_add(&m->added, sizeof(*added));
 	if (level->node == MPROF_NONE || !added)
 		return false;
@@ -120,11 +85,11 @@ static bool count(struct making *m, const struct level *level, const struct mpro
 	if (!weight)
 		return true;
 	if (m->options->sites && level->location != MPROF_NONE)
-		node = child(m, node, KEY_LOCATION, level->location);
+		node = child(m, node, MEM_FLAME_LOCATION, level->location);
 	if (node == MPROF_NONE)
 		return false;
-	node_at(m->flame, node)->self += weight;
-	node_at(m->flame, node)->allocs += from->allocs;
+	mem_flame_at(m->flame, node)->self += weight;
+	mem_flame_at(m->flame, node)->allocs += from->allocs;
 	return true;
 }
 
@@ -138,7 +103,7 @@ static bool enter(struct making *m)
 	if (from->parent != MPROF_NONE)
 		level.node = levels[m->levels.n - 1].node;
 	if (from->code == MPROF_CODE_TRUNCATED || from->code == MPROF_CODE_UNKNOWN) {
-		level.node = child(m, level.node, KEY_CODE, from->code);
+		level.node = child(m, level.node, MEM_FLAME_CODE, from->code);
 	} else if (from->parent != MPROF_NONE) {
 		const struct mprof_mem_code *code = mprof_mem_code(m->d, from->code);
 
@@ -163,74 +128,6 @@ static void leave(struct making *m)
 		m->on_stack[added[--m->added.n]]--;
 }
 
-/* Totals, which go from the children up. */
-static void total(struct mprof_flame *f)
-{
-	for (uint32_t i = f->nodes.n; i-- > 0;) {
-		struct mprof_flame_node *node = node_at(f, i);
-
-		node->total += node->self;
-		if (node->parent != MPROF_NONE)
-			node_at(f, node->parent)->total += node->total;
-	}
-}
-
-/* ---- the order of siblings ---- */
-
-struct place {
-	const struct mprof_flame_node *node;
-	const char *text;
-	size_t bytes;
-	uint32_t i;
-};
-
-static int place_compare(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-	size_t n = x->bytes < y->bytes ? x->bytes : y->bytes;
-	int r;
-
-	if (x->node->parent != y->node->parent)
-		return x->node->parent < y->node->parent ? -1 : 1;
-	if (x->node->total != y->node->total)
-		return x->node->total > y->node->total ? -1 : 1;
-	r = n ? memcmp(x->text, y->text, n) : 0;
-	if (r)
-		return r;
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? -1 : 1;
-	return x->i < y->i ? -1 : x->i > y->i;
-}
-
-/* Link those that count, by what they are worth. */
-static bool order(struct mprof_flame *f, const struct mprof_mem *d)
-{
-	struct place *places = malloc((f->nodes.n + 1u) * sizeof(*places));
-	uint32_t n = 0, i;
-
-	if (!places)
-		return false;
-	for (i = 1; i < f->nodes.n; i++) {
-		const struct mprof_flame_node *node = node_at(f, i);
-
-		if (!node->total)
-			continue;
-		places[n] = (struct place){.node = node, .text = "", .i = i};
-		if (node->name != MPROF_NONE)
-			places[n].text = mprof_mem_string(d, node->name, &places[n].bytes);
-		n++;
-	}
-	qsort(places, n, sizeof(*places), place_compare);
-	for (i = n; i-- > 0;) {
-		struct mprof_flame_node *node = node_at(f, places[i].i), *parent = node_at(f, node->parent);
-
-		node->next_sibling = parent->first_child;
-		parent->first_child = places[i].i;
-	}
-	free(places);
-	return true;
-}
-
 static bool make(struct making *m)
 {
 	enum mem_step step;
@@ -241,28 +138,15 @@ static bool make(struct making *m)
 		else if (!enter(m))
 			return false;
 	}
-	total(m->flame);
-	return order(m->flame, m->d);
+	return mem_flame_finish(m->flame, m->d);
 }
 
 static bool making_init(struct making *m, struct mprof_profile *p)
 {
-	struct mprof_flame_node *root = grow_add(&m->flame->nodes, sizeof(*root));
-
 	m->names = mprof_mem_strings(m->d);
 	m->hidden = calloc(m->names + 1u, sizeof(*m->hidden));
 	m->on_stack = calloc(m->names + 1u, sizeof(*m->on_stack));
-	if (!root || !m->hidden || !m->on_stack)
-		return false;
-	*root = (struct mprof_flame_node){
-		.parent = MPROF_NONE,
-		.first_child = MPROF_NONE,
-		.next_sibling = MPROF_NONE,
-		.name = MPROF_NONE,
-		.location = MPROF_NONE,
-		.code = MPROF_NONE,
-	};
-	if (!mem_walk_init(&m->walk, p))
+	if (!m->hidden || !m->on_stack || !mem_walk_init(&m->walk, p))
 		return false;
 	map_init(&m->map, m->walk.seed);
 	return true;
@@ -271,7 +155,7 @@ static bool making_init(struct making *m, struct mprof_profile *p)
 struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_mem *d,
 				    const struct mprof_flame_options *options)
 {
-	struct making m = {.d = d, .options = options, .flame = calloc(1, sizeof(*m.flame))};
+	struct making m = {.d = d, .options = options, .flame = mem_flame_new(profile_seed(p))};
 	bool done = m.flame && making_init(&m, p) && make(&m);
 
 	mem_walk_deinit(&m.walk);
@@ -281,19 +165,4 @@ struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_
 	free(m.hidden);
 	free(m.on_stack);
 	return done ? m.flame : mprof_flame_free(m.flame);
-}
-
-struct mprof_flame *mprof_flame_free(struct mprof_flame *f)
-{
-	if (!f)
-		return NULL;
-	grow_deinit(&f->nodes);
-	free(f);
-	return NULL;
-}
-
-const struct mprof_flame_node *mprof_flame_nodes(const struct mprof_flame *f, uint32_t *n)
-{
-	*n = f->nodes.n;
-	return f->nodes.items;
 }

@@ -215,16 +215,30 @@ static enum mprof_status select_alloc(struct mprof_selection *s, const struct mp
 	return MPROF_OK;
 }
 
+/* Another recording begins: what was before is forgotten, as a profile does. */
+static enum mprof_status begin(struct mprof_selection *s, const struct mprof_mem *d, const struct mprof_mem_event *e)
+{
+	uint64_t seed = s->live.seed;
+
+	mem_live_deinit(&s->live);
+	mem_tree_deinit(&s->tree);
+	grow_deinit(&s->nodes);
+	mem_live_init(&s->live, seed);
+	if (s->bits)
+		memset(s->bits, 0, (size_t)(s->room / 8));
+	s->allocs = s->objects = s->samples = 0;
+	s->start_us = e->time_us;
+	s->word_bytes = mprof_mem_info(d)->word_bytes;
+	return mem_tree_init(&s->tree, seed) ? MPROF_OK : MPROF_NOMEM;
+}
+
 enum mprof_status mprof_selection_add(struct mprof_selection *s, const struct mprof_mem *d,
 				      const struct mprof_mem_event *e)
 {
 	struct mem_object *object;
 
-	if (e->kind == MPROF_MEM_BEGIN) {
-		s->start_us = e->time_us;
-		s->word_bytes = mprof_mem_info(d)->word_bytes;
-		return MPROF_OK;
-	}
+	if (e->kind == MPROF_MEM_BEGIN)
+		return begin(s, d, e);
 	if (e->kind == MPROF_MEM_ALLOC)
 		return select_alloc(s, d, e);
 	object = mem_live_find(&s->live, e->id);

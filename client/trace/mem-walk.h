@@ -4,6 +4,8 @@
 
 #include <mprof/flame.h>
 
+#include "mem-live.h"
+
 struct mem_walk {
 	const struct mprof_profile_node *nodes;
 	uint32_t n;
@@ -17,6 +19,8 @@ struct mem_walk {
 
 /* What a profile was given. */
 uint64_t profile_seed(const struct mprof_profile *p);
+/* What lives in it. */
+const struct mem_live *profile_live(const struct mprof_profile *p);
 
 /* False without memory; deinit it in any case. */
 bool mem_walk_init(struct mem_walk *w, struct mprof_profile *p);

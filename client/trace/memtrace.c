@@ -163,18 +163,40 @@ static enum mprof_status packet_open(struct mprof_mem *d)
 	return MPROF_OK;
 }
 
+/* Nothing of the open packet is for us. */
+static void packet_pass(struct mprof_mem *d)
+{
+	d->rest.at = d->rest.end;
+	d->next_id = d->packet.end_id;
+}
+
+/* The open packet begins a recording: as packet_judge(). */
+static enum mprof_status recording_begins(struct mprof_mem *d, struct mprof_mem_event *event)
+{
+	uint64_t wanted = d->options.recording, number = d->totals.recordings + 1;
+	enum mprof_status r = MPROF_MORE;
+
+	packet_pass(d);
+	d->over = wanted && number > wanted;
+	if (!wanted || number == wanted)
+		r = mem_info_read(d);
+	if (r != MPROF_NOMEM)
+		d->totals.recordings = number;
+	if (r == MPROF_OK)
+		*event = (struct mprof_mem_event){.kind = MPROF_MEM_BEGIN, .time_us = d->info.start_us};
+	return r;
+}
+
 /* A packet was opened: what is it?  MPROF_OK: EVENT; MPROF_MORE: its events come next; MPROF_END: it is not for us. */
 static enum mprof_status packet_judge(struct mprof_mem *d, struct mprof_mem_event *event)
 {
 	enum mprof_status r;
 
-	if (mem_info_is(d)) {
-		r = mem_info_read(d);
-		d->rest.at = d->rest.end;
-		d->next_id = d->packet.end_id;
-		if (r == MPROF_OK)
-			*event = (struct mprof_mem_event){.kind = MPROF_MEM_BEGIN, .time_us = d->info.start_us};
-		return r;
+	if (mem_info_is(d))
+		return recording_begins(d, event);
+	if (d->totals.recordings < d->options.recording) {
+		packet_pass(d);
+		return MPROF_MORE;
 	}
 	if (!d->has_info) {
 		r = mem_damaged(d, MPROF_MEM_DAMAGE_NO_INFO, d->bytes, d->packet.bytes);
@@ -185,9 +207,17 @@ static enum mprof_status packet_judge(struct mprof_mem *d, struct mprof_mem_even
 		r = mem_events_begin(d);
 		return r ? r : MPROF_MORE;
 	}
-	d->rest.at = d->rest.end;
-	d->next_id = d->packet.end_id;
+	packet_pass(d);
 	return r;
+}
+
+/* What follows is not wanted. */
+static enum mprof_status rest_passes(struct mprof_mem *d)
+{
+	d->open = false;
+	take(d, d->n_held);
+	take(d, (size_t)(d->fed.end - d->fed.at));
+	return d->finished ? MPROF_END : MPROF_MORE;
 }
 
 enum mprof_status mprof_mem_next(struct mprof_mem *d, struct mprof_mem_event *event)
@@ -195,6 +225,8 @@ enum mprof_status mprof_mem_next(struct mprof_mem *d, struct mprof_mem_event *ev
 	enum mprof_status r;
 
 	for (;;) {
+		if (d->over)
+			return rest_passes(d);
 		if (!d->open) {
 			r = packet_open(d);
 			r = r ? r : packet_judge(d, event);

@@ -153,6 +153,7 @@ static void alloc(struct mprof_profile *p, const struct record *e)
 	struct mem_object object = {
 		.id = e->id,
 		.samples = e->samples,
+		.made_us = e->time_us,
 		.node = e->node,
 		.source = e->source,
 		.minor = e->source == MPROF_MEM_MINOR,
@@ -315,6 +316,11 @@ void mprof_profile_timeline(struct mprof_profile *p, uint64_t start_us, uint64_t
 uint64_t profile_seed(const struct mprof_profile *p)
 {
 	return p->options.seed;
+}
+
+const struct mem_live *profile_live(const struct mprof_profile *p)
+{
+	return &p->live;
 }
 
 enum mprof_status mprof_profile_finish(struct mprof_profile *p)

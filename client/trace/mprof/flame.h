@@ -56,6 +56,13 @@ struct mprof_flame;
  */
 MPROF_API struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_mem *d,
 					      const struct mprof_flame_options *options);
+/* In a tree the other way round of so many functions; of a longer stack those are left out that are farthest from the allocation. */
+#define MPROF_FLAME_CALLERS_MAX 256u
+/*
+ * F the other way round: below the root those that allocate, below each its callers.  SELF is what is left at the end of a stack.  At most
+ * MPROF_PROFILE_NODES_MAX nodes: what does not fit counts for the beginning of its path.  NULL without memory.
+ */
+MPROF_API struct mprof_flame *mprof_flame_callers(const struct mprof_flame *f, const struct mprof_mem *d);
 /* Takes NULL too; returns NULL. */
 MPROF_API struct mprof_flame *mprof_flame_free(struct mprof_flame *f);
 /* Nodes of which nothing is counted are in no list of children.  Lent. */
@@ -94,6 +101,34 @@ MPROF_API struct mprof_hotspots *mprof_hotspots_free(struct mprof_hotspots *h);
 /* By SELF, the heaviest first, equal ones by name.  Lent. */
 MPROF_API const struct mprof_hotspot *mprof_hotspots_list(const struct mprof_hotspots *h, uint32_t *n);
 MPROF_API const struct mprof_hotspot_caller *mprof_hotspots_callers(const struct mprof_hotspots *h, uint32_t *n);
+
+/* ---- what was made and never went ---- */
+
+#define MPROF_LEAK_PARTS 8u
+
+/*
+ * What lives at the end, by the code that allocated it and by when.  What a program needs for long is allocated in the first part of its run, and what
+ * was not collected yet in the last one; where something of each part between them is left, more is made than goes.
+ */
+struct mprof_leak {
+	uint32_t code;			  /* as of a node of a profile; MPROF_NONE of allocations without a stack */
+	uint32_t node;			  /* of the profile: the stack that most of it has */
+	uint64_t at_node;		  /* samples of that stack that live */
+	uint64_t live;			  /* samples in all */
+	uint64_t parts[MPROF_LEAK_PARTS]; /* those by the part of the run in which they were made */
+	uint64_t growth;		  /* those of all parts but the first and the last */
+	uint32_t steady; /* parts of which something is left, without the last: up to MPROF_LEAK_PARTS - 1 */
+};
+
+struct mprof_leaks;
+
+/* Of P, all of whose events from START_US to LAST_US came.  NULL without memory.  Linear in P's nodes and what lives. */
+MPROF_API struct mprof_leaks *mprof_leaks_new(struct mprof_profile *p, const struct mprof_mem *d, uint64_t start_us,
+					      uint64_t last_us);
+/* Takes NULL too; returns NULL. */
+MPROF_API struct mprof_leaks *mprof_leaks_free(struct mprof_leaks *l);
+/* By growth, the largest first, then by what lives.  Lent. */
+MPROF_API const struct mprof_leak *mprof_leaks_list(const struct mprof_leaks *l, uint32_t *n);
 
 #ifdef __cplusplus
 }

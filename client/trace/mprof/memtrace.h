@@ -42,6 +42,8 @@ struct mprof_mem_options {
 	bool stacks;
 	/* Any number that the writer of a stream cannot know: it keeps crafted codes from meeting in one place of a table. */
 	uint64_t seed;
+	/* Where several recordings are joined in one stream: only the one of this number, from 1.  0: all, one after the other. */
+	uint64_t recording;
 };
 
 /* What a trace says of itself.  Texts are raw bytes, terminated by a NUL, never NULL. */
@@ -134,12 +136,13 @@ struct mprof_mem_totals {
 	uint64_t bytes;
 	uint64_t packets;
 	uint64_t damages;
-	uint64_t skipped;   /* bytes passed over because of damage */
-	uint64_t foreign;   /* packets of other processes */
-	uint64_t clock;	    /* events that were stamped before one that came before them */
-	uint64_t truncated; /* stacks that the writer cut */
-	uint64_t stackless; /* allocs with MPROF_MEM_NO_STACK */
-	uint64_t unnamed;   /* codes, locations and names past the limits */
+	uint64_t skipped;    /* bytes passed over because of damage */
+	uint64_t foreign;    /* packets of other processes */
+	uint64_t clock;	     /* events that were stamped before one that came before them */
+	uint64_t truncated;  /* stacks that the writer cut */
+	uint64_t stackless;  /* allocs with MPROF_MEM_NO_STACK */
+	uint64_t unnamed;    /* codes, locations and names past the limits */
+	uint64_t recordings; /* that began, up to the one after the one that was asked for */
 };
 
 struct mprof_mem;

@@ -1,0 +1,261 @@
+/*
+ * `mprofctl mem flame`: a flame graph as one SVG that any browser opens, with a small script of its own for zoom and search.
+ *
+ * What would be narrower than a thousandth of the picture's rows is left out, and more where there is too much of it: what was left out is said.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem-flame-js.h"
+#include "mem-load.h"
+#include "mem-name.h"
+#include "mem.h"
+#include "output.h"
+#include "scope.h"
+#include "table.h"
+
+#define WIDTH	    1200
+#define ROW	    18
+#define TOP	    60
+#define BOTTOM	    30
+#define LETTER	    6.6
+#define PARTS	    10000u /* a frame is at least so large a part of all */
+#define FRAMES_MAX  30000u
+#define DEPTH_MAX   400u
+#define TITLE_BYTES 200u
+
+SCOPED_DEFINE(struct mprof_flame, mprof_flame_free)
+
+struct drawing {
+	struct writer *out;
+	const struct mprof_mem *d;
+	const struct mprof_flame_node *nodes;
+	const char *title;
+	double scale;	 /* bytes for a sample */
+	uint64_t least;	 /* samples of a frame */
+	uint32_t rows;	 /* without the root's */
+	uint32_t frames; /* that are drawn */
+	bool callers;
+};
+
+/* A place in the walk through all frames that are drawn, heaviest first. */
+struct step {
+	uint32_t at;
+	uint64_t left[DEPTH_MAX + 1]; /* samples to the left, by depth */
+};
+
+/* Move on; false behind the last. */
+static bool step_next(struct step *s, const struct mprof_flame_node *nodes, uint64_t least)
+{
+	const struct mprof_flame_node *node = &nodes[s->at];
+	uint32_t next = node->depth < DEPTH_MAX ? node->first_child : MPROF_NONE;
+
+	if (next != MPROF_NONE && nodes[next].total >= least) {
+		s->left[node->depth + 1] = s->left[node->depth];
+		s->at = next;
+		return true;
+	}
+	for (; node->parent != MPROF_NONE; node = &nodes[node->parent]) {
+		next = node->next_sibling;
+		/* Siblings come by weight: behind one that is too small there are none. */
+		if (next != MPROF_NONE && nodes[next].total >= least) {
+			s->left[node->depth] += node->total;
+			s->at = next;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void measure(struct drawing *w)
+{
+	w->least = w->nodes[0].total / PARTS;
+	w->least = w->least ? w->least : 1;
+	for (;; w->least *= 2) {
+		struct step s = {0};
+
+		w->frames = w->rows = 0;
+		do {
+			uint32_t depth = w->nodes[s.at].depth;
+
+			w->frames++;
+			w->rows = depth > w->rows ? depth : w->rows;
+		} while (w->frames <= FRAMES_MAX && step_next(&s, w->nodes, w->least));
+		if (w->frames <= FRAMES_MAX)
+			return;
+	}
+}
+
+static void put(struct writer *out, const char *text)
+{
+	writer_put(out, text, strlen(text));
+}
+
+/* Warm, and the same for one name everywhere. */
+static void put_colour(struct writer *out, const char *name, size_t bytes, bool known)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ (uint8_t)name[i]) * 16777619u;
+	if (known)
+		mem_put_format(out, "#%02x%02x%02x", 225 + hash % 30, 130 + (hash >> 8) % 90, 70 + (hash >> 16) % 50);
+	else
+		put(out, "#bbb");
+}
+
+static void put_frame(struct drawing *w, const struct step *s, uint32_t height)
+{
+	const struct mprof_flame_node *node = &w->nodes[s->at];
+	double all = (double)w->nodes[0].total, x = (double)s->left[node->depth] / all,
+	       part = (double)node->total / all;
+	uint32_t y = w->callers ? TOP + node->depth * ROW : height - BOTTOM - (node->depth + 1) * ROW;
+	char total[32], self[32];
+	size_t bytes;
+	const char *name = mem_name(w->d, node, &bytes);
+
+	bytes_text((uint64_t)((double)node->total * w->scale), total, sizeof(total));
+	bytes_text((uint64_t)((double)node->self * w->scale), self, sizeof(self));
+	mem_put_format(w->out,
+		       "<g class=\"frame\" tabindex=\"0\" data-x=\"%.9g\" data-w=\"%.9g\" data-d=\"%u\"><title>", x,
+		       part, node->depth);
+	mem_put_xml(w->out, name, bytes);
+	mem_put_format(w->out, "\n%s (%.2f%%), %" PRIu64 " samples; %s", total, 100 * part, node->total, self);
+	put(w->out, w->callers ? " begins here" : " by itself");
+	mem_put_format(w->out, "</title><rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" rx=\"1\" fill=\"",
+		       x * WIDTH, y, part * WIDTH > 0.8 ? part * WIDTH - 0.5 : 0.3, ROW - 1);
+	put_colour(w->out, name, bytes, node->name != MPROF_NONE);
+	mem_put_format(w->out, "\"/><text x=\"%.2f\" y=\"%u\">", x * WIDTH + 3, y + ROW - 5);
+	/* Without a script, too, it says what it is where there is room. */
+	if ((double)bytes * LETTER < part * WIDTH - 6)
+		mem_put_xml(w->out, name, bytes);
+	put(w->out, "</text></g>\n");
+}
+
+static void put_head(struct drawing *w, uint32_t height, const char *what)
+{
+	mem_put_format(
+		w->out,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" "
+		"width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" data-width=\"%d\" data-letter=\"%g\">\n<title>",
+		WIDTH, height, WIDTH, height, WIDTH, LETTER);
+	mem_put_xml(w->out, w->title, strnlen(w->title, TITLE_BYTES));
+	put(w->out, "</title>\n<style>text{font:11px monospace;pointer-events:none}.frame{cursor:pointer}"
+		    ".frame:hover rect,.frame:focus rect{stroke:#000}.frame:focus{outline:none}.hit rect{fill:#b25ce6}"
+		    "#head{font:bold 16px sans-serif}#reset,#search{cursor:pointer;pointer-events:all;fill:#036}"
+		    "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+	mem_put_format(w->out, "<text id=\"head\" x=\"%d\" y=\"24\" text-anchor=\"middle\">", WIDTH / 2);
+	mem_put_xml(w->out, w->title, strnlen(w->title, TITLE_BYTES));
+	mem_put_format(w->out, "</text>\n<text x=\"3\" y=\"44\">%s</text>\n", what);
+	mem_put_format(w->out,
+		       "<text id=\"found\" x=\"%d\" y=\"44\" text-anchor=\"end\"/><text id=\"reset\" x=\"%d\" y=\"24\" "
+		       "text-anchor=\"end\">reset zoom</text><text id=\"search\" x=\"%d\" y=\"24\" "
+		       "text-anchor=\"end\">search</text>\n<text id=\"status\" x=\"3\" y=\"%u\"/>\n",
+		       WIDTH - 3, WIDTH - 70, WIDTH - 3, height - 10);
+}
+
+static int draw(struct drawing *w)
+{
+	uint32_t height;
+	char what[160], all[32], least[32];
+	struct step s = {0};
+
+	measure(w);
+	height = TOP + BOTTOM + (w->rows + 1) * ROW;
+	bytes_text((uint64_t)((double)w->nodes[0].total * w->scale), all, sizeof(all));
+	bytes_text((uint64_t)((double)w->least * w->scale), least, sizeof(least));
+	snprintf(what, sizeof(what), "%s, estimated from %" PRIu64 " samples; frames under %s are left out%s", all,
+		 w->nodes[0].total, least, w->rows == DEPTH_MAX ? ", and what is deeper" : "");
+	put_head(w, height, what);
+	do
+		put_frame(w, &s, height);
+	while (!w->out->error && w->nodes[0].total && step_next(&s, w->nodes, w->least));
+	put(w->out, "<script><![CDATA[\n");
+	writer_put(w->out, mem_flame_js, sizeof(mem_flame_js));
+	put(w->out, "]]></script>\n</svg>\n");
+	return writer_flush(w->out);
+}
+
+/* The tree to be drawn; NULL without memory. */
+static struct mprof_flame *flame_make(struct mem_load *l, const struct mem_filter *filter, bool callers)
+{
+	const struct mprof_flame_options options = {.hidden = filter->hidden, .n_hidden = filter->n_hidden};
+	SCOPED(mprof_flame_freep) struct mprof_flame *f = mprof_flame_new(l->profile, l->in.decoder, &options);
+	struct mprof_flame *made = f;
+
+	if (f && callers)
+		return mprof_flame_callers(f, l->in.decoder);
+	f = NULL;
+	return made;
+}
+
+static int report(const struct ctl *ctl, const struct drawing *w, const struct output *out)
+{
+	json_t *json;
+	int r;
+
+	if (!out->path)
+		return CTL_OK;
+	if (!ctl->json) {
+		printf("%s: %u frames; open it in a browser\n", out->path, w->frames);
+		return stdout_verdict();
+	}
+	json = json_pack("{ss sI sf}", "file", out->path, "frames", (json_int_t)w->frames, "bytes",
+			 (double)w->nodes[0].total * w->scale);
+	r = json ? json_print(json) : say_memory();
+	json_decref(json);
+	return r;
+}
+
+static int flame_write(const struct ctl *ctl, struct mem_load *l, const struct mprof_flame *f, const char *title,
+		       const char *file, bool callers)
+{
+	SCOPED(output_close) struct output o = {.fd = -1};
+	SCOPED(writer_deinit) struct writer out = {0};
+	struct drawing w = {.out = &out, .d = l->in.decoder, .scale = mem_load_scale(l), .callers = callers};
+	uint32_t n;
+	int r = output_open(&o, file ? file : "flame.svg", file ? OUTPUT_REPLACE : OUTPUT_NEW, "mem");
+
+	if (r)
+		return r;
+	if (!writer_init(&out, o.fd))
+		return say_memory();
+	w.nodes = mprof_flame_nodes(f, &n);
+	w.title = title ? title : mprof_mem_info(l->in.decoder)->program;
+	r = draw(&w);
+	if (r)
+		return output_complain(&o, -r);
+	r = output_commit(&o);
+	return r ? r : report(ctl, &w, &o);
+}
+
+int mem_flame(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1}};
+	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
+	SCOPED(mprof_flame_freep) struct mprof_flame *flame = NULL;
+	struct mem_filter_options o = {0};
+	const char *file = NULL, *title = NULL;
+	bool callers = false;
+	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o),
+					  MEM_HIDE_OPTION(o),
+					  {"--output", "-o", &file, NULL},
+					  {"--title", NULL, &title, NULL},
+					  {"--callers", NULL, NULL, &callers}};
+	struct operands left;
+	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), written;
+
+	r = r ? r : mem_filter_parse(&f, &o);
+	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	flame = flame_make(&l, &f, callers);
+	if (!flame)
+		return say_memory();
+	written = flame_write(ctl, &l, flame, title, file, callers);
+	return written ? written : r;
+}

@@ -1,0 +1,283 @@
+/*
+ * A profile for pprof: protocol buffers, compressed by gzip.
+ *
+ * A message that repeats a field may be written in any number of pieces: each stack, place, function and string is a Profile of its own with just
+ * that, so that nothing of it is held.
+ */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem-formats.h"
+#include "pprof.pb-c.h"
+#include "scope.h"
+#include "utf8.h"
+
+/* The strings before those of the profile; 0 must be empty. */
+static const char *const own[] = {"",	   "samples",		"count",	   "allocated", "bytes", "live", "peak",
+				  "space", "(truncated stack)", "(unknown stack)", "(...)"};
+enum {
+	OWN_EMPTY,
+	OWN_SAMPLES,
+	OWN_COUNT,
+	OWN_ALLOCATED,
+	OWN_BYTES,
+	OWN_LIVE,
+	OWN_PEAK,
+	OWN_SPACE,
+	OWN_TRUNCATED,
+	OWN_N = 11
+};
+
+/* Places behind those of the codes. */
+enum { PLACE_TRUNCATED, PLACE_UNKNOWN, PLACE_CUT, PLACES_OWN };
+
+struct writing {
+	struct mem_formatting *f;
+	const struct mprof_mem *d;
+	struct archive *zip;
+	struct archive_entry *entry;
+	uint8_t *packed;
+	size_t room;
+	struct utf8 text;
+	char *terminated;
+	uint64_t *stack;
+	int error; /* -errno of the output */
+};
+
+static void writing_deinit(struct writing *w)
+{
+	archive_entry_free(w->entry);
+	if (w->zip)
+		archive_write_free(w->zip);
+	free(w->packed);
+	free(w->terminated);
+	free(w->stack);
+	utf8_deinit(&w->text);
+}
+
+static la_ssize_t take(struct archive *zip, void *data, const void *bytes, size_t n)
+{
+	struct writing *w = data;
+
+	w->error = output_write(w->f->out, bytes, n);
+	if (!w->error)
+		return (la_ssize_t)n;
+	archive_set_error(zip, -w->error, "write");
+	return -1;
+}
+
+static bool zip_open(struct writing *w)
+{
+	w->zip = archive_write_new();
+	w->entry = archive_entry_new();
+	if (!w->zip || !w->entry)
+		return false;
+	archive_entry_set_filetype(w->entry, AE_IFREG);
+	return archive_write_add_filter_gzip(w->zip) == ARCHIVE_OK &&
+	       archive_write_set_filter_option(w->zip, "gzip", "timestamp", NULL) == ARCHIVE_OK &&
+	       archive_write_set_format_raw(w->zip) == ARCHIVE_OK &&
+	       archive_write_set_bytes_in_last_block(w->zip, 1) == ARCHIVE_OK &&
+	       archive_write_open(w->zip, w, NULL, take, NULL) == ARCHIVE_OK &&
+	       archive_write_header(w->zip, w->entry) == ARCHIVE_OK;
+}
+
+static int put(struct writing *w, const Pprof__Profile *piece)
+{
+	size_t n = pprof__profile__get_packed_size(piece);
+	uint8_t *packed;
+
+	if (n > w->room) {
+		packed = realloc(w->packed, n * 2);
+		if (!packed)
+			return -ENOMEM;
+		w->packed = packed;
+		w->room = n * 2;
+	}
+	pprof__profile__pack(piece, w->packed);
+	if (archive_write_data(w->zip, w->packed, n) == (la_ssize_t)n)
+		return 0;
+	return w->error ? w->error : -ENOMEM;
+}
+
+static int put_types(struct writing *w)
+{
+	static const int64_t types[][2] = {
+		{OWN_SAMPLES, OWN_COUNT}, {OWN_ALLOCATED, OWN_BYTES}, {OWN_LIVE, OWN_BYTES}, {OWN_PEAK, OWN_BYTES}};
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__ValueType list[4], period = PPROF__VALUE_TYPE__INIT, *pointers[4];
+	const struct mem_load *l = w->f->l;
+
+	for (size_t i = 0; i < 4; i++) {
+		pprof__value_type__init(&list[i]);
+		list[i].type = types[i][0];
+		list[i].unit = types[i][1];
+		pointers[i] = &list[i];
+	}
+	piece.sample_type = pointers;
+	piece.n_sample_type = 4;
+	period.type = OWN_SPACE;
+	period.unit = OWN_BYTES;
+	piece.period_type = &period;
+	piece.period = (int64_t)mem_load_scale(l);
+	piece.time_nanos = (int64_t)(l->start_us * 1000);
+	piece.duration_nanos = (int64_t)((l->whole.last_us - l->start_us) * 1000);
+	piece.default_sample_type = OWN_ALLOCATED;
+	return put(w, &piece);
+}
+
+static int put_string(struct writing *w, const char *text, size_t bytes)
+{
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	char *list[1];
+
+	if (utf8_set(&w->text, text, bytes))
+		return -ENOMEM;
+	free(w->terminated);
+	w->terminated = strndup(w->text.text, w->text.bytes);
+	if (!w->terminated)
+		return -ENOMEM;
+	list[0] = w->terminated;
+	piece.string_table = list;
+	piece.n_string_table = 1;
+	return put(w, &piece);
+}
+
+static int put_strings(struct writing *w)
+{
+	uint32_t n = mprof_mem_strings(w->d);
+	int r = 0;
+
+	for (size_t i = 0; !r && i < OWN_N; i++)
+		r = put_string(w, own[i], strlen(own[i]));
+	for (uint32_t i = 0; !r && i < n; i++) {
+		size_t bytes;
+		const char *text = mprof_mem_string(w->d, i, &bytes);
+
+		r = put_string(w, text, bytes);
+	}
+	return r;
+}
+
+static int put_function(struct writing *w, uint64_t id, int64_t name, int64_t file)
+{
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__Function function = PPROF__FUNCTION__INIT, *list[1] = {&function};
+
+	function.id = id;
+	function.name = function.system_name = name;
+	function.filename = file;
+	piece.function = list;
+	piece.n_function = 1;
+	return put(w, &piece);
+}
+
+/* Place ID of the N functions from FIRST on, the innermost being the last of them. */
+static int put_place(struct writing *w, uint64_t id, uint64_t address, uint32_t first, uint32_t n, bool known)
+{
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__Location place = PPROF__LOCATION__INIT, *list[1] = {&place};
+	Pprof__Line lines[256], *pointers[256];
+
+	place.id = id;
+	place.address = address;
+	for (uint32_t i = 0; i < n && i < 256; i++) {
+		uint32_t at = first + n - 1 - i;
+
+		pprof__line__init(&lines[i]);
+		lines[i].function_id = at + 1u;
+		if (known) {
+			lines[i].line = mprof_mem_location(w->d, at)->line;
+			lines[i].column = mprof_mem_location(w->d, at)->first;
+		}
+		pointers[i] = &lines[i];
+	}
+	place.line = pointers;
+	place.n_line = n;
+	piece.location = list;
+	piece.n_location = 1;
+	return put(w, &piece);
+}
+
+static int put_places(struct writing *w)
+{
+	uint32_t codes = mprof_mem_codes(w->d), n = mprof_mem_locations(w->d);
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < n; i++) {
+		const struct mprof_mem_location *l = mprof_mem_location(w->d, i);
+
+		r = put_function(w, i + 1u, OWN_N + (int64_t)l->function, OWN_N + (int64_t)l->file);
+	}
+	for (uint32_t i = 0; !r && i < codes; i++) {
+		const struct mprof_mem_code *code = mprof_mem_code(w->d, i);
+
+		r = put_place(w, i + 1u, code->code, code->first_location, code->locations, true);
+	}
+	for (uint32_t i = 0; !r && i < PLACES_OWN; i++) {
+		r = put_function(w, n + i + 1u, OWN_TRUNCATED + i, OWN_EMPTY);
+		r = r ? r : put_place(w, codes + i + 1u, 0, n + i, 1, false);
+	}
+	return r;
+}
+
+static uint64_t place_of(const struct writing *w, uint32_t code)
+{
+	uint32_t codes = mprof_mem_codes(w->d);
+
+	if (code == MPROF_CODE_TRUNCATED)
+		return codes + PLACE_TRUNCATED + 1u;
+	return code >= MPROF_CODE_UNKNOWN ? codes + PLACE_UNKNOWN + 1u : code + 1u;
+}
+
+static int put_stack(struct writing *w, const struct mprof_profile_node *nodes, uint32_t at)
+{
+	const struct mprof_profile_node *node = &nodes[at];
+	double scale = mem_load_scale(w->f->l);
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__Sample sample = PPROF__SAMPLE__INIT, *list[1] = {&sample};
+	int64_t values[4] = {(int64_t)node->samples, (int64_t)((double)node->samples * scale),
+			     (int64_t)((double)node->live * scale), (int64_t)((double)node->peak * scale)};
+	uint32_t most = mem_frames_most(w->f), n = 0;
+
+	for (; nodes[at].parent != MPROF_NONE && n < most; at = nodes[at].parent)
+		w->stack[n++] = place_of(w, nodes[at].code);
+	w->f->frames += n;
+	if (!n)
+		w->stack[n++] = place_of(w, MPROF_CODE_UNKNOWN);
+	if (nodes[at].parent != MPROF_NONE) {
+		w->f->cut++;
+		w->stack[n++] = mprof_mem_codes(w->d) + PLACE_CUT + 1u;
+	}
+	sample.location_id = w->stack;
+	sample.n_location_id = n;
+	sample.value = values;
+	sample.n_value = 4;
+	piece.sample = list;
+	piece.n_sample = 1;
+	return put(w, &piece);
+}
+
+int mem_write_pprof(struct mem_formatting *f)
+{
+	SCOPED(writing_deinit) struct writing w = {.f = f, .d = f->l->in.decoder};
+	const struct mprof_profile_node *nodes;
+	uint32_t n, i;
+	int r;
+
+	w.stack = malloc((MEM_FRAMES_MAX + 2u) * sizeof(*w.stack));
+	nodes = mprof_profile_nodes(f->l->profile, &n);
+	if (!w.stack || !nodes || !zip_open(&w))
+		return w.error ? w.error : -ENOMEM;
+	r = put_types(&w);
+	r = r ? r : put_strings(&w);
+	r = r ? r : put_places(&w);
+	for (i = 0; !r && i < n; i++)
+		if (nodes[i].samples)
+			r = put_stack(&w, nodes, i);
+	if (!r && archive_write_close(w.zip) != ARCHIVE_OK)
+		r = w.error ? w.error : -EIO;
+	return r;
+}

@@ -1,0 +1,202 @@
+/*
+ * `mprofctl mem subsample`: a smaller profile of the same run.
+ *
+ * Each sample is kept with the probability 1 / FACTOR, so that what is left is what a run with a rate that much lower could have been; the rate in
+ * the new profile says so, and estimates stay what they were, with a larger error.  The same input gives the same output.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem-encode.h"
+#include "mem-filter.h"
+#include "mem-input.h"
+#include "mem-live.h"
+#include "mem.h"
+#include "output.h"
+#include "scope.h"
+#include "writer.h"
+
+/* Of one allocation so many samples are drawn one by one. */
+#define DRAWN_MAX 4096u
+
+SCOPED_DEFINE(struct mem_encoder, mem_encoder_free)
+
+struct thinning {
+	struct writer out;
+	struct mem_encoder *encoder;
+	struct mem_live kept; /* by the old id; NUMBER is the new one */
+	double factor;
+	uint64_t start_us;
+	uint64_t from_us, to_us; /* behind the start */
+	uint64_t random;
+};
+
+static void thinning_deinit(struct thinning *t)
+{
+	writer_deinit(&t->out);
+	mem_live_deinit(&t->kept);
+	t->encoder = mem_encoder_free(t->encoder);
+}
+
+/* From 0 up to, not including, 1: xorshift64*. */
+static double draw(struct thinning *t)
+{
+	t->random ^= t->random >> 12;
+	t->random ^= t->random << 25;
+	t->random ^= t->random >> 27;
+	return (double)(t->random * 0x2545f4914f6cdd1d >> 11) * 0x1p-53;
+}
+
+/* How many of N samples are kept. */
+static uint64_t keep(struct thinning *t, uint64_t n)
+{
+	double p = 1 / t->factor, count = (double)n, spread;
+	uint64_t kept = 0;
+
+	if (t->factor <= 1)
+		return n;
+	if (n <= DRAWN_MAX) {
+		for (; n; n--)
+			kept += draw(t) < p;
+		return kept;
+	}
+	/* Of so many the sum is as good as normal. */
+	spread = sqrt(-2 * log(1 - draw(t))) * cos(2 * M_PI * draw(t));
+	count = count * p + spread * sqrt(count * p * (1 - p));
+	return count < 0 ? 0 : count > (double)n ? n : (uint64_t)(count + 0.5);
+}
+
+static int put(void *data, const void *bytes, size_t n)
+{
+	struct thinning *t = data;
+
+	writer_put(&t->out, bytes, n);
+	return t->out.error ? -abs(t->out.error) : 0;
+}
+
+static int begin(struct thinning *t, const struct mprof_mem *d, const struct mprof_mem_event *e)
+{
+	struct mprof_mem_info info = *mprof_mem_info(d);
+	const struct mem_encoder_ops ops = {
+		.put = put,
+		.code = mem_encoder_code,
+		.location = mem_encoder_location,
+		.string = mem_encoder_string,
+		.data = t,
+		.names = (void *)d,
+	};
+	int r = t->encoder ? mem_encoder_flush(t->encoder) : 0;
+
+	if (r)
+		return r;
+	info.rate /= t->factor;
+	if (!isnormal(info.rate))
+		return -ERANGE;
+	mem_encoder_free(t->encoder);
+	t->encoder = mem_encoder_new(&info, &ops);
+	mem_live_deinit(&t->kept);
+	t->start_us = e->time_us;
+	return t->encoder ? 0 : -ENOMEM;
+}
+
+static int thin_alloc(struct thinning *t, const struct mprof_mem_event *e)
+{
+	uint64_t since = e->time_us - t->start_us;
+	struct mprof_mem_event less = *e;
+	struct mem_object object = {.id = e->id, .number = (uint64_t)mem_encoder_next_id(t->encoder)};
+
+	if (since < t->from_us || since >= t->to_us || mem_live_find(&t->kept, e->id))
+		return 0;
+	object.samples = less.samples = keep(t, e->samples);
+	if (!less.samples)
+		return 0;
+	if (!mem_live_reserve(&t->kept))
+		return -ENOMEM;
+	mem_live_add(&t->kept, &object);
+	return mem_encoder_add(t->encoder, &less);
+}
+
+static int thin(void *data, const struct mprof_mem *d, const struct mprof_mem_event *e)
+{
+	struct thinning *t = data;
+	struct mprof_mem_event end = *e;
+	struct mem_object *object;
+
+	if (e->kind == MPROF_MEM_BEGIN)
+		return begin(t, d, e);
+	if (e->kind == MPROF_MEM_ALLOC)
+		return thin_alloc(t, e);
+	object = mem_live_find(&t->kept, e->id);
+	if (!object)
+		return 0;
+	end.id = (int64_t)object->number;
+	if (e->kind == MPROF_MEM_COLLECT)
+		mem_live_remove(&t->kept, object);
+	return mem_encoder_add(t->encoder, &end);
+}
+
+static int factor_parse(const char *s, double *factor)
+{
+	char *end;
+
+	*factor = strtod(s, &end);
+	if (s[0] >= '0' && s[0] <= '9' && !*end && *factor >= 1 && *factor <= 1e9)
+		return CTL_OK;
+	return say_usage("mem", "mem subsample: the factor is no number from 1 on: \"%s\"", s);
+}
+
+static int run(struct thinning *t, struct mem_input *in, struct output *out)
+{
+	const struct mem_sink sink = {.event = thin, .data = t};
+	int r, error;
+
+	if (!writer_init(&t->out, out->fd))
+		return say_memory();
+	r = mem_input_run(in, &sink, true);
+	error = in->refused;
+	if (!error && t->encoder)
+		error = mem_encoder_flush(t->encoder);
+	error = error ? error : writer_flush(&t->out);
+	if (error == -ENOMEM)
+		return say_memory();
+	if (error == -ERANGE) {
+		say("%s: its sampling rate cannot be made so much smaller", in->name);
+		return CTL_FAILED;
+	}
+	if (error)
+		return output_complain(out, -error);
+	return r;
+}
+
+int mem_subsample(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(mem_input_close) struct mem_input in = {.fd = -1};
+	SCOPED(output_close) struct output out = {.fd = -1};
+	SCOPED(thinning_deinit) struct thinning t = {.random = 0x9e3779b97f4a7c15, .to_us = UINT64_MAX};
+	const char *file = NULL, *from = NULL, *to = NULL, *recording = NULL;
+	const struct option_def defs[] = {{"--output", "-o", &file, NULL},
+					  {"--from", NULL, &from, NULL},
+					  {"--to", NULL, &to, NULL},
+					  {"--recording", NULL, &recording, NULL}};
+	struct operands left;
+	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 2, 2), committed;
+
+	(void)ctl;
+	r = r ? r : factor_parse(left.at[0], &t.factor);
+	r = r ? r : mem_filter_time("--from", from, &t.from_us);
+	r = r ? r : mem_filter_time("--to", to, &t.to_us);
+	r = r ? r : mem_input_open(&in, left.at[1], false);
+	r = r ? r : mem_input_recording(recording, &in.recording);
+	r = r ? r : output_open(&out, file ? file : "-", OUTPUT_REPLACE, "mem");
+	if (r)
+		return r;
+	in.each = true;
+	mem_live_init(&t.kept, (uintptr_t)&in);
+	r = run(&t, &in, &out);
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	committed = output_commit(&out);
+	return committed ? committed : r;
+}

@@ -1,0 +1,141 @@
+/*
+ * What lives at the end is still there, object by object, with its time: it is added up by the code that allocated it, and by parts of the run.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "grow.h"
+#include "mem-walk.h"
+
+struct mprof_leaks {
+	struct grow list; /* struct mprof_leak */
+};
+
+/* The leak of each code, by its number; behind the codes those that are none. */
+struct finding {
+	const struct mprof_profile_node *nodes;
+	uint32_t n_nodes, n_codes;
+	uint32_t *of_code;
+	struct mprof_leaks *leaks;
+};
+
+static struct mprof_leak *leak_of(struct finding *f, uint32_t code)
+{
+	uint32_t at = code < f->n_codes		     ? code
+		      : code == MPROF_CODE_TRUNCATED ? f->n_codes
+		      : code == MPROF_CODE_UNKNOWN   ? f->n_codes + 1
+						     : f->n_codes + 2;
+	struct mprof_leak *leak;
+
+	if (f->of_code[at] != MPROF_NONE)
+		return (struct mprof_leak *)f->leaks->list.items + f->of_code[at];
+	leak = grow_add(&f->leaks->list, sizeof(*leak));
+	if (!leak)
+		return NULL;
+	*leak = (struct mprof_leak){.code = code, .node = MPROF_NONE};
+	f->of_code[at] = f->leaks->list.n - 1;
+	return leak;
+}
+
+/* The stacks that something lives of. */
+static bool add_nodes(struct finding *f)
+{
+	for (uint32_t i = 0; i < f->n_nodes; i++) {
+		struct mprof_leak *leak;
+
+		if (!f->nodes[i].live)
+			continue;
+		leak = leak_of(f, f->nodes[i].code);
+		if (!leak)
+			return false;
+		leak->live += f->nodes[i].live;
+		if (leak->node != MPROF_NONE && leak->at_node >= f->nodes[i].live)
+			continue;
+		leak->node = i;
+		leak->at_node = f->nodes[i].live;
+	}
+	return true;
+}
+
+static bool add_objects(struct finding *f, const struct mem_live *live, uint64_t start_us, uint64_t last_us)
+{
+	uint64_t length = last_us > start_us ? last_us - start_us : 1;
+
+	for (size_t i = 0; i < live->room; i++) {
+		const struct mem_object *object = &live->places[i];
+		uint64_t since = object->made_us > start_us ? object->made_us - start_us : 0, part;
+		struct mprof_leak *leak;
+
+		if (!object->samples || !object->counted)
+			continue;
+		leak = leak_of(f, f->nodes[object->node].code);
+		if (!leak)
+			return false;
+		part = (uint64_t)((__uint128_t)since * MPROF_LEAK_PARTS / length);
+		leak->parts[part < MPROF_LEAK_PARTS ? part : MPROF_LEAK_PARTS - 1] += object->samples;
+	}
+	return true;
+}
+
+static int leak_compare(const void *a, const void *b)
+{
+	const struct mprof_leak *x = a, *y = b;
+
+	if (x->growth != y->growth)
+		return x->growth > y->growth ? -1 : 1;
+	if (x->live != y->live)
+		return x->live > y->live ? -1 : 1;
+	return x->code < y->code ? -1 : x->code > y->code;
+}
+
+static void judge(struct mprof_leak *leak)
+{
+	for (uint32_t i = 0; i < MPROF_LEAK_PARTS - 1; i++) {
+		leak->steady += leak->parts[i] > 0;
+		leak->growth += i ? leak->parts[i] : 0;
+	}
+}
+
+static bool find(struct finding *f, const struct mem_live *live, uint64_t start_us, uint64_t last_us)
+{
+	struct grow *list = &f->leaks->list;
+
+	f->of_code = malloc((f->n_codes + 3u) * sizeof(*f->of_code));
+	if (!f->of_code)
+		return false;
+	memset(f->of_code, 0xff, (f->n_codes + 3u) * sizeof(*f->of_code));
+	if (!add_nodes(f) || !add_objects(f, live, start_us, last_us))
+		return false;
+	for (uint32_t i = 0; i < list->n; i++)
+		judge((struct mprof_leak *)list->items + i);
+	if (list->n)
+		qsort(list->items, list->n, sizeof(struct mprof_leak), leak_compare);
+	return true;
+}
+
+struct mprof_leaks *mprof_leaks_new(struct mprof_profile *p, const struct mprof_mem *d, uint64_t start_us,
+				    uint64_t last_us)
+{
+	struct finding f = {.n_codes = mprof_mem_codes(d), .leaks = calloc(1, sizeof(*f.leaks))};
+	bool done;
+
+	f.nodes = mprof_profile_nodes(p, &f.n_nodes);
+	done = f.leaks && f.nodes && find(&f, profile_live(p), start_us, last_us);
+	free(f.of_code);
+	return done ? f.leaks : mprof_leaks_free(f.leaks);
+}
+
+struct mprof_leaks *mprof_leaks_free(struct mprof_leaks *l)
+{
+	if (!l)
+		return NULL;
+	grow_deinit(&l->list);
+	free(l);
+	return NULL;
+}
+
+const struct mprof_leak *mprof_leaks_list(const struct mprof_leaks *l, uint32_t *n)
+{
+	*n = l->list.n;
+	return l->list.items;
+}
