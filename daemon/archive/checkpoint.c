@@ -10,37 +10,78 @@
  * old ones waited for, a few milliseconds a commit; past one and a half times the limit, which is the disk's danger and not only
  * untidy, as long as a reader's transaction may take.
  */
-#include "writer-state.h"
+#include <stdio.h>
+
+#include "database.h"
+#include "wal.h"
 
 #define WAIT_MS	     5
 #define WAIT_LONG_MS 60
 #define BUSY_MS	     1000
 
-static void checkpoint(struct archive_writer *w, int mode, int wait_ms)
+/* SQLite calls this after each commit. */
+static int note(void *context, sqlite3 *db, const char *name, int pages)
+{
+	struct wal *w = context;
+
+	(void)db;
+	(void)name;
+	w->bytes = (uint64_t)pages * (65536u + 24u);
+	return SQLITE_OK;
+}
+
+int wal_init(struct wal *w, sqlite3 *db, uint64_t limit)
+{
+	char pragma[80];
+
+	*w = (struct wal){.db = db, .limit = limit, .next_try = limit / 4};
+	snprintf(pragma, sizeof(pragma), "PRAGMA journal_size_limit = %lld", (long long)limit);
+	sqlite3_wal_hook(db, note, w);
+	return database_run(db, pragma);
+}
+
+static void checkpoint(struct wal *w, int mode, int wait_ms)
 {
 	sqlite3_busy_timeout(w->db, wait_ms);
 	/* A checkpoint that fails leaves the WAL as it is: nothing is lost, and the next one tries again. */
 	if (sqlite3_wal_checkpoint_v2(w->db, "main", mode, NULL, NULL) == SQLITE_OK &&
 	    mode == SQLITE_CHECKPOINT_TRUNCATE)
-		w->wal_bytes = 0;
+		w->bytes = 0;
 	sqlite3_busy_timeout(w->db, BUSY_MS);
 }
 
-void writer_truncate_wal(struct archive_writer *w, int wait_ms)
+void wal_truncate(struct wal *w, int wait_ms)
 {
 	checkpoint(w, SQLITE_CHECKPOINT_TRUNCATE, wait_ms);
 }
 
-void writer_checkpoint(struct archive_writer *w)
+void wal_checkpoint(struct wal *w)
 {
-	uint64_t step = w->wal_limit / 4;
+	uint64_t step = w->limit / 4;
 
-	if (w->wal_bytes < w->wal_next_try && w->wal_next_try - w->wal_bytes > step)
-		w->wal_next_try = step; /* it was begun anew */
-	if (w->wal_bytes > w->wal_limit) {
-		checkpoint(w, SQLITE_CHECKPOINT_TRUNCATE, w->wal_bytes > w->wal_limit / 2 * 3 ? WAIT_LONG_MS : WAIT_MS);
-	} else if (w->wal_bytes >= w->wal_next_try) {
+	if (w->bytes < w->next_try && w->next_try - w->bytes > step)
+		w->next_try = step; /* it was begun anew */
+	if (w->bytes > w->limit) {
+		checkpoint(w, SQLITE_CHECKPOINT_TRUNCATE, w->bytes > w->limit / 2 * 3 ? WAIT_LONG_MS : WAIT_MS);
+	} else if (w->bytes >= w->next_try) {
 		checkpoint(w, SQLITE_CHECKPOINT_PASSIVE, 0);
-		w->wal_next_try = w->wal_bytes + step;
+		w->next_try = w->bytes + step;
 	}
+}
+
+int wal_vacuum(struct wal *w, unsigned pages)
+{
+	char sql[64];
+	int64_t unused = 0;
+	int r;
+
+	/* Without an unused page there is nothing to give back, and a checkpoint would write the hot pages once more. */
+	r = database_number(w->db, "PRAGMA freelist_count", &unused);
+	if (r != 0 || (pages && unused == 0))
+		return r;
+	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%u)", pages);
+	r = pages ? database_run(w->db, sql) : 0;
+	if (r == 0) /* the room is given back when the database's new end gets from the WAL into the file */
+		wal_truncate(w, 5);
+	return r;
 }

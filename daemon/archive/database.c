@@ -19,12 +19,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "archive.h"
 #include "cleanup.h"
 #include "database.h"
-#include "migrations.h"
 
 #define BUSY_MS 1000
 
@@ -86,8 +86,8 @@ int database_number(sqlite3 *db, const char *sql, int64_t *value)
 	return r;
 }
 
-/* Run migration NUMBER (from 1) and note it, both or none. */
-static int migrate_one(sqlite3 *db, int number)
+/* Run the migration NUMBER (from 1) and note it, both or none. */
+static int migrate_one(sqlite3 *db, const char *const *lines, int number)
 {
 	CLEANUP(freep) char *sql = NULL;
 	size_t size;
@@ -97,7 +97,7 @@ static int migrate_one(sqlite3 *db, int number)
 	if (!f)
 		return -ENOMEM;
 	fputs("BEGIN IMMEDIATE;\n", f);
-	for (const char *const *line = migrations[number - 1]; *line; line++)
+	for (const char *const *line = lines; *line; line++)
 		fputs(*line, f);
 	fprintf(f, "PRAGMA user_version = %d;\nCOMMIT;\n", number);
 	if (fclose(f) != 0)
@@ -108,7 +108,7 @@ static int migrate_one(sqlite3 *db, int number)
 	return r;
 }
 
-static int migrate(sqlite3 *db)
+static int migrate(sqlite3 *db, const char *const *const *migrations)
 {
 	int64_t version = 0;
 	int known = 0, r;
@@ -121,11 +121,11 @@ static int migrate(sqlite3 *db)
 	if (version > known || version < 0)
 		return ARCHIVE_E_NEWER;
 	for (int number = (int)version + 1; number <= known && r == 0; number++)
-		r = migrate_one(db, number);
+		r = migrate_one(db, migrations[number - 1], number);
 	return r;
 }
 
-static int set_up(sqlite3 *db)
+static int set_up(sqlite3 *db, const char *const *const *migrations)
 {
 	int persist = 1, r;
 
@@ -141,7 +141,7 @@ static int set_up(sqlite3 *db)
 			     "PRAGMA foreign_keys = ON;");
 	if (r == 0) /* readers of another user cannot create the WAL's files: leave them there */
 		r = database_error(db, sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &persist));
-	return r ? r : migrate(db);
+	return r ? r : migrate(db, migrations);
 }
 
 static const char *reason(sqlite3 *db, int r)
@@ -170,7 +170,7 @@ static int create_file(const char *path)
 	return fchmod(fd, 0640) < 0 ? -errno : 0; /* the group reads, whatever the umask */
 }
 
-int database_open(sqlite3 **dbp, const char *path, char *sentence, size_t size)
+int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, char *sentence, size_t size)
 {
 	sqlite3 *db = NULL;
 	int r = create_file(path);
@@ -182,7 +182,7 @@ int database_open(sqlite3 **dbp, const char *path, char *sentence, size_t size)
 	r = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (db)
 		sqlite3_extended_result_codes(db, 1);
-	r = r == SQLITE_OK ? set_up(db) : database_error(db, r);
+	r = r == SQLITE_OK ? set_up(db, migrations) : database_error(db, r);
 	if (r != 0) {
 		snprintf(sentence, size, "%s: the archive cannot be opened: %s", path, reason(db, r));
 		sqlite3_close(db);
@@ -190,4 +190,33 @@ int database_open(sqlite3 **dbp, const char *path, char *sentence, size_t size)
 	}
 	*dbp = db;
 	return 0;
+}
+
+int database_directory(const char *state, const char *name, char **path, int *fd, char *sentence, size_t size)
+{
+	int r = 0;
+
+	if (asprintf(path, "%s/%s", state, name) < 0) {
+		*path = NULL;
+		return -ENOMEM;
+	}
+	if (mkdir(*path, 0750) == 0)
+		r = chmod(*path, 0750); /* whatever the umask */
+	else if (errno != EEXIST)
+		r = -1;
+	if (r == 0)
+		*fd = open(*path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r < 0 || *fd < 0) {
+		r = -errno;
+		snprintf(sentence, size, "%s: the directory of the archive cannot be made or opened: %s", *path,
+			 strerror(-r));
+		return r;
+	}
+	if (flock(*fd, LOCK_EX | LOCK_NB) < 0) {
+		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		snprintf(sentence, size, "%s: %s", *path,
+			 r == -EBUSY ? "another mprofd writes this archive: stop it, or give --state another directory"
+				     : strerror(-r));
+	}
+	return r;
 }

@@ -6,8 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Open or create the archive at PATH for writing, set it up and migrate it.  As archive_writer_open. */
-int database_open(sqlite3 **dbp, const char *path, char *sentence, size_t size);
+/*
+ * Open or create the database at PATH for writing, set it up and run those of MIGRATIONS (see migrations.h) that it lacks.  As
+ * archive_writer_open.
+ */
+int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, char *sentence, size_t size);
+
+/*
+ * Make NAME in the directory STATE and lock it against a second writer.  *PATH is the caller's to free, *FD to close; both are set as far
+ * as it came.  0, or -errno with a SENTENCE of SIZE bytes; -EBUSY: another process writes there.
+ */
+int database_directory(const char *state, const char *name, char **path, int *fd, char *sentence, size_t size);
 
 /* SQLite's result as -errno or a positive archive_condition; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. */
 int database_error(sqlite3 *db, int result);

@@ -18,6 +18,7 @@
 
 #include "clock.h"
 #include "codec.h"
+#include "database-read.h"
 #include "reader.h"
 
 #define READER_VERSION 1 /* the newest migration that this program knows */
@@ -154,8 +155,7 @@ static const char *const sql[S_STATEMENTS] = {
 struct reader {
 	char *path;
 	sqlite3 *db;
-	dev_t dev;
-	ino_t ino;
+	struct database_file file;
 	uint64_t opened; /* how often */
 	sqlite3_stmt *statements[S_STATEMENTS];
 	struct codec_reader codec;
@@ -226,67 +226,20 @@ struct reader *reader_free(struct reader *r)
 	return NULL;
 }
 
-/* What a result of SQLite's means to the caller.  The connection is kept only where it can be used again. */
-static int reader_fail(struct reader *r, int rc)
-{
-	switch (rc & 0xff) {
-	case SQLITE_BUSY:
-	case SQLITE_LOCKED:
-	case SQLITE_SCHEMA:
-		return ARCHIVE_E_BUSY;
-	case SQLITE_READONLY: /* the WAL index must be made or recovered, which only the writer may */
-	case SQLITE_CANTOPEN:
-	case SQLITE_PROTOCOL:
-		return ARCHIVE_E_BUSY;
-	case SQLITE_NOMEM:
-		return -ENOMEM;
-	case SQLITE_CORRUPT:
-	case SQLITE_NOTADB:
-		return -EBADMSG;
-	case SQLITE_ERROR: /* no such table: the writer is about to make it */
-		return r->db && strstr(sqlite3_errmsg(r->db), "no such table") ? ARCHIVE_E_BUSY : -EIO;
-	default:
-		return -EIO;
-	}
-}
-
 static int reader_open(struct reader *r)
 {
-	sqlite3_stmt *s = NULL;
-	struct stat st;
-	int rc, version = 0;
+	int rc = database_read_open(&r->db, r->path, READER_VERSION, &r->file);
 
-	if (stat(r->path, &st) < 0)
-		return ARCHIVE_E_BUSY;
-	rc = sqlite3_open_v2(r->path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
-			     NULL);
-	if (rc == SQLITE_OK) {
-		sqlite3_extended_result_codes(r->db, 1);
-		sqlite3_busy_timeout(r->db, 50);
-		sqlite3_trace_v2(r->db, SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE, on_trace, r);
-		rc = sqlite3_prepare_v2(r->db, "PRAGMA user_version", -1, &s, NULL);
-	}
-	if (rc == SQLITE_OK) {
-		rc = sqlite3_step(s);
-		version = rc == SQLITE_ROW ? sqlite3_column_int(s, 0) : 0;
-		rc = rc == SQLITE_ROW ? SQLITE_OK : rc;
-	}
-	sqlite3_finalize(s);
-	rc = rc != SQLITE_OK ? reader_fail(r, rc)
-			     : (version > READER_VERSION ? ARCHIVE_E_NEWER : (version < 1 ? ARCHIVE_E_BUSY : 0));
 	if (rc != 0)
-		reader_close(r);
-	r->dev = st.st_dev;
-	r->ino = st.st_ino;
-	r->opened += rc == 0;
-	return rc;
+		return rc;
+	sqlite3_trace_v2(r->db, SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE, on_trace, r);
+	r->opened++;
+	return 0;
 }
 
 int reader_ready(struct reader *r)
 {
-	struct stat st;
-
-	if (r->db && (stat(r->path, &st) < 0 || st.st_dev != r->dev || st.st_ino != r->ino))
+	if (r->db && database_file_changed(&r->file, r->path))
 		reader_close(r);
 	return r->db ? 0 : reader_open(r);
 }
@@ -304,7 +257,7 @@ static int reader_statement(struct reader *r, enum statement which, size_t n, co
 	if (!r->statements[which]) {
 		rc = sqlite3_prepare_v3(r->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, &r->statements[which], NULL);
 		if (rc != SQLITE_OK)
-			return reader_fail(r, rc);
+			return database_read_error(r->db, rc);
 	}
 	*sp = r->statements[which];
 	for (size_t i = 0; i < n; i++)
@@ -324,7 +277,7 @@ static int reader_step(struct reader *r, sqlite3_stmt *s, bool *have)
 	int rc = sqlite3_step(s);
 
 	*have = rc == SQLITE_ROW;
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : reader_fail(r, rc);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : database_read_error(r->db, rc);
 }
 
 static int reader_run_once(struct reader *r, enum statement which)

@@ -10,6 +10,7 @@
 #include "codec.h"
 #include "database.h"
 #include "tally.h"
+#include "wal.h"
 #include "writer.h"
 
 enum statement {
@@ -35,8 +36,7 @@ struct archive_writer {
 	char *directory;  /* <state>/archive */
 	int directory_fd; /* holds the lock against a second writer, too */
 	uint64_t wal_limit;
-	uint64_t wal_bytes;    /* its used part after the last commit */
-	uint64_t wal_next_try; /* the size at which a checkpoint is worth its flushes */
+	struct wal wal;
 	uint64_t reserve_bytes;
 	bool is_open;	 /* a transaction is */
 	bool wants_sync; /* the transaction holds something that must survive a loss of power */
@@ -99,10 +99,5 @@ int packet_compact(struct archive_writer *w, const struct archive_piece *piece, 
 		   bool is_last);
 /* Delete what lies past the packet's last chunk end. */
 int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequence);
-
-/* After a commit: bring the WAL's content into the archive where it is time, and cut the WAL where it is too large. */
-void writer_checkpoint(struct archive_writer *w);
-/* Cut the WAL now if that takes no more than WAIT_MS. */
-void writer_truncate_wal(struct archive_writer *w, int wait_ms);
 
 #endif

@@ -7,57 +7,16 @@
  * An append of a growing packet writes two pages, the end of chunks and one leaf of its index: that is why rows are not counted
  * anywhere but when their packet is complete, and why there is no table of packets.
  */
+#include "migrations.h"
+#include "space.h"
+#include "writer-state.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-
-#include "writer-state.h"
 
 #define WAL_NAME "trace.db-wal"
-
-/* SQLite calls this after each commit. */
-static int note_wal(void *context, sqlite3 *db, const char *name, int pages)
-{
-	struct archive_writer *w = context;
-
-	(void)db;
-	(void)name;
-	w->wal_bytes = (uint64_t)pages * (65536u + 24u);
-	return SQLITE_OK;
-}
-
-static int open_directory(struct archive_writer *w, const char *state, char *sentence, size_t size)
-{
-	int r = 0;
-
-	if (asprintf(&w->directory, "%s/archive", state) < 0) {
-		w->directory = NULL;
-		return -ENOMEM;
-	}
-	if (mkdir(w->directory, 0750) == 0)
-		r = chmod(w->directory, 0750); /* whatever the umask */
-	else if (errno != EEXIST)
-		r = -1;
-	if (r == 0)
-		w->directory_fd = open(w->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r < 0 || w->directory_fd < 0) {
-		r = -errno;
-		snprintf(sentence, size, "%s: the directory of the archive cannot be made or opened: %s", w->directory,
-			 strerror(-r));
-		return r;
-	}
-	if (flock(w->directory_fd, LOCK_EX | LOCK_NB) < 0) {
-		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
-		snprintf(sentence, size, "%s: %s", w->directory,
-			 r == -EBUSY ? "another mprofd writes this archive: stop it, or give --state another directory"
-				     : strerror(-r));
-	}
-	return r;
-}
 
 static int allocate(struct archive_writer *w, const struct archive_writer_options *options)
 {
@@ -94,19 +53,16 @@ static int fill_tally(struct archive_writer *w)
 static int open_database(struct archive_writer *w, char *sentence, size_t size)
 {
 	CLEANUP(freep) char *path = NULL;
-	char pragma[80];
 	int r;
 
 	if (asprintf(&path, "%s/trace.db", w->directory) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	r = database_open(&w->db, path, sentence, size);
+	r = database_open(&w->db, path, migrations_trace, sentence, size);
 	if (r != 0)
 		return r;
-	snprintf(pragma, sizeof(pragma), "PRAGMA journal_size_limit = %lld", (long long)w->wal_limit);
-	r = database_run(w->db, pragma);
-	sqlite3_wal_hook(w->db, note_wal, w);
+	r = wal_init(&w->wal, w->db, w->wal_limit);
 	if (r == 0)
 		r = fill_tally(w);
 	if (r != 0)
@@ -136,9 +92,8 @@ int archive_writer_open(struct archive_writer **wp, const char *state, const str
 		return -ENOMEM;
 	w->directory_fd = -1;
 	w->wal_limit = options->wal_limit_bytes;
-	w->wal_next_try = w->wal_limit / 4;
 	w->reserve_bytes = options->reserve_bytes;
-	r = open_directory(w, state, sentence, size);
+	r = database_directory(state, "archive", &w->directory, &w->directory_fd, sentence, size);
 	if (r == 0)
 		r = allocate(w, options);
 	if (r == 0)
@@ -221,7 +176,7 @@ int archive_writer_commit(struct archive_writer *w)
 	tally_commit(&w->tally);
 	if (wants_sync)
 		r = sync_wal(w);
-	writer_checkpoint(w);
+	wal_checkpoint(&w->wal);
 	return r;
 }
 
@@ -516,4 +471,24 @@ int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *str
 	*stream = sqlite3_column_int64(s, 1);
 	*capture = sqlite3_column_int64(s, 2);
 	return 0;
+}
+
+int archive_writer_free_space(struct archive_writer *w, uint64_t *bytes)
+{
+	return space_free(w->directory_fd, bytes);
+}
+
+int archive_writer_release_reserve(struct archive_writer *w)
+{
+	return space_release(w->directory_fd);
+}
+
+int archive_writer_restore_reserve(struct archive_writer *w)
+{
+	return space_restore(w->directory_fd, w->reserve_bytes);
+}
+
+int archive_writer_vacuum(struct archive_writer *w, unsigned pages)
+{
+	return w->is_open ? -EINVAL : wal_vacuum(&w->wal, pages);
 }

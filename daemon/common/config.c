@@ -40,13 +40,14 @@ enum section {
 	SECTION_XEN,
 	SECTION_ARCHIVE,
 	SECTION_HTTP,
+	SECTION_SINK,
 	SECTION_POLICY,
 	SECTIONS,
 };
 
 static const char *const section_names[SECTIONS] = {
-	[SECTION_COLLECTOR] = "collector", [SECTION_XEN] = "xen",	[SECTION_ARCHIVE] = "archive",
-	[SECTION_HTTP] = "http",	   [SECTION_POLICY] = "policy",
+	[SECTION_COLLECTOR] = "collector", [SECTION_XEN] = "xen",   [SECTION_ARCHIVE] = "archive",
+	[SECTION_HTTP] = "http",	   [SECTION_SINK] = "sink", [SECTION_POLICY] = "policy",
 };
 
 enum kind { KIND_BYTES, KIND_DURATION, KIND_COUNT, KIND_NUMBER, KIND_SHARE, KIND_LISTEN, KIND_PATH, KIND_MODE };
@@ -94,6 +95,25 @@ static const struct key keys[] = {
 	 "unix:PATH or HOST:PORT, or nothing to forget those before it"},
 	{SECTION_HTTP, "connections", KIND_COUNT, offsetof(struct config, connections), 1, 65536,
 	 "a whole number from 1 to 65536"},
+	{SECTION_SINK, "listen", KIND_LISTEN, offsetof(struct config, sink_listen), 0, 0,
+	 "HOST:PORT with a numeric address, or nothing to forget those before it"},
+	{SECTION_SINK, "streams", KIND_COUNT, offsetof(struct config, sink_streams), 1, 65536,
+	 "a whole number from 1 to 65536"},
+	{SECTION_SINK, "streams-per-guest", KIND_COUNT, offsetof(struct config, sink_guest_streams), 1, 65536,
+	 "a whole number from 1 to 65536"},
+	{SECTION_SINK, "rate", KIND_BYTES, offsetof(struct config, sink_rate), 0, INT64_MAX,
+	 "bytes per second such as 64M, or 0 for no limit"},
+	{SECTION_SINK, "rate-per-guest", KIND_BYTES, offsetof(struct config, sink_guest_rate), 0, INT64_MAX,
+	 "bytes per second such as 16M, or 0 for no limit"},
+	{SECTION_SINK, "bytes", KIND_BYTES, offsetof(struct config, sink_bytes), 0, INT64_MAX,
+	 BYTES_HINT ", or 0 for no limit"},
+	{SECTION_SINK, "bytes-per-guest", KIND_BYTES, offsetof(struct config, sink_guest_bytes), 0, INT64_MAX,
+	 BYTES_HINT ", or 0 for no limit"},
+	{SECTION_SINK, "age", KIND_DURATION, offsetof(struct config, sink_age_ns), 0, INT64_MAX, AGE_HINT},
+	{SECTION_SINK, "queue", KIND_BYTES, offsetof(struct config, sink_queue_bytes), 4 * MIB, 64 * GIB,
+	 BYTES_HINT ", from 4M to 64G"},
+	{SECTION_SINK, "reconnect", KIND_DURATION, offsetof(struct config, sink_reconnect_ns), 0, 365 * DAY,
+	 "a duration such as 60s, or 0 not to connect again"},
 	{SECTION_POLICY, "mode", KIND_MODE, offsetof(struct policy, mode), 0, 0, "continuous, periodic or on-crash"},
 	{SECTION_POLICY, "interval", KIND_DURATION, offsetof(struct policy, interval_ns), 100 * NS_PER_MS, 365 * DAY,
 	 "a duration such as 60s, from 100ms to 365d"},
@@ -220,29 +240,34 @@ static int fail_memory(struct parser *p)
 	return fail(p, -ENOMEM, "no memory left to read the configuration");
 }
 
+static char **free_list(char **list)
+{
+	for (size_t i = 0; list && list[i]; i++)
+		free(list[i]);
+	free(list);
+	return NULL;
+}
+
 static int set_listen(struct parser *p, const struct key *key, const char *value)
 {
-	struct config *c = p->config;
+	char ***list = (char ***)((uint8_t *)p->config + key->offset);
 	size_t n = 0;
 	char **more;
 
-	while (c->listen && c->listen[n])
+	while (*list && (*list)[n])
 		n++;
 	if (!*value) {
-		while (n > 0)
-			free(c->listen[--n]);
-		free(c->listen);
-		c->listen = NULL;
+		*list = free_list(*list);
 		return 1;
 	}
 	if (!strchr(value, ':') || value[0] == ':' || value[strlen(value) - 1] == ':')
 		return fail(p, -EINVAL, "listen = %s is no address: write %s", value, key->hint);
 	if (n == LISTEN_MAX)
 		return fail(p, -EINVAL, "more than %u listen addresses: remove some", LISTEN_MAX);
-	more = realloc(c->listen, (n + 2) * sizeof(*more));
+	more = realloc(*list, (n + 2) * sizeof(*more));
 	if (!more)
 		return fail_memory(p);
-	c->listen = more;
+	*list = more;
 	more[n + 1] = NULL;
 	more[n] = strdup(value);
 	return more[n] ? 1 : fail_memory(p);
@@ -336,10 +361,11 @@ static int handle_pair(void *context, const char *section, const char *name, con
 	if (p->fault)
 		return 0;
 	if (p->section == SECTION_NONE)
-		return fail(p, -EINVAL,
-			    "%s stands before any section: write [collector], [xen], [archive], [http] or [policy] "
-			    "above it",
-			    name);
+		return fail(
+			p, -EINVAL,
+			"%s stands before any section: write [collector], [xen], [archive], [http], [sink] or [policy] "
+			"above it",
+			name);
 	while (i < N_KEYS && (keys[i].section != p->section || strcmp(keys[i].name, name) != 0))
 		i++;
 	if (i == N_KEYS)
@@ -420,7 +446,8 @@ static void begin_section(struct parser *p, char *line)
 		begin_policy(p, glob);
 	else if (p->section == SECTIONS || *glob)
 		fail(p, -EINVAL,
-		     "there is no section [%s%s%s]: write [collector], [xen], [archive], [http], [policy] or [policy "
+		     "there is no section [%s%s%s]: write [collector], [xen], [archive], [http], [sink], [policy] or "
+		     "[policy "
 		     "GLOB]",
 		     name, *glob ? " " : "", glob);
 }
@@ -534,6 +561,15 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 		.wal_limit_bytes = 64 * MIB,
 		.reserve_bytes = 64 * MIB,
 		.connections = 256,
+		.sink_streams = 1024,
+		.sink_guest_streams = 4,
+		.sink_rate = 256 * MIB,
+		.sink_guest_rate = 16 * MIB,
+		.sink_bytes = 16 * GIB,
+		.sink_guest_bytes = GIB,
+		.sink_age_ns = 30 * DAY,
+		.sink_queue_bytes = 64 * MIB,
+		.sink_reconnect_ns = 60 * NS_PER_S,
 	};
 	const char *name = file ? file : CONFIG_FILE;
 	int r;
@@ -555,9 +591,8 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 
 void config_deinit(struct config *c)
 {
-	for (size_t i = 0; c->listen && c->listen[i]; i++)
-		free(c->listen[i]);
-	free(c->listen);
+	free_list(c->listen);
+	free_list(c->sink_listen);
 	free(c->xen_console_logs);
 	for (size_t i = 0; i < c->n_policies; i++)
 		free(c->policies[i].glob);

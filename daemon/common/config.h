@@ -5,6 +5,7 @@
  *   [xen]        pages, console-logs
  *   [archive]    bytes, age, free-space, wal-limit, reserve
  *   [http]       listen (repeatable; an empty one forgets those before it), connections
+ *   [sink]       listen (as above), streams, streams-per-guest, rate, rate-per-guest, bytes, bytes-per-guest, age, queue, reconnect
  *   [policy]     applies to every guest; [policy GLOB] to guests whose name matches; the last match wins per key:
  *                mode = continuous | periodic | on-crash, interval, bytes, age
  *
@@ -35,15 +36,25 @@ struct config {
 	uint64_t flush_interval_ns;	/* default 1 s; 10 ms to 60 s */
 	uint64_t burst_rate;		/* bytes per second an idle ring is assumed to burst at; default 4 MiB/s */
 	double cpu_budget;		/* share of one core for looking at rings; default 0.003 */
-	uint64_t xen_pages;	   /* over all guests' rings; 0 = a quarter of dom0's maptrack entries; default 0 */
-	char *xen_console_logs;	   /* directory, absolute; "" = read none; default /var/log/xen/console */
-	uint64_t archive_bytes;	   /* of the whole archive; 0 = no limit; default 0 */
-	uint64_t archive_age_ns;   /* 0 = no limit; default 0 */
-	uint64_t free_space_bytes; /* keep this much of the file system free; default 256 MiB */
-	uint64_t wal_limit_bytes;  /* default 64 MiB */
-	uint64_t reserve_bytes;	   /* the reserve file given up on a full disk; default 64 MiB; 0 = none */
-	char **listen;		   /* NULL-terminated; NULL = none configured */
-	uint32_t connections;	   /* per listener; default 256 */
+	uint64_t xen_pages;	     /* over all guests' rings; 0 = a quarter of dom0's maptrack entries; default 0 */
+	char *xen_console_logs;	     /* directory, absolute; "" = read none; default /var/log/xen/console */
+	uint64_t archive_bytes;	     /* of the whole archive; 0 = no limit; default 0 */
+	uint64_t archive_age_ns;     /* 0 = no limit; default 0 */
+	uint64_t free_space_bytes;   /* keep this much of the file system free; default 256 MiB */
+	uint64_t wal_limit_bytes;    /* default 64 MiB */
+	uint64_t reserve_bytes;	     /* the reserve file given up on a full disk; default 64 MiB; 0 = none */
+	char **listen;		     /* NULL-terminated; NULL = none configured */
+	uint32_t connections;	     /* per listener; default 256 */
+	char **sink_listen;	     /* NULL-terminated; NULL = guests cannot connect */
+	uint32_t sink_streams;	     /* at a time; default 1024 */
+	uint32_t sink_guest_streams; /* the same, per guest; default 4 */
+	uint64_t sink_rate;	     /* bytes per second, over all; 0 = no limit; default 256 MiB */
+	uint64_t sink_guest_rate;    /* the same, per guest; default 16 MiB */
+	uint64_t sink_bytes;	     /* of recordings, over all; 0 = no limit; default 16 GiB */
+	uint64_t sink_guest_bytes;   /* the same, per guest; default 1 GiB */
+	uint64_t sink_age_ns;	     /* 0 = no limit; default 30 days */
+	uint64_t sink_queue_bytes;   /* received and not committed; default 64 MiB, least 4 MiB */
+	uint64_t sink_reconnect_ns;  /* how long a guest that was connected to is tried again; 0 = not; default 60 s */
 	struct config_policy *policies; /* in the order of the file */
 	size_t n_policies;
 };

@@ -1,5 +1,5 @@
 /*
- * The control client.  It never waits: a collector that does not read loses our requests (they are answered 503), and
+ * The control client.  It never waits: a daemon that does not read loses our requests (they are answered 503), and
  * one that is not there is looked for again each second.
  */
 #include <errno.h>
@@ -34,7 +34,7 @@ static void notice_close(struct notice *n)
 static void notice_lost(struct notice *n)
 {
 	notice_close(n);
-	log_write_limited(&n->limit, LOG_LEVEL_WARNING, NULL, "the collector's control socket was closed: path=%s",
+	log_write_limited(&n->limit, LOG_LEVEL_WARNING, NULL, "a control socket was closed: path=%s",
 			  n->address.sun_path);
 	n->calls->lost(n->context);
 }
@@ -44,10 +44,11 @@ static void notice_take(struct notice *n, size_t len)
 	struct message m;
 
 	if (!message_parse(&m, n->buffer, len)) {
-		log_write_limited(&n->limit, LOG_LEVEL_WARNING, NULL, "a message of the collector does not parse");
+		log_write_limited(&n->limit, LOG_LEVEL_WARNING, NULL, "a message does not parse: path=%s",
+				  n->address.sun_path);
 		return;
 	}
-	if (strcmp(m.verb, "commit") == 0)
+	if (strcmp(m.verb, "commit") == 0 && n->calls->commit)
 		n->calls->commit(n->context);
 	else if (m.tag)
 		n->calls->answer(n->context, m.tag, &m);
@@ -87,12 +88,14 @@ void notice_tick(struct notice *n)
 		notice_close(n);
 		return;
 	}
+	log_info("connected: path=%s", n->address.sun_path);
+	if (!n->calls->commit)
+		return;
 	message_begin(&w, text, sizeof(text), "watch", notice_tag(n));
 	if (!notice_send(n, &w)) {
 		notice_close(n);
 		return;
 	}
-	log_info("connected to the collector: path=%s", n->address.sun_path);
 	n->calls->commit(n->context);
 }
 

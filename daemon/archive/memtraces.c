@@ -1,0 +1,418 @@
+/*
+ * The writer of memory profiles.
+ *
+ * Invariant: a recording's pieces lie one behind the other from offset 0 and add up to its bytes, since both are written in one
+ * transaction.  A flock on the directory keeps a second writer out.  A recording may be many gigabytes, so it is deleted in two steps: its
+ * row says at once that it is gone, and its pieces go a few at a time.
+ */
+#include "memtraces.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "codec.h"
+#include "database.h"
+#include "migrations.h"
+#include "space.h"
+#include "wal.h"
+
+#define ROW 1000
+#define GUEST                                                                                                        \
+	"CASE WHEN uuid IS NOT NULL THEN 'u:' || uuid WHEN name IS NOT NULL THEN 'n:' || name ELSE 'a:' || address " \
+	"END"
+
+enum memtraces_statement {
+	M_BEGIN,
+	M_COMMIT,
+	M_LAST_ID,
+	M_NOTE_ID,
+	M_PUT,
+	M_APPEND,
+	M_PATCH,
+	M_DELETE,
+	M_END_ALL,
+	M_SUMS,
+	M_OLDEST,
+	M_DELETED,
+	M_PURGE,
+	M_FORGET,
+	M_STATEMENTS,
+};
+
+static const char *const sql[M_STATEMENTS] = {
+	[M_BEGIN] = "BEGIN IMMEDIATE",
+	[M_COMMIT] = "COMMIT",
+	[M_LAST_ID] = "SELECT recording FROM identifiers",
+	[M_NOTE_ID] = "UPDATE identifiers SET recording = ?1 WHERE recording < ?1",
+	[M_PUT] =
+		"INSERT INTO recordings (id, run, name, uuid, domid, address, port, origin, state, reason, began_real, "
+		"began_mono, ended_real, ended_mono, bytes, packets, dropped, version, program, host, pid, rate, "
+		"context) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
+		"?21, "
+		"?22, ?23) ON CONFLICT (id) DO UPDATE SET run = ?2, name = ?3, uuid = ?4, domid = ?5, "
+		"state = CASE state WHEN 'deleted' THEN state ELSE ?9 END, reason = ?10, ended_real = ?13, "
+		"ended_mono = ?14, bytes = ?15, packets = ?16, dropped = ?17",
+	[M_APPEND] = "INSERT INTO pieces (recording, offset, length, codec, data) VALUES (?1, ?2, ?3, ?4, ?5)",
+	[M_PATCH] = "UPDATE recordings SET pinned = coalesce(?2, pinned), note = coalesce(?3, note) "
+		    "WHERE id = ?1 AND state <> 'deleted'",
+	[M_DELETE] = "UPDATE recordings SET state = 'deleted' WHERE id = ?1 AND state <> 'deleted'",
+	[M_END_ALL] = "UPDATE recordings SET state = 'ended', reason = ?1, ended_real = ?2, ended_mono = ?3 "
+		      "WHERE state = 'recording'",
+	[M_SUMS] = "SELECT " GUEST ", sum(bytes + 4096) FROM recordings WHERE state <> 'deleted' GROUP BY 1",
+	[M_OLDEST] =
+		"SELECT id, bytes + 4096 FROM recordings WHERE state = 'ended' AND pinned = 0 AND (?1 IS NULL OR " GUEST
+		" = ?1) AND (?2 = 0 OR began_real < ?2) ORDER BY id LIMIT 1",
+	[M_DELETED] = "SELECT id FROM recordings WHERE state = 'deleted' LIMIT 1",
+	[M_PURGE] = "DELETE FROM pieces WHERE id IN (SELECT id FROM pieces WHERE recording = ?1 LIMIT ?2)",
+	[M_FORGET] = "DELETE FROM recordings WHERE id = ?1",
+};
+
+struct memtraces {
+	sqlite3 *db;
+	sqlite3_stmt *statements[M_STATEMENTS];
+	struct codec_writer encoder;
+	struct wal wal;
+	uint64_t reserve_bytes;
+	char *directory;
+	int directory_fd; /* holds the lock against a second writer, too */
+	bool is_open;	  /* a transaction is */
+};
+
+static int fail(struct memtraces *m, int result)
+{
+	int r = database_error(m->db, result);
+
+	if (r == ARCHIVE_E_FULL) /* nothing of the transaction was kept */
+		memtraces_rollback(m);
+	return r;
+}
+
+static sqlite3_stmt *statement(struct memtraces *m, enum memtraces_statement which, int *r)
+{
+	int result;
+
+	*r = 0;
+	if (m->statements[which])
+		return m->statements[which];
+	result = sqlite3_prepare_v3(m->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, &m->statements[which], NULL);
+	if (result != SQLITE_OK)
+		*r = fail(m, result);
+	return result == SQLITE_OK ? m->statements[which] : NULL;
+}
+
+static int step(struct memtraces *m, sqlite3_stmt *s)
+{
+	int result = sqlite3_step(s);
+
+	return result == SQLITE_ROW ? ROW : result == SQLITE_DONE ? 0 : fail(m, result);
+}
+
+static int run(struct memtraces *m, enum memtraces_statement which, size_t n, const int64_t *values)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, which, &r);
+
+	for (size_t i = 0; s && i < n; i++)
+		sqlite3_bind_int64(s, (int)i + 1, values[i]);
+	return s ? step(m, s) : r;
+}
+
+static int open_database(struct memtraces *m, uint64_t wal_limit, char *sentence, size_t size)
+{
+	CLEANUP(freep) char *path = NULL;
+	int r;
+
+	if (asprintf(&path, "%s/memtraces.db", m->directory) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	r = database_open(&m->db, path, migrations_memtraces, sentence, size);
+	if (r != 0)
+		return r;
+	r = wal_init(&m->wal, m->db, wal_limit);
+	if (r != 0)
+		snprintf(sentence, size, "%s: the archive cannot be read: %s", path, sqlite3_errmsg(m->db));
+	return r;
+}
+
+int memtraces_open(struct memtraces **mp, const char *state, const struct memtraces_options *options, char *sentence,
+		   size_t size)
+{
+	CLEANUP(memtraces_freep) struct memtraces *m = calloc(1, sizeof(*m));
+	int r;
+
+	snprintf(sentence, size, "no memory left to open the archive");
+	if (!m)
+		return -ENOMEM;
+	m->directory_fd = -1;
+	m->reserve_bytes = options->reserve_bytes;
+	r = database_directory(state, "memtraces", &m->directory, &m->directory_fd, sentence, size);
+	if (r == 0)
+		r = codec_writer_init(&m->encoder, options->level, ARCHIVE_PIECE_MAX);
+	if (r == 0)
+		r = open_database(m, options->wal_limit_bytes, sentence, size);
+	if (r == ARCHIVE_E_FULL && memtraces_release_reserve(m) == 0) {
+		sqlite3_close(m->db);
+		m->db = NULL;
+		r = open_database(m, options->wal_limit_bytes, sentence, size);
+	}
+	if (r != 0)
+		return r;
+	r = memtraces_restore_reserve(m);
+	if (r < 0) {
+		snprintf(sentence, size, "%s/reserve: the reserve file cannot be made", m->directory);
+		return r;
+	}
+	*mp = TAKE_PTR(m);
+	sentence[0] = '\0';
+	return 0;
+}
+
+struct memtraces *memtraces_free(struct memtraces *m)
+{
+	if (!m)
+		return NULL;
+	if (m->db)
+		memtraces_rollback(m);
+	for (size_t i = 0; i < M_STATEMENTS; i++)
+		sqlite3_finalize(m->statements[i]);
+	sqlite3_close(m->db);
+	codec_writer_deinit(&m->encoder);
+	free(m->directory);
+	closep(&m->directory_fd);
+	free(m);
+	return NULL;
+}
+
+void memtraces_level(struct memtraces *m, int level)
+{
+	m->encoder.level = level;
+}
+
+int memtraces_begin(struct memtraces *m)
+{
+	int r = m->is_open ? -EINVAL : run(m, M_BEGIN, 0, NULL);
+
+	m->is_open = m->is_open || r == 0;
+	return r;
+}
+
+int memtraces_commit(struct memtraces *m)
+{
+	int r = m->is_open ? run(m, M_COMMIT, 0, NULL) : -EINVAL;
+
+	if (r != 0) {
+		memtraces_rollback(m);
+		return r;
+	}
+	m->is_open = false;
+	wal_checkpoint(&m->wal);
+	return 0;
+}
+
+void memtraces_rollback(struct memtraces *m)
+{
+	for (size_t i = 0; i < M_STATEMENTS; i++)
+		if (m->statements[i])
+			sqlite3_reset(m->statements[i]);
+	if (!sqlite3_get_autocommit(m->db)) /* a full disk may have rolled back already */
+		sqlite3_exec(m->db, "ROLLBACK", NULL, NULL, NULL);
+	m->is_open = false;
+}
+
+int memtraces_last_id(struct memtraces *m, int64_t *id)
+{
+	return database_number(m->db, sql[M_LAST_ID], id);
+}
+
+static void bind_text(sqlite3_stmt *s, int at, const char *text)
+{
+	sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC); /* NULL binds NULL */
+}
+
+/* What is not there (0, or -1 of a domid) stays NULL. */
+static void bind_some(sqlite3_stmt *s, int at, uint64_t value)
+{
+	if (value)
+		sqlite3_bind_int64(s, at, (int64_t)value);
+}
+
+static void bind_recording(sqlite3_stmt *s, const struct memtrace *t)
+{
+	const char *const texts[] = {t->origin, t->state, t->reason};
+
+	sqlite3_bind_int64(s, 1, t->id);
+	bind_some(s, 2, (uint64_t)t->run);
+	bind_text(s, 3, t->name);
+	bind_text(s, 4, t->uuid);
+	if (t->domid >= 0)
+		sqlite3_bind_int64(s, 5, t->domid);
+	bind_text(s, 6, t->address);
+	sqlite3_bind_int64(s, 7, t->port);
+	for (int i = 0; i < 3; i++)
+		bind_text(s, 8 + i, texts[i]);
+	sqlite3_bind_int64(s, 11, (int64_t)t->began_real);
+	sqlite3_bind_int64(s, 12, (int64_t)t->began_mono);
+	bind_some(s, 13, t->ended_real);
+	bind_some(s, 14, t->ended_mono);
+	sqlite3_bind_int64(s, 15, (int64_t)t->bytes);
+	sqlite3_bind_int64(s, 16, (int64_t)t->packets);
+	sqlite3_bind_int64(s, 17, (int64_t)t->dropped);
+	sqlite3_bind_int64(s, 18, t->version);
+	bind_text(s, 19, t->program);
+	bind_text(s, 20, t->host);
+	if (t->has_pid)
+		sqlite3_bind_int64(s, 21, t->pid);
+	if (t->rate > 0)
+		sqlite3_bind_double(s, 22, t->rate);
+	bind_text(s, 23, t->context);
+}
+
+int memtraces_put(struct memtraces *m, const struct memtrace *recording)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_PUT, &r);
+
+	if (!s)
+		return r;
+	bind_recording(s, recording);
+	r = step(m, s);
+	return r ? r : run(m, M_NOTE_ID, 1, &recording->id);
+}
+
+int memtraces_append(struct memtraces *m, int64_t id, uint64_t offset, const uint8_t *data, uint32_t length)
+{
+	struct codec_row row = codec_encode(&m->encoder, data, length);
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_APPEND, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, id);
+	sqlite3_bind_int64(s, 2, (int64_t)offset);
+	sqlite3_bind_int64(s, 3, length);
+	sqlite3_bind_int64(s, 4, row.codec);
+	sqlite3_bind_blob64(s, 5, row.data, row.length, SQLITE_STATIC);
+	return step(m, s);
+}
+
+/* What a change of one row comes to. */
+static int changed(struct memtraces *m, int r)
+{
+	return r ? r : sqlite3_changes(m->db) ? 0 : ARCHIVE_E_ABSENT;
+}
+
+int memtraces_patch(struct memtraces *m, int64_t id, int pinned, const char *note)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_PATCH, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, id);
+	if (pinned >= 0)
+		sqlite3_bind_int64(s, 2, pinned);
+	bind_text(s, 3, note);
+	return changed(m, step(m, s));
+}
+
+int memtraces_delete(struct memtraces *m, int64_t id)
+{
+	return changed(m, run(m, M_DELETE, 1, &id));
+}
+
+int memtraces_end_all(struct memtraces *m, const char *reason, uint64_t real, uint64_t mono)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_END_ALL, &r);
+
+	if (!s)
+		return r;
+	bind_text(s, 1, reason);
+	sqlite3_bind_int64(s, 2, (int64_t)real);
+	sqlite3_bind_int64(s, 3, (int64_t)mono);
+	return step(m, s);
+}
+
+int memtraces_sums(struct memtraces *m, memtraces_sum_call *call, void *context)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_SUMS, &r);
+
+	while (s && (r = step(m, s)) == ROW) {
+		r = call(context, (const char *)sqlite3_column_text(s, 0), (uint64_t)sqlite3_column_int64(s, 1));
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+char *memtrace_guest(const char *uuid, const char *name, const char *address)
+{
+	char *guest;
+
+	if (asprintf(&guest, "%c:%s", uuid ? 'u' : name ? 'n' : 'a', uuid ? uuid : name ? name : address) < 0)
+		return NULL;
+	return guest;
+}
+
+int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t before_real, uint64_t *bytes)
+{
+	int64_t id;
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_OLDEST, &r);
+
+	*bytes = 0;
+	if (!s)
+		return r;
+	bind_text(s, 1, guest);
+	sqlite3_bind_int64(s, 2, (int64_t)before_real);
+	r = step(m, s);
+	if (r != ROW)
+		return r ? r : ARCHIVE_E_ABSENT;
+	id = sqlite3_column_int64(s, 0);
+	*bytes = (uint64_t)sqlite3_column_int64(s, 1);
+	return memtraces_delete(m, id);
+}
+
+int memtraces_purge(struct memtraces *m, unsigned limit, bool *more)
+{
+	int64_t id;
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_DELETED, &r);
+
+	*more = false;
+	if (!s)
+		return r;
+	r = step(m, s);
+	if (r != ROW)
+		return r;
+	*more = true;
+	id = sqlite3_column_int64(s, 0);
+	r = run(m, M_PURGE, 2, (int64_t[]){id, limit});
+	if (r == 0 && sqlite3_changes(m->db) < (int)limit)
+		r = run(m, M_FORGET, 1, &id);
+	return r;
+}
+
+int memtraces_free_space(struct memtraces *m, uint64_t *bytes)
+{
+	return space_free(m->directory_fd, bytes);
+}
+
+int memtraces_release_reserve(struct memtraces *m)
+{
+	return space_release(m->directory_fd);
+}
+
+int memtraces_restore_reserve(struct memtraces *m)
+{
+	return space_restore(m->directory_fd, m->reserve_bytes);
+}
+
+int memtraces_vacuum(struct memtraces *m, unsigned pages)
+{
+	return m->is_open ? -EINVAL : wal_vacuum(&m->wal, pages);
+}

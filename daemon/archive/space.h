@@ -1,0 +1,14 @@
+/* Room on the disk of an archive, whose directory is open as DIRECTORY. */
+#ifndef ARCHIVE_SPACE_H
+#define ARCHIVE_SPACE_H
+
+#include <stdint.h>
+
+/* Free bytes of its file system.  0 or -errno. */
+int space_free(int directory, uint64_t *bytes);
+/* Give up the reserve file.  Idempotent.  0 or -errno. */
+int space_release(int directory);
+/* Make it again, of BYTES (0 = none), where there is twice as much room; else ARCHIVE_E_FULL.  Idempotent.  0 or -errno. */
+int space_restore(int directory, uint64_t bytes);
+
+#endif

@@ -1,0 +1,369 @@
+/*
+ * Invariant: BATCH belongs to the thread while BUSY, to the loop otherwise.  A batch is committed whole; where the disk is full it is tried
+ * again each second after making room, so that a recording has no hole: it ends where the loop's memory ends.
+ */
+#include "archivist.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "clock.h"
+#include "log.h"
+
+#define LEVEL_USUAL    3
+#define LEVEL_BUSY     1
+#define LEVEL_HURRY    (-5)
+#define BUSY_BYTES     (4u << 20)  /* of one batch: more than this came while the one before was committed */
+#define HURRY_BYTES    (16u << 20) /* the same */
+#define PURGE_STEP     64u
+#define PURGE_STEPS    4u /* a transaction */
+#define VACUUM_PAGES   256u
+#define ENFORCE_NS     NS_PER_S
+#define RETRY_NS       NS_PER_S
+#define DELETIONS_STEP 64u /* a second */
+
+struct archivist {
+	struct memtraces *w;
+	const struct config *config;
+	int wake_fd;
+	pthread_t thread;
+	bool started;
+	uint64_t enforced; /* CLOCK_MONOTONIC ns */
+	bool purging;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* under the lock */
+	bool busy, stopping;
+	struct batch batch;
+	struct archivist_state state;
+};
+
+static void wake(const struct archivist *a)
+{
+	if (eventfd_write(a->wake_fd, 1) < 0)
+		log_warning("The loop cannot be woken: error=%s", strerror(errno));
+}
+
+/* ---- one transaction ---------------------------------------------------------------------------------------------------- */
+
+static int apply(struct memtraces *w, struct item *item)
+{
+	int r = 0;
+
+	switch (item->kind) {
+	case ITEM_APPEND:
+		return memtraces_append(w, item->recording, item->offset, item->data, item->length);
+	case ITEM_PUT:
+		return memtraces_put(w, item->put);
+	case ITEM_PATCH:
+		r = memtraces_patch(w, item->recording, item->pinned, item->note);
+		break;
+	case ITEM_DELETE:
+		r = memtraces_delete(w, item->recording);
+		break;
+	}
+	item->result = r == ARCHIVE_E_ABSENT ? r : 0;
+	return r == ARCHIVE_E_ABSENT ? 0 : r;
+}
+
+static int write_batch(struct archivist *a)
+{
+	uint64_t bytes = a->batch.bytes;
+	int r = memtraces_begin(a->w);
+
+	memtraces_level(a->w, bytes > HURRY_BYTES ? LEVEL_HURRY : bytes > BUSY_BYTES ? LEVEL_BUSY : LEVEL_USUAL);
+	for (struct item *item = a->batch.first; item && r == 0; item = item->next) {
+		r = apply(a->w, item);
+		a->purging = a->purging || item->kind == ITEM_DELETE;
+	}
+	if (r == 0)
+		return memtraces_commit(a->w);
+	memtraces_rollback(a->w);
+	return r;
+}
+
+/* ---- quotas ------------------------------------------------------------------------------------------------------------- */
+
+/* Guests above their quota, found in one pass and dealt with behind it. */
+struct excess {
+	uint64_t limit, total;
+	char *guest; /* the first above its limit */
+	uint64_t over;
+};
+
+static int see_sum(void *context, const char *guest, uint64_t bytes)
+{
+	struct excess *e = context;
+
+	e->total += bytes;
+	if (!e->guest && guest && e->limit && bytes > e->limit) {
+		e->guest = strdup(guest);
+		e->over = bytes - e->limit;
+	}
+	return 0;
+}
+
+/* Delete oldest recordings of GUEST (NULL = all) until OVER bytes went, or none is left, or enough for now. */
+static int delete_until(struct archivist *a, const char *guest, uint64_t before, uint64_t over, unsigned *n)
+{
+	uint64_t bytes;
+	int r = 0;
+
+	while (over && *n < DELETIONS_STEP && (r = memtraces_delete_oldest(a->w, guest, before, &bytes)) == 0) {
+		over = bytes < over ? over - bytes : 0;
+		++*n;
+	}
+	return r == ARCHIVE_E_ABSENT ? 0 : r;
+}
+
+static int delete_excess(struct archivist *a, unsigned *n)
+{
+	const struct config *c = a->config;
+	struct excess e = {.limit = c->sink_guest_bytes};
+	uint64_t free_bytes = 0, now = clock_real();
+	int r = memtraces_sums(a->w, see_sum, &e);
+
+	if (r == 0 && e.guest)
+		r = delete_until(a, e.guest, 0, e.over, n);
+	free(e.guest);
+	if (r == 0 && c->sink_bytes && e.total > c->sink_bytes)
+		r = delete_until(a, NULL, 0, e.total - c->sink_bytes, n);
+	if (r == 0 && c->sink_age_ns && now > c->sink_age_ns)
+		r = delete_until(a, NULL, now - c->sink_age_ns, UINT64_MAX, n);
+	if (r == 0)
+		r = memtraces_free_space(a->w, &free_bytes);
+	if (r == 0 && c->free_space_bytes > free_bytes)
+		r = delete_until(a, NULL, 0, c->free_space_bytes - free_bytes, n);
+	return r;
+}
+
+/* Delete what is too much, and take away the bytes of what was deleted, both a step at a time. */
+static int tidy(struct archivist *a)
+{
+	unsigned deleted = 0;
+	bool more = a->purging;
+	int r;
+
+	if (clock_mono() - a->enforced < ENFORCE_NS && !a->purging)
+		return 0;
+	r = memtraces_begin(a->w);
+	if (r == 0 && clock_mono() - a->enforced >= ENFORCE_NS) {
+		a->enforced = clock_mono();
+		r = delete_excess(a, &deleted);
+		more = true;
+	}
+	for (unsigned i = 0; i < PURGE_STEPS && more && r == 0; i++)
+		r = memtraces_purge(a->w, PURGE_STEP, &more);
+	if (r == 0)
+		r = memtraces_commit(a->w);
+	else
+		memtraces_rollback(a->w);
+	if (r == 0 && a->purging)
+		r = memtraces_vacuum(a->w, VACUUM_PAGES);
+	a->purging = more;
+	pthread_mutex_lock(&a->lock);
+	a->state.deleted += deleted;
+	pthread_mutex_unlock(&a->lock);
+	return r > 0 && r != ARCHIVE_E_FULL ? 0 : r; /* another second is soon enough */
+}
+
+/* ---- the thread --------------------------------------------------------------------------------------------------------- */
+
+static void wait_until(struct archivist *a, uint64_t ns)
+{
+	uint64_t at = clock_mono() + ns;
+	struct timespec t = {.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)};
+
+	pthread_cond_timedwait(&a->changed, &a->lock, &t);
+}
+
+static void say_full(struct archivist *a, bool full)
+{
+	if (full != a->state.full)
+		log_write(full ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, NULL,
+			  full ? "The disk is full: memory profiles wait in memory, and are cut where that is full too"
+			       : "There is room on the disk again");
+	a->state.full = full;
+	snprintf(a->state.sentence, sizeof(a->state.sentence), "%s",
+		 full ? "The disk is full; memory profiles are not archived until there is room." : "");
+}
+
+/* What a transaction came to.  Whether the batch is done with. */
+static bool finish(struct archivist *a, int r)
+{
+	bool again = r == ARCHIVE_E_FULL || r == ARCHIVE_E_BUSY;
+
+	pthread_mutex_lock(&a->lock);
+	say_full(a, r == ARCHIVE_E_FULL);
+	if (r == 0) {
+		a->state.serial++;
+		a->state.bytes += a->batch.bytes;
+	} else if (!again) {
+		a->state.failed = true;
+		snprintf(a->state.sentence, sizeof(a->state.sentence), "The archive of memory profiles broke: %s.",
+			 r < 0 ? strerror(-r) : "its rows do not fit together");
+		log_error("%s", a->state.sentence);
+	}
+	if (!again)
+		a->busy = false;
+	again = again && !a->stopping;
+	if (again)
+		wait_until(a, RETRY_NS);
+	pthread_mutex_unlock(&a->lock);
+	wake(a);
+	return !again;
+}
+
+/* Make room where there is none, by all means. */
+static void make_room(struct archivist *a)
+{
+	unsigned n = 0;
+	bool more = true;
+
+	memtraces_release_reserve(a->w);
+	if (memtraces_begin(a->w) != 0)
+		return;
+	if (delete_excess(a, &n) == 0)
+		for (unsigned i = 0; i < PURGE_STEPS && more; i++)
+			if (memtraces_purge(a->w, PURGE_STEP, &more) != 0)
+				break;
+	if (memtraces_commit(a->w) == 0)
+		memtraces_vacuum(a->w, VACUUM_PAGES);
+}
+
+static void commit_batch(struct archivist *a)
+{
+	int r;
+
+	while (!finish(a, r = write_batch(a)))
+		if (r == ARCHIVE_E_FULL)
+			make_room(a);
+	if (r == 0)
+		memtraces_restore_reserve(a->w);
+}
+
+static void *work(void *context)
+{
+	struct archivist *a = context;
+	bool busy, stopping;
+
+	do {
+		pthread_mutex_lock(&a->lock);
+		if (!a->busy && !a->stopping)
+			wait_until(a, a->purging ? NS_PER_S / 20 : ENFORCE_NS);
+		busy = a->busy;
+		stopping = a->stopping;
+		pthread_mutex_unlock(&a->lock);
+		if (busy)
+			commit_batch(a);
+		if (!stopping && tidy(a) < 0) {
+			finish(a, -EIO);
+			return NULL;
+		}
+	} while (busy || !stopping);
+	return NULL;
+}
+
+/* What was being recorded when the last sink went has ended. */
+static int settle(struct memtraces *w, int64_t *last_id)
+{
+	struct moment now = moment_now();
+	int r = memtraces_last_id(w, last_id);
+
+	if (r == 0)
+		r = memtraces_begin(w);
+	if (r == 0)
+		r = memtraces_end_all(w, "restart", now.real, now.mono);
+	return r ? r : memtraces_commit(w);
+}
+
+static int begin_thread(struct archivist *a)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	a->started = pthread_create(&a->thread, NULL, work, a) == 0;
+	return a->started ? 0 : -EAGAIN;
+}
+
+int archivist_start(struct archivist **ap, const char *state, const struct config *config, int wake_fd,
+		    int64_t *last_id, char *sentence, size_t size)
+{
+	struct memtraces_options options = {
+		.wal_limit_bytes = config->wal_limit_bytes,
+		.reserve_bytes = config->reserve_bytes,
+		.level = LEVEL_USUAL,
+	};
+	CLEANUP(archivist_stopp) struct archivist *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	a->config = config;
+	a->wake_fd = wake_fd;
+	a->purging = true; /* what a kill came into */
+	batch_init(&a->batch);
+	r = memtraces_open(&a->w, state, &options, sentence, size);
+	if (r == 0)
+		r = settle(a->w, last_id);
+	if (r == 0)
+		r = begin_thread(a);
+	if (r != 0) {
+		if (!*sentence)
+			snprintf(sentence, size, "the archive of memory profiles cannot be used: %s",
+				 r < 0 ? strerror(-r) : "the disk is full");
+		return r < 0 ? r : -ENOSPC;
+	}
+	*ap = TAKE_PTR(a);
+	return 0;
+}
+
+struct archivist *archivist_stop(struct archivist *a)
+{
+	if (!a)
+		return NULL;
+	if (a->started) {
+		pthread_mutex_lock(&a->lock);
+		a->stopping = true;
+		pthread_cond_signal(&a->changed);
+		pthread_mutex_unlock(&a->lock);
+		pthread_join(a->thread, NULL);
+	}
+	batch_deinit(&a->batch);
+	memtraces_free(a->w);
+	free(a);
+	return NULL;
+}
+
+void archivist_state(struct archivist *a, struct archivist_state *state)
+{
+	pthread_mutex_lock(&a->lock);
+	*state = a->state;
+	state->idle = !a->busy && !a->state.failed;
+	pthread_mutex_unlock(&a->lock);
+}
+
+void archivist_give(struct archivist *a, struct batch *b)
+{
+	pthread_mutex_lock(&a->lock);
+	batch_deinit(&a->batch);
+	batch_move(b, &a->batch);
+	a->busy = true;
+	pthread_cond_signal(&a->changed);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void archivist_take(struct archivist *a, struct batch *b)
+{
+	pthread_mutex_lock(&a->lock);
+	if (!a->busy)
+		batch_move(&a->batch, b);
+	pthread_mutex_unlock(&a->lock);
+}

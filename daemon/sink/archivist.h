@@ -1,0 +1,41 @@
+/*
+ * The sink's second thread: it owns the archive's writer, commits one batch at a time, and enforces quotas.
+ *
+ * The loop hands over a batch when the archivist is idle and takes it back, with results, when it is committed: so there is one batch under
+ * way and one that grows, and nothing else is shared.  A full disk is waited out with the batch in hand.
+ */
+#ifndef SINK_ARCHIVIST_H
+#define SINK_ARCHIVIST_H
+
+#include "batch.h"
+#include "config.h"
+
+struct archivist;
+
+struct archivist_state {
+	bool idle;	    /* a batch can be handed over */
+	bool failed;	    /* the archive broke: the process must end */
+	bool full;	    /* the disk is full */
+	uint64_t serial;    /* commits so far */
+	uint64_t bytes;	    /* committed by this process */
+	uint64_t deleted;   /* recordings that quotas took */
+	char sentence[256]; /* what is wrong, or "" */
+};
+
+/*
+ * Open the archive in STATE and start.  WAKE_FD becomes readable (eventfd) when the state changed.  CONFIG is borrowed.  *LAST_ID is the
+ * largest identifier of a recording.  On failure -errno and a SENTENCE of SIZE bytes.
+ */
+int archivist_start(struct archivist **ap, const char *state, const struct config *config, int wake_fd,
+		    int64_t *last_id, char *sentence, size_t size);
+/* Commits what it has been given, then ends.  NULL too. */
+struct archivist *archivist_stop(struct archivist *a);
+CLEANUP_DEFINE(struct archivist, archivist_stop)
+
+void archivist_state(struct archivist *a, struct archivist_state *state);
+/* Only when it is idle: take B's items. */
+void archivist_give(struct archivist *a, struct batch *b);
+/* Only when it is idle: the batch that it finished last, for its results; empty where that was taken already. */
+void archivist_take(struct archivist *a, struct batch *b);
+
+#endif

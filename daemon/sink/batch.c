@@ -1,0 +1,103 @@
+#include "batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void batch_init(struct batch *b)
+{
+	*b = (struct batch){0};
+	b->last = &b->first;
+}
+
+void batch_deinit(struct batch *b)
+{
+	struct item *next;
+
+	for (struct item *item = b->first; item; item = next) {
+		next = item->next;
+		free(item->data);
+		free(item->put);
+		free(item->note);
+		free(item);
+	}
+	batch_init(b);
+}
+
+struct item *batch_add(struct batch *b, enum item_kind kind, int64_t recording)
+{
+	struct item *item = calloc(1, sizeof(*item));
+
+	if (!item)
+		return NULL;
+	item->kind = kind;
+	item->recording = recording;
+	*b->last = item;
+	b->last = &item->next;
+	return item;
+}
+
+int batch_append(struct batch *b, int64_t recording, uint64_t offset, uint8_t *data, uint32_t length)
+{
+	struct item *item = batch_add(b, ITEM_APPEND, recording);
+
+	if (!item) {
+		free(data);
+		return -ENOMEM;
+	}
+	item->data = data;
+	item->length = length;
+	item->offset = offset;
+	b->bytes += length;
+	return 0;
+}
+
+/* A recording and its texts in one piece of memory. */
+static struct memtrace *copy_recording(const struct memtrace *t)
+{
+	const char *const texts[] = {t->name,	t->uuid,    t->address, t->origin, t->state,
+				     t->reason, t->program, t->host,	t->context};
+	size_t room = sizeof(*t);
+	struct memtrace *copy;
+	const char **out[sizeof(texts) / sizeof(texts[0])];
+	char *at;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		room += texts[i] ? strlen(texts[i]) + 1 : 0;
+	copy = malloc(room);
+	if (!copy)
+		return NULL;
+	*copy = *t;
+	memcpy(out,
+	       (const char **[]){&copy->name, &copy->uuid, &copy->address, &copy->origin, &copy->state, &copy->reason,
+				 &copy->program, &copy->host, &copy->context},
+	       sizeof(out));
+	at = (char *)(copy + 1);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (!texts[i])
+			continue;
+		*out[i] = strcpy(at, texts[i]);
+		at += strlen(at) + 1;
+	}
+	return copy;
+}
+
+struct item *batch_put(struct batch *b, const struct memtrace *recording)
+{
+	struct memtrace *copy = copy_recording(recording);
+	struct item *item = copy ? batch_add(b, ITEM_PUT, recording->id) : NULL;
+
+	if (item)
+		item->put = copy;
+	else
+		free(copy);
+	return item;
+}
+
+void batch_move(struct batch *from, struct batch *to)
+{
+	*to = *from;
+	if (!to->first)
+		to->last = &to->first;
+	batch_init(from);
+}

@@ -1,0 +1,119 @@
+/* What the sink answers on its control socket. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sink.h"
+
+#define NOTE_MAX 4096u
+
+/* The stream that makes the recording M names. */
+static struct stream *find(const struct sink *s, const struct message *m, uint64_t *id)
+{
+	struct stream *stream = s->streams;
+
+	if (!message_number(m, "recording", id))
+		*id = 0;
+	while (stream && (stream->state < STREAM_RECORDING || (uint64_t)stream->about.id != *id))
+		stream = stream->next;
+	return stream;
+}
+
+static void on_stop(struct sink *s, struct control_asker asker, const struct message *m)
+{
+	uint64_t id;
+	struct stream *stream = find(s, m, &id);
+
+	if (!stream) {
+		control_error(s->control, asker, 409, "that memory profile is not being recorded");
+		return;
+	}
+	if (stream->state != STREAM_RECORDING) {
+		control_error(s->control, asker, 409, "that memory profile is being stopped already");
+		return;
+	}
+	if (stream->target)
+		stream->target->over = true;
+	stream_stop(stream, "stopped", asker);
+}
+
+static void on_change(struct sink *s, struct control_asker asker, const struct message *m, enum item_kind kind)
+{
+	const char *note = message_value(m, "note");
+	struct item *item;
+	uint64_t id, pinned;
+
+	if (find(s, m, &id) && kind == ITEM_DELETE) {
+		control_error(s->control, asker, 409, "it is being recorded; stop it first");
+		return;
+	}
+	if (id == 0 || (note && strlen(note) > NOTE_MAX)) {
+		control_error(s->control, asker, 400, "it needs recording=NUMBER, and a note of at most 4,096 bytes");
+		return;
+	}
+	item = batch_add(&s->batch, kind, (int64_t)id);
+	if (!item) {
+		control_error(s->control, asker, 503, "there is no memory for it now; ask again");
+		return;
+	}
+	item->asker = asker;
+	item->pinned = message_number(m, "pinned", &pinned) ? pinned != 0 : -1;
+	item->note = note ? strdup(note) : NULL;
+	sink_dirty(s);
+}
+
+static void on_metrics(struct sink *s, struct control_asker asker)
+{
+	struct message_writer w = control_answer(s->control, asker);
+	char text[8192];
+
+	sink_metrics(s, text, sizeof(text));
+	message_add(&w, "text", text);
+	control_send(s->control, asker, &w);
+}
+
+static void on_status(struct sink *s, struct control_asker asker)
+{
+	struct message_writer w = control_answer(s->control, asker);
+
+	message_add_number(&w, "streams", s->n_streams);
+	message_add_number(&w, "archiving", !s->state.full && !s->state.failed);
+	message_add(&w, "sentence", s->state.sentence);
+	control_send(s->control, asker, &w);
+}
+
+void sink_request(void *context, struct control_asker asker, const struct message *m)
+{
+	struct sink *s = context;
+
+	if (strcmp(m->verb, "start") == 0)
+		target_start(s, asker, m);
+	else if (strcmp(m->verb, "stop") == 0)
+		on_stop(s, asker, m);
+	else if (strcmp(m->verb, "patch") == 0)
+		on_change(s, asker, m, ITEM_PATCH);
+	else if (strcmp(m->verb, "delete") == 0)
+		on_change(s, asker, m, ITEM_DELETE);
+	else if (strcmp(m->verb, "metrics") == 0)
+		on_metrics(s, asker);
+	else if (strcmp(m->verb, "status") == 0)
+		on_status(s, asker);
+	else
+		control_error(s->control, asker, 400, "unknown verb");
+}
+
+void sink_answers(struct sink *s, struct batch *done)
+{
+	struct message_writer w;
+
+	for (struct item *item = done->first; item; item = item->next) {
+		if (!item->asker.client)
+			continue;
+		if (item->result) {
+			control_error(s->control, item->asker, 404, "there is no such memory profile");
+			continue;
+		}
+		w = control_answer(s->control, item->asker);
+		message_add_number(&w, "recording", (uint64_t)item->recording);
+		control_send(s->control, item->asker, &w);
+	}
+}

@@ -1,0 +1,175 @@
+/* Where guests connect to. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "sink.h"
+
+#define BACKLOG	    512
+#define ACCEPTS_MAX 64u
+
+bool address_parse(const char *text, uint32_t port, struct sockaddr_storage *store, unsigned *len)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)store;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)store;
+
+	memset(store, 0, sizeof(*store));
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons((uint16_t)port);
+		*len = sizeof(*v4);
+		return true;
+	}
+	if (inet_pton(AF_INET6, text, &v6->sin6_addr) != 1)
+		return false;
+	v6->sin6_family = AF_INET6;
+	v6->sin6_port = htons((uint16_t)port);
+	*len = sizeof(*v6);
+	return true;
+}
+
+void address_text(const struct sockaddr_storage *store, char *text, uint32_t *port)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)store;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)store;
+
+	snprintf(text, STREAM_ADDRESS_MAX, "?");
+	*port = 0;
+	if (store->ss_family == AF_INET) {
+		inet_ntop(AF_INET, &v4->sin_addr, text, STREAM_ADDRESS_MAX);
+		*port = ntohs(v4->sin_port);
+	} else if (store->ss_family == AF_INET6) {
+		if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+			inet_ntop(AF_INET, v6->sin6_addr.s6_addr + 12, text, STREAM_ADDRESS_MAX);
+		else
+			inet_ntop(AF_INET6, &v6->sin6_addr, text, STREAM_ADDRESS_MAX);
+		*port = ntohs(v6->sin6_port);
+	}
+}
+
+/* Is there room for another stream of ADDRESS? */
+static bool has_room(const struct sink *s, const char *address)
+{
+	unsigned of_guest = 0;
+
+	for (const struct stream *stream = s->streams; stream; stream = stream->next)
+		of_guest += strcmp(stream->address, address) == 0;
+	return !s->ending && s->n_streams < s->config->sink_streams && of_guest < s->config->sink_guest_streams;
+}
+
+static int on_guest(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct sockaddr_storage store;
+	struct sink *s = context;
+	char address[STREAM_ADDRESS_MAX];
+	uint32_t port;
+
+	(void)source;
+	(void)events;
+	for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
+		socklen_t len = sizeof(store);
+		int peer = accept4(fd, (struct sockaddr *)&store, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (peer < 0)
+			return 0;
+		address_text(&store, address, &port);
+		if (has_room(s, address)) {
+			s->counts.accepted++;
+			stream_new(s, peer, address, port, NULL);
+			continue;
+		}
+		s->counts.refused++;
+		log_write_limited(&s->limit, LOG_LEVEL_WARNING, NULL,
+				  "a guest is refused, it or all have as many streams as they may: address=%s",
+				  address);
+		close(peer);
+	}
+	return 0;
+}
+
+/* HOST:PORT taken apart, in place.  False: it is none. */
+static bool split(char *text, const char **host, uint32_t *port)
+{
+	char *colon = strrchr(text, ':'), *end;
+	unsigned long value;
+
+	if (!colon)
+		return false;
+	*colon = '\0';
+	value = strtoul(colon + 1, &end, 10);
+	if (end == colon + 1 || *end || value > 65535)
+		return false;
+	*port = (uint32_t)value;
+	*host = text;
+	if (text[0] == '[' && colon[-1] == ']') {
+		colon[-1] = '\0';
+		*host = text + 1;
+	}
+	return true;
+}
+
+static int open_socket(const struct sockaddr_storage *store, socklen_t len)
+{
+	CLEANUP(closep) int fd = socket(store->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (const struct sockaddr *)store, len) < 0 || listen(fd, BACKLOG) < 0)
+		return -errno;
+	return TAKE_FD(fd);
+}
+
+static int add(struct sink *s, int fd)
+{
+	sd_event_source **more = realloc(s->listeners, (s->n_listeners + 1) * sizeof(*more)), *source;
+	int r;
+
+	if (!more)
+		return -ENOMEM;
+	s->listeners = more;
+	r = sd_event_add_io(s->event, &source, fd, EPOLLIN, on_guest, s);
+	if (r < 0)
+		return r;
+	sd_event_source_set_io_fd_own(source, 1);
+	s->listeners[s->n_listeners++] = source;
+	return 0;
+}
+
+int sink_listen(struct sink *s, const char *text, char *sentence, size_t size)
+{
+	CLEANUP(freep) char *copy = strdup(text);
+	char bound[STREAM_ADDRESS_MAX];
+	struct sockaddr_storage store;
+	const char *host;
+	uint32_t port;
+	socklen_t len;
+	int fd, r;
+
+	if (!copy || !split(copy, &host, &port) || !address_parse(host, port, &store, &len)) {
+		snprintf(sentence, size,
+			 "[sink] listen = %s is no address: write HOST:PORT, HOST a numeric address, such as "
+			 "10.0.0.1:4242",
+			 text);
+		return -EINVAL;
+	}
+	fd = open_socket(&store, len);
+	r = fd < 0 ? fd : add(s, fd);
+	if (r < 0) {
+		snprintf(sentence, size, "guests cannot connect to %s: %s", text, strerror(-r));
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	len = sizeof(store);
+	if (getsockname(fd, (struct sockaddr *)&store, &len) == 0)
+		address_text(&store, bound, &port);
+	log_info("listening for memory profiles: address=%s port=%u", text, port);
+	return 0;
+}

@@ -1,0 +1,292 @@
+#include "sink.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <systemd/sd-daemon.h>
+
+#include "clock.h"
+
+#define TICK_NS	    (NS_PER_S / 5)
+#define FLUSH_NS    (NS_PER_S / 2) /* a commit takes up to 0.2 s: what came a second ago is in the archive */
+#define FLUSH_BYTES (1u << 20)
+#define END_NS	    (3 * NS_PER_S)
+
+/* ---- handing over ------------------------------------------------------------------------------------------------------- */
+
+/* Has something waited long enough, or is it enough? */
+static bool is_due(const struct sink *s, uint64_t now)
+{
+	return s->batch.first || s->held - s->given >= FLUSH_BYTES || (s->oldest && now - s->oldest >= FLUSH_NS);
+}
+
+static void hand_over(struct sink *s)
+{
+	struct stream *next;
+
+	archivist_state(s->archivist, &s->state);
+	if (!s->state.idle || !is_due(s, clock_mono()))
+		return;
+	for (struct stream *stream = s->streams; stream; stream = next) {
+		next = stream->next;
+		stream_flush(stream, &s->batch);
+	}
+	s->oldest = 0;
+	if (!s->batch.first)
+		return;
+	s->given = s->batch.bytes;
+	archivist_give(s->archivist, &s->batch);
+}
+
+void sink_dirty(struct sink *s)
+{
+	if (!s->oldest)
+		s->oldest = clock_mono();
+	hand_over(s);
+}
+
+static void fail(struct sink *s, int r)
+{
+	s->failed = r;
+	sd_event_exit(s->event, 1);
+}
+
+static int on_wake(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct sink *s = context;
+	struct batch done;
+	eventfd_t n;
+
+	(void)source;
+	(void)events;
+	if (eventfd_read(fd, &n) < 0 && errno != EAGAIN)
+		return -errno;
+	archivist_state(s->archivist, &s->state);
+	if (s->state.failed) {
+		fail(s, -EIO);
+		return 0;
+	}
+	if (!s->state.idle)
+		return 0;
+	archivist_take(s->archivist, &done);
+	s->held -= done.bytes;
+	s->given -= done.bytes;
+	sink_answers(s, &done);
+	batch_deinit(&done);
+	control_notify(s->control, s->state.serial);
+	hand_over(s);
+	return 0;
+}
+
+/* ---- limits ------------------------------------------------------------------------------------------------------------- */
+
+static bool same_guest(const struct stream *a, const struct stream *b)
+{
+	if (a->uuid || b->uuid)
+		return a->uuid && b->uuid && strcmp(a->uuid, b->uuid) == 0;
+	return strcmp(a->address, b->address) == 0;
+}
+
+/* What is being recorded, of all and of FROM's guest. */
+static void sum_up(const struct sink *s, const struct stream *from, uint64_t *all, uint64_t *guest)
+{
+	*all = *guest = 0;
+	for (const struct stream *stream = s->streams; stream; stream = stream->next) {
+		*all += stream->about.bytes + stream->len;
+		if (same_guest(stream, from))
+			*guest += stream->about.bytes + stream->len;
+	}
+}
+
+const char *sink_room(struct sink *s, struct stream *from, uint64_t bytes)
+{
+	const struct config *c = s->config;
+	uint64_t all, guest, per_guest = c->sink_queue_bytes / 2;
+
+	if (s->held + bytes > c->sink_queue_bytes || from->len + bytes > per_guest) {
+		s->counts.overrun++;
+		return s->state.full ? "disk" : "overrun";
+	}
+	if (!c->sink_bytes && !c->sink_guest_bytes)
+		return NULL;
+	/* Old recordings go by themselves; what is being recorded cannot. */
+	sum_up(s, from, &all, &guest);
+	if ((!c->sink_bytes || all + bytes <= c->sink_bytes) &&
+	    (!c->sink_guest_bytes || guest + bytes <= c->sink_guest_bytes))
+		return NULL;
+	s->counts.quota++;
+	return "quota";
+}
+
+void sink_complain(struct sink *s, const char *address, const char *what)
+{
+	s->counts.garbage++;
+	for (unsigned i = 0; i < SINK_COMPLAINTS; i++)
+		if (strcmp(s->complaints[i], address) == 0)
+			return;
+	snprintf(s->complaints[s->next_complaint++ % SINK_COMPLAINTS], STREAM_ADDRESS_MAX, "%s", address);
+	log_write_limited(&s->limit, LOG_LEVEL_WARNING, NULL, "what came from a guest %s: address=%s", what, address);
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------------------------------- */
+
+/* All that is recorded has ended and is handed over. */
+static void end(struct sink *s)
+{
+	s->ending = true;
+	while (s->streams)
+		stream_end(s->streams, "shutdown");
+	sd_event_exit(s->event, 0);
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *context)
+{
+	struct sink *s = context;
+	struct stream *next;
+
+	(void)source;
+	(void)info;
+	if (s->ending) {
+		end(s);
+		return 0;
+	}
+	sd_notify(0, "STOPPING=1");
+	s->ending = true;
+	s->end_by = clock_mono() + END_NS;
+	for (struct stream *stream = s->streams; stream; stream = next) {
+		next = stream->next;
+		stream_stop(stream, "shutdown", (struct control_asker){0});
+	}
+	return 0;
+}
+
+static int on_tick(sd_event_source *source, uint64_t usec, void *context)
+{
+	struct sink *s = context;
+
+	(void)usec;
+	notice_tick(s->collector);
+	hand_over(s);
+	if (s->ending && (!s->streams || clock_mono() > s->end_by))
+		end(s);
+	sd_event_source_set_time_relative(source, TICK_NS / NS_PER_US);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int loop_open(struct sink *s)
+{
+	sigset_t mask;
+	int r;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->wake_fd < 0)
+		return -errno;
+	r = sd_event_new(&s->event);
+	if (r >= 0)
+		r = sd_event_add_signal(s->event, NULL, SIGTERM, on_signal, s);
+	if (r >= 0)
+		r = sd_event_add_signal(s->event, NULL, SIGINT, on_signal, s);
+	if (r >= 0)
+		r = sd_event_add_io(s->event, &s->wake_source, s->wake_fd, EPOLLIN, on_wake, s);
+	if (r >= 0)
+		r = sd_event_add_time_relative(s->event, &s->tick, CLOCK_MONOTONIC, TICK_NS / NS_PER_US, 0, on_tick, s);
+	if (r >= 0)
+		r = sd_event_set_watchdog(s->event, 1);
+	return r < 0 ? r : 0;
+}
+
+/* A stream is a file: as many as may be had. */
+static void raise_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+int sink_init(struct sink *s, const struct config *config, const struct sink_options *options, char *sentence,
+	      size_t size)
+{
+	char path[512];
+	int r;
+
+	*s = (struct sink){.config = config, .wake_fd = -1};
+	batch_init(&s->batch);
+	raise_files();
+	snprintf(sentence, size, "cannot start");
+	r = loop_open(s);
+	if (r == 0) {
+		*sentence = '\0';
+		r = archivist_start(&s->archivist, options->state, config, s->wake_fd, &s->last_id, sentence, size);
+	}
+	if (r == 0)
+		r = identify_open(s, options->run);
+	snprintf(path, sizeof(path), "%s/sink/sink.sock", options->run);
+	if (r == 0)
+		r = control_server_open(&s->control, s->event, path, sink_request, s, sentence, size);
+	for (size_t i = 0; r == 0 && config->sink_listen && config->sink_listen[i]; i++)
+		r = sink_listen(s, config->sink_listen[i], sentence, size);
+	if (r < 0 && !*sentence)
+		snprintf(sentence, size, "cannot start: %s", strerror(-r));
+	return r;
+}
+
+int sink_run(struct sink *s)
+{
+	int r;
+
+	sd_notify(0, "READY=1");
+	r = sd_event_loop(s->event);
+	return s->failed ? s->failed : r < 0 ? r : 0;
+}
+
+/* What is not committed yet, is now. */
+static void commit_rest(struct sink *s)
+{
+	uint64_t by = clock_mono() + END_NS;
+
+	while (clock_mono() < by) {
+		archivist_state(s->archivist, &s->state);
+		if (s->state.failed)
+			return;
+		if (s->state.idle && s->batch.first)
+			archivist_give(s->archivist, &s->batch);
+		else if (s->state.idle)
+			return;
+		usleep(5000);
+	}
+}
+
+void sink_deinit(struct sink *s)
+{
+	s->ending = true;
+	while (s->streams)
+		stream_end(s->streams, "shutdown");
+	while (s->targets)
+		target_free(s->targets);
+	if (s->archivist)
+		commit_rest(s);
+	s->archivist = archivist_stop(s->archivist);
+	for (size_t i = 0; i < s->n_listeners; i++)
+		sd_event_source_disable_unref(s->listeners[i]);
+	free(s->listeners);
+	control_server_close(s->control);
+	notice_free(s->collector);
+	batch_deinit(&s->batch);
+	sd_event_source_disable_unref(s->wake_source);
+	sd_event_source_disable_unref(s->tick);
+	sd_event_unref(s->event);
+	closep(&s->wake_fd);
+}

@@ -1,0 +1,118 @@
+/*
+ * The sink: the loop, its listeners, its streams, and what it was asked to connect to.
+ */
+#ifndef SINK_SINK_H
+#define SINK_SINK_H
+
+#include <systemd/sd-event.h>
+
+#include "archivist.h"
+#include "config.h"
+#include "log.h"
+#include "notice.h"
+#include "stream.h"
+
+#define SINK_COMPLAINTS 64u
+#define SINK_PORT	4242u /* mirage-monitoring's default */
+
+/* What the sink connects to: it outlives its streams, where it is connected to again. */
+struct target {
+	struct target *next;
+	struct sink *sink;
+	int64_t run, domid;
+	char *name, *uuid;
+	char address[STREAM_ADDRESS_MAX];
+	uint32_t port;
+	struct control_asker starter; /* who waits for its first recording */
+	uint64_t where;		      /* tag of the question where it is; 0 = none is open */
+	struct stream *stream;	      /* NULL = it waits */
+	sd_event_source *timer;
+	uint64_t backoff; /* ns */
+	uint64_t lost;	  /* CLOCK_MONOTONIC ns since when it is lost; 0 = it is not */
+	uint64_t ask_by;  /* CLOCK_MONOTONIC ns */
+	bool over;	  /* stopped: not connected to again */
+};
+
+struct sink_counts {
+	uint64_t accepted, connected, recordings, bytes, packets, garbage, refused, overrun, rate, quota, reset, cut,
+		dropped;
+};
+
+struct sink {
+	const struct config *config;
+	sd_event *event;
+	sd_event_source *wake_source, *tick;
+	sd_event_source **listeners;
+	size_t n_listeners;
+	int wake_fd;
+	struct archivist *archivist;
+	struct archivist_state state;
+	struct control_server *control;
+	struct notice *collector;
+	struct stream *streams;
+	unsigned n_streams;
+	struct target *targets;
+	struct batch batch;
+	uint64_t given; /* bytes of the batch that is being committed */
+	uint64_t held;	/* bytes received and not committed */
+	int64_t last_id;
+	uint64_t oldest; /* CLOCK_MONOTONIC ns since when something is not handed over; 0 = nothing is */
+	uint64_t bucket_at, bucket;
+	struct sink_counts counts;
+	char complaints[SINK_COMPLAINTS][STREAM_ADDRESS_MAX]; /* who was complained about in the log */
+	unsigned next_complaint;
+	struct log_limit limit;
+	bool ending;
+	uint64_t end_by;
+	int failed;
+};
+
+struct sink_options {
+	const char *state; /* directory with the archive */
+	const char *run;   /* directory with the sockets */
+};
+
+/* Open all.  On failure -errno and a SENTENCE of SIZE bytes; deinit it in any case. */
+int sink_init(struct sink *s, const struct config *config, const struct sink_options *options, char *sentence,
+	      size_t size);
+/* Until SIGTERM.  0 or -errno. */
+int sink_run(struct sink *s);
+void sink_deinit(struct sink *s);
+
+/* listener.c: accept guests on TEXT, HOST:PORT.  0, or -errno and a SENTENCE of SIZE bytes. */
+int sink_listen(struct sink *s, const char *text, char *sentence, size_t size);
+/* "10.0.0.1", "::1"; false where TEXT is no numeric address.  *LEN is that of the address in STORE. */
+struct sockaddr_storage;
+bool address_parse(const char *text, uint32_t port, struct sockaddr_storage *store, unsigned *len);
+/* An address as text, IPv4 in IPv6 as IPv4. */
+void address_text(const struct sockaddr_storage *store, char *text, uint32_t *port);
+
+/* Something is to be handed over. */
+void sink_dirty(struct sink *s);
+/* Room for BYTES more; else the counter of what is full goes up and the reason is returned. */
+const char *sink_room(struct sink *s, struct stream *from, uint64_t bytes);
+/* Garbage came: one line in the log per address, and a count. */
+void sink_complain(struct sink *s, const char *address, const char *what);
+
+/* control.c */
+control_request sink_request;
+void sink_answers(struct sink *s, struct batch *done);
+
+/* target.c */
+void target_start(struct sink *s, struct control_asker asker, const struct message *m);
+/* Its stream has a recording; or it ended, for REASON, with one or without. */
+void target_recording(struct target *t);
+void target_ended(struct target *t, const char *reason, bool recorded);
+/* The collector has said where its domain is; M NULL: it cannot. */
+void target_where(struct target *t, const struct message *m);
+void target_free(struct target *t);
+
+/* identify.c: the collector is asked, and answers. */
+int identify_open(struct sink *s, const char *run);
+void identify_stream(struct stream *s);
+bool identify_target(struct target *t);
+
+/* metrics.c: as OpenMetrics text. */
+void sink_metrics(const struct sink *s, char *text, size_t size);
+
+#endif

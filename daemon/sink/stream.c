@@ -1,0 +1,427 @@
+#include "stream.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "clock.h"
+#include "sink.h"
+
+#define READ_ROOM     (64u << 10) /* at least so much is asked for */
+#define READS_MAX     8u	  /* in a row, before others have their turn */
+#define BLOCK_FIRST   (128u << 10)
+#define FIRST_NS      (10 * NS_PER_S) /* a writer's first packet comes at once */
+#define STOP_ASKED_NS (5 * NS_PER_S)  /* the tail comes within a millisecond, by a guest that still runs */
+#define STOP_NS	      (NS_PER_S / 2)  /* who connected by himself does not hear that we stop */
+#define WHO_NS	      (NS_PER_S / 2)  /* for the collector to say who it was */
+#define RATE_SECONDS  10u
+
+static void stream_free(struct stream *s)
+{
+	struct stream **at = &s->sink->streams;
+
+	while (*at && *at != s)
+		at = &(*at)->next;
+	if (*at) {
+		*at = s->next;
+		s->sink->n_streams--;
+	}
+	sd_event_source_disable_unref(s->io);
+	sd_event_source_disable_unref(s->timer);
+	closep(&s->fd);
+	s->sink->held -= s->len;
+	free(s->block);
+	free(s->name);
+	free(s->uuid);
+	free(s->info);
+	free(s);
+}
+
+static void set_deadline(struct stream *s, uint64_t ns)
+{
+	s->deadline = ns ? clock_mono() + ns : 0;
+	if (ns)
+		sd_event_source_set_time_relative(s->timer, ns / NS_PER_US);
+	sd_event_source_set_enabled(s->timer, ns ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------------- */
+
+/* The whole packets go to the batch in a block of their own, the rest begins a new one.  0 or -ENOMEM. */
+static int seal(struct stream *s, struct batch *b)
+{
+	size_t rest = s->len - s->whole;
+	uint8_t *block = NULL, *fit;
+	int r;
+
+	if (s->whole == 0)
+		return 0;
+	if (rest) {
+		block = malloc(rest > BLOCK_FIRST ? rest : BLOCK_FIRST);
+		if (!block)
+			return -ENOMEM;
+		memcpy(block, s->block + s->whole, rest);
+	}
+	fit = realloc(s->block, s->whole);
+	r = batch_append(b, s->about.id, s->about.bytes, fit ? fit : s->block, (uint32_t)s->whole);
+	if (r == 0) {
+		s->about.bytes += s->whole;
+	} else {
+		s->sink->held -= s->whole;
+	}
+	s->block = block;
+	s->room = block ? (rest > BLOCK_FIRST ? rest : BLOCK_FIRST) : 0;
+	s->len = rest;
+	s->whole = 0;
+	s->dirty = true;
+	return r;
+}
+
+/* Room for another read.  0 or -ENOMEM. */
+static int make_room(struct stream *s)
+{
+	size_t room = s->room ? s->room * 2 : BLOCK_FIRST;
+	uint8_t *more;
+	int r = 0;
+
+	if (s->room - s->len >= READ_ROOM)
+		return 0;
+	if (room > ARCHIVE_PIECE_MAX && s->whole) {
+		r = seal(s, &s->sink->batch);
+		return r ? r : make_room(s);
+	}
+	more = realloc(s->block, room);
+	if (!more)
+		return -ENOMEM;
+	s->block = more;
+	s->room = room;
+	return 0;
+}
+
+void stream_flush(struct stream *s, struct batch *b)
+{
+	if (s->state < STREAM_RECORDING || (!s->whole && !s->dirty))
+		return;
+	if (seal(s, b) < 0 || !batch_put(b, &s->about)) {
+		stream_end(s, "overrun");
+		return;
+	}
+	s->dirty = false;
+}
+
+/* ---- a recording -------------------------------------------------------------------------------------------------------- */
+
+/* The first packet is there: LEN bytes. */
+static bool begin_recording(struct stream *s, size_t len)
+{
+	struct moment now = moment_now();
+
+	s->info = malloc(sizeof(*s->info));
+	if (!s->info || !framing_info(s->block, len, s->info))
+		return false;
+	s->about.id = ++s->sink->last_id;
+	s->about.state = "recording";
+	s->about.began_real = now.real;
+	s->about.began_mono = now.mono;
+	s->about.version = s->info->version;
+	s->about.program = s->info->program;
+	s->about.host = s->info->host;
+	s->about.context = *s->info->context ? s->info->context : NULL;
+	s->about.rate = s->info->rate;
+	s->about.has_pid = s->info->has_pid;
+	s->about.pid = s->info->pid;
+	s->state = STREAM_RECORDING;
+	s->dirty = true;
+	set_deadline(s, 0);
+	s->sink->counts.recordings++;
+	identify_stream(s);
+	if (s->target)
+		target_recording(s->target);
+	log_write(LOG_LEVEL_INFO, s->about.name, "new memory profile: recording=%lld address=%s origin=%s",
+		  (long long)s->about.id, s->address, s->about.origin);
+	return true;
+}
+
+void stream_identify(struct stream *s, int64_t run, const char *name, const char *uuid, int64_t domid)
+{
+	char *new_name = name ? strdup(name) : NULL, *new_uuid = uuid ? strdup(uuid) : NULL;
+
+	free(s->name);
+	free(s->uuid);
+	s->name = new_name;
+	s->uuid = new_uuid;
+	s->about.name = new_name;
+	s->about.uuid = new_uuid;
+	s->about.run = run;
+	s->about.domid = domid;
+	s->dirty = true;
+	sink_dirty(s->sink);
+	if (s->state == STREAM_ENDED)
+		stream_end(s, s->stop_reason);
+}
+
+/* The recording has ended: put it so, and answer who stopped it when that is committed. */
+static void end_recording(struct stream *s, const char *reason)
+{
+	struct sink *sink = s->sink;
+	struct moment now = moment_now();
+	struct item *item;
+
+	s->about.state = "ended";
+	s->about.reason = reason;
+	s->about.ended_real = now.real;
+	s->about.ended_mono = now.mono;
+	s->about.dropped += s->len - s->whole;
+	sink->counts.dropped += s->len - s->whole;
+	if (seal(s, &sink->batch) < 0)
+		s->about.dropped += s->whole;
+	item = batch_put(&sink->batch, &s->about);
+	if (item)
+		item->asker = s->stopper;
+	else
+		log_error("The end of a memory profile cannot be noted, out of memory: recording=%lld",
+			  (long long)s->about.id);
+	log_write_limited(&sink->limit, LOG_LEVEL_INFO, s->about.name,
+			  "memory profile ended: recording=%lld reason=%s bytes=%llu", (long long)s->about.id, reason,
+			  (unsigned long long)s->about.bytes);
+}
+
+/* The connection is over, but whose it was is about to be told. */
+static bool linger(struct stream *s, const char *reason)
+{
+	if (!s->who || s->state < STREAM_RECORDING || s->state == STREAM_ENDED || s->sink->ending)
+		return false;
+	s->stop_reason = s->stop_reason ? s->stop_reason : reason;
+	s->state = STREAM_ENDED;
+	s->io = sd_event_source_disable_unref(s->io);
+	closep(&s->fd);
+	set_deadline(s, WHO_NS);
+	return true;
+}
+
+void stream_end(struct stream *s, const char *reason)
+{
+	struct sink *sink = s->sink;
+	struct target *target = s->target;
+	bool recorded = s->state >= STREAM_RECORDING;
+
+	if (linger(s, reason))
+		return;
+	if (recorded)
+		end_recording(s, s->stop_reason ? s->stop_reason : reason);
+	s->target = NULL;
+	stream_free(s);
+	if (target) {
+		target->stream = NULL;
+		target_ended(target, reason, recorded);
+	}
+	sink_dirty(sink);
+}
+
+void stream_stop(struct stream *s, const char *reason, struct control_asker asker)
+{
+	if (s->state == STREAM_STOPPING)
+		return;
+	s->stop_reason = reason;
+	s->stopper = asker;
+	if (s->state != STREAM_RECORDING) {
+		stream_end(s, reason);
+		return;
+	}
+	/* All that we ever say: an offering guest's read returns, it sends what it has and closes. */
+	s->state = STREAM_STOPPING;
+	shutdown(s->fd, SHUT_WR);
+	set_deadline(s, s->target ? STOP_ASKED_NS : STOP_NS);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+
+/* Does the guest send more than it may? */
+static bool too_fast(uint64_t rate, uint64_t *at, uint64_t *bucket, uint64_t bytes)
+{
+	uint64_t now = clock_mono(), most = rate * RATE_SECONDS, more;
+
+	if (rate == 0)
+		return false;
+	more = (uint64_t)((double)(now - *at) / (double)NS_PER_S * (double)rate);
+	if (*at == 0 || more > most - (*bucket < most ? *bucket : most))
+		*bucket = most;
+	else
+		*bucket += more;
+	*at = now;
+	if (*bucket < bytes)
+		return true;
+	*bucket -= bytes;
+	return false;
+}
+
+/* What N more bytes break, as a reason, or NULL. */
+static const char *limit(struct stream *s, size_t n)
+{
+	struct sink *sink = s->sink;
+	const char *reason = sink_room(sink, s, n);
+
+	if (reason)
+		return reason;
+	if (!too_fast(sink->config->sink_guest_rate, &s->bucket_at, &s->bucket, n) &&
+	    !too_fast(sink->config->sink_rate, &sink->bucket_at, &sink->bucket, n))
+		return NULL;
+	sink->counts.rate++;
+	return "rate";
+}
+
+/* Frame N bytes that came.  The reason to end the stream, or NULL. */
+static const char *take(struct stream *s, size_t n)
+{
+	uint64_t packets = s->framing.packets;
+	const char *reason = limit(s, n);
+	size_t whole;
+	bool good;
+
+	s->len += n;
+	s->sink->held += n;
+	if (reason)
+		return reason;
+	good = framing_whole(&s->framing, s->block + s->whole, s->len - s->whole, &whole);
+	s->sink->counts.bytes += whole;
+	s->sink->counts.packets += s->framing.packets - packets;
+	if (s->state == STREAM_FIRST && whole && !begin_recording(s, s->whole + whole))
+		good = false;
+	if (s->state >= STREAM_RECORDING) {
+		s->whole += whole;
+		s->about.packets = s->framing.packets;
+	}
+	if (!good) {
+		sink_complain(s->sink, s->address, s->state == STREAM_FIRST ? "is no memtrace stream" : "is damaged");
+		return "damaged";
+	}
+	if (s->whole)
+		sink_dirty(s->sink);
+	return NULL;
+}
+
+/* One read.  1: there may be more; 0: not now; -1: the stream is gone. */
+static int read_some(struct stream *s)
+{
+	const char *reason;
+	ssize_t n;
+
+	if (make_room(s) < 0) {
+		stream_end(s, "overrun");
+		return -1;
+	}
+	n = recv(s->fd, s->block + s->len, s->room - s->len, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n > 0) {
+		reason = take(s, (size_t)n);
+		if (!reason)
+			return n >= (ssize_t)READ_ROOM;
+		stream_end(s, reason);
+		return -1;
+	}
+	s->sink->counts.reset += n < 0;
+	s->sink->counts.cut += n == 0 && s->len > s->whole;
+	stream_end(s, n < 0 ? "reset" : s->len > s->whole ? "cut" : "closed");
+	return -1;
+}
+
+static void finish_connect(struct stream *s)
+{
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+		error = errno;
+	if (error) {
+		stream_end(s, strerror(error));
+		return;
+	}
+	s->state = STREAM_FIRST;
+	s->sink->counts.connected++;
+	sd_event_source_set_io_events(s->io, EPOLLIN);
+	set_deadline(s, FIRST_NS);
+}
+
+static int on_io(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct stream *s = context;
+	int r = 1;
+
+	(void)source;
+	(void)fd;
+	(void)events;
+	if (s->state == STREAM_CONNECTING) {
+		finish_connect(s);
+		return 0;
+	}
+	for (unsigned i = 0; i < READS_MAX && r > 0; i++)
+		r = read_some(s);
+	if (r == 0 && s->len == 0) { /* an idle guest costs no memory */
+		free(s->block);
+		s->block = NULL;
+		s->room = 0;
+	}
+	return 0;
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *context)
+{
+	struct stream *s = context;
+
+	(void)source;
+	(void)usec;
+	stream_end(s, s->state == STREAM_CONNECTING ? "it does not answer"
+		      : s->state == STREAM_FIRST    ? "it sends nothing"
+						    : "closed");
+	return 0;
+}
+
+/* A guest that is gone without a word is found out; one that is idle is not dropped. */
+static void keep_alive(int fd)
+{
+	int on = 1, idle = 60, interval = 10, count = 6;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+struct stream *stream_new(struct sink *sink, int fd, const char *address, uint32_t port, struct target *target)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s) {
+		close(fd);
+		return NULL;
+	}
+	s->sink = sink;
+	s->fd = fd;
+	s->target = target;
+	s->state = target ? STREAM_CONNECTING : STREAM_FIRST;
+	snprintf(s->address, sizeof(s->address), "%s", address);
+	s->about = (struct memtrace){
+		.domid = -1, .address = s->address, .port = port, .origin = target ? "asked" : "listened"};
+	s->next = sink->streams;
+	sink->streams = s;
+	sink->n_streams++;
+	keep_alive(fd);
+	r = sd_event_add_io(sink->event, &s->io, fd, target ? EPOLLOUT : EPOLLIN, on_io, s);
+	if (r >= 0)
+		r = sd_event_add_time_relative(sink->event, &s->timer, CLOCK_MONOTONIC, FIRST_NS / NS_PER_US, 0,
+					       on_deadline, s);
+	if (r < 0) {
+		s->target = NULL;
+		stream_free(s);
+		return NULL;
+	}
+	if (target)
+		stream_identify(s, target->run, target->name, target->uuid, target->domid);
+	return s;
+}

@@ -1,0 +1,233 @@
+/*
+ * What the sink was asked to connect to.  It is tried until it is recorded once or cannot be; from then on, where it is lost without having been
+ * stopped, it is tried again for a while, ever more slowly.  A guest that came back is another run, so who it is is asked each time.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "clock.h"
+#include "sink.h"
+
+#define TARGETS_MAX   1024u
+#define BACKOFF_FIRST (NS_PER_S / 2)
+#define BACKOFF_MOST  (30 * NS_PER_S)
+#define WHERE_NS      (2 * NS_PER_S)
+
+void target_free(struct target *t)
+{
+	struct target **at = &t->sink->targets;
+
+	while (*at && *at != t)
+		at = &(*at)->next;
+	if (*at)
+		*at = t->next;
+	if (t->stream)
+		t->stream->target = NULL;
+	sd_event_source_disable_unref(t->timer);
+	free(t->name);
+	free(t->uuid);
+	free(t);
+}
+
+/* It comes to nothing: say so to who asked, and forget it. */
+__attribute__((format(printf, 3, 4))) static void give_up(struct target *t, unsigned status, const char *format, ...)
+{
+	char sentence[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(sentence, sizeof(sentence), format, args);
+	va_end(args);
+	if (t->starter.client)
+		control_error(t->sink->control, t->starter, status, sentence);
+	else
+		log_info("not connected to again: address=%s port=%u", t->address, t->port);
+	target_free(t);
+}
+
+static void connect_to(struct target *t)
+{
+	struct sockaddr_storage store;
+	unsigned len;
+	int fd, r;
+
+	if (!address_parse(t->address, t->port, &store, &len)) {
+		give_up(t, 400, "%s is no numeric address", t->address);
+		return;
+	}
+	fd = socket(store.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		r = -errno;
+	else
+		r = connect(fd, (struct sockaddr *)&store, len) < 0 && errno != EINPROGRESS ? -errno : 0;
+	if (r < 0) {
+		closep(&fd);
+		target_ended(t, strerror(-r), false);
+		return;
+	}
+	t->stream = stream_new(t->sink, fd, t->address, t->port, t);
+	if (!t->stream)
+		give_up(t, 503, "there is no memory to connect to %s port %u", t->address, t->port);
+}
+
+static void wait_for(struct target *t, uint64_t ns)
+{
+	sd_event_source_set_time_relative(t->timer, ns / NS_PER_US);
+	sd_event_source_set_enabled(t->timer, SD_EVENT_ONESHOT);
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *context)
+{
+	struct target *t = context;
+
+	(void)source;
+	(void)usec;
+	if (t->where) {
+		t->where = 0;
+		target_where(t, NULL);
+	} else if (!t->stream) {
+		connect_to(t);
+	}
+	return 0;
+}
+
+void target_recording(struct target *t)
+{
+	struct item *item;
+
+	t->lost = 0;
+	t->backoff = BACKOFF_FIRST;
+	if (!t->starter.client)
+		return;
+	/* Answered when it is committed, so that it is there for who asks for it. */
+	item = batch_put(&t->sink->batch, &t->stream->about);
+	if (item)
+		item->asker = t->starter;
+	t->starter = (struct control_asker){0};
+	sink_dirty(t->sink);
+}
+
+void target_ended(struct target *t, const char *reason, bool recorded)
+{
+	uint64_t now = clock_mono(), limit = t->sink->config->sink_reconnect_ns;
+
+	if (t->starter.client && strcmp(reason, "closed") == 0) {
+		give_up(t, 409, "%s port %u closed at once: it is being profiled by another client already", t->address,
+			t->port);
+		return;
+	}
+	if (t->starter.client) {
+		give_up(t, 502, "nothing can be recorded from %s port %u: %s", t->address, t->port, reason);
+		return;
+	}
+	if (t->over || t->sink->ending || !limit || strcmp(reason, "quota") == 0 || strcmp(reason, "damaged") == 0) {
+		target_free(t);
+		return;
+	}
+	t->lost = recorded || !t->lost ? now : t->lost;
+	if (now - t->lost > limit) {
+		give_up(t, 502, "%s port %u is lost", t->address, t->port);
+		return;
+	}
+	wait_for(t, t->backoff);
+	t->backoff = t->backoff * 2 > BACKOFF_MOST ? BACKOFF_MOST : t->backoff * 2;
+}
+
+void target_where(struct target *t, const struct message *m)
+{
+	const char *address = m ? message_value(m, "address") : NULL;
+	uint64_t port;
+
+	t->where = 0;
+	sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
+	if (!t->port)
+		t->port = m && message_number(m, "memtrace-port", &port) && port <= 65535 ? (uint32_t)port : SINK_PORT;
+	if (!*t->address && address)
+		snprintf(t->address, sizeof(t->address), "%s", address);
+	if (*t->address)
+		connect_to(t);
+	else
+		give_up(t, 404,
+			"the guest's address is not known: give it as address, or let the toolstack write the ip of "
+			"its vif");
+}
+
+static char *copy(const struct message *m, const char *key)
+{
+	const char *value = message_value(m, key);
+
+	return value && *value ? strdup(value) : NULL;
+}
+
+/* Is it being recorded already, or about to be? */
+static bool is_known(const struct sink *s, const char *address, uint64_t port, uint64_t run)
+{
+	for (const struct target *t = s->targets; t; t = t->next)
+		if ((*address && strcmp(t->address, address) == 0 && t->port == port) ||
+		    (!*address && run && (uint64_t)t->run == run))
+			return true;
+	return false;
+}
+
+static const char *refusal(const struct sink *s, const struct message *m, const char *address, uint64_t *port)
+{
+	struct sockaddr_storage store;
+	unsigned n = 0, len;
+
+	for (const struct target *t = s->targets; t; t = t->next)
+		n++;
+	if (s->ending || n >= TARGETS_MAX || s->n_streams >= s->config->sink_streams)
+		return "as many streams are received as may be";
+	if (*address && !address_parse(address, 1, &store, &len))
+		return "address is a numeric address, such as 10.0.0.1";
+	if (message_value(m, "port") && (!message_number(m, "port", port) || *port < 1 || *port > 65535))
+		return "port is a number from 1 to 65535";
+	return NULL;
+}
+
+void target_start(struct sink *s, struct control_asker asker, const struct message *m)
+{
+	const char *given = message_value(m, "address"), *address = given ? given : "", *why;
+	uint64_t port = 0, run = 0, domid = 0;
+	struct target *t;
+
+	why = refusal(s, m, address, &port);
+	if (why) {
+		control_error(s->control, asker, strncmp(why, "as many", 7) == 0 ? 503 : 400, why);
+		return;
+	}
+	message_number(m, "run", &run);
+	if (is_known(s, address, port ? port : SINK_PORT, run)) {
+		control_error(s->control, asker, 409,
+			      "a memory profile of it is being recorded already; stop that first");
+		return;
+	}
+	t = calloc(1, sizeof(*t));
+	if (!t) {
+		control_error(s->control, asker, 503, "there is no memory for it now; ask again");
+		return;
+	}
+	t->sink = s;
+	t->run = (int64_t)run;
+	t->domid = message_number(m, "domid", &domid) ? (int64_t)domid : -1;
+	t->name = copy(m, "name");
+	t->uuid = copy(m, "uuid");
+	t->port = (uint32_t)port;
+	snprintf(t->address, sizeof(t->address), "%s", address);
+	t->starter = asker;
+	t->backoff = BACKOFF_FIRST;
+	t->next = s->targets;
+	s->targets = t;
+	if (sd_event_add_time(s->event, &t->timer, CLOCK_MONOTONIC, 0, 0, on_timer, t) < 0) {
+		give_up(t, 503, "there is no memory to connect to %s port %u", t->address, t->port);
+		return;
+	}
+	sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
+	if ((!*address || !port) && t->domid >= 0 && identify_target(t))
+		wait_for(t, WHERE_NS);
+	else
+		target_where(t, NULL);
+}

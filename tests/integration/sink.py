@@ -1,0 +1,392 @@
+"""The sink with real connections: guests that send, stall, break, lie; guests that offer; a kill: sink.py BUILD-DIRECTORY [TEST…]"""
+
+import contextlib
+import os
+import random
+import socket
+import sqlite3
+import struct
+import threading
+import time
+
+import daemons
+from daemons import QUIET
+
+daemons.PROGRAMS["mprofd-sink"] = "daemon/sink/mprofd-sink"
+MAGIC = bytes.fromhex("c11ffcc1")
+
+
+def packet(body, version=2):
+    """A packet with a header of zeros."""
+    room = 66 if version < 3 else 68
+    head = MAGIC + struct.pack("<I20xH", (room + len(body)) * 8, version)
+    return head.ljust(room, b"\0") + body
+
+
+def info(context="test", rate=1e-4, version=2, program="mirage"):
+    body = struct.pack("<IdB", 0, rate, 64) + program.encode() + b"\0mirage_unikernel\0v=0\0" + b"\xff" * 8
+    return packet(body + (context.encode() + b"\0" if version >= 2 else b""), version)
+
+
+def stream(packets=5, size=3000, seed=1):
+    """A stream and where its packets end."""
+    rng = random.Random(seed)
+    parts = [info(f"seed {seed}")] + [packet(rng.randbytes(size // 2) + bytes(size // 2)) for _ in range(packets)]
+    return b"".join(parts)
+
+
+class Offer:
+    """A guest that offers the service to one client at a time."""
+
+    def __init__(self, first=None, tail=b"", busy=False, deaf=False):
+        self.first, self.tail, self.busy, self.deaf = first or stream(), tail, busy, deaf
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.got, self.connections, self.client = [], 0, None
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+        self.thread.start()
+
+    def _serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                self.connections += 1
+                with contextlib.suppress(OSError):
+                    self._profile(client)
+                client.close()
+
+    def _profile(self, client):
+        if self.busy:
+            return
+        self.client = client
+        client.sendall(self.first)
+        self.got.append(client.recv(100))
+        if self.deaf:
+            time.sleep(30)
+        client.sendall(self.tail)
+
+    def close(self):
+        self.listener.close()
+
+
+class Sink(daemons.Daemons):
+    """A sink that listens, and the server; no collector unless it is started."""
+
+    def __init__(self, more="", config=QUIET):
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port = probe.getsockname()[1]
+        super().__init__(f"{config}[sink]\nlisten = 127.0.0.1:{self.port}\nstreams-per-guest = 1000\n{more}\n")
+        self.sink = None
+        self.tag = 0
+
+    def start_sink(self):
+        self.sink = self._spawn("mprofd-sink")
+        self._ready(self.sink)
+
+    def stop_sink(self):
+        self._end(self.sink)
+        self.sink = None
+
+    def kill_sink(self):
+        self.sink.kill()
+        self.sink.wait()
+        self.sink = None
+
+    def stop(self):
+        self.stop_sink()
+        super().stop()
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port))
+
+    def rows(self, columns="*", where="1"):
+        with contextlib.closing(sqlite3.connect(f"file:{self.state}/memtraces/memtraces.db?mode=ro", uri=True)) as db:
+            sql = f"SELECT {columns} FROM recordings WHERE state <> 'deleted' AND {where} ORDER BY id"
+            return db.execute(sql).fetchall()
+
+    def wait_rows(self, n, where="1", columns="*", seconds=20):
+        return self.wait(lambda: (lambda rows: rows if len(rows) >= n else None)(self.rows(columns, where)), seconds)
+
+    def bytes_of(self, recording):
+        """What the archive holds of it, piece by piece."""
+        import subprocess
+
+        with contextlib.closing(sqlite3.connect(f"file:{self.state}/memtraces/memtraces.db?mode=ro", uri=True)) as db:
+            sql = f"SELECT offset, length, codec, data FROM pieces WHERE recording = {recording} ORDER BY offset"
+            parts, at = [], 0
+            for offset, length, codec, data in db.execute(sql):
+                assert offset == at, (offset, at)
+                if codec:
+                    data = subprocess.run(["zstd", "-dc"], input=data, capture_output=True, check=True).stdout
+                assert len(data) == length <= 1 << 20
+                parts.append(data)
+                at += length
+        return b"".join(parts)
+
+    def say(self, verb, **pairs):
+        """What the control socket answers: (verb, {key: value})."""
+        self.tag += 1
+        lines = [f"{verb} {self.tag}"] + [f"{key.replace('_', '-')}={value}" for key, value in pairs.items()]
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.settimeout(15)
+            s.connect(os.path.join(self.runs, "sink", "sink.sock"))
+            s.send("\n".join(lines).encode())
+            head, *rest = s.recv(65536).decode().split("\n")
+        word, tag = head.split(" ")
+        assert tag == str(self.tag)
+        return word, dict(line.split("=", 1) for line in rest if line)
+
+    def metric(self, name):
+        text = self.say("metrics")[1]["text"].replace("%0A", "\n")
+        return next(int(line.split(" ")[1]) for line in text.splitlines() if line.startswith(f"mprofd_sink_{name} "))
+
+
+class Case(daemons.Case):
+    def sink(self, *arguments, **options):
+        d = self.enterContext(Sink(*arguments, **options))
+        d.start_sink()
+        return d
+
+    def offer(self, *arguments, **options):
+        offer = Offer(*arguments, **options)
+        self.addCleanup(offer.close)
+        return offer
+
+
+class Listening(Case):
+    def test_whole_stream(self):
+        """What a guest sends, cut anyhow, is there byte for byte, with what its first packet says."""
+        d = self.sink()
+        data = stream(40, 20000)
+        with d.connect() as guest:
+            rng = random.Random(3)
+            at = 0
+            while at < len(data):
+                n = rng.choice((1, 3, 60, 5000, 70000))
+                guest.sendall(data[at : at + n])
+                at += n
+        columns = "id, state, reason, bytes, packets, dropped, origin, address, program, host, pid, context, version"
+        row = d.wait_rows(1, "state = 'ended'", columns)[0]
+        self.assertEqual(row[1:6], ("ended", "closed", len(data), 41, 0))
+        self.assertEqual(row[6:], ("listened", "127.0.0.1", "mirage", "mirage_unikernel", None, "seed 1", 2))
+        self.assertEqual(d.bytes_of(row[0]), data)
+
+    def test_versions(self):
+        """The three of them; and a packet of another one ends a stream, of which the rest is kept."""
+        d = self.sink()
+        for version in (1, 2, 3):
+            with d.connect() as guest:
+                guest.sendall(info(version=version) + packet(b"x" * 100, version))
+        rows = d.wait_rows(3, "reason = 'closed'", "version, packets, context")
+        self.assertEqual(sorted(rows), [(1, 2, None), (2, 2, "test"), (3, 2, "test")])
+        with d.connect() as guest:
+            guest.sendall(info() + packet(b"y") + packet(b"z", 3))
+        self.assertEqual(d.wait_rows(1, "reason = 'damaged'", "packets"), [(2,)])
+
+    def test_broken_off(self):
+        """The whole packets of what is cut or reset are kept, and what came behind them is counted."""
+        d = self.sink()
+        data = stream(3)
+        with d.connect() as guest:
+            guest.sendall(data + packet(b"x" * 1000)[:777])
+        self.assertEqual(d.wait_rows(1, "reason = 'cut'", "bytes, dropped"), [(len(data), 777)])
+        guest = d.connect()
+        guest.sendall(data + MAGIC)
+        d.wait_rows(1, f"state = 'recording' AND bytes = {len(data)}")
+        guest.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        guest.close()
+        row = d.wait_rows(1, "reason = 'reset'", "id, bytes, dropped")[0]
+        self.assertEqual(row[1:], (len(data), 4))
+        self.assertEqual(d.bytes_of(row[0]), data)
+
+    def test_garbage(self):
+        """Refused at its first bytes: no recording, one line in the log for the address, and a count."""
+        d = self.sink()
+        huge = MAGIC + struct.pack("<I", 0xFFFFFFF8)
+        for text in (b"GET / HTTP/1.1\r\n", b"\xc1\x1f\xfc\x00", huge, MAGIC + bytes(100), packet(b"no info"), info(rate=7)):
+            with d.connect() as guest:
+                guest.settimeout(5)
+                guest.sendall(text)
+                with contextlib.suppress(ConnectionResetError):
+                    self.assertEqual(guest.recv(1), b"")
+        self.assertEqual((d.rows(), d.metric("garbage_total")), ([], 6))
+        self.assertEqual(d.said().count("what came from a guest"), 1)
+
+    def test_quiet(self):
+        """The timing of a quiet guest: its first packet alone for long, then pairs; each is there within a second."""
+        d = self.sink()
+        parts = [info(), packet(b"l" * 2883), packet(b"e" * 11681), packet(b"l" * 85), packet(b"e" * 12000)]
+        with d.connect() as guest:
+            total = 0
+            for part, pause in zip(parts, (1.5, 0, 1.5, 0, 1.5)):
+                guest.sendall(part)
+                total += len(part)
+                if pause:
+                    time.sleep(1)
+                    self.assertEqual(d.rows("state, bytes"), [("recording", total)])
+                    time.sleep(pause - 1)
+
+    def test_two_hundred(self):
+        """At once, some that stall within a packet, some that never finish: each is right by itself."""
+        d = self.sink()
+        guests = [(d.connect(), stream(6, 5000, seed)) for seed in range(200)]
+        for step in range(4):
+            for index, (guest, data) in enumerate(guests):
+                part = len(data) // 4 + 1
+                if index % 10 or step < 3:
+                    guest.sendall(data[step * part : (step + 1) * part])
+        for index, (guest, _) in enumerate(guests):
+            if index % 10:
+                guest.close()
+        rows = d.wait_rows(180, "reason = 'closed'", "id, context, bytes")
+        self.assertEqual(len(rows), 180)
+        for recording, context, size in rows[::17]:
+            data = guests[int(context.split(" ")[1])][1]
+            self.assertEqual((size, d.bytes_of(recording)), (len(data), data))
+        self.assertEqual(len(d.rows("id", "state = 'recording'")), 20)
+        for guest, _ in guests:
+            guest.close()
+        self.assertEqual(len(d.wait_rows(20, "reason = 'cut'")), 20)
+
+    def test_reconnecting(self):
+        """A guest that comes again and again has a recording for each time."""
+        d = self.sink()
+        for _ in range(5):
+            with d.connect() as guest:
+                guest.sendall(info())
+            time.sleep(0.2)
+        self.assertEqual(len(d.wait_rows(5, "reason = 'closed'")), 5)
+
+    def test_kill(self):
+        """What was read a second before a kill is in the archive; the next sink says so and goes on with new numbers."""
+        d = self.sink()
+        data = stream(50)
+        guest = d.connect()
+        guest.sendall(data + b"\xc1")
+        time.sleep(1)
+        d.kill_sink()
+        guest.close()
+        self.assertEqual(d.rows("state, bytes"), [("recording", len(data))])
+        self.assertEqual(d.bytes_of(1), data)
+        d.start_sink()
+        self.assertEqual(d.rows("state, reason"), [("ended", "restart")])
+        with d.connect() as guest:
+            guest.sendall(info())
+        self.assertEqual(d.wait_rows(2, "state = 'ended'", "id"), [(1,), (2,)])
+
+    def test_end(self):
+        """What came before SIGTERM is kept."""
+        d = self.sink()
+        with d.connect() as guest:
+            guest.sendall(stream(2))
+            d.wait_rows(1)
+            guest.sendall(packet(b"last"))
+            time.sleep(0.05)
+            d.stop_sink()
+        self.assertEqual(d.rows("state, reason, packets"), [("ended", "shutdown", 4)])
+
+
+class Quotas(Case):
+    def test_streams(self):
+        d = self.sink("streams-per-guest = 2")
+        guests = [d.connect() for _ in range(3)]
+        guests[2].settimeout(5)
+        self.assertEqual(guests[2].recv(1), b"")
+        self.assertEqual(d.metric("refused_total"), 1)
+        for guest in guests:
+            guest.close()
+
+    def send_until_cut(self, d, n, size=30000):
+        with d.connect() as guest, contextlib.suppress(ConnectionError):
+            guest.sendall(info())
+            for _ in range(n):
+                guest.sendall(packet(random.randbytes(size)))
+            guest.recv(1)
+
+    def test_bytes(self):
+        """One recording above the quota is cut off at it, and old ones go."""
+        d = self.sink("bytes-per-guest = 1M")
+        self.send_until_cut(d, 60)
+        self.assertLessEqual(d.wait_rows(1, "reason = 'quota'", "bytes")[0][0], 1 << 20)
+        with d.connect() as guest:
+            guest.sendall(info() + packet(bytes(200000)))
+        d.wait(lambda: d.rows("id") == [(2,)])
+        d.wait(lambda: d.metric("deleted_total") == 1)
+
+    def test_rate(self):
+        d = self.sink("rate-per-guest = 100K")
+        self.send_until_cut(d, 100)
+        self.assertEqual(len(d.wait_rows(1, "reason = 'rate'")), 1)
+
+
+class Offered(Case):
+    def test_start_and_stop(self):
+        """Nothing is written to it; it is stopped by our end of the connection, and its tail arrives."""
+        d = self.sink()
+        offer = self.offer(tail=packet(b"the tail"))
+        verb, answer = d.say("start", address="127.0.0.1", port=offer.port, name="web", run=7)
+        self.assertEqual(verb, "ok", answer)
+        recording = int(answer["recording"])
+        self.assertEqual(d.rows("id, state, origin, name, run"), [(recording, "recording", "asked", "web", 7)])
+        self.assertEqual(d.say("start", address="127.0.0.1", port=offer.port)[1]["status"], "409")
+        self.assertEqual(d.say("delete", recording=recording)[1]["status"], "409")
+        self.assertEqual(offer.got, [])
+        self.assertEqual(d.say("stop", recording=recording)[0], "ok")
+        self.assertEqual(offer.got, [b""])
+        self.assertEqual(d.rows("state, reason, packets"), [("ended", "stopped", 7)])
+        self.assertEqual(d.bytes_of(recording), offer.first + offer.tail)
+        self.assertEqual(d.say("stop", recording=recording)[1]["status"], "409")
+        time.sleep(1)
+        self.assertEqual(offer.connections, 1)
+
+    def test_refusals(self):
+        d = self.sink()
+        busy = self.offer(busy=True)
+        self.assertEqual(d.say("start", address="127.0.0.1", port=busy.port)[1]["status"], "409")
+        with socket.create_server(("127.0.0.1", 0)) as nobody:
+            port = nobody.getsockname()[1]
+        self.assertEqual(d.say("start", address="127.0.0.1", port=port)[1]["status"], "502")
+        self.assertEqual(d.say("start", address="example.org", port=1)[1]["status"], "400")
+        self.assertEqual(d.say("start", address="127.0.0.1", port=70000)[1]["status"], "400")
+        self.assertEqual(d.say("start", domid=5)[1]["status"], "404")
+        self.assertEqual(d.say("nonsense")[1]["status"], "400")
+        self.assertEqual(d.rows(), [])
+
+    def test_deaf(self):
+        """A guest that does not end is closed after a while."""
+        d = self.sink()
+        offer = self.offer(deaf=True)
+        recording = d.say("start", address="127.0.0.1", port=offer.port)[1]["recording"]
+        began = time.monotonic()
+        self.assertEqual(d.say("stop", recording=recording)[0], "ok")
+        self.assertLess(4, time.monotonic() - began)
+        self.assertEqual(d.rows("reason"), [("stopped",)])
+
+    def test_reconnects(self):
+        """A guest that is lost is connected to again; one that stays away is given up."""
+        d = self.sink("reconnect = 3s")
+        offer = self.offer()
+        d.say("start", address="127.0.0.1", port=offer.port, name="web")
+        offer.client.shutdown(socket.SHUT_RDWR)
+        rows = d.wait_rows(2, columns="id, state, name")
+        self.assertEqual(rows, [(1, "ended", "web"), (2, "recording", "web")])
+        offer.close()
+        d.say("stop", recording=2)
+        time.sleep(1.5)
+        self.assertEqual(len(d.rows()), 2)
+
+    def test_changes(self):
+        d = self.sink()
+        with d.connect() as guest:
+            guest.sendall(stream())
+        d.wait_rows(1, "state = 'ended'")
+        self.assertEqual(d.say("patch", recording=1, pinned=1, note="a note")[0], "ok")
+        self.assertEqual(d.rows("pinned, note"), [(1, "a note")])
+        self.assertEqual(d.say("patch", recording=9, pinned=1)[1]["status"], "404")
+        self.assertEqual(d.say("delete", recording=1)[0], "ok")
+        self.assertEqual(d.rows(), [])
+        self.assertEqual(d.say("delete", recording=1)[1]["status"], "404")
+
+
+if __name__ == "__main__":
+    daemons.main()
