@@ -4,6 +4,8 @@
  */
 import {span} from "./times.js";
 
+const BELOW = 16; /* from a line to the baseline of what stands under it */
+
 /**
  * STATE: {selected: thread or null, range: {from, to} or null, unloaded: [{from, to}], chain: [{row, from, to, link: {time, row} or null}], pointer: time or null}.
  * YOF(row): where a row is.
@@ -91,7 +93,7 @@ function line(ctx, it, colour, width, alpha = 1, dash = []) {
 	ctx.globalAlpha = 1;
 }
 
-/** Who waits, on the line that waits. */
+/** Who waits, below the line that waits: above it are its labels. */
 function name(ctx, it, palette) {
 	ctx.font = "12px system-ui, sans-serif";
 	ctx.textAlign = "left";
@@ -99,8 +101,8 @@ function name(ctx, it, palette) {
 	ctx.strokeStyle = palette.back;
 	ctx.fillStyle = palette.why;
 	const x = Math.max(it.x0, 0) + 24;
-	ctx.strokeText(it.text, x, it.y0 + 4);
-	ctx.fillText(it.text, x, it.y0 + 4);
+	ctx.strokeText(it.text, x, it.y0 + BELOW);
+	ctx.fillText(it.text, x, it.y0 + BELOW);
 }
 
 /** An outline around a thread's line, so that the line itself keeps its colours. */
@@ -141,7 +143,7 @@ export function overLayers(list, palette) {
 			const width = kind === "why" ? 6 : 3;
 			layer(kind, "line", palette.why, {alpha: kind === "why" ? 0.55 : 0.9, width, data: [x0, y0, x1, y1]});
 			if (kind === "why")
-				layer(kind, "text", palette.why, {texts: [{text, x: Math.max(x0, 0) + 24, y: y0 + 4, align: "left"}]});
+				layer(kind, "text", palette.why, {texts: [{text, x: Math.max(x0, 0) + 24, y: y0 + BELOW, align: "left"}]});
 		} else if (kind === "selected") {
 			const [l, r, t, b] = [x0 - 4, Math.max(x1, x0 + 1) + 4, y0 - 6, y0 + 6];
 			layer(kind, "line", palette.select, {width: 2, data: [l, t, r, t, r, t, r, b, r, b, l, b, l, b, l, t]});

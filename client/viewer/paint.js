@@ -186,7 +186,7 @@ class Planner {
 			this.layers.get(kind, 0, "text", this.palette[KINDS[kind]]).texts.push({
 				text,
 				x: m.x0(i),
-				y: m.y0(i),
+				y: m.y0(i) - (kind === K.label ? LIFT : 0),
 				width,
 				align: "left",
 				item: m.item(i),
@@ -302,6 +302,7 @@ export function plan(marks, palette, size, measure = roughWidth, caption = (_, n
 }
 
 const LINE = 14; /* pixels that a text is high */
+const LIFT = 3; /* pixels from a label to the line that would strike it through */
 const FEW = 64; /* shapes that are filled at once */
 
 /** Leave out the texts of WEAK that would lie on one of STRONG. */

@@ -126,7 +126,7 @@ test("highlights behind the threads lie below them, later ones on top; shadows b
 	assert.deepEqual(layers.at(-1).data, [7, 46, 8, 8]);
 });
 
-test("texts stand where the scene put them, and end where their room does", () => {
+test("texts stand where the scene put them, labels clear of the line, and end where their room does", () => {
 	const layers = plan(
 		marks(
 			{kind: "label", x0: 20, y0: 96, x1: 900, y1: 96, text: "short"},
@@ -140,7 +140,7 @@ test("texts stand where the scene put them, and end where their room does", () =
 	);
 	const {texts} = layer(layers, "label", "text");
 	assert.equal(texts.length, 2);
-	assert.deepEqual([texts[0].text, texts[0].x, texts[0].y], ["short", 20, 96]);
+	assert.deepEqual([texts[0].text, texts[0].x, texts[0].y], ["short", 20, 93]);
 	assert.ok(texts[1].text.endsWith("…") && texts[1].width <= 40, texts[1].text);
 	assert.equal(layer(layers, "type").texts[0].y, 113);
 	assert.deepEqual(layer(layers, "tick").data, [40, 96, 1, 4]);
