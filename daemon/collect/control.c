@@ -220,6 +220,36 @@ static void on_status_request(struct control *control, struct control_asker aske
 	control_send(control->server, asker, &w);
 }
 
+/* Who has an address; where a domain is. */
+static void on_who(struct control *control, struct control_asker asker, const struct message *m, bool where)
+{
+	struct source *source = control->collector->source;
+	const char *address = where ? NULL : message_value(m, "address");
+	struct message_writer w;
+	struct source_guest guest;
+	uint64_t domid = 0;
+
+	if (where ? !message_number(m, "domid", &domid) || domid > UINT32_MAX : !address) {
+		control_error(control->server, asker, 400, "who needs address=ADDRESS, where domid=NUMBER");
+		return;
+	}
+	if (!source || !source->who || !source->who(source, address, (uint32_t)domid, &guest)) {
+		control_error(control->server, asker, 404, "no such guest is known");
+		return;
+	}
+	w = control_answer(control->server, asker);
+	if (guest.run)
+		message_add_number(&w, "run", (uint64_t)guest.run);
+	message_add(&w, "name", guest.name ? guest.name : "");
+	message_add(&w, "uuid", guest.uuid ? guest.uuid : "");
+	message_add_number(&w, "domid", guest.domid);
+	if (guest.address[0])
+		message_add(&w, "address", guest.address);
+	if (guest.memtrace_port)
+		message_add_number(&w, "memtrace-port", guest.memtrace_port);
+	control_send(control->server, asker, &w);
+}
+
 static void on_request(void *context, struct control_asker asker, const struct message *m)
 {
 	struct control *control = context;
@@ -232,6 +262,10 @@ static void on_request(void *context, struct control_asker asker, const struct m
 		on_change(control, asker, m, ITEM_PATCH);
 	else if (strcmp(m->verb, "delete-capture") == 0)
 		on_change(control, asker, m, ITEM_DELETE);
+	else if (strcmp(m->verb, "who") == 0)
+		on_who(control, asker, m, false);
+	else if (strcmp(m->verb, "where") == 0)
+		on_who(control, asker, m, true);
 	else if (strcmp(m->verb, "metrics") == 0)
 		on_metrics(control, asker);
 	else if (strcmp(m->verb, "status") == 0)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "addresses.h"
 #include "collector.h"
 #include "domain.h"
 #include "log.h"
@@ -26,6 +27,7 @@
 struct source_xen {
 	struct source source; /* first */
 	struct host host;
+	struct addresses addresses;
 	sd_event_source *store, *events, *answers;
 	struct task sweep, settle, pulse;
 	uint64_t swept, began;
@@ -344,6 +346,43 @@ static struct guest *xen_find(struct source *source, int64_t run)
 	return domain ? &domain->guest : NULL;
 }
 
+static uint32_t memtrace_port(struct domain *domain)
+{
+	CLEANUP(freep) char *value = NULL;
+	char path[64];
+	uint32_t port = 0;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/local/domain/%u/data/mprof/memtrace-port", domain->domid);
+	if (xen_read(domain->host->xen, 0, path, &value, &len) != 0)
+		return 0;
+	return value_number(value, len, 1, 65535, &port) ? port : 0;
+}
+
+static bool xen_who(struct source *source, const char *address, uint32_t domid, struct source_guest *guest)
+{
+	struct source_xen *xen = (struct source_xen *)source;
+	struct domain *domain = xen->host.domains;
+
+	if (address)
+		domain = addresses_find(&xen->addresses, &xen->host, address);
+	while (!address && domain && (domain->domid != domid || domain->life == LIFE_OVER))
+		domain = domain->next;
+	if (!domain)
+		return false;
+	*guest = (struct source_guest){
+		.run = domain->has_guest ? domain->guest.run : 0,
+		.name = domain->name,
+		.uuid = domain->uuid,
+		.domid = domain->domid,
+	};
+	if (!address) {
+		addresses_first(&xen->addresses, domain, guest->address, sizeof(guest->address));
+		guest->memtrace_port = memtrace_port(domain);
+	}
+	return true;
+}
+
 static void xen_nudge(struct source *source, int64_t run)
 {
 	struct domain *domain = domain_of_run(source, run);
@@ -401,6 +440,7 @@ static void xen_close_source(struct source *source)
 	sd_event_source_disable_unref(xen->events);
 	sd_event_source_disable_unref(xen->answers);
 	free(xen->host.ports);
+	addresses_deinit(&xen->addresses);
 	helper_stop(xen->host.helper);
 	xen_close(xen->host.xen);
 	free(xen);
@@ -456,6 +496,7 @@ int source_xen_open(struct source **sp, struct collector *collector, struct xen 
 	xen->source = (struct source){
 		.find = xen_find,
 		.nudge = xen_nudge,
+		.who = xen_who,
 		.count = xen_count,
 		.metrics = xen_metrics,
 		.close = xen_close_source,

@@ -6,6 +6,7 @@
 #ifndef COLLECT_SOURCE_H
 #define COLLECT_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,15 @@ struct guest;
 struct helper;
 struct xen;
 
+/* Who and where a guest is on the network. */
+struct source_guest {
+	int64_t run;		 /* 0 = it has none: it publishes no ring */
+	const char *name, *uuid; /* borrowed until control returns to the loop; NULL = not known */
+	uint32_t domid;
+	char address[64];	/* "" = not known; only where it was asked for by domid */
+	uint32_t memtrace_port; /* 0 = it says none; the same */
+};
+
 struct source {
 	/* The guest whose present run is RUN, or NULL.  Borrowed until control returns to the loop. */
 	struct guest *(*find)(struct source *source, int64_t run);
@@ -21,6 +31,8 @@ struct source {
 	void (*nudge)(struct source *source, int64_t run);
 	/* How many guests run, and how many rings are attached. */
 	void (*count)(const struct source *source, size_t *guests, size_t *rings);
+	/* Which guest has ADDRESS (NULL: has DOMID)?  False: none that is known.  NULL: guests have no addresses here. */
+	bool (*who)(struct source *source, const char *address, uint32_t domid, struct source_guest *guest);
 	/* Write metrics of its own, as OpenMetrics text of at most SIZE bytes, terminated; a last line that is cut is dropped.  NULL: none. */
 	void (*metrics)(const struct source *source, char *text, size_t size);
 	/* End: forget the guests, without a word to the archive. */
