@@ -347,7 +347,8 @@ export async function run({name, run: body, timeout = TIMEOUT}) {
 
 	browser ??= await chromium.launch({
 		executablePath: process.env.MPROF_CHROMIUM ?? "/usr/bin/chromium",
-		args: ["--no-sandbox", "--force-color-profile=srgb"],
+		args: ["--no-sandbox", "--force-color-profile=srgb", "--font-render-hinting=none", "--disable-lcd-text"],
+		env: {...process.env, FONTCONFIG_FILE: path.join(TOP, "tests/browser/fonts.conf")},
 	});
 	try {
 		await bounded(body(t), timeout);

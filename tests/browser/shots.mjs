@@ -1,0 +1,103 @@
+/*
+ * Screenshots of fixed views, compared with those that are kept in shots/.
+ *
+ * Where what is shown was changed on purpose, renew them, look at each, and commit them:
+ *
+ *     MPROF_SHOTS=renew node tests/browser/run.mjs build/gcc build/browser /dev/null shot:
+ *
+ * What differs is left in $MPROF_SCREENSHOTS, where that names a directory.
+ */
+import {existsSync, mkdirSync, readFileSync, writeFileSync} from "node:fs";
+import path from "node:path";
+
+import {TOP, fail, ok, test, until} from "./harness.mjs";
+import {difference, read} from "./png.mjs";
+import {opened, settled} from "./timeline-tools.mjs";
+import {server, story} from "./workload.mjs";
+
+const KEPT = path.join(TOP, "tests/browser/shots");
+const RENEW = process.env.MPROF_SHOTS === "renew";
+const SHARE = 0.001; /* of the pixels may be otherwise */
+const SIZE = {width: 900, height: 520};
+const UUID = "0a1b2c3d-0000-4000-8000-00000000000";
+
+const HOST = [
+	"begin", "age 3600",
+	`run 1 xen a web ${UUID}1 3 running -`, "stream 1 1 0 4096 4 0",
+	`run 2 xen b db ${UUID}2 4 ended crash`, "stream 2 2 0 4096 4 0",
+	`run 3 xen c mail ${UUID}3 5 suspended -`, "stream 3 3 0 4096 4 0",
+	`run 4 xen d dns ${UUID}4 6 ended poweroff`, "stream 4 4 0 4096 4 0",
+	"gap 4 lost lapped 5 370 9 3 0",
+	"capture 1 4 poweroff -", "range 1 4 0 0 30",
+	"capture 2 2 crash first", "range 2 2 0 0 30",
+	"commit",
+];
+
+/* What tells the time of day is not compared. */
+const clocks = (page) => [page.locator("time"), page.locator("td.seen"), page.locator(".detail")];
+
+async function compare(t, page, name) {
+	await page.mouse.move(1, 1);
+	const shot = await page.screenshot({mask: clocks(page), maskColor: "#808080", animations: "disabled", caret: "hide"});
+	const kept = path.join(KEPT, `${name}.png`);
+
+	if (RENEW) {
+		mkdirSync(KEPT, {recursive: true});
+		return writeFileSync(kept, shot);
+	}
+	ok(existsSync(kept), `${kept}, which a look at the new ones and a commit would make,`);
+	const {share, box} = difference(read(shot), read(readFileSync(kept)));
+	if (share > SHARE) {
+		await t.look(page, `shot-${name}`);
+		fail(`${(100 * share).toFixed(2)} % of ${name} is otherwise, between ${box.slice(0, 2)} and ${box.slice(2)}; see the head of shots.mjs`);
+	}
+}
+
+/** A view of a guest on the host that ON() says: the HASH of its address, what else a person does there. */
+function shot(name, on, hash, options = {}, act = () => {}) {
+	test(`shot: ${name}`, async (t) => {
+		const host = await t.host(on());
+		const page = await opened(t, host, `#domain=guest${hash}`, {...SIZE, ...options});
+
+		await act(page);
+		await settled(page);
+		await compare(t, page, name);
+	});
+}
+
+async function closer(page, times) {
+	await page.focus("#tl-canvas");
+	for (let i = 0; i < times; i++)
+		await page.keyboard.press("+");
+	await page.evaluate(() => document.activeElement.blur());
+}
+
+test("shot: host", async (t) => {
+	const host = await t.host({archive: HOST, collector: false});
+	const page = await t.open(host, "/", {width: 1280, height: 640});
+
+	await page.locator(".guests tbody tr").nth(3).waitFor();
+	await page.getByText("Live", {exact: true}).waitFor();
+	await compare(t, page, "host");
+});
+
+test("shot: host-empty", async (t) => {
+	const page = await t.open(await t.host(), "/", SIZE);
+
+	await page.getByText("data/mprof/ring-ref").waitFor();
+	await page.getByText("Live", {exact: true}).waitFor();
+	await compare(t, page, "host-empty");
+});
+
+const few = () => ({archive: server("guest", 8), collector: false});
+const many = () => ({archive: server("guest", 120), collector: false});
+const lost = () => ({archive: story("guest", "bad"), collector: false});
+
+shot("whole", many, "");
+shot("zoomed", many, "", {}, (page) => closer(page, 16));
+shot("server", few, "");
+shot("why", lost, "&panel=why", {}, (page) => page.locator(".tl-panel", {hasText: "missed wake-up"}).waitFor());
+shot("counters", few, "&panel=counters", {}, (page) => page.locator(".tl-counters li").first().waitFor());
+shot("search", few, "&find=read+sector", {}, (page) => until(async () => /found/.test(await page.locator(".tl-count").textContent())));
+shot("dark", few, "", {dark: true});
+shot("narrow", few, "", {width: 380, height: 640, touch: true});
