@@ -264,6 +264,7 @@ int cmd_export(const struct ctl *ctl, int argc, char **argv)
 	if (r)
 		return r;
 	x.job.trace = left.at[0];
+	s.all = x.job.exporter->all_streams;
 	x.job.period = &x.period;
 	x.path = file ? strdup(file) : export_path(left.at[0], x.job.exporter->suffix);
 	if (!x.path)

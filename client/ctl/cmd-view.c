@@ -180,7 +180,7 @@ int cmd_view(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(view_deinit) struct view v = {.ctl = ctl, .verb = argv[0], .out = {.fd = -1}};
 	const char *from = NULL, *to = NULL, *file = NULL;
-	struct selection s = {0};
+	struct selection s = {.all = true};
 	const struct option_def defs[] = {
 		SELECTION_OPTIONS(s),
 		PERIOD_OPTIONS(from, to),

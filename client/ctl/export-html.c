@@ -58,6 +58,7 @@ const struct exporter export_html = {
 	.name = "html",
 	.what = "the viewer and the trace in one file, which a browser opens without a server",
 	.suffix = ".html",
+	.all_streams = true,
 	.check = html_check,
 	.open = html_open,
 	.finish = html_finish,

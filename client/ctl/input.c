@@ -18,6 +18,7 @@
 #include "funnel.h"
 #include "input.h"
 #include "lanes.h"
+#include "remote-streams.h"
 #include "scope.h"
 #include "spool.h"
 #include "unpack.h"
@@ -310,6 +311,17 @@ static int read_remote(struct input *in, struct http *h, const struct target *t,
 	return r ? r : note_funnel(in, &f);
 }
 
+/* All streams of a capture or domain.  As read_packed(). */
+static int read_streams(struct input *in, struct http *h, const struct target *t, const struct selection *s)
+{
+	SCOPED(lanes_deinitp) struct lanes l = {.sink = &in->sink};
+	int r = remote_streams(&l, h, t, s);
+
+	if (r || l.n)
+		return r ? r : run_lanes(in, &l);
+	return read_remote(in, h, t, s);
+}
+
 /* A domain's trace as it grows. */
 static int read_live(struct input *in, struct http *h, const struct target *t, const struct selection *s)
 {
@@ -358,7 +370,9 @@ static int run_remote(struct input *in, struct target *t, const struct selection
 		say("a capture does not grow: leave out --follow");
 		return CTL_USAGE;
 	}
-	return follow ? read_live(in, &h, t, s) : read_remote(in, &h, t, s);
+	if (follow)
+		return read_live(in, &h, t, s);
+	return s->all && !s->stream ? read_streams(in, &h, t, s) : read_remote(in, &h, t, s);
 }
 
 int input_run(struct input *in, const struct ctl *ctl, const struct sink *sink, const char *operand,

@@ -18,6 +18,7 @@ struct selection {
 	const char *last;
 	const char *run;
 	const char *stream;
+	bool all; /* set by a verb: without STREAM, all of them side by side, where else one must be named */
 };
 
 /* The rows of a verb's option table for the selection S. */

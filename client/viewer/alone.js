@@ -96,10 +96,13 @@ class Alone {
 	home() {
 		if (this.traces.length < 2)
 			return null;
+		const here = this.services.held(parse(location.hash));
 		return make(
 			"nav",
 			{className: "tl-held", "aria-label": "The traces of this file"},
-			...this.traces.map((it) => make("a", {href: format({file: it.name}), textContent: it.title})),
+			...this.traces.map((it) =>
+				make("a", {href: format({file: it.name}), textContent: it.title, "aria-current": it === here ? "page" : null}),
+			),
 		);
 	}
 

@@ -200,6 +200,8 @@ def head(directory, wasm):
 
     def load(name):
         used.append(os.path.join(directory, name))
+        if not os.path.exists(used[-1]):
+            raise Unknown(f"there is no {used[-1]}")
         with open(used[-1], encoding="utf-8") as file:
             return file.read()
 

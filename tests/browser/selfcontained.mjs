@@ -5,7 +5,7 @@ import {tmpdir} from "node:os";
 import path from "node:path";
 
 import {BUILD, equal, ok, reference, test, until} from "./harness.mjs";
-import {event, trace} from "./trace-make.mjs";
+import {event, piece, trace} from "./trace-make.mjs";
 import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
 
 const MPROFCTL = path.join(BUILD, "client/ctl/mprofctl");
@@ -51,6 +51,40 @@ test("one file: paints what the served page paints of the same trace and window"
 		ok(marks.length > 50, `${marks.length} marks`);
 		equal(marks, await drawn(served), `what is drawn of a part of ${name}`);
 		await t.look(page, `file-${plain}`);
+	}
+});
+
+test("one file: all streams of a guest and of a capture", async (t) => {
+	const life = (text, from) => [event(from, "creates", 0, 5, {u8: 0}), event(from + 50, "label", 5, text), event(from + 900, "fulfills", 0, 5)];
+	const host = await t.host({
+		collector: false,
+		archive: [
+			"begin",
+			"run 1 xen a smp - 3 ended poweroff",
+			"stream 1 1 0 65536 4 0 vcpu0",
+			"stream 2 1 1 65536 4 0 vcpu1",
+			piece(1, 0, life("on the first", 1000)),
+			piece(2, 0, life("on the second", 1300)),
+			"capture 1 1 poweroff -",
+			"range 1 1 0 0 4096",
+			"range 1 2 0 0 4096",
+			"commit",
+		],
+	});
+	const where = directory(t);
+
+	for (const [what, hash] of [["domain:smp", "#domain=smp"], ["capture:1", "#capture=1"]]) {
+		execFileSync(MPROFCTL, ["--host", host.url, "export", what, "--to", "html", "-o", path.join(where, "smp.html")]);
+		const wide = {width: 1900}; /* so that what is said of a capture leaves the picture its height */
+		const served = await opened(t, host, hash, wide);
+		const page = await alone(t, where, "smp.html", wide);
+		const names = await page.evaluate(() => document.getElementById("page").timeline.session.summary.streams.map((it) => it.name));
+
+		equal(names, ["vcpu0", "vcpu1"], "the streams");
+		equal(await drawn(page), await drawn(served), `what is drawn of ${what}`);
+		execFileSync(MPROFCTL, ["--host", host.url, "export", what, "--stream", "1", "--to", "html", "-o", path.join(where, "one.html")]);
+		const one = await alone(t, where, "one.html");
+		ok(!(await drawn(one, "label")).some((it) => it.text.includes("on the first")), "the second stream alone");
 	}
 });
 

@@ -450,6 +450,7 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
             ('import {one} from "a";\n', "an import from"),
             ('import {one} from "https://elsewhere.example/a.js";\n', "an import from"),
             ('import {none} from "./a.js";\n', "does not export none"),
+            ('import {one} from "./none.js";\n', "there is no viewer/none.js"),
             ('import {one as default} from "./a.js", x;\n', "is not known"),
             ('import {"one" as one} from "./a.js";\n', "an import of"),
             (head + 'const a = await import("./a.js");\n', "is not known"),
