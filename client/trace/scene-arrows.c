@@ -1,14 +1,15 @@
 /*
  * Links from row to row: vertical lines and arrows.
  *
- * In one column of pixels there may be any number of one kind.  Up to SOME all are drawn; of more, SOME spread evenly, and those that reach
- * up, down and back the farthest, so that no end of what is there stays hidden.
+ * In one column of pixels there may be any number of one kind.  Up to FEW all are drawn; of more the first, and those that reach up, down and
+ * back the farthest, so that no end of what is there stays hidden.
  */
 #include <math.h>
 
 #include "scene-state.h"
 
-#define SOME  4u
+#define FEW   7u
+#define SLACK 1.0    /* pixels that a column may be wider, if it is found sooner */
 #define FADED 6000.0 /* pixels: an arrow that reaches back so far is not seen any more */
 #define FAINT 0.01
 
@@ -52,18 +53,19 @@ static void put(struct frame *f, const struct links *l, uint32_t place)
 /* Some of the links from FROM up to TO, exclusively. */
 static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t to)
 {
-	uint32_t n = to - from, shown[SOME + LINKS_WAYS], i, k;
+	uint32_t n = to - from, shown[1 + LINKS_WAYS], i, k;
+	struct link_node farthest;
 
-	if (n <= SOME + LINKS_WAYS) {
+	if (n <= FEW) {
 		for (i = from; i < to; i++)
 			put(f, l, i);
 		return;
 	}
-	for (i = 0; i < SOME; i++)
-		shown[i] = from + (uint32_t)((uint64_t)(n - 1) * i / (SOME - 1));
+	links_farthest(l, from, to, &farthest);
+	shown[0] = from;
 	for (i = 0; i < LINKS_WAYS; i++)
-		shown[SOME + i] = pyramid_least(&l->pyramid, i, from, to);
-	for (i = 0; i < SOME + LINKS_WAYS; i++) {
+		shown[1 + i] = farthest.at[i];
+	for (i = 0; i < 1 + LINKS_WAYS; i++) {
 		for (k = 0; k < i && shown[k] != shown[i]; k++) {
 		}
 		if (k == i)
@@ -71,7 +73,7 @@ static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t t
 	}
 }
 
-/* The place behind those that end on the same pixel as the one at PLACE. */
+/* The place behind those that end on the same pixel as the one at PLACE, or soon behind. */
 static uint32_t column_end(const struct frame *f, struct links *l, uint32_t place)
 {
 	struct link link;
@@ -79,24 +81,25 @@ static uint32_t column_end(const struct frame *f, struct links *l, uint32_t plac
 
 	links_get(l, place, &link);
 	end = frame_time(f, floor(frame_x(f, link.time)) + 1);
-	return links_from(l, place, end > link.time ? end : link.time + 1);
+	end = end > link.time ? end : link.time + 1;
+	return links_from(l, place, end, (uint64_t)fmin(SLACK / f->scale, (double)MPROF_TIME_MAX));
 }
 
 /* Arrows that end right of the picture: of each column those that reach into it, as above. */
 static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
 {
 	uint64_t last = frame_time(f, 2 * (double)f->w.width);
-	uint32_t end, stop = last < MPROF_TIME_MAX ? links_from(l, place, last + 1) : l->n, n;
+	uint32_t end, stop = last < MPROF_TIME_MAX ? links_from(l, place, last + 1, 0) : l->n, n;
 
 	while (!f->failed) {
-		place = pyramid_next(&l->pyramid, LINKS_BACK, place, stop, f->w.to);
+		place = links_reaching(l, place, stop, f->w.to);
 		if (place >= stop)
 			return;
 		end = column_end(f, l, place);
 		end = end < stop ? end : stop;
-		for (n = 0; n < SOME && place < end; n++) {
+		for (n = 0; n < FEW && place < end; n++) {
 			put(f, l, place);
-			place = pyramid_next(&l->pyramid, LINKS_BACK, place + 1, end, f->w.to);
+			place = links_reaching(l, place + 1, end, f->w.to);
 		}
 		place = end;
 	}
@@ -105,7 +108,7 @@ static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
 static void draw_links(struct frame *f, enum links_of of)
 {
 	struct links *l = &f->s->links.of[of];
-	uint32_t place = links_from(l, 0, f->w.from), stop = links_from(l, place, f->w.to + 1), end;
+	uint32_t place = links_from(l, 0, f->w.from, 0), stop = links_from(l, place, f->w.to + 1, 0), end;
 
 	for (; place < stop && !f->failed; place = end) {
 		end = column_end(f, l, place);

@@ -39,9 +39,13 @@ uint64_t frame_time(const struct frame *f, double x)
 	return f->w.from + (uint64_t)ns;
 }
 
-double frame_y(const struct frame *f, uint32_t row)
+double frame_y(struct frame *f, uint32_t row)
 {
-	return fold_y(&f->fold, row);
+	struct frame_row *known = &f->rows[row % FRAME_ROWS];
+
+	if (known->row != row)
+		*known = (struct frame_row){row, fold_y(&f->fold, row)};
+	return known->y;
 }
 
 struct mprof_mark *frame_mark(struct frame *f, enum mprof_mark_kind kind)
@@ -59,7 +63,7 @@ struct mprof_mark *frame_mark(struct frame *f, enum mprof_mark_kind kind)
 
 uint8_t frame_stream(const struct frame *f, uint32_t thread)
 {
-	uint16_t stream = f->v->threads[thread].stream;
+	uint16_t stream = f->v->n_streams > 1 ? f->v->threads[thread].stream : 0;
 
 	return stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX;
 }

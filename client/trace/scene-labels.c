@@ -227,7 +227,7 @@ static void put_type(const struct line *l)
 }
 
 /* The room between the thread's row and one beside it. */
-static double room(const struct frame *f, const struct mprof_thread *t, int beside)
+static double room(struct frame *f, const struct mprof_thread *t, int beside)
 {
 	double row = (double)t->row + beside;
 
@@ -237,7 +237,7 @@ static double room(const struct frame *f, const struct mprof_thread *t, int besi
 }
 
 /* Has THREAD's text room?  What should have been resolved and was not says so in any case, if no other that does is too near. */
-static bool has_room(const struct frame *f, const struct mprof_thread *t, bool below, double *said)
+static bool has_room(struct frame *f, const struct mprof_thread *t, bool below, double *said)
 {
 	double y = frame_y(f, t->row);
 

@@ -103,7 +103,12 @@ static uint32_t last_of(const struct build *b, uint32_t piece)
 {
 	if (b->level > 1)
 		return b->l->levels[b->level - 1].pieces[piece].last;
-	return b->l->cover ? b->l->cover[piece] : b->l->items[piece];
+	return piece;
+}
+
+static uint32_t first_of(const struct build *b, uint32_t piece)
+{
+	return b->level > 1 ? b->l->levels[b->level - 1].pieces[piece].first : piece;
 }
 
 static void merge_block(struct build *b, uint32_t block)
@@ -126,8 +131,7 @@ static void merge_block(struct build *b, uint32_t block)
 			}
 		}
 		if (piece.first == MPROF_NONE) {
-			piece = (struct rail_piece){rails_item(b->l, b->level - 1, at), MPROF_NONE,
-						    b->items + b->its_items};
+			piece = (struct rail_piece){first_of(b, at), MPROF_NONE, b->items + b->its_items};
 			end = 0;
 		}
 		if (piece.last == MPROF_NONE || its_end > end) {
@@ -207,7 +211,7 @@ static bool level_make(struct rails *l, unsigned level, const uint32_t *row_star
 	made->starts[made->blocks] = b.out.n - 1;
 	grow_trim(&b.out, sizeof(*end));
 	made->pieces = b.out.items;
-	return true;
+	return rails_sum_up(l, level, b.out.n - 1);
 }
 
 uint64_t rails_blur(const struct rails *l, unsigned level, uint32_t block)

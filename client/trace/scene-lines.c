@@ -28,7 +28,10 @@ static bool note(struct frame *f, uint32_t thread, double width, const struct ro
 	struct open_end *end;
 	uint32_t *named;
 
-	if (width > OPEN_MIN && t->becomes == MPROF_NONE && !(t->flags & MPROF_THREAD_RESOLVED)) {
+	/* Most are short, and not looked at. */
+	if (width <= OPEN_MIN)
+		return true;
+	if (t->becomes == MPROF_NONE && !(t->flags & MPROF_THREAD_RESOLVED)) {
 		end = grow_add(&f->s->open, sizeof(*end));
 		if (!end)
 			return false;
@@ -48,12 +51,11 @@ static void draw_thread(struct frame *f, enum mprof_mark_kind kind, const struct
 			const struct row_group *group)
 {
 	struct mprof_mark *mark = put_run(f, kind, run, group);
-	const struct mprof_thread *t = &f->v->threads[run->item];
 
 	if (!mark)
 		return;
 	mark->stream = frame_stream(f, run->item);
-	if (run->single && run->n == 1 && !note(f, run->item, frame_width(f, t->start, t->end), group))
+	if (run->single && run->n == 1 && !note(f, run->item, frame_width(f, run->start, run->end), group))
 		f->failed = true;
 }
 
@@ -71,7 +73,7 @@ static void draw_activation(struct frame *f, const struct run *run, const struct
 {
 	struct mprof_mark *mark = put_run(f, MPROF_MARK_RUNNING, run, group);
 
-	if (mark)
+	if (mark && f->v->n_streams > 1)
 		mark->stream = frame_stream(f, f->v->activations[run->item].thread);
 }
 

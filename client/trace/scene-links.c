@@ -9,6 +9,8 @@
 #include "scene-links.h"
 #include "scene-sort.h"
 
+#define SIXTEEN (1u << LINKS_SHIFT)
+
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -110,21 +112,11 @@ static uint64_t arrow_time(const void *data, uint32_t item)
 	return ((const struct gathering *)data)->view->interactions[item].time;
 }
 
-static void measure(const void *data, uint32_t place, uint64_t *keys)
-{
-	struct link link;
-
-	links_get(data, place, &link);
-	keys[LINKS_UP] = link.from < link.to ? link.from : link.to;
-	keys[LINKS_DOWN] = UINT32_MAX - (link.from > link.to ? link.from : link.to);
-	keys[LINKS_BACK] = link.begin;
-}
-
 static bool links_index(struct links *l, const struct mprof_model_view *view, enum links_of of, const uint32_t *items,
 			uint32_t n)
 {
 	*l = (struct links){.view = view, .of = of, .n = n, .items = items};
-	return pyramid_init(&l->pyramid, n, LINKS_WAYS, measure, l);
+	return links_nodes_init(l);
 }
 
 bool links_init(struct links_all *all, const struct mprof_model_view *view)
@@ -155,7 +147,7 @@ void links_deinit(struct links_all *all)
 	unsigned of;
 
 	for (of = 0; of < LINKS_KINDS; of++)
-		pyramid_deinit(&all->of[of].pyramid);
+		links_nodes_deinit(&all->of[of]);
 	scene_groups_deinit(&all->births[LINKS_CREATION]);
 	scene_groups_deinit(&all->births[LINKS_BECOMES]);
 	scene_groups_deinit(&all->arrows);
@@ -163,10 +155,11 @@ void links_deinit(struct links_all *all)
 
 static uint64_t time_of(const struct links *l, uint32_t place)
 {
-	struct link link;
+	uint32_t item = l->items[place];
 
-	links_get(l, place, &link);
-	return link.time;
+	return l->of == LINKS_CREATION	? l->view->threads[item].start
+	       : l->of == LINKS_BECOMES ? l->view->threads[item].end
+					: l->view->interactions[item].time;
 }
 
 void links_get(const struct links *l, uint32_t place, struct link *link)
@@ -174,20 +167,43 @@ void links_get(const struct links *l, uint32_t place, struct link *link)
 	get(l->view, l->of, l->items[place], link);
 }
 
-uint32_t links_from(struct links *l, uint32_t from, uint64_t time)
+/* The first node from FROM on that begins at TIME or later, or the number of nodes. */
+static uint32_t node_from(struct links *l, uint32_t from, uint64_t time)
 {
-	uint32_t to = l->n, step = 1, middle;
+	uint32_t to = l->times ? (l->n - 1) / SIXTEEN + 1 : 0, step = 1, middle;
 
+	from = from < to ? from : to;
 	/* Mostly it is one of the next. */
-	while (step < to - from && time_of(l, from + step - 1) < time) {
+	while (step < to - from && l->times[from + step - 1] < time) {
 		from += step;
 		step *= 2;
-		l->pyramid.steps++;
+		l->steps++;
 	}
 	to = step < to - from ? from + step : to;
 	while (from < to) {
 		middle = from + (to - from) / 2;
-		l->pyramid.steps++;
+		l->steps++;
+		if (l->times[middle] < time)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+uint32_t links_from(struct links *l, uint32_t from, uint64_t time, uint64_t slack)
+{
+	uint32_t node = node_from(l, (from + SIXTEEN - 1) / SIXTEEN, time), to = l->n, middle;
+
+	if (l->times && node < (l->n - 1) / SIXTEEN + 1)
+		to = node * SIXTEEN;
+	if (to > from && to < l->n && l->times[node] - time < slack)
+		return to;
+	if (node && (node - 1) * SIXTEEN > from)
+		from = (node - 1) * SIXTEEN;
+	while (from < to) {
+		middle = from + (to - from) / 2;
+		l->steps++;
 		if (time_of(l, middle) < time)
 			from = middle + 1;
 		else

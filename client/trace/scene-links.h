@@ -4,7 +4,6 @@
 
 #include <mprof/model.h>
 
-#include "scene-pyramid.h"
 #include "scene-sort.h"
 
 enum links_of {
@@ -18,7 +17,10 @@ enum links_of {
 	LINKS_KINDS,
 };
 
-/* The measures of the pyramid: the link that reaches up farthest, down farthest, back in time farthest. */
+#define LINKS_SHIFT  4u
+#define LINKS_LEVELS 8u /* 16^8 = 2^32 */
+
+/* Which of some links reaches up farthest, down farthest, back in time farthest. */
 enum { LINKS_UP, LINKS_DOWN, LINKS_BACK, LINKS_WAYS };
 
 struct link {
@@ -29,12 +31,21 @@ struct link {
 	uint32_t item;	/* thread or interaction */
 };
 
+struct link_node {
+	uint64_t back; /* time */
+	uint32_t up;   /* row */
+	uint32_t down;
+	uint32_t at[LINKS_WAYS]; /* whose that is: places */
+};
+
 struct links {
 	const struct mprof_model_view *view; /* borrowed */
 	enum links_of of;
 	uint32_t n;
 	const uint32_t *items; /* by time; borrowed */
-	struct pyramid pyramid;
+	uint64_t *times;       /* of every sixteenth place; NULL of fewer */
+	struct link_node *nodes[LINKS_LEVELS];
+	uint64_t steps; /* looks at a place or node */
 };
 
 struct links_all {
@@ -48,7 +59,19 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view);
 void links_deinit(struct links_all *all);
 
 void links_get(const struct links *l, uint32_t place, struct link *link);
-/* The first place from FROM on with a link that ends at TIME or later. */
-uint32_t links_from(struct links *l, uint32_t from, uint64_t time);
+/*
+ * The first place from FROM on with a link that ends at TIME or later; or one up to which there are some more, if they all end less than SLACK
+ * ns behind TIME and it is found sooner.
+ */
+uint32_t links_from(struct links *l, uint32_t from, uint64_t time, uint64_t slack);
+
+/* The links from FROM up to TO, exclusively, that reach farthest. */
+void links_farthest(struct links *l, uint32_t from, uint32_t to, struct link_node *farthest);
+/* The first place from FROM up to TO, exclusively, of a link that begins at TIME or before; TO where there is none. */
+uint32_t links_reaching(struct links *l, uint32_t from, uint32_t to, uint64_t time);
+
+/* What the nodes of L say (scene-link-nodes.c).  False without memory. */
+bool links_nodes_init(struct links *l);
+void links_nodes_deinit(struct links *l);
 
 #endif

@@ -84,16 +84,6 @@ static uint32_t group_of(const void *data, uint32_t item)
 	return rails_row(g->rails, item);
 }
 
-static uint64_t start_of(const void *data, uint32_t item)
-{
-	return rails_item_start(((const struct gathering *)data)->rails, item);
-}
-
-static uint64_t end_of(const void *data, uint32_t item)
-{
-	return rails_item_end(((const struct gathering *)data)->rails, item);
-}
-
 static uint32_t total(const struct mprof_model_view *v, enum rails_of of)
 {
 	switch (of) {
@@ -109,83 +99,13 @@ static uint32_t total(const struct mprof_model_view *v, enum rails_of of)
 	}
 }
 
-static bool is_before(const struct rail_time *a, const struct rail_time *b)
+/* Where rows begin, if that is little beside the items. */
+static void keep_starts(struct rails *l, struct scene_groups *g)
 {
-	return a->start < b->start || (a->start == b->start && a->end < b->end);
-}
-
-/* The times of all places, which spares looking all over the model again and again. */
-static void fill_times(const struct rails *l)
-{
-	uint32_t i;
-
-	for (i = 0; i < l->n; i++)
-		l->times[i] = (struct rail_time){rails_item_start(l, l->items[i]), rails_item_end(l, l->items[i])};
-}
-
-/* Put the items of a row in the order of their starts, and of their ends where those are the same. */
-static void sort_row(const struct gathering *from, uint32_t *items, uint32_t n, uint32_t *room)
-{
-	scene_sort(items, n, room, end_of, from);
-	scene_sort(items, n, room, start_of, from);
-}
-
-static bool sort_rows(const struct rails *l, const struct gathering *from, const uint32_t *starts)
-{
-	uint32_t row, i, *room = NULL;
-
-	for (row = 0; row < l->rows; row++) {
-		for (i = starts[row] + 1; i < starts[row + 1] && !is_before(&l->times[i], &l->times[i - 1]);)
-			i++;
-		if (i >= starts[row + 1])
-			continue;
-		room = room ? room : malloc(((size_t)l->n + 1) * sizeof(*room));
-		if (!room)
-			return false;
-		sort_row(from, l->items + starts[row], starts[row + 1] - starts[row], room);
-	}
-	if (room)
-		fill_times(l);
-	free(room);
-	return true;
-}
-
-static bool overlaps(const struct rails *l, const uint32_t *starts)
-{
-	uint32_t row, i;
-
-	for (row = 0; row < l->rows; row++)
-		for (i = starts[row] + 1; i < starts[row + 1]; i++)
-			if (l->times[i].start < l->times[i - 1].end)
-				return true;
-	return false;
-}
-
-static bool cover(struct rails *l, const uint32_t *starts)
-{
-	uint32_t row, i;
-
-	l->cover = malloc(((size_t)l->n + 1) * sizeof(*l->cover));
-	for (row = 0; l->cover && row < l->rows; row++)
-		for (i = starts[row]; i < starts[row + 1]; i++) {
-			l->cover[i] = l->items[i];
-			if (i == starts[row] || l->times[i].end >= l->times[i - 1].end)
-				continue;
-			l->cover[i] = l->cover[i - 1];
-			l->times[i].end = l->times[i - 1].end;
-		}
-	return l->cover != NULL;
-}
-
-static bool make(struct rails *l, const struct gathering *from, const uint32_t *starts)
-{
-	l->times = malloc(((size_t)l->n + 1) * sizeof(*l->times));
-	if (!l->times)
-		return false;
-	fill_times(l);
-	if (!sort_rows(l, from, starts) || (overlaps(l, starts) && !cover(l, starts)))
-		return false;
-	return l->of >= RAILS_SLEEPING || rails_build(l, starts);
+	if (l->rows > l->n / 4)
+		return;
+	l->row_starts = g->starts;
+	g->starts = NULL;
 }
 
 bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails_of of, const uint8_t *chosen)
@@ -201,10 +121,9 @@ bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails
 		return false;
 	l->items = g.items;
 	l->n = g.n;
-	ok = make(l, &from, g.starts);
+	ok = rails_gather(l, g.starts) && (of >= RAILS_SLEEPING || rails_build(l, g.starts));
+	keep_starts(l, &g);
 	free(g.starts);
-	free(l->times);
-	l->times = NULL;
 	return ok;
 }
 
@@ -214,10 +133,16 @@ void rails_deinit(struct rails *l)
 
 	free(l->items);
 	free(l->cover);
+	free(l->bases);
+	free(l->begins);
+	free(l->lengths);
+	free(l->row_starts);
+	rail_nodes_deinit(&l->nodes);
 	for (i = 0; i < RAILS_LEVELS; i++) {
 		free(l->levels[i].starts);
 		free(l->levels[i].pieces);
 		free(l->levels[i].blurs);
+		rail_nodes_deinit(&l->levels[i].nodes);
 	}
 	*l = (struct rails){0};
 }
@@ -227,6 +152,8 @@ static uint32_t row_start(struct rails *l, uint32_t row)
 {
 	uint32_t from = 0, to = l->n, middle;
 
+	if (l->row_starts)
+		return row < l->rows ? l->row_starts[row] : l->n;
 	while (from < to) {
 		middle = from + (to - from) / 2;
 		l->steps++;
@@ -253,25 +180,27 @@ void rails_range(struct rails *l, unsigned level, uint32_t block, uint32_t *from
 
 uint64_t rails_start(struct rails *l, unsigned level, uint32_t piece)
 {
+	uint32_t place = level ? l->levels[level].pieces[piece].first : piece;
+
 	l->steps++;
-	if (!level && l->times)
-		return l->times[piece].start;
-	return rails_item_start(l, level ? l->levels[level].pieces[piece].first : l->items[piece]);
+	if (l->begins && l->begins[place] < UINT32_MAX)
+		return l->bases[place >> NODE_SHIFT] + l->begins[place];
+	return rails_item_start(l, l->items[place]);
 }
 
 uint64_t rails_end(struct rails *l, unsigned level, uint32_t piece)
 {
+	uint32_t place = level ? l->levels[level].pieces[piece].last : piece;
+
 	l->steps++;
-	if (!level && l->times)
-		return l->times[piece].end;
-	return rails_item_end(l, level	    ? l->levels[level].pieces[piece].last
-				 : l->cover ? l->cover[piece]
-					    : l->items[piece]);
+	if (l->begins && l->begins[place] < UINT32_MAX && l->lengths[place] < UINT32_MAX)
+		return l->bases[place >> NODE_SHIFT] + l->begins[place] + l->lengths[place];
+	return rails_item_end(l, l->cover ? l->cover[place] : l->items[place]);
 }
 
 uint32_t rails_item(const struct rails *l, unsigned level, uint32_t piece)
 {
-	return level ? l->levels[level].pieces[piece].first : l->items[piece];
+	return l->items[level ? l->levels[level].pieces[piece].first : piece];
 }
 
 uint32_t rails_count(const struct rails *l, unsigned level, uint32_t from, uint32_t to)

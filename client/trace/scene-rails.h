@@ -12,6 +12,8 @@
 
 #define RAILS_SHIFT  2u /* a block is four of those below */
 #define RAILS_LEVELS 17u
+#define RAILS_NODES  8u
+#define NODE_SHIFT   4u
 
 enum rails_of {
 	RAILS_THREADS, /* that did not fail */
@@ -24,14 +26,20 @@ enum rails_of {
 };
 
 struct rail_piece {
-	uint32_t first;	 /* the item that begins it */
-	uint32_t last;	 /* the item that ends it */
+	uint32_t first;	 /* the place of the item that begins it */
+	uint32_t last;	 /* of the item that ends it */
 	uint32_t before; /* items in the pieces before it */
 };
 
-struct rail_time {
-	uint64_t start;
-	uint64_t end;
+/* Of stretches that follow each other on a row: the longest gap between two of them, and the longest of them; never less than it is. */
+struct rail_node {
+	float gap;
+	float width;
+};
+
+/* Node I of level L sums up 16^(L + 1) places from I * 16^(L + 1) on. */
+struct rail_nodes {
+	struct rail_node *levels[RAILS_NODES];
 };
 
 struct rail_level {
@@ -40,6 +48,7 @@ struct rail_level {
 	uint8_t *blurs;		   /* of each block, as a scale (scene-levels.c) */
 	uint32_t blocks;
 	uint64_t blur; /* the largest */
+	struct rail_nodes nodes;
 };
 
 struct rails {
@@ -50,8 +59,13 @@ struct rails {
 	uint32_t *items; /* by row, start and end */
 	/* NULL where the items of a row do not overlap; else of each place the item up to there, on the same row, that ends last. */
 	uint32_t *cover;
-	struct rail_time
-		*times; /* of each place, as rails_start() and rails_end() say it; only while the levels are made */
+	/* The times, close together: to look them up in the model costs more than all else.  Of bands NULL. */
+	uint64_t *bases; /* of sixteen places each: when the first begins */
+	uint32_t *
+		begins; /* of each place: how much later it begins; UINT32_MAX = too much, or before: it is looked up */
+	uint32_t *lengths;    /* up to rails_end(); the same */
+	uint32_t *row_starts; /* of each row, and the end of the last; NULL where there are as many rows as items */
+	struct rail_nodes nodes;
 	struct rail_level levels[RAILS_LEVELS]; /* from 1 on */
 	unsigned top;				/* the highest level that is there, or 0 */
 	uint64_t steps;				/* looks at a piece */
@@ -65,6 +79,16 @@ void rails_deinit(struct rails *l);
 uint32_t rails_row(const struct rails *l, uint32_t item);
 uint64_t rails_item_start(const struct rails *l, uint32_t item);
 uint64_t rails_item_end(const struct rails *l, uint32_t item);
+
+/* Put the items of each row in order, and their times beside them (scene-gather.c).  False without memory. */
+bool rails_gather(struct rails *l, const uint32_t *starts);
+
+/* Sum up the pieces of LEVEL, N of them (scene-nodes.c).  False without memory. */
+bool rails_sum_up(struct rails *l, unsigned level, uint32_t n);
+const struct rail_nodes *rails_nodes(const struct rails *l, unsigned level);
+/* How many pieces from FROM up to TO, exclusively, no gap or piece of which is longer than GAP and WIDTH, one node sums up; 0 for none. */
+uint32_t rails_skip(const struct rail_nodes *nodes, uint32_t from, uint32_t to, double gap, double width);
+void rail_nodes_deinit(struct rail_nodes *nodes);
 
 /* The pieces of BLOCK at LEVEL: from *FROM up to *TO, exclusively. */
 void rails_range(struct rails *l, unsigned level, uint32_t block, uint32_t *from, uint32_t *to);

@@ -7,6 +7,7 @@
 #include "grow.h"
 #include "scene-fold.h"
 #include "scene-links.h"
+#include "scene-pyramid.h"
 #include "scene-rails.h"
 #include "scene-sort.h"
 
@@ -58,15 +59,21 @@ struct open_end {
 	float x, y;
 };
 
+#define FRAME_ROWS 512u
+
 /* A picture that is being drawn. */
 struct frame {
 	struct mprof_scene *s;
 	const struct mprof_model_view *v;
 	struct mprof_window w;
 	struct fold fold;
-	double scale;	 /* pixels a nanosecond */
-	uint64_t origin; /* the first event of all */
-	uint64_t budget; /* steps that may yet be taken to look closer at rows that lie on one pixel */
+	double scale; /* pixels a nanosecond */
+	struct frame_row {
+		uint32_t row;
+		double y;
+	} rows[FRAME_ROWS]; /* where some rows are drawn, since many links lead to them */
+	uint64_t origin;    /* the first event of all */
+	uint64_t budget;    /* steps that may yet be taken to look closer at rows that lie on one pixel */
 	uint64_t grid_ns;
 	bool failed; /* no memory */
 };
@@ -80,7 +87,7 @@ double frame_clip(const struct frame *f, double x);
 double frame_width(const struct frame *f, uint64_t from, uint64_t to);
 /* The last time that is not right of X; held between 0 and MPROF_TIME_MAX. */
 uint64_t frame_time(const struct frame *f, double x);
-double frame_y(const struct frame *f, uint32_t row);
+double frame_y(struct frame *f, uint32_t row);
 
 /* One more mark, cleared but for KIND; NULL without memory, which the frame remembers. */
 struct mprof_mark *frame_mark(struct frame *f, enum mprof_mark_kind kind);

@@ -17,34 +17,30 @@ void walk_init(struct walk *w, struct frame *f, struct rails *l, unsigned level,
 	*w = (struct walk){.f = f, .l = l, .level = level};
 	rails_range(l, level, block, &w->at, &w->end);
 	w->at = rails_ends_from(l, level, w->at, w->end, f->w.from);
+	w->end = rails_begins_after(l, level, w->at, w->end, f->w.to);
 }
 
-/* Take in what begins up to a pixel behind RUN; false where nothing does that is as narrow. */
-static bool widen(struct walk *w, struct run *run)
+/* Take in what begins up to a pixel behind RUN, up to what is wide. */
+static void widen(struct walk *w, struct run *run)
 {
-	const struct frame *f = w->f;
-	uint64_t limit = frame_time(f, frame_x(f, run->end) + 1), start, end;
-	uint32_t next = rails_begins_after(w->l, w->level, w->at, w->end, limit);
-	bool more = true;
+	const struct rail_nodes *nodes = rails_nodes(w->l, w->level);
+	double pixel = 1 / w->f->scale;
+	uint64_t start, end;
+	uint32_t n;
 
-	if (next == w->at)
-		return false;
-	/* All but the last end before the last begins. */
-	start = rails_start(w->l, w->level, next - 1);
-	start = start > run->end ? start : run->end;
-	end = rails_end(w->l, w->level, next - 1);
-	if (frame_width(f, start, end) >= WIDE) {
-		more = false;
-		next--;
-		if (next == w->at)
-			return false;
-		end = rails_end(w->l, w->level, next - 1);
+	for (; w->at < w->end; w->at += n) {
+		start = rails_start(w->l, w->level, w->at);
+		if (start > run->end && (double)(start - run->end) > pixel)
+			return;
+		n = w->at % (1u << NODE_SHIFT) ? 0 : rails_skip(nodes, w->at, w->end, pixel, WIDE * pixel);
+		end = rails_end(w->l, w->level, w->at + (n ? n - 1 : 0));
+		if (!n && frame_width(w->f, start > run->end ? start : run->end, end) >= WIDE)
+			return;
+		n = n ? n : 1;
+		run->end = end > run->end ? end : run->end;
+		run->n += rails_count(w->l, w->level, w->at, w->at + n);
+		run->single = false;
 	}
-	run->end = end > run->end ? end : run->end;
-	run->n += rails_count(w->l, w->level, w->at, next);
-	run->single = false;
-	w->at = next;
-	return more;
 }
 
 /* Where stretches overlap, pass over what ends before all that was drawn does. */
@@ -62,8 +58,6 @@ bool walk_next(struct walk *w, struct run *run)
 	if (w->at >= w->end || w->drawn > w->f->w.to)
 		return false;
 	start = rails_start(w->l, w->level, w->at);
-	if (start > w->f->w.to)
-		return false;
 	/* Only what is new counts, or else any number could lie over each other. */
 	run->start = start > w->drawn ? start : w->drawn;
 	run->end = rails_end(w->l, w->level, w->at);
@@ -72,8 +66,7 @@ bool walk_next(struct walk *w, struct run *run)
 	run->single = true;
 	w->at++;
 	if (frame_width(w->f, run->start, run->end) < WIDE)
-		while (widen(w, run) && frame_x(w->f, run->end) < w->f->w.width) {
-		}
+		widen(w, run);
 	w->drawn = run->end;
 	run->start = start;
 	return true;

@@ -79,12 +79,14 @@ bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_windo
 		.budget = CLOSER * (uint64_t)(window->width + window->height),
 	};
 	fold_init(&f->fold, window, s->view->rows);
+	for (i = 0; i < FRAME_ROWS; i++)
+		f->rows[i].row = MPROF_NONE;
 	s->marks.n = s->text.n = 0;
 	s->steps = s->threads.steps = s->failed.steps = s->running.steps = s->highlights.steps = s->values.steps = 0;
 	for (i = 0; i < BANDS; i++)
 		s->bands[i].steps = 0;
 	for (i = 0; i < LINKS_KINDS; i++)
-		s->links.of[i].pyramid.steps = 0;
+		s->links.of[i].steps = 0;
 	return true;
 }
 
@@ -96,7 +98,7 @@ static void count_steps(struct mprof_scene *s)
 	for (i = 0; i < BANDS; i++)
 		s->steps += s->bands[i].steps;
 	for (i = 0; i < LINKS_KINDS; i++)
-		s->steps += s->links.of[i].pyramid.steps;
+		s->steps += s->links.of[i].steps;
 }
 
 static void draw(struct frame *f)
