@@ -5,15 +5,21 @@
  * A view: {
  *   domain | capture | file: which trace; none of them: the host's page,
  *   run, stream: numbers, from, to: BigInt, row: the focus, thread: {stream, id, index} with id BigInt and index a guess,
+ *   together: several of them on one time line, ["domain:NAME" | "capture:ID"],
+ *   against: another one below it, likewise; align: {label} | {threads: [thread, thread]} of both,
  *   find: text, measure: {from, to}, panel: which of PANELS is open,
  * }
  */
 
-export const PANELS = ["why", "counters", "threads", "stats", "trace", "help"];
+export const PANELS = ["why", "diff", "counters", "threads", "stats", "trace", "help"];
 
+const TRACE = ["domain", "capture", "file", "together"];
+const NAMING = [...TRACE, "run", "stream", "against"];
 const TIME = /^[0-9]{1,19}$/;
 const NUMBER = /^[0-9]{1,15}$/;
 const TEXT_MAX = 1024;
+const TOGETHER_MAX = 16;
+const MEMBER = /^(capture:[0-9]{1,15}|domain:.+)$/s;
 
 function time(text) {
 	const value = TIME.test(text ?? "") ? BigInt(text) : null;
@@ -40,6 +46,19 @@ function thread(text) {
 
 const threadText = ({stream, id, index}) => `${stream}.${id}${index === undefined ? "" : `.${index}`}`;
 
+const member = (text) => (MEMBER.test(text ?? "") && text.length <= TEXT_MAX ? text : null);
+
+/** On what two traces are aligned: `label:TEXT`, or a thread of each. */
+function align(text) {
+	if (text?.startsWith("label:") && text.length > 6)
+		return {label: text.slice(6, TEXT_MAX)};
+	const threads = (text ?? "").split("~").map(thread);
+
+	return threads.length === 2 && threads.every(Boolean) ? {threads} : null;
+}
+
+const alignText = ({label, threads}) => (threads ? threads.map(threadText).join("~") : `label:${label}`);
+
 /** What HASH (with or without its #) names. */
 export function parse(hash) {
 	const query = new URLSearchParams(hash.replace(/^#/, ""));
@@ -56,6 +75,14 @@ export function parse(hash) {
 		Object.assign(view, window);
 	if (/^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(query.get("row") ?? ""))
 		view.row = Number(query.get("row"));
+	const together = query.getAll("together").filter(member).slice(0, TOGETHER_MAX);
+	if (together.length)
+		view.together = together;
+	if (member(query.get("against")))
+		view.against = query.get("against");
+	const aligned = align(query.get("align"));
+	if (aligned)
+		view.align = aligned;
 	const selected = thread(query.get("thread"));
 	if (selected)
 		view.thread = selected;
@@ -74,6 +101,12 @@ export function format(view) {
 	for (const key of ["domain", "capture", "file", "run", "stream"])
 		if (view[key] !== undefined && view[key] !== null)
 			query.set(key, String(view[key]));
+	for (const one of view.together ?? [])
+		query.append("together", one);
+	if (view.against)
+		query.set("against", view.against);
+	if (view.align)
+		query.set("align", alignText(view.align));
 	if (view.from !== undefined && view.to !== undefined) {
 		query.set("from", String(view.from));
 		query.set("to", String(view.to));
@@ -93,10 +126,12 @@ export function format(view) {
 
 /** Do two views name the same trace? */
 export function sameTrace(a, b) {
-	return ["domain", "capture", "file", "run", "stream"].every((key) => (a[key] ?? null) === (b[key] ?? null));
+	const text = (view, key) => JSON.stringify(view[key] ?? null);
+
+	return NAMING.every((key) => text(a, key) === text(b, key));
 }
 
 /** Does a view name a trace at all? */
 export function namesTrace(view) {
-	return ["domain", "capture", "file"].some((key) => view[key] !== undefined);
+	return TRACE.some((key) => view[key] !== undefined);
 }

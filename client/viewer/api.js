@@ -80,7 +80,7 @@ export class Api {
 
 		do {
 			const more = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-			const page = await this.json(`${path}?limit=${LIST_MOST}${more}`, options);
+			const page = await this.json(`${path}${path.includes("?") ? "&" : "?"}limit=${LIST_MOST}${more}`, options);
 
 			yield page[member];
 			cursor = page.next;

@@ -39,7 +39,7 @@ export class Counters {
 	caption(index, name) {
 		const it = this.counters[index];
 
-		return it && it.index === index ? `${name}  ${it.min} to ${it.max}` : name;
+		return it && it.index === index ? `${it.name}  ${it.min} to ${it.max}` : name;
 	}
 
 	/** Show or hide all; true where they are shown then. */

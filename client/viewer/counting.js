@@ -22,7 +22,7 @@ export class Counting {
 			);
 
 			if (samples)
-				counters[this.trace.text(this.trace.item("counters", "mprof_counter", i, "name"))] = {
+				counters[this.#counterName(i)] = {
 					first,
 					last,
 					min,
@@ -32,6 +32,12 @@ export class Counting {
 				};
 		}
 		return counters;
+	}
+
+	#counterName(i) {
+		const of = (field) => this.trace.item("counters", "mprof_counter", i, field);
+
+		return this.trace.counterName({name: of("name"), stream: of("stream")});
 	}
 
 	#busiest(numbers, n) {
@@ -44,6 +50,7 @@ export class Counting {
 
 			return {
 				index: thread,
+				of: this.trace.of(this.trace.item("threads", "mprof_thread", thread, "stream")),
 				thread: this.trace.item("threads", "mprof_thread", thread, "id"),
 				label: this.trace.text(label),
 				type: wasm.types[this.trace.item("threads", "mprof_thread", thread, "type")],

@@ -116,6 +116,11 @@ export class Drawing {
 			this.wasm.c.mprof_scene_counter(this.prepare(), index, shown);
 	}
 
+	/** What STREAM has from TIME on was not proven. */
+	tail(stream, time) {
+		this.wasm.c.mprof_scene_tail(this.prepare(), stream, time);
+	}
+
 	density(from, to, n) {
 		const {wasm} = this,
 			scene = this.prepare(),

@@ -99,6 +99,11 @@ export class Questions {
 		return this.ask("density", [from, to, n]);
 	}
 
+	/** What STREAM (its index) has from TIME on was not proven when it was copied: drawn as that. */
+	tail(stream, time) {
+		return this.ask("tail", [stream, time]);
+	}
+
 	thread(index) {
 		return this.ask("thread", [index]);
 	}
@@ -205,6 +210,14 @@ export class Engine extends Questions {
 	/** The same of a trace to compare it with, a run that went well; engine.beside answers for it. */
 	compare(sources, progress, signal) {
 		return this.#load(1, sources, progress, signal);
+	}
+
+	/**
+	 * How the clocks of guests stand to dom0's.  Of each guest its streams, of each of those the stamps of its packets (together.js).
+	 * @param {BigUint64Array[][]} guests
+	 */
+	clocks(guests) {
+		return this.#call("clocks", [guests]);
 	}
 
 	/** What differs between the trace beside, the good one, and this one. */

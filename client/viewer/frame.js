@@ -244,7 +244,7 @@ export class Frame {
 		if (source.file)
 			return download(source.file, source.file.name);
 		for (const stream of source.streams)
-			download(await source.url(stream), fileName(source.streams.length > 1 ? `${source.name}-${stream.stream}` : source.name, "ctf"));
+			download(await source.url(stream), fileName(stream.save ? stream.save : source.streams.length > 1 ? `${source.name}-${stream.stream}` : source.name, "ctf"));
 	}
 
 	async savePicture(kind) {

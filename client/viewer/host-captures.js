@@ -19,9 +19,10 @@ const FILTERS = {
 	asked: ["Snapshots", (capture) => capture.kind === "manual" || capture.kind === "trigger"],
 };
 
-/** CALLS: {context, pin, note, remove, older}, called with a capture. */
+/** CALLS: {context, pin, note, remove, older}, called with a capture.  CHOSEN: of host-chosen.js. */
 export class Captures {
-	constructor(calls) {
+	constructor(calls, chosen) {
+		this.chosen = chosen;
 		this.calls = calls;
 		this.guest = null; /* {key, name}: only its captures */
 		this.filter = "all";
@@ -119,6 +120,7 @@ export class Captures {
 		const call = (name) => () => this.calls[name](entry.capture);
 		const press = (name, title) => make("button", {type: "button", textContent: title, onclick: call(name)});
 
+		entry.choose = this.chosen.box();
 		entry.link = make("a", {className: "name", href: format({capture: capture.id})});
 		entry.why = make("span", {className: "kind"});
 		entry.when = make("time", {});
@@ -126,7 +128,7 @@ export class Captures {
 		entry.part = make("span", {className: "bad"});
 		entry.buttons = {context: press("context", "Context"), pin: press("pin", "Pin"), note: press("note", "Note"), remove: press("remove", "Delete")};
 		entry.row = make("tr", {role: "row", "data-capture": String(capture.id)},
-			make("th", {role: "rowheader", scope: "row", className: "guest", "data-label": "Guest"}, entry.link),
+			make("th", {role: "rowheader", scope: "row", className: "guest", "data-label": "Guest"}, entry.choose, entry.link),
 			make("td", {role: "cell", "data-label": "Why"}, entry.why, entry.part),
 			make("td", {role: "cell", "data-label": "When"}, entry.when),
 			make("td", {role: "cell", className: "notes", "data-label": "Note"}, entry.note),
@@ -141,6 +143,7 @@ export class Captures {
 		const which = `${KINDS[capture.kind] ?? shown(capture.kind)}, ${name}, ${when(capture.time)}`;
 
 		entry.row.dataset.kind = isCrash(capture) ? "crash" : "other";
+		this.chosen.describe(entry.choose, {key: `capture:${capture.id}`, view: {capture: capture.id}, name: `${name} (capture ${capture.id})`, time: capture.time});
 		entry.link.textContent = name;
 		entry.link.setAttribute("aria-label", `${name}: open the trace of capture ${capture.id}`);
 		entry.why.textContent = KINDS[capture.kind] ?? shown(capture.kind);

@@ -32,14 +32,20 @@ function attribute(element, name, value) {
 		element.setAttribute(name, value);
 }
 
-/** The address of a guest's trace: by its name, which people know, where that is enough. */
-export function traceOf(domain) {
-	return format({domain: domain.uuid && (domain.name.length > 200 || !domain.name) ? domain.uuid : domain.name});
+/** What a guest is called in an address. */
+function nameOf(domain) {
+	return domain.uuid && (domain.name.length > 200 || !domain.name) ? domain.uuid : domain.name;
 }
 
-/** CALLS: {snapshot, runs, captures, context}: what is called with the guest when its buttons are pressed. */
+/** The address of a guest's trace: by its name, which people know, where that is enough. */
+export function traceOf(domain) {
+	return format({domain: nameOf(domain)});
+}
+
+/** CALLS: {snapshot, runs, captures, context}: what is called with the guest when its buttons are pressed.  CHOSEN: of host-chosen.js. */
 export class Guests {
-	constructor(sparks, calls) {
+	constructor(sparks, calls, chosen) {
+		this.chosen = chosen;
 		this.sparks = sparks;
 		this.calls = calls;
 		this.rows = new Map(); /* key -> {guest, row, cells} */
@@ -111,7 +117,8 @@ export class Guests {
 		}
 		cells.link = make("a", {className: "name"});
 		cells.detail = make("span", {className: "quiet detail"});
-		cells.guest.append(cells.link, cells.detail);
+		cells.choose = this.chosen.box();
+		cells.guest.append(cells.choose, cells.link, cells.detail);
 		cells.badge = make("span", {className: "state"});
 		cells.state.append(cells.badge);
 		cells.spark = this.sparks.make(guest);
@@ -135,6 +142,7 @@ export class Guests {
 		attribute(row, "data-state", crash && state === "running" ? "recovered" : state);
 		text(cells.link, name);
 		attribute(cells.link, "href", traceOf(domain));
+		this.chosen.describe(cells.choose, {key: `domain:${nameOf(domain)}`, view: {domain: nameOf(domain)}, name});
 		text(cells.detail, details.filter(Boolean).join(" · "));
 		text(cells.badge, SAYS[state]);
 		this.sparks.draw(cells.spark, guest);

@@ -1,6 +1,7 @@
 /* The host's page: what runs here, what is gone, and what was kept of it.  Puts the parts together, and is the only one that asks the API to change something. */
 import {guestPath} from "./api.js";
 import {Captures} from "./host-captures.js";
+import {Chosen} from "./host-chosen.js";
 import {ask, askNote, showContext, showRuns} from "./host-dialogs.js";
 import {empty} from "./host-empty.js";
 import {Guests} from "./host-guests.js";
@@ -44,15 +45,16 @@ export class HostPage {
 		};
 
 		document.title = "mprofd";
+		this.chosen = new Chosen();
 		this.sparks = new Sparks(this.api);
-		this.guests = new Guests(this.sparks, calls);
+		this.guests = new Guests(this.sparks, calls, this.chosen);
 		this.captures = new Captures({
 			context: (capture) => showContext(this.api, capture),
 			pin: (capture) => this.act("Pin", () => this.patch(capture, {pinned: !capture.pinned})),
 			note: (capture) => this.act("Note", () => this.note(capture)),
 			remove: (capture) => this.act("Delete", () => this.remove(capture)),
 			older: () => this.act("Captures", () => this.fetchOlder()),
-		});
+		}, this.chosen);
 		this.news = new News();
 		this.state = make("p", {className: "live", "data-state": "wait", textContent: "Connecting…"});
 		this.summary = make("p", {className: "summary"});
@@ -63,7 +65,7 @@ export class HostPage {
 		this.lists.append(this.guestsSection(), this.captures.element);
 		this.empty = empty();
 		this.empty.hidden = true;
-		this.main = make("main", {className: "host"}, this.alert, this.empty, this.lists);
+		this.main = make("main", {className: "host"}, this.alert, this.empty, this.lists, this.chosen.element);
 		this.root.replaceChildren(
 			make("header", {className: "top"}, make("h1", {textContent: "mprofd"}), this.summary, this.state),
 			this.main,

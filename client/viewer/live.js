@@ -2,7 +2,7 @@
  * A run that goes on.  Each step asks every stream for what came since, in one short read: no connection is held, since a browser has six
  * for all of a host's pages.  Each answer is whole packets, so they are kept as they came, and the oldest are let go.
  */
-import {remarks} from "./source.js";
+import {asLoaded, remarks} from "./source.js";
 
 /** Bytes of all streams that are kept. */
 export const KEPT_BYTES = 8 << 20;
@@ -77,7 +77,7 @@ export class Live {
 				whole.set(part, at);
 				at += part.length;
 			}
-			return {name: stream.name, guest: 0, bytes: whole};
+			return {...asLoaded(stream), bytes: whole};
 		});
 	}
 }

@@ -37,7 +37,7 @@ function byCount(object) {
 
 function busiest(stats, find) {
 	return (stats.busiest ?? stats.busiest_threads ?? []).map((it) => {
-		const name = `${it.label ?? it.thread}`;
+		const name = `${it.of ? `${it.of}: ` : ""}${it.label ?? it.thread}`;
 
 		return [
 			make("button", {
@@ -56,7 +56,7 @@ function busiest(stats, find) {
  * Nodes for the panel: RANGE {from, to}, what STATS says of it (as `mprofctl stats --json`), START of the trace; FIND({thread, label}) goes to a
  * thread.
  */
-export function measured(range, stats, start, find) {
+export function measured(range, stats, start, find, clock = "the guest's clock") {
 	const length = range.to - range.from;
 	const events = Number(stats.events ?? 0);
 	const counters = Object.entries(stats.counters ?? {}).map(([name, c]) => [
@@ -71,7 +71,7 @@ export function measured(range, stats, start, find) {
 		make("p", {}, make("strong", {textContent: span(length)}), ` from +${span(range.from - start)} to +${span(range.to - start)}.`),
 		make("p", {
 			className: "tl-quiet",
-			textContent: `By the guest's clock ${exact(range.from)} to ${exact(range.to)}; ${rate(length)} if it repeats.`,
+			textContent: `By ${clock} ${exact(range.from)} to ${exact(range.to)}; ${rate(length)} if it repeats.`,
 		}),
 		make("p", {
 			textContent:

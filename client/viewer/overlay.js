@@ -2,6 +2,7 @@
  * What lies over a picture and changes without it: the selected thread, the selected range, the chain of waits, the pointer's time.  Made as a
  * list of primitives, which is what is painted and what tests look at.
  */
+import {drawn as guests} from "./guests.js";
 import {span} from "./times.js";
 
 const BELOW = 16; /* from a line to the baseline of what stands under it */
@@ -11,7 +12,7 @@ const BELOW = 16; /* from a line to the baseline of what stands under it */
  * YOF(row): where a row is.
  */
 export function primitives(state, camera, yOf) {
-	const out = [];
+	const out = guests(state.guests ?? [], camera, yOf, state.pointer);
 	const x = (time) => Math.max(-50, Math.min(camera.width + 50, camera.xOf(time)));
 
 	for (const {from, to} of state.unloaded ?? []) {
@@ -112,7 +113,41 @@ function outline(ctx, it, colour) {
 	ctx.strokeRect(it.x0 - 4, it.y0 - 6, Math.max(it.x1 - it.x0, 1) + 8, 12);
 }
 
+const LETTER = 7; /* a bold one, about */
+const PLATE = 18; /* height of a heading */
+
+/** Which rows are whose, and a whisker as long as the guest's clock is uncertain. */
+function guest(ctx, it, palette) {
+	ctx.font = "bold 12px system-ui, sans-serif";
+	ctx.textAlign = "left";
+	const width = ctx.measureText(it.text).width + 12;
+
+	ctx.globalAlpha = 0.88;
+	ctx.fillStyle = palette.ruler;
+	ctx.fillRect(0, it.y0, width, PLATE);
+	ctx.globalAlpha = 1;
+	ctx.fillStyle = palette.rulerText;
+	ctx.fillRect(0, it.y0, it.x1, it.y0 ? 1 : 0);
+	ctx.fillText(it.text, 6, it.y0 + 13);
+	if (it.length < 1)
+		return;
+	const y = it.y0 + PLATE / 2;
+	line(ctx, {x0: width + 6, y0: y, x1: width + 6 + it.length, y1: y}, palette.uncertain, 3);
+	for (const x of [width + 6, width + 6 + it.length])
+		line(ctx, {x0: x, y0: y - 4, x1: x, y1: y + 4}, palette.uncertain, 2);
+}
+
+/** What is drawn at the pointer happened in here. */
+function uncertain(ctx, it, palette) {
+	ctx.globalAlpha = 0.25;
+	ctx.fillStyle = palette.uncertain;
+	ctx.fillRect(it.x0, it.y0, it.x1 - it.x0, it.y1 - it.y0);
+	ctx.globalAlpha = 1;
+}
+
 const PAINTERS = {
+	guest,
+	uncertain,
 	unloaded,
 	range,
 	why: (ctx, it, palette) => {
@@ -135,8 +170,14 @@ export function overLayers(list, palette) {
 	const out = [];
 	const layer = (kind, shape, colour, more) => out.push({kind, shape, colour, alpha: 1, width: 1, data: [], texts: [], ...more});
 
-	for (const {kind, x0, y0, x1, y1, text} of list) {
-		if (kind === "range") {
+	for (const {kind, x0, y0, x1, y1, text, length} of list) {
+		if (kind === "guest") {
+			layer(kind, "rect", palette.rulerText, {alpha: y0 ? 1 : 0, data: [x0, y0, x1 - x0, 1]});
+			layer(kind, "text", palette.rulerText, {texts: [{text, x: 6, y: y0 + 13, align: "left"}]});
+			const x = 18 + text.length * LETTER;
+			if (length >= 1)
+				layer(kind, "line", palette.uncertain, {width: 3, data: [x, y0 + 9, x + length, y0 + 9]});
+		} else if (kind === "range") {
 			layer(kind, "rect", palette.range, {alpha: 0.16, data: [x0, 0, x1 - x0, y1]});
 			layer(kind, "text", palette.range, {texts: [{text, x: (x0 + x1) / 2, y: y1 - 8, align: "center"}]});
 		} else if (kind === "why" || kind === "why-link") {

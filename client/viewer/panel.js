@@ -51,11 +51,12 @@ function pieces(parts, go) {
 export function called(thread) {
 	const own = thread.story.flat().find(({link}) => link === thread.index);
 
-	return own ? own.text : `${thread.id} (${thread.type})`;
+	return `${thread.of ? `${thread.of}: ` : ""}${own ? own.text : `${thread.id} (${thread.type})`}`;
 }
 
 function facts(thread, start) {
 	const rows = [
+		...(thread.of ? [["Of", thread.of]] : []),
 		["Number", String(thread.id)],
 		["Type", thread.type],
 		["From", `+${span(thread.start - start)}`],

@@ -127,7 +127,7 @@ export class Panels {
 
 		return [
 			range ? "The selected range" : "What is in view",
-			measured(what, stats, camera.start, (it) => this.choose(it)),
+			measured(what, stats, camera.start, (it) => this.choose(it), session.source.clock),
 		];
 	}
 
@@ -152,6 +152,7 @@ export class Panels {
 			source.title,
 			[
 				make("p", {textContent: source.about}),
+				...(source.tells ?? []).map((text) => make("p", {textContent: text})),
 				...(source.lacks ? [make("p", {textContent: source.lacks})] : []),
 				make(
 					"table",

@@ -8,7 +8,7 @@
 import {SLICE_BYTES, around, leaves, newest} from "./archive.js";
 import {Engine} from "./engine.js";
 import {Live} from "./live.js";
-import {remarks} from "./source.js";
+import {asLoaded, remarks} from "./source.js";
 import {bytes as amount} from "./times.js";
 
 const LIVE_LEAST_MS = 500; /* between two reads of what came */
@@ -82,7 +82,7 @@ export class Session {
 
 		this.notes = answers.flatMap((answer, i) => remarks(answer.headers, source.streams[i].name));
 		await this.load(
-			answers.map((response, i) => ({name: source.streams[i].name, guest: 0, response})),
+			answers.map((response, i) => ({...asLoaded(source.streams[i]), response})),
 			how,
 			part,
 		);
@@ -173,11 +173,11 @@ export class Session {
 
 	/** Go on with what comes.  EVENTS tell that something did. */
 	follow(events) {
-		const {run} = this.source;
+		const {source} = this;
 		const about = {
-			rates: ({streams}) => streams.some((it) => it.run === run),
-			gap: ({stream}) => stream.run === run,
-			domain: (it) => it.run === run,
+			rates: ({streams}) => streams.some((it) => source.has(it.run)),
+			gap: ({stream}) => source.has(stream.run),
+			domain: (it) => source.has(it.run),
 		};
 
 		if (!this.live)

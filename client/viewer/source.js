@@ -27,6 +27,14 @@ const query = (parts) =>
 		.map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
 		.join("&");
 
+/** What engine.load() is told of STREAM. */
+export const asLoaded = ({name, guest = 0, offsetNs = 0n, uncertaintyNs = 0n}) => ({
+	name,
+	guest,
+	offsetNs,
+	uncertaintyNs: uncertaintyNs ?? (1n << 64n) - 1n,
+});
+
 /** What the headers of a trace's body say of it, as sentences. */
 export function remarks(headers, name) {
 	const out = [];
@@ -56,6 +64,16 @@ class Remote {
 		return this.api.ask(`${this.path}/trace?${query({run: this.run, stream: stream.stream, ...parts})}`, options);
 	}
 
+	/** Is RUN what this shows? */
+	has(run) {
+		return run === this.run;
+	}
+
+	/** Where the API tells what packets there are of STREAM; PARTS select among them. */
+	packets(stream, parts = {}) {
+		return `${this.path}/packets?${query({run: this.run, stream: stream.stream, ...parts})}`;
+	}
+
 	/** Does the run still go on? */
 	async goesOn(options) {
 		const domain = await this.api.json(`${this.path}?limit=1`, options);
@@ -70,21 +88,21 @@ class Remote {
 
 	/** How much there is when, of all streams: {from, to, bytes, buckets: [{from, to, bytes, packets, lost}]} or null for nothing. */
 	async overview(options) {
+		return summed(await this.overviews(options));
+	}
+
+	/** The same, of each stream that has any, as the API tells it. */
+	async overviews(options) {
 		const all = await Promise.all(
-			this.streams.map((stream) =>
-				this.api.json(
-					`${this.path}/packets?${query({run: this.run, stream: stream.stream, buckets: BUCKETS})}`,
-					options,
-				),
-			),
+			this.streams.map((stream) => this.api.json(this.packets(stream, {buckets: BUCKETS}), options)),
 		);
 
-		return summed(all.filter((it) => it.from !== null && it.to !== null));
+		return all.filter((it) => it.from !== null && it.to !== null);
 	}
 }
 
-/* Streams end at different times, so each one's buckets go where they belong among those of all. */
-function summed(all) {
+/** OVERVIEWS as one, or null for none.  Streams end at different times, so each one's buckets go where they belong among those of all. */
+export function summed(all) {
 	if (!all.length)
 		return null;
 	const from = all.map((it) => BigInt(it.from)).reduce((a, b) => (a < b ? a : b));
@@ -126,6 +144,11 @@ async function ofDomain(api, view, options) {
 		name: domain.name,
 		uuid: domain.uuid,
 		run: number,
+		ofRunNumber: number,
+		ofRun: (stream, parts) =>
+			`${path}/${parts.what}?${query({run: number, stream: stream.stream, ...parts.select})}`,
+		/* A run that has ended gives the tail of its end. */
+		mayTail: () => run.state === "ended",
 		running: run.state !== "ended" && number === domain.run,
 		streams: streamsOf(run.streams, view),
 	});
@@ -139,7 +162,14 @@ async function ofCapture(api, view, options) {
 		title: shown(capture.domain),
 		about: `capture ${capture.id}, taken at ${capture.time.slice(0, 19).replace("T", " ")} UTC by ${KINDS[capture.kind] ?? capture.kind}`,
 		name: `${capture.domain}-${capture.id}`,
+		mark: `capture ${capture.id}`,
+		time: capture.time,
+		ofRunNumber: capture.run,
+		mayTail: ({stream}) => capture.streams.some((it) => it.stream === stream && it.tail_bytes > 0),
 		running: false,
+		ofRun: (stream, parts) =>
+			`${guestPath({uuid: capture.uuid, name: capture.domain})}/${parts.what}?` +
+			query({run: capture.run, stream: stream.stream, ...parts.select}),
 		streams: streamsOf(capture.streams, view),
 	});
 }

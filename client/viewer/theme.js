@@ -32,6 +32,9 @@ const LIGHT = {
 	select: "#0057d9",
 	range: "#0057d9",
 	why: "#c2007a",
+	uncertain: "#00707a",
+	lone: "#8a4b00",
+	part: "#6a1fb0",
 	missing: "#b9c6d6",
 };
 
@@ -67,6 +70,9 @@ const DARK = {
 	select: "#6aa8ff",
 	range: "#6aa8ff",
 	why: "#ff6ec4",
+	uncertain: "#4fd0da",
+	lone: "#ffb866",
+	part: "#c79bff",
 	missing: "#2c3a4a",
 };
 

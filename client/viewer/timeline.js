@@ -11,6 +11,7 @@ import {density} from "./archive.js";
 import {Camera} from "./camera.js";
 import {Counters} from "./counters.js";
 import {Frame} from "./frame.js";
+import {strips} from "./guests.js";
 import {Input} from "./input.js";
 import {make} from "./make.js";
 import {Minimap} from "./minimap.js";
@@ -22,8 +23,10 @@ import {local, remote} from "./source.js";
 import {FLAGS_ALL, FLAGS_NO_COUNTERS, Stage} from "./stage.js";
 import {palette, watchDark} from "./theme.js";
 import {inView, line} from "./threads.js";
+import {markTails} from "./tail.js";
 import {Tip} from "./tip.js";
 import {rough} from "./times.js";
+import {clockWords, together} from "./together.js";
 
 const SETTLE_MS = 300;
 const READ_MS = 700; /* until the text beside the picture follows it */
@@ -59,8 +62,9 @@ export class Timeline {
 	/** What lies over the picture. */
 	get over() {
 		const {selection, chain, tip, unloaded} = this;
+		const guests = this.strips ?? [];
 
-		return {selected: selection.thread, range: selection.range, chain, pointer: tip.time, unloaded};
+		return {guests, selected: selection.thread, range: selection.range, chain, pointer: tip.time, unloaded};
 	}
 
 	/** Times that are there but not in this model. */
@@ -173,6 +177,8 @@ export class Timeline {
 
 		if (mine)
 			return mine;
+		if (this.view.together)
+			return together(api, this.view);
 		if (this.view.file === undefined)
 			return remote(api, this.view);
 		if (file && file.name === this.view.file)
@@ -213,7 +219,9 @@ export class Timeline {
 		for (const [index, shown] of this.counters.changes())
 			session.engine.counter(index, shown);
 		await this.overlook();
+		this.strips = strips(summary.streams);
 		this.frame.notes(this.notes());
+		markTails(session.source, session.engine).then(() => stage.renew(), (error) => this.failed(error));
 		if (how === "begin")
 			await this.apply(this.view);
 		else
@@ -246,7 +254,7 @@ export class Timeline {
 	notes() {
 		const {summary, notes, source, loaded} = this.session;
 		const {totals} = summary;
-		const out = [...notes];
+		const out = [...notes, ...(this.session.source.guests ?? []).filter((it) => !it.known).map((it) => `${clockWords(it)}.`)];
 
 		if (!totals.events)
 			out.push(`There are no events in it yet: ${source.title} records none, or was not made to trace.`);
@@ -339,8 +347,8 @@ export class Timeline {
 	get now() {
 		const {camera} = this;
 		const {thread, range} = this.selection;
-		const {domain, capture, file, run, stream} = this.view;
-		const view = {domain, capture, file, run, stream, from: camera.from, to: camera.to, row: camera.focus};
+		const {domain, capture, file, together: several, run, stream, against, align} = this.view;
+		const view = {domain, capture, file, together: several, run, stream, against, align, from: camera.from, to: camera.to, row: camera.focus};
 
 		for (const key of Object.keys(view))
 			if (view[key] === undefined)

@@ -1,4 +1,5 @@
 /* What is under the pointer: its time, and the thread there. */
+import {sure} from "./guests.js";
 import {make, short} from "./make.js";
 import {called} from "./panel.js";
 import {exact, span} from "./times.js";
@@ -66,10 +67,12 @@ export class Tip {
 
 		if (!thread)
 			return [now];
+		const strip = this.timeline.strips?.[thread.stream];
 		return [
 			make("strong", {textContent: short(called(thread), 200)}),
 			...thread.labels.slice(-4).map((it) => quiet(it.text)),
 			make("div", {textContent: `+${span(thread.start - start)} to +${span(thread.end - start)}, ran ${span(thread.ran)}`}),
+			...(strip ? [quiet(`there, ${sure(strip)} (the clock of ${strip.name})`)] : []),
 			...(thread.failure ? [make("div", {className: "tl-bad", textContent: short(thread.failure, 200)})] : []),
 			now,
 		];

@@ -156,7 +156,7 @@ export class Trace {
 				.slice(0, COUNTERS_MAX)
 				.map((counter, index) => ({
 					index,
-					name: this.text(counter.name),
+					name: this.counterName(counter),
 					min: counter.min,
 					max: counter.max,
 					samples: counter.samples,
@@ -196,6 +196,13 @@ export class Trace {
 		});
 	}
 
+	/** Where there are several streams, each has counters of its own. */
+	counterName({name, stream}) {
+		const of = this.of(stream);
+
+		return of === null ? this.text(name) : `${of}: ${this.text(name)}`;
+	}
+
 	/** What stands at label I. */
 	label(i) {
 		const {wasm} = this;
@@ -216,6 +223,11 @@ export class Trace {
 			i = item.next;
 		}
 		return list;
+	}
+
+	/** What STREAM is called, where there are several; else null. */
+	of(stream) {
+		return this.names.length > 1 ? this.names[stream] || `stream ${stream + 1}` : null;
 	}
 
 	threadOrNull(i) {
@@ -258,6 +270,7 @@ export class Trace {
 			type: wasm.types[thread.type],
 			row: thread.row === wasm.numbers.MPROF_NONE ? null : thread.row,
 			stream: thread.stream,
+			of: this.of(thread.stream),
 			start: thread.start,
 			end: thread.end,
 			created: thread.created,
@@ -311,6 +324,10 @@ export class Trace {
 
 	counter(index, shown) {
 		this.drawing.counter(index, shown);
+	}
+
+	tail(stream, time) {
+		this.drawing.tail(stream, time);
 	}
 
 	density(from, to, n) {

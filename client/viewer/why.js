@@ -7,7 +7,7 @@ const CHAINS_MAX = 8; /* are drawn: more would hide each other */
 /** The answers of engine.why() as nodes; GO(index) selects a thread. */
 export function told({answers, left_out: left, should_resolve: marked, last}, go) {
 	const nodes = answers.flatMap((answer, i) => [
-		make("h3", {textContent: answers.length > 1 ? `${i + 1}. ${answer.label ?? answer.asked}` : (answer.label ?? `${answer.asked}`)}),
+		make("h3", {textContent: `${answers.length > 1 ? `${i + 1}. ` : ""}${answer.stream ? `${answer.stream}: ` : ""}${answer.label ?? answer.asked}`}),
 		...answer.story.map((line) => sentence(line, go)),
 	]);
 
@@ -26,13 +26,15 @@ function nothing(marked) {
 }
 
 /**
- * The chains of ANSWERS as what overlay.js draws.  RESOLVE(index) -> Promise of the thread as engine.thread() tells it; END of the trace.
+ * The chains of ANSWERS as what overlay.js draws.  RESOLVE(index) -> Promise of the thread as engine.thread() tells it; LATEST: the end of
+ * the trace, where an answer does not say its own.
  */
-export async function chain(answers, resolve, end) {
+export async function chain(answers, resolve, latest) {
 	const out = [];
 
 	for (const answer of answers.slice(0, CHAINS_MAX)) {
 		const first = await resolve(answer.index);
+		const end = answer.end_ns === undefined ? latest : BigInt(answer.end_ns);
 		let last = null;
 		if (!first || first.row === null)
 			continue;

@@ -9,6 +9,7 @@
  * Calls are taken as they come, one after the other; loading alone lets others pass, between two pieces.
  */
 import {chromeBytes} from "./chrome.js";
+import {clocksOf} from "./clocks.js";
 import {Trace} from "./trace.js";
 import {OutOfOrder, Wasm, asSentence} from "./wasm.js";
 
@@ -239,6 +240,7 @@ class Server {
 	async #answer({id, call, args, side = 0}) {
 		if (call === "open") return this.open(...args);
 		if (call === "load") return this.load(id, side, ...args);
+		if (call === "clocks") return [clocksOf(this.wasm, ...args)];
 		if (call === "diff") return this.#diff();
 		return this.#ask(call, args, side);
 	}
