@@ -210,6 +210,7 @@ static bool level_make(struct rails *l, unsigned level, const uint32_t *row_star
 	*end = (struct rail_piece){MPROF_NONE, MPROF_NONE, b.items};
 	made->starts[made->blocks] = b.out.n - 1;
 	grow_trim(&b.out, sizeof(*end));
+	made->grown = b.out;
 	made->pieces = b.out.items;
 	return rails_sum_up(l, level, b.out.n - 1);
 }

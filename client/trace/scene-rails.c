@@ -140,7 +140,7 @@ void rails_deinit(struct rails *l)
 	rail_nodes_deinit(&l->nodes);
 	for (i = 0; i < RAILS_LEVELS; i++) {
 		free(l->levels[i].starts);
-		free(l->levels[i].pieces);
+		grow_deinit(&l->levels[i].grown);
 		free(l->levels[i].blurs);
 		rail_nodes_deinit(&l->levels[i].nodes);
 	}

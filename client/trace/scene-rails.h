@@ -10,6 +10,8 @@
 
 #include <mprof/model.h>
 
+#include "grow.h"
+
 #define RAILS_SHIFT  2u /* a block is four of those below */
 #define RAILS_LEVELS 17u
 #define RAILS_NODES  8u
@@ -43,9 +45,10 @@ struct rail_nodes {
 };
 
 struct rail_level {
-	uint32_t *starts;	   /* of each block in PIECES, and the end of the last */
-	struct rail_piece *pieces; /* and one more for the end */
-	uint8_t *blurs;		   /* of each block, as a scale (scene-levels.c) */
+	uint32_t *starts;		 /* of each block in PIECES, and the end of the last */
+	const struct rail_piece *pieces; /* and one more for the end: what GROWN holds */
+	struct grow grown;
+	uint8_t *blurs; /* of each block, as a scale (scene-levels.c) */
 	uint32_t blocks;
 	uint64_t blur; /* the largest */
 	struct rail_nodes nodes;
