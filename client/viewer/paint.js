@@ -9,6 +9,7 @@
  *   shape "hatch": as rect, filled with slanting lines
  *   shape "text": texts = [{text, x, y, align, item}]
  */
+import {Crowd} from "./crowd.js";
 import {KINDS} from "./marks.js";
 
 export const HEAD_LENGTH = 10;
@@ -358,51 +359,12 @@ function hatching(ctx, colour) {
 	return ctx.createPattern(tile, "repeat");
 }
 
-/*
- * What shines through is one shape: where its parts overlap they must not add up.  A path of many rectangles is slow to fill, so many are put
- * together on a SHEET beside the picture first.
- */
-function fillShape(ctx, layer, sheet) {
-	const {data, alpha, colour} = layer;
-
-	if (data.length < 4 * FEW) {
-		ctx.beginPath();
-		for (let i = 0; i < data.length; i += 4)
-			ctx.rect(data[i], data[i + 1], data[i + 2], data[i + 3]);
-		ctx.fill();
-		return;
-	}
-	const pen = sheet();
-	pen.fillStyle = colour;
-	fillRects(pen, data);
-	ctx.save();
-	ctx.setTransform(1, 0, 0, 1, 0, 0);
-	ctx.globalAlpha = alpha;
-	ctx.drawImage(pen.canvas, 0, 0);
-	ctx.restore();
-}
-
-/** A clean canvas as large as that of CTX, the same each time. */
-function sheets(ctx) {
-	let pen = null;
-
-	return () => {
-		const {canvas} = ctx;
-
-		if (!pen) {
-			const other = canvas.ownerDocument.createElement("canvas");
-			other.width = canvas.width;
-			other.height = canvas.height;
-			pen = other.getContext("2d");
-			pen.setTransform(ctx.getTransform());
-		} else {
-			pen.save();
-			pen.setTransform(1, 0, 0, 1, 0, 0);
-			pen.clearRect(0, 0, canvas.width, canvas.height);
-			pen.restore();
-		}
-		return pen;
-	};
+/* What shines through is one shape: where its parts overlap they must not add up. */
+function fillShape(ctx, data) {
+	ctx.beginPath();
+	for (let i = 0; i < data.length; i += 4)
+		ctx.rect(data[i], data[i + 1], data[i + 2], data[i + 3]);
+	ctx.fill();
 }
 
 function fillRects(ctx, data) {
@@ -453,17 +415,20 @@ function writeTexts(ctx, layer, palette) {
 
 /** Paint LAYERS over all of a canvas of SIZE. */
 export function paint(ctx, layers, palette, size) {
-	const sheet = sheets(ctx);
+	const crowd = new Crowd(ctx);
 
 	ctx.globalAlpha = 1;
 	ctx.fillStyle = palette.back;
 	ctx.fillRect(0, 0, size.width, size.height);
 	for (const layer of layers) {
+		if (crowd.take(layer))
+			continue;
+		crowd.flush();
 		ctx.globalAlpha = layer.alpha;
 		ctx.fillStyle = layer.shape === "hatch" ? hatching(ctx, layer.colour) : layer.colour;
 		ctx.strokeStyle = layer.colour;
 		if (layer.shape === "rect" && layer.alpha < 1 && layer.kind.startsWith("counter"))
-			fillShape(ctx, layer, sheet);
+			fillShape(ctx, layer.data);
 		else if (layer.shape === "rect" || layer.shape === "hatch")
 			fillRects(ctx, layer.data);
 		else if (layer.shape === "line")
@@ -473,5 +438,6 @@ export function paint(ctx, layers, palette, size) {
 		else
 			writeTexts(ctx, layer, palette);
 	}
+	crowd.flush();
 	ctx.globalAlpha = 1;
 }

@@ -1,0 +1,116 @@
+/*
+ * Thousands of small shapes of one colour, set pixel by pixel.  A canvas takes some microseconds for each of them, which in a picture of a busy guest
+ * would keep a hand waiting; here the cost is that of their pixels.  Edges are not smoothed, which among so many is not seen.
+ */
+
+/** "#rrggbb" as a pixel of an ImageData, on machines of little ends as all that have browsers are. */
+function word(colour) {
+	const n = parseInt(colour.slice(1), 16);
+
+	return (0xff000000 | ((n & 0xff) << 16) | (n & 0xff00) | (n >> 16)) >>> 0;
+}
+
+/* Most are a few pixels wide, for which a call of fill() costs more than they do. */
+function fill(words, paint, from, to) {
+	if (to - from > 32)
+		words.fill(paint, from, to);
+	else
+		for (let i = from; i < to; i++)
+			words[i] = paint;
+}
+
+export class Raster {
+	/** As large as the CANVAS, whose coordinates are RATIO times those of what is drawn. */
+	constructor(canvas, ratio) {
+		this.width = canvas.width;
+		this.height = canvas.height;
+		this.ratio = ratio;
+		this.image = new ImageData(this.width, this.height);
+		this.words = new Uint32Array(this.image.data.buffer);
+		this.low = this.height; /* rows that were drawn on */
+		this.high = 0;
+	}
+
+	get empty() {
+		return this.high <= this.low;
+	}
+
+	/** [x, y, width, height] of each. */
+	rects(data, colour) {
+		const {width, height, ratio, words} = this;
+		const paint = word(colour);
+
+		for (let i = 0; i < data.length; i += 4) {
+			const x0 = Math.max(Math.round(data[i] * ratio), 0);
+			const x1 = Math.min(Math.round((data[i] + data[i + 2]) * ratio), width);
+			const y0 = Math.max(Math.round(data[i + 1] * ratio), 0);
+			const y1 = Math.min(Math.round((data[i + 1] + data[i + 3]) * ratio), height);
+			if (x1 <= x0 || y1 <= y0)
+				continue;
+			for (let row = y0 * width; row < y1 * width; row += width)
+				fill(words, paint, row + x0, row + x1);
+			this.low = Math.min(this.low, y0);
+			this.high = Math.max(this.high, y1);
+		}
+	}
+
+	/** Three corners of each. */
+	heads(data, colour) {
+		const paint = word(colour);
+
+		for (let i = 0; i < data.length; i += 6)
+			this.triangle(data, i, paint);
+	}
+
+	/* Line by line: from where the edges cross its middle to where they cross it again. */
+	triangle(data, at, paint) {
+		const {width, height, ratio, words} = this;
+		const top = Math.min(data[at + 1], data[at + 3], data[at + 5]) * ratio;
+		const bottom = Math.max(data[at + 1], data[at + 3], data[at + 5]) * ratio;
+		const y1 = Math.min(Math.ceil(bottom - 0.5), height);
+
+		for (let y = Math.max(Math.ceil(top - 0.5), 0); y < y1; y++) {
+			const middle = (y + 0.5) / ratio;
+			let left = Infinity;
+			let right = -Infinity;
+
+			for (let k = 0; k < 6; k += 2) {
+				const next = k < 4 ? k + 2 : 0;
+				const xa = data[at + k];
+				const ya = data[at + k + 1];
+				const xb = data[at + next];
+				const yb = data[at + next + 1];
+				if (ya === yb || (ya < middle && yb < middle) || (ya > middle && yb > middle))
+					continue;
+				const x = xa + ((xb - xa) * (middle - ya)) / (yb - ya);
+				left = Math.min(left, x);
+				right = Math.max(right, x);
+			}
+			const x0 = Math.max(Math.round(left * ratio), 0);
+			const x1 = Math.min(Math.round(right * ratio), width);
+			if (x1 <= x0)
+				continue;
+			fill(words, paint, y * width + x0, y * width + x1);
+			this.low = Math.min(this.low, y);
+			this.high = Math.max(this.high, y + 1);
+		}
+	}
+
+	/** Put what is there onto CTX, as strong as ALPHA, by way of the pen SHEET of a clean canvas of the same size; and be empty again. */
+	put(ctx, sheet, alpha) {
+		const {low, high, width} = this;
+
+		if (this.empty)
+			return;
+		sheet.putImageData(this.image, 0, 0, 0, low, width, high - low);
+		ctx.save();
+		ctx.setTransform(1, 0, 0, 1, 0, 0);
+		ctx.globalAlpha = alpha;
+		ctx.drawImage(sheet.canvas, 0, low, width, high - low, 0, low, width, high - low);
+		ctx.restore();
+		sheet.clearRect(0, low, width, high - low);
+		this.words.fill(0, low * width, high * width);
+		this.low = this.height;
+		this.high = 0;
+	}
+}
