@@ -1,0 +1,68 @@
+/*
+ * The pictures of README.md and docs/viewer.md.  Each is made in every run of the tests, and written only where $MPROF_PICTURES names a directory:
+ *
+ *     MPROF_PICTURES=docs/pictures node tests/browser/run.mjs build/gcc build/browser /dev/null picture:
+ */
+import {writeFileSync} from "node:fs";
+import path from "node:path";
+
+import {ok, test, until} from "./harness.mjs";
+import {read} from "./png.mjs";
+import {drawn, opened, settled} from "./timeline-tools.mjs";
+import {server, story} from "./workload.mjs";
+
+const WHERE = process.env.MPROF_PICTURES;
+const SIZE = {width: 1200, height: 600};
+
+async function picture(page, name) {
+	await page.mouse.move(1, 1);
+	const bytes = await page.screenshot({animations: "disabled", caret: "hide"});
+	const {width, height} = read(bytes);
+
+	ok(width === page.viewportSize().width && height === page.viewportSize().height, `a picture of ${width} x ${height}`);
+	if (WHERE)
+		writeFileSync(path.join(WHERE, `${name}.png`), bytes);
+}
+
+test("picture: a missed wake-up", async (t) => {
+	const host = await t.host({archive: story("web", "bad"), collector: false});
+	/* The microseconds in which it happens: the signal, and who begins to wait for it just after. */
+	const page = await opened(t, host, "#domain=web&from=1000999000&to=1001020000&panel=why", SIZE);
+
+	await page.locator(".tl-panel", {hasText: "missed wake-up"}).waitFor();
+	await settled(page);
+	ok((await drawn(page, "why")).length >= 3, "the chain");
+	ok((await drawn(page, "signal")).length >= 1, "the signal");
+	await picture(page, "missed-wake-up");
+});
+
+test("picture: the time line of a server", async (t) => {
+	const host = await t.host({archive: server("web", 8), collector: false});
+	const page = await opened(t, host, "#domain=web", SIZE);
+
+	ok((await drawn(page, "thread")).length > 20, "threads");
+	await picture(page, "time-line");
+});
+
+test("picture: the host's page", async (t) => {
+	const context = Buffer.from(JSON.stringify({reason: "crash", console: "Fatal error: exception Not_found\n", console_complete: true})).toString("hex");
+	const host = await t.host({
+		archive: [
+			...server("dns", 40).slice(0, -1),
+			"run 2 xen db db - 9 ended crash", "stream 2 2 0 262144 4 0",
+			...server("db", 60).filter((it) => it.startsWith("piece")).map((it) => it.replace("piece 1", "piece 2")),
+			`capture 1 2 crash - ${context}`, "range 1 2 0 0 30",
+			"capture 2 1 poweroff -", "range 2 1 0 0 30",
+			"commit",
+		],
+	});
+	for (const [name, rate] of [["web", "9000"], ["mail", "700"]])
+		host.guest(name, "--size", "1048576", "--rate", rate);
+	const page = await t.open(host, "/", SIZE);
+
+	await page.getByText("Live", {exact: true}).waitFor();
+	await until(async () => (await page.locator(".guests .rate", {hasText: "/s"}).count()) === 2);
+	/* Until there is something to see of what they did. */
+	await page.waitForTimeout(WHERE ? 12000 : 500);
+	await picture(page, "host");
+});
