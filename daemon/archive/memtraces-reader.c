@@ -163,6 +163,19 @@ int memtraces_list(struct memtraces_reader *r, int64_t run, int64_t before, unsi
 	return rc ? rc : rows(r, s, call, context, &n);
 }
 
+int memtraces_recording(struct memtraces_reader *r, memtraces_call *call, void *context)
+{
+	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
+	size_t n;
+	int rc = prepare(r,
+			 "SELECT " COLUMNS " FROM recordings WHERE state = 'recording' AND run IS NOT NULL ORDER BY id",
+			 0, NULL, &s);
+
+	if (rc == ARCHIVE_E_ABSENT)
+		return 0;
+	return rc ? rc : rows(r, s, call, context, &n);
+}
+
 int memtraces_get(struct memtraces_reader *r, int64_t id, memtraces_call *call, void *context)
 {
 	CLEANUP(finalizep) sqlite3_stmt *s = NULL;

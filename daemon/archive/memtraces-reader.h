@@ -23,6 +23,8 @@ typedef int memtraces_call(void *context, const struct memtrace *recording);
 /* At most LIMIT recordings with ids below BEFORE, newest first; RUN 0: of all runs. */
 int memtraces_list(struct memtraces_reader *r, int64_t run, int64_t before, unsigned limit, memtraces_call *call,
 		   void *context);
+/* Those that are being recorded, of runs that are known. */
+int memtraces_recording(struct memtraces_reader *r, memtraces_call *call, void *context);
 /* ARCHIVE_E_ABSENT. */
 int memtraces_get(struct memtraces_reader *r, int64_t id, memtraces_call *call, void *context);
 /* The newest recording of RUN that was being recorded at REAL (it ended at most GRACE ns before).  ARCHIVE_E_ABSENT. */

@@ -7,10 +7,10 @@
 #include "json.h"
 #include "routes.h"
 #include "target.h"
+#include "upload.h"
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
-#define NOTE_MOST     4096u
 #define ABSENT	      "There is no such capture; /v1/captures lists them."
 
 static int take_id(void *context, const struct reader_capture *c)
@@ -83,51 +83,6 @@ enum outcome get_capture(struct exchange *x)
 	return existing(x, &id, &capture) ? exchange_json(x, MHD_HTTP_OK, capture) : OUTCOME_DONE;
 }
 
-/* The upload as an object (an empty one where nothing came) with no members but those in ALLOWED, "a b". */
-static bool upload_object(struct exchange *x, const char *const *allowed, json_t **object)
-{
-	const char *type = exchange_header(x, MHD_HTTP_HEADER_CONTENT_TYPE), *key;
-	json_error_t error;
-	json_t *value;
-	size_t i;
-
-	if (x->upload_bytes && type && strncasecmp(type, "application/json", 16) != 0) {
-		exchange_problem(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "The body is application/json.");
-		return false;
-	}
-	*object = x->upload_bytes ? json_loadb(x->upload, x->upload_bytes, JSON_REJECT_DUPLICATES, &error)
-				  : json_object();
-	if (!json_is_object(*object)) {
-		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The body is not a JSON object%s%s.", *object ? "" : ": ",
-				 *object ? "" : error.text);
-		return false;
-	}
-	json_object_foreach(*object, key, value)
-	{
-		for (i = 0; allowed[i] && strcmp(allowed[i], key) != 0; i++)
-			;
-		if (!allowed[i]) {
-			exchange_problem(x, MHD_HTTP_BAD_REQUEST,
-					 "The body has a member %.100s, which is not known here.", key);
-			return false;
-		}
-	}
-	return true;
-}
-
-/* The member note; NULL where there is none. */
-static bool upload_note(struct exchange *x, json_t *object, const char **note)
-{
-	json_t *member = json_object_get(object, "note");
-
-	*note = json_string_value(member);
-	if (!member ||
-	    (*note && json_string_length(member) <= NOTE_MOST && strlen(*note) == json_string_length(member)))
-		return true;
-	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "note is a text of at most %u bytes, without NUL.", NOTE_MOST);
-	return false;
-}
-
 static enum outcome answer_capture(struct exchange *x, bool created)
 {
 	char location[64];
@@ -175,7 +130,7 @@ enum outcome post_capture(struct exchange *x)
 	struct running state = {0};
 	struct message_writer w;
 	const char *kind, *note;
-	char text[4 * NOTE_MOST];
+	char text[4 * UPLOAD_NOTE_MOST];
 	int64_t run;
 	int rc;
 
@@ -204,7 +159,7 @@ enum outcome patch_capture(struct exchange *x)
 	static const char *const members[] = {"pinned", "note", NULL};
 	CLEANUP(json_unrefp) json_t *object = NULL, *capture = NULL;
 	struct message_writer w;
-	char text[4 * NOTE_MOST];
+	char text[4 * UPLOAD_NOTE_MOST];
 	const char *note;
 	json_t *pinned;
 	int64_t id;

@@ -13,17 +13,25 @@
 #include "target.h"
 
 /* The collector keeps 64 KiB of XenStore and 16 KiB of console, which escapes can make four times as long and JSON twice that. */
-#define CONTEXT_MOST (1u << 20)
-#define REASON_MOST  64u
-#define ABSENT	     "There is no such capture; /v1/captures lists them."
+#define CONTEXT_MOST   (1u << 20)
+#define REASON_MOST    64u
+#define MEMTRACE_GRACE 5000000000ull /* ns */
+#define ABSENT	       "There is no such capture; /v1/captures lists them."
+
+struct captured {
+	json_t *object;
+	uint64_t when;
+};
 
 static int take_capture(void *context, const struct reader_capture *c)
 {
-	json_t *object = context;
+	struct captured *captured = context;
+	json_t *object = captured->object;
 	json_t *more = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "id", (json_int_t)c->capture.id, "run",
 				 (json_int_t)c->capture.run, "domain", json_text(c->name), "uuid", json_text(c->uuid),
 				 "kind", json_text(c->capture.kind), "time", json_time(c->capture.real));
 
+	captured->when = c->capture.real;
 	return more && json_object_update_new(object, more) == 0 ? 0 : -ENOMEM;
 }
 
@@ -106,6 +114,15 @@ static int add_members(json_t *answer, const json_t *stored)
 	return 0;
 }
 
+/* The memory profile that ran when the capture was taken; one that broke off with the guest ended a moment before. */
+static int add_memtrace(struct exchange *x, json_t *answer, uint64_t when)
+{
+	int64_t id, run = json_integer_value(json_object_get(answer, "run"));
+	int rc = memtraces_at(exchange_memtraces(x), run, when, MEMTRACE_GRACE, &id);
+
+	return json_object_set_new(answer, "memtrace", rc == 0 ? json_integer(id) : json_null());
+}
+
 static enum outcome damaged(struct exchange *x, int64_t id, const char *what)
 {
 	return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
@@ -114,18 +131,20 @@ static enum outcome damaged(struct exchange *x, int64_t id, const char *what)
 				id, what);
 }
 
-/* Read all that there is of the capture ID into ANSWER and STORED, as of one moment. */
-static int read_all(struct reader *r, int64_t id, json_t *answer, struct stored *stored)
+/* Read all that there is of the capture ID into ANSWER and STORED, as of one moment; *WHEN it was taken. */
+static int read_all(struct reader *r, int64_t id, json_t *answer, struct stored *stored, uint64_t *when)
 {
+	struct captured captured = {.object = answer};
 	int rc = reader_begin(r);
 
 	if (rc == 0)
-		rc = reader_capture(r, id, take_capture, answer);
+		rc = reader_capture(r, id, take_capture, &captured);
 	if (rc == 0)
 		rc = reader_run(r, json_integer_value(json_object_get(answer, "run")), take_run, answer);
 	if (rc == 0)
 		rc = reader_context(r, id, take_text, stored);
 	reader_end(r);
+	*when = captured.when;
 	return rc;
 }
 
@@ -135,12 +154,13 @@ enum outcome get_capture_context(struct exchange *x)
 	CLEANUP(stored_deinit) struct stored stored = {0};
 	json_error_t error;
 	const char *bad = NULL;
+	uint64_t when = 0;
 	int64_t id;
 	int rc;
 
 	if (!target_capture_id(x, &id))
 		return OUTCOME_DONE;
-	rc = answer ? read_all(exchange_reader(x), id, answer, &stored) : -ENOMEM;
+	rc = answer ? read_all(exchange_reader(x), id, answer, &stored, &when) : -ENOMEM;
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, ABSENT);
 	if (stored.too_long)
@@ -154,5 +174,7 @@ enum outcome get_capture_context(struct exchange *x)
 	if (bad)
 		return damaged(x, id, bad);
 	rc = add_members(answer, context);
+	if (rc == 0)
+		rc = add_memtrace(x, answer, when);
 	return rc == 0 ? exchange_json(x, MHD_HTTP_OK, json_incref(answer)) : exchange_reader_problem(x, rc, "");
 }

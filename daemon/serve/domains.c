@@ -1,5 +1,6 @@
 /* /v1/domains: guests, their runs and their streams. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "guest.h"
@@ -24,6 +25,33 @@ static int take_guest(void *context, const struct reader_guest *g)
 	json_decref(list->last_key);
 	list->last_key = json_text(g->key);
 	return json && json_array_append_new(list->array, json) == 0 ? 0 : -ENOMEM;
+}
+
+/* Which of the guests are being profiled: "run" to id. */
+static int take_recording(void *context, const struct memtrace *t)
+{
+	char run[24];
+
+	snprintf(run, sizeof(run), "%lld", (long long)t->run);
+	return json_object_set_new(context, run, json_integer(t->id)) == 0 ? 0 : -ENOMEM;
+}
+
+/* Say of each guest which memory profile is being recorded of it.  That none can be told is no reason to say nothing of guests. */
+static void add_recordings(struct exchange *x, json_t *guests)
+{
+	CLEANUP(json_unrefp) json_t *recordings = json_object();
+	json_t *guest, *id;
+	char run[24];
+	size_t i;
+
+	if (!recordings || memtraces_recording(exchange_memtraces(x), take_recording, recordings) != 0)
+		return;
+	json_array_foreach(guests, i, guest)
+	{
+		snprintf(run, sizeof(run), "%lld", (long long)json_integer_value(json_object_get(guest, "run")));
+		id = json_object_get(recordings, run);
+		json_object_set_new(guest, "memtrace", id ? json_incref(id) : json_null());
+	}
 }
 
 enum outcome get_domains(struct exchange *x)
@@ -51,6 +79,7 @@ enum outcome get_domains(struct exchange *x)
 		json_decref(next);
 		return exchange_reader_problem(x, rc, "");
 	}
+	add_recordings(x, array);
 	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o}", "domains", array, "next", next));
 }
 
@@ -87,7 +116,7 @@ static int guest_runs(struct reader *r, json_t *guest, int64_t id, int64_t befor
 
 enum outcome get_domain(struct exchange *x)
 {
-	CLEANUP(json_unrefp) json_t *guest = NULL;
+	CLEANUP(json_unrefp) json_t *guest = NULL, *one = json_array();
 	struct reader *r = exchange_reader(x);
 	uint64_t limit, before;
 	int64_t run;
@@ -101,5 +130,7 @@ enum outcome get_domain(struct exchange *x)
 		rc = guest_runs(r, guest, run, (int64_t)before, limit);
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, "There is no such guest any more.");
+	json_array_append(one, guest);
+	add_recordings(x, one);
 	return exchange_json(x, MHD_HTTP_OK, json_incref(guest));
 }

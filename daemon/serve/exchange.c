@@ -136,14 +136,17 @@ enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *abs
 enum outcome exchange_no_collector(struct exchange *x)
 {
 	return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-				"The collector does not answer; see whether mprofd runs, and try again.");
+				x->answer.sink
+					? "The sink does not answer; see whether mprofd-sink runs, and try again."
+					: "The collector does not answer; see whether mprofd runs, and try again.");
 }
 
 enum outcome exchange_unanswered(struct exchange *x)
 {
-	return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-				"The collector did not answer in time; the change may have been made or not, "
-				"/v1/captures shows which.");
+	return exchange_problem(
+		x, MHD_HTTP_SERVICE_UNAVAILABLE,
+		"The %s did not answer in time; the change may have been made or not, /v1/%s shows which.",
+		x->answer.sink ? "sink" : "collector", x->answer.sink ? "memtraces" : "captures");
 }
 
 enum outcome exchange_refused(struct exchange *x)
@@ -151,7 +154,7 @@ enum outcome exchange_refused(struct exchange *x)
 	const struct answer *a = &x->answer;
 	unsigned status = a->status >= 400 && a->status <= 599 ? a->status : MHD_HTTP_SERVICE_UNAVAILABLE;
 
-	return exchange_problem(x, status, "%s", a->text ? a->text : "The collector refused without saying why.");
+	return exchange_problem(x, status, "%s", a->text ? a->text : "It was refused without a reason.");
 }
 
 bool exchange_number(struct exchange *x, const char *key, uint64_t least, uint64_t most, uint64_t default_,

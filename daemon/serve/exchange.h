@@ -11,6 +11,7 @@
 #include <microhttpd.h>
 #include <systemd/sd-event.h>
 
+#include "memtraces-reader.h"
 #include "message.h"
 #include "reader.h"
 #include "request.h"
@@ -36,14 +37,15 @@ enum outcome {
 
 enum wait { WAIT_NONE, WAIT_AGAIN, WAIT_ANSWER, WAIT_COMMIT, WAIT_EVENT };
 
-/* The collector's answer to what this exchange asked. */
+/* The collector's, or the sink's, answer to what this exchange asked. */
 struct answer {
 	uint64_t tag;	   /* 0 = nothing was asked */
 	uint64_t deadline; /* CLOCK_MONOTONIC ns */
 	bool arrived;
 	bool ok;
 	unsigned status; /* where not OK */
-	uint64_t capture;
+	bool sink;	 /* it was asked of the sink */
+	uint64_t capture, recording;
 	uint64_t archiving;
 	char *text; /* sentence or metrics; NULL = none */
 };
@@ -75,6 +77,9 @@ struct exchange {
 
 /* What every exchange may use; owned by the server. */
 struct reader *exchange_reader(struct exchange *x);
+struct memtraces_reader *exchange_memtraces(struct exchange *x);
+/* Is the sink configured, and not there? */
+bool exchange_sink_gone(const struct exchange *x);
 struct scratch *exchange_scratch(struct exchange *x);
 struct watch *exchange_watch(struct exchange *x);
 
@@ -104,6 +109,9 @@ enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *abs
 #define EXCHANGE_PATIENCE_CHANGE 5000000000ull /* ... and for what it must commit first */
 void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
 		  uint64_t patience);
+/* The same of the sink, which is then the one that is not there. */
+void exchange_ask_sink(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
+		       uint64_t patience);
 bool exchange_send(struct exchange *x, const struct message_writer *w);
 enum outcome exchange_no_collector(struct exchange *x);
 /* The collector was asked for a change and left, or took too long. */

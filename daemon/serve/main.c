@@ -122,7 +122,10 @@ static int serve(const struct arguments *a, const struct config *c, char *senten
 {
 	CLEANUP(sd_event_unrefp) sd_event *event = NULL;
 	CLEANUP(server_freep) struct server *s = NULL;
-	struct server_options options = {.state = a->state, .run = a->run, .connections = c->connections};
+	struct server_options options = {.state = a->state,
+					 .run = a->run,
+					 .connections = c->connections,
+					 .sink = c->sink_listen && c->sink_listen[0]};
 	int rc = loop_new(&event);
 
 	if (rc == 0)

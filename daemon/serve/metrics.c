@@ -36,6 +36,15 @@ static bool ask(struct exchange *x, const char *verb)
 	return exchange_send(x, &w);
 }
 
+static bool ask_sink(struct exchange *x, const char *verb)
+{
+	struct message_writer w;
+	char text[64];
+
+	exchange_ask_sink(x, &w, text, sizeof(text), verb, EXCHANGE_PATIENCE_SAY);
+	return exchange_send(x, &w);
+}
+
 enum outcome get_ready(struct exchange *x)
 {
 	const struct answer *a = &x->answer;
@@ -54,6 +63,11 @@ enum outcome get_ready(struct exchange *x)
 	if (!a->archiving)
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "%s",
 					a->text ? a->text : "The collector does not archive.");
+	if (exchange_sink_gone(x))
+		return exchange_problem(
+			x, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"Memory profiles are to be received, and the sink does not answer; see whether mprofd-sink "
+			"runs.");
 	return status_ok(x);
 }
 
@@ -75,6 +89,17 @@ static void put_archive(FILE *out, const struct reader_totals *t)
 	put(out, "mprofd_archive_file_bytes", "gauge", "Size of the archive's file.", t->file_bytes);
 }
 
+static void put_memtraces(FILE *out, struct memtraces_reader *r)
+{
+	struct memtraces_totals t;
+
+	if (memtraces_totals(r, &t) != 0)
+		return;
+	put(out, "mprofd_memtraces", "gauge", "Memory profiles in their archive.", t.recordings);
+	put(out, "mprofd_memtraces_recording", "gauge", "Those that are being recorded.", t.recording);
+	put(out, "mprofd_memtraces_bytes", "gauge", "Bytes of their packets.", t.bytes);
+}
+
 static void put_own(FILE *out, const struct server_counts *c)
 {
 	put(out, "mprofd_http_requests", "counter", "Requests.", c->requests);
@@ -86,6 +111,8 @@ static void put_own(FILE *out, const struct server_counts *c)
 	put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", c->commits);
 	put(out, "mprofd_http_collector_connected", "gauge", "Whether the collector's control socket is open.",
 	    c->connected);
+	put(out, "mprofd_http_sink_connected", "gauge", "Whether the sink's control socket is open.",
+	    c->sink_connected);
 	fprintf(out,
 		"# TYPE mprofd_http_read_seconds_max gauge\n"
 		"# HELP mprofd_http_read_seconds_max The longest read transaction of the archive so far.\n"
@@ -93,8 +120,8 @@ static void put_own(FILE *out, const struct server_counts *c)
 		(double)c->longest_read / 1e9);
 }
 
-/* The collector's text, without its end mark. */
-static void put_collector(FILE *out, const char *text)
+/* What another daemon says, without an end mark. */
+static void put_text(FILE *out, const char *text)
 {
 	const char *end = strstr(text, "# EOF");
 
@@ -112,6 +139,14 @@ enum outcome get_metrics(struct exchange *x)
 
 	if (!x->answer.tag && ask(x, "metrics"))
 		return OUTCOME_ANSWER;
+	if (!x->answer.sink) {
+		/* Then the sink; what the collector said is kept meanwhile. */
+		x->work = x->answer.arrived && x->answer.ok ? TAKE_PTR(x->answer.text) : NULL;
+		x->work_free = free;
+		free(x->answer.text);
+		if (ask_sink(x, "metrics"))
+			return OUTCOME_ANSWER;
+	}
 	out = open_memstream(&text, &bytes);
 	if (!out)
 		return exchange_reader_problem(x, -ENOMEM, "");
@@ -120,8 +155,11 @@ enum outcome get_metrics(struct exchange *x)
 	put(out, "mprofd_archive_readable", "gauge", "Whether the archive can be read.", rc == 0);
 	if (rc == 0)
 		put_archive(out, &totals);
+	put_memtraces(out, exchange_memtraces(x));
+	if (x->work)
+		put_text(out, x->work);
 	if (x->answer.arrived && x->answer.ok && x->answer.text)
-		put_collector(out, x->answer.text);
+		put_text(out, x->answer.text);
 	fputs("# EOF\n", out);
 	if (fclose(out) != 0)
 		return exchange_reader_problem(x, -ENOMEM, "");

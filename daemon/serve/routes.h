@@ -39,6 +39,11 @@ handler get_domain_live;
 handler get_events;
 /* tar.c */
 handler get_domain_ctf, get_capture_ctf;
+/* memtraces.c */
+handler get_memtraces, get_domain_memtraces, post_memtrace, get_memtrace, patch_memtrace, delete_memtrace,
+	stop_memtrace;
+/* memtrace-data.c */
+handler get_memtrace_data;
 /* metrics.c */
 handler get_metrics, get_health, get_ready, get_openapi;
 /* page.c */

@@ -43,7 +43,9 @@ struct server {
 	sd_event *event;
 	struct reader *reader;
 	struct scratch scratch;
-	struct notice *notice;
+	struct notice *notice, *sink;
+	struct memtraces_reader *memtraces;
+	bool sink_wanted;
 	struct watch *watch;
 	unsigned connections;
 	char host[256];
@@ -59,6 +61,16 @@ struct server {
 struct reader *exchange_reader(struct exchange *x)
 {
 	return x->server->reader;
+}
+
+struct memtraces_reader *exchange_memtraces(struct exchange *x)
+{
+	return x->server->memtraces;
+}
+
+bool exchange_sink_gone(const struct exchange *x)
+{
+	return x->server->sink_wanted && !notice_connected(x->server->sink);
 }
 
 struct scratch *exchange_scratch(struct exchange *x)
@@ -87,6 +99,7 @@ struct server_counts server_counts(const struct server *s)
 		c.events += x->events != NULL;
 	}
 	c.connected = notice_connected(s->notice);
+	c.sink_connected = notice_connected(s->sink);
 	c.longest_read = reader_longest(s->reader);
 	return c;
 }
@@ -96,14 +109,22 @@ struct server_counts server_counts(const struct server *s)
 void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
 		  uint64_t patience)
 {
-	x->answer.tag = notice_tag(x->server->notice);
+	x->answer = (struct answer){.tag = notice_tag(x->server->notice)};
+	x->answer.deadline = clock_mono() + patience;
+	message_begin(w, text, size, verb, x->answer.tag);
+}
+
+void exchange_ask_sink(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
+		       uint64_t patience)
+{
+	x->answer = (struct answer){.tag = notice_tag(x->server->sink), .sink = true};
 	x->answer.deadline = clock_mono() + patience;
 	message_begin(w, text, size, verb, x->answer.tag);
 }
 
 bool exchange_send(struct exchange *x, const struct message_writer *w)
 {
-	return notice_send(x->server->notice, w);
+	return notice_send(x->answer.sink ? x->server->sink : x->server->notice, w);
 }
 
 /* Waiting. */
@@ -189,14 +210,14 @@ static void on_news(void *context)
 	resume_all(context, WAIT_EVENT);
 }
 
-static void on_answer(void *context, uint64_t tag, const struct message *m)
+static void answered(struct server *s, uint64_t tag, const struct message *m, bool sink)
 {
-	struct server *s = context;
 	struct exchange *x;
 	const char *text = message_value(m, "sentence");
 	uint64_t status = 0;
 
-	for (x = s->exchanges; x && !(x->wait == WAIT_ANSWER && x->answer.tag == tag); x = x->next)
+	for (x = s->exchanges; x && !(x->wait == WAIT_ANSWER && x->answer.tag == tag && x->answer.sink == sink);
+	     x = x->next)
 		;
 	if (!x)
 		return;
@@ -205,6 +226,7 @@ static void on_answer(void *context, uint64_t tag, const struct message *m)
 	x->answer.arrived = true;
 	x->answer.ok = strcmp(m->verb, "ok") == 0;
 	message_number(m, "capture", &x->answer.capture);
+	message_number(m, "recording", &x->answer.recording);
 	message_number(m, "archiving", &x->answer.archiving);
 	if (message_number(m, "status", &status) && status < 1000)
 		x->answer.status = (unsigned)status;
@@ -212,12 +234,36 @@ static void on_answer(void *context, uint64_t tag, const struct message *m)
 	exchange_resume(x);
 }
 
+static void on_answer(void *context, uint64_t tag, const struct message *m)
+{
+	answered(context, tag, m, false);
+}
+
+static void on_sink_answer(void *context, uint64_t tag, const struct message *m)
+{
+	answered(context, tag, m, true);
+}
+
+/* Who waits for that one waits in vain. */
+static void lost(struct server *s, bool sink)
+{
+	for (struct exchange *x = s->exchanges; x; x = x->next)
+		if (x->wait == WAIT_ANSWER && x->answer.sink == sink)
+			exchange_resume(x);
+}
+
 static void on_lost(void *context)
 {
-	resume_all(context, WAIT_ANSWER);
+	lost(context, false);
+}
+
+static void on_sink_lost(void *context)
+{
+	lost(context, true);
 }
 
 static const struct notice_calls notice_calls = {.commit = on_commit, .answer = on_answer, .lost = on_lost};
+static const struct notice_calls sink_calls = {.answer = on_sink_answer, .lost = on_sink_lost};
 
 void exchange_follow(struct exchange *x)
 {
@@ -253,6 +299,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 	struct server *s = context;
 
 	notice_tick(s->notice);
+	notice_tick(s->sink);
 	resume_all(s, WAIT_COMMIT); /* notices are only hints */
 	for (struct exchange *x = s->exchanges; x; x = x->next)
 		if (x->events)
@@ -581,10 +628,13 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 {
 	CLEANUP(server_freep) struct server *s = calloc(1, sizeof(*s));
 	CLEANUP(freep) char *path = NULL;
+	CLEANUP(freep) char *sink = NULL;
 	int rc;
 
-	if (!s || asprintf(&path, "%s/collect.sock", options->run) < 0)
+	if (!s || asprintf(&path, "%s/collect.sock", options->run) < 0 ||
+	    asprintf(&sink, "%s/sink/sink.sock", options->run) < 0)
 		return -ENOMEM;
+	s->sink_wanted = options->sink;
 	s->event = event;
 	s->connections = options->connections;
 	if (gethostname(s->host, sizeof(s->host) - 1) < 0)
@@ -596,6 +646,10 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 		rc = watch_new(&s->watch, event, s->reader, on_news, s);
 	if (rc == 0)
 		rc = notice_new(&s->notice, event, path, &notice_calls, s);
+	if (rc == 0)
+		rc = notice_new(&s->sink, event, sink, &sink_calls, s);
+	if (rc == 0)
+		rc = memtraces_reader_new(&s->memtraces, options->state);
 	if (rc == 0)
 		rc = server_events(s);
 	if (rc == 0)
@@ -629,6 +683,8 @@ struct server *server_free(struct server *s)
 	sd_event_source_disable_unref(s->tick);
 	sd_event_source_disable_unref(s->post);
 	notice_free(s->notice);
+	notice_free(s->sink);
+	memtraces_reader_free(s->memtraces);
 	watch_free(s->watch);
 	reader_free(s->reader);
 	scratch_deinit(&s->scratch);

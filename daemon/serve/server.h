@@ -11,6 +11,7 @@ struct server_options {
 	const char *state; /* directory with the archive */
 	const char *run;   /* directory with the sockets */
 	unsigned connections;
+	bool sink; /* guests are to be received: the server is not ready without the sink */
 };
 
 struct server;
@@ -29,7 +30,7 @@ int server_listen(struct server *s, const char *text, char *sentence, size_t siz
 int server_adopt(struct server *s, int fd, char *sentence, size_t size);
 
 struct server_counts {
-	uint64_t requests, open, refused, failed, live, events, commits, connected;
+	uint64_t requests, open, refused, failed, live, events, commits, connected, sink_connected;
 	uint64_t longest_read; /* ns */
 };
 struct server_counts server_counts(const struct server *s);

@@ -39,7 +39,7 @@ static bool is_uuid(const char *text, char lower[37])
 	return i == 36 && !text[36];
 }
 
-bool target_run(struct exchange *x, int64_t *run)
+int target_find(struct exchange *x, int64_t *run)
 {
 	struct reader *r = exchange_reader(x);
 	const char *text = x->parameter;
@@ -54,8 +54,16 @@ bool target_run(struct exchange *x, int64_t *run)
 		rc = reader_run_by_name(r, text, run);
 	if (rc == ARCHIVE_E_ABSENT && number_parse(text + (forced ? 6 : 0), 65535, &domid))
 		rc = reader_run_by_domid(r, (int64_t)domid, run);
+	return rc;
+}
+
+bool target_run(struct exchange *x, int64_t *run)
+{
+	int rc = target_find(x, run);
+
 	if (rc == ARCHIVE_E_ABSENT)
-		exchange_problem(x, MHD_HTTP_NOT_FOUND, "There is no guest %.200s; /v1/domains lists them.", text);
+		exchange_problem(x, MHD_HTTP_NOT_FOUND, "There is no guest %.200s; /v1/domains lists them.",
+				 x->parameter);
 	else if (rc != 0)
 		exchange_reader_problem(x, rc, "");
 	return rc == 0;

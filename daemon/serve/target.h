@@ -30,6 +30,8 @@ void target_deinit(struct target *t);
  * Each returns false where it has answered with a problem.  A run is resolved from {domain}: a UUID, a name, a domid, in this order.
  */
 bool target_run(struct exchange *x, int64_t *run);
+/* The same without an answer: returns what the reader returns. */
+int target_find(struct exchange *x, int64_t *run);
 /* From {domain} and the query's run, or from the run that the position FIRST names (NULL = none). */
 bool target_domain(struct exchange *x, const struct position *first, struct target *t);
 bool target_capture(struct exchange *x, struct target *t);

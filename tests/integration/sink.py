@@ -1,11 +1,13 @@
 """The sink with real connections: guests that send, stall, break, lie; guests that offer; a kill: sink.py BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
+import json
 import os
 import random
 import socket
 import sqlite3
 import struct
+import subprocess
 import threading
 import time
 
@@ -109,8 +111,6 @@ class Sink(daemons.Daemons):
 
     def bytes_of(self, recording):
         """What the archive holds of it, piece by piece."""
-        import subprocess
-
         with contextlib.closing(sqlite3.connect(f"file:{self.state}/memtraces/memtraces.db?mode=ro", uri=True)) as db:
             sql = f"SELECT offset, length, codec, data FROM pieces WHERE recording = {recording} ORDER BY offset"
             parts, at = [], 0
@@ -386,6 +386,122 @@ class Offered(Case):
         self.assertEqual(d.say("delete", recording=1)[0], "ok")
         self.assertEqual(d.rows(), [])
         self.assertEqual(d.say("delete", recording=1)[1]["status"], "404")
+
+
+class Http(Case):
+    """All routes, with the collector, the sink and the server."""
+
+    def all(self, more=""):
+        d = self.sink(more)
+        d.start()
+        with daemons.Ring("rings/web.ctf") as ring:
+            ring.add(20)
+            d.wait(lambda: d.domain("web") and d.domain("web")["state"] == "running")
+            self.ring = ring.file.fileno()
+            self.held = os.dup(self.ring)  # it runs while its file is open
+            self.addCleanup(os.close, self.held)
+        return d
+
+    def call(self, d, method, path, body=None, **headers):
+        headers = {key.replace("_", "-"): value for key, value in headers.items()}
+        if body is not None:
+            body = json.dumps(body)
+            headers["Content-Type"] = "application/json"
+        status, answered, content = d.ask(path, method, body, headers, 25)
+        kind = answered.get("Content-Type", "")
+        return status, json.loads(content) if "json" in kind else content, answered
+
+    def test_life(self):
+        d = self.all()
+        self.assertEqual(d.json("/v1/memtraces"), {"memtraces": [], "next": None})
+        offer = self.offer(tail=packet(b"the tail"))
+        body = {"address": "127.0.0.1", "port": offer.port}
+        status, memtrace, headers = self.call(d, "POST", "/v1/domains/web/memtraces", body)
+        self.assertEqual(status, 201, memtrace)
+        home = headers["Location"]
+        self.assertEqual(home, f"/v1/memtraces/{memtrace['id']}")
+        run = d.domain("web")["run"]
+        expected = {"run": run, "domain": "web", "origin": "asked", "state": "recording", "reason": None, "ended": None}
+        self.assertEqual({key: memtrace[key] for key in expected}, expected)
+        self.assertEqual(memtrace["says"]["program"], "mirage")
+        self.assertEqual(d.domain("web")["memtrace"], memtrace["id"])
+        self.assertEqual(d.json("/v1/domains/web")["memtrace"], memtrace["id"])
+        self.assertEqual(self.call(d, "POST", "/v1/domains/web/memtraces", body)[0], 409)
+        self.assertEqual(self.call(d, "DELETE", home)[0], 409)
+        d.wait(lambda: d.json(home)["bytes"] == len(offer.first))
+        status, data, headers = self.call(d, "GET", f"{home}/data")
+        self.assertEqual((status, data, headers["Mprof-Recording"]), (200, offer.first, "true"))
+        status, capture, _ = self.call(d, "POST", "/v1/domains/web/captures", {})
+        self.assertEqual(status, 201, capture)
+        self.assertEqual(d.json(f"/v1/captures/{capture['id']}/context")["memtrace"], memtrace["id"])
+        status, ended, _ = self.call(d, "DELETE", f"{home}/recording")
+        self.assertEqual((status, ended["state"], ended["reason"]), (200, "ended", "stopped"))
+        self.assertEqual(self.call(d, "GET", f"{home}/data")[1], offer.first + offer.tail)
+        self.assertEqual(self.call(d, "DELETE", f"{home}/recording")[0], 409)
+        self.assertIsNone(d.domain("web")["memtrace"])
+        self.assertEqual(d.json("/v1/memtraces?limit=1")["memtraces"], [ended])
+        self.assertEqual(d.json("/v1/domains/web/memtraces")["memtraces"], [ended])
+        status, pinned, _ = self.call(d, "PATCH", home, {"pinned": True, "note": "of a note"})
+        self.assertEqual((status, pinned["pinned"], pinned["note"]), (200, True, "of a note"))
+        self.assertEqual(self.call(d, "PATCH", home, {})[0], 400)
+        self.assertEqual(self.call(d, "DELETE", home)[0], 204)
+        for path in (home, f"{home}/data", "/v1/memtraces/0", "/v1/memtraces/x"):
+            self.assertEqual(self.call(d, "GET", path)[0], 404)
+        self.assertEqual(self.call(d, "DELETE", home)[0], 404)
+
+    def test_data(self):
+        """Ranges, tags, frames; over several pieces, of which some are not stored as frames."""
+        d = self.all()
+        data = info() + b"".join(packet(random.randbytes(30000)) for _ in range(40)) + packet(bytes(30000))
+        with d.connect() as guest:
+            guest.sendall(data)
+        home = f"/v1/memtraces/{d.wait_rows(1, 'reason IS NOT NULL', 'id')[0][0]}/data"
+        status, got, headers = self.call(d, "GET", home)
+        self.assertEqual((status, got, headers["Mprof-Recording"]), (200, data, "false"))
+        tag = headers["ETag"]
+        self.assertEqual(self.call(d, "GET", home, If_None_Match=tag)[0], 304)
+        for first, last in ((0, 0), (100, 1_000_000), (len(data) - 5, len(data) - 1), (1_048_570, 1_048_580)):
+            status, got, headers = self.call(d, "GET", home, Range=f"bytes={first}-{last}", If_Range=tag)
+            self.assertEqual((status, got), (206, data[first : last + 1]))
+            self.assertEqual(headers["Content-Range"], f"bytes {first}-{last}/{len(data)}")
+        self.assertEqual(self.call(d, "GET", home, Range=f"bytes={len(data)}-")[0], 416)
+        status, frames, headers = self.call(d, "GET", home, Accept_Encoding="zstd")
+        self.assertEqual((status, headers["Content-Encoding"]), (200, "zstd"))
+        self.assertNotEqual(headers["ETag"], tag)
+        self.assertEqual(subprocess.run(["zstd", "-dc"], input=frames, capture_output=True, check=True).stdout, data)
+
+    def test_refusals(self):
+        d = self.all()
+        post = lambda name, body: self.call(d, "POST", f"/v1/domains/{name}/memtraces", body)[0]
+        busy = self.offer(busy=True)
+        self.assertEqual(post("web", {"address": "127.0.0.1", "port": busy.port}), 409)
+        self.assertEqual(post("web", {}), 404)  # a file has no address
+        self.assertEqual(post("web", {"address": "example.org"}), 400)
+        self.assertEqual(post("web", {"port": 0}), 400)
+        self.assertEqual(post("web", {"what": 1}), 400)
+        self.assertEqual(post("nobody", {}), 404)
+        offer = self.offer()
+        self.assertEqual(post("untraced", {"address": "127.0.0.1", "port": offer.port}), 201)
+        self.assertEqual(d.json("/v1/memtraces")["memtraces"][0]["domain"], "untraced")
+
+    def test_health(self):
+        """Ready, metrics, and both while the sink is gone."""
+        d = self.all()
+        d.wait(lambda: self.call(d, "GET", "/readyz")[0] == 200)
+        metrics = d.get("/metrics").decode()
+        for name in ("mprofd_sink_streams 0", "mprofd_memtraces 0", "mprofd_http_sink_connected 1", "mprofd_looks_total"):
+            self.assertIn(f"\n{name}", metrics)
+        self.assertTrue(metrics.endswith("# EOF\n") and metrics.count("# EOF") == 1)
+        d.stop_sink()
+        d.wait(lambda: self.call(d, "GET", "/readyz")[0] == 503)
+        self.assertIn("mprofd-sink", self.call(d, "GET", "/readyz")[1]["detail"])
+        self.assertIn("mprofd_http_sink_connected 0", d.get("/metrics").decode())
+        status, problem, _ = self.call(d, "POST", "/v1/domains/web/memtraces", {"address": "127.0.0.1"})
+        self.assertEqual(status, 503)
+        self.assertIn("sink", problem["detail"])
+        self.assertEqual(d.json("/v1/memtraces")["memtraces"], [])
+        d.start_sink()
+        d.wait(lambda: self.call(d, "GET", "/readyz")[0] == 200)
 
 
 if __name__ == "__main__":

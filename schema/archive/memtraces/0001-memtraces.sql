@@ -42,6 +42,7 @@ CREATE TABLE recordings (
 	rate       REAL,                      -- probability per word to be sampled
 	context    TEXT
 );
+CREATE INDEX recordings_now ON recordings (id) WHERE state = 'recording';
 CREATE INDEX recordings_by_run ON recordings (run, id) WHERE run IS NOT NULL;
 
 -- The stream's bytes in pieces of at most 1 MiB uncompressed, one behind the other from offset 0, each of whole packets.

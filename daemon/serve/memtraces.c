@@ -1,0 +1,276 @@
+/* /v1/memtraces: reads come from their archive, changes go to the sink, which is its only writer. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "routes.h"
+#include "target.h"
+#include "upload.h"
+
+#define LIMIT_DEFAULT 100u
+#define LIMIT_MOST    1000u
+#define PATIENCE      20000000000ull /* to connect, or to read to the end */
+#define ABSENT	      "There is no such memory profile; /v1/memtraces lists them."
+
+static json_t *memtrace_json(const struct memtrace *t)
+{
+	json_t *json =
+		json_pack("{s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "id", (json_int_t)t->id, "run",
+			  t->run ? json_integer(t->run) : json_null(), "domain", json_text(t->name), "uuid",
+			  json_text(t->uuid), "domid", json_domid(t->domid), "address", t->address, "port",
+			  (json_int_t)t->port, "origin", t->origin, "state", t->state, "reason", json_text(t->reason));
+	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "began", json_time(t->began_real),
+				 "began_mono", json_ns(t->began_mono), "ended", json_time(t->ended_real), "bytes",
+				 json_count(t->bytes), "packets", json_count(t->packets), "dropped",
+				 json_count(t->dropped), "pinned", t->pinned, "note", json_text(t->note));
+	json_t *said = json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "version", (json_int_t)t->version, "program",
+				 json_text(t->program), "host", json_text(t->host), "pid",
+				 t->has_pid ? json_integer(t->pid) : json_null(), "rate",
+				 t->rate > 0 ? json_real(t->rate) : json_null(), "context", json_text(t->context));
+
+	if (json && more && said && json_object_update(json, more) == 0 && json_object_set(json, "says", said) == 0) {
+		json_decref(more);
+		json_decref(said);
+		return json;
+	}
+	json_decref(json);
+	json_decref(more);
+	json_decref(said);
+	return NULL;
+}
+
+static int take_one(void *context, const struct memtrace *t)
+{
+	json_t **json = context;
+
+	*json = memtrace_json(t);
+	return *json ? 0 : -ENOMEM;
+}
+
+static int take_row(void *context, const struct memtrace *t)
+{
+	json_t *json = memtrace_json(t);
+
+	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
+}
+
+/* A page: all (RUN 0), or those of the run. */
+static enum outcome list(struct exchange *x, int64_t run)
+{
+	CLEANUP(json_unrefp) json_t *rows = json_array();
+	uint64_t limit, before;
+	json_t *next = NULL;
+	int rc;
+
+	if (!exchange_number(x, "limit", 1, LIMIT_MOST, LIMIT_DEFAULT, &limit) ||
+	    !exchange_number(x, "cursor", 1, INT64_MAX, INT64_MAX, &before))
+		return OUTCOME_DONE;
+	rc = memtraces_list(exchange_memtraces(x), run, (int64_t)before, (unsigned)limit, take_row, rows);
+	if (rc != 0)
+		return exchange_reader_problem(x, rc, "");
+	if (json_array_size(rows) == limit)
+		next = json_sprintf(
+			"%lld", (long long)json_integer_value(json_object_get(json_array_get(rows, limit - 1), "id")));
+	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o?}", "memtraces", rows, "next", next));
+}
+
+enum outcome get_memtraces(struct exchange *x)
+{
+	return list(x, 0);
+}
+
+enum outcome get_domain_memtraces(struct exchange *x)
+{
+	int64_t run;
+
+	return target_run(x, &run) ? list(x, run) : OUTCOME_DONE;
+}
+
+/* The id in the path, of a recording that there is. */
+static bool existing(struct exchange *x, int64_t *id, json_t **recording)
+{
+	uint64_t value = 0;
+	int rc = ARCHIVE_E_ABSENT;
+
+	if (number_parse(x->parameter, INT64_MAX, &value) && value)
+		rc = memtraces_get(exchange_memtraces(x), (int64_t)value, take_one, recording);
+	*id = (int64_t)value;
+	if (rc != 0)
+		exchange_reader_problem(x, rc, ABSENT);
+	return rc == 0;
+}
+
+enum outcome get_memtrace(struct exchange *x)
+{
+	json_t *recording;
+	int64_t id;
+
+	return existing(x, &id, &recording) ? exchange_json(x, MHD_HTTP_OK, recording) : OUTCOME_DONE;
+}
+
+static enum outcome ask(struct exchange *x, const struct message_writer *w)
+{
+	return exchange_send(x, w) ? OUTCOME_ANSWER : exchange_no_collector(x);
+}
+
+/* The sink has answered: the recording as it is now. */
+static enum outcome answer_recording(struct exchange *x, bool created)
+{
+	char location[64];
+	json_t *recording;
+	int64_t id = (int64_t)x->answer.recording;
+	int rc;
+
+	if (!x->answer.arrived)
+		return exchange_unanswered(x);
+	if (!x->answer.ok)
+		return exchange_refused(x);
+	rc = memtraces_get(exchange_memtraces(x), id, take_one, &recording);
+	if (rc != 0)
+		return exchange_reader_problem(x, rc, "The memory profile was deleted meanwhile.");
+	if (!created)
+		return exchange_json(x, MHD_HTTP_OK, recording);
+	snprintf(location, sizeof(location), "/v1/memtraces/%" PRId64, id);
+	return exchange_created(x, location, recording);
+}
+
+static int add_run(void *context, const struct archive_run *run)
+{
+	struct message_writer *w = context;
+
+	if (strcmp(run->state, "running") != 0)
+		return EBUSY;
+	message_add_number(w, "run", (uint64_t)run->id);
+	message_add(w, "name", run->name);
+	message_add(w, "uuid", run->uuid ? run->uuid : "");
+	if (run->domid >= 0)
+		message_add_number(w, "domid", (uint64_t)run->domid);
+	return 0;
+}
+
+/* Of a guest that publishes no trace only what the path says of it is known. */
+static bool add_unknown(struct exchange *x, struct message_writer *w, const char *address)
+{
+	const char *text = x->parameter;
+	uint64_t domid;
+
+	if (number_parse(strncmp(text, "domid:", 6) == 0 ? text + 6 : text, 65535, &domid))
+		message_add_number(w, "domid", domid);
+	else if (address)
+		message_add(w, "name", text);
+	else
+		return false;
+	return true;
+}
+
+static bool add_domain(struct exchange *x, struct message_writer *w, const char *address)
+{
+	int64_t run;
+	int rc = target_find(x, &run);
+
+	if (rc == 0)
+		rc = reader_run(exchange_reader(x), run, add_run, w);
+	else if (rc == ARCHIVE_E_ABSENT && add_unknown(x, w, address))
+		rc = 0;
+	if (rc == EBUSY)
+		exchange_problem(x, MHD_HTTP_CONFLICT, "The guest does not run.");
+	else if (rc == ARCHIVE_E_ABSENT)
+		exchange_problem(
+			x, MHD_HTTP_NOT_FOUND,
+			"There is no guest %.200s; /v1/domains lists those with traces.  Another is named by its "
+			"domid, or by any name with its address in the body.",
+			x->parameter);
+	else if (rc != 0)
+		exchange_reader_problem(x, rc, "");
+	return rc == 0;
+}
+
+enum outcome post_memtrace(struct exchange *x)
+{
+	static const char *const members[] = {"address", "port", NULL};
+	CLEANUP(json_unrefp) json_t *object = NULL;
+	struct message_writer w;
+	char text[8192];
+	const char *address;
+	json_t *port, *member;
+
+	if (x->answer.tag)
+		return answer_recording(x, true);
+	if (!upload_object(x, members, &object))
+		return OUTCOME_DONE;
+	member = json_object_get(object, "address");
+	address = json_string_value(member);
+	port = json_object_get(object, "port");
+	if ((member && (!address || strlen(address) > 63)) ||
+	    (port && (!json_is_integer(port) || json_integer_value(port) < 1 || json_integer_value(port) > 65535)))
+		return exchange_problem(
+			x, MHD_HTTP_BAD_REQUEST,
+			"address is a numeric address such as \"10.0.0.1\", port a number from 1 to 65535.");
+	exchange_ask_sink(x, &w, text, sizeof(text), "start", PATIENCE);
+	if (!add_domain(x, &w, address))
+		return OUTCOME_DONE;
+	if (address)
+		message_add(&w, "address", address);
+	if (port)
+		message_add_number(&w, "port", (uint64_t)json_integer_value(port));
+	return ask(x, &w);
+}
+
+/* Ask the sink for VERB of the recording in the path. */
+static enum outcome ask_of(struct exchange *x, const char *verb)
+{
+	CLEANUP(json_unrefp) json_t *recording = NULL;
+	struct message_writer w;
+	char text[128];
+	int64_t id;
+
+	if (!existing(x, &id, &recording))
+		return OUTCOME_DONE;
+	exchange_ask_sink(x, &w, text, sizeof(text), verb, PATIENCE);
+	message_add_number(&w, "recording", (uint64_t)id);
+	return ask(x, &w);
+}
+
+enum outcome stop_memtrace(struct exchange *x)
+{
+	return x->answer.tag ? answer_recording(x, false) : ask_of(x, "stop");
+}
+
+enum outcome delete_memtrace(struct exchange *x)
+{
+	if (!x->answer.tag)
+		return ask_of(x, "delete");
+	if (!x->answer.arrived)
+		return exchange_unanswered(x);
+	return x->answer.ok ? exchange_empty(x, MHD_HTTP_NO_CONTENT) : exchange_refused(x);
+}
+
+enum outcome patch_memtrace(struct exchange *x)
+{
+	static const char *const members[] = {"pinned", "note", NULL};
+	CLEANUP(json_unrefp) json_t *object = NULL, *recording = NULL;
+	struct message_writer w;
+	char text[4 * UPLOAD_NOTE_MOST];
+	const char *note;
+	json_t *pinned;
+	int64_t id;
+
+	if (x->answer.tag)
+		return answer_recording(x, false);
+	if (!upload_object(x, members, &object) || !upload_note(x, object, &note) || !existing(x, &id, &recording))
+		return OUTCOME_DONE;
+	pinned = json_object_get(object, "pinned");
+	if (pinned && !json_is_boolean(pinned))
+		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "pinned is true or false.");
+	if (!pinned && !note)
+		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "Give pinned, note, or both.");
+	exchange_ask_sink(x, &w, text, sizeof(text), "patch", EXCHANGE_PATIENCE_CHANGE);
+	message_add_number(&w, "recording", (uint64_t)id);
+	if (pinned)
+		message_add_number(&w, "pinned", json_is_true(pinned));
+	if (note)
+		message_add(&w, "note", note);
+	return ask(x, &w);
+}
