@@ -1,7 +1,7 @@
 """The viewer's pictures: the index over a model of 10 million events, and a tour of zooms and pans at 1,600 x 1,000 pixels.
 
-The same in native code (the processor's time) and in mprof.wasm under node (wall time, and how long loading took before).  The peer is the same
-tour with a plain look at every item of the model for each picture, in native code; ratios are the peer's median over ours, so that more is
+The same in native code and in mprof.wasm under node (where the compiler's threads count too, and how long loading took before); all times are
+the processor's.  The peer is the same tour with a plain look at every item of the model for each picture, in native code; ratios are the peer's median over ours, so that more is
 better.  Wrong is: another number of events than was recorded, or a thread that the peer draws and no line of the picture covers.
 """
 
