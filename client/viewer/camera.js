@@ -34,6 +34,7 @@ export class Camera {
 		this.focus = 0;
 		this.from = 0n;
 		this.to = SPAN_MIN;
+		this.floor = 0n; /* below 0 where another trace begins there */
 		this.held = null; /* what the last step of a zoom held in its place, in parts of a nanosecond */
 		this.fit();
 	}
@@ -44,11 +45,20 @@ export class Camera {
 
 	/** What the whole trace is: times, and rows of its layout.  The window stays where it is as far as it may. */
 	trace(start, end, rows) {
+		this.floor = 0n;
 		this.start = least(most(start, 0n), TIME_MAX);
 		this.end = least(most(end, this.start), TIME_MAX);
 		this.rows = Math.max(1, rows);
 		this.show(this.from, this.to);
 		this.look(this.focus);
+	}
+
+	/** Another trace, from START up to END, is seen with it, which is WHOLE {start, end}. */
+	join(start, end, whole) {
+		this.start = least(start, whole.start);
+		this.end = least(most(end, whole.end), TIME_MAX);
+		this.floor = least(this.start - (this.end - this.start), 0n);
+		this.show(this.from, this.to);
 	}
 
 	/** The picture's size in pixels.  The range stays. */
@@ -77,7 +87,7 @@ export class Camera {
 	show(from, to) {
 		const span = least(most(to - from, SPAN_MIN), this.widest);
 		const margin = (span * BigInt(MARGIN)) / BigInt(this.width) + 1n;
-		const first = most(this.start - margin, 0n);
+		const first = most(this.start - margin, this.floor);
 		const last = most(least(this.end + margin, TIME_MAX) - span, first);
 		const wanted = to - from < span ? from - (span - (to - from)) / 2n : from;
 

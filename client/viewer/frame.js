@@ -6,6 +6,7 @@ import {download, fileName, picturePng, pictureSvg} from "./save.js";
 
 const BUTTONS = [
 	["why", "Why?", "Why does it wait? (w)"],
+	["diff", "Differences", "What differs between the two traces (d)"],
 	["threads", "Threads", "The threads in view, as a list (t)"],
 	["stats", "Numbers", "Numbers of the selected range, or of what is in view (s)"],
 	["counters", "Counters", "Choose counters (space shows or hides all)"],
@@ -32,6 +33,7 @@ export class Frame {
 		for (const [name, element] of this.buttons)
 			if (name !== "help")
 				element.removeAttribute("aria-label");
+		this.buttons.get("diff").hidden = !timeline.versus;
 		this.message = make("div", {className: "tl-message", hidden: true});
 		this.alert = make("div", {className: "tl-alert", role: "alert"});
 		this.menu = this.saveMenu();
@@ -68,7 +70,7 @@ export class Frame {
 			make(
 				"div",
 				{className: "tl-body"},
-				make("div", {className: "tl-left"}, timeline.stage.element, timeline.minimap.canvas, timeline.says, this.message),
+				make("div", {className: "tl-left"}, timeline.stage.element, timeline.versus?.element, timeline.minimap.canvas, timeline.says, this.message),
 				timeline.panels.element,
 			),
 			timeline.live,
@@ -249,11 +251,11 @@ export class Frame {
 
 	async savePicture(kind) {
 		const {source} = this.session;
-		const {stage, palette, says} = this.timeline;
+		const {stage, palette, says, versus} = this.timeline;
 		const blob =
 			kind === "svg"
 				? pictureSvg(stage, palette, `${source.title}: ${says.textContent}`)
-				: await picturePng([[stage.ruler], [stage.picture, stage.canvas]]);
+				: await picturePng([stage, versus?.stage].filter(Boolean).flatMap((it) => [[it.ruler], [it.picture, it.canvas]]));
 
 		download(blob, fileName(source.name, kind));
 	}

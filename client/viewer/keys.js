@@ -22,6 +22,7 @@ export const KEYS = [
 	{keys: ["z"], act: "zoom-thread", says: "Show the selected thread, or the selected range, over the whole width"},
 	{keys: ["m"], act: "mark", says: "Measure: the time under the pointer begins a range, pressed again ends it"},
 	{keys: ["w"], act: "why", says: "Why does it wait?"},
+	{keys: ["d"], act: "diff", says: "What differs, where two traces are compared"},
 	{keys: ["t"], act: "threads", says: "List the threads in view"},
 	{keys: ["s"], act: "stats", says: "Numbers of the selected range, or of what is in view"},
 	{keys: [" "], act: "counters", says: "Show or hide all counters"},
@@ -70,6 +71,9 @@ const SIGNS = [
 	["sleeping", "Nothing runs: the guest sleeps"],
 	["collection", "Garbage is collected"],
 	["tail", "What stands here was not proven when it was copied"],
+	["part", "Two traces compared: here they part, or it resolved in one only"],
+	["lone", "Two traces compared: it has no counterpart in the other"],
+	["uncertain", "Several guests: how much earlier it may have been, by what is known of the clock"],
 	["gap", "Packets are missing: nothing is known of this time"],
 ];
 

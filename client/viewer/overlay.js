@@ -2,6 +2,7 @@
  * What lies over a picture and changes without it: the selected thread, the selected range, the chain of waits, the pointer's time.  Made as a
  * list of primitives, which is what is painted and what tests look at.
  */
+import {drawn as differences} from "./differences.js";
 import {drawn as guests} from "./guests.js";
 import {span} from "./times.js";
 
@@ -15,6 +16,7 @@ export function primitives(state, camera, yOf) {
 	const out = guests(state.guests ?? [], camera, yOf, state.pointer);
 	const x = (time) => Math.max(-50, Math.min(camera.width + 50, camera.xOf(time)));
 
+	out.push(...differences(state.marks ?? [], camera, yOf));
 	for (const {from, to} of state.unloaded ?? []) {
 		const [x0, x1] = [x(from), x(to)];
 		if (x1 > 0 && x0 < camera.width && x1 - x0 > 1)
@@ -145,7 +147,38 @@ function uncertain(ctx, it, palette) {
 	ctx.globalAlpha = 1;
 }
 
+/** They part here: a flag at the thread. */
+function parting(ctx, it, palette) {
+	ctx.fillStyle = palette.part;
+	ctx.fillRect(it.x0 - 1, it.y0 - 14, 2, 28);
+	ctx.beginPath();
+	ctx.moveTo(it.x0, it.y0 - 14);
+	ctx.lineTo(it.x0 + 10, it.y0 - 10);
+	ctx.lineTo(it.x0, it.y0 - 6);
+	ctx.fill();
+	said(ctx, it, it.x0 + 14, it.y0 - 6, palette.part, palette);
+}
+
+/** TEXT that can be read over anything. */
+function said(ctx, it, x, y, colour, palette) {
+	if (!it.text)
+		return;
+	ctx.font = "bold 12px system-ui, sans-serif";
+	ctx.textAlign = x > ctx.canvas.clientWidth - 120 ? "right" : "left";
+	ctx.lineWidth = 4;
+	ctx.strokeStyle = palette.back;
+	ctx.fillStyle = colour;
+	ctx.strokeText(it.text, x, y);
+	ctx.fillText(it.text, x, y);
+}
+
 const PAINTERS = {
+	lone: (ctx, it, palette) => line(ctx, {...it, y0: it.y0 + 4, y1: it.y1 + 4}, palette.lone, 2, 1, [4, 3]),
+	outcome: (ctx, it, palette) => {
+		line(ctx, it, palette.part, 6, 0.45);
+		said(ctx, it, Math.max(it.x0, 0) + 8, it.y0 - 6, palette.part, palette);
+	},
+	parting,
 	guest,
 	uncertain,
 	unloaded,
@@ -185,6 +218,11 @@ export function overLayers(list, palette) {
 			layer(kind, "line", palette.why, {alpha: kind === "why" ? 0.55 : 0.9, width, data: [x0, y0, x1, y1]});
 			if (kind === "why")
 				layer(kind, "text", palette.why, {texts: [{text, x: Math.max(x0, 0) + 24, y: y0 + BELOW, align: "left"}]});
+		} else if (kind === "lone") {
+			layer(kind, "line", palette.lone, {width: 2, data: [x0, y0 + 4, x1, y1 + 4]});
+		} else if (kind === "outcome" || kind === "parting") {
+			layer(kind, "line", palette.part, kind === "parting" ? {width: 2, data: [x0, y0 - 14, x0, y0 + 14]} : {width: 6, alpha: 0.45, data: [x0, y0, x1, y1]});
+			layer(kind, "text", palette.part, {texts: [{text: text ?? "", x: Math.max(x0, 0) + 8, y: y0 - 6, align: "left"}]});
 		} else if (kind === "selected") {
 			const [l, r, t, b] = [x0 - 4, Math.max(x1, x0 + 1) + 4, y0 - 6, y0 + 6];
 			layer(kind, "line", palette.select, {width: 2, data: [l, t, r, t, r, t, r, b, r, b, l, b, l, b, l, t]});

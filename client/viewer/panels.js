@@ -3,6 +3,7 @@ import {PANELS} from "./address.js";
 import {help} from "./keys.js";
 import {make} from "./make.js";
 import {measured} from "./measure.js";
+import {compared, counterpart} from "./compared.js";
 import {Panel, called, story} from "./panel.js";
 import {inView, list} from "./threads.js";
 import {bytes, count, exact, span} from "./times.js";
@@ -83,12 +84,31 @@ export class Panels {
 	}
 
 	async thread() {
-		const {selection, camera} = this.timeline;
+		const {selection, camera, versus} = this.timeline;
 		const {thread} = selection;
 
 		if (!thread)
 			return ["No thread is selected", [make("p", {textContent: "Click a thread, or press j and k to go through those in view."})]];
-		return [called(thread), story(thread, camera.start, (index) => this.select(index))];
+		const nodes = story(thread, camera.start, (index) => this.select(index));
+		if (versus?.diff)
+			nodes.splice(thread.story.length, 0, counterpart(versus, "bad", thread.index));
+		return [called(thread), nodes];
+	}
+
+	/** A thread of the trace below. */
+	async below() {
+		const {versus} = this.timeline;
+		const {thread} = versus;
+		const nodes = story(thread, versus.camera.start, (index) => versus.select(index, {reveal: true}));
+
+		nodes.splice(thread.story.length, 0, counterpart(versus, "good", thread.index));
+		return [`Below: ${called(thread)}`, nodes];
+	}
+
+	async diff() {
+		const {versus} = this.timeline;
+
+		return ["What differs", versus?.diff ? compared(versus) : [make("p", {textContent: "Nothing is compared: tick two guests or captures on the page of all guests."})]];
 	}
 
 	async why() {

@@ -57,7 +57,7 @@ export class Selection {
 		return found;
 	}
 
-	async select(index, {reveal = false} = {}) {
+	async select(index, {reveal = false, tell = true} = {}) {
 		const {timeline} = this;
 		const thread = index === null ? null : await timeline.session.engine.thread(index);
 
@@ -66,7 +66,8 @@ export class Selection {
 			if (reveal)
 				this.reveal(thread);
 			timeline.live.textContent = `Selected: ${line(thread, timeline.camera.start)}`;
-			await timeline.panels.show("thread");
+			if (tell)
+				await timeline.panels.show("thread");
 		} else if (timeline.panels.name === "thread") {
 			timeline.panels.close();
 		}
@@ -103,7 +104,7 @@ export class Selection {
 	at(x, y) {
 		const {timeline} = this;
 
-		return timeline.session?.engine ? timeline.session.engine.near(timeline.stage.window, x, y, REACH) : null;
+		return timeline.session?.engine ? timeline.stage.near(x, y, REACH) : null;
 	}
 
 	async click(x, y) {

@@ -5,7 +5,7 @@
 import {make} from "./make.js";
 import {Marks} from "./marks.js";
 import {paintOverlay, primitives} from "./overlay.js";
-import {FONT, paint, plan} from "./paint.js";
+import {FONT, painting, plan} from "./paint.js";
 import {tick} from "./times.js";
 
 export const RULER = 22; /* pixels of height */
@@ -14,6 +14,7 @@ export const FLAGS_NO_COUNTERS = 6;
 
 const WIDTHS_MAX = 20000;
 const WORK_KEPT = 1000;
+const PAINT_MS = 6; /* of a frame that painting takes: what is left of it goes on in the next one */
 
 /** CANVAS at this size, and its pen; one that is opaque costs less to put together with the others. */
 function fitted(canvas, width, height, alpha = false) {
@@ -50,6 +51,8 @@ export class Stage {
 		this.flags = FLAGS_ALL;
 		this.shown = null; /* the picture that is painted: {marks, layers, window, yOf, gridNs} */
 		this.arrived = null; /* one that is not yet */
+		this.job = null; /* one that is being painted, on a canvas behind: {steps, shown} */
+		this.behind = make("canvas");
 		this.drag = null; /* {row, y}: the row that a hand holds, and where */
 		this.stale = true;
 		this.asking = false;
@@ -89,8 +92,19 @@ export class Stage {
 
 	get window() {
 		const {from, to, focus, width, height} = this.camera;
+		const plain = {focus, height, letter: 6.6, flags: this.flags};
 
-		return {from, to, focus, width, height, letter: 6.6, flags: this.flags};
+		if (from >= 0n)
+			return {...plain, from, to, width};
+		/* There is no time before 0: what lies there stays empty. */
+		return to > 0n ? {...plain, from: 0n, to, width: Math.max(width - this.camera.xOf(0n), 1)} : {...plain, from: 0n, to: to - from, width};
+	}
+
+	/** The thread that is nearest to a point, up to REACH pixels away, or null. */
+	near(x, y, reach) {
+		const {window} = this;
+
+		return this.engine.near(window, x - this.camera.xOf(window.from), y, reach);
 	}
 
 	measure(text) {
@@ -111,7 +125,9 @@ export class Stage {
 		this.wanted = 0;
 		if (this.closed)
 			return;
-		if (this.arrived)
+		if (this.arrived && !this.job)
+			this.begin();
+		if (this.job)
 			this.paint();
 		this.place();
 		this.paintRuler();
@@ -127,7 +143,7 @@ export class Stage {
 	/** Until a picture of the camera as it is now is painted. */
 	async painted() {
 		this.renew();
-		while (!this.closed && (this.stale || this.asking || this.arrived || !this.shown))
+		while (!this.closed && (this.stale || this.asking || this.arrived || this.job || !this.shown))
 			await new Promise((resolve) => requestAnimationFrame(resolve));
 	}
 
@@ -159,18 +175,39 @@ export class Stage {
 		}
 	}
 
-	paint() {
+	/** Begin to paint what has arrived. */
+	begin() {
 		const {answer, window} = this.arrived;
 		const palette = this.hooks.palette();
 		const marks = new Marks(answer.marks, answer.n, answer.text);
 
 		this.arrived = null;
-		this.pen = fitted(this.picture, window.width, window.height);
+		this.pen = fitted(this.behind, window.width, window.height);
 		this.pen.font = FONT;
 		const layers = plan(marks, palette, window, (text) => this.measure(text), (index, name) => this.hooks.counter(index, name));
-		paint(this.pen, layers, palette, window);
-		this.first ??= performance.now();
-		this.shown = {marks, layers, window, yOf: answer.rowY, rowAt: answer.rowAt, gridNs: answer.gridNs};
+		this.job = {
+			steps: painting(this.pen, layers, palette, window),
+			shown: {marks, layers, window, yOf: answer.rowY, rowAt: answer.rowAt, gridNs: answer.gridNs},
+		};
+	}
+
+	/** Go on painting, and show the picture once it is whole. */
+	paint() {
+		const {steps, shown} = this.job;
+		const end = performance.now() + PAINT_MS;
+
+		while (performance.now() < end)
+			if (steps.next().done) {
+				const ctx = fitted(this.picture, shown.window.width, shown.window.height);
+				ctx.setTransform(1, 0, 0, 1, 0, 0);
+				ctx.drawImage(this.behind, 0, 0);
+				this.first ??= performance.now();
+				this.shown = shown;
+				this.job = null;
+				break;
+			}
+		if (this.job || this.arrived)
+			this.changed();
 	}
 
 	/** Put the picture that is there where the camera is by now. */

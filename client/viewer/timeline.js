@@ -26,7 +26,10 @@ import {inView, line} from "./threads.js";
 import {markTails} from "./tail.js";
 import {Tip} from "./tip.js";
 import {rough} from "./times.js";
+import {Versus} from "./versus.js";
 import {clockWords, together} from "./together.js";
+
+const big = (_, value) => (typeof value === "bigint" ? String(value) : value);
 
 const SETTLE_MS = 300;
 const READ_MS = 700; /* until the text beside the picture follows it */
@@ -49,6 +52,7 @@ export class Timeline {
 		this.dark = watchDark((dark) => {
 			this.dark = dark;
 			this.stage?.renew();
+			this.versus?.stage.renew();
 		});
 		this.build();
 		root.timeline = this;
@@ -63,8 +67,10 @@ export class Timeline {
 	get over() {
 		const {selection, chain, tip, unloaded} = this;
 		const guests = this.strips ?? [];
+		const marks = this.versus?.marksOf("bad", this.stage) ?? [];
+		const pointer = tip.time ?? this.versus?.tipTime ?? null;
 
-		return {guests, selected: selection.thread, range: selection.range, chain, pointer: tip.time, unloaded};
+		return {guests, marks, selected: selection.thread, range: selection.range, chain, pointer, unloaded};
 	}
 
 	/** Times that are there but not in this model. */
@@ -104,6 +110,7 @@ export class Timeline {
 		this.live = make("div", {className: "tl-hidden", role: "status", "aria-live": "polite"});
 		this.text = make("div", {className: "tl-hidden", role: "region", "aria-label": "The threads in view, as text"});
 		this.stage.pictures.append(this.tip.element);
+		this.versus = this.view.against ? new Versus(this) : null;
 		this.frame = new Frame(this);
 		this.root.replaceChildren(this.frame.element);
 		this.input = new Input(this.stage.canvas, this.hooks());
@@ -141,6 +148,7 @@ export class Timeline {
 		document.removeEventListener("keydown", this.onKey);
 		clearTimeout(this.settling);
 		clearTimeout(this.reading);
+		this.versus?.close();
 		this.stage.close();
 		this.session?.close();
 		this.closed = true;
@@ -178,13 +186,19 @@ export class Timeline {
 		if (mine)
 			return mine;
 		if (this.view.together)
-			return together(api, this.view);
+			return this.alone(await together(api, this.view));
 		if (this.view.file === undefined)
-			return remote(api, this.view);
+			return this.alone(await remote(api, this.view));
 		if (file && file.name === this.view.file)
 			return local(file);
 		this.frame.ask(this.view.file);
 		return null;
+	}
+
+	/** What is compared stands still. */
+	alone(source) {
+		source.running &&= !this.versus;
+		return source;
 	}
 
 	/** A person gave a file. */
@@ -218,6 +232,7 @@ export class Timeline {
 		this.counters.toggle = (index, shown) => this.showCounter(index, shown);
 		for (const [index, shown] of this.counters.changes())
 			session.engine.counter(index, shown);
+		await this.versus?.load(session.engine);
 		await this.overlook();
 		this.strips = strips(summary.streams);
 		this.frame.notes(this.notes());
@@ -244,7 +259,7 @@ export class Timeline {
 		this.minimap.trace(
 			camera.start,
 			camera.end,
-			session.loaded ? density(session.overview) : await session.engine.density(camera.start, camera.end + 1n, 1024),
+			session.loaded ? density(session.overview) : await session.engine.density(camera.start > 0n ? camera.start : 0n, camera.end + 1n, 1024),
 			session.loaded,
 		);
 		this.mapped = null;
@@ -327,6 +342,8 @@ export class Timeline {
 	}
 
 	async apply(view) {
+		if (this.versus && JSON.stringify(view.align, big) !== JSON.stringify(this.versus.how ?? undefined, big))
+			await this.versus.align(view.align);
 		if (view.from === undefined)
 			await this.fit(this.session.loaded);
 		else
@@ -338,7 +355,7 @@ export class Timeline {
 		this.selection.range = view.measure ?? null;
 		const thread = view.thread ? await this.selection.locate(view.thread) : null;
 		this.selection.thread = thread;
-		await this.panels.show(view.panel ?? (thread ? "thread" : view.measure ? "stats" : null));
+		await this.panels.show(view.panel ?? (thread ? "thread" : view.measure ? "stats" : this.versus ? "diff" : null));
 		this.stage.renew();
 		this.moved();
 	}
@@ -400,6 +417,7 @@ export class Timeline {
 		const {camera} = this;
 
 		this.stage.changed();
+		this.versus?.follow();
 		this.session.look(camera.from, camera.to);
 		this.settle();
 	}
@@ -418,6 +436,7 @@ export class Timeline {
 	}
 
 	drawn() {
+		this.versus?.follow();
 		const key = `${this.camera.from} ${this.camera.to} ${this.dark} ${this.camera.width}`;
 
 		if (this.session?.summary && this.mapped !== key) {

@@ -82,3 +82,134 @@ test("beside: guests with clocks of their own are ticked, and stand on one time 
 	const again = await opened(t, host, address);
 	equal((await drawn(again, "guest")).length, 2, "headings by the address");
 });
+
+/** A host with the good and the bad run of one program, and the page that compares them. */
+async function pair(t, options) {
+	const host = await t.host({rings: {good: reference("public/arp-good.ctf"), bad: reference("public/arp-bad.ctf")}});
+
+	return {host, page: await opened(t, host, "#domain=bad&against=domain%3Agood", options)};
+}
+
+/** What is painted below. */
+const below = (page, ...kinds) =>
+	until(() =>
+		page.evaluate((wanted) => {
+			const {versus} = document.getElementById("page").timeline;
+			const {stage} = versus;
+
+			if (!stage.shown || stage.asking || stage.arrived || stage.wanted || stage.isOld())
+				return null;
+			return versus.painted.filter((it) => !wanted.length || wanted.includes(it.kind));
+		}, kinds),
+	);
+
+/** Where a moment of each trace is on the screen: the events at which both began. */
+const beginnings = (page) =>
+	page.evaluate(() => {
+		const {camera, session, versus} = document.getElementById("page").timeline;
+
+		return [camera.xOf(session.summary.start), versus.camera.xOf(versus.summary.start)];
+	});
+
+test("beside: two captures are ticked and compared, and what differs is marked in both pictures and told", async (t) => {
+	const host = await t.host({rings: {good: reference("public/arp-good.ctf"), bad: reference("public/arp-bad.ctf")}});
+	const page = await t.open(host);
+
+	for (const name of ["good", "bad"])
+		await page.locator("table.captures").getByLabel(new RegExp(`Tick ${name} .*beside others`)).check();
+	await page.getByRole("link", {name: "Compare"}).click();
+	await settled(page);
+	await below(page);
+	const address = await page.evaluate(() => location.hash);
+	ok(/capture=\d+&against=capture%3A\d+/.test(address), address);
+	const panel = page.locator(".tl-panel-body");
+	await until(async () => /Here they part first/.test(await panel.textContent()));
+	ok(/Resolved (below|above) only/.test(await panel.textContent()), "an outcome in words");
+	const [above, under] = [await drawn(page, "parting", "outcome", "lone"), await below(page, "parting", "outcome", "lone")];
+	for (const [where, marks] of [["above", above], ["below", under]]) {
+		ok(marks.some((it) => it.kind === "parting" && it.text === "they part here"), `where they part, ${where}`);
+		ok(marks.some((it) => it.kind === "lone"), `threads without counterpart, ${where}`);
+	}
+	ok([...above, ...under].some((it) => it.kind === "outcome"), "what resolved in one only");
+	const [a, b] = await beginnings(page);
+	ok(Math.abs(a - b) < 1, `aligned on the first events: ${a}, ${b}`);
+	await t.look(page, "beside-compared");
+	await t.accessible(page);
+});
+
+test("beside: two traces move together, are aligned on a label or on threads, and a difference is gone to in both", async (t) => {
+	const {page} = await pair(t);
+	const place = await page.locator("#tl-canvas-below").boundingBox();
+	const link = () =>
+		page.evaluate(() => {
+			const {camera, versus} = document.getElementById("page").timeline;
+			return [String(camera.from - versus.camera.from), String(camera.to - versus.camera.to), String(versus.shift), String(camera.to - camera.from)];
+		});
+
+	await below(page);
+	/* Zooming below zooms above. */
+	const before = await camera(page);
+	await page.mouse.move(place.x + 30, place.y + 100);
+	for (let i = 0; i < 8; i++)
+		await page.mouse.wheel(0, -500);
+	await until(async () => (await camera(page)).to - (await camera(page)).from < (before.to - before.from) / 20n);
+	await settled(page);
+	await below(page);
+	const [from, to, shift] = await link();
+	equal([from, to], [shift, shift], "how far they are apart");
+	await page.keyboard.press("End");
+	await below(page);
+	const [moved] = await link();
+	equal(moved, shift, "how far they are apart after moving above");
+	/* A difference is gone to. */
+	await page.keyboard.press("f");
+	await page.getByRole("button", {name: /Resolved below only: 4452/}).click();
+	await until(async () => (await drawn(page, "selected")).length);
+	const [one, other] = [await drawn(page, "selected"), await below(page, "selected")];
+	equal([one.length, other.length], [1, 1], "selected in both");
+	/* On the two threads that are selected. */
+	await page.keyboard.press("d");
+	if (!(await page.getByRole("button", {name: "Align on the two threads that are selected"}).isVisible()))
+		await page.keyboard.press("d");
+	await page.getByRole("button", {name: "Align on the two threads that are selected"}).click();
+	await until(() => page.evaluate(() => document.getElementById("page").timeline.versus.how?.threads));
+	const [x, y] = await page.evaluate(() => {
+		const {camera, selection, versus} = document.getElementById("page").timeline;
+		return [camera.xOf(selection.thread.start), versus.camera.xOf(versus.thread.start)];
+	});
+	ok(Math.abs(x - y) < 0.01, `the threads: ${x}, ${y}`);
+	/* On a label; what is not there is said. */
+	await page.getByLabel("Align on the first label with").fill("TCP connect");
+	await page.getByRole("button", {name: "Align", exact: true}).click();
+	await until(async () => /first label with “TCP connect”/.test(await page.locator(".tl-panel-body").textContent()));
+	const address = await until(() => page.evaluate(() => /align=label/.test(location.hash) && location.hash));
+	await page.getByLabel("Align on the first label with").fill("no such label");
+	await page.getByRole("button", {name: "Align", exact: true}).click();
+	await until(async () => /is not in the trace above/.test(await page.locator(".tl-alert").textContent()));
+	/* The address names the alignment. */
+	await until(() => page.evaluate(() => !/align=/.test(location.hash)));
+	await page.evaluate((hash) => (location.hash = hash), address);
+	await until(() => page.evaluate(() => document.getElementById("page").timeline.versus.how?.label));
+});
+
+test("beside: compared in the dark, and where there is little room", async (t) => {
+	for (const [name, options] of [["dark", {dark: true}], ["narrow", {width: 480, height: 900}]]) {
+		const {page} = await pair(t, options);
+
+		await below(page);
+		const size = await page.locator("#tl-canvas-below").boundingBox();
+		ok(size.height > 80, `the height below, ${name}: ${size.height}`);
+		await t.look(page, `beside-compared-${name}`);
+		await t.accessible(page);
+	}
+});
+
+test("beside: what cannot be compared is said in a sentence", async (t) => {
+	const host = await t.host({rings: {good: reference("public/arp-good.ctf")}});
+
+	t.allow(/404/);
+	for (const hash of ["#domain=good&against=domain%3Anobody", "#together=domain%3Anobody&together=domain%3Agood"]) {
+		const page = await t.open(host, `/${hash}`);
+		await until(async () => /nobody|no guest|no domain/i.test(await page.locator("[role=alert].tl-message").textContent()));
+	}
+});
