@@ -415,12 +415,18 @@ function writeTexts(ctx, layer, palette) {
 
 /** Paint LAYERS over all of a canvas of SIZE. */
 export function paint(ctx, layers, palette, size) {
+	for (const _ of painting(ctx, layers, palette, size));
+}
+
+/** The same in steps, so that what is waiting can be done in between. */
+export function* painting(ctx, layers, palette, size) {
 	const crowd = new Crowd(ctx);
 
 	ctx.globalAlpha = 1;
 	ctx.fillStyle = palette.back;
 	ctx.fillRect(0, 0, size.width, size.height);
 	for (const layer of layers) {
+		yield;
 		if (crowd.take(layer))
 			continue;
 		crowd.flush();
