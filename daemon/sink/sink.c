@@ -106,9 +106,9 @@ static void sum_up(const struct sink *s, const struct stream *from, uint64_t *al
 const char *sink_room(struct sink *s, struct stream *from, uint64_t bytes)
 {
 	const struct config *c = s->config;
-	uint64_t all, guest, per_guest = c->sink_queue_bytes / 2;
+	uint64_t all, guest;
 
-	if (s->held + bytes > c->sink_queue_bytes || from->len + bytes > per_guest) {
+	if (s->held + bytes > c->sink_queue_bytes) {
 		s->counts.overrun++;
 		return s->state.full ? "disk" : "overrun";
 	}

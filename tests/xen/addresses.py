@@ -1,9 +1,14 @@
 """Who has an address, by what the toolstack wrote: addresses.py BUILD-DIRECTORY [TEST…]"""
 
+import contextlib
 import os
 import socket
+import struct
+import subprocess
+import threading
 
 import sim
+import daemons
 
 
 class Addresses(sim.Case):
@@ -75,6 +80,39 @@ class Addresses(sim.Case):
         self.assertEqual(self.say(d, "where", "domid=6")[1]["status"], "404")
         self.assertEqual(self.say(d, "where")[1]["status"], "400")
         self.assertEqual(self.say(d, "who")[1]["status"], "400")
+
+    def test_profiles(self):
+        """The sink asks: a guest that connects is known by its address, and one that offers is found by its domid."""
+        guest = self.guest(5, "web")
+        self.ip(guest, "127.0.0.1")
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        d = self.daemons(daemons.QUIET + f"[sink]\nlisten = 127.0.0.1:{port}\n")
+        self.publish(guest)
+        run = self.attached(d, "web")["run"]
+        command = [os.path.join(daemons.BUILD, "daemon/sink/mprofd-sink"), "--state", d.state, "--run", d.runs]
+        with open(d.log, "a", encoding="utf-8") as log:
+            sink = subprocess.Popen([*command, "--config", os.path.join(d.root, "mprofd.conf")], stderr=log)
+        self.addCleanup(sink.wait)
+        self.addCleanup(sink.terminate)
+        body = struct.pack("<IdB", 0, 1e-4, 64) + b"mirage\0host\0\0" + b"\xff" * 8 + b"\0"
+        info = (b"\xc1\x1f\xfc\xc1" + struct.pack("<I20xH", (66 + len(body)) * 8, 2)).ljust(66, b"\0") + body
+        d.wait(lambda: d.ask("/readyz")[0] == 200)
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(info)  # and is gone before anybody could be asked
+        listed = lambda: d.json("/v1/memtraces")["memtraces"]
+        got = d.wait(lambda: [t for t in listed() if t["state"] == "ended"])[0]
+        self.assertEqual((got["domain"], got["uuid"], got["domid"], got["run"]), ("web", guest.uuid, 5, run))
+        with socket.create_server(("127.0.0.1", 0)) as offer:
+            guest.write("data/mprof/memtrace-port", str(offer.getsockname()[1]))
+            offer.settimeout(10)
+            with contextlib.ExitStack() as stack:
+                serve = threading.Thread(target=lambda: stack.enter_context(offer.accept()[0]).sendall(info))
+                serve.start()
+                status, _, answer = d.ask("/v1/domains/web/memtraces", "POST", "", {})
+                serve.join()
+                self.assertEqual(status, 201, answer)
+                self.assertEqual(listed()[0]["origin"], "asked")
 
 
 if __name__ == "__main__":
