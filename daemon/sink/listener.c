@@ -64,7 +64,7 @@ static bool has_room(const struct sink *s, const char *address)
 
 static int on_guest(sd_event_source *source, int fd, uint32_t events, void *context)
 {
-	struct sockaddr_storage store;
+	struct sockaddr_storage store = {0};
 	struct sink *s = context;
 	char address[STREAM_ADDRESS_MAX];
 	uint32_t port;
