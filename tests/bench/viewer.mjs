@@ -55,6 +55,19 @@ async function tourLines(page, of) {
 	line(`${of}frame-cpu`, thread / work.length, "ms of the processor a frame, with all that the browser's main thread does");
 	line(`${of}frames-missed`, missed, `% of ${gaps.length} animation frames`, 1);
 	line(`${of}blocked-moving`, await blocked(page), "ms at most that input waited (0: under 50)", 100);
+	const fit = async () => {
+		const {camera, stage} = document.getElementById("page").timeline;
+		const began = performance.now();
+
+		camera.fit();
+		await stage.painted();
+		return performance.now() - began;
+	};
+	await page.evaluate(fit);
+	await blocked(page);
+	const {answer, thread: spent, process} = await cpu(page, () => page.evaluate(fit));
+	line(`${of}picture`, answer, `ms to a picture of all of it, ${Math.round(process)} of the processor, ${Math.round(spent)} of the main thread`);
+	line(`${of}blocked-picture`, await blocked(page), "ms at most that input waited (0: under 50)", 100);
 }
 
 /** Ten million events, of the archive slice by slice. */
