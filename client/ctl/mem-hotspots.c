@@ -31,6 +31,7 @@ struct telling {
 	const struct mprof_hotspot *list;
 	const struct mprof_hotspot_caller *callers;
 	uint32_t n, n_callers;
+	bool brief; /* only what words tell of: there can be millions of callers */
 };
 
 static json_t *name_json(const struct telling *t, uint32_t string)
@@ -97,8 +98,11 @@ static json_t *callers_json(const struct telling *t, const struct mprof_hotspot 
 	for (uint32_t i = spot->first_caller; i < spot->first_caller + spot->n_callers; i++) {
 		const struct mprof_hotspot *by = &t->list[t->callers[i].caller];
 		uint64_t samples = t->callers[i].samples;
-		json_t *caller = spot_json(t, by);
+		json_t *caller;
 
+		if (t->brief && (json_array_size(list) == CALLERS_MAX || !is_telling(t, spot, by, samples)))
+			continue;
+		caller = spot_json(t, by);
 		if (add_numbers(t, caller, "samples", samples) ||
 		    json_object_set_new(caller, "share", json_real((double)samples / (double)by->total)) ||
 		    json_object_set_new(caller, "telling", json_boolean(is_telling(t, spot, by, samples))) ||
@@ -112,7 +116,7 @@ static json_t *list_json(const struct telling *t)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < t->n && t->list[i].self; i++) {
+	for (uint32_t i = 0; i < t->n && t->list[i].self && !(t->brief && i == SHOWN_MAX); i++) {
 		json_t *spot = spot_json(t, &t->list[i]);
 
 		if (add_numbers(t, spot, "self", t->list[i].self) || add_numbers(t, spot, "total", t->list[i].total) ||
@@ -149,7 +153,7 @@ static void put_spot(const json_t *spot, double all)
 	double self = json_real_value(words_get(spot, "self_bytes"));
 	double error = json_real_value(words_get(spot, "error"));
 	char bytes[32];
-	size_t i, told = 0;
+	size_t i;
 
 	bytes_text((uint64_t)self, bytes, sizeof(bytes));
 	printf("%10s +-%2.0f%% %5.1f%%  ", bytes, 100 * error, all > 0 ? 100 * self / all : 0);
@@ -157,9 +161,6 @@ static void put_spot(const json_t *spot, double all)
 	printf("\n");
 	json_array_foreach(callers, i, caller)
 	{
-		if (!json_is_true(words_get(caller, "telling")) || told == CALLERS_MAX)
-			continue;
-		told++;
 		bytes_text((uint64_t)json_real_value(words_get(caller, "samples_bytes")), bytes, sizeof(bytes));
 		printf("%10s               via ", bytes);
 		put_safe(words_string(caller, "function"));
@@ -176,14 +177,10 @@ static int show(const json_t *answer, const char *what)
 
 	bytes_text((uint64_t)all, bytes, sizeof(bytes));
 	printf("%s %s, estimated from %lld samples\n", bytes, what, (long long)words_count(answer, "samples"));
-	json_array_foreach(list, i, spot)
-	{
-		if (i == SHOWN_MAX)
-			break;
-		put_spot(spot, all);
-	}
-	if (json_array_size(list) > SHOWN_MAX)
-		printf("and %zu functions more; --json has them all\n", json_array_size(list) - SHOWN_MAX);
+	json_array_foreach(list, i, spot) put_spot(spot, all);
+	if (words_count(answer, "n_functions") > SHOWN_MAX)
+		printf("and %lld functions more; --json has them all\n",
+		       (long long)words_count(answer, "n_functions") - SHOWN_MAX);
 	return stdout_verdict();
 }
 
@@ -194,13 +191,14 @@ static uint64_t objects(const struct mprof_profile_sums *s, enum mprof_weight we
 					     : s->peak_objects;
 }
 
-static json_t *answer_json(struct mem_load *l, enum mprof_weight weight)
+static json_t *answer_json(struct mem_load *l, enum mprof_weight weight, bool brief)
 {
 	const struct mprof_profile_sums *s = mprof_profile_sums(l->profile);
 	SCOPED(mprof_hotspots_freep)
 	struct mprof_hotspots *h = mprof_hotspots_new(l->profile, l->in.decoder, weight);
-	struct telling t = {.d = l->in.decoder, .scale = mem_load_scale(l)};
+	struct telling t = {.d = l->in.decoder, .scale = mem_load_scale(l), .brief = brief};
 	json_t *answer = json_object();
+	uint32_t n = 0;
 
 	if (!h || !answer)
 		return json_decref(answer), NULL;
@@ -209,7 +207,9 @@ static json_t *answer_json(struct mem_load *l, enum mprof_weight weight)
 	t.all = weight == MPROF_WEIGHT_ALL    ? s->samples[0] + s->samples[1] + s->samples[2]
 		: weight == MPROF_WEIGHT_LIVE ? s->live
 					      : s->peak;
-	if (add_numbers(&t, answer, "samples", t.all) ||
+	while (n < t.n && t.list[n].self)
+		n++;
+	if (add_numbers(&t, answer, "samples", t.all) || json_object_set_new(answer, "n_functions", json_integer(n)) ||
 	    json_object_set_new(answer, "objects", json_integer((json_int_t)objects(s, weight))) ||
 	    json_object_set_new(answer, "peak_us",
 				json_integer((json_int_t)(s->peak ? s->peak_us - l->start_us : 0))) ||
@@ -232,7 +232,7 @@ static int mem_functions(const struct ctl *ctl, int argc, char **argv, enum mpro
 	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;
-	answer = answer_json(&l, weight);
+	answer = answer_json(&l, weight, !ctl->json);
 	if (!answer)
 		return say_memory();
 	printed = ctl->json ? json_print(answer) : show(answer, what);

@@ -13,6 +13,8 @@
 
 /* A code without a name takes the name of the frame before it, or of the one before that. */
 #define BORROWED_MAX 2u
+/* Pairs of functions: what comes beyond is not told. */
+#define PAIRS_MAX (1u << 22)
 
 struct mprof_hotspots {
 	struct grow list;    /* struct mprof_hotspot */
@@ -43,6 +45,7 @@ struct finding {
 	struct map codes;      /* code without a name to hotspot */
 	struct map pairs;      /* callee and caller to pair */
 	struct grow pair_list; /* struct pair */
+	struct pair beyond;    /* all that there is no room for */
 	struct grow levels;
 	struct grow on_stack; /* uint32_t: of each hotspot how often */
 	struct grow added;    /* uint32_t: hotspots as they came onto the stack */
@@ -129,6 +132,8 @@ static struct pair *pair_get(struct finding *f, uint32_t callee, uint32_t caller
 
 	if (i != MPROF_NONE)
 		return (struct pair *)f->pair_list.items + i;
+	if (f->pair_list.n == PAIRS_MAX)
+		return &f->beyond;
 	if (!map_reserve(&f->pairs, 1))
 		return NULL;
 	pair = grow_add(&f->pair_list, sizeof(*pair));

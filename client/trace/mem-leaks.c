@@ -61,8 +61,8 @@ static bool add_objects(struct finding *f, const struct mem_live *live, uint64_t
 {
 	uint64_t length = last_us > start_us ? last_us - start_us : 1;
 
-	for (size_t i = 0; i < live->room; i++) {
-		const struct mem_object *object = &live->places[i];
+	for (uint32_t i = 0; i < live->used; i++) {
+		const struct mem_object *object = &live->objects[i];
 		uint64_t since = object->made_us > start_us ? object->made_us - start_us : 0, part;
 		struct mprof_leak *leak;
 

@@ -8,7 +8,7 @@
 
 struct mem_object {
 	int64_t id;
-	uint64_t samples; /* never 0; 0: a free place */
+	uint64_t samples; /* never 0; 0: it is gone */
 	uint64_t made_us; /* since the Unix epoch */
 	uint64_t promoted_us;
 	uint64_t length;
@@ -20,11 +20,16 @@ struct mem_object {
 	bool counted;	 /* it is one of those that live */
 };
 
+struct mem_live_place;
+
 struct mem_live {
-	struct mem_object *places;
+	struct mem_live_place *places;
+	struct mem_object *objects; /* USED of them, those that live and those that did: with samples 0 */
 	uint64_t seed;
 	size_t n;
-	size_t room; /* a power of two, or 0 */
+	size_t room; /* of PLACES, a power of two, or 0 */
+	uint32_t used, objects_room;
+	uint32_t unused; /* the first object that can be used again; its NODE is the next */
 };
 
 void mem_live_init(struct mem_live *live, uint64_t seed);

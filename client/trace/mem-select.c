@@ -256,9 +256,9 @@ enum mprof_status mprof_selection_add(struct mprof_selection *s, const struct mp
 
 enum mprof_status mprof_selection_finish(struct mprof_selection *s)
 {
-	for (size_t i = 0; i < s->live.room; i++)
-		if (s->live.places[i].samples)
-			judge(s, &s->live.places[i], s->last_us, false);
+	for (uint32_t i = 0; i < s->live.used; i++)
+		if (s->live.objects[i].samples)
+			judge(s, &s->live.objects[i], s->last_us, false);
 	mem_live_deinit(&s->live);
 	return MPROF_OK;
 }

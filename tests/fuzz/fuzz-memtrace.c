@@ -35,8 +35,11 @@ static uint64_t add_code(uint64_t hash, const struct mprof_mem *d, uint32_t i)
 	for (uint32_t k = 0; k < code->locations; k++) {
 		const struct mprof_mem_location *l = mprof_mem_location(d, code->first_location + k);
 
-		hash = add_text(hash, mprof_mem_string(d, l->file, &bytes), bytes);
-		hash = add(add_text(hash, mprof_mem_string(d, l->function, &bytes), bytes), l->line);
+		const char *file = mprof_mem_string(d, l->file, &bytes), *function;
+
+		hash = add_text(hash, file, bytes);
+		function = mprof_mem_string(d, l->function, &bytes);
+		hash = add(add_text(hash, function, bytes), l->line);
 	}
 	return add(hash, code->code);
 }

@@ -68,7 +68,8 @@ MPROF_API struct mprof_flame *mprof_flame_free(struct mprof_flame *f);
 /* Nodes of which nothing is counted are in no list of children.  Lent. */
 MPROF_API const struct mprof_flame_node *mprof_flame_nodes(const struct mprof_flame *f, uint32_t *n);
 
-/* Callers are told of stacks of so many different functions; of a deeper one those are left out that are farthest from the allocation. */
+/* Callers are told of stacks of so many different functions; of a deeper one those are left out that are farthest from the allocation.  Of
+ * more than four million pairs of functions those that come later are left out. */
 #define MPROF_HOTSPOT_CALLERS_MAX 256u
 
 /* A function, told from others of its name by its file. */

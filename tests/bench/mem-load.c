@@ -1,0 +1,240 @@
+/*
+ * The memory profile that readers of them are measured with: mem-load FILE BYTES.
+ *
+ * A program of two thousand places that allocate walks up and down the tree of its five thousand stacks: 7.6 frames on average.  Each four
+ * hundred small objects a minor collection follows, which promotes one in twenty; twenty thousand that were promoted, or were large, live at a time.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem-encode.h"
+
+#define PLACES	  2000u
+#define FILES	  60u
+#define CALLS	  5000u
+#define DEPTH_MAX 8u
+#define YOUNG	  400u
+#define LIVE	  20000u
+
+/* One beginning of stacks: who calls, and what is called from here. */
+struct call {
+	uint32_t by, place, depth;
+	uint32_t first, n; /* calls from here */
+};
+
+struct loading {
+	FILE *out;
+	uint64_t bytes;
+	uint64_t random;
+	struct mprof_mem_code codes[PLACES];
+	struct mprof_mem_location locations[PLACES];
+	char name[64];
+	struct call calls[CALLS];
+	uint32_t at; /* the call that runs */
+	uint32_t stack[DEPTH_MAX];
+	int64_t young[YOUNG];
+	int64_t live[LIVE]; /* 0: none yet */
+	uint32_t n_young, n_live;
+	uint64_t time_us;
+	struct mem_encoder *encoder;
+};
+
+static uint64_t draw(struct loading *l, uint64_t n)
+{
+	l->random ^= l->random >> 12;
+	l->random ^= l->random << 25;
+	l->random ^= l->random >> 27;
+	return (l->random * 0x2545f4914f6cdd1d >> 32) % n;
+}
+
+static int put(void *data, const void *bytes, size_t n)
+{
+	struct loading *l = data;
+
+	l->bytes += n;
+	return fwrite(bytes, 1, n, l->out) == n ? 0 : -EIO;
+}
+
+static const struct mprof_mem_code *code(void *names, uint32_t i)
+{
+	return &((struct loading *)names)->codes[i];
+}
+
+static const struct mprof_mem_location *location(void *names, uint32_t i)
+{
+	return &((struct loading *)names)->locations[i];
+}
+
+static const char *string(void *names, uint32_t i, size_t *bytes)
+{
+	struct loading *l = names;
+	int n = i < FILES
+			? snprintf(l->name, sizeof(l->name), "src/module_%u.ml", i)
+			: snprintf(l->name, sizeof(l->name), "Dune__exe__Module_%u.function_%u", i % FILES, i - FILES);
+
+	*bytes = (size_t)n;
+	return l->name;
+}
+
+static void places_make(struct loading *l)
+{
+	for (uint32_t i = 1; i < PLACES; i++) {
+		l->codes[i] = (struct mprof_mem_code){
+			.code = 0x55550000u + i * 48, .first_location = i, .locations = 1, .explained = true};
+		l->locations[i] = (struct mprof_mem_location){
+			.file = i % FILES, .function = FILES + i, .line = i, .first = 4, .last = 20};
+	}
+}
+
+/* The tree, by depth: each call makes up to three others. */
+static void calls_make(struct loading *l)
+{
+	uint32_t n = 1;
+
+	l->calls[0] = (struct call){.place = 1, .depth = 1};
+	for (uint32_t i = 0; i < n; i++) {
+		struct call *call = &l->calls[i];
+		uint32_t more = n < 40 ? 3 : 1 + (uint32_t)draw(l, 3);
+
+		call->first = n;
+		for (; more && n < CALLS && call->depth < DEPTH_MAX; more--, call->n++)
+			l->calls[n++] = (struct call){
+				.by = i, .place = 1 + (uint32_t)draw(l, PLACES - 1), .depth = call->depth + 1};
+	}
+}
+
+/* To the next place that allocates: a few returns, and more calls. */
+static void step(struct loading *l)
+{
+	uint64_t returns = draw(l, 3), calls = 1 + draw(l, 5);
+
+	for (; returns; returns--)
+		l->at = l->calls[l->at].by;
+	for (; calls && l->calls[l->at].n; calls--) {
+		/* Mostly the same one. */
+		uint64_t which = draw(l, 3) ? 0 : draw(l, l->calls[l->at].n);
+
+		l->at = l->calls[l->at].first + (uint32_t)which;
+	}
+}
+
+/* The stack that leads to the call that runs; returns its frames. */
+static uint32_t stack_of(struct loading *l)
+{
+	uint32_t depth = l->calls[l->at].depth, at = l->at;
+
+	for (uint32_t i = depth; i-- > 0; at = l->calls[at].by)
+		l->stack[i] = l->calls[at].place;
+	return depth;
+}
+
+static int end(struct loading *l, uint8_t kind, int64_t id)
+{
+	return mem_encoder_add(l->encoder, &(struct mprof_mem_event){.kind = kind, .time_us = l->time_us, .id = id});
+}
+
+/* An object that lives for long; another one goes. */
+static int keep(struct loading *l, int64_t id)
+{
+	uint32_t i = l->n_live < LIVE ? l->n_live++ : (uint32_t)draw(l, LIVE);
+	int r = l->live[i] ? end(l, MPROF_MEM_COLLECT, l->live[i]) : 0;
+
+	l->live[i] = id;
+	return r;
+}
+
+static int minor_collection(struct loading *l)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < l->n_young; i++) {
+		if (draw(l, 20)) {
+			r = end(l, MPROF_MEM_COLLECT, l->young[i]);
+			continue;
+		}
+		r = end(l, MPROF_MEM_PROMOTE, l->young[i]);
+		r = r ? r : keep(l, l->young[i]);
+	}
+	l->n_young = 0;
+	return r;
+}
+
+static int alloc(struct loading *l)
+{
+	int64_t id = mem_encoder_next_id(l->encoder);
+	bool small = draw(l, 50);
+	struct mprof_mem_event e = {
+		.kind = MPROF_MEM_ALLOC,
+		.time_us = l->time_us,
+		.length = small ? 1 + draw(l, 9) : 300,
+		.samples = 1,
+		.source = small ? MPROF_MEM_MINOR : MPROF_MEM_MAJOR,
+		.stack = l->stack,
+	};
+	int r;
+
+	step(l);
+	e.frames = stack_of(l);
+	r = mem_encoder_add(l->encoder, &e);
+	if (r || !small)
+		return r ? r : keep(l, id);
+	l->young[l->n_young++] = id;
+	return l->n_young == YOUNG ? minor_collection(l) : 0;
+}
+
+static int load(struct loading *l, uint64_t bytes)
+{
+	const struct mprof_mem_info info = {
+		.rate = 1e-4,
+		.start_us = 1795259273941809u,
+		.pid = -1,
+		.word_bytes = 8,
+		.version = 2,
+		.program = "mirage",
+		.host = "mirage_unikernel",
+		.parameters = "s=256k",
+		.context = "",
+	};
+	const struct mem_encoder_ops ops = {
+		.put = put, .code = code, .location = location, .string = string, .data = l, .names = l};
+	int r = 0;
+
+	places_make(l);
+	calls_make(l);
+	l->time_us = info.start_us;
+	l->encoder = mem_encoder_new(&info, &ops);
+	if (!l->encoder)
+		return -ENOMEM;
+	while (!r && l->bytes < bytes) {
+		l->time_us += draw(l, 40);
+		r = alloc(l);
+	}
+	r = r ? r : mem_encoder_flush(l->encoder);
+	mem_encoder_free(l->encoder);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	struct loading *l = calloc(1, sizeof(*l));
+	int r = -EINVAL;
+
+	if (!l || argc != 3) {
+		fprintf(stderr, "Usage: mem-load FILE BYTES\n");
+		free(l);
+		return 2;
+	}
+	l->random = 88172645463325252u;
+	l->out = fopen(argv[1], "wb");
+	if (l->out) {
+		r = load(l, strtoull(argv[2], NULL, 10));
+		if (fclose(l->out))
+			r = -EIO;
+	}
+	free(l);
+	if (r)
+		fprintf(stderr, "mem-load: %s\n", strerror(-r));
+	return r ? 1 : 0;
+}

@@ -1,0 +1,332 @@
+/* What events add up to: peaks, promotions, ends that contradict themselves, filters, the order of time.  mem-oracles.py has real profiles. */
+#include "mem-make.h"
+
+#define NEW(...) mprof_profile_new(&(struct mprof_profile_options){.seed = 5, __VA_ARGS__})
+
+static void test_sums(void)
+{
+	struct made m = {0};
+	struct mprof_profile *p = NEW(.tree = true);
+	const struct mprof_profile_sums *s = mprof_profile_sums(p);
+	struct mprof_mem *d;
+	int64_t a, b;
+
+	made_begin(&m, 2);
+	a = made_alloc(&m, 10, 1, MPROF_MEM_MINOR, STACK(1, 2));
+	b = made_alloc(&m, 20, 300, MPROF_MEM_MAJOR, STACK(1, 3));
+	made_alloc(&m, 30, 5, MPROF_MEM_EXTERNAL, STACK(1));
+	made_end(&m, 40, MPROF_MEM_PROMOTE, a);
+	made_end(&m, 50, MPROF_MEM_COLLECT, b);
+	made_end(&m, 60, MPROF_MEM_COLLECT, a);
+	made_finish(&m);
+	d = made_read(&m, p, NULL);
+	CHECK_EQ_UINT(s->samples[MPROF_MEM_MINOR], 1);
+	CHECK_EQ_UINT(s->samples[MPROF_MEM_MAJOR], 300);
+	CHECK_EQ_UINT(s->samples[MPROF_MEM_EXTERNAL], 5);
+	CHECK_EQ_UINT(s->promoted, 1);
+	CHECK_EQ_UINT(s->collected, 301);
+	CHECK_EQ_UINT(s->collected_major, 301);
+	CHECK_EQ_UINT(s->max_length, 300);
+	CHECK_EQ_UINT(s->small[0], 1);
+	CHECK_EQ_UINT(s->small[1], 6);
+	CHECK_EQ_UINT(s->live, 5);
+	CHECK_EQ_UINT(s->peak, 306);
+	CHECK_EQ_UINT(s->peak_objects, 3);
+	CHECK_EQ_UINT(s->peak_us, MADE_START + 30);
+	CHECK_EQ_UINT(s->last_us, MADE_START + 60);
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	made_free(&m);
+}
+
+/* What lived at the peak, node by node, where several peaks follow each other. */
+static void test_peak(void)
+{
+	struct made m = {0};
+	struct mprof_profile *p = NEW(.tree = true);
+	const struct mprof_profile_node *nodes;
+	struct mprof_mem *d;
+	uint64_t peak[8] = {0}, live[8] = {0};
+	int64_t a, b, c;
+	uint32_t n;
+
+	made_begin(&m, 2);
+	a = made_alloc(&m, 1, 4, MPROF_MEM_MINOR, STACK(1, 2));
+	made_end(&m, 2, MPROF_MEM_COLLECT, a);
+	b = made_alloc(&m, 3, 3, MPROF_MEM_MINOR, STACK(1, 3));
+	c = made_alloc(&m, 4, 3, MPROF_MEM_MINOR, STACK(1, 4));
+	made_end(&m, 5, MPROF_MEM_COLLECT, b);
+	made_alloc(&m, 6, 2, MPROF_MEM_MINOR, STACK(1, 5));
+	made_end(&m, 7, MPROF_MEM_COLLECT, c);
+	made_finish(&m);
+	d = made_read(&m, p, NULL);
+	nodes = mprof_profile_nodes(p, &n);
+	CHECK_EQ_UINT(n, 6);
+	for (uint32_t i = 1; i < n; i++) {
+		uint64_t place = mprof_mem_code(d, nodes[i].code)->code / 16;
+
+		CHECK(nodes[i].parent < i && place < 8);
+		peak[place] = nodes[i].peak;
+		live[place] = nodes[i].live;
+	}
+	CHECK_EQ_UINT(mprof_profile_sums(p)->peak, 6);
+	CHECK_EQ_UINT(peak[2], 0);
+	CHECK_EQ_UINT(peak[3], 3);
+	CHECK_EQ_UINT(peak[4], 3);
+	CHECK_EQ_UINT(peak[5], 0);
+	CHECK_EQ_UINT(live[5], 2);
+	CHECK_EQ_UINT(live[4], 0);
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	made_free(&m);
+}
+
+/* Events that no sound writer makes change nothing but the sums that count them. */
+static void test_contradictions(void)
+{
+	struct mprof_profile *p = NEW(.tree = false);
+	const struct mprof_profile_sums *s = mprof_profile_sums(p);
+	struct mprof_mem_event e = {.kind = MPROF_MEM_COLLECT, .id = 9, .time_us = 5};
+
+	CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+	e.kind = MPROF_MEM_PROMOTE;
+	CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+	CHECK_EQ_UINT(s->unknown, 2);
+	e = (struct mprof_mem_event){.kind = MPROF_MEM_ALLOC, .id = 9, .samples = 2, .length = 2, .time_us = 6};
+	CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+	CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+	CHECK_EQ_UINT(s->repeated, 1);
+	CHECK_EQ_UINT(s->live, 2);
+	e = (struct mprof_mem_event){.kind = MPROF_MEM_PROMOTE, .id = 9, .time_us = 7};
+	CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+	CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+	CHECK_EQ_UINT(s->unknown, 3);
+	CHECK_EQ_UINT(s->promoted, 2);
+	e.kind = MPROF_MEM_COLLECT;
+	CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+	CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+	CHECK_EQ_UINT(s->unknown, 4);
+	CHECK_EQ_UINT(s->live, 0);
+	CHECK_EQ_UINT(s->live_objects, 0);
+	/* Nothing was hit of it: nothing can be said of it. */
+	e = (struct mprof_mem_event){.kind = MPROF_MEM_ALLOC, .id = 10, .time_us = 8};
+	CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+	CHECK_EQ_UINT(s->repeated, 2);
+	CHECK_EQ_UINT(s->live_objects, 0);
+	mprof_profile_free(p);
+}
+
+/* Many objects, most of which go: the map of those that live finds each, and no other. */
+static void test_many(void)
+{
+	struct mprof_profile *p = NEW(.tree = false);
+	const struct mprof_profile_sums *s = mprof_profile_sums(p);
+	const int64_t n = 50000, step = 1 << 20;
+
+	for (int64_t i = 0; i < n; i++) {
+		struct mprof_mem_event e = {
+			.kind = MPROF_MEM_ALLOC, .id = i * step, .samples = 1, .time_us = (uint64_t)i};
+
+		mprof_profile_add(p, &e);
+		if (i < 100 || i % 10 == 0)
+			continue;
+		e = (struct mprof_mem_event){.kind = MPROF_MEM_COLLECT, .id = i * step, .time_us = (uint64_t)i};
+		mprof_profile_add(p, &e);
+	}
+	CHECK_EQ_UINT(s->unknown + s->repeated, 0);
+	CHECK_EQ_UINT(s->live, 100 + (uint64_t)n / 10 - 10);
+	for (int64_t i = 0; i < n; i++) {
+		struct mprof_mem_event e = {.kind = MPROF_MEM_COLLECT, .id = i * step, .time_us = (uint64_t)n};
+
+		mprof_profile_add(p, &e);
+	}
+	CHECK_EQ_UINT(s->live, 0);
+	CHECK_EQ_UINT(s->collects - s->unknown, (uint64_t)n);
+	mprof_profile_free(p);
+}
+
+/* Of two domains the events come out of the order of time, and the peak is another. */
+static void test_sort(void)
+{
+	static const struct mprof_mem_event events[] = {
+		{.kind = MPROF_MEM_ALLOC, .id = 0, .samples = 1, .time_us = 10},
+		{.kind = MPROF_MEM_COLLECT, .id = 0, .time_us = 30},
+		{.kind = MPROF_MEM_ALLOC, .id = 1, .samples = 1, .time_us = 20, .domain = 1},
+	};
+	uint64_t line[4];
+
+	for (int sort = 0; sort < 2; sort++) {
+		struct mprof_profile *p = NEW(.sort = sort);
+
+		mprof_profile_timeline(p, 0, 40, line, 4);
+		for (size_t i = 0; i < 3; i++)
+			CHECK_EQ_INT(mprof_profile_add(p, &events[i]), MPROF_OK);
+		CHECK_EQ_INT(mprof_profile_finish(p), MPROF_OK);
+		CHECK_EQ_UINT(mprof_profile_sums(p)->peak, sort ? 2 : 1);
+		CHECK_EQ_UINT(mprof_profile_sums(p)->domains, 2);
+		if (sort) {
+			CHECK_EQ_UINT(line[0], 1);
+			CHECK_EQ_UINT(line[1], 2);
+			CHECK_EQ_UINT(line[2], 1);
+		}
+		mprof_profile_free(p);
+	}
+}
+
+/* ---- selections ---- */
+
+/* Three objects: a young one that goes, one that is promoted and goes, and a large one that stays. */
+static void objects_make(struct made *m)
+{
+	int64_t young, old;
+
+	made_begin(m, 2);
+	young = made_alloc(m, 100, 1, MPROF_MEM_MINOR, STACK(1, 2));
+	old = made_alloc(m, 200, 2, MPROF_MEM_MINOR, STACK(1, 3));
+	made_alloc(m, 300, 400, MPROF_MEM_MAJOR, STACK(4, 5));
+	made_end(m, 400, MPROF_MEM_PROMOTE, old);
+	made_end(m, 400, MPROF_MEM_COLLECT, young);
+	made_end(m, 500, MPROF_MEM_COLLECT, old);
+	made_finish(m);
+}
+
+/* Samples that FILTER selects, and the most of them that lived at a time into *PEAK. */
+static uint64_t selected(struct mprof_mem_filter filter, uint64_t *peak)
+{
+	struct made m = {0};
+	struct mprof_selection *s = mprof_selection_new(&filter, MADE_START + 500, 3);
+	struct mprof_profile *p;
+	uint64_t objects, samples;
+
+	objects_make(&m);
+	mprof_mem_free(made_read(&m, NULL, s));
+	mprof_selection_count(s, &objects, &samples);
+	p = NEW(.tree = true, .selection = s);
+	mprof_mem_free(made_read(&m, p, NULL));
+	CHECK_EQ_UINT(mprof_profile_sums(p)->samples[0] + mprof_profile_sums(p)->samples[1], samples);
+	*peak = mprof_profile_sums(p)->peak;
+	mprof_profile_free(p);
+	mprof_selection_free(s);
+	made_free(&m);
+	return samples;
+}
+
+static uint64_t chosen(struct mprof_mem_filter filter)
+{
+	uint64_t peak;
+
+	return selected(filter, &peak);
+}
+
+#define FROM(v)                                 \
+	{                                       \
+		.least = (v), .has_least = true \
+	}
+#define TO(v)                                 \
+	{                                     \
+		.most = (v), .has_most = true \
+	}
+#define BETWEEN(a, b)                                                          \
+	{                                                                      \
+		.least = (a), .most = (b), .has_least = true, .has_most = true \
+	}
+#define FILTER(...) ((struct mprof_mem_filter){__VA_ARGS__})
+
+static void test_filters(void)
+{
+	CHECK_EQ_UINT(chosen(FILTER(.heaps = 0)), 403);
+	CHECK_EQ_UINT(chosen(FILTER(.allocated = TO(200))), 3);
+	CHECK_EQ_UINT(chosen(FILTER(.allocated = BETWEEN(200, 200))), 2);
+	CHECK_EQ_UINT(chosen(FILTER(.live = BETWEEN(400, 400))), 402);
+	CHECK_EQ_UINT(chosen(FILTER(.live = BETWEEN(399, 399))), 403);
+	CHECK_EQ_UINT(chosen(FILTER(.collected = FROM(500))), 402);
+	CHECK_EQ_UINT(chosen(FILTER(.never_collected = true)), 400);
+	CHECK_EQ_UINT(chosen(FILTER(.bytes = BETWEEN(9, 16))), 2);
+	CHECK_EQ_UINT(chosen(FILTER(.lifetime = FROM(300))), 3);
+	CHECK_EQ_UINT(chosen(FILTER(.lifetime = TO(200))), 400);
+	CHECK_EQ_UINT(chosen(FILTER(.n_clauses = 1, .clauses = {{.name = "f1"}})), 3);
+	CHECK_EQ_UINT(chosen(FILTER(.n_clauses = 1, .clauses = {{.name = "f1", .outside = true}})), 400);
+	CHECK_EQ_UINT(chosen(FILTER(.n_clauses = 1, .clauses = {{.name = "f", .whole = true}})), 0);
+	CHECK_EQ_UINT(chosen(FILTER(.n_clauses = 2, .clauses = {{.name = "1"}, {.name = "3", .whole = false}})), 2);
+}
+
+/* The minor heap is left by promotion. */
+static void test_heaps(void)
+{
+	uint64_t peak;
+
+	CHECK_EQ_UINT(selected(FILTER(.heaps = MPROF_HEAP_MINOR), &peak), 3);
+	CHECK_EQ_UINT(peak, 3);
+	CHECK_EQ_UINT(selected(FILTER(.heaps = MPROF_HEAP_MAJOR), &peak), 402);
+	CHECK_EQ_UINT(peak, 402);
+	CHECK_EQ_UINT(selected(FILTER(.heaps = MPROF_HEAP_EXTERNAL), &peak), 0);
+	CHECK_EQ_UINT(peak, 0);
+	/* Begun with its promotion, at 400, it did not live before. */
+	CHECK_EQ_UINT(chosen(FILTER(.heaps = MPROF_HEAP_MAJOR, .allocated = TO(350))), 400);
+	CHECK_EQ_UINT(chosen(FILTER(.heaps = MPROF_HEAP_MINOR, .lifetime = TO(200))), 2);
+}
+
+/* A second recording in the same stream begins anew, for selections too. */
+static void test_joined(void)
+{
+	struct made m = {0};
+	struct mprof_mem_filter filter = FILTER(.never_collected = true);
+	struct mprof_selection *s = mprof_selection_new(&filter, MADE_START + 500, 3);
+	struct mprof_profile *p;
+	uint64_t objects, samples;
+
+	made_begin(&m, 2);
+	made_alloc(&m, 5, 50, MPROF_MEM_MAJOR, STACK(6));
+	made_finish(&m);
+	objects_make(&m);
+	mprof_mem_free(made_read(&m, NULL, s));
+	mprof_selection_count(s, &objects, &samples);
+	CHECK_EQ_UINT(objects, 1);
+	CHECK_EQ_UINT(samples, 400);
+	p = NEW(.selection = s);
+	mprof_mem_free(made_read(&m, p, NULL));
+	CHECK_EQ_UINT(mprof_profile_sums(p)->live, 400);
+	mprof_profile_free(p);
+	mprof_selection_free(s);
+	made_free(&m);
+}
+
+/* A stack of a million frames, and one of them for each event: work is by what is new. */
+static void test_deep(void)
+{
+	enum { DEEP = 200000, EVENTS = 20000 };
+	uint32_t *stack = calloc(DEEP, sizeof(*stack));
+	struct mprof_profile *p = NEW(.tree = true);
+	uint32_t n;
+
+	for (uint32_t i = 0; i < DEEP; i++)
+		stack[i] = i % 7;
+	for (int64_t i = 0; i < EVENTS; i++) {
+		struct mprof_mem_event e = {.kind = MPROF_MEM_ALLOC,
+					    .id = i,
+					    .samples = 1,
+					    .stack = stack,
+					    .frames = DEEP,
+					    .common = i ? DEEP : 0};
+
+		CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+	}
+	mprof_profile_nodes(p, &n);
+	CHECK_EQ_UINT(n, DEEP + 1);
+	mprof_profile_free(p);
+	free(stack);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_sums);
+	CHECK_RUN(test_peak);
+	CHECK_RUN(test_contradictions);
+	CHECK_RUN(test_many);
+	CHECK_RUN(test_sort);
+	CHECK_RUN(test_filters);
+	CHECK_RUN(test_heaps);
+	CHECK_RUN(test_joined);
+	CHECK_RUN(test_deep);
+	return check_done();
+}
