@@ -101,3 +101,4 @@ shot("counters", few, "&panel=counters", {}, (page) => page.locator(".tl-counter
 shot("search", few, "&find=read+sector", {}, (page) => until(async () => /found/.test(await page.locator(".tl-count").textContent())));
 shot("dark", few, "", {dark: true});
 shot("narrow", few, "", {width: 380, height: 640, touch: true});
+shot("compared", () => ({archive: [...story("good", "good"), ...story("guest", "bad", 2)], collector: false}), "&against=domain%3Agood", {height: 700});

@@ -111,27 +111,27 @@ export function server(name, steps) {
 	return [...lines, "commit"];
 }
 
-/** The same for the tale of the lost ARP reply, HOW it goes: "good", or "bad". */
-export function story(name, how) {
+/** The same for the tale of the lost ARP reply, HOW it goes: "good", or "bad"; the archive's run RUN. */
+export function story(name, how, run = 1) {
 	const directory = mkdtempSync(path.join(tmpdir(), "mprof-story."));
 
 	try {
 		execFileSync(path.join(BUILD, "tests/integration/story"), [how, path.join(directory, "ring")]);
-		return archived(name, readFileSync(path.join(directory, "ring")));
+		return archived(name, readFileSync(path.join(directory, "ring")), run);
 	} finally {
 		rmSync(directory, {recursive: true});
 	}
 }
 
 /* A ring that has not wrapped, as an archive has it. */
-function archived(name, ring) {
-	const lines = ["begin", `run 1 xen ${name} ${name} - 7 ended poweroff`, "stream 1 1 0 16384 4 0"];
+function archived(name, ring, run) {
+	const lines = ["begin", `run ${run} xen ${name} ${name} - 7 ended poweroff`, `stream ${run} ${run} 0 16384 4 0`];
 
 	for (let at = 0, i = 0; at < ring.length; at += ring.readUInt32LE(at + 20) / 8, i++) {
 		const end = ring.readUInt32LE(at + 26) / 8;
 		const content = ring.subarray(at + HEADER, at + end);
 		if (content.length)
-			lines.push(`piece 1 ${i} ${HEADER} 1 65536 ${content.readBigUInt64LE(0)} ${end} ${content.toString("hex")}`);
+			lines.push(`piece ${run} ${i} ${HEADER} 1 65536 ${content.readBigUInt64LE(0)} ${end} ${content.toString("hex")}`);
 	}
 	return [...lines, "commit"];
 }
