@@ -121,7 +121,8 @@ uint32_t frame_text(struct frame *f, struct mprof_mark *mark, const char *text, 
 	size_t left = cut(text, bytes, letters < TEXT_MAX / 4 ? letters * 4 : TEXT_MAX), n;
 	uint32_t count;
 
-	n = unquote(safe, mprof_text_escape(safe, sizeof(safe), &text, &left));
+	n = mprof_text_escape(safe, sizeof(safe), &text, &left);
+	n = unquote(safe, n);
 	count = count_letters(safe, &n, letters);
 	if (!mark || f->failed || !grow_reserve(&f->s->text, 1, (uint32_t)n)) {
 		f->failed = f->failed || mark;
