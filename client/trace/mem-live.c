@@ -8,6 +8,7 @@
 #include "mem-live.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "map.h"
 
@@ -82,8 +83,8 @@ static bool places_reserve(struct mem_live *live)
 	larger.places = malloc(larger.room * sizeof(*larger.places));
 	if (!larger.places)
 		return false;
-	for (size_t i = 0; i < larger.room; i++)
-		larger.places[i].object = FREE;
+	/* All of them FREE. */
+	memset(larger.places, 0xff, larger.room * sizeof(*larger.places));
 	for (size_t i = 0; i < live->room; i++)
 		if (live->places[i].object != FREE)
 			place_take(&larger, live->places[i].id, live->places[i].object);
