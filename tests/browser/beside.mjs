@@ -3,8 +3,9 @@ import {spawn} from "node:child_process";
 import {once} from "node:events";
 import path from "node:path";
 
-import {BUILD, equal, fail, ok, reference, test, until} from "./harness.mjs";
+import {BUILD, equal, ok, reference, sleep, test, until} from "./harness.mjs";
 import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
+import {event, piece} from "./trace-make.mjs";
 
 const HOUR = 3600n * 10n ** 9n;
 const SHIFTS = {early: -(10n ** 9n) / 2n, late: 5n * HOUR + 123456789n};
@@ -211,5 +212,68 @@ test("beside: what cannot be compared is said in a sentence", async (t) => {
 	for (const hash of ["#domain=good&against=domain%3Anobody", "#together=domain%3Anobody&together=domain%3Agood"]) {
 		const page = await t.open(host, `/${hash}`);
 		await until(async () => /nobody|no guest|no domain/i.test(await page.locator("[role=alert].tl-message").textContent()));
+	}
+});
+
+test("beside: running guests are followed together", async (t) => {
+	const host = await t.host();
+
+	host.guest("one");
+	host.guest("two");
+	for (const name of ["one", "two"])
+		await until(async () => (await host.domain(name))?.bytes !== 0 && (await host.domain(name)));
+	await until(async () => (await host.get("/v1/domains/one")).streams[0]?.bytes > 4096 && (await host.get("/v1/domains/two")).streams[0]?.bytes > 4096);
+	const page = await opened(t, host, "#together=domain%3Aone&together=domain%3Atwo");
+	const ends = () => page.evaluate(() => document.getElementById("page").timeline.session.summary.streams.map((it) => String(it.end)));
+
+	ok(await page.getByRole("button", {name: "Pause"}).isVisible(), "a button to pause");
+	const first = await ends();
+	await until(async () => (await ends()).every((end, i) => BigInt(end) > BigInt(first[i])));
+	equal((await drawn(page, "guest")).length, 2, "headings");
+	await t.look(page, "beside-live");
+	/* Both clocks are the host's: what is new of either is as new as what is new of the other. */
+	const [a, b] = (await ends()).map(BigInt);
+	ok((a > b ? a - b : b - a) < 5n * 10n ** 9n, `ends ${a} and ${b}`);
+});
+
+test("beside: what was not proven when a guest ended is marked from where it begins, and nothing else is", async (t) => {
+	const said = (from, n) => Array.from({length: n}, (_, i) => event(from + BigInt(i) * 1000n, "label", 1, `at ${i}`));
+	const proven = [event(999000n, "creates", -1, 1, {u8: 2}), ...said(1000000n, 40)];
+	const tail = said(1100000n, 20);
+	const end = 30 + Buffer.concat(proven).length;
+	const host = await t.host({
+		collector: false,
+		archive: [
+			"begin",
+			"run 1 xen a web - 3 ended crash",
+			"stream 1 1 0 65536 4 0",
+			piece(1, 0, proven),
+			"capture 1 1 crash -",
+			`range 1 1 0 0 ${end}`,
+			`tail 1 1 0 ${end} 65536 999000 ${Buffer.concat(tail).toString("hex")}`,
+			"capture 2 1 manual -",
+			`range 2 1 0 0 ${end}`,
+			"commit",
+		],
+	});
+
+	for (const [hash, marked] of [["#capture=1", true], ["#domain=web", true], ["#capture=2", false]]) {
+		const page = await opened(t, host, hash);
+		if (!marked) {
+			await sleep(500);
+			equal((await drawn(page, "tail")).length, 0, `tails of ${hash}`);
+			continue;
+		}
+		const [mark] = await until(async () => {
+			const list = await drawn(page, "tail");
+			return list.length && list;
+		});
+		const [from, to] = await page.evaluate(() => {
+			const {camera} = document.getElementById("page").timeline;
+			return [camera.xOf(1100000n), camera.xOf(1119000n)];
+		});
+		ok(Math.abs(mark.x0 - from) < 1 && Math.abs(mark.x1 - to) < 1, `${hash}: it lies from ${mark.x0} to ${mark.x1}, not from ${from} to ${to}`);
+		ok((await drawn(page, "band-name")).some((it) => it.text === "not proven"), "its name");
+		await t.look(page, "beside-tail");
 	}
 });
