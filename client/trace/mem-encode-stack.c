@@ -108,7 +108,7 @@ static uint32_t words_put(struct mem_encode_domain *d, uint32_t i, uint32_t n,
 		kind = k < 2 ? k : WORD_HIT_N;
 		mprof_store16(at, (uint16_t)((uint32_t)bucket << 2 | kind));
 		at[2] = (uint8_t)k;
-		words->n_bytes += kind == WORD_HIT_N ? 3 : 2;
+		words->n_bytes += k < 2 ? 2 : 3;
 		i += 1 + k;
 	}
 	return i;
