@@ -131,13 +131,15 @@ static uint32_t list_children(struct matching *m, int side, uint32_t thread, boo
 }
 
 /* Those of the same kin, or shape, that only the order keeps apart. */
-static bool match_moved(struct matching *m, uint32_t n_a, uint32_t n_b)
+static bool match_moved(struct matching *m, uint32_t good, uint32_t bad, bool backwards)
 {
+	uint32_t n_a, n_b;
 	enum level level;
 
 	for (level = LEVEL_KIN; level <= LEVEL_SHAPE; level++) {
-		n_a = keep_unmatched(&m->d->side[GOOD], m->list[GOOD], n_a);
-		n_b = keep_unmatched(&m->d->side[BAD], m->list[BAD], n_b);
+		/* Anew: what match_lists() moved to the front of a list stands behind in it too. */
+		n_a = list_children(m, GOOD, good, backwards);
+		n_b = list_children(m, BAD, bad, backwards);
 		if (!n_a || !n_b)
 			return true;
 		make_keys(m, GOOD, level, m->list[GOOD], n_a);
@@ -159,7 +161,7 @@ static bool match_children(struct matching *m, uint32_t good)
 
 	n_a = list_children(m, GOOD, good, cut);
 	n_b = list_children(m, BAD, bad, cut);
-	return match_lists(m, LEVEL_EXACT, m->list[GOOD], n_a, m->list[BAD], n_b) && match_moved(m, n_a, n_b);
+	return match_lists(m, LEVEL_EXACT, m->list[GOOD], n_a, m->list[BAD], n_b) && match_moved(m, good, bad, cut);
 }
 
 bool diff_match_queue(struct matching *m)

@@ -777,6 +777,49 @@ static void test_align(void)
 	}
 }
 
+/* SWAPPED: by twos, the second before the first.  MORE: they do something more. */
+static struct mprof_model *siblings(bool swapped, bool more)
+{
+	static const char *const names[] = {"left", "right", "up", "down", "here", "there"};
+	static char letters[40][3];
+	struct mprof_model *m = begin(1);
+	int id;
+
+	add(m, 0, &(struct line)SAYS(0, 0, "main"));
+	for (id = 1; id <= 58; id++) {
+		int i = id - 13, k = id - 53;
+		const char *name = "same";
+
+		if (k >= 0) {
+			name = names[swapped ? k ^ 1 : k];
+		} else if (i >= 0) {
+			letters[i][0] = (char)('a' + i / 20);
+			letters[i][1] = (char)('a' + i % 20);
+			name = letters[i];
+		}
+		add(m, 0, &(struct line)CREATES((uint64_t)id, 0, id, Task));
+		add(m, 0, &(struct line)SAYS((uint64_t)id, id, name));
+		if (more && i >= 0)
+			add(m, 0, &(struct line)SAYS((uint64_t)id, id, "more"));
+	}
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	return m;
+}
+
+/* Of siblings that nearly all differ some are alike, and some are in another order: each has its counterpart once. */
+static void test_swapped(void)
+{
+	struct two t;
+	int64_t id;
+
+	two_make(&t, siblings(false, true), siblings(true, false), NULL);
+	check_matches(&t);
+	CHECK_EQ_UINT(t.v->matched, 59);
+	for (id = 53; id <= 58; id++)
+		CHECK_EQ_INT(match(&t, id), 53 + ((id - 53) ^ 1));
+	two_deinit(&t);
+}
+
 /* A million siblings on each side of which nothing can be told apart, or all are in another order: steps, not seconds, are counted. */
 static void test_many_siblings(void)
 {
@@ -851,6 +894,7 @@ int main(void)
 	CHECK_RUN(test_told);
 	CHECK_RUN(test_without_memory);
 	CHECK_RUN(test_align);
+	CHECK_RUN(test_swapped);
 	CHECK_RUN(test_many_siblings);
 	CHECK_RUN(test_work);
 	return check_done();
