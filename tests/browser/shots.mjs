@@ -17,7 +17,7 @@ import {server, story} from "./workload.mjs";
 
 const KEPT = path.join(TOP, "tests/browser/shots");
 const RENEW = process.env.MPROF_SHOTS === "renew";
-const SHARE = 0.001; /* of the pixels may be otherwise */
+const SHARE = 0.0003; /* of the pixels may be otherwise */
 const SIZE = {width: 900, height: 520};
 const UUID = "0a1b2c3d-0000-4000-8000-00000000000";
 
