@@ -227,6 +227,7 @@ export class Session {
 			return;
 		try {
 			const came = await this.live.step(options);
+			await this.source.renew?.(options);
 			if ((came || this.ahead) && !this.paused)
 				await this.loadLive("live");
 			this.ahead = false;

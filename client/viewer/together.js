@@ -8,6 +8,8 @@ import {rough} from "./times.js";
 
 export const MEMBERS_MAX = 16;
 
+const RENEW_MS = 5000; /* a running guest's clock is known the better the longer it is watched */
+const RENEW_SURE_MS = 60000;
 const PAGES_MAX = 20; /* of a stream's packets: fewer only bound its clock less tightly */
 const RUN_AMOUNT = String(64 << 20); /* of a capture's run, to know its clock by */
 const TIME_MAX = (1n << 63n) - 1n;
@@ -65,9 +67,11 @@ export function clockWords({name, known, offsetNs, uncertaintyNs}) {
 }
 
 class Together {
-	constructor(members, clocks) {
+	constructor(api, members, clocks) {
 		const names = named(members);
 
+		this.api = api;
+		this.asked = performance.now();
 		this.guests = members.map((of, guest) => ({of, guest, name: names[guest], ...clocks.guests[guest]}));
 		this.clock = clocks.realtime ? "dom0's wall clock" : "dom0's monotonic clock";
 		this.title = names.join(", ");
@@ -89,6 +93,22 @@ class Together {
 			name: own.name ? `${name}: ${own.name}` : name,
 			save: `${of.name}-${own.stream}`,
 		}));
+	}
+
+	/** Ask again how the clocks stand, where that was some time ago: more is known of guests that run. */
+	async renew(options) {
+		const wait = this.guests.some((it) => it.uncertaintyNs === null) ? RENEW_MS : RENEW_SURE_MS;
+
+		if (performance.now() - this.asked < wait)
+			return;
+		this.asked = performance.now();
+		const clocks = await ask(this.api, this.guests.map(({of}) => of), options);
+		for (const guest of this.guests)
+			Object.assign(guest, clocks.guests[guest.guest]);
+		for (const stream of this.streams) {
+			const {offsetNs, uncertaintyNs} = this.guests[stream.guest];
+			Object.assign(stream, {offsetNs, uncertaintyNs});
+		}
 	}
 
 	/** Sentences on the clocks, for whoever asks what this is. */
@@ -175,21 +195,27 @@ async function stamps(api, member, options) {
 	return out;
 }
 
-/** The source of what VIEW names together. */
-export async function together(api, view, options) {
-	const members = [];
+/** What engine.clocks() says of MEMBERS now. */
+async function ask(api, members, options) {
+	const stamped = await Promise.all(members.map((it) => stamps(api, it, options)));
 	const engine = await Engine.open();
 
 	try {
-		for (const text of view.together) {
-			const it = memberView(text);
-			if (!it)
-				throw new Error(`“${text}” names no guest and no capture; it must be domain:NAME or capture:NUMBER`);
-			members.push(await remote(api, it, options));
-		}
-		const stamped = await Promise.all(members.map((it) => stamps(api, it, options)));
-		return new Together(members, await engine.clocks(stamped));
+		return await engine.clocks(stamped);
 	} finally {
 		engine.close();
 	}
+}
+
+/** The source of what VIEW names together. */
+export async function together(api, view, options) {
+	const members = [];
+
+	for (const text of view.together) {
+		const it = memberView(text);
+		if (!it)
+			throw new Error(`“${text}” names no guest and no capture; it must be domain:NAME or capture:NUMBER`);
+		members.push(await remote(api, it, options));
+	}
+	return new Together(api, members, await ask(api, members, options));
 }

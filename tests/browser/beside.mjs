@@ -215,7 +215,7 @@ test("beside: what cannot be compared is said in a sentence", async (t) => {
 	}
 });
 
-test("beside: running guests are followed together", async (t) => {
+test("beside: running guests are followed together", {timeout: 120000}, async (t) => {
 	const host = await t.host();
 
 	host.guest("one");
@@ -230,6 +230,8 @@ test("beside: running guests are followed together", async (t) => {
 	const first = await ends();
 	await until(async () => (await ends()).every((end, i) => BigInt(end) > BigInt(first[i])));
 	equal((await drawn(page, "guest")).length, 2, "headings");
+	/* The longer they are watched, the better their clocks are known. */
+	await until(async () => (await drawn(page, "guest")).every((it) => /or up to/.test(it.text)), 30000);
 	await t.look(page, "beside-live");
 	/* Both clocks are the host's: what is new of either is as new as what is new of the other. */
 	const [a, b] = (await ends()).map(BigInt);
