@@ -1,13 +1,17 @@
 /*
  * Files that are complete or not there.
  *
- * A download goes to a temporary file beside its destination and gets its name when it is whole, so that nobody takes a part for the
- * trace.  What exists and is no regular file (a pipe, /dev/null) is written in place: replacing it would be harm.
+ * A download goes to a file without a name in the directory of its destination and gets that name when it is whole, so that nobody takes
+ * a part for the trace, and nothing is left of it however we end.  Where a file system has no such files it is a temporary one beside the
+ * destination.  What exists and is no regular file (a pipe, /dev/null) is written in place: replacing it would be harm.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,18 +19,49 @@
 #include "output.h"
 #include "scope.h"
 
-/* Create the temporary file ".NAME.XXXXXX" beside PATH. */
-static int open_aside(struct output *o, const char *path)
+#define FD_PATH_MAX 32u
+#define TRIES	    100 /* names that others may have */
+
+/* By which a file is found that has no name. */
+static const char *fd_path(int fd, char *buf)
+{
+	snprintf(buf, FD_PATH_MAX, "/proc/self/fd/%d", fd);
+	return buf;
+}
+
+/* ".NAME.END" beside PATH; NULL without memory. */
+static char *name_aside(const char *path, const char *end)
 {
 	const char *slash = strrchr(path, '/');
 	int dir = slash ? (int)(slash - path) + 1 : 0;
+	char *name;
+
+	return asprintf(&name, "%.*s.%s.%s", dir, path, path + dir, end) < 0 ? NULL : name;
+}
+
+/* Open a file without a name in the directory of PATH; false where there are no such files. */
+static bool open_nameless(struct output *o, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	SCOPED(freep) char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	char buf[FD_PATH_MAX];
+
+	o->fd = dir ? open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+	if (o->fd >= 0 && access(fd_path(o->fd, buf), F_OK) < 0)
+		closep(&o->fd); /* without /proc it would get none either */
+	o->nameless = o->can_start_over = o->fd >= 0;
+	return o->nameless;
+}
+
+/* Create the temporary file ".NAME.XXXXXX" beside PATH. */
+static int open_aside(struct output *o, const char *path)
+{
 	mode_t mask = umask(0);
 
 	umask(mask);
-	if (asprintf(&o->temp, "%.*s.%s.XXXXXX", dir, path, path + dir) < 0) {
-		o->temp = NULL;
+	o->temp = name_aside(path, "XXXXXX");
+	if (!o->temp)
 		return -ENOMEM;
-	}
 	o->fd = mkostemp(o->temp, O_CLOEXEC);
 	if (o->fd < 0) {
 		int error = errno;
@@ -52,7 +87,7 @@ static int open_path(struct output *o, const char *path, enum output_mode mode)
 	if (exists && mode == OUTPUT_NEW)
 		return -EEXIST;
 	if (mode != OUTPUT_DIRECT && !(exists && !S_ISREG(st.st_mode)))
-		return open_aside(o, path);
+		return open_nameless(o, path) ? 0 : open_aside(o, path);
 	o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 	return o->fd < 0 ? -errno : 0;
 }
@@ -115,18 +150,62 @@ static int rename_new(const char *temp, const char *path)
 	return 0;
 }
 
+/* Give the file without a name NAME, which nothing has. */
+static int give_name(struct output *o, const char *name)
+{
+	char buf[FD_PATH_MAX];
+
+	if (linkat(AT_FDCWD, fd_path(o->fd, buf), AT_FDCWD, name, AT_SYMLINK_FOLLOW) < 0)
+		return -errno;
+	o->nameless = false;
+	return 0;
+}
+
+/* Only what has a name can replace what has one: a temporary one. */
+static int name_temporarily(struct output *o)
+{
+	int i, r = -EEXIST;
+	uint32_t number;
+	char end[16];
+
+	for (i = 0; i < TRIES && r == -EEXIST; i++) {
+		free(o->temp);
+		if (getrandom(&number, sizeof(number), 0) < 0)
+			number = (uint32_t)i;
+		snprintf(end, sizeof(end), "%06x", number & 0xffffff);
+		o->temp = name_aside(o->path, end);
+		r = o->temp ? give_name(o, o->temp) : -ENOMEM;
+	}
+	if (r) {
+		free(o->temp);
+		o->temp = NULL;
+	}
+	return r;
+}
+
+static int put_in_place(struct output *o)
+{
+	int r = o->nameless && o->replace ? name_temporarily(o) : 0;
+
+	if (r)
+		return r;
+	if (o->nameless)
+		return give_name(o, o->path);
+	if (o->replace)
+		return rename(o->temp, o->path) < 0 ? -errno : 0;
+	return rename_new(o->temp, o->path);
+}
+
 int output_commit(struct output *o)
 {
 	int r = 0;
 
-	if (!o->temp)
+	if (!o->temp && !o->nameless)
 		return CTL_OK;
 	if (fsync(o->fd) < 0 && errno != EINVAL)
 		r = -errno;
-	else if (o->replace)
-		r = rename(o->temp, o->path) < 0 ? -errno : 0;
 	else
-		r = rename_new(o->temp, o->path);
+		r = put_in_place(o);
 	if (r < 0) {
 		say("cannot write %s: %s", o->path, strerror(-r));
 		return CTL_FAILED;

@@ -367,6 +367,34 @@ class Outputs(Exports):
             self.assertIn("File too large", self.limited("export", "web.ctf", "--to", to))
         self.assertEqual(os.listdir(), ["web.ctf"])
 
+    def test_interrupted(self):
+        """Whoever stops it finds nothing of it, wherever files can do without a name until they are complete."""
+        with open("web.ctf", "rb") as file:
+            data = file.read()
+        try:
+            os.close(os.open(".", os.O_TMPFILE | os.O_WRONLY))
+        except OSError:
+            return
+        for number in signal.SIGINT, signal.SIGKILL:
+            for arguments in ("--to", "json"), ("--to", "csv", "-o", "out.csv"), ("--to", "svg"):
+                with subprocess.Popen([MPROFCTL, "export", "-", *arguments], stdin=subprocess.PIPE) as process:
+                    process.stdin.write(data)  # more than a pipe holds: it has begun when this was taken
+                    process.stdin.flush()
+                    process.send_signal(number)
+                self.assertEqual(process.returncode, -number)
+                self.assertEqual(os.listdir(), ["web.ctf"])
+
+    def test_modes(self):
+        """A file is as open to others as any new one, and takes the place of one that was named."""
+        before = os.umask(0o027)
+        try:
+            for name in "one.json", "one.json", "other.json":
+                run("export", "web.ctf", "--to", "json", "-o", name)
+                self.assertEqual(os.stat(name).st_mode & 0o777, 0o640)
+        finally:
+            os.umask(before)
+        self.assertEqual(sorted(os.listdir()), ["one.json", "other.json", "web.ctf"])
+
     @staticmethod
     def limited(*arguments):
         """Where no file grows past 8 KiB."""
