@@ -103,8 +103,8 @@ int clocks_read(struct mprof_clocks *c, struct http *h, const struct target *t, 
 	if (!path)
 		return say_memory();
 	mprof_clocks_stream(c);
-	do
+	r = read_page(c, h, path, &cursor);
+	while (!r && cursor)
 		r = read_page(c, h, path, &cursor);
-	while (!r && cursor);
 	return r;
 }

@@ -143,7 +143,10 @@ static void put_place(const json_t *spot)
 		return;
 	printf(" (");
 	put_safe(file);
-	json_array_foreach(places, i, place) printf("%s%s", i ? ", " : ":", json_string_value(place));
+	json_array_foreach(places, i, place)
+	{
+		printf("%s%s", i ? ", " : ":", json_string_value(place));
+	}
 	printf("%s)", words_count(spot, "n_places") > 3 ? ", ..." : "");
 }
 
@@ -177,7 +180,10 @@ static int show(const json_t *answer, const char *what)
 
 	bytes_text((uint64_t)all, bytes, sizeof(bytes));
 	printf("%s %s, estimated from %lld samples\n", bytes, what, (long long)words_count(answer, "samples"));
-	json_array_foreach(list, i, spot) put_spot(spot, all);
+	json_array_foreach(list, i, spot)
+	{
+		put_spot(spot, all);
+	}
 	if (words_count(answer, "n_functions") > SHOWN_MAX)
 		printf("and %lld functions more; --json has them all\n",
 		       (long long)words_count(answer, "n_functions") - SHOWN_MAX);

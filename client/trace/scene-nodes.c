@@ -90,7 +90,7 @@ uint32_t rails_skip(const struct rail_nodes *nodes, uint32_t from, uint32_t to, 
 	unsigned k;
 
 	for (k = 0; k < RAILS_NODES && nodes->levels[k]; k++) {
-		const struct rail_node *node = &nodes->levels[k][from >> (NODE_SHIFT * (k + 1))];
+		const struct rail_node *node = &nodes->levels[k][(uint64_t)from >> (NODE_SHIFT * (k + 1))];
 		uint64_t next = UINT64_C(1) << (NODE_SHIFT * (k + 1));
 
 		if (from & (next - 1) || next > to - from || node->gap > gap || node->width >= width)
