@@ -27,7 +27,7 @@ void base64_put(struct base64 *b, const void *bytes, size_t len)
 	}
 	for (; end - p >= 3; p += 3)
 		put_three(b->out, p);
-	while (p < end)
+	while (p < end && b->used < sizeof(b->rest))
 		b->rest[b->used++] = *p++;
 }
 

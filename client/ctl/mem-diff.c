@@ -20,8 +20,6 @@
 #define SHOWN_MAX 20u
 #define SURE	  2.0
 
-SCOPED_DEFINE(struct mprof_hotspots, mprof_hotspots_free)
-
 struct side {
 	struct mem_load l;
 	struct mprof_hotspots *hotspots;

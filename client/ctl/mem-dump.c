@@ -30,7 +30,7 @@ static void dumping_deinit(struct dumping *d)
 	mem_places_deinit(&d->places);
 }
 
-static void put_format(struct writer *out, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put_format(struct writer *out, const char *format, ...)
 {
 	char *at = writer_room(out, LINE_MAX_BYTES);
 	va_list args;

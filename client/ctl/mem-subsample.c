@@ -21,8 +21,6 @@
 /* Of one allocation so many samples are drawn one by one. */
 #define DRAWN_MAX 4096u
 
-SCOPED_DEFINE(struct mem_encoder, mem_encoder_free)
-
 struct thinning {
 	struct writer out;
 	struct mem_encoder *encoder;

@@ -141,8 +141,7 @@ static void test_nonsense(void)
 		"{\"first_timestamp\":\"x\",\"copied\":{}}",
 		"{\"first_timestamp\":\"5\",\"copied\":null}",
 		"{\"first_timestamp\":\"5\",\"copied\":{\"first\":{\"mono\":\"-1\"},\"last\":{}}}",
-		"{\"first_timestamp\":\"5\",\"copied\":{\"first\":{\"mono\":\"1\",\"real\":\"yesterday\"},\"last\":{}}"
-		"}",
+		"{\"first_timestamp\":\"5\",\"copied\":{\"first\":{\"mono\":\"1\",\"real\":\"now\"},\"last\":{}}}",
 		"{\"first_timestamp\":null,\"copied\":{\"first\":{\"mono\":\"1\",\"real\":\"2026-01-01T00:00:00Z\"}}}",
 	};
 	struct mprof_clocks c = {0};
