@@ -1,12 +1,17 @@
 /* An intern table.  It grows by what came, up to its bounds; what does not fit any more is counted. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "texts.h"
 
 void texts_init(struct texts *t, uint32_t most, uint32_t bytes)
 {
 	*t = (struct texts){.most = most, .arena_most = bytes};
+	/* Without a seed that nobody can know it is still right. */
+	if (getrandom(&t->seed, sizeof(t->seed), 0) < 0)
+		t->seed = (uintptr_t)t;
+	t->seed |= 1;
 }
 
 void texts_deinit(struct texts *t)
@@ -17,16 +22,17 @@ void texts_deinit(struct texts *t)
 	*t = (struct texts){0};
 }
 
-/* Eight bytes at once, and mixed so that a guest's choice of names makes no long walks but with much work. */
-static uint64_t hash_of(const char *text, size_t len)
+/* Eight bytes at once, each time mixed with what a guest does not know, or else it could choose names that all meet. */
+static uint64_t hash_of(const struct texts *t, const char *text, size_t len)
 {
-	uint64_t hash = 0x9e3779b97f4a7c15u ^ len, word;
+	uint64_t hash = t->seed ^ len, word;
 
 	for (; len; text += sizeof(word), len -= sizeof(word)) {
 		word = 0;
 		memcpy(&word, text, len < sizeof(word) ? len : sizeof(word));
 		hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-		hash ^= hash >> 32;
+		hash = (hash ^ hash >> 32) * t->seed;
+		hash ^= hash >> 29;
 		if (len <= sizeof(word))
 			break;
 	}
@@ -92,7 +98,7 @@ static bool grow_arena(struct texts *t, size_t len)
 
 uint32_t texts_add(struct texts *t, const char *text, size_t len)
 {
-	uint64_t hash = hash_of(text, len);
+	uint64_t hash = hash_of(t, text, len);
 	uint32_t *at = t->index_room ? slot(t, hash, text, len) : NULL;
 
 	if (at && *at != TEXT_NONE)

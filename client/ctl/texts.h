@@ -20,6 +20,7 @@ struct texts {
 	uint32_t used, arena_room, arena_most;
 	uint32_t *index; /* open addressing, TEXT_NONE = free */
 	uint32_t index_room;
+	uint64_t seed;	  /* of the hashes; odd */
 	uint64_t refused; /* strings that there was no room for */
 };
 

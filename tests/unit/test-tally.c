@@ -34,6 +34,30 @@ static void test_texts(void)
 	texts_deinit(&t);
 }
 
+/* Names of two words, of which the second takes away again what the first made of a hash whose numbers are known. */
+static void test_crafted_texts(void)
+{
+	struct texts t, other;
+	uint64_t word[2];
+	uint32_t i, k, met = 0;
+
+	texts_init(&t, 1000, 16000);
+	texts_init(&other, 1000, 16000);
+	for (i = 0; i < 1000; i++) {
+		word[0] = i * 0x9e3779b97f4a7c15u;
+		word[1] = (0x9e3779b97f4a7c15u ^ sizeof(word) ^ word[0]) * 0xff51afd7ed558ccdu;
+		word[1] ^= word[1] >> 32;
+		CHECK_EQ_UINT(texts_add(&t, (const char *)word, sizeof(word)), i);
+		texts_add(&other, (const char *)word, sizeof(word));
+		for (k = 0; k < i; k++)
+			met += t.list[k].hash == t.list[i].hash;
+	}
+	CHECK_EQ_UINT(met, 0);
+	CHECK(t.list[0].hash != other.list[0].hash);
+	texts_deinit(&t);
+	texts_deinit(&other);
+}
+
 static void event(struct roster *r, uint64_t ns, uint8_t id, int64_t context, int64_t number)
 {
 	struct mprof_raw_event e = {.timestamp = ns, .id = id, .context = context, .number = number, .type = 1};
@@ -226,6 +250,7 @@ static void test_many_counters(void)
 int main(void)
 {
 	CHECK_RUN(test_texts);
+	CHECK_RUN(test_crafted_texts);
 	CHECK_RUN(test_threads_are_forgotten);
 	CHECK_RUN(test_threads_that_stay);
 	CHECK_RUN(test_unknown_runs);
