@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "acts-state.h"
 #include "ctl.h"
+#include "seed.h"
 
 #define THREADS_MAX	  (4u << 20) /* of all streams together */
 #define COUNTERS_MAX	  65536u
@@ -17,10 +17,7 @@
 
 void acts_init(struct acts *a, const struct act_ops *ops, const char *name)
 {
-	*a = (struct acts){.ops = ops, .name = name, .threads_most = THREADS_MAX};
-	/* Without a seed that nobody can know it is still right. */
-	if (getrandom(&a->seed, sizeof(a->seed), 0) < 0)
-		a->seed = (uintptr_t)a;
+	*a = (struct acts){.ops = ops, .name = name, .threads_most = THREADS_MAX, .seed = seed_new(a)};
 }
 
 void acts_deinit(struct acts *a)

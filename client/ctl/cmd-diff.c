@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "diff-json.h"
 #include "diff-show.h"
 #include "input.h"
 #include "options.h"
 #include "scope.h"
+#include "seed.h"
 #include "table.h"
 
 /* One of the two. */
@@ -92,14 +92,12 @@ static int pair_print(const struct ctl *ctl, struct pair *p)
 	struct mprof_diff_options options = {
 		.good_from = period_from(&p->runs[0].period),
 		.bad_from = period_from(&p->runs[1].period),
+		.seed = seed_new(p),
 	};
 	struct diff_run runs[2];
 	json_t *json;
 	int i, r;
 
-	/* Without a seed that nobody can know the answer is still right. */
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		options.seed = (uintptr_t)p;
 	for (i = 0; i < 2; i++)
 		runs[i] = (struct diff_run){.m = &p->runs[i].modeller,
 					    .name = p->runs[i].operand,

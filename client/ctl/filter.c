@@ -6,6 +6,7 @@
 #include "ctl.h"
 #include "filter.h"
 #include "glob.h"
+#include "seed.h"
 
 /* The next of the words in *LIST, separated by commas, and its length; false behind the last. */
 static bool next_word(const char **list, const char **word, size_t *len)
@@ -67,6 +68,7 @@ int filter_parse(struct filter *f, const char *events, const char *threads, cons
 	int r = parse_events(f, events, verb);
 
 	f->label = label;
+	f->factor = seed_new(f) | 1;
 	return r ? r : parse_threads(f, threads, verb);
 }
 
@@ -77,10 +79,10 @@ void filter_deinit(struct filter *f)
 }
 
 /* Where the thread stands in the table, or where it would. */
-static struct labelled *slot(struct labelled *table, size_t room, unsigned int stream, int64_t id)
+static struct labelled *slot(struct labelled *table, size_t room, uint64_t factor, unsigned int stream, int64_t id)
 {
-	uint64_t hash = ((uint64_t)id + stream * 0x632be59bd9b4e019u) * 0x9e3779b97f4a7c15u;
-	size_t i = (size_t)(hash >> 32) & (room - 1);
+	uint64_t hash = ((uint64_t)id + stream * 0x632be59bd9b4e019u) * factor;
+	size_t i = (size_t)(hash >> (64 - __builtin_ctzll(room)));
 
 	while (table[i].used && (table[i].id != id || table[i].stream != stream))
 		i = (i + 1) & (room - 1);
@@ -96,7 +98,7 @@ static bool grow(struct filter *f)
 		return false;
 	for (i = 0; i < f->found_room; i++)
 		if (f->found[i].used)
-			*slot(table, room, f->found[i].stream, f->found[i].id) = f->found[i];
+			*slot(table, room, f->factor, f->found[i].stream, f->found[i].id) = f->found[i];
 	free(f->found);
 	f->found = table;
 	f->found_room = room;
@@ -111,14 +113,14 @@ static void remember(struct filter *f, unsigned int stream, int64_t id)
 		f->failed = true;
 		return;
 	}
-	at = slot(f->found, f->found_room, stream, id);
+	at = slot(f->found, f->found_room, f->factor, stream, id);
 	f->found_count += !at->used;
 	*at = (struct labelled){.id = id, .stream = stream, .used = true};
 }
 
 static bool is_labelled(const struct filter *f, unsigned int stream, int64_t id)
 {
-	return f->found_room && slot(f->found, f->found_room, stream, id)->used;
+	return f->found_room && slot(f->found, f->found_room, f->factor, stream, id)->used;
 }
 
 static bool is_listed(const struct filter *f, int64_t id)

@@ -29,6 +29,7 @@ struct filter {
 	/* An open hash table of the threads that bear it. */
 	struct labelled *found;
 	size_t found_count, found_room; /* a power of two */
+	uint64_t factor;		/* odd, and not known to the writer of a trace */
 	bool failed;			/* no memory */
 };
 

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "glob.h"
 #include "modeller.h"
 #include "scope.h"
+#include "seed.h"
 #include "text-json.h"
 
 static int add_streams(struct modeller *m, unsigned int n)
@@ -79,11 +79,8 @@ static int on_events(void *data, unsigned int stream, const struct mprof_event *
 
 bool modeller_init(struct modeller *m, struct period *period, bool cut)
 {
-	struct mprof_model_options options = {0};
+	struct mprof_model_options options = {.seed = seed_new(m)};
 
-	/* Without a seed that nobody can know the model is still right. */
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		options.seed = (uintptr_t)m;
 	*m = (struct modeller){
 		.period = period,
 		.cut = cut,

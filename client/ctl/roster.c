@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "roster.h"
+#include "seed.h"
 
 void roster_init(struct roster *r, uint32_t most)
 {
-	*r = (struct roster){.most = most, .to = UINT64_MAX, .running = ROSTER_NONE};
+	*r = (struct roster){.most = most, .to = UINT64_MAX, .running = ROSTER_NONE, .factor = seed_new(r) | 1};
 }
 
 void roster_deinit(struct roster *r)
@@ -24,7 +25,7 @@ void roster_deinit(struct roster *r)
 
 static uint32_t *slot(const struct roster *r, int64_t id)
 {
-	uint32_t i = (uint32_t)(((uint64_t)id * 0x9e3779b97f4a7c15u) >> 32) & (r->index_room - 1);
+	uint32_t i = (uint32_t)(((uint64_t)id * r->factor) >> (64 - __builtin_ctz(r->index_room)));
 
 	while (r->index[i] != ROSTER_NONE && r->list[r->index[i]].id != id)
 		i = (i + 1) & (r->index_room - 1);

@@ -32,8 +32,9 @@ struct roster_thread {
 struct roster {
 	struct roster_thread *list;
 	uint32_t n, room, most;
-	uint32_t *index; /* by id, open addressing, ROSTER_NONE = free */
-	uint32_t index_room;
+	uint32_t *index;     /* by id, open addressing, ROSTER_NONE = free */
+	uint32_t index_room; /* a power of two */
+	uint64_t factor;     /* odd, and not known to the writer of a trace */
 	/* The most busy of those that were forgotten; the others are in the list. */
 	struct roster_thread retired[ROSTER_BUSIEST];
 	uint32_t retired_n;

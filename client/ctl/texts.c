@@ -1,17 +1,13 @@
 /* An intern table.  It grows by what came, up to its bounds; what does not fit any more is counted. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "seed.h"
 #include "texts.h"
 
 void texts_init(struct texts *t, uint32_t most, uint32_t bytes)
 {
-	*t = (struct texts){.most = most, .arena_most = bytes};
-	/* Without a seed that nobody can know it is still right. */
-	if (getrandom(&t->seed, sizeof(t->seed), 0) < 0)
-		t->seed = (uintptr_t)t;
-	t->seed |= 1;
+	*t = (struct texts){.most = most, .arena_most = bytes, .seed = seed_new(t) | 1};
 }
 
 void texts_deinit(struct texts *t)

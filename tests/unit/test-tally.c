@@ -65,6 +65,23 @@ static void event(struct roster *r, uint64_t ns, uint8_t id, int64_t context, in
 	roster_event(r, &e, ROSTER_NONE, false);
 }
 
+/* Ids that meet in one place of a table whose numbers are known. */
+static void test_crafted_threads(void)
+{
+	uint32_t i, full = 0, most = 0;
+	struct roster r;
+
+	roster_init(&r, 4096);
+	for (i = 1; i <= 2000; i++)
+		event(&r, i, MPROF_EVENT_creates, 0, (int64_t)(i * 0xf1de83e19937733du));
+	for (i = 0; i < r.index_room; i++) {
+		full = r.index[i] == ROSTER_NONE ? 0 : full + 1;
+		most = full > most ? full : most;
+	}
+	CHECK(most > 0 && most < 1000);
+	roster_deinit(&r);
+}
+
 /* A guest that creates and resolves threads for ever, a few of which stay and run. */
 static void test_threads_are_forgotten(void)
 {
@@ -251,6 +268,7 @@ int main(void)
 {
 	CHECK_RUN(test_texts);
 	CHECK_RUN(test_crafted_texts);
+	CHECK_RUN(test_crafted_threads);
 	CHECK_RUN(test_threads_are_forgotten);
 	CHECK_RUN(test_threads_that_stay);
 	CHECK_RUN(test_unknown_runs);
