@@ -15,6 +15,7 @@
 #include "options.h"
 #include "scope.h"
 #include "table.h"
+#include "text-json.h"
 
 #define RUN_AMOUNT "64MB" /* of a run, to know its clock by */
 
@@ -253,7 +254,7 @@ static int report(const struct ctl *ctl, const struct bundle *b, const struct ou
 		return show(b);
 	json = bundle_json(b);
 	if (json)
-		json_object_set_new(json, "path", json_string(o->path));
+		json_object_set_new(json, "path", text_json(o->path, strlen(o->path)));
 	r = json ? json_print(json) : say_memory();
 	json_decref(json);
 	return r;

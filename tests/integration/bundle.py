@@ -116,6 +116,9 @@ class Bundles(daemons.Case):
         self.assertEqual(manifest["files"][2]["clocks"]["offset_ns"], 0)
         self.assertFalse(manifest["files"][2]["mprof"]["offset_known"])
         self.assertIsNone(manifest["files"][2]["mprof"]["uncertainty_ns"])
+        # A name need not be text.
+        code, out, _ = run("bundle", "rings/late.ctf", "-o", b"a\xff.tar", "--json")
+        self.assertEqual((code, json.loads(out)["path"]), (0, "a\ufffd.tar"))
 
 
 if __name__ == "__main__":
