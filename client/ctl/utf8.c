@@ -59,7 +59,7 @@ int utf8_set(struct utf8 *u, const char *text, size_t len)
 		bad += !n;
 	}
 	u->bytes = 0;
-	/* One byte at least: an empty text is there too. */
+	/* And the NUL. */
 	if (reserve(u, len + bad * (REPLACEMENT_BYTES - 1) + 1))
 		return -ENOMEM;
 	for (i = 0; i < len; i += n ? n : 1) {
@@ -67,6 +67,7 @@ int utf8_set(struct utf8 *u, const char *text, size_t len)
 		memcpy(u->text + u->bytes, n ? text + i : REPLACEMENT, n ? n : REPLACEMENT_BYTES);
 		u->bytes += n ? n : REPLACEMENT_BYTES;
 	}
+	u->text[u->bytes] = 0;
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 
 struct utf8 {
 	char *text;   /* not NULL once it was set */
-	size_t bytes; /* not terminated */
+	size_t bytes; /* a NUL stands behind them */
 	size_t room;
 };
 

@@ -406,7 +406,7 @@ static struct mprof_model *build(long every)
 	return m;
 }
 
-#define SAME(field, n) CHECK(a->n == b->n && !memcmp(a->field, b->field, a->n * sizeof(*a->field)))
+#define SAME(field, n) CHECK(a->n == b->n && (!a->n || !memcmp(a->field, b->field, a->n * sizeof(*a->field))))
 
 static void check_same(const struct mprof_model_view *a, const struct mprof_model_view *b)
 {
