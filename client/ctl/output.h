@@ -6,12 +6,12 @@
 #include <stddef.h>
 
 struct output {
-	int fd;		     /* -1 = closed */
-	char *path;	     /* NULL = standard output */
-	char *temp;	     /* the file's name until it is complete, or NULL where it has none or is written in place */
-	bool nameless;	     /* has it no name until it is complete? */
-	bool replace;	     /* may a file of that name be replaced? */
-	bool close_it;	     /* is the descriptor ours? */
+	int fd;	       /* -1 = closed */
+	char *path;    /* NULL = standard output */
+	char *temp;    /* the file's name until it is complete, or NULL where it has none or is written in place */
+	bool nameless; /* has it no name until it is complete? */
+	bool replace;  /* may a file of that name be replaced? */
+	bool close_it; /* is the descriptor ours? */
 	bool can_start_over; /* is it an ordinary file? */
 };
 
