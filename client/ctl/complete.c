@@ -269,6 +269,19 @@ static void offer_kinds(const struct completing *c, const char *kinds, size_t le
 	ask(c, both || has_word(kinds, len, "DOMAIN"), both || has_word(kinds, len, "CAPTURE"));
 }
 
+/* What further lines of the usage at TEXT, each of the same verb, allow in place of its first operand. */
+static void offer_further(const struct completing *c, const char *text)
+{
+	static const char before[] = "       mprofctl ";
+	size_t verb = strlen(c->verb);
+
+	while ((text = strchr(text, '\n')) && strncmp(++text, before, sizeof(before) - 1) == 0) {
+		text += sizeof(before) - 1;
+		if (strncmp(text, c->verb, verb) == 0 && text[verb] == ' ')
+			offer_kinds(c, text + verb + 1, strcspn(text + verb + 1, " \n"));
+	}
+}
+
 /* The operand that WORD is, by the usage of its verb; the last one may stand for more like it. */
 static void offer_operand(const struct completing *c)
 {
@@ -291,6 +304,8 @@ static void offer_operand(const struct completing *c)
 			continue;
 		if (count++ == c->operands || (len > 3 && strncmp(at + len - 3, "...", 3) == 0)) {
 			offer_kinds(c, at, len);
+			if (!c->operands)
+				offer_further(c, at);
 			return;
 		}
 	}
