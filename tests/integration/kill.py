@@ -29,7 +29,7 @@ class Killed(daemons.Case):
         self.seed = int(os.environ.get("MPROF_SEED", time.time_ns() % 2**32))
         self.random = random.Random(self.seed)
         self.victims = 0
-        self.open = {}  # where a victim was killed inside its events
+        self.last = {}  # where in its events, and in what store, a victim was killed
         self.worst = 0
 
     def guest(self, name, options):
@@ -101,7 +101,7 @@ class Killed(daemons.Case):
                 victims.append(self.next_victim())
             time.sleep(0.01)
         for index, victim in enumerate(victims):
-            self.open[f"victim-{index + 1}"] = json.loads(victim.stdout.read())["open"]
+            self.last[f"victim-{index + 1}"] = json.loads(victim.stdout.read())
         print(f"{number} collectors, {len(victims)} guests; at most {self.worst:.3f} s before a kill were lost", file=sys.stderr)
         self.finish(d)
 
@@ -109,11 +109,12 @@ class Killed(daemons.Case):
         for writer in self.guests.values():
             writer.terminate()
             writer.wait(20)
-        for name in [*self.guests, *self.open]:
+        for name in [*self.guests, *self.last]:
             listed = d.wait_ended(name)
             self.assertEqual(len(listed), 1, name)
             pages = d.packets(name)
-            judge(name, f"{name}.truth", d.trace(name), pages, "--ended", "--open", *self.open.get(name, []))
+            last = self.last.get(name, {"open": [], "torn": False})
+            judge(name, f"{name}.truth", d.trace(name), pages, "--ended", *["--torn"] * last["torn"], "--open", *last["open"])
             gaps = [gap for page in pages for gap in page["gaps"]]
             # A ring of seconds is never lapped while nobody looks; one of a few hundredths is.
             if name != "fast":

@@ -8,6 +8,7 @@ STREAM  what was fetched of it: a CTF stream; several chunks of one packet may b
 --begin COUNT    the stream must begin with the first event of the packet of this count, or a gap must say why not
 --until C:O      the writer got to byte O of packet C of the truth, and no further
 --ended          the writer is gone: what is missing at the end must be what the packets' "cut" says
+--torn          the writer was killed between the halves of a size, which is then up to 8 KiB too small: no reader can tell
 --open C:O...    the writer was killed in events that begin there: what was fetched behind may be anything, if it is said to be of a tail
 --end-events N   instead: at most N of the last events may be missing
 --match FILE --snapshot NAME
@@ -24,6 +25,7 @@ import sys
 
 HEADER = struct.Struct("<I16sIHI")
 START = 30
+TORN = 8192  # the worth of the lowest bit of a size's upper half
 # Bytes before the text or the end, and whether there is a text; by event id.
 FIXED = {0: 26, 1: 25, 2: 25, 3: 25, 4: 25, 5: 17, 6: 25, 7: 17, 8: 17, 9: 25, 10: 25, 11: 25, 12: 25, 13: 25}
 TEXT = {3, 5, 6, 11}
@@ -207,7 +209,7 @@ def check_end(truth, place, declared, arguments):
         raise Fault(f"{missing} events are missing at the end, and not at most {arguments.end_events}")
     if arguments.ended:
         lack = sum(len(body) for _, body in truth.packets[place[0] :]) - place[1]
-        if not declared or lack > declared.cut:
+        if not declared or lack > declared.cut + (TORN if arguments.torn else 0):
             raise Fault(f"{missing} events ({lack} bytes) are missing at the end, and no cut says so")
     return missing
 
@@ -260,6 +262,7 @@ def main():
     parser.add_argument("--until")
     parser.add_argument("--ended", action="store_true")
     parser.add_argument("--open", nargs="*")
+    parser.add_argument("--torn", action="store_true")
     parser.add_argument("--end-events", type=int)
     parser.add_argument("--match")
     parser.add_argument("--snapshot")

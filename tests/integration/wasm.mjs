@@ -135,7 +135,13 @@ function checkStats(name, trace, file, gaps) {
 	theirs.labels -= theirs.should_resolve.length ? 1 : 0;
 	ours.first_ns = theirs.events ? ours.first_ns : null;
 	ours.last_ns = theirs.events ? ours.last_ns : null;
-	for (const list of [ours.busiest, ours.should_resolve]) for (const item of list) delete item.index;
+	for (const list of [ours.busiest, ours.should_resolve]) {
+		for (const item of list) {
+			check((item.of ?? null) === null, "one stream has no name");
+			delete item.index;
+			delete item.of;
+		}
+	}
 	ours.counters = sorted(ours.counters);
 	theirs.counters = sorted(theirs.counters);
 	// What ran stops at a gap; of a clock that goes back the first event is not the earliest; names that are no text are spelled otherwise.
@@ -358,35 +364,6 @@ class Port {
 	}
 }
 
-/** The worker of the self-contained file: what README.md says becomes one classic script, with no name twice. */
-function checkClassic() {
-	const viewer = join(root, "client/viewer"),
-		readme = readFileSync(join(viewer, "README.md"), "utf8");
-	const files = readme
-		.slice(readme.indexOf("the text of `wasm.js`"), readme.indexOf("in that order"))
-		.match(/[a-z]+\.js/g);
-	const script = files
-		.map((name) =>
-			readFileSync(join(viewer, name), "utf8")
-				.replace(/^import .*$/gm, "")
-				.replace(/^export /gm, ""),
-		)
-		.join("");
-	const worker = readFileSync(join(viewer, "worker.js"), "utf8");
-
-	check(files.length > 7 && files.at(-1) === "worker.js", `the worker is made of ${files}`);
-	for (const [, name] of worker.matchAll(/^import .* from "\.\/(.*)";$/gm))
-		check(files.includes(name), `${name} is no part of the classic worker`);
-	let wrong = null;
-
-	try {
-		new Function(script);
-	} catch (error) {
-		wrong = error.message;
-	}
-	check(wrong === null, `the classic worker: ${wrong}`);
-}
-
 const message = (promise) =>
 	promise.then(
 		() => "nothing",
@@ -472,7 +449,6 @@ try {
 		checkTwice(wrapped, small);
 		checkStreams(wrapped);
 		checkAlike(wrapped);
-		checkClassic();
 		checkMemory(read(join(root, "tests/traces/oddsize.ctf.xz")));
 		await checkEngine(small, wrapped);
 	} else if (!existsSync(reference)) {

@@ -36,7 +36,8 @@ struct legacy {
 	uint64_t serial;
 	uint64_t random;
 	FILE *truth;
-	int unfinished; /* a packet that was left while an event in it was open; -1 none */
+	bool between_halves; /* of a size, of which only the lower is stored */
+	int unfinished;	     /* a packet that was left while an event in it was open; -1 none */
 
 	uint64_t stores, pause_every, pause_ns, kill_after, next_pause;
 	uint64_t gc_percent, torn;
@@ -96,7 +97,7 @@ static void die_here(struct legacy *w, const struct open_event *e)
 		else if ((int)e->slot == w->unfinished)
 			w->packets[e->slot].used = e->at;
 	}
-	printf("]}\n");
+	printf("], \"torn\": %s}\n", w->between_halves ? "true" : "false");
 	fflush(stdout);
 	if (w->unfinished >= 0)
 		truth_put(w, &w->packets[w->unfinished]);
@@ -152,7 +153,10 @@ static void store_size(struct legacy *w, const struct open_event *e, struct pack
 	uint32_t bits = p->used * 8;
 
 	store16(w, e, p->at + 26, (uint16_t)bits);
+	/* Between the two the size is 8 KiB less than it should be where the upper half goes up. */
+	w->between_halves = ((volatile struct piece16 *)(p->at + 28))->v != (uint16_t)(bits >> 16);
 	store16(w, e, p->at + 28, (uint16_t)(bits >> 16));
+	w->between_halves = false;
 }
 
 /* ---- packets ------------------------------------------------------------------------------------------------------- */
