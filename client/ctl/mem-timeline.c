@@ -25,6 +25,8 @@ static uint64_t point_ns(const struct mem_load *l, uint32_t i)
 static json_t *timeline_json(const struct mem_load *l)
 {
 	const struct mprof_profile_sums *s = mprof_profile_sums(l->profile);
+	uint64_t objects = s->allocs[0] + s->allocs[1] + s->allocs[2];
+	uint64_t samples = s->samples[0] + s->samples[1] + s->samples[2];
 	double scale = mem_load_scale(l);
 	json_t *points = json_array();
 
@@ -33,9 +35,8 @@ static json_t *timeline_json(const struct mem_load *l)
 				      json_pack("{so sI sf}", "ns", json_sprintf("%" PRIu64, point_ns(l, i)), "samples",
 						(json_int_t)l->line[i], "bytes", (double)l->line[i] * scale));
 	return json_pack("{so sI sI sI sf so}", "start_us", json_sprintf("%" PRIu64, l->start_us), "objects",
-			 (json_int_t)(s->allocs[0] + s->allocs[1] + s->allocs[2]), "samples",
-			 (json_int_t)(s->samples[0] + s->samples[1] + s->samples[2]), "peak_samples",
-			 (json_int_t)s->peak, "peak_bytes", (double)s->peak * scale, "points", points);
+			 (json_int_t)objects, "samples", (json_int_t)samples, "peak_samples", (json_int_t)s->peak,
+			 "peak_bytes", (double)s->peak * scale, "points", points);
 }
 
 static int show(const struct mem_load *l)

@@ -67,7 +67,8 @@ static void take(struct mprof_mem *d, size_t n)
 		return;
 	}
 	d->n_held -= n;
-	memmove(d->held, d->held + n, d->n_held);
+	if (d->n_held && d->held)
+		memmove(d->held, d->held + n, d->n_held);
 }
 
 /* What was looked at is no packet: go to the next byte with which one could begin. */
