@@ -17,18 +17,21 @@ static void put_three(struct writer *w, const uint8_t *p)
 void base64_put(struct base64 *b, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes, *end = p + len;
+	size_t used = b->used % sizeof(b->rest);
 
-	for (; b->used && p < end; p++) {
-		b->rest[b->used++] = *p;
-		if (b->used == 3) {
+	while (p < end) {
+		if (!used && end - p >= 3) {
+			put_three(b->out, p);
+			p += 3;
+			continue;
+		}
+		b->rest[used++] = *p++;
+		if (used == sizeof(b->rest)) {
 			put_three(b->out, b->rest);
-			b->used = 0;
+			used = 0;
 		}
 	}
-	for (; end - p >= 3; p += 3)
-		put_three(b->out, p);
-	while (p < end && b->used < sizeof(b->rest))
-		b->rest[b->used++] = *p++;
+	b->used = used;
 }
 
 void base64_end(struct base64 *b)

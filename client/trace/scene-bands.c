@@ -203,7 +203,7 @@ void draw_bands(struct frame *f)
 static void name_band(struct frame *f, const struct mprof_mark *band)
 {
 	char text[64] = "sleeping";
-	double left = fmax(band->x0, 0), right = fmin(band->x1, f->w.width);
+	double left = fmaxf(band->x0, 0), right = fminf(band->x1, f->w.width);
 	struct mprof_mark at = *band, *mark;
 	size_t n;
 

@@ -124,8 +124,9 @@ static void two_make(struct two *t, struct mprof_model *good, struct mprof_model
 
 	*t = (struct two){.good = good, .bad = bad, .g = mprof_model_view(good), .b = mprof_model_view(bad)};
 	t->d = mprof_diff_new(t->g, t->b, options ? options : &none);
-	if (CHECK(t->d != NULL))
-		t->v = mprof_diff_view(t->d);
+	t->v = t->d ? mprof_diff_view(t->d) : NULL;
+	if (!CHECK(t->v != NULL))
+		exit(check_done());
 }
 
 static void two_deinit(struct two *t)
