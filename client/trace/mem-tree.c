@@ -135,25 +135,25 @@ static struct mem_node *node_now(struct mem_tree *t, uint32_t i)
 	return node;
 }
 
-void mem_tree_made(struct mem_tree *t, uint32_t i, uint64_t samples)
+void mem_tree_made(struct mem_tree *t, uint32_t node, uint64_t samples)
 {
-	struct mem_node *node = node_now(t, i);
+	struct mem_node *n = node_now(t, node);
 
-	node->sums.allocs++;
-	node->sums.samples += samples;
-	node->sums.live += samples;
-	node->made += samples;
+	n->sums.allocs++;
+	n->sums.samples += samples;
+	n->sums.live += samples;
+	n->made += samples;
 }
 
-void mem_tree_ended(struct mem_tree *t, uint32_t i, uint64_t samples, uint32_t epoch)
+void mem_tree_ended(struct mem_tree *t, uint32_t node, uint64_t samples, uint32_t epoch)
 {
-	struct mem_node *node = node_now(t, i);
+	struct mem_node *n = node_now(t, node);
 
-	node->sums.live -= samples;
+	n->sums.live -= samples;
 	if (epoch == t->epoch)
-		node->made -= samples;
+		n->made -= samples;
 	else
-		node->ended += samples;
+		n->ended += samples;
 }
 
 const struct mprof_profile_node *mem_tree_nodes(struct mem_tree *t, uint32_t *n)
