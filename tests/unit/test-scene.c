@@ -140,7 +140,7 @@ static uint64_t cost(struct tale *t, uint64_t from, uint64_t to, double focus, u
 	w.from = from;
 	w.to = to;
 	w.focus = focus;
-	if (!CHECK_EQ_INT(mprof_scene_draw(t->s, &w, &p), MPROF_OK))
+	if (!CHECK(t->s != NULL) || !CHECK_EQ_INT(mprof_scene_draw(t->s, &w, &p), MPROF_OK))
 		return 0;
 	*marks = p.n_marks;
 	return t->s->steps;
@@ -519,10 +519,11 @@ static void test_fold(void)
 {
 	struct mprof_window w = {.from = 0, .to = 1, .width = 100, .height = 600, .letter = 7};
 	struct fold f;
-	double row, last, y, focus;
+	double last, y, focus;
+	uint32_t i, row;
 
-	for (focus = 0; focus <= 1000; focus += 125) {
-		w.focus = focus;
+	for (i = 0; i <= 8; i++) {
+		w.focus = focus = i * 125.0;
 		fold_init(&f, &w, 1001);
 		CHECK(fabs(fold_y(&f, 0) - 30) < 1e-6 && fabs(fold_y(&f, 1000) - 570) < 1e-6);
 		for (row = 0, last = -1; row <= 1000; row++, last = y) {
