@@ -526,9 +526,11 @@ static void test_fold(void)
 		w.focus = focus = i * 125.0;
 		fold_init(&f, &w, 1001);
 		CHECK(fabs(fold_y(&f, 0) - 30) < 1e-6 && fabs(fold_y(&f, 1000) - 570) < 1e-6);
-		for (row = 0, last = -1; row <= 1000; row++, last = y) {
+		last = -1;
+		for (row = 0; row <= 1000; row++) {
 			y = fold_y(&f, row);
 			CHECK(y >= last);
+			last = y;
 		}
 		CHECK(fold_y(&f, fmin(focus + 1, 1000)) - fold_y(&f, fmin(focus, 999)) > 15);
 		CHECK(fabs(fold_row(&f, fold_y(&f, focus)) - focus) < 0.01);
