@@ -5,7 +5,7 @@
 
 const NAME_MAX = 120;
 
-/* The same that client/trace/text.c escapes for terminals, and what is invisible, which there does no harm. */
+/* The same that client/trace/decode/text.c escapes for terminals, and what is invisible, which there does no harm. */
 const UNSEEN = new RegExp(
 	"[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f" +
 		"\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufdd0-\\ufdef\\ufff0-\\ufffb\\ufffe\\uffff]|[\\u{e0000}-\\u{e0fff}]|\\p{Cs}|\\p{Noncharacter_Code_Point}",

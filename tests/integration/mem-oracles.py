@@ -387,7 +387,7 @@ class Written(unittest.TestCase):
                 self.assertLess(abs(profile["endValue"] - int(fields[key]) * scale), 1)
 
     def test_pprof(self):
-        proto = os.path.join(ROOT, "client", "ctl")
+        proto = os.path.join(ROOT, "client", "ctl", "memory")
         for name in ("leaky", "truncstack", "stripped-v3"):
             data = gzip.decompress(mem("export", name, "--to", "pprof"))
             done = subprocess.run(

@@ -210,7 +210,7 @@ class Exports(unittest.TestCase):
             with self.subTest(name):
                 _, data, _ = run("export", f"{TRACES}/{name}.ctf.xz", "--to", "perfetto", "-o", "-")
                 got = perfettos.read(data)
-                packets = perfettos.protoc(data, os.path.join(ROOT, "client", "ctl"))
+                packets = perfettos.protoc(data, os.path.join(ROOT, "client", "ctl", "export"))
                 self.assertEqual(len(packets), got.packets)
                 told = [(dict(p)["timestamp"], dict(dict(p)["track_event"])) for p in packets if "track_event" in dict(p)]
                 self.assertEqual(len(told), len(got.acts))

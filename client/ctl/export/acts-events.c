@@ -1,5 +1,5 @@
 /*
- * What each event does, as in the model (client/trace/model-events.c).
+ * What each event does, as in the model (client/trace/model/model-events.c).
  *
  * An instant has the event's own time.  Slices begin and end at the latest time that the stream has said, because they must hold each other;
  * where an event is older than one before it, the note `time_ns` says when it was.
