@@ -17,7 +17,7 @@ import time
 import unittest
 
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
-SCRIPTS = os.path.join(ROOT, "client", "ctl", "completion", "mprofctl.")
+SCRIPTS = os.path.join(ROOT, "client", "ctl", "verbs", "completion", "mprofctl.")
 NAMES = ["web", "web-2", "$(touch pwned)", "a;b", "-rf", "x y", "", "line\nbreak", "`id`"]
 
 
