@@ -3,18 +3,19 @@
  * the server never sees what a person looks at.  An address is written by anybody: what is not well formed is left out.
  *
  * A view: {
- *   domain | capture | file: which trace; none of them: the host's page,
+ *   domain | capture | file: which trace, or memtrace | memfile: which memory profile (memory-address.js); none of them: the host's page,
  *   run, stream: numbers, from, to: BigInt, row: the focus, thread: {stream, id, index} with id BigInt and index a guess,
  *   together: several of them on one time line, ["domain:NAME" | "capture:ID"],
  *   against: another one below it, likewise; align: {label} | {threads: [thread, thread]} of both,
  *   find: text, measure: {from, to}, panel: which of PANELS is open,
  * }
  */
+import {formatMemory, parseMemory} from "./memory-address.js";
 
 export const PANELS = ["why", "diff", "counters", "threads", "stats", "trace", "help"];
 
 const TRACE = ["domain", "capture", "file", "together"];
-const NAMING = [...TRACE, "run", "stream", "against"];
+const NAMING = [...TRACE, "run", "stream", "against", "memtrace", "memfile"];
 const TIME = /^[0-9]{1,19}$/;
 const NUMBER = /^[0-9]{1,15}$/;
 const TEXT_MAX = 1024;
@@ -91,7 +92,7 @@ export function parse(hash) {
 		view.measure = measured;
 	if (PANELS.includes(query.get("panel")))
 		view.panel = query.get("panel");
-	return view;
+	return Object.assign(view, parseMemory(query));
 }
 
 /** The address of VIEW, with its #; "#" alone for the host's page. */
@@ -121,10 +122,11 @@ export function format(view) {
 		query.set("measure", `${view.measure.from}-${view.measure.to}`);
 	if (view.panel)
 		query.set("panel", view.panel);
+	formatMemory(view, query);
 	return `#${query}`;
 }
 
-/** Do two views name the same trace? */
+/** Do two views name the same trace or memory profile? */
 export function sameTrace(a, b) {
 	const text = (view, key) => JSON.stringify(view[key] ?? null);
 
