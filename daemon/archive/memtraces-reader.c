@@ -21,6 +21,7 @@ struct memtraces_reader {
 	char *path;
 	struct database_file file;
 	sqlite3 *db;
+	uint64_t opened; /* how often it was */
 	struct codec_reader codec;
 	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes */
 };
@@ -73,6 +74,7 @@ int memtraces_reader_ready(struct memtraces_reader *r)
 		return 0;
 	if (access(r->path, F_OK) < 0 && errno == ENOENT)
 		return ARCHIVE_E_ABSENT;
+	r->opened++;
 	return database_read_open(&r->db, r->path, MEMTRACES_VERSION, &r->file);
 }
 
@@ -88,6 +90,20 @@ static int prepare(struct memtraces_reader *r, const char *text, size_t n, const
 		return database_read_error(r->db, rc);
 	for (size_t i = 0; i < n; i++)
 		sqlite3_bind_int64(*s, (int)i + 1, values[i]);
+	return 0;
+}
+
+int memtraces_version(struct memtraces_reader *r, struct memtraces_version *version)
+{
+	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
+	int rc = prepare(r, "PRAGMA data_version", 0, NULL, &s);
+
+	if (rc != 0)
+		return rc;
+	rc = sqlite3_step(s);
+	if (rc != SQLITE_ROW)
+		return database_read_error(r->db, rc);
+	*version = (struct memtraces_version){.commits = sqlite3_column_int64(s, 0), .archives = r->opened};
 	return 0;
 }
 

@@ -19,6 +19,13 @@ CLEANUP_DEFINE(struct memtraces_reader, memtraces_reader_free)
 /* Open the archive where it is not open or was replaced.  ARCHIVE_E_ABSENT: nothing was ever recorded.  ARCHIVE_E_BUSY, ARCHIVE_E_NEWER. */
 int memtraces_reader_ready(struct memtraces_reader *r);
 
+/* COMMITS differs from before where something was committed since, ARCHIVES where the archive was opened anew. */
+struct memtraces_version {
+	int64_t commits;
+	uint64_t archives;
+};
+int memtraces_version(struct memtraces_reader *r, struct memtraces_version *version);
+
 typedef int memtraces_call(void *context, const struct memtrace *recording);
 /* At most LIMIT recordings with ids below BEFORE, newest first; RUN 0: of all runs. */
 int memtraces_list(struct memtraces_reader *r, int64_t run, int64_t before, unsigned limit, memtraces_call *call,

@@ -1,0 +1,101 @@
+/* Read: captures, what they hold, and around what they were taken. */
+#include "reader-state.h"
+
+static int read_captures(struct reader *r, sqlite3_stmt *s, reader_capture_call *call, void *context, bool *any)
+{
+	struct reader_capture c;
+	bool have;
+	int rc;
+
+	*any = false;
+	while ((rc = reader_step(r, s, &have)) == 0 && have) {
+		*any = true;
+		c = (struct reader_capture){
+			.capture = {.id = sqlite3_column_int64(s, 0),
+				    .run = sqlite3_column_int64(s, 1),
+				    .kind = column_string(s, 2),
+				    .real = column_u64(s, 3),
+				    .mono = column_u64(s, 4),
+				    .pinned = sqlite3_column_int(s, 5) != 0,
+				    .note = column_string(s, 6)},
+			.name = column_string(s, 7),
+			.uuid = column_text(s, 8),
+		};
+		rc = call(context, &c);
+		if (rc != 0)
+			break;
+	}
+	return rc;
+}
+
+int reader_captures(struct reader *r, int64_t run, int64_t before, unsigned limit, reader_capture_call *call,
+		    void *context)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	bool any;
+	int rc = reader_statement(r, run ? S_CAPTURES_OF : S_CAPTURES, VALUES(before, (int64_t)limit), &s);
+
+	if (rc == 0 && run)
+		sqlite3_bind_int64(s, 3, run);
+	return rc == 0 ? read_captures(r, s, call, context, &any) : rc;
+}
+
+int reader_capture(struct reader *r, int64_t id, reader_capture_call *call, void *context)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	bool any = false;
+	int rc = reader_statement(r, S_CAPTURE, VALUES(id), &s);
+
+	if (rc == 0)
+		rc = read_captures(r, s, call, context, &any);
+	return rc == 0 && !any ? ARCHIVE_E_ABSENT : rc;
+}
+
+int reader_context(struct reader *r, int64_t capture, reader_context_call *call, void *context)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	const char *text;
+	bool have = false;
+	int rc = reader_statement(r, S_CONTEXT, VALUES(capture), &s);
+
+	if (rc == 0)
+		rc = reader_step(r, s, &have);
+	if (rc != 0)
+		return rc;
+	if (!have)
+		return ARCHIVE_E_ABSENT;
+	text = column_text(s, 0);
+	return call(context, text, text ? (size_t)sqlite3_column_bytes(s, 0) : 0);
+}
+
+int reader_end_capture(struct reader *r, int64_t stream, int64_t *id)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_END_CAPTURE, VALUES(stream), &s);
+
+	return rc == 0 ? reader_id(r, s, id) : rc;
+}
+
+int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *call, void *context)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	struct reader_capture_range range;
+	bool have;
+	int rc = reader_statement(r, S_RANGES, VALUES(capture), &s);
+
+	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+		range = (struct reader_capture_range){
+			.range = {.capture = sqlite3_column_int64(s, 0),
+				  .stream = sqlite3_column_int64(s, 1),
+				  .first_sequence = column_u64(s, 2),
+				  .last_sequence = column_u64(s, 3),
+				  .last_offset = column_u32(s, 4)},
+			.number = column_u32(s, 5),
+			.name = column_text(s, 6),
+			.tail_bytes = column_u64(s, 7),
+			.deletions = column_u64(s, 8),
+		};
+		rc = call(context, &range);
+	}
+	return rc;
+}

@@ -1,0 +1,187 @@
+/* Read: which packets a stream has, when they were copied, and where some are missing. */
+#include <mprof/bytes.h>
+#include <mprof/ring.h>
+
+#include "reader-state.h"
+
+static void packet_columns(sqlite3_stmt *s, struct reader_packet *p)
+{
+	*p = (struct reader_packet){
+		.sequence = column_u64(s, 0),
+		.first_timestamp = column_u64(s, 1),
+		.begin = column_u32(s, 2),
+		.end = column_u32(s, 3),
+		.room = column_u32(s, 4),
+		.stamp = column_u64(s, 6) << 48 ^ column_u64(s, 7),
+		.complete = sqlite3_column_int(s, 8) != 0,
+		.clock = sqlite3_column_int(s, 9) != 0,
+		.unproven_from = column_u32(s, 10),
+	};
+	p->whole = p->begin >= MPROF_PACKET_HEADER_BYTES && p->end >= p->begin &&
+		   p->end - p->begin == column_u64(s, 5) && p->end <= MPROF_RING_BYTES_MAX;
+}
+
+int reader_packets(struct reader *r, struct reader_source source, uint64_t from, uint64_t to, bool descending,
+		   struct reader_packet *packets, size_t *n)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	enum statement which = source.capture ? (descending ? S_TAIL_PACKETS_DOWN : S_TAIL_PACKETS)
+					      : (descending ? S_PACKETS_DOWN : S_PACKETS);
+	size_t max = *n;
+	bool have;
+	int rc = reader_statement(r, which,
+				  VALUES(source.stream, sequence_column(from), sequence_column(to), (int64_t)max), &s);
+
+	*n = 0;
+	if (rc == 0 && source.capture)
+		sqlite3_bind_int64(s, 5, source.capture);
+	while (rc == 0 && *n < max && (rc = reader_step(r, s, &have)) == 0 && have)
+		packet_columns(s, &packets[(*n)++]);
+	return rc;
+}
+
+/* Chunk end number I of the blob in column 0. */
+static struct archive_end column_end(sqlite3_stmt *s, size_t i)
+{
+	const uint8_t *p = (const uint8_t *)sqlite3_column_blob(s, 0) + i * ARCHIVE_END_BYTES;
+
+	return (struct archive_end){
+		.offset = mprof_load32(p), .mono = mprof_load64(p + 4), .real = mprof_load64(p + 12)};
+}
+
+static size_t column_ends(sqlite3_stmt *s)
+{
+	return (size_t)sqlite3_column_bytes(s, 0) / ARCHIVE_END_BYTES;
+}
+
+int reader_end_below(struct reader *r, int64_t stream, uint64_t sequence, uint32_t most, struct archive_end *end)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	bool have;
+	int rc = reader_statement(r, S_ENDS_BELOW, VALUES(stream, sequence_column(sequence), most), &s);
+
+	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+		for (size_t i = column_ends(s); i-- > 0;) {
+			*end = column_end(s, i);
+			if (end->offset <= most)
+				return 0;
+		}
+	}
+	return rc == 0 ? ARCHIVE_E_ABSENT : rc;
+}
+
+int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint64_t real, struct archive_end *end)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	bool have;
+	int rc = reader_statement(r, S_ENDS_BELOW, VALUES(stream, sequence_column(sequence), UINT32_MAX), &s);
+
+	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+		for (size_t i = column_ends(s); i-- > 0;) {
+			*end = column_end(s, i);
+			if (end->real <= real)
+				return 0;
+		}
+	}
+	return rc == 0 ? ARCHIVE_E_ABSENT : rc;
+}
+
+/* The one number that S answers with. */
+static int read_number(struct reader *r, sqlite3_stmt *s, uint64_t *number)
+{
+	bool have;
+	int rc = reader_step(r, s, &have);
+
+	*number = rc == 0 && have ? column_u64(s, 0) : 0;
+	return rc;
+}
+
+int reader_present(struct reader *r, int64_t stream, uint64_t from, uint64_t to, uint64_t *packets)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_PRESENT, VALUES(stream, sequence_column(from), sequence_column(to)), &s);
+
+	return rc == 0 ? read_number(r, s, packets) : rc;
+}
+
+int reader_content_above(struct reader *r, int64_t stream, uint64_t sequence, uint64_t *bytes)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_CONTENT_ABOVE, VALUES(stream, sequence_column(sequence)), &s);
+
+	return rc == 0 ? read_number(r, s, bytes) : rc;
+}
+
+int reader_end_above(struct reader *r, int64_t stream, uint64_t sequence, uint32_t above, uint32_t reach,
+		     struct archive_end *end)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	struct archive_end e;
+	bool have, any = false;
+	int rc = reader_statement(r, S_ENDS_ABOVE, VALUES(stream, sequence_column(sequence), above), &s);
+
+	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+		for (size_t i = 0; i < column_ends(s); i++) {
+			e = column_end(s, i);
+			if (e.offset <= above)
+				continue;
+			if (any && e.offset - above > reach)
+				return 0;
+			*end = e;
+			any = true;
+			if (reach == 0)
+				return 0;
+		}
+	}
+	return rc != 0 ? rc : any ? 0 : ARCHIVE_E_ABSENT;
+}
+
+static int read_gaps(struct reader *r, sqlite3_stmt *s, int64_t stream, reader_gap_call *call, void *context, bool *any)
+{
+	struct archive_gap gap;
+	bool have;
+	int rc;
+
+	*any = false;
+	while ((rc = reader_step(r, s, &have)) == 0 && have) {
+		*any = true;
+		gap = (struct archive_gap){
+			.stream = stream,
+			.kind = column_string(s, 0),
+			.reason = column_string(s, 1),
+			.after_sequence = column_u64(s, 2),
+			.after_offset = column_u32(s, 3),
+			.next_sequence = column_u64(s, 4),
+			.packets = column_u64(s, 5),
+			.at_least = sqlite3_column_int(s, 6) != 0,
+			.real = column_u64(s, 7),
+			.mono = column_u64(s, 8),
+		};
+		rc = call(context, &gap);
+		if (rc != 0)
+			break;
+	}
+	return rc;
+}
+
+int reader_gaps(struct reader *r, int64_t stream, uint64_t from, uint64_t to, unsigned limit, reader_gap_call *call,
+		void *context)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	bool any;
+	int rc = reader_statement(r, S_GAPS, VALUES(stream, sequence_column(from), sequence_column(to), (int64_t)limit),
+				  &s);
+
+	return rc == 0 ? read_gaps(r, s, stream, call, context, &any) : rc;
+}
+
+int reader_last_gap(struct reader *r, int64_t run, uint32_t number, reader_gap_call *call, void *context)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	bool any;
+	int rc = reader_statement(r, S_LAST_GAP, VALUES(run, number), &s);
+
+	if (rc == 0)
+		rc = read_gaps(r, s, 0, call, context, &any);
+	return rc == 0 && !any ? ARCHIVE_E_ABSENT : rc;
+}
