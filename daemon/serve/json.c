@@ -207,3 +207,30 @@ int json_capture(struct reader *r, int64_t id, json_t **capture)
 		*capture = TAKE_PTR(json);
 	return rc;
 }
+
+json_t *json_memtrace(const struct memtrace *t)
+{
+	json_t *json =
+		json_pack("{s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "id", (json_int_t)t->id, "run",
+			  t->run ? json_integer(t->run) : json_null(), "domain", json_text(t->name), "uuid",
+			  json_text(t->uuid), "domid", json_domid(t->domid), "address", t->address, "port",
+			  (json_int_t)t->port, "origin", t->origin, "state", t->state, "reason", json_text(t->reason));
+	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "began", json_time(t->began_real),
+				 "began_mono", json_ns(t->began_mono), "ended", json_time(t->ended_real), "bytes",
+				 json_count(t->bytes), "packets", json_count(t->packets), "dropped",
+				 json_count(t->dropped), "pinned", t->pinned, "note", json_text(t->note));
+	json_t *said = json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "version", (json_int_t)t->version, "program",
+				 json_text(t->program), "host", json_text(t->host), "pid",
+				 t->has_pid ? json_integer(t->pid) : json_null(), "rate",
+				 t->rate > 0 ? json_real(t->rate) : json_null(), "context", json_text(t->context));
+
+	if (json && more && said && json_object_update(json, more) == 0 && json_object_set(json, "says", said) == 0) {
+		json_decref(more);
+		json_decref(said);
+		return json;
+	}
+	json_decref(json);
+	json_decref(more);
+	json_decref(said);
+	return NULL;
+}

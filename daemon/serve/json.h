@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "cleanup.h"
+#include "memtraces.h"
 #include "position.h"
 #include "reader.h"
 
@@ -27,6 +28,7 @@ json_t *json_position(const struct position *p);
 int json_streams(struct reader *r, int64_t run, json_t *array);
 json_t *json_run(const struct archive_run *run);
 json_t *json_gap(const struct archive_gap *gap);
+json_t *json_memtrace(const struct memtrace *t);
 
 /* A capture with its streams. */
 int json_capture(struct reader *r, int64_t id, json_t **capture);

@@ -14,44 +14,17 @@
 #define PATIENCE      20000000000ull /* to connect, or to read to the end */
 #define ABSENT	      "There is no such memory profile; /v1/memtraces lists them."
 
-static json_t *memtrace_json(const struct memtrace *t)
-{
-	json_t *json =
-		json_pack("{s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "id", (json_int_t)t->id, "run",
-			  t->run ? json_integer(t->run) : json_null(), "domain", json_text(t->name), "uuid",
-			  json_text(t->uuid), "domid", json_domid(t->domid), "address", t->address, "port",
-			  (json_int_t)t->port, "origin", t->origin, "state", t->state, "reason", json_text(t->reason));
-	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "began", json_time(t->began_real),
-				 "began_mono", json_ns(t->began_mono), "ended", json_time(t->ended_real), "bytes",
-				 json_count(t->bytes), "packets", json_count(t->packets), "dropped",
-				 json_count(t->dropped), "pinned", t->pinned, "note", json_text(t->note));
-	json_t *said = json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "version", (json_int_t)t->version, "program",
-				 json_text(t->program), "host", json_text(t->host), "pid",
-				 t->has_pid ? json_integer(t->pid) : json_null(), "rate",
-				 t->rate > 0 ? json_real(t->rate) : json_null(), "context", json_text(t->context));
-
-	if (json && more && said && json_object_update(json, more) == 0 && json_object_set(json, "says", said) == 0) {
-		json_decref(more);
-		json_decref(said);
-		return json;
-	}
-	json_decref(json);
-	json_decref(more);
-	json_decref(said);
-	return NULL;
-}
-
 static int take_one(void *context, const struct memtrace *t)
 {
 	json_t **json = context;
 
-	*json = memtrace_json(t);
+	*json = json_memtrace(t);
 	return *json ? 0 : -ENOMEM;
 }
 
 static int take_row(void *context, const struct memtrace *t)
 {
-	json_t *json = memtrace_json(t);
+	json_t *json = json_memtrace(t);
 
 	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
 }

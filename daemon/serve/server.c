@@ -257,13 +257,21 @@ static void on_lost(void *context)
 	lost(context, false);
 }
 
+static void on_sink_commit(void *context)
+{
+	struct server *s = context;
+
+	watch_commit(s->watch);
+}
+
 static void on_sink_lost(void *context)
 {
 	lost(context, true);
 }
 
 static const struct notice_calls notice_calls = {.commit = on_commit, .answer = on_answer, .lost = on_lost};
-static const struct notice_calls sink_calls = {.answer = on_sink_answer, .lost = on_sink_lost};
+static const struct notice_calls sink_calls = {
+	.commit = on_sink_commit, .answer = on_sink_answer, .lost = on_sink_lost};
 
 void exchange_follow(struct exchange *x)
 {
@@ -643,13 +651,13 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 	if (rc == 0)
 		rc = reader_new(&s->reader, options->state);
 	if (rc == 0)
-		rc = watch_new(&s->watch, event, s->reader, on_news, s);
+		rc = memtraces_reader_new(&s->memtraces, options->state);
+	if (rc == 0)
+		rc = watch_new(&s->watch, event, s->reader, s->memtraces, on_news, s);
 	if (rc == 0)
 		rc = notice_new(&s->notice, event, path, &notice_calls, s);
 	if (rc == 0)
 		rc = notice_new(&s->sink, event, sink, &sink_calls, s);
-	if (rc == 0)
-		rc = memtraces_reader_new(&s->memtraces, options->state);
 	if (rc == 0)
 		rc = server_events(s);
 	if (rc == 0)
@@ -684,8 +692,8 @@ struct server *server_free(struct server *s)
 	sd_event_source_disable_unref(s->post);
 	notice_free(s->notice);
 	notice_free(s->sink);
-	memtraces_reader_free(s->memtraces);
 	watch_free(s->watch);
+	memtraces_reader_free(s->memtraces);
 	reader_free(s->reader);
 	scratch_deinit(&s->scratch);
 	free(s);

@@ -1,8 +1,8 @@
 /*
- * What happens in the archive, as events: guests come and go, captures, gaps, growth.
+ * What happens in the archives, as events: guests come and go, captures, gaps, memory profiles, growth.
  *
- * The archive is the truth: its tables are read a few rows at a time, each in a short read transaction, and compared with what they said before. The
- * collector's notices only say when to look. Nothing is read while nobody wants to know.
+ * The archives are the truth: their tables are read a few rows at a time, each in a short read transaction, and compared with what they said before. The
+ * collector's and the sink's notices only say when to look. Nothing is read while nobody wants to know.
  */
 #ifndef SERVE_WATCH_H
 #define SERVE_WATCH_H
@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "journal.h"
+#include "memtraces-reader.h"
 #include "reader.h"
 
 struct watch;
@@ -18,8 +19,9 @@ struct watch;
 /* News are there, or watch_ready has become true. */
 typedef void watch_news(void *context);
 
-/* EVENT, READER and CONTEXT are borrowed.  0 or -errno. */
-int watch_new(struct watch **wp, sd_event *event, struct reader *reader, watch_news *news, void *context);
+/* EVENT, READER, MEMTRACES and CONTEXT are borrowed.  0 or -errno. */
+int watch_new(struct watch **wp, sd_event *event, struct reader *reader, struct memtraces_reader *memtraces,
+	      watch_news *news, void *context);
 struct watch *watch_free(struct watch *w);
 CLEANUP_DEFINE(struct watch, watch_free)
 

@@ -13,6 +13,7 @@ import time
 
 import daemons
 from daemons import QUIET
+from events import Follower
 
 daemons.PROGRAMS["mprofd-sink"] = "daemon/sink/mprofd-sink"
 MAGIC = bytes.fromhex("c11ffcc1")
@@ -483,6 +484,45 @@ class Http(Case):
         offer = self.offer()
         self.assertEqual(post("untraced", {"address": "127.0.0.1", "port": offer.port}), 201)
         self.assertEqual(d.json("/v1/memtraces")["memtraces"][0]["domain"], "untraced")
+
+    def test_events(self):
+        """Who applies what is told has what the lists say; growth is told every two seconds at most."""
+        d = self.all()
+        offer = self.offer(first=info("told"))
+        f = Follower(d)
+        self.addCleanup(f.close)
+        d.wait(lambda: f.named("hello"))
+        told = lambda change: d.wait(lambda: [e["memtrace"] for e in f.named("memtrace") if e["change"] == change])
+        guest = d.connect()
+        guest.sendall(info())
+        self.assertEqual(told("began")[0]["says"]["context"], "test")
+        home = f"/v1/memtraces/{told('began')[0]['id']}"
+        began = time.monotonic()
+        total = len(info())
+        while len(f.named("memtrace-growth")) < 3:
+            guest.sendall(packet(bytes(20000)))
+            total += len(packet(bytes(20000)))
+            self.assertLess(time.monotonic() - began, 20)
+            time.sleep(0.05)
+        self.assertGreater(time.monotonic() - began, 4)
+        d.wait(lambda: f.named("memtrace-growth")[-1] == {"memtraces": [{"id": 1, "bytes": total, "packets": total // 20000 + 1}]})
+        d.ask(home, "PATCH", '{"note": "a note"}', {"Content-Type": "application/json"})
+        self.assertEqual(told("changed")[-1]["note"], "a note")
+        last = f.events[-1][2]
+        guest.close()
+        ended = told("ended")[0]
+        self.assertEqual(ended, d.json(home))
+        d.ask(home, "DELETE")
+        d.wait(lambda: f.named("memtrace-deleted") == [{"id": 1}])
+        self.assertEqual(self.call(d, "POST", "/v1/domains/web/memtraces", {"address": "127.0.0.1", "port": offer.port})[0], 201)
+        run = d.domain("web")["run"]
+        d.wait(lambda: any(t["run"] == run for t in told("began")))
+        # Whoever comes back gets what came meanwhile, and no more.
+        again = Follower(d, last)
+        self.addCleanup(again.close)
+        d.wait(lambda: len(again.named("memtrace")) >= 2 and again.named("memtrace-deleted"))
+        self.assertEqual(again.events, f.events[-len(again.events) :])
+        self.assertEqual(again.named("hello") + again.named("reset"), [])
 
     def test_health(self):
         """Ready, metrics, and both while the sink is gone."""

@@ -1,0 +1,97 @@
+/* What was found, as events: read anew, whole, so that an event says what is so when it is made. */
+#include <errno.h>
+
+#include "guest.h"
+#include "json.h"
+#include "watch-state.h"
+
+void watch_put(struct watch *w, const char *name, json_t *data)
+{
+	if (journal_put(w->journal, name, data) < 0)
+		log_write_limited(&w->limit, LOG_LEVEL_WARNING, NULL, "an event was lost: there is no memory");
+}
+
+struct latest {
+	struct reader *reader;
+	int64_t run;
+};
+
+static int see_latest(void *context, const struct archive_run *run)
+{
+	struct latest *l = context;
+
+	return guest_latest_run(l->reader, run, &l->run);
+}
+
+static int tell_run(struct watch *w, const struct found *found)
+{
+	static const char *const words[] = {[NEWS_BEGAN] = "began", [NEWS_ENDED] = "ended", [NEWS_CHANGED] = "changed"};
+	struct latest latest = {.reader = w->reader};
+	json_t *guest = NULL;
+	int rc = reader_run(w->reader, found->id, see_latest, &latest);
+
+	if (rc == 0)
+		rc = guest_of_run(w->reader, latest.run, &guest);
+	if (rc == 0)
+		watch_put(w, "domain",
+			  json_pack("{s:s, s:I, s:o}", "change", words[found->news], "run", (json_int_t)found->id,
+				    "domain", guest));
+	return rc;
+}
+
+static int tell_capture(struct watch *w, const struct found *found)
+{
+	json_t *capture = NULL;
+	int rc = json_capture(w->reader, found->id, &capture);
+
+	if (rc == 0)
+		watch_put(w, "capture",
+			  json_pack("{s:s, s:o}", "change", found->news == NEWS_MADE ? "made" : "changed", "capture",
+				    capture));
+	return rc;
+}
+
+static int take_gap(void *context, const struct archive_gap *gap)
+{
+	json_t **json = context;
+
+	*json = json_gap(gap);
+	return *json ? 0 : -ENOMEM;
+}
+
+int watch_tell_gap(struct watch *w, json_t *stream)
+{
+	int64_t run = json_integer_value(json_object_get(stream, "run"));
+	uint32_t number = (uint32_t)json_integer_value(json_object_get(stream, "stream"));
+	json_t *gap = NULL;
+	int rc = reader_last_gap(w->reader, run, number, take_gap, &gap);
+
+	if (rc == 0)
+		watch_put(w, "gap", json_pack("{s:O, s:o}", "stream", stream, "gap", gap));
+	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+}
+
+static int tell(struct watch *w, const struct found *found)
+{
+	if (w->phase == PHASE_MEMTRACES)
+		return watch_tell_profile(w, found);
+	return w->phase == PHASE_CAPTURES ? tell_capture(w, found) : tell_run(w, found);
+}
+
+/* What was deleted since it was found is told as that, at the next look. */
+int watch_tell_step(struct watch *w)
+{
+	uint64_t until = clock_mono() + STEP_NS;
+	int rc = 0;
+
+	while (w->told < w->n_found && rc == 0 && clock_mono() < until) {
+		const struct found *found = &w->found[w->told];
+
+		rc = tell(w, found);
+		rc = rc == ARCHIVE_E_ABSENT ? 0 : rc;
+		w->told += rc <= 0; /* what is damaged does not hold up the rest */
+	}
+	if (w->told == w->n_found)
+		w->told = w->n_found = 0;
+	return rc;
+}
