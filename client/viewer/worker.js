@@ -11,78 +11,10 @@
 import {chromeBytes} from "./chrome.js";
 import {clocksOf} from "./clocks.js";
 import {Trace} from "./trace.js";
+import {piecesOf, unpacked} from "./unpack.js";
 import {OutOfOrder, Wasm, asSentence} from "./wasm.js";
 
-const UNREADABLE = {xz: [0xfd, 0x37, 0x7a, 0x58, 0x5a], zstd: [0x28, 0xb5, 0x2f, 0xfd], bzip2: [0x42, 0x5a, 0x68]};
-const GZIP = [0x1f, 0x8b];
 const NO_TRACE = "No trace is loaded.";
-
-function beginsWith(bytes, wanted) {
-	return bytes.length >= wanted.length && wanted.every((byte, i) => bytes[i] === byte);
-}
-
-/** What a generator of pieces gives, as a stream that asks for one at a time. */
-function streamOf(pieces) {
-	return new ReadableStream({
-		async pull(out) {
-			const {value, done} = await pieces.next();
-
-			if (done) out.close();
-			else out.enqueue(value);
-		},
-	});
-}
-
-async function* piecesOf(stream) {
-	const reader = stream.getReader();
-
-	for (;;) {
-		const {value, done} = await reader.read();
-
-		if (done) return;
-		yield value;
-	}
-}
-
-async function* unzipped(pieces) {
-	let failure = null; // of the source, which is not to be called damage
-
-	async function* packed() {
-		try {
-			yield* pieces;
-		} catch (error) {
-			failure = error;
-			throw error;
-		}
-	}
-	const plain = piecesOf(streamOf(packed()).pipeThrough(new DecompressionStream("gzip")));
-
-	for (;;) {
-		const {value, done} = await plain.next().catch(() => {
-			throw failure ?? new Error("The trace is compressed with gzip, and damaged or cut short.");
-		});
-
-		if (done) return;
-		yield value;
-	}
-}
-
-/** The pieces as they are, or where they are compressed what they hold. */
-async function* unpacked(pieces) {
-	const {value: first, done} = await pieces.next();
-
-	if (done) return;
-	for (const [name, magic] of Object.entries(UNREADABLE))
-		if (beginsWith(first, magic))
-			throw new Error(
-				`The trace is compressed with ${name}, which a page cannot read: unpack it first, or open it by \`mprofctl view\`.`,
-			);
-	async function* all() {
-		yield first;
-		yield* pieces;
-	}
-	yield* beginsWith(first, GZIP) ? unzipped(all()) : all();
-}
 
 /** One loading: from its sources to a finished trace. */
 class Loading {
@@ -220,7 +152,10 @@ class Server {
 
 		switch (call) {
 			case "draw":
-				return [value, [value.marks, value.text.buffer, value.table.rows.buffer, value.table.ys.buffer]];
+				return [
+					value,
+					[value.marks, value.text.buffer, value.table.rows.buffer, value.table.ys.buffer, ...(value.bitmap ? [value.bitmap] : [])],
+				];
 			case "find":
 				return [value, [value.threads.buffer]];
 			case "density":

@@ -1,0 +1,132 @@
+/*
+ * A change is two numbers of seven bits a byte, the lowest first: the time since the one before, and what it changes, with the sign in the lowest bit.
+ * Pieces begin with whole numbers, so that a reader can begin at each.
+ */
+#include "curve.h"
+
+#include <stdlib.h>
+
+#define PIECE_BYTES  (32u << 10)
+#define CHANGE_BYTES 20 /* at most: two numbers of 64 bits */
+
+struct curve_piece {
+	uint8_t *bytes; /* owned */
+	uint64_t time;	/* before its first change */
+	uint64_t live;	/* likewise */
+	uint32_t used;
+};
+
+void curve_deinit(struct curve *c)
+{
+	struct curve_piece *pieces = c->pieces.items;
+
+	for (uint32_t i = 0; i < c->pieces.n; i++)
+		free(pieces[i].bytes);
+	grow_deinit(&c->pieces);
+	*c = (struct curve){0};
+}
+
+static uint8_t *put_number(uint8_t *at, uint64_t number)
+{
+	for (; number > 127; number >>= 7)
+		*at++ = (uint8_t)(number | 128);
+	*at++ = (uint8_t)number;
+	return at;
+}
+
+static uint64_t take_number(const uint8_t **at)
+{
+	uint64_t number = 0;
+	unsigned int shift = 0;
+
+	for (; **at & 128; shift += 7)
+		number |= (uint64_t)(*(*at)++ & 127) << shift;
+	return number | (uint64_t) * (*at)++ << shift;
+}
+
+/* A piece with room for a change, or NULL without memory. */
+static struct curve_piece *piece_at_end(struct curve *c)
+{
+	struct curve_piece *piece = (struct curve_piece *)c->pieces.items + c->pieces.n, new = {0};
+
+	if (c->pieces.n && piece[-1].used <= PIECE_BYTES - CHANGE_BYTES)
+		return piece - 1;
+	if (!grow_reserve(&c->pieces, sizeof(*piece), 1))
+		return NULL;
+	new.bytes = malloc(PIECE_BYTES);
+	if (!new.bytes)
+		return NULL;
+	new.time = c->time;
+	new.live = c->live;
+	piece = grow_take(&c->pieces, sizeof(*piece));
+	*piece = new;
+	return piece;
+}
+
+bool curve_add(struct curve *c, uint64_t time, uint64_t live)
+{
+	struct curve_piece *piece;
+	uint64_t change = live - c->live;
+	uint8_t *end;
+
+	if (!change)
+		return true;
+	piece = piece_at_end(c);
+	if (!piece)
+		return false;
+	end = put_number(piece->bytes + piece->used, time - c->time);
+	end = put_number(end, live > c->live ? change << 1 : (0 - change) << 1 | 1);
+	piece->used = (uint32_t)(end - piece->bytes);
+	c->time = time;
+	c->live = live;
+	return true;
+}
+
+/* A line that is drawn while the changes pass. */
+struct line {
+	uint64_t from, length;
+	double scale;
+	double *out;
+	uint32_t n, at;
+	uint64_t live;
+};
+
+/* Up to the points before NOW nothing changes. */
+static void line_pass(struct line *l, uint64_t now)
+{
+	for (; l->at < l->n; l->at++) {
+		/* The time is compared as a fraction: length * i / n need not be whole. */
+		if (now <= l->from || (__uint128_t)l->length * (l->at + 1) >= (__uint128_t)(now - l->from) * l->n)
+			return;
+		l->out[l->at] = (double)l->live * l->scale;
+	}
+}
+
+static void line_piece(struct line *l, const struct curve_piece *piece)
+{
+	const uint8_t *at = piece->bytes, *end = at + piece->used;
+	uint64_t time = piece->time, change;
+
+	l->live = piece->live;
+	while (at < end && l->at < l->n) {
+		time += take_number(&at);
+		change = take_number(&at);
+		line_pass(l, time);
+		l->live += change & 1 ? 0 - (change >> 1) : change >> 1;
+	}
+}
+
+void curve_line(const struct curve *c, uint64_t from, uint64_t length, double scale, double *out, uint32_t n)
+{
+	const struct curve_piece *pieces = c->pieces.items;
+	struct line l = {.from = from, .length = length, .scale = scale, .out = out, .n = n};
+	uint32_t i = 0;
+
+	/* Pieces that end before the range begins change nothing that is asked for. */
+	while (i + 1 < c->pieces.n && pieces[i + 1].time < from)
+		i++;
+	for (; i < c->pieces.n; i++)
+		line_piece(&l, &pieces[i]);
+	for (; l.at < n; l.at++)
+		out[l.at] = (double)c->live * scale;
+}

@@ -1,0 +1,203 @@
+/* See pass.h. */
+#include "pass.h"
+
+#include <stdlib.h>
+
+#include "curve.h"
+
+enum phase {
+	SELECTING,
+	COUNTING,
+	DONE,
+};
+
+struct pass {
+	const struct kept *kept;
+	struct pass_options options;
+	enum phase phase;
+	uint64_t at, end; /* bytes */
+	struct mprof_mem *decoder;
+	struct mprof_selection *selection; /* with a filter */
+	struct mprof_profile *profile;
+	struct curve curve;
+	uint64_t *line; /* with options.points: that many samples */
+	uint64_t start_us;
+	struct mprof_mem_damage damages[PASS_DAMAGES_MAX];
+	uint32_t n_damages;
+};
+
+/* From the start of the bytes, with a decoder of its own.  False without memory. */
+static bool rewind_to_start(struct pass *p)
+{
+	const struct mprof_mem_filter *filter = p->options.filter;
+	const struct mprof_mem_options options = {
+		.stacks = p->phase == SELECTING ? filter->n_clauses > 0 : !p->options.points,
+		.seed = p->options.seed,
+		.recording = p->options.recording,
+	};
+
+	mprof_mem_free(p->decoder);
+	p->decoder = mprof_mem_new(&options);
+	p->at = 0;
+	p->n_damages = 0;
+	return p->decoder != NULL;
+}
+
+struct pass *pass_new(const struct kept *k, const struct pass_options *options)
+{
+	struct pass *p = calloc(1, sizeof(*p));
+	struct mprof_profile_options wanted = {.tree = !options->points, .sort = options->sort, .seed = options->seed};
+
+	if (!p)
+		return NULL;
+	p->kept = k;
+	p->options = *options;
+	p->end = options->grows ? UINT64_MAX : kept_bytes(k);
+	p->phase = options->filter ? SELECTING : COUNTING;
+	if (options->filter)
+		wanted.selection = p->selection = mprof_selection_new(options->filter, options->last_us, options->seed);
+	if (options->points)
+		p->line = calloc(options->points, sizeof(*p->line));
+	p->profile = mprof_profile_new(&wanted);
+	if (!rewind_to_start(p) || !p->profile || (options->filter && !p->selection) || (options->points && !p->line))
+		return pass_free(p);
+	return p;
+}
+
+struct pass *pass_free(struct pass *p)
+{
+	if (!p)
+		return NULL;
+	mprof_profile_free(p->profile);
+	mprof_selection_free(p->selection);
+	mprof_mem_free(p->decoder);
+	curve_deinit(&p->curve);
+	free(p->line);
+	free(p);
+	return NULL;
+}
+
+static void begin(struct pass *p, uint64_t start_us)
+{
+	p->start_us = start_us;
+	curve_deinit(&p->curve);
+	if (p->line)
+		mprof_profile_timeline(p->profile, start_us + p->options.from, p->options.length, p->line,
+				       p->options.points);
+}
+
+static enum mprof_status add(struct pass *p, const struct mprof_mem_event *e)
+{
+	enum mprof_status r;
+
+	if (p->phase == SELECTING)
+		return mprof_selection_add(p->selection, p->decoder, e);
+	if (e->kind == MPROF_MEM_BEGIN)
+		begin(p, e->time_us);
+	r = mprof_profile_add(p->profile, e);
+	/* Of several domains times fall, and the curve is not asked for. */
+	if (r || p->options.sort || e->time_us < p->curve.time)
+		return r;
+	return curve_add(&p->curve, e->time_us, mprof_profile_sums(p->profile)->live) ? MPROF_OK : MPROF_NOMEM;
+}
+
+/* All that the decoder has, until it says STOP. */
+static enum mprof_status drain(struct pass *p, enum mprof_status stop)
+{
+	struct mprof_mem_event event;
+	enum mprof_status r;
+
+	while ((r = mprof_mem_next(p->decoder, &event)) != stop) {
+		if (r == MPROF_OK)
+			r = add(p, &event);
+		else if (r == MPROF_CORRUPT && p->n_damages < PASS_DAMAGES_MAX)
+			p->damages[p->n_damages++] = *mprof_mem_damage(p->decoder);
+		if (r == MPROF_NOMEM)
+			return r;
+	}
+	return MPROF_OK;
+}
+
+/* That was all of this time through. */
+static enum mprof_status ends(struct pass *p)
+{
+	enum mprof_status r;
+
+	mprof_mem_finish(p->decoder);
+	r = drain(p, MPROF_END);
+	if (r)
+		return r;
+	if (p->phase == COUNTING) {
+		p->phase = DONE;
+		r = mprof_profile_finish(p->profile);
+		return r ? r : MPROF_END;
+	}
+	p->phase = COUNTING;
+	r = mprof_selection_finish(p->selection);
+	return r ? r : rewind_to_start(p) ? MPROF_MORE : MPROF_NOMEM;
+}
+
+enum mprof_status pass_step(struct pass *p, uint64_t bytes)
+{
+	uint64_t end = p->end < kept_bytes(p->kept) ? p->end : kept_bytes(p->kept);
+	enum mprof_status r = MPROF_OK;
+
+	if (p->phase == DONE)
+		return MPROF_END;
+	while (!r && bytes && p->at < end) {
+		size_t n;
+		const uint8_t *piece = kept_at(p->kept, p->at, &n);
+
+		n = n < end - p->at ? n : (size_t)(end - p->at);
+		n = n < bytes ? n : (size_t)bytes;
+		mprof_mem_feed(p->decoder, piece, n);
+		r = drain(p, MPROF_MORE);
+		p->at += n;
+		bytes -= n;
+	}
+	if (r || p->at < end)
+		return r ? r : MPROF_MORE;
+	return p->options.grows ? MPROF_END : ends(p);
+}
+
+void pass_end(struct pass *p)
+{
+	p->options.grows = false;
+	p->end = kept_bytes(p->kept);
+}
+
+struct mprof_profile *pass_profile(const struct pass *p)
+{
+	return p->profile;
+}
+
+const struct mprof_mem *pass_decoder(const struct pass *p)
+{
+	return p->decoder;
+}
+
+uint64_t pass_bytes(const struct pass *p)
+{
+	return p->at;
+}
+
+uint64_t pass_start(const struct pass *p)
+{
+	return p->start_us;
+}
+
+void pass_line(const struct pass *p, uint64_t from, uint64_t length, double *out, uint32_t n)
+{
+	const struct mprof_mem_info *info = mprof_mem_info(p->decoder);
+	double scale = info ? info->word_bytes / info->rate : 0;
+
+	if (!p->line)
+		curve_line(&p->curve, p->start_us + from, length, scale, out, n);
+	for (uint32_t i = 0; p->line && i < n; i++)
+		out[i] = i < p->options.points ? (double)p->line[i] * scale : 0;
+}
+
+const struct mprof_mem_damage *pass_damage(const struct pass *p, uint32_t i)
+{
+	return i < p->n_damages ? &p->damages[i] : NULL;
+}

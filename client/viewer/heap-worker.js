@@ -1,0 +1,281 @@
+/*
+ * The worker of memory profiles: one mprof.wasm, and a recording in its memory.
+ *
+ * In:  {id, call: "open" | "load" | "feed" | "timeline" | "profile" | "leaks", args}
+ *      {cancel: id}       give up loading ID at its next piece
+ *      {piece, of: id}    the bytes that loading ID asked for; null: there are no more
+ * Out: {id, value, names}, {id, error}; while it loads {id, progress}, and {id, want: true}: the next bytes are wanted. NAMES are the texts that answers
+ *      name from now on.
+ *
+ * All work is done in turns of a few milliseconds. Between two of them what came is taken: of two questions of a kind the older one is answered by null,
+ * and what was done for it alone is dropped.
+ */
+import {Answers, Names, infoOf} from "./heap-answers.js";
+import {Filter, Recording} from "./recording.js";
+import {piecesOf, unpacked} from "./unpack.js";
+import {Wasm, asSentence} from "./wasm.js";
+
+const TURN_MS = 12;
+const PIECE_BYTES = 1 << 20;
+const POINTS_MAX = 65536;
+const NONE = "No memory profile is loaded.";
+const FOREIGN = "This is no memory profile: it does not begin as a memtrace stream does.";
+
+/** Lets messages pass that came meanwhile. */
+class Breath {
+	#channel = new MessageChannel();
+	#waiting = [];
+
+	constructor() {
+		this.#channel.port1.onmessage = () => this.#waiting.shift()?.();
+	}
+
+	take() {
+		return new Promise((resolve) => {
+			this.#waiting.push(resolve);
+			this.#channel.port2.postMessage(0);
+		});
+	}
+}
+
+/** One loading: from its source to a recording of which all is counted. */
+class Loading {
+	constructor(id, server) {
+		this.id = id;
+		this.server = server;
+		this.cancelled = false;
+		this.wanted = null; // settles what waits for the page's next piece
+		this.bytes = 0;
+	}
+
+	give(piece) {
+		this.wanted?.(piece);
+		this.wanted = null;
+	}
+
+	cancel() {
+		this.cancelled = true;
+		this.give(null);
+	}
+
+	async *#asked() {
+		for (;;) {
+			const piece = await new Promise((resolve) => {
+				this.wanted = resolve;
+				this.server.post({id: this.id, want: true});
+			});
+
+			if (!piece) return;
+			yield piece;
+		}
+	}
+
+	async *#pieces({bytes, blob}) {
+		if (bytes) for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+		else if (blob) yield* piecesOf(blob.stream());
+		else yield* this.#asked();
+	}
+
+	async #follow(recording) {
+		while (!recording.follow(performance.now() + TURN_MS)) {
+			await this.server.breath.take();
+			this.#check();
+		}
+	}
+
+	#check() {
+		if (this.cancelled) throw new Error("Loading was given up.");
+	}
+
+	#report(phase, total) {
+		this.#check();
+		this.server.post({id: this.id, progress: {phase, bytes: this.bytes, total}});
+	}
+
+	async run(recording, source) {
+		for await (const piece of unpacked(this.#pieces(source))) {
+			recording.add(piece);
+			this.bytes += piece.length;
+			await this.#follow(recording);
+			this.#report("reading", source.size);
+			await this.server.breath.take();
+		}
+		this.#report("building", source.size);
+		if (!source.growing) recording.end();
+		await this.#follow(recording);
+		if (!source.growing && !recording.began) throw new Error(FOREIGN);
+	}
+}
+
+class Server {
+	/** @param {(message: object, transfer?: Transferable[]) => void} post */
+	constructor(post) {
+		this.post = post;
+		this.names = new Names();
+		this.breath = new Breath();
+		this.recording = null;
+		this.loading = null;
+		this.feeds = []; // ids of those whose bytes are not counted yet
+		this.questions = new Map(); // by kind: {id, args}, the newest of each
+		this.working = false;
+	}
+
+	#answer(id, value, transfer) {
+		this.post({id, value, names: this.names.fresh()}, transfer);
+	}
+
+	#fail(id, error) {
+		this.post({id, error: asSentence(error).message});
+	}
+
+	/** Nothing that was asked of the recording is answered any more. */
+	#forget() {
+		for (const id of this.feeds.splice(0)) this.#fail(id, new Error(NONE));
+		for (const {id} of this.questions.values()) this.#answer(id, null);
+		this.questions.clear();
+		this.recording?.close();
+		this.recording = null;
+	}
+
+	async #load(id, source) {
+		const loading = new Loading(id, this);
+
+		this.loading?.cancel();
+		this.#forget();
+		this.loading = loading;
+		const recording = new Recording(this.wasm, source);
+
+		try {
+			await loading.run(recording, source);
+			if (this.loading !== loading) throw new Error("Another recording was loaded meanwhile.");
+			this.recording = recording;
+			return infoOf(recording, this.names);
+		} catch (error) {
+			recording.close();
+			throw error;
+		} finally {
+			if (this.loading === loading) this.loading = null;
+		}
+	}
+
+	#ask(kind, id, args) {
+		const older = this.questions.get(kind);
+
+		if (older) this.#answer(older.id, null);
+		this.questions.delete(kind); // a newer one has its turn behind the others
+		this.questions.set(kind, {id, args});
+		this.#work();
+	}
+
+	async #work() {
+		if (this.working) return;
+		this.working = true;
+		while (this.recording && (this.feeds.length || this.questions.size)) {
+			try {
+				this.#turn(performance.now() + TURN_MS);
+			} catch (error) {
+				for (const id of this.feeds.splice(0)) this.#fail(id, error);
+				for (const {id} of this.questions.values()) this.#fail(id, error);
+				this.questions.clear();
+			}
+			await this.breath.take();
+		}
+		this.working = false;
+	}
+
+	#turn(time) {
+		if (!this.recording.follow(time)) return;
+		for (const id of this.feeds.splice(0)) this.#answer(id, infoOf(this.recording, this.names));
+		const [next] = this.questions;
+
+		if (next) this.#answerQuestion(...next, time);
+	}
+
+	#answerQuestion(kind, {id, args}, time) {
+		try {
+			const answered = this[kind](args, time);
+
+			if (!answered) return;
+			this.#answer(id, answered.value, answered.transfer);
+		} catch (error) {
+			this.#fail(id, error);
+		}
+		this.questions.delete(kind);
+	}
+
+	// ---- questions: {value, transfer}, or null: not yet
+
+	timeline({filter, from, to, n}, time) {
+		const points = Math.max(1, Math.min(Math.round(n), POINTS_MAX));
+		const start = Math.max(0, Math.round(from));
+		const end = Math.max(start, Math.round(to));
+		const view = this.recording.of(filter, [BigInt(start), BigInt(end - start), points]);
+
+		if (!view.step(time)) return null;
+		const value = new Answers(this.recording.wasm, this.names, view.at).line(start, end, points);
+
+		return {value, transfer: [value.bytes.buffer]};
+	}
+
+	profile({filter, hidden, ...options}, time) {
+		const view = this.recording.of(filter);
+
+		if (!view.step(time)) return null;
+		const hiding = hidden?.length ? new Filter(this.recording.wasm, {}, hidden) : null;
+
+		try {
+			const value = new Answers(this.recording.wasm, this.names, view.at).byFunctions(options, hiding);
+			const columns = [value.callees, value.callers].flatMap((tree) => Object.values(tree).filter(ArrayBuffer.isView));
+
+			return {value, transfer: columns.map((it) => it.buffer)};
+		} finally {
+			hiding?.close();
+		}
+	}
+
+	leaks() {
+		return {value: new Answers(this.recording.wasm, this.names, this.recording.all).leaks(), transfer: []};
+	}
+
+	// ---- messages
+
+	async #call({id, call, args}) {
+		if (call === "open") {
+			this.wasm = await Wasm.open(args[0]);
+			this.#answer(id, null);
+		} else if (call === "load") {
+			this.#answer(id, await this.#load(id, args[0]));
+		} else if (!this.recording) {
+			throw new Error(NONE);
+		} else if (call === "feed") {
+			this.recording.add(args[0]);
+			this.feeds.push(id);
+			this.#work();
+		} else {
+			this.#ask(call, id, args[0]);
+		}
+	}
+
+	async take(message) {
+		if ("cancel" in message) {
+			if (this.loading?.id === message.cancel) this.loading.cancel();
+		} else if ("piece" in message) {
+			if (this.loading?.id === message.of) this.loading.give(message.piece);
+		} else {
+			try {
+				await this.#call(message);
+			} catch (error) {
+				this.#fail(message.id, error);
+			}
+		}
+	}
+}
+
+/** In a page's worker, and in one of node's for the tests. */
+function serve(port) {
+	const server = new Server((message, transfer = []) => port.postMessage(message, transfer));
+
+	port.addEventListener("message", (event) => server.take(event.data));
+}
+
+if (typeof self !== "undefined") serve(self);

@@ -1,0 +1,235 @@
+/*
+ * A memory profile in the memory of mprof.wasm: its bytes, and the passes through them that answer questions (client/trace/wasm/pass.h).
+ *
+ * One pass of all objects goes along with what comes. A filter has a pass of its own, through what is there when it begins; the newest two are kept. All
+ * of it is done in steps of a few milliseconds, so that whoever does them can look at what else was asked.
+ */
+import {OUT_OF_MEMORY, need} from "./wasm.js";
+
+const STEP_BYTES = 64n << 10n;
+const VIEWS_MAX = 2;
+const TIME_MAX = Number.MAX_SAFE_INTEGER;
+const RANGES = ["allocated", "live", "collected", "bytes", "lifetime"];
+const HEAPS = ["minor", "major", "external"];
+
+const whole = (number) => BigInt(Math.min(Math.max(Math.round(number), 0), TIME_MAX));
+
+/** A filter, and what is hidden, in the memory of the wasm; lives until it is closed. */
+export class Filter {
+	constructor(wasm, filter, hidden = []) {
+		this.wasm = wasm;
+		this.at = need(wasm.c.wasm_filter_new() >>> 0);
+		for (const name of RANGES) if (filter[name]) this.#range(name, filter[name]);
+		const heaps = HEAPS.reduce((set, name, i) => set | ((filter.heaps ?? []).includes(name) ? 1 << i : 0), 0);
+
+		wasm.c.wasm_filter_heaps(this.at, heaps, Boolean(filter.never));
+		for (const {name, whole, outside} of filter.clauses ?? [])
+			this.#name(outside ? "OUTSIDE" : "INSIDE", name, whole);
+		for (const {name, whole} of hidden) this.#name("HIDDEN", name, whole);
+	}
+
+	close() {
+		this.wasm.c.wasm_filter_free(this.at);
+	}
+
+	#range(name, {least, most}) {
+		const {c, numbers} = this.wasm;
+		const given = (end) => end !== undefined && end !== null;
+
+		c.wasm_filter_range(
+			this.at,
+			numbers[`WASM_FILTER_${name.toUpperCase()}`],
+			(given(least) ? 1 : 0) | (given(most) ? 2 : 0),
+			whole(least ?? 0),
+			whole(most ?? 0),
+		);
+	}
+
+	#name(kind, name, whole) {
+		const {wasm} = this;
+		const bytes = new TextEncoder().encode(name);
+		const at = wasm.alloc(bytes.length + 1);
+
+		wasm.bytes.set(bytes, at);
+		wasm.bytes[at + bytes.length] = 0;
+		if (!wasm.c.wasm_filter_name(this.at, wasm.numbers[`WASM_FILTER_${kind}`], at, Boolean(whole))) {
+			this.close();
+			throw new Error("A filter has at most eight names of functions, and as many can be hidden.");
+		}
+	}
+}
+
+/** What two filters must have in common to mean the same objects; "" for all. */
+function keyOf(filter) {
+	const said = Object.entries(filter ?? {}).filter(
+		([, value]) => value && (!Array.isArray(value) || value.length) && (typeof value !== "object" || Object.keys(value).length),
+	);
+
+	return said.length ? JSON.stringify(said.sort(([a], [b]) => (a < b ? -1 : 1))) : "";
+}
+
+/** A pass, and what it is of. */
+class View {
+	constructor(recording, key, filter, line) {
+		const {c} = recording.wasm;
+		const {kept, seed, number, lastUs} = recording;
+
+		Object.assign(this, {wasm: recording.wasm, key, bytes: recording.bytes, done: false});
+		this.filter = filter ? new Filter(recording.wasm, filter) : null;
+		const of = [kept, seed, number, this.filter?.at ?? 0, lastUs];
+
+		this.at = line ? c.wasm_pass_line(...of, ...line) : c.wasm_pass(...of, false, recording.sorts);
+		this.at >>>= 0;
+		need(this.at);
+	}
+
+	close() {
+		this.wasm.c.pass_free(this.at);
+		this.filter?.close();
+	}
+
+	/** Go on until TIME; true: all is there. */
+	step(time) {
+		while (!this.done && performance.now() < time) this.done = stepped(this.wasm, this.at);
+		return this.done;
+	}
+}
+
+/** One step of a pass; true: that was all. */
+function stepped({c, numbers}, pass) {
+	const status = c.pass_step(pass, STEP_BYTES);
+
+	if (status === numbers.MPROF_NOMEM) throw new Error(OUT_OF_MEMORY);
+	return status === numbers.MPROF_END;
+}
+
+export class Recording {
+	#views = []; // of filters; the newest first
+	#sorted = null; // of all objects, where those must be sorted
+	#followed = 0n; // bytes that the pass of all objects went through
+
+	/** @param {Wasm} wasm @param {{seed?: bigint, recording?: number}} options */
+	constructor(wasm, {seed, recording = 0} = {}) {
+		this.wasm = wasm;
+		this.seed = seed ?? crypto.getRandomValues(new BigUint64Array(1))[0];
+		this.number = BigInt(recording);
+		this.kept = need(wasm.c.kept_new() >>> 0);
+		this.grows = true;
+		this.base = this.#begin();
+	}
+
+	close() {
+		const {c} = this.wasm;
+
+		for (const view of this.#views.splice(0)) view.close();
+		this.#sorted?.close();
+		c.pass_free(this.base);
+		c.kept_free(this.kept);
+	}
+
+	#begin() {
+		const {c} = this.wasm;
+
+		return need(c.wasm_pass(this.kept, this.seed, this.number, 0, 0n, true, false) >>> 0);
+	}
+
+	get bytes() {
+		return this.wasm.c.kept_bytes(this.kept);
+	}
+
+	/** More bytes, any cut; they are copied. @param {Uint8Array} bytes */
+	add(bytes) {
+		const {c} = this.wasm;
+
+		if (!this.grows) {
+			// It was taken for all, so that its end was one: that is gone through again.
+			c.pass_free(this.base);
+			this.base = this.#begin();
+			this.grows = true;
+			this.#followed = 0n;
+		}
+		for (let from = 0; from < bytes.length;) {
+			const at = need(c.kept_room(this.kept) >>> 0);
+			const piece = bytes.subarray(from, from + (c.kept_room_bytes(this.kept) >>> 0));
+
+			this.wasm.bytes.set(piece, at);
+			c.kept_came(this.kept, piece.length);
+			from += piece.length;
+		}
+	}
+
+	/** No more will come, as far as is known. */
+	end() {
+		this.wasm.c.pass_end(this.base);
+		this.grows = false;
+		this.#followed = -1n;
+	}
+
+	/** Follow what came, until TIME; true: all of it is counted. */
+	follow(time) {
+		const {c} = this.wasm;
+
+		while (this.#followed !== this.bytes) {
+			if (performance.now() >= time) return false;
+			if (stepped(this.wasm, this.base)) this.#followed = c.pass_bytes(this.base);
+		}
+		return !this.sorts || this.#sort(time);
+	}
+
+	#sort(time) {
+		if (this.#sorted?.bytes !== this.bytes) {
+			this.#sorted?.close();
+			this.#sorted = null;
+			this.#sorted = new View(this, "", null);
+		}
+		return this.#sorted.step(time);
+	}
+
+	sumsOf(pass) {
+		const {c} = this.wasm;
+
+		return this.wasm.object("mprof_profile_sums", c.mprof_profile_sums(c.pass_profile(pass)) >>> 0);
+	}
+
+	/** Several domains tell their events each for itself; peak and time line are only right in the order of time. */
+	get sorts() {
+		return this.sumsOf(this.base).domains > 1n;
+	}
+
+	/** Is it a memory profile at all, as far as is known? */
+	get began() {
+		return this.wasm.c.mprof_mem_info(this.wasm.c.pass_decoder(this.base)) !== 0;
+	}
+
+	get lastUs() {
+		return this.sumsOf(this.base).last_us;
+	}
+
+	/** The pass of all objects, once follow() said that all is counted. */
+	get all() {
+		return this.sorts ? this.#sorted.at : this.base;
+	}
+
+	/** What answers for FILTER; to be stepped until it is done. Of a time line of several domains LINE are its numbers. */
+	of(filter, line = null) {
+		const key = keyOf(filter);
+
+		if (line && this.sorts) return this.#view(`${key} ${line}`, key ? filter : null, line);
+		return key ? this.#view(key, filter) : {at: this.all, step: () => true};
+	}
+
+	/** What is being made goes on with what was there when it began, so that a recording that grows is answered for too. */
+	#view(key, filter, line) {
+		const useful = (it) => (it.done ? it.bytes === this.bytes : it.key === key);
+		const found = this.#views.find((it) => it.key === key && useful(it));
+
+		if (found) return found;
+		for (const view of this.#views.filter((it) => !useful(it))) view.close();
+		this.#views = this.#views.filter(useful);
+		while (this.#views.length >= VIEWS_MAX) this.#views.pop().close();
+		const view = new View(this, key, filter, line);
+
+		this.#views.unshift(view);
+		return view;
+	}
+}
