@@ -7,7 +7,10 @@
  *     events.on("state", (state) => ...)  // "open", "lost" (it tries again by itself)
  */
 
-const NAMES = ["hello", "reset", "domain", "forgotten", "capture", "capture-deleted", "gap", "rates"];
+const NAMES = [
+	...["hello", "reset", "domain", "forgotten", "capture", "capture-deleted", "gap", "rates"],
+	...["memtrace", "memtrace-growth", "memtrace-deleted"],
+];
 const AGAIN_MS = 5000;
 
 export class Events {

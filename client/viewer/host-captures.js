@@ -81,7 +81,7 @@ export class Captures {
 		const wanted = [...model.captures.values()]
 			.filter((capture) => FILTERS[this.filter][1](capture) && (!this.guest || keyOf(capture) === this.guest.key))
 			.sort((a, b) => b.id - a.id);
-		const rows = wanted.slice(0, this.most).map((capture) => this.rowOf(capture));
+		const rows = wanted.slice(0, this.most).map((capture) => this.rowOf(capture, model.profiles.at(capture)));
 
 		this.stale = model.capturesDirty = false;
 		place(this.body, rows);
@@ -100,18 +100,22 @@ export class Captures {
 			this.update(this.model);
 	}
 
-	rowOf(capture) {
-		const entry = this.rows.get(capture.id);
+	/** PROFILE: of the guest's memory, which ran when the capture was taken, or null. */
+	rowOf(capture, profile) {
+		let entry = this.rows.get(capture.id);
 
-		if (entry?.capture === capture)
-			return entry.row;
 		if (!entry) {
-			const made = this.make(capture);
-			this.rows.set(capture.id, made);
-			return made.row;
+			entry = this.make(capture);
+			this.rows.set(capture.id, entry);
+		} else if (entry.capture !== capture) {
+			entry.capture = capture;
+			this.fill(entry);
 		}
-		entry.capture = capture;
-		this.fill(entry);
+		entry.memory.hidden = !profile;
+		if (profile) {
+			entry.memory.href = format({memtrace: profile.id});
+			entry.memory.setAttribute("aria-label", `The memory profile of ${called(capture.domain)} that ran at capture ${capture.id}`);
+		}
 		return entry.row;
 	}
 
@@ -126,10 +130,11 @@ export class Captures {
 		entry.when = make("time", {});
 		entry.note = make("span", {className: "note"});
 		entry.part = make("span", {className: "bad"});
+		entry.memory = make("a", {className: "profiled", textContent: "memory profile", hidden: true});
 		entry.buttons = {context: press("context", "Context"), pin: press("pin", "Pin"), note: press("note", "Note"), remove: press("remove", "Delete")};
 		entry.row = make("tr", {role: "row", "data-capture": String(capture.id)},
 			make("th", {role: "rowheader", scope: "row", className: "guest", "data-label": "Guest"}, entry.choose, entry.link),
-			make("td", {role: "cell", "data-label": "Why"}, entry.why, entry.part),
+			make("td", {role: "cell", "data-label": "Why"}, entry.why, entry.part, entry.memory),
 			make("td", {role: "cell", "data-label": "When"}, entry.when),
 			make("td", {role: "cell", className: "notes", "data-label": "Note"}, entry.note),
 			make("td", {role: "cell", className: "act", "data-label": "Actions"}, ...Object.values(entry.buttons)));

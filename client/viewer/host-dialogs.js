@@ -13,7 +13,7 @@ import {bytes} from "./times.js";
 const KEYS_SHOWN = 500;
 
 /** Open a dialog of TITLE; its promise has what it was closed with, "" where it was only closed. */
-function open(title, content, buttons = [["Close", ""]]) {
+export function open(title, content, buttons = [["Close", ""]]) {
 	const heading = make("h2", {id: "dialog-title", textContent: title});
 	const foot = make("div", {className: "foot"});
 	const dialog = make("dialog", {"aria-labelledby": "dialog-title"}, heading, ...content, foot);
@@ -55,6 +55,11 @@ async function later(promise, body) {
 	})};
 }
 
+/** The memory profile that ran when a capture was taken. */
+function profileLink(id) {
+	return make("a", {href: format({memtrace: id}), textContent: `The memory profile that ran then (${id})`});
+}
+
 function contextParts(capture, context) {
 	const store = Object.entries(context.xenstore ?? {});
 	const parts = [facts([
@@ -66,6 +71,7 @@ function contextParts(capture, context) {
 		["Domain", context.domid === null ? null : String(context.domid)],
 		["UUID", context.uuid],
 		["Note", shown(capture.note, 4096)],
+		["Memory", context.memtrace === null || context.memtrace === undefined ? null : profileLink(context.memtrace)],
 	])];
 
 	if (context.console) {
@@ -91,7 +97,7 @@ export async function showContext(api, capture) {
 	const {dialog} = open(`${KINDS[capture.kind] ?? shown(capture.kind)}: ${called(capture.domain)}`, [wait]);
 
 	dialog.querySelector(".foot").prepend(link);
-	link.addEventListener("click", () => dialog.close(""));
+	dialog.addEventListener("click", (event) => event.target.matches("a") && dialog.close(""));
 	await done;
 }
 
@@ -116,11 +122,11 @@ export async function showRuns(api, domain) {
 	await done;
 }
 
-/** Ask for a note; null where nothing is to be changed. */
-export async function askNote(capture) {
+/** Ask for a note, on WHAT if not the guest; null where nothing is to be changed. */
+export async function askNote(capture, what = called(capture.domain)) {
 	const input = make("textarea", {id: "note", value: capture.note, maxLength: 4096, rows: 4});
 	const label = make("label", {for: "note", textContent: "Note, for whoever looks at this later"});
-	const {closed} = open(`Note on ${called(capture.domain)}`, [label, input], [["Save", "save"], ["Cancel", ""]]);
+	const {closed} = open(`Note on ${what}`, [label, input], [["Save", "save"], ["Cancel", ""]]);
 
 	input.focus();
 	return (await closed) === "save" ? input.value : null;

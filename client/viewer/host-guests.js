@@ -42,7 +42,10 @@ export function traceOf(domain) {
 	return format({domain: nameOf(domain)});
 }
 
-/** CALLS: {snapshot, runs, captures, context}: what is called with the guest when its buttons are pressed.  CHOSEN: of host-chosen.js. */
+/**
+ * CALLS: {snapshot, runs, captures, context, profile, stop}: what is called with the guest when its buttons are pressed, and starting(guest): is it being asked
+ * for a memory profile.  CHOSEN: of host-chosen.js.
+ */
 export class Guests {
 	constructor(sparks, calls, chosen) {
 		this.chosen = chosen;
@@ -75,7 +78,7 @@ export class Guests {
 		for (const key of keys) {
 			if (performance.now() > end)
 				break;
-			this.change(key, model.guests.get(key));
+			this.change(key, model.guests.get(key), model.profiles);
 			model.dirty.delete(key);
 		}
 		this.wanted = wanted;
@@ -85,7 +88,7 @@ export class Guests {
 		return model.dirty.size === 0;
 	}
 
-	change(key, guest) {
+	change(key, guest, profiles) {
 		let entry = this.rows.get(key);
 
 		if (!guest) {
@@ -99,6 +102,7 @@ export class Guests {
 		}
 		entry.guest = guest;
 		this.fill(entry);
+		this.fillProfile(entry, profiles.recording(guest.domain.run));
 	}
 
 	rowOf(key) {
@@ -120,7 +124,8 @@ export class Guests {
 		cells.choose = this.chosen.box();
 		cells.guest.append(cells.choose, cells.link, cells.detail);
 		cells.badge = make("span", {className: "state"});
-		cells.state.append(cells.badge);
+		cells.profiled = make("a", {className: "profiled", textContent: "memory profile", hidden: true});
+		cells.state.append(cells.badge, cells.profiled);
 		cells.spark = this.sparks.make(guest);
 		cells.activity.append(cells.spark);
 		cells.filter = make("button", {type: "button", className: "plain", onclick: call("captures")});
@@ -128,8 +133,27 @@ export class Guests {
 		cells.snapshot = make("button", {type: "button", textContent: "Snapshot", onclick: call("snapshot")});
 		cells.runs = make("button", {type: "button", onclick: call("runs")});
 		cells.why = make("button", {type: "button", textContent: "Why it crashed", onclick: call("context")});
-		cells.act.append(cells.why, cells.snapshot, cells.runs);
+		cells.profile = make("button", {type: "button", onclick: () => this.calls[entry.profile ? "stop" : "profile"](entry.guest, entry.profile)});
+		cells.act.append(cells.why, cells.snapshot, cells.runs, cells.profile);
 		return entry;
+	}
+
+	/** PROFILE: what is being recorded of the guest's memory, or null. */
+	fillProfile(entry, profile) {
+		const {guest, cells} = entry;
+		const name = called(guest.domain.name);
+		const starting = this.calls.starting(guest);
+
+		entry.profile = profile;
+		cells.profiled.hidden = !profile;
+		if (profile) {
+			attribute(cells.profiled, "href", format({memtrace: profile.id}));
+			attribute(cells.profiled, "aria-label", `The memory of ${name} is being profiled: open profile ${profile.id}`);
+		}
+		cells.profile.hidden = guest.domain.state === "ended" && !profile;
+		cells.profile.disabled = starting;
+		text(cells.profile, starting ? "Connecting…" : profile ? "Stop profiling" : "Profile memory");
+		attribute(cells.profile, "aria-label", profile ? `Stop profiling the memory of ${name}` : `Profile the memory of ${name}`);
 	}
 
 	fill({guest, row, cells}) {

@@ -5,6 +5,8 @@
  * A guest is {key, domain: as the API says, crash: its newest crash capture or null, rates: [{at, rate}] seen here}.
  */
 
+import {ProfileModel} from "./host-profile-model.js";
+
 const CRASHES = new Set(["crash", "watchdog"]);
 const FRESH_MS = 24 * 3600 * 1000; /* so long a crash stands first, also when the guest runs again */
 const HISTORY = 60; /* rates that are kept of a guest: two minutes */
@@ -33,6 +35,7 @@ export class HostModel {
 		this.order = true; /* the order may be another one */
 		this.capturesDirty = true;
 		this.known = false; /* the lists were read */
+		this.profiles = new ProfileModel((run) => this.touchRun(run));
 	}
 
 	/** The lists as they are: forget what was known before. */
@@ -74,6 +77,15 @@ export class HostModel {
 	touch(key) {
 		this.dirty.add(key);
 		this.order = true;
+	}
+
+	/* What of RUN is shown at its guest and its captures may be another. */
+	touchRun(run) {
+		const guest = this.byRun(run);
+
+		if (guest)
+			this.dirty.add(guest.key);
+		this.capturesDirty = true;
 	}
 
 	put(domain, rates = []) {

@@ -35,6 +35,21 @@ export function when(text, now = new Date()) {
 	return today ? clock.format(date) : `${day.format(date)}, ${clock.format(date)}`;
 }
 
+/** How long what the API says to have BEGAN and ENDED (null: it goes on) lasted. */
+export function lasted({began, ended}, now = Date.now()) {
+	const seconds = Math.max(0, Math.round(((ended ? Date.parse(ended) : now) - Date.parse(began)) / 1000));
+	const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+
+	if (!Number.isFinite(seconds))
+		return "";
+	return h ? `${h.toLocaleString("en")} h ${m} min` : m ? `${m} min ${s} s` : `${s} s`;
+}
+
+/** TEXT as a sentence that stands by itself. */
+export function sentence(text) {
+	return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`.replace(/([^.!?])$/, "$1.");
+}
+
 export function rate(n) {
 	return n ? `${bytes(n)}/s` : "quiet";
 }

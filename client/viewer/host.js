@@ -6,6 +6,8 @@ import {ask, askNote, showContext, showRuns} from "./host-dialogs.js";
 import {empty} from "./host-empty.js";
 import {Guests} from "./host-guests.js";
 import {HostModel, isCrash, keyOf, STATES} from "./host-model.js";
+import {Profiles} from "./host-profiles.js";
+import {Profiling} from "./host-profiling.js";
 import {News} from "./host-news.js";
 import {Sparks} from "./host-spark.js";
 import {called, KINDS, when} from "./host-words.js";
@@ -16,6 +18,7 @@ const FIRST_MS = 1500; /* so long the event that says when to read the lists is 
 const AGAIN_MS = 3000;
 const FORGOTTEN_MS = 1000; /* from then on the lists are read, once for all runs that went */
 const SHOW_MS = 200; /* between two updates of what is shown, at least */
+const MEMTRACES = ["memtrace", "memtrace-growth", "memtrace-deleted"]; /* events that host-profiling.js takes */
 const CAPTURES_PAGES = 2; /* pages of a thousand that are fetched unasked */
 
 export class HostPage {
@@ -42,6 +45,9 @@ export class HostPage {
 			runs: (guest) => showRuns(this.api, guest.domain),
 			context: (guest) => showContext(this.api, guest.crash),
 			captures: (guest) => this.showCaptures(guest),
+			profile: (guest) => this.act(`Memory profile of ${called(guest.domain.name)}`, () => this.profiling.start(guest)),
+			stop: (guest, profile) => this.profiling.calls.stop(profile),
+			starting: (guest) => this.profiling.starting.has(guest.key),
 		};
 
 		document.title = "mprofd";
@@ -55,6 +61,8 @@ export class HostPage {
 			remove: (capture) => this.act("Delete", () => this.remove(capture)),
 			older: () => this.act("Captures", () => this.fetchOlder()),
 		}, this.chosen);
+		this.profiling = new Profiling(this);
+		this.profiles = new Profiles(this.profiling.calls);
 		this.news = new News();
 		this.state = make("p", {className: "live", "data-state": "wait", textContent: "Connecting…"});
 		this.summary = make("p", {className: "summary"});
@@ -62,7 +70,7 @@ export class HostPage {
 		this.filter = make("input", {id: "find", type: "search", autocomplete: "off", spellcheck: false, maxLength: 200, oninput: () => this.search()});
 		this.wanted = () => true;
 		this.lists = make("div", {hidden: true});
-		this.lists.append(this.guestsSection(), this.captures.element);
+		this.lists.append(this.guestsSection(), this.captures.element, this.profiles.element);
 		this.empty = empty();
 		this.empty.hidden = true;
 		this.main = make("main", {className: "host"}, this.alert, this.empty, this.lists, this.chosen.element);
@@ -88,7 +96,7 @@ export class HostPage {
 
 		on("state", (state) => this.connection(state));
 		on("reload", () => this.load());
-		["domain", "forgotten", "capture", "capture-deleted", "gap", "rates"].forEach(take);
+		["domain", "forgotten", "capture", "capture-deleted", "gap", "rates", ...MEMTRACES].forEach(take);
 		this.connection(this.events.state);
 		if (this.events.greeted)
 			this.load();
@@ -121,11 +129,13 @@ export class HostPage {
 			for await (const page of this.api.pages("v1/domains", "domains"))
 				domains.push(...page);
 			const captures = await this.fetchCaptures(null, CAPTURES_PAGES);
+			const profiles = await this.profiling.load();
 			if (this.held !== mine || this.closed)
 				return; /* it was asked for again meanwhile */
 			this.model.reset(domains, captures.list, captures.next !== null);
+			this.model.profiles.reset(profiles.list, this.profiling.cursor !== null);
 			this.next = captures.next;
-			this.trouble("");
+			this.trouble(profiles.trouble ? `Memory profiles: ${profiles.trouble.message}` : "");
 		} catch (error) {
 			if (this.held !== mine || this.closed)
 				return;
@@ -165,6 +175,8 @@ export class HostPage {
 		if (!this.model.known)
 			return; /* what is so now is read when it can be */
 		({domain: this.cameOrWent, forgotten: this.forgotten, capture: this.captured, gap: this.lost}[name] ?? (() => {})).call(this, data);
+		if (MEMTRACES.includes(name))
+			this.profiling.apply(name, data);
 		if (name === "rates")
 			this.model.rates(data);
 		if (name === "capture-deleted")
@@ -237,12 +249,13 @@ export class HostPage {
 			? `Traces of this host's guests: ${STATES.filter((state) => counts[state]).map((state) => `${counts[state].toLocaleString("en")} ${state}`).join(", ")}`
 			: "";
 		this.empty.hidden = this.model.guests.size > 0;
-		this.lists.hidden = this.model.guests.size === 0 && this.model.captures.size === 0;
+		this.lists.hidden = this.model.guests.size === 0 && this.model.captures.size === 0 && this.model.profiles.all.size === 0;
 		if (!this.guests.update(this.model, this.wanted))
 			requestAnimationFrame(() => this.show());
 		this.none.hidden = this.guests.body.childElementCount > 0;
 		this.captures.update(this.model);
 		this.captures.forget(this.model);
+		this.profiles.update(this.model);
 	}
 
 	search() {
@@ -313,6 +326,7 @@ export class HostPage {
 		this.timers.forEach(clearTimeout);
 		this.news.close();
 		this.sparks.close();
+		this.profiles.close();
 		document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
 	}
 }

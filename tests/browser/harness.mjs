@@ -12,8 +12,9 @@
  */
 import {execFileSync, spawn} from "node:child_process";
 import {once} from "node:events";
-import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
+import {appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {createRequire} from "node:module";
+import {connect, createServer} from "node:net";
 import {tmpdir} from "node:os";
 import path from "node:path";
 import {fileURLToPath} from "node:url";
@@ -29,6 +30,7 @@ const CONFIG = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\
 const PROGRAMS = {
 	"mprofd": "daemon/collect/mprofd",
 	"mprofd-http": "daemon/serve/mprofd-http",
+	"mprofd-sink": "daemon/sink/mprofd-sink",
 	"mprofctl": "client/ctl/mprofctl",
 	"demo-guest": "client/recorder/demo/mprof-demo-guest",
 	"archive-driver": "tests/integration/archive-driver",
@@ -96,6 +98,16 @@ export async function until(what, wait = 20000) {
 	}
 }
 
+async function freePort() {
+	const server = createServer().listen(0, "127.0.0.1");
+
+	await once(server, "listening");
+	const {port} = server.address();
+	server.close();
+	await once(server, "close");
+	return port;
+}
+
 class Program {
 	constructor(name, options, cwd, stdin = "ignore") {
 		const file = path.join(BUILD, PROGRAMS[name]);
@@ -131,6 +143,7 @@ export class Host {
 		this.rings = path.join(directory, "rings");
 		this.port = 0;
 		this.guests = [];
+		this.sockets = [];
 		for (const name of ["rings", "state", "run"])
 			mkdirSync(path.join(directory, name), {recursive: true});
 	}
@@ -169,6 +182,41 @@ export class Host {
 		writeFileSync(path.join(this.directory, "mprofd.conf"), config);
 		this.collector = new Program("mprofd", ["--source", `dir:${this.rings}`, ...this.places()], this.directory);
 		await until(() => existsSync(path.join(this.directory, "run/collect.sock")) || this.collector.process.exitCode !== null);
+	}
+
+	/** What receives memory profiles: guests connect to `sinkPort`. */
+	async startSink() {
+		this.sinkPort = await freePort();
+		appendFileSync(path.join(this.directory, "mprofd.conf"), `[sink]\nlisten = 127.0.0.1:${this.sinkPort}\nstreams-per-guest = 100\n`);
+		this.sink = new Program("mprofd-sink", this.places(), this.directory);
+		await until(() => existsSync(path.join(this.directory, "run/sink/sink.sock")) || this.sink.process.exitCode !== null);
+	}
+
+	/** A guest that sends a memtrace stream to the sink: `guest.write(bytes)`, `guest.end()`. */
+	profiled(bytes) {
+		const guest = connect(this.sinkPort, "127.0.0.1");
+
+		guest.on("error", () => {});
+		this.sockets.push(guest);
+		guest.write(bytes);
+		return guest;
+	}
+
+	/** A guest that offers a memtrace stream on a port of its own: BYTES to whoever connects, then what `offer.send(bytes)` gives, until the other side shuts. */
+	async offered(bytes) {
+		const offer = {clients: [], send: (more) => offer.clients.forEach((client) => client.write(more))};
+		const server = createServer({allowHalfOpen: true}, (client) => {
+			offer.clients.push(client);
+			this.sockets.push(client);
+			client.on("error", () => {}).on("end", () => client.end()).resume();
+			client.write(typeof bytes === "function" ? bytes() : bytes);
+		});
+
+		server.listen(0, "127.0.0.1");
+		await once(server, "listening");
+		this.sockets.push({destroy: () => server.close()});
+		offer.port = server.address().port;
+		return offer;
 	}
 
 	/** On the port that it had, where it had one. */
@@ -214,7 +262,8 @@ export class Host {
 		const codes = [];
 
 		await Promise.all(this.guests.map((guest) => guest.stop("SIGKILL")));
-		for (const program of [this.server, this.collector]) {
+		this.sockets.forEach((socket) => socket.destroy());
+		for (const program of [this.server, this.collector, this.sink]) {
 			await program?.stop();
 			if (program && program.process.exitCode !== 0)
 				codes.push(`${program.name} ended with ${program.process.exitCode ?? program.process.signalCode}: ${program.said.slice(-3000)}`);
@@ -244,8 +293,8 @@ class Test {
 		throw new Skip(reason);
 	}
 
-	/** A running host.  RINGS: {name: bytes}; ARCHIVE: lines that are in the archive before; COLLECTOR false: the server alone. */
-	async host({rings = {}, archive = [], collector = true, config} = {}) {
+	/** A running host.  RINGS: {name: bytes}; ARCHIVE: lines that are in the archive before; COLLECTOR false: the server alone; SINK true: that too. */
+	async host({rings = {}, archive = [], collector = true, sink = false, config} = {}) {
 		const host = new Host(mkdtempSync(path.join(tmpdir(), "mprof-browser.")));
 
 		this.later.push(() => host.stop());
@@ -256,6 +305,8 @@ class Test {
 		writeFileSync(path.join(host.directory, "mprofd.conf"), CONFIG);
 		if (collector)
 			await host.startCollector(config);
+		if (sink)
+			await host.startSink();
 		await host.startServer();
 		for (const name of Object.keys(rings))
 			await until(async () => (await host.domain(name))?.state === "ended");

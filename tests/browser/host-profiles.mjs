@@ -1,0 +1,192 @@
+/* Memory profiles on the host's page, used as a person uses it: guests that offer one, guests that send one, and what is kept of them. */
+import {connect} from "node:net";
+
+import {equal, ok, test, until} from "./harness.mjs";
+import {info, writer} from "./memtrace-make.mjs";
+
+const now = () => BigInt(Date.now()) * 1000n;
+const guestRow = (page, name) => page.locator(".guests tbody tr", {has: page.getByRole("link", {name, exact: true})});
+const profileRow = (page, id) => page.locator(`[data-memtrace='${id}']`);
+const text = (locator) => locator.evaluate((element) => element.innerText);
+
+/* What a guest sends first, and from then on 80 blocks of 8000 bytes a call. */
+function sender(more = {}) {
+	const start = now();
+	const write = writer(start);
+	let at = 0;
+
+	return {first: info({start, ...more}), next: () => write(Array.from({length: 80}, () => ({at: (at += 10), bytes: 8000})))};
+}
+
+async function recorded(host) {
+	return (await host.get("/v1/memtraces")).memtraces;
+}
+
+test("profiles: one is started where the guest offers it, watched, and stopped", async (t) => {
+	const host = await t.host({sink: true});
+	const page = await t.open(host);
+	const {first, next} = sender({context: "requests"});
+	const offer = await host.offered(first);
+
+	host.guest("web", "--size", "65536");
+	const row = guestRow(page, "web");
+	const button = row.getByRole("button", {name: "Profile the memory of web"});
+	await button.click();
+	const dialog = page.getByRole("dialog", {name: "Profile the memory of web"});
+	/* The guest is a file: nothing says where it could be reached, and that is said. */
+	ok(/address/.test(await dialog.getByRole("alert").textContent()), "why the dialog is there");
+	ok(await dialog.getByLabel("Address of the guest").evaluate((element) => element === document.activeElement), "the focus is where to type");
+	await t.accessible(page);
+	await t.look(page, "profile-where");
+	await page.keyboard.type("127.0.0.1");
+	await dialog.getByLabel("Port, if not 4242").fill("99999");
+	await page.keyboard.press("Enter");
+	await dialog.getByText("The port is a number from 1 to 65535.").waitFor();
+	t.allow(/502|404/);
+	await dialog.getByLabel("Port, if not 4242").fill("1");
+	await page.keyboard.press("Enter");
+	await dialog.getByText(/Connection refused/).waitFor();
+	await dialog.getByLabel("Port, if not 4242").fill(String(offer.port));
+	await page.keyboard.press("Enter");
+	await dialog.waitFor({state: "detached"});
+	/* Its row says so, and the list has it. */
+	const link = row.getByRole("link", {name: /memory of web is being profiled/});
+	await link.waitFor();
+	equal(await link.getAttribute("href"), "#memtrace=1");
+	equal(await profileRow(page, 1).locator(".program").innerText(), "mirage");
+	ok((await text(profileRow(page, 1))).includes("requests"), "what the guest says of it");
+	ok((await text(profileRow(page, 1))).includes("Recording"), "that it is being recorded");
+	await until(async () => (await page.getByRole("status").textContent()) === "The memory of web is being profiled.");
+	/* It grows before one's eyes. */
+	offer.send(next());
+	offer.send(next());
+	await until(async () => {
+		const [{bytes}] = await recorded(host);
+		return bytes > 10000 && (await text(profileRow(page, 1))).includes(`${Math.round(bytes / 1024)} KB`);
+	});
+	await t.look(page, "profile-recording");
+	/* A second client is refused, in a sentence. */
+	const other = page.getByRole("button", {name: "Profile another guest…"});
+	await other.click();
+	await page.getByLabel("Guest: a name for it").fill("db");
+	await page.getByLabel("Address of the guest").fill("127.0.0.1");
+	await page.getByLabel("Port, if not 4242").fill(String(offer.port));
+	t.allow(/409/);
+	await page.getByRole("button", {name: "Start", exact: true}).click();
+	await page.getByRole("dialog").getByText(/is being recorded already/).waitFor();
+	await page.keyboard.press("Escape");
+	ok(await other.evaluate((element) => element === document.activeElement), "the focus is where it was");
+	/* Stopped from the guest's row. */
+	await row.getByRole("button", {name: "Stop profiling the memory of web"}).click();
+	await profileRow(page, 1).getByText("Stopped", {exact: true}).waitFor();
+	ok(await link.isHidden(), "the row does not say so any more");
+	await button.waitFor();
+	equal((await recorded(host)).map(({state, reason}) => [state, reason]), [["ended", "stopped"]]);
+	await t.look(page, "profile-stopped");
+});
+
+test("profiles: what others begin and end is seen; pin, note, delete, filters, keyboard", async (t) => {
+	const host = await t.host({sink: true});
+	const page = await t.open(host);
+
+	host.guest("web", "--size", "65536");
+	await guestRow(page, "web").waitFor();
+	await page.getByText("None yet: press Profile memory").waitFor();
+	const one = host.profiled(Buffer.concat([sender({context: "one"}).first, sender().next()]));
+	const row = profileRow(page, 1);
+	await row.getByText("Recording", {exact: true}).waitFor();
+	equal(await row.locator("a.name").innerText(), "guest at 127.0.0.1");
+	host.profiled(sender({context: "two"}).first);
+	await profileRow(page, 2).waitFor();
+	equal(await page.locator("[data-memtrace]").evaluateAll((rows) => rows.map((it) => it.dataset.memtrace)), ["2", "1"]);
+	one.end();
+	await row.getByText("Ended", {exact: true}).waitFor();
+	/* Kept and described. */
+	await row.getByRole("button", {name: /^Keep for ever: the memory profile of guest at 127/}).press("Enter");
+	await row.getByText("Pinned", {exact: true}).waitFor();
+	await row.getByRole("button", {name: /^Note on/}).press("Enter");
+	await page.getByLabel("Note, for whoever").fill("<b>grows</b>\u202e");
+	await page.getByRole("button", {name: "Save", exact: true}).click();
+	await row.getByText("<b>grows</b>\\u202e").waitFor();
+	equal((await recorded(host)).map(({pinned, note}) => [pinned, note]), [[false, ""], [true, "<b>grows</b>\u202e"]]);
+	/* Filtered. */
+	await page.getByRole("group", {name: "Which memory profiles"}).getByRole("button", {name: "Pinned"}).click();
+	await profileRow(page, 2).waitFor({state: "detached"});
+	await page.getByRole("group", {name: "Which memory profiles"}).getByRole("button", {name: "Recording"}).click();
+	await profileRow(page, 2).waitFor();
+	equal(await row.count(), 0);
+	await page.getByRole("group", {name: "Which memory profiles"}).getByRole("button", {name: "All"}).click();
+	/* Deleted, once that was confirmed; by another client without. */
+	await row.getByRole("button", {name: /^Delete/}).click();
+	await page.getByRole("dialog").getByRole("button", {name: "Cancel"}).click();
+	ok(await row.isVisible(), "it is there still");
+	await row.getByRole("button", {name: /^Delete/}).click();
+	await page.getByRole("dialog").getByRole("button", {name: "Delete"}).click();
+	await row.waitFor({state: "detached"});
+	await profileRow(page, 2).getByRole("button", {name: /^Stop/}).click();
+	await profileRow(page, 2).getByText("Stopped", {exact: true}).waitFor();
+	await fetch(`${host.url}/v1/memtraces/2`, {method: "DELETE"});
+	await profileRow(page, 2).waitFor({state: "detached"});
+	equal(await recorded(host), []);
+});
+
+test("profiles: a capture leads to the profile that ran, from its row and its context", async (t) => {
+	const host = await t.host({sink: true});
+	const page = await t.open(host);
+	const offer = await host.offered(sender().first);
+	const guest = host.guest("web", "--size", "65536");
+
+	await guestRow(page, "web").getByRole("button", {name: /Take a snapshot/}).click();
+	await page.locator("[data-capture='1']").waitFor();
+	const answer = await fetch(`${host.url}/v1/domains/web/memtraces`, {
+		method: "POST",
+		headers: {"Content-Type": "application/json"},
+		body: JSON.stringify({address: "127.0.0.1", port: offer.port}),
+	});
+	equal(answer.status, 201);
+	await profileRow(page, 1).waitFor();
+	ok(await page.locator("[data-capture='1']").getByRole("link", {name: /memory profile/}).isHidden(), "the first snapshot was before it");
+	await guestRow(page, "web").getByRole("button", {name: /Take a snapshot/}).click();
+	const link = page.locator("[data-capture='2']").getByRole("link", {name: "The memory profile of web that ran at capture 2"});
+	await link.waitFor();
+	equal(await link.getAttribute("href"), "#memtrace=1");
+	await page.locator("[data-capture='2']").getByRole("button", {name: /^Context/}).click();
+	equal(await page.getByRole("dialog").getByRole("link", {name: /memory profile that ran then/}).getAttribute("href"), "#memtrace=1");
+	await page.keyboard.press("Escape");
+	await guest.stop();
+	await until(async () => (await host.domain("web")).state === "ended");
+});
+
+const HOSTILE = {program: "<img/src=x/onerror=alert(1)>", host: "</script>", context: `\u202e${"x".repeat(5000)}`};
+
+for (const [what, options] of Object.entries({light: {}, dark: {dark: true}, narrow: {width: 320, height: 640, touch: true}, medium: {width: 900}}))
+	test(`profiles: hostile labels are text, axe-core finds no fault, ${what}`, async (t) => {
+		const host = await t.host({sink: true});
+
+		host.guest("web", "--size", "65536");
+		host.profiled(sender(HOSTILE).first);
+		const page = await t.open(host, "/", options);
+		const row = profileRow(page, 1);
+		await row.waitFor();
+		await guestRow(page, "web").waitFor();
+		equal(await row.locator(".program").innerText(), HOSTILE.program);
+		equal(await page.locator("#page img, #page script").count(), 0, "elements that a guest made");
+		equal((await page.content()).match(/\u202e/), null, "characters that deceive");
+		ok((await row.evaluate((element) => element.offsetHeight)) < (options.width < 1100 ? 500 : 200), "a row is not as tall as a label is long");
+		await page.getByText("Live", {exact: true}).waitFor();
+		await t.accessible(page);
+		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing sticks out at the side");
+		await t.look(page, `profiles-${what}`);
+	});
+
+test("profiles: without a sink the page says so, and has all the rest", async (t) => {
+	const host = await t.host();
+	const page = await t.open(host);
+
+	host.guest("web", "--size", "65536");
+	t.allow(/503/);
+	await guestRow(page, "web").getByRole("button", {name: "Profile the memory of web"}).click();
+	await page.getByRole("alert").getByText(/mprofd-sink/).waitFor();
+	await guestRow(page, "web").getByRole("button", {name: "Profile the memory of web"}).waitFor();
+	ok(await new Promise((resolve) => connect(host.port, "127.0.0.1", () => resolve(true))), "the server is there");
+});
