@@ -1,14 +1,16 @@
 /*
- * Which page the address names: the host's, or a trace.  Each page is a class of its own module, fetched when it is needed:
+ * Which page the address names: the host's, a trace, or a memory profile.  Each page is a class of its own module, fetched when it is needed:
  *     open(element, view, services) -> page;  page.go(view) -> false where the address names something else now;  page.close()
  */
 import {format, namesTrace, parse} from "./address.js";
 import {Api} from "./api.js";
 import {Events} from "./events.js";
+import {namesMemory} from "./memory-address.js";
 
 const PAGES = {
 	host: async () => (await import("./host.js")).HostPage,
 	timeline: async () => (await import("./timeline.js")).Timeline,
+	memory: async () => (await import("./memory.js")).MemoryPage,
 };
 
 class Main {
@@ -16,17 +18,47 @@ class Main {
 		const api = new Api(new URL(".", document.baseURI));
 
 		this.root = root;
-		this.services = {api, events: new Events(api.url("v1/events"))};
+		this.services = {api, events: new Events(api.url("v1/events")), take: (file, asTrace) => this.take(file, asTrace)};
 		this.kind = null;
 		this.page = null;
 		this.turn = 0; /* goes up with each address: what was begun for another one is dropped */
 		root.addEventListener("mprof-close", () => (location.hash = format({})));
 		addEventListener("hashchange", () => this.follow());
+		root.addEventListener("dragover", (event) => event.preventDefault());
+		root.addEventListener("drop", (event) => this.drop(event));
+	}
+
+	/* Where the page itself does not take it. */
+	drop(event) {
+		const [file] = event.dataTransfer?.files ?? [];
+
+		if (event.defaultPrevented || !file)
+			return;
+		event.preventDefault();
+		this.take(file);
+	}
+
+	/** A person gave FILE: its first bytes say whose page it is.  ASTRACE, of a page of traces, takes one itself. */
+	async take(file, asTrace) {
+		const {isMemtrace} = await import("./memory-source.js");
+		const memory = await isMemtrace(file).catch(() => false);
+
+		if (!memory && asTrace)
+			return asTrace();
+		this.services.file = file;
+		const address = format(memory ? {memfile: file.name} : {file: file.name});
+		if (location.hash !== address) {
+			location.hash = address;
+			return;
+		}
+		this.page?.close();
+		this.page = null;
+		this.follow();
 	}
 
 	async follow() {
 		const view = parse(location.hash);
-		const kind = namesTrace(view) ? "timeline" : "host";
+		const kind = namesTrace(view) ? "timeline" : namesMemory(view) ? "memory" : "host";
 
 		if (this.page && this.kind === kind && this.page.go(view) !== false)
 			return;

@@ -150,7 +150,12 @@ export class Timeline {
 
 	/** A person gave a file. */
 	take(file) {
-		this.loading.take(file);
+		const {take} = this.services;
+
+		if (take)
+			take(file, () => this.loading.take(file));
+		else
+			this.loading.take(file);
 	}
 
 	/** Sentences on what the trace lacks. */

@@ -1,0 +1,183 @@
+/*
+ * The conditions of a memory profile: "only show allocations that …".  A clause is {kind, how, a, b}, A and B as a person typed them; as a text, in
+ * the address, `kind:how:a` or `kind:between:a~b`.  Nothing here knows the page.
+ */
+import {readBytes, readSpan, readTime} from "./memory-words.js";
+
+const TIMES = {most: "at or before", least: "at or after", between: "between"};
+const AMOUNTS = {most: "at most", least: "at least", between: "between"};
+const NAMES = {is: "equals", has: "contains"};
+const HEAPS = {major: "major", minor: "minor", external: "external"};
+const FUNCTIONS_MAX = 8; /* MPROF_MEM_CLAUSES_MAX */
+
+/** What can be said, in the order in which it is offered: words before HOW, and what is to be filled in. */
+export const KINDS = {
+	allocated: {words: "allocated", hows: TIMES, fill: "time"},
+	live: {words: "live", hows: {at: "at", ...TIMES, end: "at the end", peak: "at the peak"}, fill: "time"},
+	collected: {words: "collected", hows: {...TIMES, never: "never"}, fill: "time"},
+	size: {words: "whose size is", hows: AMOUNTS, fill: "bytes"},
+	lifetime: {words: "whose lifetime is", hows: AMOUNTS, fill: "span"},
+	inside: {words: "inside a call to a function whose name", hows: NAMES, fill: "name"},
+	outside: {words: "not inside a call to a function whose name", hows: NAMES, fill: "name"},
+	on: {words: "on the heap", hows: HEAPS, fill: null},
+	off: {words: "not on the heap", hows: HEAPS, fill: null},
+};
+
+/** Of functions that are hidden. */
+export const HIDDEN = {hide: {words: "whose name", hows: NAMES, fill: "name"}};
+
+const FILLS = {
+	time: [readTime, "a time, such as 1.5 s since the start or 12:30:05 UTC"],
+	span: [readSpan, "a time span, such as 200 ms or 1.5 s"],
+	bytes: [readBytes, "an amount, such as 512 B, 4K or 1.5M"],
+};
+const ALONE = ["end", "peak", "never"];
+
+/** How many texts are to be filled in: 0, 1 or 2. */
+export function blanks({kind, how}) {
+	const {fill} = KINDS[kind] ?? HIDDEN[kind];
+
+	return fill === null || ALONE.includes(how) ? 0 : how === "between" ? 2 : 1;
+}
+
+/** A clause as a text for the address; null while something is missing in it. */
+export function clauseText(clause) {
+	const {kind, how, a = "", b = ""} = clause;
+	const n = blanks(clause);
+
+	if ((n > 0 && a === "") || (n > 1 && b === ""))
+		return null;
+	return `${kind}:${how}${n > 0 ? `:${a}` : ""}${n > 1 ? `~${b}` : ""}`;
+}
+
+/** The clause that TEXT says, null for none. */
+export function clauseOf(text) {
+	const [, kind, how, rest] = /^([a-z]+):([a-z]+)(?::(.*))?$/s.exec(text) ?? [];
+	const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : Object.hasOwn(HIDDEN, kind) ? HIDDEN[kind] : null;
+
+	if (!known || !Object.hasOwn(known.hows, how))
+		return null;
+	const clause = {kind, how, a: "", b: ""};
+	const n = blanks(clause);
+	if ((n === 0) !== (rest === undefined))
+		return null;
+	[clause.a, clause.b] = n === 2 ? [rest.split("~")[0], rest.split("~").slice(1).join("~")] : [rest ?? "", ""];
+	return clause;
+}
+
+/** One text that was filled in: {value} or {error: sentence}. */
+function value(text, fill, startUs) {
+	const [read, wanted] = FILLS[fill];
+	const got = text.trim() === "" ? null : read(text, startUs);
+
+	if (text.trim() === "")
+		return {error: `Say ${wanted}.`};
+	if (got !== null && Number.isFinite(got))
+		return got < 0 ? {error: `“${text.slice(0, 40)}” is before the recording began.`} : {value: got};
+	if (fill === "time" && startUs <= 0n && text.includes(":"))
+		return {error: "The recording does not say when it began, so a time of day means nothing in it; say seconds since its start."};
+	return {error: `“${text.slice(0, 40)}” is not understood; say ${wanted}.`};
+}
+
+function ranged(clause, fill, startUs) {
+	const a = value(clause.a, fill, startUs);
+	const b = clause.how === "between" ? value(clause.b, fill, startUs) : null;
+
+	if (a.error || b?.error)
+		return {error: a.error ?? b.error};
+	if (b && a.value > b.value)
+		return {error: "The first is more than the second; exchange them."};
+	return {range: {least: {least: a.value}, most: {most: a.value}, at: {least: a.value, most: a.value}}[clause.how] ?? {least: a.value, most: b.value}};
+}
+
+/** What CLAUSE means, of a recording that began at START_US: {range} | {name, whole} | {alone} | {heap}, or {error: sentence}. */
+export function meaning(clause, startUs) {
+	const {fill} = KINDS[clause.kind] ?? HIDDEN[clause.kind];
+
+	if (fill === "name")
+		return clause.a === "" ? {error: "Say the name of a function, or a part of it."} : {name: clause.a, whole: clause.how === "is"};
+	if (fill === null)
+		return {heap: clause.how};
+	return ALONE.includes(clause.how) ? {alone: clause.how} : ranged(clause, fill, startUs);
+}
+
+/* Both ranges hold. */
+function meet(a = {}, b) {
+	const out = {...a};
+
+	if (b.least !== undefined)
+		out.least = Math.max(b.least, a.least ?? 0);
+	if (b.most !== undefined)
+		out.most = Math.min(b.most, a.most ?? Infinity);
+	return out;
+}
+
+class Gathering {
+	constructor(peakUs) {
+		this.filter = {clauses: []};
+		this.heaps = new Set(Object.keys(HEAPS));
+		this.peakUs = peakUs;
+	}
+
+	take(clause, meant) {
+		const {filter} = this;
+		const key = clause.kind === "size" ? "bytes" : clause.kind;
+
+		if (meant.alone === "peak")
+			filter.live = meet(filter.live, {least: this.peakUs, most: this.peakUs});
+		else if (meant.alone)
+			filter.never = true;
+		else if (meant.range)
+			filter[key] = meet(filter[key], meant.range);
+		else if (meant.heap)
+			this.heaps = new Set([...this.heaps].filter((it) => (it === meant.heap) === (clause.kind === "on")));
+		else
+			filter.clauses.push({name: meant.name, whole: meant.whole, outside: clause.kind === "outside"});
+	}
+
+	done() {
+		const {filter, heaps} = this;
+
+		if (heaps.size < 3)
+			filter.heaps = [...heaps];
+		return filter.clauses.length || Object.keys(filter).length > 1 ? filter : null;
+	}
+}
+
+/**
+ * CLAUSES together, of a recording that began at START_US and had its peak at PEAK_US: {filter (heap.js's, null: everything), errors: a sentence or
+ * null for each clause}.  What has an error is left out.
+ */
+export function gather(clauses, startUs, peakUs) {
+	const all = new Gathering(peakUs);
+	const errors = clauses.map((clause) => {
+		const meant = meaning(clause, startUs);
+
+		if (meant.error)
+			return meant.error;
+		if (meant.name !== undefined && all.filter.clauses.length === FUNCTIONS_MAX)
+			return `More than ${FUNCTIONS_MAX} conditions on functions cannot be looked at together.`;
+		const before = all.heaps;
+		all.take(clause, meant);
+		if (all.heaps.size)
+			return null;
+		all.heaps = before;
+		return "With this no heap is left; remove it, or another condition on heaps.";
+	});
+
+	return {filter: all.done(), errors};
+}
+
+/** FILTER (or null), and moreover MORE: ranges by name, and `never`. */
+export function narrowed(filter, more) {
+	const out = {clauses: [], ...filter};
+
+	for (const [key, range] of Object.entries(more))
+		out[key] = key === "never" ? true : meet(out[key], range);
+	return out;
+}
+
+/** What CLAUSES hide, as heap.js takes it. */
+export function hiddenOf(clauses) {
+	return clauses.map((clause) => meaning(clause, 0n)).filter((it) => !it.error);
+}

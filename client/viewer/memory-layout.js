@@ -1,0 +1,141 @@
+/*
+ * Where the boxes of a flame graph stand.  Of a tree of a million nodes only what is at least half a pixel wide has a box: children come the
+ * heaviest first, so the first that is too narrow ends its row of siblings, and a row has at most twice as many boxes as pixels.
+ */
+
+export const NONE = 0xffffffff;
+export const ROW = 20; /* pixels */
+const NARROWEST = 0.5;
+
+export class Layout {
+	/** TREE as heap.js gives it, seen from node ROOT on WIDTH pixels. */
+	constructor(tree, root, width) {
+		this.tree = tree;
+		this.root = root;
+		this.width = width;
+		this.scale = tree.total[root] > 0 ? width / tree.total[root] : 0;
+		this.nodes = [root]; /* of the boxes, row by row */
+		this.xs = [0];
+		this.rows = [0]; /* where each row begins among them */
+		if (this.scale)
+			this.descend();
+		this.rows.push(this.nodes.length);
+	}
+
+	descend() {
+		for (let from = 0, to = 1; from < to; from = to, to = this.nodes.length) {
+			if (from)
+				this.rows.push(from);
+			for (let i = from; i < to; i++)
+				this.under(i);
+		}
+	}
+
+	/* The children of box I, on top of it from its left edge on. */
+	under(i) {
+		const {first, next, total} = this.tree;
+		let x = this.xs[i];
+
+		for (let node = first[this.nodes[i]]; node !== NONE; node = next[node]) {
+			const width = total[node] * this.scale;
+
+			if (width < NARROWEST)
+				return;
+			this.nodes.push(node);
+			this.xs.push(x);
+			x += width;
+		}
+	}
+
+	get depth() {
+		return this.rows.length - 1;
+	}
+
+	/** Width of box I. */
+	wide(i) {
+		return this.tree.total[this.nodes[i]] * this.scale;
+	}
+
+	/** The box in ROW at X, or -1. */
+	at(row, x) {
+		if (row < 0 || row >= this.depth)
+			return -1;
+		let low = this.rows[row];
+		let high = this.rows[row + 1] - 1;
+
+		if (x < this.xs[low])
+			return -1;
+		while (low < high) {
+			const middle = (low + high + 1) >> 1;
+
+			if (this.xs[middle] <= x)
+				low = middle;
+			else
+				high = middle - 1;
+		}
+		return x < this.xs[low] + Math.max(this.wide(low), 1) ? low : -1;
+	}
+
+	/** The box of NODE, or -1: it is outside or too narrow. */
+	boxOf(node) {
+		const row = this.tree.depth[node] - this.tree.depth[this.root];
+
+		for (let i = this.rows[row] ?? 0; i < (this.rows[row + 1] ?? 0); i++)
+			if (this.nodes[i] === node)
+				return i;
+		return -1;
+	}
+
+	/** The row of box I. */
+	rowOf(i) {
+		return this.tree.depth[this.nodes[i]] - this.tree.depth[this.root];
+	}
+}
+
+/** The nodes from the root's child down to NODE. */
+export function pathTo(tree, node) {
+	const path = [];
+
+	for (; node > 0 && node !== NONE; node = tree.parent[node])
+		path.push(node);
+	return path.reverse();
+}
+
+/** The node that PATH, names of NAMES, leads to: as far as there is one. */
+export function nodeAt(tree, names, path) {
+	let node = 0;
+
+	for (const name of path) {
+		let child = tree.first[node];
+
+		while (child !== NONE && names[tree.name[child]] !== name)
+			child = tree.next[child];
+		if (child === NONE)
+			break;
+		node = child;
+	}
+	return node;
+}
+
+/**
+ * What has TEXT in its name, upper or lower case: {names: Uint8Array by name, nodes: how many, bytes: what lies below those of them that are below
+ * no other}.  Once through the tree.
+ */
+export function search(tree, names, text) {
+	const wanted = text.toLowerCase();
+	const hits = Uint8Array.from(names, (name) => name.toLowerCase().includes(wanted));
+	const below = new Uint8Array(tree.n);
+	let nodes = 0;
+	let bytes = 0;
+
+	/* A parent stands before its children. */
+	for (let i = 1; i < tree.n; i++) {
+		const hit = hits[tree.name[i]] === 1 && tree.total[i] > 0;
+
+		nodes += hit;
+		if (hit && !below[tree.parent[i]])
+			bytes += tree.total[i];
+		below[i] = hit || below[tree.parent[i]] ? 1 : 0;
+	}
+	return {names: hits, nodes, bytes};
+}

@@ -1,0 +1,400 @@
+/* A memory profile on the screen: puts the parts together, asks heap.js, and is the only one that writes the address. */
+import {format, sameTrace} from "./address.js";
+import {Heap} from "./heap.js";
+import {askNote} from "./host-dialogs.js";
+import {make} from "./make.js";
+import {SORTS} from "./memory-address.js";
+import {Chart} from "./memory-chart.js";
+import {Filters} from "./memory-filters.js";
+import {Flame} from "./memory-flame.js";
+import {Functions} from "./memory-functions.js";
+import {Follow} from "./memory-follow.js";
+import {Head} from "./memory-head.js";
+import {Leaks} from "./memory-leaks.js";
+import {saveCollapsed, saveJson, savePng, saveSvg} from "./memory-save.js";
+import {LocalFile, Recording} from "./memory-source.js";
+import {Tabs} from "./memory-tabs.js";
+import {threadsAddress} from "./memory-threads.js";
+import {Choice} from "./memory-choice.js";
+import {amount, give} from "./memory-words.js";
+import {download, fileName} from "./save.js";
+import {watchDark} from "./theme.js";
+
+const SETTLE_MS = 300;
+const THREADS_MS = 400;
+
+export class MemoryPage {
+	static async open(root, view, services) {
+		const page = new MemoryPage(root, view, services);
+
+		page.ready = page.start();
+		return page;
+	}
+
+	constructor(root, view, services) {
+		Object.assign(this, {root, view, services});
+		this.dark = watchDark((dark) => {
+			this.dark = dark;
+			this.chart.draw();
+			this.flame.draw();
+		});
+		this.build();
+		this.put(view);
+		this.onKey = (event) => this.key(event);
+		document.addEventListener("keydown", this.onKey);
+		root.memory = this;
+	}
+
+	build() {
+		const dark = () => this.dark;
+		const error = (bytes) => this.error(bytes);
+		const tell = (text) => (this.live.textContent = text);
+		const settle = () => this.settle();
+
+		this.live = make("div", {className: "mem-hidden", role: "status", "aria-live": "polite"});
+		this.choice = new Choice({words: (us) => (this.chart?.info ? this.chart.words(us) : `${us / 1e6} s`), changed: () => this.chosen()});
+		this.head = new Head(this.acts(), this.saves());
+		this.chart = new Chart({choose: (it) => this.choice.choose(it), ask: () => this.draw(), tell, dark});
+		this.filters = new Filters({changed: () => this.chosen()});
+		this.flame = new Flame({changed: settle, asked: () => this.chosen(), tell, dark, error});
+		this.functions = new Functions({changed: settle, show: (name) => this.showFunction(name), error});
+		this.leaks = new Leaks({error});
+		this.tabs = new Tabs(
+			[["flame", "Flame graph", this.flame.element], ["functions", "Functions", this.functions.element], ["leaks", "Leaks", this.leaks.element]],
+			(name) => this.turned(name),
+		);
+		this.clock = make("select", {"aria-label": "Times", onchange: () => this.walled()}, make("option", {value: "", textContent: "Elapsed time"}), make("option", {value: "wall", textContent: "Wall time (UTC)"}));
+		this.main = make("main", {className: "mem-main", hidden: true}, make("section", {"aria-label": "Memory over time"}, this.chart.element, make("div", {className: "mem-bar mem-row"}, this.choice.element, this.clock), this.filters.element), this.tabs.element);
+		this.element = make("div", {className: "mem"}, this.head.element, this.main, this.live);
+		this.root.replaceChildren(this.element);
+		this.drops();
+	}
+
+	drops() {
+		this.element.addEventListener("dragover", (event) => event.preventDefault());
+		this.element.addEventListener("drop", (event) => {
+			event.preventDefault();
+			const [file] = event.dataTransfer.files;
+			if (file)
+				this.services.take(file);
+		});
+	}
+
+	close() {
+		this.closed = true;
+		document.removeEventListener("keydown", this.onKey);
+		clearTimeout(this.settling);
+		clearTimeout(this.linking);
+		this.aborting?.abort();
+		this.follow?.close();
+		for (const part of [this.chart, this.filters, this.flame])
+			part.close();
+		this.heap?.close();
+		document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
+		delete this.root.memory;
+	}
+
+	// Loading.
+
+	async start() {
+		try {
+			this.head.progress("Opening");
+			const source = await this.open();
+			if (!source || this.closed)
+				return;
+			this.source = source;
+			this.head.title(source);
+			await this.load();
+		} catch (error) {
+			if (!this.closed)
+				this.head.sorry(error.message);
+		}
+	}
+
+	async open() {
+		const {view, services} = this;
+
+		if (view.memtrace !== undefined)
+			return Recording.open(services.api, view.memtrace);
+		if (services.file?.name === view.memfile)
+			return new LocalFile(services.file);
+		this.head.sorry(`This view is of the file ${view.memfile.slice(0, 120)}, which a page may not open by itself; choose it, or drop it here`, "status");
+		return null;
+	}
+
+	async load() {
+		this.aborting = new AbortController();
+		this.heap = await Heap.open();
+		if (this.closed)
+			return this.heap.close();
+		const body = await this.source.body(this.aborting.signal);
+		const info = await this.heap.load(body, ({phase, bytes, total}) => this.head.progress(`${phase === "building" ? "Counting" : "Reading"}: ${amount(bytes)}`, total ? bytes / total : null), this.aborting.signal);
+		if (this.closed)
+			return;
+		this.head.progress(null);
+		this.main.hidden = false;
+		this.know(info);
+		await this.ask();
+		if (this.source.recording)
+			this.follow = new Follow(this);
+	}
+
+	/** INFO is what is known of the recording now. */
+	know(info) {
+		this.info = info;
+		this.head.title(this.source);
+		this.head.know(info, this.source);
+		this.filters.know(info);
+		this.chart.know(info, this.clock.value === "wall");
+		this.clock.hidden = info.startUs <= 0n;
+		this.choice.build();
+	}
+
+	/** The relative error of an estimate of BYTES, in words. */
+	error(bytes) {
+		const samples = this.info ? (bytes * this.info.rate) / this.info.wordBytes : 0;
+
+		return samples > 0 ? give(1 / Math.sqrt(samples)) : "";
+	}
+
+	// What is asked of the heap.
+
+	/** Something was chosen: everything follows. */
+	chosen() {
+		this.chart.choose(this.choice.marked);
+		this.settle();
+		this.link();
+		this.asking = this.ask();
+	}
+
+	async ask() {
+		if (!this.heap || !this.info)
+			return;
+		const turn = (this.turn = (this.turn ?? 0) + 1);
+
+		this.element.setAttribute("aria-busy", "true");
+		try {
+			await Promise.all([this.askProfile(), this.draw(), this.askLeaks()]);
+		} catch (error) {
+			if (!this.closed)
+				this.head.trouble(error.message);
+		}
+		if (turn === this.turn)
+			this.element.removeAttribute("aria-busy");
+	}
+
+	async askProfile() {
+		const {filters, choice, flame, info} = this;
+		const began = performance.now();
+		const question = {...choice.question(filters.filter), hidden: filters.hidden, sites: flame.sites.checked, recursion: flame.recursion.checked};
+		const profile = await this.heap.profile(question);
+
+		if (!profile || this.closed)
+			return;
+		this.cost = performance.now() - began;
+		this.profile = profile;
+		choice.tell(profile, info.sums.totalBytes);
+		flame.show(profile, this.heap.names, `all: ${amount(profile.bytes)} ${give(profile.relativeError)}`);
+		this.functions.show(profile.spots, profile.bytes);
+	}
+
+	/** The lines of the chart, one value a pixel. */
+	async draw() {
+		if (!this.heap || !this.info || !this.chart.width)
+			return;
+		const {chart, info} = this;
+		const n = Math.min(chart.plot, 4096);
+		const to = chart.end;
+		const filter = this.choice.lineFilter(this.filters.filter, Number(info.sums.peakUs));
+		/* The newest question wins, so they are asked one after the other. */
+		const full = await this.heap.timeline(null, 0, to, n);
+		const part = full && filter ? await this.heap.timeline(filter, 0, to, n) : null;
+
+		if (full && (part || !filter) && !this.closed)
+			chart.show({from: 0, to, full: full.bytes, part: part?.bytes ?? null});
+	}
+
+	async askLeaks() {
+		if (this.tabs.name !== "leaks" || this.leaked === this.info)
+			return;
+		const {info} = this;
+		const leaks = await this.heap.leaks();
+
+		if (!leaks || this.closed)
+			return;
+		this.leaked = info;
+		this.leaks.show(leaks, info.sums.liveBytes);
+	}
+
+	// What a person does.
+
+	acts() {
+		const act = (what, call) => async () => {
+			try {
+				await call();
+				this.head.trouble("");
+				this.head.title(this.source);
+				this.head.know(this.info, this.source);
+			} catch (error) {
+				this.head.trouble(`${what}: ${error.message}`);
+			}
+		};
+
+		return {
+			stop: act("Stop", async () => {
+				this.head.stopButton.disabled = true;
+				try {
+					await this.source.stop();
+				} finally {
+					this.head.stopButton.disabled = false;
+				}
+				await this.follow?.now();
+			}),
+			pin: act("Pin", () => this.source.change({pinned: !this.source.memtrace.pinned})),
+			note: act("Note", () => this.note()),
+			pause: () => this.follow?.pause(!this.follow.paused),
+			take: (file) => this.services.take(file),
+		};
+	}
+
+	async note() {
+		const {memtrace, title} = this.source;
+		const note = await askNote({domain: title, note: memtrace.note});
+
+		if (note !== null && note !== memtrace.note)
+			await this.source.change({note});
+	}
+
+	saves() {
+		const title = () => `${this.source.title}: ${this.choice.select.selectedOptions[0].textContent}, ${this.choice.says.textContent}`;
+
+		return [
+			["The recording (memtrace)", () => download(this.source.saved, this.source.file?.name ?? fileName(this.source.name, "trace"))],
+			["The flame graph (SVG)", () => saveSvg(this.flame, this.source.name, title())],
+			["The flame graph (PNG)", () => savePng(this.flame, this.source.name)],
+			["The profile (collapsed stacks)", () => saveCollapsed(this.flame, this.source.name)],
+			["The profile (JSON)", () => saveJson(this.flame, this.source.name, {title: this.source.title, counted: this.choice.what})],
+		];
+	}
+
+	showFunction(name) {
+		this.tabs.show("flame");
+		this.flame.treeChoice.value = "callers";
+		this.flame.go([name]);
+		this.flame.scroller.focus();
+		this.settle();
+	}
+
+	turned(name) {
+		if (name === "leaks" && this.info)
+			this.ask();
+		this.settle();
+	}
+
+	walled() {
+		this.chart.know(this.info, this.clock.value === "wall");
+		this.choice.build();
+		this.settle();
+	}
+
+	key(event) {
+		if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.target.closest?.("input, select, textarea, dialog"))
+			return;
+		if (event.key === "/") {
+			(this.tabs.name === "functions" ? this.functions.find : this.flame.find).focus();
+			event.preventDefault();
+		} else if (event.key === "Escape" && this.tabs.name === "flame") {
+			this.flame.out();
+		}
+	}
+
+	/** Where the guest's threads were at that time. */
+	link() {
+		clearTimeout(this.linking);
+		this.linking = setTimeout(async () => {
+			const address = this.source?.memtrace && this.info ? await threadsAddress(this.services.api, this.source.memtrace, this.info, this.choice.marked).catch(() => null) : null;
+
+			if (this.closed)
+				return;
+			this.head.threads.hidden = !address;
+			if (address)
+				this.head.threads.href = address;
+		}, THREADS_MS);
+	}
+
+	// The address.
+
+	/** The address changed; false where it names another recording. */
+	go(view) {
+		if (!sameTrace(view, this.view))
+			return false;
+		this.view = view;
+		this.put(view);
+		this.chart.choose(this.choice.marked);
+		this.link();
+		this.asking = this.ask();
+		return true;
+	}
+
+	/* VIEW onto the controls. */
+	put(view) {
+		const {flame, functions} = this;
+
+		this.choice.set(view);
+		this.clock.value = view.clock ?? "";
+		if (this.info)
+			this.chart.know(this.info, this.clock.value === "wall");
+		this.choice.build();
+		this.filters.set(view.only ?? [], view.hide ?? []);
+		flame.treeChoice.value = view.tree ?? "callees";
+		flame.growChoice.value = view.grow ?? "up";
+		flame.sites.checked = Boolean(view.sites);
+		flame.recursion.checked = Boolean(view.recursion);
+		flame.find.value = functions.find.value = view.find ?? "";
+		flame.go(view.path ?? []);
+		functions.sort = view.sort ?? SORTS[0];
+		functions.mark();
+		this.tabs.show(view.tab ?? "flame");
+		this.chart.choose(this.choice.marked);
+		this.link();
+	}
+
+	get now() {
+		const {flame, functions, tabs, view, filters} = this;
+		const {only, hide} = filters.texts;
+		const given = (key, value, usual) => (value && value !== usual ? {[key]: value} : {});
+
+		return {
+			...(view.memtrace !== undefined ? {memtrace: view.memtrace} : {memfile: view.memfile}),
+			...this.choice.view,
+			...given("clock", this.clock.value),
+			...(only.length ? {only} : {}),
+			...(hide.length ? {hide} : {}),
+			...given("tree", flame.treeChoice.value, "callees"),
+			...given("grow", flame.growChoice.value, "up"),
+			...given("sites", flame.sites.checked),
+			...given("recursion", flame.recursion.checked),
+			...(flame.path.length ? {path: flame.path} : {}),
+			...given("find", (tabs.name === "functions" ? functions : flame).find.value),
+			...given("sort", functions.sort, SORTS[0]),
+			...given("tab", tabs.name, "flame"),
+		};
+	}
+
+	/** Write the address once a hand rests. */
+	settle() {
+		clearTimeout(this.settling);
+		this.settling = setTimeout(() => this.write(), SETTLE_MS);
+	}
+
+	write() {
+		if (!this.info || this.closed)
+			return;
+		const address = format(this.now);
+
+		if (address === location.hash)
+			return;
+		this.view = this.now;
+		history.pushState(null, "", address);
+	}
+}
