@@ -102,15 +102,23 @@ static int make_room(struct stream *s)
 	return 0;
 }
 
+struct item *stream_put(struct stream *s, struct batch *b)
+{
+	struct item *item = seal(s, b) < 0 ? NULL : batch_put(b, &s->about);
+
+	s->dirty = s->dirty && !item;
+	return item;
+}
+
 void stream_flush(struct stream *s, struct batch *b)
 {
 	if (s->state < STREAM_RECORDING || (!s->whole && !s->dirty))
 		return;
-	if (seal(s, b) < 0 || !batch_put(b, &s->about)) {
-		stream_end(s, "overrun");
+	if (stream_put(s, b))
 		return;
-	}
-	s->dirty = false;
+	/* Not here and now: who hands over may be about to go on with it. */
+	s->stop_reason = s->stop_reason ? s->stop_reason : "overrun";
+	set_deadline(s, 1);
 }
 
 /* ---- a recording -------------------------------------------------------------------------------------------------------- */
@@ -139,8 +147,6 @@ static bool begin_recording(struct stream *s, size_t len)
 	set_deadline(s, 0);
 	s->sink->counts.recordings++;
 	identify_stream(s);
-	if (s->target)
-		target_recording(s->target);
 	log_write(LOG_LEVEL_INFO, s->about.name, "new memory profile: recording=%lld address=%s origin=%s",
 		  (long long)s->about.id, s->address, s->about.origin);
 	return true;
@@ -280,7 +286,7 @@ static const char *take(struct stream *s, size_t n)
 	uint64_t packets = s->framing.packets;
 	const char *reason = limit(s, n);
 	size_t whole;
-	bool good;
+	bool good, first = s->state == STREAM_FIRST;
 
 	s->len += n;
 	s->sink->held += n;
@@ -289,12 +295,14 @@ static const char *take(struct stream *s, size_t n)
 	good = framing_whole(&s->framing, s->block + s->whole, s->len - s->whole, &whole);
 	s->sink->counts.bytes += whole;
 	s->sink->counts.packets += s->framing.packets - packets;
-	if (s->state == STREAM_FIRST && whole && !begin_recording(s, s->whole + whole))
+	if (first && whole && !begin_recording(s, s->whole + whole))
 		good = false;
 	if (s->state >= STREAM_RECORDING) {
 		s->whole += whole;
 		s->about.packets = s->framing.packets;
 	}
+	if (first && s->target && s->state == STREAM_RECORDING)
+		target_recording(s->target);
 	if (!good) {
 		sink_complain(s->sink, s->address, s->state == STREAM_FIRST ? "is no memtrace stream" : "is damaged");
 		return "damaged";

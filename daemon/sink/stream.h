@@ -53,8 +53,10 @@ struct stream *stream_new(struct sink *sink, int fd, const char *address, uint32
 void stream_end(struct stream *s, const char *reason);
 /* Stop it for REASON as gently as it can be done.  May free it. */
 void stream_stop(struct stream *s, const char *reason, struct control_asker asker);
-/* Hand its whole packets and its recording over to the batch.  May free it. */
+/* Hand its whole packets and its recording, where they are new, over to the batch.  Where there is no memory it ends soon. */
 void stream_flush(struct stream *s, struct batch *b);
+/* The same of one that is being recorded, whether or not anything is new; the item is the recording's.  NULL: no memory. */
+struct item *stream_put(struct stream *s, struct batch *b);
 /* The collector has said whose address it is; texts are copied.  May free it. */
 void stream_identify(struct stream *s, int64_t run, const char *name, const char *uuid, int64_t domid);
 

@@ -103,7 +103,7 @@ void target_recording(struct target *t)
 	if (!t->starter.client)
 		return;
 	/* Answered when it is committed, so that it is there for who asks for it. */
-	item = batch_put(&t->sink->batch, &t->stream->about);
+	item = stream_put(t->stream, &t->sink->batch);
 	if (item)
 		item->asker = t->starter;
 	t->starter = (struct control_asker){0};

@@ -1,0 +1,93 @@
+"""A real program that the OCaml runtime profiles, through the sink, over HTTP, to what mprofctl says of it: profiled.py BUILD-DIRECTORY [TEST…]
+
+profiled.ml says how much each of its functions allocated; what is estimated of the samples is that, within its error.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+
+import daemons
+import sink
+from daemons import HERE, program
+
+SURE = 5  # standard errors
+
+
+class Profiled(sink.Case):
+    def build(self):
+        shutil.copy(os.path.join(HERE, "profiled.ml"), "profiled.ml")
+        subprocess.run(["ocamlopt", "-g", "-w", "+a-4-9-40..42-70", "-warn-error", "+a", "-o", "profiled", "unix.cmxa", "profiled.ml"], check=True)
+
+    def start(self, *arguments):
+        process = subprocess.Popen(["./profiled", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.kill)
+        return process
+
+    def mem(self, verb, path):
+        return json.loads(subprocess.run([program("mprofctl"), "mem", verb, "--json", path], capture_output=True, check=True).stdout)
+
+    def judge(self, d, recording, said):
+        """What the archive holds of it, as mprofctl reads it, against what the program said."""
+        with open("profile.ctf", "wb") as f:
+            f.write(d.get(f"/v1/memtraces/{recording}/data"))
+        about = self.mem("identify", "profile.ctf")
+        self.assertEqual((about["program"], about["word_bytes"], about["damages"], about["unknown"]), ("profiled", 8, 0, 0))
+        hotspots = self.mem("hotspots", "profile.ctf")
+        functions = {f["function"].rsplit(".", 1)[1]: f for f in hotspots["functions"] if f["self"]}
+        for name, words in said.items():
+            estimate, error = functions[name]["self_bytes"] / 8, functions[name]["error"]
+            self.assertLess(error, 0.2)
+            self.assertLess(abs(estimate - words), SURE * error * words, (name, estimate, words, error))
+        # Beside them there is the list of what is kept, and the work of sending is not sampled: nothing else.
+        self.assertLess(sum(f["self_bytes"] for name, f in functions.items() if name not in said), 0.01 * hotspots["samples_bytes"])
+        self.assertGreater(about["live_samples"] * 1000, 0.8 * said["keep"])
+        return about
+
+    def test_offered(self):
+        """Started and stopped over HTTP, twice; what it writes when it is stopped, which is nearly all of it, arrives."""
+        self.build()
+        d = self.enterContext(sink.Sink())
+        d.start_sink()
+        d.start()
+        guest = self.start("serve")
+        port = int(guest.stdout.readline())
+        for _ in range(2):
+            body = json.dumps({"address": "127.0.0.1", "port": port})
+            status, _, answer = d.ask("/v1/domains/profiled/memtraces", "POST", body, {"Content-Type": "application/json"})
+            self.assertEqual(status, 201, answer)
+            recording = json.loads(answer)
+            home = f"/v1/memtraces/{recording['id']}"
+            self.assertEqual((recording["says"]["program"], recording["packets"], recording["domain"]), ("profiled", 1, "profiled"))
+            self.assertEqual(recording["says"]["context"], 'with <b>bold</b> & "quotes"')
+            time.sleep(1.5)
+            self.assertEqual(d.ask("/v1/domains/profiled/memtraces", "POST", body, {"Content-Type": "application/json"})[0], 409)
+            before = d.json(home)["packets"]
+            status, _, answer = d.ask(f"{home}/recording", "DELETE")
+            ended = json.loads(answer)
+            self.assertEqual((status, ended["state"], ended["reason"], ended["dropped"]), (200, "ended", "stopped", 0), answer)
+            self.assertGreater(ended["packets"], before)
+            about = self.judge(d, recording["id"], json.loads(guest.stdout.readline()))
+            self.assertGreater(int(about["last_us"]) - int(about["start_us"]), 1_400_000)
+
+    def test_connecting(self):
+        """At full speed, and it ends by itself."""
+        self.build()
+        d = self.enterContext(sink.Sink())
+        d.start_sink()
+        d.start()
+        guest = self.start("connect", str(d.port), "3000")
+        said = json.loads(guest.stdout.readline())
+        row = d.wait_rows(1, "state = 'ended'", "id, reason, dropped, packets")[0]
+        self.assertEqual(row[1:3], ("closed", 0))
+        self.assertGreater(row[3], 20)
+        self.judge(d, row[0], said)
+
+
+if __name__ == "__main__":
+    daemons.main()
