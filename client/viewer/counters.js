@@ -1,5 +1,6 @@
 /* The counters: which there are, what they span, and which are drawn. */
 import {make, short} from "./make.js";
+import {caption} from "./paint.js";
 
 const SHOWN_MAX = 200; /* a trace may name a million: a filter finds the others */
 
@@ -39,7 +40,7 @@ export class Counters {
 	caption(index, name) {
 		const it = this.counters[index];
 
-		return it && it.index === index ? `${it.name}  ${it.min} to ${it.max}` : name;
+		return it && it.index === index ? caption(it) : name;
 	}
 
 	/** Show or hide all; true where they are shown then. */

@@ -33,10 +33,7 @@ export class Crowd {
 
 		if (this.raster)
 			return;
-		const other = canvas.ownerDocument.createElement("canvas");
-		other.width = canvas.width;
-		other.height = canvas.height;
-		this.sheet = other.getContext("2d");
+		this.sheet = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
 		this.raster = new Raster(canvas, this.ctx.getTransform().a);
 	}
 

@@ -1,4 +1,6 @@
 /* What is drawn of a trace: its scene, asked for pictures. */
+import {caption} from "./paint.js";
+import {Painter} from "./painter.js";
 import {OUT_OF_MEMORY, need} from "./wasm.js";
 
 export class Drawing {
@@ -48,8 +50,24 @@ export class Drawing {
 		return {rows: sorted, ys: Float32Array.from(sorted, (row) => c.mprof_scene_y(scene, at, row))};
 	}
 
-	/** What engine.frame() answers, but for its functions. */
-	draw(window) {
+	/** What engine.frame() answers, but for its functions; with a LOOK {dark, ratio} the picture as pixels too. */
+	draw(window, look = null) {
+		const picture = this.#marks(window);
+
+		if (look) {
+			this.painter ??= new Painter();
+			picture.bitmap = this.painter.paint(picture, window, look, (index, name) => this.#caption(index, name));
+		}
+		return picture;
+	}
+
+	#caption(index, name) {
+		const it = this.trace.counterAt(index);
+
+		return it ? caption(it) : name;
+	}
+
+	#marks(window) {
 		const {wasm} = this,
 			{c, numbers} = wasm;
 		return this.#window(window, (scene, at) =>

@@ -34,7 +34,7 @@ function interpolate(from, to, value) {
 
 /** What a trace is asked. An Engine is asked of its trace, engine.beside of the one that it is compared with. */
 export class Questions {
-	#frame = null; // {window, resolve, reject}: the newest picture that was asked for while one is made
+	#frame = null; // {window, look, resolve, reject}: the newest picture that was asked for while one is made
 	#drawing = false;
 
 	/** Nothing will be answered any more. */
@@ -43,11 +43,11 @@ export class Questions {
 		this.#frame = null;
 	}
 
-	/** A picture; null where a newer one was asked for before this one was begun. */
-	frame(window) {
+	/** A picture, with LOOK as pixels too; null where a newer one was asked for before this one was begun. */
+	frame(window, look = null) {
 		return new Promise((resolve, reject) => {
 			this.#frame?.resolve(null);
-			this.#frame = {window, resolve, reject};
+			this.#frame = {window, look, resolve, reject};
 			this.#draw();
 		});
 	}
@@ -59,7 +59,7 @@ export class Questions {
 		this.#frame = null;
 		this.#drawing = true;
 		try {
-			const picture = await this.ask("draw", [asked.window]),
+			const picture = await this.ask("draw", [asked.window, asked.look]),
 				{rows, ys} = picture.table;
 
 			asked.resolve({

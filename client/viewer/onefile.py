@@ -49,7 +49,7 @@ PLAIN = re.compile(
 )
 REGEX = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/")
 IMPORT = re.compile(r'^import\s*\{([^{}]*)\}\s*from\s*"( +)";$', re.M)
-EXPORT = re.compile(r"^export (?=(?:class|function|async function|function\*|const) ([A-Za-z_$][\w$]*))", re.M)
+EXPORT = re.compile(r"^export (?=(?:class|function|async function|function\*|async function\*|const) ([A-Za-z_$][\w$]*))", re.M)
 NAME = re.compile(r"([A-Za-z_$][\w$]*)(?:\s+as\s+([A-Za-z_$][\w$]*))?$")
 META = "import.meta.url"
 

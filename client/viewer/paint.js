@@ -84,12 +84,12 @@ function arrow(layers, kind, colour, step, x0, y0, x1, y1) {
 }
 
 class Planner {
-	constructor(marks, palette, size, measure, caption) {
+	constructor(marks, palette, size, measure, captionOf) {
 		this.marks = marks;
 		this.palette = palette;
 		this.size = size;
 		this.measure = measure;
-		this.caption = caption;
+		this.captionOf = captionOf;
 		this.layers = new Layers();
 		this.above = false; /* threads were drawn: what is highlighted from here on lies on top */
 	}
@@ -211,7 +211,7 @@ class Planner {
 
 	counterName(i) {
 		const m = this.marks;
-		const text = this.caption(m.item(i), m.text(i));
+		const text = this.captionOf(m.item(i), m.text(i));
 
 		this.layers.get(K["counter-name"], m.shade(i) % 4, "text", this.palette.counterNames[m.shade(i) % 4]).texts.push({
 			text,
@@ -282,17 +282,22 @@ class Planner {
 	}
 }
 
+/** What stands at a counter: its name and what its values span. */
+export function caption({name, min, max}) {
+	return `${name}  ${min} to ${max}`;
+}
+
 /** A rough measure, where there is no canvas to ask. */
 export function roughWidth(text) {
 	return text.length * 6.6;
 }
 
 /**
- * The layers of MARKS for a picture of SIZE {width, height}.  MEASURE tells the width of a text, CAPTION(index, name) what stands at a counter's
+ * The layers of MARKS for a picture of SIZE {width, height}.  MEASURE tells the width of a text, CAPTIONOF(index, name) what stands at a counter's
  * line.
  */
-export function plan(marks, palette, size, measure = roughWidth, caption = (_, name) => name) {
-	const planner = new Planner(marks, palette, size, measure, caption);
+export function plan(marks, palette, size, measure = roughWidth, captionOf = (_, name) => name) {
+	const planner = new Planner(marks, palette, size, measure, captionOf);
 
 	for (let i = 0; i < marks.n; i++)
 		planner.mark(i);
@@ -343,11 +348,9 @@ function shadowsFirst(layers) {
 
 /** Lines slanting across a tile, for what is missing. */
 function hatching(ctx, colour) {
-	const tile = ctx.canvas.ownerDocument.createElement("canvas");
+	const tile = new OffscreenCanvas(8, 8);
 	const pen = tile.getContext("2d");
 
-	tile.width = 8;
-	tile.height = 8;
 	pen.strokeStyle = colour;
 	pen.globalAlpha = 0.45;
 	pen.beginPath();
@@ -413,20 +416,12 @@ function writeTexts(ctx, layer, palette) {
 	}
 }
 
-/** Paint LAYERS over all of a canvas of SIZE. */
-export function paint(ctx, layers, palette, size) {
-	for (const _ of painting(ctx, layers, palette, size));
-}
-
-/** The same in steps, so that what is waiting can be done in between. */
-export function* painting(ctx, layers, palette, size) {
-	const crowd = new Crowd(ctx);
-
+/** Paint LAYERS over all of a canvas of SIZE.  CROWD may be kept for the next picture on the same canvas. */
+export function paint(ctx, layers, palette, size, crowd = new Crowd(ctx)) {
 	ctx.globalAlpha = 1;
 	ctx.fillStyle = palette.back;
 	ctx.fillRect(0, 0, size.width, size.height);
 	for (const layer of layers) {
-		yield;
 		if (crowd.take(layer))
 			continue;
 		crowd.flush();

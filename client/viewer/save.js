@@ -28,9 +28,9 @@ export function download(what, name) {
 
 /** The picture that STAGE shows, with its ruler and what lies over it, as an SVG. */
 export function pictureSvg(stage, palette, title) {
-	const {layers, window} = stage.shown;
+	const {window} = stage.shown;
 
-	return new Blob([svg([...layers, ...overLayers(stage.over, palette)], palette, window, title, stage.tickList)], {type: "image/svg+xml"});
+	return new Blob([svg([...stage.layers(), ...overLayers(stage.over, palette)], palette, window, title, stage.tickList)], {type: "image/svg+xml"});
 }
 
 /** The same as pixels, with its ruler and what lies over it. */

@@ -1,20 +1,19 @@
 /*
- * The picture on the screen.  At most one painting per animation frame; while the worker still makes a new picture the old one is shown moved
- * and stretched to where it belongs, so that a hand never waits for a model.
+ * The picture on the screen.  The worker paints it; until a new one is there the old one is shown moved and stretched to where it belongs, so that a
+ * hand never waits for a model.
  */
 import {make} from "./make.js";
 import {Marks} from "./marks.js";
 import {paintOverlay, primitives} from "./overlay.js";
-import {FONT, painting, plan} from "./paint.js";
+import {plan} from "./paint.js";
+import {Widths} from "./painter.js";
 import {tick} from "./times.js";
 
 export const RULER = 22; /* pixels of height */
 export const FLAGS_ALL = 7;
 export const FLAGS_NO_COUNTERS = 6;
 
-const WIDTHS_MAX = 20000;
 const WORK_KEPT = 1000;
-const PAINT_MS = 6; /* of a frame that painting takes: what is left of it goes on in the next one */
 
 /** CANVAS at this size, and its pen; one that is opaque costs less to put together with the others. */
 function fitted(canvas, width, height, alpha = false) {
@@ -38,6 +37,7 @@ export class Stage {
 		Object.assign(this, {engine, camera, hooks});
 		this.ruler = make("canvas", {className: "tl-ruler", "aria-hidden": "true"});
 		this.picture = make("canvas", {className: "tl-picture", "aria-hidden": "true"});
+		this.pixels = this.picture.getContext("bitmaprenderer");
 		this.canvas = make("canvas", {
 			id: "tl-canvas",
 			className: "tl-canvas",
@@ -49,14 +49,11 @@ export class Stage {
 		this.pictures = make("div", {className: "tl-pictures"}, this.picture, this.canvas);
 		this.element = make("div", {className: "tl-stage"}, this.ruler, this.pictures);
 		this.flags = FLAGS_ALL;
-		this.shown = null; /* the picture that is painted: {marks, layers, window, yOf, gridNs} */
+		this.shown = null; /* the picture that is painted: {marks, window, yOf, rowAt, gridNs} */
 		this.arrived = null; /* one that is not yet */
-		this.job = null; /* one that is being painted, on a canvas behind: {steps, shown} */
-		this.behind = make("canvas");
 		this.drag = null; /* {row, y}: the row that a hand holds, and where */
 		this.stale = true;
 		this.asking = false;
-		this.widths = new Map();
 		this.work = []; /* ms of this thread, of the last frames */
 		this.resizing = new ResizeObserver(() => this.resize());
 		this.resizing.observe(this.pictures);
@@ -107,28 +104,14 @@ export class Stage {
 		return this.engine.near(window, x - this.camera.xOf(window.from), y, reach);
 	}
 
-	measure(text) {
-		let width = this.widths.get(text);
-
-		if (width === undefined) {
-			if (this.widths.size > WIDTHS_MAX)
-				this.widths.clear();
-			width = this.pen.measureText(text).width;
-			this.widths.set(text, width);
-		}
-		return width;
-	}
-
 	frame() {
 		const began = performance.now();
 
 		this.wanted = 0;
 		if (this.closed)
 			return;
-		if (this.arrived && !this.job)
-			this.begin();
-		if (this.job)
-			this.paint();
+		if (this.arrived)
+			this.take();
 		this.place();
 		this.paintRuler();
 		this.paintOverlay();
@@ -143,7 +126,7 @@ export class Stage {
 	/** Until a picture of the camera as it is now is painted. */
 	async painted() {
 		this.renew();
-		while (!this.closed && (this.stale || this.asking || this.arrived || this.job || !this.shown))
+		while (!this.closed && (this.stale || this.asking || this.arrived || !this.shown))
 			await new Promise((resolve) => requestAnimationFrame(resolve));
 	}
 
@@ -164,7 +147,7 @@ export class Stage {
 			const window = this.window;
 			this.stale = false;
 			this.asked = window;
-			const answer = await this.engine.frame(window);
+			const answer = await this.engine.frame(window, {dark: this.hooks.palette().dark, ratio: devicePixelRatio || 1});
 			if (answer)
 				this.arrived = {answer, window};
 		} catch (error) {
@@ -175,39 +158,36 @@ export class Stage {
 		}
 	}
 
-	/** Begin to paint what has arrived. */
-	begin() {
+	/** Show what has arrived. */
+	take() {
 		const {answer, window} = this.arrived;
-		const palette = this.hooks.palette();
-		const marks = new Marks(answer.marks, answer.n, answer.text);
+		const {bitmap} = answer;
+		const {picture} = this;
 
 		this.arrived = null;
-		this.pen = fitted(this.behind, window.width, window.height);
-		this.pen.font = FONT;
-		const layers = plan(marks, palette, window, (text) => this.measure(text), (index, name) => this.hooks.counter(index, name));
-		this.job = {
-			steps: painting(this.pen, layers, palette, window),
-			shown: {marks, layers, window, yOf: answer.rowY, rowAt: answer.rowAt, gridNs: answer.gridNs},
+		if (picture.width !== bitmap.width || picture.height !== bitmap.height || this.shown?.window.width !== window.width) {
+			picture.width = bitmap.width;
+			picture.height = bitmap.height;
+			picture.style.width = `${window.width}px`;
+			picture.style.height = `${window.height}px`;
+		}
+		this.pixels.transferFromImageBitmap(bitmap);
+		this.first ??= performance.now();
+		this.shown = {
+			marks: new Marks(answer.marks, answer.n, answer.text),
+			window,
+			yOf: answer.rowY,
+			rowAt: answer.rowAt,
+			gridNs: answer.gridNs,
 		};
 	}
 
-	/** Go on painting, and show the picture once it is whole. */
-	paint() {
-		const {steps, shown} = this.job;
-		const end = performance.now() + PAINT_MS;
+	/** The layers of the picture that is shown, as the worker painted them. */
+	layers() {
+		const widths = new Widths(new OffscreenCanvas(1, 1).getContext("2d"));
+		const {marks, window} = this.shown;
 
-		while (performance.now() < end)
-			if (steps.next().done) {
-				const ctx = fitted(this.picture, shown.window.width, shown.window.height);
-				ctx.setTransform(1, 0, 0, 1, 0, 0);
-				ctx.drawImage(this.behind, 0, 0);
-				this.first ??= performance.now();
-				this.shown = shown;
-				this.job = null;
-				break;
-			}
-		if (this.job || this.arrived)
-			this.changed();
+		return plan(marks, this.hooks.palette(), window, (text) => widths.of(text), (index, name) => this.hooks.counter(index, name));
 	}
 
 	/** Put the picture that is there where the camera is by now. */

@@ -154,14 +154,7 @@ export class Trace {
 			streams,
 			counters: this.items("counters", "mprof_counter")
 				.slice(0, COUNTERS_MAX)
-				.map((counter, index) => ({
-					index,
-					name: this.counterName(counter),
-					min: counter.min,
-					max: counter.max,
-					samples: counter.samples,
-					stream: counter.stream,
-				})),
+				.map((counter, index) => this.#counter(counter, index)),
 			notes: this.wasm.object("mprof_model_notes", this.get("notes")),
 			totals: {
 				events: Object.values(byType).reduce((a, b) => a + b, 0),
@@ -194,6 +187,19 @@ export class Trace {
 			const n = wasm.c.wasm_printable(out, kept * 6 + 64, from, kept) >>> 0;
 			return decoder.decode(wasm.bytes.slice(out, out + n)) + (kept < bytes ? "…" : "");
 		});
+	}
+
+	#counter(counter, index) {
+		const {min, max, samples, stream} = counter;
+
+		return {index, name: this.counterName(counter), min, max, samples, stream};
+	}
+
+	/** Counter INDEX as the summary tells it, or null. */
+	counterAt(index) {
+		const {wasm} = this;
+		if (index >= Math.min(this.get("n_counters"), COUNTERS_MAX)) return null;
+		return this.#counter(wasm.object("mprof_counter", this.get("counters") + index * wasm.size("mprof_counter")), index);
 	}
 
 	/** Where there are several streams, each has counters of its own. */
@@ -302,8 +308,8 @@ export class Trace {
 	}
 
 	/** What engine.frame() answers, but for its functions. */
-	draw(window) {
-		return this.drawing.draw(window);
+	draw(window, look) {
+		return this.drawing.draw(window, look);
 	}
 
 	near(window, x, y, reach) {

@@ -22,7 +22,7 @@ test("timeline: every kind of mark is drawn, in the colours of the original", as
 	for (const kind of kinds)
 		ok(marks.some((it) => it.kind === kind), `a mark of ${kind}`);
 	const colours = await page.evaluate(() => {
-		const layers = document.getElementById("page").timeline.stage.shown.layers;
+		const layers = document.getElementById("page").timeline.stage.layers();
 		return Object.fromEntries(layers.filter((it) => it.shape !== "text").map((it) => [it.kind, it.colour]));
 	});
 	equal(
@@ -236,7 +236,7 @@ test("timeline: search counts, highlights, goes to the next match and back, and 
 	const yellow = await drawn(page, "highlight");
 	ok(yellow.length > 5, "highlights");
 	equal(
-		await page.evaluate(() => document.getElementById("page").timeline.stage.shown.layers.find((it) => it.kind.startsWith("highlight")).colour),
+		await page.evaluate(() => document.getElementById("page").timeline.stage.layers().find((it) => it.kind.startsWith("highlight")).colour),
 		"#ffff00",
 		"their colour",
 	);
@@ -368,7 +368,7 @@ test("timeline: counters are chosen by check boxes, and space toggles all", asyn
 	ok((await drawn(page, "counter-name")).length >= 3, "their names");
 	ok(
 		await page.evaluate(() => {
-			const {layers} = document.getElementById("page").timeline.stage.shown;
+			const layers = document.getElementById("page").timeline.stage.layers();
 			return layers.some((it) => it.kind === "counter-name" && it.texts.some((one) => /\d to \d/.test(one.text)));
 		}),
 		"their scales",

@@ -1,0 +1,59 @@
+/*
+ * In the worker: pictures as pixels.  There, because a canvas without a graphics card takes its time, and the page's thread has a hand to follow.
+ */
+import {Crowd} from "./crowd.js";
+import {Marks} from "./marks.js";
+import {FONT, paint, plan} from "./paint.js";
+import {palette} from "./theme.js";
+
+const WIDTHS_MAX = 20000;
+
+/** How wide texts are on a canvas whose pen is given; what was measured is known. */
+export class Widths {
+	constructor(pen) {
+		pen.font = FONT;
+		this.pen = pen;
+		this.known = new Map();
+	}
+
+	of(text) {
+		let width = this.known.get(text);
+
+		if (width === undefined) {
+			if (this.known.size > WIDTHS_MAX)
+				this.known.clear();
+			width = this.pen.measureText(text).width;
+			this.known.set(text, width);
+		}
+		return width;
+	}
+}
+
+export class Painter {
+	constructor() {
+		this.canvas = null;
+		this.widths = new Widths(new OffscreenCanvas(1, 1).getContext("2d"));
+	}
+
+	/** Ready for pictures of WIDTH by HEIGHT, RATIO pixels each. */
+	fit({width, height}, ratio) {
+		const [w, h] = [width, height].map((it) => Math.max(1, Math.round(it * ratio)));
+
+		if (this.canvas?.width !== w || this.canvas.height !== h) {
+			this.canvas = new OffscreenCanvas(w, h);
+			this.ctx = this.canvas.getContext("2d", {alpha: false});
+			this.crowd = null;
+		}
+		this.ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+		this.crowd ??= new Crowd(this.ctx);
+	}
+
+	/** PICTURE {marks, n, text} of WINDOW as an ImageBitmap; LOOK: {dark, ratio}; CAPTIONOF(index, name): what stands at a counter. */
+	paint({marks, n, text}, window, {dark, ratio}, captionOf) {
+		const colours = palette(dark);
+
+		this.fit(window, ratio);
+		paint(this.ctx, plan(new Marks(marks, n, text), colours, window, (it) => this.widths.of(it), captionOf), colours, window, this.crowd);
+		return this.canvas.transferToImageBitmap();
+	}
+}
