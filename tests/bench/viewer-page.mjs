@@ -38,6 +38,41 @@ export async function cpu(page, what) {
 	return {answer, thread: after.thread - before.thread, process: after.process - before.process};
 }
 
+/**
+ * What the browser's own trace has of the main thread's tasks while WHAT is done: {answer, frames: ms of the processor from one frame to the next,
+ * wall and cpu: ms of the longest task by the clock, and of the one that took most of the processor}.  Where cores are shared the clock goes on while a
+ * task waits for one; the processor's time does not.
+ */
+export async function tasks(page, what) {
+	const browser = page.context().browser();
+
+	await browser.startTracing(page, {categories: ["toplevel", "cc", "__metadata"]});
+	let answer;
+	let events;
+	try {
+		answer = await what();
+	} finally {
+		events = JSON.parse((await browser.stopTracing()).toString()).traceEvents;
+	}
+	const thread = (it) => `${it.pid} ${it.tid}`;
+	const mains = new Set(events.filter((it) => it.name === "thread_name" && it.args.name === "CrRendererMain").map(thread));
+	const all = events.filter((it) => it.ph === "X" && it.tdur !== undefined && mains.has(thread(it)));
+	const framed = all.filter((it) => it.name === "ProxyMain::BeginMainFrame");
+	const ours = thread(framed[0]); /* other pages have no frames */
+	const starts = framed.filter((it) => thread(it) === ours).map((it) => it.ts).sort((a, b) => a - b);
+	const work = all.filter((it) => it.name === "ThreadControllerImpl::RunTask" && thread(it) === ours).sort((a, b) => a.ts - b.ts);
+	const frames = new Array(starts.length).fill(0);
+
+	let at = 0;
+	for (const it of work) {
+		while (at < starts.length - 1 && starts[at + 1] < it.ts + it.dur)
+			at++;
+		frames[at] += it.tdur / 1000;
+	}
+	const most = (key) => work.reduce((sum, it) => Math.max(sum, it[key] / 1000), 0);
+	return {answer, frames, wall: most("dur"), cpu: most("tdur")};
+}
+
 function countFrames(page) {
 	return page.evaluate(() => {
 		const gaps = (window.frameGaps = []);
@@ -55,14 +90,14 @@ function countFrames(page) {
 
 const frame = (page) => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => resolve())));
 
-/** Zoom and pan as a hand does, an event a frame.  {work: ms of each frame of the picture, gaps: ms between frames, thread: ms of the processor}. */
+/** Zoom and pan as a hand does, an event a frame.  {work: ms of each frame of the picture, gaps: ms between frames, and as tasks()}. */
 export async function tour(page, steps) {
 	const place = await box(page);
 	const [x, y] = [place.x + place.width / 3, place.y + place.height / 2];
 
 	await page.mouse.move(x, y);
 	await countFrames(page);
-	const {thread} = await cpu(page, async () => {
+	const {frames, wall, cpu: longest} = await tasks(page, async () => {
 		for (let i = 0; i < steps; i++) {
 			await page.mouse.wheel(0, i % 60 < 40 ? -60 : 60);
 			await frame(page);
@@ -81,5 +116,5 @@ export async function tour(page, steps) {
 		window.frameGaps = null;
 		return answer;
 	});
-	return {work, gaps, thread, missed: (100 * gaps.filter((it) => it > MISSED_MS).length) / gaps.length};
+	return {work, gaps, frames, wall, cpu: longest, missed: (100 * gaps.filter((it) => it > MISSED_MS).length) / gaps.length};
 }
