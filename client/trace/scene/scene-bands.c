@@ -40,7 +40,8 @@ bool bands_init(struct mprof_scene *s)
 	unsigned i;
 
 	for (i = 0; i < BANDS; i++)
-		if (!rails_init(&s->bands[i], s->view, rails_kinds[i], NULL) || !sum_up(&s->sums[i], &s->bands[i]))
+		if (!rails_init(&s->bands[i], s->view, rails_kinds[i], NULL, NULL) ||
+		    !sum_up(&s->sums[i], &s->bands[i]))
 			return false;
 	return true;
 }

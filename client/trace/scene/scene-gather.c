@@ -1,8 +1,8 @@
 /*
  * The stretches of each row in the order of time.
  *
- * Items come in the order of events, so that most rows are in order; of the others the times are sorted beside the items, which spares looking
- * all over the model again and again.
+ * Items come in the order of events, so that most rows are in order.  Their times go beside the items from the start, in one pass over the model,
+ * which spares looking all over it for each row.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +13,6 @@ struct stretch {
 	uint64_t start;
 	uint64_t end;
 	uint32_t item;
-};
-
-struct room {
-	struct stretch *a, *b;
-	uint32_t n;
 };
 
 static bool is_before(const struct stretch *a, const struct stretch *b)
@@ -63,36 +58,25 @@ static bool pass(const struct stretch *from, struct stretch *to, uint32_t n)
 	return false;
 }
 
-static bool room_for(struct room *room, uint32_t n)
+/* Put a row in order.  False without memory. */
+static bool sort_row(struct stretch *row, uint32_t n)
 {
-	if (n <= room->n)
-		return true;
-	free(room->a);
-	free(room->b);
-	n = n < UINT32_MAX / 2 ? n + n / 4 : n;
-	room->n = n;
-	room->a = malloc(n * sizeof(*room->a));
-	room->b = malloc(n * sizeof(*room->b));
-	return room->a && room->b;
-}
-
-/* Put a row in order, of which A of ROOM holds the times. */
-static void sort_row(struct room *room, uint32_t *items, uint32_t n)
-{
-	struct stretch *s = room->a, *other = room->b, *swap;
-	bool sorted = n < 2 || run_end(s, 0, n) == n;
-	uint32_t i;
+	struct stretch *room, *from = row, *to, *swap;
+	bool sorted = n < 2 || run_end(row, 0, n) == n;
 
 	if (sorted)
-		return;
-	for (; !sorted; s = other, other = swap) {
-		sorted = pass(s, other, n);
-		swap = s;
+		return true;
+	room = malloc(n * sizeof(*room));
+	if (!room)
+		return false;
+	for (to = room; !sorted; from = to, to = swap) {
+		sorted = pass(from, to, n);
+		swap = from;
 	}
-	for (i = 0; i < n; i++)
-		items[i] = s[i].item;
-	room->a = s;
-	room->b = other;
+	if (from != row)
+		memcpy(row, from, n * sizeof(*row));
+	free(room);
+	return true;
 }
 
 /* Where stretches overlap each ends when the last up to it does.  False without memory. */
@@ -125,11 +109,11 @@ static uint32_t short_of(uint64_t from, uint64_t to)
 	return to < from || to - from > UINT32_MAX ? UINT32_MAX : (uint32_t)(to - from);
 }
 
-static void keep(struct rails *l, const struct stretch *s, uint32_t from, uint32_t n)
+static void keep_times(struct rails *l, const struct stretch *s, uint32_t from, uint32_t n)
 {
 	uint32_t i, place;
 
-	for (i = 0; l->begins && i < n; i++) {
+	for (i = 0; i < n; i++) {
 		place = from + i;
 		if (place % (1u << NODE_SHIFT) == 0)
 			l->bases[place >> NODE_SHIFT] = s[i].start;
@@ -138,42 +122,139 @@ static void keep(struct rails *l, const struct stretch *s, uint32_t from, uint32
 	}
 }
 
-static bool rows_init(struct rails *l, const uint32_t *starts, struct room *room)
+/* Of bands few are looked at for each picture. */
+static bool arrays_init(struct rails *l)
 {
-	uint32_t row, from, n, i;
+	l->items = malloc(((size_t)l->n + 1) * sizeof(*l->items));
+	if (l->of >= RAILS_SLEEPING)
+		return l->items;
+	l->bases = malloc(((size_t)l->n / (1u << NODE_SHIFT) + 1) * sizeof(*l->bases));
+	l->begins = malloc(((size_t)l->n + 1) * sizeof(*l->begins));
+	l->lengths = malloc(((size_t)l->n + 1) * sizeof(*l->lengths));
+	return l->items && l->bases && l->begins && l->lengths;
+}
 
+static bool rows_init(struct rails *l, const uint32_t *starts, struct stretch *all)
+{
+	uint32_t row, i;
+
+	for (row = 0; row < l->rows; row++)
+		if (!sort_row(all + starts[row], starts[row + 1] - starts[row]))
+			return false;
+	for (i = 0; i < l->n; i++)
+		l->items[i] = all[i].item;
 	for (row = 0; row < l->rows; row++) {
-		from = starts[row];
-		n = starts[row + 1] - from;
-		if (!room_for(room, n))
-			return false;
-		for (i = 0; i < n; i++) {
-			uint32_t item = l->items[from + i];
+		uint32_t from = starts[row], n = starts[row + 1] - from;
 
-			room->a[i] = (struct stretch){rails_item_start(l, item), rails_item_end(l, item), item};
-		}
-		sort_row(room, l->items + from, n);
-		if (!cover(l, room->a, from, n))
+		if (!cover(l, all + from, from, n))
 			return false;
-		keep(l, room->a, from, n);
+		if (l->begins)
+			keep_times(l, all + from, from, n);
 	}
 	return true;
 }
 
-bool rails_gather(struct rails *l, const uint32_t *starts)
-{
-	struct room room = {0};
-	bool ok = true;
+/* Where stretches go: first they are counted, then they are put in their places. */
+struct gathering {
+	const struct rails *l;
+	uint32_t *starts; /* of each row: how many it has, then where its next one goes */
+	struct stretch *all;
+};
 
-	/* Of bands few are looked at for each picture. */
-	if (l->of < RAILS_SLEEPING) {
-		l->bases = malloc(((size_t)l->n / (1u << NODE_SHIFT) + 1) * sizeof(*l->bases));
-		l->begins = malloc(((size_t)l->n + 1) * sizeof(*l->begins));
-		l->lengths = malloc(((size_t)l->n + 1) * sizeof(*l->lengths));
-		ok = l->bases && l->begins && l->lengths;
+static inline void put(const struct gathering *g, uint32_t row, struct stretch s)
+{
+	uint32_t place = g->starts[row]++;
+
+	if (g->all)
+		g->all[place] = s;
+}
+
+static void put_threads(const struct gathering *g, const struct scene_life *lives, const uint8_t *chosen)
+{
+	enum rails_of of = g->l->of;
+	uint32_t i;
+
+	for (i = 0; i < g->l->view->n_threads; i++) {
+		const struct scene_life *t = &lives[i];
+
+		if (t->row == MPROF_NONE || (of != RAILS_ALL && t->failed != (of == RAILS_FAILED)) ||
+		    (chosen && !(chosen[i / 8] >> i % 8 & 1)))
+			continue;
+		put(g, t->row, (struct stretch){t->start, t->end, i});
 	}
-	ok = ok && rows_init(l, starts, &room);
-	free(room.a);
-	free(room.b);
+}
+
+static void put_running(const struct gathering *g, const struct scene_life *lives)
+{
+	const struct mprof_activation *a = g->l->view->activations;
+	uint32_t i, row;
+
+	for (i = 0; i < g->l->view->n_activations; i++) {
+		row = lives[a[i].thread].row;
+		if (row != MPROF_NONE)
+			put(g, row, (struct stretch){a[i].start, a[i].end, i});
+	}
+}
+
+/* A root's activations are chained in their order, and the only ones that are no thread's. */
+static void put_sleeping(const struct gathering *g)
+{
+	const struct mprof_model_view *v = g->l->view;
+	uint32_t stream, i;
+
+	for (stream = 0; stream < v->n_streams; stream++)
+		for (i = v->threads[v->streams[stream].root].first_activation; i != MPROF_NONE;
+		     i = v->activations[i].next)
+			put(g, stream, (struct stretch){v->activations[i].start, v->activations[i].end, i});
+}
+
+static void put_all(const struct gathering *g, const struct scene_life *lives, const uint8_t *chosen)
+{
+	uint32_t i, n = g->l->of == RAILS_COLLECTIONS ? g->l->view->n_collections : g->l->view->n_gaps;
+
+	if (g->l->of < RAILS_RUNNING) {
+		put_threads(g, lives, chosen);
+	} else if (g->l->of == RAILS_RUNNING) {
+		put_running(g, lives);
+	} else if (g->l->of == RAILS_SLEEPING) {
+		put_sleeping(g);
+	} else {
+		for (i = 0; i < n; i++)
+			put(g, rails_row(g->l, i),
+			    (struct stretch){rails_item_start(g->l, i), rails_item_end(g->l, i), i});
+	}
+}
+
+/* From numbers to beginnings; how many there are. */
+static uint32_t number_starts(uint32_t *starts, uint32_t rows)
+{
+	uint32_t row, n, sum = 0;
+
+	for (row = 0; row <= rows; row++) {
+		n = starts[row];
+		starts[row] = sum;
+		sum += n;
+	}
+	return sum;
+}
+
+bool rails_gather(struct rails *l, const struct scene_life *lives, const uint8_t *chosen, uint32_t *starts)
+{
+	struct gathering g = {.l = l, .starts = starts};
+	uint32_t row;
+	bool ok;
+
+	put_all(&g, lives, chosen);
+	l->n = number_starts(starts, l->rows);
+	g.all = malloc(((size_t)l->n + 1) * sizeof(*g.all));
+	if (!g.all)
+		return false;
+	put_all(&g, lives, chosen);
+	/* Each start stands where the next one was. */
+	for (row = l->rows; row > 0; row--)
+		starts[row] = starts[row - 1];
+	starts[0] = 0;
+	ok = arrays_init(l) && rows_init(l, starts, g.all);
+	free(g.all);
 	return ok && (l->of >= RAILS_SLEEPING || rails_sum_up(l, 0, l->n));
 }

@@ -99,12 +99,15 @@ static void draw_narrow(struct frame *f, const struct run *run, const struct row
 void draw_highlights(struct frame *f, bool narrow)
 {
 	struct mprof_scene *s = f->s;
+	struct scene_life *lives;
 
 	if (!s->chosen)
 		return;
 	if (!s->highlights_known) {
+		lives = scene_lives_new(s->view);
 		rails_deinit(&s->highlights);
-		s->highlights_known = rails_init(&s->highlights, s->view, RAILS_ALL, s->chosen);
+		s->highlights_known = lives && rails_init(&s->highlights, s->view, RAILS_ALL, lives, s->chosen);
+		free(lives);
 		if (!s->highlights_known) {
 			f->failed = true;
 			return;

@@ -14,6 +14,8 @@
 #define SCALES 128u  /* lengths of gaps, by their two leading bits and how many follow */
 #define SMALL  4096u /* pieces that a level may have in any case */
 
+#define NO_MORE UINT64_MAX /* behind all times */
+
 struct build {
 	struct rails *l;
 	unsigned level;		    /* that is being made */
@@ -22,11 +24,8 @@ struct build {
 	uint32_t items;		    /* in those */
 	/* Of one block: */
 	uint32_t gaps[SCALES]; /* how many of each scale */
-	uint32_t n;	       /* pieces */
 	uint32_t its_items;
-	uint64_t blur; /* gaps up to that are closed */
-	bool counting; /* nothing is put out yet */
-	bool failed;   /* no memory */
+	bool failed; /* no memory */
 };
 
 /* The children that a block is merged from, as far as they have pieces left. */
@@ -51,6 +50,18 @@ static uint64_t longest(unsigned scale)
 	return scale < 4 ? scale : ((UINT64_C(2) | (scale & 1)) << (top - 1)) + ((UINT64_C(1) << (top - 1)) - 1);
 }
 
+static inline uint32_t last_of(const struct build *b, uint32_t piece)
+{
+	if (b->level > 1)
+		return b->l->levels[b->level - 1].pieces[piece].last;
+	return piece;
+}
+
+static inline uint32_t first_of(const struct build *b, uint32_t piece)
+{
+	return b->level > 1 ? b->l->levels[b->level - 1].pieces[piece].first : piece;
+}
+
 static void children_init(struct children *c, struct build *b, uint32_t block)
 {
 	uint32_t way, child, blocks = b->level > 1 ? b->l->levels[b->level - 1].blocks : b->l->rows;
@@ -58,83 +69,64 @@ static void children_init(struct children *c, struct build *b, uint32_t block)
 
 	for (way = 0; way < WAYS; way++) {
 		child = (block << RAILS_SHIFT) + way;
-		c->at[way] = c->end[way] = 0;
+		c->start[way] = NO_MORE;
 		if (child >= blocks)
 			continue;
 		c->at[way] = starts[child];
 		c->end[way] = starts[child + 1];
 		if (c->at[way] < c->end[way])
-			c->start[way] = rails_start(b->l, b->level - 1, c->at[way]);
+			c->start[way] = rails_place_start(b->l, first_of(b, c->at[way]));
 	}
 }
 
 /* The child whose next piece begins first, or WAYS. */
-static uint32_t children_next(const struct children *c)
+static inline uint32_t children_next(const struct children *c)
 {
-	uint32_t way, best = WAYS;
+	uint32_t way, best = 0;
 
-	for (way = 0; way < WAYS; way++)
-		if (c->at[way] < c->end[way] && (best == WAYS || c->start[way] < c->start[best]))
-			best = way;
-	return best;
+	for (way = 1; way < WAYS; way++)
+		best = c->start[way] < c->start[best] ? way : best;
+	return c->start[best] < NO_MORE ? best : WAYS;
 }
 
-static void children_drop(struct children *c, struct build *b, uint32_t way)
+static inline void children_drop(struct children *c, const struct build *b, uint32_t way)
 {
-	if (++c->at[way] < c->end[way])
-		c->start[way] = rails_start(b->l, b->level - 1, c->at[way]);
+	uint32_t at = ++c->at[way];
+
+	c->start[way] = at < c->end[way] ? rails_place_start(b->l, first_of(b, at)) : NO_MORE;
 }
 
 static void put(struct build *b, const struct rail_piece *piece)
 {
-	struct rail_piece *out;
+	struct rail_piece *out = grow_add(&b->out, sizeof(*out));
 
-	b->n++;
-	if (b->counting)
-		return;
-	out = grow_add(&b->out, sizeof(*out));
 	if (out)
 		*out = *piece;
 	else
 		b->failed = true;
 }
 
-static uint32_t last_of(const struct build *b, uint32_t piece)
-{
-	if (b->level > 1)
-		return b->l->levels[b->level - 1].pieces[piece].last;
-	return piece;
-}
-
-static uint32_t first_of(const struct build *b, uint32_t piece)
-{
-	return b->level > 1 ? b->l->levels[b->level - 1].pieces[piece].first : piece;
-}
-
+/* All pieces of BLOCK, no gap closed. */
 static void merge_block(struct build *b, uint32_t block)
 {
-	struct rail_piece piece = {MPROF_NONE, MPROF_NONE, 0};
+	struct rail_piece piece = {MPROF_NONE, MPROF_NONE, b->items};
 	struct children c;
 	uint64_t end = 0, its_end;
 	uint32_t way, at;
 
-	b->n = b->its_items = 0;
+	b->its_items = 0;
 	children_init(&c, b, block);
 	for (; (way = children_next(&c)) < WAYS; children_drop(&c, b, way)) {
 		at = c.at[way];
-		its_end = rails_end(b->l, b->level - 1, at);
-		if (piece.first != MPROF_NONE && c.start[way] > end) {
-			b->gaps[scale_of(c.start[way] - end)]++;
-			if (c.start[way] - end > b->blur) {
+		its_end = rails_place_end(b->l, last_of(b, at));
+		if (piece.first == MPROF_NONE || c.start[way] > end) {
+			if (piece.first != MPROF_NONE) {
+				b->gaps[scale_of(c.start[way] - end)]++;
 				put(b, &piece);
-				piece.first = MPROF_NONE;
 			}
-		}
-		if (piece.first == MPROF_NONE) {
-			piece = (struct rail_piece){first_of(b, at), MPROF_NONE, b->items + b->its_items};
-			end = 0;
-		}
-		if (piece.last == MPROF_NONE || its_end > end) {
+			piece = (struct rail_piece){first_of(b, at), last_of(b, at), b->items + b->its_items};
+			end = its_end;
+		} else if (its_end > end) {
 			end = its_end;
 			piece.last = last_of(b, at);
 		}
@@ -144,10 +136,25 @@ static void merge_block(struct build *b, uint32_t block)
 		put(b, &piece);
 }
 
-/* The scale up to which gaps are closed so that there are at most MOST pieces, and one more; 0 for none. */
-static uint8_t blur_for(const struct build *b, uint32_t most)
+/* Close gaps up to BLUR between the pieces from place FROM on. */
+static void close_gaps(struct build *b, uint32_t from, uint64_t blur)
 {
-	uint32_t n = b->n, scale;
+	struct rail_piece *out = b->out.items;
+	uint32_t i, kept = from;
+
+	for (i = from + 1; i < b->out.n; i++) {
+		if (rails_place_start(b->l, out[i].first) - rails_place_end(b->l, out[kept].last) <= blur)
+			out[kept].last = out[i].last;
+		else
+			out[++kept] = out[i];
+	}
+	b->out.n = kept + 1;
+}
+
+/* The scale up to which gaps are closed so that of N pieces at most MOST are left, and one more; 0 for none. */
+static uint8_t blur_for(const struct build *b, uint32_t n, uint32_t most)
+{
+	uint32_t scale;
 
 	for (scale = 0; scale < SCALES && n > most; scale++)
 		n -= b->gaps[scale];
@@ -173,18 +180,16 @@ static void make_block(struct build *b, uint32_t block)
 {
 	struct rail_level *made = &b->l->levels[b->level];
 	uint8_t blur = blur_below(b, block), own;
+	uint32_t from = b->out.n;
 
 	memset(b->gaps, 0, sizeof(b->gaps));
-	b->blur = 0;
-	b->counting = true;
+	made->starts[block] = from;
 	merge_block(b, block);
-	own = blur_for(b, (b->its_items >> (b->level + 1)) + SMALL / made->blocks + 1);
+	own = blur_for(b, b->out.n - from, (b->its_items >> (b->level + 1)) + SMALL / made->blocks + 1);
+	if (own)
+		close_gaps(b, from, longest(own - 1u));
 	blur = own > blur ? own : blur;
-	b->blur = own ? longest(own - 1u) : 0;
-	b->counting = false;
-	made->starts[block] = b->out.n;
 	made->blurs[block] = blur;
-	merge_block(b, block);
 	b->items += b->its_items;
 	if (blur && longest(blur - 1u) > made->blur)
 		made->blur = longest(blur - 1u);

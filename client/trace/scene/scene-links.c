@@ -16,42 +16,50 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static void get(const struct mprof_model_view *v, enum links_of of, uint32_t item, struct link *link)
+static inline struct scene_life life_of(const struct links *l, uint32_t thread)
 {
-	const struct mprof_thread *t = v->threads, *a, *b;
-	const struct mprof_interaction *it;
-
-	link->item = item;
-	if (of == LINKS_CREATION) {
-		link->time = link->begin = t[item].start;
-		link->from = t[t[item].parent].row;
-		link->to = t[item].row;
-		return;
-	}
-	if (of == LINKS_BECOMES) {
-		link->time = link->begin = t[item].end;
-		link->from = t[item].row;
-		link->to = t[t[item].becomes].row;
-		return;
-	}
-	it = &v->interactions[item];
-	a = &t[it->thread];
-	b = &t[it->other];
-	link->time = it->time;
-	link->begin = of == LINKS_RESOLVE			    ? earlier(it->time, a->end)
-		      : of == LINKS_READ || of == LINKS_READ_FAILED ? earlier(it->time, b->end)
-								    : it->time;
-	link->from = of == LINKS_READ || of == LINKS_READ_FAILED ? b->row : a->row;
-	link->to = of == LINKS_READ || of == LINKS_READ_FAILED ? a->row : b->row;
+	return l->lives ? l->lives[thread] : scene_life_of(&l->view->threads[thread]);
 }
 
-static uint32_t arrow_of(const struct mprof_model_view *v, const struct mprof_interaction *it)
+void links_get(const struct links *l, uint32_t place, struct link *link)
+{
+	const struct mprof_thread *t = l->view->threads;
+	const struct mprof_interaction *it;
+	struct scene_life a, b;
+	uint32_t item = l->items[place];
+	bool read = l->of == LINKS_READ || l->of == LINKS_READ_FAILED;
+
+	link->item = item;
+	if (l->of == LINKS_CREATION || l->of == LINKS_BECOMES) {
+		a = life_of(l, item);
+		b = life_of(l, l->of == LINKS_CREATION ? t[item].parent : t[item].becomes);
+		link->time = link->begin = l->of == LINKS_CREATION ? a.start : a.end;
+		link->from = l->of == LINKS_CREATION ? b.row : a.row;
+		link->to = l->of == LINKS_CREATION ? a.row : b.row;
+		return;
+	}
+	it = &l->view->interactions[item];
+	a = life_of(l, read ? it->other : it->thread);
+	b = life_of(l, read ? it->thread : it->other);
+	link->time = it->time;
+	link->begin = read || l->of == LINKS_RESOLVE ? earlier(it->time, a.end) : it->time;
+	link->from = a.row;
+	link->to = b.row;
+}
+
+struct gathering {
+	const struct mprof_model_view *view;
+	const struct scene_life *lives;
+	enum links_of of;
+};
+
+static uint32_t arrow_of(const struct mprof_interaction *it, const struct scene_life *other)
 {
 	switch (it->kind) {
 	case MPROF_INTERACTION_RESOLVE:
 		return LINKS_RESOLVE;
 	case MPROF_INTERACTION_READ:
-		return v->threads[it->other].failure == MPROF_NONE ? LINKS_READ : LINKS_READ_FAILED;
+		return other->failed ? LINKS_READ_FAILED : LINKS_READ;
 	case MPROF_INTERACTION_TRY_READ:
 		return LINKS_TRY_READ;
 	case MPROF_INTERACTION_SIGNAL:
@@ -61,50 +69,38 @@ static uint32_t arrow_of(const struct mprof_model_view *v, const struct mprof_in
 	}
 }
 
-/* A thread's birth is not drawn below a root, nor where it was moved to its wake-up. */
-static bool is_created(const struct mprof_model_view *v, const struct mprof_thread *t)
-{
-	return t->parent != MPROF_NONE && v->threads[t->parent].row != MPROF_NONE && t->row != MPROF_NONE &&
-	       !(t->flags & MPROF_THREAD_SIMPLIFIED);
-}
-
-struct gathering {
-	const struct mprof_model_view *view;
-	enum links_of of;
-};
-
-/* Creations, or what becomes another on another row. */
+/* A thread's birth is not drawn below a root, nor where it was moved to its wake-up; nor what it becomes on the same row. */
 static uint32_t birth_group(const void *data, uint32_t item)
 {
 	const struct gathering *from = data;
-	const struct mprof_model_view *v = from->view;
-	const struct mprof_thread *t = &v->threads[item];
+	const struct mprof_thread *t = &from->view->threads[item];
+	bool drawn = t->row != MPROF_NONE;
 
 	if (from->of == LINKS_CREATION)
-		return is_created(v, t) ? 0 : UINT32_MAX;
-	return t->becomes != MPROF_NONE && v->threads[t->becomes].row != MPROF_NONE && t->row != MPROF_NONE &&
-			       v->threads[t->becomes].row != t->row
-		       ? 0
-		       : UINT32_MAX;
+		drawn = drawn && t->parent != MPROF_NONE && !(t->flags & MPROF_THREAD_SIMPLIFIED) &&
+			from->lives[t->parent].row != MPROF_NONE;
+	else
+		drawn = drawn && t->becomes != MPROF_NONE && from->lives[t->becomes].row != MPROF_NONE &&
+			from->lives[t->becomes].row != t->row;
+	return drawn ? 0 : UINT32_MAX;
 }
 
 static uint32_t arrow_group(const void *data, uint32_t item)
 {
-	const struct mprof_model_view *v = ((const struct gathering *)data)->view;
-	const struct mprof_interaction *it = &v->interactions[item];
+	const struct gathering *from = data;
+	const struct mprof_interaction *it = &from->view->interactions[item];
 
-	if (it->thread == it->other || v->threads[it->thread].row == MPROF_NONE ||
-	    v->threads[it->other].row == MPROF_NONE)
+	if (it->thread == it->other || from->lives[it->thread].row == MPROF_NONE ||
+	    from->lives[it->other].row == MPROF_NONE)
 		return UINT32_MAX;
-	return arrow_of(v, it);
+	return arrow_of(it, &from->lives[it->other]);
 }
 
 static uint64_t birth_time(const void *data, uint32_t item)
 {
 	const struct gathering *from = data;
-	const struct mprof_thread *t = &from->view->threads[item];
 
-	return from->of == LINKS_CREATION ? t->start : t->end;
+	return from->of == LINKS_CREATION ? from->lives[item].start : from->lives[item].end;
 }
 
 static uint64_t arrow_time(const void *data, uint32_t item)
@@ -112,16 +108,20 @@ static uint64_t arrow_time(const void *data, uint32_t item)
 	return ((const struct gathering *)data)->view->interactions[item].time;
 }
 
-static bool links_index(struct links *l, const struct mprof_model_view *view, enum links_of of, const uint32_t *items,
+static bool links_index(struct links *l, const struct gathering *from, enum links_of of, const uint32_t *items,
 			uint32_t n)
 {
-	*l = (struct links){.view = view, .of = of, .n = n, .items = items};
-	return links_nodes_init(l);
+	bool ok;
+
+	*l = (struct links){.view = from->view, .lives = from->lives, .of = of, .n = n, .items = items};
+	ok = links_nodes_init(l);
+	l->lives = NULL;
+	return ok;
 }
 
-bool links_init(struct links_all *all, const struct mprof_model_view *view)
+bool links_init(struct links_all *all, const struct mprof_model_view *view, const struct scene_life *lives)
 {
-	struct gathering from = {.view = view};
+	struct gathering from = {.view = view, .lives = lives};
 	struct scene_source births = {&from, view->n_threads, 1, birth_group, birth_time};
 	struct scene_source arrows = {&from, view->n_interactions, LINKS_KINDS, arrow_group, arrow_time};
 	unsigned of;
@@ -129,14 +129,14 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view)
 	for (of = LINKS_CREATION; of <= LINKS_BECOMES; of++) {
 		from.of = of;
 		if (!scene_group(&all->births[of], &births) ||
-		    !links_index(&all->of[of], view, of, all->births[of].items, all->births[of].n))
+		    !links_index(&all->of[of], &from, of, all->births[of].items, all->births[of].n))
 			return false;
 	}
 	/* All kinds of arrows at once, since there are so many of them. */
 	if (!scene_group(&all->arrows, &arrows))
 		return false;
 	for (of = LINKS_RESOLVE; of < LINKS_KINDS; of++)
-		if (!links_index(&all->of[of], view, of, all->arrows.items + all->arrows.starts[of],
+		if (!links_index(&all->of[of], &from, of, all->arrows.items + all->arrows.starts[of],
 				 all->arrows.starts[of + 1] - all->arrows.starts[of]))
 			return false;
 	return true;
@@ -160,11 +160,6 @@ static uint64_t time_of(const struct links *l, uint32_t place)
 	return l->of == LINKS_CREATION	? l->view->threads[item].start
 	       : l->of == LINKS_BECOMES ? l->view->threads[item].end
 					: l->view->interactions[item].time;
-}
-
-void links_get(const struct links *l, uint32_t place, struct link *link)
-{
-	get(l->view, l->of, l->items[place], link);
 }
 
 /* The first node from FROM on that begins at TIME or later, or the number of nodes. */

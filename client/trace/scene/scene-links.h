@@ -4,6 +4,7 @@
 
 #include <mprof/model.h>
 
+#include "scene-lives.h"
 #include "scene-sort.h"
 
 enum links_of {
@@ -40,6 +41,7 @@ struct link_node {
 
 struct links {
 	const struct mprof_model_view *view; /* borrowed */
+	const struct scene_life *lives;	     /* borrowed while the nodes are made, then NULL */
 	enum links_of of;
 	uint32_t n;
 	const uint32_t *items; /* by time; borrowed */
@@ -54,8 +56,8 @@ struct links_all {
 	struct scene_groups arrows;
 };
 
-/* All links of a model into a zeroed ALL, which stays where it is.  False without memory.  Deinit in any case. */
-bool links_init(struct links_all *all, const struct mprof_model_view *view);
+/* All links of a model with those lives into a zeroed ALL, which stays where it is.  False without memory.  Deinit in any case. */
+bool links_init(struct links_all *all, const struct mprof_model_view *view, const struct scene_life *lives);
 void links_deinit(struct links_all *all);
 
 void links_get(const struct links *l, uint32_t place, struct link *link);

@@ -20,15 +20,16 @@ static float larger(float a, float b)
 	return a > b ? a : b;
 }
 
-static void fill_lowest(struct rails *l, unsigned level, struct rail_node *node, uint32_t at, uint32_t n)
+static void fill_lowest(const struct rails *l, unsigned level, struct rail_node *node, uint32_t at, uint32_t n)
 {
+	const struct rail_piece *pieces = level ? l->levels[level].pieces : NULL;
 	uint64_t end = 0, start, gap = 0, width = 0, i;
 
 	for (i = at; i < n && i < (uint64_t)at + SIXTEEN; i++) {
-		start = rails_start(l, level, (uint32_t)i);
+		start = rails_place_start(l, pieces ? pieces[i].first : (uint32_t)i);
 		if (i > at && start > end && start - end > gap)
 			gap = start - end;
-		end = rails_end(l, level, (uint32_t)i);
+		end = rails_place_end(l, pieces ? pieces[i].last : (uint32_t)i);
 		if (end > start && end - start > width)
 			width = end - start;
 	}

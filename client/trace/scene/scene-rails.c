@@ -7,31 +7,23 @@
 #include <stdlib.h>
 
 #include "scene-rails.h"
-#include "scene-sort.h"
 
 uint32_t rails_row(const struct rails *l, uint32_t item)
 {
 	const struct mprof_model_view *v = l->view;
-	const struct mprof_thread *t;
 
 	switch (l->of) {
-	case RAILS_ALL:
-		return v->threads[item].row;
-	case RAILS_THREADS:
-		return v->threads[item].failure == MPROF_NONE ? v->threads[item].row : MPROF_NONE;
-	case RAILS_FAILED:
-		return v->threads[item].failure != MPROF_NONE ? v->threads[item].row : MPROF_NONE;
 	case RAILS_RUNNING:
 		return v->threads[v->activations[item].thread].row;
 	case RAILS_SLEEPING:
-		t = &v->threads[v->activations[item].thread];
-		return t->flags & MPROF_THREAD_ROOT ? t->stream : MPROF_NONE;
+		return v->threads[v->activations[item].thread].stream;
 	case RAILS_COLLECTIONS:
 		return v->collections[item].stream;
 	case RAILS_GAPS:
 		return v->gaps[item].stream;
+	default:
+		return v->threads[item].row;
 	}
-	return MPROF_NONE;
 }
 
 uint64_t rails_item_start(const struct rails *l, uint32_t item)
@@ -70,61 +62,21 @@ uint64_t rails_item_end(const struct rails *l, uint32_t item)
 	}
 }
 
-struct gathering {
-	const struct rails *rails;
-	const uint8_t *chosen;
-};
-
-static uint32_t group_of(const void *data, uint32_t item)
+bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails_of of, const struct scene_life *lives,
+		const uint8_t *chosen)
 {
-	const struct gathering *g = data;
-
-	if (g->chosen && !(g->chosen[item / 8] >> item % 8 & 1))
-		return MPROF_NONE;
-	return rails_row(g->rails, item);
-}
-
-static uint32_t total(const struct mprof_model_view *v, enum rails_of of)
-{
-	switch (of) {
-	case RAILS_RUNNING:
-	case RAILS_SLEEPING:
-		return v->n_activations;
-	case RAILS_COLLECTIONS:
-		return v->n_collections;
-	case RAILS_GAPS:
-		return v->n_gaps;
-	default:
-		return v->n_threads;
-	}
-}
-
-/* Where rows begin, if that is little beside the items. */
-static void keep_starts(struct rails *l, struct scene_groups *g)
-{
-	if (l->rows > l->n / 4)
-		return;
-	l->row_starts = g->starts;
-	g->starts = NULL;
-}
-
-bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails_of of, const uint8_t *chosen)
-{
-	struct gathering from = {l, chosen};
-	struct scene_groups g;
-	struct scene_source source = {&from, total(view, of), 0, group_of, NULL};
+	uint32_t *starts;
 	bool ok;
 
 	*l = (struct rails){.view = view, .of = of, .rows = of < RAILS_SLEEPING ? view->rows : view->n_streams};
-	source.groups = l->rows;
-	if (!scene_group(&g, &source))
-		return false;
-	l->items = g.items;
-	l->n = g.n;
-	ok = rails_gather(l, g.starts) && (of >= RAILS_SLEEPING || rails_build(l, g.starts));
-	keep_starts(l, &g);
-	free(g.starts);
-	return ok;
+	starts = calloc((size_t)l->rows + 1, sizeof(*starts));
+	ok = starts && rails_gather(l, lives, chosen, starts) && (of >= RAILS_SLEEPING || rails_build(l, starts));
+	if (!ok || l->rows > l->n / 4) {
+		free(starts);
+		return ok;
+	}
+	l->row_starts = starts;
+	return true;
 }
 
 void rails_deinit(struct rails *l)
@@ -183,9 +135,7 @@ uint64_t rails_start(struct rails *l, unsigned level, uint32_t piece)
 	uint32_t place = level ? l->levels[level].pieces[piece].first : piece;
 
 	l->steps++;
-	if (l->begins && l->begins[place] < UINT32_MAX)
-		return l->bases[place >> NODE_SHIFT] + l->begins[place];
-	return rails_item_start(l, l->items[place]);
+	return rails_place_start(l, place);
 }
 
 uint64_t rails_end(struct rails *l, unsigned level, uint32_t piece)
@@ -193,9 +143,7 @@ uint64_t rails_end(struct rails *l, unsigned level, uint32_t piece)
 	uint32_t place = level ? l->levels[level].pieces[piece].last : piece;
 
 	l->steps++;
-	if (l->begins && l->begins[place] < UINT32_MAX && l->lengths[place] < UINT32_MAX)
-		return l->bases[place >> NODE_SHIFT] + l->begins[place] + l->lengths[place];
-	return rails_item_end(l, l->cover ? l->cover[place] : l->items[place]);
+	return rails_place_end(l, place);
 }
 
 uint32_t rails_item(const struct rails *l, unsigned level, uint32_t piece)

@@ -11,6 +11,7 @@
 #include <mprof/model.h>
 
 #include "grow.h"
+#include "scene-lives.h"
 
 #define RAILS_SHIFT  2u /* a block is four of those below */
 #define RAILS_LEVELS 17u
@@ -74,17 +75,39 @@ struct rails {
 	uint64_t steps;				/* looks at a piece */
 };
 
-/* All of a kind; of RAILS_ALL those whose bit stands in CHOSEN, if that is not NULL.  False without memory.  Deinit in any case. */
-bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails_of of, const uint8_t *chosen);
+/*
+ * All of a kind, of the model whose lives those are; of RAILS_ALL those whose bit stands in CHOSEN, if that is not NULL.  False without memory.
+ * Deinit in any case.
+ */
+bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails_of of, const struct scene_life *lives,
+		const uint8_t *chosen);
 void rails_deinit(struct rails *l);
 
-/* The row of an item, or MPROF_NONE where it is none of L's; when it begins and ends. */
+/* The row of an item of L; when it begins and ends. */
 uint32_t rails_row(const struct rails *l, uint32_t item);
 uint64_t rails_item_start(const struct rails *l, uint32_t item);
 uint64_t rails_item_end(const struct rails *l, uint32_t item);
 
-/* Put the items of each row in order, and their times beside them (scene-gather.c).  False without memory. */
-bool rails_gather(struct rails *l, const uint32_t *starts);
+/*
+ * Find the items of each row, put them in order, and their times beside them (scene-gather.c).  STARTS, of all rows and one more, is zeroed;
+ * it comes to say where each row begins, and where the last ends.  False without memory.
+ */
+bool rails_gather(struct rails *l, const struct scene_life *lives, const uint8_t *chosen, uint32_t *starts);
+
+/* When what lies on a place begins and ends. */
+static inline uint64_t rails_place_start(const struct rails *l, uint32_t place)
+{
+	if (l->begins && l->begins[place] < UINT32_MAX)
+		return l->bases[place >> NODE_SHIFT] + l->begins[place];
+	return rails_item_start(l, l->items[place]);
+}
+
+static inline uint64_t rails_place_end(const struct rails *l, uint32_t place)
+{
+	if (l->begins && l->begins[place] < UINT32_MAX && l->lengths[place] < UINT32_MAX)
+		return l->bases[place >> NODE_SHIFT] + l->begins[place] + l->lengths[place];
+	return rails_item_end(l, l->cover ? l->cover[place] : l->items[place]);
+}
 
 /* Sum up the pieces of LEVEL, N of them (scene-nodes.c).  False without memory. */
 bool rails_sum_up(struct rails *l, unsigned level, uint32_t n);

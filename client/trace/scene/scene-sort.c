@@ -1,7 +1,8 @@
 /*
  * A merge sort that begins with what is in order already.
  *
- * Why: items come in the order of events, which is that of time but for a few places, or that of a few streams one behind the other.
+ * Why: items come in the order of events, which is that of time but for a few places, or that of a few streams one behind the other.  What is
+ * not in order has its keys beside it while it is sorted, since a look at an item may be a wait for memory.
  */
 #include "scene-sort.h"
 
@@ -12,78 +13,81 @@
  * The analyser does not follow that whoever has items to sort has room for them, and that there are groups where there is an item of one.
  * NOLINTBEGIN(clang-analyzer-core.*)
  */
-struct sort {
-	uint64_t (*key)(const void *data, uint32_t item);
-	const void *data;
+struct keyed {
+	uint64_t key;
+	uint32_t item;
 };
 
-/* Where the run that begins at FROM ends. */
-static uint32_t run_end(const struct sort *s, const uint32_t *items, uint32_t from, uint32_t n)
+/* Where what is in order from FROM on ends. */
+static uint32_t run_end(const struct keyed *k, uint32_t from, uint32_t n)
 {
-	uint64_t last = s->key(s->data, items[from]), next;
-
-	for (from++; from < n; from++, last = next) {
-		next = s->key(s->data, items[from]);
-		if (next < last)
-			break;
-	}
+	for (from++; from < n && k[from].key >= k[from - 1].key;)
+		from++;
 	return from;
 }
 
-static void merge(const struct sort *s, const uint32_t *a, uint32_t a_n, const uint32_t *b, uint32_t b_n, uint32_t *out)
+static void merge(const struct keyed *a, uint32_t a_n, const struct keyed *b, uint32_t b_n, struct keyed *out)
 {
-	uint64_t x = s->key(s->data, *a), y = s->key(s->data, *b);
+	while (a_n && b_n) {
+		bool second = b->key < a->key;
 
-	for (;;) {
-		if (y < x) {
-			*out++ = *b++;
-			if (!--b_n)
-				break;
-			y = s->key(s->data, *b);
-		} else {
-			*out++ = *a++;
-			if (!--a_n)
-				break;
-			x = s->key(s->data, *a);
-		}
+		*out++ = second ? *b : *a;
+		b += second;
+		b_n -= second;
+		a += !second;
+		a_n -= !second;
 	}
 	memcpy(out, a_n ? a : b, (a_n ? a_n : b_n) * sizeof(*out));
 }
 
 /* Merge the runs of FROM by twos into TO; true where one is left. */
-static bool pass(const struct sort *s, const uint32_t *from, uint32_t *to, uint32_t n)
+static bool pass(const struct keyed *from, struct keyed *to, uint32_t n)
 {
 	uint32_t at = 0, middle, end = 0;
 
 	for (; at < n; at = end) {
-		middle = end = run_end(s, from, at, n);
+		middle = end = run_end(from, at, n);
 		if (middle < n)
-			end = run_end(s, from, middle, n);
-		if (end == middle)
-			memcpy(to + at, from + at, (end - at) * sizeof(*to));
-		else
-			merge(s, from + at, middle - at, from + middle, end - middle, to + at);
+			end = run_end(from, middle, n);
+		merge(from + at, middle - at, from + middle, end - middle, to + at);
 		if (!at && end == n)
 			return true;
 	}
 	return false;
 }
 
-void scene_sort(uint32_t *items, uint32_t n, uint32_t *room, uint64_t (*key)(const void *data, uint32_t item),
-		const void *data)
+static bool is_sorted(const uint32_t *items, uint32_t n, uint64_t (*key)(const void *data, uint32_t item),
+		      const void *data)
 {
-	struct sort s = {key, data};
-	uint32_t *from = items, *to = room, *swap;
-	bool sorted = n < 2 || run_end(&s, items, 0, n) == n;
+	uint64_t last = n ? key(data, items[0]) : 0, next;
+	uint32_t i;
 
-	while (!sorted) {
-		sorted = pass(&s, from, to, n);
-		swap = from;
-		from = to;
-		to = swap;
+	for (i = 1; i < n; i++, last = next) {
+		next = key(data, items[i]);
+		if (next < last)
+			return false;
 	}
-	if (from != items)
-		memcpy(items, from, n * sizeof(*items));
+	return true;
+}
+
+bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *data, uint32_t item), const void *data)
+{
+	struct keyed *room, *from, *to, *swap;
+	uint32_t i;
+
+	if (is_sorted(items, n, key, data))
+		return true;
+	room = malloc((size_t)n * 2 * sizeof(*room));
+	if (!room)
+		return false;
+	for (i = 0; i < n; i++)
+		room[i] = (struct keyed){key(data, items[i]), items[i]};
+	for (from = room, to = room + n; !pass(from, to, n); from = to, to = swap)
+		swap = from;
+	for (i = 0; i < n; i++)
+		items[i] = to[i].item;
+	free(room);
+	return true;
 }
 
 /* The group of each item into ROOM, and how many each has. */
@@ -120,6 +124,7 @@ static void fill(struct scene_groups *g, const struct scene_source *from, const 
 bool scene_group(struct scene_groups *g, const struct scene_source *from)
 {
 	uint32_t *room = malloc(((size_t)from->total + 1) * sizeof(*room)), k;
+	bool ok = true;
 
 	*g = (struct scene_groups){.starts = calloc((size_t)from->groups + 1, sizeof(*g->starts))};
 	if (g->starts && room) {
@@ -132,10 +137,12 @@ bool scene_group(struct scene_groups *g, const struct scene_source *from)
 		return false;
 	}
 	fill(g, from, room);
-	for (k = 0; from->key && k < from->groups; k++)
-		scene_sort(g->items + g->starts[k], g->starts[k + 1] - g->starts[k], room, from->key, from->data);
 	free(room);
-	return true;
+	for (k = 0; from->key && ok && k < from->groups; k++)
+		ok = scene_sort(g->items + g->starts[k], g->starts[k + 1] - g->starts[k], from->key, from->data);
+	if (!ok)
+		scene_groups_deinit(g);
+	return ok;
 }
 
 void scene_groups_deinit(struct scene_groups *g)

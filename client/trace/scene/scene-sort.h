@@ -6,11 +6,10 @@
 #include <stdint.h>
 
 /*
- * Sort N items by what KEY says of each; those of one key stay in their order.  Takes n if they are sorted, n log n at worst.  ROOM is for N
- * items more.
+ * Sort N items by what KEY says of each; those of one key stay in their order.  Takes n if they are sorted, n log n at worst.  False without
+ * memory, with nothing changed.
  */
-void scene_sort(uint32_t *items, uint32_t n, uint32_t *room, uint64_t (*key)(const void *data, uint32_t item),
-		const void *data);
+bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *data, uint32_t item), const void *data);
 
 /* Where items come from: TOTAL of them, in GROUPS groups. */
 struct scene_source {

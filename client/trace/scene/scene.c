@@ -11,6 +11,19 @@
 #define WIDTH_MAX 16384.0f
 #define CLOSER	  128u /* steps for each pixel of width and of height to look closer at what lies on one pixel */
 
+/* All that lies on the rows of threads, or between them. */
+static bool threads_init(struct mprof_scene *s)
+{
+	const struct mprof_model_view *view = s->view;
+	struct scene_life *lives = scene_lives_new(view);
+	bool ok = lives && rails_init(&s->threads, view, RAILS_THREADS, lives, NULL) &&
+		  rails_init(&s->failed, view, RAILS_FAILED, lives, NULL) &&
+		  rails_init(&s->running, view, RAILS_RUNNING, lives, NULL) && links_init(&s->links, view, lives);
+
+	free(lives);
+	return ok;
+}
+
 struct mprof_scene *mprof_scene_new(const struct mprof_model_view *view)
 {
 	struct mprof_scene *s = calloc(1, sizeof(*s));
@@ -18,9 +31,7 @@ struct mprof_scene *mprof_scene_new(const struct mprof_model_view *view)
 	if (!s)
 		return NULL;
 	s->view = view;
-	if (!rails_init(&s->threads, view, RAILS_THREADS, NULL) || !rails_init(&s->failed, view, RAILS_FAILED, NULL) ||
-	    !rails_init(&s->running, view, RAILS_RUNNING, NULL) || !bands_init(s) || !links_init(&s->links, view) ||
-	    !labels_init(s) || !counters_init(s) || !density_init(s))
+	if (!threads_init(s) || !bands_init(s) || !labels_init(s) || !counters_init(s) || !density_init(s))
 		return mprof_scene_free(s);
 	return s;
 }
