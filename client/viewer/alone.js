@@ -1,14 +1,17 @@
 /*
- * The page as one file: the traces that it holds, each on a time line as anywhere else.  onefile.py makes the scripts of it, mprofctl puts the traces
- * behind them, as elements with base64 in them and nothing else.
+ * The page as one file: the traces and memory profiles that it holds, each on its page as anywhere else.  onefile.py makes the scripts of it, mprofctl
+ * puts the traces behind them, as elements with base64 in them and nothing else.
  *
- * `#file=NAME` in the address names one of several traces, or a file that a person drops here.
+ * `#file=NAME` in the address names one of several traces, `#memfile=NAME` a memory profile, either also a file that a person drops here.
  */
 import {format, parse} from "./address.js";
-import {WASM, WORKER} from "./embedded.js";
+import {HEAP_WORKER, WASM, WORKER} from "./embedded.js";
 import {Engine} from "./engine.js";
 import {shown} from "./guest-text.js";
+import {Heap} from "./heap.js";
 import {make} from "./make.js";
+import {MemoryPage} from "./memory.js";
+import {isMemtrace} from "./memory-source.js";
 import {Timeline} from "./timeline.js";
 
 const VERSION = 1;
@@ -56,6 +59,20 @@ class Held {
 	}
 }
 
+/** A memory profile of this file, as memory-source.js has others. */
+class HeldMemory {
+	constructor(name, at, {streams: [{pieces}], notes, recording}) {
+		Object.assign(this, {name, title: shown(name), about: ABOUT, notes, number: recording, part: `${at}.0`, pieces});
+		Object.assign(this, {memtrace: null, recording: false, facts: [], file: {name}});
+	}
+
+	/** What a heap is given of it; then it can be saved too. */
+	async body() {
+		this.saved = await unpacked(take(this.part, this.pieces)).blob();
+		return {blob: this.saved, recording: this.number};
+	}
+}
+
 /** The traces that this file says that it has. */
 function traces() {
 	const last = document.getElementById("contents");
@@ -69,7 +86,7 @@ function traces() {
 		for (let n = 2; names.has(name); n++)
 			name = `${it.name} (${n})`;
 		names.add(name);
-		return new Held(name, i, it);
+		return it.memory ? new HeldMemory(name, i, it) : new Held(name, i, it);
 	});
 }
 
@@ -84,12 +101,42 @@ class Alone {
 		this.traces = traces();
 		this.module = WebAssembly.compile(await unpacked(new Blob([bytesOf(WASM)])).arrayBuffer());
 		this.script = URL.createObjectURL(new Blob([WORKER], {type: "text/javascript"}));
+		this.heapScript = URL.createObjectURL(new Blob([HEAP_WORKER], {type: "text/javascript"}));
 		this.services = {
-			held: ({file}) => this.traces.find((it) => file === undefined || it.name === file),
+			held: (view) => this.held(view),
 			engine: async () => Engine.open({worker: new Worker(this.script), wasm: await this.module}),
+			heap: async () => Heap.open({worker: new Worker(this.heapScript), wasm: await this.module}),
 			home: () => this.home(),
+			take: (file, asTrace) => this.take(file, asTrace),
 		};
 		await this.follow();
+	}
+
+	/** What VIEW names of this file: where it names nothing the first; undefined: nothing of it. */
+	held({file, memfile}) {
+		const [name, kind] = memfile === undefined ? [file, Held] : [memfile, HeldMemory];
+
+		return name === undefined ? this.traces[0] : this.traces.find((it) => it instanceof kind && it.name === name);
+	}
+
+	/** A person gave FILE: its first bytes say what it is. */
+	async take(file, asTrace) {
+		if (!(await isMemtrace(file).catch(() => false))) {
+			if (asTrace)
+				return asTrace();
+			this.services.file = file;
+			location.hash = format({file: file.name});
+			return;
+		}
+		this.services.file = file;
+		const address = format({memfile: file.name});
+		if (location.hash !== address) {
+			location.hash = address;
+			return;
+		}
+		this.page?.close();
+		this.page = null;
+		this.follow();
 	}
 
 	/** What stands where a host's page has the way back to its guests: the way between the traces of this file. */
@@ -99,9 +146,9 @@ class Alone {
 		const here = this.services.held(parse(location.hash));
 		return make(
 			"nav",
-			{className: "tl-held", "aria-label": "The traces of this file"},
+			{className: "tl-held", "aria-label": "What is in this file"},
 			...this.traces.map((it) =>
-				make("a", {href: format({file: it.name}), textContent: it.title, "aria-current": it === here ? "page" : null}),
+				make("a", {href: format(it instanceof HeldMemory ? {memfile: it.name} : {file: it.name}), textContent: it.title, "aria-current": it === here ? "page" : null}),
 			),
 		);
 	}
@@ -115,7 +162,8 @@ class Alone {
 		this.page?.close();
 		this.page = null;
 		this.root.replaceChildren();
-		const page = await Timeline.open(this.root, view, this.services);
+		const Page = view.memfile !== undefined || this.held(view) instanceof HeldMemory ? MemoryPage : Timeline;
+		const page = await Page.open(this.root, view, this.services);
 		if (turn === this.turn)
 			this.page = page;
 		else

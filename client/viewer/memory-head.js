@@ -7,7 +7,7 @@ import {bytes, count} from "./times.js";
 const DAMAGES = 20;
 
 export class Head {
-	/** HOOKS: stop(), pin(), note(), pause(), take(file); SAVES: [text, press] of the menu. */
+	/** HOOKS: stop(), pin(), note(), pause(), take(file), home(text): the way back, or null; SAVES: [text, press] of the menu. */
 	constructor(hooks, saves) {
 		this.hooks = hooks;
 		this.heading = make("h1", {textContent: "Memory profile"});
@@ -32,7 +32,7 @@ export class Head {
 			make(
 				"div",
 				{className: "mem-bar"},
-				make("a", {href: "#", textContent: "‹ Guests"}),
+				hooks.home("‹ Guests"),
 				this.heading,
 				this.about,
 				this.threads,
@@ -178,7 +178,7 @@ export class Head {
 		this.message.setAttribute("role", how);
 		this.message.replaceChildren(
 			make("p", {textContent: text.replace(/([^.!?])$/, "$1.")}),
-			make("p", {}, make("a", {href: "#", textContent: "Back to the guests"}), " ", this.picker()),
+			make("p", {}, this.hooks.home("Back to the guests"), " ", this.picker()),
 		);
 	}
 

@@ -113,7 +113,10 @@ export class MemoryPage {
 
 	async open() {
 		const {view, services} = this;
+		const held = services.held?.(view);
 
+		if (held)
+			return held;
 		if (view.memtrace !== undefined)
 			return Recording.open(services.api, view.memtrace);
 		if (services.file?.name === view.memfile)
@@ -124,7 +127,7 @@ export class MemoryPage {
 
 	async load() {
 		this.aborting = new AbortController();
-		this.heap = await Heap.open();
+		this.heap = await (this.services.heap?.() ?? Heap.open());
 		if (this.closed)
 			return this.heap.close();
 		const body = await this.source.body(this.aborting.signal);
@@ -254,6 +257,7 @@ export class MemoryPage {
 			note: act("Note", () => this.note()),
 			pause: () => this.follow?.pause(!this.follow.paused),
 			take: (file) => this.services.take(file),
+			home: this.services.home ?? ((textContent) => make("a", {href: "#", textContent})),
 		};
 	}
 

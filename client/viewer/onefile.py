@@ -16,8 +16,9 @@ import os
 import re
 import sys
 
-PAGE, WORKER = "alone.js", "worker.js"
-STYLES = ["style.css", "timeline.css"]
+PAGE = "alone.js"
+WORKERS = {"WORKER": "worker.js", "HEAP_WORKER": "heap-worker.js"}
+STYLES = ["style.css", "timeline.css", "memory.css"]
 EMBEDDED = "embedded.js"  # a module that is made here
 POLICY = (
     "default-src 'none'; script-src {script} 'wasm-unsafe-eval'; worker-src blob:; style-src {style}; "
@@ -206,8 +207,8 @@ def head(directory, wasm):
             return file.read()
 
     packed = base64.b64encode(gzip.compress(wasm, 9, mtime=0)).decode()
-    worker = join(load, WORKER)
-    embedded = f"export const WORKER = {literal(worker)};\nexport const WASM = {literal(packed)};\n"
+    texts = {name: join(load, module) for name, module in WORKERS.items()} | {"WASM": packed}
+    embedded = "".join(f"export const {name} = {literal(text)};\n" for name, text in texts.items())
     script = inside(join(lambda name: embedded if name == EMBEDDED else load(name), PAGE), "script")
     style = inside("\n".join(load(name) for name in STYLES), "style sheet")
     policy = POLICY.format(script=hashed(script), style=hashed(style))

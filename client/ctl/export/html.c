@@ -176,6 +176,23 @@ int html_add(struct html *h, const struct html_part *p)
 	return r;
 }
 
+int html_add_memory(struct html *h, const char *name, int fd, uint64_t recording)
+{
+	struct packing x = {.text = {.out = h->out}};
+	json_t *trace;
+	int r;
+
+	snprintf(x.head, sizeof(x.head), "<script type=\"application/octet-stream\" data-part=\"%zu.0\">",
+		 json_array_size(h->traces));
+	r = put_stream(&x, fd);
+	if (r)
+		return r;
+	trace = json_pack("{so sb sI s[{ss sI}] s[]}", "name", text_json(name, strlen(name)), "memory", true,
+			  "recording", (json_int_t)recording, "streams", "name", "", "pieces", (json_int_t)x.pieces,
+			  "notes");
+	return json_array_append_new(h->traces, trace) ? -ENOMEM : 0;
+}
+
 int html_end(struct html *h)
 {
 	json_t *contents = json_pack("{si sO}", "version", 1, "traces", h->traces);

@@ -33,6 +33,8 @@ int html_begin(struct html *h, struct writer *out);
 void html_deinit(struct html *h);
 /* Write a trace that is finished.  0 or -errno. */
 int html_add(struct html *h, const struct html_part *p);
+/* Write a memory profile, the bytes of FD; RECORDING as in struct mprof_mem_options, 0 the last.  0 or -errno. */
+int html_add_memory(struct html *h, const char *name, int fd, uint64_t recording);
 /* All is there.  0 or -errno. */
 int html_end(struct html *h);
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "mem-formats.h"
+#include "mem-page.h"
 #include "mem.h"
 #include "near.h"
 #include "scope.h"
@@ -14,6 +15,7 @@ static const struct {
 	bool hides; /* --hide means something in it */
 } formats[] = {
 	{"collapsed", mem_write_collapsed, true},
+	{"html", NULL, false}, /* mem-page.h: all of it, not a profile of it */
 	{"json", mem_write_json, false},
 	{"pprof", mem_write_pprof, false},
 	{"speedscope", mem_write_speedscope, true},
@@ -32,7 +34,8 @@ static int format_find(const char *name)
 	if (near.best)
 		say_usage("mem", "there is no format \"%s\"; did you mean %s?", name, near.best);
 	else
-		say_usage("mem", "there is no format \"%s\": it takes collapsed, json, pprof and speedscope", name);
+		say_usage("mem", "there is no format \"%s\": it takes collapsed, html, json, pprof and speedscope",
+			  name);
 	return -1;
 }
 
@@ -78,8 +81,9 @@ int mem_export(const struct ctl *ctl, int argc, char **argv)
 	if (r)
 		return r;
 	if (!to)
-		return say_usage("mem",
-				 "mem export: --to FORMAT is missing; it takes collapsed, json, pprof and speedscope");
+		return say_usage(
+			"mem",
+			"mem export: --to FORMAT is missing; it takes collapsed, html, json, pprof and speedscope");
 	format = format_find(to);
 	if (format < 0)
 		return CTL_USAGE;
@@ -87,6 +91,10 @@ int mem_export(const struct ctl *ctl, int argc, char **argv)
 		return say_usage("mem", "--hide means nothing in the format %s, which has all frames",
 				 formats[format].name);
 	r = mem_filter_parse(&f, &o);
+	if (!r && !formats[format].write)
+		return f.given ? say_usage("mem",
+					   "the page of the format html has all of a profile: filters are chosen there")
+			       : mem_page_export(left.at[0], f.recording, file);
 	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;

@@ -1,5 +1,5 @@
 /*
- * `mprofctl view`: one or two traces in the viewer, without a server.
+ * `mprofctl view`: one or two traces, or memory profiles, in the viewer, without a server.
  *
  * What is opened is a page of one file (html.h).  Without -o it lies in a directory that nobody else may look into, since a trace tells what a guest did.
  */
@@ -13,6 +13,7 @@
 #include "gate.h"
 #include "html.h"
 #include "input.h"
+#include "mem-page.h"
 #include "opener.h"
 #include "options.h"
 #include "output.h"
@@ -28,6 +29,8 @@ struct viewed {
 	struct period period;
 	struct gate gate; /* in front of PART */
 	struct input in;
+	bool is_memory;
+	struct mem_page memory; /* in place of all of that */
 };
 
 struct view {
@@ -49,6 +52,8 @@ static void view_deinit(struct view *v)
 		gate_deinit(&v->traces[i].gate);
 		html_part_deinit(&v->traces[i].part);
 		input_deinit(&v->traces[i].in);
+		if (v->traces[i].is_memory)
+			mem_page_deinit(&v->traces[i].memory);
 	}
 	writer_deinit(&v->writer);
 	output_close(&v->out);
@@ -67,6 +72,22 @@ static int aside_failed(const struct viewed *t, int error)
 		return say_memory();
 	say("cannot write a file aside: %s; TMPDIR says where", strerror(-error));
 	return CTL_FAILED;
+}
+
+static int read_memory(struct view *v, const char *operand, const struct selection *s, const struct period *period)
+{
+	struct viewed *t = &v->traces[v->n];
+	int r;
+
+	if (s->last || s->run || s->stream || period->from.given || period->to.given)
+		return say_usage(v->verb,
+				 "%s is a memory profile: its page shows all of it, and parts are chosen there",
+				 operand);
+	t->is_memory = true;
+	v->n++;
+	r = mem_page_read(&t->memory, operand, 0);
+	v->verdict = r == CTL_DAMAGED ? r : v->verdict;
+	return r == CTL_DAMAGED ? CTL_OK : r;
 }
 
 static int read_trace(struct view *v, const char *operand, const struct selection *s, const struct period *period)
@@ -117,6 +138,11 @@ static char *private_path(struct view *v, const char *operand)
 	return path;
 }
 
+static int add(struct html *h, const struct viewed *t)
+{
+	return t->is_memory ? html_add_memory(h, html_name(t->memory.operand), t->memory.fd, 0) : html_add(h, &t->part);
+}
+
 static int write_page(struct view *v)
 {
 	struct html h;
@@ -127,7 +153,7 @@ static int write_page(struct view *v)
 		return say_memory();
 	r = html_begin(&h, &v->writer);
 	for (i = 0; i < v->n && !r; i++)
-		r = html_add(&h, &v->traces[i].part);
+		r = add(&h, &v->traces[i]);
 	r = r ? r : html_end(&h);
 	html_deinit(&h);
 	if (r)
@@ -204,7 +230,8 @@ int cmd_view(const struct ctl *ctl, int argc, char **argv)
 	if (!html_possible())
 		return CTL_FAILED;
 	for (i = 0; i < left.n && !r; i++)
-		r = read_trace(&v, left.at[i], &s, &period);
+		r = mem_page_is(left.at[i]) ? read_memory(&v, left.at[i], &s, &period)
+					    : read_trace(&v, left.at[i], &s, &period);
 	r = r ? r : show(&v, file, left.at[0]);
 	return r ? r : v.verdict;
 }
