@@ -376,7 +376,7 @@ class Outputs(Exports):
         except OSError:
             return
         for number in signal.SIGINT, signal.SIGKILL:
-            for arguments in ("--to", "json"), ("--to", "csv", "-o", "out.csv"), ("--to", "svg"):
+            for arguments in ("--to", "json"), ("--to", "csv", "-o", "out.csv"), ("--to", "svg"), ("--to", "ctf"):
                 with subprocess.Popen([MPROFCTL, "export", "-", *arguments], stdin=subprocess.PIPE) as process:
                     process.stdin.write(data)  # more than a pipe holds: it has begun when this was taken
                     process.stdin.flush()
@@ -414,7 +414,25 @@ class Outputs(Exports):
         with open("out", "rb") as file:
             self.assertTrue(file.read().startswith(b"time_ns,"))
 
+    def test_links(self):
+        """What a link leads to is written, whether it is there already or not, and the link stays."""
+        os.mkdir("there")
+        self.write("there/old", b"before")
+        for name, target in ("a", "there/old"), ("there/b", "../a"), ("c", "there/new"), ("round", "round"):
+            os.symlink(target, name)
+        for name, written in ("there/b", "there/old"), ("c", "there/new"):
+            run("export", "web.ctf", "--to", "json", "-o", name)
+            self.assertTrue(os.path.islink(name) and not os.path.islink(written))
+            self.assertEqual(read_json(written)["events"], 4843)
+        self.assertTrue(os.path.islink("a"))
+        self.assertIn("Too many levels", run("export", "web.ctf", "--to", "json", "-o", "round", code=1)[1])
+        os.symlink("there/other", "web.json")
+        self.assertIn("is there already", run("export", "web.ctf", "--to", "json", code=1)[1])
+        self.assertEqual(sorted(os.listdir("there")), ["b", "new", "old"])
+
     def test_words(self):
+        for to in "json", "ctf":
+            self.assertIn("the name of the output is empty", run("export", "web.ctf", "--to", to, "-o", "", code=2)[1])
         self.assertIn("did you mean json?", run("export", "web.ctf", "--to", "jsno", code=2)[1])
         self.assertIn("these are: ctf ", run("export", "web.ctf", "--to", "nothing-like-it", code=2)[1])
         self.assertIn("name a format with --to", run("export", "web.ctf", "--to", "+1s", code=2)[1])

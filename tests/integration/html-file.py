@@ -329,6 +329,24 @@ class View(Files):
         self.assertIn(b"page.html", self.view("small.ctf", "-o", "page.html", **path)[0])
         self.assertFalse(os.path.exists("asked"))
 
+    def test_arguments(self):
+        """A command has arguments, %s is the file, and what is in the file's name is no command's."""
+        good = self.browser("good", b"exit 0\n")
+        os.mkdir("a %s b")
+        page = self.work + "/a %s b/page.html"
+        for command, asked in (
+            (good + " --new-window", ["--new-window", page]),
+            (f" {good}  --file=%s:1 -x %s%s ", None),  # a colon ends a command
+            (f"{good} --file=%s -x %s%s", ["--file=" + page, "-x", page + page]),
+        ):
+            self.view("small.ctf", "-o", page, BROWSER=command)
+            self.assertEqual(self.asked(), [good, *(asked or ["--file=" + page])])
+            os.unlink("asked")
+        self.assertIn("no browser", self.view("small.ctf", "-o", page, BROWSER=good + " x" * 99)[1])
+        os.rename("good", "go od")
+        self.view("small.ctf", "-o", page, BROWSER=self.work + "/go od")
+        self.assertEqual(self.asked(), [self.work + "/go od", page])
+
     def test_none(self):
         out, said = self.view("small.ctf", BROWSER="false")
         self.assertIn("no browser could be started", said)

@@ -1,5 +1,9 @@
 /* A bundle's members, and the line that they are put on. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "bundle-manifest.h"
 #include "bundle.h"
@@ -31,6 +35,33 @@ static void test_names(void)
 	CHECK_EQ_UINT(json_array_size(json_object_get(json_object_get(json, "perfetto_manifest"), "files")), 9);
 	json_decref(json);
 	free(manifest);
+	bundle_deinit(&b);
+}
+
+/* A member that an old tar could not hold: what it is and how long stands before it; written up to where its bytes begin. */
+static void test_large(void)
+{
+	struct bundle b = {0};
+	struct output out = {.fd = -1};
+	struct bundle_member *m = bundle_add(&b, "large", "large", -1, -1);
+	static char head[64 << 10];
+	size_t n = 0;
+	ssize_t got;
+	int ends[2];
+
+	CHECK(m && pipe2(ends, O_NONBLOCK) == 0);
+	out.fd = ends[1];
+	m->bytes = (UINT64_C(8) << 30) + 1;
+	m->fd = memfd_create("large", MFD_CLOEXEC);
+	CHECK(m->fd >= 0 && ftruncate(m->fd, (off_t)m->bytes) == 0);
+	bundle_align(&b);
+	CHECK_EQ_INT(bundle_write(&b, &out), -EAGAIN);
+	while (n < sizeof(head) && (got = read(ends[0], head + n, sizeof(head) - n)) > 0)
+		n += (size_t)got;
+	CHECK(memmem(head, n, "large.pftrace", 13));
+	CHECK(memmem(head, n, "19 size=8589934593\n", 19));
+	close(ends[0]);
+	close(ends[1]);
 	bundle_deinit(&b);
 }
 
@@ -72,6 +103,7 @@ static void test_line(void)
 int main(void)
 {
 	CHECK_RUN(test_names);
+	CHECK_RUN(test_large);
 	CHECK_RUN(test_line);
 	return check_done();
 }

@@ -245,6 +245,14 @@ static void test_ctf_stream_of_long_texts(void)
 	unlink(path);
 }
 
+static void put_part(struct output_directory *d, const char *name, const char *text)
+{
+	int fd = output_directory_file(d, name);
+
+	CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
 static void test_output_directory(void)
 {
 	char top[] = "directory.XXXXXX", path[64];
@@ -255,15 +263,15 @@ static void test_output_directory(void)
 		return;
 	snprintf(path, sizeof(path), "%s/out///", top);
 	CHECK_EQ_INT(output_directory_open(&d, path, "test"), CTL_OK);
-	close(openat(d.fd, "file", O_WRONLY | O_CREAT, 0600));
-	snprintf(path, sizeof(path), "%s/out", top);
-	CHECK(stat(path, &st) != 0); /* not before it is complete */
+	put_part(&d, "file", "bytes");
+	CHECK_EQ_INT(output_directory_file(&d, "file"), -EEXIST);
+	CHECK_EQ_INT(rmdir(top), 0); /* nothing is there before it is complete */
 	output_directory_close(&d);
-	CHECK_EQ_INT(rmdir(top), 0); /* nothing is left */
 	CHECK(mkdtemp(memcpy(top, "directory.XXXXXX", sizeof(top))));
 	snprintf(path, sizeof(path), "%s/out", top);
 	CHECK_EQ_INT(output_directory_open(&d, path, "test"), CTL_OK);
-	close(openat(d.fd, "file", O_WRONLY | O_CREAT, 0600));
+	put_part(&d, "file", "bytes");
+	put_part(&d, "other", "");
 	/* Somebody else was quicker. */
 	CHECK_EQ_INT(mkdir(path, 0700), 0);
 	snprintf(path, sizeof(path), "%s/out/theirs", top);
@@ -273,6 +281,9 @@ static void test_output_directory(void)
 	CHECK_EQ_INT(output_directory_commit(&d), CTL_OK);
 	output_directory_close(&d);
 	snprintf(path, sizeof(path), "%s/out/file", top);
+	CHECK(stat(path, &st) == 0 && st.st_size == 5);
+	CHECK_EQ_INT(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/out/other", top);
 	CHECK_EQ_INT(unlink(path), 0);
 	snprintf(path, sizeof(path), "%s/out", top);
 	CHECK_EQ_INT(rmdir(path), 0);

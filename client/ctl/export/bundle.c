@@ -278,7 +278,8 @@ int bundle_write(struct bundle *b, struct output *o)
 	int r = -ENOMEM;
 
 	if (t.archive && buf) {
-		archive_write_set_format_ustar(t.archive);
+		/* Of ustar, and of a member of 8 GiB or more, whose size its head cannot say, with a head of pax before it. */
+		archive_write_set_format_pax_restricted(t.archive);
 		archive_write_set_bytes_in_last_block(t.archive, 1);
 		r = archive_write_open(t.archive, &t, NULL, to_output, NULL) == ARCHIVE_OK ? put_all(b, &t)
 											   : complaint(&t);

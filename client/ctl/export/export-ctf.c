@@ -5,7 +5,6 @@
  * its wrap at 65,536 for a loss of 2^64 packets.  With so many it keeps the name that it has in schema/ctf/metadata.tsdl.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +22,8 @@
 
 struct ctf_state {
 	struct ctf_stream *streams;
-	unsigned int n; /* initialised */
-	int dir;	/* borrowed */
+	unsigned int n;		      /* initialised */
+	struct output_directory *dir; /* borrowed */
 };
 
 /* A file's name of a stream's, which is any bytes: nothing hidden, nothing that a shell or a terminal takes for something else. */
@@ -46,7 +45,7 @@ static void file_name(const char *name, char *out)
 }
 
 /* Two names may have become one. */
-static int open_file(int dir, const char *name)
+static int open_file(struct output_directory *dir, const char *name)
 {
 	char base[NAME_BYTES + 1], path[NAME_BYTES + 16];
 	unsigned int i = 1;
@@ -55,9 +54,9 @@ static int open_file(int dir, const char *name)
 	file_name(name, base);
 	snprintf(path, sizeof(path), "%s", base);
 	for (;;) {
-		fd = openat(dir, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-		if (fd >= 0 || errno != EEXIST)
-			return fd < 0 ? -errno : fd;
+		fd = output_directory_file(dir, path);
+		if (fd != -EEXIST)
+			return fd;
 		snprintf(path, sizeof(path), "%s-%u", base, ++i);
 	}
 }
@@ -123,9 +122,9 @@ static int ctf_open(struct export_job *job, struct sink *sink)
 }
 
 /* The schema's text, with another name for the count where COUNTED. */
-static int write_metadata(int dir, bool counted)
+static int write_metadata(struct output_directory *dir, bool counted)
 {
-	SCOPED(closep) int fd = openat(dir, "metadata", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	SCOPED(closep) int fd = output_directory_file(dir, "metadata");
 	const char *text = (const char *)ctf_metadata;
 	const char *count = memmem(text, sizeof(ctf_metadata), COUNT, strlen(COUNT));
 	size_t head = (size_t)(count - text), tail = head + strlen(COUNT);
@@ -133,7 +132,7 @@ static int write_metadata(int dir, bool counted)
 	int r;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (!writer_init(&w, fd))
 		return -ENOMEM;
 	writer_put(&w, text, head);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "modeller.h"
+#include "output-directory.h"
 #include "period.h"
 #include "sink.h"
 #include "writer.h"
@@ -25,11 +26,11 @@ struct exporter;
 
 struct export_job {
 	const struct exporter *exporter;
-	const char *trace;     /* its name, for titles and complaints; any bytes; borrowed */
-	struct period *period; /* for a format that draws: whatever streams need not look at it; borrowed */
-	struct writer *out;    /* of a format that is one file: all goes there; borrowed */
-	int dir;	       /* of a format that is a directory: a new one, empty; files in it, no directories */
-	void *state;	       /* the format's own */
+	const char *trace;	      /* its name, for titles and complaints; any bytes; borrowed */
+	struct period *period;	      /* for a format that draws: whatever streams need not look at it; borrowed */
+	struct writer *out;	      /* of a format that is one file: all goes there; borrowed */
+	struct output_directory *dir; /* of a format that is a directory: its files are made in it; borrowed */
+	void *state;		      /* the format's own */
 	/* What was given of the exporter's own options, in their order; NULL where not. */
 	const char *values[EXPORT_OPTIONS_MAX];
 	uint64_t events; /* in finish(): that came */

@@ -12,21 +12,6 @@
 #include "scope.h"
 #include "spool.h"
 
-/* What the daemon says of T. */
-static int get_target(struct http *h, const struct target *t, json_t **json)
-{
-	char *name = http_escape(h, t->name);
-	SCOPED(freep) char *path = NULL;
-	int n = -1;
-
-	if (name && t->kind == TARGET_CAPTURE)
-		n = asprintf(&path, "/v1/captures/%s", name);
-	else if (name)
-		n = asprintf(&path, "/v1/domains/%s?limit=1000", name); /* of its runs */
-	curl_free(name);
-	return n < 0 ? -ENOMEM : http_json(h, "GET", path, NULL, json);
-}
-
 /* The streams of the run that S names, else of the newest, or of the capture; lent by JSON.  *RUN is which, or -1. */
 static const json_t *streams_of(const json_t *json, const struct target *t, const struct selection *s, int64_t *run)
 {
@@ -94,7 +79,7 @@ int remote_streams(struct lanes *l, struct http *h, const struct target *t, cons
 	json_t *json = NULL;
 	int64_t run = -1;
 	size_t i;
-	int r = get_target(h, t, &json);
+	int r = target_json(t, h, &json);
 
 	streams = r ? NULL : streams_of(json, t, s, &run);
 	if (json_array_size(streams) > 1) {

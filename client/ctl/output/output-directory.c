@@ -1,41 +1,26 @@
 /*
  * Directories that are complete or not there.
  *
- * The files are made in a temporary directory beside the destination, which then gets its name in one step.  rename(2) puts a directory
- * into the place of an empty one and of nothing else, so that nothing is ever replaced.
+ * The files have no names while they are written, so that nothing is left of them however we end.  At the end a temporary directory is made beside
+ * the destination, gets them, and gets its name in one step; for that moment signals wait.  rename(2) puts a directory into the place of an
+ * empty one and of nothing else, so that nothing is ever replaced.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include "ctl.h"
 #include "output-directory.h"
+#include "output.h"
 #include "scope.h"
 
-/* Make ".NAME.XXXXXX" beside PATH, which does not end in a slash. */
-static int open_aside(struct output_directory *d)
-{
-	const char *slash = strrchr(d->path, '/');
-	int dir = slash ? (int)(slash - d->path) + 1 : 0;
-	mode_t mask = umask(0);
-	char *temp;
-
-	umask(mask);
-	if (asprintf(&temp, "%.*s.%s.XXXXXX", dir, d->path, d->path + dir) < 0)
-		return -ENOMEM;
-	if (!mkdtemp(temp)) {
-		int error = errno;
-
-		free(temp);
-		return -error;
-	}
-	d->temp = temp;
-	d->fd = open(temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return d->fd < 0 || fchmod(d->fd, 0777 & ~mask) < 0 ? -errno : 0;
-}
+#define FD_PATH_MAX 32u
+#define COPY_BYTES  (1u << 20)
 
 static int complain(const struct output_directory *d, int error)
 {
@@ -66,12 +51,31 @@ static bool is_taken(const char *path)
 	return n > 2; /* beside itself and the one above */
 }
 
+/* The directory that PATH is in, where files can be made in it: else a whole trace would be read in vain. */
+static int open_above(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	SCOPED(freep) char *name = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	int fd = name ? open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (!name)
+		return -ENOMEM;
+	if (fd >= 0 && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0) {
+		int error = errno;
+
+		close(fd);
+		return -error;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
 int output_directory_open(struct output_directory *d, const char *path, const char *verb)
 {
 	size_t len = strlen(path);
-	int r;
 
-	*d = (struct output_directory){.fd = -1};
+	*d = (struct output_directory){.above = -1};
+	if (!len)
+		return say_usage(verb, "the name of the output is empty; name a directory");
 	if (strcmp(path, "-") == 0)
 		return say_usage(verb, "this format is a directory, which standard output is not; name one with -o");
 	while (len > 1 && path[len - 1] == '/')
@@ -79,40 +83,153 @@ int output_directory_open(struct output_directory *d, const char *path, const ch
 	d->path = strndup(path, len);
 	if (!d->path)
 		return say_memory();
-	r = is_taken(d->path) ? -EEXIST : open_aside(d);
-	return r ? complain(d, -r) : CTL_OK;
+	if (is_taken(d->path))
+		return complain(d, EEXIST);
+	d->above = open_above(d->path);
+	return d->above < 0 ? complain(d, -d->above) : CTL_OK;
+}
+
+/* ---- its files */
+
+/* A file without a name, on the disk where it will have one; where there are no such files it has one for a moment. */
+static int open_nameless(const struct output_directory *d)
+{
+	int fd = openat(d->above, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	SCOPED(freep) char *name = NULL;
+
+	if (fd >= 0)
+		return fd;
+	name = output_aside(d->path, "XXXXXX");
+	fd = name ? mkostemp(name, O_CLOEXEC) : -1;
+	if (fd >= 0)
+		unlink(name);
+	else if (!name)
+		errno = ENOMEM;
+	return fd < 0 ? -errno : fd;
+}
+
+static int reserve(struct output_directory *d)
+{
+	size_t room = d->room ? d->room * 2 : 4;
+	struct output_part *list;
+
+	if (d->n < d->room)
+		return 0;
+	list = realloc(d->list, room * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	d->list = list;
+	d->room = room;
+	return 0;
+}
+
+int output_directory_file(struct output_directory *d, const char *name)
+{
+	struct output_part part;
+	size_t i;
+	int fd, r;
+
+	for (i = 0; i < d->n; i++)
+		if (strcmp(d->list[i].name, name) == 0)
+			return -EEXIST;
+	r = reserve(d);
+	if (r)
+		return r;
+	part = (struct output_part){.name = strdup(name), .fd = -1};
+	part.fd = part.name ? open_nameless(d) : -ENOMEM;
+	if (part.fd < 0) {
+		free(part.name);
+		return part.fd;
+	}
+	d->list[d->n++] = part;
+	/* The caller closes its own when it has written; this one is needed for the name. */
+	fd = fcntl(part.fd, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---- names */
+
+static int copy(int from, int to)
+{
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = sendfile(to, from, &at, COPY_BYTES)) > 0)
+		;
+	if (n < 0 || (fsync(to) < 0 && errno != EINVAL))
+		return -errno;
+	return 0;
+}
+
+/* Give PART its name in DIR: by a link, or where a file that never had one gets none, by a copy. */
+static int put_part(const struct output_part *part, int dir)
+{
+	char source[FD_PATH_MAX];
+	SCOPED(closep) int fd = -1;
+
+	snprintf(source, sizeof(source), "/proc/self/fd/%d", part->fd);
+	if (linkat(AT_FDCWD, source, dir, part->name, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	fd = openat(dir, part->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+	return fd < 0 ? -errno : copy(part->fd, fd);
+}
+
+static int put_parts(const struct output_directory *d, const char *temp)
+{
+	SCOPED(closep) int dir = open(temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	mode_t mask = umask(0);
+	int r = 0;
+	size_t i;
+
+	umask(mask);
+	if (dir < 0 || fchmod(dir, 0777 & ~mask) < 0)
+		return -errno;
+	for (i = 0; i < d->n && !r; i++)
+		r = put_part(&d->list[i], dir);
+	if (!r && rename(temp, d->path) < 0)
+		r = -errno;
+	for (i = 0; i < d->n && r; i++)
+		unlinkat(dir, d->list[i].name, 0);
+	return r;
+}
+
+static int put_all(const struct output_directory *d)
+{
+	SCOPED(freep) char *temp = output_aside(d->path, "XXXXXX");
+	int r;
+
+	if (!temp)
+		return -ENOMEM;
+	if (!mkdtemp(temp))
+		return -errno;
+	r = put_parts(d, temp);
+	if (r)
+		rmdir(temp);
+	return r;
 }
 
 int output_directory_commit(struct output_directory *d)
 {
-	if (rename(d->temp, d->path) < 0)
-		return complain(d, errno);
-	free(d->temp);
-	d->temp = NULL;
-	return CTL_OK;
-}
+	sigset_t all, before;
+	int r;
 
-static void remove_all(struct output_directory *d)
-{
-	DIR *dir = d->fd < 0 ? NULL : fdopendir(d->fd);
-	struct dirent *entry;
-
-	if (dir)
-		d->fd = -1; /* the stream's own from now on */
-	while (dir && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			unlinkat(dirfd(dir), entry->d_name, 0);
-	if (dir)
-		closedir(dir);
-	rmdir(d->temp);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = put_all(d);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r ? complain(d, -r) : CTL_OK;
 }
 
 void output_directory_close(struct output_directory *d)
 {
-	if (d->temp)
-		remove_all(d);
-	closep(&d->fd);
-	free(d->temp);
+	size_t i;
+
+	for (i = 0; i < d->n; i++) {
+		free(d->list[i].name);
+		closep(&d->list[i].fd);
+	}
+	closep(&d->above);
+	free(d->list);
 	free(d->path);
-	*d = (struct output_directory){.fd = -1};
+	*d = (struct output_directory){.above = -1};
 }

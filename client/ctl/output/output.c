@@ -3,10 +3,12 @@
  *
  * A download goes to a file without a name in the directory of its destination and gets that name when it is whole, so that nobody takes
  * a part for the trace, and nothing is left of it however we end.  Where a file system has no such files it is a temporary one beside the
- * destination.  What exists and is no regular file (a pipe, /dev/null) is written in place: replacing it would be harm.
+ * destination.  What exists and is no regular file (a pipe, /dev/null) is written in place: replacing it would be harm.  So would replacing a symbolic
+ * link: who made it wants the bytes where it leads to.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@
 
 #define FD_PATH_MAX 32u
 #define TRIES	    100 /* names that others may have */
+#define LINKS_MAX   40	/* as the kernel follows */
 
 /* By which a file is found that has no name. */
 static const char *fd_path(int fd, char *buf)
@@ -29,14 +32,41 @@ static const char *fd_path(int fd, char *buf)
 	return buf;
 }
 
-/* ".NAME.END" beside PATH; NULL without memory. */
-static char *name_aside(const char *path, const char *end)
+char *output_aside(const char *path, const char *end)
 {
 	const char *slash = strrchr(path, '/');
 	int dir = slash ? (int)(slash - path) + 1 : 0;
 	char *name;
 
 	return asprintf(&name, "%.*s.%s.%s", dir, path, path + dir, end) < 0 ? NULL : name;
+}
+
+/* The file that the symbolic link at PATH stands for, named from where we are; NULL without memory. */
+static char *behind_link(const char *path, const char *target)
+{
+	const char *slash = *target == '/' ? NULL : strrchr(path, '/');
+	char *name;
+
+	return asprintf(&name, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, target) < 0 ? NULL : name;
+}
+
+/* Where symbolic links lead to from PATH, whether anything is there or not; 0 or -errno. */
+static int follow_links(const char *path, char **place)
+{
+	char target[PATH_MAX], *next;
+	ssize_t n;
+	int i;
+
+	*place = strdup(path);
+	for (i = 0; *place && (n = readlink(*place, target, sizeof(target) - 1)) >= 0; i++) {
+		if (i == LINKS_MAX)
+			return -ELOOP;
+		target[n] = 0;
+		next = behind_link(*place, target);
+		free(*place);
+		*place = next;
+	}
+	return *place ? 0 : -ENOMEM;
 }
 
 /* Open a file without a name in the directory of PATH; false where there are no such files. */
@@ -59,7 +89,7 @@ static int open_aside(struct output *o, const char *path)
 	mode_t mask = umask(0);
 
 	umask(mask);
-	o->temp = name_aside(path, "XXXXXX");
+	o->temp = output_aside(path, "XXXXXX");
 	if (!o->temp)
 		return -ENOMEM;
 	o->fd = mkostemp(o->temp, O_CLOEXEC);
@@ -78,16 +108,19 @@ static int open_aside(struct output *o, const char *path)
 static int open_path(struct output *o, const char *path, enum output_mode mode)
 {
 	struct stat st;
-	bool exists = stat(path, &st) == 0;
+	int r;
 
 	o->path = strdup(path);
 	if (!o->path)
 		return -ENOMEM;
 	o->close_it = true;
-	if (exists && mode == OUTPUT_NEW)
+	if (mode == OUTPUT_NEW && lstat(path, &st) == 0)
 		return -EEXIST;
-	if (mode != OUTPUT_DIRECT && !(exists && !S_ISREG(st.st_mode)))
-		return open_nameless(o, path) ? 0 : open_aside(o, path);
+	r = follow_links(path, &o->place);
+	if (r)
+		return r;
+	if (mode != OUTPUT_DIRECT && !(stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
+		return open_nameless(o, o->place) ? 0 : open_aside(o, o->place);
 	o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 	return o->fd < 0 ? -errno : 0;
 }
@@ -97,6 +130,8 @@ int output_open(struct output *o, const char *path, enum output_mode mode, const
 	int r = 0;
 
 	*o = (struct output){.fd = -1, .replace = mode != OUTPUT_NEW};
+	if (!path[0])
+		return say_usage(verb, "the name of the output is empty; name a file, or \"-\" for standard output");
 	if (strcmp(path, "-") == 0)
 		o->fd = STDOUT_FILENO;
 	else
@@ -173,7 +208,7 @@ static int name_temporarily(struct output *o)
 		if (getrandom(&number, sizeof(number), 0) < 0)
 			number = (uint32_t)i;
 		snprintf(end, sizeof(end), "%06x", number & 0xffffff);
-		o->temp = name_aside(o->path, end);
+		o->temp = output_aside(o->place, end);
 		r = o->temp ? give_name(o, o->temp) : -ENOMEM;
 	}
 	if (r) {
@@ -190,10 +225,10 @@ static int put_in_place(struct output *o)
 	if (r)
 		return r;
 	if (o->nameless)
-		return give_name(o, o->path);
+		return give_name(o, o->place);
 	if (o->replace)
-		return rename(o->temp, o->path) < 0 ? -errno : 0;
-	return rename_new(o->temp, o->path);
+		return rename(o->temp, o->place) < 0 ? -errno : 0;
+	return rename_new(o->temp, o->place);
 }
 
 int output_commit(struct output *o)
@@ -222,6 +257,7 @@ void output_close(struct output *o)
 	if (o->temp)
 		unlink(o->temp);
 	free(o->temp);
+	free(o->place);
 	free(o->path);
 	*o = (struct output){.fd = -1};
 }

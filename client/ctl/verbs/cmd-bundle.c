@@ -73,19 +73,6 @@ static int take_file(struct bundling *x, const struct target *t)
 	return m ? read_member(x, m, x->trace, &none) : say_memory();
 }
 
-/* What the daemon says of a guest or capture. */
-static int get_target(struct http *h, const struct target *t, json_t **json)
-{
-	char *name = http_escape(h, t->name);
-	SCOPED(freep) char *path = NULL;
-	int n = -1;
-
-	if (name)
-		n = asprintf(&path, "/v1/%s/%s", t->kind == TARGET_CAPTURE ? "captures" : "domains", name);
-	curl_free(name);
-	return n < 0 ? say_memory() : http_json(h, "GET", path, NULL, json);
-}
-
 /*
  * A capture can be too short to say from when on its clock is known: the rest of its run, as far as it is there still, says more.
  */
@@ -162,7 +149,7 @@ static int take_remote(struct bundling *x, struct target *t, bool settled)
 
 	if (!r && !settled)
 		r = target_ask(t, &h);
-	r = r ? r : get_target(&h, t, &json);
+	r = r ? r : target_json(t, &h, &json);
 	r = r ? r : take_streams(x, &h, t, json);
 	json_decref(json);
 	if ((r == CTL_UNREACHABLE || r == CTL_NOT_FOUND) && t->name == x->trace)

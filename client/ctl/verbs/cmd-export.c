@@ -78,7 +78,7 @@ static int open_output(struct export *x, bool named, const char *verb)
 
 	if (x->job.exporter->directory) {
 		r = output_directory_open(&x->dir, x->path, verb);
-		x->job.dir = x->dir.fd;
+		x->job.dir = &x->dir;
 		return r;
 	}
 	r = output_open(&x->out, x->path, named ? OUTPUT_REPLACE : OUTPUT_NEW, verb);
@@ -255,7 +255,7 @@ static int parse(struct export *x, int argc, char **argv, struct selection *s, s
 int cmd_export(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(export_deinit)
-	struct export x = {.ctl = ctl, .out = {.fd = -1}, .dir = {.fd = -1}, .job = {.dir = -1}};
+	struct export x = {.ctl = ctl, .out = {.fd = -1}, .dir = {.above = -1}};
 	struct selection s = {0};
 	const char *file = NULL;
 	struct operands left;

@@ -9,16 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input.h"
-#include "options.h"
-#include "period.h"
+#include "reading.h"
 #include "scope.h"
 #include "stats-show.h"
 #include "table.h"
 #include "tally-json.h"
 
 struct stats {
-	struct period period;
+	struct period *period; /* borrowed */
 	struct tally *tallies;
 	char **names; /* of the streams, owned; NULL = there is one */
 	unsigned int n;
@@ -72,9 +70,9 @@ static int stats_events(void *data, unsigned int stream, const struct mprof_even
 	if (!s->n && stats_reserve(s, 1))
 		return -ENOMEM;
 	t = &s->tallies[stream];
-	period_holds(&s->period, events[0].raw.timestamp);
-	t->from = period_from(&s->period);
-	t->to = period_to(&s->period);
+	period_holds(s->period, events[0].raw.timestamp);
+	t->from = period_from(s->period);
+	t->to = period_to(s->period);
 	for (i = 0; i < n; i++)
 		tally_event(t, &events[i].raw);
 	return t->failed ? -ENOMEM : 0;
@@ -151,43 +149,33 @@ static json_t *stats_json(struct stats *s, const struct input *in)
 	return object;
 }
 
-static int stats_print(const struct ctl *ctl, struct stats *s, const struct input *in)
+static int stats_print(struct stats *s, const struct reading *from)
 {
 	json_t *json;
 	int r;
 
 	if (!s->n && stats_reserve(s, 1)) /* no event came */
 		return say_memory();
-	json = stats_json(s, in);
+	json = stats_json(s, &from->in);
 	if (!json)
 		return say_memory();
-	r = ctl->json ? json_print(json) : stats_show(json);
+	r = from->ctl->json ? json_print(json) : stats_show(json);
 	json_decref(json);
 	return r;
 }
 
 int cmd_stats(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(input_deinit) struct input in = {0};
-	SCOPED(stats_deinit) struct stats stats = {0};
+	SCOPED(reading_deinit) struct reading reading = {0};
+	SCOPED(stats_deinit) struct stats stats = {.period = &reading.period};
 	const struct sink sink = {.streams = stats_streams, .events = stats_events, .data = &stats};
-	struct selection s = {0};
-	const char *from = NULL, *to = NULL;
-	const struct option_def defs[] = {
-		SELECTION_OPTIONS(s),
-		PERIOD_OPTIONS(from, to),
-	};
-	struct operands left;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), printed;
+	int r = reading_parse(&reading, ctl, argc, argv, NULL, 0, 1), printed;
 
-	r = r ? r : period_parse(&stats.period, from, to, argv[0]);
 	if (r)
 		return r;
-	r = input_run(&in, ctl, &sink, left.at[0], &s, false, argv[0]);
-	if (r == INPUT_REFUSED)
-		return say_memory();
-	if (r != CTL_OK && r != CTL_DAMAGED)
+	r = reading_run(&reading, &sink);
+	if (!reading_came(r))
 		return r;
-	printed = stats_print(ctl, &stats, &in);
+	printed = stats_print(&stats, &reading);
 	return printed ? printed : r;
 }

@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input.h"
 #include "modeller.h"
-#include "options.h"
+#include "reading.h"
 #include "scope.h"
 #include "span.h"
 #include "table.h"
@@ -21,8 +20,8 @@
 
 struct threads {
 	struct modeller modeller;
-	struct period period;
-	const char *label; /* a glob, or NULL; borrowed */
+	const struct period *period; /* borrowed */
+	const char *label;	     /* a glob, or NULL; borrowed */
 	bool unresolved;
 	uint32_t most;	   /* lines; MPROF_NONE = all, and in the order of the trace */
 	uint8_t *labelled; /* with LABEL of each thread: does it bear such a one? */
@@ -52,7 +51,7 @@ static bool takes(const struct threads *t, uint32_t i)
 		return false;
 	if (t->label && !t->labelled[i])
 		return false;
-	return thread->start <= period_to(&t->period) && thread->end >= period_from(&t->period);
+	return thread->start <= period_to(t->period) && thread->end >= period_from(t->period);
 }
 
 /* The longest first; of equal ones the first. */
@@ -244,40 +243,33 @@ static int take_most(struct threads *t, const char *longest, const char *verb)
 	return CTL_OK;
 }
 
-static int threads_print(const struct ctl *ctl, struct threads *t)
+static int threads_print(struct threads *t, bool json)
 {
 	if (!modeller_finish(&t->modeller) || !choose(t))
 		return say_memory();
-	return ctl->json ? show_json(t) : show(t);
+	return json ? show_json(t) : show(t);
 }
 
 int cmd_threads(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(input_deinit) struct input in = {0};
-	SCOPED(threads_deinit) struct threads t = {0};
-	struct selection s = {0};
-	const char *from = NULL, *to = NULL, *longest = NULL;
-	const struct option_def defs[] = {
-		SELECTION_OPTIONS(s),
-		PERIOD_OPTIONS(from, to),
+	SCOPED(reading_deinit) struct reading reading = {0};
+	SCOPED(threads_deinit) struct threads t = {.period = &reading.period};
+	const char *longest = NULL;
+	const struct option_def own[] = {
 		{"--label", NULL, &t.label, NULL},
 		{"--longest", NULL, &longest, NULL},
 		{"--unresolved", NULL, NULL, &t.unresolved},
 	};
-	struct operands left;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), printed;
+	int r = reading_parse(&reading, ctl, argc, argv, own, sizeof(own) / sizeof(own[0]), 1), printed;
 
-	r = r ? r : period_parse(&t.period, from, to, argv[0]);
 	r = r ? r : take_most(&t, longest, argv[0]);
 	if (r)
 		return r;
-	if (!modeller_init(&t.modeller, &t.period, false))
+	if (!modeller_init(&t.modeller, &reading.period, false))
 		return say_memory();
-	r = input_run(&in, ctl, &t.modeller.sink, left.at[0], &s, false, argv[0]);
-	if (r == INPUT_REFUSED)
-		return say_memory();
-	if (r != CTL_OK && r != CTL_DAMAGED)
+	r = reading_run(&reading, &t.modeller.sink);
+	if (!reading_came(r))
 		return r;
-	printed = threads_print(ctl, &t);
+	printed = threads_print(&t, ctl->json);
 	return printed ? printed : r;
 }

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "ending.h"
-#include "input.h"
 #include "modeller.h"
-#include "options.h"
+#include "reading.h"
 #include "scope.h"
 #include "table.h"
 #include "why-json.h"
@@ -25,7 +24,7 @@ enum { CHOSEN = 1, ANSWERED = 2 };
 
 struct asking {
 	struct modeller modeller;
-	struct period period;
+	const struct period *period; /* borrowed */
 	struct mprof_why *why;
 	uint8_t *chosen;		/* of each thread: CHOSEN, ANSWERED */
 	uint32_t n;			/* so many are */
@@ -44,7 +43,7 @@ static void asking_deinit(struct asking *a)
 
 static bool in_period(const struct asking *a, uint32_t thread)
 {
-	return a->modeller.view->threads[thread].created >= period_from(&a->period);
+	return a->modeller.view->threads[thread].created >= period_from(a->period);
 }
 
 /* Threads of the id that NAME is, where it is one and they are there. */
@@ -161,9 +160,9 @@ static int show(const struct asking *a, const json_t *json, bool last)
 			last ? a->modeller.view->n_streams : 0);
 }
 
-static int asking_print(const struct ctl *ctl, struct asking *a, const struct input *in, const struct operands *left,
-			const struct selection *s)
+static int asking_print(struct asking *a, const struct reading *from)
 {
+	const struct operands *left = &from->left;
 	const char *name = left->n > 1 ? left->at[1] : NULL;
 	json_t *json;
 	int r;
@@ -173,7 +172,7 @@ static int asking_print(const struct ctl *ctl, struct asking *a, const struct in
 	a->why = mprof_why_new(a->modeller.view);
 	if (!a->why || !choose(a, name))
 		return say_memory();
-	json = asking_json(a, in);
+	json = asking_json(a, &from->in);
 	if (!json)
 		return say_memory();
 	if (name && !a->n) {
@@ -181,34 +180,26 @@ static int asking_print(const struct ctl *ctl, struct asking *a, const struct in
 		say("there is no thread with the id or a label like \"%s\"", name);
 		return CTL_NOT_FOUND;
 	}
-	r = ctl->json ? json_print(json) : show(a, json, ending_is_crash(ctl, left->at[0], s));
+	r = from->ctl->json ? json_print(json)
+			    : show(a, json, ending_is_crash(from->ctl, left->at[0], &from->selection));
 	json_decref(json);
 	return r;
 }
 
 int cmd_why(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(input_deinit) struct input in = {0};
+	SCOPED(reading_deinit) struct reading reading = {0};
 	SCOPED(asking_deinit) struct asking a = {0};
-	struct selection s = {0};
-	const char *from = NULL, *to = NULL;
-	const struct option_def defs[] = {
-		SELECTION_OPTIONS(s),
-		PERIOD_OPTIONS(from, to),
-	};
-	struct operands left;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 2), printed;
+	int r = reading_parse(&reading, ctl, argc, argv, NULL, 0, 2), printed;
 
-	r = r ? r : period_parse(&a.period, from, to, argv[0]);
 	if (r)
 		return r;
-	if (!modeller_init(&a.modeller, &a.period, true))
+	a.period = &reading.period;
+	if (!modeller_init(&a.modeller, &reading.period, true))
 		return say_memory();
-	r = input_run(&in, ctl, &a.modeller.sink, left.at[0], &s, false, argv[0]);
-	if (r == INPUT_REFUSED)
-		return say_memory();
-	if (r != CTL_OK && r != CTL_DAMAGED)
+	r = reading_run(&reading, &a.modeller.sink);
+	if (!reading_came(r))
 		return r;
-	printed = asking_print(ctl, &a, &in, &left, &s);
+	printed = asking_print(&a, &reading);
 	return printed ? printed : r;
 }

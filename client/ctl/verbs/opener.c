@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 
 #define PATIENCE_MS 3000
 #define STEP_MS	    20
+#define WORDS_MAX   64 /* of a command */
 
 /* Does it go on, or has it ended well? */
 static bool went_well(pid_t pid)
@@ -35,9 +37,8 @@ static bool went_well(pid_t pid)
 }
 
 /* Away from this terminal, and from our ignoring SIGPIPE. */
-static bool start(const char *program, const char *path, posix_spawn_file_actions_t *files, posix_spawnattr_t *how)
+static bool start(char **argv, posix_spawn_file_actions_t *files, posix_spawnattr_t *how)
 {
-	char *argv[] = {(char *)program, (char *)path, NULL};
 	sigset_t pipe;
 	pid_t pid;
 
@@ -49,10 +50,10 @@ static bool start(const char *program, const char *path, posix_spawn_file_action
 	    posix_spawn_file_actions_adddup2(files, STDIN_FILENO, STDOUT_FILENO) ||
 	    posix_spawn_file_actions_adddup2(files, STDIN_FILENO, STDERR_FILENO))
 		return false;
-	return posix_spawnp(&pid, program, files, how, argv, environ) == 0 && went_well(pid);
+	return posix_spawnp(&pid, argv[0], files, how, argv, environ) == 0 && went_well(pid);
 }
 
-static bool run(const char *program, const char *path)
+static bool run(char **argv)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
@@ -64,10 +65,81 @@ static bool run(const char *program, const char *path)
 		posix_spawn_file_actions_destroy(&files);
 		return false;
 	}
-	started = start(program, path, &files, &how);
+	started = start(argv, &files, &how);
 	posix_spawnattr_destroy(&how);
 	posix_spawn_file_actions_destroy(&files);
 	return started;
+}
+
+/* WORD with PATH in place of each "%s"; NULL without memory. */
+static char *with_path(const char *word, const char *path)
+{
+	char *whole = strdup(word), *longer;
+	size_t at = 0;
+
+	while (whole && strstr(whole + at, "%s")) {
+		size_t head = (size_t)(strstr(whole + at, "%s") - whole);
+
+		if (asprintf(&longer, "%.*s%s%s", (int)head, whole, path, whole + head + 2) < 0)
+			longer = NULL;
+		free(whole);
+		whole = longer;
+		at = head + strlen(path);
+	}
+	return whole;
+}
+
+/* A program and its arguments. */
+struct command {
+	char *argv[WORDS_MAX + 1]; /* each owned */
+	size_t n;
+	bool bad; /* it has too many words, or there was no memory */
+};
+
+/* WORD, owned from now on; NULL where there was no memory. */
+static void command_add(struct command *c, char *word)
+{
+	c->bad = c->bad || !word || c->n == WORDS_MAX;
+	if (c->bad)
+		free(word);
+	else
+		c->argv[c->n++] = word;
+}
+
+/* Take LINE apart, and PATH in. */
+static void command_read(struct command *c, char *line, const char *path)
+{
+	bool named = false;
+	char *word;
+
+	if (strchr(line, '/') && access(line, X_OK) == 0) { /* a program whose name may have spaces */
+		command_add(c, strdup(line));
+		line = NULL;
+	}
+	while ((word = strsep(&line, " \t"))) {
+		if (!*word)
+			continue;
+		named = named || strstr(word, "%s");
+		command_add(c, with_path(word, path));
+	}
+	if (!named)
+		command_add(c, strdup(path));
+}
+
+static void command_deinit(struct command *c)
+{
+	while (c->n)
+		free(c->argv[--c->n]);
+}
+
+static bool run_line(char *line, const char *path)
+{
+	SCOPED(command_deinit) struct command c = {0};
+
+	if (!line[strspn(line, " \t")])
+		return false;
+	command_read(&c, line, path);
+	return !c.bad && run(c.argv);
 }
 
 static const char *setting(const char *name)
@@ -80,12 +152,13 @@ static const char *setting(const char *name)
 bool opener_run(const char *path)
 {
 	SCOPED(freep) char *list = strdup(setting("BROWSER"));
-	char *rest = list, *program;
+	char *rest = list, *line;
 
-	while (rest && (program = strsep(&rest, ":")))
-		if (*program && run(program, path))
+	while (rest && (line = strsep(&rest, ":")))
+		if (run_line(line, path))
 			return true;
 	if (!*setting("DISPLAY") && !*setting("WAYLAND_DISPLAY"))
 		return false;
-	return run("xdg-open", path) || run("sensible-browser", path);
+	return run((char *[]){"xdg-open", (char *)path, NULL}) ||
+	       run((char *[]){"sensible-browser", (char *)path, NULL});
 }

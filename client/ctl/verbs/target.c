@@ -142,6 +142,24 @@ char *target_path(const struct target *t, struct http *h, const char *what, cons
 	return NULL;
 }
 
+int target_json(const struct target *t, struct http *h, json_t **json)
+{
+	bool capture = t->kind == TARGET_CAPTURE;
+	char *name = http_escape(h, t->name);
+	SCOPED(freep) char *path = NULL;
+	int n = -1;
+
+	if (name)
+		n = asprintf(&path, "/v1/%s/%s%s", capture ? "captures" : "domains", name,
+			     capture ? "" : "?limit=1000"); /* of its runs */
+	curl_free(name);
+	if (n < 0) {
+		path = NULL;
+		return say_memory();
+	}
+	return http_json(h, "GET", path, NULL, json);
+}
+
 char *target_file_name(const struct target *t, const char *suffix)
 {
 	char *name = NULL, *p;

@@ -40,6 +40,10 @@ int target_ask(struct target *t, struct http *h);
 int selection_check(const struct selection *s, const char *verb);
 /* The path of the target's trace with the selection, to be freed; NULL without memory.  WHAT is "trace" or "live". */
 char *target_path(const struct target *t, struct http *h, const char *what, const struct selection *s);
+/*
+ * What the daemon says of it, of a guest with its newest thousand runs, into *JSON, to be decref'd.  Returns an exit code, having said why.
+ */
+int target_json(const struct target *t, struct http *h, json_t **json);
 /* Is the selection possible for this kind?  Returns an exit code, having said why. */
 int target_check(const struct target *t, const struct selection *s, const char *verb);
 
