@@ -80,6 +80,7 @@ export class Actions {
 			"thread-previous": () => this.neighbour(-1),
 			family: () => timeline.selection.thread && timeline.selection.highlight(timeline.selection.thread.index),
 			mark: () => this.mark(),
+			heap: () => timeline.heap?.any && timeline.heap.flip(),
 			counters: () => timeline.flipCounters(),
 			escape: () => this.escape(),
 		};
@@ -114,9 +115,8 @@ export class Actions {
 	}
 
 	/** Measure by key: once where it begins, once where it ends. */
-	mark() {
+	mark(time = this.timeline.tip.time ?? this.timeline.camera.timeAt(this.timeline.camera.width / 2)) {
 		const {timeline} = this;
-		const time = timeline.tip.time ?? timeline.camera.timeAt(timeline.camera.width / 2);
 
 		if (this.begun === undefined) {
 			this.begun = time;

@@ -7,7 +7,7 @@
  *   run, stream: numbers, from, to: BigInt, row: the focus, thread: {stream, id, index} with id BigInt and index a guess,
  *   together: several of them on one time line, ["domain:NAME" | "capture:ID"],
  *   against: another one below it, likewise; align: {label} | {threads: [thread, thread]} of both,
- *   find: text, measure: {from, to}, panel: which of PANELS is open,
+ *   find: text, measure: {from, to}, panel: which of PANELS is open, heap: "off" where it is hidden,
  * }
  */
 import {formatMemory, parseMemory} from "./memory-address.js";
@@ -87,6 +87,8 @@ export function parse(hash) {
 	const selected = thread(query.get("thread"));
 	if (selected)
 		view.thread = selected;
+	if (query.get("heap") === "off")
+		view.heap = "off";
 	const measured = range(...(query.get("measure") ?? "").split("-"));
 	if (measured)
 		view.measure = measured;
@@ -120,6 +122,8 @@ export function format(view) {
 		query.set("find", view.find);
 	if (view.measure)
 		query.set("measure", `${view.measure.from}-${view.measure.to}`);
+	if (view.heap)
+		query.set("heap", view.heap);
 	if (view.panel)
 		query.set("panel", view.panel);
 	formatMemory(view, query);

@@ -34,6 +34,8 @@ export class Frame {
 			if (name !== "help")
 				element.removeAttribute("aria-label");
 		this.buttons.get("diff").hidden = !timeline.versus;
+		this.heapButton = button("Heap", "Show or hide the heap (h)", () => timeline.heap.flip(), {hidden: true});
+		this.heapButton.removeAttribute("aria-label");
 		this.message = make("div", {className: "tl-message", hidden: true});
 		this.alert = make("div", {className: "tl-alert", role: "alert"});
 		this.menu = this.saveMenu();
@@ -63,6 +65,7 @@ export class Frame {
 				),
 				timeline.search.element,
 				make("div", {className: "tl-group", role: "group", "aria-label": "Panels"}, ...this.buttons.values()),
+				this.heapButton,
 				this.menu,
 			),
 			this.remarks,
@@ -167,6 +170,12 @@ export class Frame {
 	pressed(name) {
 		for (const [key, element] of this.buttons)
 			element.setAttribute("aria-pressed", String(key === name));
+	}
+
+	/** Is there a heap to be shown, and is it? */
+	heap(any, shown) {
+		this.heapButton.hidden = !any;
+		this.heapButton.setAttribute("aria-pressed", String(shown));
 	}
 
 	pause() {

@@ -124,7 +124,7 @@ export class Guests {
 		cells.choose = this.chosen.box();
 		cells.guest.append(cells.choose, cells.link, cells.detail);
 		cells.badge = make("span", {className: "state"});
-		cells.profiled = make("a", {className: "profiled", textContent: "memory profile", hidden: true});
+		cells.profiled = make("a", {className: "profiled", hidden: true});
 		cells.state.append(cells.badge, cells.profiled);
 		cells.spark = this.sparks.make(guest);
 		cells.activity.append(cells.spark);
@@ -146,6 +146,7 @@ export class Guests {
 
 		entry.profile = profile;
 		cells.profiled.hidden = !profile;
+		text(cells.profiled, profile ? "memory profile" : "");
 		if (profile) {
 			attribute(cells.profiled, "href", format({memtrace: profile.id}));
 			attribute(cells.profiled, "aria-label", `The memory of ${name} is being profiled: open profile ${profile.id}`);

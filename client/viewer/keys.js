@@ -25,6 +25,7 @@ export const KEYS = [
 	{keys: ["d"], act: "diff", says: "What differs, where two traces are compared"},
 	{keys: ["t"], act: "threads", says: "List the threads in view"},
 	{keys: ["s"], act: "stats", says: "Numbers of the selected range, or of what is in view"},
+	{keys: ["h"], act: "heap", says: "Show or hide the heap, where a memory profile ran"},
 	{keys: [" "], act: "counters", says: "Show or hide all counters"},
 	{keys: ["?"], act: "help", says: "This list"},
 	{keys: ["Escape"], act: "escape", says: "Close what is open; then select nothing"},
@@ -74,6 +75,7 @@ const SIGNS = [
 	["part", "Two traces compared: here they part, or it resolved in one only"],
 	["lone", "Two traces compared: it has no counterpart in the other"],
 	["uncertain", "Several guests: how much earlier it may have been, by what is known of the clock"],
+	["heap", "The heap, above the threads: how much lived when, by a memory profile; a click opens it there"],
 	["gap", "Packets are missing: nothing is known of this time"],
 ];
 

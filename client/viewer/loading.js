@@ -104,6 +104,8 @@ export class Loading {
 		timeline.frame.notes(this.notes());
 		this.mark(session, session.engine);
 		if (how === "begin")
+			timeline.beside().catch((error) => timeline.closed || timeline.failed(error));
+		if (how === "begin")
 			await timeline.whereabouts.apply(timeline.view);
 		else
 			await this.again();

@@ -13,12 +13,15 @@ const PAGES = {
 	memory: async () => (await import("./memory.js")).MemoryPage,
 };
 
+/* What a time line shows above its threads, where a memory profile ran: fetched when it is needed, too. */
+const STRIP = async () => (await import("./heap-strip.js")).HeapStrip;
+
 class Main {
 	constructor(root) {
 		const api = new Api(new URL(".", document.baseURI));
 
 		this.root = root;
-		this.services = {api, events: new Events(api.url("v1/events")), take: (file, asTrace) => this.take(file, asTrace)};
+		this.services = {api, events: new Events(api.url("v1/events")), take: (file, asTrace) => this.take(file, asTrace), strip: STRIP};
 		this.kind = null;
 		this.page = null;
 		this.turn = 0; /* goes up with each address: what was begun for another one is dropped */

@@ -147,7 +147,7 @@ export class Panels {
 
 		return [
 			range ? "The selected range" : "What is in view",
-			measured(what, stats, camera.start, (it) => this.choose(it), session.source.clock),
+			[...measured(what, stats, camera.start, (it) => this.choose(it), session.source.clock), ...((await this.timeline.heap?.measured(what)) ?? [])],
 		];
 	}
 
@@ -172,7 +172,7 @@ export class Panels {
 			source.title,
 			[
 				make("p", {textContent: source.about}),
-				...(source.tells ?? []).map((text) => make("p", {textContent: text})),
+				...[...(source.tells ?? []), ...(this.timeline.heap?.tells ?? [])].map((text) => make("p", {textContent: text})),
 				...(source.lacks ? [make("p", {textContent: source.lacks})] : []),
 				make(
 					"table",

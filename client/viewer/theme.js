@@ -36,6 +36,7 @@ const LIGHT = {
 	lone: "#8a4b00",
 	part: "#6a1fb0",
 	missing: "#b9c6d6",
+	heap: "#a84b00",
 };
 
 const DARK = {
@@ -74,6 +75,7 @@ const DARK = {
 	lone: "#ffb866",
 	part: "#c79bff",
 	missing: "#2c3a4a",
+	heap: "#ffa04d",
 };
 
 /** The palette, light or dark. */

@@ -61,7 +61,7 @@ export class Timeline {
 		const {selection, chain, tip, unloaded} = this;
 		const guests = this.strips ?? [];
 		const marks = this.versus?.marksOf("bad", this.stage) ?? [];
-		const pointer = tip.time ?? this.versus?.tipTime ?? null;
+		const pointer = tip.time ?? this.heap?.time ?? this.versus?.tipTime ?? null;
 
 		return {guests, marks, selected: selection.thread, range: selection.range, chain, pointer, unloaded};
 	}
@@ -137,11 +137,23 @@ export class Timeline {
 		};
 	}
 
+	/** Lay the heap beside the threads, where a memory profile ran; a page without a server has none. */
+	async beside() {
+		const Strip = await this.services.strip?.();
+
+		if (!Strip || this.heap || this.closed)
+			return;
+		this.heap = new Strip(this);
+		this.stage.element.insertBefore(this.heap.element, this.stage.pictures);
+		await this.heap.begin();
+	}
+
 	close() {
 		document.removeEventListener("keydown", this.onKey);
 		this.whereabouts.close();
 		clearTimeout(this.reading);
 		this.versus?.close();
+		this.heap?.close();
 		this.stage.close();
 		this.session?.close();
 		this.closed = true;
@@ -216,6 +228,7 @@ export class Timeline {
 
 	drawn() {
 		this.versus?.follow();
+		this.heap?.draw();
 		const key = `${this.camera.from} ${this.camera.to} ${this.dark} ${this.camera.width}`;
 
 		if (this.session?.summary && this.mapped !== key) {

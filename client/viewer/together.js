@@ -169,7 +169,7 @@ function named(members) {
 }
 
 /** What the stamps of a member's packets say: a list of streams for engine.clocks(). */
-async function stamps(api, member, options) {
+export async function stamps(api, member, options) {
 	const out = [];
 	const read = async (path) => {
 		const packets = [];

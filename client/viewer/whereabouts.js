@@ -73,6 +73,7 @@ export class Whereabouts {
 		if ((view.find ?? "") !== timeline.search.input.value)
 			await timeline.search.set(view.find ?? "");
 		timeline.selection.range = view.measure ?? null;
+		timeline.heap?.set(view.heap !== "off");
 		const thread = view.thread ? await timeline.selection.locate(view.thread) : null;
 		timeline.selection.thread = thread;
 		await timeline.panels.show(view.panel ?? (thread ? "thread" : view.measure ? "stats" : timeline.versus ? "diff" : null));
@@ -97,6 +98,8 @@ export class Whereabouts {
 			view.find = timeline.search.input.value;
 		if (range)
 			view.measure = range;
+		if (timeline.heap ? !timeline.heap.on : timeline.view.heap === "off")
+			view.heap = "off";
 		if (timeline.panels.address)
 			view.panel = timeline.panels.address;
 		return view;

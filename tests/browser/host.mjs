@@ -187,7 +187,7 @@ test("host: captures are taken, pinned, noted and deleted with the keyboard alon
 	equal((await status()).length, 1);
 	await capture.getByRole("button", {name: /^Delete/}).click();
 	await page.getByRole("dialog").getByRole("button", {name: "Delete"}).click();
-	await page.getByText("None yet").waitFor();
+	await page.getByText("None yet: one is taken").waitFor();
 	equal((await status()).length, 0);
 	ok(await page.locator("#captures-title").evaluate((element) => element === document.activeElement), "the focus is where the list begins");
 	/* What another client does is seen too. */

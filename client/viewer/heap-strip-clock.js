@@ -1,0 +1,75 @@
+/*
+ * Where the times of a memory profile lie on the time line of the same guest's threads, and how sure that is.
+ *
+ * The two have different clocks, which meet in dom0's.  A profile's times are the guest's wall clock, of which dom0 need know nothing; but its first packet
+ * is made when it begins, and the sink notes when that came (`began`).  So no event of a profile was later than it is drawn when its beginning is drawn where
+ * the first packet came.  How much earlier it may have been is bounded too: the sink does not wait longer than FIRST_NS for the first packet of a
+ * connection, and a guest begins its profile once it is connected.  Where the end of a profile came before its last event would be drawn, all is drawn
+ * by the end instead.  How the trace's clock stands to dom0's say the stamps of its packets (clocks.js): its events happened where they are drawn, or earlier,
+ * so that against them the heap may also be later.
+ */
+import {shown} from "./guest-text.js";
+import {rough} from "./times.js";
+import {realNs} from "./together.js";
+
+const FIRST_NS = 10000000000n; /* daemon/sink/stream.c: a connection without a first packet is closed then */
+
+/** How long after its beginning MEMTRACE (as the API says) ended, by dom0's clock; null while it is being recorded. */
+function lifeNs({began, ended}) {
+	const [from, to] = [realNs(began), realNs(ended)];
+
+	return from === null || to === null ? null : to - from;
+}
+
+/** When MEMTRACE was received, as times of the trace whose clock is {known, offsetNs}: {from, to}, TO null while it is; null where that is not known. */
+export function received(memtrace, {known, offsetNs}) {
+	const began = /^\d{1,20}$/.test(memtrace.began_mono ?? "") ? BigInt(memtrace.began_mono) : null;
+	const life = lifeNs(memtrace);
+
+	if (!known || began === null)
+		return null;
+	return {from: began - offsetNs, to: life === null ? null : began - offsetNs + life};
+}
+
+/**
+ * Where a profile lies: INFO as heap.load() says, CLOCK of the trace {known, offsetNs, uncertaintyNs | null}.
+ * -> {base: the trace's time of its beginning, earlierNs: how much earlier than drawn an event may have been (null: not known), laterNs: likewise, aheadNs: of the
+ *    guest's wall clock before dom0's}, or null where nothing is known.
+ */
+export function placed(memtrace, info, clock) {
+	const when = received(memtrace, clock);
+	const real = realNs(memtrace.began);
+
+	if (!when)
+		return null;
+	const life = lifeNs(memtrace);
+	const over = life === null ? 0n : (info.endUs - info.startUs) * 1000n - life;
+	const back = over > 0n ? over : 0n;
+	return {
+		base: when.from - back,
+		earlierNs: back > FIRST_NS ? null : FIRST_NS - back,
+		laterNs: clock.uncertaintyNs,
+		aheadNs: real === null ? null : info.startUs * 1000n - (real - back),
+	};
+}
+
+const upTo = (ns, way) => (ns === null ? `nobody knows how much ${way}` : `up to ${rough(ns)} ${way}`);
+
+/** How sure it is, in a few words. */
+export function sure({earlierNs, laterNs}) {
+	return `against the threads: here${laterNs === 0n ? " or " : ", "}${upTo(earlierNs, "earlier")}${laterNs === 0n ? "" : `, or ${upTo(laterNs, "later")}`}`;
+}
+
+/** The same in sentences, for whoever asks. */
+export function tells({id, says}, {earlierNs, laterNs, aheadNs}) {
+	const out = [`Heap: memory profile ${id}${says.program ? ` of ${shown(says.program)}` : ""}, drawn by when its first packet came to this host, which is mostly a millisecond after it was made.`];
+
+	out.push(earlierNs === null
+		? "Its own times do not fit when it came, as if it had been sent later: it is drawn by when it ended, and what is drawn happened there or any time before."
+		: `What is drawn of it happened there, or up to ${rough(earlierNs)} before: longer a guest is not waited for.`);
+	if (laterNs !== 0n)
+		out.push(`Against the threads it may also have been ${upTo(laterNs, "later")}: so far the trace's own clock is known.`);
+	if (aheadNs !== null)
+		out.push(`By that the guest's wall clock is ${rough(aheadNs < 0n ? -aheadNs : aheadNs)} ${aheadNs < 0n ? "behind" : "ahead of"} this host's.`);
+	return out;
+}

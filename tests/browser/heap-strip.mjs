@@ -1,0 +1,248 @@
+/* The heap beside the threads of the same guest: on the same clock, in the same window, with the numbers that were sent. */
+import {spawn} from "node:child_process";
+import {once} from "node:events";
+import path from "node:path";
+
+import {BUILD, equal, ok, sleep, test, until} from "./harness.mjs";
+import {info, writer} from "./memtrace-make.mjs";
+import {box, settled} from "./timeline-tools.mjs";
+
+const HOUR_NS = 3600n * 10n ** 9n;
+const SHIFT = 5n * HOUR_NS; /* of the guest's trace clock ahead of the host's */
+const WALL_US = 7200n * 1000000n; /* of its wall clock */
+const KB = 1024;
+const MB = 1024 * KB;
+/* [ms after the beginning, bytes, ms until it goes]: sums are 8.0, 24.0, 16.0 and 40.0 million bytes. */
+const BLOCKS = [
+	[100, 8000000, null],
+	[300, 16000000, 700],
+	[500, 0, null],
+	[900, 32000000, null],
+];
+
+/* A guest that traces, whose memory is profiled while it does; then all is over.  What is returned says when things were, by the host's clock. */
+async function both(t, {events = 2200, more = {}} = {}) {
+	const host = await t.host({sink: true});
+	const program = spawn(path.join(BUILD, "tests/integration/shifted"), [path.join(host.rings, "web.ctf"), String(SHIFT), String(events), "800"], {stdio: "ignore"});
+	const ended = once(program, "exit");
+	let start, mono, write;
+	const offer = await host.offered(() => {
+		start = BigInt(Date.now()) * 1000n + WALL_US;
+		mono = process.hrtime.bigint();
+		write = writer(start);
+		return info({start, ...more});
+	});
+
+	await until(async () => (await host.domain("web"))?.state === "running");
+	const answer = await fetch(`${host.url}/v1/domains/web/memtraces`, {
+		method: "POST",
+		headers: {"Content-Type": "application/json"},
+		body: JSON.stringify({address: "127.0.0.1", port: offer.port}),
+	});
+	equal(answer.status, 201, await answer.clone().text());
+	const blocks = BLOCKS.filter(([, bytes]) => bytes).map(([at, bytes, until]) => ({at: at * 1000, bytes, ...(until ? {until: until * 1000} : {})}));
+	while (process.hrtime.bigint() < mono + 1100000000n)
+		await sleep(20);
+	offer.send(write(blocks));
+	await sleep(100);
+	await fetch(`${host.url}/v1/memtraces/1/recording`, {method: "DELETE"});
+	await ended;
+	await until(async () => (await host.domain("web")).state === "ended");
+	return {host, mono};
+}
+
+const strip = (page) => page.getByRole("slider", {name: /^Heap over time/});
+const inPage = (page, what, arg) => page.evaluate(what, arg);
+const shown = (page) => page.evaluate(() => document.getElementById("page").timeline.heap.shown);
+/* The trace's time MS after the profile began, as the page draws it; a string. */
+const timeOf = (page, ms) => inPage(page, (at) => String(document.getElementById("page").timeline.heap.tracks.list[0].time(at * 1000)), ms);
+
+async function there(page) {
+	await settled(page);
+	await strip(page).waitFor();
+	await until(async () => (await shown(page))?.some((it) => it.kind === "heap" && it.points.length));
+}
+
+/* Put the pointer on the strip, MS after the profile began. */
+async function pointAt(page, ms) {
+	const place = await strip(page).boundingBox();
+	const x = await inPage(page, (at) => {
+		const {camera, heap} = document.getElementById("page").timeline;
+		return camera.xOf(heap.tracks.list[0].time(at * 1000));
+	}, ms);
+
+	await page.mouse.move(place.x + x, place.y + 40);
+	return x;
+}
+
+const tip = (page) => page.locator(".tl-heap-tip").innerText();
+
+test("heap strip: it is there, on the same clock as the threads, with what was sent", async (t) => {
+	const {host, mono} = await both(t);
+	const page = await t.open(host, "/#domain=web");
+
+	await there(page);
+	await t.look(page, "strip");
+	/* Sums under the pointer, and where they change. */
+	for (const [ms, said] of [[50, "0 bytes"], [200, "7.6 MB"], [400, "23 MB"], [800, "7.6 MB"]]) {
+		await pointAt(page, ms);
+		ok((await tip(page)).startsWith(`${said} lived at +`), `after ${ms} ms: ${await tip(page)}`);
+	}
+	await pointAt(page, 500);
+	await t.look(page, "strip-tip");
+	/* No event is drawn before it can have been, nor later: by what the strip itself says of how sure it is. */
+	const place = await inPage(page, () => {
+		const {earlierNs, laterNs} = document.getElementById("page").timeline.heap.tracks.list[0].place;
+		return {earlier: String(earlierNs), later: String(laterNs)};
+	});
+	const drawn = BigInt(await timeOf(page, 300));
+	const was = mono + 300000000n + SHIFT;
+	ok(drawn - was <= BigInt(place.earlier) && was - drawn <= BigInt(place.later), `drawn ${drawn - was} ns late: or up to ${place.earlier} earlier, ${place.later} later`);
+	ok(drawn - was < 200000000n && was - drawn < 200000000n, `and mostly it is far better: ${drawn - was} ns`);
+	ok(/against the threads: here, up to [\d.]+ s earlier, or up to [\d.]+ (ns|µs|ms|s) later/.test(await tip(page)), await tip(page));
+	/* What is drawn: the steps where they are, at the heights that their numbers have. */
+	const picture = await shown(page);
+	const {points} = picture.find(({kind}) => kind === "heap");
+	const scale = picture.filter(({kind}) => kind === "scale");
+	equal(scale.map(({text}) => text), ["40 MB", "20 MB"]);
+	const heights = new Set(points.filter((_, i) => i % 2).map((y) => Math.round(((62 - y) / 48) * 40 * MB)));
+	for (const sum of [0, 8000000, 24000000, 40000000])
+		ok([...heights].some((it) => Math.abs(it - sum) < 2), `a height of ${sum} among ${[...heights]}`);
+	const x = await pointAt(page, 900);
+	ok(points.some((at, i) => i % 2 === 0 && Math.abs(at - x) < 1.5), "a step where 32 MB came");
+	/* In words, for whoever asks. */
+	await page.getByRole("button", {name: "About"}).click();
+	const about = await page.locator(".tl-panel-body").textContent();
+	ok(/Heap: memory profile 1 of mirage, drawn by when its first packet came/.test(about), about);
+	ok(/the guest's wall clock is 7200 s ahead of this host's/.test(about), about);
+	await t.accessible(page);
+});
+
+test("heap strip: it follows the camera, to the pixel", async (t) => {
+	const {host} = await both(t);
+	const page = await t.open(host, "/#domain=web");
+
+	await there(page);
+	const aligned = async (what) => {
+		await settled(page);
+		await page.waitForTimeout(300);
+		const x = await inPage(page, () => {
+			const {camera, heap} = document.getElementById("page").timeline;
+			return camera.xOf(heap.tracks.list[0].time(900000));
+		});
+		const {points} = (await shown(page)).find(({kind}) => kind === "heap");
+		const rise = points.findIndex((y, i) => i % 2 && i > 1 && y < points[i - 2] - 15 && Math.abs(points[i - 1] - x) < 2);
+		ok(rise > 0, `${what}: the step at ${x} among ${points.slice(-40)}`);
+	};
+	await aligned("at first");
+	const place = await box(page);
+	const at = await pointAt(page, 900);
+	await page.mouse.move(place.x + at, place.y + 200);
+	for (let i = 0; i < 8; i++)
+		await page.mouse.wheel(0, -100);
+	await aligned("zoomed by the wheel on the picture");
+	await page.mouse.move(place.x + at, (await strip(page).boundingBox()).y + 30);
+	for (let i = 0; i < 8; i++)
+		await page.mouse.wheel(0, -100);
+	await aligned("zoomed by the wheel on the strip");
+	await t.look(page, "strip-close");
+	await page.mouse.move(place.x + 500, place.y + 200);
+	await page.mouse.down();
+	await page.mouse.move(place.x + 620, place.y + 200, {steps: 5});
+	await page.mouse.up();
+	await aligned("dragged");
+	await page.keyboard.press("f");
+	await aligned("fitted");
+	/* The time line's own pointer shows the value, too. */
+	await page.mouse.move(place.x + at - 20, place.y + 200);
+	await until(async () => (await shown(page)).some(({kind}) => kind === "dot"));
+});
+
+test("heap strip: a click opens the memory page at that moment, and back", async (t) => {
+	const {host} = await both(t);
+	const page = await t.open(host, "/#domain=web");
+
+	await there(page);
+	await pointAt(page, 400);
+	await page.mouse.down();
+	await page.mouse.up();
+	const [, id, at] = /^#memtrace=(\d+)&at=(\d+)/.exec(await page.waitForFunction(() => location.hash.startsWith("#memtrace") && location.hash).then((it) => it.jsonValue()));
+	equal(id, "1");
+	ok(Math.abs(Number(at) - 400000) < 3000, `at ${at} µs`);
+	await page.goBack();
+	await there(page);
+});
+
+test("heap strip: a drag measures both", async (t) => {
+	const {host} = await both(t);
+	const page = await t.open(host, "/#domain=web");
+
+	await there(page);
+	const y = (await strip(page).boundingBox()).y + 40;
+	const left = (await strip(page).boundingBox()).x;
+	const from = await pointAt(page, 200);
+	await page.mouse.down();
+	await page.mouse.move(left + from + 10, y, {steps: 3});
+	await pointAt(page, 400);
+	await page.mouse.up();
+	await page.getByRole("heading", {name: "The selected range"}).waitFor();
+	const says = await page.locator(".tl-panel-body").textContent();
+	ok(/7\.6 MB lived at the beginning, 23 MB at the end: 15 MB more; estimated from samples/.test(says), says);
+	const href = await page.getByRole("link", {name: "What was allocated meanwhile"}).getAttribute("href");
+	const [, a, b] = /^#memtrace=1&during=(\d+)-(\d+)$/.exec(href);
+	ok(Math.abs(a - 200000) < 3000 && Math.abs(b - 400000) < 3000, href);
+	ok((await shown(page)).some(({kind}) => kind === "range"), "the range in the strip");
+	await page.waitForFunction(() => /measure=/.test(location.hash));
+	await t.look(page, "strip-measured");
+	await t.accessible(page);
+});
+
+test("heap strip: by keyboard; hidden and shown, which the address names", async (t) => {
+	const {host} = await both(t);
+	const page = await t.open(host, "/#domain=web");
+
+	await there(page);
+	await strip(page).focus();
+	await page.keyboard.press("ArrowRight");
+	const first = await strip(page).getAttribute("aria-valuetext");
+	await page.keyboard.press("Shift+ArrowRight");
+	const text = await strip(page).getAttribute("aria-valuetext");
+	ok(/(lived|nothing is known of the heap) at \+/.test(text) && text !== first, `${first}, then ${text}`);
+	await until(async () => {
+		await page.keyboard.press("Shift+ArrowLeft");
+		return /^23 MB lived/.test(await strip(page).getAttribute("aria-valuetext"));
+	});
+	await page.keyboard.press("Enter");
+	await page.waitForFunction(() => /^#memtrace=1&at=\d+/.test(location.hash));
+	await page.goBack();
+	await there(page);
+	await page.locator("#tl-canvas").focus();
+	await page.keyboard.press("h");
+	ok(await strip(page).isHidden(), "it is hidden");
+	await page.waitForFunction(() => /heap=off/.test(location.hash));
+	await page.reload();
+	await settled(page);
+	await page.getByRole("button", {name: "Heap", exact: true}).waitFor();
+	ok(await strip(page).isHidden(), "it stays hidden");
+	equal(await page.getByRole("button", {name: "Heap", exact: true}).getAttribute("aria-pressed"), "false");
+	await page.getByRole("button", {name: "Heap", exact: true}).click();
+	await there(page);
+	await page.waitForFunction(() => !/heap=off/.test(location.hash));
+	await page.getByRole("button", {name: "Hide the heap (h)"}).click();
+	ok(await strip(page).isHidden(), "hidden by its own button");
+});
+
+for (const [what, options] of Object.entries({dark: {dark: true}, narrow: {width: 360, height: 640, touch: true}}))
+	test(`heap strip: hostile labels, axe-core finds no fault, ${what}`, async (t) => {
+		const {host} = await both(t, {more: {program: "<img/src=x/onerror=alert(1)>\u202e", context: "</script>"}});
+		const page = await t.open(host, "/#domain=web", options);
+
+		await there(page);
+		equal(await page.locator("#page img, #page script").count(), 0, "elements that a guest made");
+		await pointAt(page, 400);
+		await t.accessible(page);
+		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing sticks out at the side");
+		await t.look(page, `strip-${what}`);
+		await page.getByRole("button", {name: "About"}).click();
+		ok((await page.locator(".tl-panel-body").textContent()).includes("<img/src=x/onerror=alert(1)>\\u202e"), "as text");
+	});

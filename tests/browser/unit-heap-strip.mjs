@@ -1,0 +1,97 @@
+/* Where a memory profile lies on a trace's time line, how sure that is, and how it is drawn, without a page. */
+import assert from "node:assert/strict";
+import {test} from "node:test";
+
+import {Camera} from "../../client/viewer/camera.js";
+import {placed, received, sure, tells} from "../../client/viewer/heap-strip-clock.js";
+import {primitives, scaleOf, yOf} from "../../client/viewer/heap-strip-paint.js";
+import {steps} from "../../client/viewer/heap-strip-track.js";
+
+const S = 1000000000n;
+const CLOCK = {known: true, offsetNs: -100n * S, uncertaintyNs: 3000000n}; /* the guest's clock is 100 s ahead */
+const memtrace = (more = {}) => ({id: 7, began: "2026-11-21T13:00:00.000000000Z", began_mono: String(50n * S), ended: "2026-11-21T13:00:20.000000000Z", says: {program: "mirage"}, ...more});
+const START = BigInt(Date.parse("2026-11-21T12:59:59.998Z")) * 1000n; /* 2 ms before it came */
+const info = (lasts) => ({startUs: START, endUs: START + BigInt(lasts * 1e6)});
+
+test("heap strip: a profile lies where its first packet came, by the trace's clock", () => {
+	const place = placed(memtrace(), info(19), CLOCK);
+
+	assert.deepEqual(received(memtrace(), CLOCK), {from: 150n * S, to: 170n * S});
+	assert.equal(place.base, 150n * S);
+	assert.equal(place.earlierNs, 10n * S);
+	assert.equal(place.laterNs, 3000000n);
+	assert.equal(place.aheadNs, -2000000n);
+	assert.equal(sure(place), "against the threads: here, up to 10 s earlier, or up to 3 ms later");
+	assert.match(tells(memtrace(), place).join(" "), /memory profile 7 of mirage.*up to 10 s before.*up to 3 ms later.*2 ms behind this host's/);
+});
+
+test("heap strip: it has not ended after it ended, and what nobody knows is said", () => {
+	/* 24 s of events in 20: they happened 4 s before they would be drawn. */
+	const place = placed(memtrace(), info(24), CLOCK);
+
+	assert.deepEqual([place.base, place.earlierNs], [146n * S, 6n * S]);
+	const sent = placed(memtrace(), info(3600), CLOCK);
+	assert.deepEqual([sent.base + 3600n * S, sent.earlierNs], [170n * S, null]);
+	assert.match(tells(memtrace(), sent).join(" "), /do not fit when it came/);
+	assert.equal(placed(memtrace({ended: null}), info(3600), CLOCK).base, 150n * S);
+	assert.equal(placed(memtrace(), info(1), {...CLOCK, known: false}), null);
+	assert.equal(received(memtrace({began_mono: "x"}), CLOCK), null);
+	assert.match(sure(placed(memtrace(), info(1), {...CLOCK, uncertaintyNs: null})), /nobody knows how much later/);
+	assert.equal(sure(placed(memtrace(), info(1), {...CLOCK, uncertaintyNs: 0n})), "against the threads: here or up to 10 s earlier");
+});
+
+test("heap strip: a scale ends with a round number", () => {
+	for (const [peak, end] of [[1, 1], [7, 8], [1023, 1024], [1025, 1536], [40e6, 40 * 1048576], [45 * 1048576, 50 * 1048576], [900 * 1048576, 1073741824]])
+		assert.equal(scaleOf(peak), end);
+	for (let peak = 1; peak < 1e15; peak *= 1.3)
+		assert.ok(scaleOf(peak) >= peak && scaleOf(peak) < peak * 2.01);
+});
+
+/* A profile of 10 s with 100 at first and 300 from the middle on, drawn from trace time 20 s on. */
+function track(more = {}) {
+	const base = 20n * S;
+
+	return {
+		id: 7,
+		state: "ready",
+		place: {earlierNs: S, laterNs: 0n},
+		steps: steps(Float64Array.from({length: 1000}, (_, i) => (i < 499 ? 100 : 300)), 0, 10e6),
+		time: (us) => base + BigInt(Math.round(us)) * 1000n,
+		at: (time) => (time >= base && time <= base + 10n * S ? (time < base + 5n * S ? 100 : 300) : null),
+		...more,
+	};
+}
+
+test("heap strip: values step where they change, at the camera's pixels", () => {
+	const camera = new Camera();
+
+	camera.trace(0n, 40n * S, 1);
+	camera.size(1000, 300);
+	for (const [from, to] of [[15n, 35n], [24n, 26n], [20n, 25n]]) {
+		camera.show(from * S, to * S);
+		const list = primitives([track()], camera, 400, {pointer: null, range: null});
+		const {points} = list.find(({kind}) => kind === "heap");
+		const [low, high] = [yOf(100, 400), yOf(300, 400)];
+		const x = camera.xOf(25n * S);
+		assert.ok(points.every((at, i) => (i % 2 ? at === low || at === high : at >= -2 && at <= 1002)));
+		for (let i = 0; i < points.length; i += 2)
+			assert.equal(points[i + 1], points[i] > x + 0.01 ? high : points[i] < x - 0.01 ? low : points[i + 1]);
+	}
+});
+
+test("heap strip: the value and its uncertainty stand at the pointer, and none where nothing is known", () => {
+	const camera = new Camera();
+
+	camera.trace(0n, 40n * S, 1);
+	camera.size(1000, 300);
+	camera.show(15n * S, 35n * S);
+	const at = (time) => primitives([track()], camera, 400, {pointer: time, range: {from: 16n * S, to: 17n * S}});
+	const list = at(26n * S);
+	const dot = list.find(({kind}) => kind === "dot");
+	assert.deepEqual([dot.value, dot.text, dot.x], [300, "300 bytes", camera.xOf(26n * S)]);
+	const {x0, x1} = list.find(({kind}) => kind === "uncertain");
+	assert.ok(Math.abs(x1 - x0 - 50) < 1e-6, "a second is 50 pixels here");
+	assert.ok(list.some(({kind}) => kind === "range"));
+	assert.ok(!at(18n * S).some(({kind}) => kind === "dot"));
+	assert.ok(!primitives([track({state: "loading"})], camera, 1, {pointer: 26n * S, range: null}).some(({kind}) => kind === "heap" || kind === "dot"));
+});
