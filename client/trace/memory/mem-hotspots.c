@@ -248,6 +248,8 @@ static int ranked_compare(const void *a, const void *b)
 	r = n ? memcmp(x->name, y->name, n) : 0;
 	if (r)
 		return r;
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? -1 : 1;
 	return x->was < y->was ? -1 : x->was > y->was;
 }
 
