@@ -1,0 +1,539 @@
+/*
+ * Memory profiles in mprof.wasm, under node: heap.mjs SOURCE-ROOT MPROFCTL MEM-RECORDING own|reference
+ *
+ * What the worker of memory profiles answers is what `mprofctl mem` says of the same stream, and of the reference traces what an independent reader and
+ * the reference viewer's rules say of them. Then what only a page does: pieces of any size, more that comes, gzip, questions that overtake each other.
+ */
+import {execFileSync, spawnSync} from "node:child_process";
+import {existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {Worker} from "node:worker_threads";
+import {gzipSync} from "node:zlib";
+import {Heap} from "../../client/viewer/heap.js";
+import {Answers, Names, infoOf} from "../../client/viewer/heap-answers.js";
+import {Recording} from "../../client/viewer/recording.js";
+import {Wasm} from "../../client/viewer/wasm.js";
+
+const [root, mprofctl, memRecording, part] = process.argv.slice(2);
+const traces = join(process.env.MPROF_REFERENCE ?? join(root, "../shared"), "traces/memtrace");
+const scratch = mkdtempSync(join(tmpdir(), "heap-"));
+const module = await WebAssembly.compile(readFileSync(process.env.MPROF_WASM));
+const wasm = await Wasm.open(module);
+const names = new Names();
+const texts = [];
+/* Of these the reference tells nothing, or a beginning. */
+const UNREAD = ["bad-badloc", "bad-clockback"];
+const SEVERAL_DOMAINS = "multidom-v3"; // its oracles are in the order of the file
+let failures = 0;
+
+function check(holds, what) {
+	if (holds) return;
+	failures++;
+	console.log("FAILED", what);
+}
+
+const same = (a, b, what) => check(JSON.stringify(a) === JSON.stringify(b), `${what}: ${JSON.stringify(a)} and not ${JSON.stringify(b)}`);
+const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b), 1);
+
+function done(step) {
+	while (!step(performance.now() + 1000));
+}
+
+/** A recording of BYTES, fed in pieces of PIECE bytes; of a file, or of one that GROWS. */
+function recordingOf(bytes, {piece = bytes.length || 1, grows = false, recording} = {}) {
+	const made = new Recording(wasm, {seed: 42n, recording});
+
+	for (let at = 0; at < bytes.length; at += piece) {
+		made.add(bytes.subarray(at, at + piece));
+		done((time) => made.follow(time));
+	}
+	if (!grows) made.end();
+	done((time) => made.follow(time));
+	return made;
+}
+
+function answersOf(recording, filter = null, line = null) {
+	const view = recording.of(filter, line);
+
+	done((time) => view.step(time));
+	return new Answers(wasm, names, view.at);
+}
+
+/** As heap.timeline(). */
+function lineOf(recording, filter, from, to, n) {
+	return answersOf(recording, filter, [BigInt(from), BigInt(to - from), n]).line(from, to, n).bytes;
+}
+
+function ctl(...args) {
+	const run = spawnSync(mprofctl, ["mem", ...args], {maxBuffer: 1 << 30});
+
+	if (run.status !== 0 && run.status !== 3) throw new Error(`${args}: ${run.stderr}`);
+	return {out: JSON.parse(run.stdout), said: run.stderr.toString()};
+}
+
+// ---- against mprofctl
+
+function checkSums(recording, file, what) {
+	const info = infoOf(recording, names);
+	const {out, said} = ctl("identify", file, "--json");
+	const {sums} = info;
+
+	same(
+		[sums.allocs, sums.samples, sums.promotes, sums.collects, sums.liveObjects, sums.peakObjects, sums.peakUs],
+		[out.allocs, out.samples, out.promotes, out.collects, out.live_objects, out.peak_objects, out.peak_us],
+		`${what}: sums`,
+	);
+	check(near(sums.liveBytes * info.rate, out.live_samples * info.wordBytes), `${what}: what lives`);
+	check(near(sums.peakBytes * info.rate, out.peak_samples * info.wordBytes), `${what}: the peak`);
+	same([info.rate, info.pid ?? -1], [out.rate, out.pid], `${what}: what it says of itself`);
+	for (const sentence of info.damages) check(said.includes(sentence), `${what}: damage ${sentence}`);
+	check(info.damages.length > 0 === said.includes("skipped"), `${what}: damage is told`);
+	return info;
+}
+
+/** NAME of number I in a tree. */
+function nameOf(i) {
+	texts.push(...names.fresh());
+	return texts[i];
+}
+
+/** Every number in TREE belongs to the others. */
+function checkTree(tree, all, what) {
+	const none = 0xffffffff;
+	const seen = new Uint8Array(tree.n);
+
+	seen[0] = 1;
+	check(near(tree.total[0], all), `${what}: the root is all`);
+	for (let i = 0; i < tree.n; i++) {
+		let below = tree.self[i];
+
+		for (let child = tree.first[i], last = Infinity; child !== none; child = tree.next[child]) {
+			check(tree.parent[child] === i && tree.depth[child] === tree.depth[i] + 1, `${what}: node ${child}`);
+			check(tree.total[child] <= last * (1 + 1e-12), `${what}: the heaviest first`);
+			last = tree.total[child];
+			below += last;
+			seen[child] = 1;
+		}
+		check(near(below, tree.total[i]), `${what}: ${i} is the sum of what is below`);
+		check(typeof nameOf(tree.name[i]) === "string", `${what}: a name`);
+	}
+	for (let i = 0; i < tree.n; i++) check(seen[i] || !tree.total[i], `${what}: node ${i} is found`);
+}
+
+function checkFunctions(recording, file, weight, what) {
+	const profile = answersOf(recording).byFunctions({weight}, null);
+	const {out} = ctl(weight === "peak" ? "peak" : "hotspots", file, "--json");
+	const told = profile.spots.filter(({self}) => self > 0);
+
+	same([profile.objects, profile.samples], [out.objects, out.samples], `${what}: objects`);
+	checkTree(profile.callees, profile.bytes, `${what}: callees`);
+	checkTree(profile.callers, profile.bytes, `${what}: callers`);
+	same(told.length, out.functions.length, `${what}: functions`);
+	for (const [i, want] of out.functions.entries()) {
+		const spot = told[i];
+
+		if (!spot) break;
+		same([spot.name, spot.file, spot.places], [want.function, want.file ?? "", want.places], `${what}: function ${i}`);
+		check(near(spot.self, want.self_bytes) && near(spot.total, want.total_bytes), `${what}: bytes of function ${i}`);
+		same(spot.places.length + spot.morePlaces, want.n_places, `${what}: places of function ${i}`);
+		for (const [k, {spot: by, bytes}] of spot.callers.entries())
+			check(
+				profile.spots[by].name === want.callers[k].function && near(bytes, want.callers[k].samples_bytes),
+				`${what}: caller ${k} of function ${i}`,
+			);
+	}
+}
+
+function checkLeaks(recording, file, what) {
+	const ours = answersOf(recording).leaks();
+	const {leaks} = ctl("leaks", file, "--json").out;
+
+	same(ours.length, leaks.length, `${what}: leaks`);
+	for (const [i, want] of leaks.entries()) {
+		const leak = ours[i];
+
+		same([leak?.sure, leak?.steady], [want.sure, want.steady], `${what}: leak ${i}`);
+		check(near(leak.live, want.live_bytes) && near(leak.growth, want.growth_bytes), `${what}: bytes of leak ${i}`);
+		check(leak.parts.every((part, k) => near(part, want.parts[k])), `${what}: parts of leak ${i}`);
+		check(leak.text.startsWith(want.stack[0].function) && leak.stack.length >= want.stack.length, `${what}: stack of leak ${i}`);
+	}
+}
+
+/** FILTER and the OPTIONS of mprofctl that mean the same: what is selected, and its line. */
+function checkFilter(recording, file, filter, options, what) {
+	const N = 200;
+	const {startUs, endUs} = infoOf(recording, names);
+	const profile = answersOf(recording, filter).byFunctions({}, null);
+	const line = lineOf(recording, filter, 0, Number(endUs - startUs), N);
+	const {out} = ctl("timeline", file, "--json", `--points=${N}`, ...options);
+
+	same([profile.objects, profile.samples], [out.objects, out.samples], `${what}: ${options}`);
+	checkTree(profile.callees, profile.bytes, `${what}: ${options}`);
+	check(line.length === N && out.points.every(({bytes}, i) => near(bytes, line[i])), `${what}: line of ${options}`);
+	/* A part of it is the same at the same times. */
+	const half = lineOf(recording, filter, Number(endUs - startUs) - Math.floor(Number(endUs - startUs) / 2), Number(endUs - startUs), 1);
+	check(near(half[0], line[N - 1]), `${what}: end of the line of ${options}`);
+}
+
+function checkFile(bytes, file, what) {
+	const recording = recordingOf(bytes);
+	const {sums, endUs, startUs} = checkSums(recording, file, what);
+	const length = Number(endUs - startUs);
+	const some = Math.floor(length / 3);
+
+	checkFunctions(recording, file, "all", what);
+	checkFunctions(recording, file, "peak", what);
+	checkLeaks(recording, file, what);
+	for (const [filter, options] of [
+		[null, []],
+		[{}, []],
+		[{live: {least: sums.peakUs, most: sums.peakUs}}, ["--live=peak"]],
+		[{never: true}, ["--live=end"]],
+		[{heaps: ["major", "external"]}, ["--heap=major,external"]],
+		[{heaps: ["minor"], bytes: {least: 24}}, ["--heap=minor", "--size=24.."]],
+		[{allocated: {most: some}, lifetime: {least: 10}}, [`--allocated=..${some}us`, "--lifetime=10us.."]],
+		[{collected: {least: some, most: 2 * some}}, [`--collected=${some}us..${2 * some}us`]],
+		[{clauses: [{name: "fun"}, {name: "List", outside: true}]}, ["--inside=fun", "--outside=List"]],
+	])
+		checkFilter(recording, file, filter, options, what);
+	recording.close();
+}
+
+// ---- against the reference
+
+/** The fields of the reader's report. */
+function oracleOf(name) {
+	const lines = readFileSync(join(traces, `${name}.oracle.txt`), "utf8").split("\n");
+
+	return Object.fromEntries(lines.map((line) => line.split(/ (.*)/s)).reverse());
+}
+
+function checkOracle(recording, name) {
+	const oracle = oracleOf(name);
+	const {sums, rate} = infoOf(recording, names);
+	const samples = (bytes) => Math.round((bytes * rate) / 8);
+
+	same(
+		[...Object.values(sums.allocs), ...Object.values(sums.samples), sums.promotes, sums.collects, sums.liveObjects, samples(sums.liveBytes)],
+		["events_alloc_minor", "events_alloc_major", "events_alloc_external", "samples_minor", "samples_major", "samples_external"]
+			.concat(["events_promote", "events_collect", "live_end_objects", "live_end_samples"])
+			.map((key) => Number(oracle[key])),
+		`${name}: counts`,
+	);
+	if (name === SEVERAL_DOMAINS) return;
+	same([samples(sums.peakBytes), sums.peakObjects, sums.peakUs], ["peak_samples", "peak_objects", "peak_time_us"].map((key) => Number(oracle[key])), `${name}: peak`);
+}
+
+/** A condition of the viewer's oracle as a filter. */
+function filterOf(text, told) {
+	const filter = {};
+	const time = (n) => ({least: Number(n), most: Number(n)});
+	const clause = (name, outside) => (filter.clauses = [...(filter.clauses ?? []), {name, outside}]);
+	const ways = [
+		[/^none$/, () => {}],
+		[/^live at peak$/, () => (filter.live = time(told.peak_time_us))],
+		[/^live at end of trace$/, () => (filter.never = true)],
+		[/^live at (\d+) us$/, (n) => (filter.live = time(n))],
+		[/^on the (\w+) heap$/, (heap) => (filter.heaps = [heap])],
+		[/^not on the minor heap$/, () => (filter.heaps = ["major", "external"])],
+		[/^not on the major heap$/, () => (filter.heaps = ["minor", "external"])],
+		[/^size at most (\d+) B$/, (n) => (filter.bytes = {most: Number(n)})],
+		[/^size at least (\d+) B$/, (n) => (filter.bytes = {least: Number(n)})],
+		[/^size between (\d+) B and (\d+) B$/, (a, b) => (filter.bytes = {least: Number(a), most: Number(b)})],
+		[/^lifetime at least (\d+) us$/, (n) => (filter.lifetime = {least: Number(n)})],
+		[/^lifetime at most (\d+) us$/, (n) => (filter.lifetime = {most: Number(n)})],
+		[/^allocated at or before (\d+) us$/, (n) => (filter.allocated = {most: Number(n)})],
+		[/^collected at or after (\d+) us$/, (n) => (filter.collected = {least: Number(n)})],
+		[/^inside (?:a function whose name contains )?"(.*)"$/, (name) => clause(name, false)],
+		[/^not inside a function whose name contains "(.*)"$/, (name) => clause(name, true)],
+	];
+
+	for (const one of text.split(/ and (?=live|collected|inside|allocated)/)) {
+		const [way, match] = ways.map(([pattern, way]) => [way, pattern.exec(one)]).find(([, match]) => match) ?? [];
+
+		if (!way) throw new Error(`no filter for ${one} of ${text}`);
+		way(...match.slice(1));
+	}
+	return filter;
+}
+
+function viewerOf(name) {
+	const path = join(traces, `${name}.viewer.txt`);
+	const told = {filter: [], function: [], timeline: []};
+
+	if (!existsSync(path)) return null;
+	for (const line of readFileSync(path, "utf8").split("\n").filter(Boolean)) {
+		const [key, ...rest] = line.includes("\t") ? line.split("\t") : line.split(" ");
+
+		if (told[key] instanceof Array) told[key].push(rest);
+		else told[key] = Number(rest[0]);
+	}
+	return told;
+}
+
+/** Of each function the samples and allocations that it is in, from a tree without recursion. */
+function totalsOf({n, parent, self, allocs, name}) {
+	const totals = new Map();
+
+	for (let i = 0; i < n; i++)
+		for (let at = i; self[i] && at !== 0xffffffff; at = parent[at]) {
+			const [bytes, count] = totals.get(nameOf(name[at])) ?? [0, 0];
+
+			totals.set(nameOf(name[at]), [bytes + self[i], count + allocs[i]]);
+		}
+	return totals;
+}
+
+function checkViewer(recording, name) {
+	const told = viewerOf(name);
+	const info = infoOf(recording, names);
+	const samples = (bytes) => Math.round((bytes * info.rate) / 8);
+
+	if (!told) return;
+	const line = lineOf(recording, null, 0, Number(info.endUs - info.startUs), told.timeline.length || 1);
+	same(samples(info.sums.peakBytes), told.peak_merged_samples, `${name}: merged peak`);
+	if (name === SEVERAL_DOMAINS) return;
+	for (const [i, [, , bytes]] of told.timeline.entries()) check(Math.abs(line[i] - Number(bytes)) <= 1, `${name}: time line at ${i}`);
+	for (const [text, objects, selected, , most] of told.filter) {
+		if (text === "live at peak" && told.peak_time_us === told.end_us) continue; // There the oracle has the viewer's fault of showing nothing.
+		const answers = answersOf(recording, filterOf(text, told));
+		const all = answers.byFunctions({}, null);
+
+		same([`objects ${all.objects}`, `samples ${all.samples}`], [objects, selected], `${name}: ${text}`);
+		same(`timeline_max_samples ${answers.sums.peak}`, most, `${name}: highest point of ${text}`);
+	}
+	const totals = totalsOf(answersOf(recording).byFunctions({}, null).callees);
+	for (const [name, selected, allocs] of told.function) {
+		const [bytes, count] = totals.get(name) ?? [0, 0];
+
+		same([`samples ${samples(bytes)}`, `allocs ${count}`], [selected, allocs], `${name}`);
+	}
+}
+
+// ---- what only a page does
+
+const withoutMemory = (info) => JSON.stringify({...info, memory: 0}, (_, value) => (typeof value === "bigint" ? String(value) : value));
+
+/** Everything that is said of a recording, to be compared. */
+function said(recording) {
+	const info = infoOf(recording, names);
+	const length = Number(info.endUs - info.startUs);
+	const {callees, spots, objects} = answersOf(recording).byFunctions({weight: "peak"}, null);
+
+	return JSON.stringify([withoutMemory(info), objects, [...callees.total], [...callees.name], spots, [...lineOf(recording, null, 0, length, 100)], answersOf(recording).leaks()]);
+}
+
+function checkPieces(bytes, what) {
+	const whole = recordingOf(bytes);
+	const want = said(whole);
+
+	for (const piece of [977, 65536]) {
+		const recording = recordingOf(bytes, {piece});
+
+		check(said(recording) === want, `${what}: in pieces of ${piece}`);
+		recording.close();
+	}
+	/* One that grew, and ended. */
+	const grown = recordingOf(bytes, {piece: 5000, grows: true});
+	grown.end();
+	done((time) => grown.follow(time));
+	check(said(grown) === want, `${what}: one that grew`);
+	grown.close();
+	/* One that was taken for all, and went on. */
+	const half = recordingOf(bytes.subarray(0, bytes.length / 2));
+	half.add(bytes.subarray(bytes.length / 2));
+	half.end();
+	done((time) => half.follow(time));
+	check(said(half) === want, `${what}: one that went on`);
+	half.close();
+	whole.close();
+}
+
+/** Cut anywhere, or with noise in it, all questions are answered. */
+function checkHostile(bytes, what) {
+	let random = 1;
+	const draw = (n) => (random = (random * 48271) % 0x7fffffff) % n;
+
+	for (let i = 0; i < 60; i++) {
+		const odd = new Uint8Array(bytes.subarray(0, draw(bytes.length)));
+
+		for (let k = i % 3 ? draw(20) : 0; k > 0 && odd.length; k--) odd[draw(odd.length)] = draw(256);
+		const recording = recordingOf(odd, {piece: 1 + draw(40000)});
+		const {sums} = infoOf(recording, names);
+		const profile = answersOf(recording).byFunctions({sites: true, recursion: true}, null);
+
+		checkTree(profile.callees, sums.totalBytes, `${what} ${i}`);
+		checkTree(profile.callers, sums.totalBytes, `${what} ${i}`);
+		check(lineOf(recording, {never: true}, 0, 1e6, 10).length === 10, `${what} ${i}: a line`);
+		answersOf(recording).leaks();
+		recording.close();
+	}
+}
+
+class Port {
+	constructor() {
+		this.worker = new Worker(new URL("wasm-worker.mjs", import.meta.url), {workerData: "heap-worker.js"});
+	}
+
+	postMessage(message, transfer) {
+		this.worker.postMessage(message, transfer);
+	}
+
+	addEventListener(type, listener) {
+		this.worker.on(type, (data) => listener(type === "message" ? {data} : data));
+	}
+
+	terminate() {
+		this.worker.terminate();
+	}
+}
+
+const message = (promise) =>
+	promise.then(
+		() => "nothing",
+		(error) => error.message,
+	);
+
+async function checkLoading(heap, bytes) {
+	const copy = (data) => new Uint8Array(data);
+	const plainly = withoutMemory(await heap.load({bytes: copy(bytes)}));
+	const steps = [];
+	const ways = {
+		blob: {blob: new Blob([bytes])},
+		response: {response: new Response(bytes)},
+		"gzip blob": {blob: new Blob([gzipSync(bytes)])},
+		"gzip bytes": {bytes: copy(gzipSync(bytes))},
+		"one that grows": {bytes: copy(bytes), growing: true},
+	};
+
+	for (const [name, source] of Object.entries(ways))
+		check(withoutMemory(await heap.load(source, (step) => steps.push(step))) === plainly, `${name}: another recording`);
+	check(
+		steps.some(({phase, bytes: n, total}) => phase === "building" && n === bytes.length && total === bytes.length),
+		"no progress is told",
+	);
+	check((await message(heap.load({bytes: Uint8Array.of(0xfd, 0x37, 0x7a, 0x58, 0x5a, 0)}))).includes("xz"), "xz is not named");
+	check((await message(heap.load({bytes: copy(gzipSync(bytes).subarray(0, 999))}))).includes("gzip"), "damaged gzip");
+	check((await message(heap.load({bytes: new Uint8Array(9999)}))).includes("no memory profile"), "something else is loaded");
+	check((await message(heap.load({bytes: new Uint8Array(0)}))).includes("no memory profile"), "nothing is loaded");
+	check((await message(heap.profile())).includes("No memory profile"), "what could not be loaded answers");
+	const stop = new AbortController();
+	const given = message(heap.load({response: new Response(bytes)}, () => stop.abort(), stop.signal));
+
+	check((await given).includes("given up"), "loading goes on");
+	const [older, newer] = await Promise.all([message(heap.load({bytes: copy(bytes)})), message(heap.load({bytes: copy(bytes)}))]);
+	check(older !== "nothing" && newer === "nothing", `of two loadings the newer wins: ${older}; ${newer}`);
+}
+
+async function checkQuestions(heap, bytes) {
+	const filter = {clauses: [{name: "function_7"}]};
+	const lives = (us) => heap.profile({filter: {live: {least: us, most: us}}});
+	const info = await heap.load({bytes: new Uint8Array(bytes)});
+	const length = Number(info.endUs - info.startUs);
+	/* What answers at once is asked apart from what is overtaken. */
+	const overtaken = await Promise.all([lives(1), lives(2), heap.timeline(filter, 0, length, 9), lives(3), heap.timeline(null, 0, length, 9), lives(info.sums.peakUs)]);
+
+	same(overtaken.map((it) => it !== null).slice(1), [false, false, false, true, true], "the newest question of a kind wins");
+	/* Without what went in the same microsecond. */
+	check(overtaken[5].objects > 0 && overtaken[5].objects <= info.sums.peakObjects, "what lived at the peak");
+	check(overtaken[4].bytes[8] === info.sums.liveBytes, "the line ends with what lives");
+	const [line, profile, leaks] = await Promise.all([heap.timeline(filter, 0, length, 50), heap.profile({filter, weight: "live"}), heap.leaks()]);
+	check(line.bytes.length === 50 && profile.objects < info.sums.liveObjects && Array.isArray(leaks), "three questions at a time");
+	check(near(line.bytes[49], profile.bytes), "line and profile are of the same objects");
+	const [hidden, shown] = [await heap.profile({hidden: [{name: "function_"}]}), await heap.profile({sites: true})];
+	same(hidden.callees.n, 1, "all functions are hidden");
+	check(hidden.bytes === shown.bytes && near(hidden.callees.self[0], shown.bytes), "what is hidden is counted");
+	check([...shown.callees.name].some((i) => /^src\/module_\d+\.ml:\d+:4-20$/.test(heap.names[i])), "places of allocation");
+	const clauses = Array.from({length: 9}, () => ({name: "x"}));
+	const [odd, even] = await Promise.all([message(heap.profile({filter: {clauses}})), heap.timeline(null, 0, length, 3)]);
+	check(odd.includes("eight") && even.bytes.length === 3, "a question that cannot be answered leaves the others");
+}
+
+async function checkGrowing(heap, bytes) {
+	const want = withoutMemory(await heap.load({bytes: new Uint8Array(bytes)}));
+	const empty = await heap.load({bytes: new Uint8Array(0), growing: true});
+	const filter = {heaps: ["major"]};
+	let info = null;
+
+	same([empty.rate, empty.program, empty.endUs === empty.startUs, empty.sums.allocs.minor], [0, "", true, 0], "a recording of which nothing came");
+	check((await heap.profile()).callees.n === 1 && (await heap.leaks()).length === 0, "questions of nothing");
+	for (let at = 0, answers = []; at < bytes.length; at += 70001) {
+		const piece = bytes.slice(at, at + 70001);
+
+		answers = [heap.profile({filter}), heap.timeline(null, 0, 1e6, 9)];
+		info = await heap.feed(new Uint8Array(piece));
+		same(info.bytes, Math.min(at + 70001, bytes.length), "what came");
+		check((await Promise.all(answers)).every(Boolean), "questions while it grows");
+	}
+	check(withoutMemory(info) === want, "what grew is another recording");
+	/* Several at a time, and after one that was a file. */
+	await heap.load({bytes: new Uint8Array(bytes.slice(0, 100000))});
+	const fed = await Promise.all([heap.feed(new Uint8Array(bytes.slice(100000, 200000))), heap.feed(new Uint8Array(bytes.slice(200000)))]);
+	check(withoutMemory(fed[1]) === want, "what was fed is another recording");
+}
+
+async function checkJoined(heap, bytes) {
+	const half = bytes.subarray(0, bytes.length / 2);
+	const joined = Buffer.concat([bytes, half]);
+	const file = join(scratch, "joined.trace");
+	const [first, last] = [await heap.load({bytes: new Uint8Array(joined), recording: 1}), await heap.load({bytes: new Uint8Array(joined)})];
+
+	writeFileSync(file, joined);
+	same(first.sums.allocs, ctl("identify", file, "--json", "--recording=1").out.allocs, "the first of two recordings");
+	same(last.sums.allocs, ctl("identify", file, "--json", "--recording=2").out.allocs, "the last of two recordings");
+	check(last.recordings === 2 && last.notes.some((it) => it.includes("2 recordings")), "that there are two is told");
+	check(last.damages.length === 1, "the second one is cut");
+}
+
+async function checkHeap(bytes) {
+	const heap = await Heap.open({worker: new Port(), wasm: module});
+
+	check((await message(heap.profile())).includes("No memory profile"), "questions without a recording");
+	check((await message(heap.feed(new Uint8Array(1)))).includes("No memory profile"), "more of no recording");
+	await checkLoading(heap, bytes);
+	await checkQuestions(heap, bytes);
+	await checkGrowing(heap, bytes);
+	await checkJoined(heap, bytes);
+	heap.close();
+	check((await message(heap.leaks())) !== "nothing", "a closed heap answers");
+}
+
+try {
+	if (part === "own") {
+		const file = join(scratch, "made.trace");
+
+		execFileSync(memRecording, [file, "600000"]);
+		const bytes = readFileSync(file);
+
+		checkFile(bytes, file, "made");
+		checkPieces(bytes, "made");
+		checkHostile(bytes.subarray(0, 120000), "odd");
+		await checkHeap(bytes);
+	} else if (!existsSync(traces)) {
+		console.log(`SKIP: there are no reference traces at ${traces}`);
+		process.exitCode = 77;
+	} else {
+		const all = readdirSync(traces).filter((name) => name.endsWith(".trace"));
+
+		for (const name of all.map((name) => name.slice(0, -6))) {
+			const file = join(traces, `${name}.trace`);
+			const bytes = readFileSync(file);
+			const recording = recordingOf(bytes);
+
+			if (!UNREAD.includes(name)) checkOracle(recording, name);
+			checkViewer(recording, name);
+			recording.close();
+			checkFile(bytes, file, name);
+		}
+		for (const name of ["leaky", "mirage-cut-header", SEVERAL_DOMAINS]) {
+			const bytes = readFileSync(join(traces, `${name}.trace`));
+
+			checkPieces(bytes, name);
+			checkHostile(bytes, name);
+		}
+	}
+} finally {
+	rmSync(scratch, {recursive: true});
+}
+if (failures) process.exitCode = 1;
