@@ -5,6 +5,9 @@
 /** Bytes of content that are loaded at once: a model has about twenty times as many in memory. */
 export const SLICE_BYTES = 12 << 20;
 
+/** The first time, when a person waits for the first picture; more as soon as that is left. */
+export const FIRST_BYTES = 4 << 20;
+
 /** The newest part of an OVERVIEW that has up to MOST bytes: {from, to}. */
 export function newest(overview, most = SLICE_BYTES) {
 	return around(overview, overview.to, overview.to, most);
@@ -41,15 +44,16 @@ export function around(overview, from, to, most = SLICE_BYTES) {
 	return {from: buckets[low].from, to: buckets[high].to};
 }
 
-/** Must another part be loaded, for a camera that shows FROM up to TO? */
-export function leaves(loaded, overview, from, to) {
+/** Must another part be loaded, for a camera that shows FROM up to TO?  FEW: what is loaded is less than might be. */
+export function leaves(loaded, overview, from, to, few = false) {
 	const first = from > overview.from ? from : overview.from;
 	const last = to < overview.to ? to : overview.to;
 
 	if (first >= loaded.from && last <= loaded.to)
 		return false;
 	/* A window that holds more than may be loaded shows what is there in its place. */
-	const wide = last - first > loaded.to - loaded.from;
+	const more = few ? around(overview, first, last) : null;
+	const wide = more ? more.from > first || more.to < last : last - first > loaded.to - loaded.from;
 	return !wide || loaded.to <= first || loaded.from >= last;
 }
 

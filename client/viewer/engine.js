@@ -136,12 +136,35 @@ export class Engine extends Questions {
 	#lost = null; // why nothing is answered any more
 
 	/** @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options */
-	static async open({worker, wasm} = {}) {
-		const module =
-			wasm instanceof WebAssembly.Module ? wasm : wasm ? await WebAssembly.compile(wasm) : await compileFetched();
+	static open(options = {}) {
+		const {spare} = Engine;
+
+		if (options.worker || options.wasm || !spare) return Engine.#open(options);
+		Engine.spare = null;
+		return spare;
+	}
+
+	/** Open one ahead of the first that will be asked for. */
+	static warm() {
+		Engine.spare ??= Engine.#open({});
+		Engine.spare.catch(() => {}); // told to who asks for it
+	}
+
+	static spare = null; // an engine that nobody has asked for yet: a promise
+
+	static async #open({worker, wasm}) {
+		/* It starts while the wasm still comes. */
 		const engine = new Engine(worker ?? new Worker(new URL("worker.js", import.meta.url), {type: "module"}));
 
-		engine.numbers = await engine.#call("open", [module]);
+		try {
+			const module =
+				wasm instanceof WebAssembly.Module ? wasm : wasm ? await WebAssembly.compile(wasm) : await compileFetched();
+
+			engine.numbers = await engine.#call("open", [module]);
+		} catch (error) {
+			engine.close();
+			throw error;
+		}
 		return engine;
 	}
 

@@ -3,6 +3,7 @@
  *     open(element, view, services) -> page;  page.go(view) -> false where the address names something else now;  page.close()
  */
 import {format, namesTrace, parse} from "./address.js";
+import {ahead} from "./ahead.js";
 import {Api} from "./api.js";
 import {Events} from "./events.js";
 import {namesMemory} from "./memory-address.js";
@@ -70,6 +71,7 @@ class Main {
 		this.page = null;
 		this.kind = kind;
 		this.root.replaceChildren();
+		ahead(kind);
 		try {
 			const Page = await PAGES[kind]();
 			const page = turn === this.turn ? await Page.open(this.root, view, this.services) : null;

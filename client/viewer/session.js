@@ -5,7 +5,7 @@
  * hooks: progress(sentence or null, share or null), loaded(summary, how), failed(error), paused(on), ended()
  *        HOW is "begin", "slice" or "live"
  */
-import {SLICE_BYTES, around, leaves, newest} from "./archive.js";
+import {FIRST_BYTES, SLICE_BYTES, around, leaves, newest} from "./archive.js";
 import {Engine} from "./engine.js";
 import {Live} from "./live.js";
 import {asLoaded, remarks} from "./source.js";
@@ -69,7 +69,8 @@ export class Session {
 			return this.beginLive();
 		if (this.overview.bytes <= 2 * SLICE_BYTES)
 			return this.part(null, "begin");
-		return this.part(range ? around(this.overview, range.from, range.to) : newest(this.overview), "begin");
+		this.few = !range;
+		return this.part(range ? around(this.overview, range.from, range.to) : newest(this.overview, FIRST_BYTES), "begin");
 	}
 
 	/** Load PART {from, to} of the source, or all of it. */
@@ -121,7 +122,7 @@ export class Session {
 	/** The camera shows FROM up to TO: load what it looks at, where that is not there, once it stands still. */
 	look(from, to) {
 		clearTimeout(this.settling);
-		if (!this.loaded || this.loading || this.closed || !leaves(this.loaded, this.overview, from, to))
+		if (!this.loaded || this.loading || this.closed || !leaves(this.loaded, this.overview, from, to, this.few))
 			return;
 		this.settling = setTimeout(() => this.slice(from, to), SETTLE_MS);
 	}
@@ -137,6 +138,7 @@ export class Session {
 			const part = around(this.overview, from, to);
 			if (part.from !== this.loaded.from || part.to !== this.loaded.to)
 				await this.part(part, "slice");
+			this.few = false;
 		} catch (error) {
 			if (!this.closed)
 				this.hooks.failed(error);

@@ -20,6 +20,16 @@ export function blocked(page) {
 	return page.evaluate(() => Math.round(Math.max(0, ...window.longTasks.splice(0))));
 }
 
+/** Time of the processor that the page's process took since it began, ms. */
+export async function processTime(page) {
+	const session = await page.context().newCDPSession(page);
+
+	await session.send("Performance.enable");
+	const {metrics} = await session.send("Performance.getMetrics");
+	await session.detach();
+	return 1000 * metrics.find((it) => it.name === "ProcessTime").value;
+}
+
 /** Time of the processor that WHAT takes, ms: of the page's main thread, and of its process with the worker in it. */
 export async function cpu(page, what) {
 	const session = await page.context().newCDPSession(page);

@@ -11,7 +11,7 @@ import path from "node:path";
 import {close, equal, ok, run, until} from "../browser/harness.mjs";
 import {drawn, opened, settled} from "../browser/timeline-tools.mjs";
 import {archive, guests, make, wide} from "./viewer-load.mjs";
-import {blocked, cpu, part, tour, watchTasks} from "./viewer-page.mjs";
+import {blocked, cpu, part, processTime, tour, watchTasks} from "./viewer-page.mjs";
 
 const brief = process.argv.includes("--brief");
 const wanted = process.argv.slice(2).filter((it) => !it.startsWith("-"));
@@ -168,6 +168,7 @@ const scenarios = {
 		});
 		ok(whole > 0.8 * DAY_NS && of > 0.9 * bytes, `${whole / 3600e9} hours, ${of} bytes`);
 		line("day", painted, `ms from the address to the first picture of a day of ${Math.round(of / (1 << 20))} MiB`, 1000);
+		line("day-cpu", await processTime(page), "ms of the processor of the page's process, from its start until the page rests");
 		line("day-blocked", await blocked(page), "ms at most that input waited (0: under 50)", 100);
 		const first = () => page.evaluate(() => Number(document.getElementById("page").timeline.session.loaded.from));
 		const newest = await first();

@@ -38,6 +38,10 @@ test("another part is loaded where the window leaves this one, and only then", (
 	/* The whole: what is there is shown in its place. */
 	assert.equal(leaves(loaded, all, 900n, 2100n), false);
 	assert.equal(leaves(loaded, all, 1600n, 1900n), true);
+	/* Where less was loaded than might be: a window for which there is room, and one for which there is none. */
+	assert.equal(leaves({from: 1960n, to: 2000n}, all, 1900n, 2000n, false), false);
+	assert.equal(leaves({from: 1960n, to: 2000n}, all, 1900n, 2000n, true), true);
+	assert.equal(leaves({from: 1960n, to: 2000n}, all, 1000n, 2000n, true), false);
 	/* Margins beside the run are no part of it. */
 	assert.equal(leaves({from: 1900n, to: 2000n}, all, 1950n, 2100n), false);
 });

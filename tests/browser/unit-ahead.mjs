@@ -1,0 +1,26 @@
+/* What is asked for ahead is what a page imports. */
+import assert from "node:assert/strict";
+import {readFileSync} from "node:fs";
+import {test} from "node:test";
+
+const viewer = (name) => readFileSync(new URL(`../../client/viewer/${name}.js`, import.meta.url), "utf8");
+
+/** NAME and all that it imports, and so on. */
+function needed(name, found = new Set()) {
+	if (found.has(name))
+		return found;
+	found.add(name);
+	for (const [, other] of viewer(name).matchAll(/^import [^;]*? from "\.\/([\w-]+)\.js";$/gm))
+		needed(other, found);
+	return found;
+}
+
+test("what is asked for ahead of a time line is what it imports", () => {
+	const list = /timeline: \[([^\]]*)\]/.exec(viewer("ahead"))[1];
+	const names = [...list.matchAll(/"([\w-]+)"/g)].map(([, name]) => name);
+	const all = needed("timeline");
+
+	assert.deepEqual(names.filter((name) => !all.has(name)), []);
+	/* One that is missing costs time alone, but not many may be. */
+	assert.ok(names.length > 0.8 * all.size, `of ${[...all].join()}`);
+});
