@@ -1,0 +1,268 @@
+/* A recording that is kept: gone through at once, in steps, while it grows, by a filter, in the order of time.  heap.mjs has real ones. */
+#include "curve.h"
+#include "mem-make.h"
+#include "pass.h"
+
+#define POINTS 50u
+
+/* ---- the curve alone */
+
+static void test_curve(void)
+{
+	static uint64_t times[20000], lives[20000];
+	struct curve c = {0};
+	uint64_t time = 1000, live = 0;
+	double line[POINTS];
+
+	curve_line(&c, 0, 100, 2, line, POINTS);
+	CHECK_EQ_INT((int64_t)line[POINTS - 1], 0);
+	for (uint32_t i = 0; i < 20000; i++) {
+		/* Times that stay, small and large steps, changes up and down. */
+		time += i % 3 ? i % 7 : i % 1000 ? 0 : 1u << 30;
+		live = i % 5 ? live + i * 977 % 301 : live / 2;
+		times[i] = time;
+		lives[i] = live;
+		CHECK(curve_add(&c, time, live));
+	}
+	CHECK(c.pieces.n > 1);
+	for (uint32_t part = 0; part < 20; part++) {
+		uint64_t from = part * 1000 * part * part, length = part % 2 ? time - from : part * 5000;
+
+		curve_line(&c, from, length, 0.5, line, POINTS);
+		for (uint32_t i = 0, k = 0; i < POINTS; i++) {
+			while (k < 20000 && (times[k] <= from || (times[k] - from) * POINTS <= length * (i + 1)))
+				k++;
+			CHECK_EQ_INT((int64_t)(line[i] * 2), k ? (int64_t)lives[k - 1] : 0);
+		}
+	}
+	curve_deinit(&c);
+}
+
+/* ---- passes */
+
+/* Objects of three places that come and go; of several DOMAINS not in the order of time. */
+static void make(struct made *m, uint32_t n, uint32_t domains)
+{
+	int64_t ids[8] = {0};
+
+	made_begin(m, 3);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t k = i % 8, place = 1 + i % 3, stack[] = {1, 2 + place};
+		struct mprof_mem_event e = {.kind = MPROF_MEM_ALLOC,
+					    .time_us = MADE_START + 10 + i * 3 - (i / 40 % domains ? 500 : 0),
+					    .length = 3 + i % 60,
+					    .samples = 1 + i % 4,
+					    .source = i % 10 ? MPROF_MEM_MINOR : MPROF_MEM_MAJOR,
+					    .stack = stack,
+					    .frames = 2,
+					    .domain = (uint16_t)(i / 40 % domains)};
+
+		if (ids[k]) {
+			struct mprof_mem_event end = {
+				.kind = MPROF_MEM_COLLECT, .time_us = e.time_us, .id = ids[k], .domain = e.domain};
+
+			CHECK_EQ_INT(mem_encoder_add(m->encoder, &end), 0);
+		}
+		CHECK_EQ_INT(mem_encoder_add(m->encoder, &e), 0);
+		ids[k] = i % 97 ? mem_encoder_next_id(m->encoder) - 1 : 0;
+	}
+	made_finish(m);
+}
+
+static void keep(struct kept *k, const uint8_t *bytes, size_t n)
+{
+	while (n) {
+		uint8_t *room = kept_room(k);
+		size_t some = kept_room_bytes(k);
+
+		if (!CHECK(room != NULL && some > 0))
+			return;
+		some = some < n ? some : n;
+		memcpy(room, bytes, some);
+		kept_came(k, some);
+		bytes += some;
+		n -= some;
+	}
+}
+
+static void finish(struct pass *p, uint64_t step)
+{
+	enum mprof_status r;
+
+	while ((r = pass_step(p, step)) == MPROF_MORE)
+		;
+	CHECK_EQ_INT(r, MPROF_END);
+}
+
+static void check_same(const struct pass *a, const struct pass *b)
+{
+	double ours[POINTS], theirs[POINTS];
+
+	CHECK(memcmp(mprof_profile_sums(pass_profile(a)), mprof_profile_sums(pass_profile(b)),
+		     sizeof(struct mprof_profile_sums)) == 0);
+	pass_line(a, 5, 9000, ours, POINTS);
+	pass_line(b, 5, 9000, theirs, POINTS);
+	CHECK(memcmp(ours, theirs, sizeof(ours)) == 0);
+	CHECK_EQ_UINT(pass_start(a), pass_start(b));
+}
+
+static void test_steps(void)
+{
+	struct made m = {0};
+	struct kept *k = kept_new();
+	struct pass *whole, *steps, *grows;
+	uint64_t line[POINTS];
+	double ours[POINTS];
+	struct mprof_profile *p = mprof_profile_new(&(struct mprof_profile_options){.tree = true, .seed = 5});
+	struct mprof_mem *d;
+
+	make(&m, 40000, 1);
+	CHECK(m.n > KEPT_PIECE_BYTES / 2);
+	grows = pass_new(k, &(struct pass_options){.seed = 5, .grows = true});
+	for (size_t at = 0, n; at < m.n; at += n) {
+		n = m.n - at < 7777 ? m.n - at : 7777;
+		keep(k, m.bytes + at, n);
+		finish(grows, 1000);
+		CHECK_EQ_UINT(pass_bytes(grows), at + n);
+	}
+	CHECK_EQ_UINT(kept_bytes(k), m.n);
+	pass_end(grows);
+	finish(grows, 1000);
+	whole = pass_new(k, &(struct pass_options){.seed = 5});
+	finish(whole, UINT64_MAX);
+	steps = pass_new(k, &(struct pass_options){.seed = 5});
+	finish(steps, 1);
+	check_same(whole, steps);
+	check_same(whole, grows);
+	CHECK(pass_damage(whole, 0) == NULL);
+	mprof_profile_timeline(p, MADE_START + 5, 9000, line, POINTS);
+	d = made_read(&m, p, NULL);
+	CHECK_EQ_UINT(mprof_profile_sums(p)->live, mprof_profile_sums(pass_profile(whole))->live);
+	pass_line(whole, 5, 9000, ours, POINTS);
+	for (uint32_t i = 0; i < POINTS; i++)
+		CHECK_EQ_INT((int64_t)ours[i], (int64_t)(line[i] * 8 * 1000));
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	pass_free(steps);
+	pass_free(whole);
+	pass_free(grows);
+	kept_free(k);
+	made_free(&m);
+}
+
+/* What ends inside of a packet is damage only where no more comes. */
+static void test_cut(void)
+{
+	struct made m = {0};
+	struct kept *k = kept_new();
+	struct pass *p;
+
+	make(&m, 100, 1);
+	keep(k, m.bytes, m.n - 1);
+	p = pass_new(k, &(struct pass_options){.seed = 5, .grows = true});
+	finish(p, 99);
+	CHECK(pass_damage(p, 0) == NULL);
+	CHECK_EQ_UINT(mprof_profile_sums(pass_profile(p))->allocs[0], 0);
+	pass_end(p);
+	finish(p, 99);
+	CHECK(pass_damage(p, 0) != NULL && pass_damage(p, 0)->reason == MPROF_MEM_DAMAGE_CUT);
+	CHECK(pass_damage(p, 1) == NULL);
+	pass_free(p);
+	p = pass_new(k, &(struct pass_options){.seed = 5, .grows = true});
+	finish(p, 99);
+	keep(k, m.bytes + m.n - 1, 1);
+	finish(p, 99);
+	CHECK(mprof_profile_sums(pass_profile(p))->allocs[0] > 0);
+	pass_free(p);
+	kept_free(k);
+	made_free(&m);
+}
+
+/* A filter is of what was there when its pass began. */
+static void test_filter(void)
+{
+	const struct mprof_mem_filter filter = {.heaps = MPROF_HEAP_MAJOR, .bytes = {.least = 100, .has_least = true}};
+	struct made m = {0};
+	struct kept *k = kept_new();
+	const struct mprof_profile_sums *s;
+	struct pass *p;
+	uint64_t samples = 0, objects = 0;
+
+	make(&m, 1000, 1);
+	for (uint32_t i = 0; i < 1000; i += 10)
+		if ((3 + i % 60) * 8 >= 100) {
+			objects++;
+			samples += 1 + i % 4;
+		}
+	keep(k, m.bytes, m.n);
+	p = pass_new(k, &(struct pass_options){.seed = 5, .filter = &filter, .last_us = MADE_START + 4000});
+	keep(k, m.bytes, m.n);
+	finish(p, 100);
+	s = mprof_profile_sums(pass_profile(p));
+	CHECK_EQ_UINT(s->allocs[MPROF_MEM_MAJOR], objects);
+	CHECK_EQ_UINT(s->samples[MPROF_MEM_MAJOR], samples);
+	CHECK_EQ_UINT(s->samples[MPROF_MEM_MINOR], 0);
+	CHECK_EQ_UINT(mprof_mem_totals(pass_decoder(p))->recordings, 1);
+	CHECK_EQ_UINT(pass_bytes(p), m.n);
+	pass_free(p);
+	/* Of two that are joined the last, or the one that is asked for. */
+	p = pass_new(k, &(struct pass_options){.seed = 5});
+	finish(p, 100);
+	CHECK_EQ_UINT(mprof_mem_totals(pass_decoder(p))->recordings, 2);
+	CHECK_EQ_UINT(mprof_profile_sums(pass_profile(p))->allocs[MPROF_MEM_MAJOR], 100);
+	pass_free(p);
+	p = pass_new(k, &(struct pass_options){.seed = 5, .recording = 3});
+	finish(p, 100);
+	CHECK(!mprof_mem_info(pass_decoder(p)));
+	pass_free(p);
+	kept_free(k);
+	made_free(&m);
+}
+
+/* Several domains: the line in the order of time is that of mprof_profile_timeline(). */
+static void test_sorted(void)
+{
+	struct made m = {0};
+	struct kept *k = kept_new();
+	struct mprof_profile *p =
+		mprof_profile_new(&(struct mprof_profile_options){.tree = true, .sort = true, .seed = 5});
+	struct pass *sorted, *line;
+	uint64_t want[POINTS];
+	double got[POINTS];
+	struct mprof_mem *d;
+
+	make(&m, 3000, 3);
+	keep(k, m.bytes, m.n);
+	d = made_read(&m, p, NULL);
+	sorted = pass_new(k, &(struct pass_options){.seed = 5, .sort = true});
+	finish(sorted, 500);
+	CHECK(memcmp(mprof_profile_sums(pass_profile(sorted)), mprof_profile_sums(p),
+		     sizeof(struct mprof_profile_sums)) == 0);
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	p = mprof_profile_new(&(struct mprof_profile_options){.sort = true, .seed = 5});
+	line = pass_new(k,
+			&(struct pass_options){.seed = 5, .sort = true, .from = 100, .length = 8000, .points = POINTS});
+	finish(line, 500);
+	pass_line(line, 100, 8000, got, POINTS);
+	mprof_profile_timeline(p, MADE_START + 100, 8000, want, POINTS);
+	d = made_read(&m, p, NULL);
+	for (uint32_t i = 0; i < POINTS; i++)
+		CHECK_EQ_INT((int64_t)got[i], (int64_t)(want[i] * 8 * 1000));
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	pass_free(line);
+	pass_free(sorted);
+	kept_free(k);
+	made_free(&m);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_curve);
+	CHECK_RUN(test_steps);
+	CHECK_RUN(test_cut);
+	CHECK_RUN(test_filter);
+	CHECK_RUN(test_sorted);
+	return check_done();
+}
