@@ -3,9 +3,8 @@
  *
  * The two have different clocks, which meet in dom0's.  A profile's times are the guest's wall clock, of which dom0 need know nothing; but its first packet
  * is made when it begins, and the sink notes when that came (`began`).  So no event of a profile was later than it is drawn when its beginning is drawn where
- * the first packet came.  How much earlier it may have been is bounded too: the sink does not wait longer than FIRST_NS for the first packet of a
- * connection, and a guest begins its profile once it is connected.  Where the end of a profile came before its last event would be drawn, all is drawn
- * by the end instead.  How the trace's clock stands to dom0's say the stamps of its packets (clocks.js): its events happened where they are drawn, or earlier,
+ * the first packet came.  How much earlier it may have been is bounded too, since a guest begins its profile once it is connected, and the sink notes when
+ * that was asked for (`connected_mono`).  Where the end of a profile came before its last event would be drawn, all is drawn by the end instead.  How the trace's clock stands to dom0's say the stamps of its packets (clocks.js): its events happened where they are drawn, or earlier,
  * so that against them the heap may also be later.
  */
 import {shown} from "./guest-text.js";
@@ -13,6 +12,9 @@ import {rough} from "./times.js";
 import {realNs} from "./together.js";
 
 const FIRST_NS = 10000000000n; /* daemon/sink/stream.c: a connection without a first packet is closed then */
+const ACCEPT_NS = 1000000000n; /* so long the sink may take to see that a guest has connected */
+
+const ns = (text) => (/^\d{1,20}$/.test(text ?? "") ? BigInt(text) : null);
 
 /** How long after its beginning MEMTRACE (as the API says) ended, by dom0's clock; null while it is being recorded. */
 function lifeNs({began, ended}) {
@@ -21,9 +23,16 @@ function lifeNs({began, ended}) {
 	return from === null || to === null ? null : to - from;
 }
 
+/** How long before its first packet came MEMTRACE may have begun, at most. */
+function firstNs({origin, began_mono: began, connected_mono: connected}) {
+	const waited = ns(connected) === null ? FIRST_NS : ns(began) - ns(connected);
+
+	return waited < 0n ? FIRST_NS : waited + (ns(connected) === null || origin === "asked" ? 0n : ACCEPT_NS);
+}
+
 /** When MEMTRACE was received, as times of the trace whose clock is {known, offsetNs}: {from, to}, TO null while it is; null where that is not known. */
 export function received(memtrace, {known, offsetNs}) {
-	const began = /^\d{1,20}$/.test(memtrace.began_mono ?? "") ? BigInt(memtrace.began_mono) : null;
+	const began = ns(memtrace.began_mono);
 	const life = lifeNs(memtrace);
 
 	if (!known || began === null)
@@ -45,9 +54,10 @@ export function placed(memtrace, info, clock) {
 	const life = lifeNs(memtrace);
 	const over = life === null ? 0n : (info.endUs - info.startUs) * 1000n - life;
 	const back = over > 0n ? over : 0n;
+	const first = firstNs(memtrace);
 	return {
 		base: when.from - back,
-		earlierNs: back > FIRST_NS ? null : FIRST_NS - back,
+		earlierNs: back > first ? null : first - back,
 		laterNs: clock.uncertaintyNs,
 		aheadNs: real === null ? null : info.startUs * 1000n - (real - back),
 	};
@@ -62,11 +72,11 @@ export function sure({earlierNs, laterNs}) {
 
 /** The same in sentences, for whoever asks. */
 export function tells({id, says}, {earlierNs, laterNs, aheadNs}) {
-	const out = [`Heap: memory profile ${id}${says.program ? ` of ${shown(says.program)}` : ""}, drawn by when its first packet came to this host, which is mostly a millisecond after it was made.`];
+	const out = [`Heap: memory profile ${id}${says.program ? ` of ${shown(says.program)}` : ""}, drawn by when its first packet came to this host.`];
 
 	out.push(earlierNs === null
 		? "Its own times do not fit when it came, as if it had been sent later: it is drawn by when it ended, and what is drawn happened there or any time before."
-		: `What is drawn of it happened there, or up to ${rough(earlierNs)} before: longer a guest is not waited for.`);
+		: `What is drawn of it happened there, or up to ${rough(earlierNs)} before, since so long before that packet the guest was not connected yet.`);
 	if (laterNs !== 0n)
 		out.push(`Against the threads it may also have been ${upTo(laterNs, "later")}: so far the trace's own clock is known.`);
 	if (aheadNs !== null)

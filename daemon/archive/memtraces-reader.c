@@ -15,7 +15,8 @@
 #define MEMTRACES_VERSION 1 /* the newest migration that this program knows */
 #define COLUMNS                                                                                                  \
 	"id, run, name, uuid, domid, address, port, origin, state, reason, began_real, began_mono, ended_real, " \
-	"ended_mono, bytes, packets, dropped, pinned, note, version, program, host, pid, rate, context"
+	"ended_mono, bytes, packets, dropped, pinned, note, version, program, host, pid, rate, context, "        \
+	"connected_mono"
 
 struct memtraces_reader {
 	char *path;
@@ -146,6 +147,7 @@ static struct memtrace row(sqlite3_stmt *s)
 		.pid = sqlite3_column_int64(s, 22),
 		.rate = sqlite3_column_double(s, 23),
 		.context = text_at(s, 24),
+		.connected_mono = number_at(s, 25),
 	};
 }
 

@@ -48,10 +48,10 @@ static const char *const sql[M_STATEMENTS] = {
 	[M_PUT] =
 		"INSERT INTO recordings (id, run, name, uuid, domid, address, port, origin, state, reason, began_real, "
 		"began_mono, ended_real, ended_mono, bytes, packets, dropped, version, program, host, pid, rate, "
-		"context) "
+		"context, connected_mono) "
 		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
 		"?21, "
-		"?22, ?23) ON CONFLICT (id) DO UPDATE SET run = ?2, name = ?3, uuid = ?4, domid = ?5, "
+		"?22, ?23, ?24) ON CONFLICT (id) DO UPDATE SET run = ?2, name = ?3, uuid = ?4, domid = ?5, "
 		"state = CASE state WHEN 'deleted' THEN state ELSE ?9 END, reason = ?10, ended_real = ?13, "
 		"ended_mono = ?14, bytes = ?15, packets = ?16, dropped = ?17",
 	[M_APPEND] = "INSERT INTO pieces (recording, offset, length, codec, data) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -268,6 +268,7 @@ static void bind_recording(sqlite3_stmt *s, const struct memtrace *t)
 	if (t->rate > 0)
 		sqlite3_bind_double(s, 22, t->rate);
 	bind_text(s, 23, t->context);
+	bind_some(s, 24, t->connected_mono);
 }
 
 int memtraces_put(struct memtraces *m, const struct memtrace *recording)

@@ -22,10 +22,11 @@ struct memtrace {
 	int64_t domid;	  /* -1 = none */
 	const char *address;
 	uint32_t port;
-	const char *origin; /* "listened" or "asked" */
-	const char *state;  /* "recording" or "ended" */
-	const char *reason; /* NULL = it has not ended */
-	uint64_t began_real, began_mono;
+	const char *origin;		 /* "listened" or "asked" */
+	const char *state;		 /* "recording" or "ended" */
+	const char *reason;		 /* NULL = it has not ended */
+	uint64_t began_real, began_mono; /* when its first packet came ... */
+	uint64_t connected_mono;	 /* ... which the guest had made since then; 0 = not known */
 	uint64_t ended_real, ended_mono; /* 0 = not ended */
 	uint64_t bytes, packets, dropped;
 	bool pinned;

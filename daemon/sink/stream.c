@@ -403,19 +403,27 @@ static void keep_alive(int fd)
 struct stream *stream_new(struct sink *sink, int fd, const char *address, uint32_t port, struct target *target)
 {
 	struct stream *s = calloc(1, sizeof(*s));
+	uint64_t now = 0;
 	int r;
 
 	if (!s) {
 		close(fd);
 		return NULL;
 	}
+	/* When this turn of the loop began: before we asked for the connection, so before a guest could answer. */
+	sd_event_now(sink->event, CLOCK_MONOTONIC, &now);
 	s->sink = sink;
 	s->fd = fd;
 	s->target = target;
 	s->state = target ? STREAM_CONNECTING : STREAM_FIRST;
 	snprintf(s->address, sizeof(s->address), "%s", address);
 	s->about = (struct memtrace){
-		.domid = -1, .address = s->address, .port = port, .origin = target ? "asked" : "listened"};
+		.domid = -1,
+		.address = s->address,
+		.port = port,
+		.origin = target ? "asked" : "listened",
+		.connected_mono = now * NS_PER_US,
+	};
 	s->next = sink->streams;
 	sink->streams = s;
 	sink->n_streams++;

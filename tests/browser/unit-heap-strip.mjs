@@ -33,6 +33,11 @@ test("heap strip: it has not ended after it ended, and what nobody knows is said
 	const sent = placed(memtrace(), info(3600), CLOCK);
 	assert.deepEqual([sent.base + 3600n * S, sent.earlierNs], [170n * S, null]);
 	assert.match(tells(memtrace(), sent).join(" "), /do not fit when it came/);
+	/* It began once it was connected; who connected by himself may have begun a little before that was seen. */
+	const asked = {origin: "asked", connected_mono: String(50n * S - 4000000n)};
+	assert.equal(placed(memtrace(asked), info(19), CLOCK).earlierNs, 4000000n);
+	assert.equal(placed(memtrace({...asked, origin: "listened"}), info(19), CLOCK).earlierNs, 1004000000n);
+	assert.equal(placed(memtrace({...asked, connected_mono: "junk"}), info(19), CLOCK).earlierNs, 10n * S);
 	assert.equal(placed(memtrace({ended: null}), info(3600), CLOCK).base, 150n * S);
 	assert.equal(placed(memtrace(), info(1), {...CLOCK, known: false}), null);
 	assert.equal(received(memtrace({began_mono: "x"}), CLOCK), null);

@@ -53,6 +53,7 @@ class Offer:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self.listener.accept()
+                self.accepted = time.monotonic_ns()
                 self.connections += 1
                 with contextlib.suppress(OSError):
                     self._profile(client)
@@ -417,8 +418,11 @@ class Http(Case):
         self.assertEqual(d.json("/v1/memtraces"), {"memtraces": [], "next": None})
         offer = self.offer(tail=packet(b"the tail"))
         body = {"address": "127.0.0.1", "port": offer.port}
+        before = time.monotonic_ns()
         status, memtrace, headers = self.call(d, "POST", "/v1/domains/web/memtraces", body)
         self.assertEqual(status, 201, memtrace)
+        since, began = int(memtrace["connected_mono"]), int(memtrace["began_mono"])
+        self.assertTrue(before <= since <= offer.accepted <= began <= time.monotonic_ns(), (before, since, began))
         home = headers["Location"]
         self.assertEqual(home, f"/v1/memtraces/{memtrace['id']}")
         run = d.domain("web")["run"]

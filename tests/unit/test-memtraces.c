@@ -43,6 +43,7 @@ static struct memtrace sample(int64_t id, const char *name)
 		.state = "recording",
 		.began_real = 1000 + (uint64_t)id,
 		.began_mono = 10,
+		.connected_mono = 9,
 		.version = 2,
 		.program = "mirage",
 		.rate = 1e-4,
@@ -82,6 +83,7 @@ static int take_fields(void *context, const struct memtrace *t)
 	CHECK(strcmp(t->state, "recording") == 0 && strcmp(t->note, "keep") == 0 && t->pinned);
 	CHECK_EQ_INT(t->pid, -1);
 	CHECK_EQ_INT((int64_t)t->bytes, 3000);
+	CHECK(t->connected_mono == 9 && t->began_mono == 10);
 	CHECK(t->rate > 0.99e-4 && t->rate < 1.01e-4);
 	return 0;
 }

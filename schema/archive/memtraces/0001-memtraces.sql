@@ -26,7 +26,8 @@ CREATE TABLE recordings (
 	state      TEXT NOT NULL,             -- 'recording', 'ended', or 'deleted': it goes, a few pieces at a time
 	reason     TEXT,                      -- why it ended: closed cut reset stopped damaged quota rate overrun disk restart shutdown
 	began_real INTEGER NOT NULL,
-	began_mono INTEGER NOT NULL,
+	began_mono INTEGER NOT NULL,          -- its first packet came; the guest had made it since connected_mono
+	connected_mono INTEGER,               -- 'listened': it was accepted; 'asked': we began to connect
 	ended_real INTEGER,
 	ended_mono INTEGER,
 	bytes      INTEGER NOT NULL DEFAULT 0, -- of whole packets: what pieces add up to
