@@ -10,7 +10,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "writer-state.h"
+
+#define REMEMBERED_NS (24 * 3600 * NS_PER_S)
 
 struct head {
 	int64_t stream;
@@ -228,8 +231,11 @@ static int delete_run(struct archive_writer *w, int64_t run)
 	return r ? r : WRITER_RUN(w, STATEMENT_DELETE_RUN, run);
 }
 
+/* One that never had a ring, of a guest with a memory profile only, is remembered for a while. */
 static int delete_empty_runs(struct enforcement *e)
 {
+	uint64_t now = clock_real(), before = now > REMEMBERED_NS ? now - REMEMBERED_NS : 0;
+
 	for (;;) {
 		int64_t run = 0;
 		int r;
@@ -240,6 +246,7 @@ static int delete_empty_runs(struct enforcement *e)
 
 			if (!s)
 				return r;
+			sqlite3_bind_int64(s, 2, (int64_t)before);
 			r = writer_step(e->w, s);
 			if (r != WRITER_ROW)
 				return r;

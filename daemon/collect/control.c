@@ -5,6 +5,7 @@
 #include "control.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #define ORDERS_CLIENT 64u   /* ... per client */
 #define FOLLOW_FOR_NS (5 * NS_PER_S)
 #define NOTE_MAX      4096u
+#define OFFERS_BYTES  (60u << 10)
 #define METRICS_BYTES (20u << 10) /* a message also where each byte takes three */
 
 /* What a client waits for. */
@@ -250,6 +252,35 @@ static void on_who(struct control *control, struct control_asker asker, const st
 	control_send(control->server, asker, &w);
 }
 
+/* As text, while there is room. */
+struct offers {
+	char text[OFFERS_BYTES];
+	size_t len;
+};
+
+static void on_offer(void *context, int64_t run, uint32_t domid, uint32_t port)
+{
+	struct offers *o = context;
+	int n = snprintf(o->text + o->len, sizeof(o->text) - o->len, "%s%lld:%u:%u", o->len ? "," : "", (long long)run,
+			 domid, port);
+
+	if (n > 0 && (size_t)n < sizeof(o->text) - o->len)
+		o->len += (size_t)n;
+	o->text[o->len] = '\0';
+}
+
+static void on_offers(struct control *control, struct control_asker asker)
+{
+	const struct source *source = control->collector->source;
+	struct message_writer w = control_answer(control->server, asker);
+	struct offers offers = {.len = 0};
+
+	if (source && source->offers)
+		source->offers(source, on_offer, &offers);
+	message_add(&w, "offers", offers.text);
+	control_send(control->server, asker, &w);
+}
+
 static void on_request(void *context, struct control_asker asker, const struct message *m)
 {
 	struct control *control = context;
@@ -266,6 +297,8 @@ static void on_request(void *context, struct control_asker asker, const struct m
 		on_who(control, asker, m, false);
 	else if (strcmp(m->verb, "where") == 0)
 		on_who(control, asker, m, true);
+	else if (strcmp(m->verb, "offers") == 0)
+		on_offers(control, asker);
 	else if (strcmp(m->verb, "metrics") == 0)
 		on_metrics(control, asker);
 	else if (strcmp(m->verb, "status") == 0)

@@ -65,7 +65,7 @@ void domain_run_end(struct domain *domain)
 		log_warning("%s: out of memory", domain->name);
 	domain->epoch += domain->has_guest;
 	guest_deinit(&domain->guest);
-	domain->has_guest = false;
+	domain->has_guest = domain->held = domain->profiled = false;
 	domain->unfinished = 0;
 	memset(domain->had, 0, sizeof(domain->had));
 	for (struct share *s = domain->shares; s; s = s->next) {

@@ -170,6 +170,7 @@ static void streams_read(struct domain *domain)
 
 	snprintf(path, sizeof(path), "/local/domain/%u/data/mprof/stream", domain->domid);
 	domain->scan = false;
+	domain->offer = true;
 	/* Records of streams that hold nothing make room for those that are there. */
 	for (share = domain->shares; share; share = next) {
 		next = share->next;
@@ -212,7 +213,11 @@ bool domain_keys_step(struct domain *domain, uint64_t now)
 		share = share->next;
 	if (share)
 		share_read(share, now);
-	return share != NULL;
+	else if (domain->offer)
+		domain_offer_read(domain);
+	else
+		return false;
+	return true;
 }
 
 /* ---- looks -------------------------------------------------------------------------------------------------------------- */

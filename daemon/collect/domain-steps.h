@@ -1,6 +1,7 @@
 /*
  * What the files of a domain share with each other: domain.c (its steps), domain-identity.c (who it is), domain-state.c (how it is),
- * domain-watch.c (which keys it wrote), domain-keys.c (what it publishes), domain-vanish.c (what it publishes no more), domain-end.c (its ends).
+ * domain-watch.c (which keys it wrote), domain-keys.c (what it publishes), domain-vanish.c (what it publishes no more), domain-offer.c (what it
+ * offers beside rings), domain-end.c (its ends).
  */
 #ifndef COLLECT_DOMAIN_STEPS_H
 #define COLLECT_DOMAIN_STEPS_H
@@ -60,6 +61,19 @@ void domain_shares_free(struct domain *domain);
 bool domain_keys_step(struct domain *domain, uint64_t now);
 /* The task of a share. */
 void domain_share_run(struct task *task, uint64_t now);
+
+/* ---- domain-offer.c ---- */
+
+/* Where it says that it offers its memory profile, read now; 0: nowhere. */
+uint32_t domain_memtrace_port(struct domain *domain);
+/* Read it, and begin a run for it where there is none. */
+void domain_offer_read(struct domain *domain);
+/* A memory profile came from it: it has a run from now on. */
+void domain_is_profiled(struct domain *domain);
+/* Does its run go on without a ring? */
+bool domain_offers(const struct domain *domain);
+/* It offers nothing any more, or is gone: find out which. */
+void domain_offer_gone(struct domain *domain, uint64_t now);
 
 /* ---- domain-vanish.c ---- */
 

@@ -57,7 +57,7 @@ void domain_vanish_told(struct domain *domain, const struct domain_state *state,
 	}
 	for (struct share *s = domain->shares; s; s = s->next)
 		gone += s->attached && s->gone;
-	if (gone && gone == domain_attached(domain)) {
+	if (gone ? gone == domain_attached(domain) : !domain_attached(domain) && !domain_offers(domain)) {
 		domain_close(domain, &(struct ending){"ended", "withdrawn", AFTER_RENEW}, now);
 		return;
 	}

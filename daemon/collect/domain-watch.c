@@ -134,6 +134,8 @@ static void on_key(struct domain *domain, uint32_t number, const char *key)
 	bool port = strcmp(key, "event-channel") == 0;
 	struct share *share;
 
+	if (number == 0 && strcmp(key, "memtrace-port") == 0)
+		domain->offer = true;
 	if (*key && !commit && !port)
 		return;
 	share = share_get(domain, number);

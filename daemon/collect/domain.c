@@ -153,6 +153,10 @@ static bool step_check(struct domain *domain, uint64_t now)
 /* It has a run, and nothing of it is mapped. */
 static void step_unpublished(struct domain *domain, uint64_t now)
 {
+	if (domain->guest.run && domain->held) {
+		domain_offer_gone(domain, now);
+		return;
+	}
 	if (domain->guest.run) {
 		domain_close(domain, &(struct ending){"ended", "withdrawn", AFTER_RENEW}, now);
 		return;
@@ -176,7 +180,8 @@ static void step_on(struct domain *domain, uint64_t now)
 			domain_close(domain,
 				     &(struct ending){domain->ending.kind, domain->ending.reason, domain->ending.after},
 				     now);
-		else if (domain->has_guest && !domain_attached(domain) && !domain->rest && !domain_waits(domain))
+		else if (domain->has_guest && !domain_attached(domain) && !domain->rest && !domain_waits(domain) &&
+			 !domain_offers(domain))
 			step_unpublished(domain, now);
 		else if (domain->rest || next)
 			domain_at(domain, domain->rest && (!next || domain->rest < next) ? domain->rest : next);

@@ -63,12 +63,16 @@ struct domain {
 	uint32_t refused;   /* 1 << enum fault: said so already */
 	struct share *shares;
 	size_t n_shares;
-	uint64_t pages;	 /* mapped */
-	uint64_t map_at; /* CLOCK_MONOTONIC ns: nothing more is mapped before, since mapping stops the loop */
+	uint64_t pages;		/* mapped */
+	uint64_t map_at;	/* CLOCK_MONOTONIC ns: nothing more is mapped before, since mapping stops the loop */
+	bool offer;		/* its memtrace-port is to be read */
+	uint32_t memtrace_port; /* as read last; 0 = none */
+	bool profiled;		/* in this run a memory profile came from it */
 
 	/* the run */
 	struct guest guest;
 	bool has_guest;
+	bool held;	   /* the run began without a ring */
 	uint64_t renewed;  /* CLOCK_MONOTONIC ns: since then ... */
 	unsigned renewals; /* ... its runs ended so often with another to follow */
 	unsigned epoch;	   /* runs of the same boot, domid and UUID before this one */

@@ -58,12 +58,17 @@ void guest_deinit(struct guest *guest)
 	*guest = (struct guest){0};
 }
 
-void guest_add(struct guest *guest, struct stream *stream)
+void guest_begin(struct guest *guest)
 {
 	if (!guest->run)
 		guest->run = ++guest->shared->last_run;
 	if (!guest->began_real)
 		guest->began_real = clock_real();
+}
+
+void guest_add(struct guest *guest, struct stream *stream)
+{
+	guest_begin(guest);
 	stream->guest = guest;
 	stream->next = guest->streams;
 	guest->streams = stream;

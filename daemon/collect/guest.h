@@ -80,6 +80,8 @@ bool guest_is_running(const struct guest *guest);
  * the streams that are attached.  A guest without a run is not told of.  -ENOMEM.
  */
 int guest_set_state(struct guest *guest, const char *state, const char *reason);
+/* Its run begins, where it has not, without a ring. */
+void guest_begin(struct guest *guest);
 /* Tell it that a run that it has ended unseen, when RESUME's stream was heard of last.  -ENOMEM. */
 int guest_was(struct guest_shared *shared, const struct archive_resume *resume);
 

@@ -11,7 +11,7 @@
 
 #include "addresses.h"
 #include "collector.h"
-#include "domain.h"
+#include "domain-steps.h"
 #include "log.h"
 #include "source.h"
 
@@ -346,19 +346,6 @@ static struct guest *xen_find(struct source *source, int64_t run)
 	return domain ? &domain->guest : NULL;
 }
 
-static uint32_t memtrace_port(struct domain *domain)
-{
-	CLEANUP(freep) char *value = NULL;
-	char path[64];
-	uint32_t port = 0;
-	size_t len;
-
-	snprintf(path, sizeof(path), "/local/domain/%u/data/mprof/memtrace-port", domain->domid);
-	if (xen_read(domain->host->xen, 0, path, &value, &len) != 0)
-		return 0;
-	return value_number(value, len, 1, 65535, &port) ? port : 0;
-}
-
 static bool xen_who(struct source *source, const char *address, uint32_t domid, struct source_guest *guest)
 {
 	struct source_xen *xen = (struct source_xen *)source;
@@ -370,6 +357,8 @@ static bool xen_who(struct source *source, const char *address, uint32_t domid, 
 		domain = domain->next;
 	if (!domain)
 		return false;
+	if (address)
+		domain_is_profiled(domain);
 	*guest = (struct source_guest){
 		.run = domain->has_guest ? domain->guest.run : 0,
 		.name = domain->name,
@@ -378,9 +367,17 @@ static bool xen_who(struct source *source, const char *address, uint32_t domid, 
 	};
 	if (!address) {
 		addresses_first(&xen->addresses, domain, guest->address, sizeof(guest->address));
-		guest->memtrace_port = memtrace_port(domain);
+		guest->memtrace_port = domain_memtrace_port(domain);
 	}
 	return true;
+}
+
+static void xen_offers(const struct source *source, source_offer *offer, void *context)
+{
+	for (const struct domain *d = ((const struct source_xen *)source)->host.domains; d; d = d->next)
+		if (d->memtrace_port && d->has_guest && d->guest.run &&
+		    (d->life == LIFE_ON || d->life == LIFE_SUSPENDED))
+			offer(context, d->guest.run, d->domid, d->memtrace_port);
 }
 
 static void xen_nudge(struct source *source, int64_t run)
@@ -497,6 +494,7 @@ int source_xen_open(struct source **sp, struct collector *collector, struct xen 
 		.find = xen_find,
 		.nudge = xen_nudge,
 		.who = xen_who,
+		.offers = xen_offers,
 		.count = xen_count,
 		.metrics = xen_metrics,
 		.close = xen_close_source,

@@ -24,6 +24,9 @@ struct source_guest {
 	uint32_t memtrace_port; /* 0 = it says none; the same */
 };
 
+/* RUN's guest DOMID, which has not ended, offers its memory profile at PORT. */
+typedef void source_offer(void *context, int64_t run, uint32_t domid, uint32_t port);
+
 struct source {
 	/* The guest whose present run is RUN, or NULL.  Borrowed until control returns to the loop. */
 	struct guest *(*find)(struct source *source, int64_t run);
@@ -31,8 +34,13 @@ struct source {
 	void (*nudge)(struct source *source, int64_t run);
 	/* How many guests run, and how many rings are attached. */
 	void (*count)(const struct source *source, size_t *guests, size_t *rings);
-	/* Which guest has ADDRESS (NULL: has DOMID)?  False: none that is known.  NULL: guests have no addresses here. */
+	/*
+	 * Which guest has ADDRESS (NULL: has DOMID)?  False: none that is known.  NULL: guests have no addresses here.  Who asks by address has
+	 * its memory profile, so that it has a run from then on.
+	 */
 	bool (*who)(struct source *source, const char *address, uint32_t domid, struct source_guest *guest);
+	/* Say which guests offer their memory profile.  NULL: none does. */
+	void (*offers)(const struct source *source, source_offer *offer, void *context);
 	/* Write metrics of its own, as OpenMetrics text of at most SIZE bytes, terminated; a last line that is cut is dropped.  NULL: none. */
 	void (*metrics)(const struct source *source, char *text, size_t size);
 	/* End: forget the guests, without a word to the archive. */

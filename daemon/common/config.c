@@ -50,7 +50,17 @@ static const char *const section_names[SECTIONS] = {
 	[SECTION_HTTP] = "http",	   [SECTION_SINK] = "sink", [SECTION_POLICY] = "policy",
 };
 
-enum kind { KIND_BYTES, KIND_DURATION, KIND_COUNT, KIND_NUMBER, KIND_SHARE, KIND_LISTEN, KIND_PATH, KIND_MODE };
+enum kind {
+	KIND_BYTES,
+	KIND_DURATION,
+	KIND_COUNT,
+	KIND_NUMBER,
+	KIND_SHARE,
+	KIND_LISTEN,
+	KIND_PATH,
+	KIND_MODE,
+	KIND_MEMTRACE
+};
 
 struct key {
 	enum section section;
@@ -120,6 +130,7 @@ static const struct key keys[] = {
 	{SECTION_POLICY, "bytes", KIND_BYTES, offsetof(struct policy, bytes), 0, INT64_MAX,
 	 BYTES_HINT ", or 0 for no limit"},
 	{SECTION_POLICY, "age", KIND_DURATION, offsetof(struct policy, age_ns), 0, INT64_MAX, AGE_HINT},
+	{SECTION_POLICY, "memtrace", KIND_MEMTRACE, offsetof(struct policy, memtrace), 0, 0, "automatic or asked"},
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
@@ -305,6 +316,12 @@ static bool parse_mode(const char *value, enum policy_mode *mode)
 	return false;
 }
 
+static bool parse_memtrace(const char *value, enum policy_memtrace *memtrace)
+{
+	*memtrace = strcmp(value, "asked") == 0 ? MEMTRACE_ASKED : MEMTRACE_AUTOMATIC;
+	return *memtrace == MEMTRACE_ASKED || strcmp(value, "automatic") == 0;
+}
+
 /* Parse VALUE into the field at OUT; false if it is not of the key's kind or outside its limits. */
 static bool parse_value(const struct key *key, const char *value, void *out)
 {
@@ -314,6 +331,8 @@ static bool parse_value(const struct key *key, const char *value, void *out)
 	switch (key->kind) {
 	case KIND_MODE:
 		return parse_mode(value, (enum policy_mode *)out);
+	case KIND_MEMTRACE:
+		return parse_memtrace(value, (enum policy_memtrace *)out);
 	case KIND_DURATION:
 		is_number = parse_duration(value, &number);
 		break;
@@ -600,6 +619,14 @@ void config_deinit(struct config *c)
 	*c = (struct config){0};
 }
 
+/* Of a policy's field. */
+static size_t kind_size(enum kind kind)
+{
+	if (kind == KIND_MODE)
+		return sizeof(enum policy_mode);
+	return kind == KIND_MEMTRACE ? sizeof(enum policy_memtrace) : sizeof(uint64_t);
+}
+
 struct policy config_policy(const struct config *c, const char *name)
 {
 	struct policy policy = {
@@ -617,8 +644,7 @@ struct policy config_policy(const struct config *c, const char *name)
 		for (size_t k = 0; k < N_KEYS; k++)
 			if (p->set & 1u << k)
 				memcpy((uint8_t *)&policy + keys[k].offset,
-				       (const uint8_t *)&p->values + keys[k].offset,
-				       keys[k].kind == KIND_MODE ? sizeof(policy.mode) : sizeof(uint64_t));
+				       (const uint8_t *)&p->values + keys[k].offset, kind_size(keys[k].kind));
 	}
 	return policy;
 }

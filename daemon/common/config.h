@@ -7,7 +7,7 @@
  *   [http]       listen (repeatable; an empty one forgets those before it), connections
  *   [sink]       listen (as above), streams, streams-per-guest, rate, rate-per-guest, bytes, bytes-per-guest, age, queue, reconnect
  *   [policy]     applies to every guest; [policy GLOB] to guests whose name matches; the last match wins per key:
- *                mode = continuous | periodic | on-crash, interval, bytes, age
+ *                mode = continuous | periodic | on-crash, interval, bytes, age, memtrace = automatic | asked
  *
  * An unknown section or key, or a value that does not parse, is one clear sentence (file, line, what, what to write
  * instead) and the program does not start: a typo in a quota must not be found out when the disk is full.
@@ -20,13 +20,16 @@
 #include <stdint.h>
 
 enum policy_mode { POLICY_CONTINUOUS, POLICY_PERIODIC, POLICY_ON_CRASH };
+/* A guest that offers its memory profile is connected to: by itself, or when somebody asks for that. */
+enum policy_memtrace { MEMTRACE_AUTOMATIC, MEMTRACE_ASKED };
 
 /* What is kept of one guest. */
 struct policy {
-	enum policy_mode mode; /* default continuous */
-	uint64_t interval_ns;  /* periodic: between snapshots; default 60 s */
-	uint64_t bytes;	       /* of archived content per guest; 0 = no limit; default 1 GiB */
-	uint64_t age_ns;       /* 0 = no limit; default 30 days */
+	enum policy_mode mode;	       /* default continuous */
+	uint64_t interval_ns;	       /* periodic: between snapshots; default 60 s */
+	uint64_t bytes;		       /* of archived content per guest; 0 = no limit; default 1 GiB */
+	uint64_t age_ns;	       /* 0 = no limit; default 30 days */
+	enum policy_memtrace memtrace; /* default automatic */
 };
 
 struct config {
@@ -54,7 +57,7 @@ struct config {
 	uint64_t sink_guest_bytes;   /* the same, per guest; default 1 GiB */
 	uint64_t sink_age_ns;	     /* 0 = no limit; default 30 days */
 	uint64_t sink_queue_bytes;   /* received and not committed; default 64 MiB, least 4 MiB */
-	uint64_t sink_reconnect_ns;  /* how long a guest that was connected to is tried again; 0 = not; default 60 s */
+	uint64_t sink_reconnect_ns;  /* how long a guest that was asked for is tried again; 0 = not; default 60 s */
 	struct config_policy *policies; /* in the order of the file */
 	size_t n_policies;
 };

@@ -19,6 +19,10 @@ static void on_answer(void *context, uint64_t tag, const struct message *m)
 	struct stream *stream = s->streams;
 	struct target *target = s->targets;
 
+	if (tag == s->offers) {
+		offers_answer(s, ok ? m : NULL);
+		return;
+	}
 	for (; stream && stream->who != tag; stream = stream->next)
 		;
 	for (; target && target->where != tag; target = target->next)
@@ -43,6 +47,7 @@ static void on_lost(void *context)
 
 	for (struct stream *stream = s->streams; stream; stream = stream->next)
 		stream->who = 0; /* one that has ended goes at its deadline */
+	s->offers = 0;
 }
 
 static const struct notice_calls calls = {.answer = on_answer, .lost = on_lost};

@@ -171,6 +171,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 
 	(void)usec;
 	notice_tick(s->collector);
+	offers_tick(s);
 	hand_over(s);
 	if (s->ending && (!s->streams || clock_mono() > s->end_by))
 		end(s);

@@ -27,10 +27,19 @@ struct target {
 	uint64_t where;		      /* tag of the question where it is; 0 = none is open */
 	struct stream *stream;	      /* NULL = it waits */
 	sd_event_source *timer;
-	uint64_t backoff; /* ns */
-	uint64_t lost;	  /* CLOCK_MONOTONIC ns since when it is lost; 0 = it is not */
-	uint64_t ask_by;  /* CLOCK_MONOTONIC ns */
-	bool over;	  /* stopped: not connected to again */
+	uint64_t backoff;   /* ns */
+	uint64_t lost;	    /* CLOCK_MONOTONIC ns since when it is lost; 0 = it is not */
+	uint64_t connected; /* CLOCK_MONOTONIC ns: its present recording began */
+	bool over;	    /* not connected to again, but where somebody asks for it */
+	/* Of a guest that says that it offers a profile: it is a target as long as it does. */
+	bool automatic;
+	uint32_t offered_port;
+	uint64_t seen; /* CLOCK_MONOTONIC ns: it was among the offers */
+};
+
+struct offer {
+	int64_t run, domid;
+	uint32_t port;
 };
 
 struct sink_counts {
@@ -52,6 +61,8 @@ struct sink {
 	struct stream *streams;
 	unsigned n_streams;
 	struct target *targets;
+	uint64_t offers;    /* tag of the question who offers; 0 = none is open */
+	uint64_t offers_at; /* CLOCK_MONOTONIC ns: when it was asked */
 	struct batch batch;
 	uint64_t given; /* bytes of the batch that is being committed */
 	uint64_t held;	/* bytes received and not committed */
@@ -106,6 +117,16 @@ void target_ended(struct target *t, const char *reason, bool recorded);
 /* The collector has said where its domain is; M NULL: it cannot. */
 void target_where(struct target *t, const struct message *m);
 void target_free(struct target *t);
+/* A guest offers a profile, as it is known NOW: connect to it, if its policy says so. */
+void target_offered(struct sink *s, const struct offer *offer, uint64_t now);
+/* The same guest, at another PORT. */
+void target_offered_anew(struct target *t, uint32_t port);
+/* It does not any more, or is gone: what it sends yet is taken.  May free it. */
+void target_gone(struct target *t);
+
+/* offers.c: which guests offer profiles.  To be called a few times a second, and with the collector's answer (NULL: it has none). */
+void offers_tick(struct sink *s);
+void offers_answer(struct sink *s, const struct message *m);
 
 /* identify.c: the collector is asked, and answers. */
 int identify_open(struct sink *s, const char *run);

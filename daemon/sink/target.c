@@ -1,6 +1,8 @@
 /*
- * What the sink was asked to connect to.  It is tried until it is recorded once or cannot be; from then on, where it is lost without having been
- * stopped, it is tried again for a while, ever more slowly.  A guest that came back is another run, so who it is is asked each time.
+ * What the sink connects to, because it was asked to or because the guest offers it (offers.c).
+ *
+ * What was asked for is tried until it is recorded once or cannot be; from then on, where it is lost without having been stopped, it is tried again for
+ * a while, ever more slowly.  What is offered is tried as long as it is.  A guest that came back is another run, so who it is is asked each time.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -14,6 +16,7 @@
 #define TARGETS_MAX   1024u
 #define BACKOFF_FIRST (NS_PER_S / 2)
 #define BACKOFF_MOST  (30 * NS_PER_S)
+#define STEADY_NS     (10 * NS_PER_S) /* a recording that lasted so long began well */
 #define WHERE_NS      (2 * NS_PER_S)
 
 void target_free(struct target *t)
@@ -32,7 +35,20 @@ void target_free(struct target *t)
 	free(t);
 }
 
-/* It comes to nothing: say so to who asked, and forget it. */
+static void wait_for(struct target *t, uint64_t ns)
+{
+	sd_event_source_set_time_relative(t->timer, ns / NS_PER_US);
+	sd_event_source_set_enabled(t->timer, SD_EVENT_ONESHOT);
+}
+
+/* Ever more slowly. */
+static void try_later(struct target *t)
+{
+	wait_for(t, t->backoff);
+	t->backoff = t->backoff * 2 > BACKOFF_MOST ? BACKOFF_MOST : t->backoff * 2;
+}
+
+/* It comes to nothing: say so to who asked, and forget it, or go on as if nobody had. */
 __attribute__((format(printf, 3, 4))) static void give_up(struct target *t, unsigned status, const char *format, ...)
 {
 	char sentence[256];
@@ -43,9 +59,13 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct target *t, unsi
 	va_end(args);
 	if (t->starter.client)
 		control_error(t->sink->control, t->starter, status, sentence);
-	else
+	else if (!t->automatic)
 		log_info("not connected to again: address=%s port=%u", t->address, t->port);
-	target_free(t);
+	t->starter = (struct control_asker){0};
+	if (!t->automatic)
+		target_free(t);
+	else if (!t->over)
+		try_later(t);
 }
 
 static void connect_to(struct target *t)
@@ -54,6 +74,10 @@ static void connect_to(struct target *t)
 	unsigned len;
 	int fd, r;
 
+	if (t->sink->n_streams >= t->sink->config->sink_streams) {
+		give_up(t, 503, "as many streams are received as may be");
+		return;
+	}
 	if (!address_parse(t->address, t->port, &store, &len)) {
 		give_up(t, 400, "%s is no numeric address", t->address);
 		return;
@@ -73,10 +97,12 @@ static void connect_to(struct target *t)
 		give_up(t, 503, "there is no memory to connect to %s port %u", t->address, t->port);
 }
 
-static void wait_for(struct target *t, uint64_t ns)
+static void ask_where(struct target *t)
 {
-	sd_event_source_set_time_relative(t->timer, ns / NS_PER_US);
-	sd_event_source_set_enabled(t->timer, SD_EVENT_ONESHOT);
+	if (identify_target(t))
+		wait_for(t, WHERE_NS);
+	else
+		target_where(t, NULL);
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *context)
@@ -88,8 +114,10 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 	if (t->where) {
 		t->where = 0;
 		target_where(t, NULL);
-	} else if (!t->stream) {
+	} else if (!t->stream && *t->address) {
 		connect_to(t);
+	} else if (!t->stream) {
+		ask_where(t);
 	}
 	return 0;
 }
@@ -99,7 +127,7 @@ void target_recording(struct target *t)
 	struct item *item;
 
 	t->lost = 0;
-	t->backoff = BACKOFF_FIRST;
+	t->connected = clock_mono();
 	if (!t->starter.client)
 		return;
 	/* Answered when it is committed, so that it is there for who asks for it. */
@@ -110,10 +138,26 @@ void target_recording(struct target *t)
 	sink_dirty(t->sink);
 }
 
+/* A guest that is lost at once each time is asked ever more seldom. */
+static void reset_backoff(struct target *t, uint64_t now, bool recorded)
+{
+	if (recorded && now - t->connected >= STEADY_NS)
+		t->backoff = BACKOFF_FIRST;
+}
+
+/* Not asked for, but offered: it is tried as long as it is. */
+static void automatic_ended(struct target *t, const char *reason)
+{
+	t->over = t->over || strcmp(reason, "damaged") == 0 || strcmp(reason, "stopped") == 0;
+	if (!t->over && !t->sink->ending)
+		try_later(t);
+}
+
 void target_ended(struct target *t, const char *reason, bool recorded)
 {
 	uint64_t now = clock_mono(), limit = t->sink->config->sink_reconnect_ns;
 
+	reset_backoff(t, now, recorded);
 	if (t->starter.client && strcmp(reason, "closed") == 0) {
 		give_up(t, 409, "%s port %u closed at once: it is being profiled by another client already", t->address,
 			t->port);
@@ -123,17 +167,43 @@ void target_ended(struct target *t, const char *reason, bool recorded)
 		give_up(t, 502, "nothing can be recorded from %s port %u: %s", t->address, t->port, reason);
 		return;
 	}
+	if (t->automatic) {
+		automatic_ended(t, reason);
+		return;
+	}
 	if (t->over || t->sink->ending || !limit || strcmp(reason, "quota") == 0 || strcmp(reason, "damaged") == 0) {
 		target_free(t);
 		return;
 	}
 	t->lost = recorded || !t->lost ? now : t->lost;
-	if (now - t->lost > limit) {
+	if (now - t->lost > limit)
 		give_up(t, 502, "%s port %u is lost", t->address, t->port);
-		return;
+	else
+		try_later(t);
+}
+
+static char *copy(const struct message *m, const char *key)
+{
+	const char *value = message_value(m, key);
+
+	return value && *value ? strdup(value) : NULL;
+}
+
+/* Who offers is named by the collector.  False: not now, or its policy is that it is asked for. */
+static bool may_be_connected(struct target *t, const struct message *m)
+{
+	if (!t->automatic || t->starter.client)
+		return true;
+	if (!m) {
+		try_later(t);
+		return false;
 	}
-	wait_for(t, t->backoff);
-	t->backoff = t->backoff * 2 > BACKOFF_MOST ? BACKOFF_MOST : t->backoff * 2;
+	free(t->name);
+	free(t->uuid);
+	t->name = copy(m, "name");
+	t->uuid = copy(m, "uuid");
+	t->over = config_policy(t->sink->config, t->name ? t->name : "").memtrace == MEMTRACE_ASKED;
+	return !t->over;
 }
 
 void target_where(struct target *t, const struct message *m)
@@ -143,6 +213,8 @@ void target_where(struct target *t, const struct message *m)
 
 	t->where = 0;
 	sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
+	if (!may_be_connected(t, m))
+		return;
 	if (!t->port)
 		t->port = m && message_number(m, "memtrace-port", &port) && port <= 65535 ? (uint32_t)port : SINK_PORT;
 	if (!*t->address && address)
@@ -155,21 +227,15 @@ void target_where(struct target *t, const struct message *m)
 			"its vif");
 }
 
-static char *copy(const struct message *m, const char *key)
+/* What is connected to already, or about to be. */
+static struct target *find(const struct sink *s, const char *address, uint64_t port, uint64_t run)
 {
-	const char *value = message_value(m, key);
+	struct target *t = s->targets;
 
-	return value && *value ? strdup(value) : NULL;
-}
-
-/* Is it being recorded already, or about to be? */
-static bool is_known(const struct sink *s, const char *address, uint64_t port, uint64_t run)
-{
-	for (const struct target *t = s->targets; t; t = t->next)
-		if ((*address && strcmp(t->address, address) == 0 && t->port == port) ||
-		    (!*address && run && (uint64_t)t->run == run))
-			return true;
-	return false;
+	while (t && !(*address && strcmp(t->address, address) == 0 && t->port == port) &&
+	       !(!*address && run && (uint64_t)t->run == run))
+		t = t->next;
+	return t;
 }
 
 static const char *refusal(const struct sink *s, const struct message *m, const char *address, uint64_t *port)
@@ -188,6 +254,49 @@ static const char *refusal(const struct sink *s, const struct message *m, const 
 	return NULL;
 }
 
+static struct target *target_new(struct sink *s)
+{
+	struct target *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->sink = s;
+	t->domid = -1;
+	t->backoff = BACKOFF_FIRST;
+	if (sd_event_add_time(s->event, &t->timer, CLOCK_MONOTONIC, 0, 0, on_timer, t) < 0) {
+		free(t);
+		return NULL;
+	}
+	sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
+	t->next = s->targets;
+	s->targets = t;
+	return t;
+}
+
+/* Connect, finding out first where to what is not known. */
+static void begin(struct target *t)
+{
+	t->over = false;
+	if ((!*t->address || !t->port || (t->automatic && !t->starter.client)) && t->domid >= 0)
+		ask_where(t);
+	else
+		target_where(t, NULL);
+}
+
+/* Somebody asks for one that is known: now, if it is not connected. */
+static void start_again(struct target *t, struct control_asker asker)
+{
+	if (!t->automatic || t->stream || t->starter.client) {
+		control_error(t->sink->control, asker, 409,
+			      "a memory profile of it is being recorded already; stop that first");
+		return;
+	}
+	t->starter = asker;
+	t->backoff = BACKOFF_FIRST;
+	if (!t->where)
+		begin(t);
+}
+
 void target_start(struct sink *s, struct control_asker asker, const struct message *m)
 {
 	const char *given = message_value(m, "address"), *address = given ? given : "", *why;
@@ -200,17 +309,16 @@ void target_start(struct sink *s, struct control_asker asker, const struct messa
 		return;
 	}
 	message_number(m, "run", &run);
-	if (is_known(s, address, port ? port : SINK_PORT, run)) {
-		control_error(s->control, asker, 409,
-			      "a memory profile of it is being recorded already; stop that first");
+	t = find(s, address, port ? port : SINK_PORT, run);
+	if (t) {
+		start_again(t, asker);
 		return;
 	}
-	t = calloc(1, sizeof(*t));
+	t = target_new(s);
 	if (!t) {
 		control_error(s->control, asker, 503, "there is no memory for it now; ask again");
 		return;
 	}
-	t->sink = s;
 	t->run = (int64_t)run;
 	t->domid = message_number(m, "domid", &domid) ? (int64_t)domid : -1;
 	t->name = copy(m, "name");
@@ -218,16 +326,46 @@ void target_start(struct sink *s, struct control_asker asker, const struct messa
 	t->port = (uint32_t)port;
 	snprintf(t->address, sizeof(t->address), "%s", address);
 	t->starter = asker;
+	begin(t);
+}
+
+void target_offered(struct sink *s, const struct offer *offer, uint64_t now)
+{
+	struct target *t;
+	unsigned n = 0;
+
+	for (t = s->targets; t; t = t->next)
+		n++;
+	t = n < TARGETS_MAX ? target_new(s) : NULL;
+	if (!t)
+		return; /* it is offered again in a second */
+	t->run = offer->run;
+	t->domid = offer->domid;
+	t->port = t->offered_port = offer->port;
+	t->automatic = true;
+	t->seen = now;
+	begin(t);
+}
+
+void target_offered_anew(struct target *t, uint32_t port)
+{
+	t->port = port;
+	if (t->stream || t->where)
+		return; /* what is recorded goes on; where it ends the new port counts */
 	t->backoff = BACKOFF_FIRST;
-	t->next = s->targets;
-	s->targets = t;
-	if (sd_event_add_time(s->event, &t->timer, CLOCK_MONOTONIC, 0, 0, on_timer, t) < 0) {
-		give_up(t, 503, "there is no memory to connect to %s port %u", t->address, t->port);
-		return;
-	}
-	sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
-	if ((!*address || !port) && t->domid >= 0 && identify_target(t))
-		wait_for(t, WHERE_NS);
+	begin(t);
+}
+
+void target_gone(struct target *t)
+{
+	struct stream *stream = t->stream;
+
+	t->automatic = false;
+	t->over = true;
+	if (stream)
+		stream_stop(stream, "closed", (struct control_asker){0});
+	else if (t->starter.client)
+		give_up(t, 404, "the guest is gone");
 	else
-		target_where(t, NULL);
+		target_free(t);
 }

@@ -53,6 +53,7 @@ static void check_defaults(const struct config *c)
 	CHECK_EQ_UINT(p.interval_ns, 60 * S);
 	CHECK_EQ_UINT(p.bytes, 1u << 30);
 	CHECK_EQ_UINT(p.age_ns, 30 * 86400 * S);
+	CHECK_EQ_INT(p.memtrace, MEMTRACE_AUTOMATIC);
 }
 
 static void test_defaults(void)
@@ -122,16 +123,17 @@ static void test_policies(void)
 
 	CHECK_EQ_INT(load(&c, "[policy]\nbytes = 5M\nage = 1d\n"
 			      "[policy web-*]\nmode = periodic\ninterval = 5s\n"
-			      "[policy web-[0-9]]\nmode = on-crash\n"
+			      "[policy web-[0-9]]\nmode = on-crash\nmemtrace = asked\n"
 			      "[policy a-guest-with-a-name-that-is-longer-than-fifty-bytes-of-text]\nbytes = 7M\n"
 			      "[policy *]\nage = 2d\n"),
 		     0);
 	p = config_policy(&c, "db");
 	CHECK(p.mode == POLICY_CONTINUOUS && p.bytes == 5u << 20 && p.age_ns == 2 * 86400 * S);
 	p = config_policy(&c, "web-x");
-	CHECK(p.mode == POLICY_PERIODIC && p.interval_ns == 5 * S && p.bytes == 5u << 20);
+	CHECK(p.mode == POLICY_PERIODIC && p.interval_ns == 5 * S && p.bytes == 5u << 20 &&
+	      p.memtrace == MEMTRACE_AUTOMATIC);
 	p = config_policy(&c, "web-1");
-	CHECK(p.mode == POLICY_ON_CRASH && p.interval_ns == 5 * S);
+	CHECK(p.mode == POLICY_ON_CRASH && p.interval_ns == 5 * S && p.memtrace == MEMTRACE_ASKED);
 	p = config_policy(&c, "a-guest-with-a-name-that-is-longer-than-fifty-bytes-of-text");
 	CHECK(p.bytes == 7u << 20);
 	p = config_policy(&c, "a-guest-with-a-name-that-is-longer-than-fifty-bytes-of-texu");
@@ -203,6 +205,7 @@ static void test_faults(void)
 		{"[http]\nconnections = 0\n", 2, "from 1"},
 		{"[http]\nlisten = here\n", 2, "is no address"},
 		{"[policy]\nmode = sometimes\n", 2, "continuous, periodic or on-crash"},
+		{"[policy]\nmemtrace = yes\n", 2, "automatic or asked"},
 		{"[policy]\nqueue = 1M\n", 2, "[policy] has no key queue"},
 		{"[policy]\nage = 1d\n   bytes = x\n", 3, "bytes = x"},
 		{"[policy]\nage = 1d\nage = 2w\n", 3, "age = 2w"},

@@ -6,9 +6,11 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 
 import sim
 import daemons
+import sink
 
 
 class Addresses(sim.Case):
@@ -30,7 +32,7 @@ class Addresses(sim.Case):
         d.wait(lambda: self.say(d, "where", f"domid={guest.domid}")[0] == "ok")
 
     def test_who(self):
-        """Several addresses, several vifs, both families; a guest without a ring is known too, by no run."""
+        """Several addresses, several vifs, both families; a guest without a ring is known too, and has a run from then on."""
         web, db = self.guest(5, "web"), self.guest(6, "db")
         self.ip(web, "10.0.0.5 fe80::5")
         self.ip(web, "192.168.7.5/24", 1)
@@ -44,7 +46,8 @@ class Addresses(sim.Case):
             verb, answer = self.who(d, address)
             self.assertEqual((verb, answer), ("ok", {"run": run, "name": "web", "uuid": web.uuid, "domid": "5"}))
         verb, answer = self.who(d, "2001:db8:0::6")
-        self.assertEqual((verb, answer["name"], "run" in answer), ("ok", "db", False))
+        self.assertEqual((verb, answer["name"]), ("ok", "db"))
+        d.wait(lambda: d.domain("db") and d.domain("db")["run"] == int(answer["run"]))
         for address in ("10.0.0.7", "10.0.0.55", "0.0.0.5", "nonsense", "::ffff", ""):
             self.assertEqual(self.who(d, address)[1].get("status"), "404", address)
 
@@ -81,6 +84,84 @@ class Addresses(sim.Case):
         self.assertEqual(self.say(d, "where")[1]["status"], "400")
         self.assertEqual(self.say(d, "who")[1]["status"], "400")
 
+    def offers(self, d):
+        return [part for part in self.say(d, "offers")[1]["offers"].split(",") if part]
+
+    def test_without_a_ring(self):
+        """A guest that offers its profile is there, with a run, without a ring; it gets one, loses it, is suspended, goes."""
+        guest = self.guest(5, "web")
+        d = self.daemons()
+        self.known(d, guest)
+        self.assertEqual((self.offers(d), d.domain("web")), ([], None))
+        guest.write("data/mprof/memtrace-port", "1234")
+        web = d.wait(lambda: d.domain("web"))
+        self.assertEqual((web["state"], web["streams"], web["domid"], web["uuid"]), ("running", [], 5, guest.uuid))
+        self.assertEqual(self.offers(d), [f"{web['run']}:5:1234"])
+        guest.write("data/mprof/memtrace-port", "1235")
+        d.wait(lambda: self.offers(d) == [f"{web['run']}:5:1235"])
+        self.publish(guest)
+        self.assertEqual(self.attached(d, "web")["run"], web["run"])
+        guest.withdraw()
+        d.wait(lambda: len(d.run_list("web")) == 2)
+        self.assertEqual([(r["state"], r["reason"]) for r in d.run_list("web")], [("ended", "ended"), ("running", None)])
+        run = d.run_list("web")[1]["run"]
+        d.kill_collector()
+        d.start_collector()
+        d.wait(lambda: self.offers(d) == [f"{run}:5:1235"])
+        self.assertEqual(len(d.run_list("web")), 2)
+        guest.withdraw(key="memtrace-port")
+        d.wait(lambda: d.run_list("web")[1]["state"] == "ended")
+        self.assertEqual((self.offers(d), d.run_list("web")[1]["reason"]), ([], "ended"))
+        guest.write("data/mprof/memtrace-port", "1235")
+        d.wait(lambda: len(d.run_list("web")) == 3)
+        guest.destroy()
+        d.wait(lambda: d.run_list("web")[2]["state"] == "ended")
+        self.assertEqual((self.offers(d), d.run_list("web")[2]["reason"]), ([], "destroyed"))
+
+    def sink(self, d):
+        command = [os.path.join(daemons.BUILD, "daemon/sink/mprofd-sink"), "--state", d.state, "--run", d.runs]
+        with open(d.log, "a", encoding="utf-8") as log:
+            process = subprocess.Popen([*command, "--config", os.path.join(d.root, "mprofd.conf")], stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        d.wait(lambda: d.ask("/readyz")[0] == 200)
+
+    def offering(self, domid, name, **options):
+        """A guest that offers its profile, and what answers there."""
+        guest = self.guest(domid, name)
+        self.ip(guest, "127.0.0.1")
+        offer = sink.Offer(**options)
+        self.addCleanup(offer.close)
+        guest.write("data/mprof/memtrace-port", str(offer.port))
+        return guest, offer
+
+    def test_automatic(self):
+        """A guest that offers is connected to, again when it is lost, not again when it was stopped, but where somebody asks; until it is gone."""
+        web, offer = self.offering(5, "web", tail=sink.packet(b"the tail"))
+        db, other = self.offering(6, "db", first=sink.info("db"))
+        d = self.daemons(daemons.QUIET + "[policy d*]\nmemtrace = asked\n")
+        self.sink(d)
+        listed = lambda name, state: [t for t in d.json(f"/v1/domains/{name}/memtraces")["memtraces"] if t["state"] == state]
+        first = d.wait(lambda: listed("web", "recording"))[0]
+        self.assertEqual((first["domain"], first["uuid"], first["origin"]), ("web", web.uuid, "asked"))
+        self.assertEqual((d.domain("web")["memtrace"], d.domain("web")["run"]), (first["id"], first["run"]))
+        self.assertEqual((d.domain("web")["streams"], d.domain("db")["memtrace"]), ([], None))
+        offer.client.shutdown(socket.SHUT_RDWR)
+        second = d.wait(lambda: [t for t in listed("web", "recording") if t["id"] != first["id"]])[0]
+        self.assertEqual(d.ask(f"/v1/memtraces/{second['id']}/recording", "DELETE")[0], 200)
+        time.sleep(2)
+        self.assertEqual((listed("web", "recording"), len(listed("web", "ended")), other.connections), ([], 2, 0))
+        for name in ("web", "db"):
+            status, _, answer = d.ask(f"/v1/domains/{name}/memtraces", "POST", "", {})
+            self.assertEqual(status, 201, answer)
+        self.assertEqual(d.ask("/v1/domains/web/memtraces", "POST", "", {})[0], 409)
+        db.withdraw(key="memtrace-port")
+        web.destroy()
+        ended = d.wait(lambda: [t for t in d.json("/v1/memtraces")["memtraces"] if t["reason"] == "closed" and t["domain"] == "web" and t["id"] > second["id"]])
+        self.assertEqual(ended[0]["packets"], 7)  # with its tail
+        d.wait(lambda: d.domain("web")["state"] == "ended")
+        self.assertEqual(offer.got, [b"", b"", b""])
+
     def test_profiles(self):
         """The sink asks: a guest that connects is known by its address, and one that offers is found by its domid."""
         guest = self.guest(5, "web")
@@ -90,14 +171,9 @@ class Addresses(sim.Case):
         d = self.daemons(daemons.QUIET + f"[sink]\nlisten = 127.0.0.1:{port}\n")
         self.publish(guest)
         run = self.attached(d, "web")["run"]
-        command = [os.path.join(daemons.BUILD, "daemon/sink/mprofd-sink"), "--state", d.state, "--run", d.runs]
-        with open(d.log, "a", encoding="utf-8") as log:
-            sink = subprocess.Popen([*command, "--config", os.path.join(d.root, "mprofd.conf")], stderr=log)
-        self.addCleanup(sink.wait)
-        self.addCleanup(sink.terminate)
+        self.sink(d)
         body = struct.pack("<IdB", 0, 1e-4, 64) + b"mirage\0host\0\0" + b"\xff" * 8 + b"\0"
         info = (b"\xc1\x1f\xfc\xc1" + struct.pack("<I20xH", (66 + len(body)) * 8, 2)).ljust(66, b"\0") + body
-        d.wait(lambda: d.ask("/readyz")[0] == 200)
         with socket.create_connection(("127.0.0.1", port)) as client:
             client.sendall(info)  # and is gone before anybody could be asked
         listed = lambda: d.json("/v1/memtraces")["memtraces"]
