@@ -86,6 +86,18 @@ bool grow_reserve(struct grow *g, size_t size, uint32_t extra)
 	return on_heap(g, size, room);
 }
 
+void grow_expect(struct grow *g, size_t size, uint32_t extra)
+{
+	uint64_t need = (uint64_t)g->n + extra;
+
+	if (need <= g->room || need > GROW_MAX)
+		return;
+	if (g->held)
+		resize(g, size, need);
+	else if (need < LARGE_MIN / size || !become_large(g, size, need))
+		on_heap(g, size, need);
+}
+
 bool grow_zeroed(struct grow *g, size_t size, uint32_t n)
 {
 	size_t used = g->held;

@@ -16,6 +16,8 @@ struct grow {
 
 /* Room for EXTRA items of SIZE bytes more; false without memory, with nothing changed. */
 bool grow_reserve(struct grow *g, size_t size, uint32_t extra);
+/* The same, and no more than that: for what is known to come.  Without memory nothing changes. */
+void grow_expect(struct grow *g, size_t size, uint32_t extra);
 /* N items of SIZE bytes, all zero, in an array without items; false without memory. */
 bool grow_zeroed(struct grow *g, size_t size, uint32_t n);
 /* Give back the room that is not used. */

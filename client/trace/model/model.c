@@ -185,7 +185,7 @@ void mprof_model_expect(struct mprof_model *m, double share)
 		more = m->arrays[i].n * (1 / share - 1) * EXPECT_MARGIN;
 		/* Without the room now, it grows as the events come. */
 		if (m->arrays[i].n >= EXPECT_ITEMS && more < UINT32_MAX / 2)
-			grow_reserve(&m->arrays[i], kinds[i].size, (uint32_t)more);
+			grow_expect(&m->arrays[i], kinds[i].size, (uint32_t)more);
 	}
 }
 

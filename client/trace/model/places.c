@@ -3,20 +3,25 @@
  *
  * Why: only the order of times matters to it.  Places have half the size of times, and lie side by side.
  *
- * Times are sorted digit by digit, from the lowest on.  What is sorted are words: the number of the time below and as much of the time as there is
+ * Times are sorted digit by digit.  What is sorted are words: the number of the time below and as much of the time as there is
  * room for above it, which nearly always is all of it.  Where it is not, the rest of the time takes its turn when the lower part
  * is in order.
  */
 #include "places.h"
 
+#include <string.h>
+
 #define DIGIT_BITS 11u
 #define DIGITS	   (1u << DIGIT_BITS)
+#define SMALL_BITS 8u /* of the digits of fewer words than that */
+#define FEW	   32u
 #define AHEAD	   16u /* so many threads ahead they are asked for */
 
-/* What is sorted: the start of thread I of the list is number 2 * I, its end the next one. */
+/* What is sorted: the start of thread I of the list, or behind the first, is number 2 * I, its end the next one. */
 struct sorting {
 	const struct mprof_model *m;
-	const uint32_t *threads;
+	const uint32_t *threads; /* NULL: from FIRST_THREAD on, in the order in which they are */
+	uint32_t first_thread;
 	uint64_t *from;
 	uint64_t *to;
 	size_t n;
@@ -25,9 +30,14 @@ struct sorting {
 	unsigned number_bits;
 };
 
+static uint32_t thread_of(const struct sorting *s, uint64_t number)
+{
+	return s->threads ? s->threads[number / 2] : s->first_thread + (uint32_t)(number / 2);
+}
+
 static uint64_t time_of(const struct sorting *s, uint64_t number)
 {
-	const struct mprof_thread *t = model_thread(s->m, s->threads[number / 2]);
+	const struct mprof_thread *t = model_thread(s->m, thread_of(s, number));
 
 	return (number % 2 ? t->end : t->start) - s->first;
 }
@@ -37,31 +47,87 @@ static uint64_t number_of(const struct sorting *s, uint64_t entry)
 	return entry & ((UINT64_C(1) << s->number_bits) - 1);
 }
 
-/* One pass, in the order of the digit at SHIFT, otherwise as they were. */
-static void sort_digit(struct sorting *s, unsigned shift)
+/* Where each digit begins, from how many of each there are. */
+static void add_up(uint32_t *starts, uint32_t digits)
 {
-	uint32_t starts[DIGITS] = {0}, sum = 0, count;
-	const uint64_t *from = s->from;
-	uint64_t *to = s->to;
-	size_t i;
+	uint32_t i, sum = 0, count;
 
-	for (i = 0; i < s->n; i++)
-		starts[(from[i] >> shift) % DIGITS]++;
-	for (i = 0; i < DIGITS; i++) {
+	for (i = 0; i < digits; i++) {
 		count = starts[i];
 		starts[i] = sum;
 		sum += count;
 	}
-	for (i = 0; i < s->n; i++)
-		to[starts[(from[i] >> shift) % DIGITS]++] = from[i];
-	s->from = to;
-	s->to = (uint64_t *)from;
+}
+
+/* One pass over N words, in the order of the digit at SHIFT, otherwise as they were; STARTS come to say where each digit ends. */
+static void sort_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned shift, unsigned bits, uint32_t *starts)
+{
+	uint64_t mask = (UINT64_C(1) << bits) - 1;
+	size_t i;
+
+	memset(starts, 0, sizeof(*starts) << bits);
+	for (i = 0; i < n; i++)
+		starts[from[i] >> shift & mask]++;
+	add_up(starts, UINT32_C(1) << bits);
+	for (i = 0; i < n; i++)
+		to[starts[from[i] >> shift & mask]++] = from[i];
+}
+
+static void sort_few(uint64_t *words, size_t n, unsigned shift)
+{
+	size_t i, k;
+
+	for (i = 1; i < n; i++) {
+		uint64_t word = words[i];
+
+		for (k = i; k > 0 && words[k - 1] >> shift > word >> shift; k--)
+			words[k] = words[k - 1];
+		words[k] = word;
+	}
+}
+
+/* Sort N words by their bits from LOW up to HIGH; ROOM is for as many. */
+static void sort_words(uint64_t *words, uint64_t *room, size_t n, unsigned low, unsigned high)
+{
+	unsigned bits = n < DIGITS ? SMALL_BITS : DIGIT_BITS, shift;
+	uint64_t *from = words, *to = room, *swap;
+	uint32_t starts[DIGITS];
+
+	if (n <= FEW) {
+		sort_few(words, n, low);
+		return;
+	}
+	for (shift = low; shift < high; shift += bits) {
+		sort_digit(from, to, n, shift, bits, starts);
+		swap = from;
+		from = to;
+		to = swap;
+	}
+	if (from != words)
+		memcpy(words, from, n * sizeof(*words));
+}
+
+/*
+ * Sort all words by their bits from LOW up to HIGH.  Those of one highest digit first come together, which is hardly a way for any, and are then
+ * sorted where the processor has them near.
+ */
+static void sort_all(struct sorting *s, unsigned low, unsigned high)
+{
+	unsigned top = high > low + DIGIT_BITS ? high - DIGIT_BITS : low;
+	uint32_t ends[DIGITS], i, begin = 0;
+	uint64_t *swap = s->from;
+
+	sort_digit(s->from, s->to, s->n, top, DIGIT_BITS, ends);
+	s->from = s->to;
+	s->to = swap;
+	for (i = 0; i < DIGITS && top > low; begin = ends[i++])
+		sort_words(s->from + begin, s->to + begin, ends[i] - begin, low, top);
 }
 
 /* Sort by the bits of the times from LOW on, as many as there is room for; at first the words are the times. */
 static void sort_part(struct sorting *s, unsigned low)
 {
-	unsigned shift;
+	unsigned high;
 	size_t i;
 
 	for (i = 0; i < s->n; i++) {
@@ -70,8 +136,9 @@ static void sort_part(struct sorting *s, unsigned low)
 
 		s->from[i] = time >> low << s->number_bits | number;
 	}
-	for (shift = s->number_bits; shift < 64 && s->range >> low >> (shift - s->number_bits); shift += DIGIT_BITS)
-		sort_digit(s, shift);
+	for (high = s->number_bits; high < 64 && s->range >> low >> (high - s->number_bits);)
+		high++;
+	sort_all(s, s->number_bits, high);
 }
 
 /* The times of all, in the order of their numbers. */
@@ -82,10 +149,10 @@ static void measure(struct sorting *s)
 
 	s->first = UINT64_MAX;
 	for (i = 0; i < s->n / 2; i++) {
-		const struct mprof_thread *t = model_thread(s->m, s->threads[i]);
+		const struct mprof_thread *t = model_thread(s->m, thread_of(s, 2 * i));
 
 		if (i + AHEAD < s->n / 2)
-			__builtin_prefetch(&model_thread(s->m, s->threads[i + AHEAD])->start);
+			__builtin_prefetch(&model_thread(s->m, thread_of(s, 2 * (i + AHEAD)))->start);
 		s->from[2 * i] = t->start;
 		s->from[2 * i + 1] = t->end;
 		s->first = t->start < s->first ? t->start : s->first;
@@ -103,7 +170,7 @@ static uint32_t number(struct places *p, const struct sorting *s, bool whole)
 
 	for (i = 0; i < s->n; i++) {
 		uint64_t n = number_of(s, s->from[i]);
-		struct life *life = (struct life *)p->of.items + s->threads[n / 2];
+		struct life *life = (struct life *)p->of.items + thread_of(s, n);
 
 		time = whole ? s->from[i] >> s->number_bits : time_of(s, n);
 		place += i && time != before;
@@ -116,8 +183,13 @@ static uint32_t number(struct places *p, const struct sorting *s, bool whole)
 void places_find(struct places *p, const struct mprof_model *m, const uint32_t *threads, uint32_t n)
 {
 	struct sorting s = {.m = m, .threads = threads, .from = p->entries[0].items, .to = p->entries[1].items};
+
 	unsigned low, room;
 
+	if (n + 1 == model_count(m, MODEL_THREADS)) { /* all but the only root: as they lie they are nearly in order */
+		s.threads = NULL;
+		s.first_thread = 1;
+	}
 	s.n = 2 * (size_t)n;
 	s.number_bits = n ? 64 - (unsigned)__builtin_clzll(2 * (uint64_t)n) : 1;
 	room = 64 - s.number_bits;

@@ -130,7 +130,7 @@ static void merge_block(struct build *b, uint32_t block)
 			end = its_end;
 			piece.last = last_of(b, at);
 		}
-		b->its_items += rails_count(b->l, b->level - 1, at, at + 1);
+		b->its_items += b->level > 1 ? rails_count(b->l, b->level - 1, at, at + 1) : 1;
 	}
 	if (piece.first != MPROF_NONE)
 		put(b, &piece);

@@ -69,20 +69,12 @@ static uint32_t arrow_of(const struct mprof_interaction *it, const struct scene_
 	}
 }
 
-/* A thread's birth is not drawn below a root, nor where it was moved to its wake-up; nor what it becomes on the same row. */
 static uint32_t birth_group(const void *data, uint32_t item)
 {
 	const struct gathering *from = data;
-	const struct mprof_thread *t = &from->view->threads[item];
-	bool drawn = t->row != MPROF_NONE;
+	const struct scene_life *life = &from->lives[item];
 
-	if (from->of == LINKS_CREATION)
-		drawn = drawn && t->parent != MPROF_NONE && !(t->flags & MPROF_THREAD_SIMPLIFIED) &&
-			from->lives[t->parent].row != MPROF_NONE;
-	else
-		drawn = drawn && t->becomes != MPROF_NONE && from->lives[t->becomes].row != MPROF_NONE &&
-			from->lives[t->becomes].row != t->row;
-	return drawn ? 0 : UINT32_MAX;
+	return (from->of == LINKS_CREATION ? life->created : life->becomes) ? 0 : UINT32_MAX;
 }
 
 static uint32_t arrow_group(const void *data, uint32_t item)

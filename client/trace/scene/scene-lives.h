@@ -12,12 +12,14 @@ struct scene_life {
 	uint64_t start;
 	uint64_t end;
 	uint32_t row;
-	uint32_t failed;
+	uint8_t failed;
+	uint8_t created; /* its creation is drawn */
+	uint8_t becomes; /* and so is what it becomes: these two scene_lives_new() alone says */
 };
 
 static inline struct scene_life scene_life_of(const struct mprof_thread *t)
 {
-	return (struct scene_life){t->start, t->end, t->row, t->failure != MPROF_NONE};
+	return (struct scene_life){.start = t->start, .end = t->end, .row = t->row, .failed = t->failure != MPROF_NONE};
 }
 
 /* Of all threads, owned by the caller, to be freed; NULL without memory. */

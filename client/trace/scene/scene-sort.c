@@ -56,14 +56,15 @@ static bool pass(const struct keyed *from, struct keyed *to, uint32_t n)
 	return false;
 }
 
+/* Of ITEMS, or of the first N there are. */
 static bool is_sorted(const uint32_t *items, uint32_t n, uint64_t (*key)(const void *data, uint32_t item),
 		      const void *data)
 {
-	uint64_t last = n ? key(data, items[0]) : 0, next;
+	uint64_t last = 0, next;
 	uint32_t i;
 
-	for (i = 1; i < n; i++, last = next) {
-		next = key(data, items[i]);
+	for (i = 0; i < n; i++, last = next) {
+		next = key(data, items ? items[i] : i);
 		if (next < last)
 			return false;
 	}
@@ -138,7 +139,10 @@ bool scene_group(struct scene_groups *g, const struct scene_source *from)
 	}
 	fill(g, from, room);
 	free(room);
-	for (k = 0; from->key && ok && k < from->groups; k++)
+	/* Mostly all are in order, which is one look and not one for each group. */
+	if (!from->key || is_sorted(NULL, from->total, from->key, from->data))
+		return true;
+	for (k = 0; ok && k < from->groups; k++)
 		ok = scene_sort(g->items + g->starts[k], g->starts[k + 1] - g->starts[k], from->key, from->data);
 	if (!ok)
 		scene_groups_deinit(g);

@@ -183,10 +183,12 @@ static enum mprof_status drain(struct loader *l, uint32_t stream)
 /* Arrays that know early how large they become are not copied as they grow, and leave no holes. */
 static void look_ahead(struct loader *l)
 {
+	uint64_t last = l->expected - l->expected / 4;
+
 	if (l->came < l->next_look || l->came >= l->expected || l->came < LOOK_MIN)
 		return;
 	mprof_model_expect(l->model, (double)l->came / (double)l->expected);
-	l->next_look = l->came * 4;
+	l->next_look = l->came >= last ? UINT64_MAX : l->came * 4 < last ? l->came * 4 : last;
 }
 
 enum mprof_status loader_came(struct loader *l, uint32_t stream, size_t n)

@@ -12,6 +12,9 @@
 
 #include "loader.h"
 
+/* Let what reads a trace run until browsers have made good code of it (warm-up.c): some milliseconds, once. */
+void wasm_warm_up(void);
+
 struct loader *wasm_open(uint64_t seed, bool simplify);
 /* KIND is an enum intake_kind. */
 uint32_t wasm_stream(struct loader *l, uint32_t guest, int64_t offset_ns, uint64_t uncertainty_ns, uint32_t kind);
