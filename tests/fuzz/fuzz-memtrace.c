@@ -1,8 +1,10 @@
-/* A memtrace stream of any bytes: the first byte says how the rest is cut, and in any cut the same comes out of it. */
+/*
+ * A memtrace stream of any bytes: the first byte says how the rest is cut, and in any cut the same comes out of it, event by event or many at once.
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include <mprof/memtrace.h>
+#include <mprof/profile.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -96,10 +98,60 @@ static uint64_t run(const uint8_t *data, size_t size, size_t piece)
 	return hash;
 }
 
+/* What D has goes into P, many events at once or one by one. */
+static void sum(struct mprof_profile *p, struct mprof_mem *d, bool at_once, enum mprof_status stop)
+{
+	struct mprof_mem_event e;
+	enum mprof_status status;
+
+	do {
+		status = at_once ? mprof_profile_read(p, d) : mprof_mem_next(d, &e);
+		if (status == MPROF_OK)
+			status = mprof_profile_add(p, &e);
+		require(status != MPROF_NOMEM);
+	} while (status != stop);
+}
+
+static struct mprof_profile *profile(const uint8_t *data, size_t size, size_t piece, bool stacks, bool at_once)
+{
+	struct mprof_mem *d = mprof_mem_new(&(struct mprof_mem_options){.stacks = stacks, .seed = 1});
+	struct mprof_profile *p = mprof_profile_new(&(struct mprof_profile_options){.tree = true, .seed = 2});
+
+	require(d && p);
+	for (size_t n; size; data += n, size -= n) {
+		n = piece < size ? piece : size;
+		mprof_mem_feed(d, data, n);
+		sum(p, d, at_once, MPROF_MORE);
+	}
+	mprof_mem_finish(d);
+	sum(p, d, at_once, MPROF_END);
+	mprof_mem_free(d);
+	return p;
+}
+
+static void check_profiles(const uint8_t *data, size_t size, size_t piece, bool stacks)
+{
+	struct mprof_profile *a = profile(data, size, size, stacks, false),
+			     *b = profile(data, size, piece, stacks, true);
+	const struct mprof_profile_node *x, *y;
+	uint32_t n, m;
+
+	x = mprof_profile_nodes(a, &n);
+	y = mprof_profile_nodes(b, &m);
+	require(memcmp(mprof_profile_sums(a), mprof_profile_sums(b), sizeof(struct mprof_profile_sums)) == 0);
+	require(n == m);
+	for (uint32_t i = 0; i < n; i++)
+		require(x[i].parent == y[i].parent && x[i].code == y[i].code && x[i].allocs == y[i].allocs &&
+			x[i].samples == y[i].samples && x[i].live == y[i].live && x[i].peak == y[i].peak);
+	mprof_profile_free(a);
+	mprof_profile_free(b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1)
 		return 0;
 	require(run(data + 1, size - 1, (size_t)data[0] * data[0] + 1) == run(data + 1, size - 1, size));
+	check_profiles(data + 1, size - 1, (size_t)data[0] * data[0] + 1, data[0] & 1);
 	return 0;
 }

@@ -117,11 +117,11 @@ static void test_contradictions(void)
 }
 
 /* Many objects, most of which go: the map of those that live finds each, and no other. */
-static void test_many(void)
+static void many(int64_t step)
 {
 	struct mprof_profile *p = NEW(.tree = false);
 	const struct mprof_profile_sums *s = mprof_profile_sums(p);
-	const int64_t n = 50000, step = 1 << 20;
+	const int64_t n = 50000;
 
 	for (int64_t i = 0; i < n; i++) {
 		struct mprof_mem_event e = {
@@ -143,6 +143,83 @@ static void test_many(void)
 	CHECK_EQ_UINT(s->live, 0);
 	CHECK_EQ_UINT(s->collects - s->unknown, (uint64_t)n);
 	mprof_profile_free(p);
+}
+
+/* Ids that count up, and others that all want the same few places. */
+static void test_many(void)
+{
+	many(1);
+	many(4095);
+	many(1 << 20);
+	many(-3);
+}
+
+/* A stream with a little of everything: deep stacks, large blocks, a long life, ends of what never was. */
+static void any_stream(struct made *m)
+{
+	uint32_t random = 1, stack[41];
+	uint64_t us = 0;
+
+	made_begin(m, 3);
+	for (int64_t i = 0; i < 30000; i++) {
+		uint32_t n, what;
+
+		random = random * 1664525 + 1013904223;
+		what = random >> 24;
+		n = (random >> 16) % 40;
+		us += what % 3;
+		for (uint32_t k = 0; k < n; k++)
+			stack[k] = 1 + (k < 5 ? k : (random >> (k % 20)) % (MADE_PLACES - 1));
+		stack[n] = 0;
+		if (what < 130)
+			made_alloc(m, us, what < 120 ? 1 : 70000 * (uint64_t)n, what % 3, stack);
+		else
+			made_end(m, us, what & 1 ? MPROF_MEM_PROMOTE : MPROF_MEM_COLLECT,
+				 mem_encoder_next_id(m->encoder) - 1 -
+					 (what < 250 ? what : (int64_t)(random >> 12) % 9000));
+	}
+	made_finish(m);
+}
+
+/* Many events at once add up to what they do one by one, whatever else is asked for. */
+static void test_read(void)
+{
+	const struct mprof_profile_options options[] = {
+		{.seed = 3}, {.seed = 3, .tree = true}, {.seed = 3, .tree = true, .sort = true}};
+	uint64_t lines[2][50];
+	struct made m = {0};
+	uint32_t n[2];
+
+	any_stream(&m);
+	for (size_t i = 0; i < 6; i++) {
+		const struct mprof_profile_options *o = &options[i / 2];
+		struct mprof_profile *p[] = {mprof_profile_new(o), mprof_profile_new(o)};
+		struct mprof_mem *d = mprof_mem_new(&(struct mprof_mem_options){.stacks = o->tree, .seed = 11});
+		const struct mprof_profile_node *nodes[2];
+
+		for (int k = 0; k < 2 && i % 2; k++)
+			mprof_profile_timeline(p[k], MADE_START, 30000, lines[k], 50);
+		mprof_mem_free(made_read(&m, p[0], NULL));
+		mprof_mem_feed(d, m.bytes, m.n);
+		mprof_mem_finish(d);
+		CHECK_EQ_INT(mprof_profile_read(p[1], d), MPROF_END);
+		CHECK_EQ_INT(mprof_profile_finish(p[1]), MPROF_OK);
+		mprof_mem_free(d);
+		CHECK(mprof_profile_sums(p[0])->live_objects > 5000 && mprof_profile_sums(p[0])->unknown > 1000);
+		CHECK(memcmp(mprof_profile_sums(p[0]), mprof_profile_sums(p[1]), sizeof(struct mprof_profile_sums)) ==
+		      0);
+		for (int k = 0; k < 2; k++)
+			nodes[k] = mprof_profile_nodes(p[k], &n[k]);
+		CHECK_EQ_UINT(n[0], n[1]);
+		CHECK(!o->tree || n[0] > 1000);
+		for (uint32_t k = 0; k < n[0] && k < n[1]; k++)
+			CHECK(nodes[0][k].code == nodes[1][k].code && nodes[0][k].peak == nodes[1][k].peak &&
+			      nodes[0][k].samples == nodes[1][k].samples && nodes[0][k].live == nodes[1][k].live);
+		CHECK(i % 2 == 0 || memcmp(lines[0], lines[1], sizeof(lines[0])) == 0);
+		mprof_profile_free(p[0]);
+		mprof_profile_free(p[1]);
+	}
+	made_free(&m);
 }
 
 /* Of two domains the events come out of the order of time, and the peak is another. */
@@ -323,6 +400,7 @@ int main(void)
 	CHECK_RUN(test_peak);
 	CHECK_RUN(test_contradictions);
 	CHECK_RUN(test_many);
+	CHECK_RUN(test_read);
 	CHECK_RUN(test_sort);
 	CHECK_RUN(test_filters);
 	CHECK_RUN(test_heaps);

@@ -1,36 +1,16 @@
 /* `mprofctl mem identify`: what a memory profile says of itself, and what it adds up to. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include <mprof/profile.h>
-
-#include "mem-input.h"
+#include "mem-load.h"
 #include "mem.h"
 #include "options.h"
 #include "scope.h"
 #include "table.h"
 #include "text-json.h"
-
-struct profiling {
-	struct mprof_profile *profile;
-};
-
-static void profiling_deinit(struct profiling *p)
-{
-	p->profile = mprof_profile_free(p->profile);
-}
-
-static int add_event(void *data, const struct mprof_mem *d, const struct mprof_mem_event *e)
-{
-	struct profiling *p = data;
-
-	(void)d;
-	return mprof_profile_add(p->profile, e) == MPROF_NOMEM ? -ENOMEM : 0;
-}
 
 /* BYTES in three figures or so: "812 kB", "1.1 GB", " 64 kB". */
 static const char *short_bytes(double bytes, char buf[32])
@@ -137,34 +117,25 @@ static json_t *identify_json(const struct mem_input *in, const struct mprof_prof
 
 int mem_identify(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_input_close) struct mem_input in = {.fd = -1};
-	SCOPED(profiling_deinit) struct profiling p = {0};
-	const struct mem_sink sink = {.event = add_event, .data = &p};
+	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1}};
+	struct mem_filter all = {0};
 	const char *recording = NULL;
 	const struct option_def defs[] = {{"--recording", NULL, &recording, NULL}};
 	struct operands left;
 	json_t *json;
 	int r = options_parse(argc, argv, defs, 1, &left, 1, 1), printed;
 
-	r = r ? r : mem_input_open(&in, left.at[0], false);
-	r = r ? r : mem_input_recording(recording, &in.recording);
-	if (r)
-		return r;
-	p.profile = mprof_profile_new(&(struct mprof_profile_options){.seed = (uintptr_t)&in});
-	if (!p.profile)
-		return say_memory();
-	r = mem_input_run(&in, &sink, true);
-	if (in.refused)
-		return say_memory();
+	r = r ? r : mem_input_recording(recording, &all.recording);
+	r = r ? r : mem_load(&l, left.at[0], &all, false, NULL, 0);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;
 	if (ctl->json) {
-		json = identify_json(&in, mprof_profile_sums(p.profile));
+		json = identify_json(&l.in, &l.whole);
 		printed = json ? json_print(json) : say_memory();
 		json_decref(json);
 	} else {
-		put_info(&in, mprof_mem_info(in.decoder));
-		put_sums(mprof_mem_info(in.decoder), mprof_profile_sums(p.profile));
+		put_info(&l.in, mprof_mem_info(l.in.decoder));
+		put_sums(mprof_mem_info(l.in.decoder), &l.whole);
 		printed = stdout_verdict();
 	}
 	return printed ? printed : r;

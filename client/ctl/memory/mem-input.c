@@ -9,11 +9,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "scope.h"
+#include "seed.h"
 #include "spool.h"
 
 /* So many complaints of one input are told. */
@@ -116,10 +116,14 @@ static void tell(struct mem_input *in)
 
 static int drain(struct mem_input *in, enum mprof_status stop)
 {
+	struct mprof_profile *profile = in->sink->profile;
 	struct mprof_mem_event event;
 	enum mprof_status status;
 
-	while ((status = mprof_mem_next(in->decoder, &event)) != stop) {
+	for (;;) {
+		status = profile ? mprof_profile_read(profile, in->decoder) : mprof_mem_next(in->decoder, &event);
+		if (status == stop)
+			return 0;
 		if (status == MPROF_NOMEM)
 			return -ENOMEM;
 		if (status == MPROF_CORRUPT) {
@@ -131,7 +135,6 @@ static int drain(struct mem_input *in, enum mprof_status stop)
 		if (in->refused)
 			return in->refused;
 	}
-	return 0;
 }
 
 static int take(void *data, const void *bytes, size_t len)
@@ -216,11 +219,9 @@ static int judge(const struct mem_input *in, int r)
 
 int mem_input_run(struct mem_input *in, const struct mem_sink *sink, bool stacks)
 {
-	struct mprof_mem_options options = {.stacks = stacks, .recording = in->recording};
+	struct mprof_mem_options options = {.stacks = stacks, .seed = seed_new(in), .recording = in->recording};
 	int r;
 
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		options.seed = (uintptr_t)in;
 	mprof_mem_free(in->decoder);
 	in->decoder = mprof_mem_new(&options);
 	if (!in->decoder)

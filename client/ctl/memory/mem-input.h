@@ -8,12 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <mprof/memtrace.h>
+#include <mprof/profile.h>
 
 #include "ctl.h"
 #include "unpack.h"
 
 struct mem_sink {
+	/* What all events are added to; then EVENT is not called.  Lent. */
+	struct mprof_profile *profile;
 	/* The next event, D lent for what belongs to it.  0, or a -errno that ends the reading and is handed through. */
 	int (*event)(void *data, const struct mprof_mem *d, const struct mprof_mem_event *event);
 	/* The next bytes, unpacked, before their events; as there.  NULL: they are not wanted. */

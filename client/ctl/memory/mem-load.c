@@ -5,21 +5,8 @@
 #include "mem-load.h"
 
 #include <errno.h>
-#include <sys/random.h>
 
-static int add_profile(void *data, const struct mprof_mem *d, const struct mprof_mem_event *e)
-{
-	struct mem_load *l = data;
-
-	if (e->kind == MPROF_MEM_BEGIN) {
-		l->start_us = e->time_us;
-		if (l->line)
-			mprof_profile_timeline(l->profile, l->start_us, l->whole.last_us - l->start_us, l->line,
-					       l->line_n);
-	}
-	(void)d;
-	return mprof_profile_add(l->profile, e) == MPROF_NOMEM ? -ENOMEM : 0;
-}
+#include "seed.h"
 
 static int add_selection(void *data, const struct mprof_mem *d, const struct mprof_mem_event *e)
 {
@@ -42,16 +29,21 @@ static bool is_read(int r)
 /* Once through it for a profile. */
 static int run_profile(struct mem_load *l, bool tree, bool sort, uint64_t seed)
 {
-	const struct mem_sink sink = {.event = add_profile, .data = l};
 	const struct mprof_profile_options options = {
 		.tree = tree, .sort = sort, .seed = seed, .selection = l->selection};
+	struct mem_sink sink = {0};
 	int r;
 
 	mprof_profile_free(l->profile);
-	l->profile = mprof_profile_new(&options);
+	sink.profile = l->profile = mprof_profile_new(&options);
 	if (!l->profile)
 		return say_memory();
-	r = passed(l, mem_input_run(&l->in, &sink, tree));
+	if (l->line)
+		mprof_profile_timeline(l->profile, l->start_us, l->whole.last_us - l->start_us, l->line, l->line_n);
+	/* With stacks in any case: the first time tells what is damaged of them. */
+	r = passed(l, mem_input_run(&l->in, &sink, true));
+	if (is_read(r))
+		l->start_us = mprof_mem_info(l->in.decoder)->start_us;
 	return is_read(r) && mprof_profile_finish(l->profile) ? say_memory() : r;
 }
 
@@ -74,13 +66,11 @@ static int run_selection(struct mem_load *l, struct mem_filter *f, uint64_t seed
 
 int mem_load(struct mem_load *l, const char *operand, struct mem_filter *f, bool tree, uint64_t *line, uint32_t line_n)
 {
-	uint64_t seed;
+	uint64_t seed = seed_new(l);
 	bool sort;
 	int r;
 
 	*l = (struct mem_load){.in = {.fd = -1}};
-	if (getrandom(&seed, sizeof(seed), 0) < 0)
-		seed = (uintptr_t)l;
 	r = mem_input_open(&l->in, operand, true);
 	l->in.recording = f->recording;
 	r = r ? r : run_profile(l, tree && !f->given && !line, false, seed);

@@ -16,6 +16,7 @@
 #include "mem.h"
 #include "output.h"
 #include "scope.h"
+#include "seed.h"
 #include "writer.h"
 
 /* Of one allocation so many samples are drawn one by one. */
@@ -24,7 +25,7 @@
 struct thinning {
 	struct writer out;
 	struct mem_encoder *encoder;
-	struct mem_live kept; /* by the old id; NUMBER is the new one */
+	struct mem_live kept; /* by the old id; NUMBER of the details is the new one */
 	double factor;
 	uint64_t start_us;
 	uint64_t from_us, to_us; /* behind the start */
@@ -103,16 +104,18 @@ static int thin_alloc(struct thinning *t, const struct mprof_mem_event *e)
 {
 	uint64_t since = e->time_us - t->start_us;
 	struct mprof_mem_event less = *e;
-	struct mem_object object = {.id = e->id, .number = (uint64_t)mem_encoder_next_id(t->encoder)};
+	struct mem_object *object;
 
 	if (since < t->from_us || since >= t->to_us || mem_live_find(&t->kept, e->id))
 		return 0;
-	object.samples = less.samples = keep(t, e->samples);
+	less.samples = keep(t, e->samples);
 	if (!less.samples)
 		return 0;
-	if (!mem_live_reserve(&t->kept))
+	object = mem_live_add(&t->kept, e->id);
+	if (!object)
 		return -ENOMEM;
-	mem_live_add(&t->kept, &object);
+	*object = (struct mem_object){.id = e->id, .samples = less.samples};
+	mem_live_details(&t->kept, object)->number = (uint64_t)mem_encoder_next_id(t->encoder);
 	return mem_encoder_add(t->encoder, &less);
 }
 
@@ -129,7 +132,7 @@ static int thin(void *data, const struct mprof_mem *d, const struct mprof_mem_ev
 	object = mem_live_find(&t->kept, e->id);
 	if (!object)
 		return 0;
-	end.id = (int64_t)object->number;
+	end.id = (int64_t)mem_live_details(&t->kept, object)->number;
 	if (e->kind == MPROF_MEM_COLLECT)
 		mem_live_remove(&t->kept, object);
 	return mem_encoder_add(t->encoder, &end);
@@ -191,7 +194,7 @@ int mem_subsample(const struct ctl *ctl, int argc, char **argv)
 	if (r)
 		return r;
 	in.each = true;
-	mem_live_init(&t.kept, (uintptr_t)&in);
+	mem_live_init(&t.kept, seed_new(&in), true);
 	r = run(&t, &in, &out);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;

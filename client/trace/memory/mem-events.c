@@ -8,10 +8,6 @@
 
 #include "mem-decoder.h"
 
-#define CLOCK_BITS  25u
-#define CLOCK_MASK  ((1u << CLOCK_BITS) - 1)
-#define CLOCK_RANGE (30u * 1000 * 1000) /* of a packet, microseconds */
-
 static struct mem_domain *domain_get(struct mprof_mem *d, uint16_t number)
 {
 	struct mem_domain *new;
@@ -61,11 +57,11 @@ enum mprof_status mem_events_begin(struct mprof_mem *d)
 static uint64_t event_time(struct mprof_mem *d, uint32_t word, uint8_t *flags)
 {
 	const struct mem_packet *p = &d->packet;
-	uint64_t low = word & CLOCK_MASK, t = (p->begin_us & ~(uint64_t)CLOCK_MASK) + low;
-	uint64_t latest = p->end_us >= p->begin_us ? p->end_us : p->begin_us + CLOCK_RANGE;
+	uint64_t low = word & MEM_CLOCK_MASK, t = (p->begin_us & ~(uint64_t)MEM_CLOCK_MASK) + low;
+	uint64_t latest = mem_packet_latest(p);
 
-	if (low < (p->begin_us & CLOCK_MASK))
-		t += 1u << CLOCK_BITS;
+	if (low < (p->begin_us & MEM_CLOCK_MASK))
+		t += 1u << MEM_CLOCK_BITS;
 	if (t > latest || t < d->domain->last_us) {
 		d->totals.clock++;
 		*flags |= MPROF_MEM_OWN_CLOCK;
@@ -185,7 +181,7 @@ enum mprof_status mem_events_next(struct mprof_mem *d, struct mprof_mem_event *e
 		if (!mem_has(&d->rest, 4))
 			return packet_spoilt(d, at);
 		word = mprof_load32(at);
-		id = word >> CLOCK_BITS;
+		id = word >> MEM_CLOCK_BITS;
 		d->rest.at += 4;
 		if (id == MEM_ID_LOCATION) {
 			r = location_next(d, at);
@@ -198,7 +194,7 @@ enum mprof_status mem_events_next(struct mprof_mem *d, struct mprof_mem_event *e
 		e->time_us = event_time(d, word, &e->flags);
 		if (id == MEM_ID_PROMOTE || id == MEM_ID_COLLECT)
 			return end_next(d, e, id) ? MPROF_OK : packet_spoilt(d, at);
-		if (id == MEM_ID_ALLOC || (id > MEM_ID_SHORT && id <= MEM_ID_SHORT + 16))
+		if (id == MEM_ID_ALLOC || (id > MEM_ID_SHORT && id <= MEM_ID_SHORT + MEM_SHORT_MAX))
 			return alloc_next(d, e, id) ? MPROF_OK : packet_spoilt(d, at);
 		return packet_spoilt(d, at);
 	}

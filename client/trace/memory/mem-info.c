@@ -20,6 +20,7 @@ void mem_info_forget(struct mprof_mem *d)
 		free(d->domains[i]);
 	}
 	d->n_domains = 0;
+	d->domain = NULL;
 	d->other = (struct mem_domain){.no_names = true};
 	if (d->has_codes)
 		mem_codes_deinit(&d->codes);

@@ -61,13 +61,14 @@ static bool add_objects(struct finding *f, const struct mem_live *live, uint64_t
 {
 	uint64_t length = last_us > start_us ? last_us - start_us : 1;
 
-	for (uint32_t i = 0; i < live->used; i++) {
-		const struct mem_object *object = &live->objects[i];
-		uint64_t since = object->made_us > start_us ? object->made_us - start_us : 0, part;
+	for (uint32_t i = 0; i < mem_live_end(live); i++) {
+		const struct mem_object *object = mem_live_at(live, i);
 		struct mprof_leak *leak;
+		uint64_t since, part;
 
-		if (!object->samples || !object->counted)
+		if (!object || !object->counted)
 			continue;
+		since = object->made_us > start_us ? object->made_us - start_us : 0;
 		leak = leak_of(f, f->nodes[object->node].code);
 		if (!leak)
 			return false;

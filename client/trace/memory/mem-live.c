@@ -1,7 +1,7 @@
 /*
- * Places are small and found by open addressing, with linear steps over at most two thirds of the room; what is known of an object stands elsewhere,
- * so that a search passes few lines of the cache.  What is removed leaves no mark: those behind it that may stand further to the front are moved
- * there, so that a search is never longer than what lives makes it.
+ * The map of those that are older.  A place is small, holds what 32 bits of its object's id mix to, and is found by open addressing, with linear steps over
+ * at most two thirds of the room; so most places are in the cache, and of the objects no other is looked at.  What is removed leaves no mark: those behind
+ * it that may stand further to the front are moved there, so that a search is never longer than what lives makes it.
  *
  * Invariant: from an object's own place up to where it stands no place is free.
  */
@@ -14,63 +14,61 @@
 
 #define FIRST_ROOM  1024u
 #define FREE	    UINT32_MAX
-#define OBJECTS_MAX (UINT32_MAX / 2)
+#define OBJECTS_MAX (UINT32_MAX / 4)
 
 struct mem_live_place {
-	int64_t id;
+	uint32_t mixed;	 /* its own place, and more bits than that has */
 	uint32_t object; /* FREE: none */
 };
 
-void mem_live_init(struct mem_live *live, uint64_t seed)
+void mem_live_init(struct mem_live *live, uint64_t seed, bool detailed)
 {
-	*live = (struct mem_live){.seed = seed, .unused = FREE};
+	*live = (struct mem_live){.seed = seed, .unused = FREE, .top = INT64_MIN, .detailed = detailed};
 }
 
 void mem_live_deinit(struct mem_live *live)
 {
+	free(live->young);
+	free(live->young_details);
 	free(live->places);
 	free(live->objects);
-	mem_live_init(live, live->seed);
+	free(live->details);
+	mem_live_init(live, live->seed, live->detailed);
 }
 
-static size_t place_of(const struct mem_live *live, int64_t id)
+static uint32_t mixed_of(const struct mem_live *live, int64_t id)
 {
-	return (size_t)map_mix((uint64_t)id, live->seed) & (live->room - 1);
+	return (uint32_t)map_mix((uint64_t)id, live->seed);
 }
 
-struct mem_object *mem_live_find(struct mem_live *live, int64_t id)
+struct mem_object *mem_live_find_old(struct mem_live *live, int64_t id)
 {
-	size_t at;
+	uint32_t mixed = mixed_of(live, id);
+	size_t mask = live->room - 1, at;
 
-	if (!live->n)
-		return NULL;
-	for (at = place_of(live, id); live->places[at].object != FREE; at = (at + 1) & (live->room - 1))
-		if (live->places[at].id == id)
+	for (at = mixed & mask; live->places[at].object != FREE; at = (at + 1) & mask)
+		if (live->places[at].mixed == mixed && live->objects[live->places[at].object].id == id)
 			return &live->objects[live->places[at].object];
 	return NULL;
 }
 
-static void place_take(struct mem_live *live, int64_t id, uint32_t object)
+void mem_live_expect_old(const struct mem_live *live, int64_t id)
 {
-	size_t at = place_of(live, id);
+	uint32_t mixed = mixed_of(live, id);
+	const struct mem_live_place *place = &live->places[mixed & (live->room - 1)];
+
+	/* Mostly it is the first. */
+	if (place->object != FREE)
+		__builtin_prefetch(&live->objects[place->object]);
+}
+
+static void place_take(struct mem_live *live, uint32_t mixed, uint32_t object)
+{
+	size_t at = mixed & (live->room - 1);
 
 	while (live->places[at].object != FREE)
 		at = (at + 1) & (live->room - 1);
-	live->places[at] = (struct mem_live_place){.id = id, .object = object};
-}
-
-void mem_live_add(struct mem_live *live, const struct mem_object *object)
-{
-	uint32_t i = live->unused;
-
-	/* What was used last is in the cache still. */
-	if (i != FREE)
-		live->unused = live->objects[i].node;
-	else
-		i = live->used++;
-	live->objects[i] = *object;
-	place_take(live, object->id, i);
-	live->n++;
+	live->places[at] = (struct mem_live_place){.mixed = mixed, .object = object};
 }
 
 static bool places_reserve(struct mem_live *live)
@@ -87,22 +85,29 @@ static bool places_reserve(struct mem_live *live)
 	memset(larger.places, 0xff, larger.room * sizeof(*larger.places));
 	for (size_t i = 0; i < live->room; i++)
 		if (live->places[i].object != FREE)
-			place_take(&larger, live->places[i].id, live->places[i].object);
+			place_take(&larger, live->places[i].mixed, live->places[i].object);
 	free(live->places);
 	*live = larger;
 	return true;
 }
 
-bool mem_live_reserve(struct mem_live *live)
+static bool objects_reserve(struct mem_live *live)
 {
 	uint32_t room = live->objects_room + live->objects_room / 2 + FIRST_ROOM;
 	struct mem_object *objects;
+	struct mem_details *details;
 
-	if (!places_reserve(live))
-		return false;
 	if (live->unused != FREE || live->used < live->objects_room)
 		return true;
-	objects = live->used < OBJECTS_MAX ? realloc(live->objects, room * sizeof(*objects)) : NULL;
+	if (live->used >= OBJECTS_MAX)
+		return false;
+	if (live->detailed) {
+		details = realloc(live->details, room * sizeof(*details));
+		if (!details)
+			return false;
+		live->details = details;
+	}
+	objects = realloc(live->objects, room * sizeof(*objects));
 	if (!objects)
 		return false;
 	live->objects = objects;
@@ -110,20 +115,65 @@ bool mem_live_reserve(struct mem_live *live)
 	return true;
 }
 
-void mem_live_remove(struct mem_live *live, struct mem_object *object)
+static void add_old(struct mem_live *live, const struct mem_object *object)
 {
-	size_t mask = live->room - 1, at = place_of(live, object->id), hole, own;
+	uint32_t i = live->unused;
 
-	while (live->places[at].object == FREE || live->places[at].id != object->id)
+	/* What was used last is in the cache still. */
+	if (i != FREE)
+		live->unused = live->objects[i].epoch;
+	else
+		i = live->used++;
+	live->objects[i] = *object;
+	if (live->detailed)
+		live->details[i] = *mem_live_details(live, object);
+	place_take(live, mixed_of(live, object->id), i);
+	live->n++;
+	live->top = object->id > live->top ? object->id : live->top;
+}
+
+/* The ring, empty. */
+static bool young_make(struct mem_live *live)
+{
+	if (live->detailed && !live->young_details)
+		live->young_details = malloc(MEM_LIVE_YOUNG * sizeof(*live->young_details));
+	if (live->detailed && !live->young_details)
+		return false;
+	live->young = calloc(MEM_LIVE_YOUNG, sizeof(*live->young));
+	return live->young;
+}
+
+bool mem_live_make_free(struct mem_live *live, int64_t id)
+{
+	struct mem_object *object;
+
+	if (!live->young && !young_make(live))
+		return false;
+	object = mem_live_place(live, id);
+	if (!object->samples)
+		return true;
+	if (!places_reserve(live) || !objects_reserve(live))
+		return false;
+	add_old(live, object);
+	object->samples = 0;
+	return true;
+}
+
+void mem_live_remove_old(struct mem_live *live, struct mem_object *object)
+{
+	size_t mask = live->room - 1, at = mixed_of(live, object->id) & mask, hole, own;
+	uint32_t i = (uint32_t)(object - live->objects);
+
+	while (live->places[at].object != i)
 		at = (at + 1) & mask;
 	object->samples = 0;
-	object->node = live->unused;
-	live->unused = live->places[at].object;
+	object->epoch = live->unused;
+	live->unused = i;
 	for (hole = at;;) {
 		at = (at + 1) & mask;
 		if (live->places[at].object == FREE)
 			break;
-		own = place_of(live, live->places[at].id);
+		own = live->places[at].mixed & mask;
 		/* It may stand in the hole if its own place is not behind it. */
 		if (((at - own) & mask) >= ((at - hole) & mask)) {
 			live->places[hole] = live->places[at];
@@ -132,4 +182,23 @@ void mem_live_remove(struct mem_live *live, struct mem_object *object)
 	}
 	live->places[hole].object = FREE;
 	live->n--;
+}
+
+struct mem_details *mem_live_details(const struct mem_live *live, const struct mem_object *object)
+{
+	if (object == mem_live_place(live, object->id))
+		return &live->young_details[object - live->young];
+	return &live->details[object - live->objects];
+}
+
+uint32_t mem_live_end(const struct mem_live *live)
+{
+	return live->used + (live->young ? MEM_LIVE_YOUNG : 0);
+}
+
+const struct mem_object *mem_live_at(const struct mem_live *live, uint32_t i)
+{
+	const struct mem_object *object = i < live->used ? &live->objects[i] : &live->young[i - live->used];
+
+	return object->samples ? object : NULL;
 }

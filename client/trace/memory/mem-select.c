@@ -34,7 +34,7 @@ struct mprof_selection *mprof_selection_new(const struct mprof_mem_filter *filte
 		return NULL;
 	s->filter = *filter;
 	s->last_us = last_us;
-	mem_live_init(&s->live, seed);
+	mem_live_init(&s->live, seed, true);
 	return mem_tree_init(&s->tree, seed) ? s : mprof_selection_free(s);
 }
 
@@ -102,7 +102,7 @@ static bool nodes_meet(struct mprof_selection *s, const struct mprof_mem *d)
 		return false;
 	met = s->nodes.items;
 	for (; s->nodes.n < s->tree.nodes.n; s->nodes.n++) {
-		const struct mprof_profile_node *node = &nodes[s->nodes.n].sums;
+		const struct mem_node *node = &nodes[s->nodes.n];
 
 		met[s->nodes.n] = node->parent == MPROF_NONE ? 0 : met[node->parent];
 		if (node->code < MPROF_CODE_UNKNOWN)
@@ -142,12 +142,12 @@ static bool heap_fits(const struct mprof_selection *s, const struct mem_object *
 		return heaps >> object->source & 1;
 	if (heaps & MPROF_HEAP_MINOR) {
 		if (promoted && selection_to_promotion(s)) {
-			*end = object->promoted_us;
+			*end = mem_live_details(&s->live, object)->promoted_us;
 			*collected = true;
 		}
 		return true;
 	}
-	*begin = object->promoted_us;
+	*begin = mem_live_details(&s->live, object)->promoted_us;
 	return promoted && heaps & MPROF_HEAP_MAJOR;
 }
 
@@ -155,6 +155,7 @@ static bool heap_fits(const struct mprof_selection *s, const struct mem_object *
 static void judge(struct mprof_selection *s, const struct mem_object *object, uint64_t end, bool collected)
 {
 	const struct mprof_mem_filter *f = &s->filter;
+	const struct mem_details *details = mem_live_details(&s->live, object);
 	uint64_t begin;
 
 	if (!heap_fits(s, object, &begin, &end, &collected) || !stack_fits(s, object->node))
@@ -163,11 +164,11 @@ static void judge(struct mprof_selection *s, const struct mem_object *object, ui
 	end -= s->start_us;
 	if (!range_has(&f->allocated, begin) || !range_has(&f->collected, end) ||
 	    !range_has(&f->lifetime, end > begin ? end - begin : 0) ||
-	    !range_has(&f->bytes, object->length * s->word_bytes) || (f->never_collected && collected))
+	    !range_has(&f->bytes, details->length * s->word_bytes) || (f->never_collected && collected))
 		return;
 	if ((f->live.has_most && begin > f->live.most) || (f->live.has_least && collected && end <= f->live.least))
 		return;
-	s->bits[object->number / 8] |= (uint8_t)(1u << object->number % 8);
+	s->bits[details->number / 8] |= (uint8_t)(1u << details->number % 8);
 	s->objects++;
 	s->samples += object->samples;
 }
@@ -191,16 +192,9 @@ static bool bits_room(struct mprof_selection *s)
 static enum mprof_status select_alloc(struct mprof_selection *s, const struct mprof_mem *d,
 				      const struct mprof_mem_event *e)
 {
-	struct mem_object object = {
-		.id = e->id,
-		.samples = e->samples,
-		.made_us = e->time_us,
-		.length = e->length,
-		.number = s->allocs,
-		.minor = e->source == MPROF_MEM_MINOR,
-		.source = e->source,
-	};
+	struct mem_object *object;
 	bool left_out;
+	uint32_t node = 0;
 
 	if (!bits_room(s))
 		return MPROF_NOMEM;
@@ -208,10 +202,21 @@ static enum mprof_status select_alloc(struct mprof_selection *s, const struct mp
 	if (!e->samples || mem_live_find(&s->live, e->id))
 		return MPROF_OK;
 	if (s->filter.n_clauses)
-		object.node = mem_tree_node(&s->tree, e, &left_out);
-	if (object.node == MPROF_NONE || !nodes_meet(s, d) || !mem_live_reserve(&s->live))
+		node = mem_tree_node(&s->tree, e, &left_out);
+	if (node == MPROF_NONE || !nodes_meet(s, d))
 		return MPROF_NOMEM;
-	mem_live_add(&s->live, &object);
+	object = mem_live_add(&s->live, e->id);
+	if (!object)
+		return MPROF_NOMEM;
+	*object = (struct mem_object){
+		.id = e->id,
+		.samples = e->samples,
+		.made_us = e->time_us,
+		.node = node & MEM_NODE_MASK,
+		.minor = e->source == MPROF_MEM_MINOR,
+		.source = e->source & 3u,
+	};
+	*mem_live_details(&s->live, object) = (struct mem_details){.length = e->length, .number = s->allocs - 1};
 	return MPROF_OK;
 }
 
@@ -223,7 +228,7 @@ static enum mprof_status begin(struct mprof_selection *s, const struct mprof_mem
 	mem_live_deinit(&s->live);
 	mem_tree_deinit(&s->tree);
 	grow_deinit(&s->nodes);
-	mem_live_init(&s->live, seed);
+	mem_live_init(&s->live, seed, true);
 	if (s->bits)
 		memset(s->bits, 0, (size_t)(s->room / 8));
 	s->allocs = s->objects = s->samples = 0;
@@ -249,16 +254,19 @@ enum mprof_status mprof_selection_add(struct mprof_selection *s, const struct mp
 		mem_live_remove(&s->live, object);
 	} else if (object->minor) {
 		object->minor = false;
-		object->promoted_us = e->time_us;
+		mem_live_details(&s->live, object)->promoted_us = e->time_us;
 	}
 	return MPROF_OK;
 }
 
 enum mprof_status mprof_selection_finish(struct mprof_selection *s)
 {
-	for (uint32_t i = 0; i < s->live.used; i++)
-		if (s->live.objects[i].samples)
-			judge(s, &s->live.objects[i], s->last_us, false);
+	for (uint32_t i = 0; i < mem_live_end(&s->live); i++) {
+		const struct mem_object *object = mem_live_at(&s->live, i);
+
+		if (object)
+			judge(s, object, s->last_us, false);
+	}
 	mem_live_deinit(&s->live);
 	return MPROF_OK;
 }

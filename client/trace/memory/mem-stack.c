@@ -10,10 +10,8 @@
 #include <string.h>
 
 /* From so many bytes of codewords on the writer stopped. */
-#define CUT_BYTES 4087u
-/* The most frames that one codeword adds. */
-#define WORD_FRAMES 256u
-#define FIRST_ROOM  1024u
+#define CUT_BYTES  4087u
+#define FIRST_ROOM 4096u
 
 bool mem_stack_init(struct mem_stack *s)
 {
@@ -36,7 +34,7 @@ static enum mem_stack_result frames_room(struct mem_stack *s, uint32_t n)
 	uint32_t room = s->room * 2;
 	uint32_t *frames;
 
-	if (n + WORD_FRAMES <= s->room)
+	if (n + MEM_STACK_WORD_FRAMES <= s->room)
 		return MEM_STACK_OK;
 	if (room > MPROF_MEM_FRAMES_MAX)
 		return MEM_STACK_LOST;

@@ -22,7 +22,7 @@ bool mem_tree_init(struct mem_tree *t, uint64_t seed)
 	map_init(&t->map, seed);
 	root = grow_add(&t->nodes, sizeof(*root));
 	if (root)
-		*root = (struct mem_node){.sums = {.parent = MPROF_NONE, .code = MPROF_NONE}};
+		*root = (struct mem_node){.parent = MPROF_NONE, .code = MPROF_NONE};
 	return root;
 }
 
@@ -54,7 +54,9 @@ static uint32_t child(struct mem_tree *t, uint32_t parent, uint32_t code)
 		return MPROF_NONE;
 	i = t->nodes.n - 1;
 	*node = (struct mem_node){
-		.sums = {.parent = parent, .code = code, .depth = node_at(t, parent)->sums.depth + 1},
+		.parent = parent,
+		.code = code,
+		.depth = node_at(t, parent)->depth + 1,
 	};
 	map_put(&t->map, key, i);
 	return i;
@@ -119,7 +121,7 @@ uint32_t mem_tree_node(struct mem_tree *t, const struct mprof_mem_event *e, bool
 		if (node == MPROF_NONE)
 			return MPROF_NONE;
 	}
-	*left_out = node_at(t, node)->sums.depth != e->frames;
+	*left_out = node_at(t, node)->depth != e->frames;
 	return e->flags & MPROF_MEM_TRUNCATED ? child(t, node, MPROF_CODE_TRUNCATED) : node;
 }
 
@@ -139,9 +141,9 @@ void mem_tree_made(struct mem_tree *t, uint32_t node, uint64_t samples)
 {
 	struct mem_node *n = node_now(t, node);
 
-	n->sums.allocs++;
-	n->sums.samples += samples;
-	n->sums.live += samples;
+	n->allocs++;
+	n->samples += samples;
+	n->live += samples;
 	n->made += samples;
 }
 
@@ -149,7 +151,7 @@ void mem_tree_ended(struct mem_tree *t, uint32_t node, uint64_t samples, uint32_
 {
 	struct mem_node *n = node_now(t, node);
 
-	n->sums.live -= samples;
+	n->live -= samples;
 	if (epoch == t->epoch)
 		n->made -= samples;
 	else
@@ -168,8 +170,15 @@ const struct mprof_profile_node *mem_tree_nodes(struct mem_tree *t, uint32_t *n)
 	for (; *n < t->nodes.n; ++*n) {
 		const struct mem_node *node = node_now(t, *n);
 
-		out[*n] = node->sums;
-		out[*n].peak = node->sums.live - node->made + node->ended;
+		out[*n] = (struct mprof_profile_node){
+			.parent = node->parent,
+			.code = node->code,
+			.depth = node->depth,
+			.allocs = node->allocs,
+			.samples = node->samples,
+			.live = node->live,
+			.peak = node->live - node->made + node->ended,
+		};
 	}
 	return out;
 }

@@ -14,11 +14,15 @@ struct mem_path {
 	uint16_t domain;
 };
 
+/* One line of the cache. */
 struct mem_node {
-	struct mprof_profile_node sums;
+	/* As in struct mprof_profile_node. */
+	uint32_t parent, code, depth;
 	/* Of the peak EPOCH, to be believed only where that is the last one: samples made since, and those of before that have ended since. */
-	uint64_t made, ended;
 	uint32_t epoch;
+	uint64_t made, ended;
+	uint64_t allocs, samples, live;
+	uint64_t padding;
 };
 
 struct mem_tree {

@@ -10,23 +10,11 @@
 #include <string.h>
 
 #include "grow.h"
+#include "mem-batch.h"
 #include "mem-live.h"
 #include "mem-select.h"
 #include "mem-tree.h"
 #include "mem-walk.h"
-
-/* An event once its stack is a node: what can be put off until it is its turn. */
-struct record {
-	uint64_t time_us;
-	uint64_t samples;
-	uint64_t length;
-	uint64_t number; /* of an alloc */
-	int64_t id;
-	uint32_t node;
-	uint8_t kind;
-	uint8_t source;
-	bool left_out;
-};
 
 struct mprof_profile {
 	struct mprof_profile_options options;
@@ -36,7 +24,7 @@ struct mprof_profile {
 	bool rose;	      /* more lives than ever before; the next end makes it a peak */
 	uint64_t allocs;      /* events so far */
 	uint16_t domain;      /* of the first event */
-	struct grow waiting;  /* struct record, with options.sort: until all are there */
+	struct grow waiting;  /* struct mem_record, with options.sort: until all are there */
 	/* The timeline: as mprof_profile_timeline(), and how many of its times have passed. */
 	uint64_t *line;
 	uint64_t line_start, line_length;
@@ -50,7 +38,7 @@ struct mprof_profile *mprof_profile_new(const struct mprof_profile_options *opti
 	if (!p)
 		return NULL;
 	p->options = *options;
-	mem_live_init(&p->live, options->seed);
+	mem_live_init(&p->live, options->seed, false);
 	if (options->tree && !mem_tree_init(&p->tree, options->seed))
 		return mprof_profile_free(p);
 	return p;
@@ -83,10 +71,13 @@ static enum mprof_status begin(struct mprof_profile *p)
 	p->rose = false;
 	p->allocs = 0;
 	p->waiting.n = 0;
+	p->line_at = 0;
+	if (p->line_n)
+		memset(p->line, 0, p->line_n * sizeof(*p->line));
 	return MPROF_OK;
 }
 
-static void rise(struct mprof_profile *p, uint64_t now)
+static inline void rise(struct mprof_profile *p, uint64_t now)
 {
 	struct mprof_profile_sums *s = &p->sums;
 
@@ -99,7 +90,7 @@ static void rise(struct mprof_profile *p, uint64_t now)
 }
 
 /* The peak is only told from what follows when something ends: until then each alloc only makes it higher. */
-static void fall(struct mprof_profile *p)
+static inline void fall(struct mprof_profile *p)
 {
 	if (p->rose && p->options.tree)
 		mem_tree_peak(&p->tree);
@@ -107,11 +98,10 @@ static void fall(struct mprof_profile *p)
 }
 
 /* An object is one that lives from now on. */
-static void count(struct mprof_profile *p, struct mem_object *object, uint64_t now)
+static inline void count(struct mprof_profile *p, struct mem_object *object, uint64_t now)
 {
 	struct mprof_profile_sums *s = &p->sums;
 
-	object->counted = true;
 	s->live += object->samples;
 	s->live_objects++;
 	if (p->options.tree) {
@@ -122,11 +112,8 @@ static void count(struct mprof_profile *p, struct mem_object *object, uint64_t n
 }
 
 /* And no more. */
-static void uncount(struct mprof_profile *p, struct mem_object *object)
+static inline void uncount(struct mprof_profile *p, struct mem_object *object)
 {
-	if (!object->counted)
-		return;
-	object->counted = false;
 	fall(p);
 	p->sums.live -= object->samples;
 	p->sums.live_objects--;
@@ -134,7 +121,7 @@ static void uncount(struct mprof_profile *p, struct mem_object *object)
 		mem_tree_ended(&p->tree, object->node, object->samples, object->epoch);
 }
 
-static void add_alloc(struct mprof_profile_sums *s, const struct record *e)
+static inline void add_alloc(struct mprof_profile_sums *s, const struct mem_record *e)
 {
 	s->allocs[e->source]++;
 	s->samples[e->source] += e->samples;
@@ -146,35 +133,40 @@ static void add_alloc(struct mprof_profile_sums *s, const struct record *e)
 	s->left_out += e->left_out ? e->samples : 0;
 }
 
-/* There is room for one more in LIVE. */
-static void alloc(struct mprof_profile *p, const struct record *e)
+static inline enum mprof_status alloc(struct mprof_profile *p, const struct mem_record *e,
+				      const struct mprof_selection *selection)
 {
-	const struct mprof_selection *selection = p->options.selection;
-	struct mem_object object = {
-		.id = e->id,
-		.samples = e->samples,
-		.made_us = e->time_us,
-		.node = e->node,
-		.source = e->source,
-		.minor = e->source == MPROF_MEM_MINOR,
-	};
+	bool minor = e->source == MPROF_MEM_MINOR,
+	     counted = !selection || !selection_from_promotion(selection) || !minor;
+	struct mem_object *object;
 
 	if (!e->samples || mem_live_find(&p->live, e->id)) {
 		p->sums.repeated++;
-		return;
+		return MPROF_OK;
 	}
 	if (selection && !selection_has(selection, e->number))
-		return;
+		return MPROF_OK;
+	object = mem_live_add(&p->live, e->id);
+	if (!object)
+		return MPROF_NOMEM;
+	*object = (struct mem_object){
+		.id = e->id,
+		.samples = e->samples,
+		.made_us = e->time_us,
+		.node = e->node & MEM_NODE_MASK,
+		.source = e->source & 3u,
+		.minor = minor,
+		.counted = counted,
+	};
 	add_alloc(&p->sums, e);
-	if (!selection || !selection_from_promotion(selection) || !object.minor)
-		count(p, &object, e->time_us);
-	mem_live_add(&p->live, &object);
+	if (counted)
+		count(p, object, e->time_us);
+	return MPROF_OK;
 }
 
-static void promote(struct mprof_profile *p, const struct record *e)
+static inline void promote(struct mprof_profile *p, const struct mem_record *e, const struct mprof_selection *selection)
 {
 	struct mem_object *object = mem_live_find(&p->live, e->id);
-	const struct mprof_selection *selection = p->options.selection;
 
 	if (selection && !object)
 		return;
@@ -185,18 +177,22 @@ static void promote(struct mprof_profile *p, const struct record *e)
 	}
 	object->minor = false;
 	p->sums.promoted += object->samples;
-	if (selection && selection_from_promotion(selection))
+	if (selection && selection_from_promotion(selection)) {
+		object->counted = true;
 		count(p, object, e->time_us);
-	if (selection && selection_to_promotion(selection))
+	}
+	if (selection && selection_to_promotion(selection)) {
+		object->counted = false;
 		uncount(p, object);
+	}
 }
 
-static void collect(struct mprof_profile *p, const struct record *e)
+static inline void collect(struct mprof_profile *p, const struct mem_record *e, const struct mprof_selection *selection)
 {
 	struct mem_object *object = mem_live_find(&p->live, e->id);
 	struct mprof_profile_sums *s = &p->sums;
 
-	if (p->options.selection && !object)
+	if (selection && !object)
 		return;
 	s->collects++;
 	if (!object) {
@@ -205,12 +201,14 @@ static void collect(struct mprof_profile *p, const struct record *e)
 	}
 	s->collected += object->samples;
 	s->collected_major += object->minor ? 0 : object->samples;
-	uncount(p, object);
+	/* Without a selection all are. */
+	if (!selection || object->counted)
+		uncount(p, object);
 	mem_live_remove(&p->live, object);
 }
 
 /* What happened before NOW lives on through the times of the line that have passed. */
-static void line_pass(struct mprof_profile *p, uint64_t now)
+static inline void line_pass(struct mprof_profile *p, uint64_t now)
 {
 	for (; p->line_at < p->line_n; p->line_at++) {
 		/* The time is compared as a fraction: t * (i + 1) / n need not be whole. */
@@ -222,63 +220,111 @@ static void line_pass(struct mprof_profile *p, uint64_t now)
 	}
 }
 
-static enum mprof_status apply(struct mprof_profile *p, const struct record *e)
+/* It is the event's turn; SELECTION is that of the options. */
+static inline enum mprof_status apply(struct mprof_profile *p, const struct mem_record *e,
+				      const struct mprof_selection *selection)
 {
-	if (e->kind == MPROF_MEM_ALLOC && !mem_live_reserve(&p->live))
-		return MPROF_NOMEM;
-	line_pass(p, e->time_us);
+	enum mprof_status r = MPROF_OK;
+
 	if (e->kind == MPROF_MEM_ALLOC)
-		alloc(p, e);
+		r = alloc(p, e, selection);
 	else if (e->kind == MPROF_MEM_PROMOTE)
-		promote(p, e);
+		promote(p, e, selection);
 	else
-		collect(p, e);
+		collect(p, e, selection);
 	if (!p->sums.first_us)
 		p->sums.first_us = e->time_us;
 	if (e->time_us > p->sums.last_us)
 		p->sums.last_us = e->time_us;
+	return r;
+}
+
+static enum mprof_status apply_any(struct mprof_profile *p, const struct mem_record *e)
+{
+	line_pass(p, e->time_us);
+	return apply(p, e, p->options.selection);
+}
+
+/* Put it off. */
+static enum mprof_status wait(struct mprof_profile *p, const struct mem_record *e)
+{
+	struct mem_record *waiting = grow_add(&p->waiting, sizeof(*waiting));
+
+	if (!waiting)
+		return MPROF_NOMEM;
+	*waiting = *e;
 	return MPROF_OK;
+}
+
+static void meet_domain(struct mprof_profile *p, uint16_t domain)
+{
+	if (p->sums.domains && (p->sums.domains == 2 || domain == p->domain))
+		return;
+	p->sums.domains++;
+	p->domain = domain;
 }
 
 enum mprof_status mprof_profile_add(struct mprof_profile *p, const struct mprof_mem_event *e)
 {
-	struct record record = {
-		.time_us = e->time_us,
-		.id = e->id,
-		.kind = e->kind,
-		.number = p->allocs,
-	};
-	struct record *waiting;
+	struct mem_record record = {.time_us = e->time_us, .id = e->id, .kind = e->kind};
 
 	if (e->kind == MPROF_MEM_BEGIN)
 		return begin(p);
-	if (!p->sums.domains || (p->sums.domains == 1 && e->domain != p->domain)) {
-		p->sums.domains++;
-		p->domain = e->domain;
-	}
+	meet_domain(p, e->domain);
 	if (e->kind == MPROF_MEM_ALLOC) {
 		record.samples = e->samples;
 		record.length = e->length;
 		record.source = e->source;
+		record.number = p->allocs;
 		/* Of one that is not selected too: the next one's stack is told by it. */
 		record.node = p->options.tree ? mem_tree_node(&p->tree, e, &record.left_out) : 0;
 		if (record.node == MPROF_NONE)
 			return MPROF_NOMEM;
 		p->allocs++;
 	}
-	if (!p->options.sort)
-		return apply(p, &record);
-	waiting = grow_add(&p->waiting, sizeof(*waiting));
-	if (!waiting)
-		return MPROF_NOMEM;
-	*waiting = record;
-	return MPROF_OK;
+	return p->options.sort ? wait(p, &record) : apply_any(p, &record);
+}
+
+/* N events, none of them a begin. */
+static enum mprof_status apply_batch(struct mprof_profile *p, const struct mem_record *records, uint32_t n)
+{
+	bool plain = !p->options.sort && !p->options.selection && p->line_at == p->line_n;
+	enum mprof_status r = MPROF_OK;
+	uint32_t i;
+
+	for (i = 0; plain && i < n; i++)
+		mem_live_expect(&p->live, records[i].id, records[i].kind == MPROF_MEM_ALLOC);
+	for (i = 0; !r && i < n; i++)
+		r = plain	      ? apply(p, &records[i], NULL)
+		    : p->options.sort ? wait(p, &records[i])
+				      : apply_any(p, &records[i]);
+	return r;
+}
+
+enum mprof_status mprof_profile_read(struct mprof_profile *p, struct mprof_mem *d)
+{
+	struct mem_record records[MEM_BATCH];
+	struct mprof_mem_event e;
+	enum mprof_status r;
+	uint32_t n;
+
+	do {
+		r = mem_batch_read(d, p->options.tree ? &p->tree : NULL, records, &p->allocs, &n);
+		if (n)
+			meet_domain(p, d->packet.domain);
+		r = r ? r : apply_batch(p, records, n);
+		if (r || n == MEM_BATCH)
+			continue;
+		r = mprof_mem_next(d, &e);
+		r = r ? r : mprof_profile_add(p, &e);
+	} while (!r);
+	return r;
 }
 
 /* By time; what happened at one time stays as it came, which is the order of the addresses. */
 static int record_compare(const void *a, const void *b)
 {
-	const struct record *x = *(const struct record *const *)a, *y = *(const struct record *const *)b;
+	const struct mem_record *x = *(const struct mem_record *const *)a, *y = *(const struct mem_record *const *)b;
 
 	if (x->time_us != y->time_us)
 		return x->time_us < y->time_us ? -1 : 1;
@@ -287,8 +333,8 @@ static int record_compare(const void *a, const void *b)
 
 static enum mprof_status apply_sorted(struct mprof_profile *p)
 {
-	const struct record *records = p->waiting.items;
-	const struct record **order = malloc((p->waiting.n + 1u) * sizeof(*order));
+	const struct mem_record *records = p->waiting.items;
+	const struct mem_record **order = malloc((p->waiting.n + 1u) * sizeof(*order));
 	enum mprof_status r = order ? MPROF_OK : MPROF_NOMEM;
 	uint32_t i;
 
@@ -297,7 +343,7 @@ static enum mprof_status apply_sorted(struct mprof_profile *p)
 	if (order)
 		qsort(order, p->waiting.n, sizeof(*order), record_compare);
 	for (i = 0; !r && i < p->waiting.n; i++)
-		r = apply(p, order[i]);
+		r = apply_any(p, order[i]);
 	free(order);
 	p->waiting.n = 0;
 	return r;

@@ -1,0 +1,155 @@
+/*
+ * What makes it fast is what it leaves out: an event that is not plain (a clock that stepped back, bytes that may end inside it, a stack that was cut or is
+ * not known, a place in the source) is put back and ends the batch.
+ *
+ * Invariant: of an event that is put back nothing was changed, so that mem_events_next() finds all as it would have been.
+ */
+#include "mem-batch.h"
+
+/* What a codeword has at most. */
+#define WORD_BYTES 10u
+
+/* What is the same for all events of a batch. */
+struct reading {
+	struct mem_bytes rest;
+	uint64_t base_us;   /* of the packet's begin, without the bits that events hold */
+	uint32_t begin;	    /* those bits */
+	uint64_t last_us;   /* of the event before */
+	uint64_t latest_us; /* of the packet */
+	uint64_t next_id;
+	struct mem_domain *domain;
+	struct mem_tree *tree;
+	bool stacks;
+};
+
+/* The time of an event; false where its clock is to be mistrusted. */
+static inline bool time_read(struct reading *in, uint32_t word, uint64_t *time)
+{
+	uint32_t low = word & MEM_CLOCK_MASK;
+	uint64_t t = in->base_us + low + (low < in->begin ? 1u << MEM_CLOCK_BITS : 0);
+
+	*time = t;
+	return t >= in->last_us && t <= in->latest_us;
+}
+
+/* The N codewords of a stack whose first PREFIX frames are as before. */
+static inline enum mprof_status stack_read(struct mprof_mem *d, struct reading *in, struct mem_record *record,
+					   uint64_t prefix, uint32_t n)
+{
+	struct mem_stack *s = &in->domain->stack;
+	struct mprof_mem_event e = {.common = (uint32_t)prefix, .domain = in->domain->number};
+
+	if (!in->stacks)
+		return mem_stack_skip(&in->rest, n) ? MPROF_OK : MPROF_END;
+	/* From so many bytes on the stack may be one that was cut. */
+	if (prefix > s->n || n > MEM_STACK_WORDS_PLAIN || !mem_has(&in->rest, n * WORD_BYTES) ||
+	    s->room - prefix < n * MEM_STACK_WORD_FRAMES)
+		return MPROF_END;
+	if (!mem_stack_plain(s, &in->rest, (uint32_t)prefix, n, &d->codes))
+		return MPROF_NOMEM;
+	if (!in->tree)
+		return MPROF_OK;
+	e.stack = s->frames;
+	e.frames = s->n;
+	record->node = mem_tree_node(in->tree, &e, &record->left_out);
+	return record->node == MPROF_NONE ? MPROF_NOMEM : MPROF_OK;
+}
+
+static inline enum mprof_status alloc_read(struct mprof_mem *d, struct reading *in, struct mem_record *record,
+					   uint32_t id)
+{
+	struct mem_bytes *b = &in->rest;
+	uint64_t prefix;
+	uint32_t n;
+
+	record->kind = MPROF_MEM_ALLOC;
+	record->id = (int64_t)in->next_id;
+	record->node = 0;
+	record->left_out = false;
+	if (id > MEM_ID_SHORT) {
+		record->length = id - MEM_ID_SHORT;
+		record->samples = 1;
+		record->source = MPROF_MEM_MINOR;
+		if (!mem_vint(b, &prefix) || !mem_has(b, 1))
+			return MPROF_END;
+		n = *b->at++;
+	} else {
+		if (!mem_vint(b, &record->length) || !mem_vint(b, &record->samples) || !mem_has(b, 1) ||
+		    *b->at > MPROF_MEM_EXTERNAL)
+			return MPROF_END;
+		record->source = *b->at++;
+		if (!mem_vint(b, &prefix) || !mem_has(b, 2))
+			return MPROF_END;
+		n = mprof_load16(b->at);
+		b->at += 2;
+	}
+	return stack_read(d, in, record, prefix, n);
+}
+
+/* The next event; MPROF_END where it is none, or not a plain one. */
+static inline enum mprof_status event_read(struct mprof_mem *d, struct reading *in, struct mem_record *record,
+					   uint64_t *allocs)
+{
+	enum mprof_status r;
+	uint32_t word, id;
+	uint64_t delta;
+
+	if (!mem_has(&in->rest, 4))
+		return MPROF_END;
+	word = mprof_load32(in->rest.at);
+	id = word >> MEM_CLOCK_BITS;
+	in->rest.at += 4;
+	if (!time_read(in, word, &record->time_us))
+		return MPROF_END;
+	if (id == MEM_ID_PROMOTE || id == MEM_ID_COLLECT) {
+		if (!mem_vint(&in->rest, &delta))
+			return MPROF_END;
+		record->kind = id == MEM_ID_PROMOTE ? MPROF_MEM_PROMOTE : MPROF_MEM_COLLECT;
+		record->id = (int64_t)(in->next_id - 1 - delta);
+	} else if (id == MEM_ID_ALLOC || (id > MEM_ID_SHORT && id <= MEM_ID_SHORT + MEM_SHORT_MAX)) {
+		r = alloc_read(d, in, record, id);
+		if (r)
+			return r;
+		record->number = (*allocs)++;
+		in->next_id++;
+	} else {
+		return MPROF_END;
+	}
+	in->last_us = record->time_us;
+	return MPROF_OK;
+}
+
+/* Can there be plain events in what is left of the packet?  Of one that is passed over nothing is left, nor a domain. */
+static bool is_plain(const struct mprof_mem *d)
+{
+	if (!d->open || d->over || d->rest.at == d->rest.end || d->domain == &d->other)
+		return false;
+	return !d->options.stacks || (d->domain->has_stack && !d->domain->stack.lost);
+}
+
+enum mprof_status mem_batch_read(struct mprof_mem *d, struct mem_tree *tree, struct mem_record *records,
+				 uint64_t *allocs, uint32_t *n)
+{
+	struct reading in = {.rest = d->rest, .domain = d->domain, .tree = tree, .stacks = d->options.stacks};
+	enum mprof_status r = MPROF_OK;
+	const uint8_t *at;
+
+	*n = 0;
+	if (!is_plain(d))
+		return MPROF_OK;
+	in.base_us = d->packet.begin_us & ~(uint64_t)MEM_CLOCK_MASK;
+	in.begin = d->packet.begin_us & MEM_CLOCK_MASK;
+	in.last_us = in.domain->last_us;
+	in.latest_us = mem_packet_latest(&d->packet);
+	in.next_id = d->next_id;
+	at = in.rest.at;
+	while (*n < MEM_BATCH && !(r = event_read(d, &in, &records[*n], allocs))) {
+		at = in.rest.at;
+		++*n;
+	}
+	/* What was begun is put back. */
+	d->rest.at = at;
+	d->next_id = in.next_id;
+	in.domain->last_us = in.last_us;
+	return r == MPROF_NOMEM ? r : MPROF_OK;
+}
