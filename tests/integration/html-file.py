@@ -229,7 +229,7 @@ class Own(Files):
 
     def test_hostile(self):
         """Names and labels are nowhere in the file but in base64."""
-        events = [label(1000 + i, i, text) for i, text in enumerate(HOSTILE)] + [label(10, 1, b"goes back"), label(2**64 - 1, 1, b"late")]
+        events = [label(1000 + i, i, text) for i, text in enumerate(HOSTILE)] + [label(10, 1, b"back to 10"), label(2**64 - 1, 1, b"late")]
         for text in HOSTILE:
             self.write(b"trace/".decode() + os.fsdecode(text.replace(b"/", b"_")), packet(0, *events))
         self.write("trace/metadata", b"")
@@ -238,7 +238,7 @@ class Own(Files):
         page = self.read("out.html")
         self.assertEqual(plain.count(b"<script"), 1 + 1 + len(HOSTILE))
         self.assertEqual(plain.count(b"<!"), 1)
-        for text in HOSTILE[0], HOSTILE[4], b"elsewhere.example", b"goes back":
+        for text in HOSTILE[0], HOSTILE[4], b"elsewhere.example", b"back to 10":
             self.assertNotIn(text, plain)
         for data in streams(page):
             self.same("trace/" + os.fsdecode(HOSTILE[0].replace(b"/", b"_")), [data])
@@ -273,12 +273,55 @@ class Own(Files):
             self.skipTest("there is no node")
         run("export", os.path.join(TRACES, "small.ctf.xz"), "--to", "html", "-o", "out.html")
         (script,) = [text for _, attributes, text in self.read("out.html").of("script") if not attributes]
-        worker = json.loads(re.search(r'^const WORKER = (".*");$', script, re.M)[1])
-        for name, text in ("page.cjs", script), ("worker.cjs", worker):
+        workers = [json.loads(re.search(rf'^const {name} = (".*");$', script, re.M)[1]) for name in ("WORKER", "HEAP_WORKER")]
+        for name, text in ("page.cjs", script), ("worker.cjs", workers[0]), ("heap-worker.cjs", workers[1]):
             self.write(name, text.encode())
             subprocess.run([NODE, "--check", name], check=True, timeout=60)
-        for name in "eval(", "new Function", "import(", "innerHTML", "document.write":
+        for name in "eval(", "new Function(", "import(", "innerHTML", "document.write":
             self.assertNotIn(name, script)
+
+
+class Memory(Files):
+    """Memory profiles: all of their bytes are in the page, whatever is damaged in them."""
+
+    def setUp(self):
+        super().setUp()
+        # Of these inputs the first five bytes are choices.
+        with open(os.path.join(ROOT, "tests/fuzz/corpus/pass/joined"), "rb") as file:
+            self.joined = file.read()[5:]
+        self.write("joined.trace", self.joined)
+
+    def test_export(self):
+        run("mem", "export", "joined.trace", "--to", "html", "--recording", "2", "-o", "out.html", code=3)
+        page = self.read("out.html")
+        (told,) = contents(page)["traces"]
+        self.assertEqual((told["name"], told["memory"], told["recording"], told["notes"]), ("joined.trace", True, 2, []))
+        self.assertEqual(streams(page), [self.joined])
+        with open("out.html", "rb") as file:
+            self.assertEqual(run("mem", "export", "-", "--to", "html", "--recording", "2", stdin=self.joined, code=3)[0][:999], file.read()[:999])
+
+    def test_view(self):
+        self.write("packed.gz", gzip.compress(self.joined))
+        self.write("small.ctf", lzma.open(os.path.join(TRACES, "small.ctf.xz")).read())
+        said = run("view", "packed.gz", "small.ctf", "-o", "two.html", code=3)[1]
+        self.assertIn("2 recordings" if "2 recordings" in said else "packet", said)
+        page = self.read("two.html")
+        self.assertEqual([(it["name"], it.get("memory")) for it in contents(page)["traces"]], [("packed.gz", True), ("small.ctf", None)])
+        self.assertEqual(streams(page), [self.joined])
+        self.same("small.ctf", streams(page, 1))
+        with open("joined.trace", "rb") as file:
+            subprocess.run([MPROFCTL, "view", "-", "-o", "stdin.html"], stdin=file, capture_output=True, check=False, timeout=60, env={**os.environ, **QUIET})
+        self.assertEqual(streams(self.read("stdin.html")), [self.joined])
+
+    def test_words(self):
+        self.assertIn("filters are chosen there", run("mem", "export", "joined.trace", "--to", "html", "--size=8..", code=2)[1])
+        self.assertIn("--hide means nothing", run("mem", "export", "joined.trace", "--to", "html", "--hide=x", code=2)[1])
+        self.assertIn("shows all of it", run("view", "joined.trace", "--last=1s", code=2)[1])
+        self.assertIn("shows all of it", run("view", "joined.trace", "--from=+1s", code=2)[1])
+        self.assertIn("no recording 3", run("mem", "export", "joined.trace", "--to", "html", "--recording=3", "-o", "x.html", code=4)[1])
+        self.write("none", b"x" * 99)
+        self.assertIn("no memory profile", run("mem", "export", "none", "--to", "html", "-o", "x.html", code=1)[1])
+        self.assertEqual(sorted(os.listdir()), ["joined.trace", "none"])
 
 
 class View(Files):
@@ -397,6 +440,7 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
         "function twice() { return one + one; }\nexport async function* odd() {}\n".replace("export async function* odd() {}\n", "export async function odd() {}\n"),
         "b-c.js": 'console.log("once");\nexport class Late {\n\tname = "late";\n\texport = 1;\n}\n'.replace("\texport = 1;\n", "")
         + 'const twice = {import: 1}.import;\nconsole.log(twice);\n',
+        "heap-worker.js": "console.log(1);\n",
         "worker.js": 'import {Late} from "./b-c.js";\nconsole.log(new Late().name);\n',
     }
 
@@ -404,7 +448,7 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
         shutil.rmtree("viewer", ignore_errors=True)
         for name, text in {**self.GOOD, **files}.items():
             self.write("viewer/" + name, text.encode())
-        for name in "style.css", "timeline.css":
+        for name in "style.css", "timeline.css", "memory.css":
             self.write("viewer/" + name, files.get(name, "p { margin: 0; }").encode())
         self.write("viewer/package.json", b'{"type": "module"}')
         self.write("viewer.wasm", b"\0asm")
@@ -448,7 +492,7 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
         with open("out.d", encoding="utf-8") as file:
             self.assertEqual(
                 set(file.read().split()[1:]),
-                {"viewer/" + name for name in (*self.GOOD, "style.css", "timeline.css")},
+                {"viewer/" + name for name in (*self.GOOD, "style.css", "timeline.css", "memory.css")},
             )
 
     def test_without_wasm(self):

@@ -47,10 +47,10 @@ static uint64_t take_number(const uint8_t **at)
 /* A piece with room for a change, or NULL without memory. */
 static struct curve_piece *piece_at_end(struct curve *c)
 {
-	struct curve_piece *piece = (struct curve_piece *)c->pieces.items + c->pieces.n, new = {0};
+	struct curve_piece *piece = c->pieces.items, new = {0};
 
-	if (c->pieces.n && piece[-1].used <= PIECE_BYTES - CHANGE_BYTES)
-		return piece - 1;
+	if (c->pieces.n && piece[c->pieces.n - 1].used <= PIECE_BYTES - CHANGE_BYTES)
+		return &piece[c->pieces.n - 1];
 	if (!grow_reserve(&c->pieces, sizeof(*piece), 1))
 		return NULL;
 	new.bytes = malloc(PIECE_BYTES);
