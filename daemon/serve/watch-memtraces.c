@@ -46,14 +46,14 @@ struct look {
 	json_t *grown;
 };
 
-/* How far one that is being recorded has come. */
+/* How far one that is being recorded has come: of a new one too, which may have grown since its beginning was told, and not grow again for long. */
 static int see_size(struct look *look, const struct memtrace *t)
 {
 	uint64_t before;
 	int what = census_count(&look->w->sizes, -t->id, t->bytes, &before, on_ended, NULL);
 	json_t *size;
 
-	if (what != CENSUS_CHANGED)
+	if (what < 0 || what == CENSUS_SAME)
 		return what < 0 ? what : 0;
 	size = json_pack("{s:I, s:o, s:o}", "id", (json_int_t)t->id, "bytes", json_count(t->bytes), "packets",
 			 json_count(t->packets));
