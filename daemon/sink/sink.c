@@ -85,42 +85,26 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 
 /* ---- limits ------------------------------------------------------------------------------------------------------------- */
 
-static bool same_guest(const struct stream *a, const struct stream *b)
-{
-	if (a->uuid || b->uuid)
-		return a->uuid && b->uuid && strcmp(a->uuid, b->uuid) == 0;
-	return strcmp(a->address, b->address) == 0;
-}
-
-/* What is being recorded, of all and of FROM's guest. */
-static void sum_up(const struct sink *s, const struct stream *from, uint64_t *all, uint64_t *guest)
-{
-	*all = *guest = 0;
-	for (const struct stream *stream = s->streams; stream; stream = stream->next) {
-		*all += stream->about.bytes + stream->len;
-		if (same_guest(stream, from))
-			*guest += stream->about.bytes + stream->len;
-	}
-}
-
-const char *sink_room(struct sink *s, struct stream *from, uint64_t bytes)
+const char *sink_room(struct sink *s, struct account *guest, uint64_t bytes)
 {
 	const struct config *c = s->config;
-	uint64_t all, guest;
+	uint64_t now = clock_mono();
 
 	if (s->held + bytes > c->sink_queue_bytes) {
 		s->counts.overrun++;
 		return s->state.full ? "disk" : "overrun";
 	}
-	if (!c->sink_bytes && !c->sink_guest_bytes)
-		return NULL;
 	/* Old recordings go by themselves; what is being recorded cannot. */
-	sum_up(s, from, &all, &guest);
-	if ((!c->sink_bytes || all + bytes <= c->sink_bytes) &&
-	    (!c->sink_guest_bytes || guest + bytes <= c->sink_guest_bytes))
+	if ((c->sink_bytes && s->accounts.bytes + bytes > c->sink_bytes) ||
+	    (c->sink_guest_bytes && guest->bytes + bytes > c->sink_guest_bytes)) {
+		s->counts.quota++;
+		return "quota";
+	}
+	if (bucket_take(&guest->bucket, c->sink_guest_rate, now, bytes) &&
+	    bucket_take(&s->accounts.bucket, c->sink_rate, now, bytes))
 		return NULL;
-	s->counts.quota++;
-	return "quota";
+	s->counts.rate++;
+	return "rate";
 }
 
 void sink_complain(struct sink *s, const char *address, const char *what)
@@ -172,6 +156,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 	(void)usec;
 	notice_tick(s->collector);
 	offers_tick(s);
+	accounts_tidy(&s->accounts, clock_mono());
 	hand_over(s);
 	if (s->ending && (!s->streams || clock_mono() > s->end_by))
 		end(s);
@@ -286,6 +271,7 @@ void sink_deinit(struct sink *s)
 	control_server_close(s->control);
 	notice_free(s->collector);
 	batch_deinit(&s->batch);
+	accounts_deinit(&s->accounts);
 	sd_event_source_disable_unref(s->wake_source);
 	sd_event_source_disable_unref(s->tick);
 	sd_event_unref(s->event);

@@ -68,7 +68,7 @@ struct sink {
 	uint64_t held;	/* bytes received and not committed */
 	int64_t last_id;
 	uint64_t oldest; /* CLOCK_MONOTONIC ns since when something is not handed over; 0 = nothing is */
-	uint64_t bucket_at, bucket;
+	struct accounts accounts;
 	struct sink_counts counts;
 	char complaints[SINK_COMPLAINTS][STREAM_ADDRESS_MAX]; /* who was complained about in the log */
 	unsigned next_complaint;
@@ -100,8 +100,8 @@ void address_text(const struct sockaddr_storage *store, char *text, uint32_t *po
 
 /* Something is to be handed over. */
 void sink_dirty(struct sink *s);
-/* Room for BYTES more; else the counter of what is full goes up and the reason is returned. */
-const char *sink_room(struct sink *s, struct stream *from, uint64_t bytes);
+/* May BYTES more come of GUEST?  NULL; or the reason why not, and its counter goes up. */
+const char *sink_room(struct sink *s, struct account *guest, uint64_t bytes);
 /* Garbage came: one line in the log per address, and a count. */
 void sink_complain(struct sink *s, const char *address, const char *what);
 

@@ -18,7 +18,6 @@
 #define STOP_ASKED_NS (5 * NS_PER_S)  /* the tail comes within a millisecond, by a guest that still runs */
 #define STOP_NS	      (NS_PER_S / 2)  /* who connected by himself does not hear that we stop */
 #define WHO_NS	      (NS_PER_S / 2)  /* for the collector to say who it was */
-#define RATE_SECONDS  10u
 
 static void stream_free(struct stream *s)
 {
@@ -30,6 +29,8 @@ static void stream_free(struct stream *s)
 		*at = s->next;
 		s->sink->n_streams--;
 	}
+	if (s->account)
+		account_leave(&s->sink->accounts, s->account, s->counted, clock_mono());
 	sd_event_source_disable_unref(s->io);
 	sd_event_source_disable_unref(s->timer);
 	closep(&s->fd);
@@ -152,6 +153,19 @@ static bool begin_recording(struct stream *s, size_t len)
 	return true;
 }
 
+/* Whose it is is known now.  False: that guest has as many streams as it may. */
+static bool move_account(struct stream *s)
+{
+	struct sink *sink = s->sink;
+	struct account *account = account_enter(&sink->accounts, s->uuid, s->address, s->counted);
+
+	if (!account)
+		return true;
+	account_leave(&sink->accounts, s->account, s->counted, clock_mono());
+	s->account = account;
+	return account->streams <= sink->config->sink_guest_streams;
+}
+
 void stream_identify(struct stream *s, int64_t run, const char *name, const char *uuid, int64_t domid)
 {
 	char *new_name = name ? strdup(name) : NULL, *new_uuid = uuid ? strdup(uuid) : NULL;
@@ -166,8 +180,12 @@ void stream_identify(struct stream *s, int64_t run, const char *name, const char
 	s->about.domid = domid;
 	s->dirty = true;
 	sink_dirty(s->sink);
-	if (s->state == STREAM_ENDED)
+	if (!move_account(s) && s->state == STREAM_RECORDING && !s->target) {
+		s->sink->counts.refused++;
+		stream_end(s, "quota");
+	} else if (s->state == STREAM_ENDED) {
 		stream_end(s, s->stop_reason);
+	}
 }
 
 /* The recording has ended: put it so, and answer who stopped it when that is committed. */
@@ -246,45 +264,11 @@ void stream_stop(struct stream *s, const char *reason, struct control_asker aske
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------ */
 
-/* Does the guest send more than it may? */
-static bool too_fast(uint64_t rate, uint64_t *at, uint64_t *bucket, uint64_t bytes)
-{
-	uint64_t now = clock_mono(), most = rate * RATE_SECONDS, more;
-
-	if (rate == 0)
-		return false;
-	more = (uint64_t)((double)(now - *at) / (double)NS_PER_S * (double)rate);
-	if (*at == 0 || more > most - (*bucket < most ? *bucket : most))
-		*bucket = most;
-	else
-		*bucket += more;
-	*at = now;
-	if (*bucket < bytes)
-		return true;
-	*bucket -= bytes;
-	return false;
-}
-
-/* What N more bytes break, as a reason, or NULL. */
-static const char *limit(struct stream *s, size_t n)
-{
-	struct sink *sink = s->sink;
-	const char *reason = sink_room(sink, s, n);
-
-	if (reason)
-		return reason;
-	if (!too_fast(sink->config->sink_guest_rate, &s->bucket_at, &s->bucket, n) &&
-	    !too_fast(sink->config->sink_rate, &sink->bucket_at, &sink->bucket, n))
-		return NULL;
-	sink->counts.rate++;
-	return "rate";
-}
-
 /* Frame N bytes that came.  The reason to end the stream, or NULL. */
 static const char *take(struct stream *s, size_t n)
 {
 	uint64_t packets = s->framing.packets;
-	const char *reason = limit(s, n);
+	const char *reason = sink_room(s->sink, s->account, n);
 	size_t whole;
 	bool good, first = s->state == STREAM_FIRST;
 
@@ -292,6 +276,8 @@ static const char *take(struct stream *s, size_t n)
 	s->sink->held += n;
 	if (reason)
 		return reason;
+	s->counted += n;
+	account_add(&s->sink->accounts, s->account, n);
 	good = framing_whole(&s->framing, s->block + s->whole, s->len - s->whole, &whole);
 	s->sink->counts.bytes += whole;
 	s->sink->counts.packets += s->framing.packets - packets;
@@ -428,7 +414,10 @@ struct stream *stream_new(struct sink *sink, int fd, const char *address, uint32
 	sink->streams = s;
 	sink->n_streams++;
 	keep_alive(fd);
-	r = sd_event_add_io(sink->event, &s->io, fd, target ? EPOLLOUT : EPOLLIN, on_io, s);
+	s->account = account_enter(&sink->accounts, NULL, s->address, 0);
+	r = s->account ? 0 : -ENOMEM;
+	if (r == 0)
+		r = sd_event_add_io(sink->event, &s->io, fd, target ? EPOLLOUT : EPOLLIN, on_io, s);
 	if (r >= 0)
 		r = sd_event_add_time_relative(sink->event, &s->timer, CLOCK_MONOTONIC, FIRST_NS / NS_PER_US, 0,
 					       on_deadline, s);

@@ -14,6 +14,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "account.h"
 #include "batch.h"
 #include "framing.h"
 
@@ -42,9 +43,9 @@ struct stream {
 	struct framing_info *info;
 	const char *stop_reason; /* why it is being stopped, or has ended */
 	struct control_asker stopper;
-	uint64_t who;	    /* tag of the question who it is; 0 = none is open */
-	uint64_t bucket_at; /* CLOCK_MONOTONIC ns ... */
-	uint64_t bucket;    /* ... when so many bytes could still come */
+	uint64_t who; /* tag of the question who it is; 0 = none is open */
+	struct account *account;
+	uint64_t counted; /* bytes of it in the account */
 };
 
 /* A connection that is there, or under way where TARGET is not NULL; FD is taken over in any case.  NULL: it was closed. */

@@ -315,10 +315,59 @@ class Quotas(Case):
         d.wait(lambda: d.rows("id") == [(2,)])
         d.wait(lambda: d.metric("deleted_total") == 1)
 
+    def test_bytes_of_all(self):
+        """The same of several guests together; what is being recorded does not go, however old."""
+        d = self.sink("bytes = 1M")
+        with d.connect() as first, d.connect() as second:
+            first.sendall(info() + packet(random.randbytes(200000)) * 3)
+            d.wait_rows(1, "bytes > 600000")
+            second.settimeout(5)
+            with contextlib.suppress(ConnectionError):
+                second.sendall(info() + packet(random.randbytes(200000)) * 3)
+                second.recv(1)
+            self.assertEqual(d.wait_rows(1, "reason = 'quota'", "id"), [(2,)])
+            self.assertEqual(d.rows("id", "state = 'recording'"), [(1,)])
+
     def test_rate(self):
+        """Of a guest: another connection, at the same time or behind it, has no more."""
         d = self.sink("rate-per-guest = 100K")
         self.send_until_cut(d, 100)
         self.assertEqual(len(d.wait_rows(1, "reason = 'rate'")), 1)
+        self.send_until_cut(d, 10)
+        d.wait(lambda: d.metric("over_rate_total") == 2)
+        d.wait(lambda: d.metric("streams") == 0 and d.metric("held_bytes") == 0)
+        self.assertTrue(900_000 < d.rows("sum(bytes)")[0][0] < 1_200_000)
+
+    def test_rate_of_streams(self):
+        d = self.sink("rate-per-guest = 100K")
+        with contextlib.ExitStack() as stack:
+            guests = [stack.enter_context(d.connect()) for _ in range(10)]
+            for guest in guests:
+                with contextlib.suppress(ConnectionError):
+                    guest.sendall(info() + packet(random.randbytes(200_000)))
+            d.wait(lambda: d.metric("over_rate_total") >= 4)
+            d.wait(lambda: d.rows("total(bytes)")[0][0] > 700_000)
+            time.sleep(0.6)
+            self.assertLess(d.rows("sum(bytes)")[0][0], 1_300_000)
+
+    def test_rate_of_all(self):
+        d = self.sink("rate = 100K")
+        self.send_until_cut(d, 100)
+        self.assertEqual(len(d.wait_rows(1, "reason = 'rate'")), 1)
+        self.assertEqual(d.metric("over_rate_total"), 1)
+
+    def test_streams_of_all(self):
+        d = self.sink("streams = 2")
+        guests = [d.connect() for _ in range(3)]
+        guests[2].settimeout(5)
+        self.assertEqual(guests[2].recv(1), b"")
+        guests[0].close()
+        for guest in guests[1:]:
+            guest.close()
+        d.wait(lambda: d.metric("streams") == 0)
+        with d.connect() as guest:
+            guest.sendall(info())
+            d.wait_rows(1)
 
 
 class Offered(Case):

@@ -1,0 +1,85 @@
+#include "account.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+
+#define SECONDS 10u /* over which a rate is averaged */
+
+bool bucket_take(struct bucket *b, uint64_t rate, uint64_t now, uint64_t bytes)
+{
+	uint64_t most, room, more;
+
+	if (rate == 0)
+		return true;
+	most = rate > UINT64_MAX / SECONDS ? UINT64_MAX : rate * SECONDS;
+	room = most - (b->bytes < most ? b->bytes : most);
+	more = (uint64_t)((double)(now - b->at) / (double)NS_PER_S * (double)rate);
+	b->bytes = b->at == 0 || more >= room ? most : b->bytes + more;
+	b->at = now;
+	if (b->bytes < bytes)
+		return false;
+	b->bytes -= bytes;
+	return true;
+}
+
+struct account *account_enter(struct accounts *a, const char *uuid, const char *address, uint64_t bytes)
+{
+	const char *key = uuid ? uuid : address;
+	struct account *account = a->first;
+
+	while (account && strcmp(account->key, key) != 0)
+		account = account->next;
+	if (!account) {
+		account = calloc(1, sizeof(*account) + strlen(key) + 1);
+		if (!account)
+			return NULL;
+		strcpy(account->key, key);
+		account->next = a->first;
+		a->first = account;
+	}
+	account->streams++;
+	account_add(a, account, bytes);
+	return account;
+}
+
+void account_leave(struct accounts *a, struct account *account, uint64_t bytes, uint64_t now)
+{
+	account->streams--;
+	account->bytes -= bytes;
+	account->left_at = now;
+	a->bytes -= bytes;
+}
+
+void account_add(struct accounts *a, struct account *account, uint64_t bytes)
+{
+	account->bytes += bytes;
+	a->bytes += bytes;
+}
+
+void accounts_tidy(struct accounts *a, uint64_t now)
+{
+	struct account **at = &a->first, *account;
+
+	while ((account = *at)) {
+		if (account->streams || now - account->left_at < SECONDS * NS_PER_S) {
+			at = &account->next;
+			continue;
+		}
+		*at = account->next;
+		free(account);
+	}
+}
+
+void accounts_deinit(struct accounts *a)
+{
+	struct account *next;
+
+	for (struct account *account = a->first; account; account = next) {
+		next = account->next;
+		free(account);
+	}
+	*a = (struct accounts){0};
+}
