@@ -33,40 +33,73 @@ static uint32_t slow_place(const uint64_t *times, uint32_t n, uint64_t time)
 	return place;
 }
 
-/* N threads with times below RANGE, of which every other is asked about. */
-static void compare(uint64_t range, uint64_t unit)
+static struct mprof_thread threads[N];
+static uint32_t asked[N];
+static uint64_t times[2 * N];
+
+static uint32_t wrong_places(const struct places *p, uint32_t n)
 {
-	static struct mprof_thread threads[N];
-	static uint32_t asked[N / 2];
-	static uint64_t times[N];
+	uint32_t i, wrong = 0;
+
+	for (i = 0; i < n; i++) {
+		times[2 * i] = threads[asked[i]].start;
+		times[2 * i + 1] = threads[asked[i]].end;
+	}
+	qsort(times, 2 * n, sizeof(times[0]), by_value);
+	wrong += p->n != slow_place(times, 2 * n, times[2 * n - 1]) + 1;
+	for (i = 0; i < n; i++) {
+		wrong += places_life(p, asked[i])->start != slow_place(times, 2 * n, threads[asked[i]].start);
+		wrong += places_life(p, asked[i])->end != slow_place(times, 2 * n, threads[asked[i]].end);
+	}
+	return wrong;
+}
+
+/* Every other of the threads that there are is asked about, and then all but the first, which might be the only root. */
+static void compare_threads(void)
+{
 	struct mprof_model m = {0};
 	struct grow spare = {0};
 	struct places p;
-	uint32_t i, wrong = 0;
+	uint32_t i;
+
+	m.arrays[MODEL_THREADS] = (struct grow){.items = threads, .n = N, .room = N};
+	CHECK(places_init(&p, &m, &spare));
+	places_find(&p, &m, asked, 0);
+	CHECK_EQ_UINT(p.n, 0);
+	for (i = 0; i < N / 2; i++)
+		asked[i] = N - 1 - 2 * i;
+	places_find(&p, &m, asked, N / 2);
+	CHECK_EQ_UINT(wrong_places(&p, N / 2), 0);
+	for (i = 0; i < N - 1; i++)
+		asked[i] = N - 1 - i;
+	places_find(&p, &m, asked, N - 1);
+	CHECK_EQ_UINT(wrong_places(&p, N - 1), 0);
+	CHECK(places_memory(&p) >= N * (sizeof(struct life) + 4 * sizeof(uint64_t)));
+	places_deinit(&p);
+}
+
+/* N threads with times below RANGE. */
+static void compare(uint64_t range, uint64_t unit)
+{
+	uint32_t i;
 
 	for (i = 0; i < N; i++) {
 		threads[i].start = draw(range / unit) * unit;
 		threads[i].end = threads[i].start + draw((range - threads[i].start) / unit + 1) * unit;
 	}
-	for (i = 0; i < N / 2; i++) {
-		asked[i] = N - 1 - 2 * i;
-		times[2 * i] = threads[asked[i]].start;
-		times[2 * i + 1] = threads[asked[i]].end;
+	compare_threads();
+}
+
+/* All at once in two moments that lie far apart, but for a few. */
+static void test_bursts(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < N; i++) {
+		threads[i].start = (i % 2 ? UINT64_C(1) << 45 : 0) + draw(i % 100 ? 5000 : UINT64_C(1) << 44);
+		threads[i].end = threads[i].start + draw(i % 50 ? 300 : UINT64_C(1) << 44);
 	}
-	qsort(times, N, sizeof(times[0]), by_value);
-	m.arrays[MODEL_THREADS] = (struct grow){.items = threads, .n = N, .room = N};
-	CHECK(places_init(&p, &m, &spare));
-	places_find(&p, &m, asked, 0);
-	CHECK_EQ_UINT(p.n, 0);
-	places_find(&p, &m, asked, N / 2);
-	CHECK_EQ_UINT(p.n, slow_place(times, N, times[N - 1]) + 1);
-	for (i = 0; i < N / 2; i++) {
-		wrong += places_life(&p, asked[i])->start != slow_place(times, N, threads[asked[i]].start);
-		wrong += places_life(&p, asked[i])->end != slow_place(times, N, threads[asked[i]].end);
-	}
-	CHECK_EQ_UINT(wrong, 0);
-	CHECK(places_memory(&p) >= N * (sizeof(struct life) + 4 * sizeof(uint64_t)));
-	places_deinit(&p);
+	compare_threads();
 }
 
 static void test_ranges(void)
@@ -85,5 +118,6 @@ static void test_ranges(void)
 int main(void)
 {
 	CHECK_RUN(test_ranges);
+	CHECK_RUN(test_bursts);
 	return check_done();
 }

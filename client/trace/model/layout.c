@@ -16,7 +16,6 @@
 #include "model-state.h"
 #include "places.h"
 #include "rows.h"
-#include "span-nodes.h"
 
 /* So many threads ahead what they need is asked for. */
 #define AHEAD 8u
@@ -96,7 +95,7 @@ static bool lay_out(struct layout *l, struct mprof_model_stream *s, const uint32
 	blockers_init(&l->blockers);
 	if (last) { /* and mostly the only one: what its places took need not be taken again */
 		grow_pass(&l->places.entries[0], &l->rows.store.spare, 1);
-		grow_pass(&l->places.entries[1], &l->blockers.spans.leaves, sizeof(struct span_leaf));
+		grow_deinit(&l->places.entries[1]);
 	}
 	ok = place_all(l, threads + 1, n - 1);
 	move_down(l->m, threads + 1, ok ? n - 1 : 0, used);

@@ -62,7 +62,7 @@ static uint32_t kept_of(const uint32_t *at, uint32_t x)
 static uint32_t split(struct spans *s, uint32_t node, uint32_t height, uint32_t x, uint32_t *at)
 {
 	if (height == 0) {
-		struct span_leaf *right = grow_take(&s->leaves, sizeof(*right)), *left = span_leaf_at(s, node);
+		struct span_leaf *right = pool_take(&s->leaves, sizeof(*right)), *left = span_leaf_at(s, node);
 
 		left->n = kept_of(left->at, x);
 		right->n = SPAN_FAN - left->n;
@@ -71,7 +71,7 @@ static uint32_t split(struct spans *s, uint32_t node, uint32_t height, uint32_t 
 		*at = right->at[0];
 		return s->leaves.n - 1;
 	}
-	struct span_inner *right = grow_take(&s->inners, sizeof(*right)), *left = span_inner_at(s, node);
+	struct span_inner *right = pool_take(&s->inners, sizeof(*right)), *left = span_inner_at(s, node);
 
 	left->n = kept_of(left->at, x);
 	right->n = SPAN_FAN - left->n;
@@ -110,7 +110,7 @@ static void split_root(struct spans *s, struct span_tree *tree, uint32_t x)
 
 	if (!is_full(s, tree->root, tree->height))
 		return;
-	n = grow_take(&s->inners, sizeof(*n));
+	n = pool_take(&s->inners, sizeof(*n));
 	n->n = 1;
 	n->at[0] = 0;
 	n->mark[0] = 0;

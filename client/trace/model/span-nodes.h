@@ -24,12 +24,12 @@ struct span_inner {
 
 static inline struct span_leaf *span_leaf_at(const struct spans *s, uint32_t i)
 {
-	return (struct span_leaf *)s->leaves.items + i;
+	return pool_at(&s->leaves, sizeof(struct span_leaf), i);
 }
 
 static inline struct span_inner *span_inner_at(const struct spans *s, uint32_t i)
 {
-	return (struct span_inner *)s->inners.items + i;
+	return pool_at(&s->inners, sizeof(struct span_inner), i);
 }
 
 static inline uint64_t span_together(const struct spans *s, uint64_t a, uint64_t b)

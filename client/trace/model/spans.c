@@ -23,14 +23,13 @@ void spans_init(struct spans *s, bool largest)
 
 void spans_deinit(struct spans *s)
 {
-	grow_deinit(&s->leaves);
-	grow_deinit(&s->inners);
+	pool_deinit(&s->leaves);
+	pool_deinit(&s->inners);
 }
 
 uint64_t spans_memory(const struct spans *s)
 {
-	return (uint64_t)s->leaves.room * sizeof(struct span_leaf) +
-	       (uint64_t)s->inners.room * sizeof(struct span_inner);
+	return pool_memory(&s->leaves, sizeof(struct span_leaf)) + pool_memory(&s->inners, sizeof(struct span_inner));
 }
 
 /* Where child I of a node ends that itself ends at END. */
@@ -189,11 +188,11 @@ bool spans_add(struct spans *s, struct span_tree *tree, uint32_t from, uint32_t 
 	const struct range r = {from, to, value};
 
 	/* Each of the two beginnings splits at most one node of each level, and puts a root on top. */
-	if (!grow_reserve(&s->leaves, sizeof(struct span_leaf), 3) ||
-	    !grow_reserve(&s->inners, sizeof(struct span_inner), 2 * tree->height + 4))
+	if (!pool_reserve(&s->leaves, sizeof(struct span_leaf), 3) ||
+	    !pool_reserve(&s->inners, sizeof(struct span_inner), 2 * tree->height + 4))
 		return false;
 	if (tree->root == UINT32_MAX) {
-		struct span_leaf *leaf = grow_take(&s->leaves, sizeof(*leaf));
+		struct span_leaf *leaf = pool_take(&s->leaves, sizeof(*leaf));
 
 		leaf->n = 1;
 		leaf->at[0] = 0;

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "grow.h"
+#include "pool.h"
 
 struct spans {
-	struct grow leaves;
-	struct grow inners;
+	struct pool leaves;
+	struct pool inners;
 	bool largest; /* take the larger value; else OR */
 };
 
