@@ -22,13 +22,14 @@ export function yOf(value, most) {
 /* The line of one track: [x, y, …], a step where it changes, from its first to its last moment in the window. */
 function line(track, camera, most) {
 	const {from, to, times, values} = track.steps;
+	const end = to < track.lasts ? to : track.holds;
 	const x0 = camera.xOf(track.time(from));
 	const k = to > from ? (camera.xOf(track.time(to)) - x0) / (to - from) : 0;
 	const out = [];
 
 	for (let i = 0; i < times.length; i++) {
 		const x = x0 + (times[i] - from) * k;
-		const next = x0 + ((times[i + 1] ?? to) - from) * k;
+		const next = x0 + ((times[i + 1] ?? end) - from) * k;
 		if (next < -1 || x > camera.width + 1)
 			continue;
 		const y = yOf(values[i], most);

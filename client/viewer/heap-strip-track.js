@@ -6,6 +6,7 @@ const POINTS_PER_PIXEL = 4; /* so that what lived between two pixels is seen */
 const POINTS_MAX = 32768;
 const BEYOND = 1n; /* windows at each side that are asked for with the one that is shown */
 const BYTES_MAX = 256 << 20; /* more is not fetched for a strip */
+const WELL = new Set(["closed", "stopped"]); /* ends at which a guest has sent all that it had */
 const GROW_MS = 1000; /* between two reads of what came */
 
 /* The index of the last of TIMES (ascending) that is not after T; -1: none is. */
@@ -53,7 +54,7 @@ export class Track {
 	/** {from, to} on the time line: until when something is known of it. */
 	get extent() {
 		if (this.state === "ready")
-			return {from: this.time(0), to: this.time(this.lasts)};
+			return {from: this.time(0), to: this.time(this.holds)};
 		const {from, to} = this.received;
 		return {from, to: to ?? from};
 	}
@@ -61,6 +62,14 @@ export class Track {
 	/** µs from its beginning to its last event. */
 	get lasts() {
 		return Number(this.info.endUs - this.info.startUs);
+	}
+
+	/** µs until what its last event left is known to have lived on: one that ended well had nothing more to say. */
+	get holds() {
+		const {state, reason} = this.memtrace;
+		const known = state === "ended" && WELL.has(reason) && this.received.to !== null;
+
+		return known ? Math.max(this.lasts, this.us(this.received.to)) : this.lasts;
 	}
 
 	/** Does it reach into FROM up to TO?  One that is being recorded has no end. */
@@ -176,7 +185,7 @@ export class Track {
 		const {steps: known} = this;
 		const us = this.state === "ready" ? this.us(time) : -1;
 
-		if (!known || us < 0 || us > this.lasts)
+		if (!known || us < 0 || us > this.holds)
 			return null;
 		const i = lastAt(known.times, us);
 		return i < 0 ? null : known.values[i];

@@ -60,6 +60,8 @@ function track(more = {}) {
 		id: 7,
 		state: "ready",
 		place: {earlierNs: S, laterNs: 0n},
+		lasts: 10e6,
+		holds: 12e6,
 		steps: steps(Float64Array.from({length: 1000}, (_, i) => (i < 499 ? 100 : 300)), 0, 10e6),
 		time: (us) => base + BigInt(Math.round(us)) * 1000n,
 		at: (time) => (time >= base && time <= base + 10n * S ? (time < base + 5n * S ? 100 : 300) : null),
@@ -78,6 +80,7 @@ test("heap strip: values step where they change, at the camera's pixels", () => 
 		const {points} = list.find(({kind}) => kind === "heap");
 		const [low, high] = [yOf(100, 400), yOf(300, 400)];
 		const x = camera.xOf(25n * S);
+		assert.ok(to < 32n || points.at(-2) === camera.xOf(32n * S), "the last value holds until it ended");
 		assert.ok(points.every((at, i) => (i % 2 ? at === low || at === high : at >= -2 && at <= 1002)));
 		for (let i = 0; i < points.length; i += 2)
 			assert.equal(points[i + 1], points[i] > x + 0.01 ? high : points[i] < x - 0.01 ? low : points[i + 1]);
