@@ -1,6 +1,7 @@
 /* The panel that tells what differs between two traces, and aligns them. */
 import {leftOut, summary} from "./differences.js";
 import {button, make, short} from "./make.js";
+import {bytes} from "./times.js";
 
 function alignment(versus) {
 	const {timeline, how} = versus;
@@ -43,6 +44,18 @@ function alignment(versus) {
 	];
 }
 
+/** Sentences on what of the two was not compared, because they are too long. */
+function partial(versus) {
+	const sides = [
+		["above", versus.timeline.session],
+		["below", versus.session],
+	];
+
+	return sides
+		.filter(([, {loaded}]) => loaded)
+		.map(([where, {summary, overview}]) => `Of the run ${where}, only ${bytes(summary.totals.bytes)} of ${bytes(overview.bytes)} are compared: what is loaded of it.`);
+}
+
 /** The panel's nodes for VERSUS. */
 export function compared(versus) {
 	const {diff, list} = versus;
@@ -50,6 +63,7 @@ export function compared(versus) {
 
 	return [
 		make("p", {textContent: summary(diff)}),
+		...partial(versus).map((textContent) => make("p", {className: "tl-bad", textContent})),
 		make(
 			"ol",
 			{className: "tl-threads"},

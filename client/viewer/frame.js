@@ -261,10 +261,11 @@ export class Frame {
 	async savePicture(kind) {
 		const {source} = this.session;
 		const {stage, palette, says, versus} = this.timeline;
+		const stages = [stage, versus?.stage].filter((it) => it?.shown);
 		const blob =
 			kind === "svg"
-				? pictureSvg(stage, palette, `${source.title}: ${says.textContent}`)
-				: await picturePng([stage, versus?.stage].filter(Boolean).flatMap((it) => [[it.ruler], [it.picture, it.canvas]]));
+				? pictureSvg(stages, palette, `${source.title}: ${says.textContent}`)
+				: await picturePng(stages.flatMap((it) => [[it.ruler], [it.picture, it.canvas]]));
 
 		download(blob, fileName(source.name, kind));
 	}

@@ -56,8 +56,9 @@ export class Loading {
 		return null;
 	}
 
-	/** What is compared stands still. */
+	/** What is compared stands still, and as much of it is loaded as may be. */
 	alone(source) {
+		source.compared = Boolean(this.timeline.versus);
 		source.running &&= !this.timeline.versus;
 		return source;
 	}

@@ -156,7 +156,7 @@ function parting(ctx, it, palette) {
 	ctx.lineTo(it.x0 + 10, it.y0 - 10);
 	ctx.lineTo(it.x0, it.y0 - 6);
 	ctx.fill();
-	said(ctx, it, it.x0 + 14, it.y0 - 6, palette.part, palette);
+	said(ctx, it, it.x0 + 8, it.y0 + BELOW, palette.part, palette);
 }
 
 /** TEXT that can be read over anything. */
@@ -176,7 +176,7 @@ const PAINTERS = {
 	lone: (ctx, it, palette) => line(ctx, {...it, y0: it.y0 + 4, y1: it.y1 + 4}, palette.lone, 2, 1, [4, 3]),
 	outcome: (ctx, it, palette) => {
 		line(ctx, it, palette.part, 6, 0.45);
-		said(ctx, it, Math.max(it.x0, 0) + 8, it.y0 - 6, palette.part, palette);
+		said(ctx, it, Math.max(it.x0, 0) + 8, it.y0 + BELOW, palette.part, palette);
 	},
 	parting,
 	guest,
@@ -222,7 +222,7 @@ export function overLayers(list, palette) {
 			layer(kind, "line", palette.lone, {width: 2, data: [x0, y0 + 4, x1, y1 + 4]});
 		} else if (kind === "outcome" || kind === "parting") {
 			layer(kind, "line", palette.part, kind === "parting" ? {width: 2, data: [x0, y0 - 14, x0, y0 + 14]} : {width: 6, alpha: 0.45, data: [x0, y0, x1, y1]});
-			layer(kind, "text", palette.part, {texts: [{text: text ?? "", x: Math.max(x0, 0) + 8, y: y0 - 6, align: "left"}]});
+			layer(kind, "text", palette.part, {texts: [{text: text ?? "", x: Math.max(x0, 0) + 8, y: y0 + BELOW, align: "left"}]});
 		} else if (kind === "selected") {
 			const [l, r, t, b] = [x0 - 4, Math.max(x1, x0 + 1) + 4, y0 - 6, y0 + 6];
 			layer(kind, "line", palette.select, {width: 2, data: [l, t, r, t, r, t, r, b, r, b, l, b, l, b, l, t]});

@@ -34,14 +34,16 @@ export class Panel {
 	}
 }
 
-/** A paragraph of [{text, link?}], links being threads. */
-export function sentence(parts, go) {
-	return make("p", {}, ...pieces(parts, go));
+/** A paragraph of [{text, link?, time?}], links being threads; times are told as the ruler tells them, from START on. */
+export function sentence(parts, go, start) {
+	return make("p", {}, ...pieces(parts, go, start));
 }
 
-function pieces(parts, go) {
-	return parts.map(({text, link}) =>
-		link === undefined || link === null
+function pieces(parts, go, start) {
+	return parts.map(({text, link, time}) =>
+		time !== undefined
+			? make("span", {textContent: `+${span(time - start)}`, title: exact(time)})
+			: link === undefined || link === null
 			? text
 			: make("button", {type: "button", className: "tl-link", textContent: short(text, 80), onclick: () => go(link)}),
 	);
@@ -85,7 +87,7 @@ export function story(thread, start, go) {
 	const labels = thread.labels.slice(0, LABELS_SHOWN);
 
 	return [
-		...thread.story.map((parts) => sentence(parts, go)),
+		...thread.story.map((parts) => sentence(parts, go, start)),
 		facts(thread, start),
 		labels.length ? make("h3", {textContent: "Labels"}) : null,
 		make(

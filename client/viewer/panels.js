@@ -122,7 +122,7 @@ export class Panels {
 			timeline.camera.look((Math.min(...rows) + Math.max(...rows)) / 2);
 			timeline.moved();
 		}
-		return ["Why does it wait?", told(answers, (index) => this.select(index))];
+		return ["Why does it wait?", told(answers, (index) => this.select(index), this.timeline.camera.start)];
 	}
 
 	async counters() {

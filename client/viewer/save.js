@@ -26,11 +26,11 @@ export function download(what, name) {
 		setTimeout(() => URL.revokeObjectURL(href), 60000);
 }
 
-/** The picture that STAGE shows, with its ruler and what lies over it, as an SVG. */
-export function pictureSvg(stage, palette, title) {
-	const {window} = stage.shown;
+/** The pictures that STAGES show, with their rulers and what lies over them, as an SVG. */
+export function pictureSvg(stages, palette, title) {
+	const pictures = stages.map((it) => ({layers: [...it.layers(), ...overLayers(it.over, palette)], size: it.shown.window, ticks: it.tickList}));
 
-	return new Blob([svg([...stage.layers(), ...overLayers(stage.over, palette)], palette, window, title, stage.tickList)], {type: "image/svg+xml"});
+	return new Blob([svg(pictures, palette, title)], {type: "image/svg+xml"});
 }
 
 /** The same as pixels, with its ruler and what lies over it. */

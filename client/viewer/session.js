@@ -69,8 +69,9 @@ export class Session {
 			return this.beginLive();
 		if (this.overview.bytes <= 2 * SLICE_BYTES)
 			return this.part(null, "begin");
-		this.few = !range;
-		return this.part(range ? around(this.overview, range.from, range.to) : newest(this.overview, FIRST_BYTES), "begin");
+		this.few = !range && !source.compared;
+		const part = range ? around(this.overview, range.from, range.to) : newest(this.overview, this.few ? FIRST_BYTES : SLICE_BYTES);
+		return this.part(part, "begin");
 	}
 
 	/** Load PART {from, to} of the source, or all of it. */

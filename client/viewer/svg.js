@@ -90,10 +90,25 @@ function ruler(ticks, palette, width) {
 	];
 }
 
-/** An SVG of LAYERS below a ruler with TICKS; TITLE is what it says to who cannot see it. */
-export function svg(layers, palette, size, title, ticks = []) {
-	const {width, height} = size;
-	const all = height + RULER;
+/** The picture I of several, from height Y on: LAYERS of SIZE below a ruler with TICKS. */
+function picture({layers, size: {width, height}, ticks = []}, palette, i, y) {
+	return [
+		`<clipPath id="all-${i}"><rect width="${width}" height="${height}"/></clipPath>`,
+		`<g transform="translate(0 ${y})">`,
+		...ruler(ticks, palette, width),
+		`<g transform="translate(0 ${RULER})" clip-path="url(#all-${i})">`,
+		`<rect width="${width}" height="${height}" fill="${palette.back}"/>`,
+		...layers.map((layer) => element(layer, palette)).filter(Boolean),
+		"</g>",
+		"</g>",
+	];
+}
+
+/** An SVG of PICTURES {layers, size, ticks}, one below the other; TITLE is what it says to who cannot see it. */
+export function svg(pictures, palette, title) {
+	const width = Math.max(...pictures.map(({size}) => size.width));
+	const tops = pictures.map((_, i) => pictures.slice(0, i).reduce((sum, {size}) => sum + size.height + RULER, 0));
+	const all = tops.at(-1) + pictures.at(-1).size.height + RULER;
 
 	return [
 		`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${all}" viewBox="0 0 ${width} ${all}" ` +
@@ -108,13 +123,8 @@ export function svg(layers, palette, size, title, ticks = []) {
 				`<pattern id="hatch-${name}" width="8" height="8" patternUnits="userSpaceOnUse">` +
 				`<path d="M-8 8L0 0M0 8L8 0M8 8L16 0" stroke="${colour}" opacity="0.45"/></pattern>`,
 		),
-		`<clipPath id="all"><rect width="${width}" height="${height}"/></clipPath>`,
 		"</defs>",
-		...ruler(ticks, palette, width),
-		`<g transform="translate(0 ${RULER})" clip-path="url(#all)">`,
-		`<rect width="${width}" height="${height}" fill="${palette.back}"/>`,
-		...layers.map((layer) => element(layer, palette)).filter(Boolean),
-		"</g>",
+		...pictures.flatMap((it, i) => picture(it, palette, i, tops[i])),
 		"</svg>",
 		"",
 	].join("\n");

@@ -63,6 +63,7 @@ export class Telling {
 				(lines[piece.line] ??= []).push({
 					text: decoder.decode(wasm.bytes.subarray(from, from + piece.bytes)),
 					...(piece.thread === numbers.MPROF_NONE ? {} : {link: piece.thread}),
+					...(piece.time === UINT64_MAX ? {} : {time: piece.time}),
 				});
 			}
 			return lines;

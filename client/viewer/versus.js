@@ -101,6 +101,7 @@ export class Versus {
 			throw new Error("What is compared with must be named as domain:NAME or capture:NUMBER");
 		this.source ??= await remote(api, named);
 		this.source.running = false;
+		this.source.compared = true;
 		this.caption.textContent = `Below: ${this.source.title}, ${this.source.about}`;
 		this.session?.close();
 		this.session = new Session(

@@ -4,18 +4,18 @@ import {called, sentence} from "./panel.js";
 
 const CHAINS_MAX = 8; /* are drawn: more would hide each other */
 
-/** The answers of engine.why() as nodes; GO(index) selects a thread. */
-export function told({answers, left_out: left, should_resolve: marked, last}, go) {
+/** The answers of engine.why() as nodes; GO(index) selects a thread, START is the trace's. */
+export function told({answers, left_out: left, should_resolve: marked, last}, go, start) {
 	const nodes = answers.flatMap((answer, i) => [
 		make("h3", {textContent: `${answers.length > 1 ? `${i + 1}. ` : ""}${answer.stream ? `${answer.stream}: ` : ""}${answer.label ?? answer.asked}`}),
-		...answer.story.map((line) => sentence(line, go)),
+		...answer.story.map((line) => sentence(line, go, start)),
 	]);
 
 	if (!answers.length)
 		nodes.push(make("p", {textContent: nothing(marked)}));
 	if (left)
 		nodes.push(make("p", {className: "tl-quiet", textContent: `And ${left} more. Select one to ask why it waits.`}));
-	nodes.push(make("h3", {textContent: "At the end"}), ...last.flatMap(({story}) => story.map((line) => sentence(line, go))));
+	nodes.push(make("h3", {textContent: "At the end"}), ...last.flatMap(({story}) => story.map((line) => sentence(line, go, start))));
 	return nodes;
 }
 

@@ -1,6 +1,7 @@
 /* Several guests on one time line, and two traces one above the other: as a person comes to them, and what is drawn then. */
 import {spawn} from "node:child_process";
 import {once} from "node:events";
+import {readFileSync} from "node:fs";
 import path from "node:path";
 
 import {BUILD, equal, ok, reference, sleep, test, until} from "./harness.mjs";
@@ -136,6 +137,10 @@ test("beside: two captures are ticked and compared, and what differs is marked i
 	ok(Math.abs(a - b) < 1, `aligned on the first events: ${a}, ${b}`);
 	await t.look(page, "beside-compared");
 	await t.accessible(page);
+	await page.locator("summary", {hasText: "Save"}).click();
+	const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", {name: "The picture (SVG)"}).click()]);
+	const saved = readFileSync(await download.path(), "utf8");
+	equal([...saved.matchAll(/class="ruler"/g)].length, 2, "pictures in the SVG");
 });
 
 test("beside: two traces move together, are aligned on a label or on threads, and a difference is gone to in both", async (t) => {

@@ -140,6 +140,25 @@ test("timeline: a trace cut anywhere is shown as far as it goes", async (t) => {
 	}
 });
 
+test("timeline: damage of a file is told, and drawn where bytes were passed over", async (t) => {
+	const host = await t.host();
+	const bytes = reference("small.ctf");
+
+	bytes.fill(0xff, 20000, 20040);
+	const page = await file(t, host, "hurt.ctf", bytes);
+	await settled(page);
+	ok(/Damage/.test(await page.locator(".tl-remarks").textContent()), await page.locator(".tl-remarks").textContent());
+	const [gap] = await drawn(page, "gap");
+	ok(gap, "a band");
+	const place = await page.locator("#tl-canvas").boundingBox();
+	await page.mouse.move(place.x + (gap.x0 + gap.x1) / 2, place.y + 300);
+	const named = async () => (await drawn(page, "band-name")).some((it) => it.text === "damaged: passed over");
+	for (let i = 0; i < 40 && !(await named()); i++)
+		await page.mouse.wheel(0, -300);
+	ok(await named(), "its name");
+	await t.look(page, "damage");
+});
+
 test("timeline: what is no trace is refused in a sentence", async (t) => {
 	const host = await t.host();
 	const page = await file(t, host, "picture.png", Buffer.from("\x89PNG\r\n\x1a\n not a trace at all, but long enough to be looked at".repeat(20)));

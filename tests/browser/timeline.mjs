@@ -345,6 +345,7 @@ test("timeline: why is told, and its chain drawn", async (t) => {
 	const panel = page.locator(".tl-panel");
 	await until(async () => /Wait for ARP response/.test(await panel.innerText()));
 	ok(/missed wake-up/.test(await panel.innerText()), "the verdict");
+	ok(/\+\d[\d.]* m?s was created/.test(await panel.innerText()) && !/(?<![+\d])\d+\.\d{9}/.test(await panel.innerText()), "times as the ruler tells them");
 	const chain = await drawn(page, "why", "why-link");
 	equal(chain.filter((it) => it.kind === "why").length, 8, "threads of the chain");
 	equal(chain.filter((it) => it.kind === "why-link").length, 7, "links of the chain");

@@ -205,20 +205,16 @@ test("painting 10,000 lines of one colour sets that colour once", () => {
 
 test("an SVG is well formed and holds a guest's text as text", () => {
 	const bad = `</text><script>alert(1)</script>&"'\u0001\ud800]]>`;
-	const text = svg(
-		plan(
-			marks(
-				{kind: "label", x0: 100, y0: 100, x1: 900, text: bad},
-				{kind: "gap", x0: 200, x1: 300},
-				{kind: "read", x0: 10, y0: 100, x1: 40, y1: 200, shade: 30000},
-			),
-			LIGHT,
-			SIZE,
+	const layers = plan(
+		marks(
+			{kind: "label", x0: 100, y0: 100, x1: 900, text: bad},
+			{kind: "gap", x0: 200, x1: 300},
+			{kind: "read", x0: 10, y0: 100, x1: 40, y1: 200, shade: 30000},
 		),
 		LIGHT,
 		SIZE,
-		bad,
 	);
+	const text = svg([{layers, size: SIZE}], LIGHT, bad);
 	assert.ok(!text.includes("<script"));
 	assert.ok(text.includes("&lt;script&gt;"));
 	// eslint-disable-next-line no-control-regex
@@ -226,4 +222,14 @@ test("an SVG is well formed and holds a guest's text as text", () => {
 	assert.ok(!/href|url\((?!#)/.test(text));
 	for (const part of ['class="label"', 'class="gap"', 'class="read"', "#hatch-gap"])
 		assert.ok(text.includes(part), part);
+});
+
+test("of several pictures an SVG has one below the other", () => {
+	const layers = plan(marks({kind: "gap", x0: 200, x1: 300}), LIGHT, SIZE);
+	const text = svg([{layers, size: SIZE, ticks: [{x: 5, text: "+1 ms"}]}, {layers, size: {width: 600, height: 100}}], LIGHT, "two");
+
+	assert.ok(text.includes(`width="${SIZE.width}" height="${SIZE.height + 22 + 122}"`), text.slice(0, 200));
+	assert.ok(text.includes('translate(0 0)') && text.includes(`translate(0 ${SIZE.height + 22})`));
+	assert.equal([...text.matchAll(/class="gap"/g)].length, 6);
+	assert.equal([...text.matchAll(/\+1 ms/g)].length, 1);
 });

@@ -228,6 +228,7 @@ static void test_tale(void)
 	const struct mprof_model_view *v = finish(l);
 	struct mprof_why *why = mprof_why_new(v);
 	struct mprof_tale *t = mprof_tale_new(v, why, NULL);
+	uint32_t n;
 
 	CHECK_EQ_INT(mprof_tale_thread(t, 2), MPROF_OK);
 	CHECK_EQ_STR(told(t), "2 (Wait, \"a \"b\" \\xe2\\x80\\xae\")<2> was created by 1 (Unknown)<1> at +100 ns.\n"
@@ -241,6 +242,7 @@ static void test_tale(void)
 	CHECK_EQ_INT(mprof_tale_last(t, 0), MPROF_OK);
 	CHECK_EQ_STR(told(t), "last: 1 (Unknown)<1> ran from 0.000004000 to 0.000004000, to the end of the trace at "
 			      "0.000004000");
+	CHECK(mprof_tale_pieces(t, &n)[3].time == 4000 && mprof_tale_pieces(t, &n)[2].time == MPROF_TALE_UNTIMED);
 	CHECK_EQ_INT(mprof_tale_thread(t, 3), MPROF_CORRUPT);
 	mprof_tale_free(t);
 	mprof_why_free(why);

@@ -62,20 +62,27 @@ const char *mprof_tale_text(const struct mprof_tale *t)
 	return t->text.items;
 }
 
+static struct mprof_tale_piece *piece_new(struct mprof_tale *t, uint32_t thread, uint64_t time)
+{
+	struct mprof_tale_piece *p = grow_add(&t->pieces, sizeof(*p));
+
+	if (p)
+		*p = (struct mprof_tale_piece){.offset = t->text.n, .thread = thread, .line = t->line, .time = time};
+	else
+		t->failed = true;
+	return p;
+}
+
 /* Begin a piece that names THREAD, or go on with one that names none. */
 static struct mprof_tale_piece *piece(struct mprof_tale *t, uint32_t thread)
 {
 	struct mprof_tale_piece *last =
 		t->pieces.n ? (struct mprof_tale_piece *)t->pieces.items + t->pieces.n - 1 : NULL;
 
-	if (last && thread == MPROF_NONE && last->thread == MPROF_NONE && last->line == t->line)
+	if (last && thread == MPROF_NONE && last->thread == MPROF_NONE && last->time == MPROF_TALE_UNTIMED &&
+	    last->line == t->line)
 		return last;
-	last = grow_add(&t->pieces, sizeof(*last));
-	if (last)
-		*last = (struct mprof_tale_piece){.offset = t->text.n, .thread = thread, .line = t->line};
-	else
-		t->failed = true;
-	return last;
+	return piece_new(t, thread, MPROF_TALE_UNTIMED);
 }
 
 /* The last piece's text goes on. */
@@ -101,7 +108,7 @@ __attribute__((format(printf, 2, 0))) static void put_list(struct mprof_tale *t,
 	put_bytes(t, text, n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
-/* Behind a thread's name, in its piece. */
+/* In the last piece. */
 __attribute__((format(printf, 2, 3))) static void put_on(struct mprof_tale *t, const char *format, ...)
 {
 	va_list args;
@@ -129,7 +136,8 @@ void tale_line(struct mprof_tale *t)
 
 void tale_time(struct mprof_tale *t, uint64_t ns)
 {
-	tale_put(t, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+	if (piece_new(t, MPROF_NONE, ns))
+		put_on(t, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
 }
 
 void tale_span(struct mprof_tale *t, uint64_t from, uint64_t to)

@@ -6,7 +6,8 @@
  *   for (piece = mprof_tale_pieces(t, &n); n; n--, piece++)
  *           ...             // fwrite(mprof_tale_text(t) + piece->offset, 1, piece->bytes, stdout)
  *
- * A tale is lines of pieces; a piece that names a thread says which, so that it can be a link.  What comes from the trace is printable
+ * A tale is lines of pieces; a piece that names a thread says which, so that it can be a link, and one that is a time says that, so that it can be
+ * told otherwise.  What comes from the trace is printable
  * (mprof_text_show()), and bounded: long texts are cut, of long lists the beginning is told and how many more there are.
  */
 #ifndef MPROF_TALE_H
@@ -22,12 +23,15 @@ extern "C" {
 #define MPROF_TALE_LINKS 64u
 /* So many bytes of a guest's text are. */
 #define MPROF_TALE_TEXT 4096u
+/* The time of a piece that tells none. */
+#define MPROF_TALE_UNTIMED UINT64_MAX
 
 struct mprof_tale_piece {
 	uint32_t offset; /* of its text in the tale's */
 	uint32_t bytes;
 	uint32_t thread; /* that it names, or MPROF_NONE */
 	uint32_t line;	 /* from 0 */
+	uint64_t time;	 /* that it tells with the clock of the trace, ns, or MPROF_TALE_UNTIMED */
 };
 
 struct mprof_tale;

@@ -311,6 +311,7 @@ static const struct place places[] = {
 	FIELD(mprof_tale_piece, bytes),
 	FIELD(mprof_tale_piece, thread),
 	FIELD(mprof_tale_piece, line),
+	FIELD(mprof_tale_piece, time),
 	STRUCT(mprof_numbers_busy),
 	FIELD(mprof_numbers_busy, running_ns),
 	FIELD(mprof_numbers_busy, thread),
