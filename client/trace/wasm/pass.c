@@ -29,9 +29,9 @@ struct pass {
 /* From the start of the bytes, with a decoder of its own.  False without memory. */
 static bool rewind_to_start(struct pass *p)
 {
-	const struct mprof_mem_filter *filter = p->options.filter;
+	/* Stacks are decoded for nobody too: without them more or less of what is damaged is kept, and objects are known by their number. */
 	const struct mprof_mem_options options = {
-		.stacks = p->phase == SELECTING ? filter->n_clauses > 0 : !p->options.points,
+		.stacks = true,
 		.seed = p->options.seed,
 		.recording = p->options.recording,
 	};
