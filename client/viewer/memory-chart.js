@@ -13,6 +13,8 @@ const BOTTOM = 24;
 const FONT = "12px system-ui, sans-serif";
 const DRAG = 4; /* pixels until a click is a drawing */
 const ASKED_MAX = 4096;
+const HOW = "Click for what lived at a moment; draw for what was allocated in a range.";
+const PART = " The lower line, orange, is what is counted.";
 
 const COLOURS = {
 	light: {back: "#ffffff", grid: "#e3e6e9", text: "#565c62", line: "#0b62c4", fill: "#0b62c426", part: "#b3470b", peak: "#a80000", cross: "#1b1d1f", range: "#0b62c41f", edge: "#0b62c4"},
@@ -22,7 +24,7 @@ const COLOURS = {
 /** Steps of 1, 2, 5 such that at most N are in REACH; of bytes in powers of 1024. */
 export function step(reach, n, base = 10) {
 	const rough = reach / n;
-	const unit = base === 1024 ? 1024 ** Math.max(0, Math.floor(Math.log2(rough) / 10)) : 1;
+	const unit = base === 1024 ? 1024 ** Math.max(0, Math.floor(Math.log2(reach) / 10)) : 1;
 	const power = unit * 10 ** Math.floor(Math.log10(rough / unit));
 
 	return [1, 2, 5, 10].map((it) => it * power).find((it) => it >= rough) ?? rough;
@@ -40,8 +42,8 @@ export class Chart {
 			"aria-label": "What lives over time. Left and Right move, Enter chooses the moment, with Shift they draw a range, Escape chooses everything.",
 			"aria-describedby": "mem-chart-says",
 		});
-		this.says = make("p", {className: "mem-says", id: "mem-chart-says"});
-		this.element = make("div", {className: "mem-chart-box"}, this.canvas, this.says);
+		this.says = make("p", {className: "mem-says", id: "mem-chart-says", textContent: HOW});
+		this.element = make("div", {className: "mem-chart-box"}, this.canvas);
 		this.lines = null; /* {from, to, full, part} */
 		this.chosen = null;
 		this.pointer = null; /* a time */
@@ -92,9 +94,10 @@ export class Chart {
 		this.draw();
 	}
 
-	/** The lines: of everything, and of what is filtered or null; values at as many times from FROM to TO. */
+	/** The lines: of everything, and of what is filtered or null; values at the ends of as many parts from FROM to TO. */
 	show(lines) {
 		this.lines = lines;
+		this.says.textContent = lines.part ? HOW + PART : HOW;
 		this.draw();
 	}
 
@@ -139,9 +142,9 @@ export class Chart {
 		if (!line || !this.lines)
 			return null;
 		const {from, to} = this.lines;
-		const i = Math.round(((us - from) / Math.max(1, to - from)) * (line.length - 1));
+		const i = Math.round(((us - from) / Math.max(1, to - from)) * line.length) - 1;
 
-		return line[Math.min(line.length - 1, Math.max(0, i))];
+		return i < 0 ? 0 : line[Math.min(line.length - 1, i)];
 	}
 
 	/** US as the axis tells times. */
@@ -162,7 +165,7 @@ export class Chart {
 		ctx.font = FONT;
 		this.axes(ctx, colours);
 		if (this.lines) {
-			this.line(ctx, this.lines.full, colours.line, colours.fill);
+			this.line(ctx, this.lines.full, colours.line, colours.fill, this.info.sums);
 			if (this.lines.part)
 				this.line(ctx, this.lines.part, colours.part, null);
 		}
@@ -212,18 +215,21 @@ export class Chart {
 		}
 	}
 
-	/* What lives holds until the next event: steps. */
-	line(ctx, values, colour, fill) {
+	/* What lives holds until the next event: steps.  The peak, of PEAK, is on the line, though it may have been shorter than a pixel. */
+	line(ctx, values, colour, fill, peak) {
 		const {from, to} = this.lines;
 		const path = new Path2D();
+		const top = peak ? Math.max(0, Math.round(((Number(peak.peakUs) - from) / Math.max(1, to - from)) * values.length) - 1) : -1;
 		const floor = this.y(0);
 		let y = floor;
 
 		path.moveTo(this.x(from), floor);
 		for (let i = 0; i < values.length; i++) {
-			const x = this.x(from + ((to - from) * i) / Math.max(1, values.length - 1));
+			const x = this.x(from + ((to - from) * (i + 1)) / values.length);
 
 			path.lineTo(x, y);
+			if (i === top)
+				path.lineTo(x, this.y(peak.peakBytes));
 			y = this.y(values[i]);
 			path.lineTo(x, y);
 		}

@@ -12,7 +12,7 @@ export class Choice {
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.set({});
-		this.select = make("select", {id: "mem-what", "aria-label": "What is counted", onchange: () => this.pick(this.select.value)});
+		this.select = make("select", {id: "mem-what", onchange: () => this.pick(this.select.value)});
 		this.says = make("p", {className: "mem-says", role: "status", "aria-live": "polite"});
 		this.whole = make("button", {type: "button", textContent: "Everything", title: "Choose no moment and no range (Escape on the chart)", hidden: true, onclick: () => this.choose(null)});
 		this.element = make("div", {className: "mem-bar"}, make("label", {for: "mem-what", textContent: "Count"}), this.select, this.whole, this.says);
@@ -82,12 +82,16 @@ export class Choice {
 		this.whole.hidden = this.what === "all";
 	}
 
-	/** What heap.profile() is asked, where FILTER is that of the clauses. */
-	question(filter) {
+	/**
+	 * What heap.profile() is asked, where FILTER is that of the clauses and the peak of everything was at PEAK_US: that of what is filtered
+	 * would be another.
+	 */
+	question(filter, peakUs) {
 		const {what} = this;
-		const weight = what === "live" || what === "peak" ? what : "all";
 
-		return {weight, filter: this.timed(filter)};
+		if (what === "peak" && filter)
+			return {weight: "all", filter: this.lineFilter(filter, peakUs)};
+		return {weight: what === "live" || what === "peak" ? what : "all", filter: this.timed(filter)};
 	}
 
 	timed(filter) {

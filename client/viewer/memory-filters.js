@@ -149,7 +149,11 @@ export class Filters {
 	later(ms) {
 		this.judge();
 		clearTimeout(this.timer);
-		this.timer = setTimeout(() => this.hooks.changed(), ms);
+		this.waiting = true;
+		this.timer = setTimeout(() => {
+			this.waiting = false;
+			this.hooks.changed();
+		}, ms);
 	}
 
 	/** The recording's INFO. */

@@ -91,6 +91,7 @@ export class Flame {
 	turn() {
 		this.path = [];
 		this.selected = null;
+		this.says.textContent = "";
 		this.reset();
 		this.hooks.changed();
 	}
@@ -168,7 +169,9 @@ export class Flame {
 		if (!this.tree || !this.width)
 			return;
 		this.layout = new Layout(this.tree, this.zoomed, this.width);
-		this.height = Math.max(this.layout.depth * ROW, this.scroller.clientHeight);
+		/* As tall as the whole tree: zooming moves nothing else on the page. */
+		const whole = this.zoomed ? new Layout(this.tree, 0, this.width) : this.layout;
+		this.height = Math.max(this.layout.depth, whole.depth) * ROW;
 		this.space.style.height = `${this.height}px`;
 		this.scroller.scrollTop = this.up ? this.height : 0;
 		this.path = pathTo(this.tree, this.zoomed).map((node) => this.names[this.tree.name[node]]);

@@ -124,7 +124,7 @@ export class Functions {
 				{scope: "row"},
 				callers.length ? this.handle(spot, key, open) : make("span", {className: "mem-handle"}),
 				make("button", {type: "button", className: "mem-link", textContent: shown(spot.name), title: "Show it in the flame graph", onclick: () => this.hooks.show(spot.name)}),
-				make("span", {className: "mem-quiet", textContent: ` ${shown((spot.places ?? []).length ? spot.places.join(", ") : (spot.file ?? ""), 160)}`}),
+				make("span", {className: "mem-quiet", textContent: ` ${this.where(spot)}`}),
 			),
 			number(amount(spot.self)),
 			number(share(spot.self, this.bytes), true),
@@ -134,6 +134,11 @@ export class Functions {
 		);
 
 		return open ? [row, ...this.callersOf(spot)] : [row];
+	}
+
+	/** Its file, and where in it it allocates. */
+	where({file, places = [], morePlaces = 0}) {
+		return shown(`${file ?? ""}${places.length ? ` ${places.join(", ")}` : ""}${morePlaces > 0 ? ` and ${morePlaces} more` : ""}`, 200);
 	}
 
 	handle(spot, key, open) {

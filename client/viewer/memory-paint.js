@@ -52,16 +52,19 @@ export class Names {
 	}
 }
 
-/** What of TEXT has room in WIDTH pixels, measured with CTX; "" for nothing. */
+/** What of TEXT has room in WIDTH pixels, measured with CTX: its end, which tells functions of one module from each other; "" for nothing. */
 function fitting(ctx, text, width) {
 	const most = Math.floor((width - 6) / (0.8 * LETTER));
+	let part = tail(text, most);
 
-	if (most < 3)
-		return "";
-	let part = text.length > most ? `${text.slice(0, most - 1)}…` : text;
 	while (part.length > 2 && ctx.measureText(part).width > width - 6)
-		part = `${part.slice(0, Math.max(1, Math.min(part.length - 2, Math.floor(part.length * 0.9))))}…`;
+		part = tail(text, Math.min(part.length - 1, Math.floor(part.length * 0.9)));
 	return part.length > 2 ? part : "";
+}
+
+/** The last MOST characters of TEXT. */
+function tail(text, most) {
+	return text.length <= most ? text : most < 3 ? "" : `…${text.slice(1 - most)}`;
 }
 
 /** Y of ROW, on HEIGHT pixels for all rows: from the top down, or from the bottom up. */
@@ -144,7 +147,7 @@ function boxSvg(layout, i, y, how, colours, words) {
 	const hit = node !== 0 && how.hits?.[name] === 1;
 	const text = node === 0 ? how.rootText : how.names.text(name);
 	const room = Math.floor((wide - 6) / LETTER);
-	const part = room < 3 ? "" : text.length > room ? `${text.slice(0, room - 1)}…` : text;
+	const part = tail(text, room);
 	const fill = hit ? colours.hit : node === 0 ? colours.root : how.names.colour(name, how.dark);
 	const x = layout.xs[i].toFixed(2);
 

@@ -4,6 +4,7 @@ import {rough} from "./times.js";
 const UNITS = ["B", "KB", "MB", "GB", "TB"];
 const SPANS = {us: 1, "µs": 1, "μs": 1, ms: 1e3, s: 1e6, sec: 1e6, m: 6e7, min: 6e7, h: 3.6e9, d: 8.64e10};
 const POWERS = {"": 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4};
+const YEARS_END = Date.UTC(10000, 0);
 const DAY_US = 86400000000n;
 
 /** BYTES to three digits. */
@@ -57,7 +58,8 @@ export function wall(startUs, us, digits = 3) {
 	const at = startUs + BigInt(Math.round(us));
 	const date = new Date(Number(at / 1000n));
 
-	if (Number.isNaN(date.getTime()))
+	/* A clock may say anything; a year of more digits is no time that people write. */
+	if (!(date.getTime() < YEARS_END))
 		return `${at} µs`;
 	const fraction = digits ? `.${(at % 1000000n).toString().padStart(6, "0").slice(0, digits)}` : "";
 	return `${date.toISOString().slice(0, 19).replace("T", " ")}${fraction}`;

@@ -64,7 +64,8 @@ export class MemoryPage {
 			(name) => this.turned(name),
 		);
 		this.clock = make("select", {"aria-label": "Times", onchange: () => this.walled()}, make("option", {value: "", textContent: "Elapsed time"}), make("option", {value: "wall", textContent: "Wall time (UTC)"}));
-		this.main = make("main", {className: "mem-main", hidden: true}, make("section", {"aria-label": "Memory over time"}, this.chart.element, make("div", {className: "mem-bar mem-row"}, this.choice.element, this.clock), this.filters.element), this.tabs.element);
+		const over = make("section", {"aria-label": "Memory over time"}, this.chart.element, make("div", {className: "mem-bar mem-row"}, this.chart.says, this.clock), this.choice.element, this.filters.element);
+		this.main = make("main", {className: "mem-main", hidden: true}, over, this.tabs.element);
 		this.element = make("div", {className: "mem"}, this.head.element, this.main, this.live);
 		this.root.replaceChildren(this.element);
 		this.drops();
@@ -189,7 +190,7 @@ export class MemoryPage {
 	async askProfile() {
 		const {filters, choice, flame, info} = this;
 		const began = performance.now();
-		const question = {...choice.question(filters.filter), hidden: filters.hidden, sites: flame.sites.checked, recursion: flame.recursion.checked};
+		const question = {...choice.question(filters.filter, Number(info.sums.peakUs)), hidden: filters.hidden, sites: flame.sites.checked, recursion: flame.recursion.checked};
 		const profile = await this.heap.profile(question);
 
 		if (!profile || this.closed)
@@ -364,12 +365,12 @@ export class MemoryPage {
 	}
 
 	get now() {
-		const {flame, functions, tabs, view, filters} = this;
+		const {flame, functions, tabs, view, filters, source} = this;
 		const {only, hide} = filters.texts;
 		const given = (key, value, usual) => (value && value !== usual ? {[key]: value} : {});
 
 		return {
-			...(view.memtrace !== undefined ? {memtrace: view.memtrace} : {memfile: view.memfile}),
+			...(view.memtrace !== undefined ? {memtrace: view.memtrace} : {memfile: view.memfile ?? source.file.name}),
 			...this.choice.view,
 			...given("clock", this.clock.value),
 			...(only.length ? {only} : {}),

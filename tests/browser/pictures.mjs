@@ -6,7 +6,8 @@
 import {writeFileSync} from "node:fs";
 import path from "node:path";
 
-import {ok, test, until} from "./harness.mjs";
+import {ok, reference, test, until} from "./harness.mjs";
+import {boxes, opened as profile, recorded} from "./memory-tools.mjs";
 import {read} from "./png.mjs";
 import {drawn, opened, settled} from "./timeline-tools.mjs";
 import {server, story} from "./workload.mjs";
@@ -65,4 +66,13 @@ test("picture: the host's page", async (t) => {
 	/* Until there is something to see of what they did. */
 	await page.waitForTimeout(WHERE ? 12000 : 500);
 	await picture(page, "host");
+});
+
+test("picture: a memory profile", async (t) => {
+	const host = await t.host({sink: true, collector: false});
+	const {id} = await recorded(host, reference("memtrace/leaky.trace"));
+	const page = await profile(t, host, id, "&weight=live&find=session", {width: 1200, height: 760});
+
+	ok((await boxes(page)).length > 20, "boxes");
+	await picture(page, "memory-profile");
 });

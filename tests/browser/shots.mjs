@@ -10,7 +10,8 @@
 import {existsSync, mkdirSync, readFileSync, writeFileSync} from "node:fs";
 import path from "node:path";
 
-import {TOP, fail, ok, test, until} from "./harness.mjs";
+import {TOP, fail, ok, reference, test, until} from "./harness.mjs";
+import {opened as profile, recorded} from "./memory-tools.mjs";
 import {difference, read} from "./png.mjs";
 import {opened, settled} from "./timeline-tools.mjs";
 import {server, story} from "./workload.mjs";
@@ -34,7 +35,7 @@ const HOST = [
 ];
 
 /* What tells the time of day is not compared. */
-const clocks = (page) => [page.locator("time"), page.locator("td.seen"), page.locator(".detail")];
+const clocks = (page) => [page.locator("time"), page.locator("td.seen"), page.locator(".detail"), page.locator(".mem-about")];
 
 async function compare(t, page, name) {
 	await page.mouse.move(1, 1);
@@ -102,3 +103,17 @@ shot("search", few, "&find=read+sector", {}, (page) => until(async () => /found/
 shot("dark", few, "", {dark: true});
 shot("narrow", few, "", {width: 380, height: 640, touch: true});
 shot("compared", () => ({archive: [...story("good", "good"), ...story("guest", "bad", 2)], collector: false}), "&against=domain%3Agood", {height: 700});
+
+/** A view of the memory profile of a reference trace: MORE of its address. */
+function memory(name, more, options = {}) {
+	test(`shot: ${name}`, async (t) => {
+		const host = await t.host({sink: true, collector: false});
+		const {id} = await recorded(host, reference("memtrace/leaky.trace"));
+		const page = await profile(t, host, id, more, {...SIZE, ...options});
+
+		await compare(t, page, name);
+	});
+}
+
+memory("memory", "&during=56000-168000&find=list&only=size%3Aleast%3A32", {height: 900});
+memory("memory-narrow", "&weight=live&tree=callers&grow=down&path=Stdlib.%28%5E%29", {width: 380, height: 900, touch: true, dark: true});

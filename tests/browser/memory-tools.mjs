@@ -1,0 +1,202 @@
+/* What the tests of a memory profile's page share. */
+import {equal, reference, until} from "./harness.mjs";
+
+/** The oracle of reference trace NAME: {key: number}, and its sites by kind. */
+export function oracle(name) {
+	const out = {site: new Map(), live_site: new Map(), peak_site: new Map()};
+
+	for (const line of reference(`memtrace/${name}.oracle.txt`).toString().split("\n")) {
+		const [key, ...rest] = line.split(" ");
+
+		if (out[key] instanceof Map)
+			out[key].set(rest.slice(2).join(" "), Number(rest[0]));
+		else if (rest.length)
+			out[key] = Number.isNaN(Number(rest.at(-1))) ? rest.join(" ") : Number(rest.at(-1));
+	}
+	return out;
+}
+
+/** Send BYTES to HOST's sink as a guest does, all of it or, with OPEN, as one that goes on; the number of the recording. */
+export async function recorded(host, bytes, open = false) {
+	const before = (await host.get("/v1/memtraces")).memtraces.length;
+	const guest = host.profiled(bytes);
+
+	if (!open)
+		guest.end();
+	const it = await until(async () => {
+		const [newest, ...rest] = (await host.get("/v1/memtraces")).memtraces;
+		return newest && rest.length === before && (open ? newest.bytes > 0 : newest.state === "ended") ? newest : null;
+	});
+	return {id: it.id, guest};
+}
+
+/** The page of recording ID, once everything that was asked is there. */
+export async function opened(t, host, id, more = "", options = {}) {
+	const page = await t.open(host, `/#memtrace=${id}${more}`, options);
+
+	await settled(page);
+	return page;
+}
+
+/** Until all answers are on the page. */
+export async function settled(page) {
+	await until(() =>
+		page.evaluate(() => {
+			const it = document.getElementById("page").memory;
+			const alert = document.querySelector(".mem-message[role=alert]:not([hidden])");
+
+			if (alert)
+				throw new Error(alert.textContent);
+			return it?.profile && it.chart.lines && !it.element.hasAttribute("aria-busy") && !it.filters.waiting && !it.flame.frame && !it.chart.frame;
+		}),
+	);
+}
+
+/** What is counted: {bytes, objects, samples}. */
+export async function counted(page) {
+	await settled(page);
+	return page.evaluate(() => {
+		const {bytes, objects, samples} = document.getElementById("page").memory.profile;
+
+		return {bytes, objects, samples};
+	});
+}
+
+/** The value of key KEY in the address, once it is there as WANTED (undefined: it is not there). */
+export function addressed(page, key, wanted) {
+	return until(async () => {
+		const got = new URLSearchParams(new URL(page.url()).hash.slice(1)).getAll(key);
+
+		equal(got, wanted === undefined ? [] : [wanted].flat(), `${key} in the address`);
+		return true;
+	}, 5000);
+}
+
+/** The boxes of the flame graph in words: [{name, row, x, wide}], the zoomed one first. */
+export function boxes(page) {
+	return page.evaluate(() => {
+		const {layout, tree, names, zoomed} = document.getElementById("page").memory.flame;
+
+		return layout.nodes.map((node, i) => ({
+			name: node ? names[tree.name[node]] : "",
+			row: tree.depth[node] - tree.depth[zoomed],
+			x: layout.xs[i],
+			wide: layout.wide(i),
+			total: tree.total[node],
+		}));
+	});
+}
+
+/** Where the middle of BOX is on the page. */
+export function middle(page, box) {
+	return page.evaluate(({row, x, wide}) => {
+		const {scroller, height, up} = document.getElementById("page").memory.flame;
+		const area = scroller.getBoundingClientRect();
+		const y = (up ? height - (row + 1) * 20 : row * 20) - scroller.scrollTop + 10;
+
+		return {x: area.left + scroller.clientLeft + x + wide / 2, y: area.top + scroller.clientTop + y};
+	}, box);
+}
+
+/** What the reference viewer's rules give for trace NAME: {numbers, filters: [{words, objects, samples, most}], functions: [[name, samples]]}. */
+export function viewer(name) {
+	const out = {numbers: {}, filters: [], functions: []};
+
+	for (const line of reference(`memtrace/${name}.viewer.txt`).toString().split("\n")) {
+		const [kind, words, ...rest] = line.split("\t");
+		const number = (key) => Number(rest.find((it) => it.startsWith(`${key} `))?.split(" ")[1]);
+
+		if (kind === "filter")
+			out.filters.push({words, objects: number("objects"), samples: number("samples"), most: number("timeline_max_samples")});
+		else if (kind === "function")
+			out.functions.push([words, number("samples")]);
+		else if (/^[a-z_]+ \d+$/.test(kind))
+			out.numbers[kind.split(" ")[0]] = Number(kind.split(" ")[1]);
+	}
+	return out;
+}
+
+/** Every allocation of trace NAME by the reference's dump: {us, samples, end (Infinity: it lives)}. */
+export function allocated(name) {
+	const all = new Map();
+
+	for (const line of reference(`memtrace/${name}.dump.txt`).toString().split("\n")) {
+		const [us, id, what, samples] = line.split(" ", 4);
+
+		if (what?.startsWith("alloc"))
+			all.set(id, {us: Number(us), samples: Number(samples), end: Infinity});
+		else if (what === "collect")
+			all.get(id).end = Number(us);
+	}
+	return [...all.values()];
+}
+
+const WORDS = [
+	[/^live at peak$/, "live", "peak"],
+	[/^live at end of trace$/, "live", "end"],
+	[/^live at (\d+) us$/, "live", "at"],
+	[/^on the (\w+) heap$/, "on", null],
+	[/^not on the (\w+) heap$/, "off", null],
+	[/^size at most (.*)$/, "size", "most"],
+	[/^size at least (.*)$/, "size", "least"],
+	[/^size between (.*) and (.*)$/, "size", "between"],
+	[/^lifetime at most (.*)$/, "lifetime", "most"],
+	[/^lifetime at least (.*)$/, "lifetime", "least"],
+	[/^allocated at or before (.*)$/, "allocated", "most"],
+	[/^collected at or after (.*)$/, "collected", "least"],
+	[/^inside (?:a function whose name contains )?"(.*)"$/, "inside", "has"],
+	[/^not inside a function whose name contains "(.*)"$/, "outside", "has"],
+];
+
+/** Fill in a condition that the reference's file calls CLAUSE (of WORDS, where "and" parts two conditions or the ends of a range). */
+export async function condition(page, clause, words) {
+	const whole = /between/.test(clause) ? words : clause;
+	const [[, ...texts], kind, how] = WORDS.map(([expression, ...rest]) => [expression.exec(whole), ...rest]).find(([match]) => match) ?? [[]];
+
+	if (!kind)
+		return;
+	await page.getByRole("button", {name: "Add a condition"}).click();
+	const line = page.locator(".mem-clauses li").last();
+	await line.getByLabel("What must hold").selectOption(kind);
+	await line.getByLabel("How").selectOption(how ?? texts.shift());
+	for (let i = 0; i < texts.length && how !== "peak" && how !== "end"; i++)
+		await line.locator("input").nth(i).fill(/^\d+$/.test(texts[i]) ? `${texts[i]} us` : texts[i]);
+	if (texts.length)
+		await page.keyboard.press("Enter");
+}
+
+/** Where the packets of a stream end. */
+export function packets(bytes) {
+	const ends = [];
+
+	for (let at = 0; at < bytes.length; ends.push(at))
+		at += bytes.readUInt32LE(at + 4) / 8;
+	return ends;
+}
+
+/** BYTES with texts in place of others of the same length: {old: new}. */
+export function renamed(bytes, names) {
+	const out = Buffer.from(bytes);
+
+	for (const [old, name] of Object.entries(names)) {
+		const text = Buffer.from(name);
+
+		equal(text.length, old.length, "the length of a name");
+		for (let at = out.indexOf(old); at >= 0; at = out.indexOf(old, at + 1))
+			text.copy(out, at);
+	}
+	return out;
+}
+
+/** Drop a file onto what SELECTOR finds. */
+export async function drop(page, selector, name, bytes) {
+	await page.evaluate(
+		([where, called, text]) => {
+			const transfer = new DataTransfer();
+			transfer.items.add(new File([Uint8Array.from(atob(text), (it) => it.charCodeAt(0))], called));
+			for (const kind of ["dragover", "drop"])
+				document.querySelector(where).dispatchEvent(new DragEvent(kind, {dataTransfer: transfer, bubbles: true, cancelable: true}));
+		},
+		[selector, name, bytes.toString("base64")],
+	);
+}

@@ -1,0 +1,508 @@
+/* A memory profile on the screen, used as a person uses it; numbers are held to the reference reader's. */
+import {readFileSync} from "node:fs";
+
+import {equal, ok, reference, test, until} from "./harness.mjs";
+import {addressed, allocated, boxes, condition, counted, drop, middle, opened, oracle, packets, recorded, renamed, settled, viewer} from "./memory-tools.mjs";
+
+const trace = (name) => reference(`memtrace/${name}.trace`);
+
+async function leaky(t, more = "", options = {}) {
+	const host = await t.host({sink: true, collector: false});
+	const {id} = await recorded(host, trace("leaky"));
+
+	return opened(t, host, id, more, options);
+}
+
+const chart = (page) => page.locator("#mem-chart");
+const flame = (page) => page.locator("#mem-flame");
+const what = (page) => page.getByLabel("Count", {exact: true});
+
+/** The place on the chart of SHARE of its time. */
+async function along(page, share) {
+	const box = await chart(page).boundingBox();
+
+	return {x: box.x + 64 + share * (box.width - 64 - 14), y: box.y + 80};
+}
+
+test("memory: the sums are the reference's", async (t) => {
+	const host = await t.host({sink: true, collector: false});
+
+	for (const name of ["leaky", "shortlived", "multidom-v3", "manylocs", "mirage-quiet", "v1-lists", "truncstack"]) {
+		const {id} = await recorded(host, trace(name));
+		const page = await opened(t, host, id);
+		const wanted = oracle(name);
+		const {objects, samples} = await counted(page);
+
+		equal(samples, wanted.samples_total, `${name}: samples`);
+		equal(objects, wanted.events_alloc_minor + wanted.events_alloc_major + wanted.events_alloc_external, `${name}: objects`);
+		await what(page).selectOption("live");
+		equal((await counted(page)).samples, wanted.live_end_samples, `${name}: what lives at the end`);
+		await what(page).selectOption("peak");
+		/* Of several domains in the order of time: file order would say what never was. */
+		const {peak_merged_samples: most, peak_merged_time_us: when} = viewer(name).numbers;
+		equal((await counted(page)).samples, most, `${name}: what lived at the peak`);
+		const {peakUs} = await page.evaluate(() => document.getElementById("page").memory.info.sums);
+		equal(peakUs, when, `${name}: when the peak was`);
+		await addressed(page, "weight", "peak");
+		await page.context().close();
+	}
+});
+
+test("memory: functions have what the reference says of their places", async (t) => {
+	const page = await leaky(t);
+	const wanted = new Map();
+
+	for (const [place, samples] of oracle("leaky").site) {
+		const function_ = place.split("@")[0];
+		wanted.set(function_, (wanted.get(function_) ?? 0) + samples);
+	}
+	const got = await page.evaluate(() => {
+		const {profile, info} = document.getElementById("page").memory;
+		return profile.spots.filter((it) => it.self).map((it) => [it.name, Math.round((it.self * info.rate) / info.wordBytes)]);
+	});
+	equal(got.sort(), [...wanted].sort(), "samples by function");
+	const total = new Map(viewer("leaky").functions);
+	const inTree = await page.evaluate(() => {
+		const {profile, info, heap} = document.getElementById("page").memory;
+		const {callees: tree} = profile;
+		const sums = {};
+		for (let i = 1; i < tree.n; i++)
+			sums[heap.names[tree.name[i]]] = (sums[heap.names[tree.name[i]]] ?? 0) + Math.round((tree.total[i] * info.rate) / info.wordBytes);
+		return sums;
+	});
+	for (const [name, samples] of total)
+		equal(inTree[name], samples, `all below ${name}`);
+	/* On the page, by a person's means: sorted, sought, unrolled. */
+	await page.getByRole("tab", {name: "Functions"}).click();
+	await page.locator("#mem-panel-functions tbody tr").first().getByText("Stdlib__Buffer.create").waitFor();
+	await page.getByRole("columnheader", {name: "Total", exact: true}).getByRole("button").click();
+	equal(await page.getByRole("columnheader", {name: "Total", exact: true}).getAttribute("aria-sort"), "descending");
+	await page.locator("#mem-panel-functions tbody tr").nth(1).getByText("Dune__exe__").waitFor();
+	await addressed(page, "sort", "total");
+	await page.getByRole("searchbox", {name: "Search functions and files"}).fill("buffer.ml");
+	await page.locator("#mem-panel-functions .mem-found").getByText(/^\d functions$/).waitFor();
+	await page.getByRole("button", {name: "Callers of Stdlib__Buffer.create"}).click();
+	await page.getByRole("row", {name: /^via Stdlib__Printf.ksprintf/}).waitFor();
+	await t.look(page, "memory-functions");
+	await t.accessible(page);
+	await page.keyboard.press("ArrowLeft");
+	await page.getByRole("row", {name: /^via/}).waitFor({state: "detached"});
+	await page.getByRole("button", {name: "Stdlib__Buffer.create", exact: true}).click();
+	await addressed(page, "path", "Stdlib__Buffer.create");
+	await addressed(page, "tree", "callers");
+	equal((await boxes(page))[0].name, "Stdlib__Buffer.create");
+});
+
+for (const name of ["leaky", "multidom-v3"])
+	test(`memory: every filter counts what the reference viewer counts, of ${name}`, {timeout: 120000}, async (t) => {
+		const host = await t.host({sink: true, collector: false});
+		const {id} = await recorded(host, trace(name));
+		const page = await opened(t, host, id);
+
+		await page.getByText("Filters", {exact: true}).click();
+		for (const {words, objects, samples, most} of viewer(name).filters) {
+			await page.evaluate(() => document.getElementById("page").memory.filters.clear.hidden) || (await page.getByRole("button", {name: "Remove all"}).click());
+			for (const clause of words.split(" and ").flatMap((it) => (/^\d/.test(it) ? [] : [it])))
+				await condition(page, clause, words);
+			const got = await counted(page);
+			/* At the peak itself; the reference's rule means the end of its microsecond, in which something of it may die. */
+			const exact = words === "live at peak" ? viewer(name).numbers.peak_merged_samples : samples;
+			equal(got.samples, exact, `“${words}”: samples`);
+			if (exact === samples)
+				equal(got.objects, objects, `“${words}”: objects`);
+			if (words === "none")
+				continue;
+			/* The line of what is filtered passes no higher than the reference's does, and at the pixels it is seen it is not lower than its own end. */
+			const line = await page.evaluate(() => {
+				const {chart, info} = document.getElementById("page").memory;
+				return Math.max(...chart.lines.part) * (info.rate / info.wordBytes);
+			});
+			ok(line <= most + 1e-6, `“${words}”: the line's ${line} of ${most}`);
+		}
+	});
+
+test("memory: a click on the chart chooses a moment, drawing chooses a range", async (t) => {
+	const page = await leaky(t);
+	const {x, y} = await along(page, 0.5);
+
+	await page.mouse.move(x, y);
+	await t.look(page, "memory-crosshair");
+	await page.mouse.click(x, y);
+	const {bytes} = await counted(page);
+	const [at, lives] = await page.evaluate(async () => {
+		const {choice, heap} = document.getElementById("page").memory;
+		return [choice.at, (await heap.timeline(null, choice.at, choice.at + 1, 2)).bytes[0]];
+	});
+	equal(bytes, lives, "what lived then, twice");
+	await addressed(page, "at", String(at));
+	ok((await what(page).locator("option:checked").textContent()).startsWith("what lived at +112"), "it is said");
+	const from = await along(page, 0.25);
+	const to = await along(page, 0.75);
+	await page.mouse.move(from.x, from.y);
+	await page.mouse.down();
+	await page.mouse.move(to.x - 20, to.y);
+	await page.mouse.move(to.x, to.y);
+	await page.mouse.up();
+	const range = await page.evaluate(() => document.getElementById("page").memory.choice.during);
+	const all = allocated("leaky").filter((it) => it.us >= range.from && it.us <= range.to);
+	equal((await counted(page)).samples, all.reduce((sum, it) => sum + it.samples, 0), "what was allocated in the range");
+	await addressed(page, "during", `${range.from}-${range.to}`);
+	await addressed(page, "at", undefined);
+	await t.look(page, "memory-range");
+	await what(page).selectOption("still");
+	equal((await counted(page)).samples, all.filter((it) => it.end > range.to).reduce((sum, it) => sum + it.samples, 0), "what of it lives at its end");
+	await addressed(page, "still", "1");
+	await page.getByRole("button", {name: "Everything"}).click();
+	equal((await counted(page)).samples, oracle("leaky").samples_total, "everything");
+});
+
+test("memory: the chart by key, in elapsed and in wall time", async (t) => {
+	const page = await leaky(t);
+
+	await chart(page).focus();
+	await page.keyboard.press("Home");
+	for (let i = 0; i < 3; i++)
+		await page.keyboard.press("PageDown");
+	await page.getByRole("status").getByText(/^\+\d+(\.\d+)? ms: [\d.]+ [KM]B$/).waitFor();
+	await page.keyboard.press("Enter");
+	await addressed(page, "at", String(await page.evaluate(() => document.getElementById("page").memory.choice.at)));
+	await page.keyboard.press("Shift+PageDown");
+	await page.keyboard.press("Shift+PageDown");
+	await page.keyboard.press("Enter");
+	const range = await page.evaluate(() => document.getElementById("page").memory.choice.during);
+	ok(range.to > range.from, "a range");
+	await addressed(page, "during", `${range.from}-${range.to}`);
+	await page.getByLabel("Times", {exact: true}).selectOption("wall");
+	ok(/from 2026-11-21 11:07:5\d\.\d{3} UTC to/.test(await what(page).locator("option:checked").textContent()), "wall time is told");
+	await addressed(page, "clock", "wall");
+	await t.look(page, "memory-wall");
+	await chart(page).focus();
+	await page.keyboard.press("Escape");
+	await addressed(page, "during", undefined);
+});
+
+test("memory: flame graph and icicle, both ways, by mouse and by key", async (t) => {
+	const page = await leaky(t);
+	const page_ = (await boxes(page)).find((it) => it.name === "Dune__exe__Leaky.Render.page");
+	const at = await middle(page, page_);
+
+	await page.mouse.move(at.x, at.y);
+	await page.locator(".mem-tip").getByText(/^Dune__exe__Leaky\.Render\.page: 203 MB \(78\.9 %\) ± 1 %/).waitFor();
+	await page.mouse.click(at.x, at.y);
+	equal((await boxes(page))[0].name, page_.name, "what is zoomed to");
+	const path = ["Dune__exe__Run_leaky", "Dune__exe__Leaky.main", "Dune__exe__Leaky.handle", page_.name];
+	/* The first frame of this program has no name. */
+	await until(async () => new URLSearchParams(page.url().split("#")[1]).getAll("path").join() === (await page.evaluate(() => document.getElementById("page").memory.flame.path.join())));
+	ok(page.url().includes("path=Dune__exe__Leaky.handle"), "the path in the address");
+	await t.look(page, "memory-zoomed");
+	await page.getByRole("navigation", {name: "From the root to what is shown"}).getByRole("button", {name: path[1]}).click();
+	equal((await boxes(page))[0].name, path[1], "an ancestor");
+	/* Keys: to the heaviest child, beside it, zoom, out. */
+	await flame(page).focus();
+	await page.keyboard.press("ArrowUp");
+	await page.getByRole("status").getByText(/^Dune__exe__Leaky\.handle: 257 MB/).waitFor();
+	await page.keyboard.press("ArrowUp");
+	await page.keyboard.press("ArrowRight");
+	await page.getByRole("status").getByText(/^Dune__exe__Leaky\.Parser\.parse: /).waitFor();
+	await page.keyboard.press("Enter");
+	equal((await boxes(page))[0].name, "Dune__exe__Leaky.Parser.parse");
+	await until(() => page.url().includes("Parser"));
+	await page.keyboard.press("Escape");
+	equal((await boxes(page))[0].name, "Dune__exe__Leaky.handle");
+	/* Back is the way back. */
+	await until(() => page.url().includes("handle") && !page.url().includes("Parser"));
+	await page.goBack();
+	await until(async () => (await boxes(page))[0].name === "Dune__exe__Leaky.Parser.parse");
+	await page.getByLabel("Which way it grows").selectOption("down");
+	await addressed(page, "grow", "down");
+	await page.getByLabel("Whose calls").selectOption("callers");
+	await addressed(page, "tree", "callers");
+	const roots = (await boxes(page)).filter((it) => it.row === 1);
+	equal(roots[0].name, "Stdlib__Buffer.create", "what allocates most");
+	equal(Math.round(roots[0].total / (8 / 3e-4)), 1673, "its samples");
+	await t.look(page, "memory-icicle");
+	const first = await middle(page, roots[0]);
+	await page.mouse.click(first.x, first.y);
+	equal((await boxes(page)).filter((it) => it.row === 1)[0].name, "Stdlib__Printf.ksprintf.k'", "who called it");
+	await t.accessible(page);
+});
+
+test("memory: search tells how much it found, and what is hidden is gone", async (t) => {
+	const page = await leaky(t);
+	const {samples} = viewer("leaky").filters.find((it) => it.words.startsWith("inside a function whose name contains"));
+
+	await page.keyboard.press("/");
+	await page.keyboard.type("list");
+	await page.locator(".mem-found").getByText(/boxes/).first().waitFor();
+	const found = await page.evaluate(() => document.getElementById("page").memory.flame.found.textContent);
+	ok(found.includes(`${((100 * samples) / oracle("leaky").samples_total).toFixed(1)} %`), `${found} is ${samples} samples`);
+	await addressed(page, "find", "list");
+	await t.look(page, "memory-search");
+	await page.getByText("Filters", {exact: true}).click();
+	await page.getByRole("button", {name: "Hide a function"}).click();
+	await page.getByLabel("Name", {exact: true}).fill("List");
+	await page.locator(".mem-found").getByText("Nothing has that in its name.").first().waitFor();
+	await settled(page);
+	ok(!(await boxes(page)).some((it) => it.name.includes("List")), "no List is left");
+	equal((await counted(page)).samples, oracle("leaky").samples_total, "what is counted is the same");
+	await addressed(page, "hide", "hide:has:List");
+});
+
+test("memory: what is incomplete or wrong in a filter is said, and does not count", async (t) => {
+	const page = await leaky(t);
+	const all = oracle("leaky").samples_total;
+	const line = page.locator(".mem-clauses li");
+
+	await page.getByText("Filters", {exact: true}).click();
+	await page.getByRole("button", {name: "Add a condition"}).click();
+	await line.getByText("Say an amount, such as 512 B, 4K or 1.5M.").waitFor();
+	await page.getByText("Filters: 0, and 1 incomplete one, which does not count").waitFor();
+	await page.getByLabel("Amount").fill("4 apples");
+	await line.getByText("“4 apples” is not understood; say an amount, such as 512 B, 4K or 1.5M.").waitFor();
+	equal(await page.getByLabel("Amount").getAttribute("aria-invalid"), "true");
+	equal((await counted(page)).samples, all, "all is counted");
+	await line.getByLabel("How").selectOption("between");
+	await page.getByLabel("Amount").first().fill("1M");
+	await page.getByLabel("Amount").nth(1).fill("1K");
+	await line.getByText("The first is more than the second; exchange them.").waitFor();
+	await line.getByLabel("What must hold").selectOption("allocated");
+	await page.getByLabel("Time", {exact: true}).fill("2026-11-20 10:00:00");
+	await line.getByText("“2026-11-20 10:00:00” is before the recording began.").waitFor();
+	await line.getByLabel("What must hold").selectOption("on");
+	await page.getByRole("button", {name: "Add a condition"}).click();
+	await line.nth(1).getByLabel("What must hold").selectOption("off");
+	await line.nth(1).getByText("With this no heap is left; remove it, or another condition on heaps.").waitFor();
+	await t.look(page, "memory-wrong");
+	await t.accessible(page);
+	await page.getByRole("button", {name: "Remove condition 2"}).click();
+	equal((await counted(page)).samples, viewer("leaky").filters.find((it) => it.words === "on the major heap").samples);
+	await addressed(page, "only", "on:major");
+});
+
+test("memory: the address is the view, after a reload and in another browser", async (t) => {
+	const more = "&at=112240&clock=wall&tree=callers&grow=down&recursion=1&find=make&only=size%3Amost%3A256&only=inside%3Ahas%3ALeaky&hide=hide%3Ais%3AStdlib__List.mapi&path=Stdlib__Buffer.create";
+	const page = await leaky(t, more);
+	const seen = async () => [await counted(page), await boxes(page), await page.locator(".mem-found").first().textContent(), await what(page).inputValue(), await page.getByRole("textbox").evaluateAll((all) => all.map((it) => it.value))];
+	const before = await seen();
+
+	equal(before[3], "at");
+	equal(before[4], ["256", "Leaky", "Stdlib__List.mapi"]);
+	await page.reload();
+	await settled(page);
+	equal(await seen(), before, "the view after a reload");
+	await page.getByLabel("Which way it grows").selectOption("up");
+	await addressed(page, "grow", undefined);
+	for (const [key, value] of new URLSearchParams(more.slice(1)))
+		if (key !== "grow")
+			await until(() => new URLSearchParams(page.url().split("#")[1]).getAll(key).includes(value));
+});
+
+test("memory: leaks are told with their stacks", async (t) => {
+	const page = await leaky(t);
+
+	await page.getByRole("tab", {name: "Flame graph"}).focus();
+	await page.keyboard.press("ArrowLeft");
+	await settled(page);
+	const row = page.locator("#mem-panel-leaks tbody tr", {has: page.locator("summary", {hasText: "Session.make"})});
+	await row.getByText(/of 8, /).waitFor();
+	await row.locator("summary").click();
+	await row.getByText(/called by Dune__exe__Leaky/).first().waitFor();
+	await addressed(page, "tab", "leaks");
+	await t.look(page, "memory-leaks");
+	await t.accessible(page);
+});
+
+test("memory: a recording grows before one's eyes, stands still, is stopped and kept", async (t) => {
+	const host = await t.host({sink: true});
+	const bytes = trace("leaky");
+	const half = packets(bytes).find((at) => at > bytes.length / 2);
+	const offer = await host.offered(bytes.subarray(0, half));
+	const started = await fetch(`${host.url}/v1/domains/web/memtraces`, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({address: "127.0.0.1", port: offer.port})});
+	equal(started.status, 201, await started.clone().text());
+	const {id} = await started.json();
+	const page = await opened(t, host, id);
+	const wanted = oracle("leaky");
+	const now = () => page.evaluate(() => document.getElementById("page").memory.profile.samples);
+
+	await page.getByText(/is being recorded$/).waitFor();
+	await until(async () => (await now()) > 0);
+	const before = await now();
+	ok(before < wanted.samples_total, `${before} samples at first`);
+	/* What a person chose stays. */
+	const box = (await boxes(page)).find((it) => it.name === "Dune__exe__Leaky.handle");
+	const at = await middle(page, box);
+	await page.mouse.click(at.x, at.y);
+	await page.getByRole("button", {name: "Pause"}).click();
+	const parts = packets(bytes).filter((it) => it > half);
+	offer.send(bytes.subarray(half, parts[0]));
+	await until(async () => (await host.get(`/v1/memtraces/${id}`)).bytes >= parts[0]);
+	await page.waitForTimeout(2000);
+	equal(await now(), before, "while it is paused");
+	await page.getByRole("button", {name: "Go on"}).click();
+	await until(async () => (await now()) > before);
+	offer.send(bytes.subarray(parts[0]));
+	await until(async () => (await now()) === wanted.samples_total);
+	equal((await boxes(page))[0].name, "Dune__exe__Leaky.handle", "what is zoomed to");
+	await t.look(page, "memory-recording");
+	await page.getByRole("button", {name: "Stop recording"}).click();
+	await page.getByText(/: it was stopped$/).waitFor();
+	ok(await page.getByRole("button", {name: "Stop recording"}).isHidden(), "the button is gone");
+	await page.getByRole("button", {name: "Pin", exact: true}).click();
+	await page.getByRole("button", {name: "Unpin"}).waitFor();
+	await page.getByRole("button", {name: "Note"}).click();
+	await page.getByRole("dialog").getByRole("textbox").fill("after <b>deploy</b>");
+	await page.getByRole("button", {name: "Save", exact: true}).click();
+	await page.getByText("About this recording").click();
+	await page.getByText("after <b>deploy</b>").waitFor();
+	const {pinned, note} = await host.get(`/v1/memtraces/${id}`);
+	equal([pinned, note], [true, "after <b>deploy</b>"]);
+	await t.accessible(page);
+});
+
+test("memory: what a guest calls things is text, bounded, and deceives nobody", async (t) => {
+	const host = await t.host({sink: true, collector: false});
+	const evil = "<img src=x onerror=alert(1)>";
+	const {id} = await recorded(host, renamed(trace("leaky"), {"Dune__exe__Leaky.Render.page": evil, "requests demo": "<b>x</b>\u202e\u0007!", "demo-host": "<b>h</b>!", "stdlib.ml": "<i>i</i>\n"}));
+	const page = await opened(t, host, id);
+	const scripts = () => page.evaluate(() => [document.scripts.length, document.images.length, document.querySelectorAll("#page b, #page script, #page img").length]);
+
+	equal(await scripts(), [1, 0, 0], "no markup came of it");
+	await page.getByText("About this recording").click();
+	const facts = await page.locator(".mem-more dd").allTextContents();
+	ok(facts.some((it) => it.startsWith("<b>x</b>\\") && it.endsWith("!")), `the context in ${facts}`);
+	equal(await page.getByRole("heading", {level: 1}).textContent(), "<b>h</b>!");
+	ok(!(await page.evaluate(() => document.body.innerText)).match(/[\u202e\u0007]/), "nothing that turns or rings");
+	for (const tab of ["Functions", "Leaks", "Flame graph"]) {
+		await page.getByRole("tab", {name: tab}).click();
+		await settled(page);
+		equal(await scripts(), [1, 0, 0], tab);
+	}
+	await flame(page).evaluate((element) => element.scrollIntoView({block: "end"}));
+	const there = await middle(page, (await boxes(page)).find((it) => it.name === evil));
+	await page.mouse.move(there.x, there.y);
+	await page.locator(".mem-tip").getByText(`${evil}: 203 MB`).waitFor();
+	await page.mouse.click(there.x, there.y);
+	await until(() => new URLSearchParams(page.url().split("#")[1]).getAll("path").includes(evil));
+	equal(await scripts(), [1, 0, 0], "its path");
+	await t.look(page, "memory-hostile");
+	/* And an address that somebody wrote. */
+	const other = await opened(t, host, id, `&only=${encodeURIComponent(`inside:has:${evil}`)}&only=nonsense&only=size:most&hide=${encodeURIComponent("hide:is:<b>")}&find=%3Cb%3E&path=%3Cb%3E&at=99999999999999999&during=5-1&tab=x&sort=__proto__&weight=constructor`);
+	equal(await other.evaluate(() => document.querySelectorAll("#page b, #page script, #page img").length), 0);
+	equal((await counted(other)).samples, 7970, "what is inside that function, as the reference counts it");
+	await t.accessible(other);
+});
+
+test("memory: a file is dropped or chosen, and what is damaged says so", async (t) => {
+	const host = await t.host({collector: false});
+	const page = await t.open(host, "/");
+
+	await drop(page, "#page", "mirage-cut-events.trace", trace("mirage-cut-events"));
+	await settled(page);
+	ok(page.url().endsWith("#memfile=mirage-cut-events.trace"), page.url());
+	const {samples} = await counted(page);
+	equal(samples, oracle("mirage-cut-events").samples_total);
+	await page.locator(".mem-remarks li").first().waitFor();
+	await t.look(page, "memory-damaged");
+	await page.reload();
+	await page.getByText(/which a page may not open by itself; choose it, or drop it here\./).waitFor();
+	await page.getByLabel("A memory profile or trace").setInputFiles({name: "mirage-cut-events.trace", mimeType: "", buffer: trace("mirage-cut-events")});
+	await settled(page);
+	equal((await counted(page)).samples, samples, "chosen again");
+	/* A trace that is dropped here goes where traces are shown, and back. */
+	await drop(page, ".mem", "small.ctf", reference("small.ctf"));
+	await page.locator("#tl-canvas").waitFor();
+	await until(() => page.url().includes("file=small.ctf"));
+	await drop(page, ".tl", "bad-badloc.trace", trace("bad-badloc"));
+	await settled(page);
+	equal((await counted(page)).samples, oracle("manylocs").samples_total, "only names may be missing");
+	/* No recording of that number; no memtrace stream. */
+	t.allow(/404/);
+	await page.evaluate(() => (location.hash = "#memtrace=77"));
+	await page.getByRole("alert").getByText(/77|no /i).first().waitFor();
+	await page.getByRole("link", {name: "Back to the guests"}).waitFor();
+});
+
+test("memory: dark, narrow, by touch, and a stack of thousands of calls", async (t) => {
+	const host = await t.host({sink: true, collector: false});
+	const {id} = await recorded(host, trace("deep"));
+	const page = await opened(t, host, id, "&recursion=1&grow=down", {dark: true});
+
+	ok((await boxes(page)).some((it) => it.row > 1000), "rows");
+	await flame(page).evaluate((element) => (element.scrollTop = 10000));
+	await settled(page);
+	ok(await page.evaluate(() => document.getElementById("page").memory.flame.painted < 2000), "only what is seen is painted");
+	await t.look(page, "memory-dark");
+	await t.accessible(page);
+	const small = await opened(t, host, id, "", {width: 380, height: 700, touch: true});
+	equal(await small.evaluate(() => document.documentElement.scrollWidth), 380, "nothing stands out at the side");
+	const box = (await boxes(small)).find((it) => it.row === 2);
+	const at = await middle(small, box);
+	await flame(small).scrollIntoViewIfNeeded();
+	const there = await middle(small, box);
+	await small.touchscreen.tap(there.x, there.y);
+	equal((await boxes(small))[0].name, box.name, `a tap, ${at.y}`);
+	await chart(small).scrollIntoViewIfNeeded();
+	const moment = await along(small, 0.5);
+	await small.touchscreen.tap(moment.x, moment.y);
+	ok((await what(small).inputValue()) === "at", "a moment by a tap");
+	await t.look(small, "memory-narrow");
+	for (const tab of ["Functions", "Leaks"]) {
+		await small.getByRole("tab", {name: tab}).tap();
+		await settled(small);
+		equal(await small.evaluate(() => document.documentElement.scrollWidth), 380, tab);
+	}
+	await t.accessible(small);
+});
+
+test("memory: a tree of a million nodes costs what its pixels cost", async (t) => {
+	const page = await leaky(t);
+	const {painted, laid, ms} = await page.evaluate(async () => {
+		const {flame} = document.getElementById("page").memory;
+		const n = 1 << 20;
+		const tree = {n, parent: new Uint32Array(n), first: new Uint32Array(n).fill(0xffffffff), next: new Uint32Array(n).fill(0xffffffff), depth: new Uint32Array(n), self: new Float64Array(n), total: new Float64Array(n), allocs: new Uint32Array(n), name: new Uint32Array(n)};
+
+		/* Each node has two children, the second much lighter. */
+		tree.total[0] = 1e12;
+		for (let i = 0; 2 * i + 2 < n; i++) {
+			const [a, b] = [2 * i + 1, 2 * i + 2];
+			Object.assign(tree.parent, {[a]: i, [b]: i});
+			tree.first[i] = a;
+			tree.next[a] = b;
+			tree.depth[a] = tree.depth[b] = tree.depth[i] + 1;
+			tree.total[a] = tree.total[i] * 0.6;
+			tree.total[b] = tree.total[i] * 0.4;
+		}
+		flame.show({callees: tree, callers: tree}, flame.names, "a million");
+		const began = performance.now();
+		flame.lay();
+		cancelAnimationFrame(flame.frame);
+		flame.frame = 0;
+		flame.paint();
+		return {painted: flame.painted, laid: flame.layout.nodes.length, ms: performance.now() - began};
+	});
+	ok(laid <= 2 * 1280 * 21, `${laid} boxes`);
+	ok(painted <= laid && painted > 100, `${painted} painted`);
+	ok(ms < 1000, `${ms} ms`);
+});
+
+test("memory: the graph and the profile are saved", async (t) => {
+	const page = await leaky(t);
+	const saved = async (name) => {
+		const coming = page.waitForEvent("download");
+		await page.getByText("Save", {exact: true}).click();
+		await page.getByRole("button", {name}).click();
+		return readFileSync(await (await coming).path());
+	};
+
+	equal(Buffer.compare(await saved("The recording (memtrace)"), trace("leaky")), 0, "the recording");
+	const svg = (await saved("The flame graph (SVG)")).toString();
+	ok(svg.startsWith("<svg") && svg.includes("Dune__exe__Leaky.Render.page: 203 MB"), svg.slice(0, 200));
+	equal(await page.evaluate((text) => new DOMParser().parseFromString(text, "image/svg+xml").querySelectorAll("parsererror").length, svg), 0);
+	equal((await saved("The flame graph (PNG)")).subarray(1, 4).toString(), "PNG");
+	const stacks = (await saved("The profile (collapsed stacks)")).toString().trim().split("\n");
+	const sum = stacks.reduce((all, line) => all + Number(/ (\d+)$/.exec(line)[1]), 0);
+	ok(Math.abs(sum - oracle("leaky").estimated_bytes_total) < stacks.length, `${sum} bytes in all`);
+	const {samples, tree} = JSON.parse(await saved("The profile (JSON)"));
+	equal(samples, oracle("leaky").samples_total);
+	ok(tree.length > 50, "nodes");
+});
