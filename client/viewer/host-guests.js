@@ -103,6 +103,7 @@ export class Guests {
 		entry.guest = guest;
 		this.fill(entry);
 		this.fillProfile(entry, profiles.recording(guest.domain.run));
+		this.fillRingless(entry, profiles.newest(guest.domain.run));
 	}
 
 	rowOf(key) {
@@ -136,6 +137,21 @@ export class Guests {
 		cells.profile = make("button", {type: "button", onclick: () => this.calls[entry.profile ? "stop" : "profile"](entry.guest, entry.profile)});
 		cells.act.append(cells.why, cells.snapshot, cells.runs, cells.profile);
 		return entry;
+	}
+
+	/** A guest that traces nothing is here for its memory profiles, of which PROFILE (or null) is the newest. */
+	fillRingless({guest: {domain}, cells}, profile) {
+		const ringless = !domain.streams.length;
+
+		cells.choose.hidden = ringless;
+		if (!ringless)
+			return;
+		if (profile)
+			attribute(cells.link, "href", format({memtrace: profile.id}));
+		text(cells.kept, "no trace");
+		text(cells.rate, "");
+		text(cells.gaps, "");
+		cells.snapshot.hidden = true;
 	}
 
 	/** PROFILE: what is being recorded of the guest's memory, or null. */

@@ -85,6 +85,11 @@ export class ProfileModel {
 		return (this.runs.get(run) ?? []).find(({state}) => state === "recording") ?? null;
 	}
 
+	/** The newest of RUN, or null. */
+	newest(run) {
+		return this.runs.get(run)?.[0] ?? null;
+	}
+
 	/** The one that ran when CAPTURE was taken, or null. */
 	at({run, time}) {
 		const when = Date.parse(time);

@@ -1,6 +1,7 @@
 /* The list of memory profiles: what was recorded of whom, and what is being recorded now.  As host-captures.js, row by row. */
 import {format} from "./address.js";
 import {shown} from "./guest-text.js";
+import {keyOf} from "./host-model.js";
 import {place} from "./host-rows.js";
 import {called, lasted, when} from "./host-words.js";
 import {make} from "./make.js";
@@ -149,6 +150,7 @@ export class Profiles {
 
 		entry.link = make("a", {className: "name", href: format({memtrace: profile.id})});
 		entry.detail = make("span", {className: "quiet detail"});
+		entry.threads = make("a", {className: "profiled", hidden: true});
 		entry.program = make("span");
 		entry.began = make("time");
 		entry.lasted = make("span");
@@ -157,7 +159,7 @@ export class Profiles {
 		entry.note = make("span", {className: "note"});
 		entry.buttons = {pin: press("pin", "Pin"), note: press("note", "Note"), stop: press("stop", "Stop"), remove: press("remove", "Delete")};
 		entry.row = make("tr", {role: "row", "data-memtrace": String(profile.id)},
-			make("th", {role: "rowheader", scope: "row", className: "guest", "data-label": "Guest"}, entry.link, entry.detail),
+			make("th", {role: "rowheader", scope: "row", className: "guest", "data-label": "Guest"}, entry.link, entry.detail, entry.threads),
 			cell("Program", "program", entry.program),
 			cell("Began", "", entry.began),
 			cell("Lasted", "", entry.lasted),
@@ -167,6 +169,19 @@ export class Profiles {
 			cell("Actions", "act", ...Object.values(entry.buttons)));
 		this.fill(entry);
 		return entry;
+	}
+
+	/** Where the guest traces, too, its threads are seen with the heap above them. */
+	beside({profile, threads}) {
+		const {run, uuid, domain} = profile;
+		const guest = run === null ? null : this.model.guests.get(keyOf({uuid, name: domain}));
+
+		threads.hidden = !guest?.domain.streams.length;
+		threads.textContent = threads.hidden ? "" : "beside its threads";
+		if (threads.hidden)
+			return;
+		threads.href = format({domain: uuid ?? domain, run});
+		threads.setAttribute("aria-label", `${whose(profile)}: memory profile ${profile.id} beside the threads`);
 	}
 
 	fill(entry) {
@@ -180,6 +195,7 @@ export class Profiles {
 		entry.link.textContent = name;
 		entry.link.setAttribute("aria-label", `${name}: open memory profile ${profile.id}`);
 		entry.detail.textContent = says.context ? shown(says.context) : "";
+		this.beside(entry);
 		entry.program.textContent = says.program ? called(says.program) : "";
 		entry.began.textContent = when(profile.began);
 		entry.began.dateTime = profile.began ?? "";

@@ -64,6 +64,7 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 		const [{bytes}] = await recorded(host);
 		return bytes > 10000 && (await text(profileRow(page, 1))).includes(`${Math.round(bytes / 1024)} KB`);
 	});
+	ok(/^#domain=web&run=1/.test(await profileRow(page, 1).getByRole("link", {name: "web: memory profile 1 beside the threads"}).getAttribute("href")), "the way to its threads");
 	await t.look(page, "profile-recording");
 	/* A second client is refused, in a sentence. */
 	const other = page.getByRole("button", {name: "Profile another guest…"});
@@ -155,6 +156,28 @@ test("profiles: a capture leads to the profile that ran, from its row and its co
 	await page.keyboard.press("Escape");
 	await guest.stop();
 	await until(async () => (await host.domain("web")).state === "ended");
+});
+
+test("profiles: a guest that traces nothing is there for its profile alone", async (t) => {
+	const host = await t.host({sink: true, collector: false, archive: ["begin", "run 1 xen a quiet 0a1b2c3d-0000-4000-8000-000000000001 3 running -", "commit"]});
+	const offer = await host.offered(sender().first);
+	const page = await t.open(host);
+	const row = guestRow(page, "quiet");
+
+	await row.waitFor();
+	equal(await row.locator(".kept").innerText(), "no trace");
+	ok(await row.getByRole("button", {name: /snapshot/}).isHidden(), "nothing to take a snapshot of");
+	ok(await row.getByRole("checkbox").isHidden(), "nothing to lay on a time line");
+	const answer = await fetch(`${host.url}/v1/domains/quiet/memtraces`, {
+		method: "POST",
+		headers: {"Content-Type": "application/json"},
+		body: JSON.stringify({address: "127.0.0.1", port: offer.port}),
+	});
+	equal(answer.status, 201);
+	await row.getByRole("link", {name: /memory of quiet is being profiled/}).waitFor();
+	equal(await row.locator("a.name").getAttribute("href"), "#memtrace=1");
+	ok(await profileRow(page, 1).getByRole("link", {name: /beside the threads/}).isHidden(), "there are no threads beside it");
+	await t.look(page, "profiles-ringless");
 });
 
 const HOSTILE = {program: "<img/src=x/onerror=alert(1)>", host: "</script>", context: `\u202e${"x".repeat(5000)}`};
