@@ -4,7 +4,6 @@
  * An instant has the event's own time.  Slices begin and end at the latest time that the stream has said, because they must hold each other;
  * where an event is older than one before it, the note `time_ns` says when it was.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "acts-state.h"
@@ -30,17 +29,6 @@ static void touch(const struct step *x, uint32_t thread)
 	thread_at(x, thread)->last = x->s->now;
 }
 
-static void note(struct act *act, const char *key, int64_t number)
-{
-	act->notes[act->n_notes++] = (struct act_note){.key = key, .number = number};
-}
-
-static void set_name(struct act *act, const char *name)
-{
-	act->name = name;
-	act->name_bytes = strlen(name);
-}
-
 /* The act that stands for the event, on the track of THREAD. */
 static struct act act_of(const struct step *x, enum act_kind kind, uint32_t thread)
 {
@@ -51,9 +39,9 @@ static struct act act_of(const struct step *x, enum act_kind kind, uint32_t thre
 		.category = mprof_event_name(x->e->id),
 	};
 
-	set_name(&act, act.category);
+	act_set_name(&act, act.category);
 	if (act.time != x->e->timestamp)
-		note(&act, "time_ns", (int64_t)x->e->timestamp);
+		act_add_note(&act, "time_ns", (int64_t)x->e->timestamp);
 	return act;
 }
 
@@ -74,9 +62,9 @@ static int run(const struct step *x, uint32_t thread, bool own)
 		act.category = "run";
 		act.n_notes = 0;
 	} else {
-		note(&act, "thread", x->e->context);
+		act_add_note(&act, "thread", x->e->context);
 	}
-	set_name(&act, thread == s->root ? "idle" : "running");
+	act_set_name(&act, thread == s->root ? "idle" : "running");
 	if (open)
 		s->run_category = act.category;
 	return r || (!own && !open) ? r : acts_put(x->a, s, &act);
@@ -94,8 +82,8 @@ static int pair(const struct step *x, int64_t doer_id, int64_t other_id, bool ba
 		return r;
 	touch(x, doer);
 	act[back] = act_of(x, ACT_INSTANT, doer);
-	note(&act[back], "thread", doer_id);
-	note(&act[back], "other", other_id);
+	act_add_note(&act[back], "thread", doer_id);
+	act_add_note(&act[back], "other", other_id);
 	if (x->e->id == MPROF_EVENT_fails)
 		act[back].notes[act[back].n_notes++] =
 			(struct act_note){.key = "failure", .text = x->a->text.text, .text_bytes = x->a->text.bytes};
@@ -119,8 +107,8 @@ static int alone(const struct step *x, int64_t id, int64_t other)
 	if (r)
 		return r;
 	act = act_of(x, ACT_INSTANT, thread);
-	note(&act, "thread", id);
-	note(&act, "other", other);
+	act_add_note(&act, "thread", id);
+	act_add_note(&act, "other", other);
 	return acts_put(x->a, x->s, &act);
 }
 
@@ -144,10 +132,10 @@ static int on_creates(const struct step *x)
 	act.life = act.kind == ACT_BEGIN;
 	if (act.life)
 		thread_at(x, thread)->flags |= CAST_ALIVE | CAST_CREATED;
-	set_name(&act, mprof_thread_type_name(x->e->type));
-	note(&act, "thread", x->e->context);
-	note(&act, "other", x->e->number);
-	note(&act, "type", x->e->type);
+	act_set_name(&act, mprof_thread_type_name(x->e->type));
+	act_add_note(&act, "thread", x->e->context);
+	act_add_note(&act, "other", x->e->number);
+	act_add_note(&act, "type", x->e->type);
 	return acts_put(x->a, x->s, &act);
 }
 
@@ -237,7 +225,7 @@ static int on_label(const struct step *x)
 	act = act_of(x, ACT_INSTANT, thread);
 	act.name = text->text;
 	act.name_bytes = text->bytes;
-	note(&act, "thread", x->e->context);
+	act_add_note(&act, "thread", x->e->context);
 	return r ? r : acts_put(x->a, x->s, &act);
 }
 
@@ -247,77 +235,6 @@ static int on_switch(const struct step *x)
 	int r = acts_thread(x->a, x->s, x->e->context, &thread);
 
 	return r ? r : run(x, thread, true);
-}
-
-/* The track of what happens to the whole stream. */
-static int extra(struct acts *a, struct act_stream *s, const char *name, uint32_t *number)
-{
-	struct act_track track = {.kind = ACT_EXTRA, .name = name, .name_bytes = strlen(name)};
-
-	if (*number)
-		return 0;
-	*number = track.track = acts_track_new(a);
-	return acts_tell_track(a, s, &track);
-}
-
-static int on_gc(const struct step *x)
-{
-	struct act_stream *s = x->s;
-	uint64_t duration = (uint64_t)x->e->number, start = duration < x->time ? x->time - duration : 0;
-	struct act act = act_of(x, ACT_INSTANT, s->root), end;
-	int r = extra(x->a, s, "gc", &s->collector);
-
-	/* One after the other, whatever they say. */
-	start = start < s->collected ? s->collected : start;
-	s->collected = x->time < start ? start : x->time;
-	act.kind = ACT_BEGIN;
-	act.track = s->collector;
-	act.time = start;
-	if (s->collected != x->time)
-		note(&act, "time_ns", (int64_t)x->e->timestamp);
-	note(&act, "duration_ns", x->e->number);
-	end = (struct act){.kind = ACT_END, .track = s->collector, .time = s->collected, .category = act.category};
-	set_name(&end, act.name);
-	r = r ? r : acts_put(x->a, s, &act);
-	return r ? r : acts_put(x->a, s, &end);
-}
-
-int acts_lost(struct acts *a, struct act_stream *s, uint64_t to)
-{
-	struct act act = {.time = s->now, .category = "gap"};
-	int r;
-
-	if (!s->lost)
-		return 0;
-	r = extra(a, s, "gaps", &s->faults);
-	act.track = s->faults;
-	set_name(&act, "packets lost");
-	note(&act, "packets", (int64_t)s->lost);
-	s->lost = 0;
-	r = r ? r : acts_put(a, s, &act);
-	act.kind = ACT_END;
-	act.n_notes = 0;
-	act.time = to > s->now ? to : s->now;
-	return r ? r : acts_put(a, s, &act);
-}
-
-int acts_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
-{
-	struct acts *a = data;
-	struct act act = {.kind = ACT_INSTANT, .category = "damage"};
-	struct act_stream *s;
-	char text[256];
-	int r;
-
-	if (!a->stream || !a->stream[stream].begun) /* there is no time yet that it could stand at */
-		return 0;
-	s = &a->stream[stream];
-	act.time = s->now;
-	act.name = text;
-	act.name_bytes = mprof_damage_text(damage, text, sizeof(text));
-	r = extra(a, s, "gaps", &s->faults);
-	act.track = s->faults;
-	return r ? r : acts_put(a, s, &act);
 }
 
 static int handle(const struct step *x)
@@ -345,7 +262,7 @@ static int handle(const struct step *x)
 	case MPROF_EVENT_counter:
 		return acts_counter(x->a, x->s, x->e, x->time);
 	case MPROF_EVENT_gc:
-		return on_gc(x);
+		return acts_collection(x->a, x->s, x->e, x->time);
 	case MPROF_EVENT_IDS:
 		break;
 	}

@@ -2,6 +2,8 @@
 #ifndef CTL_ACTS_STATE_H
 #define CTL_ACTS_STATE_H
 
+#include <string.h>
+
 #include "acts.h"
 
 #define ACT_TIME_MAX ((uint64_t)INT64_MAX)
@@ -30,6 +32,17 @@ struct act_stream {
 	uint64_t lost;		  /* packets missing behind NOW */
 };
 
+static inline void act_add_note(struct act *act, const char *key, int64_t number)
+{
+	act->notes[act->n_notes++] = (struct act_note){.key = key, .number = number};
+}
+
+static inline void act_set_name(struct act *act, const char *name)
+{
+	act->name = name;
+	act->name_bytes = strlen(name);
+}
+
 /* Of acts.c: */
 
 uint32_t acts_track_new(struct acts *a);
@@ -51,6 +64,10 @@ int acts_stop(struct acts *a, struct act_stream *s, uint64_t time);
 /* Of acts-events.c: */
 
 int acts_event(struct acts *a, struct act_stream *s, const struct mprof_raw_event *e);
+/* Of acts-extra.c: */
+
+/* The event E at TIME says that the heap was collected until then, and for how long. */
+int acts_collection(struct acts *a, struct act_stream *s, const struct mprof_raw_event *e, uint64_t time);
 /* Tell of the packets that are missing, if any: behind the latest event, up to TO. */
 int acts_lost(struct acts *a, struct act_stream *s, uint64_t to);
 /* As of a sink. */

@@ -1,5 +1,5 @@
 /*
- * The format is Fuchsia's (docs/reference/tracing/trace-format of its source); numbers below are its.
+ * The format is Fuchsia's (reference/tracing/trace-format among its documents); numbers below are its.
  *
  * A stream is a process and a track a thread; their object ids are the tracks' numbers, which are different and small, because some readers
  * keep 32 bits of them.  The life of a thread is an asynchronous operation, so that it need not hold what happens on the thread's track.  A flow

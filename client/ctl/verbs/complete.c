@@ -2,116 +2,31 @@
  * `mprofctl complete -- WORD...`: what can stand in place of the last of the words, for the shells; the scripts in completion/ ask for it.
  *
  * All that a shell could be told stands in the help already, and is taken from there: what help says of a verb can be completed, and
- * nothing of it must be kept up to date a second time.  Each line is a word, a tab and what it is; a line `:files` says that any file will do.
- * Whatever fails, fails quietly: nobody wants to be told in the middle of a word.
- *
- * Guests choose their names, and a shell takes what it is given for what a person typed.  Only names of harmless letters are offered.
+ * nothing of it must be kept up to date a second time.  A line `:files` says that any file will do.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <mprof/event.h>
 
+#include "ctl.h"
 #include "exporter.h"
-#include "http.h"
+#include "help-lines.h"
+#include "offer.h"
 #include "options.h"
 #include "scope.h"
-
-/* How long a person waits for the daemon in the middle of a line. */
-#define PATIENCE_S 2
 
 static const char *const common[] = {"--help", "--host", "--json", "--version"};
 
 struct completing {
-	const char *word; /* the part of it that is to be completed */
-	const char *kept; /* what stands before that and stays, up to WORD; a list up to its last comma */
-	const char *verb; /* or NULL, before it */
+	struct offer offer;
+	const char *verb; /* or NULL, before the word */
 	const char *host;
-	const char *option; /* WORD is the value of this one, or NULL */
-	size_t operands;    /* between the verb and WORD */
+	const char *option; /* the word is the value of this one, or NULL */
+	size_t operands;    /* between the verb and the word */
 	bool dashes;	    /* "--" came: no more options */
 };
-
-static void offer(const struct completing *c, const char *word, size_t len, const char *what, size_t what_len)
-{
-	if (strncmp(word, c->word, strlen(c->word)) != 0 || strlen(c->word) > len)
-		return;
-	printf("%.*s%.*s\t%.*s\n", (int)(c->word - c->kept), c->kept, (int)len, word, (int)what_len, what);
-}
-
-static void offer_word(const struct completing *c, const char *word, const char *what)
-{
-	offer(c, word, strlen(word), what, strlen(what));
-}
-
-/* ---- help, line by line */
-
-/* The next line of *TEXT, without its end; false behind the last. */
-static bool next_line(const char **text, const char **line, size_t *len)
-{
-	*line = *text;
-	*len = strcspn(*text, "\n");
-	*text += *len + ((*text)[*len] == '\n');
-	return *line != *text;
-}
-
-static bool is_option(const char *line, size_t len)
-{
-	return len > 3 && strncmp(line, "  -", 3) == 0;
-}
-
-/* Behind the gap of a line that tells of an option, or the whole of the line behind, what it does. */
-static const char *what_of(const char *line, size_t len, size_t *what_len)
-{
-	const char *gap = memmem(line + 2, len - 2, "  ", 2), *text = line + len;
-
-	if (!gap && *text++) {
-		len = strcspn(text, "\n");
-		gap = text;
-		line = text;
-	}
-	if (!gap)
-		gap = line + len;
-	*what_len = len - (size_t)(gap - line);
-	while (*what_len && *gap == ' ') {
-		gap++;
-		--*what_len;
-	}
-	return gap;
-}
-
-/* A word of help, up to a space or a comma. */
-static size_t word_len(const char *word)
-{
-	return strcspn(word, " ,\n");
-}
-
-/* Is there a word in capitals behind the option NAME somewhere in TEXT?  Then it takes a value. */
-static const char *value_in(const char *text, const char *name)
-{
-	size_t len = strlen(name);
-
-	while (text && (text = strstr(text, name))) {
-		text += len;
-		if (text[0] == ' ' && text[1] >= 'A' && text[1] <= 'Z')
-			return text + 1;
-	}
-	return NULL;
-}
-
-/* What help calls the value of OPTION of VERB, or NULL. */
-static const char *value_of(const char *verb, const char *option)
-{
-	const char *value;
-
-	if (strcmp(option, "-o") == 0)
-		option = "--output";
-	value = verb ? value_in(help_text(verb), option) : NULL;
-	return value ? value : value_in(help_text(NULL), option);
-}
 
 /* Options of LINE, which may name several. */
 static void offer_line(const struct completing *c, const char *line, size_t len)
@@ -119,10 +34,10 @@ static void offer_line(const struct completing *c, const char *line, size_t len)
 	const char *at = line + 2, *what;
 	size_t n, what_len;
 
-	what = what_of(line, len, &what_len);
+	what = help_line_what(line, len, &what_len);
 	while (at < line + len && *at == '-') {
-		n = word_len(at);
-		offer(c, at, n, what, what_len);
+		n = help_word_len(at);
+		offer_text(&c->offer, at, n, what, what_len);
 		at += n;
 		if (at[0] == ' ' && at[1] >= 'A' && at[1] <= 'Z')
 			at += 1 + strcspn(at + 1, " \n");
@@ -138,17 +53,17 @@ static void offer_options(const struct completing *c)
 	const struct exporter *e;
 	size_t len, i, k, what_len;
 
-	while (text && next_line(&text, &line, &len))
-		if (is_option(line, len))
+	while (text && help_line_next(&text, &line, &len))
+		if (help_line_is_option(line, len))
 			offer_line(c, line, len);
 	for (i = 0; c->verb && strcmp(c->verb, "export") == 0 && (e = exporter_at(i)); i++)
 		for (k = 0; e->options && e->options[k].name; k++)
-			offer_word(c, e->options[k].name, e->name);
+			offer_word(&c->offer, e->options[k].name, e->name);
 	for (i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
-		for (text = help_text(NULL); next_line(&text, &line, &len);)
-			if (is_option(line, len) && strncmp(line + 2, common[i], strlen(common[i])) == 0) {
-				what = what_of(line, len, &what_len);
-				offer(c, common[i], strlen(common[i]), what, what_len);
+		for (text = help_text(NULL); help_line_next(&text, &line, &len);)
+			if (help_line_is_option(line, len) && strncmp(line + 2, common[i], strlen(common[i])) == 0) {
+				what = help_line_what(line, len, &what_len);
+				offer_text(&c->offer, common[i], strlen(common[i]), what, what_len);
 			}
 	}
 }
@@ -160,89 +75,20 @@ static void offer_verbs(const struct completing *c)
 	const char *text = help_text(NULL), *line, *verb = NULL;
 	size_t len, n = 0;
 
-	while (next_line(&text, &line, &len) && strncmp(line, "Options", 7) != 0) {
+	while (help_line_next(&text, &line, &len) && strncmp(line, "Options", 7) != 0) {
 		if (len > 2 && strncmp(line, "  ", 2) == 0 && line[2] >= 'a' && line[2] <= 'z') {
 			if (verb)
-				offer(c, verb, n, "", 0);
+				offer_text(&c->offer, verb, n, "", 0);
 			verb = line + 2;
-			n = word_len(verb);
+			n = help_word_len(verb);
 		}
 		if (verb && len > column && strncmp(line + column - 2, "  ", 2) == 0) {
-			offer(c, verb, n, line + column, len - column);
+			offer_text(&c->offer, verb, n, line + column, len - column);
 			verb = NULL;
 		}
 	}
 	if (verb)
-		offer(c, verb, n, "", 0);
-}
-
-/* ---- what the daemon has */
-
-static void give_up(int signal)
-{
-	(void)signal;
-	_exit(0);
-}
-
-/* Would a shell take it for just these letters? */
-static bool harmless(const char *name)
-{
-	return name && name[0] && name[0] != '-' &&
-	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-")];
-}
-
-static void offer_named(const struct completing *c, const char *name, const char *what)
-{
-	if (harmless(name))
-		offer_word(c, name, harmless(what) ? what : "");
-}
-
-static void offer_domains(const struct completing *c, struct http *h)
-{
-	json_t *json = NULL, *domain;
-	size_t i;
-
-	if (http_list(h, "/v1/domains", "domains", &json) == CTL_OK)
-		json_array_foreach(json_object_get(json, "domains"), i, domain)
-		{
-			offer_named(c, json_string_value(json_object_get(domain, "name")),
-				    json_string_value(json_object_get(domain, "state")));
-		}
-	json_decref(json);
-}
-
-static void offer_captures(const struct completing *c, struct http *h)
-{
-	json_t *json = NULL, *capture;
-	char id[24];
-	size_t i;
-
-	if (http_list(h, "/v1/captures", "captures", &json) == CTL_OK)
-		json_array_foreach(json_object_get(json, "captures"), i, capture)
-		{
-			snprintf(id, sizeof(id), "%" JSON_INTEGER_FORMAT,
-				 json_integer_value(json_object_get(capture, "id")));
-			offer_named(c, id, json_string_value(json_object_get(capture, "kind")));
-		}
-	json_decref(json);
-}
-
-static void ask(const struct completing *c, bool domains, bool captures)
-{
-	SCOPED(http_close) struct http h = {.signals = -1};
-
-	if ((!domains && !captures) || !freopen("/dev/null", "w", stderr))
-		return;
-	/* What is known without the daemon is out before it can keep anybody waiting. */
-	fflush(stdout);
-	signal(SIGALRM, give_up);
-	alarm(PATIENCE_S);
-	if (http_open(&h, c->host) != CTL_OK)
-		return;
-	if (domains)
-		offer_domains(c, &h);
-	if (captures)
-		offer_captures(c, &h);
+		offer_text(&c->offer, verb, n, "", 0);
 }
 
 /* ---- what is wanted */
@@ -263,10 +109,11 @@ static void offer_kinds(const struct completing *c, const char *kinds, size_t le
 	for (; len && *kinds >= 'a' && *kinds <= 'z'; kinds += n, len -= n) {
 		n = strcspn(kinds, "|] \n");
 		n = n < len ? n : len;
-		offer(c, kinds, n, "", 0);
+		offer_text(&c->offer, kinds, n, "", 0);
 		n += n < len && kinds[n] == '|';
 	}
-	ask(c, both || has_word(kinds, len, "DOMAIN"), both || has_word(kinds, len, "CAPTURE"));
+	offer_remote(&c->offer, c->host, both || has_word(kinds, len, "DOMAIN"),
+		     both || has_word(kinds, len, "CAPTURE"));
 }
 
 /* What further lines of the usage at TEXT, each of the same verb, allow in place of its first operand. */
@@ -314,26 +161,26 @@ static void offer_operand(const struct completing *c)
 /* Of a list the items before the last comma stay. */
 static void begin_item(struct completing *c)
 {
-	const char *comma = strrchr(c->word, ',');
+	const char *comma = strrchr(c->offer.word, ',');
 
-	c->word = comma ? comma + 1 : c->word;
+	c->offer.word = comma ? comma + 1 : c->offer.word;
 }
 
 static void offer_value(struct completing *c)
 {
-	const char *value = value_of(c->verb, c->option);
+	const char *value = help_value(c->verb, c->option);
 	const struct exporter *e;
 	size_t i;
 
 	if (strcmp(c->option, "--event") == 0) {
 		begin_item(c);
 		for (i = 0; i < MPROF_EVENT_IDS; i++)
-			offer_word(c, mprof_event_name((uint8_t)i), "");
+			offer_word(&c->offer, mprof_event_name((uint8_t)i), "");
 	} else if (c->verb && strcmp(c->verb, "export") == 0 && strcmp(c->option, "--to") == 0) {
 		for (i = 0; (e = exporter_at(i)); i++)
-			offer_word(c, e->name, e->what);
+			offer_word(&c->offer, e->name, e->what);
 	} else if (value) {
-		offer_kinds(c, value, word_len(value));
+		offer_kinds(c, value, help_word_len(value));
 	}
 }
 
@@ -350,7 +197,7 @@ static void read_word(struct completing *c, const char *word)
 	} else if (!c->dashes && word[0] == '-' && word[1]) {
 		if (strncmp(word, "--host=", 7) == 0)
 			c->host = word + 7;
-		else if (!strchr(word, '=') && value_of(c->verb, word))
+		else if (!strchr(word, '=') && help_value(c->verb, word))
 			c->option = word;
 	} else if (!c->verb) {
 		c->verb = word;
@@ -370,18 +217,18 @@ int cmd_complete(const struct ctl *ctl, int argc, char **argv)
 		return say_usage(NULL, "complete: an argument is missing");
 	for (; i < argc - 1; i++)
 		read_word(&c, argv[i]);
-	c.kept = c.word = strcmp(argv[i], "=") == 0 ? "" : argv[i];
-	equals = strchr(c.word, '=');
-	if (!c.option && !c.dashes && strncmp(c.word, "--", 2) == 0 && equals) {
-		option = strndup(c.word, (size_t)(equals - c.word));
+	c.offer.kept = c.offer.word = strcmp(argv[i], "=") == 0 ? "" : argv[i];
+	equals = strchr(c.offer.word, '=');
+	if (!c.option && !c.dashes && strncmp(c.offer.word, "--", 2) == 0 && equals) {
+		option = strndup(c.offer.word, (size_t)(equals - c.offer.word));
 		c.option = option;
-		c.word = equals + 1;
+		c.offer.word = equals + 1;
 	}
 	if (c.verb && !help_text(c.verb))
 		return CTL_OK;
 	if (c.option)
 		offer_value(&c);
-	else if (!c.dashes && c.word[0] == '-')
+	else if (!c.dashes && c.offer.word[0] == '-')
 		offer_options(&c);
 	else if (!c.verb)
 		offer_verbs(&c);
