@@ -1,10 +1,12 @@
 /*
- * The memory profile that readers of them are measured with: mem-load FILE BYTES.
+ * The memory profile that readers of them are measured with: mem-load FILE BYTES [LIVE].  And what is compared with other readers of it: mem-load --read
+ * FILE goes through it event by event, stacks decoded, and only counts.
  *
  * A program of two thousand places that allocate walks up and down the tree of its five thousand stacks: 7.6 frames on average.  Each four
- * hundred small objects a minor collection follows, which promotes one in twenty; twenty thousand that were promoted, or were large, live at a time.
+ * hundred small objects a minor collection follows, which promotes one in twenty; twenty thousand (LIVE) that were promoted, or were large, live at a time.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 #define DEPTH_MAX 8u
 #define YOUNG	  400u
 #define LIVE	  20000u
+#define READ	  (256u << 10)
 
 /* One beginning of stacks: who calls, and what is called from here. */
 struct call {
@@ -36,7 +39,7 @@ struct loading {
 	uint32_t stack[DEPTH_MAX];
 	int64_t young[YOUNG];
 	int64_t live[LIVE]; /* 0: none yet */
-	uint32_t n_young, n_live;
+	uint32_t n_young, n_live, most_live;
 	uint64_t time_us;
 	struct mem_encoder *encoder;
 };
@@ -138,7 +141,7 @@ static int end(struct loading *l, uint8_t kind, int64_t id)
 /* An object that lives for long; another one goes. */
 static int keep(struct loading *l, int64_t id)
 {
-	uint32_t i = l->n_live < LIVE ? l->n_live++ : (uint32_t)draw(l, LIVE);
+	uint32_t i = l->n_live < l->most_live ? l->n_live++ : (uint32_t)draw(l, l->most_live);
 	int r = l->live[i] ? end(l, MPROF_MEM_COLLECT, l->live[i]) : 0;
 
 	l->live[i] = id;
@@ -216,24 +219,59 @@ static int load(struct loading *l, uint64_t bytes)
 	return r;
 }
 
-int main(int argc, char **argv)
+/* As a reader that only counts. */
+static int count(FILE *in)
+{
+	struct mprof_mem *d = mprof_mem_new(&(struct mprof_mem_options){.stacks = true, .seed = 1});
+	uint8_t *bytes = malloc(READ);
+	uint64_t events = 0, frames = 0;
+	struct mprof_mem_event e;
+	size_t n;
+
+	setvbuf(in, NULL, _IONBF, 0);
+	while (d && bytes && (n = fread(bytes, 1, READ, in)) > 0) {
+		mprof_mem_feed(d, bytes, n);
+		while (mprof_mem_next(d, &e) == MPROF_OK) {
+			events += e.kind != MPROF_MEM_BEGIN;
+			frames += e.kind == MPROF_MEM_ALLOC ? e.frames : 0;
+		}
+	}
+	printf("%" PRIu64 " events, %" PRIu64 " frames\n", events, frames);
+	mprof_mem_free(d);
+	free(bytes);
+	return ferror(in) ? -EIO : 0;
+}
+
+static int work(int argc, char **argv)
 {
 	struct loading *l = calloc(1, sizeof(*l));
-	int r = -EINVAL;
+	bool read = strcmp(argv[1], "--read") == 0;
+	FILE *file = fopen(argv[read ? 2 : 1], read ? "rb" : "wb");
+	int r = -ENOMEM;
 
-	if (!l || argc != 3) {
-		fprintf(stderr, "Usage: mem-load FILE BYTES\n");
-		free(l);
+	if (l && file && !read) {
+		l->random = 88172645463325252u;
+		l->most_live = argc == 4 ? (uint32_t)strtoul(argv[3], NULL, 10) : LIVE;
+		l->out = file;
+		r = l->most_live && l->most_live <= LIVE ? load(l, strtoull(argv[2], NULL, 10)) : -EINVAL;
+	} else if (file) {
+		r = count(file);
+	}
+	if (file && fclose(file) && !r)
+		r = -EIO;
+	free(l);
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	int r;
+
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "Usage: mem-load FILE BYTES [LIVE]\n       mem-load --read FILE\n");
 		return 2;
 	}
-	l->random = 88172645463325252u;
-	l->out = fopen(argv[1], "wb");
-	if (l->out) {
-		r = load(l, strtoull(argv[2], NULL, 10));
-		if (fclose(l->out))
-			r = -EIO;
-	}
-	free(l);
+	r = work(argc, argv);
 	if (r)
 		fprintf(stderr, "mem-load: %s\n", strerror(-r));
 	return r ? 1 : 0;

@@ -258,8 +258,8 @@ static int show(const json_t *answer)
 
 int mem_diff(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(side_deinit) struct side a = {.l = {.in = {.fd = -1}}};
-	SCOPED(side_deinit) struct side b = {.l = {.in = {.fd = -1}}};
+	SCOPED(side_deinit) struct side a = {.l = {.in = {.fd = -1, .host = ctl->host}}};
+	SCOPED(side_deinit) struct side b = {.l = {.in = {.fd = -1, .host = ctl->host}}};
 	SCOPED(mem_filter_deinit) struct mem_filter f = {0}, g = {0};
 	struct mem_filter_options o = {0};
 	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};

@@ -119,7 +119,7 @@ static int dump_event(void *data, const struct mprof_mem *decoder, const struct 
 
 int mem_dump(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_input_close) struct mem_input in = {.fd = -1};
+	SCOPED(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
 	SCOPED(dumping_deinit) struct dumping d = {.json = ctl->json};
 	const struct mem_sink sink = {.event = dump_event, .data = &d};
 	const char *recording = NULL;

@@ -68,7 +68,7 @@ static int write_to(struct mem_load *l, const struct mem_filter *filter, int for
 
 int mem_export(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1}};
+	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
 	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
 	struct mem_filter_options o = {0};
 	const char *to = NULL, *file = NULL;
@@ -77,7 +77,6 @@ int mem_export(const struct ctl *ctl, int argc, char **argv)
 	struct operands left;
 	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), format, written;
 
-	(void)ctl;
 	if (r)
 		return r;
 	if (!to)
@@ -94,7 +93,7 @@ int mem_export(const struct ctl *ctl, int argc, char **argv)
 	if (!r && !formats[format].write)
 		return f.given ? say_usage("mem",
 					   "the page of the format html has all of a profile: filters are chosen there")
-			       : mem_page_export(left.at[0], f.recording, file);
+			       : mem_page_export(ctl->host, left.at[0], f.recording, file);
 	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;

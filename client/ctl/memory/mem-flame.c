@@ -235,7 +235,7 @@ static int flame_write(const struct ctl *ctl, struct mem_load *l, const struct m
 
 int mem_flame(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1}};
+	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
 	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
 	SCOPED(mprof_flame_freep) struct mprof_flame *flame = NULL;
 	struct mem_filter_options o = {0};

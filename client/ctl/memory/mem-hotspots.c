@@ -226,7 +226,7 @@ static json_t *answer_json(struct mem_load *l, enum mprof_weight weight, bool br
 
 static int mem_functions(const struct ctl *ctl, int argc, char **argv, enum mprof_weight weight, const char *what)
 {
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1}};
+	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
 	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
 	struct mem_filter_options o = {0};
 	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};

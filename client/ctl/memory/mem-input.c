@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mem-recording.h"
 #include "scope.h"
 #include "seed.h"
 #include "spool.h"
@@ -53,24 +54,44 @@ static int spool(struct mem_input *in)
 	return (int)n;
 }
 
+static int recording_open(struct mem_input *in, const char *id)
+{
+	int r = mem_recording_fetch(in->host, id, &in->fd);
+
+	in->owned = in->fd >= 0;
+	if (!r)
+		lseek(in->fd, 0, SEEK_SET);
+	return r;
+}
+
+static int file_open(struct mem_input *in, const char *path)
+{
+	in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	in->owned = in->fd >= 0;
+	if (in->owned)
+		return CTL_OK;
+	say("cannot open %s: %s", path, strerror(errno));
+	return errno == ENOENT ? CTL_NOT_FOUND : CTL_FAILED;
+}
+
 int mem_input_open(struct mem_input *in, const char *operand, bool twice)
 {
+	const char *id;
 	struct stat st;
-	int r = 0;
+	int r = CTL_OK;
 
-	*in = (struct mem_input){.name = operand, .fd = STDIN_FILENO};
-	if (strncmp(operand, "file:", 5) == 0)
-		in->name = operand += 5;
+	*in = (struct mem_input){.host = in->host, .name = operand, .fd = -1};
 	if (strcmp(operand, "-") == 0) {
+		in->fd = STDIN_FILENO;
 		in->name = "standard input";
+	} else if (mem_recording_is(operand, &id)) {
+		r = recording_open(in, id);
 	} else {
-		in->fd = open(operand, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		in->owned = in->fd >= 0;
-		if (in->fd < 0) {
-			say("cannot open %s: %s", operand, strerror(errno));
-			return errno == ENOENT ? CTL_NOT_FOUND : CTL_FAILED;
-		}
+		in->name = strncmp(operand, "file:", 5) == 0 ? operand + 5 : operand;
+		r = file_open(in, in->name);
 	}
+	if (r)
+		return r;
 	in->again = lseek(in->fd, 0, SEEK_CUR) == 0;
 	if (twice && !in->again)
 		r = spool(in);

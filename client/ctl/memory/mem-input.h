@@ -1,5 +1,5 @@
 /*
- * A memory profile that a person names: a file, standard input, either compressed too.  It can be gone through more than once, since some questions
+ * A memory profile that a person names: a file or standard input, either compressed too, or a recording that the daemon has.  It can be gone through more than once, since some questions
  * (what lived at the peak?) need to know the whole before its parts.
  */
 #ifndef CTL_MEM_INPUT_H
@@ -24,6 +24,7 @@ struct mem_sink {
 };
 
 struct mem_input {
+	const char *host; /* of recordings, as http_open(): set before it is opened */
 	const char *name; /* for complaints; borrowed */
 	int fd;
 	bool owned;	     /* FD is ours to close */

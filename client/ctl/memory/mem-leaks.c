@@ -171,7 +171,7 @@ static int show(const json_t *answer)
 
 int mem_leaks(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1}};
+	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
 	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
 	struct mem_filter_options o = {0};
 	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};

@@ -61,7 +61,8 @@ int mem_page_read(struct mem_page *p, const char *operand, uint64_t recording)
 	const struct mem_sink sink = {.event = pass_event, .bytes = take_bytes, .data = p};
 	int r;
 
-	*p = (struct mem_page){.in = {.fd = -1}, .operand = operand, .recording = recording, .fd = -1};
+	*p = (struct mem_page){
+		.in = {.fd = -1, .host = p->in.host}, .operand = operand, .recording = recording, .fd = -1};
 	r = mem_input_open(&p->in, operand, false);
 	if (r)
 		return r;
@@ -161,9 +162,9 @@ static int write_page(const struct mem_page *p, struct output *o)
 	return output_commit(o);
 }
 
-int mem_page_export(const char *operand, uint64_t recording, const char *file)
+int mem_page_export(const char *host, const char *operand, uint64_t recording, const char *file)
 {
-	SCOPED(mem_page_deinit) struct mem_page p = {.fd = -1};
+	SCOPED(mem_page_deinit) struct mem_page p = {.in = {.host = host}, .fd = -1};
 	SCOPED(output_close) struct output o = {.fd = -1};
 	int r, written;
 

@@ -173,7 +173,7 @@ static int run(struct thinning *t, struct mem_input *in, struct output *out)
 
 int mem_subsample(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_input_close) struct mem_input in = {.fd = -1};
+	SCOPED(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
 	SCOPED(output_close) struct output out = {.fd = -1};
 	SCOPED(thinning_deinit) struct thinning t = {.random = 0x9e3779b97f4a7c15, .to_us = UINT64_MAX};
 	const char *file = NULL, *from = NULL, *to = NULL, *recording = NULL;
@@ -184,7 +184,6 @@ int mem_subsample(const struct ctl *ctl, int argc, char **argv)
 	struct operands left;
 	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 2, 2), committed;
 
-	(void)ctl;
 	r = r ? r : factor_parse(left.at[0], &t.factor);
 	r = r ? r : mem_filter_time("--from", from, &t.from_us);
 	r = r ? r : mem_filter_time("--to", to, &t.to_us);

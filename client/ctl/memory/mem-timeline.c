@@ -74,7 +74,7 @@ static int points_parse(const char *s, uint32_t *n)
 
 int mem_timeline(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1}};
+	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
 	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
 	SCOPED(freep) uint64_t *line = NULL;
 	struct mem_filter_options o = {0};
