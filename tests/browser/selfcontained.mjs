@@ -5,6 +5,7 @@ import {tmpdir} from "node:os";
 import path from "node:path";
 
 import {BUILD, equal, ok, reference, test, until} from "./harness.mjs";
+import {GRAIN, info, writer} from "./memtrace-make.mjs";
 import {event, piece, trace} from "./trace-make.mjs";
 import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
 
@@ -157,6 +158,40 @@ test("one file: two traces are both in it", async (t) => {
 	await page.goBack();
 	await until(async () => (await page.title()).startsWith("arp-good"));
 	await t.look(page, "file-two");
+});
+
+test("one file: a memory profile, beside a trace", async (t) => {
+	const where = directory(t);
+	const name = "</script><script>document.title='x'<!--.trace".replaceAll("/", "∕");
+	const start = 1_700_000_000_000_000n;
+	const blocks = [{at: 1000, bytes: 3 * GRAIN}, {at: 2000, bytes: 5 * GRAIN, until: 3000}, {at: 4000, bytes: GRAIN}];
+	const bytes = Buffer.concat([info({start, program: "<img src=x>"}), writer(start)(blocks)]);
+	const shown = (page) => until(() => page.evaluate(() => document.getElementById("page").memory?.profile !== undefined && !document.querySelector(".mem[aria-busy]")));
+	const env = {...process.env, BROWSER: "false", DISPLAY: "", WAYLAND_DISPLAY: ""};
+
+	writeFileSync(path.join(where, name), bytes);
+	writeFileSync(path.join(where, "small.ctf"), reference("small.ctf"));
+	execFileSync(MPROFCTL, ["view", path.join(where, name), path.join(where, "small.ctf"), "-o", path.join(where, "both.html")], {env, stdio: "pipe"});
+	const page = await t.open(from(where), "/both.html", {offline: true});
+	await shown(page);
+	const told = await page.evaluate(async () => {
+		const {heap, info, profile, source} = document.getElementById("page").memory;
+		const {bytes} = await heap.timeline(null, 0, 4000, 4);
+
+		return {program: info.program, peak: info.sums.peakBytes, live: info.sums.liveBytes, all: profile.bytes, line: [...bytes], saved: source.saved.size};
+	});
+	equal(told, {program: "<img src=x>", peak: 8 * GRAIN, live: 4 * GRAIN, all: 9 * GRAIN, line: [3, 8, 3, 4].map((it) => it * GRAIN), saved: bytes.length}, "the profile");
+	equal(await page.locator("img").count(), 0, "pictures");
+	ok((await page.title()).includes("<script>document.title="), "the name is a text");
+	await t.look(page, "file-memory");
+	await page.getByRole("link", {name: "small.ctf"}).click();
+	await until(async () => (await page.title()).startsWith("small"));
+	await settled(page);
+	ok((await drawn(page)).length > 50, "the trace");
+	await page.getByRole("link", {name: "script"}).click();
+	await shown(page);
+	equal(await page.locator("h1").innerText(), name, "back at the profile");
+	await t.accessible(page);
 });
 
 /** A trace of at least so many bytes: threads that are created, named, run, and are resolved by the next. */
