@@ -4,11 +4,16 @@
 #   builds             where the build directories are: $MPROFD_BUILD, else build/ in the checkout
 #   packages_need P…   Debian packages that are missing are installed; one sentence where that cannot be
 #   xen_need           XenStore's two servers, in $MPROFD_XEN: tests run them without a hypervisor
-#   build_ready N A…   configure (with meson's arguments A) and compile the build directory N, its log in N.log
+#   build_ready N A…   configure (with meson's arguments A) and compile the build directory N, its log in N.log; just the targets $build_only
+#                      where that is set
+#   release_options    meson's arguments for a build as it is installed
 
 builds=${MPROFD_BUILD:-$top/build}
 case $builds in /*) ;; *) builds=$PWD/$builds ;; esac
 mkdir -p "$builds"
+
+# shellcheck disable=SC2034
+release_options="--prefix=/usr --libdir=lib --buildtype=release"
 
 packages_build="gcc libc6-dev meson ninja-build pkg-config python3 libsystemd-dev libsqlite3-dev libzstd-dev libinih-dev
 	libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev libarchive-dev libxen-dev
@@ -66,10 +71,15 @@ xen_unpack() (
 build_ready() {
 	build=$1
 	shift
-	if [ -f "$builds/$build/build.ninja" ]; then
-		meson compile -C "$builds/$build" >"$builds/$build.log" 2>&1
+	made=$builds/$build/mprofd-arguments
+	if [ ! -f "$builds/$build/build.ninja" ]; then
+		meson setup "$builds/$build" "$top" "$@" >"$builds/$build.log" 2>&1 || return
+	elif [ "$(cat "$made" 2>/dev/null)" != "$*" ]; then
+		meson configure "$builds/$build" "$@" >"$builds/$build.log" 2>&1 || return
 	else
-		meson setup "$builds/$build" "$top" "$@" >"$builds/$build.log" 2>&1 &&
-			meson compile -C "$builds/$build" >>"$builds/$build.log" 2>&1
+		: >"$builds/$build.log"
 	fi
+	printf '%s\n' "$*" >"$made"
+	# shellcheck disable=SC2086
+	meson compile -C "$builds/$build" ${build_only:-} >>"$builds/$build.log" 2>&1
 }
