@@ -1,14 +1,11 @@
-/*
- * Where the guest's threads were at a moment of its memory profile.  The profile's clock is taken to stand at dom0's wall clock when the sink got
- * its beginning; the trace's clock is bound by the stamps of its packets: no event was copied before it happened.
- */
+/* Where the guest's threads were at a moment of its memory profile; heap-strip-clock.js says how the two clocks meet. */
 import {format} from "./address.js";
 import {guestPath} from "./api.js";
-import {realNs} from "./together.js";
+import {placed} from "./heap-strip-clock.js";
 
 const AROUND_NS = 500000000n;
-const known = new Map(); /* by recording: dom0's wall clock minus the guest's, a promise */
 
+/** Dom0's monotonic clock minus that of the guest's trace, in ns; null where nothing says it. */
 async function offset(api, {domain, uuid, run}) {
 	const path = guestPath({uuid, name: domain});
 	const guest = await api.json(`${path}?limit=100`);
@@ -19,8 +16,9 @@ async function offset(api, {domain, uuid, run}) {
 		return null;
 	const {packets} = await api.json(`${path}/packets?run=${run}&stream=${streams[0].stream}&limit=1000`);
 	for (const it of packets) {
-		const copied = realNs(it.copied?.first?.real);
-		const apart = copied !== null && /^\d{1,19}$/.test(it.first_timestamp ?? "") ? copied - BigInt(it.first_timestamp) : null;
+		const [copied, event] = [it.copied?.first?.mono, it.first_timestamp].map((text) => (/^\d{1,19}$/.test(text ?? "") ? BigInt(text) : null));
+		/* No event was copied before it happened. */
+		const apart = copied !== null && event !== null ? copied - event : null;
 
 		if (apart !== null && (least === null || apart < least))
 			least = apart;
@@ -28,22 +26,27 @@ async function offset(api, {domain, uuid, run}) {
 	return least;
 }
 
-/** The address of the threads of MEMTRACE's guest around MARKED ({at} or {from, to}, null: all of it); null where it has no trace. */
-export async function threadsAddress(api, memtrace, info, marked) {
-	const {run, domain, uuid} = memtrace;
-	const began = realNs(memtrace.began);
+export class Threads {
+	constructor(api) {
+		this.api = api;
+		this.offsetNs = null;
+	}
 
-	if (run === null || domain === null || began === null)
-		return null;
-	if (!known.has(memtrace.id))
-		known.set(memtrace.id, offset(api, memtrace));
-	const apart = await known.get(memtrace.id);
-	if (apart === null)
-		return null;
-	const guest = (us) => began + BigInt(Math.round(us)) * 1000n - apart;
-	const range = marked?.from !== undefined ? marked : marked ? {from: marked.at, to: marked.at} : {from: 0, to: Number(info.endUs - info.startUs)};
-	const around = marked && marked.from === undefined ? AROUND_NS : 0n;
-	const from = guest(range.from) - around;
-	const to = guest(range.to) + around + 1n;
-	return to > 0n ? format({domain: uuid ?? domain, run, from: from > 0n ? from : 0n, to}) : null;
+	/** The address of the threads of MEMTRACE's guest around MARKED ({at} or {from, to}, null: all of it); null where it has no trace. */
+	async address(memtrace, info, marked) {
+		const {run, domain, uuid} = memtrace;
+
+		if (run === null || domain === null)
+			return null;
+		this.offsetNs ??= await offset(this.api, memtrace);
+		const place = this.offsetNs === null ? null : placed(memtrace, info, {known: true, offsetNs: this.offsetNs, uncertaintyNs: null});
+		if (!place)
+			return null;
+		const time = (us) => place.base + BigInt(Math.round(us)) * 1000n;
+		const {from, to} = marked?.from !== undefined ? marked : marked ? {from: marked.at, to: marked.at} : {from: 0, to: Number(info.endUs - info.startUs)};
+		const around = from === to ? AROUND_NS : 0n;
+		const begin = time(from) - around;
+		const end = time(to) + around + 1n;
+		return end > 0n ? format({domain: uuid ?? domain, run, from: begin > 0n ? begin : 0n, to: end}) : null;
+	}
 }

@@ -14,7 +14,7 @@ import {Leaks} from "./memory-leaks.js";
 import {saveCollapsed, saveJson, savePng, saveSvg} from "./memory-save.js";
 import {LocalFile, Recording} from "./memory-source.js";
 import {Tabs} from "./memory-tabs.js";
-import {threadsAddress} from "./memory-threads.js";
+import {Threads} from "./memory-threads.js";
 import {Choice} from "./memory-choice.js";
 import {amount, give} from "./memory-words.js";
 import {download, fileName} from "./save.js";
@@ -38,6 +38,7 @@ export class MemoryPage {
 			this.chart.draw();
 			this.flame.draw();
 		});
+		this.threads = new Threads(services.api);
 		this.build();
 		this.put(view);
 		this.onKey = (event) => this.key(event);
@@ -138,6 +139,7 @@ export class MemoryPage {
 		this.head.progress(null);
 		this.main.hidden = false;
 		this.know(info);
+		this.link();
 		await this.ask();
 		if (this.source.recording)
 			this.follow = new Follow(this);
@@ -317,7 +319,9 @@ export class MemoryPage {
 	link() {
 		clearTimeout(this.linking);
 		this.linking = setTimeout(async () => {
-			const address = this.source?.memtrace && this.info ? await threadsAddress(this.services.api, this.source.memtrace, this.info, this.choice.marked).catch(() => null) : null;
+			const {source, info, choice} = this;
+			/* Where it is not known the link is not there: nothing is lost by it. */
+			const address = source?.memtrace && info ? await this.threads.address(source.memtrace, info, choice.marked).catch(() => null) : null;
 
 			if (this.closed)
 				return;

@@ -3,6 +3,7 @@ import {readFileSync} from "node:fs";
 
 import {equal, ok, reference, test, until} from "./harness.mjs";
 import {addressed, allocated, boxes, condition, counted, drop, middle, opened, oracle, packets, recorded, renamed, settled, viewer} from "./memory-tools.mjs";
+import {info, writer} from "./memtrace-make.mjs";
 
 const trace = (name) => reference(`memtrace/${name}.trace`);
 
@@ -11,6 +12,13 @@ async function leaky(t, more = "", options = {}) {
 	const {id} = await recorded(host, trace("leaky"));
 
 	return opened(t, host, id, more, options);
+}
+
+/** A profile of a second: what comes first, and what comes then. */
+function growing() {
+	const start = BigInt(Date.now()) * 1000n;
+
+	return {first: info({start}), more: writer(start)(Array.from({length: 100}, (_, i) => ({at: 1000 + i * 10000, bytes: 8000})))};
 }
 
 const chart = (page) => page.locator("#mem-chart");
@@ -505,4 +513,36 @@ test("memory: the graph and the profile are saved", async (t) => {
 	const {samples, tree} = JSON.parse(await saved("The profile (JSON)"));
 	equal(samples, oracle("leaky").samples_total);
 	ok(tree.length > 50, "nodes");
+});
+
+test("memory: its guest's threads at the chosen moment are a click away", async (t) => {
+	const host = await t.host({sink: true});
+
+	host.guest("web", "--size", "262144", "--rate", "2000");
+	await until(async () => (await host.domain("web"))?.state === "running" && (await host.get("/v1/domains/web/packets?limit=10")).packets.length > 1);
+	const {first, more} = growing();
+	const offer = await host.offered(first);
+	const started = await fetch(`${host.url}/v1/domains/web/memtraces`, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({address: "127.0.0.1", port: offer.port})});
+	equal(started.status, 201, await started.clone().text());
+	const {id, began_mono} = await started.json();
+	offer.send(more);
+	const page = await opened(t, host, id);
+	await until(() => page.evaluate(() => Number(document.getElementById("page").memory.info.endUs - document.getElementById("page").memory.info.startUs) > 500000));
+	const {x, y} = await along(page, 0.5);
+	await page.mouse.click(x, y);
+	const at = await page.evaluate(() => document.getElementById("page").memory.choice.at);
+	const link = page.getByRole("link", {name: "Its threads"});
+	await link.waitFor();
+	/* The demo guest's clock is this host's monotonic one. */
+	const wanted = BigInt(began_mono) + BigInt(at) * 1000n;
+	await until(async () => {
+		const query = new URLSearchParams((await link.getAttribute("href")).slice(1));
+		const middle = (BigInt(query.get("from")) + BigInt(query.get("to"))) / 2n;
+		return middle <= wanted + 1000000n && middle > wanted - 2000000000n;
+	});
+	await link.click();
+	await page.locator("#tl-canvas").waitFor();
+	await page.goBack();
+	await settled(page);
+	equal(await page.evaluate(() => document.getElementById("page").memory.choice.at), at, "and back");
 });
