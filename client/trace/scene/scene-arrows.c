@@ -20,23 +20,21 @@ static const enum mprof_mark_kind kinds[LINKS_KINDS] = {
 	[LINKS_SIGNAL] = MPROF_MARK_SIGNAL,
 };
 
-static void put(struct frame *f, const struct links *l, uint32_t place)
+static void put_link(struct frame *f, const struct links *l, const struct link *link)
 {
 	struct mprof_mark *mark;
-	double x0, x1, y0, y1, edge = -(double)f->w.width, alpha;
-	struct link link;
+	double x0, x1, y0, y1, edge = -(double)f->w.width;
+	double alpha = 1 - frame_width(f, link->begin, link->time) / FADED;
 
-	links_get(l, place, &link);
-	alpha = 1 - frame_width(f, link.begin, link.time) / FADED;
 	if (alpha <= FAINT)
 		return;
 	mark = frame_mark(f, kinds[l->of]);
 	if (!mark)
 		return;
-	x0 = frame_x(f, link.begin);
-	x1 = frame_clip(f, frame_x(f, link.time));
-	y0 = frame_y(f, link.from);
-	y1 = frame_y(f, link.to);
+	x0 = frame_x(f, link->begin);
+	x1 = frame_clip(f, frame_x(f, link->time));
+	y0 = frame_y(f, link->from);
+	y1 = frame_y(f, link->to);
 	if (x0 < edge && x1 > edge) {
 		y0 += (y1 - y0) * (edge - x0) / (x1 - x0);
 		x0 = edge;
@@ -45,9 +43,17 @@ static void put(struct frame *f, const struct links *l, uint32_t place)
 	mark->y0 = (float)y0;
 	mark->x1 = (float)x1;
 	mark->y1 = (float)y1;
-	mark->item = link.item;
-	mark->stream = frame_stream(f, l->of < LINKS_RESOLVE ? link.item : f->v->interactions[link.item].thread);
+	mark->item = link->item;
+	mark->stream = frame_stream(f, l->of < LINKS_RESOLVE ? link->item : f->v->interactions[link->item].thread);
 	mark->shade = l->of < LINKS_RESOLVE ? 0 : (uint32_t)(alpha * 65535);
+}
+
+static void put(struct frame *f, const struct links *l, uint32_t place)
+{
+	struct link link;
+
+	links_get(l, place, &link);
+	put_link(f, l, &link);
 }
 
 /* Some of the links from FROM up to TO, exclusively. */
@@ -55,6 +61,7 @@ static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t t
 {
 	uint32_t n = to - from, shown[1 + LINKS_WAYS], i, k;
 	struct link_node farthest;
+	struct link links[1 + LINKS_WAYS];
 
 	if (n <= FEW) {
 		for (i = from; i < to; i++)
@@ -65,23 +72,24 @@ static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t t
 	shown[0] = from;
 	for (i = 0; i < LINKS_WAYS; i++)
 		shown[1 + i] = farthest.at[i];
+	/* Each waits for memory more than once; these wait together. */
+	for (i = 0; i < 1 + LINKS_WAYS; i++)
+		links_get(l, shown[i], &links[i]);
 	for (i = 0; i < 1 + LINKS_WAYS; i++) {
 		for (k = 0; k < i && shown[k] != shown[i]; k++) {
 		}
 		if (k == i)
-			put(f, l, shown[i]);
+			put_link(f, l, &links[i]);
 	}
 }
 
 /* The place behind those that end on the same pixel as the one at PLACE, or soon behind. */
 static uint32_t column_end(const struct frame *f, struct links *l, uint32_t place)
 {
-	struct link link;
-	uint64_t end;
+	uint64_t time = links_time(l, place), end;
 
-	links_get(l, place, &link);
-	end = frame_time(f, floor(frame_x(f, link.time)) + 1);
-	end = end > link.time ? end : link.time + 1;
+	end = frame_time(f, floor(frame_x(f, time)) + 1);
+	end = end > time ? end : time + 1;
 	return links_from(l, place, end, (uint64_t)fmin(SLACK / f->scale, (double)MPROF_TIME_MAX));
 }
 

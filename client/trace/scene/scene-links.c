@@ -16,40 +16,49 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static inline struct scene_life life_of(const struct links *l, uint32_t thread)
+static inline uint64_t end_of(const struct links *l, uint32_t thread)
 {
-	return l->lives ? l->lives[thread] : scene_life_of(&l->view->threads[thread]);
+	return l->lives ? l->lives[thread].end : l->view->threads[thread].end;
+}
+
+uint64_t links_time(const struct links *l, uint32_t place)
+{
+	uint32_t item = l->items[place];
+
+	if (l->of >= LINKS_RESOLVE)
+		return l->view->interactions[item].time;
+	if (l->of == LINKS_BECOMES)
+		return end_of(l, item);
+	return l->lives ? l->lives[item].start : l->view->threads[item].start;
 }
 
 void links_get(const struct links *l, uint32_t place, struct link *link)
 {
 	const struct mprof_thread *t = l->view->threads;
 	const struct mprof_interaction *it;
-	struct scene_life a, b;
-	uint32_t item = l->items[place];
+	uint32_t item = l->items[place], from, to;
 	bool read = l->of == LINKS_READ || l->of == LINKS_READ_FAILED;
 
 	link->item = item;
+	link->time = link->begin = links_time(l, place);
 	if (l->of == LINKS_CREATION || l->of == LINKS_BECOMES) {
-		a = life_of(l, item);
-		b = life_of(l, l->of == LINKS_CREATION ? t[item].parent : t[item].becomes);
-		link->time = link->begin = l->of == LINKS_CREATION ? a.start : a.end;
-		link->from = l->of == LINKS_CREATION ? b.row : a.row;
-		link->to = l->of == LINKS_CREATION ? a.row : b.row;
-		return;
+		from = l->of == LINKS_CREATION ? t[item].parent : item;
+		to = l->of == LINKS_CREATION ? item : t[item].becomes;
+	} else {
+		it = &l->view->interactions[item];
+		from = read ? it->other : it->thread;
+		to = read ? it->thread : it->other;
+		if (read || l->of == LINKS_RESOLVE)
+			link->begin = earlier(link->time, end_of(l, from));
 	}
-	it = &l->view->interactions[item];
-	a = life_of(l, read ? it->other : it->thread);
-	b = life_of(l, read ? it->thread : it->other);
-	link->time = it->time;
-	link->begin = read || l->of == LINKS_RESOLVE ? earlier(it->time, a.end) : it->time;
-	link->from = a.row;
-	link->to = b.row;
+	link->from = l->rows[from];
+	link->to = l->rows[to];
 }
 
 struct gathering {
 	const struct mprof_model_view *view;
 	const struct scene_life *lives;
+	const uint32_t *rows;
 	enum links_of of;
 };
 
@@ -105,10 +114,20 @@ static bool links_index(struct links *l, const struct gathering *from, enum link
 {
 	bool ok;
 
-	*l = (struct links){.view = from->view, .lives = from->lives, .of = of, .n = n, .items = items};
+	*l = (struct links){
+		.view = from->view, .lives = from->lives, .rows = from->rows, .of = of, .n = n, .items = items};
 	ok = links_nodes_init(l);
 	l->lives = NULL;
 	return ok;
+}
+
+static uint32_t *rows_of(const struct mprof_model_view *view, const struct scene_life *lives)
+{
+	uint32_t *rows = malloc(((size_t)view->n_threads + 1) * sizeof(*rows)), i;
+
+	for (i = 0; rows && i < view->n_threads; i++)
+		rows[i] = lives[i].row;
+	return rows;
 }
 
 bool links_init(struct links_all *all, const struct mprof_model_view *view, const struct scene_life *lives)
@@ -118,6 +137,10 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view, cons
 	struct scene_source arrows = {&from, view->n_interactions, LINKS_KINDS, arrow_group, arrow_time};
 	unsigned of;
 
+	all->rows = rows_of(view, lives);
+	if (!all->rows)
+		return false;
+	from.rows = all->rows;
 	for (of = LINKS_CREATION; of <= LINKS_BECOMES; of++) {
 		from.of = of;
 		if (!scene_group(&all->births[of], &births) ||
@@ -143,15 +166,7 @@ void links_deinit(struct links_all *all)
 	scene_groups_deinit(&all->births[LINKS_CREATION]);
 	scene_groups_deinit(&all->births[LINKS_BECOMES]);
 	scene_groups_deinit(&all->arrows);
-}
-
-static uint64_t time_of(const struct links *l, uint32_t place)
-{
-	uint32_t item = l->items[place];
-
-	return l->of == LINKS_CREATION	? l->view->threads[item].start
-	       : l->of == LINKS_BECOMES ? l->view->threads[item].end
-					: l->view->interactions[item].time;
+	free(all->rows);
 }
 
 /* The first node from FROM on that begins at TIME or later, or the number of nodes. */
@@ -191,7 +206,7 @@ uint32_t links_from(struct links *l, uint32_t from, uint64_t time, uint64_t slac
 	while (from < to) {
 		middle = from + (to - from) / 2;
 		l->steps++;
-		if (time_of(l, middle) < time)
+		if (links_time(l, middle) < time)
 			from = middle + 1;
 		else
 			to = middle;

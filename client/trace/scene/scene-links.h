@@ -42,6 +42,7 @@ struct link_node {
 struct links {
 	const struct mprof_model_view *view; /* borrowed */
 	const struct scene_life *lives;	     /* borrowed while the nodes are made, then NULL */
+	const uint32_t *rows;		     /* of all threads; borrowed */
 	enum links_of of;
 	uint32_t n;
 	const uint32_t *items; /* by time; borrowed */
@@ -52,6 +53,8 @@ struct links {
 
 struct links_all {
 	struct links of[LINKS_KINDS];
+	uint32_t *
+		rows; /* of all threads, close together: a link is mostly between two that are looked at nowhere else */
 	struct scene_groups births[2]; /* of LINKS_CREATION, LINKS_BECOMES */
 	struct scene_groups arrows;
 };
@@ -61,6 +64,8 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view, cons
 void links_deinit(struct links_all *all);
 
 void links_get(const struct links *l, uint32_t place, struct link *link);
+/* Its time alone, which is soon found. */
+uint64_t links_time(const struct links *l, uint32_t place);
 /*
  * The first place from FROM on with a link that ends at TIME or later; or one up to which there are some more, if they all end less than SLACK
  * ns behind TIME and it is found sooner.
