@@ -2,9 +2,9 @@
  * In the worker of memory profiles: what a pass says, as the page has it. Amounts are bytes, names are numbers into one list of texts, which are
  * printable and bounded; README.md says what each answer is.
  */
-import {OUT_OF_MEMORY, decoder, need} from "./wasm.js";
+import {Texts} from "./heap-texts.js";
+import {need} from "./wasm.js";
 
-const TEXT_MAX = 4096;
 const SPOTS_MAX = 20000;
 const CALLERS_MAX = 20;
 const FRAMES_MAX = 64;
@@ -18,41 +18,16 @@ const SOURCES = ["minor", "major", "external"];
 const WEIGHTS = {all: 0, live: 1, peak: 2};
 const U32 = 2 ** 32;
 
-/** Texts by number, each once; those that the page was not told of yet are taken by fresh(). */
-export class Names {
-	#numbers = new Map();
-	#told = 0;
-	#list = [];
-
-	number(text) {
-		let number = this.#numbers.get(text);
-
-		if (number === undefined) {
-			number = this.#list.push(text) - 1;
-			this.#numbers.set(text, number);
-		}
-		return number;
-	}
-
-	fresh() {
-		const fresh = this.#list.slice(this.#told);
-
-		this.#told = this.#list.length;
-		return fresh;
-	}
-}
-
-/** What SAMPLES of a selection stand for. */
-const errorOf = (samples) => (samples ? 1 / Math.sqrt(samples) : 0);
+/** The relative error of an estimate from SAMPLES. */
+export const errorOf = (samples) => (samples ? 1 / Math.sqrt(samples) : 0);
 
 /** The answers of one pass. */
 export class Answers {
-	#texts = new Map(); // strings of the decoder that were shown
-
 	/** @param {Wasm} wasm @param {Names} names @param {number} pass its place */
 	constructor(wasm, names, pass) {
 		Object.assign(this, {wasm, names, pass});
 		this.decoder = wasm.c.pass_decoder(pass) >>> 0;
+		this.texts = new Texts(wasm, this.decoder);
 		this.profile = wasm.c.pass_profile(pass) >>> 0;
 		this.sums = wasm.object("mprof_profile_sums", wasm.c.mprof_profile_sums(this.profile) >>> 0);
 		this.info = wasm.c.mprof_mem_info(this.decoder) >>> 0;
@@ -68,69 +43,10 @@ export class Answers {
 		return Array.from(new BigUint64Array(this.wasm.c.memory.buffer, at, n), Number);
 	}
 
-	#bySource(at) {
+	bySource(at) {
 		const numbers = this.#numbers(at, SOURCES.length);
 
 		return Object.fromEntries(SOURCES.map((name, i) => [name, numbers[i]]));
-	}
-
-	// ---- texts
-
-	#printable(at, bytes) {
-		const {wasm} = this;
-		const kept = Math.min(bytes, TEXT_MAX);
-
-		return wasm.lend(kept * 6 + 64, (out) => {
-			const n = wasm.c.wasm_printable(out, kept * 6 + 64, at, kept) >>> 0;
-
-			return decoder.decode(wasm.bytes.slice(out, out + n)) + (kept < bytes ? "…" : "");
-		});
-	}
-
-	/** A text that ends with a NUL. */
-	#terminated(at) {
-		return this.#printable(at, this.wasm.bytes.indexOf(0, at) - at);
-	}
-
-	/** String I of the decoder. */
-	string(i) {
-		let text = this.#texts.get(i);
-
-		if (text === undefined) {
-			const {wasm} = this;
-
-			text = wasm.lend(4, (bytes) => {
-				const at = wasm.c.mprof_mem_string(this.decoder, i, bytes) >>> 0;
-
-				return this.#printable(at, wasm.view.getUint32(bytes, true));
-			});
-			this.#texts.set(i, text);
-		}
-		return text;
-	}
-
-	#location(i) {
-		const at = this.wasm.c.mprof_mem_location(this.decoder, i) >>> 0;
-
-		return this.wasm.object("mprof_mem_location", at);
-	}
-
-	#place(i) {
-		const {line, first, last} = this.#location(i);
-
-		return `${line}:${first}-${last}`;
-	}
-
-	/** A code without a name. */
-	#code(i) {
-		const {numbers, c} = this.wasm;
-
-		if (i === numbers.MPROF_NONE) return "all";
-		if (i === numbers.MPROF_CODE_TRUNCATED) return "(truncated stack)";
-		if (i === numbers.MPROF_CODE_UNKNOWN) return "(unknown stack)";
-		const code = this.get("mprof_mem_code", "code", c.mprof_mem_code(this.decoder, i) >>> 0);
-
-		return `$${BigInt.asIntN(63, code)}`;
 	}
 
 	// ---- trees
@@ -149,10 +65,10 @@ export class Answers {
 			if (number === undefined) {
 				const text =
 					name !== none
-						? this.string(name)
+						? this.texts.string(name)
 						: location !== none
-							? `${this.string(this.#location(location).file)}:${this.#place(location)}`
-							: this.#code(code);
+							? `${this.texts.string(this.texts.location(location).file)}:${this.texts.place(location)}`
+							: this.texts.code(code);
 
 				number = this.names.number(text);
 				known.set(key, number);
@@ -231,9 +147,9 @@ export class Answers {
 		const places = [...new Uint32Array(wasm.c.memory.buffer, spot.places, 3)].filter((it) => it !== none);
 
 		return {
-			name: spot.name === none ? this.#code(spot.code) : this.string(spot.name),
-			file: spot.name === none ? "" : this.string(spot.file),
-			places: places.map((it) => this.#place(it)),
+			name: spot.name === none ? this.texts.code(spot.code) : this.texts.string(spot.name),
+			file: spot.name === none ? "" : this.texts.string(spot.file),
+			places: places.map((it) => this.texts.place(it)),
 			morePlaces: spot.n_places - places.length,
 			self: Number(spot.self) * scale,
 			total: Number(spot.total) * scale,
@@ -261,7 +177,7 @@ export class Answers {
 	}
 
 	/** Objects and samples that WEIGHT counts. */
-	#counted(weight) {
+	counted(weight) {
 		const {sums} = this;
 		const sum = (at) => this.#numbers(at, SOURCES.length).reduce((a, b) => a + b, 0);
 
@@ -274,7 +190,7 @@ export class Answers {
 
 	byFunctions({weight = "all", ...options}, hiding) {
 		const number = WEIGHTS[weight] ?? 0;
-		const [objects, samples] = this.#counted(number);
+		const [objects, samples] = this.counted(number);
 
 		return {
 			objects,
@@ -312,11 +228,11 @@ export class Answers {
 			if (i === none) continue;
 			const code = i < special ? wasm.object("mprof_mem_code", wasm.c.mprof_mem_code(this.decoder, i) >>> 0) : null;
 
-			if (!code?.locations) stack.push(this.#code(i));
+			if (!code?.locations) stack.push(this.texts.code(i));
 			for (let k = (code?.locations ?? 0) - 1; k >= 0; k--) {
-				const {function: name, file, line} = this.#location(code.first_location + k);
+				const {function: name, file, line} = this.texts.location(code.first_location + k);
 
-				stack.push(`${this.string(name)} (${this.string(file)}:${line})`);
+				stack.push(`${this.texts.string(name)} (${this.texts.string(file)}:${line})`);
 			}
 		}
 		return stack.slice(0, FRAMES_MAX);
@@ -364,95 +280,4 @@ export class Answers {
 			c.mprof_leaks_free(leaks);
 		}
 	}
-
-	// ---- what it is
-
-	about() {
-		if (!this.info) return {program: "", host: "", context: "", parameters: "", pid: null, wordBytes: 8, rate: 0, version: 0};
-		const info = this.wasm.object("mprof_mem_info", this.info);
-		const text = (name) => this.#terminated(info[name]);
-
-		return {
-			program: text("program"),
-			host: text("host"),
-			context: text("context"),
-			parameters: text("parameters"),
-			pid: info.pid < 0n ? null : Number(info.pid),
-			wordBytes: info.word_bytes,
-			rate: info.rate,
-			version: info.version,
-		};
-	}
-
-	added() {
-		const {sums, scale} = this;
-		const [, samples] = this.#counted(0);
-		const start = this.wasm.c.pass_start(this.pass);
-
-		return {
-			allocs: this.#bySource(sums.allocs),
-			samples: this.#bySource(sums.samples),
-			promotes: Number(sums.promotes),
-			collects: Number(sums.collects),
-			liveBytes: Number(sums.live) * scale,
-			liveObjects: Number(sums.live_objects),
-			peakBytes: Number(sums.peak) * scale,
-			peakObjects: Number(sums.peak_objects),
-			peakUs: sums.peak ? Number(sums.peak_us - start) : 0,
-			totalBytes: samples * scale,
-			relativeError: errorOf(samples),
-		};
-	}
-}
-
-/** The damage that a pass met: sentences. */
-function damagesOf(wasm, pass, all) {
-	const sentences = [];
-
-	wasm.lend(256, (text) => {
-		while (wasm.c.wasm_pass_damage(pass, sentences.length, text, 256)) sentences.push(wasm.cString(text));
-	});
-	if (all > sentences.length) sentences.push("further damage is not listed");
-	return sentences;
-}
-
-const number = (n) => Number(n).toLocaleString("en");
-
-/** What else is to be said. */
-function notesOf(totals, sums, {number: chosen}) {
-	const notes = [];
-	const say = (n, sentence) => n && notes.push(sentence(number(n)));
-
-	if (totals.recordings > 1n && !chosen)
-		notes.push(`${number(totals.recordings)} recordings are joined here; this is the last of them.`);
-	say(totals.clock, (n) => `The clock stepped back ${n} times; what came behind has the latest time before it.`);
-	say(totals.truncated, (n) => `${n} stacks were cut by the writer: the place of the allocation is missing in them.`);
-	say(totals.stackless, (n) => `Of ${n} allocations the stack is not known, because bytes were lost before them.`);
-	say(totals.unnamed, (n) => `${n} names and places are past the limits of what is kept.`);
-	say(sums.left_out, (n) => `Of ${n} samples the innermost frames are left out, since there are too many different stacks.`);
-	say(sums.unknown, (n) => `${n} times an object was promoted or freed that was not there; they are passed over.`);
-	say(sums.repeated, (n) => `${n} allocations are of objects that were there already; they are passed over.`);
-	return notes;
-}
-
-/** What heap.load() answers. */
-export function infoOf(recording, names) {
-	const {wasm} = recording;
-	const answers = new Answers(wasm, names, recording.all);
-	const base = wasm.c.pass_decoder(recording.base) >>> 0;
-	const totals = wasm.object("mprof_mem_totals", wasm.c.mprof_mem_totals(base) >>> 0);
-	const start = wasm.c.pass_start(recording.base);
-	const last = recording.lastUs;
-
-	return {
-		...answers.about(),
-		startUs: start,
-		endUs: last > start ? last : start,
-		bytes: Number(recording.bytes),
-		recordings: Number(totals.recordings),
-		damages: damagesOf(wasm, recording.base, Number(totals.damages)),
-		notes: notesOf(totals, answers.sums, recording),
-		sums: answers.added(),
-		memory: wasm.c.memory.buffer.byteLength,
-	};
 }

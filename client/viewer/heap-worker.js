@@ -10,7 +10,9 @@
  * All work is done in turns of a few milliseconds. Between two of them what came is taken: of two questions of a kind the older one is answered by null,
  * and what was done for it alone is dropped.
  */
-import {Answers, Names, infoOf} from "./heap-answers.js";
+import {Answers} from "./heap-answers.js";
+import {infoOf} from "./heap-info.js";
+import {Names} from "./heap-texts.js";
 import {Filter, Recording} from "./recording.js";
 import {piecesOf, unpacked} from "./unpack.js";
 import {Wasm, asSentence} from "./wasm.js";

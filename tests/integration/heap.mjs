@@ -11,7 +11,9 @@ import {join} from "node:path";
 import {Worker} from "node:worker_threads";
 import {gzipSync} from "node:zlib";
 import {Heap} from "../../client/viewer/heap.js";
-import {Answers, Names, infoOf} from "../../client/viewer/heap-answers.js";
+import {Answers} from "../../client/viewer/heap-answers.js";
+import {infoOf} from "../../client/viewer/heap-info.js";
+import {Names} from "../../client/viewer/heap-texts.js";
 import {Recording} from "../../client/viewer/recording.js";
 import {Wasm} from "../../client/viewer/wasm.js";
 
@@ -350,6 +352,21 @@ function checkPieces(bytes, what) {
 	whole.close();
 }
 
+/** What was closed is free for the next. */
+function checkMemory(bytes) {
+	const sizes = [];
+
+	for (let i = 0; i < 12; i++) {
+		const recording = recordingOf(bytes);
+
+		for (const filter of [null, {never: true}, {heaps: ["major"]}, {heaps: ["minor"]}]) answersOf(recording, filter).byFunctions({}, null);
+		answersOf(recording).leaks();
+		recording.close();
+		sizes.push(wasm.c.memory.buffer.byteLength);
+	}
+	same(sizes[11], sizes[1], "memory after many recordings");
+}
+
 /** Cut anywhere, or with noise in it, all questions are answered. */
 function checkHostile(bytes, what) {
 	let random = 1;
@@ -508,6 +525,7 @@ try {
 
 		checkFile(bytes, file, "made");
 		checkPieces(bytes, "made");
+		checkMemory(bytes);
 		checkHostile(bytes.subarray(0, 120000), "odd");
 		await checkHeap(bytes);
 	} else if (!existsSync(traces)) {

@@ -1,0 +1,93 @@
+/* In the worker of memory profiles: what a recording is, what it adds up to, and what is wrong with it. */
+import {Answers, errorOf} from "./heap-answers.js";
+
+/** What a recording says of itself. */
+function aboutOf({wasm, texts, info: at}) {
+	if (!at) return {program: "", host: "", context: "", parameters: "", pid: null, wordBytes: 8, rate: 0, version: 0};
+	const info = wasm.object("mprof_mem_info", at);
+	const text = (name) => texts.terminated(info[name]);
+
+	return {
+		program: text("program"),
+		host: text("host"),
+		context: text("context"),
+		parameters: text("parameters"),
+		pid: info.pid < 0n ? null : Number(info.pid),
+		wordBytes: info.word_bytes,
+		rate: info.rate,
+		version: info.version,
+	};
+}
+
+/** What its events add up to. */
+function sumsOf(answers) {
+	const {sums, scale} = answers;
+	const [, samples] = answers.counted(0);
+	const start = answers.wasm.c.pass_start(answers.pass);
+
+	return {
+		allocs: answers.bySource(sums.allocs),
+		samples: answers.bySource(sums.samples),
+		promotes: Number(sums.promotes),
+		collects: Number(sums.collects),
+		liveBytes: Number(sums.live) * scale,
+		liveObjects: Number(sums.live_objects),
+		peakBytes: Number(sums.peak) * scale,
+		peakObjects: Number(sums.peak_objects),
+		peakUs: sums.peak ? Number(sums.peak_us - start) : 0,
+		totalBytes: samples * scale,
+		relativeError: errorOf(samples),
+	};
+}
+
+/** The damage that a pass met: sentences. */
+function damagesOf(wasm, pass, all) {
+	const sentences = [];
+
+	wasm.lend(256, (text) => {
+		while (wasm.c.wasm_pass_damage(pass, sentences.length, text, 256)) sentences.push(wasm.cString(text));
+	});
+	if (all > sentences.length) sentences.push("further damage is not listed");
+	return sentences;
+}
+
+const number = (n) => Number(n).toLocaleString("en");
+const many = (n, what) => `${number(n)} ${what}${Number(n) === 1 ? "" : "s"}`;
+
+/** What else is to be said. */
+function notesOf(totals, sums, {number: chosen}) {
+	const said = [
+		[chosen || totals.recordings < 2n ? 0n : totals.recordings, (n) => `${many(n, "recording")} are joined here; this is the last of them.`],
+		[totals.clock, (n) => `The clock stepped back ${many(n, "time")}; what came behind has the latest time before it.`],
+		[totals.truncated, (n) => `The writer cut ${many(n, "stack")}: the place of the allocation is missing there.`],
+		[totals.stackless, (n) => `Of ${many(n, "allocation")} the stack is not known, because bytes were lost before.`],
+		[totals.unnamed, (n) => `Names and places past the limits of what is kept are missing: ${number(n)}.`],
+		[sums.left_out, (n) => `There are too many different stacks: of ${many(n, "sample")} the innermost frames are left out.`],
+		[sums.unknown, (n) => `What was not there was promoted or freed ${many(n, "time")}; that is passed over.`],
+		[sums.repeated, (n) => `What was there already was allocated ${many(n, "time")}; that is passed over.`],
+	];
+
+	return said.filter(([n]) => n).map(([n, sentence]) => sentence(n));
+}
+
+/** What heap.load() answers. */
+export function infoOf(recording, names) {
+	const {wasm} = recording;
+	const answers = new Answers(wasm, names, recording.all);
+	const base = wasm.c.pass_decoder(recording.base) >>> 0;
+	const totals = wasm.object("mprof_mem_totals", wasm.c.mprof_mem_totals(base) >>> 0);
+	const start = wasm.c.pass_start(recording.base);
+	const last = recording.lastUs;
+
+	return {
+		...aboutOf(answers),
+		startUs: start,
+		endUs: last > start ? last : start,
+		bytes: Number(recording.bytes),
+		recordings: Number(totals.recordings),
+		damages: damagesOf(wasm, recording.base, Number(totals.damages)),
+		notes: notesOf(totals, answers.sums, recording),
+		sums: sumsOf(answers),
+		memory: wasm.c.memory.buffer.byteLength,
+	};
+}
