@@ -180,7 +180,7 @@ export class Session {
 		const about = {
 			rates: ({streams}) => streams.some((it) => source.has(it.run)),
 			gap: ({stream}) => source.has(stream.run),
-			domain: (it) => source.has(it.run),
+			domain: (it) => source.has(it.run) && ((this.told ||= it.change === "ended"), true),
 		};
 
 		if (!this.live)
@@ -217,7 +217,7 @@ export class Session {
 		this.stepping ??= this.stepOnce().finally(() => {
 			this.stepping = null;
 			this.stepped = performance.now();
-			this.wake(LIVE_MOST_MS);
+			this.wake(this.told ? LIVE_LEAST_MS : LIVE_MOST_MS);
 		});
 		return this.stepping;
 	}
@@ -235,8 +235,12 @@ export class Session {
 				await this.loadLive("live");
 			this.ahead = false;
 			this.quiet = came ? 0 : (this.quiet ?? 0) + 1;
-			if (this.live.over || (this.quiet > QUIET_STEPS && !(await this.source.goesOn(options))))
+			/* Who was told that it has ended reads what is left of it first. */
+			const perhaps = !came && (this.told || this.quiet > QUIET_STEPS);
+			if (this.live.over || (perhaps && !(await this.source.goesOn(options))))
 				this.end();
+			else if (perhaps)
+				this.told = false;
 			this.trouble = null;
 		} catch (error) {
 			/* Told once: the next step tries again. */

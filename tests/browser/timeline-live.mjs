@@ -18,7 +18,6 @@ test("timeline: a running guest is followed, paused, and left alone where a pers
 	const host = await t.host();
 	const guest = host.guest("web", "--rate", "3000");
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
-	await new Promise((resolve) => setTimeout(resolve, 1500));
 	const page = await opened(t, host, "#domain=web");
 	const first = await camera(page);
 	const grown = await until(async () => {
@@ -30,9 +29,9 @@ test("timeline: a running guest is followed, paused, and left alone where a pers
 	ok((await drawn(page, "thread")).length > 0, "threads");
 	const pause = page.getByRole("button", {name: "Pause"});
 	await pause.click();
-	await new Promise((resolve) => setTimeout(resolve, 1500));
+	await until(() => page.evaluate(() => !document.getElementById("page").timeline.session.stepping));
 	const still = await camera(page);
-	await new Promise((resolve) => setTimeout(resolve, 2500));
+	await new Promise((resolve) => setTimeout(resolve, 2000));
 	equal((await camera(page)).end, still.end, "the end while it is paused");
 	await page.getByRole("button", {name: "Go on"}).click();
 	await until(async () => (await camera(page)).end > still.end);
