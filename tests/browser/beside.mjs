@@ -236,7 +236,7 @@ test("beside: running guests are followed together", {timeout: 120000}, async (t
 	await until(async () => (await ends()).every((end, i) => BigInt(end) > BigInt(first[i])));
 	equal((await drawn(page, "guest")).length, 2, "headings");
 	/* The longer they are watched, the better their clocks are known. */
-	await until(async () => (await drawn(page, "guest")).every((it) => /or up to/.test(it.text)), 30000);
+	await until(async () => (await drawn(page, "guest")).every((it) => /or up to/.test(it.text)), 80000);
 	await t.look(page, "beside-live");
 	/* Both clocks are the host's: what is new of either is as new as what is new of the other. */
 	const [a, b] = (await ends()).map(BigInt);
