@@ -1,4 +1,5 @@
-"""The sink's share of a core: 200 streams that together send 1 MB/s, and how much it takes in a second of processor time when they send all they can.
+"""The sink's share of a core: 200 streams that together send 1 MB/s; what it takes when they send all they can, and from that the share that 1 MB/s of
+each would need, which is more than a machine that also plays the guests can be relied on to make.
 
 The content is a stream's as a guest sends it: packets of 28 KB that compress to about a third.  Wrong is: a recording that is not there
 byte for byte, or a stream that was cut off.
@@ -20,7 +21,7 @@ from collector import BRIEF, BUILD, line, wrong
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 STREAMS = 20 if BRIEF else 200
 SECONDS = 3 if BRIEF else 15
-BURST = (8 if BRIEF else 256) << 20
+BURST = (8 if BRIEF else 512) << 20
 RATE = 1_000_000
 SIZE = 28_573
 
@@ -107,7 +108,7 @@ def main():
             guest.sendall(INFO)
         time.sleep(1)
         sent, share = steady(process, guests, bodies)
-        line("sink-200-streams-1MB/s", share * 100, "% of a core", aim=50, met=share < 0.5)
+        line("sink-1MB/s-of-200-streams", share * 100, "% of a core", aim=50, met=share < 0.5)
         more, measure = burst(process, guests, bodies)
         for guest in guests:
             guest.close()
@@ -121,6 +122,8 @@ def main():
         seconds, used = measure()
         line("sink-all-they-can", more / seconds / 1e6, "MB/s")
         line("sink-per-core", more / used / 1e6, "MB per second of one core")
+        share = STREAMS * RATE * used / more
+        line("sink-1MB/s-of-each-stream", share * 100, "% of a core", aim=50, met=share < 0.5)
         check(STREAMS, total)
 
 
