@@ -1,0 +1,53 @@
+"""The page of a memory profile of 50 MB: what its worker does, in mprof.wasm under node.
+
+Reading it all, then a time line of 1,600 points with the profile of all (trees both ways, functions), then both of what lived at the peak, and of what a
+function is on the stack of. The peers are `mprofctl mem` with the same question in the same run, which reads the file for each. All times are the
+processor's, medians, with the compiler's threads of node. Wrong is: other samples than mprofctl says.
+"""
+
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+
+from collector import BRIEF, BUILD, line, wrong
+
+LOAD = f"{BUILD}/tests/bench/mem-load"
+MPROFCTL = f"{BUILD}/client/ctl/mprofctl"
+WASM = f"{BUILD}/client/trace/mprof.wasm"
+BYTES = 4_000_000 if BRIEF else 50_000_000
+ROUNDS = 1 if BRIEF else 7
+
+
+def peer(*options):
+    """Samples that mprofctl selects, and the processor's milliseconds that it takes."""
+    taken = []
+    for _ in range(ROUNDS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        told = subprocess.run([MPROFCTL, "mem", "hotspots", "trace", "--json", *options], check=True, capture_output=True).stdout
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        taken.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000)
+    return json.loads(told)["samples"], statistics.median(taken)
+
+
+def main():
+    if not os.path.exists(WASM) or not shutil.which("node"):
+        print("there is no wasm, or no node", file=sys.stderr)
+        return
+    subprocess.run([LOAD, "trace", str(BYTES)], check=True)
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "heap.mjs")
+    command = ["node", script, "trace", str(ROUNDS)]
+    ours = json.loads(subprocess.run(command, check=True, capture_output=True, env={**os.environ, "MPROF_WASM": WASM}).stdout)
+    for key, what, options in ("samples", "load", []), ("selected", "moment", ["--live=peak"]), ("through", "inside", ["--inside=_7"]):
+        samples, milliseconds = peer(*options)
+        if samples != ours[key]:
+            wrong(f"{what}: {ours[key]} samples, and mprofctl says {samples}")
+        line(f"heap-{what}", ours[what], "ms", peer=milliseconds, aim=1000, met=ours[what] < 1000)
+    line("heap-questions", ours["questions"], "ms", aim=200, met=ours["questions"] < 200)
+    line("heap-memory", ours["memory"] / 1e6, "MB")
+
+
+main()

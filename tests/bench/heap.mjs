@@ -1,0 +1,54 @@
+/* What the worker of memory profiles does with FILE, in processor's milliseconds, as one line of JSON: heap.mjs FILE ROUNDS; MPROF_WASM names the wasm. */
+import {readFileSync} from "node:fs";
+import {Answers} from "../../client/viewer/heap-answers.js";
+import {infoOf} from "../../client/viewer/heap-info.js";
+import {Names} from "../../client/viewer/heap-texts.js";
+import {Recording} from "../../client/viewer/recording.js";
+import {Wasm} from "../../client/viewer/wasm.js";
+
+const [file, rounds] = process.argv.slice(2);
+const wasm = await Wasm.open(await WebAssembly.compile(readFileSync(process.env.MPROF_WASM)));
+const names = new Names();
+const bytes = readFileSync(file);
+const taken = {};
+const told = {};
+
+function timed(what, work) {
+	const before = process.cpuUsage();
+	const answer = work();
+	const {user, system} = process.cpuUsage(before);
+
+	(taken[what] ??= []).push((user + system) / 1000);
+	return answer;
+}
+
+function done(step) {
+	while (!step(performance.now() + 12));
+}
+
+function round() {
+	const recording = new Recording(wasm, {seed: 42n});
+	const about = timed("load", () => {
+		recording.add(bytes);
+		recording.end();
+		done((time) => recording.follow(time));
+		return infoOf(recording, names);
+	});
+	const length = Number(about.endUs - about.startUs);
+	const ask = (filter) => {
+		const view = recording.of(filter);
+
+		done((time) => view.step(time));
+		const answers = new Answers(wasm, names, view.at);
+		return [answers.line(0, length, 1600), answers.byFunctions({}, null)];
+	};
+
+	Object.assign(told, {samples: timed("questions", () => ask(null))[1].samples, memory: about.memory});
+	told.selected = timed("moment", () => ask({live: {least: about.sums.peakUs, most: about.sums.peakUs}}))[1].samples;
+	told.through = timed("inside", () => ask({clauses: [{name: "_7"}]}))[1].samples;
+	recording.close();
+}
+
+for (let i = 0; i < Number(rounds); i++) round();
+for (const [what, times] of Object.entries(taken)) told[what] = times.sort((a, b) => a - b)[times.length >> 1];
+console.log(JSON.stringify(told));
