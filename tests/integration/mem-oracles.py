@@ -3,6 +3,7 @@
 import functools
 import glob
 import gzip
+import http.server
 import json
 import lzma
 import os
@@ -10,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import xml.etree.ElementTree
 
@@ -499,6 +501,171 @@ class Mistakes(unittest.TestCase):
         self.assertEqual((code, "is no memory profile" in said), (1, True))
         code, said = self.said("dump", "-", input=b"")
         self.assertEqual((code, "is no memory profile" in said), (1, True))
+
+    def test_filters(self):
+        """One sentence for each mistake, with what was written and what is right."""
+        for option, sentence in (
+            ("--live=x", "1.5s..2s"),
+            ("--allocated=2s..1s", "1.5s..2s"),
+            ("--lifetime=5", "1.5s..2s"),
+            ("--collected=soon", "1.5s..2s"),
+            ("--size=5q", "64..256"),
+            ("--heap=big", "minor, major and external"),
+            ("--inside=a,b,c,d,e,f,g,h,i", "8"),
+            ("--recording=0", "from 1 on"),
+            ("--recording=x", "from 1 on"),
+        ):
+            with self.subTest(option):
+                code, said = self.said("hotspots", "-", option, input=b"")
+                self.assertEqual(code, 2)
+                name, value = option.split("=")
+                self.assertTrue(said.startswith("mprofctl: ") and name in said and sentence in said, said)
+                self.assertEqual(len(said.splitlines()), 2, said)
+
+
+def packets(name):
+    """The packets of a stream."""
+    with open(os.path.join(TRACES, f"{name}.trace"), "rb") as f:
+        data = f.read()
+    cut = []
+    while data:
+        size = int.from_bytes(data[4:8], "little") // 8
+        cut.append(data[:size])
+        data = data[size:]
+    return cut
+
+
+def with_field(packet, at, size, change):
+    """With another value in a field of the header."""
+    value = change(int.from_bytes(packet[at : at + size], "little"))
+    return packet[:at] + value.to_bytes(size, "little") + packet[at + size :]
+
+
+@unittest.skipUnless(names(), "no reference traces beside the checkout")
+class Damaged(unittest.TestCase):
+    """Sound streams, damaged in each way that is known: all that can be kept is kept, and the rest is told."""
+
+    def setUp(self):
+        self.packets = packets("leaky")
+        # Events, not places in the source, in the middle of it: these say which ids they have.
+        ids = [int.from_bytes(p[50:58], "little") for p in self.packets]
+        ends = [int.from_bytes(p[58:66], "little") for p in self.packets]
+        self.at = [i for i, p in enumerate(self.packets) if ends[i] > ids[i] and i > 3][2]
+        self.ids = range(ids[self.at], ends[self.at])
+        self.whole = [line.split() for line in mem("dump", "leaky").decode().splitlines()]
+
+    def dumped(self, pieces):
+        done = subprocess.run([MPROFCTL, "mem", "dump", "-"], input=b"".join(pieces), capture_output=True, check=False, timeout=100)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn(b"packet ", done.stderr)
+        return [line.split() for line in done.stdout.decode().splitlines()]
+
+    def replaced(self, packet):
+        return self.dumped([*self.packets[: self.at], *packet, *self.packets[self.at + 1 :]])
+
+    def test_garbage_between(self):
+        self.assertEqual(self.replaced([b"\xc1\x1f" + bytes(500), self.packets[self.at]]), self.whole)
+
+    def test_another_process(self):
+        other = with_field(self.packets[self.at], 30, 8, lambda pid: pid + 1)
+        self.assertEqual(self.replaced([other, self.packets[self.at]]), self.whole)
+
+    def test_ids_out_of_step(self):
+        wrong = with_field(self.packets[self.at], 58, 8, lambda end: end + 5)
+        self.assertEqual(self.replaced([wrong]), self.whole)
+
+    def test_caches_out_of_step(self):
+        """Stacks are lost from there on, and nothing else."""
+        got = self.replaced([with_field(self.packets[self.at], 42, 8, lambda code: code ^ 16)])
+        self.assertEqual([line[:6] for line in got], [line[:6] for line in self.whole])
+        for line, want in zip(got, self.whole):
+            if line[2].startswith("alloc"):
+                known = int(line[1]) < self.ids[0]
+                self.assertEqual(line[6:], want[6:] if known else line[6:7], line)
+
+    def test_lost_packet(self):
+        """Those events alone are missing that were in it; the stacks behind it are not known."""
+        got = self.replaced([])
+        kept = {tuple(line[:3]) for line in got}
+        lost = [line for line in self.whole if tuple(line[:3]) not in kept]
+        self.assertEqual({int(line[1]) for line in lost if line[2].startswith("alloc")}, set(self.ids))
+        self.assertLessEqual(kept, {tuple(line[:3]) for line in self.whole})
+
+    def test_bad_event(self):
+        """The rest of its packet is lost, no other event."""
+        packet = self.packets[self.at]
+        got = self.replaced([packet[:66] + b"\xff\xff\xff\xff" + packet[70:]])
+        kept = {tuple(line[:3]) for line in got}
+        lost = {int(line[1]) for line in self.whole if tuple(line[:3]) not in kept and line[2].startswith("alloc")}
+        self.assertEqual(lost, set(self.ids))
+
+    def test_places_lost(self):
+        """A packet of places is lost: all is there, and some frames are numbers."""
+        at = next(i for i, p in enumerate(self.packets) if i > 1 and p[50:58] == p[58:66])
+        done = subprocess.run(
+            [MPROFCTL, "mem", "dump", "-"], input=b"".join(self.packets[:at] + self.packets[at + 1 :]), capture_output=True, check=False, timeout=100
+        )
+        got = [line.split() for line in done.stdout.decode().splitlines()]
+        self.assertEqual([line[:7] for line in got], [line[:7] for line in self.whole])
+        self.assertTrue(any(frame.startswith("?") for line in got for frame in line[7:]))
+
+    def test_clock_steps_forward(self):
+        later = [with_field(with_field(p, 8, 8, lambda t: t + (1 << 30)), 16, 8, lambda t: t + (1 << 30)) for p in self.packets[self.at :]]
+        done = subprocess.run([MPROFCTL, "mem", "dump", "-"], input=b"".join(self.packets[: self.at] + later), capture_output=True, check=True, timeout=100)
+        got = [line.split() for line in done.stdout.decode().splitlines()]
+        self.assertEqual([line[1:] for line in got], [line[1:] for line in self.whole])
+        self.assertEqual({int(b[0]) - int(a[0]) for a, b in zip(self.whole, got)}, {0, 1 << 30})
+
+
+class Recordings(unittest.TestCase):
+    """What the daemon has, by its number."""
+
+    def setUp(self):
+        with open(os.path.join(TRACES, "leaky.trace"), "rb") as f:
+            body = f.read()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                found = self.path == "/v1/memtraces/7/data"
+                said = body if found else b'{"title": "there is no memory profile 8", "status": 404}'
+                self.send_response(200 if found else 404)
+                self.send_header("Content-Type", "application/octet-stream" if found else "application/problem+json")
+                self.send_header("Content-Length", str(len(said)))
+                self.end_headers()
+                self.wfile.write(said)
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.host = f"http://127.0.0.1:{server.server_address[1]}"
+
+    def ask(self, *arguments):
+        done = subprocess.run([MPROFCTL, "--host", self.host, "mem", *arguments], capture_output=True, check=False, timeout=100)
+        return done.returncode, done.stdout, done.stderr
+
+    @unittest.skipUnless(names(), "no reference traces beside the checkout")
+    def test_verbs(self):
+        self.assertEqual(self.ask("dump", "7"), (0, mem("dump", "leaky"), b""))
+        for verb in ("hotspots", "peak", "leaks", "timeline"):
+            self.assertEqual(self.ask(verb, "recording:7", "--live=peak", "--json"), (0, mem(verb, "leaky", "--live=peak", "--json"), b""))
+        self.assertEqual(self.ask("export", "7", "--to", "collapsed")[1], mem("export", "leaky", "--to", "collapsed"))
+        self.assertEqual(self.ask("subsample", "1", "7")[1], run("subsample", "1", os.path.join(TRACES, "leaky.trace")))
+        self.assertIn(b"no function differs", self.ask("diff", "7", os.path.join(TRACES, "leaky.trace"))[1])
+
+    @unittest.skipUnless(names(), "no reference traces beside the checkout")
+    def test_mistakes(self):
+        self.assertEqual(self.ask("identify", "8"), (4, b"", b"mprofctl: there is no memory profile 8\n"))
+        self.assertEqual(self.ask("identify", "recording:x")[0], 2)
+        with tempfile.TemporaryDirectory() as made:
+            # A file is what its name says, whatever it looks like.
+            with open(os.path.join(made, "7"), "wb") as f:
+                f.write(b"no profile")
+            done = subprocess.run([MPROFCTL, "mem", "dump", "7"], cwd=made, capture_output=True, check=False, timeout=30)
+            self.assertEqual((done.returncode, b"7 is no memory profile" in done.stderr), (1, True))
 
 
 if __name__ == "__main__":

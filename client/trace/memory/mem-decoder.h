@@ -17,6 +17,8 @@ struct mem_domain {
 	uint64_t last_us; /* of its latest event */
 	struct mem_stack stack;
 	struct mem_names names;
+	/* Where the ids of its next packet begin, by its last one's header and by what was in it. */
+	uint64_t end_id, next_id;
 	bool has_stack;	 /* STACK is made */
 	bool no_names;	 /* NAMES is not the writer's any more */
 	uint16_t number; /* the stream's */
@@ -37,7 +39,7 @@ struct mprof_mem {
 	struct mem_packet packet;
 	const uint8_t *bytes; /* its first */
 	struct mem_bytes rest;
-	struct mem_domain *domain;
+	struct mem_domain *domain; /* NULL of one that is passed over */
 	uint64_t next_id;
 	bool misses_ids; /* events of it were passed over */
 	/* The trace. */

@@ -36,15 +36,31 @@ static bool domain_stacks(struct mprof_mem *d, struct mem_domain *domain)
 	return !domain->stack.lost;
 }
 
+/*
+ * Does the packet follow the one before of its domain?  Before version 3 ids tell of each that is missing; from then on a domain may go on with
+ * others, and the check of one bucket remains, which tells of most.
+ */
+static bool follows(struct mprof_mem *d, const struct mem_domain *domain)
+{
+	const struct mem_packet *p = &d->packet;
+
+	if (p->version < 3 && p->first_id != domain->end_id && p->first_id != domain->next_id)
+		return false;
+	return p->check_bucket == MEM_NO_CHECK ||
+	       mem_stack_check(&domain->stack, &d->codes, p->check_bucket, p->check_next, p->check_code);
+}
+
 enum mprof_status mem_events_begin(struct mprof_mem *d)
 {
 	const struct mem_packet *p = &d->packet;
 	struct mem_domain *domain = d->domain = domain_get(d, p->domain);
+	bool whole;
 
 	d->next_id = p->first_id;
 	d->misses_ids = false;
-	if (p->check_bucket == MEM_NO_CHECK || !domain_stacks(d, domain) ||
-	    mem_stack_check(&domain->stack, &d->codes, p->check_bucket, p->check_next, p->check_code))
+	whole = !domain_stacks(d, domain) || follows(d, domain);
+	domain->end_id = domain->next_id = p->end_id;
+	if (whole)
 		return MPROF_OK;
 	domain->stack.lost = true;
 	return mem_damaged(d, MPROF_MEM_DAMAGE_STACKS, d->bytes, 0);
@@ -198,6 +214,8 @@ enum mprof_status mem_events_next(struct mprof_mem *d, struct mprof_mem_event *e
 			return alloc_next(d, e, id) ? MPROF_OK : packet_spoilt(d, at);
 		return packet_spoilt(d, at);
 	}
+	if (d->domain)
+		d->domain->next_id = d->next_id;
 	if (d->next_id != d->packet.end_id && !d->misses_ids) {
 		d->misses_ids = true;
 		return mem_damaged(d, MPROF_MEM_DAMAGE_IDS, d->rest.end, 0);

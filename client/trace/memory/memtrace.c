@@ -169,6 +169,7 @@ static void packet_pass(struct mprof_mem *d)
 {
 	d->rest.at = d->rest.end;
 	d->next_id = d->packet.end_id;
+	d->domain = NULL;
 }
 
 /* The open packet begins a recording: as packet_judge(). */

@@ -118,7 +118,7 @@ enum mprof_mem_damage_reason {
 	MPROF_MEM_DAMAGE_INFO,	  /* what the trace says of itself cannot be */
 	MPROF_MEM_DAMAGE_EVENT,	  /* an event that cannot be: the rest of its packet is passed over */
 	MPROF_MEM_DAMAGE_NAMES,	  /* a table of names is not the writer's: the domain's further codes stay without */
-	MPROF_MEM_DAMAGE_STACKS, /* the check of a domain's caches failed, so bytes were lost: its further stacks are not known */
+	MPROF_MEM_DAMAGE_STACKS, /* a domain's caches or ids say that bytes were lost: its further stacks are not known */
 	MPROF_MEM_DAMAGE_IDS, /* a packet holds more or fewer allocations than it says */
 	MPROF_MEM_DAMAGE_CUT, /* the input ends inside a packet */
 };
