@@ -2,10 +2,10 @@
  * Where the times of a memory profile lie on the time line of the same guest's threads, and how sure that is.
  *
  * The two have different clocks, which meet in dom0's.  A profile's times are the guest's wall clock, of which dom0 need know nothing; but its first packet
- * is made when it begins, and the sink notes when that came (`began`).  So no event of a profile was later than it is drawn when its beginning is drawn where
- * the first packet came.  How much earlier it may have been is bounded too, since a guest begins its profile once it is connected, and the sink notes when
- * that was asked for (`connected_mono`).  Where the end of a profile came before its last event would be drawn, all is drawn by the end instead.  How the trace's clock stands to dom0's say the stamps of its packets (clocks.js): its events happened where they are drawn, or earlier,
- * so that against them the heap may also be later.
+ * is made when it begins, and the sink notes when that came (`began`).  So drawn by that, no event of a profile was later.  How much earlier it may have
+ * been is bounded too, since a guest begins its profile once it is connected, and the sink notes when that was asked for (`connected_mono`).  Where the
+ * end of a profile came before its last event would be drawn, all is drawn by the end instead.  How the trace's clock stands to dom0's the stamps of its
+ * packets say (clocks.js), between two bounds; the middle of them is taken, since a ring is copied some time after it was written, and nothing says how long.
  */
 import {shown} from "./guest-text.js";
 import {rough} from "./times.js";
@@ -30,14 +30,18 @@ function firstNs({origin, began_mono: began, connected_mono: connected}) {
 	return waited < 0n ? FIRST_NS : waited + (ns(connected) === null || origin === "asked" ? 0n : ACCEPT_NS);
 }
 
-/** When MEMTRACE was received, as times of the trace whose clock is {known, offsetNs}: {from, to}, TO null while it is; null where that is not known. */
-export function received(memtrace, {known, offsetNs}) {
+/** The events of a trace that are drawn at a time happened then or up to UNCERTAINTY before: the middle. */
+const half = (uncertainty) => (uncertainty === null ? 0n : uncertainty / 2n);
+
+/** When MEMTRACE was received, as times of the trace whose clock is {known, offsetNs, uncertaintyNs}: {from, to}, TO null while it is; null: not known. */
+export function received(memtrace, {known, offsetNs, uncertaintyNs}) {
 	const began = ns(memtrace.began_mono);
 	const life = lifeNs(memtrace);
 
 	if (!known || began === null)
 		return null;
-	return {from: began - offsetNs, to: life === null ? null : began - offsetNs + life};
+	const from = began - offsetNs + half(uncertaintyNs);
+	return {from, to: life === null ? null : from + life};
 }
 
 /**
@@ -55,10 +59,11 @@ export function placed(memtrace, info, clock) {
 	const over = life === null ? 0n : (info.endUs - info.startUs) * 1000n - life;
 	const back = over > 0n ? over : 0n;
 	const first = firstNs(memtrace);
+	const middle = half(clock.uncertaintyNs);
 	return {
 		base: when.from - back,
-		earlierNs: back > first ? null : first - back,
-		laterNs: clock.uncertaintyNs,
+		earlierNs: back > first ? null : first - back + middle,
+		laterNs: clock.uncertaintyNs === null ? null : clock.uncertaintyNs - middle,
 		aheadNs: real === null ? null : info.startUs * 1000n - (real - back),
 	};
 }
@@ -74,11 +79,12 @@ export function sure({earlierNs, laterNs}) {
 export function tells({id, says}, {earlierNs, laterNs, aheadNs}) {
 	const out = [`Heap: memory profile ${id}${says.program ? ` of ${shown(says.program)}` : ""}, drawn by when its first packet came to this host.`];
 
-	out.push(earlierNs === null
-		? "Its own times do not fit when it came, as if it had been sent later: it is drawn by when it ended, and what is drawn happened there or any time before."
-		: `What is drawn of it happened there, or up to ${rough(earlierNs)} before, since so long before that packet the guest was not connected yet.`);
-	if (laterNs !== 0n)
-		out.push(`Against the threads it may also have been ${upTo(laterNs, "later")}: so far the trace's own clock is known.`);
+	if (earlierNs === null)
+		out.push("Its own times do not fit when it came, as if it had been sent later: it is drawn by when it ended.");
+	out.push(
+		`Against the threads it may have been ${upTo(earlierNs, "earlier")}, or ${upTo(laterNs, "later")}: ` +
+			"so far it is known when the guest was connected and began, and how the clock of the trace stands.",
+	);
 	if (aheadNs !== null)
 		out.push(`By that the guest's wall clock is ${rough(aheadNs < 0n ? -aheadNs : aheadNs)} ${aheadNs < 0n ? "behind" : "ahead of"} this host's.`);
 	return out;

@@ -203,8 +203,14 @@ export class HeapStrip {
 		const change = `${bytes(Math.abs(last - first))} ${last < first ? "less" : "more"}`;
 		return [
 			make("h3", {textContent: "Heap"}),
-			make("p", {textContent: `${bytes(first)} lived at the beginning, ${bytes(last)} at the end: ${first === last ? "the same" : change}; estimated from samples.`}),
-			make("p", {}, make("a", {className: "tl-link", href: format({memtrace: track.id, during: {from: range[0], to: range[1]}}), textContent: "What was allocated meanwhile"})),
+			make("p", {
+				textContent: `${bytes(first)} lived at the beginning, ${bytes(last)} at the end: ${first === last ? "the same" : change}; estimated from samples.`,
+			}),
+			make("p", {}, make("a", {
+				className: "tl-link",
+				href: format({memtrace: track.id, during: {from: range[0], to: range[1]}}),
+				textContent: "What was allocated meanwhile",
+			})),
 		];
 	}
 }

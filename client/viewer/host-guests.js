@@ -167,7 +167,7 @@ export class Guests {
 			attribute(cells.profiled, "href", format({memtrace: profile.id}));
 			attribute(cells.profiled, "aria-label", `The memory of ${name} is being profiled: open profile ${profile.id}`);
 		}
-		cells.profile.hidden = guest.domain.state === "ended" && !profile;
+		cells.profile.hidden = guest.domain.state !== "running" && !profile;
 		cells.profile.disabled = starting;
 		text(cells.profile, starting ? "Connecting…" : profile ? "Stop profiling" : "Profile memory");
 		attribute(cells.profile, "aria-label", profile ? `Stop profiling the memory of ${name}` : `Profile the memory of ${name}`);

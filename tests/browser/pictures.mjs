@@ -6,8 +6,9 @@
 import {writeFileSync} from "node:fs";
 import path from "node:path";
 
-import {ok, reference, test, until} from "./harness.mjs";
+import {ok, reference, sleep, test, until} from "./harness.mjs";
 import {boxes, opened as profile, recorded} from "./memory-tools.mjs";
+import {GRAIN, info, writer} from "./memtrace-make.mjs";
 import {read} from "./png.mjs";
 import {drawn, opened, settled} from "./timeline-tools.mjs";
 import {server, story} from "./workload.mjs";
@@ -23,6 +24,24 @@ async function picture(page, name) {
 	ok(width === page.viewportSize().width && height === page.viewportSize().height, `a picture of ${width} x ${height}`);
 	if (WHERE)
 		writeFileSync(path.join(WHERE, `${name}.png`), bytes);
+}
+
+/* Have the memory of guest NAME profiled; what is returned sends three seconds of it: a heap that requests fill and collections empty. */
+async function profiled(host, name) {
+	const blocks = Array.from({length: 600}, (_, i) => ({at: i * 5000, bytes: GRAIN * (1 + ((i * 7) % 13)), until: i % 10 ? (Math.floor(i / 60) + 1) * 300000 : undefined}));
+	let start;
+	const offer = await host.offered(() => {
+		start = BigInt(Date.now()) * 1000n;
+		return info({start, context: "requests"});
+	});
+	const answer = await fetch(`${host.url}/v1/domains/${name}/memtraces`, {
+		method: "POST",
+		headers: {"Content-Type": "application/json"},
+		body: JSON.stringify({address: "127.0.0.1", port: offer.port}),
+	});
+
+	ok(answer.status === 201, await answer.text());
+	return () => offer.send(writer(start)(blocks));
 }
 
 test("picture: a missed wake-up", async (t) => {
@@ -48,6 +67,7 @@ test("picture: the time line of a server", async (t) => {
 test("picture: the host's page", async (t) => {
 	const context = Buffer.from(JSON.stringify({reason: "crash", console: "Fatal error: exception Not_found\n", console_complete: true})).toString("hex");
 	const host = await t.host({
+		sink: true,
 		archive: [
 			...server("dns", 40).slice(0, -1),
 			"run 2 xen db db - 9 ended crash", "stream 2 2 0 262144 4 0",
@@ -59,13 +79,33 @@ test("picture: the host's page", async (t) => {
 	});
 	for (const [name, rate] of [["web", "9000"], ["mail", "700"]])
 		host.guest(name, "--size", "1048576", "--rate", rate);
-	const page = await t.open(host, "/", SIZE);
+	await until(async () => (await host.domain("web"))?.state === "running");
+	(await profiled(host, "web"))();
+	const page = await t.open(host, "/", {...SIZE, height: 760});
 
 	await page.getByText("Live", {exact: true}).waitFor();
 	await until(async () => (await page.locator(".guests .rate", {hasText: "/s"}).count()) === 2);
 	/* Until there is something to see of what they did. */
 	await page.waitForTimeout(WHERE ? 12000 : 500);
 	await picture(page, "host");
+});
+
+test("picture: the heap above the threads", async (t) => {
+	const host = await t.host({sink: true});
+
+	host.guest("web", "--size", "1048576", "--rate", "400");
+	await until(async () => (await host.domain("web"))?.state === "running");
+	const send = await profiled(host, "web");
+	await sleep(3100);
+	send();
+	await sleep(500);
+	await host.guests[0].stop();
+	await until(async () => (await host.domain("web")).state === "ended");
+	const page = await opened(t, host, "#domain=web", SIZE);
+	const strip = page.getByRole("slider", {name: /^Heap over time/});
+	await strip.waitFor();
+	await until(() => page.evaluate(() => document.getElementById("page").timeline.heap.shown?.some(({kind, points}) => kind === "heap" && points.length > 40)));
+	await picture(page, "heap-strip");
 });
 
 test("picture: a memory profile", async (t) => {

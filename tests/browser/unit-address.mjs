@@ -14,6 +14,7 @@ test("a view comes back as it was", () => {
 		{domain: "x", thread: {stream: 3, id: -9223372036854775808n}, find: "a+b & \"c\"", panel: "why"},
 		{domain: "x", thread: {stream: 0, id: 7n, index: 12}},
 		{file: "small.ctf", measure: {from: 1n, to: 2n}, panel: "stats"},
+		{domain: "x", heap: "off"},
 	]) {
 		assert.deepEqual(parse(format(view)), view);
 		assert.ok(sameTrace(parse(format(view)), view));
@@ -21,7 +22,7 @@ test("a view comes back as it was", () => {
 });
 
 test("what is not well formed is left out", () => {
-	assert.deepEqual(parse("#domain=x&from=5&to=3&run=-1&stream=1e3&thread=1.x&panel=../x&measure=7-7&row=Infinity"), {
+	assert.deepEqual(parse("#domain=x&from=5&to=3&run=-1&stream=1e3&thread=1.x&panel=../x&measure=7-7&row=Infinity&heap=on"), {
 		domain: "x",
 	});
 	assert.deepEqual(parse("#from=1&to=99999999999999999999999"), {});
