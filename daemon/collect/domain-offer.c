@@ -1,6 +1,6 @@
 /*
- * What a domain offers beside rings: its memory profile, which the sink receives.  It holds a run as a ring does, so that a guest without rings is known,
- * and its profiles are of that run.
+ * What a domain offers beside rings: its memory profile, which the sink receives.  It holds a run as a ring does, so that a guest without
+ * rings is known, and its profiles are of that run.
  */
 #include <stdio.h>
 

@@ -10,14 +10,18 @@
 
 bool bucket_take(struct bucket *b, uint64_t rate, uint64_t now, uint64_t bytes)
 {
-	uint64_t most, room, more;
+	uint64_t most;
+	double room, more;
 
 	if (rate == 0)
 		return true;
 	most = rate > UINT64_MAX / SECONDS ? UINT64_MAX : rate * SECONDS;
-	room = most - (b->bytes < most ? b->bytes : most);
-	more = (uint64_t)((double)(now - b->at) / (double)NS_PER_S * (double)rate);
-	b->bytes = b->at == 0 || more >= room ? most : b->bytes + more;
+	room = (double)(most - (b->bytes < most ? b->bytes : most));
+	more = (double)(now - b->at) / (double)NS_PER_S * (double)rate;
+	if (b->at == 0 || more >= room)
+		b->bytes = most;
+	else
+		b->bytes += (uint64_t)more;
 	b->at = now;
 	if (b->bytes < bytes)
 		return false;

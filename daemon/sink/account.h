@@ -1,8 +1,8 @@
 /*
  * What one guest takes of what all may: the bytes of its streams, and how fast they come.
  *
- * A guest is its UUID where the collector knows it, else its address.  An account outlives its streams for as long as it takes until the guest may send
- * again all that it may at once, so that connecting anew is no way around the limit.
+ * A guest is its UUID where the collector knows it, else its address.  An account outlives its streams until the guest may send again all that
+ * it may at once, so that connecting anew is no way around the limit.
  */
 #ifndef SINK_ACCOUNT_H
 #define SINK_ACCOUNT_H

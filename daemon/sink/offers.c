@@ -1,7 +1,8 @@
 /*
- * Guests that say in XenStore that they offer a profile are connected to by themselves, where their policy says so: the collector lists them each second,
- * and there is a target for each.  One that was stopped, or sends what is no profile, keeps its target, which is over, until the guest offers anew or runs
- * anew; one that is not listed any more is let go of, but only after a while, since a collector that was just started does not know all guests yet.
+ * Guests that say in XenStore that they offer a profile are connected to by themselves, where their policy says so: the collector lists them
+ * each second, and there is a target for each.  One that was stopped, or sends what is no profile, keeps its target, which is over, until the
+ * guest offers anew or runs anew; one that is not listed any more is let go of, but only after a while, since a collector that was just
+ * started does not know all guests yet.
  */
 #include <stdlib.h>
 #include <string.h>

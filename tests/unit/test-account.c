@@ -1,0 +1,63 @@
+/* What guests may send: a bucket that fills at a rate, and accounts that go over all streams of a guest, also behind each other. */
+#include "account.h"
+#include "check.h"
+#include "clock.h"
+
+#define S NS_PER_S
+
+static void test_bucket(void)
+{
+	struct bucket b = {0};
+
+	CHECK(bucket_take(&b, 0, S, UINT64_MAX)); /* no limit */
+	CHECK(bucket_take(&b, 100, 5 * S, 1000)); /* what comes in ten seconds, at once */
+	CHECK(!bucket_take(&b, 100, 5 * S, 1));
+	CHECK(!bucket_take(&b, 100, 5 * S, 1));
+	CHECK(bucket_take(&b, 100, 6 * S, 100));
+	CHECK(!bucket_take(&b, 100, 6 * S, 1));
+	CHECK(bucket_take(&b, 100, 600 * S, 1000)); /* no more than that, however long nothing came */
+	CHECK(!bucket_take(&b, 100, 600 * S, 1));
+	CHECK(!bucket_take(&b, 100, 601 * S, 101));
+	CHECK(bucket_take(&b, UINT64_MAX, 700 * S, UINT64_MAX / 2));
+}
+
+static void test_accounts(void)
+{
+	struct accounts all = {0};
+	struct account *web = account_enter(&all, "uuid", "10.0.0.5", 5), *again, *other;
+
+	CHECK_EQ_UINT(web->bytes, 5);
+	other = account_enter(&all, NULL, "10.0.0.5", 1);
+	again = account_enter(&all, "uuid", "fe80::5", 7);
+	CHECK(web == again && web != other);
+	account_add(&all, again, 10);
+	CHECK_EQ_UINT(web->bytes, 22);
+	CHECK_EQ_UINT(web->streams, 2);
+	CHECK_EQ_UINT(all.bytes, 23);
+	account_leave(&all, again, 17, 100 * S);
+	CHECK_EQ_UINT(web->bytes, 5);
+	CHECK_EQ_UINT(all.bytes, 6);
+	accounts_tidy(&all, 200 * S); /* streams are left */
+	CHECK(account_enter(&all, "uuid", "x", 0) == web);
+	account_leave(&all, web, 0, 100 * S);
+	CHECK(bucket_take(&web->bucket, 100, 100 * S, 1000));
+	account_leave(&all, web, 5, 100 * S);
+	accounts_tidy(&all, 109 * S);
+	again = account_enter(&all, "uuid", "x", 0); /* whoever is back so soon has not forgotten */
+	CHECK(again == web && !bucket_take(&again->bucket, 100, 100 * S, 1000));
+	account_leave(&all, again, 0, 110 * S);
+	account_leave(&all, other, 1, 110 * S);
+	accounts_tidy(&all, 121 * S);
+	CHECK(!all.first);
+	CHECK_EQ_UINT(all.bytes, 0);
+	account_enter(&all, NULL, "10.0.0.6", 0);
+	accounts_deinit(&all);
+	CHECK(!all.first);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_bucket);
+	CHECK_RUN(test_accounts);
+	return check_done();
+}
