@@ -1,10 +1,9 @@
-/* A memory profile on the screen: puts the parts together, asks heap.js, and is the only one that writes the address. */
-import {format, sameTrace} from "./address.js";
+/* A memory profile on the screen: puts the parts together, and asks heap.js. */
 import {Heap} from "./heap.js";
 import {askNote} from "./host-dialogs.js";
 import {make} from "./make.js";
-import {SORTS} from "./memory-address.js";
 import {Chart} from "./memory-chart.js";
+import {Choice} from "./memory-choice.js";
 import {Filters} from "./memory-filters.js";
 import {Flame} from "./memory-flame.js";
 import {Functions} from "./memory-functions.js";
@@ -15,12 +14,11 @@ import {saveCollapsed, saveJson, savePng, saveSvg} from "./memory-save.js";
 import {LocalFile, Recording} from "./memory-source.js";
 import {Tabs} from "./memory-tabs.js";
 import {Threads} from "./memory-threads.js";
-import {Choice} from "./memory-choice.js";
+import {MemoryWhereabouts} from "./memory-whereabouts.js";
 import {amount, give} from "./memory-words.js";
 import {download, fileName} from "./save.js";
 import {watchDark} from "./theme.js";
 
-const SETTLE_MS = 300;
 const THREADS_MS = 400;
 
 export class MemoryPage {
@@ -39,8 +37,9 @@ export class MemoryPage {
 			this.flame.draw();
 		});
 		this.threads = new Threads(services.api);
+		this.whereabouts = new MemoryWhereabouts(this);
 		this.build();
-		this.put(view);
+		this.whereabouts.put(view);
 		this.onKey = (event) => this.key(event);
 		document.addEventListener("keydown", this.onKey);
 		root.memory = this;
@@ -85,7 +84,7 @@ export class MemoryPage {
 	close() {
 		this.closed = true;
 		document.removeEventListener("keydown", this.onKey);
-		clearTimeout(this.settling);
+		this.whereabouts.close();
 		clearTimeout(this.linking);
 		this.aborting?.abort();
 		this.follow?.close();
@@ -209,14 +208,15 @@ export class MemoryPage {
 		if (!this.heap || !this.info || !this.chart.width)
 			return;
 		const {chart, info} = this;
+		const turn = (this.drawing = (this.drawing ?? 0) + 1);
 		const n = Math.min(chart.plot, 4096);
 		const to = chart.end;
 		const filter = this.choice.lineFilter(this.filters.filter, Number(info.sums.peakUs));
-		/* The newest question wins, so they are asked one after the other. */
+		/* The newest question wins, so they are asked one after the other, and nothing more where another drawing began. */
 		const full = await this.heap.timeline(null, 0, to, n);
-		const part = full && filter ? await this.heap.timeline(filter, 0, to, n) : null;
+		const part = full && filter && turn === this.drawing ? await this.heap.timeline(filter, 0, to, n) : null;
 
-		if (full && (part || !filter) && !this.closed)
+		if (full && (part || !filter) && turn === this.drawing && !this.closed)
 			chart.show({from: 0, to, full: full.bytes, part: part?.bytes ?? null});
 	}
 
@@ -240,7 +240,8 @@ export class MemoryPage {
 				await call();
 				this.head.trouble("");
 				this.head.title(this.source);
-				this.head.know(this.info, this.source);
+				if (this.info)
+					this.head.know(this.info, this.source);
 			} catch (error) {
 				this.head.trouble(`${what}: ${error.message}`);
 			}
@@ -331,79 +332,13 @@ export class MemoryPage {
 		}, THREADS_MS);
 	}
 
-	// The address.
-
 	/** The address changed; false where it names another recording. */
 	go(view) {
-		if (!sameTrace(view, this.view))
-			return false;
-		this.view = view;
-		this.put(view);
-		this.chart.choose(this.choice.marked);
-		this.link();
-		this.asking = this.ask();
-		return true;
+		return this.whereabouts.go(view);
 	}
 
-	/* VIEW onto the controls. */
-	put(view) {
-		const {flame, functions} = this;
-
-		this.choice.set(view);
-		this.clock.value = view.clock ?? "";
-		if (this.info)
-			this.chart.know(this.info, this.clock.value === "wall");
-		this.choice.build();
-		this.filters.set(view.only ?? [], view.hide ?? []);
-		flame.treeChoice.value = view.tree ?? "callees";
-		flame.growChoice.value = view.grow ?? "up";
-		flame.sites.checked = Boolean(view.sites);
-		flame.recursion.checked = Boolean(view.recursion);
-		flame.find.value = functions.find.value = view.find ?? "";
-		flame.go(view.path ?? []);
-		functions.sort = view.sort ?? SORTS[0];
-		functions.mark();
-		this.tabs.show(view.tab ?? "flame");
-		this.chart.choose(this.choice.marked);
-		this.link();
-	}
-
-	get now() {
-		const {flame, functions, tabs, view, filters, source} = this;
-		const {only, hide} = filters.texts;
-		const given = (key, value, usual) => (value && value !== usual ? {[key]: value} : {});
-
-		return {
-			...(view.memtrace !== undefined ? {memtrace: view.memtrace} : {memfile: view.memfile ?? source.file.name}),
-			...this.choice.view,
-			...given("clock", this.clock.value),
-			...(only.length ? {only} : {}),
-			...(hide.length ? {hide} : {}),
-			...given("tree", flame.treeChoice.value, "callees"),
-			...given("grow", flame.growChoice.value, "up"),
-			...given("sites", flame.sites.checked),
-			...given("recursion", flame.recursion.checked),
-			...(flame.path.length ? {path: flame.path} : {}),
-			...given("find", (tabs.name === "functions" ? functions : flame).find.value),
-			...given("sort", functions.sort, SORTS[0]),
-			...given("tab", tabs.name, "flame"),
-		};
-	}
-
-	/** Write the address once a hand rests. */
+	/** Something was moved or chosen: the address follows. */
 	settle() {
-		clearTimeout(this.settling);
-		this.settling = setTimeout(() => this.write(), SETTLE_MS);
-	}
-
-	write() {
-		if (!this.info || this.closed)
-			return;
-		const address = format(this.now);
-
-		if (address === location.hash)
-			return;
-		this.view = this.now;
-		history.pushState(null, "", address);
+		this.whereabouts.settle();
 	}
 }

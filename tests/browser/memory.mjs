@@ -528,7 +528,7 @@ test("memory: its guest's threads at the chosen moment are a click away", async 
 	offer.send(more);
 	const page = await opened(t, host, id);
 	await until(() => page.evaluate(() => Number(document.getElementById("page").memory.info.endUs - document.getElementById("page").memory.info.startUs) > 500000));
-	const {x, y} = await along(page, 0.5);
+	const {x, y} = await along(page, 0.8);
 	await page.mouse.click(x, y);
 	const at = await page.evaluate(() => document.getElementById("page").memory.choice.at);
 	const link = page.getByRole("link", {name: "Its threads"});
@@ -540,6 +540,7 @@ test("memory: its guest's threads at the chosen moment are a click away", async 
 		const middle = (BigInt(query.get("from")) + BigInt(query.get("to"))) / 2n;
 		return middle <= wanted + 1000000n && middle > wanted - 2000000000n;
 	});
+	await addressed(page, "at", String(at));
 	await link.click();
 	await page.locator("#tl-canvas").waitFor();
 	await page.goBack();

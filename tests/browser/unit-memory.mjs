@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 
 import {format, parse, sameTrace} from "../../client/viewer/address.js";
-import {step} from "../../client/viewer/memory-chart.js";
 import {clauseOf, clauseText, gather, hiddenOf, narrowed} from "../../client/viewer/memory-clauses.js";
 import {Layout, NONE, nodeAt, pathTo, search} from "../../client/viewer/memory-layout.js";
+import {step} from "../../client/viewer/memory-plot.js";
 import {collapsed} from "../../client/viewer/memory-save.js";
 import {isMemtrace} from "../../client/viewer/memory-source.js";
 import {amount, give, readBytes, readSpan, readTime, share, span, wall} from "../../client/viewer/memory-words.js";
