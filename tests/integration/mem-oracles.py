@@ -303,6 +303,51 @@ class Trees(unittest.TestCase):
                     near = [f for f, of in shares if f == function and abs(of - float(share)) <= delta]
                     self.assertTrue(near, function)
 
+    def test_callers(self):
+        """
+        Of each pair the samples, from the dump. (The reference counts events, a recursive function twice, and of inlined calls the innermost alone.)
+        """
+        for name in ("leaky", "ocamlopt-v3", "shortlived"):
+            pairs, totals = {}, {}
+            for line in mem("dump", name, "--json").splitlines():
+                event = json.loads(line)
+                if event["event"] != "alloc" or not event["stack"]:
+                    continue
+                stack = [tuple(place.rsplit(":", 2)[0].rsplit("@", 1)) for frame in event["stack"] for place in frame.split() if "@" in place]
+                if "@" not in event["stack"][-1]:
+                    continue  # A code without a name borrows one.
+                for function in set(stack):
+                    totals[function] = totals.get(function, 0) + event["samples"]
+                    if function != stack[-1]:
+                        pairs[stack[-1], function] = pairs.get((stack[-1], function), 0) + event["samples"]
+            got = json.loads(mem("hotspots", name, "--json"))
+            with self.subTest(name):
+                self.assertGreater(len(pairs), 20)
+                told = {
+                    ((spot["function"], spot["file"]), (by["function"], by["file"])): by["samples"]
+                    for spot in got["functions"]
+                    for by in spot["callers"]
+                }
+                for pair, samples in pairs.items():
+                    self.assertGreaterEqual(told.get(pair, 0), samples, pair)
+                if name == "shortlived":
+                    continue
+                exact = sum(told[pair] == samples for pair, samples in pairs.items())
+                self.assertGreater(exact, 0.9 * len(pairs))
+
+    def test_commas(self):
+        """A comma of a name is written behind a backslash."""
+        with open(os.path.join(TRACES, "leaky.trace"), "rb") as f:
+            data = f.read().replace(b"Leaky.handle", b"Leaky,handle")
+        with tempfile.NamedTemporaryFile(suffix=".trace") as out:
+            out.write(data)
+            out.flush()
+            want = json.loads(mem("hotspots", "leaky", "--json", "--inside=Leaky.handle"))
+            got = json.loads(run("hotspots", out.name, "--json", r"--inside=Leaky\,handle"))
+            self.assertGreater(got["objects"], 100)
+            self.assertEqual(got["objects"], want["objects"])
+            self.assertEqual(json.loads(run("hotspots", out.name, "--json", "--inside=Leaky.handle"))["objects"], 0)
+
     def test_collapsed(self):
         """As the reference, which loses stacks of one frame."""
         for name in names():

@@ -119,8 +119,8 @@ enum mprof_mem_damage_reason {
 	MPROF_MEM_DAMAGE_EVENT,	  /* an event that cannot be: the rest of its packet is passed over */
 	MPROF_MEM_DAMAGE_NAMES,	  /* a table of names is not the writer's: the domain's further codes stay without */
 	MPROF_MEM_DAMAGE_STACKS, /* a domain's caches or ids say that bytes were lost: its further stacks are not known */
-	MPROF_MEM_DAMAGE_IDS, /* a packet holds more or fewer allocations than it says */
-	MPROF_MEM_DAMAGE_CUT, /* the input ends inside a packet */
+	MPROF_MEM_DAMAGE_IDS,	 /* a packet holds more or fewer allocations than it says */
+	MPROF_MEM_DAMAGE_CUT,	 /* the input ends inside a packet */
 };
 
 struct mprof_mem_damage {
