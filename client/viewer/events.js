@@ -12,6 +12,7 @@ const NAMES = [
 	...["memtrace", "memtrace-growth", "memtrace-deleted"],
 ];
 const AGAIN_MS = 5000;
+const HIDDEN_MS = 3000; /* a page that nobody looks at gives its connection back: all pages of a host share six */
 
 export class Events {
 	constructor(url) {
@@ -19,6 +20,7 @@ export class Events {
 		this.listeners = new Map();
 		this.source = null;
 		this.state = "closed";
+		document.addEventListener("visibilitychange", () => this.seen());
 		this.greeted = false; /* the server said from where on it tells everything; who comes later reads the lists at once */
 	}
 
@@ -31,8 +33,19 @@ export class Events {
 		return () => this.listeners.get(name).delete(call);
 	}
 
+	/* The page is looked at, or no longer.  Who looks again is told to read everything anew. */
+	seen() {
+		clearTimeout(this.leaving);
+		if (!document.hidden)
+			return this.listeners.size ? this.open() : undefined;
+		this.leaving = setTimeout(() => {
+			this.source?.close();
+			this.source = null;
+		}, HIDDEN_MS);
+	}
+
 	open() {
-		if (this.source)
+		if (this.source || (document.hidden && this.greeted))
 			return;
 		this.source = new EventSource(this.url);
 		this.source.addEventListener("open", () => this.turn("open"));

@@ -257,6 +257,26 @@ test("host: a server that goes and comes back is said, and nothing is missed", a
 	equal(await page.locator(".captures tbody .name").allTextContents(), ["db"]);
 });
 
+test("host: a page that nobody looks at gives its connection back, and misses nothing", async (t) => {
+	const host = await t.host({archive: STORY, collector: false});
+	const page = await t.open(host);
+	const followers = async () => Number(/^mprofd_http_events (\d+)$/m.exec(await (await fetch(`${host.url}/metrics`)).text())[1]);
+	const hide = (hidden) =>
+		page.evaluate((it) => {
+			Object.defineProperty(document, "hidden", {get: () => it, configurable: true});
+			document.dispatchEvent(new Event("visibilitychange"));
+		}, hidden);
+
+	await page.getByText("Live", {exact: true}).waitFor();
+	equal(await followers(), 1, "who follows");
+	await hide(true);
+	await until(async () => (await followers()) === 0);
+	await host.archive(["begin", `run 5 xen e new ${UUID(5)} 7 running -`, "stream 5 5 0 4096 4 0", "commit"]);
+	await hide(false);
+	await row(page, "new").waitFor();
+	equal(await followers(), 1, "who follows again");
+});
+
 test("host: what many do at once is told in one sentence", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
