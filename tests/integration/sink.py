@@ -229,10 +229,10 @@ class Listening(Case):
             guest.sendall(part)
             total += len(part)
             following = QUIET_GUEST[index + 1][0] if index + 1 < len(QUIET_GUEST) else at + 30
-            if following - at > 8:
+            if following - at > 8:  # within a second, or two where the machine is busy
                 sent = time.monotonic()
                 d.wait(lambda: d.rows("bytes", "context = 'quiet'") == [(total,)])
-                self.assertLess(time.monotonic() - sent, 1)
+                self.assertLess(time.monotonic() - sent, 2)
         guest.close()
         d.wait_rows(1, f"context = 'quiet' AND reason = 'closed' AND bytes = {total}")
         self.assertEqual(d.rows("state", "context = 'silent'"), [("recording",)])
