@@ -1,4 +1,7 @@
 /* Traces as no sound guest makes them: hostile, cut, with gaps, of several streams, late in time. */
+import {writeFileSync} from "node:fs";
+import path from "node:path";
+
 import {equal, ok, reference, test, until} from "./harness.mjs";
 import {camera, drawn, opened, settled} from "./timeline-tools.mjs";
 import {event, piece, trace} from "./trace-make.mjs";
@@ -34,6 +37,18 @@ function labelled(labels, at = 1000n, first = 100) {
 	});
 }
 
+/** The longest that PAGE answers nothing in MS, while what was begun before goes on. */
+const frozen = (page, ms) =>
+	page.evaluate(async (time) => {
+		let most = 0;
+		let last = performance.now();
+		for (const end = last + time; performance.now() < end; last = performance.now()) {
+			await new Promise((resolve) => setTimeout(resolve));
+			most = Math.max(most, performance.now() - last);
+		}
+		return most;
+	}, ms);
+
 test("timeline: hostile labels are text everywhere", async (t) => {
 	const host = await t.host();
 	const page = await file(t, host, "evil.ctf", trace([labelled(HOSTILE)]));
@@ -63,21 +78,33 @@ test("timeline: a label of 10 MB freezes nothing", async (t) => {
 	const page = await file(t, host, "long.ctf", trace([labelled(["x".repeat(10 << 20), "short"])]));
 
 	await settled(page);
-	const slow = await page.evaluate(async () => {
-		let most = 0;
-		let last = performance.now();
-		const end = last + 1500;
-		while (performance.now() < end) {
-			await new Promise((resolve) => setTimeout(resolve));
-			most = Math.max(most, performance.now() - last);
-			last = performance.now();
-		}
-		return most;
-	});
+	const slow = await frozen(page, 1500);
 	ok(slow < 1000, `${slow} ms without an answer`);
 	await page.locator("body").press("j");
 	await page.locator(".tl-panel h2").waitFor();
 	ok((await page.locator(".tl").innerText()).length < 100000, "what is told is bounded");
+});
+
+test("timeline: a million names of counters freeze nothing", {timeout: 180000}, async (t) => {
+	const host = await t.host();
+	const packets = [];
+
+	for (let i = 0; i < 1000000; i++) {
+		if (i % 20000 === 0)
+			packets.push([event(1000n + 2n * BigInt(i), "creates", 0, i + 1, {u8: 1})]);
+		packets.at(-1).push(event(1001n + 2n * BigInt(i), "counter", 1, i, `counter ${i}`));
+	}
+	const page = await t.open(host, "/#file=million.ctf");
+	const million = path.join(host.directory, "million.ctf");
+	writeFileSync(million, trace(packets));
+	const [slow] = await Promise.all([frozen(page, 8000), page.locator("input[type=file]").setInputFiles(million)]);
+	ok(slow < 1000, `${slow} ms without an answer`);
+	await until(() => page.evaluate(() => document.getElementById("page").timeline.session?.summary), 60000);
+	await settled(page);
+	await page.getByRole("button", {name: "Counters"}).click();
+	await page.locator(".tl-counters li").first().waitFor();
+	equal(await page.locator(".tl-counters li").count(), 200, "rows");
+	ok((await frozen(page, 500)) < 1000, "what is listed is bounded");
 });
 
 test("timeline: many counters are listed as far as one reads, and filtered", async (t) => {

@@ -220,6 +220,14 @@ test("timeline: the strip shows the whole, and its window is dragged", async (t)
 	await page.mouse.up();
 	const dragged = await camera(page);
 	near(Number((dragged.from + dragged.to) / 2n - dragged.start) / whole, 0.5, 0.01, "after dragging");
+	const edge = strip.x + (Number(dragged.to - dragged.start) / whole) * strip.width;
+	await page.mouse.move(edge, strip.y + 20);
+	await page.mouse.down();
+	await page.mouse.move(edge + strip.width * 0.1, strip.y + 20, {steps: 4});
+	await page.mouse.up();
+	const wider = await camera(page);
+	equal(wider.from, dragged.from, "the other edge");
+	near(Number(wider.to - dragged.to) / whole, 0.1, 0.01, "its edge drawn out");
 	equal(await page.locator(".tl-minimap").getAttribute("role"), "scrollbar", "its role");
 });
 
@@ -500,6 +508,53 @@ test("timeline: threads are gone through by key, listed, and told as text", asyn
 	await page.locator(".tl-threads li").first().waitFor();
 	await until(async () => /threads are drawn/.test(await page.locator("[aria-label='The threads in view, as text']").textContent()));
 	await t.accessible(page);
+});
+
+test("timeline: no panel has a fault that axe-core knows of", async (t) => {
+	const {page} = await one(t, "bad", reference("public/arp-bad.ctf"));
+
+	for (const name of ["Why?", "Threads", "Numbers", "Counters", "About", "Help"]) {
+		const panel = page.locator(".tl-panel-body");
+		await page.getByRole("group", {name: "Panels"}).getByRole("button", {name}).click();
+		await until(async () => (await panel.innerText()).length > 10);
+		await t.accessible(page);
+	}
+	await page.locator("summary", {hasText: "Save"}).click();
+	await t.accessible(page);
+});
+
+test("timeline: a hand is followed by one picture a frame, and the old one goes along", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const {asked, frames, went} = await page.evaluate(async () => {
+		const {stage} = document.getElementById("page").timeline;
+		const {engine, canvas} = stage;
+		const frame = engine.frame.bind(engine);
+		const told = {asked: 0, frames: stage.work.length, went: 0};
+
+		engine.frame = (...what) => (told.asked++, frame(...what));
+		for (let i = 0; i < 50; i++)
+			canvas.dispatchEvent(new WheelEvent("wheel", {deltaY: -10, clientX: 400, clientY: 300, bubbles: true, cancelable: true}));
+		await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+		told.went = stage.picture.style.transform;
+		told.frames = stage.work.length - told.frames;
+		return told;
+	});
+
+	ok(asked <= 1 && frames <= 1, `${asked} pictures were asked for, and ${frames} frames painted, for 50 turns of the wheel`);
+	ok(/scale\(2\.\d/.test(went), `the old picture: ${went}`);
+	await drawn(page);
+	equal(await page.evaluate(() => document.getElementById("page").timeline.stage.picture.style.transform), "", "the new one");
+});
+
+test("timeline: the browser's own menu stays", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+
+	ok(
+		await page.evaluate(() =>
+			document.getElementById("tl-canvas").dispatchEvent(new MouseEvent("contextmenu", {bubbles: true, cancelable: true})),
+		),
+		"nothing keeps it from opening",
+	);
 });
 
 test("timeline: dark", async (t) => {
