@@ -91,10 +91,11 @@ export class Trace {
 		return this.wasm.get(struct, this.get(array) + i * this.wasm.size(struct), name);
 	}
 
-	items(array, struct) {
+	/** The first MOST items of an array as objects. */
+	items(array, struct, most = Infinity) {
 		const {wasm} = this,
 			base = this.get(array),
-			n = this.get("n_" + array),
+			n = Math.min(this.get("n_" + array), most),
 			size = wasm.size(struct);
 		return Array.from({length: n}, (_, i) => wasm.object(struct, base + i * size));
 	}
@@ -152,9 +153,7 @@ export class Trace {
 			end: seen.reduce((most, {end}) => (end > most ? end : most), 0n),
 			rows: this.get("rows"),
 			streams,
-			counters: this.items("counters", "mprof_counter")
-				.slice(0, COUNTERS_MAX)
-				.map((counter, index) => this.#counter(counter, index)),
+			counters: this.items("counters", "mprof_counter", COUNTERS_MAX).map((counter, index) => this.#counter(counter, index)),
 			notes: this.wasm.object("mprof_model_notes", this.get("notes")),
 			totals: {
 				events: Object.values(byType).reduce((a, b) => a + b, 0),
