@@ -14,7 +14,7 @@ export class Hand {
 	constructor(strip) {
 		this.strip = strip;
 		this.time = null; /* under the pointer, or where keys have put it */
-		this.tip = make("div", {className: "tl-tip tl-heap-tip", "aria-hidden": "true", hidden: true});
+		this.tip = make("div", {className: "tl-heap-tip", "aria-hidden": "true", hidden: true});
 		this.listen();
 	}
 
