@@ -40,6 +40,9 @@ export class Follow {
 		clearTimeout(this.timer);
 		if (this.paused || this.closed)
 			return;
+		/* Nobody looks: what comes is read when somebody does. */
+		if (document.hidden)
+			return this.soon(WAIT_MS);
 		this.asked ??= this.read().finally(() => (this.asked = null));
 		await this.asked;
 	}
