@@ -21,6 +21,13 @@ static inline uint64_t end_of(const struct links *l, uint32_t thread)
 	return l->lives ? l->lives[thread].end : l->view->threads[thread].end;
 }
 
+static inline uint32_t row_of(const struct links *l, uint32_t thread)
+{
+	if (l->lives)
+		return l->lives[thread].row;
+	return l->rows ? l->rows[thread] : l->view->threads[thread].row;
+}
+
 uint64_t links_time(const struct links *l, uint32_t place)
 {
 	uint32_t item = l->items[place];
@@ -51,8 +58,8 @@ void links_get(const struct links *l, uint32_t place, struct link *link)
 		if (read || l->of == LINKS_RESOLVE)
 			link->begin = earlier(link->time, end_of(l, from));
 	}
-	link->from = l->rows[from];
-	link->to = l->rows[to];
+	link->from = row_of(l, from);
+	link->to = row_of(l, to);
 }
 
 struct gathering {
@@ -121,9 +128,11 @@ static bool links_index(struct links *l, const struct gathering *from, enum link
 	return ok;
 }
 
+/* Of all threads, where they are little beside the links; NULL where not, and without memory, where they are looked up. */
 static uint32_t *rows_of(const struct mprof_model_view *view, const struct scene_life *lives)
 {
-	uint32_t *rows = malloc(((size_t)view->n_threads + 1) * sizeof(*rows)), i;
+	bool few = view->n_threads <= view->n_interactions / 3 * 2;
+	uint32_t *rows = few ? malloc(((size_t)view->n_threads + 1) * sizeof(*rows)) : NULL, i;
 
 	for (i = 0; rows && i < view->n_threads; i++)
 		rows[i] = lives[i].row;
@@ -138,8 +147,6 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view, cons
 	unsigned of;
 
 	all->rows = rows_of(view, lives);
-	if (!all->rows)
-		return false;
 	from.rows = all->rows;
 	for (of = LINKS_CREATION; of <= LINKS_BECOMES; of++) {
 		from.of = of;

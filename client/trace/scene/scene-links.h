@@ -42,7 +42,7 @@ struct link_node {
 struct links {
 	const struct mprof_model_view *view; /* borrowed */
 	const struct scene_life *lives;	     /* borrowed while the nodes are made, then NULL */
-	const uint32_t *rows;		     /* of all threads; borrowed */
+	const uint32_t *rows;		     /* of all threads; borrowed; NULL: they are looked up */
 	enum links_of of;
 	uint32_t n;
 	const uint32_t *items; /* by time; borrowed */
