@@ -54,7 +54,7 @@ struct links {
 struct links_all {
 	struct links of[LINKS_KINDS];
 	uint32_t *
-		rows; /* of all threads, close together: a link is mostly between two that are looked at nowhere else */
+		rows; /* of all threads, close together: a link is mostly between two that are looked at nowhere else; NULL where there are many */
 	struct scene_groups births[2]; /* of LINKS_CREATION, LINKS_BECOMES */
 	struct scene_groups arrows;
 };
