@@ -79,7 +79,7 @@ class Case(unittest.TestCase):
         return done.stdout.splitlines()
 
 
-MEM = ["dump", "identify", "hotspots", "flame", "peak", "leaks", "timeline", "diff", "subsample", "export"]
+MEM = ["dump", "identify", "hotspots", "flame", "peak", "leaks", "timeline", "diff", "subsample", "export", "list", "start", "stop"]
 
 
 class Words(Case):

@@ -75,6 +75,41 @@ class Profiled(sink.Case):
             about = self.judge(d, recording["id"], json.loads(guest.stdout.readline()))
             self.assertGreater(int(about["last_us"]) - int(about["start_us"]), 1_400_000)
 
+    def test_command(self):
+        """The same by mprofctl: started, listed, asked by its number while it grows, and stopped."""
+        self.build()
+        d = self.enterContext(sink.Sink())
+        d.start_sink()
+        d.start()
+        guest = self.start("serve")
+        port = guest.stdout.readline().strip()
+        command = [program("mprofctl"), "--host", f"unix:{d.socket}", "mem"]
+        ctl = lambda *arguments: subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, timeout=60)
+        started = ctl("start", "profiled", "--address", "127.0.0.1", "--port", port)
+        self.assertEqual((started.stdout, started.returncode), ("1\n", 0), started)
+        again = ctl("start", "profiled", "--address", "127.0.0.1", "--port", port)
+        self.assertEqual((again.stdout, again.returncode), ("", 1), again)
+        self.assertIn("recorded already", again.stderr)
+        self.assertEqual(json.loads(ctl("identify", "1", "--json").stdout)["program"], "profiled")
+        for which in ([], ["profiled"], ["domain:profiled"]):
+            head, line = (line.split() for line in ctl("list", *which).stdout.splitlines())
+            self.assertEqual(head[:4], ["ID", "DOMAIN", "ADDRESS", "PROGRAM"])
+            self.assertEqual((line[:4], "recording" in line), (["1", "profiled", "127.0.0.1", "profiled"], True), line)
+        stopped = ctl("stop", "recording:1", "--json")
+        self.assertEqual(json.loads(stopped.stdout)["reason"], "stopped", stopped)
+        self.judge(d, 1, json.loads(guest.stdout.readline()))
+        self.assertIn("stopped", ctl("list").stdout)
+        self.assertEqual(json.loads(ctl("list", "--json").stdout)["memtraces"][0]["id"], 1)
+        self.assertEqual(ctl("stop", "1").returncode, 1)
+        self.assertEqual(ctl("stop", "2").returncode, 4)
+        for wrong, sentence in (
+            (("stop", "web"), '"web" is not a recording\'s id, which is a number'),
+            (("start", "web", "--port", "0"), '--port is no number from 1 to 65535: "0"'),
+            (("start", "web", "--port", "1x"), '--port is no number from 1 to 65535: "1x"'),
+        ):
+            done = ctl(*wrong)
+            self.assertEqual((done.returncode, sentence in done.stderr), (2, True), done)
+
     def test_connecting(self):
         """At full speed, and it ends by itself."""
         self.build()

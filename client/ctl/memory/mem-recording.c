@@ -27,6 +27,12 @@ bool mem_recording_is(const char *operand, const char **id)
 	return forced || (is_number(operand) && stat(operand, &st) != 0);
 }
 
+int mem_recording_id(const char *operand, const char **id)
+{
+	*id = strncmp(operand, PREFIX, strlen(PREFIX)) == 0 ? operand + strlen(PREFIX) : operand;
+	return is_number(*id) ? CTL_OK : say_usage("mem", "\"%s\" is not a recording's id, which is a number", *id);
+}
+
 static int put(void *data, const uint8_t *bytes, size_t len)
 {
 	const int *fd = data;
@@ -57,8 +63,9 @@ int mem_recording_fetch(const char *host, const char *id, int *fd)
 	char path[64];
 	int r;
 
-	if (!is_number(id))
-		return say_usage("mem", "\"%s\" is not a recording's id, which is a number", id);
+	r = mem_recording_id(id, &id);
+	if (r)
+		return r;
 	snprintf(path, sizeof(path), "/v1/memtraces/%s/data", id);
 	r = http_open(&h, host);
 	if (r)

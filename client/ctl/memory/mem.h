@@ -16,5 +16,8 @@ int mem_leaks(const struct ctl *ctl, int argc, char **argv);
 int mem_diff(const struct ctl *ctl, int argc, char **argv);
 int mem_subsample(const struct ctl *ctl, int argc, char **argv);
 int mem_export(const struct ctl *ctl, int argc, char **argv);
+int mem_list(const struct ctl *ctl, int argc, char **argv);
+int mem_start(const struct ctl *ctl, int argc, char **argv);
+int mem_stop(const struct ctl *ctl, int argc, char **argv);
 
 #endif

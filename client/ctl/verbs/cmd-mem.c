@@ -10,7 +10,8 @@ static const struct {
 } verbs[] = {
 	{"dump", mem_dump},	      {"identify", mem_identify}, {"hotspots", mem_hotspots}, {"peak", mem_peak},
 	{"timeline", mem_timeline},   {"flame", mem_flame},	  {"leaks", mem_leaks},	      {"diff", mem_diff},
-	{"subsample", mem_subsample}, {"export", mem_export},
+	{"subsample", mem_subsample}, {"export", mem_export},	  {"list", mem_list},	      {"start", mem_start},
+	{"stop", mem_stop},
 };
 
 int cmd_mem(const struct ctl *ctl, int argc, char **argv)

@@ -1,0 +1,186 @@
+/* The memory profiles that the daemon has, and those that it is to take: mem list, mem start, mem stop. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http.h"
+#include "mem-recording.h"
+#include "mem.h"
+#include "options.h"
+#include "scope.h"
+#include "table.h"
+
+/* "recording", or the word for why it ended. */
+static const json_t *state_of(const json_t *memtrace)
+{
+	const json_t *reason = json_object_get(memtrace, "reason");
+
+	return json_is_string(reason) ? reason : json_object_get(memtrace, "state");
+}
+
+static int print_list(const json_t *list)
+{
+	static const char *const heads[] = {">ID",    "DOMAIN", "ADDRESS", "PROGRAM", "BEGAN",
+					    ">BYTES", "STATE",	"PINNED",  "NOTE"};
+	SCOPED(table_deinit) struct table t;
+	const json_t *memtrace;
+	size_t i;
+
+	table_init(&t, heads, sizeof(heads) / sizeof(heads[0]));
+	json_array_foreach(list, i, memtrace)
+	{
+		table_add_json(&t, json_object_get(memtrace, "id"));
+		table_add_json(&t, json_object_get(memtrace, "domain"));
+		table_add_json(&t, json_object_get(memtrace, "address"));
+		table_add_json(&t, json_object_get(json_object_get(memtrace, "says"), "program"));
+		table_add_time(&t, json_object_get(memtrace, "began"));
+		table_add_bytes(&t, (uint64_t)json_integer_value(json_object_get(memtrace, "bytes")));
+		table_add_json(&t, state_of(memtrace));
+		table_add_json(&t, json_object_get(memtrace, "pinned"));
+		table_add_json(&t, json_object_get(memtrace, "note"));
+	}
+	return table_print(&t);
+}
+
+/* DOMAIN without the "domain:" that may stand before it. */
+static const char *domain_name(const char *domain)
+{
+	return strncmp(domain, "domain:", 7) == 0 ? domain + 7 : domain;
+}
+
+/* "/v1/domains/NAME/memtraces", to be freed. */
+static char *domain_path(struct http *h, const char *domain)
+{
+	char *name = http_escape(h, domain_name(domain)), *path = NULL;
+	int r = -1;
+
+	if (name)
+		r = asprintf(&path, "/v1/domains/%s/memtraces", name);
+	curl_free(name);
+	return r < 0 ? NULL : path;
+}
+
+/* Is MEMTRACE of the guest that DOMAIN names: by name, UUID, or domid? */
+static bool is_of(const json_t *memtrace, const char *domain)
+{
+	const char *name = json_string_value(json_object_get(memtrace, "domain"));
+	const char *uuid = json_string_value(json_object_get(memtrace, "uuid"));
+	const json_t *domid = json_object_get(memtrace, "domid");
+	char number[24];
+
+	snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(domid));
+	return (name && strcmp(name, domain) == 0) || (uuid && strcasecmp(uuid, domain) == 0) ||
+	       (json_is_integer(domid) && strcmp(number, domain) == 0);
+}
+
+/*
+ * Leave what is not of DOMAIN out of ANSWER.  The API lists those of a guest's latest run alone, and of no guest that the collector does not know; a person
+ * asks for all that bear the name.  Returns an exit code, having said why.
+ */
+static int keep_of(json_t *answer, const char *domain)
+{
+	SCOPED(json_decrefp) json_t *kept = json_array();
+	json_t *memtrace;
+	size_t i;
+
+	json_array_foreach(json_object_get(answer, "memtraces"), i, memtrace)
+	{
+		if (is_of(memtrace, domain) && json_array_append(kept, memtrace) < 0)
+			return say_memory();
+	}
+	return kept && json_object_set(answer, "memtraces", kept) == 0 ? CTL_OK : say_memory();
+}
+
+int mem_list(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(json_decrefp) json_t *list = NULL;
+	SCOPED(http_close) struct http h = {.signals = -1};
+	struct operands left;
+	int r = options_parse(argc, argv, NULL, 0, &left, 0, 1);
+
+	r = r ? r : http_open(&h, ctl->host);
+	r = r ? r : http_list(&h, "/v1/memtraces", "memtraces", &list);
+	if (r == CTL_OK && left.n)
+		r = keep_of(list, domain_name(left.at[0]));
+	if (r)
+		return r;
+	return ctl->json ? json_print(list) : print_list(json_object_get(list, "memtraces"));
+}
+
+/* TEXT as a port into *PORT; 0 where it is NULL. */
+static int parse_port(const char *text, long *port)
+{
+	char *end;
+
+	*port = 0;
+	if (!text)
+		return CTL_OK;
+	errno = 0;
+	*port = strtol(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end || errno || *port < 1 || *port > 65535)
+		return say_usage("mem", "--port is no number from 1 to 65535: \"%s\"", text);
+	return CTL_OK;
+}
+
+/* The body of the request, to be freed; NULL also where ADDRESS is not UTF-8. */
+static char *start_body(const char *address, long port)
+{
+	SCOPED(json_decrefp) json_t *body = json_object();
+
+	if (!body || (address && json_object_set_new(body, "address", json_string(address)) < 0) ||
+	    (port && json_object_set_new(body, "port", json_integer(port)) < 0))
+		return NULL;
+	return json_dumps(body, JSON_COMPACT);
+}
+
+int mem_start(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(json_decrefp) json_t *memtrace = NULL;
+	SCOPED(freep) char *path = NULL;
+	SCOPED(freep) char *body = NULL;
+	SCOPED(http_close) struct http h = {.signals = -1};
+	const char *address = NULL, *port_text = NULL;
+	const struct option_def defs[] = {{"--address", NULL, &address, NULL}, {"--port", NULL, &port_text, NULL}};
+	struct operands left;
+	long port;
+	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1);
+
+	r = r ? r : parse_port(port_text, &port);
+	r = r ? r : http_open(&h, ctl->host);
+	if (r)
+		return r;
+	path = domain_path(&h, left.at[0]);
+	body = start_body(address, port);
+	if (!path || !body)
+		return address && path ? say_usage("mem", "the address is not UTF-8 text") : say_memory();
+	r = http_json(&h, "POST", path, body, &memtrace);
+	if (r)
+		return r;
+	if (ctl->json)
+		return json_print(memtrace);
+	printf("%lld\n", (long long)json_integer_value(json_object_get(memtrace, "id")));
+	return CTL_OK;
+}
+
+int mem_stop(const struct ctl *ctl, int argc, char **argv)
+{
+	SCOPED(json_decrefp) json_t *memtrace = NULL;
+	SCOPED(http_close) struct http h = {.signals = -1};
+	struct operands left;
+	const char *id;
+	char path[64];
+	int r = options_parse(argc, argv, NULL, 0, &left, 1, 1);
+
+	if (r)
+		return r;
+	r = mem_recording_id(left.at[0], &id);
+	r = r ? r : http_open(&h, ctl->host);
+	if (r)
+		return r;
+	snprintf(path, sizeof(path), "/v1/memtraces/%s/recording", id);
+	r = http_json(&h, "DELETE", path, NULL, &memtrace);
+	if (r)
+		return r;
+	return ctl->json ? json_print(memtrace) : CTL_OK;
+}
