@@ -219,6 +219,39 @@ static void test_filter(void)
 	made_free(&m);
 }
 
+/* What begins a second recording cannot be believed: the first one stays, with its names, and nothing behind is counted to it. */
+static void test_bad_begin(void)
+{
+	const struct mprof_flame_options all = {.weight = MPROF_WEIGHT_ALL};
+	const double rate = 0.001;
+	struct mprof_flame *flame;
+	struct made m = {0};
+	struct kept *k = kept_new();
+	struct pass *p;
+	uint8_t *at;
+	uint32_t n;
+
+	make(&m, 200, 1);
+	keep(k, m.bytes, m.n);
+	at = memmem(m.bytes, m.n, &rate, sizeof(rate));
+	if (CHECK(at != NULL))
+		memset(at, 0, sizeof(rate));
+	keep(k, m.bytes, m.n);
+	p = pass_new(k, &(struct pass_options){.seed = 5});
+	finish(p, 1000);
+	CHECK(pass_damage(p, 0) && pass_damage(p, 0)->reason == MPROF_MEM_DAMAGE_INFO);
+	CHECK(pass_damage(p, 1) && pass_damage(p, 1)->reason == MPROF_MEM_DAMAGE_NO_INFO);
+	CHECK_EQ_UINT(mprof_mem_totals(pass_decoder(p))->recordings, 2);
+	CHECK(mprof_mem_info(pass_decoder(p)) != NULL);
+	CHECK_EQ_UINT(mprof_profile_sums(pass_profile(p))->allocs[MPROF_MEM_MAJOR], 20);
+	flame = mprof_flame_new(pass_profile(p), pass_decoder(p), &all);
+	CHECK(flame && mprof_flame_nodes(flame, &n) && n == 5); /* the root, f1, f3, f4, f5 */
+	mprof_flame_free(flame);
+	pass_free(p);
+	kept_free(k);
+	made_free(&m);
+}
+
 /* Several domains: the line in the order of time is that of mprof_profile_timeline(). */
 static void test_sorted(void)
 {
@@ -263,6 +296,7 @@ int main(void)
 	CHECK_RUN(test_steps);
 	CHECK_RUN(test_cut);
 	CHECK_RUN(test_filter);
+	CHECK_RUN(test_bad_begin);
 	CHECK_RUN(test_sorted);
 	return check_done();
 }

@@ -44,6 +44,7 @@ struct mprof_mem {
 	bool misses_ids; /* events of it were passed over */
 	/* The trace. */
 	bool has_info;
+	bool astray; /* another one began of which nothing is known: what comes is not of this one */
 	struct mprof_mem_info info;
 	char *texts; /* of INFO */
 	struct mem_codes codes;
@@ -63,7 +64,7 @@ enum mprof_status mem_damaged(struct mprof_mem *d, enum mprof_mem_damage_reason 
 
 /* Does the open packet begin a trace? */
 bool mem_info_is(const struct mprof_mem *d);
-/* Begin one: MPROF_OK, MPROF_CORRUPT, or MPROF_NOMEM with nothing changed but that no trace is known. */
+/* Begin one: MPROF_OK; MPROF_CORRUPT with the one before still known; or MPROF_NOMEM with nothing changed but that no trace is known. */
 enum mprof_status mem_info_read(struct mprof_mem *d);
 /* Forget the trace. */
 void mem_info_forget(struct mprof_mem *d);

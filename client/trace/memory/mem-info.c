@@ -72,9 +72,11 @@ enum mprof_status mem_info_read(struct mprof_mem *d)
 	struct mprof_mem_info info;
 	size_t n = (size_t)(body.end - body.at);
 
-	mem_info_forget(d);
-	if (!info_parse(&info, d->packet.version, body))
+	/* What was told before stays with its names, which whoever added it up goes on using. */
+	d->astray = !info_parse(&info, d->packet.version, body);
+	if (d->astray)
 		return mem_damaged(d, MPROF_MEM_DAMAGE_INFO, body.at, d->packet.bytes);
+	mem_info_forget(d);
 	/* The texts must outlive the packet: parse its copy. */
 	d->texts = malloc(n);
 	if (!d->texts)

@@ -200,7 +200,7 @@ static enum mprof_status packet_judge(struct mprof_mem *d, struct mprof_mem_even
 		packet_pass(d);
 		return MPROF_MORE;
 	}
-	if (!d->has_info) {
+	if (!d->has_info || d->astray) {
 		r = mem_damaged(d, MPROF_MEM_DAMAGE_NO_INFO, d->bytes, d->packet.bytes);
 	} else if (d->packet.pid != d->info.pid || d->packet.version != d->info.version) {
 		d->totals.foreign++;
