@@ -662,6 +662,20 @@ class Damaged(unittest.TestCase):
         self.assertEqual({int(b[0]) - int(a[0]) for a, b in zip(self.whole, got)}, {0, 1 << 30})
 
 
+class Chosen(unittest.TestCase):
+    def test_all_of_what_is_damaged(self):
+        """A filter that all objects pass changes nothing: what it says of an object is said of the same one, whatever was passed over."""
+        with open(os.path.join(ROOT, "tests", "fuzz", "corpus", "pass", "names-with-events"), "rb") as f:
+            made = f.read()[5:]  # behind what the fuzzer chooses by
+        said = []
+        for option in ((), ("--allocated=0s..",)):
+            done = subprocess.run([MPROFCTL, "mem", "hotspots", *option, "-"], input=made, capture_output=True, check=False, timeout=100)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            said.append(done.stdout)
+        self.assertIn(b" 71 samples", said[0])
+        self.assertEqual(said[0], said[1])
+
+
 class Recordings(unittest.TestCase):
     """What the daemon has, by its number."""
 

@@ -60,7 +60,8 @@ static int run_selection(struct mem_load *l, struct mem_filter *f, uint64_t seed
 	l->selection = mprof_selection_new(&f->filter, l->whole.last_us, seed);
 	if (!l->selection)
 		return say_memory();
-	r = passed(l, mem_input_run(&l->in, &sink, f->filter.n_clauses > 0));
+	/* With stacks in any case: objects are known by their number, and without them more or fewer are kept of what is damaged. */
+	r = passed(l, mem_input_run(&l->in, &sink, true));
 	return is_read(r) && mprof_selection_finish(l->selection) ? say_memory() : r;
 }
 
