@@ -430,6 +430,24 @@ class Outputs(Exports):
         self.assertIn("is there already", run("export", "web.ctf", "--to", "json", code=1)[1])
         self.assertEqual(sorted(os.listdir("there")), ["b", "new", "old"])
 
+    @unittest.skipUnless(os.geteuid() == 0, "links of others need root to make")
+    def test_links_of_others(self):
+        """In a directory like /tmp a link of another user is followed no further than the kernel does."""
+        os.mkdir("shared")
+        os.chmod("shared", 0o1777)
+        self.write("mine", b"before")
+        os.symlink("../mine", "shared/link")
+        os.chown("shared/link", 65534, 65534, follow_symlinks=False)
+        try:
+            os.stat("shared/link")
+        except PermissionError:
+            self.assertIn("Permission denied", run("export", "web.ctf", "--to", "json", "-o", "shared/link", code=1)[1])
+            with open("mine", "rb") as file:
+                self.assertEqual(file.read(), b"before")
+        else:  # fs.protected_symlinks is 0
+            run("export", "web.ctf", "--to", "json", "-o", "shared/link")
+            self.assertEqual(read_json("mine")["events"], 4843)
+
     def test_words(self):
         for to in "json", "ctf":
             self.assertIn("the name of the output is empty", run("export", "web.ctf", "--to", to, "-o", "", code=2)[1])

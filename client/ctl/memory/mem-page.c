@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "html.h"
@@ -127,13 +128,24 @@ static bool begins(int fd, const char *name)
 	return mprof_mem_begins(head.bytes, head.n);
 }
 
+/*
+ * Can OPERAND be looked into and then read?  A capture or a domain is none, and is not complained of as a file that is not there; a pipe with a name
+ * would lose its writer when it is closed.
+ */
+static bool is_file(const char *operand)
+{
+	const char *path = strncmp(operand, "file:", 5) == 0 ? operand + 5 : operand;
+	struct stat st;
+
+	return strcmp(operand, "-") == 0 || (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, R_OK) == 0);
+}
+
 bool mem_page_is(const char *operand)
 {
 	struct mem_input in = {.fd = -1};
 	bool is = false;
 
-	/* A capture or a domain is none, and is not complained of as a file that is not there. */
-	if (strcmp(operand, "-") != 0 && access(strncmp(operand, "file:", 5) == 0 ? operand + 5 : operand, R_OK) != 0)
+	if (!is_file(operand))
 		return false;
 	if (mem_input_open(&in, operand, false) == CTL_OK && in.again) {
 		is = begins(in.fd, in.name);

@@ -108,6 +108,7 @@ static int open_aside(struct output *o, const char *path)
 static int open_path(struct output *o, const char *path, enum output_mode mode)
 {
 	struct stat st;
+	bool there;
 	int r;
 
 	o->path = strdup(path);
@@ -116,10 +117,14 @@ static int open_path(struct output *o, const char *path, enum output_mode mode)
 	o->close_it = true;
 	if (mode == OUTPUT_NEW && lstat(path, &st) == 0)
 		return -EEXIST;
+	/* A link that others laid into /tmp the kernel does not follow, and neither do we. */
+	there = stat(path, &st) == 0;
+	if (!there && errno != ENOENT)
+		return -errno;
 	r = follow_links(path, &o->place);
 	if (r)
 		return r;
-	if (mode != OUTPUT_DIRECT && !(stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
+	if (mode != OUTPUT_DIRECT && (!there || S_ISREG(st.st_mode)))
 		return open_nameless(o, o->place) ? 0 : open_aside(o, o->place);
 	o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 	return o->fd < 0 ? -errno : 0;
