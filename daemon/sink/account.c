@@ -26,6 +26,7 @@ bool bucket_take(struct bucket *b, uint64_t rate, uint64_t now, uint64_t bytes)
 	if (b->bytes < bytes)
 		return false;
 	b->bytes -= bytes;
+	b->full_at = now + (uint64_t)((double)(most - b->bytes) / (double)rate * (double)NS_PER_S);
 	return true;
 }
 
@@ -49,12 +50,29 @@ struct account *account_enter(struct accounts *a, const char *uuid, const char *
 	return account;
 }
 
+/* It may send all that it may at once: a new account would say no more. */
+static bool is_idle(const struct account *account, uint64_t now)
+{
+	return !account->streams && now >= account->bucket.full_at;
+}
+
+static void forget(struct accounts *a, struct account *account)
+{
+	struct account **at = &a->first;
+
+	while (*at != account)
+		at = &(*at)->next;
+	*at = account->next;
+	free(account);
+}
+
 void account_leave(struct accounts *a, struct account *account, uint64_t bytes, uint64_t now)
 {
 	account->streams--;
 	account->bytes -= bytes;
-	account->left_at = now;
 	a->bytes -= bytes;
+	if (is_idle(account, now))
+		forget(a, account);
 }
 
 void account_add(struct accounts *a, struct account *account, uint64_t bytes)
@@ -68,7 +86,7 @@ void accounts_tidy(struct accounts *a, uint64_t now)
 	struct account **at = &a->first, *account;
 
 	while ((account = *at)) {
-		if (account->streams || now - account->left_at < SECONDS * NS_PER_S) {
+		if (!is_idle(account, now)) {
 			at = &account->next;
 			continue;
 		}

@@ -43,11 +43,12 @@ static void test_accounts(void)
 	CHECK(bucket_take(&web->bucket, 100, 100 * S, 1000));
 	account_leave(&all, web, 5, 100 * S);
 	accounts_tidy(&all, 109 * S);
-	again = account_enter(&all, "uuid", "x", 0); /* whoever is back so soon has not forgotten */
+	again = account_enter(&all, "uuid", "x", 0); /* whoever is back so soon is remembered */
 	CHECK(again == web && !bucket_take(&again->bucket, 100, 100 * S, 1000));
-	account_leave(&all, again, 0, 110 * S);
-	account_leave(&all, other, 1, 110 * S);
-	accounts_tidy(&all, 121 * S);
+	account_leave(&all, again, 0, 109 * S);
+	account_leave(&all, other, 1, 109 * S); /* nothing came: at once */
+	CHECK(all.first == web && !web->next);
+	accounts_tidy(&all, 110 * S);
 	CHECK(!all.first);
 	CHECK_EQ_UINT(all.bytes, 0);
 	account_enter(&all, NULL, "10.0.0.6", 0);
