@@ -120,6 +120,7 @@ int watch_profiles_step(struct watch *w)
 		count_begin(w);
 	rc = grown ? memtraces_list(w->memtraces, 0, before, WATCH_PAGE, see_profile, &look) : -ENOMEM;
 	if (rc != 0) {
+		w->n_found = 0; /* the next count begins anew, and finds them again */
 		w->profiles_put_off = true;
 		watch_profiles_over(w);
 		return rc < 0 ? rc : 0;
