@@ -2,7 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "sink.h"
+
+/* The collector may not know a new guest, or its addresses, yet: it is asked again, ever more seldom, for two minutes. */
+#define WHO_AGAIN_NS NS_PER_S
+#define WHO_TRIES    7u
 
 static const char *some(const struct message *m, const char *key)
 {
@@ -68,11 +73,24 @@ void identify_stream(struct stream *s)
 
 	if (s->about.run) /* who asked for it said so */
 		return;
+	s->who_next = clock_mono() + (WHO_AGAIN_NS << s->who_tries++);
 	tag = notice_tag(s->sink->collector);
 	message_begin(&w, text, sizeof(text), "who", tag);
 	message_add(&w, "address", s->address);
 	if (notice_send(s->sink->collector, &w))
 		s->who = tag;
+}
+
+void identify_tick(struct sink *s)
+{
+	uint64_t now = clock_mono();
+
+	if (!notice_connected(s->collector))
+		return;
+	for (struct stream *stream = s->streams; stream; stream = stream->next)
+		if (stream->state == STREAM_RECORDING && !stream->about.run && !stream->who &&
+		    stream->who_tries < WHO_TRIES && now >= stream->who_next)
+			identify_stream(stream);
 }
 
 bool identify_target(struct target *t)

@@ -39,6 +39,8 @@ static void see(struct sink *s, const struct offer *offer, uint64_t now)
 		target_offered(s, offer, now);
 		return;
 	}
+	if (t->seen && !t->automatic)
+		t->over = false; /* it was let go of, and is not gone yet: what is being stopped is begun again */
 	t->automatic = true;
 	t->seen = now;
 	if (t->offered_port != offer->port && t->offered_port)

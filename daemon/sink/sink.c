@@ -155,6 +155,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 
 	(void)usec;
 	notice_tick(s->collector);
+	identify_tick(s);
 	offers_tick(s);
 	accounts_tidy(&s->accounts, clock_mono());
 	hand_over(s);

@@ -131,6 +131,8 @@ void offers_answer(struct sink *s, const struct message *m);
 /* identify.c: the collector is asked, and answers. */
 int identify_open(struct sink *s, const char *run);
 void identify_stream(struct stream *s);
+/* Ask again of whom it was not known.  To be called a few times a second. */
+void identify_tick(struct sink *s);
 bool identify_target(struct target *t);
 
 /* metrics.c: as OpenMetrics text. */

@@ -235,8 +235,9 @@ void stream_end(struct stream *s, const char *reason)
 
 	if (linger(s, reason))
 		return;
+	reason = s->stop_reason ? s->stop_reason : reason;
 	if (recorded)
-		end_recording(s, s->stop_reason ? s->stop_reason : reason);
+		end_recording(s, reason);
 	s->target = NULL;
 	stream_free(s);
 	if (target) {

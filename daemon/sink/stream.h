@@ -43,7 +43,9 @@ struct stream {
 	struct framing_info *info;
 	const char *stop_reason; /* why it is being stopped, or has ended */
 	struct control_asker stopper;
-	uint64_t who; /* tag of the question who it is; 0 = none is open */
+	uint64_t who;	   /* tag of the question who it is; 0 = none is open */
+	uint64_t who_next; /* CLOCK_MONOTONIC ns: when it may be asked again */
+	unsigned who_tries;
 	struct account *account;
 	uint64_t counted; /* bytes of it in the account */
 };

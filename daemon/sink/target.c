@@ -105,6 +105,12 @@ static void ask_where(struct target *t)
 		target_where(t, NULL);
 }
 
+/* Must the collector be asked before it is connected to: where it is, who it is, or whether it is the same guest still? */
+static bool wants_where(const struct target *t)
+{
+	return t->domid >= 0 && (!*t->address || !t->port || t->connected || (t->automatic && !t->starter.client));
+}
+
 static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct target *t = context;
@@ -114,10 +120,10 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 	if (t->where) {
 		t->where = 0;
 		target_where(t, NULL);
-	} else if (!t->stream && *t->address) {
-		connect_to(t);
-	} else if (!t->stream) {
+	} else if (!t->stream && wants_where(t)) {
 		ask_where(t);
+	} else if (!t->stream) {
+		connect_to(t);
 	}
 	return 0;
 }
@@ -206,13 +212,30 @@ static bool may_be_connected(struct target *t, const struct message *m)
 	return !t->over;
 }
 
+/* A domid is used again: is it the target's guest that has it? */
+static bool is_its_guest(const struct target *t, const struct message *m)
+{
+	uint64_t run = 0;
+
+	message_number(m, "run", &run);
+	return !t->run || (uint64_t)t->run == run || (!run && !t->automatic);
+}
+
 void target_where(struct target *t, const struct message *m)
 {
-	const char *address = m ? message_value(m, "address") : NULL;
+	const char *address;
 	uint64_t port;
 
 	t->where = 0;
 	sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
+	if (m && !is_its_guest(t, m))
+		m = NULL;
+	if (!m && t->connected && !t->automatic) {
+		/* It may be in another life: who answers is asked when it does. */
+		t->run = 0;
+		t->domid = -1;
+	}
+	address = m ? message_value(m, "address") : NULL;
 	if (!may_be_connected(t, m))
 		return;
 	if (!t->port)
@@ -277,7 +300,7 @@ static struct target *target_new(struct sink *s)
 static void begin(struct target *t)
 {
 	t->over = false;
-	if ((!*t->address || !t->port || (t->automatic && !t->starter.client)) && t->domid >= 0)
+	if (wants_where(t))
 		ask_where(t);
 	else
 		target_where(t, NULL);
@@ -362,10 +385,11 @@ void target_gone(struct target *t)
 
 	t->automatic = false;
 	t->over = true;
+	if (t->starter.client)
+		control_error(t->sink->control, t->starter, 404, "the guest is gone");
+	t->starter = (struct control_asker){0};
 	if (stream)
 		stream_stop(stream, "closed", (struct control_asker){0});
-	else if (t->starter.client)
-		give_up(t, 404, "the guest is gone");
 	else
 		target_free(t);
 }

@@ -43,7 +43,7 @@ def stream(packets=5, size=3000, seed=1):
 class Offer:
     """A guest that offers the service to one client at a time."""
 
-    def __init__(self, first=None, tail=b"", busy=False, deaf=False):
+    def __init__(self, first=None, tail=b"", busy=False, deaf=0):
         self.first, self.tail, self.busy, self.deaf = first or stream(), tail, busy, deaf
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -67,8 +67,7 @@ class Offer:
         self.client = client
         client.sendall(self.first)
         self.got.append(client.recv(100))
-        if self.deaf:
-            time.sleep(30)
+        time.sleep(self.deaf)
         client.sendall(self.tail)
 
     def close(self):
@@ -482,7 +481,7 @@ class Offered(Case):
     def test_deaf(self):
         """A guest that does not end is closed after a while."""
         d = self.sink()
-        offer = self.offer(deaf=True)
+        offer = self.offer(deaf=30)
         recording = d.say("start", address="127.0.0.1", port=offer.port)[1]["recording"]
         began = time.monotonic()
         self.assertEqual(d.say("stop", recording=recording)[0], "ok")
@@ -513,6 +512,102 @@ class Offered(Case):
         self.assertEqual(d.say("delete", recording=1)[0], "ok")
         self.assertEqual(d.rows(), [])
         self.assertEqual(d.say("delete", recording=1)[1]["status"], "404")
+
+
+class Collector:
+    """What the sink asks, answered: WHO by address, WHERE by domid, OFFERS; each a dict of what the answer says, None: nobody."""
+
+    def __init__(self, runs):
+        self.who, self.where, self.offers, self.asked = {}, {}, "", []
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        os.makedirs(runs, exist_ok=True)
+        self.listener.bind(os.path.join(runs, "collect.sock"))
+        self.listener.listen()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _answer(self, verb, pairs):
+        if verb == "offers":
+            return {"offers": self.offers}
+        self.asked.append((verb, pairs))
+        return self.who.get(pairs["address"]) if verb == "who" else self.where.get(int(pairs["domid"]))
+
+    def _serve(self):
+        client, _ = self.listener.accept()
+        while text := client.recv(65536).decode():
+            head, *rest = text.split("\n")
+            verb, tag = head.split(" ")
+            answer = self._answer(verb, dict(line.split("=", 1) for line in rest))
+            lines = [f"ok {tag}", *(f"{k}={v}" for k, v in answer.items())] if answer else [f"error {tag}", "status=404", "sentence=no"]
+            client.send("\n".join(lines).encode())
+        client.close()
+
+    def close(self):
+        self.listener.close()
+
+
+class Identified(Case):
+    """Who a guest is, by what the collector says of it; which may be later than the guest, or of its next life."""
+
+    def sink(self, *arguments, **options):
+        d = self.enterContext(Sink(*arguments, **options))
+        self.collector = Collector(d.runs)
+        self.addCleanup(self.collector.close)
+        d.start_sink()
+        return d
+
+    def domain(self, run, name="web", domid=5, port=0):
+        return {"run": run, "name": name, "uuid": f"uuid of {name}", "domid": domid, "address": "127.0.0.1", "memtrace-port": port}
+
+    def test_known_later(self):
+        """A collector that does not know it yet is asked again."""
+        d = self.sink()
+        guest = self.enterContext(d.connect())
+        guest.sendall(info())
+        d.wait_rows(1)
+        d.wait(lambda: self.collector.asked)
+        self.assertEqual(d.rows("run, name"), [(None, None)])
+        self.collector.who["127.0.0.1"] = self.domain(7)
+        d.wait_rows(1, "run = 7 AND name = 'web' AND domid = 5")
+        asked = len(self.collector.asked)
+        time.sleep(1.5)
+        self.assertEqual(len(self.collector.asked), asked)
+
+    def test_another_life(self):
+        """A guest that was asked for, and is lost, and comes back as another run: that is said of what it sends then."""
+        d = self.sink()
+        offer = self.offer()
+        self.collector.where[5] = self.domain(7)
+        self.assertEqual(d.say("start", address="127.0.0.1", port=offer.port, name="web", run=7, domid=5)[0], "ok")
+        offer.client.shutdown(socket.SHUT_RDWR)
+        d.wait_rows(1, "id = 2 AND run = 7 AND domid = 5")  # the same life
+        self.collector.where.clear()
+        self.collector.who["127.0.0.1"] = self.domain(8, domid=6)
+        offer.client.shutdown(socket.SHUT_RDWR)
+        d.wait_rows(1, "id = 3 AND run = 8 AND domid = 6 AND name = 'web'")
+
+    def test_domid_of_another(self):
+        """A guest that offers is gone, and its domid is another's, before the sink asks where it is."""
+        d = self.sink()
+        offer = self.offer()
+        self.collector.where[5] = self.domain(8, "db", port=offer.port)
+        self.collector.offers = f"7:5:{offer.port}"
+        d.wait(lambda: ("where", {"domid": "5"}) in self.collector.asked)
+        time.sleep(0.5)
+        self.assertEqual((d.rows(), offer.connections), ([], 0))
+        self.collector.where[5] = self.domain(7, port=offer.port)
+        d.wait_rows(1, "run = 7 AND name = 'web'")
+
+    def test_offered_again(self):
+        """A guest that offers no more is let go of; where it offers again while it is, it is connected to again."""
+        d = self.sink()
+        offer = self.offer(deaf=3)
+        self.collector.where[5] = self.domain(7, port=offer.port)
+        self.collector.offers = f"7:5:{offer.port}"
+        d.wait_rows(1, "state = 'recording'")
+        self.collector.offers = ""
+        d.wait(lambda: offer.got == [b""])
+        self.collector.offers = f"7:5:{offer.port}"
+        d.wait_rows(1, "id = 2 AND state = 'recording'")
 
 
 class Http(Case):
