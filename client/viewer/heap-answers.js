@@ -17,6 +17,11 @@ const SURENESS = [
 const SOURCES = ["minor", "major", "external"];
 const WEIGHTS = {all: 0, live: 1, peak: 2};
 const U32 = 2 ** 32;
+/* A guest may say that it samples one word in 10^307: its amounts mean nothing, but they must be numbers. */
+const SCALE_MAX = 1e200;
+
+/** The bytes that a sample stands for. */
+export const scaleOf = (wordBytes, rate) => Math.min(wordBytes / rate, SCALE_MAX);
 
 /** The relative error of an estimate from SAMPLES. */
 export const errorOf = (samples) => (samples ? 1 / Math.sqrt(samples) : 0);
@@ -31,7 +36,7 @@ export class Answers {
 		this.profile = wasm.c.pass_profile(pass) >>> 0;
 		this.sums = wasm.object("mprof_profile_sums", wasm.c.mprof_profile_sums(this.profile) >>> 0);
 		this.info = wasm.c.mprof_mem_info(this.decoder) >>> 0;
-		this.scale = this.info ? this.get("mprof_mem_info", "word_bytes", this.info) / this.get("mprof_mem_info", "rate", this.info) : 0;
+		this.scale = this.info ? scaleOf(this.get("mprof_mem_info", "word_bytes", this.info), this.get("mprof_mem_info", "rate", this.info)) : 0;
 	}
 
 	get(struct, name, at) {

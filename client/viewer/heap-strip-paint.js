@@ -9,7 +9,7 @@ const BASE = 2; /* below its zero */
 export function scaleOf(peak) {
 	let unit = 1;
 
-	while (unit * 1024 <= peak)
+	while (unit * 1024 <= peak && unit < Number.MAX_VALUE)
 		unit *= 1024;
 	return [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 500, 600, 800, 1024].map((n) => n * unit).find((n) => n >= peak) ?? peak;
 }

@@ -94,7 +94,7 @@ export class Plot {
 		ctx.lineWidth = 1;
 		ctx.textAlign = "right";
 		ctx.textBaseline = "middle";
-		for (let bytes = 0; bytes <= this.top; bytes += tall) {
+		for (let bytes = 0; bytes <= this.top && bytes < Infinity; bytes += tall) {
 			const y = Math.round(this.y(bytes)) + 0.5;
 
 			ctx.beginPath();

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 
 import {format, parse, sameTrace} from "../../client/viewer/address.js";
+import {scaleOf} from "../../client/viewer/heap-answers.js";
 import {clauseOf, clauseText, gather, hiddenOf, narrowed} from "../../client/viewer/memory-clauses.js";
 import {Layout, NONE, nodeAt, pathTo, search} from "../../client/viewer/memory-layout.js";
 import {step} from "../../client/viewer/memory-plot.js";
@@ -138,4 +139,10 @@ test("a memory profile is known by its first bytes", async () => {
 	assert.ok(!(await isMemtrace(head(70 * 8 + 1, 2))));
 	assert.ok(!(await isMemtrace(head(70 * 8, 4))));
 	assert.ok(!(await isMemtrace(new Blob(["CTF"]))));
+});
+
+test("a guest that says that it samples next to nothing is told in numbers", () => {
+	assert.equal(scaleOf(8, 1e-3), 8000);
+	assert.ok(Number.isFinite(scaleOf(8, 2.3e-308) * 2 ** 64));
+	assert.ok(Number.isFinite(step(scaleOf(8, 2.3e-308) * 2 ** 64, 5, 1024)));
 });
