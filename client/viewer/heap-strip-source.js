@@ -103,12 +103,15 @@ export class Tracks {
 		}
 	}
 
-	/** Those that reach into FROM up to TO; they are loaded, and of more than a few the farthest forgotten. */
+	/** Those that reach into FROM up to TO; they are loaded, a few at a time, and of more than a few the farthest forgotten. */
 	meeting(from, to) {
 		const met = this.list.filter((it) => it.meets(from, to));
+		let loading = this.list.filter((it) => it.state === "loading").length;
 
-		for (const track of met.slice(-TRACKS_MAX))
-			track.load();
+		/* A hand that moves over a thousand profiles, of a guest that connects again and again, does not begin a thousand workers. */
+		for (const track of met.slice(-TRACKS_MAX).filter((it) => it.state === "waiting"))
+			if (loading++ < TRACKS_MAX)
+				track.load();
 		const held = this.list.filter((it) => it.heap && !met.includes(it));
 		for (const track of held.slice(0, Math.max(0, held.length + met.length - TRACKS_MAX)))
 			track.forget();

@@ -94,8 +94,10 @@ export class Track {
 		} catch (error) {
 			this.state = "failed";
 			this.heap?.close();
-			if (!this.closed)
-				this.hooks.failed(error);
+			if (this.closed)
+				return;
+			this.hooks.failed(error);
+			this.hooks.changed(); /* another one may load now */
 		}
 	}
 

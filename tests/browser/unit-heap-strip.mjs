@@ -5,6 +5,7 @@ import {test} from "node:test";
 import {Camera} from "../../client/viewer/camera.js";
 import {placed, received, sure, tells} from "../../client/viewer/heap-strip-clock.js";
 import {primitives, scaleOf, yOf} from "../../client/viewer/heap-strip-paint.js";
+import {Tracks} from "../../client/viewer/heap-strip-source.js";
 import {steps} from "../../client/viewer/heap-strip-track.js";
 
 const S = 1000000000n;
@@ -52,6 +53,23 @@ test("heap strip: a scale ends with a round number", () => {
 		assert.equal(scaleOf(peak), end);
 	for (let peak = 1; peak < 1e15; peak *= 1.3)
 		assert.ok(scaleOf(peak) >= peak && scaleOf(peak) < peak * 2.01);
+	assert.equal(scaleOf(Infinity), Infinity, "it ends, whatever a guest says");
+});
+
+test("heap strip: of a thousand profiles a few are loaded at a time", () => {
+	const tracks = new Tracks({}, {source: {}}, {changed() {}, failed() {}});
+	const load = function () {
+		this.state = "loading";
+	};
+	tracks.list = Array.from({length: 1000}, (_, id) => ({id, state: "waiting", load, forget() {}, meets: (from, to) => from <= id && id <= to}));
+	const loading = () => tracks.list.filter((it) => it.state === "loading");
+
+	for (let at = 0; at < 1000; at += 3)
+		tracks.meeting(at, at + 2);
+	assert.equal(loading().length, 4);
+	loading().forEach((it) => (it.state = "failed"));
+	assert.equal(tracks.meeting(990, 999).length, 10);
+	assert.deepEqual(loading().map(({id}) => id), [996, 997, 998, 999]);
 });
 
 /* A profile of 10 s with 100 at first and 300 from the middle on, drawn from trace time 20 s on. */
