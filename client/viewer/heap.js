@@ -40,7 +40,12 @@ export class Heap {
 			wasm instanceof WebAssembly.Module ? wasm : wasm ? await WebAssembly.compile(wasm) : await compileFetched();
 		const heap = new Heap(worker ?? new Worker(new URL("heap-worker.js", import.meta.url), {type: "module"}));
 
-		await heap.#call("open", [module]);
+		try {
+			await heap.#call("open", [module]);
+		} catch (error) {
+			heap.close();
+			throw error;
+		}
 		return heap;
 	}
 

@@ -31,11 +31,12 @@ export class MemoryPage {
 
 	constructor(root, view, services) {
 		Object.assign(this, {root, view, services});
+		this.leaving = new AbortController();
 		this.dark = watchDark((dark) => {
 			this.dark = dark;
 			this.chart.draw();
 			this.flame.draw();
-		});
+		}, this.leaving.signal);
 		this.threads = new Threads(services.api);
 		this.whereabouts = new MemoryWhereabouts(this);
 		this.build();
@@ -83,6 +84,7 @@ export class MemoryPage {
 
 	close() {
 		this.closed = true;
+		this.leaving.abort();
 		document.removeEventListener("keydown", this.onKey);
 		this.whereabouts.close();
 		clearTimeout(this.linking);

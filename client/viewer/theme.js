@@ -83,10 +83,10 @@ export function palette(dark) {
 	return dark ? DARK : LIGHT;
 }
 
-/** Calls back whenever the person changes between light and dark; returns whether it is dark now. */
-export function watchDark(change) {
+/** Calls back whenever the person changes between light and dark, until SIGNAL says that nobody listens any more; returns whether it is dark now. */
+export function watchDark(change, signal) {
 	const query = matchMedia("(prefers-color-scheme: dark)");
 
-	query.addEventListener("change", () => change(query.matches));
+	query.addEventListener("change", () => change(query.matches), {signal});
 	return query.matches;
 }

@@ -42,11 +42,12 @@ export class Timeline {
 		this.whereabouts = new Whereabouts(this);
 		this.tip = new Tip(this);
 		this.chain = []; /* of waits, as overlay.js draws it */
+		this.leaving = new AbortController();
 		this.dark = watchDark((dark) => {
 			this.dark = dark;
 			this.stage?.renew();
 			this.versus?.stage.renew();
-		});
+		}, this.leaving.signal);
 		this.build();
 		root.timeline = this;
 	}
@@ -149,6 +150,7 @@ export class Timeline {
 	}
 
 	close() {
+		this.leaving.abort();
 		document.removeEventListener("keydown", this.onKey);
 		this.whereabouts.close();
 		clearTimeout(this.reading);
