@@ -34,6 +34,9 @@ export class ProfileModel {
 	put(profile) {
 		const before = this.all.get(profile.id);
 
+		/* What ended is never recorded again: this was said before that, and came later, as the answer to a request may. */
+		if (before?.state === "ended" && profile.state === "recording")
+			return;
 		if (before)
 			this.leave(before);
 		this.all.set(profile.id, profile);

@@ -132,7 +132,18 @@ export class Flame {
 		this.names = names;
 		this.shownNames = new Names(names);
 		this.rootText = rootText;
+		/* Of a recording that grows there is another one every few seconds: who reads far from the root goes on there. */
+		const far = this.layout ? this.far : null;
 		this.reset();
+		if (far !== null && this.layout)
+			this.scroller.scrollTop = this.up ? this.height - far : far;
+	}
+
+	/** How far what is seen is scrolled from the root's edge, in pixels, which growing upward counts from below. */
+	get far() {
+		const {scrollTop} = this.scroller;
+
+		return this.up ? this.height - scrollTop : scrollTop;
 	}
 
 	reset() {

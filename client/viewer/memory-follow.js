@@ -11,7 +11,7 @@ export class Follow {
 		this.paused = false;
 		this.asked = null;
 		this.aborting = new AbortController();
-		this.off = page.services.events.on("memtrace-growth", ({memtraces}) => memtraces.some((it) => it.id === page.view.memtrace) && this.soon(0));
+		this.off = page.services.events.on("memtrace-growth", ({memtraces}) => memtraces.some((it) => it.id === page.view.memtrace) && this.soon(this.rest));
 		page.head.sayPause(false);
 		this.soon(WAIT_MS);
 	}
@@ -21,6 +21,11 @@ export class Follow {
 		this.off();
 		this.aborting.abort();
 		clearTimeout(this.timer);
+	}
+
+	/** Ms until it may be read again: what a profile costs is not to be all that is done. */
+	get rest() {
+		return Math.max(0, (this.since ?? 0) + BUSY * (this.page.cost ?? 0) - performance.now());
 	}
 
 	soon(ms) {
@@ -61,7 +66,8 @@ export class Follow {
 			this.lost = false;
 			if (!this.closed && !page.source.recording)
 				return this.ended();
-			wait = Math.max(WAIT_MS, BUSY * (page.cost ?? 0));
+			this.since = performance.now();
+			wait = Math.max(WAIT_MS, this.rest);
 		} catch (error) {
 			if (this.closed)
 				return;

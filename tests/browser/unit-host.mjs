@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 
 import {HostModel, keyOf, stateOf} from "../../client/viewer/host-model.js";
+import {ProfileModel} from "../../client/viewer/host-profile-model.js";
 import {ascending} from "../../client/viewer/host-rows.js";
 import {curve, spread} from "../../client/viewer/host-spark.js";
 import {loss, when} from "../../client/viewer/host-words.js";
@@ -113,4 +114,16 @@ test("host words: times and losses as people say them", () => {
 	assert.equal(loss({lost: 1, skipped: 0, gaps: 1}), "1 packet lost");
 	assert.equal(loss({lost: 0, skipped: 5, gaps: 1}), "5 packets skipped");
 	assert.equal(loss({lost: 0, skipped: 0, gaps: 0}), null);
+});
+
+test("host profiles: what ended is not recorded again by what was said before that", () => {
+	const model = new ProfileModel(() => {});
+	const profile = {id: 3, run: 7, state: "recording", bytes: 1, packets: 1};
+
+	model.put(profile);
+	model.grow([{id: 3, bytes: 9, packets: 2}]);
+	assert.equal(model.recording(7).bytes, 9);
+	model.put({...profile, state: "ended"});
+	model.put(profile);
+	assert.deepEqual([model.recording(7), model.newest(7).state], [null, "ended"]);
 });
