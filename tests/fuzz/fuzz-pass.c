@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/flame.h>
+
 #include "pass.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -105,6 +107,26 @@ static void check_filter(const struct kept *k, const struct pass *all, uint64_t 
 	pass_free(p);
 }
 
+/* What is shown of a pass names nothing that its decoder does not know. */
+static void check_pictures(const struct pass *p)
+{
+	const struct mprof_mem *d = pass_decoder(p);
+	struct mprof_profile *profile = pass_profile(p);
+	struct mprof_flame *flame = mprof_flame_new(profile, d, &(struct mprof_flame_options){.sites = true});
+	struct mprof_hotspots *hotspots = mprof_hotspots_new(profile, d, MPROF_WEIGHT_ALL);
+	struct mprof_leaks *leaks = mprof_leaks_new(profile, d, pass_start(p), sums(p)->last_us);
+	const struct mprof_leak *list;
+	uint32_t n;
+
+	require(flame && hotspots && leaks);
+	list = mprof_leaks_list(leaks, &n);
+	for (uint32_t i = 0; i < n; i++)
+		require(list[i].code >= MPROF_CODE_UNKNOWN || list[i].code < mprof_mem_codes(d));
+	mprof_flame_free(flame);
+	mprof_hotspots_free(hotspots);
+	mprof_leaks_free(leaks);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, data + size}, choice = {data, data + (size < 8 ? size : 8)};
@@ -123,6 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(memcmp(sums(grown), sums(whole), sizeof(*sums(whole))) == 0);
 	require(pass_start(grown) == pass_start(whole));
 	require(!pass_damage(grown, 0) == !pass_damage(whole, 0));
+	check_pictures(whole);
 	check_line(k, grown, recording, from, length);
 	check_filter(k, whole, recording, &choice);
 	pass_free(whole);
