@@ -38,6 +38,23 @@ static void test_curve(void)
 	curve_deinit(&c);
 }
 
+/* A stream may say that an object has nearly all samples that a number can hold. */
+static void test_large_changes(void)
+{
+	static const uint64_t lives[] = {UINT64_MAX,	    5, 5 + (UINT64_C(1) << 63), 4,
+					 UINT64_C(1) << 62, 0, UINT64_MAX - 1,		7};
+	const uint32_t n = sizeof(lives) / sizeof(lives[0]);
+	struct curve c = {0};
+	double line[sizeof(lives) / sizeof(lives[0])];
+
+	for (uint32_t i = 0; i < n; i++)
+		CHECK(curve_add(&c, i + 1, lives[i]));
+	curve_line(&c, 0, n, 1, line, n);
+	for (uint32_t i = 0; i < n; i++)
+		CHECK(line[i] == (double)lives[i]);
+	curve_deinit(&c);
+}
+
 /* ---- passes */
 
 /* Objects of three places that come and go; of several DOMAINS not in the order of time. */
@@ -293,6 +310,7 @@ static void test_sorted(void)
 int main(void)
 {
 	CHECK_RUN(test_curve);
+	CHECK_RUN(test_large_changes);
 	CHECK_RUN(test_steps);
 	CHECK_RUN(test_cut);
 	CHECK_RUN(test_filter);

@@ -1,5 +1,6 @@
 /*
- * A change is two numbers of seven bits a byte, the lowest first: the time since the one before, and what it changes, with the sign in the lowest bit.
+ * A change is two numbers of seven bits a byte, the lowest first: the time since the one before, and what it changes, with the sign in the lowest bit
+ * and, where that is set, the others turned over: so that any two sums have a change between them, also those that a hostile stream makes go round.
  * Pieces begin with whole numbers, so that a reader can begin at each.
  */
 #include "curve.h"
@@ -75,7 +76,7 @@ bool curve_add(struct curve *c, uint64_t time, uint64_t live)
 	if (!piece)
 		return false;
 	end = put_number(piece->bytes + piece->used, time - c->time);
-	end = put_number(end, live > c->live ? change << 1 : (0 - change) << 1 | 1);
+	end = put_number(end, change << 1 ^ (0 - (change >> 63)));
 	piece->used = (uint32_t)(end - piece->bytes);
 	c->time = time;
 	c->live = live;
@@ -112,7 +113,7 @@ static void line_piece(struct line *l, const struct curve_piece *piece)
 		time += take_number(&at);
 		change = take_number(&at);
 		line_pass(l, time);
-		l->live += change & 1 ? 0 - (change >> 1) : change >> 1;
+		l->live += change >> 1 ^ (0 - (change & 1));
 	}
 }
 
