@@ -306,17 +306,17 @@ static void begin(struct target *t)
 		target_where(t, NULL);
 }
 
-/* Somebody asks for one that is known: now, if it is not connected. */
+/* Somebody asks for one that is known: now, if it is not connected, and told what comes of it where it is about to be. */
 static void start_again(struct target *t, struct control_asker asker)
 {
-	if (!t->automatic || t->stream || t->starter.client) {
+	if ((t->stream && t->stream->state >= STREAM_RECORDING) || t->starter.client) {
 		control_error(t->sink->control, asker, 409,
 			      "a memory profile of it is being recorded already; stop that first");
 		return;
 	}
 	t->starter = asker;
 	t->backoff = BACKOFF_FIRST;
-	if (!t->where)
+	if (!t->where && !t->stream)
 		begin(t);
 }
 

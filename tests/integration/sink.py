@@ -597,6 +597,24 @@ class Identified(Case):
         self.collector.where[5] = self.domain(7, port=offer.port)
         d.wait_rows(1, "run = 7 AND name = 'web'")
 
+    def test_asked_while_connecting(self):
+        """Who asks for a guest that is being connected to, and sends nothing yet, hears what comes of it."""
+        d = self.sink()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+            self.collector.where[5] = self.domain(7, port=port)
+            self.collector.offers = f"7:5:{port}"
+            guest = self.enterContext(listener.accept()[0])
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(d.say("start", domid=5, run=7)))
+        asking.start()
+        time.sleep(0.3)
+        self.assertEqual(answers, [])
+        guest.sendall(info())
+        asking.join(10)
+        self.assertEqual(answers, [("ok", {"recording": "1"})])
+        self.assertEqual(d.say("start", domid=5, run=7)[1]["status"], "409")
+
     def test_offered_again(self):
         """A guest that offers no more is let go of; where it offers again while it is, it is connected to again."""
         d = self.sink()
