@@ -346,14 +346,13 @@ void archivist_state(struct archivist *a, struct archivist_state *state)
 {
 	pthread_mutex_lock(&a->lock);
 	*state = a->state;
-	state->idle = !a->busy && !a->state.failed;
+	state->idle = !a->busy && !a->batch.first && !a->state.failed;
 	pthread_mutex_unlock(&a->lock);
 }
 
 void archivist_give(struct archivist *a, struct batch *b)
 {
 	pthread_mutex_lock(&a->lock);
-	batch_deinit(&a->batch);
 	batch_move(b, &a->batch);
 	a->busy = true;
 	pthread_cond_signal(&a->changed);
@@ -362,6 +361,7 @@ void archivist_give(struct archivist *a, struct batch *b)
 
 void archivist_take(struct archivist *a, struct batch *b)
 {
+	batch_init(b);
 	pthread_mutex_lock(&a->lock);
 	if (!a->busy)
 		batch_move(&a->batch, b);

@@ -13,7 +13,7 @@
 struct archivist;
 
 struct archivist_state {
-	bool idle;	    /* a batch can be handed over */
+	bool idle;	    /* a batch can be handed over: what was done before has been taken back */
 	bool failed;	    /* the archive broke: the process must end */
 	bool full;	    /* the disk is full */
 	uint64_t serial;    /* commits so far */
@@ -35,7 +35,7 @@ CLEANUP_DEFINE(struct archivist, archivist_stop)
 void archivist_state(struct archivist *a, struct archivist_state *state);
 /* Only when it is idle: take B's items. */
 void archivist_give(struct archivist *a, struct batch *b);
-/* Only when it is idle: the batch that it finished last, for its results; empty where that was taken already. */
+/* The batch that it has finished, for its results; empty where there is none. */
 void archivist_take(struct archivist *a, struct batch *b);
 
 #endif

@@ -71,8 +71,6 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 		fail(s, -EIO);
 		return 0;
 	}
-	if (!s->state.idle)
-		return 0;
 	archivist_take(s->archivist, &done);
 	s->held -= done.bytes;
 	s->given -= done.bytes;
@@ -243,8 +241,11 @@ int sink_run(struct sink *s)
 static void commit_rest(struct sink *s)
 {
 	uint64_t by = clock_mono() + END_NS;
+	struct batch done;
 
 	while (clock_mono() < by) {
+		archivist_take(s->archivist, &done);
+		batch_deinit(&done);
 		archivist_state(s->archivist, &s->state);
 		if (s->state.failed)
 			return;
