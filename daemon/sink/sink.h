@@ -73,6 +73,7 @@ struct sink {
 	char complaints[SINK_COMPLAINTS][STREAM_ADDRESS_MAX]; /* who was complained about in the log */
 	unsigned next_complaint;
 	struct log_limit limit;
+	struct log_limit recorded; /* of recordings that begin and end */
 	bool ending;
 	uint64_t end_by;
 	int failed;

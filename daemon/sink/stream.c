@@ -148,8 +148,9 @@ static bool begin_recording(struct stream *s, size_t len)
 	set_deadline(s, 0);
 	s->sink->counts.recordings++;
 	identify_stream(s);
-	log_write(LOG_LEVEL_INFO, s->about.name, "new memory profile: recording=%lld address=%s origin=%s",
-		  (long long)s->about.id, s->address, s->about.origin);
+	log_write_limited(&s->sink->recorded, LOG_LEVEL_INFO, s->about.name,
+			  "new memory profile: recording=%lld address=%s origin=%s", (long long)s->about.id, s->address,
+			  s->about.origin);
 	return true;
 }
 
@@ -209,7 +210,7 @@ static void end_recording(struct stream *s, const char *reason)
 	else
 		log_error("The end of a memory profile cannot be noted, out of memory: recording=%lld",
 			  (long long)s->about.id);
-	log_write_limited(&sink->limit, LOG_LEVEL_INFO, s->about.name,
+	log_write_limited(&sink->recorded, LOG_LEVEL_INFO, s->about.name,
 			  "memory profile ended: recording=%lld reason=%s bytes=%llu", (long long)s->about.id, reason,
 			  (unsigned long long)s->about.bytes);
 }

@@ -257,6 +257,7 @@ class Listening(Case):
         for guest, _ in guests:
             guest.close()
         self.assertEqual(len(d.wait_rows(20, "reason = 'cut'")), 20)
+        self.assertLess(d.said().count("memory profile"), 100)  # of 400 lines, all of them guests'
 
     def test_reconnecting(self):
         """Guests that come again and again, every second, have a recording for each time, and take nothing that stays."""
