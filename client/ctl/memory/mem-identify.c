@@ -126,7 +126,9 @@ int mem_identify(const struct ctl *ctl, int argc, char **argv)
 	int r = options_parse(argc, argv, defs, 1, &left, 1, 1), printed;
 
 	r = r ? r : mem_input_recording(recording, &all.recording);
-	r = r ? r : mem_load(&l, left.at[0], &all, false, NULL, 0);
+	if (r)
+		return r;
+	r = mem_load(&l, left.at[0], &all, false, NULL, 0);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;
 	if (ctl->json) {

@@ -142,6 +142,7 @@ static bool rows_init(struct rails *l, const uint32_t *starts, struct stretch *a
 		if (!sort_row(all + starts[row], starts[row + 1] - starts[row]))
 			return false;
 	for (i = 0; i < l->n; i++)
+		/* Each is set: as many were put as were counted.  NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
 		l->items[i] = all[i].item;
 	for (row = 0; row < l->rows; row++) {
 		uint32_t from = starts[row], n = starts[row + 1] - from;
