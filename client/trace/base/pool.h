@@ -7,7 +7,8 @@
 
 #include "grow.h"
 
-#define POOL_SHIFT 14u
+/* A piece of items of up to 2000 bytes stays on the heap: a large array (large.h) has addresses that many pieces would use up. */
+#define POOL_SHIFT 10u
 #define POOL_PIECE (1u << POOL_SHIFT) /* items */
 
 /* Zeroed it is empty. */

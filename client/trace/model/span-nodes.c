@@ -9,6 +9,10 @@
 
 #include <string.h>
 
+#include "large.h"
+
+_Static_assert(sizeof(struct span_inner) * POOL_PIECE < LARGE_MIN, "a piece of nodes would take addresses without end");
+
 void span_sum_up(const struct spans *s, struct span_inner *n, uint32_t i, uint32_t height)
 {
 	uint64_t any = 0, all = UINT64_MAX;
