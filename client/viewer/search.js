@@ -7,6 +7,9 @@ export class Search {
 		this.hooks = hooks;
 		this.threads = [];
 		this.at = -1;
+		this.looking = false; /* what was typed is being looked for */
+		this.wanted = 0; /* the step that was asked for meanwhile */
+		this.turn = 0;
 		this.input = make("input", {
 			type: "search",
 			className: "tl-find",
@@ -50,15 +53,26 @@ export class Search {
 	}
 
 	async search(text) {
+		const turn = ++this.turn;
+
 		this.text = text;
+		this.looking = true;
+		this.wanted = 0;
 		this.hooks.changed(text);
-		const found = await this.hooks.find(text);
-		/* Somebody typed on while this was looked for. */
-		if (this.text !== text)
-			return;
-		this.threads = text ? Array.from(found.threads) : [];
-		this.at = -1;
-		this.say();
+		try {
+			const found = await this.hooks.find(text);
+			/* Somebody typed on while this was looked for. */
+			if (this.turn !== turn)
+				return;
+			this.threads = text ? Array.from(found.threads) : [];
+			this.at = -1;
+			this.say();
+		} finally {
+			if (this.turn === turn)
+				this.looking = false;
+		}
+		if (this.wanted)
+			this.step(this.wanted);
 	}
 
 	say() {
@@ -76,6 +90,11 @@ export class Search {
 	step(by) {
 		const n = this.threads.length;
 
+		/* Who types and presses Enter at once means what was typed, not what was found before. */
+		if (this.looking) {
+			this.wanted = by;
+			return;
+		}
 		if (!n)
 			return;
 		this.at = this.at < 0 ? (by > 0 ? 0 : n - 1) : (this.at + by + n) % n;

@@ -432,6 +432,24 @@ test("timeline: a range is selected, measured, and counted", async (t) => {
 	await measured((Number(wide.to - wide.from) * 50) / wide.width);
 });
 
+test("timeline: Enter goes to a match of what was typed, however late that is found", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+
+	await page.evaluate(() => {
+		const {hooks} = document.getElementById("page").timeline.search;
+		const find = hooks.find;
+		hooks.find = async (text) => {
+			await new Promise((resolve) => setTimeout(resolve, 300));
+			return find(text);
+		};
+	});
+	await page.keyboard.press("/");
+	await page.keyboard.type("request");
+	await page.keyboard.press("Enter");
+	await until(async () => /^1 of /.test(await page.locator(".tl-count").textContent()));
+	await until(async () => (await drawn(page, "selected")).length === 1);
+});
+
 test("timeline: the address names the view; back, forward and reload restore it", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const place = await box(page);

@@ -8,6 +8,7 @@ import json
 import lzma
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -607,6 +608,21 @@ class Damaged(unittest.TestCase):
 
     def replaced(self, packet):
         return self.dumped([*self.packets[: self.at], *packet, *self.packets[self.at + 1 :]])
+
+    def test_tiny_rate(self):
+        """A rate of which a sample would be more than any number of bytes: amounts stay numbers."""
+        at = (68 if self.packets[0][28] == 3 else 66) + 4
+        first = self.packets[0][:at] + struct.pack("<d", 1e-307) + self.packets[0][at + 8 :]
+        with tempfile.NamedTemporaryFile() as f:
+            f.write(b"".join([first, *self.packets[1:]]))
+            f.flush()
+            for verb in ("hotspots", "peak", "leaks", "timeline", "diff", "flame", "collapsed", "json", "pprof", "speedscope"):
+                words = ["diff", f.name] if verb == "diff" else ["flame", "-o", "-"] if verb == "flame" else [verb]
+                words = ["export", "--to", verb] if verb in ("collapsed", "json", "pprof", "speedscope") else words
+                for json_too in ([], ["--json"]) if len(words) < 3 else ([],):
+                    done = subprocess.run([MPROFCTL, "mem", *words, f.name, *json_too], capture_output=True, check=False, timeout=100)
+                    self.assertEqual((done.returncode, done.stderr), (0, b""), verb)
+                    self.assertIsNone(re.search(rb"[ :]-?(inf|nan)\b", done.stdout), verb)
 
     def test_garbage_between(self):
         self.assertEqual(self.replaced([b"\xc1\x1f" + bytes(500), self.packets[self.at]]), self.whole)

@@ -118,8 +118,8 @@ static void put_frame(struct drawing *w, const struct step *s, uint32_t height)
 	size_t bytes;
 	const char *name = mem_name(w->d, node, &bytes);
 
-	bytes_text((uint64_t)((double)node->total * w->scale), total, sizeof(total));
-	bytes_text((uint64_t)((double)node->self * w->scale), self, sizeof(self));
+	bytes_text(mem_load_whole((double)node->total * w->scale), total, sizeof(total));
+	bytes_text(mem_load_whole((double)node->self * w->scale), self, sizeof(self));
 	mem_put_format(w->out,
 		       "<g class=\"frame\" tabindex=\"0\" data-x=\"%.9g\" data-w=\"%.9g\" data-d=\"%u\"><title>", x,
 		       part, node->depth);
@@ -166,8 +166,8 @@ static int draw(struct drawing *w)
 
 	measure(w);
 	height = TOP + BOTTOM + (w->rows + 1) * ROW;
-	bytes_text((uint64_t)((double)w->nodes[0].total * w->scale), all, sizeof(all));
-	bytes_text((uint64_t)((double)w->least * w->scale), least, sizeof(least));
+	bytes_text(mem_load_whole((double)w->nodes[0].total * w->scale), all, sizeof(all));
+	bytes_text(mem_load_whole((double)w->least * w->scale), least, sizeof(least));
 	snprintf(what, sizeof(what), "%s, estimated from %" PRIu64 " samples; frames under %s are left out%s", all,
 		 w->nodes[0].total, least, w->rows == DEPTH_MAX ? ", and what is deeper" : "");
 	put_head(w, height, what);

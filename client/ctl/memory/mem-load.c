@@ -8,6 +8,8 @@
 
 #include "seed.h"
 
+#define SCALE_MAX 0x1p62 /* bytes: nobody has so much memory, but a stream may state any rate */
+
 static int add_selection(void *data, const struct mprof_mem *d, const struct mprof_mem_event *e)
 {
 	struct mem_load *l = data;
@@ -104,5 +106,12 @@ double mem_load_scale(const struct mem_load *l)
 {
 	const struct mprof_mem_info *info = mprof_mem_info(l->in.decoder);
 
-	return info->word_bytes / info->rate;
+	double scale = info->word_bytes / info->rate;
+
+	return scale < SCALE_MAX ? scale : SCALE_MAX;
+}
+
+uint64_t mem_load_whole(double amount)
+{
+	return amount < (double)INT64_MAX ? (uint64_t)amount : INT64_MAX;
 }

@@ -24,7 +24,9 @@ struct mem_load {
 int mem_load(struct mem_load *l, const char *operand, struct mem_filter *f, bool tree, uint64_t *line, uint32_t line_n);
 void mem_load_deinit(struct mem_load *l);
 
-/* What a sample stands for, in bytes. */
+/* What a sample stands for, in bytes; finite, however small a sampling rate the profile states. */
 double mem_load_scale(const struct mem_load *l);
+/* AMOUNT, not negative, as a whole number of 63 bits, the largest of them where it is larger. */
+uint64_t mem_load_whole(double amount);
 
 #endif

@@ -121,7 +121,7 @@ static int put_types(struct writing *w)
 	period.type = OWN_SPACE;
 	period.unit = OWN_BYTES;
 	piece.period_type = &period;
-	piece.period = (int64_t)mem_load_scale(l);
+	piece.period = (int64_t)mem_load_whole(mem_load_scale(l));
 	piece.time_nanos = (int64_t)(l->start_us * 1000);
 	piece.duration_nanos = (int64_t)((l->whole.last_us - l->start_us) * 1000);
 	piece.default_sample_type = OWN_ALLOCATED;
@@ -238,8 +238,9 @@ static int put_stack(struct writing *w, const struct mprof_profile_node *nodes, 
 	double scale = mem_load_scale(w->f->l);
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *list[1] = {&sample};
-	int64_t values[4] = {(int64_t)node->samples, (int64_t)((double)node->samples * scale),
-			     (int64_t)((double)node->live * scale), (int64_t)((double)node->peak * scale)};
+	int64_t values[4] = {(int64_t)node->samples, (int64_t)mem_load_whole((double)node->samples * scale),
+			     (int64_t)mem_load_whole((double)node->live * scale),
+			     (int64_t)mem_load_whole((double)node->peak * scale)};
 	uint32_t most = mem_frames_most(w->f), n = 0;
 
 	for (; nodes[at].parent != MPROF_NONE && n < most; at = nodes[at].parent)

@@ -49,7 +49,7 @@ static int show(const struct mem_load *l)
 	for (i = 0; i < l->line_n; i++)
 		most = l->line[i] > most ? l->line[i] : most;
 	for (i = 0; i < l->line_n; i++) {
-		bytes_text((uint64_t)((double)l->line[i] * scale), bytes, sizeof(bytes));
+		bytes_text(mem_load_whole((double)l->line[i] * scale), bytes, sizeof(bytes));
 		printf("%14s %10s ", span_text(point_ns(l, i), span, sizeof(span)), bytes);
 		for (uint64_t k = 0; k < l->line[i] * BAR / most; k++)
 			putchar('#');
