@@ -640,8 +640,14 @@ class Http(Case):
             d.wait(lambda: d.domain("web") and d.domain("web")["state"] == "running")
             self.ring = ring.file.fileno()
             self.held = os.dup(self.ring)  # it runs while its file is open
-            self.addCleanup(os.close, self.held)
+            self.addCleanup(self.let_go)
         return d
+
+    def let_go(self):
+        """The end of the guest."""
+        if self.held is not None:
+            os.close(self.held)
+        self.held = None
 
     def call(self, d, method, path, body=None, **headers):
         headers = {key.replace("_", "-"): value for key, value in headers.items()}
@@ -692,6 +698,22 @@ class Http(Case):
         for path in (home, f"{home}/data", "/v1/memtraces/0", "/v1/memtraces/x"):
             self.assertEqual(self.call(d, "GET", path)[0], 404)
         self.assertEqual(self.call(d, "DELETE", home)[0], 404)
+
+    def test_death(self):
+        """The capture of a guest's end names the profile that ran, also where that broke off first, and not one that had ended before."""
+        d = self.all()
+        for n in range(2):
+            offer = self.offer()
+            status, memtrace, _ = self.call(d, "POST", "/v1/domains/web/memtraces", {"address": "127.0.0.1", "port": offer.port})
+            self.assertEqual(status, 201, memtrace)
+            if n == 0:
+                self.assertEqual(self.call(d, "DELETE", f"/v1/memtraces/{memtrace['id']}/recording")[0], 200)
+        offer.client.shutdown(socket.SHUT_RDWR)
+        self.let_go()
+        d.wait(lambda: d.captures("web"))
+        (capture,) = d.captures("web")
+        self.assertEqual(capture["kind"], "ended")
+        self.assertEqual(d.json(f"/v1/captures/{capture['id']}/context")["memtrace"], memtrace["id"])
 
     def test_data(self):
         """Ranges, tags, frames; over several pieces, of which some are not stored as frames."""
