@@ -1,0 +1,208 @@
+/* A request from its first byte on: let in, routed, run, and forgotten. */
+#include <string.h>
+#include <strings.h>
+
+#include "events.h"
+#include "live.h"
+#include "routes.h"
+#include "server-state.h"
+
+#define DISCARD_MOST (1u << 20) /* of an upload that is too long */
+
+struct reader *exchange_reader(struct exchange *x)
+{
+	return x->server->reader;
+}
+
+struct memtraces_reader *exchange_memtraces(struct exchange *x)
+{
+	return x->server->memtraces;
+}
+
+bool exchange_sink_gone(const struct exchange *x)
+{
+	return x->server->sink_wanted && !notice_connected(x->server->sink);
+}
+
+struct scratch *exchange_scratch(struct exchange *x)
+{
+	return &x->server->scratch;
+}
+
+struct watch *exchange_watch(struct exchange *x)
+{
+	return x->server->watch;
+}
+
+void *exchange_begin(void *context, const char *target, struct MHD_Connection *connection)
+{
+	struct listener *l = context;
+	struct exchange *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->server = l->server;
+	x->connection = connection;
+	x->tcp = l->tcp;
+	x->parsed = request_parse(&x->request, target);
+	x->next = l->server->exchanges;
+	if (x->next)
+		x->next->previous = x;
+	l->server->exchanges = x;
+	l->server->counts.requests++;
+	return x;
+}
+
+void exchange_completed(void *context, struct MHD_Connection *connection, void **con_cls,
+			enum MHD_RequestTerminationCode code)
+{
+	struct exchange *x = *con_cls;
+
+	(void)context;
+	(void)connection;
+	(void)code;
+	if (!x)
+		return;
+	*con_cls = NULL;
+	if (x->previous)
+		x->previous->next = x->next;
+	else
+		x->server->exchanges = x->next;
+	if (x->next)
+		x->next->previous = x->previous;
+	if (x->live)
+		live_orphan(x->live);
+	if (x->events)
+		events_orphan(x->events);
+	if (x->work)
+		x->work_free(x->work);
+	sd_event_source_disable_unref(x->hangup);
+	sd_event_source_disable_unref(x->late);
+	free(x->answer.text);
+	free(x->upload);
+	free(x);
+}
+
+/* Any web page can reach loopback: see that the client means this host, and that no foreign page sent it.  False: it was answered. */
+static bool admit(struct exchange *x, bool unsafe)
+{
+	const char *host = exchange_header(x, MHD_HTTP_HEADER_HOST);
+	const char *origin = exchange_header(x, MHD_HTTP_HEADER_ORIGIN), *site = exchange_header(x, "Sec-Fetch-Site");
+
+	if (!x->tcp)
+		return true;
+	if (!request_host_ok(host, x->server->host)) {
+		exchange_problem(x, MHD_HTTP_MISDIRECTED_REQUEST,
+				 "The Host header does not name this host; use localhost, 127.0.0.1, [::1] or %s.",
+				 x->server->host);
+		return false;
+	}
+	if (unsafe && ((origin && !request_origin_ok(origin, x->server->host)) ||
+		       (site && strcasecmp(site, "same-origin") != 0 && strcasecmp(site, "none") != 0))) {
+		exchange_problem(x, MHD_HTTP_FORBIDDEN, "A page of another origin may not change anything here.");
+		return false;
+	}
+	return true;
+}
+
+static bool verb_parse(const char *method, enum verb *verb)
+{
+	static const char *const methods[VERBS] = {"GET", "POST", "PATCH", "DELETE"};
+
+	*verb = VERB_GET;
+	if (strcmp(method, "HEAD") == 0)
+		return true;
+	for (*verb = VERB_GET; *verb < VERBS; (*verb)++)
+		if (strcmp(method, methods[*verb]) == 0)
+			return true;
+	return false;
+}
+
+/* Find the route.  False: it was answered. */
+static bool route(struct exchange *x, const char *method)
+{
+	const char *foreign;
+	char allow[64];
+
+	if (x->parsed != REQUEST_OK) {
+		exchange_problem(x, x->parsed == REQUEST_TOO_LONG ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_BAD_REQUEST, "%s",
+				 x->parsed == REQUEST_TOO_LONG ? "The address has more than 4096 bytes."
+							       : "The address is not well-formed.");
+		return false;
+	}
+	if (!admit(x, strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
+		return false;
+	x->route = route_find(&x->request, &x->parameter);
+	if (!x->route) {
+		exchange_problem(x, MHD_HTTP_NOT_FOUND, "There is nothing here; /v1/openapi.yaml says what there is.");
+		return false;
+	}
+	if (!verb_parse(method, &x->verb) || !x->route->handlers[x->verb]) {
+		route_allow(x->route, allow);
+		exchange_not_allowed(x, allow);
+		return false;
+	}
+	foreign = route_foreign_query(x->route, &x->request);
+	if (foreign)
+		exchange_problem(x, MHD_HTTP_BAD_REQUEST,
+				 "The query parameter %.100s is not known here, or comes twice.", foreign);
+	else if (x->upload_bytes > EXCHANGE_UPLOAD_MAX)
+		exchange_problem(x, MHD_HTTP_CONTENT_TOO_LARGE, "The body has more than %u bytes.",
+				 EXCHANGE_UPLOAD_MAX);
+	return !foreign && x->upload_bytes <= EXCHANGE_UPLOAD_MAX;
+}
+
+static enum MHD_Result run(struct exchange *x, const char *method)
+{
+	enum outcome outcome = OUTCOME_DONE;
+	int rc;
+
+	if (x->gone)
+		return MHD_NO;
+	if (x->route || route(x, method)) {
+		rc = reader_ready(x->server->reader);
+		(void)rc; /* opens again what was replaced; who reads learns the rest */
+		outcome = x->route->handlers[x->verb](x);
+	}
+	if (outcome == OUTCOME_DONE)
+		return x->answered ? MHD_YES : MHD_NO;
+	exchange_suspend(x, outcome == OUTCOME_AGAIN ? WAIT_AGAIN : WAIT_ANSWER);
+	return MHD_YES;
+}
+
+/* Keep what was sent, up to the limit; what is longer is read and forgotten, so that the refusal is seen. */
+static enum MHD_Result take_upload(struct exchange *x, const char *data, size_t *bytes)
+{
+	size_t n = *bytes;
+
+	*bytes = 0;
+	if (x->upload_bytes + n > DISCARD_MOST)
+		return MHD_NO;
+	if (x->upload_bytes + n <= EXCHANGE_UPLOAD_MAX) {
+		if (!x->upload)
+			x->upload = malloc(EXCHANGE_UPLOAD_MAX);
+		if (!x->upload)
+			return MHD_NO;
+		memcpy(x->upload + x->upload_bytes, data, n);
+	}
+	x->upload_bytes += n;
+	return MHD_YES;
+}
+
+enum MHD_Result exchange_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+				 const char *version, const char *data, size_t *bytes, void **con_cls)
+{
+	struct exchange *x = *con_cls;
+
+	(void)context;
+	(void)connection;
+	(void)url;
+	if (!x)
+		return MHD_NO;
+	if (!x->begun) { /* headers are there; the upload comes next */
+		x->begun = true;
+		x->http10 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
+		return MHD_YES;
+	}
+	return *bytes ? take_upload(x, data, bytes) : run(x, method);
+}

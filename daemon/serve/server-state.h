@@ -1,0 +1,54 @@
+/* What the server's files share: its state, and the steps that more than one of them takes. */
+#ifndef SERVE_SERVER_STATE_H
+#define SERVE_SERVER_STATE_H
+
+#include "notice.h"
+#include "server.h"
+#include "watch.h"
+
+#define LISTENERS_MAX 16u
+
+struct listener {
+	struct server *server;
+	struct MHD_Daemon *daemon;
+	sd_event_source *io, *timer;
+	char *path;
+	bool tcp;
+	bool resumed; /* MHD must run, and does not say so by its timeout or its descriptor */
+};
+
+struct server {
+	sd_event *event;
+	struct reader *reader;
+	struct scratch scratch;
+	struct notice *notice, *sink;
+	struct memtraces_reader *memtraces;
+	bool sink_wanted;
+	struct watch *watch;
+	unsigned connections;
+	char host[256];
+	struct listener listeners[LISTENERS_MAX];
+	size_t n_listeners;
+	struct exchange *exchanges;
+	sd_event_source *again, *tick, *post;
+	uint64_t ticks;
+	char status[128]; /* what the service manager was told last */
+	struct server_counts counts;
+};
+
+/* ---- exchange-run.c: what libmicrohttpd calls for each request; CONTEXT is the listener. ---- */
+
+void *exchange_begin(void *context, const char *target, struct MHD_Connection *connection);
+enum MHD_Result exchange_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+				 const char *version, const char *data, size_t *bytes, void **con_cls);
+void exchange_completed(void *context, struct MHD_Connection *connection, void **con_cls,
+			enum MHD_RequestTerminationCode code);
+
+/* ---- listener.c ---- */
+
+/* End its connections, remove its Unix socket. */
+void listener_stop(struct listener *l);
+/* See when it wants to run next. */
+void listener_schedule(struct listener *l);
+
+#endif
