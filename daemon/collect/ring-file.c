@@ -1,0 +1,354 @@
+/*
+ * A ring file, from the first look to its end.
+ *
+ * A file passes through these states, each step made when its task is due:
+ *
+ *   PENDING   no ring in it yet: asked again, ever more seldom
+ *   LIVE      attached, and somebody may write
+ *   DRAIN     its last writer is gone: what is left is taken
+ *   ENDING    the capture of its end is on its way
+ *   REST      ended; looked at once a second, since a program may begin to write again
+ *
+ * Whether a writer is left is asked with a read lease, which the kernel refuses while the file is open for writing or mapped so.
+ * The lease is given back at once.  Where we may not ask (the file is another's) the close event decides, or a minute of silence.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "source-dir-state.h"
+
+#define RETRY_MAX    NS_PER_S
+#define REST_NS	     NS_PER_S
+#define SILENCE_NS   (60 * NS_PER_S)
+#define MEASURE_NS   NS_PER_S
+#define REFUSE_TRIES 3u /* a file without a writer is called no ring after so many looks */
+#define PATIENCE_NS  (10 * NS_PER_S)
+
+enum writers { WRITERS_NONE, WRITERS_SOME, WRITERS_UNKNOWN };
+
+static enum writers writers_left(int fd)
+{
+	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+		return WRITERS_NONE;
+	}
+	return errno == EAGAIN ? WRITERS_SOME : WRITERS_UNKNOWN;
+}
+
+void ring_file_at(struct ring_file *file, uint64_t due)
+{
+	collector_at(file->dir->collector, &file->task, due);
+}
+
+static void file_pending(struct ring_file *file, uint64_t now)
+{
+	guest_deinit(&file->guest);
+	file->known = NULL;
+	file->state = FILE_PENDING;
+	file->retry = RING_FILE_RETRY_MIN;
+	file->tries = 0;
+	ring_file_at(file, now + file->retry);
+}
+
+void ring_file_free(struct ring_file *file)
+{
+	struct ring_file **at = &file->dir->files;
+
+	while (*at != file)
+		at = &(*at)->next;
+	*at = file->next;
+	file->dir->n_files--;
+	if (file->orphan)
+		file->dir->n_orphans--;
+	schedule_remove(&file->dir->collector->schedule, &file->task);
+	guest_deinit(&file->guest);
+	close(file->fd);
+	free(file->name);
+	free(file);
+}
+
+/* The file is no ring, and nobody is left who could make it one. */
+static void file_refuse(struct ring_file *file, const char *fault)
+{
+	size_t len = strlen(file->name);
+
+	if (file->refused || ++file->tries < REFUSE_TRIES)
+		return;
+	file->refused = true;
+	file->dir->collector->shared.counters.refused_rings++;
+	/* What does not even claim to be a ring may lie there too. */
+	if (len < 4 || strcmp(file->name + len - 4, ".ctf") != 0)
+		return;
+	log_write_limited(&file->dir->refusals, LOG_LEVEL_WARNING, file->guest.name,
+			  "%s/%s is no trace ring and is left alone: %s", file->dir->path, file->name, fault);
+}
+
+/* Does the archive have its end, and nobody has written since? */
+static bool file_rests(const struct archive_resume *resume, const struct stat *st)
+{
+	uint64_t changed = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
+	uint64_t since;
+
+	if (!resume || !resume->captured_real || resume->unfinished)
+		return false;
+	/* A kill may have come between the capture and the end of the run. */
+	since = strcmp(resume->state, "ended") == 0 ? resume->ended_real : resume->captured_real;
+	return changed <= since;
+}
+
+/* An end that is in the archive is not archived again. */
+static void file_rest(struct ring_file *file, const struct archive_resume *resume, uint64_t now)
+{
+	if (strcmp(resume->state, "ended") != 0) {
+		guest_set_state(&file->guest, "ended", "ended");
+		log_write(LOG_LEVEL_INFO, file->guest.name, "its end is archived, run=%lld ended",
+			  (long long)file->guest.run);
+	}
+	file->state = FILE_REST;
+	file->unlooked = true;
+	ring_file_at(file, now + REST_NS);
+}
+
+static void file_attached(struct ring_file *file, const struct stat *st, bool dead, uint64_t now)
+{
+	const struct archive_resume *resume = file->known ? &file->known->resume : NULL;
+
+	file->refused = false;
+	file->written = file->stream.ring.written;
+	file->grew = now;
+	if (resume)
+		collector_taken_up(file->dir->collector, resume->run);
+	if (dead && file_rests(resume, st)) {
+		file_rest(file, resume, now);
+		return;
+	}
+	if (guest_set_state(&file->guest, "running", NULL))
+		log_warning("%s: out of memory", file->guest.name);
+	log_write(LOG_LEVEL_INFO, file->guest.name, "%s, bytes=%llu packets=%u run=%lld",
+		  resume ? "run goes on" : "new run", (unsigned long long)file->stream.ring.bytes, file->stream.ring.n,
+		  (long long)file->guest.run);
+	file->unfinished = dead && resume ? resume->unfinished : 0;
+	file->state = dead ? FILE_DRAIN : FILE_LIVE;
+	ring_file_at(file, now);
+}
+
+static int file_key(const struct ring_file *file, char *key, size_t size)
+{
+	struct statx stx;
+
+	/* An inode's number is used again at once; with its birth it is this file's alone. */
+	if (statx(file->fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &stx) < 0)
+		return -errno;
+	snprintf(key, size, "%s %llu %lld.%09u", file->name, (unsigned long long)stx.stx_ino,
+		 (long long)stx.stx_btime.tv_sec, stx.stx_btime.tv_nsec);
+	return 0;
+}
+
+/* Begin the life that the file's next ring is of: one that the archive knows, where it is not over. */
+static int file_identify(struct ring_file *file)
+{
+	struct collector *c = file->dir->collector;
+	size_t len = strlen(file->name);
+	CLEANUP(freep)
+	char *name = strndup(file->name, len > 4 && strcmp(file->name + len - 4, ".ctf") == 0 ? len - 4 : len);
+	struct guest_identity identity = {.source = "dir", .name = name, .domid = -1};
+	char key[512];
+	int r;
+
+	if (!name)
+		return -ENOMEM;
+	r = file_key(file, key, sizeof(key));
+	if (r)
+		return r;
+	identity.key = key;
+	file->known = collector_known(c, "dir", key, 0);
+	return guest_init(&file->guest, &c->shared, &identity, file->known ? file->known->resume.run : 0, PATIENCE_NS);
+}
+
+static void step_pending(struct ring_file *file, uint64_t now)
+{
+	struct collector *c = file->dir->collector;
+	enum writers writers;
+	struct stat st;
+	const char *fault = "";
+	int r;
+
+	if (fstat(file->fd, &st) < 0 || file->orphan) {
+		ring_file_free(file);
+		return;
+	}
+	/* Before anything is read: what is read after the last writer has gone is final. */
+	writers = writers_left(file->fd);
+	if (file->known && file->known->settled)
+		guest_deinit(&file->guest);
+	if (!file->guest.shared && file_identify(file)) {
+		ring_file_at(file, now + RETRY_MAX);
+		return;
+	}
+	memory_file_init(&file->memory, file->fd);
+	r = stream_attach(&file->stream, &file->guest, 0, NULL, &file->memory.memory, (uint64_t)st.st_size,
+			  file->known ? &file->known->resume : NULL, writers == WRITERS_NONE, &fault);
+	file->unasked = writers == WRITERS_UNKNOWN;
+	file->bytes = (uint64_t)st.st_size;
+	file->measured = now;
+	if (r == 0) {
+		file_attached(file, &st, writers == WRITERS_NONE, now);
+		return;
+	}
+	if (r == RING_E_RENEWED) {
+		collector_over(c, file->known);
+		ring_file_at(file, now);
+		return;
+	}
+	if (writers != WRITERS_SOME)
+		file_refuse(file, fault);
+	ring_file_at(file, now + file->retry);
+	file->retry = 2 * file->retry < RETRY_MAX ? 2 * file->retry : RETRY_MAX;
+}
+
+/* The file was cut or has grown, or its ring begun anew: the run is over, and there is nothing left of it to take. */
+static void file_renewed(struct ring_file *file, uint64_t now)
+{
+	if (guest_is_running(&file->guest)) {
+		guest_set_state(&file->guest, "ended", "ended");
+		log_write(LOG_LEVEL_INFO, file->guest.name, "the ring was begun anew, run=%lld ended",
+			  (long long)file->guest.run);
+	}
+	file_pending(file, now);
+}
+
+/*
+ * A file that is copied piece by piece can be a whole ring of fewer packets on the way.  Asked now and then, and always before the end,
+ * since it costs as much as a look.
+ */
+static bool file_resized(struct ring_file *file, uint64_t now)
+{
+	struct stat st;
+
+	if (file->state == FILE_ENDING || (file->state == FILE_LIVE && now - file->measured < MEASURE_NS))
+		return false;
+	file->measured = now;
+	return fstat(file->fd, &st) < 0 || (uint64_t)st.st_size != file->bytes;
+}
+
+/* One look; true where the file is still in the state it was in. */
+static bool file_look(struct ring_file *file, uint64_t now, int *r, uint64_t *next)
+{
+	if (file_resized(file, now)) {
+		file_renewed(file, now);
+		return false;
+	}
+	*r = stream_look(&file->stream, now, next);
+	if (*r == RING_E_GONE || *r == RING_E_RENEWED) {
+		file_renewed(file, now);
+		return false;
+	}
+	if (file->stream.ring.written != file->written) {
+		file->written = file->stream.ring.written;
+		file->grew = now;
+	}
+	return true;
+}
+
+static void step_live(struct ring_file *file, uint64_t now)
+{
+	enum writers writers = WRITERS_SOME;
+	uint64_t next;
+	int r;
+
+	/* Asked before the look, so that a look that finds nothing has seen all there will be. */
+	if (file->closed)
+		writers = writers_left(file->fd);
+	if (!file_look(file, now, &r, &next))
+		return;
+	if (writers == WRITERS_UNKNOWN)
+		file->unasked = true;
+	if (file->orphan || (file->closed && writers != WRITERS_SOME) ||
+	    (file->unasked && now - file->grew > SILENCE_NS)) {
+		file->state = FILE_DRAIN;
+		next = now;
+	}
+	file->closed = false;
+	ring_file_at(file, next);
+}
+
+/* The capture of its end, or where a kill came into it the rest of that. */
+static int64_t file_capture(struct ring_file *file)
+{
+	if (file->unfinished)
+		return guest_capture_again(&file->guest, file->unfinished, true);
+	return guest_capture_begin(&file->guest, "ended", NULL, true, NULL);
+}
+
+static void step_drain(struct ring_file *file, uint64_t now)
+{
+	uint64_t next;
+	int r;
+
+	if (!file_look(file, now, &r, &next))
+		return;
+	if (r == 0 && guest_capture_done(&file->guest) && file_capture(file) > 0) {
+		file->unfinished = 0;
+		file->state = FILE_ENDING;
+		next = now;
+	}
+	ring_file_at(file, next);
+}
+
+static void step_ending(struct ring_file *file, uint64_t now)
+{
+	uint64_t next;
+	int r;
+
+	if (!file_look(file, now, &r, &next))
+		return;
+	if (!guest_capture_done(&file->guest)) {
+		ring_file_at(file, next);
+		return;
+	}
+	guest_set_state(&file->guest, "ended", "ended");
+	log_write(LOG_LEVEL_INFO, file->guest.name, "no writer is left, run=%lld ended", (long long)file->guest.run);
+	file->state = FILE_REST;
+	if (file->orphan)
+		ring_file_free(file);
+	else
+		ring_file_at(file, now + REST_NS);
+}
+
+static void step_rest(struct ring_file *file, uint64_t now)
+{
+	uint64_t before = file->stream.ring.written, next;
+	int r;
+
+	if (file->orphan) {
+		ring_file_free(file);
+		return;
+	}
+	if (!file_look(file, now, &r, &next))
+		return;
+	next = now + REST_NS;
+	if (file->stream.ring.written != before && !file->unlooked) {
+		/* Somebody opened it again and writes on. */
+		guest_set_state(&file->guest, "running", NULL);
+		file->state = FILE_LIVE;
+		file->closed = true;
+		next = now + CADENCE_MIN;
+	}
+	file->unlooked = false;
+	ring_file_at(file, next);
+}
+
+void ring_file_run(struct task *task, uint64_t now)
+{
+	static void (*const steps[])(struct ring_file *, uint64_t) = {
+		[FILE_PENDING] = step_pending, [FILE_LIVE] = step_live, [FILE_DRAIN] = step_drain,
+		[FILE_ENDING] = step_ending,   [FILE_REST] = step_rest,
+	};
+	struct ring_file *file = (struct ring_file *)task;
+
+	steps[file->state](file, now);
+}
