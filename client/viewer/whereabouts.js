@@ -8,6 +8,7 @@ const plain = (value) => JSON.stringify(value ?? null, (_, it) => (typeof it ===
 export class Whereabouts {
 	constructor(timeline) {
 		this.timeline = timeline;
+		this.busy = 0;
 	}
 
 	/** Nothing is written any more. */
@@ -59,7 +60,17 @@ export class Whereabouts {
 		timeline.moved();
 	}
 
+	/** See what VIEW says; `busy` until all of it is. */
 	async apply(view) {
+		this.busy++;
+		try {
+			await this.see(view);
+		} finally {
+			this.busy--;
+		}
+	}
+
+	async see(view) {
 		const {timeline} = this;
 
 		if (timeline.versus && plain(view.align) !== plain(timeline.versus.how))

@@ -25,6 +25,7 @@ export async function settled(page) {
 				!it.stage.arrived &&
 				!it.stage.wanted &&
 				!it.session.loading &&
+				!it.whereabouts.busy &&
 				!it.stage.isOld()
 			);
 		}),
