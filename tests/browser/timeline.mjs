@@ -238,7 +238,9 @@ test("timeline: search counts, highlights, goes to the next match and back, and 
 	ok(await page.evaluate(() => document.activeElement.matches("input[type=search]")), "the box has the focus");
 	await page.keyboard.type("SLEEP");
 	const count = page.locator(".tl-count");
-	await until(async () => /^\d+ found$/.test(await count.textContent()));
+	/* Each letter finds something: all of the word is looked for. */
+	await until(() => page.evaluate(() => (({text, looking}) => text === "SLEEP" && !looking)(document.getElementById("page").timeline.search)));
+	ok(/^\d+ found$/.test(await count.textContent()), "how many");
 	const n = Number((await count.textContent()).split(" ")[0]);
 	ok(n > 10, `${n} threads`);
 	const yellow = await drawn(page, "highlight");
