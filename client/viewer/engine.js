@@ -4,17 +4,9 @@
  * One engine is one worker with one trace; the wasm is compiled once and shared. Where there is no server (the self-contained file) Engine.open() is
  * given both: {worker: Worker, wasm: bytes}.
  */
-const LOST = "The viewer's worker has ended; reload the page.";
+import {Port} from "./port.js";
 
-let compiled = null;
-
-function compileFetched() {
-	compiled ??= WebAssembly.compileStreaming(fetch(new URL("mprof.wasm", import.meta.url))).catch((error) => {
-		compiled = null;
-		throw new Error(`mprof.wasm could not be loaded: ${error.message}. Reload the page.`);
-	});
-	return compiled;
-}
+const ENDED = "The viewer's worker has ended; reload the page.";
 
 /** Where VALUE of the ascending FROM lies in TO, which goes with it point by point. */
 function interpolate(from, to, value) {
@@ -131,9 +123,6 @@ class Beside extends Questions {
 
 export class Engine extends Questions {
 	#port;
-	#waiting = new Map(); // by id: {resolve, reject, progress, give}
-	#last = 0;
-	#lost = null; // why nothing is answered any more
 
 	/** @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options */
 	static open(options = {}) {
@@ -152,15 +141,11 @@ export class Engine extends Questions {
 
 	static spare = null; // an engine that nobody has asked for yet: a promise
 
-	static async #open({worker, wasm}) {
-		/* It starts while the wasm still comes. */
+	static async #open({worker, wasm = null}) {
 		const engine = new Engine(worker ?? new Worker(new URL("worker.js", import.meta.url), {type: "module"}));
 
 		try {
-			const module =
-				wasm instanceof WebAssembly.Module ? wasm : wasm ? await WebAssembly.compile(wasm) : await compileFetched();
-
-			engine.numbers = await engine.#call("open", [module]);
+			engine.numbers = await engine.#port.open(wasm);
 		} catch (error) {
 			engine.close();
 			throw error;
@@ -168,55 +153,23 @@ export class Engine extends Questions {
 		return engine;
 	}
 
-	constructor(port) {
+	constructor(worker) {
 		super();
-		this.#port = port;
 		this.beside = new Beside(this);
-		port.addEventListener("message", ({data}) => this.#take(data));
-		port.addEventListener("error", () => this.#lose(LOST));
+		this.#port = new Port(worker, {
+			ended: ENDED,
+			whole: "trace",
+			lost: (sentence) => [this, this.beside].forEach((it) => it.lose(sentence)),
+		});
 	}
 
 	close() {
-		this.#port.terminate();
-		this.#lose("The trace was closed.");
-	}
-
-	#lose(sentence) {
-		this.#lost = sentence;
-		for (const {reject} of this.#waiting.values()) reject(new Error(sentence));
-		this.#waiting.clear();
-		this.lose(sentence);
-		this.beside.lose(sentence);
+		this.#port.close("The trace was closed.");
 	}
 
 	/** A call of the trace, or of the one beside it. */
 	ask(call, args, side = 0) {
-		return this.#call(call, args, [], {}, side);
-	}
-
-	#take({id, value, error, progress, want}) {
-		const waiting = this.#waiting.get(id);
-
-		if (!waiting) return;
-		if (progress) {
-			waiting.progress?.(progress);
-		} else if (want !== undefined) {
-			waiting.give(want);
-		} else {
-			this.#waiting.delete(id);
-			if (error) waiting.reject(new Error(error));
-			else waiting.resolve(value);
-		}
-	}
-
-	#call(call, args, transfer = [], more = {}, side = 0) {
-		const id = ++this.#last;
-
-		if (this.#lost) return Promise.reject(new Error(this.#lost));
-		return new Promise((resolve, reject) => {
-			this.#waiting.set(id, {resolve, reject, ...more, give: (i) => more.give?.(id, i)});
-			this.#port.postMessage({id, call, args, side}, transfer);
-		});
+		return this.#port.call(call, args, {more: {side}});
 	}
 
 	/**
@@ -240,58 +193,15 @@ export class Engine extends Questions {
 	 * @param {BigUint64Array[][]} guests
 	 */
 	clocks(guests) {
-		return this.#call("clocks", [guests]);
+		return this.#port.call("clocks", [guests]);
 	}
 
 	/** What differs between the trace beside, the good one, and this one. */
 	diff() {
-		return this.#call("diff", []);
+		return this.#port.call("diff", []);
 	}
 
-	async #load(side, sources, progress, signal) {
-		const readers = sources.map(({response}) => response?.body?.getReader());
-		const transfer = [];
-		const plain = sources.map(({response, bytes, ...source}) => {
-			if (response)
-				return {
-					...source,
-					served: true,
-					size: response.headers.has("content-encoding")
-						? null
-						: Number(response.headers.get("content-length")) || null,
-				};
-			if (source.blob) return {...source, size: source.blob.size};
-			const view = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes;
-
-			transfer.push(view.buffer);
-			return {...source, bytes: view, size: view.length};
-		});
-		const give = (id, i) => this.#give(id, readers[i]);
-		const answer = this.#call("load", [plain, {}], transfer, {progress, give}, side);
-		const id = this.#last;
-		const cancel = () => this.#port.postMessage({cancel: id});
-
-		signal?.addEventListener("abort", cancel);
-		if (signal?.aborted) cancel();
-		try {
-			return await answer;
-		} finally {
-			signal?.removeEventListener("abort", cancel);
-			for (const reader of readers) reader?.cancel().catch(() => {});
-		}
-	}
-
-	/** The next piece of a body to the worker. */
-	async #give(id, reader) {
-		try {
-			const {value} = reader ? await reader.read() : {};
-
-			this.#port.postMessage({piece: value ?? null, of: id}, value ? [value.buffer] : []);
-		} catch (error) {
-			this.#port.postMessage({cancel: id});
-			this.#waiting
-				.get(id)
-				?.reject(new Error(`The connection ended before the whole trace was there: ${error.message}.`));
-		}
+	#load(side, sources, progress, signal) {
+		return this.#port.load(sources, (told) => [told, {}], {progress, signal, more: {side}});
 	}
 }

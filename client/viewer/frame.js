@@ -1,6 +1,7 @@
 /* What stands around the picture: title, buttons, search, notes, the menu to save, and the place where sentences appear. */
 import {repeat} from "./input.js";
 import {button, make} from "./make.js";
+import {Message, ended, picker} from "./message.js";
 import {handOver} from "./perfetto.js";
 import {download, fileName, picturePng, pictureSvg} from "./save.js";
 
@@ -36,7 +37,7 @@ export class Frame {
 		this.buttons.get("diff").hidden = !timeline.versus;
 		this.heapButton = button("Heap", "Show or hide the heap (h)", () => timeline.heap.flip(), {hidden: true});
 		this.heapButton.removeAttribute("aria-label");
-		this.message = make("div", {className: "tl-message", hidden: true});
+		this.message = new Message("tl-message");
 		this.alert = make("div", {className: "tl-alert", role: "alert"});
 		this.menu = this.saveMenu();
 		this.element = this.layout();
@@ -73,7 +74,7 @@ export class Frame {
 			make(
 				"div",
 				{className: "tl-body"},
-				make("div", {className: "tl-left"}, timeline.stage.element, timeline.versus?.element, timeline.minimap.canvas, timeline.says, this.message),
+				make("div", {className: "tl-left"}, timeline.stage.element, timeline.versus?.element, timeline.minimap.canvas, timeline.says, this.message.element),
 				timeline.panels.element,
 			),
 			timeline.live,
@@ -106,22 +107,14 @@ export class Frame {
 
 	/** What is under way; null: nothing. */
 	progress(text, share) {
-		this.message.hidden = text === null;
-		if (text === null)
-			return;
-		const bar = make("progress", {max: 1, "aria-label": "Loading"});
-		if (share !== null)
-			bar.value = share;
-		this.message.setAttribute("role", "status");
-		this.message.replaceChildren(make("p", {textContent: `${text}…`}), bar);
+		this.message.progress(text, share);
 	}
 
 	/** Nothing can be shown: why, and what to do. */
 	sorry(text) {
-		this.message.hidden = false;
-		this.message.setAttribute("role", "alert");
-		this.message.replaceChildren(
-			make("p", {textContent: text.replace(/([^.!?])$/, "$1.")}),
+		this.message.say(
+			"alert",
+			make("p", {textContent: ended(text)}),
 			make("p", {}, this.home("Back to the guests"), " ", this.picker("Open a file")),
 		);
 	}
@@ -129,30 +122,22 @@ export class Frame {
 	/** A passing trouble: the picture that is there stays. */
 	trouble(text) {
 		this.alert.replaceChildren(
-			make("span", {textContent: text.replace(/([^.!?])$/, "$1.")}),
+			make("span", {textContent: ended(text)}),
 			button("✕", "Dismiss", () => this.alert.replaceChildren()),
 		);
 	}
 
 	/** The page cannot open a file again by itself. */
 	ask(name) {
-		this.message.hidden = false;
-		this.message.setAttribute("role", "status");
-		this.message.replaceChildren(
+		this.message.say(
+			"status",
 			make("p", {textContent: `This view is of the file ${name.slice(0, 120)}, which a page may not open by itself.`}),
 			make("p", {}, this.picker("Choose it"), ", or drop it here."),
 		);
 	}
 
 	picker(text) {
-		const input = make("input", {
-			type: "file",
-			className: "tl-hidden",
-			"aria-label": "A trace file",
-			onchange: () => input.files[0] && this.timeline.take(input.files[0]),
-		});
-
-		return make("label", {className: "tl-link"}, text, input);
+		return picker(text, "A trace file", "tl-link", (file) => this.timeline.take(file));
 	}
 
 	drops() {

@@ -4,7 +4,7 @@
  * In:  {id, call: "open" | "load" | "feed" | "timeline" | "profile" | "leaks", args}
  *      {cancel: id}       give up loading ID at its next piece
  *      {piece, of: id}    the bytes that loading ID asked for; null: there are no more
- * Out: {id, value, names}, {id, error}; while it loads {id, progress}, and {id, want: true}: the next bytes are wanted. NAMES are the texts that answers
+ * Out: {id, value, names}, {id, error}; while it loads {id, progress}, and {id, want: 0}: the next bytes are wanted. NAMES are the texts that answers
  *      name from now on.
  *
  * All work is done in turns of a few milliseconds. Between two of them what came is taken: of two questions of a kind the older one is answered by null,
@@ -13,8 +13,9 @@
 import {Answers} from "./heap-answers.js";
 import {infoOf} from "./heap-info.js";
 import {Names} from "./heap-texts.js";
+import {Intake, forLoading} from "./intake.js";
 import {Filter, Recording} from "./recording.js";
-import {piecesOf, unpacked} from "./unpack.js";
+import {unpacked} from "./unpack.js";
 import {Wasm, asSentence} from "./wasm.js";
 
 const TURN_MS = 12;
@@ -41,68 +42,34 @@ class Breath {
 }
 
 /** One loading: from its source to a recording of which all is counted. */
-class Loading {
+class Loading extends Intake {
 	constructor(id, server) {
-		this.id = id;
+		super(id, server.post);
 		this.server = server;
-		this.cancelled = false;
-		this.wanted = null; // settles what waits for the page's next piece
-		this.bytes = 0;
 	}
 
-	give(piece) {
-		this.wanted?.(piece);
-		this.wanted = null;
-	}
-
-	cancel() {
-		this.cancelled = true;
-		this.give(null);
-	}
-
-	async *#asked() {
-		for (;;) {
-			const piece = await new Promise((resolve) => {
-				this.wanted = resolve;
-				this.server.post({id: this.id, want: true});
-			});
-
-			if (!piece) return;
-			yield piece;
-		}
-	}
-
-	async *#pieces({bytes, blob}) {
-		if (bytes) for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
-		else if (blob) yield* piecesOf(blob.stream());
-		else yield* this.#asked();
+	/** Of bytes that are there not more at a time than is gone through in a turn or two. */
+	async *pieces(source, i) {
+		for await (const piece of super.pieces(source, i))
+			for (let at = 0; at < piece.length; at += PIECE_BYTES) yield piece.subarray(at, at + PIECE_BYTES);
 	}
 
 	async #follow(recording) {
 		while (!recording.follow(performance.now() + TURN_MS)) {
 			await this.server.breath.take();
-			this.#check();
+			this.check();
 		}
-	}
-
-	#check() {
-		if (this.cancelled) throw new Error("Loading was given up.");
-	}
-
-	#report(phase, total) {
-		this.#check();
-		this.server.post({id: this.id, progress: {phase, bytes: this.bytes, total}});
 	}
 
 	async run(recording, source) {
-		for await (const piece of unpacked(this.#pieces(source))) {
+		for await (const piece of unpacked(this.pieces(source, 0))) {
 			recording.add(piece);
 			this.bytes += piece.length;
 			await this.#follow(recording);
-			this.#report("reading", source.size);
+			this.report("reading", source.size);
 			await this.server.breath.take();
 		}
-		this.#report("building", source.size);
+		this.report("building", source.size);
 		if (!source.growing) recording.end();
 		await this.#follow(recording);
 		if (!source.growing && !recording.began) throw new Error(FOREIGN);
@@ -259,16 +226,11 @@ class Server {
 	}
 
 	async take(message) {
-		if ("cancel" in message) {
-			if (this.loading?.id === message.cancel) this.loading.cancel();
-		} else if ("piece" in message) {
-			if (this.loading?.id === message.of) this.loading.give(message.piece);
-		} else {
-			try {
-				await this.#call(message);
-			} catch (error) {
-				this.#fail(message.id, error);
-			}
+		if (forLoading(message, this.loading)) return;
+		try {
+			await this.#call(message);
+		} catch (error) {
+			this.#fail(message.id, error);
 		}
 	}
 }

@@ -4,6 +4,7 @@
 import {format} from "./address.js";
 import {isCrash, keyOf} from "./host-model.js";
 import {place} from "./host-rows.js";
+import {filters, table} from "./host-table.js";
 import {called, KINDS, when} from "./host-words.js";
 import {shown} from "./guest-text.js";
 import {make} from "./make.js";
@@ -34,21 +35,12 @@ export class Captures {
 	}
 
 	build() {
-		const kinds = Object.entries(FILTERS).map(([name, [title]]) =>
-			make("button", {type: "button", textContent: title, "data-filter": name, "aria-pressed": String(name === "all"), onclick: () => this.show(name, this.guest)}),
-		);
-
-		this.kinds = make("div", {className: "filters", role: "group", "aria-label": "Which captures"}, ...kinds);
+		this.kinds = filters(FILTERS, "Which captures", (name) => this.show(name, this.guest));
 		this.only = make("button", {type: "button", className: "only", hidden: true, onclick: () => this.show(this.filter, null)});
 		this.kinds.append(this.only);
 		this.nothing = make("p", {className: "quiet"});
 		this.more = make("button", {type: "button", textContent: "Show more", onclick: () => this.further()});
-		this.table = make(
-			"table",
-			{role: "table", className: "list captures", "aria-labelledby": "captures-title"},
-			make("thead", {role: "rowgroup"}, make("tr", {role: "row"}, ...COLUMNS.map((title) => make("th", {role: "columnheader", scope: "col", textContent: title})))),
-			this.body,
-		);
+		this.table = table("captures", COLUMNS, this.body);
 		this.title = make("h2", {id: "captures-title", tabIndex: -1, textContent: "Captures"});
 		this.element = make(
 			"section",

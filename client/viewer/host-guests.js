@@ -4,6 +4,7 @@
 import {format} from "./address.js";
 import {bytesOf, lossOf, rateOf, stateOf} from "./host-model.js";
 import {place} from "./host-rows.js";
+import {table} from "./host-table.js";
 import {called, loss, rate, when} from "./host-words.js";
 import {make} from "./make.js";
 import {bytes, count} from "./times.js";
@@ -53,12 +54,7 @@ export class Guests {
 		this.calls = calls;
 		this.rows = new Map(); /* key -> {guest, row, cells} */
 		this.body = make("tbody", {role: "rowgroup"});
-		this.element = make(
-			"table",
-			{role: "table", className: "list guests", "aria-labelledby": "guests-title"},
-			make("thead", {role: "rowgroup"}, make("tr", {role: "row"}, ...COLUMNS.map(([, title]) => make("th", {role: "columnheader", scope: "col", textContent: title})))),
-			this.body,
-		);
+		this.element = table("guests", COLUMNS.map(([, title]) => title), this.body);
 	}
 
 	/**

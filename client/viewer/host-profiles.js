@@ -3,6 +3,7 @@ import {format} from "./address.js";
 import {shown} from "./guest-text.js";
 import {keyOf} from "./host-model.js";
 import {place} from "./host-rows.js";
+import {filters, table} from "./host-table.js";
 import {called, lasted, when} from "./host-words.js";
 import {make} from "./make.js";
 import {bytes} from "./times.js";
@@ -57,19 +58,10 @@ export class Profiles {
 	}
 
 	build() {
-		const kinds = Object.entries(FILTERS).map(([name, [title]]) =>
-			make("button", {type: "button", textContent: title, "data-filter": name, "aria-pressed": String(name === "all"), onclick: () => this.show(name)}),
-		);
-
-		this.kinds = make("div", {className: "filters", role: "group", "aria-label": "Which memory profiles"}, ...kinds);
+		this.kinds = filters(FILTERS, "Which memory profiles", (name) => this.show(name));
 		this.nothing = make("p", {className: "quiet"});
 		this.more = make("button", {type: "button", textContent: "Show more", onclick: () => this.further()});
-		this.table = make(
-			"table",
-			{role: "table", className: "list profiles", "aria-labelledby": "profiles-title"},
-			make("thead", {role: "rowgroup"}, make("tr", {role: "row"}, ...COLUMNS.map((title) => make("th", {role: "columnheader", scope: "col", textContent: title})))),
-			this.body,
-		);
+		this.table = table("profiles", COLUMNS, this.body);
 		this.title = make("h2", {id: "profiles-title", tabIndex: -1, textContent: "Memory profiles"});
 		this.other = make("button", {type: "button", textContent: "Profile another guest…", onclick: () => this.calls.other()});
 		this.element = make(

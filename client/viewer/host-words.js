@@ -1,5 +1,6 @@
 /* How the host's page says things. */
 import {shown} from "./guest-text.js";
+import {ended} from "./message.js";
 import {bytes, count} from "./times.js";
 
 /** A guest's name on one line; what has none says so. */
@@ -47,7 +48,7 @@ export function lasted({began, ended}, now = Date.now()) {
 
 /** TEXT as a sentence that stands by itself. */
 export function sentence(text) {
-	return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`.replace(/([^.!?])$/, "$1.");
+	return ended(`${text.slice(0, 1).toUpperCase()}${text.slice(1)}`);
 }
 
 export function rate(n) {

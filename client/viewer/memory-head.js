@@ -2,6 +2,7 @@
 import {shown} from "./guest-text.js";
 import {button, make} from "./make.js";
 import {amount, exactSpan, give, share, span, wall} from "./memory-words.js";
+import {Message, ended, picker} from "./message.js";
 import {bytes, count} from "./times.js";
 
 const DAMAGES = 20;
@@ -25,7 +26,7 @@ export class Head {
 		this.line = make("p", {className: "mem-facts"});
 		this.details = make("dl");
 		this.more = make("details", {className: "mem-more", hidden: true}, make("summary", {textContent: "About this recording"}), this.details);
-		this.message = make("div", {className: "mem-message", hidden: true});
+		this.message = new Message("mem-message");
 		this.element = make(
 			"header",
 			{className: "mem-head"},
@@ -46,7 +47,7 @@ export class Head {
 			this.line,
 			this.remarks,
 			this.more,
-			this.message,
+			this.message.element,
 		);
 	}
 
@@ -157,35 +158,21 @@ export class Head {
 	// Sentences.
 
 	trouble(text) {
-		this.alert.replaceChildren(...(text ? [text.replace(/([^.!?])$/, "$1."), " ", make("button", {type: "button", textContent: "Dismiss", onclick: () => this.trouble("")})] : []));
+		this.alert.replaceChildren(...(text ? [ended(text), " ", make("button", {type: "button", textContent: "Dismiss", onclick: () => this.trouble("")})] : []));
 	}
 
 	/** What is under way; null: nothing. */
-	progress(text, part = null) {
-		this.message.hidden = text === null;
-		if (text === null)
-			return;
-		const bar = make("progress", {max: 1, "aria-label": "Loading"});
-		if (part !== null)
-			bar.value = part;
-		this.message.setAttribute("role", "status");
-		this.message.replaceChildren(make("p", {textContent: `${text}…`}), bar);
+	progress(text, part) {
+		this.message.progress(text, part);
 	}
 
 	/** Nothing can be shown: why, and what to do. */
 	sorry(text, how = "alert") {
-		this.message.hidden = false;
-		this.message.setAttribute("role", how);
-		this.message.replaceChildren(
-			make("p", {textContent: text.replace(/([^.!?])$/, "$1.")}),
-			make("p", {}, this.hooks.home("Back to the guests"), " ", this.picker()),
-		);
+		this.message.say(how, make("p", {textContent: ended(text)}), make("p", {}, this.hooks.home("Back to the guests"), " ", this.picker()));
 	}
 
 	picker() {
-		const input = make("input", {type: "file", className: "mem-hidden", "aria-label": "A memory profile or trace", onchange: () => input.files[0] && this.hooks.take(input.files[0])});
-
-		return make("label", {className: "mem-link"}, "Open a file", input);
+		return picker("Open a file", "A memory profile or trace", "mem-link", (file) => this.hooks.take(file));
 	}
 }
 

@@ -52,7 +52,7 @@ export class MemoryPage {
 		const tell = (text) => (this.live.textContent = text);
 		const settle = () => this.settle();
 
-		this.live = make("div", {className: "mem-hidden", role: "status", "aria-live": "polite"});
+		this.live = make("div", {className: "unseen", role: "status", "aria-live": "polite"});
 		this.choice = new Choice({words: (us) => (this.chart?.info ? this.chart.words(us) : `${us / 1e6} s`), changed: () => this.chosen()});
 		this.head = new Head(this.acts(), this.saves());
 		this.chart = new Chart({choose: (it) => this.choice.choose(it), ask: () => this.draw(), tell, dark});

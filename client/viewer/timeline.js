@@ -101,8 +101,8 @@ export class Timeline {
 		});
 		this.panels = new Panels(this);
 		this.says = make("div", {className: "tl-status", id: "tl-view"});
-		this.live = make("div", {className: "tl-hidden", role: "status", "aria-live": "polite"});
-		this.text = make("div", {className: "tl-hidden", role: "region", "aria-label": "The threads in view, as text"});
+		this.live = make("div", {className: "unseen", role: "status", "aria-live": "polite"});
+		this.text = make("div", {className: "unseen", role: "region", "aria-label": "The threads in view, as text"});
 		this.stage.pictures.append(this.tip.element);
 		this.versus = this.view.against ? new Versus(this) : null;
 		this.frame = new Frame(this);

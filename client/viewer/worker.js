@@ -10,66 +10,26 @@
  */
 import {chromeBytes} from "./chrome.js";
 import {clocksOf} from "./clocks.js";
+import {Intake, forLoading} from "./intake.js";
 import {Trace} from "./trace.js";
-import {piecesOf, unpacked} from "./unpack.js";
+import {unpacked} from "./unpack.js";
 import {OutOfOrder, Wasm, asSentence} from "./wasm.js";
 
 const NO_TRACE = "No trace is loaded.";
 
 /** One loading: from its sources to a finished trace. */
-class Loading {
-	constructor(id, post) {
-		this.id = id;
-		this.post = post;
-		this.cancelled = false;
-		this.wanted = null; // settles what waits for the page's next piece
-		this.bytes = 0;
-	}
-
-	give(piece) {
-		this.wanted?.(piece);
-		this.wanted = null;
-	}
-
-	cancel() {
-		this.cancelled = true;
-		this.give(null);
-	}
-
-	async *#asked(i) {
-		for (;;) {
-			const piece = await new Promise((resolve) => {
-				this.wanted = resolve;
-				this.post({id: this.id, want: i});
-			});
-
-			if (!piece) return;
-			yield piece;
-		}
-	}
-
-	async *#pieces(source, i) {
-		if (source.bytes) yield source.bytes;
-		else if (source.blob) yield* piecesOf(source.blob.stream());
-		else yield* this.#asked(i);
-	}
-
-	#report(phase, total) {
-		if (this.cancelled) throw new Error("Loading was given up.");
-		this.post({id: this.id, progress: {phase, bytes: this.bytes, total}});
-	}
-
+class Loading extends Intake {
 	async #read(trace, stream, source, i, total) {
 		let first = true;
 
-		for await (const piece of unpacked(this.#pieces(source, i))) {
+		for await (const piece of unpacked(this.pieces(source, i))) {
 			if (first && source.size && piece.length <= source.size) trace.expect(stream, source.size);
 			first = false;
 			trace.feed(stream, piece);
 			this.bytes += piece.length;
-			this.#report("reading", total);
+			this.report("reading", total);
 		}
-		this.#report("reading", total);
+		this.report("reading", total);
 		trace.end(stream);
 	}
 
@@ -79,7 +39,7 @@ class Loading {
 
 		this.bytes = 0;
 		for (const [i, source] of sources.entries()) await this.#read(trace, streams[i], source, i, total);
-		this.#report("building", total);
+		this.report("building", total);
 		trace.finish();
 		return trace;
 	}
@@ -183,18 +143,13 @@ class Server {
 	}
 
 	async take(message) {
-		if ("cancel" in message) {
-			if (this.loading?.id === message.cancel) this.loading.cancel();
-		} else if ("piece" in message) {
-			if (this.loading?.id === message.of) this.loading.give(message.piece);
-		} else {
-			try {
-				const [value, transfer = []] = await this.#answer(message);
+		if (forLoading(message, this.loading)) return;
+		try {
+			const [value, transfer = []] = await this.#answer(message);
 
-				this.post({id: message.id, value}, transfer);
-			} catch (error) {
-				this.post({id: message.id, error: asSentence(error).message});
-			}
+			this.post({id: message.id, value}, transfer);
+		} catch (error) {
+			this.post({id: message.id, error: asSentence(error).message});
 		}
 	}
 }

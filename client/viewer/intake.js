@@ -1,0 +1,68 @@
+/*
+ * In a worker: one loading, and the bytes of its sources piece by piece, as the page gives them.
+ */
+import {piecesOf} from "./unpack.js";
+
+export class Intake {
+	#wanted = null; // settles what waits for the page's next piece
+
+	/** @param {(message: object) => void} post */
+	constructor(id, post) {
+		this.id = id;
+		this.post = post;
+		this.cancelled = false;
+		this.bytes = 0;
+	}
+
+	give(piece) {
+		this.#wanted?.(piece);
+		this.#wanted = null;
+	}
+
+	cancel() {
+		this.cancelled = true;
+		this.give(null);
+	}
+
+	/** Throws where the page gave it up. */
+	check() {
+		if (this.cancelled) throw new Error("Loading was given up.");
+	}
+
+	report(phase, total) {
+		this.check();
+		this.post({id: this.id, progress: {phase, bytes: this.bytes, total}});
+	}
+
+	async *#asked(i) {
+		for (;;) {
+			const piece = await new Promise((resolve) => {
+				this.#wanted = resolve;
+				this.post({id: this.id, want: i});
+			});
+
+			if (!piece) return;
+			yield piece;
+		}
+	}
+
+	/** The bytes of SOURCE, the one of index I. */
+	async *pieces(source, i) {
+		if (source.bytes) yield source.bytes;
+		else if (source.blob) yield* piecesOf(source.blob.stream());
+		else yield* this.#asked(i);
+	}
+}
+
+/** Is MESSAGE one for LOADING, the one that is under way or null? Then it was taken. */
+export function forLoading(message, loading) {
+	if ("cancel" in message) {
+		if (loading?.id === message.cancel) loading.cancel();
+		return true;
+	}
+	if ("piece" in message) {
+		if (loading?.id === message.of) loading.give(message.piece);
+		return true;
+	}
+	return false;
+}
