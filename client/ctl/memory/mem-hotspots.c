@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mem-load.h"
+#include "mem-answer.h"
 #include "mem.h"
 #include "scope.h"
 #include "table.h"
@@ -171,7 +171,7 @@ static void put_spot(const json_t *spot, double all)
 	}
 }
 
-static int show(const json_t *answer, const char *what)
+static int show(const json_t *answer, const struct mem_answer *a)
 {
 	const json_t *list = words_get(answer, "functions"), *spot;
 	double all = json_real_value(words_get(answer, "samples_bytes"));
@@ -179,7 +179,7 @@ static int show(const json_t *answer, const char *what)
 	size_t i;
 
 	bytes_text((uint64_t)all, bytes, sizeof(bytes));
-	printf("%s %s, estimated from %lld samples\n", bytes, what, (long long)words_count(answer, "samples"));
+	printf("%s %s, estimated from %lld samples\n", bytes, a->what, (long long)words_count(answer, "samples"));
 	json_array_foreach(list, i, spot)
 	{
 		put_spot(spot, all);
@@ -197,11 +197,11 @@ static uint64_t objects(const struct mprof_profile_sums *s, enum mprof_weight we
 					     : s->peak_objects;
 }
 
-static json_t *answer_json(struct mem_load *l, enum mprof_weight weight, bool brief)
+static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answer *a)
 {
 	const struct mprof_profile_sums *s = mprof_profile_sums(l->profile);
 	SCOPED(mprof_hotspots_freep)
-	struct mprof_hotspots *h = mprof_hotspots_new(l->profile, l->in.decoder, weight);
+	struct mprof_hotspots *h = mprof_hotspots_new(l->profile, l->in.decoder, a->weight);
 	struct telling t = {.d = l->in.decoder, .scale = mem_load_scale(l), .brief = brief};
 	json_t *answer = json_object();
 	uint32_t n = 0;
@@ -210,13 +210,13 @@ static json_t *answer_json(struct mem_load *l, enum mprof_weight weight, bool br
 		return json_decref(answer), NULL;
 	t.list = mprof_hotspots_list(h, &t.n);
 	t.callers = mprof_hotspots_callers(h, &t.n_callers);
-	t.all = weight == MPROF_WEIGHT_ALL    ? s->samples[0] + s->samples[1] + s->samples[2]
-		: weight == MPROF_WEIGHT_LIVE ? s->live
-					      : s->peak;
+	t.all = a->weight == MPROF_WEIGHT_ALL	 ? s->samples[0] + s->samples[1] + s->samples[2]
+		: a->weight == MPROF_WEIGHT_LIVE ? s->live
+						 : s->peak;
 	while (n < t.n && t.list[n].self)
 		n++;
 	if (add_numbers(&t, answer, "samples", t.all) || json_object_set_new(answer, "n_functions", json_integer(n)) ||
-	    json_object_set_new(answer, "objects", json_integer((json_int_t)objects(s, weight))) ||
+	    json_object_set_new(answer, "objects", json_integer((json_int_t)objects(s, a->weight))) ||
 	    json_object_set_new(answer, "peak_us",
 				json_integer((json_int_t)(s->peak ? s->peak_us - l->start_us : 0))) ||
 	    json_object_set_new(answer, "functions", list_json(&t)))
@@ -224,34 +224,16 @@ static json_t *answer_json(struct mem_load *l, enum mprof_weight weight, bool br
 	return answer;
 }
 
-static int mem_functions(const struct ctl *ctl, int argc, char **argv, enum mprof_weight weight, const char *what)
-{
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
-	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
-	struct mem_filter_options o = {0};
-	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};
-	struct operands left;
-	json_t *answer;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), printed;
-
-	r = r ? r : mem_filter_parse(&f, &o);
-	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
-	if (r != CTL_OK && r != CTL_DAMAGED)
-		return r;
-	answer = answer_json(&l, weight, !ctl->json);
-	if (!answer)
-		return say_memory();
-	printed = ctl->json ? json_print(answer) : show(answer, what);
-	json_decref(answer);
-	return printed ? printed : r;
-}
-
 int mem_hotspots(const struct ctl *ctl, int argc, char **argv)
 {
-	return mem_functions(ctl, argc, argv, MPROF_WEIGHT_ALL, "allocated");
+	const struct mem_answer a = {answer_json, show, MPROF_WEIGHT_ALL, "allocated"};
+
+	return mem_answer_run(ctl, argc, argv, &a);
 }
 
 int mem_peak(const struct ctl *ctl, int argc, char **argv)
 {
-	return mem_functions(ctl, argc, argv, MPROF_WEIGHT_PEAK, "lived at the peak");
+	const struct mem_answer a = {answer_json, show, MPROF_WEIGHT_PEAK, "lived at the peak"};
+
+	return mem_answer_run(ctl, argc, argv, &a);
 }

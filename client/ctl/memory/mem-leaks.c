@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mem-load.h"
+#include "mem-answer.h"
 #include "mem.h"
 #include "scope.h"
 #include "table.h"
@@ -94,7 +94,7 @@ static json_t *leak_json(const struct telling *t, const struct mprof_leak *leak)
 			 stack_json(t, leak->node));
 }
 
-static json_t *answer_json(struct mem_load *l)
+static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answer *a)
 {
 	uint64_t length = l->whole.last_us - l->start_us;
 	SCOPED(mprof_leaks_freep)
@@ -104,6 +104,8 @@ static json_t *answer_json(struct mem_load *l)
 	json_t *told = json_array();
 	uint32_t n = 0, i;
 
+	(void)brief;
+	(void)a;
 	if (!leaks || !told)
 		return json_decref(told), NULL;
 	t.nodes = mprof_profile_nodes(l->profile, &n);
@@ -146,12 +148,13 @@ static void put_leak(const json_t *leak)
 	}
 }
 
-static int show(const json_t *answer)
+static int show(const json_t *answer, const struct mem_answer *a)
 {
 	const json_t *list = words_get(answer, "leaks"), *leak;
 	char live[32];
 	size_t i;
 
+	(void)a;
 	bytes_text((uint64_t)json_real_value(words_get(answer, "live_bytes")), live, sizeof(live));
 	printf("%s live at the end, estimated from %lld samples; ", live, (long long)words_count(answer, "live"));
 	if (!json_array_size(list))
@@ -171,22 +174,7 @@ static int show(const json_t *answer)
 
 int mem_leaks(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
-	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
-	struct mem_filter_options o = {0};
-	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};
-	struct operands left;
-	json_t *answer;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), printed;
+	const struct mem_answer a = {.make = answer_json, .show = show};
 
-	r = r ? r : mem_filter_parse(&f, &o);
-	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
-	if (r != CTL_OK && r != CTL_DAMAGED)
-		return r;
-	answer = answer_json(&l);
-	if (!answer)
-		return say_memory();
-	printed = ctl->json ? json_print(answer) : show(answer);
-	json_decref(answer);
-	return printed ? printed : r;
+	return mem_answer_run(ctl, argc, argv, &a);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "domain.h"
 #include "http.h"
 #include "mem-recording.h"
 #include "mem.h"
@@ -41,24 +42,6 @@ static int print_list(const json_t *list)
 		table_add_json(&t, json_object_get(memtrace, "note"));
 	}
 	return table_print(&t);
-}
-
-/* DOMAIN without the "domain:" that may stand before it. */
-static const char *domain_name(const char *domain)
-{
-	return strncmp(domain, "domain:", 7) == 0 ? domain + 7 : domain;
-}
-
-/* "/v1/domains/NAME/memtraces", to be freed. */
-static char *domain_path(struct http *h, const char *domain)
-{
-	char *name = http_escape(h, domain_name(domain)), *path = NULL;
-	int r = -1;
-
-	if (name)
-		r = asprintf(&path, "/v1/domains/%s/memtraces", name);
-	curl_free(name);
-	return r < 0 ? NULL : path;
 }
 
 /* Is MEMTRACE of the guest that DOMAIN names: by name, UUID, or domid? */
@@ -150,7 +133,7 @@ int mem_start(const struct ctl *ctl, int argc, char **argv)
 	r = r ? r : http_open(&h, ctl->host);
 	if (r)
 		return r;
-	path = domain_path(&h, left.at[0]);
+	path = domain_path(&h, left.at[0], "memtraces");
 	body = start_body(address, port);
 	if (!path || !body)
 		return address && path ? say_usage("mem", "the address is not UTF-8 text") : say_memory();

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "domain.h"
 #include "http.h"
 #include "options.h"
 #include "scope.h"
@@ -92,21 +93,6 @@ int cmd_domains(const struct ctl *ctl, int argc, char **argv)
 	return ctl->json ? json_print(list) : print_domains(json_object_get(list, "domains"));
 }
 
-/* "/v1/domains/NAME/captures", to be freed; "domain:" before the name is taken off. */
-static char *captures_path(struct http *h, const char *domain)
-{
-	char *name, *path = NULL;
-	int r = -1;
-
-	if (strncmp(domain, "domain:", 7) == 0)
-		domain += 7;
-	name = http_escape(h, domain);
-	if (name)
-		r = asprintf(&path, "/v1/domains/%s/captures", name);
-	curl_free(name);
-	return r < 0 ? NULL : path;
-}
-
 int cmd_captures(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(json_decrefp) json_t *list = NULL;
@@ -118,7 +104,7 @@ int cmd_captures(const struct ctl *ctl, int argc, char **argv)
 	r = r ? r : http_open(&h, ctl->host);
 	if (r)
 		return r;
-	path = left.n ? captures_path(&h, left.at[0]) : strdup("/v1/captures");
+	path = left.n ? domain_path(&h, left.at[0], "captures") : strdup("/v1/captures");
 	if (!path)
 		return say_memory();
 	r = http_list(&h, path, "captures", &list);
@@ -151,7 +137,7 @@ int cmd_snapshot(const struct ctl *ctl, int argc, char **argv)
 	r = r ? r : http_open(&h, ctl->host);
 	if (r)
 		return r;
-	path = captures_path(&h, left.at[0]);
+	path = domain_path(&h, left.at[0], "captures");
 	body = snapshot_body(note);
 	if (!path || !body)
 		return note && path ? say_usage(argv[0], "the note is not UTF-8 text") : say_memory();
