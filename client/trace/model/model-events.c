@@ -42,31 +42,12 @@ static uint64_t on_line(uint64_t timestamp, int64_t offset)
 /* A new thread of ID, below CREATOR. */
 static uint32_t thread_add(const struct step *step, int64_t id, uint32_t creator, uint64_t time)
 {
-	struct grow *threads = &step->m->arrays[MODEL_THREADS];
-	uint32_t i = threads->n;
-	struct mprof_thread *t = grow_take(threads, sizeof(*t)), *parent = model_thread(step->m, creator);
+	uint32_t i = model_thread_take(step->m, step->stream, id);
+	struct mprof_thread *t = model_thread(step->m, i), *parent = model_thread(step->m, creator);
 
-	*t = (struct mprof_thread){
-		.id = id,
-		.created = time,
-		.start = time,
-		.creator = creator,
-		.parent = creator,
-		.becomes = MPROF_NONE,
-		.resolver = MPROF_NONE,
-		.first_child = MPROF_NONE,
-		.next_sibling = MPROF_NONE,
-		.first_label = MPROF_NONE,
-		.first_interaction = MPROF_NONE,
-		.first_activation = MPROF_NONE,
-		.failure = MPROF_NONE,
-		.row = MPROF_NONE,
-		.stream = (uint16_t)step->stream,
-		.type = MPROF_THREAD_UNKNOWN,
-	};
+	t->created = t->start = time;
+	t->creator = t->parent = creator;
 	parent->first_child = i;
-	*(uint32_t *)grow_take(&step->m->arrays[MODEL_ALIASES], sizeof(uint32_t)) = i;
-	*(uint64_t *)grow_take(&step->m->arrays[MODEL_CHECKED], sizeof(uint64_t)) = 0;
 	return i;
 }
 

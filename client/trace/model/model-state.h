@@ -101,6 +101,33 @@ void model_note_memory(struct mprof_model *m, uint64_t extra);
 /* Room for at least one more event in every array; false without memory. */
 bool model_reserve(struct mprof_model *m);
 
+/* A thread of ID in STREAM, of which nothing is known yet: its place.  There is room, as after model_reserve(). */
+static inline uint32_t model_thread_take(struct mprof_model *m, uint32_t stream, int64_t id)
+{
+	uint32_t i = m->arrays[MODEL_THREADS].n;
+
+	*(struct mprof_thread *)grow_take(&m->arrays[MODEL_THREADS], sizeof(struct mprof_thread)) =
+		(struct mprof_thread){
+			.id = id,
+			.creator = MPROF_NONE,
+			.parent = MPROF_NONE,
+			.becomes = MPROF_NONE,
+			.resolver = MPROF_NONE,
+			.first_child = MPROF_NONE,
+			.next_sibling = MPROF_NONE,
+			.first_label = MPROF_NONE,
+			.first_interaction = MPROF_NONE,
+			.first_activation = MPROF_NONE,
+			.failure = MPROF_NONE,
+			.row = MPROF_NONE,
+			.stream = (uint16_t)stream,
+			.type = MPROF_THREAD_UNKNOWN,
+		};
+	*(uint32_t *)grow_take(&m->arrays[MODEL_ALIASES], sizeof(uint32_t)) = i;
+	*(uint64_t *)grow_take(&m->arrays[MODEL_CHECKED], sizeof(uint64_t)) = 0;
+	return i;
+}
+
 /* Let what ran in S run up to TIME at most, and THREAD (or MPROF_NONE) run from then on. */
 void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, uint32_t thread);
 

@@ -104,28 +104,9 @@ static struct thread_index *index_of(const struct mprof_model *m, uint32_t guest
 
 static uint32_t root_add(struct mprof_model *m, uint32_t stream)
 {
-	uint32_t root = m->arrays[MODEL_THREADS].n;
+	uint32_t root = model_thread_take(m, stream, MPROF_THREAD_NONE);
 
-	*(struct mprof_thread *)grow_take(&m->arrays[MODEL_THREADS], sizeof(struct mprof_thread)) =
-		(struct mprof_thread){
-			.id = MPROF_THREAD_NONE,
-			.creator = MPROF_NONE,
-			.parent = MPROF_NONE,
-			.becomes = MPROF_NONE,
-			.resolver = MPROF_NONE,
-			.first_child = MPROF_NONE,
-			.next_sibling = MPROF_NONE,
-			.first_label = MPROF_NONE,
-			.first_interaction = MPROF_NONE,
-			.first_activation = MPROF_NONE,
-			.failure = MPROF_NONE,
-			.row = MPROF_NONE,
-			.stream = (uint16_t)stream,
-			.type = MPROF_THREAD_UNKNOWN,
-			.flags = MPROF_THREAD_ROOT | MPROF_THREAD_PREEXISTING,
-		};
-	*(uint32_t *)grow_take(&m->arrays[MODEL_ALIASES], sizeof(uint32_t)) = root;
-	*(uint64_t *)grow_take(&m->arrays[MODEL_CHECKED], sizeof(uint64_t)) = 0;
+	model_thread(m, root)->flags = MPROF_THREAD_ROOT | MPROF_THREAD_PREEXISTING;
 	return root;
 }
 

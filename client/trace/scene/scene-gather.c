@@ -8,79 +8,10 @@
 #include <string.h>
 
 #include "scene-rails.h"
-
-struct stretch {
-	uint64_t start;
-	uint64_t end;
-	uint32_t item;
-};
-
-static bool is_before(const struct stretch *a, const struct stretch *b)
-{
-	return a->start < b->start || (a->start == b->start && a->end < b->end);
-}
-
-/* Where what is in order from FROM on ends. */
-static uint32_t run_end(const struct stretch *s, uint32_t from, uint32_t n)
-{
-	for (from++; from < n && !is_before(&s[from], &s[from - 1]);)
-		from++;
-	return from;
-}
-
-static void merge(const struct stretch *a, uint32_t a_n, const struct stretch *b, uint32_t b_n, struct stretch *out)
-{
-	while (a_n && b_n) {
-		bool second = is_before(b, a);
-
-		*out++ = second ? *b : *a;
-		b += second;
-		b_n -= second;
-		a += !second;
-		a_n -= !second;
-	}
-	memcpy(out, a_n ? a : b, (a_n ? a_n : b_n) * sizeof(*out));
-}
-
-/* Merge by twos what is in order in FROM into TO; true where one is left. */
-static bool pass(const struct stretch *from, struct stretch *to, uint32_t n)
-{
-	uint32_t at = 0, middle, end = 0;
-
-	for (; at < n; at = end) {
-		middle = end = run_end(from, at, n);
-		if (middle < n)
-			end = run_end(from, middle, n);
-		merge(from + at, middle - at, from + middle, end - middle, to + at);
-		if (!at && end == n)
-			return true;
-	}
-	return false;
-}
-
-/* Put a row in order.  False without memory. */
-static bool sort_row(struct stretch *row, uint32_t n)
-{
-	struct stretch *room, *from = row, *to, *swap;
-	bool sorted = n < 2 || run_end(row, 0, n) == n;
-
-	if (sorted)
-		return true;
-	room = malloc(n * sizeof(*room));
-	if (!room)
-		return false;
-	for (to = room; !sorted; from = to, to = swap) {
-		sorted = pass(from, to, n);
-		swap = from;
-	}
-	if (from != row)
-		memcpy(row, from, n * sizeof(*row));
-	free(room);
-	return true;
-}
+#include "scene-sort.h"
 
 /* Where stretches overlap each ends when the last up to it does.  False without memory. */
-static bool cover(struct rails *l, struct stretch *s, uint32_t from, uint32_t n)
+static bool cover(struct rails *l, struct scene_stretch *s, uint32_t from, uint32_t n)
 {
 	uint32_t i;
 
@@ -109,7 +40,7 @@ static uint32_t short_of(uint64_t from, uint64_t to)
 	return to < from || to - from > UINT32_MAX ? UINT32_MAX : (uint32_t)(to - from);
 }
 
-static void keep_times(struct rails *l, const struct stretch *s, uint32_t from, uint32_t n)
+static void keep_times(struct rails *l, const struct scene_stretch *s, uint32_t from, uint32_t n)
 {
 	uint32_t i, place;
 
@@ -134,12 +65,12 @@ static bool arrays_init(struct rails *l)
 	return l->items && l->bases && l->begins && l->lengths;
 }
 
-static bool rows_init(struct rails *l, const uint32_t *starts, struct stretch *all)
+static bool rows_init(struct rails *l, const uint32_t *starts, struct scene_stretch *all)
 {
 	uint32_t row, i;
 
 	for (row = 0; row < l->rows; row++)
-		if (!sort_row(all + starts[row], starts[row + 1] - starts[row]))
+		if (!scene_sort_stretches(all + starts[row], starts[row + 1] - starts[row]))
 			return false;
 	for (i = 0; i < l->n; i++)
 		/* Each is set: as many were put as were counted.  NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
@@ -159,10 +90,10 @@ static bool rows_init(struct rails *l, const uint32_t *starts, struct stretch *a
 struct gathering {
 	const struct rails *l;
 	uint32_t *starts; /* of each row: how many it has, then where its next one goes */
-	struct stretch *all;
+	struct scene_stretch *all;
 };
 
-static inline void put(const struct gathering *g, uint32_t row, struct stretch s)
+static inline void put(const struct gathering *g, uint32_t row, struct scene_stretch s)
 {
 	uint32_t place = g->starts[row]++;
 
@@ -181,7 +112,7 @@ static void put_threads(const struct gathering *g, const struct scene_life *live
 		if (t->row == MPROF_NONE || (of != RAILS_ALL && t->failed != (of == RAILS_FAILED)) ||
 		    (chosen && !(chosen[i / 8] >> i % 8 & 1)))
 			continue;
-		put(g, t->row, (struct stretch){t->start, t->end, i});
+		put(g, t->row, (struct scene_stretch){t->start, t->end, i});
 	}
 }
 
@@ -193,7 +124,7 @@ static void put_running(const struct gathering *g, const struct scene_life *live
 	for (i = 0; i < g->l->view->n_activations; i++) {
 		row = lives[a[i].thread].row;
 		if (row != MPROF_NONE)
-			put(g, row, (struct stretch){a[i].start, a[i].end, i});
+			put(g, row, (struct scene_stretch){a[i].start, a[i].end, i});
 	}
 }
 
@@ -206,7 +137,7 @@ static void put_sleeping(const struct gathering *g)
 	for (stream = 0; stream < v->n_streams; stream++)
 		for (i = v->threads[v->streams[stream].root].first_activation; i != MPROF_NONE;
 		     i = v->activations[i].next)
-			put(g, stream, (struct stretch){v->activations[i].start, v->activations[i].end, i});
+			put(g, stream, (struct scene_stretch){v->activations[i].start, v->activations[i].end, i});
 }
 
 static void put_all(const struct gathering *g, const struct scene_life *lives, const uint8_t *chosen)
@@ -222,7 +153,7 @@ static void put_all(const struct gathering *g, const struct scene_life *lives, c
 	} else {
 		for (i = 0; i < n; i++)
 			put(g, rails_row(g->l, i),
-			    (struct stretch){rails_item_start(g->l, i), rails_item_end(g->l, i), i});
+			    (struct scene_stretch){rails_item_start(g->l, i), rails_item_end(g->l, i), i});
 	}
 }
 

@@ -13,23 +13,24 @@
  * The analyser does not follow that whoever has items to sort has room for them, and that there are groups where there is an item of one.
  * NOLINTBEGIN(clang-analyzer-core.*)
  */
-struct keyed {
-	uint64_t key;
-	uint32_t item;
-};
+static bool is_before(const struct scene_stretch *a, const struct scene_stretch *b)
+{
+	return a->start < b->start || (a->start == b->start && a->end < b->end);
+}
 
 /* Where what is in order from FROM on ends. */
-static uint32_t run_end(const struct keyed *k, uint32_t from, uint32_t n)
+static uint32_t run_end(const struct scene_stretch *s, uint32_t from, uint32_t n)
 {
-	for (from++; from < n && k[from].key >= k[from - 1].key;)
+	for (from++; from < n && !is_before(&s[from], &s[from - 1]);)
 		from++;
 	return from;
 }
 
-static void merge(const struct keyed *a, uint32_t a_n, const struct keyed *b, uint32_t b_n, struct keyed *out)
+static void merge(const struct scene_stretch *a, uint32_t a_n, const struct scene_stretch *b, uint32_t b_n,
+		  struct scene_stretch *out)
 {
 	while (a_n && b_n) {
-		bool second = b->key < a->key;
+		bool second = is_before(b, a);
 
 		*out++ = second ? *b : *a;
 		b += second;
@@ -41,7 +42,7 @@ static void merge(const struct keyed *a, uint32_t a_n, const struct keyed *b, ui
 }
 
 /* Merge the runs of FROM by twos into TO; true where one is left. */
-static bool pass(const struct keyed *from, struct keyed *to, uint32_t n)
+static bool pass(const struct scene_stretch *from, struct scene_stretch *to, uint32_t n)
 {
 	uint32_t at = 0, middle, end = 0;
 
@@ -54,6 +55,26 @@ static bool pass(const struct keyed *from, struct keyed *to, uint32_t n)
 			return true;
 	}
 	return false;
+}
+
+bool scene_sort_stretches(struct scene_stretch *s, uint32_t n)
+{
+	struct scene_stretch *room, *from = s, *to, *swap;
+	bool sorted = n < 2 || run_end(s, 0, n) == n;
+
+	if (sorted)
+		return true;
+	room = malloc(n * sizeof(*room));
+	if (!room)
+		return false;
+	for (to = room; !sorted; from = to, to = swap) {
+		sorted = pass(from, to, n);
+		swap = from;
+	}
+	if (from != s)
+		memcpy(s, from, n * sizeof(*s));
+	free(room);
+	return true;
 }
 
 /* Of ITEMS, or of the first N there are. */
@@ -73,22 +94,22 @@ static bool is_sorted(const uint32_t *items, uint32_t n, uint64_t (*key)(const v
 
 bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *data, uint32_t item), const void *data)
 {
-	struct keyed *room, *from, *to, *swap;
+	struct scene_stretch *keyed;
 	uint32_t i;
+	bool ok;
 
 	if (is_sorted(items, n, key, data))
 		return true;
-	room = malloc((size_t)n * 2 * sizeof(*room));
-	if (!room)
+	keyed = malloc(n * sizeof(*keyed));
+	if (!keyed)
 		return false;
 	for (i = 0; i < n; i++)
-		room[i] = (struct keyed){key(data, items[i]), items[i]};
-	for (from = room, to = room + n; !pass(from, to, n); from = to, to = swap)
-		swap = from;
-	for (i = 0; i < n; i++)
-		items[i] = to[i].item;
-	free(room);
-	return true;
+		keyed[i] = (struct scene_stretch){.start = key(data, items[i]), .item = items[i]};
+	ok = scene_sort_stretches(keyed, n);
+	for (i = 0; ok && i < n; i++)
+		items[i] = keyed[i].item;
+	free(keyed);
+	return ok;
 }
 
 /* The group of each item into ROOM, and how many each has. */

@@ -5,6 +5,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* An item with when it began and ended: kept beside it while it is sorted, since a look at an item may be a wait for memory. */
+struct scene_stretch {
+	uint64_t start;
+	uint64_t end;
+	uint32_t item;
+};
+
+/*
+ * Put N stretches in the order of their starts, then of their ends; equal ones stay in their order.  Takes n if they are sorted, n log n at worst.
+ * False without memory, with nothing changed.
+ */
+bool scene_sort_stretches(struct scene_stretch *s, uint32_t n);
+
 /*
  * Sort N items by what KEY says of each; those of one key stay in their order.  Takes n if they are sorted, n log n at worst.  False without
  * memory, with nothing changed.
