@@ -10,14 +10,7 @@
 #include <unistd.h>
 
 #include "config.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
+#include "fuzz.h"
 
 static void check_config(const struct config *c)
 {

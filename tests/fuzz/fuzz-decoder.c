@@ -7,18 +7,12 @@
 
 #include <mprof/trace.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 struct sum {
 	uint64_t hash;
 	uint64_t n;
 };
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void add(struct sum *sum, uint64_t value)
 {

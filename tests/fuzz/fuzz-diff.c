@@ -8,27 +8,7 @@
 
 #include <mprof/diff.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
-
-struct input {
-	const uint8_t *p;
-	size_t left;
-	uint64_t time;
-};
-
-static uint8_t take(struct input *in)
-{
-	if (!in->left)
-		return 0;
-	in->left--;
-	return *in->p++;
-}
+#include "fuzz-input.h"
 
 static void event(struct input *in, struct mprof_raw_event *e)
 {

@@ -8,20 +8,13 @@
 #include <string.h>
 
 #include "directory.h"
+#include "fuzz.h"
 
 #define PAGE	4096u
 #define WORDS	(PAGE / 4)
 #define PAGES	4u
 #define REFS	(3 * DIRECTORY_REFS / 2) /* so that a second page may find no room */
 #define NOWHERE SIZE_MAX
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* The first of N words that is below LIMIT. */
 static size_t first_below(const uint32_t *words, size_t n, uint32_t limit)

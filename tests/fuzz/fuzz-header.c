@@ -9,13 +9,7 @@
 #include <mprof/event.h>
 #include <mprof/packet.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
+#include "fuzz.h"
 
 static void check_header(const uint8_t *data, size_t size)
 {

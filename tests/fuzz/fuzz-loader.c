@@ -9,15 +9,8 @@
 #include <mprof/scene.h>
 #include <mprof/tale.h>
 
+#include "fuzz.h"
 #include "loader.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* NULL where it must be held after all. */
 static struct loader *load(const uint8_t *data, size_t size, size_t step, enum intake_kind kind)

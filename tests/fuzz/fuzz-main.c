@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
+
 #define INPUT_MAX (4u << 20)
 #define CHANGES	  400u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Each input is a heap block of exactly its size, so that a sanitizer sees any step past it. */
 static void try_input(const uint8_t *data, size_t size)

@@ -7,14 +7,7 @@
 #include <string.h>
 
 #include "framing.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
+#include "fuzz.h"
 
 /* The same bytes, STEP more at a time. */
 static size_t in_pieces(const uint8_t *data, size_t size, size_t step, struct framing *f, bool *good)

@@ -6,13 +6,7 @@
 
 #include <mprof/profile.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
+#include "fuzz.h"
 
 static uint64_t add(uint64_t hash, uint64_t value)
 {

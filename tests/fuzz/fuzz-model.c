@@ -8,27 +8,7 @@
 
 #include <mprof/why.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
-
-struct input {
-	const uint8_t *p;
-	size_t left;
-	uint64_t time;
-};
-
-static uint8_t take(struct input *in)
-{
-	if (!in->left)
-		return 0;
-	in->left--;
-	return *in->p++;
-}
+#include "fuzz-input.h"
 
 /* A number that is small most of the time. */
 static int64_t number(struct input *in)

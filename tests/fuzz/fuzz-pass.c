@@ -7,21 +7,14 @@
 
 #include <mprof/flame.h>
 
+#include "fuzz.h"
 #include "pass.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define POINTS 20u
 
 struct input {
 	const uint8_t *at, *end;
 };
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static uint8_t next(struct input *in)
 {

@@ -7,9 +7,8 @@
 
 #include <mprof/flame.h>
 
+#include "fuzz.h"
 #include "mem-encode.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define PLACES	   16u
 #define FRAMES_MAX 40u
@@ -27,12 +26,6 @@ struct stream {
 	struct mprof_mem_location locations[PLACES * 2];
 	uint8_t letters[PLACES];
 };
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static uint8_t next(struct input *in)
 {

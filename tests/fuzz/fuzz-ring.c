@@ -11,14 +11,13 @@
 
 #include <mprof/packet.h>
 
+#include "fuzz.h"
 #include "ring.h"
 
 #define PACKETS_MAX 8u
 #define BYTES_MAX   8192u
 #define LOADS_MAX   100000u /* in one call */
 #define CALLS_MAX   200u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct fuzz {
 	struct memory memory; /* first */
@@ -39,12 +38,6 @@ struct fuzz {
 	uint32_t offset;
 	unsigned full; /* so many of the next reservations find no room */
 };
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static uint8_t next_byte(struct fuzz *f)
 {

@@ -7,29 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz-input.h"
 #include "scene-state.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
-
-struct input {
-	const uint8_t *p;
-	size_t left;
-	uint64_t time;
-};
-
-static uint8_t take(struct input *in)
-{
-	if (!in->left)
-		return 0;
-	in->left--;
-	return *in->p++;
-}
 
 static uint64_t number(struct input *in, unsigned bytes)
 {

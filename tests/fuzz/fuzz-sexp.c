@@ -4,13 +4,7 @@
 
 #include <mprof/trace.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
+#include "fuzz.h"
 
 static uint64_t add(uint64_t hash, uint64_t value)
 {

@@ -4,17 +4,10 @@
  */
 #include <stdlib.h>
 
+#include "fuzz.h"
 #include "tally-json.h"
 
 #define SHARES 131072u /* of the memory that there is: 32 threads, 32 strings, 1 KiB of them */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check(struct tally *t, const struct mprof_totals *totals, size_t size)
 {

@@ -8,18 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "text.h"
 #include "value.h"
 
 #define REFS_MAX 4096u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* The number that LEN bytes of TEXT are the print of. */
 static bool number_judge(const char *text, size_t len, uint32_t *number)

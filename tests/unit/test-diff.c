@@ -9,36 +9,7 @@
 
 #include "check.h"
 #include "diff-state.h"
-
-/* Each allocation of the library fails where this counts down to 0; below 0 none does. */
-static long fail_in = -1;
-
-static bool fails(void)
-{
-	return fail_in >= 0 && fail_in-- == 0;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
+#include "scarce.h"
 
 struct line {
 	uint64_t time;

@@ -1,0 +1,18 @@
+/* What every fuzzer has: its one function, and a demand that also builds without assertions meet. */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static inline void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * Allocations that fail on purpose: for tests that are linked with --wrap of malloc, calloc and realloc.  Each test is one file, which includes this
+ * once.
+ */
+#ifndef SCARCE_H
+#define SCARCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* An allocation fails where this counts down to 0; below 0 none does. */
+static long fail_in = -1;
+
+static bool fails(void)
+{
+	return fail_in >= 0 && fail_in-- == 0;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __real_realloc(p, size);
+}
+
+#endif
