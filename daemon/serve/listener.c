@@ -66,7 +66,8 @@ static int listener_start(struct server *s, struct listen_socket *socket)
 	const union MHD_DaemonInfo *info;
 	int rc;
 
-	*l = (struct listener){.server = s, .tcp = socket->tcp, .path = TAKE_PTR(socket->path)};
+	*l = (struct listener){.server = s, .tcp = socket->tcp};
+	l->path = TAKE_PTR(socket->path);
 	l->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
 				     exchange_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
 				     MHD_OPTION_LISTEN_SOCKET, socket->fd, MHD_OPTION_URI_LOG_CALLBACK, exchange_begin,
