@@ -27,6 +27,7 @@
 #define MEASURE_NS   NS_PER_S
 #define REFUSE_TRIES 3u /* a file without a writer is called no ring after so many looks */
 #define PATIENCE_NS  (10 * NS_PER_S)
+#define ASK_NS	     (10 * NS_PER_S)
 
 enum writers { WRITERS_NONE, WRITERS_SOME, WRITERS_UNKNOWN };
 
@@ -37,6 +38,12 @@ static enum writers writers_left(int fd)
 		return WRITERS_NONE;
 	}
 	return errno == EAGAIN ? WRITERS_SOME : WRITERS_UNKNOWN;
+}
+
+/* The kernel tells of a close before the file counts as closed, and whoever closes may have to wait in between. */
+void ring_file_closed(struct ring_file *file, uint64_t now)
+{
+	file->ask_until = now + ASK_NS;
 }
 
 void ring_file_at(struct ring_file *file, uint64_t due)
@@ -257,22 +264,21 @@ static bool file_look(struct ring_file *file, uint64_t now, int *r, uint64_t *ne
 static void step_live(struct ring_file *file, uint64_t now)
 {
 	enum writers writers = WRITERS_SOME;
+	bool ask = now < file->ask_until;
 	uint64_t next;
 	int r;
 
 	/* Asked before the look, so that a look that finds nothing has seen all there will be. */
-	if (file->closed)
+	if (ask)
 		writers = writers_left(file->fd);
 	if (!file_look(file, now, &r, &next))
 		return;
 	if (writers == WRITERS_UNKNOWN)
 		file->unasked = true;
-	if (file->orphan || (file->closed && writers != WRITERS_SOME) ||
-	    (file->unasked && now - file->grew > SILENCE_NS)) {
+	if (file->orphan || (ask && writers != WRITERS_SOME) || (file->unasked && now - file->grew > SILENCE_NS)) {
 		file->state = FILE_DRAIN;
 		next = now;
 	}
-	file->closed = false;
 	ring_file_at(file, next);
 }
 
@@ -335,7 +341,7 @@ static void step_rest(struct ring_file *file, uint64_t now)
 		/* Somebody opened it again and writes on. */
 		guest_set_state(&file->guest, "running", NULL);
 		file->state = FILE_LIVE;
-		file->closed = true;
+		ring_file_closed(file, now);
 		next = now + CADENCE_MIN;
 	}
 	file->unlooked = false;

@@ -28,8 +28,8 @@ struct ring_file {
 	unsigned tries;	    /* PENDING: attaches that failed without a writer */
 	uint64_t written;   /* ring.written when it last grew ... */
 	uint64_t grew;	    /* ... and when that was */
+	uint64_t ask_until; /* a writer closed it: until then each look asks who is left */
 	bool orphan;	    /* not in the directory any more */
-	bool closed;	    /* a writer closed it: ask who is left */
 	bool unasked;	    /* whether a writer is left cannot be asked */
 	bool refused;	    /* said so already */
 	int64_t unfinished; /* DRAIN: the capture of this end that a kill came into; 0 = none */
@@ -54,6 +54,8 @@ struct source_dir {
 
 /* ---- ring-file.c ---- */
 
+/* A writer closed it, or may have. */
+void ring_file_closed(struct ring_file *file, uint64_t now);
 /* Make its next step at DUE (CLOCK_MONOTONIC ns). */
 void ring_file_at(struct ring_file *file, uint64_t due);
 /* The step that is due: the task's. */

@@ -185,7 +185,7 @@ static void on_event(struct source_dir *dir, const struct inotify_event *event)
 	if (event->mask & IN_Q_OVERFLOW) {
 		/* Closes may be among what was lost: ask for every file. */
 		for (file = dir->files; file; file = file->next)
-			file->closed = true;
+			ring_file_closed(file, clock_mono());
 		scan_soon(dir);
 		return;
 	}
@@ -198,7 +198,7 @@ static void on_event(struct source_dir *dir, const struct inotify_event *event)
 		scan_soon(dir);
 		return;
 	}
-	file->closed = true;
+	ring_file_closed(file, clock_mono());
 	file->retry = RING_FILE_RETRY_MIN;
 	if (file->state == FILE_LIVE || file->state == FILE_PENDING)
 		ring_file_at(file, clock_mono());

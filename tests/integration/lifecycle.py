@@ -312,6 +312,20 @@ class Writers(daemons.Case):
         self.assertEqual([run["run"] for run in d.run_list("on")], [listed[0]["run"]])
         self.assertEqual(d.domain("on")["streams"][0]["lost_packets"], 0)
 
+    def test_gone_a_moment_after_the_event(self):
+        """The kernel tells of a close before it is done; here by a second name, of whose close it does not tell at all."""
+        d = self.daemons()
+        ring = Ring("rings/slow.ctf")
+        ring.add(70)
+        d.wait(lambda: d.domain("slow") and d.domain("slow")["state"] == "running")
+        os.link("rings/slow.ctf", "elsewhere.ctf")
+        with open("elsewhere.ctf", "r+b", buffering=0):
+            ring.close()
+            time.sleep(0.5)
+            self.assertEqual(d.domain("slow")["state"], "running")
+        d.wait_ended("slow")
+        self.assertEqual(events_of(d.trace("slow")), ring.written)
+
 
 class NoDom0(daemons.Case):
     """Started by hand, with what is the default, where there is no Xen."""
