@@ -15,6 +15,7 @@
 #include "database.h"
 #include "wal.h"
 
+#define FRAME_BYTES  (65536u + 24u) /* a page in the WAL */
 #define WAIT_MS	     5
 #define WAIT_LONG_MS 60
 #define BUSY_MS	     1000
@@ -26,15 +27,15 @@ static int note(void *context, sqlite3 *db, const char *name, int pages)
 
 	(void)db;
 	(void)name;
-	w->bytes = (uint64_t)pages * (65536u + 24u);
+	w->bytes = (uint64_t)pages * FRAME_BYTES;
 	return SQLITE_OK;
 }
 
-int wal_init(struct wal *w, sqlite3 *db, uint64_t limit)
+int wal_init(struct wal *w, sqlite3 *db, uint64_t limit, uint64_t reserve)
 {
 	char pragma[80];
 
-	*w = (struct wal){.db = db, .limit = limit, .next_try = limit / 4};
+	*w = (struct wal){.db = db, .limit = limit, .reserve = reserve, .next_try = limit / 4};
 	snprintf(pragma, sizeof(pragma), "PRAGMA journal_size_limit = %lld", (long long)limit);
 	sqlite3_wal_hook(db, note, w);
 	return database_run(db, pragma);
@@ -69,14 +70,19 @@ void wal_checkpoint(struct wal *w)
 	}
 }
 
-int wal_vacuum(struct wal *w, unsigned pages)
+int wal_vacuum(struct wal *w, unsigned pages, bool *more)
 {
 	char sql[64];
 	int64_t unused = 0;
+	uint64_t fit = w->reserve / 4 / FRAME_BYTES;
 	int r;
+
+	if (w->reserve && pages > fit)
+		pages = fit > 0 ? (unsigned)fit : 1;
 
 	/* Without an unused page there is nothing to give back, and a checkpoint would write the hot pages once more. */
 	r = database_number(w->db, "PRAGMA freelist_count", &unused);
+	*more = unused > pages;
 	if (r != 0 || (pages && unused == 0))
 		return r;
 	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%u)", pages);

@@ -131,7 +131,7 @@ static int open_database(struct memtraces *m, uint64_t wal_limit, char *sentence
 	r = database_open(&m->db, path, migrations_memtraces, sentence, size);
 	if (r != 0)
 		return r;
-	r = wal_init(&m->wal, m->db, wal_limit);
+	r = wal_init(&m->wal, m->db, wal_limit, m->reserve_bytes);
 	if (r != 0)
 		snprintf(sentence, size, "%s: the archive cannot be read: %s", path, sqlite3_errmsg(m->db));
 	return r;
@@ -413,7 +413,8 @@ int memtraces_restore_reserve(struct memtraces *m)
 	return space_restore(m->directory_fd, m->reserve_bytes);
 }
 
-int memtraces_vacuum(struct memtraces *m, unsigned pages)
+int memtraces_vacuum(struct memtraces *m, unsigned pages, bool *more)
 {
-	return m->is_open ? -EINVAL : wal_vacuum(&m->wal, pages);
+	*more = false;
+	return m->is_open ? -EINVAL : wal_vacuum(&m->wal, pages, more);
 }

@@ -98,6 +98,6 @@ int memtraces_purge(struct memtraces *m, unsigned limit, bool *more);
 int memtraces_free_space(struct memtraces *m, uint64_t *bytes);
 int memtraces_release_reserve(struct memtraces *m);
 int memtraces_restore_reserve(struct memtraces *m);
-int memtraces_vacuum(struct memtraces *m, unsigned pages);
+int memtraces_vacuum(struct memtraces *m, unsigned pages, bool *more);
 
 #endif

@@ -2,7 +2,7 @@
  * Room on the disk.
  *
  * On a full disk even deleting needs room, for the WAL.  The reserve file holds that room from the beginning: it is
- * removed so that deletion can run, and made again when there is twice as much room as it takes.
+ * removed so that deletion can run, and made again when there is room for it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ int space_restore(int directory, uint64_t bytes)
 	r = space_free(directory, &room);
 	if (r < 0)
 		return r;
-	if (room / 2 < bytes)
+	if (room < bytes)
 		return ARCHIVE_E_FULL;
 	fd = openat(directory, RESERVE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (fd < 0)

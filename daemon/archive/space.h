@@ -8,7 +8,7 @@
 int space_free(int directory, uint64_t *bytes);
 /* Give up the reserve file.  Idempotent.  0 or -errno. */
 int space_release(int directory);
-/* Make it again, of BYTES (0 = none), where there is twice as much room; else ARCHIVE_E_FULL.  Idempotent.  0 or -errno. */
+/* Make it again, of BYTES (0 = none), where there is room for it; else ARCHIVE_E_FULL.  Idempotent.  0 or -errno. */
 int space_restore(int directory, uint64_t bytes);
 
 #endif

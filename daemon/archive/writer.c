@@ -62,7 +62,7 @@ static int open_database(struct archive_writer *w, char *sentence, size_t size)
 	r = database_open(&w->db, path, migrations_trace, sentence, size);
 	if (r != 0)
 		return r;
-	r = wal_init(&w->wal, w->db, w->wal_limit);
+	r = wal_init(&w->wal, w->db, w->wal_limit, w->reserve_bytes);
 	if (r == 0)
 		r = fill_tally(w);
 	if (r != 0)
@@ -488,7 +488,8 @@ int archive_writer_restore_reserve(struct archive_writer *w)
 	return space_restore(w->directory_fd, w->reserve_bytes);
 }
 
-int archive_writer_vacuum(struct archive_writer *w, unsigned pages)
+int archive_writer_vacuum(struct archive_writer *w, unsigned pages, bool *more)
 {
-	return w->is_open ? -EINVAL : wal_vacuum(&w->wal, pages);
+	*more = false;
+	return w->is_open ? -EINVAL : wal_vacuum(&w->wal, pages, more);
 }

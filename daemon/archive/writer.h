@@ -84,13 +84,13 @@ int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t 
 /* Free bytes of the file system the archive is on. */
 int archive_writer_free_space(struct archive_writer *w, uint64_t *bytes);
 /*
- * Give up the reserve file so that deletion can run; take it again when there is room, which is twice its size (else
+ * Give up the reserve file so that deletion can run; take it again when there is room for it (else
  * ARCHIVE_E_FULL).  Both idempotent.
  */
 int archive_writer_release_reserve(struct archive_writer *w);
 int archive_writer_restore_reserve(struct archive_writer *w);
-/* Return free pages to the file system, at most PAGES of them.  No transaction may be open. */
-int archive_writer_vacuum(struct archive_writer *w, unsigned pages);
+/* Return unused pages to the file system, at most PAGES of them, and cut the WAL; with PAGES 0 cut it alone.  *MORE: there are more.  No transaction may be open. */
+int archive_writer_vacuum(struct archive_writer *w, unsigned pages, bool *more);
 
 /* Where a stream stands, for a collector that starts. */
 struct archive_resume {

@@ -15,15 +15,13 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "house.h"
 #include "log.h"
 
 #define FLUSH_BYTES   (1u << 20)
 #define FOLLOW_NS     (20 * NS_PER_MS) /* flush interval while somebody reads live */
-#define HOUSE_NS      (5 * NS_PER_S)
 #define FULL_RETRY_NS NS_PER_S
-#define NAMES_MAX     8192u
 #define ENDS_MAX      512u
-#define DELETE_BATCH  64u
 
 struct archivist {
 	pthread_t thread;
@@ -42,9 +40,7 @@ struct archivist {
 	bool open;
 	struct log_limit orphans;
 
-	char **names; /* guests whose quotas are looked after */
-	size_t n_names, next_name;
-	uint64_t housed; /* CLOCK_MONOTONIC ns */
+	struct house house;
 };
 
 static void tell(struct archivist *a)
@@ -240,89 +236,6 @@ static int transact(struct archivist *a, struct item **items, size_t n)
 	return r;
 }
 
-/* ---- quotas and room ----------------------------------------------------------------------------------------- */
-
-/*
- * Remember a guest whose quota is to be looked after.  Whoever makes up names without end pushes out the oldest; of those the limit of the
- * whole archive takes care.
- */
-static void name_add(struct archivist *a, const char *name)
-{
-	char **names;
-
-	for (size_t i = 0; i < a->n_names; i++)
-		if (strcmp(a->names[i], name) == 0)
-			return;
-	if (a->n_names == NAMES_MAX) {
-		free(a->names[0]);
-		memmove(a->names, a->names + 1, --a->n_names * sizeof(*a->names));
-	}
-	names = realloc(a->names, (a->n_names + 1) * sizeof(*names));
-	if (!names)
-		return;
-	a->names = names;
-	a->names[a->n_names] = strdup(name);
-	if (a->names[a->n_names])
-		a->n_names++;
-}
-
-static uint64_t before(uint64_t age_ns)
-{
-	uint64_t now = clock_real();
-
-	return age_ns && age_ns < now ? now - age_ns : 0;
-}
-
-/* Is the file system so full that packets must go?  The WAL can take twice its limit before a checkpoint gives it back. */
-static bool short_of_room(struct archivist *a)
-{
-	uint64_t want = a->config->free_space_bytes + 2 * a->config->wal_limit_bytes, has;
-
-	return archive_writer_free_space(a->w, &has) == 0 && has < want;
-}
-
-/* Delete some of the oldest packets of all, because there is no room. */
-static bool make_room(struct archivist *a)
-{
-	bool more = false;
-	int r;
-
-	archive_writer_release_reserve(a->w);
-	r = archive_writer_enforce(a->w, NULL, 1, 0, DELETE_BATCH, &more);
-	archive_writer_vacuum(a->w, 1024);
-	return r == 0 && more;
-}
-
-/* Enforce one guest's quota, and the archive's; a little at a time, so that commits do not wait long. */
-static void keep_house(struct archivist *a)
-{
-	uint64_t now = clock_mono();
-	bool more = false, some = false;
-
-	if (now - a->housed < HOUSE_NS)
-		return;
-	for (size_t i = 0; i < a->n_names && i < 64; i++) {
-		const char *name = a->names[a->next_name++ % a->n_names];
-		struct policy policy = config_policy(a->config, name);
-
-		if ((policy.bytes || policy.age_ns) &&
-		    archive_writer_enforce(a->w, name, policy.bytes, before(policy.age_ns), DELETE_BATCH, &more))
-			break;
-		some = some || more;
-	}
-	if (a->config->archive_bytes || a->config->archive_age_ns)
-		if (archive_writer_enforce(a->w, NULL, a->config->archive_bytes, before(a->config->archive_age_ns),
-					   DELETE_BATCH, &more) == 0)
-			some = some || more;
-	if (short_of_room(a))
-		some = make_room(a) || some;
-	else
-		archive_writer_restore_reserve(a->w);
-	archive_writer_vacuum(a->w, 256);
-	if (!some)
-		a->housed = now;
-}
-
 /* ---- the thread ----------------------------------------------------------------------------------------------------- */
 
 /* Is there a capture among them?  Somebody waits for it, or its guest is gone but for what is here. */
@@ -373,26 +286,33 @@ static void fail(struct archivist *a, int r)
 	set_archiving(a, false, sentence);
 }
 
+static int flush_once(struct archivist *a, struct item **items, size_t n)
+{
+	uint64_t began = clock_mono();
+	int r;
+
+	archive_writer_level(a->w, level_for(a, has_capture(items, n)));
+	r = transact(a, items, n);
+	if (r != 0)
+		return r;
+	set_archiving(a, true, "");
+	committed(a, items, n, clock_mono() - began);
+	return 0;
+}
+
 /* Commit these items, however long the disk is full. */
 static int flush(struct archivist *a, struct item **items, size_t n)
 {
 	for (unsigned tries = 0;; tries++) {
-		uint64_t began = clock_mono();
-		int r;
+		bool may = tries == 0 || house_make_room(&a->house);
+		int r = may ? flush_once(a, items, n) : ARCHIVE_E_FULL;
 
-		archive_writer_level(a->w, level_for(a, has_capture(items, n)));
-		r = transact(a, items, n);
-		if (r == 0) {
-			set_archiving(a, true, "");
-			committed(a, items, n, clock_mono() - began);
-			return 0;
-		}
 		if (r != ARCHIVE_E_FULL)
 			return r;
 		set_archiving(a, false, "the disk is full; delete captures or files, or lower the quotas");
 		if (queue_closed(a->queue) && tries > 2)
 			return -ENOSPC;
-		if (!make_room(a))
+		if (tries)
 			usleep(FULL_RETRY_NS / NS_PER_US);
 	}
 }
@@ -411,7 +331,7 @@ static int work(struct archivist *a, struct item *list)
 	n = 0;
 	for (struct item *i = list; i && items; i = i->next) {
 		if (i->kind == ITEM_RUN)
-			name_add(a, i->run.name);
+			house_know(&a->house, i->run.name);
 		items[n++] = i;
 	}
 	if (items) {
@@ -427,19 +347,12 @@ static int work(struct archivist *a, struct item *list)
 	return r;
 }
 
-/* Guests that are gone have quotas too. */
-static int know_name(void *context, const struct archive_resume *resume)
-{
-	name_add(context, resume->name);
-	return 0;
-}
-
 static void *archivist_run(void *context)
 {
 	struct archivist *a = context;
 
 	pthread_setname_np(pthread_self(), "archivist");
-	archive_writer_resume(a->w, know_name, a);
+	house_init(&a->house, a->w, a->config);
 	for (;;) {
 		bool followed = clock_mono() < atomic_load(&a->follow_until);
 		uint64_t interval = followed ? FOLLOW_NS : a->config->flush_interval_ns;
@@ -453,7 +366,7 @@ static void *archivist_run(void *context)
 			fail(a, r);
 			return NULL;
 		}
-		keep_house(a);
+		house_keep(&a->house);
 	}
 }
 
@@ -494,9 +407,7 @@ struct archivist *archivist_stop(struct archivist *a)
 	queue_close(a->queue);
 	pthread_join(a->thread, NULL);
 	archive_writer_free(a->w);
-	for (size_t i = 0; i < a->n_names; i++)
-		free(a->names[i]);
-	free(a->names);
+	house_deinit(&a->house);
 	free(a->row);
 	pthread_mutex_destroy(&a->mutex);
 	free(a);

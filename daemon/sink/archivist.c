@@ -119,7 +119,14 @@ static int delete_until(struct archivist *a, const char *guest, uint64_t before,
 	return r == ARCHIVE_E_ABSENT ? 0 : r;
 }
 
-static int delete_excess(struct archivist *a, unsigned *n)
+/* So much is to be free, the reserve not counted.  The log can take twice its limit before a checkpoint gives it back. */
+static uint64_t wanted(const struct config *c)
+{
+	return c->free_space_bytes + 2 * c->wal_limit_bytes;
+}
+
+/* Delete what is over a limit, and of the rest where less than WANT is free. */
+static int delete_excess(struct archivist *a, uint64_t want, unsigned *n)
 {
 	const struct config *c = a->config;
 	struct excess e = {.limit = c->sink_guest_bytes};
@@ -135,8 +142,8 @@ static int delete_excess(struct archivist *a, unsigned *n)
 		r = delete_until(a, NULL, now - c->sink_age_ns, UINT64_MAX, n);
 	if (r == 0)
 		r = memtraces_free_space(a->w, &free_bytes);
-	if (r == 0 && c->free_space_bytes > free_bytes)
-		r = delete_until(a, NULL, 0, c->free_space_bytes - free_bytes, n);
+	if (r == 0 && want > free_bytes)
+		r = delete_until(a, NULL, 0, want - free_bytes, n);
 	return r;
 }
 
@@ -152,7 +159,7 @@ static int tidy(struct archivist *a)
 	r = memtraces_begin(a->w);
 	if (r == 0 && clock_mono() - a->enforced >= ENFORCE_NS) {
 		a->enforced = clock_mono();
-		r = delete_excess(a, &deleted);
+		r = delete_excess(a, wanted(a->config), &deleted);
 		more = true;
 	}
 	for (unsigned i = 0; i < PURGE_STEPS && more && r == 0; i++)
@@ -162,7 +169,7 @@ static int tidy(struct archivist *a)
 	else
 		memtraces_rollback(a->w);
 	if (r == 0 && a->purging)
-		r = memtraces_vacuum(a->w, VACUUM_PAGES);
+		r = memtraces_vacuum(a->w, VACUUM_PAGES, &(bool){false});
 	a->purging = more;
 	pthread_mutex_lock(&a->lock);
 	a->state.deleted += deleted;
@@ -217,30 +224,79 @@ static bool finish(struct archivist *a, int r)
 	return !again;
 }
 
-/* Make room where there is none, by all means. */
-static void make_room(struct archivist *a)
+/* Take away the bytes of what was deleted, and give their room back, until WANT is free. */
+static int purge(struct archivist *a, uint64_t want, uint64_t *has)
 {
-	unsigned n = 0;
-	bool more = true;
+	bool more = true, unused;
+	int r = memtraces_free_space(a->w, has);
 
-	memtraces_release_reserve(a->w);
-	if (memtraces_begin(a->w) != 0)
-		return;
-	if (delete_excess(a, &n) == 0)
-		for (unsigned i = 0; i < PURGE_STEPS && more; i++)
-			if (memtraces_purge(a->w, PURGE_STEP, &more) != 0)
-				break;
-	if (memtraces_commit(a->w) == 0)
-		memtraces_vacuum(a->w, VACUUM_PAGES);
+	while (r == 0 && more && *has < want) {
+		r = memtraces_begin(a->w);
+		if (r != 0)
+			break;
+		r = memtraces_purge(a->w, PURGE_STEP, &more);
+		if (r == 0)
+			r = memtraces_commit(a->w);
+		else
+			memtraces_rollback(a->w);
+		for (unused = true; r == 0 && unused;)
+			r = memtraces_vacuum(a->w, VACUUM_PAGES, &unused);
+		if (r == 0)
+			r = memtraces_free_space(a->w, has);
+	}
+	return r;
+}
+
+static int delete_some(struct archivist *a, uint64_t want, unsigned *n)
+{
+	int r = memtraces_begin(a->w);
+
+	if (r != 0)
+		return r;
+	r = delete_excess(a, want, n);
+	if (r == 0)
+		return memtraces_commit(a->w);
+	memtraces_rollback(a->w);
+	return r;
+}
+
+/*
+ * Make room where there is none, by all means.  Deleting needs room for the write-ahead log, which is the reserve's; nothing else is written while
+ * that is given up, since what comes in would take it.  True: another try is worth it, since the reserve is back or nothing is left to delete.
+ */
+static bool make_room(struct archivist *a)
+{
+	uint64_t want = wanted(a->config) + a->config->reserve_bytes, has = 0, had;
+	unsigned n = 1;
+	int r = memtraces_release_reserve(a->w);
+
+	if (r == 0)
+		r = memtraces_vacuum(a->w, 0, &(bool){false});
+	if (r == 0)
+		r = purge(a, want, &has);
+	/* What does not grow is held back by a reader, for a moment. */
+	for (had = 0; r == 0 && n && has < want && has >= had;) {
+		had = has + 1;
+		n = 0;
+		r = delete_some(a, want, &n);
+		if (r == 0)
+			r = purge(a, want, &has);
+	}
+	return memtraces_restore_reserve(a->w) == 0 || (r == 0 && !n);
 }
 
 static void commit_batch(struct archivist *a)
 {
+	bool may = true;
 	int r;
 
-	while (!finish(a, r = write_batch(a)))
+	do {
+		r = may ? write_batch(a) : ARCHIVE_E_FULL;
+		if (finish(a, r))
+			break;
 		if (r == ARCHIVE_E_FULL)
-			make_room(a);
+			may = make_room(a);
+	} while (true);
 	if (r == 0)
 		memtraces_restore_reserve(a->w);
 }

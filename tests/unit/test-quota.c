@@ -216,6 +216,7 @@ static void test_vacuum(void)
 	struct fixture f;
 	struct stat before, after;
 	char path[128];
+	bool more;
 
 	if (!fixture_init(&f))
 		return;
@@ -224,13 +225,16 @@ static void test_vacuum(void)
 	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
 	for (uint64_t i = 0; i < 40; i++)
 		CHECK_EQ_INT(fixture_packet(&f, 1, i, 1u << 20, i), 0);
-	CHECK_EQ_INT(archive_writer_vacuum(f.w, 0), 0);
+	CHECK_EQ_INT(archive_writer_vacuum(f.w, 0, &more), 0);
+	CHECK(!more);
 	CHECK(stat(path, &before) == 0);
 	enforce(&f, "web", 5u << 20, 0, 100);
-	CHECK_EQ_INT(archive_writer_vacuum(f.w, 100), 0);
+	CHECK_EQ_INT(archive_writer_vacuum(f.w, 100, &more), 0);
+	CHECK(more);
 	CHECK(stat(path, &after) == 0);
 	CHECK_EQ_INT(before.st_size - after.st_size, 100 * 65536);
-	CHECK_EQ_INT(archive_writer_vacuum(f.w, 100000), 0);
+	CHECK_EQ_INT(archive_writer_vacuum(f.w, 100000, &more), 0);
+	CHECK(!more);
 	CHECK(stat(path, &after) == 0 && after.st_size < (off_t)(8u << 20));
 	CHECK(fixture_integrity(&f));
 	fixture_deinit(&f);

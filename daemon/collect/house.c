@@ -1,0 +1,164 @@
+/*
+ * The disk fills between two looks as fast as guests write, so room is looked at after each transaction, and quotas every few seconds.
+ *
+ * Deleting needs room too: the write-ahead log grows by what it changes, and all of the log must fit into the database behind it before any of
+ * that is given back.  That room is the reserve's.  Nothing else is written while it is given up: what comes in would take it, and then nothing
+ * could go any more, ever.
+ */
+#include "house.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+
+#define KEEP_NS	     (5 * NS_PER_S)
+#define NAMES_MAX    8192u
+#define NAMES_STEP   64u
+#define DELETE_BATCH 64u
+#define BATCHES_KEEP 16u  /* in a look: more than a flush brings, of the smallest packets */
+#define BATCHES_ROOM 256u /* where nothing can be written before */
+#define VACUUM_PAGES 256u
+
+/* Remember a guest whose quota is to be looked after. */
+void house_know(struct house *h, const char *name)
+{
+	char **names;
+
+	for (size_t i = 0; i < h->n_names; i++)
+		if (strcmp(h->names[i], name) == 0)
+			return;
+	/* Whoever makes up names without end pushes out the oldest; of those the limit of the whole archive takes care. */
+	if (h->n_names == NAMES_MAX) {
+		free(h->names[0]);
+		memmove(h->names, h->names + 1, --h->n_names * sizeof(*h->names));
+	}
+	names = realloc(h->names, (h->n_names + 1) * sizeof(*names));
+	if (!names)
+		return;
+	h->names = names;
+	h->names[h->n_names] = strdup(name);
+	if (h->names[h->n_names])
+		h->n_names++;
+}
+
+/* Guests that are gone have quotas too. */
+static int know_resumed(void *context, const struct archive_resume *resume)
+{
+	house_know(context, resume->name);
+	return 0;
+}
+
+void house_init(struct house *h, struct archive_writer *w, const struct config *config)
+{
+	*h = (struct house){.w = w, .config = config};
+	archive_writer_resume(w, know_resumed, h);
+}
+
+void house_deinit(struct house *h)
+{
+	for (size_t i = 0; i < h->n_names; i++)
+		free(h->names[i]);
+	free(h->names);
+	*h = (struct house){0};
+}
+
+/* ---- room ---- */
+
+/* So much is to be free, the reserve not counted.  The log can take twice its limit before a checkpoint gives it back. */
+static uint64_t wanted(const struct house *h)
+{
+	return h->config->free_space_bytes + 2 * h->config->wal_limit_bytes;
+}
+
+/* Give unused pages back until WANT is free, as long as that helps: a reader can hold back for a moment what was given up. */
+static int give_back(struct house *h, uint64_t want, uint64_t *has)
+{
+	uint64_t had = 0;
+	bool more = true;
+	int r = archive_writer_free_space(h->w, has);
+
+	while (r == 0 && more && *has < want && *has >= had) {
+		had = *has + 1;
+		r = archive_writer_vacuum(h->w, VACUUM_PAGES, &more);
+		if (r == 0)
+			r = archive_writer_free_space(h->w, has);
+	}
+	return r;
+}
+
+/* Delete oldest packets until WANT is free, as long as that helps, at most so many BATCHES.  *MORE: there are some left. */
+static int thin_out(struct house *h, uint64_t want, unsigned batches, bool *more)
+{
+	uint64_t has, had = 0;
+	int r = give_back(h, want, &has);
+
+	*more = true;
+	while (r == 0 && *more && batches-- && has < want && has >= had) {
+		had = has + 1;
+		r = archive_writer_enforce(h->w, NULL, 1, 0, DELETE_BATCH, more);
+		if (r == 0)
+			r = give_back(h, want, &has);
+	}
+	return r;
+}
+
+bool house_make_room(struct house *h)
+{
+	bool more = true, none;
+	int r = archive_writer_release_reserve(h->w);
+
+	if (r == 0)
+		r = archive_writer_vacuum(h->w, 0, &none);
+	if (r == 0)
+		r = thin_out(h, wanted(h) + h->config->reserve_bytes, BATCHES_ROOM, &more);
+	return archive_writer_restore_reserve(h->w) == 0 || (r == 0 && !more);
+}
+
+/* ---- quotas ---- */
+
+static uint64_t before(uint64_t age_ns)
+{
+	uint64_t now = clock_real();
+
+	return age_ns && age_ns < now ? now - age_ns : 0;
+}
+
+/* Enforce the quotas of some guests, and the archive's; true where there is more to do. */
+static bool keep_quotas(struct house *h)
+{
+	const struct config *c = h->config;
+	bool more = false, some = false;
+
+	for (size_t i = 0; i < h->n_names && i < NAMES_STEP; i++) {
+		const char *name = h->names[h->next_name++ % h->n_names];
+		struct policy policy = config_policy(c, name);
+
+		if ((policy.bytes || policy.age_ns) &&
+		    archive_writer_enforce(h->w, name, policy.bytes, before(policy.age_ns), DELETE_BATCH, &more))
+			break;
+		some = some || more;
+	}
+	if ((c->archive_bytes || c->archive_age_ns) &&
+	    archive_writer_enforce(h->w, NULL, c->archive_bytes, before(c->archive_age_ns), DELETE_BATCH, &more) == 0)
+		some = some || more;
+	return some;
+}
+
+void house_keep(struct house *h)
+{
+	uint64_t now = clock_mono(), has = 0;
+	bool more = true;
+
+	if (now - h->bare >= KEEP_NS && thin_out(h, wanted(h), BATCHES_KEEP, &more) == ARCHIVE_E_FULL)
+		house_make_room(h);
+	if (!more)
+		h->bare = now;
+	if (now - h->kept < KEEP_NS)
+		return;
+	if (!keep_quotas(h))
+		h->kept = now;
+	if (archive_writer_free_space(h->w, &has) == 0 && has >= wanted(h))
+		archive_writer_restore_reserve(h->w);
+	archive_writer_vacuum(h->w, VACUUM_PAGES, &more);
+}

@@ -1,0 +1,41 @@
+/*
+ * What goes from the archive, and when: quotas of guests, of the whole archive, and room on the disk.
+ *
+ * Of the archivist's thread alone, between its transactions.  Each call deletes a little, so that commits do not wait long.
+ */
+#ifndef COLLECT_HOUSE_H
+#define COLLECT_HOUSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "writer.h"
+
+struct house {
+	struct archive_writer *w;
+	const struct config *config;
+	char **names; /* guests whose quotas are looked after */
+	size_t n_names, next_name;
+	uint64_t kept; /* CLOCK_MONOTONIC ns of the last look at quotas that found nothing left to do */
+	uint64_t bare; /* when nothing was left to delete though there was no room */
+};
+
+/* W and CONFIG are borrowed.  The guests that the archive has are known from then on. */
+void house_init(struct house *h, struct archive_writer *w, const struct config *config);
+void house_deinit(struct house *h);
+
+/* From now on the quota of guest NAME is looked after. */
+void house_know(struct house *h, const char *name);
+
+/* After each transaction, and once in a while without one: delete what is too much. */
+void house_keep(struct house *h);
+
+/*
+ * After ARCHIVE_E_FULL: delete oldest packets until there is room again, with the room of the reserve.  True: another transaction is worth a try,
+ * since the reserve is back, or nothing is left to delete; false: not yet, call again after a while.
+ */
+bool house_make_room(struct house *h);
+
+#endif

@@ -1,0 +1,237 @@
+/*
+ * What goes from the archive where there is no room: on a small disk that guests, or others, fill.  What quotas let go is the matter of test-quota.c.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "archive-fixture.h"
+#include "house.h"
+
+#define MIB	 (1ull << 20)
+#define DISK_MIB 16
+#define CONTENT	 16384u
+
+struct disk {
+	struct fixture f;
+	struct house house;
+	struct config config;
+	uint64_t sequence; /* of the next packet */
+};
+
+/* A file system of our own; false where we may not mount one. */
+static bool mount_small(const char *path)
+{
+	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("tmpfs", path, "tmpfs", 0, "size=16m") == 0;
+}
+
+static bool disk_open(struct disk *d)
+{
+	struct archive_writer_options options = {.wal_limit_bytes = d->config.wal_limit_bytes,
+						 .reserve_bytes = d->config.reserve_bytes};
+	char sentence[256];
+
+	return CHECK_EQ_INT(archive_writer_open(&d->f.w, d->f.state, &options, sentence, sizeof(sentence)), 0);
+}
+
+static bool disk_init(struct disk *d, uint64_t free_bytes, uint64_t reserve)
+{
+	*d = (struct disk){.f = {.state = "/tmp/mprof-test-XXXXXX"}};
+	d->config.free_space_bytes = free_bytes;
+	d->config.wal_limit_bytes = MIB;
+	d->config.reserve_bytes = reserve;
+	if (!CHECK(mkdtemp(d->f.state) != NULL))
+		return false;
+	if (!CHECK(mount_small(d->f.state)) || !disk_open(d))
+		return false;
+	house_init(&d->house, d->f.w, &d->config);
+	return CHECK_EQ_INT(fixture_put(&d->f, 1, "web", "running", 1), 0);
+}
+
+static void disk_deinit(struct disk *d)
+{
+	house_deinit(&d->house);
+	d->f.w = archive_writer_free(d->f.w);
+	CHECK_EQ_INT(umount(d->f.state), 0);
+	fixture_deinit(&d->f);
+}
+
+/* N packets in one transaction, as a flush brings them.  The condition. */
+static int flush(struct disk *d, unsigned n)
+{
+	int r = archive_writer_begin(d->f.w);
+
+	for (unsigned i = 0; i < n && r == 0; i++)
+		r = fixture_append(&d->f, 1, d->sequence + i, 30, CONTENT, ARCHIVE_CHUNK_LAST, true,
+				   1000 + d->sequence + i);
+	if (r == 0)
+		r = archive_writer_commit(d->f.w);
+	else
+		archive_writer_rollback(d->f.w);
+	if (r == 0)
+		d->sequence += n;
+	return r;
+}
+
+static uint64_t room(struct disk *d)
+{
+	uint64_t has = 0;
+
+	CHECK_EQ_INT(archive_writer_free_space(d->f.w, &has), 0);
+	return has;
+}
+
+static bool has_reserve(const struct disk *d)
+{
+	char path[128];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/archive/reserve", d->f.state);
+	return stat(path, &st) == 0 && (uint64_t)st.st_size == d->config.reserve_bytes;
+}
+
+/* Somebody else takes all that is left. */
+static void take_all(const struct disk *d)
+{
+	static const char zeroes[65536];
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/ballast", d->f.state);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	while (write(fd, zeroes, sizeof(zeroes)) > 0)
+		;
+	close(fd);
+}
+
+/* The archive fills the disk over and over, and is looked after only once it is full: it never comes to where nothing can go any more. */
+static void test_full_again_and_again(void)
+{
+	struct disk d;
+	unsigned fulls = 0;
+	int r = 0;
+
+	if (!disk_init(&d, 2 * MIB, 2 * MIB))
+		return;
+	archive_writer_level(d.f.w, -7);
+	for (unsigned i = 0; i < 400 && fulls < 12; i++) {
+		r = flush(&d, 64);
+		if (r == 0)
+			continue;
+		if (!CHECK_EQ_INT(r, ARCHIVE_E_FULL) || !CHECK(house_make_room(&d.house)))
+			break;
+		fulls++;
+		CHECK(has_reserve(&d));
+		CHECK(room(&d) >= 4 * MIB);
+		/* It makes room, and does not clear the house. */
+		CHECK(fixture_number(&d.f, "SELECT count(*) FROM chunks") > 64);
+		CHECK_EQ_INT(flush(&d, 64), 0);
+	}
+	CHECK(fulls == 12);
+	CHECK(fixture_integrity(&d.f));
+	disk_deinit(&d);
+}
+
+/* Looked after behind each transaction it is never full. */
+static void test_never_full(void)
+{
+	struct disk d;
+
+	if (!disk_init(&d, 2 * MIB, 2 * MIB))
+		return;
+	archive_writer_level(d.f.w, -7);
+	for (unsigned i = 0; i < 200; i++) {
+		if (!CHECK_EQ_INT(flush(&d, 64), 0))
+			break;
+		house_keep(&d.house);
+		CHECK(has_reserve(&d));
+	}
+	CHECK(room(&d) >= 3 * MIB);
+	CHECK(fixture_number(&d.f, "SELECT count(*) FROM chunks") > 64);
+	CHECK(fixture_integrity(&d.f));
+	disk_deinit(&d);
+}
+
+/* Others fill it: all goes but the newest, then nothing helps but to wait; once they make room, it goes on. */
+static void test_others_fill_it(void)
+{
+	struct disk d;
+	char path[128];
+
+	if (!disk_init(&d, 2 * MIB, 2 * MIB))
+		return;
+	CHECK_EQ_INT(flush(&d, 64), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		take_all(&d);
+		house_make_room(&d.house);
+		CHECK_EQ_INT(fixture_number(&d.f, "SELECT max(sequence) FROM chunks"), (int64_t)d.sequence - 1);
+	}
+	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 1);
+	snprintf(path, sizeof(path), "%s/ballast", d.f.state);
+	CHECK_EQ_INT(unlink(path), 0);
+	CHECK(house_make_room(&d.house));
+	CHECK(has_reserve(&d));
+	CHECK_EQ_INT(flush(&d, 64), 0);
+	CHECK(fixture_integrity(&d.f));
+	disk_deinit(&d);
+}
+
+/* While it is full it is closed, and opened again. */
+static void test_opened_while_full(void)
+{
+	struct disk d;
+	int r = 0;
+
+	if (!disk_init(&d, 2 * MIB, 2 * MIB))
+		return;
+	for (unsigned i = 0; i < 6; i++) {
+		while ((r = flush(&d, 64)) == 0)
+			;
+		CHECK_EQ_INT(r, ARCHIVE_E_FULL);
+		house_deinit(&d.house);
+		d.f.w = archive_writer_free(d.f.w);
+		if (!disk_open(&d))
+			return;
+		house_init(&d.house, d.f.w, &d.config);
+		CHECK(house_make_room(&d.house));
+		CHECK(has_reserve(&d));
+		CHECK_EQ_INT(flush(&d, 64), 0);
+	}
+	disk_deinit(&d);
+}
+
+/* Without a reserve it says so only where nothing more can be tried. */
+static void test_no_reserve(void)
+{
+	struct disk d;
+
+	if (!disk_init(&d, 2 * MIB, 0))
+		return;
+	for (unsigned i = 0; i < 100; i++) {
+		CHECK_EQ_INT(flush(&d, 64), 0);
+		house_keep(&d.house);
+	}
+	CHECK(house_make_room(&d.house));
+	disk_deinit(&d);
+}
+
+int main(void)
+{
+	char probe[] = "/tmp/mprof-test-XXXXXX";
+	bool may = mkdtemp(probe) && mount_small(probe);
+
+	if (may)
+		umount(probe);
+	rmdir(probe);
+	if (!may)
+		return check_skip("a small file system of its own can only be mounted by root");
+	CHECK_RUN(test_full_again_and_again);
+	CHECK_RUN(test_never_full);
+	CHECK_RUN(test_others_fill_it);
+	CHECK_RUN(test_opened_while_full);
+	CHECK_RUN(test_no_reserve);
+	return check_done();
+}
