@@ -65,10 +65,16 @@ void house_deinit(struct house *h)
 
 /* ---- room ---- */
 
-/* So much is to be free, the reserve not counted.  The log can take twice its limit before a checkpoint gives it back. */
+/* The log can take twice its limit before a checkpoint gives it back. */
+static uint64_t log_most(const struct house *h)
+{
+	return 2 * h->config->wal_limit_bytes;
+}
+
+/* So much is to be free, the reserve not counted. */
 static uint64_t wanted(const struct house *h)
 {
-	return h->config->free_space_bytes + 2 * h->config->wal_limit_bytes;
+	return h->config->free_space_bytes + log_most(h);
 }
 
 /* Give unused pages back until WANT is free, as long as that helps: a reader can hold back for a moment what was given up. */
@@ -105,14 +111,18 @@ static int thin_out(struct house *h, uint64_t want, unsigned batches, bool *more
 
 bool house_make_room(struct house *h)
 {
-	bool more = true, none;
+	uint64_t has = 0;
+	bool more, none;
 	int r = archive_writer_release_reserve(h->w);
 
 	if (r == 0)
 		r = archive_writer_vacuum(h->w, 0, &none);
 	if (r == 0)
-		r = thin_out(h, wanted(h) + h->config->reserve_bytes, BATCHES_ROOM, &more);
-	return archive_writer_restore_reserve(h->w) == 0 || (r == 0 && !more);
+		thin_out(h, wanted(h) + h->config->reserve_bytes, BATCHES_ROOM, &more);
+	if (archive_writer_restore_reserve(h->w) != 0 || archive_writer_free_space(h->w, &has) != 0)
+		return false;
+	/* With less than the log may take it would be full again at once, and say so without end. */
+	return has >= log_most(h);
 }
 
 /* ---- quotas ---- */

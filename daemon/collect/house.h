@@ -33,8 +33,8 @@ void house_know(struct house *h, const char *name);
 void house_keep(struct house *h);
 
 /*
- * After ARCHIVE_E_FULL: delete oldest packets until there is room again, with the room of the reserve.  True: another transaction is worth a try,
- * since the reserve is back, or nothing is left to delete; false: not yet, call again after a while.
+ * After ARCHIVE_E_FULL: delete oldest packets until there is room again, with the room of the reserve.  True: the reserve is back, and there is
+ * room for another transaction; false: not yet, call again after a while.
  */
 bool house_make_room(struct house *h);
 

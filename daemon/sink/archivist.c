@@ -262,7 +262,7 @@ static int delete_some(struct archivist *a, uint64_t want, unsigned *n)
 
 /*
  * Make room where there is none, by all means.  Deleting needs room for the write-ahead log, which is the reserve's; nothing else is written while
- * that is given up, since what comes in would take it.  True: another try is worth it, since the reserve is back or nothing is left to delete.
+ * that is given up, since what comes in would take it.  True: the reserve is back, and there is room for another try.
  */
 static bool make_room(struct archivist *a)
 {
@@ -282,7 +282,10 @@ static bool make_room(struct archivist *a)
 		if (r == 0)
 			r = purge(a, want, &has);
 	}
-	return memtraces_restore_reserve(a->w) == 0 || (r == 0 && !n);
+	if (memtraces_restore_reserve(a->w) != 0 || memtraces_free_space(a->w, &has) != 0)
+		return false;
+	/* With less than the log may take it would be full again at once. */
+	return has >= 2 * a->config->wal_limit_bytes;
 }
 
 static void commit_batch(struct archivist *a)

@@ -1,10 +1,12 @@
 """A disk that is full, and has room again: disk-full.py BUILD-DIRECTORY [TEST…]"""
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import daemons
@@ -46,14 +48,34 @@ class Full(daemons.Case):
         self.assertTrue(mount("state", megabytes))
         self.addCleanup(subprocess.run, ["umount", "-l", os.path.abspath("state")], check=True)
 
+    def take(self, f):
+        with contextlib.suppress(OSError):
+            while True:
+                f.write(bytes(65536))
+
     def fill(self):
         """Somebody else takes all that is left."""
         with open("state/ballast", "wb", buffering=0) as f:
-            try:
-                while True:
-                    f.write(bytes(65536))
-            except OSError:
-                pass
+            self.take(f)
+
+    @contextlib.contextmanager
+    def filled(self):
+        """Somebody else takes all that is left, and whatever becomes free, until everything of it goes."""
+        done = threading.Event()
+
+        def taker():
+            with open("state/ballast", "wb", buffering=0) as f:
+                while not done.wait(0.002):
+                    self.take(f)
+
+        thread = threading.Thread(target=taker)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            os.unlink("state/ballast")
 
     def guest(self, rate):
         return self.writer("writer-legacy", *f"--ring rings/guest.ctf --truth truth.ctf --size 65536 --rate {rate}".split())
@@ -74,16 +96,15 @@ class Full(daemons.Case):
         writer = self.guest(2_000_000)
         d.wait(lambda: d.domain("guest") and d.domain("guest")["streams"][0]["packets"] > 10)
         self.assertEqual(d.ask("/readyz")[0], 200)
-        self.fill()
-        d.wait(lambda: d.ask("/readyz")[0] == 503)
-        self.assertIn(b"disk is full", d.ask("/readyz")[2])
-        self.assertIn(b"mprofd_archiving 0", d.get("/metrics"))
-        time.sleep(3)
-        self.assertEqual(d.said().count("Archiving stopped"), 1)
-        self.assertEqual(d.domain("guest")["state"], "running")
-        self.assertEqual(d.ask("/healthz")[0], 200)
-        d.wait(lambda: "not archiving: the disk is full" in d.status(collector))
-        os.unlink("state/ballast")
+        with self.filled():
+            d.wait(lambda: d.ask("/readyz")[0] == 503)
+            self.assertIn(b"disk is full", d.ask("/readyz")[2])
+            self.assertIn(b"mprofd_archiving 0", d.get("/metrics"))
+            time.sleep(3)
+            self.assertEqual(d.said().count("Archiving stopped"), 1)
+            self.assertEqual(d.domain("guest")["state"], "running")
+            self.assertEqual(d.ask("/healthz")[0], 200)
+            d.wait(lambda: "not archiving: the disk is full" in d.status(collector))
         d.wait(lambda: d.ask("/readyz")[0] == 200)
         self.assertIs(d.collector, collector)
         self.assertIsNone(collector.poll())
