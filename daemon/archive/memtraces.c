@@ -403,6 +403,11 @@ int memtraces_free_space(struct memtraces *m, uint64_t *bytes)
 	return space_free(m->directory_fd, bytes);
 }
 
+bool memtraces_has_room(struct memtraces *m)
+{
+	return space_suffices(m->directory_fd, m->wal.limit);
+}
+
 int memtraces_release_reserve(struct memtraces *m)
 {
 	return space_release(m->directory_fd);

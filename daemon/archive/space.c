@@ -27,6 +27,14 @@ int space_free(int directory, uint64_t *bytes)
 	return 0;
 }
 
+bool space_suffices(int directory, uint64_t wal_limit)
+{
+	struct statvfs st;
+
+	return fstatvfs(directory, &st) == 0 &&
+	       (st.f_bavail >= st.f_blocks / 8 || (uint64_t)st.f_bavail * st.f_frsize >= 2 * wal_limit);
+}
+
 int space_release(int directory)
 {
 	if (unlinkat(directory, RESERVE_NAME, 0) < 0 && errno != ENOENT)

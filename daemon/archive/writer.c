@@ -478,6 +478,11 @@ int archive_writer_free_space(struct archive_writer *w, uint64_t *bytes)
 	return space_free(w->directory_fd, bytes);
 }
 
+bool archive_writer_has_room(struct archive_writer *w)
+{
+	return space_suffices(w->directory_fd, w->wal.limit);
+}
+
 int archive_writer_release_reserve(struct archive_writer *w)
 {
 	return space_release(w->directory_fd);

@@ -83,6 +83,8 @@ int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t 
 
 /* Free bytes of the file system the archive is on. */
 int archive_writer_free_space(struct archive_writer *w, uint64_t *bytes);
+/* After ARCHIVE_E_FULL: is there room to go on? */
+bool archive_writer_has_room(struct archive_writer *w);
 /*
  * Give up the reserve file so that deletion can run; take it again when there is room for it (else
  * ARCHIVE_E_FULL).  Both idempotent.

@@ -65,16 +65,10 @@ void house_deinit(struct house *h)
 
 /* ---- room ---- */
 
-/* The log can take twice its limit before a checkpoint gives it back. */
-static uint64_t log_most(const struct house *h)
-{
-	return 2 * h->config->wal_limit_bytes;
-}
-
-/* So much is to be free, the reserve not counted. */
+/* So much is to be free, the reserve not counted.  The log can take twice its limit before a checkpoint gives it back. */
 static uint64_t wanted(const struct house *h)
 {
-	return h->config->free_space_bytes + log_most(h);
+	return h->config->free_space_bytes + 2 * h->config->wal_limit_bytes;
 }
 
 /* Give unused pages back until WANT is free, as long as that helps: a reader can hold back for a moment what was given up. */
@@ -111,7 +105,6 @@ static int thin_out(struct house *h, uint64_t want, unsigned batches, bool *more
 
 bool house_make_room(struct house *h)
 {
-	uint64_t has = 0;
 	bool more, none;
 	int r = archive_writer_release_reserve(h->w);
 
@@ -119,10 +112,7 @@ bool house_make_room(struct house *h)
 		r = archive_writer_vacuum(h->w, 0, &none);
 	if (r == 0)
 		thin_out(h, wanted(h) + h->config->reserve_bytes, BATCHES_ROOM, &more);
-	if (archive_writer_restore_reserve(h->w) != 0 || archive_writer_free_space(h->w, &has) != 0)
-		return false;
-	/* With less than the log may take it would be full again at once, and say so without end. */
-	return has >= log_most(h);
+	return archive_writer_restore_reserve(h->w) == 0 && archive_writer_has_room(h->w);
 }
 
 /* ---- quotas ---- */

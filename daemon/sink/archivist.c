@@ -282,10 +282,7 @@ static bool make_room(struct archivist *a)
 		if (r == 0)
 			r = purge(a, want, &has);
 	}
-	if (memtraces_restore_reserve(a->w) != 0 || memtraces_free_space(a->w, &has) != 0)
-		return false;
-	/* With less than the log may take it would be full again at once. */
-	return has >= 2 * a->config->wal_limit_bytes;
+	return memtraces_restore_reserve(a->w) == 0 && memtraces_has_room(a->w);
 }
 
 static void commit_batch(struct archivist *a)
