@@ -304,7 +304,7 @@ static int flush_once(struct archivist *a, struct item **items, size_t n)
 static int flush(struct archivist *a, struct item **items, size_t n)
 {
 	for (unsigned tries = 0;; tries++) {
-		bool may = tries == 0 || house_make_room(&a->house);
+		bool may = (tries == 0 && !a->house.full) || house_make_room(&a->house);
 		int r = may ? flush_once(a, items, n) : ARCHIVE_E_FULL;
 
 		if (r != ARCHIVE_E_FULL)

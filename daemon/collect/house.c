@@ -53,6 +53,7 @@ void house_init(struct house *h, struct archive_writer *w, const struct config *
 {
 	*h = (struct house){.w = w, .config = config};
 	archive_writer_resume(w, know_resumed, h);
+	h->full = archive_writer_restore_reserve(w) != 0;
 }
 
 void house_deinit(struct house *h)
@@ -105,14 +106,16 @@ static int thin_out(struct house *h, uint64_t want, unsigned batches, bool *more
 
 bool house_make_room(struct house *h)
 {
-	bool more, none;
+	bool more = true, none;
 	int r = archive_writer_release_reserve(h->w);
 
 	if (r == 0)
 		r = archive_writer_vacuum(h->w, 0, &none);
 	if (r == 0)
 		thin_out(h, wanted(h) + h->config->reserve_bytes, BATCHES_ROOM, &more);
-	return archive_writer_restore_reserve(h->w) == 0 && archive_writer_has_room(h->w);
+	/* A disk may be too small for the reserve; without anything to delete it is not missed. */
+	h->full = (archive_writer_restore_reserve(h->w) != 0 && more) || !archive_writer_has_room(h->w);
+	return !h->full;
 }
 
 /* ---- quotas ---- */

@@ -19,6 +19,7 @@ struct house {
 	char **names; /* guests whose quotas are looked after */
 	size_t n_names, next_name;
 	uint64_t kept; /* CLOCK_MONOTONIC ns of the last look at quotas that found nothing left to do */
+	bool full; /* there is no room, or the reserve is given up: nothing may be written before house_make_room() says so */
 	uint64_t bare; /* when nothing was left to delete though there was no room */
 };
 
@@ -34,7 +35,7 @@ void house_keep(struct house *h);
 
 /*
  * After ARCHIVE_E_FULL: delete oldest packets until there is room again, with the room of the reserve.  True: the reserve is back, and there is
- * room for another transaction; false: not yet, call again after a while.
+ * room for another transaction; false: not yet, call again after a while.  FULL says the same.
  */
 bool house_make_room(struct house *h);
 

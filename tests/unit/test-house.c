@@ -218,6 +218,23 @@ static void test_no_reserve(void)
 	disk_deinit(&d);
 }
 
+/* A reserve that the disk has no room for: it is done without. */
+static void test_reserve_too_large(void)
+{
+	struct disk d;
+
+	if (!disk_init(&d, 2 * MIB, 64 * MIB))
+		return;
+	CHECK(d.house.full && !has_reserve(&d));
+	CHECK(house_make_room(&d.house));
+	for (unsigned i = 0; i < 50; i++) {
+		CHECK_EQ_INT(flush(&d, 64), 0);
+		house_keep(&d.house);
+	}
+	CHECK(!d.house.full);
+	disk_deinit(&d);
+}
+
 int main(void)
 {
 	char probe[] = "/tmp/mprof-test-XXXXXX";
@@ -233,5 +250,6 @@ int main(void)
 	CHECK_RUN(test_others_fill_it);
 	CHECK_RUN(test_opened_while_full);
 	CHECK_RUN(test_no_reserve);
+	CHECK_RUN(test_reserve_too_large);
 	return check_done();
 }
