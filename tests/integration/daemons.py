@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -28,6 +29,7 @@ PROGRAMS = {
 HEADER = struct.Struct("<I16sIHI")
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 START = 30
+PATIENCE = 60  # seconds until what must come has come, whatever else the machine does
 QUIET = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n"
 
 
@@ -155,7 +157,7 @@ class Daemons:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
         try:
-            code = process.wait(15)
+            code = process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -222,7 +224,7 @@ class Daemons:
     def trace(self, name, query=""):
         return self.get(f"/v1/domains/{name}/trace{query}")
 
-    def wait(self, what, seconds=20):
+    def wait(self, what, seconds=PATIENCE):
         """Until WHAT() is true; returns it."""
         until = time.monotonic() + seconds
         while True:
@@ -234,7 +236,7 @@ class Daemons:
                 raise AssertionError(f"it did not come within {seconds} s:\n{self.said()[-3000:]}")
             time.sleep(0.02)
 
-    def wait_ended(self, name, runs=1, seconds=20):
+    def wait_ended(self, name, runs=1, seconds=PATIENCE):
         """Until the guest has RUNS runs, all of them ended."""
 
         def ended():
@@ -245,6 +247,23 @@ class Daemons:
             return self.wait(ended, seconds)
         except AssertionError as error:
             raise AssertionError(f"{name} has not ended: {self.run_list(name)}") from error
+
+    def wait_archived(self, ring, name, n):
+        """Until N events of a ring that is written slowly are archived.  What came while nobody looked is proven by what comes then."""
+
+        def enough():
+            found = len(events_of(self.trace(name)))
+            if found < n:
+                time.sleep(0.05)
+                ring.add(1)
+            return found >= n
+
+        self.wait(enough)
+
+    def wait_written(self, name, n):
+        """Until the writer of a ring has begun N more packets, whenever it gets to that."""
+        began = newest(os.path.join(self.rings, f"{name}.ctf"))
+        self.wait(lambda: newest(os.path.join(self.rings, f"{name}.ctf")) >= began + n)
 
     def query(self, sql):
         """Rows of the archive."""
@@ -286,6 +305,21 @@ def rooms(size, n):
 def small_ring(base=1000, n=10, size=4096, packets=4):
     """N events in a ring that was never full."""
     return image([b"".join(event(base + i, i) for i in range(n))], rooms(size, packets))
+
+
+def newest(path, packets=4):
+    """The highest count in the headers of a ring, which is that of the packet that is being filled."""
+    with open(path, "rb") as f:
+        sizes = rooms(os.fstat(f.fileno()).st_size, packets)
+        return max(HEADER.unpack(os.pread(f.fileno(), START, sum(sizes[:i])))[3] for i in range(packets))
+
+
+def free_port():
+    """One that nobody listens at; not of those that the kernel gives away, or a connection might have it a moment later."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 class Ring:
@@ -384,6 +418,15 @@ class Case(unittest.TestCase):
         """A program that is killed at the end of the test at the latest."""
         process = subprocess.Popen([program(name), *map(str, arguments)], stdout=subprocess.PIPE, text=True)
         self.addCleanup(end_writer, process)
+        return process
+
+    def writer_seen(self, d, name, options):
+        """writer-legacy, which begins to write when the ring RINGS/NAME.ctf is known: however fast it goes round, all of it is read or declared."""
+        paths = f"--ring rings/{name}.ctf --truth {name}.truth --after {name}.seen"
+        process = self.writer("writer-legacy", *paths.split(), *options.split())
+        d.wait(lambda: d.domain(name))
+        with open(f"{name}.seen", "w", encoding="ascii"):
+            pass
         return process
 
     def write(self, name, *arguments):

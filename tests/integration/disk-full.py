@@ -97,9 +97,8 @@ class Full(daemons.Case):
         d.wait(lambda: d.domain("guest") and d.domain("guest")["streams"][0]["packets"] > 10)
         self.assertEqual(d.ask("/readyz")[0], 200)
         with self.filled():
-            d.wait(lambda: d.ask("/readyz")[0] == 503)
-            self.assertIn(b"disk is full", d.ask("/readyz")[2])
-            self.assertIn(b"mprofd_archiving 0", d.get("/metrics"))
+            d.wait(lambda: d.ask("/readyz")[0] == 503 and b"disk is full" in d.ask("/readyz")[2])
+            d.wait(lambda: b"mprofd_archiving 0" in d.get("/metrics"))
             time.sleep(3)
             self.assertEqual(d.said().count("Archiving stopped"), 1)
             self.assertEqual(d.domain("guest")["state"], "running")
@@ -108,6 +107,7 @@ class Full(daemons.Case):
         d.wait(lambda: d.ask("/readyz")[0] == 200)
         self.assertIs(d.collector, collector)
         self.assertIsNone(collector.poll())
+        d.wait(lambda: "Archiving again" in d.said())
         self.assertEqual(d.said().count("Archiving again"), 1)
         time.sleep(0.5)
         gaps = self.end(d, writer)
@@ -147,7 +147,7 @@ class Full(daemons.Case):
         writer = self.guest(3_000_000)
         d.wait(lambda: d.domain("guest"))
         first = d.wait(lambda: d.packets("guest")[0]["packets"])[0]["sequence"]
-        d.wait(lambda: d.packets("guest")[0]["packets"][0]["sequence"] > first, 40)
+        d.wait(lambda: (left := d.packets("guest")[0]["packets"]) and left[0]["sequence"] > first)
         time.sleep(2)
         d.wait(lambda: d.ask("/readyz")[0] == 200)  # not so in the moments when room is being made
         writer.terminate()

@@ -77,13 +77,13 @@ class Raw(threading.Thread):
             # Only behind what was lost may it go on elsewhere.
             self.repeat += Position(answer.headers["Mprof-Position"]).sequence <= self.position.sequence
         self.position = Position(answer.headers["Mprof-Position"])
-        ended = answer.headers["Mprof-Run-State"] == "ended"
+        ended, had = answer.headers["Mprof-Run-State"] == "ended", len(self.got)
         limit, until, held = self.chance.randrange(LONGEST), time.monotonic() + self.chance.random() * 2, b""
         try:
             while limit > 0 and time.monotonic() < until:
                 piece = answer.read1(min(limit, 5000))
-                if not piece:
-                    return not (ended and not held)
+                if not piece:  # the end, or a gap, behind which it goes on
+                    return not ended or len(self.got) > had
                 limit -= len(piece)
                 held = self.take(held + piece)
         finally:
@@ -157,8 +157,7 @@ class Follow(daemons.Case):
         relay = Relay(d, "relay.sock", 1)
         relay.start()
         self.addCleanup(relay.listener.close)
-        writer = self.writer("writer-legacy", *"--ring rings/web.ctf --truth truth --size 131072 --rate 400000 --seconds 4 --gc-percent 20".split())
-        d.wait(lambda: d.domain("web"))
+        writer = self.writer_seen(d, "web", "--size 131072 --rate 400000 --seconds 4 --gc-percent 20")
         raw = [Raw(d, "web", seed) for seed in range(3)]
         for one in raw:
             one.start()
@@ -170,8 +169,9 @@ class Follow(daemons.Case):
         follower.wait(60)
         self.assertEqual(follower.returncode, 0, follower.stderr.read())
         trace = d.trace("web")
-        counted = judge("web", "truth", trace, d.packets("web"), "--ended", "--begin", "0")
-        self.assertEqual(counted["events"], said["events"])
+        counted = judge("web", "web.truth", trace, d.packets("web"), "--ended", "--begin", "0")
+        # A ring that is read too late by a machine that is busy has gaps, which are judged too.
+        self.assertEqual(counted["events"] + counted["in_gaps"] + counted["at_end"], said["events"])
         wanted = join(trace)
         for one in raw:
             one.join(30)

@@ -1,6 +1,7 @@
 """What is kept of a guest, by its name: policy.py BUILD-DIRECTORY [TEST…]"""
 
 import json
+import statistics
 import time
 
 import daemons
@@ -37,8 +38,8 @@ class Modes(daemons.Case):
     def test_continuous_beside_others(self):
         """The last glob that matches counts, and what one guest skips is another's whole trace."""
         d = self.daemons(POLICIES)
-        writer = self.guest("c-not", 200_000)
-        time.sleep(1)
+        writer = self.guest("c-not", 200_000, 1 << 20)
+        d.wait(lambda: d.query("SELECT count(*) FROM chunks") > [(0,)])  # while it runs
         stream, gaps, captures = self.end(d, writer, "c-not")
         self.assertEqual((gaps, stream["lost_packets"], stream["skipped_packets"]), ([], 0, 0))
         self.assertEqual([c["kind"] for c in captures], ["ended"])
@@ -48,7 +49,7 @@ class Modes(daemons.Case):
         d = self.daemons(POLICIES)
         writer = self.guest("c-guest", 500_000)
         d.wait(lambda: d.domain("c-guest"))
-        time.sleep(1)
+        d.wait_written("c-guest", 40)
         self.assertEqual(d.query("SELECT count(*) FROM chunks"), [(0,)])
         self.assertEqual(d.domain("c-guest")["streams"][0]["lost_packets"], 0)
         stream, gaps, captures = self.end(d, writer, "c-guest")
@@ -74,12 +75,12 @@ class Modes(daemons.Case):
         d = self.daemons(POLICIES)
         writer = self.guest("c-down", 500_000)
         d.wait(lambda: d.domain("c-down"))
-        time.sleep(0.3)
+        d.wait_written("c-down", 10)
         d.ask("/v1/domains/c-down/captures", "POST", "{}", {"Content-Type": "application/json"})
         d.kill_collector()
-        time.sleep(0.5)
+        d.wait_written("c-down", 20)
         d.start_collector()
-        time.sleep(0.5)
+        d.wait_written("c-down", 20)
         stream, gaps, _ = self.end(d, writer, "c-down")
         self.assertEqual(stream["lost_packets"], 0)
         self.assertEqual({(gap["kind"], gap["reason"]) for gap in gaps}, {("skipped", "policy")})
@@ -89,31 +90,33 @@ class Modes(daemons.Case):
         d = self.daemons(POLICIES)
         writer = self.guest("c-hand", 300_000)
         d.wait(lambda: d.domain("c-hand"))
-        time.sleep(0.5)
+        d.wait_written("c-hand", 8)
         status, headers, body = d.ask("/v1/domains/c-hand/captures", "POST", "{}", {"Content-Type": "application/json"})
         self.assertEqual(status, 201, body)
         capture = json.loads(body)
         self.assertEqual(headers["Location"], f"/v1/captures/{capture['id']}")
         self.assertGreater(len(events_in(d.get(f"/v1/captures/{capture['id']}/trace"))), 500)
         before = d.query("SELECT count(*) FROM chunks")
-        time.sleep(0.7)
+        d.wait_written("c-hand", 12)
         self.assertEqual(d.query("SELECT count(*) FROM chunks"), before)
         _, gaps, captures = self.end(d, writer, "c-hand")
-        self.assertEqual({gap["kind"] for gap in gaps}, {"skipped"})
+        self.assertIn("skipped", {gap["kind"] for gap in gaps})
+        # A machine that is busy may let the ring go round while it is captured.
+        self.assertEqual({gap["kind"] for gap in gaps} - {"lost"}, {"skipped"})
         self.assertEqual(sorted(c["kind"] for c in captures), ["ended", "manual"])
 
     def test_periodic(self):
         d = self.daemons(POLICIES)
-        writer = self.guest("p-guest", 1_000_000, 65536)
-        d.wait(lambda: d.domain("p-guest"))
         began = time.monotonic()
-        time.sleep(2.8)
-        taken = [c for c in d.captures("p-guest") if c["kind"] == "periodic"]
-        due = (time.monotonic() - began) / 0.5
-        self.assertLessEqual(len(taken), due + 1)
-        self.assertGreaterEqual(len(taken), due / 2)
-        for capture in taken:
-            self.assertGreater(len(events_in(d.get(f"/v1/captures/{capture['id']}/trace"))), 100)
+        writer = self.guest("p-guest", 500_000)
+        d.wait(lambda: d.domain("p-guest"))
+        taken = d.wait(lambda: len(found := [c for c in d.captures("p-guest") if c["kind"] == "periodic"]) >= 5 and found)
+        self.assertLessEqual(len(taken), (time.monotonic() - began) / 0.5 + 1)
+        times = sorted(int(capture["mono"]) for capture in taken)
+        self.assertLess(statistics.median(b - a for a, b in zip(times, times[1:])), 10**9)
+        held = [len(events_in(d.get(f"/v1/captures/{capture['id']}/trace"))) for capture in taken]
+        self.assertGreater(statistics.median(held), 100, held)
+        d.wait_written("p-guest", 60)
         stream, gaps, captures = self.end(d, writer, "p-guest")
         self.assertEqual({gap["kind"] for gap in gaps} - {"lost"}, {"skipped"})
         self.assertGreater(stream["skipped_packets"], 20)
@@ -135,8 +138,8 @@ def events_in(stream):
 
 class Quotas(daemons.Case):
     def fill(self, d, name, n=600):
-        """A run of about ten packets."""
-        with Ring(f"rings/{name}.ctf") as ring:
+        """A run of about ten packets, in a ring that holds them all."""
+        with Ring(f"rings/{name}.ctf", 16384, 16) as ring:
             d.wait(lambda: d.domain(name))
             for _ in range(n // 20):
                 ring.add(20)
@@ -152,7 +155,7 @@ class Quotas(daemons.Case):
         d = self.daemons(QUIET + "[policy small-*]\nbytes = 4K\n")
         self.fill(d, "small-one")
         self.fill(d, "large")
-        d.wait(lambda: 0 < self.content(d, "small-one") <= 4096, 30)
+        d.wait(lambda: 0 < self.content(d, "small-one") <= 4096)
         self.assertGreater(self.content(d, "large"), 6000)
         left = events_of(d.trace("small-one"))
         self.assertEqual(left, [(1_000_000 + i, i) for i in range(600 - len(left), 600)])
@@ -171,17 +174,20 @@ class Quotas(daemons.Case):
         d.configure(QUIET + "[policy]\nbytes = 1K\nage = 1ms\n")
         d.start_collector()
         self.fill(d, "other")
-        d.wait(lambda: self.content(d, "other") == 0, 30)
+        d.wait(lambda: self.content(d, "other") == 0)
         self.assertEqual(d.get(f"/v1/captures/{capture}/trace"), before)
         d.ask(f"/v1/captures/{capture}", "PATCH", '{"pinned": false}', headers)
-        d.wait(lambda: self.content(d, "kept") == 0, 30)
+        d.wait(lambda: self.content(d, "kept") == 0)
         self.assertEqual(d.ask(f"/v1/captures/{capture}")[0], 404)
 
     def test_age(self):
-        d = self.daemons(QUIET + "[policy]\nage = 3s\n")
+        d = self.daemons(QUIET + "[policy]\nage = 1h\n")
         self.fill(d, "old")
         self.assertGreater(self.content(d, "old"), 6000)
-        d.wait(lambda: d.query("SELECT count(*) FROM runs WHERE name = 'old'") == [(0,)], 30)
+        d.stop_collector()
+        d.configure(QUIET + "[policy]\nage = 3s\n")
+        d.start_collector()
+        d.wait(lambda: d.query("SELECT count(*) FROM runs WHERE name = 'old'") == [(0,)])
         self.assertEqual(self.content(d, "old"), 0)
         self.assertEqual(d.query("SELECT count(*) FROM captures"), [(0,)])
         self.assertIsNone(d.domain("old"))

@@ -6,6 +6,8 @@
  * then the high half of its size.  While the outer event takes its time a collection may happen: its event lies behind the outer
  * one's slot, or in the next packet, and is whole before the outer one has a byte.
  *
+ * With --after it begins to write once that file is there, for who has to have seen the ring before.
+ *
  * Between any two stores it may sleep (--pause-every, --pause-us) or be killed (--kill-after), so that a reader meets every state.
  *
  * The truth (--truth FILE) is a CTF stream of every packet ever written, oldest first, each with exactly the events whose last byte was
@@ -327,28 +329,25 @@ int main(int argc, char **argv)
 {
 	struct legacy w = {.unfinished = -1, .gc_percent = 3};
 	uint64_t size = 65536, rate = 0, seconds = 0, count = 0, pause_us = 0;
-	const char *ring = NULL, *truth = NULL;
-	static const struct option options[] = {{"ring", required_argument, NULL, 0},
-						{"truth", required_argument, NULL, 0},
-						{"size", required_argument, NULL, 0},
-						{"rate", required_argument, NULL, 0},
-						{"seconds", required_argument, NULL, 0},
-						{"events", required_argument, NULL, 0},
-						{"seed", required_argument, NULL, 0},
-						{"pause-every", required_argument, NULL, 0},
-						{"pause-us", required_argument, NULL, 0},
-						{"kill-after", required_argument, NULL, 0},
-						{"gc-percent", required_argument, NULL, 0},
-						{"torn", required_argument, NULL, 0},
-						{0}};
-	uint64_t *const numbers[] = {NULL,	NULL,		&size,	   &rate,	  &seconds,	 &count,
-				     &w.random, &w.pause_every, &pause_us, &w.kill_after, &w.gc_percent, &w.torn};
-	const char **const texts[] = {&ring, &truth};
+	const char *ring = NULL, *truth = NULL, *after = NULL;
+	static const struct option options[] = {
+		{"ring", required_argument, NULL, 0},	     {"truth", required_argument, NULL, 0},
+		{"after", required_argument, NULL, 0},	     {"size", required_argument, NULL, 0},
+		{"rate", required_argument, NULL, 0},	     {"seconds", required_argument, NULL, 0},
+		{"events", required_argument, NULL, 0},	     {"seed", required_argument, NULL, 0},
+		{"pause-every", required_argument, NULL, 0}, {"pause-us", required_argument, NULL, 0},
+		{"kill-after", required_argument, NULL, 0},  {"gc-percent", required_argument, NULL, 0},
+		{"torn", required_argument, NULL, 0},	     {0}};
+	uint64_t *const numbers[] = {NULL,	    NULL,	   NULL,      &size,	      &rate,
+				     &seconds,	    &count,	   &w.random, &w.pause_every, &pause_us,
+				     &w.kill_after, &w.gc_percent, &w.torn};
+	const char **const texts[] = {&ring, &truth, &after};
 	uint8_t *memory;
 
 	writer_options(argc, argv, options, numbers, texts);
 	if (!ring || size < MPROF_RING_BYTES_MIN || size > MPROF_RING_BYTES_MAX)
-		writer_die("Usage: writer-legacy --ring FILE [--truth FILE] [--size BYTES, 1024 to 268435456] [--rate "
+		writer_die("Usage: writer-legacy --ring FILE [--truth FILE] [--after FILE, which is waited for] "
+			   "[--size BYTES, 1024 to 268435456] [--rate "
 			   "BYTES/S]\n"
 			   "       [--seconds N] [--events N] [--seed N] [--pause-every STORES --pause-us MOST] "
 			   "[--kill-after STORES]\n"
@@ -360,6 +359,8 @@ int main(int argc, char **argv)
 	writer_catch_end();
 	memory = writer_map(ring, O_CREAT | O_TRUNC, size);
 	ring_make(&w, memory, (uint32_t)size);
+	while (after && !writer_ended && access(after, F_OK) < 0)
+		writer_sleep(NS_PER_S / 1000);
 	run(&w, rate, seconds ? writer_now() + seconds * NS_PER_S : 0, count);
 	truth_end(&w, UINT32_MAX);
 	munmap(memory, size);
