@@ -108,11 +108,14 @@ export class Selection {
 	}
 
 	async click(x, y) {
-		await this.select(await this.at(x, y));
+		this.clicking = (async () => this.select(await this.at(x, y)))();
+		await this.clicking;
 	}
 
-	async double(x, y) {
-		const index = await this.at(x, y);
+	/** The second click means what the first one met: the panel that it opened may have moved the picture since. */
+	async double() {
+		await this.clicking;
+		const index = this.thread?.index ?? null;
 
 		await this.highlight(index);
 		await this.select(index);

@@ -130,7 +130,7 @@ export class Timeline {
 			drop: () => this.stage.drop(),
 			pinch: (...x) => this.move(() => this.camera.pinch(...x)),
 			click: (x, y) => this.selection.click(x, y),
-			double: (x, y) => this.selection.double(x, y),
+			double: () => this.selection.double(),
 			range: (x0, x1, done) => this.selection.drawRange(x0, x1, done),
 			hover: (x, y) => this.tip.hover(x, y),
 			leave: () => this.tip.leave(),

@@ -32,6 +32,9 @@ export class Tip {
 		} finally {
 			this.hovering = false;
 		}
+		/* The hand has gone on meanwhile, and what it rests at may be another one. */
+		if (this.time !== null && !timeline.closed && (this.x !== x || this.y !== y))
+			await this.hover(this.x, this.y);
 	}
 
 	show(thread) {

@@ -48,6 +48,7 @@ export class Versus {
 		const {timeline, stage} = this;
 		const {zoom, pan, pinch, range, key} = timeline.hooks();
 		let held = 0;
+		let clicking = null;
 
 		return {
 			zoom,
@@ -65,9 +66,11 @@ export class Versus {
 				stage.pull(y);
 			},
 			drop: () => stage.drop(),
-			click: async (x, y) => this.select(await this.selection.at(x, y)),
-			double: async (x, y) => {
-				const index = await this.selection.at(x, y);
+			click: (x, y) => (clicking = (async () => this.select(await this.selection.at(x, y)))()),
+			/* Of what the first click met: see selection.js. */
+			double: async () => {
+				await clicking;
+				const index = this.thread?.index ?? null;
 				await this.engine.family(index);
 				stage.renew();
 				await this.select(index);

@@ -9,6 +9,7 @@ export class Whereabouts {
 	constructor(timeline) {
 		this.timeline = timeline;
 		this.busy = 0;
+		this.applying = Promise.resolve();
 	}
 
 	/** Nothing is written any more. */
@@ -23,7 +24,7 @@ export class Whereabouts {
 			return false;
 		timeline.view = view;
 		if (timeline.session?.summary)
-			this.applying = this.apply(view);
+			this.apply(view).catch((error) => timeline.closed || timeline.failed(error));
 		return true;
 	}
 
@@ -50,21 +51,33 @@ export class Whereabouts {
 	async fit(part = null) {
 		const {timeline} = this;
 
-		timeline.camera.fit();
-		if (part)
-			timeline.camera.show(part.from, part.to);
-		timeline.stage.changed();
-		timeline.moved();
-		await timeline.stage.painted();
-		this.home();
-		timeline.moved();
-	}
-
-	/** See what VIEW says; `busy` until all of it is. */
-	async apply(view) {
 		this.busy++;
 		try {
-			await this.see(view);
+			timeline.camera.fit();
+			if (part)
+				timeline.camera.show(part.from, part.to);
+			timeline.stage.changed();
+			timeline.moved();
+			await timeline.stage.painted();
+			this.home();
+			timeline.moved();
+		} finally {
+			this.busy--;
+		}
+	}
+
+	/**
+	 * See what VIEW says, once what was asked for before is seen: two at a time would be a mixture of both.  Of several that wait only the newest is
+	 * worth it.  `busy` until all of it is.
+	 */
+	async apply(view) {
+		const before = this.applying;
+
+		this.newest = view;
+		this.busy++;
+		this.applying = before.catch(() => {}).then(() => (this.newest === view ? this.see(view) : undefined));
+		try {
+			await this.applying;
 		} finally {
 			this.busy--;
 		}
@@ -128,6 +141,9 @@ export class Whereabouts {
 		clearTimeout(this.settling);
 		if (!timeline.session?.summary || timeline.closed)
 			return;
+		/* What is half there is no place to come back to, and a new one takes the way forward from who went back. */
+		if (this.busy)
+			return this.settle();
 		const view = this.now;
 		const address = format(view);
 		if (address === location.hash)

@@ -9,25 +9,21 @@ export async function opened(t, host, address, options) {
 	return page;
 }
 
-/** Until the picture that is shown is that of the camera, and nothing is under way. */
+/** Until the pictures that are shown are those of the camera, and nothing is under way. */
 export async function settled(page) {
 	await until(() =>
-		page.evaluate(() => {
+		page.evaluate(async () => {
 			const it = document.getElementById("page").timeline;
 			const alert = document.querySelector("[role=alert].tl-message:not([hidden])");
+			const still = ({shown, asking, arrived, wanted}) => shown && !asking && !arrived && !wanted;
 
 			if (alert)
 				throw new Error(alert.textContent);
-			return (
-				it?.session?.summary &&
-				it.stage.shown &&
-				!it.stage.asking &&
-				!it.stage.arrived &&
-				!it.stage.wanted &&
-				!it.session.loading &&
-				!it.whereabouts.busy &&
-				!it.stage.isOld()
-			);
+			/* A model is there before all is that belongs to it, and so is a picture. */
+			if (!(await Promise.race([it?.ready?.then(() => true), new Promise((resolve) => setTimeout(resolve, 0, false))])))
+				return false;
+			const stages = [it.stage, it.versus?.stage].filter(Boolean);
+			return !it.closed && it.session?.summary && !it.session.loading && !it.whereabouts.busy && stages.every((stage) => still(stage) && !stage.isOld());
 		}),
 	);
 }

@@ -1,7 +1,7 @@
 /* The time line, used as a person uses it; what is drawn is asked of the primitives behind the canvas. */
 import {readFileSync} from "node:fs";
 
-import {equal, fail, ok, reference, test, until} from "./harness.mjs";
+import {becomes, equal, fail, ok, reference, test, until} from "./harness.mjs";
 import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
 
 const SMALL = () => reference("small.ctf");
@@ -119,11 +119,14 @@ test("timeline: dragging moves time and the grabbed row with the pointer", async
 	await page.mouse.move(place.x + 460, place.y + 260, {steps: 5});
 	const after = await until(async () => {
 		const it = await camera(page);
-		return it.from !== before.from && it.focus !== before.focus && it;
+		return it.focus !== before.focus && it;
 	});
 	near(before.from - after.from, (Number(before.to - before.from) * 60) / before.width, 1000, "the time moved");
-	const y = await page.evaluate((row) => document.getElementById("page").timeline.stage.shown.yOf(row), grabbed);
-	near(y, 260, 2, "the grabbed row");
+	await until(async () => {
+		await settled(page);
+		const y = await page.evaluate((row) => document.getElementById("page").timeline.stage.shown.yOf(row), grabbed);
+		return near(y, 260, 2, "the grabbed row");
+	});
 	await page.mouse.up();
 });
 
@@ -246,7 +249,7 @@ test("timeline: search counts, highlights, goes to the next match and back, and 
 	const yellow = await drawn(page, "highlight");
 	ok(yellow.length > 5, "highlights");
 	equal(
-		await page.evaluate(() => document.getElementById("page").timeline.stage.layers().find((it) => it.kind.startsWith("highlight")).colour),
+		await page.evaluate(() => document.getElementById("page").timeline.stage.layers().find((it) => it.kind.startsWith("highlight"))?.colour),
 		"#ffff00",
 		"their colour",
 	);
@@ -288,8 +291,8 @@ test("timeline: a click selects, the panel tells the story, and its links lead o
 		return /created by|was there/.test(it) && it;
 	});
 	ok(/Lives/.test(text) && /Runs/.test(text), text);
+	await becomes(async () => (await drawn(page, "selected")).length, 1, "outlines");
 	const over = await drawn(page, "selected");
-	equal(over.length, 1, "outlines");
 	near(over[0].y0, (await drawn(page, "thread")).find((it) => it.item === line.item).y0, 1, "its height");
 	const hash = new URL(page.url()).hash;
 	const links = panel.locator("p .tl-link");
@@ -314,24 +317,63 @@ test("timeline: a double click highlights a thread and what it becomes", async (
 	});
 	const place = await box(page);
 	ok(becoming.length, "threads that become others");
-	for (const line of becoming) {
+	const [{item, becomes}] = becoming;
+	/* Where the page was held up between the two clicks, they are none, and a hand tries again: by then the panel has made the picture narrower. */
+	const yellow = await until(async () => {
+		const line = (await drawn(page, "thread")).find((it) => it.item === item);
 		await page.mouse.dblclick(place.x + (Math.max(line.x0, 0) + line.x1) / 2, place.y + line.y0);
-		const yellow = await until(async () => {
-			const marks = await drawn(page, "highlight");
-			return marks.length && marks;
-		});
-		/* The one that ends, the one that goes on in its place, and no other. */
-		const family = await page.evaluate(async (start) => {
-			const {engine} = document.getElementById("page").timeline.session;
-			const all = new Set();
-			for (let at = start; at !== null && !all.has(at); at = (await engine.thread(at)).becomes)
-				all.add(at);
-			return [...all];
-		}, line.item);
-		ok(yellow.some((it) => family.slice(1).includes(it.item)), `${line.becomes} among ${yellow.map((it) => it.item)}`);
-		await t.look(page, "net-family");
-		return;
-	}
+		await page.locator(".tl-panel").waitFor();
+		await page.waitForTimeout(500);
+		const marks = await drawn(page, "highlight");
+		return marks.length && marks;
+	});
+	/* The one that ends, the one that goes on in its place, and no other. */
+	const family = await page.evaluate(async (start) => {
+		const {engine} = document.getElementById("page").timeline.session;
+		const all = new Set();
+		for (let at = start; at !== null && !all.has(at); at = (await engine.thread(at)).becomes)
+			all.add(at);
+		return [...all];
+	}, item);
+	ok(yellow.some((it) => family.slice(1).includes(it.item)), `${becomes} among ${yellow.map((it) => it.item)}`);
+	await t.look(page, "net-family");
+});
+
+test("timeline: the second click of two means what the first one met, though a panel came between them", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const {width} = await camera(page);
+	/* To the right, where the panel will be. */
+	const line = (await drawn(page, "thread")).filter((it) => it.x1 > width - 200).sort((a, b) => b.x0 - a.x0)[0];
+	const [x, y] = [(Math.max(line.x0, width - 200) + Math.min(line.x1, width)) / 2, line.y0];
+	const selected = () => page.evaluate(() => document.getElementById("page").timeline.selection.thread?.index ?? null);
+
+	await page.evaluate((at) => document.getElementById("page").timeline.input.hooks.click(...at), [x, y]);
+	await until(async () => (await camera(page)).width < x);
+	const met = await selected();
+	ok(met !== null, "what the first click met");
+	await page.evaluate((at) => document.getElementById("page").timeline.input.hooks.double(...at), [x, y]);
+	equal(await selected(), met, "what is selected");
+	equal(await page.evaluate(() => document.getElementById("page").timeline.selection.family), met, "whose family is highlighted");
+});
+
+test("timeline: what is told at the pointer is what it rests at, however late that is found", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const place = await box(page);
+	const line = await someThread(page);
+	const tip = page.locator(".tl-tip");
+
+	await page.evaluate(() => {
+		const {selection} = document.getElementById("page").timeline;
+		const at = selection.at.bind(selection);
+		selection.at = async (...where) => {
+			const found = at(...where);
+			await new Promise((resolve) => setTimeout(resolve, 300));
+			return found;
+		};
+	});
+	await page.mouse.move(place.x + 2, place.y + 2);
+	await page.mouse.move(place.x + (line.x0 + line.x1) / 2, place.y + line.y0);
+	await until(async () => /ran .*at \+/s.test(await tip.textContent()));
 });
 
 test("timeline: hovering tells thread, type, labels and time", async (t) => {
@@ -356,7 +398,10 @@ test("timeline: why is told, and its chain drawn", async (t) => {
 	await until(async () => /Wait for ARP response/.test(await panel.innerText()));
 	ok(/missed wake-up/.test(await panel.innerText()), "the verdict");
 	ok(/\+\d[\d.]* m?s was created/.test(await panel.innerText()) && !/(?<![+\d])\d+\.\d{9}/.test(await panel.innerText()), "times as the ruler tells them");
-	const chain = await drawn(page, "why", "why-link");
+	const chain = await until(async () => {
+		const marks = await drawn(page, "why", "why-link");
+		return marks.length && marks;
+	});
 	equal(chain.filter((it) => it.kind === "why").length, 8, "threads of the chain");
 	equal(chain.filter((it) => it.kind === "why-link").length, 7, "links of the chain");
 	ok(chain.some((it) => /Wait for ARP response/.test(it.text)), "its names");
@@ -410,7 +455,7 @@ test("timeline: a range is selected, measured, and counted", async (t) => {
 	await page.keyboard.up("Shift");
 	const panel = page.locator(".tl-panel");
 	await until(async () => /events here/.test(await panel.innerText()));
-	equal((await drawn(page, "range")).length, 1, "ranges");
+	await becomes(async () => (await drawn(page, "range")).length, 1, "ranges");
 	/* What the address has while a hand still draws may come first. */
 	const measured = (ns) =>
 		until(() => {
@@ -426,6 +471,7 @@ test("timeline: a range is selected, measured, and counted", async (t) => {
 	await page.keyboard.press("Escape");
 	equal((await drawn(page, "range")).length, 0, "Escape clears it");
 	await until(() => !/measure=/.test(page.url()));
+	await until(async () => (await camera(page)).width === c.width);
 	const wide = await camera(page);
 	await page.mouse.move(place.x + 100, place.y + 100);
 	await page.keyboard.press("m");
@@ -467,21 +513,59 @@ test("timeline: the address names the view; back, forward and reload restore it"
 	await page.keyboard.press("Enter");
 	await until(() => /thread=/.test(page.url()) && /find=request/.test(page.url()));
 	const state = async () => [await camera(page), await page.locator(".tl-find").inputValue(), await page.locator(".tl-panel h2").textContent(), await drawn(page, "selected")];
+	/* The panel is there, and the picture as narrow as it makes it. */
+	await page.locator(".tl-panel h2").waitFor();
+	await until(async () => (await drawn(page, "selected")).length === 1 && (await camera(page)).width < first.width);
 	const was = await state();
+	await until(() => page.url().includes(`from=${was[0].from}`));
 	await page.reload();
-	await settled(page);
-	await until(async () => (await page.locator(".tl-find").inputValue()) === "request");
-	await until(async () => (await drawn(page, "selected")).length === 1);
-	equal(await state(), was, "after a reload");
+	await becomes(state, was, "after a reload");
 	while (/find=|thread=/.test(page.url()))
 		await page.goBack();
 	await until(async () => (await page.locator(".tl-find").inputValue()) === "");
-	const back = await camera(page);
-	equal([back.from, back.to], [zoomed.from, zoomed.to], "one back");
+	const window = async () => (({from, to}) => [from, to])(await camera(page));
+	await becomes(window, [zoomed.from, zoomed.to], "one back");
 	await page.goBack();
 	await until(async () => (await camera(page)).from === first.from);
 	await page.goForward();
 	await until(async () => (await camera(page)).from === zoomed.from);
+});
+
+test("timeline: going back leaves the way forward, however late the view is there", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const find = page.locator(".tl-find");
+
+	await until(() => page.url().includes("from="));
+	const first = page.url();
+	await page.keyboard.press("/");
+	await page.keyboard.type("request");
+	await page.keyboard.press("Enter");
+	await until(() => /thread=/.test(page.url()) && /find=request/.test(page.url()));
+	await until(async () => (await drawn(page, "selected")).length === 1);
+	await page.waitForTimeout(1000); /* more than the address waits for */
+	const last = page.url();
+	const places = () => page.evaluate(() => navigation.entries().map((it) => it.url));
+	const before = await places();
+	await page.evaluate(() => {
+		const {hooks} = document.getElementById("page").timeline.search;
+		const {find} = hooks;
+		hooks.find = async (text) => {
+			await new Promise((resolve) => setTimeout(resolve, 1000));
+			return find(text);
+		};
+	});
+	const steps = before.indexOf(last) - before.indexOf(first);
+	await page.evaluate((by) => history.go(by), -steps);
+	await until(() => page.url() === first);
+	await settled(page);
+	await page.waitForTimeout(1000);
+	equal(await find.inputValue(), "", "what is sought");
+	equal((await drawn(page, "selected")).length, 0, "what is selected");
+	equal([page.url(), await places()], [first, before], "places to come back to");
+	/* Back and forth at once: what came last is seen, and nothing of what came before it. */
+	await page.evaluate((by) => (history.go(by), setTimeout(() => history.go(-by), 100), setTimeout(() => history.go(by), 200)), steps);
+	await until(async () => (await find.inputValue()) === "request");
+	await becomes(async () => [page.url(), (await drawn(page, "selected")).length], [last, 1], "what is seen at last");
 });
 
 test("timeline: another range in the address is shown exactly", async (t) => {
@@ -554,10 +638,15 @@ test("timeline: a hand is followed by one picture a frame, and the old one goes 
 		engine.frame = (...what) => (told.asked++, frame(...what));
 		for (let i = 0; i < 50; i++)
 			canvas.dispatchEvent(new WheelEvent("wheel", {deltaY: -10, clientX: 400, clientY: 300, bubbles: true, cancelable: true}));
-		await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-		told.went = stage.picture.style.transform;
-		told.frames = stage.work.length - told.frames;
-		return told;
+		/* Behind the page's own in the same frame: what comes after that is another one. */
+		await new Promise((resolve) =>
+			requestAnimationFrame(() => {
+				told.went = stage.picture.style.transform;
+				told.frames = stage.work.length - told.frames;
+				resolve();
+			}),
+		);
+		return {...told};
 	});
 
 	ok(asked <= 1 && frames <= 1, `${asked} pictures were asked for, and ${frames} frames painted, for 50 turns of the wheel`);
