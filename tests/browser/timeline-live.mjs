@@ -1,5 +1,5 @@
 /* Runs that go on, and runs that are too long to be loaded at once. */
-import {equal, ok, test, until} from "./harness.mjs";
+import {becomes, equal, ok, test, until} from "./harness.mjs";
 import {camera, drawn, opened, settled} from "./timeline-tools.mjs";
 
 const loaded = (page) =>
@@ -46,7 +46,7 @@ test("timeline: a running guest is followed, paused, and left alone where a pers
 	await t.look(page, "live");
 	await guest.stop();
 	await page.locator(".tl-about", {hasText: "ended"}).waitFor();
-	equal(await page.getByRole("button", {name: /Pause|Go on/}).count(), 0, "buttons to pause");
+	await becomes(() => page.getByRole("button", {name: /Pause|Go on/}).count(), 0, "buttons to pause");
 });
 
 test("timeline: of a running guest one goes back into the archive, and forward to now", {timeout: 120000}, async (t) => {
@@ -94,7 +94,7 @@ test("timeline: a run too long for one model is gone through slice by slice", {t
 	ok(whole.end - whole.start > 2n * (BigInt(newest.to) - BigInt(newest.from)), "the whole is on the strip");
 	await page.locator(".tl-remarks", {hasText: "longer than what is loaded"}).waitFor();
 	await page.keyboard.press("f");
-	equal((await drawn(page, "unloaded")).length, 1, "parts that are told to be missing");
+	await becomes(async () => (await drawn(page, "unloaded")).length, 1, "parts that are told to be missing");
 	await t.look(page, "long-fit");
 	await page.focus("#tl-canvas");
 	for (let i = 0; i < 20; i++)
@@ -106,6 +106,7 @@ test("timeline: a run too long for one model is gone through slice by slice", {t
 	const lines = (await drawn(page, "thread")).filter((it) => it.x1 > 0 && it.x0 < now.width);
 	ok(lines.length > 0, "threads of it");
 	await t.look(page, "long-start");
+	await until(() => page.url().includes(`from=${now.from}`));
 	await page.reload();
 	await settled(page);
 	equal((await camera(page)).from, now.from, "after a reload");

@@ -22,9 +22,14 @@ test("guest text: it ends, and says how long it is", () => {
 	assert.equal(shown("x".repeat(120)), "x".repeat(120));
 	assert.equal(shown("x".repeat(10240)), `${"x".repeat(120)}… (10,240 characters)`);
 	assert.equal(shown("🐫".repeat(200), 3), "🐫🐫🐫… (400 characters)");
-	const began = performance.now();
-	shown("\u202e".repeat(10 << 20));
-	assert.ok(performance.now() - began < 50);
+	/* Of what is long only what is shown is looked at; the least of three, since anything may hold one up. */
+	const long = "\u202e".repeat(10 << 20);
+	const took = [1, 2, 3].map(() => {
+		const began = performance.now();
+		shown(long);
+		return performance.now() - began;
+	});
+	assert.ok(Math.min(...took) < 50, `${took} ms`);
 });
 
 test("guest text: lines stay lines", () => {
