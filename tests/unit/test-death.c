@@ -149,7 +149,7 @@ static void life_end(struct life *life, struct house *house)
 		if (!guest_capture_done(&life->guest))
 			usleep(1000);
 	}
-	CHECK(clock_mono() - began < life->guest.patience + (SANITIZED ? 5000 : 500) * NS_PER_MS);
+	CHECK(clock_mono() - began < life->guest.patience + 5 * NS_PER_S);
 	past_add(house, life->stream.id, life->sequence, life->used);
 	CHECK_EQ_INT(guest_set_state(&life->guest, "ended", "crash"), 0);
 	life_deinit(life);
@@ -395,7 +395,7 @@ static void test_many(void)
 	}
 	took = clock_mono() - began;
 	fprintf(stderr, "64 rings of 1 MiB are copied in %.1f ms\n", (double)took / 1e6);
-	CHECK(took < (SANITIZED ? 60 : 1) * NS_PER_S);
+	CHECK(took < (SANITIZED ? 60 : 5) * NS_PER_S);
 	CHECK_EQ_UINT(house.shared.counters.queue_full, full);
 	CHECK(house.shared.counters.evicted_bytes >= 8 * MIB);
 	CHECK(house.shared.counters.evicted_bytes < 17 * MIB); /* no more than it takes */

@@ -221,6 +221,7 @@ static void test_transaction_is_short(void)
 	CLEANUP(reader_freep) struct reader *r = NULL;
 	struct reader_packet p;
 	struct fixture f;
+	uint64_t began = clock_mono(), before;
 	size_t n = 1;
 
 	if (!fixture_init(&f))
@@ -240,11 +241,13 @@ static void test_transaction_is_short(void)
 	n = 1;
 	CHECK_EQ_INT(reader_packets(r, STREAM, 4, 4, false, &p, &n), 0);
 	CHECK_EQ_UINT(n, 0);
-	CHECK(reader_longest(r) < 200 * NS_PER_MS);
+	before = reader_longest(r);
+	CHECK(before <= clock_mono() - began);
 	usleep(200000);
 	reader_end(r);
-	CHECK(reader_longest(r) >= 200 * NS_PER_MS); /* what the caller does meanwhile counts */
-	CHECK(reader_longest(r) < 5 * NS_PER_S);
+	CHECK(reader_longest(r) >= 200 * NS_PER_MS &&
+	      reader_longest(r) > before); /* what the caller does meanwhile counts */
+	CHECK(reader_longest(r) <= clock_mono() - began);
 	n = 1;
 	CHECK_EQ_INT(reader_packets(r, STREAM, 4, 4, false, &p, &n), 0);
 	CHECK_EQ_UINT(n, 1);
@@ -268,7 +271,7 @@ static void test_longest_counts_what_overlaps(void)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
 	struct fixture f;
-	uint64_t longest;
+	uint64_t longest, began;
 	int n = 0;
 
 	if (!fixture_init(&f))
@@ -278,9 +281,11 @@ static void test_longest_counts_what_overlaps(void)
 	CHECK_EQ_INT(reader_run(r, 1, wait_and_read, r), 1);
 	longest = reader_longest(r);
 	CHECK(longest >= 200 * NS_PER_MS);
-	usleep(100000);
+	usleep(300000);
+	began = clock_mono();
 	CHECK_EQ_INT(reader_run(r, 1, count_run, &n), 0);
-	CHECK_EQ_UINT(reader_longest(r), longest);
+	/* What lies between the two is in neither; the second one may take long by itself, on a machine that is busy. */
+	CHECK(reader_longest(r) == longest || reader_longest(r) <= clock_mono() - began);
 	r = reader_free(r);
 	fixture_deinit(&f);
 }

@@ -176,6 +176,7 @@ static void test_clock_set_back(void)
 {
 	static struct clock_guest g;
 	const char *fault;
+	uint64_t began;
 
 	g.sink = (struct ring_sink){clock_reserve, clock_chunk, clock_drop, clock_gap};
 	for (uint32_t i = 0; i < CLOCK_PACKETS; i++) {
@@ -193,9 +194,10 @@ static void test_clock_set_back(void)
 	}
 	/* Packet 5 begins long before packet 4: for a while that is what an old packet under a new number looks like ... */
 	g.copied = g.marked = 0;
+	began = clock_mono();
 	for (uint64_t time = 10; time < 16; time++)
 		clock_event(&g, time);
-	CHECK_EQ_UINT(g.copied, 0);
+	CHECK(g.copied == 0 || clock_mono() - began >= NS_PER_S);
 	/* ... and after a second it is believed, and said. */
 	usleep(1100000);
 	for (uint64_t time = 16; time < 22; time++)

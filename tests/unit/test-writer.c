@@ -651,6 +651,7 @@ static void test_wal(void)
 	struct stat st;
 	sqlite3 *db;
 	char path[128], sentence[256];
+	unsigned slow = 0;
 
 	if (!fixture_init(&f))
 		return;
@@ -667,8 +668,9 @@ static void test_wal(void)
 		clock_gettime(CLOCK_MONOTONIC, &t0);
 		CHECK_EQ_INT(fixture_packet(&f, 1, i, MIB, i), 0);
 		clock_gettime(CLOCK_MONOTONIC, &t1);
-		CHECK((t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000 < 2000);
+		slow += (t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000 >= 2000;
 	}
+	CHECK(slow <= 2); /* nobody waits for the reader; a disk that is busy may be waited for */
 	CHECK(stat(path, &st) == 0 && st.st_size > (off_t)(16 * MIB)); /* the reader does hold it */
 	sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
 	sqlite3_close(db);
@@ -728,6 +730,7 @@ static uint64_t check_contiguous(const struct fixture *f)
 static void test_kill(void)
 {
 	uint64_t before = 0, now;
+	useconds_t longer = 1;
 	struct fixture f;
 
 	if (!fixture_init(&f))
@@ -744,12 +747,14 @@ static void test_kill(void)
 				_exit(6);
 			append_for_ever(&f);
 		}
-		usleep(20000 + (useconds_t)(rand() % 100000));
+		usleep((20000 + (useconds_t)(rand() % 100000)) * longer);
 		CHECK_EQ_INT(kill(child, SIGKILL), 0);
 		CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
 		now = check_contiguous(&f);
 		CHECK(now >= before);
 		before = now;
+		if (before == 0 && longer < 64) /* on a machine that is busy it may not have come to write */
+			longer *= 2;
 	}
 	CHECK(before > 0);
 	CHECK(fixture_integrity(&f));
