@@ -4,7 +4,7 @@ import {once} from "node:events";
 import {readFileSync} from "node:fs";
 import path from "node:path";
 
-import {BUILD, equal, ok, reference, sleep, test, until} from "./harness.mjs";
+import {BUILD, becomes, equal, ok, reference, sleep, test, until} from "./harness.mjs";
 import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
 import {event, piece} from "./trace-make.mjs";
 
@@ -73,7 +73,7 @@ test("beside: guests with clocks of their own are ticked, and stand on one time 
 	await page.keyboard.press("j");
 	await until(async () => /^early: /.test(await page.locator("#tl-panel-title").textContent()));
 	await page.getByRole("button", {name: "About"}).click();
-	ok(/late: its clock is .* ahead of dom0's/.test(await page.locator(".tl-panel-body").textContent()), "the clocks in words");
+	await page.locator(".tl-panel-body", {hasText: /late: its clock is .* ahead of dom0's/}).waitFor();
 	await t.look(page, "beside-together");
 	await t.accessible(page);
 	const place = await box(page);
@@ -93,17 +93,10 @@ async function pair(t, options) {
 }
 
 /** What is painted below. */
-const below = (page, ...kinds) =>
-	until(() =>
-		page.evaluate((wanted) => {
-			const {versus} = document.getElementById("page").timeline;
-			const {stage} = versus;
-
-			if (!stage.shown || stage.asking || stage.arrived || stage.wanted || stage.isOld())
-				return null;
-			return versus.painted.filter((it) => !wanted.length || wanted.includes(it.kind));
-		}, kinds),
-	);
+async function below(page, ...kinds) {
+	await settled(page);
+	return page.evaluate((wanted) => document.getElementById("page").timeline.versus.painted.filter((it) => !wanted.length || wanted.includes(it.kind)), kinds);
+}
 
 /** Where a moment of each trace is on the screen: the events at which both began. */
 const beginnings = (page) =>
@@ -127,7 +120,11 @@ test("beside: two captures are ticked and compared, and what differs is marked i
 	const panel = page.locator(".tl-panel-body");
 	await until(async () => /Here they part first/.test(await panel.textContent()));
 	ok(/Resolved (below|above) only/.test(await panel.textContent()), "an outcome in words");
-	const [above, under] = [await drawn(page, "parting", "outcome", "lone"), await below(page, "parting", "outcome", "lone")];
+	/* The marks lie over what is painted, from the frame after that on. */
+	const [above, under] = await until(async () => {
+		const marks = [await drawn(page, "parting", "outcome", "lone"), await below(page, "parting", "outcome", "lone")];
+		return marks.every((list) => list.length) && marks;
+	});
 	for (const [where, marks] of [["above", above], ["below", under]]) {
 		ok(marks.some((it) => it.kind === "parting" && it.text === "they part here"), `where they part, ${where}`);
 		ok(marks.some((it) => it.kind === "lone"), `threads without counterpart, ${where}`);
@@ -170,15 +167,14 @@ test("beside: two traces move together, are aligned on a label or on threads, an
 	/* A difference is gone to. */
 	await page.keyboard.press("f");
 	await page.getByRole("button", {name: /Resolved below only: 4452/}).click();
-	await until(async () => (await drawn(page, "selected")).length);
-	const [one, other] = [await drawn(page, "selected"), await below(page, "selected")];
-	equal([one.length, other.length], [1, 1], "selected in both");
-	/* On the two threads that are selected. */
+	await becomes(async () => [(await drawn(page, "selected")).length, (await below(page, "selected")).length], [1, 1], "selected in both");
+	/* On the two threads that are selected, by the panel as it is since: the one that is open is not. */
 	await page.keyboard.press("d");
-	if (!(await page.getByRole("button", {name: "Align on the two threads that are selected"}).isVisible()))
-		await page.keyboard.press("d");
+	await page.locator(".tl-panel").waitFor({state: "hidden"});
+	await page.keyboard.press("d");
 	await page.getByRole("button", {name: "Align on the two threads that are selected"}).click();
 	await until(() => page.evaluate(() => document.getElementById("page").timeline.versus.how?.threads));
+	await settled(page);
 	const [x, y] = await page.evaluate(() => {
 		const {camera, selection, versus} = document.getElementById("page").timeline;
 		return [camera.xOf(selection.thread.start), versus.camera.xOf(versus.thread.start)];
@@ -223,18 +219,19 @@ test("beside: what cannot be compared is said in a sentence", async (t) => {
 test("beside: running guests are followed together", {timeout: 120000}, async (t) => {
 	const host = await t.host();
 
-	host.guest("one");
-	host.guest("two");
+	/* How a clock stands is known from both sides once the ring was gone around, which takes some seconds; so few events leave the page room to rest. */
+	host.guest("one", "--size", "65536", "--rate", "500");
+	host.guest("two", "--size", "131072", "--rate", "500");
 	for (const name of ["one", "two"])
 		await until(async () => (await host.domain(name))?.bytes !== 0 && (await host.domain(name)));
 	await until(async () => (await host.get("/v1/domains/one")).streams[0]?.bytes > 4096 && (await host.get("/v1/domains/two")).streams[0]?.bytes > 4096);
 	const page = await opened(t, host, "#together=domain%3Aone&together=domain%3Atwo");
 	const ends = () => page.evaluate(() => document.getElementById("page").timeline.session.summary.streams.map((it) => String(it.end)));
 
-	ok(await page.getByRole("button", {name: "Pause"}).isVisible(), "a button to pause");
+	await page.getByRole("button", {name: "Pause"}).waitFor();
 	const first = await ends();
 	await until(async () => (await ends()).every((end, i) => BigInt(end) > BigInt(first[i])));
-	equal((await drawn(page, "guest")).length, 2, "headings");
+	await becomes(async () => (await drawn(page, "guest")).length, 2, "headings");
 	/* The longer they are watched, the better their clocks are known. */
 	await until(async () => (await drawn(page, "guest")).every((it) => /or up to/.test(it.text)), 80000);
 	await t.look(page, "beside-live");

@@ -3,7 +3,7 @@ import {spawn} from "node:child_process";
 import {once} from "node:events";
 import path from "node:path";
 
-import {BUILD, equal, ok, sleep, test, until} from "./harness.mjs";
+import {BUILD, equal, fail, ok, sleep, test, until} from "./harness.mjs";
 import {info, writer} from "./memtrace-make.mjs";
 import {box, settled} from "./timeline-tools.mjs";
 
@@ -19,8 +19,9 @@ const BLOCKS = [
 	[900, 32000000, null],
 ];
 
-/* Have what web OFFERs recorded. */
+/* Have what web OFFERs recorded; the ns in which it began. */
 async function record(host, offer) {
+	const asked = process.hrtime.bigint();
 	const answer = await fetch(`${host.url}/v1/domains/web/memtraces`, {
 		method: "POST",
 		headers: {"Content-Type": "application/json"},
@@ -28,32 +29,47 @@ async function record(host, offer) {
 	});
 
 	equal(answer.status, 201, await answer.text());
+	return process.hrtime.bigint() - asked;
 }
 
-/* A guest that traces, whose memory is profiled while it does; then all is over.  What is returned says when things were, by the host's clock. */
-async function both(t, {events = 2200, more = {}} = {}) {
+/* Until N bytes of the newest profile have come. */
+function arrived(host, n) {
+	return until(async () => (await host.get("/v1/memtraces")).memtraces[0]?.bytes >= n);
+}
+
+/*
+ * A guest that traces, whose memory is profiled while it does; then all is over.  What is returned says when things were, by the host's clock, and how
+ * long the sink took to begin, ns.
+ */
+async function both(t, {more = {}} = {}) {
 	const host = await t.host({sink: true});
-	const program = spawn(path.join(BUILD, "tests/integration/shifted"), [path.join(host.rings, "web.ctf"), String(SHIFT), String(events), "800"], {stdio: "ignore"});
+	const program = spawn(path.join(BUILD, "tests/integration/shifted"), [path.join(host.rings, "web.ctf"), String(SHIFT), "1000000", "800"], {stdio: "ignore"});
 	const ended = once(program, "exit");
-	let start, mono, write;
+	let start, mono, write, first;
+	t.later.push(async () => program.kill("SIGKILL"));
 	const offer = await host.offered(() => {
 		start = BigInt(Date.now()) * 1000n + WALL_US;
 		mono = process.hrtime.bigint();
 		write = writer(start);
-		return info({start, ...more});
+		first = info({start, ...more});
+		return first;
 	});
 
 	await until(async () => (await host.domain("web"))?.state === "running");
-	await record(host, offer);
+	const took = await record(host, offer);
 	const blocks = BLOCKS.map(([at, bytes, until]) => ({at: at * 1000, bytes, ...(until ? {until: until * 1000} : {})}));
 	while (process.hrtime.bigint() < mono + 1100000000n)
 		await sleep(20);
-	offer.send(write(blocks));
-	await sleep(100);
+	const rest = write(blocks);
+	offer.send(rest);
+	await arrived(host, first.length + rest.length);
 	await fetch(`${host.url}/v1/memtraces/1/recording`, {method: "DELETE"});
+	/* The threads go on for longer than the profile. */
+	await sleep(400);
+	program.kill("SIGTERM");
 	await ended;
 	await until(async () => (await host.domain("web")).state === "ended");
-	return {host, mono};
+	return {host, mono, took};
 }
 
 const strip = (page) => page.getByRole("slider", {name: /^Heap over time/});
@@ -81,17 +97,21 @@ async function pointAt(page, ms) {
 }
 
 const tip = (page) => page.locator(".tl-heap-tip").innerText();
+/* How many µs a hand is off where it points, at most: a click knows whole pixels. */
+const off = (page) => inPage(page, () => 2000 + (2 * Number(document.getElementById("page").timeline.camera.length(1))) / 1000);
 
 test("heap strip: it is there, on the same clock as the threads, with what was sent", async (t) => {
-	const {host, mono} = await both(t);
+	const {host, mono, took} = await both(t);
 	const page = await t.open(host, "/#domain=web");
 
 	await there(page);
 	await t.look(page, "strip");
 	/* Sums under the pointer, and where they change. */
 	for (const [ms, said] of [[50, "0 bytes"], [200, "7.6 MB"], [400, "23 MB"], [800, "7.6 MB"], [1050, "38 MB"]]) {
-		await pointAt(page, ms);
-		ok((await tip(page)).startsWith(`${said} lived at +`), `after ${ms} ms: ${await tip(page)}`);
+		await until(async () => {
+			await pointAt(page, ms);
+			return (await tip(page)).startsWith(`${said} lived at +`) || fail(`after ${ms} ms: ${await tip(page)}`);
+		});
 	}
 	await pointAt(page, 500);
 	await t.look(page, "strip-tip");
@@ -103,9 +123,10 @@ test("heap strip: it is there, on the same clock as the threads, with what was s
 	const drawn = BigInt(await timeOf(page, 300));
 	const was = mono + 300000000n + SHIFT;
 	ok(drawn - was <= BigInt(place.earlier) && was - drawn <= BigInt(place.later), `drawn ${drawn - was} ns late: or up to ${place.earlier} earlier, ${place.later} later`);
-	ok(drawn - was < 200000000n && was - drawn < 200000000n, `and mostly it is far better: ${drawn - was} ns`);
+	ok(drawn - was < 200000000n + took && was - drawn < 200000000n, `and mostly it is far better: ${drawn - was} ns, of which it took ${took} to begin`);
 	ok(/against the threads: here, up to [\d.]+ (µs|ms) earlier, or up to [\d.]+ (ns|µs|ms|s) later/.test(await tip(page)), await tip(page));
 	/* What is drawn: the steps where they are, at the heights that their numbers have. */
+	await settled(page);
 	const picture = await shown(page);
 	const {points} = picture.find(({kind}) => kind === "heap");
 	const scale = picture.filter(({kind}) => kind === "scale");
@@ -117,6 +138,7 @@ test("heap strip: it is there, on the same clock as the threads, with what was s
 	ok(points.some((at, i) => i % 2 === 0 && Math.abs(at - x) < 1.5), "a step where 32 MB came");
 	/* In words, for whoever asks. */
 	await page.getByRole("button", {name: "About"}).click();
+	await page.locator(".tl-panel-body", {hasText: "Heap: memory profile"}).waitFor();
 	const about = await page.locator(".tl-panel-body").textContent();
 	ok(/Heap: memory profile 1 of mirage, drawn by when its first packet came/.test(about), about);
 	ok(/the guest's wall clock is 7200 s ahead of this host's/.test(about), about);
@@ -130,14 +152,15 @@ test("heap strip: it follows the camera, to the pixel", async (t) => {
 	await there(page);
 	const aligned = async (what) => {
 		await settled(page);
-		await page.waitForTimeout(300);
-		const x = await inPage(page, () => {
-			const {camera, heap} = document.getElementById("page").timeline;
-			return camera.xOf(heap.tracks.list[0].time(900000));
+		/* The worker tells the steps of another window a moment later. */
+		await until(async () => {
+			const {x, points} = await inPage(page, () => {
+				const {camera, heap} = document.getElementById("page").timeline;
+				return {x: camera.xOf(heap.tracks.list[0].time(900000)), points: heap.shown.find(({kind}) => kind === "heap").points};
+			});
+			const rise = points.findIndex((y, i) => i % 2 && i > 1 && y < points[i - 2] - 15 && Math.abs(points[i - 1] - x) < 2);
+			return rise > 0 || fail(`${what}: the step at ${x} among ${points.slice(-40)}`);
 		});
-		const {points} = (await shown(page)).find(({kind}) => kind === "heap");
-		const rise = points.findIndex((y, i) => i % 2 && i > 1 && y < points[i - 2] - 15 && Math.abs(points[i - 1] - x) < 2);
-		ok(rise > 0, `${what}: the step at ${x} among ${points.slice(-40)}`);
 	};
 	await aligned("at first");
 	const place = await box(page);
@@ -169,11 +192,12 @@ test("heap strip: a click opens the memory page at that moment, and back", async
 
 	await there(page);
 	await pointAt(page, 400);
+	const by = await off(page);
 	await page.mouse.down();
 	await page.mouse.up();
 	const [, id, at] = /^#memtrace=(\d+)&at=(\d+)/.exec(await page.waitForFunction(() => location.hash.startsWith("#memtrace") && location.hash).then((it) => it.jsonValue()));
 	equal(id, "1");
-	ok(Math.abs(Number(at) - 400000) < 3000, `at ${at} µs`);
+	ok(Math.abs(Number(at) - 400000) < by, `at ${at} µs`);
 	await page.goBack();
 	await there(page);
 });
@@ -191,12 +215,13 @@ test("heap strip: a drag measures both", async (t) => {
 	await pointAt(page, 400);
 	await page.mouse.up();
 	await page.getByRole("heading", {name: "The selected range"}).waitFor();
+	const by = await off(page);
 	const says = await page.locator(".tl-panel-body").textContent();
 	ok(/7\.6 MB lived at the beginning, 23 MB at the end: 15 MB more; estimated from samples/.test(says), says);
 	const href = await page.getByRole("link", {name: "What was allocated meanwhile"}).getAttribute("href");
 	const [, a, b] = /^#memtrace=1&during=(\d+)-(\d+)$/.exec(href);
-	ok(Math.abs(a - 200000) < 3000 && Math.abs(b - 400000) < 3000, href);
-	ok((await shown(page)).some(({kind}) => kind === "range"), "the range in the strip");
+	ok(Math.abs(a - 200000) < by && Math.abs(b - 400000) < by, href);
+	await until(async () => (await shown(page)).some(({kind}) => kind === "range"));
 	await page.waitForFunction(() => /measure=/.test(location.hash));
 	await t.look(page, "strip-measured");
 	await t.accessible(page);
@@ -223,7 +248,7 @@ test("heap strip: by keyboard; hidden and shown, which the address names", async
 	await there(page);
 	await page.locator("#tl-canvas").focus();
 	await page.keyboard.press("h");
-	ok(await strip(page).isHidden(), "it is hidden");
+	await strip(page).waitFor({state: "hidden"});
 	await page.waitForFunction(() => /heap=off/.test(location.hash));
 	await page.reload();
 	await settled(page);
@@ -281,9 +306,11 @@ test("heap strip: several profiles of one run, each in its place, and the way th
 	await sleep(800);
 	for (const size of [8000000, 16000000]) {
 		const start = BigInt(Date.now()) * 1000n;
-		const offer = await host.offered(Buffer.concat([info({start}), writer(start)([{at: 1000, bytes: size}, {at: 200000, bytes: 8000}])]));
+		const all = Buffer.concat([info({start}), writer(start)([{at: 1000, bytes: size}, {at: 200000, bytes: 8000}])]);
+		const offer = await host.offered(all);
 		await record(host, offer);
 		await sleep(700);
+		await arrived(host, all.length);
 		const [{id}] = (await host.get("/v1/memtraces")).memtraces;
 		await fetch(`${host.url}/v1/memtraces/${id}/recording`, {method: "DELETE"});
 		await sleep(500);
@@ -321,5 +348,5 @@ for (const [what, options] of Object.entries({dark: {dark: true}, narrow: {width
 		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing sticks out at the side");
 		await t.look(page, `strip-${what}`);
 		await page.getByRole("button", {name: "About"}).click();
-		ok((await page.locator(".tl-panel-body").textContent()).includes("<img/src=x/onerror=alert(1)>\\u202e"), "as text");
+		await until(async () => (await page.locator(".tl-panel-body").textContent()).includes("<img/src=x/onerror=alert(1)>\\u202e"));
 	});

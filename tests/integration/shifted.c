@@ -1,10 +1,11 @@
 /*
  * shifted: a program whose clock is not the host's: shifted FILE SHIFT-NS EVENTS PAUSE-US
  *
- * Each event is a label that says what the host's monotonic clock was just then; its timestamp is SHIFT-NS more.
+ * Each event is a label that says what the host's monotonic clock was just then; its timestamp is SHIFT-NS more.  SIGTERM ends it before the last one.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,7 @@ int main(int argc, char **argv)
 	static struct shifted s;
 	struct mprof_recorder_file file;
 	struct timespec pause = {0};
+	sigset_t ends;
 	long i;
 	int r;
 
@@ -63,9 +65,13 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	mprof_recorder_at(&s.recorder, host_now() + (uint64_t)s.shift);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
 	for (i = strtol(argv[3], NULL, 10); i > 0; i--) {
 		tell(&s);
-		nanosleep(&pause, NULL);
+		if (sigtimedwait(&ends, NULL, &pause) == SIGTERM)
+			break;
 	}
 	mprof_recorder_stop(&s.recorder);
 	mprof_recorder_file_close(&file);
