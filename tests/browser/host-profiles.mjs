@@ -1,13 +1,15 @@
 /* Memory profiles on the host's page, used as a person uses it: guests that offer one, guests that send one, and what is kept of them. */
 import {connect} from "node:net";
 
-import {equal, ok, test, until} from "./harness.mjs";
+import {becomes, equal, ok, test, until} from "./harness.mjs";
 import {info, writer} from "./memtrace-make.mjs";
 
 const now = () => BigInt(Date.now()) * 1000n;
 const guestRow = (page, name) => page.locator(".guests tbody tr", {has: page.getByRole("link", {name, exact: true})});
 const profileRow = (page, id) => page.locator(`[data-memtrace='${id}']`);
 const text = (locator) => locator.evaluate((element) => element.innerText);
+const focused = (locator) => () => locator.evaluate((element) => element === document.activeElement);
+const hidden = (locator) => locator.waitFor({state: "hidden"});
 
 /* What a guest sends first, and from then on 80 blocks of 8000 bytes a call. */
 function sender(more = {}) {
@@ -34,8 +36,8 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	await button.click();
 	const dialog = page.getByRole("dialog", {name: "Profile the memory of web"});
 	/* The guest is a file: nothing says where it could be reached, and that is said. */
-	ok(/address/.test(await dialog.getByRole("alert").textContent()), "why the dialog is there");
-	ok(await dialog.getByLabel("Address of the guest").evaluate((element) => element === document.activeElement), "the focus is where to type");
+	await dialog.getByRole("alert").filter({hasText: "address"}).waitFor();
+	await becomes(focused(dialog.getByLabel("Address of the guest")), true, "whether the focus is where to type");
 	await t.accessible(page);
 	await t.look(page, "profile-where");
 	await page.keyboard.type("127.0.0.1");
@@ -53,8 +55,8 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	const link = row.getByRole("link", {name: /memory of web is being profiled/});
 	await link.waitFor();
 	equal(await link.getAttribute("href"), "#memtrace=1");
-	equal(await profileRow(page, 1).locator(".program").innerText(), "mirage");
-	ok((await text(profileRow(page, 1))).includes("requests"), "what the guest says of it");
+	await becomes(() => profileRow(page, 1).locator(".program").innerText(), "mirage", "its program");
+	await until(async () => (await text(profileRow(page, 1))).includes("requests"));
 	ok((await text(profileRow(page, 1))).includes("Recording"), "that it is being recorded");
 	await until(async () => (await page.getByRole("status").textContent()).includes("The memory of web is being profiled."));
 	/* It grows before one's eyes. */
@@ -76,11 +78,11 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	await page.getByRole("button", {name: "Start", exact: true}).click();
 	await page.getByRole("dialog").getByText(/is being recorded already/).waitFor();
 	await page.keyboard.press("Escape");
-	ok(await other.evaluate((element) => element === document.activeElement), "the focus is where it was");
+	await becomes(focused(other), true, "whether the focus is where it was");
 	/* Stopped from the guest's row. */
 	await row.getByRole("button", {name: "Stop profiling the memory of web"}).click();
 	await profileRow(page, 1).getByText("Stopped", {exact: true}).waitFor();
-	ok(await link.isHidden(), "the row does not say so any more");
+	await hidden(link);
 	await button.waitFor();
 	equal((await recorded(host)).map(({state, reason}) => [state, reason]), [["ended", "stopped"]]);
 	await t.look(page, "profile-stopped");
@@ -99,7 +101,7 @@ test("profiles: what others begin and end is seen; pin, note, delete, filters, k
 	equal(await row.locator("a.name").innerText(), "guest at 127.0.0.1");
 	host.profiled(sender({context: "two"}).first);
 	await profileRow(page, 2).waitFor();
-	equal(await page.locator("[data-memtrace]").evaluateAll((rows) => rows.map((it) => it.dataset.memtrace)), ["2", "1"]);
+	await becomes(() => page.locator("[data-memtrace]").evaluateAll((rows) => rows.map((it) => it.dataset.memtrace)), ["2", "1"], "their order");
 	one.end();
 	await row.getByText("Ended", {exact: true}).waitFor();
 	/* Kept and described. */
@@ -115,7 +117,7 @@ test("profiles: what others begin and end is seen; pin, note, delete, filters, k
 	await profileRow(page, 2).waitFor({state: "detached"});
 	await page.getByRole("group", {name: "Which memory profiles"}).getByRole("button", {name: "Recording"}).click();
 	await profileRow(page, 2).waitFor();
-	equal(await row.count(), 0);
+	await row.waitFor({state: "detached"});
 	await page.getByRole("group", {name: "Which memory profiles"}).getByRole("button", {name: "All"}).click();
 	/* Deleted, once that was confirmed; by another client without. */
 	await row.getByRole("button", {name: /^Delete/}).click();
@@ -146,10 +148,10 @@ test("profiles: a capture leads to the profile that ran, from its row and its co
 	});
 	equal(answer.status, 201);
 	await profileRow(page, 1).waitFor();
-	ok(await page.locator("[data-capture='1']").getByRole("link", {name: /memory profile/}).isHidden(), "the first snapshot was before it");
 	await guestRow(page, "web").getByRole("button", {name: /Take a snapshot/}).click();
 	const link = page.locator("[data-capture='2']").getByRole("link", {name: "The memory profile of web that ran at capture 2"});
 	await link.waitFor();
+	ok(await page.locator("[data-capture='1']").getByRole("link", {name: /memory profile/}).isHidden(), "the first snapshot was before it");
 	equal(await link.getAttribute("href"), "#memtrace=1");
 	await page.locator("[data-capture='2']").getByRole("button", {name: /^Context/}).click();
 	equal(await page.getByRole("dialog").getByRole("link", {name: /memory profile that ran then/}).getAttribute("href"), "#memtrace=1");
@@ -165,9 +167,9 @@ test("profiles: a guest that traces nothing is there for its profile alone", asy
 	const row = guestRow(page, "quiet");
 
 	await row.waitFor();
-	equal(await row.locator(".kept").innerText(), "no trace");
-	ok(await row.getByRole("button", {name: /snapshot/}).isHidden(), "nothing to take a snapshot of");
-	ok(await row.getByRole("checkbox").isHidden(), "nothing to lay on a time line");
+	await becomes(() => row.locator(".kept").innerText(), "no trace", "what is kept");
+	await hidden(row.getByRole("button", {name: /snapshot/})); /* there is nothing to take one of */
+	await hidden(row.getByRole("checkbox")); /* nor to lay on a time line */
 	const answer = await fetch(`${host.url}/v1/domains/quiet/memtraces`, {
 		method: "POST",
 		headers: {"Content-Type": "application/json"},
@@ -175,8 +177,9 @@ test("profiles: a guest that traces nothing is there for its profile alone", asy
 	});
 	equal(answer.status, 201);
 	await row.getByRole("link", {name: /memory of quiet is being profiled/}).waitFor();
-	equal(await row.locator("a.name").getAttribute("href"), "#memtrace=1");
-	ok(await profileRow(page, 1).getByRole("link", {name: /beside the threads/}).isHidden(), "there are no threads beside it");
+	await becomes(() => row.locator("a.name").getAttribute("href"), "#memtrace=1", "where its name leads");
+	await profileRow(page, 1).waitFor();
+	await hidden(profileRow(page, 1).getByRole("link", {name: /beside the threads/})); /* there are none */
 	await t.look(page, "profiles-ringless");
 });
 
@@ -192,7 +195,7 @@ for (const [what, options] of Object.entries({light: {}, dark: {dark: true}, nar
 		const row = profileRow(page, 1);
 		await row.waitFor();
 		await guestRow(page, "web").waitFor();
-		equal(await row.locator(".program").innerText(), HOSTILE.program);
+		await becomes(() => row.locator(".program").innerText(), HOSTILE.program, "its program");
 		equal(await page.locator("#page img, #page script").count(), 0, "elements that a guest made");
 		equal((await page.content()).match(/\u202e/), null, "characters that deceive");
 		ok((await row.evaluate((element) => element.offsetHeight)) < (options.width < 1100 ? 500 : 200), "a row is not as tall as a label is long");
