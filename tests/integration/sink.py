@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import signal
 import socket
 import sqlite3
 import struct
@@ -16,6 +17,7 @@ from daemons import QUIET
 from events import Follower
 
 daemons.PROGRAMS["mprofd-sink"] = "daemon/sink/mprofd-sink"
+CLOSE_WAIT = 8  # of TCP: the other end has nothing more to say, and listens
 MAGIC = bytes.fromhex("c11ffcc1")
 # When a real guest that allocated little sent packets of which size: silence for half a minute, then what it was about.
 QUIET_GUEST = [(0, 174), (30.01, 2949), (30.01, 11747), (60.08, 685), (60.08, 11775), (90.13, 125), (90.13, 12190), (101.08, 145), (101.08, 4167)]
@@ -78,8 +80,7 @@ class Sink(daemons.Daemons):
     """A sink that listens, and the server; no collector unless it is started."""
 
     def __init__(self, more="", config=QUIET):
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port = probe.getsockname()[1]
+        self.port = daemons.free_port()
         super().__init__(f"{config}[sink]\nlisten = 127.0.0.1:{self.port}\nstreams-per-guest = 1000\n{more}\n")
         self.sink = None
         self.tag = 0
@@ -109,8 +110,8 @@ class Sink(daemons.Daemons):
             sql = f"SELECT {columns} FROM recordings WHERE state <> 'deleted' AND {where} ORDER BY id"
             return db.execute(sql).fetchall()
 
-    def wait_rows(self, n, where="1", columns="*", seconds=20):
-        return self.wait(lambda: (lambda rows: rows if len(rows) >= n else None)(self.rows(columns, where)), seconds)
+    def wait_rows(self, n, where="1", columns="*"):
+        return self.wait(lambda: (lambda rows: rows if len(rows) >= n else None)(self.rows(columns, where)))
 
     def bytes_of(self, recording):
         """What the archive holds of it, piece by piece."""
@@ -131,7 +132,7 @@ class Sink(daemons.Daemons):
         self.tag += 1
         lines = [f"{verb} {self.tag}"] + [f"{key.replace('_', '-')}={value}" for key, value in pairs.items()]
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.settimeout(15)
+            s.settimeout(30)
             s.connect(os.path.join(self.runs, "sink", "sink.sock"))
             s.send("\n".join(lines).encode())
             head, *rest = s.recv(65536).decode().split("\n")
@@ -208,10 +209,11 @@ class Listening(Case):
         huge = MAGIC + struct.pack("<I", 0xFFFFFFF8)
         for text in (b"GET / HTTP/1.1\r\n", b"\xc1\x1f\xfc\x00", huge, MAGIC + bytes(100), packet(b"no info"), info(rate=7)):
             with d.connect() as guest:
-                guest.settimeout(5)
+                guest.settimeout(30)
                 guest.sendall(text)
                 with contextlib.suppress(ConnectionResetError):
                     self.assertEqual(guest.recv(1), b"")
+        d.wait(lambda: d.metric("garbage_total") >= 6)
         self.assertEqual((d.rows(), d.metric("garbage_total")), ([], 6))
         self.assertEqual(d.said().count("what came from a guest"), 1)
 
@@ -221,17 +223,19 @@ class Listening(Case):
         silent = self.enterContext(d.connect())
         silent.sendall(info("silent"))
         guest = self.enterContext(d.connect())
-        began, total = time.monotonic(), 0
+        began, total, took = time.monotonic(), 0, []
         for index, (at, size) in enumerate(QUIET_GUEST):
             time.sleep(max(0, began + at / 8 - time.monotonic()))
             part = packet(random.randbytes(size - 66)) if index else info("quiet")
             guest.sendall(part)
             total += len(part)
             following = QUIET_GUEST[index + 1][0] if index + 1 < len(QUIET_GUEST) else at + 30
-            if following - at > 8:  # within a second, or two where the machine is busy
+            if following - at > 8:
                 sent = time.monotonic()
                 d.wait(lambda: d.rows("bytes", "context = 'quiet'") == [(total,)])
-                self.assertLess(time.monotonic() - sent, 2)
+                took.append(time.monotonic() - sent)
+        # Within a second, or two where the machine is busy; it may be busier once.
+        self.assertLess(sorted(took)[-2], 2, took)
         guest.close()
         d.wait_rows(1, f"context = 'quiet' AND reason = 'closed' AND bytes = {total}")
         self.assertEqual(d.rows("state", "context = 'silent'"), [("recording",)])
@@ -253,7 +257,7 @@ class Listening(Case):
         for recording, context, size in rows[::17]:
             data = guests[int(context.split(" ")[1])][1]
             self.assertEqual((size, d.bytes_of(recording)), (len(data), data))
-        self.assertEqual(len(d.rows("id", "state = 'recording'")), 20)
+        self.assertEqual(len(d.wait_rows(20, "state = 'recording'", "id")), 20)
         for guest, _ in guests:
             guest.close()
         self.assertEqual(len(d.wait_rows(20, "reason = 'cut'")), 20)
@@ -270,15 +274,15 @@ class Listening(Case):
         rows = d.wait_rows(60, "reason = 'closed'", "context")
         self.assertEqual({row[0] for row in rows}, {f"{k} {n}" for k in range(10) for n in range(6)})
         d.wait(lambda: (d.metric("streams"), d.metric("held_bytes")) == (0, 0))
-        self.assertLess(len(os.listdir(f"/proc/{d.sink.pid}/fd")), 40)
+        d.wait(lambda: len(os.listdir(f"/proc/{d.sink.pid}/fd")) < 40)
 
     def test_kill(self):
-        """What was read a second before a kill is in the archive; the next sink says so and goes on with new numbers."""
+        """What was committed before a kill is in the archive; the next sink says so and goes on with new numbers."""
         d = self.sink()
         data = stream(50)
         guest = d.connect()
         guest.sendall(data + b"\xc1")
-        time.sleep(1)
+        d.wait_rows(1, f"bytes = {len(data)}")
         d.kill_sink()
         guest.close()
         self.assertEqual(d.rows("state, bytes"), [("recording", len(data))])
@@ -296,26 +300,50 @@ class Listening(Case):
             guest.sendall(stream(2))
             d.wait_rows(1)
             guest.sendall(packet(b"last"))
-            time.sleep(0.05)
             d.stop_sink()
         self.assertEqual(d.rows("state, reason, packets"), [("ended", "shutdown", 4)])
+
+    def test_late(self):
+        """A sink that ends, and is stopped itself until its guests' time is over, takes what came before all the same."""
+        d = self.sink()
+        guests = [self.enterContext(d.connect()) for _ in range(10)]
+        for seed, guest in enumerate(guests):
+            guest.sendall(stream(2, seed=seed))
+        d.wait_rows(10)
+        d.sink.terminate()
+        for guest in guests:
+            self.assertEqual(guest.recv(1), b"")
+        d.sink.send_signal(signal.SIGSTOP)
+        for guest in guests:
+            with contextlib.suppress(ConnectionError):
+                guest.sendall(packet(b"last"))
+        time.sleep(1)
+        # Whose time was over before, on a machine that is busy, was refused.
+        open_ = [seed for seed, guest in enumerate(guests) if guest.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT]
+        d.sink.send_signal(signal.SIGCONT)
+        d.sink.wait(30)  # a second SIGTERM would end it at once
+        d.stop_sink()
+        rows = {context: (reason, packets) for context, reason, packets in d.rows("context, reason, packets")}
+        self.assertEqual([rows[f"seed {seed}"] for seed in open_], [("shutdown", 4)] * len(open_))
 
 
 class Quotas(Case):
     def test_streams(self):
         d = self.sink("streams-per-guest = 2")
         guests = [d.connect() for _ in range(3)]
-        guests[2].settimeout(5)
+        guests[2].settimeout(30)
         self.assertEqual(guests[2].recv(1), b"")
         self.assertEqual(d.metric("refused_total"), 1)
         for guest in guests:
             guest.close()
 
     def send_until_cut(self, d, n, size=30000):
+        """N packets, of which not all are taken; it is cut off for that, however long it takes."""
         with d.connect() as guest, contextlib.suppress(ConnectionError):
             guest.sendall(info())
             for _ in range(n):
                 guest.sendall(packet(random.randbytes(size)))
+            guest.settimeout(30)
             guest.recv(1)
 
     def test_bytes(self):
@@ -334,7 +362,7 @@ class Quotas(Case):
         with d.connect() as first, d.connect() as second:
             first.sendall(info() + packet(random.randbytes(200000)) * 3)
             d.wait_rows(1, "bytes > 600000")
-            second.settimeout(5)
+            second.settimeout(30)
             with contextlib.suppress(ConnectionError):
                 second.sendall(info() + packet(random.randbytes(200000)) * 3)
                 second.recv(1)
@@ -344,24 +372,28 @@ class Quotas(Case):
     def test_rate(self):
         """Of a guest: another connection, at the same time or behind it, has no more."""
         d = self.sink("rate-per-guest = 100K")
+        began = time.monotonic()
         self.send_until_cut(d, 100)
         self.assertEqual(len(d.wait_rows(1, "reason = 'rate'")), 1)
-        self.send_until_cut(d, 10)
+        self.send_until_cut(d, 100)
         d.wait(lambda: d.metric("over_rate_total") == 2)
+        more = 102_400 * (time.monotonic() - began)  # the slower the machine, the more may come
         d.wait(lambda: d.metric("streams") == 0 and d.metric("held_bytes") == 0)
-        self.assertTrue(900_000 < d.rows("sum(bytes)")[0][0] < 1_200_000)
+        self.assertTrue(900_000 < d.rows("sum(bytes)")[0][0] < 1_100_000 + more)
 
     def test_rate_of_streams(self):
         d = self.sink("rate-per-guest = 100K")
         with contextlib.ExitStack() as stack:
             guests = [stack.enter_context(d.connect()) for _ in range(10)]
+            began = time.monotonic()
             for guest in guests:
                 with contextlib.suppress(ConnectionError):
-                    guest.sendall(info() + packet(random.randbytes(200_000)))
+                    # Of small packets: of one that is not whole nothing stays, and all of them may be read by turns.
+                    guest.sendall(info() + b"".join(packet(random.randbytes(20_000)) for _ in range(20)))
             d.wait(lambda: d.metric("over_rate_total") >= 4)
             d.wait(lambda: d.rows("total(bytes)")[0][0] > 700_000)
             time.sleep(0.6)
-            self.assertLess(d.rows("sum(bytes)")[0][0], 1_300_000)
+            self.assertLess(d.rows("sum(bytes)")[0][0], 1_200_000 + 102_400 * (time.monotonic() - began))
 
     def test_rate_of_all(self):
         d = self.sink("rate = 100K")
@@ -372,7 +404,7 @@ class Quotas(Case):
     def test_streams_of_all(self):
         d = self.sink("streams = 2")
         guests = [d.connect() for _ in range(3)]
-        guests[2].settimeout(5)
+        guests[2].settimeout(30)
         self.assertEqual(guests[2].recv(1), b"")
         guests[0].close()
         for guest in guests[1:]:
@@ -390,7 +422,7 @@ class Overrun(Case):
 
     def send(self, guest, megabytes):
         """True: all went, in a moment; False: cut off."""
-        guest.settimeout(5)
+        guest.settimeout(20)
         with contextlib.suppress(ConnectionError):
             for _ in range(megabytes * 10):
                 guest.sendall(packet(random.randbytes(100_000)))
@@ -410,12 +442,12 @@ class Overrun(Case):
             d.wait(lambda: d.metric("overrun_total") == 1)
             self.assertTrue(4 << 19 < d.metric("held_bytes") <= 4 << 20)
             db.execute("ROLLBACK")
-        size, dropped = d.wait_rows(1, "context = 'loud' AND reason = 'overrun'", "bytes, dropped")[0]
+        recording, size = d.wait_rows(1, "context = 'loud' AND reason = 'overrun'", "id, bytes")[0]
         self.assertGreater(size, 1 << 21)
-        self.assertEqual(len(d.bytes_of(2)), size)
+        self.assertEqual(len(d.bytes_of(recording)), size)
         quiet.sendall(packet(b"and on"))
         d.wait_rows(1, "context = 'quiet' AND state = 'recording' AND packets = 2")
-        self.assertEqual(d.metric("held_bytes"), 0)
+        d.wait(lambda: d.metric("held_bytes") == 0)
 
     def test_full_disk(self):
         """It is said; what waits is written when there is room again, without a hole."""
@@ -441,9 +473,9 @@ class Overrun(Case):
         d.wait(lambda: d.metric("archiving") == 1)
         patient.sendall(packet(b"after"))
         expected = info("patient") + packet(b"before") + during + packet(b"after")
-        d.wait_rows(1, f"context = 'patient' AND state = 'recording' AND bytes = {len(expected)}")
-        self.assertEqual(d.bytes_of(1), expected)
-        self.assertEqual(d.wait_rows(1, "context = 'greedy'", "reason"), [("disk",)])
+        ((recording,),) = d.wait_rows(1, f"context = 'patient' AND state = 'recording' AND bytes = {len(expected)}", "id")
+        self.assertEqual(d.bytes_of(recording), expected)
+        self.assertEqual(d.wait_rows(1, "context = 'greedy' AND reason IS NOT NULL", "reason"), [("disk",)])
 
 
 class Offered(Case):
@@ -470,9 +502,7 @@ class Offered(Case):
         d = self.sink()
         busy = self.offer(busy=True)
         self.assertEqual(d.say("start", address="127.0.0.1", port=busy.port)[1]["status"], "409")
-        with socket.create_server(("127.0.0.1", 0)) as nobody:
-            port = nobody.getsockname()[1]
-        self.assertEqual(d.say("start", address="127.0.0.1", port=port)[1]["status"], "502")
+        self.assertEqual(d.say("start", address="127.0.0.1", port=daemons.free_port())[1]["status"], "502")
         self.assertEqual(d.say("start", address="example.org", port=1)[1]["status"], "400")
         self.assertEqual(d.say("start", address="127.0.0.1", port=70000)[1]["status"], "400")
         self.assertEqual(d.say("start", domid=5)[1]["status"], "404")
@@ -520,6 +550,7 @@ class Collector:
 
     def __init__(self, runs):
         self.who, self.where, self.offers, self.asked = {}, {}, "", []
+        self.late = 0  # seconds until it answers who
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         os.makedirs(runs, exist_ok=True)
         self.listener.bind(os.path.join(runs, "collect.sock"))
@@ -530,17 +561,23 @@ class Collector:
         if verb == "offers":
             return {"offers": self.offers}
         self.asked.append((verb, pairs))
+        time.sleep(self.late if verb == "who" else 0)
         return self.who.get(pairs["address"]) if verb == "who" else self.where.get(int(pairs["domid"]))
 
     def _serve(self):
-        client, _ = self.listener.accept()
+        with contextlib.suppress(OSError):
+            while True:  # who was not answered in time comes again
+                client, _ = self.listener.accept()
+                with client, contextlib.suppress(OSError):
+                    self._talk(client)
+
+    def _talk(self, client):
         while text := client.recv(65536).decode():
             head, *rest = text.split("\n")
             verb, tag = head.split(" ")
             answer = self._answer(verb, dict(line.split("=", 1) for line in rest))
             lines = [f"ok {tag}", *(f"{k}={v}" for k, v in answer.items())] if answer else [f"error {tag}", "status=404", "sentence=no"]
             client.send("\n".join(lines).encode())
-        client.close()
 
     def close(self):
         self.listener.close()
@@ -572,6 +609,15 @@ class Identified(Case):
         asked = len(self.collector.asked)
         time.sleep(1.5)
         self.assertEqual(len(self.collector.asked), asked)
+
+    def test_gone_before_the_answer(self):
+        """A guest that is gone before a collector that is busy can say who it is: its recording waits for that."""
+        d = self.sink()
+        self.collector.who["127.0.0.1"] = self.domain(7)
+        self.collector.late = 1
+        with d.connect() as guest:
+            guest.sendall(info())
+        self.assertEqual(d.wait_rows(1, "state = 'ended'", "run, name"), [(7, "web")])
 
     def test_another_life(self):
         """A guest that was asked for, and is lost, and comes back as another run: that is said of what it sends then."""
@@ -609,10 +655,10 @@ class Identified(Case):
         answers = []
         asking = threading.Thread(target=lambda: answers.append(d.say("start", domid=5, run=7)))
         asking.start()
-        time.sleep(0.3)
+        time.sleep(1.5)
         self.assertEqual(answers, [])
         guest.sendall(info())
-        asking.join(10)
+        asking.join(30)
         self.assertEqual(answers, [("ok", {"recording": "1"})])
         self.assertEqual(d.say("start", domid=5, run=7)[1]["status"], "409")
 
@@ -708,6 +754,7 @@ class Http(Case):
             self.assertEqual(status, 201, memtrace)
             if n == 0:
                 self.assertEqual(self.call(d, "DELETE", f"/v1/memtraces/{memtrace['id']}/recording")[0], 200)
+        offer.close()  # nor is it connected to again
         offer.client.shutdown(socket.SHUT_RDWR)
         self.let_go()
         d.wait(lambda: d.captures("web"))
@@ -763,16 +810,16 @@ class Http(Case):
         self.assertEqual(told("began")[0]["says"]["context"], "test")
         home = f"/v1/memtraces/{told('began')[0]['id']}"
         began = time.monotonic()
-        total = len(info())
+        total, packets = len(info()), 1
         while len(f.named("memtrace-growth")) < 3:
             guest.sendall(packet(bytes(20000)))
-            total += len(packet(bytes(20000)))
-            self.assertLess(time.monotonic() - began, 20)
+            total, packets = total + len(packet(bytes(20000))), packets + 1
+            self.assertLess(time.monotonic() - began, daemons.PATIENCE)
             time.sleep(0.05)
         self.assertGreater(time.monotonic() - began, 4)
-        d.wait(lambda: f.named("memtrace-growth")[-1] == {"memtraces": [{"id": 1, "bytes": total, "packets": total // 20000 + 1}]})
+        d.wait(lambda: f.named("memtrace-growth")[-1] == {"memtraces": [{"id": 1, "bytes": total, "packets": packets}]})
         d.ask(home, "PATCH", '{"note": "a note"}', {"Content-Type": "application/json"})
-        self.assertEqual(told("changed")[-1]["note"], "a note")
+        d.wait(lambda: told("changed")[-1]["note"] == "a note")
         last = f.events[-1][2]
         guest.close()
         ended = told("ended")[0]
@@ -786,7 +833,9 @@ class Http(Case):
         again = Follower(d, last)
         self.addCleanup(again.close)
         d.wait(lambda: len(again.named("memtrace")) >= 2 and again.named("memtrace-deleted"))
-        self.assertEqual(again.events, f.events[-len(again.events) :])
+        missed = f.events[[number for _, _, number in f.events].index(last) + 1 :]
+        n = min(len(missed), len(again.events))  # one of them may have more by now
+        self.assertEqual(again.events[:n], missed[:n])
         self.assertEqual(again.named("hello") + again.named("reset"), [])
 
     def test_health(self):
