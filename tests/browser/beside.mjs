@@ -216,7 +216,7 @@ test("beside: what cannot be compared is said in a sentence", async (t) => {
 	}
 });
 
-test("beside: running guests are followed together", {timeout: 120000}, async (t) => {
+test("beside: running guests are followed together", {timeout: 240000}, async (t) => {
 	const host = await t.host();
 
 	/* How a clock stands is known from both sides once the ring was gone around, which takes some seconds; so few events leave the page room to rest. */

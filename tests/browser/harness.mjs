@@ -35,7 +35,9 @@ const PROGRAMS = {
 	"demo-guest": "client/recorder/demo/mprof-demo-guest",
 	"archive-driver": "tests/integration/archive-driver",
 };
-const TIMEOUT = 60000;
+/* Only what never ends is to run into these: a busy machine may take its time. */
+const TIMEOUT = 180000;
+const WAIT = 40000;
 /* Where a test asks for it, what a person would have seen is left there to be looked at. */
 const SHOTS = process.env.MPROF_SCREENSHOTS;
 
@@ -79,7 +81,7 @@ export function reference(name) {
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Ask WHAT until it answers something true, which is returned.  What it throws meanwhile is told where it never does. */
-export async function until(what, wait = 20000) {
+export async function until(what, wait = WAIT) {
 	const end = performance.now() + wait;
 	let last;
 
@@ -351,7 +353,7 @@ class Test {
 
 	/** Note whatever goes wrong in PAGE. */
 	watch(page, host) {
-		page.setDefaultTimeout(20000);
+		page.setDefaultTimeout(WAIT);
 		page.on("console", (message) => {
 			if (["error", "warning"].includes(message.type()))
 				this.problems.push(`console: ${message.text()} (${message.location().url})`);

@@ -69,11 +69,12 @@ export function addressed(page, key, wanted) {
 
 		equal(got, wanted === undefined ? [] : [wanted].flat(), `${key} in the address`);
 		return true;
-	}, 5000);
+	});
 }
 
 /** The boxes of the flame graph in words: [{name, row, x, wide}], the zoomed one first. */
-export function boxes(page) {
+export async function boxes(page) {
+	await settled(page);
 	return page.evaluate(() => {
 		const {layout, tree, names, zoomed} = document.getElementById("page").memory.flame;
 

@@ -1,7 +1,7 @@
 /* A memory profile on the screen, used as a person uses it; numbers are held to the reference reader's. */
 import {readFileSync} from "node:fs";
 
-import {equal, ok, reference, test, until} from "./harness.mjs";
+import {becomes, equal, ok, reference, test, until} from "./harness.mjs";
 import {addressed, allocated, boxes, condition, counted, drop, middle, opened, oracle, packets, recorded, renamed, settled, viewer} from "./memory-tools.mjs";
 import {info, writer} from "./memtrace-make.mjs";
 
@@ -102,7 +102,7 @@ test("memory: functions have what the reference says of their places", async (t)
 });
 
 for (const name of ["leaky", "multidom-v3"])
-	test(`memory: every filter counts what the reference viewer counts, of ${name}`, {timeout: 120000}, async (t) => {
+	test(`memory: every filter counts what the reference viewer counts, of ${name}`, {timeout: 240000}, async (t) => {
 		const host = await t.host({sink: true, collector: false});
 		const {id} = await recorded(host, trace(name));
 		const page = await opened(t, host, id);
@@ -241,10 +241,10 @@ test("memory: search tells how much it found, and what is hidden is gone", async
 
 	await page.keyboard.press("/");
 	await page.keyboard.type("list");
-	await page.locator(".mem-found").getByText(/boxes/).first().waitFor();
-	const found = await page.evaluate(() => document.getElementById("page").memory.flame.found.textContent);
-	ok(found.includes(`${((100 * samples) / oracle("leaky").samples_total).toFixed(1)} %`), `${found} is ${samples} samples`);
 	await addressed(page, "find", "list");
+	/* Each letter finds something: of all of the word this is what is said. */
+	const share = `${((100 * samples) / oracle("leaky").samples_total).toFixed(1)} %`;
+	await becomes(() => page.evaluate((it) => document.getElementById("page").memory.flame.found.textContent.endsWith(it), `, ${share}`), true, `whether ${share} are found`);
 	await t.look(page, "memory-search");
 	await page.getByText("Filters", {exact: true}).click();
 	await page.getByRole("button", {name: "Hide a function"}).click();
@@ -297,7 +297,7 @@ test("memory: the address is the view, after a reload and in another browser", a
 	equal(before[4], ["256", "Leaky", "Stdlib__List.mapi"]);
 	await page.reload();
 	await settled(page);
-	equal(await seen(), before, "the view after a reload");
+	await becomes(seen, before, "the view after a reload");
 	await page.getByLabel("Which way it grows").selectOption("up");
 	await addressed(page, "grow", undefined);
 	for (const [key, value] of new URLSearchParams(more.slice(1)))
@@ -354,7 +354,7 @@ test("memory: a recording grows before one's eyes, stands still, is stopped and 
 	await t.look(page, "memory-recording");
 	await page.getByRole("button", {name: "Stop recording"}).click();
 	await page.getByText(/: it was stopped$/).waitFor();
-	ok(await page.getByRole("button", {name: "Stop recording"}).isHidden(), "the button is gone");
+	await page.getByRole("button", {name: "Stop recording"}).waitFor({state: "hidden"});
 	await page.getByRole("button", {name: "Pin", exact: true}).click();
 	await page.getByRole("button", {name: "Unpin"}).waitFor();
 	await page.getByRole("button", {name: "Note"}).click();
@@ -406,7 +406,7 @@ test("memory: a file is dropped or chosen, and what is damaged says so", async (
 
 	await drop(page, "#page", "mirage-cut-events.trace", trace("mirage-cut-events"));
 	await settled(page);
-	ok(page.url().endsWith("#memfile=mirage-cut-events.trace"), page.url());
+	await until(() => page.url().endsWith("#memfile=mirage-cut-events.trace"));
 	const {samples} = await counted(page);
 	equal(samples, oracle("mirage-cut-events").samples_total);
 	await page.locator(".mem-remarks li").first().waitFor();
@@ -448,11 +448,11 @@ test("memory: dark, narrow, by touch, and a stack of thousands of calls", async 
 	await flame(small).scrollIntoViewIfNeeded();
 	const there = await middle(small, box);
 	await small.touchscreen.tap(there.x, there.y);
-	equal((await boxes(small))[0].name, box.name, `a tap, ${at.y}`);
+	await becomes(async () => (await boxes(small))[0].name, box.name, `a tap, ${at.y}`);
 	await chart(small).scrollIntoViewIfNeeded();
 	const moment = await along(small, 0.5);
 	await small.touchscreen.tap(moment.x, moment.y);
-	ok((await what(small).inputValue()) === "at", "a moment by a tap");
+	await becomes(() => what(small).inputValue(), "at", "what is counted after a tap on a moment");
 	await t.look(small, "memory-narrow");
 	for (const tab of ["Functions", "Leaks"]) {
 		await small.getByRole("tab", {name: tab}).tap();
@@ -481,12 +481,16 @@ test("memory: a tree of a million nodes costs what its pixels cost", async (t) =
 			tree.total[b] = tree.total[i] * 0.4;
 		}
 		flame.show({callees: tree, callers: tree}, flame.names, "a million");
-		const began = performance.now();
-		flame.lay();
-		cancelAnimationFrame(flame.frame);
-		flame.frame = 0;
-		flame.paint();
-		return {painted: flame.painted, laid: flame.layout.nodes.length, ms: performance.now() - began};
+		/* The least of some: what holds up one of them says nothing. */
+		const took = [1, 2, 3].map(() => {
+			const began = performance.now();
+			flame.lay();
+			cancelAnimationFrame(flame.frame);
+			flame.frame = 0;
+			flame.paint();
+			return performance.now() - began;
+		});
+		return {painted: flame.painted, laid: flame.layout.nodes.length, ms: Math.min(...took)};
 	});
 	ok(laid <= 2 * 1280 * 21, `${laid} boxes`);
 	ok(painted <= laid && painted > 100, `${painted} painted`);

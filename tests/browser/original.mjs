@@ -16,14 +16,18 @@ function oracles(how, input = "") {
 
 /** Make the picture as large as the window wants it: the page around it takes what it takes. */
 async function size(page, width, height) {
-	await until(async () => {
-		const is = await camera(page);
-		const all = page.viewportSize();
+	const room = () => page.locator(".tl-pictures").evaluate((it) => [it.clientWidth, it.clientHeight]);
 
-		if (is.width === width && is.height === height)
-			return true;
-		await page.setViewportSize({width: all.width + width - is.width, height: all.height + height - is.height});
-		return false;
+	await until(async () => {
+		const all = page.viewportSize();
+		const [w, h] = await room(); /* as the page is by now: the camera learns of it a frame later */
+
+		if (w !== width || h !== height) {
+			await page.setViewportSize({width: all.width + width - w, height: all.height + height - h});
+			return false;
+		}
+		const is = await camera(page);
+		return is.width === width && is.height === height;
 	});
 }
 
@@ -41,7 +45,7 @@ function painted(page) {
 }
 
 for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "public/arp-bad"])
-	test(`original: what is painted of ${trace} is what the original draws`, {timeout: 120000}, async (t) => {
+	test(`original: what is painted of ${trace} is what the original draws`, {timeout: 240000}, async (t) => {
 		const name = path.basename(trace);
 		const host = await t.host({rings: {[name]: reference(`${trace}.ctf`)}});
 		const page = await opened(t, host, `#domain=${name}`);

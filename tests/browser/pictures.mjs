@@ -51,7 +51,7 @@ test("picture: a missed wake-up", async (t) => {
 
 	await page.locator(".tl-panel", {hasText: "missed wake-up"}).waitFor();
 	await settled(page);
-	ok((await drawn(page, "why")).length >= 3, "the chain");
+	await until(async () => (await drawn(page, "why")).length >= 3);
 	ok((await drawn(page, "signal")).length >= 1, "the signal");
 	await picture(page, "missed-wake-up");
 });

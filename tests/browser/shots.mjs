@@ -10,7 +10,7 @@
 import {existsSync, mkdirSync, readFileSync, writeFileSync} from "node:fs";
 import path from "node:path";
 
-import {TOP, fail, ok, reference, test, until} from "./harness.mjs";
+import {TOP, fail, ok, reference, sleep, test, until} from "./harness.mjs";
 import {opened as profile, recorded} from "./memory-tools.mjs";
 import {difference, read} from "./png.mjs";
 import {opened, settled} from "./timeline-tools.mjs";
@@ -19,6 +19,7 @@ import {server, story} from "./workload.mjs";
 const KEPT = path.join(TOP, "tests/browser/shots");
 const RENEW = process.env.MPROF_SHOTS === "renew";
 const SHARE = 0.0003; /* of the pixels may be otherwise */
+const LATE_MS = 3000;
 const SIZE = {width: 900, height: 520};
 const UUID = "0a1b2c3d-0000-4000-8000-00000000000";
 
@@ -39,18 +40,25 @@ const clocks = (page) => [page.locator("time"), page.locator("td.seen"), page.lo
 
 async function compare(t, page, name) {
 	await page.mouse.move(1, 1);
-	const shot = await page.screenshot({mask: clocks(page), maskColor: "#808080", animations: "disabled", caret: "hide"});
+	const take = () => page.screenshot({mask: clocks(page), maskColor: "#808080", animations: "disabled", caret: "hide"});
 	const kept = path.join(KEPT, `${name}.png`);
 
 	if (RENEW) {
 		mkdirSync(KEPT, {recursive: true});
-		return writeFileSync(kept, shot);
+		await sleep(LATE_MS);
+		return writeFileSync(kept, await take());
 	}
 	ok(existsSync(kept), `${kept}, which a look at the new ones and a commit would make,`);
-	const {share, box} = difference(read(shot), read(readFileSync(kept)));
-	if (share > SHARE) {
+	const wanted = read(readFileSync(kept));
+	try {
+		/* Something may be painted a moment later. */
+		await until(async () => {
+			const {share, box} = difference(read(await take()), wanted);
+			return share <= SHARE || fail(`${(100 * share).toFixed(2)} % of ${name} is otherwise, between ${box.slice(0, 2)} and ${box.slice(2)}; see the head of shots.mjs`);
+		}, LATE_MS);
+	} catch (error) {
 		await t.look(page, `shot-${name}`);
-		fail(`${(100 * share).toFixed(2)} % of ${name} is otherwise, between ${box.slice(0, 2)} and ${box.slice(2)}; see the head of shots.mjs`);
+		throw error;
 	}
 }
 

@@ -2,6 +2,8 @@
 import {becomes, equal, ok, test, until} from "./harness.mjs";
 import {camera, drawn, opened, settled} from "./timeline-tools.mjs";
 
+const SLOW_MS = 60000; /* megabytes are fetched and made a model */
+
 const loaded = (page) =>
 	page.evaluate(() => {
 		const {session} = document.getElementById("page").timeline;
@@ -49,11 +51,11 @@ test("timeline: a running guest is followed, paused, and left alone where a pers
 	await becomes(() => page.getByRole("button", {name: /Pause|Go on/}).count(), 0, "buttons to pause");
 });
 
-test("timeline: of a running guest one goes back into the archive, and forward to now", {timeout: 120000}, async (t) => {
+test("timeline: of a running guest one goes back into the archive, and forward to now", {timeout: 240000}, async (t) => {
 	const host = await t.host();
 	const guest = host.guest("busy", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "1500000");
 	await guest.ended;
-	await until(async () => (await host.domain("busy"))?.state === "ended", 60000);
+	await until(async () => (await host.domain("busy"))?.state === "ended", SLOW_MS);
 	const page = await opened(t, host, "#domain=busy");
 
 	/* What was written by a guest that is gone stands in for one that runs: it is read in the same steps. */
@@ -72,18 +74,18 @@ test("timeline: of a running guest one goes back into the archive, and forward t
 		await page.keyboard.press("+");
 	await page.keyboard.press("Home");
 	const {start} = await camera(page);
-	await until(async () => BigInt((await loaded(page)).from) <= start);
+	await until(async () => BigInt((await loaded(page)).from) <= start, SLOW_MS);
 	ok(await page.evaluate(() => document.getElementById("page").timeline.session.paused), "following waits");
 	await page.evaluate(() => document.getElementById("page").timeline.session.pause(false));
-	await until(async () => (await loaded(page)).from === newest.from);
+	await until(async () => (await loaded(page)).from === newest.from, SLOW_MS);
 	ok((await camera(page)).to >= (await camera(page)).end, "at the end again");
 });
 
-test("timeline: a run too long for one model is gone through slice by slice", {timeout: 120000}, async (t) => {
+test("timeline: a run too long for one model is gone through slice by slice", {timeout: 240000}, async (t) => {
 	const host = await t.host();
 	const guest = host.guest("long", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "2000000");
 	await guest.ended;
-	await until(async () => (await host.domain("long"))?.state === "ended", 60000);
+	await until(async () => (await host.domain("long"))?.state === "ended", SLOW_MS);
 	const page = await opened(t, host, "#domain=long");
 	const newest = await loaded(page);
 	const whole = await camera(page);
@@ -100,7 +102,7 @@ test("timeline: a run too long for one model is gone through slice by slice", {t
 	for (let i = 0; i < 20; i++)
 		await page.keyboard.press("+");
 	await page.keyboard.press("Home");
-	await until(async () => BigInt((await loaded(page)).from) <= whole.start);
+	await until(async () => BigInt((await loaded(page)).from) <= whole.start, SLOW_MS);
 	await settled(page);
 	const now = await camera(page);
 	const lines = (await drawn(page, "thread")).filter((it) => it.x1 > 0 && it.x0 < now.width);
