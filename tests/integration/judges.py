@@ -6,11 +6,11 @@ pass through the very states of the reference's images.
 
 import json
 import os
-import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -130,6 +130,19 @@ def judge_truth():
     expect(0, "and where the writer stopped there", short, None, "--end-events", "0", "--until", f"{truth[-1][0]}:{30 + final[-3]}")
 
 
+def copy_slowly(path, to):
+    """Piece by piece, so that the writer has its turn in between also where it has to share a processor.  Returns what was copied."""
+    parts = []
+    with open(path, "rb") as f:
+        size = os.fstat(f.fileno()).st_size
+        for at in range(0, size, size // 10 + 1):
+            parts.append(os.pread(f.fileno(), size // 10 + 1, at))
+            time.sleep(0.0005)
+    with open(to, "wb") as f:
+        f.write(b"".join(parts))
+    return b"".join(parts)
+
+
 def judge_incarnations():
     """A copy that is taken while the writer writes, without any check, holds mixtures sooner or later; the files it leaves do not."""
     global failures
@@ -139,10 +152,8 @@ def judge_incarnations():
     copies = []
     while writer.poll() is None:
         if os.path.exists("hostile.ctf"):
-            shutil.copy("hostile.ctf", f"copy-{len(copies)}.ctf")
+            bad = copy_slowly("hostile.ctf", f"copy-{len(copies)}.ctf")
             copies.append(f"copy-{len(copies)}.ctf")
-            with open(copies[-1], "rb") as f:
-                bad = f.read()
             try:
                 judge.packets(bad, "copy")
             except judge.Fault:

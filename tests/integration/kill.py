@@ -7,6 +7,7 @@ held against its truth: no event twice, no false gap.  A hundred kills of each; 
 import json
 import os
 import random
+import statistics
 import struct
 import sys
 import time
@@ -17,10 +18,11 @@ from daemons import QUIET, judge
 BRIEF = "--brief" in sys.argv or os.environ.get("MPROF_BRIEF") == "1"
 KILLS = 15 if BRIEF else 100
 FLUSH = 0.1
-SLACK = 2.0  # for a machine that is busy and a program that is full of checks
-STEADY = ("steady", "--size 1048576 --rate 250000")
+SLACK = 2.0  # for a machine that is busy and a program that is full of checks ...
+STOPPED = 10.0  # ... and once in a while for one that let the guest or the collector wait
+STEADY = ("steady", "--size 2097152 --rate 250000")
 FAST = ("fast", "--size 32768 --rate 800000")
-VICTIM = "--size 524288 --rate 400000 --gc-percent 10"
+VICTIM = "--size 2097152 --rate 400000 --gc-percent 10"
 
 
 class Killed(daemons.Case):
@@ -30,7 +32,7 @@ class Killed(daemons.Case):
         self.random = random.Random(self.seed)
         self.victims = 0
         self.last = {}  # where in its events, and in what store, a victim was killed
-        self.worst = 0
+        self.behind = []  # how long before a kill the newest was copied that is there after it
 
     def guest(self, name, options):
         return self.writer("writer-legacy", "--ring", f"rings/{name}.ctf", "--truth", f"{name}.truth", *options.split())
@@ -65,8 +67,8 @@ class Killed(daemons.Case):
             self.assertGreaterEqual(after.get(stream, (0, 0)), end, f"stream {stream}: committed, and gone")
         stamp = self.last_stamp(d)
         if stamp and number > 2:
-            self.worst = max(self.worst, killed - stamp)
-            self.assertLess(killed - stamp, FLUSH + SLACK)
+            self.behind.append(killed - stamp)
+            self.assertLess(killed - stamp, FLUSH + STOPPED)
         if number % 10 == 0:
             d.check_integrity()
         d.start_collector()
@@ -102,7 +104,8 @@ class Killed(daemons.Case):
             time.sleep(0.01)
         for index, victim in enumerate(victims):
             self.last[f"victim-{index + 1}"] = json.loads(victim.stdout.read())
-        print(f"{number} collectors, {len(victims)} guests; at most {self.worst:.3f} s before a kill were lost", file=sys.stderr)
+        print(f"{number} collectors, {len(victims)} guests; at most {max(self.behind):.3f} s before a kill were lost", file=sys.stderr)
+        self.assertLess(statistics.quantiles(self.behind, n=10)[-1], FLUSH + SLACK, self.behind)
         self.finish(d)
 
     def finish(self, d):

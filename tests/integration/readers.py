@@ -42,7 +42,7 @@ class Client(threading.Thread):
             self.error = error
 
     def request(self):
-        connection = daemons.UnixConnection(self.socket_path, 20)
+        connection = daemons.UnixConnection(self.socket_path, 60)
         connection.connect()
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
         body = []
@@ -84,7 +84,7 @@ class Slow(daemons.Case):
     def test_ten_clients(self):
         d = self.daemons(CONFIG)
         names = [f"guest-{i}" for i in range(8)]
-        options = f"--size 262144 --rate {RATE}".split()
+        options = f"--size 1048576 --rate {RATE}".split()
         guests = {n: self.writer("writer-legacy", "--ring", f"rings/{n}.ctf", "--truth", f"{n}.truth", *options) for n in names}
         for name in names:
             d.wait(lambda name=name: d.domain(name) and d.domain(name)["streams"][0]["packets"] > 1)
