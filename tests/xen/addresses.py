@@ -4,7 +4,6 @@ import contextlib
 import os
 import socket
 import struct
-import subprocess
 import threading
 import time
 
@@ -16,7 +15,7 @@ import sink
 class Addresses(sim.Case):
     def say(self, d, line, *pairs):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.settimeout(10)
+            s.settimeout(30)
             s.connect(os.path.join(d.runs, "collect.sock"))
             s.send("\n".join([f"{line} 1", *pairs]).encode())
             head, *rest = s.recv(65536).decode().split("\n")
@@ -103,7 +102,7 @@ class Addresses(sim.Case):
         self.assertEqual(self.attached(d, "web")["run"], web["run"])
         guest.withdraw()
         d.wait(lambda: len(d.run_list("web")) == 2)
-        self.assertEqual([(r["state"], r["reason"]) for r in d.run_list("web")], [("ended", "ended"), ("running", None)])
+        d.wait(lambda: [(r["state"], r["reason"]) for r in d.run_list("web")] == [("ended", "ended"), ("running", None)])
         run = d.run_list("web")[1]["run"]
         d.kill_collector()
         d.start_collector()
@@ -119,11 +118,10 @@ class Addresses(sim.Case):
         self.assertEqual((self.offers(d), d.run_list("web")[2]["reason"]), ([], "destroyed"))
 
     def sink(self, d):
-        command = [os.path.join(daemons.BUILD, "daemon/sink/mprofd-sink"), "--state", d.state, "--run", d.runs]
-        with open(d.log, "a", encoding="utf-8") as log:
-            process = subprocess.Popen([*command, "--config", os.path.join(d.root, "mprofd.conf")], stderr=log)
+        process = d._spawn("mprofd-sink")
         self.addCleanup(process.wait)
         self.addCleanup(process.terminate)
+        d._ready(process)
         d.wait(lambda: d.ask("/readyz")[0] == 200)
 
     def offering(self, domid, name, **options):
@@ -166,8 +164,7 @@ class Addresses(sim.Case):
         """The sink asks: a guest that connects is known by its address, and one that offers is found by its domid."""
         guest = self.guest(5, "web")
         self.ip(guest, "127.0.0.1")
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
+        port = daemons.free_port()
         d = self.daemons(daemons.QUIET + f"[sink]\nlisten = 127.0.0.1:{port}\n")
         self.publish(guest)
         run = self.attached(d, "web")["run"]
@@ -181,7 +178,7 @@ class Addresses(sim.Case):
         self.assertEqual((got["domain"], got["uuid"], got["domid"], got["run"]), ("web", guest.uuid, 5, run))
         with socket.create_server(("127.0.0.1", 0)) as offer:
             guest.write("data/mprof/memtrace-port", str(offer.getsockname()[1]))
-            offer.settimeout(10)
+            offer.settimeout(30)
             with contextlib.ExitStack() as stack:
                 serve = threading.Thread(target=lambda: stack.enter_context(offer.accept()[0]).sendall(info))
                 serve.start()

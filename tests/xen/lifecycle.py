@@ -59,10 +59,10 @@ class Found(Lifecycle):
         """A real writer at speed, and the judge."""
         d = self.daemons()
         guest = self.guest(5, "busy")
-        options = f"--ring {guest.ring_path(1)} --truth truth.ctf --rate 200000 --size 262144"
+        options = f"--ring {guest.ring_path(1)} --truth truth.ctf --rate 200000 --size 524288"
         writer = self.writer("writer-legacy", *options.split())
-        d.wait(lambda: os.path.exists(guest.ring_path(1)) and os.path.getsize(guest.ring_path(1)) == 262144)
-        guest.publish(guest.refs(1, 262144))
+        d.wait(lambda: os.path.exists(guest.ring_path(1)) and os.path.getsize(guest.ring_path(1)) == 524288)
+        guest.publish(guest.refs(1, 524288))
         self.attached(d, "busy")
         time.sleep(1)
         writer.terminate()
@@ -165,8 +165,8 @@ class Found(Lifecycle):
         for guest in guests:
             guest.stop("crashed")
         since = time.monotonic_ns()
-        for guest in guests:
-            self.unmapped(d, guest, since)
+        d.wait(lambda: not any(guest.mapped() for guest in guests))
+        self.in_time(max(guest.unmapped_at() for guest in guests) - since)
         d.wait(lambda: len(d.json("/v1/captures?limit=1000")["captures"]) == 100)
         self.assertEqual({c["kind"] for c in d.json("/v1/captures?limit=1000")["captures"]}, {"crash"})
 
@@ -183,7 +183,7 @@ class Changes(Lifecycle):
         second = self.publish(guest, base=5_000_000)
         d.wait(lambda: len(d.run_list("again")) == 2)
         self.attached(d, "again")
-        self.assertEqual(guest.mapped(*first.refs, *second.refs), [0] * 4 + [1] * 4)
+        d.wait(lambda: guest.mapped(*first.refs, *second.refs) == [0] * 4 + [1] * 4)
         guest.publish(second)  # the same value
         d.wait(lambda: len(d.run_list("again")) == 3)
         self.attached(d, "again")
@@ -224,7 +224,7 @@ class Changes(Lifecycle):
         since = time.monotonic_ns()
         guest.withdraw(1)
         d.wait(lambda: guest.mapped() == 4)
-        self.assertLess(guest.unmapped_at() - since, SECOND)
+        self.in_time(guest.unmapped_at() - since)
         self.assertEqual(guest.mapped(*ring.refs), [1] * 4)
         ring.add(10)
         self.unmapped(d, guest, guest.die("crashed"))
@@ -326,25 +326,33 @@ class Deaths(Lifecycle):
         self.unmapped(d, guest, guest.die("crashed"))
         self.ended(d, guest, second, "crash", runs=2, captures=2)
 
+    def told(self, d, domid, seconds):
+        """A guest that crashes so long after it has published, and the context of that."""
+        guest = self.guest(domid, f"told{domid}")
+        self.publish(guest)
+        self.attached(d, guest.name)
+        guest.write("data/note", b"bad\xffbyte")
+        time.sleep(seconds)
+        with open(f"console/guest-{guest.name}.log", "wb") as f:
+            f.write(b"Fatal error: exception Out_of_memory\nsecond line\x00\n")
+        guest.die("crashed")
+        d.wait_ended(guest.name)
+        capture = d.wait(lambda: d.captures(guest.name))[0]
+        path = f"/v1/captures/{capture['id']}/context"
+        return guest, d.wait(lambda: (found := d.json(path))["console"] and found)
+
     def test_context(self):
         """Why, and around what."""
         os.makedirs("console")
         d = self.daemons(sim.QUIET + f"[xen]\nconsole-logs = {os.getcwd()}/console\n")
-        guest = self.guest(5, "told")
-        self.publish(guest)
-        self.attached(d, "told")
-        guest.write("data/note", b"bad\xffbyte")
-        time.sleep(0.5)
-        with open("console/guest-told.log", "wb") as f:
-            f.write(b"Fatal error: exception Out_of_memory\nsecond line\x00\n")
-        guest.die("crashed")
-        d.wait_ended("told")
-        capture = d.wait(lambda: d.captures("told"))[0]
-        path = f"/v1/captures/{capture['id']}/context"
-        context = d.wait(lambda: (found := d.json(path))["console"] and found)
-        self.assertEqual((context["uuid"], context["domid"], context["domain"]), (guest.uuid, 5, "told"))
+        # Its subtree is read beside everything else; where the machine is busy that takes its time.
+        for domid, seconds in ((5, 0.5), (6, 2), (7, 10)):
+            guest, context = self.told(d, domid, seconds)
+            if context["xenstore_complete"]:
+                break
+        self.assertEqual((context["uuid"], context["domid"], context["domain"]), (guest.uuid, domid, guest.name))
         self.assertEqual((context["kind"], context["reason"]), ("crash", "crash"))
-        self.assertEqual(context["xenstore"]["name"], "told")
+        self.assertEqual(context["xenstore"]["name"], guest.name)
         self.assertEqual(context["xenstore"]["data/mprof/ring-ref"], "65536,65537,65538,65539")
         self.assertTrue(context["xenstore_complete"])
         self.assertIn("Out_of_memory\nsecond line\\x00", context["console"])
@@ -407,7 +415,7 @@ class Reborn(Lifecycle):
             self.assertEqual(events_of(d.get(f"/v1/captures/{last}/trace")), ring.written)
             guest.resume()
             ring.add(30)
-            d.wait(lambda: guest.mapped() == 4, 3)
+            d.wait(lambda: guest.mapped() == 4)
             self.attached(d, "sleeper")
             ring.add(30)
         self.unmapped(d, guest, guest.die("crashed"))
@@ -446,7 +454,7 @@ class Reborn(Lifecycle):
             d.start_collector()
             time.sleep(1.5)
             self.ended(d, guest, ring, "crash")
-            self.assertEqual(guest.mapped(), 0)
+            d.wait(lambda: not guest.mapped())
 
 
 class SlowDisk(Lifecycle):
@@ -549,13 +557,13 @@ class SlowDisk(Lifecycle):
     def test_large_terminated(self):
         """The daemon is told to end while it takes what such a ring has left."""
         d, guest, ring = self.large()
-        guest.die("crashed")
-        time.sleep(0.2)
-        self.assertTrue(guest.mapped())
+        guest.stop("crashed")
+        time.sleep(0.2)  # within its patience, or on a machine that is busy, where that is over, behind it
         quick = threading.Timer(1, self.slow, [0])
         quick.start()
         d.stop_collector()
         quick.join()
+        guest.destroy()
         guest.forget()
         d.start_collector()
         self.newest(d, ring)

@@ -56,9 +56,9 @@ class Stores(Selftest):
             tools.watch(path)
         tools.drain()
 
-        def fired():
+        def fired(until=None):
             found = []
-            for path, _ in tools.drain():
+            for path, _ in tools.drain(until):
                 found += [path] if path not in found else []
             return found
 
@@ -67,32 +67,31 @@ class Stores(Selftest):
     def test_creation(self):
         fired = self.watched()
         guest = self.guest(5, introduce=False)
-        self.assertIn("/local/domain/5/data", fired())
+        self.assertIn("/local/domain/5/data", fired("/local/domain/5/data"))
         guest.introduce()
-        self.assertIn("@introduceDomain", fired())
-        guest.write("data/mprof/ring-ref", "8")
-        self.assertIn("/local/domain/5/data/mprof/ring-ref", fired())
-        guest.write("data/mprof/ring-ref", "8")
-        self.assertIn("/local/domain/5/data/mprof/ring-ref", fired())
+        self.assertIn("@introduceDomain", fired("@introduceDomain"))
+        for _ in range(2):
+            guest.write("data/mprof/ring-ref", "8")
+            self.assertIn("/local/domain/5/data/mprof/ring-ref", fired("/local/domain/5/data/mprof/ring-ref"))
 
     def test_deaths(self):
         """The order of the watches at each."""
         fired = self.watched()
         guest = self.guest(5)
-        fired()
+        fired("@introduceDomain")
         guest.stop("crashed")
-        self.assertEqual(fired(), ["@releaseDomain"])
+        self.assertEqual(fired("@releaseDomain"), ["@releaseDomain"])
         self.assertEqual(self.store.toolstack.read(f"{guest.home}/name"), b"guest5")
         guest.destroy()
-        found = fired()
+        found = fired("@releaseDomain")
         self.assertTrue(found[0].startswith("/local/domain/5"), found)
         self.assertEqual(found[-1], "@releaseDomain")
         self.assertEqual(found.count("@releaseDomain"), 1)
         guest.forget()
         guest = self.guest(5)
-        fired()
+        fired("@introduceDomain")
         guest.destroy()
-        found = fired()
+        found = fired("@releaseDomain")
         self.assertTrue(found[0].startswith("/local/domain/5"), found)
         self.assertEqual(found[-1], "@releaseDomain")
 
@@ -100,9 +99,9 @@ class Stores(Selftest):
         """The resumption fires nothing."""
         fired = self.watched()
         guest = self.guest(5)
-        fired()
+        fired("@introduceDomain")
         guest.stop("suspend")
-        self.assertEqual(fired(), ["@releaseDomain"])
+        self.assertEqual(fired("@releaseDomain"), ["@releaseDomain"])
         guest.resume()
         self.assertEqual(fired(), [])
 
@@ -125,7 +124,7 @@ class Fakes(Selftest):
         self.assertEqual(guest.mapped(), 3)
         self.assertEqual(guest.mapped(7, 8, 9, 10, 11), [0, 1, 1, 1, 0])
         self.assertEqual(probe("unmap"), "ok")
-        self.assertLess(time.monotonic_ns() - guest.unmapped_at(), 1_000_000_000)
+        self.assertLess(time.monotonic_ns() - guest.unmapped_at(), 60_000_000_000)
         self.assertEqual(guest.mapped(), 0)
         refs = [*ring.refs][::-1]
         self.assertEqual(probe("map 5 " + " ".join(map(str, refs))).split()[-1], "193")
@@ -171,7 +170,7 @@ class Fakes(Selftest):
         self.assertEqual(probe("pending"), port)
         self.assertEqual(probe(f"unmask {port}"), "ok")
         self.assertEqual(probe("pending"), "0")
-        reached = self.kicker.ask("storm", 5, 3, 10, 50)
+        reached = self.kicker.ask("storm", 5, 3, 10, 500)
         self.assertGreater(reached, 100)
         self.assertEqual(probe("pending"), port)
         self.assertEqual(probe("pending"), "0")
