@@ -16,7 +16,7 @@ if grep -q control_d /proc/xen/capabilities 2>/dev/null; then
 fi
 
 : >"$work/said"
-MPROFD_HOME=$work/home sh "$top/daemon/run" --seconds 15 >"$work/said" 2>&1 &
+MPROFD_HOME=$work/home sh "$top/daemon/run" --seconds 20 >"$work/said" 2>&1 &
 daemon=$!
 until grep -q '^Ctrl-C' "$work/said"; do
 	kill -0 $daemon 2>/dev/null || {

@@ -20,6 +20,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
@@ -358,6 +359,9 @@ class View(Files):
         bad, late = self.browser("bad", b"exit 1\n"), self.browser("late", b"exec sleep 20\n")
         told = json.loads(self.view("small.ctf", "-o", "page.html", "--json", BROWSER=f":/no/such:{bad}:{late}:{bad}")[0])
         self.assertEqual(told, {"path": self.work + "/page.html", "opened": True})
+        until = time.monotonic() + 60  # it may not have come to say so
+        while len(self.asked()) < 4 and time.monotonic() < until:
+            time.sleep(0.02)
         self.assertEqual(self.asked(), [bad, told["path"], late, told["path"]])
 
     def test_desktop(self):

@@ -177,7 +177,7 @@ class Suspended(Edges):
             d.start_collector()
             time.sleep(0.5)
             self.assertEqual(d.domain("dream")["state"], "suspended")
-            self.assertEqual(guest.mapped(), 0)
+            d.wait(lambda: not guest.mapped())
         guest.resume()
         d.wait(lambda: guest.mapped() == 4)
         ring.add(30)
