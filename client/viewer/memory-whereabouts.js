@@ -7,6 +7,7 @@ const SETTLE_MS = 300;
 export class MemoryWhereabouts {
 	constructor(page) {
 		this.page = page;
+		this.hash = location.hash; /* the address that was written or followed last */
 	}
 
 	/** Nothing is written any more. */
@@ -20,6 +21,7 @@ export class MemoryWhereabouts {
 
 		if (!sameTrace(view, page.view))
 			return false;
+		this.hash = location.hash;
 		page.view = view;
 		this.put(view);
 		page.asking = page.ask();
@@ -81,7 +83,8 @@ export class MemoryWhereabouts {
 	write() {
 		const {page} = this;
 
-		if (!page.info || page.closed)
+		/* Somebody may have gone elsewhere, which the page is about to be told: what is seen until then does not stand there. */
+		if (!page.info || page.closed || location.hash !== this.hash)
 			return;
 		const view = this.now;
 		const address = format(view);
@@ -89,5 +92,6 @@ export class MemoryWhereabouts {
 			return;
 		page.view = view;
 		history.pushState(null, "", address);
+		this.hash = location.hash;
 	}
 }

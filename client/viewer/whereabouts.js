@@ -10,6 +10,7 @@ export class Whereabouts {
 		this.timeline = timeline;
 		this.busy = 0;
 		this.applying = Promise.resolve();
+		this.hash = location.hash; /* the address that was written or followed last */
 	}
 
 	/** Nothing is written any more. */
@@ -22,6 +23,7 @@ export class Whereabouts {
 
 		if (!sameTrace(view, timeline.view))
 			return false;
+		this.hash = location.hash;
 		timeline.view = view;
 		if (timeline.session?.summary)
 			this.apply(view).catch((error) => timeline.closed || timeline.failed(error));
@@ -144,6 +146,9 @@ export class Whereabouts {
 		/* What is half there is no place to come back to, and a new one takes the way forward from who went back. */
 		if (this.busy)
 			return this.settle();
+		/* Somebody has gone elsewhere, which the page is about to be told: what is seen until then does not stand there. */
+		if (location.hash !== this.hash)
+			return;
 		const view = this.now;
 		const address = format(view);
 		if (address === location.hash)
@@ -153,5 +158,6 @@ export class Whereabouts {
 		const same = this.settled === undefined || timeline.session.live;
 		history[same ? "replaceState" : "pushState"](null, "", address);
 		this.settled = address;
+		this.hash = location.hash;
 	}
 }

@@ -555,7 +555,11 @@ test("timeline: going back leaves the way forward, however late the view is ther
 		};
 	});
 	const steps = before.indexOf(last) - before.indexOf(first);
-	await page.evaluate((by) => history.go(by), -steps);
+	/* The address is about to be written when it changes, before the page is told. */
+	await page.evaluate((by) => {
+		addEventListener("popstate", () => document.getElementById("page").timeline.whereabouts.write(), {once: true});
+		history.go(by);
+	}, -steps);
 	await until(() => page.url() === first);
 	await settled(page);
 	await page.waitForTimeout(1000);
