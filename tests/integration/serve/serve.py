@@ -313,7 +313,7 @@ class Case(unittest.TestCase):
 
     def short(self, ask):
         """The longest read transaction while ASK() is done, in seconds: where this machine was busy once more, of a server that has read nothing yet."""
-        for _ in range(3):
+        for _ in range(6):
             ask()
             read = self.longest_so_far()
             if SANITIZED or read < 0.05:
