@@ -17,7 +17,7 @@ export class Flame {
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.profile = null;
-		this.path = []; /* names down to what is zoomed to */
+		this.path = []; /* names down to what a person zoomed to, though the tree that is shown now may end before */
 		this.selected = null;
 		this.hits = null;
 		this.bar();
@@ -185,7 +185,6 @@ export class Flame {
 		this.height = Math.max(this.layout.depth, whole.depth) * ROW;
 		this.space.style.height = `${this.height}px`;
 		this.scroller.scrollTop = this.up ? this.height : 0;
-		this.path = pathTo(this.tree, this.zoomed).map((node) => this.names[this.tree.name[node]]);
 		this.tip.hidden = true;
 		this.follow();
 		this.draw();
@@ -297,6 +296,7 @@ export class Flame {
 	zoom(node) {
 		this.select(node);
 		this.zoomed = node;
+		this.path = this.pathWas;
 		this.lay();
 		this.hooks.changed();
 	}

@@ -225,6 +225,11 @@ test("memory: flame graph and icicle, both ways, by mouse and by key", async (t)
 	await addressed(page, "grow", "down");
 	await page.getByLabel("Whose calls").selectOption("callers");
 	await addressed(page, "tree", "callers");
+	/* What was zoomed to is in the other tree alone, which comes a moment after the way back. */
+	await page.goBack();
+	await until(async () => (await boxes(page))[0].name === "Dune__exe__Leaky.Parser.parse");
+	await page.goForward();
+	await until(async () => (await boxes(page)).filter((it) => it.row === 1)[0].name === "Stdlib__Buffer.create");
 	const roots = (await boxes(page)).filter((it) => it.row === 1);
 	equal(roots[0].name, "Stdlib__Buffer.create", "what allocates most");
 	equal(Math.round(roots[0].total / (8 / 3e-4)), 1673, "its samples");
