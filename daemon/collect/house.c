@@ -20,7 +20,6 @@
 #define BATCHES_ROOM 256u /* where nothing can be written before */
 #define VACUUM_PAGES 256u
 
-/* Remember a guest whose quota is to be looked after. */
 void house_know(struct house *h, const char *name)
 {
 	char **names;
@@ -66,12 +65,6 @@ void house_deinit(struct house *h)
 
 /* ---- room ---- */
 
-/* So much is to be free, the reserve not counted.  The log can take twice its limit before a checkpoint gives it back. */
-static uint64_t wanted(const struct house *h)
-{
-	return h->config->free_space_bytes + 2 * h->config->wal_limit_bytes;
-}
-
 /* Give unused pages back until WANT is free, as long as that helps: a reader can hold back for a moment what was given up. */
 static int give_back(struct house *h, uint64_t want, uint64_t *has)
 {
@@ -112,7 +105,7 @@ bool house_make_room(struct house *h)
 	if (r == 0)
 		r = archive_writer_vacuum(h->w, 0, &none);
 	if (r == 0)
-		thin_out(h, wanted(h) + h->config->reserve_bytes, BATCHES_ROOM, &more);
+		thin_out(h, config_free_space(h->config) + h->config->reserve_bytes, BATCHES_ROOM, &more);
 	/* A disk may be too small for the reserve; without anything to delete it is not missed. */
 	h->full = (archive_writer_restore_reserve(h->w) != 0 && more) || !archive_writer_has_room(h->w);
 	return !h->full;
@@ -153,7 +146,8 @@ void house_keep(struct house *h)
 	uint64_t now = clock_mono(), has = 0;
 	bool more = true;
 
-	if (now - h->bare >= KEEP_NS && thin_out(h, wanted(h), BATCHES_KEEP, &more) == ARCHIVE_E_FULL)
+	if (now - h->bare >= KEEP_NS &&
+	    thin_out(h, config_free_space(h->config), BATCHES_KEEP, &more) == ARCHIVE_E_FULL)
 		house_make_room(h);
 	if (!more)
 		h->bare = now;
@@ -161,7 +155,7 @@ void house_keep(struct house *h)
 		return;
 	if (!keep_quotas(h))
 		h->kept = now;
-	if (archive_writer_free_space(h->w, &has) == 0 && has >= wanted(h))
+	if (archive_writer_free_space(h->w, &has) == 0 && has >= config_free_space(h->config))
 		archive_writer_restore_reserve(h->w);
 	archive_writer_vacuum(h->w, VACUUM_PAGES, &more);
 }

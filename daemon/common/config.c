@@ -627,6 +627,11 @@ static size_t kind_size(enum kind kind)
 	return kind == KIND_MEMTRACE ? sizeof(enum policy_memtrace) : sizeof(uint64_t);
 }
 
+uint64_t config_free_space(const struct config *c)
+{
+	return c->free_space_bytes + 2 * c->wal_limit_bytes;
+}
+
 struct policy config_policy(const struct config *c, const char *name)
 {
 	struct policy policy = {

@@ -70,6 +70,12 @@ struct config {
 int config_load(struct config *c, const char *file, char *error, size_t error_size);
 void config_deinit(struct config *c);
 
+/*
+ * So many bytes are to be free on the archives' file system, the reserve not counted: what is asked for, and what the write-ahead log can take, which is
+ * twice its limit before a checkpoint gives it back.
+ */
+uint64_t config_free_space(const struct config *c);
+
 /* The policy for a guest of this NAME. */
 struct policy config_policy(const struct config *c, const char *name);
 

@@ -33,6 +33,7 @@ struct archivist {
 	bool started;
 	uint64_t enforced; /* CLOCK_MONOTONIC ns */
 	bool purging;
+	bool full; /* there is no room, or the reserve is given up: nothing may be written before make_room() says so */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* under the lock */
@@ -119,10 +120,13 @@ static int delete_until(struct archivist *a, const char *guest, uint64_t before,
 	return r == ARCHIVE_E_ABSENT ? 0 : r;
 }
 
-/* So much is to be free, the reserve not counted.  The log can take twice its limit before a checkpoint gives it back. */
-static uint64_t wanted(const struct config *c)
+/* End a transaction that went as R says.  What it came to. */
+static int end_transaction(struct archivist *a, int r)
 {
-	return c->free_space_bytes + 2 * c->wal_limit_bytes;
+	if (r == 0)
+		return memtraces_commit(a->w);
+	memtraces_rollback(a->w);
+	return r;
 }
 
 /* Delete what is over a limit, and of the rest where less than WANT is free. */
@@ -159,15 +163,12 @@ static int tidy(struct archivist *a)
 	r = memtraces_begin(a->w);
 	if (r == 0 && clock_mono() - a->enforced >= ENFORCE_NS) {
 		a->enforced = clock_mono();
-		r = delete_excess(a, wanted(a->config), &deleted);
+		r = delete_excess(a, config_free_space(a->config), &deleted);
 		more = true;
 	}
 	for (unsigned i = 0; i < PURGE_STEPS && more && r == 0; i++)
 		r = memtraces_purge(a->w, PURGE_STEP, &more);
-	if (r == 0)
-		r = memtraces_commit(a->w);
-	else
-		memtraces_rollback(a->w);
+	r = end_transaction(a, r);
 	if (r == 0 && a->purging)
 		r = memtraces_vacuum(a->w, VACUUM_PAGES, &(bool){false});
 	a->purging = more;
@@ -232,13 +233,8 @@ static int purge(struct archivist *a, uint64_t want, uint64_t *has)
 
 	while (r == 0 && more && *has < want) {
 		r = memtraces_begin(a->w);
-		if (r != 0)
-			break;
-		r = memtraces_purge(a->w, PURGE_STEP, &more);
 		if (r == 0)
-			r = memtraces_commit(a->w);
-		else
-			memtraces_rollback(a->w);
+			r = end_transaction(a, memtraces_purge(a->w, PURGE_STEP, &more));
 		for (unused = true; r == 0 && unused;)
 			r = memtraces_vacuum(a->w, VACUUM_PAGES, &unused);
 		if (r == 0)
@@ -251,13 +247,7 @@ static int delete_some(struct archivist *a, uint64_t want, unsigned *n)
 {
 	int r = memtraces_begin(a->w);
 
-	if (r != 0)
-		return r;
-	r = delete_excess(a, want, n);
-	if (r == 0)
-		return memtraces_commit(a->w);
-	memtraces_rollback(a->w);
-	return r;
+	return r ? r : end_transaction(a, delete_excess(a, want, n));
 }
 
 /*
@@ -266,7 +256,7 @@ static int delete_some(struct archivist *a, uint64_t want, unsigned *n)
  */
 static bool make_room(struct archivist *a)
 {
-	uint64_t want = wanted(a->config) + a->config->reserve_bytes, has = 0, had;
+	uint64_t want = config_free_space(a->config) + a->config->reserve_bytes, has = 0, had;
 	unsigned n = 1;
 	int r = memtraces_release_reserve(a->w);
 
@@ -283,21 +273,17 @@ static bool make_room(struct archivist *a)
 			r = purge(a, want, &has);
 	}
 	/* A disk may be too small for the reserve; without anything to delete it is not missed. */
-	return (memtraces_restore_reserve(a->w) == 0 || (r == 0 && !n)) && memtraces_has_room(a->w);
+	a->full = (memtraces_restore_reserve(a->w) != 0 && (r != 0 || n)) || !memtraces_has_room(a->w);
+	return !a->full;
 }
 
 static void commit_batch(struct archivist *a)
 {
-	bool may = true;
-	int r;
+	int r = a->full ? ARCHIVE_E_FULL : write_batch(a);
 
-	do {
-		r = may ? write_batch(a) : ARCHIVE_E_FULL;
-		if (finish(a, r))
-			break;
-		if (r == ARCHIVE_E_FULL)
-			may = make_room(a);
-	} while (true);
+	while (!finish(a, r))
+		if (r != ARCHIVE_E_FULL || make_room(a))
+			r = write_batch(a);
 	if (r == 0)
 		memtraces_restore_reserve(a->w);
 }
@@ -370,6 +356,8 @@ int archivist_start(struct archivist **ap, const char *state, const struct confi
 	r = memtraces_open(&a->w, state, &options, sentence, size);
 	if (r == 0)
 		r = settle(a->w, last_id);
+	if (r == 0)
+		a->full = memtraces_restore_reserve(a->w) != 0;
 	if (r == 0)
 		r = begin_thread(a);
 	if (r != 0) {
