@@ -260,10 +260,14 @@ class Daemons:
 
         self.wait(enough)
 
-    def wait_written(self, name, n):
+    def wait_begun(self, path, n):
         """Until the writer of a ring has begun N more packets, whenever it gets to that."""
-        began = newest(os.path.join(self.rings, f"{name}.ctf"))
-        self.wait(lambda: newest(os.path.join(self.rings, f"{name}.ctf")) >= began + n)
+        began = newest(path)
+        self.wait(lambda: newest(path) >= began + n)
+
+    def wait_written(self, name, n):
+        """The same of the ring of a guest in the directory."""
+        self.wait_begun(os.path.join(self.rings, f"{name}.ctf"), n)
 
     def query(self, sql):
         """Rows of the archive."""
@@ -349,8 +353,14 @@ class Ring:
             self._put(slot, 26, struct.pack("<I", self.used * 8))
             self.n += 1
 
+    def add_packet(self):
+        """Events up to the end of the packet that is being filled, and one of the next, which proves that packet."""
+        sequence = self.sequence
+        while self.sequence == sequence:
+            self.add(1)
+
     def add_slowly(self, n):
-        """The same so slowly that each event is seen as it comes: of a ring that rests nothing can be proven."""
+        """Events so slowly that each event is seen as it comes: of a ring that rests nothing can be proven."""
         for _ in range(n):
             self.add(1)
             time.sleep(0.005)

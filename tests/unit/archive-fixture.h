@@ -3,9 +3,12 @@
 #define UNIT_ARCHIVE_FIXTURE_H
 
 #include <ftw.h>
+#include <sched.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -45,6 +48,13 @@ static inline bool fixture_init(struct fixture *f)
 	strcpy(f->state, "/tmp/mprof-test-XXXXXX");
 	f->w = NULL;
 	return CHECK(mkdtemp(f->state) != NULL) && fixture_open(f);
+}
+
+/* A file system of 16 MiB of our own on PATH, to be unmounted; false where we may not mount one. */
+static inline bool fixture_mount(const char *path)
+{
+	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("tmpfs", path, "tmpfs", 0, "size=16m") == 0;
 }
 
 static inline void fixture_deinit(struct fixture *f)

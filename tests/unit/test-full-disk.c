@@ -1,8 +1,4 @@
 /* What the archive does when there is no room on the disk: nothing of a transaction is kept, nothing breaks, and it goes on. */
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
-
 #include "archive-fixture.h"
 
 /* Enforce to the end in steps of LIMIT; how many steps it took. */
@@ -22,13 +18,6 @@ static unsigned enforce(struct fixture *f, const char *name, uint64_t bytes, uin
 static int64_t count(const struct fixture *f, int64_t stream)
 {
 	return fixture_number(f, "SELECT count(DISTINCT sequence) FROM chunks WHERE stream = %d", (int)stream);
-}
-
-/* A file system of 16 MiB of our own; false where we may not mount one. */
-static bool mount_small(const char *path)
-{
-	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-	       mount("tmpfs", path, "tmpfs", 0, "size=16m") == 0;
 }
 
 /* Append packets until the disk is full; what of the last transaction was kept must be nothing. */
@@ -57,7 +46,7 @@ static void test_full_disk(void)
 
 	if (!CHECK(mkdtemp(f.state) != NULL))
 		return;
-	if (!mount_small(f.state)) {
+	if (!fixture_mount(f.state)) {
 		fixture_deinit(&f);
 		skipped = true;
 		return;

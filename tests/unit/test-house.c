@@ -2,16 +2,13 @@
  * What goes from the archive where there is no room: on a small disk that guests, or others, fill.  What quotas let go is the matter of test-quota.c.
  */
 #include <fcntl.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "archive-fixture.h"
 #include "house.h"
 
-#define MIB	 (1ull << 20)
-#define DISK_MIB 16
-#define CONTENT	 16384u
+#define MIB	(1ull << 20)
+#define CONTENT 16384u
 
 struct disk {
 	struct fixture f;
@@ -19,13 +16,6 @@ struct disk {
 	struct config config;
 	uint64_t sequence; /* of the next packet */
 };
-
-/* A file system of our own; false where we may not mount one. */
-static bool mount_small(const char *path)
-{
-	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-	       mount("tmpfs", path, "tmpfs", 0, "size=16m") == 0;
-}
 
 static bool disk_open(struct disk *d)
 {
@@ -44,7 +34,7 @@ static bool disk_init(struct disk *d, uint64_t free_bytes, uint64_t reserve)
 	d->config.reserve_bytes = reserve;
 	if (!CHECK(mkdtemp(d->f.state) != NULL))
 		return false;
-	if (!CHECK(mount_small(d->f.state)) || !disk_open(d))
+	if (!CHECK(fixture_mount(d->f.state)) || !disk_open(d))
 		return false;
 	house_init(&d->house, d->f.w, &d->config);
 	return CHECK_EQ_INT(fixture_put(&d->f, 1, "web", "running", 1), 0);
@@ -238,7 +228,7 @@ static void test_reserve_too_large(void)
 int main(void)
 {
 	char probe[] = "/tmp/mprof-test-XXXXXX";
-	bool may = mkdtemp(probe) && mount_small(probe);
+	bool may = mkdtemp(probe) && fixture_mount(probe);
 
 	if (may)
 		umount(probe);

@@ -29,12 +29,6 @@ class Kicks(sim.Case):
         time.sleep(seconds)
         return (d.metric("mprofd_looks_total") - began) / (time.monotonic() - since)
 
-    def fill(self, ring):
-        """Events up to the end of the packet that is being filled, and one of the next."""
-        sequence = ring.sequence
-        while ring.sequence == sequence:
-            ring.add(1)
-
     def test_serviced(self):
         """From the kick to the copy of what it told of: at once, where nobody would look at an idle ring for a second."""
         d = self.daemons("[collector]\nflush-interval = 10ms\n[archive]\nfree-space = 1M\nreserve = 0\n")
@@ -43,7 +37,7 @@ class Kicks(sim.Case):
         kicked = []
         for _ in range(25):
             time.sleep(0.15)
-            self.fill(ring)
+            ring.add_packet()
             kicked.append(guest.kick(3))
         # Of what a kick tells the packet before it is proven at once, and the one itself by what follows.
         copies = lambda: sorted(int(p["copied"]["last"]["mono"]) for page in d.packets("kicks") for p in page["packets"] if p["copied"])

@@ -4,7 +4,6 @@ import os
 import time
 
 import sim
-import daemons
 from daemons import events_of, judge
 
 
@@ -20,11 +19,6 @@ class Restart(sim.Case):
     def archived(self, d):
         """The newest packet of which something is."""
         return d.query("SELECT coalesce(max(sequence), -1) FROM chunks")[0][0]
-
-    def written(self, d, path, n):
-        """Until N more packets were begun in a ring."""
-        began = daemons.newest(path)
-        d.wait(lambda: daemons.newest(path) >= began + n)
 
     def writing(self, d, guest, k=1, rate=100000, size=524288, stream=0):
         """A guest that a real writer plays."""
@@ -71,7 +65,7 @@ class Restart(sim.Case):
         for kill in (False, True):
             before = self.archived(d)
             d.wait(lambda: self.archived(d) > before)
-            self.restart(d, kill, lambda: self.written(d, guest.ring_path(1), 12))
+            self.restart(d, kill, lambda: d.wait_begun(guest.ring_path(1), 12))
         self.end(d, guest, [writer])
         pages = d.packets("fast")
         judge("fast", truth, d.trace("fast"), pages, "--ended", "--begin", "0")
