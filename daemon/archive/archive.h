@@ -1,6 +1,7 @@
 /*
  * What the archive holds, as both of its sides name it.  The tables and the meaning of each column stand in
- * schema/archive/; the files are <state>/archive/trace.db, its -wal and -shm, and the reserve.
+ * schema/archive/; the files are <state>/archive/trace.db, its -wal and -shm, the reserve, and what
+ * readers hold.
  */
 #ifndef ARCHIVE_ARCHIVE_H
 #define ARCHIVE_ARCHIVE_H
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #define ARCHIVE_FILE	  "archive/trace.db"
+#define ARCHIVE_HOLD	  "reading"  /* beside it: see hold.h */
 #define ARCHIVE_PIECE_MAX (1u << 20) /* uncompressed bytes of one row */
 
 /* Conditions: positive, for the direct caller. */

@@ -8,6 +8,7 @@
 #include "codec.h"
 #include "database-read.h"
 #include "database.h"
+#include "hold.h"
 #include "reader.h"
 
 enum statement {
@@ -18,6 +19,7 @@ enum statement {
 
 struct reader {
 	char *path;
+	char *hold; /* a path, too */
 	sqlite3 *db;
 	struct database_file file;
 	uint64_t opened; /* how often */

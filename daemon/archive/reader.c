@@ -61,7 +61,8 @@ int reader_new(struct reader **rp, const char *state)
 {
 	CLEANUP(reader_freep) struct reader *r = calloc(1, sizeof(*r));
 
-	if (!r || codec_reader_init(&r->codec) < 0 || asprintf(&r->path, "%s/" ARCHIVE_FILE, state) < 0)
+	if (!r || codec_reader_init(&r->codec) < 0 || asprintf(&r->path, "%s/" ARCHIVE_FILE, state) < 0 ||
+	    asprintf(&r->hold, "%s/archive/" ARCHIVE_HOLD, state) < 0)
 		return -ENOMEM;
 	*rp = TAKE_PTR(r);
 	return 0;
@@ -74,6 +75,7 @@ struct reader *reader_free(struct reader *r)
 	reader_close(r);
 	codec_reader_deinit(&r->codec);
 	free(r->path);
+	free(r->hold);
 	free(r);
 	return NULL;
 }
@@ -94,6 +96,11 @@ int reader_ready(struct reader *r)
 	if (r->db && database_file_changed(&r->file, r->path))
 		reader_close(r);
 	return r->db ? 0 : reader_open(r);
+}
+
+int reader_hold(struct reader *r, int *fd)
+{
+	return hold_take(r->hold, fd);
 }
 
 int reader_statement(struct reader *r, enum statement which, size_t n, const int64_t *values, sqlite3_stmt **sp)

@@ -37,6 +37,12 @@ int reader_version(struct reader *r, struct reader_version *version);
 int reader_begin(struct reader *r);
 void reader_end(struct reader *r);
 
+/*
+ * Hold back deletion until the caller closes *FD: no transaction, so the writer goes on, and deletes after a few seconds all the same.  0;
+ * ARCHIVE_E_BUSY: something is being deleted right now; -errno: there is nothing to hold.
+ */
+int reader_hold(struct reader *r, int *fd);
+
 /* How long the longest transaction lasted so far (ns), from its first statement on, whatever the caller did between. */
 uint64_t reader_longest(const struct reader *r);
 

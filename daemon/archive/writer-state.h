@@ -35,6 +35,7 @@ struct archive_writer {
 	struct tally tally;
 	char *directory;  /* <state>/archive */
 	int directory_fd; /* holds the lock against a second writer, too */
+	int hold_fd;	  /* what readers hold; -1 = it could not be made */
 	uint64_t wal_limit;
 	struct wal wal;
 	uint64_t reserve_bytes;

@@ -7,6 +7,7 @@
  * An append of a growing packet writes two pages, the end of chunks and one leaf of its index: that is why rows are not counted
  * anywhere but when their packet is complete, and why there is no table of packets.
  */
+#include "hold.h"
 #include "migrations.h"
 #include "space.h"
 #include "writer-state.h"
@@ -90,7 +91,7 @@ int archive_writer_open(struct archive_writer **wp, const char *state, const str
 	snprintf(sentence, size, "no memory left to open the archive");
 	if (!w)
 		return -ENOMEM;
-	w->directory_fd = -1;
+	w->directory_fd = w->hold_fd = -1;
 	w->wal_limit = options->wal_limit_bytes;
 	w->reserve_bytes = options->reserve_bytes;
 	r = database_directory(state, "archive", &w->directory, &w->directory_fd, sentence, size);
@@ -110,6 +111,8 @@ int archive_writer_open(struct archive_writer **wp, const char *state, const str
 		snprintf(sentence, size, "%s/reserve: the reserve file cannot be made: %s", w->directory, strerror(-r));
 		return r;
 	}
+	/* A full disk may have no room even for that: then nobody can hold anything. */
+	(void)hold_open(w->directory_fd, ARCHIVE_HOLD, &w->hold_fd);
 	*wp = TAKE_PTR(w);
 	sentence[0] = '\0';
 	return 0;
@@ -129,6 +132,7 @@ struct archive_writer *archive_writer_free(struct archive_writer *w)
 	free(w->ends.bytes);
 	free(w->directory);
 	closep(&w->directory_fd);
+	closep(&w->hold_fd);
 	free(w);
 	return NULL;
 }
@@ -491,6 +495,16 @@ int archive_writer_release_reserve(struct archive_writer *w)
 int archive_writer_restore_reserve(struct archive_writer *w)
 {
 	return space_restore(w->directory_fd, w->reserve_bytes);
+}
+
+bool archive_writer_begin_deleting(struct archive_writer *w)
+{
+	return hold_begin(w->hold_fd);
+}
+
+void archive_writer_end_deleting(struct archive_writer *w)
+{
+	hold_end(w->hold_fd);
 }
 
 int archive_writer_vacuum(struct archive_writer *w, unsigned pages, bool *more)

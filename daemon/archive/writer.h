@@ -81,6 +81,13 @@ int archive_writer_delete_capture(struct archive_writer *w, int64_t id);
 int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t bytes, uint64_t before_real,
 			   unsigned limit, bool *more);
 
+/*
+ * Readers hold back deletion for a moment (hold.h).  Begin: false where some do; it is the caller's to wait then, and how long.  Both idempotent.  What
+ * deletes does not look at it.
+ */
+bool archive_writer_begin_deleting(struct archive_writer *w);
+void archive_writer_end_deleting(struct archive_writer *w);
+
 /* Free bytes of the file system the archive is on. */
 int archive_writer_free_space(struct archive_writer *w, uint64_t *bytes);
 /* After ARCHIVE_E_FULL: is there room to go on? */

@@ -4,6 +4,9 @@
  * Deleting needs room too: the write-ahead log grows by what it changes, and all of the log must fit into the database behind it before any of
  * that is given back.  That room is the reserve's.  Nothing else is written while it is given up: what comes in would take it, and then nothing
  * could go any more, ever.
+ *
+ * Who has just begun to read the oldest packets is waited for, so that a guest that is always at its quota can be read at all; but neither for
+ * long, since some may always read, nor where room is getting short.
  */
 #include "house.h"
 
@@ -16,8 +19,9 @@
 #define NAMES_MAX    8192u
 #define NAMES_STEP   64u
 #define DELETE_BATCH 64u
-#define BATCHES_KEEP 16u  /* in a look: more than a flush brings, of the smallest packets */
-#define BATCHES_ROOM 256u /* where nothing can be written before */
+#define BATCHES_KEEP 16u	     /* in a look: more than a flush brings, of the smallest packets */
+#define BATCHES_ROOM 256u	     /* where nothing can be written before */
+#define PATIENCE_NS  (10 * NS_PER_S) /* with readers */
 #define VACUUM_PAGES 256u
 
 void house_know(struct house *h, const char *name)
@@ -65,6 +69,13 @@ void house_deinit(struct house *h)
 
 /* ---- room ---- */
 
+static bool has_room(struct house *h, uint64_t want)
+{
+	uint64_t has;
+
+	return archive_writer_free_space(h->w, &has) == 0 && has >= want;
+}
+
 /* Give unused pages back until WANT is free, as long as that helps: a reader can hold back for a moment what was given up. */
 static int give_back(struct house *h, uint64_t want, uint64_t *has)
 {
@@ -79,6 +90,27 @@ static int give_back(struct house *h, uint64_t want, uint64_t *has)
 			r = archive_writer_free_space(h->w, has);
 	}
 	return r;
+}
+
+/* May something be deleted now? */
+static bool begin_deleting(struct house *h)
+{
+	uint64_t now = clock_mono();
+
+	if (archive_writer_begin_deleting(h->w)) {
+		h->held = 0;
+		return true;
+	}
+	h->held = h->held ? h->held : now;
+	return now - h->held >= PATIENCE_NS;
+}
+
+/* DONE: there was nothing left to do, so that readers are waited for the next time. */
+static void end_deleting(struct house *h, bool done)
+{
+	archive_writer_end_deleting(h->w);
+	if (done)
+		h->held = 0;
 }
 
 /* Delete oldest packets until WANT is free, as long as that helps, at most so many BATCHES.  *MORE: there are some left. */
@@ -141,21 +173,35 @@ static bool keep_quotas(struct house *h)
 	return some;
 }
 
-void house_keep(struct house *h)
+/* Before the disk is full. */
+static void keep_room(struct house *h)
 {
-	uint64_t now = clock_mono(), has = 0;
+	uint64_t want = config_free_space(h->config), has;
 	bool more = true;
 
-	if (now - h->bare >= KEEP_NS &&
-	    thin_out(h, config_free_space(h->config), BATCHES_KEEP, &more) == ARCHIVE_E_FULL)
+	if (clock_mono() - h->bare < KEEP_NS || (give_back(h, want, &has) == 0 && has >= want))
+		return;
+	if (!begin_deleting(h) && has >= want / 2)
+		return;
+	if (thin_out(h, want, BATCHES_KEEP, &more) == ARCHIVE_E_FULL)
 		house_make_room(h);
 	if (!more)
-		h->bare = now;
-	if (now - h->kept < KEEP_NS)
+		h->bare = clock_mono();
+	end_deleting(h, !more || has_room(h, want));
+}
+
+void house_keep(struct house *h)
+{
+	bool more;
+
+	keep_room(h);
+	if (clock_mono() - h->kept < KEEP_NS || !begin_deleting(h))
 		return;
-	if (!keep_quotas(h))
-		h->kept = now;
-	if (archive_writer_free_space(h->w, &has) == 0 && has >= config_free_space(h->config))
+	more = keep_quotas(h);
+	end_deleting(h, !more);
+	if (!more)
+		h->kept = clock_mono();
+	if (has_room(h, config_free_space(h->config)))
 		archive_writer_restore_reserve(h->w);
 	archive_writer_vacuum(h->w, VACUUM_PAGES, &more);
 }

@@ -20,6 +20,7 @@ struct house {
 	size_t n_names, next_name;
 	uint64_t kept; /* CLOCK_MONOTONIC ns of the last look at quotas that found nothing left to do */
 	bool full; /* there is no room, or the reserve is given up: nothing may be written before house_make_room() says so */
+	uint64_t held; /* since when readers hold deletion back; 0 = they do not */
 	uint64_t bare; /* when nothing was left to delete though there was no room */
 };
 

@@ -43,6 +43,7 @@ void *exchange_begin(void *context, const char *target, struct MHD_Connection *c
 		return NULL;
 	x->server = l->server;
 	x->connection = connection;
+	x->hold = -1;
 	x->tcp = l->tcp;
 	x->parsed = request_parse(&x->request, target);
 	x->next = l->server->exchanges;
@@ -78,6 +79,8 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 		x->work_free(x->work);
 	sd_event_source_disable_unref(x->hangup);
 	sd_event_source_disable_unref(x->late);
+	sd_event_source_disable_unref(x->letting);
+	closep(&x->hold);
 	free(x->answer.text);
 	free(x->upload);
 	free(x);

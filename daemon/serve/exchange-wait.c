@@ -10,6 +10,9 @@
 #include "live.h"
 #include "server-state.h"
 
+#define HOLD_USEC     5000000u
+#define HOLD_TRIES_NS 250000000u
+
 void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
 		  uint64_t patience)
 {
@@ -49,6 +52,31 @@ static int on_late(sd_event_source *source, uint64_t usec, void *context)
 	(void)usec;
 	exchange_resume(context);
 	return 0;
+}
+
+static int on_let_go(sd_event_source *source, uint64_t usec, void *context)
+{
+	struct exchange *x = context;
+
+	(void)source;
+	(void)usec;
+	closep(&x->hold);
+	return 0;
+}
+
+bool exchange_hold(struct exchange *x)
+{
+	uint64_t now = clock_mono();
+
+	x->hold_tried = x->hold_tried ? x->hold_tried : now;
+	/* Without one, or after so long, it goes on unprotected: then the body may have to break off. */
+	if (reader_hold(exchange_reader(x), &x->hold) == ARCHIVE_E_BUSY && now - x->hold_tried < HOLD_TRIES_NS)
+		return false;
+	/* However slow a client is, deletion comes no nearer than it writes; so a start is enough. */
+	if (x->hold >= 0 && sd_event_add_time_relative(x->server->event, &x->letting, CLOCK_MONOTONIC, HOLD_USEC,
+						       100000, on_let_go, x) < 0)
+		closep(&x->hold);
+	return true;
 }
 
 void exchange_suspend(struct exchange *x, enum wait wait)

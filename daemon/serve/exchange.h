@@ -65,9 +65,12 @@ struct exchange {
 	char *upload;
 	size_t upload_bytes;
 	enum wait wait;
-	sd_event_source *hangup; /* while it waits ... */
-	sd_event_source *late;	 /* ... for an answer */
-	bool gone;		 /* its client left, or the server stops */
+	sd_event_source *hangup;  /* while it waits ... */
+	sd_event_source *late;	  /* ... for an answer */
+	bool gone;		  /* its client left, or the server stops */
+	int hold;		  /* on deletion; -1 = none ... */
+	uint64_t hold_tried;	  /* ... and since when it was tried, CLOCK_MONOTONIC ns */
+	sd_event_source *letting; /* when it lets go */
 	struct answer answer;
 	struct live *live;     /* the body that follows; NULL = none */
 	struct events *events; /* the same */
@@ -82,6 +85,12 @@ struct memtraces_reader *exchange_memtraces(struct exchange *x);
 bool exchange_sink_gone(const struct exchange *x);
 struct scratch *exchange_scratch(struct exchange *x);
 struct watch *exchange_watch(struct exchange *x);
+
+/*
+ * Hold back what deletes packets, for the first seconds of a body, before its packets are chosen.  False: something is being deleted at this moment;
+ * the handler is to be called AGAIN.
+ */
+bool exchange_hold(struct exchange *x);
 
 /* A request header, or NULL. */
 const char *exchange_header(struct exchange *x, const char *name);

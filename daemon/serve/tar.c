@@ -301,6 +301,8 @@ enum outcome get_domain_ctf(struct exchange *x)
 
 	if (x->work)
 		return tar_step(x);
+	if (!exchange_hold(x))
+		return OUTCOME_AGAIN;
 	return target_domain(x, NULL, &t) ? tar_begin(x, &t) : OUTCOME_DONE;
 }
 
@@ -310,5 +312,7 @@ enum outcome get_capture_ctf(struct exchange *x)
 
 	if (x->work)
 		return tar_step(x);
+	if (!exchange_hold(x))
+		return OUTCOME_AGAIN;
 	return target_capture(x, &t) ? tar_begin(x, &t) : OUTCOME_DONE;
 }

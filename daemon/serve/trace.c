@@ -260,6 +260,8 @@ enum outcome get_domain_trace(struct exchange *x)
 
 	if (x->work)
 		return download_step(x, x->work);
+	if (!exchange_hold(x))
+		return OUTCOME_AGAIN;
 	if (!target_position(x, "first", &store, &first) || !target_domain(x, first, &t))
 		return OUTCOME_DONE;
 	return trace_begin(x, &t, first);
@@ -271,5 +273,7 @@ enum outcome get_capture_trace(struct exchange *x)
 
 	if (x->work)
 		return download_step(x, x->work);
+	if (!exchange_hold(x))
+		return OUTCOME_AGAIN;
 	return target_capture(x, &t) ? trace_begin(x, &t, NULL) : OUTCOME_DONE;
 }

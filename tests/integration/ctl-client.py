@@ -52,6 +52,7 @@ class Script:
         self.etag = '"one"'
         self.breaks = []  # after how many bytes of each body the connection is cut
         self.change_after = None  # at which request the body becomes another one
+        self.deleted = 0  # how often what stands at fixed positions is said to be deleted
         self.zstd = None
         self.asked = []
         self.live = []  # for each connection: (position, body, how it ends)
@@ -101,6 +102,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def trace(self):
         if script.change_after is not None and len(script.asked) > script.change_after:
             script.body, script.etag = TRACE[::-1][:5000], '"two"'
+        if script.deleted and "first=" in self.path:
+            script.deleted -= 1
+            self.problem(410, "What is asked for was deleted.")
+            return
         first = re.match(r"bytes=(\d+)-$", self.headers.get("Range", ""))
         headers = [("Content-Location", "/v1/domains/web/trace?first=1.0.0.30&end=1.0.9.30"), ("Accept-Ranges", "bytes")]
         if first and self.headers.get("If-Range") == script.etag:
@@ -266,6 +271,24 @@ def test_changed():
     fresh()
     script.breaks = [1000]
     script.change_after = 1
+    result = run("dump", "web")
+    check(result.returncode == 1 and b"changed" in result.stderr, "dump cannot begin anew: %r" % result.stderr)
+
+
+def test_deleted():
+    """What the first answer fixed is deleted before it is all there: the whole is asked for anew."""
+    fresh()
+    script.breaks, script.deleted, script.change_after = [1000], 1, 1
+    result = run("fetch", "web")
+    check(result.returncode == 0 and content("web.ctf") == TRACE[::-1][:5000], "asks anew: %r" % result.stderr)
+    asked = [(path, headers.get("Range")) for path, headers in script.asked]
+    check(asked[1][1] == "bytes=1000-" and asked[2] == ("/v1/domains/web/trace", None), "for the whole: %r" % asked)
+    fresh()
+    script.breaks, script.deleted = [1000] * 20, 20
+    result = run("fetch", "web")
+    check(result.returncode == 4 and only() and b"deleted" in result.stderr, "not for ever: %r" % result)
+    fresh()
+    script.breaks, script.deleted = [1000], 1
     result = run("dump", "web")
     check(result.returncode == 1 and b"changed" in result.stderr, "dump cannot begin anew: %r" % result.stderr)
 

@@ -1,5 +1,7 @@
 """What is kept of a guest, by its name: policy.py BUILD-DIRECTORY [TEST…]"""
 
+import contextlib
+import http.client
 import json
 import statistics
 import time
@@ -161,6 +163,39 @@ class Quotas(daemons.Case):
         self.assertEqual(left, [(1_000_000 + i, i) for i in range(600 - len(left), 600)])
         gone = d.ask("/v1/domains/small-one/live?after=1.0.0.30")
         self.assertEqual(gone[0], 410)
+
+    @contextlib.contextmanager
+    def slow_download(self, d, name):
+        """A client that has taken the beginning; yields what reads the rest."""
+        connection = daemons.UnixConnection(d.socket, 60)
+        connection.request("GET", f"/v1/domains/{name}/trace")
+        answer = connection.getresponse()
+        self.assertEqual((answer.status, len(answer.read(65536))), (200, 65536))
+        yield answer.read
+        connection.close()
+
+    def test_read_at_the_quota(self):
+        """What deletes waits for those who have begun to read, and not for long."""
+        d = self.daemons("[collector]\nflush-interval = 100ms\n[policy]\nbytes = 8M\n")
+        self.writer("writer-legacy", *"--ring rings/full.ctf --truth truth.ctf --size 1048576 --rate 3000000".split())
+
+        def oldest():
+            return d.query("SELECT coalesce(min(sequence), 0) FROM chunks")[0][0]
+
+        def wait_deleted():
+            was = oldest()
+            d.wait(lambda: oldest() > was)
+
+        wait_deleted()
+        for _ in range(2):
+            with self.slow_download(d, "full") as rest:
+                time.sleep(4.5)
+                self.assertGreater(len(rest()), 4_000_000)
+        with self.slow_download(d, "full") as rest:
+            wait_deleted()
+            d.wait(lambda: self.content(d, "full") < 10 << 20)
+            with self.assertRaises(http.client.IncompleteRead):
+                rest()
 
     def test_pinned(self):
         d = self.daemons(QUIET + "[policy]\nbytes = 100M\n")

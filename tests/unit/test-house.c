@@ -1,10 +1,13 @@
 /*
- * What goes from the archive where there is no room: on a small disk that guests, or others, fill.  What quotas let go is the matter of test-quota.c.
+ * What goes from the archive, and when: where there is no room, on a small disk that guests, or others, fill; and while somebody reads.  What quotas let go is the matter of test-quota.c.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "archive-fixture.h"
+#include "clock.h"
+#include "hold.h"
 #include "house.h"
 
 #define MIB	(1ull << 20)
@@ -225,6 +228,101 @@ static void test_reserve_too_large(void)
 	disk_deinit(&d);
 }
 
+/* Quotas are looked at in this very moment. */
+static void keep_now(struct disk *d)
+{
+	d->house.kept = 0;
+	house_keep(&d->house);
+}
+
+static int hold(const struct disk *d, int *fd)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/archive/" ARCHIVE_HOLD, d->f.state);
+	return hold_take(path, fd);
+}
+
+/* Those who have begun to read are waited for; not for ever, and then until the quota holds. */
+static void test_readers_are_waited_for(void)
+{
+	CLEANUP(closep) int one = -1;
+	CLEANUP(closep) int two = -1;
+	struct disk d;
+
+	if (!disk_init(&d, MIB, MIB))
+		return;
+	d.config.archive_bytes = 100 * CONTENT;
+	CHECK_EQ_INT(flush(&d, 64), 0);
+	CHECK_EQ_INT(flush(&d, 64), 0);
+	CHECK_EQ_INT(flush(&d, 64), 0);
+	CHECK(hold(&d, &one) == 0 && hold(&d, &two) == 0);
+	keep_now(&d);
+	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 192);
+	closep(&two);
+	keep_now(&d);
+	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 192);
+	d.house.held = clock_mono() - 11 * NS_PER_S;
+	keep_now(&d);
+	keep_now(&d);
+	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 100);
+	/* Now it is waited again. */
+	CHECK_EQ_INT(flush(&d, 64), 0);
+	keep_now(&d);
+	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 164);
+	closep(&one);
+	keep_now(&d);
+	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 100);
+	CHECK_EQ_INT(hold(&d, &one), 0);
+	closep(&one);
+	disk_deinit(&d);
+}
+
+/* Where room is getting short nobody is waited for. */
+static void test_room_before_readers(void)
+{
+	CLEANUP(closep) int fd = -1;
+	struct disk d;
+
+	if (!disk_init(&d, 2 * MIB, 2 * MIB) || !CHECK_EQ_INT(hold(&d, &fd), 0))
+		return;
+	archive_writer_level(d.f.w, -7);
+	for (unsigned i = 0; i < 200; i++) {
+		if (!CHECK_EQ_INT(flush(&d, 64), 0))
+			break;
+		house_keep(&d.house);
+	}
+	CHECK(fixture_number(&d.f, "SELECT count(*) FROM chunks") > 64);
+	closep(&fd);
+	disk_deinit(&d);
+}
+
+/* While something is deleted nobody begins; who holds, or cannot, is no harm to the writer. */
+static void test_hold(void)
+{
+	CLEANUP(closep) int fd = -1;
+	CLEANUP(closep) int again = -1;
+	struct disk d;
+
+	if (!disk_init(&d, MIB, MIB))
+		return;
+	CHECK(archive_writer_begin_deleting(d.f.w) && archive_writer_begin_deleting(d.f.w));
+	CHECK_EQ_INT(hold(&d, &fd), ARCHIVE_E_BUSY);
+	CHECK_EQ_INT(fd, -1);
+	archive_writer_end_deleting(d.f.w);
+	archive_writer_end_deleting(d.f.w);
+	CHECK_EQ_INT(hold(&d, &fd), 0);
+	CHECK(!archive_writer_begin_deleting(d.f.w));
+	CHECK_EQ_INT(hold(&d, &again), 0);
+	closep(&fd);
+	closep(&again);
+	CHECK(archive_writer_begin_deleting(d.f.w));
+	CHECK_EQ_INT(hold_take("/nowhere/" ARCHIVE_HOLD, &fd), -ENOENT);
+	CHECK(hold_begin(-1));
+	hold_end(-1);
+	disk_deinit(&d);
+}
+
 int main(void)
 {
 	char probe[] = "/tmp/mprof-test-XXXXXX";
@@ -241,5 +339,8 @@ int main(void)
 	CHECK_RUN(test_opened_while_full);
 	CHECK_RUN(test_no_reserve);
 	CHECK_RUN(test_reserve_too_large);
+	CHECK_RUN(test_readers_are_waited_for);
+	CHECK_RUN(test_room_before_readers);
+	CHECK_RUN(test_hold);
 	return check_done();
 }

@@ -2,7 +2,8 @@
  * Resumable downloads.
  *
  * A selection that still grows answers with Content-Location, which names what it was at that moment; from then on that is what is asked
- * for.  A broken connection is taken up by Range with If-Range and the strong entity tag of the identity body, so that bytes of two
+ * for, as long as all of it is there: a guest at its quota loses its oldest packets, and then the whole is asked for anew.  A broken connection is
+ * taken up by Range with If-Range and the strong entity tag of the identity body, so that bytes of two
  * different bodies are never joined.  A compressed body has another entity tag and no ranges: if one breaks, the download starts
  * over, once, uncompressed; so compression is only asked for where starting over is possible, and not on a local socket, where it
  * would gain nothing.
@@ -15,13 +16,14 @@
 #include "scope.h"
 
 #define TRIES_MAX 6 /* without a byte of progress */
+#define ANEW_MAX  6 /* times that what was asked for was deleted meanwhile */
 
 struct attempt {
 	struct download *d;
 	char *etag;	/* of the identity body so far, or NULL */
 	char *location; /* what to ask for from now on, or NULL */
 	uint64_t offset;
-	int tries;
+	int tries, anew;
 	bool began;	 /* in this attempt */
 	bool compressed; /* the body so far came compressed */
 	bool plain;	 /* ask for no compression any more */
@@ -64,6 +66,21 @@ static bool keep_identity(struct attempt *a, const struct http_answer *answer)
 	return true;
 }
 
+/* Forget what came so far.  False where it was given away. */
+static bool start_over(struct attempt *a)
+{
+	if (!a->offset)
+		return true;
+	if (!a->d->start_over) {
+		a->mismatch = true;
+		return false;
+	}
+	a->offset = 0;
+	download_deinit(a->d); /* what was said of it */
+	a->d->refused = a->d->start_over(a->d->data);
+	return !a->d->refused;
+}
+
 /* The first byte of a body: is it the one that we need next? */
 static bool begin_body(struct attempt *a, const struct http_answer *answer)
 {
@@ -77,15 +94,7 @@ static bool begin_body(struct attempt *a, const struct http_answer *answer)
 		a->mismatch = true;
 		return false;
 	}
-	if (a->offset) {
-		if (!a->d->start_over) {
-			a->mismatch = true;
-			return false;
-		}
-		a->offset = 0;
-		a->d->refused = a->d->start_over(a->d->data);
-	}
-	return !a->d->refused && keep_identity(a, answer);
+	return start_over(a) && keep_identity(a, answer);
 }
 
 static bool body_sink(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
@@ -119,6 +128,17 @@ static bool wait_turn(struct http *h, const struct attempt *a, const struct http
 	if (answer->retry_after && sscanf(answer->retry_after, "%d", &ms) == 1)
 		ms = ms < 1 ? 250 : ms > 5 ? 5000 : ms * 1000;
 	return http_sleep(h, ms);
+}
+
+/* What the first answer fixed was deleted since: ask for what is there now.  False where that cannot be. */
+static bool ask_anew(struct attempt *a)
+{
+	if (!a->location || ++a->anew > ANEW_MAX || !start_over(a))
+		return false;
+	free(a->location);
+	free(a->etag);
+	a->location = a->etag = NULL;
+	return true;
 }
 
 /* A request came to nothing: may it be tried again? */
@@ -175,6 +195,8 @@ static int attempt_once(struct attempt *a, struct http *h, const char *path)
 			return give_up(a, h, r, &answer);
 		return CTL_OK;
 	}
+	if (r == 0 && answer.status == 410 && ask_anew(a))
+		return -1;
 	if (!worth_trying(a, r, &answer) || ++a->tries > TRIES_MAX || !can_continue(a))
 		return give_up(a, h, r, &answer);
 	if (!wait_turn(h, a, &answer))
