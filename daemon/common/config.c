@@ -2,8 +2,8 @@
  * The configuration.
  *
  * inih takes the lines apart; the sections are read here, before a line reaches it, because inih cuts long section names off
- * in silence, does not speak of a section without keys, and does not tell line numbers.  The table below is everything the parser
- * knows of a key: section, place, limits, and the words that tell a person what to write.
+ * in silence, does not speak of a section without keys, and does not tell line numbers.  Everything that is known of a key stands in the table of
+ * config-keys.c.
  *
  * The first fault ends the reading, so a sentence always speaks of the first one.
  */
@@ -19,7 +19,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
-#include "config.h"
+#include "config-keys.h"
 
 #ifndef CONFIG_FILE
 #define CONFIG_FILE "/etc/mprofd/mprofd.conf"
@@ -34,113 +34,12 @@
 #define POLICIES_MAX 1024u
 #define LISTEN_MAX   64u
 
-enum section {
-	SECTION_NONE,
-	SECTION_COLLECTOR,
-	SECTION_XEN,
-	SECTION_ARCHIVE,
-	SECTION_HTTP,
-	SECTION_SINK,
-	SECTION_POLICY,
-	SECTIONS,
-};
-
-static const char *const section_names[SECTIONS] = {
-	[SECTION_COLLECTOR] = "collector", [SECTION_XEN] = "xen",   [SECTION_ARCHIVE] = "archive",
-	[SECTION_HTTP] = "http",	   [SECTION_SINK] = "sink", [SECTION_POLICY] = "policy",
-};
-
-enum kind {
-	KIND_BYTES,
-	KIND_DURATION,
-	KIND_COUNT,
-	KIND_NUMBER,
-	KIND_SHARE,
-	KIND_LISTEN,
-	KIND_PATH,
-	KIND_MODE,
-	KIND_MEMTRACE
-};
-
-struct key {
-	enum section section;
-	const char *name;
-	enum kind kind;
-	size_t offset; /* in struct config, of a policy's key in struct policy */
-	uint64_t least, most;
-	const char *hint;
-};
-
-#define BYTES_HINT "a number of bytes such as 512K, 64MB or 1.5G"
-#define AGE_HINT   "a duration such as 90s, 12h or 30d, or 0 for no limit"
-
-/* In the order in which mprofd.conf describes them. */
-static const struct key keys[] = {
-	{SECTION_COLLECTOR, "queue", KIND_BYTES, offsetof(struct config, queue_bytes), MIB, 64 * GIB,
-	 BYTES_HINT ", from 1M to 64G"},
-	{SECTION_COLLECTOR, "queue-per-guest", KIND_BYTES, offsetof(struct config, queue_per_guest_bytes), MIB,
-	 64 * GIB, BYTES_HINT ", from 1M to 64G"},
-	{SECTION_COLLECTOR, "queue-reserve", KIND_BYTES, offsetof(struct config, queue_reserve_bytes), MIB, 64 * GIB,
-	 BYTES_HINT ", from 1M to 64G"},
-	{SECTION_COLLECTOR, "flush-interval", KIND_DURATION, offsetof(struct config, flush_interval_ns), 10 * NS_PER_MS,
-	 60 * NS_PER_S, "a duration such as 500ms or 1s, from 10ms to 60s"},
-	{SECTION_COLLECTOR, "burst-rate", KIND_BYTES, offsetof(struct config, burst_rate), 1024, 64 * GIB,
-	 "bytes per second such as 4M, from 1K to 64G"},
-	{SECTION_COLLECTOR, "cpu-budget", KIND_SHARE, offsetof(struct config, cpu_budget), 1000, 1000000,
-	 "a share of one core such as 0.05, from 0.001 to 1"},
-	{SECTION_XEN, "pages", KIND_NUMBER, offsetof(struct config, xen_pages), 0, UINT32_MAX,
-	 "a whole number of pages up to 4294967295, or 0 for a quarter of what dom0 can map"},
-	{SECTION_XEN, "console-logs", KIND_PATH, offsetof(struct config, xen_console_logs), 0, 0,
-	 "a directory from / on, or nothing to read no console logs"},
-	{SECTION_ARCHIVE, "bytes", KIND_BYTES, offsetof(struct config, archive_bytes), 0, INT64_MAX,
-	 BYTES_HINT ", or 0 for no limit"},
-	{SECTION_ARCHIVE, "age", KIND_DURATION, offsetof(struct config, archive_age_ns), 0, INT64_MAX, AGE_HINT},
-	{SECTION_ARCHIVE, "free-space", KIND_BYTES, offsetof(struct config, free_space_bytes), 0, INT64_MAX,
-	 BYTES_HINT ", or 0 to fill the disk"},
-	{SECTION_ARCHIVE, "wal-limit", KIND_BYTES, offsetof(struct config, wal_limit_bytes), MIB, 64 * GIB,
-	 BYTES_HINT ", from 1M to 64G"},
-	{SECTION_ARCHIVE, "reserve", KIND_BYTES, offsetof(struct config, reserve_bytes), 0, 64 * GIB,
-	 BYTES_HINT ", at most 64G, or 0 for none"},
-	{SECTION_HTTP, "listen", KIND_LISTEN, offsetof(struct config, listen), 0, 0,
-	 "unix:PATH or HOST:PORT, or nothing to forget those before it"},
-	{SECTION_HTTP, "connections", KIND_COUNT, offsetof(struct config, connections), 1, 65536,
-	 "a whole number from 1 to 65536"},
-	{SECTION_SINK, "listen", KIND_LISTEN, offsetof(struct config, sink_listen), 0, 0,
-	 "HOST:PORT with a numeric address, or nothing to forget those before it"},
-	{SECTION_SINK, "streams", KIND_COUNT, offsetof(struct config, sink_streams), 1, 65536,
-	 "a whole number from 1 to 65536"},
-	{SECTION_SINK, "streams-per-guest", KIND_COUNT, offsetof(struct config, sink_guest_streams), 1, 65536,
-	 "a whole number from 1 to 65536"},
-	{SECTION_SINK, "rate", KIND_BYTES, offsetof(struct config, sink_rate), 0, INT64_MAX,
-	 "bytes per second such as 64M, or 0 for no limit"},
-	{SECTION_SINK, "rate-per-guest", KIND_BYTES, offsetof(struct config, sink_guest_rate), 0, INT64_MAX,
-	 "bytes per second such as 16M, or 0 for no limit"},
-	{SECTION_SINK, "bytes", KIND_BYTES, offsetof(struct config, sink_bytes), 0, INT64_MAX,
-	 BYTES_HINT ", or 0 for no limit"},
-	{SECTION_SINK, "bytes-per-guest", KIND_BYTES, offsetof(struct config, sink_guest_bytes), 0, INT64_MAX,
-	 BYTES_HINT ", or 0 for no limit"},
-	{SECTION_SINK, "age", KIND_DURATION, offsetof(struct config, sink_age_ns), 0, INT64_MAX, AGE_HINT},
-	{SECTION_SINK, "queue", KIND_BYTES, offsetof(struct config, sink_queue_bytes), 4 * MIB, 64 * GIB,
-	 BYTES_HINT ", from 4M to 64G"},
-	{SECTION_SINK, "reconnect", KIND_DURATION, offsetof(struct config, sink_reconnect_ns), 0, 365 * DAY,
-	 "a duration such as 60s, or 0 not to connect again"},
-	{SECTION_POLICY, "mode", KIND_MODE, offsetof(struct policy, mode), 0, 0, "continuous, periodic or on-crash"},
-	{SECTION_POLICY, "interval", KIND_DURATION, offsetof(struct policy, interval_ns), 100 * NS_PER_MS, 365 * DAY,
-	 "a duration such as 60s, from 100ms to 365d"},
-	{SECTION_POLICY, "bytes", KIND_BYTES, offsetof(struct policy, bytes), 0, INT64_MAX,
-	 BYTES_HINT ", or 0 for no limit"},
-	{SECTION_POLICY, "age", KIND_DURATION, offsetof(struct policy, age_ns), 0, INT64_MAX, AGE_HINT},
-	{SECTION_POLICY, "memtrace", KIND_MEMTRACE, offsetof(struct policy, memtrace), 0, 0, "automatic or asked"},
-};
-#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
-
 /* One policy section.  A key's bit of SET is its index in the table. */
 struct config_policy {
 	char *glob; /* NULL = every guest */
 	uint32_t set;
 	struct policy values;
 };
-_Static_assert(N_KEYS <= 32, "a bit for each key");
 
 struct parser {
 	struct config *config;
@@ -152,78 +51,6 @@ struct parser {
 	size_t error_size;
 	int fault; /* -errno of the first fault, or 0 */
 };
-
-bool config_key(size_t index, const char **section, const char **key)
-{
-	if (index >= N_KEYS)
-		return false;
-	*section = section_names[keys[index].section];
-	*key = keys[index].name;
-	return true;
-}
-
-/* A decimal number at TEXT times UNIT, rounded down; false if it is none or does not fit. */
-static bool scale_number(const char *text, size_t len, uint64_t unit, uint64_t *value)
-{
-	size_t whole = strspn(text, "0123456789"), end = whole;
-	uint64_t v = 0, fraction = 0;
-
-	if (whole == 0 || whole > len)
-		return false;
-	for (size_t i = 0; i < whole; i++)
-		if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, (uint64_t)(text[i] - '0'), &v))
-			return false;
-	if (text[whole] == '.') {
-		end = whole + 1 + strspn(text + whole + 1, "0123456789");
-		if (end == whole + 1)
-			return false;
-		/* From the last digit on, so that nothing is ever larger than ten units. */
-		for (size_t i = end - 1; i > whole; i--)
-			fraction = ((uint64_t)(text[i] - '0') * unit + fraction) / 10;
-	}
-	if (end != len || __builtin_mul_overflow(v, unit, &v))
-		return false;
-	return !__builtin_add_overflow(v, fraction, value);
-}
-
-struct unit {
-	const char *name;
-	uint64_t size;
-};
-
-static bool parse_unit(const char *text, const struct unit *units, size_t n_units, uint64_t *value)
-{
-	size_t len = strspn(text, "0123456789.");
-
-	for (size_t i = 0; i < n_units; i++)
-		if (strcmp(text + len, units[i].name) == 0)
-			return scale_number(text, len, units[i].size, value);
-	return false;
-}
-
-bool parse_duration(const char *text, uint64_t *ns)
-{
-	static const struct unit units[] = {
-		{"ns", 1},	 {"us", NS_PER_US},    {"ms", NS_PER_MS},
-		{"s", NS_PER_S}, {"m", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S},
-		{"d", DAY},
-	};
-
-	if (strcmp(text, "0") == 0) {
-		*ns = 0;
-		return true;
-	}
-	return parse_unit(text, units, sizeof(units) / sizeof(units[0]), ns);
-}
-
-bool parse_bytes(const char *text, uint64_t *bytes)
-{
-	static const struct unit units[] = {
-		{"", 1}, {"B", 1}, {"K", 1024}, {"KB", 1024}, {"M", MIB}, {"MB", MIB}, {"G", GIB}, {"GB", GIB},
-	};
-
-	return parse_unit(text, units, sizeof(units) / sizeof(units[0]), bytes);
-}
 
 static int fail(struct parser *p, int fault, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -259,7 +86,7 @@ static char **free_list(char **list)
 	return NULL;
 }
 
-static int set_listen(struct parser *p, const struct key *key, const char *value)
+static int set_listen(struct parser *p, const struct config_key *key, const char *value)
 {
 	char ***list = (char ***)((uint8_t *)p->config + key->offset);
 	size_t n = 0;
@@ -285,7 +112,7 @@ static int set_listen(struct parser *p, const struct key *key, const char *value
 }
 
 /* A path replaces the one before it, the default's too. */
-static int set_path(struct parser *p, const struct key *key, const char *value, char **path)
+static int set_path(struct parser *p, const struct config_key *key, const char *value, char **path)
 {
 	char *copy;
 
@@ -299,74 +126,16 @@ static int set_path(struct parser *p, const struct key *key, const char *value, 
 	return 1;
 }
 
-static bool parse_mode(const char *value, enum policy_mode *mode)
-{
-	static const char *const names[] = {
-		[POLICY_CONTINUOUS] = "continuous",
-		[POLICY_PERIODIC] = "periodic",
-		[POLICY_ON_CRASH] = "on-crash",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(value, names[i]) == 0) {
-			*mode = (enum policy_mode)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool parse_memtrace(const char *value, enum policy_memtrace *memtrace)
-{
-	*memtrace = strcmp(value, "asked") == 0 ? MEMTRACE_ASKED : MEMTRACE_AUTOMATIC;
-	return *memtrace == MEMTRACE_ASKED || strcmp(value, "automatic") == 0;
-}
-
-/* Parse VALUE into the field at OUT; false if it is not of the key's kind or outside its limits. */
-static bool parse_value(const struct key *key, const char *value, void *out)
-{
-	uint64_t number = 0;
-	bool is_number;
-
-	switch (key->kind) {
-	case KIND_MODE:
-		return parse_mode(value, (enum policy_mode *)out);
-	case KIND_MEMTRACE:
-		return parse_memtrace(value, (enum policy_memtrace *)out);
-	case KIND_DURATION:
-		is_number = parse_duration(value, &number);
-		break;
-	case KIND_SHARE: /* in millionths, so that limits and parser are those of the others */
-		is_number = scale_number(value, strlen(value), 1000000, &number);
-		break;
-	case KIND_COUNT:
-	case KIND_NUMBER:
-		is_number = scale_number(value, strlen(value), 1, &number) && !strchr(value, '.');
-		break;
-	default:
-		is_number = parse_bytes(value, &number);
-		break;
-	}
-	if (!is_number || number < key->least || number > key->most)
-		return false;
-	if (key->kind == KIND_SHARE)
-		*(double *)out = (double)number / 1e6;
-	else if (key->kind == KIND_COUNT)
-		*(uint32_t *)out = (uint32_t)number;
-	else
-		*(uint64_t *)out = number;
-	return true;
-}
-
 static int fail_unknown(struct parser *p, const char *name)
 {
 	char known[256] = "";
 	size_t at = 0;
 
-	for (size_t i = 0; i < N_KEYS; i++)
-		if (keys[i].section == p->section && at < sizeof(known))
-			at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "", keys[i].name);
-	return fail(p, -EINVAL, "[%s] has no key %s: write one of %s", section_names[p->section], name, known);
+	for (size_t i = 0; i < config_n_keys; i++)
+		if (config_keys[i].section == p->section && at < sizeof(known))
+			at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "",
+					       config_keys[i].name);
+	return fail(p, -EINVAL, "[%s] has no key %s: write one of %s", config_sections[p->section], name, known);
 }
 
 /* inih's handler: 0 is an error there.  The section that it passes is not used. */
@@ -385,22 +154,22 @@ static int handle_pair(void *context, const char *section, const char *name, con
 			"%s stands before any section: write [collector], [xen], [archive], [http], [sink] or [policy] "
 			"above it",
 			name);
-	while (i < N_KEYS && (keys[i].section != p->section || strcmp(keys[i].name, name) != 0))
+	while (i < config_n_keys && (config_keys[i].section != p->section || strcmp(config_keys[i].name, name) != 0))
 		i++;
-	if (i == N_KEYS)
+	if (i == config_n_keys)
 		return fail_unknown(p, name);
-	if (keys[i].kind == KIND_LISTEN)
-		return set_listen(p, &keys[i], value);
-	if (keys[i].kind == KIND_PATH)
-		return set_path(p, &keys[i], value, (char **)(base + keys[i].offset));
+	if (config_keys[i].kind == KIND_LISTEN)
+		return set_listen(p, &config_keys[i], value);
+	if (config_keys[i].kind == KIND_PATH)
+		return set_path(p, &config_keys[i], value, (char **)(base + config_keys[i].offset));
 	if (p->section == SECTION_POLICY) {
 		struct config_policy *policy = &p->config->policies[p->config->n_policies - 1];
 
 		policy->set |= 1u << i;
 		base = (uint8_t *)&policy->values;
 	}
-	if (!parse_value(&keys[i], value, base + keys[i].offset))
-		return fail(p, -EINVAL, "%s = %s does not do: write %s", name, value, keys[i].hint);
+	if (!config_key_parse(&config_keys[i], value, base + config_keys[i].offset))
+		return fail(p, -EINVAL, "%s = %s does not do: write %s", name, value, config_keys[i].hint);
 	return 1;
 }
 
@@ -459,7 +228,7 @@ static void begin_section(struct parser *p, char *line)
 		*glob++ = '\0';
 	glob += strspn(glob, " \t");
 	p->section = SECTION_NONE + 1;
-	while (p->section < SECTIONS && strcmp(section_names[p->section], name) != 0)
+	while (p->section < SECTIONS && strcmp(config_sections[p->section], name) != 0)
 		p->section++;
 	if (p->section == SECTION_POLICY)
 		begin_policy(p, glob);
@@ -619,14 +388,6 @@ void config_deinit(struct config *c)
 	*c = (struct config){0};
 }
 
-/* Of a policy's field. */
-static size_t kind_size(enum kind kind)
-{
-	if (kind == KIND_MODE)
-		return sizeof(enum policy_mode);
-	return kind == KIND_MEMTRACE ? sizeof(enum policy_memtrace) : sizeof(uint64_t);
-}
-
 uint64_t config_free_space(const struct config *c)
 {
 	return c->free_space_bytes + 2 * c->wal_limit_bytes;
@@ -646,10 +407,11 @@ struct policy config_policy(const struct config *c, const char *name)
 
 		if (p->glob && fnmatch(p->glob, name, 0) != 0)
 			continue;
-		for (size_t k = 0; k < N_KEYS; k++)
+		for (size_t k = 0; k < config_n_keys; k++)
 			if (p->set & 1u << k)
-				memcpy((uint8_t *)&policy + keys[k].offset,
-				       (const uint8_t *)&p->values + keys[k].offset, kind_size(keys[k].kind));
+				memcpy((uint8_t *)&policy + config_keys[k].offset,
+				       (const uint8_t *)&p->values + config_keys[k].offset,
+				       config_key_policy_size(&config_keys[k]));
 	}
 	return policy;
 }

@@ -82,8 +82,4 @@ struct policy config_policy(const struct config *c, const char *name);
 /* The key that the parser knows at INDEX and its section; false past the last.  The names are constants. */
 bool config_key(size_t index, const char **section, const char **key);
 
-/* Parse "10s", "5MB"; whole or decimal numbers.  A duration needs its unit, except 0.  False if TEXT is anything else or out of 64 bits. */
-bool parse_duration(const char *text, uint64_t *ns);
-bool parse_bytes(const char *text, uint64_t *bytes);
-
 #endif

@@ -10,9 +10,9 @@
 
 #include <mprof/ring.h>
 
-#include "config.h"
 #include "json.h"
 #include "position.h"
+#include "quantity.h"
 #include "target.h"
 
 #define HEADER MPROF_PACKET_HEADER_BYTES
@@ -383,11 +383,11 @@ static bool select_last(struct exchange *x, const char *last, struct selection *
 	uint64_t value, newest;
 	int rc;
 
-	if (parse_duration(last, &value)) {
+	if (quantity_duration(last, &value)) {
 		rc = selection_newest(s, exchange_reader(x), exchange_scratch(x), &newest);
 		if (rc == 0)
 			rc = selection_times(s, exchange_reader(x), newest > value ? newest - value : 0, UINT64_MAX);
-	} else if (parse_bytes(last, &value)) {
+	} else if (quantity_bytes(last, &value)) {
 		rc = selection_last_bytes(s, exchange_reader(x), value);
 	} else {
 		exchange_problem(x, MHD_HTTP_BAD_REQUEST,

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "config.h"
+#include "quantity.h"
 
 #define S 1000000000ull
 
@@ -231,25 +232,26 @@ static void test_numbers(void)
 {
 	uint64_t v;
 
-	CHECK(parse_duration("0", &v) && v == 0);
-	CHECK(parse_duration("10s", &v) && v == 10 * S);
-	CHECK(parse_duration("1.5ms", &v) && v == 1500000);
-	CHECK(parse_duration("7ns", &v) && v == 7);
-	CHECK(parse_duration("0.0000000019s", &v) && v == 1);
-	CHECK(parse_duration("3us", &v) && v == 3000);
-	CHECK(parse_duration("2m", &v) && v == 120 * S);
-	CHECK(parse_duration("2h", &v) && v == 7200 * S);
-	CHECK(parse_duration("213503d", &v) && v == 213503ull * 86400 * S);
-	CHECK(!parse_duration("213504d", &v));
-	CHECK(!parse_duration("", &v) && !parse_duration("10", &v) && !parse_duration("s", &v));
-	CHECK(!parse_duration("1.s", &v) && !parse_duration(".5s", &v) && !parse_duration("1.2.3s", &v));
-	CHECK(!parse_duration("-1s", &v) && !parse_duration("1 s", &v) && !parse_duration("1e3s", &v));
-	CHECK(parse_bytes("5MB", &v) && v == 5u << 20);
-	CHECK(parse_bytes("17", &v) && v == 17);
-	CHECK(parse_bytes("0.5K", &v) && v == 512);
-	CHECK(parse_bytes("18446744073709551615", &v) && v == UINT64_MAX);
-	CHECK(!parse_bytes("18446744073709551616", &v) && !parse_bytes("17179869184G", &v));
-	CHECK(!parse_bytes("5m", &v) && !parse_bytes("5MBB", &v) && !parse_bytes("B", &v) && !parse_bytes("1..5K", &v));
+	CHECK(quantity_duration("0", &v) && v == 0);
+	CHECK(quantity_duration("10s", &v) && v == 10 * S);
+	CHECK(quantity_duration("1.5ms", &v) && v == 1500000);
+	CHECK(quantity_duration("7ns", &v) && v == 7);
+	CHECK(quantity_duration("0.0000000019s", &v) && v == 1);
+	CHECK(quantity_duration("3us", &v) && v == 3000);
+	CHECK(quantity_duration("2m", &v) && v == 120 * S);
+	CHECK(quantity_duration("2h", &v) && v == 7200 * S);
+	CHECK(quantity_duration("213503d", &v) && v == 213503ull * 86400 * S);
+	CHECK(!quantity_duration("213504d", &v));
+	CHECK(!quantity_duration("", &v) && !quantity_duration("10", &v) && !quantity_duration("s", &v));
+	CHECK(!quantity_duration("1.s", &v) && !quantity_duration(".5s", &v) && !quantity_duration("1.2.3s", &v));
+	CHECK(!quantity_duration("-1s", &v) && !quantity_duration("1 s", &v) && !quantity_duration("1e3s", &v));
+	CHECK(quantity_bytes("5MB", &v) && v == 5u << 20);
+	CHECK(quantity_bytes("17", &v) && v == 17);
+	CHECK(quantity_bytes("0.5K", &v) && v == 512);
+	CHECK(quantity_bytes("18446744073709551615", &v) && v == UINT64_MAX);
+	CHECK(!quantity_bytes("18446744073709551616", &v) && !quantity_bytes("17179869184G", &v));
+	CHECK(!quantity_bytes("5m", &v) && !quantity_bytes("5MBB", &v) && !quantity_bytes("B", &v) &&
+	      !quantity_bytes("1..5K", &v));
 }
 
 /* Uncomment what the shipped file says line by line: it must be the defaults, and have every key that the parser knows. */

@@ -1,0 +1,154 @@
+/* The keys of the configuration: section, place, limits, and the words that tell a person what to write. */
+#include "config-keys.h"
+
+#include <string.h>
+
+#include "clock.h"
+#include "quantity.h"
+
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+#define DAY (86400 * NS_PER_S)
+
+const char *const config_sections[SECTIONS] = {
+	[SECTION_COLLECTOR] = "collector", [SECTION_XEN] = "xen",   [SECTION_ARCHIVE] = "archive",
+	[SECTION_HTTP] = "http",	   [SECTION_SINK] = "sink", [SECTION_POLICY] = "policy",
+};
+
+#define BYTES_HINT "a number of bytes such as 512K, 64MB or 1.5G"
+#define AGE_HINT   "a duration such as 90s, 12h or 30d, or 0 for no limit"
+
+/* In the order in which mprofd.conf describes them. */
+const struct config_key config_keys[] = {
+	{SECTION_COLLECTOR, "queue", KIND_BYTES, offsetof(struct config, queue_bytes), MIB, 64 * GIB,
+	 BYTES_HINT ", from 1M to 64G"},
+	{SECTION_COLLECTOR, "queue-per-guest", KIND_BYTES, offsetof(struct config, queue_per_guest_bytes), MIB,
+	 64 * GIB, BYTES_HINT ", from 1M to 64G"},
+	{SECTION_COLLECTOR, "queue-reserve", KIND_BYTES, offsetof(struct config, queue_reserve_bytes), MIB, 64 * GIB,
+	 BYTES_HINT ", from 1M to 64G"},
+	{SECTION_COLLECTOR, "flush-interval", KIND_DURATION, offsetof(struct config, flush_interval_ns), 10 * NS_PER_MS,
+	 60 * NS_PER_S, "a duration such as 500ms or 1s, from 10ms to 60s"},
+	{SECTION_COLLECTOR, "burst-rate", KIND_BYTES, offsetof(struct config, burst_rate), 1024, 64 * GIB,
+	 "bytes per second such as 4M, from 1K to 64G"},
+	{SECTION_COLLECTOR, "cpu-budget", KIND_SHARE, offsetof(struct config, cpu_budget), 1000, 1000000,
+	 "a share of one core such as 0.05, from 0.001 to 1"},
+	{SECTION_XEN, "pages", KIND_NUMBER, offsetof(struct config, xen_pages), 0, UINT32_MAX,
+	 "a whole number of pages up to 4294967295, or 0 for a quarter of what dom0 can map"},
+	{SECTION_XEN, "console-logs", KIND_PATH, offsetof(struct config, xen_console_logs), 0, 0,
+	 "a directory from / on, or nothing to read no console logs"},
+	{SECTION_ARCHIVE, "bytes", KIND_BYTES, offsetof(struct config, archive_bytes), 0, INT64_MAX,
+	 BYTES_HINT ", or 0 for no limit"},
+	{SECTION_ARCHIVE, "age", KIND_DURATION, offsetof(struct config, archive_age_ns), 0, INT64_MAX, AGE_HINT},
+	{SECTION_ARCHIVE, "free-space", KIND_BYTES, offsetof(struct config, free_space_bytes), 0, INT64_MAX,
+	 BYTES_HINT ", or 0 to fill the disk"},
+	{SECTION_ARCHIVE, "wal-limit", KIND_BYTES, offsetof(struct config, wal_limit_bytes), MIB, 64 * GIB,
+	 BYTES_HINT ", from 1M to 64G"},
+	{SECTION_ARCHIVE, "reserve", KIND_BYTES, offsetof(struct config, reserve_bytes), 0, 64 * GIB,
+	 BYTES_HINT ", at most 64G, or 0 for none"},
+	{SECTION_HTTP, "listen", KIND_LISTEN, offsetof(struct config, listen), 0, 0,
+	 "unix:PATH or HOST:PORT, or nothing to forget those before it"},
+	{SECTION_HTTP, "connections", KIND_COUNT, offsetof(struct config, connections), 1, 65536,
+	 "a whole number from 1 to 65536"},
+	{SECTION_SINK, "listen", KIND_LISTEN, offsetof(struct config, sink_listen), 0, 0,
+	 "HOST:PORT with a numeric address, or nothing to forget those before it"},
+	{SECTION_SINK, "streams", KIND_COUNT, offsetof(struct config, sink_streams), 1, 65536,
+	 "a whole number from 1 to 65536"},
+	{SECTION_SINK, "streams-per-guest", KIND_COUNT, offsetof(struct config, sink_guest_streams), 1, 65536,
+	 "a whole number from 1 to 65536"},
+	{SECTION_SINK, "rate", KIND_BYTES, offsetof(struct config, sink_rate), 0, INT64_MAX,
+	 "bytes per second such as 64M, or 0 for no limit"},
+	{SECTION_SINK, "rate-per-guest", KIND_BYTES, offsetof(struct config, sink_guest_rate), 0, INT64_MAX,
+	 "bytes per second such as 16M, or 0 for no limit"},
+	{SECTION_SINK, "bytes", KIND_BYTES, offsetof(struct config, sink_bytes), 0, INT64_MAX,
+	 BYTES_HINT ", or 0 for no limit"},
+	{SECTION_SINK, "bytes-per-guest", KIND_BYTES, offsetof(struct config, sink_guest_bytes), 0, INT64_MAX,
+	 BYTES_HINT ", or 0 for no limit"},
+	{SECTION_SINK, "age", KIND_DURATION, offsetof(struct config, sink_age_ns), 0, INT64_MAX, AGE_HINT},
+	{SECTION_SINK, "queue", KIND_BYTES, offsetof(struct config, sink_queue_bytes), 4 * MIB, 64 * GIB,
+	 BYTES_HINT ", from 4M to 64G"},
+	{SECTION_SINK, "reconnect", KIND_DURATION, offsetof(struct config, sink_reconnect_ns), 0, 365 * DAY,
+	 "a duration such as 60s, or 0 not to connect again"},
+	{SECTION_POLICY, "mode", KIND_MODE, offsetof(struct policy, mode), 0, 0, "continuous, periodic or on-crash"},
+	{SECTION_POLICY, "interval", KIND_DURATION, offsetof(struct policy, interval_ns), 100 * NS_PER_MS, 365 * DAY,
+	 "a duration such as 60s, from 100ms to 365d"},
+	{SECTION_POLICY, "bytes", KIND_BYTES, offsetof(struct policy, bytes), 0, INT64_MAX,
+	 BYTES_HINT ", or 0 for no limit"},
+	{SECTION_POLICY, "age", KIND_DURATION, offsetof(struct policy, age_ns), 0, INT64_MAX, AGE_HINT},
+	{SECTION_POLICY, "memtrace", KIND_MEMTRACE, offsetof(struct policy, memtrace), 0, 0, "automatic or asked"},
+};
+const size_t config_n_keys = sizeof(config_keys) / sizeof(config_keys[0]);
+_Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= 32, "a bit for each key");
+
+bool config_key(size_t index, const char **section, const char **key)
+{
+	if (index >= config_n_keys)
+		return false;
+	*section = config_sections[config_keys[index].section];
+	*key = config_keys[index].name;
+	return true;
+}
+
+static bool parse_mode(const char *value, enum policy_mode *mode)
+{
+	static const char *const names[] = {
+		[POLICY_CONTINUOUS] = "continuous",
+		[POLICY_PERIODIC] = "periodic",
+		[POLICY_ON_CRASH] = "on-crash",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(value, names[i]) == 0) {
+			*mode = (enum policy_mode)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_memtrace(const char *value, enum policy_memtrace *memtrace)
+{
+	*memtrace = strcmp(value, "asked") == 0 ? MEMTRACE_ASKED : MEMTRACE_AUTOMATIC;
+	return *memtrace == MEMTRACE_ASKED || strcmp(value, "automatic") == 0;
+}
+
+bool config_key_parse(const struct config_key *key, const char *value, void *out)
+{
+	uint64_t number = 0;
+	bool is_number;
+
+	switch (key->kind) {
+	case KIND_MODE:
+		return parse_mode(value, (enum policy_mode *)out);
+	case KIND_MEMTRACE:
+		return parse_memtrace(value, (enum policy_memtrace *)out);
+	case KIND_DURATION:
+		is_number = quantity_duration(value, &number);
+		break;
+	case KIND_SHARE: /* in millionths, so that limits and parser are those of the others */
+		is_number = quantity_number(value, 1000000, &number);
+		break;
+	case KIND_COUNT:
+	case KIND_NUMBER:
+		is_number = quantity_number(value, 1, &number) && !strchr(value, '.');
+		break;
+	default:
+		is_number = quantity_bytes(value, &number);
+		break;
+	}
+	if (!is_number || number < key->least || number > key->most)
+		return false;
+	if (key->kind == KIND_SHARE)
+		*(double *)out = (double)number / 1e6;
+	else if (key->kind == KIND_COUNT)
+		*(uint32_t *)out = (uint32_t)number;
+	else
+		*(uint64_t *)out = number;
+	return true;
+}
+
+size_t config_key_policy_size(const struct config_key *key)
+{
+	if (key->kind == KIND_MODE)
+		return sizeof(enum policy_mode);
+	return key->kind == KIND_MEMTRACE ? sizeof(enum policy_memtrace) : sizeof(uint64_t);
+}
