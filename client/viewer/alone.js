@@ -41,11 +41,18 @@ function take(where, pieces) {
 	return new Blob(elements.map((it) => bytesOf(it.textContent)));
 }
 
+/** From when on a stream is not proven, where TEXT says so: a file may say anything. */
+function tailOf(text) {
+	const time = typeof text === "string" && /^[0-9]{1,20}$/.test(text) ? BigInt(text) : null;
+
+	return time !== null && time >> 64n === 0n ? time : null;
+}
+
 /** A trace of this file, as source.js has others. */
 class Held {
 	constructor(name, at, {streams, notes}) {
 		Object.assign(this, {name, title: shown(name), about: ABOUT, lacks: LACKS, notes, running: false});
-		this.streams = streams.map((it, i) => ({stream: i, name: shown(it.name), part: `${at}.${i}`, pieces: it.pieces}));
+		this.streams = streams.map((it, i) => ({stream: i, name: shown(it.name), part: `${at}.${i}`, pieces: it.pieces, tail: tailOf(it.tail)}));
 	}
 
 	/** What an engine is given of it. */

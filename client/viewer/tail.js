@@ -26,6 +26,9 @@ async function firstTime(bytes) {
 
 /** The guest's time from which on STREAM of SOURCE (as of source.js) is not proven, or null. */
 export async function tailTime(source, stream, options) {
+	/* A file by itself was told by mprofctl. */
+	if (stream.tail !== undefined)
+		return stream.tail;
 	if (!source.mayTail?.(stream))
 		return null;
 	const {packets} = await source.api.json(source.packets(stream, {last: LAST, limit: 1000}), options);

@@ -92,6 +92,72 @@ test("one file: all streams of a guest and of a capture", async (t) => {
 	}
 });
 
+/** Write the file at FILE again, with what CHANGE makes of its contents. */
+function altered(file, change) {
+	const text = readFileSync(file, "utf8");
+	const [all, head, contents] = /(<script type="application\/json" id="contents">)([^<]*)/.exec(text);
+	const told = JSON.parse(Buffer.from(contents, "base64").toString());
+
+	change(told);
+	writeFileSync(file, text.replace(all, head + Buffer.from(JSON.stringify(told)).toString("base64")));
+}
+
+test("one file: what was not proven of a guest and of a capture is marked as the served page marks it", async (t) => {
+	const said = (from, n) => Array.from({length: n}, (_, i) => event(from + BigInt(i) * 1000n, "label", 1, `at ${i}`));
+	const proven = said(1000000n, 40);
+	const end = 30 + Buffer.concat(proven).length;
+	const stream = (i) => [`stream ${i} 1 ${i - 1} 65536 4 0 vcpu${i - 1}`, piece(i, 0, proven)];
+	const host = await t.host({
+		collector: false,
+		archive: [
+			"begin",
+			"run 1 xen a web - 3 ended crash",
+			...stream(1),
+			...stream(2),
+			"capture 1 1 crash -",
+			`range 1 1 0 0 ${end}`,
+			`range 1 2 0 0 ${end}`,
+			`tail 1 2 0 ${end} 65536 1000000 ${Buffer.concat(said(1100000n, 20)).toString("hex")}`,
+			"capture 2 1 manual -",
+			`range 2 1 0 0 ${end}`,
+			`range 2 2 0 0 ${end}`,
+			"commit",
+		],
+	});
+	const where = directory(t);
+	const file = path.join(where, "web.html");
+	const wide = {width: 1900};
+	const tails = (page) => drawn(page, "tail");
+	/* The served page asks for it when it has painted already. */
+	const all = (page) => until(async () => (await tails(page)).length && drawn(page));
+
+	for (const [what, hash] of [["domain:web", "#domain=web"], ["capture:1", "#capture=1"]]) {
+		execFileSync(MPROFCTL, ["--host", host.url, "export", what, "--to", "html", "-o", file]);
+		const page = await alone(t, where, "web.html", wide);
+		equal(await all(page), await all(await opened(t, host, hash, wide)), `what is drawn of ${what}`);
+		const [mark] = await tails(page);
+		const [from, to] = await page.evaluate(() => {
+			const {camera} = document.getElementById("page").timeline;
+			return [camera.xOf(1100000n), camera.xOf(1119000n)];
+		});
+		ok(Math.abs(mark.x0 - from) < 1 && Math.abs(mark.x1 - to) < 1, `it lies from ${mark.x0} to ${mark.x1}, not from ${from} to ${to}`);
+		equal([mark.stream, (await tails(page)).length], [1, 1], "its stream");
+		await t.look(page, "file-tail");
+	}
+	/* A file may say anything of it. */
+	for (const tail of ["1030000", "0x10", "9".repeat(21), String(1n << 64n), 1030000]) {
+		altered(file, (told) => Object.assign(told.traces[0].streams[0], {tail}));
+		const page = await alone(t, where, "web.html", wide);
+		await all(page);
+		await settled(page);
+		equal((await tails(page)).map((it) => it.stream), tail === "1030000" ? [0, 1] : [1], `tails where a file says ${JSON.stringify(tail)}`);
+	}
+	execFileSync(MPROFCTL, ["--host", host.url, "export", "capture:2", "--to", "html", "-o", file]);
+	const page = await alone(t, where, "web.html", wide);
+	await settled(page);
+	equal(await tails(page), [], "tails of what is proven");
+});
+
 test("one file: search, the panel, why, numbers and what is saved", async (t) => {
 	const bytes = reference("public/arp-bad.ctf");
 	const where = exported(t, "bad", bytes);

@@ -58,6 +58,7 @@ class Script:
         self.live = []  # for each connection: (position, body, how it ends)
         self.posted = None
         self.answers = {}  # path: (status, JSON, or the sentence of a problem)
+        self.behind = None  # what comes behind a position, in place of a part of the body: bytes, or a status
 
 
 script = Script()
@@ -105,6 +106,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if script.deleted and "first=" in self.path:
             script.deleted -= 1
             self.problem(410, "What is asked for was deleted.")
+            return
+        if script.behind is not None and "first=" in self.path:
+            if isinstance(script.behind, int):
+                self.problem(script.behind, "It is not there.")
+            else:
+                self.send_body(200, script.behind, [])
             return
         first = re.match(r"bytes=(\d+)-$", self.headers.get("Range", ""))
         headers = [("Content-Location", "/v1/domains/web/trace?first=1.0.0.30&end=1.0.9.30"), ("Accept-Ranges", "bytes")]
@@ -413,6 +420,74 @@ def test_show_less():
     odd = show(dict(CAPTURE, streams=7), {"xenstore": {"a": 1}, "console": 5, "reason": "x", "time": 5})
     check(odd.returncode == 0 and b"  a = \n" in odd.stdout, "a server that is none of ours: %r" % odd)
     check(run("show", "9").returncode == 4, "no such capture")
+
+
+TOLD = {"sequence": 65590, "first_timestamp": "65590000", "tail_bytes": 170, "cut": 17, "copied": None}
+COPIED = dict(TOLD, copied={"last": {"offset": 370}})
+
+
+def tailed(packets, code=0, to="svg", target="domain:web", state="ended", behind=None, answer=None, capture=CAPTURE):
+    """What is drawn as not proven, where its packets are said to be these, and what was asked for beside the trace."""
+    fresh()
+    streams = [{"stream": 0, "name": None, "tail_bytes": 0}]
+    script.answers = {"/v1/domains/web": (200, {"run": 3, "state": state, "streams": streams, "run_list": [{"run": 3, "state": state, "streams": streams}]}),
+                      "/v1/captures/7": (200, capture)}
+    for path in "domains/web", "captures/7":
+        script.answers["/v1/%s/packets" % path] = answer or (200, {"packets": packets, "next": None})
+    script.answers["/v1/domains/%s/trace" % CAPTURE["uuid"]] = (404, "It is gone.")
+    script.behind = behind
+    result = run("export", target, "--to", to, "-o", "-")
+    check(result.returncode == code and (bool(result.stdout) == (code == 0)) and (bool(result.stderr) == (code != 0)), "export: %r" % result.stderr)
+    asked = [path for path, _ in script.asked if "packets" in path or "first=" in path]
+    return b'url(#tail)" d=' in result.stdout, asked, result.stderr
+
+
+def test_tails():
+    """What mprofctl takes for an unproven tail; where the answers are true: tails.py."""
+    packets = "/v1/domains/web/packets?run=3&stream=0&last=4194304&limit=1000"
+    first = "/v1/domains/web/trace?run=3&stream=0&first=3.0.65590.370"
+    behind = packet(65590, 9)
+    proven = dict(TOLD, tail_bytes=0, cut=0)
+    check(tailed([proven, dict(TOLD, cut=170), TOLD]) == (True, [packets], b""), "nothing is proven of its packet")
+    check(tailed([COPIED, dict(TOLD, first_timestamp="no")], behind=behind) == (True, [packets, first], b""), "a part is")
+    check(tailed([proven]) == (False, [packets], b""), "there is none")
+    check(tailed([TOLD], state="running") == (False, [], b""), "of a run that goes on nothing is asked")
+    check(tailed([TOLD], to="chrome") == (False, [], b""), "nor for what has no mark")
+    check(tailed([TOLD], target="capture:7", capture=dict(CAPTURE, streams=CAPTURE["streams"][1:])) == (False, [], b""), "nor of a capture without one")
+    asked = tailed([COPIED], target="capture:7", capture=dict(CAPTURE, streams=CAPTURE["streams"][:1]))
+    check(asked == (False, ["/v1/captures/7/packets?stream=0&last=4194304&limit=1000", first.replace("web", CAPTURE["uuid"])], b""), "a capture's run is gone: %r" % (asked,))
+
+
+def test_tails_refused():
+    for status, code in (404, 0), (410, 0), (400, 1), (500, 1):
+        drawn, _, said = tailed([], code, answer=(status, "It is not so."))
+        check(not drawn and (b"It is not so." in said) == bool(code), "packets answered with %d: %r" % (status, said))
+        drawn, _, said = tailed([COPIED], code, behind=status)
+        check(not drawn and (b"It is not there." in said) == bool(code), "the first event answered with %d: %r" % (status, said))
+    check(only(), "nothing stays")
+
+
+def test_tails_hostile():
+    """No answer is believed, nor does one do harm: there is no mark then."""
+    odd = (None, True, -1, 1.5, "5", 10**30, [], {}, "")
+    for key in "tail_bytes", "cut":
+        for value in odd:
+            if isinstance(value, int) and value > 10**18:
+                continue  # that is no JSON to jansson, as is said
+            check(not tailed([dict(TOLD, **{key: value})])[0], "%s is %r" % (key, value))
+    for value in odd[:5] + odd[6:] + ("-1", "+5", " 5", "5 ", "0x5", "1e3", str(2**64), "9" * 40, 5, str(2**64 - 1)):
+        drawn = tailed([dict(TOLD, first_timestamp=value)])[0]
+        check(drawn == (value == "5"), "first_timestamp is %r" % (value,))
+    for copied in {}, {"last": None}, {"last": {}}, {"last": {"offset": "370"}}, {"last": {"offset": -1}}, {"last": {"offset": 0.5}}, {"last": [370]}:
+        drawn, asked, _ = tailed([dict(TOLD, copied=copied)], behind=packet(65590, 9))
+        check(not drawn and len(asked) == 1, "copied is %r: %r" % (copied, asked))
+    for value in None, -1, "0", 2.5:
+        check(len(tailed([dict(COPIED, sequence=value)])[1]) == 1, "sequence is %r" % (value,))
+    for body in [], {}, {"packets": None}, {"packets": {"a": TOLD}}, {"packets": [None, 5, "x", [TOLD]]}:
+        check(not tailed([], answer=(200, body))[0], "packets are %r" % (body,))
+    for behind in b"", b"\0" * (1 << 20), packet(1, 0), packet(1, 0) * 9999, packet(65590, 9)[:35], b"((time 5)(op(Switch 0)))\n":
+        check(not tailed([COPIED], behind=behind)[0], "behind it come %r, ..." % behind[:40])
+    check(tailed([COPIED], behind=b"\xff" * 99 + packet(65590, 9))[0], "an event behind damage")
 
 
 def test_follow():

@@ -135,9 +135,10 @@ static int find_focus(const struct export_job *job, const struct modeller *m, st
 }
 
 /* What who cannot see the picture is to know. */
-static void describe(const struct mprof_model_view *v, const struct mprof_window *w, char *buf, size_t size)
+static void describe(const struct modeller *m, const struct mprof_window *w, char *buf, size_t size)
 {
-	uint32_t i, drawn = 0, failed = 0, never = 0;
+	const struct mprof_model_view *v = m->view;
+	uint32_t i, drawn = 0, failed = 0, never = 0, tails = 0;
 	char span[SPAN_TEXT_MAX];
 
 	for (i = 0; i < v->n_threads; i++) {
@@ -149,10 +150,13 @@ static void describe(const struct mprof_model_view *v, const struct mprof_window
 		never += t->flags & MPROF_THREAD_NEVER_RESOLVED ? 1 : 0;
 		failed += t->failure != MPROF_NONE && !(t->flags & MPROF_THREAD_NEVER_RESOLVED);
 	}
+	for (i = 0; m->tails && i < v->n_streams; i++)
+		tails += m->tails[i] <= w->to && m->tails[i] <= v->streams[i].end && v->streams[i].end >= w->from;
 	snprintf(buf, size,
 		 "Time runs to the right: %s. %" PRIu32 " threads, each a horizontal line, white where it ran; %" PRIu32
-		 " failed, %" PRIu32 " should have been resolved and never were (red).",
-		 span_text(w->to - w->from, span, sizeof(span)), drawn, failed, never);
+		 " failed, %" PRIu32 " should have been resolved and never were (red).%s",
+		 span_text(w->to - w->from, span, sizeof(span)), drawn, failed, never,
+		 tails ? " What is hatched at the end was not proven." : "");
 }
 
 static int draw(struct export_job *job, const struct modeller *m, struct mprof_scene *s)
@@ -176,7 +180,7 @@ static int draw(struct export_job *job, const struct modeller *m, struct mprof_s
 		return r;
 	if (mprof_scene_draw(s, &w, &picture) != MPROF_OK)
 		return -ENOMEM;
-	describe(m->view, &w, text, sizeof(text));
+	describe(m, &w, text, sizeof(text));
 	svg_write(
 		&(struct svg){
 			.out = job->out, .title = name, .description = text, .width = w.width, .height = w.height},
@@ -187,14 +191,21 @@ static int draw(struct export_job *job, const struct modeller *m, struct mprof_s
 static int svg_draw(struct export_job *job, const struct modeller *m)
 {
 	SCOPED(mprof_scene_freep) struct mprof_scene *s = mprof_scene_new(m->view);
+	uint32_t i;
 
-	return s ? draw(job, m, s) : -ENOMEM;
+	if (!s)
+		return -ENOMEM;
+	for (i = 0; m->tails && i < m->view->n_streams; i++)
+		if (!mprof_scene_tail(s, i, m->tails[i]))
+			return -ENOMEM;
+	return draw(job, m, s);
 }
 
 const struct exporter export_svg = {
 	.name = "svg",
 	.what = "a picture, as the viewer draws it; --width and --height in pixels, --focus ROW or --thread THREAD",
 	.suffix = ".svg",
+	.tails = true,
 	.options = options,
 	.check = svg_check,
 	.draw = svg_draw,

@@ -47,6 +47,7 @@ struct exporter {
 	const char *suffix; /* of the default name: ".json" */
 	bool directory;
 	bool all_streams; /* of a guest with several take all, unless one is named */
+	bool tails;	  /* of one that draws: what was not proven is marked in it */
 	/* NULL, or up to EXPORT_OPTIONS_MAX, the last one without a name.  Formats may share one of a name. */
 	const struct export_option *options;
 	/* Are the values of its options as they may be?  Before anything is opened.  Returns an exit code, having said why.  May be NULL. */

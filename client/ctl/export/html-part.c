@@ -36,8 +36,10 @@ static int part_streams(void *data, char *const *names, unsigned int count)
 
 	p->streams = calloc(count, sizeof(*p->streams));
 	p->names = names ? calloc(count, sizeof(*p->names)) : NULL;
-	if (!p->streams || (names && !p->names))
+	p->tails = malloc(count * sizeof(*p->tails));
+	if (!p->streams || (names && !p->names) || !p->tails)
 		return -ENOMEM;
+	memset(p->tails, 0xff, count * sizeof(*p->tails));
 	for (i = 0; i < count && !r; i++) {
 		r = add_stream(p);
 		if (!r && names && !(p->names[i] = strdup(names[i])))
@@ -105,6 +107,16 @@ static int part_damage(void *data, unsigned int stream, const struct mprof_damag
 	return json_array_append_new(p->notes, json_sprintf("Damage: %s.", sentence)) ? -ENOMEM : 0;
 }
 
+static int part_tail(void *data, unsigned int stream, uint64_t from_ns)
+{
+	struct html_part *p = data;
+	int r = reserve(p);
+
+	if (!r && stream < p->n)
+		p->tails[stream] = from_ns;
+	return r;
+}
+
 bool html_part_init(struct html_part *p, const char *name)
 {
 	*p = (struct html_part){
@@ -112,6 +124,7 @@ bool html_part_init(struct html_part *p, const char *name)
 			 .events = part_events,
 			 .gap = part_gap,
 			 .damage = part_damage,
+			 .tail = part_tail,
 			 .data = p},
 		.name = name,
 		.notes = json_array(),
@@ -130,6 +143,7 @@ void html_part_deinit(struct html_part *p)
 	}
 	free(p->streams);
 	free(p->names);
+	free(p->tails);
 	json_decref(p->notes);
 	*p = (struct html_part){0};
 }

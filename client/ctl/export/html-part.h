@@ -16,7 +16,8 @@ struct html_part {
 	struct sink sink; /* to be given to whatever reads the trace */
 	const char *name; /* of the trace, any bytes; borrowed */
 	struct ctf_stream *streams;
-	char **names; /* of the streams, owned; NULL = there is one */
+	char **names;	 /* of the streams, owned; NULL = there is one */
+	uint64_t *tails; /* of the streams: from when on each is not proven, UINT64_MAX for never; owned */
 	unsigned int n;
 	uint64_t damages; /* that were passed over */
 	json_t *notes;	  /* sentences on them, not on each of too many */

@@ -12,6 +12,7 @@
 #include "base64.h"
 #include "ctl.h"
 #include "html.h"
+#include "modeller.h"
 #include "scope.h"
 #include "target.h"
 #include "text-json.h"
@@ -152,6 +153,18 @@ static int put_stream(struct packing *x, int fd)
 	return r;
 }
 
+/* What the contents say of stream I; NULL without memory. */
+static json_t *stream_json(const struct html_part *p, unsigned int i, size_t pieces)
+{
+	const char *name = p->names ? p->names[i] : "";
+	json_t *json = json_pack("{so sI}", "name", text_json(name, strlen(name)), "pieces", (json_int_t)pieces);
+
+	if (!json || p->tails[i] == UINT64_MAX || json_object_set_new(json, "tail", modeller_time(p->tails[i])) == 0)
+		return json;
+	json_decref(json);
+	return NULL;
+}
+
 int html_add(struct html *h, const struct html_part *p)
 {
 	json_t *streams = json_array();
@@ -159,14 +172,12 @@ int html_add(struct html *h, const struct html_part *p)
 	int r = streams ? 0 : -ENOMEM;
 
 	for (i = 0; i < p->n && !r; i++) {
-		const char *name = p->names ? p->names[i] : "";
 		struct packing x = {.text = {.out = h->out}};
 
 		snprintf(x.head, sizeof(x.head), "<script type=\"application/octet-stream\" data-part=\"%zu.%u\">",
 			 json_array_size(h->traces), i);
 		r = put_stream(&x, p->streams[i].fd);
-		if (!r && json_array_append_new(streams, json_pack("{so sI}", "name", text_json(name, strlen(name)),
-								   "pieces", (json_int_t)x.pieces)))
+		if (!r && json_array_append_new(streams, stream_json(p, i, x.pieces)))
 			r = -ENOMEM;
 	}
 	if (!r && json_array_append_new(h->traces, json_pack("{so sO sO}", "name", text_json(p->name, strlen(p->name)),

@@ -6,6 +6,8 @@
  *     <script type="application/octet-stream" data-part="TRACE.STREAM">…</script>    a piece of a stream, packed with gzip
  *     <script type="application/json" id="contents">…</script>                       JSON: what there is of it, at the end
  *
+ * Of a stream the contents say its name, in how many pieces it is, and as "tail", in decimal digits, from which time on it was not proven, if so.
+ *
  * No name, label or sentence stands in the file as text, so none can become markup.
  */
 #ifndef CTL_HTML_H

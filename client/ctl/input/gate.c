@@ -81,6 +81,16 @@ static int on_damage(void *data, unsigned int stream, const struct mprof_damage 
 	return g->to.damage ? g->to.damage(g->to.data, stream, damage) : 0;
 }
 
+/* What is not let through needs no mark. */
+static int on_tail(void *data, unsigned int stream, uint64_t from_ns)
+{
+	struct gate *g = data;
+
+	if (g->period->to.given && from_ns > period_to(g->period))
+		return 0;
+	return g->to.tail(g->to.data, stream, from_ns);
+}
+
 static int on_pause(void *data)
 {
 	struct gate *g = data;
@@ -96,6 +106,7 @@ void gate_init(struct gate *g, const struct sink *to, struct period *period)
 		.events = on_events,
 		.gap = on_gap,
 		.damage = on_damage,
+		.tail = to->tail ? on_tail : NULL,
 		.pause = on_pause,
 		.data = g,
 	};

@@ -320,6 +320,11 @@ int http_perform(struct http *h, const struct http_request *request, struct http
 	return condition_of(code, &x);
 }
 
+bool http_is(long status, long expected)
+{
+	return status == expected || (expected == HTTP_ABSENT && (status == 404 || status == 410));
+}
+
 /* " (streams 0, 1)" where a problem lists streams. */
 static void list_streams(const json_t *problem, char *buf, size_t size)
 {
@@ -426,7 +431,7 @@ static int json_request(struct http *h, const struct http_request *asked, long a
 		say("the answer of %s to %s is too large", h->host, path);
 		return CTL_FAILED;
 	}
-	if (r == 0 && allowed && answer.status == allowed)
+	if (r == 0 && allowed && http_is(answer.status, allowed))
 		return CTL_OK;
 	if (r || answer.status / 100 != 2)
 		return http_complain(h, r, &answer);

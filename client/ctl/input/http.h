@@ -76,11 +76,15 @@ bool http_sleep(struct http *h, int ms);
 int http_perform(struct http *h, const struct http_request *request, struct http_answer *answer);
 void http_answer_deinit(struct http_answer *answer);
 
+/* Is STATUS what is meant by EXPECTED, which may be HTTP_ABSENT? */
+bool http_is(long status, long expected);
+
 /* Say why a request did not do what it should, CONDITION from http_perform(); returns the exit code. */
 int http_complain(struct http *h, int condition, const struct http_answer *answer);
 
 /* One JSON answer of a 2xx into *JSON, to be decref'd.  Returns an exit code, having said why. */
 int http_json(struct http *h, const char *method, const char *path, const char *body, json_t **json);
+#define HTTP_ABSENT (-1L) /* as STATUS below: 404 or 410, it is not there, or not any more */
 /* As http_json() of a GET, but an answer of STATUS is CTL_OK too: *JSON is NULL then. */
 int http_json_unless(struct http *h, const char *path, long status, json_t **json);
 /* All pages of a list, joined into one array under KEY of an object.  PATH has no query.  As http_json(). */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include "remote-streams.h"
 #include "scope.h"
 #include "spool.h"
+#include "tails.h"
 #include "unpack.h"
 
 /* What an archive may unpack to: a small one can say that it holds any number of zeros. */
@@ -73,6 +75,14 @@ static int input_damage(void *data, unsigned int stream, const struct mprof_dama
 	struct input *in = data;
 
 	in->refused = in->to->damage ? in->to->damage(in->to->data, stream, damage) : 0;
+	return in->refused;
+}
+
+static int input_tail(void *data, unsigned int stream, uint64_t from_ns)
+{
+	struct input *in = data;
+
+	in->refused = in->to->tail(in->to->data, stream, from_ns);
 	return in->refused;
 }
 
@@ -312,14 +322,32 @@ static int read_remote(struct input *in, struct http *h, const struct target *t,
 }
 
 /* All streams of a capture or domain.  As read_packed(). */
-static int read_streams(struct input *in, struct http *h, const struct target *t, const struct selection *s)
+static int read_streams(struct input *in, struct http *h, const struct remote *x, const struct selection *s)
 {
 	SCOPED(lanes_deinitp) struct lanes l = {.sink = &in->sink};
-	int r = remote_streams(&l, h, t, s);
+	int r = remote_streams(&l, h, x, s);
 
-	if (r || l.n)
-		return r ? r : run_lanes(in, &l);
-	return read_remote(in, h, t, s);
+	return r ? r : run_lanes(in, &l);
+}
+
+/* What must be known before it is read, and is told behind it.  As read_packed(). */
+static int read_told(struct input *in, struct http *h, const struct target *t, const struct selection *s)
+{
+	SCOPED(remote_deinit) struct remote x = {0};
+	struct selection one = *s;
+	char run[24];
+	int r = remote_ask(&x, h, t, s);
+
+	if (r)
+		return r;
+	/* Another run may begin meanwhile. */
+	snprintf(run, sizeof(run), "%" PRId64, x.run);
+	one.run = t->kind == TARGET_DOMAIN && x.run > 0 ? run : s->run;
+	if (s->all && !s->stream && json_array_size(x.streams) > 1)
+		r = read_streams(in, h, &x, s);
+	else
+		r = read_remote(in, h, t, &one);
+	return r ? r : tails_tell(&x, h, s, &in->sink);
 }
 
 /* A domain's trace as it grows. */
@@ -372,7 +400,7 @@ static int run_remote(struct input *in, struct target *t, const struct selection
 	}
 	if (follow)
 		return read_live(in, &h, t, s);
-	return s->all && !s->stream ? read_streams(in, &h, t, s) : read_remote(in, &h, t, s);
+	return in->sink.tail || (s->all && !s->stream) ? read_told(in, &h, t, s) : read_remote(in, &h, t, s);
 }
 
 int input_run(struct input *in, const struct ctl *ctl, const struct sink *sink, const char *operand,
@@ -388,6 +416,7 @@ int input_run(struct input *in, const struct ctl *ctl, const struct sink *sink, 
 		.events = input_events,
 		.gap = input_gap,
 		.damage = input_damage,
+		.tail = sink->tail ? input_tail : NULL,
 		.pause = input_pause,
 		.data = in,
 	};

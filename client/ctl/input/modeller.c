@@ -77,6 +77,24 @@ static int on_events(void *data, unsigned int stream, const struct mprof_event *
 	return 0;
 }
 
+int modeller_tail(void *data, unsigned int stream, uint64_t from_ns)
+{
+	struct modeller *m = data;
+
+	if (!m->streams && add_streams(m, 1))
+		return -ENOMEM;
+	if (stream >= m->streams)
+		return 0;
+	if (!m->tails) {
+		m->tails = malloc(m->streams * sizeof(*m->tails));
+		if (!m->tails)
+			return -ENOMEM;
+		memset(m->tails, 0xff, m->streams * sizeof(*m->tails));
+	}
+	m->tails[stream] = from_ns;
+	return 0;
+}
+
 bool modeller_init(struct modeller *m, struct period *period, bool cut)
 {
 	struct mprof_model_options options = {.seed = seed_new(m)};
@@ -98,6 +116,7 @@ void modeller_deinit(struct modeller *m)
 		free(m->names[i]);
 	free(m->names);
 	free(m->lost);
+	free(m->tails);
 	m->model = mprof_model_free(m->model);
 }
 

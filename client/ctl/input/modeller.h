@@ -18,12 +18,15 @@ struct modeller {
 	char **names;	      /* of the streams, owned; NULL = there is one */
 	unsigned int streams; /* in the model */
 	uint64_t *lost;	      /* of each: packets missing in front of its next event; owned */
+	uint64_t *tails; /* of each: from when on it is not proven, UINT64_MAX for never; owned, NULL = none is known */
 	const struct mprof_model_view *view;
 };
 
 /* False without memory; deinit it in any case. */
 bool modeller_init(struct modeller *m, struct period *period, bool cut);
 void modeller_deinit(struct modeller *m);
+/* For the sink of M where somebody draws what was not proven. */
+int modeller_tail(void *data, unsigned int stream, uint64_t from_ns);
 /* The whole trace was read: VIEW stands.  False without memory. */
 bool modeller_finish(struct modeller *m);
 

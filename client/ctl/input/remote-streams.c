@@ -12,22 +12,40 @@
 #include "scope.h"
 #include "spool.h"
 
-/* The streams of the run that S names, else of the newest, or of the capture; lent by JSON.  *RUN is which, or -1. */
-static const json_t *streams_of(const json_t *json, const struct target *t, const struct selection *s, int64_t *run)
+/* The run of a guest that X says; NULL where it is not told. */
+static const json_t *run_of(const struct remote *x, const struct selection *s)
 {
-	const json_t *list = json_object_get(json, "run_list"), *one;
+	const json_t *list = json_object_get(x->json, "run_list"), *one;
 	size_t i;
 
-	*run = -1;
-	if (t->kind == TARGET_CAPTURE)
-		return json_object_get(json, "streams");
-	*run = s->run ? strtoll(s->run, NULL, 10) : json_integer_value(json_object_get(json, "run"));
 	json_array_foreach(list, i, one)
 	{
-		if (json_integer_value(json_object_get(one, "run")) == *run)
-			return json_object_get(one, "streams");
+		if (json_integer_value(json_object_get(one, "run")) == x->run)
+			return one;
 	}
-	return s->run ? NULL : json_object_get(json, "streams");
+	return s->run ? NULL : x->json;
+}
+
+int remote_ask(struct remote *x, struct http *h, const struct target *t, const struct selection *s)
+{
+	const json_t *of;
+	int r;
+
+	*x = (struct remote){.target = t};
+	r = target_json(t, h, &x->json);
+	if (r)
+		return r;
+	x->run = s->run ? strtoll(s->run, NULL, 10) : json_integer_value(json_object_get(x->json, "run"));
+	of = t->kind == TARGET_CAPTURE ? x->json : run_of(x, s);
+	x->streams = json_object_get(of, "streams");
+	x->state = json_string_value(json_object_get(of, "state"));
+	return CTL_OK;
+}
+
+void remote_deinit(struct remote *x)
+{
+	json_decref(x->json);
+	x->json = NULL;
 }
 
 static int to_file(void *data, const uint8_t *bytes, size_t len)
@@ -57,37 +75,32 @@ static int fetch(struct lanes *l, struct http *h, const char *path, const char *
 	return r;
 }
 
-static int fetch_stream(struct lanes *l, struct http *h, const struct target *t, const struct selection *s, int64_t run,
+static int fetch_stream(struct lanes *l, struct http *h, const struct remote *x, const struct selection *s,
 			const json_t *stream)
 {
+	bool runs = x->target->kind == TARGET_DOMAIN && x->run >= 0;
 	int64_t number = json_integer_value(json_object_get(stream, "stream"));
 	const char *name = json_string_value(json_object_get(stream, "name"));
 	char number_text[24], run_text[24], otherwise[40];
-	struct selection one = {.last = s->last, .stream = number_text, .run = run >= 0 ? run_text : NULL};
+	struct selection one = {.last = s->last, .stream = number_text, .run = runs ? run_text : NULL};
 	SCOPED(freep) char *path = NULL;
 
 	snprintf(number_text, sizeof(number_text), "%" PRId64, number);
-	snprintf(run_text, sizeof(run_text), "%" PRId64, run);
+	snprintf(run_text, sizeof(run_text), "%" PRId64, x->run);
 	snprintf(otherwise, sizeof(otherwise), "stream %" PRId64, number);
-	path = target_path(t, h, "trace", &one);
+	path = target_path(x->target, h, "trace", &one);
 	return path ? fetch(l, h, path, name && *name ? name : otherwise) : -ENOMEM;
 }
 
-int remote_streams(struct lanes *l, struct http *h, const struct target *t, const struct selection *s)
+int remote_streams(struct lanes *l, struct http *h, const struct remote *x, const struct selection *s)
 {
-	const json_t *streams, *stream;
-	json_t *json = NULL;
-	int64_t run = -1;
+	const json_t *stream;
 	size_t i;
-	int r = target_json(t, h, &json);
+	int r = 0;
 
-	streams = r ? NULL : streams_of(json, t, s, &run);
-	if (json_array_size(streams) > 1) {
-		json_array_foreach(streams, i, stream)
-		{
-			r = r ? r : fetch_stream(l, h, t, s, run, stream);
-		}
+	json_array_foreach(x->streams, i, stream)
+	{
+		r = r ? r : fetch_stream(l, h, x, s, stream);
 	}
-	json_decref(json);
 	return r;
 }

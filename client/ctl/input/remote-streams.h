@@ -1,14 +1,24 @@
-/* All streams of a guest or a capture, side by side. */
+/* What the daemon says of a guest or a capture, and all of its streams side by side. */
 #ifndef CTL_REMOTE_STREAMS_H
 #define CTL_REMOTE_STREAMS_H
 
 #include "lanes.h"
 #include "target.h"
 
-/*
- * Where T, of which S selects, has several streams, download each, and add it to L; where it has one, or none, L stays empty.  0, -errno, or an exit
- * code, having said why.
- */
-int remote_streams(struct lanes *l, struct http *h, const struct target *t, const struct selection *s);
+struct remote {
+	const struct target *target; /* borrowed */
+	json_t *json;		     /* owned */
+	int64_t run;		     /* which is meant, or the capture is of */
+	const json_t *
+		streams; /* of that run or the capture, as the API lists them; lent by JSON, NULL where none are told */
+	const char *state; /* of that run; lent by JSON, NULL of a capture */
+};
+
+/* Ask for T, of which S selects; deinit in any case.  An exit code, having said why. */
+int remote_ask(struct remote *x, struct http *h, const struct target *t, const struct selection *s);
+void remote_deinit(struct remote *x);
+
+/* Download each stream of X, of which S selects, and add it to L.  0, -errno, or an exit code, having said why. */
+int remote_streams(struct lanes *l, struct http *h, const struct remote *x, const struct selection *s);
 
 #endif

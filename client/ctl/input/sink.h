@@ -17,6 +17,8 @@ struct sink {
 	int (*gap)(void *data, unsigned int stream, uint64_t packets);
 	/* Damage in STREAM was passed over, at this place of its events; lent for the call.  May be NULL. */
 	int (*damage)(void *data, unsigned int stream, const struct mprof_damage *damage);
+	/* What STREAM has from FROM_NS on was not proven when its guest ended: told behind all events.  NULL: nobody asks the daemon for it. */
+	int (*tail)(void *data, unsigned int stream, uint64_t from_ns);
 	/* Nothing more is there at once, or a complaint follows: give out what waits.  May be NULL. */
 	int (*pause)(void *data);
 	void *data;

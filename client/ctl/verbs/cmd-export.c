@@ -96,7 +96,10 @@ static int open_format(struct export *x, const struct sink **sink)
 
 	if (x->job.exporter->draw) {
 		*sink = &x->modeller.sink;
-		return modeller_init(&x->modeller, &x->period, false) ? CTL_OK : say_memory();
+		if (!modeller_init(&x->modeller, &x->period, false))
+			return say_memory();
+		x->modeller.sink.tail = x->job.exporter->tails ? modeller_tail : NULL;
+		return CTL_OK;
 	}
 	x->opened = true;
 	r = x->job.exporter->open(&x->job, &to);

@@ -1,0 +1,166 @@
+"""What was not proven when a guest ended, in what mprofctl makes of it: tails.py BUILD-DIRECTORY [TEST…]
+
+The archive's writer makes the tails, so that it is known to the nanosecond where each begins; one is of a real ring that its writer left. What
+mprofctl does where the other end lies of them is in ctl-client.py, and that the page draws them in tests/browser.
+"""
+
+import base64
+import json
+import os
+import re
+import subprocess
+
+import daemons
+from daemons import START, event, program
+
+PROVEN, TAIL = range(1000000, 1040000, 1000), range(1100000, 1120000, 1000)
+
+
+def said(times):
+    return b"".join(event(time, time % 7) for time in times)
+
+
+class Tails(daemons.Case):
+    def setUp(self):
+        super().setUp()
+        self.d = self.enterContext(daemons.Daemons())
+
+    def archive(self, *lines):
+        done = subprocess.run([program("archive-driver"), self.d.state], input="\n".join(["begin", *lines, "commit", ""]), capture_output=True, text=True, timeout=60)
+        self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
+        self.d.start_server()
+
+    def web(self, *more):
+        """A guest that crashed while it wrote; capture 1 is of its crash, and 2 of before."""
+        end = START + len(said(PROVEN))
+        self.archive(
+            "run 1 xen a web - 3 ended crash",
+            "stream 1 1 0 65536 4 0",
+            f"piece 1 0 {START} 0 65536 {PROVEN[0]} {end} {said(PROVEN).hex()}",
+            "capture 1 1 crash -",
+            f"range 1 1 0 0 {end}",
+            f"tail 1 1 0 {end} 65536 {PROVEN[0]} {said(TAIL).hex()}",
+            "capture 2 1 manual -",
+            f"range 2 1 0 0 {end}",
+            *more,
+        )
+
+    def ctl(self, *arguments):
+        done = subprocess.run(
+            [program("mprofctl"), "--host", f"unix:{self.d.socket}", *arguments], capture_output=True, timeout=60, env={**os.environ, "BROWSER": "true"}
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, b""), arguments)
+        return done.stdout.decode()
+
+    def svg(self, trace, *options):
+        """(from, to) in pixels of what is drawn as not proven in a picture 1400 wide, or None."""
+        text = self.ctl("export", trace, "--to", "svg", "-o", "-", *options)
+        bands = re.findall(r'<path fill="url\(#tail\)" d="M([\d.-]+) [\d.-]+H([\d.-]+)V', text)
+        self.assertEqual("What is hatched at the end was not proven." in text, bool(bands))
+        self.assertLessEqual(len(bands), 1)
+        return tuple(map(float, bands[0])) if bands else None
+
+    def html(self, trace, *options, verb="export"):
+        """What the contents of the page say of each stream: [(name, tail or None)]."""
+        to = ["--to", "html"] if verb == "export" else []
+        self.ctl(verb, trace, *to, "-o", "out.html", *options)
+        with open("out.html", encoding="utf-8") as file:
+            text = re.search(r'id="contents">([^<]*)<', file.read())[1]
+        os.unlink("out.html")
+        (told,) = json.loads(base64.b64decode(text))["traces"]
+        return [(stream["name"], stream.get("tail")) for stream in told["streams"]]
+
+    def near(self, got, wanted):
+        for a, b in zip(got, wanted):
+            self.assertAlmostEqual(a, b, delta=0.2)
+
+    def test_where_it_begins(self):
+        self.web()
+        for trace in "capture:1", "1", "domain:web", "web":
+            # Without edges there is a margin of 20 pixels, a nanosecond more or less.
+            x = 20 + 1360 * (TAIL[0] - PROVEN[0]) / (TAIL[-1] - PROVEN[0])
+            self.near(self.svg(trace), (x, 1380))
+            self.assertEqual(self.html(trace), [("", str(TAIL[0]))])
+            self.assertEqual(self.html(trace, verb="view"), [("", str(TAIL[0]))])
+        for trace, options in ("web", ["--run", "1"]), ("capture:1", ["--stream", "0"]), ("web", ["--last", "1KB"]):
+            self.assertTrue(self.svg(trace, *options), options)
+            self.assertEqual(self.html(trace, *options), [("", str(TAIL[0]))])
+
+    def test_none(self):
+        """Of what is proven nothing is marked: another capture of the run, a file with the same bytes."""
+        self.web()
+        self.ctl("fetch", "capture:1", "-o", "fetched.ctf")
+        for trace in "capture:2", "fetched.ctf":
+            self.assertIsNone(self.svg(trace))
+            self.assertEqual(self.html(trace), [("", None)])
+
+    def test_period(self):
+        self.web()
+        edges = lambda a, b: ("--from", f"{a // 10**9}.{a % 10**9:09}", "--to", f"{b // 10**9}.{b % 10**9:09}")
+        self.near(self.svg("web", *edges(1000000, 1140000)), (1000, 1190))
+        self.assertIsNone(self.svg("web", *edges(1000000, 1090000)))
+        self.assertEqual(self.html("web", *edges(1000000, 1090000)), [("", None)])
+        # Of the tail alone: it began before.
+        self.assertLessEqual(self.svg("web", *edges(1105000, 1140000))[0], 0)
+        self.assertEqual(self.html("web", *edges(1105000, 1140000)), [("", str(TAIL[0]))])
+
+    def test_behind_whole_packets(self):
+        """The packet in which it begins may be nothing but tail; and of the proven part's packet nothing may be left."""
+        end = START + len(said(PROVEN))
+        begin = lambda run, name: [f"run {run} xen {name} {name} - {run} ended crash", f"stream {run} {run} 0 65536 4 0"]
+        self.archive(
+            *begin(1, "fresh"),
+            f"piece 1 0 {START} 1 4096 {PROVEN[0]} {end} {said(PROVEN).hex()}",
+            "capture 1 1 crash -",
+            f"range 1 1 0 0 {end}",
+            f"tail 1 1 1 {START} 4096 {TAIL[0]} {said(TAIL).hex()}",
+            *begin(2, "cut"),
+            f"piece 2 0 {START} 0 4096 {PROVEN[0]} {end} {said(PROVEN).hex()}",
+            "capture 2 2 crash -",
+            f"range 2 2 0 0 {end}",
+            f"tail 2 2 0 {end} 4096 {PROVEN[0]} {'ff' * 40}",
+        )
+        self.assertEqual(self.html("fresh"), [("", str(TAIL[0]))])
+        self.assertTrue(self.svg("capture:1"))
+        for trace in "cut", "capture:2":
+            self.assertEqual(self.html(trace), [("", None)])
+            self.assertIsNone(self.svg(trace))
+
+    def test_streams(self):
+        """Each has its own; the number of one need not be its place."""
+        end = START + len(said(PROVEN))
+        lines = ["run 1 xen smp smp - 3 ended crash"]
+        for i, number in enumerate((2, 5, 7), 1):
+            lines += [f"stream {i} 1 {number} 65536 4 0 vcpu{number}", f"piece {i} 0 {START} 0 65536 {PROVEN[0]} {end} {said(PROVEN).hex()}"]
+        lines += ["capture 1 1 crash -", *(f"range 1 {i} 0 0 {end}" for i in (1, 2, 3))]
+        self.archive(*lines, f"tail 1 2 0 {end} 65536 {PROVEN[0]} {said(TAIL).hex()}", f"tail 1 3 0 {end} 65536 {PROVEN[0]} {said(TAIL[3:]).hex()}")
+        wanted = [("vcpu2", None), ("vcpu5", str(TAIL[0])), ("vcpu7", str(TAIL[3]))]
+        for trace in "smp", "capture:1":
+            self.assertEqual(self.html(trace), wanted)
+            self.assertEqual(self.html(trace, "--stream", "7"), [("", str(TAIL[3]))])
+            self.assertEqual(self.html(trace, "--stream", "2"), [("", None)])
+            self.assertTrue(self.svg(trace, "--stream", "5"))
+            self.assertIsNone(self.svg(trace, "--stream", "2"))
+
+    def test_newest_run(self):
+        """Of a guest that runs again what is exported is that run, and the tail of the one before is not its."""
+        end = START + len(said(PROVEN))
+        self.web("run 2 xen b web - 4 running -", "stream 2 2 0 65536 4 0", f"piece 2 0 {START} 0 65536 {PROVEN[0]} {end} {said(PROVEN).hex()}")
+        self.assertEqual(self.html("web"), [("", None)])
+        self.assertEqual(self.html("web", "--run", "1"), [("", str(TAIL[0]))])
+
+    def test_real(self):
+        """The ring of a guest that is gone: what its last look did not prove."""
+        with open(f"{self.d.rings}/left.ctf", "wb") as file:
+            file.write(daemons.small_ring())
+        self.d.start()
+        self.d.wait_ended("left")
+        packet = next(it for page in self.d.packets("left") for it in page["packets"] if it["tail_bytes"] > it["cut"])
+        events = daemons.events_of(self.d.trace("left"))
+        first = events[(packet["copied"]["last"]["offset"] - START) // len(event(0)) if packet["copied"] else 0][0]
+        self.assertEqual(self.html("left"), [("", str(first))])
+        self.assertTrue(self.svg("left"))
+
+
+if __name__ == "__main__":
+    daemons.main()
