@@ -16,8 +16,8 @@
 #define LEVEL_USUAL    3
 #define LEVEL_BUSY     1
 #define LEVEL_HURRY    (-5)
-#define BUSY_BYTES     (4u << 20)  /* of one batch: more than this came while the one before was committed */
-#define HURRY_BYTES    (16u << 20) /* the same */
+#define BUSY_RATE      (8u << 20)  /* bytes a second: more than this, and compression is to cost less */
+#define HURRY_RATE     (32u << 20) /* the same */
 #define PURGE_STEP     64u
 #define PURGE_STEPS    4u /* a transaction */
 #define VACUUM_PAGES   256u
@@ -32,6 +32,8 @@ struct archivist {
 	pthread_t thread;
 	bool started;
 	uint64_t enforced; /* CLOCK_MONOTONIC ns */
+	uint64_t written;  /* the same: when the last batch was begun */
+	double rate;	   /* bytes a second, over the last few batches */
 	bool purging;
 	bool full; /* there is no room, or the reserve is given up: nothing may be written before make_room() says so */
 	pthread_mutex_t lock;
@@ -70,12 +72,22 @@ static int apply(struct memtraces *w, struct item *item)
 	return r == ARCHIVE_E_ABSENT ? 0 : r;
 }
 
+/* How hard a batch is compressed depends on how much comes: by its size alone, a machine that keeps up would spend on that all the time it has. */
+static void choose_level(struct archivist *a)
+{
+	uint64_t now = clock_mono();
+	double rate = (double)a->batch.bytes * NS_PER_S / (double)(now - a->written + 1);
+
+	a->written = now;
+	a->rate += (rate - a->rate) / 4;
+	memtraces_level(a->w, a->rate > HURRY_RATE ? LEVEL_HURRY : a->rate > BUSY_RATE ? LEVEL_BUSY : LEVEL_USUAL);
+}
+
 static int write_batch(struct archivist *a)
 {
-	uint64_t bytes = a->batch.bytes;
 	int r = memtraces_begin(a->w);
 
-	memtraces_level(a->w, bytes > HURRY_BYTES ? LEVEL_HURRY : bytes > BUSY_BYTES ? LEVEL_BUSY : LEVEL_USUAL);
+	choose_level(a);
 	for (struct item *item = a->batch.first; item && r == 0; item = item->next) {
 		r = apply(a->w, item);
 		a->purging = a->purging || item->kind == ITEM_DELETE;

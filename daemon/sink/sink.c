@@ -1,6 +1,7 @@
 #include "sink.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@
 #define FLUSH_NS    (NS_PER_S / 2) /* a commit takes up to 0.2 s: what came a second ago is in the archive */
 #define FLUSH_BYTES (1u << 20)
 #define END_NS	    (3 * NS_PER_S)
+#define QUIET_NS    (5 * NS_PER_S)
+#define KEPT_BYTES  (64 << 20) /* of free memory */
 
 /* ---- handing over ------------------------------------------------------------------------------------------------------- */
 
@@ -115,6 +118,29 @@ void sink_complain(struct sink *s, const char *address, const char *what)
 	log_write_limited(&s->limit, LOG_LEVEL_WARNING, NULL, "what came from a guest %s: address=%s", what, address);
 }
 
+/* ---- memory ------------------------------------------------------------------------------------------------------------- */
+
+/* What blocks leave behind is kept for the next ones: to have the kernel clear it anew takes longer than to receive into it. */
+static void keep_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 4 * ARCHIVE_PIECE_MAX);
+	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+}
+
+/* Where little comes it is given back. */
+static void give_memory_back(struct sink *s)
+{
+	uint64_t now = clock_mono();
+
+	if (s->counts.bytes - s->seen_bytes >= FLUSH_BYTES)
+		s->busy = now;
+	s->seen_bytes = s->counts.bytes;
+	if (s->busy && s->held < FLUSH_BYTES && now - s->busy >= QUIET_NS) {
+		s->busy = 0;
+		malloc_trim(0);
+	}
+}
+
 /* ---- the loop ----------------------------------------------------------------------------------------------------------- */
 
 /* All that is recorded has ended and is handed over. */
@@ -156,6 +182,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 	identify_tick(s);
 	offers_tick(s);
 	accounts_tidy(&s->accounts, clock_mono());
+	give_memory_back(s);
 	hand_over(s);
 	if (s->ending && (!s->streams || clock_mono() > s->end_by))
 		end(s);
@@ -210,6 +237,7 @@ int sink_init(struct sink *s, const struct config *config, const struct sink_opt
 	*s = (struct sink){.config = config, .wake_fd = -1};
 	batch_init(&s->batch);
 	raise_files();
+	keep_memory();
 	snprintf(sentence, size, "cannot start");
 	r = loop_open(s);
 	if (r == 0) {

@@ -70,6 +70,8 @@ struct sink {
 	uint64_t oldest; /* CLOCK_MONOTONIC ns since when something is not handed over; 0 = nothing is */
 	struct accounts accounts;
 	struct sink_counts counts;
+	uint64_t seen_bytes; /* received until the last tick */
+	uint64_t busy;	     /* CLOCK_MONOTONIC ns: when much came last; 0 = there is no memory to give back */
 	char complaints[SINK_COMPLAINTS][STREAM_ADDRESS_MAX]; /* who was complained about in the log */
 	unsigned next_complaint;
 	struct log_limit limit;

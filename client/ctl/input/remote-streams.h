@@ -5,13 +5,13 @@
 #include "lanes.h"
 #include "target.h"
 
+/* What is lent is lent by JSON. */
 struct remote {
 	const struct target *target; /* borrowed */
 	json_t *json;		     /* owned */
 	int64_t run;		     /* which is meant, or the capture is of */
-	const json_t *
-		streams; /* of that run or the capture, as the API lists them; lent by JSON, NULL where none are told */
-	const char *state; /* of that run; lent by JSON, NULL of a capture */
+	const json_t *streams;	     /* of that, as the API lists them; lent, NULL where none are told */
+	const char *state;	     /* of that run; lent, NULL of a capture */
 };
 
 /* Ask for T, of which S selects; deinit in any case.  An exit code, having said why. */
