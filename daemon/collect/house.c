@@ -176,7 +176,7 @@ static bool keep_quotas(struct house *h)
 /* Before the disk is full. */
 static void keep_room(struct house *h)
 {
-	uint64_t want = config_free_space(h->config), has;
+	uint64_t want = config_free_space(h->config), has = 0;
 	bool more = true;
 
 	if (clock_mono() - h->bare < KEEP_NS || (give_back(h, want, &has) == 0 && has >= want))

@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-#include "clock.h"
 #include "quantity.h"
-
-#define MIB (1ull << 20)
-#define GIB (1ull << 30)
-#define DAY (86400 * NS_PER_S)
 
 const char *const config_sections[SECTIONS] = {
 	[SECTION_COLLECTOR] = "collector", [SECTION_XEN] = "xen",   [SECTION_ARCHIVE] = "archive",

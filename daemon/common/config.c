@@ -18,8 +18,8 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "clock.h"
 #include "config-keys.h"
+#include "quantity.h"
 
 #ifndef CONFIG_FILE
 #define CONFIG_FILE "/etc/mprofd/mprofd.conf"
@@ -28,9 +28,6 @@
 /* Where xenconsoled writes them when it is told to. */
 #define CONSOLE_LOGS "/var/log/xen/console"
 
-#define MIB	     (1ull << 20)
-#define GIB	     (1ull << 30)
-#define DAY	     (86400 * NS_PER_S)
 #define POLICIES_MAX 1024u
 #define LISTEN_MAX   64u
 

@@ -3,13 +3,6 @@
 
 #include <string.h>
 
-#include "clock.h"
-
-#define KIB (1ull << 10)
-#define MIB (1ull << 20)
-#define GIB (1ull << 30)
-#define DAY (86400 * NS_PER_S)
-
 /* A decimal number, the LEN bytes at TEXT, times UNIT, rounded down; false if it is none or does not fit. */
 static bool scale_number(const char *text, size_t len, uint64_t unit, uint64_t *value)
 {

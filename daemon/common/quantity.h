@@ -8,6 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clock.h"
+
+#define KIB (1ull << 10)
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+#define DAY (86400 * NS_PER_S)
+
 /* "10s": in ns, us, ms, s, m, h or d, which may be left out of 0 alone. */
 bool quantity_duration(const char *text, uint64_t *ns);
 /* "5MB": in K, M or G, powers of 1024, each with an optional B, or B or nothing for bytes. */

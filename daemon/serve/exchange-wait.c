@@ -72,7 +72,7 @@ bool exchange_hold(struct exchange *x)
 	/* Without one, or after so long, it goes on unprotected: then the body may have to break off. */
 	if (reader_hold(exchange_reader(x), &x->hold) == ARCHIVE_E_BUSY && now - x->hold_tried < HOLD_TRIES_NS)
 		return false;
-	/* However slow a client is, deletion comes no nearer than it writes; so a start is enough. */
+	/* Deletion goes on as fast as guests write; a client that is faster than that needs a start and no more. */
 	if (x->hold >= 0 && sd_event_add_time_relative(x->server->event, &x->letting, CLOCK_MONOTONIC, HOLD_USEC,
 						       100000, on_let_go, x) < 0)
 		closep(&x->hold);

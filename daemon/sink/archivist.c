@@ -87,7 +87,6 @@ static int write_batch(struct archivist *a)
 {
 	int r = memtraces_begin(a->w);
 
-	choose_level(a);
 	for (struct item *item = a->batch.first; item && r == 0; item = item->next) {
 		r = apply(a->w, item);
 		a->purging = a->purging || item->kind == ITEM_DELETE;
@@ -291,8 +290,10 @@ static bool make_room(struct archivist *a)
 
 static void commit_batch(struct archivist *a)
 {
-	int r = a->full ? ARCHIVE_E_FULL : write_batch(a);
+	int r;
 
+	choose_level(a);
+	r = a->full ? ARCHIVE_E_FULL : write_batch(a);
 	while (!finish(a, r))
 		if (r != ARCHIVE_E_FULL || make_room(a))
 			r = write_batch(a);

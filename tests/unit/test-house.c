@@ -1,5 +1,6 @@
 /*
- * What goes from the archive, and when: where there is no room, on a small disk that guests, or others, fill; and while somebody reads.  What quotas let go is the matter of test-quota.c.
+ * What goes from the archive, and when: where there is no room, on a small disk that guests, or others, fill; and while somebody reads.  What quotas
+ * let go is the matter of test-quota.c.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -3,46 +3,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "api-time.h"
 #include "clocks.h"
 #include "scope.h"
 
 #define PAGE 1000
 
-static bool take_number(const json_t *value, uint64_t *number)
-{
-	const char *text = json_string_value(value);
-	char *end;
-
-	if (!text || text[0] < '0' || text[0] > '9')
-		return false;
-	*number = strtoull(text, &end, 10);
-	return !*end;
-}
-
-/* RFC 3339 with nine digits of a second, as the API has it. */
-static bool take_time(const json_t *value, uint64_t *ns)
-{
-	const char *text = json_string_value(value), *rest;
-	struct tm tm = {0};
-	uint64_t fraction = 0, unit = 100000000;
-
-	rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
-	if (!rest)
-		return false;
-	if (*rest == '.')
-		for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
-			fraction += (uint64_t)(*rest - '0') * unit;
-	*ns = (uint64_t)timegm(&tm) * 1000000000u + fraction;
-	return strcmp(rest, "Z") == 0 && timegm(&tm) >= 0;
-}
-
 static bool take_stamp(const json_t *json, struct mprof_stamp *stamp)
 {
 	stamp->offset = (uint64_t)json_integer_value(json_object_get(json, "offset"));
-	return take_number(json_object_get(json, "mono"), &stamp->mono) &&
-	       take_time(json_object_get(json, "real"), &stamp->real);
+	return api_ns(json_object_get(json, "mono"), &stamp->mono) &&
+	       api_real(json_object_get(json, "real"), &stamp->real);
 }
 
 void clocks_packet(struct mprof_clocks *c, const json_t *packet)
@@ -55,7 +27,7 @@ void clocks_packet(struct mprof_clocks *c, const json_t *packet)
 	};
 
 	if (json_is_true(json_object_get(packet, "unproven")) ||
-	    !take_number(json_object_get(packet, "first_timestamp"), &it.guest_ns) ||
+	    !api_ns(json_object_get(packet, "first_timestamp"), &it.guest_ns) ||
 	    !take_stamp(json_object_get(copied, "first"), &it.first) ||
 	    !take_stamp(json_object_get(copied, "last"), &it.last))
 		return;

@@ -30,11 +30,6 @@ struct attempt {
 	bool mismatch;	 /* the server gave another range than asked for */
 };
 
-static void answerp(struct http_answer *answer)
-{
-	http_answer_deinit(answer);
-}
-
 static void attempt_deinit(struct attempt *a)
 {
 	free(a->etag);
@@ -176,7 +171,7 @@ static int give_up(struct attempt *a, struct http *h, int condition, const struc
 /* One request.  CTL_OK or an exit code that ends it, or -1: again. */
 static int attempt_once(struct attempt *a, struct http *h, const char *path)
 {
-	SCOPED(answerp) struct http_answer answer = {0};
+	SCOPED(http_answer_deinit) struct http_answer answer = {0};
 	struct http_request request = {
 		.path = a->location ? a->location : path,
 		.zstd = a->d->start_over && !h->unix_path && !a->plain && !a->offset,

@@ -36,11 +36,6 @@ struct follow {
 	size_t used, room;
 };
 
-static void answerp(struct http_answer *answer)
-{
-	http_answer_deinit(answer);
-}
-
 static void follow_deinit(struct follow *f)
 {
 	free(f->held);
@@ -179,7 +174,7 @@ static int judge(struct follow *f, struct http *h, int r, const struct http_answ
 /* One connection, from its first to its last byte.  As judge(). */
 static int follow_once(struct follow *f, struct http *h, const struct target *t, const struct selection *s)
 {
-	SCOPED(answerp) struct http_answer answer = {0};
+	SCOPED(http_answer_deinit) struct http_answer answer = {0};
 	SCOPED(freep) char *path = live_path(f, h, t, s);
 	struct http_request request = {.path = path, .unending = true, .sink = follow_sink, .data = f};
 	int r;

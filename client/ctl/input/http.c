@@ -36,11 +36,6 @@ static void slistp(struct curl_slist **list)
 	*list = NULL;
 }
 
-static void answerp(struct http_answer *answer)
-{
-	http_answer_deinit(answer);
-}
-
 static int parse_host(struct http *h, const char *host)
 {
 	size_t n;
@@ -415,7 +410,7 @@ static bool text_sink(void *data, const struct http_answer *answer, const uint8_
 /* One JSON answer; none where the status is ALLOWED. */
 static int json_request(struct http *h, const struct http_request *asked, long allowed, json_t **json)
 {
-	SCOPED(answerp) struct http_answer answer = {0};
+	SCOPED(http_answer_deinit) struct http_answer answer = {0};
 	struct http_request request = *asked;
 	struct text text = {0};
 	SCOPED(freep) char *owned = NULL;

@@ -2,7 +2,6 @@
  * The rule is that of client/viewer/tail.js: a tail is told by the packets, and begins in the first of them with more tail than was cut.  Where a part
  * of that packet was proven, its own time is no answer, and what comes behind that part is asked for.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include <mprof/trace.h>
 
+#include "api-time.h"
 #include "scope.h"
 #include "tails.h"
 
@@ -19,11 +19,6 @@
 #define FIRST_MAX 65536u /* bytes until an event must have come */
 
 SCOPED_DEFINE(struct mprof_decoder, mprof_decoder_free)
-
-static void answerp(struct http_answer *answer)
-{
-	http_answer_deinit(answer);
-}
 
 /* A stream of a run, as the API is asked for it. */
 struct place {
@@ -37,20 +32,6 @@ static bool natural(const json_t *json, const char *key, uint64_t *value)
 
 	*value = (uint64_t)json_integer_value(number);
 	return json_is_integer(number) && json_integer_value(number) >= 0;
-}
-
-/* A time, which the API has as decimal digits. */
-static uint64_t time_of(const json_t *json)
-{
-	const char *text = json_string_value(json);
-	uint64_t ns;
-	char *end;
-
-	if (!text || text[0] < '0' || text[0] > '9')
-		return NONE;
-	errno = 0;
-	ns = strtoull(text, &end, 10);
-	return *end || errno ? NONE : ns;
 }
 
 /* A run that has ended gives the tail of its end; a capture says whether it has one. */
@@ -123,7 +104,7 @@ static bool first_sink(void *data, const struct http_answer *answer, const uint8
 static int ask_first(struct http *h, const char *path, uint64_t *from_ns)
 {
 	SCOPED(mprof_decoder_freep) struct mprof_decoder *decoder = mprof_decoder_new();
-	SCOPED(answerp) struct http_answer answer = {0};
+	SCOPED(http_answer_deinit) struct http_answer answer = {0};
 	struct first first = {.decoder = decoder, .ns = NONE};
 	struct http_request request = {.path = path, .sink = first_sink, .data = &first};
 	int r;
@@ -190,7 +171,8 @@ static int find(const struct remote *x, struct http *h, const json_t *stream, ui
 		return r;
 	if (json_is_object(json_object_get(packet, "copied")))
 		return find_behind(x, h, &at, packet, from_ns);
-	*from_ns = time_of(json_object_get(packet, "first_timestamp"));
+	if (!api_ns(json_object_get(packet, "first_timestamp"), from_ns))
+		*from_ns = NONE;
 	return CTL_OK;
 }
 

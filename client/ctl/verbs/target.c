@@ -13,11 +13,6 @@
 
 #define DIGITS "0123456789"
 
-static void answerp(struct http_answer *answer)
-{
-	http_answer_deinit(answer);
-}
-
 static bool is_number(const char *s)
 {
 	return s[0] && strspn(s, DIGITS) == strlen(s) && strlen(s) <= 18;
@@ -51,7 +46,7 @@ bool target_parse(struct target *t, const char *name, bool files)
 
 int target_ask(struct target *t, struct http *h)
 {
-	SCOPED(answerp) struct http_answer answer = {0};
+	SCOPED(http_answer_deinit) struct http_answer answer = {0};
 	char path[64];
 	struct http_request request = {.path = path};
 	int r;
