@@ -59,7 +59,7 @@ char *bundle_manifest(const struct bundle *b)
 				     "file", BUNDLE_HOST, "files", files)
 			 : NULL;
 	json_decref(files);
-	inner = json ? json_dumps(json, JSON_INDENT(1)) : NULL;
+	inner = json ? json_text(json, JSON_INDENT(1)) : NULL;
 	json_decref(json);
 	/* It is known by how it begins, so that no space may stand there. */
 	if (inner)

@@ -207,7 +207,7 @@ int html_add_memory(struct html *h, const char *name, int fd, uint64_t recording
 int html_end(struct html *h)
 {
 	json_t *contents = json_pack("{si sO}", "version", 1, "traces", h->traces);
-	SCOPED(freep) char *text = contents ? json_dumps(contents, JSON_COMPACT) : NULL;
+	SCOPED(freep) char *text = contents ? json_text(contents, JSON_COMPACT) : NULL;
 	struct base64 b = {.out = h->out};
 
 	json_decref(contents);

@@ -11,6 +11,7 @@
 #include "mem.h"
 #include "options.h"
 #include "scope.h"
+#include "write-json.h"
 #include "writer.h"
 
 #define LINE_MAX_BYTES 200u
@@ -55,12 +56,7 @@ static int put_stack(struct dumping *d, const struct mprof_mem *decoder, const s
 			continue;
 		}
 		put_format(&d->out, i ? ",\"" : "\"");
-		for (const char *at = place->text + 1, *end = place->text + place->bytes; at < end;) {
-			size_t left = (size_t)(end - at);
-			char *room = writer_room(&d->out, 4096);
-
-			writer_advance(&d->out, mprof_text_json(room, 4096, &at, &left));
-		}
+		write_json_text(&d->out, place->text + 1, place->bytes - 1);
 		put_format(&d->out, "\"");
 	}
 	return 0;
@@ -120,7 +116,7 @@ static int dump_event(void *data, const struct mprof_mem *decoder, const struct 
 int mem_dump(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
-	SCOPED(dumping_deinit) struct dumping d = {.json = ctl->json};
+	SCOPED(dumping_deinit) struct dumping d = {.json = ctl->json, .places = {.raw = ctl->json}};
 	const struct mem_sink sink = {.event = dump_event, .data = &d};
 	const char *recording = NULL;
 	const struct option_def defs[] = {{"--recording", NULL, &recording, NULL}};

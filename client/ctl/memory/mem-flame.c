@@ -17,6 +17,7 @@
 #include "output.h"
 #include "scope.h"
 #include "table.h"
+#include "text-json.h"
 
 #define WIDTH	    1200
 #define ROW	    18
@@ -204,8 +205,8 @@ static int report(const struct ctl *ctl, const struct drawing *w, const struct o
 		printf("%s: %u frames; open it in a browser\n", out->path, w->frames);
 		return stdout_verdict();
 	}
-	json = json_pack("{ss sI sf}", "file", out->path, "frames", (json_int_t)w->frames, "bytes",
-			 (double)w->nodes[0].total * w->scale);
+	json = json_pack("{so sI sf}", "file", text_json(out->path, strlen(out->path)), "frames", (json_int_t)w->frames,
+			 "bytes", (double)w->nodes[0].total * w->scale);
 	r = json ? json_print(json) : say_memory();
 	json_decref(json);
 	return r;

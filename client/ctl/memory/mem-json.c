@@ -6,6 +6,7 @@
 #include "mem-formats.h"
 #include "mem-name.h"
 #include "scope.h"
+#include "write-json.h"
 #include "writer.h"
 
 static void put(struct writer *out, const char *text)
@@ -19,7 +20,7 @@ static void put_string(struct writer *out, const struct mprof_mem *d, uint32_t i
 	const char *text = mprof_mem_string(d, i, &bytes);
 
 	put(out, "\"");
-	mem_put_json(out, text, bytes);
+	write_json_text(out, text, bytes);
 	put(out, "\"");
 }
 
@@ -29,9 +30,9 @@ static void put_head(struct writer *out, const struct mem_load *l)
 	const struct mprof_profile_sums *s = mprof_profile_sums(l->profile);
 
 	put(out, "{\"program\":\"");
-	mem_put_json(out, info->program, strlen(info->program));
+	write_json_text(out, info->program, strlen(info->program));
 	put(out, "\",\"context\":\"");
-	mem_put_json(out, info->context, strlen(info->context));
+	write_json_text(out, info->context, strlen(info->context));
 	mem_put_format(out,
 		       "\",\"start_us\":\"%" PRIu64 "\",\"last_us\":\"%" PRIu64 "\",\"rate\":%.17g,\"word_bytes\":%u,",
 		       info->start_us, l->whole.last_us, info->rate, info->word_bytes);

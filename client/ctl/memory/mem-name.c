@@ -25,15 +25,6 @@ const char *mem_name(const struct mprof_mem *d, const struct mprof_flame_node *n
 	return name;
 }
 
-void mem_put_json(struct writer *out, const char *text, size_t bytes)
-{
-	while (bytes) {
-		char *room = writer_room(out, 4096);
-
-		writer_advance(out, mprof_text_json(room, 4096, &text, &bytes));
-	}
-}
-
 void mem_put_xml(struct writer *out, const char *text, size_t bytes)
 {
 	char piece[512];

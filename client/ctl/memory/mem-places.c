@@ -1,4 +1,4 @@
-/* A stack is printed for each allocation, and has few different frames: each is made safe for a terminal once. */
+/* A stack is printed for each allocation, and has few different frames: the text of each is made once. */
 #include "mem-places.h"
 
 #include <inttypes.h>
@@ -17,24 +17,31 @@ void mem_places_deinit(struct mem_places *places)
 	for (uint32_t i = 0; i < places->room; i++)
 		free(places->list[i].text);
 	free(places->list);
-	*places = (struct mem_places){0};
+	*places = (struct mem_places){.raw = places->raw};
 }
 
-static char *name_of(const struct mprof_mem *d, uint32_t string)
+static void put_name(FILE *out, const struct mprof_mem *d, uint32_t string, bool raw)
 {
 	size_t bytes;
 	const char *name = mprof_mem_string(d, string, &bytes);
+	SCOPED(freep) char *safe = NULL;
 
-	return printable(name, bytes < NAME_MAX_BYTES ? bytes : NAME_MAX_BYTES);
+	bytes = bytes < NAME_MAX_BYTES ? bytes : NAME_MAX_BYTES;
+	if (raw) {
+		fwrite(name, 1, bytes, out);
+		return;
+	}
+	safe = printable(name, bytes);
+	fputs(safe ? safe : "?", out);
 }
 
-static void put_location(FILE *out, const struct mprof_mem *d, const struct mprof_mem_location *l)
+static void put_location(FILE *out, const struct mprof_mem *d, const struct mprof_mem_location *l, bool raw)
 {
-	SCOPED(freep) char *function = name_of(d, l->function);
-	SCOPED(freep) char *file = name_of(d, l->file);
-
-	fprintf(out, " %s@%s:%" PRIu32 ":%u-%u", function ? function : "?", file ? file : "?", l->line, l->first,
-		l->last);
+	fputc(' ', out);
+	put_name(out, d, l->function, raw);
+	fputc('@', out);
+	put_name(out, d, l->file, raw);
+	fprintf(out, ":%" PRIu32 ":%u-%u", l->line, l->first, l->last);
 }
 
 /* Codes are 63 bits with a sign. */
@@ -43,7 +50,7 @@ static int64_t number_of(uint64_t code)
 	return (int64_t)(code << 1) >> 1;
 }
 
-static bool place_make(struct mem_place *place, const struct mprof_mem *d, const struct mprof_mem_code *code)
+static bool place_make(struct mem_place *place, const struct mprof_mem *d, const struct mprof_mem_code *code, bool raw)
 {
 	FILE *out = open_memstream(&place->text, &place->bytes);
 
@@ -52,7 +59,7 @@ static bool place_make(struct mem_place *place, const struct mprof_mem *d, const
 	if (!code->locations)
 		fprintf(out, " %c%" PRId64, code->explained ? '$' : '?', number_of(code->code));
 	for (uint32_t i = 0; i < code->locations; i++)
-		put_location(out, d, mprof_mem_location(d, code->first_location + i));
+		put_location(out, d, mprof_mem_location(d, code->first_location + i), raw);
 	if (fclose(out) == 0)
 		return true;
 	free(place->text);
@@ -75,7 +82,7 @@ const struct mem_place *mem_places_at(struct mem_places *places, const struct mp
 		places->list = list;
 		places->room = room;
 	}
-	if (!places->list[i].text && !place_make(&places->list[i], d, mprof_mem_code(d, i)))
+	if (!places->list[i].text && !place_make(&places->list[i], d, mprof_mem_code(d, i), places->raw))
 		return NULL;
 	return &places->list[i];
 }

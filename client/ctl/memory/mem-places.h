@@ -1,7 +1,8 @@
-/* Codes of a memory profile as text for people: `Function@file.ml:10:3-20`, safe for a terminal. */
+/* Codes of a memory profile as text: `Function@file.ml:10:3-20`. */
 #ifndef CTL_MEM_PLACES_H
 #define CTL_MEM_PLACES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,8 +13,9 @@ struct mem_place {
 	size_t bytes;
 };
 
-/* The texts of a decoder's codes, made once.  Zeroed it is empty. */
+/* The texts of a decoder's codes, made once.  Zeroed it is empty, and its texts are safe for a terminal. */
 struct mem_places {
+	bool raw; /* names as they are in the profile, for a writer that escapes them itself; stays at deinit */
 	struct mem_place *list;
 	uint32_t room;
 };

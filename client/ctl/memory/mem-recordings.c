@@ -11,6 +11,7 @@
 #include "options.h"
 #include "scope.h"
 #include "table.h"
+#include "text-json.h"
 
 /* "recording", or the word for why it ended. */
 static const json_t *state_of(const json_t *memtrace)
@@ -114,7 +115,7 @@ static char *start_body(const char *address, long port)
 	if (!body || (address && json_object_set_new(body, "address", json_string(address)) < 0) ||
 	    (port && json_object_set_new(body, "port", json_integer(port)) < 0))
 		return NULL;
-	return json_dumps(body, JSON_COMPACT);
+	return json_text(body, JSON_COMPACT);
 }
 
 int mem_start(const struct ctl *ctl, int argc, char **argv)

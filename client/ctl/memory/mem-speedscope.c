@@ -10,6 +10,7 @@
 #include "mem-formats.h"
 #include "mem-name.h"
 #include "scope.h"
+#include "write-json.h"
 #include "writer.h"
 
 SCOPED_DEFINE(struct mprof_flame, mprof_flame_free)
@@ -124,7 +125,7 @@ static void put_frames(struct scoping *s)
 		}
 		name = mem_name(s->f->l->in.decoder, &node, &bytes);
 		put(s, i ? ",\n{\"name\":\"" : "{\"name\":\"");
-		mem_put_json(&s->out, name, bytes);
+		write_json_text(&s->out, name, bytes);
 		put(s, "\"}");
 	}
 }
@@ -145,7 +146,7 @@ int mem_write_speedscope(struct mem_formatting *f)
 	memset(s.frame_of, 0xff, room * sizeof(*s.frame_of));
 	put(&s, "{\"$schema\":\"https://www.speedscope.app/"
 		"file-format-schema.json\",\"exporter\":\"mprofctl\",\"name\":\"");
-	mem_put_json(&s.out, program, strlen(program));
+	write_json_text(&s.out, program, strlen(program));
 	put(&s, "\",\"activeProfileIndex\":0,\"profiles\":[");
 	r = put_profile(&s, "allocated", MPROF_WEIGHT_ALL);
 	r = r ? r : put_profile(&s, "live at the end", MPROF_WEIGHT_LIVE);

@@ -1,16 +1,16 @@
 /*
  * Tables and JSON on standard output.  Names and notes come from guests and other people, so each cell is escaped when it is added, and
- * JSON is written in ASCII where a terminal would show it.
+ * json_put() escapes JSON.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ctl.h"
 #include "scope.h"
 #include "table.h"
+#include "text-json.h"
 
 void table_init(struct table *t, const char *const *heads, size_t columns)
 {
@@ -164,9 +164,7 @@ int table_print(const struct table *t)
 
 int json_print(const json_t *json)
 {
-	size_t flags = JSON_INDENT(2) | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
-
-	if (json_dumpf(json, stdout, flags) < 0 && !ferror(stdout))
+	if (!json_put(json, stdout, JSON_INDENT(2)) && !ferror(stdout))
 		return say_memory();
 	putchar('\n');
 	return stdout_verdict();
@@ -174,7 +172,7 @@ int json_print(const json_t *json)
 
 int json_print_item(const json_t *json)
 {
-	if (!json || (json_dumpf(json, stdout, isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0) < 0 && !ferror(stdout)))
+	if (!json || (!json_put(json, stdout, 0) && !ferror(stdout)))
 		return say_memory();
 	return CTL_OK;
 }

@@ -44,7 +44,7 @@ void time_text(const char *time, char *buf, size_t size);
 
 /* The exit code of what was printed on standard output so far, having said why. */
 int stdout_verdict(void);
-/* Print an answer as JSON on standard output, on a terminal in ASCII only; returns an exit code, having said why. */
+/* Print an answer as JSON on standard output; returns an exit code, having said why. */
 int json_print(const json_t *json);
 /* The same in one line without its end, one of many, which is not pushed out; takes NULL for "no memory". */
 int json_print_item(const json_t *json);

@@ -7,6 +7,7 @@
 #include "options.h"
 #include "scope.h"
 #include "table.h"
+#include "text-json.h"
 
 /* The sum of KEY over an array of objects. */
 static uint64_t sum(const json_t *array, const char *key)
@@ -120,7 +121,7 @@ static char *snapshot_body(const char *note)
 
 	if (!body || (note && json_object_set_new(body, "note", json_string(note)) < 0))
 		return NULL;
-	return json_dumps(body, JSON_COMPACT);
+	return json_text(body, JSON_COMPACT);
 }
 
 int cmd_snapshot(const struct ctl *ctl, int argc, char **argv)
