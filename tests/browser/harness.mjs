@@ -25,7 +25,8 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 export const TOP = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 export const BUILD = process.env.MPROF_BUILD;
-const REFERENCE = process.env.MPROF_REFERENCE ?? path.join(TOP, "../shared");
+/* Where reference traces are: ours in the tree, then what others made, which is not in it. */
+const REFERENCE = [path.join(TOP, "tests/traces"), path.join(process.env.MPROF_REFERENCE ?? path.join(TOP, "../shared"), "traces")];
 const CONFIG = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n";
 const PROGRAMS = {
 	"mprofd": "daemon/collect/mprofd",
@@ -66,16 +67,19 @@ export function ok(value, what = "it") {
 		fail(`${what} is ${String(value)}`);
 }
 
-/** The bytes of a reference trace, unpacked; a test that needs one that is absent is skipped. */
-export function reference(name) {
-	const file = path.join(REFERENCE, "traces", name);
-	const packed = `${file}.xz`;
+const referenceFile = (name) => REFERENCE.flatMap((directory) => [path.join(directory, name), path.join(directory, `${name}.xz`)]).find((file) => existsSync(file));
 
-	if (existsSync(file))
-		return readFileSync(file);
-	if (existsSync(packed))
-		return execFileSync("xz", ["-dc", packed], {maxBuffer: 1 << 28});
-	throw new Skip(`there is no ${file}; MPROF_REFERENCE says where the reference traces are`);
+export const hasReference = (name) => referenceFile(name) !== undefined;
+
+/** The bytes of a reference trace, unpacked.  A test that needs a published trace is skipped where MPROF_REFERENCE does not have it. */
+export function reference(name) {
+	const file = referenceFile(name);
+
+	if (file)
+		return file.endsWith(".xz") ? execFileSync("xz", ["-dc", file], {maxBuffer: 1 << 28}) : readFileSync(file);
+	if (name.startsWith("public/"))
+		throw new Skip(`there are no published traces at ${path.join(REFERENCE[1], "public")}`);
+	return fail(`there is no ${name} in ${REFERENCE.join(" or ")}`);
 }
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

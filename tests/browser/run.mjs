@@ -59,15 +59,23 @@ for (const file of readdirSync(here).sort()) {
 		report("failed", file, error.stack);
 	}
 }
+/* The names of the tests that were skipped, by reason: each reason is one line. */
+const skipped = new Map();
+
 for (const test of tests) {
 	if (words.length && !words.some((word) => test.name.includes(word)))
 		continue;
 	const began = performance.now();
 	const {verdict, reason} = await run(test);
-	report(verdict, test.name, reason);
+	if (verdict === "skipped")
+		skipped.set(reason, [...(skipped.get(reason) ?? []), test.name]);
+	else
+		report(verdict, test.name, reason);
 	if (performance.now() - began > 20000)
 		console.log(`  it took ${Math.round((performance.now() - began) / 1000)} s`);
 }
 await close();
+for (const [reason, names] of skipped)
+	report("skipped", names.length > 1 ? `${names.length} tests (${names[0]}, ...)` : names[0], reason);
 console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 process.exitCode = counts.failed || !counts.passed ? 1 : 0;

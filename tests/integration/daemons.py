@@ -18,7 +18,6 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-REFERENCE = os.environ.get("MPROF_REFERENCE", os.path.join(HERE, "..", "..", "..", "shared"))
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
 PROGRAMS = {
     "mprofd": "daemon/collect/mprofd",

@@ -15,8 +15,10 @@ import unittest
 
 ROOT, MPROFCTL, STORY = map(os.path.abspath, sys.argv[1:4])
 TRACES = os.path.join(ROOT, "tests", "traces")
-REFERENCE = os.path.abspath(os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces"))
-PUBLIC = os.path.join(REFERENCE, "public")
+sys.path.append(os.path.join(ROOT, "tests", "traces"))
+import unpack  # noqa: E402
+
+PUBLIC = os.path.join(unpack.REFERENCE, "public")
 
 
 def run(*arguments, stdin=None):
@@ -154,7 +156,7 @@ class Others(unittest.TestCase):
         self.assertTrue(ask("-", "/dev/null")["alike"])
 
     def traces(self):
-        return glob.glob(f"{TRACES}/*.ctf.xz") + glob.glob(f"{REFERENCE}/*.ctf") + glob.glob(f"{PUBLIC}/*.ctf*")
+        return glob.glob(f"{TRACES}/*.ctf.xz") + glob.glob(f"{PUBLIC}/*.ctf*")
 
     def test_alike(self):
         """Every trace that there is beside itself."""
@@ -183,7 +185,7 @@ class Others(unittest.TestCase):
                     self.assertEqual(lone, got[side]["threads"] - got["counterparts"])
 
 
-@unittest.skipUnless(os.path.isdir(PUBLIC), "no reference traces beside the checkout")
+@unittest.skipUnless(os.path.isdir(PUBLIC), f"no published traces in {PUBLIC}")
 class Arp(unittest.TestCase):
     """The two traces of the tutorial."""
 

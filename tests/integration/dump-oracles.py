@@ -1,8 +1,8 @@
-"""`mprofctl dump` against what others made of the same traces: dump-oracles.py SOURCE-ROOT MPROFCTL own|reference
+"""`mprofctl dump` against what others made of the same traces: dump-oracles.py SOURCE-ROOT MPROFCTL own|reference|public
 
-tests/traces has generated rings with the dump that they must give, which was compared with the original viewer's loader.
-The reference traces, where they are beside the checkout, are compared with that loader's own output: it prints
-strings in OCaml's way, and does not know the thread types Stream and Mutex.
+Part own compares each ring of tests/traces with its kept dump, text and JSON.  Part reference compares it with the output of the original viewer's
+loader, which prints strings in OCaml's way and does not know the thread types Stream and Mutex.  Part public does so for the traces that others
+published, where MPROF_REFERENCE has them.
 """
 
 import sys
@@ -19,7 +19,10 @@ import subprocess
 import tempfile
 
 root, mprofctl, part = sys.argv[1:4]
-reference = os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(root, "..", "shared")), "traces")
+sys.path.append(os.path.join(root, "tests", "traces"))
+import unpack  # noqa: E402
+
+public = os.path.join(unpack.REFERENCE, "public")
 failures = []
 
 # Where a trace is damaged: the exit code is 3 and stderr has this one sentence behind the file's name.
@@ -190,13 +193,17 @@ def check_live(directory):
 if part == "own":
     for trace in sorted(glob.glob(os.path.join(root, "tests/traces/*.ctf.xz"))):
         check_own(trace)
-elif not os.path.isdir(reference):
-    print("SKIP: there are no reference traces at %s" % reference)
-    sys.exit(77)
+elif part == "public":
+    if not os.path.isdir(public):
+        print("SKIP: there are no published traces at %s" % public)
+        sys.exit(77)
+    for trace in sorted(glob.glob(public + "/*.ctf*")):
+        check_oracle(trace)
 else:
-    for trace in sorted(glob.glob(reference + "/*.ctf") + glob.glob(reference + "/public/*.ctf*")):
+    reference = unpack.scratch("rings", "live", "live-slow")
+    for trace in sorted(glob.glob(reference + "/*.ctf")):
         check_oracle(trace)
     for directory in "live", "live-slow":
-        check_long(os.path.join(reference, directory, "truth.ctf.xz"))
+        check_long(os.path.join(reference, directory, "truth.ctf"))
         check_live(os.path.join(reference, directory))
 sys.exit(1 if failures else 0)

@@ -26,8 +26,11 @@ from exported import babeltrace, bt_differ, differ, monotonic, read_csv, read_js
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 PART = sys.argv[3]
 TRACES = os.path.join(ROOT, "tests", "traces")
+sys.path.append(TRACES)
+import unpack  # noqa: E402
+
 METADATA = os.path.join(ROOT, "schema", "ctf", "metadata.tsdl")
-REFERENCE = os.path.abspath(os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces"))
+PUBLIC = os.path.join(unpack.REFERENCE, "public")
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 
 
@@ -209,10 +212,12 @@ class Exports(unittest.TestCase):
         shutil.copy(METADATA, f"{path}/metadata")
 
 
-class Reference(Exports):
-    def test_reference(self):
-        found = sorted(glob.glob(REFERENCE + "/*.ctf") + glob.glob(REFERENCE + "/public/*.ctf*"))
-        self.assertGreater(len(found), 10)
+class Decoded(Exports):
+    """Traces beside what babeltrace2 decodes of the original rings."""
+
+    def decoded(self, pattern, least):
+        found = sorted(glob.glob(pattern))
+        self.assertGreaterEqual(len(found), least)
         for path in found:
             name = os.path.basename(path).split(".")[0]
             with self.subTest(name):
@@ -222,26 +227,34 @@ class Reference(Exports):
                 if not damaged:  # it stops there
                     self.bt_same([re.sub(rb"{ stream_packet_count = \d+ }(, )?", b"", line) for line in oracle], events)
 
-    def test_logs(self):
-        for path in sorted(glob.glob(REFERENCE + "/public/*.sexp.xz")):
-            with self.subTest(os.path.basename(path)):
-                self.all(path)
+
+class Reference(Decoded):
+    def test_reference(self):
+        self.decoded(TRACES + "/*.ctf.xz", 10)
 
     def test_long(self):
         """The first 64 packets of a writer at full speed."""
-        data, at = lzma.open(f"{REFERENCE}/live/truth.ctf.xz").read(), 0
+        with open(os.path.join(unpack.scratch("live"), "live", "truth.ctf"), "rb") as file:
+            data, at = file.read(), 0
         for _ in range(64):
             at += struct.unpack_from("<I", data, at + 20)[0] // 8
         self.write("long", data[:at])
         self.all("long")
 
 
-class Own(Exports):
-    def test_generated(self):
-        for path in sorted(glob.glob(TRACES + "/*.ctf.xz")):
-            with self.subTest(os.path.basename(path)):
-                self.all(path, 3 if re.search(r"killed|truncated", path) else 0)
+class Public(Decoded):
+    def test_public(self):
+        self.decoded(PUBLIC + "/*.ctf*", 6)
 
+    def test_logs(self):
+        found = sorted(glob.glob(PUBLIC + "/*.sexp.xz"))
+        self.assertTrue(found)
+        for path in found:
+            with self.subTest(os.path.basename(path)):
+                self.all(path)
+
+
+class Own(Exports):
     def test_several_streams(self):
         self.directory("trace", "wrapped", "small", "eio", "oddsize")
         self.all("trace")
@@ -461,10 +474,10 @@ class Outputs(Exports):
 
 
 if __name__ == "__main__":
-    if PART == "reference" and not os.path.isdir(REFERENCE):
-        print("SKIP: there are no reference traces at", REFERENCE)
+    if PART == "public" and not os.path.isdir(PUBLIC):
+        print("SKIP: there are no published traces at", PUBLIC)
         sys.exit(77)
-    cases = {"own": (Own, Outputs), "reference": (Reference,)}[PART]
+    cases = {"own": (Own, Outputs), "reference": (Reference,), "public": (Public,)}[PART]
     suite = unittest.TestSuite(map(unittest.defaultTestLoader.loadTestsFromTestCase, cases))
     done = unittest.TextTestRunner(verbosity=2 if sys.stderr.isatty() else 1).run(suite)
     sys.exit(not done.wasSuccessful())

@@ -20,7 +20,10 @@ import unittest
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 TRACES = os.path.join(ROOT, "tests", "traces")
 METADATA = os.path.join(ROOT, "schema", "ctf", "metadata.tsdl")
-REFERENCE = os.path.abspath(os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces"))
+sys.path.append(os.path.join(ROOT, "tests", "traces"))
+import unpack  # noqa: E402
+
+PUBLIC = os.path.join(unpack.REFERENCE, "public")
 
 
 def ring(name):
@@ -193,16 +196,16 @@ class Inputs(unittest.TestCase):
         self.same(whole[100:200], "file", "--from", times[100], f"--to={times[199]}")
         self.same([line for line in whole if ' label="take rx"' in line], "file", "--label", "t*ke ?x", "--event=label")
 
-    @unittest.skipUnless(os.path.isdir(REFERENCE), "the reference traces are not beside the checkout")
+    @unittest.skipUnless(os.path.isdir(PUBLIC), f"no published traces in {PUBLIC}")
     def test_reference(self):
-        found = glob.glob(f"{REFERENCE}/public/*.ctf.xz")
+        found = glob.glob(f"{PUBLIC}/*.ctf.xz")
         self.assertTrue(found)
         for path in found:
             self.assertEqual(run("dump", path), run("dump", "-", stdin=lzma.open(path).read()))
         for name, number in (("xen-sexp-untyped", 18780), ("xen-sexp-typed", 3915)):
-            code, out, said = run("dump", f"{REFERENCE}/public/{name}.sexp.xz")
+            code, out, said = run("dump", f"{PUBLIC}/{name}.sexp.xz")
             self.assertEqual((code, out.count("\n"), said), (0, number, ""))
-            self.check_log(lzma.open(f"{REFERENCE}/public/{name}.sexp.xz", "rt").read().splitlines(), out.splitlines())
+            self.check_log(lzma.open(f"{PUBLIC}/{name}.sexp.xz", "rt").read().splitlines(), out.splitlines())
 
     def check_log(self, log, dump):
         """The same times, operations and threads, found by eye and not by a parser."""

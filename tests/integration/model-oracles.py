@@ -1,8 +1,8 @@
-"""The model of each trace against what the first viewer made of it: model-oracles.py SOURCE-ROOT MODEL-DUMP own|reference
+"""The model of each trace against what the first viewer made of it: model-oracles.py SOURCE-ROOT MODEL-DUMP own|reference|public
 
-tests/traces has generated rings with the model that they must give, which was compared with the viewer's. The reference traces, where
-they are beside the checkout, are compared with its own output, thread by thread and in every field; docs/viewer-differences.md says
-where it is not followed, and why.
+Part own compares rings of tests/traces with their kept models.  Part reference compares them with the viewer's own output, thread by thread and in
+every field; docs/viewer-differences.md says where it is not followed, and why.  Part public does so for the traces that others published, where
+MPROF_REFERENCE has them.
 """
 
 import sys
@@ -18,7 +18,10 @@ import subprocess
 import tempfile
 
 root, model_dump, part = sys.argv[1:4]
-reference = os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(root, "..", "shared")), "traces")
+sys.path.append(os.path.join(root, "tests", "traces"))
+import unpack  # noqa: E402
+
+public = os.path.join(unpack.REFERENCE, "public")
 failures = []
 
 RESOLVED, SIMPLIFIED, PREEXISTING = 4, 64, 2
@@ -205,11 +208,15 @@ if part == "own":
     for trace in sorted(glob.glob(os.path.join(root, "tests/traces/*.ctf.xz"))):
         if os.path.exists(trace.replace(".ctf.xz", ".model.jsonl.xz")):
             check_own(trace)
-elif not os.path.isdir(reference):
-    print("SKIP: there are no reference traces at %s" % reference)
-    sys.exit(77)
+elif part == "public":
+    if not os.path.isdir(public):
+        print("SKIP: there are no published traces at %s" % public)
+        sys.exit(77)
+    for trace in sorted(glob.glob(public + "/*.ctf*")):
+        check_oracle(trace)
 else:
-    for trace in sorted(glob.glob(reference + "/*.ctf") + glob.glob(reference + "/public/*.ctf*")):
+    reference = unpack.scratch("rings", "live", "live-slow")
+    for trace in sorted(glob.glob(reference + "/*.ctf")):
         check_oracle(trace)
     for directory in "live", "live-slow":
         check_live(os.path.join(reference, directory))

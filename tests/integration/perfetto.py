@@ -22,8 +22,11 @@ import acts  # noqa: E402
 import fxts  # noqa: E402
 import perfettos  # noqa: E402
 
+sys.path.append(os.path.join(ROOT, "tests", "traces"))
+import unpack  # noqa: E402
+
 TRACES = os.path.join(ROOT, "tests", "traces")
-REFERENCE = os.path.abspath(os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces"))
+PUBLIC = os.path.join(unpack.REFERENCE, "public")
 READERS = {"perfetto": perfettos.read, "fxt": fxts.read}
 
 
@@ -41,7 +44,7 @@ def answer(*arguments):
 
 def sources():
     found = {}
-    for pattern in (f"{TRACES}/*.ctf.xz", f"{REFERENCE}/*.ctf", f"{REFERENCE}/public/*.ctf*", f"{REFERENCE}/public/*.sexp.xz"):
+    for pattern in (f"{TRACES}/*.ctf.xz", f"{PUBLIC}/*.ctf*", f"{PUBLIC}/*.sexp.xz"):
         for path in sorted(glob.glob(pattern)):
             found.setdefault(os.path.basename(path).split(".")[0], path)
     return found

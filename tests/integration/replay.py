@@ -5,12 +5,14 @@ proven byte, its cuts: truth.py says so.
 """
 
 import json
-import lzma
 import os
-import unittest
+import sys
 
 import daemons
-from daemons import REFERENCE, judge
+from daemons import judge
+
+sys.path.append(os.path.join(daemons.HERE, "..", "traces"))
+import unpack  # noqa: E402
 from truth import event_ends
 
 # As writer-legacy may be run, and whether gaps must be ("yes") or only may be ("maybe") there.
@@ -92,15 +94,13 @@ class Writers(Known):
             judge("live", "live.truth", stream, pages, "--begin", "0")
 
 
-@unittest.skipUnless(os.path.isdir(f"{REFERENCE}/traces/live"), "no reference traces beside the checkout (MPROF_REFERENCE)")
 class Replayed(Known):
     """A real mirage-profile writer, writing once more."""
 
     def replay(self, name, width=2):
         d = self.daemons()
-        directory = f"{REFERENCE}/traces/{name}"
-        with lzma.open(f"{directory}/truth.ctf.xz") as packed, open("truth.ctf", "wb") as plain:
-            plain.write(packed.read())
+        unpack.series(name, ".")
+        directory = os.path.abspath(name)
         ways = [
             (f"{name}-{way}", options)
             for way, options in {
@@ -114,13 +114,13 @@ class Replayed(Known):
         ]
         for at in range(0, len(ways), width):
             running = [
-                (way, self.writer("replay", *f"--reference {directory} --truth truth.ctf --ring rings/{way}.ctf".split(), *options.split()))
+                (way, self.writer("replay", *f"--reference {directory} --truth {directory}/truth.ctf --ring rings/{way}.ctf".split(), *options.split()))
                 for way, options in ways[at : at + width]
             ]
             for way, process in running:
                 with self.subTest(way):
                     said = json.loads(process.communicate(timeout=120)[0])
-                    had = self.fetched(d, way, "truth.ctf", "--ended", "--until", f"{said['count']}:{said['offset']}")
+                    had = self.fetched(d, way, f"{directory}/truth.ctf", "--ended", "--until", f"{said['count']}:{said['offset']}")
                     self.assertEqual(had["in_gaps"] > 0, had["gaps"] > 0)
 
     def test_live(self):

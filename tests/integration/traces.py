@@ -11,20 +11,24 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 
 import daemons
-from daemons import REFERENCE, program
+from daemons import program
 
 TRACES = os.path.join(daemons.HERE, "..", "traces")
+sys.path.append(TRACES)
+import unpack  # noqa: E402
+
 # Packets that are missing behind the end of a file that was cut: name to number.
 CUT = {"truncated": 1}
 STAMP = re.compile(r"^\[(\d+\.\d{9})\]", re.M)
 
 
 def sources():
-    """Name and path of each trace; the reference's where they are."""
-    patterns = [f"{TRACES}/*.ctf.xz", f"{REFERENCE}/traces/*.ctf", f"{REFERENCE}/traces/public/*.ctf*"]
+    """Name and path of each trace; the published ones where they are."""
+    patterns = [f"{TRACES}/*.ctf.xz", f"{unpack.REFERENCE}/public/*.ctf*"]
     return {os.path.basename(path).split(".")[0]: path for pattern in patterns for path in glob.glob(pattern)}
 
 

@@ -2,7 +2,7 @@
 /*
  * What model-dump prints, made by mprof.wasm through client/viewer/wasm.js: wasm-model-dump.mjs [-r] FILE
  *
- * MPROF_WASM names the wasm. model-oracles.py takes this for model-dump, and so asks the same of both.
+ * MPROF_WASM names the wasm.  wasm.mjs compares the output with that of model-dump, which model-oracles.py holds to the original viewer.
  */
 import {readFileSync} from "node:fs";
 import {open} from "./wasm-open.mjs";

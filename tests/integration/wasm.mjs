@@ -1,5 +1,5 @@
 /*
- * mprof.wasm, under node, against the native programs: wasm.mjs SOURCE-ROOT MPROFCTL MODEL-DUMP SCENE-DUMP own|reference
+ * mprof.wasm, under node, against the native programs: wasm.mjs SOURCE-ROOT MPROFCTL MODEL-DUMP SCENE-DUMP own|reference|public
  *
  * Of each trace the events, the model, the numbers, the sentences (of damage, and of why) and the pictures of fixed windows are those of the same
  * library in native code, which other tests hold to what others made of the same traces. Then what only a page does: pieces of any size, several
@@ -15,7 +15,7 @@ import {Engine} from "../../client/viewer/engine.js";
 import {open} from "./wasm-open.mjs";
 
 const [root, mprofctl, modelDump, sceneDump, part] = process.argv.slice(2);
-const reference = join(process.env.MPROF_REFERENCE ?? join(root, "../shared"), "traces");
+const published = join(process.env.MPROF_REFERENCE ?? join(root, "../shared"), "traces/public"); // not in the tree
 const scratch = mkdtempSync(join(tmpdir(), "wasm-"));
 const wasm = await open();
 const text = new TextDecoder();
@@ -170,20 +170,24 @@ function checkWhy(name, trace, file) {
 	check((theirs.match(/^thread /gm) ?? []).length === answers.length, `${name}: ${answers.length} answers`);
 }
 
-function checkTrace(path) {
+/** Compare all that is made of a trace with the native programs: its model as drawn, and with the binds as recorded too where RAW. */
+function checkTrace(path, raw = false) {
 	const name = path.split("/").slice(-2).join("/").replace(/\.xz$/, ""),
 		bytes = read(path),
 		file = join(scratch, "trace");
 	const {trace} = wasm.load([bytes]);
 
 	writeFileSync(file, bytes);
-	const native = run(modelDump, file).out;
 	const gaps = trace.get("n_gaps");
 	const dump = run(mprofctl, "dump", file);
 
 	if (!name.endsWith(".sexp")) check(dumped(bytes) === text.decode(dump.out), `${name}: events`);
 	writeFileSync(file, bytes);
-	check(run(join(root, "tests/integration/wasm-model-dump.mjs"), file).out.equals(native), `${name}: model`);
+	for (const options of raw ? [[], ["-r"]] : [[]]) {
+		const native = run(modelDump, ...options, file).out;
+
+		check(native.length > 0 && run(join(root, "tests/integration/wasm-model-dump.mjs"), ...options, file).out.equals(native), `${name}: model ${options}`);
+	}
 	check(
 		trace
 			.damages()
@@ -444,27 +448,25 @@ try {
 		const traces = list(join(root, "tests/traces"), /\.ctf\.xz$/),
 			[wrapped, small] = ["wrapped", "small"].map((name) => read(join(root, `tests/traces/${name}.ctf.xz`)));
 
-		for (const path of traces) checkTrace(path);
+		for (const path of traces) checkTrace(path, true);
 		checkCuts(read(join(root, "tests/traces/countwrap.ctf.xz")));
 		checkTwice(wrapped, small);
 		checkStreams(wrapped);
 		checkAlike(wrapped);
 		checkMemory(read(join(root, "tests/traces/oddsize.ctf.xz")));
 		await checkEngine(small, wrapped);
-	} else if (!existsSync(reference)) {
-		console.log(`SKIP: there are no reference traces at ${reference}`);
+	} else if (part === "reference") {
+		execFileSync("python3", ["-B", join(root, "tests/traces/unpack.py"), scratch, "live", "live-slow"]);
+		const snapshots = ["live", "live-slow"].flatMap((name) => list(join(scratch, name), /^snap.*\.ctf$/));
+
+		check(snapshots.length === 32, `${snapshots.length} snapshots`);
+		for (const path of snapshots) checkTrace(path);
+	} else if (!existsSync(published)) {
+		console.log(`SKIP: there are no published traces at ${published}`);
 		process.exitCode = 77;
 	} else {
-		const directories = {
-			"": /\.ctf$/,
-			public: /\.(ctf|ctf\.xz|sexp\.xz)$/,
-			live: /^snap.*\.ctf$/,
-			"live-slow": /^snap.*\.ctf$/,
-		};
-
-		for (const [directory, pattern] of Object.entries(directories))
-			for (const path of list(join(reference, directory), pattern)) checkTrace(path);
-		checkDiff(...["good", "bad"].map((run) => read(join(reference, `public/arp-${run}.ctf`))));
+		for (const path of list(published, /\.(ctf|ctf\.xz|sexp\.xz)$/)) checkTrace(path);
+		checkDiff(...["good", "bad"].map((run) => read(join(published, `arp-${run}.ctf`))));
 	}
 } finally {
 	rmSync(scratch, {recursive: true});

@@ -19,8 +19,10 @@ import unittest
 
 ROOT, MPROFCTL, STORY = map(os.path.abspath, sys.argv[1:4])
 TRACES = os.path.join(ROOT, "tests", "traces")
-REFERENCE = os.path.abspath(os.path.join(os.environ.get("MPROF_REFERENCE", os.path.join(ROOT, "..", "shared")), "traces"))
-PUBLIC = os.path.join(REFERENCE, "public")
+sys.path.append(os.path.join(ROOT, "tests", "traces"))
+import unpack  # noqa: E402
+
+PUBLIC = os.path.join(unpack.REFERENCE, "public")
 
 
 def run(*arguments, stdin=None):
@@ -326,7 +328,7 @@ class Others(unittest.TestCase):
                     json.loads(out)
 
 
-@unittest.skipUnless(os.path.isdir(PUBLIC), f"no reference traces in {PUBLIC}")
+@unittest.skipUnless(os.path.isdir(PUBLIC), f"no published traces in {PUBLIC}")
 class Arp(unittest.TestCase):
     """As it happened."""
 
