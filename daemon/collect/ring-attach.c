@@ -103,13 +103,14 @@ static int resume_at(struct ring *ring, const struct ring_resume *resume, const 
 	if (!known && sweep->new_ring)
 		return RING_E_RENEWED;
 	newest = mprof_sequence_after(resume->last_sequence, ring->slots[sweep->newest].count);
-	if (!known && newest - resume->last_sequence < ring->n)
+	/* The same counts with other packets, or packets before packet 0: the count went round. */
+	if ((!known && newest - resume->last_sequence < ring->n) || newest < sweep->history)
 		newest += 65536;
 	ring->sequence = resume->sequence;
 	ring->offset = resume->offset;
 	ring->first = resume->first_timestamp;
-	ring->restart_at_least = !known && (newest - resume->last_sequence >= 65536 ||
-					    (gone < UINT64_MAX / 2 && ring_count_may_wrap(ring, gone)));
+	ring->restart_at_least = newest - resume->last_sequence >= 65536 ||
+				 (!known && gone < UINT64_MAX / 2 && ring_count_may_wrap(ring, gone));
 	oldest = newest - sweep->history;
 	if (oldest > ring->sequence) {
 		ring->restarted = true;

@@ -169,12 +169,17 @@ static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *
 
 /*
  * The sequence of the packet that a sweep found to be the newest.  One behind the active packet is either a count that went round or a
- * sweep that the writer overtook: the first is believed only when it stays.  STEP_STILL: sweep again.
+ * sweep that the writer overtook: the first is believed only when it stays.  Where the ring has packets before packet 0 the count went round,
+ * too, at least once: *AT_LEAST is set.  STEP_STILL: sweep again.
  */
-static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool at_least, uint64_t *newest)
+static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *at_least, uint64_t *newest)
 {
 	*newest = mprof_sequence_after(ring->active, ring->slots[sweep->newest].count);
-	if (*newest - ring->active <= INT16_MAX || at_least || ++ring->behind > BEHIND_LOOKS) {
+	if (*newest < sweep->history) {
+		*newest += 65536;
+		*at_least = true;
+	}
+	if (*newest - ring->active <= INT16_MAX || *at_least || ++ring->behind > BEHIND_LOOKS) {
 		ring->behind = 0;
 		return 0;
 	}
@@ -204,7 +209,7 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 			       ? RING_E_RENEWED
 			       : STEP_STILL;
 	}
-	r = newest_sequence(ring, &sweep, at_least, &newest);
+	r = newest_sequence(ring, &sweep, &at_least, &newest);
 	if (r)
 		return r;
 	if (ring->skipping)
