@@ -12,6 +12,7 @@ const char *const config_sections[SECTIONS] = {
 
 #define BYTES_HINT "a number of bytes such as 512K, 64MB or 1.5G"
 #define AGE_HINT   "a duration such as 90s, 12h or 30d, or 0 for no limit"
+#define WAIT_HINT  "a duration such as 10s, from 1s to 1d"
 
 /* In the order in which mprofd.conf describes them. */
 const struct config_key config_keys[] = {
@@ -44,6 +45,14 @@ const struct config_key config_keys[] = {
 	 "unix:PATH or HOST:PORT, or nothing to forget those before it"},
 	{SECTION_HTTP, "connections", KIND_COUNT, offsetof(struct config, connections), 1, 65536,
 	 "a whole number from 1 to 65536"},
+	{SECTION_HTTP, "connections-per-peer", KIND_COUNT, offsetof(struct config, peer_connections), 1, 65536,
+	 "a whole number from 1 to 65536"},
+	{SECTION_HTTP, "header-timeout", KIND_DURATION, offsetof(struct config, header_timeout_ns), NS_PER_S, DAY,
+	 WAIT_HINT},
+	{SECTION_HTTP, "body-timeout", KIND_DURATION, offsetof(struct config, body_timeout_ns), NS_PER_S, DAY,
+	 WAIT_HINT},
+	{SECTION_HTTP, "idle-timeout", KIND_DURATION, offsetof(struct config, idle_timeout_ns), NS_PER_S, DAY,
+	 WAIT_HINT},
 	{SECTION_SINK, "listen", KIND_LISTEN, offsetof(struct config, sink_listen), 0, 0,
 	 "HOST:PORT with a numeric address, or nothing to forget those before it"},
 	{SECTION_SINK, "streams", KIND_COUNT, offsetof(struct config, sink_streams), 1, 65536,
@@ -72,7 +81,7 @@ const struct config_key config_keys[] = {
 	{SECTION_POLICY, "memtrace", KIND_MEMTRACE, offsetof(struct policy, memtrace), 0, 0, "automatic or asked"},
 };
 const size_t config_n_keys = sizeof(config_keys) / sizeof(config_keys[0]);
-_Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= 32, "a bit for each key");
+_Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= 64, "a bit for each key");
 
 bool config_key(size_t index, const char **section, const char **key)
 {

@@ -34,7 +34,7 @@
 /* One policy section.  A key's bit of SET is its index in the table. */
 struct config_policy {
 	char *glob; /* NULL = every guest */
-	uint32_t set;
+	uint64_t set;
 	struct policy values;
 };
 
@@ -162,7 +162,7 @@ static int handle_pair(void *context, const char *section, const char *name, con
 	if (p->section == SECTION_POLICY) {
 		struct config_policy *policy = &p->config->policies[p->config->n_policies - 1];
 
-		policy->set |= 1u << i;
+		policy->set |= UINT64_C(1) << i;
 		base = (uint8_t *)&policy->values;
 	}
 	if (!config_key_parse(&config_keys[i], value, base + config_keys[i].offset))
@@ -346,6 +346,10 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 		.wal_limit_bytes = 64 * MIB,
 		.reserve_bytes = 64 * MIB,
 		.connections = 256,
+		.peer_connections = 192,
+		.header_timeout_ns = 10 * NS_PER_S,
+		.body_timeout_ns = 30 * NS_PER_S,
+		.idle_timeout_ns = 120 * NS_PER_S,
 		.sink_streams = 1024,
 		.sink_guest_streams = 4,
 		.sink_rate = 256 * MIB,
@@ -405,7 +409,7 @@ struct policy config_policy(const struct config *c, const char *name)
 		if (p->glob && fnmatch(p->glob, name, 0) != 0)
 			continue;
 		for (size_t k = 0; k < config_n_keys; k++)
-			if (p->set & 1u << k)
+			if (p->set & UINT64_C(1) << k)
 				memcpy((uint8_t *)&policy + config_keys[k].offset,
 				       (const uint8_t *)&p->values + config_keys[k].offset,
 				       config_key_policy_size(&config_keys[k]));

@@ -48,6 +48,10 @@ struct config {
 	uint64_t reserve_bytes;	     /* the reserve file given up on a full disk; default 64 MiB; 0 = none */
 	char **listen;		     /* NULL-terminated; NULL = none configured */
 	uint32_t connections;	     /* per listener; default 256 */
+	uint32_t peer_connections;   /* the same, of one peer; default 192 */
+	uint64_t header_timeout_ns;  /* for a whole request header; default 10 s; 1 s to 1 d */
+	uint64_t body_timeout_ns;    /* for a whole request body; default 30 s; the same range */
+	uint64_t idle_timeout_ns;    /* for anything to move; default 120 s; the same range */
 	char **sink_listen;	     /* NULL-terminated; NULL = guests cannot connect */
 	uint32_t sink_streams;	     /* at a time; default 1024 */
 	uint32_t sink_guest_streams; /* the same, per guest; default 4 */

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
+#include "client.h"
 #include "clock.h"
 #include "events.h"
 #include "routes.h"
@@ -40,15 +40,11 @@ void events_orphan(struct events *e)
 
 void events_tick(struct events *e)
 {
-	const union MHD_ConnectionInfo *info;
-
 	watch_want(e->watch);
 	if (e->exchange->wait == WAIT_EVENT) {
 		exchange_resume(e->exchange); /* it sees for itself whether a comment is due */
 	} else if (clock_mono() - e->sent_at > STALLED_NS) {
-		info = MHD_get_connection_info(e->exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-		if (info)
-			shutdown(info->connect_fd, SHUT_RDWR);
+		client_end(e->exchange->client);
 	}
 }
 
@@ -98,7 +94,7 @@ static ssize_t on_events(void *context, uint64_t position, char *out, size_t max
 	size_t n;
 
 	(void)position;
-	if (!e->exchange || e->exchange->gone)
+	if (!e->exchange || exchange_unfollowed(e->exchange))
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (!e->left && !next(e)) {
 		exchange_suspend(e->exchange, WAIT_EVENT);

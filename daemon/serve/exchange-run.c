@@ -2,6 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "client.h"
 #include "events.h"
 #include "live.h"
 #include "routes.h"
@@ -43,6 +44,8 @@ void *exchange_begin(void *context, const char *target, struct MHD_Connection *c
 		return NULL;
 	x->server = l->server;
 	x->connection = connection;
+	x->client = client_of(connection);
+	x->client->exchange = x;
 	x->hold = -1;
 	x->tcp = l->tcp;
 	x->parsed = request_parse(&x->request, target);
@@ -61,9 +64,11 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 
 	(void)context;
 	(void)connection;
-	(void)code;
 	if (!x)
 		return;
+	x->server->counts.timed_out += code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED;
+	x->client->exchange = NULL;
+	client_begin(x->client, CLIENT_IDLE);
 	*con_cls = NULL;
 	if (x->previous)
 		x->previous->next = x->next;
@@ -77,7 +82,6 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 		events_orphan(x->events);
 	if (x->work)
 		x->work_free(x->work);
-	sd_event_source_disable_unref(x->hangup);
 	sd_event_source_disable_unref(x->late);
 	sd_event_source_disable_unref(x->letting);
 	closep(&x->hold);
@@ -204,8 +208,13 @@ enum MHD_Result exchange_request(void *context, struct MHD_Connection *connectio
 		return MHD_NO;
 	if (!x->begun) { /* headers are there; the upload comes next */
 		x->begun = true;
+		client_begin(x->client, CLIENT_BODY);
 		x->http10 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
 		return MHD_YES;
 	}
-	return *bytes ? take_upload(x, data, bytes) : run(x, method);
+	if (*bytes)
+		return take_upload(x, data, bytes);
+	if (x->client->phase != CLIENT_ANSWER)
+		client_begin(x->client, CLIENT_ANSWER);
+	return run(x, method);
 }

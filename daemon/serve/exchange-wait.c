@@ -1,11 +1,10 @@
 /*
  * Exchanges that wait: for a commit, for an answer of the collector or the sink, or for their turn.
  *
- * They are suspended, and libmicrohttpd does not notice when the client of a suspended connection leaves, so its socket is watched here meanwhile.
+ * They are suspended, and libmicrohttpd does not notice when the client of a suspended connection leaves; client.c does, and tells.
  * Invariant: an exchange that is suspended has a wait that is not WAIT_NONE, and is in the server's list.
  */
-#include <sys/epoll.h>
-
+#include "client.h"
 #include "clock.h"
 #include "live.h"
 #include "server-state.h"
@@ -34,16 +33,16 @@ bool exchange_send(struct exchange *x, const struct message_writer *w)
 	return notice_send(x->answer.sink ? x->server->sink : x->server->notice, w);
 }
 
-static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *context)
+bool exchange_unfollowed(const struct exchange *x)
 {
-	struct exchange *x = context;
+	return x->gone || x->client->finished;
+}
 
-	(void)source;
-	(void)fd;
-	(void)revents;
-	x->gone = true;
-	exchange_resume(x);
-	return 0;
+void exchange_left(struct exchange *x, bool gone)
+{
+	x->gone |= gone;
+	if (x->gone || x->live || x->events)
+		exchange_resume(x);
 }
 
 static int on_late(sd_event_source *source, uint64_t usec, void *context)
@@ -81,9 +80,6 @@ bool exchange_hold(struct exchange *x)
 
 void exchange_suspend(struct exchange *x, enum wait wait)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-
 	/* Nothing waits for the collector without an end: where there is no timer, the answer counts as late at once. */
 	if (wait == WAIT_ANSWER && sd_event_add_time(x->server->event, &x->late, CLOCK_MONOTONIC,
 						     x->answer.deadline / 1000, 10000, on_late, x) < 0) {
@@ -94,8 +90,6 @@ void exchange_suspend(struct exchange *x, enum wait wait)
 	MHD_suspend_connection(x->connection);
 	if (wait == WAIT_AGAIN)
 		sd_event_source_set_enabled(x->server->again, SD_EVENT_ONESHOT);
-	else if (info && sd_event_add_io(x->server->event, &x->hangup, info->connect_fd, EPOLLRDHUP, on_hangup, x) < 0)
-		x->hangup = NULL;
 }
 
 void exchange_resume(struct exchange *x)
@@ -103,11 +97,9 @@ void exchange_resume(struct exchange *x)
 	if (x->wait == WAIT_NONE)
 		return;
 	x->wait = WAIT_NONE;
-	x->hangup = sd_event_source_disable_unref(x->hangup);
 	x->late = sd_event_source_disable_unref(x->late);
 	MHD_resume_connection(x->connection);
-	for (size_t i = 0; i < x->server->n_listeners; i++)
-		x->server->listeners[i].resumed = true;
+	x->client->listener->resumed = true;
 }
 
 void exchange_follow(struct exchange *x)

@@ -21,6 +21,7 @@
 #define EXCHANGE_STEP_NS    10000000ull /* a handler yields to other clients after so long */
 #define EXCHANGE_BLOCK	    65536u	/* of a body that is handed over at a time */
 
+struct client;
 struct server;
 struct live;
 struct events;
@@ -54,6 +55,7 @@ struct exchange {
 	struct server *server;
 	struct exchange *previous, *next; /* server's exchanges */
 	struct MHD_Connection *connection;
+	struct client *client;
 	bool tcp;
 	bool http10; /* no chunked bodies */
 	struct request request;
@@ -65,9 +67,8 @@ struct exchange {
 	char *upload;
 	size_t upload_bytes;
 	enum wait wait;
-	sd_event_source *hangup;  /* while it waits ... */
-	sd_event_source *late;	  /* ... for an answer */
-	bool gone;		  /* its client left, or the server stops */
+	sd_event_source *late;	  /* while it waits for an answer */
+	bool gone;		  /* its client takes nothing more, or the server stops */
 	int hold;		  /* on deletion; -1 = none ... */
 	uint64_t hold_tried;	  /* ... and since when it was tried, CLOCK_MONOTONIC ns */
 	sd_event_source *letting; /* when it lets go */
@@ -130,7 +131,10 @@ void exchange_follow(struct exchange *x);
 /* The problem that the collector answered. */
 enum outcome exchange_refused(struct exchange *x);
 
-/* Suspend it, watching its client, until WAIT comes true.  To be called within a callback of its connection. */
+/* Has a body that follows to end: its client sent FIN or is gone, or the server stops? */
+bool exchange_unfollowed(const struct exchange *x);
+
+/* Suspend it until WAIT comes true or its client is gone.  To be called within a callback of its connection. */
 void exchange_suspend(struct exchange *x, enum wait wait);
 /* Call it again. */
 void exchange_resume(struct exchange *x);

@@ -20,7 +20,7 @@
 #define FOREIGN                                                                                                 \
 	"%s is refused: until there is access control, mprofd-http listens on Unix sockets (unix:PATH) and on " \
 	"loopback (127.0.0.1:PORT, [::1]:PORT) only"
-#define BACKLOG 128
+#define BACKLOG 1024
 
 union address {
 	struct sockaddr any;

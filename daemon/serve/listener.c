@@ -1,18 +1,26 @@
 /*
- * Listeners: one libmicrohttpd daemon each, driven by its epoll descriptor and its timeout.
+ * Listeners: a listening socket, and one libmicrohttpd daemon for the connections that were accepted there.
+ *
+ * libmicrohttpd is run when its epoll descriptor is ready, and again while it says that it has more to do (its timeout is 0), a bounded
+ * number of turns and for a bounded time, so that a body is sent as fast as its client takes it and others have their turn. Its other
+ * timeouts are seconds long; the server's tick runs it for those. Its own listening is not used: once it has all the connections that
+ * it may have, it watches its listening socket no more until it is run, and nothing has it run when the last of them has gone.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "client.h"
+#include "clock.h"
 #include "listen.h"
 #include "log.h"
 #include "server-state.h"
 
-#define CONNECTION_BYTES  (48u << 10) /* MHD's memory for one: headers in, headers out */
-#define CONNECTION_IDLE_S 120u
+#define CONNECTION_BYTES (48u << 10) /* MHD's memory for one: headers in, headers out */
+#define TURNS_MOST	 64u	     /* of libmicrohttpd, before others have theirs */
 
 static void on_mhd_log(void *context, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static void on_mhd_log(void *context, const char *format, va_list args)
@@ -25,70 +33,104 @@ static void on_mhd_log(void *context, const char *format, va_list args)
 	log_debug("libmicrohttpd: %s", text);
 }
 
+/* Is there something that libmicrohttpd can do at once? */
+static bool is_busy(struct listener *l)
+{
+	MHD_UNSIGNED_LONG_LONG ms = 0;
+
+	return l->resumed || (MHD_get_timeout(l->daemon, &ms) == MHD_YES && ms == 0);
+}
+
+void listener_run(struct listener *l)
+{
+	uint64_t until = clock_mono() + EXCHANGE_STEP_NS;
+
+	for (unsigned turn = 0; turn < TURNS_MOST; turn++) {
+		l->resumed = false;
+		MHD_run(l->daemon);
+		if (!is_busy(l) || clock_mono() >= until)
+			break;
+	}
+	clients_end_finished(l);
+}
+
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *context)
 {
-	struct listener *l = context;
-
 	(void)source;
 	(void)fd;
 	(void)revents;
-	l->resumed = false;
-	MHD_run(l->daemon);
+	listener_run(context);
 	return 0;
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *context)
+static int on_again(sd_event_source *source, void *context)
 {
-	struct listener *l = context;
-
 	(void)source;
-	(void)usec;
-	l->resumed = false;
-	MHD_run(l->daemon);
+	listener_run(context);
+	return 0;
+}
+
+static int on_accept(sd_event_source *source, int fd, uint32_t revents, void *context)
+{
+	(void)source;
+	(void)fd;
+	(void)revents;
+	clients_accept(context);
 	return 0;
 }
 
 void listener_schedule(struct listener *l)
 {
-	MHD_UNSIGNED_LONG_LONG ms = 0;
+	sd_event_source_set_enabled(l->again, is_busy(l) ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
 
-	if (!l->resumed && MHD_get_timeout(l->daemon, &ms) != MHD_YES) {
-		sd_event_source_set_enabled(l->timer, SD_EVENT_OFF);
-		return;
-	}
-	sd_event_source_set_time_relative(l->timer, ms * 1000);
-	sd_event_source_set_enabled(l->timer, SD_EVENT_ONESHOT);
+static struct MHD_Daemon *daemon_start(struct listener *l)
+{
+	const struct server *s = l->server;
+	unsigned idle_s = (unsigned)((s->idle_timeout_ns + NS_PER_S - 1) / NS_PER_S);
+
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+				0, NULL, NULL, exchange_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+				MHD_OPTION_URI_LOG_CALLBACK, exchange_begin, l, MHD_OPTION_NOTIFY_COMPLETED,
+				exchange_completed, l, MHD_OPTION_NOTIFY_CONNECTION, client_notify, l,
+				MHD_OPTION_CONNECTION_LIMIT, s->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				(size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_END);
+}
+
+static int listener_watch(struct listener *l)
+{
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	sd_event *event = l->server->event;
+	int rc = info ? sd_event_add_io(event, &l->io, info->epoll_fd, EPOLLIN, on_io, l) : -ENOTSUP;
+
+	if (rc >= 0)
+		rc = sd_event_add_io(event, &l->accept, l->fd, EPOLLIN, on_accept, l);
+	if (rc >= 0)
+		rc = sd_event_add_defer(event, &l->again, on_again, l);
+	return rc < 0 ? rc : 0;
 }
 
 static int listener_start(struct server *s, struct listen_socket *socket)
 {
 	struct listener *l = &s->listeners[s->n_listeners];
-	const union MHD_DaemonInfo *info;
-	int rc;
+	int flags, rc;
 
-	*l = (struct listener){.server = s, .tcp = socket->tcp};
+	*l = (struct listener){.server = s, .tcp = socket->tcp, .fd = socket->fd};
 	l->path = TAKE_PTR(socket->path);
-	l->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-				     exchange_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
-				     MHD_OPTION_LISTEN_SOCKET, socket->fd, MHD_OPTION_URI_LOG_CALLBACK, exchange_begin,
-				     l, MHD_OPTION_NOTIFY_COMPLETED, exchange_completed, l, MHD_OPTION_CONNECTION_LIMIT,
-				     s->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-				     MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_IDLE_S, MHD_OPTION_END);
+	memcpy(l->where, socket->where, sizeof(l->where));
+	/* A socket of systemd's may block, and a connection that leaves before it is accepted would then stop the server. */
+	flags = fcntl(l->fd, F_GETFL);
+	l->daemon = flags >= 0 && fcntl(l->fd, F_SETFL, flags | O_NONBLOCK) == 0 ? daemon_start(l) : NULL;
 	if (!l->daemon) {
-		close(socket->fd);
+		closep(&l->fd);
 		freep(&l->path);
 		return -ENOMEM;
 	}
 	s->n_listeners++;
-	info = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	if (!info)
-		return -ENOTSUP;
-	rc = sd_event_add_io(s->event, &l->io, info->epoll_fd, EPOLLIN, on_io, l);
-	if (rc >= 0)
-		rc = sd_event_add_time_relative(s->event, &l->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, l);
-	if (rc >= 0)
-		log_info("listening on %s", socket->where);
-	return rc < 0 ? rc : 0;
+	rc = listener_watch(l);
+	if (rc == 0)
+		log_info("listening on %s", l->where);
+	return rc;
 }
 
 static int listener_add(struct server *s, struct listen_socket *socket, char *sentence, size_t size)
@@ -127,8 +169,10 @@ int server_adopt(struct server *s, int fd, char *sentence, size_t size)
 void listener_stop(struct listener *l)
 {
 	sd_event_source_disable_unref(l->io);
-	sd_event_source_disable_unref(l->timer);
+	sd_event_source_disable_unref(l->again);
+	l->accept = sd_event_source_disable_unref(l->accept);
 	MHD_stop_daemon(l->daemon);
+	close(l->fd);
 	if (l->path)
 		unlink(l->path);
 	free(l->path);

@@ -264,7 +264,7 @@ static ssize_t on_live(void *context, uint64_t position, char *out, size_t max)
 	int rc;
 
 	(void)position;
-	while (l->exchange && !l->exchange->gone) {
+	while (l->exchange && !exchange_unfollowed(l->exchange)) {
 		if (l->sending) {
 			rc = emitter_pull(&l->emitter, out, max, &n);
 			if (rc != 0)

@@ -125,6 +125,10 @@ static int serve(const struct arguments *a, const struct config *c, char *senten
 	struct server_options options = {.state = a->state,
 					 .run = a->run,
 					 .connections = c->connections,
+					 .peer_connections = c->peer_connections,
+					 .header_timeout_ns = c->header_timeout_ns,
+					 .body_timeout_ns = c->body_timeout_ns,
+					 .idle_timeout_ns = c->idle_timeout_ns,
 					 .sink = c->sink_listen && c->sink_listen[0]};
 	int rc = loop_new(&event);
 

@@ -106,6 +106,14 @@ static void put_own(FILE *out, const struct server_counts *c)
 	put(out, "mprofd_http_requests_in_progress", "gauge", "Requests that are being answered.", c->open);
 	put(out, "mprofd_http_refused", "counter", "Requests answered with a problem of the client's.", c->refused);
 	put(out, "mprofd_http_failed", "counter", "Requests answered with a problem of the server's.", c->failed);
+	put(out, "mprofd_http_connections", "gauge", "Connections that are open.", c->clients);
+	put(out, "mprofd_http_connections_refused", "counter",
+	    "Connections answered 503, since one peer had as many requests under way as it may.", c->turned_away);
+	put(out, "mprofd_http_connections_evicted", "counter",
+	    "Connections closed for another one while they waited longest for a request header.", c->evicted);
+	put(out, "mprofd_http_connections_timed_out", "counter",
+	    "Connections closed since a header, a body or anything at all did not come, or nothing was taken.",
+	    c->timed_out);
 	put(out, "mprofd_http_live", "gauge", "Live bodies that are being sent.", c->live);
 	put(out, "mprofd_http_events", "gauge", "Streams of events that are being sent.", c->events);
 	put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", c->commits);

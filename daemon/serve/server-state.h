@@ -10,10 +10,17 @@
 
 struct listener {
 	struct server *server;
+	int fd; /* the listening socket */
 	struct MHD_Daemon *daemon;
-	sd_event_source *io, *timer;
+	sd_event_source *io, *again; /* the daemon's descriptor; on while it has more to do at once */
+	sd_event_source *accept;     /* off while PAUSED */
+	struct client *clients;	     /* the newest first */
+	size_t n_clients, finished;  /* how many, and how many of these sent FIN */
+	struct client *arriving;     /* while it is handed to MHD; else NULL */
 	char *path;
+	char where[128];
 	bool tcp;
+	bool paused;  /* nobody is accepted until a client ends or waits for a header */
 	bool resumed; /* MHD must run, and does not say so by its timeout or its descriptor */
 };
 
@@ -25,7 +32,8 @@ struct server {
 	struct memtraces_reader *memtraces;
 	bool sink_wanted;
 	struct watch *watch;
-	unsigned connections;
+	unsigned connections, peer_connections;
+	uint64_t header_timeout_ns, body_timeout_ns, idle_timeout_ns;
 	char host[256];
 	struct listener listeners[LISTENERS_MAX];
 	size_t n_listeners;
@@ -44,11 +52,18 @@ enum MHD_Result exchange_request(void *context, struct MHD_Connection *connectio
 void exchange_completed(void *context, struct MHD_Connection *connection, void **con_cls,
 			enum MHD_RequestTerminationCode code);
 
+/* ---- exchange-wait.c ---- */
+
+/* The client of X sent FIN, or (GONE) takes nothing more either. */
+void exchange_left(struct exchange *x, bool gone);
+
 /* ---- listener.c ---- */
 
 /* End its connections, remove its Unix socket. */
 void listener_stop(struct listener *l);
-/* See when it wants to run next. */
+/* Run libmicrohttpd until it has nothing more to do at once, or for a bounded time. Not to be called by what libmicrohttpd calls. */
+void listener_run(struct listener *l);
+/* See whether it wants to run again at once. */
 void listener_schedule(struct listener *l);
 
 #endif

@@ -5,6 +5,8 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "client.h"
+#include "clock.h"
 #include "events.h"
 #include "live.h"
 #include "server-state.h"
@@ -27,6 +29,8 @@ struct server_counts server_counts(const struct server *s)
 		c.live += x->live != NULL;
 		c.events += x->events != NULL;
 	}
+	for (size_t i = 0; i < s->n_listeners; i++)
+		c.clients += s->listeners[i].n_clients;
 	c.connected = notice_connected(s->notice);
 	c.sink_connected = notice_connected(s->sink);
 	c.longest_read = reader_longest(s->reader);
@@ -155,6 +159,10 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 	for (struct exchange *x = s->ticks++ % 2 ? NULL : s->exchanges; x; x = x->next)
 		if (x->live)
 			exchange_follow(x);
+	for (size_t i = 0; i < s->n_listeners; i++) {
+		clients_tick(&s->listeners[i], clock_mono());
+		listener_run(&s->listeners[i]);
+	}
 	say_status(s);
 	sd_event_source_set_time(source, usec + TICK_US);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -162,7 +170,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 
 /* The server. */
 
-/* After whatever happened: see when each daemon wants to run next. */
+/* After whatever happened: see which daemon wants to run again. */
 static int on_post(sd_event_source *source, void *context)
 {
 	struct server *s = context;
@@ -199,6 +207,10 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 	s->sink_wanted = options->sink;
 	s->event = event;
 	s->connections = options->connections;
+	s->peer_connections = options->peer_connections;
+	s->header_timeout_ns = options->header_timeout_ns;
+	s->body_timeout_ns = options->body_timeout_ns;
+	s->idle_timeout_ns = options->idle_timeout_ns;
 	if (gethostname(s->host, sizeof(s->host) - 1) < 0)
 		strcpy(s->host, "localhost");
 	rc = scratch_init(&s->scratch);

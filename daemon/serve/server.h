@@ -10,7 +10,9 @@
 struct server_options {
 	const char *state; /* directory with the archive */
 	const char *run;   /* directory with the sockets */
-	unsigned connections;
+	/* Connections at most, for each listener: of all, and of one peer. */
+	unsigned connections, peer_connections;
+	uint64_t header_timeout_ns, body_timeout_ns, idle_timeout_ns;
 	bool sink; /* guests are to be received: the server is not ready without the sink */
 };
 
@@ -31,7 +33,8 @@ int server_adopt(struct server *s, int fd, char *sentence, size_t size);
 
 struct server_counts {
 	uint64_t requests, open, refused, failed, live, events, commits, connected, sink_connected;
-	uint64_t longest_read; /* ns */
+	uint64_t clients, turned_away, evicted, timed_out; /* connections */
+	uint64_t longest_read;				   /* ns */
 };
 struct server_counts server_counts(const struct server *s);
 /* An answer with this status is given. */

@@ -50,6 +50,10 @@ static void check_defaults(const struct config *c)
 	CHECK_EQ_UINT(c->reserve_bytes, 64u << 20);
 	CHECK(c->listen == NULL);
 	CHECK_EQ_UINT(c->connections, 256);
+	CHECK_EQ_UINT(c->peer_connections, 192);
+	CHECK_EQ_UINT(c->header_timeout_ns, 10 * S);
+	CHECK_EQ_UINT(c->body_timeout_ns, 30 * S);
+	CHECK_EQ_UINT(c->idle_timeout_ns, 120 * S);
 	CHECK_EQ_INT(p.mode, POLICY_CONTINUOUS);
 	CHECK_EQ_UINT(p.interval_ns, 60 * S);
 	CHECK_EQ_UINT(p.bytes, 1u << 30);
@@ -87,7 +91,9 @@ static void test_values(void)
 			      "bytes = 123B\n"
 			      "[http]\n"
 			      "listen = unix:/run/x\nlisten = 127.0.0.1:80\n"
-			      "connections = 12"),
+			      "connections = 12\nconnections-per-peer = 5\n"
+			      "header-timeout = 1s\nbody-timeout = 90s\nidle-timeout = 1d\n"
+			      "[sink]\nreconnect = 7s\n[policy]\nmemtrace = asked"),
 		     0);
 	CHECK_EQ_STR(error, "");
 	CHECK_EQ_UINT(c.queue_bytes, 3u << 29);
@@ -104,6 +110,13 @@ static void test_values(void)
 		CHECK_EQ_STR(c.listen[1], "127.0.0.1:80");
 	}
 	CHECK_EQ_UINT(c.connections, 12);
+	CHECK_EQ_UINT(c.peer_connections, 5);
+	CHECK_EQ_UINT(c.header_timeout_ns, S);
+	CHECK_EQ_UINT(c.body_timeout_ns, 90 * S);
+	CHECK_EQ_UINT(c.idle_timeout_ns, 86400 * S);
+	CHECK_EQ_UINT(c.sink_reconnect_ns, 7 * S);
+	CHECK_EQ_INT(config_policy(&c, "web").memtrace, MEMTRACE_ASKED);
+	CHECK_EQ_INT(config_policy(&c, "web").mode, POLICY_CONTINUOUS);
 	config_deinit(&c);
 }
 
@@ -204,6 +217,10 @@ static void test_faults(void)
 		{"[xen 5]\n", 1, "there is no section [xen 5]"},
 		{"[http]\nconnections = 1.5\n", 2, "a whole number"},
 		{"[http]\nconnections = 0\n", 2, "from 1"},
+		{"[http]\nconnections-per-peer = 0\n", 2, "from 1"},
+		{"[http]\nheader-timeout = 999ms\n", 2, "from 1s to 1d"},
+		{"[http]\nbody-timeout = 0\n", 2, "from 1s to 1d"},
+		{"[http]\nidle-timeout = 25h\n", 2, "from 1s to 1d"},
 		{"[http]\nlisten = here\n", 2, "is no address"},
 		{"[policy]\nmode = sometimes\n", 2, "continuous, periodic or on-crash"},
 		{"[policy]\nmemtrace = yes\n", 2, "automatic or asked"},

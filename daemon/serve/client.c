@@ -1,0 +1,276 @@
+/*
+ * Clients.
+ *
+ * Invariants: each connection of libmicrohttpd has one client in its listener's list, so that the list never has more than the limit;
+ * while a connection waits in the kernel, either the listening socket is watched, or every place is taken by a client whose request is
+ * whole, and then the next phase or end of one of those has it watched again.  A client that waits for its header is never suspended.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "clock.h"
+#include "log.h"
+#include "problem.h"
+#include "server-state.h"
+
+#define ACCEPT_MOST 64u /* connections before others have their turn */
+
+static bool waits_for_header(const struct client *c)
+{
+	return (c->phase == CLIENT_HEADER || c->phase == CLIENT_IDLE) && !c->ended;
+}
+
+/* Watch the listening socket again if that was stopped. */
+static void accept_again(struct listener *l)
+{
+	if (!l->paused)
+		return;
+	l->paused = false;
+	sd_event_source_set_enabled(l->accept, SD_EVENT_ON);
+}
+
+static void accept_pause(struct listener *l)
+{
+	l->paused = true;
+	sd_event_source_set_enabled(l->accept, SD_EVENT_OFF);
+}
+
+void client_begin(struct client *c, enum client_phase phase)
+{
+	c->phase = phase;
+	c->since = clock_mono();
+	if (waits_for_header(c))
+		accept_again(c->listener); /* it can be closed for the next one */
+}
+
+void client_end(struct client *c)
+{
+	c->ended = true;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+/* The client has sent FIN, or is gone altogether. */
+static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *context)
+{
+	struct client *c = context;
+
+	(void)source;
+	(void)fd;
+	if (!c->finished)
+		c->listener->finished++;
+	c->finished = true;
+	if (c->exchange)
+		exchange_left(c->exchange, revents & (EPOLLHUP | EPOLLERR));
+	listener_run(c->listener);
+	return 0;
+}
+
+static struct client *client_started(struct listener *l)
+{
+	struct client *c = TAKE_PTR(l->arriving);
+
+	c->next = l->clients;
+	if (c->next)
+		c->next->previous = c;
+	l->clients = c;
+	l->n_clients++;
+	/* Where it cannot be watched, the deadlines still hold. */
+	if (sd_event_add_io(l->server->event, &c->hangup, c->fd, EPOLLRDHUP | EPOLLET, on_hangup, c) < 0)
+		c->hangup = NULL;
+	client_begin(c, CLIENT_HEADER);
+	return c;
+}
+
+static void client_closed(struct listener *l, struct client *c)
+{
+	if (c->previous)
+		c->previous->next = c->next;
+	else
+		l->clients = c->next;
+	if (c->next)
+		c->next->previous = c->previous;
+	l->n_clients--;
+	l->finished -= c->finished;
+	sd_event_source_disable_unref(c->hangup);
+	free(c);
+	accept_again(l);
+}
+
+void client_notify(void *context, struct MHD_Connection *connection, void **socket_context,
+		   enum MHD_ConnectionNotificationCode code)
+{
+	struct listener *l = context;
+
+	(void)connection;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		*socket_context = client_started(l);
+	else if (*socket_context)
+		client_closed(l, *socket_context);
+}
+
+struct client *client_of(struct MHD_Connection *connection)
+{
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+/* Return the client that has waited longest for a header, of PEER (NULL: of any peer), or NULL; *N is how many clients there are of PEER. */
+static struct client *longest_waiting(const struct listener *l, const struct peer *peer, size_t *n)
+{
+	struct client *found = NULL;
+
+	*n = 0;
+	for (struct client *c = l->clients; c; c = c->next) {
+		if (peer && !peer_same(c->peer, *peer))
+			continue;
+		++*n;
+		if (waits_for_header(c) && (!found || c->since <= found->since))
+			found = c;
+	}
+	return found;
+}
+
+/* Close C for another client, at once. */
+static void evict(struct listener *l, struct client *c)
+{
+	l->server->counts.evicted++;
+	client_end(c);
+	MHD_run(l->daemon);
+}
+
+/* Tell the client on FD that there is no place.  The socket is closed, whether that is seen or not. */
+static void refuse(struct listener *l, int fd)
+{
+	static const char detail[] = "This client has too many requests under way; end one, or try again.";
+	json_t *json = problem_json(MHD_HTTP_SERVICE_UNAVAILABLE, detail, NULL);
+	CLEANUP(freep) char *body = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	char text[1024], unread[4096];
+	int len;
+
+	json_decref(json);
+	l->server->counts.turned_away++;
+	len = snprintf(text, sizeof(text),
+		       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " PROBLEM_TYPE
+		       "\r\nContent-Length: %zu\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
+		       body ? strlen(body) : 0, body ? body : "");
+	/* Bytes that were not read when the socket is closed would have the answer thrown away. */
+	(void)!recv(fd, unread, sizeof(unread), MSG_DONTWAIT);
+	if (len > 0 && (size_t)len < sizeof(text))
+		(void)!send(fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	shutdown(fd, SHUT_WR);
+	close(fd);
+}
+
+/* Hand FD to libmicrohttpd, which closes it in the end, or at once where that fails. */
+static void client_add(struct listener *l, int fd, struct peer peer, const struct sockaddr_storage *address,
+		       socklen_t bytes)
+{
+	l->arriving = calloc(1, sizeof(*l->arriving));
+	if (!l->arriving) {
+		close(fd);
+		return;
+	}
+	*l->arriving = (struct client){.listener = l, .fd = fd, .peer = peer};
+	if (MHD_add_connection(l->daemon, fd, (const struct sockaddr *)address, bytes) != MHD_YES)
+		log_debug("%s: a connection could not be added: %s", l->where, strerror(errno));
+	free(TAKE_PTR(l->arriving));
+	l->resumed = true;
+}
+
+/* Find a place for FD, if need be that of a client that waits for its header. */
+static void client_place(struct listener *l, int fd, const struct sockaddr_storage *address, socklen_t bytes)
+{
+	const struct server *s = l->server;
+	struct peer peer = peer_of(fd, address);
+	struct client *longest;
+	size_t n;
+
+	longest_waiting(l, &peer, &n);
+	if (n >= s->peer_connections || l->n_clients >= s->connections)
+		MHD_run(l->daemon); /* a header may be there that was not read yet */
+	longest = longest_waiting(l, &peer, &n);
+	if (n < s->peer_connections)
+		longest = l->n_clients < s->connections ? NULL : longest_waiting(l, NULL, &n);
+	if (longest)
+		evict(l, longest);
+	longest_waiting(l, &peer, &n);
+	if (n >= s->peer_connections || l->n_clients >= s->connections)
+		refuse(l, fd);
+	else
+		client_add(l, fd, peer, address, bytes);
+}
+
+/* Accept one connection.  False: there is none, or none can be taken now. */
+static bool accept_one(struct listener *l)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t bytes = sizeof(address);
+	size_t n;
+	int fd;
+
+	if (l->n_clients >= l->server->connections && !longest_waiting(l, NULL, &n)) {
+		accept_pause(l);
+		return false;
+	}
+	fd = accept4(l->fd, (struct sockaddr *)&address, &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0) {
+		client_place(l, fd, &address, bytes);
+		return true;
+	}
+	/* Without a descriptor or memory nobody can be taken in; the next tick tries again, or whoever is closed first. */
+	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+		accept_pause(l);
+	return !l->paused && errno != EAGAIN;
+}
+
+void clients_accept(struct listener *l)
+{
+	for (unsigned n = 0; n < ACCEPT_MOST && accept_one(l); n++)
+		;
+}
+
+/* Return when C is to be ended, CLOCK_MONOTONIC ns. */
+static uint64_t deadline(const struct client *c)
+{
+	const struct server *s = c->listener->server;
+
+	switch (c->phase) {
+	case CLIENT_HEADER:
+		return c->since + s->header_timeout_ns;
+	case CLIENT_IDLE:
+		return c->since + s->idle_timeout_ns;
+	case CLIENT_BODY:
+		return c->since + s->body_timeout_ns;
+	default: /* libmicrohttpd sees whether anything of the answer was taken */
+		return UINT64_MAX;
+	}
+}
+
+void clients_tick(struct listener *l, uint64_t now)
+{
+	for (struct client *c = l->clients; c; c = c->next) {
+		if (c->ended || now < deadline(c))
+			continue;
+		l->server->counts.timed_out++;
+		client_end(c);
+	}
+	accept_again(l);
+}
+
+void clients_end_finished(struct listener *l)
+{
+	int unread;
+
+	for (struct client *c = l->finished ? l->clients : NULL; c; c = c->next) {
+		if (!c->finished || c->ended || c->phase == CLIENT_ANSWER)
+			continue;
+		/* What came before FIN may make the request whole. */
+		if (ioctl(c->fd, FIONREAD, &unread) < 0 || unread == 0)
+			client_end(c);
+	}
+}

@@ -1,0 +1,417 @@
+"""The connections of mprofd-http, on every kind of listener: limits, deadlines, and clients that leave: connections.py BUILD-DIRECTORY [TEST…]
+
+A client that is held has been answered once, so that the server is known to have accepted it.
+"""
+
+import contextlib
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+import daemons
+from daemons import Case, Ring, events_of, program
+
+LONG = "header-timeout = 1d\nbody-timeout = 1d\nidle-timeout = 1d\n"
+ASK = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HEALTH = ASK % b"/healthz"
+EVENTS = ASK % b"/v1/events"
+# Take over descriptor argv[1] as systemd hands it to a service, and become argv[2:].
+ACTIVATED = (
+    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1');"
+    " os.execv(sys.argv[2], sys.argv[2:])"
+)
+
+
+def has_ipv6():
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6) as probe:
+        probe.bind(("::1", 0))
+        return True
+    return False
+
+
+KINDS = ["ipv4", "unix", "activated-unix", "activated-tcp", *(["ipv6"] if has_ipv6() else [])]
+
+
+class Client:
+    """A connection, byte for byte."""
+
+    def __init__(self, server, source=None):
+        self.socket = socket.socket(server.family)
+        self.socket.settimeout(daemons.PATIENCE)
+        if source:
+            self.socket.bind((source, 0))
+        self.socket.connect(server.address)
+        self.stream = self.socket.makefile("rb")
+
+    def send(self, data):
+        self.socket.sendall(data)
+        return self
+
+    def head(self):
+        """(status, headers); the status is 0 where the connection was closed."""
+        first = self.stream.readline().split()
+        headers = {}
+        while line := self.stream.readline().strip():
+            name, value = line.decode().split(":", 1)
+            headers[name.lower()] = value.strip()
+        return int(first[1]) if first else 0, headers
+
+    def answer(self):
+        """(status, body), of an answer that says how long it is."""
+        status, headers = self.head()
+        return status, self.stream.read(int(headers.get("content-length", 0)))
+
+    def ask(self, request=HEALTH):
+        return self.send(request).answer()[0]
+
+    def finish(self):
+        self.socket.shutdown(socket.SHUT_WR)
+        return self
+
+    def is_open(self):
+        """Has the server neither closed it nor sent anything?"""
+        self.socket.setblocking(False)
+        try:
+            self.socket.recv(1, socket.MSG_PEEK)
+            return False
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            self.socket.settimeout(daemons.PATIENCE)
+
+    def rest(self):
+        """What comes until the server closes it; one that it closes with bytes unread is reset."""
+        data = b""
+        with contextlib.suppress(ConnectionError):
+            while got := self.stream.read1(65536):
+                data += got
+        return data
+
+    def close(self):
+        self.stream.close()
+        self.socket.close()
+
+
+class Server:
+    """mprofd-http alone, without an archive, at a listener of KIND."""
+
+    def __init__(self, kind, config=""):
+        tcp = {"ipv4": "127.0.0.1:0", "ipv6": "[::1]:0"}.get(kind)
+        path = os.path.abspath(f"{kind}.sock")
+        activated = kind.startswith("activated")
+        with open("http.conf", "w", encoding="ascii") as f:
+            f.write(f"[http]\n{config}")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        command = [program("mprofd-http"), "--state", os.getcwd(), "--run", os.getcwd(), "--config", "http.conf"]
+        if activated:
+            handed = socket.socket(socket.AF_INET if kind.endswith("tcp") else socket.AF_UNIX)
+            handed.bind(("127.0.0.1", 0) if kind.endswith("tcp") else path)
+            handed.listen(512)
+            command = [sys.executable, "-c", ACTIVATED, str(handed.fileno()), *command]
+        else:
+            command += ["--listen", tcp or f"unix:{path}"]
+        with open("http.log", "w", encoding="ascii") as log:
+            self.process = subprocess.Popen(command, stderr=log, pass_fds=[handed.fileno()] if activated else [])
+        if activated:
+            handed.close()
+        self.family = {"ipv6": socket.AF_INET6, "ipv4": socket.AF_INET, "activated-tcp": socket.AF_INET}.get(kind, socket.AF_UNIX)
+        port = re.search(r":(\d+)$", self._said_where())
+        self.address = ("::1" if kind == "ipv6" else "127.0.0.1", int(port[1])) if port else path
+
+    def _said_where(self):
+        until = time.monotonic() + daemons.PATIENCE
+        while time.monotonic() < until and self.process.poll() is None:
+            with open("http.log", encoding="ascii") as log:
+                said = re.search(r"listening on (\S+)", log.read())
+            if said:
+                return said[1]
+            time.sleep(0.005)
+        raise AssertionError("it does not listen")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(30)
+        with open("http.log", encoding="ascii", errors="replace") as log:
+            text = log.read()
+        if code or "runtime error:" in text:
+            raise AssertionError(f"it ended with {code}:\n{text[-5000:]}")
+
+
+def counters(client):
+    """What /metrics says of connections, over CLIENT."""
+    text = client.send(ASK % b"/metrics").answer()[1].decode()
+    return {name: int(value) for name, value in re.findall(r"(?m)^mprofd_http_connections_?(\w*) (\d+)$", text)}
+
+
+class Connections(Case):
+    def server(self, kind="unix", config=LONG):
+        return self.enterContext(Server(kind, config))
+
+    def client(self, server, source=None):
+        client = Client(server, source)
+        self.addCleanup(client.close)
+        return client
+
+    def wait(self, what):
+        until = time.monotonic() + daemons.PATIENCE
+        while not what():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+
+    def hold(self, server, n):
+        """N clients that were answered, in that order."""
+        clients = []
+        for _ in range(n):
+            clients.append(self.client(server))
+            self.assertEqual(clients[-1].ask(), 200)
+        return clients
+
+    def listen_to(self, server, n):
+        """N clients whose answer does not end."""
+        clients = [self.client(server).send(EVENTS) for _ in range(n)]
+        for client in clients:
+            self.assertEqual(client.head()[0], 200)
+        return clients
+
+    # ---- limits
+
+    def held(self, server, limit, n):
+        """N clients at a limit: one more than that closes the one that waits longest, and none else."""
+        clients = self.hold(server, n)
+        for client in clients[: max(0, n - limit)]:
+            self.assertEqual(client.rest(), b"")
+        for client in clients[max(0, n - limit) :]:
+            self.assertTrue(client.is_open())
+        for client in clients:
+            client.close()
+        self.assertEqual(self.client(server).ask(), 200)
+
+    def test_at_the_limit(self):
+        """One less, exactly, and one more than the limit, on every kind of listener; when all have gone, the next is answered."""
+        for kind in KINDS:
+            for limit in (1, 2, 4, 8):
+                with self.subTest(kind=kind, limit=limit), Server(kind, f"connections = {limit}\n{LONG}") as server:
+                    for n in (limit - 1, limit, limit + 1):
+                        self.held(server, limit, n)
+
+    def test_at_the_default_limit(self):
+        for kind in ("unix", "ipv4"):
+            with self.subTest(kind=kind), Server(kind, f"connections-per-peer = 256\n{LONG}") as server:
+                for n in (255, 256, 257):
+                    self.held(server, 256, n)
+
+    def test_answers_are_not_cut_for_others(self):
+        """Where every place has an answer under way, the next client waits until one of these ends, or is done."""
+        for kind in KINDS:
+            for limit in (1, 4):
+                with self.subTest(kind=kind, limit=limit), Server(kind, f"connections = {limit}\n{LONG}") as server:
+                    busy = self.listen_to(server, limit)
+                    late = [self.client(server).send(HEALTH) for _ in range(2)]
+                    self.assertTrue(all(client.is_open() for client in late))
+                    busy[0].close()
+                    self.assertEqual([client.answer()[0] for client in late], [200, 200])
+                    for client in (*busy[1:], *late):
+                        client.close()
+                    self.assertEqual(self.client(server).ask(), 200)
+
+    def test_whole_requests_do_not_wait_for_headers(self):
+        """Of two that wait, the one whose header began last stays: a slow start does not cost those that came later."""
+        server = self.server(config=f"connections = 3\n{LONG}")
+        first, second = self.hold(server, 2)
+        self.assertEqual(first.ask(), 200)
+        third, fourth = self.hold(server, 2)
+        self.assertEqual(second.rest(), b"")
+        self.assertEqual([client.ask() for client in (first, third, fourth)], [200] * 3)
+        self.assertEqual(counters(fourth), {"": 3, "refused_total": 0, "evicted_total": 1, "timed_out_total": 0})
+
+    def test_one_peer(self):
+        """A peer closes its own connections for its next one, is refused where all of them have answers, and costs others nothing."""
+        server = self.server("ipv4", f"connections = 4\nconnections-per-peer = 2\n{LONG}")
+        other = self.client(server, "127.0.0.2")
+        self.assertEqual(other.ask(), 200)
+        first, second, third = self.hold(server, 3)
+        self.assertEqual(first.rest(), b"")
+        self.assertEqual(second.send(EVENTS).head()[0], 200)
+        self.assertEqual(third.send(EVENTS).head()[0], 200)
+        refused = self.client(server).send(HEALTH)
+        status, body = refused.answer()
+        self.assertEqual((status, json.loads(body)["status"], refused.rest()), (503, 503, b""))
+        self.assertEqual(other.ask(), 200)
+        self.assertEqual(self.client(server, "127.0.0.3").ask(), 200)
+        third.close()
+        self.wait(lambda: self.client(server).ask() == 200)
+        self.assertEqual(counters(other)["evicted_total"], 1)
+        self.assertGreaterEqual(counters(other)["refused_total"], 1)
+
+    def test_one_user(self):
+        server = self.server("unix", f"connections = 8\nconnections-per-peer = 2\n{LONG}")
+        self.listen_to(server, 2)
+        self.assertEqual(self.client(server).send(HEALTH).answer()[0], 503)
+        if os.geteuid() != 0:
+            self.skipTest("only root can be another user")
+        os.chmod(server.address, 0o666)
+        os.chmod(".", 0o755)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                os.setresuid(65534, 65534, 65534)
+                status = int(Client(server).ask() != 200)
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_without_descriptors(self):
+        """A server that has none left answers again when clients have gone."""
+        for kind in ("unix", "ipv4"):
+            with self.subTest(kind=kind), Server(kind, LONG) as server:
+                used = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+                resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (used + 8, used + 8))
+                clients = [self.client(server).send(HEALTH) for _ in range(20)]
+                self.assertEqual(clients[0].answer()[0], 200)
+                for client in clients:
+                    client.close()
+                self.assertEqual(self.client(server).ask(), 200)
+
+    # ---- deadlines
+
+    def timed_out(self, server, client):
+        self.assertEqual(client.rest(), b"")
+        self.assertEqual(counters(self.client(server))["timed_out_total"], 1)
+
+    def test_header_deadline(self):
+        """Also of a client that sends a byte now and then."""
+        for part in (b"", b"G", b"GET /healthz HTTP/1.1\r\nHost: loc"):
+            with self.subTest(part=part), Server("unix", LONG.replace("header-timeout = 1d", "header-timeout = 1s")) as server:
+                self.timed_out(server, self.client(server).send(part))
+        with Server("ipv4", LONG.replace("header-timeout = 1d", "header-timeout = 1s")) as server:
+            client = self.client(server)
+            with contextlib.suppress(ConnectionError):
+                for byte in b"GET /healthz HTTP/1.1\r\n" + b"A" * 10000:
+                    client.send(bytes([byte]))
+                    if not client.is_open():
+                        break
+                    time.sleep(0.05)
+            self.timed_out(server, client)
+
+    def test_body_deadline(self):
+        server = self.server(config=LONG.replace("body-timeout = 1d", "body-timeout = 1s"))
+        head = b"POST /v1/domains/web/captures HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"
+        client = self.client(server).send(head)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(10000):
+                client.send(b"x")
+                if not client.is_open():
+                    break
+                time.sleep(0.05)
+        self.timed_out(server, client)
+
+    def test_idle_deadline(self):
+        """One that asks nothing further is closed, one whose answer goes on is not."""
+        server = self.server(config=LONG.replace("idle-timeout = 1d", "idle-timeout = 1s"))
+        (listener,) = self.listen_to(server, 1)
+        (idle,) = self.hold(server, 1)
+        self.timed_out(server, idle)
+        listener.stream.readline()  # retry:
+        listener.stream.readline()
+        self.assertTrue(listener.is_open())
+
+    def test_nothing_taken(self):
+        """A client that takes nothing of its answers is closed."""
+        server = self.server(config=LONG.replace("idle-timeout = 1d", "idle-timeout = 1s"))
+        client = self.client(server)
+        client.socket.settimeout(0.2)
+        with contextlib.suppress(OSError):  # until neither side takes any more, or the server has closed it already
+            client.send(ASK % b"/v1/openapi.yaml" * 1000)
+        self.wait(lambda: counters(self.client(server))["timed_out_total"] == 1)
+
+    # ---- clients that send FIN
+
+    def test_fin_before_the_request_is_whole(self):
+        """It ends the connection; no deadline has to."""
+        parts = (b"", b"G", b"GET /healthz HTTP/1.1\r\nHost: l", b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1234")
+        for kind in KINDS:
+            with self.subTest(kind=kind), Server(kind, LONG) as server:
+                for part in parts:
+                    self.assertEqual(self.client(server).send(part).finish().rest(), b"", part)
+                    client = self.hold(server, 1)[0]
+                    self.assertEqual(client.send(part).finish().rest(), b"", part)
+                last = self.client(server)
+                self.wait(lambda: counters(last)[""] == 1)
+
+    def test_left_at_once(self):
+        """Clients that send a byte and close cost no place."""
+        for kind in KINDS:
+            with self.subTest(kind=kind), Server(kind, LONG) as server:
+                for _ in range(50):
+                    self.client(server).send(b"G").close()
+                last = self.client(server)
+                self.wait(lambda: counters(last)[""] == 1)
+                self.assertEqual(counters(last)["evicted_total"], 0)
+
+    def test_fin_behind_the_request(self):
+        """The answer is still sent, of each request that is whole, and then the connection ends."""
+        for kind in KINDS:
+            with self.subTest(kind=kind), Server(kind, LONG) as server:
+                for behind in (b"", b"GET /hea"):
+                    client = self.client(server).send(HEALTH + ASK % b"/v1/openapi.yaml" + HEALTH + behind).finish()
+                    self.assertEqual([client.answer()[0] for _ in range(3)], [200] * 3)
+                    self.assertEqual(client.rest(), b"")
+                client = self.hold(server, 1)[0]
+                client.finish()
+                self.assertEqual(client.rest(), b"")
+
+    def test_fin_ends_what_follows(self):
+        server = self.server("ipv4")
+        (client,) = self.listen_to(server, 1)
+        self.assertTrue(client.finish().rest().endswith(b"0\r\n\r\n"))
+        client = self.client(server).send(EVENTS).finish()
+        self.assertEqual(client.head()[0], 200)
+        self.assertTrue(client.rest().endswith(b"0\r\n\r\n"))
+
+
+class Followed(Case):
+    """Beside a collector."""
+
+    def test_fin(self):
+        d = self.daemons()
+        ring = self.enterContext(Ring(os.path.join(d.rings, "web.ctf"), 65536, 16))
+        ring.add_slowly(1000)
+        d.wait(lambda: d.domain("web"))
+
+        class Running:
+            family, address = socket.AF_UNIX, d.socket
+
+        def client(request):
+            made = Client(Running)
+            self.addCleanup(made.close)
+            return made.send(request)
+
+        live = client(ASK % b"/v1/domains/web/live")
+        self.assertEqual(live.head()[0], 200)
+        self.assertTrue(live.finish().rest().endswith(b"0\r\n\r\n"))
+        # A capture takes a while: its client has sent FIN long before.
+        post = client(b"POST /v1/domains/web/captures HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").finish()
+        self.assertEqual(post.answer()[0], 201)
+        self.assertEqual(post.rest(), b"")
+        ring.close()
+        d.wait_ended("web")
+        status, body = client(ASK % b"/v1/domains/web/trace").finish().answer()
+        self.assertEqual((status, events_of(body)), (200, ring.written))
+
+
+if __name__ == "__main__":
+    daemons.main()
