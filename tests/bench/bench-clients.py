@@ -1,0 +1,130 @@
+"""A small request beside a thousand clients that dawdle, all of one address and with default settings.
+
+A third of them connect, send a byte and close, over and over; a third send a byte now and then; a third send FIN behind part of a
+request. Each takes a new connection as soon as its old one is closed. Meanwhile an honest client connects and asks for /healthz.
+Wrong is: an honest request that is not answered 200.
+"""
+
+import os
+import re
+import resource
+import selectors
+import socket
+import subprocess
+import threading
+import time
+
+from collector import BRIEF, BUILD, line, wrong
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+CLIENTS = 1000
+REQUESTS = 50 if BRIEF else 1000
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+class Dawdlers(threading.Thread):
+    """CLIENTS of them at ADDRESS, in one thread, at a pace that leaves the processors to others."""
+
+    def __init__(self, family, address):
+        super().__init__()
+        self.family, self.address = family, address
+        self.selector = selectors.DefaultSelector()
+        self.sockets = [None] * CLIENTS
+        self.over = threading.Event()
+        self.connected = 0
+
+    def run(self):
+        while not self.over.is_set():
+            began = time.monotonic()
+            for index in range(CLIENTS):
+                self.step(index)
+                if index % 20 == 19:
+                    time.sleep(0.001)
+            for key, _ in self.selector.select(0):
+                self.drop(key.data)
+            time.sleep(max(0, 0.1 - (time.monotonic() - began)))
+        for index in range(CLIENTS):
+            self.drop(index)
+
+    def step(self, index):
+        """A connection where there is none, else what that kind of client does."""
+        s = self.sockets[index]
+        try:
+            if s is None:
+                self.sockets[index] = s = socket.socket(self.family)
+                s.setblocking(False)
+                if s.connect_ex(self.address) == 0:
+                    s.send(b"G")
+                self.selector.register(s, selectors.EVENT_READ, index)
+                self.connected += 1
+            elif index % 3 == 0:
+                self.drop(index)
+            elif index % 3 == 1:
+                s.send(b"x")
+            else:
+                s.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.drop(index)
+
+    def drop(self, index):
+        if self.sockets[index]:
+            try:
+                self.selector.unregister(self.sockets[index])
+            except KeyError:
+                pass
+            self.sockets[index].close()
+            self.sockets[index] = None
+
+
+def ask(family, address):
+    """Seconds until an honest client has its answer."""
+    began = time.monotonic()
+    with socket.socket(family) as s:
+        s.settimeout(30)
+        s.connect(address)
+        s.sendall(HEALTH)
+        said = s.recv(100)
+    if not said.startswith(b"HTTP/1.1 200"):
+        wrong(f"an honest client was answered {said!r}")
+    return time.monotonic() - began
+
+
+def measure(name, family, address):
+    dawdlers = Dawdlers(family, address)
+    dawdlers.start()
+    try:
+        while dawdlers.connected < CLIENTS:
+            time.sleep(0.01)
+        times = []
+        for _ in range(REQUESTS):
+            times.append(ask(family, address) * 1000)
+            time.sleep(0.002)
+    finally:
+        dawdlers.over.set()
+        dawdlers.join()
+    times.sort()
+    line(f"clients-{name}-median", times[len(times) // 2], "ms")
+    line(f"clients-{name}-worst", times[-1], "ms", aim=100, met=times[-1] < 100)
+
+
+def main():
+    path = os.path.abspath("http.sock")
+    with open("http.conf", "w", encoding="ascii"), open("log", "w", encoding="ascii") as log:
+        server = subprocess.Popen(
+            [f"{BUILD}/daemon/serve/mprofd-http", "--state", ".", "--run", ".", "--config", "http.conf"]
+            + ["--listen", f"unix:{path}", "--listen", "127.0.0.1:0"],
+            stderr=log,
+        )
+    try:
+        while not (port := re.search(r"127\.0\.0\.1:(\d+)", open("log", encoding="ascii").read())):
+            if server.poll() is not None:
+                wrong("mprofd-http does not start")
+            time.sleep(0.01)
+        measure("tcp", socket.AF_INET, ("127.0.0.1", int(port[1])))
+        measure("unix", socket.AF_UNIX, path)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+main()
