@@ -53,6 +53,8 @@ void collector_deinit(struct collector *c);
 
 /* Run TASK at DUE (CLOCK_MONOTONIC ns). */
 void collector_at(struct collector *c, struct task *task, uint64_t due);
+/* Tell every program that watches the control socket what users are to know of guests that are not found.  "" = nothing any more. */
+void collector_say(struct collector *c, const char *sentence);
 /* The metrics, a source's own behind them, as OpenMetrics text of at most SIZE bytes, terminated; what has no room is left out. */
 void collector_metrics(const struct collector *c, char *text, size_t size);
 

@@ -119,6 +119,11 @@ void control_committed(struct control *control)
 	control_notify(control->server, state->serial);
 }
 
+void control_say(struct control *control, const char *sentence)
+{
+	control_announce(control->server, sentence);
+}
+
 /* ---- requests ----------------------------------------------------------------------------------------------------------- */
 
 static void on_capture(struct control *control, struct control_asker asker, const struct message *m)
@@ -211,14 +216,18 @@ static void on_status_request(struct control *control, struct control_asker aske
 {
 	const struct collector *c = control->collector;
 	struct message_writer w = control_answer(control->server, asker);
+	const char *trouble = "";
 	size_t guests = 0, rings = 0;
 
 	if (c->source)
 		c->source->count(c->source, &guests, &rings);
+	if (c->source && c->source->trouble)
+		trouble = c->source->trouble(c->source);
 	message_add_number(&w, "guests", guests);
 	message_add_number(&w, "rings", rings);
 	message_add_number(&w, "archiving", c->archive.archiving);
-	message_add(&w, "sentence", c->archive.sentence);
+	message_add_number(&w, "source", !*trouble);
+	message_add(&w, "sentence", c->archive.archiving ? trouble : c->archive.sentence);
 	control_send(control->server, asker, &w);
 }
 

@@ -15,5 +15,7 @@ struct control *control_close(struct control *control); /* NULL too */
 
 /* The archivist has committed, or its state has changed: answer who waited for that, and tell who watches. */
 void control_committed(struct control *control);
+/* Send SENTENCE, on guests that are not found, to all who watch; "" = nothing is wrong any more. */
+void control_say(struct control *control, const char *sentence);
 
 #endif

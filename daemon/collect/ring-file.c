@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,6 +29,8 @@
 #define REFUSE_TRIES 3u /* a file without a writer is called no ring after so many looks */
 #define PATIENCE_NS  (10 * NS_PER_S)
 #define ASK_NS	     (10 * NS_PER_S)
+
+#define ENDING ".ctf"
 
 enum writers { WRITERS_NONE, WRITERS_SOME, WRITERS_UNKNOWN };
 
@@ -51,6 +54,11 @@ void ring_file_at(struct ring_file *file, uint64_t due)
 	collector_at(file->dir->collector, &file->task, due);
 }
 
+int ring_file_compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 static void file_pending(struct ring_file *file, uint64_t now)
 {
 	guest_deinit(&file->guest);
@@ -63,32 +71,67 @@ static void file_pending(struct ring_file *file, uint64_t now)
 
 void ring_file_free(struct ring_file *file)
 {
-	struct ring_file **at = &file->dir->files;
+	struct source_dir *dir = file->dir;
 
-	while (*at != file)
-		at = &(*at)->next;
-	*at = file->next;
-	file->dir->n_files--;
-	if (file->orphan)
-		file->dir->n_orphans--;
-	schedule_remove(&file->dir->collector->schedule, &file->task);
+	LIST_REMOVE(file, entry);
+	if (file->orphan) {
+		TAILQ_REMOVE(&dir->orphans, file, departed);
+		dir->n_orphans--;
+	} else {
+		tdelete(&file->name, &dir->names, ring_file_compare);
+		dir->n_files--;
+	}
+	schedule_remove(&dir->collector->schedule, &file->task);
 	guest_deinit(&file->guest);
 	close(file->fd);
 	free(file->name);
 	free(file);
 }
 
+/*
+ * Return the length of FILE's name without `.ctf`, or 0: it has no such ending.  The ending is no part of the guest's name unless
+ * the directory has a ring whose file is named so without it: those are two guests.
+ */
+static size_t name_stem(const struct ring_file *file)
+{
+	size_t len = strlen(file->name), ending = sizeof(ENDING) - 1;
+
+	return len > ending && strcmp(file->name + len - ending, ENDING) == 0 ? len - ending : 0;
+}
+
+static char *file_guest_name(const struct ring_file *file)
+{
+	size_t stem = name_stem(file);
+	CLEANUP(freep) char *name = stem ? strndup(file->name, stem) : strdup(file->name);
+	const struct ring_file *other = stem && name ? dir_file(file->dir, name) : NULL;
+
+	return other && other->stream.guest ? strdup(file->name) : TAKE_PTR(name);
+}
+
+/* FILE has become a ring: one whose file is named the same but for `.ctf` has all of its own name from now on. */
+static void file_claim_name(const struct ring_file *file)
+{
+	CLEANUP(freep) char *name = NULL;
+	struct ring_file *other;
+
+	if (asprintf(&name, "%s" ENDING, file->name) < 0) {
+		name = NULL;
+		return;
+	}
+	other = dir_file(file->dir, name);
+	if (other && other->stream.guest && guest_rename(&other->guest, name))
+		log_warning("%s: out of memory", other->guest.name);
+}
+
 /* The file is no ring, and nobody is left who could make it one. */
 static void file_refuse(struct ring_file *file, const char *fault)
 {
-	size_t len = strlen(file->name);
-
 	if (file->refused || ++file->tries < REFUSE_TRIES)
 		return;
 	file->refused = true;
 	file->dir->collector->shared.counters.refused_rings++;
 	/* What does not even claim to be a ring may lie there too. */
-	if (len < 4 || strcmp(file->name + len - 4, ".ctf") != 0)
+	if (!name_stem(file))
 		return;
 	log_write_limited(&file->dir->refusals, LOG_LEVEL_WARNING, file->guest.name,
 			  "%s/%s is no trace ring and is left alone: %s", file->dir->path, file->name, fault);
@@ -125,6 +168,7 @@ static void file_attached(struct ring_file *file, const struct stat *st, bool de
 	const struct archive_resume *resume = file->known ? &file->known->resume : NULL;
 
 	file->refused = false;
+	file_claim_name(file);
 	file->written = file->stream.ring.written;
 	file->grew = now;
 	if (resume)
@@ -159,9 +203,7 @@ static int file_key(const struct ring_file *file, char *key, size_t size)
 static int file_identify(struct ring_file *file)
 {
 	struct collector *c = file->dir->collector;
-	size_t len = strlen(file->name);
-	CLEANUP(freep)
-	char *name = strndup(file->name, len > 4 && strcmp(file->name + len - 4, ".ctf") == 0 ? len - 4 : len);
+	CLEANUP(freep) char *name = file_guest_name(file);
 	struct guest_identity identity = {.source = "dir", .name = name, .domid = -1};
 	char key[512];
 	int r;

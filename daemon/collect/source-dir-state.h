@@ -2,6 +2,9 @@
 #ifndef COLLECT_SOURCE_DIR_STATE_H
 #define COLLECT_SOURCE_DIR_STATE_H
 
+#include <dirent.h>
+#include <sys/queue.h>
+
 #include "collector.h"
 #include "log.h"
 
@@ -12,8 +15,9 @@ enum file_state { FILE_PENDING, FILE_LIVE, FILE_DRAIN, FILE_ENDING, FILE_REST };
 struct ring_file {
 	struct task task; /* first */
 	struct source_dir *dir;
-	struct ring_file *next;
-	char *name; /* in the directory */
+	LIST_ENTRY(ring_file) entry;	 /* of all files */
+	TAILQ_ENTRY(ring_file) departed; /* of the orphans */
+	char *name;			 /* in the directory */
 	int fd;
 	dev_t dev;
 	ino_t ino;
@@ -34,23 +38,78 @@ struct ring_file {
 	bool refused;	    /* said so already */
 	int64_t unfinished; /* DRAIN: the capture of this end that a kill came into; 0 = none */
 	bool unlooked;	    /* REST: what the first look finds is what the archive has, as a capture's tail */
-	bool seen;	    /* by the scan that is under way */
+	uint64_t seen;	    /* number of the last scan that found it */
+};
+
+/* A name that an event of inotify brought; its file is looked up soon. */
+struct changed_name {
+	TAILQ_ENTRY(changed_name) entry;
+	char name[];
 };
 
 struct source_dir {
 	struct source source; /* first */
 	struct collector *collector;
 	char *path;
-	int fd, inotify;
+	char *shown; /* PATH for sentences: printable, not long */
+	int fd;	     /* the directory that PATH names; -1 while it is absent */
+	dev_t dev;   /* of that directory */
+	ino_t ino;
+	int inotify;
+	int watch, parent_watch; /* watch descriptors; -1 = none */
 	sd_event_source *events;
-	struct task scan; /* see scan_run */
-	struct task settle;
-	uint64_t scanned;
-	struct ring_file *files;
-	size_t n_files, n_orphans;
-	struct log_limit refusals;
-	bool crowded; /* said that there are too many files */
+	struct task compare, scan, lookup, settle;
+	uint64_t compared; /* CLOCK_MONOTONIC ns of the last comparison of PATH with FD */
+
+	LIST_HEAD(, ring_file) files;			 /* all, orphans too */
+	TAILQ_HEAD(, ring_file) orphans;		 /* oldest first */
+	void *names;					 /* tsearch tree of the files that are no orphans, by name */
+	TAILQ_HEAD(changed_names, changed_name) changed; /* to be looked up */
+	size_t n_files, n_orphans, n_changed;		 /* n_files without orphans */
+	size_t left;					 /* files beyond the limit, as of the last scan */
+
+	DIR *listing;	    /* of the scan that is under way; NULL = none is */
+	uint64_t scans;	    /* scans begun */
+	uint64_t scanned;   /* CLOCK_MONOTONIC ns when the last one began */
+	uint64_t scan_cost; /* ns that it took so far */
+	size_t scan_left;   /* files beyond the limit that it found so far */
+	bool again, hasty;  /* another scan is wanted behind it, soon */
+
+	uint64_t lookups, replacements; /* counted for the metrics */
+	struct log_limit refusals, changes;
+	char trouble[512]; /* why rings may not be found now; "" = nothing is wrong */
 };
+
+/* ---- source-dir-scan.c: what lies in the directory ---- */
+
+/* Return the file that has NAME now, or NULL. */
+struct ring_file *dir_file(const struct source_dir *dir, const char *name);
+/* Look up NAME soon: something happened to it.  The name is copied. */
+void dir_changed(struct source_dir *dir, const char *name);
+/* Read the whole directory: soon if HASTY, else within about a second.  Scans take a twentieth of a core at most. */
+void dir_scan(struct source_dir *dir, bool hasty);
+/* Read the whole directory before this returns. */
+void dir_scan_now(struct source_dir *dir, uint64_t now);
+/* Make every file an orphan and end the scan: the directory is another one, or absent. */
+void dir_desert(struct source_dir *dir, uint64_t now);
+/* Write what users are told while files are left alone beyond the limit; "" when none is. */
+void dir_limit_sentence(const struct source_dir *dir, char *sentence, size_t size);
+/* For the tasks SCAN and LOOKUP. */
+void dir_scan_run(struct task *task, uint64_t now);
+void dir_lookup_run(struct task *task, uint64_t now);
+/* Free the names that wait and close the listing. */
+void dir_scan_deinit(struct source_dir *dir);
+
+/* ---- source-dir-watch.c: which directory PATH names, and the events of inotify ---- */
+
+/* Open and watch the directory that PATH names.  0 or -errno. */
+int dir_enter(struct source_dir *dir);
+/* For the task COMPARE: compare PATH with the directory that is watched, and go to the new one if they differ. */
+void dir_compare_run(struct task *task, uint64_t now);
+/* For sd_event: read the events of inotify. */
+int dir_on_inotify(sd_event_source *source, int fd, uint32_t events, void *context);
+/* Say what is wrong, and log it if it was not said already.  "" = nothing is. */
+__attribute__((format(printf, 2, 3))) void dir_trouble(struct source_dir *dir, const char *format, ...);
 
 /* ---- ring-file.c ---- */
 
@@ -60,6 +119,8 @@ void ring_file_closed(struct ring_file *file, uint64_t now);
 void ring_file_at(struct ring_file *file, uint64_t due);
 /* The step that is due: the task's. */
 void ring_file_run(struct task *task, uint64_t now);
+/* Compare two names, given as pointers to them, for the tree of names. */
+int ring_file_compare(const void *a, const void *b);
 /* Forget it: out of the directory's list and the schedule, and closed. */
 void ring_file_free(struct ring_file *file);
 

@@ -41,6 +41,8 @@ struct source {
 	bool (*who)(struct source *source, const char *address, uint32_t domid, struct source_guest *guest);
 	/* Say which guests offer their memory profile.  NULL: none does. */
 	void (*offers)(const struct source *source, source_offer *offer, void *context);
+	/* Return one sentence on why guests may not be found now, borrowed; "" if they are.  NULL: the source has nothing to say. */
+	const char *(*trouble)(const struct source *source);
 	/* Write metrics of its own, as OpenMetrics text of at most SIZE bytes, terminated; a last line that is cut is dropped.  NULL: none. */
 	void (*metrics)(const struct source *source, char *text, size_t size);
 	/* End: forget the guests, without a word to the archive. */

@@ -36,6 +36,7 @@ struct control_server {
 	struct client *clients;
 	unsigned n_clients;
 	uint64_t last_id;
+	char sentence[512]; /* that holds; "" = none */
 	char buffer[MESSAGE_BYTES_MAX + 1], answer[MESSAGE_BYTES_MAX];
 };
 
@@ -95,6 +96,22 @@ void control_notify(struct control_server *s, uint64_t serial)
 			client_send(client, &w);
 }
 
+static void client_announce(struct control_server *s, struct client *client)
+{
+	struct message_writer w = answer_begin(s, "source", 0);
+
+	message_add(&w, "sentence", s->sentence);
+	client_send(client, &w);
+}
+
+void control_announce(struct control_server *s, const char *sentence)
+{
+	snprintf(s->sentence, sizeof(s->sentence), "%s", sentence);
+	for (struct client *client = s->clients; client; client = client->next)
+		if (client->watching)
+			client_announce(s, client);
+}
+
 /* ---- clients ------------------------------------------------------------------------------------------------------------ */
 
 static void client_free(struct client *client)
@@ -151,6 +168,8 @@ static void client_take(struct client *client, size_t len)
 	if (strcmp(m.verb, "watch") == 0) {
 		client->watching = true;
 		control_ok(s, asker);
+		if (s->sentence[0])
+			client_announce(s, client);
 		return;
 	}
 	s->request(s->context, asker, &m);

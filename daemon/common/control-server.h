@@ -37,5 +37,7 @@ void control_error(struct control_server *s, struct control_asker asker, unsigne
 
 /* Tell all who watch that there was a commit. */
 void control_notify(struct control_server *s, uint64_t serial);
+/* Tell all who watch, and whoever begins to, the SENTENCE that holds from now on.  "" = none does.  It is copied. */
+void control_announce(struct control_server *s, const char *sentence);
 
 #endif

@@ -41,6 +41,7 @@ static void notice_lost(struct notice *n)
 
 static void notice_take(struct notice *n, size_t len)
 {
+	const char *sentence;
 	struct message m;
 
 	if (!message_parse(&m, n->buffer, len)) {
@@ -48,8 +49,11 @@ static void notice_take(struct notice *n, size_t len)
 				  n->address.sun_path);
 		return;
 	}
+	sentence = message_value(&m, "sentence");
 	if (strcmp(m.verb, "commit") == 0 && n->calls->commit)
 		n->calls->commit(n->context);
+	else if (strcmp(m.verb, "source") == 0 && n->calls->source)
+		n->calls->source(n->context, sentence ? sentence : "");
 	else if (m.tag)
 		n->calls->answer(n->context, m.tag, &m);
 }

@@ -16,6 +16,8 @@ struct notice;
 struct notice_calls {
 	/* Something was committed.  NULL: notices are not asked for. */
 	void (*commit)(void *context);
+	/* SENTENCE, borrowed, says from now on why guests may not be found; "" = nothing is wrong.  NULL: nobody wants to know. */
+	void (*source)(void *context, const char *sentence);
 	/* The answer to TAG; MESSAGE is borrowed. */
 	void (*answer)(void *context, uint64_t tag, const struct message *message);
 	/* The connection is gone: no answer comes to anything that was asked. */

@@ -25,6 +25,11 @@ bool exchange_sink_gone(const struct exchange *x)
 	return x->server->sink_wanted && !notice_connected(x->server->sink);
 }
 
+const char *exchange_source_sentence(const struct exchange *x)
+{
+	return x->server->source_sentence;
+}
+
 struct scratch *exchange_scratch(struct exchange *x)
 {
 	return &x->server->scratch;

@@ -47,7 +47,7 @@ struct answer {
 	unsigned status; /* where not OK */
 	bool sink;	 /* it was asked of the sink */
 	uint64_t capture, recording;
-	uint64_t archiving;
+	uint64_t archiving, source;
 	char *text; /* sentence or metrics; NULL = none */
 };
 
@@ -84,6 +84,8 @@ struct reader *exchange_reader(struct exchange *x);
 struct memtraces_reader *exchange_memtraces(struct exchange *x);
 /* Is the sink configured, and not there? */
 bool exchange_sink_gone(const struct exchange *x);
+/* Return the collector's sentence on why guests may not be found; "" = nothing is wrong.  Borrowed. */
+const char *exchange_source_sentence(const struct exchange *x);
 struct scratch *exchange_scratch(struct exchange *x);
 struct watch *exchange_watch(struct exchange *x);
 

@@ -60,7 +60,7 @@ enum outcome get_ready(struct exchange *x)
 		return exchange_no_collector(x);
 	if (!a->ok)
 		return exchange_refused(x);
-	if (!a->archiving)
+	if (!a->archiving || !a->source)
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "%s",
 					a->text ? a->text : "The collector does not archive.");
 	if (exchange_sink_gone(x))

@@ -40,7 +40,8 @@ struct server {
 	struct exchange *exchanges;
 	sd_event_source *again, *tick, *post;
 	uint64_t ticks;
-	char status[128]; /* what the service manager was told last */
+	char source_sentence[512]; /* of the collector: why guests may not be found; "" = nothing is wrong */
+	char status[128];	   /* what the service manager was told last */
 	struct server_counts counts;
 };
 

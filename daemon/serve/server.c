@@ -85,6 +85,8 @@ static void answered(struct server *s, uint64_t tag, const struct message *m, bo
 	message_number(m, "capture", &x->answer.capture);
 	message_number(m, "recording", &x->answer.recording);
 	message_number(m, "archiving", &x->answer.archiving);
+	x->answer.source = 1;
+	message_number(m, "source", &x->answer.source);
 	if (message_number(m, "status", &status) && status < 1000)
 		x->answer.status = (unsigned)status;
 	x->answer.text = text ? strdup(text) : NULL;
@@ -109,8 +111,16 @@ static void lost(struct server *s, bool sink)
 			exchange_resume(x);
 }
 
+static void on_source(void *context, const char *sentence)
+{
+	struct server *s = context;
+
+	snprintf(s->source_sentence, sizeof(s->source_sentence), "%s", sentence);
+}
+
 static void on_lost(void *context)
 {
+	on_source(context, "");
 	lost(context, false);
 }
 
@@ -126,7 +136,8 @@ static void on_sink_lost(void *context)
 	lost(context, true);
 }
 
-static const struct notice_calls notice_calls = {.commit = on_commit, .answer = on_answer, .lost = on_lost};
+static const struct notice_calls notice_calls = {
+	.commit = on_commit, .source = on_source, .answer = on_answer, .lost = on_lost};
 static const struct notice_calls sink_calls = {
 	.commit = on_sink_commit, .answer = on_sink_answer, .lost = on_sink_lost};
 

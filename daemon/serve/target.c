@@ -59,11 +59,12 @@ int target_find(struct exchange *x, int64_t *run)
 
 bool target_run(struct exchange *x, int64_t *run)
 {
+	const char *limit = exchange_source_sentence(x);
 	int rc = target_find(x, run);
 
 	if (rc == ARCHIVE_E_ABSENT)
-		exchange_problem(x, MHD_HTTP_NOT_FOUND, "There is no guest %.200s; /v1/domains lists them.",
-				 x->parameter);
+		exchange_problem(x, MHD_HTTP_NOT_FOUND, "There is no guest %.200s; /v1/domains lists them.%s%s",
+				 x->parameter, *limit ? " " : "", limit);
 	else if (rc != 0)
 		exchange_reader_problem(x, rc, "");
 	return rc == 0;

@@ -69,6 +69,7 @@ class Daemons:
             os.makedirs(path, exist_ok=True)
         self.configure(config)
         self.collector = self.server = None
+        self.prefix = []  # a command that runs the collector, as another user or within limits
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.bind(os.path.join(self.root, "notify"))
         self.notify.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -94,11 +95,11 @@ class Daemons:
 
     # ---- the programs
 
-    def _spawn(self, name, *options):
+    def _spawn(self, name, *options, prefix=()):
         paths = ["--state", self.state, "--run", self.runs, "--config", os.path.join(self.root, "mprofd.conf")]
         with open(self.log, "a", encoding="utf-8") as log:
             env = {**os.environ, "NOTIFY_SOCKET": os.path.join(self.root, "notify")}
-            return subprocess.Popen([program(name), *paths, *options], stderr=log, env=env)
+            return subprocess.Popen([*prefix, program(name), *paths, *options], stderr=log, env=env)
 
     def _listen(self):
         """What the programs tell a service manager; one that is not read would block them."""
@@ -128,7 +129,7 @@ class Daemons:
         self.start_server()
 
     def start_collector(self):
-        self.collector = self._spawn("mprofd", "--source", f"dir:{self.rings}")
+        self.collector = self._spawn("mprofd", "--source", f"dir:{self.rings}", prefix=self.prefix)
         self._ready(self.collector)
 
     def start_server(self):

@@ -1,0 +1,336 @@
+"""The ring directory itself: replaced, covered, crowded, closed to the daemon: ring-directory.py BUILD-DIRECTORY [TEST…]"""
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+import daemons
+from daemons import Ring, events_of, small_ring
+
+CLONE_NEWNS = 0x20000
+LIMIT = 4096
+NOBODY = 65534
+
+
+def put(path, data):
+    """A whole file at once, as a rename makes it."""
+    with open("whole", "wb") as f:
+        f.write(data)
+    os.rename("whole", path)
+
+
+def metric(d, name):
+    """A metric's value, or None."""
+    lines = d.get("/metrics").decode().splitlines()
+    return next((float(line.split()[-1]) for line in lines if line.startswith(f"{name} ")), None)
+
+
+class Case(daemons.Case):
+    def begin(self, name, n=100, directory="rings"):
+        """A ring that is being written, N events of which have come."""
+        ring = Ring(f"{directory}/{name}.ctf")
+        self.addCleanup(ring.close)
+        self.d.wait(lambda: self.d.domain(name))
+        ring.add_slowly(n)
+        self.d.wait_archived(ring, name, n // 2 + 1)
+        return ring
+
+    def ended(self, name, ring, at_least=1):
+        """The first run of NAME has ended properly: with a capture, and with what RING had."""
+        self.d.wait(lambda: self.d.run_list(name) and self.d.run_list(name)[0]["state"] == "ended")
+        run = self.d.run_list(name)[0]
+        self.assertEqual(run["reason"], "ended")
+        self.assertIn(run["run"], [capture["run"] for capture in self.d.captures(name)])
+        had = events_of(self.d.trace(name, f"?run={run['run']}"))
+        self.assertEqual(had, ring.written[: len(had)])
+        self.assertGreaterEqual(len(had), at_least)
+
+    def ready(self, status):
+        self.d.wait(lambda: self.d.ask("/readyz")[0] == status)
+
+    def away(self):
+        """It is said that the directory is away, once in the log."""
+        self.ready(503)
+        answer = self.d.ask("/readyz")[2].decode()
+        self.assertIn("ring directory", answer)
+        self.assertIn("rings", answer)
+        self.assertEqual(metric(self.d, "mprofd_directory_present"), 0)
+        time.sleep(2.2)  # it is looked for twice more, and nothing is said
+        self.assertEqual(self.d.said().count("cannot be watched"), 1)
+
+
+class Replaced(Case):
+    """The path of the directory comes to mean another directory, or none."""
+
+    def test_moved_away_and_back(self):
+        self.d = self.daemons()
+        old = self.begin("guest")
+        os.rename("rings", "moved")
+        self.away()
+        self.ended("guest", old, 100)
+        os.mkdir("rings")
+        self.ready(200)
+        with Ring("rings/other.ctf", base=5_000_000) as new:
+            new.add(20)
+        self.d.wait_ended("other")
+        self.assertEqual(events_of(self.d.trace("other")), new.written)
+        self.assertEqual(metric(self.d, "mprofd_directory_replacements_total"), 1)
+        # What is written into the old one now is nobody's guest.
+        put("moved/lost.ctf", small_ring())
+        put("rings/found.ctf", small_ring())
+        self.d.wait_ended("found")
+        self.assertIsNone(self.d.domain("lost"))
+
+    def test_moved_and_another_in_its_place(self):
+        """A rename over it, which leaves no moment without one."""
+        self.d = self.daemons()
+        old = self.begin("guest")
+        os.mkdir("next")
+        put("next/guest.ctf", small_ring())
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.assertEqual(libc.renameat2(-100, b"next", -100, b"rings", 2), 0)  # RENAME_EXCHANGE
+        self.d.wait_ended("guest", 2)
+        self.ended("guest", old, 100)
+        self.assertEqual(events_of(self.d.trace("guest")), [(1000 + i, i) for i in range(10)])
+        self.d.wait(lambda: "is another directory now" in self.d.said())
+
+    def test_removed_and_made_anew(self):
+        """Many guests at once: each of them ends with all that was in its ring."""
+        self.d = self.daemons()
+        names = [f"guest-{i}" for i in range(80)]
+        rings = {name: self.enterContext(Ring(f"rings/{name}.ctf")) for name in names}
+        self.d.wait(lambda: all(domain["state"] == "running" for domain in self.listed(names)))
+        for ring in rings.values():
+            ring.add(20)
+        shutil.rmtree("rings")
+        self.away()
+        self.d.wait(lambda: all(domain["state"] == "ended" for domain in self.listed(names)))
+        for name in names:
+            self.ended(name, rings[name], 20)
+        os.mkdir("rings")
+        self.ready(200)
+        put("rings/new.ctf", small_ring())
+        self.d.wait_ended("new")
+
+    def listed(self, names):
+        found = [self.d.domain(name) for name in names]
+        return found if all(found) else [{"state": "none"}]
+
+    def test_under_load(self):
+        """The old ring and the new one are written all the time."""
+        self.d = self.daemons()
+        stop = threading.Event()
+        old, new = self.begin("old"), None
+        os.mkdir("next")
+        new = self.enterContext(Ring("next/new.ctf", base=9_000_000))
+
+        def write():
+            while not stop.is_set():
+                old.add(1)
+                new.add(1)
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(stop.set)
+        for _ in range(3):
+            os.rename("rings", "moved")
+            os.rename("next", "rings")
+            os.rename("moved", "next")
+            time.sleep(0.3)
+        self.ended("old", old, 100)
+        self.d.wait(lambda: (self.d.domain("new") or {}).get("state") == "running")
+        stop.set()
+        thread.join()
+        new.close()
+        self.d.wait(lambda: all(run["state"] == "ended" for run in self.d.run_list("new")))
+        run = self.d.run_list("new")[-1]["run"]
+        had = events_of(self.d.trace("new", f"?run={run}"))
+        self.assertEqual(had, new.written[-len(had) :])
+        self.assertGreater(len(had), 20)
+        self.ready(200)
+
+    def test_absent_at_the_start(self):
+        """A path that is wrong is told at once."""
+        done = subprocess.run(
+            [daemons.program("mprofd"), "--source", "dir:absent", "--state", "state", "--run", "run", "--config", os.devnull],
+            capture_output=True, text=True, check=False, timeout=60,
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("dir:absent cannot be watched: error=No such file or directory", done.stderr)
+
+
+class Mounted(Case):
+    def test_mounted_and_unmounted(self):
+        """inotify sees neither."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        if os.geteuid() != 0 or libc.unshare(CLONE_NEWNS) != 0:
+            raise unittest.SkipTest("only root may mount, in a mount namespace of its own")
+        if subprocess.run(["mount", "--make-rprivate", "/"], check=False).returncode:
+            raise unittest.SkipTest("mounts cannot be made private here")
+        self.d = self.daemons()
+        old = self.begin("below")
+        subprocess.run(["mount", "-t", "tmpfs", "rings", "rings"], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", "rings"], check=False, stderr=subprocess.DEVNULL)
+        self.ended("below", old, 100)
+        above = self.begin("above")
+        self.assertIn("is another directory now", self.d.said())
+        subprocess.run(["umount", "-l", "rings"], check=True)
+        self.ended("above", above, 100)
+        self.d.wait(lambda: len(self.d.run_list("below")) == 2)
+        self.assertEqual(self.d.domain("below")["state"], "running")
+
+
+class Crowded(Case):
+    def test_a_change_costs_the_same_among_many(self):
+        """Lookups and scans are counted, not time."""
+        self.d = self.daemons()
+        for i in range(1500):
+            put(f"rings/junk-{i}", b"no ring")
+        self.d.wait(lambda: metric(self.d, "mprofd_directory_files") == 1500)
+        lookups, scans = self.work()
+        for i in range(100):
+            put(f"rings/change-{i % 10}", b"another")
+            if i % 3 == 0:
+                os.unlink(f"rings/change-{i % 10}")
+        put("rings/last.ctf", small_ring())
+        self.d.wait_ended("last")
+        more, again = self.work()
+        self.assertEqual(again, scans)
+        self.assertGreater(more, lookups)
+        self.assertLess(more - lookups, 1000)
+
+    def work(self):
+        return metric(self.d, "mprofd_directory_lookups_total"), metric(self.d, "mprofd_directory_scans_total")
+
+    def test_past_the_limit(self):
+        """What is left alone is said in the log, in the metrics and where it is asked for, and is found when there is room."""
+        os.makedirs("rings")
+        for i in range(LIMIT):
+            with open(f"rings/junk-{i}", "wb"):
+                pass
+        self.d = self.daemons()
+        self.assertNotIn("holds more than", self.d.said())
+        self.assertNotIn("holds more than", self.absent("guest"))
+        for name in ("guest", "second", "third"):
+            put(f"rings/{name}.ctf", small_ring())
+        self.d.wait(lambda: metric(self.d, "mprofd_directory_files_left") == 3)
+        self.d.wait(lambda: "holds more than 4096 files" in self.absent("guest"))
+        self.assertEqual(self.d.said().count("holds more than 4096 files"), 1)
+        self.assertEqual(metric(self.d, "mprofd_directory_files"), LIMIT)
+        self.d.stop_server()
+        self.d.start_server()
+        self.d.wait(lambda: "holds more than 4096 files" in self.absent("guest"))
+        for i in range(3):
+            os.unlink(f"rings/junk-{i}")
+        for name in ("guest", "second", "third"):
+            self.d.wait_ended(name)
+        self.d.wait(lambda: metric(self.d, "mprofd_directory_files_left") == 0)
+        self.d.wait(lambda: "holds more than" not in self.absent("nobody"))
+
+    def absent(self, name):
+        status, _, body = self.d.ask(f"/v1/domains/{name}/trace")
+        self.assertEqual(status, 404)
+        return body.decode()
+
+    def test_lost_events(self):
+        """The daemon stands still until the kernel drops events: a close, a new ring and one that goes are among them."""
+        with open("/proc/sys/fs/inotify/max_queued_events", encoding="ascii") as f:
+            queue = int(f.read())
+        if queue > 100_000:
+            raise unittest.SkipTest("inotify's queue is too long to be filled")
+        self.d = self.daemons()
+        closed, gone = self.begin("closed"), self.begin("gone")
+        self.d.collector.send_signal(signal.SIGSTOP)
+        for i in range(queue // 2 + 100):
+            with open(f"rings/flood-{i % 2}", "wb"):
+                pass
+        for i in range(2):
+            os.unlink(f"rings/flood-{i}")
+        closed.add(10)
+        closed.close()
+        os.unlink("rings/gone.ctf")
+        put("rings/new.ctf", small_ring())
+        self.d.collector.send_signal(signal.SIGCONT)
+        for name in ("new", "closed", "gone"):
+            self.d.wait_ended(name)
+        self.ended("closed", closed, 110)
+        self.ended("gone", gone, 100)
+
+
+class Closed(Case):
+    """Permissions, of which root sees nothing: the collector runs as somebody else."""
+
+    def start(self):
+        d = self.enterContext(daemons.Daemons())
+        if os.geteuid() == 0:
+            for path in (d.rings, d.state, d.runs):
+                os.chown(path, NOBODY, NOBODY)
+            os.chmod(d.root, 0o755)
+            with contextlib.suppress(PermissionError):
+                os.chmod(os.path.join(d.root, "notify"), 0o777)
+            d.prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+            if subprocess.run([*d.prefix, daemons.program("mprofd"), "--version"], capture_output=True, check=False).returncode:
+                raise unittest.SkipTest("the build directory is closed to other users, or setpriv is absent")
+        d.start()
+        return d
+
+    def test_a_ring(self):
+        """A ring that may not be read is taken as soon as it may, without another event."""
+        self.d = self.start()
+        put("closed.ctf", small_ring())
+        os.chmod("closed.ctf", 0)
+        os.rename("closed.ctf", "rings/closed.ctf")
+        self.d.wait(lambda: "closed.ctf cannot be read" in self.d.said())
+        os.chmod("rings/closed.ctf", 0o644)
+        self.d.wait(lambda: self.d.domain("closed"))
+
+    def test_the_directory(self):
+        self.d = self.start()
+        os.chmod("rings", 0)
+        self.ready(503)
+        self.assertIn("cannot be listed", self.d.ask("/readyz")[2].decode())
+        put("new.ctf", small_ring())
+        os.chmod("rings", 0o755)
+        self.ready(200)
+        os.chmod("rings", 0)
+        self.ready(503)
+        if os.geteuid() == 0:
+            os.rename("new.ctf", "rings/new.ctf")
+            os.chmod("rings", 0o755)
+            self.d.wait(lambda: self.d.domain("new"))
+        else:
+            os.chmod("rings", 0o755)
+        self.ready(200)
+
+
+class Names(Case):
+    def test_with_and_without_the_ending(self):
+        """`honest` and `honest.ctf` are two guests, whichever comes first, also after a restart."""
+        self.d = self.daemons()
+        for first, second in (("a", "a.ctf"), ("b.ctf", "b")):
+            one = self.enterContext(Ring(f"rings/{first}"))
+            self.d.wait(lambda first=first: self.d.domain(first.removesuffix(".ctf")))
+            two = self.enterContext(Ring(f"rings/{second}", base=7_000_000))
+            self.d.wait(lambda second=second: self.d.domain(second.removesuffix(".ctf") + ".ctf"))
+            rings = {first: one, second: two}
+            for name, ring in rings.items():
+                ring.add_slowly(20)
+                self.d.wait_archived(ring, name, 11)
+        self.d.stop_collector()
+        self.d.start_collector()
+        for name in ("a", "a.ctf", "b", "b.ctf"):
+            self.d.wait(lambda name=name: self.d.domain(name)["state"] == "running")
+            self.assertEqual(len(self.d.run_list(name)), 1)
+        self.assertEqual(len(self.d.json("/v1/domains")["domains"]), 4)
+
+
+if __name__ == "__main__":
+    daemons.main()
