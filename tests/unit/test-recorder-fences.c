@@ -1,0 +1,177 @@
+/*
+ * The recorder on a machine that shows stores in any order.
+ *
+ * Such a machine keeps an order only over a release fence.  Here each fence and each atomic store of the recorder is a call of the test,
+ * which keeps the ring as it was at the last fence: what a store relies on must have been there at that time.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "check.h"
+
+static void fence_seen(int order);
+static void store_seen(const void *at, uint64_t value, size_t bytes);
+
+#define __atomic_thread_fence(order) fence_seen(order)
+#define __atomic_store_n(at, value, order)                          \
+	do {                                                        \
+		store_seen((at), (uint64_t)(value), sizeof(*(at))); \
+		*(volatile __typeof__(*(at)) *)(at) = (value);      \
+		CHECK_EQ_INT(order, __ATOMIC_RELAXED);              \
+	} while (0)
+
+#include "../../client/recorder/recorder.c"
+
+#define RING_BYTES 1024u
+#define PACKETS	   4u
+#define ROOM	   (RING_BYTES / PACKETS)
+
+static _Alignas(8) uint8_t ring[RING_BYTES];
+static uint8_t fenced[RING_BYTES]; /* the ring at the last fence */
+static unsigned fences, publications, withdrawals;
+static bool formatting;
+
+static uint32_t bits_at(const uint8_t *p)
+{
+	return mprof_load16(p + COUNT_AT + 2) | (uint32_t)mprof_load16(p + HIGH_AT) << 16;
+}
+
+static bool changed(size_t from, size_t to)
+{
+	return memcmp(ring + from, fenced + from, to - from) != 0;
+}
+
+/* A new ring: a packet without its magic is made, then it gets its magic, and the first packet is the last to have one. */
+static void check_formatting(void)
+{
+	for (size_t at = 0; at < RING_BYTES; at += ROOM) {
+		bool had_magic = mprof_load32(fenced + at) == MPROF_PACKET_MAGIC;
+		bool has_magic = mprof_load32(ring + at) == MPROF_PACKET_MAGIC;
+
+		if (had_magic)
+			CHECK(!changed(at + 4, at + 38));
+		if (!had_magic && has_magic) {
+			CHECK(!changed(4, ROOM));
+			CHECK(!changed(at + 4, RING_BYTES));
+			CHECK_EQ_UINT(bits_at(ring + at), MPROF_PACKET_EMPTY_BITS);
+		}
+		if (at && mprof_load32(fenced) == MPROF_PACKET_MAGIC && fences > 2 * PACKETS)
+			CHECK(had_magic);
+	}
+}
+
+/* Between two fences the bytes behind a packet's first timestamp do not change together with it: a reader tells the laps apart by it. */
+static void check_first_timestamps(void)
+{
+	for (size_t at = 0; at < RING_BYTES; at += ROOM)
+		if (changed(at + 30, at + 38))
+			CHECK(!changed(at + 38, at + ROOM));
+}
+
+static void fence_seen(int order)
+{
+	CHECK_EQ_INT(order, __ATOMIC_RELEASE);
+	if (formatting)
+		check_formatting();
+	else
+		check_first_timestamps();
+	memcpy(fenced, ring, sizeof(ring));
+	fences++;
+}
+
+#ifdef MPROF_RECORDER_HALVES
+
+static void store_seen(const void *at, uint64_t value, size_t bytes)
+{
+	size_t offset = (size_t)((const uint8_t *)at - ring), packet = offset / ROOM * ROOM;
+	uint32_t low = (uint32_t)(value >> 16 & 0xffff);
+
+	CHECK_EQ_UINT(offset % bytes, 0);
+	if (bytes == 2) {
+		/* The high half: the low half is there already. */
+		CHECK_EQ_UINT(offset - packet, HIGH_AT);
+		CHECK(!changed(packet + COUNT_AT, packet + COUNT_AT + 4));
+		return;
+	}
+	CHECK_EQ_UINT(bytes, 4);
+	CHECK_EQ_UINT(offset - packet, COUNT_AT);
+	if (formatting)
+		return;
+	if (low == MPROF_PACKET_EMPTY_BITS) {
+		withdrawals++;
+		CHECK_EQ_UINT(mprof_load64(fenced + packet + FIRST_AT), 0);
+		CHECK(!changed(packet + FIRST_AT, packet + ROOM));
+		CHECK_EQ_UINT(value & 0xffff, mprof_load16(ring + packet + COUNT_AT));
+	} else {
+		publications++;
+		CHECK(low % 8 == 0 && low / 8 < ROOM);
+		CHECK(!changed(packet + FIRST_AT, packet + low / 8));
+	}
+}
+
+#else
+
+static void store_seen(const void *at, uint64_t value, size_t bytes)
+{
+	size_t offset = (size_t)((const uint8_t *)at - ring), packet = offset / ROOM * ROOM;
+	uint32_t bits = (uint32_t)(value >> 16);
+
+	/* Count and size in one aligned store, which leaves the two bytes behind them as they are. */
+	CHECK_EQ_UINT(bytes, 8);
+	CHECK_EQ_UINT(offset % 8, 0);
+	CHECK_EQ_UINT(offset - packet, COUNT_AT);
+	CHECK_EQ_UINT(value >> 48, mprof_load16(ring + packet + FIRST_AT));
+	if (formatting)
+		return;
+	if (bits == MPROF_PACKET_EMPTY_BITS) {
+		withdrawals++;
+		CHECK(!changed(packet + FIRST_AT, packet + ROOM));
+		CHECK_EQ_UINT(value & 0xffff, mprof_load16(ring + packet + COUNT_AT));
+	} else {
+		publications++;
+		CHECK(bits % 8 == 0 && bits / 8 < ROOM);
+		CHECK(!changed(packet + FIRST_AT, packet + bits / 8));
+	}
+}
+
+#endif
+
+static uint64_t tick(void *context)
+{
+	return ++*(uint64_t *)context;
+}
+
+static void test_order(void)
+{
+	struct mprof_recorder r;
+	uint64_t ticks = 0x0101010101010101; /* every byte of a time differs from zero */
+	unsigned events = 0;
+
+	/* In memory that holds an old ring, so that each magic must go first. */
+	for (unsigned lap = 0; lap < 2; lap++) {
+		fences = 0;
+		formatting = true;
+		memcpy(fenced, ring, sizeof(ring));
+		CHECK_EQ_INT(mprof_recorder_init(&r, ring, sizeof(ring), PACKETS, tick, &ticks), MPROF_RECORDER_OK);
+		CHECK(fences > 2 * PACKETS);
+		CHECK(memcmp(ring, fenced, sizeof(ring)) == 0);
+		formatting = false;
+		publications = withdrawals = events = 0;
+		for (; mprof_recorder_sequence(&r) < 12; events++) {
+			ticks += 0x0011223344556677 * (events % 3);
+			if (events % 5 == 0)
+				mprof_recorder_counter(&r, -1 - (int64_t)events, "a counter's name", events % 16);
+			else
+				mprof_recorder_fulfills(&r, -1 - (int64_t)events);
+		}
+		CHECK_EQ_UINT(publications, events);
+		CHECK_EQ_UINT(withdrawals, 12 - PACKETS + 1);
+	}
+}
+
+int main(void)
+{
+	CHECK_RUN(test_order);
+	return check_done();
+}
