@@ -183,6 +183,12 @@ static int xen_prepare(struct opened *opened, const struct config *config, char 
 {
 	int r;
 
+	if (!xen_built()) {
+		snprintf(sentence, size,
+			 "--source xen: this build of mprofd has no Xen; "
+			 "watch a directory of ring files with --source dir:PATH");
+		return -ENOTSUP;
+	}
 	if (!xen_is_dom0()) {
 		snprintf(sentence, size,
 			 "this machine is no Xen dom0; watch a directory of ring files with --source dir:PATH");
