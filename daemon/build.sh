@@ -5,7 +5,7 @@
 #   packages_need P…   Debian packages that are missing are installed; one sentence where that cannot be
 #   xen_need           XenStore's two servers, in $MPROFD_XEN: tests run them without a hypervisor
 #   build_ready N A…   configure (with meson's arguments A) and compile the build directory N, its log in N.log; just the targets $build_only
-#                      where that is set
+#                      where that is set; if $configure_only is set, compile nothing
 #   release_options    meson's arguments for a build as it is installed
 
 builds=${MPROFD_BUILD:-$top/build}
@@ -15,10 +15,13 @@ mkdir -p "$builds"
 # shellcheck disable=SC2034
 release_options="--prefix=/usr --libdir=lib --buildtype=release"
 
-packages_build="gcc libc6-dev meson ninja-build pkg-config python3 libsystemd-dev libsqlite3-dev libzstd-dev libinih-dev
-	libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev libarchive-dev libxen-dev
+# What each part of the project is built with: the client, and meson's options daemon, xen and viewer.
+packages_client="gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libcurl4-openssl-dev libarchive-dev
 	libprotobuf-c-dev protobuf-c-compiler"
-packages_build="$packages_build clang lld wasi-libc libclang-rt-14-dev-wasm32" # mprof.wasm
+packages_daemon="libsystemd-dev libsqlite3-dev libzstd-dev libinih-dev libmicrohttpd-dev"
+packages_xen="libxen-dev"
+packages_viewer="clang lld wasi-libc libclang-rt-14-dev-wasm32"
+packages_build="$packages_client $packages_daemon $packages_xen $packages_viewer"
 
 die() {
 	printf '%s\n' "$*" >&2
@@ -68,9 +71,11 @@ xen_unpack() (
 )
 
 # The caller prints the log where it wants to.
+# Every part is built unless an argument disables it. So a missing package fails here, and no test is lost.
 build_ready() {
 	build=$1
 	shift
+	set -- -Dauto_features=enabled "$@"
 	made=$builds/$build/mprofd-arguments
 	if [ ! -f "$builds/$build/build.ninja" ]; then
 		meson setup "$builds/$build" "$top" "$@" >"$builds/$build.log" 2>&1 || return
@@ -80,6 +85,7 @@ build_ready() {
 		: >"$builds/$build.log"
 	fi
 	printf '%s\n' "$*" >"$made"
+	[ -z "${configure_only:-}" ] || return 0
 	# shellcheck disable=SC2086
 	meson compile -C "$builds/$build" ${build_only:-} >>"$builds/$build.log" 2>&1
 }

@@ -1,0 +1,106 @@
+"""The tests of each meson suite, as tests/suites.list names them.
+
+    suites.py compare BUILD [SUITE…]   compare the list with the tests that meson defined in the build directory BUILD
+    suites.py renew BUILD              write the list anew from BUILD, which has all parts
+
+A line of the list is SUITE NAME [PART…]: meson defines the test NAME of SUITE in every build that has each PART. A part is one of meson's
+options (daemon, viewer, xen). A build lacks a part if its option is disabled; suites.py asks the options, not what meson found, so that a
+missing package shows. --without PART says that a build with automatic options lacks PART too.
+
+compare prints a line NAME<tab>REASON for each difference. Exit code 1 if there is any, 2 if BUILD is not configured.
+"""
+
+import json
+import os
+import sys
+
+LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suites.list")
+PARTS = ("daemon", "viewer", "xen")
+HEAD = """\
+# Each test that meson defines: SUITE NAME [PART...]. A test that needs a part of the project is absent where -DPART=disabled.
+# sh tests/run fails if meson defines other tests. Renew this list: python3 tests/suites.py renew build/gcc
+# The parts of a test are kept; those of a new test are written by hand.
+"""
+
+
+def listed(path):
+    """Return {(suite, name): parts} of the list."""
+    tests = {}
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            if line.strip() and not line.startswith("#"):
+                suite, name, *parts = line.split()
+                unknown = set(parts) - set(PARTS)
+                if unknown:
+                    raise SystemExit(f"{path}: {line.strip()}: no such part: {' '.join(sorted(unknown))}")
+                tests[suite, name] = parts
+    return tests
+
+
+def introspect(build, what):
+    try:
+        with open(os.path.join(build, "meson-info", f"intro-{what}.json"), encoding="utf-8") as f:
+            return json.load(f)
+    except FileNotFoundError:
+        print(f"{build} is not configured", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+def defined(build):
+    """Return the (suite, name) pairs that meson defined."""
+    return {(suite.split(":")[-1], test["name"]) for test in introspect(build, "tests") for suite in test["suite"]}
+
+
+def disabled(build):
+    options = {option["name"]: option["value"] for option in introspect(build, "buildoptions")}
+    lacking = {part for part in PARTS if options.get(part) == "disabled"}
+    return lacking | ({"xen"} if "daemon" in lacking else set())
+
+
+def compare(tests, build, suites, without):
+    """Return the differences as (name, reason) pairs."""
+    lacking = disabled(build) | without
+    expected = {key for key, parts in tests.items() if not lacking & set(parts)}
+    found = defined(build)
+    chosen = suites or sorted({suite for suite, _ in expected | found})
+    differences = []
+    for suite in chosen:
+        for _, name in sorted(key for key in expected - found if key[0] == suite):
+            differences.append((name, f"meson did not define it in suite {suite}: something that it needs is missing"))
+        for key in sorted(key for key in found - expected if key[0] == suite):
+            reason = f"tests/suites.list has it for builds with {' '.join(tests[key])}" if key in tests else f"tests/suites.list does not have it in suite {suite}"
+            differences.append((key[1], f"{reason}; renew: python3 tests/suites.py renew BUILD"))
+        if not any(key[0] == suite for key in expected | found):
+            differences.append((suite, "there is no such suite"))
+    return differences
+
+
+def renew(tests, build, path):
+    lines = [" ".join((*key, *tests.get(key, ()))) for key in sorted(defined(build))]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(HEAD + "\n".join(lines) + "\n")
+
+
+def main(verb, build, *rest):
+    path = os.environ.get("MPROF_SUITES", LIST)
+    suites, without = [], set()
+    rest = list(rest)
+    while rest:
+        word = rest.pop(0)
+        if word == "--without":
+            without.add(rest.pop(0))
+        else:
+            suites.append(word)
+    if verb == "renew":
+        renew(listed(path) if os.path.exists(path) else {}, build, path)
+        return 0
+    differences = compare(listed(path), build, suites, without)
+    for name, reason in differences:
+        print(f"{name}\t{reason}")
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3 or sys.argv[1] not in ("compare", "renew"):
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))
