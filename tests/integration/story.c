@@ -1,10 +1,11 @@
 /*
- * story: the tale of the lost ARP reply, told by the recorder: story good|bad|circle FILE
+ * story: the tale of the lost ARP reply, told by the recorder: story good|bad|circle|unsaid FILE
  *
  * A program looks up a hardware address.  It writes its question to the network's ring, and only when the ring has said that the
  * question is sent does it begin to wait for the answer, on a condition.  In the good run the answer comes later.  In the bad run it is in
  * the ring together with the acknowledgement and is handled first: the condition is signalled before anybody waits, and the connection,
- * which is marked as one that should resolve, never does.  In the third run two threads wait on each other.
+ * which is marked as one that should resolve, never does.  In the third run two threads wait on each other.  The fourth is the bad run, by a recorder
+ * that writes no signal of the thread that begins to wait.
  */
 #include <stdio.h>
 #include <string.h>
@@ -72,13 +73,16 @@ static void ask(void)
 }
 
 /* The ring has sent the question: now, and only now, it waits for the answer. */
-static void sent(void)
+static void sent(bool unsaid)
 {
 	pass(1000);
 	mprof_recorder_fulfills(&recorder, SENT);
 	pass(1000);
 	mprof_recorder_read(&recorder, QUESTION, SENT);
-	signal_by(QUESTION);
+	if (unsaid)
+		mprof_recorder_switch(&recorder, CONDITION);
+	else
+		signal_by(QUESTION);
 	begin(ANSWER, MPROF_THREAD_Task, "ARP response");
 	mprof_recorder_switch(&recorder, QUESTION);
 	mprof_recorder_try_read(&recorder, QUESTION, ANSWER);
@@ -119,9 +123,9 @@ static void tell(const char *run)
 {
 	ask();
 	wake();
-	if (strcmp(run, "bad") == 0)
+	if (strcmp(run, "bad") == 0 || strcmp(run, "unsaid") == 0)
 		answered(false);
-	sent();
+	sent(strcmp(run, "unsaid") == 0);
 	if (strcmp(run, "circle") == 0)
 		mprof_recorder_try_read(&recorder, ANSWER, CONNECTION);
 	sleep_on();
@@ -137,9 +141,9 @@ int main(int argc, char **argv)
 	struct mprof_recorder_file file;
 	int r;
 
-	if (argc != 3 ||
-	    (strcmp(argv[1], "good") != 0 && strcmp(argv[1], "bad") != 0 && strcmp(argv[1], "circle") != 0)) {
-		fputs("usage: story good|bad|circle FILE\n", stderr);
+	if (argc != 3 || (strcmp(argv[1], "good") != 0 && strcmp(argv[1], "bad") != 0 &&
+			  strcmp(argv[1], "circle") != 0 && strcmp(argv[1], "unsaid") != 0)) {
+		fputs("usage: story good|bad|circle|unsaid FILE\n", stderr);
 		return 2;
 	}
 	r = mprof_recorder_file_open(&file, argv[2], RING_BYTES);

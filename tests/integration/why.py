@@ -64,7 +64,7 @@ class Tale(unittest.TestCase):
 
     def setUp(self):
         self.work = tempfile.TemporaryDirectory()
-        for name in "good", "bad", "circle":
+        for name in "good", "bad", "circle", "unsaid":
             subprocess.run([STORY, name, self.path(name)], check=True)
 
     def tearDown(self):
@@ -103,6 +103,19 @@ class Tale(unittest.TestCase):
             r'^last: 6 \(Task, "arp\.input"\) ran ',
         ):
             self.assertRegex(out, re.compile(want, re.M))
+
+    def test_unsaid(self):
+        """Without a signal of the thread that waits, the one before the wait is the same wake-up as with it."""
+        (said,), (unsaid,) = (ask(self.path(name))["answers"] for name in ("bad", "unsaid"))
+        for key in "verdict", "missed_signals", "signals", "signals_since":
+            self.assertEqual(unsaid[key], said[key], key)
+        self.assertEqual(unsaid["verdict"], "missed-signal")
+        self.assertEqual(names(unsaid["missed"]), (6, "Task", "arp.input"))
+        self.assertEqual(unsaid["missed"]["time_ns"], "1001007000")
+        code, out, _ = run("why", self.path("unsaid"))
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r'missed wake-up: 2 \(Condition, "ARP response"\) was signalled by 6 \(Task, "arp\.input"\) at 1\.001007000')
+        self.assertNotIn("None came", out)
 
     def test_good(self):
         got = ask(self.path("good"))

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include <mprof/tale.h>
 #include <mprof/why.h>
 
 #include "check.h"
@@ -150,6 +151,145 @@ static void test_missed_signal(void)
 	story_deinit(&s);
 }
 
+/* Thread 1 waits on 2, which the condition 9 creates at 20; nobody says that the wait begins. */
+#define WAIT_UNSAID \
+	CREATES(20, 9, 2, Task), DOES(21, switch, 4, 0), CREATES(22, 4, 1, Bind), MARKS(22, 1), DOES(23, try_read, 1, 2)
+
+static void check_missed(const struct line *lines, size_t n, uint64_t lost, uint32_t signals)
+{
+	struct mprof_why_answer a;
+	struct story s;
+
+	story_tell(&s, lines, n);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, lost ? MPROF_WHY_MISSED_SIGNAL : MPROF_WHY_NEVER_SIGNALLED);
+	CHECK_EQ_INT(id_of(&s, a.condition), 9);
+	CHECK_EQ_UINT(time_of(&s, a.lost), lost);
+	CHECK_EQ_UINT(a.lost_signals, signals);
+	CHECK_EQ_UINT(a.signals, signals);
+	story_deinit(&s);
+}
+
+#define CHECK_MISSED(lines, lost, signals) check_missed(lines, sizeof(lines) / sizeof((lines)[0]), lost, signals)
+
+/* A recorder may write no signal for the wait itself: then the signal before it is a wake-up. */
+static void test_wait_unsaid(void)
+{
+	static const struct line switched[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(10, signal, 9, 5),
+		DOES(11, switch, 5, 0),
+		DOES(18, switch, 4, 0),
+		DOES(19, switch, 9, 0),
+		WAIT_UNSAID,
+	};
+	static const struct line never_switched[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(10, signal, 9, 5),
+		WAIT_UNSAID,
+	};
+	static const struct line by_the_waiter[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(10, signal, 9, 4),
+		DOES(11, switch, 4, 0),
+		DOES(19, switch, 9, 0),
+		WAIT_UNSAID,
+	};
+	static const struct line then_said[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(10, signal, 9, 4),
+		DOES(11, switch, 4, 0),
+		DOES(20, signal, 9, 4),
+		WAIT_UNSAID,
+	};
+	static const struct line at_once[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(20, signal, 9, 5),
+		DOES(20, switch, 4, 0),
+		DOES(20, switch, 9, 0),
+		WAIT_UNSAID,
+	};
+	static const struct line fibre[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(10, signal_noswitch, 9, 5),
+		DOES(19, switch, 9, 0),
+		WAIT_UNSAID,
+	};
+	static const struct line from_before[] = {
+		DOES(10, signal, 9, 5),
+		DOES(11, switch, 5, 0),
+		DOES(19, switch, 9, 0),
+		WAIT_UNSAID,
+	};
+
+	CHECK_MISSED(switched, 10, 1);
+	CHECK_MISSED(never_switched, 10, 1);
+	CHECK_MISSED(by_the_waiter, 10, 1);
+	CHECK_MISSED(then_said, 10, 1);
+	CHECK_MISSED(at_once, 20, 1);
+	CHECK_MISSED(fibre, 10, 1);
+	CHECK_MISSED(from_before, 10, 1);
+}
+
+/* The signal by which a thread begins to wait is none, also where the trace or what is known ends right behind it. */
+static void test_wait_said(void)
+{
+	static const struct line looks[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(20, signal, 9, 1),
+		CREATES(20, 9, 2, Task),
+		DOES(21, try_read, 1, 2),
+		DOES(22, switch, 7, 0),
+	};
+	static const struct line looks_of_another[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(20, signal, 9, 1),
+		CREATES(20, 9, 2, Task),
+		DOES(21, try_read, 3, 2),
+		DOES(22, switch, 1, 0),
+		DOES(23, try_read, 1, 2),
+	};
+	static const struct line becomes[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(20, signal, 9, 3),
+		CREATES(20, 9, 2, Task),
+		DOES(21, becomes, 3, 1),
+		DOES(22, switch, 1, 0),
+		DOES(23, try_read, 1, 2),
+	};
+	static const struct line ends[] = {DOES(1, try_read, 1, 2), CREATES(2, 0, 9, Condition), DOES(20, signal, 9, 4),
+					   CREATES(20, 9, 1, Task)};
+	static const struct line two[] = {
+		CREATES(1, 0, 9, Condition), DOES(10, signal, 9, 3), CREATES(10, 9, 5, Task),
+		DOES(12, fulfills, 0, 5),    DOES(20, signal, 9, 4), WAIT_UNSAID,
+	};
+
+	CHECK_MISSED(looks, 0, 0);
+	CHECK_MISSED(looks_of_another, 0, 0);
+	CHECK_MISSED(becomes, 0, 0);
+	CHECK_MISSED(ends, 0, 0);
+	CHECK_MISSED(two, 0, 0);
+}
+
+/* A condition from before the trace, whose first signal comes when somebody waits already. */
+static void test_signalled_first_since(void)
+{
+	static const struct line lines[] = {
+		DOES(19, switch, 9, 0),
+		WAIT_UNSAID,
+		DOES(30, signal, 9, 5),
+		DOES(31, switch, 5, 0)
+	};
+	struct mprof_why_answer a;
+	struct story s;
+
+	TELL(&s, lines);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_SIGNALLED_SINCE);
+	CHECK_EQ_UINT(time_of(&s, a.first_since), 30);
+	story_deinit(&s);
+}
+
 /* A signal that another thread waited for is not missed, and one that comes later neither. */
 static void test_signals_that_are_not_missed(void)
 {
@@ -195,6 +335,60 @@ static void test_signals_that_are_not_missed(void)
 	a = ask(&s, 1);
 	CHECK_EQ_INT(a.verdict, MPROF_WHY_NEVER_SIGNALLED);
 	CHECK_EQ_UINT(a.signals, 0);
+	story_deinit(&s);
+}
+
+/* At one time: who was served, who looked, which of two was last. */
+static void test_equal_times(void)
+{
+	static const struct line served[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(10, signal, 9, 5),
+		CREATES(10, 9, 3, Task),
+		DOES(11, switch, 5, 0),
+		DOES(12, signal, 9, 6),
+		DOES(12, fulfills, 9, 3),
+		DOES(13, switch, 6, 0),
+		DOES(19, switch, 9, 0),
+		WAIT_UNSAID,
+	};
+	static const struct line looked[] = {
+		CREATES(1, 0, 9, Semaphore),	 CREATES(2, 0, 3, Async),  DOES(10, try_read, 3, 9),
+		DOES(10, signal_noswitch, 9, 5), CREATES(20, 0, 1, Async), DOES(25, try_read, 1, 9),
+	};
+	static const struct line resolved[] = {CREATES(1, 0, 2, Wait), CREATES(3, 0, 4, Bind), DOES(6, fulfills, 0, 2),
+					       DOES(6, try_read, 4, 2)};
+	static const struct line alike[] = {
+		CREATES(1, 8, 2, Wait),	 CREATES(1, 8, 3, Wait),  CREATES(1, 8, 4, Wait),  CREATES(1, 0, 5, Task),
+		SAYS(1, 5, "a"),	 CREATES(1, 0, 6, Task),  SAYS(1, 6, "a"),	   CREATES(1, 0, 7, Task),
+		SAYS(1, 7, "a"),	 DOES(9, fulfills, 0, 3), DOES(9, fulfills, 0, 2), DOES(9, fulfills, 0, 5),
+		DOES(9, fulfills, 0, 6),
+	};
+	static const struct line ran[] = {
+		DOES(1, switch, 1, 0),
+		DOES(5, switch, 2, 0),
+		DOES(5, switch, 3, 0),
+		DOES(5, switch, -1, 0)
+	};
+	struct story s;
+
+	TELL(&s, served);
+	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_NEVER_SIGNALLED);
+	CHECK_EQ_UINT(ask(&s, 1).signals, 1);
+	story_deinit(&s);
+	TELL(&s, looked);
+	CHECK_EQ_INT(ask(&s, 1).verdict, MPROF_WHY_NEVER_SIGNALLED);
+	story_deinit(&s);
+	TELL(&s, resolved);
+	CHECK_EQ_INT(ask(&s, 4).verdict, MPROF_WHY_MISSED_RESOLVE);
+	story_deinit(&s);
+	/* The threads of one creator in their order, and those with one label too. */
+	TELL(&s, alike);
+	CHECK_EQ_INT(id_of(&s, ask(&s, 4).like), 3);
+	CHECK_EQ_INT(id_of(&s, ask(&s, 7).like), 6);
+	story_deinit(&s);
+	TELL(&s, ran);
+	CHECK_EQ_INT(id_of(&s, s.v->activations[mprof_why_last(s.w, 0, true)].thread), 3);
 	story_deinit(&s);
 }
 
@@ -469,6 +663,23 @@ static void check_answers(const struct story *s)
 	}
 }
 
+/* A signal that is said to begin a wait made its receiver create a thread. */
+static void check_flags(const struct story *s)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < s->v->n_interactions; i++) {
+		const struct mprof_interaction *it = &s->v->interactions[i];
+
+		if (!it->flags)
+			continue;
+		CHECK_EQ_UINT(it->kind, MPROF_INTERACTION_SIGNAL);
+		for (k = 0; k < s->v->n_threads && s->v->threads[k].creator != it->other;)
+			k++;
+		CHECK(k < s->v->n_threads);
+	}
+}
+
 static void test_nonsense(void)
 {
 	static const uint8_t ids[] = {
@@ -494,7 +705,155 @@ static void test_nonsense(void)
 		}
 		story_end(&s);
 		check_answers(&s);
+		check_flags(&s);
 		story_deinit(&s);
+	}
+}
+
+/*
+ * A program that waits on conditions, wakes and resolves at random, told by a recorder that writes a signal for each wait or none.  What is known of its
+ * wake-ups is compared with every answer.
+ */
+enum { CONDITIONS = 3, WAITS = 40, WAKES = 60 };
+
+struct program {
+	struct story s;
+	uint64_t random, now;
+	uint64_t wakes[CONDITIONS][WAKES]; /* when each was signalled by who does not wait */
+	uint32_t n_wakes[CONDITIONS];
+	struct {
+		uint64_t since;
+		int condition;
+		bool resolved;
+	} waits[WAITS];
+	uint32_t n_waits;
+};
+
+/* Threads: the program's are 1 to 5, conditions 10 and up, what is waited on 100 and up, who looks at it 200 and up. */
+static void program_does(struct program *p, uint8_t id, int64_t context, int64_t number, uint8_t type)
+{
+	story_add(p->s.m, &(struct line){p->now, id, context, number, type, NULL});
+	p->now += random_next(&p->random) % 3;
+}
+
+static void program_wait(struct program *p, bool said)
+{
+	int64_t waiter = 1 + (int64_t)(random_next(&p->random) % 5);
+	int condition = (int)(random_next(&p->random) % CONDITIONS);
+
+	program_does(p, MPROF_EVENT_switch, waiter, 0, 0);
+	if (said)
+		program_does(p, MPROF_EVENT_signal, 10 + condition, waiter, 0);
+	else
+		program_does(p, MPROF_EVENT_switch, 10 + condition, 0, 0);
+	p->waits[p->n_waits].since = p->now;
+	p->waits[p->n_waits].condition = condition;
+	program_does(p, MPROF_EVENT_creates, 10 + condition, 100 + p->n_waits, MPROF_THREAD_Task);
+	program_does(p, MPROF_EVENT_switch, waiter, 0, 0);
+	program_does(p, MPROF_EVENT_creates, waiter, 200 + p->n_waits, MPROF_THREAD_Bind);
+	program_does(p, MPROF_EVENT_try_read, 200 + p->n_waits, 100 + p->n_waits, 0);
+	p->n_waits++;
+}
+
+static void program_wake(struct program *p)
+{
+	int64_t sender = 1 + (int64_t)(random_next(&p->random) % 5);
+	int condition = (int)(random_next(&p->random) % CONDITIONS);
+	uint32_t i;
+
+	program_does(p, MPROF_EVENT_switch, sender, 0, 0);
+	p->wakes[condition][p->n_wakes[condition]++] = p->now;
+	program_does(p, MPROF_EVENT_signal, 10 + condition, sender, 0);
+	for (i = 0; i < p->n_waits; i++) {
+		if (p->waits[i].condition != condition || p->waits[i].resolved || random_next(&p->random) % 3)
+			continue;
+		p->waits[i].resolved = true;
+		program_does(p, MPROF_EVENT_fulfills, 10 + condition, 100 + i, 0);
+	}
+	/* Not every recorder says that the sender runs on. */
+	if (random_next(&p->random) % 2)
+		program_does(p, MPROF_EVENT_switch, sender, 0, 0);
+}
+
+static void program_check(struct program *p, uint32_t i)
+{
+	struct mprof_why_answer a = ask(&p->s, 200 + i);
+	const uint64_t *wakes = p->wakes[p->waits[i].condition];
+	uint32_t n = p->n_wakes[p->waits[i].condition], before = 0;
+
+	while (before < n && wakes[before] <= p->waits[i].since)
+		before++;
+	CHECK_EQ_INT(id_of(&p->s, a.root), 100 + i);
+	CHECK_EQ_UINT(a.signals, n);
+	CHECK_EQ_UINT(a.signals_since, n - before);
+	CHECK_EQ_UINT(time_of(&p->s, a.last_signal), n ? wakes[n - 1] : 0);
+	CHECK_EQ_UINT(time_of(&p->s, a.first_since), before < n ? wakes[before] : 0);
+	CHECK((a.verdict == MPROF_WHY_SIGNALLED_SINCE) == (before < n));
+	CHECK((a.verdict == MPROF_WHY_MISSED_SIGNAL) <= (before == n && before > 0));
+	if (a.lost != MPROF_NONE)
+		CHECK_EQ_UINT(time_of(&p->s, a.lost), wakes[before - 1]);
+	CHECK(a.verdict == MPROF_WHY_SIGNALLED_SINCE || a.verdict == MPROF_WHY_MISSED_SIGNAL ||
+	      a.verdict == MPROF_WHY_NEVER_SIGNALLED);
+}
+
+static bool says(const char *text, size_t bytes, const char *words)
+{
+	return memmem(text, bytes, words, strlen(words)) != NULL;
+}
+
+/* The sentences deny no signal either. */
+static void program_check_words(struct program *p, uint32_t i)
+{
+	struct mprof_tale *tale = mprof_tale_new(p->s.v, p->s.w, NULL);
+	const uint64_t *wakes = p->wakes[p->waits[i].condition];
+	uint32_t n = p->n_wakes[p->waits[i].condition];
+	bool since = n && wakes[n - 1] > p->waits[i].since;
+	const struct mprof_tale_piece *pieces;
+	const char *text;
+	uint32_t n_pieces;
+	size_t bytes;
+
+	CHECK_EQ_INT(mprof_tale_why(tale, thread(&p->s, 200 + i)), MPROF_OK);
+	text = mprof_tale_text(tale);
+	pieces = mprof_tale_pieces(tale, &n_pieces);
+	bytes = pieces[n_pieces - 1].offset + pieces[n_pieces - 1].bytes;
+	CHECK(says(text, bytes, "nor any before") == !n);
+	CHECK((says(text, bytes, "None came") || says(text, bytes, "no signal came")) == !since);
+	mprof_tale_free(tale);
+}
+
+static void program_run(struct program *p, bool said)
+{
+	uint32_t i;
+
+	story_begin(&p->s);
+	for (i = 0; i < CONDITIONS; i++)
+		program_does(p, MPROF_EVENT_creates, 0, 10 + i, MPROF_THREAD_Condition);
+	for (i = 0; i < WAITS; i++) {
+		if (random_next(&p->random) % 2)
+			program_wake(p);
+		else
+			program_wait(p, said);
+	}
+	story_end(&p->s);
+	for (i = 0; i < p->n_waits; i++) {
+		if (p->waits[i].resolved)
+			continue;
+		program_check(p, i);
+		program_check_words(p, i);
+	}
+	story_deinit(&p->s);
+}
+
+static void test_no_signal_is_denied(void)
+{
+	uint64_t random = 88172645463325252u;
+	int round;
+
+	for (round = 0; round < 400; round++) {
+		struct program p = {.random = random_next(&random) | 1, .now = 5};
+
+		program_run(&p, round % 2);
 	}
 }
 
@@ -520,6 +879,10 @@ static void test_no_memory(void)
 int main(void)
 {
 	CHECK_RUN(test_missed_signal);
+	CHECK_RUN(test_wait_unsaid);
+	CHECK_RUN(test_equal_times);
+	CHECK_RUN(test_wait_said);
+	CHECK_RUN(test_signalled_first_since);
 	CHECK_RUN(test_signals_that_are_not_missed);
 	CHECK_RUN(test_condition_from_before);
 	CHECK_RUN(test_looked_at_itself);
@@ -533,6 +896,7 @@ int main(void)
 	CHECK_RUN(test_empty);
 	CHECK_RUN(test_long_chains);
 	CHECK_RUN(test_nonsense);
+	CHECK_RUN(test_no_signal_is_denied);
 	CHECK_RUN(test_no_memory);
 	return check_done();
 }

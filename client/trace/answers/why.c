@@ -1,9 +1,10 @@
 /*
  * Answers: what a thread's chain ends at, and why that was never resolved.
  *
- * How a condition looks in a trace: a thread that waits on it signals it, and the condition, running for that moment, creates the
- * thread that is waited on.  Any other signal is a wake-up.  It is lost where none of the threads that the condition created is
- * unresolved at that time, for then nobody waits.  A wait that begins after a lost wake-up, with no other in between, has missed it.
+ * How a condition looks in a trace: the condition, running for a moment, creates the thread that is waited on.  mirage-profile writes a signal of the
+ * waiting thread right before that, which the model marks (MPROF_INTERACTION_BEGINS_WAIT); other recorders write none.  Any other signal is a wake-up.
+ * It is lost where none of the threads that the condition created is unresolved at that time, for then nobody waits.  A wait that begins after a lost
+ * wake-up, with no other in between, has missed it.
  */
 #include "why-index.h"
 
@@ -13,11 +14,10 @@ static bool is_condition(const struct mprof_thread *t)
 	       t->type == MPROF_THREAD_Stream || t->type == MPROF_THREAD_Mutex;
 }
 
-/* What must be signalled for ROOT to be resolved.  Of what was there before the trace the type is not known, but who is signalled. */
+/* Return what must be signalled for ROOT to be resolved.  The type of a thread from before the trace is not known: a signal says what it is. */
 static uint32_t condition_of(const struct mprof_why *w, uint32_t root)
 {
 	const struct mprof_thread *t = &w->view->threads[root], *creator;
-	const uint32_t *signals;
 	uint32_t n;
 
 	if (is_condition(t))
@@ -29,10 +29,8 @@ static uint32_t condition_of(const struct mprof_why *w, uint32_t root)
 		return MPROF_NONE;
 	if (is_condition(creator))
 		return t->creator;
-	signals = buckets_of(&w->signals, t->creator, &n);
-	if (creator->type == MPROF_THREAD_UNKNOWN && n && w->view->interactions[signals[0]].time <= t->created)
-		return t->creator;
-	return MPROF_NONE;
+	buckets_of(&w->signals, t->creator, &n);
+	return creator->type == MPROF_THREAD_UNKNOWN && n ? t->creator : MPROF_NONE;
 }
 
 /* The threads that wait on one condition, as time goes on. */
@@ -58,12 +56,6 @@ static void waiters_move(struct waiters *at, uint64_t now)
 		at->ended++;
 }
 
-/* Does a wait begin now, or before NEXT? */
-static bool waiters_more(const struct waiters *at, uint64_t next)
-{
-	return at->began < at->n && at->threads[at->made[at->began]].created < next;
-}
-
 static void note_signal(struct mprof_why_answer *a, uint32_t i, uint64_t time, bool lost)
 {
 	a->signals++;
@@ -82,17 +74,16 @@ static void count_signals(const struct mprof_why *w, struct mprof_why_answer *a)
 	const struct mprof_interaction *list = w->view->interactions;
 	struct waiters at;
 	const uint32_t *signals;
-	uint64_t now, next;
+	uint64_t now;
 	uint32_t n, i;
 
 	waiters_init(&at, w, a->condition);
 	signals = buckets_of(&w->signals, a->condition, &n);
 	for (i = 0; i < n; i++) {
-		now = list[signals[i]].time;
-		next = i + 1 < n ? list[signals[i + 1]].time : UINT64_MAX;
-		waiters_move(&at, now);
-		if (waiters_more(&at, next))
+		if (list[signals[i]].flags & MPROF_INTERACTION_BEGINS_WAIT)
 			continue;
+		now = list[signals[i]].time;
+		waiters_move(&at, now);
 		note_signal(a, signals[i], now, at.began <= at.ended && now < w->looked[a->condition]);
 	}
 }

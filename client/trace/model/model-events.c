@@ -67,6 +67,33 @@ static uint32_t thread_of(const struct step *step, int64_t id)
 	return becomes_find(model_aliases(step->m), *slot);
 }
 
+/*
+ * Decide whether the pending signal began a wait, now that THREAD runs on; MPROF_NONE if that is not known.  In mirage-profile's traces the sender always
+ * runs on after the creation.  If another thread does, the sender only woke somebody, and another thread began to wait.
+ */
+static void settle_signal(struct mprof_model *m, struct model_stream *s, uint32_t thread)
+{
+	struct mprof_interaction *i;
+
+	if (s->signal == MPROF_NONE)
+		return;
+	i = (struct mprof_interaction *)m->arrays[MODEL_INTERACTIONS].items + s->signal;
+	if (s->created && (thread == MPROF_NONE || thread == becomes_find(model_aliases(m), i->thread)))
+		i->flags = MPROF_INTERACTION_BEGINS_WAIT;
+	s->signal = MPROF_NONE;
+	s->created = false;
+}
+
+/* Note that READER looked at SOURCE: if it is the sender of the pending signal and the signal created SOURCE, that began a wait. */
+static void note_wait(const struct step *step, uint32_t reader, uint32_t source)
+{
+	const struct mprof_interaction *list = step->m->arrays[MODEL_INTERACTIONS].items;
+
+	if (step->s->created && model_thread(step->m, source)->creator == step->s->running &&
+	    becomes_find(model_aliases(step->m), list[step->s->signal].thread) == reader)
+		settle_signal(step->m, step->s, reader);
+}
+
 void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, uint32_t thread)
 {
 	struct mprof_activation *a;
@@ -74,6 +101,7 @@ void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, 
 
 	if (s->running == thread)
 		return;
+	settle_signal(m, s, thread);
 	if (s->running != MPROF_NONE) {
 		t = model_thread(m, s->running);
 		if ((t->flags & MPROF_THREAD_ENDED) && t->end < time)
@@ -110,7 +138,7 @@ static struct mprof_interaction *interaction_add(const struct step *step, uint32
 		.thread = thread,
 		.other = other,
 		.next = MPROF_NONE,
-		.kind = kind,
+		.kind = (uint16_t)kind,
 	};
 	model_thread(step->m, thread)->first_interaction = list->n - 1;
 	return i;
@@ -144,6 +172,7 @@ static void on_creates(const struct step *step)
 	}
 	slot = thread_index_slot(step->s->index, step->e->number);
 	step->m->notes.recreated += *slot != MPROF_NONE;
+	step->s->created |= step->s->signal != MPROF_NONE && creator == step->s->running;
 	*slot = thread_add(step, step->e->number, creator, step->time);
 	model_thread(step->m, *slot)->type = step->e->type;
 }
@@ -215,6 +244,7 @@ static void on_try_read(const struct step *step)
 		return;
 	reader = thread_of(step, step->e->context);
 	source = thread_of(step, step->e->number);
+	note_wait(step, reader, source);
 	interaction_add(step, reader, MPROF_INTERACTION_TRY_READ, source);
 	*model_checked(step->m, source) = step->time;
 }
@@ -223,8 +253,12 @@ static void on_signal(const struct step *step)
 {
 	uint32_t sender = thread_of(step, step->e->number), receiver = thread_of(step, step->e->context);
 
-	if (step->e->id == MPROF_EVENT_signal)
+	if (step->e->id == MPROF_EVENT_signal) {
+		/* Without a switch before this signal nobody says who ran on after the last one. */
+		settle_signal(step->m, step->s, MPROF_NONE);
 		run(step, receiver);
+		step->s->signal = model_count(step->m, MODEL_INTERACTIONS);
+	}
 	interaction_add(step, sender, MPROF_INTERACTION_SIGNAL, receiver);
 	*model_checked(step->m, receiver) = step->time;
 }

@@ -47,6 +47,8 @@ struct model_stream {
 	uint64_t since;	  /* RUNNING has run since then */
 	uint32_t running; /* thread, or MPROF_NONE */
 	uint32_t gap;	  /* a gap whose end is not known yet, or MPROF_NONE */
+	uint32_t signal;  /* the interaction by which RUNNING was signalled last in this activation, or MPROF_NONE */
+	bool created;	  /* RUNNING has created a thread since SIGNAL */
 };
 
 struct mprof_model {

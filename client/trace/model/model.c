@@ -112,7 +112,7 @@ static uint32_t root_add(struct mprof_model *m, uint32_t stream)
 
 enum mprof_status mprof_model_stream(struct mprof_model *m, const struct mprof_model_source *source, uint32_t *stream)
 {
-	struct model_stream s = {.running = MPROF_NONE, .gap = MPROF_NONE};
+	struct model_stream s = {.running = MPROF_NONE, .gap = MPROF_NONE, .signal = MPROF_NONE};
 
 	if (m->stage != STAGE_OPEN)
 		return MPROF_END;

@@ -92,9 +92,16 @@ struct mprof_interaction {
 	uint64_t time;
 	uint32_t thread;
 	uint32_t other;
-	uint32_t next; /* of the same THREAD */
-	uint32_t kind; /* enum mprof_interaction_kind */
+	uint32_t next;	/* of the same THREAD */
+	uint16_t kind;	/* enum mprof_interaction_kind */
+	uint16_t flags; /* MPROF_INTERACTION_BEGINS_WAIT */
 };
+
+/*
+ * A signal with this flag wakes nobody: THREAD begins to wait by it.  OTHER, running because of the signal, creates the thread that is waited on, and then
+ * THREAD runs on, or looks at the created thread; or no event says who ran on.
+ */
+#define MPROF_INTERACTION_BEGINS_WAIT 1u
 
 /* THREAD ran from START up to END; a root's are the times in which nothing ran. */
 struct mprof_activation {
