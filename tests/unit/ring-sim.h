@@ -443,17 +443,19 @@ static inline void sim_init(struct sim *sim, uint64_t seed, uint32_t n, uint32_t
 	sim->arena = malloc((size_t)sim->history * 3 * sim->largest);
 	if (!sim->ring || !sim->packets || !sim->arena)
 		abort();
+	/* Begin three laps before a high number: the writer has then written every packet, and all that came before is overwritten. */
+	sim->sequence = begin_at / n > 3 ? (begin_at / n - 3) * n : 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct mprof_packet_header h = {
 			.packet_bytes = sim->size[i],
 			.content_bytes = MPROF_PACKET_HEADER_BYTES,
-			.count = (uint16_t)i,
+			.count = (uint16_t)(i && sim->sequence ? sim->sequence - n + i : sim->sequence + i),
 		};
 
 		mprof_packet_store(&h, sim->ring + sim->at[i]);
 	}
 	sim->used = MPROF_PACKET_HEADER_BYTES;
-	sim_packet_new(sim, 0);
+	sim_packet_new(sim, sim->sequence);
 	while (sim->sequence < begin_at)
 		sim_write(sim, 1);
 	sim->dwell = packet_bytes > 8192;
@@ -528,7 +530,7 @@ static inline void sim_finish(struct sim *sim, struct ring *ring)
 			sim_fail(sim, "a look at a dead ring fails");
 	if (ring_capture(ring, &sim->sink, true, &at))
 		sim_fail(sim, "a capture of a dead ring fails");
-	if (sim->cost && sim_handed_since(sim) > sim->room && sim->newest_from != sim->sequence)
+	if (sim->cost && sim_handed_since(sim) > sim->room && sim->newest_from != ring->active)
 		sim_fail(sim, "more of the newest is handed over than there was room for");
 	if (!sim->started) {
 		sim->next_sequence = ring->sequence;

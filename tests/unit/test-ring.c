@@ -88,15 +88,73 @@ static bool run_once(uint64_t seed, bool print)
 	return !sim.fault;
 }
 
+/*
+ * Schedules that found a mistake which the first 200 do not find.  They are run first, whatever range is asked for.  Add one with a sentence
+ * that says what it found; a change to ring-sim.h changes what a seed stands for, so that its mistake must be put in and tried again then.
+ */
+static const struct {
+	uint64_t seed;
+	const char *found;
+} kept[] = {
+	{269, "a packet that is being emptied, the low half of its size stored, was taken for one that was left whole"},
+	{1019, "the same, where stores may be seen out of order"},
+	{2549, "the same in a smaller ring"},
+};
+
+/* Try SEED.  Returns false where it fails, and says how to keep it. */
+static bool seed_holds(uint64_t seed, const char *found)
+{
+	if (run_once(seed, false))
+		return true;
+	if (found)
+		fprintf(stderr, "seed %llu is kept, since it found: %s\n", (unsigned long long)seed, found);
+	else
+		fprintf(stderr,
+			"to keep seed %llu, add {%llu, \"what it found\"} to kept[] of tests/unit/test-ring.c\n",
+			(unsigned long long)seed, (unsigned long long)seed);
+	return false;
+}
+
+/* The range of seeds in TEXT: "2000" is 0 to 1999, "400:600" is 400 to 599.  Returns false for any other text. */
+static bool seeds_parse(const char *text, uint64_t *from, uint64_t *to)
+{
+	char *end;
+
+	*from = 0;
+	*to = strtoull(text, &end, 10);
+	if (*end == ':') {
+		*from = *to;
+		*to = strtoull(end + 1, &end, 10);
+	}
+	return end != text && *end == 0 && *from < *to;
+}
+
 static void test_interleavings(void)
 {
 	const char *seeds = getenv("MPROF_RING_SEEDS");
-	uint64_t n = seeds ? strtoull(seeds, NULL, 10) : 200;
+	uint64_t from, to;
 	unsigned bad = 0;
 
-	for (uint64_t seed = 0; seed < n && bad < 10; seed++)
-		bad += !run_once(seed, false);
+	if (!CHECK(seeds_parse(seeds ? seeds : "200", &from, &to)))
+		return;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		bad += !seed_holds(kept[i].seed, kept[i].found);
+	for (uint64_t seed = from; seed < to && bad < 10; seed++)
+		bad += !seed_holds(seed, NULL);
 	CHECK_EQ_UINT(bad, 0);
+}
+
+static void test_seeds(void)
+{
+	uint64_t from, to;
+
+	CHECK(seeds_parse("2000", &from, &to) && from == 0 && to == 2000);
+	CHECK(seeds_parse("400:600", &from, &to) && from == 400 && to == 600);
+	CHECK(!seeds_parse("", &from, &to));
+	CHECK(!seeds_parse("x", &from, &to));
+	CHECK(!seeds_parse("0", &from, &to));
+	CHECK(!seeds_parse("5:5", &from, &to));
+	CHECK(!seeds_parse("5:6x", &from, &to));
 }
 
 /* ---- a guest whose clock is set back -------------------------------------------------------------------------------- */
@@ -248,6 +306,7 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return !run_once(strtoull(argv[1], NULL, 10), true);
+	CHECK_RUN(test_seeds);
 	CHECK_RUN(test_interleavings);
 	CHECK_RUN(test_clock_set_back);
 	CHECK_RUN(test_cut_file);
