@@ -29,7 +29,9 @@ async function problem(answer) {
 
 /** The address of a guest in paths: by its UUID, which no other has, else by its name. */
 export function guestPath(domain) {
-	return `v1/domains/${encodeURIComponent(domain.uuid ?? domain.name)}`;
+	// A name that reads like an address of another kind.
+	const odd = /^(domid|name):|^[0-9a-f-]{36}$/i.test(domain.name);
+	return `v1/domains/${encodeURIComponent(domain.uuid ?? (odd ? "name:" + domain.name : domain.name))}`;
 }
 
 export class Api {

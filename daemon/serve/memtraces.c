@@ -132,7 +132,7 @@ static bool add_unknown(struct exchange *x, struct message_writer *w, const char
 	if (number_parse(strncmp(text, "domid:", 6) == 0 ? text + 6 : text, 65535, &domid))
 		message_add_number(w, "domid", domid);
 	else if (address)
-		message_add(w, "name", text);
+		message_add(w, "name", strncmp(text, "name:", 5) == 0 ? text + 5 : text);
 	else
 		return false;
 	return true;

@@ -48,6 +48,8 @@ int target_find(struct exchange *x, int64_t *run)
 	char uuid[37];
 	int rc = ARCHIVE_E_ABSENT;
 
+	if (strncmp(text, "name:", 5) == 0)
+		return reader_run_by_name(r, text + 5, run);
 	if (is_uuid(text, uuid))
 		rc = reader_run_by_uuid(r, uuid, run);
 	if (rc == ARCHIVE_E_ABSENT && !forced)

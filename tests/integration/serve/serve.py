@@ -424,6 +424,22 @@ class Domains(Case):
             self.problem(self.server.get("/v1/domains/" + text), 400 if text == "%FF" else 404)
         self.assertIsNone(self.server.get("/v1/domains/old").json()["domid"])
 
+    def test_every_name_has_an_address(self):
+        """Also one that reads like something else."""
+        names = ["domid:1", GUEST_UUID, "12", "name:x", "x", "domain:x", "name:"]
+        for i, name in enumerate(names):
+            self.guest(run=i + 1, name=name, domid=12 if name == "x" else 1 if name == "12" else 100 + i, source="xen",
+                       uuid=GUEST_UUID if name == "x" else GUEST_UUID.replace("a", str(i)))
+        self.assertEqual(self.server.get("/v1/domains/" + GUEST_UUID).json()["name"], "x")
+        for i, name in enumerate(names):
+            self.assertEqual(self.server.get("/v1/domains/name:" + name).json()["run"], i + 1, name)
+        for text in ("name:none", "name:100", "name:" + GUEST_UUID.replace("a", "0")):
+            self.problem(self.server.get("/v1/domains/" + text), 404)
+        status, out, _ = self.ctl("captures", "domain:name:domid:1")
+        self.assertEqual(status, 0, out)
+        self.assertEqual(self.ctl("captures", "name:" + GUEST_UUID)[0], 0)
+        self.assertNotEqual(self.ctl("captures", "name:none")[0], 0)
+
     def test_odd_name(self):
         self.guest(name="caf\u00e9+x")
         self.fill()
