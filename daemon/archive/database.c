@@ -17,9 +17,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "archive.h"
@@ -27,6 +29,14 @@
 #include "database.h"
 
 #define BUSY_MS 1000
+
+/* Have the files of this process a size limit?  A write past it fails, where SIGXFSZ is ignored. */
+static bool size_limited(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
 
 int database_error(sqlite3 *db, int result)
 {
@@ -60,6 +70,9 @@ int database_error(sqlite3 *db, int result)
 	cause = sqlite3_system_errno(db);
 	/* The shared memory beside the WAL is grown by other means than the files; they fail with an I/O error on a full disk. */
 	if (cause == ENOSPC || cause == EDQUOT || result == SQLITE_IOERR_SHMSIZE)
+		return ARCHIVE_E_FULL;
+	/* SQLite does not hand on EFBIG. */
+	if (result == SQLITE_IOERR_WRITE && size_limited())
 		return ARCHIVE_E_FULL;
 	return -EIO;
 }
@@ -148,6 +161,10 @@ static const char *reason(sqlite3 *db, int r)
 {
 	switch (r) {
 	case ARCHIVE_E_FULL:
+		if (size_limited())
+			return "the disk is full, or it has reached the size limit of files (LimitFSIZE=, ulimit -f): "
+			       "raise the "
+			       "limit, or make room";
 		return "the disk is full: make room, the archive goes on by itself";
 	case ARCHIVE_E_BUSY:
 		return "another program holds it locked: close that program";

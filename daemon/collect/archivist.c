@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -300,6 +301,18 @@ static int flush_once(struct archivist *a, struct item **items, size_t n)
 	return 0;
 }
 
+/* A write past the size limit of files fails like one on a full disk (SIGXFSZ is ignored). */
+static const char *full_sentence(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		return "the disk is full, or the archive has reached the size limit of files (LimitFSIZE=, ulimit -f); "
+		       "raise "
+		       "that limit, delete captures or files, or lower the quotas";
+	return "the disk is full; delete captures or files, or lower the quotas";
+}
+
 /* Commit these items, however long the disk is full. */
 static int flush(struct archivist *a, struct item **items, size_t n)
 {
@@ -309,7 +322,7 @@ static int flush(struct archivist *a, struct item **items, size_t n)
 
 		if (r != ARCHIVE_E_FULL)
 			return r;
-		set_archiving(a, false, "the disk is full; delete captures or files, or lower the quotas");
+		set_archiving(a, false, full_sentence());
 		if (queue_closed(a->queue) && tries > 2)
 			return -ENOSPC;
 		if (tries)

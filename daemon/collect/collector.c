@@ -21,10 +21,11 @@
 #include "rights.h"
 #include "xen.h"
 
-#define BATCH_NS    (10 * NS_PER_MS) /* looks in one go, before other events have their turn */
-#define STATUS_NS   (10 * NS_PER_S)
-#define LOOK_NICE   (-10)
-#define FLUSH_LEVEL 3
+#define BATCH_NS      (10 * NS_PER_MS) /* looks in one go, before other events have their turn */
+#define STATUS_NS     (10 * NS_PER_S)
+#define FILE_CHECK_NS NS_PER_S
+#define LOOK_NICE     (-10)
+#define FLUSH_LEVEL   3
 
 /* ---- the schedule -------------------------------------------------------------------------------------------------- */
 
@@ -96,6 +97,28 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 	return 0;
 }
 
+/* ---- the archive's file --------------------------------------------------------------------------------------------- */
+
+/*
+ * End where the archive was deleted or another was put in its place: what would be archived from now on is lost.  The next process
+ * makes a new archive, in which each guest that runs has a new run.
+ */
+static void file_check_run(struct task *task, uint64_t now)
+{
+	struct collector *c = (struct collector *)((char *)task - offsetof(struct collector, file_check));
+
+	if (!opened_file_replaced(&c->file)) {
+		collector_at(c, task, now + FILE_CHECK_NS);
+		return;
+	}
+	log_error("The archive %s was deleted or replaced while mprofd was writing it; mprofd ends, and makes a new "
+		  "one when "
+		  "it is started again",
+		  c->file.path);
+	c->failed = -ESTALE;
+	sd_event_exit(c->event, 1);
+}
+
 /* ---- status ------------------------------------------------------------------------------------------------------------ */
 
 static int on_status(sd_event_source *source, uint64_t usec, void *context)
@@ -135,6 +158,11 @@ static int archive_open(struct collector *c, const char *state, char *sentence, 
 			 strerror(r < 0 ? -r : EIO));
 		return r < 0 ? r : -EIO;
 	}
+	r = opened_file_init(&c->file, state, ARCHIVE_FILE);
+	if (r)
+		return r;
+	c->file_check.run = file_check_run;
+	collector_at(c, &c->file_check, clock_mono() + FILE_CHECK_NS);
 	return archivist_start(&c->archivist, &w, c->queue, c->config, c->wake);
 }
 
@@ -300,6 +328,7 @@ void collector_deinit(struct collector *c)
 	sd_event_unref(c->event);
 	c->queue = queue_free(c->queue);
 	schedule_deinit(&c->schedule);
+	opened_file_deinit(&c->file);
 	if (c->wake >= 0)
 		close(c->wake);
 	collector_forget(c);

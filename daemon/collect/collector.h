@@ -8,6 +8,7 @@
 
 #include "archivist.h"
 #include "guest.h"
+#include "opened.h"
 #include "schedule.h"
 #include "source.h"
 
@@ -28,6 +29,8 @@ struct collector {
 	struct archivist_state archive; /* as last seen */
 	int wake;			/* eventfd: the archivist has news */
 	struct schedule schedule;
+	struct opened_file file; /* of the archive */
+	struct task file_check;
 	sd_event_source *timer;
 	uint64_t timer_at;
 	struct source *source;

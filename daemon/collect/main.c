@@ -1,6 +1,7 @@
 /* mprofd: arguments, the configuration, and the collector. */
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "collector.h"
 #include "log.h"
+#include "options.h"
 
 static const char help[] =
 	"Usage: mprofd [OPTION]...\n"
@@ -43,12 +45,19 @@ struct arguments {
 static void arguments_parse(struct arguments *a, int argc, char **argv)
 {
 	*a = (struct arguments){
-		.collector = {.source = "xen", .state = "/var/lib/mprofd", .run = "/run/mprofd"},
+		.collector = {.source = NULL, .state = "/var/lib/mprofd", .run = "/run/mprofd"},
 		.exit_code = -1,
 	};
 	for (;;) {
 		switch (getopt_long(argc, argv, "", options, NULL)) {
 		case OPTION_SOURCE:
+			if (a->collector.source) {
+				fprintf(stderr,
+					"mprofd: --source %s: one source was named before, and there is only one\n",
+					optarg);
+				a->exit_code = 2;
+				return;
+			}
 			a->collector.source = optarg;
 			break;
 		case OPTION_STATE:
@@ -69,8 +78,12 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 			a->exit_code = 0;
 			return;
 		case -1:
-			if (optind == argc)
+			if (optind == argc) {
+				if (!option_directory("mprofd", "--state", a->collector.state) ||
+				    !option_directory("mprofd", "--run", a->collector.run))
+					a->exit_code = 2;
 				return;
+			}
 			fprintf(stderr, "mprofd: %s: it takes options only; see mprofd --help\n", argv[optind]);
 			a->exit_code = 2;
 			return;
@@ -93,7 +106,11 @@ int main(int argc, char **argv)
 	arguments_parse(&arguments, argc, argv);
 	if (arguments.exit_code >= 0)
 		return arguments.exit_code;
+	if (!arguments.collector.source)
+		arguments.collector.source = "xen";
 	log_init("mprofd");
+	/* A write past a size limit of files then fails like one on a full disk. */
+	signal(SIGXFSZ, SIG_IGN);
 	r = config_load(&config, arguments.config, sentence, sizeof(sentence));
 	if (r) {
 		log_error("%s", sentence);

@@ -170,11 +170,35 @@ static int handle_pair(void *context, const char *section, const char *name, con
 	return 1;
 }
 
+/* Has each [ of GLOB its ]?  As fnmatch reads it: \\[ is a letter, and so is a ] that comes first. */
+static bool glob_closed(const char *glob)
+{
+	for (; *glob; glob++) {
+		if (*glob == '\\' && glob[1]) {
+			glob++;
+		} else if (*glob == '[') {
+			glob++;
+			glob += *glob == '!' || *glob == '^';
+			glob = *glob ? strchr(glob + 1, ']') : NULL;
+			if (!glob)
+				return false;
+		}
+	}
+	return true;
+}
+
 static void begin_policy(struct parser *p, const char *glob)
 {
 	struct config *c = p->config;
 	struct config_policy *more;
 
+	if (!glob_closed(glob)) {
+		fail(p, -EINVAL,
+		     "the glob %s has a [ without its ]: write [policy web-[0-9]] for a set of characters, or \\[ for "
+		     "the character",
+		     glob);
+		return;
+	}
 	if (c->n_policies == POLICIES_MAX) {
 		fail(p, -EINVAL, "more than %u policy sections: join some by their globs", POLICIES_MAX);
 		return;

@@ -9,6 +9,7 @@
 
 #include "config.h"
 #include "log.h"
+#include "options.h"
 #include "routes.h"
 #include "server.h"
 
@@ -65,6 +66,9 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
 			a->exit_code = 2;
 		}
 	}
+	if (a->exit_code < 0 && (!option_directory("mprofd-http", "--state", a->state) ||
+				 !option_directory("mprofd-http", "--run", a->run)))
+		a->exit_code = 2;
 	if (a->exit_code < 0 && optind < argc) {
 		fprintf(stderr, "mprofd-http: %s is no option\n" USAGE, argv[optind]);
 		a->exit_code = 2;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include "clock.h"
 #include "log.h"
@@ -201,13 +202,24 @@ static void wait_until(struct archivist *a, uint64_t ns)
 
 static void say_full(struct archivist *a, bool full)
 {
+	struct rlimit limit;
+	bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+
 	if (full != a->state.full)
-		log_write(full ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, NULL,
-			  full ? "The disk is full: memory profiles wait in memory, and are cut where that is full too"
+		log_write(
+			full ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, NULL,
+			full && limited
+				? "The disk is full, or the archive has reached the size limit of files (LimitFSIZE=, "
+				  "ulimit -f): memory profiles wait in memory, and are cut where that is full too"
+			: full ? "The disk is full: memory profiles wait in memory, and are cut where that is full too"
 			       : "There is room on the disk again");
 	a->state.full = full;
 	snprintf(a->state.sentence, sizeof(a->state.sentence), "%s",
-		 full ? "The disk is full; memory profiles are not archived until there is room." : "");
+		 full && limited
+			 ? "The disk is full, or the archive has reached the size limit of files (LimitFSIZE=, ulimit "
+			   "-f); memory profiles are not archived until there is room."
+		 : full ? "The disk is full; memory profiles are not archived until there is room."
+			: "");
 }
 
 /* What a transaction came to.  Whether the batch is done with. */

@@ -1,6 +1,7 @@
 /* mprofd-sink: arguments, the configuration, and the sink. */
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "config.h"
 #include "log.h"
+#include "options.h"
 #include "sink.h"
 
 static const char help[] = "Usage: mprofd-sink [OPTION]...\n"
@@ -61,8 +63,12 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 			a->exit_code = 0;
 			return;
 		case -1:
-			if (optind == argc)
+			if (optind == argc) {
+				if (!option_directory("mprofd-sink", "--state", a->sink.state) ||
+				    !option_directory("mprofd-sink", "--run", a->sink.run))
+					a->exit_code = 2;
 				return;
+			}
 			fprintf(stderr, "mprofd-sink: %s: it takes options only; see mprofd-sink --help\n",
 				argv[optind]);
 			a->exit_code = 2;
@@ -87,6 +93,8 @@ int main(int argc, char **argv)
 	if (arguments.exit_code >= 0)
 		return arguments.exit_code;
 	log_init("mprofd-sink");
+	/* A write past a size limit of files then fails like one on a full disk. */
+	signal(SIGXFSZ, SIG_IGN);
 	r = config_load(&config, arguments.config, sentence, sizeof(sentence));
 	if (r) {
 		log_error("%s", sentence);

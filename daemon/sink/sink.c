@@ -14,6 +14,7 @@
 #include "clock.h"
 
 #define TICK_NS	    (NS_PER_S / 5)
+#define FILE_TICKS  5u		   /* between two looks at the archive's file */
 #define FLUSH_NS    (NS_PER_S / 2) /* a commit takes up to 0.2 s: what came a second ago is in the archive */
 #define FLUSH_BYTES (1u << 20)
 #define END_NS	    (3 * NS_PER_S)
@@ -173,11 +174,25 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 	return 0;
 }
 
+/* End where the archive was deleted or another was put in its place: what would be archived from now on is lost. */
+static void check_file(struct sink *s)
+{
+	if (s->ending || !opened_file_replaced(&s->file))
+		return;
+	log_error("The archive %s was deleted or replaced while mprofd-sink was writing it; mprofd-sink ends, and "
+		  "makes a new "
+		  "one when it is started again",
+		  s->file.path);
+	fail(s, -ESTALE);
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct sink *s = context;
 
 	(void)usec;
+	if (++s->ticks % FILE_TICKS == 0)
+		check_file(s);
 	notice_tick(s->collector);
 	identify_tick(s);
 	offers_tick(s);
@@ -245,6 +260,8 @@ int sink_init(struct sink *s, const struct config *config, const struct sink_opt
 		r = archivist_start(&s->archivist, options->state, config, s->wake_fd, &s->last_id, sentence, size);
 	}
 	if (r == 0)
+		r = opened_file_init(&s->file, options->state, MEMTRACES_FILE);
+	if (r == 0)
 		r = identify_open(s, options->run);
 	snprintf(path, sizeof(path), "%s/sink/sink.sock", options->run);
 	if (r == 0)
@@ -306,4 +323,5 @@ void sink_deinit(struct sink *s)
 	sd_event_source_disable_unref(s->tick);
 	sd_event_unref(s->event);
 	closep(&s->wake_fd);
+	opened_file_deinit(&s->file);
 }

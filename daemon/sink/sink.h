@@ -10,6 +10,7 @@
 #include "config.h"
 #include "log.h"
 #include "notice.h"
+#include "opened.h"
 #include "stream.h"
 
 #define SINK_COMPLAINTS 64u
@@ -57,6 +58,8 @@ struct sink {
 	struct archivist *archivist;
 	struct archivist_state state;
 	struct control_server *control;
+	struct opened_file file; /* of the archive */
+	unsigned ticks;
 	struct notice *collector;
 	struct stream *streams;
 	unsigned n_streams;

@@ -22,6 +22,7 @@ BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
 PROGRAMS = {
     "mprofd": "daemon/collect/mprofd",
     "mprofd-http": "daemon/serve/mprofd-http",
+    "mprofd-sink": "daemon/sink/mprofd-sink",
     "mprofctl": "client/ctl/mprofctl",
     "mprof-demo-guest": "client/recorder/demo/mprof-demo-guest",
 }

@@ -139,10 +139,15 @@ static void test_policies(void)
 			      "[policy web-*]\nmode = periodic\ninterval = 5s\n"
 			      "[policy web-[0-9]]\nmode = on-crash\nmemtrace = asked\n"
 			      "[policy a-guest-with-a-name-that-is-longer-than-fifty-bytes-of-text]\nbytes = 7M\n"
+			      "[policy []x]-[!]y]]\nbytes = 8M\n[policy \\[z]\nbytes = 9M\n"
 			      "[policy *]\nage = 2d\n"),
 		     0);
 	p = config_policy(&c, "db");
 	CHECK(p.mode == POLICY_CONTINUOUS && p.bytes == 5u << 20 && p.age_ns == 2 * 86400 * S);
+	p = config_policy(&c, "]-a");
+	CHECK(p.bytes == 8u << 20);
+	p = config_policy(&c, "[z");
+	CHECK(p.bytes == 9u << 20);
 	p = config_policy(&c, "web-x");
 	CHECK(p.mode == POLICY_PERIODIC && p.interval_ns == 5 * S && p.bytes == 5u << 20 &&
 	      p.memtrace == MEMTRACE_AUTOMATIC);
@@ -222,6 +227,10 @@ static void test_faults(void)
 		{"[http]\nbody-timeout = 0\n", 2, "from 1s to 1d"},
 		{"[http]\nidle-timeout = 25h\n", 2, "from 1s to 1d"},
 		{"[http]\nlisten = here\n", 2, "is no address"},
+		{"[policy [a]\nage = 1d\n", 1, "[a has a [ without its ]"},
+		{"[policy web-[]]\nage = 1d\n", 1, "has a [ without its ]"},
+		{"[policy web-[!]]\n", 1, "has a [ without its ]"},
+		{"[policy [a][]\n", 1, "has a [ without its ]"},
 		{"[policy]\nmode = sometimes\n", 2, "continuous, periodic or on-crash"},
 		{"[policy]\nmemtrace = yes\n", 2, "automatic or asked"},
 		{"[policy]\nqueue = 1M\n", 2, "[policy] has no key queue"},
