@@ -20,6 +20,7 @@ enum archive_condition {
 	ARCHIVE_E_ABSENT,   /* there is no such row */
 	ARCHIVE_E_BUSY,	    /* not readable right now: try again */
 	ARCHIVE_E_NEWER,    /* the archive was written by a newer version */
+	ARCHIVE_E_DAMAGED, /* a row does not agree with its checksum, or rows are missing: its bytes are not to be believed */
 };
 
 enum archive_stream_flag { ARCHIVE_STREAM_WRITERS = 1, ARCHIVE_STREAM_CLOCK = 2 };
@@ -92,6 +93,14 @@ struct archive_capture {
 	bool pinned;
 	const char *note;    /* NULL = "" */
 	const char *context; /* NULL = none */
+};
+
+/* What was found damaged and taken out of service. */
+struct archive_damage {
+	uint64_t pieces;  /* rows that do not hold */
+	uint64_t packets; /* that are gone wholly or in part */
+	int64_t stream;	  /* of the newest of them; 0 = none */
+	uint64_t sequence;
 };
 
 struct archive_capture_stream {

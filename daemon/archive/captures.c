@@ -26,16 +26,25 @@ int archive_writer_put_capture(struct archive_writer *w, const struct archive_ca
 
 int archive_writer_put_capture_stream(struct archive_writer *w, const struct archive_capture_stream *range)
 {
+	struct checksum_row sum = {.n = 6};
+	uint8_t checksum[CHECKSUM_BYTES];
+	int64_t tail_bytes;
+	bool is_null;
 	int r;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PUT_RANGE, &r);
 
-	if (!s)
+	if (s)
+		r = writer_number(w, STATEMENT_TAIL_BYTES, 2, (const int64_t[]){range->capture, range->stream},
+				  &tail_bytes, &is_null);
+	if (!s || r != 0)
 		return r;
-	sqlite3_bind_int64(s, 1, range->capture);
-	sqlite3_bind_int64(s, 2, range->stream);
-	sqlite3_bind_int64(s, 3, (int64_t)range->first_sequence);
-	sqlite3_bind_int64(s, 4, (int64_t)range->last_sequence);
-	sqlite3_bind_int64(s, 5, range->last_offset);
+	sum = (struct checksum_row){.numbers = {range->capture, range->stream, (int64_t)range->first_sequence,
+						(int64_t)range->last_sequence, range->last_offset, tail_bytes},
+				    .n = 6};
+	checksum_make(&sum, checksum);
+	for (int i = 0; i < 6; i++)
+		sqlite3_bind_int64(s, i + 1, sum.numbers[i]);
+	sqlite3_bind_blob(s, 7, checksum, sizeof(checksum), SQLITE_STATIC);
 	r = writer_step(w, s);
 	/* The range comes last: with it the capture is whole. */
 	if (r == 0)
@@ -45,6 +54,8 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 
 int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct archive_piece *piece)
 {
+	struct checksum_row sum = {.n = 8};
+	uint8_t checksum[CHECKSUM_BYTES];
 	struct codec_row row;
 	int r;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_INSERT_TAIL, &r);
@@ -56,18 +67,21 @@ int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct 
 	if (!tally_has(&w->tally, piece->stream))
 		return ARCHIVE_E_ABSENT;
 	row = codec_encode(&w->encoder, piece->data, piece->length);
-	sqlite3_bind_int64(s, 1, capture);
-	sqlite3_bind_int64(s, 2, piece->stream);
-	sqlite3_bind_int64(s, 3, (int64_t)piece->sequence);
-	sqlite3_bind_int64(s, 4, piece->offset);
-	sqlite3_bind_int64(s, 5, piece->length);
-	sqlite3_bind_int64(s, 6, (int64_t)piece->first_timestamp);
-	sqlite3_bind_int64(s, 7, piece->packet_bytes);
-	sqlite3_bind_int64(s, 8, row.codec);
+	sum = (struct checksum_row){
+		.numbers = {capture, piece->stream, (int64_t)piece->sequence, piece->offset, piece->length,
+			    (int64_t)piece->first_timestamp, piece->packet_bytes, row.codec},
+		.n = 8,
+		.data = row.data,
+		.data_bytes = row.length,
+	};
+	checksum_make(&sum, checksum);
+	for (int i = 0; i < 8; i++)
+		sqlite3_bind_int64(s, i + 1, sum.numbers[i]);
 	if (row.length)
 		sqlite3_bind_blob64(s, 9, row.data, row.length, SQLITE_STATIC);
 	else
 		sqlite3_bind_zeroblob(s, 9, 0);
+	sqlite3_bind_blob(s, 10, checksum, sizeof(checksum), SQLITE_STATIC);
 	r = writer_step(w, s);
 	if (r == 0)
 		tally_add(&w->tally, piece->stream, piece->length);

@@ -2,8 +2,8 @@
  * Compression of one row.
  *
  * A row is one zstd frame by itself: it can be deleted, served as stored, or read alone.  The frame declares its content size, so that a
- * reader knows what to expect before it allocates, and has no checksum: the archive's pages are only as good as their file system, and
- * what is read is compared in length and walked event by event anyway.
+ * reader knows what to expect before it allocates, and zstd's own checksum of the content, for whoever unpacks it: the row's
+ * checksum (checksum.h) covers the frame, and goes no further than the server.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ int codec_writer_init(struct codec_writer *c, int level, size_t max)
 	*c = (struct codec_writer){.level = level, .buffer_size = ZSTD_compressBound(max)};
 	c->zstd = ZSTD_createCCtx();
 	c->buffer = malloc(c->buffer_size);
-	if (c->zstd && c->buffer)
+	if (c->zstd && c->buffer && !ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_checksumFlag, 1)))
 		return 0;
 	codec_writer_deinit(c);
 	return -ENOMEM;
@@ -37,7 +37,8 @@ struct codec_row codec_encode(struct codec_writer *c, const uint8_t *data, size_
 
 	if (c->level == 0 || len == 0)
 		return raw;
-	n = ZSTD_compressCCtx(c->zstd, c->buffer, c->buffer_size, data, len, c->level);
+	ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, c->level);
+	n = ZSTD_compress2(c->zstd, c->buffer, c->buffer_size, data, len);
 	if (ZSTD_isError(n) || n >= len) /* raw is always right */
 		return raw;
 	return (struct codec_row){.codec = CODEC_ZSTD, .data = c->buffer, .length = n};
@@ -68,4 +69,9 @@ bool codec_decode(struct codec_reader *c, int codec, const void *data, size_t da
 		return ZSTD_decompressDCtx(c->zstd, out, len, data, data_len) == len;
 	}
 	return false;
+}
+
+bool codec_is_frame_of(const void *data, size_t data_len, size_t len)
+{
+	return data && ZSTD_getFrameContentSize(data, data_len) == len;
 }

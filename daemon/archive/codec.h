@@ -37,6 +37,9 @@ struct codec_row codec_encode(struct codec_writer *c, const uint8_t *data, size_
 int codec_reader_init(struct codec_reader *c);
 void codec_reader_deinit(struct codec_reader *c);
 
+/* Is it a frame that says that it unpacks to LEN bytes?  It is not unpacked. */
+bool codec_is_frame_of(const void *data, size_t data_len, size_t len);
+
 /* Undo it into exactly LEN bytes at OUT.  False: the row is damaged, or its codec unknown. */
 bool codec_decode(struct codec_reader *c, int codec, const void *data, size_t data_len, uint8_t *out, size_t len);
 

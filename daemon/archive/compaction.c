@@ -113,6 +113,20 @@ static int fold_add(struct fold *f, const uint8_t *data, uint32_t length, uint32
 	return 0;
 }
 
+bool writer_row_holds(sqlite3_stmt *s, bool with_data)
+{
+	struct checksum_row row = {.n = 8,
+				   .ends = sqlite3_column_blob(s, 8),
+				   .ends_bytes = (size_t)sqlite3_column_bytes(s, 8),
+				   .data = with_data ? sqlite3_column_blob(s, 9) : NULL,
+				   .data_bytes = with_data ? (size_t)sqlite3_column_bytes(s, 9) : 0};
+	bool may_lack = sqlite3_column_int(s, 11) != 0;
+
+	for (int i = 0; i < 8; i++)
+		row.numbers[i] = sqlite3_column_int64(s, i);
+	return with_data ? checksum_holds(s, 10, may_lack, &row) : checksum_row_holds(s, 10, may_lack, &row);
+}
+
 int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row)
 {
 	int r;
@@ -125,17 +139,67 @@ int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row
 	r = writer_step(w, s);
 	if (r != WRITER_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
-	row->offset = (uint32_t)sqlite3_column_int64(s, 0);
-	row->length = (uint32_t)sqlite3_column_int64(s, 1);
-	row->flags = (uint32_t)sqlite3_column_int64(s, 2);
-	row->ends = sqlite3_column_blob(s, 4);
-	row->ends_bytes = (size_t)sqlite3_column_bytes(s, 4);
+	row->stream = sqlite3_column_int64(s, 0);
+	row->sequence = sqlite3_column_int64(s, 1);
+	row->offset = (uint32_t)sqlite3_column_int64(s, 2);
+	row->length = (uint32_t)sqlite3_column_int64(s, 3);
+	row->flags = (uint32_t)sqlite3_column_int64(s, 4);
+	row->ends = sqlite3_column_blob(s, 8);
+	row->ends_bytes = (size_t)sqlite3_column_bytes(s, 8);
 	row->data = w->in;
-	if (row->length > ARCHIVE_PIECE_MAX || row->ends_bytes % ARCHIVE_END_BYTES ||
-	    !codec_decode(&w->decoder, sqlite3_column_int(s, 3), sqlite3_column_blob(s, 5),
-			  (size_t)sqlite3_column_bytes(s, 5), w->in, row->length))
-		return -EBADMSG;
+	if (!writer_row_holds(s, true) || row->length > ARCHIVE_PIECE_MAX || row->ends_bytes % ARCHIVE_END_BYTES ||
+	    !codec_decode(&w->decoder, sqlite3_column_int(s, 7), sqlite3_column_blob(s, 9),
+			  (size_t)sqlite3_column_bytes(s, 9), w->in, row->length))
+		return ARCHIVE_E_DAMAGED;
 	return 0;
+}
+
+/* Before any of the rows is deleted: do they hold? */
+static int check_rows(struct archive_writer *w, const int64_t *ids, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_READ_CHUNK, &r);
+
+		if (!s)
+			return r;
+		sqlite3_bind_int64(s, 1, ids[i]);
+		r = writer_step(w, s);
+		if (r != WRITER_ROW)
+			return r ? r : ARCHIVE_E_ABSENT;
+		r = writer_row_holds(s, true) ? 0 : ARCHIVE_E_DAMAGED;
+	}
+	return r;
+}
+
+/* Mark the row ID, which holds, as its packet's last one. */
+static int complete_row(struct archive_writer *w, int64_t id)
+{
+	struct checksum_row row = {.n = 8};
+	uint8_t checksum[CHECKSUM_BYTES];
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_READ_CHUNK, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *update = s ? writer_statement(w, STATEMENT_COMPLETE_CHUNK, &r) : NULL;
+
+	if (!update)
+		return r;
+	sqlite3_bind_int64(s, 1, id);
+	r = writer_step(w, s);
+	if (r != WRITER_ROW)
+		return r ? r : ARCHIVE_E_ABSENT;
+	for (int i = 0; i < 8; i++)
+		row.numbers[i] = sqlite3_column_int64(s, i);
+	row.numbers[4] |= ARCHIVE_CHUNK_LAST;
+	row.ends = sqlite3_column_blob(s, 8);
+	row.ends_bytes = (size_t)sqlite3_column_bytes(s, 8);
+	row.data = sqlite3_column_blob(s, 9);
+	row.data_bytes = (size_t)sqlite3_column_bytes(s, 9);
+	checksum_make(&row, checksum);
+	sqlite3_reset(s);
+	sqlite3_bind_int64(update, 1, id);
+	sqlite3_bind_blob(update, 2, checksum, sizeof(checksum), SQLITE_STATIC);
+	return writer_step(w, update);
 }
 
 /* Move one stored row into the fold. */
@@ -216,8 +280,13 @@ int packet_compact(struct archive_writer *w, const struct archive_piece *piece, 
 		r = list_rows(w, piece, from, &ids, &n);
 	if (r != 0)
 		return r;
-	if (piece->length == 0 && n <= 1) /* nothing to join: the last row is the last row */
-		return WRITER_RUN(w, STATEMENT_COMPLETE_CHUNK, end->id);
+	if (piece->length == 0 && n <= 1) { /* nothing to join: the last row is the last row */
+		r = check_rows(w, &end->id, 1);
+		return r ? r : complete_row(w, end->id);
+	}
+	r = check_rows(w, ids, n);
+	if (r != 0)
+		return r;
 	return fold_rows(w, piece, n ? (uint32_t)from : end->offset, ids, n, is_last);
 }
 

@@ -74,7 +74,7 @@ int database_read_open(sqlite3 **dbp, const char *path, int known, struct databa
 	else if (version > known)
 		rc = ARCHIVE_E_NEWER;
 	else
-		rc = version < 1 ? ARCHIVE_E_BUSY : 0;
+		rc = version < known ? ARCHIVE_E_BUSY : 0; /* its writer migrates it when it starts */
 	if (rc != 0) {
 		sqlite3_close(db);
 		return rc;

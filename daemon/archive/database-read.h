@@ -13,7 +13,7 @@ struct database_file {
 };
 
 /*
- * Open PATH for reading.  ARCHIVE_E_BUSY also where it is not there, or was not migrated yet; ARCHIVE_E_NEWER where its version is above
+ * Open PATH for reading.  ARCHIVE_E_BUSY also where it is not there, or was not migrated to KNOWN yet; ARCHIVE_E_NEWER where its version is above
  * KNOWN.  *DBP is NULL unless 0 is returned.
  */
 int database_read_open(sqlite3 **dbp, const char *path, int known, struct database_file *file);

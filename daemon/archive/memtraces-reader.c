@@ -9,14 +9,15 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
+#include "checksum.h"
 #include "codec.h"
 #include "database-read.h"
 
-#define MEMTRACES_VERSION 1 /* the newest migration that this program knows */
+#define MEMTRACES_VERSION 2 /* the newest migration that this program knows */
 #define COLUMNS                                                                                                  \
 	"id, run, name, uuid, domid, address, port, origin, state, reason, began_real, began_mono, ended_real, " \
 	"ended_mono, bytes, packets, dropped, pinned, note, version, program, host, pid, rate, context, "        \
-	"connected_mono"
+	"connected_mono, damaged"
 
 struct memtraces_reader {
 	char *path;
@@ -25,6 +26,7 @@ struct memtraces_reader {
 	uint64_t opened; /* how often it was */
 	struct codec_reader codec;
 	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes */
+	int64_t damaged;  /* the recording in which damage was met; 0 = none */
 };
 
 static void finalizep(sqlite3_stmt **s)
@@ -148,6 +150,7 @@ static struct memtrace row(sqlite3_stmt *s)
 		.rate = sqlite3_column_double(s, 23),
 		.context = text_at(s, 24),
 		.connected_mono = number_at(s, 25),
+		.damaged = number_at(s, 26),
 	};
 }
 
@@ -221,22 +224,68 @@ int memtraces_at(struct memtraces_reader *r, int64_t run, uint64_t real, uint64_
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? ARCHIVE_E_ABSENT : database_read_error(r->db, rc);
 }
 
+/* RC is an error of SQLite's that came up while the recording ID was read. */
+static int meet_error(struct memtraces_reader *r, int64_t id, int rc)
+{
+	rc = database_read_error(r->db, rc);
+	if (rc == -EBADMSG)
+		r->damaged = id;
+	return rc;
+}
+
+int memtraces_check(struct memtraces_reader *r, int64_t id)
+{
+	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
+	int rc = prepare(r,
+			 "SELECT bytes = coalesce((SELECT offset + length FROM pieces WHERE recording = ?1 "
+			 "ORDER BY offset DESC LIMIT 1), 0) FROM recordings WHERE id = ?1",
+			 1, &id, &s);
+
+	if (rc != 0)
+		return rc;
+	rc = sqlite3_step(s);
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		return meet_error(r, id, rc);
+	if (rc == SQLITE_DONE || number_at(s, 0))
+		return 0;
+	r->damaged = id;
+	return ARCHIVE_E_DAMAGED;
+}
+
+int64_t memtraces_take_damage(struct memtraces_reader *r)
+{
+	int64_t id = r->damaged;
+
+	r->damaged = 0;
+	return id;
+}
+
 /* The row's content; what does not fit what the row says of itself is damage. */
-static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, bool as_stored, struct memtraces_piece *p)
+static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, bool as_stored,
+		      struct memtraces_piece *p)
 {
 	int64_t length = sqlite3_column_int64(s, 1);
 	int codec = sqlite3_column_int(s, 2);
+	struct checksum_row sum = {.numbers = {id}, .n = 4};
 
 	*p = (struct memtraces_piece){.offset = number_at(s, 0), .length = (uint32_t)length};
 	p->data = sqlite3_column_blob(s, 3);
 	p->bytes = (size_t)sqlite3_column_bytes(s, 3);
-	if (length < 1 || length > ARCHIVE_PIECE_MAX || !p->data)
-		return -EBADMSG;
+	for (int i = 0; i < 3; i++)
+		sum.numbers[1 + i] = sqlite3_column_int64(s, i);
+	sum.data = p->data;
+	sum.data_bytes = p->bytes;
+	if (!checksum_holds(s, 4, sqlite3_column_int(s, 5) != 0, &sum) || length < 1 || length > ARCHIVE_PIECE_MAX ||
+	    !p->data)
+		return ARCHIVE_E_DAMAGED;
 	p->is_frame = as_stored && codec == CODEC_ZSTD;
+	/* A frame without a checksum is unpacked once before it is handed on. */
+	if (p->is_frame && sqlite3_column_type(s, 4) != SQLITE_NULL)
+		return codec_is_frame_of(p->data, p->bytes, p->length) ? 0 : ARCHIVE_E_DAMAGED;
+	if (!codec_decode(&r->codec, codec, p->data, p->bytes, r->content, p->length))
+		return ARCHIVE_E_DAMAGED;
 	if (p->is_frame)
 		return 0;
-	if (!codec_decode(&r->codec, codec, p->data, p->bytes, r->content, p->length))
-		return -EBADMSG;
 	p->data = r->content;
 	p->bytes = p->length;
 	return 0;
@@ -248,7 +297,8 @@ int memtraces_read(struct memtraces_reader *r, int64_t id, uint64_t offset, bool
 	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
 	struct memtraces_piece piece;
 	int rc = prepare(r,
-			 "SELECT offset, length, codec, data FROM pieces WHERE recording = ?1 AND offset <= ?2 AND "
+			 "SELECT offset, length, codec, data, checksum, id <= (SELECT pieces FROM unchecked) "
+			 "FROM pieces WHERE recording = ?1 AND offset <= ?2 AND "
 			 "EXISTS (SELECT 1 FROM recordings WHERE id = ?1 AND state <> 'deleted') "
 			 "ORDER BY offset DESC LIMIT 1",
 			 2, (int64_t[]){id, (int64_t)offset}, &s);
@@ -257,8 +307,10 @@ int memtraces_read(struct memtraces_reader *r, int64_t id, uint64_t offset, bool
 		return rc;
 	rc = sqlite3_step(s);
 	if (rc != SQLITE_ROW)
-		return rc == SQLITE_DONE ? ARCHIVE_E_ABSENT : database_read_error(r->db, rc);
-	rc = take_piece(r, s, as_stored, &piece);
+		return rc == SQLITE_DONE ? ARCHIVE_E_ABSENT : meet_error(r, id, rc);
+	rc = take_piece(r, s, id, as_stored, &piece);
+	if (rc == ARCHIVE_E_DAMAGED)
+		r->damaged = id;
 	if (rc == 0 && offset - piece.offset >= piece.length)
 		return ARCHIVE_E_ABSENT;
 	return rc ? rc : call(context, &piece);
@@ -272,13 +324,15 @@ int memtraces_totals(struct memtraces_reader *r, struct memtraces_totals *totals
 	*totals = (struct memtraces_totals){0};
 	rc = prepare(r,
 		     "SELECT count(*), coalesce(sum(state = 'recording'), 0), coalesce(sum(bytes), 0), "
-		     "coalesce(sum(dropped), 0) FROM recordings WHERE state <> 'deleted'",
+		     "coalesce(sum(dropped), 0), coalesce(sum(damaged), 0), (SELECT pieces > 0 FROM unchecked) "
+		     "FROM recordings WHERE state <> 'deleted'",
 		     0, NULL, &s);
 	if (rc != 0)
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 	rc = sqlite3_step(s);
 	if (rc != SQLITE_ROW)
 		return database_read_error(r->db, rc);
-	*totals = (struct memtraces_totals){number_at(s, 0), number_at(s, 1), number_at(s, 2), number_at(s, 3)};
+	*totals = (struct memtraces_totals){number_at(s, 0), number_at(s, 1), number_at(s, 2),
+					    number_at(s, 3), number_at(s, 4), number_at(s, 5) != 0};
 	return 0;
 }

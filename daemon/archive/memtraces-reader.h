@@ -37,7 +37,7 @@ int memtraces_get(struct memtraces_reader *r, int64_t id, memtraces_call *call, 
 /* The newest recording of RUN that was being recorded at REAL (it ended at most GRACE ns before).  ARCHIVE_E_ABSENT. */
 int memtraces_at(struct memtraces_reader *r, int64_t run, uint64_t real, uint64_t grace, int64_t *id);
 
-/* The piece that covers OFFSET: where it begins, and its bytes, decoded or (AS_STORED, where it is a zstd frame) not.  ARCHIVE_E_ABSENT. */
+/* The piece that covers OFFSET: where it begins, and its bytes, decoded or (AS_STORED, where it is a zstd frame) not.  ARCHIVE_E_ABSENT, ARCHIVE_E_DAMAGED. */
 struct memtraces_piece {
 	uint64_t offset;
 	uint32_t length; /* uncompressed */
@@ -49,9 +49,15 @@ typedef int memtraces_piece_call(void *context, const struct memtraces_piece *pi
 int memtraces_read(struct memtraces_reader *r, int64_t id, uint64_t offset, bool as_stored, memtraces_piece_call *call,
 		   void *context);
 
+/* Do the pieces of the recording ID end where its row says?  ARCHIVE_E_DAMAGED: they do not. */
+int memtraces_check(struct memtraces_reader *r, int64_t id);
+/* The recording in which damage was met since this was asked last; 0: none was. */
+int64_t memtraces_take_damage(struct memtraces_reader *r);
+
 /* Sums over everything, for metrics. */
 struct memtraces_totals {
-	uint64_t recordings, recording, bytes, dropped;
+	uint64_t recordings, recording, bytes, dropped, damaged;
+	bool unchecked; /* there may be pieces without checksums */
 };
 int memtraces_totals(struct memtraces_reader *r, struct memtraces_totals *totals);
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "checksum.h"
 #include "codec.h"
 #include "database.h"
 #include "migrations.h"
@@ -30,6 +31,11 @@ enum memtraces_statement {
 	M_PUT,
 	M_APPEND,
 	M_PATCH,
+	M_PIECES,
+	M_EXTENT,
+	M_DELETE_FROM,
+	M_CUT,
+	M_UNCHECKED,
 	M_DELETE,
 	M_END_ALL,
 	M_SUMS,
@@ -53,8 +59,18 @@ static const char *const sql[M_STATEMENTS] = {
 		"?21, "
 		"?22, ?23, ?24) ON CONFLICT (id) DO UPDATE SET run = ?2, name = ?3, uuid = ?4, domid = ?5, "
 		"state = CASE state WHEN 'deleted' THEN state ELSE ?9 END, reason = ?10, ended_real = ?13, "
-		"ended_mono = ?14, bytes = ?15, packets = ?16, dropped = ?17",
-	[M_APPEND] = "INSERT INTO pieces (recording, offset, length, codec, data) VALUES (?1, ?2, ?3, ?4, ?5)",
+		"ended_mono = ?14, "
+		/* Where it was damaged it ends, whatever comes. */
+		"bytes = CASE WHEN damaged IS NULL THEN ?15 ELSE bytes END, packets = ?16, dropped = ?17",
+	[M_APPEND] =
+		"INSERT INTO pieces (recording, offset, length, codec, data, checksum) SELECT ?1, ?2, ?3, ?4, ?5, ?6 "
+		"WHERE NOT EXISTS (SELECT 1 FROM recordings WHERE id = ?1 AND damaged IS NOT NULL)",
+	[M_PIECES] = "SELECT recording, offset, length, codec, data, checksum, "
+		     "id <= (SELECT pieces FROM unchecked) FROM pieces WHERE recording = ?1 ORDER BY offset",
+	[M_EXTENT] = "SELECT bytes FROM recordings WHERE id = ?1 AND state <> 'deleted'",
+	[M_DELETE_FROM] = "DELETE FROM pieces WHERE recording = ?1 AND offset >= ?2",
+	[M_CUT] = "UPDATE recordings SET damaged = coalesce(damaged, 0) + bytes - ?2, bytes = ?2 WHERE id = ?1",
+	[M_UNCHECKED] = "SELECT pieces FROM unchecked",
 	[M_PATCH] = "UPDATE recordings SET pinned = coalesce(?2, pinned), note = coalesce(?3, note) "
 		    "WHERE id = ?1 AND state <> 'deleted'",
 	[M_DELETE] = "UPDATE recordings SET state = 'deleted' WHERE id = ?1 AND state <> 'deleted'",
@@ -73,6 +89,8 @@ struct memtraces {
 	sqlite3 *db;
 	sqlite3_stmt *statements[M_STATEMENTS];
 	struct codec_writer encoder;
+	struct codec_reader decoder;
+	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes: of a piece that is unpacked to be checked */
 	struct wal wal;
 	uint64_t reserve_bytes;
 	char *directory;
@@ -152,6 +170,10 @@ int memtraces_open(struct memtraces **mp, const char *state, const struct memtra
 	if (r == 0)
 		r = codec_writer_init(&m->encoder, options->level, ARCHIVE_PIECE_MAX);
 	if (r == 0)
+		r = codec_reader_init(&m->decoder);
+	if (r == 0)
+		r = (m->content = malloc(ARCHIVE_PIECE_MAX)) ? 0 : -ENOMEM;
+	if (r == 0)
 		r = open_database(m, options->wal_limit_bytes, sentence, size);
 	if (r == ARCHIVE_E_FULL && memtraces_release_reserve(m) == 0) {
 		sqlite3_close(m->db);
@@ -180,6 +202,8 @@ struct memtraces *memtraces_free(struct memtraces *m)
 		sqlite3_finalize(m->statements[i]);
 	sqlite3_close(m->db);
 	codec_writer_deinit(&m->encoder);
+	codec_reader_deinit(&m->decoder);
+	free(m->content);
 	free(m->directory);
 	closep(&m->directory_fd);
 	free(m);
@@ -286,6 +310,11 @@ int memtraces_put(struct memtraces *m, const struct memtrace *recording)
 int memtraces_append(struct memtraces *m, int64_t id, uint64_t offset, const uint8_t *data, uint32_t length)
 {
 	struct codec_row row = codec_encode(&m->encoder, data, length);
+	const struct checksum_row sum = {.numbers = {id, (int64_t)offset, length, row.codec},
+					 .n = 4,
+					 .data = row.data,
+					 .data_bytes = row.length};
+	uint8_t checksum[CHECKSUM_BYTES];
 	int r;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_APPEND, &r);
 
@@ -296,7 +325,77 @@ int memtraces_append(struct memtraces *m, int64_t id, uint64_t offset, const uin
 	sqlite3_bind_int64(s, 3, length);
 	sqlite3_bind_int64(s, 4, row.codec);
 	sqlite3_bind_blob64(s, 5, row.data, row.length, SQLITE_STATIC);
+	checksum_make(&sum, checksum);
+	sqlite3_bind_blob(s, 6, checksum, sizeof(checksum), SQLITE_STATIC);
 	return step(m, s);
+}
+
+/* Does the piece hold that S stands at, and begin at AT? */
+static bool piece_holds(struct memtraces *m, sqlite3_stmt *s, int64_t at)
+{
+	const void *data = sqlite3_column_blob(s, 4);
+	struct checksum_row row = {.n = 4, .data = data, .data_bytes = (size_t)sqlite3_column_bytes(s, 4)};
+	int64_t length = sqlite3_column_int64(s, 2);
+
+	for (int i = 0; i < 4; i++)
+		row.numbers[i] = sqlite3_column_int64(s, i);
+	return row.numbers[1] == at && checksum_holds(s, 5, sqlite3_column_int(s, 6) != 0, &row) && length >= 1 &&
+	       length <= ARCHIVE_PIECE_MAX && data &&
+	       codec_decode(&m->decoder, sqlite3_column_int(s, 3), data, row.data_bytes, m->content, (size_t)length);
+}
+
+/* Up to which offset the recording's pieces hold; *PIECES goes up by those behind that do not. */
+static int find_end(struct memtraces *m, int64_t id, int64_t *end, uint64_t *pieces)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_PIECES, &r);
+
+	*end = 0;
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, id);
+	while ((r = step(m, s)) == ROW) {
+		if (!piece_holds(m, s, *end)) {
+			++*pieces;
+			return 0;
+		}
+		*end += sqlite3_column_int64(s, 2);
+	}
+	return r;
+}
+
+int memtraces_mend(struct memtraces *m, int64_t id, uint64_t *pieces)
+{
+	int64_t bytes = 0, end;
+	int r;
+
+	*pieces = 0;
+	{
+		CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_EXTENT, &r);
+
+		if (!s)
+			return r;
+		sqlite3_bind_int64(s, 1, id);
+		r = step(m, s);
+		if (r != ROW)
+			return r ? r : ARCHIVE_E_ABSENT;
+		bytes = sqlite3_column_int64(s, 0);
+	}
+	r = find_end(m, id, &end, pieces);
+	if (r != 0 || (end == bytes && *pieces == 0))
+		return r;
+	*pieces += *pieces == 0; /* one that is not there */
+	r = run(m, M_DELETE_FROM, 2, (int64_t[]){id, end});
+	return r ? r : run(m, M_CUT, 2, (int64_t[]){id, end});
+}
+
+int memtraces_unchecked(struct memtraces *m, bool *unchecked)
+{
+	int64_t largest = 0;
+	int r = database_number(m->db, sql[M_UNCHECKED], &largest);
+
+	*unchecked = r == 0 && largest > 0;
+	return r;
 }
 
 /* What a change of one row comes to. */

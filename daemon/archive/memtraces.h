@@ -29,6 +29,7 @@ struct memtrace {
 	uint64_t connected_mono;	 /* ... which the guest had made since then; 0 = not known */
 	uint64_t ended_real, ended_mono; /* 0 = not ended */
 	uint64_t bytes, packets, dropped;
+	uint64_t damaged; /* bytes behind BYTES that were damaged on the disk, and taken out of service; 0 = none */
 	bool pinned;
 	const char *note; /* NULL = "" */
 	uint32_t version;
@@ -68,10 +69,17 @@ int memtraces_last_id(struct memtraces *m, int64_t *id);
 
 /* Insert, or update what may change: all but origin, began, pinned and note. */
 int memtraces_put(struct memtraces *m, const struct memtrace *recording);
-/* Append LENGTH (1 to ARCHIVE_PIECE_MAX) bytes at OFFSET, which is where the recording's pieces end. */
+/* Append LENGTH (1 to ARCHIVE_PIECE_MAX) bytes at OFFSET, which is where the recording's pieces end; nothing where the recording was damaged. */
 int memtraces_append(struct memtraces *m, int64_t id, uint64_t offset, const uint8_t *data, uint32_t length);
 /* Change a recording: PINNED -1 = leave, NOTE NULL = leave.  ARCHIVE_E_ABSENT. */
 int memtraces_patch(struct memtraces *m, int64_t id, int pinned, const char *note);
+/*
+ * A reader says that bytes of a recording are damaged.  Look, and take the first piece that does not hold out of service, with all behind it: the
+ * recording ends there from now on.  *PIECES is how many do not hold.  ARCHIVE_E_ABSENT.
+ */
+int memtraces_mend(struct memtraces *m, int64_t id, uint64_t *pieces);
+/* May the archive have pieces from before there were checksums?  Needs no transaction. */
+int memtraces_unchecked(struct memtraces *m, bool *unchecked);
 /* From now on it is not there; memtraces_purge takes its bytes away.  ARCHIVE_E_ABSENT. */
 int memtraces_delete(struct memtraces *m, int64_t id);
 /* All that were being recorded when the last writer ended or was killed have ended, for REASON. */

@@ -37,13 +37,15 @@ int reader_packets(struct reader *r, struct reader_source source, uint64_t from,
 		sqlite3_bind_int64(s, 5, source.capture);
 	while (rc == 0 && *n < max && (rc = reader_step(r, s, &have)) == 0 && have)
 		packet_columns(s, &packets[(*n)++]);
-	return rc;
+	return reader_damaged(r, rc, source, from);
 }
 
-/* Chunk end number I of the blob in column 0. */
+#define ENDS_COLUMN 6
+
+/* Chunk end number I of the row's. */
 static struct archive_end column_end(sqlite3_stmt *s, size_t i)
 {
-	const uint8_t *p = (const uint8_t *)sqlite3_column_blob(s, 0) + i * ARCHIVE_END_BYTES;
+	const uint8_t *p = (const uint8_t *)sqlite3_column_blob(s, ENDS_COLUMN) + i * ARCHIVE_END_BYTES;
 
 	return (struct archive_end){
 		.offset = mprof_load32(p), .mono = mprof_load64(p + 4), .real = mprof_load64(p + 12)};
@@ -51,7 +53,16 @@ static struct archive_end column_end(sqlite3_stmt *s, size_t i)
 
 static size_t column_ends(sqlite3_stmt *s)
 {
-	return (size_t)sqlite3_column_bytes(s, 0) / ARCHIVE_END_BYTES;
+	return (size_t)sqlite3_column_bytes(s, ENDS_COLUMN) / ARCHIVE_END_BYTES;
+}
+
+/* The next row of chunk ends, checked. */
+static int ends_step(struct reader *r, sqlite3_stmt *s, int64_t stream, uint64_t sequence, bool *have)
+{
+	struct reader_source source = {.stream = stream};
+	int rc = reader_damaged(r, reader_step(r, s, have), source, sequence);
+
+	return rc == 0 && *have ? reader_row_check(r, s, source, sequence, false) : rc;
 }
 
 int reader_end_below(struct reader *r, int64_t stream, uint64_t sequence, uint32_t most, struct archive_end *end)
@@ -60,7 +71,7 @@ int reader_end_below(struct reader *r, int64_t stream, uint64_t sequence, uint32
 	bool have;
 	int rc = reader_statement(r, S_ENDS_BELOW, VALUES(stream, sequence_column(sequence), most), &s);
 
-	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+	while (rc == 0 && (rc = ends_step(r, s, stream, sequence, &have)) == 0 && have) {
 		for (size_t i = column_ends(s); i-- > 0;) {
 			*end = column_end(s, i);
 			if (end->offset <= most)
@@ -76,7 +87,7 @@ int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint6
 	bool have;
 	int rc = reader_statement(r, S_ENDS_BELOW, VALUES(stream, sequence_column(sequence), UINT32_MAX), &s);
 
-	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+	while (rc == 0 && (rc = ends_step(r, s, stream, sequence, &have)) == 0 && have) {
 		for (size_t i = column_ends(s); i-- > 0;) {
 			*end = column_end(s, i);
 			if (end->real <= real)
@@ -120,7 +131,7 @@ int reader_end_above(struct reader *r, int64_t stream, uint64_t sequence, uint32
 	bool have, any = false;
 	int rc = reader_statement(r, S_ENDS_ABOVE, VALUES(stream, sequence_column(sequence), above), &s);
 
-	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+	while (rc == 0 && (rc = ends_step(r, s, stream, sequence, &have)) == 0 && have) {
 		for (size_t i = 0; i < column_ends(s); i++) {
 			e = column_end(s, i);
 			if (e.offset <= above)
@@ -184,4 +195,50 @@ int reader_last_gap(struct reader *r, int64_t run, uint32_t number, reader_gap_c
 	if (rc == 0)
 		rc = read_gaps(r, s, 0, call, context, &any);
 	return rc == 0 && !any ? ARCHIVE_E_ABSENT : rc;
+}
+
+/* Does the capture's range of the stream hold, and is its tail as long as it says? */
+static int check_range(struct reader *r, struct reader_source source)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	struct checksum_row row = {.n = 6};
+	bool have;
+	int rc = reader_statement(r, S_CHECK_RANGE, VALUES(source.stream, source.capture), &s);
+
+	if (rc == 0)
+		rc = reader_damaged(r, reader_step(r, s, &have), source, 0);
+	if (rc != 0 || !have)
+		return rc;
+	row.numbers[0] = source.capture;
+	row.numbers[1] = source.stream;
+	for (int i = 0; i < 4; i++)
+		row.numbers[2 + i] = sqlite3_column_int64(s, i);
+	if (!checksum_holds(s, 4, sqlite3_column_int(s, 5) != 0, &row) ||
+	    (sqlite3_column_type(s, 3) != SQLITE_NULL && sqlite3_column_int64(s, 3) != sqlite3_column_int64(s, 6)))
+		return reader_note_damage(r, source, column_u64(s, 1));
+	return 0;
+}
+
+int reader_check(struct reader *r, struct reader_source source, struct reader_stream_check *check)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	struct reader_source chunks = {.stream = source.stream};
+	bool have, is_empty;
+	int rc = reader_statement(r, S_CHECK_STREAM, VALUES(source.stream), &s);
+
+	*check = (struct reader_stream_check){0};
+	if (rc == 0)
+		rc = reader_damaged(r, reader_step(r, s, &have), chunks, 0);
+	if (rc != 0 || !have)
+		return rc;
+	check->known = sqlite3_column_type(s, 0) != SQLITE_NULL;
+	check->oldest = column_u64(s, 0);
+	check->deletions = column_u64(s, 2);
+	is_empty = sqlite3_column_type(s, 3) == SQLITE_NULL;
+	if (check->known && !is_empty && sqlite3_column_int64(s, 3) > sqlite3_column_int64(s, 0))
+		return reader_note_damage(r, chunks, column_u64(s, 0));
+	if (sqlite3_column_type(s, 1) != SQLITE_NULL &&
+	    (is_empty || sqlite3_column_int64(s, 4) < sqlite3_column_int64(s, 1)))
+		return reader_note_damage(r, chunks, column_u64(s, 1));
+	return source.capture ? check_range(r, source) : 0;
 }

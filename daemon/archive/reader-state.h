@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <sqlite3.h>
 
+#include "checksum.h"
 #include "codec.h"
 #include "database-read.h"
 #include "database.h"
@@ -28,7 +29,17 @@ struct reader {
 	unsigned running; /* statements that were begun and are not over */
 	uint64_t since;	  /* when the transaction that is open began; 0 = none is */
 	uint64_t longest;
+	bool met_damage;
+	struct reader_damage damage; /* where it was met */
 };
+
+/*
+ * Does the row that S stands at hold, which is PIECE, TAIL_PIECE or an ENDS one, and was asked for in packet SEQUENCE?  WITH_DATA: its stored data
+ * too.  ARCHIVE_E_DAMAGED.
+ */
+int reader_row_check(struct reader *r, sqlite3_stmt *s, struct reader_source source, uint64_t sequence, bool with_data);
+/* RC, which came up while packet SEQUENCE was read: notes damage. */
+int reader_damaged(struct reader *r, int rc, struct reader_source source, uint64_t sequence);
 
 /*
  * The kept statement WHICH with N integers bound, opening the archive where it is not.  Declare it with CLEANUP(statement_resetp): what is not reset

@@ -15,7 +15,7 @@
 #include "clock.h"
 #include "reader-state.h"
 
-#define READER_VERSION 1 /* the newest migration that this program knows */
+#define READER_VERSION 2 /* the newest migration that this program knows */
 
 static const char *const sql[S_STATEMENTS] = {
 #define STATEMENT(name, text) [S_##name] = text,
@@ -197,6 +197,8 @@ int reader_totals(struct reader *r, struct reader_totals *totals)
 		.bytes = column_u64(s, 4),
 		.lost_packets = column_u64(s, 5),
 		.skipped_packets = column_u64(s, 6),
+		.damaged_packets = column_u64(s, 7),
+		.unchecked = sqlite3_column_int(s, 8) != 0,
 		.file_bytes = stat(r->path, &st) == 0 ? (uint64_t)st.st_size : 0,
 	};
 	return 0;

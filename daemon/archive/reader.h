@@ -4,7 +4,8 @@
  * Each call is one short read transaction (one page of rows, or one blob) that is over when it returns; reader_begin and reader_end put a
  * few calls into one.  Nothing is ever held across a wait, since an open transaction keeps the writer from truncating its WAL.
  * Each returns 0, -errno (the archive is damaged or cannot be read at all), or a positive archive_condition: ARCHIVE_E_BUSY (not right
- * now: try again), ARCHIVE_E_ABSENT (there is no such row), ARCHIVE_E_NEWER.  What is borrowed in a callback is valid until it returns; a
+ * now: try again), ARCHIVE_E_ABSENT (there is no such row), ARCHIVE_E_NEWER, ARCHIVE_E_DAMAGED (a row does not hold; see
+ * reader_take_damage).  What is borrowed in a callback is valid until it returns; a
  * callback that returns non-zero ends the call, which returns that.  Not thread-safe.
  */
 #ifndef ARCHIVE_READER_H
@@ -127,6 +128,26 @@ int reader_present(struct reader *r, int64_t stream, uint64_t from, uint64_t to,
 /* Content bytes of all packets above SEQUENCE. */
 int reader_content_above(struct reader *r, int64_t stream, uint64_t sequence, uint64_t *bytes);
 
+/*
+ * Are the stream's oldest and newest packets there, and (CAPTURE not 0) the capture's range and all of its tail?  ARCHIVE_E_DAMAGED where not.
+ */
+struct reader_stream_check {
+	bool known;	    /* from which packet on holes must be explained: */
+	uint64_t oldest;    /* the first that is known to have been there */
+	uint64_t deletions; /* goes up with each deletion of packets of the stream */
+};
+int reader_check(struct reader *r, struct reader_source source, struct reader_stream_check *check);
+
+/* Where the reader met damage last; found once.  False: it has not since it was asked. */
+struct reader_damage {
+	int64_t stream;
+	uint64_t sequence;
+	int64_t capture; /* it is in the tail or the range of; 0 = in the stream's packets */
+};
+bool reader_take_damage(struct reader *r, struct reader_damage *damage);
+/* Note damage that the caller found: rows do not lie one behind the other.  Returns ARCHIVE_E_DAMAGED. */
+int reader_note_damage(struct reader *r, struct reader_source source, uint64_t sequence);
+
 /* A row that was read. */
 struct reader_piece {
 	uint32_t offset; /* of its first byte in the packet */
@@ -188,7 +209,8 @@ int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *
 
 /* Sums over everything, for metrics. */
 struct reader_totals {
-	uint64_t runs, running, captures, packets, bytes, lost_packets, skipped_packets, file_bytes;
+	uint64_t runs, running, captures, packets, bytes, lost_packets, skipped_packets, damaged_packets, file_bytes;
+	bool unchecked; /* there may be rows without checksums */
 };
 int reader_totals(struct reader *r, struct reader_totals *totals);
 

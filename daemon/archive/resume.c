@@ -8,18 +8,33 @@
 
 #include "writer-state.h"
 
+/* Take the newest packet's last row out of service where it does not hold: positions are derived from that row. */
+static int check_newest(struct archive_writer *w, int64_t stream, uint64_t newest, bool *damaged)
+{
+	struct packet_end end;
+	struct archive_end last;
+	int r = writer_packet_end(w, stream, newest, &end);
+
+	*damaged = false;
+	if (r == 0 && end.any)
+		r = writer_row_end(w, end.id, &last);
+	if (r == 0)
+		r = packet_drop_dangling(w, stream, newest);
+	return r == ARCHIVE_E_DAMAGED ? packet_mend(w, stream, newest, damaged) : r;
+}
+
 /* Pieces past the last chunk end can only lie in a stream's newest packet, and behind dropping it whole in the one before. */
 static int drop_dangling(struct archive_writer *w, int64_t stream)
 {
 	int64_t newest, again;
-	bool is_none;
+	bool is_none, damaged = false;
 	int r = writer_number(w, STATEMENT_NEWEST_PACKET, 1, &stream, &newest, &is_none);
 
 	while (r == 0 && !is_none) {
-		r = packet_drop_dangling(w, stream, (uint64_t)newest);
+		r = check_newest(w, stream, (uint64_t)newest, &damaged);
 		if (r == 0)
 			r = writer_number(w, STATEMENT_NEWEST_PACKET, 1, &stream, &again, &is_none);
-		if (r != 0 || again == newest)
+		if (r != 0 || (again == newest && !damaged))
 			break;
 		newest = again;
 	}

@@ -7,6 +7,7 @@
 #include <mprof/bytes.h>
 #include <mprof/ring.h>
 
+#include "checksum.h"
 #include "codec.h"
 #include "database.h"
 #include "tally.h"
@@ -39,8 +40,9 @@ struct archive_writer {
 	uint64_t wal_limit;
 	struct wal wal;
 	uint64_t reserve_bytes;
-	bool is_open;	 /* a transaction is */
-	bool wants_sync; /* the transaction holds something that must survive a loss of power */
+	bool is_open;		      /* a transaction is */
+	bool wants_sync;	      /* the transaction holds something that must survive a loss of power */
+	struct archive_damage damage; /* found so far, see archive_writer_damage */
 };
 
 /* A kept statement, reset and without bindings; NULL with the error in *R.  Declare it with CLEANUP(statement_resetp). */
@@ -84,20 +86,33 @@ struct archive_end ends_last(const uint8_t *packed, size_t n); /* zeroed where t
 
 /* A stored row, decoded. */
 struct stored_row {
+	int64_t stream, sequence;
 	uint32_t offset, length, flags;
 	const uint8_t *ends; /* packed; borrowed until STATEMENT is reset */
 	size_t ends_bytes;
 	const uint8_t *data; /* in w->in, until the next row is read */
 	sqlite3_stmt *statement;
 };
+/* ARCHIVE_E_DAMAGED: it does not hold; ROW then says where it claims to be. */
 int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row);
 
-/* The last chunk end of row ID, zeroed where it has none. */
+/*
+ * Does the row that S stands at hold, which is READ_CHUNK or READ_ENDS?  WITH_DATA: its stored data too.  A row from before there were
+ * checksums holds as far as can be seen without unpacking it.
+ */
+bool writer_row_holds(sqlite3_stmt *s, bool with_data);
+
+/* The last chunk end of row ID, zeroed where it has none.  ARCHIVE_E_DAMAGED: the row does not hold; *END is what it claims. */
 int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end);
 
 /* Rewrite the packet's rows with PIECE behind them as few rows; see compaction.c.  IS_LAST: and that is all of it. */
 int packet_compact(struct archive_writer *w, const struct archive_piece *piece, const struct packet_end *end,
 		   bool is_last);
+/*
+ * Take what is damaged of a packet out of service: rows that do not hold, and those of the packet behind them; declare what is gone as
+ * a gap.  Also declares packets before SEQUENCE that vanished.  Needs an open transaction.  *DAMAGED: something was.  See mend.c.
+ */
+int packet_mend(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged);
 /* Delete what lies past the packet's last chunk end. */
 int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequence);
 

@@ -293,8 +293,8 @@ int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end
 	r = writer_step(w, s);
 	if (r != WRITER_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
-	*end = ends_last(sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0));
-	return 0;
+	*end = ends_last(sqlite3_column_blob(s, 8), (size_t)sqlite3_column_bytes(s, 8));
+	return writer_row_holds(s, false) ? 0 : ARCHIVE_E_DAMAGED;
 }
 
 /* An empty blob is not the NULL that an empty pointer would bind. */
@@ -309,21 +309,27 @@ static void bind_bytes(sqlite3_stmt *s, int at, const uint8_t *bytes, size_t n)
 int writer_insert_chunk(struct archive_writer *w, const struct archive_piece *piece, const uint8_t *packed, size_t n)
 {
 	struct codec_row row = codec_encode(&w->encoder, piece->data, piece->length);
+	const struct checksum_row sum = {
+		.numbers = {piece->stream, (int64_t)piece->sequence, piece->offset, piece->length, piece->flags,
+			    (int64_t)piece->first_timestamp, piece->packet_bytes, row.codec},
+		.n = 8,
+		.ends = packed,
+		.ends_bytes = n,
+		.data = row.data,
+		.data_bytes = row.length,
+	};
+	uint8_t checksum[CHECKSUM_BYTES];
 	int r;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_INSERT_CHUNK, &r);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, piece->stream);
-	sqlite3_bind_int64(s, 2, (int64_t)piece->sequence);
-	sqlite3_bind_int64(s, 3, piece->offset);
-	sqlite3_bind_int64(s, 4, piece->length);
-	sqlite3_bind_int64(s, 5, piece->flags);
-	sqlite3_bind_int64(s, 6, (int64_t)piece->first_timestamp);
-	sqlite3_bind_int64(s, 7, piece->packet_bytes);
-	sqlite3_bind_int64(s, 8, row.codec);
+	checksum_make(&sum, checksum);
+	for (int i = 0; i < 8; i++)
+		sqlite3_bind_int64(s, i + 1, sum.numbers[i]);
 	bind_bytes(s, 9, packed, n);
 	bind_bytes(s, 10, row.data, row.length);
+	sqlite3_bind_blob(s, 11, checksum, sizeof(checksum), SQLITE_STATIC);
 	return writer_step(w, s);
 }
 
@@ -346,11 +352,11 @@ static int complete_packet(struct archive_writer *w, const struct archive_piece 
 		last = piece->ends[piece->n_ends - 1];
 	else if (end->any)
 		r = writer_row_end(w, end->id, &last);
-	if (r == 0)
+	if (r == 0 || r == ARCHIVE_E_DAMAGED) /* the second is found again by the first that reads the row's bytes */
 		r = end->any ? packet_compact(w, piece, end, true) : insert_piece(w, piece);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_COUNT_PACKET, piece->stream, piece->offset + piece->length,
-			       (int64_t)last.real);
+			       (int64_t)last.real, (int64_t)piece->sequence);
 	return r;
 }
 
@@ -414,7 +420,10 @@ int archive_writer_append(struct archive_writer *w, const struct archive_piece *
 		r = insert_piece(w, &rest);
 	if (r == 0)
 		tally_add(&w->tally, rest.stream, rest.length);
-	return r;
+	if (r != ARCHIVE_E_DAMAGED)
+		return r;
+	/* What was there of the packet is damaged, so PIECE has no place any more: the gap is declared from there to the next packet. */
+	return packet_mend(w, rest.stream, rest.sequence, &(bool){false});
 }
 
 static int insert_gap(struct archive_writer *w, const struct archive_gap *gap)

@@ -71,6 +71,17 @@ int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinne
 int archive_writer_delete_capture(struct archive_writer *w, int64_t id);
 
 /*
+ * A reader says that bytes of packet SEQUENCE are damaged, or that packets before it are missing; with CAPTURE not 0, that the tail or the range
+ * of that capture is.  Look, and take what does not hold out of service: what is gone becomes a gap of the reason "damaged".
+ * *DAMAGED: something was.  Also where the answer is an error of SQLite's, -EBADMSG, the archive goes on as it was.  Needs no transaction.
+ */
+int archive_writer_mend(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *damaged);
+/* What was found damaged since the archive was opened. */
+struct archive_damage archive_writer_damage(const struct archive_writer *w);
+/* May the archive have rows from before there were checksums? */
+int archive_writer_unchecked(struct archive_writer *w, bool *unchecked);
+
+/*
  * Delete oldest unpinned packets until the guest NAME (over all its runs) keeps at most BYTES of content and nothing older than
  * BEFORE_REAL (0 = no limit, each).  Tails of captures count as content.  Packets that a pinned capture names stay, and so does the
  * newest packet of a stream whose run has not ended.  Unpinned captures go when they are past BEFORE_REAL, or when they are the oldest

@@ -39,7 +39,8 @@ struct archivist {
 	struct archive_piece piece;
 	struct archive_end ends[ENDS_MAX];
 	bool open;
-	struct log_limit orphans;
+	struct log_limit orphans, damages;
+	struct archive_damage damage; /* that was told */
 
 	struct house house;
 };
@@ -177,6 +178,7 @@ static int write_row(struct archivist *a, const struct item *item)
 	case ITEM_DELETE:
 		return archive_writer_delete_capture(a->w, item->patch.capture);
 	case ITEM_CHUNK:
+	case ITEM_DAMAGE:
 		break;
 	}
 	return 0;
@@ -330,6 +332,41 @@ static int flush(struct archivist *a, struct item **items, size_t n)
 	}
 }
 
+/* Say what was found damaged since the last time. */
+static void tell_damage(struct archivist *a)
+{
+	struct archive_damage d = archive_writer_damage(a->w);
+
+	if (d.pieces == a->damage.pieces && d.packets == a->damage.packets)
+		return;
+	log_write_limited(
+		&a->damages, LOG_LEVEL_WARNING, NULL,
+		"Bytes of the archive were damaged on the disk and are out of service: stream=%lld sequence=%llu "
+		"pieces=%llu packets=%llu",
+		(long long)d.stream, (unsigned long long)d.sequence, (unsigned long long)(d.pieces - a->damage.pieces),
+		(unsigned long long)(d.packets - a->damage.packets));
+	a->damage = d;
+	pthread_mutex_lock(&a->mutex);
+	a->state.damaged_pieces = d.pieces;
+	a->state.damaged_packets = d.packets;
+	pthread_mutex_unlock(&a->mutex);
+}
+
+/* Look where a reader met damage, in a transaction of its own: SQLite itself may fail there, and the archive goes on. */
+static void mend(struct archivist *a, struct item *item)
+{
+	bool damaged = false;
+	int r = archive_writer_mend(a->w, item->damage.stream, item->damage.sequence, item->damage.capture, &damaged);
+
+	if (r == -EBADMSG)
+		log_write_limited(&a->damages, LOG_LEVEL_ERROR, NULL,
+				  "The archive's file is damaged; mprofd --fsck saves what is whole: stream=%lld "
+				  "sequence=%llu",
+				  (long long)item->damage.stream, (unsigned long long)item->damage.sequence);
+	if (item->result)
+		*item->result = r < 0 ? ARCHIVE_E_DAMAGED : r ? r : damaged ? 0 : ARCHIVE_E_ABSENT;
+}
+
 static int work(struct archivist *a, struct item *list)
 {
 	CLEANUP(freep) struct item **items = NULL;
@@ -347,9 +384,13 @@ static int work(struct archivist *a, struct item *list)
 			house_know(&a->house, i->run.name);
 		items[n++] = i;
 	}
+	for (size_t i = 0; i < n; i++)
+		if (items[i]->kind == ITEM_DAMAGE)
+			mend(a, items[i]);
 	if (items) {
 		qsort(items, n, sizeof(*items), item_compare);
 		r = flush(a, items, n);
+		tell_damage(a);
 	}
 	while (list) {
 		struct item *next = list->next;

@@ -18,13 +18,15 @@
 struct archivist;
 
 struct archivist_state {
-	uint64_t committed; /* the largest ticket in the archive */
-	uint64_t serial;    /* commits so far */
-	bool archiving;	    /* false: the disk is full, or the archive failed */
-	bool failed;	    /* for good: the process must end */
-	char sentence[256]; /* why not, when it is not */
-	uint64_t bytes;	    /* content bytes committed */
-	uint64_t commit_ns; /* time spent in transactions */
+	uint64_t committed;			  /* the largest ticket in the archive */
+	uint64_t serial;			  /* commits so far */
+	bool archiving;				  /* false: the disk is full, or the archive failed */
+	bool failed;				  /* for good: the process must end */
+	char sentence[256];			  /* why not, when it is not */
+	uint64_t bytes;				  /* content bytes committed */
+	uint64_t commit_ns;			  /* time spent in transactions */
+	uint64_t damaged_pieces, damaged_packets; /* found on the disk, and out of service */
+	bool unchecked;				  /* there may be rows from before there were checksums */
 };
 
 /*

@@ -27,6 +27,7 @@ struct order {
 	int64_t capture; /* a capture that was begun; 0 = none */
 	int64_t run;
 	int result;
+	bool is_damage; /* a report of damage */
 };
 
 struct control {
@@ -89,6 +90,12 @@ static void order_answer(struct control *control, const struct order *order)
 {
 	struct message_writer w;
 
+	if (order->is_damage && order->result) {
+		control_error(control->server, order->asker, order->result == ARCHIVE_E_ABSENT ? 404 : 503,
+			      order->result == ARCHIVE_E_ABSENT ? "nothing is damaged there"
+								: "it cannot be mended now; see the log");
+		return;
+	}
 	if (order->result == ARCHIVE_E_ABSENT) {
 		control_error(control->server, order->asker, 404, "there is no such capture");
 		return;
@@ -191,6 +198,38 @@ static void on_change(struct control *control, struct control_asker asker, const
 	item->patch.capture = (int64_t)capture;
 	item->patch.pinned = message_number(m, "pinned", &pinned) ? pinned != 0 : -1;
 	item->patch.note = kind == ITEM_PATCH && note ? strdup(note) : NULL;
+	item->result = &order->result;
+	item->urgent = true;
+	order->ticket = queue_push(c->queue, item);
+}
+
+/* A reader met damage: the archivist looks by itself. */
+static void on_damaged(struct control *control, struct control_asker asker, const struct message *m)
+{
+	struct collector *c = control->collector;
+	uint64_t stream, sequence, capture = 0;
+	struct order *order;
+	struct item *item;
+
+	message_number(m, "capture", &capture);
+	if (!message_number(m, "stream", &stream) || !message_number(m, "sequence", &sequence) || stream > INT64_MAX ||
+	    sequence > INT64_MAX || capture > INT64_MAX) {
+		control_error(control->server, asker, 400, "damaged needs stream=NUMBER and sequence=NUMBER");
+		return;
+	}
+	order = order_new(control, asker);
+	if (!order)
+		return;
+	item = queue_item(c->queue, NULL, ITEM_DAMAGE, 0, false);
+	if (!item) {
+		order_forget(control, order);
+		control_error(control->server, asker, 503, "there is no memory for it now; ask again");
+		return;
+	}
+	order->is_damage = true;
+	item->damage.stream = (int64_t)stream;
+	item->damage.sequence = sequence;
+	item->damage.capture = (int64_t)capture;
 	item->result = &order->result;
 	item->urgent = true;
 	order->ticket = queue_push(c->queue, item);
@@ -302,6 +341,8 @@ static void on_request(void *context, struct control_asker asker, const struct m
 		on_change(control, asker, m, ITEM_PATCH);
 	else if (strcmp(m->verb, "delete-capture") == 0)
 		on_change(control, asker, m, ITEM_DELETE);
+	else if (strcmp(m->verb, "damaged") == 0)
+		on_damaged(control, asker, m);
 	else if (strcmp(m->verb, "who") == 0)
 		on_who(control, asker, m, false);
 	else if (strcmp(m->verb, "where") == 0)

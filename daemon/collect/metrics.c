@@ -57,6 +57,10 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 		{"mprofd_refused_rings", "counter", "What was found and is no ring.", n->refused_rings},
 		{"mprofd_commits", "counter", "Transactions of the archive.", c->archive.serial},
 		{"mprofd_committed_bytes", "counter", "Content bytes committed.", c->archive.bytes},
+		{"mprofd_damaged_pieces", "counter", "Rows of the archive that do not agree with their checksums.",
+		 c->archive.damaged_pieces},
+		{"mprofd_damaged_packets", "counter", "Packets lost wholly or in part to damage on the disk.",
+		 c->archive.damaged_packets},
 		{"mprofd_queue_bytes", "gauge", "Bytes in the queue.", level.bytes},
 		{"mprofd_archiving", "gauge", "1 while the archive takes bytes.", c->archive.archiving},
 	};

@@ -166,6 +166,7 @@ void queue_item_free(struct queue *queue, struct item *item)
 	case ITEM_RANGE:
 	case ITEM_TAIL:
 	case ITEM_DELETE:
+	case ITEM_DAMAGE:
 		break;
 	}
 	pthread_mutex_lock(&queue->mutex);

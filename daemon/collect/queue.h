@@ -27,6 +27,7 @@ enum item_kind {
 	ITEM_TAIL,    /* chunk and data, of a capture */
 	ITEM_PATCH,   /* patch: change a capture */
 	ITEM_DELETE,  /* patch.capture: delete it */
+	ITEM_DAMAGE,  /* damage: a reader met some */
 };
 
 /* What one guest has in the queue.  Counted references: the guest's own, one an item, one a lane. */
@@ -53,7 +54,7 @@ struct item {
 	uint64_t ticket;	 /* given by queue_push, ascending */
 	int64_t stream;		 /* of CHUNK, GAP, TAIL */
 	struct ring_cursor from; /* of CHUNK, GAP in a lane: where the ring's cursor was before it */
-	int *result;		 /* where PATCH and DELETE leave 0 or ARCHIVE_E_ABSENT; borrowed until the commit */
+	int *result; /* where PATCH, DELETE and DAMAGE leave 0 or an archive_condition; borrowed until the commit */
 	union {
 		struct archive_run run; /* its texts are the item's: owned */
 		struct archive_stream record;
@@ -70,6 +71,11 @@ struct item {
 			char *note;    /* owned; NULL = leave */
 			char *context; /* owned JSON; NULL = leave */
 		} patch;
+		struct {
+			int64_t stream;
+			uint64_t sequence;
+			int64_t capture; /* 0 = none */
+		} damage;
 	};
 	uint8_t data[];
 };

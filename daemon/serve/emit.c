@@ -13,8 +13,6 @@
 #include "codec.h"
 #include "emit.h"
 
-#define RECOMPRESS_LEVEL 1
-
 int emitter_init(struct emitter *e, struct reader *reader, struct scratch *scratch, const struct selection *selection,
 		 bool zstd)
 {
@@ -59,8 +57,7 @@ void emitter_skip(struct emitter *e, uint64_t bytes)
 /* Compress LEN bytes at P into the buffer. */
 static int fill_frame(struct emitter *e, const uint8_t *p, size_t len)
 {
-	size_t n = ZSTD_compressCCtx(e->scratch->zstd, e->buffer, ZSTD_compressBound(ARCHIVE_PIECE_MAX), p, len,
-				     RECOMPRESS_LEVEL);
+	size_t n = ZSTD_compress2(e->scratch->zstd, e->buffer, ZSTD_compressBound(ARCHIVE_PIECE_MAX), p, len);
 
 	if (ZSTD_isError(n))
 		return -ENOMEM;

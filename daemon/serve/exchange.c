@@ -1,6 +1,7 @@
 /*
  * Answers.  Whatever goes wrong with one request ends in a problem document for its client; nothing that a client sends ends the program.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -127,6 +128,15 @@ enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *abs
 	case ARCHIVE_E_NEWER:
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
 					"The archive was written by a newer mprofd; update mprofd-http.");
+	case ARCHIVE_E_DAMAGED:
+		return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
+					"Bytes of this were damaged on the disk and are not served.  The daemon that "
+					"owns them was told "
+					"and declares what is gone; ask again.");
+	case -EBADMSG:
+		return exchange_problem(
+			x, MHD_HTTP_INTERNAL_SERVER_ERROR,
+			"The archive's file is damaged; mprofd --fsck, with the daemons stopped, saves what is whole.");
 	default:
 		return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The archive cannot be read: %s.",
 					strerror(-rc));

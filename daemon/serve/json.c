@@ -103,7 +103,7 @@ static int stream_look(const struct streams_context *c, struct reader_stream *s,
 		rc = stream_add_open(c->reader, s, &newest);
 	if (rc == 0 && c->running && s->last_seen_real + RATE_SECONDS * NS_PER_S > now)
 		rc = rate_of_stream(c->reader, s->stream.id, &newest, now, rate);
-	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+	return rc == ARCHIVE_E_ABSENT || rc == ARCHIVE_E_DAMAGED ? 0 : rc; /* a damaged packet hides no guest */
 }
 
 static int add_stream(void *context, const struct reader_stream *stream)
@@ -215,11 +215,12 @@ json_t *json_memtrace(const struct memtrace *t)
 			  t->run ? json_integer(t->run) : json_null(), "domain", json_text(t->name), "uuid",
 			  json_text(t->uuid), "domid", json_domid(t->domid), "address", t->address, "port",
 			  (json_int_t)t->port, "origin", t->origin, "state", t->state, "reason", json_text(t->reason));
-	json_t *more = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "began", json_time(t->began_real), "began_mono",
-		json_ns(t->began_mono), "connected_mono", t->connected_mono ? json_ns(t->connected_mono) : json_null(),
-		"ended", json_time(t->ended_real), "bytes", json_count(t->bytes), "packets", json_count(t->packets),
-		"dropped", json_count(t->dropped), "pinned", t->pinned, "note", json_text(t->note));
+	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "began",
+				 json_time(t->began_real), "began_mono", json_ns(t->began_mono), "connected_mono",
+				 t->connected_mono ? json_ns(t->connected_mono) : json_null(), "ended",
+				 json_time(t->ended_real), "bytes", json_count(t->bytes), "packets",
+				 json_count(t->packets), "dropped", json_count(t->dropped), "damaged",
+				 json_count(t->damaged), "pinned", t->pinned, "note", json_text(t->note));
 	json_t *said = json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "version", (json_int_t)t->version, "program",
 				 json_text(t->program), "host", json_text(t->host), "pid",
 				 t->has_pid ? json_integer(t->pid) : json_null(), "rate",

@@ -39,6 +39,19 @@ static int keep(struct body *b, size_t bytes)
 	return 0;
 }
 
+/* Compress LEN bytes into one frame with a checksum of its content; 0 where that fails. */
+static size_t frame_compress(uint8_t *out, size_t room, const uint8_t *data, size_t len)
+{
+	ZSTD_CCtx *zstd = ZSTD_createCCtx();
+	size_t n = 0;
+
+	if (zstd && !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, FRAME_LEVEL)) &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1)))
+		n = ZSTD_compress2(zstd, out, room, data, len);
+	ZSTD_freeCCtx(zstd);
+	return ZSTD_isError(n) ? 0 : n;
+}
+
 /* A piece that is not stored as a frame becomes one. */
 static int take_as_frame(struct body *b, const struct memtraces_piece *p)
 {
@@ -51,8 +64,8 @@ static int take_as_frame(struct body *b, const struct memtraces_piece *p)
 		b->left = p->bytes;
 		return 0;
 	}
-	n = ZSTD_compress(b->piece, b->room, p->data, p->bytes, FRAME_LEVEL);
-	b->left = ZSTD_isError(n) ? 0 : n;
+	n = frame_compress(b->piece, b->room, p->data, p->bytes);
+	b->left = n;
 	return b->left ? 0 : -ENOMEM;
 }
 
@@ -182,6 +195,8 @@ enum outcome get_memtrace_data(struct exchange *x)
 
 	if (number_parse(x->parameter, INT64_MAX, &id) && id)
 		rc = memtraces_get(exchange_memtraces(x), (int64_t)id, take_recording, &d);
+	if (rc == 0)
+		rc = memtraces_check(exchange_memtraces(x), (int64_t)id);
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, ABSENT);
 	d.id = (int64_t)id;

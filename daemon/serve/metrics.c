@@ -86,6 +86,10 @@ static void put_archive(FILE *out, const struct reader_totals *t)
 	put(out, "mprofd_archive_content_bytes", "gauge", "Their content.", t->bytes);
 	put(out, "mprofd_archive_lost_packets", "gauge", "Packets that gaps declare as lost.", t->lost_packets);
 	put(out, "mprofd_archive_skipped_packets", "gauge", "Packets that a policy did not want.", t->skipped_packets);
+	put(out, "mprofd_archive_damaged_packets", "gauge", "Packets of which bytes were damaged on the disk.",
+	    t->damaged_packets);
+	put(out, "mprofd_archive_unchecked", "gauge", "1 while there may be rows from before there were checksums.",
+	    t->unchecked);
 	put(out, "mprofd_archive_file_bytes", "gauge", "Size of the archive's file.", t->file_bytes);
 }
 
@@ -98,6 +102,9 @@ static void put_memtraces(FILE *out, struct memtraces_reader *r)
 	put(out, "mprofd_memtraces", "gauge", "Memory profiles in their archive.", t.recordings);
 	put(out, "mprofd_memtraces_recording", "gauge", "Those that are being recorded.", t.recording);
 	put(out, "mprofd_memtraces_bytes", "gauge", "Bytes of their packets.", t.bytes);
+	put(out, "mprofd_memtraces_damaged_bytes", "gauge", "Bytes lost to damage on the disk.", t.damaged);
+	put(out, "mprofd_memtraces_unchecked", "gauge", "1 while there may be rows from before there were checksums.",
+	    t.unchecked);
 }
 
 static void put_own(FILE *out, const struct server_counts *c)

@@ -12,9 +12,11 @@
 #include <mprof/ring.h>
 
 #include "bound.h"
+#include "kept.h"
 #include "selection.h"
 
-#define HEADER MPROF_PACKET_HEADER_BYTES
+#define HEADER		 MPROF_PACKET_HEADER_BYTES
+#define RECOMPRESS_LEVEL 1
 
 int scratch_init(struct scratch *s)
 {
@@ -22,7 +24,9 @@ int scratch_init(struct scratch *s)
 	s->before = malloc(2 * ARCHIVE_PIECE_MAX);
 	s->piece = malloc(ARCHIVE_PIECE_MAX);
 	s->zstd = ZSTD_createCCtx();
-	if (s->window && s->before && s->piece && s->zstd)
+	if (s->window && s->before && s->piece && s->zstd &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, RECOMPRESS_LEVEL)) &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_checksumFlag, 1)))
 		return 0;
 	scratch_deinit(s);
 	return -ENOMEM;
@@ -114,10 +118,9 @@ int packet_chunks_end(struct reader *r, int64_t stream, const struct reader_pack
 	int rc;
 
 	*end = p->end;
-	if (!p->whole || p->begin != HEADER) {
-		*end = 0;
-		return 0;
-	}
+	if (!p->whole ||
+	    p->begin != HEADER) /* its rows lie one behind the other from the header on, or some are gone */
+		return reader_note_damage(r, (struct reader_source){.stream = stream}, p->sequence);
 	if (p->complete)
 		return 0;
 	rc = reader_end_below(r, stream, p->sequence, UINT32_MAX, &e);
@@ -169,6 +172,7 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 	/* What holds of a tail depends on the packets before it, from the last of the chunks on. */
 	w->next = sequence <= s->last ? sequence : s->empty ? s->first : s->last;
 	w->n = w->at = 0;
+	w->has_before = false;
 	w->chunks_done = s->empty;
 }
 
@@ -219,7 +223,9 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 	uint32_t held = t->end;
 	int rc = 0;
 
-	if (!t->whole || t->begin != v->end || v->cut) {
+	if (!t->whole)
+		return reader_note_damage(w->reader, source, t->sequence);
+	if (t->begin != v->end || v->cut) {
 		v->cut += t->end - t->begin;
 		return 0;
 	}
@@ -277,6 +283,26 @@ static void view_fresh(const struct selection *s, const struct reader_packet *t,
 				  .stamp = t->stamp};
 }
 
+/* Packets that vanished are missing before packet P of the chunks: neither a gap nor a deletion says why it does not follow the one before it. */
+static int check_hole(struct packet_walk *w, const struct reader_packet *p)
+{
+	const struct selection *s = w->selection;
+	uint64_t before = w->before;
+	bool is_first = !w->has_before, explained = true;
+	int rc;
+
+	w->before = p->sequence;
+	w->has_before = true;
+	if (is_first || p->sequence == before + 1 || !w->check.known || w->check.deletions || before < w->check.oldest)
+		return 0;
+	rc = kept_explained(w->reader, s->stream, before + 1, p->sequence, &explained);
+	if (rc == 0 && !explained) /* they may have been deleted since */
+		rc = reader_check(w->reader, (struct reader_source){.stream = s->stream}, &w->check);
+	if (rc == 0 && !explained && !w->check.deletions)
+		rc = reader_note_damage(w->reader, (struct reader_source){.stream = s->stream}, p->sequence);
+	return rc;
+}
+
 int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 {
 	const struct selection *s = w->selection;
@@ -284,6 +310,10 @@ int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 	int rc = 0;
 
 	*have = false;
+	if (!w->checked)
+		rc = reader_check(w->reader, (struct reader_source){.stream = s->stream, .capture = s->capture},
+				  &w->check);
+	w->checked = rc == 0;
 	while (rc == 0 && !*have) {
 		if (w->at == w->n) {
 			if (!w->chunks_done && w->next > s->last)
@@ -308,7 +338,9 @@ int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 			if (v->end == HEADER)
 				v->room = 0;
 		} else {
-			rc = view_chunks(w, p, v);
+			rc = check_hole(w, p);
+			if (rc == 0)
+				rc = view_chunks(w, p, v);
 			if (rc == 0 && p->sequence == s->last && s->capture)
 				rc = walk_last(w, v);
 			*have = v->room || v->cut;

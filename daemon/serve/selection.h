@@ -63,6 +63,10 @@ struct packet_walk {
 	bool chunks_done;
 	uint64_t newest;    /* timestamp of the last event of the packet before, where a tail is walked ... */
 	uint64_t not_after; /* ... and the latest that there can be in it */
+	bool checked;	    /* that the stream has what it must have: */
+	struct reader_stream_check check;
+	bool has_before; /* a packet of the chunks was walked: */
+	uint64_t before;
 	struct reader_packet page[SELECTION_PAGE];
 	size_t n, at;
 };

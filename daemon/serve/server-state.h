@@ -2,6 +2,7 @@
 #ifndef SERVE_SERVER_STATE_H
 #define SERVE_SERVER_STATE_H
 
+#include "log.h"
 #include "notice.h"
 #include "server.h"
 #include "watch.h"
@@ -43,6 +44,8 @@ struct server {
 	char source_sentence[512]; /* of the collector: why guests may not be found; "" = nothing is wrong */
 	char status[128];	   /* what the service manager was told last */
 	struct server_counts counts;
+	uint64_t damage_told; /* CLOCK_MONOTONIC ns: when damage was reported last; 0 = never */
+	struct log_limit damage_log;
 };
 
 /* ---- exchange-run.c: what libmicrohttpd calls for each request; CONTEXT is the listener. ---- */

@@ -7,6 +7,7 @@
 
 #include "client.h"
 #include "clock.h"
+#include "damage.h"
 #include "events.h"
 #include "live.h"
 #include "server-state.h"
@@ -187,6 +188,7 @@ static int on_post(sd_event_source *source, void *context)
 	struct server *s = context;
 
 	(void)source;
+	damage_report(s);
 	for (size_t i = 0; i < s->n_listeners; i++)
 		listener_schedule(&s->listeners[i]);
 	return 0;

@@ -43,6 +43,7 @@ struct archivist {
 	bool busy, stopping;
 	struct batch batch;
 	struct archivist_state state;
+	struct log_limit damages;
 };
 
 static void wake(const struct archivist *a)
@@ -67,6 +68,9 @@ static int apply(struct memtraces *w, struct item *item)
 		break;
 	case ITEM_DELETE:
 		r = memtraces_delete(w, item->recording);
+		break;
+	case ITEM_DAMAGE:
+		r = memtraces_mend(w, item->recording, &item->pieces);
 		break;
 	}
 	item->result = r == ARCHIVE_E_ABSENT ? r : 0;
@@ -222,6 +226,21 @@ static void say_full(struct archivist *a, bool full)
 			: "");
 }
 
+/* Say what was found damaged.  Under the lock. */
+static void tell_damage(struct archivist *a)
+{
+	for (const struct item *item = a->batch.first; item; item = item->next) {
+		if (item->kind != ITEM_DAMAGE || item->pieces == 0)
+			continue;
+		a->state.damaged_pieces += item->pieces;
+		log_write_limited(
+			&a->damages, LOG_LEVEL_WARNING, NULL,
+			"Bytes of a memory profile were damaged on the disk; it ends before them from now on: "
+			"recording=%lld",
+			(long long)item->recording);
+	}
+}
+
 /* What a transaction came to.  Whether the batch is done with. */
 static bool finish(struct archivist *a, int r)
 {
@@ -232,6 +251,7 @@ static bool finish(struct archivist *a, int r)
 	if (r == 0) {
 		a->state.serial++;
 		a->state.bytes += a->batch.bytes;
+		tell_damage(a);
 	} else if (!again) {
 		a->state.failed = true;
 		snprintf(a->state.sentence, sizeof(a->state.sentence), "The archive of memory profiles broke: %s.",

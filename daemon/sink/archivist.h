@@ -13,13 +13,14 @@
 struct archivist;
 
 struct archivist_state {
-	bool idle;	    /* a batch can be handed over: what was done before has been taken back */
-	bool failed;	    /* the archive broke: the process must end */
-	bool full;	    /* the disk is full */
-	uint64_t serial;    /* commits so far */
-	uint64_t bytes;	    /* committed by this process */
-	uint64_t deleted;   /* recordings that quotas took */
-	char sentence[256]; /* what is wrong, or "" */
+	bool idle;		 /* a batch can be handed over: what was done before has been taken back */
+	bool failed;		 /* the archive broke: the process must end */
+	bool full;		 /* the disk is full */
+	uint64_t serial;	 /* commits so far */
+	uint64_t bytes;		 /* committed by this process */
+	uint64_t deleted;	 /* recordings that quotas took */
+	uint64_t damaged_pieces; /* found on the disk, and out of service */
+	char sentence[256];	 /* what is wrong, or "" */
 };
 
 /*

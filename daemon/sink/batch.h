@@ -9,7 +9,7 @@
 #include "control-server.h"
 #include "memtraces.h"
 
-enum item_kind { ITEM_APPEND, ITEM_PUT, ITEM_PATCH, ITEM_DELETE };
+enum item_kind { ITEM_APPEND, ITEM_PUT, ITEM_PATCH, ITEM_DELETE, ITEM_DAMAGE };
 
 struct item {
 	struct item *next;
@@ -22,6 +22,7 @@ struct item {
 	struct memtrace *put; /* PUT: owned, with its texts */
 	int pinned;	      /* PATCH: -1 = leave */
 	char *note;	      /* PATCH: NULL = leave */
+	uint64_t pieces;      /* DAMAGE: how many did not hold */
 	/* Whom to answer when it is committed; CLIENT 0 = nobody.  RESULT is 0 or a positive archive_condition by then. */
 	struct control_asker asker;
 	int result;

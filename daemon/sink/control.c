@@ -61,6 +61,25 @@ static void on_change(struct sink *s, struct control_asker asker, const struct m
 	sink_dirty(s);
 }
 
+/* A reader met damage: the archivist looks by itself. */
+static void on_damaged(struct sink *s, struct control_asker asker, const struct message *m)
+{
+	struct item *item;
+	uint64_t id;
+
+	if (!message_number(m, "recording", &id) || id == 0 || id > INT64_MAX) {
+		control_error(s->control, asker, 400, "damaged needs recording=NUMBER");
+		return;
+	}
+	item = batch_add(&s->batch, ITEM_DAMAGE, (int64_t)id);
+	if (!item) {
+		control_error(s->control, asker, 503, "there is no memory for it now; ask again");
+		return;
+	}
+	item->asker = asker;
+	sink_dirty(s);
+}
+
 static void on_metrics(struct sink *s, struct control_asker asker)
 {
 	struct message_writer w = control_answer(s->control, asker);
@@ -93,6 +112,8 @@ void sink_request(void *context, struct control_asker asker, const struct messag
 		on_change(s, asker, m, ITEM_PATCH);
 	else if (strcmp(m->verb, "delete") == 0)
 		on_change(s, asker, m, ITEM_DELETE);
+	else if (strcmp(m->verb, "damaged") == 0)
+		on_damaged(s, asker, m);
 	else if (strcmp(m->verb, "metrics") == 0)
 		on_metrics(s, asker);
 	else if (strcmp(m->verb, "status") == 0)
@@ -108,6 +129,10 @@ void sink_answers(struct sink *s, struct batch *done)
 	for (struct item *item = done->first; item; item = item->next) {
 		if (!item->asker.client)
 			continue;
+		if (item->kind == ITEM_DAMAGE && !item->result && !item->pieces) {
+			control_error(s->control, item->asker, 404, "nothing is damaged there");
+			continue;
+		}
 		if (item->result) {
 			control_error(s->control, item->asker, 404, "there is no such memory profile");
 			continue;

@@ -32,6 +32,8 @@ void sink_metrics(const struct sink *s, char *text, size_t size)
 		 c->overrun},
 		{"over_rate", "counter", "Streams cut off because too much came in a time.", c->rate},
 		{"over_quota", "counter", "Streams cut off because their recordings were too large.", c->quota},
+		{"damaged_pieces", "counter", "Pieces of recordings that do not agree with their checksums.",
+		 s->state.damaged_pieces},
 		{"deleted", "counter", "Recordings deleted by quotas.", s->state.deleted},
 	};
 	size_t at = 0;

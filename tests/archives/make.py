@@ -180,7 +180,7 @@ def domains_of_xen():
     yield "gap 1001 lost lapped 0 30 65538 65538 1"
     yield hex_piece(1001, 65538, 30, switches(5_000_000, 300), 1)
     yield from large_packet(1001, 65539)
-    yield hex_piece(1001, 65540, 30, switches(90_000_000, 50), 0, ends=[30 + 17 * 20, 30 + 17 * 49])
+    yield hex_piece(1001, 65540, 30, switches(90_000_000, 49), 0, ends=[30 + 17 * 20, 30 + 17 * 49])
     yield hex_piece(1002, 0, 30, switches(5_000_000, 60), 3)
     yield hex_piece(1002, 1, 30, switches(5_100_000, 20), 2, ends=[30 + 17 * 20])
     yield f"capture 501 101 crash - {json.dumps({'reason': 'crash', 'console': 'Fatal error'}).encode().hex()}"
@@ -195,6 +195,7 @@ def domains_of_xen():
     yield "stream 1003 102 0 65536 4 0"
     for sequence in range(8):
         yield hex_piece(1003, sequence, 30, switches(1_000_000 * (sequence + 1), 100), 1, 16384)
+    yield hex_piece(1003, 8, 30, switches(9_000_000, 40), 0, 16384, ends=[30 + 17 * 10, 30 + 17 * 30])
     yield "capture 502 102 manual kept"
     yield "range 502 1003 2 3 1730"
     yield "patch 502 1 -"

@@ -1,0 +1,372 @@
+/*
+ * What is damaged on the disk is taken out of service.
+ *
+ * Whoever reads a row that does not agree with its checksum, or misses rows, only says where.  The writer looks by itself, in one transaction: rows
+ * that do not hold are deleted, and so are those of the same packet behind them, since content is served from a packet's beginning
+ * without a hole.  What is gone then is declared as a gap, as a loss is that the collector sees.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "writer-state.h"
+
+struct mend {
+	struct archive_writer *w;
+	int64_t stream;
+	uint64_t sequence;
+	int64_t *ids; /* of the packet's rows */
+	size_t n, room;
+	uint32_t end;	   /* where the rows that are kept end ... */
+	bool is_complete;  /* ... and the last of them is the packet's last */
+	uint64_t removed;  /* rows */
+	uint64_t declared; /* packets, by gaps */
+};
+
+static int list_ids(struct mend *m, enum statement which, int64_t first, int64_t second)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(m->w, which, &r);
+
+	m->n = 0;
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, first);
+	sqlite3_bind_int64(s, 2, second);
+	while ((r = writer_step(m->w, s)) == WRITER_ROW) {
+		if (m->n == m->room) {
+			size_t room = 2 * m->room + 16;
+			int64_t *more = realloc(m->ids, room * sizeof(*more));
+
+			if (!more)
+				return -ENOMEM;
+			m->ids = more;
+			m->room = room;
+		}
+		m->ids[m->n++] = sqlite3_column_int64(s, 0);
+	}
+	return r;
+}
+
+/* The stream's rows are counted anew: what a damaged row was counted as is not known. */
+static int recount(struct mend *m)
+{
+	static const enum statement sums[] = {STATEMENT_STREAM_CHUNKS, STATEMENT_STREAM_TAILS};
+	int64_t bytes, total = 0;
+	bool is_null;
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && r == 0; i++) {
+		r = writer_number(m->w, sums[i], 1, &m->stream, &bytes, &is_null);
+		total += bytes;
+	}
+	if (r == 0)
+		tally_add(&m->w->tally, m->stream, total - tally_bytes(&m->w->tally, m->stream));
+	return r;
+}
+
+static int declare(struct mend *m, uint64_t after, uint32_t offset, uint64_t next)
+{
+	struct moment now = moment_now();
+	const struct archive_gap gap = {.stream = m->stream,
+					.kind = "lost",
+					.reason = "damaged",
+					.after_sequence = after,
+					.after_offset = offset,
+					.next_sequence = next,
+					.packets = next > after ? next - after : 1,
+					.real = now.real,
+					.mono = now.mono};
+
+	m->declared += gap.packets;
+	return archive_writer_gap(m->w, &gap);
+}
+
+/* Keep the row ID or delete it. */
+static int mend_row(struct mend *m, int64_t id)
+{
+	struct stored_row row = {0};
+	int r = writer_read_row(m->w, id, &row);
+
+	statement_resetp(&row.statement);
+	if (r == 0 && row.offset == m->end && !m->is_complete) {
+		m->end += row.length;
+		m->is_complete = row.flags & ARCHIVE_CHUNK_LAST;
+		return 0;
+	}
+	if (r != 0 && r != ARCHIVE_E_DAMAGED)
+		return r;
+	m->removed++;
+	m->w->damage.pieces += r == ARCHIVE_E_DAMAGED;
+	return WRITER_RUN(m->w, STATEMENT_DELETE_CHUNK, id);
+}
+
+static int mend_rows(struct mend *m)
+{
+	struct packet_end end;
+	struct archive_end last = {0};
+	int r = list_ids(m, STATEMENT_MEND_ROWS, m->stream, (int64_t)m->sequence);
+
+	m->end = MPROF_PACKET_HEADER_BYTES;
+	for (size_t i = 0; i < m->n && r == 0; i++)
+		r = mend_row(m, m->ids[i]);
+	if (r != 0 || m->removed == 0 || m->is_complete)
+		return r;
+	r = writer_packet_end(m->w, m->stream, m->sequence, &end);
+	if (r == 0 && end.any)
+		r = writer_row_end(m->w, end.id, &last);
+	if (last.offset < MPROF_PACKET_HEADER_BYTES)
+		last.offset = MPROF_PACKET_HEADER_BYTES;
+	return r ? r : declare(m, m->sequence, last.offset, m->sequence + 1);
+}
+
+/* Which of the packets from FROM to END, not included, does no gap explain?  *FROM is the first of them. */
+static int skip_explained(struct mend *m, uint64_t *from, uint64_t end)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(m->w, STATEMENT_MEND_GAPS, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, m->stream);
+	sqlite3_bind_int64(s, 2, (int64_t)end);
+	while (*from < end && (r = writer_step(m->w, s)) == WRITER_ROW) {
+		uint64_t begin = (uint64_t)sqlite3_column_int64(s, 0), next = (uint64_t)sqlite3_column_int64(s, 2);
+
+		/* An offset that leaves no content says that nothing of that packet is there either. */
+		begin += sqlite3_column_int64(s, 1) > (int64_t)MPROF_PACKET_HEADER_BYTES;
+		if (begin <= *from && next > *from)
+			*from = next;
+	}
+	return r == WRITER_ROW ? 0 : r;
+}
+
+static int mend_hole(struct mend *m, uint64_t from, uint64_t end)
+{
+	int r = from < end ? skip_explained(m, &from, end) : 0;
+
+	return r == 0 && from < end ? declare(m, from, MPROF_PACKET_HEADER_BYTES, end) : r;
+}
+
+/* Packets that must be there, and are not: before SEQUENCE, and at either end of the stream. */
+static int mend_holes(struct mend *m)
+{
+	int64_t v[7];
+	bool is_null[7];
+	int r;
+
+	{
+		CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(m->w, STATEMENT_MEND_HOLE, &r);
+
+		if (!s)
+			return r;
+		sqlite3_bind_int64(s, 1, m->stream);
+		sqlite3_bind_int64(s, 2, (int64_t)m->sequence);
+		r = writer_step(m->w, s);
+		if (r != WRITER_ROW)
+			return r;
+		for (int i = 0; i < 7; i++) {
+			v[i] = sqlite3_column_int64(s, i);
+			is_null[i] = sqlite3_column_type(s, i) == SQLITE_NULL;
+		}
+	}
+	enum { BEFORE, BEHIND, FIRST, LAST, OLDEST, NEWEST, DELETIONS };
+	r = 0;
+	if (!is_null[BEFORE] && !is_null[BEHIND] && v[DELETIONS] == 0 && !is_null[OLDEST] && v[BEFORE] >= v[OLDEST])
+		r = mend_hole(m, (uint64_t)v[BEFORE] + 1, (uint64_t)v[BEHIND]);
+	if (r == 0 && !is_null[OLDEST] && !is_null[FIRST] && v[FIRST] > v[OLDEST])
+		r = mend_hole(m, (uint64_t)v[OLDEST], (uint64_t)v[FIRST]);
+	if (r == 0 && !is_null[NEWEST] && (is_null[LAST] || v[LAST] < v[NEWEST]))
+		r = mend_hole(m, is_null[LAST] ? (uint64_t)v[is_null[OLDEST] ? NEWEST : OLDEST] : (uint64_t)v[LAST] + 1,
+			      (uint64_t)v[NEWEST] + 1);
+	return r;
+}
+
+/* Note what was found, and what is left. */
+static int settle(struct mend *m, bool *damaged)
+{
+	struct archive_damage *d = &m->w->damage;
+	int r;
+
+	*damaged = m->removed || m->declared;
+	if (!*damaged)
+		return 0;
+	d->packets += m->declared;
+	d->stream = m->stream;
+	d->sequence = m->sequence;
+	r = WRITER_RUN(m->w, STATEMENT_SETTLE_STREAM, m->stream, 0, (int64_t)m->declared);
+	return r ? r : recount(m);
+}
+
+int packet_mend(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged)
+{
+	struct mend m = {.w = w, .stream = stream, .sequence = sequence};
+	int r = mend_rows(&m);
+
+	*damaged = false;
+	if (r == 0)
+		r = mend_holes(&m);
+	free(m.ids);
+	return r ? r : settle(&m, damaged);
+}
+
+/* ---- what a capture has of its own ------------------------------------------------------------------------------------- */
+
+/* The sums of a range or a tail, which stand from column FIRST on, N numbers; the checksum stands in column CHECKSUM. */
+static bool holds(sqlite3_stmt *s, int first, size_t n, int data, int checksum)
+{
+	struct checksum_row row = {.n = n};
+
+	for (size_t i = 0; i < n; i++)
+		row.numbers[i] = sqlite3_column_int64(s, first + (int)i);
+	if (data >= 0) {
+		row.data = sqlite3_column_blob(s, data);
+		row.data_bytes = (size_t)sqlite3_column_bytes(s, data);
+	}
+	return checksum_holds(s, checksum, sqlite3_column_int(s, checksum + 1) != 0, &row);
+}
+
+/* Is the row of the tail that S stands at as it was written?  One without a checksum must at least be unpacked. */
+static bool tail_holds(struct archive_writer *w, sqlite3_stmt *s)
+{
+	int64_t length = sqlite3_column_int64(s, 5);
+
+	return holds(s, 1, 8, 9, 10) && length >= 0 && length <= ARCHIVE_PIECE_MAX &&
+	       codec_decode(&w->decoder, sqlite3_column_int(s, 8), sqlite3_column_blob(s, 9),
+			    (size_t)sqlite3_column_bytes(s, 9), w->in, (size_t)length);
+}
+
+/* Where a tail stops being whole. */
+struct tail_damage {
+	bool any;
+	uint64_t sequence;
+	uint32_t offset;
+};
+
+/* Find which rows of the tail go: the first that does not hold, and all behind it. */
+static int find_tails(struct mend *m, int64_t capture, struct tail_damage *d)
+{
+	size_t n = 0;
+	int r = list_ids(m, STATEMENT_MEND_TAILS, capture, m->stream);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = r == 0 ? writer_statement(m->w, STATEMENT_MEND_TAILS, &r) : NULL;
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, capture);
+	sqlite3_bind_int64(s, 2, m->stream);
+	while ((r = writer_step(m->w, s)) == WRITER_ROW) {
+		if (!d->any && tail_holds(m->w, s))
+			continue;
+		m->w->damage.pieces += !d->any;
+		if (!d->any)
+			*d = (struct tail_damage){true, (uint64_t)sqlite3_column_int64(s, 3),
+						  (uint32_t)sqlite3_column_int64(s, 4)};
+		m->ids[n++] = sqlite3_column_int64(s, 0);
+	}
+	m->n = n;
+	return r;
+}
+
+/* Read the capture's range of the stream.  ARCHIVE_E_DAMAGED: it does not hold. */
+static int read_range(struct mend *m, int64_t capture, struct archive_capture_stream *range, int64_t *tail_bytes)
+{
+	int r;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(m->w, STATEMENT_MEND_RANGE, &r);
+
+	if (!s)
+		return r;
+	sqlite3_bind_int64(s, 1, capture);
+	sqlite3_bind_int64(s, 2, m->stream);
+	r = writer_step(m->w, s);
+	if (r != WRITER_ROW)
+		return r ? r : ARCHIVE_E_ABSENT;
+	*range = (struct archive_capture_stream){.capture = sqlite3_column_int64(s, 0),
+						 .stream = sqlite3_column_int64(s, 1),
+						 .first_sequence = (uint64_t)sqlite3_column_int64(s, 2),
+						 .last_sequence = (uint64_t)sqlite3_column_int64(s, 3),
+						 .last_offset = (uint32_t)sqlite3_column_int64(s, 4)};
+	*tail_bytes = sqlite3_column_type(s, 5) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 5);
+	return holds(s, 0, 6, -1, 6) ? 0 : ARCHIVE_E_DAMAGED;
+}
+
+/* The range cannot be told any more: the capture has nothing of this stream. */
+static int drop_range(struct mend *m, int64_t capture)
+{
+	int r = list_ids(m, STATEMENT_MEND_TAILS, capture, m->stream);
+
+	for (size_t i = 0; i < m->n && r == 0; i++)
+		r = WRITER_RUN(m->w, STATEMENT_DELETE_TAIL, m->ids[i]);
+	m->removed++;
+	m->w->damage.pieces++;
+	return r ? r : WRITER_RUN(m->w, STATEMENT_DELETE_RANGE, capture, m->stream);
+}
+
+static int capture_mend(struct mend *m, int64_t capture)
+{
+	struct tail_damage d = {0};
+	struct archive_capture_stream range;
+	int64_t expected = -1, bytes = 0;
+	bool is_null;
+	int r = read_range(m, capture, &range, &expected);
+
+	if (r == ARCHIVE_E_DAMAGED)
+		return drop_range(m, capture);
+	if (r == 0)
+		r = find_tails(m, capture, &d);
+	for (size_t i = 0; i < m->n && r == 0; i++)
+		r = WRITER_RUN(m->w, STATEMENT_DELETE_TAIL, m->ids[i]);
+	if (r == 0)
+		r = writer_number(m->w, STATEMENT_TAIL_BYTES, 2, (const int64_t[]){capture, m->stream}, &bytes,
+				  &is_null);
+	if (r != 0)
+		return r == ARCHIVE_E_ABSENT ? 0 : r;
+	m->removed += m->n;
+	if (!d.any && expected >= 0 && bytes != expected) /* rows of it vanished */
+		d = (struct tail_damage){true, range.last_sequence, range.last_offset};
+	if (!d.any)
+		return 0;
+	r = declare(m, d.sequence, d.offset, d.sequence + 1);
+	return r ? r : archive_writer_put_capture_stream(m->w, &range); /* with the bytes that are left */
+}
+
+int archive_writer_mend(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *damaged)
+{
+	struct archive_damage before = w->damage;
+	struct mend m = {.w = w, .stream = stream, .sequence = sequence};
+	bool is_mine;
+	int r;
+
+	*damaged = false;
+	if (!tally_has(&w->tally, stream))
+		return ARCHIVE_E_ABSENT;
+	r = writer_enter(w, &is_mine);
+	if (r != 0)
+		return r;
+	if (capture) {
+		r = capture_mend(&m, capture);
+		if (r == 0)
+			r = settle(&m, damaged);
+		free(m.ids);
+	}
+	if (r == 0 && !*damaged)
+		r = packet_mend(w, stream, sequence, damaged);
+	r = writer_leave(w, is_mine, r);
+	if (r != 0)
+		w->damage = before;
+	return r;
+}
+
+struct archive_damage archive_writer_damage(const struct archive_writer *w)
+{
+	return w->damage;
+}
+
+int archive_writer_unchecked(struct archive_writer *w, bool *unchecked)
+{
+	int64_t largest;
+	bool is_null;
+	int r = writer_number(w, STATEMENT_READ_UNCHECKED, 0, NULL, &largest, &is_null);
+
+	*unchecked = r == 0 && !is_null && largest > 0;
+	return r;
+}

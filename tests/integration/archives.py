@@ -1,0 +1,178 @@
+"""Archives that earlier versions wrote are migrated, whatever comes into that, and served as ever: archives.py BUILD-DIRECTORY [TEST…]"""
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tarfile
+import time
+
+import daemons
+
+ARCHIVES = os.path.join(daemons.HERE, "..", "archives")
+sys.path.append(ARCHIVES)
+
+import make
+import sink
+
+SETS = sorted(name for name in os.listdir(ARCHIVES) if os.path.exists(os.path.join(ARCHIVES, name, "answers.json")))
+FILES = ("archive/trace.db", "memtraces/memtraces.db")
+NEW = {"damaged"}  # what the answers of a set need not have: it came later
+SETTLED = ("/v1/memtraces",)  # mprofd-sink ends what was being recorded: these differ once it ran
+
+
+def versions(state):
+    """The migrations that each archive has."""
+    found = []
+    for name in FILES:
+        with contextlib.closing(sqlite3.connect(f"file:{state}/{name}?mode=ro", uri=True)) as db:
+            found.append(db.execute("PRAGMA user_version").fetchone()[0])
+    return found
+
+
+def known():
+    """Which there are."""
+    schema = os.path.join(daemons.HERE, "..", "..", "schema", "archive")
+    return [sum(name.endswith(".sql") for name in os.listdir(os.path.join(schema, part))) for part in ("", "memtraces")]
+
+
+def without(value, names):
+    if isinstance(value, dict):
+        return {key: without(inner, names) for key, inner in value.items() if key not in names}
+    return [without(inner, names) for inner in value] if isinstance(value, list) else value
+
+
+class Old(sink.Sink):
+    """The programs of today over a state directory of then."""
+
+    def __init__(self, name):
+        super().__init__(config=make.CONFIG)
+        with tarfile.open(os.path.join(ARCHIVES, name, "state.tar.xz")) as tar:
+            tar.extractall(self.state, filter="data")
+        with open(os.path.join(ARCHIVES, name, "answers.json"), encoding="utf-8") as f:
+            self.then = json.load(f)
+
+    def migrate(self):
+        """Both archives, by the writers alone: no run ends by that."""
+        process = self.writer()
+        process.stdin.close()
+        process.wait()
+        process.stdout.close()
+        self.start_sink()
+        self.stop_sink()
+
+    def writer(self, **options):
+        process = subprocess.Popen([daemons.program("archive-driver"), self.state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+        if not options:
+            assert process.stdout.readline() == "ok\n"
+        return process
+
+
+class Archives(daemons.Case):
+    def old(self, name):
+        return self.enterContext(Old(name))
+
+    def compare(self, d, bodies_only=False):
+        for path, then in d.then.items():
+            if bodies_only and not make.is_body(path):
+                continue
+            now = make.answer(d, path)
+            if path.startswith(SETTLED) and not make.is_body(path):
+                then, now = (without(answer, {"state", "reason", "ended"} | NEW) for answer in (then, now))
+            self.assertEqual(without(now, NEW), then, path)
+            if make.is_body(path) and "/ctf.tar" not in path:
+                body = d.ask(path, headers={"Accept-Encoding": "zstd"})[2]
+                unpacked = subprocess.run(["zstd", "-dc"], input=body, capture_output=True, check=True).stdout
+                self.assertEqual(len(unpacked), then["bytes"], path)
+                self.assertEqual(make.hashlib.sha256(unpacked).hexdigest(), then["sha256"], path)
+
+    def test_served_as_ever(self):
+        """Every answer is what it was, of the archives as they are once they are migrated."""
+        for name in SETS:
+            with self.subTest(name):
+                os.makedirs(name)
+                os.chdir(name)
+                d = self.old(name)
+                self.assertNotEqual(versions(d.state), known())
+                d.migrate()
+                self.assertEqual(versions(d.state), known())
+                d.start_server()
+                self.compare(d)
+                os.chdir("..")
+
+    def test_collector_goes_on(self):
+        """The collector and the sink run on them, and no byte is served otherwise."""
+        d = self.old(SETS[0])
+        d.start_collector()
+        d.start_sink()
+        d.start_server()
+        d.wait(lambda: not any(run["state"] == "running" for run in d.run_list("open")))
+        self.compare_ended(d)
+        d.stop_collector()
+        d.check_integrity()
+
+    def compare_ended(self, d):
+        """Bodies of what had ended before.  What was running has ended now, of which the archive has no tail."""
+        for path, then in d.then.items():
+            if make.is_body(path):
+                status, _, body = d.ask(path)
+                self.assertEqual((status, make.hashlib.sha256(body).hexdigest()), (200, then["sha256"]), path)
+
+    def test_server_waits(self):
+        """A server that comes before the writers answers 503 until they have migrated, then serves."""
+        d = self.old(SETS[0])
+        d.start_server()
+        for path in ("/v1/domains", "/v1/captures/1/trace", "/v1/memtraces", "/v1/memtraces/1/data", "/readyz"):
+            status, headers, _ = d.ask(path)
+            self.assertEqual((status, headers["Retry-After"]), (503, "1"), path)
+        self.assertEqual(versions(d.state), [1, 1])  # it changes nothing by itself
+        d.migrate()
+        self.compare(d, bodies_only=True)
+
+    def test_killed_while_migrating(self):
+        """A kill at any write to the files leaves an archive that the next start migrates whole."""
+        library = os.path.join(daemons.BUILD, "tests", "integration", "libdie-at-write.so")
+        n, kills = 0, 0
+        while True:
+            n += 1
+            os.makedirs(f"kill-{n}")
+            os.chdir(f"kill-{n}")
+            with Old(SETS[0]) as d:
+                before = versions(d.state)
+                env = {**os.environ, "LD_PRELOAD": library, "DIE_AT_WRITE": str(n), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+                process = d.writer(env=env, stderr=subprocess.DEVNULL)
+                said = process.stdout.readline()
+                process.stdin.close()
+                process.stdout.close()
+                if process.wait() != -signal.SIGKILL:
+                    self.assertEqual(said, "ok\n")
+                    break
+                kills += 1
+                self.assertIn(versions(d.state)[0], (before[0], known()[0]))
+                d.migrate()
+                self.assertEqual(versions(d.state), known())
+                d.check_integrity()
+                if n % 4 == 1:
+                    d.start_server()
+                    self.compare(d, bodies_only=True)
+            os.chdir("..")
+        self.assertGreater(kills, 5)
+
+    def test_too_new(self):
+        """An archive of a later version is refused in a sentence, and left alone."""
+        d = self.old(SETS[0])
+        d.migrate()
+        with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db")) as db:
+            db.execute("PRAGMA user_version = 99")
+        done = subprocess.run([daemons.program("mprofd"), "--source", f"dir:{d.rings}", "--state", d.state, "--run", d.runs], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("newer version", done.stderr)
+        d.start_server()
+        self.assertEqual(d.ask("/v1/domains")[0], 503)
+
+
+if __name__ == "__main__":
+    daemons.main()

@@ -1,0 +1,41 @@
+/*
+ * For LD_PRELOAD: kill the process at its DIE_AT_WRITE-th write to an archive's files, before a byte of that write is there, or (every second one)
+ * after half of it.  Counted from 1; what is a write is a pwrite64 or an ftruncate64 of a regular file, as SQLite makes them.
+ */
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static unsigned writes;
+
+static int is_last(int fd)
+{
+	const char *at = getenv("DIE_AT_WRITE");
+	struct stat st;
+
+	return at && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && ++writes == (unsigned)atoi(at);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
+{
+	ssize_t (*real)(int, const void *, size_t, off64_t) =
+		(ssize_t(*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64");
+
+	if (is_last(fd)) {
+		if (writes % 2 == 0 && real(fd, data, len / 2, at) < 0)
+			raise(SIGKILL);
+		raise(SIGKILL);
+	}
+	return real(fd, data, len, at);
+}
+
+int ftruncate64(int fd, off64_t len)
+{
+	int (*real)(int, off64_t) = (int (*)(int, off64_t))dlsym(RTLD_NEXT, "ftruncate64");
+
+	if (is_last(fd))
+		raise(SIGKILL);
+	return real(fd, len);
+}
