@@ -109,7 +109,7 @@ static bool admit(struct exchange *x, bool unsafe)
 				 x->server->host);
 		return false;
 	}
-	if (unsafe && ((origin && !request_origin_ok(origin, x->server->host)) ||
+	if (unsafe && ((origin && !request_origin_ok(origin, host)) ||
 		       (site && strcasecmp(site, "same-origin") != 0 && strcasecmp(site, "none") != 0))) {
 		exchange_problem(x, MHD_HTTP_FORBIDDEN, "A page of another origin may not change anything here.");
 		return false;

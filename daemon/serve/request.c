@@ -157,11 +157,20 @@ bool request_host_ok(const char *host, const char *name)
 	return host && authority_ok(host, strlen(host), name);
 }
 
-bool request_origin_ok(const char *origin, const char *name)
+/* Return the length of AUTHORITY without the port that http has by default. */
+static size_t without_default_port(const char *authority)
 {
-	size_t skip = strncasecmp(origin, "http://", 7) == 0 ? 7 : strncasecmp(origin, "https://", 8) == 0 ? 8 : 0;
+	size_t n = strlen(authority);
 
-	return skip && authority_ok(origin + skip, strlen(origin + skip), name);
+	return n >= 3 && strcmp(authority + n - 3, ":80") == 0 ? n - 3 : n;
+}
+
+bool request_origin_ok(const char *origin, const char *host)
+{
+	size_t n = host ? without_default_port(host) : 0;
+
+	return n && strncasecmp(origin, "http://", 7) == 0 && without_default_port(origin + 7) == n &&
+	       strncasecmp(origin + 7, host, n) == 0;
 }
 
 static const char *skip_blank(const char *p)

@@ -42,8 +42,8 @@ const char *request_query(const struct request *r, const char *key);
  */
 bool request_host_ok(const char *host, const char *name);
 
-/* Is ORIGIN, an Origin header, a page of this host's (http or https)? */
-bool request_origin_ok(const char *origin, const char *name);
+/* Is ORIGIN, an Origin header, that of a page of this server: http, and the host and port of HOST, the Host header (NULL = none came)? */
+bool request_origin_ok(const char *origin, const char *host);
 
 /* Does VALUE, an Accept or Accept-Encoding header (NULL = none came), name WHAT itself, with a quality above 0? */
 bool request_accepts(const char *value, const char *what);

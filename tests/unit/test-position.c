@@ -100,9 +100,22 @@ static void test_hosts(void)
 	CHECK(!request_host_ok(NULL, "dom0") && !request_host_ok("", "dom0") && !request_host_ok("dom0", NULL) &&
 	      !request_host_ok("dom00", "dom0") && !request_host_ok("dom0:123456", "dom0") &&
 	      !request_host_ok("localhost@evil", "dom0") && !request_host_ok("", ""));
-	CHECK(request_origin_ok("http://127.0.0.1:8080", NULL) && request_origin_ok("https://dom0", "dom0"));
-	CHECK(!request_origin_ok("null", NULL) && !request_origin_ok("http://127.0.0.1.evil", NULL) &&
-	      !request_origin_ok("file://localhost", NULL));
+	CHECK(!request_host_ok("localhostX", NULL) && !request_host_ok("localhost8", NULL) &&
+	      !request_host_ok("localhost.80", NULL) && !request_host_ok("127.0.0.11", NULL) &&
+	      !request_host_ok("localhost:8a", NULL) && request_host_ok("localhost:65535", NULL));
+	CHECK(request_origin_ok("http://127.0.0.1:8080", "127.0.0.1:8080") && request_origin_ok("HTTP://Dom0", "dom0"));
+	CHECK(request_origin_ok("http://[::1]:8080", "[::1]:8080") &&
+	      request_origin_ok("http://localhost", "localhost:80"));
+	CHECK(request_origin_ok("http://localhost:80", "localhost") && !request_origin_ok("http://:80", ":80"));
+	CHECK(!request_origin_ok("https://dom0", "dom0") &&
+	      !request_origin_ok("http://localhost:8081", "localhost:8080"));
+	CHECK(!request_origin_ok("http://localhost", "localhost:8080") &&
+	      !request_origin_ok("http://localhost:8080", "localhost"));
+	CHECK(!request_origin_ok("http://127.0.0.1:8080", "localhost:8080") &&
+	      !request_origin_ok("http://a:80", "a:8080"));
+	CHECK(!request_origin_ok("null", "null") && !request_origin_ok("http://127.0.0.1.evil", "127.0.0.1") &&
+	      !request_origin_ok("file://localhost", "localhost") && !request_origin_ok("http://", "localhost") &&
+	      !request_origin_ok("http://localhost", NULL) && !request_origin_ok("http://", ""));
 }
 
 static void test_encodings(void)
