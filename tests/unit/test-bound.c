@@ -27,11 +27,13 @@ static bool life_init(struct life *l)
 	return fixture_init(&l->f) && CHECK_EQ_INT(fixture_put(&l->f, 1, "web", "running", STREAM), 0);
 }
 
-/* One event, written at dom0's second WRITTEN and copied at second COPIED.  LAST: the packet ends with it. */
-static void life_event(struct life *l, double written, double copied, uint32_t flags)
+/* One event, written at dom0's second WRITTEN and copied at second MONO of one clock and 1000 + REAL of the other. */
+static void life_copied(struct life *l, double written, double mono, double real, uint32_t flags)
 {
-	uint64_t at = (uint64_t)(copied * NS_PER_S), timestamp = GUEST_NS + (uint64_t)(written * NS_PER_S);
-	struct archive_end end = {.offset = l->end + EVENT, .mono = at, .real = at + 1000 * NS_PER_S};
+	uint64_t timestamp = GUEST_NS + (uint64_t)(written * NS_PER_S);
+	struct archive_end end = {.offset = l->end + EVENT,
+				  .mono = (uint64_t)(mono * NS_PER_S),
+				  .real = (uint64_t)(real * NS_PER_S) + 1000 * NS_PER_S};
 	uint8_t data[EVENT];
 	struct archive_piece piece = {.stream = STREAM,
 				      .sequence = l->sequence,
@@ -53,6 +55,12 @@ static void life_event(struct life *l, double written, double copied, uint32_t f
 		l->sequence++;
 		l->end = 30;
 	}
+}
+
+/* One event, written at dom0's second WRITTEN and copied at second COPIED.  LAST: the packet ends with it. */
+static void life_event(struct life *l, double written, double copied, uint32_t flags)
+{
+	life_copied(l, written, copied, copied, flags);
 }
 
 /* A capture at second TAKEN, whose tail has one event written at second WRITTEN and one with a timestamp that is LATE (ns) behind it. */
@@ -194,6 +202,24 @@ static void test_booted_again(void)
 	CHECK_EQ_UINT(life_held(&l), 2);
 }
 
+/*
+ * Dom0 booted again between the copies, or its wall clock was set: one clock says that they lie seconds apart, the other that they are of one
+ * poll. The ring was full of old events when it was found, so that nothing true may be cut.
+ */
+static void test_clocks_disagree(void)
+{
+	for (unsigned wall = 0; wall < 2; wall++) {
+		struct life l;
+
+		if (!life_init(&l))
+			return;
+		for (uint32_t i = 1; i < 10; i++)
+			life_copied(&l, i, 3600 + (wall ? 0.001 : 3) * i, 3600 + (wall ? 3 : 0.001) * i, 0);
+		life_capture(&l, 3630, 3629, NS_PER_S);
+		CHECK_EQ_UINT(life_held(&l), 2);
+	}
+}
+
 int main(void)
 {
 	CHECK_RUN(test_future);
@@ -202,5 +228,6 @@ int main(void)
 	CHECK_RUN(test_found_late_then_followed);
 	CHECK_RUN(test_idle);
 	CHECK_RUN(test_booted_again);
+	CHECK_RUN(test_clocks_disagree);
 	return check_done();
 }

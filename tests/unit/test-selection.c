@@ -1,0 +1,310 @@
+/* Selections, and the bodies that are made of them: what is joined, what is cut, what a body is that lost rows. */
+#include "archive-fixture.h"
+#include "body.h"
+#include "clock.h"
+
+#define STREAM 5
+#define EVENT  17u
+#define PACKET 4u /* events */
+
+/* Make N events, one a nanosecond from TIMESTAMP on. */
+static size_t put_events(uint8_t *out, uint64_t timestamp, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		mprof_store64(out + i * EVENT, timestamp + i);
+		out[i * EVENT + 8] = 7;
+		mprof_store64(out + i * EVENT + 9, timestamp + i);
+	}
+	return (size_t)n * EVENT;
+}
+
+/* Append N events of packet SEQUENCE from OFFSET on, whose times are those of 100 * SEQUENCE. */
+static void append(struct fixture *f, uint64_t sequence, uint32_t offset, unsigned n, uint32_t flags)
+{
+	uint8_t data[64 * EVENT];
+	uint64_t time = 100 * sequence + (offset - 30) / EVENT;
+	struct archive_end end = {.mono = 2000 + sequence, .real = 3000 + sequence};
+	struct archive_piece p = {.stream = STREAM,
+				  .sequence = sequence,
+				  .offset = offset,
+				  .length = (uint32_t)put_events(data, time, n),
+				  .flags = flags,
+				  .packet_bytes = 4096,
+				  .first_timestamp = 100 * sequence,
+				  .ends = &end,
+				  .n_ends = 1,
+				  .data = data};
+
+	end.offset = offset + p.length;
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(archive_writer_append(f->w, &p), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+/* A capture of the run's end, whose proven bytes end at LAST_OFFSET of LAST. */
+static void capture(struct fixture *f, uint64_t last, uint32_t last_offset)
+{
+	struct archive_capture c = {.id = 1, .run = 1, .kind = "ended", .mono = 5000, .real = 6000};
+	struct archive_capture_stream range = {1, STREAM, 0, last, last_offset};
+
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f->w, &c), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f->w, &range), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+static void tail(struct fixture *f, uint64_t sequence, uint32_t offset, unsigned n)
+{
+	uint8_t data[64 * EVENT];
+	struct archive_piece p = {.stream = STREAM,
+				  .sequence = sequence,
+				  .offset = offset,
+				  .length = (uint32_t)put_events(data, 100 * sequence + (offset - 30) / EVENT, n),
+				  .packet_bytes = 4096,
+				  .first_timestamp = 100 * sequence,
+				  .data = data};
+
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(archive_writer_tail(f->w, 1, &p), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+/* An archive and what reads it. */
+struct served {
+	struct fixture f;
+	struct reader *reader;
+	struct scratch scratch;
+};
+
+static bool served_init(struct served *s, unsigned packets)
+{
+	*s = (struct served){0};
+	if (!fixture_init(&s->f) || !CHECK_EQ_INT(fixture_put(&s->f, 1, "web", "ended", STREAM), 0) ||
+	    !CHECK_EQ_INT(reader_new(&s->reader, s->f.state), 0) || !CHECK_EQ_INT(scratch_init(&s->scratch), 0))
+		return false;
+	for (unsigned i = 0; i < packets; i++)
+		append(&s->f, i, 30, PACKET, ARCHIVE_CHUNK_LAST);
+	return true;
+}
+
+static void served_deinit(struct served *s)
+{
+	reader_free(s->reader);
+	scratch_deinit(&s->scratch);
+	fixture_deinit(&s->f);
+}
+
+static struct selection all(struct served *s, int64_t capture_id)
+{
+	struct selection selection = {.run = 1, .stream = STREAM, .ring_packets = 4, .capture = capture_id};
+
+	CHECK_EQ_INT(selection_all(&selection, s->reader), 0);
+	return selection;
+}
+
+/* The last packet that is served of SELECTION; *N is how many there are. */
+static struct packet_view last_view(struct served *s, const struct selection *selection, unsigned *n)
+{
+	struct packet_view v = {0}, last = {0};
+	struct packet_walk w;
+	bool have;
+
+	packet_walk_init(&w, s->reader, &s->scratch, selection);
+	for (*n = 0; CHECK_EQ_INT(packet_walk_next(&w, &v, &have), 0) && have; ++*n)
+		last = v;
+	return last;
+}
+
+/* A tail is joined where the chunks end and nowhere else, and only if it has no hole. */
+static void test_tail_with_a_hole(void)
+{
+	static const struct {
+		uint32_t at, second;  /* where the tail's pieces begin, in events behind the chunks; 0 = none */
+		unsigned joined, cut; /* events */
+	} cases[] = {{0, 0, 2, 0}, {0, 2, 4, 0}, {1, 0, 0, 2}, {1, 3, 0, 4}, {0, 3, 0, 5}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct packet_view v;
+		struct selection selection;
+		uint32_t end = 30 + PACKET * EVENT;
+		struct served s;
+		unsigned n;
+
+		if (!served_init(&s, 2))
+			return;
+		append(&s.f, 2, 30, PACKET, 0);
+		capture(&s.f, 2, end);
+		tail(&s.f, 2, end + cases[i].at * EVENT, 2);
+		if (cases[i].second)
+			tail(&s.f, 2, end + cases[i].second * EVENT, 2);
+		selection = all(&s, 1);
+		v = last_view(&s, &selection, &n);
+		CHECK_EQ_UINT(n, 3);
+		CHECK_EQ_UINT(v.sequence, 2);
+		CHECK_EQ_UINT(v.chunks_end, end);
+		CHECK_EQ_UINT(v.end, end + cases[i].joined * EVENT);
+		CHECK_EQ_UINT(v.cut, cases[i].cut * EVENT);
+		served_deinit(&s);
+	}
+}
+
+/* The tail belongs to a period that reaches it, and to no other. */
+static void test_times_and_the_tail(void)
+{
+	static const struct {
+		uint64_t from, to;
+		unsigned packets;
+		uint64_t last;
+		bool tail;
+	} cases[] = {
+		{0, UINT64_MAX, 4, 3, true},   {0, 250, 4, 3, true}, {0, 199, 2, 1, false},
+		{100, 103, 1, 1, false},       {0, 200, 4, 3, true}, {150, 199, 1, 1, false},
+		{201, UINT64_MAX, 2, 3, true},
+	};
+	struct packet_view v;
+	struct selection selection;
+	struct served s;
+	unsigned n;
+
+	if (!served_init(&s, 2))
+		return;
+	append(&s.f, 2, 30, PACKET, 0);
+	capture(&s.f, 2, 30 + PACKET * EVENT);
+	tail(&s.f, 2, 30 + PACKET * EVENT, 2);
+	tail(&s.f, 3, 30, 2);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		selection = all(&s, 1);
+		CHECK_EQ_INT(selection_times(&selection, s.reader, cases[i].from, cases[i].to), 0);
+		v = last_view(&s, &selection, &n);
+		CHECK_EQ_UINT(n, cases[i].packets);
+		CHECK_EQ_UINT(v.sequence, cases[i].last);
+		CHECK_EQ_INT(v.tail, cases[i].tail);
+		CHECK_EQ_INT(selection.capture != 0, cases[i].tail);
+	}
+	served_deinit(&s);
+}
+
+/* All of a selection may lie behind the period. */
+static void test_times_before_all(void)
+{
+	struct selection selection;
+	struct served s;
+	unsigned n;
+
+	if (!served_init(&s, 0))
+		return;
+	append(&s.f, 5, 30, PACKET, 0);
+	capture(&s.f, 5, 30 + PACKET * EVENT);
+	tail(&s.f, 5, 30 + PACKET * EVENT, 2);
+	for (uint64_t to = 498; to <= 501; to++) {
+		selection = all(&s, 1);
+		CHECK_EQ_INT(selection_times(&selection, s.reader, 0, to), 0);
+		last_view(&s, &selection, &n);
+		CHECK_EQ_UINT(n, to >= 500);
+	}
+	served_deinit(&s);
+}
+
+static struct plan plan_of(struct served *s, const struct selection *selection)
+{
+	struct plan p;
+
+	plan_init(&p, s->reader, &s->scratch, selection);
+	while (CHECK_EQ_INT(plan_step(&p, UINT64_MAX), 0) && !p.done)
+		;
+	return p;
+}
+
+/* Whatever makes other bytes makes another tag. */
+static void test_hash(void)
+{
+	struct selection selection;
+	struct served s;
+	uint64_t hashes[8];
+	size_t n = 0;
+
+	if (!served_init(&s, 3))
+		return;
+	selection = all(&s, 0);
+	hashes[n++] = plan_of(&s, &selection).hash;
+	CHECK_EQ_UINT(plan_of(&s, &selection).hash, hashes[0]);
+	selection.first_offset = 30 + EVENT;
+	hashes[n++] = plan_of(&s, &selection).hash;
+	selection.first_offset = 30 + 2 * EVENT;
+	hashes[n++] = plan_of(&s, &selection).hash;
+	selection.first_offset = 30;
+	selection.last_offset = 30 + EVENT;
+	hashes[n++] = plan_of(&s, &selection).hash;
+	selection.last = 1;
+	hashes[n++] = plan_of(&s, &selection).hash;
+	selection.first = 1;
+	hashes[n++] = plan_of(&s, &selection).hash;
+	selection.number = 1;
+	hashes[n++] = plan_of(&s, &selection).hash;
+	selection.run = 2;
+	hashes[n++] = plan_of(&s, &selection).hash;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < i; k++)
+			CHECK(hashes[i] != hashes[k]);
+	served_deinit(&s);
+}
+
+/* Pull the body of PLAN whole, and return what ends it; *N is how many bytes came. */
+static int pull(struct served *s, const struct plan *plan, bool zstd, bool range, uint64_t bytes, uint64_t *n)
+{
+	struct body b;
+	char out[50];
+	size_t got;
+	int rc;
+
+	CHECK_EQ_INT(body_init(&b, s->reader, &s->scratch, plan, zstd, range, bytes), 0);
+	for (*n = 0; (rc = body_pull(&b, out, sizeof(out), &got)) == 0; *n += got)
+		;
+	body_deinit(&b);
+	return rc;
+}
+
+/* Rows that go between the plan and the body: what comes never looks whole. */
+static void test_rows_that_went(void)
+{
+	const uint64_t bytes = 30 + PACKET * EVENT;
+
+	for (unsigned mode = 0; mode < 3; mode++) { /* identity, zstd, a range from within packet 1 into packet 3 */
+		for (int gone = -1; gone < 6; gone++) {
+			uint64_t first = bytes + 40, last = 3 * bytes + 59, want, n;
+			struct selection selection;
+			struct plan plan;
+			struct served s;
+			bool affected = mode == 2 ? gone >= 1 && gone <= 3 : gone >= 0;
+			int rc;
+
+			if (!served_init(&s, 6))
+				return;
+			selection = all(&s, 0);
+			plan = plan_of(&s, &selection);
+			want = mode == 2 ? last - first + 1 : plan.total;
+			CHECK_EQ_UINT(plan.total, 6 * bytes);
+			if (mode == 2) {
+				plan_locate(&plan);
+				while (CHECK_EQ_INT(plan_locate_step(&plan, first, last, UINT64_MAX), 0) && !plan.done)
+					;
+			}
+			fixture_number(&s.f, "DELETE FROM chunks WHERE sequence = %d", gone);
+			rc = pull(&s, &plan, mode == 1, mode == 2, want, &n);
+			CHECK_EQ_INT(rc == BODY_E_END, !affected);
+			if (mode != 1)
+				CHECK_EQ_INT(rc == BODY_E_END && n == want, !affected);
+			served_deinit(&s);
+		}
+	}
+}
+
+int main(void)
+{
+	CHECK_RUN(test_tail_with_a_hole);
+	CHECK_RUN(test_times_and_the_tail);
+	CHECK_RUN(test_times_before_all);
+	CHECK_RUN(test_hash);
+	CHECK_RUN(test_rows_that_went);
+	return check_done();
+}
