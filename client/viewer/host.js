@@ -310,7 +310,18 @@ export class HostPage {
 
 		if (!(await ask(`Delete this capture of ${called(capture.domain)}?`, what, "Delete")))
 			return;
-		await this.api.change("DELETE", `v1/captures/${capture.id}`);
+		try {
+			await this.api.change("DELETE", `v1/captures/${capture.id}`);
+		} catch (error) {
+			if (error.status !== 409)
+				throw error;
+			/* The tail of the run's end is nowhere else. */
+			const lost = "The last bytes of the run are in this capture alone: they are deleted with it.";
+
+			if (!(await ask(`Delete the end of ${called(capture.domain)}, too?`, lost, "Delete both")))
+				return;
+			await this.api.change("DELETE", `v1/captures/${capture.id}?with=tail`);
+		}
 		this.apply("capture-deleted", {id: capture.id});
 		this.captures.title.focus({preventScroll: true});
 	}

@@ -182,6 +182,45 @@ enum outcome patch_capture(struct exchange *x)
 	return ask(x, &w);
 }
 
+struct end_search {
+	struct reader *reader;
+	int64_t capture;
+	uint64_t bytes; /* of tails that a run's end has from the capture */
+};
+
+static int see_range(void *context, const struct reader_capture_range *range)
+{
+	struct end_search *s = context;
+	int64_t end = 0;
+	int rc = range->tail_bytes ? reader_end_capture(s->reader, range->range.stream, &end) : 0;
+
+	if (rc == 0 && range->tail_bytes && end == s->capture)
+		s->bytes += range->tail_bytes;
+	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+}
+
+/* May capture ID go with the tail that it alone has?  False: it was answered. */
+static bool tail_may_go(struct exchange *x, int64_t id)
+{
+	struct end_search s = {.reader = exchange_reader(x), .capture = id};
+	const char *with = request_query(&x->request, "with");
+	int rc;
+
+	if (with && strcmp(with, "tail") != 0) {
+		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter with is tail.");
+		return false;
+	}
+	rc = with ? 0 : reader_capture_ranges(s.reader, id, see_range, &s);
+	if (rc != 0)
+		exchange_reader_problem(x, rc, ABSENT);
+	else if (s.bytes)
+		exchange_problem(x, MHD_HTTP_CONFLICT,
+				 "This capture alone has the last %" PRIu64
+				 " bytes of its run; add with=tail to delete them with it.",
+				 s.bytes);
+	return rc == 0 && !s.bytes;
+}
+
 enum outcome delete_capture(struct exchange *x)
 {
 	CLEANUP(json_unrefp) json_t *capture = NULL;
@@ -194,7 +233,7 @@ enum outcome delete_capture(struct exchange *x)
 			return exchange_unanswered(x);
 		return x->answer.ok ? exchange_empty(x, MHD_HTTP_NO_CONTENT) : exchange_refused(x);
 	}
-	if (!existing(x, &id, &capture))
+	if (!existing(x, &id, &capture) || !tail_may_go(x, id))
 		return OUTCOME_DONE;
 	exchange_ask(x, &w, text, sizeof(text), "delete-capture", EXCHANGE_PATIENCE_CHANGE);
 	message_add_number(&w, "capture", (uint64_t)id);

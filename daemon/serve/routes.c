@@ -12,7 +12,7 @@ static const struct route routes[] = {
 	{"/readyz", " ", {[VERB_GET] = get_ready}},
 	{"/v1/captures", " limit cursor ", {[VERB_GET] = get_captures}},
 	{"/v1/captures/{id}",
-	 " ",
+	 " with ",
 	 {[VERB_GET] = get_capture, [VERB_PATCH] = patch_capture, [VERB_DELETE] = delete_capture}},
 	{"/v1/captures/{id}/context", " ", {[VERB_GET] = get_capture_context}},
 	{"/v1/captures/{id}/ctf.tar", " from to last tail ", {[VERB_GET] = get_capture_ctf}},
