@@ -1380,7 +1380,7 @@ class Service(Case):
         self.problem(post(Origin="null"), 403)
         self.problem(post(Sec_Fetch_Site="cross-site"), 403)
         self.problem(post(Sec_Fetch_Site="same-site"), 403)
-        self.problem(post(Origin=f"http://localhost:{port}", Sec_Fetch_Site="same-origin"), 404)
+        self.problem(post(Origin=f"http://127.0.0.1:{port}", Sec_Fetch_Site="same-origin"), 404)
         self.problem(post(), 404)
         self.assertEqual(get("localhost", Origin="http://evil.example").status, 200)
         self.problem(self.server.get("/v1/captures/99", "DELETE", Origin="http://evil.example"), 404)  # not on TCP
