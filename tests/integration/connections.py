@@ -269,7 +269,8 @@ class Connections(Case):
             status = 1
             try:
                 os.setresuid(65534, 65534, 65534)
-                status = int(Client(server).ask() != 200)
+                with contextlib.closing(Client(server)) as other:
+                    status = int(other.ask() != 200)
             finally:
                 os._exit(status)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
@@ -336,7 +337,12 @@ class Connections(Case):
         client.socket.settimeout(0.2)
         with contextlib.suppress(OSError):  # until neither side takes any more, or the server has closed it already
             client.send(ASK % b"/v1/openapi.yaml" * 1000)
-        self.wait(lambda: counters(self.client(server))["timed_out_total"] == 1)
+
+        def timed_out():
+            with contextlib.closing(Client(server)) as asking:
+                return counters(asking)["timed_out_total"] == 1
+
+        self.wait(timed_out)
 
     # ---- clients that send FIN
 
