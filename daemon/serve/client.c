@@ -55,6 +55,23 @@ void client_end(struct client *c)
 	shutdown(c->fd, SHUT_RDWR);
 }
 
+/* Return when C is to be ended, CLOCK_MONOTONIC ns. */
+static uint64_t deadline(const struct client *c)
+{
+	const struct server *s = c->listener->server;
+
+	switch (c->phase) {
+	case CLIENT_HEADER:
+		return c->since + s->header_timeout_ns;
+	case CLIENT_IDLE:
+		return c->since + s->idle_timeout_ns;
+	case CLIENT_BODY:
+		return c->since + s->body_timeout_ns;
+	default: /* libmicrohttpd sees whether anything of the answer was taken */
+		return UINT64_MAX;
+	}
+}
+
 /* The client has sent FIN, or is gone altogether. */
 static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *context)
 {
@@ -97,6 +114,8 @@ static void client_closed(struct listener *l, struct client *c)
 		c->next->previous = c->previous;
 	l->n_clients--;
 	l->finished -= c->finished;
+	/* libmicrohttpd may have seen that nothing moves before the next tick. */
+	l->server->counts.timed_out += !c->ended && clock_mono() >= deadline(c);
 	sd_event_source_disable_unref(c->hangup);
 	free(c);
 	accept_again(l);
@@ -232,23 +251,6 @@ void clients_accept(struct listener *l)
 {
 	for (unsigned n = 0; n < ACCEPT_MOST && accept_one(l); n++)
 		;
-}
-
-/* Return when C is to be ended, CLOCK_MONOTONIC ns. */
-static uint64_t deadline(const struct client *c)
-{
-	const struct server *s = c->listener->server;
-
-	switch (c->phase) {
-	case CLIENT_HEADER:
-		return c->since + s->header_timeout_ns;
-	case CLIENT_IDLE:
-		return c->since + s->idle_timeout_ns;
-	case CLIENT_BODY:
-		return c->since + s->body_timeout_ns;
-	default: /* libmicrohttpd sees whether anything of the answer was taken */
-		return UINT64_MAX;
-	}
 }
 
 void clients_tick(struct listener *l, uint64_t now)

@@ -87,7 +87,8 @@ void listener_schedule(struct listener *l)
 static struct MHD_Daemon *daemon_start(struct listener *l)
 {
 	const struct server *s = l->server;
-	unsigned idle_s = (unsigned)((s->idle_timeout_ns + NS_PER_S - 1) / NS_PER_S);
+	/* A second more than clients_tick gives a client that asks nothing. */
+	unsigned idle_s = (unsigned)((s->idle_timeout_ns + NS_PER_S - 1) / NS_PER_S) + 1;
 
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
 				0, NULL, NULL, exchange_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
