@@ -265,6 +265,30 @@ class Ending(daemons.Case):
         self.assertEqual(events_of(d.trace("guest")), ring.written)
 
 
+    def test_before_the_range_of_a_second_end(self):
+        """The first end is whole, and the file looks no younger, as one does that was written through a mapping."""
+        d = self.daemons()
+        with Ring("rings/guest.ctf") as ring:
+            d.wait(lambda: d.domain("guest"))
+            ring.add_slowly(20)
+        d.wait_ended("guest")
+        old = os.stat("rings/guest.ctf")
+        ring.file = open("rings/guest.ctf", "r+b", buffering=0)
+        ring.add(20)
+        d.wait(lambda: d.domain("guest")["state"] == "running")
+        ring.close()
+        d.wait(lambda: len(d.captures("guest")) == 2 and d.domain("guest")["state"] == "ended")
+        second = d.captures("guest")[0]["id"]
+        found = d.trace("guest")
+        d.kill_collector()
+        self.undo(d, f"DELETE FROM capture_streams WHERE capture = {second}")
+        os.utime("rings/guest.ctf", ns=(old.st_atime_ns, old.st_mtime_ns))
+        self.check(d, 2)
+        self.assertEqual(d.trace("guest"), found)
+        self.assertEqual(events_of(found), ring.written)
+        self.assertEqual(d.query(f"SELECT count(*) FROM capture_streams WHERE capture = {second}"), [(1,)])
+
+
 class Archives(daemons.Case):
     def test_two_collectors(self):
         """A second one on the same archive says so and goes."""

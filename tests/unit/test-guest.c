@@ -757,6 +757,57 @@ static void test_context(void)
 	world_deinit(&w);
 }
 
+/* The reason of the only gap of STREAM that waits or is queued; the queue is empty afterwards. */
+static void check_reason(struct world *w, unsigned k, const char *reason)
+{
+	struct tape tape;
+	const struct item *gap;
+
+	stream_flush(&w->streams[k]);
+	tape = tape_take(w->shared.queue);
+	gap = tape_nth(&tape, ITEM_GAP, w->streams[k].id, 0);
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_GAP, w->streams[k].id), 1);
+	if (CHECK(gap != NULL))
+		CHECK_EQ_STR(gap->gap.reason, reason);
+	tape_free(&tape);
+	world_clear(w);
+}
+
+/* A ring goes round: because nobody looked; because there was no room; and, when there is room again, because nobody looked. */
+static void test_reasons(void)
+{
+	struct world w;
+	struct item *fill;
+
+	if (!world_init(&w, "web", MIB, 0, 0))
+		return;
+	world_write(&w, 10);
+	world_clear(&w);
+	for (unsigned round = 0; round < 2; round++) {
+		toy_write(&w.toys[0], 400);
+		CHECK_EQ_INT(look(&w, 0), 0);
+		world_write(&w, 3);
+		check_reason(&w, 0, "lapped");
+
+		fill = queue_item(w.shared.queue, NULL, ITEM_CHUNK, MIB - 2 * sizeof(struct item), false);
+		w.shared.archiving = round == 0;
+		toy_write(&w.toys[0], 20);
+		CHECK_EQ_INT(look(&w, 0), RING_E_FULL);
+		toy_write(&w.toys[0], 400);
+		look(&w, 0);
+		w.shared.archiving = true;
+		queue_item_free(w.shared.queue, fill);
+		CHECK_EQ_INT(look(&w, 0), 0);
+		world_write(&w, 3);
+		check_reason(&w, 0, round == 0 ? "queue" : "disk");
+	}
+	toy_write(&w.toys[0], 400);
+	CHECK_EQ_INT(look(&w, 0), 0);
+	world_write(&w, 3);
+	check_reason(&w, 0, "lapped");
+	world_deinit(&w);
+}
+
 /* What rings count is counted for all of them. */
 static void test_counters(void)
 {
@@ -792,6 +843,7 @@ int main(void)
 	CHECK_RUN(test_on_crash);
 	CHECK_RUN(test_periodic);
 	CHECK_RUN(test_gaps);
+	CHECK_RUN(test_reasons);
 	CHECK_RUN(test_was);
 	CHECK_RUN(test_context);
 	CHECK_RUN(test_counters);

@@ -436,6 +436,25 @@ class Reborn(Lifecycle):
         guest.destroy()
         self.ended(d, guest, ring, "suspend")
 
+    def test_saved_and_held(self):
+        """What `xl save` leaves while a back end lets go slowly: suspended, dying, and still there.  Its run is over."""
+        d = self.daemons()
+        guest = self.guest(5, "saved")
+        ring = self.publish(guest)
+        self.attached(d, "saved")
+        self.unmapped(d, guest, guest.stop("suspend"))
+        d.wait(lambda: d.domain("saved")["state"] == "suspended")
+        guest.destroy(held=True)
+        self.ended(d, guest, ring, "suspend")
+
+    def test_found_saved(self):
+        """The same, when the collector finds it so."""
+        guest = self.guest(5, "found")
+        ring = self.publish(guest)
+        guest.set("suspend paused dying held")
+        d = self.daemons()
+        self.ended(d, guest, ring, "suspend")
+
     def test_found_dead(self):
         """A preserved, crashed guest that a collector finds is captured once, over any number of restarts."""
         guest = self.guest(5, "corpse")

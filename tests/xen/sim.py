@@ -306,15 +306,15 @@ class Guest(Talk):
         self.store.virq()
         return at
 
-    def destroy(self, after=0.0):
-        """The toolstack removes it: paused, its nodes, then the domain, which is a zombie while something of it is mapped."""
+    def destroy(self, after=0.0, held=False):
+        """The toolstack removes it: paused, its nodes, then the domain, which is a zombie while something of it is mapped; HELD by others."""
         time.sleep(after)
         tools = self.store.toolstack
         self.set(f"{self.words} paused")
         for path in (self.home, f"/vm/{self.uuid}"):
             with contextlib.suppress(Refused):
                 tools.rm(path)
-        self.set(f"{self.words} dying")
+        self.set(f"{self.words} dying{' held' if held else ''}")
         at = time.monotonic_ns()
         self.store.virq()
         return at

@@ -139,7 +139,7 @@ bool sim_domain(unsigned domid, struct sim_domain *domain)
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
 	domain_parse(domain, text);
-	return !domain->dying || domain_held(domid);
+	return !domain->dying || strstr(text, "held") || domain_held(domid);
 }
 
 bool sim_domain_from(unsigned first, struct sim_domain *domain)

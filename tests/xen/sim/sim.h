@@ -2,7 +2,8 @@
  * A machine with Xen as far as mprofd and xenstored can tell, in the files of one directory ($MPROFD_SIM_DIR).
  *
  *   dom.N         domain N exists; one word says how it is: running, crashed, poweroff, reboot, suspend, watchdog or
- *                 soft-reset; then " paused" where it is, and " dying" from its destruction on
+ *                 soft-reset; then " paused" where it is, " dying" from its destruction on,
+ *                 and " held" where a back end has something of it mapped
  *   mem.N         its memory: grant reference R below 65,536 is page R; page 1 is its ring to the store
  *   ring.N.K      further memory: reference (K << 16) + P is page P, so that a program that writes a ring file is a guest
  *   revoked.N     references of it that cannot be mapped (any more), in decimal, a line each

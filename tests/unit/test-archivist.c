@@ -1,0 +1,332 @@
+/* The thread that commits: which items become which rows of a real archive, and what it says is committed. */
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include "archive-fixture.h"
+#include "archivist.h"
+#include "clock.h"
+#include "log.h"
+
+#define MIB    (1u << 20)
+#define STREAM 71
+#define HEADER 30u
+
+struct world {
+	struct fixture f;
+	struct config config;
+	struct queue *queue;
+	struct archivist *archivist;
+	int wake;
+};
+
+static bool world_init(struct world *w)
+{
+	char error[256];
+
+	*w = (struct world){.wake = eventfd(0, EFD_CLOEXEC)};
+	if (!CHECK(w->wake >= 0) || !fixture_init(&w->f) ||
+	    !CHECK_EQ_INT(config_load(&w->config, "/dev/null", error, sizeof(error)), 0))
+		return false;
+	w->config.free_space_bytes = MIB;
+	w->config.reserve_bytes = 0;
+	w->queue = queue_new(16 * MIB, 16 * MIB, MIB);
+	return CHECK(w->queue != NULL);
+}
+
+/* Let the thread commit what is queued. */
+static void world_start(struct world *w)
+{
+	CHECK_EQ_INT(archivist_start(&w->archivist, &w->f.w, w->queue, &w->config, w->wake), 0);
+}
+
+/* Wait until there were COMMITS of them; returns the state then. */
+static struct archivist_state world_wait(struct world *w, uint64_t commits)
+{
+	struct archivist_state state = {0};
+	uint64_t n;
+
+	for (archivist_state(w->archivist, &state); state.serial < commits && !state.failed;
+	     archivist_state(w->archivist, &state))
+		if (read(w->wake, &n, sizeof(n)) < 0)
+			break;
+	CHECK(!state.failed);
+	return state;
+}
+
+static void world_stop(struct world *w)
+{
+	w->archivist = archivist_stop(w->archivist);
+}
+
+static void world_deinit(struct world *w)
+{
+	world_stop(w);
+	queue_free(w->queue);
+	config_deinit(&w->config);
+	fixture_deinit(&w->f);
+	close(w->wake);
+}
+
+/* A whole number that SQL asks the archive for. */
+static int64_t ask(const struct world *w, const char *sql)
+{
+	char path[128];
+	sqlite3 *db = NULL;
+	sqlite3_stmt *s = NULL;
+	int64_t value = -1;
+
+	snprintf(path, sizeof(path), "%s/archive/trace.db", w->f.state);
+	if (CHECK_EQ_INT(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK) &&
+	    CHECK_EQ_INT(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK) && sqlite3_step(s) == SQLITE_ROW)
+		value = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return value;
+}
+
+static uint64_t push_run(struct world *w, const char *state)
+{
+	struct item *item = queue_item(w->queue, NULL, ITEM_RUN, 0, false);
+
+	item->run = (struct archive_run){.id = 41,
+					 .source = strdup("dir"),
+					 .key = strdup("key"),
+					 .name = strdup("web"),
+					 .state = strdup(state),
+					 .domid = -1,
+					 .began_real = 1000,
+					 .ended_real = strcmp(state, "ended") == 0 ? clock_real() : 0};
+	return queue_push(w->queue, item);
+}
+
+static uint64_t push_stream(struct world *w, int64_t id)
+{
+	struct item *item = queue_item(w->queue, NULL, ITEM_STREAM, 0, false);
+
+	item->record = (struct archive_stream){
+		.id = id, .run = 41, .number = (uint32_t)(id - STREAM), .ring_bytes = MIB, .ring_packets = 4};
+	return queue_push(w->queue, item);
+}
+
+/* LENGTH bytes from OFFSET of packet SEQUENCE, each of the value FILL. */
+static uint64_t push_chunk(struct world *w, int64_t stream, uint64_t sequence, uint32_t offset, uint32_t length,
+			   bool last)
+{
+	struct item *item = queue_item(w->queue, NULL, ITEM_CHUNK, length, false);
+
+	if (!CHECK(item != NULL))
+		return 0;
+	item->stream = stream;
+	item->piece.chunk = (struct ring_chunk){
+		.sequence = sequence,
+		.offset = offset,
+		.length = length,
+		.packet_bytes = MIB,
+		.first_timestamp = 7000 + sequence,
+		.last = last,
+		.end = true,
+		.copied = {.mono = 500 + offset, .real = clock_real()},
+	};
+	memset(item->data, (int)(offset % 251), length);
+	return queue_push(w->queue, item);
+}
+
+static uint64_t push_capture(struct world *w, int64_t id)
+{
+	struct item *item = queue_item(w->queue, NULL, ITEM_CAPTURE, 0, false);
+
+	item->capture =
+		(struct archive_capture){.id = id, .run = 41, .kind = "manual", .real = clock_real(), .mono = 500};
+	item->urgent = true;
+	return queue_push(w->queue, item);
+}
+
+static uint64_t push_patch(struct world *w, enum item_kind kind, int64_t capture, int *result)
+{
+	struct item *item = queue_item(w->queue, NULL, kind, 0, false);
+
+	item->patch.capture = capture;
+	item->patch.pinned = 1;
+	item->result = result;
+	return queue_push(w->queue, item);
+}
+
+/* A row takes 512 chunk ends, however many small chunks lie one behind the other, and none is lost. */
+static void test_many_ends(void)
+{
+	const unsigned n = 2000;
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	push_run(&w, "running");
+	push_stream(&w, STREAM);
+	for (unsigned i = 0; i < n; i++)
+		push_chunk(&w, STREAM, 0, HEADER + 9 * i, 9, false);
+	world_start(&w);
+	world_wait(&w, 1);
+	world_stop(&w);
+	CHECK_EQ_INT(ask(&w, "SELECT max(length(ends)) / 20 FROM chunks"), 512);
+	CHECK_EQ_INT(ask(&w, "SELECT sum(length(ends)) / 20 FROM chunks"), n);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM chunks"), 4);
+	CHECK_EQ_INT(ask(&w, "SELECT sum(length) FROM chunks"), 9 * n);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM chunks a WHERE a.offset <> 30 AND NOT EXISTS"
+			     " (SELECT 1 FROM chunks b WHERE b.offset + b.length = a.offset)"),
+		     0);
+	world_deinit(&w);
+}
+
+/* Chunks become one row where they are of one stream and packet and lie one behind the other, up to the packet's end. */
+static void test_joined(void)
+{
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	push_run(&w, "running");
+	push_stream(&w, STREAM);
+	push_stream(&w, STREAM + 1);
+	push_chunk(&w, STREAM, 0, HEADER, 40, false);
+	push_chunk(&w, STREAM + 1, 0, HEADER, 40, false); /* of another stream, in between */
+	push_chunk(&w, STREAM, 0, HEADER + 40, 40, true);
+	push_chunk(&w, STREAM, 1, HEADER, 10, false);
+	push_chunk(&w, STREAM + 1, 0, HEADER + 40, 5, false);
+	world_start(&w);
+	world_wait(&w, 1);
+	world_stop(&w);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM chunks WHERE stream = 71"), 2);
+	CHECK_EQ_INT(ask(&w, "SELECT length FROM chunks WHERE stream = 71 AND sequence = 0"), 80);
+	CHECK_EQ_INT(ask(&w, "SELECT flags FROM chunks WHERE stream = 71 AND sequence = 0"), ARCHIVE_CHUNK_LAST);
+	CHECK_EQ_INT(ask(&w, "SELECT flags FROM chunks WHERE stream = 71 AND sequence = 1"), 0);
+	CHECK_EQ_INT(ask(&w, "SELECT length FROM chunks WHERE stream = 72"), 45);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM chunks"), 3);
+	world_deinit(&w);
+}
+
+/* A row takes a mebibyte. */
+static void test_large_rows(void)
+{
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	push_run(&w, "running");
+	push_stream(&w, STREAM);
+	for (unsigned i = 0; i < 5; i++)
+		push_chunk(&w, STREAM, 0, HEADER + i * (MIB / 4), MIB / 4, false);
+	world_start(&w);
+	world_wait(&w, 1);
+	world_stop(&w);
+	CHECK_EQ_INT(ask(&w, "SELECT max(length) FROM chunks"), MIB);
+	CHECK_EQ_INT(ask(&w, "SELECT sum(length) FROM chunks"), 5 * (MIB / 4));
+	world_deinit(&w);
+}
+
+/*
+ * What is written last in a flush need not have come last: "committed" is the greatest ticket.  Who waits for a ticket would be answered
+ * late, or before what it waits for is there.
+ */
+static void test_committed(void)
+{
+	struct archivist_state state;
+	uint64_t last;
+	struct world w;
+	int result = -1, absent = -1;
+
+	if (!world_init(&w))
+		return;
+	push_capture(&w, 91);
+	push_patch(&w, ITEM_PATCH, 91, &result);
+	push_patch(&w, ITEM_DELETE, 92, &absent);
+	push_run(&w, "running");
+	push_chunk(&w, STREAM + 1, 0, HEADER, 10, false);
+	push_stream(&w, STREAM + 1);
+	push_stream(&w, STREAM);
+	last = push_chunk(&w, STREAM, 0, HEADER, 10, false);
+	world_start(&w);
+	state = world_wait(&w, 1);
+	CHECK_EQ_UINT(state.serial, 1);
+	CHECK_EQ_UINT(state.committed, last);
+	CHECK_EQ_UINT(state.bytes, 20);
+	CHECK_EQ_INT(result, 0);
+	CHECK_EQ_INT(absent, ARCHIVE_E_ABSENT);
+	/* What describes comes first, a capture behind the chunks. */
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM chunks"), 2);
+	CHECK_EQ_INT(ask(&w, "SELECT pinned FROM captures WHERE id = 91"), 1);
+	last = push_run(&w, "ended");
+	queue_hurry(w.queue);
+	state = world_wait(&w, 2);
+	CHECK_EQ_UINT(state.committed, last);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM runs WHERE state = 'ended' AND ended_real > 0"), 1);
+	world_deinit(&w);
+}
+
+/* The end of a run is written behind the last bytes that came with it, and its beginning before the first. */
+static void test_run_of_one_flush(void)
+{
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	push_chunk(&w, STREAM, 0, HEADER, 10, false);
+	push_run(&w, "ended");
+	push_run(&w, "running");
+	push_stream(&w, STREAM);
+	world_start(&w);
+	world_wait(&w, 1);
+	world_stop(&w);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM runs WHERE state = 'ended'"), 1);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM chunks"), 1);
+	world_deinit(&w);
+}
+
+/* A piece whose stream is not there has no place and ends nothing; what comes behind it is archived. */
+static void test_orphan(void)
+{
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	push_run(&w, "running");
+	push_stream(&w, STREAM + 1);
+	push_chunk(&w, STREAM, 0, HEADER, 10, false);
+	push_chunk(&w, STREAM + 1, 0, HEADER, 10, false);
+	world_start(&w);
+	CHECK_EQ_UINT(world_wait(&w, 1).serial, 1);
+	world_stop(&w);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM chunks"), 1);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM chunks WHERE stream = 72"), 1);
+	world_deinit(&w);
+}
+
+/* Somebody who reads live has what comes at once, and what is urgent comes at once without. */
+static void test_when(void)
+{
+	struct world w;
+	uint64_t ticket;
+
+	if (!world_init(&w))
+		return;
+	w.config.flush_interval_ns = 3600 * NS_PER_S;
+	world_start(&w);
+	push_run(&w, "running");
+	push_stream(&w, STREAM);
+	ticket = push_capture(&w, 91);
+	CHECK_EQ_UINT(world_wait(&w, 1).committed, ticket);
+	archivist_follow(w.archivist, clock_mono() + 60 * NS_PER_S);
+	ticket = push_chunk(&w, STREAM, 0, HEADER, 10, false);
+	CHECK_EQ_UINT(world_wait(&w, 2).committed, ticket);
+	world_deinit(&w);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_many_ends);
+	CHECK_RUN(test_joined);
+	CHECK_RUN(test_large_rows);
+	CHECK_RUN(test_committed);
+	CHECK_RUN(test_run_of_one_flush);
+	CHECK_RUN(test_orphan);
+	CHECK_RUN(test_when);
+	return check_done();
+}
