@@ -175,8 +175,8 @@ static void on_event(struct source_dir *dir, const struct inotify_event *event)
 		struct ring_file *file;
 
 		/* Closes may be among what was lost: ask for every file. */
-		LIST_FOREACH(file, &dir->files, entry)
-		ring_file_closed(file, clock_mono());
+		for (file = LIST_FIRST(&dir->files); file; file = LIST_NEXT(file, entry))
+			ring_file_closed(file, clock_mono());
 		dir_scan(dir, true);
 		compare_soon(dir);
 		return;

@@ -34,9 +34,9 @@ static struct ring_file *file_of_run(struct source *source, int64_t run)
 	struct source_dir *dir = (struct source_dir *)source;
 	struct ring_file *f;
 
-	LIST_FOREACH(f, &dir->files, entry)
-	if (f->stream.guest && f->guest.run == run)
-		return f;
+	for (f = LIST_FIRST(&dir->files); f; f = LIST_NEXT(f, entry))
+		if (f->stream.guest && f->guest.run == run)
+			return f;
 	return NULL;
 }
 
@@ -61,8 +61,7 @@ static void dir_count(const struct source *source, size_t *guests, size_t *rings
 	const struct ring_file *f;
 
 	*guests = *rings = 0;
-	LIST_FOREACH(f, &dir->files, entry)
-	{
+	for (f = LIST_FIRST(&dir->files); f; f = LIST_NEXT(f, entry)) {
 		*guests += guest_is_running(&f->guest);
 		*rings += f->stream.guest != NULL;
 	}
