@@ -61,8 +61,8 @@ struct source_dir {
 	struct task compare, scan, lookup, settle;
 	uint64_t compared; /* CLOCK_MONOTONIC ns of the last comparison of PATH with FD */
 
-	LIST_HEAD(, ring_file) files;			 /* all, orphans too */
-	TAILQ_HEAD(, ring_file) orphans;		 /* oldest first */
+	LIST_HEAD(ring_files, ring_file) files;		 /* all, orphans too */
+	TAILQ_HEAD(ring_orphans, ring_file) orphans;	 /* oldest first */
 	void *names;					 /* tsearch tree of the files that are no orphans, by name */
 	TAILQ_HEAD(changed_names, changed_name) changed; /* to be looked up */
 	size_t n_files, n_orphans, n_changed;		 /* n_files without orphans */

@@ -203,6 +203,24 @@ static void test_joined(void)
 	world_deinit(&w);
 }
 
+/* Bytes that do not go on where the row ends are never taken for its next ones; here they have no place at all. */
+static void test_hole(void)
+{
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	push_run(&w, "running");
+	push_stream(&w, STREAM);
+	push_chunk(&w, STREAM, 0, HEADER, 40, false);
+	push_chunk(&w, STREAM, 0, HEADER + 50, 7, false);
+	world_start(&w);
+	world_wait(&w, 1);
+	world_stop(&w);
+	CHECK_EQ_INT(ask(&w, "SELECT sum(length) FROM chunks"), 40);
+	world_deinit(&w);
+}
+
 /* A row takes a mebibyte. */
 static void test_large_rows(void)
 {
@@ -323,6 +341,7 @@ int main(void)
 {
 	CHECK_RUN(test_many_ends);
 	CHECK_RUN(test_joined);
+	CHECK_RUN(test_hole);
 	CHECK_RUN(test_large_rows);
 	CHECK_RUN(test_committed);
 	CHECK_RUN(test_run_of_one_flush);

@@ -660,6 +660,7 @@ static void test_gaps(void)
 	struct stream *one, *two;
 	const struct item *gap;
 	struct tape tape;
+	uint64_t now, next;
 
 	if (!world_init(&w, "web", MIB, 0, 0))
 		return;
@@ -686,6 +687,15 @@ static void test_gaps(void)
 	CHECK_EQ_UINT(w.shared.counters.gaps, 4);
 	CHECK_EQ_UINT(w.shared.counters.lost_packets, 13);
 	CHECK_EQ_UINT(w.shared.counters.skipped_packets, 6);
+	/* One that waits for more to join is queued after a second of nothing. */
+	CHECK(declare(two, 10, 30, 12, RING_GAP_LAPPED));
+	now = clock_mono();
+	CHECK_EQ_INT(stream_look(two, now, &next), 0);
+	CHECK(tape_take(w.shared.queue).list == NULL);
+	CHECK_EQ_INT(stream_look(two, now + 2 * NS_PER_S, &next), 0);
+	tape = tape_take(w.shared.queue);
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_GAP, two->id), 1);
+	tape_free(&tape);
 	/* One that waits goes when its ring does. */
 	CHECK(declare(two, 12, 30, 13, RING_GAP_LAPPED));
 	CHECK(tape_take(w.shared.queue).list == NULL);
