@@ -100,6 +100,25 @@ static void test_dear(void)
 	CHECK(cadence_next(&c, &b, MIB, MIB / 4, MIB, false, now + NS_PER_MS, 5 * NS_PER_MS) >= now + 40 * NS_PER_MS);
 }
 
+/* However far past the budget, each ring is looked at once a second, and the rate of a burst counts from its first look on. */
+static void test_seldom(void)
+{
+	struct cadence_budget b = {.share = 0.001, .burst_rate = 0};
+	struct cadence c = {0};
+	uint64_t now = NS_PER_S, end = 120 * NS_PER_S, longest = 0, next;
+
+	while (now < end) {
+		next = cadence_next(&c, &b, MIB, MIB / 4, 0, false, now, 20 * NS_PER_MS);
+		longest = next - now > longest ? next - now : longest;
+		now = next;
+	}
+	CHECK(b.stretch > 10);
+	CHECK(longest > 900 * NS_PER_MS && longest <= NS_PER_S);
+	/* 200 KB came in at most a second. */
+	next = cadence_next(&c, &b, MIB, MIB / 4, 200000, false, now, COST_NS);
+	CHECK(c.rate >= 199000 && next - now <= CADENCE_MAX);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_busy);
@@ -107,5 +126,6 @@ int main(void)
 	CHECK_RUN(test_slow);
 	CHECK_RUN(test_budget);
 	CHECK_RUN(test_dear);
+	CHECK_RUN(test_seldom);
 	return check_done();
 }
