@@ -124,12 +124,15 @@ static void file_check_run(struct task *task, uint64_t now)
 static int on_status(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct collector *c = context;
+	const char *trouble = c->source->trouble ? c->source->trouble(c->source) : "";
 	size_t guests = 0, rings = 0;
 
 	c->source->count(c->source, &guests, &rings);
-	sd_notifyf(0, "STATUS=%zu guests running, %zu rings, %llu MiB archived, %llu packets lost%s%s", guests, rings,
-		   (unsigned long long)(c->archive.bytes >> 20), (unsigned long long)c->shared.counters.lost_packets,
-		   c->archive.archiving ? "" : "; not archiving: ", c->archive.archiving ? "" : c->archive.sentence);
+	sd_notifyf(0, "STATUS=%zu guests running, %zu rings, %llu MiB archived, %llu packets lost%s%s%s%s", guests,
+		   rings, (unsigned long long)(c->archive.bytes >> 20),
+		   (unsigned long long)c->shared.counters.lost_packets,
+		   c->archive.archiving ? "" : "; not archiving: ", c->archive.archiving ? "" : c->archive.sentence,
+		   *trouble ? "; " : "", trouble);
 	sd_event_source_set_time(source, usec + STATUS_NS / NS_PER_US);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }

@@ -425,6 +425,23 @@ class Reborn(Lifecycle):
         self.assertEqual(d.domain("sleeper")["streams"][0]["lost_packets"], 0)
         self.assertEqual(sorted(c["kind"] for c in d.captures("sleeper")), ["crash", "suspend", "suspend"])
 
+    def test_suspended_before_its_first_event(self):
+        """There was nothing by which its ring could be known again; its run goes on all the same."""
+        d = self.daemons()
+        guest = self.guest(5, "empty")
+        ring = self.publish(guest, n=0)
+        run = self.attached(d, "empty")["run"]
+        self.unmapped(d, guest, guest.stop("suspend"))
+        d.wait(lambda: d.domain("empty")["state"] == "suspended")
+        ring.add(1)
+        guest.resume()
+        d.wait(lambda: guest.mapped() == 4)
+        self.attached(d, "empty")
+        ring.add(30)
+        self.unmapped(d, guest, guest.die("crashed"))
+        self.assertEqual([r["run"] for r in d.wait_ended("empty")], [run])
+        self.assertEqual(events_of(d.trace("empty")), ring.written)
+
     def test_suspended_and_gone(self):
         """It was saved, or has migrated: no second capture."""
         d = self.daemons()
