@@ -146,6 +146,17 @@ class Refused(daemons.Case):
         for name in ("link", "fifo", "directory", "hidden", "metadata", "noise.txt"):
             self.assertNotIn(name, d.said())
 
+    def test_not_while_it_is_being_made(self):
+        """Whoever has the file open may make a ring of it yet."""
+        d = self.daemons()
+        with open("rings/slow.ctf", "wb", buffering=0) as f:
+            f.write(os.urandom(5000))
+            for name in ("first", "second"):  # asked as often, and later
+                put(f"rings/{name}.ctf", os.urandom(5000))
+                d.wait(lambda name=name: f"{name}.ctf is no trace ring" in d.said())
+            self.assertNotIn("slow.ctf", d.said())
+        d.wait(lambda: "slow.ctf is no trace ring" in d.said())
+
     def test_a_flood_of_them(self):
         """A thousand are not a thousand lines, and a ring among them is found."""
         d = self.daemons()
