@@ -323,6 +323,20 @@ class Writers(daemons.Case):
         self.assertEqual([run["run"] for run in d.run_list("on")], [listed[0]["run"]])
         self.assertEqual(d.domain("on")["streams"][0]["lost_packets"], 0)
 
+    def test_writes_on_by_another_name(self):
+        """No event tells that it is closed: the look that finds new events asks by itself whether a writer is left."""
+        d = self.daemons()
+        with Ring("rings/on.ctf") as ring:
+            ring.add(70)
+        d.wait_ended("on")
+        os.link("rings/on.ctf", "other")
+        ring.file = open("other", "r+b", buffering=0)
+        ring.add(60)
+        ring.close()
+        d.wait(lambda: len(d.captures("on")) == 2)
+        self.assertEqual(len(d.wait_ended("on")), 1)
+        self.assertEqual(events_of(d.trace("on")), ring.written)
+
     def test_gone_a_moment_after_the_event(self):
         """The kernel tells of a close before it is done; here by a second name, of whose close it does not tell at all."""
         d = self.daemons()
