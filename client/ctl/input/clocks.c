@@ -6,6 +6,7 @@
 
 #include "api-time.h"
 #include "clocks.h"
+#include "pages.h"
 #include "scope.h"
 
 #define PAGE 1000
@@ -43,11 +44,10 @@ static char *page_path(const char *path, const char *cursor)
 	return n < 0 ? NULL : page;
 }
 
-/* One page; *CURSOR becomes that of the next, NULL behind the last. */
-static int read_page(struct mprof_clocks *c, struct http *h, const char *path, char **cursor)
+/* The page that P asks for; P is turned to the next. */
+static int read_page(struct mprof_clocks *c, struct http *h, const char *path, struct pages *p)
 {
-	SCOPED(freep) char *page = page_path(path, *cursor);
-	const char *next;
+	SCOPED(freep) char *page = page_path(path, p->cursor);
 	const json_t *packets;
 	json_t *json = NULL;
 	size_t i;
@@ -58,10 +58,7 @@ static int read_page(struct mprof_clocks *c, struct http *h, const char *path, c
 	packets = json_object_get(json, "packets");
 	for (i = 0; i < json_array_size(packets); i++)
 		clocks_packet(c, json_array_get(packets, i));
-	next = json_string_value(json_object_get(json, "next"));
-	free(*cursor);
-	*cursor = next ? strdup(next) : NULL;
-	r = next && !*cursor ? say_memory() : CTL_OK;
+	r = pages_turn(p, h, json);
 	json_decref(json);
 	return r;
 }
@@ -69,14 +66,14 @@ static int read_page(struct mprof_clocks *c, struct http *h, const char *path, c
 int clocks_read(struct mprof_clocks *c, struct http *h, const struct target *t, const struct selection *s)
 {
 	SCOPED(freep) char *path = target_path(t, h, "packets", s);
-	SCOPED(freep) char *cursor = NULL;
+	SCOPED(pages_deinit) struct pages p = {.what = "packets"};
 	int r;
 
 	if (!path)
 		return say_memory();
 	mprof_clocks_stream(c);
-	r = read_page(c, h, path, &cursor);
-	while (!r && cursor)
-		r = read_page(c, h, path, &cursor);
+	do
+		r = read_page(c, h, path, &p);
+	while (!r && p.cursor);
 	return r;
 }

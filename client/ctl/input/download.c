@@ -5,7 +5,7 @@
  * for, as long as all of it is there: a guest at its quota loses its oldest packets, and then the whole is asked for anew.  A broken connection is
  * taken up by Range with If-Range and the strong entity tag of the identity body, so that bytes of two
  * different bodies are never joined.  A compressed body has another entity tag and no ranges: if one breaks, the download starts
- * over, once, uncompressed; so compression is only asked for where starting over is possible, and not on a local socket, where it
+ * over, once, uncompressed, and so it does if one unpacks to more than a trace ever did; so compression is only asked for where starting over is possible, and not on a local socket, where it
  * would gain nothing.
  */
 #include <inttypes.h>
@@ -15,18 +15,24 @@
 #include "download.h"
 #include "scope.h"
 
-#define TRIES_MAX 6 /* without a byte of progress */
-#define ANEW_MAX  6 /* times that what was asked for was deleted meanwhile */
+#define TRIES_MAX 6 /* without progress */
+#define PROGRESS_MIN \
+	(64u << 10) /* so many bytes are progress: less, and a server could keep us for ever by a byte each time */
+#define ANEW_MAX 6  /* times that what was asked for was deleted meanwhile */
 
 struct attempt {
 	struct download *d;
 	char *etag;	/* of the identity body so far, or NULL */
 	char *location; /* what to ask for from now on, or NULL */
 	uint64_t offset;
+	uint64_t total; /* of the body, where a part of it said so; else 0 */
+	uint64_t came;	/* bytes since TRIES began to count */
 	int tries, anew;
 	bool began;	 /* in this attempt */
 	bool compressed; /* the body so far came compressed */
 	bool plain;	 /* ask for no compression any more */
+	bool asked_zstd; /* for this attempt */
+	bool encoded;	 /* the body is encoded, and that was not asked for */
 	bool mismatch;	 /* the server gave another range than asked for */
 };
 
@@ -70,26 +76,38 @@ static bool start_over(struct attempt *a)
 		a->mismatch = true;
 		return false;
 	}
-	a->offset = 0;
+	a->offset = a->total = 0;
 	download_deinit(a->d); /* what was said of it */
 	a->d->refused = a->d->start_over(a->d->data);
 	return !a->d->refused;
 }
 
+/* Is RANGE, of the form "bytes FROM-TO/TOTAL", what is missing from A's offset on? */
+static bool continues(struct attempt *a, const char *range)
+{
+	uint64_t from, to, total = 0;
+
+	if (!a->offset || !range || sscanf(range, "bytes %" SCNu64 "-%" SCNu64 "/%" SCNu64, &from, &to, &total) < 2)
+		return false;
+	if (from != a->offset || to < from || (total && to >= total))
+		return false;
+	a->total = total;
+	return true;
+}
+
 /* The first byte of a body: is it the one that we need next? */
 static bool begin_body(struct attempt *a, const struct http_answer *answer)
 {
-	uint64_t from;
+	const char *encoding = answer->content_encoding;
 
 	a->began = true;
-	if (answer->status == 206) {
-		if (answer->content_range && sscanf(answer->content_range, "bytes %" SCNu64 "-", &from) == 1 &&
-		    from == a->offset)
-			return true;
-		a->mismatch = true;
+	a->encoded = encoding && strcasecmp(encoding, "identity") != 0 && !a->asked_zstd;
+	if (a->encoded)
 		return false;
-	}
-	return start_over(a) && keep_identity(a, answer);
+	if (answer->status != 206)
+		return start_over(a) && keep_identity(a, answer);
+	a->mismatch = !continues(a, answer->content_range);
+	return !a->mismatch;
 }
 
 static bool body_sink(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
@@ -102,7 +120,11 @@ static bool body_sink(void *data, const struct http_answer *answer, const uint8_
 	if (a->d->refused)
 		return false;
 	a->offset += len;
-	a->tries = 0;
+	a->came += len;
+	if (a->came >= PROGRESS_MIN) {
+		a->came = 0;
+		a->tries = 0;
+	}
 	return true;
 }
 
@@ -133,6 +155,8 @@ static bool ask_anew(struct attempt *a)
 	free(a->location);
 	free(a->etag);
 	a->location = a->etag = NULL;
+	a->came = 0;
+	a->tries = 0; /* ANEW_MAX bounds these */
 	return true;
 }
 
@@ -141,7 +165,7 @@ static bool worth_trying(const struct attempt *a, int condition, const struct ht
 {
 	if (condition == HTTP_E_UNREACHABLE)
 		return a->offset != 0;
-	return condition == HTTP_E_BROKEN || (condition == 0 && answer->status == 503);
+	return condition == HTTP_E_BROKEN || condition == HTTP_E_SLOW || (condition == 0 && answer->status == 503);
 }
 
 /* Prepare the next attempt; false where bytes were given out that cannot be continued. */
@@ -165,16 +189,44 @@ static int give_up(struct attempt *a, struct http *h, int condition, const struc
 		    a->offset);
 		return CTL_FAILED;
 	}
+	if (a->encoded) {
+		say("%s sent the trace encoded as %s, which was not asked for", h->host, answer->content_encoding);
+		return CTL_FAILED;
+	}
 	return http_complain(h, condition, answer);
+}
+
+/* The compressed body unpacks to too much: take it as it is, so that its size is what is sent.  False where that cannot be. */
+static bool ask_plain(struct attempt *a, const struct http *h)
+{
+	if (!start_over(a))
+		return false;
+	a->plain = true;
+	say("note: what %s sends compressed unpacks to more than %u times its size; it is fetched uncompressed",
+	    h->host, HTTP_RATIO_MAX);
+	return true;
+}
+
+/* The body came to its end.  Is it all that the server said there is? */
+static bool whole(struct attempt *a, const struct http_answer *answer)
+{
+	/* An empty body is whole too, if it is not the answer to a range. */
+	if (!a->began && answer->status / 100 == 2 && !begin_body(a, answer))
+		return false;
+	if (answer->status != 206 || !a->total || a->offset == a->total)
+		return true;
+	a->mismatch = a->offset > a->total;
+	return false;
 }
 
 /* One request.  CTL_OK or an exit code that ends it, or -1: again. */
 static int attempt_once(struct attempt *a, struct http *h, const char *path)
 {
 	SCOPED(http_answer_deinit) struct http_answer answer = {0};
+	bool zstd = a->d->start_over && !h->unix_path && !a->plain && !a->offset;
 	struct http_request request = {
 		.path = a->location ? a->location : path,
-		.zstd = a->d->start_over && !h->unix_path && !a->plain && !a->offset,
+		.zstd = zstd,
 		.resume_at = a->offset,
 		.if_range = a->offset ? a->etag : NULL,
 		.sink = body_sink,
@@ -183,13 +235,17 @@ static int attempt_once(struct attempt *a, struct http *h, const char *path)
 	int r;
 
 	a->began = false;
+	a->asked_zstd = zstd;
 	r = http_perform(h, &request, &answer);
 	if (r == 0 && (answer.status / 100 == 2 || nothing_left(a, &answer))) {
-		/* An empty body is whole too, if it is not the answer to a range. */
-		if (!a->began && answer.status / 100 == 2 && !begin_body(a, &answer))
+		if (whole(a, &answer))
+			return CTL_OK;
+		if (a->mismatch || a->encoded || a->d->refused)
 			return give_up(a, h, r, &answer);
-		return CTL_OK;
+		r = HTTP_E_BROKEN; /* a part of the range, and no more */
 	}
+	if (r == HTTP_E_RATIO && ask_plain(a, h))
+		return -1;
 	if (r == 0 && answer.status == 410 && ask_anew(a))
 		return -1;
 	if (!worth_trying(a, r, &answer) || ++a->tries > TRIES_MAX || !can_continue(a))

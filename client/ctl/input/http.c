@@ -11,8 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 
 #include "http.h"
+#include "pages.h"
+#include "rate.h"
 #include "scope.h"
 
 #define DEFAULT_SOCKET "/run/mprofd/http.sock"
@@ -20,14 +23,18 @@
 #define VALUE_MAX      8192u
 #define PROBLEM_MAX    (64u << 10)
 #define JSON_MAX       (64u << 20)
-#define SILENCE_MAX    60L /* seconds */
+#define POLL_MS	       500
 
 struct exchange {
 	CURL *easy;
 	const struct http_request *request;
 	struct http_answer *answer;
-	bool refused; /* by the sink */
+	struct rate rate;
+	uint64_t unpacked; /* bytes of the body so far */
+	bool refused;	   /* by the sink */
 	bool memory;
+	bool slow;
+	bool ratio; /* the body unpacks to too much */
 };
 
 static void slistp(struct curl_slist **list)
@@ -60,6 +67,9 @@ int http_open(struct http *h, const char *host)
 	int r;
 
 	*h = (struct http){.signals = -1};
+	r = limits_read(&h->limits);
+	if (r)
+		return r;
 	if (!host)
 		host = access(DEFAULT_SOCKET, F_OK) == 0 ? "unix:" DEFAULT_SOCKET : DEFAULT_URL;
 	h->host = strdup(host);
@@ -139,6 +149,8 @@ static size_t on_header(char *line, size_t size, size_t count, void *data)
 	struct http_answer *a = x->answer;
 	size_t n = size * count;
 
+	rate_add(&x->rate, n);
+	x->rate.in_body = n <= 2;
 	if (n > 5 && strncmp(line, "HTTP/", 5) == 0)
 		http_answer_deinit(a);
 	keep_header(line, n, "ETag", &a->etag);
@@ -172,11 +184,28 @@ static size_t keep_problem(struct exchange *x, const char *bytes, size_t n)
 	return n;
 }
 
+/* Count N bytes of a body that may be compressed.  Return false where they are too many for what came. */
+static bool count_unpacked(struct exchange *x, size_t n)
+{
+	curl_off_t came = 0;
+
+	x->unpacked += n;
+	if (!x->request->zstd || x->unpacked <= HTTP_UNPACKED_FREE)
+		return true;
+	curl_easy_getinfo(x->easy, CURLINFO_SIZE_DOWNLOAD_T, &came);
+	x->ratio = x->unpacked / HTTP_RATIO_MAX > (uint64_t)came;
+	return !x->ratio;
+}
+
 static size_t on_body(char *bytes, size_t size, size_t count, void *data)
 {
 	struct exchange *x = data;
 	size_t n = size * count;
 
+	rate_add(&x->rate, n);
+	x->rate.in_body = true;
+	if (!count_unpacked(x, n))
+		return 0;
 	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &x->answer->status);
 	if (x->answer->status / 100 != 2)
 		return keep_problem(x, bytes, n);
@@ -231,8 +260,6 @@ static bool set_target(struct http *h, const struct http_request *q)
 	curl_easy_setopt(h->easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(h->easy, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(h->easy, CURLOPT_CONNECTTIMEOUT, 10L);
-	curl_easy_setopt(h->easy, CURLOPT_LOW_SPEED_LIMIT, q->unending ? 0L : 1L);
-	curl_easy_setopt(h->easy, CURLOPT_LOW_SPEED_TIME, q->unending ? 0L : SILENCE_MAX);
 	curl_easy_setopt(h->easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	if (h->unix_path) {
 		curl_easy_setopt(h->easy, CURLOPT_UNIX_SOCKET_PATH, h->unix_path);
@@ -255,21 +282,44 @@ static void set_callbacks(struct http *h, struct exchange *x)
 	curl_easy_setopt(h->easy, CURLOPT_WRITEDATA, x);
 }
 
-/* Drive the one transfer to its end; CURLE_ABORTED_BY_CALLBACK: a signal came. */
-static CURLcode drive(struct http *h)
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Count the time that the last wait took from BEFORE on.  False where the server is too slow: h->error says how. */
+static bool fast_enough(struct http *h, struct exchange *x, uint64_t before)
+{
+	enum rate_verdict verdict = rate_wait(&x->rate, now_ms() - before);
+
+	if (verdict == RATE_SILENT)
+		snprintf(h->error, sizeof(h->error), "nothing came for %llu s", (unsigned long long)h->limits.seconds);
+	x->slow = verdict == RATE_SLOW;
+	return verdict == RATE_OK;
+}
+
+/* Drive the one transfer to its end; CURLE_ABORTED_BY_CALLBACK: a signal came, CURLE_OPERATION_TIMEDOUT: it is too slow. */
+static CURLcode drive(struct http *h, struct exchange *x)
 {
 	struct curl_waitfd wait = {.fd = h->signals, .events = CURL_WAIT_POLLIN};
 	int running = 1, left;
 	CURLMsg *message;
+	uint64_t before;
 
 	while (running) {
 		wait.revents = 0;
 		if (curl_multi_perform(h->multi, &running) != CURLM_OK)
 			return CURLE_OUT_OF_MEMORY;
-		if (running && curl_multi_poll(h->multi, &wait, h->signals >= 0, 1000, NULL) != CURLM_OK)
+		before = now_ms();
+		if (running && curl_multi_poll(h->multi, &wait, h->signals >= 0, POLL_MS, NULL) != CURLM_OK)
 			return CURLE_OUT_OF_MEMORY;
 		if (wait.revents)
 			return CURLE_ABORTED_BY_CALLBACK;
+		if (running && !fast_enough(h, x, before))
+			return CURLE_OPERATION_TIMEDOUT;
 	}
 	message = curl_multi_info_read(h->multi, &left);
 	return message && message->msg == CURLMSG_DONE ? message->data.result : CURLE_RECV_ERROR;
@@ -292,14 +342,21 @@ static int condition_of(CURLcode code, const struct exchange *x)
 	case CURLE_OUT_OF_MEMORY:
 		return HTTP_E_MEMORY;
 	default:
-		return x->refused ? HTTP_E_SINK : x->memory ? HTTP_E_MEMORY : HTTP_E_BROKEN;
+		return x->refused  ? HTTP_E_SINK
+		       : x->memory ? HTTP_E_MEMORY
+		       : x->ratio  ? HTTP_E_RATIO
+		       : x->slow   ? HTTP_E_SLOW
+				   : HTTP_E_BROKEN;
 	}
 }
 
 int http_perform(struct http *h, const struct http_request *request, struct http_answer *answer)
 {
 	SCOPED(slistp) struct curl_slist *headers = NULL;
-	struct exchange x = {.easy = h->easy, .request = request, .answer = answer};
+	struct exchange x = {.easy = h->easy,
+			     .request = request,
+			     .answer = answer,
+			     .rate = {.limits = &h->limits, .unending = request->unending}};
 	CURLcode code;
 
 	*answer = (struct http_answer){0};
@@ -309,7 +366,7 @@ int http_perform(struct http *h, const struct http_request *request, struct http
 		return HTTP_E_MEMORY;
 	if (curl_multi_add_handle(h->multi, h->easy) != CURLM_OK)
 		return HTTP_E_MEMORY;
-	code = drive(h);
+	code = drive(h, &x);
 	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &answer->status);
 	curl_multi_remove_handle(h->multi, h->easy);
 	return condition_of(code, &x);
@@ -370,6 +427,13 @@ int http_complain(struct http *h, int condition, const struct http_answer *answe
 	case HTTP_E_BROKEN:
 		say("the connection to %s broke: %s", h->host, why);
 		return CTL_UNREACHABLE;
+	case HTTP_E_SLOW:
+		say("%s is too slow: less than %llu bytes a second came for %llu s; MPROFCTL_MIN_RATE=0 waits for ever",
+		    h->host, (unsigned long long)h->limits.rate, (unsigned long long)h->limits.seconds);
+		return CTL_UNREACHABLE;
+	case HTTP_E_RATIO:
+		say("what %s sends compressed unpacks to more than %u times its size", h->host, HTTP_RATIO_MAX);
+		return CTL_FAILED;
 	case HTTP_E_STOPPED:
 		say("stopped");
 		return CTL_FAILED;
@@ -407,8 +471,8 @@ static bool text_sink(void *data, const struct http_answer *answer, const uint8_
 	return true;
 }
 
-/* One JSON answer; none where the status is ALLOWED. */
-static int json_request(struct http *h, const struct http_request *asked, long allowed, json_t **json)
+/* One JSON answer; none where the status is ALLOWED.  Its size is added to *BYTES, if not NULL. */
+static int json_request(struct http *h, const struct http_request *asked, long allowed, json_t **json, uint64_t *bytes)
 {
 	SCOPED(http_answer_deinit) struct http_answer answer = {0};
 	struct http_request request = *asked;
@@ -431,6 +495,8 @@ static int json_request(struct http *h, const struct http_request *asked, long a
 	if (r || answer.status / 100 != 2)
 		return http_complain(h, r, &answer);
 	*json = json_loadb(text.used ? text.bytes : "", text.used, JSON_REJECT_DUPLICATES, &error);
+	if (bytes)
+		*bytes += text.used;
 	if (*json)
 		return CTL_OK;
 	say("the answer of %s to %s is not JSON: %s", h->host, path, error.text);
@@ -441,7 +507,7 @@ int http_json(struct http *h, const char *method, const char *path, const char *
 {
 	struct http_request request = {.method = method, .path = path, .json = body};
 
-	return json_request(h, &request, 0, json);
+	return json_request(h, &request, 0, json, NULL);
 }
 
 int http_json_unless(struct http *h, const char *path, long status, json_t **json)
@@ -449,16 +515,16 @@ int http_json_unless(struct http *h, const char *path, long status, json_t **jso
 	struct http_request request = {.path = path};
 
 	*json = NULL;
-	return json_request(h, &request, status, json);
+	return json_request(h, &request, status, json, NULL);
 }
 
-/* One page behind CURSOR (NULL = the first): its entries go to ARRAY.  *NEXT is the cursor behind it, to be freed, or NULL. */
-static int list_page(struct http *h, const char *path, const char *key, const char *cursor, json_t *array, char **next)
+/* The page that P asks for: its entries go to ARRAY.  P is turned to the next. */
+static int list_page(struct http *h, const char *path, struct pages *p, json_t *array)
 {
 	SCOPED(json_decrefp) json_t *page = NULL;
 	SCOPED(freep) char *url = NULL;
-	char *escaped = cursor ? http_escape(h, cursor) : NULL;
-	const char *after;
+	char *escaped = p->cursor ? http_escape(h, p->cursor) : NULL;
+	struct http_request request = {0};
 	int r;
 
 	r = asprintf(&url, "%s?limit=1000%s%s", path, escaped ? "&cursor=" : "", escaped ? escaped : "");
@@ -467,40 +533,33 @@ static int list_page(struct http *h, const char *path, const char *key, const ch
 		url = NULL;
 		return say_memory();
 	}
-	r = http_json(h, NULL, url, NULL, &page);
+	request.path = url;
+	r = json_request(h, &request, 0, &page, &p->bytes);
 	if (r)
 		return r;
-	if (!json_is_array(json_object_get(page, key))) {
-		say("the answer of %s to %s has no list of %s", h->host, path, key);
+	if (!json_is_array(json_object_get(page, p->what))) {
+		say("the answer of %s to %s has no list of %s", h->host, path, p->what);
 		return CTL_FAILED;
 	}
-	if (json_array_extend(array, json_object_get(page, key)) < 0)
-		return say_memory();
-	after = json_string_value(json_object_get(page, "next"));
-	*next = after ? strdup(after) : NULL;
-	return after && !*next ? say_memory() : CTL_OK;
+	if (p->bytes > PAGES_BYTES_MAX) {
+		say("the list of %s of %s is too large: more than %u MiB", p->what, h->host, PAGES_BYTES_MAX >> 20);
+		return CTL_FAILED;
+	}
+	return json_array_extend(array, json_object_get(page, p->what)) < 0 ? say_memory() : pages_turn(p, h, page);
 }
 
 int http_list(struct http *h, const char *path, const char *key, json_t **json)
 {
 	SCOPED(json_decrefp) json_t *list = json_object();
-	SCOPED(freep) char *cursor = NULL;
+	SCOPED(pages_deinit) struct pages p = {.what = key};
 	json_t *array = json_array();
-	int r = CTL_OK;
+	int r;
 
 	if (!list || json_object_set_new(list, key, array) < 0)
 		return say_memory();
-	do {
-		char *next = NULL;
-		size_t before = json_array_size(array);
-
-		r = list_page(h, path, key, cursor, array, &next);
-		free(cursor);
-		cursor = next;
-		/* A server that hands out cursors without entries must not keep us for ever. */
-		if (r || json_array_size(array) == before)
-			break;
-	} while (cursor);
+	do
+		r = list_page(h, path, &p, array);
+	while (!r && p.cursor);
 	if (r == CTL_OK)
 		*json = json_incref(list);
 	return r;

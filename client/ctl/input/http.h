@@ -13,15 +13,22 @@
 #include <stdint.h>
 
 #include "ctl.h"
+#include "limits.h"
 
 /* Conditions of a request; 0 is an answer, of whatever status. */
 enum http_condition {
 	HTTP_E_UNREACHABLE = 1, /* no connection came about: nothing was sent */
 	HTTP_E_BROKEN,		/* the connection broke, or nothing came for too long */
+	HTTP_E_SLOW,		/* the answer came slower than the limits allow */
+	HTTP_E_RATIO,		/* a compressed body unpacked to more than HTTP_RATIO_MAX times what came */
 	HTTP_E_SINK,		/* the sink refused the body */
 	HTTP_E_STOPPED,		/* SIGINT or SIGTERM, after http_catch_signals() */
 	HTTP_E_MEMORY,
 };
+
+/* A compressed body may unpack to so many bytes, and beyond that to so many times what came. */
+#define HTTP_UNPACKED_FREE (16u << 20)
+#define HTTP_RATIO_MAX	   1000u
 
 struct http {
 	CURLM *multi;
@@ -30,6 +37,7 @@ struct http {
 	char *unix_path; /* NULL = TCP */
 	char *host;	 /* as given, for sentences */
 	int signals;	 /* a signalfd, or -1 */
+	struct limits limits;
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -54,7 +62,7 @@ struct http_request {
 	const char *method; /* NULL = GET */
 	const char *path;   /* with the query, escaped */
 	const char *json;   /* a body, or NULL */
-	bool unending;	    /* silence is no fault */
+	bool unending;	    /* silence is no fault, once the headers came */
 	bool zstd;	    /* offer to take it compressed; the sink gets the plain bytes */
 	uint64_t resume_at; /* with if_range: the body from this byte on */
 	const char *if_range;
