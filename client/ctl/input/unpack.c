@@ -5,6 +5,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -77,6 +78,85 @@ static la_ssize_t source_read(struct archive *a, void *data, const void **bytes)
 	return n;
 }
 
+/*
+ * What was packed, without its compression.  libarchive reads it as one file, and a second reader takes it for a tar only if its first block is a tar's:
+ * libarchive alone takes any zeros for the end of a tar.
+ */
+struct unpacked {
+	struct archive *a;
+	uint8_t head[UNPACK_HEAD]; /* its first bytes */
+	size_t head_len;
+	const uint8_t *rest; /* lent by A until its next block */
+	size_t rest_len;
+	int status; /* of A: ARCHIVE_OK as long as more may come */
+};
+
+/* Let REST be the next block of what was packed.  False at the end, and at damage. */
+static bool unpacked_next(struct unpacked *u)
+{
+	const void *block = NULL;
+	la_int64_t offset;
+
+	u->rest_len = 0;
+	while (u->status >= ARCHIVE_WARN && !u->rest_len) {
+		u->status = archive_read_data_block(u->a, &block, &u->rest_len, &offset);
+		u->status = u->status == ARCHIVE_RETRY ? ARCHIVE_OK : u->status;
+		if (u->status == ARCHIVE_EOF || u->status < ARCHIVE_WARN)
+			u->rest_len = 0;
+		if (u->status == ARCHIVE_EOF)
+			break;
+	}
+	u->rest = block;
+	return u->rest_len > 0;
+}
+
+/* The first bytes, as many as say what it is. */
+static void unpacked_head(struct unpacked *u)
+{
+	while (u->head_len < UNPACK_HEAD && unpacked_next(u)) {
+		size_t room = UNPACK_HEAD - u->head_len, n = u->rest_len < room ? u->rest_len : room;
+
+		memcpy(u->head + u->head_len, u->rest, n);
+		u->head_len += n;
+		u->rest += n;
+		u->rest_len -= n;
+	}
+}
+
+/* A tar of today says so, and in an older one the header of a member has the sum of its bytes, that sum taken as blanks, at 148 in octal digits. */
+static bool is_tar(const uint8_t *head, size_t len)
+{
+	unsigned long sum = 0;
+	char text[9] = {0};
+	size_t i;
+
+	if (len < UNPACK_HEAD)
+		return false;
+	for (i = 0; i < UNPACK_HEAD; i++)
+		sum += i >= 148 && i < 156 ? ' ' : head[i];
+	memcpy(text, head + 148, 8);
+	return memcmp(head + 257, "ustar", 5) == 0 || (head[0] && strtoul(text, NULL, 8) == sum);
+}
+
+/* What was packed, for the second reader. */
+static la_ssize_t unpacked_read(struct archive *tar, void *data, const void **bytes)
+{
+	struct unpacked *u = data;
+	size_t n = u->head_len;
+
+	*bytes = u->head;
+	u->head_len = 0;
+	if (!n && (u->rest_len || unpacked_next(u))) {
+		*bytes = u->rest;
+		n = u->rest_len;
+		u->rest_len = 0;
+	}
+	if (n || u->status == ARCHIVE_EOF)
+		return (la_ssize_t)n;
+	archive_set_error(tar, archive_errno(u->a), "%s", archive_error_string(u->a));
+	return -1;
+}
+
 /* What the reader complains of. */
 static int reader_fault(struct archive *a, const struct source *s, const char *name)
 {
@@ -134,8 +214,6 @@ static int unpack_entries(struct archive *a, const struct source *s, const char 
 			continue;
 		if (status < ARCHIVE_WARN)
 			return reader_fault(a, s, name);
-		if (archive_format(a) == ARCHIVE_FORMAT_RAW)
-			return unpack_data(a, s, name, ops);
 		path = archive_entry_pathname(entry);
 		if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) || !path)
 			continue;
@@ -148,10 +226,38 @@ static int unpack_entries(struct archive *a, const struct source *s, const char 
 	return r;
 }
 
+/* One file, in the blocks in which it comes. */
+static int unpack_file(struct unpacked *u, const struct source *s, const char *name, const struct unpack_ops *ops)
+{
+	int r = u->head_len ? ops->bytes(ops->data, u->head, u->head_len) : 0;
+
+	while (!r && (u->rest_len || unpacked_next(u))) {
+		r = ops->bytes(ops->data, u->rest, u->rest_len);
+		u->rest_len = 0;
+	}
+	return r || u->status == ARCHIVE_EOF ? r : reader_fault(u->a, s, name);
+}
+
+static int unpack_tar(struct unpacked *u, const struct source *s, const char *name, const struct unpack_ops *ops)
+{
+	SCOPED(reader_freep) struct archive *tar = archive_read_new();
+
+	if (!tar)
+		return -ENOMEM;
+	if (archive_read_support_format_tar(tar) != ARCHIVE_OK)
+		return -ENOTSUP;
+	if (archive_read_open(tar, u, NULL, unpacked_read, NULL) != ARCHIVE_OK)
+		return reader_fault(tar, s, name);
+	return unpack_entries(tar, s, name, ops);
+}
+
 int unpack_run(int fd, const uint8_t *head, size_t len, const char *name, const struct unpack_ops *ops)
 {
 	SCOPED(freep) struct source *s = calloc(1, sizeof(*s));
 	SCOPED(reader_freep) struct archive *a = archive_read_new();
+	struct unpacked u = {.a = a, .status = ARCHIVE_OK};
+	struct archive_entry *entry;
+	int status;
 
 	if (!s || !a)
 		return -ENOMEM;
@@ -159,10 +265,17 @@ int unpack_run(int fd, const uint8_t *head, size_t len, const char *name, const 
 	s->head = head;
 	s->head_len = len;
 	if (archive_read_support_filter_gzip(a) != ARCHIVE_OK || archive_read_support_filter_xz(a) != ARCHIVE_OK ||
-	    archive_read_support_filter_zstd(a) != ARCHIVE_OK || archive_read_support_format_tar(a) != ARCHIVE_OK ||
+	    archive_read_support_filter_zstd(a) != ARCHIVE_OK || archive_read_support_format_empty(a) != ARCHIVE_OK ||
 	    archive_read_support_format_raw(a) != ARCHIVE_OK)
 		return -ENOTSUP;
 	if (archive_read_open(a, s, NULL, source_read, NULL) != ARCHIVE_OK)
 		return reader_fault(a, s, name);
-	return unpack_entries(a, s, name, ops);
+	while ((status = archive_read_next_header(a, &entry)) == ARCHIVE_RETRY) {
+	}
+	if (status == ARCHIVE_EOF)
+		return 0;
+	if (status < ARCHIVE_WARN)
+		return reader_fault(a, s, name);
+	unpacked_head(&u);
+	return is_tar(u.head, u.head_len) ? unpack_tar(&u, s, name, ops) : unpack_file(&u, s, name, ops);
 }
