@@ -275,6 +275,76 @@ static void test_becoming(void)
 	cast_deinit(&c);
 }
 
+/* Which thread a flow begins at, and which it ends at. */
+struct flows {
+	uint32_t track_of[3]; /* of the threads 1 and 2 */
+	int64_t from, to;
+	uint32_t n;
+};
+
+static int flows_track(void *data, const struct act_track *t)
+{
+	(void)data;
+	(void)t;
+	return 0;
+}
+
+static int flows_act(void *data, const struct act *act)
+{
+	struct flows *f = data;
+	int64_t id;
+
+	if (act->kind == ACT_BEGIN && act->life)
+		f->track_of[act->notes[1].number] = act->track;
+	if (act->flow == ACT_FLOW_NONE)
+		return 0;
+	id = act->track == f->track_of[1] ? 1 : act->track == f->track_of[2] ? 2 : -1;
+	if (act->flow == ACT_FLOW_BEGINS)
+		f->from = id;
+	else
+		f->to = id;
+	f->n++;
+	/* The ids are told at the thread that did it: here always the first of the event, 1, but for a signal, whose sender is the second. */
+	if (strcmp(act->category, "target") != 0)
+		CHECK_EQ_INT(act->notes[0].number, id);
+	return 0;
+}
+
+static void check_direction(enum mprof_event_id id, int64_t from, int64_t to)
+{
+	struct flows f = {.from = 0};
+	const struct act_ops ops = {.track = flows_track, .act = flows_act, .data = &f};
+	struct mprof_event e[] = {
+		{.raw = {.timestamp = 1, .id = MPROF_EVENT_creates, .context = -1, .number = 1, .type = 2}},
+		{.raw = {.timestamp = 2, .id = MPROF_EVENT_creates, .context = -1, .number = 2, .type = 2}},
+		{.raw = {.timestamp = 3, .id = (uint8_t)id, .context = 1, .number = 2, .text = "x", .text_bytes = 1}},
+	};
+	struct acts a;
+	struct sink sink;
+
+	acts_init(&a, &ops, "trace");
+	sink = acts_sink(&a);
+	CHECK_EQ_INT(sink.events(sink.data, 0, e, 3), 0);
+	CHECK_EQ_UINT(f.n, 2);
+	CHECK_EQ_INT(f.from, from);
+	CHECK_EQ_INT(f.to, to);
+	CHECK_EQ_INT(acts_finish(&a), 0);
+	acts_deinit(&a);
+}
+
+/* What was read comes from its source; all else goes from who does it. */
+static void test_directions(void)
+{
+	check_direction(MPROF_EVENT_read, 2, 1);
+	check_direction(MPROF_EVENT_read_later, 2, 1);
+	check_direction(MPROF_EVENT_try_read, 1, 2);
+	check_direction(MPROF_EVENT_fulfills, 1, 2);
+	check_direction(MPROF_EVENT_fails, 1, 2);
+	check_direction(MPROF_EVENT_becomes, 1, 2);
+	check_direction(MPROF_EVENT_signal, 2, 1);
+	check_direction(MPROF_EVENT_signal_noswitch, 2, 1);
+}
+
 static void check_utf8(const char *text, size_t len, const char *want)
 {
 	struct utf8 u = {0};
@@ -308,6 +378,7 @@ int main(void)
 	CHECK_RUN(test_formats);
 	CHECK_RUN(test_forgetting);
 	CHECK_RUN(test_becoming);
+	CHECK_RUN(test_directions);
 	CHECK_RUN(test_utf8);
 	return check_done();
 }

@@ -11,6 +11,7 @@
 #include "funnel.h"
 #include "options.h"
 #include "output.h"
+#include "period.h"
 #include "scope.h"
 #include "table.h"
 #include "target.h"
@@ -179,6 +180,21 @@ static void test_printable(void)
 	CHECK_EQ_STR(text, "a\\x1b[2J \"q\" \\ λ");
 }
 
+/* A period of one moment is one, and one that ends before it begins is none, as far as that is known. */
+static void test_period(void)
+{
+	struct period p;
+
+	CHECK_EQ_INT(period_parse(&p, "1.5", "1.5", "dump"), CTL_OK);
+	CHECK(period_holds(&p, 1500000000) && !period_holds(&p, 1499999999) && !period_holds(&p, 1500000001));
+	CHECK_EQ_INT(period_parse(&p, "+5ns", "+5ns", "dump"), CTL_OK);
+	CHECK(!period_holds(&p, 100) && period_holds(&p, 105) && !period_holds(&p, 106) && !period_holds(&p, 104));
+	CHECK_EQ_INT(period_parse(&p, "+6ns", "+5ns", "dump"), CTL_USAGE);
+	CHECK_EQ_INT(period_parse(&p, "0.000000002", "0.000000001", "dump"), CTL_USAGE);
+	CHECK_EQ_INT(period_parse(&p, "7.0", "+5ns", "dump"), CTL_OK);
+	CHECK_EQ_INT(period_parse(&p, "+7s", "5.0", "dump"), CTL_OK);
+}
+
 static void test_bytes(void)
 {
 	char text[24];
@@ -249,6 +265,7 @@ int main(void)
 	CHECK_RUN(test_options);
 	CHECK_RUN(test_output);
 	CHECK_RUN(test_printable);
+	CHECK_RUN(test_period);
 	CHECK_RUN(test_bytes);
 	CHECK_RUN(test_dumper);
 	return check_done();

@@ -383,6 +383,33 @@ static void test_long_strings(void)
 }
 
 /* Piecewise decoding in an order of one's own. */
+/* An event of the most bytes that are allowed, and one more, whichever way it is read. */
+static void test_longest_event(void)
+{
+	static const size_t totals[] = {MPROF_EVENT_BYTES_MAX - 9, MPROF_EVENT_BYTES_MAX - 8, MPROF_EVENT_BYTES_MAX,
+					MPROF_EVENT_BYTES_MAX + 1, MPROF_EVENT_BYTES_MAX + 9};
+	size_t room = MPROF_EVENT_BYTES_MAX + 200, i, batch;
+	uint8_t *bytes = malloc(room);
+	static struct log log;
+
+	for (i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
+		struct mprof_packet_header h = {
+			.count = 1, .packet_bytes = (uint32_t)room, .content_bytes = (uint32_t)(30 + totals[i])};
+
+		memset(bytes, 'x', room);
+		mprof_packet_store(&h, bytes);
+		memset(bytes + 30, 0, 17);
+		bytes[30 + 8] = MPROF_EVENT_label;
+		bytes[30 + totals[i] - 1] = 0;
+		for (batch = 0; batch < 3; batch++) {
+			decode_by(&log, bytes, room, room, 0, batch);
+			CHECK_EQ_UINT(log.events, totals[i] <= MPROF_EVENT_BYTES_MAX);
+			CHECK_EQ_UINT(log.damages, totals[i] > MPROF_EVENT_BYTES_MAX);
+		}
+	}
+	free(bytes);
+}
+
 static void test_begin(void)
 {
 	static struct make m;
@@ -419,6 +446,7 @@ int main(void)
 	CHECK_RUN(test_every_truncation);
 	CHECK_RUN(test_sequence);
 	CHECK_RUN(test_long_strings);
+	CHECK_RUN(test_longest_event);
 	CHECK_RUN(test_begin);
 	return check_done();
 }

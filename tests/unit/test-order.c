@@ -52,6 +52,18 @@ static void make_counts(const uint16_t *counts, const uint64_t *times, size_t n,
 		make_numbered(&m, counts[i], times ? times[i] : counts[i], pad);
 }
 
+/* Does the input stay in the order that it has? */
+static bool in_place(void)
+{
+	struct mprof_order *order = mprof_order_new();
+	bool one;
+
+	mprof_order_scan(order, m.bytes, m.used);
+	one = mprof_order_spans(order) == 1;
+	mprof_order_free(order);
+	return one;
+}
+
 static void test_rings(void)
 {
 	make_counts((uint16_t[]){0, 1, 2, 3}, NULL, 4, PAD);
@@ -121,6 +133,20 @@ static void test_streams(void)
 	CHECK_EQ_STR(decoded(), "1 2 3 4");
 }
 
+/* At the borders of the rule: a step of half of all counts is none back, and packets of one time do not ascend. */
+static void test_borders(void)
+{
+	make_counts((uint16_t[]){0, 0x8000}, (uint64_t[]){2, 1}, 2, PAD);
+	CHECK_EQ_STR(decoded(), "2 1");
+	make_counts((uint16_t[]){0, 0x8001}, (uint64_t[]){2, 1}, 2, PAD);
+	CHECK_EQ_STR(decoded(), "1 2");
+	make_counts((uint16_t[]){12, 9, 6, 7}, (uint64_t[]){5, 5, 5, 5}, 4, PAD);
+	CHECK_EQ_STR(decoded(), "5 5 5 5");
+	CHECK(!in_place());
+	make_counts((uint16_t[]){12, 9, 6, 7}, (uint64_t[]){5, 6, 7, 8}, 4, PAD);
+	CHECK(in_place());
+}
+
 /* More packets than a ring can have, over the count's wrap and with a long gap. */
 static void test_long_stream(void)
 {
@@ -178,6 +204,7 @@ int main(void)
 	CHECK_RUN(test_empty_packets);
 	CHECK_RUN(test_damaged_ring);
 	CHECK_RUN(test_streams);
+	CHECK_RUN(test_borders);
 	CHECK_RUN(test_long_stream);
 	CHECK_RUN(test_large_ring);
 	CHECK_RUN(test_served);
