@@ -11,9 +11,11 @@
 #include "check.h"
 
 static void fence_seen(int order);
+static void barrier_seen(void);
 static void store_seen(const void *at, uint64_t value, size_t bytes);
 
 #define __atomic_thread_fence(order) fence_seen(order)
+#define __atomic_signal_fence(order) barrier_seen()
 #define __atomic_store_n(at, value, order)                          \
 	do {                                                        \
 		store_seen((at), (uint64_t)(value), sizeof(*(at))); \
@@ -29,8 +31,9 @@ static void store_seen(const void *at, uint64_t value, size_t bytes);
 
 static _Alignas(8) uint8_t ring[RING_BYTES];
 static uint8_t fenced[RING_BYTES]; /* the ring at the last fence */
-static unsigned fences, publications, withdrawals;
+static unsigned fences, barriers, publications, withdrawals;
 static bool formatting;
+static struct mprof_recorder recorder;
 
 static uint32_t bits_at(const uint8_t *p)
 {
@@ -61,12 +64,25 @@ static void check_formatting(void)
 	}
 }
 
-/* Between two fences the bytes behind a packet's first timestamp do not change together with it: a reader tells the laps apart by it. */
-static void check_first_timestamps(void)
+/*
+ * Between two fences the bytes behind a packet's first timestamp do not change together with it: a reader tells the laps apart by it.  Nor
+ * does any byte of a packet change together with its size that becomes empty.
+ */
+static void check_steps(void)
 {
-	for (size_t at = 0; at < RING_BYTES; at += ROOM)
-		if (changed(at + 30, at + 38))
+	for (size_t at = 0; at < RING_BYTES; at += ROOM) {
+		if (changed(at + FIRST_AT, at + 38))
 			CHECK(!changed(at + 38, at + ROOM));
+		if (changed(at + COUNT_AT, at + FIRST_AT) && bits_at(ring + at) == MPROF_PACKET_EMPTY_BITS)
+			CHECK(!changed(at + FIRST_AT, at + ROOM));
+	}
+}
+
+/* An interrupt between any two stores of an event must find the recorder busy. */
+static void barrier_seen(void)
+{
+	CHECK(recorder.busy);
+	barriers++;
 }
 
 static void fence_seen(int order)
@@ -75,7 +91,7 @@ static void fence_seen(int order)
 	if (formatting)
 		check_formatting();
 	else
-		check_first_timestamps();
+		check_steps();
 	memcpy(fenced, ring, sizeof(ring));
 	fences++;
 }
@@ -98,6 +114,7 @@ static void store_seen(const void *at, uint64_t value, size_t bytes)
 	CHECK_EQ_UINT(offset - packet, COUNT_AT);
 	if (formatting)
 		return;
+	CHECK(recorder.busy);
 	if (low == MPROF_PACKET_EMPTY_BITS) {
 		withdrawals++;
 		CHECK_EQ_UINT(mprof_load64(fenced + packet + FIRST_AT), 0);
@@ -124,6 +141,7 @@ static void store_seen(const void *at, uint64_t value, size_t bytes)
 	CHECK_EQ_UINT(value >> 48, mprof_load16(ring + packet + FIRST_AT));
 	if (formatting)
 		return;
+	CHECK(recorder.busy);
 	if (bits == MPROF_PACKET_EMPTY_BITS) {
 		withdrawals++;
 		CHECK(!changed(packet + FIRST_AT, packet + ROOM));
@@ -144,7 +162,7 @@ static uint64_t tick(void *context)
 
 static void test_order(void)
 {
-	struct mprof_recorder r;
+	struct mprof_recorder *r = &recorder;
 	uint64_t ticks = 0x0101010101010101; /* every byte of a time differs from zero */
 	unsigned events = 0;
 
@@ -153,19 +171,20 @@ static void test_order(void)
 		fences = 0;
 		formatting = true;
 		memcpy(fenced, ring, sizeof(ring));
-		CHECK_EQ_INT(mprof_recorder_init(&r, ring, sizeof(ring), PACKETS, tick, &ticks), MPROF_RECORDER_OK);
+		CHECK_EQ_INT(mprof_recorder_init(r, ring, sizeof(ring), PACKETS, tick, &ticks), MPROF_RECORDER_OK);
 		CHECK(fences > 2 * PACKETS);
 		CHECK(memcmp(ring, fenced, sizeof(ring)) == 0);
 		formatting = false;
-		publications = withdrawals = events = 0;
-		for (; mprof_recorder_sequence(&r) < 12; events++) {
+		barriers = publications = withdrawals = events = 0;
+		for (; mprof_recorder_sequence(r) < 12; events++) {
 			ticks += 0x0011223344556677 * (events % 3);
 			if (events % 5 == 0)
-				mprof_recorder_counter(&r, -1 - (int64_t)events, "a counter's name", events % 16);
+				mprof_recorder_counter(r, -1 - (int64_t)events, "a counter's name", events % 16);
 			else
-				mprof_recorder_fulfills(&r, -1 - (int64_t)events);
+				mprof_recorder_fulfills(r, -1 - (int64_t)events);
 		}
 		CHECK_EQ_UINT(publications, events);
+		CHECK_EQ_UINT(barriers, 2 * events);
 		CHECK_EQ_UINT(withdrawals, 12 - PACKETS + 1);
 	}
 }

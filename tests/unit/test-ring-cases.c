@@ -142,6 +142,12 @@ static void test_attach_history(void)
 	mprof_store16(guest_packet(&g, 9) + 24, 4);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	CHECK_EQ_UINT(g.ring.sequence, 10);
+	/* Its numbers say that packets are missing: so they are in a dead file that was cut, and not in a ring that is written. */
+	mprof_store16(guest_packet(&g, 8) + 24, 2);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	CHECK_EQ_UINT(g.ring.n, 5);
+	CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
+	CHECK_EQ_UINT(g.ring.n, 11);
 
 	/* A new ring: what is behind the active packet is empty and older than nothing. */
 	guest_new(&g, 5, SMALL);
@@ -1005,6 +1011,41 @@ static void test_dead(void)
 	CHECK_EQ_UINT(g.tail_last, g.time - 1);
 }
 
+/* The clock stood still when the newest packet began: its bytes may be the packet's that was there before, and are no tail. */
+static void test_dead_stale(void)
+{
+	for (unsigned more = 0; more < 2; more++) {
+		struct ring_mark at = {0};
+		uint64_t first;
+
+		dead_ring(10, 5);
+		first = mprof_load64(guest_packet(&g, 9) + 30) + more;
+		mprof_store64(guest_packet(&g, 10) + 30, first);
+		mprof_store64(guest_packet(&g, 10) + 39, first * 3);
+		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+		CHECK_EQ_UINT(g.tail, (15 + 5 * more) * GUEST_EVENT);
+	}
+}
+
+/* A dead file that was cut inside a packet that is not its newest: as far as that goes it is handed over, and not called proven. */
+static void test_dead_cut(void)
+{
+	guest_new(&g, 4, SMALL);
+	guest_jump(&g, 9, 5);
+	g.bytes -= 100;
+	CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
+	CHECK_EQ_UINT(g.ring.n, 4);
+	g.after_gap = true;
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_UINT(g.n_chunks, 2);
+	CHECK_EQ_UINT(g.chunks[0].sequence, 6);
+	CHECK(!g.chunks[0].unproven);
+	CHECK_EQ_UINT(g.chunks[1].sequence, 7);
+	CHECK_EQ_UINT(g.chunks[1].length, SMALL - 100 - 30);
+	CHECK(g.chunks[1].unproven);
+}
+
 /* It died between the halves of a size: where more was seen before, that is in the tail. */
 static void test_dead_between_halves(void)
 {
@@ -1253,6 +1294,8 @@ int main(void)
 	CHECK_RUN(test_capture);
 	CHECK_RUN(test_capture_lapped);
 	CHECK_RUN(test_dead);
+	CHECK_RUN(test_dead_stale);
+	CHECK_RUN(test_dead_cut);
 	CHECK_RUN(test_dead_between_halves);
 	CHECK_RUN(test_left);
 	CHECK_RUN(test_left_of_tail);

@@ -1,0 +1,70 @@
+"""The areas of the C code, and the tests that look at each.
+
+FILES are patterns of paths; those with ! in front are left out.  TESTS are names of meson tests, of the suites unit, fuzz, quick and
+integration; NAME=VALUE behind a name sets a variable of the environment.  They are run in the order of the time that each took on the code
+as it is, and a test that fails there is left out.
+"""
+
+AREAS = {
+    "ring": {
+        "files": ["daemon/collect/ring*.c", "!daemon/collect/ring-file.c"],
+        "tests": ["ring-cases", "ring", "ring-settle", "fuzz-ring", "ring MPROF_RING_SEEDS=200:2000", "death", "copy"],
+    },
+    "collect": {
+        "files": [
+            "daemon/collect/{queue,queue-room,stream,archivist,cadence,pace,source-dir,ring-file,schedule,guest,known,house,allowance}.c"
+        ],
+        "tests": [
+            "queue", "cadence", "pace", "schedule", "guest", "known", "house", "allowance", "names", "death", "kick", "traces",
+            "lifecycle", "restart", "policy", "kill", "follow", "tails",
+        ],
+    },
+    "xen": {
+        "files": [
+            "daemon/collect/domain*.c", "daemon/collect/{share,value,directory,subtree,keys,rights,helper,helper-process,mapping,text}.c"
+        ],
+        "tests": [
+            "value", "directory", "subtree", "rights", "helper", "death", "fuzz-xenstore-value", "fuzz-directory", "xen-lifecycle",
+            "xen-hostile",
+        ],
+    },
+    "archive": {
+        "files": ["daemon/archive/*.c"],
+        "tests": [
+            "writer", "full-disk", "quota", "memtraces", "reader", "bound", "known", "house", "serve", "disk-full", "restart", "policy",
+        ],
+    },
+    "serve": {
+        "files": ["daemon/serve/*.c"],
+        "tests": ["position", "events", "bound", "fuzz-http", "serve", "serving", "hostile", "readers", "follow"],
+    },
+    "trace": {
+        "files": ["client/trace/{decode,model,answers,base}/*.c", "client/ctl/input/{clocks,lanes,order}.c"],
+        "tests": [
+            "decoder", "order", "pass", "text", "model", "why", "diff", "loader", "clocks", "field", "grow", "pool", "spans", "tally",
+            "modeller", "fuzz-decoder", "fuzz-pass", "fuzz-diff", "fuzz-loader", "fuzz-model", "fuzz-tally", "dump-own", "model-own",
+            "stats", "why-story", "diff-story", "model-property",
+        ],
+    },
+    "memory": {
+        "files": ["client/trace/memory/*.c"],
+        "tests": [
+            "memtrace", "profile", "flame", "sexp", "places", "rows", "shapes", "fuzz-memtrace", "fuzz-profile", "fuzz-sexp", "mem-oracles",
+        ],
+    },
+    "recorder": {
+        "files": ["client/recorder/*.c"],
+        "tests": ["recorder-fences", "recorder-fences-halves", "recorder-freestanding", "recorder", "recorder-halves", "demo-guest"],
+    },
+    "ctl": {
+        "files": ["client/ctl/**/*.c"],
+        "tests": [
+            "ctl", "select", "acts", "bundle-line", "clocks", "exporter", "modeller", "tally", "scene", "dump-own", "inputs", "stats",
+            "exports-own", "html-file-own", "perfetto", "completion", "why-story", "diff-story", "mem-oracles", "ctl-client",
+        ],
+    },
+    "sink": {
+        "files": ["daemon/sink/*.c"],
+        "tests": ["account", "framing", "memtraces", "fuzz-memtrace-framing", "profiled", "sink"],
+    },
+}
