@@ -103,6 +103,11 @@ int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const s
 		ring->slots[ring->slot].first = ring->first;
 		ring->slots[ring->slot].has_first = true;
 	}
+	/* In a new ring packet 0 tells whether the ring is initialised again.  It is not followed any more, and was left. */
+	if (sweep->new_ring && start > 0) {
+		ring->slots[0].first = sweep->first_of_0;
+		ring->slots[0].has_first = true;
+	}
 	if (start == newest && !(sweep->new_ring && sweep->history == 0))
 		return newest_other_first(ring, ring->slot);
 	return 0;
@@ -223,13 +228,16 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 		r = cursor_check(ring, newest, &sweep);
 		if (r == 0)
 			return ring_follow_from(ring, ring->sequence, newest, &sweep);
+		/* Just the oldest packet is emptied to be used again: else the ring is being initialised anew. */
+		if (r == STEP_MOVED && start < ring->sequence)
+			return STEP_STILL;
 		if (r != STEP_LAPPED && r != STEP_MOVED)
 			return r;
 		if (r == STEP_LAPPED) {
 			newest += 65536;
 			start += 65536;
 			at_least = true;
-		} else if (start == ring->sequence) {
+		} else {
 			start++;
 		}
 	}

@@ -148,6 +148,7 @@ static void test_attach_history(void)
 	CHECK_EQ_UINT(g.ring.n, 5);
 	CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
 	CHECK_EQ_UINT(g.ring.n, 11);
+	CHECK_EQ_INT(guest_look(&g), 0);
 
 	/* A new ring: what is behind the active packet is empty and older than nothing. */
 	guest_new(&g, 5, SMALL);
@@ -390,6 +391,13 @@ static void test_lap(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
 
+	read_to_five(4, SMALL);
+	g.ring.slots[0].bytes = 100 * SMALL;
+	guest_jump(&g, 30, 4);
+	g.ring.looked_at = clock_mono() - NS_PER_S / 5;
+	CHECK_EQ_INT(guest_look(&g), 0);
+	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
+
 	/* The writer laps by a little: what is left of packet 5 is gone, the oldest packet is the next to go. */
 	read_to_five(4, LARGE);
 	guest_write_to(&g, 9, 1);
@@ -454,6 +462,23 @@ static void test_renewed(void)
 	}
 }
 
+/* A reader that was started anew in the middle of packet 1 of a new ring: packet 0's first timestamp tells it, too. */
+static void renewed_after_restart(unsigned events)
+{
+	struct ring_resume resume = {
+		.sequence = 1, .offset = 30 + GUEST_EVENT, .last_sequence = 1, .last_real = clock_real()};
+
+	guest_new(&g, 4, LARGE);
+	guest_write_to(&g, 1, 6);
+	resume.first_timestamp = mprof_load64(guest_packet(&g, 1) + 30);
+	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	guest_format(&g);
+	guest_write_to(&g, 1, events + 1);
+	CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
+	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
+}
+
 /* In its first lap, where the counts are the same again. */
 static void test_renewed_early(void)
 {
@@ -481,6 +506,9 @@ static void test_renewed_early(void)
 			guest_event(&g);
 		CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
 		CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
+
+		/* After a restart of the reader. */
+		renewed_after_restart(events);
 	}
 	/* A ring of which nothing was taken yet is simply followed. */
 	guest_new(&g, 4, LARGE);
@@ -741,6 +769,212 @@ static void test_dead_while_emptying(void)
 	CHECK_EQ_UINT(g.chunks[1].length, (65536 * 2 + MPROF_PACKET_EMPTY_BITS) / 8 - 30);
 }
 
+/* ---- a first timestamp that is not new ------------------------------------------------------------------------------- */
+
+/* The reader is in packet 6, which has five events whose first time is MORE than packet 5's. */
+static void stand_still(uint64_t more)
+{
+	read_to_five(4, SMALL);
+	guest_write_to(&g, 5, 15);
+	guest_watch(&g, 1);
+	guest_watch(&g, 2);
+	CHECK_EQ_UINT(g.ring.sequence, 6);
+	CHECK_EQ_UINT(g.ring.offset, 30 + GUEST_EVENT);
+	guest_write_to(&g, 6, 15);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	mprof_store16(guest_packet(&g, 7) + 24, 7);
+	mprof_store64(guest_packet(&g, 7) + 30, mprof_load64(guest_packet(&g, 6) + 30) + more);
+	guest_size(&g, 7, 30 + 2 * GUEST_EVENT);
+	g.sequence = 7;
+	g.used = 30 + 2 * GUEST_EVENT;
+	g.after_gap = true;
+}
+
+/* One that is equal to the packet's before is refused for a second, and then believed if it is not what stood there before. */
+static void test_clock_stands_still(void)
+{
+	mprof_store64(g.data, 0);
+	stand_still(1);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_UINT(g.ring.seen, 30 + 2 * GUEST_EVENT);
+	stand_still(0);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_UINT(g.ring.active, 7);
+	CHECK_EQ_UINT(g.ring.seen, 30);
+	CHECK(g.ring.stale_since != 0);
+	/* A second ago: it was read as another one in the lap before. */
+	g.ring.stale_since -= 2 * NS_PER_S;
+	g.ring.slots[g.ring.slot].has_before = true;
+	g.ring.slots[g.ring.slot].before = 1;
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_UINT(g.ring.seen, 30 + 2 * GUEST_EVENT);
+	CHECK(g.ring.slots[g.ring.slot].clock);
+	/* The same one as in the lap before, or none that is known. */
+	for (unsigned known = 0; known < 2; known++) {
+		stand_still(0);
+		CHECK_EQ_INT(guest_look(&g), 0);
+		g.ring.stale_since -= 2 * NS_PER_S;
+		g.ring.slots[g.ring.slot].has_before = known;
+		g.ring.slots[g.ring.slot].before = mprof_load64(guest_packet(&g, 7) + 30);
+		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_UINT(g.ring.seen, 30);
+		/* Until it was seen empty under its number. */
+		g.ring.saw_empty = true;
+		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_UINT(g.ring.seen, 30 + 2 * GUEST_EVENT);
+	}
+}
+
+/*
+ * A ring in which nothing belongs to the newest packet, which bears a new number over old bytes: it is measured by the newest of all others,
+ * and not by those that are empty.
+ */
+static void test_guessed_reference(void)
+{
+	for (unsigned fresh = 0; fresh < 2; fresh++) {
+		guest_new(&g, 4, SMALL);
+		guest_jump(&g, 7, 15);
+		mprof_store16(guest_packet(&g, 4) + 24, 100);
+		if (fresh)
+			mprof_store64(guest_packet(&g, 4) + 30, g.time);
+		guest_size(&g, 6, 30);
+		mprof_store64(guest_packet(&g, 6) + 30, g.time + 10);
+		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+		CHECK_EQ_UINT(g.ring.sequence, 100);
+		CHECK(g.ring.has_reference && g.ring.guessed_reference);
+		CHECK_EQ_UINT(g.ring.reference, mprof_load64(guest_packet(&g, 7) + 30));
+		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_UINT(g.ring.seen, fresh ? guest_full(&g) : 30);
+	}
+	/* A new ring has nothing to be measured by. */
+	guest_new(&g, 4, SMALL);
+	guest_write_to(&g, 0, 3);
+	mprof_store64(guest_packet(&g, 2) + 30, g.time + 10);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	CHECK(!g.ring.has_reference);
+}
+
+/* Of a dead ring the first timestamp before the newest packet's is read again: it may have been read half-written. */
+static void test_dead_reference(void)
+{
+	struct ring_mark at = {0};
+
+	read_to_five(4, SMALL);
+	guest_write_to(&g, 6, 3);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_UINT(g.ring.active, 6);
+	mprof_store64(guest_packet(&g, 5) + 30, g.time + 10);
+	g.ring.slots[g.ring.slot].has_before =
+		false; /* else one that differs would do, as the clock may have stepped */
+	ring_died(&g.ring, true);
+	guest_forget(&g);
+	at.sequence = 6;
+	at.offset = 30;
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+	CHECK_EQ_UINT(g.n_tails, 0);
+}
+
+/* ---- something happens at any load ----------------------------------------------------------------------------------- */
+
+enum change { CHANGE_RENEW, CHANGE_ROUND, CHANGE_LAP, CHANGE_TURN, CHANGE_RENUMBER, CHANGE_GONE, CHANGES };
+
+static enum change change;
+
+static void change_at(struct guest *guest, uint64_t offset, size_t n)
+{
+	uint32_t events = (guest->used - MPROF_PACKET_HEADER_BYTES) / GUEST_EVENT;
+
+	(void)offset;
+	(void)n;
+	if (!guest->armed || --guest->armed)
+		return;
+	switch (change) {
+	case CHANGE_RENEW:
+		guest->time += 1000;
+		guest_format(guest);
+		guest_write_to(guest, 0, events);
+		break;
+	case CHANGE_ROUND:
+		guest_jump(guest, guest->sequence + 65536, events + 1);
+		break;
+	case CHANGE_LAP:
+		guest_jump(guest, guest->sequence + guest->n, events + 1);
+		break;
+	case CHANGE_TURN:
+		guest_write_to(guest, guest->sequence + 1, 2);
+		break;
+	case CHANGE_RENUMBER:
+		mprof_store16(guest_packet(guest, guest->sequence + 1) + 24, (uint16_t)(guest->sequence + 1));
+		guest->used = guest->room;
+		break;
+	default:
+		guest->bytes = 0;
+		break;
+	}
+}
+
+/* Follow it until it changed and all that can be proven is had.  The sink checks every event.  Returns what ended it. */
+static int follow_on(void)
+{
+	int r = 0;
+
+	for (unsigned events = 0; events < 60; events++) {
+		if (g.bytes)
+			guest_event(&g);
+		r = guest_look(&g);
+		if ((r && r != RING_E_FULL) || (!r && !g.armed && g.next_time == g.time - 2))
+			return r;
+	}
+	return -ETIME;
+}
+
+/* A reader in the middle of packet SEQUENCE looks, or went back and looks; at its load number LOAD the ring changes. */
+static void change_once(uint64_t sequence, bool back, unsigned load)
+{
+	struct ring_cursor start;
+	int r;
+
+	guest_new(&g, 4, SMALL);
+	if (sequence > 4)
+		guest_jump(&g, sequence, 1);
+	else
+		guest_write_to(&g, sequence, 1);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	guest_watch(&g, 4);
+	start = ring_cursor(&g.ring);
+	guest_watch(&g, 3);
+	if (back) {
+		ring_rewind(&g.ring, &start, false);
+		g.next_sequence = start.sequence;
+		g.next_offset = start.offset;
+		g.after_gap = true;
+	}
+	g.hook = change_at;
+	g.armed = load;
+	r = follow_on();
+	CHECK_EQ_UINT(g.armed, 0);
+	if (change == CHANGE_RENEW)
+		CHECK_EQ_INT(r, RING_E_RENEWED);
+	else if (change == CHANGE_GONE)
+		CHECK_EQ_INT(r, RING_E_GONE);
+	else
+		CHECK_EQ_INT(r, 0);
+	if (change == CHANGE_TURN || change == CHANGE_RENUMBER)
+		CHECK_EQ_UINT(g.n_gaps, 0);
+}
+
+static void test_change_at_any_load(void)
+{
+	for (change = 0; change < CHANGES; change++)
+		for (unsigned load = 1; load <= 70; load++) {
+			change_once(0, false, load);
+			change_once(1, false, load);
+			change_once(6, false, load);
+			change_once(1, true, load);
+			change_once(6, true, load);
+		}
+}
+
 /* ---- resuming -------------------------------------------------------------------------------------------------------- */
 
 /* The archive ends behind ten events of packet 5. */
@@ -915,6 +1149,31 @@ static void test_skip_and_seek(void)
 	CHECK_EQ_UINT(g.ring.sequence, 37);
 }
 
+/* A restart after a lap, of a ring of which only snapshots are wanted: one gap says all, at the next snapshot. */
+static void test_seek_after_restart(void)
+{
+	for (int at_least = 0; at_least < 2; at_least++) {
+		struct ring_resume resume = resume_five();
+
+		guest_write_to(&g, 12, 3);
+		resume.last_real -= at_least ? 60 * NS_PER_S : 0;
+		CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
+		ring_skip(&g.ring);
+		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_UINT(g.n_gaps, 0);
+		g.takes_no_gap = true;
+		CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), RING_E_FULL);
+		CHECK(g.ring.restarted);
+		g.takes_no_gap = false;
+		g.ring.looked_at = clock_mono();
+		CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), 0);
+		gap_is(0, 5, 10, at_least, RING_GAP_POLICY);
+		CHECK(!g.ring.restarted);
+		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_UINT(g.n_gaps, 1);
+	}
+}
+
 /* ---- captures, and what is left of a dead ring ----------------------------------------------------------------------- */
 
 static void test_capture(void)
@@ -933,6 +1192,12 @@ static void test_capture(void)
 	CHECK_EQ_UINT(g.tail_last, g.time - 1);
 	CHECK_EQ_UINT(at.sequence, 1);
 	CHECK_EQ_UINT(g.ring.offset, 30 + 4 * GUEST_EVENT);
+
+	/* One that was begun goes on where it was. */
+	at = (struct ring_mark){0, 30 + 5 * GUEST_EVENT};
+	guest_forget(&g);
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
+	CHECK_EQ_UINT(g.tail, GUEST_EVENT);
 
 	/* Over several packets; the sink is full after the first, and it goes on there. */
 	guest_write_to(&g, 2, 4);
@@ -975,6 +1240,18 @@ static void test_capture_lapped(void)
 	CHECK_EQ_UINT(g.ring.active, 4);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
 	CHECK_EQ_UINT(g.n_tails, 0);
+}
+
+/* The writer has left the packet of the tail, and nobody has looked: nothing is served under the old number. */
+static void test_capture_renumbered(void)
+{
+	struct ring_mark at = {0};
+
+	read_to_five(4, SMALL);
+	guest_jump(&g, 9, 15);
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
+	CHECK_EQ_UINT(g.n_tails, 0);
+	CHECK_EQ_UINT(at.sequence, 6);
 }
 
 /* A dead ring, whole: the proven part by a look, the rest by a capture. */
@@ -1067,6 +1344,21 @@ static void test_dead_between_halves(void)
 	CHECK_EQ_UINT(g.tail_last, g.time - 1);
 }
 
+/* It died with a smaller size than was seen, and 8 KiB more would be past the packet's end: up to what was confirmed. */
+static void test_dead_smaller(void)
+{
+	struct ring_mark at = {0};
+
+	guest_new(&g, 4, SMALL);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	guest_watch(&g, 6);
+	guest_size(&g, 0, 30 + 3 * GUEST_EVENT);
+	ring_died(&g.ring, true);
+	guest_forget(&g);
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+	CHECK_EQ_UINT(g.tail, GUEST_EVENT);
+}
+
 static void test_left(void)
 {
 	struct ring_mark at = {0};
@@ -1092,6 +1384,18 @@ static void test_left(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 	CHECK_EQ_UINT(g.handed + g.tail, 5 * GUEST_EVENT);
+
+	/* Whoever asks what is left has not taken it. */
+	dead_ring(10, 5);
+	at = (struct ring_mark){0};
+	CHECK_EQ_INT(guest_look(&g), 0);
+	g.ring.sequence = 7;
+	g.started = false;
+	g.after_gap = true;
+	guest_forget(&g);
+	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 7, &at, &left), 0);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_UINT(g.handed, 2 * 15 * GUEST_EVENT);
 
 	/* In a ring that never turned. */
 	guest_new(&g, 4, SMALL);
@@ -1217,6 +1521,47 @@ static void test_rewind(void)
 	}
 }
 
+/* What was taken back and cannot be proven again is in the tail of a dead ring: then nothing is owed. */
+static void test_rewind_of_dead(void)
+{
+	struct ring_cursor start;
+	struct ring_mark at = {0};
+
+	read_to_five(4, SMALL);
+	start = ring_cursor(&g.ring);
+	guest_watch(&g, 3);
+	ring_rewind(&g.ring, &start, false);
+	ring_died(&g.ring, true);
+	g.next_offset = start.offset;
+	guest_forget(&g);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK(ring_owes(&g.ring));
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
+	CHECK(ring_owes(&g.ring));
+	at = (struct ring_mark){0};
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+	CHECK(!ring_owes(&g.ring));
+}
+
+/* A ring of which from now on only snapshots are wanted declares what was taken back. */
+static void test_rewind_and_skip(void)
+{
+	struct ring_cursor start;
+
+	read_to_five(4, LARGE);
+	start = ring_cursor(&g.ring);
+	guest_watch(&g, 3);
+	ring_rewind(&g.ring, &start, true);
+	ring_skip(&g.ring);
+	guest_forget(&g);
+	g.next_offset = start.offset;
+	CHECK_EQ_INT(guest_look(&g), 0);
+	gap_is(0, 5, 6, true, RING_GAP_LAPPED);
+	CHECK(!g.ring.rewound);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_UINT(g.n_gaps, 1);
+}
+
 /* A ring that goes says what it owes, up to the end of the packet it was in. */
 static void test_forfeit(void)
 {
@@ -1286,21 +1631,30 @@ int main(void)
 	CHECK_RUN(test_several_writers);
 	CHECK_RUN(test_old_bytes_under_new_number);
 	CHECK_RUN(test_dead_while_emptying);
+	CHECK_RUN(test_clock_stands_still);
+	CHECK_RUN(test_guessed_reference);
+	CHECK_RUN(test_dead_reference);
+	CHECK_RUN(test_change_at_any_load);
 	CHECK_RUN(test_resume_same_packet);
 	CHECK_RUN(test_resume_lapped);
 	CHECK_RUN(test_resume_round);
 	CHECK_RUN(test_resume_renewed);
 	CHECK_RUN(test_skip_and_seek);
+	CHECK_RUN(test_seek_after_restart);
 	CHECK_RUN(test_capture);
 	CHECK_RUN(test_capture_lapped);
+	CHECK_RUN(test_capture_renumbered);
 	CHECK_RUN(test_dead);
 	CHECK_RUN(test_dead_stale);
 	CHECK_RUN(test_dead_cut);
 	CHECK_RUN(test_dead_between_halves);
+	CHECK_RUN(test_dead_smaller);
 	CHECK_RUN(test_left);
 	CHECK_RUN(test_left_of_tail);
 	CHECK_RUN(test_dead_damaged);
 	CHECK_RUN(test_rewind);
+	CHECK_RUN(test_rewind_of_dead);
+	CHECK_RUN(test_rewind_and_skip);
 	CHECK_RUN(test_forfeit);
 	ring_detach(&g.ring);
 	return check_done();
