@@ -39,7 +39,7 @@ AREAS = {
         "tests": ["position", "events", "bound", "fuzz-http", "serve", "serving", "hostile", "readers", "follow"],
     },
     "trace": {
-        "files": ["client/trace/{decode,model,answers,base}/*.c", "client/ctl/input/{clocks,lanes,order}.c"],
+        "files": ["client/trace/{decode,model,answers,base}/*.c", "client/ctl/input/{clocks,lanes}.c"],
         "tests": [
             "decoder", "order", "pass", "text", "model", "why", "diff", "loader", "clocks", "field", "grow", "pool", "spans", "tally",
             "modeller", "fuzz-decoder", "fuzz-pass", "fuzz-diff", "fuzz-loader", "fuzz-model", "fuzz-tally", "dump-own", "model-own",
