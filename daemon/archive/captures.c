@@ -52,6 +52,31 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 	return r;
 }
 
+/* The range says how long its tail is.  Ranges come last as a rule; one that was there before is put again. */
+static int put_range_again(struct archive_writer *w, int64_t capture, int64_t stream)
+{
+	struct archive_capture_stream range;
+	int r;
+
+	{
+		CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_MEND_RANGE, &r);
+
+		if (!s)
+			return r;
+		sqlite3_bind_int64(s, 1, capture);
+		sqlite3_bind_int64(s, 2, stream);
+		r = writer_step(w, s);
+		if (r != WRITER_ROW)
+			return r;
+		range = (struct archive_capture_stream){.capture = capture,
+							.stream = stream,
+							.first_sequence = (uint64_t)sqlite3_column_int64(s, 2),
+							.last_sequence = (uint64_t)sqlite3_column_int64(s, 3),
+							.last_offset = (uint32_t)sqlite3_column_int64(s, 4)};
+	}
+	return archive_writer_put_capture_stream(w, &range);
+}
+
 int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct archive_piece *piece)
 {
 	struct checksum_row sum = {.n = 8};
@@ -85,7 +110,7 @@ int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct 
 	r = writer_step(w, s);
 	if (r == 0)
 		tally_add(&w->tally, piece->stream, piece->length);
-	return r;
+	return r ? r : put_range_again(w, capture, piece->stream);
 }
 
 int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinned, const char *note,

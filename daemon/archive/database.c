@@ -99,6 +99,20 @@ int database_number(sqlite3 *db, const char *sql, int64_t *value)
 	return r;
 }
 
+int database_intact(sqlite3 *db)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &s, NULL), r;
+	const char *text;
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(s);
+	text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+	r = rc == SQLITE_ROW ? (text && strcmp(text, "ok") == 0 ? 0 : -EBADMSG) : database_error(db, rc);
+	sqlite3_finalize(s);
+	return r;
+}
+
 /* Run the migration NUMBER (from 1) and note it, both or none. */
 static int migrate_one(sqlite3 *db, const char *const *lines, int number)
 {
@@ -171,7 +185,9 @@ static const char *reason(sqlite3 *db, int r)
 	case ARCHIVE_E_NEWER:
 		return "it was written by a newer version of mprofd: install that one, or move the archive away";
 	case -EBADMSG:
-		return "it is damaged or no archive at all: move it away, and a new one is begun";
+		return "it is damaged or no archive at all: mprofd --fsck saves what is whole; or move it away, and a "
+		       "new "
+		       "one is begun";
 	default:
 		return db ? sqlite3_errmsg(db) : strerror(-r);
 	}

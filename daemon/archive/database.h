@@ -18,6 +18,9 @@ int database_open(sqlite3 **dbp, const char *path, const char *const *const *mig
  */
 int database_directory(const char *state, const char *name, char **path, int *fd, char *sentence, size_t size);
 
+/* Does the structure of the file hold?  0, or -EBADMSG: SQLite finds it damaged; else as database_error. */
+int database_intact(sqlite3 *db);
+
 /* SQLite's result as -errno or a positive archive_condition; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. */
 int database_error(sqlite3 *db, int result);
 

@@ -389,6 +389,82 @@ int memtraces_mend(struct memtraces *m, int64_t id, uint64_t *pieces)
 	return r ? r : run(m, M_CUT, 2, (int64_t[]){id, end});
 }
 
+/* Give some pieces their checksums; *N is how many. */
+static int add_checksums(struct memtraces *m, uint64_t *n)
+{
+	sqlite3_stmt *s = NULL, *update = NULL;
+	uint8_t checksum[CHECKSUM_BYTES];
+	struct checksum_row row = {.n = 4};
+	int rc = sqlite3_prepare_v2(
+		m->db,
+		"SELECT id, recording, offset, length, codec, data FROM pieces WHERE checksum IS NULL "
+		"LIMIT 64",
+		-1, &s, NULL);
+
+	*n = 0;
+	if (rc == SQLITE_OK)
+		rc = sqlite3_prepare_v2(m->db, "UPDATE pieces SET checksum = ?2 WHERE id = ?1", -1, &update, NULL);
+	while (rc == SQLITE_OK && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+		for (int i = 0; i < 4; i++)
+			row.numbers[i] = sqlite3_column_int64(s, i + 1);
+		row.data = sqlite3_column_blob(s, 5);
+		row.data_bytes = (size_t)sqlite3_column_bytes(s, 5);
+		checksum_make(&row, checksum);
+		sqlite3_bind_int64(update, 1, sqlite3_column_int64(s, 0));
+		sqlite3_bind_blob(update, 2, checksum, sizeof(checksum), SQLITE_STATIC);
+		rc = sqlite3_step(update);
+		sqlite3_reset(update);
+		rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+		++*n;
+	}
+	sqlite3_finalize(s);
+	sqlite3_finalize(update);
+	return rc == SQLITE_DONE ? 0 : database_error(m->db, rc);
+}
+
+/* The recording behind *ID. */
+static int next_recording(struct memtraces *m, int64_t *id)
+{
+	char text[128];
+	int64_t next = 0;
+	int r;
+
+	snprintf(text, sizeof(text), "SELECT min(id) FROM recordings WHERE id > %lld AND state <> 'deleted'",
+		 (long long)*id);
+	r = database_number(m->db, text, &next);
+	*id = next;
+	return r;
+}
+
+int memtraces_check_all(struct memtraces *m, uint64_t *pieces, uint64_t *added)
+{
+	uint64_t n = 1;
+	int64_t id = 0;
+	int r = database_intact(m->db);
+
+	while (r == 0 && (r = next_recording(m, &id)) == 0 && id > 0) {
+		r = memtraces_begin(m);
+		if (r == 0)
+			r = memtraces_mend(m, id, &n);
+		*pieces += r == 0 ? n : 0;
+		if (r == 0)
+			r = memtraces_commit(m);
+		else
+			memtraces_rollback(m);
+	}
+	for (n = 1; r == 0 && n;) {
+		r = memtraces_begin(m);
+		if (r == 0)
+			r = add_checksums(m, &n);
+		*added += n;
+		if (r == 0)
+			r = memtraces_commit(m);
+		else
+			memtraces_rollback(m);
+	}
+	return r ? r : database_run(m->db, "UPDATE unchecked SET pieces = 0");
+}
+
 int memtraces_unchecked(struct memtraces *m, bool *unchecked)
 {
 	int64_t largest = 0;

@@ -80,6 +80,11 @@ int memtraces_patch(struct memtraces *m, int64_t id, int pinned, const char *not
 int memtraces_mend(struct memtraces *m, int64_t id, uint64_t *pieces);
 /* May the archive have pieces from before there were checksums?  Needs no transaction. */
 int memtraces_unchecked(struct memtraces *m, bool *unchecked);
+/*
+ * Check all recordings as memtraces_mend does, and give pieces from before there were checksums theirs.  *PIECES and *ADDED go up by how many.
+ * -EBADMSG: SQLite cannot read the file.  Needs no transaction.
+ */
+int memtraces_check_all(struct memtraces *m, uint64_t *pieces, uint64_t *added);
 /* From now on it is not there; memtraces_purge takes its bytes away.  ARCHIVE_E_ABSENT. */
 int memtraces_delete(struct memtraces *m, int64_t id);
 /* All that were being recorded when the last writer ended or was killed have ended, for REASON. */

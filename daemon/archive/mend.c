@@ -170,9 +170,10 @@ static int mend_holes(struct mend *m)
 			is_null[i] = sqlite3_column_type(s, i) == SQLITE_NULL;
 		}
 	}
-	enum { BEFORE, BEHIND, FIRST, LAST, OLDEST, NEWEST, DELETIONS };
+	/* DELETED: packets were deleted, and no others are missing. */
+	enum { BEFORE, BEHIND, FIRST, LAST, OLDEST, NEWEST, DELETED };
 	r = 0;
-	if (!is_null[BEFORE] && !is_null[BEHIND] && v[DELETIONS] == 0 && !is_null[OLDEST] && v[BEFORE] >= v[OLDEST])
+	if (!is_null[BEFORE] && !is_null[BEHIND] && v[DELETED] == 0 && !is_null[OLDEST] && v[BEFORE] >= v[OLDEST])
 		r = mend_hole(m, (uint64_t)v[BEFORE] + 1, (uint64_t)v[BEHIND]);
 	if (r == 0 && !is_null[OLDEST] && !is_null[FIRST] && v[FIRST] > v[OLDEST])
 		r = mend_hole(m, (uint64_t)v[OLDEST], (uint64_t)v[FIRST]);
@@ -194,7 +195,9 @@ static int settle(struct mend *m, bool *damaged)
 	d->packets += m->declared;
 	d->stream = m->stream;
 	d->sequence = m->sequence;
-	r = WRITER_RUN(m->w, STATEMENT_SETTLE_STREAM, m->stream, 0, (int64_t)m->declared);
+	r = WRITER_RUN(m->w, STATEMENT_SETTLE_STREAM, m->stream, 0, (int64_t)m->declared, 0);
+	if (r == 0)
+		r = WRITER_RUN(m->w, STATEMENT_COUNT_HELD, m->stream);
 	return r ? r : recount(m);
 }
 

@@ -21,7 +21,8 @@ struct head {
 	bool any;      /* there is a candidate: */
 	uint64_t sequence;
 	uint64_t real;
-	bool was_cut; /* packets of the stream were deleted */
+	bool was_cut; /* packets of the stream were deleted ... */
+	int64_t gone; /* ... so many complete ones */
 };
 
 struct enforcement {
@@ -177,8 +178,10 @@ static int delete_packet(struct enforcement *e, struct head *h)
 		return r;
 	sqlite3_bind_int64(s, 1, h->stream);
 	sqlite3_bind_int64(s, 2, (int64_t)h->sequence);
-	while ((r = writer_step(e->w, s)) == WRITER_ROW)
+	while ((r = writer_step(e->w, s)) == WRITER_ROW) {
 		gone += sqlite3_column_int64(s, 0);
+		h->gone += sqlite3_column_int64(s, 1);
+	}
 	if (r != 0)
 		return r;
 	tally_add(&e->w->tally, h->stream, -gone);
@@ -269,7 +272,7 @@ static int tidy(struct enforcement *e)
 		const struct head *h = &e->heads[i];
 
 		if (h->was_cut)
-			r = WRITER_RUN(e->w, STATEMENT_SETTLE_STREAM, h->stream, 1, 0);
+			r = WRITER_RUN(e->w, STATEMENT_SETTLE_STREAM, h->stream, 1, 0, h->gone);
 		if (r == 0 && (h->was_cut || e->before_real))
 			r = WRITER_RUN(e->w, STATEMENT_DROP_GAPS, h->stream,
 				       h->was_cut ? INT64_MAX : (int64_t)e->before_real);

@@ -242,3 +242,17 @@ int reader_check(struct reader *r, struct reader_source source, struct reader_st
 		return reader_note_damage(r, chunks, column_u64(s, 1));
 	return source.capture ? check_range(r, source) : 0;
 }
+
+int reader_check_held(struct reader *r, int64_t stream, bool *all)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	bool have;
+	int rc = reader_statement(r, S_CHECK_HELD, VALUES(stream), &s);
+
+	*all = true;
+	if (rc == 0)
+		rc = reader_damaged(r, reader_step(r, s, &have), (struct reader_source){.stream = stream}, 0);
+	if (rc == 0 && have)
+		*all = sqlite3_column_int(s, 0) != 0;
+	return rc;
+}

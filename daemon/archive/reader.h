@@ -138,6 +138,11 @@ struct reader_stream_check {
 };
 int reader_check(struct reader *r, struct reader_source source, struct reader_stream_check *check);
 
+/*
+ * *ALL: the stream has as many complete packets as were not deleted, as far as is known.  Counts all of them: to be asked where some are missing.
+ */
+int reader_check_held(struct reader *r, int64_t stream, bool *all);
+
 /* Where the reader met damage last; found once.  False: it has not since it was asked. */
 struct reader_damage {
 	int64_t stream;

@@ -190,6 +190,8 @@ static int write_item(struct archivist *a, const struct item *item)
 
 	if (item->kind == ITEM_CHUNK)
 		return write_chunk(a, item);
+	if (item->kind == ITEM_DAMAGE) /* done, in a transaction of its own */
+		return 0;
 	r = row_write(a);
 	if (r == 0)
 		r = write_row(a, item);
@@ -289,6 +291,26 @@ static void fail(struct archivist *a, int r)
 	set_archiving(a, false, sentence);
 }
 
+/* Say what was found damaged since the last time. */
+static void tell_damage(struct archivist *a)
+{
+	struct archive_damage d = archive_writer_damage(a->w);
+
+	if (d.pieces == a->damage.pieces && d.packets == a->damage.packets)
+		return;
+	log_write_limited(
+		&a->damages, LOG_LEVEL_WARNING, NULL,
+		"Bytes of the archive were damaged on the disk and are out of service: stream=%lld sequence=%llu "
+		"pieces=%llu packets=%llu",
+		(long long)d.stream, (unsigned long long)d.sequence, (unsigned long long)(d.pieces - a->damage.pieces),
+		(unsigned long long)(d.packets - a->damage.packets));
+	a->damage = d;
+	pthread_mutex_lock(&a->mutex);
+	a->state.damaged_pieces = d.pieces;
+	a->state.damaged_packets = d.packets;
+	pthread_mutex_unlock(&a->mutex);
+}
+
 static int flush_once(struct archivist *a, struct item **items, size_t n)
 {
 	uint64_t began = clock_mono();
@@ -299,6 +321,7 @@ static int flush_once(struct archivist *a, struct item **items, size_t n)
 	if (r != 0)
 		return r;
 	set_archiving(a, true, "");
+	tell_damage(a);
 	committed(a, items, n, clock_mono() - began);
 	return 0;
 }
@@ -330,26 +353,6 @@ static int flush(struct archivist *a, struct item **items, size_t n)
 		if (tries)
 			usleep(FULL_RETRY_NS / NS_PER_US);
 	}
-}
-
-/* Say what was found damaged since the last time. */
-static void tell_damage(struct archivist *a)
-{
-	struct archive_damage d = archive_writer_damage(a->w);
-
-	if (d.pieces == a->damage.pieces && d.packets == a->damage.packets)
-		return;
-	log_write_limited(
-		&a->damages, LOG_LEVEL_WARNING, NULL,
-		"Bytes of the archive were damaged on the disk and are out of service: stream=%lld sequence=%llu "
-		"pieces=%llu packets=%llu",
-		(long long)d.stream, (unsigned long long)d.sequence, (unsigned long long)(d.pieces - a->damage.pieces),
-		(unsigned long long)(d.packets - a->damage.packets));
-	a->damage = d;
-	pthread_mutex_lock(&a->mutex);
-	a->state.damaged_pieces = d.pieces;
-	a->state.damaged_packets = d.packets;
-	pthread_mutex_unlock(&a->mutex);
 }
 
 /* Look where a reader met damage, in a transaction of its own: SQLite itself may fail there, and the archive goes on. */
@@ -390,7 +393,6 @@ static int work(struct archivist *a, struct item *list)
 	if (items) {
 		qsort(items, n, sizeof(*items), item_compare);
 		r = flush(a, items, n);
-		tell_damage(a);
 	}
 	while (list) {
 		struct item *next = list->next;
@@ -401,12 +403,22 @@ static int work(struct archivist *a, struct item *list)
 	return r;
 }
 
+static void tell_unchecked(struct archivist *a)
+{
+	bool unchecked;
+
+	if (archive_writer_unchecked(a->w, &unchecked) == 0 && unchecked)
+		log_info("The archive has rows from an earlier version, without checksums; mprofd --fsck gives them "
+			 "some");
+}
+
 static void *archivist_run(void *context)
 {
 	struct archivist *a = context;
 
 	pthread_setname_np(pthread_self(), "archivist");
 	house_init(&a->house, a->w, a->config);
+	tell_unchecked(a);
 	for (;;) {
 		bool followed = clock_mono() < atomic_load(&a->follow_until);
 		uint64_t interval = followed ? FOLLOW_NS : a->config->flush_interval_ns;

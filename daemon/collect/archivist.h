@@ -26,7 +26,6 @@ struct archivist_state {
 	uint64_t bytes;				  /* content bytes committed */
 	uint64_t commit_ns;			  /* time spent in transactions */
 	uint64_t damaged_pieces, damaged_packets; /* found on the disk, and out of service */
-	bool unchecked;				  /* there may be rows from before there were checksums */
 };
 
 /*

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collector.h"
+#include "fsck.h"
 #include "log.h"
 #include "options.h"
 
@@ -19,26 +20,34 @@ static const char help[] =
 	"  --state DIR            where the archive is (default: /var/lib/mprofd)\n"
 	"  --run DIR              where the control socket is (default: /run/mprofd)\n"
 	"  --config FILE          the configuration (default: /etc/mprofd/mprofd.conf, and FILE.d/*.conf)\n"
+	"  --fsck                 check both archives, save what is whole, and end; mprofd and mprofd-sink must not "
+	"run\n"
 	"  --help                 this text\n"
 	"  --version              the version\n"
 	"\n"
 	"Runs in the foreground until SIGTERM.  See mprofd(8) and mprofd.conf(5).\n";
 
-enum option_code { OPTION_SOURCE = 1, OPTION_STATE, OPTION_RUN, OPTION_CONFIG, OPTION_HELP, OPTION_VERSION };
+enum option_code {
+	OPTION_SOURCE = 1,
+	OPTION_STATE,
+	OPTION_RUN,
+	OPTION_CONFIG,
+	OPTION_FSCK,
+	OPTION_HELP,
+	OPTION_VERSION
+};
 
 static const struct option options[] = {
-	{"source", required_argument, NULL, OPTION_SOURCE},
-	{"state", required_argument, NULL, OPTION_STATE},
-	{"run", required_argument, NULL, OPTION_RUN},
-	{"config", required_argument, NULL, OPTION_CONFIG},
-	{"help", no_argument, NULL, OPTION_HELP},
-	{"version", no_argument, NULL, OPTION_VERSION},
-	{NULL, 0, NULL, 0},
+	{"source", required_argument, NULL, OPTION_SOURCE}, {"state", required_argument, NULL, OPTION_STATE},
+	{"run", required_argument, NULL, OPTION_RUN},	    {"config", required_argument, NULL, OPTION_CONFIG},
+	{"fsck", no_argument, NULL, OPTION_FSCK},	    {"help", no_argument, NULL, OPTION_HELP},
+	{"version", no_argument, NULL, OPTION_VERSION},	    {NULL, 0, NULL, 0},
 };
 
 struct arguments {
 	struct collector_options collector;
 	const char *config;
+	bool fsck;
 	int exit_code; /* -1: go on */
 };
 
@@ -68,6 +77,9 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 			break;
 		case OPTION_CONFIG:
 			a->config = optarg;
+			break;
+		case OPTION_FSCK:
+			a->fsck = true;
 			break;
 		case OPTION_HELP:
 			fputs(help, stdout);
@@ -111,6 +123,8 @@ int main(int argc, char **argv)
 	log_init("mprofd");
 	/* A write past a size limit of files then fails like one on a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
+	if (arguments.fsck)
+		return archive_fsck(arguments.collector.state, stdout);
 	r = config_load(&config, arguments.config, sentence, sizeof(sentence));
 	if (r) {
 		log_error("%s", sentence);

@@ -160,6 +160,7 @@ void packet_walk_init(struct packet_walk *w, struct reader *reader, struct scrat
 		.scratch = scratch,
 		.selection = selection,
 		.next = selection->first,
+		.expected = selection->first,
 		.chunks_done = selection->empty,
 		.not_after = UINT64_MAX,
 	};
@@ -171,8 +172,8 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 
 	/* What holds of a tail depends on the packets before it, from the last of the chunks on. */
 	w->next = sequence <= s->last ? sequence : s->empty ? s->first : s->last;
+	w->expected = w->next;
 	w->n = w->at = 0;
-	w->has_before = false;
 	w->chunks_done = s->empty;
 }
 
@@ -226,8 +227,11 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 	if (!t->whole)
 		return reader_note_damage(w->reader, source, t->sequence);
 	if (t->begin != v->end || v->cut) {
+		struct reader_piece first;
+
+		/* It does not join; but is that what it said when it was written? */
 		v->cut += t->end - t->begin;
-		return 0;
+		return reader_piece(w->reader, source, t->sequence, t->begin, 0, false, w->scratch->piece, &first);
 	}
 	if (!s->raw)
 		rc = tail_hold(w->reader, w->scratch, source, s->ring_packets, t->sequence, t->begin, t->end,
@@ -283,24 +287,32 @@ static void view_fresh(const struct selection *s, const struct reader_packet *t,
 				  .stamp = t->stamp};
 }
 
-/* Packets that vanished are missing before packet P of the chunks: neither a gap nor a deletion says why it does not follow the one before it. */
-static int check_hole(struct packet_walk *w, const struct reader_packet *p)
+/* Are packets FROM to END, which is not included, missing, and neither a gap nor a deletion says why? */
+static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 {
-	const struct selection *s = w->selection;
-	uint64_t before = w->before;
-	bool is_first = !w->has_before, explained = true;
+	struct reader_source source = {.stream = w->selection->stream};
+	bool explained = true, all = true;
 	int rc;
 
-	w->before = p->sequence;
-	w->has_before = true;
-	if (is_first || p->sequence == before + 1 || !w->check.known || w->check.deletions || before < w->check.oldest)
+	if (from >= end || !w->check.known || from < w->check.oldest)
 		return 0;
-	rc = kept_explained(w->reader, s->stream, before + 1, p->sequence, &explained);
-	if (rc == 0 && !explained) /* they may have been deleted since */
-		rc = reader_check(w->reader, (struct reader_source){.stream = s->stream}, &w->check);
-	if (rc == 0 && !explained && !w->check.deletions)
-		rc = reader_note_damage(w->reader, (struct reader_source){.stream = s->stream}, p->sequence);
+	rc = kept_explained(w->reader, source.stream, from, end, &explained);
+	if (rc != 0 || explained)
+		return rc;
+	rc = reader_check(w->reader, source, &w->check); /* they may have been deleted since */
+	if (rc == 0 && w->check.deletions)
+		rc = reader_check_held(w->reader, source.stream, &all);
+	if (rc == 0 && (!w->check.deletions || !all))
+		rc = reader_note_damage(w->reader, source, end);
 	return rc;
+}
+
+/* The chunks' packets are through: is the selection's last one among them?  It may have been empty. */
+static int check_end(struct packet_walk *w)
+{
+	const struct selection *s = w->selection;
+
+	return s->empty ? 0 : check_hole(w, w->expected, s->last + (s->last_offset > HEADER));
 }
 
 int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
@@ -316,8 +328,12 @@ int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 	w->checked = rc == 0;
 	while (rc == 0 && !*have) {
 		if (w->at == w->n) {
-			if (!w->chunks_done && w->next > s->last)
+			if (!w->chunks_done && w->next > s->last) {
 				w->chunks_done = true;
+				rc = check_end(w);
+				if (rc != 0)
+					return rc;
+			}
 			if (w->chunks_done && !s->capture)
 				return 0;
 			rc = walk_page(w, w->chunks_done);
@@ -325,7 +341,10 @@ int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 				return rc;
 			if (w->n == 0 && w->chunks_done)
 				return 0;
-			w->chunks_done |= w->n == 0;
+			if (w->n == 0) {
+				w->chunks_done = true;
+				rc = check_end(w);
+			}
 			continue;
 		}
 		p = &w->page[w->at++];
@@ -338,7 +357,8 @@ int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 			if (v->end == HEADER)
 				v->room = 0;
 		} else {
-			rc = check_hole(w, p);
+			rc = check_hole(w, w->expected, p->sequence);
+			w->expected = p->sequence + 1;
 			if (rc == 0)
 				rc = view_chunks(w, p, v);
 			if (rc == 0 && p->sequence == s->last && s->capture)

@@ -65,8 +65,7 @@ struct packet_walk {
 	uint64_t not_after; /* ... and the latest that there can be in it */
 	bool checked;	    /* that the stream has what it must have: */
 	struct reader_stream_check check;
-	bool has_before; /* a packet of the chunks was walked: */
-	uint64_t before;
+	uint64_t expected; /* the next packet, where none is missing */
 	struct reader_packet page[SELECTION_PAGE];
 	size_t n, at;
 };

@@ -18,6 +18,7 @@ ALTER TABLE capture_streams ADD COLUMN checksum BLOB;
 -- What a stream must have: its rows cannot vanish unseen.  NULL: not known.
 ALTER TABLE streams ADD COLUMN oldest INTEGER;              -- no packet above this one may be the stream's first in chunks
 ALTER TABLE streams ADD COLUMN newest INTEGER;              -- no packet below this one may be the stream's last in chunks
+ALTER TABLE streams ADD COLUMN held INTEGER;                -- complete packets in chunks
 ALTER TABLE streams ADD COLUMN damaged_packets INTEGER NOT NULL DEFAULT 0; -- taken out of service, wholly or in part
 
 -- The largest identifiers of rows that may lack a checksum.  One row.

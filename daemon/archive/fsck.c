@@ -1,0 +1,380 @@
+/*
+ * mprofd --fsck.
+ *
+ * First SQLite is asked whether the file's structure holds.  Where it does not, what can be read is saved into a new file (salvage.c).  Then
+ * every row is read and checked, as when a reader reports damage (mend.c), and rows without a checksum get one.
+ */
+#include "fsck.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cleanup.h"
+#include "memtraces.h"
+#include "migrations.h"
+#include "salvage.h"
+#include "writer-state.h"
+
+#define WAL_LIMIT (64u << 20)
+#define STEPS	  256 /* packets that are checked in one transaction */
+
+/* One of the two archives. */
+struct part {
+	const char *directory, *file, *owner, *of;
+	struct salvage salvage;
+	/* Check all rows.  *DAMAGED goes up by the rows that do not hold.  As archive_writer_open; -EBADMSG: SQLite cannot read it. */
+	int (*check)(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size);
+};
+
+/* ---- the trace archive -------------------------------------------------------------------------------------------------- */
+
+static const struct salvage_table trace_tables[] = {
+	{"identifiers", "identifiers", 1},
+	{"runs", "runs", 1},
+	{"streams", "streams", 1},
+	{"chunks", "pieces of packets", 1},
+	{"gaps", "gaps", 1},
+	{"captures", "captures", 1},
+	{"capture_streams", "ranges of captures", 0},
+	{"tails", "pieces of tails", 1},
+	{"unchecked", "notes on checksums", 1},
+	{NULL, NULL, 0},
+};
+
+/* Packets of a stream that is lost belong to a run of their own; and no identifier is given twice. */
+static const char trace_finish[] =
+	"BEGIN;"
+	"DELETE FROM tails WHERE capture NOT IN (SELECT id FROM captures);"
+	"DELETE FROM capture_streams WHERE capture NOT IN (SELECT id FROM captures);"
+	"INSERT OR IGNORE INTO streams (id, run, number, ring_bytes, ring_packets) SELECT DISTINCT stream, stream + "
+	"1000000000, 0, 0, 0 FROM chunks WHERE stream NOT IN (SELECT id FROM streams) AND checksum IS NOT NULL;"
+	"INSERT OR IGNORE INTO runs (id, source, key, name, state, began_real, ended_real, reason) SELECT DISTINCT "
+	"run, "
+	"'dir', 'saved-' || run, 'saved-' || run, 'ended', 0, 1, 'ended' FROM (SELECT run FROM streams UNION SELECT "
+	"run "
+	"FROM captures) WHERE run NOT IN (SELECT id FROM runs);"
+	"INSERT OR IGNORE INTO identifiers VALUES (0, 0, 0, 0);"
+	"UPDATE identifiers SET run = max(run, (SELECT coalesce(max(id), 0) FROM runs)), stream = max(stream, (SELECT "
+	"coalesce(max(id), 0) FROM streams)), capture = max(capture, (SELECT coalesce(max(id), 0) FROM captures));"
+	"INSERT OR IGNORE INTO unchecked VALUES (0, 0, 0, 0);"
+	"COMMIT;";
+
+/* One question with two numbers as its answer; false where there is none, or an error in *R. */
+static bool ask(struct archive_writer *w, sqlite3_stmt *s, int64_t *first, int64_t *second, int *r)
+{
+	int rc;
+
+	sqlite3_reset(s);
+	sqlite3_bind_int64(s, 1, *first);
+	sqlite3_bind_int64(s, 2, *second);
+	rc = sqlite3_step(s);
+	*r = database_error(w->db, rc);
+	if (rc != SQLITE_ROW)
+		return false;
+	*first = sqlite3_column_int64(s, 0);
+	*second = sqlite3_column_int64(s, 1);
+	sqlite3_reset(s);
+	return true;
+}
+
+typedef int check_call(struct archive_writer *w, int64_t first, int64_t second);
+
+static int check_packet(struct archive_writer *w, int64_t stream, int64_t sequence)
+{
+	return packet_mend(w, stream, (uint64_t)sequence, &(bool){false});
+}
+
+static int check_capture(struct archive_writer *w, int64_t capture, int64_t stream)
+{
+	bool damaged;
+	int r = archive_writer_mend(w, stream, 0, capture, &damaged);
+
+	return r == ARCHIVE_E_ABSENT ? 0 : r;
+}
+
+/* For each pair that SQL answers, which asks for the one behind (?1, ?2), do CALL; many in one transaction. */
+static int for_each(struct archive_writer *w, const char *sql, check_call *call)
+{
+	int64_t first = INT64_MIN, second = INT64_MIN;
+	sqlite3_stmt *s = NULL;
+	bool have = true;
+	int r = database_error(w->db, sqlite3_prepare_v2(w->db, sql, -1, &s, NULL));
+
+	while (r == 0 && have) {
+		r = archive_writer_begin(w);
+		for (int i = 0; r == 0 && i < STEPS && (have = ask(w, s, &first, &second, &r)); i++)
+			r = call(w, first, second);
+		sqlite3_reset(s);
+		if (r == 0)
+			r = archive_writer_commit(w);
+		else
+			archive_writer_rollback(w);
+	}
+	sqlite3_finalize(s);
+	return r;
+}
+
+/* Give the rows that SQL lists their checksums: ID first, then N numbers, ends, data.  UPDATE takes id and checksum. */
+static int add_checksums(sqlite3 *db, const char *list, const char *update, size_t n, uint64_t *added)
+{
+	sqlite3_stmt *s = NULL, *u = NULL;
+	uint8_t checksum[CHECKSUM_BYTES];
+	struct checksum_row row = {.n = n};
+	int rc = sqlite3_prepare_v2(db, list, -1, &s, NULL);
+	int at = (int)n + 2;
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_prepare_v2(db, update, -1, &u, NULL);
+	while (rc == SQLITE_OK && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+		for (size_t i = 0; i < n; i++)
+			row.numbers[i] = sqlite3_column_int64(s, (int)i + 2);
+		row.ends = sqlite3_column_blob(s, at);
+		row.ends_bytes = (size_t)sqlite3_column_bytes(s, at);
+		row.data = sqlite3_column_blob(s, at + 1);
+		row.data_bytes = (size_t)sqlite3_column_bytes(s, at + 1);
+		checksum_make(&row, checksum);
+		sqlite3_bind_int64(u, 1, sqlite3_column_int64(s, 0));
+		sqlite3_bind_int64(u, 2, sqlite3_column_int64(s, 1));
+		sqlite3_bind_blob(u, 3, checksum, sizeof(checksum), SQLITE_STATIC);
+		rc = sqlite3_step(u);
+		sqlite3_reset(u);
+		rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+		++*added;
+	}
+	sqlite3_finalize(s);
+	sqlite3_finalize(u);
+	return rc == SQLITE_DONE ? 0 : database_error(db, rc);
+}
+
+/* A packet's, a tail's or a range's rows at a time, so that no transaction grows without bound. */
+static int check_unchecked(struct archive_writer *w, FILE *out)
+{
+	static const char *const lists[][3] = {
+		{"SELECT id, 0, stream, sequence, offset, length, flags, first_timestamp, packet_bytes, codec, ends, "
+		 "data FROM "
+		 "chunks WHERE checksum IS NULL LIMIT 256",
+		 "UPDATE chunks SET checksum = ?3 WHERE id = ?1 AND ?2 = 0"},
+		{"SELECT id, 0, capture, stream, sequence, offset, length, first_timestamp, packet_bytes, codec, NULL, "
+		 "data "
+		 "FROM tails WHERE checksum IS NULL LIMIT 256",
+		 "UPDATE tails SET checksum = ?3 WHERE id = ?1 AND ?2 = 0"},
+		{"SELECT capture, stream, capture, stream, first_sequence, last_sequence, last_offset, tail_bytes, "
+		 "NULL, NULL "
+		 "FROM capture_streams WHERE checksum IS NULL LIMIT 256",
+		 "UPDATE capture_streams SET checksum = ?3 WHERE capture = ?1 AND stream = ?2"},
+	};
+	static const size_t numbers[] = {8, 8, 6};
+	uint64_t total = 0, added;
+	int r = database_run(w->db,
+			     "UPDATE capture_streams SET tail_bytes = (SELECT coalesce(sum(length), 0) FROM tails t "
+			     "WHERE t.capture = capture_streams.capture AND t.stream = capture_streams.stream) "
+			     "WHERE checksum IS NULL");
+
+	for (size_t i = 0; i < 3 && r == 0; i++) {
+		do {
+			added = 0;
+			r = archive_writer_begin(w);
+			if (r == 0)
+				r = add_checksums(w->db, lists[i][0], lists[i][1], numbers[i], &added);
+			if (r == 0)
+				r = archive_writer_commit(w);
+			else
+				archive_writer_rollback(w);
+			total += added;
+		} while (r == 0 && added);
+	}
+	if (r == 0)
+		r = database_run(
+			w->db,
+			"UPDATE streams SET oldest = coalesce(oldest, (SELECT min(sequence) FROM chunks k WHERE "
+			"k.stream = streams.id)), newest = coalesce(newest, (SELECT max(sequence) FROM chunks k "
+			"WHERE k.stream = streams.id AND flags & 1)), held = coalesce(held, (SELECT count(*) FROM "
+			"chunks k WHERE k.stream = streams.id AND flags & 1))");
+	if (r == 0)
+		r = database_run(w->db, "UPDATE unchecked SET chunks = 0, tails = 0, captures = 0");
+	if (r == 0 && total)
+		fprintf(out, "%" PRIu64 " rows from an earlier version have checksums now.\n", total);
+	return r;
+}
+
+static int count_strays(struct archive_writer *w, uint64_t *strays)
+{
+	int64_t n = 0;
+	int r = database_number(w->db, "SELECT count(*) FROM chunks WHERE stream NOT IN (SELECT id FROM streams)", &n);
+
+	*strays = (uint64_t)n;
+	return r || n == 0 ? r : database_run(w->db, "DELETE FROM chunks WHERE stream NOT IN (SELECT id FROM streams)");
+}
+
+static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size)
+{
+	struct archive_writer_options options = {.wal_limit_bytes = WAL_LIMIT, .level = 3};
+	CLEANUP(archive_writer_freep) struct archive_writer *w = NULL;
+	struct archive_damage d;
+	uint64_t strays = 0;
+	int r = archive_writer_open(&w, state, &options, sentence, size);
+
+	if (r != 0)
+		return r;
+	r = database_intact(w->db);
+	if (r == 0)
+		r = for_each(w,
+			     "SELECT stream, sequence FROM chunks WHERE (stream, sequence) > (?1, ?2) ORDER BY stream, "
+			     "sequence "
+			     "LIMIT 1",
+			     check_packet);
+	if (r == 0) /* a stream of which nothing is left */
+		r = for_each(w, "SELECT id, 0 FROM streams WHERE id > ?1 AND ?2 IS NOT NULL ORDER BY id LIMIT 1",
+			     check_packet);
+	if (r == 0)
+		r = for_each(w,
+			     "SELECT capture, stream FROM capture_streams WHERE (capture, stream) > (?1, ?2) ORDER BY "
+			     "capture, "
+			     "stream LIMIT 1",
+			     check_capture);
+	if (r == 0)
+		r = count_strays(w, &strays);
+	if (r == 0)
+		r = check_unchecked(w, out);
+	d = archive_writer_damage(w);
+	*damaged = d.pieces + strays + (d.pieces + strays ? 0 : d.packets);
+	if (d.packets)
+		fprintf(out, "%" PRIu64 " packets are lost wholly or in part; gaps of the reason damaged say which.\n",
+			d.packets);
+	return r;
+}
+
+/* ---- the archive of memory profiles ------------------------------------------------------------------------------------- */
+
+static const struct salvage_table memtrace_tables[] = {
+	{"identifiers", "identifiers", 1},
+	{"recordings", "recordings", 1},
+	{"pieces", "pieces of recordings", 1},
+	{"unchecked", "notes on checksums", 1},
+	{NULL, NULL, 0},
+};
+
+static const char memtrace_finish[] =
+	"BEGIN;"
+	"DELETE FROM pieces WHERE recording NOT IN (SELECT id FROM recordings);"
+	"INSERT OR IGNORE INTO identifiers VALUES (0, 0);"
+	"UPDATE identifiers SET recording = max(recording, (SELECT coalesce(max(id), 0) FROM recordings));"
+	"INSERT OR IGNORE INTO unchecked VALUES (0, 0);"
+	"COMMIT;";
+
+static int check_memtraces(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size)
+{
+	struct memtraces_options options = {.wal_limit_bytes = WAL_LIMIT, .level = 3};
+	CLEANUP(memtraces_freep) struct memtraces *m = NULL;
+	uint64_t added = 0;
+	int r = memtraces_open(&m, state, &options, sentence, size);
+
+	if (r == 0)
+		r = memtraces_check_all(m, damaged, &added);
+	if (added)
+		fprintf(out, "%" PRIu64 " pieces from an earlier version have checksums now.\n", added);
+	return r;
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------------------------ */
+
+static const char *words(int r)
+{
+	return r == -EBADMSG || r == ARCHIVE_E_DAMAGED ? "it is damaged"
+	       : r == ARCHIVE_E_FULL		       ? "the disk is full"
+	       : r == ARCHIVE_E_BUSY		       ? "another program holds it locked"
+	       : r > 0				       ? "it cannot be read"
+						       : strerror(-r);
+}
+
+/* Save what can be read; the directory is locked meanwhile. */
+static int save(const char *state, const struct part *p, const char *path, FILE *out)
+{
+	CLEANUP(freep) char *directory = NULL;
+	CLEANUP(closep) int lock = -1;
+	struct salvage s = p->salvage;
+	char sentence[512];
+	int r = database_directory(state, p->directory, &directory, &lock, sentence, sizeof(sentence));
+
+	if (r != 0)
+		return r;
+	fprintf(out, "%s: SQLite cannot read all of it; what can be read is saved.\n", path);
+	s.path = path;
+	return salvage_run(&s, out);
+}
+
+static int check_part(const char *state, const struct part *p, const char *path, FILE *out)
+{
+	char sentence[512] = "";
+	uint64_t damaged = 0;
+	bool was_saved = false, is_patched = false;
+	int r = p->check(state, out, &damaged, sentence, sizeof(sentence));
+
+	if (r == -EBUSY) {
+		fprintf(out, "%s: %s runs on this archive; stop it first.\n", path, p->owner);
+		return 2;
+	}
+	if (r == -EBADMSG || r == -EIO || r == ARCHIVE_E_NEWER || r == ARCHIVE_E_ABSENT) {
+		is_patched = salvage_header(path) == 1;
+		if (r == ARCHIVE_E_NEWER && !is_patched) {
+			fprintf(out, "%s\n", sentence);
+			return 2;
+		}
+		r = save(state, p, path, out);
+		was_saved = r == 0;
+		if (r == 0)
+			r = p->check(state, out, &damaged, sentence, sizeof(sentence));
+	}
+	if (r != 0) {
+		fprintf(out, "%s: it cannot be checked: %s.\n", path, words(r));
+		return 2;
+	}
+	if (damaged)
+		fprintf(out, "%s: %" PRIu64 " rows were damaged and are out of service.\n", path, damaged);
+	if (!damaged && !was_saved)
+		fprintf(out, "%s: all of it is whole.\n", path);
+	else
+		fprintf(out, "%s: all that is left is whole.\n", path);
+	return damaged || was_saved;
+}
+
+int archive_fsck(const char *state, FILE *out)
+{
+	const struct part parts[] = {
+		{"archive",
+		 "archive/trace.db",
+		 "mprofd",
+		 "traces",
+		 {NULL, migrations_trace, trace_tables, trace_finish},
+		 check_trace},
+		{"memtraces",
+		 "memtraces/memtraces.db",
+		 "mprofd-sink",
+		 "memory profiles",
+		 {NULL, migrations_memtraces, memtrace_tables, memtrace_finish},
+		 check_memtraces},
+	};
+	int result = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		CLEANUP(freep) char *path = NULL;
+		struct stat st;
+		int r;
+
+		if (asprintf(&path, "%s/%s", state, parts[i].file) < 0) {
+			path = NULL;
+			return 2;
+		}
+		if (stat(path, &st) < 0) {
+			fprintf(out, "%s: there is no archive of %s.\n", path, parts[i].of);
+			continue;
+		}
+		r = check_part(state, &parts[i], path, out);
+		result = r > result ? r : result;
+		fflush(out);
+	}
+	return result;
+}

@@ -1,0 +1,292 @@
+/*
+ * Saving what can be read of a damaged file.
+ *
+ * SQLite reports damage where it meets it and goes no further.  A table is therefore read upwards by its row numbers; where that fails, single rows are
+ * asked for until one answers, and reading goes on behind it.  Each question is bounded, so that damage that looks like a large number
+ * costs no more than PROBES questions a table.  Whether the rows are right is for their checksums to say, later.
+ */
+#include "salvage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "archive.h"
+#include "cleanup.h"
+#include "database.h"
+
+#define PROBES	    (1u << 18)
+#define BATCH	    1000u
+#define HEADER_SIZE 100
+
+/* ---- the file's header ---------------------------------------------------------------------------------------------------- */
+
+/* What SQLite writes there for the settings of database.c: offset, length, bytes. */
+static const struct {
+	size_t at, len;
+	const char *bytes;
+} constants[] = {
+	{0, 16, "SQLite format 3"},
+	{16, 2, "\0\1"},     /* pages of 64 KiB */
+	{18, 2, "\2\2"},     /* WAL */
+	{20, 4, "\0\100  "}, /* no reserved bytes; fractions that never differ */
+	{44, 4, "\0\0\0\4"}, /* schema format */
+	{56, 4, "\0\0\0\1"}, /* UTF-8 */
+};
+
+int salvage_header(const char *path)
+{
+	CLEANUP(closep) int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	char header[HEADER_SIZE];
+	int wrong = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (pread(fd, header, sizeof(header), 0) != (ssize_t)sizeof(header))
+		return 0;
+	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++) {
+		if (memcmp(header + constants[i].at, constants[i].bytes, constants[i].len) == 0)
+			continue;
+		wrong = 1;
+		if (pwrite(fd, constants[i].bytes, constants[i].len, (off_t)constants[i].at) !=
+		    (ssize_t)constants[i].len)
+			return -EIO;
+	}
+	return wrong;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+
+struct copy {
+	const struct salvage_table *table;
+	sqlite3 *from, *to;
+	sqlite3_stmt *insert;
+	uint64_t copied, refused, in_batch;
+	unsigned probes; /* left */
+	bool damaged;
+	FILE *out;
+};
+
+/* The statement that inserts what FROM's columns are named like. */
+static int prepare_insert(struct copy *c, sqlite3_stmt *from)
+{
+	CLEANUP(freep) char *sql = NULL;
+	size_t size;
+	FILE *f = open_memstream(&sql, &size);
+	int n = sqlite3_column_count(from);
+
+	if (!f)
+		return -ENOMEM;
+	fprintf(f, "INSERT OR REPLACE INTO %s (", c->table->name);
+	for (int i = 0; i < n; i++)
+		fprintf(f, "%s\"%s\"", i ? ", " : "", sqlite3_column_name(from, i));
+	fputs(") VALUES (", f);
+	for (int i = 0; i < n; i++)
+		fprintf(f, "%s?%d", i ? ", " : "", i + 1);
+	fputs(")", f);
+	if (fclose(f) != 0)
+		return -ENOMEM;
+	return database_error(c->to, sqlite3_prepare_v2(c->to, sql, -1, &c->insert, NULL));
+}
+
+static int copy_row(struct copy *c, sqlite3_stmt *from)
+{
+	int r = c->insert ? 0 : prepare_insert(c, from);
+
+	if (r != 0)
+		return r;
+	for (int i = 0; i < sqlite3_column_count(from); i++)
+		sqlite3_bind_value(c->insert, i + 1, sqlite3_column_value(from, i));
+	r = sqlite3_step(c->insert);
+	sqlite3_reset(c->insert);
+	sqlite3_clear_bindings(c->insert);
+	if (r == SQLITE_FULL || r == SQLITE_NOMEM || (r & 0xff) == SQLITE_IOERR)
+		return database_error(c->to, r);
+	*(r == SQLITE_DONE ? &c->copied : &c->refused) += 1;
+	if (++c->in_batch < BATCH)
+		return 0;
+	c->in_batch = 0;
+	return database_run(c->to, "COMMIT; BEGIN");
+}
+
+/* Copy upwards behind *LAST, which becomes the last row that was read.  1: damage came in the way. */
+static int copy_up(struct copy *c, int64_t *last)
+{
+	sqlite3_stmt *s = NULL;
+	char sql[160];
+	int rc, r = 0;
+
+	snprintf(sql, sizeof(sql),
+		 c->table->has_rowid ? "SELECT * FROM %s WHERE id > ?1 ORDER BY id" : "SELECT * FROM %s",
+		 c->table->name);
+	rc = sqlite3_prepare_v2(c->from, sql, -1, &s, NULL);
+	if (rc == SQLITE_OK && c->table->has_rowid)
+		sqlite3_bind_int64(s, 1, *last);
+	while (rc == SQLITE_OK && r == 0 && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+		rc = SQLITE_OK;
+		if (c->table->has_rowid)
+			*last = sqlite3_column_int64(s, 0);
+		r = copy_row(c, s);
+	}
+	sqlite3_finalize(s);
+	return r ? r : rc == SQLITE_DONE ? 0 : 1;
+}
+
+/* Find a row behind *LAST that can be read, and copy it.  1: there is none, as far as was looked. */
+static int probe(struct copy *c, int64_t *last)
+{
+	sqlite3_stmt *s = NULL;
+	char sql[160];
+	int r = 1;
+
+	snprintf(sql, sizeof(sql), "SELECT * FROM %s WHERE id = ?1", c->table->name);
+	if (sqlite3_prepare_v2(c->from, sql, -1, &s, NULL) != SQLITE_OK)
+		return 1;
+	while (r == 1 && c->probes && *last < INT64_MAX) {
+		c->probes--;
+		++*last;
+		sqlite3_reset(s);
+		sqlite3_bind_int64(s, 1, *last);
+		if (sqlite3_step(s) == SQLITE_ROW)
+			r = copy_row(c, s);
+	}
+	sqlite3_finalize(s);
+	return r;
+}
+
+static int copy_table(struct copy *c)
+{
+	int64_t last = -1; /* no row has a lower number */
+	int r = database_run(c->to, "BEGIN");
+
+	if (r != 0)
+		return r;
+	while ((r = copy_up(c, &last)) == 1) {
+		c->damaged = true;
+		if (!c->table->has_rowid || (r = probe(c, &last)) == 1) {
+			r = 0;
+			break;
+		}
+		if (r != 0)
+			break;
+	}
+	sqlite3_finalize(c->insert);
+	if (r != 0) {
+		sqlite3_exec(c->to, "ROLLBACK", NULL, NULL, NULL);
+		return r;
+	}
+	fprintf(c->out, "%s: %" PRIu64 " saved%s%s\n", c->table->rows, c->copied, c->refused ? ", some refused" : "",
+		c->damaged ? ", others cannot be read" : "");
+	return database_run(c->to, "COMMIT");
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------------ */
+
+static int open_damaged(const char *path, sqlite3 **db)
+{
+	int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+	/* What is wrong with one table's definition does not hide the others. */
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(*db, "PRAGMA writable_schema = ON; PRAGMA cell_size_check = ON;", NULL, NULL, NULL);
+	return rc == SQLITE_OK ? 0 : -EBADMSG;
+}
+
+static void remove_with_log(const char *path)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm"};
+	char *name;
+
+	for (size_t i = 0; i < 3; i++) {
+		if (asprintf(&name, "%s%s", path, suffixes[i]) < 0)
+			return;
+		unlink(name);
+		free(name);
+	}
+}
+
+/* Move PATH and its log to PATH.damaged-N, for the first N that is free. */
+static int move_away(const char *path, FILE *out)
+{
+	static const char *const suffixes[] = {"-wal", "-shm", ""};
+	struct stat st;
+	char *to, *name, *target;
+	int n = 0, r = 0;
+
+	do {
+		if (asprintf(&to, "%s.damaged-%d", path, ++n) < 0)
+			return -ENOMEM;
+		r = lstat(to, &st);
+		if (r == 0)
+			free(to);
+	} while (r == 0 && n < 1000);
+	if (r == 0)
+		return -EEXIST;
+	r = 0;
+	for (size_t i = 0; i < 3 && r == 0; i++) {
+		if (asprintf(&name, "%s%s", path, suffixes[i]) < 0)
+			r = -ENOMEM;
+		else if (asprintf(&target, "%s%s", to, suffixes[i]) < 0)
+			r = -ENOMEM, free(name);
+		else {
+			if (rename(name, target) < 0 && (errno != ENOENT || suffixes[i][0] == '\0'))
+				r = -errno;
+			free(name);
+			free(target);
+		}
+	}
+	if (r == 0)
+		fprintf(out, "The damaged file is kept as %s; remove it when it is not wanted.\n", to);
+	free(to);
+	return r;
+}
+
+static int copy_all(const struct salvage *s, sqlite3 *from, sqlite3 *to, FILE *out)
+{
+	int r = database_run(to, "PRAGMA foreign_keys = OFF");
+
+	for (const struct salvage_table *t = s->tables; t->name && r == 0; t++) {
+		struct copy c = {.table = t, .from = from, .to = to, .probes = PROBES, .out = out};
+
+		r = copy_table(&c);
+	}
+	if (r == 0 && s->finish)
+		r = database_run(to, s->finish);
+	if (r == 0)
+		r = database_error(to, sqlite3_wal_checkpoint_v2(to, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+	return r;
+}
+
+int salvage_run(const struct salvage *s, FILE *out)
+{
+	CLEANUP(freep) char *path = NULL;
+	sqlite3 *from = NULL, *to = NULL;
+	char sentence[512];
+	struct stat st;
+	int r;
+
+	if (asprintf(&path, "%s.saved", s->path) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	remove_with_log(path);
+	r = stat(s->path, &st) < 0 ? -errno : database_open(&to, path, s->migrations, sentence, sizeof(sentence));
+	if (r == 0)
+		r = open_damaged(s->path, &from);
+	if (r == 0)
+		r = copy_all(s, from, to, out);
+	sqlite3_close(from);
+	sqlite3_close(to);
+	if (r == 0 && (chown(path, st.st_uid, st.st_gid) < 0 || chmod(path, st.st_mode & 0777) < 0))
+		r = -errno;
+	if (r == 0)
+		r = move_away(s->path, out);
+	if (r == 0 && rename(path, s->path) < 0)
+		r = -errno;
+	remove_with_log(path);
+	return r;
+}

@@ -1,0 +1,401 @@
+"""Bits that flip on the disk: no wrong byte is served, what is gone is declared, and nothing crashes or hangs: damage.py BUILD-DIRECTORY [TEST…]
+
+MPROF_SEED repeats a run; MPROF_FLIPS says how many bits flip in rows and pieces (60), and half as many anywhere in the files.
+"""
+
+import contextlib
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tarfile
+import time
+
+import daemons
+
+ARCHIVES = os.path.join(daemons.HERE, "..", "archives")
+sys.path.append(ARCHIVES)
+
+import make
+import sink
+
+FLIPS = int(os.environ.get("MPROF_FLIPS", "60"))
+TRACE, MEMTRACES = "archive/trace.db", "memtraces/memtraces.db"
+# What is flipped: the file, the table, its key, and the columns.
+ROWS = {
+    "chunks": (TRACE, "rowid", ("stream", "sequence", "offset", "length", "flags", "first_timestamp", "packet_bytes", "codec", "ends", "data", "data", "data", "checksum")),
+    "tails": (TRACE, "rowid", ("capture", "stream", "sequence", "offset", "length", "first_timestamp", "packet_bytes", "codec", "data", "data", "checksum")),
+    "capture_streams": (TRACE, "capture * 1000000 + stream", ("first_sequence", "last_sequence", "last_offset", "tail_bytes", "checksum")),
+    "pieces": (MEMTRACES, "rowid", ("recording", "offset", "length", "codec", "data", "data", "data", "checksum")),
+}
+WEIGHTS = {"chunks": 5, "tails": 2, "capture_streams": 1, "pieces": 3}
+CORRUPT = "mprofd: error: "
+
+
+class Flipped(sink.Sink):
+    """A copy of the archives; each row has a checksum unless OLD."""
+
+    def __init__(self, source):
+        super().__init__(config=make.CONFIG)
+        shutil.rmtree(self.state)
+        shutil.copytree(source, self.state)
+
+
+def unpack(directory):
+    """The set of an earlier version as the programs of today have it after --fsck."""
+    with tarfile.open(os.path.join(ARCHIVES, "schema-1", "state.tar.xz")) as tar:
+        tar.extractall(directory, filter="data")
+    return directory
+
+
+def fsck(state, timeout=120):
+    done = subprocess.run([daemons.program("mprofd"), "--fsck", "--state", state], capture_output=True, text=True, timeout=timeout, check=False)
+    if done.returncode not in (0, 1, 2) or "ERROR: " in done.stderr or "runtime error" in done.stderr:
+        raise AssertionError(f"--fsck ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.returncode, done.stdout + done.stderr
+
+
+def settle(state):
+    """Bring what the logs hold into the files, so that a flip in a file is not hidden by a log."""
+    for name in (TRACE, MEMTRACES):
+        with contextlib.closing(sqlite3.connect(os.path.join(state, name))) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+class Damage(daemons.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.seed = int(os.environ.get("MPROF_SEED", time.time_ns() % 2**32))
+        cls.random = random.Random(cls.seed)
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(lambda: print(f"MPROF_SEED={self.seed}", file=sys.stderr) if self._outcome.result.failures or self._outcome.result.errors else None)
+        self.whole = os.path.join(os.getcwd(), "whole")
+        code, said = fsck(unpack(self.whole))
+        self.assertEqual(code, 0, said)
+        self.assertIn("have checksums now", said)
+        settle(self.whole)
+
+    def daemons_of(self, directory, serve=True):
+        os.makedirs(directory)
+        os.chdir(directory)
+        d = Flipped(self.whole)
+        self.addCleanup(d.__exit__)
+        if serve:
+            d.start_server()
+        return d
+
+    def bodies(self, d):
+        """What each body is, of the whole archives."""
+        found = {}
+        for path in make.paths(d):
+            if make.is_body(path):
+                status, _, body = d.ask(path)
+                self.assertEqual(status, 200, path)
+                found[path] = body
+        return found
+
+    def fetch(self, d, path, headers=None):
+        """(status, body); a body that was broken off is None."""
+        try:
+            status, _, body = d.ask(path, headers=headers or {}, timeout=30)
+        except (ConnectionError, daemons.http.client.HTTPException):
+            return 0, None
+        if headers and status == 200:
+            done = subprocess.run(["zstd", "-dcq"], input=body, capture_output=True, check=False)
+            body = done.stdout if done.returncode == 0 else b"not unpacked"
+        return status, body
+
+    # ---- flips
+
+    def choose(self, state, table):
+        """A row and a column, by weights of the columns alone: (file, table, key, column, value)."""
+        file, key, columns = ROWS[table]
+        with contextlib.closing(sqlite3.connect(os.path.join(state, file))) as db:
+            keys = [row[0] for row in db.execute(f"SELECT {key} FROM {table} ORDER BY 1")]
+            at, column = self.random.choice(keys), self.random.choice(columns)
+            value = db.execute(f"SELECT {column} FROM {table} WHERE {key} = ?", (at,)).fetchone()[0]
+        return file, key, at, column, value
+
+    def flip_cell(self, state, table):
+        """One bit of one cell, by SQL.  Returns what it was, and what undoes it."""
+        file, key, at, column, value = self.choose(state, table)
+        if value is None or value == b"":
+            return None
+        if isinstance(value, bytes):
+            bit = self.random.randrange(8 * len(value))
+            flipped = bytearray(value)
+            flipped[bit // 8] ^= 1 << bit % 8
+            flipped = bytes(flipped)
+        else:
+            bit = self.random.randrange(63 if column not in ("codec", "flags") else 3)
+            flipped = value ^ 1 << bit
+        self.put(state, table, key, at, column, flipped)
+        return f"{table} {at}.{column} bit {bit}", lambda: self.put(state, table, key, at, column, value)
+
+    def put(self, state, table, key, at, column, value):
+        with contextlib.closing(sqlite3.connect(os.path.join(state, ROWS[table][0]), isolation_level=None)) as db:
+            db.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (value, at))
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def flip_stored(self, state, table):
+        """One bit of a blob where it lies in the file."""
+        file, _, at, column, value = self.choose(state, table)
+        path = os.path.join(state, file)
+        if not isinstance(value, bytes) or len(value) < 12:
+            return None
+        with open(path, "rb") as f:
+            content = f.read()
+        where = content.find(value[: min(len(value), 64)])
+        if where < 0:
+            return None
+        bit = self.random.randrange(8 * min(len(value), 64 if len(value) > 30_000 else len(value)))
+        return f"{table} {at}.{column} in the file, bit {bit}", flip_file(path, where + bit // 8, bit % 8)
+
+    def check(self, d, what, whole):
+        """No answer is wrong, and what is not answered is an error that says so."""
+        missing = 0
+        for path, want in whole.items():
+            for headers in (None, {"Accept-Encoding": "zstd"} if "ctf.tar" not in path else None):
+                status, body = self.fetch(d, path, headers)
+                self.assertTrue(body == want or status in (0, 404, 410, 500, 503) or body is None, f"{what}: {path} is wrong: status {status}, {len(body or b'')} bytes of {len(want)}")
+                missing += body != want
+        return missing
+
+    def test_flips_in_rows(self):
+        """In pieces, tails, ranges and their rows, by SQL and where they lie in the file: none is served."""
+        d = self.daemons_of("rows")
+        whole = self.bodies(d)
+        # Rows of packets that are not complete, of guests that run, are like a commit that never was when they vanish as a whole.
+        noticed = silent = 0
+        while noticed + silent < FLIPS:
+            table = self.random.choices(list(WEIGHTS), WEIGHTS.values())[0]
+            flip = self.random.choice((self.flip_cell, self.flip_cell, self.flip_stored))(d.state, table)
+            if not flip:
+                continue
+            what, undo = flip
+            self.restart_reader(d)
+            missing = self.check(d, what, whole)
+            noticed += missing > 0
+            silent += missing == 0
+            undo()
+        self.restart_reader(d)
+        self.assertEqual(self.check(d, "nothing flipped", whole), 0)
+        print(f"{FLIPS} flips in rows: {noticed} noticed, {silent} changed no answer", file=sys.stderr)
+        self.assertGreater(noticed, FLIPS // 2)
+
+    def restart_reader(self, d):
+        """So that it holds no page of what was there before."""
+        d.kill_server()
+        d.start_server()
+
+    # ---- what is done about it
+
+    def damage(self, d, sql, file=TRACE):
+        with contextlib.closing(sqlite3.connect(os.path.join(d.state, file), isolation_level=None)) as db:
+            db.execute(sql)
+
+    def metric(self, d, name):
+        return next(int(line.split()[1]) for line in d.get("/metrics").decode().splitlines() if line.startswith(f"{name} "))
+
+    def test_declared(self):
+        """What is damaged is told to the collector, which looks by itself: a gap, the metrics and the log have it, and the rest is served."""
+        d = self.daemons_of("declared")
+        run = d.run_list("web")[0]["run"]
+        path = f"/v1/domains/web/trace?run={run}&stream=0"
+        before = d.get(path)
+        self.damage(d, "UPDATE chunks SET data = CAST(zeroblob(length(data)) AS BLOB) WHERE sequence = 65539 AND offset = 30")
+        status, body = self.fetch(d, path)
+        self.assertTrue(body is None and status == 0, (status, body and len(body)))
+        d.start_collector()
+        d.wait(lambda: self.fetch(d, path)[0] == 200)
+        after = d.get(path)
+        self.assertLess(len(after), len(before) - 1_000_000)
+        self.assertEqual(after[:5130], before[:5130])  # the packet before it
+        gaps = [gap for page in d.packets("web", f"&run={run}&stream=0") for gap in page["gaps"] if gap["reason"] == "damaged"]
+        self.assertEqual([(g["kind"], g["after_sequence"], g["next_sequence"], g["packets"]) for g in gaps], [("lost", 65539, 65540, 1)])
+        self.assertEqual(self.metric(d, "mprofd_archive_damaged_packets"), 1)
+        self.assertEqual(self.metric(d, "mprofd_damaged_pieces_total"), 1)
+        self.assertIn("damaged on the disk and are out of service", d.said())
+        self.assertIn("damaged on the disk and not served", d.said())
+        d.stop()
+        self.assertEqual(fsck(d.state)[0], 0)
+
+    def test_vanished(self):
+        """A packet's rows that are gone, at either end or between, are missed."""
+        for where, sequence in (("first", "min"), ("last", "max")):
+            d = self.daemons_of(f"{where}")
+            d.start_collector()
+            with daemons.Ring("rings/new.ctf") as ring:
+                d.wait(lambda d=d: d.domain("new"))
+                for _ in range(4):
+                    ring.add_packet()
+                    ring.add_slowly(20)
+                d.wait_archived(ring, "new", ring.n - 60)
+                d.stop_collector()
+                of = "stream = (SELECT s.id FROM streams s JOIN runs r ON r.id = s.run WHERE r.name = 'new')"
+                complete = f"(SELECT {sequence}(sequence) FROM chunks WHERE {of} AND flags & 1)"
+                self.damage(d, f"UPDATE chunks SET stream = 77777 WHERE {of} AND sequence {'<=' if where == 'first' else '>='} {complete}")
+                self.assertEqual(d.ask("/v1/domains/new/trace")[0], 500)
+                d.start_collector()
+                d.wait(lambda d=d: self.fetch(d, "/v1/domains/new/trace")[0] == 200)
+                gaps = [gap["reason"] for page in d.packets("new") for gap in page["gaps"]]
+                self.assertIn("damaged", gaps)
+            d.stop()
+
+    def test_profile(self):
+        """A memory profile ends before what is damaged of it."""
+        d = self.daemons_of("profile")
+        with contextlib.closing(sqlite3.connect(os.path.join(d.state, MEMTRACES))) as db:
+            (recording,) = db.execute("SELECT recording FROM pieces WHERE offset > 0").fetchone()
+        path = f"/v1/memtraces/{recording}"
+        whole = d.get(f"{path}/data")
+        self.damage(d, f"UPDATE pieces SET data = CAST(data || x'00' AS BLOB) WHERE recording = {recording} AND offset > 0", MEMTRACES)
+        self.assertIsNone(self.fetch(d, f"{path}/data")[1])
+        d.start_sink()
+        d.wait(lambda: d.json(path)["damaged"] or self.fetch(d, f"{path}/data") and None)
+        after = d.get(f"{path}/data")
+        self.assertTrue(0 < len(after) < len(whole) and whole.startswith(after))
+        self.assertEqual(d.json(path)["damaged"], len(whole) - len(after))
+        self.assertEqual(self.metric(d, "mprofd_memtraces_damaged_bytes"), len(whole) - len(after))
+        self.assertEqual(d.metric("damaged_pieces_total"), 1)
+
+    def test_false_reports(self):
+        """The collector and the sink believe no report."""
+        d = self.daemons_of("reports")
+        whole = self.bodies(d)
+        d.start_sink()
+        d.start_collector()
+        whole = self.bodies(d)
+        for stream, sequence, capture in ((1001, 65538, 0), (1001, 65540, 501), (1001, 2**63 - 1, 0), (99, 1, 0), (1003, 2, 502), (1001, 0, 0)):
+            self.assertEqual(ask(d, f"damaged 7\nstream={stream}\nsequence={sequence}\ncapture={capture}").split()[:3], ["error", "7", "status=404"])
+        for text in ("damaged 7", "damaged 7\nstream=1", "damaged 7\nstream=-1\nsequence=1", f"damaged 7\nstream={2**64 - 1}\nsequence=1"):
+            self.assertIn("status=400", ask(d, text))
+        self.assertEqual(d.say("damaged", recording=1)[1]["status"], "404")
+        self.assertEqual(d.say("damaged")[1]["status"], "400")
+        self.assertEqual(self.check(d, "false reports", whole), 0)
+
+    # ---- --fsck, and flips anywhere
+
+    def test_fsck(self):
+        """It says what is gone, saves what is whole, and wants the archive for itself."""
+        d = self.daemons_of("fsck")
+        d.start_collector()
+        d.start_sink()
+        code, said = fsck(d.state)
+        self.assertEqual(code, 2)
+        self.assertIn("mprofd runs on this archive; stop it first", said)
+        self.assertIn("mprofd-sink runs on this archive; stop it first", said)
+        d.stop_collector()
+        d.stop_sink()
+        self.damage(d, "UPDATE chunks SET first_timestamp = first_timestamp + 1 WHERE stream = 1001 AND sequence = 65538")
+        self.damage(d, "UPDATE pieces SET length = length - 1 WHERE recording = 1", MEMTRACES)
+        code, said = fsck(d.state)
+        self.assertEqual(code, 1, said)
+        self.assertIn("1 packets are lost wholly or in part", said)
+        self.assertIn("all that is left is whole", said)
+        self.assertEqual(fsck(d.state)[0], 0)
+        self.assertEqual(d.json("/v1/memtraces/1")["bytes"], 0)
+        self.assertIn("damaged", [gap["reason"] for page in d.packets("web", "&run=101&stream=0") for gap in page["gaps"]])
+
+    def test_salvage(self):
+        """A file that SQLite cannot read whole: every packet that can be read is there afterwards, byte for byte."""
+        d = self.daemons_of("salvage")
+        whole = self.bodies(d)
+        d.stop_server()
+        path = os.path.join(d.state, TRACE)
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'chunks_by_position'").fetchone()[0]
+        with open(path, "r+b") as f:
+            f.seek((root - 1) * 65536)
+            f.write(os.urandom(4096))
+        code, said = fsck(d.state)
+        self.assertEqual(code, 1, said)
+        self.assertIn("what can be read is saved", said)
+        self.assertTrue(os.path.exists(f"{path}.damaged-1"))
+        d.start_server()
+        self.assertEqual(self.check(d, "salvage", whole), 0)
+        self.assertEqual(fsck(d.state)[0], 0)
+
+    def test_flips_anywhere(self):
+        """Anywhere in the files, and worse than bits: an answer or a sentence of each program, never a crash or a hang."""
+        d = self.daemons_of("anywhere", serve=False)
+        d.start_server()
+        paths = [path for path in make.paths(d) if "tail=raw" not in path]
+        d.stop_server()
+        codes = []
+        for number in range(max(FLIPS // 2, 4)):
+            shutil.rmtree(d.state)
+            shutil.copytree(self.whole, d.state)
+            file = self.random.choice((TRACE, TRACE, MEMTRACES))
+            what = self.vandalize(os.path.join(d.state, file), number)
+            with self.subTest(f"{file} {what}"):
+                d.start_server()
+                for path in self.random.sample(paths, min(len(paths), 12)):
+                    self.fetch(d, path)
+                self.assertIsNone(d.server.poll(), f"{what}: mprofd-http ended\n{d.said()[-2000:]}")
+                d.stop_server()
+                self.run_briefly(d, "mprofd", "--source", f"dir:{d.rings}")
+                self.run_briefly(d, "mprofd-sink")
+                codes.append(fsck(d.state)[0])
+        print(f"{len(codes)} flips anywhere: --fsck said {[codes.count(code) for code in (0, 1, 2)]} times 0, 1, 2", file=sys.stderr)
+
+    def vandalize(self, path, number):
+        """A bit; every eighth time a whole sector, where structures are likely: at the beginning of a page."""
+        size = os.path.getsize(path)
+        if number % 8 == 7:
+            at = self.random.randrange(size // 65536) * 65536 + self.random.choice((0, 100, 512, 4096))
+            with open(path, "r+b") as f:
+                f.seek(at)
+                f.write(self.random.randbytes(512))
+            return f"512 bytes at {at}"
+        page = self.random.randrange(size // 65536) * 65536
+        at = page + self.random.choice((self.random.randrange(120), self.random.randrange(65536)))
+        bit = self.random.randrange(8)
+        flip_file(path, at, bit)
+        return f"bit {bit} of byte {at}"
+
+    def run_briefly(self, d, name, *options):
+        """It begins and ends when it is told to, or ends by itself in a sentence."""
+        before = len(d.said())
+        process = d._spawn(name, *options)
+        until = time.monotonic() + 60
+        while process.poll() is None and not any("READY=1" in text for text in d.told.get(process.pid, [])):
+            self.assertLess(time.monotonic(), until, "neither ready nor ended")
+            time.sleep(0.005)
+        if process.poll() is None:
+            process.terminate()
+        code = process.wait(60)
+        said = d.said()[before:]
+        self.assertIn(code, (0, 1), said[-2000:])
+        self.assertTrue(code == 0 or "error: " in said, said[-2000:])
+        self.assertNotIn("runtime error", said)
+
+
+def ask(d, text):
+    with daemons.socket.socket(daemons.socket.AF_UNIX, daemons.socket.SOCK_SEQPACKET) as s:
+        s.settimeout(30)
+        s.connect(os.path.join(d.runs, "collect.sock"))
+        s.send(text.encode())
+        return s.recv(65536).decode()
+
+
+def flip_file(path, at, bit):
+    """Flip a bit of a file; returns what flips it back."""
+
+    def flip():
+        with open(path, "r+b") as f:
+            f.seek(at)
+            byte = f.read(1)[0]
+            f.seek(at)
+            f.write(bytes([byte ^ 1 << bit]))
+
+    flip()
+    return flip
+
+
+if __name__ == "__main__":
+    daemons.main()
