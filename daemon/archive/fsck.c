@@ -84,7 +84,8 @@ typedef int check_call(struct archive_writer *w, int64_t first, int64_t second);
 
 static int check_packet(struct archive_writer *w, int64_t stream, int64_t sequence)
 {
-	return packet_mend(w, stream, (uint64_t)sequence, &(bool){false});
+	/* Rows of no stream are strays; see count_strays. */
+	return tally_has(&w->tally, stream) ? packet_mend(w, stream, (uint64_t)sequence, &(bool){false}) : 0;
 }
 
 static int check_capture(struct archive_writer *w, int64_t capture, int64_t stream)
@@ -317,7 +318,7 @@ static int check_part(const char *state, const struct part *p, const char *path,
 		fprintf(out, "%s: %s runs on this archive; stop it first.\n", path, p->owner);
 		return 2;
 	}
-	if (r == -EBADMSG || r == -EIO || r == ARCHIVE_E_NEWER || r == ARCHIVE_E_ABSENT) {
+	if (r == -EBADMSG || r == -EIO || r == ARCHIVE_E_NEWER) {
 		is_patched = salvage_header(path) == 1;
 		if (r == ARCHIVE_E_NEWER && !is_patched) {
 			fprintf(out, "%s\n", sentence);

@@ -425,6 +425,109 @@ static void test_resume(void)
 	fixture_deinit(&f);
 }
 
+static unsigned flushes;
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+int __wrap_fdatasync(int fd)
+{
+	flushes++;
+	return __real_fdatasync(fd);
+}
+
+/* The writer holds a stream at as many bytes as its rows have: quotas of just that delete nothing. */
+static void check_tally(struct fixture *f)
+{
+	int64_t bytes = fixture_number(f, "SELECT (SELECT coalesce(sum(length), 0) FROM chunks) + "
+					  "(SELECT coalesce(sum(length), 0) FROM tails)");
+	int64_t packets = fixture_number(f, "SELECT count(DISTINCT sequence) FROM chunks");
+	bool more;
+
+	CHECK_EQ_INT(archive_writer_enforce(f->w, "web", (uint64_t)bytes, 0, 100, &more), 0);
+	CHECK_EQ_INT(fixture_number(f, "SELECT count(DISTINCT sequence) FROM chunks"), packets);
+	CHECK_EQ_INT(archive_writer_enforce(f->w, "web", (uint64_t)bytes - 1, 0, 100, &more), 0);
+	CHECK_EQ_INT(fixture_number(f, "SELECT count(DISTINCT sequence) FROM chunks"), packets - 1);
+}
+
+/* Two packets dangle: all of the newest, and the end of the one before it.  Quotas count what is left, and the tail of a kill does not count. */
+static void test_resume_two(void)
+{
+	struct archive_capture capture = {.id = 3, .run = 1, .kind = "crash"};
+	uint8_t data[400] = {0};
+	struct archive_piece tail = {
+		.stream = 1, .sequence = 7, .offset = 30, .length = 400, .packet_bytes = 900, .data = data};
+	struct fixture f;
+	struct seen seen;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 4, 630, 9), 0);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 5, 630, 10), 0);
+	CHECK_EQ_INT(append_one(&f, 6, 30, 500, 0, true, 20), 0);
+	CHECK_EQ_INT(append_one(&f, 6, 530, 500, 0, false, 21), 0);
+	CHECK_EQ_INT(append_one(&f, 7, 30, 500, 0, false, 22), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_tail(f.w, 3, &tail), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	seen = resume(&f);
+	CHECK(seen.last.sequence == 6 && seen.last.offset == 530 && seen.last.last_sequence == 6);
+	CHECK_EQ_UINT(fixture_read(&f, 1, 6).end, 530);
+	CHECK_EQ_UINT(fixture_read(&f, 1, 7).rows, 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 0);
+	check_tally(&f);
+	fixture_deinit(&f);
+}
+
+/* Captures are on the disk when they are committed; nothing else waits for that. */
+static void test_flushed(void)
+{
+	struct archive_capture capture = {.id = 3, .run = 1, .kind = "crash"};
+	struct archive_capture_stream range = {3, 1, 5, 5, 630};
+	struct fixture f;
+	unsigned before;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	before = flushes;
+	CHECK_EQ_INT(fixture_packet(&f, 1, 5, 630, 10), 0);
+	CHECK_EQ_UINT(flushes, before);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f.w, &range), 0);
+	CHECK_EQ_UINT(flushes, before);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_UINT(flushes, before + 1);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 6, 630, 10), 0);
+	CHECK_EQ_UINT(flushes, before + 1);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 3, -1, NULL, "{}"), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_UINT(flushes, before + 2);
+	fixture_deinit(&f);
+}
+
+/* A reserve without room behind it is none, nor is one of another size. */
+static void test_reserve(void)
+{
+	struct archive_writer_options options = {.wal_limit_bytes = 4 * MIB, .reserve_bytes = MIB, .level = 1};
+	struct fixture f;
+	char path[128], sentence[256];
+	struct stat st;
+
+	if (!fixture_init(&f))
+		return;
+	snprintf(path, sizeof(path), "%s/archive/reserve", f.state);
+	for (int i = 0; i < 3; i++) {
+		f.w = archive_writer_free(f.w);
+		CHECK_EQ_INT(archive_writer_open(&f.w, f.state, &options, sentence, sizeof(sentence)), 0);
+		CHECK(stat(path, &st) == 0 && st.st_size == MIB && st.st_blocks * 512 >= MIB);
+		CHECK(truncate(path, i ? 4096 : 0) == 0 && truncate(path, i ? 4096 : MIB) == 0);
+	}
+	fixture_deinit(&f);
+}
+
 /* A piece whose last end lies inside it is cut there. */
 static void test_resume_cut(void)
 {
@@ -454,6 +557,8 @@ static void test_resume_cut(void)
 	CHECK(seen.last.sequence == 3 && seen.last.offset == 430);
 	p = fixture_read(&f, 1, 3);
 	CHECK(p.is_whole && p.end == 430 && p.ends == 1);
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "ended", 1), 0);
+	check_tally(&f);
 	fixture_deinit(&f);
 }
 
@@ -680,6 +785,26 @@ static void test_wal(void)
 	fixture_deinit(&f);
 }
 
+/* Nobody reads: the log is begun anew each time that it has grown by a quarter of its limit, however often. */
+static void test_wal_in_peace(void)
+{
+	struct archive_writer_options options = {.wal_limit_bytes = 16 * MIB, .level = 0};
+	char path[128], sentence[256];
+	struct fixture f;
+	struct stat st;
+
+	if (!fixture_init(&f))
+		return;
+	f.w = archive_writer_free(f.w);
+	CHECK_EQ_INT(archive_writer_open(&f.w, f.state, &options, sentence, sizeof(sentence)), 0);
+	snprintf(path, sizeof(path), "%s/archive/trace.db-wal", f.state);
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	for (uint64_t i = 0; i < 200; i++)
+		CHECK_EQ_INT(fixture_packet(&f, 1, i, 200000, i), 0);
+	CHECK(stat(path, &st) == 0 && st.st_size > (off_t)(3 * MIB) && st.st_size < (off_t)(6 * MIB));
+	fixture_deinit(&f);
+}
+
 static void append_for_ever(struct fixture *f)
 {
 	uint64_t sequence = 0;
@@ -782,6 +907,10 @@ int main(void)
 	CHECK_RUN(test_resume_captures);
 	CHECK_RUN(test_stream_flags);
 	CHECK_RUN(test_wal);
+	CHECK_RUN(test_wal_in_peace);
+	CHECK_RUN(test_resume_two);
+	CHECK_RUN(test_flushed);
+	CHECK_RUN(test_reserve);
 	CHECK_RUN(test_kill);
 	return check_done();
 }

@@ -1,0 +1,560 @@
+/* Bits that flip in rows: each is seen by whoever reads the row, and what is gone is declared. */
+#include <errno.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "archive-fixture.h"
+#include "fsck.h"
+#include "memtraces-reader.h"
+#include "reader.h"
+
+#define CHUNKS ((struct reader_source){.stream = 1})
+#define TAIL   ((struct reader_source){.stream = 1, .capture = 9})
+
+/* A run with packets 3 (complete), 4 (two rows, the second without the packet's end), and a capture with a tail of two rows. */
+static bool archive_make(struct fixture *f)
+{
+	struct archive_capture capture = {.id = 9, .run = 1, .kind = "crash", .real = 5};
+	struct archive_capture_stream range = {9, 1, 3, 4, 830};
+	uint8_t data[300];
+	struct archive_piece tail = {
+		.stream = 1, .sequence = 4, .offset = 830, .length = 300, .packet_bytes = 9000, .data = data};
+
+	if (!fixture_init(f))
+		return false;
+	fixture_fill(data, 1, 4, 830, sizeof(data));
+	CHECK_EQ_INT(fixture_put(f, 1, "web", "ended", 1), 0);
+	CHECK_EQ_INT(fixture_packet(f, 1, 3, 5030, 1000), 0);
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(fixture_append(f, 1, 4, 30, 500, 0, true, 2000), 0);
+	CHECK_EQ_INT(fixture_append(f, 1, 4, 530, 300, 0, true, 2001), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f->w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_tail(f->w, 9, &tail), 0);
+	tail.sequence = 5;
+	tail.offset = 30;
+	CHECK_EQ_INT(archive_writer_tail(f->w, 9, &tail), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f->w, &range), 0);
+	return CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+__attribute__((format(printf, 2, 3))) static void change(const struct fixture *f, const char *format, ...)
+{
+	sqlite3 *db = fixture_look(f);
+	char sql[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(sql, sizeof(sql), format, args);
+	va_end(args);
+	CHECK_EQ_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+/* The schema says how a checksum is made. */
+static void test_as_the_schema_says(void)
+{
+	static const char *const numbers = "SELECT stream, sequence, offset, length, flags, first_timestamp, "
+					   "packet_bytes, codec, data, ends, checksum "
+					   "FROM chunks WHERE sequence = 3";
+	uint8_t bytes[8 * 9 + 20];
+	sqlite3_stmt *s = NULL;
+	struct fixture f;
+	sqlite3 *db;
+
+	if (!archive_make(&f))
+		return;
+	db = fixture_look(&f);
+	CHECK_EQ_INT(sqlite3_prepare_v2(db, numbers, -1, &s, NULL), SQLITE_OK);
+	if (CHECK_EQ_INT(sqlite3_step(s), SQLITE_ROW) && CHECK_EQ_INT(sqlite3_column_bytes(s, 10), 16) &&
+	    CHECK_EQ_INT(sqlite3_column_bytes(s, 9), 20)) {
+		uint64_t data = XXH3_64bits(sqlite3_column_blob(s, 8), (size_t)sqlite3_column_bytes(s, 8));
+		const uint8_t *sum = sqlite3_column_blob(s, 10);
+
+		for (int i = 0; i < 8; i++)
+			mprof_store64(bytes + 8 * i, (uint64_t)sqlite3_column_int64(s, i));
+		mprof_store64(bytes + 64, data);
+		memcpy(bytes + 72, sqlite3_column_blob(s, 9), 20);
+		CHECK_EQ_UINT(mprof_load64(sum), data);
+		CHECK_EQ_UINT(mprof_load64(sum + 8), XXH3_64bits(bytes, sizeof(bytes)));
+	}
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks WHERE checksum IS NULL"), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails WHERE checksum IS NULL"), 0);
+	CHECK_EQ_INT(
+		fixture_number(&f, "SELECT count(*) FROM capture_streams WHERE checksum IS NULL OR tail_bytes <> 600"),
+		0);
+	fixture_deinit(&f);
+}
+
+/* Nothing is read that is not as it was written: 0 with the right bytes, or damage that is noted. */
+static void look(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset, const char *what)
+{
+	static uint8_t out[2 * ARCHIVE_PIECE_MAX], want[ARCHIVE_PIECE_MAX];
+	struct reader_piece piece;
+	struct reader_damage damage;
+
+	for (int stored = 0; stored < 2; stored++) {
+		int rc = reader_piece(r, source, sequence, offset, UINT32_MAX, stored, out, &piece);
+
+		if (rc == 0 && !piece.stored) {
+			fixture_fill(want, 1, source.capture ? 4 : sequence, source.capture ? 830 : piece.offset,
+				     piece.length);
+			if (!CHECK(memcmp(out, want, piece.length) == 0))
+				fprintf(stderr, "%s\n", what);
+		} else if (rc == ARCHIVE_E_DAMAGED) {
+			CHECK(reader_take_damage(r, &damage) && damage.stream == 1 && damage.capture == source.capture);
+			CHECK(!reader_take_damage(r, &damage));
+		} else if (!CHECK(rc == 0 || rc == ARCHIVE_E_ABSENT)) {
+			fprintf(stderr, "%s: %d\n", what, rc);
+		}
+		if (!CHECK(rc != 0 || strncmp(what, "nothing", 7) == 0))
+			fprintf(stderr, "%s was read all the same\n", what);
+	}
+}
+
+/* Each bit of each number of a row, and bits of what else it holds. */
+static void test_flips(void)
+{
+	static const struct {
+		const char *table, *columns[8];
+	} tables[] = {
+		{"chunks",
+		 {"stream", "sequence", "offset", "length", "flags", "first_timestamp", "packet_bytes", "codec"}},
+		{"tails",
+		 {"capture", "stream", "sequence", "offset", "length", "first_timestamp", "packet_bytes", "codec"}},
+	};
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct fixture f;
+	char what[160];
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	look(r, CHUNKS, 3, 30, "nothing");
+	look(r, TAIL, 5, 30, "nothing");
+	for (size_t t = 0; t < 2; t++) {
+		for (int column = 0; column < 8; column++)
+			for (int bit = 0; bit < 63; bit += column < 5 ? 1 : 5) {
+				const char *name = tables[t].columns[column];
+				int sequence = t ? 5 : 3;
+
+				snprintf(what, sizeof(what), "%s.%s bit %d", tables[t].table, name, bit);
+				change(&f,
+				       "UPDATE %s SET %s = (%s | (1 << %d)) - (%s & (1 << %d)) WHERE id = (SELECT id "
+				       "FROM %s "
+				       "WHERE sequence = %d)",
+				       tables[t].table, name, name, bit, name, bit, tables[t].table, sequence);
+				look(r, t ? TAIL : CHUNKS, (uint64_t)sequence, 30, what);
+				change(&f, "UPDATE %s SET %s = (%s | (1 << %d)) - (%s & (1 << %d)) WHERE id = %d",
+				       tables[t].table, name, name, bit, name, bit, t ? 2 : 1);
+			}
+		look(r, t ? TAIL : CHUNKS, t ? 5 : 3, 30, "nothing is left of that");
+	}
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+/* What is read without the data is checked too. */
+static void test_ends(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct archive_end end;
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_end_below(r, 1, 4, 600, &end), 0);
+	CHECK_EQ_UINT(end.offset, 530);
+	change(&f,
+	       "UPDATE chunks SET ends = CAST(x'1102' || substr(ends, 3) AS BLOB) WHERE sequence = 4 AND offset = 30");
+	CHECK_EQ_INT(reader_end_below(r, 1, 4, 600, &end), ARCHIVE_E_DAMAGED);
+	CHECK_EQ_INT(reader_end_above(r, 1, 4, 30, 0, &end), ARCHIVE_E_DAMAGED);
+	CHECK_EQ_INT(reader_end_copied(r, 1, 4, 2000, &end), ARCHIVE_E_DAMAGED);
+	CHECK_EQ_INT(reader_end_copied(r, 1, 3, 2000, &end), 0);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+/* Only rows from before may lack a checksum; those are unpacked before they are handed on. */
+static void test_rows_from_before(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	static uint8_t out[2 * ARCHIVE_PIECE_MAX];
+	struct reader_piece piece;
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	change(&f, "UPDATE chunks SET checksum = NULL");
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 3, 30, UINT32_MAX, true, out, &piece), ARCHIVE_E_DAMAGED);
+	change(&f, "UPDATE unchecked SET chunks = 1");
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 3, 30, UINT32_MAX, true, out, &piece), 0);
+	CHECK(piece.stored && piece.codec == CODEC_ZSTD);
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 4, 30, UINT32_MAX, true, out, &piece), ARCHIVE_E_DAMAGED);
+	change(&f, "UPDATE chunks SET data = CAST(substr(data, 1, length(data) - 40) || zeroblob(40) AS BLOB) WHERE id "
+		   "= 1");
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 3, 30, UINT32_MAX, true, out, &piece), ARCHIVE_E_DAMAGED);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+/* A stream's ends, a capture's range, and a tail cannot vanish. */
+static void test_vanished(void)
+{
+	static const struct {
+		const char *sql;
+		bool is_capture;
+	} damage[] = {
+		{"UPDATE chunks SET stream = 2 WHERE sequence = 3", false},
+		{"UPDATE chunks SET stream = 2", false},
+		{"UPDATE tails SET capture = 8 WHERE sequence = 5", true},
+		{"UPDATE tails SET stream = 2 WHERE sequence = 4", true},
+		{"UPDATE capture_streams SET last_offset = 831", true},
+		{"UPDATE capture_streams SET last_sequence = 3", true},
+		{"UPDATE capture_streams SET first_sequence = 4", true},
+		{"UPDATE capture_streams SET tail_bytes = 300", true},
+		{"UPDATE capture_streams SET checksum = NULL", true},
+	};
+
+	for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
+		CLEANUP(reader_freep) struct reader *r = NULL;
+		struct reader_stream_check check;
+		bool damaged;
+		struct fixture f;
+
+		if (!archive_make(&f))
+			return;
+		CHECK_EQ_INT(reader_new(&r, f.state), 0);
+		CHECK_EQ_INT(reader_check(r, TAIL, &check), 0);
+		change(&f, "PRAGMA foreign_keys = OFF; %s", damage[i].sql);
+		CHECK_EQ_INT(reader_check(r, damage[i].is_capture ? TAIL : CHUNKS, &check), ARCHIVE_E_DAMAGED);
+		CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, damage[i].is_capture ? 9 : 0, &damaged), 0);
+		CHECK(damaged);
+		CHECK_EQ_INT(reader_check(r, TAIL, &check), 0);
+		CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 9, &damaged), 0);
+		CHECK(!damaged);
+		CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 0, &damaged), 0);
+		CHECK(!damaged);
+		r = reader_free(r);
+		fixture_deinit(&f);
+	}
+}
+
+/* What the writer believes that the stream holds: quotas of just that delete nothing, and of one byte less do. */
+static void check_tally(struct fixture *f)
+{
+	int64_t bytes = fixture_number(f, "SELECT (SELECT coalesce(sum(length), 0) FROM chunks) + "
+					  "(SELECT coalesce(sum(length), 0) FROM tails)");
+	int64_t rows = fixture_number(f, "SELECT count(*) FROM chunks");
+	bool more;
+
+	CHECK_EQ_INT(archive_writer_enforce(f->w, "web", (uint64_t)bytes, 0, 100, &more), 0);
+	CHECK_EQ_INT(fixture_number(f, "SELECT count(*) FROM chunks"), rows);
+	CHECK_EQ_INT(archive_writer_enforce(f->w, "web", (uint64_t)bytes - 1, 0, 1, &more), 0);
+	CHECK(fixture_number(f, "SELECT count(*) FROM chunks") < rows);
+}
+
+/* A row that does not hold goes with those behind it, once; the rows before it stay. */
+static void test_mend(void)
+{
+	struct archive_damage d;
+	struct fixture f;
+	bool damaged;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 0, &damaged), 0);
+	CHECK(!damaged);
+	CHECK_EQ_INT(archive_writer_mend(f.w, 77, 4, 0, &damaged), ARCHIVE_E_ABSENT);
+	change(&f, "UPDATE chunks SET data = CAST(data || x'00' AS BLOB) WHERE sequence = 4 AND offset = 530");
+	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 0, &damaged), 0);
+	CHECK(damaged);
+	CHECK_EQ_UINT(fixture_read(&f, 1, 4).end, 530);
+	CHECK(fixture_read(&f, 1, 3).is_complete);
+	CHECK_EQ_INT(
+		fixture_number(
+			&f,
+			"SELECT count(*) FROM gaps WHERE kind = 'lost' AND reason = 'damaged' AND after_sequence = 4 "
+			"AND after_offset = 530 AND next_sequence = 5 AND packets = 1"),
+		1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT lost_packets * 10 + damaged_packets FROM streams"), 11);
+	d = archive_writer_damage(f.w);
+	CHECK(d.pieces == 1 && d.packets == 1 && d.stream == 1 && d.sequence == 4);
+	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 0, &damaged), 0);
+	CHECK(!damaged);
+	change(&f, "UPDATE chunks SET length = length + 1 WHERE sequence = 3");
+	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 3, 0, &damaged), 0);
+	CHECK(damaged);
+	CHECK_EQ_UINT(fixture_read(&f, 1, 3).rows, 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT oldest * 1000 + coalesce(newest, 999) * 10 + held FROM streams"), 4030);
+	check_tally(&f);
+	fixture_deinit(&f);
+}
+
+/* The writer meets damage when it joins a packet's rows: the packet ends there, and the stream goes on. */
+static void test_compaction(void)
+{
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	for (uint64_t sequence = 1; sequence < 4; sequence++) {
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		CHECK_EQ_INT(fixture_append(&f, 1, sequence, 30, 500, 0, true, 10), 0);
+		CHECK_EQ_INT(fixture_append(&f, 1, sequence, 530, 500, 0, true, 10), 0);
+		CHECK_EQ_INT(fixture_append(&f, 1, sequence, 1030, 500, 0, true, 10), 0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+		if (sequence == 2)
+			change(&f, "UPDATE chunks SET data = CAST(data || x'01' AS BLOB) WHERE sequence = 2 AND offset "
+				   "= 530");
+		if (sequence == 3) /* all rows are one already, and this one is bad */
+			change(&f, "DELETE FROM chunks WHERE sequence = 3 AND offset > 30; UPDATE chunks SET flags = 2 "
+				   "WHERE sequence = 3");
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		CHECK_EQ_INT(fixture_append(&f, 1, sequence, sequence == 3 ? 530 : 1530, sequence == 3 ? 0 : 500,
+					    ARCHIVE_CHUNK_LAST, sequence != 3, 11),
+			     0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	}
+	CHECK(fixture_read(&f, 1, 1).is_complete && fixture_read(&f, 1, 1).is_whole &&
+	      fixture_read(&f, 1, 1).end == 2030);
+	CHECK(!fixture_read(&f, 1, 2).is_complete && fixture_read(&f, 1, 2).is_whole &&
+	      fixture_read(&f, 1, 2).end == 530);
+	CHECK_EQ_UINT(fixture_read(&f, 1, 3).rows, 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps WHERE reason = 'damaged'"), 2);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT packets FROM streams"), 1);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 4, 530, 12), 0);
+	CHECK(fixture_read(&f, 1, 4).is_complete);
+	fixture_deinit(&f);
+}
+
+static int take(void *context, const struct archive_resume *resume)
+{
+	*(struct archive_resume *)context = *resume;
+	return 0;
+}
+
+/* So does a collector that starts: it goes on behind what holds. */
+static void test_resume(void)
+{
+	struct archive_resume at = {0};
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	change(&f, "UPDATE chunks SET first_timestamp = 1 WHERE sequence = 4 AND offset = 530");
+	CHECK_EQ_INT(archive_writer_resume(f.w, take, &at), 0);
+	CHECK(at.any && at.last_sequence == 4 && at.sequence == 5 && at.offset == 30 && at.last_real == 2000);
+	change(&f, "UPDATE chunks SET ends = x'00' WHERE sequence = 3; DELETE FROM chunks WHERE sequence = 4");
+	CHECK_EQ_INT(archive_writer_resume(f.w, take, &at), 0);
+	CHECK(!at.any || at.last_sequence != 3);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 0);
+	fixture_deinit(&f);
+}
+
+/* What must be there is known through deletion. */
+static void test_deletion(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct archive_capture capture = {.id = 9, .run = 1, .kind = "manual", .pinned = true};
+	struct archive_capture_stream range = {9, 1, 2, 3, 530};
+	struct reader_stream_check check;
+	struct fixture f;
+	bool more, all;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "ended", 1), 0);
+	for (uint64_t i = 0; i < 10; i++)
+		CHECK_EQ_INT(fixture_packet(&f, 1, i, 530, i + 1), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f.w, &range), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	for (unsigned left = 10; left > 2; left--) {
+		CHECK_EQ_INT(archive_writer_enforce(f.w, "web", 500 * (left - 1), 0, 100, &more), 0);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT held FROM streams"), left - 1);
+		CHECK_EQ_INT(fixture_number(&f, "SELECT oldest = (SELECT min(sequence) FROM chunks) AND "
+						"newest = (SELECT max(sequence) FROM chunks) FROM streams"),
+			     1);
+		CHECK_EQ_INT(reader_check(r, CHUNKS, &check), 0);
+		CHECK(check.known && check.deletions == 11 - left);
+		CHECK_EQ_INT(reader_check_held(r, 1, &all), 0);
+		CHECK(all);
+	}
+	change(&f, "UPDATE chunks SET sequence = 77 WHERE sequence = 2");
+	CHECK_EQ_INT(reader_check(r, CHUNKS, &check), ARCHIVE_E_DAMAGED);
+	change(&f, "UPDATE chunks SET stream = 5 WHERE sequence = 77");
+	CHECK_EQ_INT(reader_check_held(r, 1, &all), 0);
+	CHECK(!all);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+/* ---- memory profiles ---------------------------------------------------------------------------------------------------- */
+
+static int ignore_piece(void *context, const struct memtraces_piece *piece)
+{
+	*(size_t *)context += piece->bytes;
+	return 0;
+}
+
+static int take_recording(void *context, const struct memtrace *t)
+{
+	uint64_t *numbers = context;
+
+	numbers[0] = t->bytes;
+	numbers[1] = t->damaged;
+	return 0;
+}
+
+static void put_piece(struct memtraces *m, struct memtrace *t, uint32_t length)
+{
+	uint8_t data[1000];
+
+	fixture_fill(data, t->id, t->bytes, 0, length);
+	CHECK_EQ_INT(memtraces_begin(m), 0);
+	CHECK_EQ_INT(memtraces_append(m, t->id, t->bytes, data, length), 0);
+	t->bytes += length;
+	CHECK_EQ_INT(memtraces_put(m, t), 0);
+	CHECK_EQ_INT(memtraces_commit(m), 0);
+}
+
+static void profile_change(const char *state, const char *sql)
+{
+	char path[160];
+	sqlite3 *db = NULL;
+
+	snprintf(path, sizeof(path), "%s/" MEMTRACES_FILE, state);
+	CHECK_EQ_INT(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 5000);
+	CHECK_EQ_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+/* Any flip in a piece's row is seen; a recording ends before it from then on, also one that goes on. */
+static void test_profile(void)
+{
+	static const char *const damage[] = {
+		"UPDATE pieces SET data = CAST(data || x'00' AS BLOB) WHERE offset = 800",
+		"UPDATE pieces SET length = length + 1 WHERE offset = 800",
+		"UPDATE pieces SET offset = 801 WHERE offset = 800",
+		"UPDATE pieces SET codec = 1 - codec WHERE offset = 800",
+		"UPDATE pieces SET recording = 3 WHERE offset = 800",
+		"UPDATE pieces SET checksum = NULL WHERE offset = 800",
+		"UPDATE recordings SET bytes = 800",
+	};
+
+	for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
+		CLEANUP(memtraces_reader_freep) struct memtraces_reader *r = NULL;
+		CLEANUP(memtraces_freep) struct memtraces *m = NULL;
+		struct memtraces_options options = {.wal_limit_bytes = FIXTURE_WAL, .level = 1};
+		struct memtrace t = {.id = 2,
+				     .domid = -1,
+				     .address = "::1",
+				     .origin = "asked",
+				     .state = "recording",
+				     .began_real = 1,
+				     .version = 2};
+		char state[] = "/tmp/mprof-test-XXXXXX", sentence[256];
+		uint64_t pieces = 7, numbers[2];
+		size_t bytes = 0;
+		int rc;
+
+		CHECK(mkdtemp(state) != NULL);
+		CHECK_EQ_INT(memtraces_open(&m, state, &options, sentence, sizeof(sentence)), 0);
+		CHECK_EQ_INT(memtraces_reader_new(&r, state), 0);
+		put_piece(m, &t, 800);
+		put_piece(m, &t, 700);
+		CHECK_EQ_INT(memtraces_check(r, 2), 0);
+		CHECK_EQ_INT(memtraces_begin(m), 0);
+		CHECK_EQ_INT(memtraces_mend(m, 2, &pieces), 0);
+		CHECK_EQ_UINT(pieces, 0);
+		CHECK_EQ_INT(memtraces_mend(m, 3, &pieces), ARCHIVE_E_ABSENT);
+		CHECK_EQ_INT(memtraces_commit(m), 0);
+		profile_change(state, damage[i]);
+		rc = memtraces_check(r, 2);
+		for (int stored = 0; stored < 2 && rc == 0; stored++) {
+			rc = memtraces_read(r, 2, 800, stored, ignore_piece, &bytes);
+			CHECK(rc == ARCHIVE_E_DAMAGED || rc == ARCHIVE_E_ABSENT);
+			rc = rc == ARCHIVE_E_DAMAGED && !stored ? 0 : rc;
+		}
+		CHECK(rc == ARCHIVE_E_DAMAGED || rc == ARCHIVE_E_ABSENT);
+		CHECK(rc == ARCHIVE_E_ABSENT || memtraces_take_damage(r) == 2);
+		CHECK_EQ_INT(memtraces_take_damage(r), 0);
+		CHECK_EQ_INT(memtraces_begin(m), 0);
+		CHECK_EQ_INT(memtraces_mend(m, 2, &pieces), 0);
+		CHECK_EQ_UINT(pieces, 1);
+		CHECK_EQ_INT(memtraces_commit(m), 0);
+		put_piece(m, &t, 600); /* the guest sends on: nothing more is kept */
+		CHECK_EQ_INT(memtraces_get(r, 2, take_recording, numbers), 0);
+		CHECK_EQ_UINT(numbers[0], 800 + (i == 6 ? 700 : 0));
+		CHECK_EQ_INT(memtraces_check(r, 2), 0);
+		r = memtraces_reader_free(r);
+		m = memtraces_free(m);
+		nftw(state, fixture_remove, 16, FTW_DEPTH | FTW_PHYS);
+	}
+}
+
+/* ---- --fsck ---------------------------------------------------------------------------------------------------------------- */
+
+static int check(const struct fixture *f, char *said, size_t size)
+{
+	FILE *out = fmemopen(said, size, "w");
+	int code = archive_fsck(f->state, out);
+
+	fclose(out);
+	return code;
+}
+
+static void test_fsck(void)
+{
+	char said[2048];
+	struct fixture f;
+
+	if (!archive_make(&f))
+		return;
+	CHECK_EQ_INT(check(&f, said, sizeof(said)), 2);
+	CHECK(strstr(said, "mprofd runs on this archive") != NULL);
+	f.w = archive_writer_free(f.w);
+	CHECK_EQ_INT(check(&f, said, sizeof(said)), 0);
+	CHECK(strstr(said, "all of it is whole") && strstr(said, "there is no archive of memory profiles"));
+	change(&f, "UPDATE chunks SET checksum = NULL; UPDATE tails SET checksum = NULL; UPDATE capture_streams SET "
+		   "checksum = NULL, "
+		   "tail_bytes = NULL; UPDATE streams SET oldest = NULL, newest = NULL, held = NULL; "
+		   "UPDATE unchecked SET chunks = 9, tails = 9, captures = 9");
+	CHECK_EQ_INT(check(&f, said, sizeof(said)), 0);
+	CHECK(strstr(said, "6 rows from an earlier version") != NULL);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT oldest * 100 + newest * 10 + held FROM streams"), 331);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT chunks + tails + captures FROM unchecked"), 0);
+	CHECK_EQ_INT(check(&f, said, sizeof(said)), 0);
+	change(&f, "UPDATE chunks SET stream = 3 WHERE sequence = 3; UPDATE tails SET length = 1 WHERE sequence = 5");
+	CHECK_EQ_INT(check(&f, said, sizeof(said)), 1);
+	CHECK(strstr(said, "all that is left is whole") != NULL);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps WHERE reason = 'damaged'"), 2);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) * 10 + (SELECT count(*) FROM tails) FROM chunks"), 21);
+	CHECK_EQ_INT(check(&f, said, sizeof(said)), 0);
+	fixture_deinit(&f);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_as_the_schema_says);
+	CHECK_RUN(test_flips);
+	CHECK_RUN(test_ends);
+	CHECK_RUN(test_rows_from_before);
+	CHECK_RUN(test_vanished);
+	CHECK_RUN(test_mend);
+	CHECK_RUN(test_compaction);
+	CHECK_RUN(test_resume);
+	CHECK_RUN(test_deletion);
+	CHECK_RUN(test_profile);
+	CHECK_RUN(test_fsck);
+	return check_done();
+}
