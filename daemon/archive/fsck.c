@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "memtraces.h"
@@ -342,6 +343,20 @@ static int check_part(const char *state, const struct part *p, const char *path,
 	return damaged || was_saved;
 }
 
+/* As root: act as the owner of DIRECTORY, so that files keep their owners; with NULL as root again.  0 or -errno. */
+static int act_as_owner(const char *directory)
+{
+	struct stat st = {.st_uid = 0};
+
+	if (getuid() != 0)
+		return 0;
+	if (directory && stat(directory, &st) < 0)
+		return -errno;
+	if (seteuid(0) < 0 || setegid(st.st_gid) < 0 || seteuid(st.st_uid) < 0)
+		return -errno;
+	return 0;
+}
+
 int archive_fsck(const char *state, FILE *out)
 {
 	const struct part parts[] = {
@@ -362,6 +377,7 @@ int archive_fsck(const char *state, FILE *out)
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		CLEANUP(freep) char *path = NULL;
+		CLEANUP(freep) char *directory = NULL;
 		struct stat st;
 		int r;
 
@@ -369,11 +385,17 @@ int archive_fsck(const char *state, FILE *out)
 			path = NULL;
 			return 2;
 		}
+		directory = strndup(path, (size_t)(strrchr(path, '/') - path));
 		if (stat(path, &st) < 0) {
 			fprintf(out, "%s: there is no archive of %s.\n", path, parts[i].of);
 			continue;
 		}
-		r = check_part(state, &parts[i], path, out);
+		r = directory ? act_as_owner(directory) : -ENOMEM;
+		if (r == 0)
+			r = check_part(state, &parts[i], path, out);
+		else
+			fprintf(out, "%s: its owner's rights cannot be taken: %s.\n", path, strerror(-r));
+		r = r < 0 || act_as_owner(NULL) < 0 ? 2 : r;
 		result = r > result ? r : result;
 		fflush(out);
 	}
