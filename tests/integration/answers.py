@@ -116,6 +116,19 @@ class Answers(Case):
         body = d.ask("/v1/domains/web/live?after=1.0.0.98")[2]
         self.assertEqual((packets_of(body), events_of(body)), ([1, 2], events_of_contents(1, 2)))
 
+    def test_live_from_the_packet_to_come(self):
+        """Behind the newest packet a body may begin, and not behind that."""
+        with Archive() as archive:
+            archive.run(state="running")
+            for sequence in range(2):
+                archive.packet(sequence, events(sequence))
+        d = self.served()
+        for sequence, status in ((1, 200), (2, 200), (3, 400)):
+            connection = daemons.UnixConnection(d.socket, daemons.PATIENCE)
+            connection.request("GET", f"/v1/domains/web/live?after=1.0.{sequence}.30")
+            self.assertEqual(connection.getresponse().status, status, sequence)
+            connection.close()
+
     # ---- tails
 
     def test_tail_of_a_period(self):

@@ -205,6 +205,26 @@ static void test_times_before_all(void)
 	served_deinit(&s);
 }
 
+/* As many of the newest packets as cover the bytes, and no more. */
+static void test_last_bytes(void)
+{
+	const uint64_t bytes = 30 + PACKET * EVENT;
+	struct selection selection;
+	struct served s;
+
+	if (!served_init(&s, 5))
+		return;
+	for (uint64_t want = 1; want <= 6 * bytes; want++) {
+		uint64_t packets = (want + bytes - 1) / bytes;
+
+		selection = all(&s, 0);
+		CHECK_EQ_INT(selection_last_bytes(&selection, s.reader, want), 0);
+		CHECK_EQ_UINT(selection.first, packets < 5 ? 5 - packets : 0);
+		CHECK_EQ_UINT(selection.last, 4);
+	}
+	served_deinit(&s);
+}
+
 static struct plan plan_of(struct served *s, const struct selection *selection)
 {
 	struct plan p;
@@ -304,6 +324,7 @@ int main(void)
 	CHECK_RUN(test_tail_with_a_hole);
 	CHECK_RUN(test_times_and_the_tail);
 	CHECK_RUN(test_times_before_all);
+	CHECK_RUN(test_last_bytes);
 	CHECK_RUN(test_hash);
 	CHECK_RUN(test_rows_that_went);
 	return check_done();
