@@ -1,9 +1,12 @@
 """What mprofd-http answers over archives that were made for it: answers.py BUILD-DIRECTORY [TEST…]"""
 
+import contextlib
 import http.client
 import json
 import os
 import re
+import signal
+import sqlite3
 import struct
 import subprocess
 import unittest
@@ -36,11 +39,14 @@ class Archive:
         if (said := self.process.stdout.readline()) != "ok\n":
             raise AssertionError(said)
 
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        self.read()
+
     def commit(self, *lines):
         for line in ("begin", *lines, "commit"):
-            self.process.stdin.write(line + "\n")
-            self.process.stdin.flush()
-            self.read()
+            self.say(line)
 
     def run(self, name="web", state="ended", ring_packets=4):
         self.commit(f"run 1 dir key {name} - -1 {state} {'ended' if state == 'ended' else '-'}", f"stream 10 1 0 16384 {ring_packets} 0")
@@ -129,6 +135,62 @@ class Answers(Case):
             self.assertEqual(connection.getresponse().status, status, sequence)
             connection.close()
 
+    def test_live_breaks_off_at_what_was_deleted(self):
+        """Packets that went before they were sent, without a gap that says so, end the body as an error."""
+        with Archive() as archive:
+            archive.run(state="running")
+            for sequence in range(2):
+                archive.packet(sequence, events(sequence))
+            d = self.served()
+            connection = daemons.UnixConnection(d.socket, daemons.PATIENCE)
+            self.addCleanup(connection.close)
+            connection.request("GET", "/v1/domains/web/live")
+            answer = connection.getresponse()
+            self.assertEqual(packets_of(answer.read(196)), [0, 1])
+            d.server.send_signal(signal.SIGSTOP)
+            try:
+                for sequence in range(2, 6):
+                    archive.packet(sequence, events(sequence))
+                archive.say("enforce web 100")
+            finally:
+                d.server.send_signal(signal.SIGCONT)
+            with self.assertRaises(http.client.IncompleteRead):
+                answer.read()
+        status, _, body = d.ask("/v1/domains/web/live?after=1.0.1.98")
+        self.assertEqual(status, 410, body)
+
+    # ---- what is said of bodies
+
+    def test_lost_packets(self):
+        """Of a gap that lies within the body, up to the packet behind it."""
+        with Archive() as archive:
+            archive.run()
+            for sequence in range(2):
+                archive.packet(sequence, events(sequence))
+            archive.commit("gap 10 lost lapped 1 98 9 7 0")
+            archive.packet(9, events(9))
+        d = self.served()
+        for query, lost in (("", "7"), ("?end=1.0.1.98", "0"), ("?first=1.0.9.30", "0"), ("?first=1.0.1.30", "7")):
+            self.assertEqual(d.ask(f"/v1/domains/web/trace{query}")[1]["Mprof-Lost-Packets"], lost, query)
+
+    def test_tags_and_rows(self):
+        """Other rows of the same bytes are other frames: the tag of the zstd body changes, that of the bytes does not."""
+        with Archive() as archive:
+            archive.run()
+            archive.packet(0, events(0))
+        d = self.served()
+
+        def tags():
+            return [d.ask("/v1/domains/web/trace", headers=h)[1]["ETag"] for h in ({}, {"Accept-Encoding": "zstd"})]
+
+        before = tags()
+        self.assertEqual(tags(), before)
+        with contextlib.closing(sqlite3.connect("state/archive/trace.db")) as db:
+            db.execute("UPDATE chunks SET id = id + 1000")
+            db.commit()
+        after = tags()
+        self.assertEqual((after[0], after[1] != before[1]), (before[0], True))
+
     # ---- tails
 
     def test_tail_of_a_period(self):
@@ -144,6 +206,9 @@ class Answers(Case):
         self.assertEqual(len(events_of(d.trace("web", "?from=1000&to=2000"))), 8)
         tags = {d.ask(f"/v1/domains/web/trace?first=1.0.{at}")[1]["ETag"] for at in ("0.30", "1.30", "2.30", "2.98")}
         self.assertEqual(len(tags), 4)
+        for offset, found in ((98, 2), (115, 1), (132, 0)):
+            self.assertEqual(len(events_of(d.get(f"/v1/domains/web/live?after=1.0.2.{offset}"))), found)
+        self.assertEqual(d.ask("/v1/domains/web/live?after=1.0.2.133")[0], 400)
         whole = d.ask("/v1/domains/web/trace?first=1.0.1.30")
         other = d.ask("/v1/domains/web/trace?first=1.0.0.30", headers={"Range": "bytes=10-", "If-Range": whole[1]["ETag"]})
         self.assertEqual((other[0], len(other[2])), (200, len(d.trace("web"))))
