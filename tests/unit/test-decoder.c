@@ -394,16 +394,18 @@ static void test_longest_event(void)
 
 	for (i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
 		struct mprof_packet_header h = {
-			.count = 1, .packet_bytes = (uint32_t)room, .content_bytes = (uint32_t)(30 + totals[i])};
+			.count = 1, .packet_bytes = (uint32_t)room, .content_bytes = (uint32_t)(30 + 17 + totals[i])};
 
 		memset(bytes, 'x', room);
 		mprof_packet_store(&h, bytes);
-		memset(bytes + 30, 0, 17);
-		bytes[30 + 8] = MPROF_EVENT_label;
-		bytes[30 + totals[i] - 1] = 0;
+		/* Behind another one, since the first of a batch is read with care. */
+		memset(bytes + 30, 0, 34);
+		bytes[30 + 8] = MPROF_EVENT_switch;
+		bytes[47 + 8] = MPROF_EVENT_label;
+		bytes[47 + totals[i] - 1] = 0;
 		for (batch = 0; batch < 3; batch++) {
 			decode_by(&log, bytes, room, room, 0, batch);
-			CHECK_EQ_UINT(log.events, totals[i] <= MPROF_EVENT_BYTES_MAX);
+			CHECK_EQ_UINT(log.events, 1 + (totals[i] <= MPROF_EVENT_BYTES_MAX));
 			CHECK_EQ_UINT(log.damages, totals[i] > MPROF_EVENT_BYTES_MAX);
 		}
 	}
