@@ -22,6 +22,8 @@ import tempfile
 import threading
 import time
 
+# Under nohup it is ignored, and what this starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 root, mprofctl = map(os.path.abspath, sys.argv[1:3])
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 failures = []

@@ -23,6 +23,8 @@ import unittest
 
 from exported import babeltrace, bt_differ, differ, monotonic, read_csv, read_json
 
+# Under nohup it is ignored, and what this starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 PART = sys.argv[3]
 TRACES = os.path.join(ROOT, "tests", "traces")

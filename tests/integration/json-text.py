@@ -161,10 +161,13 @@ class Traces(Case):
     def test_exports(self):
         for form in "json", "chrome":
             self.holds(self.ask("export", "bad.ctf", "--to", form, "-o", "-"))
-        page = self.run_it("export", "bad.ctf", "--to", "html", "-o", "-")
+
+    def test_page(self):
+        page = self.run_it("export", "bad.ctf", "--to", "html", "-o", "-", codes=(0, 1))
+        if not page:
+            self.skipTest("mprofctl was built without the viewer")
         head = re.search(rb'id="contents">([A-Za-z0-9+/=]*)<', page)
-        if head:  # a build without the viewer writes no page
-            self.assertIn("bad.ctf", set(strings(json.loads(self.read(base64.b64decode(head[1]), "html")))))
+        self.assertIn("bad.ctf", set(strings(json.loads(self.read(base64.b64decode(head[1]), "html")))))
 
     def test_streams(self):
         """Names of streams are those of files."""
