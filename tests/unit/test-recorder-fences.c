@@ -85,6 +85,22 @@ static void barrier_seen(void)
 	barriers++;
 }
 
+/* An event that comes in the middle of another one's bytes is dropped, and changes nothing. */
+static void check_nested(void)
+{
+	static bool inside;
+	uint64_t nested = recorder.dropped[MPROF_DROP_NESTED], events_before = recorder.events;
+
+	CHECK(!inside);
+	if (inside)
+		return;
+	inside = true;
+	mprof_recorder_gc(&recorder, 1);
+	inside = false;
+	CHECK_EQ_UINT(recorder.dropped[MPROF_DROP_NESTED], nested + 1);
+	CHECK_EQ_UINT(recorder.events, events_before);
+}
+
 static void fence_seen(int order)
 {
 	CHECK_EQ_INT(order, __ATOMIC_RELEASE);
@@ -92,11 +108,15 @@ static void fence_seen(int order)
 		check_formatting();
 	else
 		check_steps();
+	if (!formatting && recorder.busy)
+		check_nested();
 	memcpy(fenced, ring, sizeof(ring));
 	fences++;
 }
 
 #ifdef MPROF_RECORDER_HALVES
+
+static size_t low_stored; /* where the packet is whose low half waits for its high half, and 1; 0 = none */
 
 static void store_seen(const void *at, uint64_t value, size_t bytes)
 {
@@ -105,13 +125,17 @@ static void store_seen(const void *at, uint64_t value, size_t bytes)
 
 	CHECK_EQ_UINT(offset % bytes, 0);
 	if (bytes == 2) {
-		/* The high half: the low half is there already. */
+		/* The high half: the low half is there already, and was released. */
+		CHECK_EQ_UINT(low_stored, packet + 1);
+		low_stored = 0;
 		CHECK_EQ_UINT(offset - packet, HIGH_AT);
 		CHECK(!changed(packet + COUNT_AT, packet + COUNT_AT + 4));
 		return;
 	}
 	CHECK_EQ_UINT(bytes, 4);
 	CHECK_EQ_UINT(offset - packet, COUNT_AT);
+	CHECK_EQ_UINT(low_stored, 0);
+	low_stored = packet + 1;
 	if (formatting)
 		return;
 	CHECK(recorder.busy);

@@ -89,6 +89,7 @@ static void test_geometry(void)
 	struct mprof_packet_header h;
 	struct mprof_recorder r;
 	uint32_t at = 0;
+	void *largest;
 
 	/* Packets begin at multiples of 8 and tile the ring to its last byte. */
 	setup(4093, 3);
@@ -110,6 +111,14 @@ static void test_geometry(void)
 	CHECK_EQ_INT(mprof_recorder_init(&r, ring, 0, 4, tick, NULL), MPROF_RECORDER_E_SIZE);
 	CHECK_EQ_INT(mprof_recorder_init(&r, ring + 4, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_E_MEMORY);
 	CHECK_EQ_INT(mprof_recorder_init(&r, NULL, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_E_MEMORY);
+	/* The largest ring and the most packets that are allowed. */
+	largest = mmap(NULL, MPROF_RING_BYTES_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		       -1, 0);
+	if (CHECK(largest != MAP_FAILED)) {
+		CHECK_EQ_INT(mprof_recorder_init(&r, largest, MPROF_RING_BYTES_MAX, 1024, tick, NULL),
+			     MPROF_RECORDER_OK);
+		munmap(largest, MPROF_RING_BYTES_MAX);
+	}
 	for (int s = MPROF_RECORDER_OK; s <= MPROF_RECORDER_E_MEMORY; s++)
 		CHECK(strcmp(mprof_recorder_status_text((enum mprof_recorder_status)s), "unknown") != 0);
 }
@@ -235,6 +244,11 @@ static void test_turns(void)
 		CHECK_EQ_UINT(mprof_recorder_dropped(&recorder), 0);
 		CHECK_EQ_UINT(ring[rings[i].size], 0xee);
 	}
+	/* The last packet has more room than the others, and uses it. */
+	setup(4093, 4);
+	while (recorder.sequence < 4)
+		mprof_recorder_gc(&recorder, 1);
+	CHECK(header_at(ring + 3 * (size_t)recorder.packet_bytes).content_bytes > recorder.packet_bytes);
 	/* An event ends strictly before the end of its packet. */
 	CHECK_EQ_UINT(least_pad, 1);
 }
@@ -271,6 +285,10 @@ static void test_drops(void)
 	CHECK_EQ_UINT(r->dropped[MPROF_DROP_OFF], 2);
 	CHECK_EQ_UINT(r->events, before);
 	CHECK_EQ_UINT(mprof_recorder_dropped(r), 7);
+	/* The clock of a recorder that is off is not asked. */
+	before = ticks;
+	mprof_recorder_gc(r, 1);
+	CHECK_EQ_UINT(ticks, before);
 
 	*r = (struct mprof_recorder){0};
 	mprof_recorder_gc(r, 1);
@@ -298,6 +316,32 @@ static void test_times(void)
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(newest(at).timestamp, 100);
 	CHECK_EQ_UINT(r->clock_steps, 2);
+
+	/* A step back of a second is smoothed, one nanosecond more is followed. */
+	for (uint64_t more = 0; more < 2; more++) {
+		CHECK_EQ_INT(mprof_recorder_init(r, ring, RING_BYTES, 4, NULL, NULL), MPROF_RECORDER_OK);
+		mprof_recorder_at(r, 5000000000);
+		mprof_recorder_gc(r, 1);
+		mprof_recorder_at(r, 4000000000 - more);
+		at = r->content;
+		mprof_recorder_gc(r, 1);
+		CHECK_EQ_UINT(newest(at).timestamp, more ? 4000000000 - more : 5000000000);
+	}
+	/* So it is between the first times of two packets, where the last event was later; and no packet begins at time 0. */
+	for (unsigned i = 0; i < 3; i++) {
+		static const uint64_t times[] = {4000000000, 3999999999, 0}, want[] = {5000000001, 3999999999, 1};
+
+		CHECK_EQ_INT(mprof_recorder_init(r, ring, RING_BYTES, 4, NULL, NULL), MPROF_RECORDER_OK);
+		mprof_recorder_at(r, 5000000000);
+		mprof_recorder_gc(r, 1);
+		mprof_recorder_at(r, 5500000000);
+		while (r->room - r->content > 17)
+			mprof_recorder_gc(r, 1);
+		mprof_recorder_at(r, times[i]);
+		mprof_recorder_gc(r, 1);
+		CHECK_EQ_UINT(r->sequence, 1);
+		CHECK_EQ_UINT(newest(30).timestamp, want[i]);
+	}
 
 	/* A clock that stands still: events share a timestamp, packets' first ones do not. */
 	CHECK_EQ_INT(mprof_recorder_init(r, ring, RING_BYTES, 4, NULL, NULL), MPROF_RECORDER_OK);
@@ -335,6 +379,32 @@ static void test_nested_in_clock(void)
 	CHECK_EQ_INT(e.id, MPROF_EVENT_gc);
 	CHECK_EQ_INT(newest(47).id, MPROF_EVENT_fulfills);
 	CHECK(newest(47).timestamp > e.timestamp);
+}
+
+/* The clock's own event changes the thread that runs. */
+static uint64_t clock_that_switches(void *context)
+{
+	bool *inside = (bool *)context;
+
+	if (!*inside) {
+		*inside = true;
+		mprof_recorder_switch(&recorder, 9);
+	}
+	return ++ticks;
+}
+
+/* The thread that creates another is the one that ran at the call. */
+static void test_switch_in_clock(void)
+{
+	bool inside = false;
+
+	setup(RING_BYTES, 4);
+	mprof_recorder_switch(&recorder, 7);
+	recorder.clock = clock_that_switches;
+	recorder.clock_context = &inside;
+	mprof_recorder_creates(&recorder, 5, MPROF_THREAD_Wait);
+	CHECK_EQ_INT(newest(30 + 2 * 17).context, 7);
+	CHECK_EQ_INT(mprof_recorder_current(&recorder), 9);
 }
 
 static void interrupt(int signal)
@@ -537,6 +607,7 @@ int main(void)
 	CHECK_RUN(test_drops);
 	CHECK_RUN(test_times);
 	CHECK_RUN(test_nested_in_clock);
+	CHECK_RUN(test_switch_in_clock);
 	CHECK_RUN(test_interrupts);
 	CHECK_RUN(test_seen_from_outside);
 	return check_done();

@@ -809,6 +809,12 @@ static void test_clock_stands_still(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.ring.seen, 30 + 2 * GUEST_EVENT);
 	CHECK(g.ring.slots[g.ring.slot].clock);
+	/* A packet that is started afresh is measured afresh. */
+	g.ring.sequence = 7;
+	g.ring.offset = 30;
+	mprof_store64(guest_packet(&g, 7) + 30, g.time + 5);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK(!g.ring.slots[g.ring.slot].clock);
 	/* The same one as in the lap before, or none that is known. */
 	for (unsigned known = 0; known < 2; known++) {
 		stand_still(0);
@@ -1543,6 +1549,27 @@ static void test_rewind_of_dead(void)
 	CHECK(!ring_owes(&g.ring));
 }
 
+/* The cursor's packet is the oldest, and was emptied to be used again when the writer died: the rest of it is lost. */
+static void test_rewind_to_emptied(void)
+{
+	struct ring_cursor start;
+
+	read_to_five(4, LARGE);
+	start = ring_cursor(&g.ring);
+	guest_watch(&g, 3);
+	ring_rewind(&g.ring, &start, false);
+	guest_write_to(&g, 8, 9);
+	guest_size(&g, 5, 30);
+	ring_died(&g.ring, true);
+	guest_forget(&g);
+	g.next_offset = start.offset;
+	g.after_gap = true;
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_UINT(g.n_gaps, 1);
+	gap_is(0, 5, 6, false, RING_GAP_LAPPED);
+	CHECK_EQ_UINT(g.chunks[0].sequence, 6);
+}
+
 /* A ring of which from now on only snapshots are wanted declares what was taken back. */
 static void test_rewind_and_skip(void)
 {
@@ -1654,6 +1681,7 @@ int main(void)
 	CHECK_RUN(test_dead_damaged);
 	CHECK_RUN(test_rewind);
 	CHECK_RUN(test_rewind_of_dead);
+	CHECK_RUN(test_rewind_to_emptied);
 	CHECK_RUN(test_rewind_and_skip);
 	CHECK_RUN(test_forfeit);
 	ring_detach(&g.ring);
