@@ -47,6 +47,7 @@ static void test_attach_sizes(void)
 	CHECK_EQ_INT(attach_fault(1024, false, ""), 0);
 	CHECK_EQ_INT(attach_fault((256u << 20) + 1, false, "it is not between 1 KiB and 256 MiB"), RING_E_REFUSED);
 	CHECK_EQ_INT(attach_fault(256u << 20, false, "its packets do not fill it"), RING_E_NOT_YET);
+	CHECK_EQ_INT(attach_fault(1025, false, "its packets do not fill it"), RING_E_NOT_YET);
 	/* Bytes behind the last packet that are no header are no packet; of a dead file that was cut they are. */
 	CHECK_EQ_INT(attach_fault(1024 + 29, false, "its packets do not fill it"), RING_E_NOT_YET);
 	g.bytes = 1024 + 30;
@@ -539,6 +540,16 @@ static void test_renewed_or_round(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 65534, 65536, false, RING_GAP_LAPPED);
 
+	/* Just its first packet has something: that is no count that went round. */
+	guest_new(&g, 4, LARGE);
+	guest_jump(&g, 65534, 1);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	guest_watch(&g, 6);
+	guest_forget(&g);
+	guest_format(&g);
+	guest_write_to(&g, 0, 3);
+	CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
+
 	guest_new(&g, 4, LARGE);
 	guest_jump(&g, 30000, 1);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
@@ -736,6 +747,24 @@ static void test_old_bytes_under_new_number(void)
 }
 
 /*
+ * A GC event turns the packet in the middle of the first event of packet 6, whose size is there and whose time is not: the packet's old time
+ * must not make the bytes of the packet behind it, also old, look new.
+ */
+static void test_old_time_of_left_packet(void)
+{
+	read_to_five(4, SMALL);
+	guest_write_to(&g, 5, 15);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	guest_turn(&g);
+	guest_size(&g, 6, 30 + GUEST_EVENT);
+	mprof_store16(guest_packet(&g, 7) + 24, 7);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_UINT(g.ring.active, 7);
+	CHECK_EQ_UINT(g.ring.seen, 30);
+	CHECK(g.ring.stale_since != 0);
+}
+
+/*
  * The recorder of a machine without stores of 8 bytes died while it emptied the oldest packet: first timestamp zero, low half of the size
  * stored, high half not.  The size that the header shows is none.
  */
@@ -784,6 +813,7 @@ static void stand_still(uint64_t more)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	mprof_store16(guest_packet(&g, 7) + 24, 7);
 	mprof_store64(guest_packet(&g, 7) + 30, mprof_load64(guest_packet(&g, 6) + 30) + more);
+	mprof_store64(guest_packet(&g, 7) + 39, mprof_load64(guest_packet(&g, 7) + 30) * 3);
 	guest_size(&g, 7, 30 + 2 * GUEST_EVENT);
 	g.sequence = 7;
 	g.used = 30 + 2 * GUEST_EVENT;
@@ -793,7 +823,8 @@ static void stand_still(uint64_t more)
 /* One that is equal to the packet's before is refused for a second, and then believed if it is not what stood there before. */
 static void test_clock_stands_still(void)
 {
-	mprof_store64(g.data, 0);
+	struct ring_mark at;
+
 	stand_still(1);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.ring.seen, 30 + 2 * GUEST_EVENT);
@@ -809,6 +840,11 @@ static void test_clock_stands_still(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.ring.seen, 30 + 2 * GUEST_EVENT);
 	CHECK(g.ring.slots[g.ring.slot].clock);
+	guest_forget(&g);
+	at = (struct ring_mark){.sequence = 7, .offset = 30};
+	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
+	CHECK_EQ_UINT(g.n_tails, 1);
+	CHECK(g.chunks[0].clock);
 	/* A packet that is started afresh is measured afresh. */
 	g.ring.sequence = 7;
 	g.ring.offset = 30;
@@ -979,6 +1015,77 @@ static void test_change_at_any_load(void)
 			change_once(1, true, load);
 			change_once(6, true, load);
 		}
+}
+
+/* A first timestamp that was read half-written: the packet is started afresh, and what was confirmed of it is forgotten. */
+static void test_started_afresh(void)
+{
+	guest_new(&g, 4, SMALL);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	guest_watch(&g, 2);
+	CHECK_EQ_UINT(g.ring.n_marks, 1);
+	g.time += 1000;
+	guest_format(&g);
+	guest_event(&g);
+	guest_event(&g);
+	guest_watch(&g, 1);
+	CHECK_EQ_UINT(g.ring.n_marks, 0);
+	guest_watch(&g, 1);
+	CHECK_EQ_UINT(g.ring.n_marks, 1);
+	CHECK_EQ_UINT(g.handed, 0);
+	guest_watch(&g, 1);
+	CHECK_EQ_UINT(g.handed, 3 * GUEST_EVENT);
+}
+
+/* A count that differs at each load. */
+static void never_steady(struct guest *guest, uint64_t offset, size_t n)
+{
+	if (n == 2 && offset % guest->room == 24)
+		guest->data[offset] ^= 0x40;
+}
+
+static void test_unsteady(void)
+{
+	guest_new(&g, 4, SMALL);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	guest_watch(&g, 6);
+	guest_event(&g);
+	g.hook = never_steady;
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_UINT(g.ring.counters.unsteady, 1);
+	g.hook = NULL;
+	guest_watch(&g, 3);
+	CHECK_EQ_UINT(g.ring.counters.unsteady, 1);
+	CHECK_EQ_UINT(g.n_gaps, 0);
+}
+
+/* The writer has begun a packet without an event: behind the first lap that is seen, in a new ring all packets look so. */
+static void test_empty_packet(void)
+{
+	guest_new(&g, 4, SMALL);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	for (uint64_t q = 0; q < 4; q++) {
+		guest_write_to(&g, q, 15);
+		CHECK_EQ_INT(guest_look(&g), 0);
+		guest_turn(&g);
+		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_UINT(g.ring.active, q < 3 ? q : 4);
+	}
+}
+
+/* The bytes go while it is attached: there is no ring yet. */
+static void test_gone_at_attach(void)
+{
+	change = CHANGE_GONE;
+	for (unsigned load = 1; load <= 4 + 4 * 6; load++) {
+		guest_new(&g, 4, SMALL);
+		guest_jump(&g, 6, 5);
+		g.hook = change_at;
+		g.armed = load;
+		CHECK_EQ_INT(guest_attach(&g, NULL, false), RING_E_NOT_YET);
+		CHECK_EQ_UINT(g.armed, 0);
+		CHECK(g.ring.slots == NULL);
+	}
 }
 
 /* ---- resuming -------------------------------------------------------------------------------------------------------- */
@@ -1260,6 +1367,33 @@ static void test_capture_renumbered(void)
 	CHECK_EQ_UINT(at.sequence, 6);
 }
 
+/* It had been followed without copying, and lapped the cursor, when it died: what is left begins at the oldest packet. */
+static void test_left_lapped(void)
+{
+	struct ring_mark at = {0};
+	uint64_t left;
+
+	guest_new(&g, 4, SMALL);
+	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	guest_watch(&g, 6);
+	guest_forget(&g);
+	g.ring.held = true;
+	for (uint64_t q = 1; q <= 6; q++) {
+		guest_write_to(&g, q, 2);
+		CHECK_EQ_INT(guest_look(&g), 0);
+	}
+	ring_died(&g.ring, true);
+	g.takes_no_gap = true;
+	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), RING_E_FULL);
+	g.takes_no_gap = false;
+	g.ring.looked_at = clock_mono();
+	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), 0);
+	CHECK_EQ_UINT(g.n_gaps, 1);
+	gap_is(0, 0, 3, g.gaps[0].at_least, RING_GAP_LAPPED);
+	CHECK_EQ_UINT(left, (3 * 15 + 2) * GUEST_EVENT);
+	CHECK(!g.ring.held);
+}
+
 /* A dead ring, whole: the proven part by a look, the rest by a capture. */
 static void dead_ring(uint64_t newest, uint32_t events)
 {
@@ -1329,6 +1463,29 @@ static void test_dead_cut(void)
 	CHECK(g.chunks[1].unproven);
 }
 
+/* A dead file that lacks its last packets, and whose writer had gone round: what is older lies behind those that are missing. */
+static void test_dead_missing(void)
+{
+	struct ring_mark at = {0};
+
+	for (uint32_t missing = 1; missing <= 2; missing++) {
+		guest_new(&g, 7, SMALL);
+		guest_jump(&g, 10, 5);
+		g.bytes -= missing * SMALL;
+		at = (struct ring_mark){0};
+		CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
+		CHECK_EQ_UINT(g.ring.n, 7);
+		CHECK_EQ_UINT(g.ring.sequence, 4);
+		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
+		CHECK_EQ_UINT(g.n_gaps, missing);
+		gap_is(0, 7 - missing, 8 - missing, false, RING_GAP_DAMAGED);
+		gap_is(missing - 1, 6, 7, false, RING_GAP_DAMAGED);
+		CHECK_EQ_UINT(g.handed + g.tail, ((6 - missing) * 15 + 5) * GUEST_EVENT);
+		CHECK_EQ_UINT(g.tail_last, g.time - 1);
+	}
+}
+
 /* It died between the halves of a size: where more was seen before, that is in the tail. */
 static void test_dead_between_halves(void)
 {
@@ -1394,6 +1551,7 @@ static void test_left(void)
 	/* Whoever asks what is left has not taken it. */
 	dead_ring(10, 5);
 	at = (struct ring_mark){0};
+	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	g.ring.sequence = 7;
 	g.started = false;
@@ -1657,11 +1815,16 @@ int main(void)
 	CHECK_RUN(test_bad_sizes);
 	CHECK_RUN(test_several_writers);
 	CHECK_RUN(test_old_bytes_under_new_number);
+	CHECK_RUN(test_old_time_of_left_packet);
 	CHECK_RUN(test_dead_while_emptying);
 	CHECK_RUN(test_clock_stands_still);
 	CHECK_RUN(test_guessed_reference);
 	CHECK_RUN(test_dead_reference);
 	CHECK_RUN(test_change_at_any_load);
+	CHECK_RUN(test_started_afresh);
+	CHECK_RUN(test_unsteady);
+	CHECK_RUN(test_empty_packet);
+	CHECK_RUN(test_gone_at_attach);
 	CHECK_RUN(test_resume_same_packet);
 	CHECK_RUN(test_resume_lapped);
 	CHECK_RUN(test_resume_round);
@@ -1674,8 +1837,10 @@ int main(void)
 	CHECK_RUN(test_dead);
 	CHECK_RUN(test_dead_stale);
 	CHECK_RUN(test_dead_cut);
+	CHECK_RUN(test_dead_missing);
 	CHECK_RUN(test_dead_between_halves);
 	CHECK_RUN(test_dead_smaller);
+	CHECK_RUN(test_left_lapped);
 	CHECK_RUN(test_left);
 	CHECK_RUN(test_left_of_tail);
 	CHECK_RUN(test_dead_damaged);
