@@ -240,6 +240,19 @@ class Crowded(Case):
         self.assertEqual(status, 404)
         return body.decode()
 
+    def test_many_at_once(self):
+        """More names change between two looks than are remembered; all of them are found."""
+        self.d = self.daemons()
+        self.d.collector.send_signal(signal.SIGSTOP)
+        for i in range(2500):
+            with open(f"rings/junk-{i}", "wb"):
+                pass
+            if i == 500:
+                put("rings/guest.ctf", small_ring())
+        self.d.collector.send_signal(signal.SIGCONT)
+        self.d.wait_ended("guest")
+        self.d.wait(lambda: metric(self.d, "mprofd_directory_files") == 2501)
+
     def test_lost_events(self):
         """The daemon stands still until the kernel drops events: a close, a new ring and one that goes are among them."""
         with open("/proc/sys/fs/inotify/max_queued_events", encoding="ascii") as f:

@@ -157,6 +157,7 @@ static void test_evict_not(void)
 	struct account *account = account_new(), *dead = account_new();
 	struct lane *lane = lane_open(queue, account, &account);
 	struct evicted evicted;
+	struct item *fill;
 
 	account_died(queue, dead, true);
 	wait_chunk(queue, account, lane, 1, 600 * KIB);
@@ -170,7 +171,10 @@ static void test_evict_not(void)
 	wait_chunk(queue, account, lane, 4, 150 * KIB);
 	CHECK(queue_evict(queue, dead, 80 * KIB, &evicted));
 	CHECK_EQ_UINT(evicted.to.sequence, 4);
-	CHECK(!queue_evict(queue, dead, 80 * KIB, &evicted));
+	/* There is no room again, and the sealed 100 KiB would make some. */
+	fill = queue_item(queue, NULL, ITEM_CHUNK, 130 * KIB, false);
+	CHECK(fill != NULL && !queue_evict(queue, dead, 80 * KIB, &evicted));
+	queue_item_free(queue, fill);
 	wait_chunk(queue, account, lane, 4, 150 * KIB);
 	lane_close(queue, lane);
 	CHECK(!queue_evict(queue, dead, 80 * KIB, &evicted));

@@ -267,6 +267,24 @@ class Corpses(Edges):
             d.stop_collector()
             d.start_collector()
 
+    def test_orderly_ends_not_wanted(self):
+        """The same of guests that end while they are looked at: only what may be a crash is captured."""
+        d = self.daemons(sim.QUIET + "[policy *]\nmode = on-crash\n")
+        kinds = {"poweroff": [], "reboot": [], "suspend": [], "running": [], "crashed": ["crash"], "watchdog": ["watchdog"]}
+        guests = {}
+        for i, reason in enumerate(kinds):
+            guests[reason] = self.guest(5 + i, reason)
+            self.publish(guests[reason])
+            self.attached(d, reason)
+        for reason, guest in guests.items():
+            if reason == "running":
+                guest.destroy()
+            else:
+                guest.die(reason)
+        for reason, captured in kinds.items():
+            d.wait_ended(reason)
+            self.assertEqual(self.kinds(d, reason), captured, reason)
+
 
 if __name__ == "__main__":
     sim.main()
