@@ -262,7 +262,7 @@ class Crowded(Case):
         self.d = self.daemons()
         closed, gone = self.begin("closed"), self.begin("gone")
         self.d.collector.send_signal(signal.SIGSTOP)
-        for i in range(queue // 2 + 100):
+        for i in range(queue + 100):
             with open(f"rings/flood-{i % 2}", "wb"):
                 pass
         for i in range(2):

@@ -126,6 +126,19 @@ class Suspended(Edges):
         d.wait(lambda: d.domain(guest.name)["state"] == "suspended")
         d.wait(lambda: not guest.mapped())
 
+    def test_the_same_ring_published_again(self):
+        """Keys that are written anew are a new ring, also where it looks as if the old one went on."""
+        d = self.daemons()
+        guest = self.guest(5, "same")
+        ring = self.publish(guest)
+        self.attached(d, "same")
+        self.suspended(d, guest)
+        guest.publish(ring)
+        guest.resume()
+        d.wait(lambda: len(d.run_list("same")) == 2)
+        self.assertEqual(d.run_list("same")[0]["state"], "ended")
+        self.attached(d, "same")
+
     def test_another_ring_afterwards(self):
         """A guest that publishes as it goes on has begun another run."""
         d = self.daemons()

@@ -501,6 +501,24 @@ class Floods(Hostile):
         self.assertLess(len(d.said().splitlines()) - said, 5)
         self.unharmed(d, neighbour)
 
+    def test_of_runs(self):
+        """Another ring, again and again, but not so often that it were too many changes: ten runs in a minute are let be."""
+        d = self.daemons()
+        guest = self.guest(5, "restless")
+        ring = guest.ring()
+        self.addCleanup(ring.close)
+        ring.add(10)
+        guest.publish(ring)
+        runs = 1
+        while "change too often" not in d.said():
+            d.wait(lambda: (d.domain("restless") and len(d.run_list("restless")) >= runs) or "change too often" in d.said())
+            self.assertLess(runs, 20)
+            guest.publish(ring)
+            runs += 1
+        self.assertGreater(runs, 8)
+        d.wait(lambda: not guest.mapped())
+        self.assertLess(len(d.run_list("restless")), 14)
+
     def test_of_names(self):
         """Keys that mean nothing are changes too."""
         d = self.daemons()

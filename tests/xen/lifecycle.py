@@ -191,6 +191,7 @@ class Changes(Lifecycle):
         self.unmapped(d, guest, guest.die("poweroff"))
         listed = d.wait_ended("again", 3)
         self.assertEqual([run["reason"] for run in listed], ["ended", "ended", "poweroff"])
+        self.assertEqual(d.query("SELECT count(DISTINCT key) FROM runs WHERE name = 'again'"), [(3,)])
         traces = [events_of(d.trace("again", f"?run={run['run']}")) for run in listed]
         self.assertEqual(traces, [first.written, second.written[:60], second.written])
 
@@ -279,6 +280,29 @@ class Deaths(Lifecycle):
             capture = self.ended(d, guest, ring, STOPS.get(reason, "destroyed"))
             context = d.json(f"/v1/captures/{capture['id']}/context")
             self.assertEqual(context["reason"], STOPS.get(reason, "destroyed"))
+
+    def test_nodes_go_before_it_is_paused(self):
+        """An answer from before the pause does not count: it was destroyed, and withdrew nothing."""
+        d = self.daemons()
+        judged = 0
+        for i in range(12):
+            guest = self.guest(20 + i, f"hasty-{i}")
+            self.publish(guest)
+            self.attached(d, guest.name)
+            began = time.monotonic()
+            self.store.toolstack.rm(guest.home)
+            time.sleep(0.03)
+            guest.set("running paused dying")
+            late = time.monotonic() - began > 0.1  # then mprofd was right to believe that it lives
+            self.store.virq()
+            d.wait_ended(guest.name)
+            if not late:
+                self.assertEqual(d.run_list(guest.name)[-1]["reason"], "destroyed")
+                judged += 1
+            if judged == 3:
+                return
+        if not judged:
+            self.skipTest("this machine is too busy to let it happen in a tenth of a second")
 
     def test_preserved(self):
         """It stays as it is; its pages do not stay mapped, and its removal later makes no second capture."""
