@@ -40,6 +40,27 @@ class Streams(Edges):
             self.assertEqual(events_of(d.trace("again", f"?run={run}&stream=1")), other.written)
         d.check_integrity()
 
+    def test_too_many(self):
+        """64 rings of one guest, and not one more, which is said; one that goes makes room."""
+        d = self.daemons()
+        guest = self.guest(5, "many")
+        rings = []
+        for k in range(66):
+            rings.append(guest.ring())
+            self.addCleanup(rings[k].close)
+            rings[k].add(2)
+            guest.publish(rings[k], stream=k)
+        d.wait(lambda: guest.mapped() == 4 * 64)
+        d.wait(lambda: d.metric('mprofd_xenstore_refused_total{reason="streams"}') > 0)
+        self.assertEqual(d.said().count("too many streams"), 1)
+        self.assertEqual(guest.mapped(), 4 * 64)
+        guest.withdraw(stream=1)
+        guest.withdraw(stream=64)
+        guest.withdraw(stream=65)
+        d.wait(lambda: guest.mapped() == 4 * 63)
+        guest.publish(rings[65], stream=65)
+        d.wait(lambda: guest.mapped() == 4 * 64)
+
     def test_not_ready_yet(self):
         """Keys that come before their ring: tried again, and no run until then."""
         d = self.daemons()
