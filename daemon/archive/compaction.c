@@ -339,6 +339,8 @@ int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequ
 			return cut_row(w, &packet, end.id, last.offset);
 		}
 		r = WRITER_RUN(w, STATEMENT_DELETE_CHUNK, end.id);
+		if (r == 0 && sqlite3_changes(w->db) == 0) /* a damaged index would keep this going */
+			r = -EBADMSG;
 		if (r != 0)
 			return r;
 		tally_add(&w->tally, stream, -(int64_t)(end.offset - end.row_begin));

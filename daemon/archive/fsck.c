@@ -75,6 +75,10 @@ static bool ask(struct archive_writer *w, sqlite3_stmt *s, int64_t *first, int64
 	*r = database_error(w->db, rc);
 	if (rc != SQLITE_ROW)
 		return false;
+	if (sqlite3_column_int64(s, 0) < *first) { /* this would not end */
+		*r = -EBADMSG;
+		return false;
+	}
 	*first = sqlite3_column_int64(s, 0);
 	*second = sqlite3_column_int64(s, 1);
 	sqlite3_reset(s);

@@ -105,6 +105,8 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 				  &is_none);
 		if (r != 0 || is_none)
 			return r;
+		if (sequence < from) /* a damaged index would keep this going */
+			return -EBADMSG;
 		r = writer_number(w, STATEMENT_PINNED_UNTIL, 2, (const int64_t[]){h->stream, sequence}, &until,
 				  &is_free);
 		if (r != 0)
@@ -218,14 +220,16 @@ static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 
 static int delete_run(struct archive_writer *w, int64_t run)
 {
-	int64_t stream;
+	int64_t stream, before = 0;
 	bool is_none;
 	int r;
 
-	for (;;) {
+	for (;; before = stream) {
 		r = writer_number(w, STATEMENT_RUN_STREAMS, 1, &run, &stream, &is_none);
 		if (r != 0 || is_none)
 			break;
+		if (stream == before) /* a damaged index would keep this going */
+			return -EBADMSG;
 		r = WRITER_RUN(w, STATEMENT_DELETE_GAPS, stream);
 		if (r == 0)
 			r = WRITER_RUN(w, STATEMENT_DELETE_STREAM, stream);
@@ -241,7 +245,7 @@ static int delete_empty_runs(struct enforcement *e)
 {
 	uint64_t now = clock_real(), before = now > REMEMBERED_NS ? now - REMEMBERED_NS : 0;
 
-	for (;;) {
+	for (int64_t last = 0;;) {
 		int64_t run = 0;
 		int r;
 
@@ -257,9 +261,10 @@ static int delete_empty_runs(struct enforcement *e)
 				return r;
 			run = sqlite3_column_int64(s, 0);
 		}
-		r = delete_run(e->w, run);
+		r = run == last ? -EBADMSG : delete_run(e->w, run); /* as above */
 		if (r != 0)
 			return r;
+		last = run;
 	}
 }
 

@@ -1,9 +1,9 @@
 /*
  * Saving what can be read of a damaged file.
  *
- * SQLite reports damage where it meets it and goes no further.  A table is therefore read upwards by its row numbers; where that fails, single rows are
- * asked for until one answers, and reading goes on behind it.  Each question is bounded, so that damage that looks like a large number
- * costs no more than PROBES questions a table.  Whether the rows are right is for their checksums to say, later.
+ * SQLite reports damage where it meets it and goes no further.  A table is therefore read upwards by its row numbers; where that fails, a row is looked
+ * for further and further behind, and the rows below the one that answers are read downwards.  Row numbers only ascend, so that a tree with
+ * a circle ends, and no more than PROBES questions a table are asked.  Whether the rows are right is for their checksums to say, later.
  */
 #include "salvage.h"
 
@@ -19,7 +19,7 @@
 #include "cleanup.h"
 #include "database.h"
 
-#define PROBES	    (1u << 18)
+#define PROBES	    4096u
 #define BATCH	    1000u
 #define HEADER_SIZE 100
 
@@ -113,48 +113,74 @@ static int copy_row(struct copy *c, sqlite3_stmt *from)
 	return database_run(c->to, "COMMIT; BEGIN");
 }
 
+/* Prepare SQL with the table's name in it, and two numbers. */
+static sqlite3_stmt *ask(struct copy *c, const char *format, int64_t first, int64_t second)
+{
+	sqlite3_stmt *s = NULL;
+	char *sql = sqlite3_mprintf(format, c->table->name);
+
+	if (sql && sqlite3_prepare_v2(c->from, sql, -1, &s, NULL) == SQLITE_OK) {
+		sqlite3_bind_int64(s, 1, first);
+		sqlite3_bind_int64(s, 2, second);
+	}
+	sqlite3_free(sql);
+	return s;
+}
+
 /* Copy upwards behind *LAST, which becomes the last row that was read.  1: damage came in the way. */
 static int copy_up(struct copy *c, int64_t *last)
 {
-	sqlite3_stmt *s = NULL;
-	char sql[160];
-	int rc, r = 0;
+	sqlite3_stmt *s = ask(
+		c, c->table->has_rowid ? "SELECT * FROM %s WHERE id > ?1 ORDER BY id" : "SELECT * FROM %s", *last, 0);
+	int rc = s ? SQLITE_ROW : SQLITE_CORRUPT, r = 0;
 
-	snprintf(sql, sizeof(sql),
-		 c->table->has_rowid ? "SELECT * FROM %s WHERE id > ?1 ORDER BY id" : "SELECT * FROM %s",
-		 c->table->name);
-	rc = sqlite3_prepare_v2(c->from, sql, -1, &s, NULL);
-	if (rc == SQLITE_OK && c->table->has_rowid)
-		sqlite3_bind_int64(s, 1, *last);
-	while (rc == SQLITE_OK && r == 0 && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-		rc = SQLITE_OK;
-		if (c->table->has_rowid)
+	while (rc == SQLITE_ROW && r == 0 && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+		if (c->table->has_rowid && sqlite3_column_int64(s, 0) <= *last)
+			rc = SQLITE_CORRUPT;
+		else if (c->table->has_rowid)
 			*last = sqlite3_column_int64(s, 0);
-		r = copy_row(c, s);
+		if (rc == SQLITE_ROW)
+			r = copy_row(c, s);
 	}
 	sqlite3_finalize(s);
 	return r ? r : rc == SQLITE_DONE ? 0 : 1;
 }
 
-/* Find a row behind *LAST that can be read, and copy it.  1: there is none, as far as was looked. */
-static int probe(struct copy *c, int64_t *last)
+/* Copy downwards from FIRST, as far as can be read, but not as far as LAST. */
+static int copy_down(struct copy *c, int64_t first, int64_t last)
 {
-	sqlite3_stmt *s = NULL;
-	char sql[160];
-	int r = 1;
+	sqlite3_stmt *s = ask(c, "SELECT * FROM %s WHERE id <= ?1 AND id > ?2 ORDER BY id DESC", first, last);
+	int r = 0;
 
-	snprintf(sql, sizeof(sql), "SELECT * FROM %s WHERE id = ?1", c->table->name);
-	if (sqlite3_prepare_v2(c->from, sql, -1, &s, NULL) != SQLITE_OK)
-		return 1;
-	while (r == 1 && c->probes && *last < INT64_MAX) {
-		c->probes--;
-		++*last;
-		sqlite3_reset(s);
-		sqlite3_bind_int64(s, 1, *last);
-		if (sqlite3_step(s) == SQLITE_ROW)
-			r = copy_row(c, s);
+	for (int64_t at = INT64_MAX; s && r == 0 && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) < at;) {
+		at = sqlite3_column_int64(s, 0);
+		r = copy_row(c, s);
 	}
 	sqlite3_finalize(s);
+	return r;
+}
+
+/* Find a row behind *LAST that can be read, further and further behind; copy what lies between as far as can be.  1: there is none. */
+static int probe(struct copy *c, int64_t *last)
+{
+	int64_t found = -1;
+	int rc = SQLITE_CORRUPT, r;
+
+	for (int64_t step = 1; c->probes && step < (INT64_C(1) << 40) && rc != SQLITE_DONE && found <= *last;
+	     step *= 2) {
+		sqlite3_stmt *s = ask(c, "SELECT id FROM %s WHERE id > ?1 ORDER BY id LIMIT 1",
+				      *last < INT64_MAX - step ? *last + step : INT64_MAX, 0);
+
+		c->probes--;
+		rc = s ? sqlite3_step(s) : SQLITE_CORRUPT;
+		if (rc == SQLITE_ROW)
+			found = sqlite3_column_int64(s, 0);
+		sqlite3_finalize(s);
+	}
+	if (found <= *last)
+		return 1;
+	r = copy_down(c, found, *last);
+	*last = found;
 	return r;
 }
 

@@ -47,6 +47,7 @@ __attribute__((format(printf, 2, 3))) static void change(const struct fixture *f
 	va_start(args, format);
 	vsnprintf(sql, sizeof(sql), format, args);
 	va_end(args);
+	sqlite3_exec(db, "PRAGMA synchronous = OFF", NULL, NULL, NULL);
 	CHECK_EQ_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
 }
