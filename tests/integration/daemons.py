@@ -456,5 +456,7 @@ def end_writer(process):
 
 
 def main():
-    """SCRIPT BUILD-DIRECTORY [TEST…]"""
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2 if sys.stderr.isatty() else 1)
+    """SCRIPT BUILD-DIRECTORY [TEST…|--without TEST,…]"""
+    import parts
+
+    unittest.main(argv=[sys.argv[0], *parts.names(sys.argv[2:])], verbosity=2 if sys.stderr.isatty() else 1)

@@ -1,7 +1,7 @@
 """kill -9 of each program at random, under load: kill.py BUILD-DIRECTORY [TEST…]
 
 What was committed before a kill is there after it, and reaches to at most a flush interval before it; at the end each guest's trace is
-held against its truth: no event twice, no false gap.  A hundred kills of each; with --brief (or MPROF_BRIEF=1) fifteen.
+held against its truth: no event twice, no false gap.  MPROF_KILLS kills of each, by default a hundred; with --brief (or MPROF_BRIEF=1) fifteen.
 """
 
 import json
@@ -16,7 +16,7 @@ import daemons
 from daemons import QUIET, judge
 
 BRIEF = "--brief" in sys.argv or os.environ.get("MPROF_BRIEF") == "1"
-KILLS = 15 if BRIEF else 100
+KILLS = 15 if BRIEF else int(os.environ.get("MPROF_KILLS", "100"))
 FLUSH = 0.1
 SLACK = 2.0  # for a machine that is busy and a program that is full of checks ...
 STOPPED = 10.0  # ... and once in a while for one that let the guest or the collector wait

@@ -16,6 +16,8 @@ import threading
 import unittest
 import xml.etree.ElementTree
 
+import parts
+
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 sys.path.append(os.path.join(ROOT, "tests", "traces"))
 import unpack  # noqa: E402
@@ -739,4 +741,4 @@ class Recordings(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    unittest.main(argv=[sys.argv[0], *parts.names(sys.argv[3:])])

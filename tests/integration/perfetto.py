@@ -20,6 +20,7 @@ ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import acts  # noqa: E402
 import fxts  # noqa: E402
+import parts  # noqa: E402
 import perfettos  # noqa: E402
 
 sys.path.append(os.path.join(ROOT, "tests", "traces"))
@@ -227,4 +228,4 @@ class Exports(unittest.TestCase):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
-        unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
+        unittest.main(argv=[sys.argv[0], *parts.names(sys.argv[3:])], verbosity=2)

@@ -1395,6 +1395,7 @@ class Service(Case):
             said = b""
             with contextlib.suppress(OSError):
                 s.sendall(text)
+                s.shutdown(socket.SHUT_WR)  # nothing more comes, so the server need not wait for the rest of a request
                 said = s.recv(100)
             s.close()
             self.assertRegex(said, rb"\A(HTTP/1.1 (400|413|414|431|505) .*)?", text[:40])
@@ -1610,4 +1611,7 @@ class Start(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0]] + sys.argv[5:], verbosity=1)
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    import parts
+
+    unittest.main(argv=[sys.argv[0], *parts.names(sys.argv[5:])], verbosity=1)
