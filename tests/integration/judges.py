@@ -11,9 +11,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import daemons  # noqa: E402
 import truth as judge  # noqa: E402
 
 sys.path.append(os.path.join(HERE, "..", "traces"))
@@ -186,12 +188,36 @@ def judge_replay():
                 print(f"FAILED: replay of {name}, jump {jump}: {said}")
 
 
+def judge_patience():
+    """Check that an event that does not come is given the whole time once, and that the next is known to be missing sooner."""
+    global failures
+    silent = types.SimpleNamespace(said=lambda: "")
+    daemons.LATER_PATIENCE = 0.3
+    for seconds, most in ((1, None), (daemons.PATIENCE, 20)):
+        began = time.monotonic()
+        try:
+            daemons.Daemons.wait(silent, lambda: False, seconds)
+            waited = 0
+        except AssertionError:
+            waited = time.monotonic() - began
+        if not waited or (waited < seconds if most is None else waited > most):
+            failures += 1
+            print(f"FAILED: a missing event was given {waited} s of {seconds}")
+    for waited, load, over in ((15, 0, False), (21, 0, True), (21, 9, False), (59, 9, False), (61, 9, True)):
+        daemons.Patience.missed = False
+        daemons.os.getloadavg = lambda load=load: (load * os.cpu_count(),)
+        if daemons.Patience.over(waited, daemons.PATIENCE) != over:
+            failures += 1
+            print(f"FAILED: {waited} s at {load} times the load that the machine can run")
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
         judge_truth()
         judge_incarnations()
         judge_replay()
+        judge_patience()
         os.chdir("/")
     return 1 if failures else 0
 

@@ -343,7 +343,7 @@ class Deaths(Lifecycle):
         d.wait_ended("reset")
         self.assertEqual(events_of(d.trace("reset")), ring.written)
         capture = d.wait(lambda: d.captures("reset"))[0]
-        self.assertEqual(d.json(f"/v1/captures/{capture['id']}/context")["reason"], "soft-reset")
+        self.assertEqual(d.wait(lambda: d.json(f"/v1/captures/{capture['id']}/context")["reason"]), "soft-reset")
         guest.resume()
         second = self.publish(guest, base=8_000_000)
         d.wait(lambda: len(d.run_list("reset")) == 2)
