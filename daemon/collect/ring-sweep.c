@@ -102,9 +102,10 @@ int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const s
 	if (ring->sequence == start && ring->offset > MPROF_PACKET_HEADER_BYTES) {
 		ring->slots[ring->slot].first = ring->first;
 		ring->slots[ring->slot].has_first = true;
+		ring->seen = ring->offset;
 	}
-	/* In a new ring packet 0 tells whether the ring is initialised again.  It is not followed any more, and was left. */
-	if (sweep->new_ring && start > 0) {
+	/* In its first lap packet 0 tells whether a ring is initialised again.  It is not followed any more, and was left. */
+	if (newest < ring->n && start > 0) {
 		ring->slots[0].first = sweep->first_of_0;
 		ring->slots[0].has_first = true;
 	}

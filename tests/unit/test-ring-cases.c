@@ -851,6 +851,19 @@ static void test_clock_stands_still(void)
 	mprof_store64(guest_packet(&g, 7) + 30, g.time + 5);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK(!g.ring.slots[g.ring.slot].clock);
+	/* The next packet is waited for anew. */
+	stand_still(0);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	g.ring.stale_since -= 2 * NS_PER_S;
+	mprof_store16(guest_packet(&g, 8) + 24, 8);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_UINT(g.ring.active, 8);
+	CHECK_EQ_UINT(g.ring.seen, 30);
+	/* A packet is seen empty under its number. */
+	CHECK(!g.ring.saw_empty);
+	guest_turn(&g);
+	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK(g.ring.saw_empty);
 	/* The same one as in the lap before, or none that is known. */
 	for (unsigned known = 0; known < 2; known++) {
 		stand_still(0);
@@ -1012,6 +1025,8 @@ static void test_change_at_any_load(void)
 			change_once(0, false, load);
 			change_once(1, false, load);
 			change_once(6, false, load);
+			change_once(2, true, load);
+			change_once(3, true, load);
 			change_once(1, true, load);
 			change_once(6, true, load);
 		}
