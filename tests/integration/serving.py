@@ -171,7 +171,7 @@ class Served(Case):
             self.assertEqual(self.timed(d, 2, "/readyz")[0], STOPPED)
             self.assertEqual(self.timed(d, 2, "/metrics")[0], 200)
             self.assertEqual(self.timed(d, 2, "/v1/domains")[0], 200)
-            self.assertEqual(self.timed(d, 6, "/v1/captures/1", "DELETE")[0] in (404, STOPPED), True)
+            self.assertEqual(self.timed(d, 6, "/v1/captures/1?with=tail", "DELETE")[0] in (404, STOPPED), True)
         finally:
             d.collector.send_signal(signal.SIGCONT)
         d.wait(lambda: d.ask("/readyz")[0] == 200)
