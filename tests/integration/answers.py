@@ -191,6 +191,25 @@ class Answers(Case):
         after = tags()
         self.assertEqual((after[0], after[1] != before[1]), (before[0], True))
 
+    def test_what_gaps_do_not_explain(self):
+        """A gap behind packets that were deleted does not say that these never were."""
+        with Archive() as archive:
+            archive.run()
+            for sequence in range(6):
+                archive.packet(sequence, events(sequence))
+            archive.commit("gap 10 lost lapped 5 98 9 3 0")
+            archive.packet(9, events(9))
+            archive.commit("capture 1 1 manual -", "range 1 10 0 9 98")
+        d = self.served()
+        self.assertIs(d.json("/v1/captures/1")["complete"], True)
+        with contextlib.closing(sqlite3.connect("state/archive/trace.db")) as db:
+            db.execute("UPDATE streams SET deletions = 1")
+            db.commit()
+            self.assertIs(d.json("/v1/captures/1")["complete"], True)
+            db.execute("DELETE FROM chunks WHERE sequence BETWEEN 3 AND 5")
+            db.commit()
+        self.assertIs(d.json("/v1/captures/1")["complete"], False)
+
     # ---- tails
 
     def test_tail_of_a_period(self):

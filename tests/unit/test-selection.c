@@ -319,6 +319,28 @@ static void test_rows_that_went(void)
 	}
 }
 
+/* A packet more than was planned: the bytes that were promised come, and a body of frames, which promised none, breaks off. */
+static void test_rows_that_came(void)
+{
+	for (unsigned zstd = 0; zstd < 2; zstd++) {
+		struct selection selection;
+		struct plan plan;
+		struct served s;
+		uint64_t n;
+
+		if (!served_init(&s, 3))
+			return;
+		selection = all(&s, 0);
+		selection.last = 10;
+		selection.last_offset = UINT32_MAX;
+		plan = plan_of(&s, &selection);
+		append(&s.f, 3, 30, PACKET, ARCHIVE_CHUNK_LAST);
+		CHECK_EQ_INT(pull(&s, &plan, zstd, false, plan.total, &n), zstd ? BODY_E_CHANGED : BODY_E_END);
+		CHECK(zstd || n == plan.total);
+		served_deinit(&s);
+	}
+}
+
 int main(void)
 {
 	CHECK_RUN(test_tail_with_a_hole);
@@ -327,5 +349,6 @@ int main(void)
 	CHECK_RUN(test_last_bytes);
 	CHECK_RUN(test_hash);
 	CHECK_RUN(test_rows_that_went);
+	CHECK_RUN(test_rows_that_came);
 	return check_done();
 }
