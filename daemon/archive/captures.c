@@ -26,9 +26,9 @@ int archive_writer_put_capture(struct archive_writer *w, const struct archive_ca
 
 int archive_writer_put_capture_stream(struct archive_writer *w, const struct archive_capture_stream *range)
 {
-	struct checksum_row sum = {.n = 6};
+	struct checksum_row sum = {.n = 7};
 	uint8_t checksum[CHECKSUM_BYTES];
-	int64_t tail_bytes;
+	int64_t tail_bytes, reached = 0;
 	bool is_null;
 	int r;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PUT_RANGE, &r);
@@ -36,15 +36,19 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 	if (s)
 		r = writer_number(w, STATEMENT_TAIL_BYTES, 2, (const int64_t[]){range->capture, range->stream},
 				  &tail_bytes, &is_null);
+	if (s && r == 0)
+		r = writer_number(w, STATEMENT_REACHED, 3,
+				  (const int64_t[]){range->stream, (int64_t)range->last_sequence, range->last_offset},
+				  &reached, &is_null);
 	if (!s || r != 0)
 		return r;
 	sum = (struct checksum_row){.numbers = {range->capture, range->stream, (int64_t)range->first_sequence,
-						(int64_t)range->last_sequence, range->last_offset, tail_bytes},
-				    .n = 6};
+						(int64_t)range->last_sequence, range->last_offset, tail_bytes, reached},
+				    .n = 7};
 	checksum_make(&sum, checksum);
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 7; i++)
 		sqlite3_bind_int64(s, i + 1, sum.numbers[i]);
-	sqlite3_bind_blob(s, 7, checksum, sizeof(checksum), SQLITE_STATIC);
+	sqlite3_bind_blob(s, 8, checksum, sizeof(checksum), SQLITE_STATIC);
 	r = writer_step(w, s);
 	/* The range comes last: with it the capture is whole. */
 	if (r == 0)

@@ -168,16 +168,19 @@ static int check_unchecked(struct archive_writer *w, FILE *out)
 		 "FROM tails WHERE checksum IS NULL LIMIT 256",
 		 "UPDATE tails SET checksum = ?3 WHERE id = ?1 AND ?2 = 0"},
 		{"SELECT capture, stream, capture, stream, first_sequence, last_sequence, last_offset, tail_bytes, "
+		 "reached, "
 		 "NULL, NULL "
 		 "FROM capture_streams WHERE checksum IS NULL LIMIT 256",
 		 "UPDATE capture_streams SET checksum = ?3 WHERE capture = ?1 AND stream = ?2"},
 	};
-	static const size_t numbers[] = {8, 8, 6};
+	static const size_t numbers[] = {8, 8, 7};
 	uint64_t total = 0, added;
-	int r = database_run(w->db,
-			     "UPDATE capture_streams SET tail_bytes = (SELECT coalesce(sum(length), 0) FROM tails t "
-			     "WHERE t.capture = capture_streams.capture AND t.stream = capture_streams.stream) "
-			     "WHERE checksum IS NULL");
+	int r = database_run(
+		w->db, "UPDATE capture_streams SET tail_bytes = (SELECT coalesce(sum(length), 0) FROM tails t "
+		       "WHERE t.capture = capture_streams.capture AND t.stream = capture_streams.stream), reached "
+		       "= (SELECT coalesce(min(max(offset + length), last_offset), 0) FROM chunks k WHERE k.stream = "
+		       "capture_streams.stream AND k.sequence = last_sequence) "
+		       "WHERE checksum IS NULL");
 
 	for (size_t i = 0; i < 3 && r == 0; i++) {
 		do {

@@ -289,7 +289,7 @@ static int read_range(struct mend *m, int64_t capture, struct archive_capture_st
 						 .last_sequence = (uint64_t)sqlite3_column_int64(s, 3),
 						 .last_offset = (uint32_t)sqlite3_column_int64(s, 4)};
 	*tail_bytes = sqlite3_column_type(s, 5) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 5);
-	return holds(s, 0, 6, -1, 6) ? 0 : ARCHIVE_E_DAMAGED;
+	return holds(s, 0, 7, -1, 7) ? 0 : ARCHIVE_E_DAMAGED;
 }
 
 /* The range cannot be told any more: the capture has nothing of this stream. */
@@ -302,6 +302,25 @@ static int drop_range(struct mend *m, int64_t capture)
 	m->removed++;
 	m->w->damage.pieces++;
 	return r ? r : WRITER_RUN(m->w, STATEMENT_DELETE_RANGE, capture, m->stream);
+}
+
+/* Declare what rows of the range's last packet are gone, where neither a gap nor a deletion says why. */
+static int mend_end(struct mend *m, const struct archive_capture_stream *range)
+{
+	int64_t lacks, end = 0;
+	bool is_null;
+	int r = writer_number(m->w, STATEMENT_MEND_END, 2, (const int64_t[]){m->stream, range->capture}, &lacks,
+			      &is_null);
+
+	if (r == 0 && lacks)
+		r = writer_number(m->w, STATEMENT_REACHED, 3,
+				  (const int64_t[]){m->stream, (int64_t)range->last_sequence, INT64_MAX}, &end,
+				  &is_null);
+	if (r != 0 || !lacks)
+		return r;
+	if (end < (int64_t)MPROF_PACKET_HEADER_BYTES)
+		end = MPROF_PACKET_HEADER_BYTES;
+	return declare(m, range->last_sequence, (uint32_t)end, range->last_sequence + 1);
 }
 
 static int capture_mend(struct mend *m, int64_t capture)
@@ -324,6 +343,10 @@ static int capture_mend(struct mend *m, int64_t capture)
 	if (r != 0)
 		return r == ARCHIVE_E_ABSENT ? 0 : r;
 	m->removed += m->n;
+	if (!d.any) /* rows of its last packet vanished */
+		r = mend_end(m, &range);
+	if (r != 0)
+		return r;
 	if (!d.any && expected >= 0 && bytes != expected) /* rows of it vanished */
 		d = (struct tail_damage){true, range.last_sequence, range.last_offset};
 	if (!d.any)

@@ -201,8 +201,8 @@ int reader_last_gap(struct reader *r, int64_t run, uint32_t number, reader_gap_c
 static int check_range(struct reader *r, struct reader_source source)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	struct checksum_row row = {.n = 6};
-	bool have;
+	struct checksum_row row = {.n = 7};
+	bool have, lacks_end;
 	int rc = reader_statement(r, S_CHECK_RANGE, VALUES(source.stream, source.capture), &s);
 
 	if (rc == 0)
@@ -211,10 +211,13 @@ static int check_range(struct reader *r, struct reader_source source)
 		return rc;
 	row.numbers[0] = source.capture;
 	row.numbers[1] = source.stream;
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		row.numbers[2 + i] = sqlite3_column_int64(s, i);
-	if (!checksum_holds(s, 4, sqlite3_column_int(s, 5) != 0, &row) ||
-	    (sqlite3_column_type(s, 3) != SQLITE_NULL && sqlite3_column_int64(s, 3) != sqlite3_column_int64(s, 6)))
+	/* Rows at its end that are gone, and neither a gap nor a deletion says why. */
+	lacks_end = sqlite3_column_int64(s, 8) < sqlite3_column_int64(s, 4) && !sqlite3_column_int(s, 9) &&
+		    sqlite3_column_int64(s, 10) == 0;
+	if (!checksum_holds(s, 5, sqlite3_column_int(s, 6) != 0, &row) || lacks_end ||
+	    (sqlite3_column_type(s, 3) != SQLITE_NULL && sqlite3_column_int64(s, 3) != sqlite3_column_int64(s, 7)))
 		return reader_note_damage(r, source, column_u64(s, 1));
 	return 0;
 }

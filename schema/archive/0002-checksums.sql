@@ -6,13 +6,14 @@
 -- chunks           stream, sequence, offset, length, flags, first_timestamp, packet_bytes, codec
 -- tails            capture, stream, sequence, offset, length, first_timestamp, packet_bytes, codec; ends and what else is absent count as
 --                  empty
--- capture_streams  capture, stream, first_sequence, last_sequence, last_offset, tail_bytes; no data
+-- capture_streams  capture, stream, first_sequence, last_sequence, last_offset, tail_bytes, reached; no data
 --
 -- NULL: a version wrote the row that knew no checksums.  Only rows up to the identifiers in the table unchecked may have NULL;
 -- `mprofd --fsck` gives them checksums and sets those identifiers to 0.
 ALTER TABLE chunks ADD COLUMN checksum BLOB;
 ALTER TABLE tails ADD COLUMN checksum BLOB;
 ALTER TABLE capture_streams ADD COLUMN tail_bytes INTEGER;  -- sum of length over the capture's tails of this stream
+ALTER TABLE capture_streams ADD COLUMN reached INTEGER;     -- where the rows of packet last_sequence ended then, at most last_offset
 ALTER TABLE capture_streams ADD COLUMN checksum BLOB;
 
 -- What a stream must have: its rows cannot vanish unseen.  NULL: not known.

@@ -27,7 +27,7 @@ TRACE, MEMTRACES = "archive/trace.db", "memtraces/memtraces.db"
 ROWS = {
     "chunks": (TRACE, "rowid", ("stream", "sequence", "offset", "length", "flags", "first_timestamp", "packet_bytes", "codec", "ends", "data", "data", "data", "checksum")),
     "tails": (TRACE, "rowid", ("capture", "stream", "sequence", "offset", "length", "first_timestamp", "packet_bytes", "codec", "data", "data", "checksum")),
-    "capture_streams": (TRACE, "capture * 1000000 + stream", ("first_sequence", "last_sequence", "last_offset", "tail_bytes", "checksum")),
+    "capture_streams": (TRACE, "capture * 1000000 + stream", ("first_sequence", "last_sequence", "last_offset", "tail_bytes", "reached", "checksum")),
     "pieces": (MEMTRACES, "rowid", ("recording", "offset", "length", "codec", "data", "data", "data", "checksum")),
 }
 WEIGHTS = {"chunks": 5, "tails": 2, "capture_streams": 1, "pieces": 3}
@@ -190,6 +190,7 @@ class Damage(daemons.Case):
     def restart_reader(self, d):
         """So that it holds no page of what was there before."""
         d.kill_server()
+        d.told.clear()  # process ids come again
         d.start_server()
 
     # ---- what is done about it
@@ -340,6 +341,7 @@ class Damage(daemons.Case):
 
     def run_all(self, d, paths):
         """All programs on archives that are damaged.  Returns what --fsck said."""
+        d.told.clear()  # process ids come again
         d.start_server()
         for path in self.random.sample(paths, min(len(paths), 12)):
             self.fetch(d, path)

@@ -211,7 +211,7 @@ static void test_vanished(void)
 		bool is_capture;
 	} damage[] = {
 		{"UPDATE chunks SET stream = 2 WHERE sequence = 3", false},
-		{"UPDATE chunks SET stream = 2", false},
+		{"DELETE FROM chunks WHERE sequence = 3", false},
 		{"UPDATE tails SET capture = 8 WHERE sequence = 5", true},
 		{"UPDATE tails SET stream = 2 WHERE sequence = 4", true},
 		{"UPDATE capture_streams SET last_offset = 831", true},
@@ -219,6 +219,9 @@ static void test_vanished(void)
 		{"UPDATE capture_streams SET first_sequence = 4", true},
 		{"UPDATE capture_streams SET tail_bytes = 300", true},
 		{"UPDATE capture_streams SET checksum = NULL", true},
+		{"UPDATE capture_streams SET reached = 530", true},
+		{"UPDATE chunks SET stream = 2 WHERE sequence = 4", true},
+		{"UPDATE chunks SET stream = 2 WHERE sequence = 4 AND offset = 530", true},
 	};
 
 	for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
