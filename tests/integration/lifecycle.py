@@ -255,8 +255,8 @@ class Renewed(daemons.Case):
         """Faster than anybody looks: the last one is there, none is mixed up, and nothing piles up."""
         d = self.daemons()
         for i in range(300):
-            put("rings/often.ctf", small_ring(base=1000 * i))
-        d.wait(lambda: events_of(d.trace("often")) == [(299000 + i, i) for i in range(10)])
+            put("rings/often.ctf", small_ring(base=1000 + 1000 * i))  # a first event at time 0 would be none
+        d.wait(lambda: events_of(d.trace("often")) == [(300000 + i, i) for i in range(10)])
         listed = d.wait_ended("often")
         for run in listed:
             had = events_of(d.trace("often", f"?run={run['run']}"))
