@@ -126,39 +126,35 @@ void dir_limit_sentence(const struct source_dir *dir, char *sentence, size_t siz
 			 dir->shown, FILES_MAX);
 }
 
-static void file_add(struct source_dir *dir, const char *name, const struct stat *st, uint64_t now)
+/* Return false where there are too many files already: it is left alone. */
+static bool file_add(struct source_dir *dir, const char *name, const struct stat *st, uint64_t now)
 {
 	struct ring_file *file;
 	int fd;
 
-	if (dir->n_files >= FILES_MAX) {
-		dir->scan_left++;
-		if (!dir->left)
-			limit_set(dir, 1);
-		if (!dir->listing)
-			dir_scan(dir, false); /* count them */
-		return;
-	}
+	if (dir->n_files >= FILES_MAX)
+		return false;
 	fd = file_open(dir, name);
 	if (fd < 0) {
 		file_unreadable(dir, name, errno);
-		return;
+		return true;
 	}
 	file = file_new(dir, name, st, fd);
 	if (!file)
-		return;
+		return true;
 	file->task.run = ring_file_run;
 	file->retry = RING_FILE_RETRY_MIN;
 	file->seen = dir->scans;
 	LIST_INSERT_HEAD(&dir->files, file, entry);
 	dir->n_files++;
 	ring_file_at(file, now);
+	return true;
 }
 
 /* ---- names --------------------------------------------------------------------------------------------------------- */
 
-/* Hold what NAME is now against what is known of it. */
-static void name_lookup(struct source_dir *dir, const char *name, uint64_t now)
+/* Hold what NAME is now against what is known of it.  Return false if it is a file that is left alone. */
+static bool name_lookup(struct source_dir *dir, const char *name, uint64_t now)
 {
 	struct ring_file *file;
 	struct stat st;
@@ -166,24 +162,23 @@ static void name_lookup(struct source_dir *dir, const char *name, uint64_t now)
 
 	/* `metadata` belongs beside the streams of a CTF directory; a hidden file is somebody's work in progress. */
 	if (name[0] == '.' || strcmp(name, "metadata") == 0)
-		return;
+		return true;
 	dir->lookups++;
 	file = dir_file(dir, name);
 	error = fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno : 0;
 	if (error && error != ENOENT) {
 		file_unreadable(dir, name, error);
-		return;
+		return true;
 	}
 	if (file && !error && file->dev == st.st_dev && file->ino == st.st_ino) {
 		file->seen = dir->scans;
-		return;
+		return true;
 	}
 	if (file)
 		file_orphan(file, now);
 	else if (error && dir->left)
 		dir_scan(dir, false); /* it may be one of those that were left alone */
-	if (!error && S_ISREG(st.st_mode))
-		file_add(dir, name, &st, now);
+	return error || !S_ISREG(st.st_mode) || file_add(dir, name, &st, now);
 }
 
 static void names_clear(struct source_dir *dir)
@@ -227,7 +222,11 @@ void dir_lookup_run(struct task *task, uint64_t now)
 	for (unsigned i = 0; i < STEP_NAMES && (name = TAILQ_FIRST(&dir->changed)); i++) {
 		TAILQ_REMOVE(&dir->changed, name, entry);
 		dir->n_changed--;
-		name_lookup(dir, name->name, now);
+		if (!name_lookup(dir, name->name, now)) {
+			if (!dir->left)
+				limit_set(dir, 1);
+			dir_scan(dir, false); /* count them */
+		}
 		free(name);
 	}
 	if (dir->n_changed) {
@@ -288,7 +287,7 @@ static void scan_end(struct source_dir *dir, uint64_t now)
 		while (next && next->orphan)
 			next = LIST_NEXT(next, entry);
 		if (!f->orphan && f->seen != dir->scans)
-			name_lookup(dir, f->name, now);
+			dir->scan_left += !name_lookup(dir, f->name, now);
 	}
 	limit_set(dir, dir->scan_left);
 	if (dir->again)
@@ -307,7 +306,7 @@ static bool scan_step(struct source_dir *dir, unsigned n, uint64_t now)
 			scan_end(dir, now);
 			return false;
 		}
-		name_lookup(dir, entry->d_name, now);
+		dir->scan_left += !name_lookup(dir, entry->d_name, now);
 	}
 	return true;
 }
