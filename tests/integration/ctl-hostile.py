@@ -360,6 +360,22 @@ class Bodies(Case):
         code, got, said = self.ranged(lambda at: f"bytes {at}-{len(TRACE) - 1}/{len(TRACE)}", lambda at: TRACE[at:] + b"more")
         self.assertEqual((code, got), (1, None), said)
 
+    def test_many_breaks(self):
+        """A link that breaks time and again, and brings something each time, brings all of it."""
+        whole = TRACE * 40
+
+        def answer(h):
+            at = int(h.headers.get("Range", "bytes=0-")[6:-1])
+            ranged = {"Content_Range": f"bytes {at}-{len(whole) - 1}/{len(whole)}"} if at else {}
+            h.head(len(whole) - at, 206 if at else 200, ETag='"e"', Retry_After="0", **ranged)
+            h.wfile.write(whole[at : at + 140_000])
+            h.close_connection = True
+
+        self.assertEqual(self.run_it("fetch", "domain:web", "-o", "x", answer=answer), (0, b"", ""))
+        with open(self.path("x"), "rb") as f:
+            self.assertEqual(f.read(), whole)
+        self.assertGreater(len(self.server.asked), 8)
+
     def test_part_unasked(self):
         code, _, said = self.run_it("fetch", "domain:web", answer=lambda h: h.body(TRACE[:500], 206, Content_Range=f"bytes 0-499/{len(TRACE)}"))
         self.assertEqual((code, os.listdir(self.work)), (1, []), said)

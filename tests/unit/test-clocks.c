@@ -100,6 +100,44 @@ static void test_one_look(void)
 	check_offset(&c, false, 490 * (int64_t)S, 13 * S);
 }
 
+/* A packet as long as one copy takes was copied in two looks, a longer one perhaps in one; of stamps of one time the last counts. */
+static void test_borders(void)
+{
+	static const uint64_t rooms[] = {1u << 20, (1u << 20) + 1};
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		struct mprof_copied packet = {.room = rooms[i], .first = {.mono = 5 * S, .real = 9 * S, .offset = 100}};
+		struct mprof_clocks c = {0};
+
+		packet.last = (struct mprof_stamp){.mono = 5 * S + MS, .real = 9 * S + MS, .offset = 200};
+		mprof_clocks_packet(&c, &packet);
+		CHECK_EQ_UINT(c.n_looks, i ? 1 : 2);
+		packet.first = packet.last = (struct mprof_stamp){.mono = 5 * S + MS, .real = 10 * S, .offset = 200};
+		mprof_clocks_packet(&c, &packet);
+		CHECK_EQ_UINT(c.latest.real, 10 * S);
+	}
+}
+
+/* Looks are different by both of dom0's clocks: after it booted again, or its clock was set, one alone says nothing. */
+static void test_both_clocks(void)
+{
+	static const struct mprof_stamp second[] = {
+		{.mono = 1 * S, .real = 99 * S}, {.mono = 99 * S, .real = 1 * S}, {.mono = 99 * S, .real = 99 * S}};
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		struct mprof_copied packet = {.first = {.mono = 50 * S, .real = 50 * S},
+					      .last = {.mono = 50 * S, .real = 50 * S}};
+		struct mprof_clocks c = {0};
+
+		mprof_clocks_packet(&c, &packet);
+		packet.first = packet.last = second[i];
+		mprof_clocks_packet(&c, &packet);
+		CHECK_EQ_UINT(c.n_looks, i == 2 ? 2 : 1);
+	}
+}
+
 /* Behind a step of the guest's clock only what came after counts. */
 static void test_step(void)
 {
@@ -169,6 +207,12 @@ static void test_apart(void)
 	two.latest.mono -= 90 * S;
 	CHECK(mprof_clocks_apart(&one, &two));
 	CHECK(mprof_clocks_apart(&two, &one));
+	/* Two seconds are what a clock may be moved by. */
+	one.latest = (struct mprof_stamp){.mono = 10 * S, .real = 20 * S};
+	two.latest = (struct mprof_stamp){.mono = 10 * S, .real = 22 * S};
+	CHECK(!mprof_clocks_apart(&one, &two) && !mprof_clocks_apart(&two, &one));
+	two.latest.real++;
+	CHECK(mprof_clocks_apart(&one, &two) && mprof_clocks_apart(&two, &one));
 	two.latest = (struct mprof_stamp){.mono = UINT64_MAX / 2 + 1};
 	one.latest = (struct mprof_stamp){.real = UINT64_MAX / 2};
 	CHECK(mprof_clocks_apart(&one, &two));
@@ -178,6 +222,8 @@ int main(void)
 {
 	CHECK_RUN(test_bounds);
 	CHECK_RUN(test_one_look);
+	CHECK_RUN(test_borders);
+	CHECK_RUN(test_both_clocks);
 	CHECK_RUN(test_step);
 	CHECK_RUN(test_drift);
 	CHECK_RUN(test_apart);

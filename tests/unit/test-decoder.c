@@ -283,6 +283,7 @@ static void test_resynchronise(void)
 	CHECK_EQ_UINT(log.damages, 1);
 	CHECK_EQ_UINT(log.events, 2);
 	CHECK_EQ_UINT(log.last.skipped, 43);
+	CHECK_EQ_UINT(log.totals.skipped, 43);
 	CHECK_EQ_UINT(log.last.packet, 0);
 }
 

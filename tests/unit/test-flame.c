@@ -142,6 +142,44 @@ static void test_truncated(void)
 	mprof_profile_free(p);
 }
 
+/* What is made at the last moment belongs to the last part, of a run without a length too; of two stacks of one size the first is shown. */
+static void test_leaks_at_the_end(void)
+{
+	struct made m = {0};
+	struct mprof_profile *p = profile_new();
+	const struct mprof_profile_node *nodes;
+	const struct mprof_leak *list;
+	struct mprof_leaks *l;
+	struct mprof_mem *d;
+	uint32_t n;
+
+	made_begin(&m, 2);
+	made_alloc(&m, 0, 5, MPROF_MEM_MAJOR, STACK(1, 2));
+	made_alloc(&m, 0, 5, MPROF_MEM_MAJOR, STACK(3, 2));
+	made_alloc(&m, 800, 2, MPROF_MEM_MAJOR, STACK(1, 4));
+	made_finish(&m);
+	d = made_read(&m, p, NULL);
+	l = mprof_leaks_new(p, d, MADE_START, MADE_START + 800);
+	list = mprof_leaks_list(l, &n);
+	nodes = mprof_profile_nodes(p, &n);
+	for (uint32_t i = 0; i < 2; i++) {
+		bool late = list[i].live == 2;
+
+		CHECK_EQ_UINT(list[i].parts[MPROF_LEAK_PARTS - 1], late ? 2 : 0);
+		CHECK_EQ_UINT(list[i].parts[0], late ? 0 : 10);
+		if (!late)
+			CHECK_EQ_UINT(mprof_mem_code(d, nodes[nodes[list[i].node].parent].code)->code, 16);
+	}
+	mprof_leaks_free(l);
+	l = mprof_leaks_new(p, d, MADE_START + 800, MADE_START + 800);
+	list = mprof_leaks_list(l, &n);
+	CHECK_EQ_UINT(n, 2);
+	mprof_leaks_free(l);
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	made_free(&m);
+}
+
 /* Of two places one leaks, the other one keeps what it made at first. */
 static void test_leaks(void)
 {
@@ -209,6 +247,7 @@ int main(void)
 	CHECK_RUN(test_hotspots);
 	CHECK_RUN(test_truncated);
 	CHECK_RUN(test_leaks);
+	CHECK_RUN(test_leaks_at_the_end);
 	CHECK_RUN(test_empty);
 	return check_done();
 }

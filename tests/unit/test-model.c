@@ -270,6 +270,33 @@ static void test_long_chain(void)
 	mprof_model_free(m);
 }
 
+/* A thread that ends when it begins is none that ends before. */
+static void test_backwards(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	uint32_t stream;
+
+	m = fresh(&stream);
+	add(m, stream, 5, MPROF_EVENT_creates, 0, 7, NULL);
+	add(m, stream, 5, MPROF_EVENT_fulfills, 0, 7, NULL);
+	add(m, stream, 9, MPROF_EVENT_creates, 0, 8, NULL);
+	add(m, stream, 6, MPROF_EVENT_fulfills, 0, 8, NULL);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(v->notes.backwards, 1);
+	mprof_model_free(m);
+	/* What is resolved runs no longer than to its end, and not beyond what is told of it either. */
+	m = fresh(&stream);
+	add(m, stream, 2, MPROF_EVENT_switch, 7, 0, NULL);
+	add(m, stream, 10, MPROF_EVENT_fulfills, 7, 7, NULL);
+	add(m, stream, 8, MPROF_EVENT_switch, 1, 0, NULL);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(v->activations[0].end, 8);
+	mprof_model_free(m);
+}
+
 /* Two binds that read each other first: both are drawn. */
 static void test_circle(void)
 {
@@ -509,6 +536,7 @@ int main(void)
 	CHECK_RUN(test_counters);
 	CHECK_RUN(test_expectations);
 	CHECK_RUN(test_long_chain);
+	CHECK_RUN(test_backwards);
 	CHECK_RUN(test_circle);
 	CHECK_RUN(test_clock);
 	CHECK_RUN(test_no_memory);

@@ -222,6 +222,23 @@ static void test_wait_unsaid(void)
 		WAIT_UNSAID,
 	};
 
+	static const struct line interrupted[] = {
+		CREATES(1, 0, 9, Condition),
+		DOES(3, signal, 9, 5),
+		DOES(4, switch, 5, 0),
+		DOES(10, signal, 9, 4),
+		CREATES(10, 9, 3, Task),
+		DOES(11, switch, 4, 0),
+		DOES(12, signal, 9, 5),
+		DOES(13, fulfills, 9, 3),
+		DOES(13, switch, 5, 0),
+		DOES(15, signal, 9, 6),
+		DOES(15, switch, 6, 0),
+		DOES(19, switch, 9, 0),
+		WAIT_UNSAID,
+	};
+	struct story s;
+
 	CHECK_MISSED(switched, 10, 1);
 	CHECK_MISSED(never_switched, 10, 1);
 	CHECK_MISSED(by_the_waiter, 10, 1);
@@ -229,6 +246,11 @@ static void test_wait_unsaid(void)
 	CHECK_MISSED(at_once, 20, 1);
 	CHECK_MISSED(fibre, 10, 1);
 	CHECK_MISSED(from_before, 10, 1);
+	/* Of three signals the second woke somebody: one alone is in a row. */
+	TELL(&s, interrupted);
+	CHECK_EQ_UINT(ask(&s, 1).lost_signals, 1);
+	CHECK_EQ_UINT(ask(&s, 1).signals, 3);
+	story_deinit(&s);
 }
 
 /* The signal by which a thread begins to wait is none, also where the trace or what is known ends right behind it. */
