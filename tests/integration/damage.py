@@ -1,6 +1,6 @@
 """Bits that flip on the disk: no wrong byte is served, what is gone is declared, and nothing crashes or hangs: damage.py BUILD-DIRECTORY [TEST…]
 
-MPROF_SEED repeats a run; MPROF_FLIPS says how many bits flip in rows and pieces (60), and half as many anywhere in the files.
+MPROF_SEED repeats a run; MPROF_FLIPS says how many bits flip in rows and pieces (40), and half as many anywhere in the files.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ sys.path.append(ARCHIVES)
 import make
 import sink
 
-FLIPS = int(os.environ.get("MPROF_FLIPS", "60"))
+FLIPS = int(os.environ.get("MPROF_FLIPS", "40"))
 TRACE, MEMTRACES = "archive/trace.db", "memtraces/memtraces.db"
 # What is flipped: the file, the table, its key, and the columns.
 ROWS = {
