@@ -105,12 +105,17 @@ static int mend_rows(struct mend *m)
 {
 	struct packet_end end;
 	struct archive_end last = {0};
+	int64_t lacks = 0;
+	bool is_null;
 	int r = list_ids(m, STATEMENT_MEND_ROWS, m->stream, (int64_t)m->sequence);
 
 	m->end = MPROF_PACKET_HEADER_BYTES;
 	for (size_t i = 0; i < m->n && r == 0; i++)
 		r = mend_row(m, m->ids[i]);
-	if (r != 0 || m->removed == 0 || m->is_complete)
+	if (r == 0 && m->n && m->removed == 0 && !m->is_complete)
+		r = writer_number(m->w, STATEMENT_MEND_REST, 2, (const int64_t[]){m->stream, (int64_t)m->sequence},
+				  &lacks, &is_null);
+	if (r != 0 || (m->removed == 0 && !lacks) || m->is_complete)
 		return r;
 	r = writer_packet_end(m->w, m->stream, m->sequence, &end);
 	if (r == 0 && end.any)

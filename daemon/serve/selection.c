@@ -17,6 +17,7 @@
 
 #define HEADER		 MPROF_PACKET_HEADER_BYTES
 #define RECOMPRESS_LEVEL 1
+#define GAPS_MOST	 4096u
 
 int scratch_init(struct scratch *s)
 {
@@ -173,6 +174,7 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 	/* What holds of a tail depends on the packets before it, from the last of the chunks on. */
 	w->next = sequence <= s->last ? sequence : s->empty ? s->first : s->last;
 	w->expected = w->next;
+	w->is_open = false;
 	w->n = w->at = 0;
 	w->chunks_done = s->empty;
 }
@@ -307,6 +309,29 @@ static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 	return rc;
 }
 
+static int see_gap(void *context, const struct archive_gap *gap)
+{
+	*(bool *)context |= gap->next_sequence > gap->after_sequence;
+	return 0;
+}
+
+/* Packet P follows one that is not complete: does a gap say so, or did its last rows vanish? */
+static int check_rest(struct packet_walk *w, const struct reader_packet *p)
+{
+	struct reader_source source = {.stream = w->selection->stream};
+	bool was_open = w->is_open, any = false, all = true;
+	uint64_t before = w->expected - 1;
+	int rc;
+
+	w->is_open = !p->complete;
+	if (!was_open || !w->check.known || before < w->check.oldest)
+		return 0;
+	rc = reader_gaps(w->reader, source.stream, before, before, GAPS_MOST, see_gap, &any);
+	if (rc == 0 && !any)
+		rc = reader_check_held(w->reader, source.stream, &all);
+	return rc == 0 && !all ? reader_note_damage(w->reader, source, before) : rc;
+}
+
 /* The chunks' packets are through: is the selection's last one among them?  It may have been empty. */
 static int check_end(struct packet_walk *w)
 {
@@ -358,6 +383,8 @@ int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 				v->room = 0;
 		} else {
 			rc = check_hole(w, w->expected, p->sequence);
+			if (rc == 0)
+				rc = check_rest(w, p);
 			w->expected = p->sequence + 1;
 			if (rc == 0)
 				rc = view_chunks(w, p, v);

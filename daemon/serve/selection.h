@@ -66,6 +66,7 @@ struct packet_walk {
 	bool checked;	    /* that the stream has what it must have: */
 	struct reader_stream_check check;
 	uint64_t expected; /* the next packet, where none is missing */
+	bool is_open;	   /* the packet before is not complete */
 	struct reader_packet page[SELECTION_PAGE];
 	size_t n, at;
 };

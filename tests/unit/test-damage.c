@@ -303,6 +303,7 @@ static void test_mend(void)
 static void test_compaction(void)
 {
 	struct fixture f;
+	bool damaged;
 
 	if (!fixture_init(&f))
 		return;
@@ -334,6 +335,23 @@ static void test_compaction(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT packets FROM streams"), 1);
 	CHECK_EQ_INT(fixture_packet(&f, 1, 4, 530, 12), 0);
 	CHECK(fixture_read(&f, 1, 4).is_complete);
+	/* One that is only completed holds, too. */
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 5, 30, 500, 0, true, 13), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 5, 530, 0, ARCHIVE_CHUNK_LAST, false, 13), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK(fixture_read(&f, 1, 5).is_complete);
+	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 5, 0, &damaged), 0);
+	CHECK(!damaged && fixture_read(&f, 1, 5).is_complete);
+	/* The last row of a packet in the middle vanishes. */
+	change(&f, "UPDATE chunks SET stream = 9 WHERE sequence = 4");
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 4, 30, 100, 0, true, 14), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 0, &damaged), 0);
+	CHECK(damaged);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps WHERE after_sequence = 4 AND after_offset = 130"),
+		     1);
 	fixture_deinit(&f);
 }
 
