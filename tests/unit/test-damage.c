@@ -220,6 +220,7 @@ static void test_vanished(void)
 		{"UPDATE capture_streams SET tail_bytes = 300", true},
 		{"UPDATE capture_streams SET checksum = NULL", true},
 		{"UPDATE capture_streams SET reached = 530", true},
+		{"UPDATE tails SET sequence = 1 WHERE sequence = 5", true},
 		{"UPDATE chunks SET stream = 2 WHERE sequence = 4", true},
 		{"UPDATE chunks SET stream = 2 WHERE sequence = 4 AND offset = 530", true},
 	};
