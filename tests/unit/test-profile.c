@@ -394,6 +394,25 @@ static void test_deep(void)
 	free(stack);
 }
 
+/* The peak is told of the first of several moments at which as much lived. */
+static void test_first_peak(void)
+{
+	struct made m = {0};
+	struct mprof_profile *p = mprof_profile_new(&(struct mprof_profile_options){.tree = true, .seed = 3});
+	struct mprof_mem *d;
+
+	made_begin(&m, 2);
+	for (uint64_t us = 10; us <= 30; us += 10)
+		made_end(&m, us, MPROF_MEM_COLLECT, made_alloc(&m, us, 5, MPROF_MEM_MAJOR, STACK(1, 2)));
+	made_finish(&m);
+	d = made_read(&m, p, NULL);
+	CHECK_EQ_UINT(mprof_profile_sums(p)->peak, 5);
+	CHECK_EQ_UINT(mprof_profile_sums(p)->peak_us, MADE_START + 10);
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	made_free(&m);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_sums);
@@ -406,5 +425,6 @@ int main(void)
 	CHECK_RUN(test_heaps);
 	CHECK_RUN(test_joined);
 	CHECK_RUN(test_deep);
+	CHECK_RUN(test_first_peak);
 	return check_done();
 }
