@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "ctl.h"
-#include "limits.h"
+#include "http-limits.h"
 
 /* Conditions of a request; 0 is an answer, of whatever status. */
 enum http_condition {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "limits.h"
+#include "http-limits.h"
 
 enum rate_verdict {
 	RATE_OK = 0,

@@ -1,6 +1,6 @@
 /* How slow and how long the answers of a server may be.  The environment sets that; mprofctl(1) describes the variables. */
-#ifndef CTL_LIMITS_H
-#define CTL_LIMITS_H
+#ifndef CTL_HTTP_LIMITS_H
+#define CTL_HTTP_LIMITS_H
 
 #include <stdint.h>
 

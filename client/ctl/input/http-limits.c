@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "ctl.h"
-#include "limits.h"
+#include "http-limits.h"
 
 static int read_one(const char *name, uint64_t least, uint64_t most, uint64_t *value)
 {
