@@ -1,10 +1,13 @@
-"""Count one meson test log: count.py NAME LOG.json RESULTS WORDS
+"""Count one meson test log: count.py NAME SUITE BUILD-DIRECTORY RESULTS WORDS
 
-Appends a line per test (passed, failed or skipped; its name; the reason) to RESULTS, says what was skipped and why, and
-prints what a failed test wrote, the end of it also to WORDS.  Exit code 1 where the log holds no test: a suite that does not run must not pass.
+Reads meson-logs/NAME.json of the build directory.  Appends a line per test (passed, failed or skipped; its name; the reason) to RESULTS, says
+what was skipped and why, and prints what a failed test wrote, the end of it also to WORDS.  Exit code 1 where a test of the suite has no
+result, or there is no test: a suite that does not run, or that breaks off, must not pass.
 """
 
+import collections
 import json
+import os
 import re
 import sys
 
@@ -15,9 +18,15 @@ def said(test):
     return (test.get("stdout") or "") + (test.get("stderr") or "")
 
 
-def main(name, log, results, words):
+def defined(suite, build):
+    """How many tests of each name meson defined for the suite."""
+    with open(os.path.join(build, "meson-info", "intro-tests.json"), encoding="utf-8") as f:
+        return collections.Counter(t["name"] for t in json.load(f) if suite in (s.split(":")[-1] for s in t["suite"]))
+
+
+def main(name, suite, build, results, words):
     try:
-        with open(log, encoding="utf-8", errors="replace") as f:
+        with open(os.path.join(build, "meson-logs", f"{name}.json"), encoding="utf-8", errors="replace") as f:
             tests = [json.loads(line) for line in f if line.strip()]
     except FileNotFoundError:
         tests = []
@@ -37,7 +46,11 @@ def main(name, log, results, words):
                 lines = said(test).splitlines()
                 print("\n".join(lines[-200:]))
                 print(f"---- {label}", *lines[-40:], sep="\n", file=last)
-    return 0 if tests else 1
+        missing = defined(suite, build) - collections.Counter(test["name"].split(" / ")[-1] for test in tests)
+        for test in sorted(missing):
+            f.write(f"failed\t{name}: {test}\tit did not run\n")
+            print(f"failed: {name}: {test}: it did not run")
+    return 0 if tests and not missing else 1
 
 
 if __name__ == "__main__":

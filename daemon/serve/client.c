@@ -84,7 +84,7 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *co
 	c->finished = true;
 	if (c->exchange)
 		exchange_left(c->exchange, revents & (EPOLLHUP | EPOLLERR));
-	listener_run(c->listener);
+	c->listener->resumed = true; /* many may leave at once: one run does for all of them */
 	return 0;
 }
 
@@ -249,7 +249,9 @@ static bool accept_one(struct listener *l)
 
 void clients_accept(struct listener *l)
 {
-	for (unsigned n = 0; n < ACCEPT_MOST && accept_one(l); n++)
+	uint64_t until = clock_mono() + EXCHANGE_STEP_NS; /* where places are taken, each one has libmicrohttpd run */
+
+	for (unsigned n = 0; n < ACCEPT_MOST && clock_mono() < until && accept_one(l); n++)
 		;
 }
 

@@ -52,6 +52,7 @@ void *exchange_begin(void *context, const char *target, struct MHD_Connection *c
 	x->client = client_of(connection);
 	x->client->exchange = x;
 	x->hold = -1;
+	x->gone = l->server->stopping;
 	x->tcp = l->tcp;
 	x->parsed = request_parse(&x->request, target);
 	x->next = l->server->exchanges;

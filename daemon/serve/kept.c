@@ -81,7 +81,7 @@ int kept_of_range(struct reader *r, const struct reader_capture_range *range, en
 	return rc;
 }
 
-int kept_explained(struct reader *r, int64_t stream, uint64_t from, uint64_t end, bool *yes)
+int kept_explained(struct reader *r, int64_t stream, uint64_t from, uint64_t end, bool first, bool *yes)
 {
-	return explained(r, stream, from, end, false, yes);
+	return explained(r, stream, from, end, first, yes);
 }

@@ -8,7 +8,10 @@ enum kept { KEPT_ALL, KEPT_PART, KEPT_NONE };
 
 /* Of one stream.  What gaps declare counts as there: it was never archived.  Returns what the reader returns. */
 int kept_of_range(struct reader *r, const struct reader_capture_range *range, enum kept *kept);
-/* Do gaps explain that packets FROM to END, which is not included, are not there?  The packet before FROM is. */
-int kept_explained(struct reader *r, int64_t stream, uint64_t from, uint64_t end, bool *yes);
+/*
+ * Do gaps explain that packets FROM to END, which is not included, are not there?  FIRST: nothing is known of the packet before FROM, and
+ * a gap may have begun anywhere before; else that packet is there.
+ */
+int kept_explained(struct reader *r, int64_t stream, uint64_t from, uint64_t end, bool first, bool *yes);
 
 #endif

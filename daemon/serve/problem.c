@@ -28,10 +28,25 @@ const char *problem_title(unsigned status)
 	return "Error";
 }
 
+/* Make DETAIL a string.  Where it is not UTF-8, as when a name in it was cut inside a character, '?' stands for each byte beyond ASCII. */
+static json_t *detail_json(const char *detail)
+{
+	json_t *string = json_string(detail);
+	char ascii[1024];
+	size_t n = 0;
+
+	if (string)
+		return string;
+	for (; detail[n] && n < sizeof(ascii) - 1; n++)
+		ascii[n] = (unsigned char)detail[n] < 0x80 ? detail[n] : '?';
+	ascii[n] = '\0';
+	return json_string(ascii);
+}
+
 json_t *problem_json(unsigned status, const char *detail, json_t *more)
 {
-	json_t *problem = json_pack("{s:s, s:s, s:i, s:s}", "type", "about:blank", "title", problem_title(status),
-				    "status", (int)status, "detail", detail);
+	json_t *problem = json_pack("{s:s, s:s, s:i, s:o}", "type", "about:blank", "title", problem_title(status),
+				    "status", (int)status, "detail", detail_json(detail));
 
 	if (problem && more)
 		json_object_update(problem, more);

@@ -174,7 +174,7 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 	/* What holds of a tail depends on the packets before it, from the last of the chunks on. */
 	w->next = sequence <= s->last ? sequence : s->empty ? s->first : s->last;
 	w->expected = w->next;
-	w->is_open = false;
+	w->follows = w->is_open = false;
 	w->n = w->at = 0;
 	w->chunks_done = s->empty;
 }
@@ -298,7 +298,7 @@ static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 
 	if (from >= end || !w->check.known || from < w->check.oldest)
 		return 0;
-	rc = kept_explained(w->reader, source.stream, from, end, &explained);
+	rc = kept_explained(w->reader, source.stream, from, end, !w->follows, &explained);
 	if (rc != 0 || explained)
 		return rc;
 	rc = reader_check(w->reader, source, &w->check); /* they may have been deleted since */
@@ -386,6 +386,7 @@ int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 			if (rc == 0)
 				rc = check_rest(w, p);
 			w->expected = p->sequence + 1;
+			w->follows = true;
 			if (rc == 0)
 				rc = view_chunks(w, p, v);
 			if (rc == 0 && p->sequence == s->last && s->capture)

@@ -66,7 +66,8 @@ struct packet_walk {
 	bool checked;	    /* that the stream has what it must have: */
 	struct reader_stream_check check;
 	uint64_t expected; /* the next packet, where none is missing */
-	bool is_open;	   /* the packet before is not complete */
+	bool follows;	   /* the packet before EXPECTED was seen: the walk does not begin there */
+	bool is_open;	   /* that packet is not complete */
 	struct reader_packet page[SELECTION_PAGE];
 	size_t n, at;
 };

@@ -32,6 +32,7 @@ struct server {
 	struct notice *notice, *sink;
 	struct memtraces_reader *memtraces;
 	bool sink_wanted;
+	bool stopping; /* requests that come now are not answered */
 	struct watch *watch;
 	unsigned connections, peer_connections;
 	uint64_t header_timeout_ns, body_timeout_ns, idle_timeout_ns;

@@ -248,6 +248,7 @@ struct server *server_free(struct server *s)
 {
 	if (!s)
 		return NULL;
+	s->stopping = true;
 	for (struct exchange *x = s->exchanges; x; x = x->next) {
 		x->gone = true;
 		exchange_resume(x);

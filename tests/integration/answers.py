@@ -262,6 +262,17 @@ class Answers(Case):
         self.assertEqual([d.ask(f"/v1/captures/{n}", "DELETE")[0] for n in (1, 2)], [204, 204])
         self.assertEqual(len(events_of(d.trace("web"))), 8)
 
+    def test_a_name_cut_inside_a_character(self):
+        """A sentence that names the beginning of what was asked for is an answer, wherever that was cut."""
+        with Archive() as archive:
+            archive.run()
+        d = self.served()
+        for n in range(45, 52):
+            status, _, body = d.ask("/v1/domains/a" + "%C3%A9" * n)
+            self.assertEqual((status, json.loads(body)["status"]), (404, 404))
+            status, _, body = d.ask("/v1/domains?a" + "%C3%A9" * n + "=1")
+            self.assertEqual((status, json.loads(body)["status"]), (400, 400))
+
     # ---- pages
 
     def test_origins(self):

@@ -30,8 +30,8 @@ import areas
 import sites
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.normpath(os.path.join(HERE, "../.."))
-BUILDS = os.environ.get("MPROFD_BUILD") or os.path.join(TOP, "build")
+TOP = os.path.realpath(os.path.join(HERE, "../.."))
+BUILDS = os.path.realpath(os.environ.get("MPROFD_BUILD") or os.path.join(TOP, "build"))
 NOTED = os.path.join(HERE, "equivalent")
 SETUP = ["-Dwerror=false", "-Dviewer=disabled", "-Db_sanitize=address,undefined", "-Doptimization=1"]
 NOT_COPIED = {".git", "build"}

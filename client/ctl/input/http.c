@@ -290,10 +290,14 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Count the time that the last wait took from BEFORE on.  False where the server is too slow: h->error says how. */
+/*
+ * Count the time that the last wait took from BEFORE on.  A longer one than was asked for was no wait: this program, or its machine, was
+ * stopped.  False where the server is too slow: h->error says how.
+ */
 static bool fast_enough(struct http *h, struct exchange *x, uint64_t before)
 {
-	enum rate_verdict verdict = rate_wait(&x->rate, now_ms() - before);
+	uint64_t waited = now_ms() - before;
+	enum rate_verdict verdict = rate_wait(&x->rate, waited < 2 * POLL_MS ? waited : 2 * POLL_MS);
 
 	if (verdict == RATE_SILENT)
 		snprintf(h->error, sizeof(h->error), "nothing came for %llu s", (unsigned long long)h->limits.seconds);
