@@ -18,6 +18,8 @@ static int is_last(int fd)
 	return at && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && ++writes == (unsigned)atoi(at);
 }
 
+/* The C library's header names the parameters in its own way. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
 {
 	ssize_t (*real)(int, const void *, size_t, off64_t) =
@@ -31,6 +33,7 @@ ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
 	return real(fd, data, len, at);
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int ftruncate64(int fd, off64_t len)
 {
 	int (*real)(int, off64_t) = (int (*)(int, off64_t))dlsym(RTLD_NEXT, "ftruncate64");
