@@ -618,7 +618,7 @@ class SlowDisk(Lifecycle):
         """The daemon is told to end while it takes what such a ring has left."""
         d, guest, ring = self.large()
         guest.stop("crashed")
-        time.sleep(0.2)  # within its patience, or on a machine that is busy, where that is over, behind it
+        d.wait(lambda: "no room for all of a ring that goes" in d.said())  # it has begun to take what is left
         quick = threading.Timer(1, self.slow, [0])
         quick.start()
         d.stop_collector()
