@@ -123,6 +123,15 @@ static void file_claim_name(const struct ring_file *file)
 		log_warning("%s: out of memory", other->guest.name);
 }
 
+/* FILE has become a ring: name its guest by what the directory has now, since other rings may have come while FILE was none. */
+static void file_name_again(struct ring_file *file)
+{
+	CLEANUP(freep) char *name = file_guest_name(file);
+
+	if (!name || guest_rename(&file->guest, name))
+		log_warning("%s: out of memory", file->guest.name);
+}
+
 /* The file is no ring, and nobody is left who could make it one. */
 static void file_refuse(struct ring_file *file, const char *fault)
 {
@@ -168,6 +177,7 @@ static void file_attached(struct ring_file *file, const struct stat *st, bool de
 	const struct archive_resume *resume = file->known ? &file->known->resume : NULL;
 
 	file->refused = false;
+	file_name_again(file);
 	file_claim_name(file);
 	file->written = file->stream.ring.written;
 	file->grew = now;

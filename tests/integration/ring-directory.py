@@ -344,6 +344,18 @@ class Names(Case):
             self.assertEqual(len(self.d.run_list(name)), 1)
         self.assertEqual(len(self.d.json("/v1/domains")["domains"]), 4)
 
+    def test_a_name_taken_while_the_file_was_empty(self):
+        """`web.ctf` is there first and becomes a ring when `web` has become one."""
+        self.d = self.daemons()
+        with open("rings/web.ctf", "w+b"):
+            self.enterContext(Ring("rings/other"))
+            self.d.wait(lambda: self.d.domain("other"))  # the empty file was looked at
+            self.enterContext(Ring("rings/web"))
+            self.d.wait(lambda: self.d.domain("web"))
+            self.enterContext(Ring("rings/web.ctf", base=7_000_000))
+            self.d.wait(lambda: len(self.d.json("/v1/domains")["domains"]) == 3)
+        self.assertEqual({d["name"] for d in self.d.json("/v1/domains")["domains"]}, {"other", "web", "web.ctf"})
+
 
 if __name__ == "__main__":
     daemons.main()
