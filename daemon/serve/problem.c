@@ -37,7 +37,7 @@ static json_t *detail_json(const char *detail)
 
 	if (string)
 		return string;
-	for (; detail[n] && n < sizeof(ascii) - 1; n++)
+	for (; n < sizeof(ascii) - 1 && detail[n]; n++)
 		ascii[n] = (unsigned char)detail[n] < 0x80 ? detail[n] : '?';
 	ascii[n] = '\0';
 	return json_string(ascii);
