@@ -466,7 +466,10 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 	if (r == 0)
 		r = WRITER_RUN(w, strcmp(gap->kind, "lost") == 0 ? STATEMENT_COUNT_LOST : STATEMENT_COUNT_SKIPPED,
 			       gap->stream, (int64_t)gap->packets);
-	return r ? r : packet_drop_dangling(w, gap->stream, gap->after_sequence);
+	if (r == 0)
+		r = packet_drop_dangling(w, gap->stream, gap->after_sequence);
+	/* As in an append.  What it declares in turn is a gap that is known or stands behind rows that hold, so this ends. */
+	return r == ARCHIVE_E_DAMAGED ? packet_mend(w, gap->stream, gap->after_sequence, &(bool){false}) : r;
 }
 
 int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture)

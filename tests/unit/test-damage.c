@@ -356,6 +356,37 @@ static void test_compaction(void)
 	fixture_deinit(&f);
 }
 
+/* So does it when it declares a gap: the gap stands, and no error ends the archive. */
+static void test_gap(void)
+{
+	struct archive_gap gap = {.stream = 1,
+				  .after_sequence = 1,
+				  .after_offset = 1030,
+				  .next_sequence = 3,
+				  .kind = "lost",
+				  .packets = 2};
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 1, 30, 500, 0, true, 10), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 1, 530, 500, 0, true, 10), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	change(&f, "UPDATE chunks SET first_timestamp = 1 WHERE offset = 530");
+	gap.reason = "lapped";
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_UINT(fixture_read(&f, 1, 1).end, 530);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), 2);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps WHERE reason = 'damaged' AND after_offset = 530"),
+		     1);
+	CHECK_EQ_INT(fixture_packet(&f, 1, 3, 530, 12), 0);
+	fixture_deinit(&f);
+}
+
 static int take(void *context, const struct archive_resume *resume)
 {
 	*(struct archive_resume *)context = *resume;
@@ -575,6 +606,7 @@ int main(void)
 	CHECK_RUN(test_vanished);
 	CHECK_RUN(test_mend);
 	CHECK_RUN(test_compaction);
+	CHECK_RUN(test_gap);
 	CHECK_RUN(test_resume);
 	CHECK_RUN(test_deletion);
 	CHECK_RUN(test_profile);
