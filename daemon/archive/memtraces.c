@@ -69,7 +69,7 @@ static const char *const sql[M_STATEMENTS] = {
 		     "id <= (SELECT pieces FROM unchecked) FROM pieces WHERE recording = ?1 ORDER BY offset",
 	[M_EXTENT] = "SELECT bytes FROM recordings WHERE id = ?1 AND state <> 'deleted'",
 	[M_DELETE_FROM] = "DELETE FROM pieces WHERE recording = ?1 AND offset >= ?2",
-	[M_CUT] = "UPDATE recordings SET damaged = coalesce(damaged, 0) + bytes - ?2, bytes = ?2 WHERE id = ?1",
+	[M_CUT] = "UPDATE recordings SET damaged = coalesce(damaged, 0) + max(bytes - ?2, 0), bytes = ?2 WHERE id = ?1",
 	[M_UNCHECKED] = "SELECT pieces FROM unchecked",
 	[M_PATCH] = "UPDATE recordings SET pinned = coalesce(?2, pinned), note = coalesce(?3, note) "
 		    "WHERE id = ?1 AND state <> 'deleted'",

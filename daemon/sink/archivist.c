@@ -69,8 +69,7 @@ static int apply(struct memtraces *w, struct item *item)
 	case ITEM_DELETE:
 		r = memtraces_delete(w, item->recording);
 		break;
-	case ITEM_DAMAGE:
-		r = memtraces_mend(w, item->recording, &item->pieces);
+	case ITEM_DAMAGE: /* behind the batch, in a transaction of its own */
 		break;
 	}
 	item->result = r == ARCHIVE_E_ABSENT ? r : 0;
@@ -88,6 +87,40 @@ static void choose_level(struct archivist *a)
 	memtraces_level(a->w, a->rate > HURRY_RATE ? LEVEL_HURRY : a->rate > BUSY_RATE ? LEVEL_BUSY : LEVEL_USUAL);
 }
 
+/* The report of the same damage before ITEM in the batch; NULL: it is the first. */
+static const struct item *find_report(const struct archivist *a, const struct item *item)
+{
+	for (const struct item *i = a->batch.first; i != item; i = i->next)
+		if (i->kind == ITEM_DAMAGE && i->recording == item->recording)
+			return i;
+	return NULL;
+}
+
+/* Look where a reader met damage, in a transaction of its own: SQLite itself may fail there, and the archive goes on. */
+static void mend(struct archivist *a, struct item *item)
+{
+	const struct item *first = find_report(a, item);
+	int r;
+
+	if (first) {
+		item->result = first->result;
+		item->pieces = first->pieces;
+		item->is_known = true;
+		return;
+	}
+	r = memtraces_begin(a->w);
+	if (r == 0)
+		r = memtraces_mend(a->w, item->recording, &item->pieces);
+	if (r == 0)
+		r = memtraces_commit(a->w);
+	else
+		memtraces_rollback(a->w);
+	if (r != 0)
+		item->pieces = 0;
+	item->result = r < 0 ? ARCHIVE_E_DAMAGED : r;
+}
+
+/* Reports of damage come last: only then do the rows of all recordings say what their pieces come to. */
 static int write_batch(struct archivist *a)
 {
 	int r = memtraces_begin(a->w);
@@ -97,8 +130,12 @@ static int write_batch(struct archivist *a)
 		a->purging = a->purging || item->kind == ITEM_DELETE;
 	}
 	if (r == 0)
-		return memtraces_commit(a->w);
-	memtraces_rollback(a->w);
+		r = memtraces_commit(a->w);
+	else
+		memtraces_rollback(a->w);
+	for (struct item *item = a->batch.first; item && r == 0; item = item->next)
+		if (item->kind == ITEM_DAMAGE)
+			mend(a, item);
 	return r;
 }
 
@@ -230,7 +267,14 @@ static void say_full(struct archivist *a, bool full)
 static void tell_damage(struct archivist *a)
 {
 	for (const struct item *item = a->batch.first; item; item = item->next) {
-		if (item->kind != ITEM_DAMAGE || item->pieces == 0)
+		if (item->kind != ITEM_DAMAGE || item->is_known)
+			continue;
+		if (item->result == ARCHIVE_E_DAMAGED)
+			log_write_limited(&a->damages, LOG_LEVEL_ERROR, NULL,
+					  "The archive's file is damaged; mprofd --fsck saves what is whole: "
+					  "recording=%lld",
+					  (long long)item->recording);
+		if (item->pieces == 0)
 			continue;
 		a->state.damaged_pieces += item->pieces;
 		log_write_limited(

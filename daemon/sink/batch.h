@@ -1,9 +1,11 @@
 /*
  * What goes from the loop to the archivist: recordings as they stand, bytes of theirs, and orders.  One batch is one transaction, in the order of
- * its items.
+ * its items; reports of damage come behind it, each in a transaction of its own.
  */
 #ifndef SINK_BATCH_H
 #define SINK_BATCH_H
+
+#include <stdbool.h>
 
 #include "cleanup.h"
 #include "control-server.h"
@@ -23,6 +25,7 @@ struct item {
 	int pinned;	      /* PATCH: -1 = leave */
 	char *note;	      /* PATCH: NULL = leave */
 	uint64_t pieces;      /* DAMAGE: how many did not hold */
+	bool is_known;	      /* DAMAGE: the batch has an earlier report of the same */
 	/* Whom to answer when it is committed; CLIENT 0 = nobody.  RESULT is 0 or a positive archive_condition by then. */
 	struct control_asker asker;
 	int result;

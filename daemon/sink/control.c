@@ -133,6 +133,10 @@ void sink_answers(struct sink *s, struct batch *done)
 			control_error(s->control, item->asker, 404, "nothing is damaged there");
 			continue;
 		}
+		if (item->kind == ITEM_DAMAGE && item->result && item->result != ARCHIVE_E_ABSENT) {
+			control_error(s->control, item->asker, 503, "it cannot be mended now; see the log");
+			continue;
+		}
 		if (item->result) {
 			control_error(s->control, item->asker, 404, "there is no such memory profile");
 			continue;

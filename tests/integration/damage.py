@@ -270,6 +270,39 @@ class Damage(daemons.Case):
         self.assertEqual(self.metric(d, "mprofd_memtraces_damaged_bytes"), len(whole) - len(after))
         self.assertEqual(d.metric("damaged_pieces_total"), 1)
 
+    def test_profile_that_sqlite_cannot_read(self):
+        """A page of the profiles' file is damaged: the sink says so, once a report, and goes on."""
+        d = self.daemons_of("page")
+        path = os.path.join(d.state, MEMTRACES)
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            root = db.execute("SELECT rootpage FROM sqlite_schema WHERE tbl_name = 'pieces' AND type = 'index'").fetchone()[0]
+            (recording,) = db.execute("SELECT recording FROM pieces").fetchone()
+        with open(path, "r+b") as f:
+            f.seek((root - 1) * 65536)
+            f.write(b"\xff" * 4096)
+        d.start_sink()
+        for _ in range(3):
+            self.assertEqual(d.say("damaged", recording=recording)[1]["status"], "503")
+            self.assertIsNone(d.sink.poll())
+        self.assertIn("mprofd --fsck saves what is whole", d.said())
+
+    def test_reports_of_a_recording(self):
+        """A recording that goes on is not cut by reports of damage that is not there, whenever they come."""
+        d = self.daemons_of("going-on")
+        d.start_sink()
+        whole = sink.stream(400, size=30000)
+        before = d.rows("max(id)")[0][0]
+        with d.connect() as guest:
+            half = len(whole) // 2
+            guest.sendall(whole[:half])
+            d.wait(lambda: d.rows("id", f"id > {before}"))
+            for at in range(half, len(whole), 100_000):
+                guest.sendall(whole[at : at + 100_000])
+                self.assertEqual(d.say("damaged", recording=before + 1)[1]["status"], "404")
+        d.wait_rows(1, f"id > {before} AND state = 'ended'")
+        self.assertTrue(whole.startswith(d.bytes_of(before + 1)))
+        self.assertEqual(d.rows("bytes, damaged", f"id = {before + 1}")[0], (len(whole), None))
+
     def test_false_reports(self):
         """The collector and the sink believe no report."""
         d = self.daemons_of("reports")
