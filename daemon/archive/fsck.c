@@ -45,13 +45,20 @@ static const struct salvage_table trace_tables[] = {
 	{NULL, NULL, 0},
 };
 
-/* Packets of a stream that is lost belong to a run of their own; and no identifier is given twice. */
+/*
+ * Packets of a stream that is lost belong to a run of their own; and no identifier is given twice.  Where the notes on checksums cannot be read, or
+ * the file is of a version that had none, any row may lack one.
+ */
 static const char trace_finish[] =
 	"BEGIN;"
+	"INSERT OR IGNORE INTO unchecked SELECT 0, coalesce((SELECT max(id) FROM chunks), 0), coalesce((SELECT max(id) "
+	"FROM tails), 0), coalesce((SELECT max(capture) FROM capture_streams), 0);"
 	"DELETE FROM tails WHERE capture NOT IN (SELECT id FROM captures);"
 	"DELETE FROM capture_streams WHERE capture NOT IN (SELECT id FROM captures);"
 	"INSERT OR IGNORE INTO streams (id, run, number, ring_bytes, ring_packets) SELECT DISTINCT stream, stream + "
-	"1000000000, 0, 0, 0 FROM chunks WHERE stream NOT IN (SELECT id FROM streams) AND checksum IS NOT NULL;"
+	"1000000000, 0, 0, 0 FROM chunks WHERE stream NOT IN (SELECT id FROM streams) AND (checksum IS NOT NULL OR id "
+	"<= (SELECT "
+	"chunks FROM unchecked));"
 	"INSERT OR IGNORE INTO runs (id, source, key, name, state, began_real, ended_real, reason) SELECT DISTINCT "
 	"run, "
 	"'dir', 'saved-' || run, 'saved-' || run, 'ended', 0, 1, 'ended' FROM (SELECT run FROM streams UNION SELECT "
@@ -60,7 +67,6 @@ static const char trace_finish[] =
 	"INSERT OR IGNORE INTO identifiers VALUES (0, 0, 0, 0);"
 	"UPDATE identifiers SET run = max(run, (SELECT coalesce(max(id), 0) FROM runs)), stream = max(stream, (SELECT "
 	"coalesce(max(id), 0) FROM streams)), capture = max(capture, (SELECT coalesce(max(id), 0) FROM captures));"
-	"INSERT OR IGNORE INTO unchecked VALUES (0, 0, 0, 0);"
 	"COMMIT;";
 
 /* One question with two numbers as its answer; false where there is none, or an error in *R. */
@@ -271,7 +277,7 @@ static const char memtrace_finish[] =
 	"DELETE FROM pieces WHERE recording NOT IN (SELECT id FROM recordings);"
 	"INSERT OR IGNORE INTO identifiers VALUES (0, 0);"
 	"UPDATE identifiers SET recording = max(recording, (SELECT coalesce(max(id), 0) FROM recordings));"
-	"INSERT OR IGNORE INTO unchecked VALUES (0, 0);"
+	"INSERT OR IGNORE INTO unchecked SELECT 0, coalesce((SELECT max(id) FROM pieces), 0);"
 	"COMMIT;";
 
 static int check_memtraces(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size)
@@ -315,39 +321,65 @@ static int save(const char *state, const struct part *p, const char *path, FILE 
 	return salvage_run(&s, out);
 }
 
+/* What was done before the check went through. */
+struct rescue {
+	bool was_saved, is_patched;
+};
+
+/*
+ * Deal with a file that cannot be checked, which FOUND says, and check what comes of that.  The header may be all that is wrong: then the file
+ * is brought to this version as it opens, and nothing need be saved.  As check.
+ */
+static int rescue(const char *state, const struct part *p, const char *path, int found, struct rescue *rescue,
+		  uint64_t *damaged, FILE *out)
+{
+	char sentence[512];
+	int r = found;
+
+	rescue->is_patched = salvage_header(path) == 1;
+	if (found == ARCHIVE_E_NEWER && !rescue->is_patched)
+		return found;
+	*damaged = 0;
+	if (rescue->is_patched)
+		r = p->check(state, out, damaged, sentence, sizeof(sentence));
+	if (r == 0)
+		return 0;
+	*damaged = 0;
+	r = save(state, p, path, out);
+	rescue->was_saved = r == 0;
+	return r ? r : p->check(state, out, damaged, sentence, sizeof(sentence));
+}
+
 static int check_part(const char *state, const struct part *p, const char *path, FILE *out)
 {
+	struct rescue done = {0};
 	char sentence[512] = "";
 	uint64_t damaged = 0;
-	bool was_saved = false, is_patched = false;
 	int r = p->check(state, out, &damaged, sentence, sizeof(sentence));
 
 	if (r == -EBUSY) {
 		fprintf(out, "%s: %s runs on this archive; stop it first.\n", path, p->owner);
 		return 2;
 	}
-	if (r == -EBADMSG || r == -EIO || r == ARCHIVE_E_NEWER) {
-		is_patched = salvage_header(path) == 1;
-		if (r == ARCHIVE_E_NEWER && !is_patched) {
-			fprintf(out, "%s\n", sentence);
-			return 2;
-		}
-		r = save(state, p, path, out);
-		was_saved = r == 0;
-		if (r == 0)
-			r = p->check(state, out, &damaged, sentence, sizeof(sentence));
+	if (r == -EBADMSG || r == -EIO || r == ARCHIVE_E_NEWER)
+		r = rescue(state, p, path, r, &done, &damaged, out);
+	if (r == ARCHIVE_E_NEWER && !done.is_patched) {
+		fprintf(out, "%s\n", sentence);
+		return 2;
 	}
 	if (r != 0) {
 		fprintf(out, "%s: it cannot be checked: %s.\n", path, words(r));
 		return 2;
 	}
+	if (done.is_patched && !done.was_saved)
+		fprintf(out, "%s: the file's header was damaged, and is right again.\n", path);
 	if (damaged)
 		fprintf(out, "%s: %" PRIu64 " rows were damaged and are out of service.\n", path, damaged);
-	if (!damaged && !was_saved)
+	if (!damaged && !done.was_saved)
 		fprintf(out, "%s: all of it is whole.\n", path);
 	else
 		fprintf(out, "%s: all that is left is whole.\n", path);
-	return damaged || was_saved;
+	return damaged || done.was_saved || done.is_patched;
 }
 
 /* As root: act as the owner of DIRECTORY, so that files keep their owners; with NULL as root again.  0 or -errno. */

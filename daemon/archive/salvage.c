@@ -20,7 +20,8 @@
 #include "database.h"
 
 #define PROBES	    4096u
-#define BATCH	    1000u
+#define BATCH	    1000u	/* rows of a transaction ... */
+#define BATCH_BYTES (16u << 20) /* ... and their bytes */
 #define HEADER_SIZE 100
 
 /* ---- the file's header ---------------------------------------------------------------------------------------------------- */
@@ -65,7 +66,7 @@ struct copy {
 	const struct salvage_table *table;
 	sqlite3 *from, *to;
 	sqlite3_stmt *insert;
-	uint64_t copied, refused, in_batch;
+	uint64_t copied, refused, in_batch, batch_bytes;
 	unsigned probes; /* left */
 	bool damaged;
 	FILE *out;
@@ -81,7 +82,7 @@ static int prepare_insert(struct copy *c, sqlite3_stmt *from)
 
 	if (!f)
 		return -ENOMEM;
-	fprintf(f, "INSERT OR REPLACE INTO %s (", c->table->name);
+	fprintf(f, "INSERT OR IGNORE INTO %s (", c->table->name); /* the first of two that claim to be the same */
 	for (int i = 0; i < n; i++)
 		fprintf(f, "%s\"%s\"", i ? ", " : "", sqlite3_column_name(from, i));
 	fputs(") VALUES (", f);
@@ -93,24 +94,39 @@ static int prepare_insert(struct copy *c, sqlite3_stmt *from)
 	return database_error(c->to, sqlite3_prepare_v2(c->to, sql, -1, &c->insert, NULL));
 }
 
+/* Bring what the log holds into the file, so that the log does not become as large as the archive. */
+static int empty_log(sqlite3 *db)
+{
+	return database_error(db, sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+}
+
+static int end_batch(struct copy *c)
+{
+	int r = database_run(c->to, "COMMIT");
+
+	c->in_batch = c->batch_bytes = 0;
+	if (r == 0)
+		r = empty_log(c->to);
+	return r ? r : database_run(c->to, "BEGIN");
+}
+
 static int copy_row(struct copy *c, sqlite3_stmt *from)
 {
 	int r = c->insert ? 0 : prepare_insert(c, from);
 
 	if (r != 0)
 		return r;
-	for (int i = 0; i < sqlite3_column_count(from); i++)
+	for (int i = 0; i < sqlite3_column_count(from); i++) {
 		sqlite3_bind_value(c->insert, i + 1, sqlite3_column_value(from, i));
+		c->batch_bytes += (uint64_t)sqlite3_column_bytes(from, i);
+	}
 	r = sqlite3_step(c->insert);
 	sqlite3_reset(c->insert);
 	sqlite3_clear_bindings(c->insert);
 	if (r == SQLITE_FULL || r == SQLITE_NOMEM || (r & 0xff) == SQLITE_IOERR)
 		return database_error(c->to, r);
-	*(r == SQLITE_DONE ? &c->copied : &c->refused) += 1;
-	if (++c->in_batch < BATCH)
-		return 0;
-	c->in_batch = 0;
-	return database_run(c->to, "COMMIT; BEGIN");
+	*(r == SQLITE_DONE && sqlite3_changes(c->to) ? &c->copied : &c->refused) += 1;
+	return ++c->in_batch < BATCH && c->batch_bytes < BATCH_BYTES ? 0 : end_batch(c);
 }
 
 /* Prepare SQL with the table's name in it, and two numbers. */
@@ -184,11 +200,23 @@ static int probe(struct copy *c, int64_t *last)
 	return r;
 }
 
+/* Delete what a new file has in the table: rows that are copied are not to give way to it. */
+static int delete_rows(struct copy *c)
+{
+	char *sql = sqlite3_mprintf("DELETE FROM %s", c->table->name);
+	int r = sql ? database_run(c->to, sql) : -ENOMEM;
+
+	sqlite3_free(sql);
+	return r;
+}
+
 static int copy_table(struct copy *c)
 {
 	int64_t last = -1; /* no row has a lower number */
 	int r = database_run(c->to, "BEGIN");
 
+	if (r == 0)
+		r = delete_rows(c);
 	if (r != 0)
 		return r;
 	while ((r = copy_up(c, &last)) == 1) {
@@ -283,7 +311,7 @@ static int copy_all(const struct salvage *s, sqlite3 *from, sqlite3 *to, FILE *o
 	if (r == 0 && s->finish)
 		r = database_run(to, s->finish);
 	if (r == 0)
-		r = database_error(to, sqlite3_wal_checkpoint_v2(to, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+		r = empty_log(to);
 	return r;
 }
 

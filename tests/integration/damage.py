@@ -360,6 +360,59 @@ class Damage(daemons.Case):
         self.assertEqual(self.check(d, "salvage", whole), 0)
         self.assertEqual(fsck(d.state)[0], 0)
 
+    def unpacked(self, name):
+        """A copy of the set of an earlier version, with what its logs hold in the files; and what its rows are."""
+        state = unpack(os.path.join(os.getcwd(), name))
+        settle(state)
+        return state, os.path.join(state, TRACE), self.counts(state)
+
+    def counts(self, state):
+        """How many rows each table with checksums has."""
+        found = []
+        for table, (file, *_) in ROWS.items():
+            with contextlib.closing(sqlite3.connect(os.path.join(state, file))) as db:
+                found.append(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+        return found
+
+    def test_salvage_of_an_earlier_version(self):
+        """Rows that never had a checksum are not damaged for that, whatever else of their file is: its header, an index, the notes on checksums, a row of streams."""
+        state, path, whole = self.unpacked("header")
+        for file in (path, os.path.join(state, MEMTRACES)):
+            with open(file, "r+b") as f:
+                f.write(b"not an SQLite file")
+        code, said = fsck(state)
+        self.assertEqual((code, self.counts(state)), (1, whole), said)
+        self.assertIn("the file's header was damaged", said)
+        self.assertEqual(fsck(state)[0], 0)
+
+        for what in ("header and index", "index"):
+            state, path, whole = self.unpacked(what)
+            with contextlib.closing(sqlite3.connect(path)) as db:
+                root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'chunks_by_position'").fetchone()[0]
+            with open(path, "r+b") as f:
+                f.write(b"not an SQLite file" if what != "index" else b"")
+                f.seek((root - 1) * 65536)
+                f.write(b"\xff" * 4096)
+            code, said = fsck(state)
+            self.assertEqual((code, self.counts(state)), (1, whole), said)
+            self.assertEqual(fsck(state)[0], 0)
+
+        whole = self.counts(self.whole)
+        with contextlib.closing(sqlite3.connect(os.path.join(self.whole, TRACE), isolation_level=None)) as db:
+            db.execute("UPDATE chunks SET checksum = NULL")
+            db.execute("UPDATE tails SET checksum = NULL")
+            db.execute("UPDATE unchecked SET chunks = (SELECT max(id) FROM chunks), tails = (SELECT max(id) FROM tails)")
+            db.execute("PRAGMA foreign_keys = OFF")
+            db.execute("DELETE FROM streams WHERE id = 1001")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'unchecked'").fetchone()[0]
+        with open(os.path.join(self.whole, TRACE), "r+b") as f:
+            f.seek((root - 1) * 65536)
+            f.write(b"\xff" * 4096)
+        code, said = fsck(self.whole)
+        self.assertEqual((code, self.counts(self.whole)), (1, whole), said)
+        self.assertEqual(fsck(self.whole)[0], 0)
+
     def test_flips_anywhere(self):
         """Anywhere in the files, and worse than bits: an answer or a sentence of each program, never a crash or a hang."""
         d = self.daemons_of("anywhere", serve=False)
