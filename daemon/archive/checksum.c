@@ -40,14 +40,6 @@ void checksum_make(const struct checksum_row *row, uint8_t out[CHECKSUM_BYTES])
 	mprof_store64(out + HALF, row_sum(row, data));
 }
 
-void checksum_remake(const struct checksum_row *row, const uint8_t stored[CHECKSUM_BYTES], uint8_t out[CHECKSUM_BYTES])
-{
-	uint64_t data = mprof_load64(stored);
-
-	mprof_store64(out, data);
-	mprof_store64(out + HALF, row_sum(row, data));
-}
-
 bool checksum_row_holds(sqlite3_stmt *s, int at, bool may_lack, const struct checksum_row *row)
 {
 	const uint8_t *stored = sqlite3_column_blob(s, at);

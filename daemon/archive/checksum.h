@@ -23,8 +23,6 @@ struct checksum_row {
 
 /* Compute the checksum of ROW. */
 void checksum_make(const struct checksum_row *row, uint8_t out[CHECKSUM_BYTES]);
-/* Compute it anew from the data's part of STORED: ROW's data is not used. */
-void checksum_remake(const struct checksum_row *row, const uint8_t stored[CHECKSUM_BYTES], uint8_t out[CHECKSUM_BYTES]);
 
 /*
  * Does ROW agree with the checksum in column AT of S, all of it or (checksum_row_holds) but for its data?  Where the column is NULL the answer

@@ -129,8 +129,11 @@ static int for_each(struct archive_writer *w, const char *sql, check_call *call)
 	return r;
 }
 
-/* Give the rows that SQL lists their checksums: ID first, then N numbers, ends, data.  UPDATE takes id and checksum. */
-static int add_checksums(sqlite3 *db, const char *list, const char *update, size_t n, uint64_t *added)
+/*
+ * Give the rows behind LAST that SQL lists their checksums: two numbers as their key, then N numbers, ends, data.  LAST becomes the last of them.
+ * UPDATE takes key and checksum.
+ */
+static int add_checksums(sqlite3 *db, const char *list, const char *update, size_t n, int64_t last[2], uint64_t *added)
 {
 	sqlite3_stmt *s = NULL, *u = NULL;
 	uint8_t checksum[CHECKSUM_BYTES];
@@ -138,6 +141,8 @@ static int add_checksums(sqlite3 *db, const char *list, const char *update, size
 	int rc = sqlite3_prepare_v2(db, list, -1, &s, NULL);
 	int at = (int)n + 2;
 
+	sqlite3_bind_int64(s, 1, last[0]);
+	sqlite3_bind_int64(s, 2, last[1]);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_prepare_v2(db, update, -1, &u, NULL);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(s)) == SQLITE_ROW) {
@@ -148,8 +153,10 @@ static int add_checksums(sqlite3 *db, const char *list, const char *update, size
 		row.data = sqlite3_column_blob(s, at + 1);
 		row.data_bytes = (size_t)sqlite3_column_bytes(s, at + 1);
 		checksum_make(&row, checksum);
-		sqlite3_bind_int64(u, 1, sqlite3_column_int64(s, 0));
-		sqlite3_bind_int64(u, 2, sqlite3_column_int64(s, 1));
+		for (int i = 0; i < 2; i++) {
+			last[i] = sqlite3_column_int64(s, i);
+			sqlite3_bind_int64(u, i + 1, last[i]);
+		}
 		sqlite3_bind_blob(u, 3, checksum, sizeof(checksum), SQLITE_STATIC);
 		rc = sqlite3_step(u);
 		sqlite3_reset(u);
@@ -167,16 +174,17 @@ static int check_unchecked(struct archive_writer *w, FILE *out)
 	static const char *const lists[][3] = {
 		{"SELECT id, 0, stream, sequence, offset, length, flags, first_timestamp, packet_bytes, codec, ends, "
 		 "data FROM "
-		 "chunks WHERE checksum IS NULL LIMIT 256",
+		 "chunks WHERE checksum IS NULL AND id > ?1 AND ?2 = 0 ORDER BY id LIMIT 256",
 		 "UPDATE chunks SET checksum = ?3 WHERE id = ?1 AND ?2 = 0"},
 		{"SELECT id, 0, capture, stream, sequence, offset, length, first_timestamp, packet_bytes, codec, NULL, "
 		 "data "
-		 "FROM tails WHERE checksum IS NULL LIMIT 256",
+		 "FROM tails WHERE checksum IS NULL AND id > ?1 AND ?2 = 0 ORDER BY id LIMIT 256",
 		 "UPDATE tails SET checksum = ?3 WHERE id = ?1 AND ?2 = 0"},
 		{"SELECT capture, stream, capture, stream, first_sequence, last_sequence, last_offset, tail_bytes, "
 		 "reached, "
 		 "NULL, NULL "
-		 "FROM capture_streams WHERE checksum IS NULL LIMIT 256",
+		 "FROM capture_streams WHERE checksum IS NULL AND (capture, stream) > (?1, ?2) ORDER BY capture, "
+		 "stream LIMIT 256",
 		 "UPDATE capture_streams SET checksum = ?3 WHERE capture = ?1 AND stream = ?2"},
 	};
 	static const size_t numbers[] = {8, 8, 7};
@@ -189,11 +197,13 @@ static int check_unchecked(struct archive_writer *w, FILE *out)
 		       "WHERE checksum IS NULL");
 
 	for (size_t i = 0; i < 3 && r == 0; i++) {
+		int64_t last[2] = {INT64_MIN, 0};
+
 		do {
 			added = 0;
 			r = archive_writer_begin(w);
 			if (r == 0)
-				r = add_checksums(w->db, lists[i][0], lists[i][1], numbers[i], &added);
+				r = add_checksums(w->db, lists[i][0], lists[i][1], numbers[i], last, &added);
 			if (r == 0)
 				r = archive_writer_commit(w);
 			else

@@ -389,8 +389,8 @@ int memtraces_mend(struct memtraces *m, int64_t id, uint64_t *pieces)
 	return r ? r : run(m, M_CUT, 2, (int64_t[]){id, end});
 }
 
-/* Give some pieces their checksums; *N is how many. */
-static int add_checksums(struct memtraces *m, uint64_t *n)
+/* Give some pieces behind the row *LAST their checksums; *LAST becomes the last of them, and *N is how many. */
+static int add_checksums(struct memtraces *m, int64_t *last, uint64_t *n)
 {
 	sqlite3_stmt *s = NULL, *update = NULL;
 	uint8_t checksum[CHECKSUM_BYTES];
@@ -398,10 +398,12 @@ static int add_checksums(struct memtraces *m, uint64_t *n)
 	int rc = sqlite3_prepare_v2(
 		m->db,
 		"SELECT id, recording, offset, length, codec, data FROM pieces WHERE checksum IS NULL "
-		"LIMIT 64",
+		"AND id > ?1 ORDER BY id LIMIT 64",
 		-1, &s, NULL);
 
 	*n = 0;
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_int64(s, 1, *last);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_prepare_v2(m->db, "UPDATE pieces SET checksum = ?2 WHERE id = ?1", -1, &update, NULL);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(s)) == SQLITE_ROW) {
@@ -410,7 +412,8 @@ static int add_checksums(struct memtraces *m, uint64_t *n)
 		row.data = sqlite3_column_blob(s, 5);
 		row.data_bytes = (size_t)sqlite3_column_bytes(s, 5);
 		checksum_make(&row, checksum);
-		sqlite3_bind_int64(update, 1, sqlite3_column_int64(s, 0));
+		*last = sqlite3_column_int64(s, 0);
+		sqlite3_bind_int64(update, 1, *last);
 		sqlite3_bind_blob(update, 2, checksum, sizeof(checksum), SQLITE_STATIC);
 		rc = sqlite3_step(update);
 		sqlite3_reset(update);
@@ -439,7 +442,7 @@ static int next_recording(struct memtraces *m, int64_t *id)
 int memtraces_check_all(struct memtraces *m, uint64_t *pieces, uint64_t *added)
 {
 	uint64_t n = 1;
-	int64_t id = 0;
+	int64_t id = 0, last = INT64_MIN;
 	int r = database_intact(m->db);
 
 	while (r == 0 && (r = next_recording(m, &id)) == 0 && id > 0) {
@@ -455,7 +458,7 @@ int memtraces_check_all(struct memtraces *m, uint64_t *pieces, uint64_t *added)
 	for (n = 1; r == 0 && n;) {
 		r = memtraces_begin(m);
 		if (r == 0)
-			r = add_checksums(m, &n);
+			r = add_checksums(m, &last, &n);
 		*added += n;
 		if (r == 0)
 			r = memtraces_commit(m);
