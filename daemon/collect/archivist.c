@@ -370,6 +370,27 @@ static void mend(struct archivist *a, struct item *item)
 		*item->result = r < 0 ? ARCHIVE_E_DAMAGED : r ? r : damaged ? 0 : ARCHIVE_E_ABSENT;
 }
 
+/* Work off the reports of damage among ITEMS; equal ones at once. */
+static void mend_all(struct archivist *a, struct item **items, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct item *first = NULL;
+
+		if (items[i]->kind != ITEM_DAMAGE)
+			continue;
+		for (size_t j = 0; j < i && !first; j++)
+			if (items[j]->kind == ITEM_DAMAGE && items[j]->result &&
+			    items[j]->damage.stream == items[i]->damage.stream &&
+			    items[j]->damage.sequence == items[i]->damage.sequence &&
+			    items[j]->damage.capture == items[i]->damage.capture)
+				first = items[j];
+		if (!first)
+			mend(a, items[i]);
+		else if (items[i]->result)
+			*items[i]->result = *first->result;
+	}
+}
+
 static int work(struct archivist *a, struct item *list)
 {
 	CLEANUP(freep) struct item **items = NULL;
@@ -387,10 +408,8 @@ static int work(struct archivist *a, struct item *list)
 			house_know(&a->house, i->run.name);
 		items[n++] = i;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (items[i]->kind == ITEM_DAMAGE)
-			mend(a, items[i]);
 	if (items) {
+		mend_all(a, items, n);
 		qsort(items, n, sizeof(*items), item_compare);
 		r = flush(a, items, n);
 	}
