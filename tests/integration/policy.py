@@ -187,10 +187,19 @@ class Quotas(daemons.Case):
             d.wait(lambda: oldest() > was)
 
         wait_deleted()
-        for _ in range(2):
+        whole = 0
+        for _ in range(6):
+            began = time.monotonic()
             with self.slow_download(d, "full") as rest:
                 time.sleep(4.5)
-                self.assertGreater(len(rest()), 4_000_000)
+                try:
+                    self.assertGreater(len(rest()), 4_000_000)
+                    whole += 1
+                except http.client.IncompleteRead:  # a busy machine took longer than deletion waits
+                    self.assertGreater(time.monotonic() - began, 9)
+            if whole == 2:
+                break
+        self.assertEqual(whole, 2)
         with self.slow_download(d, "full") as rest:
             wait_deleted()
             d.wait(lambda: self.content(d, "full") < 10 << 20)
