@@ -103,27 +103,22 @@ static struct ring_file *file_new(struct source_dir *dir, const char *name, cons
 	return file;
 }
 
+/* Note how many files are left alone beyond the limit, and tell users where that begins or ends. */
 static void limit_set(struct source_dir *dir, size_t left)
 {
-	char sentence[sizeof(dir->trouble)];
+	char sentence[sizeof(dir->trouble)] = "";
 	bool changed = !left != !dir->left;
 
 	dir->left = left;
 	if (!changed)
 		return;
-	dir_limit_sentence(dir, sentence, sizeof(sentence));
-	if (left)
-		log_write_limited(&dir->changes, LOG_LEVEL_WARNING, NULL, "%s", sentence);
-	collector_say(dir->collector, sentence);
-}
-
-void dir_limit_sentence(const struct source_dir *dir, char *sentence, size_t size)
-{
-	sentence[0] = '\0';
-	if (dir->left)
-		snprintf(sentence, size,
+	if (left) {
+		snprintf(sentence, sizeof(sentence),
 			 "The ring directory %s holds more than %u files; mprofd leaves the rest alone until some go.",
 			 dir->shown, FILES_MAX);
+		log_write_limited(&dir->changes, LOG_LEVEL_WARNING, NULL, "%s", sentence);
+	}
+	collector_say(dir->collector, sentence);
 }
 
 /* Return false where there are too many files already: it is left alone. */

@@ -92,8 +92,6 @@ void dir_scan(struct source_dir *dir, bool hasty);
 void dir_scan_now(struct source_dir *dir, uint64_t now);
 /* Make every file an orphan and end the scan: the directory is another one, or absent. */
 void dir_desert(struct source_dir *dir, uint64_t now);
-/* Write what users are told while files are left alone beyond the limit; "" when none is. */
-void dir_limit_sentence(const struct source_dir *dir, char *sentence, size_t size);
 /* For the tasks SCAN and LOOKUP. */
 void dir_scan_run(struct task *task, uint64_t now);
 void dir_lookup_run(struct task *task, uint64_t now);
