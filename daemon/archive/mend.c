@@ -262,7 +262,7 @@ static int find_tails(struct mend *m, int64_t capture, struct tail_damage *d)
 		return r;
 	sqlite3_bind_int64(s, 1, capture);
 	sqlite3_bind_int64(s, 2, m->stream);
-	while ((r = writer_step(m->w, s)) == WRITER_ROW) {
+	while (n < m->n && (r = writer_step(m->w, s)) == WRITER_ROW) {
 		if (!d->any && tail_holds(m->w, s))
 			continue;
 		m->w->damage.pieces += !d->any;
@@ -272,7 +272,7 @@ static int find_tails(struct mend *m, int64_t capture, struct tail_damage *d)
 		m->ids[n++] = sqlite3_column_int64(s, 0);
 	}
 	m->n = n;
-	return r;
+	return r == WRITER_ROW ? 0 : r;
 }
 
 /* Read the capture's range of the stream.  ARCHIVE_E_DAMAGED: it does not hold. */
@@ -312,7 +312,7 @@ static int drop_range(struct mend *m, int64_t capture)
 /* Declare what rows of the range's last packet are gone, where neither a gap nor a deletion says why. */
 static int mend_end(struct mend *m, const struct archive_capture_stream *range)
 {
-	int64_t lacks, end = 0;
+	int64_t lacks = 0, end = 0;
 	bool is_null;
 	int r = writer_number(m->w, STATEMENT_MEND_END, 2, (const int64_t[]){m->stream, range->capture}, &lacks,
 			      &is_null);

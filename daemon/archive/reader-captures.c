@@ -71,9 +71,21 @@ int reader_context(struct reader *r, int64_t capture, reader_context_call *call,
 int reader_end_capture(struct reader *r, int64_t stream, int64_t *id)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int rc = reader_statement(r, S_END_CAPTURE, VALUES(stream), &s);
+	struct reader_source source = {.stream = stream};
+	bool have;
+	int rc = reader_statement(r, S_END_CAPTURES, VALUES(stream), &s);
 
-	return rc == 0 ? reader_id(r, s, id) : rc;
+	/* Whether a capture is the end's is read from its range, so the range is checked first. */
+	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+		source.capture = sqlite3_column_int64(s, 7);
+		if (!reader_range_holds(s, source))
+			return reader_note_damage(r, source, column_u64(s, 1));
+		if (!sqlite3_column_int(s, 8)) {
+			*id = source.capture;
+			return 0;
+		}
+	}
+	return rc == 0 ? ARCHIVE_E_ABSENT : rc;
 }
 
 int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *call, void *context)

@@ -197,11 +197,19 @@ int reader_last_gap(struct reader *r, int64_t run, uint32_t number, reader_gap_c
 	return rc == 0 && !any ? ARCHIVE_E_ABSENT : rc;
 }
 
+bool reader_range_holds(sqlite3_stmt *s, struct reader_source source)
+{
+	struct checksum_row row = {.numbers = {source.capture, source.stream}, .n = 7};
+
+	for (int i = 0; i < 5; i++)
+		row.numbers[2 + i] = sqlite3_column_int64(s, i);
+	return checksum_holds(s, 5, sqlite3_column_int(s, 6) != 0, &row);
+}
+
 /* Does the capture's range of the stream hold, and is its tail as long as it says? */
 static int check_range(struct reader *r, struct reader_source source)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	struct checksum_row row = {.n = 7};
 	bool have, lacks_end;
 	int rc = reader_statement(r, S_CHECK_RANGE, VALUES(source.stream, source.capture), &s);
 
@@ -209,14 +217,10 @@ static int check_range(struct reader *r, struct reader_source source)
 		rc = reader_damaged(r, reader_step(r, s, &have), source, 0);
 	if (rc != 0 || !have)
 		return rc;
-	row.numbers[0] = source.capture;
-	row.numbers[1] = source.stream;
-	for (int i = 0; i < 5; i++)
-		row.numbers[2 + i] = sqlite3_column_int64(s, i);
 	/* Rows at its end that are gone, and neither a gap nor a deletion says why. */
 	lacks_end = sqlite3_column_int64(s, 8) < sqlite3_column_int64(s, 4) && !sqlite3_column_int(s, 9) &&
 		    sqlite3_column_int64(s, 10) == 0;
-	if (!checksum_holds(s, 5, sqlite3_column_int(s, 6) != 0, &row) || lacks_end ||
+	if (!reader_range_holds(s, source) || lacks_end ||
 	    (sqlite3_column_type(s, 3) != SQLITE_NULL && sqlite3_column_int64(s, 3) != sqlite3_column_int64(s, 7)))
 		return reader_note_damage(r, source, column_u64(s, 1));
 	return 0;

@@ -38,6 +38,8 @@ struct reader {
  * too.  ARCHIVE_E_DAMAGED.
  */
 int reader_row_check(struct reader *r, sqlite3_stmt *s, struct reader_source source, uint64_t sequence, bool with_data);
+/* Does the row that S stands at hold, which is CHECK_RANGE or END_CAPTURES, of that capture and stream? */
+bool reader_range_holds(sqlite3_stmt *s, struct reader_source source);
 /* RC, which came up while packet SEQUENCE was read: notes damage. */
 int reader_damaged(struct reader *r, int rc, struct reader_source source, uint64_t sequence);
 

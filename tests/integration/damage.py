@@ -253,6 +253,25 @@ class Damage(daemons.Case):
                 self.assertIn("damaged", gaps)
             d.stop()
 
+    def test_end_hidden(self):
+        """A range that says it ends before its rows do is damage: a dead guest's trace is not served without its tail."""
+        d = self.daemons_of("hidden")
+        found = """SELECT a.capture, a.stream, r.id, s.number, r.name FROM capture_streams a JOIN captures c ON c.id = a.capture
+            JOIN streams s ON s.id = a.stream JOIN runs r ON r.id = s.run
+            WHERE a.tail_bytes > 0 AND a.last_offset >= 94 AND r.state = 'ended' AND c.kind NOT IN ('periodic', 'manual', 'trigger') LIMIT 1"""
+        with contextlib.closing(sqlite3.connect(os.path.join(d.state, TRACE))) as db:
+            capture, stream, run, number, name = db.execute(found).fetchone()
+        paths = [f"/v1/domains/{name}/trace?run={run}&stream={number}", f"/v1/domains/{name}/ctf.tar?run={run}"]
+        whole = {path: d.get(path) for path in paths}
+        self.damage(d, f"UPDATE capture_streams SET last_offset = last_offset - 64 WHERE capture = {capture} AND stream = {stream}")
+        for path in paths:
+            self.assertEqual(self.fetch(d, path)[0], 500, path)
+        d.start_collector()
+        for path in paths:
+            d.wait(lambda path=path: self.fetch(d, path)[0] == 200)
+            self.assertLess(len(d.get(path)), len(whole[path]))
+        self.assertIn("damaged on the disk", d.said())
+
     def test_profile(self):
         """A memory profile ends before what is damaged of it."""
         d = self.daemons_of("profile")

@@ -24,6 +24,7 @@ XEN = os.environ.get("MPROFD_XEN", "/")
 STORES = ("xenstored", "oxenstored")
 PAGE = 4096
 SECOND = 1_000_000_000
+SEEN = 2.0  # s that the toolstack waits at most before it removes what stopped: a busy machine lets dom0 look late
 STOPPED = 4 * SECOND  # how much longer what has a limit may take once in a while, on a machine that let a program wait
 DIRECTORY, READ, GET_PERMS, WATCH, UNWATCH, BEGIN, END, INTRODUCE, RELEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 WRITE, MKDIR, RM, SET_PERMS, EVENT, ERROR, RESUME = 11, 12, 13, 14, 15, 16, 18
@@ -320,8 +321,11 @@ class Guest(Talk):
         return at
 
     def die(self, reason):
-        """Both, as xl does with on_crash=destroy and the like.  Returns when it stopped."""
+        """Both, as xl does with on_crash=destroy and the like, once dom0 has seen that it stopped.  Returns when it stopped."""
         at = self.stop(reason)
+        seen_by = time.monotonic() + SEEN
+        while self.mapped() and time.monotonic() < seen_by:
+            time.sleep(0.01)
         self.destroy(after=0.2)
         return at
 
