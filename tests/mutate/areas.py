@@ -12,38 +12,52 @@ AREAS = {
     },
     "collect": {
         "files": [
-            "daemon/collect/{queue,queue-room,stream,archivist,cadence,pace,source-dir,ring-file,schedule,guest,known,house,allowance}.c"
+            "daemon/collect/{queue,queue-room,stream,archivist,cadence,pace,source-dir*,ring-file,schedule,guest,known}.c",
+            "daemon/collect/{house,allowance,collector,control,metrics,context,quiet,main}.c", "daemon/common/*.c",
         ],
         "tests": [
-            "queue", "cadence", "pace", "schedule", "guest", "known", "house", "allowance", "names", "death", "kick", "traces",
-            "lifecycle", "restart", "policy", "kill", "follow", "tails",
+            "queue", "cadence", "pace", "schedule", "guest", "known", "house", "allowance", "archivist", "names", "config", "message", "log",
+            "damage", "death", "kick", "traces", "lifecycle", "restart", "restart-down", "policy", "policy-quotas", "kill", "kill-again",
+            "follow", "tails", "ring-directory", "environment", "fuzz-config", "fuzz-control",
         ],
     },
     "xen": {
         "files": [
-            "daemon/collect/domain*.c", "daemon/collect/{share,value,directory,subtree,keys,rights,helper,helper-process,mapping,text}.c"
+            "daemon/collect/{domain*,share,value,directory,subtree,keys,rights,helper,helper-process,mapping,text}.c",
+            "daemon/collect/{addresses,kick,maptrack,source-xen,xen}.c",
         ],
         "tests": [
-            "value", "directory", "subtree", "rights", "helper", "death", "fuzz-xenstore-value", "fuzz-directory", "xen-lifecycle",
-            "xen-hostile",
+            "value", "directory", "subtree", "rights", "helper", "death", "text", "kick", "fuzz-xenstore-value", "fuzz-directory",
+            "xen-lifecycle", "xen-lifecycle-deaths", "xen-edges", "xen-addresses", "xen-kicks", "xen-restart", "xen-hostile-values",
+            "xen-hostile-floods", "xen-hostile",
         ],
     },
     "archive": {
-        "files": ["daemon/archive/*.c"],
+        "files": [
+            "daemon/archive/*.c",
+        ],
         "tests": [
-            "writer", "full-disk", "quota", "memtraces", "reader", "bound", "known", "house", "serve", "disk-full", "restart", "policy",
+            "writer", "full-disk", "quota", "memtraces", "reader", "bound", "known", "house", "selection", "damage", "archives", "serve",
+            "serve-trace", "disk-full", "restart", "policy", "policy-quotas",
         ],
     },
     "serve": {
-        "files": ["daemon/serve/*.c"],
-        "tests": ["position", "events", "bound", "fuzz-http", "serve", "serving", "hostile", "readers", "follow"],
+        "files": [
+            "daemon/serve/*.c",
+        ],
+        "tests": [
+            "position", "events", "bound", "selection", "peer", "json-text", "fuzz-http", "serve", "serve-trace", "serve-hostile",
+            "serve-service", "answers", "connections", "serving", "hostile", "readers", "follow", "damage",
+        ],
     },
     "trace": {
-        "files": ["client/trace/{decode,model,answers,base}/*.c", "client/ctl/input/{clocks,lanes}.c"],
+        "files": [
+            "client/trace/{decode,model,answers,base,scene}/*.c", "client/ctl/input/{clocks,lanes}.c",
+        ],
         "tests": [
             "decoder", "order", "pass", "text", "model", "why", "diff", "loader", "clocks", "field", "grow", "pool", "spans", "tally",
-            "modeller", "fuzz-decoder", "fuzz-pass", "fuzz-diff", "fuzz-loader", "fuzz-model", "fuzz-tally", "dump-own", "model-own",
-            "stats", "why-story", "diff-story", "model-property",
+            "modeller", "scene", "fuzz-decoder", "fuzz-pass", "fuzz-diff", "fuzz-loader", "fuzz-model", "fuzz-tally", "fuzz-scene",
+            "dump-own", "model-own", "stats", "why-story", "diff-story", "model-property",
         ],
     },
     "memory": {
@@ -57,14 +71,21 @@ AREAS = {
         "tests": ["recorder-fences", "recorder-fences-halves", "recorder-freestanding", "recorder", "recorder-halves", "demo-guest"],
     },
     "ctl": {
-        "files": ["client/ctl/**/*.c"],
+        "files": [
+            "client/ctl/**/*.c",
+        ],
         "tests": [
             "ctl", "select", "acts", "bundle-line", "clocks", "exporter", "modeller", "tally", "scene", "dump-own", "inputs", "stats",
-            "exports-own", "html-file-own", "perfetto", "completion", "why-story", "diff-story", "mem-oracles", "ctl-client",
+            "exports-own", "html-file-own", "perfetto", "completion", "why-story", "diff-story", "mem-oracles", "json-text", "bundle",
+            "ctl-client", "ctl-hostile",
         ],
     },
     "sink": {
-        "files": ["daemon/sink/*.c"],
-        "tests": ["account", "framing", "memtraces", "fuzz-memtrace-framing", "profiled", "sink"],
+        "files": [
+            "daemon/sink/*.c",
+        ],
+        "tests": [
+            "account", "framing", "memtraces", "fuzz-memtrace-framing", "profiled", "sink", "sink-listening",
+        ],
     },
 }

@@ -19,6 +19,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -123,6 +124,7 @@ class Copy:
         self.process = None
         self.sync()
         self.setup()
+        self.generate()
         with open(os.path.join(self.build, "meson-info/intro-tests.json"), encoding="utf-8") as f:
             self.tests = {test["name"]: test for test in json.load(f)}
         with open(os.path.join(self.build, "meson-info/intro-targets.json"), encoding="utf-8") as f:
@@ -167,6 +169,13 @@ class Copy:
         if self.run(["meson", "setup", self.build, self.root, *SETUP], 600):
             die(f"meson could not set up {self.build}; see {self.log}")
 
+    def generate(self):
+        """Make the sources that programs write: a parser needs their headers."""
+        said = subprocess.run(["ninja", "-C", self.build, "-t", "targets", "all"], capture_output=True, text=True, check=True).stdout
+        made = re.findall(r"^(.*\.[ch]): CUSTOM_COMMAND", said, re.MULTILINE)
+        if made and self.run(["ninja", "-C", self.build, *made], 600) != 0:
+            die(f"the sources that programs write could not be made; see {self.log}")
+
     def run(self, command, seconds, env=None, cwd=None):
         """Run COMMAND in a session of its own, and end all of it after so many SECONDS.  Returns its exit code, or None then."""
         with open(self.log, "wb") as log:
@@ -194,8 +203,8 @@ class Copy:
         with open(os.path.join(self.build, "compile_commands.json"), encoding="utf-8") as f:
             for entry in json.load(f):
                 if os.path.normpath(os.path.join(entry["directory"], entry["file"])) == os.path.join(self.root, path):
-                    given = [a for a in entry["command"].split() if re.match(r"-[DIU]|-std|-f(no-)?strict", a)]
-                    return ["-I" + os.path.join(entry["directory"], a[2:]) if a.startswith("-I") else a.replace('\\"', '"') for a in given]
+                    given = [a for a in shlex.split(entry["command"]) if re.match(r"-[DIU]|-std|-f(no-)?strict", a)]
+                    return ["-I" + os.path.join(entry["directory"], a[2:]) if a.startswith("-I") else a for a in given]
         return None
 
     def outputs(self, test):
