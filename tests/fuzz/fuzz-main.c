@@ -1,8 +1,8 @@
 /*
  * Runs a fuzz target over its corpus, as a test: fuzz-x DIRECTORY…
  *
- * Each file is tried as it is, then with single bytes changed in a fixed, repeatable way, so that a small corpus reaches some of what
- * a fuzzer would.  With libFuzzer (meson option `fuzzer`) this file is not linked.
+ * Try each file as it is, then with single bytes changed in a fixed, repeatable way, so that a small corpus reaches a part of what a
+ * fuzzer would. A large corpus reaches more by itself: its files share a number of changes. With libFuzzer (meson option `fuzzer`) this file is not linked.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -12,8 +12,10 @@
 
 #include "fuzz.h"
 
-#define INPUT_MAX (4u << 20)
-#define CHANGES	  400u
+#define INPUT_MAX     (4u << 20)
+#define CHANGES	      400u /* of a file, at most ... */
+#define CHANGES_LEAST 50u  /* ... and at least, where the files share: */
+#define CHANGES_ALL   60000u
 
 /* Each input is a heap block of exactly its size, so that a sanitizer sees any step past it. */
 static void try_input(const uint8_t *data, size_t size)
@@ -27,12 +29,12 @@ static void try_input(const uint8_t *data, size_t size)
 	free(copy);
 }
 
-static void try_changes(uint8_t *data, size_t size)
+static void try_changes(uint8_t *data, size_t size, unsigned int changes)
 {
 	uint64_t random = 0x9e3779b97f4a7c15;
 	unsigned int i;
 
-	for (i = 0; i < CHANGES && size; i++) {
+	for (i = 0; i < changes && size; i++) {
 		size_t at;
 		uint8_t was;
 
@@ -48,7 +50,7 @@ static void try_changes(uint8_t *data, size_t size)
 	}
 }
 
-static int try_file(const char *directory, const char *name)
+static int try_file(const char *directory, const char *name, unsigned int changes)
 {
 	static uint8_t data[INPUT_MAX];
 	char path[4096];
@@ -65,24 +67,39 @@ static int try_file(const char *directory, const char *name)
 	fclose(file);
 	fprintf(stderr, "%s\n", path);
 	try_input(data, size);
-	try_changes(data, size);
+	try_changes(data, size, changes);
 	return 0;
+}
+
+/* Return how often to change each file of a directory. */
+static unsigned int changes_of(DIR *dir)
+{
+	unsigned int files = 0, changes;
+	struct dirent *entry;
+
+	while ((entry = readdir(dir)))
+		files += entry->d_name[0] != '.';
+	rewinddir(dir);
+	changes = CHANGES_ALL / (files ? files : 1);
+	return changes > CHANGES ? CHANGES : changes < CHANGES_LEAST ? CHANGES_LEAST : changes;
 }
 
 static int try_directory(const char *directory, unsigned int *tried)
 {
 	DIR *dir = opendir(directory);
 	struct dirent *entry;
+	unsigned int changes;
 	int r = 0;
 
 	if (!dir) {
 		perror(directory);
 		return 1;
 	}
+	changes = changes_of(dir);
 	while (!r && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		r = try_file(directory, entry->d_name);
+		r = try_file(directory, entry->d_name, changes);
 		++*tried;
 	}
 	closedir(dir);
