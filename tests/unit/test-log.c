@@ -1,7 +1,11 @@
 /* Logging: what a line looks like, what cannot get into it, and how many there are. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -111,6 +115,55 @@ static void test_debug(void)
 	CHECK_EQ_STR(catch_end(&c), "mprofd: debug: wanted\n");
 }
 
+/* The journal's entries, each field on a line; libsystemd's own call is not linked. */
+static struct {
+	char text[1024];
+	int answer; /* what the journal says: 0 or -errno */
+} journal;
+
+int sd_journal_sendv(const struct iovec *fields, int n);
+
+int sd_journal_sendv(const struct iovec *fields, int n)
+{
+	for (int i = 0; i < n; i++) {
+		strncat(journal.text, fields[i].iov_base, fields[i].iov_len);
+		strcat(journal.text, "\n");
+	}
+	return journal.answer;
+}
+
+static void journal_begin(struct catch *c, int answer)
+{
+	char stream[64];
+	struct stat st;
+
+	catch_begin(c);
+	fstat(STDERR_FILENO, &st);
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	journal.text[0] = '\0';
+	journal.answer = answer;
+	log_init("mprofd");
+	log_write(LOG_LEVEL_WARNING, "web-1", "ring refused: pages=0");
+	unsetenv("JOURNAL_STREAM");
+}
+
+/* A line goes to the journal, and to stderr with its priority where the journal does not take it. */
+static void test_journal(void)
+{
+	static const char entry[] =
+		"MESSAGE=web-1: ring refused: pages=0\nPRIORITY=4\nSYSLOG_IDENTIFIER=mprofd\nMPROF_GUEST=web-1\n";
+	static struct catch c;
+
+	journal_begin(&c, 0);
+	CHECK_EQ_STR(catch_end(&c), "");
+	CHECK_EQ_STR(journal.text, entry);
+	journal_begin(&c, -ENOENT);
+	CHECK_EQ_STR(catch_end(&c), "<4>mprofd: warning: web-1: ring refused: pages=0\n");
+	CHECK_EQ_STR(journal.text, entry);
+	log_init("mprofd");
+}
+
 int main(void)
 {
 	unsetenv("MPROFD_DEBUG");
@@ -119,5 +172,6 @@ int main(void)
 	CHECK_RUN(test_hostile);
 	CHECK_RUN(test_limit);
 	CHECK_RUN(test_debug);
+	CHECK_RUN(test_journal);
 	return check_done();
 }
