@@ -1382,8 +1382,8 @@ static void test_capture_renumbered(void)
 	CHECK_EQ_UINT(at.sequence, 6);
 }
 
-/* It had been followed without copying, and lapped the cursor, when it died: what is left begins at the oldest packet. */
-static void test_left_lapped(void)
+/* It had been followed to packet LAST without copying, and lapped the cursor, when it died: what is left begins at the oldest packet. */
+static void left_lapped(uint64_t last)
 {
 	struct ring_mark at = {0};
 	uint64_t left;
@@ -1393,7 +1393,7 @@ static void test_left_lapped(void)
 	guest_watch(&g, 6);
 	guest_forget(&g);
 	g.ring.held = true;
-	for (uint64_t q = 1; q <= 6; q++) {
+	for (uint64_t q = 1; q <= last; q++) {
 		guest_write_to(&g, q, 2);
 		CHECK_EQ_INT(guest_look(&g), 0);
 	}
@@ -1404,9 +1404,15 @@ static void test_left_lapped(void)
 	g.ring.looked_at = clock_mono();
 	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), 0);
 	CHECK_EQ_UINT(g.n_gaps, 1);
-	gap_is(0, 0, 3, g.gaps[0].at_least, RING_GAP_LAPPED);
+	gap_is(0, 0, last - 3, g.gaps[0].at_least, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(left, (3 * 15 + 2) * GUEST_EVENT);
 	CHECK(!g.ring.held);
+}
+
+static void test_left_lapped(void)
+{
+	left_lapped(6);
+	left_lapped(4); /* the cursor's packet has just been overwritten */
 }
 
 /* A dead ring, whole: the proven part by a look, the rest by a capture. */
@@ -1502,16 +1508,17 @@ static void test_dead_missing(void)
 }
 
 /* It died between the halves of a size: where more was seen before, that is in the tail. */
-static void test_dead_between_halves(void)
+static void dead_between_halves(uint32_t room, unsigned events)
 {
 	struct ring_mark at = {0};
 	uint32_t used;
 
-	guest_new(&g, 2, LARGE);
+	guest_new(&g, 2, room);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
+	g.room++; /* events may fill packet 0 to its last byte */
 	while (g.used + GUEST_EVENT < 8192)
 		guest_event(&g);
-	guest_watch(&g, 4);
+	guest_watch(&g, events);
 	used = g.used;
 	mprof_store16(guest_packet(&g, 0) + 28, 0);
 	CHECK_EQ_INT(guest_look(&g), 0);
@@ -1520,6 +1527,12 @@ static void test_dead_between_halves(void)
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 	CHECK_EQ_UINT(g.tail, used - g.ring.offset);
 	CHECK_EQ_UINT(g.tail_last, g.time - 1);
+}
+
+static void test_dead_between_halves(void)
+{
+	dead_between_halves(LARGE, 4);
+	dead_between_halves(30 + 500 * GUEST_EVENT, 20); /* the packet is full */
 }
 
 /* It died with a smaller size than was seen, and 8 KiB more would be past the packet's end: up to what was confirmed. */
