@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "archive-fixture.h"
+#include "clock.h"
 
 #define PACKET 10030u /* content of a test packet, of which 10,000 are archived */
 
@@ -138,6 +139,13 @@ static void test_age(void)
 	/* An ended run goes whole, its captures too; a running one keeps its place. */
 	CHECK_EQ_INT(fixture_put(&f, 1, "web", "ended", 1), 0);
 	CHECK_EQ_INT(put_gap(&f, 1, 9, 11, 0), 0);
+	/* Where that is rolled back its stream goes on. */
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	enforce(&f, "web", 0, 1000, 3);
+	archive_writer_rollback(f.w);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(fixture_append(&f, 1, 11, 30, 10, 0, true, 5), 0);
+	archive_writer_rollback(f.w);
 	enforce(&f, "web", 0, 1000, 3);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 1);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT id FROM runs"), 2);
@@ -148,6 +156,29 @@ static void test_age(void)
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0); /* its stream is gone from the tally as well */
 	CHECK_EQ_INT(fixture_append(&f, 1, 11, 30, 10, 0, true, 5), ARCHIVE_E_ABSENT);
 	archive_writer_rollback(f.w);
+	fixture_deinit(&f);
+}
+
+/* A run that never had a ring is forgotten a day after its end, and not before. */
+static void test_without_ring(void)
+{
+	const uint64_t now = clock_real(), hour = 3600 * NS_PER_S;
+	struct archive_run run = {.source = "xen", .key = "key", .name = "web", .domid = 3, .state = "ended"};
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	run.began_real = now - 30 * hour;
+	for (int i = 0; i < 2; i++) {
+		run.id = 1 + i;
+		run.ended_real = now - (i ? 23 : 25) * hour;
+		CHECK_EQ_INT(archive_writer_put_run(f.w, &run), 0);
+	}
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	enforce(&f, "web", 1, 0, 100);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 1);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT id FROM runs"), 2);
 	fixture_deinit(&f);
 }
 
@@ -270,6 +301,7 @@ int main(void)
 {
 	CHECK_RUN(test_bytes);
 	CHECK_RUN(test_age);
+	CHECK_RUN(test_without_ring);
 	CHECK_RUN(test_pinned);
 	CHECK_RUN(test_tails);
 	CHECK_RUN(test_vacuum);

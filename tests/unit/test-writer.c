@@ -107,6 +107,24 @@ static void test_one_append(void)
 	fixture_deinit(&f);
 }
 
+/* Append all of packet 5 once more, and 1,000 bytes behind it: two of the ends are known. */
+static int append_again(struct fixture *f)
+{
+	static uint8_t data[2500];
+	const struct archive_end ends[] = {{1030, 5, 10}, {1530, 6, 12}, {2530, 7, 14}};
+	const struct archive_piece piece = {.stream = 1,
+					    .sequence = 5,
+					    .offset = 30,
+					    .length = sizeof(data),
+					    .packet_bytes = 9000,
+					    .ends = ends,
+					    .n_ends = 3,
+					    .data = data};
+
+	fixture_fill(data, 1, 5, 30, sizeof(data));
+	return archive_writer_append(f->w, &piece);
+}
+
 static void test_idempotent(void)
 {
 	struct fixture_packet p;
@@ -134,6 +152,11 @@ static void test_idempotent(void)
 	archive_writer_rollback(f.w);
 	CHECK_EQ_UINT(fixture_read(&f, 1, 5).end, 1530);
 	CHECK_EQ_INT(fixture_append(&f, 1, 5, 1530, 1000, 0, true, 10), -EINVAL);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(append_again(&f), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	p = fixture_read(&f, 1, 5);
+	CHECK(p.is_whole && p.rows == 3 && p.end == 2530 && p.ends == 3);
 	fixture_deinit(&f);
 }
 
