@@ -550,6 +550,15 @@ static void test_profile(void)
 		CHECK_EQ_INT(memtraces_get(r, 2, take_recording, numbers), 0);
 		CHECK_EQ_UINT(numbers[0], 800 + (i == 6 ? 700 : 0));
 		CHECK_EQ_INT(memtraces_check(r, 2), 0);
+		/* It is damaged once more, before that: what is out of service adds up. */
+		CHECK_EQ_UINT(numbers[1], i == 6 ? 0 : 700);
+		profile_change(state, "UPDATE pieces SET length = length + 1 WHERE offset = 0");
+		CHECK_EQ_INT(memtraces_begin(m), 0);
+		CHECK_EQ_INT(memtraces_mend(m, 2, &pieces), 0);
+		CHECK_EQ_INT(memtraces_commit(m), 0);
+		CHECK_EQ_INT(memtraces_get(r, 2, take_recording, numbers), 0);
+		CHECK_EQ_UINT(numbers[0], 0);
+		CHECK_EQ_UINT(numbers[1], 1500);
 		r = memtraces_reader_free(r);
 		m = memtraces_free(m);
 		nftw(state, fixture_remove, 16, FTW_DEPTH | FTW_PHYS);
