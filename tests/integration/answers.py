@@ -109,6 +109,21 @@ class Answers(Case):
         self.assertEqual((status, headers["Mprof-Position"], packets_of(body)), (200, "1.0.9.30", [9, 10, 14]))
         self.assertEqual(events_of(body), events_of_contents(9, 10, 14))
 
+    def test_live_ends_before_a_count_that_tells_nothing(self):
+        """A gap to the 65,536th packet behind leaves the count as it would be without it; one that is a packet shorter does not."""
+        with Archive() as archive:
+            archive.run()
+            for sequence in range(2):
+                archive.packet(sequence, events(sequence))
+            for before, sequence in ((1, 65537), (65537, 131072)):
+                archive.commit(f"gap 10 lost lapped {before} 98 {sequence} {sequence - before - 1} 0")
+                archive.packet(sequence, events(sequence))
+        d = self.served()
+        status, headers, body = d.ask("/v1/domains/web/live")
+        self.assertEqual((status, headers["Mprof-Position"], packets_of(body)), (200, "1.0.0.30", [0, 1]))
+        status, headers, body = d.ask("/v1/domains/web/live?after=1.0.1.98")
+        self.assertEqual((status, headers["Mprof-Position"], packets_of(body)), (200, "1.0.65537.30", [1, 0]))
+
     def test_live_goes_on_behind_what_does_not_hold(self):
         """Of a packet of several writers what does not hold is left out; the packets behind it are not."""
         with Archive() as archive:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import threading
@@ -172,6 +173,24 @@ class Events(Case):
             d.wait(lambda: lost.events)
             self.assertEqual(lost.events[0][0], "reset", unknown)
             lost.close()
+
+    def test_another_archive(self):
+        """Who listens while another archive takes the first one's place is told to read all anew; who comes back behind that is not."""
+        d = self.daemons()
+        ring = self.enterContext(Ring(os.path.join(d.rings, "web.ctf")))
+        ring.add_slowly(100)
+        d.wait(lambda: d.domain("web"))
+        f = self.follow(d)
+        d.stop_collector()
+        shutil.rmtree(os.path.join(d.state, "archive"))
+        d.start_collector()
+        d.wait(lambda: f.named("reset"))
+        back = self.follow(d, f.events[-1][2])
+        ring.add_slowly(50)
+        d.wait(lambda: d.domain("web"))
+        d.ask("/v1/domains/web/captures", "POST", "{}")
+        self.told(d, back, "capture")
+        self.assertEqual(back.named("hello") + back.named("reset"), [])
 
     def test_without_a_collector(self):
         """What another process writes is seen without notices: a rename, a suspension, what the quotas delete."""

@@ -202,6 +202,23 @@ static void test_booted_again(void)
 	CHECK_EQ_UINT(life_held(&l), 2);
 }
 
+/* Dom0 slept before the guest died, or its wall clock was set back: one clock says that seconds have passed, and the other is right. */
+static void test_slept(void)
+{
+	for (unsigned wall = 0; wall < 2; wall++) {
+		struct life l;
+
+		if (!life_init(&l))
+			return;
+		for (uint32_t i = 1; i < 30; i++)
+			life_event(&l, i, i + 0.2, 0);
+		life_capture(&l, 3600, 3599, NS_PER_S / 2);
+		fixture_number(&l.f, "UPDATE captures SET %s = %llu", wall ? "real" : "mono",
+			       (wall ? 1035 : 35) * (unsigned long long)NS_PER_S);
+		CHECK_EQ_UINT(life_held(&l), 2);
+	}
+}
+
 /*
  * Dom0 booted again between the copies, or its wall clock was set: one clock says that they lie seconds apart, the other that they are of one
  * poll. The ring was full of old events when it was found, so that nothing true may be cut.
@@ -228,6 +245,7 @@ int main(void)
 	CHECK_RUN(test_found_late_then_followed);
 	CHECK_RUN(test_idle);
 	CHECK_RUN(test_booted_again);
+	CHECK_RUN(test_slept);
 	CHECK_RUN(test_clocks_disagree);
 	return check_done();
 }

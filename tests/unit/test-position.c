@@ -1,4 +1,5 @@
 /* Positions, targets, headers and routes: what mprofd-http takes apart before it looks at the archive. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "check.h"
@@ -144,6 +145,13 @@ static void test_ranges(void)
 	CHECK_EQ_INT(request_range("bytes=4-18446744073709551615", 10, &a, &b), RANGE_NONE);
 	CHECK_EQ_INT(request_range("bytes=4-9223372036854775807", 10, &a, &b), RANGE_PART);
 	CHECK(a == 4 && b == 9);
+	for (unsigned last = 8; last <= 11; last++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "bytes=4-%u", last);
+		CHECK_EQ_INT(request_range(text, 10, &a, &b), RANGE_PART);
+		CHECK(a == 4 && b == (last < 9 ? last : 9));
+	}
 	CHECK_EQ_INT(request_range("bytes=10-", 10, &a, &b), RANGE_UNSATISFIABLE);
 	CHECK_EQ_INT(request_range("bytes=-0", 10, &a, &b), RANGE_UNSATISFIABLE);
 	CHECK_EQ_INT(request_range("bytes=0-", 0, &a, &b), RANGE_UNSATISFIABLE);
