@@ -562,6 +562,15 @@ class Offered(Case):
         time.sleep(1.5)
         self.assertEqual(len(d.rows()), 2)
 
+    def test_given_up(self):
+        """A guest that is lost and stays away is connected to no more, once that has lasted as long as the configuration says."""
+        d = self.sink("reconnect = 1s")
+        offer = self.offer()
+        d.say("start", address="127.0.0.1", port=offer.port, name="web")
+        offer.close()
+        offer.client.shutdown(socket.SHUT_RDWR)
+        d.wait(lambda: f"not connected to again: address=127.0.0.1 port={offer.port}" in d.said())
+
     def test_changes(self):
         d = self.sink()
         with d.connect() as guest:

@@ -317,6 +317,54 @@ static void test_orphan(void)
 	world_deinit(&w);
 }
 
+/* A capture with a tail that is damaged on the disk. */
+static void make_damaged_tail(struct world *w)
+{
+	const struct archive_capture capture = {.id = 9, .run = 41, .kind = "manual", .real = 5};
+	const struct archive_capture_stream range = {9, STREAM, 0, 0, 530};
+	static const uint8_t data[100] = {1};
+	const struct archive_piece tail = {
+		.stream = STREAM, .offset = 530, .length = sizeof(data), .packet_bytes = 4096, .data = data};
+	sqlite3 *db;
+
+	CHECK_EQ_INT(fixture_put(&w->f, 41, "web", "running", STREAM), 0);
+	CHECK_EQ_INT(archive_writer_begin(w->f.w), 0);
+	CHECK_EQ_INT(fixture_append(&w->f, STREAM, 0, HEADER, 500, 0, true, 10), 0);
+	CHECK_EQ_INT(archive_writer_put_capture(w->f.w, &capture), 0);
+	CHECK_EQ_INT(archive_writer_tail(w->f.w, 9, &tail), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(w->f.w, &range), 0);
+	CHECK_EQ_INT(archive_writer_commit(w->f.w), 0);
+	db = fixture_look(&w->f);
+	CHECK_EQ_INT(sqlite3_exec(db, "UPDATE tails SET length = 99", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+/* Reports of damage in one flush: equal ones are looked at once, those of the packet and of a capture's tail each. */
+static void test_reports(void)
+{
+	int results[4] = {7, 7, 7, 7};
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	make_damaged_tail(&w);
+	for (int i = 0; i < 4; i++) {
+		struct item *item = queue_item(w.queue, NULL, ITEM_DAMAGE, 0, false);
+
+		item->damage.stream = STREAM;
+		item->damage.sequence = 0;
+		item->damage.capture = i % 2 ? 9 : 0;
+		item->result = &results[i];
+		queue_push(w.queue, item);
+	}
+	world_start(&w);
+	world_wait(&w, 1);
+	CHECK(results[0] == ARCHIVE_E_ABSENT && results[2] == ARCHIVE_E_ABSENT);
+	CHECK(results[1] == 0 && results[3] == 0);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM tails"), 0);
+	world_deinit(&w);
+}
+
 /* Somebody who reads live has what comes at once, and what is urgent comes at once without. */
 static void test_when(void)
 {
@@ -346,6 +394,7 @@ int main(void)
 	CHECK_RUN(test_committed);
 	CHECK_RUN(test_run_of_one_flush);
 	CHECK_RUN(test_orphan);
+	CHECK_RUN(test_reports);
 	CHECK_RUN(test_when);
 	return check_done();
 }
