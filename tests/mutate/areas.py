@@ -18,7 +18,7 @@ AREAS = {
         "tests": [
             "queue", "cadence", "pace", "schedule", "guest", "known", "house", "allowance", "archivist", "names", "config", "message", "log",
             "damage", "death", "kick", "traces", "lifecycle", "restart", "restart-down", "policy", "policy-quotas", "kill", "kill-again",
-            "follow", "tails", "ring-directory", "environment", "fuzz-config", "fuzz-control",
+            "follow", "tails", "ring-directory", "ring-directory-crowded", "environment", "fuzz-config", "fuzz-control",
         ],
     },
     "xen": {
@@ -47,7 +47,7 @@ AREAS = {
         ],
         "tests": [
             "position", "events", "bound", "selection", "peer", "json-text", "fuzz-http", "serve", "serve-trace", "serve-hostile",
-            "serve-service", "answers", "connections", "serving", "hostile", "readers", "follow", "damage",
+            "serve-service", "answers", "connections", "serving", "hostile", "readers", "follow", "damage", "sink",
         ],
     },
     "trace": {
