@@ -70,3 +70,14 @@ grep -q "events=$lines dropped=0" "$tmp/live.log" || fail "it says $(cat "$tmp/l
 if [ "$lines" -le 4000 ] || [ "$lines" -ge $((took / 200000 + 6000)) ]; then
 	fail "$lines events in $((took / 1000000)) ms at 5000 a second"
 fi
+
+# A ring for which there is no room is said to be none, and nothing stays where it would have been.
+code=0
+(
+	trap '' XFSZ
+	ulimit -f 8
+	exec "$guest" --ring "$tmp/large.ctf" --size 4000000 --count 10
+) 2>"$tmp/large.log" || code=$?
+[ $code -eq 1 ] || fail "without room for its ring it ends with $code: $(cat "$tmp/large.log")"
+grep -q 'cannot make a ring there' "$tmp/large.log" || fail "without room it says $(cat "$tmp/large.log")"
+[ ! -e "$tmp/large.ctf" ] || fail "a ring that was not made whole stays"

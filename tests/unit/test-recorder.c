@@ -316,6 +316,14 @@ static void test_times(void)
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(newest(at).timestamp, 100);
 	CHECK_EQ_UINT(r->clock_steps, 2);
+	/* A step is counted once, also where the clock goes on below what it was before. */
+	mprof_recorder_at(r, 101);
+	mprof_recorder_gc(r, 1);
+	mprof_recorder_gc(r, 1);
+	CHECK_EQ_UINT(r->clock_steps, 2);
+	mprof_recorder_at(r, 100);
+	mprof_recorder_gc(r, 1);
+	CHECK_EQ_UINT(r->clock_steps, 3);
 
 	/* A step back of a second is smoothed, one nanosecond more is followed. */
 	for (uint64_t more = 0; more < 2; more++) {
