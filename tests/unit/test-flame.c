@@ -78,6 +78,29 @@ static void test_trees(void)
 	check_flame(&(struct mprof_flame_options){0}, true, "all 11/0(f3 7/0(f1 6/6,f2 1/0(f1 1/1)),f2 4/0(f1 4/4))");
 }
 
+/* One code that is two functions, the inner one hidden: what it allocates has no place in the outer one. */
+static void test_hidden_inside(void)
+{
+	const struct mprof_mem_clause hidden = {.name = "f6", .whole = true};
+	const struct mprof_flame_options options = {.sites = true, .hidden = &hidden, .n_hidden = 1};
+	struct mprof_profile *p = profile_new();
+	struct mprof_flame *f;
+	struct made m = {0};
+	struct mprof_mem *d;
+
+	made_begin(&m, 2);
+	m.codes[5].locations = 2;
+	made_alloc(&m, 1, 4, MPROF_MEM_MAJOR, STACK(1, 5));
+	made_finish(&m);
+	d = made_read(&m, p, NULL);
+	f = mprof_flame_new(p, d, &options);
+	check_tree(f, d, "all 4/0(f1 4/0(f5 4/4))");
+	mprof_flame_free(f);
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	made_free(&m);
+}
+
 static const struct mprof_hotspot *spot_find(const struct mprof_hotspots *h, const struct mprof_mem *d,
 					     const char *name)
 {
@@ -118,6 +141,31 @@ static void test_hotspots(void)
 	CHECK_EQ_UINT(spot->n_callers, 1);
 	CHECK_EQ_UINT(mprof_hotspots_callers(h, &n)[spot->first_caller].samples, 6);
 	CHECK(mprof_hotspots_list(h, &n) == spot);
+	mprof_hotspots_free(h);
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	made_free(&m);
+}
+
+/* Two codes without a name in a row take the one before them; a third does not, and behind a name it begins anew. */
+static void test_borrowed_names(void)
+{
+	struct mprof_profile *p = profile_new();
+	struct made m = {0};
+	struct mprof_hotspots *h;
+	struct mprof_mem *d;
+
+	made_begin(&m, 2);
+	for (uint32_t i = 7; i <= 10; i++)
+		m.codes[i].locations = 0;
+	made_alloc(&m, 1, 4, MPROF_MEM_MAJOR, STACK(1, 7, 8));
+	made_alloc(&m, 2, 2, MPROF_MEM_MAJOR, STACK(1, 7, 8, 9));
+	made_alloc(&m, 3, 1, MPROF_MEM_MAJOR, STACK(1, 7, 8, 2, 10));
+	made_finish(&m);
+	d = made_read(&m, p, NULL);
+	h = mprof_hotspots_new(p, d, MPROF_WEIGHT_ALL);
+	CHECK_EQ_UINT(spot_find(h, d, "f1")->self, 4);
+	CHECK_EQ_UINT(spot_find(h, d, "f2")->self, 1);
 	mprof_hotspots_free(h);
 	mprof_mem_free(d);
 	mprof_profile_free(p);
@@ -244,7 +292,9 @@ static void test_empty(void)
 int main(void)
 {
 	CHECK_RUN(test_trees);
+	CHECK_RUN(test_hidden_inside);
 	CHECK_RUN(test_hotspots);
+	CHECK_RUN(test_borrowed_names);
 	CHECK_RUN(test_truncated);
 	CHECK_RUN(test_leaks);
 	CHECK_RUN(test_leaks_at_the_end);
