@@ -258,6 +258,33 @@ static void test_failures(void)
 	two_deinit(&t);
 }
 
+/* A thread that goes on as another in one run alone is judged by how that one ended. */
+static void test_becomes_in_one(void)
+{
+#define REQUEST DOES(1, switch, 0, 0), CREATES(2, 0, 1, Task), SAYS(3, 1, "request"), CREATES(4, 1, 2, Task)
+	static const struct line good[] = {
+		REQUEST,
+		DOES(5, becomes, 1, 2),
+		DOES(10, fulfills, 0, 2),
+		DOES(99, switch, 0, 0),
+	};
+	static const struct line bad[] = {
+		REQUEST,
+		DOES(9, fulfills, 0, 2),
+		FAILS(10, 0, 1, "Out_of_memory"),
+		DOES(99, switch, 0, 0),
+	};
+	struct two t;
+
+	two_make(&t, TELL(good), TELL(bad), NULL);
+	if (CHECK_EQ_UINT(t.v->n_outcomes, 1)) {
+		CHECK_EQ_UINT(t.v->outcomes[0].kind, MPROF_DIFF_BAD_FAILS);
+		CHECK_EQ_INT(t.b->threads[t.v->outcomes[0].bad].id, 1);
+		CHECK_EQ_INT(t.g->threads[t.v->outcomes[0].good].id, 1);
+	}
+	two_deinit(&t);
+}
+
 static void test_slower(void)
 {
 #define SLOW(took)                                                                                            \
@@ -852,6 +879,7 @@ int main(void)
 	CHECK_RUN(test_missed_signal);
 	CHECK_RUN(test_undue);
 	CHECK_RUN(test_failures);
+	CHECK_RUN(test_becomes_in_one);
 	CHECK_RUN(test_slower);
 	CHECK_RUN(test_counters);
 	CHECK_RUN(test_numbers);

@@ -204,11 +204,15 @@ static void test_counters(void)
 	add(m, s, 3, MPROF_EVENT_counter, 0, 40, "queue#1");
 	add(m, s, 4, MPROF_EVENT_increase, 0, 1, "queue#1");
 	add(m, s, 5, MPROF_EVENT_counter, 0, 2, "tcp-ackd-segs");
+	add(m, s, 6, MPROF_EVENT_increase, 0, 1, "told late");
+	add(m, s, 7, MPROF_EVENT_counter, 0, 9, "told late");
 	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
 	v = mprof_model_view(m);
-	CHECK_EQ_UINT(v->n_counters, 3);
+	CHECK_EQ_UINT(v->n_counters, 4);
 	CHECK(text_is(v, v->counters[0].name, "queue#1") && text_is(v, v->counters[1].name, "queue#2"));
 	CHECK(!v->counters[0].relative && v->counters[1].relative);
+	/* From where a counter is set on it is known. */
+	CHECK(!v->counters[3].relative);
 	CHECK_EQ_UINT(v->counters[0].scale, v->counters[1].scale);
 	CHECK(v->scales[v->counters[0].scale].min == -2 && v->scales[v->counters[0].scale].max == 41);
 	CHECK(text_is(v, v->scales[v->counters[0].scale].name, "queue"));

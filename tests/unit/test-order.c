@@ -117,6 +117,11 @@ static void test_damaged_ring(void)
 	make_counts((uint16_t[]){8, 9, 6, 7}, NULL, 4, PAD);
 	m.bytes[m.used / 4] ^= 1;
 	CHECK_EQ_STR(decoded(), "6 7 8 !1");
+	/* Two of them: each is reported by its place in the input. */
+	make_counts((uint16_t[]){10, 11, 6, 7, 8, 9}, NULL, 6, PAD);
+	m.bytes[m.used / 6] ^= 1;
+	m.bytes[m.used / 6 * 3] ^= 1;
+	CHECK_EQ_STR(decoded(), "6 !3 8 9 10 !1");
 }
 
 /* What the daemon serves: packets cut to their content, continuations, gaps of any length, in order. */

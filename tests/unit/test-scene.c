@@ -583,6 +583,9 @@ static void test_find(void)
 	CHECK(n == 1 && t.v->threads[found[0]].id == 4);
 	CHECK_EQ_INT(mprof_scene_find(t.s, "", 0, &found, &n), MPROF_OK);
 	CHECK_EQ_UINT(n, 0);
+	/* The root bears an id that no thread has, and is none. */
+	CHECK_EQ_INT(mprof_scene_find(t.s, "-1", 2, &found, &n), MPROF_OK);
+	CHECK_EQ_UINT(n, 0);
 	tale_deinit(&t);
 }
 
