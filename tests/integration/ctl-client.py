@@ -271,6 +271,15 @@ def test_resume():
     check(result.returncode == 5 and only(), "gives up in the end, and nothing stays: %r" % result)
 
 
+def test_weak_tag():
+    """A weak entity tag does not say that two bodies are the same byte for byte: nothing is continued by it."""
+    fresh()
+    script.etag, script.breaks = 'W/"one"', [1000]
+    result = run("fetch", "web")
+    check(result.returncode == 0 and content("web.ctf") == TRACE, "fetched anew: %r" % result.stderr)
+    check(all("Range" not in headers for _, headers in script.asked), "no range by a weak tag: %r" % script.asked)
+
+
 def test_changed():
     fresh()
     script.breaks = [1000]
@@ -428,17 +437,17 @@ TOLD = {"sequence": 65590, "first_timestamp": "65590000", "tail_bytes": 170, "cu
 COPIED = dict(TOLD, copied={"last": {"offset": 370}})
 
 
-def tailed(packets, code=0, to="svg", target="domain:web", state="ended", behind=None, answer=None, capture=CAPTURE):
+def tailed(packets, code=0, to="svg", target="domain:web", state="ended", behind=None, answer=None, capture=CAPTURE, streams=(0,), options=()):
     """What is drawn as not proven, where its packets are said to be these, and what was asked for beside the trace."""
     fresh()
-    streams = [{"stream": 0, "name": None, "tail_bytes": 0}]
+    streams = [{"stream": number, "name": None, "tail_bytes": 0} for number in streams]
     script.answers = {"/v1/domains/web": (200, {"run": 3, "state": state, "streams": streams, "run_list": [{"run": 3, "state": state, "streams": streams}]}),
                       "/v1/captures/7": (200, capture)}
     for path in "domains/web", "captures/7":
         script.answers["/v1/%s/packets" % path] = answer or (200, {"packets": packets, "next": None})
     script.answers["/v1/domains/%s/trace" % CAPTURE["uuid"]] = (404, "It is gone.")
     script.behind = behind
-    result = run("export", target, "--to", to, "-o", "-")
+    result = run("export", target, "--to", to, "-o", "-", *options)
     check(result.returncode == code and (bool(result.stdout) == (code == 0)) and (bool(result.stderr) == (code != 0)), "export: %r" % result.stderr)
     asked = [path for path, _ in script.asked if "packets" in path or "first=" in path]
     return b'url(#tail)" d=' in result.stdout, asked, result.stderr
@@ -453,6 +462,8 @@ def test_tails():
     check(tailed([proven, dict(TOLD, cut=170), TOLD]) == (True, [packets], b""), "nothing is proven of its packet")
     check(tailed([COPIED, dict(TOLD, first_timestamp="no")], behind=behind) == (True, [packets, first], b""), "a part is")
     check(tailed([proven]) == (False, [packets], b""), "there is none")
+    asked = tailed([TOLD], streams=(0, 1), options=("--stream", "1"))
+    check(asked == (True, [packets.replace("stream=0", "stream=1")], b""), "of two streams the second is read: %r" % (asked,))
     check(tailed([TOLD], state="running") == (False, [], b""), "of a run that goes on nothing is asked")
     check(tailed([TOLD], to="chrome") == (False, [], b""), "nor for what has no mark")
     check(tailed([TOLD], target="capture:7", capture=dict(CAPTURE, streams=CAPTURE["streams"][1:])) == (False, [], b""), "nor of a capture without one")

@@ -421,6 +421,15 @@ class Written(unittest.TestCase):
             done = subprocess.run([MPROFCTL, "mem", "identify", out.name, "--recording=3"], capture_output=True, check=False)
             self.assertEqual((done.returncode, b"there is no recording 3, only 2" in done.stderr), (4, True))
 
+    def test_subsample_of_recordings(self):
+        """Each recording has ids of its own: those that lived at the end of one are others' in the next."""
+        with tempfile.NamedTemporaryFile(suffix=".trace") as joined, tempfile.NamedTemporaryFile(suffix=".trace") as out:
+            with open(os.path.join(TRACES, "leaky.trace"), "rb") as f:
+                joined.write(f.read() * 2)
+            joined.flush()
+            run("subsample", "1", joined.name, "-o", out.name)
+            self.assertEqual(run("dump", out.name), mem("dump", "leaky") * 2)
+
     def test_speedscope(self):
         for name in ("leaky", "truncstack", "stripped-v3"):
             told = json.loads(mem("export", name, "--to", "speedscope"))

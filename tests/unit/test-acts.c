@@ -275,19 +275,54 @@ static void test_becoming(void)
 	cast_deinit(&c);
 }
 
+static int no_track(void *data, const struct act_track *t)
+{
+	(void)data;
+	(void)t;
+	return 0;
+}
+
+/* The end of the life that ended last. */
+static int ends_act(void *data, const struct act *act)
+{
+	if (act->kind == ACT_END && act->life)
+		*(uint64_t *)data = act->time;
+	return 0;
+}
+
+/* What should resolve and became another thread goes on as that one, to the end of the trace. */
+static void test_expected_becoming(void)
+{
+	static const struct mprof_event e[] = {
+		{.raw = {.timestamp = 10000, .id = MPROF_EVENT_creates, .context = -1, .number = 1, .type = 2}},
+		{.raw = {.timestamp = 10001, .id = MPROF_EVENT_creates, .context = -1, .number = 2, .type = 2}},
+		{.raw = {.timestamp = 10002,
+			 .id = MPROF_EVENT_label,
+			 .context = 1,
+			 .text = "__should_resolve",
+			 .text_bytes = 16}},
+		{.raw = {.timestamp = 10003, .id = MPROF_EVENT_becomes, .context = 1, .number = 2}},
+		{.raw = {.timestamp = 90000, .id = MPROF_EVENT_switch, .context = -1}},
+	};
+	uint64_t end = 0;
+	const struct act_ops ops = {.track = no_track, .act = ends_act, .data = &end};
+	struct acts a;
+	struct sink sink;
+
+	acts_init(&a, &ops, "trace");
+	sink = acts_sink(&a);
+	CHECK_EQ_INT(sink.events(sink.data, 0, e, sizeof(e) / sizeof(e[0])), 0);
+	CHECK_EQ_INT(acts_finish(&a), 0);
+	CHECK_EQ_UINT(end, 90000);
+	acts_deinit(&a);
+}
+
 /* Which thread a flow begins at, and which it ends at. */
 struct flows {
 	uint32_t track_of[3]; /* of the threads 1 and 2 */
 	int64_t from, to;
 	uint32_t n;
 };
-
-static int flows_track(void *data, const struct act_track *t)
-{
-	(void)data;
-	(void)t;
-	return 0;
-}
 
 static int flows_act(void *data, const struct act *act)
 {
@@ -313,7 +348,7 @@ static int flows_act(void *data, const struct act *act)
 static void check_direction(enum mprof_event_id id, int64_t from, int64_t to)
 {
 	struct flows f = {.from = 0};
-	const struct act_ops ops = {.track = flows_track, .act = flows_act, .data = &f};
+	const struct act_ops ops = {.track = no_track, .act = flows_act, .data = &f};
 	struct mprof_event e[] = {
 		{.raw = {.timestamp = 1, .id = MPROF_EVENT_creates, .context = -1, .number = 1, .type = 2}},
 		{.raw = {.timestamp = 2, .id = MPROF_EVENT_creates, .context = -1, .number = 2, .type = 2}},
@@ -378,6 +413,7 @@ int main(void)
 	CHECK_RUN(test_formats);
 	CHECK_RUN(test_forgetting);
 	CHECK_RUN(test_becoming);
+	CHECK_RUN(test_expected_becoming);
 	CHECK_RUN(test_directions);
 	CHECK_RUN(test_utf8);
 	return check_done();

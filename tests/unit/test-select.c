@@ -44,6 +44,9 @@ static void test_period(void)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CHECK_EQ_INT(parse(&p, bad[i], NULL), CTL_USAGE);
 	CHECK_EQ_INT(parse(&p, "2", "1"), CTL_USAGE);
+	/* One moment is a period too. */
+	CHECK_EQ_INT(parse(&p, "2", "2"), CTL_OK);
+	CHECK(!period_holds(&p, 1999999999) && period_holds(&p, 2000000000) && !period_holds(&p, 2000000001));
 	CHECK_EQ_INT(parse(&p, NULL, NULL), CTL_OK);
 	CHECK(period_holds(&p, 0) && period_holds(&p, UINT64_MAX));
 	CHECK_EQ_INT(parse(&p, "2363.936157894", "2363.936157896"), CTL_OK);

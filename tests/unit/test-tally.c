@@ -155,6 +155,28 @@ static void test_unknown_runs(void)
 	roster_deinit(&r);
 }
 
+/* Where the one that runs stands further behind than those that are forgotten, its time is still its own. */
+static void test_running_moves(void)
+{
+	struct roster r;
+	uint32_t i;
+	int64_t id;
+
+	roster_init(&r, 16);
+	for (id = 1; id <= 16; id++)
+		event(&r, 1, MPROF_EVENT_creates, -1, id);
+	for (id = 1; id <= 8; id++)
+		event(&r, 2, MPROF_EVENT_fulfills, -1, id);
+	event(&r, 10, MPROF_EVENT_switch, 12, 0);
+	for (id = 17; id <= 24; id++)
+		event(&r, 20, MPROF_EVENT_creates, -1, id);
+	CHECK_EQ_UINT(r.forgotten, 8);
+	event(&r, 110, MPROF_EVENT_switch, -1, 0);
+	for (i = 0; i < r.n; i++)
+		CHECK_EQ_UINT(r.list[i].running_ns, r.list[i].id == 12 ? 100 : 0);
+	roster_deinit(&r);
+}
+
 /* What is expected stays, and so does what it has become. */
 static void test_expected_stay(void)
 {
@@ -272,6 +294,7 @@ int main(void)
 	CHECK_RUN(test_threads_are_forgotten);
 	CHECK_RUN(test_threads_that_stay);
 	CHECK_RUN(test_unknown_runs);
+	CHECK_RUN(test_running_moves);
 	CHECK_RUN(test_expected_stay);
 	CHECK_RUN(test_running);
 	CHECK_RUN(test_counters);
