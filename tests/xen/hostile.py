@@ -194,6 +194,21 @@ class Values(Hostile):
         d.wait(lambda: self.lines(d, "huger"))
         self.assertEqual(other.mapped(), 0)
 
+    def test_pages_just_fit(self):
+        """A second ring may have exactly the pages that the first one leaves."""
+        d = self.daemons("[xen]\npages = 1000000\n" + sim.QUIET)
+        guest = self.guest(5, "full")
+        ring = guest.ring(size=(65536 - 8) * PAGE, packets=1024)
+        ring.add(10)
+        ring.close()
+        guest.publish_directory(ring.refs, pages=self.pages(guest))
+        d.wait(lambda: guest.mapped() == 65536 - 8)
+        small = guest.ring(size=8 * PAGE)
+        small.close()
+        guest.publish(small, stream=1)
+        d.wait(lambda: guest.mapped() == 65536)
+        self.assertEqual(self.refused(d, "pages"), 0)
+
     def pages(self, guest):
         """More grantable pages for directories than the few of a small guest."""
         guest.grow(128)
