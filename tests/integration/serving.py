@@ -148,6 +148,12 @@ class Served(Case):
         names = re.findall(r"^# TYPE (\S+)", text, re.M)
         self.assertEqual(len(names), len(set(names)))
         self.assertTrue(text.endswith("# EOF\n"))
+        for name, kind, about in re.findall(r"^# TYPE (\S+) (.*)\n# HELP \S+ (.*)", text, re.M):
+            sample = f"{name}_total" if kind == "counter" else name
+            self.assertIn(kind, ("counter", "gauge"), name)
+            self.assertRegex(about, r"^[A-Z1].*\.$", name)
+            self.assertRegex(text, rf"(?m)^{sample}(\{{.*\}})? [0-9.e+-]+$", name)
+        self.assertEqual(len(names), len(re.findall(r"^# TYPE (\S+) .*\n# HELP \1 ", text, re.M)))
 
     def test_collector_comes_and_goes(self):
         """/readyz says at each moment what is so, soon."""
