@@ -67,7 +67,7 @@ class Collector:
             os.makedirs(name)
         self.log = open("mprofd.log", "w+")
         self.process = subprocess.Popen(
-            [f"{BUILD}/daemon/collect/mprofd", "--source", "dir:rings", "--state", "state", "--run", "run"],
+            [f"{BUILD}/daemon/mprofd/mprofd", "--source", "dir:rings", "--state", "state", "--run", "run"],
             stderr=self.log,
             env={**os.environ, "NOTIFY_SOCKET": os.path.abspath("notify.sock")},
         )

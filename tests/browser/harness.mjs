@@ -29,7 +29,7 @@ export const BUILD = process.env.MPROF_BUILD;
 const REFERENCE = [path.join(TOP, "tests/traces"), path.join(process.env.MPROF_REFERENCE ?? path.join(TOP, "../shared"), "traces")];
 const CONFIG = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n";
 const PROGRAMS = {
-	"mprofd": "daemon/collect/mprofd",
+	"mprofd": "daemon/mprofd/mprofd",
 	"mprofd-http": "daemon/serve/mprofd-http",
 	"mprofd-sink": "daemon/sink/mprofd-sink",
 	"mprofctl": "client/ctl/mprofctl",

@@ -20,7 +20,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
 PROGRAMS = {
-    "mprofd": "daemon/collect/mprofd",
+    "mprofd": "daemon/mprofd/mprofd",
     "mprofd-http": "daemon/serve/mprofd-http",
     "mprofd-sink": "daemon/sink/mprofd-sink",
     "mprofctl": "client/ctl/mprofctl",

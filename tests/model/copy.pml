@@ -240,7 +240,7 @@ proctype writer() provided (!dead)
 
 #endif
 
-/* ---- the reader: daemon/collect/ring.c ---- */
+/* ---- the reader: daemon/ring/ring.c ---- */
 
 /* What it works with; all of it private. */
 byte act;		  /* the packet that the writer is believed to be in */
