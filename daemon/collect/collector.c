@@ -16,10 +16,7 @@
 #include <unistd.h>
 
 #include "control.h"
-#include "helper.h"
 #include "log.h"
-#include "rights.h"
-#include "xen.h"
 
 #define BATCH_NS      (10 * NS_PER_MS) /* looks in one go, before other events have their turn */
 #define STATUS_NS     (10 * NS_PER_S)
@@ -195,71 +192,10 @@ static int loop_init(struct collector *c)
 	return r < 0 ? r : 0;
 }
 
-/* What rights are needed for, and nobody has any more once it is done. */
-struct opened {
-	struct xen *xen;
-	struct helper *helper;
-};
-
-static bool source_is_xen(const char *source)
+static int collector_open(struct collector *c, const struct collector_options *options, char *sentence, size_t size)
 {
-	return strcmp(source, "xen") == 0;
-}
+	int r = loop_init(c);
 
-/*
- * Before all else: capabilities are per thread, so that they must go before there is another, and the helper is forked while there is
- * nothing that it would inherit.
- */
-static int xen_prepare(struct opened *opened, const struct config *config, char *sentence, size_t size)
-{
-	int r;
-
-	if (!xen_built()) {
-		snprintf(sentence, size,
-			 "--source xen: this build of mprofd has no Xen; "
-			 "watch a directory of ring files with --source dir:PATH");
-		return -ENOTSUP;
-	}
-	if (!xen_is_dom0()) {
-		snprintf(sentence, size,
-			 "this machine is no Xen dom0; watch a directory of ring files with --source dir:PATH");
-		return -ENODEV;
-	}
-	r = helper_start(&opened->helper, config->xen_console_logs);
-	if (r) {
-		snprintf(sentence, size, "the helper process cannot be started: error=%s", strerror(-r));
-		return r;
-	}
-	r = xen_open(&opened->xen, sentence, size);
-	if (r)
-		return r;
-	r = rights_drop();
-	if (r)
-		snprintf(sentence, size, "capabilities cannot be given up: error=%s", strerror(-r));
-	return r;
-}
-
-static int source_open(struct collector *c, const char *source, struct opened *opened, char *sentence, size_t size)
-{
-	if (source_is_xen(source))
-		return source_xen_open(&c->source, c, &opened->xen, &opened->helper, sentence, size);
-	if (strncmp(source, "dir:", 4) == 0 && source[4])
-		return source_dir_open(&c->source, c, source + 4, sentence, size);
-	snprintf(sentence, size, "--source %s: not a source; write dir:PATH or xen", source);
-	return -EINVAL;
-}
-
-static int collector_open(struct collector *c, const struct collector_options *options, struct opened *opened,
-			  char *sentence, size_t size)
-{
-	int r;
-
-	if (source_is_xen(options->source)) {
-		r = xen_prepare(opened, c->config, sentence, size);
-		if (r)
-			return r;
-	}
-	r = loop_init(c);
 	if (r)
 		return r;
 	r = archive_open(c, options->state, sentence, size);
@@ -269,15 +205,12 @@ static int collector_open(struct collector *c, const struct collector_options *o
 	r = control_open(&c->control, c, options->run, sentence, size);
 	if (r)
 		return r;
-	return source_open(c, options->source, opened, sentence, size);
+	return options->source_open(options->source_context, &c->source, c, sentence, size);
 }
 
 int collector_init(struct collector *c, const struct config *config, const struct collector_options *options,
 		   char *sentence, size_t size)
 {
-	struct opened opened = {0};
-	int r;
-
 	*c = (struct collector){.config = config, .wake = -1, .began = clock_mono(), .timer_at = UINT64_MAX};
 	/* Rows pass from thread to thread: one arena, and no page given back that is wanted again at once. */
 	mallopt(M_ARENA_MAX, 1);
@@ -292,10 +225,7 @@ int collector_init(struct collector *c, const struct config *config, const struc
 	if (!c->queue || c->wake < 0)
 		return -ENOMEM;
 	c->shared.queue = c->queue;
-	r = collector_open(c, options, &opened, sentence, size);
-	xen_close(opened.xen);
-	helper_stop(opened.helper);
-	return r;
+	return collector_open(c, options, sentence, size);
 }
 
 /*

@@ -42,9 +42,10 @@ struct collector {
 };
 
 struct collector_options {
-	const char *source; /* "dir:PATH" or "xen" */
-	const char *state;
-	const char *run;
+	source_open *source_open; /* called once, when the archive and the control socket are open */
+	void *source_context;	  /* its context, borrowed until collector_init returns */
+	const char *state;	  /* directory of the archive */
+	const char *run;	  /* directory of the control socket */
 };
 
 /* Open everything and do the first scan.  On failure -errno and a SENTENCE of SIZE bytes.  CONFIG is borrowed. */

@@ -1,5 +1,6 @@
 /*
- * Where guests come from: the seam between the collector and a directory of ring files, or XenStore.
+ * The interface between the collector and where guests come from: a directory of ring files (daemon/files), or XenStore
+ * (daemon/xen). The collector knows neither; the program passes in what opens the source.
  *
  * A source finds guests and looks at them through the collector's schedule.  It is driven by the collector's loop and owns its guests.
  */
@@ -12,8 +13,6 @@
 
 struct collector;
 struct guest;
-struct helper;
-struct xen;
 
 /* Who and where a guest is on the network. */
 struct source_guest {
@@ -49,14 +48,10 @@ struct source {
 	void (*close)(struct source *source);
 };
 
-/* Every ring file in the directory PATH.  On failure -errno and a SENTENCE of SIZE bytes.  The first scan is done on return. */
-int source_dir_open(struct source **sp, struct collector *collector, const char *path, char *sentence, size_t size);
-
 /*
- * The domains of this dom0.  Takes over *XP and *HP, also when it fails.  Rights have been dropped: it starts the thread of libxenstore.
- * On failure -errno and a SENTENCE of SIZE bytes.  The first sweep is done on return.
+ * Open the source that the program was told to use, for COLLECTOR. The first scan is done on return. On failure return -errno and write
+ * a SENTENCE of SIZE bytes. CONTEXT is the program's.
  */
-int source_xen_open(struct source **sp, struct collector *collector, struct xen **xp, struct helper **hp,
-		    char *sentence, size_t size);
+typedef int source_open(void *context, struct source **sp, struct collector *collector, char *sentence, size_t size);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "cleanup.h"
 #include "source-dir-state.h"
+#include "source-dir.h"
 #include "text.h"
 
 #define SHOWN_MAX 256u

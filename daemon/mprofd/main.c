@@ -1,4 +1,4 @@
-/* mprofd: arguments, the configuration, and the collector. */
+/* mprofd: arguments, the configuration, and the collector with its source. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -11,6 +11,8 @@
 #include "fsck.h"
 #include "log.h"
 #include "options.h"
+#include "source-dir.h"
+#include "source-xen.h"
 
 static const char help[] =
 	"Usage: mprofd [OPTION]...\n"
@@ -45,35 +47,31 @@ static const struct option options[] = {
 };
 
 struct arguments {
-	struct collector_options collector;
-	const char *config;
+	const char *source, *state, *run, *config;
 	bool fsck;
 	int exit_code; /* -1: go on */
 };
 
 static void arguments_parse(struct arguments *a, int argc, char **argv)
 {
-	*a = (struct arguments){
-		.collector = {.source = NULL, .state = "/var/lib/mprofd", .run = "/run/mprofd"},
-		.exit_code = -1,
-	};
+	*a = (struct arguments){.state = "/var/lib/mprofd", .run = "/run/mprofd", .exit_code = -1};
 	for (;;) {
 		switch (getopt_long(argc, argv, "", options, NULL)) {
 		case OPTION_SOURCE:
-			if (a->collector.source) {
+			if (a->source) {
 				fprintf(stderr,
 					"mprofd: --source %s: one source was named before, and there is only one\n",
 					optarg);
 				a->exit_code = 2;
 				return;
 			}
-			a->collector.source = optarg;
+			a->source = optarg;
 			break;
 		case OPTION_STATE:
-			a->collector.state = optarg;
+			a->state = optarg;
 			break;
 		case OPTION_RUN:
-			a->collector.run = optarg;
+			a->run = optarg;
 			break;
 		case OPTION_CONFIG:
 			a->config = optarg;
@@ -91,8 +89,8 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 			return;
 		case -1:
 			if (optind == argc) {
-				if (!option_directory("mprofd", "--state", a->collector.state) ||
-				    !option_directory("mprofd", "--run", a->collector.run))
+				if (!option_directory("mprofd", "--state", a->state) ||
+				    !option_directory("mprofd", "--run", a->run))
 					a->exit_code = 2;
 				return;
 			}
@@ -107,10 +105,67 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 	}
 }
 
+/* The source that --source names. */
+struct chosen {
+	const char *directory; /* of ring files; NULL = Xen */
+	struct xen_access xen;
+};
+
+/* Find out what NAME names. Xen's handles are opened here, before there is a thread or a file that the helper would inherit. */
+static int source_choose(struct chosen *chosen, const char *name, const struct config *config, char *sentence,
+			 size_t size)
+{
+	if (strcmp(name, "xen") == 0)
+		return xen_access_open(&chosen->xen, config->xen_console_logs, sentence, size);
+	if (strncmp(name, "dir:", 4) == 0 && name[4]) {
+		chosen->directory = name + 4;
+		return 0;
+	}
+	snprintf(sentence, size, "--source %s: not a source; write dir:PATH or xen", name);
+	return -EINVAL;
+}
+
+static int chosen_open(void *context, struct source **sp, struct collector *collector, char *sentence, size_t size)
+{
+	struct chosen *chosen = context;
+
+	if (chosen->directory)
+		return source_dir_open(sp, collector, chosen->directory, sentence, size);
+	return source_xen_open(sp, collector, &chosen->xen, sentence, size);
+}
+
+static int collect(const struct arguments *arguments, const struct config *config)
+{
+	struct chosen chosen = {0};
+	const struct collector_options with = {
+		.source_open = chosen_open,
+		.source_context = &chosen,
+		.state = arguments->state,
+		.run = arguments->run,
+	};
+	struct collector collector;
+	char sentence[512];
+	int r;
+
+	r = source_choose(&chosen, arguments->source, config, sentence, sizeof(sentence));
+	if (r) {
+		log_error("%s", sentence);
+		xen_access_close(&chosen.xen);
+		return r;
+	}
+	r = collector_init(&collector, config, &with, sentence, sizeof(sentence));
+	xen_access_close(&chosen.xen);
+	if (r)
+		log_error("%s", sentence);
+	else
+		r = collector_run(&collector);
+	collector_deinit(&collector);
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	struct arguments arguments;
-	struct collector collector;
 	struct config config;
 	char sentence[512];
 	int r;
@@ -118,24 +173,19 @@ int main(int argc, char **argv)
 	arguments_parse(&arguments, argc, argv);
 	if (arguments.exit_code >= 0)
 		return arguments.exit_code;
-	if (!arguments.collector.source)
-		arguments.collector.source = "xen";
+	if (!arguments.source)
+		arguments.source = "xen";
 	log_init("mprofd");
 	/* A write past a size limit of files then fails like one on a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
 	if (arguments.fsck)
-		return archive_fsck(arguments.collector.state, stdout);
+		return archive_fsck(arguments.state, stdout);
 	r = config_load(&config, arguments.config, sentence, sizeof(sentence));
 	if (r) {
 		log_error("%s", sentence);
 		return 2;
 	}
-	r = collector_init(&collector, &config, &arguments.collector, sentence, sizeof(sentence));
-	if (r)
-		log_error("%s", sentence);
-	else
-		r = collector_run(&collector);
-	collector_deinit(&collector);
+	r = collect(&arguments, &config);
 	config_deinit(&config);
 	return r ? 1 : 0;
 }

@@ -13,7 +13,7 @@
 #include "collector.h"
 #include "domain-steps.h"
 #include "log.h"
-#include "source.h"
+#include "source-xen.h"
 
 #define SWEEP_LEAST (10 * NS_PER_MS) /* between two sweeps */
 #define SWEEP_SLOW  (60 * NS_PER_S)  /* without any event: what was missed is found */
@@ -480,8 +480,8 @@ static int wait_for_events(struct source_xen *xen)
 	return r < 0 ? r : 0;
 }
 
-int source_xen_open(struct source **sp, struct collector *collector, struct xen **xp, struct helper **hp,
-		    char *sentence, size_t size)
+int source_xen_open(struct source **sp, struct collector *collector, struct xen_access *access, char *sentence,
+		    size_t size)
 {
 	struct source_xen *xen = calloc(1, sizeof(*xen));
 	struct host *host = &xen->host;
@@ -504,8 +504,8 @@ int source_xen_open(struct source **sp, struct collector *collector, struct xen 
 	xen->pulse.run = pulse_run;
 	xen->began = clock_mono();
 	host->collector = collector;
-	host->xen = TAKE_PTR(*xp);
-	host->helper = TAKE_PTR(*hp);
+	host->xen = TAKE_PTR(access->xen);
+	host->helper = TAKE_PTR(access->helper);
 	host->allowance.limit = pages_limit(host->xen, collector->config);
 	host->knows_states = helper_knows_states(host->helper, &why);
 	if (!host->knows_states)

@@ -1,33 +1,28 @@
-/* The seam to Xen in a build without Xen's libraries: the collector links with this instead of xen.c and source-xen.c. */
+/* The source `xen` in a build without Xen's libraries: instead of source-xen.c, xen-access.c and xen.c. */
 #include <errno.h>
 #include <stdio.h>
 
-#include "source.h"
-#include "xen.h"
+#include "source-xen.h"
 
-bool xen_built(void)
+int xen_access_open(struct xen_access *access, const char *console_logs, char *sentence, size_t size)
 {
-	return false;
-}
-
-int xen_open(struct xen **xp, char *sentence, size_t size)
-{
-	*xp = NULL;
-	snprintf(sentence, size, "this build of mprofd has no Xen");
+	(void)console_logs;
+	*access = (struct xen_access){0};
+	snprintf(sentence, size,
+		 "--source xen: this build of mprofd has no Xen; "
+		 "watch a directory of ring files with --source dir:PATH");
 	return -ENOTSUP;
 }
 
-struct xen *xen_close(struct xen *xen)
+void xen_access_close(struct xen_access *access)
 {
-	(void)xen; /* always NULL */
-	return NULL;
+	(void)access; /* never opened */
 }
 
-int source_xen_open(struct source **sp, struct collector *collector, struct xen **xp, struct helper **hp,
-		    char *sentence, size_t size)
+int source_xen_open(struct source **sp, struct collector *collector, struct xen_access *access, char *sentence,
+		    size_t size)
 {
 	(void)collector;
-	(void)hp; /* no helper runs without Xen */
 	*sp = NULL;
-	return xen_open(xp, sentence, size);
+	return xen_access_open(access, "", sentence, size);
 }

@@ -83,11 +83,6 @@ static int open_all(struct xen *xen, const char **what)
 	return xen->store ? 0 : failure(ECONNREFUSED);
 }
 
-bool xen_built(void)
-{
-	return true;
-}
-
 int xen_open(struct xen **xp, char *sentence, size_t size)
 {
 	CLEANUP(xen_closep) struct xen *xen = calloc(1, sizeof(*xen));

@@ -19,8 +19,6 @@
 
 struct xen;
 
-/* Return true if this build can collect from Xen (option -Dxen). If not, no other call here may be made but xen_is_dom0. */
-bool xen_built(void);
 /* Is this a dom0?  `control_d` in /proc/xen/capabilities: the file exists in guests too. */
 bool xen_is_dom0(void);
 /* Open /dev/xen/gntdev, /dev/xen/evtchn and the connection to XenStore.  On failure -errno and a SENTENCE of SIZE bytes.  Nothing of it
