@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "collector.h"
-#include "context.h"
 #include "domain-steps.h"
 #include "log.h"
+#include "subtree.h"
 
 #define CLOSE_NS     (800 * NS_PER_MS) /* what is not taken by then is left */
 #define CONSOLE_NS   (300 * NS_PER_MS) /* xenconsoled writes its log a moment later */

@@ -6,131 +6,200 @@
  * where its value is the same.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collector.h"
 #include "domain-steps.h"
-#include "keys.h"
 #include "log.h"
 
-#define READY_NS \
-	(100 * NS_PER_MS) /* a ring that is not ready, or a store that gave no answer, is tried again after this ... */
-#define READY_TRIES 20u	  /* ... so often */
-#define MAP_SHARE   4u	/* for as many times as long as it took to map a guest's pages no more of them are mapped ... */
-#define MAP_REFUSED 20u /* ... where that was for nothing */
+/* ---- events: a note at the share that each is about; nothing is read here ---------------------------------------- */
 
-/* ---- taking what is published ------------------------------------------------------------------------------------------- */
-
-static const struct archive_resume *share_resume(const struct share *share)
+int domain_watch(struct domain *domain)
 {
-	const struct domain *domain = share->domain;
-	const struct known_stream *known;
+	struct xen *xen = domain->host->xen;
+	char path[64], token[32];
+	int r;
 
-	if (share->has_held)
-		return &share->held;
-	known = collector_known_stream(domain->host->collector, domain->guest.run, share->number);
-	return known ? &known->resume : NULL;
+	keys_path(path, sizeof(path), domain->domid, 0);
+	snprintf(token, sizeof(token), "k%llu", (unsigned long long)domain->serial);
+	r = xen_watch(xen, path, token);
+	if (r)
+		return r;
+	snprintf(path, sizeof(path), "/local/domain/%u/name", domain->domid);
+	token[0] = 'n';
+	r = xen_watch(xen, path, token);
+	domain->watched = true;
+	return r;
 }
 
-static void share_taken(struct share *share, const struct keys *keys, bool goes_on, uint64_t now)
+static void keys_unwatch(struct domain *domain)
 {
-	struct domain *domain = share->domain;
+	char path[64], token[32];
 
-	share->has_held = false;
+	keys_path(path, sizeof(path), domain->domid, 0);
+	snprintf(token, sizeof(token), "k%llu", (unsigned long long)domain->serial);
+	xen_unwatch(domain->host->xen, path, token);
+}
+
+void domain_unwatch(struct domain *domain)
+{
+	char path[64], token[32];
+
+	if (!domain->watched)
+		return;
+	domain->watched = false;
+	if (!domain->rest)
+		keys_unwatch(domain);
+	snprintf(path, sizeof(path), "/local/domain/%u/name", domain->domid);
+	snprintf(token, sizeof(token), "n%llu", (unsigned long long)domain->serial);
+	xen_unwatch(domain->host->xen, path, token);
+}
+
+void domain_rest(struct domain *domain, uint64_t now)
+{
+	domain_refuse(domain, 0, FAULT_CHANGES, "");
+	if (!domain->rest)
+		keys_unwatch(domain);
+	domain->rest = now + PACE_REST_NS;
+	domain->scan = false;
+	for (struct share *s = domain->shares; s; s = s->next)
+		s->dirty = false;
+	domain_at(domain, domain->rest);
+}
+
+/* KEY of a stream was written. */
+static void on_key(struct domain *domain, uint32_t number, const char *key)
+{
+	bool commit = strcmp(key, "ring-ref") == 0 || strcmp(key, "directory-ref") == 0;
+	bool port = strcmp(key, "event-channel") == 0;
+	struct share *share;
+
+	if (number == 0 && strcmp(key, "memtrace-port") == 0)
+		domain->offer = true;
+	if (*key && !commit && !port)
+		return;
+	share = share_get(domain, number);
+	if (!share)
+		return;
+	share->dirty = true;
+	share->writes += commit;
+	share->rebind = share->rebind || port;
 	share->tries = 0;
-	domain->had[share->number / 64] |= UINT64_C(1) << share->number % 64;
-	if (guest_set_state(&domain->guest, "running", NULL))
-		log_warning("%s: out of memory", domain->name);
-	log_write(LOG_LEVEL_INFO, domain->name, "%s: stream=%u bytes=%llu packets=%u run=%lld",
-		  goes_on ? "ring goes on" : "new ring", share->number, (unsigned long long)share->stream.ring.bytes,
-		  share->stream.ring.n, (long long)domain->guest.run);
-	if (keys->bad_port || (keys->port && !domain->corpse && share_bind(share, keys->port)))
-		domain_refuse(domain, share->number, FAULT_EVENT_CHANNEL, "");
-	domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
-	collector_at(domain->host->collector, &share->task, now);
 }
 
-static void share_take(struct share *share, struct keys *keys, uint64_t now)
+static void on_stream(struct domain *domain, const char *rest)
 {
-	struct domain *domain = share->domain;
-	const struct archive_resume *resume;
-	const char *sentence;
-	enum fault fault;
-	int condition;
+	const char *key = strchr(rest, '/');
+	size_t len = key ? (size_t)(key - rest) : strlen(rest);
+	uint32_t number;
 
-	/* The dead have no time. */
-	if (now < domain->map_at && !domain->corpse) {
-		collector_at(domain->host->collector, &share->task, domain->map_at);
+	if (!value_number(rest, len, 0, VALUE_STREAMS - 1, &number))
+		domain_refuse(domain, 0, FAULT_STREAMS, "");
+	else if (number == 0)
+		domain_refuse(domain, 0, FAULT_STREAM_ZERO, "");
+	else
+		on_key(domain, number, key ? key + 1 : "");
+}
+
+void domain_on_keys(struct domain *domain, const char *path, uint64_t now)
+{
+	char base[64];
+	size_t len;
+
+	if (domain->rest)
+		return;
+	if (!pace_change(&domain->pace, now)) {
+		domain_rest(domain, now);
 		return;
 	}
+	keys_path(base, sizeof(base), domain->domid, 0);
+	len = strlen(base);
+	if (strncmp(path, base, len) == 0 && strncmp(path + len, "/stream/", 8) == 0) {
+		on_stream(domain, path + len + 8);
+	} else if (strncmp(path, base, len) == 0 && path[len] == '/' && strcmp(path + len, "/stream") != 0) {
+		on_key(domain, 0, path + len + 1);
+	} else {
+		/* The watch's first event, or something above the keys came or went. */
+		domain->scan = true;
+		for (struct share *s = domain->shares; s; s = s->next)
+			s->dirty = true;
+	}
+	if (domain->life == LIFE_ON)
+		domain_at(domain, now);
+}
+
+void domain_on_name(struct domain *domain, uint64_t now)
+{
+	domain->renamed = true;
+	if (domain->life == LIFE_ON)
+		domain_at(domain, now);
+}
+
+/* ---- what a domain offers beside rings: its memory profile, which the sink receives ------------------------------ */
+
+uint32_t domain_memtrace_port(struct domain *domain)
+{
+	CLEANUP(freep) char *value = NULL;
+	char path[64];
+	uint32_t port = 0;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/local/domain/%u/data/mprof/memtrace-port", domain->domid);
+	if (xen_read(domain->host->xen, 0, path, &value, &len) != 0)
+		return 0;
+	return value_number(value, len, 1, 65535, &port) ? port : 0;
+}
+
+bool domain_offers(const struct domain *domain)
+{
+	return domain->memtrace_port || domain->profiled;
+}
+
+/* It has a run from now on, if it has none, and lives. */
+static void hold(struct domain *domain)
+{
+	if (domain->life != LIFE_ON || domain->corpse || (domain->has_guest && guest_is_running(&domain->guest)))
+		return;
 	if (domain_guest(domain, 0)) {
 		log_warning("%s: out of memory", domain->name);
 		return;
 	}
-	resume = share_resume(share);
-	fault = share_attach(share, keys, resume, domain->corpse, &sentence, &condition);
-	domain->map_at = clock_mono();
-	domain->map_at += (domain->map_at - now) * (fault ? MAP_REFUSED : MAP_SHARE);
-	if (condition == RING_E_RENEWED) {
-		share->dirty = true;
-		domain_renew(domain, now);
-	} else if (condition == RING_E_NOT_YET && !domain->corpse && ++share->tries < READY_TRIES) {
-		collector_at(domain->host->collector, &share->task, now + READY_NS);
-	} else if (fault) {
-		domain_refuse(domain, share->number, fault, sentence);
-	} else {
-		share_taken(share, keys, resume != NULL, now);
-	}
+	guest_begin(&domain->guest);
+	if (guest_set_state(&domain->guest, "running", NULL))
+		log_warning("%s: out of memory", domain->name);
+	domain->held = true;
+	domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
+	log_write(LOG_LEVEL_INFO, domain->name, "without a ring: run=%lld", (long long)domain->guest.run);
 }
 
-/* The same pages, as far as the keys tell? */
-static bool same_pages(const struct share *share, const struct keys *keys)
+static void offer_read(struct domain *domain)
 {
-	if (keys->directory || share->directory)
-		return keys->directory == share->directory;
-	return keys->n_refs == share->mapping.pages &&
-	       memcmp(keys->refs, share->mapping.refs, keys->n_refs * sizeof(*keys->refs)) == 0;
+	domain->offer = false;
+	domain->memtrace_port = domain_memtrace_port(domain);
+	if (domain_offers(domain))
+		hold(domain);
 }
 
-/* A share whose keys say nothing, or nothing that holds. */
-static void share_unpublished(struct share *share, uint64_t now)
+void domain_is_profiled(struct domain *domain)
 {
-	if (!share->attached)
-		return;
-	share->gone = true;
-	domain_vanish(share->domain, now);
+	domain->profiled = domain->life == LIFE_ON;
+	if (domain->profiled)
+		hold(domain);
 }
 
-/*
- * Where nothing is attached: is what is published another ring than the one that the run had under this number?  A run has each number once.
- * A suspended guest that goes on has not written its keys again.
- */
-static bool share_is_another(const struct share *share)
+void domain_offer_gone(struct domain *domain, uint64_t now)
 {
-	const struct domain *domain = share->domain;
-
-	if (share->has_held)
-		return share->taken != share->writes;
-	return domain->had[share->number / 64] >> share->number % 64 & 1;
+	if (!domain->vanishing)
+		domain_vanish(domain, now);
+	else if (now >= domain->vanish_by)
+		domain_vanish_told(domain, NULL, now);
+	if (domain->life == LIFE_ON && domain->vanishing)
+		domain_at(domain, domain->vanish_by);
 }
 
-static void share_published(struct share *share, struct keys *keys, uint64_t now)
-{
-	struct domain *domain = share->domain;
-
-	if (!share->attached && share_is_another(share)) {
-		domain_close(domain, &(struct ending){"ended", "republished", AFTER_RENEW}, now);
-	} else if (!share->attached) {
-		share->taken = share->writes;
-		share_take(share, keys, now);
-	} else if (share->taken != share->writes || !same_pages(share, keys)) {
-		domain_close(domain, &(struct ending){"ended", "republished", AFTER_RENEW}, now);
-	} else if (share->rebind && (share_bind(share, keys->port) || keys->bad_port)) {
-		domain_refuse(domain, share->number, FAULT_EVENT_CHANNEL, "");
-	}
-	share->rebind = false;
-}
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static void share_read(struct share *share, uint64_t now)
 {
@@ -185,7 +254,7 @@ static void streams_read(struct domain *domain)
 	if (xen_list(host->xen, 0, path, &names, &n))
 		return;
 	for (size_t i = 0; i < n; i++)
-		domain_on_stream(domain, names[i]);
+		on_stream(domain, names[i]);
 	free(names);
 }
 
@@ -214,56 +283,8 @@ bool domain_keys_step(struct domain *domain, uint64_t now)
 	if (share)
 		share_read(share, now);
 	else if (domain->offer)
-		domain_offer_read(domain);
+		offer_read(domain);
 	else
 		return false;
 	return true;
-}
-
-/* ---- looks -------------------------------------------------------------------------------------------------------------- */
-
-void domain_share_run(struct task *task, uint64_t now)
-{
-	struct share *share = (struct share *)task;
-	struct domain *domain = share->domain;
-	uint64_t next;
-	int r;
-
-	if (!share->attached || (share->again && now >= share->again)) {
-		/* It was not ready, or its keys could not be read. */
-		share->again = 0;
-		share->dirty = true;
-		if (domain->life == LIFE_ON)
-			domain_at(domain, now);
-	}
-	/* Who should say what it means that keys are gone is silent. */
-	if (domain->vanishing && now >= domain->vanish_by)
-		domain_vanish_told(domain, NULL, now);
-	if (!share->attached)
-		return;
-	r = share_look(share, now, &next);
-	if (domain->life == LIFE_ENDING) {
-		if (r == RING_E_RENEWED || r == RING_E_GONE)
-			share_detach(share);
-		if (guest_capture_done(&domain->guest))
-			domain_closed(domain, now);
-		else if (share->attached)
-			collector_at(domain->host->collector, task, next);
-		return;
-	}
-	if (r == RING_E_RENEWED || r == RING_E_GONE) {
-		domain_renew(domain, now);
-		return;
-	}
-	if (share->leaving && share_leave(share, now)) {
-		/* Its record makes room for another stream. */
-		if (!share->dirty && share->number)
-			share_free(share);
-		return;
-	}
-	if (share->leaving && next > now + NS_PER_MS)
-		next = now + NS_PER_MS;
-	if (domain->vanishing && next > domain->vanish_by)
-		next = domain->vanish_by;
-	collector_at(domain->host->collector, task, next);
 }

@@ -9,6 +9,9 @@
 #include "domain-steps.h"
 #include "log.h"
 
+#define VANISH_NS (150 * NS_PER_MS) /* an answer that takes longer is not waited for */
+#define LEAVE_NS  (700 * NS_PER_MS) /* what is not taken of a withdrawn ring after that is left */
+
 /* The end that STATE tells of; false: it lives. */
 static bool state_ends(const struct domain_state *state, struct ending *ending)
 {
@@ -113,6 +116,65 @@ void domain_goes_on(struct domain *domain, uint64_t now)
 	domain_at(domain, now);
 }
 
+/* ---- keys that are gone ------------------------------------------------------------------------------------------ */
+
+void domain_vanish(struct domain *domain, uint64_t now)
+{
+	if (domain->vanishing)
+		return;
+	domain->vanishing = true;
+	domain->vanish_by = now + VANISH_NS;
+	if (!domain->host->knows_states) {
+		domain_vanish_told(domain, NULL, now);
+		return;
+	}
+	domain_ask(domain);
+	/* A look notices when nobody answers. */
+	for (struct share *s = domain->shares; s; s = s->next)
+		if (s->attached && (!s->task.place || s->task.due > domain->vanish_by))
+			collector_at(domain->host->collector, &s->task, domain->vanish_by);
+}
+
+static bool nodes_gone(struct domain *domain)
+{
+	return !domain_is_itself(domain) || !domain->listed;
+}
+
+void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now)
+{
+	bool nodes = nodes_gone(domain);
+	size_t gone = 0;
+
+	/* A toolstack that destroys a domain pauses it, removes its nodes, and then it dies: this answer may be from before that. */
+	if (nodes && state && !(state->flags & DOMAIN_PAUSED) && now < domain->vanish_by) {
+		domain_ask(domain);
+		return;
+	}
+	domain->vanishing = false;
+	if (nodes && (!state || state->flags & DOMAIN_PAUSED)) {
+		domain_close(
+			domain,
+			&(struct ending){state ? "destroyed" : "ended", state ? "destroyed" : "unknown", AFTER_OVER},
+			now);
+		return;
+	}
+	for (struct share *s = domain->shares; s; s = s->next)
+		gone += s->attached && s->gone;
+	if (gone ? gone == domain_attached(domain) : !domain_attached(domain) && !domain_offers(domain)) {
+		domain_close(domain, &(struct ending){"ended", "withdrawn", AFTER_RENEW}, now);
+		return;
+	}
+	for (struct share *s = domain->shares; s; s = s->next) {
+		if (!s->attached || !s->gone || s->leaving)
+			continue;
+		s->leaving = true;
+		s->leave_by = now + LEAVE_NS;
+		collector_at(domain->host->collector, &s->task, now);
+	}
+}
+
+/* ---- what the helper tells --------------------------------------------------------------------------------------- */
+
 /*
  * It lives, as far as anybody can tell.  A number is told of, not a guest: while one sleeps it may be removed and its number be another's, whose
  * nodes may not all be there yet.
@@ -125,7 +187,7 @@ static void told_alive(struct domain *domain, const struct domain_state *state, 
 		domain_vanish_told(domain, state, now);
 }
 
-bool domain_unread(const struct domain *domain)
+static bool has_unread(const struct domain *domain)
 {
 	bool some = domain->scan || domain_waits(domain);
 
@@ -146,7 +208,7 @@ static void told_ending(struct domain *domain, const struct ending *ending, uint
 	}
 	if (domain->life != LIFE_ON)
 		return;
-	if (domain_attached(domain) || !domain_unread(domain)) {
+	if (domain_attached(domain) || !has_unread(domain)) {
 		domain_close(domain, ending, now);
 		return;
 	}

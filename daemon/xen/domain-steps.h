@@ -1,12 +1,12 @@
 /*
- * What the files of a domain share with each other: domain.c (its steps), domain-identity.c (who it is), domain-state.c (how it is),
- * domain-watch.c (which keys it wrote), domain-keys.c (what it publishes), domain-vanish.c (what it publishes no more), domain-offer.c (what it
- * offers beside rings), domain-end.c (its ends).
+ * Shared by the files of a domain: domain.c (its life), domain-state.c (how it is), domain-keys.c (what it writes to XenStore),
+ * domain-attachments.c (what is held of each stream), domain-end.c (its ends).
  */
 #ifndef COLLECT_DOMAIN_STEPS_H
 #define COLLECT_DOMAIN_STEPS_H
 
 #include "domain.h"
+#include "keys.h"
 
 /* Do at DUE whatever is to be done. */
 void domain_at(struct domain *domain, uint64_t due);
@@ -22,52 +22,37 @@ void domain_live(struct domain *domain, enum life life, uint64_t now);
 /* Is a share to be read or attached in a while? */
 bool domain_waits(const struct domain *domain);
 
-/* ---- domain-identity.c ---- */
+/* ---- domain.c: its life ---- */
 
-/* The UUID that XenStore says its domid has now, to be freed; NULL: none. */
-char *domain_uuid_read(struct domain *domain);
 /* Are the nodes of its domid still its own?  True also of one that never had a UUID; false where they are gone or another's. */
 bool domain_is_itself(struct domain *domain);
-/* Read its name as it is now; true if it has one. */
-bool domain_name_read(struct domain *domain);
 
-/* ---- domain-state.c ---- */
+/* ---- domain-state.c: how it is ---- */
 
 /* A guest that was there before us, or is new: go on with it, or take what a dead one has left, once.  STATE as domain_told's. */
 void domain_decide(struct domain *domain, const struct domain_state *state, uint64_t now);
 /* A suspended one was resumed. */
 void domain_goes_on(struct domain *domain, uint64_t now);
-/* Is there something published that has not been read? */
-bool domain_unread(const struct domain *domain);
+/* Commit keys are gone: find out what that means. */
+void domain_vanish(struct domain *domain, uint64_t now);
+/* How it is, or NULL: that is not known. */
+void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now);
 
-/* ---- domain-watch.c ---- */
+/* ---- domain-keys.c: what it writes to XenStore ---- */
+
+#define READY_NS \
+	(100 * NS_PER_MS) /* a ring that is not ready, or a store that gave no answer, is tried again after this ... */
+#define READY_TRIES 20u	  /* ... so often */
 
 /* Watch its keys; the first event tells to read them all.  -errno. */
 int domain_watch(struct domain *domain);
 void domain_unwatch(struct domain *domain);
 /* Look at it again only after a while: it changes too much. */
 void domain_rest(struct domain *domain, uint64_t now);
-/* REST of a path: what stands behind data/mprof/stream/. */
-void domain_on_stream(struct domain *domain, const char *rest);
-/* The record of stream NUMBER, a new one where there is none; NULL: there is no room. */
-struct share *share_get(struct domain *domain, uint32_t number);
-/* Let go of what it holds and forget it. */
-void share_free(struct share *share);
-void domain_shares_free(struct domain *domain);
-
-/* ---- domain-keys.c ---- */
-
 /* Do one thing that is to be done about its keys: true; or there is nothing. */
 bool domain_keys_step(struct domain *domain, uint64_t now);
-/* The task of a share. */
-void domain_share_run(struct task *task, uint64_t now);
-
-/* ---- domain-offer.c ---- */
-
 /* Where it says that it offers its memory profile, read now; 0: nowhere. */
 uint32_t domain_memtrace_port(struct domain *domain);
-/* Read it, and begin a run for it where there is none. */
-void domain_offer_read(struct domain *domain);
 /* A memory profile came from it: it has a run from now on. */
 void domain_is_profiled(struct domain *domain);
 /* Does its run go on without a ring? */
@@ -75,14 +60,19 @@ bool domain_offers(const struct domain *domain);
 /* It offers nothing any more, or is gone: find out which. */
 void domain_offer_gone(struct domain *domain, uint64_t now);
 
-/* ---- domain-vanish.c ---- */
+/* ---- domain-attachments.c: what is held of each stream ---- */
 
-/* Commit keys are gone: find out what that means. */
-void domain_vanish(struct domain *domain, uint64_t now);
-/* How it is, or NULL: that is not known. */
-void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now);
-/* Go on with a stream that alone is withdrawn.  True: it is let go of. */
-bool share_leave(struct share *share, uint64_t now);
+/* The record of stream NUMBER, a new one where there is none; NULL: there is no room. */
+struct share *share_get(struct domain *domain, uint32_t number);
+/* Let go of what it holds and forget it. */
+void share_free(struct share *share);
+void domain_shares_free(struct domain *domain);
+/* Its keys say that a ring is there. */
+void share_published(struct share *share, struct keys *keys, uint64_t now);
+/* Its keys say nothing, or nothing that holds. */
+void share_unpublished(struct share *share, uint64_t now);
+/* The task of a share. */
+void domain_share_run(struct task *task, uint64_t now);
 
 /* ---- domain-end.c ---- */
 

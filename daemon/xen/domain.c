@@ -4,6 +4,7 @@
  */
 #include "domain.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "collector.h"
 #include "domain-steps.h"
 #include "log.h"
+#include "text.h"
 
 #define IDENTIFY_NS  (100 * NS_PER_MS) /* between two tries to learn who it is ... */
 #define IDENTIFY_MAX (5 * NS_PER_S)    /* ... and when a toolstack that writes no name is not waited for any more */
@@ -19,6 +21,7 @@
 #define PATIENCE_NS  (700 * NS_PER_MS) /* of a capture of the dead, before its mapping goes */
 #define STORE_SHARE  9u		       /* XenStore is read for a tenth of the time at most ... */
 #define STORE_MAX    (500 * NS_PER_MS)
+#define UUID_LENGTH  36u
 #define STORE_FIRST  1u /* ... but for half of it where a guest waits for its ring to be attached */
 
 /* ---- small things ------------------------------------------------------------------------------------------------------- */
@@ -96,6 +99,59 @@ int domain_guest(struct domain *domain, int64_t run)
 
 /* ---- who it is ---------------------------------------------------------------------------------------------------------- */
 
+static bool uuid_is(const char *text)
+{
+	for (size_t i = 0; i < UUID_LENGTH; i++)
+		if (!isxdigit((unsigned char)text[i]) && text[i] != '-')
+			return false;
+	return text[UUID_LENGTH] == '\0';
+}
+
+static char *node_read(struct domain *domain, const char *node)
+{
+	char path[64], *value;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/local/domain/%u/%s", domain->domid, node);
+	return xen_read(domain->host->xen, 0, path, &value, &len) ? NULL : value;
+}
+
+/* The UUID that XenStore says its domid has now, to be freed; NULL: none. */
+static char *uuid_read(struct domain *domain)
+{
+	CLEANUP(freep) char *vm = node_read(domain, "vm");
+	const char *slash = vm ? strrchr(vm, '/') : NULL;
+
+	return slash && uuid_is(slash + 1) ? strdup(slash + 1) : NULL;
+}
+
+bool domain_is_itself(struct domain *domain)
+{
+	CLEANUP(freep) char *uuid = domain->uuid ? uuid_read(domain) : NULL;
+
+	return !domain->uuid || (uuid && strcmp(uuid, domain->uuid) == 0);
+}
+
+/* Read its name as it is now; true if it has one. */
+static bool name_read(struct domain *domain)
+{
+	CLEANUP(freep) char *given = node_read(domain, "name");
+	char *printable = given && *given ? text_printable(given) : NULL;
+
+	if (!printable)
+		return false;
+	if (domain->name && strcmp(domain->name, printable) != 0) {
+		log_write(LOG_LEVEL_INFO, printable, "was %s", domain->name);
+		if (domain->has_guest && guest_rename(&domain->guest, given))
+			log_warning("%s: out of memory", printable);
+	}
+	free(domain->name);
+	domain->name = printable;
+	free(domain->given);
+	domain->given = TAKE_PTR(given);
+	return true;
+}
+
 /* The toolstack writes the nodes one by one. */
 static void step_new(struct domain *domain, uint64_t now)
 {
@@ -103,8 +159,8 @@ static void step_new(struct domain *domain, uint64_t now)
 	char name[32];
 
 	free(domain->uuid);
-	domain->uuid = domain_uuid_read(domain);
-	if ((!domain_name_read(domain) || !domain->uuid) && !late) {
+	domain->uuid = uuid_read(domain);
+	if ((!name_read(domain) || !domain->uuid) && !late) {
 		domain_at(domain, now + IDENTIFY_NS);
 		return;
 	}
@@ -129,7 +185,7 @@ static bool step_check(struct domain *domain, uint64_t now)
 {
 	struct host *host = domain->host;
 	uint32_t domid = domain->domid;
-	char *uuid = domain_uuid_read(domain);
+	char *uuid = uuid_read(domain);
 	bool same = !uuid || (domain->uuid && strcmp(uuid, domain->uuid) == 0);
 
 	free(uuid);
@@ -173,7 +229,7 @@ static void step_on(struct domain *domain, uint64_t now)
 	if (domain->renamed) {
 		domain->renamed = false;
 		/* Of one without a run nothing is told. */
-		if (domain_name_read(domain) && domain->has_guest)
+		if (name_read(domain) && domain->has_guest)
 			domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
 	} else if (!domain_keys_step(domain, now) && !domain_context_step(domain, now, &next)) {
 		if (domain->corpse)

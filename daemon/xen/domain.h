@@ -14,7 +14,7 @@
 #include "guest.h"
 #include "helper.h"
 #include "host.h"
-#include "pace.h"
+#include "limits.h"
 #include "schedule.h"
 #include "share.h"
 #include "subtree.h"

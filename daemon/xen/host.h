@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "allowance.h"
 #include "helper.h"
+#include "limits.h"
 #include "value.h"
 #include "xen.h"
 

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "directory.h"
 #include "keys.h"
+#include "value.h"
 #include "xen.h"
 
 /* Copy the page that REF grants. */

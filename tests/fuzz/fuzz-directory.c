@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "directory.h"
 #include "fuzz.h"
+#include "value.h"
 
 #define PAGE	4096u
 #define WORDS	(PAGE / 4)

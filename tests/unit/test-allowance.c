@@ -1,6 +1,6 @@
 /* Who may map how many pages: ordinary rings always find room, however greedy some guests are. */
-#include "allowance.h"
 #include "check.h"
+#include "limits.h"
 
 static void ordinary_rings(void)
 {

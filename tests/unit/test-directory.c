@@ -1,6 +1,6 @@
 /* Directory pages: references up to the first zero, the next page, and what is refused. */
 #include "check.h"
-#include "directory.h"
+#include "value.h"
 
 #define WORDS 1024u
 

@@ -1,6 +1,6 @@
 /* How fast a guest may change its keys. */
 #include "check.h"
-#include "pace.h"
+#include "limits.h"
 
 int main(void)
 {

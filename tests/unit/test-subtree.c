@@ -8,7 +8,6 @@
 
 #include "check.h"
 #include "cleanup.h"
-#include "context.h"
 #include "subtree.h"
 #include "xen.h"
 

@@ -1,3 +1,24 @@
+/* What limits a guest: how fast it may change its keys, and how many of its pages may be mapped. */
+#ifndef COLLECT_LIMITS_H
+#define COLLECT_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clock.h"
+
+#define PACE_SECOND  400u  /* changes in a second: 64 streams of five keys published at once are not many */
+#define PACE_MINUTE  1000u /* ... and in a minute */
+#define PACE_REST_NS (60 * NS_PER_S)
+
+struct pace {
+	uint64_t second, minute; /* CLOCK_MONOTONIC ns when they began */
+	unsigned in_second, in_minute;
+};
+
+/* A key was written.  False: too many; leave the guest alone for PACE_REST_NS. */
+bool pace_change(struct pace *pace, uint64_t now);
+
 /*
  * How many pages of guests may be mapped: dom0's maptrack table is shared with block and network back ends, and a guest must not be able to
  * take what others need.
@@ -6,12 +27,6 @@
  * comes from half of it alone, and one guest may have at most half of what the others leave of that half.  So some guests with huge rings
  * leave room for many with ordinary ones.
  */
-#ifndef COLLECT_ALLOWANCE_H
-#define COLLECT_ALLOWANCE_H
-
-#include <stdbool.h>
-#include <stdint.h>
-
 #define ALLOWANCE_SMALL 256u /* pages: 1 MiB */
 
 struct allowance {
