@@ -89,7 +89,7 @@ static void lane_place(struct stream *stream, struct item *item, bool stays)
 		return;
 	}
 	item->lane = stream->lane;
-	item->from = ring_cursor(&stream->ring);
+	item->from = stream->ring.cursor;
 }
 
 static struct item *piece_item(struct stream *stream, size_t n, bool tail)
@@ -159,7 +159,7 @@ static void note_flags(struct stream *stream, const struct ring_chunk *chunk)
 	const char *name = stream->guest->name;
 	uint32_t flags = stream->flags;
 
-	if (stream->ring.several_writers)
+	if (stream->ring.proof.several_writers)
 		flags |= ARCHIVE_STREAM_WRITERS;
 	if (chunk->clock)
 		flags |= ARCHIVE_STREAM_CLOCK;
@@ -366,9 +366,9 @@ static int range_queue(struct stream *stream)
 	item->range = (struct archive_capture_stream){
 		.capture = stream->guest->capture.id,
 		.stream = stream->id,
-		.first_sequence = oldest < ring->sequence ? oldest : ring->sequence,
-		.last_sequence = ring->sequence,
-		.last_offset = ring->offset,
+		.first_sequence = oldest < ring->cursor.sequence ? oldest : ring->cursor.sequence,
+		.last_sequence = ring->cursor.sequence,
+		.last_offset = ring->cursor.offset,
 	};
 	queue_push(stream->guest->shared->queue, item);
 	return 0;
@@ -510,8 +510,8 @@ int stream_look(struct stream *stream, uint64_t now, uint64_t *next)
 	if (r == 0)
 		stream->starved = stream->disk = false;
 	mean = ring->n ? ring->bytes / ring->n : ring->bytes;
-	*next = cadence_next(&stream->cadence, &shared->budget, ring->bytes, mean, ring->written, ring_pending(ring),
-			     now, cost);
+	*next = cadence_next(&stream->cadence, &shared->budget, ring->bytes, mean, ring->writer.written,
+			     ring_pending(ring), now, cost);
 	if (stream->capture.wanted || r == RING_E_FULL)
 		*next = now + FULL_NS;
 	else if (ring->skipping && *next < now + SKIP_NS)

@@ -179,7 +179,7 @@ static void file_attached(struct ring_file *file, const struct stat *st, bool de
 	file->refused = false;
 	file_name_again(file);
 	file_claim_name(file);
-	file->written = file->stream.ring.written;
+	file->written = file->stream.ring.writer.written;
 	file->grew = now;
 	if (resume)
 		collector_taken_up(file->dir->collector, resume->run);
@@ -306,8 +306,8 @@ static bool file_look(struct ring_file *file, uint64_t now, int *r, uint64_t *ne
 		file_renewed(file, now);
 		return false;
 	}
-	if (file->stream.ring.written != file->written) {
-		file->written = file->stream.ring.written;
+	if (file->stream.ring.writer.written != file->written) {
+		file->written = file->stream.ring.writer.written;
 		file->grew = now;
 	}
 	return true;
@@ -379,7 +379,7 @@ static void step_ending(struct ring_file *file, uint64_t now)
 
 static void step_rest(struct ring_file *file, uint64_t now)
 {
-	uint64_t before = file->stream.ring.written, next;
+	uint64_t before = file->stream.ring.writer.written, next;
 	int r;
 
 	if (file->orphan) {
@@ -389,7 +389,7 @@ static void step_rest(struct ring_file *file, uint64_t now)
 	if (!file_look(file, now, &r, &next))
 		return;
 	next = now + REST_NS;
-	if (file->stream.ring.written != before && !file->unlooked) {
+	if (file->stream.ring.writer.written != before && !file->unlooked) {
 		/* Somebody opened it again and writes on. */
 		guest_set_state(&file->guest, "running", NULL);
 		file->state = FILE_LIVE;

@@ -106,17 +106,17 @@ static int resume_at(struct ring *ring, const struct ring_resume *resume, const 
 	/* The same counts with other packets, or packets before packet 0: the count went round. */
 	if ((!known && newest - resume->last_sequence < ring->n) || newest < sweep->history)
 		newest += 65536;
-	ring->sequence = resume->sequence;
-	ring->offset = resume->offset;
-	ring->first = resume->first_timestamp;
-	ring->restart_at_least = newest - resume->last_sequence >= 65536 ||
+	ring->cursor.sequence = resume->sequence;
+	ring->cursor.offset = resume->offset;
+	ring->cursor.first = resume->first_timestamp;
+	ring->restart.at_least = newest - resume->last_sequence >= 65536 ||
 				 (!known && gone < UINT64_MAX / 2 && ring_count_may_wrap(ring, gone));
 	oldest = newest - sweep->history;
-	if (oldest > ring->sequence) {
-		ring->restarted = true;
+	if (oldest > ring->cursor.sequence) {
+		ring->restart.pending = true;
 		return ring_follow_from(ring, oldest, newest, sweep);
 	}
-	return ring_follow_from(ring, ring->sequence < newest ? ring->sequence : newest, newest, sweep);
+	return ring_follow_from(ring, ring->cursor.sequence < newest ? ring->cursor.sequence : newest, newest, sweep);
 }
 
 int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, const struct ring_resume *resume,
@@ -144,9 +144,9 @@ int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, 
 		/* A count that has gone round once already: packets before it have numbers too. */
 		if (newest < sweep.history)
 			newest += 65536;
-		ring->sequence = newest - sweep.history;
-		ring->offset = MPROF_PACKET_HEADER_BYTES;
-		r = ring_follow_from(ring, ring->sequence, newest, &sweep);
+		ring->cursor.sequence = newest - sweep.history;
+		ring->cursor.offset = MPROF_PACKET_HEADER_BYTES;
+		r = ring_follow_from(ring, ring->cursor.sequence, newest, &sweep);
 	}
 	if (r) {
 		ring_detach(ring);

@@ -20,23 +20,18 @@
 /* Up to where everything is complete (rule 4); false where nothing is. */
 static bool proven_limit(struct ring *ring, struct ring_mark *limit)
 {
-	if (ring->n_marks <= PROOF_LAG)
+	if (ring->proof.n_marks <= PROOF_LAG)
 		return false;
-	*limit = ring->marks[ring->n_marks - 1 - PROOF_LAG];
+	*limit = ring->proof.marks[ring->proof.n_marks - 1 - PROOF_LAG];
 	if (RING_SETTLE) {
-		if (ring->proven_at != ring->looked_at) {
-			ring->settled = ring->proven;
-			ring->proven_at = ring->looked_at;
+		if (ring->proof.proven_at != ring->looked_at) {
+			ring->proof.settled = ring->proof.proven;
+			ring->proof.proven_at = ring->looked_at;
 		}
-		ring->proven = *limit;
-		*limit = ring->settled;
+		ring->proof.proven = *limit;
+		*limit = ring->proof.settled;
 	}
 	return true;
-}
-
-static bool cursor_before(const struct ring *ring, const struct ring_mark *limit)
-{
-	return ring->sequence < limit->sequence || (ring->sequence == limit->sequence && ring->offset < limit->offset);
 }
 
 /*
@@ -54,7 +49,7 @@ static int still_there(struct ring *ring, uint64_t sequence, const struct ring_s
 	    !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, count), &count))
 		return RING_E_GONE;
 	/* In the active packet it may be half of a size. */
-	if (sequence != ring->active && low == MPROF_PACKET_EMPTY_BITS && high == 0)
+	if (sequence != ring->writer.active && low == MPROF_PACKET_EMPTY_BITS && high == 0)
 		return STEP_LAPPED;
 	return count == (uint16_t)sequence && first_now == first ? 0 : STEP_LAPPED;
 }
@@ -90,28 +85,28 @@ int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence
 /* Take packet SEQUENCE from the cursor up to TO; LAST: the packet is complete there. */
 static int take_upto(struct ring *ring, struct ring_sink *sink, uint32_t to, bool last)
 {
-	uint64_t sequence = ring->sequence;
+	uint64_t sequence = ring->cursor.sequence;
 	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
 
 	do {
-		uint32_t left = to - ring->offset;
+		uint32_t left = to - ring->cursor.offset;
 		uint32_t length = left < RING_PIECE_MAX ? left : RING_PIECE_MAX;
 		struct ring_chunk chunk = {
-			.offset = ring->offset,
+			.offset = ring->cursor.offset,
 			.length = length,
 			.end = length == left,
 			.last = last && length == left,
-			.unproven = ring->several_writers || slot->cut,
-			.clock = ring->has_taken_first && slot->first <= ring->taken_first,
+			.unproven = ring->proof.several_writers || slot->cut,
+			.clock = ring->cursor.has_taken_first && slot->first <= ring->cursor.taken_first,
 		};
 		int r = ring_copy_piece(ring, sink, sequence, &chunk);
 
 		if (r)
 			return r;
-		ring->first = slot->first;
-		ring->offset += length;
+		ring->cursor.first = slot->first;
+		ring->cursor.offset += length;
 		ring->counters.bytes += length;
-	} while (ring->offset < to);
+	} while (ring->cursor.offset < to);
 	return 0;
 }
 
@@ -119,8 +114,8 @@ int ring_declare(struct ring *ring, struct ring_sink *sink, uint64_t next, uint6
 		 enum ring_gap_reason reason)
 {
 	struct ring_gap gap = {
-		.after_sequence = ring->sequence,
-		.after_offset = ring->offset,
+		.after_sequence = ring->cursor.sequence,
+		.after_offset = ring->cursor.offset,
 		.next_sequence = next,
 		.packets = packets,
 		.at_least = at_least,
@@ -130,8 +125,8 @@ int ring_declare(struct ring *ring, struct ring_sink *sink, uint64_t next, uint6
 
 	if (!sink->gap(sink, &gap))
 		return RING_E_FULL;
-	ring->sequence = next;
-	ring->offset = MPROF_PACKET_HEADER_BYTES;
+	ring->cursor.sequence = next;
+	ring->cursor.offset = MPROF_PACKET_HEADER_BYTES;
 	return 0;
 }
 
@@ -143,40 +138,40 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 
 	if (ring->skipping || ring->held || !proven_limit(ring, &limit))
 		return 0;
-	while (cursor_before(ring, &limit)) {
-		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->sequence)];
+	while (ring_mark_before(ring_cursor_mark(ring), limit)) {
+		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->cursor.sequence)];
 		/* All of it is proven, and the writer has left it. */
-		bool whole = ring->sequence < limit.sequence ||
-			     (ring->sequence < ring->active && limit.offset == slot->final);
+		bool whole = ring->cursor.sequence < limit.sequence ||
+			     (ring->cursor.sequence < ring->writer.active && limit.offset == slot->final);
 
 		/* The writer was followed further than the sink had room: the slot is another packet's. */
-		if (ring->active - ring->sequence >= ring->n)
+		if (ring->writer.active - ring->cursor.sequence >= ring->n)
 			return STEP_LAPPED;
-		if (whole && (slot->damaged || slot->final < ring->offset)) {
-			r = ring_declare(ring, sink, ring->sequence + 1, 1, false, RING_GAP_DAMAGED);
+		if (whole && (slot->damaged || slot->final < ring->cursor.offset)) {
+			r = ring_declare(ring, sink, ring->cursor.sequence + 1, 1, false, RING_GAP_DAMAGED);
 			if (r)
 				return r;
 			continue;
 		}
 		r = take_upto(ring, sink, whole ? slot->final : limit.offset, whole);
-		if (r == STEP_LAPPED && ring->offset == MPROF_PACKET_HEADER_BYTES) {
+		if (r == STEP_LAPPED && ring->cursor.offset == MPROF_PACKET_HEADER_BYTES) {
 			/* Nothing of it was taken: it may merely have been looked at too early. */
-			ring_return_to(ring, ring->sequence);
+			ring_return_to(ring, ring->cursor.sequence);
 			return STEP_AGAIN;
 		}
 		if (r)
 			return r;
 		/* What the next packet's freshness rests on can be believed now, also where it fell. */
-		if (ring->sequence + 1 == ring->active) {
-			ring->reference = slot->first;
-			ring->has_reference = true;
-			ring->guessed_reference = false;
+		if (ring->cursor.sequence + 1 == ring->writer.active) {
+			ring->reference.first = slot->first;
+			ring->reference.known = true;
+			ring->reference.guessed = false;
 		}
 		if (whole) {
-			ring->taken_first = slot->first;
-			ring->has_taken_first = slot->final > MPROF_PACKET_HEADER_BYTES;
-			ring->sequence++;
-			ring->offset = MPROF_PACKET_HEADER_BYTES;
+			ring->cursor.taken_first = slot->first;
+			ring->cursor.has_taken_first = slot->final > MPROF_PACKET_HEADER_BYTES;
+			ring->cursor.sequence++;
+			ring->cursor.offset = MPROF_PACKET_HEADER_BYTES;
 		}
 	}
 	return 0;

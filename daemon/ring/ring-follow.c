@@ -12,38 +12,39 @@
 
 static void mark_add(struct ring *ring, uint64_t sequence, uint32_t offset)
 {
-	struct ring_mark *newest = ring->n_marks ? &ring->marks[ring->n_marks - 1] : NULL;
+	struct ring_mark *newest = ring->proof.n_marks ? &ring->proof.marks[ring->proof.n_marks - 1] : NULL;
 
 	if (offset <= MPROF_PACKET_HEADER_BYTES)
 		return;
 	if (newest && newest->sequence == sequence && offset <= newest->offset) {
 		/* One writer's position never falls. */
 		if (offset < newest->offset)
-			ring->several_writers = true;
+			ring->proof.several_writers = true;
 		return;
 	}
-	if (ring->n_marks == RING_MARKS) {
-		memmove(ring->marks, ring->marks + 1, sizeof(ring->marks) - sizeof(ring->marks[0]));
-		ring->n_marks--;
+	if (ring->proof.n_marks == RING_MARKS) {
+		memmove(ring->proof.marks, ring->proof.marks + 1,
+			sizeof(ring->proof.marks) - sizeof(ring->proof.marks[0]));
+		ring->proof.n_marks--;
 	}
-	ring->marks[ring->n_marks++] = (struct ring_mark){.sequence = sequence, .offset = offset};
+	ring->proof.marks[ring->proof.n_marks++] = (struct ring_mark){.sequence = sequence, .offset = offset};
 }
 
 static void marks_forget_from(struct ring *ring, uint64_t sequence)
 {
-	while (ring->n_marks && ring->marks[ring->n_marks - 1].sequence >= sequence)
-		ring->n_marks--;
+	while (ring->proof.n_marks && ring->proof.marks[ring->proof.n_marks - 1].sequence >= sequence)
+		ring->proof.n_marks--;
 }
 
 void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot)
 {
-	ring->active = sequence;
-	ring->slot = slot;
-	ring->has_candidate = false;
-	ring->saw_empty = false;
-	ring->stale_since = 0;
-	ring->seen = MPROF_PACKET_HEADER_BYTES;
-	ring->has_hint = false;
+	ring->writer.active = sequence;
+	ring->writer.slot = slot;
+	ring->writer.has_candidate = false;
+	ring->writer.saw_empty = false;
+	ring->reference.stale_since = 0;
+	ring->writer.seen = MPROF_PACKET_HEADER_BYTES;
+	ring->glance.known = false;
 }
 
 /* Look at packet SEQUENCE again as if for the first time. */
@@ -51,7 +52,7 @@ void ring_return_to(struct ring *ring, uint64_t sequence)
 {
 	uint32_t slot = ring_slot_of(ring, sequence);
 
-	for (uint64_t q = sequence; q <= ring->active; q++) {
+	for (uint64_t q = sequence; q <= ring->writer.active; q++) {
 		struct ring_slot *s = &ring->slots[ring_slot_of(ring, q)];
 
 		s->has_first = false;
@@ -60,9 +61,9 @@ void ring_return_to(struct ring *ring, uint64_t sequence)
 		s->clock = false;
 	}
 	marks_forget_from(ring, sequence);
-	ring->proven = ring->settled = (struct ring_mark){0};
+	ring->proof.proven = ring->proof.settled = (struct ring_mark){0};
 	ring_active_set(ring, sequence, slot);
-	ring->has_reference = false;
+	ring->reference.known = false;
 }
 
 /*
@@ -78,7 +79,7 @@ static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *s
 	}
 	if (slot->first == first)
 		return 0;
-	if (ring->sequence == sequence && ring->offset > MPROF_PACKET_HEADER_BYTES)
+	if (ring->cursor.sequence == sequence && ring->cursor.offset > MPROF_PACKET_HEADER_BYTES)
 		return STEP_LAPPED;
 	ring_return_to(ring, sequence);
 	return STEP_AGAIN;
@@ -87,16 +88,16 @@ static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *s
 /* May the active packet's header count, with this first timestamp (rule 2)? */
 static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t first, uint64_t now)
 {
-	if (ring->has_reference ? first > ring->reference : first > 0) {
-		ring->stale_since = 0;
+	if (ring->reference.known ? first > ring->reference.first : first > 0) {
+		ring->reference.stale_since = 0;
 		return true;
 	}
-	if (!ring->stale_since)
-		ring->stale_since = now;
-	if (now - ring->stale_since < STALE_NS)
+	if (!ring->reference.stale_since)
+		ring->reference.stale_since = now;
+	if (now - ring->reference.stale_since < STALE_NS)
 		return false;
 	/* The guest's clock stepped back or stands still: not refused for ever, but marked. */
-	if ((slot->has_before && first != slot->before) || ring->saw_empty) {
+	if ((slot->has_before && first != slot->before) || ring->writer.saw_empty) {
 		slot->clock = true;
 		return true;
 	}
@@ -110,29 +111,29 @@ static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t firs
  */
 static int being_emptied(const struct ring *ring, const struct ring_header *h)
 {
-	const struct ring_slot *before = &ring->slots[ring->slot ? ring->slot - 1 : ring->n - 1];
+	const struct ring_slot *before = &ring->slots[ring->writer.slot ? ring->writer.slot - 1 : ring->n - 1];
 	uint16_t count;
 
 	if (h->low != MPROF_PACKET_EMPTY_BITS || before->missing)
 		return STEP_STILL;
 	if (!ring_load16(ring, before->at + offsetof(struct mprof_packet_wire, count), &count))
 		return RING_E_GONE;
-	return count == (uint16_t)(ring->active - 1 + ring->n) ? 0 : STEP_STILL;
+	return count == (uint16_t)(ring->writer.active - 1 + ring->n) ? 0 : STEP_STILL;
 }
 
 /* The active packet's first timestamp and header, if it still bears its number. */
 static int active_load(struct ring *ring, uint64_t *first, struct ring_header *h)
 {
-	int r = ring_incarnation_load(ring, &ring->slots[ring->slot], first, h);
+	int r = ring_incarnation_load(ring, &ring->slots[ring->writer.slot], first, h);
 
-	return r ? r : h->count == (uint16_t)ring->active ? 0 : STEP_LAPPED;
+	return r ? r : h->count == (uint16_t)ring->writer.active ? 0 : STEP_LAPPED;
 }
 
 /* The writer has left the active packet: its size is final. */
 static int step_moved(struct ring *ring)
 {
-	struct ring_slot *slot = &ring->slots[ring->slot];
-	uint32_t next = ring_slot_after(ring, ring->slot);
+	struct ring_slot *slot = &ring->slots[ring->writer.slot];
+	uint32_t next = ring_slot_after(ring, ring->writer.slot);
 	struct ring_header h;
 	uint64_t first;
 	uint32_t content;
@@ -141,7 +142,7 @@ static int step_moved(struct ring *ring)
 	r = active_load(ring, &first, &h);
 	if (r)
 		return r;
-	r = first_check(ring, ring->active, slot, first);
+	r = first_check(ring, ring->writer.active, slot, first);
 	if (r)
 		return r;
 	content = ring_header_bytes(&h, slot);
@@ -154,15 +155,15 @@ static int step_moved(struct ring *ring)
 	slot->final = content ? content : MPROF_PACKET_HEADER_BYTES;
 	if (!content)
 		ring->counters.bad_sizes++;
-	if (slot->final > ring->seen)
-		ring->written += slot->final - ring->seen;
-	mark_add(ring, ring->active, slot->final);
+	if (slot->final > ring->writer.seen)
+		ring->writer.written += slot->final - ring->writer.seen;
+	mark_add(ring, ring->writer.active, slot->final);
 	/* Not believed to fall until the packet is taken: it may have been read before its first event was written. */
 	if (slot->final > MPROF_PACKET_HEADER_BYTES &&
-	    (!ring->has_reference || ring->guessed_reference || first > ring->reference)) {
-		ring->reference = first;
-		ring->has_reference = true;
-		ring->guessed_reference = false;
+	    (!ring->reference.known || ring->reference.guessed || first > ring->reference.first)) {
+		ring->reference.first = first;
+		ring->reference.known = true;
+		ring->reference.guessed = false;
 	}
 
 	slot = &ring->slots[next];
@@ -172,8 +173,8 @@ static int step_moved(struct ring *ring)
 	slot->final = 0;
 	slot->clock = false;
 	slot->damaged = false;
-	slot->count = (uint16_t)(ring->active + 1);
-	ring_active_set(ring, ring->active + 1, next);
+	slot->count = (uint16_t)(ring->writer.active + 1);
+	ring_active_set(ring, ring->writer.active + 1, next);
 	return STEP_MOVED;
 }
 
@@ -186,16 +187,16 @@ static int emptied(struct ring *ring)
 	const struct ring_slot *zero = &ring->slots[0];
 	uint64_t first;
 
-	ring->has_hint = false; /* what changes next is nothing that a glance sees */
+	ring->glance.known = false; /* what changes next is nothing that a glance sees */
 	if (!ring_first_load(ring, zero, &first))
 		return RING_E_GONE;
-	return ring->active < ring->n && zero->has_first && first != zero->first ? STEP_LAPPED : STEP_STILL;
+	return ring->writer.active < ring->n && zero->has_first && first != zero->first ? STEP_LAPPED : STEP_STILL;
 }
 
 /* The writer is still in the active packet: how far (rules 2 and 3)? */
 static int step_active(struct ring *ring, uint64_t now)
 {
-	struct ring_slot *slot = &ring->slots[ring->slot];
+	struct ring_slot *slot = &ring->slots[ring->writer.slot];
 	struct ring_header h;
 	uint64_t first;
 	uint32_t content;
@@ -206,8 +207,8 @@ static int step_active(struct ring *ring, uint64_t now)
 		return r;
 	content = ring_header_bytes(&h, slot);
 	if (content == MPROF_PACKET_HEADER_BYTES) {
-		ring->saw_empty = true;
-		return ring->seen > content ? emptied(ring) : STEP_STILL;
+		ring->writer.saw_empty = true;
+		return ring->writer.seen > content ? emptied(ring) : STEP_STILL;
 	}
 	if (!content) {
 		ring->counters.bad_sizes++;
@@ -215,26 +216,26 @@ static int step_active(struct ring *ring, uint64_t now)
 	}
 	if (!first_fresh(ring, slot, first, now))
 		return STEP_STILL;
-	r = first_check(ring, ring->active, slot, first);
+	r = first_check(ring, ring->writer.active, slot, first);
 	if (r)
 		return r;
-	if (content > ring->seen) {
-		ring->written += content - ring->seen;
-		ring->seen = content;
+	if (content > ring->writer.seen) {
+		ring->writer.written += content - ring->writer.seen;
+		ring->writer.seen = content;
 	}
-	if (ring->has_candidate && ring->candidate.high == h.high && h.low > ring->candidate.low) {
-		mark_add(ring, ring->active, mprof_packet_bytes(ring_header_bits(&ring->candidate)));
-		ring->confirmed = true;
+	if (ring->writer.has_candidate && ring->writer.candidate.high == h.high && h.low > ring->writer.candidate.low) {
+		mark_add(ring, ring->writer.active, mprof_packet_bytes(ring_header_bits(&ring->writer.candidate)));
+		ring->writer.confirmed = true;
 	}
-	ring->candidate = h;
-	ring->has_candidate = true;
+	ring->writer.candidate = h;
+	ring->writer.has_candidate = true;
 	return STEP_STILL;
 }
 
 /* One step of following the writer. */
 int ring_step(struct ring *ring, uint64_t now)
 {
-	struct ring_slot *next = &ring->slots[ring_slot_after(ring, ring->slot)];
+	struct ring_slot *next = &ring->slots[ring_slot_after(ring, ring->writer.slot)];
 	struct ring_header h;
 	int r;
 
@@ -242,8 +243,8 @@ int ring_step(struct ring *ring, uint64_t now)
 	if (r)
 		return r;
 	/* In a new ring the counts 1, 2, 3 stand there from the start, in front of nothing. */
-	if (h.count == (uint16_t)(ring->active + 1) &&
-	    (ring->active + 1 >= ring->n || ring_header_bits(&h) > MPROF_PACKET_EMPTY_BITS))
+	if (h.count == (uint16_t)(ring->writer.active + 1) &&
+	    (ring->writer.active + 1 >= ring->n || ring_header_bits(&h) > MPROF_PACKET_EMPTY_BITS))
 		return step_moved(ring);
 	if (h.count != next->count)
 		return STEP_LAPPED;

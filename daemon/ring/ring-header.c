@@ -13,9 +13,9 @@ uint32_t ring_slot_after(const struct ring *ring, uint32_t slot)
 /* The slot of packet SEQUENCE, which is less than N away from the active one. */
 uint32_t ring_slot_of(const struct ring *ring, uint64_t sequence)
 {
-	uint64_t back = (ring->active - sequence) % ring->n;
+	uint64_t back = (ring->writer.active - sequence) % ring->n;
 
-	return (uint32_t)((ring->slot + ring->n - back) % ring->n);
+	return (uint32_t)((ring->writer.slot + ring->n - back) % ring->n);
 }
 
 uint32_t ring_header_bits(const struct ring_header *h)

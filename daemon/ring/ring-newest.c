@@ -11,7 +11,7 @@
 void ring_died(struct ring *ring, bool dead)
 {
 	ring->dead = dead;
-	ring->has_hint = false;
+	ring->glance.known = false;
 }
 
 /* Follow the writer to where it ended, so that the sizes of all packets are known. */
@@ -22,23 +22,23 @@ static int follow_to_end(struct ring *ring, struct ring_sink *sink)
 	ring->held = true;
 	if (r == 0)
 		r = ring_follow(ring, sink, clock_mono());
-	if (r == 0 && ring->active >= ring->sequence + ring->n) {
+	if (r == 0 && ring->writer.active >= ring->cursor.sequence + ring->n) {
 		/* It had been followed further than was copied, and lapped that: from the oldest that is there. */
 		r = ring_resync(ring, sink, RING_GAP_LAPPED, true);
 		if (r == 0)
 			r = ring_follow(ring, sink, clock_mono());
 	}
 	ring->held = false;
-	ring->has_hint = false; /* what was seen is still to be copied */
+	ring->glance.known = false; /* what was seen is still to be copied */
 	return r == STEP_STILL ? RING_E_FULL : r;
 }
 
 /* Where what is left begins: at the cursor, or where the tail that was begun goes on. */
 static struct ring_mark left_from(const struct ring *ring, const struct ring_mark *at)
 {
-	if (at->sequence > ring->sequence || (at->sequence == ring->sequence && at->offset > ring->offset))
-		return *at;
-	return (struct ring_mark){.sequence = ring->sequence, .offset = ring->offset};
+	const struct ring_mark cursor = ring_cursor_mark(ring);
+
+	return ring_mark_before(cursor, *at) ? *at : cursor;
 }
 
 /* What packet SEQUENCE, at FROM or behind it, has to hand over. */
@@ -64,7 +64,7 @@ int ring_left(struct ring *ring, struct ring_sink *sink, uint32_t cost, const st
 	struct ring_mark from = left_from(ring, at);
 
 	*bytes = 0;
-	for (uint64_t q = from.sequence; r == 0 && q <= ring->active; q++) {
+	for (uint64_t q = from.sequence; r == 0 && q <= ring->writer.active; q++) {
 		uint64_t more;
 
 		r = packet_left(ring, q, &from, cost, &more);
@@ -87,7 +87,7 @@ static int leave_out(struct ring *ring, struct ring_sink *sink, const struct rin
 		.found = moment_now(),
 	};
 
-	if (from->sequence == ring->sequence && from->offset == ring->offset)
+	if (from->sequence == ring->cursor.sequence && from->offset == ring->cursor.offset)
 		return ring_declare(ring, sink, next, next - from->sequence, false, RING_GAP_LAPPED);
 	if (!sink->gap(sink, &gap))
 		return RING_E_FULL;
@@ -99,9 +99,9 @@ int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, struct
 {
 	int r = follow_to_end(ring, sink);
 	struct ring_mark from = left_from(ring, at);
-	uint64_t oldest = ring->active, more, total = 0;
+	uint64_t oldest = ring->writer.active, more, total = 0;
 
-	for (uint64_t q = ring->active; r == 0 && q + 1 > from.sequence; q--) {
+	for (uint64_t q = ring->writer.active; r == 0 && q + 1 > from.sequence; q--) {
 		r = packet_left(ring, q, &from, cost, &more);
 		total += r ? 0 : more;
 		if (total > bytes)
@@ -120,12 +120,12 @@ int ring_abandon(struct ring *ring, struct ring_sink *sink, struct ring_mark *at
 	int r = follow_to_end(ring, sink);
 	struct ring_mark from = left_from(ring, at);
 
-	if (r == RING_E_FULL || from.sequence > ring->active)
+	if (r == RING_E_FULL || from.sequence > ring->writer.active)
 		return r == RING_E_FULL ? r : 0;
-	r = leave_out(ring, sink, &from, at, ring->active + 1);
+	r = leave_out(ring, sink, &from, at, ring->writer.active + 1);
 	if (r)
 		return r;
-	ring->sequence = ring->active + 1;
-	ring->offset = MPROF_PACKET_HEADER_BYTES;
+	ring->cursor.sequence = ring->writer.active + 1;
+	ring->cursor.offset = MPROF_PACKET_HEADER_BYTES;
 	return 0;
 }

@@ -23,6 +23,16 @@ struct sweep {
 	uint64_t counts;     /* of all headers, folded into one number */
 };
 
+static inline struct ring_mark ring_cursor_mark(const struct ring *ring)
+{
+	return (struct ring_mark){.sequence = ring->cursor.sequence, .offset = ring->cursor.offset};
+}
+
+static inline bool ring_mark_before(struct ring_mark a, struct ring_mark b)
+{
+	return a.sequence < b.sequence || (a.sequence == b.sequence && a.offset < b.offset);
+}
+
 /* ring-header.c */
 uint32_t ring_slot_after(const struct ring *ring, uint32_t slot);
 /* The slot of packet SEQUENCE, which is less than N away from the active one. */

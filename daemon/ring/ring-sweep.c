@@ -59,8 +59,8 @@ int ring_sweep_load(struct ring *ring, struct sweep *sweep)
  */
 static int newest_other_first(struct ring *ring, uint32_t slot)
 {
-	ring->has_reference = false;
-	ring->guessed_reference = true;
+	ring->reference.known = false;
+	ring->reference.guessed = true;
 	for (uint32_t i = 0; i < ring->n; i++) {
 		struct ring_header h;
 		uint64_t first;
@@ -74,9 +74,9 @@ static int newest_other_first(struct ring *ring, uint32_t slot)
 		/* Renewed since the sweep, or about to be. */
 		if (r || h.count != ring->slots[i].count || ring_header_bits(&h) == MPROF_PACKET_EMPTY_BITS)
 			continue;
-		if (first && (!ring->has_reference || first > ring->reference)) {
-			ring->reference = first;
-			ring->has_reference = true;
+		if (first && (!ring->reference.known || first > ring->reference.first)) {
+			ring->reference.first = first;
+			ring->reference.known = true;
 		}
 	}
 	return 0;
@@ -94,15 +94,15 @@ int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const s
 		slot->clock = false;
 		slot->damaged = false;
 	}
-	ring->n_marks = 0;
-	ring->proven = ring->settled = (struct ring_mark){0};
-	ring->has_reference = false;
+	ring->proof.n_marks = 0;
+	ring->proof.proven = ring->proof.settled = (struct ring_mark){0};
+	ring->reference.known = false;
 	ring_active_set(ring, newest, sweep->newest);
 	ring_active_set(ring, start, ring_slot_of(ring, start));
-	if (ring->sequence == start && ring->offset > MPROF_PACKET_HEADER_BYTES) {
-		ring->slots[ring->slot].first = ring->first;
-		ring->slots[ring->slot].has_first = true;
-		ring->seen = ring->offset;
+	if (ring->cursor.sequence == start && ring->cursor.offset > MPROF_PACKET_HEADER_BYTES) {
+		ring->slots[ring->writer.slot].first = ring->cursor.first;
+		ring->slots[ring->writer.slot].has_first = true;
+		ring->writer.seen = ring->cursor.offset;
 	}
 	/* In its first lap packet 0 tells whether a ring is initialised again.  It is not followed any more, and was left. */
 	if (newest < ring->n && start > 0) {
@@ -110,13 +110,13 @@ int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const s
 		ring->slots[0].has_first = true;
 	}
 	if (start == newest && !(sweep->new_ring && sweep->history == 0))
-		return newest_other_first(ring, ring->slot);
+		return newest_other_first(ring, ring->writer.slot);
 	return 0;
 }
 
 static bool cursor_moved(const struct ring *ring)
 {
-	return ring->sequence > 0 || ring->offset > MPROF_PACKET_HEADER_BYTES || ring->owed.offset;
+	return ring->cursor.sequence > 0 || ring->cursor.offset > MPROF_PACKET_HEADER_BYTES || ring->debt.owed.offset;
 }
 
 /* Could so many packets have passed in NS that their number is known modulo 65,536 only? */
@@ -138,13 +138,13 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
 
 	if (!sweep->new_ring)
 		return false;
-	if (ring->active < ring->n)
+	if (ring->writer.active < ring->n)
 		return cursor_moved(ring) &&
 		       (sweep->all_empty || (zero->has_first && zero->first != sweep->first_of_0));
 	if (sweep->newest + 2 != ring->n)
 		return true;
 	/* One empty packet behind full ones can also be a count that has just gone round: if there was time for that. */
-	passed = (uint16_t)(ring->n - 1 - (uint16_t)ring->active);
+	passed = (uint16_t)(ring->n - 1 - (uint16_t)ring->writer.active);
 	return (double)passed * zero->bytes >
 	       (double)(clock_mono() - ring->looked_at) * (WRITER_BYTES_PER_S / 1e9) + 4.0 * zero->bytes * ring->n;
 }
@@ -156,21 +156,21 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
 static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *sweep)
 {
 	const uint32_t n = ring->n ? ring->n : 1; /* never 0; the analyser does not know that loads leave it alone */
-	uint64_t back = (newest - ring->sequence) % n, first;
+	uint64_t back = (newest - ring->cursor.sequence) % n, first;
 	struct ring_slot *slot = &ring->slots[(sweep->newest + n - back) % n];
 	struct ring_header h;
 	int r;
 
-	if (ring->offset <= MPROF_PACKET_HEADER_BYTES)
+	if (ring->cursor.offset <= MPROF_PACKET_HEADER_BYTES)
 		return 0;
 	r = ring_incarnation_load(ring, slot, &first, &h);
 	if (r)
 		return r;
-	if (h.count != (uint16_t)ring->sequence)
+	if (h.count != (uint16_t)ring->cursor.sequence)
 		return STEP_STILL;
 	if (ring_header_bits(&h) == MPROF_PACKET_EMPTY_BITS)
 		return STEP_MOVED;
-	return first == ring->first ? 0 : STEP_LAPPED;
+	return first == ring->cursor.first ? 0 : STEP_LAPPED;
 }
 
 /*
@@ -180,13 +180,13 @@ static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *
  */
 static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *at_least, uint64_t *newest)
 {
-	*newest = mprof_sequence_after(ring->active, ring->slots[sweep->newest].count);
+	*newest = mprof_sequence_after(ring->writer.active, ring->slots[sweep->newest].count);
 	if (*newest < sweep->history) {
 		*newest += 65536;
 		*at_least = true;
 	}
-	if (*newest - ring->active <= INT16_MAX || *at_least || ++ring->behind > BEHIND_LOOKS) {
-		ring->behind = 0;
+	if (*newest - ring->writer.active <= INT16_MAX || *at_least || ++ring->writer.behind > BEHIND_LOOKS) {
+		ring->writer.behind = 0;
 		return 0;
 	}
 	return STEP_STILL;
@@ -196,7 +196,7 @@ static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *a
 int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason reason, bool oldest)
 {
 	bool at_least = ring_count_may_wrap(ring, clock_mono() - ring->looked_at) ||
-			(ring->restarted && ring->restart_at_least);
+			(ring->restart.pending && ring->restart.at_least);
 	uint64_t newest, start;
 	struct sweep sweep, again;
 	int r;
@@ -225,12 +225,12 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 	/* The oldest packet is the next to be overwritten: while the writer moves, it is no place to begin. */
 	if (!oldest && start < newest && sweep.history + 1 == ring->n)
 		start++;
-	if (start <= ring->sequence && ring->sequence <= newest) {
+	if (start <= ring->cursor.sequence && ring->cursor.sequence <= newest) {
 		r = cursor_check(ring, newest, &sweep);
 		if (r == 0)
-			return ring_follow_from(ring, ring->sequence, newest, &sweep);
+			return ring_follow_from(ring, ring->cursor.sequence, newest, &sweep);
 		/* Just the oldest packet is emptied to be used again: else the ring is being initialised anew. */
-		if (r == STEP_MOVED && start < ring->sequence)
+		if (r == STEP_MOVED && start < ring->cursor.sequence)
 			return STEP_STILL;
 		if (r != STEP_LAPPED && r != STEP_MOVED)
 			return r;
@@ -242,9 +242,9 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 			start++;
 		}
 	}
-	if (start > ring->sequence) {
-		at_least = at_least || (ring->rewound && ring->rewound_at_least);
-		r = ring_declare(ring, sink, start, start - ring->sequence, at_least, reason);
+	if (start > ring->cursor.sequence) {
+		at_least = at_least || (ring->debt.rewound && ring->debt.at_least);
+		r = ring_declare(ring, sink, start, start - ring->cursor.sequence, at_least, reason);
 		if (r)
 			return r;
 	}

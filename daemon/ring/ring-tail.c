@@ -12,7 +12,7 @@ static uint32_t dead_end(const struct ring *ring, const struct ring_slot *slot, 
 {
 	const uint32_t lap = 65536 / 8, stated = mprof_packet_bytes(ring_header_bits(h));
 
-	return ring->seen > stated && stated + lap <= slot->bytes ? stated + lap : ring_header_bytes(h, slot);
+	return ring->writer.seen > stated && stated + lap <= slot->bytes ? stated + lap : ring_header_bytes(h, slot);
 }
 
 /* What the active packet's first timestamp must be newer than, read again now that nobody writes. */
@@ -21,13 +21,13 @@ static bool dead_reference(struct ring *ring)
 	const struct ring_slot *slot;
 	uint64_t first;
 
-	if (ring->active == 0 || !ring->has_reference || ring->guessed_reference)
+	if (ring->writer.active == 0 || !ring->reference.known || ring->reference.guessed)
 		return true;
-	slot = &ring->slots[ring->slot ? ring->slot - 1 : ring->n - 1];
+	slot = &ring->slots[ring->writer.slot ? ring->writer.slot - 1 : ring->n - 1];
 	if (!ring_first_load(ring, slot, &first))
 		return false;
 	if (first)
-		ring->reference = first;
+		ring->reference.first = first;
 	return true;
 }
 
@@ -39,7 +39,7 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
 	int r;
 
 	*end = 0;
-	if (sequence < ring->active) {
+	if (sequence < ring->writer.active) {
 		*end = slot->final;
 		return 0;
 	}
@@ -51,24 +51,19 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
 	if (h.count != (uint16_t)sequence)
 		return 0;
 	/* A packet whose first timestamp is not fresh is the incarnation before, under a new number. */
-	if (!slot->clock && !(ring->has_reference ? first > ring->reference : first > 0) &&
+	if (!slot->clock && !(ring->reference.known ? first > ring->reference.first : first > 0) &&
 	    !(dead && slot->has_before && first != slot->before))
 		return 0;
-	if (slot->has_first && slot->first != first && ring->sequence == sequence &&
-	    ring->offset > MPROF_PACKET_HEADER_BYTES)
+	if (slot->has_first && slot->first != first && ring->cursor.sequence == sequence &&
+	    ring->cursor.offset > MPROF_PACKET_HEADER_BYTES)
 		return 0;
 	slot->first = first;
 	slot->has_first = true;
 	*end = dead ? dead_end(ring, slot, &h) : ring_header_bytes(&h, slot);
-	for (uint32_t i = 0; i < ring->n_marks; i++)
-		if (ring->marks[i].sequence == sequence && ring->marks[i].offset > *end)
-			*end = ring->marks[i].offset;
+	for (uint32_t i = 0; i < ring->proof.n_marks; i++)
+		if (ring->proof.marks[i].sequence == sequence && ring->proof.marks[i].offset > *end)
+			*end = ring->proof.marks[i].offset;
 	return 0;
-}
-
-static bool mark_before(const struct ring_mark *a, uint64_t sequence, uint32_t offset)
-{
-	return a->sequence < sequence || (a->sequence == sequence && a->offset < offset);
 }
 
 /* Hand over the tail of the packet at *AT up to END. */
@@ -81,7 +76,7 @@ static int tail_copy(struct ring *ring, struct ring_sink *sink, struct ring_mark
 			.length = left < RING_PIECE_MAX ? left : RING_PIECE_MAX,
 			.unproven = true,
 			.tail = true,
-			.last = at->sequence < ring->active,
+			.last = at->sequence < ring->writer.active,
 		};
 		int r = ring_copy_piece(ring, sink, at->sequence, &chunk);
 
@@ -109,11 +104,12 @@ static bool tail_lost(struct ring_sink *sink, const struct ring_mark *at)
 
 int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ring_mark *at)
 {
-	if (mark_before(at, ring->sequence, ring->offset))
-		*at = (struct ring_mark){.sequence = ring->sequence, .offset = ring->offset};
-	if (ring->active >= ring->n && at->sequence + ring->n <= ring->active)
+	if (ring_mark_before(*at, ring_cursor_mark(ring)))
+		*at = ring_cursor_mark(ring);
+	if (ring->writer.active >= ring->n && at->sequence + ring->n <= ring->writer.active)
 		return 0; /* the writer is a lap ahead: nothing of what follows the cursor is there any more */
-	for (; at->sequence <= ring->active; *at = (struct ring_mark){at->sequence + 1, MPROF_PACKET_HEADER_BYTES}) {
+	for (; at->sequence <= ring->writer.active;
+	     *at = (struct ring_mark){at->sequence + 1, MPROF_PACKET_HEADER_BYTES}) {
 		const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, at->sequence)];
 		uint32_t end;
 		int r = ring_tail_end(ring, at->sequence, dead, &end);
@@ -129,6 +125,6 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 	}
 	/* What had been taken back and could not be proven again is in the tail. */
 	if (dead)
-		ring->owed = (struct ring_mark){0};
+		ring->debt.owed = (struct ring_mark){0};
 	return 0;
 }

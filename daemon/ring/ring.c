@@ -36,35 +36,35 @@
 /* The bytes of the two headers that show any change.  Decides only whether a closer look is worth it. */
 static int glance(struct ring *ring, bool *same)
 {
-	const struct ring_slot *slot = &ring->slots[ring->slot];
-	const struct ring_slot *next = &ring->slots[ring_slot_after(ring, ring->slot)];
+	const struct ring_slot *slot = &ring->slots[ring->writer.slot];
+	const struct ring_slot *next = &ring->slots[ring_slot_after(ring, ring->writer.slot)];
 	const uint64_t at = offsetof(struct mprof_packet_wire, count);
-	uint8_t hint[sizeof(ring->hint)] = {0};
+	uint8_t hint[sizeof(ring->glance.bytes)] = {0};
 	size_t n = slot->bytes < sizeof(struct mprof_packet_wire) ? 6 : 14;
 
 	if ((!slot->missing && !ring->memory->load(ring->memory, slot->at + at, hint, n)) ||
 	    (!next->missing && !ring->memory->load(ring->memory, next->at + at, hint + 14, 6)))
 		return RING_E_GONE;
-	*same = ring->has_hint && memcmp(hint, ring->hint, sizeof(hint)) == 0;
-	memcpy(ring->hint, hint, sizeof(hint));
-	ring->has_hint = true;
+	*same = ring->glance.known && memcmp(hint, ring->glance.bytes, sizeof(hint)) == 0;
+	memcpy(ring->glance.bytes, hint, sizeof(hint));
+	ring->glance.known = true;
 	return 0;
 }
 
 /* Is it worth to step again at once?  MORE bytes were written since the last look, which began at NOW. */
 static bool watch(const struct ring *ring, uint64_t more, uint64_t now)
 {
-	return more > EAGER_BYTES && ring->has_candidate && !ring->confirmed && !ring->dead &&
+	return more > EAGER_BYTES && ring->writer.has_candidate && !ring->writer.confirmed && !ring->dead &&
 	       clock_mono() - now < EAGER_NS;
 }
 
 int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 {
-	uint64_t written = ring->written;
+	uint64_t written = ring->writer.written;
 	unsigned resyncs = 0;
 	int r;
 
-	ring->confirmed = false;
+	ring->writer.confirmed = false;
 	for (uint32_t steps = 0; steps < 2 * ring->n + 8;) {
 		r = ring_step(ring, now);
 		steps += r != STEP_STILL; /* those end by time */
@@ -73,7 +73,7 @@ int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 
 			if (taken)
 				r = taken;
-			else if (r == STEP_STILL && !watch(ring, ring->written - written, now))
+			else if (r == STEP_STILL && !watch(ring, ring->writer.written - written, now))
 				return 0;
 			else if (r == STEP_STILL)
 				continue;
@@ -90,7 +90,7 @@ int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 		if (r != STEP_MOVED && r != STEP_AGAIN)
 			return r;
 	}
-	ring->has_hint = false; /* not seen to the end: look closely next time */
+	ring->glance.known = false; /* not seen to the end: look closely next time */
 	return 0;
 }
 
@@ -99,21 +99,21 @@ int ring_settle(struct ring *ring, struct ring_sink *sink)
 	int r;
 
 	/* Of a ring of which only snapshots are wanted the next one says what lies between. */
-	if (ring->restarted && !ring->skipping) {
+	if (ring->restart.pending && !ring->skipping) {
 		/* Attach put the active packet where the archive goes on; what lies between is gone. */
-		r = ring_declare(ring, sink, ring->active, ring->active - ring->sequence, ring->restart_at_least,
-				 RING_GAP_RESTART);
+		r = ring_declare(ring, sink, ring->writer.active, ring->writer.active - ring->cursor.sequence,
+				 ring->restart.at_least, RING_GAP_RESTART);
 		if (r)
 			return r;
-		ring->restarted = false;
+		ring->restart.pending = false;
 	}
-	if (!ring->rewound)
+	if (!ring->debt.rewound)
 		return 0;
 	if (ring->skipping)
 		return ring_forfeit(ring, sink);
 	r = ring_resync(ring, sink, RING_GAP_LAPPED, ring->dead);
 	if (r == 0)
-		ring->rewound = ring->rewound_at_least = false;
+		ring->debt.rewound = ring->debt.at_least = false;
 	return r == STEP_STILL ? RING_E_FULL : r;
 }
 
@@ -128,11 +128,11 @@ int ring_look(struct ring *ring, struct ring_sink *sink)
 	if (r)
 		return r;
 	r = glance(ring, &same);
-	if (r == 0 && !(same && !ring->stale_since)) {
+	if (r == 0 && !(same && !ring->reference.stale_since)) {
 		r = ring_follow(ring, sink, now);
-		if (r || ring->counters.unsteady != ring->unsteady_seen)
-			ring->has_hint = false;
-		ring->unsteady_seen = ring->counters.unsteady;
+		if (r || ring->counters.unsteady != ring->glance.unsteady)
+			ring->glance.known = false;
+		ring->glance.unsteady = ring->counters.unsteady;
 	}
 	ring->looked_at = now;
 	return r;
@@ -153,10 +153,10 @@ int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead)
 	if (r)
 		return r;
 	ring->skipping = false;
-	ring->has_hint = false;
+	ring->glance.known = false;
 	r = ring_resync(ring, sink, RING_GAP_POLICY, dead);
 	if (r == 0)
-		ring->restarted = false;
+		ring->restart.pending = false;
 	if (r == RING_E_FULL || r == STEP_STILL)
 		ring->skipping = true;
 	return r == STEP_STILL ? RING_E_FULL : r;
@@ -164,10 +164,10 @@ int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead)
 
 bool ring_pending(const struct ring *ring)
 {
-	return ring->active > ring->sequence || ring->seen > ring->offset;
+	return ring->writer.active > ring->cursor.sequence || ring->writer.seen > ring->cursor.offset;
 }
 
 uint64_t ring_oldest(const struct ring *ring)
 {
-	return ring->active + 1 >= ring->n ? ring->active + 1 - ring->n : 0;
+	return ring->writer.active + 1 >= ring->n ? ring->writer.active + 1 - ring->n : 0;
 }

@@ -122,7 +122,7 @@ void share_hold(struct share *share)
 
 	if (!share->attached)
 		return;
-	slot = &ring->slots[ring->slot];
+	slot = &ring->slots[ring->writer.slot];
 	share->held = (struct archive_resume){
 		.run = share->domain->guest.run,
 		.stream = share->stream.id,
@@ -131,17 +131,17 @@ void share_hold(struct share *share)
 		.ring_bytes = ring->bytes,
 		.ring_packets = ring->n,
 		.any = true,
-		.sequence = ring->sequence,
-		.offset = ring->offset,
+		.sequence = ring->cursor.sequence,
+		.offset = ring->cursor.offset,
 		.last_real = clock_real(),
 	};
 	share->has_held = true;
-	if (ring->offset > MPROF_PACKET_HEADER_BYTES) {
-		share->held.last_sequence = ring->sequence;
-		share->held.first_timestamp = ring->first;
+	if (ring->cursor.offset > MPROF_PACKET_HEADER_BYTES) {
+		share->held.last_sequence = ring->cursor.sequence;
+		share->held.first_timestamp = ring->cursor.first;
 	} else if (slot->has_first) {
 		/* Any packet that is there now shows that the ring goes on. */
-		share->held.last_sequence = ring->active;
+		share->held.last_sequence = ring->writer.active;
 		share->held.first_timestamp = slot->first;
 	} else {
 		share->held.any = false;
@@ -180,9 +180,10 @@ int share_look(struct share *share, uint64_t now, uint64_t *next)
 	if (r == RING_E_GONE || r == RING_E_RENEWED)
 		return r;
 	/* A ring that rests has always an end that is not proven: what counts is that nothing came and that it has been looked for. */
-	idle = r == 0 && stream->ring.written == share->written && stream->cadence.soon == 0 && !stream->capture.wanted;
-	share->written = stream->ring.written;
-	*next = kick_looked(&share->kick, stream->ring.active, idle, now, *next, &unmask);
+	idle = r == 0 && stream->ring.writer.written == share->written && stream->cadence.soon == 0 &&
+	       !stream->capture.wanted;
+	share->written = stream->ring.writer.written;
+	*next = kick_looked(&share->kick, stream->ring.writer.active, idle, now, *next, &unmask);
 	if (unmask)
 		xen_unmask(share->domain->host->xen, share->local);
 	return r;

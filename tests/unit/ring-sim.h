@@ -279,7 +279,7 @@ static inline void sim_hand(struct sim *sim, struct sim_handed handed)
 {
 	if (!sim->looked)
 		return;
-	handed.from = ring_cursor(sim->looked);
+	handed.from = sim->looked->cursor;
 	if (sim->n_handed == SIM_HANDED)
 		memmove(sim->handed, sim->handed + 1, --sim->n_handed * sizeof(handed));
 	sim->handed[sim->n_handed++] = handed;
@@ -487,11 +487,11 @@ static inline void sim_newest(struct sim *sim, struct ring *ring)
 	if (ring_newest(ring, &sim->sink, sim->cost, &at, sim->room) ||
 	    ring_left(ring, &sim->sink, sim->cost, &at, &again))
 		sim_fail(sim, "a dead ring's newest packets cannot be chosen");
-	if (again > sim->room && ring->sequence != ring->active)
+	if (again > sim->room && ring->cursor.sequence != ring->writer.active)
 		sim_fail(sim, "more is kept than there is room for");
-	if (ring->sequence > ring->active)
+	if (ring->cursor.sequence > ring->writer.active)
 		sim_fail(sim, "the newest packet is not kept");
-	sim->newest_from = ring->sequence;
+	sim->newest_from = ring->cursor.sequence;
 	sim->before = sim->taken + sim->tail;
 	sim->pieces_before = sim->pieces;
 }
@@ -504,7 +504,8 @@ static inline void sim_finish(struct sim *sim, struct ring *ring)
 	sim->frozen = true;
 	sim->full = false;
 	/* Dead between the halves of a size: only where more was seen before does anything tell.  Elsewhere not here. */
-	if (ring->active != sim->sequence || ring->seen * 8 <= mprof_load32(sim->ring + sim->at[sim->slot] + 26))
+	if (ring->writer.active != sim->sequence ||
+	    ring->writer.seen * 8 <= mprof_load32(sim->ring + sim->at[sim->slot] + 26))
 		while (sim->next_store < sim->n_stores && sim->stores[sim->next_store].high) {
 			struct sim_store *s = &sim->stores[sim->next_store++];
 
@@ -530,11 +531,11 @@ static inline void sim_finish(struct sim *sim, struct ring *ring)
 			sim_fail(sim, "a look at a dead ring fails");
 	if (ring_capture(ring, &sim->sink, true, &at))
 		sim_fail(sim, "a capture of a dead ring fails");
-	if (sim->cost && sim_handed_since(sim) > sim->room && sim->newest_from != ring->active)
+	if (sim->cost && sim_handed_since(sim) > sim->room && sim->newest_from != ring->writer.active)
 		sim_fail(sim, "more of the newest is handed over than there was room for");
 	if (!sim->started) {
-		sim->next_sequence = ring->sequence;
-		sim->next_offset = ring->offset;
+		sim->next_sequence = ring->cursor.sequence;
+		sim->next_offset = ring->cursor.offset;
 	}
 	for (uint64_t q = sim->next_sequence; q <= sim->safe_sequence; q++) {
 		struct sim_packet *p = sim_packet(sim, q);

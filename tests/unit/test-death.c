@@ -161,9 +161,9 @@ static void life_leave(struct life *life, struct house *house)
 	const struct ring *ring = &life->stream.ring;
 
 	if (ring_owes(ring))
-		past_add(house, life->stream.id, ring->owed.sequence, ring->owed.offset);
+		past_add(house, life->stream.id, ring->debt.owed.sequence, ring->debt.owed.offset);
 	else
-		past_add(house, life->stream.id, ring->sequence, ring->offset);
+		past_add(house, life->stream.id, ring->cursor.sequence, ring->cursor.offset);
 	CHECK_EQ_INT(guest_set_state(&life->guest, "ended", "ended"), 0);
 	life_deinit(life);
 }

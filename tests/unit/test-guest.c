@@ -318,8 +318,8 @@ static void check_captured(const struct tape *tape, int64_t capture, const struc
 	if (!CHECK(range != NULL))
 		return;
 	CHECK_EQ_INT(range->range.capture, capture);
-	CHECK_EQ_UINT(range->range.last_sequence, stream->ring.sequence);
-	CHECK_EQ_UINT(range->range.last_offset, stream->ring.offset);
+	CHECK_EQ_UINT(range->range.last_sequence, stream->ring.cursor.sequence);
+	CHECK_EQ_UINT(range->range.last_offset, stream->ring.cursor.offset);
 }
 
 static void test_capture(bool dead)

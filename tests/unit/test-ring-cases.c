@@ -121,14 +121,14 @@ static void test_attach_counts(void)
 		guest_new(&g, 4, SMALL);
 		guest_jump(&g, cases[i].newest, 3);
 		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
-		CHECK_EQ_UINT(g.ring.sequence, cases[i].oldest);
-		CHECK_EQ_UINT(g.ring.offset, 30);
+		CHECK_EQ_UINT(g.ring.cursor.sequence, cases[i].oldest);
+		CHECK_EQ_UINT(g.ring.cursor.offset, 30);
 		CHECK_EQ_INT(guest_look(&g), 0);
 		/* Of the packets that the writer has left, all but the last are proven at once. */
 		CHECK_EQ_UINT(g.n_chunks, 2);
 		CHECK_EQ_UINT(g.chunks[0].sequence, cases[i].oldest);
-		CHECK_EQ_UINT(g.ring.sequence, cases[i].oldest + 2);
-		CHECK_EQ_UINT(g.ring.active, cases[i].oldest + 3);
+		CHECK_EQ_UINT(g.ring.cursor.sequence, cases[i].oldest + 2);
+		CHECK_EQ_UINT(g.ring.writer.active, cases[i].oldest + 3);
 		CHECK_EQ_UINT(ring_oldest(&g.ring), cases[i].oldest);
 		CHECK(ring_pending(&g.ring));
 		CHECK_EQ_UINT(g.handed, 2 * (guest_full(&g) - 30));
@@ -142,7 +142,7 @@ static void test_attach_history(void)
 	guest_jump(&g, 12, 3);
 	mprof_store16(guest_packet(&g, 9) + 24, 4);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
-	CHECK_EQ_UINT(g.ring.sequence, 10);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 10);
 	/* Its numbers say that packets are missing: so they are in a dead file that was cut, and not in a ring that is written. */
 	mprof_store16(guest_packet(&g, 8) + 24, 2);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
@@ -155,15 +155,15 @@ static void test_attach_history(void)
 	guest_new(&g, 5, SMALL);
 	guest_write_to(&g, 2, 1);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
-	CHECK_EQ_UINT(g.ring.sequence, 0);
-	CHECK_EQ_UINT(g.ring.active, 0);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 0);
+	CHECK_EQ_UINT(g.ring.writer.active, 0);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK_EQ_UINT(g.ring.active, 2);
+	CHECK_EQ_UINT(g.ring.writer.active, 2);
 	CHECK_EQ_UINT(ring_oldest(&g.ring), 0);
 	CHECK_EQ_UINT(g.n_chunks, 1);
 	guest_write_to(&g, 4, 1);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK_EQ_UINT(g.ring.active, 4);
+	CHECK_EQ_UINT(g.ring.writer.active, 4);
 	CHECK_EQ_UINT(ring_oldest(&g.ring), 0);
 	guest_write_to(&g, 5, 1);
 	CHECK_EQ_INT(guest_look(&g), 0);
@@ -184,7 +184,7 @@ static void test_proof(void)
 		guest_watch(&g, 1);
 		CHECK_EQ_UINT(g.n_chunks, i < 3 ? 0 : i - 2);
 		CHECK_EQ_UINT(g.handed, i < 3 ? 0 : (i - 2) * GUEST_EVENT);
-		CHECK_EQ_UINT(g.ring.written, i * GUEST_EVENT);
+		CHECK_EQ_UINT(g.ring.writer.written, i * GUEST_EVENT);
 		CHECK(ring_pending(&g.ring));
 	}
 	for (unsigned i = 0; i < g.n_chunks; i++) {
@@ -215,8 +215,8 @@ static void test_proof_over_packets(void)
 	CHECK_EQ_UINT(g.handed, 27 * GUEST_EVENT);
 	CHECK_EQ_UINT(g.n_chunks, 1);
 	CHECK(g.chunks[0].last && g.chunks[0].end);
-	CHECK_EQ_UINT(g.ring.sequence, 1);
-	CHECK_EQ_UINT(g.ring.offset, 30);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 1);
+	CHECK_EQ_UINT(g.ring.cursor.offset, 30);
 	guest_watch(&g, 200);
 	CHECK_EQ_UINT(g.handed, (27 + 1 + 1 + 200 - 2) * GUEST_EVENT);
 	CHECK_EQ_UINT(g.n_gaps, 0);
@@ -234,12 +234,12 @@ static void test_proof_over_halves(void)
 		guest_event(&g);
 	CHECK_EQ_INT(guest_look(&g), 0); /* a candidate below */
 	guest_watch(&g, 1);		 /* one above */
-	CHECK_EQ_UINT(g.ring.n_marks, 0);
+	CHECK_EQ_UINT(g.ring.proof.n_marks, 0);
 	guest_watch(&g, 1);
-	CHECK_EQ_UINT(g.ring.n_marks, 1);
+	CHECK_EQ_UINT(g.ring.proof.n_marks, 1);
 	CHECK_EQ_UINT(g.handed, 0);
 	guest_watch(&g, 1);
-	CHECK_EQ_UINT(g.ring.offset, g.used - 2 * GUEST_EVENT);
+	CHECK_EQ_UINT(g.ring.cursor.offset, g.used - 2 * GUEST_EVENT);
 }
 
 /* A chunk is at most 1 MiB long; a longer one goes on in the next, and just the last piece has an end. */
@@ -282,7 +282,7 @@ static void test_sink_full(void)
 	g.room_for = UINT32_MAX;
 	g.takes_no_gap = true;
 	CHECK_EQ_INT(guest_look(&g), RING_E_FULL);
-	CHECK_EQ_UINT(g.ring.sequence, 0);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 0);
 	g.takes_no_gap = false;
 	guest_watch(&g, 3);
 	CHECK_EQ_UINT(g.n_gaps, 1);
@@ -299,8 +299,8 @@ static void read_to_five(uint32_t n, uint32_t room)
 	guest_jump(&g, 5, 1);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	guest_watch(&g, 6);
-	CHECK_EQ_UINT(g.ring.sequence, 5);
-	CHECK_EQ_UINT(g.ring.offset, g.used - 2 * GUEST_EVENT);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 5);
+	CHECK_EQ_UINT(g.ring.cursor.offset, g.used - 2 * GUEST_EVENT);
 	guest_forget(&g);
 }
 
@@ -326,7 +326,7 @@ static void test_count_goes_round(void)
 			gap_is(0, 5, newest - (n - 1) + 1, true, RING_GAP_LAPPED);
 			CHECK_EQ_UINT(g.ring.counters.lapped, 1);
 			guest_watch(&g, 3);
-			CHECK_EQ_UINT(g.ring.sequence, newest);
+			CHECK_EQ_UINT(g.ring.cursor.sequence, newest);
 			CHECK_EQ_UINT(g.n_gaps, 1);
 		}
 	}
@@ -346,13 +346,13 @@ static void test_numbers_below_zero(void)
 		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 		CHECK_EQ_INT(guest_look(&g), 0);
 		guest_watch(&g, 6);
-		CHECK_EQ_UINT(g.ring.sequence, 5);
+		CHECK_EQ_UINT(g.ring.cursor.sequence, 5);
 		guest_forget(&g);
 		guest_jump(&g, newest, 9);
 		CHECK_EQ_INT(guest_look(&g), 0);
 		gap_is(0, 5, newest - 15 + 1, true, RING_GAP_LAPPED);
 		guest_watch(&g, 3);
-		CHECK_EQ_UINT(g.ring.sequence, newest);
+		CHECK_EQ_UINT(g.ring.cursor.sequence, newest);
 	}
 	/* A hostile guest has the archive's last packet and such packets before it. */
 	guest_new(&g, 16, SMALL);
@@ -410,7 +410,7 @@ static void test_lap(void)
 	guest_write_to(&g, 8, 1);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
-	CHECK_EQ_UINT(g.ring.active, 8);
+	CHECK_EQ_UINT(g.ring.writer.active, 8);
 }
 
 /* A newest packet behind the active one is a count that went round only where it stays there. */
@@ -425,7 +425,7 @@ static void test_count_falls(void)
 	}
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 4 + 65536 - 2, false, RING_GAP_LAPPED);
-	CHECK_EQ_UINT(g.ring.behind, 0);
+	CHECK_EQ_UINT(g.ring.writer.behind, 0);
 
 	/* Where there was time for so many it is believed at once. */
 	read_to_five(4, LARGE);
@@ -696,13 +696,13 @@ static void test_several_writers(void)
 	guest_new(&g, 4, SMALL);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	guest_watch(&g, 6);
-	CHECK(!g.ring.several_writers);
+	CHECK(!g.ring.proof.several_writers);
 	guest_size(&g, 0, 30 + 2 * GUEST_EVENT);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK(!g.ring.several_writers);
+	CHECK(!g.ring.proof.several_writers);
 	guest_size(&g, 0, 30 + 3 * GUEST_EVENT);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK(g.ring.several_writers);
+	CHECK(g.ring.proof.several_writers);
 	guest_forget(&g);
 	guest_watch(&g, 4);
 	CHECK(g.n_chunks > 0);
@@ -716,7 +716,7 @@ static void test_several_writers(void)
 	guest_write_to(&g, 1, 1);
 	guest_size(&g, 0, 30 + 2 * GUEST_EVENT);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK(g.ring.several_writers);
+	CHECK(g.ring.proof.several_writers);
 	guest_watch(&g, 3);
 	CHECK_EQ_UINT(g.n_gaps, 1);
 	gap_is(0, 0, 1, false, RING_GAP_DAMAGED);
@@ -733,14 +733,14 @@ static void test_old_bytes_under_new_number(void)
 	mprof_store16(guest_packet(&g, 6) + 24, 6);
 	for (unsigned i = 0; i < 5; i++)
 		CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK_EQ_UINT(g.ring.active, 6);
-	CHECK_EQ_UINT(g.ring.seen, 30);
-	CHECK(g.ring.stale_since != 0);
+	CHECK_EQ_UINT(g.ring.writer.active, 6);
+	CHECK_EQ_UINT(g.ring.writer.seen, 30);
+	CHECK(g.ring.reference.stale_since != 0);
 	guest_forget(&g);
 	guest_watch(&g, 4);
-	CHECK_EQ_UINT(g.ring.stale_since, 0);
-	CHECK_EQ_UINT(g.ring.sequence, 6);
-	CHECK_EQ_UINT(g.ring.offset, 30 + 2 * GUEST_EVENT);
+	CHECK_EQ_UINT(g.ring.reference.stale_since, 0);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 6);
+	CHECK_EQ_UINT(g.ring.cursor.offset, 30 + 2 * GUEST_EVENT);
 	for (unsigned i = 0; i < g.n_chunks; i++)
 		CHECK(!g.chunks[i].clock);
 	CHECK_EQ_UINT(g.n_gaps, 0);
@@ -759,9 +759,9 @@ static void test_old_time_of_left_packet(void)
 	guest_size(&g, 6, 30 + GUEST_EVENT);
 	mprof_store16(guest_packet(&g, 7) + 24, 7);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK_EQ_UINT(g.ring.active, 7);
-	CHECK_EQ_UINT(g.ring.seen, 30);
-	CHECK(g.ring.stale_since != 0);
+	CHECK_EQ_UINT(g.ring.writer.active, 7);
+	CHECK_EQ_UINT(g.ring.writer.seen, 30);
+	CHECK(g.ring.reference.stale_since != 0);
 }
 
 /*
@@ -781,7 +781,7 @@ static void test_dead_while_emptying(void)
 				mprof_store64(p + 30, 0);
 			mprof_store16(p + 26, MPROF_PACKET_EMPTY_BITS);
 			CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
-			CHECK_EQ_UINT(g.ring.sequence, newest - 4);
+			CHECK_EQ_UINT(g.ring.cursor.sequence, newest - 4);
 			CHECK_EQ_INT(guest_look(&g), 0);
 			gap_is(0, newest - 4, newest - 3, false, RING_GAP_DAMAGED);
 			CHECK_EQ_UINT(g.ring.counters.bad_sizes, 1);
@@ -807,8 +807,8 @@ static void stand_still(uint64_t more)
 	guest_write_to(&g, 5, 15);
 	guest_watch(&g, 1);
 	guest_watch(&g, 2);
-	CHECK_EQ_UINT(g.ring.sequence, 6);
-	CHECK_EQ_UINT(g.ring.offset, 30 + GUEST_EVENT);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 6);
+	CHECK_EQ_UINT(g.ring.cursor.offset, 30 + GUEST_EVENT);
 	guest_write_to(&g, 6, 15);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	mprof_store16(guest_packet(&g, 7) + 24, 7);
@@ -827,56 +827,56 @@ static void test_clock_stands_still(void)
 
 	stand_still(1);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK_EQ_UINT(g.ring.seen, 30 + 2 * GUEST_EVENT);
+	CHECK_EQ_UINT(g.ring.writer.seen, 30 + 2 * GUEST_EVENT);
 	stand_still(0);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK_EQ_UINT(g.ring.active, 7);
-	CHECK_EQ_UINT(g.ring.seen, 30);
-	CHECK(g.ring.stale_since != 0);
+	CHECK_EQ_UINT(g.ring.writer.active, 7);
+	CHECK_EQ_UINT(g.ring.writer.seen, 30);
+	CHECK(g.ring.reference.stale_since != 0);
 	/* A second ago: it was read as another one in the lap before. */
-	g.ring.stale_since -= 2 * NS_PER_S;
-	g.ring.slots[g.ring.slot].has_before = true;
-	g.ring.slots[g.ring.slot].before = 1;
+	g.ring.reference.stale_since -= 2 * NS_PER_S;
+	g.ring.slots[g.ring.writer.slot].has_before = true;
+	g.ring.slots[g.ring.writer.slot].before = 1;
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK_EQ_UINT(g.ring.seen, 30 + 2 * GUEST_EVENT);
-	CHECK(g.ring.slots[g.ring.slot].clock);
+	CHECK_EQ_UINT(g.ring.writer.seen, 30 + 2 * GUEST_EVENT);
+	CHECK(g.ring.slots[g.ring.writer.slot].clock);
 	guest_forget(&g);
 	at = (struct ring_mark){.sequence = 7, .offset = 30};
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
 	CHECK_EQ_UINT(g.n_tails, 1);
 	CHECK(g.chunks[0].clock);
 	/* A packet that is started afresh is measured afresh. */
-	g.ring.sequence = 7;
-	g.ring.offset = 30;
+	g.ring.cursor.sequence = 7;
+	g.ring.cursor.offset = 30;
 	mprof_store64(guest_packet(&g, 7) + 30, g.time + 5);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK(!g.ring.slots[g.ring.slot].clock);
+	CHECK(!g.ring.slots[g.ring.writer.slot].clock);
 	/* The next packet is waited for anew. */
 	stand_still(0);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	g.ring.stale_since -= 2 * NS_PER_S;
+	g.ring.reference.stale_since -= 2 * NS_PER_S;
 	mprof_store16(guest_packet(&g, 8) + 24, 8);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK_EQ_UINT(g.ring.active, 8);
-	CHECK_EQ_UINT(g.ring.seen, 30);
+	CHECK_EQ_UINT(g.ring.writer.active, 8);
+	CHECK_EQ_UINT(g.ring.writer.seen, 30);
 	/* A packet is seen empty under its number. */
-	CHECK(!g.ring.saw_empty);
+	CHECK(!g.ring.writer.saw_empty);
 	guest_turn(&g);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK(g.ring.saw_empty);
+	CHECK(g.ring.writer.saw_empty);
 	/* The same one as in the lap before, or none that is known. */
 	for (unsigned known = 0; known < 2; known++) {
 		stand_still(0);
 		CHECK_EQ_INT(guest_look(&g), 0);
-		g.ring.stale_since -= 2 * NS_PER_S;
-		g.ring.slots[g.ring.slot].has_before = known;
-		g.ring.slots[g.ring.slot].before = mprof_load64(guest_packet(&g, 7) + 30);
+		g.ring.reference.stale_since -= 2 * NS_PER_S;
+		g.ring.slots[g.ring.writer.slot].has_before = known;
+		g.ring.slots[g.ring.writer.slot].before = mprof_load64(guest_packet(&g, 7) + 30);
 		CHECK_EQ_INT(guest_look(&g), 0);
-		CHECK_EQ_UINT(g.ring.seen, 30);
+		CHECK_EQ_UINT(g.ring.writer.seen, 30);
 		/* Until it was seen empty under its number. */
-		g.ring.saw_empty = true;
+		g.ring.writer.saw_empty = true;
 		CHECK_EQ_INT(guest_look(&g), 0);
-		CHECK_EQ_UINT(g.ring.seen, 30 + 2 * GUEST_EVENT);
+		CHECK_EQ_UINT(g.ring.writer.seen, 30 + 2 * GUEST_EVENT);
 	}
 }
 
@@ -895,18 +895,18 @@ static void test_guessed_reference(void)
 		guest_size(&g, 6, 30);
 		mprof_store64(guest_packet(&g, 6) + 30, g.time + 10);
 		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
-		CHECK_EQ_UINT(g.ring.sequence, 100);
-		CHECK(g.ring.has_reference && g.ring.guessed_reference);
-		CHECK_EQ_UINT(g.ring.reference, mprof_load64(guest_packet(&g, 7) + 30));
+		CHECK_EQ_UINT(g.ring.cursor.sequence, 100);
+		CHECK(g.ring.reference.known && g.ring.reference.guessed);
+		CHECK_EQ_UINT(g.ring.reference.first, mprof_load64(guest_packet(&g, 7) + 30));
 		CHECK_EQ_INT(guest_look(&g), 0);
-		CHECK_EQ_UINT(g.ring.seen, fresh ? guest_full(&g) : 30);
+		CHECK_EQ_UINT(g.ring.writer.seen, fresh ? guest_full(&g) : 30);
 	}
 	/* A new ring has nothing to be measured by. */
 	guest_new(&g, 4, SMALL);
 	guest_write_to(&g, 0, 3);
 	mprof_store64(guest_packet(&g, 2) + 30, g.time + 10);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
-	CHECK(!g.ring.has_reference);
+	CHECK(!g.ring.reference.known);
 }
 
 /* Of a dead ring the first timestamp before the newest packet's is read again: it may have been read half-written. */
@@ -917,9 +917,9 @@ static void test_dead_reference(void)
 	read_to_five(4, SMALL);
 	guest_write_to(&g, 6, 3);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK_EQ_UINT(g.ring.active, 6);
+	CHECK_EQ_UINT(g.ring.writer.active, 6);
 	mprof_store64(guest_packet(&g, 5) + 30, g.time + 10);
-	g.ring.slots[g.ring.slot].has_before =
+	g.ring.slots[g.ring.writer.slot].has_before =
 		false; /* else one that differs would do, as the clock may have stepped */
 	ring_died(&g.ring, true);
 	guest_forget(&g);
@@ -996,7 +996,7 @@ static void change_once(uint64_t sequence, bool back, unsigned load)
 		guest_write_to(&g, sequence, 1);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	guest_watch(&g, 4);
-	start = ring_cursor(&g.ring);
+	start = g.ring.cursor;
 	guest_watch(&g, 3);
 	if (back) {
 		ring_rewind(&g.ring, &start, false);
@@ -1038,15 +1038,15 @@ static void test_started_afresh(void)
 	guest_new(&g, 4, SMALL);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	guest_watch(&g, 2);
-	CHECK_EQ_UINT(g.ring.n_marks, 1);
+	CHECK_EQ_UINT(g.ring.proof.n_marks, 1);
 	g.time += 1000;
 	guest_format(&g);
 	guest_event(&g);
 	guest_event(&g);
 	guest_watch(&g, 1);
-	CHECK_EQ_UINT(g.ring.n_marks, 0);
+	CHECK_EQ_UINT(g.ring.proof.n_marks, 0);
 	guest_watch(&g, 1);
-	CHECK_EQ_UINT(g.ring.n_marks, 1);
+	CHECK_EQ_UINT(g.ring.proof.n_marks, 1);
 	CHECK_EQ_UINT(g.handed, 0);
 	guest_watch(&g, 1);
 	CHECK_EQ_UINT(g.handed, 3 * GUEST_EVENT);
@@ -1084,7 +1084,7 @@ static void test_empty_packet(void)
 		CHECK_EQ_INT(guest_look(&g), 0);
 		guest_turn(&g);
 		CHECK_EQ_INT(guest_look(&g), 0);
-		CHECK_EQ_UINT(g.ring.active, q < 3 ? q : 4);
+		CHECK_EQ_UINT(g.ring.writer.active, q < 3 ? q : 4);
 	}
 }
 
@@ -1156,7 +1156,7 @@ static void test_resume_same_packet(void)
 	resume.sequence = 6;
 	resume.offset = 30;
 	resume_look(&resume, 0);
-	CHECK_EQ_UINT(g.ring.active, 5);
+	CHECK_EQ_UINT(g.ring.writer.active, 5);
 	guest_write_to(&g, 6, 1);
 	guest_watch(&g, 3);
 	CHECK_EQ_UINT(g.n_gaps, 0);
@@ -1173,7 +1173,7 @@ static void test_resume_lapped(void)
 	gap_is(0, 5, 6, false, RING_GAP_RESTART);
 	CHECK_EQ_UINT(g.gaps[0].after_offset, resume.offset);
 	CHECK_EQ_UINT(g.chunks[0].sequence, 6);
-	CHECK(!g.ring.restarted);
+	CHECK(!g.ring.restart.pending);
 
 	/* Long ago: the count can have gone round. */
 	resume = resume_five();
@@ -1193,7 +1193,7 @@ static void test_resume_lapped(void)
 	resume.last_real -= 60 * NS_PER_S;
 	resume_look(&resume, 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
-	CHECK(!g.ring.restart_at_least);
+	CHECK(!g.ring.restart.at_least);
 }
 
 /* The counts look as if nothing had passed, and the packet is another. */
@@ -1256,7 +1256,7 @@ static void test_skip_and_seek(void)
 		CHECK_EQ_INT(guest_look(&g), 0);
 	}
 	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
-	CHECK_EQ_UINT(g.ring.active, 18);
+	CHECK_EQ_UINT(g.ring.writer.active, 18);
 	/* No room for the gap: it goes on skipping. */
 	g.takes_no_gap = true;
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), RING_E_FULL);
@@ -1274,7 +1274,7 @@ static void test_skip_and_seek(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	g.ring.looked_at = clock_mono();
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, true), 0);
-	CHECK_EQ_UINT(g.ring.sequence, 37);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 37);
 }
 
 /* A restart after a lap, of a ring of which only snapshots are wanted: one gap says all, at the next snapshot. */
@@ -1291,12 +1291,12 @@ static void test_seek_after_restart(void)
 		CHECK_EQ_UINT(g.n_gaps, 0);
 		g.takes_no_gap = true;
 		CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), RING_E_FULL);
-		CHECK(g.ring.restarted);
+		CHECK(g.ring.restart.pending);
 		g.takes_no_gap = false;
 		g.ring.looked_at = clock_mono();
 		CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), 0);
 		gap_is(0, 5, 10, at_least, RING_GAP_POLICY);
-		CHECK(!g.ring.restarted);
+		CHECK(!g.ring.restart.pending);
 		CHECK_EQ_INT(guest_look(&g), 0);
 		CHECK_EQ_UINT(g.n_gaps, 1);
 	}
@@ -1319,7 +1319,7 @@ static void test_capture(void)
 	CHECK(g.chunks[0].unproven && !g.chunks[0].last && !g.chunks[0].clock);
 	CHECK_EQ_UINT(g.tail_last, g.time - 1);
 	CHECK_EQ_UINT(at.sequence, 1);
-	CHECK_EQ_UINT(g.ring.offset, 30 + 4 * GUEST_EVENT);
+	CHECK_EQ_UINT(g.ring.cursor.offset, 30 + 4 * GUEST_EVENT);
 
 	/* One that was begun goes on where it was. */
 	at = (struct ring_mark){0, 30 + 5 * GUEST_EVENT};
@@ -1331,7 +1331,7 @@ static void test_capture(void)
 	guest_write_to(&g, 2, 4);
 	g.room_for = 0;
 	CHECK_EQ_INT(guest_look(&g), RING_E_FULL);
-	CHECK_EQ_UINT(g.ring.active, 1);
+	CHECK_EQ_UINT(g.ring.writer.active, 1);
 	guest_forget(&g);
 	at = (struct ring_mark){0};
 	g.room_for = 1;
@@ -1365,7 +1365,7 @@ static void test_capture_lapped(void)
 		CHECK_EQ_INT(guest_look(&g), 0);
 	}
 	g.ring.held = false;
-	CHECK_EQ_UINT(g.ring.active, 4);
+	CHECK_EQ_UINT(g.ring.writer.active, 4);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
 	CHECK_EQ_UINT(g.n_tails, 0);
 }
@@ -1496,7 +1496,7 @@ static void test_dead_missing(void)
 		at = (struct ring_mark){0};
 		CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
 		CHECK_EQ_UINT(g.ring.n, 7);
-		CHECK_EQ_UINT(g.ring.sequence, 4);
+		CHECK_EQ_UINT(g.ring.cursor.sequence, 4);
 		CHECK_EQ_INT(guest_look(&g), 0);
 		CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 		CHECK_EQ_UINT(g.n_gaps, missing);
@@ -1525,7 +1525,7 @@ static void dead_between_halves(uint32_t room, unsigned events)
 	ring_died(&g.ring, true);
 	guest_forget(&g);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
-	CHECK_EQ_UINT(g.tail, used - g.ring.offset);
+	CHECK_EQ_UINT(g.tail, used - g.ring.cursor.offset);
 	CHECK_EQ_UINT(g.tail_last, g.time - 1);
 }
 
@@ -1581,7 +1581,7 @@ static void test_left(void)
 	at = (struct ring_mark){0};
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	g.ring.sequence = 7;
+	g.ring.cursor.sequence = 7;
 	g.started = false;
 	g.after_gap = true;
 	guest_forget(&g);
@@ -1614,12 +1614,12 @@ static void test_left_of_tail(void)
 	CHECK_EQ_UINT(at.sequence, 10);
 	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), 0);
 	CHECK_EQ_UINT(left, 5 * GUEST_EVENT);
-	CHECK_EQ_UINT(g.ring.sequence, 9);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 9);
 	/* No room for it, and it is declared lost behind what was taken. */
 	CHECK_EQ_INT(ring_abandon(&g.ring, &g.sink, &at), 0);
 	gap_is(0, 10, 11, false, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(g.gaps[0].after_offset, 30);
-	CHECK_EQ_UINT(g.ring.sequence, 11);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 11);
 
 	/* Two packets of a tail are left, and there is room for one. */
 	dead_ring(10, 5);
@@ -1637,7 +1637,7 @@ static void test_left_of_tail(void)
 	CHECK_EQ_UINT(g.gaps[0].after_offset, 30 + 2 * GUEST_EVENT);
 	CHECK_EQ_UINT(at.sequence, 10);
 	CHECK_EQ_UINT(at.offset, 30);
-	CHECK_EQ_UINT(g.ring.sequence, 9);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 9);
 
 	/* Nothing was taken of a dead ring, and there is no room at all. */
 	dead_ring(10, 5);
@@ -1660,7 +1660,7 @@ static void test_dead_damaged(void)
 	dead_ring(10, 5);
 	mprof_store32(guest_packet(&g, 9) + 26, 7);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK_EQ_UINT(g.ring.sequence, 8);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 8);
 	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), 0);
 	CHECK_EQ_UINT(left, (15 + 5) * GUEST_EVENT);
 	guest_forget(&g);
@@ -1676,10 +1676,10 @@ static void test_rewind(void)
 	struct ring_cursor start, later;
 
 	read_to_five(4, LARGE);
-	start = ring_cursor(&g.ring);
+	start = g.ring.cursor;
 	guest_write_to(&g, 6, 1);
 	guest_watch(&g, 6);
-	later = ring_cursor(&g.ring);
+	later = g.ring.cursor;
 	CHECK_EQ_UINT(later.sequence, 6);
 	CHECK(later.has_taken_first);
 	CHECK(!ring_owes(&g.ring));
@@ -1694,12 +1694,12 @@ static void test_rewind(void)
 	CHECK(ring_owes(&g.ring));
 	guest_watch(&g, 4);
 	CHECK(!ring_owes(&g.ring));
-	CHECK_EQ_UINT(g.ring.sequence, 6);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 6);
 
 	/* What went meanwhile is a gap from where it went back to; "at least" is kept with it. */
 	for (int at_least = 0; at_least < 2; at_least++) {
 		read_to_five(4, LARGE);
-		start = ring_cursor(&g.ring);
+		start = g.ring.cursor;
 		guest_watch(&g, 6);
 		ring_rewind(&g.ring, &start, at_least);
 		guest_jump(&g, 20, 5);
@@ -1709,7 +1709,7 @@ static void test_rewind(void)
 		g.ring.looked_at = clock_mono();
 		CHECK_EQ_INT(guest_look(&g), 0);
 		gap_is(0, 5, 18, at_least, RING_GAP_LAPPED);
-		CHECK(!g.ring.rewound && !g.ring.rewound_at_least);
+		CHECK(!g.ring.debt.rewound && !g.ring.debt.at_least);
 	}
 }
 
@@ -1720,7 +1720,7 @@ static void test_rewind_of_dead(void)
 	struct ring_mark at = {0};
 
 	read_to_five(4, SMALL);
-	start = ring_cursor(&g.ring);
+	start = g.ring.cursor;
 	guest_watch(&g, 3);
 	ring_rewind(&g.ring, &start, false);
 	ring_died(&g.ring, true);
@@ -1741,7 +1741,7 @@ static void test_rewind_to_emptied(void)
 	struct ring_cursor start;
 
 	read_to_five(4, LARGE);
-	start = ring_cursor(&g.ring);
+	start = g.ring.cursor;
 	guest_watch(&g, 3);
 	ring_rewind(&g.ring, &start, false);
 	guest_write_to(&g, 8, 9);
@@ -1762,7 +1762,7 @@ static void test_rewind_and_skip(void)
 	struct ring_cursor start;
 
 	read_to_five(4, LARGE);
-	start = ring_cursor(&g.ring);
+	start = g.ring.cursor;
 	guest_watch(&g, 3);
 	ring_rewind(&g.ring, &start, true);
 	ring_skip(&g.ring);
@@ -1770,7 +1770,7 @@ static void test_rewind_and_skip(void)
 	g.next_offset = start.offset;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 6, true, RING_GAP_LAPPED);
-	CHECK(!g.ring.rewound);
+	CHECK(!g.ring.debt.rewound);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.n_gaps, 1);
 }
@@ -1784,7 +1784,7 @@ static void test_forfeit(void)
 		read_to_five(4, LARGE);
 		CHECK_EQ_INT(ring_forfeit(&g.ring, &g.sink), 0);
 		CHECK_EQ_UINT(g.n_gaps, 0);
-		start = ring_cursor(&g.ring);
+		start = g.ring.cursor;
 		guest_write_to(&g, 6, 1);
 		guest_watch(&g, 6);
 		ring_rewind(&g.ring, &start, at_least);
@@ -1796,21 +1796,21 @@ static void test_forfeit(void)
 		g.next_sequence = start.sequence;
 		g.takes_no_gap = true;
 		CHECK_EQ_INT(ring_forfeit(&g.ring, &g.sink), RING_E_FULL);
-		CHECK(g.ring.rewound);
+		CHECK(g.ring.debt.rewound);
 		g.takes_no_gap = false;
 		CHECK_EQ_INT(ring_forfeit(&g.ring, &g.sink), 0);
 		gap_is(0, 5, 7, at_least, RING_GAP_LAPPED);
 		CHECK(!ring_owes(&g.ring));
-		CHECK(!g.ring.rewound && !g.ring.rewound_at_least);
+		CHECK(!g.ring.debt.rewound && !g.ring.debt.at_least);
 	}
 	/* It was at the beginning of a packet: that one is not lost. */
 	read_to_five(4, LARGE);
-	start = ring_cursor(&g.ring);
+	start = g.ring.cursor;
 	guest_write_to(&g, 5, (LARGE - 31) / GUEST_EVENT);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	guest_watch(&g, 2);
-	CHECK_EQ_UINT(g.ring.sequence, 6);
-	CHECK_EQ_UINT(g.ring.offset, 30);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 6);
+	CHECK_EQ_UINT(g.ring.cursor.offset, 30);
 	ring_rewind(&g.ring, &start, false);
 	guest_forget(&g);
 	g.next_sequence = start.sequence;

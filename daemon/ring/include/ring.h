@@ -74,100 +74,139 @@ struct ring_resume {
 	uint64_t last_real;	  /* dom0's wall time, ns, when that was copied */
 };
 
+/* A position: OFFSET in packet SEQUENCE. */
 struct ring_mark {
 	uint64_t sequence;
 	uint32_t offset;
 };
 #define RING_MARKS 3u
 
-/* The cursor: everything before it was handed over or declared lost. */
-struct ring_cursor {
-	uint64_t sequence;
-	uint32_t offset;
-	bool has_taken_first;
-	uint64_t first;	      /* first timestamp of the packet at the cursor, where offset is past its start */
-	uint64_t taken_first; /* of the packet taken before that one */
-};
-
 /* A load of a packet's count and size that showed one state of the header. */
 struct ring_header {
 	uint16_t count, low, high;
 };
 
+/* The place of a packet in the ring. AT, BYTES, CUT and MISSING are read at attach and never change. */
 struct ring_slot {
-	uint64_t at;	 /* of the packet in the ring, bytes */
-	uint32_t bytes;	 /* the packet's room */
-	uint32_t final;	 /* what the writer left in it; 0 while it is not known */
-	uint64_t first;	 /* first timestamp of the incarnation seen last ... */
-	uint64_t before; /* ... and of the one before that */
-	uint16_t count;	 /* count seen last */
+	uint64_t at;	 /* offset in the ring, bytes */
+	uint32_t bytes;	 /* size of the place */
+	uint32_t final;	 /* content size when the writer left the packet; 0 = not known */
+	uint64_t first;	 /* first timestamp of the last incarnation seen */
+	uint64_t before; /* first timestamp of the incarnation before that one */
+	uint16_t count;	 /* last count seen */
 	bool has_first;
 	bool has_before;
-	bool clock;   /* accepted although its first timestamp is not newer than the packet's before */
-	bool damaged; /* left with an impossible size */
-	bool cut;     /* the file ends inside it ... */
-	bool missing; /* ... or before it: nothing of it can be loaded */
+	bool clock;   /* accepted although its first timestamp is not newer than that of the packet before */
+	bool damaged; /* the writer left it with an impossible size */
+	bool cut;     /* the file ends inside it */
+	bool missing; /* the file ends before it: none of its bytes can be loaded */
 };
 
-/* Counters, for the metrics. */
+/* Counters for the metrics. */
 struct ring_counters {
 	uint64_t looks;
 	uint64_t bytes;	    /* proven bytes copied */
 	uint64_t unsteady;  /* header loads that never agreed */
 	uint64_t bad_sizes; /* impossible sizes, refused */
 	uint64_t dropped;   /* copies dropped because the packet changed under them */
-	uint64_t lapped;
+	uint64_t lapped;    /* times that the writer was lost */
 };
 
-struct ring {
-	const struct memory *memory;
-	uint64_t bytes;
-	struct ring_slot *slots;
-	uint32_t n;
-	bool several_writers; /* a confirmed size fell: nothing is proven any more */
-	bool skipping;	      /* looks keep track but copy nothing */
-
-	uint64_t active;    /* the packet the writer is believed to be in */
-	uint32_t slot;	    /* where that is */
-	uint64_t reference; /* an active packet's first timestamp must be newer than this */
-	bool has_reference;
-	bool guessed_reference; /* taken from other packets than the one before the active */
-	unsigned behind;	/* looks in a row at which the newest packet seemed to be behind the active one */
-	bool saw_empty;		/* the active packet was seen empty under its number */
-	uint64_t
-		stale_since; /* CLOCK_MONOTONIC ns since when the active packet's first timestamp has not been fresh; 0 = it is */
-	struct ring_header candidate;
-	bool has_candidate;
-	bool confirmed; /* a candidate of the active packet was confirmed in this look */
-
-	struct ring_mark marks[RING_MARKS]; /* confirmed positions, oldest first */
-	uint32_t n_marks;
-
-	struct ring_mark proven,
-		settled;    /* where stores may be seen out of order: up to where it was proven, and a look before */
-	uint64_t proven_at; /* LOOKED_AT of the look that set PROVEN */
-
-	uint64_t sequence; /* the cursor: everything before it was handed over or declared lost */
+/*
+ * The cursor. Everything before it was handed over or declared lost. Only a rewind moves it back. FIRST is valid where OFFSET is past
+ * the packet header, TAKEN_FIRST where HAS_TAKEN_FIRST.
+ */
+struct ring_cursor {
+	uint64_t sequence;
 	uint32_t offset;
-	uint64_t first;	      /* first timestamp of the packet at the cursor, where offset is past its start */
-	uint64_t taken_first; /* of the packet taken before that one */
 	bool has_taken_first;
-	bool restarted; /* what was lost before attach is still to be declared */
-	bool restart_at_least;
-	struct ring_mark
-		owed; /* where the cursor was before it went back: up to here all is to be had again, or declared */
-	bool rewound; /* it went back since the last look ... */
-	bool rewound_at_least; /* ... past a gap that said "at least" */
-	bool dead;	       /* nobody writes any more */
-	bool held;	       /* looks follow the writer without copying */
+	uint64_t first;	      /* first timestamp of the packet at the cursor */
+	uint64_t taken_first; /* first timestamp of the packet taken before that one */
+};
+
+/*
+ * The writer, as far as it was followed. Packet ACTIVE is the one that the writer is believed to be in, and lies in slot SLOT; the
+ * writer left every packet that was followed before it, so their slots have FINAL. SEEN is at least the size of a packet header.
+ */
+struct ring_writer {
+	uint64_t active;
+	uint32_t slot;
+	uint32_t seen;		      /* content size of the active packet when last seen */
+	uint64_t written;	      /* bytes the writer was seen to write since attach, for the cadence */
+	bool saw_empty;		      /* the active packet was seen empty under its number */
+	unsigned behind;	      /* looks in a row at which the newest packet seemed to be behind the active one */
+	struct ring_header candidate; /* a size of the active packet that waits for its confirmation (rule 3) */
+	bool has_candidate;
+	bool confirmed; /* a candidate was confirmed in this look */
+};
+
+/*
+ * What decides whether the active packet's first timestamp is fresh (rule 2): it must be newer than FIRST. Where KNOWN is false, any
+ * first timestamp but 0 is fresh. STALE_SINCE is 0 exactly while no stale one was seen.
+ */
+struct ring_reference {
+	uint64_t first;
+	bool known;
+	bool guessed;	      /* taken from other packets than the one before the active one */
+	uint64_t stale_since; /* CLOCK_MONOTONIC ns of the first look that saw a stale first timestamp */
+};
+
+/*
+ * Confirmed positions of the writer. The N_MARKS marks rise strictly, none is past the writer, and everything up to a mark but the
+ * newest is complete (rule 4). Where stores may be seen out of order, bytes count as proven one look later: up to SETTLED.
+ */
+struct ring_proof {
+	struct ring_mark marks[RING_MARKS]; /* oldest first */
+	uint32_t n_marks;
+	struct ring_mark proven;  /* limit of the look that set it */
+	struct ring_mark settled; /* limit of the look before that one */
+	uint64_t proven_at;	  /* LOOKED_AT of the look that set PROVEN */
+	bool several_writers;	  /* a confirmed size fell: no byte is proven any more */
+};
+
+/* Loss before the attach, to be declared at the first look. While PENDING, ACTIVE is where the declared gap ends. */
+struct ring_restart {
+	bool pending;
+	bool at_least; /* the number of packets is known modulo 65,536 only */
+};
+
+/*
+ * Debt after a rewind: bytes from the cursor up to OWED were handed over, taken back, and neither copied again nor declared lost since.
+ * There is no debt where the cursor is at OWED or past it.
+ */
+struct ring_debt {
+	struct ring_mark owed;
+	bool rewound;  /* the cursor went back since the last look: the writer is to be found anew */
+	bool at_least; /* it went back past a gap that said "at least" */
+};
+
+/* The bytes of the two headers that show any change, as of the last look. While KNOWN, equal bytes mean that nothing changed. */
+struct ring_glance {
+	uint8_t bytes[20];
+	bool known;
+	uint64_t unsteady; /* counters.unsteady after the last look */
+};
+
+/* An attached ring. Only the files of daemon/ring write its fields. */
+struct ring {
+	const struct memory *memory; /* borrowed */
+	uint64_t bytes;
+	struct ring_slot *slots; /* N of them, owned */
+	uint32_t n;
+
+	struct ring_cursor cursor;
+	struct ring_writer writer;
+	struct ring_reference reference;
+	struct ring_proof proof;
+	struct ring_restart restart;
+	struct ring_debt debt;
+	struct ring_glance glance;
+
+	bool skipping; /* looks follow the writer and copy nothing, until ring_seek */
+	bool held;     /* the same, during a call of ring_left, ring_newest or ring_abandon */
+	bool dead;     /* nobody writes any more */
 
 	uint64_t looked_at; /* CLOCK_MONOTONIC ns of the last look */
-	uint64_t written;   /* bytes the writer was seen to write since attach, for the cadence */
-	uint32_t seen;	    /* size of the active packet at the last look */
-	uint8_t hint[20];   /* the two headers' bytes at the last look: equal ones need no closer look */
-	bool has_hint;
-	uint64_t unsteady_seen; /* counters.unsteady at the last look */
-
 	struct ring_counters counters;
 };
 
@@ -201,11 +240,10 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 void ring_skip(struct ring *ring);
 int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead);
 
-/* The cursor as it is now: inside a call of the sink, where it was before what is being handed over. */
-struct ring_cursor ring_cursor(const struct ring *ring);
 /*
- * What was handed over since TO was taken back: the next look copies it again, or what of it is still there, and declares the rest lost.
- * AT_LEAST: a gap was taken back with it that said so.
+ * Move the cursor back to TO, a copy of ring->cursor (inside a call of the sink: the cursor before what is being handed over), because what
+ * was handed over since was taken back. The next look copies what is still there again and declares the rest lost. AT_LEAST: a gap that
+ * said "at least" was taken back with it.
  */
 void ring_rewind(struct ring *ring, const struct ring_cursor *to, bool at_least);
 /* Is something that was taken back not had again yet? */
