@@ -21,7 +21,7 @@
 #define BATCH_NS      (10 * NS_PER_MS) /* looks in one go, before other events have their turn */
 #define STATUS_NS     (10 * NS_PER_S)
 #define FILE_CHECK_NS NS_PER_S
-#define LOOK_NICE     (-10)
+#define POLL_NICE     (-10)
 #define FLUSH_LEVEL   3
 
 /* ---- the schedule -------------------------------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 	(void)events;
 	if (read(fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
 		return -errno;
-	archivist_state(c->archivist, &c->archive);
+	commit_thread_state(c->commit_thread, &c->archive);
 	c->shared.archiving = c->archive.archiving;
 	if (c->control)
 		control_committed(c->control);
@@ -152,7 +152,7 @@ static int archive_open(struct collector *c, const char *state, char *sentence, 
 		return r < 0 ? r : -EIO;
 	r = archive_writer_last_ids(w, &c->shared.last_run, &c->shared.last_stream, &c->shared.last_capture);
 	if (r == 0)
-		r = archive_writer_resume(w, collector_know, c);
+		r = archive_writer_resume(w, collector_resume_add, c);
 	if (r) {
 		snprintf(sentence, size, "the archive in %s cannot be read: error=%s", state,
 			 strerror(r < 0 ? -r : EIO));
@@ -163,7 +163,7 @@ static int archive_open(struct collector *c, const char *state, char *sentence, 
 		return r;
 	c->file_check.run = file_check_run;
 	collector_at(c, &c->file_check, clock_mono() + FILE_CHECK_NS);
-	return archivist_start(&c->archivist, &w, c->queue, c->config, c->wake);
+	return commit_thread_start(&c->commit_thread, &w, c->queue, c->config, c->wake);
 }
 
 static int loop_init(struct collector *c)
@@ -201,7 +201,7 @@ static int collector_open(struct collector *c, const struct collector_options *o
 	r = archive_open(c, options->state, sentence, size);
 	if (r)
 		return r;
-	archivist_state(c->archivist, &c->archive);
+	commit_thread_state(c->commit_thread, &c->archive);
 	r = control_open(&c->control, c, options->run, sentence, size);
 	if (r)
 		return r;
@@ -232,9 +232,9 @@ int collector_init(struct collector *c, const struct config *config, const struc
  * A look that comes late is packets lost, and costs little: this thread goes before others where it may (LimitNICE= in the unit).  Of
  * the calling thread only, on Linux.
  */
-static void prefer_looks(void)
+static void prefer_polls(void)
 {
-	if (setpriority(PRIO_PROCESS, 0, LOOK_NICE) < 0)
+	if (setpriority(PRIO_PROCESS, 0, POLL_NICE) < 0)
 		log_debug("Looks run at ordinary priority: error=%s", strerror(errno));
 }
 
@@ -242,7 +242,7 @@ int collector_run(struct collector *c)
 {
 	int r;
 
-	prefer_looks();
+	prefer_polls();
 
 	sd_notify(0, "READY=1");
 	r = sd_event_loop(c->event);
@@ -254,8 +254,8 @@ void collector_deinit(struct collector *c)
 {
 	if (c->source)
 		c->source->close(c->source);
-	if (c->archivist)
-		c->archivist = archivist_stop(c->archivist);
+	if (c->commit_thread)
+		c->commit_thread = commit_thread_stop(c->commit_thread);
 	c->control = control_close(c->control);
 	sd_event_source_unref(c->timer);
 	sd_event_unref(c->event);
@@ -264,5 +264,5 @@ void collector_deinit(struct collector *c)
 	opened_file_deinit(&c->file);
 	if (c->wake >= 0)
 		close(c->wake);
-	collector_forget(c);
+	collector_resume_free(c);
 }

@@ -6,7 +6,7 @@
 
 #include <systemd/sd-event.h>
 
-#include "archivist.h"
+#include "commit-thread.h"
 #include "guest.h"
 #include "opened.h"
 #include "schedule.h"
@@ -15,7 +15,7 @@
 struct control;
 
 /* What the archive knew of a stream when the process began, or of a run that has none (resume.stream 0); the texts are owned. */
-struct known_stream {
+struct resume_entry {
 	struct archive_resume resume;
 	bool settled; /* its run was taken up again, or is over */
 };
@@ -25,9 +25,9 @@ struct collector {
 	const struct config *config;
 	struct guest_shared shared;
 	struct queue *queue;
-	struct archivist *archivist;
-	struct archivist_state archive; /* as last seen */
-	int wake;			/* eventfd: the archivist has news */
+	struct commit_thread *commit_thread;
+	struct commit_thread_state archive; /* as last seen */
+	int wake;			    /* eventfd: the archivist has news */
 	struct schedule schedule;
 	struct opened_file file; /* of the archive */
 	struct task file_check;
@@ -35,8 +35,8 @@ struct collector {
 	uint64_t timer_at;
 	struct source *source;
 	struct control *control;
-	struct known_stream *known;
-	size_t n_known;
+	struct resume_entry *resume_index;
+	size_t n_resume;
 	uint64_t began; /* CLOCK_MONOTONIC ns */
 	int failed;	/* -errno that ended the loop */
 };
@@ -68,20 +68,20 @@ void collector_metrics(const struct collector *c, char *text, size_t size);
  * Stream NUMBER of the newest run that the archive had of this source and key, or NULL, also where that run is settled.  For number 0 it may be
  * a run of which no stream was put yet.
  */
-struct known_stream *collector_known(struct collector *c, const char *source, const char *key, uint32_t number);
+struct resume_entry *collector_resume_find(struct collector *c, const char *source, const char *key, uint32_t number);
 /* The newest run, settled or not, whose key begins with PREFIX: any of its streams.  NULL: none. */
-const struct archive_resume *collector_known_life(struct collector *c, const char *source, const char *prefix);
+const struct archive_resume *collector_resume_life(struct collector *c, const char *source, const char *prefix);
 /* Stream NUMBER of RUN, settled or not; NULL: the archive has none. */
-struct known_stream *collector_known_stream(struct collector *c, int64_t run, uint32_t number);
+struct resume_entry *collector_resume_stream(struct collector *c, int64_t run, uint32_t number);
 /* RUN goes on: it is settled, so that nobody takes it up again or calls it over. */
-void collector_taken_up(struct collector *c, int64_t run);
+void collector_resume_taken_up(struct collector *c, int64_t run);
 /* The run of KNOWN did not go on: it is settled, and ended while nobody looked unless the archive has it as ended. */
-void collector_over(struct collector *c, struct known_stream *known);
+void collector_resume_over(struct collector *c, struct resume_entry *entry);
 /* The same for every run of SOURCE that is not settled. */
-void collector_settle(struct collector *c, const char *source);
+void collector_resume_settle(struct collector *c, const char *source);
 
 /* For collector.c: remember (for archive_writer_resume; CONTEXT is the collector) and forget. */
-int collector_know(void *context, const struct archive_resume *resume);
-void collector_forget(struct collector *c);
+int collector_resume_add(void *context, const struct archive_resume *resume);
+void collector_resume_free(struct collector *c);
 
 #endif

@@ -108,7 +108,7 @@ static void order_answer(struct control *control, const struct order *order)
 
 void control_committed(struct control *control)
 {
-	const struct archivist_state *state = &control->collector->archive;
+	const struct commit_thread_state *state = &control->collector->archive;
 	struct order **at = &control->orders, *order;
 
 	while ((order = *at)) {
@@ -169,7 +169,7 @@ static void on_capture(struct control *control, struct control_asker asker, cons
 		control_error(control->server, asker, 503, "the capture cannot be taken now; ask again");
 		return;
 	}
-	c->source->nudge(c->source, (int64_t)run);
+	c->source->poll_soon(c->source, (int64_t)run);
 }
 
 /* patch-capture and delete-capture. */
@@ -237,7 +237,7 @@ static void on_damaged(struct control *control, struct control_asker asker, cons
 
 static void on_follow(struct control *control, struct control_asker asker)
 {
-	archivist_follow(control->collector->archivist, clock_mono() + FOLLOW_FOR_NS);
+	commit_thread_follow(control->collector->commit_thread, clock_mono() + FOLLOW_FOR_NS);
 	control_ok(control->server, asker);
 }
 
@@ -283,7 +283,7 @@ static void on_who(struct control *control, struct control_asker asker, const st
 		control_error(control->server, asker, 400, "who needs address=ADDRESS, where domid=NUMBER");
 		return;
 	}
-	if (!source || !source->who || !source->who(source, address, (uint32_t)domid, &guest)) {
+	if (!source || !source->identify || !source->identify(source, address, (uint32_t)domid, &guest)) {
 		control_error(control->server, asker, 404, "no such guest is known");
 		return;
 	}

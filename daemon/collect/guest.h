@@ -23,7 +23,7 @@ struct guest_shared {
 	int64_t last_run, last_stream, last_capture; /* identifiers given so far */
 	bool archiving;				     /* as the archivist last said */
 	struct {
-		uint64_t looks, bytes, gaps, lost_packets, skipped_packets, queue_full, bad_sizes, unsteady,
+		uint64_t polls, bytes, gaps, lost_packets, skipped_packets, queue_full, bad_sizes, unsteady,
 			dropped_copies, captures, refused_rings, evicted_bytes;
 	} counters;
 };

@@ -30,14 +30,14 @@ struct source {
 	/* The guest whose present run is RUN, or NULL.  Borrowed until control returns to the loop. */
 	struct guest *(*find)(struct source *source, int64_t run);
 	/* See to RUN at once: a capture was begun. */
-	void (*nudge)(struct source *source, int64_t run);
+	void (*poll_soon)(struct source *source, int64_t run);
 	/* How many guests run, and how many rings are attached. */
 	void (*count)(const struct source *source, size_t *guests, size_t *rings);
 	/*
 	 * Which guest has ADDRESS (NULL: has DOMID)?  False: none that is known.  NULL: guests have no addresses here.  Who asks by address has
 	 * its memory profile, so that it has a run from then on.
 	 */
-	bool (*who)(struct source *source, const char *address, uint32_t domid, struct source_guest *guest);
+	bool (*identify)(struct source *source, const char *address, uint32_t domid, struct source_guest *guest);
 	/* Say which guests offer their memory profile.  NULL: none does. */
 	void (*offers)(const struct source *source, source_offer *offer, void *context);
 	/* Return one sentence on why guests may not be found now, borrowed; "" if they are.  NULL: the source has nothing to say. */

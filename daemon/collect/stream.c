@@ -428,7 +428,7 @@ static int capture_begin(struct stream *stream, uint64_t now)
 	if (r == 0 && capture->dead)
 		r = fit(stream, now);
 	if (r == 0)
-		r = ring_look(&stream->ring, &stream->sink);
+		r = ring_poll(&stream->ring, &stream->sink);
 	if (r == RING_E_FULL && now < capture->give_up)
 		return r;
 	if (r != 0 && r != RING_E_FULL && !capture->dead)
@@ -480,16 +480,16 @@ static int capture_step(struct stream *stream, uint64_t now)
 /* ---- looks ---------------------------------------------------------------------------------------------------------- */
 
 /* A ring may have been skipped under the name that its guest had before. */
-static int plain_look(struct stream *stream)
+static int plain_poll(struct stream *stream)
 {
 	int r = 0;
 
 	if (stream->guest->policy.mode == POLICY_CONTINUOUS)
 		r = ring_seek(&stream->ring, &stream->sink, false);
-	return r ? r : ring_look(&stream->ring, &stream->sink);
+	return r ? r : ring_poll(&stream->ring, &stream->sink);
 }
 
-int stream_look(struct stream *stream, uint64_t now, uint64_t *next)
+int stream_poll(struct stream *stream, uint64_t now, uint64_t *next)
 {
 	struct guest *guest = stream->guest;
 	struct guest_shared *shared = guest->shared;
@@ -501,9 +501,9 @@ int stream_look(struct stream *stream, uint64_t now, uint64_t *next)
 	if (!stream->announced && guest_is_told(guest))
 		stream_announce(stream);
 	guest_period(guest, now);
-	r = stream->capture.wanted ? capture_step(stream, now) : plain_look(stream);
+	r = stream->capture.wanted ? capture_step(stream, now) : plain_poll(stream);
 	cost = clock_mono() - now;
-	shared->counters.looks++;
+	shared->counters.polls++;
 	count(shared, ring, &before);
 	if (stream->gap && now - stream->gap->queued > GAP_NS)
 		stream_flush(stream);

@@ -59,7 +59,7 @@ void stream_detach(struct stream *stream);
 /*
  * One look, and what policy and captures ask for.  The archive must have been told of its guest (guest_set_state).  *NEXT: when its cadence asks for the next, in CLOCK_MONOTONIC ns as NOW.  0, RING_E_FULL, RING_E_GONE, RING_E_RENEWED.
  */
-int stream_look(struct stream *stream, uint64_t now, uint64_t *next);
+int stream_poll(struct stream *stream, uint64_t now, uint64_t *next);
 
 /* Tell the archive of it, once, after its run.  guest_set_state does it for those that are attached, and a look makes it good.  -ENOMEM. */
 int stream_announce(struct stream *stream);

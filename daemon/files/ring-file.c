@@ -62,7 +62,7 @@ int ring_file_compare(const void *a, const void *b)
 static void file_pending(struct ring_file *file, uint64_t now)
 {
 	guest_deinit(&file->guest);
-	file->known = NULL;
+	file->resume = NULL;
 	file->state = FILE_PENDING;
 	file->retry = RING_FILE_RETRY_MIN;
 	file->tries = 0;
@@ -168,13 +168,13 @@ static void file_rest(struct ring_file *file, const struct archive_resume *resum
 			  (long long)file->guest.run);
 	}
 	file->state = FILE_REST;
-	file->unlooked = true;
+	file->unpolled = true;
 	ring_file_at(file, now + REST_NS);
 }
 
 static void file_attached(struct ring_file *file, const struct stat *st, bool dead, uint64_t now)
 {
-	const struct archive_resume *resume = file->known ? &file->known->resume : NULL;
+	const struct archive_resume *resume = file->resume ? &file->resume->resume : NULL;
 
 	file->refused = false;
 	file_name_again(file);
@@ -182,7 +182,7 @@ static void file_attached(struct ring_file *file, const struct stat *st, bool de
 	file->written = file->stream.ring.writer.written;
 	file->grew = now;
 	if (resume)
-		collector_taken_up(file->dir->collector, resume->run);
+		collector_resume_taken_up(file->dir->collector, resume->run);
 	if (dead && file_rests(resume, st)) {
 		file_rest(file, resume, now);
 		return;
@@ -224,8 +224,9 @@ static int file_identify(struct ring_file *file)
 	if (r)
 		return r;
 	identity.key = key;
-	file->known = collector_known(c, "dir", key, 0);
-	return guest_init(&file->guest, &c->shared, &identity, file->known ? file->known->resume.run : 0, PATIENCE_NS);
+	file->resume = collector_resume_find(c, "dir", key, 0);
+	return guest_init(&file->guest, &c->shared, &identity, file->resume ? file->resume->resume.run : 0,
+			  PATIENCE_NS);
 }
 
 static void step_pending(struct ring_file *file, uint64_t now)
@@ -242,7 +243,7 @@ static void step_pending(struct ring_file *file, uint64_t now)
 	}
 	/* Before anything is read: what is read after the last writer has gone is final. */
 	writers = writers_left(file->fd);
-	if (file->known && file->known->settled)
+	if (file->resume && file->resume->settled)
 		guest_deinit(&file->guest);
 	if (!file->guest.shared && file_identify(file)) {
 		ring_file_at(file, now + RETRY_MAX);
@@ -250,7 +251,7 @@ static void step_pending(struct ring_file *file, uint64_t now)
 	}
 	memory_file_init(&file->memory, file->fd);
 	r = stream_attach(&file->stream, &file->guest, 0, NULL, &file->memory.memory, (uint64_t)st.st_size,
-			  file->known ? &file->known->resume : NULL, writers == WRITERS_NONE, &fault);
+			  file->resume ? &file->resume->resume : NULL, writers == WRITERS_NONE, &fault);
 	file->unasked = writers == WRITERS_UNKNOWN;
 	file->bytes = (uint64_t)st.st_size;
 	file->measured = now;
@@ -259,7 +260,7 @@ static void step_pending(struct ring_file *file, uint64_t now)
 		return;
 	}
 	if (r == RING_E_RENEWED) {
-		collector_over(c, file->known);
+		collector_resume_over(c, file->resume);
 		ring_file_at(file, now);
 		return;
 	}
@@ -295,13 +296,13 @@ static bool file_resized(struct ring_file *file, uint64_t now)
 }
 
 /* One look; true where the file is still in the state it was in. */
-static bool file_look(struct ring_file *file, uint64_t now, int *r, uint64_t *next)
+static bool file_poll(struct ring_file *file, uint64_t now, int *r, uint64_t *next)
 {
 	if (file_resized(file, now)) {
 		file_renewed(file, now);
 		return false;
 	}
-	*r = stream_look(&file->stream, now, next);
+	*r = stream_poll(&file->stream, now, next);
 	if (*r == RING_E_GONE || *r == RING_E_RENEWED) {
 		file_renewed(file, now);
 		return false;
@@ -323,7 +324,7 @@ static void step_live(struct ring_file *file, uint64_t now)
 	/* Asked before the look, so that a look that finds nothing has seen all there will be. */
 	if (ask)
 		writers = writers_left(file->fd);
-	if (!file_look(file, now, &r, &next))
+	if (!file_poll(file, now, &r, &next))
 		return;
 	if (writers == WRITERS_UNKNOWN)
 		file->unasked = true;
@@ -347,7 +348,7 @@ static void step_drain(struct ring_file *file, uint64_t now)
 	uint64_t next;
 	int r;
 
-	if (!file_look(file, now, &r, &next))
+	if (!file_poll(file, now, &r, &next))
 		return;
 	if (r == 0 && guest_capture_done(&file->guest) && file_capture(file) > 0) {
 		file->unfinished = 0;
@@ -362,7 +363,7 @@ static void step_ending(struct ring_file *file, uint64_t now)
 	uint64_t next;
 	int r;
 
-	if (!file_look(file, now, &r, &next))
+	if (!file_poll(file, now, &r, &next))
 		return;
 	if (!guest_capture_done(&file->guest)) {
 		ring_file_at(file, next);
@@ -386,17 +387,17 @@ static void step_rest(struct ring_file *file, uint64_t now)
 		ring_file_free(file);
 		return;
 	}
-	if (!file_look(file, now, &r, &next))
+	if (!file_poll(file, now, &r, &next))
 		return;
 	next = now + REST_NS;
-	if (file->stream.ring.writer.written != before && !file->unlooked) {
+	if (file->stream.ring.writer.written != before && !file->unpolled) {
 		/* Somebody opened it again and writes on. */
 		guest_set_state(&file->guest, "running", NULL);
 		file->state = FILE_LIVE;
 		ring_file_closed(file, now);
 		next = now + CADENCE_MIN;
 	}
-	file->unlooked = false;
+	file->unpolled = false;
 	ring_file_at(file, next);
 }
 

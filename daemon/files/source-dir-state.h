@@ -26,7 +26,7 @@ struct ring_file {
 	uint64_t measured; /* ... and when it was last held against that */
 	struct guest guest;
 	struct stream stream;
-	struct known_stream *known; /* what the archive has of it, until it is attached */
+	struct resume_entry *resume; /* what the archive has of it, until it is attached */
 	enum file_state state;
 	uint64_t retry;	    /* PENDING: the present interval */
 	unsigned tries;	    /* PENDING: attaches that failed without a writer */
@@ -37,7 +37,7 @@ struct ring_file {
 	bool unasked;	    /* whether a writer is left cannot be asked */
 	bool refused;	    /* said so already */
 	int64_t unfinished; /* DRAIN: the capture of this end that a kill came into; 0 = none */
-	bool unlooked;	    /* REST: what the first look finds is what the archive has, as a capture's tail */
+	bool unpolled;	    /* REST: what the first look finds is what the archive has, as a capture's tail */
 	uint64_t seen;	    /* number of the last scan that found it */
 };
 

@@ -25,7 +25,7 @@ static void settle_run(struct task *task, uint64_t now)
 	struct source_dir *dir = (struct source_dir *)((char *)task - offsetof(struct source_dir, settle));
 
 	(void)now;
-	collector_settle(dir->collector, "dir");
+	collector_resume_settle(dir->collector, "dir");
 }
 
 /* ---- the seam -------------------------------------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static struct guest *dir_find(struct source *source, int64_t run)
 	return file ? &file->guest : NULL;
 }
 
-static void dir_nudge(struct source *source, int64_t run)
+static void dir_poll_soon(struct source *source, int64_t run)
 {
 	struct ring_file *file = file_of_run(source, run);
 
@@ -158,7 +158,7 @@ static struct source_dir *dir_new(struct collector *collector, const char *path)
 	if (!dir)
 		return NULL;
 	dir->source = (struct source){.find = dir_find,
-				      .nudge = dir_nudge,
+				      .poll_soon = dir_poll_soon,
 				      .count = dir_count,
 				      .trouble = dir_trouble_now,
 				      .metrics = dir_metrics,

@@ -125,7 +125,7 @@ int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, 
 	struct sweep sweep;
 	int r;
 
-	*ring = (struct ring){.memory = memory, .bytes = bytes, .looked_at = clock_mono()};
+	*ring = (struct ring){.memory = memory, .bytes = bytes, .polled_at = clock_mono()};
 	*fault = "";
 	if (bytes < MPROF_RING_BYTES_MIN || bytes > MPROF_RING_BYTES_MAX) {
 		*fault = bytes ? "it is not between 1 KiB and 256 MiB" : "it is empty";

@@ -24,9 +24,9 @@ static bool proven_limit(struct ring *ring, struct ring_mark *limit)
 		return false;
 	*limit = ring->proof.marks[ring->proof.n_marks - 1 - PROOF_LAG];
 	if (RING_SETTLE) {
-		if (ring->proof.proven_at != ring->looked_at) {
+		if (ring->proof.proven_at != ring->polled_at) {
 			ring->proof.settled = ring->proof.proven;
-			ring->proof.proven_at = ring->looked_at;
+			ring->proof.proven_at = ring->polled_at;
 		}
 		ring->proof.proven = *limit;
 		*limit = ring->proof.settled;

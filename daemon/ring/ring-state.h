@@ -70,7 +70,7 @@ int ring_take(struct ring *ring, struct ring_sink *sink);
 /* ring.c */
 /* Declare what was lost before an attach, and find the cursor again that went back.  0, RING_E_FULL, RING_E_GONE, RING_E_RENEWED. */
 int ring_settle(struct ring *ring, struct ring_sink *sink);
-/* Follow the writer to where it is, copying what becomes proven on the way unless the ring is held.  As ring_look. */
+/* Follow the writer to where it is, copying what becomes proven on the way unless the ring is held.  As ring_poll. */
 int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now);
 
 /* ring-tail.c */

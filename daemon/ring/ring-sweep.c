@@ -7,7 +7,7 @@
 #include <mprof/packet.h>
 
 #define WRITER_BYTES_PER_S 500000000ull /* no writer is faster: how many packets can have passed unseen */
-#define BEHIND_LOOKS	   3u		/* looks after which a count that fell is taken for one that went round */
+#define BEHIND_POLLS	   3u		/* looks after which a count that fell is taken for one that went round */
 
 /* Look at every header once and work out where the writer is. */
 int ring_sweep_load(struct ring *ring, struct sweep *sweep)
@@ -146,7 +146,7 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
 	/* One empty packet behind full ones can also be a count that has just gone round: if there was time for that. */
 	passed = (uint16_t)(ring->n - 1 - (uint16_t)ring->writer.active);
 	return (double)passed * zero->bytes >
-	       (double)(clock_mono() - ring->looked_at) * (WRITER_BYTES_PER_S / 1e9) + 4.0 * zero->bytes * ring->n;
+	       (double)(clock_mono() - ring->polled_at) * (WRITER_BYTES_PER_S / 1e9) + 4.0 * zero->bytes * ring->n;
 }
 
 /*
@@ -185,7 +185,7 @@ static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *a
 		*newest += 65536;
 		*at_least = true;
 	}
-	if (*newest - ring->writer.active <= INT16_MAX || *at_least || ++ring->writer.behind > BEHIND_LOOKS) {
+	if (*newest - ring->writer.active <= INT16_MAX || *at_least || ++ring->writer.behind > BEHIND_POLLS) {
 		ring->writer.behind = 0;
 		return 0;
 	}
@@ -195,7 +195,7 @@ static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *a
 /* The ring is not what we followed: find the writer, declare what was lost for REASON, and go on.  OLDEST: begin at the oldest packet. */
 int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason reason, bool oldest)
 {
-	bool at_least = ring_count_may_wrap(ring, clock_mono() - ring->looked_at) ||
+	bool at_least = ring_count_may_wrap(ring, clock_mono() - ring->polled_at) ||
 			(ring->restart.pending && ring->restart.at_least);
 	uint64_t newest, start;
 	struct sweep sweep, again;

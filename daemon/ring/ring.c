@@ -25,7 +25,7 @@
 
 #include <mprof/ring.h>
 
-#define RESYNCS_PER_LOOK 3u
+#define RESYNCS_PER_POLL 3u
 /*
  * A writer that was seen to make so many bytes since the last look will have made as many by the next, and a size is proven only by loads
  * less than 8 KiB apart: so it is watched for a moment at once.
@@ -79,7 +79,7 @@ int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 				continue;
 		}
 		if (r == STEP_LAPPED) {
-			if (++resyncs > RESYNCS_PER_LOOK)
+			if (++resyncs > RESYNCS_PER_POLL)
 				break;
 			r = ring_resync(ring, sink, RING_GAP_LAPPED, false);
 			if (r == STEP_STILL)
@@ -117,13 +117,13 @@ int ring_settle(struct ring *ring, struct ring_sink *sink)
 	return r == STEP_STILL ? RING_E_FULL : r;
 }
 
-int ring_look(struct ring *ring, struct ring_sink *sink)
+int ring_poll(struct ring *ring, struct ring_sink *sink)
 {
 	uint64_t now = clock_mono();
 	bool same;
 	int r;
 
-	ring->counters.looks++;
+	ring->counters.polls++;
 	r = ring_settle(ring, sink);
 	if (r)
 		return r;
@@ -134,7 +134,7 @@ int ring_look(struct ring *ring, struct ring_sink *sink)
 			ring->glance.known = false;
 		ring->glance.unsteady = ring->counters.unsteady;
 	}
-	ring->looked_at = now;
+	ring->polled_at = now;
 	return r;
 }
 

@@ -132,7 +132,7 @@ struct domain *addresses_find(struct addresses *a, struct host *host, const char
 	if (!next_address(&address, text, &family, bytes))
 		return NULL;
 	for (struct domain *d = host->domains; d; d = d->next) {
-		struct addresses_entry *e = d->life == LIFE_OVER ? NULL : entry_of(a, d);
+		struct addresses_entry *e = d->phase == PHASE_OVER ? NULL : entry_of(a, d);
 
 		if (!e)
 			continue;

@@ -13,225 +13,226 @@
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
-static struct share *share_find(const struct domain *domain, uint32_t number)
+static struct attachment *attachment_find(const struct domain *domain, uint32_t number)
 {
-	for (struct share *s = domain->shares; s; s = s->next)
+	for (struct attachment *s = domain->attachments; s; s = s->next)
 		if (s->number == number)
 			return s;
 	return NULL;
 }
 
 /* Are there records of streams that are no more?  A scan makes room. */
-static bool shares_idle(const struct domain *domain)
+static bool attachments_idle(const struct domain *domain)
 {
-	for (const struct share *s = domain->shares; s; s = s->next)
+	for (const struct attachment *s = domain->attachments; s; s = s->next)
 		if (s->number && !s->attached && !s->has_held && !s->dirty && !s->task.place)
 			return true;
 	return false;
 }
 
-struct share *share_get(struct domain *domain, uint32_t number)
+struct attachment *attachment_get(struct domain *domain, uint32_t number)
 {
-	struct share *share = share_find(domain, number);
+	struct attachment *attachment = attachment_find(domain, number);
 
-	if (share)
-		return share;
-	if (domain->n_shares == DOMAIN_SHARES_MAX) {
-		if (shares_idle(domain))
+	if (attachment)
+		return attachment;
+	if (domain->n_attachments == DOMAIN_ATTACHMENTS_MAX) {
+		if (attachments_idle(domain))
 			domain->scan = true;
 		else
 			domain_refuse(domain, number, FAULT_STREAMS, "");
 		return NULL;
 	}
-	share = calloc(1, sizeof(*share));
-	if (!share)
+	attachment = calloc(1, sizeof(*attachment));
+	if (!attachment)
 		return NULL;
-	share->task.run = domain_share_run;
-	share->domain = domain;
-	share->number = number;
-	share->next = domain->shares;
-	domain->shares = share;
-	domain->n_shares++;
-	return share;
+	attachment->task.run = domain_attachment_run;
+	attachment->domain = domain;
+	attachment->number = number;
+	attachment->next = domain->attachments;
+	domain->attachments = attachment;
+	domain->n_attachments++;
+	return attachment;
 }
 
-void share_free(struct share *share)
+void attachment_free(struct attachment *attachment)
 {
-	struct share **at = &share->domain->shares;
+	struct attachment **at = &attachment->domain->attachments;
 
-	while (*at != share)
+	while (*at != attachment)
 		at = &(*at)->next;
-	*at = share->next;
-	share->domain->n_shares--;
-	share_detach(share);
-	schedule_remove(&share->domain->host->collector->schedule, &share->task);
-	free(share);
+	*at = attachment->next;
+	attachment->domain->n_attachments--;
+	attachment_detach(attachment);
+	schedule_remove(&attachment->domain->host->collector->schedule, &attachment->task);
+	free(attachment);
 }
 
-void domain_shares_free(struct domain *domain)
+void domain_attachments_free(struct domain *domain)
 {
-	while (domain->shares)
-		share_free(domain->shares);
+	while (domain->attachments)
+		attachment_free(domain->attachments);
 }
 
 /* ---- taking what is published ------------------------------------------------------------------------------------ */
 
-static const struct archive_resume *share_resume(const struct share *share)
+static const struct archive_resume *attachment_resume(const struct attachment *attachment)
 {
-	const struct domain *domain = share->domain;
-	const struct known_stream *known;
+	const struct domain *domain = attachment->domain;
+	const struct resume_entry *entry;
 
-	if (share->has_held)
-		return &share->held;
-	known = collector_known_stream(domain->host->collector, domain->guest.run, share->number);
-	return known ? &known->resume : NULL;
+	if (attachment->has_held)
+		return &attachment->held;
+	entry = collector_resume_stream(domain->host->collector, domain->guest.run, attachment->number);
+	return entry ? &entry->resume : NULL;
 }
 
-static void share_taken(struct share *share, const struct keys *keys, bool goes_on, uint64_t now)
+static void attachment_taken(struct attachment *attachment, const struct keys *keys, bool goes_on, uint64_t now)
 {
-	struct domain *domain = share->domain;
+	struct domain *domain = attachment->domain;
 
-	share->has_held = false;
-	share->tries = 0;
-	domain->had[share->number / 64] |= UINT64_C(1) << share->number % 64;
+	attachment->has_held = false;
+	attachment->tries = 0;
+	domain->had[attachment->number / 64] |= UINT64_C(1) << attachment->number % 64;
 	if (guest_set_state(&domain->guest, "running", NULL))
 		log_warning("%s: out of memory", domain->name);
 	log_write(LOG_LEVEL_INFO, domain->name, "%s: stream=%u bytes=%llu packets=%u run=%lld",
-		  goes_on ? "ring goes on" : "new ring", share->number, (unsigned long long)share->stream.ring.bytes,
-		  share->stream.ring.n, (long long)domain->guest.run);
-	if (keys->bad_port || (keys->port && !domain->corpse && share_bind(share, keys->port)))
-		domain_refuse(domain, share->number, FAULT_EVENT_CHANNEL, "");
+		  goes_on ? "ring goes on" : "new ring", attachment->number,
+		  (unsigned long long)attachment->stream.ring.bytes, attachment->stream.ring.n,
+		  (long long)domain->guest.run);
+	if (keys->bad_port || (keys->port && !domain->found_dead && attachment_bind(attachment, keys->port)))
+		domain_refuse(domain, attachment->number, FAULT_EVENT_CHANNEL, "");
 	domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
-	collector_at(domain->host->collector, &share->task, now);
+	collector_at(domain->host->collector, &attachment->task, now);
 }
 
-static void share_take(struct share *share, struct keys *keys, uint64_t now)
+static void attachment_take(struct attachment *attachment, struct keys *keys, uint64_t now)
 {
-	struct domain *domain = share->domain;
+	struct domain *domain = attachment->domain;
 	const struct archive_resume *resume;
 	const char *sentence;
 	enum fault fault;
 	int condition;
 
 	/* The dead have no time. */
-	if (now < domain->map_at && !domain->corpse) {
-		collector_at(domain->host->collector, &share->task, domain->map_at);
+	if (now < domain->map_at && !domain->found_dead) {
+		collector_at(domain->host->collector, &attachment->task, domain->map_at);
 		return;
 	}
 	if (domain_guest(domain, 0)) {
 		log_warning("%s: out of memory", domain->name);
 		return;
 	}
-	resume = share_resume(share);
-	fault = share_attach(share, keys, resume, domain->corpse, &sentence, &condition);
+	resume = attachment_resume(attachment);
+	fault = attachment_attach(attachment, keys, resume, domain->found_dead, &sentence, &condition);
 	domain->map_at = clock_mono();
 	domain->map_at += (domain->map_at - now) * (fault ? MAP_REFUSED : MAP_SHARE);
 	if (condition == RING_E_RENEWED) {
-		share->dirty = true;
+		attachment->dirty = true;
 		domain_renew(domain, now);
-	} else if (condition == RING_E_NOT_YET && !domain->corpse && ++share->tries < READY_TRIES) {
-		collector_at(domain->host->collector, &share->task, now + READY_NS);
+	} else if (condition == RING_E_NOT_YET && !domain->found_dead && ++attachment->tries < READY_TRIES) {
+		collector_at(domain->host->collector, &attachment->task, now + READY_NS);
 	} else if (fault) {
-		domain_refuse(domain, share->number, fault, sentence);
+		domain_refuse(domain, attachment->number, fault, sentence);
 	} else {
-		share_taken(share, keys, resume != NULL, now);
+		attachment_taken(attachment, keys, resume != NULL, now);
 	}
 }
 
 /* The same pages, as far as the keys tell? */
-static bool same_pages(const struct share *share, const struct keys *keys)
+static bool same_pages(const struct attachment *attachment, const struct keys *keys)
 {
-	if (keys->directory || share->directory)
-		return keys->directory == share->directory;
-	return keys->n_refs == share->mapping.pages &&
-	       memcmp(keys->refs, share->mapping.refs, keys->n_refs * sizeof(*keys->refs)) == 0;
+	if (keys->directory || attachment->directory)
+		return keys->directory == attachment->directory;
+	return keys->n_refs == attachment->mapping.pages &&
+	       memcmp(keys->refs, attachment->mapping.refs, keys->n_refs * sizeof(*keys->refs)) == 0;
 }
 
-void share_unpublished(struct share *share, uint64_t now)
+void attachment_unpublished(struct attachment *attachment, uint64_t now)
 {
-	if (!share->attached)
+	if (!attachment->attached)
 		return;
-	share->gone = true;
-	domain_vanish(share->domain, now);
+	attachment->gone = true;
+	domain_vanish(attachment->domain, now);
 }
 
 /*
  * Where nothing is attached: is what is published another ring than the one that the run had under this number?  A run has each number once.
  * A suspended guest that goes on has not written its keys again.
  */
-static bool share_is_another(const struct share *share)
+static bool attachment_is_another(const struct attachment *attachment)
 {
-	const struct domain *domain = share->domain;
+	const struct domain *domain = attachment->domain;
 
-	if (share->has_held)
-		return share->taken != share->writes;
-	return domain->had[share->number / 64] >> share->number % 64 & 1;
+	if (attachment->has_held)
+		return attachment->taken != attachment->writes;
+	return domain->had[attachment->number / 64] >> attachment->number % 64 & 1;
 }
 
-void share_published(struct share *share, struct keys *keys, uint64_t now)
+void attachment_published(struct attachment *attachment, struct keys *keys, uint64_t now)
 {
-	struct domain *domain = share->domain;
+	struct domain *domain = attachment->domain;
 
-	if (!share->attached && share_is_another(share)) {
-		domain_close(domain, &(struct ending){"ended", "republished", AFTER_RENEW}, now);
-	} else if (!share->attached) {
-		share->taken = share->writes;
-		share_take(share, keys, now);
-	} else if (share->taken != share->writes || !same_pages(share, keys)) {
-		domain_close(domain, &(struct ending){"ended", "republished", AFTER_RENEW}, now);
-	} else if (share->rebind && (share_bind(share, keys->port) || keys->bad_port)) {
-		domain_refuse(domain, share->number, FAULT_EVENT_CHANNEL, "");
+	if (!attachment->attached && attachment_is_another(attachment)) {
+		domain_close(domain, &(struct run_end){"ended", "republished", AFTER_RENEW}, now);
+	} else if (!attachment->attached) {
+		attachment->taken = attachment->writes;
+		attachment_take(attachment, keys, now);
+	} else if (attachment->taken != attachment->writes || !same_pages(attachment, keys)) {
+		domain_close(domain, &(struct run_end){"ended", "republished", AFTER_RENEW}, now);
+	} else if (attachment->rebind && (attachment_bind(attachment, keys->port) || keys->bad_port)) {
+		domain_refuse(domain, attachment->number, FAULT_EVENT_CHANNEL, "");
 	}
-	share->rebind = false;
+	attachment->rebind = false;
 }
 
 /* ---- withdrawn, one of several ----------------------------------------------------------------------------------- */
 
 /* One of several rings was withdrawn: its end is a capture of its own.  True: it is let go of. */
-static bool share_leave(struct share *share, uint64_t now)
+static bool attachment_leave(struct attachment *attachment, uint64_t now)
 {
-	struct guest *guest = &share->domain->guest;
+	struct guest *guest = &attachment->domain->guest;
 
-	if (guest_capture_done(guest) && !share->left)
-		share->left = guest_capture_begin(guest, "ended", NULL, true, &share->stream) > 0;
+	if (guest_capture_done(guest) && !attachment->left)
+		attachment->left = guest_capture_begin(guest, "ended", NULL, true, &attachment->stream) > 0;
 	else if (guest_capture_done(guest))
-		now = share->leave_by;
-	if (now < share->leave_by)
+		now = attachment->leave_by;
+	if (now < attachment->leave_by)
 		return false;
-	log_write(LOG_LEVEL_INFO, share->domain->name, "ring withdrawn: stream=%u run=%lld", share->number,
+	log_write(LOG_LEVEL_INFO, attachment->domain->name, "ring withdrawn: stream=%u run=%lld", attachment->number,
 		  (long long)guest->run);
-	share_detach(share);
+	attachment_detach(attachment);
 	return true;
 }
 
 /* ---- looks ------------------------------------------------------------------------------------------------------- */
 
-void domain_share_run(struct task *task, uint64_t now)
+void domain_attachment_run(struct task *task, uint64_t now)
 {
-	struct share *share = (struct share *)task;
-	struct domain *domain = share->domain;
+	struct attachment *attachment = (struct attachment *)task;
+	struct domain *domain = attachment->domain;
 	uint64_t next;
 	int r;
 
-	if (!share->attached || (share->again && now >= share->again)) {
+	if (!attachment->attached || (attachment->again && now >= attachment->again)) {
 		/* It was not ready, or its keys could not be read. */
-		share->again = 0;
-		share->dirty = true;
-		if (domain->life == LIFE_ON)
+		attachment->again = 0;
+		attachment->dirty = true;
+		if (domain->phase == PHASE_ON)
 			domain_at(domain, now);
 	}
 	/* Who should say what it means that keys are gone is silent. */
 	if (domain->vanishing && now >= domain->vanish_by)
-		domain_vanish_told(domain, NULL, now);
-	if (!share->attached)
+		domain_vanish_on_state(domain, NULL, now);
+	if (!attachment->attached)
 		return;
-	r = share_look(share, now, &next);
-	if (domain->life == LIFE_ENDING) {
+	r = attachment_poll(attachment, now, &next);
+	if (domain->phase == PHASE_ENDING) {
 		if (r == RING_E_RENEWED || r == RING_E_GONE)
-			share_detach(share);
+			attachment_detach(attachment);
 		if (guest_capture_done(&domain->guest))
 			domain_closed(domain, now);
-		else if (share->attached)
+		else if (attachment->attached)
 			collector_at(domain->host->collector, task, next);
 		return;
 	}
@@ -239,13 +240,13 @@ void domain_share_run(struct task *task, uint64_t now)
 		domain_renew(domain, now);
 		return;
 	}
-	if (share->leaving && share_leave(share, now)) {
+	if (attachment->leaving && attachment_leave(attachment, now)) {
 		/* Its record makes room for another stream. */
-		if (!share->dirty && share->number)
-			share_free(share);
+		if (!attachment->dirty && attachment->number)
+			attachment_free(attachment);
 		return;
 	}
-	if (share->leaving && next > now + NS_PER_MS)
+	if (attachment->leaving && next > now + NS_PER_MS)
 		next = now + NS_PER_MS;
 	if (domain->vanishing && next > domain->vanish_by)
 		next = domain->vanish_by;

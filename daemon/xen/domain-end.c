@@ -21,7 +21,7 @@
 /* ---- the end of a run --------------------------------------------------------------------------------------------------- */
 
 /* Under the policy on-crash only what may be a crash is wanted. */
-bool domain_wants_end(const struct domain *domain, const struct ending *ending)
+bool domain_wants_end(const struct domain *domain, const struct run_end *ending)
 {
 	const char *const orderly[] = {"poweroff", "reboot", "suspend", "destroyed"};
 
@@ -33,12 +33,12 @@ bool domain_wants_end(const struct domain *domain, const struct ending *ending)
 	return true;
 }
 
-void domain_close(struct domain *domain, const struct ending *ending, uint64_t now)
+void domain_close(struct domain *domain, const struct run_end *ending, uint64_t now)
 {
 	int64_t capture = 0;
 
 	domain->ending = *ending;
-	domain->life = LIFE_ENDING;
+	domain->phase = PHASE_ENDING;
 	domain->since = now;
 	domain->capture = 0;
 	domain->vanishing = false;
@@ -53,7 +53,7 @@ void domain_close(struct domain *domain, const struct ending *ending, uint64_t n
 	}
 	domain->capture = capture;
 	domain->told = ending->reason;
-	for (struct share *s = domain->shares; s; s = s->next)
+	for (struct attachment *s = domain->attachments; s; s = s->next)
 		if (s->attached)
 			collector_at(domain->host->collector, &s->task, now);
 	domain_at(domain, now + CLOSE_NS);
@@ -68,7 +68,7 @@ void domain_run_end(struct domain *domain)
 	domain->has_guest = domain->held = domain->profiled = false;
 	domain->unfinished = 0;
 	memset(domain->had, 0, sizeof(domain->had));
-	for (struct share *s = domain->shares; s; s = s->next) {
+	for (struct attachment *s = domain->attachments; s; s = s->next) {
 		s->has_held = false;
 		s->dirty = true;
 	}
@@ -78,7 +78,7 @@ void domain_run_end(struct domain *domain)
 static void renew(struct domain *domain, uint64_t now)
 {
 	domain_run_end(domain);
-	domain->life = LIFE_ON;
+	domain->phase = PHASE_ON;
 	domain->scan = true;
 	if (now - domain->renewed >= 60 * NS_PER_S) {
 		domain->renewed = now;
@@ -94,17 +94,17 @@ static void context_begin(struct domain *domain, uint64_t now);
 
 void domain_closed(struct domain *domain, uint64_t now)
 {
-	const struct ending *ending = &domain->ending;
+	const struct run_end *ending = &domain->ending;
 	uint64_t pages = domain->pages;
 
 	if (domain->has_guest)
 		guest_capture_abandon(&domain->guest);
-	for (struct share *s = domain->shares; s; s = s->next) {
+	for (struct attachment *s = domain->attachments; s; s = s->next) {
 		if (ending->after == AFTER_SUSPEND && s->attached)
-			share_hold(s);
-		share_detach(s);
+			attachment_hold(s);
+		attachment_detach(s);
 	}
-	domain->corpse = false;
+	domain->found_dead = false;
 	domain->since = now;
 	if (domain->has_guest && domain->guest.run)
 		log_write(LOG_LEVEL_INFO, domain->name, "%s, run=%lld capture=%lld pages=%llu", ending->reason,
@@ -112,19 +112,19 @@ void domain_closed(struct domain *domain, uint64_t now)
 	switch (ending->after) {
 	case AFTER_OVER:
 		domain_run_end(domain);
-		domain->life = LIFE_OVER;
+		domain->phase = PHASE_OVER;
 		break;
 	case AFTER_SUSPEND:
 		if (domain->has_guest && guest_set_state(&domain->guest, "suspended", NULL))
 			log_warning("%s: out of memory", domain->name);
-		domain->life = LIFE_SUSPENDED;
+		domain->phase = PHASE_SUSPENDED;
 		break;
 	case AFTER_RENEW:
 		renew(domain, now);
 		break;
 	case AFTER_RESET:
 		renew(domain, now);
-		domain->life = LIFE_SUSPENDED;
+		domain->phase = PHASE_SUSPENDED;
 		break;
 	}
 	context_begin(domain, now);
@@ -135,20 +135,20 @@ void domain_finish(struct domain *domain)
 {
 	uint64_t until = domain->since + CLOSE_NS;
 
-	while (domain->life == LIFE_ENDING && clock_mono() < until) {
-		for (struct share *s = domain->shares; s && domain->life == LIFE_ENDING; s = s->next)
+	while (domain->phase == PHASE_ENDING && clock_mono() < until) {
+		for (struct attachment *s = domain->attachments; s && domain->phase == PHASE_ENDING; s = s->next)
 			if (s->attached)
-				domain_share_run(&s->task, clock_mono());
-		if (domain->life == LIFE_ENDING)
+				domain_attachment_run(&s->task, clock_mono());
+		if (domain->phase == PHASE_ENDING)
 			usleep(FINISH_US);
 	}
-	if (domain->life == LIFE_ENDING)
+	if (domain->phase == PHASE_ENDING)
 		domain_closed(domain, clock_mono());
 }
 
 void domain_renew(struct domain *domain, uint64_t now)
 {
-	domain->ending = (struct ending){"ended", "ring begun anew", AFTER_RENEW};
+	domain->ending = (struct run_end){"ended", "ring begun anew", AFTER_RENEW};
 	domain->capture = 0;
 	domain_closed(domain, now);
 }
@@ -182,7 +182,7 @@ static void context_begin(struct domain *domain, uint64_t now)
 	domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
 }
 
-void domain_console(struct domain *domain, const struct helper_answer *answer)
+void domain_on_console(struct domain *domain, const struct helper_answer *answer)
 {
 	if (!domain->capture || !domain->console || (uint64_t)domain->capture != answer->tag)
 		return;

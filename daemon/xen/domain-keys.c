@@ -62,9 +62,9 @@ void domain_rest(struct domain *domain, uint64_t now)
 	domain_refuse(domain, 0, FAULT_CHANGES, "");
 	if (!domain->rest)
 		keys_unwatch(domain);
-	domain->rest = now + PACE_REST_NS;
+	domain->rest = now + RATE_REST_NS;
 	domain->scan = false;
-	for (struct share *s = domain->shares; s; s = s->next)
+	for (struct attachment *s = domain->attachments; s; s = s->next)
 		s->dirty = false;
 	domain_at(domain, domain->rest);
 }
@@ -74,19 +74,19 @@ static void on_key(struct domain *domain, uint32_t number, const char *key)
 {
 	bool commit = strcmp(key, "ring-ref") == 0 || strcmp(key, "directory-ref") == 0;
 	bool port = strcmp(key, "event-channel") == 0;
-	struct share *share;
+	struct attachment *attachment;
 
 	if (number == 0 && strcmp(key, "memtrace-port") == 0)
 		domain->offer = true;
 	if (*key && !commit && !port)
 		return;
-	share = share_get(domain, number);
-	if (!share)
+	attachment = attachment_get(domain, number);
+	if (!attachment)
 		return;
-	share->dirty = true;
-	share->writes += commit;
-	share->rebind = share->rebind || port;
-	share->tries = 0;
+	attachment->dirty = true;
+	attachment->writes += commit;
+	attachment->rebind = attachment->rebind || port;
+	attachment->tries = 0;
 }
 
 static void on_stream(struct domain *domain, const char *rest)
@@ -110,7 +110,7 @@ void domain_on_keys(struct domain *domain, const char *path, uint64_t now)
 
 	if (domain->rest)
 		return;
-	if (!pace_change(&domain->pace, now)) {
+	if (!rate_limit_take(&domain->rate_limit, now)) {
 		domain_rest(domain, now);
 		return;
 	}
@@ -123,17 +123,17 @@ void domain_on_keys(struct domain *domain, const char *path, uint64_t now)
 	} else {
 		/* The watch's first event, or something above the keys came or went. */
 		domain->scan = true;
-		for (struct share *s = domain->shares; s; s = s->next)
+		for (struct attachment *s = domain->attachments; s; s = s->next)
 			s->dirty = true;
 	}
-	if (domain->life == LIFE_ON)
+	if (domain->phase == PHASE_ON)
 		domain_at(domain, now);
 }
 
 void domain_on_name(struct domain *domain, uint64_t now)
 {
 	domain->renamed = true;
-	if (domain->life == LIFE_ON)
+	if (domain->phase == PHASE_ON)
 		domain_at(domain, now);
 }
 
@@ -160,7 +160,7 @@ bool domain_offers(const struct domain *domain)
 /* It has a run from now on, if it has none, and lives. */
 static void hold(struct domain *domain)
 {
-	if (domain->life != LIFE_ON || domain->corpse || (domain->has_guest && guest_is_running(&domain->guest)))
+	if (domain->phase != PHASE_ON || domain->found_dead || (domain->has_guest && guest_is_running(&domain->guest)))
 		return;
 	if (domain_guest(domain, 0)) {
 		log_warning("%s: out of memory", domain->name);
@@ -184,7 +184,7 @@ static void offer_read(struct domain *domain)
 
 void domain_is_profiled(struct domain *domain)
 {
-	domain->profiled = domain->life == LIFE_ON;
+	domain->profiled = domain->phase == PHASE_ON;
 	if (domain->profiled)
 		hold(domain);
 }
@@ -194,37 +194,37 @@ void domain_offer_gone(struct domain *domain, uint64_t now)
 	if (!domain->vanishing)
 		domain_vanish(domain, now);
 	else if (now >= domain->vanish_by)
-		domain_vanish_told(domain, NULL, now);
-	if (domain->life == LIFE_ON && domain->vanishing)
+		domain_vanish_on_state(domain, NULL, now);
+	if (domain->phase == PHASE_ON && domain->vanishing)
 		domain_at(domain, domain->vanish_by);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static void share_read(struct share *share, uint64_t now)
+static void attachment_read(struct attachment *attachment, uint64_t now)
 {
-	struct domain *domain = share->domain;
+	struct domain *domain = attachment->domain;
 	struct host *host = domain->host;
 	struct keys keys;
 	enum fault fault;
 
-	share->dirty = false;
-	share->again = 0;
-	fault = keys_read(&keys, host->xen, domain->domid, share->number);
+	attachment->dirty = false;
+	attachment->again = 0;
+	fault = keys_read(&keys, host->xen, domain->domid, attachment->number);
 	host_drain(host);
-	if (share->dirty || domain->rest) {
+	if (attachment->dirty || domain->rest) {
 		/* Written meanwhile: what was read may be from before or after that. */
-	} else if (fault == FAULT_STORE && ++share->tries < READY_TRIES) {
-		share->again = now + READY_NS;
-		if (!share->attached)
-			collector_at(host->collector, &share->task, share->again);
+	} else if (fault == FAULT_STORE && ++attachment->tries < READY_TRIES) {
+		attachment->again = now + READY_NS;
+		if (!attachment->attached)
+			collector_at(host->collector, &attachment->task, attachment->again);
 	} else if (fault) {
-		domain_refuse(domain, share->number, fault, "");
-		share_unpublished(share, now);
+		domain_refuse(domain, attachment->number, fault, "");
+		attachment_unpublished(attachment, now);
 	} else if (keys.published) {
-		share_published(share, &keys, now);
+		attachment_published(attachment, &keys, now);
 	} else {
-		share_unpublished(share, now);
+		attachment_unpublished(attachment, now);
 	}
 	keys_deinit(&keys);
 }
@@ -234,23 +234,23 @@ static void streams_read(struct domain *domain)
 {
 	struct host *host = domain->host;
 	char path[64], **names = NULL;
-	struct share *share, *next;
+	struct attachment *attachment, *next;
 	size_t n = 0;
 
 	snprintf(path, sizeof(path), "/local/domain/%u/data/mprof/stream", domain->domid);
 	domain->scan = false;
 	domain->offer = true;
 	/* Records of streams that hold nothing make room for those that are there. */
-	for (share = domain->shares; share; share = next) {
-		next = share->next;
-		if (!share->attached && !share->has_held && share->number)
-			share_free(share);
+	for (attachment = domain->attachments; attachment; attachment = next) {
+		next = attachment->next;
+		if (!attachment->attached && !attachment->has_held && attachment->number)
+			attachment_free(attachment);
 		else
-			share->dirty = true;
+			attachment->dirty = true;
 	}
-	share = share_get(domain, 0);
-	if (share)
-		share->dirty = true;
+	attachment = attachment_get(domain, 0);
+	if (attachment)
+		attachment->dirty = true;
 	if (xen_list(host->xen, 0, path, &names, &n))
 		return;
 	for (size_t i = 0; i < n; i++)
@@ -260,14 +260,14 @@ static void streams_read(struct domain *domain)
 
 bool domain_keys_step(struct domain *domain, uint64_t now)
 {
-	struct share *share = domain->shares;
+	struct attachment *attachment = domain->attachments;
 
 	if (domain->rest && now >= domain->rest) {
 		domain->rest = 0;
-		domain->pace = (struct pace){0};
+		domain->rate_limit = (struct rate_limit){0};
 		domain_unwatch(domain);
 		if (domain_watch(domain))
-			domain->rest = now + PACE_REST_NS;
+			domain->rest = now + RATE_REST_NS;
 		else
 			domain->scan = true;
 		return true;
@@ -278,10 +278,10 @@ bool domain_keys_step(struct domain *domain, uint64_t now)
 		streams_read(domain);
 		return true;
 	}
-	while (share && !share->dirty)
-		share = share->next;
-	if (share)
-		share_read(share, now);
+	while (attachment && !attachment->dirty)
+		attachment = attachment->next;
+	if (attachment)
+		attachment_read(attachment, now);
 	else if (domain->offer)
 		offer_read(domain);
 	else

@@ -13,9 +13,9 @@
 #define LEAVE_NS  (700 * NS_PER_MS) /* what is not taken of a withdrawn ring after that is left */
 
 /* The end that STATE tells of; false: it lives. */
-static bool state_ends(const struct domain_state *state, struct ending *ending)
+static bool state_ends(const struct domain_state *state, struct run_end *ending)
 {
-	static const struct ending endings[] = {
+	static const struct run_end endings[] = {
 		[SHUTDOWN_POWEROFF] = {"poweroff", "poweroff", AFTER_OVER},
 		[SHUTDOWN_REBOOT] = {"reboot", "reboot", AFTER_OVER},
 		[SHUTDOWN_SUSPEND] = {"suspend", "suspend", AFTER_SUSPEND},
@@ -29,39 +29,39 @@ static bool state_ends(const struct domain_state *state, struct ending *ending)
 	if (state->flags & DOMAIN_SHUTDOWN) {
 		*ending = state->reason < sizeof(endings) / sizeof(*endings)
 				  ? endings[state->reason]
-				  : (struct ending){"ended", "unknown", AFTER_OVER};
+				  : (struct run_end){"ended", "unknown", AFTER_OVER};
 		/* One that was saved or has migrated and is being removed does not go on. */
 		if (state->flags & DOMAIN_DYING)
 			ending->after = AFTER_OVER;
 		return true;
 	}
-	*ending = (struct ending){"destroyed", "destroyed", AFTER_OVER};
+	*ending = (struct run_end){"destroyed", "destroyed", AFTER_OVER};
 	return !(state->flags & DOMAIN_KNOWN) || state->flags & DOMAIN_DYING;
 }
 
 /* Take up the run that the archive has of this life, if it has not ended.  Returns what it has. */
-static const struct archive_resume *life_known(struct domain *domain)
+static const struct archive_resume *run_resume(struct domain *domain)
 {
 	struct collector *c = domain->host->collector;
-	const struct archive_resume *known;
+	const struct archive_resume *resume;
 	char prefix[96];
 
 	snprintf(prefix, sizeof(prefix), "%s %u %s ", domain->host->boot, domain->domid,
 		 domain->uuid ? domain->uuid : "-");
-	known = collector_known_life(c, "xen", prefix);
-	if (!known)
+	resume = collector_resume_life(c, "xen", prefix);
+	if (!resume)
 		return NULL;
-	domain->epoch = (unsigned)strtoul(known->key + strlen(prefix), NULL, 10);
-	if (strcmp(known->state, "ended") == 0) {
+	domain->epoch = (unsigned)strtoul(resume->key + strlen(prefix), NULL, 10);
+	if (strcmp(resume->state, "ended") == 0) {
 		domain->epoch++;
-		return known;
+		return resume;
 	}
-	if (domain_guest(domain, known->run)) {
+	if (domain_guest(domain, resume->run)) {
 		log_warning("%s: out of memory", domain->name);
-		return known;
+		return resume;
 	}
-	collector_taken_up(c, known->run);
-	return known;
+	collector_resume_taken_up(c, resume->run);
+	return resume;
 }
 
 /* The capture of RUN's end that a kill came into, or 0. */
@@ -69,48 +69,48 @@ static int64_t run_unfinished(const struct collector *c, int64_t run)
 {
 	int64_t unfinished = 0;
 
-	for (size_t i = 0; i < c->n_known; i++)
-		if (c->known[i].resume.run == run && c->known[i].resume.unfinished > unfinished)
-			unfinished = c->known[i].resume.unfinished;
+	for (size_t i = 0; i < c->n_resume; i++)
+		if (c->resume_index[i].resume.run == run && c->resume_index[i].resume.unfinished > unfinished)
+			unfinished = c->resume_index[i].resume.unfinished;
 	return unfinished;
 }
 
 /* Its end was archived, or is not wanted: nothing of it is looked at. */
-static void domain_rests_in_peace(struct domain *domain, uint64_t now)
+static void domain_end_skip(struct domain *domain, uint64_t now)
 {
 	domain_run_end(domain);
-	domain_live(domain, domain->ending.after == AFTER_RESET ? LIFE_SUSPENDED : LIFE_OVER, now);
+	domain_phase_set(domain, domain->ending.after == AFTER_RESET ? PHASE_SUSPENDED : PHASE_OVER, now);
 }
 
 void domain_decide(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
-	const struct archive_resume *known = life_known(domain);
+	const struct archive_resume *resume = run_resume(domain);
 	bool ends = state_ends(state, &domain->ending);
 
-	domain_live(domain, LIFE_ON, now);
+	domain_phase_set(domain, PHASE_ON, now);
 	domain->scan = true;
 	domain_at(domain, now);
 	if (!ends)
 		return;
-	if (domain->ending.after == AFTER_SUSPEND && known && strcmp(known->state, "suspended") == 0) {
-		domain_live(domain, LIFE_SUSPENDED, now);
+	if (domain->ending.after == AFTER_SUSPEND && resume && strcmp(resume->state, "suspended") == 0) {
+		domain_phase_set(domain, PHASE_SUSPENDED, now);
 		return;
 	}
 	if (domain->has_guest)
-		domain->unfinished = run_unfinished(domain->host->collector, known->run);
+		domain->unfinished = run_unfinished(domain->host->collector, resume->run);
 	if (domain->ending.after != AFTER_SUSPEND &&
-	    ((known && known->captured && !domain->unfinished) || !domain_wants_end(domain, &domain->ending))) {
-		domain_rests_in_peace(domain, now);
+	    ((resume && resume->captured && !domain->unfinished) || !domain_wants_end(domain, &domain->ending))) {
+		domain_end_skip(domain, now);
 		return;
 	}
-	domain->corpse = true;
+	domain->found_dead = true;
 }
 
 void domain_goes_on(struct domain *domain, uint64_t now)
 {
-	domain_live(domain, LIFE_ON, now);
+	domain_phase_set(domain, PHASE_ON, now);
 	domain->scan = true;
-	for (struct share *s = domain->shares; s; s = s->next)
+	for (struct attachment *s = domain->attachments; s; s = s->next)
 		s->dirty = true;
 	log_write(LOG_LEVEL_INFO, domain->name, "goes on");
 	domain_at(domain, now);
@@ -125,12 +125,12 @@ void domain_vanish(struct domain *domain, uint64_t now)
 	domain->vanishing = true;
 	domain->vanish_by = now + VANISH_NS;
 	if (!domain->host->knows_states) {
-		domain_vanish_told(domain, NULL, now);
+		domain_vanish_on_state(domain, NULL, now);
 		return;
 	}
 	domain_ask(domain);
 	/* A look notices when nobody answers. */
-	for (struct share *s = domain->shares; s; s = s->next)
+	for (struct attachment *s = domain->attachments; s; s = s->next)
 		if (s->attached && (!s->task.place || s->task.due > domain->vanish_by))
 			collector_at(domain->host->collector, &s->task, domain->vanish_by);
 }
@@ -140,7 +140,7 @@ static bool nodes_gone(struct domain *domain)
 	return !domain_is_itself(domain) || !domain->listed;
 }
 
-void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now)
+void domain_vanish_on_state(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
 	bool nodes = nodes_gone(domain);
 	size_t gone = 0;
@@ -154,17 +154,17 @@ void domain_vanish_told(struct domain *domain, const struct domain_state *state,
 	if (nodes && (!state || state->flags & DOMAIN_PAUSED)) {
 		domain_close(
 			domain,
-			&(struct ending){state ? "destroyed" : "ended", state ? "destroyed" : "unknown", AFTER_OVER},
+			&(struct run_end){state ? "destroyed" : "ended", state ? "destroyed" : "unknown", AFTER_OVER},
 			now);
 		return;
 	}
-	for (struct share *s = domain->shares; s; s = s->next)
+	for (struct attachment *s = domain->attachments; s; s = s->next)
 		gone += s->attached && s->gone;
 	if (gone ? gone == domain_attached(domain) : !domain_attached(domain) && !domain_offers(domain)) {
-		domain_close(domain, &(struct ending){"ended", "withdrawn", AFTER_RENEW}, now);
+		domain_close(domain, &(struct run_end){"ended", "withdrawn", AFTER_RENEW}, now);
 		return;
 	}
-	for (struct share *s = domain->shares; s; s = s->next) {
+	for (struct attachment *s = domain->attachments; s; s = s->next) {
 		if (!s->attached || !s->gone || s->leaving)
 			continue;
 		s->leaving = true;
@@ -181,48 +181,48 @@ void domain_vanish_told(struct domain *domain, const struct domain_state *state,
  */
 static void told_alive(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
-	if (domain->life == LIFE_SUSPENDED && state && domain_is_itself(domain))
+	if (domain->phase == PHASE_SUSPENDED && state && domain_is_itself(domain))
 		domain_goes_on(domain, now);
-	if (domain->life == LIFE_ON && domain->vanishing)
-		domain_vanish_told(domain, state, now);
+	if (domain->phase == PHASE_ON && domain->vanishing)
+		domain_vanish_on_state(domain, state, now);
 }
 
 static bool has_unread(const struct domain *domain)
 {
 	bool some = domain->scan || domain_waits(domain);
 
-	for (const struct share *s = domain->shares; s; s = s->next)
+	for (const struct attachment *s = domain->attachments; s; s = s->next)
 		some = some || s->dirty || s->tries;
 	return some;
 }
 
-static void told_ending(struct domain *domain, const struct ending *ending, uint64_t now)
+static void told_ending(struct domain *domain, const struct run_end *ending, uint64_t now)
 {
-	if (domain->life == LIFE_SUSPENDED) {
+	if (domain->phase == PHASE_SUSPENDED) {
 		if (ending->after == AFTER_OVER) {
 			/* Its context may still be on its way. */
-			domain->ending = (struct ending){"suspend", "suspend", AFTER_OVER};
+			domain->ending = (struct run_end){"suspend", "suspend", AFTER_OVER};
 			domain_closed(domain, now);
 		}
 		return;
 	}
-	if (domain->life != LIFE_ON)
+	if (domain->phase != PHASE_ON)
 		return;
 	if (domain_attached(domain) || !has_unread(domain)) {
 		domain_close(domain, ending, now);
 		return;
 	}
 	/* What it published last is read first. */
-	domain->corpse = true;
+	domain->found_dead = true;
 	domain->ending = *ending;
 	domain_at(domain, now);
 }
 
-void domain_told(struct domain *domain, const struct domain_state *state, uint64_t now)
+void domain_on_state(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
-	struct ending ending;
+	struct run_end ending;
 
-	if (domain->life == LIFE_ASKED)
+	if (domain->phase == PHASE_ASKED)
 		domain_decide(domain, state, now);
 	else if (state_ends(state, &ending))
 		told_ending(domain, &ending, now);
@@ -232,7 +232,7 @@ void domain_told(struct domain *domain, const struct domain_state *state, uint64
 
 bool domain_wants_state(const struct domain *domain)
 {
-	return domain->life == LIFE_ASKED || domain->life == LIFE_ON || domain->life == LIFE_SUSPENDED;
+	return domain->phase == PHASE_ASKED || domain->phase == PHASE_ON || domain->phase == PHASE_SUSPENDED;
 }
 
 /* A guest of which nothing could be attached yet has none. */
@@ -245,31 +245,31 @@ void domain_missing(struct domain *domain, uint64_t now)
 {
 	bool knows = domain->host->knows_states;
 
-	switch (domain->life) {
-	case LIFE_NEW:
-	case LIFE_ASKED:
+	switch (domain->phase) {
+	case PHASE_NEW:
+	case PHASE_ASKED:
 		domain_free(domain);
 		return;
-	case LIFE_ON:
-		for (struct share *s = domain->shares; s; s = s->next)
+	case PHASE_ON:
+		for (struct attachment *s = domain->attachments; s; s = s->next)
 			s->gone = s->attached;
 		if (domain_attached(domain))
 			domain_vanish(domain, now);
 		else if (domain_has_run(domain))
 			domain_close(domain,
-				     &(struct ending){knows ? "destroyed" : "ended", knows ? "destroyed" : "unknown",
-						      AFTER_OVER},
+				     &(struct run_end){knows ? "destroyed" : "ended", knows ? "destroyed" : "unknown",
+						       AFTER_OVER},
 				     now);
 		else
 			domain_free(domain);
 		return;
-	case LIFE_SUSPENDED:
+	case PHASE_SUSPENDED:
 		if (!knows)
-			told_ending(domain, &(struct ending){"ended", "unknown", AFTER_OVER}, now);
+			told_ending(domain, &(struct run_end){"ended", "unknown", AFTER_OVER}, now);
 		return;
-	case LIFE_ENDING:
+	case PHASE_ENDING:
 		return;
-	case LIFE_OVER:
+	case PHASE_OVER:
 		if (!domain->capture)
 			domain_free(domain);
 		return;

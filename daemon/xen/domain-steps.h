@@ -10,7 +10,7 @@
 
 /* Do at DUE whatever is to be done. */
 void domain_at(struct domain *domain, uint64_t due);
-/* Ask how it is; the answer comes to domain_told. */
+/* Ask how it is; the answer comes to domain_on_state. */
 void domain_ask(struct domain *domain);
 /* Something of it is not taken: counted, and said once for each reason.  DETAIL: behind the sentence, or "". */
 void domain_refuse(struct domain *domain, uint32_t number, enum fault fault, const char *detail);
@@ -18,7 +18,7 @@ void domain_refuse(struct domain *domain, uint32_t number, enum fault fault, con
 int domain_guest(struct domain *domain, int64_t run);
 size_t domain_attached(const struct domain *domain);
 /* Its life is LIFE from NOW on. */
-void domain_live(struct domain *domain, enum life life, uint64_t now);
+void domain_phase_set(struct domain *domain, enum phase phase, uint64_t now);
 /* Is a share to be read or attached in a while? */
 bool domain_waits(const struct domain *domain);
 
@@ -29,14 +29,14 @@ bool domain_is_itself(struct domain *domain);
 
 /* ---- domain-state.c: how it is ---- */
 
-/* A guest that was there before us, or is new: go on with it, or take what a dead one has left, once.  STATE as domain_told's. */
+/* A guest that was there before us, or is new: go on with it, or take what a dead one has left, once.  STATE as domain_on_state's. */
 void domain_decide(struct domain *domain, const struct domain_state *state, uint64_t now);
 /* A suspended one was resumed. */
 void domain_goes_on(struct domain *domain, uint64_t now);
 /* Commit keys are gone: find out what that means. */
 void domain_vanish(struct domain *domain, uint64_t now);
 /* How it is, or NULL: that is not known. */
-void domain_vanish_told(struct domain *domain, const struct domain_state *state, uint64_t now);
+void domain_vanish_on_state(struct domain *domain, const struct domain_state *state, uint64_t now);
 
 /* ---- domain-keys.c: what it writes to XenStore ---- */
 
@@ -63,23 +63,23 @@ void domain_offer_gone(struct domain *domain, uint64_t now);
 /* ---- domain-attachments.c: what is held of each stream ---- */
 
 /* The record of stream NUMBER, a new one where there is none; NULL: there is no room. */
-struct share *share_get(struct domain *domain, uint32_t number);
+struct attachment *attachment_get(struct domain *domain, uint32_t number);
 /* Let go of what it holds and forget it. */
-void share_free(struct share *share);
-void domain_shares_free(struct domain *domain);
+void attachment_free(struct attachment *attachment);
+void domain_attachments_free(struct domain *domain);
 /* Its keys say that a ring is there. */
-void share_published(struct share *share, struct keys *keys, uint64_t now);
+void attachment_published(struct attachment *attachment, struct keys *keys, uint64_t now);
 /* Its keys say nothing, or nothing that holds. */
-void share_unpublished(struct share *share, uint64_t now);
+void attachment_unpublished(struct attachment *attachment, uint64_t now);
 /* The task of a share. */
-void domain_share_run(struct task *task, uint64_t now);
+void domain_attachment_run(struct task *task, uint64_t now);
 
 /* ---- domain-end.c ---- */
 
 /* Does its policy want a capture of such an end? */
-bool domain_wants_end(const struct domain *domain, const struct ending *ending);
+bool domain_wants_end(const struct domain *domain, const struct run_end *ending);
 /* Take what is left, as a capture, and let go of it; at once where nothing is held. */
-void domain_close(struct domain *domain, const struct ending *ending, uint64_t now);
+void domain_close(struct domain *domain, const struct run_end *ending, uint64_t now);
 /* Its run, if it has one, is over as ENDING says; what follows is another. */
 void domain_run_end(struct domain *domain);
 /* All is taken, or the time for it is over. */

@@ -31,11 +31,11 @@ void domain_at(struct domain *domain, uint64_t due)
 	collector_at(domain->host->collector, &domain->task, due);
 }
 
-void domain_live(struct domain *domain, enum life life, uint64_t now)
+void domain_phase_set(struct domain *domain, enum phase phase, uint64_t now)
 {
-	domain->life = life;
+	domain->phase = phase;
 	domain->since = now;
-	if (life > LIFE_ASKED)
+	if (phase > PHASE_ASKED)
 		domain->initial = false;
 }
 
@@ -43,14 +43,14 @@ size_t domain_attached(const struct domain *domain)
 {
 	size_t n = 0;
 
-	for (const struct share *s = domain->shares; s; s = s->next)
+	for (const struct attachment *s = domain->attachments; s; s = s->next)
 		n += s->attached;
 	return n;
 }
 
 bool domain_waits(const struct domain *domain)
 {
-	for (const struct share *s = domain->shares; s; s = s->next)
+	for (const struct attachment *s = domain->attachments; s; s = s->next)
 		if (!s->attached && s->task.place)
 			return true;
 	return false;
@@ -172,7 +172,7 @@ static void step_new(struct domain *domain, uint64_t now)
 		domain_at(domain, now + AGAIN_NS);
 		return;
 	}
-	domain_live(domain, LIFE_ASKED, now);
+	domain_phase_set(domain, PHASE_ASKED, now);
 	domain_at(domain, now + (domain->host->knows_states ? ANSWER_NS : 0));
 	if (domain->host->knows_states)
 		domain_ask(domain);
@@ -192,10 +192,10 @@ static bool step_check(struct domain *domain, uint64_t now)
 	domain->check = false;
 	if (same)
 		return false;
-	if (domain->has_guest && (domain->life == LIFE_ON || domain->life == LIFE_SUSPENDED)) {
+	if (domain->has_guest && (domain->phase == PHASE_ON || domain->phase == PHASE_SUSPENDED)) {
 		domain_close(domain,
-			     domain->life == LIFE_ON ? &(struct ending){"destroyed", "destroyed", AFTER_OVER}
-						     : &(struct ending){"suspend", "suspend", AFTER_OVER},
+			     domain->phase == PHASE_ON ? &(struct run_end){"destroyed", "destroyed", AFTER_OVER}
+						       : &(struct run_end){"suspend", "suspend", AFTER_OVER},
 			     now);
 		host_sweep_soon(host);
 		return true;
@@ -214,7 +214,7 @@ static void step_unpublished(struct domain *domain, uint64_t now)
 		return;
 	}
 	if (domain->guest.run) {
-		domain_close(domain, &(struct ending){"ended", "withdrawn", AFTER_RENEW}, now);
+		domain_close(domain, &(struct run_end){"ended", "withdrawn", AFTER_RENEW}, now);
 		return;
 	}
 	/* What was published was refused: no run has begun. */
@@ -232,10 +232,11 @@ static void step_on(struct domain *domain, uint64_t now)
 		if (name_read(domain) && domain->has_guest)
 			domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
 	} else if (!domain_keys_step(domain, now) && !domain_context_step(domain, now, &next)) {
-		if (domain->corpse)
-			domain_close(domain,
-				     &(struct ending){domain->ending.kind, domain->ending.reason, domain->ending.after},
-				     now);
+		if (domain->found_dead)
+			domain_close(
+				domain,
+				&(struct run_end){domain->ending.kind, domain->ending.reason, domain->ending.after},
+				now);
 		else if (domain->has_guest && !domain_attached(domain) && !domain->rest && !domain_waits(domain) &&
 			 !domain_offers(domain))
 			step_unpublished(domain, now);
@@ -243,7 +244,7 @@ static void step_on(struct domain *domain, uint64_t now)
 			domain_at(domain, domain->rest && (!next || domain->rest < next) ? domain->rest : next);
 		return;
 	}
-	if (domain->life == LIFE_ON)
+	if (domain->phase == PHASE_ON)
 		domain_at(domain, clock_mono());
 }
 
@@ -288,13 +289,13 @@ static void step_over(struct domain *domain, uint64_t now)
  */
 static bool domain_is_urgent(const struct domain *domain)
 {
-	bool keys = domain->scan || domain->corpse;
+	bool keys = domain->scan || domain->found_dead;
 
-	for (const struct share *s = domain->shares; s; s = s->next)
+	for (const struct attachment *s = domain->attachments; s; s = s->next)
 		keys = keys || s->dirty;
 	if (domain->capture && domain->reading)
 		return true; /* its nodes may go at any moment */
-	return domain->life == LIFE_NEW || (domain->life == LIFE_ON && keys);
+	return domain->phase == PHASE_NEW || (domain->phase == PHASE_ON && keys);
 }
 
 /*
@@ -319,11 +320,11 @@ static void domain_run(struct task *task, uint64_t now)
 	bool urgent = domain_is_urgent(domain);
 	uint64_t ready = urgent ? host->store_urgent : host->store_ready;
 
-	if (domain->life == LIFE_ASKED) {
+	if (domain->phase == PHASE_ASKED) {
 		domain_decide(domain, NULL, now);
 		return;
 	}
-	if (domain->life == LIFE_ENDING) {
+	if (domain->phase == PHASE_ENDING) {
 		domain_closed(domain, now); /* its time is over */
 		return;
 	}
@@ -333,11 +334,11 @@ static void domain_run(struct task *task, uint64_t now)
 	}
 	if (domain->check && step_check(domain, now))
 		return;
-	if (domain->life == LIFE_NEW)
+	if (domain->phase == PHASE_NEW)
 		step_new(domain, now);
-	else if (domain->life == LIFE_ON)
+	else if (domain->phase == PHASE_ON)
 		step_on(domain, now);
-	else if (domain->life == LIFE_SUSPENDED)
+	else if (domain->phase == PHASE_SUSPENDED)
 		step_suspended(domain, now);
 	else
 		step_over(domain, now);
@@ -377,7 +378,7 @@ void domain_free(struct domain *domain)
 	host->n_domains--;
 	schedule_remove(&host->collector->schedule, &domain->task);
 	domain_unwatch(domain);
-	domain_shares_free(domain);
+	domain_attachments_free(domain);
 	guest_deinit(&domain->guest);
 	subtree_deinit(&domain->subtree);
 	free(domain->name);

@@ -11,17 +11,17 @@
 #ifndef COLLECT_DOMAIN_H
 #define COLLECT_DOMAIN_H
 
+#include "attachment.h"
 #include "guest.h"
 #include "helper.h"
 #include "host.h"
 #include "limits.h"
 #include "schedule.h"
-#include "share.h"
 #include "subtree.h"
 
-#define DOMAIN_SHARES_MAX 64u
+#define DOMAIN_ATTACHMENTS_MAX 64u
 
-enum life { LIFE_NEW, LIFE_ASKED, LIFE_ON, LIFE_ENDING, LIFE_SUSPENDED, LIFE_OVER };
+enum phase { PHASE_NEW, PHASE_ASKED, PHASE_ON, PHASE_ENDING, PHASE_SUSPENDED, PHASE_OVER };
 /* What comes after an end. */
 enum after {
 	AFTER_OVER,    /* nothing */
@@ -30,7 +30,7 @@ enum after {
 	AFTER_RESET,   /* the same, once it runs again */
 };
 
-struct ending {
+struct run_end {
 	const char *kind;   /* of the capture; constants */
 	const char *reason; /* for people */
 	enum after after;
@@ -45,7 +45,7 @@ struct domain {
 	char *name;  /* printable */
 	char *given; /* the same as the toolstack wrote it, or NULL: it wrote none */
 	char *uuid;  /* NULL = none */
-	enum life life;
+	enum phase phase;
 	uint64_t since;	   /* CLOCK_MONOTONIC ns of the present life's begin */
 	uint64_t asked_at; /* SUSPENDED: when it was last asked for */
 	bool initial;	   /* was there when the collector began, and its run is not decided yet */
@@ -53,7 +53,7 @@ struct domain {
 
 	/* XenStore */
 	bool watched;
-	struct pace pace;
+	struct rate_limit rate_limit;
 	uint64_t rest; /* it changes its keys too fast: not watched until then; 0 = it does not */
 	bool scan;     /* the list of its streams is to be read */
 	bool renamed;
@@ -61,8 +61,8 @@ struct domain {
 	bool vanishing;	    /* keys are gone; its state, which was asked for, says what that means ... */
 	uint64_t vanish_by; /* ... unless it is not told by then, CLOCK_MONOTONIC ns */
 	uint32_t refused;   /* 1 << enum fault: said so already */
-	struct share *shares;
-	size_t n_shares;
+	struct attachment *attachments;
+	size_t n_attachments;
 	uint64_t pages;		/* mapped */
 	uint64_t map_at;	/* CLOCK_MONOTONIC ns: nothing more is mapped before, since mapping stops the loop */
 	bool offer;		/* its memtrace-port is to be read */
@@ -79,8 +79,8 @@ struct domain {
 	uint64_t had[VALUE_STREAMS /
 		     64];   /* a bit for each number that a stream of the run has had: a run has each once */
 	int64_t unfinished; /* a kill came into this capture of its end; 0 = into none */
-	bool corpse;	    /* it was dead when it was found: ENDING tells of what */
-	struct ending ending;
+	bool found_dead;    /* it was dead when it was found: ENDING tells of what */
+	struct run_end ending;
 
 	/* what is told of its end */
 	struct subtree subtree;
@@ -103,11 +103,11 @@ void domain_on_keys(struct domain *domain, const char *path, uint64_t now);
 void domain_on_name(struct domain *domain, uint64_t now);
 
 /* This is how it is; STATE NULL: nobody can tell. */
-void domain_told(struct domain *domain, const struct domain_state *state, uint64_t now);
+void domain_on_state(struct domain *domain, const struct domain_state *state, uint64_t now);
 /* It has no nodes in XenStore any more.  May free it. */
 void domain_missing(struct domain *domain, uint64_t now);
 /* The console log that was asked for. */
-void domain_console(struct domain *domain, const struct helper_answer *answer);
+void domain_on_console(struct domain *domain, const struct helper_answer *answer);
 
 /* Should its state be asked for with the others'? */
 bool domain_wants_state(const struct domain *domain);

@@ -15,7 +15,7 @@
 
 struct collector;
 struct domain;
-struct share;
+struct attachment;
 
 struct host {
 	struct collector *collector;
@@ -28,7 +28,7 @@ struct host {
 	uint64_t serial; /* given to domains so far: stands in the tokens of their watches */
 	struct allowance allowance;
 	uint64_t refused[FAULT_MAX];
-	struct share **ports; /* by local port */
+	struct attachment **ports; /* by local port */
 	size_t n_ports;
 	/* CLOCK_MONOTONIC ns: XenStore is not read before, so that rings are looked at meanwhile ... */
 	uint64_t store_ready;
@@ -46,7 +46,7 @@ void host_asked(struct host *host, uint64_t now);
 void host_sweep_soon(struct host *host);
 
 /* Who waits at the local port LOCAL: SHARE, or nobody (NULL).  -ENOMEM. */
-int host_port_set(struct host *host, uint32_t local, struct share *share);
-struct share *host_port(const struct host *host, uint32_t local);
+int host_port_set(struct host *host, uint32_t local, struct attachment *attachment);
+struct attachment *host_port(const struct host *host, uint32_t local);
 
 #endif

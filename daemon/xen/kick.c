@@ -31,7 +31,7 @@ static void tokens_give(struct kick *kick, uint64_t now, uint64_t interval)
 	kick->tokens = more >= KICK_BURST - kick->tokens ? KICK_BURST : kick->tokens + (unsigned)more;
 }
 
-uint64_t kick_looked(struct kick *kick, uint64_t active, bool idle, uint64_t now, uint64_t due, bool *unmask)
+uint64_t kick_polled(struct kick *kick, uint64_t active, bool idle, uint64_t now, uint64_t due, bool *unmask)
 {
 	bool hinted = kick->hinted;
 

@@ -37,6 +37,6 @@ void kick_come(struct kick *kick);
  * After a look that found the ring in packet ACTIVE, IDLE or not, when polling would look again at DUE: when to look again.  *UNMASK: let
  * the port come again.
  */
-uint64_t kick_looked(struct kick *kick, uint64_t active, bool idle, uint64_t now, uint64_t due, bool *unmask);
+uint64_t kick_polled(struct kick *kick, uint64_t active, bool idle, uint64_t now, uint64_t due, bool *unmask);
 
 #endif

@@ -1,17 +1,17 @@
 #include "limits.h"
 
 /* Two windows, each begun anew when it is over. */
-bool pace_change(struct pace *pace, uint64_t now)
+bool rate_limit_take(struct rate_limit *rate_limit, uint64_t now)
 {
-	if (now - pace->second >= NS_PER_S) {
-		pace->second = now;
-		pace->in_second = 0;
+	if (now - rate_limit->second >= NS_PER_S) {
+		rate_limit->second = now;
+		rate_limit->in_second = 0;
 	}
-	if (now - pace->minute >= 60 * NS_PER_S) {
-		pace->minute = now;
-		pace->in_minute = 0;
+	if (now - rate_limit->minute >= 60 * NS_PER_S) {
+		rate_limit->minute = now;
+		rate_limit->in_minute = 0;
 	}
-	return ++pace->in_second <= PACE_SECOND && ++pace->in_minute <= PACE_MINUTE;
+	return ++rate_limit->in_second <= RATE_PER_SECOND && ++rate_limit->in_minute <= RATE_PER_MINUTE;
 }
 
 static uint64_t large(uint64_t pages)

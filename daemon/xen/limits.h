@@ -7,17 +7,17 @@
 
 #include "clock.h"
 
-#define PACE_SECOND  400u  /* changes in a second: 64 streams of five keys published at once are not many */
-#define PACE_MINUTE  1000u /* ... and in a minute */
-#define PACE_REST_NS (60 * NS_PER_S)
+#define RATE_PER_SECOND 400u  /* changes in a second: 64 streams of five keys published at once are not many */
+#define RATE_PER_MINUTE 1000u /* ... and in a minute */
+#define RATE_REST_NS	(60 * NS_PER_S)
 
-struct pace {
+struct rate_limit {
 	uint64_t second, minute; /* CLOCK_MONOTONIC ns when they began */
 	unsigned in_second, in_minute;
 };
 
-/* A key was written.  False: too many; leave the guest alone for PACE_REST_NS. */
-bool pace_change(struct pace *pace, uint64_t now);
+/* A key was written.  False: too many; leave the guest alone for RATE_REST_NS. */
+bool rate_limit_take(struct rate_limit *rate_limit, uint64_t now);
 
 /*
  * How many pages of guests may be mapped: dom0's maptrack table is shared with block and network back ends, and a guest must not be able to

@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "quiet.h"
+#include "null-logger.h"
 
 #define GUEST_TYPE "/sys/hypervisor/guest_type"
 
 struct hypfs {
-	void *(*open)(const struct quiet_logger *logger, unsigned flags);
+	void *(*open)(const struct null_logger *logger, unsigned flags);
 	char *(*read)(void *handle, const char *path);
 	int (*close)(void *handle);
 };
@@ -49,7 +49,7 @@ static uint64_t frames_read(void *library)
 
 	if (!hypfs_load(&hypfs, library))
 		return 0;
-	handle = hypfs.open(&quiet_logger, 0);
+	handle = hypfs.open(&null_logger, 0);
 	if (!handle)
 		return 0;
 	text = hypfs.read(handle, "/params/gnttab_max_maptrack_frames");

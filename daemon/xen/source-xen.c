@@ -174,9 +174,9 @@ static void domain_listed(struct host *host, uint32_t domid, uint64_t now)
 	}
 	domain->listed = true;
 	/* What maps a dead domain's pages keeps its domid from being used again. */
-	if (domain->pages == 0 && domain->life >= LIFE_ON) {
+	if (domain->pages == 0 && domain->phase >= PHASE_ON) {
 		domain->check = true;
-		if (domain->life != LIFE_ENDING)
+		if (domain->phase != PHASE_ENDING)
 			collector_at(host->collector, &domain->task, now);
 	}
 }
@@ -239,7 +239,7 @@ static void settle_run(struct task *task, uint64_t now)
 	if (waits && now - source->began < SETTLE_MAX)
 		collector_at(source->host.collector, task, now + SETTLE_NS);
 	else
-		collector_settle(source->host.collector, "xen");
+		collector_resume_settle(source->host.collector, "xen");
 }
 
 /* ---- the helper's answers ----------------------------------------------------------------------------------------------- */
@@ -252,7 +252,7 @@ static void on_states(struct host *host, const struct helper_answer *answer, uin
 		for (domain = host->domains; domain; domain = next) {
 			next = domain->next;
 			if (domain->domid == answer->states[i].domid)
-				domain_told(domain, &answer->states[i], now);
+				domain_on_state(domain, &answer->states[i], now);
 		}
 }
 
@@ -271,7 +271,7 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *con
 			on_states(host, &xen->answer, clock_mono());
 		else
 			for (struct domain *d = host->domains; d; d = d->next)
-				domain_console(d, &xen->answer);
+				domain_on_console(d, &xen->answer);
 	}
 	if (r < 0)
 		helper_lost(host, "has ended");
@@ -280,12 +280,12 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *con
 
 /* ---- event channels ----------------------------------------------------------------------------------------------------- */
 
-int host_port_set(struct host *host, uint32_t local, struct share *share)
+int host_port_set(struct host *host, uint32_t local, struct attachment *attachment)
 {
 	size_t room = (local / PORTS_STEP + 1) * (size_t)PORTS_STEP;
-	struct share **ports;
+	struct attachment **ports;
 
-	if (local >= host->n_ports && share) {
+	if (local >= host->n_ports && attachment) {
 		ports = realloc(host->ports, room * sizeof(*ports));
 		if (!ports)
 			return -ENOMEM;
@@ -294,11 +294,11 @@ int host_port_set(struct host *host, uint32_t local, struct share *share)
 		host->n_ports = room;
 	}
 	if (local < host->n_ports)
-		host->ports[local] = share;
+		host->ports[local] = attachment;
 	return 0;
 }
 
-struct share *host_port(const struct host *host, uint32_t local)
+struct attachment *host_port(const struct host *host, uint32_t local)
 {
 	return local < host->n_ports ? host->ports[local] : NULL;
 }
@@ -306,7 +306,7 @@ struct share *host_port(const struct host *host, uint32_t local)
 static int on_kick(sd_event_source *source, int fd, uint32_t events, void *context)
 {
 	struct host *host = context;
-	struct share *share;
+	struct attachment *attachment;
 	uint32_t local;
 	int r = 0;
 
@@ -314,11 +314,11 @@ static int on_kick(sd_event_source *source, int fd, uint32_t events, void *conte
 	(void)fd;
 	(void)events;
 	for (unsigned i = 0; i < KICKS_MAX && (r = xen_pending(host->xen, &local)) > 0; i++) {
-		share = host_port(host, local);
-		if (!share || !share->attached)
+		attachment = host_port(host, local);
+		if (!attachment || !attachment->attached)
 			continue;
-		kick_come(&share->kick);
-		collector_at(host->collector, &share->task, clock_mono());
+		kick_come(&attachment->kick);
+		collector_at(host->collector, &attachment->task, clock_mono());
 	}
 	if (r < 0) {
 		/* Ports stay masked then, and rings that kick would be looked at once a second. */
@@ -346,14 +346,14 @@ static struct guest *xen_find(struct source *source, int64_t run)
 	return domain ? &domain->guest : NULL;
 }
 
-static bool xen_who(struct source *source, const char *address, uint32_t domid, struct source_guest *guest)
+static bool xen_identify(struct source *source, const char *address, uint32_t domid, struct source_guest *guest)
 {
 	struct source_xen *xen = (struct source_xen *)source;
 	struct domain *domain = xen->host.domains;
 
 	if (address)
 		domain = addresses_find(&xen->addresses, &xen->host, address);
-	while (!address && domain && (domain->domid != domid || domain->life == LIFE_OVER))
+	while (!address && domain && (domain->domid != domid || domain->phase == PHASE_OVER))
 		domain = domain->next;
 	if (!domain)
 		return false;
@@ -376,15 +376,15 @@ static void xen_offers(const struct source *source, source_offer *offer, void *c
 {
 	for (const struct domain *d = ((const struct source_xen *)source)->host.domains; d; d = d->next)
 		if (d->memtrace_port && d->has_guest && d->guest.run &&
-		    (d->life == LIFE_ON || d->life == LIFE_SUSPENDED))
+		    (d->phase == PHASE_ON || d->phase == PHASE_SUSPENDED))
 			offer(context, d->guest.run, d->domid, d->memtrace_port);
 }
 
-static void xen_nudge(struct source *source, int64_t run)
+static void xen_poll_soon(struct source *source, int64_t run)
 {
 	struct domain *domain = domain_of_run(source, run);
 
-	for (struct share *s = domain ? domain->shares : NULL; s; s = s->next)
+	for (struct attachment *s = domain ? domain->attachments : NULL; s; s = s->next)
 		if (s->attached)
 			collector_at(domain->host->collector, &s->task, clock_mono());
 }
@@ -394,7 +394,7 @@ static void xen_count(const struct source *source, size_t *guests, size_t *rings
 	*guests = *rings = 0;
 	for (const struct domain *d = ((const struct source_xen *)source)->host.domains; d; d = d->next) {
 		*guests += d->has_guest && guest_is_running(&d->guest);
-		for (const struct share *s = d->shares; s; s = s->next)
+		for (const struct attachment *s = d->attachments; s; s = s->next)
 			*rings += s->attached;
 	}
 }
@@ -492,8 +492,8 @@ int source_xen_open(struct source **sp, struct collector *collector, struct xen_
 		return -ENOMEM;
 	xen->source = (struct source){
 		.find = xen_find,
-		.nudge = xen_nudge,
-		.who = xen_who,
+		.poll_soon = xen_poll_soon,
+		.identify = xen_identify,
 		.offers = xen_offers,
 		.count = xen_count,
 		.metrics = xen_metrics,

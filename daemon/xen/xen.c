@@ -18,7 +18,7 @@
 #include <xentoollog.h>
 
 #include "maptrack.h"
-#include "quiet.h"
+#include "null-logger.h"
 
 struct mapping {
 	struct mapping *next;
@@ -39,10 +39,11 @@ struct xen {
 /* ---- opening ------------------------------------------------------------------------------------------------------- */
 
 /* The libraries' loggers are not theirs to change, though their types say so. */
-static struct xentoollog_logger *quiet(void)
+static struct xentoollog_logger *logger(void)
 {
-	_Static_assert(sizeof(quiet_logger) == sizeof(struct xentoollog_logger), "quiet.h is laid out as Xen's logger");
-	return (struct xentoollog_logger *)&quiet_logger;
+	_Static_assert(sizeof(null_logger) == sizeof(struct xentoollog_logger),
+		       "null-logger.h is laid out as Xen's logger");
+	return (struct xentoollog_logger *)&null_logger;
 }
 
 /* The error of the call that has just failed; some of the libraries' ways out forget to set it. */
@@ -57,7 +58,7 @@ static int events_open(struct xen *xen)
 	int fd, flags;
 
 	errno = 0;
-	xen->events = xenevtchn_open(quiet(), 0);
+	xen->events = xenevtchn_open(logger(), 0);
 	if (!xen->events)
 		return failure(ENODEV);
 	fd = xenevtchn_fd(xen->events);
@@ -71,7 +72,7 @@ static int open_all(struct xen *xen, const char **what)
 {
 	*what = "Xen's grants (/dev/xen/gntdev; is the module xen-gntdev loaded?)";
 	errno = 0;
-	xen->grants = xengnttab_open(quiet(), 0);
+	xen->grants = xengnttab_open(logger(), 0);
 	if (!xen->grants)
 		return failure(ENODEV);
 	*what = "Xen's event channels (/dev/xen/evtchn; is the module xen-evtchn loaded?)";

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "helper.h"
-#include "quiet.h"
+#include "null-logger.h"
 
 #define VERSION_DIRECTORY "/sys/hypervisor/version"
 #define MINOR_OLDEST	  14u
@@ -27,7 +27,7 @@
 struct xenctrl {
 	void *library;
 	void *handle;
-	void *(*open)(const struct quiet_logger *logger, const struct quiet_logger *builder, unsigned flags);
+	void *(*open)(const struct null_logger *logger, const struct null_logger *builder, unsigned flags);
 	int (*list)(void *handle, uint32_t first, unsigned max, void *descriptions);
 	int (*close)(void *handle);
 };
@@ -60,7 +60,7 @@ static int version_open(struct xenctrl *x, unsigned major, unsigned minor, char 
 	errno = 0;
 	if (!x->open || !x->list || !x->close)
 		snprintf(sentence, size, "%s does not have the calls that are needed", name);
-	else if (!(x->handle = x->open(&quiet_logger, &quiet_logger, 0)))
+	else if (!(x->handle = x->open(&null_logger, &null_logger, 0)))
 		snprintf(sentence, size, "%s cannot open Xen's privileged interface (/dev/xen/privcmd): %s", name,
 			 strerror(errno ? errno : ENODEV));
 	else

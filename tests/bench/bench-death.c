@@ -16,7 +16,7 @@
 #include <mprof/packet.h>
 #include <mprof/ring.h>
 
-#include "archivist.h"
+#include "commit-thread.h"
 #include "guest.h"
 
 #define RING_BYTES  (1u << 20)
@@ -38,7 +38,7 @@ struct bench {
 	struct config config;
 	struct queue *queue;
 	struct archive_writer *writer;
-	struct archivist *archivist;
+	struct commit_thread *commit_thread;
 	uint64_t seed, time;
 	struct life lives[MANY];
 	uint64_t expected; /* content bytes that the archive must have */
@@ -93,7 +93,7 @@ static int life_begin(struct bench *b, struct life *life)
 static int wait_commit(struct bench *b)
 {
 	struct item *item = queue_item(b->queue, NULL, ITEM_PATCH, 0, false);
-	struct archivist_state state = {0};
+	struct commit_thread_state state = {0};
 	uint64_t ticket;
 
 	if (!item)
@@ -103,7 +103,7 @@ static int wait_commit(struct bench *b)
 	ticket = queue_push(b->queue, item);
 	do {
 		usleep(100);
-		archivist_state(b->archivist, &state);
+		commit_thread_state(b->commit_thread, &state);
 	} while (state.committed < ticket && !state.failed);
 	return state.failed ? -1 : 0;
 }
@@ -125,7 +125,7 @@ static int turn(struct bench *b, unsigned n, uint64_t *took, uint64_t *copied)
 		if (guest_capture_begin(&life->guest, "crash", NULL, true, NULL) <= 0)
 			return -1;
 		while (!guest_capture_done(&life->guest) && !r)
-			r = stream_look(&life->stream, clock_mono(), &next);
+			r = stream_poll(&life->stream, clock_mono(), &next);
 		if (!r)
 			r = guest_set_state(&life->guest, "ended", "crash");
 	}
@@ -219,7 +219,8 @@ static int begin(struct bench *b)
 	b->shared = (struct guest_shared){.config = &b->config, .queue = b->queue, .archiving = true};
 	for (unsigned i = 0; i < MANY; i++)
 		b->lives[i].bytes = malloc(RING_BYTES);
-	return archivist_start(&b->archivist, &b->writer, b->queue, &b->config, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	return commit_thread_start(&b->commit_thread, &b->writer, b->queue, &b->config,
+				   eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
 int main(int argc, char **argv)
@@ -234,7 +235,7 @@ int main(int argc, char **argv)
 		r = measure(b, "death-64", MANY, brief ? 1 : 7, 2000);
 	if (r)
 		return 1;
-	archivist_stop(b->archivist);
+	commit_thread_stop(b->commit_thread);
 	ok = check_end(b);
 	if (!ok)
 		fprintf(stderr, "death: something is missing\n");

@@ -28,7 +28,7 @@ struct fuzz {
 	uint8_t ring[BYTES_MAX];
 	uint32_t n, bytes, room;
 	unsigned loads;
-	bool quiet; /* nobody writes any more */
+	bool null_logger; /* nobody writes any more */
 
 	uint8_t buffer[RING_PIECE_MAX];
 	size_t reserved;
@@ -90,7 +90,7 @@ static bool load(const struct memory *memory, uint64_t offset, void *to, size_t 
 
 	require(++f->loads < LOADS_MAX);
 	require(n <= f->bytes && offset <= f->bytes - n);
-	if (!f->quiet && f->left && *f->program < 192) {
+	if (!f->null_logger && f->left && *f->program < 192) {
 		for (unsigned i = next_byte(f) % 4; i; i--)
 			store(f);
 	} else if (f->left) {
@@ -196,7 +196,7 @@ static int attach(struct fuzz *f, struct ring *ring, bool resume)
 	int r;
 
 	f->loads = 0;
-	r = ring_attach(ring, &f->memory, f->bytes, resume ? &at : NULL, f->quiet, &fault);
+	r = ring_attach(ring, &f->memory, f->bytes, resume ? &at : NULL, f->null_logger, &fault);
 	require(r == 0 || r == RING_E_NOT_YET || r == RING_E_REFUSED || (resume && r == RING_E_RENEWED));
 	require(fault != NULL);
 	if (!resume)
@@ -213,18 +213,18 @@ static bool call(struct fuzz *f, struct ring *ring)
 
 	f->loads = 0;
 	f->full = what >= 240 ? 3 : 0;
-	f->quiet = f->quiet || what == 239;
+	f->null_logger = f->null_logger || what == 239;
 	switch (what % 8) {
 	case 0:
 		f->capturing = true;
-		r = ring_capture(ring, &f->sink, f->quiet, &at);
+		r = ring_capture(ring, &f->sink, f->null_logger, &at);
 		f->capturing = false;
 		break;
 	case 1:
 		ring_skip(ring);
 		break;
 	case 2:
-		r = ring_seek(ring, &f->sink, f->quiet);
+		r = ring_seek(ring, &f->sink, f->null_logger);
 		break;
 	case 3:
 		if (what < 64) {
@@ -233,7 +233,7 @@ static bool call(struct fuzz *f, struct ring *ring)
 		}
 		break;
 	default:
-		r = ring_look(ring, &f->sink);
+		r = ring_poll(ring, &f->sink);
 		break;
 	}
 	require(!f->is_reserved);

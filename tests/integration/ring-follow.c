@@ -162,7 +162,7 @@ static void follow_detach(struct follow *f, bool dead)
 {
 	struct ring_mark at = {0};
 
-	if (dead && ring_look(&f->ring, &f->sink) == 0)
+	if (dead && ring_poll(&f->ring, &f->sink) == 0)
 		ring_capture(&f->ring, &f->sink, true, &at);
 	ring_detach(&f->ring);
 	close(f->fd);
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
 	     writer_sleep(poll_us * 1000)) {
 		if (f.fd < 0 && !follow_attach(&f))
 			continue;
-		r = ring_look(&f.ring, &f.sink);
+		r = ring_poll(&f.ring, &f.sink);
 		if (r < 0)
 			writer_die("ring_look: %s", strerror(-r));
 		if (r == RING_E_RENEWED || r == RING_E_GONE || (spin++ % 16 == 0 && follow_replaced(&f)))

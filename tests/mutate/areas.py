@@ -15,7 +15,7 @@ AREAS = {
             "daemon/{collect,files,mprofd,common}/*.c",
         ],
         "tests": [
-            "queue", "cadence", "schedule", "guest", "known", "house", "archivist", "names", "config", "message", "log",
+            "queue", "cadence", "schedule", "guest", "resume-index", "retention", "commit-thread", "names", "config", "message", "log",
             "damage", "death", "traces", "lifecycle", "restart", "restart-down", "policy", "policy-quotas", "kill", "kill-again",
             "follow", "tails", "ring-directory", "environment", "fuzz-config", "fuzz-control",
         ],
@@ -25,7 +25,7 @@ AREAS = {
             "daemon/xen/*.c",
         ],
         "tests": [
-            "value", "allowance", "pace", "directory", "subtree", "rights", "helper", "death", "text", "kick", "fuzz-xenstore-value", "fuzz-directory",
+            "value", "allowance", "rate-limit", "directory", "subtree", "rights", "helper", "death", "text", "kick", "fuzz-xenstore-value", "fuzz-directory",
             "xen-lifecycle", "xen-lifecycle-deaths", "xen-edges", "xen-addresses", "xen-kicks", "xen-restart", "xen-hostile-values",
             "xen-hostile-floods", "xen-hostile",
         ],
@@ -35,7 +35,7 @@ AREAS = {
             "daemon/archive/*.c",
         ],
         "tests": [
-            "writer", "full-disk", "quota", "memtraces", "reader", "bound", "known", "house", "selection", "damage", "archives", "serve",
+            "writer", "full-disk", "quota", "memtraces", "reader", "bound", "resume-index", "retention", "selection", "damage", "archives", "serve",
             "serve-trace", "disk-full", "restart", "policy", "policy-quotas",
         ],
     },

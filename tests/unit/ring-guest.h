@@ -255,7 +255,7 @@ static inline int guest_attach(struct guest *g, const struct ring_resume *resume
 
 static inline int guest_look(struct guest *g)
 {
-	return ring_look(&g->ring, &g->sink);
+	return ring_poll(&g->ring, &g->sink);
 }
 
 /* Write EVENTS events with a look behind each. */

@@ -527,7 +527,7 @@ static inline void sim_finish(struct sim *sim, struct ring *ring)
 	if (sim->looked && sim_random(sim, 2))
 		sim_newest(sim, ring);
 	for (int i = 0; i < 4; i++)
-		if (ring_look(ring, &sim->sink))
+		if (ring_poll(ring, &sim->sink))
 			sim_fail(sim, "a look at a dead ring fails");
 	if (ring_capture(ring, &sim->sink, true, &at))
 		sim_fail(sim, "a capture of a dead ring fails");

@@ -10,7 +10,7 @@
 #include <mprof/ring.h>
 
 #include "archive-fixture.h"
-#include "archivist.h"
+#include "commit-thread.h"
 #include "guest.h"
 
 /* A sanitizer is slow at bytes one by one. */
@@ -46,7 +46,7 @@ struct past {
 	uint32_t offset;
 };
 
-struct house {
+struct host {
 	struct guest_shared shared;
 	struct config config;
 	struct queue *queue;
@@ -55,10 +55,10 @@ struct house {
 	size_t n_past;
 };
 
-static uint64_t random_below(struct house *house, uint64_t below)
+static uint64_t random_below(struct host *host, uint64_t below)
 {
-	house->random = house->random * 6364136223846793005u + 1442695040888963407u;
-	return below ? (house->random >> 33) % below : 0;
+	host->random = host->random * 6364136223846793005u + 1442695040888963407u;
+	return below ? (host->random >> 33) % below : 0;
 }
 
 /* ---- the writer --------------------------------------------------------------------------------------------------- */
@@ -106,13 +106,13 @@ static void ring_make(struct life *life, uint32_t ring_bytes)
 	memory_array_init(&life->memory, life->bytes, ring_bytes);
 }
 
-static bool life_begin(struct life *life, struct house *house, uint32_t ring_bytes, uint64_t patience)
+static bool life_begin(struct life *life, struct host *host, uint32_t ring_bytes, uint64_t patience)
 {
 	const struct guest_identity who = {.source = "dir", .name = "guest", .key = "key", .domid = -1};
 	const char *fault = "";
 
 	ring_make(life, ring_bytes);
-	return CHECK_EQ_INT(guest_init(&life->guest, &house->shared, &who, 0, patience), 0) &&
+	return CHECK_EQ_INT(guest_init(&life->guest, &host->shared, &who, 0, patience), 0) &&
 	       CHECK_EQ_INT(stream_attach(&life->stream, &life->guest, 0, NULL, &life->memory.memory, ring_bytes, NULL,
 					  false, &fault),
 			    0) &&
@@ -123,13 +123,13 @@ static int life_look(struct life *life)
 {
 	uint64_t next;
 
-	return stream_look(&life->stream, clock_mono(), &next);
+	return stream_poll(&life->stream, clock_mono(), &next);
 }
 
-static void past_add(struct house *house, int64_t stream, uint64_t sequence, uint32_t offset)
+static void past_add(struct host *host, int64_t stream, uint64_t sequence, uint32_t offset)
 {
-	if (CHECK(house->n_past < PAST))
-		house->past[house->n_past++] = (struct past){stream, sequence, offset};
+	if (CHECK(host->n_past < PAST))
+		host->past[host->n_past++] = (struct past){stream, sequence, offset};
 }
 
 static void life_deinit(struct life *life)
@@ -139,7 +139,7 @@ static void life_deinit(struct life *life)
 }
 
 /* It dies, and everything up to its last event must be known of. */
-static void life_end(struct life *life, struct house *house)
+static void life_end(struct life *life, struct host *host)
 {
 	uint64_t began = clock_mono();
 
@@ -150,31 +150,31 @@ static void life_end(struct life *life, struct house *house)
 			usleep(1000);
 	}
 	CHECK(clock_mono() - began < life->guest.patience + 5 * NS_PER_S);
-	past_add(house, life->stream.id, life->sequence, life->used);
+	past_add(host, life->stream.id, life->sequence, life->used);
 	CHECK_EQ_INT(guest_set_state(&life->guest, "ended", "crash"), 0);
 	life_deinit(life);
 }
 
 /* Its ring goes: what had been handed over once must be there or declared. */
-static void life_leave(struct life *life, struct house *house)
+static void life_leave(struct life *life, struct host *host)
 {
 	const struct ring *ring = &life->stream.ring;
 
 	if (ring_owes(ring))
-		past_add(house, life->stream.id, ring->debt.owed.sequence, ring->debt.owed.offset);
+		past_add(host, life->stream.id, ring->debt.owed.sequence, ring->debt.owed.offset);
 	else
-		past_add(house, life->stream.id, ring->cursor.sequence, ring->cursor.offset);
+		past_add(host, life->stream.id, ring->cursor.sequence, ring->cursor.offset);
 	CHECK_EQ_INT(guest_set_state(&life->guest, "ended", "ended"), 0);
 	life_deinit(life);
 }
 
-static bool house_init(struct house *house, uint64_t seed, size_t limit, size_t per_guest, size_t reserve)
+static bool host_init(struct host *host, uint64_t seed, size_t limit, size_t per_guest, size_t reserve)
 {
-	*house = (struct house){.random = seed};
-	house->queue = queue_new(limit, per_guest, reserve);
-	house->config = (struct config){.flush_interval_ns = 50 * NS_PER_MS};
-	house->shared = (struct guest_shared){.config = &house->config, .queue = house->queue, .archiving = true};
-	return CHECK(house->queue != NULL);
+	*host = (struct host){.random = seed};
+	host->queue = queue_new(limit, per_guest, reserve);
+	host->config = (struct config){.flush_interval_ns = 50 * NS_PER_MS};
+	host->shared = (struct guest_shared){.config = &host->config, .queue = host->queue, .archiving = true};
+	return CHECK(host->queue != NULL);
 }
 
 /* ---- the archive -------------------------------------------------------------------------------------------------- */
@@ -283,13 +283,13 @@ static void walk_stream(sqlite3 *db, const struct past *past, uint64_t *lost)
 	*lost += walk.lost;
 }
 
-static void archive_check(const struct fixture *f, const struct house *house, const char *reason)
+static void archive_check(const struct fixture *f, const struct host *host, const char *reason)
 {
 	sqlite3 *db = fixture_look(f);
 	uint64_t lost = 0, forgotten = 0;
 
-	for (size_t i = 0; i < house->n_past; i++) {
-		const struct past *past = &house->past[i];
+	for (size_t i = 0; i < host->n_past; i++) {
+		const struct past *past = &host->past[i];
 
 		/* A run that ended and of which nothing but gaps is left is deleted. */
 		if (fixture_number(f, "SELECT count(*) FROM streams WHERE id = %lld", (long long)past->stream))
@@ -298,28 +298,28 @@ static void archive_check(const struct fixture *f, const struct house *house, co
 			forgotten += past->sequence + (past->offset > MPROF_PACKET_HEADER_BYTES);
 	}
 	sqlite3_close(db);
-	CHECK_EQ_UINT(lost + forgotten, house->shared.counters.lost_packets);
+	CHECK_EQ_UINT(lost + forgotten, host->shared.counters.lost_packets);
 	CHECK_EQ_UINT(lost, fixture_number(f, "SELECT sum(lost_packets) FROM streams"));
 	CHECK_EQ_INT(fixture_number(f, "SELECT count(*) FROM gaps WHERE reason NOT IN ('lapped', '%s')", reason), 0);
 }
 
 /* ---- everything that was written is archived or declared ---------------------------------------------------------- */
 
-static void rounds(struct house *house, struct life *lives, size_t n, unsigned count)
+static void rounds(struct host *host, struct life *lives, size_t n, unsigned count)
 {
 	while (count--) {
 		for (size_t i = 0; i < n; i++) {
-			life_write(&lives[i], (uint32_t)random_below(house, 6 * KIB));
+			life_write(&lives[i], (uint32_t)random_below(host, 6 * KIB));
 			life_look(&lives[i]);
 		}
-		if (random_below(house, 4) == 0) {
-			struct life *life = &lives[random_below(house, n)];
+		if (random_below(host, 4) == 0) {
+			struct life *life = &lives[random_below(host, n)];
 
-			if (random_below(house, 4))
-				life_end(life, house);
+			if (random_below(host, 4))
+				life_end(life, host);
 			else
-				life_leave(life, house);
-			life_begin(life, house, 32 * KIB, PATIENCE);
+				life_leave(life, host);
+			life_begin(life, host, 32 * KIB, PATIENCE);
 		}
 	}
 }
@@ -328,25 +328,25 @@ static void run_once(uint64_t seed, uint64_t *evicted)
 {
 	enum { LIVES = 12 };
 	struct life lives[LIVES];
-	struct archivist *archivist = NULL;
-	struct house house;
+	struct commit_thread *commit_thread = NULL;
+	struct host host;
 	struct fixture f;
 	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	if (!fixture_init(&f) || !house_init(&house, seed, 256 * KIB, 160 * KIB, 64 * KIB))
+	if (!fixture_init(&f) || !host_init(&host, seed, 256 * KIB, 160 * KIB, 64 * KIB))
 		return;
 	for (size_t i = 0; i < LIVES; i++)
-		life_begin(&lives[i], &house, 32 * KIB, PATIENCE);
-	rounds(&house, lives, LIVES, 20 + (unsigned)seed % 40); /* the disk stands still */
-	CHECK_EQ_INT(archivist_start(&archivist, &f.w, house.queue, &house.config, wake), 0);
-	rounds(&house, lives, LIVES, 200);
+		life_begin(&lives[i], &host, 32 * KIB, PATIENCE);
+	rounds(&host, lives, LIVES, 20 + (unsigned)seed % 40); /* the disk stands still */
+	CHECK_EQ_INT(commit_thread_start(&commit_thread, &f.w, host.queue, &host.config, wake), 0);
+	rounds(&host, lives, LIVES, 200);
 	for (size_t i = 0; i < LIVES; i++)
-		life_end(&lives[i], &house);
-	archivist_stop(archivist);
-	*evicted += house.shared.counters.evicted_bytes;
-	CHECK_EQ_UINT(queue_level(house.queue).bytes, 0);
-	archive_check(&f, &house, "queue");
-	queue_free(house.queue);
+		life_end(&lives[i], &host);
+	commit_thread_stop(commit_thread);
+	*evicted += host.shared.counters.evicted_bytes;
+	CHECK_EQ_UINT(queue_level(host.queue).bytes, 0);
+	archive_check(&f, &host, "queue");
+	queue_free(host.queue);
 	fixture_deinit(&f);
 	close(wake);
 }
@@ -368,25 +368,25 @@ static void test_many(void)
 {
 	enum { DEAD = 64, LIVING = 4 };
 	static struct life dead[DEAD], living[LIVING];
-	struct house house;
+	struct host host;
 	uint64_t began, took, full = 0, lost;
 
-	if (!house_init(&house, 1, 64 * MIB, 32 * MIB, 48 * MIB))
+	if (!host_init(&host, 1, 64 * MIB, 32 * MIB, 48 * MIB))
 		return;
 	for (size_t i = 0; i < LIVING; i++)
-		life_begin(&living[i], &house, MIB, 700 * NS_PER_MS);
+		life_begin(&living[i], &host, MIB, 700 * NS_PER_MS);
 	while (!full)
 		for (size_t i = 0; i < LIVING; i++) {
 			life_write(&living[i], 200 * KIB);
 			full += life_look(&living[i]) == RING_E_FULL;
 		}
-	CHECK(queue_level(house.queue).bytes > 60 * MIB);
+	CHECK(queue_level(host.queue).bytes > 60 * MIB);
 	for (size_t i = 0; i < DEAD; i++) {
-		life_begin(&dead[i], &house, MIB, 700 * NS_PER_MS);
+		life_begin(&dead[i], &host, MIB, 700 * NS_PER_MS);
 		life_write(&dead[i], MIB - 1000);
 	}
-	full = house.shared.counters.queue_full;
-	lost = house.shared.counters.lost_packets;
+	full = host.shared.counters.queue_full;
+	lost = host.shared.counters.lost_packets;
 	began = clock_mono();
 	for (size_t i = 0; i < DEAD; i++) {
 		CHECK(guest_capture_begin(&dead[i].guest, "crash", NULL, true, NULL) > 0);
@@ -396,43 +396,43 @@ static void test_many(void)
 	took = clock_mono() - began;
 	fprintf(stderr, "64 rings of 1 MiB are copied in %.1f ms\n", (double)took / 1e6);
 	CHECK(took < (SANITIZED ? 60 : 5) * NS_PER_S);
-	CHECK_EQ_UINT(house.shared.counters.queue_full, full);
-	CHECK(house.shared.counters.evicted_bytes >= 8 * MIB);
-	CHECK(house.shared.counters.evicted_bytes < 17 * MIB); /* no more than it takes */
-	CHECK_EQ_UINT(house.shared.counters.lost_packets, lost);
+	CHECK_EQ_UINT(host.shared.counters.queue_full, full);
+	CHECK(host.shared.counters.evicted_bytes >= 8 * MIB);
+	CHECK(host.shared.counters.evicted_bytes < 17 * MIB); /* no more than it takes */
+	CHECK_EQ_UINT(host.shared.counters.lost_packets, lost);
 	for (size_t i = 0; i < DEAD; i++)
 		life_deinit(&dead[i]);
 	for (size_t i = 0; i < LIVING; i++)
 		life_deinit(&living[i]);
-	queue_free(house.queue);
+	queue_free(host.queue);
 }
 
 /* More than there is room for, and nobody makes any: the newest is kept, and the mapping goes when the patience is over. */
 static void test_newest(void)
 {
-	struct house house;
+	struct host host;
 	struct life life;
 	struct fixture f;
-	struct archivist *archivist = NULL;
+	struct commit_thread *commit_thread = NULL;
 	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	if (!fixture_init(&f) || !house_init(&house, 1, MIB, MIB, MIB))
+	if (!fixture_init(&f) || !host_init(&host, 1, MIB, MIB, MIB))
 		return;
-	life_begin(&life, &house, 4 * MIB, PATIENCE);
+	life_begin(&life, &host, 4 * MIB, PATIENCE);
 	life_write(&life, 5 * MIB / 2); /* packets 0 and 1, and a part of 2 */
-	life_end(&life, &house);
-	CHECK_EQ_UINT(house.shared.counters.lost_packets, 2);
-	life_begin(&life, &house, 64 * KIB, PATIENCE); /* the next one finds room all the same */
+	life_end(&life, &host);
+	CHECK_EQ_UINT(host.shared.counters.lost_packets, 2);
+	life_begin(&life, &host, 64 * KIB, PATIENCE); /* the next one finds room all the same */
 	life_write(&life, 60 * KIB);
-	life_end(&life, &house);
-	CHECK_EQ_UINT(house.shared.counters.lost_packets, 2);
-	CHECK_EQ_INT(archivist_start(&archivist, &f.w, house.queue, &house.config, wake), 0);
-	archivist_stop(archivist);
-	archive_check(&f, &house, "queue");
+	life_end(&life, &host);
+	CHECK_EQ_UINT(host.shared.counters.lost_packets, 2);
+	CHECK_EQ_INT(commit_thread_start(&commit_thread, &f.w, host.queue, &host.config, wake), 0);
+	commit_thread_stop(commit_thread);
+	archive_check(&f, &host, "queue");
 	CHECK_EQ_INT(fixture_number(&f, "SELECT next_sequence FROM gaps WHERE stream = 1"), 2);
 	CHECK(fixture_number(&f, "SELECT (SELECT coalesce(sum(length), 0) FROM chunks WHERE stream = 1) +"
 				 " (SELECT coalesce(sum(length), 0) FROM tails WHERE stream = 1)") > 400 * KIB);
-	queue_free(house.queue);
+	queue_free(host.queue);
 	fixture_deinit(&f);
 	close(wake);
 }
@@ -440,24 +440,24 @@ static void test_newest(void)
 /* The same where nothing of it is proven, so that it is a tail from its start: that is cut too, behind what it has got. */
 static void test_newest_tail(void)
 {
-	struct house house;
+	struct host host;
 	struct life life;
 	struct fixture f;
-	struct archivist *archivist = NULL;
+	struct commit_thread *commit_thread = NULL;
 	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	if (!fixture_init(&f) || !house_init(&house, 1, 3 * MIB, 3 * MIB, 3 * MIB))
+	if (!fixture_init(&f) || !host_init(&host, 1, 3 * MIB, 3 * MIB, 3 * MIB))
 		return;
-	life_begin(&life, &house, 16 * MIB, PATIENCE);
+	life_begin(&life, &host, 16 * MIB, PATIENCE);
 	life_write(&life, 15 * MIB / 2); /* packet 0 of 4 MiB, and nearly all of 1 */
-	life_end(&life, &house);
-	CHECK_EQ_INT(archivist_start(&archivist, &f.w, house.queue, &house.config, wake), 0);
-	archivist_stop(archivist);
-	archive_check(&f, &house, "queue");
-	CHECK_EQ_UINT(house.shared.counters.lost_packets, 2); /* in part */
+	life_end(&life, &host);
+	CHECK_EQ_INT(commit_thread_start(&commit_thread, &f.w, host.queue, &host.config, wake), 0);
+	commit_thread_stop(commit_thread);
+	archive_check(&f, &host, "queue");
+	CHECK_EQ_UINT(host.shared.counters.lost_packets, 2); /* in part */
 	CHECK(fixture_number(&f, "SELECT sum(length) FROM tails WHERE sequence = 0") >= MIB);
 	CHECK(fixture_number(&f, "SELECT sum(length) FROM tails WHERE sequence = 1") >= MIB);
-	queue_free(house.queue);
+	queue_free(host.queue);
 	fixture_deinit(&f);
 	close(wake);
 }
@@ -465,17 +465,17 @@ static void test_newest_tail(void)
 /* Two rings of one guest, and room for neither: each keeps its newest. */
 static void test_two_rings(void)
 {
-	struct house house;
+	struct host host;
 	struct life first, second;
 	struct fixture f;
-	struct archivist *archivist = NULL;
+	struct commit_thread *commit_thread = NULL;
 	const char *fault;
 	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	if (!fixture_init(&f) || !house_init(&house, 1, 2 * MIB, 2 * MIB, 2 * MIB))
+	if (!fixture_init(&f) || !host_init(&host, 1, 2 * MIB, 2 * MIB, 2 * MIB))
 		return;
-	house.shared.archiving = false;
-	life_begin(&first, &house, 4 * MIB, PATIENCE);
+	host.shared.archiving = false;
+	life_begin(&first, &host, 4 * MIB, PATIENCE);
 	ring_make(&second, 4 * MIB);
 	CHECK_EQ_INT(stream_attach(&second.stream, &first.guest, 1, NULL, &second.memory.memory, 4 * MIB, NULL, false,
 				   &fault),
@@ -488,16 +488,16 @@ static void test_two_rings(void)
 	CHECK(!guest_capture_done(&first.guest));
 	life_look(&second);
 	CHECK(guest_capture_done(&first.guest));
-	past_add(&house, 1, first.sequence, first.used);
-	past_add(&house, 2, second.sequence, second.used);
-	CHECK_EQ_UINT(house.shared.counters.lost_packets, 5); /* the second also has what the first left of its share */
+	past_add(&host, 1, first.sequence, first.used);
+	past_add(&host, 2, second.sequence, second.used);
+	CHECK_EQ_UINT(host.shared.counters.lost_packets, 5); /* the second also has what the first left of its share */
 	life_deinit(&first);
 	free(second.bytes);
-	CHECK_EQ_INT(archivist_start(&archivist, &f.w, house.queue, &house.config, wake), 0);
-	archivist_stop(archivist);
-	archive_check(&f, &house, "disk");
+	CHECK_EQ_INT(commit_thread_start(&commit_thread, &f.w, host.queue, &host.config, wake), 0);
+	commit_thread_stop(commit_thread);
+	archive_check(&f, &host, "disk");
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(DISTINCT stream) FROM tails WHERE sequence = 3"), 2);
-	queue_free(house.queue);
+	queue_free(host.queue);
 	fixture_deinit(&f);
 	close(wake);
 }
@@ -505,27 +505,27 @@ static void test_two_rings(void)
 /* The disk is full: there is nothing to wait for. */
 static void test_disk(void)
 {
-	struct house house;
+	struct host host;
 	struct life life;
 	struct fixture f;
-	struct archivist *archivist = NULL;
+	struct commit_thread *commit_thread = NULL;
 	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	if (!fixture_init(&f) || !house_init(&house, 1, MIB, MIB, MIB))
+	if (!fixture_init(&f) || !host_init(&host, 1, MIB, MIB, MIB))
 		return;
-	house.shared.archiving = false;
-	life_begin(&life, &house, 4 * MIB, 10 * NS_PER_S);
+	host.shared.archiving = false;
+	life_begin(&life, &host, 4 * MIB, 10 * NS_PER_S);
 	life_write(&life, 7 * MIB / 2);
 	CHECK(guest_capture_begin(&life.guest, "crash", NULL, true, NULL) > 0);
 	life_look(&life);
 	CHECK(guest_capture_done(&life.guest));
-	past_add(&house, life.stream.id, life.sequence, life.used);
-	CHECK_EQ_UINT(house.shared.counters.lost_packets, 3);
+	past_add(&host, life.stream.id, life.sequence, life.used);
+	CHECK_EQ_UINT(host.shared.counters.lost_packets, 3);
 	life_deinit(&life);
-	CHECK_EQ_INT(archivist_start(&archivist, &f.w, house.queue, &house.config, wake), 0);
-	archivist_stop(archivist);
-	archive_check(&f, &house, "disk");
-	queue_free(house.queue);
+	CHECK_EQ_INT(commit_thread_start(&commit_thread, &f.w, host.queue, &host.config, wake), 0);
+	commit_thread_stop(commit_thread);
+	archive_check(&f, &host, "disk");
+	queue_free(host.queue);
 	fixture_deinit(&f);
 	close(wake);
 }
@@ -533,22 +533,22 @@ static void test_disk(void)
 /* An archivist that keeps up makes room for a ring that is larger than all room there is, while the patience lasts. */
 static void test_large(void)
 {
-	struct house house;
+	struct host host;
 	struct life life;
 	struct fixture f;
-	struct archivist *archivist = NULL;
+	struct commit_thread *commit_thread = NULL;
 	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	if (!fixture_init(&f) || !house_init(&house, 1, 4 * MIB, 4 * MIB, 4 * MIB))
+	if (!fixture_init(&f) || !host_init(&host, 1, 4 * MIB, 4 * MIB, 4 * MIB))
 		return;
-	CHECK_EQ_INT(archivist_start(&archivist, &f.w, house.queue, &house.config, wake), 0);
-	life_begin(&life, &house, 32 * MIB, 10 * NS_PER_S);
+	CHECK_EQ_INT(commit_thread_start(&commit_thread, &f.w, host.queue, &host.config, wake), 0);
+	life_begin(&life, &host, 32 * MIB, 10 * NS_PER_S);
 	life_write(&life, 31 * MIB);
-	life_end(&life, &house);
-	archivist_stop(archivist);
-	CHECK_EQ_UINT(house.shared.counters.lost_packets, 0);
-	archive_check(&f, &house, "queue");
-	queue_free(house.queue);
+	life_end(&life, &host);
+	commit_thread_stop(commit_thread);
+	CHECK_EQ_UINT(host.shared.counters.lost_packets, 0);
+	archive_check(&f, &host, "queue");
+	queue_free(host.queue);
 	fixture_deinit(&f);
 	close(wake);
 }

@@ -206,7 +206,7 @@ static int look(struct world *w, unsigned k)
 {
 	uint64_t next;
 
-	return stream_look(&w->streams[k], clock_mono(), &next);
+	return stream_poll(&w->streams[k], clock_mono(), &next);
 }
 
 /* N events in each stream that is attached, each seen as it comes: so all but the last are proven. */
@@ -416,11 +416,11 @@ static void test_no_room(void)
 		return;
 	CHECK_EQ_INT(guest_capture_begin(&w.guest, "manual", NULL, false, NULL), 91);
 	now = clock_mono();
-	CHECK_EQ_INT(stream_look(&w.streams[0], now, &next), RING_E_FULL);
+	CHECK_EQ_INT(stream_poll(&w.streams[0], now, &next), RING_E_FULL);
 	CHECK(next > now && next <= now + 10 * NS_PER_MS);
 	CHECK(!guest_capture_done(&w.guest) && w.shared.counters.queue_full > 0);
 	for (unsigned k = 0; k < STREAMS; k++)
-		CHECK_EQ_INT(stream_look(&w.streams[k], now + 11 * NS_PER_S, &next), 0);
+		CHECK_EQ_INT(stream_poll(&w.streams[k], now + 11 * NS_PER_S, &next), 0);
 	CHECK(guest_capture_done(&w.guest));
 	tape = tape_take(w.shared.queue);
 	CHECK(tape_count(&tape, ITEM_RANGE, 0) == STREAMS && tape_count(&tape, ITEM_TAIL, 0) == 0);
@@ -617,10 +617,10 @@ static void test_periodic(void)
 	CHECK(tape_take(w.shared.queue).list == NULL && guest_capture_done(&w.guest));
 	now = clock_mono() + 2 * NS_PER_S;
 	/* The first that is looked at when it is due begins it for all; those come when their time is there. */
-	CHECK_EQ_INT(stream_look(&w.streams[1], now, &next), 0);
+	CHECK_EQ_INT(stream_poll(&w.streams[1], now, &next), 0);
 	CHECK(!guest_capture_done(&w.guest) && w.streams[0].capture.wanted && w.streams[2].capture.wanted);
-	CHECK_EQ_INT(stream_look(&w.streams[0], now, &next), 0);
-	CHECK_EQ_INT(stream_look(&w.streams[2], now, &next), 0);
+	CHECK_EQ_INT(stream_poll(&w.streams[0], now, &next), 0);
+	CHECK_EQ_INT(stream_poll(&w.streams[2], now, &next), 0);
 	CHECK(guest_capture_done(&w.guest));
 	tape = tape_take(w.shared.queue);
 	CHECK_EQ_UINT(tape_count(&tape, ITEM_CAPTURE, 0), 1);
@@ -628,14 +628,14 @@ static void test_periodic(void)
 	for (unsigned k = 0; k < STREAMS; k++)
 		check_captured(&tape, 91, &w.streams[k]);
 	tape_free(&tape);
-	CHECK_EQ_INT(stream_look(&w.streams[0], now + NS_PER_S / 2, &next), 0);
+	CHECK_EQ_INT(stream_poll(&w.streams[0], now + NS_PER_S / 2, &next), 0);
 	CHECK(guest_capture_done(&w.guest) && next <= now + NS_PER_S);
-	CHECK_EQ_INT(stream_look(&w.streams[0], now + NS_PER_S, &next), 0);
+	CHECK_EQ_INT(stream_poll(&w.streams[0], now + NS_PER_S, &next), 0);
 	CHECK(!guest_capture_done(&w.guest));
 	guest_capture_abandon(&w.guest);
 	/* Of a guest that does not run there is none. */
 	CHECK_EQ_INT(guest_set_state(&w.guest, "suspended", NULL), 0);
-	CHECK_EQ_INT(stream_look(&w.streams[0], now + 3 * NS_PER_S, &next), 0);
+	CHECK_EQ_INT(stream_poll(&w.streams[0], now + 3 * NS_PER_S, &next), 0);
 	CHECK(guest_capture_done(&w.guest));
 	world_deinit(&w);
 }
@@ -690,9 +690,9 @@ static void test_gaps(void)
 	/* One that waits for more to join is queued after a second of nothing. */
 	CHECK(declare(two, 10, 30, 12, RING_GAP_LAPPED));
 	now = clock_mono();
-	CHECK_EQ_INT(stream_look(two, now, &next), 0);
+	CHECK_EQ_INT(stream_poll(two, now, &next), 0);
 	CHECK(tape_take(w.shared.queue).list == NULL);
-	CHECK_EQ_INT(stream_look(two, now + 2 * NS_PER_S, &next), 0);
+	CHECK_EQ_INT(stream_poll(two, now + 2 * NS_PER_S, &next), 0);
 	tape = tape_take(w.shared.queue);
 	CHECK_EQ_UINT(tape_count(&tape, ITEM_GAP, two->id), 1);
 	tape_free(&tape);
@@ -834,7 +834,7 @@ static void test_counters(void)
 	CHECK(w.streams[0].ring.counters.bad_sizes > 0);
 	CHECK_EQ_UINT(w.shared.counters.bad_sizes,
 		      w.streams[0].ring.counters.bad_sizes + w.streams[1].ring.counters.bad_sizes);
-	CHECK_EQ_UINT(w.shared.counters.looks, 17);
+	CHECK_EQ_UINT(w.shared.counters.polls, 17);
 	world_deinit(&w);
 }
 

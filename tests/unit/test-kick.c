@@ -12,7 +12,7 @@ static struct kick bound(uint64_t now)
 
 	kick_bound(&kick, now);
 	kick_come(&kick);
-	kick_looked(&kick, 5, true, now, now + POLL, &unmask);
+	kick_polled(&kick, 5, true, now, now + POLL, &unmask);
 	CHECK(unmask);
 	return kick;
 }
@@ -25,7 +25,7 @@ static void idle_costs_a_look_a_second(void)
 	bool unmask;
 
 	for (; now < end; looks++)
-		now = kick_looked(&kick, 5, true, now, now + POLL, &unmask);
+		now = kick_polled(&kick, 5, true, now, now + POLL, &unmask);
 	CHECK(looks <= 60);
 	CHECK(!kick.masked);
 }
@@ -35,7 +35,7 @@ static void unbound_is_polled(void)
 	struct kick kick = {0};
 	bool unmask = true;
 
-	CHECK_EQ_INT(kick_looked(&kick, 5, true, 100, 350, &unmask), 350);
+	CHECK_EQ_INT(kick_polled(&kick, 5, true, 100, 350, &unmask), 350);
 	CHECK(!unmask);
 }
 
@@ -52,7 +52,7 @@ static void storm_costs_no_more_than_polling(void)
 			kick_come(&kick), now += NS_PER_US;
 		else
 			now = due;
-		due = kick_looked(&kick, 5, true, now, now + POLL, &unmask);
+		due = kick_polled(&kick, 5, true, now, now + POLL, &unmask);
 		looks++;
 	}
 	CHECK(looks <= 40 + 40 / 8 + KICK_BURST);
@@ -68,7 +68,7 @@ static void honest_kicks_are_never_masked_for_long(void)
 	for (int i = 0; i < 100; i++) {
 		now += 300 * NS_PER_MS;
 		kick_come(&kick);
-		kick_looked(&kick, ++active, false, now, now + POLL, &unmask);
+		kick_polled(&kick, ++active, false, now, now + POLL, &unmask);
 		CHECK(unmask);
 	}
 }
@@ -79,18 +79,18 @@ static void silence_is_doubted(void)
 	struct kick kick = bound(now);
 	bool unmask;
 
-	due = kick_looked(&kick, 5, true, now, now + POLL, &unmask);
+	due = kick_polled(&kick, 5, true, now, now + POLL, &unmask);
 	CHECK_EQ_INT(due, now + KICK_IDLE_NS);
 	/* One finished packet may be a kick on its way; two are not. */
 	now = due;
-	kick_looked(&kick, 6, false, now, now + POLL, &unmask);
+	kick_polled(&kick, 6, false, now, now + POLL, &unmask);
 	CHECK_EQ_INT(kick.doubted, 0);
 	now += NS_PER_S;
-	kick_looked(&kick, 8, false, now, now + POLL, &unmask);
-	due = kick_looked(&kick, 8, true, now, now + POLL, &unmask);
+	kick_polled(&kick, 8, false, now, now + POLL, &unmask);
+	due = kick_polled(&kick, 8, true, now, now + POLL, &unmask);
 	CHECK_EQ_INT(due, now + POLL);
 	now += KICK_DOUBT_NS + 1;
-	due = kick_looked(&kick, 8, true, now, now + POLL, &unmask);
+	due = kick_polled(&kick, 8, true, now, now + POLL, &unmask);
 	CHECK_EQ_INT(due, now + KICK_IDLE_NS);
 }
 

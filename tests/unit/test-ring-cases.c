@@ -193,7 +193,7 @@ static void test_proof(void)
 		CHECK_EQ_UINT(g.chunks[i].first_timestamp, 1000);
 	}
 	CHECK_EQ_UINT(g.ring.counters.bytes, g.handed);
-	CHECK_EQ_UINT(g.ring.counters.looks, 11);
+	CHECK_EQ_UINT(g.ring.counters.polls, 11);
 	/* A look at which nothing changed costs two loads. */
 	g.loads = 0;
 	CHECK_EQ_INT(guest_look(&g), 0);
@@ -320,7 +320,7 @@ static void test_count_goes_round(void)
 
 			read_to_five(n, LARGE);
 			guest_jump(&g, newest, 9);
-			g.ring.looked_at = clock_mono();
+			g.ring.polled_at = clock_mono();
 			CHECK_EQ_INT(guest_look(&g), 0);
 			CHECK_EQ_UINT(g.n_gaps, 1);
 			gap_is(0, 5, newest - (n - 1) + 1, true, RING_GAP_LAPPED);
@@ -369,40 +369,40 @@ static void test_lap(void)
 {
 	read_to_five(4, LARGE);
 	guest_jump(&g, 30, 4);
-	g.ring.looked_at = clock_mono();
+	g.ring.polled_at = clock_mono();
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 28, false, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(g.n_gaps, 1);
 
 	read_to_five(4, LARGE);
 	guest_jump(&g, 30, 4);
-	g.ring.looked_at = clock_mono() - 10 * NS_PER_S;
+	g.ring.polled_at = clock_mono() - 10 * NS_PER_S;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
 
 	/* The smallest packet decides: 32,768 of 20,000 bytes take 1.3 s, of 300 bytes 20 ms. */
 	read_to_five(4, LARGE);
 	guest_jump(&g, 30, 4);
-	g.ring.looked_at = clock_mono() - NS_PER_S / 5;
+	g.ring.polled_at = clock_mono() - NS_PER_S / 5;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 28, false, RING_GAP_LAPPED);
 	read_to_five(4, SMALL);
 	guest_jump(&g, 30, 4);
-	g.ring.looked_at = clock_mono() - NS_PER_S / 5;
+	g.ring.polled_at = clock_mono() - NS_PER_S / 5;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
 
 	read_to_five(4, SMALL);
 	g.ring.slots[0].bytes = 100 * SMALL;
 	guest_jump(&g, 30, 4);
-	g.ring.looked_at = clock_mono() - NS_PER_S / 5;
+	g.ring.polled_at = clock_mono() - NS_PER_S / 5;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
 
 	/* The writer laps by a little: what is left of packet 5 is gone, the oldest packet is the next to go. */
 	read_to_five(4, LARGE);
 	guest_write_to(&g, 9, 1);
-	g.ring.looked_at = clock_mono();
+	g.ring.polled_at = clock_mono();
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 7, false, RING_GAP_LAPPED);
 	/* No lap: the ring is just full. */
@@ -418,7 +418,7 @@ static void test_count_falls(void)
 {
 	read_to_five(4, LARGE);
 	guest_jump(&g, 4 + 65536, 9);
-	g.ring.looked_at = clock_mono();
+	g.ring.polled_at = clock_mono();
 	for (unsigned i = 0; i < 3; i++) {
 		CHECK_EQ_INT(guest_look(&g), 0);
 		CHECK_EQ_UINT(g.n_gaps, 0);
@@ -430,19 +430,19 @@ static void test_count_falls(void)
 	/* Where there was time for so many it is believed at once. */
 	read_to_five(4, LARGE);
 	guest_jump(&g, 4 + 65536, 9);
-	g.ring.looked_at = clock_mono() - 10 * NS_PER_S;
+	g.ring.polled_at = clock_mono() - 10 * NS_PER_S;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 4 + 65536 - 2, true, RING_GAP_LAPPED);
 
 	/* Up to 32,767 packets are a lap, one more is behind. */
 	read_to_five(4, LARGE);
 	guest_jump(&g, 5 + 32767, 9);
-	g.ring.looked_at = clock_mono();
+	g.ring.polled_at = clock_mono();
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 5 + 32767 - 2, false, RING_GAP_LAPPED);
 	read_to_five(4, LARGE);
 	guest_jump(&g, 5 + 32768, 9);
-	g.ring.looked_at = clock_mono();
+	g.ring.polled_at = clock_mono();
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
 }
@@ -457,7 +457,7 @@ static void test_renewed(void)
 		guest_format(&g);
 		if (filled)
 			guest_write_to(&g, filled - 1, 3);
-		g.ring.looked_at = clock_mono();
+		g.ring.polled_at = clock_mono();
 		CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
 		CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 	}
@@ -536,7 +536,7 @@ static void test_renewed_or_round(void)
 	guest_forget(&g);
 	guest_write_to(&g, 65538, (LARGE - 31) / GUEST_EVENT);
 	guest_turn(&g);
-	g.ring.looked_at = clock_mono();
+	g.ring.polled_at = clock_mono();
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 65534, 65536, false, RING_GAP_LAPPED);
 
@@ -557,7 +557,7 @@ static void test_renewed_or_round(void)
 	guest_forget(&g);
 	guest_format(&g);
 	guest_write_to(&g, 2, 1);
-	g.ring.looked_at = clock_mono();
+	g.ring.polled_at = clock_mono();
 	CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
 }
 
@@ -1252,7 +1252,7 @@ static void test_skip_and_seek(void)
 	ring_skip(&g.ring);
 	for (unsigned i = 0; i < 5; i++) {
 		guest_write_to(&g, 6 + 3 * i, 5);
-		g.ring.looked_at = clock_mono();
+		g.ring.polled_at = clock_mono();
 		CHECK_EQ_INT(guest_look(&g), 0);
 	}
 	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
@@ -1262,7 +1262,7 @@ static void test_skip_and_seek(void)
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), RING_E_FULL);
 	CHECK(g.ring.skipping);
 	g.takes_no_gap = false;
-	g.ring.looked_at = clock_mono();
+	g.ring.polled_at = clock_mono();
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), 0);
 	CHECK(!g.ring.skipping);
 	gap_is(0, 5, 16, false, RING_GAP_POLICY);
@@ -1272,7 +1272,7 @@ static void test_skip_and_seek(void)
 	ring_skip(&g.ring);
 	guest_write_to(&g, 40, 5);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	g.ring.looked_at = clock_mono();
+	g.ring.polled_at = clock_mono();
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, true), 0);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 37);
 }
@@ -1293,7 +1293,7 @@ static void test_seek_after_restart(void)
 		CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), RING_E_FULL);
 		CHECK(g.ring.restart.pending);
 		g.takes_no_gap = false;
-		g.ring.looked_at = clock_mono();
+		g.ring.polled_at = clock_mono();
 		CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), 0);
 		gap_is(0, 5, 10, at_least, RING_GAP_POLICY);
 		CHECK(!g.ring.restart.pending);
@@ -1401,7 +1401,7 @@ static void left_lapped(uint64_t last)
 	g.takes_no_gap = true;
 	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), RING_E_FULL);
 	g.takes_no_gap = false;
-	g.ring.looked_at = clock_mono();
+	g.ring.polled_at = clock_mono();
 	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), 0);
 	CHECK_EQ_UINT(g.n_gaps, 1);
 	gap_is(0, 0, last - 3, g.gaps[0].at_least, RING_GAP_LAPPED);
@@ -1706,7 +1706,7 @@ static void test_rewind(void)
 		guest_forget(&g);
 		g.next_sequence = start.sequence;
 		g.next_offset = start.offset;
-		g.ring.looked_at = clock_mono();
+		g.ring.polled_at = clock_mono();
 		CHECK_EQ_INT(guest_look(&g), 0);
 		gap_is(0, 5, 18, at_least, RING_GAP_LAPPED);
 		CHECK(!g.ring.debt.rewound && !g.ring.debt.at_least);

@@ -62,7 +62,7 @@ static bool run_once(uint64_t seed, bool print)
 		sim.full = sim_random(&sim, 20) == 0;
 		if (sim_random(&sim, 10) == 0)
 			sim_write(&sim, (unsigned)sim_random(&sim, size > 8192 ? 60000 : 3000));
-		r = ring_look(&ring, &sim.sink);
+		r = ring_poll(&ring, &sim.sink);
 		if (r && r != RING_E_FULL)
 			sim_fail(&sim, "a look fails");
 		if (r == 0 && sim_random(&sim, 50) == 0) {
@@ -227,7 +227,7 @@ static void clock_event(struct clock_guest *g, uint64_t time)
 	at[8] = 7;
 	g->used += 17;
 	clock_size(g);
-	CHECK_EQ_INT(ring_look(&g->ring, &g->sink), 0);
+	CHECK_EQ_INT(ring_poll(&g->ring, &g->sink), 0);
 }
 
 static void test_clock_set_back(void)
@@ -296,7 +296,7 @@ static void test_cut_file(void)
 	memory_array_init(&g.memory, file, CUT);
 	CHECK_EQ_INT(ring_attach(&g.ring, &g.memory.memory, CUT, NULL, true, &fault), 0);
 	CHECK_EQ_UINT(g.ring.n, 4);
-	CHECK_EQ_INT(ring_look(&g.ring, &g.sink), 0);
+	CHECK_EQ_INT(ring_poll(&g.ring, &g.sink), 0);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 	CHECK_EQ_UINT(at.sequence, 6);
 	ring_detach(&g.ring);

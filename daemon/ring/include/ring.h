@@ -104,7 +104,7 @@ struct ring_slot {
 
 /* Counters for the metrics. */
 struct ring_counters {
-	uint64_t looks;
+	uint64_t polls;
 	uint64_t bytes;	    /* proven bytes copied */
 	uint64_t unsteady;  /* header loads that never agreed */
 	uint64_t bad_sizes; /* impossible sizes, refused */
@@ -206,7 +206,7 @@ struct ring {
 	bool held;     /* the same, during a call of ring_left, ring_newest or ring_abandon */
 	bool dead;     /* nobody writes any more */
 
-	uint64_t looked_at; /* CLOCK_MONOTONIC ns of the last look */
+	uint64_t polled_at; /* CLOCK_MONOTONIC ns of the last look */
 	struct ring_counters counters;
 };
 
@@ -224,7 +224,7 @@ void ring_detach(struct ring *ring); /* a zeroed ring too */
  * Copy what is new and proven.  Costs one glance where nothing changed, else in proportion to what is new.
  * Returns 0 (look again when the cadence says), RING_E_FULL, RING_E_GONE or RING_E_RENEWED.
  */
-int ring_look(struct ring *ring, struct ring_sink *sink);
+int ring_poll(struct ring *ring, struct ring_sink *sink);
 
 /*
  * Hand over, as tails, what lies beyond the cursor; the cursor stays.  *AT says where to begin ({0} = the cursor) and afterwards where
@@ -235,7 +235,7 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 
 /*
  * A ring of which only snapshots are wanted is followed without copying.  ring_seek then moves the cursor to the oldest packet that can
- * still be had (DEAD: that is there), declares what lies between as skipped, and ends the skipping.  Returns as ring_look.
+ * still be had (DEAD: that is there), declares what lies between as skipped, and ends the skipping.  Returns as ring_poll.
  */
 void ring_skip(struct ring *ring);
 int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead);

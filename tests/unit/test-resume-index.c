@@ -22,7 +22,7 @@ static void know(struct collector *c, int64_t run, int64_t stream, uint32_t numb
 		.last_real = last_real,
 	};
 
-	CHECK_EQ_INT(collector_know(c, &resume), 0);
+	CHECK_EQ_INT(collector_resume_add(c, &resume), 0);
 }
 
 static void init(struct collector *c)
@@ -40,7 +40,7 @@ static void init(struct collector *c)
 
 static void deinit(struct collector *c)
 {
-	collector_forget(c);
+	collector_resume_free(c);
 	c->queue = queue_free(c->queue);
 }
 
@@ -66,33 +66,33 @@ static int64_t told(struct collector *c, uint64_t *ended_real, char *reason)
 static void test_find(void)
 {
 	struct collector c;
-	struct known_stream *known;
+	struct resume_entry *entry;
 
 	init(&c);
-	known = collector_known(&c, "xen", "boot 5 u 1", 7);
-	CHECK(known && known->resume.stream == 3);
-	CHECK(!collector_known(&c, "xen", "boot 5 u 1", 3));
-	CHECK(!collector_known(&c, "xen", "boot 5 u ", 0));
-	CHECK(!collector_known(&c, "dir", "boot 5 u 1", 0));
-	known = collector_known(&c, "xen", "boot 7 w 0", 0);
-	CHECK(known && known->resume.run == 5 && known->resume.stream == 0);
+	entry = collector_resume_find(&c, "xen", "boot 5 u 1", 7);
+	CHECK(entry && entry->resume.stream == 3);
+	CHECK(!collector_resume_find(&c, "xen", "boot 5 u 1", 3));
+	CHECK(!collector_resume_find(&c, "xen", "boot 5 u ", 0));
+	CHECK(!collector_resume_find(&c, "dir", "boot 5 u 1", 0));
+	entry = collector_resume_find(&c, "xen", "boot 7 w 0", 0);
+	CHECK(entry && entry->resume.run == 5 && entry->resume.stream == 0);
 	/* The newest run of a key; when that is settled, none before it. */
-	known = collector_known(&c, "xen", "boot 5 u 0", 0);
-	CHECK(known && known->resume.run == 6);
-	collector_taken_up(&c, 6);
-	CHECK(known && known->settled && !collector_known(&c, "xen", "boot 5 u 0", 0));
+	entry = collector_resume_find(&c, "xen", "boot 5 u 0", 0);
+	CHECK(entry && entry->resume.run == 6);
+	collector_resume_taken_up(&c, 6);
+	CHECK(entry && entry->settled && !collector_resume_find(&c, "xen", "boot 5 u 0", 0));
 
-	CHECK(collector_known_life(&c, "xen", "boot 5 u ")->run == 6);
-	CHECK(collector_known_life(&c, "xen", "boot 6 ")->run == 4);
-	CHECK(!collector_known_life(&c, "xen", "boot 8 "));
-	CHECK(!collector_known_life(&c, "dir", "boot"));
+	CHECK(collector_resume_life(&c, "xen", "boot 5 u ")->run == 6);
+	CHECK(collector_resume_life(&c, "xen", "boot 6 ")->run == 4);
+	CHECK(!collector_resume_life(&c, "xen", "boot 8 "));
+	CHECK(!collector_resume_life(&c, "dir", "boot"));
 
-	known = collector_known_stream(&c, 2, 8);
-	CHECK(known && known->resume.stream == 4);
-	CHECK(!collector_known_stream(&c, 2, 1) && !collector_known_stream(&c, 3, 0));
-	CHECK(!collector_known_stream(&c, 5, 0)); /* it has none */
-	CHECK(collector_known_stream(&c, 6, 0) && !collector_known_stream(&c, 7, 0) &&
-	      !collector_known_stream(&c, 0, 0));
+	entry = collector_resume_stream(&c, 2, 8);
+	CHECK(entry && entry->resume.stream == 4);
+	CHECK(!collector_resume_stream(&c, 2, 1) && !collector_resume_stream(&c, 3, 0));
+	CHECK(!collector_resume_stream(&c, 5, 0)); /* it has none */
+	CHECK(collector_resume_stream(&c, 6, 0) && !collector_resume_stream(&c, 7, 0) &&
+	      !collector_resume_stream(&c, 0, 0));
 	deinit(&c);
 }
 
@@ -103,22 +103,22 @@ static void test_over(void)
 	char reason[32] = "";
 
 	init(&c);
-	collector_over(&c, collector_known_stream(&c, 2, 8));
+	collector_resume_over(&c, collector_resume_stream(&c, 2, 8));
 	for (uint32_t k = 0; k <= 8; k++)
-		CHECK(!collector_known(&c, "xen", "boot 5 u 1", k));
+		CHECK(!collector_resume_find(&c, "xen", "boot 5 u 1", k));
 	CHECK_EQ_INT(told(&c, &real, reason), 2);
 	CHECK_EQ_UINT(real, 40); /* when the last of its streams was heard of */
 	CHECK_EQ_STR(reason, "ended");
-	collector_taken_up(&c, 6);
-	collector_settle(&c, "dir");
+	collector_resume_taken_up(&c, 6);
+	collector_resume_settle(&c, "dir");
 	CHECK_EQ_INT(told(&c, &real, reason), 0);
-	collector_settle(&c, "xen");
+	collector_resume_settle(&c, "xen");
 	CHECK_EQ_INT(told(&c, &real, reason), 4);
 	CHECK(real == 50 && strcmp(reason, "suspend") == 0);
 	CHECK_EQ_INT(told(&c, &real, reason), 5);
 	CHECK(real > 1000);
 	CHECK_EQ_INT(told(&c, &real, reason), 0);
-	collector_settle(&c, "xen");
+	collector_resume_settle(&c, "xen");
 	CHECK_EQ_INT(told(&c, &real, reason), 0);
 	deinit(&c);
 }

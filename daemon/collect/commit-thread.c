@@ -5,7 +5,7 @@
  * Order inside a flush: first what describes (runs, streams), then each stream's chunks and gaps in the order in which they came, then
  * captures and what ends or changes things.  Chunks of one packet that lie one behind the other become one row.
  */
-#include "archivist.h"
+#include "commit-thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,15 +16,15 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "house.h"
 #include "log.h"
+#include "retention.h"
 
 #define FLUSH_BYTES   (1u << 20)
 #define FOLLOW_NS     (20 * NS_PER_MS) /* flush interval while somebody reads live */
 #define FULL_RETRY_NS NS_PER_S
 #define ENDS_MAX      512u
 
-struct archivist {
+struct commit_thread {
 	pthread_t thread;
 	struct archive_writer *w;
 	struct queue *queue;
@@ -32,7 +32,7 @@ struct archivist {
 	int wake;
 
 	pthread_mutex_t mutex; /* of STATE */
-	struct archivist_state state;
+	struct commit_thread_state state;
 	_Atomic uint64_t follow_until;
 
 	uint8_t *row; /* the row that is being joined */
@@ -42,10 +42,10 @@ struct archivist {
 	struct log_limit orphans, damages;
 	struct archive_damage damage; /* that was told */
 
-	struct house house;
+	struct retention retention;
 };
 
-static void tell(struct archivist *a)
+static void tell(struct commit_thread *a)
 {
 	uint64_t one = 1;
 
@@ -55,7 +55,7 @@ static void tell(struct archivist *a)
 }
 
 /* Say whether the archive takes bytes; logs once a change. */
-static void set_archiving(struct archivist *a, bool archiving, const char *sentence)
+static void set_archiving(struct commit_thread *a, bool archiving, const char *sentence)
 {
 	bool changed;
 
@@ -75,7 +75,7 @@ static void set_archiving(struct archivist *a, bool archiving, const char *sente
 
 /* ---- one transaction ------------------------------------------------------------------------------------------- */
 
-static int row_write(struct archivist *a)
+static int row_write(struct commit_thread *a)
 {
 	int r;
 
@@ -101,7 +101,7 @@ static uint32_t chunk_flags(const struct ring_chunk *c)
 }
 
 /* Does the chunk of ITEM go on where the open row ends, and fit? */
-static bool row_continues(const struct archivist *a, const struct item *item)
+static bool row_continues(const struct commit_thread *a, const struct item *item)
 {
 	const struct ring_chunk *c = &item->piece.chunk;
 	const struct archive_piece *p = &a->piece;
@@ -111,7 +111,7 @@ static bool row_continues(const struct archivist *a, const struct item *item)
 	       p->n_ends < ENDS_MAX && !(p->flags & ARCHIVE_CHUNK_LAST);
 }
 
-static int write_chunk(struct archivist *a, const struct item *item)
+static int write_chunk(struct commit_thread *a, const struct item *item)
 {
 	const struct ring_chunk *c = &item->piece.chunk;
 	int r;
@@ -141,7 +141,7 @@ static int write_chunk(struct archivist *a, const struct item *item)
 	return 0;
 }
 
-static int write_tail(struct archivist *a, const struct item *item)
+static int write_tail(struct commit_thread *a, const struct item *item)
 {
 	const struct ring_chunk *c = &item->piece.chunk;
 	struct archive_piece piece = {
@@ -157,7 +157,7 @@ static int write_tail(struct archivist *a, const struct item *item)
 	return archive_writer_tail(a->w, item->piece.capture, &piece);
 }
 
-static int write_row(struct archivist *a, const struct item *item)
+static int write_row(struct commit_thread *a, const struct item *item)
 {
 	switch (item->kind) {
 	case ITEM_RUN:
@@ -184,7 +184,7 @@ static int write_row(struct archivist *a, const struct item *item)
 	return 0;
 }
 
-static int write_item(struct archivist *a, const struct item *item)
+static int write_item(struct commit_thread *a, const struct item *item)
 {
 	int r;
 
@@ -225,7 +225,7 @@ static int item_compare(const void *a, const void *b)
 	return x->ticket < y->ticket ? -1 : 1;
 }
 
-static int transact(struct archivist *a, struct item **items, size_t n)
+static int transact(struct commit_thread *a, struct item **items, size_t n)
 {
 	int r = archive_writer_begin(a->w);
 
@@ -253,7 +253,7 @@ static bool has_capture(struct item **items, size_t n)
 }
 
 /* Compress as densely as there is time for.  What level 3 gains over 1 is not worth twice the time where somebody waits. */
-static int level_for(struct archivist *a, bool waited_for)
+static int level_for(struct commit_thread *a, bool waited_for)
 {
 	struct queue_level level = queue_level(a->queue);
 	size_t fill = level.limit ? level.bytes * 16 / level.limit : 0;
@@ -261,7 +261,7 @@ static int level_for(struct archivist *a, bool waited_for)
 	return fill < 1 && !waited_for ? 3 : fill < 3 ? 1 : fill < 8 ? -3 : -7;
 }
 
-static void committed(struct archivist *a, struct item **items, size_t n, uint64_t spent)
+static void committed(struct commit_thread *a, struct item **items, size_t n, uint64_t spent)
 {
 	uint64_t ticket = 0, bytes = 0;
 
@@ -280,7 +280,7 @@ static void committed(struct archivist *a, struct item **items, size_t n, uint64
 	tell(a);
 }
 
-static void fail(struct archivist *a, int r)
+static void fail(struct commit_thread *a, int r)
 {
 	char sentence[128];
 
@@ -292,7 +292,7 @@ static void fail(struct archivist *a, int r)
 }
 
 /* Say what was found damaged since the last time. */
-static void tell_damage(struct archivist *a)
+static void tell_damage(struct commit_thread *a)
 {
 	struct archive_damage d = archive_writer_damage(a->w);
 
@@ -311,7 +311,7 @@ static void tell_damage(struct archivist *a)
 	pthread_mutex_unlock(&a->mutex);
 }
 
-static int flush_once(struct archivist *a, struct item **items, size_t n)
+static int flush_once(struct commit_thread *a, struct item **items, size_t n)
 {
 	uint64_t began = clock_mono();
 	int r;
@@ -339,10 +339,10 @@ static const char *full_sentence(void)
 }
 
 /* Commit these items, however long the disk is full. */
-static int flush(struct archivist *a, struct item **items, size_t n)
+static int flush(struct commit_thread *a, struct item **items, size_t n)
 {
 	for (unsigned tries = 0;; tries++) {
-		bool may = (tries == 0 && !a->house.full) || house_make_room(&a->house);
+		bool may = (tries == 0 && !a->retention.full) || retention_make_room(&a->retention);
 		int r = may ? flush_once(a, items, n) : ARCHIVE_E_FULL;
 
 		if (r != ARCHIVE_E_FULL)
@@ -356,7 +356,7 @@ static int flush(struct archivist *a, struct item **items, size_t n)
 }
 
 /* Look where a reader met damage, in a transaction of its own: SQLite itself may fail there, and the archive goes on. */
-static void mend(struct archivist *a, struct item *item)
+static void mend(struct commit_thread *a, struct item *item)
 {
 	bool damaged = false;
 	int r = archive_writer_mend(a->w, item->damage.stream, item->damage.sequence, item->damage.capture, &damaged);
@@ -371,7 +371,7 @@ static void mend(struct archivist *a, struct item *item)
 }
 
 /* Work off the reports of damage among ITEMS; equal ones at once. */
-static void mend_all(struct archivist *a, struct item **items, size_t n)
+static void mend_all(struct commit_thread *a, struct item **items, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct item *first = NULL;
@@ -391,7 +391,7 @@ static void mend_all(struct archivist *a, struct item **items, size_t n)
 	}
 }
 
-static int work(struct archivist *a, struct item *list)
+static int work(struct commit_thread *a, struct item *list)
 {
 	CLEANUP(freep) struct item **items = NULL;
 	size_t n = 0;
@@ -405,7 +405,7 @@ static int work(struct archivist *a, struct item *list)
 	n = 0;
 	for (struct item *i = list; i && items; i = i->next) {
 		if (i->kind == ITEM_RUN)
-			house_know(&a->house, i->run.name);
+			retention_add_guest(&a->retention, i->run.name);
 		items[n++] = i;
 	}
 	if (items) {
@@ -422,7 +422,7 @@ static int work(struct archivist *a, struct item *list)
 	return r;
 }
 
-static void tell_unchecked(struct archivist *a)
+static void tell_unchecked(struct commit_thread *a)
 {
 	bool unchecked;
 
@@ -431,12 +431,12 @@ static void tell_unchecked(struct archivist *a)
 			 "some");
 }
 
-static void *archivist_run(void *context)
+static void *commit_thread_run(void *context)
 {
-	struct archivist *a = context;
+	struct commit_thread *a = context;
 
-	pthread_setname_np(pthread_self(), "archivist");
-	house_init(&a->house, a->w, a->config);
+	pthread_setname_np(pthread_self(), "commit-thread");
+	retention_init(&a->retention, a->w, a->config);
 	tell_unchecked(a);
 	for (;;) {
 		bool followed = clock_mono() < atomic_load(&a->follow_until);
@@ -451,14 +451,14 @@ static void *archivist_run(void *context)
 			fail(a, r);
 			return NULL;
 		}
-		house_keep(&a->house);
+		retention_run(&a->retention);
 	}
 }
 
-int archivist_start(struct archivist **ap, struct archive_writer **w, struct queue *queue, const struct config *config,
-		    int wake)
+int commit_thread_start(struct commit_thread **ap, struct archive_writer **w, struct queue *queue,
+			const struct config *config, int wake)
 {
-	struct archivist *a = calloc(1, sizeof(*a));
+	struct commit_thread *a = calloc(1, sizeof(*a));
 	int r;
 
 	if (!a)
@@ -474,7 +474,7 @@ int archivist_start(struct archivist **ap, struct archive_writer **w, struct que
 	a->config = config;
 	a->wake = wake;
 	a->w = *w;
-	r = -pthread_create(&a->thread, NULL, archivist_run, a);
+	r = -pthread_create(&a->thread, NULL, commit_thread_run, a);
 	if (r) {
 		free(a->row);
 		free(a);
@@ -485,28 +485,28 @@ int archivist_start(struct archivist **ap, struct archive_writer **w, struct que
 	return 0;
 }
 
-struct archivist *archivist_stop(struct archivist *a)
+struct commit_thread *commit_thread_stop(struct commit_thread *a)
 {
 	if (!a)
 		return NULL;
 	queue_close(a->queue);
 	pthread_join(a->thread, NULL);
 	archive_writer_free(a->w);
-	house_deinit(&a->house);
+	retention_deinit(&a->retention);
 	free(a->row);
 	pthread_mutex_destroy(&a->mutex);
 	free(a);
 	return NULL;
 }
 
-void archivist_state(struct archivist *a, struct archivist_state *state)
+void commit_thread_state(struct commit_thread *a, struct commit_thread_state *state)
 {
 	pthread_mutex_lock(&a->mutex);
 	*state = a->state;
 	pthread_mutex_unlock(&a->mutex);
 }
 
-void archivist_follow(struct archivist *a, uint64_t until)
+void commit_thread_follow(struct commit_thread *a, uint64_t until)
 {
 	atomic_store(&a->follow_until, until);
 }

@@ -9,14 +9,14 @@
 #include "archive-fixture.h"
 #include "clock.h"
 #include "hold.h"
-#include "house.h"
+#include "retention.h"
 
 #define MIB	(1ull << 20)
 #define CONTENT 16384u
 
 struct disk {
 	struct fixture f;
-	struct house house;
+	struct retention retention;
 	struct config config;
 	uint64_t sequence; /* of the next packet */
 };
@@ -40,13 +40,13 @@ static bool disk_init(struct disk *d, uint64_t free_bytes, uint64_t reserve)
 		return false;
 	if (!CHECK(fixture_mount(d->f.state)) || !disk_open(d))
 		return false;
-	house_init(&d->house, d->f.w, &d->config);
+	retention_init(&d->retention, d->f.w, &d->config);
 	return CHECK_EQ_INT(fixture_put(&d->f, 1, "web", "running", 1), 0);
 }
 
 static void disk_deinit(struct disk *d)
 {
-	house_deinit(&d->house);
+	retention_deinit(&d->retention);
 	d->f.w = archive_writer_free(d->f.w);
 	CHECK_EQ_INT(umount(d->f.state), 0);
 	fixture_deinit(&d->f);
@@ -115,7 +115,7 @@ static void test_full_again_and_again(void)
 		r = flush(&d, 64);
 		if (r == 0)
 			continue;
-		if (!CHECK_EQ_INT(r, ARCHIVE_E_FULL) || !CHECK(house_make_room(&d.house)))
+		if (!CHECK_EQ_INT(r, ARCHIVE_E_FULL) || !CHECK(retention_make_room(&d.retention)))
 			break;
 		fulls++;
 		CHECK(has_reserve(&d));
@@ -140,7 +140,7 @@ static void test_never_full(void)
 	for (unsigned i = 0; i < 200; i++) {
 		if (!CHECK_EQ_INT(flush(&d, 64), 0))
 			break;
-		house_keep(&d.house);
+		retention_run(&d.retention);
 		CHECK(has_reserve(&d));
 	}
 	CHECK(room(&d) >= 3 * MIB);
@@ -160,13 +160,13 @@ static void test_others_fill_it(void)
 	CHECK_EQ_INT(flush(&d, 64), 0);
 	for (unsigned i = 0; i < 8; i++) {
 		take_all(&d);
-		house_make_room(&d.house);
+		retention_make_room(&d.retention);
 		CHECK_EQ_INT(fixture_number(&d.f, "SELECT max(sequence) FROM chunks"), (int64_t)d.sequence - 1);
 	}
 	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 1);
 	snprintf(path, sizeof(path), "%s/ballast", d.f.state);
 	CHECK_EQ_INT(unlink(path), 0);
-	CHECK(house_make_room(&d.house));
+	CHECK(retention_make_room(&d.retention));
 	CHECK(has_reserve(&d));
 	CHECK_EQ_INT(flush(&d, 64), 0);
 	CHECK(fixture_integrity(&d.f));
@@ -185,12 +185,12 @@ static void test_opened_while_full(void)
 		while ((r = flush(&d, 64)) == 0)
 			;
 		CHECK_EQ_INT(r, ARCHIVE_E_FULL);
-		house_deinit(&d.house);
+		retention_deinit(&d.retention);
 		d.f.w = archive_writer_free(d.f.w);
 		if (!disk_open(&d))
 			return;
-		house_init(&d.house, d.f.w, &d.config);
-		CHECK(house_make_room(&d.house));
+		retention_init(&d.retention, d.f.w, &d.config);
+		CHECK(retention_make_room(&d.retention));
 		CHECK(has_reserve(&d));
 		CHECK_EQ_INT(flush(&d, 64), 0);
 	}
@@ -206,9 +206,9 @@ static void test_no_reserve(void)
 		return;
 	for (unsigned i = 0; i < 100; i++) {
 		CHECK_EQ_INT(flush(&d, 64), 0);
-		house_keep(&d.house);
+		retention_run(&d.retention);
 	}
-	CHECK(house_make_room(&d.house));
+	CHECK(retention_make_room(&d.retention));
 	disk_deinit(&d);
 }
 
@@ -219,21 +219,21 @@ static void test_reserve_too_large(void)
 
 	if (!disk_init(&d, 2 * MIB, 64 * MIB))
 		return;
-	CHECK(d.house.full && !has_reserve(&d));
-	CHECK(house_make_room(&d.house));
+	CHECK(d.retention.full && !has_reserve(&d));
+	CHECK(retention_make_room(&d.retention));
 	for (unsigned i = 0; i < 50; i++) {
 		CHECK_EQ_INT(flush(&d, 64), 0);
-		house_keep(&d.house);
+		retention_run(&d.retention);
 	}
-	CHECK(!d.house.full);
+	CHECK(!d.retention.full);
 	disk_deinit(&d);
 }
 
 /* Quotas are looked at in this very moment. */
 static void keep_now(struct disk *d)
 {
-	d->house.kept = 0;
-	house_keep(&d->house);
+	d->retention.kept = 0;
+	retention_run(&d->retention);
 }
 
 static int hold(const struct disk *d, int *fd)
@@ -263,7 +263,7 @@ static void test_readers_are_waited_for(void)
 	closep(&two);
 	keep_now(&d);
 	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 192);
-	d.house.held = clock_mono() - 11 * NS_PER_S;
+	d.retention.held = clock_mono() - 11 * NS_PER_S;
 	keep_now(&d);
 	keep_now(&d);
 	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 100);
@@ -291,7 +291,7 @@ static void test_room_before_readers(void)
 	for (unsigned i = 0; i < 200; i++) {
 		if (!CHECK_EQ_INT(flush(&d, 64), 0))
 			break;
-		house_keep(&d.house);
+		retention_run(&d.retention);
 	}
 	CHECK(fixture_number(&d.f, "SELECT count(*) FROM chunks") > 64);
 	closep(&fd);

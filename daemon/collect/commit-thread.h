@@ -4,8 +4,8 @@
  * It takes what the queue holds, brings it in order, joins what belongs together, and writes it in one transaction.  A full disk stops
  * archiving and nothing else: the transaction is kept and tried again, the queue fills up, and rings lose what they overwrite, counted.
  */
-#ifndef COLLECT_ARCHIVIST_H
-#define COLLECT_ARCHIVIST_H
+#ifndef COLLECT_COMMIT_THREAD_H
+#define COLLECT_COMMIT_THREAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,9 +15,9 @@
 #include "queue.h"
 #include "writer.h"
 
-struct archivist;
+struct commit_thread;
 
-struct archivist_state {
+struct commit_thread_state {
 	uint64_t committed;			  /* the largest ticket in the archive */
 	uint64_t serial;			  /* commits so far */
 	bool archiving;				  /* false: the disk is full, or the archive failed */
@@ -29,17 +29,17 @@ struct archivist_state {
 };
 
 /*
- * Start the thread.  Takes over *W (NULL afterwards, on success); CONFIG and QUEUE are borrowed until archivist_stop.  After each
+ * Start the thread.  Takes over *W (NULL afterwards, on success); CONFIG and QUEUE are borrowed until commit_thread_stop.  After each
  * commit and each change of state it writes to the eventfd WAKE, borrowed too.  -errno.
  */
-int archivist_start(struct archivist **ap, struct archive_writer **w, struct queue *queue, const struct config *config,
-		    int wake);
+int commit_thread_start(struct commit_thread **ap, struct archive_writer **w, struct queue *queue,
+			const struct config *config, int wake);
 /* Close the queue, commit what is in it, end the thread.  NULL too. */
-struct archivist *archivist_stop(struct archivist *a);
-CLEANUP_DEFINE(struct archivist, archivist_stop)
+struct commit_thread *commit_thread_stop(struct commit_thread *a);
+CLEANUP_DEFINE(struct commit_thread, commit_thread_stop)
 
-void archivist_state(struct archivist *a, struct archivist_state *state);
+void commit_thread_state(struct commit_thread *a, struct commit_thread_state *state);
 /* Somebody reads live: flush at once what comes, until this moment (CLOCK_MONOTONIC ns). */
-void archivist_follow(struct archivist *a, uint64_t until);
+void commit_thread_follow(struct commit_thread *a, uint64_t until);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * A share: one stream as a guest publishes it, and what the collector holds of it: pages, an event channel, the stream.
  */
-#ifndef COLLECT_SHARE_H
-#define COLLECT_SHARE_H
+#ifndef XEN_ATTACHMENT_H
+#define XEN_ATTACHMENT_H
 
 #include "kick.h"
 #include "mapping.h"
@@ -13,9 +13,9 @@
 struct domain;
 struct keys;
 
-struct share {
+struct attachment {
 	struct task task; /* first: its looks */
-	struct share *next;
+	struct attachment *next;
 	struct domain *domain;
 	uint32_t number;
 
@@ -50,15 +50,15 @@ struct share {
  * Map and attach what KEYS tell.  DEAD: nobody writes any more.  FAULT_NONE, or why not: then nothing is held, and FAULT_RING says in
  * *SENTENCE (a constant) what is wrong with it.  *CONDITION: RING_E_NOT_YET or RING_E_RENEWED, where that is it.
  */
-enum fault share_attach(struct share *share, struct keys *keys, const struct archive_resume *resume, bool dead,
-			const char **sentence, int *condition);
+enum fault attachment_attach(struct attachment *attachment, struct keys *keys, const struct archive_resume *resume,
+			     bool dead, const char **sentence, int *condition);
 /* Unmap, unbind, detach.  One that holds nothing too. */
-void share_detach(struct share *share);
+void attachment_detach(struct attachment *attachment);
 /* Remember where the stream stands, for when the guest goes on. */
-void share_hold(struct share *share);
+void attachment_hold(struct attachment *attachment);
 /* Bind to PORT instead of what is bound; 0: to nothing.  FAULT_NONE or FAULT_EVENT_CHANNEL. */
-enum fault share_bind(struct share *share, uint32_t port);
-/* A look, and when to look again.  As stream_look. */
-int share_look(struct share *share, uint64_t now, uint64_t *next);
+enum fault attachment_bind(struct attachment *attachment, uint32_t port);
+/* A look, and when to look again.  As stream_poll. */
+int attachment_poll(struct attachment *attachment, uint64_t now, uint64_t *next);
 
 #endif

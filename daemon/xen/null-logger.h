@@ -2,20 +2,20 @@
  * A logger for Xen's libraries that says nothing: by default each of them prints to stderr what failed, as each map of a bad reference,
  * which a guest can cause at will.
  */
-#ifndef COLLECT_QUIET_H
-#define COLLECT_QUIET_H
+#ifndef XEN_NULL_LOGGER_H
+#define XEN_NULL_LOGGER_H
 
 #include <stdarg.h>
 
 /* As Xen's struct xentoollog_logger is laid out, for those who load a library without its headers. */
-struct quiet_logger {
-	void (*vmessage)(struct quiet_logger *logger, int level, int error, const char *context, const char *format,
+struct null_logger {
+	void (*vmessage)(struct null_logger *logger, int level, int error, const char *context, const char *format,
 			 va_list args);
-	void (*progress)(struct quiet_logger *logger, const char *context, const char *what, int percent,
+	void (*progress)(struct null_logger *logger, const char *context, const char *what, int percent,
 			 unsigned long done, unsigned long total);
-	void (*destroy)(struct quiet_logger *logger);
+	void (*destroy)(struct null_logger *logger);
 };
 
-extern const struct quiet_logger quiet_logger;
+extern const struct null_logger null_logger;
 
 #endif

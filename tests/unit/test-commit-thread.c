@@ -3,8 +3,8 @@
 #include <sys/eventfd.h>
 
 #include "archive-fixture.h"
-#include "archivist.h"
 #include "clock.h"
+#include "commit-thread.h"
 #include "log.h"
 
 #define MIB    (1u << 20)
@@ -15,7 +15,7 @@ struct world {
 	struct fixture f;
 	struct config config;
 	struct queue *queue;
-	struct archivist *archivist;
+	struct commit_thread *commit_thread;
 	int wake;
 };
 
@@ -36,17 +36,17 @@ static bool world_init(struct world *w)
 /* Let the thread commit what is queued. */
 static void world_start(struct world *w)
 {
-	CHECK_EQ_INT(archivist_start(&w->archivist, &w->f.w, w->queue, &w->config, w->wake), 0);
+	CHECK_EQ_INT(commit_thread_start(&w->commit_thread, &w->f.w, w->queue, &w->config, w->wake), 0);
 }
 
 /* Wait until there were COMMITS of them; returns the state then. */
-static struct archivist_state world_wait(struct world *w, uint64_t commits)
+static struct commit_thread_state world_wait(struct world *w, uint64_t commits)
 {
-	struct archivist_state state = {0};
+	struct commit_thread_state state = {0};
 	uint64_t n;
 
-	for (archivist_state(w->archivist, &state); state.serial < commits && !state.failed;
-	     archivist_state(w->archivist, &state))
+	for (commit_thread_state(w->commit_thread, &state); state.serial < commits && !state.failed;
+	     commit_thread_state(w->commit_thread, &state))
 		if (read(w->wake, &n, sizeof(n)) < 0)
 			break;
 	CHECK(!state.failed);
@@ -55,7 +55,7 @@ static struct archivist_state world_wait(struct world *w, uint64_t commits)
 
 static void world_stop(struct world *w)
 {
-	w->archivist = archivist_stop(w->archivist);
+	w->commit_thread = commit_thread_stop(w->commit_thread);
 }
 
 static void world_deinit(struct world *w)
@@ -246,7 +246,7 @@ static void test_large_rows(void)
  */
 static void test_committed(void)
 {
-	struct archivist_state state;
+	struct commit_thread_state state;
 	uint64_t last;
 	struct world w;
 	int result = -1, absent = -1;
@@ -379,7 +379,7 @@ static void test_when(void)
 	push_stream(&w, STREAM);
 	ticket = push_capture(&w, 91);
 	CHECK_EQ_UINT(world_wait(&w, 1).committed, ticket);
-	archivist_follow(w.archivist, clock_mono() + 60 * NS_PER_S);
+	commit_thread_follow(w.commit_thread, clock_mono() + 60 * NS_PER_S);
 	ticket = push_chunk(&w, STREAM, 0, HEADER, 10, false);
 	CHECK_EQ_UINT(world_wait(&w, 2).committed, ticket);
 	world_deinit(&w);

@@ -8,7 +8,7 @@
  * Who has just begun to read the oldest packets is waited for, so that a guest that is always at its quota can be read at all; but neither for
  * long, since some may always read, nor where room is getting short.
  */
-#include "house.h"
+#include "retention.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 #define PATIENCE_NS  (10 * NS_PER_S) /* with readers */
 #define VACUUM_PAGES 256u
 
-void house_know(struct house *h, const char *name)
+void retention_add_guest(struct retention *h, const char *name)
 {
 	char **names;
 
@@ -48,28 +48,28 @@ void house_know(struct house *h, const char *name)
 /* Guests that are gone have quotas too. */
 static int know_resumed(void *context, const struct archive_resume *resume)
 {
-	house_know(context, resume->name);
+	retention_add_guest(context, resume->name);
 	return 0;
 }
 
-void house_init(struct house *h, struct archive_writer *w, const struct config *config)
+void retention_init(struct retention *h, struct archive_writer *w, const struct config *config)
 {
-	*h = (struct house){.w = w, .config = config};
+	*h = (struct retention){.w = w, .config = config};
 	archive_writer_resume(w, know_resumed, h);
 	h->full = archive_writer_restore_reserve(w) != 0;
 }
 
-void house_deinit(struct house *h)
+void retention_deinit(struct retention *h)
 {
 	for (size_t i = 0; i < h->n_names; i++)
 		free(h->names[i]);
 	free(h->names);
-	*h = (struct house){0};
+	*h = (struct retention){0};
 }
 
 /* ---- room ---- */
 
-static bool has_room(struct house *h, uint64_t want)
+static bool has_room(struct retention *h, uint64_t want)
 {
 	uint64_t has;
 
@@ -77,7 +77,7 @@ static bool has_room(struct house *h, uint64_t want)
 }
 
 /* Give unused pages back until WANT is free, as long as that helps: a reader can hold back for a moment what was given up. */
-static int give_back(struct house *h, uint64_t want, uint64_t *has)
+static int give_back(struct retention *h, uint64_t want, uint64_t *has)
 {
 	uint64_t had = 0;
 	bool more = true;
@@ -93,7 +93,7 @@ static int give_back(struct house *h, uint64_t want, uint64_t *has)
 }
 
 /* May something be deleted now? */
-static bool begin_deleting(struct house *h)
+static bool begin_deleting(struct retention *h)
 {
 	uint64_t now = clock_mono();
 
@@ -106,7 +106,7 @@ static bool begin_deleting(struct house *h)
 }
 
 /* DONE: there was nothing left to do, so that readers are waited for the next time. */
-static void end_deleting(struct house *h, bool done)
+static void end_deleting(struct retention *h, bool done)
 {
 	archive_writer_end_deleting(h->w);
 	if (done)
@@ -114,7 +114,7 @@ static void end_deleting(struct house *h, bool done)
 }
 
 /* Delete oldest packets until WANT is free, as long as that helps, at most so many BATCHES.  *MORE: there are some left. */
-static int thin_out(struct house *h, uint64_t want, unsigned batches, bool *more)
+static int thin_out(struct retention *h, uint64_t want, unsigned batches, bool *more)
 {
 	uint64_t has, had = 0;
 	int r = give_back(h, want, &has);
@@ -129,7 +129,7 @@ static int thin_out(struct house *h, uint64_t want, unsigned batches, bool *more
 	return r;
 }
 
-bool house_make_room(struct house *h)
+bool retention_make_room(struct retention *h)
 {
 	bool more = true, none;
 	int r = archive_writer_release_reserve(h->w);
@@ -153,7 +153,7 @@ static uint64_t before(uint64_t age_ns)
 }
 
 /* Enforce the quotas of some guests, and the archive's; true where there is more to do. */
-static bool keep_quotas(struct house *h)
+static bool keep_quotas(struct retention *h)
 {
 	const struct config *c = h->config;
 	bool more = false, some = false;
@@ -174,7 +174,7 @@ static bool keep_quotas(struct house *h)
 }
 
 /* Before the disk is full. */
-static void keep_room(struct house *h)
+static void keep_room(struct retention *h)
 {
 	uint64_t want = config_free_space(h->config), has = 0;
 	bool more = true;
@@ -184,13 +184,13 @@ static void keep_room(struct house *h)
 	if (!begin_deleting(h) && has >= want / 2)
 		return;
 	if (thin_out(h, want, BATCHES_KEEP, &more) == ARCHIVE_E_FULL)
-		house_make_room(h);
+		retention_make_room(h);
 	if (!more)
 		h->bare = clock_mono();
 	end_deleting(h, !more || has_room(h, want));
 }
 
-void house_keep(struct house *h)
+void retention_run(struct retention *h)
 {
 	bool more;
 

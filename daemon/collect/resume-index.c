@@ -1,0 +1,157 @@
+/*
+ * What the archive knew when the process began, so that runs go on.
+ *
+ * One entry for each stream of each run, and one for a run that has none; a run's lie together, oldest run first.  Entries stay where they
+ * are until the end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector.h"
+#include "log.h"
+
+#define GROWTH 64u
+
+static int text_copy(const char **to, const char *from)
+{
+	*to = from ? strdup(from) : NULL;
+	return from && !*to ? -ENOMEM : 0;
+}
+
+static void texts_free(struct archive_resume *r)
+{
+	free((char *)r->source);
+	free((char *)r->key);
+	free((char *)r->name);
+	free((char *)r->uuid);
+	free((char *)r->state);
+	free((char *)r->captured_as);
+}
+
+int collector_resume_add(void *context, const struct archive_resume *resume)
+{
+	struct collector *c = context;
+	struct archive_resume copy = *resume;
+	struct resume_entry *entry;
+
+	if (c->n_resume % GROWTH == 0) {
+		entry = realloc(c->resume_index, (c->n_resume + GROWTH) * sizeof(*entry));
+		if (!entry)
+			return -ENOMEM;
+		c->resume_index = entry;
+	}
+	copy.source = copy.key = copy.name = copy.uuid = copy.state = copy.captured_as = NULL;
+	if (text_copy(&copy.source, resume->source) || text_copy(&copy.key, resume->key) ||
+	    text_copy(&copy.name, resume->name) || text_copy(&copy.uuid, resume->uuid) ||
+	    text_copy(&copy.state, resume->state) || text_copy(&copy.captured_as, resume->captured_as)) {
+		texts_free(&copy);
+		return -ENOMEM;
+	}
+	c->resume_index[c->n_resume++] = (struct resume_entry){.resume = copy};
+	return 0;
+}
+
+void collector_resume_free(struct collector *c)
+{
+	for (size_t i = 0; i < c->n_resume; i++)
+		texts_free(&c->resume_index[i].resume);
+	free(c->resume_index);
+	c->resume_index = NULL;
+	c->n_resume = 0;
+}
+
+/* The first entry of RUN; *END is behind its last.  Both the same: there is none. */
+static struct resume_entry *entries(struct collector *c, int64_t run, struct resume_entry **end)
+{
+	size_t low = 0, high = c->n_resume, last;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c->resume_index[middle].resume.run < run)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (last = low; last < c->n_resume && c->resume_index[last].resume.run == run;)
+		last++;
+	*end = c->resume_index + last;
+	return c->resume_index + low;
+}
+
+/* An entry of the newest run of SOURCE whose key is KEY, or with IS_PREFIX begins with it; or NULL. */
+static struct resume_entry *newest(struct collector *c, const char *source, const char *key, bool is_prefix)
+{
+	size_t n = strlen(key) + !is_prefix;
+
+	for (size_t i = c->n_resume; i-- > 0;) {
+		const struct archive_resume *r = &c->resume_index[i].resume;
+
+		if (strncmp(r->key, key, n) == 0 && strcmp(r->source, source) == 0)
+			return &c->resume_index[i];
+	}
+	return NULL;
+}
+
+struct resume_entry *collector_resume_find(struct collector *c, const char *source, const char *key, uint32_t number)
+{
+	struct resume_entry *entry = newest(c, source, key, false), *end;
+
+	/* What was before a run that was taken up is over, whatever it was. */
+	if (!entry || entry->settled)
+		return NULL;
+	for (entry = entries(c, entry->resume.run, &end); entry < end; entry++)
+		if (entry->resume.number == number)
+			return entry;
+	return NULL;
+}
+
+const struct archive_resume *collector_resume_life(struct collector *c, const char *source, const char *prefix)
+{
+	const struct resume_entry *entry = newest(c, source, prefix, true);
+
+	return entry ? &entry->resume : NULL;
+}
+
+struct resume_entry *collector_resume_stream(struct collector *c, int64_t run, uint32_t number)
+{
+	struct resume_entry *end;
+
+	for (struct resume_entry *entry = entries(c, run, &end); entry < end; entry++)
+		if (entry->resume.stream && entry->resume.number == number)
+			return entry;
+	return NULL;
+}
+
+void collector_resume_taken_up(struct collector *c, int64_t run)
+{
+	struct resume_entry *end;
+
+	for (struct resume_entry *entry = entries(c, run, &end); entry < end; entry++)
+		entry->settled = true;
+}
+
+void collector_resume_over(struct collector *c, struct resume_entry *entry)
+{
+	const struct archive_resume *last = &entry->resume;
+	struct resume_entry *end;
+
+	collector_resume_taken_up(c, last->run);
+	if (strcmp(last->state, "ended") == 0)
+		return;
+	/* It was heard of last when the last of its streams was. */
+	for (entry = entries(c, last->run, &end); entry < end; entry++)
+		if (entry->resume.any && (!last->any || entry->resume.last_real > last->last_real))
+			last = &entry->resume;
+	if (guest_was(&c->shared, last))
+		log_warning("%s: out of memory", last->name);
+	log_write(LOG_LEVEL_INFO, last->name, "gone while nobody looked, run=%lld ended", (long long)last->run);
+}
+
+void collector_resume_settle(struct collector *c, const char *source)
+{
+	for (size_t i = 0; i < c->n_resume; i++)
+		if (!c->resume_index[i].settled && strcmp(c->resume_index[i].resume.source, source) == 0)
+			collector_resume_over(c, &c->resume_index[i]);
+}
