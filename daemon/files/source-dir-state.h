@@ -1,6 +1,6 @@
 /* What the files of the source `dir:` share: the directory, and each ring file in it. */
-#ifndef COLLECT_SOURCE_DIR_STATE_H
-#define COLLECT_SOURCE_DIR_STATE_H
+#ifndef FILES_SOURCE_DIR_STATE_H
+#define FILES_SOURCE_DIR_STATE_H
 
 #include <dirent.h>
 #include <sys/queue.h>

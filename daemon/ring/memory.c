@@ -1,4 +1,4 @@
-/* Loads from a file and from an array; see memory.h for what they promise. */
+/* Loads from a file and from an array; memory.h says what they promise. */
 #include "memory.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static bool array_load(const struct memory *memory, uint64_t offset, void *to, s
 
 	if (offset > array->size || n > array->size - offset)
 		return false;
-	/* Halves of a size are stored as 16 bits: load them as such where the place allows it. */
+	/* The writer stores halves of a size as 16 bits. Load them as such if they are aligned. */
 	if (n == 2 && (uintptr_t)from % 2 == 0) {
 		uint16_t half = *(const volatile uint16_t *)from;
 

@@ -1,4 +1,4 @@
-/* Attaching a ring: its geometry, read once, and where to begin. */
+/* Attach a ring: read its geometry once, and decide where to begin. */
 #include "ring-state.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static int slot_add(struct ring *ring, uint64_t at, uint64_t bytes, bool cut)
 	return 0;
 }
 
-/* Read offsets and sizes of the packets, once and for ever (rule 1). */
+/* Read offsets and sizes of the packets, once (rule 1). */
 static int geometry_load(struct ring *ring, bool dead, const char **fault)
 {
 	uint8_t raw[MPROF_PACKET_HEADER_BYTES];
@@ -31,13 +31,13 @@ static int geometry_load(struct ring *ring, bool dead, const char **fault)
 
 	while ((left = ring->bytes - at) > 0) {
 		if (left < sizeof(raw) && dead && ring->n)
-			break; /* a file cut inside a header */
+			break; /* the file is cut inside a header */
 		if (left < sizeof(raw) || !ring->memory->load(ring->memory, at, raw, sizeof(raw))) {
 			*fault = "its packets do not fill it";
 			return RING_E_NOT_YET;
 		}
 		status = mprof_packet_load(&h, raw, sizeof(raw));
-		/* A content size may be wrong for a moment while the writer stores its halves. */
+		/* A content size may be wrong for a moment, while the writer stores its halves. */
 		if (status != MPROF_PACKET_OK && status != MPROF_PACKET_BAD_CONTENT) {
 			*fault = mprof_packet_status_text(status);
 			return RING_E_NOT_YET;
@@ -63,8 +63,9 @@ static int geometry_load(struct ring *ring, bool dead, const char **fault)
 }
 
 /*
- * A dead file that was cut lacks its last packets.  Where the oldest of those that are there is not the one behind the newest, the numbers
- * say how many the ring had: the missing ones get slots of which nothing can be loaded, so that what is older is found behind them.
+ * Add slots for the packets that a dead file lacks because it was cut. If the oldest packet that is
+ * there does not follow the newest, the numbers tell how many packets the ring had. Nothing can be
+ * loaded from the added slots; older packets are found behind them.
  */
 static int missing_add(struct ring *ring, struct sweep *sweep)
 {
@@ -87,7 +88,7 @@ static int missing_add(struct ring *ring, struct sweep *sweep)
 	return ring_sweep_load(ring, sweep);
 }
 
-/* Take up a ring where the archive ends.  0, RING_E_RENEWED, RING_E_GONE or STEP_STILL. */
+/* Resume a ring where the archive ends. Return 0, RING_E_RENEWED, RING_E_GONE or STEP_STILL. */
 static int resume_at(struct ring *ring, const struct ring_resume *resume, const struct sweep *sweep)
 {
 	uint64_t newest, oldest, first, gone = clock_real() - resume->last_real;
@@ -103,7 +104,10 @@ static int resume_at(struct ring *ring, const struct ring_resume *resume, const 
 	if (!known && sweep->new_ring)
 		return RING_E_RENEWED;
 	newest = mprof_sequence_after(resume->last_sequence, ring->slots[sweep->newest].count);
-	/* The same counts with other packets, or packets before packet 0: the count went round. */
+	/*
+	 * The count wrapped around if the counts are the same and the packets are not, or if there
+	 * are packets before packet 0.
+	 */
 	if ((!known && newest - resume->last_sequence < ring->n) || newest < sweep->history)
 		newest += 65536;
 	ring->cursor.sequence = resume->sequence;
@@ -141,7 +145,7 @@ int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, 
 	} else if (r == 0) {
 		uint64_t newest = ring->slots[sweep.newest].count;
 
-		/* A count that has gone round once already: packets before it have numbers too. */
+		/* The count wrapped around already: packets before it have numbers too. */
 		if (newest < sweep.history)
 			newest += 65536;
 		ring->cursor.sequence = newest - sweep.history;

@@ -1,11 +1,11 @@
-/* Copying what is proven, and declaring what is lost: rules 4 and 5 of ring.c. */
+/* Copy what is proven, and declare what is lost: rules 4 and 5 of ring.c. */
 #include "ring-state.h"
 
 #include <mprof/ring.h>
 
 /*
- * x86 shows stores in their order.  Elsewhere bytes may be seen later than the size that was stored behind them, so that what is proven is
- * copied a look later.
+ * x86 shows stores in their order. Elsewhere bytes may be seen later than the size that was stored
+ * after them, so proven bytes are copied one poll later.
  */
 #ifndef RING_SETTLE
 #if defined(__x86_64__) || defined(__i386__)
@@ -15,9 +15,12 @@
 #endif
 #endif
 
-#define PROOF_LAG 1u /* marks that must follow the one up to which we copy */
+#define PROOF_LAG 1u /* marks that must follow the mark up to which bytes are copied */
 
-/* Up to where everything is complete (rule 4); false where nothing is. */
+/*
+ * Set LIMIT to the position up to which everything is complete (rule 4). Return false if there is
+ * none.
+ */
 static bool proven_limit(struct ring *ring, struct ring_mark *limit)
 {
 	if (ring->proof.n_marks <= PROOF_LAG)
@@ -35,8 +38,9 @@ static bool proven_limit(struct ring *ring, struct ring_mark *limit)
 }
 
 /*
- * After a copy: is packet SEQUENCE in SLOT still the incarnation whose first timestamp is FIRST?  The count comes last: mirage-profile
- * changes it before anything else.  Our own recorder changes the size, and then the timestamp.  0, STEP_LAPPED or RING_E_GONE.
+ * Check after a copy that packet SEQUENCE in SLOT is still the incarnation whose first timestamp is
+ * FIRST. Load the count last: mirage-profile changes it first. Our recorder changes the size and
+ * then the timestamp. Return 0, STEP_LAPPED or RING_E_GONE.
  */
 static int still_there(struct ring *ring, uint64_t sequence, const struct ring_slot *slot, uint64_t first)
 {
@@ -48,13 +52,12 @@ static int still_there(struct ring *ring, uint64_t sequence, const struct ring_s
 	    !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, content_high), &high) ||
 	    !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, count), &count))
 		return RING_E_GONE;
-	/* In the active packet it may be half of a size. */
+	/* In the active packet this may be half of a size. */
 	if (sequence != ring->writer.active && low == MPROF_PACKET_EMPTY_BITS && high == 0)
 		return STEP_LAPPED;
 	return count == (uint16_t)sequence && first_now == first ? 0 : STEP_LAPPED;
 }
 
-/* Copy [FROM, TO) of packet SEQUENCE to SINK, TO being as far as this piece goes.  0, RING_E_FULL, RING_E_GONE, STEP_LAPPED. */
 int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence, struct ring_chunk *chunk)
 {
 	struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
@@ -82,7 +85,7 @@ int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence
 	return 0;
 }
 
-/* Take packet SEQUENCE from the cursor up to TO; LAST: the packet is complete there. */
+/* Take packet SEQUENCE from the cursor up to TO. LAST: the packet is complete there. */
 static int take_upto(struct ring *ring, struct ring_sink *sink, uint32_t to, bool last)
 {
 	uint64_t sequence = ring->cursor.sequence;
@@ -130,7 +133,6 @@ int ring_declare(struct ring *ring, struct ring_sink *sink, uint64_t next, uint6
 	return 0;
 }
 
-/* Copy everything that is proven. */
 int ring_take(struct ring *ring, struct ring_sink *sink)
 {
 	struct ring_mark limit;
@@ -140,11 +142,14 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 		return 0;
 	while (ring_mark_before(ring_cursor_mark(ring), limit)) {
 		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->cursor.sequence)];
-		/* All of it is proven, and the writer has left it. */
+		/* The packet is proven as a whole, and the writer has left it. */
 		bool whole = ring->cursor.sequence < limit.sequence ||
 			     (ring->cursor.sequence < ring->writer.active && limit.offset == slot->final);
 
-		/* The writer was followed further than the sink had room: the slot is another packet's. */
+		/*
+		 * The writer was followed further than the sink had room: the slot holds another
+		 * packet.
+		 */
 		if (ring->writer.active - ring->cursor.sequence >= ring->n)
 			return STEP_LAPPED;
 		if (whole && (slot->damaged || slot->final < ring->cursor.offset)) {
@@ -155,13 +160,13 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 		}
 		r = take_upto(ring, sink, whole ? slot->final : limit.offset, whole);
 		if (r == STEP_LAPPED && ring->cursor.offset == MPROF_PACKET_HEADER_BYTES) {
-			/* Nothing of it was taken: it may merely have been looked at too early. */
+			/* Nothing of the packet was taken. Perhaps it was read too early. */
 			ring_return_to(ring, ring->cursor.sequence);
 			return STEP_AGAIN;
 		}
 		if (r)
 			return r;
-		/* What the next packet's freshness rests on can be believed now, also where it fell. */
+		/* The reference for the next packet's freshness is certain now, even if it fell. */
 		if (ring->cursor.sequence + 1 == ring->writer.active) {
 			ring->reference.first = slot->first;
 			ring->reference.known = true;

@@ -1,6 +1,7 @@
 /*
- * Following the writer from packet to packet: rules 2 and 3 of ring.c.  A step looks at the packet behind the active one, to see whether
- * the writer has moved on, and at the active one; what it finds certain becomes a mark.
+ * Follow the writer from packet to packet: rules 2 and 3 of ring.c. A step reads the packet after
+ * the active one, to see whether the writer has moved on, and then the active one. A position that
+ * is certain becomes a mark.
  */
 #include "ring-state.h"
 
@@ -8,7 +9,7 @@
 
 #include <mprof/packet.h>
 
-#define STALE_NS NS_PER_S /* a first timestamp may stay old that long before it is believed */
+#define STALE_NS NS_PER_S /* an old first timestamp is believed after this time */
 
 static void mark_add(struct ring *ring, uint64_t sequence, uint32_t offset)
 {
@@ -17,7 +18,7 @@ static void mark_add(struct ring *ring, uint64_t sequence, uint32_t offset)
 	if (offset <= MPROF_PACKET_HEADER_BYTES)
 		return;
 	if (newest && newest->sequence == sequence && offset <= newest->offset) {
-		/* One writer's position never falls. */
+		/* The position of a single writer never falls. */
 		if (offset < newest->offset)
 			ring->proof.several_writers = true;
 		return;
@@ -47,7 +48,7 @@ void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot)
 	ring->glance.known = false;
 }
 
-/* Look at packet SEQUENCE again as if for the first time. */
+/* Read packet SEQUENCE again as if for the first time. */
 void ring_return_to(struct ring *ring, uint64_t sequence)
 {
 	uint32_t slot = ring_slot_of(ring, sequence);
@@ -67,8 +68,8 @@ void ring_return_to(struct ring *ring, uint64_t sequence)
 }
 
 /*
- * FIRST was loaded as packet SEQUENCE's first timestamp: is it still the incarnation that we know (rule 2)?  0, STEP_AGAIN or
- * STEP_LAPPED.
+ * Check that FIRST, loaded as packet SEQUENCE's first timestamp, belongs to the known incarnation
+ * (rule 2). Return 0, STEP_AGAIN or STEP_LAPPED.
  */
 static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *slot, uint64_t first)
 {
@@ -85,7 +86,7 @@ static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *s
 	return STEP_AGAIN;
 }
 
-/* May the active packet's header count, with this first timestamp (rule 2)? */
+/* Return true if this first timestamp lets the active packet's header count (rule 2). */
 static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t first, uint64_t now)
 {
 	if (ring->reference.known ? first > ring->reference.first : first > 0) {
@@ -96,7 +97,7 @@ static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t firs
 		ring->reference.stale_since = now;
 	if (now - ring->reference.stale_since < STALE_NS)
 		return false;
-	/* The guest's clock stepped back or stands still: not refused for ever, but marked. */
+	/* The guest's clock stepped back or stands still. Accept the packet, but mark it. */
 	if ((slot->has_before && first != slot->before) || ring->writer.saw_empty) {
 		slot->clock = true;
 		return true;
@@ -105,9 +106,9 @@ static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t firs
 }
 
 /*
- * Our own recorder empties a packet before it renumbers it, low half first.  A packet that was left, whose size bears that low half, may
- * thus be on its way to its next incarnation, but only while the writer is in the packet before that one.  0, STEP_STILL (it is whole),
- * or RING_E_GONE.
+ * Find out whether a packet that the writer left is on its way to its next incarnation. Our
+ * recorder empties a packet before it renumbers it, low half first, and only while it is in the
+ * packet before that one. Return 0, STEP_STILL (the packet is whole), or RING_E_GONE.
  */
 static int being_emptied(const struct ring *ring, const struct ring_header *h)
 {
@@ -121,7 +122,7 @@ static int being_emptied(const struct ring *ring, const struct ring_header *h)
 	return count == (uint16_t)(ring->writer.active - 1 + ring->n) ? 0 : STEP_STILL;
 }
 
-/* The active packet's first timestamp and header, if it still bears its number. */
+/* Load the active packet's first timestamp and header, if it still has its number. */
 static int active_load(struct ring *ring, uint64_t *first, struct ring_header *h)
 {
 	int r = ring_incarnation_load(ring, &ring->slots[ring->writer.slot], first, h);
@@ -129,7 +130,7 @@ static int active_load(struct ring *ring, uint64_t *first, struct ring_header *h
 	return r ? r : h->count == (uint16_t)ring->writer.active ? 0 : STEP_LAPPED;
 }
 
-/* The writer has left the active packet: its size is final. */
+/* Fix the size of the active packet, which the writer has left. */
 static int step_moved(struct ring *ring)
 {
 	struct ring_slot *slot = &ring->slots[ring->writer.slot];
@@ -158,7 +159,10 @@ static int step_moved(struct ring *ring)
 	if (slot->final > ring->writer.seen)
 		ring->writer.written += slot->final - ring->writer.seen;
 	mark_add(ring, ring->writer.active, slot->final);
-	/* Not believed to fall until the packet is taken: it may have been read before its first event was written. */
+	/*
+	 * A falling first timestamp is not believed until the packet is taken: it may have been
+	 * read before the first event was written.
+	 */
 	if (slot->final > MPROF_PACKET_HEADER_BYTES &&
 	    (!ring->reference.known || ring->reference.guessed || first > ring->reference.first)) {
 		ring->reference.first = first;
@@ -179,21 +183,22 @@ static int step_moved(struct ring *ring)
 }
 
 /*
- * The active packet was filled and is empty under the same number: half of a size shows that for a moment, and so does a ring that was
- * initialised again in its first lap, which shows in its first packet, too.  STEP_STILL, STEP_LAPPED or RING_E_GONE.
+ * Handle an active packet that was filled and is empty under the same number. Half of a size looks
+ * like that for a moment. So does a ring that was initialised again in its first lap; then the
+ * first packet changed too. Return STEP_STILL, STEP_LAPPED or RING_E_GONE.
  */
 static int emptied(struct ring *ring)
 {
 	const struct ring_slot *zero = &ring->slots[0];
 	uint64_t first;
 
-	ring->glance.known = false; /* what changes next is nothing that a glance sees */
+	ring->glance.known = false; /* a glance does not see the next change */
 	if (!ring_first_load(ring, zero, &first))
 		return RING_E_GONE;
 	return ring->writer.active < ring->n && zero->has_first && first != zero->first ? STEP_LAPPED : STEP_STILL;
 }
 
-/* The writer is still in the active packet: how far (rules 2 and 3)? */
+/* Find how far the writer is in the active packet (rules 2 and 3). */
 static int step_active(struct ring *ring, uint64_t now)
 {
 	struct ring_slot *slot = &ring->slots[ring->writer.slot];
@@ -232,7 +237,6 @@ static int step_active(struct ring *ring, uint64_t now)
 	return STEP_STILL;
 }
 
-/* One step of following the writer. */
 int ring_step(struct ring *ring, uint64_t now)
 {
 	struct ring_slot *next = &ring->slots[ring_slot_after(ring, ring->writer.slot)];
@@ -242,7 +246,7 @@ int ring_step(struct ring *ring, uint64_t now)
 	r = ring_header_load(ring, next, &h);
 	if (r)
 		return r;
-	/* In a new ring the counts 1, 2, 3 stand there from the start, in front of nothing. */
+	/* A new ring has the counts 1, 2, 3 from the start, without packets. */
 	if (h.count == (uint16_t)(ring->writer.active + 1) &&
 	    (ring->writer.active + 1 >= ring->n || ring_header_bits(&h) > MPROF_PACKET_EMPTY_BITS))
 		return step_moved(ring);

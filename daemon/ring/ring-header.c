@@ -1,4 +1,4 @@
-/* Loads of a packet's header and first timestamp: rule 1 of ring.c, and nothing is loaded twice unseen. */
+/* Load a packet's header and first timestamp: rule 1 of ring.c. */
 #include "ring-state.h"
 
 #include <mprof/packet.h>
@@ -10,7 +10,6 @@ uint32_t ring_slot_after(const struct ring *ring, uint32_t slot)
 	return slot + 1 == ring->n ? 0 : slot + 1;
 }
 
-/* The slot of packet SEQUENCE, which is less than N away from the active one. */
 uint32_t ring_slot_of(const struct ring *ring, uint64_t sequence)
 {
 	uint64_t back = (ring->writer.active - sequence) % ring->n;
@@ -23,7 +22,6 @@ uint32_t ring_header_bits(const struct ring_header *h)
 	return (uint32_t)h->high << 16 | h->low;
 }
 
-/* The content size that H states for SLOT, or 0 where it is impossible. */
 uint32_t ring_header_bytes(const struct ring_header *h, const struct ring_slot *slot)
 {
 	uint32_t content = mprof_packet_bytes(ring_header_bits(h));
@@ -43,7 +41,6 @@ bool ring_load16(const struct ring *ring, uint64_t at, uint16_t *value)
 	return true;
 }
 
-/* One header load (rule 1).  0, RING_E_GONE, or STEP_STILL where the header never stood still. */
 int ring_header_load(struct ring *ring, const struct ring_slot *slot, struct ring_header *h)
 {
 	const uint64_t count = slot->at + offsetof(struct mprof_packet_wire, count);
@@ -73,7 +70,10 @@ bool ring_first_load(const struct ring *ring, const struct ring_slot *slot, uint
 {
 	uint8_t raw[8] = {0};
 
-	/* A packet may be too small for any event; the bytes behind it are then another packet's. */
+	/*
+	 * A packet may be too small for any event. The bytes after it then belong to another
+	 * packet.
+	 */
 	if (!slot->missing && slot->bytes >= MPROF_PACKET_HEADER_BYTES + sizeof(raw) &&
 	    !ring->memory->load(ring->memory, slot->at + MPROF_PACKET_HEADER_BYTES, raw, sizeof(raw)))
 		return false;

@@ -1,8 +1,8 @@
 /*
- * A dead ring for which there is no room: its newest packets are what somebody will look for.
+ * Keep the newest packets of a dead ring for which there is no room.
  *
- * A packet's bytes mean nothing without those before them, so that what is left out is always whole packets, the oldest; of a newest packet
- * that is itself too large the beginning is kept.
+ * A packet's bytes mean nothing without the bytes before them, so whole packets are left out,
+ * oldest first. If the newest packet alone is too large, its beginning is kept.
  */
 #include "ring-state.h"
 
@@ -14,7 +14,7 @@ void ring_died(struct ring *ring, bool dead)
 	ring->glance.known = false;
 }
 
-/* Follow the writer to where it ended, so that the sizes of all packets are known. */
+/* Follow the writer to its end, so that the sizes of all packets are known. */
 static int follow_to_end(struct ring *ring, struct ring_sink *sink)
 {
 	int r = ring_settle(ring, sink);
@@ -23,7 +23,10 @@ static int follow_to_end(struct ring *ring, struct ring_sink *sink)
 	if (r == 0)
 		r = ring_follow(ring, sink, clock_mono());
 	if (r == 0 && ring->writer.active >= ring->cursor.sequence + ring->n) {
-		/* It had been followed further than was copied, and lapped that: from the oldest that is there. */
+		/*
+		 * The writer was followed further than was copied, and lapped that. Begin at the
+		 * oldest packet that is there.
+		 */
 		r = ring_resync(ring, sink, RING_GAP_LAPPED, true);
 		if (r == 0)
 			r = ring_follow(ring, sink, clock_mono());
@@ -33,7 +36,7 @@ static int follow_to_end(struct ring *ring, struct ring_sink *sink)
 	return r == STEP_STILL ? RING_E_FULL : r;
 }
 
-/* Where what is left begins: at the cursor, or where the tail that was begun goes on. */
+/* Return where the remaining bytes begin: at the cursor, or where an unfinished tail continues. */
 static struct ring_mark left_from(const struct ring *ring, const struct ring_mark *at)
 {
 	const struct ring_mark cursor = ring_cursor_mark(ring);
@@ -41,7 +44,7 @@ static struct ring_mark left_from(const struct ring *ring, const struct ring_mar
 	return ring_mark_before(cursor, *at) ? *at : cursor;
 }
 
-/* What packet SEQUENCE, at FROM or behind it, has to hand over. */
+/* Compute the bytes that packet SEQUENCE has to hand over, at FROM or after it. */
 static int packet_left(struct ring *ring, uint64_t sequence, const struct ring_mark *from, uint32_t cost,
 		       uint64_t *bytes)
 {
@@ -74,7 +77,10 @@ int ring_left(struct ring *ring, struct ring_sink *sink, uint32_t cost, const st
 	return r;
 }
 
-/* Declare all from FROM to packet NEXT lost, and go on there: with the cursor, or with the tail, which it does not pass. */
+/*
+ * Declare everything from FROM to packet NEXT lost, and continue there: with the cursor, or with
+ * the tail, which the cursor does not pass.
+ */
 static int leave_out(struct ring *ring, struct ring_sink *sink, const struct ring_mark *from, struct ring_mark *at,
 		     uint64_t next)
 {

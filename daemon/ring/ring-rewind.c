@@ -1,10 +1,11 @@
 /*
- * A cursor that goes back.
+ * Move the cursor back.
  *
- * What was handed over and not archived yet can be taken back, to make room for a dead guest's last bytes: it is mostly still in the ring.
- * The ring is then looked at as one that was lost (ring-sweep.c): what is there is followed and proven anew, what is not is a gap that
- * begins where the archive will end.  Until the cursor is past where it had been, the bytes between are owed: a ring that is detached
- * before declares them.
+ * Bytes that were handed over and are not archived yet can be taken back, to make room for a dead
+ * guest's last bytes. Most of them are still in the ring. The ring is then handled like one whose
+ * writer was lost (ring-sweep.c): what is there is followed and proven again, the rest is a gap
+ * that begins where the archive will end. Until the cursor passes its former position the bytes in
+ * between are owed; a ring that is detached earlier declares them lost.
  */
 #include "ring-state.h"
 

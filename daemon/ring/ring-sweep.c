@@ -1,15 +1,14 @@
 /*
- * Finding the writer where it was lost: one look at every header, made while the writer runs.  What a sweep shows need never have been the
- * case at any one moment, so that whatever follows from it is checked again by the steps that come after.
+ * Find a writer that was lost: read every header once while the writer runs. A sweep may show a
+ * state that never existed at any one moment, so the steps that follow check each conclusion again.
  */
 #include "ring-state.h"
 
 #include <mprof/packet.h>
 
-#define WRITER_BYTES_PER_S 500000000ull /* no writer is faster: how many packets can have passed unseen */
-#define BEHIND_POLLS	   3u		/* looks after which a count that fell is taken for one that went round */
+#define WRITER_BYTES_PER_S 500000000ull /* no writer is faster; limits how many packets can have passed unseen */
+#define BEHIND_POLLS	   3u /* after this number of polls a count that fell is taken for one that wrapped around */
 
-/* Look at every header once and work out where the writer is. */
 int ring_sweep_load(struct ring *ring, struct sweep *sweep)
 {
 	uint32_t best = 0, last_filled = 0;
@@ -54,8 +53,9 @@ int ring_sweep_load(struct ring *ring, struct sweep *sweep)
 }
 
 /*
- * The newest of the first timestamps of all packets but the one in SLOT: every older packet's is below an active one's.  A guess: the
- * writer may have been beyond SLOT already when the others were read.
+ * Set the reference to the newest first timestamp of all packets but the one in SLOT: the first
+ * timestamp of an older packet is below that of the active one. This is a guess, because the writer
+ * may have been past SLOT when the others were read.
  */
 static int newest_other_first(struct ring *ring, uint32_t slot)
 {
@@ -71,7 +71,7 @@ static int newest_other_first(struct ring *ring, uint32_t slot)
 		r = ring_incarnation_load(ring, &ring->slots[i], &first, &h);
 		if (r == RING_E_GONE)
 			return r;
-		/* Renewed since the sweep, or about to be. */
+		/* The packet was renewed since the sweep, or is about to be. */
 		if (r || h.count != ring->slots[i].count || ring_header_bits(&h) == MPROF_PACKET_EMPTY_BITS)
 			continue;
 		if (first && (!ring->reference.known || first > ring->reference.first)) {
@@ -82,7 +82,6 @@ static int newest_other_first(struct ring *ring, uint32_t slot)
 	return 0;
 }
 
-/* Begin to follow the writer at packet START, which is not newer than NEWEST, the packet in slot SWEEP->newest. */
 int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const struct sweep *sweep)
 {
 	for (uint32_t i = 0; i < ring->n; i++) {
@@ -104,7 +103,10 @@ int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const s
 		ring->slots[ring->writer.slot].has_first = true;
 		ring->writer.seen = ring->cursor.offset;
 	}
-	/* In its first lap packet 0 tells whether a ring is initialised again.  It is not followed any more, and was left. */
+	/*
+	 * In the first lap packet 0 shows whether a ring is initialised again. The writer has left
+	 * it, and it is not followed any more.
+	 */
 	if (newest < ring->n && start > 0) {
 		ring->slots[0].first = sweep->first_of_0;
 		ring->slots[0].has_first = true;
@@ -119,7 +121,6 @@ static bool cursor_moved(const struct ring *ring)
 	return ring->cursor.sequence > 0 || ring->cursor.offset > MPROF_PACKET_HEADER_BYTES || ring->debt.owed.offset;
 }
 
-/* Could so many packets have passed in NS that their number is known modulo 65,536 only? */
 bool ring_count_may_wrap(const struct ring *ring, uint64_t ns)
 {
 	uint64_t smallest = ring->slots[0].bytes;
@@ -130,7 +131,7 @@ bool ring_count_may_wrap(const struct ring *ring, uint64_t ns)
 	return (double)ns * (WRITER_BYTES_PER_S / 1e9) / (double)smallest >= 32768;
 }
 
-/* Was the ring initialised again since the last look? */
+/* Return true if the ring was initialised again since the last poll. */
 static bool renewed(const struct ring *ring, const struct sweep *sweep)
 {
 	const struct ring_slot *zero = &ring->slots[0];
@@ -143,15 +144,19 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
 		       (sweep->all_empty || (zero->has_first && zero->first != sweep->first_of_0));
 	if (sweep->newest + 2 != ring->n)
 		return true;
-	/* One empty packet behind full ones can also be a count that has just gone round: if there was time for that. */
+	/*
+	 * One empty packet after full ones can also be a count that has just wrapped around, if
+	 * there was time for that.
+	 */
 	passed = (uint16_t)(ring->n - 1 - (uint16_t)ring->writer.active);
 	return (double)passed * zero->bytes >
 	       (double)(clock_mono() - ring->polled_at) * (WRITER_BYTES_PER_S / 1e9) + 4.0 * zero->bytes * ring->n;
 }
 
 /*
- * Is the packet at the cursor, of which something was taken, still what we know?  0, STEP_LAPPED (the same number and another packet: the
- * count went round), STEP_MOVED (it is being emptied: the rest of it is lost), STEP_STILL (not to be said now) or RING_E_GONE.
+ * Check that the packet at the cursor, of which bytes were taken, is still the known one. Return 0,
+ * STEP_LAPPED (the same number and another packet: the count wrapped around), STEP_MOVED (it is
+ * being emptied: the rest of it is lost), STEP_STILL (undecided) or RING_E_GONE.
  */
 static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *sweep)
 {
@@ -174,9 +179,10 @@ static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *
 }
 
 /*
- * The sequence of the packet that a sweep found to be the newest.  One behind the active packet is either a count that went round or a
- * sweep that the writer overtook: the first is believed only when it stays.  Where the ring has packets before packet 0 the count went round,
- * too, at least once: *AT_LEAST is set.  STEP_STILL: sweep again.
+ * Set NEWEST to the sequence of the packet that a sweep found to be the newest. If it is behind the
+ * active packet, either the count wrapped around or the writer overtook the sweep; a wrap is
+ * believed only if it stays. If the ring has packets before packet 0, the count wrapped at least
+ * once: set *AT_LEAST. Return 0, or STEP_STILL to sweep again.
  */
 static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *at_least, uint64_t *newest)
 {
@@ -192,7 +198,6 @@ static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *a
 	return STEP_STILL;
 }
 
-/* The ring is not what we followed: find the writer, declare what was lost for REASON, and go on.  OLDEST: begin at the oldest packet. */
 int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason reason, bool oldest)
 {
 	bool at_least = ring_count_may_wrap(ring, clock_mono() - ring->polled_at) ||
@@ -206,7 +211,7 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 	if (r)
 		return r;
 	if (renewed(ring, &sweep)) {
-		/* A sweep that the writer overtook looks like that too; two that are equal do not. */
+		/* A sweep that the writer overtook looks like that too. Two equal sweeps do not. */
 		again = sweep;
 		r = ring_sweep_load(ring, &sweep);
 		if (r)
@@ -222,14 +227,20 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 		return ring_follow_from(ring, newest, newest, &sweep);
 
 	start = newest - sweep.history;
-	/* The oldest packet is the next to be overwritten: while the writer moves, it is no place to begin. */
+	/*
+	 * The oldest packet is the next to be overwritten: a bad place to begin while the writer
+	 * moves.
+	 */
 	if (!oldest && start < newest && sweep.history + 1 == ring->n)
 		start++;
 	if (start <= ring->cursor.sequence && ring->cursor.sequence <= newest) {
 		r = cursor_check(ring, newest, &sweep);
 		if (r == 0)
 			return ring_follow_from(ring, ring->cursor.sequence, newest, &sweep);
-		/* Just the oldest packet is emptied to be used again: else the ring is being initialised anew. */
+		/*
+		 * If only the oldest packet is emptied, it is used again. Otherwise the ring is
+		 * being initialised again.
+		 */
 		if (r == STEP_MOVED && start < ring->cursor.sequence)
 			return STEP_STILL;
 		if (r != STEP_LAPPED && r != STEP_MOVED)

@@ -1,12 +1,13 @@
-/* What lies beyond the proven bytes when a capture is taken: rule 6 of the design, and of the dead everything. */
+/* Hand over what is past the proven bytes when a capture is taken; for a dead ring, everything. */
 #include "ring-state.h"
 
 #include <mprof/packet.h>
 
 /*
- * A dead writer may have stored the low half of a size and not the high half: what the header states is then 8 KiB too small.  We know of it
- * where more was seen before; those 8 KiB are then part of the tail, and which events of it hold is found out event by event.  Without that
- * sign they are not: what lies behind a true end is an older lap's, and might pass for events.
+ * Return the end of the active packet of a dead ring. The writer may have stored the low half of a
+ * size without the high half; the header then states 8 KiB too little. If more was seen before,
+ * these 8 KiB are part of the tail, and the reader checks its events one by one. Otherwise they are
+ * not: the bytes after a true end are from an older lap and might pass for events.
  */
 static uint32_t dead_end(const struct ring *ring, const struct ring_slot *slot, const struct ring_header *h)
 {
@@ -15,7 +16,7 @@ static uint32_t dead_end(const struct ring *ring, const struct ring_slot *slot, 
 	return ring->writer.seen > stated && stated + lap <= slot->bytes ? stated + lap : ring_header_bytes(h, slot);
 }
 
-/* What the active packet's first timestamp must be newer than, read again now that nobody writes. */
+/* Load the reference for the active packet's first timestamp again, now that nobody writes. */
 static bool dead_reference(struct ring *ring)
 {
 	const struct ring_slot *slot;
@@ -50,7 +51,10 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
 		return r == STEP_STILL ? 0 : r;
 	if (h.count != (uint16_t)sequence)
 		return 0;
-	/* A packet whose first timestamp is not fresh is the incarnation before, under a new number. */
+	/*
+	 * A packet whose first timestamp is not fresh is the incarnation before, under a new
+	 * number.
+	 */
 	if (!slot->clock && !(ring->reference.known ? first > ring->reference.first : first > 0) &&
 	    !(dead && slot->has_before && first != slot->before))
 		return 0;
@@ -87,7 +91,7 @@ static int tail_copy(struct ring *ring, struct ring_sink *sink, struct ring_mark
 	return 0;
 }
 
-/* A packet of a dead ring that cannot be had: the only loss behind the cursor. */
+/* Declare a packet of a dead ring lost that cannot be copied: the only loss past the cursor. */
 static bool tail_lost(struct ring_sink *sink, const struct ring_mark *at)
 {
 	const struct ring_gap gap = {
@@ -107,7 +111,7 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 	if (ring_mark_before(*at, ring_cursor_mark(ring)))
 		*at = ring_cursor_mark(ring);
 	if (ring->writer.active >= ring->n && at->sequence + ring->n <= ring->writer.active)
-		return 0; /* the writer is a lap ahead: nothing of what follows the cursor is there any more */
+		return 0; /* the writer is a lap ahead: the bytes after the cursor are gone */
 	for (; at->sequence <= ring->writer.active;
 	     *at = (struct ring_mark){at->sequence + 1, MPROF_PACKET_HEADER_BYTES}) {
 		const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, at->sequence)];
@@ -117,13 +121,13 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 		if (r == 0)
 			r = slot->damaged && dead ? STEP_LAPPED : tail_copy(ring, sink, at, end);
 		if (r == STEP_LAPPED && !dead)
-			return 0; /* the writer is faster: the rest of the tail is no tail any more */
+			return 0; /* the writer is faster: the rest is no longer a tail */
 		if (r == STEP_LAPPED && !tail_lost(sink, at))
 			return RING_E_FULL;
 		if (r && r != STEP_LAPPED)
 			return r;
 	}
-	/* What had been taken back and could not be proven again is in the tail. */
+	/* The tail holds what was taken back and could not be proven again. */
 	if (dead)
 		ring->debt.owed = (struct ring_mark){0};
 	return 0;

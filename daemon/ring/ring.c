@@ -1,23 +1,26 @@
 /*
  * The sequence-checked copy.
  *
- * The writer takes no notice of us, publishes a size before the bytes exist, stores a size in two halves, renumbers a packet
- * before it empties it, and may be hostile.  What makes a byte acceptable all the same:
+ * The writer takes no notice of the reader. It publishes a size before the bytes exist, stores a
+ * size in two halves, renumbers a packet before it empties it, and may be hostile. These rules make
+ * a byte acceptable all the same:
  *
- *   1. Geometry is read once, at attach, and frozen.  A header counts only if one load of count, high, low, high, count
- *      agrees with itself.
- *   2. An incarnation is its count and its first timestamp.  The first timestamp is loaded before the header, and while the
- *      writer is in the packet the header counts only if that timestamp is newer than the packet's before it: else it may be "new
- *      count, old size, old bytes".  Once bytes of a packet were taken its first timestamp must stay; before that it may have
- *      been read half-written, and a change merely starts the packet afresh.
- *   3. A size is a position only when a later load of the same incarnation shows the same high half and a greater low half, or when
- *      the writer has moved on and the size is loaded once more after that.
- *   4. Between two such marks m1 < m2 everything up to m1 is complete: m2's confirmation shows that two later events have begun,
- *      and one writer nests at most one (its GC event).  Bytes are loaded after that proof, and count and first timestamp once more
- *      after the bytes; if either differs the copy is dropped.
+ *   1. Geometry is read once, at attach, and frozen. A header counts only if one load of count, high,
+ *      low, high, count agrees with itself.
+ *   2. An incarnation is its count and its first timestamp. The first timestamp is loaded before the
+ *      header. While the writer is in the packet, the header counts only if that timestamp is newer
+ *      than the one of the packet before; otherwise it may be "new count, old size, old bytes". Once
+ *      bytes of a packet were taken its first timestamp must stay. Before that it may have been read
+ *      half-written, and a change only starts the packet afresh.
+ *   3. A size is a position only when a later load of the same incarnation shows the same high half
+ *      and a greater low half, or when the writer has moved on and the size is loaded again after.
+ *   4. Between two such marks m1 < m2 everything up to m1 is complete: the confirmation of m2 shows
+ *      that two later events have begun, and one writer nests at most one (its GC event). Bytes are
+ *      loaded after that proof, and count and first timestamp again after the bytes; if either
+ *      differs, the copy is dropped.
  *   5. Whatever the cursor passes without handing it over is declared as a gap.
  *
- * tests/model states and checks these against the writer store by store.
+ * tests/model states these rules and checks them against the writer store by store.
  */
 #include "ring-state.h"
 
@@ -27,13 +30,17 @@
 
 #define RESYNCS_PER_POLL 3u
 /*
- * A writer that was seen to make so many bytes since the last look will have made as many by the next, and a size is proven only by loads
- * less than 8 KiB apart: so it is watched for a moment at once.
+ * A writer that wrote this many bytes since the last poll will write as many before the next. A
+ * size is proven only by loads less than 8 KiB apart, so the writer is watched for a moment at
+ * once.
  */
 #define EAGER_BYTES 4096u
 #define EAGER_NS    (20 * NS_PER_US)
 
-/* The bytes of the two headers that show any change.  Decides only whether a closer look is worth it. */
+/*
+ * Load the bytes of the two headers that show any change. They only decide whether to read the ring
+ * more closely.
+ */
 static int glance(struct ring *ring, bool *same)
 {
 	const struct ring_slot *slot = &ring->slots[ring->writer.slot];
@@ -51,7 +58,10 @@ static int glance(struct ring *ring, bool *same)
 	return 0;
 }
 
-/* Is it worth to step again at once?  MORE bytes were written since the last look, which began at NOW. */
+/*
+ * Return true if another step at once is worth it. MORE bytes were written since the last poll;
+ * this one began at NOW.
+ */
 static bool watch(const struct ring *ring, uint64_t more, uint64_t now)
 {
 	return more > EAGER_BYTES && ring->writer.has_candidate && !ring->writer.confirmed && !ring->dead &&
@@ -67,7 +77,7 @@ int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 	ring->writer.confirmed = false;
 	for (uint32_t steps = 0; steps < 2 * ring->n + 8;) {
 		r = ring_step(ring, now);
-		steps += r != STEP_STILL; /* those end by time */
+		steps += r != STEP_STILL; /* still steps end by time */
 		if (r == STEP_STILL || r == STEP_MOVED) {
 			int taken = ring_take(ring, sink);
 
@@ -90,7 +100,7 @@ int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 		if (r != STEP_MOVED && r != STEP_AGAIN)
 			return r;
 	}
-	ring->glance.known = false; /* not seen to the end: look closely next time */
+	ring->glance.known = false; /* not seen to the end: read closely at the next poll */
 	return 0;
 }
 
@@ -98,9 +108,12 @@ int ring_settle(struct ring *ring, struct ring_sink *sink)
 {
 	int r;
 
-	/* Of a ring of which only snapshots are wanted the next one says what lies between. */
+	/* In a ring of which only snapshots are wanted, the next snapshot declares the gap. */
 	if (ring->restart.pending && !ring->skipping) {
-		/* Attach put the active packet where the archive goes on; what lies between is gone. */
+		/*
+		 * The attach put the active packet where the archive continues. What lies in
+		 * between is gone.
+		 */
 		r = ring_declare(ring, sink, ring->writer.active, ring->writer.active - ring->cursor.sequence,
 				 ring->restart.at_least, RING_GAP_RESTART);
 		if (r)

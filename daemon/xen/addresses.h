@@ -2,8 +2,8 @@
  * Which domain has which network address: what the toolstack wrote to each vif's back end in XenStore.  What guests say of themselves is not
  * asked, since one could take another's name by it.
  */
-#ifndef COLLECT_ADDRESSES_H
-#define COLLECT_ADDRESSES_H
+#ifndef XEN_ADDRESSES_H
+#define XEN_ADDRESSES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Shared by the files of a domain: domain.c (its life), domain-state.c (how it is), domain-keys.c (what it writes to XenStore),
  * domain-attachments.c (what is held of each stream), domain-end.c (its ends).
  */
-#ifndef COLLECT_DOMAIN_STEPS_H
-#define COLLECT_DOMAIN_STEPS_H
+#ifndef XEN_DOMAIN_STEPS_H
+#define XEN_DOMAIN_STEPS_H
 
 #include "domain.h"
 #include "keys.h"

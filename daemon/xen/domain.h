@@ -8,8 +8,8 @@
  *   SUSPENDED  nothing is held; asked each second whether it goes on
  *   OVER       dead, and all taken; forgotten when its nodes are gone
  */
-#ifndef COLLECT_DOMAIN_H
-#define COLLECT_DOMAIN_H
+#ifndef XEN_DOMAIN_H
+#define XEN_DOMAIN_H
 
 #include "attachment.h"
 #include "guest.h"

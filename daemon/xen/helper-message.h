@@ -4,8 +4,8 @@
  * Both are the same program, so that layouts agree; yet neither believes the other, since each is there for the case that the other was
  * taken over: lengths and counts are checked on arrival.
  */
-#ifndef COLLECT_HELPER_MESSAGE_H
-#define COLLECT_HELPER_MESSAGE_H
+#ifndef XEN_HELPER_MESSAGE_H
+#define XEN_HELPER_MESSAGE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  *
  * Questions are sent and answers fetched later, so that nobody waits: a helper that hangs or has died is a helper that does not know.
  */
-#ifndef COLLECT_HELPER_H
-#define COLLECT_HELPER_H
+#ifndef XEN_HELPER_H
+#define XEN_HELPER_H
 
 #include <stdbool.h>
 #include <stddef.h>

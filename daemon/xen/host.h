@@ -1,8 +1,8 @@
 /*
  * The host: what all domains of this dom0 share in the collector.  Owned by the Xen source; domains and shares borrow it.
  */
-#ifndef COLLECT_HOST_H
-#define COLLECT_HOST_H
+#ifndef XEN_HOST_H
+#define XEN_HOST_H
 
 #include <stdbool.h>
 #include <stddef.h>

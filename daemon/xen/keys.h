@@ -1,6 +1,6 @@
 /* What a guest publishes for one of its streams: its keys below data/mprof, read at one moment and checked. */
-#ifndef COLLECT_KEYS_H
-#define COLLECT_KEYS_H
+#ifndef XEN_KEYS_H
+#define XEN_KEYS_H
 
 #include <stdbool.h>
 #include <stddef.h>

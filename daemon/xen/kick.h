@@ -7,8 +7,8 @@
  * While a ring that kicks is idle it is looked at once a second, but a guest that was seen to write packets without a kick is polled
  * for a while.
  */
-#ifndef COLLECT_KICK_H
-#define COLLECT_KICK_H
+#ifndef XEN_KICK_H
+#define XEN_KICK_H
 
 #include <stdbool.h>
 #include <stdint.h>

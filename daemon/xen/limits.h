@@ -1,6 +1,6 @@
 /* What limits a guest: how fast it may change its keys, and how many of its pages may be mapped. */
-#ifndef COLLECT_LIMITS_H
-#define COLLECT_LIMITS_H
+#ifndef XEN_LIMITS_H
+#define XEN_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The pages of one ring, mapped one behind the other. */
-#ifndef COLLECT_MAPPING_H
-#define COLLECT_MAPPING_H
+#ifndef XEN_MAPPING_H
+#define XEN_MAPPING_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
  * How many grants dom0 can have mapped at a time, over all its programs: block and network back ends draw from the same table.
  */
-#ifndef COLLECT_MAPTRACK_H
-#define COLLECT_MAPTRACK_H
+#ifndef XEN_MAPTRACK_H
+#define XEN_MAPTRACK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Giving up what the process does not need any more. */
-#ifndef COLLECT_RIGHTS_H
-#define COLLECT_RIGHTS_H
+#ifndef XEN_RIGHTS_H
+#define XEN_RIGHTS_H
 
 /*
  * Give up every capability of the calling thread (effective, permitted, inheritable, ambient) and the way to gain one.  Threads made from

@@ -4,8 +4,8 @@
  * Read a few nodes at a time, since each is a round trip to xenstored and rings must be looked at meanwhile.  Until a walk is through, the one
  * before it is what there is.  Bounded: SUBTREE_NODES nodes, SUBTREE_BYTES bytes, SUBTREE_DEPTH levels; what is beyond is left out and said.
  */
-#ifndef COLLECT_SUBTREE_H
-#define COLLECT_SUBTREE_H
+#ifndef XEN_SUBTREE_H
+#define XEN_SUBTREE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * Strict: no spaces, signs, leading zeros or terminators.  A value that is refused says why by a fault, which is a label of the metric
  * and a sentence of the log.
  */
-#ifndef COLLECT_VALUE_H
-#define COLLECT_VALUE_H
+#ifndef XEN_VALUE_H
+#define XEN_VALUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * toolstack and is checked by who asks.  All calls are made by one thread; libxenstore adds one of its own at the first watch, which is
  * why rights are given up between xen_open and that (capabilities are per thread).
  */
-#ifndef COLLECT_XEN_H
-#define COLLECT_XEN_H
+#ifndef XEN_XEN_H
+#define XEN_XEN_H
 
 #include <stdbool.h>
 #include <stddef.h>

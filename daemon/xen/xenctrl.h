@@ -4,8 +4,8 @@
  * Its soname is Xen's version and its structures change with it, so that it is found when it is wanted; what is used of it is the same in
  * each: three calls, and the first eight bytes of a domain's description.
  */
-#ifndef COLLECT_XENCTRL_H
-#define COLLECT_XENCTRL_H
+#ifndef XEN_XENCTRL_H
+#define XEN_XENCTRL_H
 
 #include <stddef.h>
 #include <stdint.h>
