@@ -1,6 +1,4 @@
-/*
- * The collector: the loop, what all guests share, and the thread that commits.
- */
+/* The collector: the loop, the state that all guests share, and the commit thread. */
 #ifndef COLLECT_COLLECTOR_H
 #define COLLECT_COLLECTOR_H
 
@@ -14,10 +12,13 @@
 
 struct control;
 
-/* What the archive knew of a stream when the process began, or of a run that has none (resume.stream 0); the texts are owned. */
+/*
+ * The archive's state of one stream when the process began, or of a run that has no stream
+ * (resume.stream 0). The texts are owned.
+ */
 struct resume_entry {
 	struct archive_resume resume;
-	bool settled; /* its run was taken up again, or is over */
+	bool settled; /* its run was resumed, or is over */
 };
 
 struct collector {
@@ -26,10 +27,10 @@ struct collector {
 	struct guest_shared shared;
 	struct queue *queue;
 	struct commit_thread *commit_thread;
-	struct commit_thread_state archive; /* as last seen */
-	int wake;			    /* eventfd: the archivist has news */
+	struct commit_thread_state archive; /* state as last read */
+	int wake;			    /* eventfd: the commit thread has news */
 	struct schedule schedule;
-	struct opened_file file; /* of the archive */
+	struct opened_file file; /* the archive's file */
 	struct task file_check;
 	sd_event_source *timer;
 	uint64_t timer_at;
@@ -48,39 +49,57 @@ struct collector_options {
 	const char *run;	  /* directory of the control socket */
 };
 
-/* Open everything and do the first scan.  On failure -errno and a SENTENCE of SIZE bytes.  CONFIG is borrowed. */
+/*
+ * Open everything and do the first scan. CONFIG is borrowed. On failure return -errno and write a
+ * SENTENCE of SIZE bytes.
+ */
 int collector_init(struct collector *c, const struct config *config, const struct collector_options *options,
 		   char *sentence, size_t size);
-/* Until SIGTERM or SIGINT, or until the archive fails.  0 or -errno. */
+/* Run until SIGTERM or SIGINT, or until the archive fails. Return 0 or -errno. */
 int collector_run(struct collector *c);
 void collector_deinit(struct collector *c);
 
 /* Run TASK at DUE (CLOCK_MONOTONIC ns). */
 void collector_at(struct collector *c, struct task *task, uint64_t due);
-/* Tell every program that watches the control socket what users are to know of guests that are not found.  "" = nothing any more. */
+/*
+ * Tell every program that watches the control socket why guests may not be found. "" = nothing is
+ * wrong any more.
+ */
 void collector_say(struct collector *c, const char *sentence);
-/* The metrics, a source's own behind them, as OpenMetrics text of at most SIZE bytes, terminated; what has no room is left out. */
+/*
+ * Write the metrics, a source's own last, as OpenMetrics text of at most SIZE bytes, terminated.
+ * Leave out what does not fit.
+ */
 void collector_metrics(const struct collector *c, char *text, size_t size);
 
 /* ---- what the archive knew (known.c); what is returned is borrowed until collector_deinit ---- */
 
 /*
- * Stream NUMBER of the newest run that the archive had of this source and key, or NULL, also where that run is settled.  For number 0 it may be
- * a run of which no stream was put yet.
+ * Return the entry of stream NUMBER in the newest run that the archive had of this source and key;
+ * NULL if there is none or the run is settled. For number 0 this may be a run without any stream.
  */
 struct resume_entry *collector_resume_find(struct collector *c, const char *source, const char *key, uint32_t number);
-/* The newest run, settled or not, whose key begins with PREFIX: any of its streams.  NULL: none. */
+/*
+ * Return an entry of the newest run, settled or not, whose key begins with PREFIX; NULL if there is
+ * none.
+ */
 const struct archive_resume *collector_resume_life(struct collector *c, const char *source, const char *prefix);
-/* Stream NUMBER of RUN, settled or not; NULL: the archive has none. */
+/* Return the entry of stream NUMBER of RUN, settled or not; NULL if the archive has none. */
 struct resume_entry *collector_resume_stream(struct collector *c, int64_t run, uint32_t number);
-/* RUN goes on: it is settled, so that nobody takes it up again or calls it over. */
+/* Settle RUN, which continues, so that nobody resumes it again or ends it. */
 void collector_resume_taken_up(struct collector *c, int64_t run);
-/* The run of KNOWN did not go on: it is settled, and ended while nobody looked unless the archive has it as ended. */
+/*
+ * Settle the run of ENTRY, which did not continue. Tell the archive that it ended while mprofd was
+ * down, unless the archive knows.
+ */
 void collector_resume_over(struct collector *c, struct resume_entry *entry);
-/* The same for every run of SOURCE that is not settled. */
+/* Do the same for every run of SOURCE that is not settled. */
 void collector_resume_settle(struct collector *c, const char *source);
 
-/* For collector.c: remember (for archive_writer_resume; CONTEXT is the collector) and forget. */
+/*
+ * For collector.c: add RESUME (a callback of archive_writer_resume; CONTEXT is the collector), and
+ * free all entries.
+ */
 int collector_resume_add(void *context, const struct archive_resume *resume);
 void collector_resume_free(struct collector *c);
 

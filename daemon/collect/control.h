@@ -1,5 +1,6 @@
 /*
- * The collector's control socket (schema/control.md): notices of commits, captures, and what the collector knows of itself.
+ * The collector's control socket (schema/control.md): notices of commits, captures, and what the
+ * collector knows about itself.
  */
 #ifndef COLLECT_CONTROL_H
 #define COLLECT_CONTROL_H
@@ -9,13 +10,19 @@
 struct collector;
 struct control;
 
-/* Listen on <RUN>/collect.sock.  On failure -errno and a SENTENCE of SIZE bytes. */
+/* Listen on <RUN>/collect.sock. On failure return -errno and write a SENTENCE of SIZE bytes. */
 int control_open(struct control **cp, struct collector *collector, const char *run, char *sentence, size_t size);
-struct control *control_close(struct control *control); /* NULL too */
+struct control *control_close(struct control *control); /* accepts NULL */
 
-/* The archivist has committed, or its state has changed: answer who waited for that, and tell who watches. */
+/*
+ * Answer those who wait for a commit, and notify those who watch. Called after a commit or a change
+ * of the commit thread's state.
+ */
 void control_committed(struct control *control);
-/* Send SENTENCE, on guests that are not found, to all who watch; "" = nothing is wrong any more. */
+/*
+ * Send SENTENCE, which says why guests may not be found, to all who watch. "" = nothing is wrong
+ * any more.
+ */
 void control_say(struct control *control, const char *sentence);
 
 #endif

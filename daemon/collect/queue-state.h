@@ -1,4 +1,4 @@
-/* What the queue's files share.  Nobody else includes this. */
+/* Shared by the queue's files. Private to them. */
 #ifndef COLLECT_QUEUE_STATE_H
 #define COLLECT_QUEUE_STATE_H
 
@@ -19,26 +19,26 @@ struct queue {
 	pthread_cond_t wake;
 	struct item *head, *tail;
 	struct lane *lanes;
-	size_t bytes;	  /* of items made and not freed yet, pushed or not */
-	size_t waiting;	  /* of items in the list */
-	size_t evictable; /* of those, in lanes */
+	size_t bytes;	  /* of items that were made and not freed, pushed or not */
+	size_t waiting;	  /* bytes of items in the list */
+	size_t evictable; /* bytes of waiting items in lanes */
 	size_t limit, per_guest, reserve;
 	uint64_t ticket;
 	bool hurry, closed;
 };
 
-/* All with the mutex held. */
+/* All of these are called with the mutex held. */
 
 /* queue.c */
 void queue_unlink(struct queue *queue, struct item *item);
-void account_unref(struct account *account); /* NULL too */
-/* BYTES of ACCOUNT's are gone, and the reference of their item; NULL too. */
+void account_unref(struct account *account); /* accepts NULL */
+/* Take BYTES off ACCOUNT, and drop their item's reference. Accept NULL. */
 void account_less(struct queue *queue, struct account *account, size_t bytes, bool of_end);
 
 /* queue-room.c */
-/* How many bytes more a dead guest may have. */
+/* Return how many more bytes a dead guest may have. */
 size_t queue_dead_room(const struct queue *queue, const struct account *account);
 void lane_add(struct queue *queue, struct item *item);
-void lane_remove(struct queue *queue, struct item *item); /* one that is in none too */
+void lane_remove(struct queue *queue, struct item *item); /* accepts one that is in no lane */
 
 #endif

@@ -1,7 +1,9 @@
 /*
- * What goes from the archive, and when: quotas of guests, of the whole archive, and room on the disk.
+ * Retention: delete from the archive by the quotas of guests, the quota of the whole archive, and
+ * the room on the disk.
  *
- * Of the archivist's thread alone, between its transactions.  Each call deletes a little, so that commits do not wait long.
+ * Only the commit thread calls this, between its transactions. Each call deletes a little, so that
+ * commits do not wait long.
  */
 #ifndef COLLECT_RETENTION_H
 #define COLLECT_RETENTION_H
@@ -16,27 +18,28 @@
 struct retention {
 	struct archive_writer *w;
 	const struct config *config;
-	char **names; /* guests whose quotas are looked after */
+	char **names; /* guests that have a quota */
 	size_t n_names, next_name;
-	uint64_t kept; /* CLOCK_MONOTONIC ns of the last look at quotas that found nothing left to do */
-	bool full; /* there is no room, or the reserve is given up: nothing may be written before retention_make_room() says so */
-	uint64_t held; /* since when readers hold deletion back; 0 = they do not */
-	uint64_t bare; /* when nothing was left to delete though there was no room */
+	uint64_t kept; /* CLOCK_MONOTONIC ns of the last check of quotas that found nothing left to delete */
+	bool full; /* there is no room, or the reserve is given up: write nothing before retention_make_room() returns true */
+	uint64_t held; /* since when readers hold up deletion; 0 = they do not */
+	uint64_t bare; /* since when there is no room and nothing left to delete */
 };
 
-/* W and CONFIG are borrowed.  The guests that the archive has are known from then on. */
+/* Initialise, with the guests that the archive has. Borrow W and CONFIG. */
 void retention_init(struct retention *h, struct archive_writer *w, const struct config *config);
 void retention_deinit(struct retention *h);
 
-/* From now on the quota of guest NAME is looked after. */
+/* Apply the quota of guest NAME from now on. */
 void retention_add_guest(struct retention *h, const char *name);
 
-/* After each transaction, and once in a while without one: delete what is too much. */
+/* Delete what is too much. Called after each transaction, and once in a while without one. */
 void retention_run(struct retention *h);
 
 /*
- * After ARCHIVE_E_FULL: delete oldest packets until there is room again, with the room of the reserve.  True: the reserve is back, and there is
- * room for another transaction; false: not yet, call again after a while.  FULL says the same.
+ * Delete oldest packets until there is room again, with the room of the reserve. Called after
+ * ARCHIVE_E_FULL. Return true if the reserve is back and there is room for another transaction;
+ * false to be called again later. FULL says the same.
  */
 bool retention_make_room(struct retention *h);
 

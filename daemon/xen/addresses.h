@@ -1,6 +1,7 @@
 /*
- * Which domain has which network address: what the toolstack wrote to each vif's back end in XenStore.  What guests say of themselves is not
- * asked, since one could take another's name by it.
+ * Which domain has which network address, by what the toolstack wrote to each vif's back end in
+ * XenStore. What guests say about themselves is not used, because a guest could claim another's
+ * address.
  */
 #ifndef XEN_ADDRESSES_H
 #define XEN_ADDRESSES_H
@@ -13,11 +14,11 @@
 struct domain;
 struct host;
 
-/* What was read of one domain. */
+/* Addresses read of one domain. */
 struct addresses_entry {
-	uint64_t serial;	   /* the domain's, which is never used again */
+	uint64_t serial;	   /* of the domain; never used again */
 	uint64_t read_at;	   /* CLOCK_MONOTONIC ns */
-	char text[ADDRESSES_TEXT]; /* addresses, between blanks */
+	char text[ADDRESSES_TEXT]; /* addresses, separated by blanks */
 };
 
 /* Zeroed is empty and safe to deinit. */
@@ -28,11 +29,12 @@ struct addresses {
 
 void addresses_deinit(struct addresses *a);
 /*
- * The domain that has ADDRESS (IPv4 or IPv6, as text), the youngest where several have; NULL: none is known.  Reads the keys of a few domains a
- * call, which costs some milliseconds at most; what was read counts for ten seconds.
+ * Return the domain that has ADDRESS (IPv4 or IPv6, as text), the youngest if several have it; NULL
+ * if none is known. Each call reads the keys of a few domains, which costs some milliseconds at
+ * most. A result counts for ten seconds.
  */
 struct domain *addresses_find(struct addresses *a, struct host *host, const char *address);
-/* DOMAIN's first address into TEXT of SIZE bytes; "" where none is known. */
+/* Write DOMAIN's first address to TEXT of SIZE bytes; "" if none is known. */
 void addresses_first(struct addresses *a, const struct domain *domain, char *text, size_t size);
 
 #endif

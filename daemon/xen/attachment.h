@@ -1,5 +1,6 @@
 /*
- * A share: one stream as a guest publishes it, and what the collector holds of it: pages, an event channel, the stream.
+ * An attachment: one stream as a guest publishes it, and what mprofd holds of it: mapped pages, an
+ * event channel, the stream.
  */
 #ifndef XEN_ATTACHMENT_H
 #define XEN_ATTACHMENT_H
@@ -14,51 +15,53 @@ struct domain;
 struct keys;
 
 struct attachment {
-	struct task task; /* first: its looks */
+	struct task task; /* first; polls the ring */
 	struct attachment *next;
 	struct domain *domain;
 	uint32_t number;
 
-	/* what XenStore's events say of its keys */
-	bool dirty;	 /* they are to be read */
-	bool gone;	 /* the commit key was not there: withdrawn, or the guest is dead */
+	/* notes from XenStore's events */
+	bool dirty;	 /* the keys are to be read */
+	bool gone;	 /* the commit key was gone: withdrawn, or the guest is dead */
 	bool rebind;	 /* event-channel was written */
-	unsigned writes; /* of a commit key, that were seen ... */
-	unsigned taken;	 /* ... and of these, before what is attached was read */
-	unsigned tries;	 /* what was not ready was tried so often */
-	uint64_t
-		again; /* CLOCK_MONOTONIC ns: when to read the keys once more, since XenStore gave no answer; 0 = not */
+	unsigned writes; /* writes of a commit key seen so far */
+	unsigned taken;	 /* of these, seen before the attached keys were read */
+	unsigned tries;	 /* attempts to attach a ring that was not ready */
+	uint64_t again;	 /* CLOCK_MONOTONIC ns when to read the keys again, because XenStore gave no answer; 0 = not */
 
-	/* what is held */
+	/* resources */
 	bool attached;
-	bool leaving;	   /* withdrawn: let go when its end is captured ... */
-	bool left;	   /* ... which is under way ... */
-	uint64_t leave_by; /* ... or at this moment, CLOCK_MONOTONIC ns */
+	bool leaving;	   /* withdrawn: to be detached when its end is captured */
+	bool left;	   /* that capture was begun */
+	uint64_t leave_by; /* CLOCK_MONOTONIC ns when to detach it in any case */
 	struct mapping mapping;
-	uint32_t directory; /* that told of the pages; 0 = none */
+	uint32_t directory; /* reference of the directory that lists the pages; 0 = none */
 	struct memory_array memory;
 	struct stream stream;
 	struct kick kick;
-	uint32_t local;	  /* port, while kick.bound */
-	uint64_t written; /* ring.written at the last look */
+	uint32_t local;	  /* local port, while kick.bound */
+	uint64_t written; /* bytes written at the last poll */
 
-	struct archive_resume held; /* where a suspended guest's stream goes on */
+	struct archive_resume held; /* where a suspended guest's stream continues */
 	bool has_held;
 };
 
 /*
- * Map and attach what KEYS tell.  DEAD: nobody writes any more.  FAULT_NONE, or why not: then nothing is held, and FAULT_RING says in
- * *SENTENCE (a constant) what is wrong with it.  *CONDITION: RING_E_NOT_YET or RING_E_RENEWED, where that is it.
+ * Map and attach the ring that KEYS name. DEAD: nobody writes any more. Return FAULT_NONE, or the
+ * fault and hold nothing. With FAULT_RING *SENTENCE (a constant) says what is wrong with the ring.
+ * *CONDITION is RING_E_NOT_YET or RING_E_RENEWED if that is the reason.
  */
 enum fault attachment_attach(struct attachment *attachment, struct keys *keys, const struct archive_resume *resume,
 			     bool dead, const char **sentence, int *condition);
-/* Unmap, unbind, detach.  One that holds nothing too. */
+/* Unmap, unbind, detach. Accept one that holds nothing. */
 void attachment_detach(struct attachment *attachment);
-/* Remember where the stream stands, for when the guest goes on. */
+/* Remember where the stream stands, for when the guest resumes. */
 void attachment_hold(struct attachment *attachment);
-/* Bind to PORT instead of what is bound; 0: to nothing.  FAULT_NONE or FAULT_EVENT_CHANNEL. */
+/*
+ * Bind to PORT instead of the present one; 0 = to none. Return FAULT_NONE or FAULT_EVENT_CHANNEL.
+ */
 enum fault attachment_bind(struct attachment *attachment, uint32_t port);
-/* A look, and when to look again.  As stream_poll. */
+/* Poll the ring and set when to poll next. As stream_poll. */
 int attachment_poll(struct attachment *attachment, uint64_t now, uint64_t *next);
 
 #endif

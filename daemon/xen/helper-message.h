@@ -1,8 +1,9 @@
 /*
- * What the collector and its helper say to each other: one packet a message, of these layouts, cut behind what it holds.
+ * Messages between the collector and its helper: one packet each, of these layouts, cut after the
+ * bytes in use.
  *
- * Both are the same program, so that layouts agree; yet neither believes the other, since each is there for the case that the other was
- * taken over: lengths and counts are checked on arrival.
+ * Both are the same program, so layouts agree. Yet neither trusts the other, because either may
+ * have been taken over: lengths and counts are checked on arrival.
  */
 #ifndef XEN_HELPER_MESSAGE_H
 #define XEN_HELPER_MESSAGE_H
@@ -44,7 +45,10 @@ struct helper_reply {
 #define HELPER_QUESTION_HEAD offsetof(struct helper_question, body)
 #define HELPER_REPLY_HEAD    offsetof(struct helper_reply, body)
 
-/* The helper's life, in the forked process: answers on SOCKET until its other end is closed.  Never returns. */
+/*
+ * Run the helper in the forked process: answer on SOCKET until its other end is closed. Never
+ * return.
+ */
 _Noreturn void helper_process(int socket, const char *console_logs);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a guest publishes for one of its streams: its keys below data/mprof, read at one moment and checked. */
+/* The keys of one stream below a guest's data/mprof, read at one moment and checked. */
 #ifndef XEN_KEYS_H
 #define XEN_KEYS_H
 
@@ -12,7 +12,7 @@ struct xen;
 
 struct keys {
 	bool published; /* a commit key is there */
-	uint32_t *refs; /* of ring-ref; owned; NULL where a directory tells them */
+	uint32_t *refs; /* of ring-ref; owned; NULL if a directory lists the pages */
 	size_t n_refs;
 	uint32_t directory; /* of directory-ref; 0 = none */
 	uint32_t port;	    /* 0 = none */
@@ -21,13 +21,14 @@ struct keys {
 };
 
 /*
- * Read the keys of stream NUMBER of DOMID in one transaction.  FAULT_NONE, or why they are refused; FAULT_STORE: XenStore gave no steady
- * answer, ask again.  *KEYS is to be given to keys_deinit in any case.
+ * Read the keys of stream NUMBER of DOMID in one transaction. *KEYS needs keys_deinit in any case.
+ * Return FAULT_NONE, or why they are refused. FAULT_STORE: XenStore gave no steady answer; ask
+ * again.
  */
 enum fault keys_read(struct keys *keys, struct xen *xen, uint32_t domid, uint32_t number);
 void keys_deinit(struct keys *keys);
 
-/* The directory that holds them, into PATH of SIZE bytes. */
+/* Write the directory of these keys to PATH of SIZE bytes. */
 void keys_path(char *path, size_t size, uint32_t domid, uint32_t number);
 
 #endif

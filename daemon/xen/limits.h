@@ -1,4 +1,6 @@
-/* What limits a guest: how fast it may change its keys, and how many of its pages may be mapped. */
+/*
+ * The limits of a guest: how fast it may change its keys, and how many of its pages may be mapped.
+ */
 #ifndef XEN_LIMITS_H
 #define XEN_LIMITS_H
 
@@ -7,8 +9,8 @@
 
 #include "clock.h"
 
-#define RATE_PER_SECOND 400u  /* changes in a second: 64 streams of five keys published at once are not many */
-#define RATE_PER_MINUTE 1000u /* ... and in a minute */
+#define RATE_PER_SECOND 400u  /* changes in a second: 64 streams of five keys published at once are few */
+#define RATE_PER_MINUTE 1000u /* changes in a minute */
 #define RATE_REST_NS	(60 * NS_PER_S)
 
 struct rate_limit {
@@ -16,28 +18,32 @@ struct rate_limit {
 	unsigned in_second, in_minute;
 };
 
-/* A key was written.  False: too many; leave the guest alone for RATE_REST_NS. */
+/*
+ * Count a change of a key. Return false if there are too many: leave the guest alone for
+ * RATE_REST_NS.
+ */
 bool rate_limit_take(struct rate_limit *rate_limit, uint64_t now);
 
 /*
- * How many pages of guests may be mapped: dom0's maptrack table is shared with block and network back ends, and a guest must not be able to
- * take what others need.
+ * Number of guest pages that may be mapped. Block and network back ends share dom0's maptrack
+ * table, so a guest must not be able to take what others need.
  *
- * All guests together have a limit.  The first ALLOWANCE_SMALL pages of each are taken from the whole of it; what a guest has beyond these
- * comes from half of it alone, and one guest may have at most half of what the others leave of that half.  So some guests with huge rings
- * leave room for many with ordinary ones.
+ * All guests together have a limit. The first ALLOWANCE_SMALL pages of each guest come out of the
+ * whole of it. The other pages come out of half of it, and one guest may have at most half of what
+ * the others leave of that half. So some guests with huge rings leave room for many with ordinary
+ * ones.
  */
 #define ALLOWANCE_SMALL 256u /* pages: 1 MiB */
 
 struct allowance {
 	uint64_t limit; /* pages */
 	uint64_t used;
-	uint64_t large; /* of these, beyond the first ones of each guest */
+	uint64_t large; /* of these, past the first ones of each guest */
 };
 
-/* May a guest that has HAS pages map PAGES more?  Then they are its own. */
+/* Let a guest that has HAS pages map PAGES more. Return false if it may not. */
 bool allowance_take(struct allowance *allowance, uint64_t has, uint64_t pages);
-/* A guest that has HAS pages gives back PAGES of them. */
+/* Give back PAGES of a guest that has HAS pages. */
 void allowance_give(struct allowance *allowance, uint64_t has, uint64_t pages);
 
 #endif

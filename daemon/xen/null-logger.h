@@ -1,13 +1,13 @@
 /*
- * A logger for Xen's libraries that says nothing: by default each of them prints to stderr what failed, as each map of a bad reference,
- * which a guest can cause at will.
+ * A logger for Xen's libraries that prints nothing. By default each library prints every failure to
+ * stderr, for instance each map of a bad reference, which a guest can cause at will.
  */
 #ifndef XEN_NULL_LOGGER_H
 #define XEN_NULL_LOGGER_H
 
 #include <stdarg.h>
 
-/* As Xen's struct xentoollog_logger is laid out, for those who load a library without its headers. */
+/* Layout of Xen's struct xentoollog_logger, for a library that is loaded without its headers. */
 struct null_logger {
 	void (*vmessage)(struct null_logger *logger, int level, int error, const char *context, const char *format,
 			 va_list args);
