@@ -1,11 +1,11 @@
-/* When to look next; see cadence.h for the rule. */
+/* When to poll next; cadence.h has the rule. */
 #include "cadence.h"
 
 #define PROOF_BYTES 2048.0
 #define PROOF_LOOKS 4u		      /* this one, and three sooner */
-#define PERIOD	    (100 * NS_PER_MS) /* of the budget */
+#define PERIOD	    (100 * NS_PER_MS) /* period of the budget */
 #define STRETCH_MAX 1024.0
-#define GRID	    (16 * NS_PER_MS) /* idle rings are looked at together, so that the process wakes seldom */
+#define GRID	    (16 * NS_PER_MS) /* idle rings are polled together, so that the process wakes seldom */
 
 static uint64_t longest(const struct cadence_budget *budget, uint64_t ring_bytes)
 {
@@ -26,7 +26,10 @@ static void budget_spend(struct cadence_budget *budget, uint64_t now, uint64_t c
 	if (now - budget->began < PERIOD)
 		return;
 	used = (double)budget->spent / (double)(now - budget->began);
-	/* SPENT is what the present stretch costs: aim for the share, in steps that do not swing. */
+	/*
+	 * SPENT is the cost of the present stretch. Approach the share in steps that do not
+	 * oscillate.
+	 */
 	if (used > budget->share)
 		budget->stretch *= used / budget->share < 2 ? used / budget->share : 2;
 	else if (used < 0.7 * budget->share)
@@ -39,18 +42,21 @@ static void budget_spend(struct cadence_budget *budget, uint64_t now, uint64_t c
 	budget->spent = 0;
 }
 
-/* The ring moved by MORE bytes in the time since the last look. */
+/* Set rate and interval of a ring that moved by MORE bytes since the last poll. */
 static void busy(struct cadence *cadence, uint64_t packet_bytes, uint64_t more, uint64_t elapsed)
 {
 	double rate = (double)more * 1e9 / (double)(elapsed ? elapsed : 1), ns;
 
-	/* Up at once, down slowly: a burst comes back. */
+	/* Rise at once and fall slowly, because a burst comes back. */
 	cadence->rate = rate > cadence->rate ? rate : 0.7 * cadence->rate + 0.3 * rate;
 	ns = cadence->rate > 0 ? (double)packet_bytes * 0.5 / cadence->rate * 1e9 : (double)CADENCE_MAX;
 	cadence->interval = ns >= (double)CADENCE_MAX ? CADENCE_MAX : (uint64_t)ns;
 }
 
-/* The interval after which about 2 KiB more will have been written, if that is sooner than INTERVAL. */
+/*
+ * Return the interval after which about 2 KiB more will have been written, or INTERVAL if that is
+ * sooner.
+ */
 static uint64_t soon(const struct cadence *cadence, uint64_t interval)
 {
 	double ns = cadence->rate > 0 ? PROOF_BYTES / cadence->rate * 1e9 : (double)interval;
@@ -73,14 +79,17 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 		busy(cadence, packet_bytes, written - cadence->written, now - cadence->looked);
 		cadence->grew = now;
 	} else if (cadence->interval < now - cadence->grew) {
-		/* As long again as it has been idle; a pause shorter than the present interval says nothing. */
+		/*
+		 * Wait as long again as the ring has been idle. A pause shorter than the present
+		 * interval says nothing.
+		 */
 		cadence->interval = now - cadence->grew;
 	}
 	cadence->looked = now;
 	cadence->written = written;
 	if (cadence->interval > max)
 		cadence->interval = max;
-	/* A look that is dear (a hostile ring) is not had more often than it leaves time for the others. */
+	/* Poll an expensive (hostile) ring only as often as leaves time for the others. */
 	if (cadence->interval < 8 * cost)
 		cadence->interval = 8 * cost;
 	if (cadence->interval < CADENCE_MIN)

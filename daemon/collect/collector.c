@@ -1,6 +1,7 @@
 /*
- * The loop.  One timer drives every look (schedule.h); an eventfd brings the archivist's news; the source and the control socket add
- * what they wait for.  Nothing here touches a ring or the archive.
+ * The loop. One timer drives every poll (schedule.h). An eventfd brings the commit thread's news.
+ * The source and the control socket add what they wait for. Nothing here touches a ring or the
+ * archive.
  */
 #include "collector.h"
 
@@ -18,7 +19,7 @@
 #include "control.h"
 #include "log.h"
 
-#define BATCH_NS      (10 * NS_PER_MS) /* looks in one go, before other events have their turn */
+#define BATCH_NS      (10 * NS_PER_MS) /* of polls in one go, before other events have their turn */
 #define STATUS_NS     (10 * NS_PER_S)
 #define FILE_CHECK_NS NS_PER_S
 #define POLL_NICE     (-10)
@@ -38,7 +39,7 @@ static void timer_set(struct collector *c, uint64_t at)
 void collector_at(struct collector *c, struct task *task, uint64_t due)
 {
 	if (schedule_at(&c->schedule, task, due)) {
-		/* A task that is forgotten would be a guest that is not looked at any more. */
+		/* A lost task would be a guest that is never polled again. */
 		c->failed = -ENOMEM;
 		sd_event_exit(c->event, 1);
 		return;
@@ -97,8 +98,8 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 /* ---- the archive's file --------------------------------------------------------------------------------------------- */
 
 /*
- * End where the archive was deleted or another was put in its place: what would be archived from now on is lost.  The next process
- * makes a new archive, in which each guest that runs has a new run.
+ * End the loop if the archive was deleted or replaced: what is archived from now on would be lost.
+ * The next process makes a new archive, in which each running guest has a new run.
  */
 static void file_check_run(struct task *task, uint64_t now)
 {
@@ -146,7 +147,7 @@ static int archive_open(struct collector *c, const char *state, char *sentence, 
 	CLEANUP(archive_writer_freep) struct archive_writer *w = NULL;
 	int r;
 
-	mkdir(state, 0750); /* where systemd-tmpfiles did not; a failure is told by what follows */
+	mkdir(state, 0750); /* in case systemd-tmpfiles did not; the next step reports a failure */
 	r = archive_writer_open(&w, state, &options, sentence, size);
 	if (r)
 		return r < 0 ? r : -EIO;
@@ -212,7 +213,10 @@ int collector_init(struct collector *c, const struct config *config, const struc
 		   char *sentence, size_t size)
 {
 	*c = (struct collector){.config = config, .wake = -1, .began = clock_mono(), .timer_at = UINT64_MAX};
-	/* Rows pass from thread to thread: one arena, and no page given back that is wanted again at once. */
+	/*
+	 * Rows pass from thread to thread: use one arena, and keep pages that are wanted again at
+	 * once.
+	 */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 4 << 20);
 	mallopt(M_TRIM_THRESHOLD, 8 << 20);
@@ -229,8 +233,8 @@ int collector_init(struct collector *c, const struct config *config, const struc
 }
 
 /*
- * A look that comes late is packets lost, and costs little: this thread goes before others where it may (LimitNICE= in the unit).  Of
- * the calling thread only, on Linux.
+ * Raise the priority of this thread where allowed (LimitNICE= in the unit): a late poll loses
+ * packets, and a poll costs little. On Linux this concerns the calling thread only.
  */
 static void prefer_polls(void)
 {

@@ -1,9 +1,10 @@
 /*
- * One transaction a flush.  Items stay in memory, accounted, until the commit has succeeded, so that a full disk loses nothing that
- * was taken from a ring.
+ * One transaction per flush. Items stay in memory, accounted, until the commit has succeeded, so a
+ * full disk loses nothing that was taken from a ring.
  *
- * Order inside a flush: first what describes (runs, streams), then each stream's chunks and gaps in the order in which they came, then
- * captures and what ends or changes things.  Chunks of one packet that lie one behind the other become one row.
+ * Order inside a flush: first descriptions (runs, streams), then each stream's chunks and gaps in
+ * the order in which they came, then captures and whatever ends or changes things. Adjacent chunks
+ * of one packet become one row.
  */
 #include "commit-thread.h"
 
@@ -31,16 +32,16 @@ struct commit_thread {
 	const struct config *config;
 	int wake;
 
-	pthread_mutex_t mutex; /* of STATE */
+	pthread_mutex_t mutex; /* protects STATE */
 	struct commit_thread_state state;
 	_Atomic uint64_t follow_until;
 
-	uint8_t *row; /* the row that is being joined */
+	uint8_t *row; /* the row that chunks are joined to */
 	struct archive_piece piece;
 	struct archive_end ends[ENDS_MAX];
 	bool open;
 	struct log_limit orphans, damages;
-	struct archive_damage damage; /* that was told */
+	struct archive_damage damage; /* last damage that was logged */
 
 	struct retention retention;
 };
@@ -49,12 +50,12 @@ static void tell(struct commit_thread *a)
 {
 	uint64_t one = 1;
 
-	/* The counter cannot overflow in practice, and a lost wake-up is made good by the next. */
+	/* The counter cannot overflow in practice, and the next wake-up makes up for a lost one. */
 	if (write(a->wake, &one, sizeof(one)) < 0)
 		return;
 }
 
-/* Say whether the archive takes bytes; logs once a change. */
+/* Set whether the archive takes bytes, and log each change. */
 static void set_archiving(struct commit_thread *a, bool archiving, const char *sentence)
 {
 	bool changed;
@@ -87,7 +88,10 @@ static int row_write(struct commit_thread *a)
 	r = archive_writer_append(a->w, &a->piece);
 	if (r != ARCHIVE_E_ABSENT)
 		return r;
-	/* Its stream was deleted, or it does not go on where the archive ends: nothing to put it behind. */
+	/*
+	 * The stream was deleted, or the chunk does not follow the end of the archive: there is no
+	 * place for it.
+	 */
 	log_write_limited(&a->orphans, LOG_LEVEL_WARNING, NULL,
 			  "A piece has no place in the archive: stream=%lld sequence=%llu", (long long)a->piece.stream,
 			  (unsigned long long)a->piece.sequence);
@@ -100,7 +104,7 @@ static uint32_t chunk_flags(const struct ring_chunk *c)
 	       (c->clock ? ARCHIVE_CHUNK_CLOCK : 0u);
 }
 
-/* Does the chunk of ITEM go on where the open row ends, and fit? */
+/* Return true if the chunk of ITEM follows the open row, and fits. */
 static bool row_continues(const struct commit_thread *a, const struct item *item)
 {
 	const struct ring_chunk *c = &item->piece.chunk;
@@ -195,7 +199,7 @@ static int write_item(struct commit_thread *a, const struct item *item)
 	r = row_write(a);
 	if (r == 0)
 		r = write_row(a, item);
-	/* What it belongs to may have been deleted meanwhile: that ends no archive. */
+	/* The row it belongs to may have been deleted meanwhile. The archive goes on. */
 	if (r != 0 && r != ARCHIVE_E_ABSENT)
 		return r;
 	if (item->result)
@@ -203,7 +207,7 @@ static int write_item(struct commit_thread *a, const struct item *item)
 	return 0;
 }
 
-/* Where an item comes in its flush. */
+/* Return the place of ITEM in its flush. */
 static int64_t item_rank(const struct item *item)
 {
 	if (item->kind == ITEM_RUN)
@@ -243,7 +247,10 @@ static int transact(struct commit_thread *a, struct item **items, size_t n)
 
 /* ---- the thread ----------------------------------------------------------------------------------------------------- */
 
-/* Is there a capture among them?  Somebody waits for it, or its guest is gone but for what is here. */
+/*
+ * Return true if one of the items is of a capture. Somebody waits for it, or its guest is gone and
+ * these bytes are the last copy.
+ */
 static bool has_capture(struct item **items, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -252,7 +259,10 @@ static bool has_capture(struct item **items, size_t n)
 	return false;
 }
 
-/* Compress as densely as there is time for.  What level 3 gains over 1 is not worth twice the time where somebody waits. */
+/*
+ * Return the compression level: as dense as there is time for. The gain of level 3 over 1 is not
+ * worth twice the time if somebody waits.
+ */
 static int level_for(struct commit_thread *a, bool waited_for)
 {
 	struct queue_level level = queue_level(a->queue);
@@ -291,7 +301,7 @@ static void fail(struct commit_thread *a, int r)
 	set_archiving(a, false, sentence);
 }
 
-/* Say what was found damaged since the last time. */
+/* Log the damage found since the last time. */
 static void tell_damage(struct commit_thread *a)
 {
 	struct archive_damage d = archive_writer_damage(a->w);
@@ -355,7 +365,10 @@ static int flush(struct commit_thread *a, struct item **items, size_t n)
 	}
 }
 
-/* Look where a reader met damage, in a transaction of its own: SQLite itself may fail there, and the archive goes on. */
+/*
+ * Check the place where a reader met damage, in a transaction of its own: SQLite itself may fail
+ * there, and the archive goes on.
+ */
 static void mend(struct commit_thread *a, struct item *item)
 {
 	bool damaged = false;
@@ -370,7 +383,7 @@ static void mend(struct commit_thread *a, struct item *item)
 		*item->result = r < 0 ? ARCHIVE_E_DAMAGED : r ? r : damaged ? 0 : ARCHIVE_E_ABSENT;
 }
 
-/* Work off the reports of damage among ITEMS; equal ones at once. */
+/* Handle the reports of damage among ITEMS; equal ones once. */
 static void mend_all(struct commit_thread *a, struct item **items, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

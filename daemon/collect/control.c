@@ -1,6 +1,7 @@
 /*
- * What the collector answers.  control-server.h has the socket and its clients.  An order is what somebody waits for until it is committed;
- * its result is written by the other thread until then, so orders of clients that left are kept too.
+ * The collector's answers on the control socket. control-server.h has the socket and its clients.
+ * An order is a request that is answered when its item is committed. Until then the commit thread
+ * writes the order's result, so the orders of clients that left are kept too.
  */
 #include "control.h"
 
@@ -12,19 +13,19 @@
 #include "collector.h"
 #include "control-server.h"
 
-#define ORDERS_MAX    1024u /* waiting for a commit ... */
-#define ORDERS_CLIENT 64u   /* ... per client */
+#define ORDERS_MAX    1024u /* orders that wait for a commit */
+#define ORDERS_CLIENT 64u   /* the same, of one client */
 #define FOLLOW_FOR_NS (5 * NS_PER_S)
 #define NOTE_MAX      4096u
 #define OFFERS_BYTES  (60u << 10)
-#define METRICS_BYTES (20u << 10) /* a message also where each byte takes three */
+#define METRICS_BYTES (20u << 10) /* a message in which each byte takes three still fits */
 
-/* What a client waits for. */
+/* A request that waits for a commit. */
 struct order {
 	struct order *next;
 	struct control_asker asker;
-	uint64_t ticket; /* of the item that must be committed; 0 = the capture's items are not all queued yet */
-	int64_t capture; /* a capture that was begun; 0 = none */
+	uint64_t ticket; /* ticket of the item to be committed; 0 = the capture's items are not all queued */
+	int64_t capture; /* capture that was begun; 0 = none */
 	int64_t run;
 	int result;
 	bool is_damage; /* a report of damage */
@@ -59,7 +60,7 @@ static struct order *order_new(struct control *control, struct control_asker ask
 	return order;
 }
 
-/* Take back the order made last. */
+/* Take back the last order. */
 static void order_forget(struct control *control, struct order *order)
 {
 	control->orders = order->next;
@@ -67,7 +68,10 @@ static void order_forget(struct control *control, struct order *order)
 	free(order);
 }
 
-/* A capture's items are all queued when its guest has none under way any more: then a last item marks the end. */
+/*
+ * Queue an item that marks the end of the order's capture, once its guest has no capture under way
+ * any more: all of the capture's items are then queued.
+ */
 static void order_mark(struct collector *c, struct order *order)
 {
 	struct guest *guest = c->source->find(c->source, order->run);
@@ -75,7 +79,9 @@ static void order_mark(struct collector *c, struct order *order)
 
 	if (guest && guest->capture.id == order->capture)
 		return;
-	/* Nothing changes with it; its commit says that all before it is in the archive. */
+	/*
+	 * This item changes nothing. Its commit means that all items before it are in the archive.
+	 */
 	item = queue_item(c->queue, NULL, ITEM_PATCH, 0, false);
 	if (!item)
 		return;
@@ -172,7 +178,7 @@ static void on_capture(struct control *control, struct control_asker asker, cons
 	c->source->poll_soon(c->source, (int64_t)run);
 }
 
-/* patch-capture and delete-capture. */
+/* Answer patch-capture and delete-capture. */
 static void on_change(struct control *control, struct control_asker asker, const struct message *m, enum item_kind kind)
 {
 	struct collector *c = control->collector;
@@ -203,7 +209,7 @@ static void on_change(struct control *control, struct control_asker asker, const
 	order->ticket = queue_push(c->queue, item);
 }
 
-/* A reader met damage: the archivist looks by itself. */
+/* Answer a report of damage that a reader met. The commit thread checks the place itself. */
 static void on_damaged(struct control *control, struct control_asker asker, const struct message *m)
 {
 	struct collector *c = control->collector;
@@ -270,7 +276,7 @@ static void on_status_request(struct control *control, struct control_asker aske
 	control_send(control->server, asker, &w);
 }
 
-/* Who has an address; where a domain is. */
+/* Answer which guest has an address, and where a domain is. */
 static void on_who(struct control *control, struct control_asker asker, const struct message *m, bool where)
 {
 	struct source *source = control->collector->source;
@@ -300,7 +306,7 @@ static void on_who(struct control *control, struct control_asker asker, const st
 	control_send(control->server, asker, &w);
 }
 
-/* As text, while there is room. */
+/* Offers as text, as far as there is room. */
 struct offers {
 	char text[OFFERS_BYTES];
 	size_t len;

@@ -1,7 +1,8 @@
 /*
- * A run, and what is wanted of its streams.
+ * A run of a guest, and its captures.
  *
- * A capture is of several streams, each of which goes through it at its own looks (stream.c): it is over when none is left that wants it.
+ * A capture has several streams. Each goes through it at its own polls (stream.c); the capture ends
+ * when no stream wants more of it.
  */
 #include "guest.h"
 
@@ -12,7 +13,7 @@
 #include "log.h"
 #include "text.h"
 
-#define CAPTURE_NS (10 * NS_PER_S) /* a capture of the living that finds no room for so long is cut */
+#define CAPTURE_NS (10 * NS_PER_S) /* after this time a living guest's capture that finds no room is cut */
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
@@ -85,7 +86,7 @@ void guest_remove(struct guest *guest, struct stream *stream)
 
 /* ---- what the archive is told --------------------------------------------------------------------------------------- */
 
-/* Queue a copy of RUN, with texts of its own; for a commit soon the queue is hurried afterwards. */
+/* Queue a copy of RUN, with texts of its own. A commit soon needs queue_hurry afterwards. */
 static int run_queue(struct guest_shared *shared, struct account *account, const struct archive_run *run)
 {
 	struct item *item = queue_item(shared->queue, account, ITEM_RUN, 0, false);
@@ -214,7 +215,7 @@ static void capture_start(struct guest *guest, int64_t id, bool dead, struct str
 		.dead = dead,
 		.give_up = clock_mono() + (dead ? guest->patience : CAPTURE_NS),
 	};
-	/* One ring that goes while its guest lives is no reason to take room from others. */
+	/* A single ring that goes while its guest lives takes no room from others. */
 	if (dead && !only)
 		account_died(guest->shared->queue, guest->account, true);
 	for (struct stream *s = guest->streams; s; s = s->next) {

@@ -1,4 +1,7 @@
-/* The collector's metrics, as OpenMetrics text (/metrics of mprofd-http gets them over the control socket). */
+/*
+ * The collector's metrics as OpenMetrics text. mprofd-http's /metrics fetches them over the control
+ * socket.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +13,7 @@ struct metric {
 	uint64_t value;
 };
 
-/* Returns where the text ends; what does not fit is left out whole. */
+/* Append a metric and return the end of the text; leave out a metric that does not fit. */
 static size_t metric_put(char *text, size_t size, size_t at, const struct metric *m)
 {
 	const char *suffix = strcmp(m->type, "counter") == 0 ? "_total" : "";
@@ -24,7 +27,7 @@ static size_t metric_put(char *text, size_t size, size_t at, const struct metric
 	return at + (size_t)n;
 }
 
-/* What a source writes ends somewhere where there is no more room: whole lines stay. */
+/* Cut the text of a source after its last whole line. */
 static void lines_cut(char *text, size_t size)
 {
 	char *end = memchr(text, '\0', size);

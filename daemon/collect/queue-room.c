@@ -1,16 +1,18 @@
 /*
- * Whose bytes give way to whose.
+ * Eviction: which bytes give way to which.
  *
- * A lane lists those of a stream's waiting items that may be taken back, oldest first: always the stream's newest, without a hole, so that
- * taking some from its end back leaves the stream whole up to a position, to which its ring goes back.  What stays for good (of the dead, of a
- * capture, of a ring that is detached) seals all that waits before it, since a stream has no hole.  The archivist takes items from the head
- * of the queue, and so from the head of a lane.
+ * A lane lists those waiting items of a stream that may be evicted, oldest first. They are always
+ * the stream's newest, without a hole. So the stream stays whole up to a position when some are
+ * taken off the end, and its ring's cursor goes back to that position. An item that must stay (of a
+ * dead guest, of a capture, of a ring that is detached) also keeps every item before it, because a
+ * stream has no hole. The commit thread takes items from the head of the queue, and so from the
+ * head of a lane.
  */
 #include "queue-state.h"
 
 #include <stdlib.h>
 
-#define EVICT_MIN ((size_t)64 << 10) /* less is not worth a ring's way back */
+#define EVICT_MIN ((size_t)64 << 10) /* less is not worth a rewind of a ring */
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------ */
 
@@ -100,9 +102,9 @@ void account_died(struct queue *queue, struct account *account, bool dead)
 /* ---- room ------------------------------------------------------------------------------------------------------- */
 
 /*
- * The end of one guest has at most what it leaves for those of others: x more, where end + x <= free - x.  What it had before it died does not
- * count.  What can be taken back is free to those who died,
- * not to a ring that goes while its guest lives.
+ * Return x, how many more bytes the end of one guest may take: at most what it leaves for the ends
+ * of others, end + x <= free - x. Items from before the death do not count. Evictable bytes are
+ * free to a dead guest, not to a ring that goes while its guest lives.
  */
 size_t queue_dead_room(const struct queue *queue, const struct account *account)
 {
@@ -144,7 +146,7 @@ static struct lane *fullest(const struct queue *queue)
 	return most;
 }
 
-/* Take items off the end of LANE until WANT bytes are free; returns them in a list. */
+/* Take items off the end of LANE until WANT bytes are free. Return them in a list. */
 static struct item *take_back(struct queue *queue, struct lane *lane, size_t want, struct evicted *evicted)
 {
 	struct item *items = NULL;

@@ -1,4 +1,4 @@
-/* The queue between the two threads.  One mutex; nothing slow happens under it. */
+/* The queue between the two threads. One mutex; nothing slow happens while it is held. */
 #include "queue-state.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ size_t account_bytes(struct queue *queue, const struct account *account)
 	return bytes;
 }
 
-/* With the mutex held. */
+/* The mutex is held. */
 static bool has_room(const struct queue *queue, const struct account *account, size_t bytes, bool dead)
 {
 	if (queue->bytes + bytes > queue->limit + (dead ? queue->reserve : 0))
@@ -83,7 +83,7 @@ static bool has_room(const struct queue *queue, const struct account *account, s
 	return !account || account->bytes + bytes <= queue->per_guest;
 }
 
-/* With the mutex held. */
+/* The mutex is held. */
 static void account_add(struct queue *queue, struct account *account, size_t bytes, bool of_end)
 {
 	queue->bytes += bytes;
@@ -204,7 +204,7 @@ uint64_t queue_push(struct queue *queue, struct item *item)
 	return ticket;
 }
 
-/* With the mutex held: cut off the first items, about BYTES of them. */
+/* Cut off the first items, about BYTES of them. The mutex is held. */
 static struct item *cut(struct queue *queue, size_t bytes)
 {
 	struct item *first = queue->head, *last = NULL;

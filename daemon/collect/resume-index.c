@@ -1,8 +1,8 @@
 /*
- * What the archive knew when the process began, so that runs go on.
+ * The resume index: the archive's state when the process began, so that runs continue.
  *
- * One entry for each stream of each run, and one for a run that has none; a run's lie together, oldest run first.  Entries stay where they
- * are until the end.
+ * There is one entry for each stream of each run, and one for a run without streams. The entries of
+ * a run are adjacent, oldest run first. They keep their place until the end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ void collector_resume_free(struct collector *c)
 	c->n_resume = 0;
 }
 
-/* The first entry of RUN; *END is behind its last.  Both the same: there is none. */
+/* Return the first entry of RUN. *END is after its last; both are equal if there is none. */
 static struct resume_entry *entries(struct collector *c, int64_t run, struct resume_entry **end)
 {
 	size_t low = 0, high = c->n_resume, last;
@@ -80,7 +80,10 @@ static struct resume_entry *entries(struct collector *c, int64_t run, struct res
 	return c->resume_index + low;
 }
 
-/* An entry of the newest run of SOURCE whose key is KEY, or with IS_PREFIX begins with it; or NULL. */
+/*
+ * Return an entry of the newest run of SOURCE whose key is KEY, or with IS_PREFIX begins with it;
+ * or NULL.
+ */
 static struct resume_entry *newest(struct collector *c, const char *source, const char *key, bool is_prefix)
 {
 	size_t n = strlen(key) + !is_prefix;
@@ -98,7 +101,7 @@ struct resume_entry *collector_resume_find(struct collector *c, const char *sour
 {
 	struct resume_entry *entry = newest(c, source, key, false), *end;
 
-	/* What was before a run that was taken up is over, whatever it was. */
+	/* Runs before one that was resumed are over in any case. */
 	if (!entry || entry->settled)
 		return NULL;
 	for (entry = entries(c, entry->resume.run, &end); entry < end; entry++)
@@ -140,7 +143,7 @@ void collector_resume_over(struct collector *c, struct resume_entry *entry)
 	collector_resume_taken_up(c, last->run);
 	if (strcmp(last->state, "ended") == 0)
 		return;
-	/* It was heard of last when the last of its streams was. */
+	/* The run was last heard of when its last stream was. */
 	for (entry = entries(c, last->run, &end); entry < end; entry++)
 		if (entry->resume.any && (!last->any || entry->resume.last_real > last->last_real))
 			last = &entry->resume;

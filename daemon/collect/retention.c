@@ -1,12 +1,15 @@
 /*
- * The disk fills between two looks as fast as guests write, so room is looked at after each transaction, and quotas every few seconds.
+ * The disk fills between two checks as fast as guests write, so the room is checked after each
+ * transaction, and quotas every few seconds.
  *
- * Deleting needs room too: the write-ahead log grows by what it changes, and all of the log must fit into the database behind it before any of
- * that is given back.  That room is the reserve's.  Nothing else is written while it is given up: what comes in would take it, and then nothing
- * could go any more, ever.
+ * Deletion needs room too: the write-ahead log grows by every change, and all of the log must fit
+ * into the database file before any of it is given back. The reserve provides that room. While it
+ * is given up nothing else is written, because new bytes would take the room and then deletion
+ * could never run again.
  *
- * Who has just begun to read the oldest packets is waited for, so that a guest that is always at its quota can be read at all; but neither for
- * long, since some may always read, nor where room is getting short.
+ * Deletion waits for readers that have just begun to read the oldest packets, so that a guest that
+ * is always at its quota can be read at all. It does not wait long, because there may always be a
+ * reader, and not at all when room is short.
  */
 #include "retention.h"
 
@@ -19,9 +22,9 @@
 #define NAMES_MAX    8192u
 #define NAMES_STEP   64u
 #define DELETE_BATCH 64u
-#define BATCHES_KEEP 16u	     /* in a look: more than a flush brings, of the smallest packets */
-#define BATCHES_ROOM 256u	     /* where nothing can be written before */
-#define PATIENCE_NS  (10 * NS_PER_S) /* with readers */
+#define BATCHES_KEEP 16u	     /* in one call: more than a flush brings, of the smallest packets */
+#define BATCHES_ROOM 256u	     /* if nothing can be written before */
+#define PATIENCE_NS  (10 * NS_PER_S) /* for readers */
 #define VACUUM_PAGES 256u
 
 void retention_add_guest(struct retention *h, const char *name)
@@ -31,7 +34,9 @@ void retention_add_guest(struct retention *h, const char *name)
 	for (size_t i = 0; i < h->n_names; i++)
 		if (strcmp(h->names[i], name) == 0)
 			return;
-	/* Whoever makes up names without end pushes out the oldest; of those the limit of the whole archive takes care. */
+	/*
+	 * Endless new names push out the oldest ones. The limit of the whole archive covers those.
+	 */
 	if (h->n_names == NAMES_MAX) {
 		free(h->names[0]);
 		memmove(h->names, h->names + 1, --h->n_names * sizeof(*h->names));
@@ -76,7 +81,10 @@ static bool has_room(struct retention *h, uint64_t want)
 	return archive_writer_free_space(h->w, &has) == 0 && has >= want;
 }
 
-/* Give unused pages back until WANT is free, as long as that helps: a reader can hold back for a moment what was given up. */
+/*
+ * Give unused pages back until WANT is free, as long as that helps: a reader can delay the return
+ * of freed pages for a moment.
+ */
 static int give_back(struct retention *h, uint64_t want, uint64_t *has)
 {
 	uint64_t had = 0;
@@ -92,7 +100,7 @@ static int give_back(struct retention *h, uint64_t want, uint64_t *has)
 	return r;
 }
 
-/* May something be deleted now? */
+/* Return true if rows may be deleted now. */
 static bool begin_deleting(struct retention *h)
 {
 	uint64_t now = clock_mono();
@@ -105,7 +113,7 @@ static bool begin_deleting(struct retention *h)
 	return now - h->held >= PATIENCE_NS;
 }
 
-/* DONE: there was nothing left to do, so that readers are waited for the next time. */
+/* End a deletion. DONE: nothing was left to do, so the next deletion waits for readers again. */
 static void end_deleting(struct retention *h, bool done)
 {
 	archive_writer_end_deleting(h->w);
@@ -113,7 +121,10 @@ static void end_deleting(struct retention *h, bool done)
 		h->held = 0;
 }
 
-/* Delete oldest packets until WANT is free, as long as that helps, at most so many BATCHES.  *MORE: there are some left. */
+/*
+ * Delete oldest packets until WANT is free, as long as that helps, at most BATCHES batches. *MORE:
+ * some are left.
+ */
 static int thin_out(struct retention *h, uint64_t want, unsigned batches, bool *more)
 {
 	uint64_t has, had = 0;
@@ -138,7 +149,9 @@ bool retention_make_room(struct retention *h)
 		r = archive_writer_vacuum(h->w, 0, &none);
 	if (r == 0)
 		thin_out(h, config_free_space(h->config) + h->config->reserve_bytes, BATCHES_ROOM, &more);
-	/* A disk may be too small for the reserve; without anything to delete it is not missed. */
+	/*
+	 * A disk may be too small for the reserve. If there is nothing to delete, go on without it.
+	 */
 	h->full = (archive_writer_restore_reserve(h->w) != 0 && more) || !archive_writer_has_room(h->w);
 	return !h->full;
 }
@@ -152,7 +165,7 @@ static uint64_t before(uint64_t age_ns)
 	return age_ns && age_ns < now ? now - age_ns : 0;
 }
 
-/* Enforce the quotas of some guests, and the archive's; true where there is more to do. */
+/* Enforce the quotas of some guests, and the archive's. Return true if there is more to do. */
 static bool keep_quotas(struct retention *h)
 {
 	const struct config *c = h->config;
@@ -173,7 +186,7 @@ static bool keep_quotas(struct retention *h)
 	return some;
 }
 
-/* Before the disk is full. */
+/* Delete before the disk is full. */
 static void keep_room(struct retention *h)
 {
 	uint64_t want = config_free_space(h->config), has = 0;

@@ -1,8 +1,9 @@
 /*
- * What a ring hands over becomes items of the queue; what its guest's policy and captures ask for becomes looks.
+ * Turn the bytes of a ring into items of the queue, and its guest's policy and captures into polls.
  *
- * Items of one stream lie in the queue in the order in which the ring handed them over: its row, then chunks and gaps as they follow one
- * another.  Of a capture the range comes last, behind the tails: where the archive has it, it has all of the stream.
+ * Items of one stream are queued in the order in which the ring handed them over: the stream's row,
+ * then chunks and gaps in sequence. A capture's range comes last, after the tails: if the archive
+ * has it, it has all of the stream.
  */
 #include "stream.h"
 
@@ -15,9 +16,9 @@
 #include "guest.h"
 #include "log.h"
 
-#define FULL_NS	      (5 * NS_PER_MS)	/* the queue was full: how soon to come again */
-#define SKIP_NS	      (250 * NS_PER_MS) /* a ring of which only snapshots are wanted */
-#define GAP_NS	      NS_PER_S		/* a gap is queued at the latest after this */
+#define FULL_NS	      (5 * NS_PER_MS)	/* the queue was full: interval to the next poll */
+#define SKIP_NS	      (250 * NS_PER_MS) /* interval for a ring of which only snapshots are wanted */
+#define GAP_NS	      NS_PER_S		/* a gap is queued at the latest after this time */
 #define GAPS_IN_QUEUE 4096u
 
 static struct stream *stream_of(struct ring_sink *sink)
@@ -48,7 +49,9 @@ static bool is_dead(const struct stream *stream)
 	return stream->capture.wanted && stream->guest->capture.dead;
 }
 
-/* The queue has no room for STREAM, or had none and took back what it had: that is why it will lose something. */
+/*
+ * Note that the queue has no room for STREAM, or evicted its items: the reason of its coming loss.
+ */
 static void starve(struct stream *stream)
 {
 	stream->starved = true;
@@ -57,7 +60,10 @@ static void starve(struct stream *stream)
 		queue_hurry(stream->guest->shared->queue);
 }
 
-/* Take room for N bytes of a dead guest back from one of the living, whose ring may have what it loses.  False: none would help. */
+/*
+ * Evict N bytes of a living guest, whose ring may still have them, for a dead guest. Return false
+ * if no eviction would help.
+ */
 static bool evict(struct stream *dead, size_t n)
 {
 	struct guest_shared *shared = dead->guest->shared;
@@ -81,7 +87,10 @@ static bool evict(struct stream *dead, size_t n)
 	return true;
 }
 
-/* May ITEM be taken back?  What a capture asks for may not, and nothing that lies before it. */
+/*
+ * Put ITEM into the lane if it may be evicted. Items of a capture may not, nor any item before
+ * them.
+ */
 static void lane_place(struct stream *stream, struct item *item, bool stays)
 {
 	if (stays) {
@@ -112,7 +121,10 @@ static uint8_t *sink_reserve(struct ring_sink *sink, size_t n, bool tail)
 {
 	struct stream *stream = stream_of(sink);
 
-	/* One byte more, so that also an empty chunk is an item with data: those are refused when there is no room. */
+	/*
+	 * One byte more makes even an empty chunk an item with data, which is refused when there is
+	 * no room.
+	 */
 	stream->reserved = piece_item(stream, n + 1, tail);
 	if (!stream->reserved) {
 		starve(stream);
@@ -153,7 +165,7 @@ static int record_queue(struct stream *stream)
 	return 0;
 }
 
-/* What a chunk shows of its stream's state is said once. */
+/* Queue the stream's flags when a chunk changes them. */
 static void note_flags(struct stream *stream, const struct ring_chunk *chunk)
 {
 	const char *name = stream->guest->name;
@@ -200,11 +212,13 @@ static const char *gap_reason(const struct stream *stream, const struct ring_gap
 	}
 	if (!stream->starved)
 		return "lapped";
-	/* Such a gap is often declared when there is room again: what counts is why there was none. */
+	/*
+	 * Such a gap is often declared when there is room again. The reason is why there was none.
+	 */
 	return stream->disk ? "disk" : "queue";
 }
 
-/* Make GAP part of the one that waits, if it goes on where that one ends. */
+/* Join GAP to the pending gap, if it follows directly. */
 static bool gap_join(struct stream *stream, const struct ring_gap *gap, const char *kind)
 {
 	struct archive_gap *waiting = stream->gap ? &stream->gap->gap : NULL;
@@ -222,7 +236,10 @@ static struct item *gap_item(const struct stream *stream, const struct ring_gap 
 {
 	struct item *item;
 
-	/* Data is refused when there is no room, and so are floods of gaps; but not the only word of what is gone. */
+	/*
+	 * Data is refused when there is no room, and so are floods of gaps, but not the only record
+	 * of a loss.
+	 */
 	if (stream->starved && !is_dead(stream) && !ring_owes(&stream->ring) &&
 	    account_bytes(stream->guest->shared->queue, stream->guest->account) > GAPS_IN_QUEUE * sizeof(*item))
 		return NULL;
@@ -245,7 +262,7 @@ static struct item *gap_item(const struct stream *stream, const struct ring_gap 
 	return item;
 }
 
-/* Count it, but for what was counted before it was taken back. */
+/* Count the gap, except what was counted before it was evicted. */
 static void gap_count(struct stream *stream, uint64_t packets, bool lost, bool joined)
 {
 	struct guest_shared *shared = stream->guest->shared;
@@ -326,7 +343,7 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 	if (guest->policy.mode != POLICY_CONTINUOUS)
 		ring_skip(&stream->ring);
 	guest_add(guest, stream);
-	/* Without one it merely gives nothing back. */
+	/* Without a lane nothing of the stream is evicted. */
 	stream->lane = lane_open(guest->shared->queue, guest->account, stream);
 	return 0;
 }
@@ -388,8 +405,9 @@ void stream_capture_end(struct stream *stream)
 }
 
 /*
- * See to it that what is left of a dead ring finds room.  Where there is not enough the oldest packets are copied as the archivist makes some,
- * but never at the cost of the newest; when its patience is over, or nothing is archived, the newest that fit are all that is kept.
+ * Make room for the rest of a dead ring. If there is too little, copy the oldest packets as the
+ * commit thread makes room, but never at the cost of the newest. When the guest's patience is over,
+ * or nothing is archived, keep only the newest packets that fit.
  */
 static int fit(struct stream *stream, uint64_t now)
 {
@@ -419,7 +437,7 @@ static int fit(struct stream *stream, uint64_t now)
 	return r;
 }
 
-/* Take what can be proven: of a ring that was skipped all that is there. */
+/* Take what can be proven; of a skipped ring everything that is there. */
 static int capture_begin(struct stream *stream, uint64_t now)
 {
 	const struct guest_capture *capture = &stream->guest->capture;
@@ -434,14 +452,14 @@ static int capture_begin(struct stream *stream, uint64_t now)
 	if (r != 0 && r != RING_E_FULL && !capture->dead)
 		return r;
 	stream->capture.cut = capture->dead && r == RING_E_FULL;
-	/* Its range and its tail go on from here: what lies before stays. */
+	/* Its range and its tail continue from here; the items before stay. */
 	stream_flush(stream);
 	lane_seal(stream->guest->shared->queue, stream->lane);
 	stream->capture.begun = true;
 	return 0;
 }
 
-/* Give up what has found no room.  Of the living it is still in the ring. */
+/* Give up what has found no room. A living guest still has it in the ring. */
 static void capture_cut(struct stream *stream)
 {
 	const struct guest *guest = stream->guest;
@@ -452,7 +470,7 @@ static void capture_cut(struct stream *stream)
 		  (long long)guest->capture.id);
 }
 
-/* Go on with the guest's capture. */
+/* Continue the guest's capture. */
 static int capture_step(struct stream *stream, uint64_t now)
 {
 	const struct guest *guest = stream->guest;
@@ -479,7 +497,7 @@ static int capture_step(struct stream *stream, uint64_t now)
 
 /* ---- looks ---------------------------------------------------------------------------------------------------------- */
 
-/* A ring may have been skipped under the name that its guest had before. */
+/* A ring may have been skipped under its guest's former name. */
 static int plain_poll(struct stream *stream)
 {
 	int r = 0;

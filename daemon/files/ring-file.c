@@ -1,16 +1,17 @@
 /*
- * A ring file, from the first look to its end.
+ * A ring file, from the first poll to its end.
  *
  * A file passes through these states, each step made when its task is due:
  *
- *   PENDING   no ring in it yet: asked again, ever more seldom
+ *   PENDING   it has no ring yet: read again, less and less often
  *   LIVE      attached, and somebody may write
- *   DRAIN     its last writer is gone: what is left is taken
- *   ENDING    the capture of its end is on its way
- *   REST      ended; looked at once a second, since a program may begin to write again
+ *   DRAIN     its last writer is gone: the rest is taken
+ *   ENDING    the capture of its end is under way
+ *   REST      ended; polled once a second, because a program may write again
  *
- * Whether a writer is left is asked with a read lease, which the kernel refuses while the file is open for writing or mapped so.
- * The lease is given back at once.  Where we may not ask (the file is another's) the close event decides, or a minute of silence.
+ * A read lease tells whether a writer is left: the kernel refuses it while the file is open for
+ * writing or mapped so. The lease is given back at once. Where mprofd may not take one (the file is
+ * another user's), the close event decides, or a minute of silence.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@
 #define REST_NS	     NS_PER_S
 #define SILENCE_NS   (60 * NS_PER_S)
 #define MEASURE_NS   NS_PER_S
-#define REFUSE_TRIES 3u /* a file without a writer is called no ring after so many looks */
+#define REFUSE_TRIES 3u /* polls after which a file without a writer is reported as no ring */
 #define PATIENCE_NS  (10 * NS_PER_S)
 #define ASK_NS	     (10 * NS_PER_S)
 
@@ -43,7 +44,10 @@ static enum writers writers_left(int fd)
 	return errno == EAGAIN ? WRITERS_SOME : WRITERS_UNKNOWN;
 }
 
-/* The kernel tells of a close before the file counts as closed, and whoever closes may have to wait in between. */
+/*
+ * The kernel reports a close before the file counts as closed, and the closing process may wait in
+ * between.
+ */
 void ring_file_closed(struct ring_file *file, uint64_t now)
 {
 	file->ask_until = now + ASK_NS;
@@ -89,8 +93,9 @@ void ring_file_free(struct ring_file *file)
 }
 
 /*
- * Return the length of FILE's name without `.ctf`, or 0: it has no such ending.  The ending is no part of the guest's name unless
- * the directory has a ring whose file is named so without it: those are two guests.
+ * Return the length of FILE's name without `.ctf`, or 0 if it has no such ending. The ending is no
+ * part of the guest's name unless the directory has a ring whose file has the name without it:
+ * those are two guests.
  */
 static size_t name_stem(const struct ring_file *file)
 {
@@ -108,7 +113,10 @@ static char *file_guest_name(const struct ring_file *file)
 	return other && other->stream.guest ? strdup(file->name) : TAKE_PTR(name);
 }
 
-/* FILE has become a ring: one whose file is named the same but for `.ctf` has all of its own name from now on. */
+/*
+ * FILE has become a ring: the guest of the file with the same name but for `.ctf` gets its full
+ * name from now on.
+ */
 static void file_claim_name(const struct ring_file *file)
 {
 	CLEANUP(freep) char *name = NULL;
@@ -123,7 +131,10 @@ static void file_claim_name(const struct ring_file *file)
 		log_warning("%s: out of memory", other->guest.name);
 }
 
-/* FILE has become a ring: name its guest by what the directory has now, since other rings may have come while FILE was none. */
+/*
+ * FILE has become a ring: name its guest by what the directory has now, because other rings may
+ * have come meanwhile.
+ */
 static void file_name_again(struct ring_file *file)
 {
 	CLEANUP(freep) char *name = file_guest_name(file);
@@ -132,21 +143,21 @@ static void file_name_again(struct ring_file *file)
 		log_warning("%s: out of memory", file->guest.name);
 }
 
-/* The file is no ring, and nobody is left who could make it one. */
+/* Report that the file is no ring, and that nobody is left who could make it one. */
 static void file_refuse(struct ring_file *file, const char *fault)
 {
 	if (file->refused || ++file->tries < REFUSE_TRIES)
 		return;
 	file->refused = true;
 	file->dir->collector->shared.counters.refused_rings++;
-	/* What does not even claim to be a ring may lie there too. */
+	/* Files that do not claim to be rings may lie there too. */
 	if (!name_stem(file))
 		return;
 	log_write_limited(&file->dir->refusals, LOG_LEVEL_WARNING, file->guest.name,
 			  "%s/%s is no trace ring and is left alone: %s", file->dir->path, file->name, fault);
 }
 
-/* Does the archive have its end, and nobody has written since? */
+/* Return true if the archive has the file's end, and nobody has written since. */
 static bool file_rests(const struct archive_resume *resume, const struct stat *st)
 {
 	uint64_t changed = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
@@ -159,7 +170,7 @@ static bool file_rests(const struct archive_resume *resume, const struct stat *s
 	return changed <= since;
 }
 
-/* An end that is in the archive is not archived again. */
+/* Skip an end that the archive has already. */
 static void file_rest(struct ring_file *file, const struct archive_resume *resume, uint64_t now)
 {
 	if (strcmp(resume->state, "ended") != 0) {
@@ -201,7 +212,7 @@ static int file_key(const struct ring_file *file, char *key, size_t size)
 {
 	struct statx stx;
 
-	/* An inode's number is used again at once; with its birth it is this file's alone. */
+	/* An inode's number is used again at once. Together with its time of birth it is unique. */
 	if (statx(file->fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &stx) < 0)
 		return -errno;
 	snprintf(key, size, "%s %llu %lld.%09u", file->name, (unsigned long long)stx.stx_ino,
@@ -209,7 +220,7 @@ static int file_key(const struct ring_file *file, char *key, size_t size)
 	return 0;
 }
 
-/* Begin the life that the file's next ring is of: one that the archive knows, where it is not over. */
+/* Begin the run of the file's next ring: one that the archive knows, unless that is over. */
 static int file_identify(struct ring_file *file)
 {
 	struct collector *c = file->dir->collector;
@@ -241,7 +252,7 @@ static void step_pending(struct ring_file *file, uint64_t now)
 		ring_file_free(file);
 		return;
 	}
-	/* Before anything is read: what is read after the last writer has gone is final. */
+	/* First of all: bytes that are read after the last writer has gone are final. */
 	writers = writers_left(file->fd);
 	if (file->resume && file->resume->settled)
 		guest_deinit(&file->guest);
@@ -270,7 +281,10 @@ static void step_pending(struct ring_file *file, uint64_t now)
 	file->retry = 2 * file->retry < RETRY_MAX ? 2 * file->retry : RETRY_MAX;
 }
 
-/* The file was cut or has grown, or its ring begun anew: the run is over, and there is nothing left of it to take. */
+/*
+ * End the run of a file that was cut or has grown, or whose ring was initialised again: nothing is
+ * left of it.
+ */
 static void file_renewed(struct ring_file *file, uint64_t now)
 {
 	if (guest_is_running(&file->guest)) {
@@ -282,8 +296,9 @@ static void file_renewed(struct ring_file *file, uint64_t now)
 }
 
 /*
- * A file that is copied piece by piece can be a whole ring of fewer packets on the way.  Asked now and then, and always before the end,
- * since it costs as much as a look.
+ * Return true if the file's size changed. A file that is copied piece by piece can look like a
+ * whole ring of fewer packets on the way. Checked now and then, and always before the end, because
+ * it costs as much as a poll.
  */
 static bool file_resized(struct ring_file *file, uint64_t now)
 {
@@ -295,7 +310,7 @@ static bool file_resized(struct ring_file *file, uint64_t now)
 	return fstat(file->fd, &st) < 0 || (uint64_t)st.st_size != file->bytes;
 }
 
-/* One look; true where the file is still in the state it was in. */
+/* Poll once. Return true if the file is still in the same state. */
 static bool file_poll(struct ring_file *file, uint64_t now, int *r, uint64_t *next)
 {
 	if (file_resized(file, now)) {
@@ -321,7 +336,7 @@ static void step_live(struct ring_file *file, uint64_t now)
 	uint64_t next;
 	int r;
 
-	/* Asked before the look, so that a look that finds nothing has seen all there will be. */
+	/* Asked before the poll, so that a poll that finds nothing has seen all there will be. */
 	if (ask)
 		writers = writers_left(file->fd);
 	if (!file_poll(file, now, &r, &next))
@@ -335,7 +350,7 @@ static void step_live(struct ring_file *file, uint64_t now)
 	ring_file_at(file, next);
 }
 
-/* The capture of its end, or where a kill came into it the rest of that. */
+/* Begin the capture of its end, or continue one that a kill interrupted. */
 static int64_t file_capture(struct ring_file *file)
 {
 	if (file->unfinished)

@@ -1,9 +1,10 @@
 /*
  * The files of a ring directory.
  *
- * An event of inotify names one file, and only that file is looked up, so that a change costs the same however many files there are.
- * The whole directory is read at the start, after events were lost, and when there is room again for files beyond the limit.  Both
- * are done in small steps with pauses that grow with what the steps cost: a flood of changes takes a fifth of a core at most.
+ * An inotify event names one file, and only that file is looked up, so a change costs the same
+ * however many files there are. The whole directory is read at the start, after events were lost,
+ * and when there is room again for files beyond the limit. Both are done in small steps with pauses
+ * in proportion to their cost: a flood of changes takes a fifth of a core at most.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +21,12 @@
 #define CHANGED_MAX  1024u /* names that wait; past it the directory is read instead */
 #define STEP_NAMES   64u
 #define STEP_ENTRIES 256u
-#define STEP_PAUSE   4u /* times what the step cost */
+#define STEP_PAUSE   4u /* times the cost of the step */
 
 #define SOON_NS	     (5 * NS_PER_MS)  /* a file that is being made is complete by then */
-#define SCAN_PAUSE   20u	      /* times what the last scan cost, between two of them */
-#define HASTY_LEAST  (50 * NS_PER_MS) /* the same, at least ... */
-#define SELDOM_LEAST NS_PER_S	      /* ... and where there is no hurry */
+#define SCAN_PAUSE   20u	      /* times the cost of the last scan, between two scans */
+#define HASTY_LEAST  (50 * NS_PER_MS) /* the same, at least, in a hurry */
+#define SELDOM_LEAST NS_PER_S	      /* the same, at least, otherwise */
 
 /* ---- files --------------------------------------------------------------------------------------------------------- */
 
@@ -59,7 +60,8 @@ static void file_orphan(struct ring_file *file, uint64_t now)
 }
 
 /*
- * Without access times where we may (the file is ours): their update waits for the file system's journal, and a look for nobody.
+ * Open a file, without updating its access time where allowed (the file is ours): the update waits
+ * for the file system's journal, and a poll is no access to record.
  */
 static int file_open(const struct source_dir *dir, const char *name)
 {
@@ -69,7 +71,10 @@ static int file_open(const struct source_dir *dir, const char *name)
 	return fd < 0 && errno == EPERM ? openat(dir->fd, name, flags) : fd;
 }
 
-/* A file without permission is looked up again when its permissions change; other failures pass without an event. */
+/*
+ * A file without permission is looked up again when its permissions change. Other failures end
+ * without an event.
+ */
 static void file_unreadable(struct source_dir *dir, const char *name, int error)
 {
 	if (error == ENOENT)
@@ -80,7 +85,10 @@ static void file_unreadable(struct source_dir *dir, const char *name, int error)
 		dir_scan(dir, false);
 }
 
-/* Return a new file of what lies open in FD, which it takes over; NULL: it is none that ST describes, or no memory is left. */
+/*
+ * Return a new file for FD, which it takes over; NULL if ST describes no ring file, or without
+ * memory.
+ */
 static struct ring_file *file_new(struct source_dir *dir, const char *name, const struct stat *st, int fd)
 {
 	struct ring_file *file = calloc(1, sizeof(*file));
@@ -103,7 +111,7 @@ static struct ring_file *file_new(struct source_dir *dir, const char *name, cons
 	return file;
 }
 
-/* Note how many files are left alone beyond the limit, and tell users where that begins or ends. */
+/* Set how many files are ignored beyond the limit, and tell users when that begins or ends. */
 static void limit_set(struct source_dir *dir, size_t left)
 {
 	char sentence[sizeof(dir->trouble)] = "";
@@ -121,7 +129,7 @@ static void limit_set(struct source_dir *dir, size_t left)
 	collector_say(dir->collector, sentence);
 }
 
-/* Return false where there are too many files already: it is left alone. */
+/* Add a file. Return false if there are too many files already. */
 static bool file_add(struct source_dir *dir, const char *name, const struct stat *st, uint64_t now)
 {
 	struct ring_file *file;
@@ -148,14 +156,17 @@ static bool file_add(struct source_dir *dir, const char *name, const struct stat
 
 /* ---- names --------------------------------------------------------------------------------------------------------- */
 
-/* Hold what NAME is now against what is known of it.  Return false if it is a file that is left alone. */
+/* Compare NAME with what is known of it. Return false if it is a file beyond the limit. */
 static bool name_lookup(struct source_dir *dir, const char *name, uint64_t now)
 {
 	struct ring_file *file;
 	struct stat st;
 	int error;
 
-	/* `metadata` belongs beside the streams of a CTF directory; a hidden file is somebody's work in progress. */
+	/*
+	 * `metadata` belongs beside the streams of a CTF directory. A hidden file is work in
+	 * progress.
+	 */
 	if (name[0] == '.' || strcmp(name, "metadata") == 0)
 		return true;
 	dir->lookups++;
@@ -172,7 +183,7 @@ static bool name_lookup(struct source_dir *dir, const char *name, uint64_t now)
 	if (file)
 		file_orphan(file, now);
 	else if (error && dir->left)
-		dir_scan(dir, false); /* it may be one of those that were left alone */
+		dir_scan(dir, false); /* it may be one beyond the limit */
 	return error || !S_ISREG(st.st_mode) || file_add(dir, name, &st, now);
 }
 
@@ -220,7 +231,7 @@ void dir_lookup_run(struct task *task, uint64_t now)
 		if (!name_lookup(dir, name->name, now)) {
 			if (!dir->left)
 				limit_set(dir, 1);
-			dir_scan(dir, false); /* count them */
+			dir_scan(dir, false); /* to count them */
 		}
 		free(name);
 	}
@@ -265,7 +276,7 @@ static bool scan_begin(struct source_dir *dir, uint64_t now)
 	dir_trouble(dir, "The ring directory %s cannot be listed: error=%s", dir->shown, strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	/* A change of its permissions brings an event; other reasons pass without one. */
+	/* A change of permissions brings an event. Other reasons end without one. */
 	dir_scan(dir, false);
 	return false;
 }
@@ -276,7 +287,10 @@ static void scan_end(struct source_dir *dir, uint64_t now)
 
 	closedir(dir->listing);
 	dir->listing = NULL;
-	/* A file that was not listed is looked up, since it may have come back meanwhile; that can free orphans alone. */
+	/*
+	 * Look up each file that was not listed, because it may have come back. A lookup can free
+	 * only orphans.
+	 */
 	for (struct ring_file *f = LIST_FIRST(&dir->files); f; f = next) {
 		next = LIST_NEXT(f, entry);
 		while (next && next->orphan)
@@ -290,7 +304,7 @@ static void scan_end(struct source_dir *dir, uint64_t now)
 	dir->again = dir->hasty = false;
 }
 
-/* Read at most N entries.  Return false at the end of the scan. */
+/* Read at most N entries. Return false at the end of the scan. */
 static bool scan_step(struct source_dir *dir, unsigned n, uint64_t now)
 {
 	struct dirent *entry;
@@ -326,7 +340,9 @@ void dir_scan_now(struct source_dir *dir, uint64_t now)
 	if (scan_begin(dir, now))
 		while (scan_step(dir, STEP_ENTRIES, now))
 			;
-	/* Its cost, which is that of opening the files, is no measure for the next one. */
+	/*
+	 * The cost of this scan, which includes opening the files, does not predict the next one.
+	 */
 }
 
 void dir_desert(struct source_dir *dir, uint64_t now)

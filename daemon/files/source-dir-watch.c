@@ -1,9 +1,11 @@
 /*
- * The directory that a path names, and what inotify says of it.
+ * The directory that a path names, and its inotify events.
  *
- * A directory can be renamed, removed, or covered by a mount, and another one can take its place.  The parent's watch tells of the
- * name at once; inotify does not see a mount, so the path's device and inode are compared with those of the open directory each second.
- * The files of a directory that went become orphans: their ends are archived.  Both watches are of one inotify descriptor.
+ * A directory can be renamed, removed, or covered by a mount, and another one can take its place.
+ * The watch of the parent reports a rename at once. inotify does not see a mount, so each second
+ * the path's device and inode are compared with those of the open directory. The files of a
+ * directory that is gone become orphans: their ends are archived. Both watches use one inotify
+ * descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,7 @@
 
 #define COMPARE_NS    NS_PER_S
 #define COMPARE_LEAST (50 * NS_PER_MS) /* between two comparisons, however often the name changes */
-#define READS	      16	       /* bounded, so that a flood of events leaves time for looks */
+#define READS	      16	       /* bounded, so that a flood of events leaves time for polls */
 
 void dir_trouble(struct source_dir *dir, const char *format, ...)
 {
@@ -41,7 +43,7 @@ void dir_trouble(struct source_dir *dir, const char *format, ...)
 
 /* ---- which directory it is ------------------------------------------------------------------------------------------ */
 
-/* Return the last component of PATH, "" where it has none that a parent's events would name. */
+/* Return the last component of PATH; "" if events of a parent cannot name it. */
 static const char *last_name(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -49,7 +51,7 @@ static const char *last_name(const char *path)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ? "" : name;
 }
 
-/* Watch the directory that holds PATH's name.  A failure is made good by the comparison each second. */
+/* Watch the parent of PATH. The comparison each second makes up for a failure. */
 static void parent_watch(struct source_dir *dir)
 {
 	const uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR | IN_MASK_ADD;
@@ -93,7 +95,7 @@ static void dir_leave(struct source_dir *dir, uint64_t now)
 	closep(&dir->fd);
 }
 
-/* Is the directory that PATH names the one that is open? */
+/* Return true if PATH names the open directory. */
 static bool same(const struct source_dir *dir)
 {
 	struct stat st;
@@ -153,7 +155,10 @@ static void compare_soon(struct source_dir *dir)
 
 /* ---- events ---------------------------------------------------------------------------------------------------------- */
 
-/* A writer closed the file, or its name means another file now, or its permissions changed. */
+/*
+ * Handle an event of a name: a writer closed the file, the name means another file now, or its
+ * permissions changed.
+ */
 static void on_name(struct source_dir *dir, const struct inotify_event *event)
 {
 	struct ring_file *file = event->mask & IN_CLOSE_WRITE ? dir_file(dir, event->name) : NULL;
@@ -174,7 +179,7 @@ static void on_event(struct source_dir *dir, const struct inotify_event *event)
 	if (event->mask & IN_Q_OVERFLOW) {
 		struct ring_file *file;
 
-		/* Closes may be among what was lost: ask for every file. */
+		/* Closes may be among the lost events: ask for every file. */
 		for (file = LIST_FIRST(&dir->files); file; file = LIST_NEXT(file, entry))
 			ring_file_closed(file, clock_mono());
 		dir_scan(dir, true);
@@ -194,7 +199,7 @@ static void on_event(struct source_dir *dir, const struct inotify_event *event)
 	if (event->mask & (IN_IGNORED | IN_UNMOUNT | IN_MOVE_SELF | IN_DELETE_SELF))
 		compare_soon(dir);
 	else if (event->len == 0)
-		dir_scan(dir, true); /* its own permissions */
+		dir_scan(dir, true); /* the directory's own permissions */
 	else if (!(event->mask & IN_ISDIR))
 		on_name(dir, event);
 }

@@ -1,7 +1,8 @@
 /*
- * A directory of ring files: what a Unix program that traces into a mapped file leaves us.
+ * A directory of ring files: programs that trace into a mapped file leave one each.
  *
- * A file that was replaced or removed goes on as an orphan until its end is archived; a new file of that name is another run.
+ * A file that was replaced or removed continues as an orphan until its end is archived. A new file
+ * of that name is another run.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,9 +18,9 @@
 #include "text.h"
 
 #define SHOWN_MAX 256u
-#define SETTLE_NS NS_PER_S /* after the start: a run that has not been taken up again by then is over */
+#define SETTLE_NS NS_PER_S /* after the start: a run that was not resumed by then is over */
 
-/* By now every file that was there has been attached, or it is no ring any more. */
+/* By now every file that was there has been attached, or is no ring any more. */
 static void settle_run(struct task *task, uint64_t now)
 {
 	struct source_dir *dir = (struct source_dir *)((char *)task - offsetof(struct source_dir, settle));
@@ -117,7 +118,7 @@ static void dir_close(struct source *source)
 	free(dir);
 }
 
-/* A file a guest, and a descriptor each. */
+/* Raise the limit of descriptors: each file takes one. */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;
@@ -186,7 +187,7 @@ int source_dir_open(struct source **sp, struct collector *collector, const char 
 	if (!dir)
 		return -ENOMEM;
 	allow_descriptors();
-	signal(SIGIO, SIG_IGN); /* a lease that is broken in the moment that we hold it */
+	signal(SIGIO, SIG_IGN); /* for a lease that is broken while it is held */
 	r = !dir->path || !dir->shown ? -ENOMEM : dir->inotify < 0 ? -errno : dir_enter(dir);
 	if (r < 0)
 		snprintf(sentence, size, "--source dir:%s cannot be watched: error=%s", path, strerror(-r));

@@ -49,7 +49,7 @@ static const struct option options[] = {
 struct arguments {
 	const char *source, *state, *run, *config;
 	bool fsck;
-	int exit_code; /* -1: go on */
+	int exit_code; /* -1 = continue */
 };
 
 static void arguments_parse(struct arguments *a, int argc, char **argv)
@@ -107,11 +107,14 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 
 /* The source that --source names. */
 struct chosen {
-	const char *directory; /* of ring files; NULL = Xen */
+	const char *directory; /* directory of ring files; NULL = Xen */
 	struct xen_access xen;
 };
 
-/* Find out what NAME names. Xen's handles are opened here, before there is a thread or a file that the helper would inherit. */
+/*
+ * Choose the source that NAME names. Open Xen's handles here, before there is a thread or a file
+ * that the helper would inherit.
+ */
 static int source_choose(struct chosen *chosen, const char *name, const struct config *config, char *sentence,
 			 size_t size)
 {
