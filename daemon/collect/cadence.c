@@ -70,13 +70,13 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 		      uint64_t packet_bytes, uint64_t written, bool pending, uint64_t now, uint64_t cost)
 {
 	uint64_t max = longest(budget, ring_bytes), interval, due;
-	bool idle = cadence->looked && written == cadence->written;
+	bool idle = cadence->polled && written == cadence->written;
 
-	if (!cadence->looked) {
+	if (!cadence->polled) {
 		cadence->interval = CADENCE_MIN;
 		cadence->grew = now;
 	} else if (!idle) {
-		busy(cadence, packet_bytes, written - cadence->written, now - cadence->looked);
+		busy(cadence, packet_bytes, written - cadence->written, now - cadence->polled);
 		cadence->grew = now;
 	} else if (cadence->interval < now - cadence->grew) {
 		/*
@@ -85,7 +85,7 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 		 */
 		cadence->interval = now - cadence->grew;
 	}
-	cadence->looked = now;
+	cadence->polled = now;
 	cadence->written = written;
 	if (cadence->interval > max)
 		cadence->interval = max;

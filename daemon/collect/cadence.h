@@ -23,7 +23,7 @@
 struct cadence {
 	double rate;	   /* bytes a second, as last seen */
 	uint64_t interval; /* ns */
-	uint64_t looked;   /* CLOCK_MONOTONIC ns of the last poll */
+	uint64_t polled;   /* CLOCK_MONOTONIC ns of the last poll */
 	uint64_t written;  /* bytes that the writer had written then */
 	uint64_t grew;	   /* CLOCK_MONOTONIC ns of the last poll that saw the ring grow */
 	unsigned soon;	   /* early polls left, to prove what was seen */

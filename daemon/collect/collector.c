@@ -25,7 +25,7 @@
 #define POLL_NICE     (-10)
 #define FLUSH_LEVEL   3
 
-/* ---- the schedule -------------------------------------------------------------------------------------------------- */
+/* ---- the schedule ---------------------------------------------------------------------------- */
 
 static void timer_set(struct collector *c, uint64_t at)
 {
@@ -73,7 +73,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 	return 0;
 }
 
-/* ---- the archivist's news ------------------------------------------------------------------------------------------- */
+/* ---- the commit thread's news ---------------------------------------------------------------- */
 
 static int on_wake(sd_event_source *source, int fd, uint32_t events, void *context)
 {
@@ -95,7 +95,7 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 	return 0;
 }
 
-/* ---- the archive's file --------------------------------------------------------------------------------------------- */
+/* ---- the archive's file ---------------------------------------------------------------------- */
 
 /*
  * End the loop if the archive was deleted or replaced: what is archived from now on would be lost.
@@ -117,7 +117,7 @@ static void file_check_run(struct task *task, uint64_t now)
 	sd_event_exit(c->event, 1);
 }
 
-/* ---- status ------------------------------------------------------------------------------------------------------------ */
+/* ---- status ---------------------------------------------------------------------------------- */
 
 static int on_status(sd_event_source *source, uint64_t usec, void *context)
 {
@@ -135,7 +135,7 @@ static int on_status(sd_event_source *source, uint64_t usec, void *context)
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-/* ---- life ----------------------------------------------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static int archive_open(struct collector *c, const char *state, char *sentence, size_t size)
 {
@@ -239,7 +239,7 @@ int collector_init(struct collector *c, const struct config *config, const struc
 static void prefer_polls(void)
 {
 	if (setpriority(PRIO_PROCESS, 0, POLL_NICE) < 0)
-		log_debug("Looks run at ordinary priority: error=%s", strerror(errno));
+		log_debug("Polls run at ordinary priority: error=%s", strerror(errno));
 }
 
 int collector_run(struct collector *c)

@@ -1,4 +1,4 @@
-/* The collector: the loop, the state that all guests share, and the commit thread. */
+/* The collector: the loop, the state of all guests, and the commit thread. */
 #ifndef COLLECT_COLLECTOR_H
 #define COLLECT_COLLECTOR_H
 

@@ -74,7 +74,7 @@ static void set_archiving(struct commit_thread *a, bool archiving, const char *s
 	tell(a);
 }
 
-/* ---- one transaction ------------------------------------------------------------------------------------------- */
+/* ---- one transaction ------------------------------------------------------------------------- */
 
 static int row_write(struct commit_thread *a)
 {
@@ -245,7 +245,7 @@ static int transact(struct commit_thread *a, struct item **items, size_t n)
 	return r;
 }
 
-/* ---- the thread ----------------------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /*
  * Return true if one of the items is of a capture. Somebody waits for it, or its guest is gone and

@@ -38,7 +38,7 @@ struct control {
 	unsigned n_orders;
 };
 
-/* ---- orders ------------------------------------------------------------------------------------------------------------ */
+/* ---- orders ---------------------------------------------------------------------------------- */
 
 static struct order *order_new(struct control *control, struct control_asker asker)
 {
@@ -137,7 +137,7 @@ void control_say(struct control *control, const char *sentence)
 	control_announce(control->server, sentence);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void on_capture(struct control *control, struct control_asker asker, const struct message *m)
 {

@@ -15,7 +15,7 @@
 
 #define CAPTURE_NS (10 * NS_PER_S) /* after this time a living guest's capture that finds no room is cut */
 
-/* ---- life -------------------------------------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static int text_copy(const char **to, const char *from)
 {
@@ -84,7 +84,7 @@ void guest_remove(struct guest *guest, struct stream *stream)
 	*at = stream->next;
 }
 
-/* ---- what the archive is told --------------------------------------------------------------------------------------- */
+/* ---- telling the archive --------------------------------------------------------------------- */
 
 /* Queue a copy of RUN, with texts of its own. A commit soon needs queue_hurry afterwards. */
 static int run_queue(struct guest_shared *shared, struct account *account, const struct archive_run *run)
@@ -205,7 +205,7 @@ int guest_rename(struct guest *guest, const char *name)
 	return 0;
 }
 
-/* ---- captures ----------------------------------------------------------------------------------------------------- */
+/* ---- captures -------------------------------------------------------------------------------- */
 
 /* Let the streams, or ONLY, go through capture ID from now on. */
 static void capture_start(struct guest *guest, int64_t id, bool dead, struct stream *only)

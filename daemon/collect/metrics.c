@@ -44,7 +44,7 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 	const struct queue_level level = queue_level(c->queue);
 	const __typeof__(c->shared.counters) *n = &c->shared.counters;
 	const struct metric metrics[] = {
-		{"mprofd_looks", "counter", "Looks at rings.", n->polls},
+		{"mprofd_looks", "counter", "Polls of rings.", n->polls},
 		{"mprofd_copied_bytes", "counter", "Proven bytes copied out of rings.", n->bytes},
 		{"mprofd_gaps", "counter", "Gaps declared.", n->gaps},
 		{"mprofd_lost_packets", "counter", "Packets lost wholly or in part.", n->lost_packets},

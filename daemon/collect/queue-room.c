@@ -14,7 +14,7 @@
 
 #define EVICT_MIN ((size_t)64 << 10) /* less is not worth a rewind of a ring */
 
-/* ---- lanes ------------------------------------------------------------------------------------------------------ */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 void lane_add(struct queue *queue, struct item *item)
 {
@@ -99,7 +99,7 @@ void account_died(struct queue *queue, struct account *account, bool dead)
 	pthread_mutex_unlock(&queue->mutex);
 }
 
-/* ---- room ------------------------------------------------------------------------------------------------------- */
+/* ---- room ------------------------------------------------------------------------------------ */
 
 /*
  * Return x, how many more bytes the end of one guest may take: at most what it leaves for the ends
@@ -134,7 +134,7 @@ size_t queue_room(struct queue *queue, struct account *account, bool dead)
 	return room;
 }
 
-/* ---- eviction --------------------------------------------------------------------------------------------------- */
+/* ---- eviction -------------------------------------------------------------------------------- */
 
 static struct lane *fullest(const struct queue *queue)
 {

@@ -149,7 +149,7 @@ void collector_resume_over(struct collector *c, struct resume_entry *entry)
 			last = &entry->resume;
 	if (guest_was(&c->shared, last))
 		log_warning("%s: out of memory", last->name);
-	log_write(LOG_LEVEL_INFO, last->name, "gone while nobody looked, run=%lld ended", (long long)last->run);
+	log_write(LOG_LEVEL_INFO, last->name, "gone while mprofd was down, run=%lld ended", (long long)last->run);
 }
 
 void collector_resume_settle(struct collector *c, const char *source)

@@ -72,7 +72,7 @@ void retention_deinit(struct retention *h)
 	*h = (struct retention){0};
 }
 
-/* ---- room ---- */
+/* ---- room ------------------------------------------------------------------------------------ */
 
 static bool has_room(struct retention *h, uint64_t want)
 {
@@ -156,7 +156,7 @@ bool retention_make_room(struct retention *h)
 	return !h->full;
 }
 
-/* ---- quotas ---- */
+/* ---- quotas ---------------------------------------------------------------------------------- */
 
 static uint64_t before(uint64_t age_ns)
 {

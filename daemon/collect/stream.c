@@ -35,7 +35,7 @@ static struct item *stream_item(const struct stream *stream, enum item_kind kind
 	return item;
 }
 
-/* ---- the sink --------------------------------------------------------------------------------------------------- */
+/* ---- the sink -------------------------------------------------------------------------------- */
 
 void stream_flush(struct stream *stream)
 {
@@ -300,7 +300,7 @@ static bool sink_gap(struct ring_sink *sink, const struct ring_gap *gap)
 	return true;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 /* Add to the metrics what RING counted since BEFORE. */
 static void count(struct guest_shared *shared, const struct ring *ring, const struct ring_counters *before)
@@ -370,7 +370,7 @@ int stream_announce(struct stream *stream)
 	return r;
 }
 
-/* ---- captures ----------------------------------------------------------------------------------------------------- */
+/* ---- captures -------------------------------------------------------------------------------- */
 
 static int range_queue(struct stream *stream)
 {
@@ -495,7 +495,7 @@ static int capture_step(struct stream *stream, uint64_t now)
 	return r == RING_E_FULL ? 0 : r;
 }
 
-/* ---- looks ---------------------------------------------------------------------------------------------------------- */
+/* ---- polls ----------------------------------------------------------------------------------- */
 
 /* A ring may have been skipped under its guest's former name. */
 static int plain_poll(struct stream *stream)

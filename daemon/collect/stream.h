@@ -79,8 +79,8 @@ int stream_announce(struct stream *stream);
 /* Queue the pending gap, if there is one. */
 void stream_flush(struct stream *stream);
 /*
- * End the stream's part of the guest's capture, complete or not. What a living guest's capture has
- * already stays.
+ * End the stream's part of the guest's capture, complete or not. A living guest's capture keeps
+ * what it has.
  */
 void stream_capture_end(struct stream *stream);
 

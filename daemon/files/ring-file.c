@@ -10,7 +10,7 @@
  *   REST      ended; polled once a second, because a program may write again
  *
  * A read lease tells whether a writer is left: the kernel refuses it while the file is open for
- * writing or mapped so. The lease is given back at once. Where mprofd may not take one (the file is
+ * writing or mapped so. The lease is given back at once. If mprofd may not take one (the file is
  * another user's), the close event decides, or a minute of silence.
  */
 #include <errno.h>

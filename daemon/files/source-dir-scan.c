@@ -28,7 +28,7 @@
 #define HASTY_LEAST  (50 * NS_PER_MS) /* the same, at least, in a hurry */
 #define SELDOM_LEAST NS_PER_S	      /* the same, at least, otherwise */
 
-/* ---- files --------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 struct ring_file *dir_file(const struct source_dir *dir, const char *name)
 {
@@ -154,7 +154,7 @@ static bool file_add(struct source_dir *dir, const char *name, const struct stat
 	return true;
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Compare NAME with what is known of it. Return false if it is a file beyond the limit. */
 static bool name_lookup(struct source_dir *dir, const char *name, uint64_t now)
@@ -242,7 +242,7 @@ void dir_lookup_run(struct task *task, uint64_t now)
 	}
 }
 
-/* ---- the whole directory ------------------------------------------------------------------------------------------- */
+/* ---- the whole directory --------------------------------------------------------------------- */
 
 void dir_scan(struct source_dir *dir, bool hasty)
 {

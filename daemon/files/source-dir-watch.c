@@ -41,7 +41,7 @@ void dir_trouble(struct source_dir *dir, const char *format, ...)
 				  dir->shown);
 }
 
-/* ---- which directory it is ------------------------------------------------------------------------------------------ */
+/* ---- the directory of a path ----------------------------------------------------------------- */
 
 /* Return the last component of PATH; "" if events of a parent cannot name it. */
 static const char *last_name(const char *path)
@@ -153,7 +153,7 @@ static void compare_soon(struct source_dir *dir)
 		collector_at(dir->collector, &dir->compare, due);
 }
 
-/* ---- events ---------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /*
  * Handle an event of a name: a writer closed the file, the name means another file now, or its

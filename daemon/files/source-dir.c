@@ -29,7 +29,7 @@ static void settle_run(struct task *task, uint64_t now)
 	collector_resume_settle(dir->collector, "dir");
 }
 
-/* ---- the seam -------------------------------------------------------------------------------------------------------------- */
+/* ---- the interface of the source ------------------------------------------------------------- */
 
 static struct ring_file *file_of_run(struct source *source, int64_t run)
 {

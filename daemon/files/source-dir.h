@@ -7,7 +7,10 @@
 struct collector;
 struct source;
 
-/* Watch the directory PATH. The first scan is done on return. On failure return -errno and write a SENTENCE of SIZE bytes. */
+/*
+ * Watch the directory PATH. The first scan is done on return. On failure return -errno and write a
+ * SENTENCE of SIZE bytes.
+ */
 int source_dir_open(struct source **sp, struct collector *collector, const char *path, char *sentence, size_t size);
 
 #endif

@@ -18,16 +18,16 @@ static const char help[] =
 	"Usage: mprofd [OPTION]...\n"
 	"Copy the trace rings of guests into an archive, as they are written.\n"
 	"\n"
-	"  --source xen|dir:PATH  where guests are found: this dom0's, or ring files in a directory (default: xen)\n"
-	"  --state DIR            where the archive is (default: /var/lib/mprofd)\n"
-	"  --run DIR              where the control socket is (default: /run/mprofd)\n"
-	"  --config FILE          the configuration (default: /etc/mprofd/mprofd.conf, and FILE.d/*.conf)\n"
-	"  --fsck                 check both archives, save what is whole, and end; mprofd and mprofd-sink must not "
-	"run\n"
-	"  --help                 this text\n"
-	"  --version              the version\n"
+	"  --source xen|dir:PATH  find guests in this dom0, or as ring files in a directory (default: xen)\n"
+	"  --state DIR            keep the archive there (default: /var/lib/mprofd)\n"
+	"  --run DIR              make the control socket there (default: /run/mprofd)\n"
+	"  --config FILE          read the configuration (default: /etc/mprofd/mprofd.conf, and FILE.d/*.conf)\n"
+	"  --fsck                 check both archives, save what is whole, and exit; stop mprofd and mprofd-sink "
+	"first\n"
+	"  --help                 print this text\n"
+	"  --version              print the version\n"
 	"\n"
-	"Runs in the foreground until SIGTERM.  See mprofd(8) and mprofd.conf(5).\n";
+	"Runs in the foreground until SIGTERM. See mprofd(8) and mprofd.conf(5).\n";
 
 enum option_code {
 	OPTION_SOURCE = 1,
@@ -59,8 +59,7 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 		switch (getopt_long(argc, argv, "", options, NULL)) {
 		case OPTION_SOURCE:
 			if (a->source) {
-				fprintf(stderr,
-					"mprofd: --source %s: one source was named before, and there is only one\n",
+				fprintf(stderr, "mprofd: --source %s: --source was given before; name one source\n",
 					optarg);
 				a->exit_code = 2;
 				return;
@@ -94,7 +93,7 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 					a->exit_code = 2;
 				return;
 			}
-			fprintf(stderr, "mprofd: %s: it takes options only; see mprofd --help\n", argv[optind]);
+			fprintf(stderr, "mprofd: %s: unexpected argument; see mprofd --help\n", argv[optind]);
 			a->exit_code = 2;
 			return;
 		default:

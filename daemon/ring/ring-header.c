@@ -48,7 +48,7 @@ int ring_header_load(struct ring *ring, const struct ring_slot *slot, struct rin
 	const uint64_t high = slot->at + offsetof(struct mprof_packet_wire, content_high);
 
 	if (slot->missing) {
-		/* Of an impossible size, and not of an empty packet's: the writer was there. */
+		/* An impossible size, and not that of an empty packet: the writer was there. */
 		*h = (struct ring_header){.count = slot->count, .low = UINT16_MAX, .high = UINT16_MAX};
 		return 0;
 	}

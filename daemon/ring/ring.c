@@ -111,8 +111,8 @@ int ring_settle(struct ring *ring, struct ring_sink *sink)
 	/* In a ring of which only snapshots are wanted, the next snapshot declares the gap. */
 	if (ring->restart.pending && !ring->skipping) {
 		/*
-		 * The attach put the active packet where the archive continues. What lies in
-		 * between is gone.
+		 * The attach put the active packet where the archive continues. The bytes in
+		 * between are gone.
 		 */
 		r = ring_declare(ring, sink, ring->writer.active, ring->writer.active - ring->cursor.sequence,
 				 ring->restart.at_least, RING_GAP_RESTART);

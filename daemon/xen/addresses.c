@@ -1,6 +1,8 @@
 /*
- * libxl writes the ip of a vif's configuration to /local/domain/0/backend/vif/<domid>/<n>/ip, several of them between blanks; other toolstacks
- * do the same for their scripts.  Answers are kept for a while: two hundred guests may connect at once, and each key is a round trip.
+ * libxl writes the ip of a vif's configuration to /local/domain/0/backend/vif/<domid>/<n>/ip,
+ * several addresses separated by blanks. Other toolstacks do the same for their scripts. Answers
+ * are kept for a while, because two hundred guests may connect at once and each key is a round
+ * trip.
  */
 #include "addresses.h"
 
@@ -13,7 +15,7 @@
 #include "domain.h"
 
 #define FRESH_NS   (10 * NS_PER_S)
-#define READS_MAX  32u /* domains a call */
+#define READS_MAX  32u /* domains per call */
 #define VIFS_MAX   8u
 #define SEPARATORS " ,\t\n"
 
@@ -23,7 +25,7 @@ void addresses_deinit(struct addresses *a)
 	*a = (struct addresses){0};
 }
 
-/* Entries of domains that are gone make room. */
+/* Drop the entries of domains that are gone. */
 static void forget(struct addresses *a, const struct host *host)
 {
 	size_t kept = 0;
@@ -89,7 +91,10 @@ static void read_entry(struct addresses_entry *e, const struct domain *domain)
 	free(vifs);
 }
 
-/* The next address at *AT, as bytes of its family; false at the end.  A prefix length is left out. */
+/*
+ * Parse the next address at *AT into the bytes of its family, without a prefix length. Return false
+ * at the end.
+ */
 static bool next_address(const char **at, char *text, int *family, uint8_t bytes[16])
 {
 	size_t n;

@@ -1,6 +1,6 @@
 /*
  * Which domain has which network address, by what the toolstack wrote to each vif's back end in
- * XenStore. What guests say about themselves is not used, because a guest could claim another's
+ * XenStore. Guests' own statements are not used, because a guest could claim another's
  * address.
  */
 #ifndef XEN_ADDRESSES_H

@@ -1,6 +1,6 @@
 /*
- * Holding a guest's pages.  What is mapped here keeps a dead guest a zombie, so everything that is taken is given back in attachment_detach
- * and nowhere else.
+ * Map and attach a guest's pages. Mapped pages keep a dead guest a zombie, so attachment_detach,
+ * and nothing else, gives everything back.
  */
 #include "attachment.h"
 
@@ -16,7 +16,7 @@
 
 #define PAGES_MAX (MPROF_RING_BYTES_MAX / XEN_PAGE_BYTES)
 
-/* Do the pages found stand in another of the guest's rings too? */
+/* Return a fault if a page that was found also belongs to another ring of the guest. */
 static enum fault shared_twice(const struct domain *domain, const struct mapping *mapping)
 {
 	size_t n = mapping->pages;
@@ -43,7 +43,7 @@ static enum fault shared_twice(const struct domain *domain, const struct mapping
 	return twice ? FAULT_DUPLICATE : FAULT_NONE;
 }
 
-/* Map the pages, within what guest and host allow. */
+/* Map the pages, within the limits of guest and host. */
 static enum fault pages_take(struct attachment *attachment, struct keys *keys)
 {
 	struct domain *domain = attachment->domain;
@@ -140,7 +140,7 @@ void attachment_hold(struct attachment *attachment)
 		attachment->held.last_sequence = ring->cursor.sequence;
 		attachment->held.first_timestamp = ring->cursor.first;
 	} else if (slot->has_first) {
-		/* Any packet that is there now shows that the ring goes on. */
+		/* Any packet that is there now shows that the ring continues. */
 		attachment->held.last_sequence = ring->writer.active;
 		attachment->held.first_timestamp = slot->first;
 	} else {
@@ -179,7 +179,10 @@ int attachment_poll(struct attachment *attachment, uint64_t now, uint64_t *next)
 
 	if (r == RING_E_GONE || r == RING_E_RENEWED)
 		return r;
-	/* A ring that rests has always an end that is not proven: what counts is that nothing came and that it has been looked for. */
+	/*
+	 * An idle ring always ends in bytes that are not proven. It counts as idle when nothing
+	 * came and the early polls are over.
+	 */
 	idle = r == 0 && stream->ring.writer.written == attachment->written && stream->cadence.soon == 0 &&
 	       !stream->capture.wanted;
 	attachment->written = stream->ring.writer.written;

@@ -1,4 +1,4 @@
-/* Apart from xen.c, since it asks nothing of Xen's libraries. */
+/* Apart from xen.c, because it needs none of Xen's libraries. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * What is held of each stream that a domain publishes: its record, the ring that is attached, and the looks at it.
+ * A domain's attachments: one record for each stream that it publishes, the attach and the polls.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "domain-steps.h"
 #include "log.h"
 
-#define MAP_SHARE   4u	/* for as many times as long as it took to map a guest's pages no more of them are mapped ... */
-#define MAP_REFUSED 20u /* ... where that was for nothing */
+#define MAP_SHARE   4u	/* no more of a guest's pages are mapped for this many times the time that mapping took */
+#define MAP_REFUSED 20u /* the same, after a mapping that was refused */
 
-/* ---- records ----------------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static struct attachment *attachment_find(const struct domain *domain, uint32_t number)
 {
@@ -21,7 +21,7 @@ static struct attachment *attachment_find(const struct domain *domain, uint32_t 
 	return NULL;
 }
 
-/* Are there records of streams that are no more?  A scan makes room. */
+/* Return true if there are attachments of streams that are gone. A scan frees them. */
 static bool attachments_idle(const struct domain *domain)
 {
 	for (const struct attachment *s = domain->attachments; s; s = s->next)
@@ -74,7 +74,7 @@ void domain_attachments_free(struct domain *domain)
 		attachment_free(domain->attachments);
 }
 
-/* ---- taking what is published ------------------------------------------------------------------------------------ */
+/* ---- attaching what is published ------------------------------------------------------------- */
 
 static const struct archive_resume *attachment_resume(const struct attachment *attachment)
 {
@@ -114,7 +114,7 @@ static void attachment_take(struct attachment *attachment, struct keys *keys, ui
 	enum fault fault;
 	int condition;
 
-	/* The dead have no time. */
+	/* A dead guest cannot wait. */
 	if (now < domain->map_at && !domain->found_dead) {
 		collector_at(domain->host->collector, &attachment->task, domain->map_at);
 		return;
@@ -139,7 +139,7 @@ static void attachment_take(struct attachment *attachment, struct keys *keys, ui
 	}
 }
 
-/* The same pages, as far as the keys tell? */
+/* Return true if KEYS name the attached pages, as far as keys tell. */
 static bool same_pages(const struct attachment *attachment, const struct keys *keys)
 {
 	if (keys->directory || attachment->directory)
@@ -157,8 +157,9 @@ void attachment_unpublished(struct attachment *attachment, uint64_t now)
 }
 
 /*
- * Where nothing is attached: is what is published another ring than the one that the run had under this number?  A run has each number once.
- * A suspended guest that goes on has not written its keys again.
+ * Return true if the published ring is another one than the ring that the run had under this
+ * number. A run has each number once. A suspended guest that was resumed has not written its keys
+ * again. Nothing is attached.
  */
 static bool attachment_is_another(const struct attachment *attachment)
 {
@@ -186,9 +187,12 @@ void attachment_published(struct attachment *attachment, struct keys *keys, uint
 	attachment->rebind = false;
 }
 
-/* ---- withdrawn, one of several ----------------------------------------------------------------------------------- */
+/* ---- a withdrawn ring, one of several -------------------------------------------------------- */
 
-/* One of several rings was withdrawn: its end is a capture of its own.  True: it is let go of. */
+/*
+ * End one of several rings, which was withdrawn, with a capture of its own. Return true if it is
+ * detached.
+ */
 static bool attachment_leave(struct attachment *attachment, uint64_t now)
 {
 	struct guest *guest = &attachment->domain->guest;
@@ -205,7 +209,7 @@ static bool attachment_leave(struct attachment *attachment, uint64_t now)
 	return true;
 }
 
-/* ---- looks ------------------------------------------------------------------------------------------------------- */
+/* ---- polls ----------------------------------------------------------------------------------- */
 
 void domain_attachment_run(struct task *task, uint64_t now)
 {
@@ -215,13 +219,13 @@ void domain_attachment_run(struct task *task, uint64_t now)
 	int r;
 
 	if (!attachment->attached || (attachment->again && now >= attachment->again)) {
-		/* It was not ready, or its keys could not be read. */
+		/* The ring was not ready, or its keys could not be read. */
 		attachment->again = 0;
 		attachment->dirty = true;
 		if (domain->phase == PHASE_ON)
 			domain_at(domain, now);
 	}
-	/* Who should say what it means that keys are gone is silent. */
+	/* Nobody told in time why the keys are gone. */
 	if (domain->vanishing && now >= domain->vanish_by)
 		domain_vanish_on_state(domain, NULL, now);
 	if (!attachment->attached)
@@ -241,7 +245,7 @@ void domain_attachment_run(struct task *task, uint64_t now)
 		return;
 	}
 	if (attachment->leaving && attachment_leave(attachment, now)) {
-		/* Its record makes room for another stream. */
+		/* The free record makes room for another stream. */
 		if (!attachment->dirty && attachment->number)
 			attachment_free(attachment);
 		return;

@@ -1,6 +1,7 @@
 /*
- * The ends of a domain's runs: what is left is taken as a capture, what is held is given back within a second, and then it is told around
- * what that was: its nodes as last seen, and the end of its console.
+ * The ends of a domain's runs. The rest of its rings becomes a capture, everything is detached
+ * within a second, and then the capture gets its context: the nodes as last seen, and the end of
+ * the console.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +12,16 @@
 #include "log.h"
 #include "subtree.h"
 
-#define CLOSE_NS     (800 * NS_PER_MS) /* what is not taken by then is left */
+#define CLOSE_NS     (800 * NS_PER_MS) /* time to capture the rest */
 #define CONSOLE_NS   (300 * NS_PER_MS) /* xenconsoled writes its log a moment later */
 #define ANSWER_NS    (2 * NS_PER_S)
 #define SUBTREE_STEP 2u
 #define FINISH_US    1000
 #define RENEWALS_MAX 10u /* of a guest's rings in a minute */
 
-/* ---- the end of a run --------------------------------------------------------------------------------------------------- */
+/* ---- the end of a run ------------------------------------------------------------------------ */
 
-/* Under the policy on-crash only what may be a crash is wanted. */
+/* The policy on-crash wants only what may be a crash. */
 bool domain_wants_end(const struct domain *domain, const struct run_end *ending)
 {
 	const char *const orderly[] = {"poweroff", "reboot", "suspend", "destroyed"};
@@ -74,7 +75,7 @@ void domain_run_end(struct domain *domain)
 	}
 }
 
-/* Too many runs a minute are a guest that wants to fill the archive with them. */
+/* Begin another run. A guest with too many runs a minute wants to fill the archive with them. */
 static void renew(struct domain *domain, uint64_t now)
 {
 	domain_run_end(domain);
@@ -153,7 +154,7 @@ void domain_renew(struct domain *domain, uint64_t now)
 	domain_closed(domain, now);
 }
 
-/* ---- what is told of it ------------------------------------------------------------------------------------------------- */
+/* ---- the context of its capture -------------------------------------------------------------- */
 
 static void context_write(struct domain *domain, const struct helper_answer *console)
 {
@@ -170,7 +171,7 @@ static void context_write(struct domain *domain, const struct helper_answer *con
 		log_warning("%s: out of memory", domain->name);
 }
 
-/* At once what is known, which may be all there will be. */
+/* Write what is known at once. It may be all there will be. */
 static void context_begin(struct domain *domain, uint64_t now)
 {
 	domain->console = 0;

@@ -1,9 +1,9 @@
 /*
- * What a domain publishes, and what becomes of it.
+ * The keys that a domain writes to XenStore.
  *
- * XenStore's events come in the order of the writes, and those of writes before a read come before its answer.  So: read, take in all
- * events, and believe what was read only if none of them was about it.  A write of a commit key that is seen later is then a new ring, also
- * where its value is the same.
+ * XenStore's events come in the order of the writes, and the events of writes before a read come
+ * before its answer. So read, take in all events, and believe the answer only if no event was about
+ * it. A later event of a commit key then means a new ring, even if the value is the same.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "domain-steps.h"
 #include "log.h"
 
-/* ---- events: a note at the share that each is about; nothing is read here ---------------------------------------- */
+/* ---- events: each leaves a note at its attachment, nothing is read --------------------------- */
 
 int domain_watch(struct domain *domain)
 {
@@ -69,7 +69,7 @@ void domain_rest(struct domain *domain, uint64_t now)
 	domain_at(domain, domain->rest);
 }
 
-/* KEY of a stream was written. */
+/* Note that KEY of a stream was written. */
 static void on_key(struct domain *domain, uint32_t number, const char *key)
 {
 	bool commit = strcmp(key, "ring-ref") == 0 || strcmp(key, "directory-ref") == 0;
@@ -121,7 +121,7 @@ void domain_on_keys(struct domain *domain, const char *path, uint64_t now)
 	} else if (strncmp(path, base, len) == 0 && path[len] == '/' && strcmp(path + len, "/stream") != 0) {
 		on_key(domain, 0, path + len + 1);
 	} else {
-		/* The watch's first event, or something above the keys came or went. */
+		/* The first event of the watch, or a node above the keys came or went. */
 		domain->scan = true;
 		for (struct attachment *s = domain->attachments; s; s = s->next)
 			s->dirty = true;
@@ -137,7 +137,7 @@ void domain_on_name(struct domain *domain, uint64_t now)
 		domain_at(domain, now);
 }
 
-/* ---- what a domain offers beside rings: its memory profile, which the sink receives ------------------------------ */
+/* ---- the offer of a memory profile, which the sink receives ---------------------------------- */
 
 uint32_t domain_memtrace_port(struct domain *domain)
 {
@@ -157,7 +157,7 @@ bool domain_offers(const struct domain *domain)
 	return domain->memtrace_port || domain->profiled;
 }
 
-/* It has a run from now on, if it has none, and lives. */
+/* Begin a run without a ring, if there is none and the domain lives. */
 static void hold(struct domain *domain)
 {
 	if (domain->phase != PHASE_ON || domain->found_dead || (domain->has_guest && guest_is_running(&domain->guest)))
@@ -199,7 +199,7 @@ void domain_offer_gone(struct domain *domain, uint64_t now)
 		domain_at(domain, domain->vanish_by);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void attachment_read(struct attachment *attachment, uint64_t now)
 {
@@ -213,7 +213,7 @@ static void attachment_read(struct attachment *attachment, uint64_t now)
 	fault = keys_read(&keys, host->xen, domain->domid, attachment->number);
 	host_drain(host);
 	if (attachment->dirty || domain->rest) {
-		/* Written meanwhile: what was read may be from before or after that. */
+		/* Written meanwhile: the answer may be from before or after that write. */
 	} else if (fault == FAULT_STORE && ++attachment->tries < READY_TRIES) {
 		attachment->again = now + READY_NS;
 		if (!attachment->attached)
@@ -229,7 +229,7 @@ static void attachment_read(struct attachment *attachment, uint64_t now)
 	keys_deinit(&keys);
 }
 
-/* Which streams are there? */
+/* Read which streams there are. */
 static void streams_read(struct domain *domain)
 {
 	struct host *host = domain->host;
@@ -240,7 +240,7 @@ static void streams_read(struct domain *domain)
 	snprintf(path, sizeof(path), "/local/domain/%u/data/mprof/stream", domain->domid);
 	domain->scan = false;
 	domain->offer = true;
-	/* Records of streams that hold nothing make room for those that are there. */
+	/* Free attachments that hold nothing, to make room for the streams that are there. */
 	for (attachment = domain->attachments; attachment; attachment = next) {
 		next = attachment->next;
 		if (!attachment->attached && !attachment->has_held && attachment->number)

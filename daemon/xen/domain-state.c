@@ -1,5 +1,6 @@
 /*
- * How a domain is, as the helper or the lack of its nodes tells, and what follows: it begins, goes on, stops or is gone.
+ * A domain's state, as the helper tells it or as the lack of its nodes shows it, and what follows:
+ * the domain begins, continues, stops or is gone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,10 @@
 #include "domain-steps.h"
 #include "log.h"
 
-#define VANISH_NS (150 * NS_PER_MS) /* an answer that takes longer is not waited for */
-#define LEAVE_NS  (700 * NS_PER_MS) /* what is not taken of a withdrawn ring after that is left */
+#define VANISH_NS (150 * NS_PER_MS) /* wait for an answer */
+#define LEAVE_NS  (700 * NS_PER_MS) /* time to capture the rest of a withdrawn ring */
 
-/* The end that STATE tells of; false: it lives. */
+/* Set the end that STATE tells of. Return false if the domain lives. */
 static bool state_ends(const struct domain_state *state, struct run_end *ending)
 {
 	static const struct run_end endings[] = {
@@ -30,7 +31,9 @@ static bool state_ends(const struct domain_state *state, struct run_end *ending)
 		*ending = state->reason < sizeof(endings) / sizeof(*endings)
 				  ? endings[state->reason]
 				  : (struct run_end){"ended", "unknown", AFTER_OVER};
-		/* One that was saved or has migrated and is being removed does not go on. */
+		/*
+		 * A domain that was saved or has migrated and is being removed does not continue.
+		 */
 		if (state->flags & DOMAIN_DYING)
 			ending->after = AFTER_OVER;
 		return true;
@@ -39,7 +42,9 @@ static bool state_ends(const struct domain_state *state, struct run_end *ending)
 	return !(state->flags & DOMAIN_KNOWN) || state->flags & DOMAIN_DYING;
 }
 
-/* Take up the run that the archive has of this life, if it has not ended.  Returns what it has. */
+/*
+ * Resume the archive's run of this domain, if it has not ended. Return the archive's state of it.
+ */
 static const struct archive_resume *run_resume(struct domain *domain)
 {
 	struct collector *c = domain->host->collector;
@@ -64,7 +69,7 @@ static const struct archive_resume *run_resume(struct domain *domain)
 	return resume;
 }
 
-/* The capture of RUN's end that a kill came into, or 0. */
+/* Return the capture of RUN's end that a kill interrupted, or 0. */
 static int64_t run_unfinished(const struct collector *c, int64_t run)
 {
 	int64_t unfinished = 0;
@@ -75,7 +80,7 @@ static int64_t run_unfinished(const struct collector *c, int64_t run)
 	return unfinished;
 }
 
-/* Its end was archived, or is not wanted: nothing of it is looked at. */
+/* Skip an end that is archived already, or not wanted. */
 static void domain_end_skip(struct domain *domain, uint64_t now)
 {
 	domain_run_end(domain);
@@ -116,7 +121,7 @@ void domain_goes_on(struct domain *domain, uint64_t now)
 	domain_at(domain, now);
 }
 
-/* ---- keys that are gone ------------------------------------------------------------------------------------------ */
+/* ---- keys that are gone ---------------------------------------------------------------------- */
 
 void domain_vanish(struct domain *domain, uint64_t now)
 {
@@ -129,7 +134,7 @@ void domain_vanish(struct domain *domain, uint64_t now)
 		return;
 	}
 	domain_ask(domain);
-	/* A look notices when nobody answers. */
+	/* A poll notices when nobody answers. */
 	for (struct attachment *s = domain->attachments; s; s = s->next)
 		if (s->attached && (!s->task.place || s->task.due > domain->vanish_by))
 			collector_at(domain->host->collector, &s->task, domain->vanish_by);
@@ -145,7 +150,10 @@ void domain_vanish_on_state(struct domain *domain, const struct domain_state *st
 	bool nodes = nodes_gone(domain);
 	size_t gone = 0;
 
-	/* A toolstack that destroys a domain pauses it, removes its nodes, and then it dies: this answer may be from before that. */
+	/*
+	 * A toolstack that destroys a domain pauses it, removes its nodes, and then it dies. This
+	 * answer may be from before the pause.
+	 */
 	if (nodes && state && !(state->flags & DOMAIN_PAUSED) && now < domain->vanish_by) {
 		domain_ask(domain);
 		return;
@@ -173,11 +181,11 @@ void domain_vanish_on_state(struct domain *domain, const struct domain_state *st
 	}
 }
 
-/* ---- what the helper tells --------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 /*
- * It lives, as far as anybody can tell.  A number is told of, not a guest: while one sleeps it may be removed and its number be another's, whose
- * nodes may not all be there yet.
+ * Act on a state without an end. States go by domid: a suspended domain may be removed and its
+ * domid be another's, whose nodes may not all be there yet.
  */
 static void told_alive(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
@@ -212,7 +220,7 @@ static void told_ending(struct domain *domain, const struct run_end *ending, uin
 		domain_close(domain, ending, now);
 		return;
 	}
-	/* What it published last is read first. */
+	/* Read first what it published last. */
 	domain->found_dead = true;
 	domain->ending = *ending;
 	domain_at(domain, now);
@@ -235,7 +243,7 @@ bool domain_wants_state(const struct domain *domain)
 	return domain->phase == PHASE_ASKED || domain->phase == PHASE_ON || domain->phase == PHASE_SUSPENDED;
 }
 
-/* A guest of which nothing could be attached yet has none. */
+/* A guest of which nothing was attached yet has no run. */
 static bool domain_has_run(const struct domain *domain)
 {
 	return domain->has_guest && domain->guest.run;

@@ -87,7 +87,7 @@ void domain_attachment_run(struct task *task, uint64_t now);
 bool domain_wants_end(const struct domain *domain, const struct run_end *ending);
 /* Capture what is left and detach it; at once if nothing is attached. */
 void domain_close(struct domain *domain, const struct run_end *ending, uint64_t now);
-/* End the run, if there is one, as ENDING says. What follows is another run. */
+/* End the run, if there is one, as ENDING says. Another run follows. */
 void domain_run_end(struct domain *domain);
 /* Detach: everything is captured, or the time for it is over. */
 void domain_closed(struct domain *domain, uint64_t now);

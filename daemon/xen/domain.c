@@ -1,6 +1,7 @@
 /*
- * The life of a domain.  XenStore's events and the helper's answers only say that something has happened; what is to be done about it is
- * done by one task, a small step at a time, because each read of XenStore is a round trip and rings must be looked at meanwhile.
+ * The phases of a domain. XenStore's events and the helper's answers only leave notes. One task
+ * acts on them in small steps, because each read of XenStore is a round trip and rings must be
+ * polled meanwhile.
  */
 #include "domain.h"
 
@@ -14,17 +15,17 @@
 #include "log.h"
 #include "text.h"
 
-#define IDENTIFY_NS  (100 * NS_PER_MS) /* between two tries to learn who it is ... */
-#define IDENTIFY_MAX (5 * NS_PER_S)    /* ... and when a toolstack that writes no name is not waited for any more */
-#define ANSWER_NS    (2 * NS_PER_S)    /* a helper that is silent for so long does not know */
+#define IDENTIFY_NS  (100 * NS_PER_MS) /* interval of attempts to read name and UUID */
+#define IDENTIFY_MAX (5 * NS_PER_S)    /* after this time a toolstack that writes no name is not waited for any more */
+#define ANSWER_NS    (2 * NS_PER_S)    /* a helper that is silent for this time cannot tell */
 #define AGAIN_NS     NS_PER_S
-#define PATIENCE_NS  (700 * NS_PER_MS) /* of a capture of the dead, before its mapping goes */
-#define STORE_SHARE  9u		       /* XenStore is read for a tenth of the time at most ... */
+#define PATIENCE_NS  (700 * NS_PER_MS) /* of a dead guest's capture, before its mapping goes */
+#define STORE_SHARE  9u		       /* XenStore is read for a tenth of the time at most */
 #define STORE_MAX    (500 * NS_PER_MS)
 #define UUID_LENGTH  36u
-#define STORE_FIRST  1u /* ... but for half of it where a guest waits for its ring to be attached */
+#define STORE_FIRST  1u /* for half of it, if a guest waits for its ring to be attached */
 
-/* ---- small things ------------------------------------------------------------------------------------------------------- */
+/* ---- shared by the files of a domain --------------------------------------------------------- */
 
 void domain_at(struct domain *domain, uint64_t due)
 {
@@ -97,7 +98,7 @@ int domain_guest(struct domain *domain, int64_t run)
 	return r;
 }
 
-/* ---- who it is ---------------------------------------------------------------------------------------------------------- */
+/* ---- name and UUID --------------------------------------------------------------------------- */
 
 static bool uuid_is(const char *text)
 {
@@ -116,7 +117,7 @@ static char *node_read(struct domain *domain, const char *node)
 	return xen_read(domain->host->xen, 0, path, &value, &len) ? NULL : value;
 }
 
-/* The UUID that XenStore says its domid has now, to be freed; NULL: none. */
+/* Return the UUID that the domid has now in XenStore, which the caller frees; NULL = none. */
 static char *uuid_read(struct domain *domain)
 {
 	CLEANUP(freep) char *vm = node_read(domain, "vm");
@@ -132,7 +133,7 @@ bool domain_is_itself(struct domain *domain)
 	return !domain->uuid || (uuid && strcmp(uuid, domain->uuid) == 0);
 }
 
-/* Read its name as it is now; true if it has one. */
+/* Read the present name. Return true if there is one. */
 static bool name_read(struct domain *domain)
 {
 	CLEANUP(freep) char *given = node_read(domain, "name");
@@ -152,7 +153,7 @@ static bool name_read(struct domain *domain)
 	return true;
 }
 
-/* The toolstack writes the nodes one by one. */
+/* Wait until the toolstack has written the nodes, which it does one by one. */
 static void step_new(struct domain *domain, uint64_t now)
 {
 	bool late = now - domain->since > IDENTIFY_MAX;
@@ -178,9 +179,9 @@ static void step_new(struct domain *domain, uint64_t now)
 		domain_ask(domain);
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
-/* A domid was used again?  True: this domain is no more. */
+/* Check whether the domid was used again. Return true if this domain is gone. */
 static bool step_check(struct domain *domain, uint64_t now)
 {
 	struct host *host = domain->host;
@@ -206,7 +207,7 @@ static bool step_check(struct domain *domain, uint64_t now)
 	return true;
 }
 
-/* It has a run, and nothing of it is mapped. */
+/* Handle a run with nothing mapped. */
 static void step_unpublished(struct domain *domain, uint64_t now)
 {
 	if (domain->guest.run && domain->held) {
@@ -217,7 +218,7 @@ static void step_unpublished(struct domain *domain, uint64_t now)
 		domain_close(domain, &(struct run_end){"ended", "withdrawn", AFTER_RENEW}, now);
 		return;
 	}
-	/* What was published was refused: no run has begun. */
+	/* All keys were refused: no run has begun. */
 	guest_deinit(&domain->guest);
 	domain->has_guest = false;
 }
@@ -228,7 +229,7 @@ static void step_on(struct domain *domain, uint64_t now)
 
 	if (domain->renamed) {
 		domain->renamed = false;
-		/* Of one without a run nothing is told. */
+		/* A domain without a run has no context to read the subtree for. */
 		if (name_read(domain) && domain->has_guest)
 			domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
 	} else if (!domain_keys_step(domain, now) && !domain_context_step(domain, now, &next)) {
@@ -248,17 +249,23 @@ static void step_on(struct domain *domain, uint64_t now)
 		domain_at(domain, clock_mono());
 }
 
-/* Each second: does it go on? */
+/* Ask each second whether the domain was resumed. */
 static void step_suspended(struct domain *domain, uint64_t now)
 {
 	uint64_t next;
 
 	if (!domain->host->knows_states) {
-		/* The helper is gone: nobody will tell, and a guest that does not go on is not harmed. */
+		/*
+		 * The helper is gone, so nobody will tell. A guest that does not continue is not
+		 * harmed.
+		 */
 		domain_goes_on(domain, now);
 		return;
 	}
-	/* Before anything is read: where XenStore is slow that takes long, and a guest that goes on meanwhile is overwritten. */
+	/*
+	 * Ask before anything is read: a slow XenStore takes long, and a guest that resumes
+	 * meanwhile overwrites its ring.
+	 */
 	if (now >= domain->asked_at + AGAIN_NS) {
 		domain->asked_at = now;
 		domain_ask(domain);
@@ -284,8 +291,8 @@ static void step_over(struct domain *domain, uint64_t now)
 }
 
 /*
- * Does a guest wait for its ring to be attached, or let go of?  Until it is mapped it may be overwritten, and with it goes what was read of
- * nobody; the rest can wait.
+ * Return true if a guest waits for its ring to be attached or detached. Until it is mapped it may
+ * be overwritten unread; everything else can wait.
  */
 static bool domain_is_urgent(const struct domain *domain)
 {
@@ -299,8 +306,8 @@ static bool domain_is_urgent(const struct domain *domain)
 }
 
 /*
- * After what took SPENT nothing is read for a while: other looks have their turn.  What is urgent, which guests can cause all the time, does
- * not put off what is not.
+ * Leave XenStore alone for a while after a step that took SPENT, so that other polls have their
+ * turn. Guests can cause urgent steps all the time, so these do not put off the others.
  */
 static void store_rest(struct host *host, uint64_t spent, bool urgent)
 {
@@ -312,7 +319,10 @@ static void store_rest(struct host *host, uint64_t spent, bool urgent)
 	host->store_urgent = now + (rest < STORE_MAX ? rest : STORE_MAX);
 }
 
-/* All that reads XenStore passes here, so that it takes its share of the time at most, over all domains. */
+/*
+ * Run the domain's task. All reads of XenStore pass here, which limits their share of the time over
+ * all domains.
+ */
 static void domain_run(struct task *task, uint64_t now)
 {
 	struct domain *domain = (struct domain *)task;
@@ -345,7 +355,7 @@ static void domain_run(struct task *task, uint64_t now)
 	store_rest(host, clock_mono() - now, urgent);
 }
 
-/* ---- life --------------------------------------------------------------------------------------------------------------- */
+/* ---- new and free ---------------------------------------------------------------------------- */
 
 struct domain *domain_new(struct host *host, uint32_t domid)
 {

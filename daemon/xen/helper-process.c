@@ -1,9 +1,11 @@
 /*
- * The helper's side: it has rights that the collector gives up, so it does two things only and takes nothing on trust.
+ * The helper's side. It has rights that the collector gives up, so it does two things only and
+ * trusts nothing.
  *
- * It reads the memory of no guest.  Of a question it takes numbers of domains, asked for one by one, and a name, which must be that of a
- * file right in the directory of logs.  It allocates nothing after its start, waits for questions only, and ends when the collector's end of
- * the socket is closed, or the collector dies.
+ * It reads no guest's memory. It takes from a question domids, which it asks Xen for one by one,
+ * and a name, which must be that of a file directly in the directory of logs. It allocates nothing
+ * after its start, waits for questions only, and ends when the collector's end of the socket is
+ * closed or the collector dies.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,12 +27,12 @@
 struct helper_self {
 	int socket;
 	const char *logs;
-	struct xenctrl *xenctrl; /* NULL: states are not known */
+	struct xenctrl *xenctrl; /* NULL = states are not known */
 	struct helper_question question;
 	struct helper_reply reply;
 };
 
-/* ---- console logs -------------------------------------------------------------------------------------------------- */
+/* ---- console logs ---------------------------------------------------------------------------- */
 
 static bool name_ok(const char *name, size_t len)
 {
@@ -44,7 +46,7 @@ static bool name_ok(const char *name, size_t len)
 	return true;
 }
 
-/* The log of the domain NAME, in a directory that may have come after us. */
+/* Open the log of the domain NAME. The directory may have come after the helper. */
 static int log_open(const char *directory, const char *name, size_t len)
 {
 	CLEANUP(closep) int dir = -1;
@@ -61,7 +63,7 @@ static int log_open(const char *directory, const char *name, size_t len)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* The last bytes of FD to the reply. */
+/* Copy the last bytes of FD to the reply. */
 static int log_tail(int fd, struct helper_reply *reply)
 {
 	struct stat st;
@@ -107,9 +109,9 @@ static size_t console_answer(struct helper_self *self)
 	return reply->n;
 }
 
-/* ---- states -------------------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
-/* A domain whose state Xen does not tell is left out. */
+/* Leave out a domain whose state Xen does not tell. */
 static size_t states_answer(struct helper_self *self)
 {
 	const struct helper_question *q = &self->question;
@@ -121,7 +123,7 @@ static size_t states_answer(struct helper_self *self)
 	return reply->n * sizeof(reply->body.states[0]);
 }
 
-/* ---- its life ------------------------------------------------------------------------------------------------------ */
+/* ---- its phases ------------------------------------------------------------------------------ */
 
 static void reply_send(struct helper_self *self, size_t body)
 {
@@ -134,7 +136,7 @@ static void reply_send(struct helper_self *self, size_t body)
 		_exit(0); /* nobody is there to be answered */
 }
 
-/* Is the question, of LEN bytes, what it says? */
+/* Check that the question, of LEN bytes, is well-formed. */
 static bool question_ok(const struct helper_question *q, size_t len)
 {
 	if (len < HELPER_QUESTION_HEAD)
@@ -159,7 +161,7 @@ static void question_answer(struct helper_self *self)
 	do
 		len = recv(self->socket, &self->question, sizeof(self->question), MSG_TRUNC);
 	while (len < 0 && errno == EINTR);
-	/* Closed, or an end that is not to be talked to. */
+	/* The socket is closed, or the other end is not the collector any more. */
 	if (len <= 0 || (size_t)len > sizeof(*q) || !question_ok(q, (size_t)len))
 		_exit(0);
 	memset(reply, 0, HELPER_REPLY_HEAD);
@@ -168,7 +170,7 @@ static void question_answer(struct helper_self *self)
 	reply_send(self, q->kind == HELPER_STATES ? states_answer(self) : console_answer(self));
 }
 
-/* Nothing of the collector's stays but the socket, and stderr for what a library must say. */
+/* Close every descriptor of the collector but the socket, and stderr for a library's messages. */
 static int files_close(int socket)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -181,7 +183,10 @@ static int files_close(int socket)
 	return STDERR_FILENO + 1;
 }
 
-/* It ends when the collector does and not before: a stop of the unit sends SIGTERM to both. */
+/*
+ * Ignore signals: the helper ends when the collector does and not before, and a stop of the unit
+ * sends SIGTERM to both.
+ */
 static void signals_reset(void)
 {
 	sigset_t none;
@@ -195,7 +200,7 @@ static void signals_reset(void)
 
 _Noreturn void helper_process(int socket, const char *console_logs)
 {
-	static struct helper_self self; /* of this process alone, and too large for some stacks */
+	static struct helper_self self; /* only in this process, and too large for some stacks */
 	struct helper_reply *reply = &self.reply;
 
 	signals_reset();

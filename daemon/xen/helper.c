@@ -1,6 +1,6 @@
 /*
- * The collector's side.  Nothing here waits but the start (READY_MS) and the stop (STOP_MS): a question that does not fit into the socket is
- * asked again later, an answer is fetched when it is there.
+ * The collector's side. Only the start (READY_MS) and the stop (STOP_MS) wait. A question that does
+ * not fit into the socket is asked again later; an answer is fetched when it is there.
  */
 #include "helper.h"
 
@@ -25,16 +25,18 @@
 struct helper {
 	pid_t pid;
 	int socket;
-	unsigned open; /* questions without an answer yet */
+	unsigned open; /* questions without an answer */
 	bool gone;
 	bool knows;
 	char sentence[HELPER_SENTENCE_MAX + 1];
 	struct helper_reply reply;
 };
 
-/* ---- its life ------------------------------------------------------------------------------------------------------ */
+/* ---- its phases ------------------------------------------------------------------------------ */
 
-/* The child: gone with the collector, even if that went before this was said. */
+/*
+ * Run the child. It ends with the collector, even if the collector ended before this was arranged.
+ */
 static _Noreturn void child(int socket, pid_t parent, const char *console_logs)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -87,9 +89,9 @@ struct helper *helper_stop(struct helper *helper)
 	return NULL;
 }
 
-/* ---- messages ------------------------------------------------------------------------------------------------------ */
+/* ---- messages -------------------------------------------------------------------------------- */
 
-/* The next reply and the bytes of its BODY: 1, 0 (none now), or -EPIPE. */
+/* Receive the next reply and the length of its BODY. Return 1, 0 (none now), or -EPIPE. */
 static int reply_receive(struct helper *helper, size_t *body)
 {
 	ssize_t len;
@@ -130,9 +132,12 @@ static int question_send(struct helper *helper, const struct helper_question *qu
 	return 0;
 }
 
-/* ---- the start ----------------------------------------------------------------------------------------------------- */
+/* ---- the start ------------------------------------------------------------------------------- */
 
-/* Its first message says whether it knows states.  Without one it is ended, and is a helper that does not know. */
+/*
+ * Wait for the first message, which says whether the helper knows states. Without one, end the
+ * helper.
+ */
 static void ready_wait(struct helper *helper)
 {
 	uint64_t until = clock_mono() + READY_MS * NS_PER_MS;
@@ -175,7 +180,7 @@ int helper_start(struct helper **hp, const char *console_logs)
 	return 0;
 }
 
-/* ---- questions ----------------------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 bool helper_knows_states(const struct helper *helper, const char **sentence)
 {
@@ -205,7 +210,10 @@ int helper_ask_console(struct helper *helper, uint64_t tag, const char *name)
 	struct helper_question question = {.kind = HELPER_CONSOLE, .tag = tag};
 	size_t len = strlen(name);
 
-	/* A name that is too long is asked for as one that is empty, and refused as that is: answered in any case. */
+	/*
+	 * A name that is too long is sent as an empty one, which is refused: there is an answer in
+	 * any case.
+	 */
 	if (len > HELPER_NAME_MAX)
 		len = 0;
 	question.n = (uint32_t)len;

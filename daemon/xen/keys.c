@@ -1,6 +1,7 @@
 /*
- * Reading in a transaction is optimistic: whether all was so at one moment is known at its end, and a guest that writes all the time can
- * spoil it all the time.  So it is tried a few times; whoever wrote causes another look anyway.
+ * A transaction for reading is optimistic: only its end tells whether everything was so at one
+ * moment, and a guest that writes all the time can spoil it each time. So it is tried a few times.
+ * Each write causes another read anyway.
  */
 #include "keys.h"
 
@@ -37,7 +38,7 @@ void keys_path(char *path, size_t size, uint32_t domid, uint32_t number)
 		snprintf(path, size, "/local/domain/%u/data/mprof", domid);
 }
 
-/* One value; what is not there is NULL. */
+/* Read one value; NULL if it is absent. */
 static int value_read(struct xen *xen, uint32_t t, const char *base, const char *key, char **text, size_t *len)
 {
 	char path[128];

@@ -1,13 +1,13 @@
 /* Pure policy; see kick.h. */
 #include "kick.h"
 
-/* A finished packet is kicked for; two of them without a kick are no delay any more. */
+/* A finished packet brings a kick. Two packets without one are no mere delay. */
 #define UNKICKED_MAX 1u
 #define MASKED_LOOKS 8u
 
 void kick_bound(struct kick *kick, uint64_t now)
 {
-	/* The bind itself makes the port pending: that first look is for nothing, and free. */
+	/* The bind itself makes the port pending: the first poll finds nothing, and is free. */
 	*kick = (struct kick){.bound = true, .tokens = KICK_BURST, .counted = now};
 }
 
@@ -17,7 +17,10 @@ void kick_come(struct kick *kick)
 	kick->hinted = true;
 }
 
-/* One token for each look that polling would have cost; for each few of them while the port is masked and the ring polled besides. */
+/*
+ * Give one token for each poll that plain polling would have made, and one for each few of them
+ * while the port is masked and the ring is polled anyway.
+ */
 static void tokens_give(struct kick *kick, uint64_t now, uint64_t interval)
 {
 	uint64_t more;
@@ -48,7 +51,7 @@ uint64_t kick_polled(struct kick *kick, uint64_t active, bool idle, uint64_t now
 		kick->masked = false;
 		*unmask = true;
 	}
-	/* A masked port tells nothing: then, and where kicks are missing, the ring is polled. */
+	/* A masked port tells nothing. Then, and when kicks are missing, the ring is polled. */
 	if (idle && !kick->masked && now >= kick->doubted && due < now + KICK_IDLE_NS)
 		return now + KICK_IDLE_NS;
 	return due;

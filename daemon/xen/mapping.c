@@ -1,6 +1,6 @@
 /*
- * A directory page belongs to the guest, which may write to it while we read: it is mapped, copied once and unmapped, and what counts is
- * the copy.
+ * A directory page belongs to the guest, which may write to it at any time. So it is mapped, copied
+ * once and unmapped, and only the copy is used.
  */
 #include "mapping.h"
 
@@ -24,7 +24,7 @@ static enum fault page_copy(struct xen *xen, uint32_t domid, uint32_t ref, uint8
 	return FAULT_NONE;
 }
 
-/* Does a page of the ring tell of its pages too? */
+/* Return true if a page of the ring is also one of its directory pages. */
 static bool tells_of_itself(const struct mapping *mapping, const uint32_t *directory, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -34,7 +34,7 @@ static bool tells_of_itself(const struct mapping *mapping, const uint32_t *direc
 	return false;
 }
 
-/* Room for one more directory page's references. */
+/* Make room for the references of one more directory page. */
 static bool refs_grow(struct mapping *mapping, size_t max, size_t *room)
 {
 	size_t want = mapping->pages + DIRECTORY_REFS < max ? mapping->pages + DIRECTORY_REFS : max;

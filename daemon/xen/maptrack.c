@@ -1,6 +1,7 @@
 /*
- * Xen tells its parameters by hypfs, whose library came with Xen 4.14 and may be absent, as hypfs itself is from a Xen that was built
- * without it.  So it is loaded if it is there, asked once, and let go of.  libxenhypfs.so.1 is a stable interface.
+ * Xen tells its parameters through hypfs. The library came with Xen 4.14 and may be absent, and a
+ * Xen may be built without hypfs. So the library is loaded if it is there, asked once, and closed.
+ * libxenhypfs.so.1 is a stable interface.
  */
 #include "maptrack.h"
 
@@ -30,7 +31,7 @@ static bool hypfs_load(struct hypfs *hypfs, void *library)
 	return hypfs->open && hypfs->read && hypfs->close;
 }
 
-/* The frames, or 0: not known. */
+/* Return the number of frames, or 0 if it is not known. */
 static uint64_t frames_parse(const char *text)
 {
 	unsigned long frames;

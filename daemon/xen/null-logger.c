@@ -1,4 +1,3 @@
-/* See quiet.h. */
 #include "null-logger.h"
 
 static void null_logger_message(struct null_logger *logger, int level, int error, const char *context,

@@ -1,8 +1,10 @@
 /*
- * Capabilities are per thread, and the system calls below change the calling thread alone: they are made before there is another.
+ * Capabilities are per thread, and the system calls below change the calling thread alone, so they
+ * are made before there is another thread.
  *
- * With no_new_privs a program that is executed gains nothing by its set-user bits or file capabilities, nor by being run by user 0.
- * The bounding set is emptied besides, which takes a right (CAP_SETPCAP) that the hardened unit never gives: there no_new_privs is all.
+ * With no_new_privs an executed program gains nothing by its set-user bits or file capabilities,
+ * nor when user 0 runs it. The bounding set is emptied too, which takes a right (CAP_SETPCAP) that
+ * the hardened unit never gives: there no_new_privs is all.
  */
 #include "rights.h"
 
@@ -26,7 +28,7 @@ static int bounding_empty(int keep)
 		int has = prctl(PR_CAPBSET_READ, i, 0, 0, 0);
 
 		if (has < 0)
-			return 0; /* past the last that the kernel knows */
+			return 0; /* past the last capability that the kernel knows */
 		if (has && i != keep && prctl(PR_CAPBSET_DROP, i, 0, 0, 0))
 			return errno == EPERM ? 0 : -errno;
 	}
@@ -54,7 +56,7 @@ static int permitted_get(uint64_t *set)
 	return 0;
 }
 
-/* Keep KEEP and nothing else, and see that it is so. */
+/* Keep KEEP and nothing else, and verify it. */
 static int rights_keep(int keep)
 {
 	uint64_t left = UINT64_MAX;

@@ -1,9 +1,12 @@
 /*
- * Xen's guests: which domains there are, and what XenStore, the helper and event channels say of them.
+ * Xen's guests: the domains of this host, their XenStore events, the helper's answers and their
+ * event channels.
  *
- * Watched are @introduceDomain, @releaseDomain, and each domain's own data/mprof and name; never /local/domain as a whole, which fires for
- * every write of every guest.  The two special ones tell no domid: so a sweep asks for the states of all that are known, and lists which
- * there are.  Events are taken in completely at each wake (libxenstore queues without bound) and only leave notes; see domain.c.
+ * Watches are on @introduceDomain, @releaseDomain, and each domain's own data/mprof and name; never
+ * on /local/domain as a whole, which fires for every write of every guest. The two special ones
+ * tell no domid, so a sweep asks for the states of all known domains and lists the present ones.
+ * Each wake takes in all events (libxenstore queues without bound); an event only leaves a note,
+ * see domain.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,12 +19,12 @@
 #include "source-xen.h"
 
 #define SWEEP_LEAST (10 * NS_PER_MS) /* between two sweeps */
-#define SWEEP_SLOW  (60 * NS_PER_S)  /* without any event: what was missed is found */
-#define PULSE_NS    NS_PER_S	     /* a connection that is lost does not wake us: it is asked after */
-#define SILENT_NS   (5 * NS_PER_S)   /* a helper that does not answer for so long never will */
+#define SWEEP_SLOW  (60 * NS_PER_S)  /* without any event, to find what was missed */
+#define PULSE_NS    NS_PER_S	     /* a lost connection causes no wake-up: check it this often */
+#define SILENT_NS   (5 * NS_PER_S)   /* a helper that is silent for this time never answers */
 #define SETTLE_NS   (100 * NS_PER_MS)
 #define SETTLE_MAX  (30 * NS_PER_S)
-#define KICKS_MAX   1024u /* taken in one go, before looks have their turn */
+#define KICKS_MAX   1024u /* taken in one go, before polls have their turn */
 #define PORTS_STEP  256u
 
 struct source_xen {
@@ -31,7 +34,7 @@ struct source_xen {
 	sd_event_source *store, *events, *answers;
 	struct task sweep, settle, pulse;
 	uint64_t swept, began;
-	bool listed; /* it was seen once which domains there are */
+	bool listed; /* the domains were listed once */
 	struct helper_answer answer;
 };
 
@@ -52,7 +55,7 @@ static void lost(struct host *host, int r)
 	sd_event_exit(host->collector->event, 1);
 }
 
-/* ---- XenStore's events -------------------------------------------------------------------------------------------------- */
+/* ---- XenStore's events ----------------------------------------------------------------------- */
 
 static struct domain *domain_of_token(const struct host *host, const char *token)
 {
@@ -72,7 +75,7 @@ static void on_event(struct host *host, const char *path, const char *token, uin
 		host_sweep_soon(host);
 		return;
 	}
-	domain = domain_of_token(host, token); /* one that was forgotten since has none */
+	domain = domain_of_token(host, token); /* a domain that was forgotten has none */
 	if (domain && token[0] == 'k')
 		domain_on_keys(domain, path, now);
 	else if (domain && token[0] == 'n')
@@ -109,7 +112,7 @@ static void helper_lost(struct host *host, const char *how)
 	host->helper = helper_stop(host->helper);
 }
 
-/* What tells nothing by itself when it is gone. */
+/* Check the connection and the helper, whose loss causes no event. */
 static void pulse_run(struct task *task, uint64_t now)
 {
 	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, pulse));
@@ -120,7 +123,7 @@ static void pulse_run(struct task *task, uint64_t now)
 	collector_at(source->host.collector, task, now + PULSE_NS);
 }
 
-/* ---- sweeps ------------------------------------------------------------------------------------------------------------- */
+/* ---- sweeps ---------------------------------------------------------------------------------- */
 
 void host_asked(struct host *host, uint64_t now)
 {
@@ -139,7 +142,7 @@ void host_sweep_soon(struct host *host)
 		collector_at(host->collector, &source->sweep, due);
 }
 
-/* Ask how all are.  False: not now. */
+/* Ask for the states of all domains. Return false if that is not possible now. */
 static bool states_ask(struct host *host)
 {
 	uint32_t domids[HELPER_DOMIDS_MAX];
@@ -173,7 +176,7 @@ static void domain_listed(struct host *host, uint32_t domid, uint64_t now)
 		return;
 	}
 	domain->listed = true;
-	/* What maps a dead domain's pages keeps its domid from being used again. */
+	/* A mapping of a dead domain's pages keeps its domid from being used again. */
 	if (domain->pages == 0 && domain->phase >= PHASE_ON) {
 		domain->check = true;
 		if (domain->phase != PHASE_ENDING)
@@ -181,7 +184,7 @@ static void domain_listed(struct host *host, uint32_t domid, uint64_t now)
 	}
 }
 
-/* Which are there? */
+/* List the domains that are there. */
 static int domains_list(struct host *host, uint64_t now)
 {
 	struct domain *domain, *next;
@@ -215,7 +218,10 @@ static void sweep_run(struct task *task, uint64_t now)
 	int r;
 
 	source->swept = now;
-	/* First how they are: of a dead one memory is held, and its nodes may be there for a moment more. */
+	/*
+	 * States first: a dead domain's memory is held, and its nodes may be there for a moment
+	 * more.
+	 */
 	if (!states_ask(host))
 		next = now + SWEEP_LEAST;
 	r = domains_list(host, now);
@@ -228,7 +234,7 @@ static void sweep_run(struct task *task, uint64_t now)
 		collector_at(host->collector, task, next);
 }
 
-/* Runs of the archive whose domains are not there any more are over; those that are there have been asked how they are. */
+/* End the archive's runs whose domains are gone. The state of each present domain was asked for. */
 static void settle_run(struct task *task, uint64_t now)
 {
 	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, settle));
@@ -242,7 +248,7 @@ static void settle_run(struct task *task, uint64_t now)
 		collector_resume_settle(source->host.collector, "xen");
 }
 
-/* ---- the helper's answers ----------------------------------------------------------------------------------------------- */
+/* ---- the helper's answers -------------------------------------------------------------------- */
 
 static void on_states(struct host *host, const struct helper_answer *answer, uint64_t now)
 {
@@ -278,7 +284,7 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *con
 	return 0;
 }
 
-/* ---- event channels ----------------------------------------------------------------------------------------------------- */
+/* ---- event channels -------------------------------------------------------------------------- */
 
 int host_port_set(struct host *host, uint32_t local, struct attachment *attachment)
 {
@@ -321,7 +327,7 @@ static int on_kick(sd_event_source *source, int fd, uint32_t events, void *conte
 		collector_at(host->collector, &attachment->task, clock_mono());
 	}
 	if (r < 0) {
-		/* Ports stay masked then, and rings that kick would be looked at once a second. */
+		/* Ports stay masked then, and rings that kick would be polled once a second. */
 		log_error("Event channels cannot be read; ending, to be started anew: error=%s", strerror(-r));
 		host->collector->failed = r;
 		sd_event_exit(host->collector->event, 1);
@@ -329,7 +335,7 @@ static int on_kick(sd_event_source *source, int fd, uint32_t events, void *conte
 	return 0;
 }
 
-/* ---- the seam ------------------------------------------------------------------------------------------------------------ */
+/* ---- the interface of the source ------------------------------------------------------------- */
 
 static struct domain *domain_of_run(struct source *source, int64_t run)
 {
@@ -425,7 +431,7 @@ static void xen_close_source(struct source *source)
 	struct source_xen *xen = (struct source_xen *)source;
 	struct schedule *schedule = &xen->host.collector->schedule;
 
-	/* What dead guests leave is gone with the mappings: that much time there is. */
+	/* The bytes of dead guests go with their mappings. There is time to take them. */
 	for (struct domain *d = xen->host.domains; d; d = d->next)
 		domain_finish(d);
 	while (xen->host.domains)
@@ -443,7 +449,7 @@ static void xen_close_source(struct source *source)
 	free(xen);
 }
 
-/* dom0's boot: a line of 36 characters. */
+/* Read dom0's boot id: a line of 36 characters. */
 static int boot_read(char *boot, size_t size)
 {
 	CLEANUP(fclosep) FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");

@@ -1,9 +1,10 @@
 /*
- * Depth first over a stack of the paths that are still to be read.  Nothing is on it twice, and what was read and what waits are together no
- * more than SUBTREE_NODES, so that the walk's memory is bounded whatever the guest writes while it goes on.
+ * The walk is depth first, over a stack of the paths still to be read. Each path is on it once, and
+ * read and waiting nodes together are no more than SUBTREE_NODES, so the walk's memory is bounded
+ * whatever the guest writes meanwhile.
  *
- * A node that goes while the walk is on its way is simply not there.  But where the whole subtree goes, what was seen before is worth more
- * than the rest of it that was still found: that is looked for at the end.
+ * A node that goes during the walk is left out. If the whole subtree goes, the result before it is
+ * worth more than the rest that was still found; the end of the walk checks for that.
  */
 #include "subtree.h"
 
@@ -24,7 +25,7 @@ struct walk {
 	size_t n_read;
 	size_t bytes; /* of FOUND */
 	bool complete;
-	bool gone; /* a node was listed and not there */
+	bool gone; /* a node was listed and then absent */
 };
 
 static struct walk *walk_free(struct walk *walk)
@@ -66,7 +67,7 @@ int subtree_begin(struct subtree *subtree, uint32_t domid)
 	walk->n_waiting = 1;
 	if (!walk->found)
 		return -ENOMEM;
-	/* A walk that did not get to its end has seen more than none. */
+	/* An incomplete walk has seen more than none. */
 	if (subtree->walk && !subtree->seen && json_object_size(subtree->walk->found)) {
 		subtree->seen = json_incref(subtree->walk->found);
 		subtree->complete = false;
@@ -76,9 +77,9 @@ int subtree_begin(struct subtree *subtree, uint32_t domid)
 	return 0;
 }
 
-/* ---- one node ------------------------------------------------------------------------------------------------------ */
+/* ---- one node -------------------------------------------------------------------------------- */
 
-/* The whole path of PATH, in XEN_VALUE_MAX bytes at TO.  False: too long. */
+/* Write the whole path of PATH to TO, of XEN_VALUE_MAX bytes. Return false if it is too long. */
 static bool path_whole(const struct walk *walk, const char *path, char *to)
 {
 	int n = snprintf(to, XEN_VALUE_MAX, "/local/domain/%u%s%s", walk->domid, *path ? "/" : "", path);
@@ -95,7 +96,7 @@ static unsigned path_depth(const char *path)
 	return depth;
 }
 
-/* What an error means: 0, where it concerns this node alone, or the error. */
+/* Return 0 if ERROR concerns this node alone, or the error. */
 static int node_error(struct walk *walk, int error)
 {
 	if (error == -EPIPE)
@@ -133,7 +134,7 @@ static int value_read(struct walk *walk, struct xen *xen, const char *path, cons
 	return r ? node_error(walk, r) : value_add(walk, path, value, len);
 }
 
-/* What is said of its rings comes before what is alike for all: there may be no time for the rest. */
+/* Read the rings' nodes first, because there may be no time for the rest. */
 static void first(struct walk *walk, const char *path)
 {
 	size_t last = walk->n_waiting - 1;
@@ -189,9 +190,9 @@ static int node_read(struct walk *walk, struct xen *xen)
 	return r ? node_error(walk, r) : children_push(walk, path, names, n);
 }
 
-/* ---- its end ------------------------------------------------------------------------------------------------------- */
+/* ---- its end --------------------------------------------------------------------------------- */
 
-/* Is the root still there?  1, 0, or -EPIPE. */
+/* Check that the root is still there. Return 1, 0, or -EPIPE. */
 static int root_there(const struct walk *walk, struct xen *xen)
 {
 	CLEANUP(freep) char **names = NULL;
@@ -235,9 +236,12 @@ int subtree_step(struct subtree *subtree, struct xen *xen, unsigned nodes)
 	return walk->n_waiting ? 1 : walk_end(subtree, xen);
 }
 
-/* ---- the context of a capture ------------------------------------------------------------------------------------ */
+/* ---- the context of a capture ---------------------------------------------------------------- */
 
-/* The members are those that schema/http/openapi.yaml names for a capture's context; the server adds what it knows itself. */
+/*
+ * The members are those that schema/http/openapi.yaml names for a capture's context. The server
+ * adds what it knows itself.
+ */
 static json_t *console_json(const struct context *context)
 {
 	CLEANUP(freep) char *text = NULL;

@@ -1,5 +1,6 @@
 /*
- * Values are read once from left to right, and the first fault is the one that is told; nothing is skipped, trimmed or guessed.
+ * Values are read once from left to right, and the first fault is reported. Nothing is skipped,
+ * trimmed or guessed.
  */
 #include "value.h"
 
@@ -118,7 +119,7 @@ bool value_duplicates(const uint32_t *refs, size_t n, uint32_t *scratch)
 {
 	bool ascending = true;
 
-	/* As guests give them out; only others need to be sorted. */
+	/* Guests give them out in ascending order; only others need to be sorted. */
 	for (size_t i = 1; i < n && ascending; i++)
 		ascending = refs[i - 1] < refs[i];
 	if (ascending)
@@ -131,7 +132,7 @@ bool value_duplicates(const uint32_t *refs, size_t n, uint32_t *scratch)
 	return false;
 }
 
-/* ---- directory pages --------------------------------------------------------------------------------------------- */
+/* ---- directory pages ------------------------------------------------------------------------- */
 
 static uint32_t word(const uint8_t *page, size_t i)
 {

@@ -1,4 +1,7 @@
-/* The source `xen` in a build without Xen's libraries: instead of source-xen.c, xen-access.c and xen.c. */
+/*
+ * The source `xen` in a build without Xen's libraries: instead of source-xen.c, xen-access.c and
+ * xen.c.
+ */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /*
- * Xen's libraries behind one seam; nothing else of the project includes their headers.
+ * Xen's libraries. No other file of the project includes their headers.
  *
- * They say nothing themselves (quiet.h): what went wrong is in the returned error.  A list of the mappings is kept only so that closing
- * leaves none behind: closing /dev/xen/gntdev does not unmap.
+ * They print nothing (null-logger.h); the returned error says what went wrong. A list of the
+ * mappings is kept only so that closing leaves none behind: closing /dev/xen/gntdev does not unmap.
  */
 #include "xen.h"
 
@@ -36,9 +36,9 @@ struct xen {
 	bool watched;
 };
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
-/* The libraries' loggers are not theirs to change, though their types say so. */
+/* The libraries do not change their logger, though their types allow it. */
 static struct xentoollog_logger *logger(void)
 {
 	_Static_assert(sizeof(null_logger) == sizeof(struct xentoollog_logger),
@@ -46,13 +46,16 @@ static struct xentoollog_logger *logger(void)
 	return (struct xentoollog_logger *)&null_logger;
 }
 
-/* The error of the call that has just failed; some of the libraries' ways out forget to set it. */
+/*
+ * Return the error of the call that has just failed. Some error paths of the libraries do not set
+ * errno.
+ */
 static int failure(int otherwise)
 {
 	return errno > 0 ? -errno : -otherwise;
 }
 
-/* Never waited for: what is pending is asked for when the loop says so. */
+/* Open the event channels, without blocking reads: the loop says when ports are pending. */
 static int events_open(struct xen *xen)
 {
 	int fd, flags;
@@ -113,18 +116,19 @@ struct xen *xen_close(struct xen *xen)
 	if (xen->store)
 		xs_close(xen->store);
 	if (xen->events)
-		xenevtchn_close(xen->events); /* and with it every port that is bound */
+		xenevtchn_close(xen->events); /* closes every port that is bound */
 	if (xen->grants)
 		xengnttab_close(xen->grants);
 	free(xen);
 	return NULL;
 }
 
-/* ---- XenStore ------------------------------------------------------------------------------------------------------ */
+/* ---- XenStore -------------------------------------------------------------------------------- */
 
 /*
- * The error of the call that has just failed.  A lost connection shows in several ways, and as EINVAL too, which may also be an
- * answer: then a question that always has an answer tells them apart.
+ * Return the error of the call that has just failed. A lost connection shows in several ways, and
+ * as EINVAL too, which may also be an answer. A question that always has an answer tells them
+ * apart.
  */
 static int store_failure(struct xen *xen)
 {
@@ -151,7 +155,7 @@ static int store_failure(struct xen *xen)
 
 int xen_watch(struct xen *xen, const char *path, const char *token)
 {
-	/* Its descriptor exists before the first event does, so that none goes by unheard. */
+	/* The descriptor must exist before the first event, so that none is missed. */
 	if (!xen->watched && xs_fileno(xen->store) < 0)
 		return failure(EMFILE);
 	xen->watched = true;
@@ -228,7 +232,7 @@ int xen_introduced(struct xen *xen, uint32_t domid)
 	return errno && store_failure(xen) == -EPIPE ? -EPIPE : 0;
 }
 
-/* ---- grants -------------------------------------------------------------------------------------------------------- */
+/* ---- grants ---------------------------------------------------------------------------------- */
 
 int xen_map(struct xen *xen, uint32_t domid, const uint32_t *refs, size_t n, const volatile uint8_t **bytes)
 {
@@ -272,7 +276,7 @@ void xen_maptrack(struct xen *xen, uint64_t *entries, unsigned *per_page)
 	*per_page = xen->per_page;
 }
 
-/* ---- event channels ------------------------------------------------------------------------------------------------ */
+/* ---- event channels -------------------------------------------------------------------------- */
 
 int xen_event_fd(struct xen *xen)
 {

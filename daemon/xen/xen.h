@@ -54,8 +54,8 @@ int xen_store_fd(struct xen *xen);
 int xen_store_event(struct xen *xen, char *path, size_t path_size, char *token, size_t token_size);
 
 /*
- * Begin a transaction for reading. What is read in it was so at one moment, if xen_read_end returns
- * 0. -EAGAIN there: read again. *T is 0 for no transaction.
+ * Begin a transaction for reading. All that is read in it was so at one moment, if xen_read_end
+ * returns 0. -EAGAIN there: read again. *T is 0 for no transaction.
  */
 int xen_read_begin(struct xen *xen, uint32_t *t);
 int xen_read_end(struct xen *xen, uint32_t t);

@@ -1,6 +1,7 @@
 /*
- * Without Xen's header, since no one version of it is right.  In every Xen from 4.1 on a domain's description begins with its 16-bit
- * number, two bytes of padding and 32 bits of flags: bit 0 dying, 2 shut down, 3 paused, 16 to 23 the reason.
+ * Without Xen's header, because no single version of it is right. In every Xen from 4.1 on a
+ * domain's description begins with its 16-bit number, two bytes of padding and 32 bits of flags:
+ * bit 0 dying, 2 shut down, 3 paused, 16 to 23 the reason.
  */
 #include "xenctrl.h"
 
@@ -17,7 +18,7 @@
 #define VERSION_DIRECTORY "/sys/hypervisor/version"
 #define MINOR_OLDEST	  14u
 #define MINOR_NEWEST	  30u
-#define DESCRIPTION_BYTES 4096u /* far more than any version's */
+#define DESCRIPTION_BYTES 4096u /* far more than any version uses */
 
 #define XEN_DYING     (1u << 0)
 #define XEN_SHUTDOWN  (1u << 2)
@@ -42,7 +43,7 @@ static bool version_part(const char *name, unsigned *part)
 	return file && fscanf(file, "%3u", part) == 1;
 }
 
-/* Load one version of it and open Xen by it. */
+/* Load one version of the library and open Xen through it. */
 static int version_open(struct xenctrl *x, unsigned major, unsigned minor, char *sentence, size_t size)
 {
 	char name[64];
@@ -70,7 +71,7 @@ static int version_open(struct xenctrl *x, unsigned major, unsigned minor, char 
 	return -ENODEV;
 }
 
-/* Xen does not say its version: the newest that is installed and works. */
+/* Try versions from the newest on, because Xen does not say its version. */
 static int versions_try(struct xenctrl *x, char *sentence, size_t size)
 {
 	bool said = false;
@@ -134,7 +135,7 @@ int xenctrl_state(struct xenctrl *xenctrl, uint32_t domid, struct domain_state *
 		return errno ? -errno : -EIO;
 	memcpy(&found, description, sizeof(found));
 	memcpy(&flags, description + 4, sizeof(flags));
-	/* The first domain that is not below the one that was asked for: perhaps another. */
+	/* Xen returns the first domain that is not below the one asked for: perhaps another. */
 	if (n == 0 || found != domid)
 		return 0;
 	state->flags = DOMAIN_KNOWN | (flags & XEN_DYING ? DOMAIN_DYING : 0) |

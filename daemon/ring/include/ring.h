@@ -162,7 +162,7 @@ struct ring_reference {
 
 /*
  * Confirmed positions of the writer. The N_MARKS marks rise strictly, none is past the writer, and
- * everything up to a mark but the newest is complete (rule 4). Where stores may be seen out of
+ * everything up to a mark but the newest is complete (rule 4). On machines that show stores out of
  * order, bytes count as proven one poll later: up to SETTLED.
  */
 struct ring_proof {
