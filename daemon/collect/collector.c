@@ -48,10 +48,10 @@ void collector_at(struct collector *c, struct task *task, uint64_t due)
 		timer_set(c, due);
 }
 
-void collector_say(struct collector *c, const char *sentence)
+void collector_report_trouble(struct collector *c, const char *sentence)
 {
 	if (c->control)
-		control_say(c->control, sentence);
+		control_report_trouble(c->control, sentence);
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *context)

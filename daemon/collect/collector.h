@@ -65,7 +65,7 @@ void collector_at(struct collector *c, struct task *task, uint64_t due);
  * Tell every program that watches the control socket why guests may not be found. "" = nothing is
  * wrong any more.
  */
-void collector_say(struct collector *c, const char *sentence);
+void collector_report_trouble(struct collector *c, const char *sentence);
 /*
  * Write the metrics, a source's own last, as OpenMetrics text of at most SIZE bytes, terminated.
  * Leave out what does not fit.

@@ -46,55 +46,55 @@ struct commit_thread {
 	struct retention retention;
 };
 
-static void tell(struct commit_thread *a)
+static void tell(struct commit_thread *t)
 {
 	uint64_t one = 1;
 
 	/* The counter cannot overflow in practice, and the next wake-up makes up for a lost one. */
-	if (write(a->wake, &one, sizeof(one)) < 0)
+	if (write(t->wake, &one, sizeof(one)) < 0)
 		return;
 }
 
 /* Set whether the archive takes bytes, and log each change. */
-static void set_archiving(struct commit_thread *a, bool archiving, const char *sentence)
+static void set_archiving(struct commit_thread *t, bool archiving, const char *sentence)
 {
 	bool changed;
 
-	pthread_mutex_lock(&a->mutex);
-	changed = a->state.archiving != archiving;
-	a->state.archiving = archiving;
-	snprintf(a->state.sentence, sizeof(a->state.sentence), "%s", sentence);
-	pthread_mutex_unlock(&a->mutex);
+	pthread_mutex_lock(&t->mutex);
+	changed = t->state.archiving != archiving;
+	t->state.archiving = archiving;
+	snprintf(t->state.sentence, sizeof(t->state.sentence), "%s", sentence);
+	pthread_mutex_unlock(&t->mutex);
 	if (!changed)
 		return;
 	if (archiving)
 		log_info("Archiving again");
 	else
 		log_error("Archiving stopped: %s", sentence);
-	tell(a);
+	tell(t);
 }
 
 /* ---- one transaction ------------------------------------------------------------------------- */
 
-static int row_write(struct commit_thread *a)
+static int row_write(struct commit_thread *t)
 {
 	int r;
 
-	if (!a->open)
+	if (!t->open)
 		return 0;
-	a->open = false;
-	a->piece.data = a->row;
-	a->piece.ends = a->ends;
-	r = archive_writer_append(a->w, &a->piece);
+	t->open = false;
+	t->piece.data = t->row;
+	t->piece.ends = t->ends;
+	r = archive_writer_append(t->w, &t->piece);
 	if (r != ARCHIVE_E_ABSENT)
 		return r;
 	/*
 	 * The stream was deleted, or the chunk does not follow the end of the archive: there is no
 	 * place for it.
 	 */
-	log_write_limited(&a->orphans, LOG_LEVEL_WARNING, NULL,
-			  "A piece has no place in the archive: stream=%lld sequence=%llu", (long long)a->piece.stream,
-			  (unsigned long long)a->piece.sequence);
+	log_write_limited(&t->orphans, LOG_LEVEL_WARNING, NULL,
+			  "A piece has no place in the archive: stream=%lld sequence=%llu", (long long)t->piece.stream,
+			  (unsigned long long)t->piece.sequence);
 	return 0;
 }
 
@@ -105,39 +105,39 @@ static uint32_t chunk_flags(const struct ring_chunk *c)
 }
 
 /* Return true if the chunk of ITEM follows the open row, and fits. */
-static bool row_continues(const struct commit_thread *a, const struct item *item)
+static bool row_continues(const struct commit_thread *t, const struct item *item)
 {
 	const struct ring_chunk *c = &item->piece.chunk;
-	const struct archive_piece *p = &a->piece;
+	const struct archive_piece *p = &t->piece;
 
-	return a->open && p->stream == item->stream && p->sequence == c->sequence &&
+	return t->open && p->stream == item->stream && p->sequence == c->sequence &&
 	       p->offset + p->length == c->offset && p->length + c->length <= ARCHIVE_PIECE_MAX &&
 	       p->n_ends < ENDS_MAX && !(p->flags & ARCHIVE_CHUNK_LAST);
 }
 
-static int write_chunk(struct commit_thread *a, const struct item *item)
+static int write_chunk(struct commit_thread *t, const struct item *item)
 {
 	const struct ring_chunk *c = &item->piece.chunk;
 	int r;
 
-	if (!row_continues(a, item)) {
-		r = row_write(a);
+	if (!row_continues(t, item)) {
+		r = row_write(t);
 		if (r)
 			return r;
-		a->piece = (struct archive_piece){
+		t->piece = (struct archive_piece){
 			.stream = item->stream,
 			.sequence = c->sequence,
 			.offset = c->offset,
 			.packet_bytes = c->packet_bytes,
 			.first_timestamp = c->first_timestamp,
 		};
-		a->open = true;
+		t->open = true;
 	}
-	memcpy(a->row + a->piece.length, item->data, c->length);
-	a->piece.length += c->length;
-	a->piece.flags |= chunk_flags(c);
+	memcpy(t->row + t->piece.length, item->data, c->length);
+	t->piece.length += c->length;
+	t->piece.flags |= chunk_flags(c);
 	if (c->end && c->length)
-		a->ends[a->piece.n_ends++] = (struct archive_end){
+		t->ends[t->piece.n_ends++] = (struct archive_end){
 			.offset = c->offset + c->length,
 			.mono = c->copied.mono,
 			.real = c->copied.real,
@@ -145,7 +145,7 @@ static int write_chunk(struct commit_thread *a, const struct item *item)
 	return 0;
 }
 
-static int write_tail(struct commit_thread *a, const struct item *item)
+static int write_tail(struct commit_thread *t, const struct item *item)
 {
 	const struct ring_chunk *c = &item->piece.chunk;
 	struct archive_piece piece = {
@@ -158,29 +158,29 @@ static int write_tail(struct commit_thread *a, const struct item *item)
 		.data = item->data,
 	};
 
-	return archive_writer_tail(a->w, item->piece.capture, &piece);
+	return archive_writer_tail(t->w, item->piece.capture, &piece);
 }
 
-static int write_row(struct commit_thread *a, const struct item *item)
+static int write_row(struct commit_thread *t, const struct item *item)
 {
 	switch (item->kind) {
 	case ITEM_RUN:
-		return archive_writer_put_run(a->w, &item->run);
+		return archive_writer_put_run(t->w, &item->run);
 	case ITEM_STREAM:
-		return archive_writer_put_stream(a->w, &item->record);
+		return archive_writer_put_stream(t->w, &item->record);
 	case ITEM_GAP:
-		return archive_writer_gap(a->w, &item->gap);
+		return archive_writer_gap(t->w, &item->gap);
 	case ITEM_CAPTURE:
-		return archive_writer_put_capture(a->w, &item->capture);
+		return archive_writer_put_capture(t->w, &item->capture);
 	case ITEM_RANGE:
-		return archive_writer_put_capture_stream(a->w, &item->range);
+		return archive_writer_put_capture_stream(t->w, &item->range);
 	case ITEM_TAIL:
-		return write_tail(a, item);
+		return write_tail(t, item);
 	case ITEM_PATCH:
-		return archive_writer_patch_capture(a->w, item->patch.capture, item->patch.pinned, item->patch.note,
+		return archive_writer_patch_capture(t->w, item->patch.capture, item->patch.pinned, item->patch.note,
 						    item->patch.context);
 	case ITEM_DELETE:
-		return archive_writer_delete_capture(a->w, item->patch.capture);
+		return archive_writer_delete_capture(t->w, item->patch.capture);
 	case ITEM_CHUNK:
 	case ITEM_DAMAGE:
 		break;
@@ -188,17 +188,17 @@ static int write_row(struct commit_thread *a, const struct item *item)
 	return 0;
 }
 
-static int write_item(struct commit_thread *a, const struct item *item)
+static int write_item(struct commit_thread *t, const struct item *item)
 {
 	int r;
 
 	if (item->kind == ITEM_CHUNK)
-		return write_chunk(a, item);
+		return write_chunk(t, item);
 	if (item->kind == ITEM_DAMAGE) /* done, in a transaction of its own */
 		return 0;
-	r = row_write(a);
+	r = row_write(t);
 	if (r == 0)
-		r = write_row(a, item);
+		r = write_row(t, item);
 	/* The row it belongs to may have been deleted meanwhile. The archive goes on. */
 	if (r != 0 && r != ARCHIVE_E_ABSENT)
 		return r;
@@ -219,9 +219,9 @@ static int64_t item_rank(const struct item *item)
 	return INT64_MAX;
 }
 
-static int item_compare(const void *a, const void *b)
+static int item_compare(const void *t, const void *b)
 {
-	const struct item *x = *(struct item *const *)a, *y = *(struct item *const *)b;
+	const struct item *x = *(struct item *const *)t, *y = *(struct item *const *)b;
 	int64_t rx = item_rank(x), ry = item_rank(y);
 
 	if (rx != ry)
@@ -229,19 +229,19 @@ static int item_compare(const void *a, const void *b)
 	return x->ticket < y->ticket ? -1 : 1;
 }
 
-static int transact(struct commit_thread *a, struct item **items, size_t n)
+static int transact(struct commit_thread *t, struct item **items, size_t n)
 {
-	int r = archive_writer_begin(a->w);
+	int r = archive_writer_begin(t->w);
 
-	a->open = false;
+	t->open = false;
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = write_item(a, items[i]);
+		r = write_item(t, items[i]);
 	if (r == 0)
-		r = row_write(a);
+		r = row_write(t);
 	if (r == 0)
-		return archive_writer_commit(a->w);
-	a->open = false;
-	archive_writer_rollback(a->w);
+		return archive_writer_commit(t->w);
+	t->open = false;
+	archive_writer_rollback(t->w);
 	return r;
 }
 
@@ -263,15 +263,15 @@ static bool has_capture(struct item **items, size_t n)
  * Return the compression level: as dense as there is time for. The gain of level 3 over 1 is not
  * worth twice the time if somebody waits.
  */
-static int level_for(struct commit_thread *a, bool waited_for)
+static int level_for(struct commit_thread *t, bool waited_for)
 {
-	struct queue_level level = queue_level(a->queue);
+	struct queue_level level = queue_level(t->queue);
 	size_t fill = level.limit ? level.bytes * 16 / level.limit : 0;
 
 	return fill < 1 && !waited_for ? 3 : fill < 3 ? 1 : fill < 8 ? -3 : -7;
 }
 
-static void committed(struct commit_thread *a, struct item **items, size_t n, uint64_t spent)
+static void committed(struct commit_thread *t, struct item **items, size_t n, uint64_t spent)
 {
 	uint64_t ticket = 0, bytes = 0;
 
@@ -281,58 +281,58 @@ static void committed(struct commit_thread *a, struct item **items, size_t n, ui
 		if (items[i]->kind == ITEM_CHUNK)
 			bytes += items[i]->piece.chunk.length;
 	}
-	pthread_mutex_lock(&a->mutex);
-	a->state.committed = ticket;
-	a->state.serial++;
-	a->state.bytes += bytes;
-	a->state.commit_ns += spent;
-	pthread_mutex_unlock(&a->mutex);
-	tell(a);
+	pthread_mutex_lock(&t->mutex);
+	t->state.committed = ticket;
+	t->state.serial++;
+	t->state.bytes += bytes;
+	t->state.commit_ns += spent;
+	pthread_mutex_unlock(&t->mutex);
+	tell(t);
 }
 
-static void fail(struct commit_thread *a, int r)
+static void fail(struct commit_thread *t, int r)
 {
 	char sentence[128];
 
 	snprintf(sentence, sizeof(sentence), "the archive cannot be written: error=%s", strerror(-r));
-	pthread_mutex_lock(&a->mutex);
-	a->state.failed = true;
-	pthread_mutex_unlock(&a->mutex);
-	set_archiving(a, false, sentence);
+	pthread_mutex_lock(&t->mutex);
+	t->state.failed = true;
+	pthread_mutex_unlock(&t->mutex);
+	set_archiving(t, false, sentence);
 }
 
 /* Log the damage found since the last time. */
-static void tell_damage(struct commit_thread *a)
+static void tell_damage(struct commit_thread *t)
 {
-	struct archive_damage d = archive_writer_damage(a->w);
+	struct archive_damage d = archive_writer_damage(t->w);
 
-	if (d.pieces == a->damage.pieces && d.packets == a->damage.packets)
+	if (d.pieces == t->damage.pieces && d.packets == t->damage.packets)
 		return;
 	log_write_limited(
-		&a->damages, LOG_LEVEL_WARNING, NULL,
+		&t->damages, LOG_LEVEL_WARNING, NULL,
 		"Bytes of the archive were damaged on the disk and are out of service: stream=%lld sequence=%llu "
 		"pieces=%llu packets=%llu",
-		(long long)d.stream, (unsigned long long)d.sequence, (unsigned long long)(d.pieces - a->damage.pieces),
-		(unsigned long long)(d.packets - a->damage.packets));
-	a->damage = d;
-	pthread_mutex_lock(&a->mutex);
-	a->state.damaged_pieces = d.pieces;
-	a->state.damaged_packets = d.packets;
-	pthread_mutex_unlock(&a->mutex);
+		(long long)d.stream, (unsigned long long)d.sequence, (unsigned long long)(d.pieces - t->damage.pieces),
+		(unsigned long long)(d.packets - t->damage.packets));
+	t->damage = d;
+	pthread_mutex_lock(&t->mutex);
+	t->state.damaged_pieces = d.pieces;
+	t->state.damaged_packets = d.packets;
+	pthread_mutex_unlock(&t->mutex);
 }
 
-static int flush_once(struct commit_thread *a, struct item **items, size_t n)
+static int flush_once(struct commit_thread *t, struct item **items, size_t n)
 {
 	uint64_t began = clock_mono();
 	int r;
 
-	archive_writer_level(a->w, level_for(a, has_capture(items, n)));
-	r = transact(a, items, n);
+	archive_writer_level(t->w, level_for(t, has_capture(items, n)));
+	r = transact(t, items, n);
 	if (r != 0)
 		return r;
-	set_archiving(a, true, "");
-	tell_damage(a);
-	committed(a, items, n, clock_mono() - began);
+	set_archiving(t, true, "");
+	tell_damage(t);
+	committed(t, items, n, clock_mono() - began);
 	return 0;
 }
 
@@ -349,16 +349,16 @@ static const char *full_sentence(void)
 }
 
 /* Commit these items, however long the disk is full. */
-static int flush(struct commit_thread *a, struct item **items, size_t n)
+static int flush(struct commit_thread *t, struct item **items, size_t n)
 {
 	for (unsigned tries = 0;; tries++) {
-		bool may = (tries == 0 && !a->retention.full) || retention_make_room(&a->retention);
-		int r = may ? flush_once(a, items, n) : ARCHIVE_E_FULL;
+		bool may = (tries == 0 && !t->retention.full) || retention_make_room(&t->retention);
+		int r = may ? flush_once(t, items, n) : ARCHIVE_E_FULL;
 
 		if (r != ARCHIVE_E_FULL)
 			return r;
-		set_archiving(a, false, full_sentence());
-		if (queue_closed(a->queue) && tries > 2)
+		set_archiving(t, false, full_sentence());
+		if (queue_closed(t->queue) && tries > 2)
 			return -ENOSPC;
 		if (tries)
 			usleep(FULL_RETRY_NS / NS_PER_US);
@@ -369,13 +369,13 @@ static int flush(struct commit_thread *a, struct item **items, size_t n)
  * Check the place where a reader met damage, in a transaction of its own: SQLite itself may fail
  * there, and the archive goes on.
  */
-static void mend(struct commit_thread *a, struct item *item)
+static void mend(struct commit_thread *t, struct item *item)
 {
 	bool damaged = false;
-	int r = archive_writer_mend(a->w, item->damage.stream, item->damage.sequence, item->damage.capture, &damaged);
+	int r = archive_writer_mend(t->w, item->damage.stream, item->damage.sequence, item->damage.capture, &damaged);
 
 	if (r == -EBADMSG)
-		log_write_limited(&a->damages, LOG_LEVEL_ERROR, NULL,
+		log_write_limited(&t->damages, LOG_LEVEL_ERROR, NULL,
 				  "The archive's file is damaged; mprofd --fsck saves what is whole: stream=%lld "
 				  "sequence=%llu",
 				  (long long)item->damage.stream, (unsigned long long)item->damage.sequence);
@@ -384,7 +384,7 @@ static void mend(struct commit_thread *a, struct item *item)
 }
 
 /* Handle the reports of damage among ITEMS; equal ones once. */
-static void mend_all(struct commit_thread *a, struct item **items, size_t n)
+static void mend_all(struct commit_thread *t, struct item **items, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct item *first = NULL;
@@ -398,13 +398,13 @@ static void mend_all(struct commit_thread *a, struct item **items, size_t n)
 			    items[j]->damage.capture == items[i]->damage.capture)
 				first = items[j];
 		if (!first)
-			mend(a, items[i]);
+			mend(t, items[i]);
 		else if (items[i]->result)
 			*items[i]->result = *first->result;
 	}
 }
 
-static int work(struct commit_thread *a, struct item *list)
+static int work(struct commit_thread *t, struct item *list)
 {
 	CLEANUP(freep) struct item **items = NULL;
 	size_t n = 0;
@@ -418,108 +418,108 @@ static int work(struct commit_thread *a, struct item *list)
 	n = 0;
 	for (struct item *i = list; i && items; i = i->next) {
 		if (i->kind == ITEM_RUN)
-			retention_add_guest(&a->retention, i->run.name);
+			retention_add_guest(&t->retention, i->run.name);
 		items[n++] = i;
 	}
 	if (items) {
-		mend_all(a, items, n);
+		mend_all(t, items, n);
 		qsort(items, n, sizeof(*items), item_compare);
-		r = flush(a, items, n);
+		r = flush(t, items, n);
 	}
 	while (list) {
 		struct item *next = list->next;
 
-		queue_item_free(a->queue, list);
+		queue_item_free(t->queue, list);
 		list = next;
 	}
 	return r;
 }
 
-static void tell_unchecked(struct commit_thread *a)
+static void tell_unchecked(struct commit_thread *t)
 {
 	bool unchecked;
 
-	if (archive_writer_unchecked(a->w, &unchecked) == 0 && unchecked)
+	if (archive_writer_unchecked(t->w, &unchecked) == 0 && unchecked)
 		log_info("The archive has rows from an earlier version, without checksums; mprofd --fsck gives them "
 			 "some");
 }
 
 static void *commit_thread_run(void *context)
 {
-	struct commit_thread *a = context;
+	struct commit_thread *t = context;
 
 	pthread_setname_np(pthread_self(), "commit-thread");
-	retention_init(&a->retention, a->w, a->config);
-	tell_unchecked(a);
+	retention_init(&t->retention, t->w, t->config);
+	tell_unchecked(t);
 	for (;;) {
-		bool followed = clock_mono() < atomic_load(&a->follow_until);
-		uint64_t interval = followed ? FOLLOW_NS : a->config->flush_interval_ns;
-		struct item *list = queue_take(a->queue, FLUSH_BYTES, interval, NS_PER_S);
+		bool followed = clock_mono() < atomic_load(&t->follow_until);
+		uint64_t interval = followed ? FOLLOW_NS : t->config->flush_interval_ns;
+		struct item *list = queue_take(t->queue, FLUSH_BYTES, interval, NS_PER_S);
 		int r;
 
-		if (!list && queue_closed(a->queue))
+		if (!list && queue_closed(t->queue))
 			return NULL;
-		r = list ? work(a, list) : 0;
+		r = list ? work(t, list) : 0;
 		if (r) {
-			fail(a, r);
+			fail(t, r);
 			return NULL;
 		}
-		retention_run(&a->retention);
+		retention_run(&t->retention);
 	}
 }
 
-int commit_thread_start(struct commit_thread **ap, struct archive_writer **w, struct queue *queue,
+int commit_thread_start(struct commit_thread **tp, struct archive_writer **w, struct queue *queue,
 			const struct config *config, int wake)
 {
-	struct commit_thread *a = calloc(1, sizeof(*a));
+	struct commit_thread *t = calloc(1, sizeof(*t));
 	int r;
 
-	if (!a)
+	if (!t)
 		return -ENOMEM;
-	a->row = malloc(ARCHIVE_PIECE_MAX);
-	if (!a->row) {
-		free(a);
+	t->row = malloc(ARCHIVE_PIECE_MAX);
+	if (!t->row) {
+		free(t);
 		return -ENOMEM;
 	}
-	pthread_mutex_init(&a->mutex, NULL);
-	a->state.archiving = true;
-	a->queue = queue;
-	a->config = config;
-	a->wake = wake;
-	a->w = *w;
-	r = -pthread_create(&a->thread, NULL, commit_thread_run, a);
+	pthread_mutex_init(&t->mutex, NULL);
+	t->state.archiving = true;
+	t->queue = queue;
+	t->config = config;
+	t->wake = wake;
+	t->w = *w;
+	r = -pthread_create(&t->thread, NULL, commit_thread_run, t);
 	if (r) {
-		free(a->row);
-		free(a);
+		free(t->row);
+		free(t);
 		return r;
 	}
 	*w = NULL;
-	*ap = a;
+	*tp = t;
 	return 0;
 }
 
-struct commit_thread *commit_thread_stop(struct commit_thread *a)
+struct commit_thread *commit_thread_stop(struct commit_thread *t)
 {
-	if (!a)
+	if (!t)
 		return NULL;
-	queue_close(a->queue);
-	pthread_join(a->thread, NULL);
-	archive_writer_free(a->w);
-	retention_deinit(&a->retention);
-	free(a->row);
-	pthread_mutex_destroy(&a->mutex);
-	free(a);
+	queue_close(t->queue);
+	pthread_join(t->thread, NULL);
+	archive_writer_free(t->w);
+	retention_deinit(&t->retention);
+	free(t->row);
+	pthread_mutex_destroy(&t->mutex);
+	free(t);
 	return NULL;
 }
 
-void commit_thread_state(struct commit_thread *a, struct commit_thread_state *state)
+void commit_thread_state(struct commit_thread *t, struct commit_thread_state *state)
 {
-	pthread_mutex_lock(&a->mutex);
-	*state = a->state;
-	pthread_mutex_unlock(&a->mutex);
+	pthread_mutex_lock(&t->mutex);
+	*state = t->state;
+	pthread_mutex_unlock(&t->mutex);
 }
 
-void commit_thread_follow(struct commit_thread *a, uint64_t until)
+void commit_thread_follow(struct commit_thread *t, uint64_t until)
 {
-	atomic_store(&a->follow_until, until);
+	atomic_store(&t->follow_until, until);
 }

@@ -34,14 +34,14 @@ struct commit_thread_state {
  * eventfd WAKE until commit_thread_stop. The thread writes to WAKE after each commit and each
  * change of state. Return 0 or -errno.
  */
-int commit_thread_start(struct commit_thread **ap, struct archive_writer **w, struct queue *queue,
+int commit_thread_start(struct commit_thread **tp, struct archive_writer **w, struct queue *queue,
 			const struct config *config, int wake);
 /* Close the queue, commit the rest of it, end the thread. Accept NULL. */
-struct commit_thread *commit_thread_stop(struct commit_thread *a);
+struct commit_thread *commit_thread_stop(struct commit_thread *t);
 CLEANUP_DEFINE(struct commit_thread, commit_thread_stop)
 
-void commit_thread_state(struct commit_thread *a, struct commit_thread_state *state);
+void commit_thread_state(struct commit_thread *t, struct commit_thread_state *state);
 /* Commit at once until this moment (CLOCK_MONOTONIC ns): somebody reads live. */
-void commit_thread_follow(struct commit_thread *a, uint64_t until);
+void commit_thread_follow(struct commit_thread *t, uint64_t until);
 
 #endif

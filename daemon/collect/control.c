@@ -132,7 +132,7 @@ void control_committed(struct control *control)
 	control_notify(control->server, state->serial);
 }
 
-void control_say(struct control *control, const char *sentence)
+void control_report_trouble(struct control *control, const char *sentence)
 {
 	control_announce(control->server, sentence);
 }
@@ -152,7 +152,7 @@ static void on_capture(struct control *control, struct control_asker asker, cons
 		return;
 	}
 	guest = c->source->find(c->source, (int64_t)run);
-	if (!guest || !guest_is_told(guest)) {
+	if (!guest || !guest_is_archived(guest)) {
 		control_error(control->server, asker, 409, "that run has ended; its end was captured");
 		return;
 	}

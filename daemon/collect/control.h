@@ -23,6 +23,6 @@ void control_committed(struct control *control);
  * Send SENTENCE, which says why guests may not be found, to all who watch. "" = nothing is wrong
  * any more.
  */
-void control_say(struct control *control, const char *sentence);
+void control_report_trouble(struct control *control, const char *sentence);
 
 #endif

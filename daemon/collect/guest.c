@@ -105,7 +105,7 @@ static int run_queue(struct guest_shared *shared, struct account *account, const
 	return 0;
 }
 
-int guest_was(struct guest_shared *shared, const struct archive_resume *resume)
+int guest_report_end(struct guest_shared *shared, const struct archive_resume *resume)
 {
 	const char *reason = resume->captured_as ? resume->captured_as : "ended";
 	const struct archive_run run = {
@@ -125,7 +125,7 @@ int guest_was(struct guest_shared *shared, const struct archive_resume *resume)
 	return r;
 }
 
-bool guest_is_told(const struct guest *guest)
+bool guest_is_archived(const struct guest *guest)
 {
 	return guest->state && strcmp(guest->state, "ended") != 0;
 }
@@ -169,8 +169,8 @@ int guest_set_state(struct guest *guest, const char *state, const char *reason)
 		account_died(guest->shared->queue, guest->account, false);
 	for (struct stream *s = guest->streams; s; s = s->next)
 		if (guest_is_running(guest))
-			ring_died(&s->ring, false);
-	for (struct stream *s = guest_is_told(guest) ? guest->streams : NULL; s && r == 0; s = s->next)
+			ring_set_dead(&s->ring, false);
+	for (struct stream *s = guest_is_archived(guest) ? guest->streams : NULL; s && r == 0; s = s->next)
 		r = stream_announce(s);
 	/* Only now, so that nobody sees a run without its streams. */
 	queue_hurry(guest->shared->queue);
@@ -189,7 +189,7 @@ int guest_rename(struct guest *guest, const char *name)
 		return 0;
 	}
 	guest->name = printable;
-	r = guest_is_told(guest) ? state_queue(guest, guest->state, NULL) : 0;
+	r = guest_is_archived(guest) ? state_queue(guest, guest->state, NULL) : 0;
 	if (r) {
 		guest->name = before;
 		free(printable);
@@ -223,7 +223,7 @@ static void capture_start(struct guest *guest, int64_t id, bool dead, struct str
 			continue;
 		s->capture.wanted = true;
 		if (dead)
-			ring_died(&s->ring, true);
+			ring_set_dead(&s->ring, true);
 		guest->capture.streams++;
 	}
 }

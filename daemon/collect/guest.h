@@ -93,7 +93,7 @@ void guest_begin(struct guest *guest);
  * Tell the archive that a run ended while mprofd was down, at the time of RESUME's last bytes.
  * Return 0 or -ENOMEM.
  */
-int guest_was(struct guest_shared *shared, const struct archive_resume *resume);
+int guest_report_end(struct guest_shared *shared, const struct archive_resume *resume);
 
 /*
  * Begin a capture of KIND, of all streams, or of ONLY. DEAD: nobody writes any more; the guest's
@@ -117,7 +117,7 @@ int guest_capture_context(struct guest_shared *shared, int64_t capture, char *js
 /* ---- for stream.c ---- */
 
 /* Return true if the archive has the run, and not as ended. */
-bool guest_is_told(const struct guest *guest);
+bool guest_is_archived(const struct guest *guest);
 /* Add STREAM, which is attached, and give the guest a run if it has none. */
 void guest_add(struct guest *guest, struct stream *stream);
 void guest_remove(struct guest *guest, struct stream *stream);

@@ -147,7 +147,7 @@ void collector_resume_over(struct collector *c, struct resume_entry *entry)
 	for (entry = entries(c, last->run, &end); entry < end; entry++)
 		if (entry->resume.any && (!last->any || entry->resume.last_real > last->last_real))
 			last = &entry->resume;
-	if (guest_was(&c->shared, last))
+	if (guest_report_end(&c->shared, last))
 		log_warning("%s: out of memory", last->name);
 	log_write(LOG_LEVEL_INFO, last->name, "gone while mprofd was down, run=%lld ended", (long long)last->run);
 }

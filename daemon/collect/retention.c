@@ -27,27 +27,27 @@
 #define PATIENCE_NS  (10 * NS_PER_S) /* for readers */
 #define VACUUM_PAGES 256u
 
-void retention_add_guest(struct retention *h, const char *name)
+void retention_add_guest(struct retention *retention, const char *name)
 {
 	char **names;
 
-	for (size_t i = 0; i < h->n_names; i++)
-		if (strcmp(h->names[i], name) == 0)
+	for (size_t i = 0; i < retention->n_names; i++)
+		if (strcmp(retention->names[i], name) == 0)
 			return;
 	/*
 	 * Endless new names push out the oldest ones. The limit of the whole archive covers those.
 	 */
-	if (h->n_names == NAMES_MAX) {
-		free(h->names[0]);
-		memmove(h->names, h->names + 1, --h->n_names * sizeof(*h->names));
+	if (retention->n_names == NAMES_MAX) {
+		free(retention->names[0]);
+		memmove(retention->names, retention->names + 1, --retention->n_names * sizeof(*retention->names));
 	}
-	names = realloc(h->names, (h->n_names + 1) * sizeof(*names));
+	names = realloc(retention->names, (retention->n_names + 1) * sizeof(*names));
 	if (!names)
 		return;
-	h->names = names;
-	h->names[h->n_names] = strdup(name);
-	if (h->names[h->n_names])
-		h->n_names++;
+	retention->names = names;
+	retention->names[retention->n_names] = strdup(name);
+	if (retention->names[retention->n_names])
+		retention->n_names++;
 }
 
 /* Guests that are gone have quotas too. */
@@ -57,103 +57,105 @@ static int know_resumed(void *context, const struct archive_resume *resume)
 	return 0;
 }
 
-void retention_init(struct retention *h, struct archive_writer *w, const struct config *config)
+void retention_init(struct retention *retention, struct archive_writer *w, const struct config *config)
 {
-	*h = (struct retention){.w = w, .config = config};
-	archive_writer_resume(w, know_resumed, h);
-	h->full = archive_writer_restore_reserve(w) != 0;
+	*retention = (struct retention){.w = w, .config = config};
+	archive_writer_resume(w, know_resumed, retention);
+	retention->full = archive_writer_restore_reserve(w) != 0;
 }
 
-void retention_deinit(struct retention *h)
+void retention_deinit(struct retention *retention)
 {
-	for (size_t i = 0; i < h->n_names; i++)
-		free(h->names[i]);
-	free(h->names);
-	*h = (struct retention){0};
+	for (size_t i = 0; i < retention->n_names; i++)
+		free(retention->names[i]);
+	free(retention->names);
+	*retention = (struct retention){0};
 }
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-static bool has_room(struct retention *h, uint64_t want)
+static bool has_room(struct retention *retention, uint64_t want)
 {
 	uint64_t has;
 
-	return archive_writer_free_space(h->w, &has) == 0 && has >= want;
+	return archive_writer_free_space(retention->w, &has) == 0 && has >= want;
 }
 
 /*
  * Give unused pages back until WANT is free, as long as that helps: a reader can delay the return
  * of freed pages for a moment.
  */
-static int give_back(struct retention *h, uint64_t want, uint64_t *has)
+static int give_back(struct retention *retention, uint64_t want, uint64_t *has)
 {
 	uint64_t had = 0;
 	bool more = true;
-	int r = archive_writer_free_space(h->w, has);
+	int r = archive_writer_free_space(retention->w, has);
 
 	while (r == 0 && more && *has < want && *has >= had) {
 		had = *has + 1;
-		r = archive_writer_vacuum(h->w, VACUUM_PAGES, &more);
+		r = archive_writer_vacuum(retention->w, VACUUM_PAGES, &more);
 		if (r == 0)
-			r = archive_writer_free_space(h->w, has);
+			r = archive_writer_free_space(retention->w, has);
 	}
 	return r;
 }
 
 /* Return true if rows may be deleted now. */
-static bool begin_deleting(struct retention *h)
+static bool begin_deleting(struct retention *retention)
 {
 	uint64_t now = clock_mono();
 
-	if (archive_writer_begin_deleting(h->w)) {
-		h->held = 0;
+	if (archive_writer_begin_deleting(retention->w)) {
+		retention->blocked_since = 0;
 		return true;
 	}
-	h->held = h->held ? h->held : now;
-	return now - h->held >= PATIENCE_NS;
+	retention->blocked_since = retention->blocked_since ? retention->blocked_since : now;
+	return now - retention->blocked_since >= PATIENCE_NS;
 }
 
 /* End a deletion. DONE: nothing was left to do, so the next deletion waits for readers again. */
-static void end_deleting(struct retention *h, bool done)
+static void end_deleting(struct retention *retention, bool done)
 {
-	archive_writer_end_deleting(h->w);
+	archive_writer_end_deleting(retention->w);
 	if (done)
-		h->held = 0;
+		retention->blocked_since = 0;
 }
 
 /*
  * Delete oldest packets until WANT is free, as long as that helps, at most BATCHES batches. *MORE:
  * some are left.
  */
-static int thin_out(struct retention *h, uint64_t want, unsigned batches, bool *more)
+static int thin_out(struct retention *retention, uint64_t want, unsigned batches, bool *more)
 {
 	uint64_t has, had = 0;
-	int r = give_back(h, want, &has);
+	int r = give_back(retention, want, &has);
 
 	*more = true;
 	while (r == 0 && *more && batches-- && has < want && has >= had) {
 		had = has + 1;
-		r = archive_writer_enforce(h->w, NULL, 1, 0, DELETE_BATCH, more);
+		r = archive_writer_enforce(retention->w, NULL, 1, 0, DELETE_BATCH, more);
 		if (r == 0)
-			r = give_back(h, want, &has);
+			r = give_back(retention, want, &has);
 	}
 	return r;
 }
 
-bool retention_make_room(struct retention *h)
+bool retention_make_room(struct retention *retention)
 {
 	bool more = true, none;
-	int r = archive_writer_release_reserve(h->w);
+	int r = archive_writer_release_reserve(retention->w);
 
 	if (r == 0)
-		r = archive_writer_vacuum(h->w, 0, &none);
+		r = archive_writer_vacuum(retention->w, 0, &none);
 	if (r == 0)
-		thin_out(h, config_free_space(h->config) + h->config->reserve_bytes, BATCHES_ROOM, &more);
+		thin_out(retention, config_free_space(retention->config) + retention->config->reserve_bytes,
+			 BATCHES_ROOM, &more);
 	/*
 	 * A disk may be too small for the reserve. If there is nothing to delete, go on without it.
 	 */
-	h->full = (archive_writer_restore_reserve(h->w) != 0 && more) || !archive_writer_has_room(h->w);
-	return !h->full;
+	retention->full =
+		(archive_writer_restore_reserve(retention->w) != 0 && more) || !archive_writer_has_room(retention->w);
+	return !retention->full;
 }
 
 /* ---- quotas ---------------------------------------------------------------------------------- */
@@ -166,55 +168,57 @@ static uint64_t before(uint64_t age_ns)
 }
 
 /* Enforce the quotas of some guests, and the archive's. Return true if there is more to do. */
-static bool keep_quotas(struct retention *h)
+static bool keep_quotas(struct retention *retention)
 {
-	const struct config *c = h->config;
+	const struct config *c = retention->config;
 	bool more = false, some = false;
 
-	for (size_t i = 0; i < h->n_names && i < NAMES_STEP; i++) {
-		const char *name = h->names[h->next_name++ % h->n_names];
+	for (size_t i = 0; i < retention->n_names && i < NAMES_STEP; i++) {
+		const char *name = retention->names[retention->next_name++ % retention->n_names];
 		struct policy policy = config_policy(c, name);
 
 		if ((policy.bytes || policy.age_ns) &&
-		    archive_writer_enforce(h->w, name, policy.bytes, before(policy.age_ns), DELETE_BATCH, &more))
+		    archive_writer_enforce(retention->w, name, policy.bytes, before(policy.age_ns), DELETE_BATCH,
+					   &more))
 			break;
 		some = some || more;
 	}
 	if ((c->archive_bytes || c->archive_age_ns) &&
-	    archive_writer_enforce(h->w, NULL, c->archive_bytes, before(c->archive_age_ns), DELETE_BATCH, &more) == 0)
+	    archive_writer_enforce(retention->w, NULL, c->archive_bytes, before(c->archive_age_ns), DELETE_BATCH,
+				   &more) == 0)
 		some = some || more;
 	return some;
 }
 
 /* Delete before the disk is full. */
-static void keep_room(struct retention *h)
+static void keep_room(struct retention *retention)
 {
-	uint64_t want = config_free_space(h->config), has = 0;
+	uint64_t want = config_free_space(retention->config), has = 0;
 	bool more = true;
 
-	if (clock_mono() - h->bare < KEEP_NS || (give_back(h, want, &has) == 0 && has >= want))
+	if (clock_mono() - retention->empty_since < KEEP_NS || (give_back(retention, want, &has) == 0 && has >= want))
 		return;
-	if (!begin_deleting(h) && has >= want / 2)
+	if (!begin_deleting(retention) && has >= want / 2)
 		return;
-	if (thin_out(h, want, BATCHES_KEEP, &more) == ARCHIVE_E_FULL)
-		retention_make_room(h);
+	if (thin_out(retention, want, BATCHES_KEEP, &more) == ARCHIVE_E_FULL)
+		retention_make_room(retention);
 	if (!more)
-		h->bare = clock_mono();
-	end_deleting(h, !more || has_room(h, want));
+		retention->empty_since = clock_mono();
+	end_deleting(retention, !more || has_room(retention, want));
 }
 
-void retention_run(struct retention *h)
+void retention_run(struct retention *retention)
 {
 	bool more;
 
-	keep_room(h);
-	if (clock_mono() - h->kept < KEEP_NS || !begin_deleting(h))
+	keep_room(retention);
+	if (clock_mono() - retention->checked_at < KEEP_NS || !begin_deleting(retention))
 		return;
-	more = keep_quotas(h);
-	end_deleting(h, !more);
+	more = keep_quotas(retention);
+	end_deleting(retention, !more);
 	if (!more)
-		h->kept = clock_mono();
-	if (has_room(h, config_free_space(h->config)))
-		archive_writer_restore_reserve(h->w);
-	archive_writer_vacuum(h->w, VACUUM_PAGES, &more);
+		retention->checked_at = clock_mono();
+	if (has_room(retention, config_free_space(retention->config)))
+		archive_writer_restore_reserve(retention->w);
+	archive_writer_vacuum(retention->w, VACUUM_PAGES, &more);
 }

@@ -352,7 +352,7 @@ void stream_detach(struct stream *stream)
 {
 	if (!stream->guest)
 		return;
-	ring_forfeit(&stream->ring, &stream->sink);
+	ring_declare_owed(&stream->ring, &stream->sink);
 	stream_flush(stream);
 	stream_capture_end(stream);
 	stream->lane = lane_close(stream->guest->shared->queue, stream->lane);
@@ -415,7 +415,7 @@ static int fit(struct stream *stream, uint64_t now)
 	const uint32_t cost = sizeof(struct item) + 1;
 	size_t room = queue_room(guest->shared->queue, guest->account, true) / guest->capture.streams;
 	uint64_t left, lost = guest->shared->counters.lost_packets;
-	int r = ring_left(&stream->ring, &stream->sink, cost, &stream->capture.at, &left);
+	int r = ring_remaining(&stream->ring, &stream->sink, cost, &stream->capture.at, &left);
 
 	if (r)
 		return r;
@@ -430,7 +430,7 @@ static int fit(struct stream *stream, uint64_t now)
 	}
 	stream->capture.floor = 0;
 	starve(stream);
-	r = ring_newest(&stream->ring, &stream->sink, cost, &stream->capture.at, room);
+	r = ring_keep_newest(&stream->ring, &stream->sink, cost, &stream->capture.at, room);
 	if (guest->shared->counters.lost_packets != lost)
 		log_write(LOG_LEVEL_WARNING, guest->name,
 			  "there is no room for all of a ring that goes; its newest packets are kept");
@@ -465,7 +465,7 @@ static void capture_cut(struct stream *stream)
 	const struct guest *guest = stream->guest;
 
 	if (guest->capture.dead)
-		ring_abandon(&stream->ring, &stream->sink, &stream->capture.at);
+		ring_declare_rest(&stream->ring, &stream->sink, &stream->capture.at);
 	log_write(LOG_LEVEL_WARNING, guest->name, "the end of capture %lld found no room and is left out",
 		  (long long)guest->capture.id);
 }
@@ -516,7 +516,7 @@ int stream_poll(struct stream *stream, uint64_t now, uint64_t *next)
 	uint64_t cost, mean;
 	int r;
 
-	if (!stream->announced && guest_is_told(guest))
+	if (!stream->announced && guest_is_archived(guest))
 		stream_announce(stream);
 	guest_period(guest, now);
 	r = stream->capture.wanted ? capture_step(stream, now) : plain_poll(stream);

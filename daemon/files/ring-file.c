@@ -50,7 +50,7 @@ static enum writers writers_left(int fd)
  */
 void ring_file_closed(struct ring_file *file, uint64_t now)
 {
-	file->ask_until = now + ASK_NS;
+	file->check_until = now + ASK_NS;
 }
 
 void ring_file_at(struct ring_file *file, uint64_t due)
@@ -263,7 +263,7 @@ static void step_pending(struct ring_file *file, uint64_t now)
 	memory_file_init(&file->memory, file->fd);
 	r = stream_attach(&file->stream, &file->guest, 0, NULL, &file->memory.memory, (uint64_t)st.st_size,
 			  file->resume ? &file->resume->resume : NULL, writers == WRITERS_NONE, &fault);
-	file->unasked = writers == WRITERS_UNKNOWN;
+	file->lease_denied = writers == WRITERS_UNKNOWN;
 	file->bytes = (uint64_t)st.st_size;
 	file->measured = now;
 	if (r == 0) {
@@ -332,7 +332,7 @@ static bool file_poll(struct ring_file *file, uint64_t now, int *r, uint64_t *ne
 static void step_live(struct ring_file *file, uint64_t now)
 {
 	enum writers writers = WRITERS_SOME;
-	bool ask = now < file->ask_until;
+	bool ask = now < file->check_until;
 	uint64_t next;
 	int r;
 
@@ -342,8 +342,8 @@ static void step_live(struct ring_file *file, uint64_t now)
 	if (!file_poll(file, now, &r, &next))
 		return;
 	if (writers == WRITERS_UNKNOWN)
-		file->unasked = true;
-	if (file->orphan || (ask && writers != WRITERS_SOME) || (file->unasked && now - file->grew > SILENCE_NS)) {
+		file->lease_denied = true;
+	if (file->orphan || (ask && writers != WRITERS_SOME) || (file->lease_denied && now - file->grew > SILENCE_NS)) {
 		file->state = FILE_DRAIN;
 		next = now;
 	}

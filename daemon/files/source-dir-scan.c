@@ -23,10 +23,10 @@
 #define STEP_ENTRIES 256u
 #define STEP_PAUSE   4u /* times the cost of the step */
 
-#define SOON_NS	     (5 * NS_PER_MS)  /* a file that is being made is complete by then */
-#define SCAN_PAUSE   20u	      /* times the cost of the last scan, between two scans */
-#define HASTY_LEAST  (50 * NS_PER_MS) /* the same, at least, in a hurry */
-#define SELDOM_LEAST NS_PER_S	      /* the same, at least, otherwise */
+#define SOON_NS		(5 * NS_PER_MS)	 /* a file that is being made is complete by then */
+#define SCAN_PAUSE	20u		 /* times the cost of the last scan, between two scans */
+#define SCAN_SOON_LEAST (50 * NS_PER_MS) /* the same, at least, in a hurry */
+#define SCAN_LEAST	NS_PER_S	 /* the same, at least, otherwise */
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -126,7 +126,7 @@ static void limit_set(struct source_dir *dir, size_t left)
 			 dir->shown, FILES_MAX);
 		log_write_limited(&dir->changes, LOG_LEVEL_WARNING, NULL, "%s", sentence);
 	}
-	collector_say(dir->collector, sentence);
+	collector_report_trouble(dir->collector, sentence);
 }
 
 /* Add a file. Return false if there are too many files already. */
@@ -246,7 +246,7 @@ void dir_lookup_run(struct task *task, uint64_t now)
 
 void dir_scan(struct source_dir *dir, bool hasty)
 {
-	uint64_t least = hasty ? HASTY_LEAST : SELDOM_LEAST, pause = SCAN_PAUSE * dir->scan_cost;
+	uint64_t least = hasty ? SCAN_SOON_LEAST : SCAN_LEAST, pause = SCAN_PAUSE * dir->scan_cost;
 	uint64_t due = clock_mono() + SOON_NS;
 
 	if (dir->listing) {
@@ -345,7 +345,7 @@ void dir_scan_now(struct source_dir *dir, uint64_t now)
 	 */
 }
 
-void dir_desert(struct source_dir *dir, uint64_t now)
+void dir_orphan_all(struct source_dir *dir, uint64_t now)
 {
 	struct ring_file *next;
 

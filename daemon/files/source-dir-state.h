@@ -28,17 +28,17 @@ struct ring_file {
 	struct stream stream;
 	struct resume_entry *resume; /* what the archive has of it; NULL once it is attached */
 	enum file_state state;
-	uint64_t retry;	    /* PENDING: present interval of attempts */
-	unsigned tries;	    /* PENDING: failed attempts without a writer */
-	uint64_t written;   /* bytes written when the ring last grew */
-	uint64_t grew;	    /* when it last grew, CLOCK_MONOTONIC ns */
-	uint64_t ask_until; /* a writer closed it: until then each poll asks whether another has it open */
-	bool orphan;	    /* no longer in the directory */
-	bool unasked;	    /* the system cannot tell whether a writer has it open */
-	bool refused;	    /* the refusal was logged */
-	int64_t unfinished; /* DRAIN: capture of this end that a kill interrupted; 0 = none */
-	bool unpolled;	    /* REST: the archive has the bytes that the first poll finds, as a capture's tail */
-	uint64_t seen;	    /* number of the last scan that found it */
+	uint64_t retry;	      /* PENDING: present interval of attempts */
+	unsigned tries;	      /* PENDING: failed attempts without a writer */
+	uint64_t written;     /* bytes written when the ring last grew */
+	uint64_t grew;	      /* when it last grew, CLOCK_MONOTONIC ns */
+	uint64_t check_until; /* a writer closed it: until then each poll asks whether another has it open */
+	bool orphan;	      /* no longer in the directory */
+	bool lease_denied;    /* the system cannot tell whether a writer has it open */
+	bool refused;	      /* the refusal was logged */
+	int64_t unfinished;   /* DRAIN: capture of this end that a kill interrupted; 0 = none */
+	bool unpolled;	      /* REST: the archive has the bytes that the first poll finds, as a capture's tail */
+	uint64_t seen;	      /* number of the last scan that found it */
 };
 
 /* A name that an inotify event brought. Its file is looked up soon. */
@@ -94,7 +94,7 @@ void dir_scan(struct source_dir *dir, bool hasty);
 /* Read the whole directory before this returns. */
 void dir_scan_now(struct source_dir *dir, uint64_t now);
 /* Make every file an orphan and end the scan: the directory is another one, or absent. */
-void dir_desert(struct source_dir *dir, uint64_t now);
+void dir_orphan_all(struct source_dir *dir, uint64_t now);
 /* For the tasks SCAN and LOOKUP. */
 void dir_scan_run(struct task *task, uint64_t now);
 void dir_lookup_run(struct task *task, uint64_t now);

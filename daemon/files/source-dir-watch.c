@@ -88,7 +88,7 @@ int dir_enter(struct source_dir *dir)
 
 static void dir_leave(struct source_dir *dir, uint64_t now)
 {
-	dir_desert(dir, now);
+	dir_orphan_all(dir, now);
 	if (dir->watch >= 0 && dir->watch != dir->parent_watch)
 		inotify_rm_watch(dir->inotify, dir->watch);
 	dir->watch = -1;

@@ -8,7 +8,7 @@
 
 #include <mprof/ring.h>
 
-void ring_died(struct ring *ring, bool dead)
+void ring_set_dead(struct ring *ring, bool dead)
 {
 	ring->dead = dead;
 	ring->glance.known = false;
@@ -61,7 +61,8 @@ static int packet_left(struct ring *ring, uint64_t sequence, const struct ring_m
 	return 0;
 }
 
-int ring_left(struct ring *ring, struct ring_sink *sink, uint32_t cost, const struct ring_mark *at, uint64_t *bytes)
+int ring_remaining(struct ring *ring, struct ring_sink *sink, uint32_t cost, const struct ring_mark *at,
+		   uint64_t *bytes)
 {
 	int r = follow_to_end(ring, sink);
 	struct ring_mark from = left_from(ring, at);
@@ -101,7 +102,7 @@ static int leave_out(struct ring *ring, struct ring_sink *sink, const struct rin
 	return 0;
 }
 
-int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, struct ring_mark *at, uint64_t bytes)
+int ring_keep_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, struct ring_mark *at, uint64_t bytes)
 {
 	int r = follow_to_end(ring, sink);
 	struct ring_mark from = left_from(ring, at);
@@ -121,7 +122,7 @@ int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, struct
 	return leave_out(ring, sink, &from, at, oldest);
 }
 
-int ring_abandon(struct ring *ring, struct ring_sink *sink, struct ring_mark *at)
+int ring_declare_rest(struct ring *ring, struct ring_sink *sink, struct ring_mark *at)
 {
 	int r = follow_to_end(ring, sink);
 	struct ring_mark from = left_from(ring, at);

@@ -26,7 +26,7 @@ void ring_rewind(struct ring *ring, const struct ring_cursor *to, bool at_least)
 	ring->glance.known = false;
 }
 
-int ring_forfeit(struct ring *ring, struct ring_sink *sink)
+int ring_declare_owed(struct ring *ring, struct ring_sink *sink)
 {
 	uint64_t next = ring->debt.owed.sequence + (ring->debt.owed.offset > MPROF_PACKET_HEADER_BYTES);
 	int r = 0;

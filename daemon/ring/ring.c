@@ -123,7 +123,7 @@ int ring_settle(struct ring *ring, struct ring_sink *sink)
 	if (!ring->debt.rewound)
 		return 0;
 	if (ring->skipping)
-		return ring_forfeit(ring, sink);
+		return ring_declare_owed(ring, sink);
 	r = ring_resync(ring, sink, RING_GAP_LAPPED, ring->dead);
 	if (r == 0)
 		ring->debt.rewound = ring->debt.at_least = false;

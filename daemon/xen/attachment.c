@@ -112,7 +112,7 @@ void attachment_detach(struct attachment *attachment)
 	stream_detach(&attachment->stream);
 	pages_give(attachment);
 	schedule_remove(&attachment->domain->host->collector->schedule, &attachment->task);
-	attachment->attached = attachment->leaving = attachment->left = attachment->gone = false;
+	attachment->attached = attachment->withdrawn = attachment->capture_begun = attachment->gone = false;
 }
 
 void attachment_hold(struct attachment *attachment)

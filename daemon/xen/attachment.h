@@ -27,13 +27,14 @@ struct attachment {
 	unsigned writes; /* writes of a commit key seen so far */
 	unsigned taken;	 /* of these, seen before the attached keys were read */
 	unsigned tries;	 /* attempts to attach a ring that was not ready */
-	uint64_t again;	 /* CLOCK_MONOTONIC ns when to read the keys again, because XenStore gave no answer; 0 = not */
+	uint64_t
+		retry_at; /* CLOCK_MONOTONIC ns when to read the keys again, because XenStore gave no answer; 0 = not */
 
 	/* resources */
 	bool attached;
-	bool leaving;	   /* withdrawn: to be detached when its end is captured */
-	bool left;	   /* that capture was begun */
-	uint64_t leave_by; /* CLOCK_MONOTONIC ns when to detach it in any case */
+	bool withdrawn;	    /* withdrawn: to be detached when its end is captured */
+	bool capture_begun; /* that capture was begun */
+	uint64_t detach_by; /* CLOCK_MONOTONIC ns when to detach it in any case */
 	struct mapping mapping;
 	uint32_t directory; /* reference of the directory that lists the pages; 0 = none */
 	struct memory_array memory;

@@ -93,7 +93,7 @@ static void attachment_taken(struct attachment *attachment, const struct keys *k
 
 	attachment->has_held = false;
 	attachment->tries = 0;
-	domain->had[attachment->number / 64] |= UINT64_C(1) << attachment->number % 64;
+	domain->numbers_used[attachment->number / 64] |= UINT64_C(1) << attachment->number % 64;
 	if (guest_set_state(&domain->guest, "running", NULL))
 		log_warning("%s: out of memory", domain->name);
 	log_write(LOG_LEVEL_INFO, domain->name, "%s: stream=%u bytes=%llu packets=%u run=%lld",
@@ -102,7 +102,7 @@ static void attachment_taken(struct attachment *attachment, const struct keys *k
 		  (long long)domain->guest.run);
 	if (keys->bad_port || (keys->port && !domain->found_dead && attachment_bind(attachment, keys->port)))
 		domain_refuse(domain, attachment->number, FAULT_EVENT_CHANNEL, "");
-	domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
+	domain->reads_subtree = subtree_begin(&domain->subtree, domain->domid) == 0;
 	collector_at(domain->host->collector, &attachment->task, now);
 }
 
@@ -153,7 +153,7 @@ void attachment_unpublished(struct attachment *attachment, uint64_t now)
 	if (!attachment->attached)
 		return;
 	attachment->gone = true;
-	domain_vanish(attachment->domain, now);
+	domain_keys_gone(attachment->domain, now);
 }
 
 /*
@@ -167,7 +167,7 @@ static bool attachment_is_another(const struct attachment *attachment)
 
 	if (attachment->has_held)
 		return attachment->taken != attachment->writes;
-	return domain->had[attachment->number / 64] >> attachment->number % 64 & 1;
+	return domain->numbers_used[attachment->number / 64] >> attachment->number % 64 & 1;
 }
 
 void attachment_published(struct attachment *attachment, struct keys *keys, uint64_t now)
@@ -193,15 +193,15 @@ void attachment_published(struct attachment *attachment, struct keys *keys, uint
  * End one of several rings, which was withdrawn, with a capture of its own. Return true if it is
  * detached.
  */
-static bool attachment_leave(struct attachment *attachment, uint64_t now)
+static bool attachment_withdraw(struct attachment *attachment, uint64_t now)
 {
 	struct guest *guest = &attachment->domain->guest;
 
-	if (guest_capture_done(guest) && !attachment->left)
-		attachment->left = guest_capture_begin(guest, "ended", NULL, true, &attachment->stream) > 0;
+	if (guest_capture_done(guest) && !attachment->capture_begun)
+		attachment->capture_begun = guest_capture_begin(guest, "ended", NULL, true, &attachment->stream) > 0;
 	else if (guest_capture_done(guest))
-		now = attachment->leave_by;
-	if (now < attachment->leave_by)
+		now = attachment->detach_by;
+	if (now < attachment->detach_by)
 		return false;
 	log_write(LOG_LEVEL_INFO, attachment->domain->name, "ring withdrawn: stream=%u run=%lld", attachment->number,
 		  (long long)guest->run);
@@ -218,16 +218,16 @@ void domain_attachment_run(struct task *task, uint64_t now)
 	uint64_t next;
 	int r;
 
-	if (!attachment->attached || (attachment->again && now >= attachment->again)) {
+	if (!attachment->attached || (attachment->retry_at && now >= attachment->retry_at)) {
 		/* The ring was not ready, or its keys could not be read. */
-		attachment->again = 0;
+		attachment->retry_at = 0;
 		attachment->dirty = true;
 		if (domain->phase == PHASE_ON)
 			domain_at(domain, now);
 	}
 	/* Nobody told in time why the keys are gone. */
-	if (domain->vanishing && now >= domain->vanish_by)
-		domain_vanish_on_state(domain, NULL, now);
+	if (domain->keys_gone && now >= domain->decide_by)
+		domain_keys_gone_on_state(domain, NULL, now);
 	if (!attachment->attached)
 		return;
 	r = attachment_poll(attachment, now, &next);
@@ -244,15 +244,15 @@ void domain_attachment_run(struct task *task, uint64_t now)
 		domain_renew(domain, now);
 		return;
 	}
-	if (attachment->leaving && attachment_leave(attachment, now)) {
+	if (attachment->withdrawn && attachment_withdraw(attachment, now)) {
 		/* The free record makes room for another stream. */
 		if (!attachment->dirty && attachment->number)
 			attachment_free(attachment);
 		return;
 	}
-	if (attachment->leaving && next > now + NS_PER_MS)
+	if (attachment->withdrawn && next > now + NS_PER_MS)
 		next = now + NS_PER_MS;
-	if (domain->vanishing && next > domain->vanish_by)
-		next = domain->vanish_by;
+	if (domain->keys_gone && next > domain->decide_by)
+		next = domain->decide_by;
 	collector_at(domain->host->collector, task, next);
 }

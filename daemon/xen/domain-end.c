@@ -42,7 +42,7 @@ void domain_close(struct domain *domain, const struct run_end *ending, uint64_t 
 	domain->phase = PHASE_ENDING;
 	domain->since = now;
 	domain->capture = 0;
-	domain->vanishing = false;
+	domain->keys_gone = false;
 	if (domain->has_guest && domain_attached(domain) && domain_wants_end(domain, ending)) {
 		guest_capture_abandon(&domain->guest);
 		capture = domain->unfinished ? guest_capture_again(&domain->guest, domain->unfinished, true)
@@ -53,7 +53,7 @@ void domain_close(struct domain *domain, const struct run_end *ending, uint64_t 
 		return;
 	}
 	domain->capture = capture;
-	domain->told = ending->reason;
+	domain->context_reason = ending->reason;
 	for (struct attachment *s = domain->attachments; s; s = s->next)
 		if (s->attached)
 			collector_at(domain->host->collector, &s->task, now);
@@ -66,9 +66,9 @@ void domain_run_end(struct domain *domain)
 		log_warning("%s: out of memory", domain->name);
 	domain->epoch += domain->has_guest;
 	guest_deinit(&domain->guest);
-	domain->has_guest = domain->held = domain->profiled = false;
+	domain->has_guest = domain->without_ring = domain->profiled = false;
 	domain->unfinished = 0;
-	memset(domain->had, 0, sizeof(domain->had));
+	memset(domain->numbers_used, 0, sizeof(domain->numbers_used));
 	for (struct attachment *s = domain->attachments; s; s = s->next) {
 		s->has_held = false;
 		s->dirty = true;
@@ -86,7 +86,7 @@ static void renew(struct domain *domain, uint64_t now)
 		domain->renewals = 0;
 	}
 	if (++domain->renewals > RENEWALS_MAX)
-		domain_rest(domain, now);
+		domain_ignore_keys(domain, now);
 	/* It may have died meanwhile. */
 	host_sweep_soon(domain->host);
 }
@@ -159,7 +159,7 @@ void domain_renew(struct domain *domain, uint64_t now)
 static void context_write(struct domain *domain, const struct helper_answer *console)
 {
 	const struct context context = {
-		.reason = domain->told,
+		.reason = domain->context_reason,
 		.subtree = &domain->subtree,
 		.console = console && console->error == 0 ? console->console : NULL,
 		.console_len = console ? console->n : 0,
@@ -174,21 +174,21 @@ static void context_write(struct domain *domain, const struct helper_answer *con
 /* Write what is known at once. It may be all there will be. */
 static void context_begin(struct domain *domain, uint64_t now)
 {
-	domain->console = 0;
+	domain->console_at = 0;
 	if (!domain->capture)
 		return;
-	domain->console = now + CONSOLE_NS;
-	domain->asked = false;
+	domain->console_at = now + CONSOLE_NS;
+	domain->console_asked = false;
 	context_write(domain, NULL);
-	domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
+	domain->reads_subtree = subtree_begin(&domain->subtree, domain->domid) == 0;
 }
 
 void domain_on_console(struct domain *domain, const struct helper_answer *answer)
 {
-	if (!domain->capture || !domain->console || (uint64_t)domain->capture != answer->tag)
+	if (!domain->capture || !domain->console_at || (uint64_t)domain->capture != answer->tag)
 		return;
 	context_write(domain, answer);
-	domain->console = 0;
+	domain->console_at = 0;
 	domain->capture = 0;
 	domain_at(domain, clock_mono());
 }
@@ -199,27 +199,27 @@ bool domain_context_step(struct domain *domain, uint64_t now, uint64_t *next)
 	int r;
 
 	*next = 0;
-	if (domain->reading) {
+	if (domain->reads_subtree) {
 		r = subtree_step(&domain->subtree, host->xen, SUBTREE_STEP);
-		domain->reading = r > 0;
+		domain->reads_subtree = r > 0;
 		return true;
 	}
-	if (!domain->console)
+	if (!domain->console_at)
 		return false;
-	*next = domain->console;
-	if (now < domain->console)
+	*next = domain->console_at;
+	if (now < domain->console_at)
 		return false;
-	if (!domain->asked && host->helper &&
-	    helper_ask_console(host->helper, (uint64_t)domain->capture, domain->given ? domain->given : domain->name) ==
-		    0) {
+	if (!domain->console_asked && host->helper &&
+	    helper_ask_console(host->helper, (uint64_t)domain->capture,
+			       domain->raw_name ? domain->raw_name : domain->name) == 0) {
 		host_asked(host, now);
-		domain->asked = true;
-		domain->console = *next = now + ANSWER_NS;
+		domain->console_asked = true;
+		domain->console_at = *next = now + ANSWER_NS;
 		return false;
 	}
 	/* Nobody can tell, or nobody has answered. */
 	context_write(domain, NULL);
-	domain->console = 0;
+	domain->console_at = 0;
 	domain->capture = 0;
 	return true;
 }

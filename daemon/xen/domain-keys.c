@@ -50,23 +50,23 @@ void domain_unwatch(struct domain *domain)
 	if (!domain->watched)
 		return;
 	domain->watched = false;
-	if (!domain->rest)
+	if (!domain->ignored_until)
 		keys_unwatch(domain);
 	snprintf(path, sizeof(path), "/local/domain/%u/name", domain->domid);
 	snprintf(token, sizeof(token), "n%llu", (unsigned long long)domain->serial);
 	xen_unwatch(domain->host->xen, path, token);
 }
 
-void domain_rest(struct domain *domain, uint64_t now)
+void domain_ignore_keys(struct domain *domain, uint64_t now)
 {
 	domain_refuse(domain, 0, FAULT_CHANGES, "");
-	if (!domain->rest)
+	if (!domain->ignored_until)
 		keys_unwatch(domain);
-	domain->rest = now + RATE_REST_NS;
+	domain->ignored_until = now + RATE_IGNORE_NS;
 	domain->scan = false;
 	for (struct attachment *s = domain->attachments; s; s = s->next)
 		s->dirty = false;
-	domain_at(domain, domain->rest);
+	domain_at(domain, domain->ignored_until);
 }
 
 /* Note that KEY of a stream was written. */
@@ -108,10 +108,10 @@ void domain_on_keys(struct domain *domain, const char *path, uint64_t now)
 	char base[64];
 	size_t len;
 
-	if (domain->rest)
+	if (domain->ignored_until)
 		return;
 	if (!rate_limit_take(&domain->rate_limit, now)) {
-		domain_rest(domain, now);
+		domain_ignore_keys(domain, now);
 		return;
 	}
 	keys_path(base, sizeof(base), domain->domid, 0);
@@ -169,8 +169,8 @@ static void hold(struct domain *domain)
 	guest_begin(&domain->guest);
 	if (guest_set_state(&domain->guest, "running", NULL))
 		log_warning("%s: out of memory", domain->name);
-	domain->held = true;
-	domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
+	domain->without_ring = true;
+	domain->reads_subtree = subtree_begin(&domain->subtree, domain->domid) == 0;
 	log_write(LOG_LEVEL_INFO, domain->name, "without a ring: run=%lld", (long long)domain->guest.run);
 }
 
@@ -191,12 +191,12 @@ void domain_is_profiled(struct domain *domain)
 
 void domain_offer_gone(struct domain *domain, uint64_t now)
 {
-	if (!domain->vanishing)
-		domain_vanish(domain, now);
-	else if (now >= domain->vanish_by)
-		domain_vanish_on_state(domain, NULL, now);
-	if (domain->phase == PHASE_ON && domain->vanishing)
-		domain_at(domain, domain->vanish_by);
+	if (!domain->keys_gone)
+		domain_keys_gone(domain, now);
+	else if (now >= domain->decide_by)
+		domain_keys_gone_on_state(domain, NULL, now);
+	if (domain->phase == PHASE_ON && domain->keys_gone)
+		domain_at(domain, domain->decide_by);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -209,15 +209,15 @@ static void attachment_read(struct attachment *attachment, uint64_t now)
 	enum fault fault;
 
 	attachment->dirty = false;
-	attachment->again = 0;
+	attachment->retry_at = 0;
 	fault = keys_read(&keys, host->xen, domain->domid, attachment->number);
 	host_drain(host);
-	if (attachment->dirty || domain->rest) {
+	if (attachment->dirty || domain->ignored_until) {
 		/* Written meanwhile: the answer may be from before or after that write. */
 	} else if (fault == FAULT_STORE && ++attachment->tries < READY_TRIES) {
-		attachment->again = now + READY_NS;
+		attachment->retry_at = now + READY_NS;
 		if (!attachment->attached)
-			collector_at(host->collector, &attachment->task, attachment->again);
+			collector_at(host->collector, &attachment->task, attachment->retry_at);
 	} else if (fault) {
 		domain_refuse(domain, attachment->number, fault, "");
 		attachment_unpublished(attachment, now);
@@ -262,17 +262,17 @@ bool domain_keys_step(struct domain *domain, uint64_t now)
 {
 	struct attachment *attachment = domain->attachments;
 
-	if (domain->rest && now >= domain->rest) {
-		domain->rest = 0;
+	if (domain->ignored_until && now >= domain->ignored_until) {
+		domain->ignored_until = 0;
 		domain->rate_limit = (struct rate_limit){0};
 		domain_unwatch(domain);
 		if (domain_watch(domain))
-			domain->rest = now + RATE_REST_NS;
+			domain->ignored_until = now + RATE_IGNORE_NS;
 		else
 			domain->scan = true;
 		return true;
 	}
-	if (domain->rest)
+	if (domain->ignored_until)
 		return false;
 	if (domain->scan) {
 		streams_read(domain);

@@ -10,8 +10,8 @@
 #include "domain-steps.h"
 #include "log.h"
 
-#define VANISH_NS (150 * NS_PER_MS) /* wait for an answer */
-#define LEAVE_NS  (700 * NS_PER_MS) /* time to capture the rest of a withdrawn ring */
+#define DECIDE_NS (150 * NS_PER_MS) /* wait for an answer */
+#define DETACH_NS (700 * NS_PER_MS) /* time to capture the rest of a withdrawn ring */
 
 /* Set the end that STATE tells of. Return false if the domain lives. */
 static bool state_ends(const struct domain_state *state, struct run_end *ending)
@@ -81,7 +81,7 @@ static int64_t run_unfinished(const struct collector *c, int64_t run)
 }
 
 /* Skip an end that is archived already, or not wanted. */
-static void domain_end_skip(struct domain *domain, uint64_t now)
+static void end_skip(struct domain *domain, uint64_t now)
 {
 	domain_run_end(domain);
 	domain_phase_set(domain, domain->ending.after == AFTER_RESET ? PHASE_SUSPENDED : PHASE_OVER, now);
@@ -105,13 +105,13 @@ void domain_decide(struct domain *domain, const struct domain_state *state, uint
 		domain->unfinished = run_unfinished(domain->host->collector, resume->run);
 	if (domain->ending.after != AFTER_SUSPEND &&
 	    ((resume && resume->captured && !domain->unfinished) || !domain_wants_end(domain, &domain->ending))) {
-		domain_end_skip(domain, now);
+		end_skip(domain, now);
 		return;
 	}
 	domain->found_dead = true;
 }
 
-void domain_goes_on(struct domain *domain, uint64_t now)
+void domain_resumed(struct domain *domain, uint64_t now)
 {
 	domain_phase_set(domain, PHASE_ON, now);
 	domain->scan = true;
@@ -123,29 +123,29 @@ void domain_goes_on(struct domain *domain, uint64_t now)
 
 /* ---- keys that are gone ---------------------------------------------------------------------- */
 
-void domain_vanish(struct domain *domain, uint64_t now)
+void domain_keys_gone(struct domain *domain, uint64_t now)
 {
-	if (domain->vanishing)
+	if (domain->keys_gone)
 		return;
-	domain->vanishing = true;
-	domain->vanish_by = now + VANISH_NS;
+	domain->keys_gone = true;
+	domain->decide_by = now + DECIDE_NS;
 	if (!domain->host->knows_states) {
-		domain_vanish_on_state(domain, NULL, now);
+		domain_keys_gone_on_state(domain, NULL, now);
 		return;
 	}
 	domain_ask(domain);
 	/* A poll notices when nobody answers. */
 	for (struct attachment *s = domain->attachments; s; s = s->next)
-		if (s->attached && (!s->task.place || s->task.due > domain->vanish_by))
-			collector_at(domain->host->collector, &s->task, domain->vanish_by);
+		if (s->attached && (!s->task.place || s->task.due > domain->decide_by))
+			collector_at(domain->host->collector, &s->task, domain->decide_by);
 }
 
 static bool nodes_gone(struct domain *domain)
 {
-	return !domain_is_itself(domain) || !domain->listed;
+	return !domain_uuid_matches(domain) || !domain->listed;
 }
 
-void domain_vanish_on_state(struct domain *domain, const struct domain_state *state, uint64_t now)
+void domain_keys_gone_on_state(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
 	bool nodes = nodes_gone(domain);
 	size_t gone = 0;
@@ -154,11 +154,11 @@ void domain_vanish_on_state(struct domain *domain, const struct domain_state *st
 	 * A toolstack that destroys a domain pauses it, removes its nodes, and then it dies. This
 	 * answer may be from before the pause.
 	 */
-	if (nodes && state && !(state->flags & DOMAIN_PAUSED) && now < domain->vanish_by) {
+	if (nodes && state && !(state->flags & DOMAIN_PAUSED) && now < domain->decide_by) {
 		domain_ask(domain);
 		return;
 	}
-	domain->vanishing = false;
+	domain->keys_gone = false;
 	if (nodes && (!state || state->flags & DOMAIN_PAUSED)) {
 		domain_close(
 			domain,
@@ -173,10 +173,10 @@ void domain_vanish_on_state(struct domain *domain, const struct domain_state *st
 		return;
 	}
 	for (struct attachment *s = domain->attachments; s; s = s->next) {
-		if (!s->attached || !s->gone || s->leaving)
+		if (!s->attached || !s->gone || s->withdrawn)
 			continue;
-		s->leaving = true;
-		s->leave_by = now + LEAVE_NS;
+		s->withdrawn = true;
+		s->detach_by = now + DETACH_NS;
 		collector_at(domain->host->collector, &s->task, now);
 	}
 }
@@ -187,12 +187,12 @@ void domain_vanish_on_state(struct domain *domain, const struct domain_state *st
  * Act on a state without an end. States go by domid: a suspended domain may be removed and its
  * domid be another's, whose nodes may not all be there yet.
  */
-static void told_alive(struct domain *domain, const struct domain_state *state, uint64_t now)
+static void on_alive(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
-	if (domain->phase == PHASE_SUSPENDED && state && domain_is_itself(domain))
-		domain_goes_on(domain, now);
-	if (domain->phase == PHASE_ON && domain->vanishing)
-		domain_vanish_on_state(domain, state, now);
+	if (domain->phase == PHASE_SUSPENDED && state && domain_uuid_matches(domain))
+		domain_resumed(domain, now);
+	if (domain->phase == PHASE_ON && domain->keys_gone)
+		domain_keys_gone_on_state(domain, state, now);
 }
 
 static bool has_unread(const struct domain *domain)
@@ -204,7 +204,7 @@ static bool has_unread(const struct domain *domain)
 	return some;
 }
 
-static void told_ending(struct domain *domain, const struct run_end *ending, uint64_t now)
+static void on_end(struct domain *domain, const struct run_end *ending, uint64_t now)
 {
 	if (domain->phase == PHASE_SUSPENDED) {
 		if (ending->after == AFTER_OVER) {
@@ -233,9 +233,9 @@ void domain_on_state(struct domain *domain, const struct domain_state *state, ui
 	if (domain->phase == PHASE_ASKED)
 		domain_decide(domain, state, now);
 	else if (state_ends(state, &ending))
-		told_ending(domain, &ending, now);
+		on_end(domain, &ending, now);
 	else
-		told_alive(domain, state, now);
+		on_alive(domain, state, now);
 }
 
 bool domain_wants_state(const struct domain *domain)
@@ -244,7 +244,7 @@ bool domain_wants_state(const struct domain *domain)
 }
 
 /* A guest of which nothing was attached yet has no run. */
-static bool domain_has_run(const struct domain *domain)
+static bool has_run(const struct domain *domain)
 {
 	return domain->has_guest && domain->guest.run;
 }
@@ -262,8 +262,8 @@ void domain_missing(struct domain *domain, uint64_t now)
 		for (struct attachment *s = domain->attachments; s; s = s->next)
 			s->gone = s->attached;
 		if (domain_attached(domain))
-			domain_vanish(domain, now);
-		else if (domain_has_run(domain))
+			domain_keys_gone(domain, now);
+		else if (has_run(domain))
 			domain_close(domain,
 				     &(struct run_end){knows ? "destroyed" : "ended", knows ? "destroyed" : "unknown",
 						       AFTER_OVER},
@@ -273,7 +273,7 @@ void domain_missing(struct domain *domain, uint64_t now)
 		return;
 	case PHASE_SUSPENDED:
 		if (!knows)
-			told_ending(domain, &(struct run_end){"ended", "unknown", AFTER_OVER}, now);
+			on_end(domain, &(struct run_end){"ended", "unknown", AFTER_OVER}, now);
 		return;
 	case PHASE_ENDING:
 		return;

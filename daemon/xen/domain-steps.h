@@ -29,7 +29,7 @@ bool domain_waits(const struct domain *domain);
  * Return true if the nodes of the domid still belong to this domain, also if it never had a UUID;
  * false if they are gone or another's.
  */
-bool domain_is_itself(struct domain *domain);
+bool domain_uuid_matches(struct domain *domain);
 
 /* ---- domain-state.c: how it is ---- */
 
@@ -39,11 +39,11 @@ bool domain_is_itself(struct domain *domain);
  */
 void domain_decide(struct domain *domain, const struct domain_state *state, uint64_t now);
 /* Continue with a suspended domain that was resumed. */
-void domain_goes_on(struct domain *domain, uint64_t now);
+void domain_resumed(struct domain *domain, uint64_t now);
 /* Find out why commit keys are gone. */
-void domain_vanish(struct domain *domain, uint64_t now);
+void domain_keys_gone(struct domain *domain, uint64_t now);
 /* Decide why they are gone. STATE as in domain_on_state. */
-void domain_vanish_on_state(struct domain *domain, const struct domain_state *state, uint64_t now);
+void domain_keys_gone_on_state(struct domain *domain, const struct domain_state *state, uint64_t now);
 
 /* ---- domain-keys.c: what it writes to XenStore ---- */
 
@@ -55,7 +55,7 @@ void domain_vanish_on_state(struct domain *domain, const struct domain_state *st
 int domain_watch(struct domain *domain);
 void domain_unwatch(struct domain *domain);
 /* Ignore the domain's keys for a while, because they change too often. */
-void domain_rest(struct domain *domain, uint64_t now);
+void domain_ignore_keys(struct domain *domain, uint64_t now);
 /* Take one step with the domain's keys. Return false if there is none to take. */
 bool domain_keys_step(struct domain *domain, uint64_t now);
 /* Read the port at which the domain offers its memory profile; 0 = none. */

@@ -82,7 +82,7 @@ int domain_guest(struct domain *domain, int64_t run)
 	char key[128];
 	const struct guest_identity identity = {
 		.source = "xen",
-		.name = domain->given ? domain->given : domain->name,
+		.name = domain->raw_name ? domain->raw_name : domain->name,
 		.key = key,
 		.uuid = domain->uuid,
 		.domid = domain->domid,
@@ -126,7 +126,7 @@ static char *uuid_read(struct domain *domain)
 	return slash && uuid_is(slash + 1) ? strdup(slash + 1) : NULL;
 }
 
-bool domain_is_itself(struct domain *domain)
+bool domain_uuid_matches(struct domain *domain)
 {
 	CLEANUP(freep) char *uuid = domain->uuid ? uuid_read(domain) : NULL;
 
@@ -148,8 +148,8 @@ static bool name_read(struct domain *domain)
 	}
 	free(domain->name);
 	domain->name = printable;
-	free(domain->given);
-	domain->given = TAKE_PTR(given);
+	free(domain->raw_name);
+	domain->raw_name = TAKE_PTR(given);
 	return true;
 }
 
@@ -190,7 +190,7 @@ static bool step_check(struct domain *domain, uint64_t now)
 	bool same = !uuid || (domain->uuid && strcmp(uuid, domain->uuid) == 0);
 
 	free(uuid);
-	domain->check = false;
+	domain->check_uuid = false;
 	if (same)
 		return false;
 	if (domain->has_guest && (domain->phase == PHASE_ON || domain->phase == PHASE_SUSPENDED)) {
@@ -210,7 +210,7 @@ static bool step_check(struct domain *domain, uint64_t now)
 /* Handle a run with nothing mapped. */
 static void step_unpublished(struct domain *domain, uint64_t now)
 {
-	if (domain->guest.run && domain->held) {
+	if (domain->guest.run && domain->without_ring) {
 		domain_offer_gone(domain, now);
 		return;
 	}
@@ -231,18 +231,20 @@ static void step_on(struct domain *domain, uint64_t now)
 		domain->renamed = false;
 		/* A domain without a run has no context to read the subtree for. */
 		if (name_read(domain) && domain->has_guest)
-			domain->reading = subtree_begin(&domain->subtree, domain->domid) == 0;
+			domain->reads_subtree = subtree_begin(&domain->subtree, domain->domid) == 0;
 	} else if (!domain_keys_step(domain, now) && !domain_context_step(domain, now, &next)) {
 		if (domain->found_dead)
 			domain_close(
 				domain,
 				&(struct run_end){domain->ending.kind, domain->ending.reason, domain->ending.after},
 				now);
-		else if (domain->has_guest && !domain_attached(domain) && !domain->rest && !domain_waits(domain) &&
-			 !domain_offers(domain))
+		else if (domain->has_guest && !domain_attached(domain) && !domain->ignored_until &&
+			 !domain_waits(domain) && !domain_offers(domain))
 			step_unpublished(domain, now);
-		else if (domain->rest || next)
-			domain_at(domain, domain->rest && (!next || domain->rest < next) ? domain->rest : next);
+		else if (domain->ignored_until || next)
+			domain_at(domain, domain->ignored_until && (!next || domain->ignored_until < next)
+						  ? domain->ignored_until
+						  : next);
 		return;
 	}
 	if (domain->phase == PHASE_ON)
@@ -259,7 +261,7 @@ static void step_suspended(struct domain *domain, uint64_t now)
 		 * The helper is gone, so nobody will tell. A guest that does not continue is not
 		 * harmed.
 		 */
-		domain_goes_on(domain, now);
+		domain_resumed(domain, now);
 		return;
 	}
 	/*
@@ -300,7 +302,7 @@ static bool domain_is_urgent(const struct domain *domain)
 
 	for (const struct attachment *s = domain->attachments; s; s = s->next)
 		keys = keys || s->dirty;
-	if (domain->capture && domain->reading)
+	if (domain->capture && domain->reads_subtree)
 		return true; /* its nodes may go at any moment */
 	return domain->phase == PHASE_NEW || (domain->phase == PHASE_ON && keys);
 }
@@ -342,7 +344,7 @@ static void domain_run(struct task *task, uint64_t now)
 		domain_at(domain, ready);
 		return;
 	}
-	if (domain->check && step_check(domain, now))
+	if (domain->check_uuid && step_check(domain, now))
 		return;
 	if (domain->phase == PHASE_NEW)
 		step_new(domain, now);
@@ -392,7 +394,7 @@ void domain_free(struct domain *domain)
 	guest_deinit(&domain->guest);
 	subtree_deinit(&domain->subtree);
 	free(domain->name);
-	free(domain->given);
+	free(domain->raw_name);
 	free(domain->uuid);
 	free(domain);
 }

@@ -42,9 +42,9 @@ struct domain {
 	struct host *host;
 	uint32_t domid;
 	uint64_t serial;
-	char *name;  /* printable */
-	char *given; /* the name as the toolstack wrote it; NULL = none */
-	char *uuid;  /* NULL = none */
+	char *name;	/* printable */
+	char *raw_name; /* the name as the toolstack wrote it; NULL = none */
+	char *uuid;	/* NULL = none */
 	enum phase phase;
 	uint64_t since;	   /* CLOCK_MONOTONIC ns when the present phase began */
 	uint64_t asked_at; /* SUSPENDED: when its state was last asked for */
@@ -54,12 +54,12 @@ struct domain {
 	/* XenStore */
 	bool watched;
 	struct rate_limit rate_limit;
-	uint64_t rest; /* it changes its keys too fast: they are ignored until then; 0 = not */
-	bool scan;     /* the list of its streams is to be read */
+	uint64_t ignored_until; /* it changes its keys too fast: they are ignored until then; 0 = not */
+	bool scan;		/* the list of its streams is to be read */
 	bool renamed;
-	bool check;	    /* its UUID is to be read again: the domid may be used again */
-	bool vanishing;	    /* keys are gone; its state was asked for and will say why */
-	uint64_t vanish_by; /* CLOCK_MONOTONIC ns when to decide without an answer */
+	bool check_uuid;    /* its UUID is to be read again: the domid may be used again */
+	bool keys_gone;	    /* keys are gone; its state was asked for and will say why */
+	uint64_t decide_by; /* CLOCK_MONOTONIC ns when to decide without an answer */
 	uint32_t refused;   /* set of 1 << enum fault: logged already */
 	struct attachment *attachments;
 	size_t n_attachments;
@@ -72,22 +72,22 @@ struct domain {
 	/* run */
 	struct guest guest;
 	bool has_guest;
-	bool held;			  /* the run began without a ring */
-	uint64_t renewed;		  /* CLOCK_MONOTONIC ns when the count of renewals began */
-	unsigned renewals;		  /* runs since then that ended with another to follow */
-	unsigned epoch;			  /* runs of the same boot, domid and UUID before this one */
-	uint64_t had[VALUE_STREAMS / 64]; /* a bit for each stream number of the run: a run has each once */
-	int64_t unfinished;		  /* capture of its end that a kill interrupted; 0 = none */
-	bool found_dead;		  /* it was dead when found: ENDING says how it ended */
+	bool without_ring;			   /* the run began without a ring */
+	uint64_t renewed;			   /* CLOCK_MONOTONIC ns when the count of renewals began */
+	unsigned renewals;			   /* runs since then that ended with another to follow */
+	unsigned epoch;				   /* runs of the same boot, domid and UUID before this one */
+	uint64_t numbers_used[VALUE_STREAMS / 64]; /* a bit for each stream number of the run: a run has each once */
+	int64_t unfinished;			   /* capture of its end that a kill interrupted; 0 = none */
+	bool found_dead;			   /* it was dead when found: ENDING says how it ended */
 	struct run_end ending;
 
 	/* context of its end */
 	struct subtree subtree;
-	bool reading;	  /* the subtree is being read */
-	int64_t capture;  /* capture whose context waits for the console; 0 = none */
-	uint64_t console; /* when to ask for the console, or to give it up; 0 = not */
-	bool asked;
-	const char *told; /* reason in that context */
+	bool reads_subtree;  /* the subtree is being read */
+	int64_t capture;     /* capture whose context waits for the console; 0 = none */
+	uint64_t console_at; /* when to ask for the console, or to give it up; 0 = not */
+	bool console_asked;
+	const char *context_reason; /* reason in that context */
 };
 
 /* Return a domain that has just been seen, or NULL without memory. */

@@ -11,7 +11,7 @@
 
 #define RATE_PER_SECOND 400u  /* changes in a second: 64 streams of five keys published at once are few */
 #define RATE_PER_MINUTE 1000u /* changes in a minute */
-#define RATE_REST_NS	(60 * NS_PER_S)
+#define RATE_IGNORE_NS	(60 * NS_PER_S)
 
 struct rate_limit {
 	uint64_t second, minute; /* CLOCK_MONOTONIC ns when they began */
@@ -20,7 +20,7 @@ struct rate_limit {
 
 /*
  * Count a change of a key. Return false if there are too many: leave the guest alone for
- * RATE_REST_NS.
+ * RATE_IGNORE_NS.
  */
 bool rate_limit_take(struct rate_limit *rate_limit, uint64_t now);
 

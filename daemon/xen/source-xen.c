@@ -178,7 +178,7 @@ static void domain_listed(struct host *host, uint32_t domid, uint64_t now)
 	domain->listed = true;
 	/* A mapping of a dead domain's pages keeps its domid from being used again. */
 	if (domain->pages == 0 && domain->phase >= PHASE_ON) {
-		domain->check = true;
+		domain->check_uuid = true;
 		if (domain->phase != PHASE_ENDING)
 			collector_at(host->collector, &domain->task, now);
 	}

@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 			continue;
 		r = ring_poll(&f.ring, &f.sink);
 		if (r < 0)
-			writer_die("ring_look: %s", strerror(-r));
+			writer_die("ring_poll: %s", strerror(-r));
 		if (r == RING_E_RENEWED || r == RING_E_GONE || (spin++ % 16 == 0 && follow_replaced(&f)))
 			follow_detach(&f, false);
 	}

@@ -480,12 +480,12 @@ static inline void sim_newest(struct sim *sim, struct ring *ring)
 	uint64_t left, again = 0;
 
 	sim->cost = 7;
-	ring_died(ring, true);
-	if (ring_left(ring, &sim->sink, sim->cost, &at, &left))
+	ring_set_dead(ring, true);
+	if (ring_remaining(ring, &sim->sink, sim->cost, &at, &left))
 		sim_fail(sim, "what is left of a dead ring cannot be said");
 	sim->room = sim_random(sim, left + 1);
-	if (ring_newest(ring, &sim->sink, sim->cost, &at, sim->room) ||
-	    ring_left(ring, &sim->sink, sim->cost, &at, &again))
+	if (ring_keep_newest(ring, &sim->sink, sim->cost, &at, sim->room) ||
+	    ring_remaining(ring, &sim->sink, sim->cost, &at, &again))
 		sim_fail(sim, "a dead ring's newest packets cannot be chosen");
 	if (again > sim->room && ring->cursor.sequence != ring->writer.active)
 		sim_fail(sim, "more is kept than there is room for");

@@ -2,7 +2,7 @@
  * Room for the dead: real rings, guests, the queue between, and a real archive behind it.
  *
  * Every event that a guest writes says which it is, so that what the archive has in the end can be compared byte by byte, and where it has
- * nothing a gap must say so: with room taken back from the living at any moment, and an archivist that comes late, is slow, or never comes.
+ * nothing a gap must say so: with room taken back from the living at any moment, and a commit thread that comes late, is slow, or never comes.
  */
 #include <sys/eventfd.h>
 
@@ -355,7 +355,7 @@ static void test_evictions(void)
 {
 	uint64_t evicted = 0;
 
-	/* Whether the archivist is ever behind enough hangs on the machine. */
+	/* Whether the commit thread is ever behind enough hangs on the machine. */
 	for (uint64_t seed = 1; seed <= (SANITIZED ? 3 : 8) || (evicted == 0 && seed <= 32); seed++)
 		run_once(seed, &evicted);
 	CHECK(evicted > 0);
@@ -530,7 +530,7 @@ static void test_disk(void)
 	close(wake);
 }
 
-/* An archivist that keeps up makes room for a ring that is larger than all room there is, while the patience lasts. */
+/* A commit thread that keeps up makes room for a ring that is larger than all room there is, while the patience lasts. */
 static void test_large(void)
 {
 	struct host host;

@@ -507,12 +507,12 @@ static void test_states(void)
 
 	if (!world_init(&w, "web", MIB, 0, 0))
 		return;
-	CHECK(guest_is_running(&w.guest) && guest_is_told(&w.guest));
+	CHECK(guest_is_running(&w.guest) && guest_is_archived(&w.guest));
 	world_clear(&w);
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		CHECK_EQ_INT(guest_set_state(&w.guest, steps[i].state, steps[i].reason), 0);
 		CHECK_EQ_INT(guest_is_running(&w.guest), steps[i].running);
-		CHECK_EQ_INT(guest_is_told(&w.guest), steps[i].told);
+		CHECK_EQ_INT(guest_is_archived(&w.guest), steps[i].told);
 		/* A commit is asked for. */
 		tape = (struct tape){w.shared.queue, queue_take(w.shared.queue, MIB, 100 * NS_PER_S, 0)};
 		if (CHECK(tape.list && tape.list->kind == ITEM_RUN && !tape.list->next)) {
@@ -732,7 +732,7 @@ static void test_was(void)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		resume.state = cases[i].state;
 		resume.captured_as = cases[i].captured_as;
-		CHECK_EQ_INT(guest_was(&w.shared, &resume), 0);
+		CHECK_EQ_INT(guest_report_end(&w.shared, &resume), 0);
 		tape = tape_take(w.shared.queue);
 		if (CHECK(tape.list && tape.list->kind == ITEM_RUN)) {
 			CHECK_EQ_INT(tape.list->run.id, 7);

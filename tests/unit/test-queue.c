@@ -111,7 +111,7 @@ static unsigned count(const struct item *list)
 	return n;
 }
 
-/* The newest of whom has most waiting goes; what was handed over to the archivist, and the rest of the stream, stay. */
+/* The newest of whom has most waiting goes; what was handed over to the commit thread, and the rest of the stream, stay. */
 static void test_evict(void)
 {
 	struct queue *queue = queue_new(1024 * KIB, 1024 * KIB, 128 * KIB);

@@ -25,6 +25,6 @@ int main(void)
 	rate_limit = (struct rate_limit){0};
 	for (n = 0; n <= RATE_PER_SECOND; n++)
 		rate_limit_take(&rate_limit, now);
-	CHECK(rate_limit_take(&rate_limit, now + RATE_REST_NS));
+	CHECK(rate_limit_take(&rate_limit, now + RATE_IGNORE_NS));
 	return check_done();
 }

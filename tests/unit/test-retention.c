@@ -120,7 +120,7 @@ static void test_full_again_and_again(void)
 		fulls++;
 		CHECK(has_reserve(&d));
 		CHECK(room(&d) >= 4 * MIB);
-		/* It makes room, and does not clear the house. */
+		/* It makes room, and does not delete everything. */
 		CHECK(fixture_number(&d.f, "SELECT count(*) FROM chunks") > 64);
 		CHECK_EQ_INT(flush(&d, 64), 0);
 	}
@@ -232,7 +232,7 @@ static void test_reserve_too_large(void)
 /* Quotas are looked at in this very moment. */
 static void keep_now(struct disk *d)
 {
-	d->retention.kept = 0;
+	d->retention.checked_at = 0;
 	retention_run(&d->retention);
 }
 
@@ -263,7 +263,7 @@ static void test_readers_are_waited_for(void)
 	closep(&two);
 	keep_now(&d);
 	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 192);
-	d.retention.held = clock_mono() - 11 * NS_PER_S;
+	d.retention.blocked_since = clock_mono() - 11 * NS_PER_S;
 	keep_now(&d);
 	keep_now(&d);
 	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 100);

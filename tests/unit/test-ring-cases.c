@@ -921,7 +921,7 @@ static void test_dead_reference(void)
 	mprof_store64(guest_packet(&g, 5) + 30, g.time + 10);
 	g.ring.slots[g.ring.writer.slot].has_before =
 		false; /* else one that differs would do, as the clock may have stepped */
-	ring_died(&g.ring, true);
+	ring_set_dead(&g.ring, true);
 	guest_forget(&g);
 	at.sequence = 6;
 	at.offset = 30;
@@ -1397,12 +1397,12 @@ static void left_lapped(uint64_t last)
 		guest_write_to(&g, q, 2);
 		CHECK_EQ_INT(guest_look(&g), 0);
 	}
-	ring_died(&g.ring, true);
+	ring_set_dead(&g.ring, true);
 	g.takes_no_gap = true;
-	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), RING_E_FULL);
+	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 0, &at, &left), RING_E_FULL);
 	g.takes_no_gap = false;
 	g.ring.polled_at = clock_mono();
-	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), 0);
+	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 0, &at, &left), 0);
 	CHECK_EQ_UINT(g.n_gaps, 1);
 	gap_is(0, 0, last - 3, g.gaps[0].at_least, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(left, (3 * 15 + 2) * GUEST_EVENT);
@@ -1421,7 +1421,7 @@ static void dead_ring(uint64_t newest, uint32_t events)
 	guest_new(&g, 4, SMALL);
 	guest_jump(&g, newest, events);
 	CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
-	ring_died(&g.ring, true);
+	ring_set_dead(&g.ring, true);
 }
 
 static void test_dead(void)
@@ -1522,7 +1522,7 @@ static void dead_between_halves(uint32_t room, unsigned events)
 	used = g.used;
 	mprof_store16(guest_packet(&g, 0) + 28, 0);
 	CHECK_EQ_INT(guest_look(&g), 0);
-	ring_died(&g.ring, true);
+	ring_set_dead(&g.ring, true);
 	guest_forget(&g);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 	CHECK_EQ_UINT(g.tail, used - g.ring.cursor.offset);
@@ -1544,7 +1544,7 @@ static void test_dead_smaller(void)
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	guest_watch(&g, 6);
 	guest_size(&g, 0, 30 + 3 * GUEST_EVENT);
-	ring_died(&g.ring, true);
+	ring_set_dead(&g.ring, true);
 	guest_forget(&g);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 	CHECK_EQ_UINT(g.tail, GUEST_EVENT);
@@ -1557,20 +1557,20 @@ static void test_left(void)
 	uint64_t left;
 
 	dead_ring(10, 5);
-	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 7, &at, &left), 0);
+	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 7, &at, &left), 0);
 	CHECK_EQ_UINT(left, 3 * full + newest);
-	CHECK_EQ_INT(ring_newest(&g.ring, &g.sink, 7, &at, left), 0);
+	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, left), 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
-	CHECK_EQ_INT(ring_newest(&g.ring, &g.sink, 7, &at, left - 1), 0);
+	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, left - 1), 0);
 	gap_is(0, 7, 8, false, RING_GAP_LAPPED);
-	CHECK_EQ_INT(ring_newest(&g.ring, &g.sink, 7, &at, full + newest), 0);
+	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, full + newest), 0);
 	gap_is(1, 8, 9, false, RING_GAP_LAPPED);
 	/* The newest packet stays, whatever room there is. */
-	CHECK_EQ_INT(ring_newest(&g.ring, &g.sink, 7, &at, 0), 0);
+	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, 0), 0);
 	gap_is(2, 9, 10, false, RING_GAP_LAPPED);
-	CHECK_EQ_INT(ring_newest(&g.ring, &g.sink, 7, &at, 0), 0);
+	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, 0), 0);
 	CHECK_EQ_UINT(g.n_gaps, 3);
-	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 7, &at, &left), 0);
+	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 7, &at, &left), 0);
 	CHECK_EQ_UINT(left, newest);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
@@ -1585,7 +1585,7 @@ static void test_left(void)
 	g.started = false;
 	g.after_gap = true;
 	guest_forget(&g);
-	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 7, &at, &left), 0);
+	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 7, &at, &left), 0);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.handed, 2 * 15 * GUEST_EVENT);
 
@@ -1594,9 +1594,9 @@ static void test_left(void)
 	guest_write_to(&g, 0, 5);
 	at = (struct ring_mark){0};
 	CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
-	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 7, &at, &left), 0);
+	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 7, &at, &left), 0);
 	CHECK_EQ_UINT(left, newest);
-	CHECK_EQ_INT(ring_newest(&g.ring, &g.sink, 7, &at, 0), 0);
+	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, 0), 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
 }
 
@@ -1612,11 +1612,11 @@ static void test_left_of_tail(void)
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), RING_E_FULL);
 	g.room_for = UINT32_MAX;
 	CHECK_EQ_UINT(at.sequence, 10);
-	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), 0);
+	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 0, &at, &left), 0);
 	CHECK_EQ_UINT(left, 5 * GUEST_EVENT);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 9);
 	/* No room for it, and it is declared lost behind what was taken. */
-	CHECK_EQ_INT(ring_abandon(&g.ring, &g.sink, &at), 0);
+	CHECK_EQ_INT(ring_declare_rest(&g.ring, &g.sink, &at), 0);
 	gap_is(0, 10, 11, false, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(g.gaps[0].after_offset, 30);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 11);
@@ -1626,13 +1626,13 @@ static void test_left_of_tail(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	at = (struct ring_mark){9, 30 + 2 * GUEST_EVENT};
 	g.started = false; /* the gap follows the tail */
-	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), 0);
+	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 0, &at, &left), 0);
 	CHECK_EQ_UINT(left, (13 + 5) * GUEST_EVENT);
 	g.takes_no_gap = true;
-	CHECK_EQ_INT(ring_newest(&g.ring, &g.sink, 0, &at, left - 1), RING_E_FULL);
+	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 0, &at, left - 1), RING_E_FULL);
 	CHECK_EQ_UINT(at.sequence, 9);
 	g.takes_no_gap = false;
-	CHECK_EQ_INT(ring_newest(&g.ring, &g.sink, 0, &at, left - 1), 0);
+	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 0, &at, left - 1), 0);
 	gap_is(0, 9, 10, false, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(g.gaps[0].after_offset, 30 + 2 * GUEST_EVENT);
 	CHECK_EQ_UINT(at.sequence, 10);
@@ -1643,11 +1643,11 @@ static void test_left_of_tail(void)
 	dead_ring(10, 5);
 	at = (struct ring_mark){0};
 	g.takes_no_gap = true;
-	CHECK_EQ_INT(ring_abandon(&g.ring, &g.sink, &at), RING_E_FULL);
+	CHECK_EQ_INT(ring_declare_rest(&g.ring, &g.sink, &at), RING_E_FULL);
 	g.takes_no_gap = false;
-	CHECK_EQ_INT(ring_abandon(&g.ring, &g.sink, &at), 0);
+	CHECK_EQ_INT(ring_declare_rest(&g.ring, &g.sink, &at), 0);
 	gap_is(0, 7, 11, false, RING_GAP_LAPPED);
-	CHECK_EQ_INT(ring_abandon(&g.ring, &g.sink, &at), 0);
+	CHECK_EQ_INT(ring_declare_rest(&g.ring, &g.sink, &at), 0);
 	CHECK_EQ_UINT(g.n_gaps, 1);
 }
 
@@ -1661,7 +1661,7 @@ static void test_dead_damaged(void)
 	mprof_store32(guest_packet(&g, 9) + 26, 7);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 8);
-	CHECK_EQ_INT(ring_left(&g.ring, &g.sink, 0, &at, &left), 0);
+	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 0, &at, &left), 0);
 	CHECK_EQ_UINT(left, (15 + 5) * GUEST_EVENT);
 	guest_forget(&g);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
@@ -1723,7 +1723,7 @@ static void test_rewind_of_dead(void)
 	start = g.ring.cursor;
 	guest_watch(&g, 3);
 	ring_rewind(&g.ring, &start, false);
-	ring_died(&g.ring, true);
+	ring_set_dead(&g.ring, true);
 	g.next_offset = start.offset;
 	guest_forget(&g);
 	CHECK_EQ_INT(guest_look(&g), 0);
@@ -1746,7 +1746,7 @@ static void test_rewind_to_emptied(void)
 	ring_rewind(&g.ring, &start, false);
 	guest_write_to(&g, 8, 9);
 	guest_size(&g, 5, 30);
-	ring_died(&g.ring, true);
+	ring_set_dead(&g.ring, true);
 	guest_forget(&g);
 	g.next_offset = start.offset;
 	g.after_gap = true;
@@ -1782,7 +1782,7 @@ static void test_forfeit(void)
 
 	for (int at_least = 0; at_least < 2; at_least++) {
 		read_to_five(4, LARGE);
-		CHECK_EQ_INT(ring_forfeit(&g.ring, &g.sink), 0);
+		CHECK_EQ_INT(ring_declare_owed(&g.ring, &g.sink), 0);
 		CHECK_EQ_UINT(g.n_gaps, 0);
 		start = g.ring.cursor;
 		guest_write_to(&g, 6, 1);
@@ -1795,10 +1795,10 @@ static void test_forfeit(void)
 		g.next_offset = start.offset;
 		g.next_sequence = start.sequence;
 		g.takes_no_gap = true;
-		CHECK_EQ_INT(ring_forfeit(&g.ring, &g.sink), RING_E_FULL);
+		CHECK_EQ_INT(ring_declare_owed(&g.ring, &g.sink), RING_E_FULL);
 		CHECK(g.ring.debt.rewound);
 		g.takes_no_gap = false;
-		CHECK_EQ_INT(ring_forfeit(&g.ring, &g.sink), 0);
+		CHECK_EQ_INT(ring_declare_owed(&g.ring, &g.sink), 0);
 		gap_is(0, 5, 7, at_least, RING_GAP_LAPPED);
 		CHECK(!ring_owes(&g.ring));
 		CHECK(!g.ring.debt.rewound && !g.ring.debt.at_least);
@@ -1815,7 +1815,7 @@ static void test_forfeit(void)
 	guest_forget(&g);
 	g.next_sequence = start.sequence;
 	g.next_offset = start.offset;
-	CHECK_EQ_INT(ring_forfeit(&g.ring, &g.sink), 0);
+	CHECK_EQ_INT(ring_declare_owed(&g.ring, &g.sink), 0);
 	gap_is(0, 5, 6, false, RING_GAP_LAPPED);
 }
 

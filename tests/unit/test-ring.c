@@ -16,7 +16,7 @@ static void forfeit(struct ring *ring)
 	sim.leaving = true; /* the rest of a packet that it is still writing is lost, too */
 	if (!sim_evict(&sim, ring))
 		return;
-	if (ring_forfeit(ring, &sim.sink))
+	if (ring_declare_owed(ring, &sim.sink))
 		sim_fail(&sim, "a ring that goes cannot say what it owes");
 	if (sim.next_sequence < sequence || (sim.next_sequence == sequence && sim.next_offset < offset))
 		sim_fail(&sim, "what was taken back from a ring that goes is not declared");

@@ -535,7 +535,7 @@ class SlowDisk(Lifecycle):
         self.attached(d, "waits")
         self.attached(d, "writes")
         self.slow(500)
-        noise.add(20)  # what the archivist hangs on
+        noise.add(20)  # what the commit thread waits for
         time.sleep(0.3)
         ring.add(20)
         self.unmapped(d, guest, guest.die("crashed"))

@@ -220,7 +220,7 @@ struct ring {
 	struct ring_glance glance;
 
 	bool skipping; /* polls follow the writer and copy nothing, until ring_seek */
-	bool held;     /* the same, during a call of ring_left, ring_newest or ring_abandon */
+	bool held;     /* the same, during a call of ring_remaining, ring_keep_newest or ring_declare_rest */
 	bool dead;     /* nobody writes any more */
 
 	uint64_t polled_at; /* CLOCK_MONOTONIC ns of the last poll */
@@ -270,28 +270,29 @@ void ring_rewind(struct ring *ring, const struct ring_cursor *to, bool at_least)
 /* Return true if bytes that were taken back were neither copied again nor declared lost. */
 bool ring_owes(const struct ring *ring);
 /* Declare them lost, before a detach. Return 0 or RING_E_FULL. */
-int ring_forfeit(struct ring *ring, struct ring_sink *sink);
+int ring_declare_owed(struct ring *ring, struct ring_sink *sink);
 
 /* Set whether nobody writes the ring any more. */
-void ring_died(struct ring *ring, bool dead);
+void ring_set_dead(struct ring *ring, bool dead);
 /*
  * Compute how many BYTES of a dead ring are still to be handed over, proven and tail, plus COST
  * bytes for each piece. AT is where an unfinished tail continues, as ring_capture left it ({0} =
  * none). Follow the writer to its end first. Return 0, RING_E_FULL (the sink takes no gap),
  * RING_E_GONE or RING_E_RENEWED.
  */
-int ring_left(struct ring *ring, struct ring_sink *sink, uint32_t cost, const struct ring_mark *at, uint64_t *bytes);
+int ring_remaining(struct ring *ring, struct ring_sink *sink, uint32_t cost, const struct ring_mark *at,
+		   uint64_t *bytes);
 /*
- * Declare the oldest remaining packets of a dead ring lost, so that the rest, counted as ring_left
+ * Declare the oldest remaining packets of a dead ring lost, so that the rest, counted as ring_remaining
  * does, fits into BYTES. The newest packet always stays. Move the cursor, or *AT if a tail was
- * begun. Return values as ring_left.
+ * begun. Return values as ring_remaining.
  */
-int ring_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, struct ring_mark *at, uint64_t bytes);
+int ring_keep_newest(struct ring *ring, struct ring_sink *sink, uint32_t cost, struct ring_mark *at, uint64_t bytes);
 /*
  * Declare everything lost that is left of a dead ring, because there was no room for it. Return 0
  * or RING_E_FULL.
  */
-int ring_abandon(struct ring *ring, struct ring_sink *sink, struct ring_mark *at);
+int ring_declare_rest(struct ring *ring, struct ring_sink *sink, struct ring_mark *at);
 
 /* Return true if the writer was seen past the cursor. Another poll soon may then prove more. */
 bool ring_pending(const struct ring *ring);
