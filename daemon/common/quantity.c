@@ -70,3 +70,31 @@ bool quantity_number(const char *text, uint64_t unit, uint64_t *value)
 {
 	return scale_number(text, strlen(text), unit, value);
 }
+
+bool quantity_digits(const char **p, uint64_t max, uint64_t *value)
+{
+	const char *from = *p;
+	uint64_t v = 0;
+
+	for (; **p >= '0' && **p <= '9'; (*p)++) {
+		unsigned digit = (unsigned)(**p - '0');
+
+		if (v > (max - digit) / 10 || (*p > from && *from == '0'))
+			return false;
+		v = v * 10 + digit;
+		if (v > max)
+			return false;
+	}
+	*value = v;
+	return *p > from;
+}
+
+bool quantity_whole(const char *text, uint64_t max, uint64_t *value)
+{
+	uint64_t v;
+
+	if (max < 9 || !quantity_digits(&text, max, &v) || *text)
+		return false;
+	*value = v;
+	return true;
+}

@@ -56,7 +56,7 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
 		} else if (c == 'l' && a->n_listen < LISTEN_MAX) {
 			a->listen[a->n_listen++] = optarg;
 		} else if (c == 'R') {
-			routes_print(stdout);
+			routes_print(&api_routes, stdout);
 			a->exit_code = 0;
 		} else if (c == 'h' || c == 'v') {
 			fputs(c == 'h' ? USAGE : "mprofd-http " VERSION "\n", stdout);
@@ -76,23 +76,23 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
 }
 
 /* Listen where the first of these says: systemd, the arguments, the configuration, the default. */
-static int listen_all(struct server *s, const struct arguments *a, const struct config *c, char *sentence, size_t size)
+static int listen_all(struct http *h, const struct arguments *a, const struct config *c, char *sentence, size_t size)
 {
 	int n = sd_listen_fds(1), rc = 0;
 	char path[512];
 
 	for (int i = 0; i < n && rc == 0; i++)
-		rc = server_adopt(s, SD_LISTEN_FDS_START + i, sentence, size);
+		rc = http_adopt(h, SD_LISTEN_FDS_START + i, sentence, size);
 	for (size_t i = 0; i < a->n_listen && rc == 0; i++)
-		rc = server_listen(s, a->listen[i], sentence, size);
+		rc = http_listen(h, a->listen[i], sentence, size);
 	if (n > 0 || a->n_listen)
 		return rc;
 	for (size_t i = 0; c->listen && c->listen[i] && rc == 0; i++)
-		rc = server_listen(s, c->listen[i], sentence, size);
+		rc = http_listen(h, c->listen[i], sentence, size);
 	if (c->listen && c->listen[0])
 		return rc;
 	snprintf(path, sizeof(path), "unix:%s/http.sock", a->run);
-	return server_listen(s, path, sentence, size);
+	return http_listen(h, path, sentence, size);
 }
 
 static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *context)
@@ -128,11 +128,11 @@ static int serve(const struct arguments *a, const struct config *c, char *senten
 	CLEANUP(server_freep) struct server *s = NULL;
 	struct server_options options = {.state = a->state,
 					 .run = a->run,
-					 .connections = c->connections,
-					 .peer_connections = c->peer_connections,
-					 .header_timeout_ns = c->header_timeout_ns,
-					 .body_timeout_ns = c->body_timeout_ns,
-					 .idle_timeout_ns = c->idle_timeout_ns,
+					 .http = {.connections = c->connections,
+						  .peer_connections = c->peer_connections,
+						  .header_timeout_ns = c->header_timeout_ns,
+						  .body_timeout_ns = c->body_timeout_ns,
+						  .idle_timeout_ns = c->idle_timeout_ns},
 					 .sink = c->sink_listen && c->sink_listen[0]};
 	int rc = loop_new(&event);
 
@@ -142,7 +142,7 @@ static int serve(const struct arguments *a, const struct config *c, char *senten
 		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
 		return rc;
 	}
-	rc = listen_all(s, a, c, sentence, size);
+	rc = listen_all(server_http(s), a, c, sentence, size);
 	if (rc < 0)
 		return rc;
 	sd_notify(0, "READY=1");

@@ -1,56 +1,37 @@
-/* The loop around libmicrohttpd: what the collector and the sink say, what the clock says, and who goes on by that. */
+/* The event loop: notices of the collector and the sink, the clock, and the exchanges that go on by them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
-#include <unistd.h>
 
-#include "client.h"
 #include "clock.h"
-#include "damage.h"
 #include "events.h"
 #include "live.h"
-#include "server-state.h"
+#include "log.h"
+#include "memtraces-reader.h"
+#include "notice.h"
+#include "reader.h"
+#include "routes.h"
+#include "selection.h"
+#include "server.h"
+#include "watch.h"
 
 #define TICK_US	     1000000u
 #define STATUS_TICKS 10u /* at most one status in so many ticks */
+#define REPORT_NS \
+	(100 * NS_PER_MS) /* between two reports of damage: clients may ask for damaged bytes again and again */
 
-void server_count(struct server *s, unsigned status)
-{
-	s->counts.refused += status >= 400 && status < 500;
-	s->counts.failed += status >= 500;
-}
-
-struct server_counts server_counts(const struct server *s)
-{
-	struct server_counts c = s->counts;
-
-	for (const struct exchange *x = s->exchanges; x; x = x->next) {
-		c.open++;
-		c.live += x->live != NULL;
-		c.events += x->events != NULL;
-	}
-	for (size_t i = 0; i < s->n_listeners; i++)
-		c.clients += s->listeners[i].n_clients;
-	c.connected = notice_connected(s->notice);
-	c.sink_connected = notice_connected(s->sink);
-	c.longest_read = reader_longest(s->reader);
-	return c;
-}
-
-static void resume_all(struct server *s, enum wait wait)
-{
-	for (struct exchange *x = s->exchanges; x; x = x->next)
-		if (x->wait == wait)
-			exchange_resume(x);
-}
-
-static int on_again(sd_event_source *source, void *context)
-{
-	(void)source;
-	resume_all(context, WAIT_AGAIN);
-	return 0;
-}
+struct server {
+	sd_event *event;
+	struct http *http;
+	struct services services;
+	struct scratch scratch;
+	sd_event_source *tick, *post;
+	uint64_t ticks;
+	char status[128];     /* the status that the service manager was told last */
+	uint64_t damage_told; /* CLOCK_MONOTONIC ns of the last report of damage; 0 = never */
+	struct log_limit damage_log;
+};
 
 /* The collector and the sink. */
 
@@ -58,101 +39,130 @@ static void on_commit(void *context)
 {
 	struct server *s = context;
 
-	s->counts.commits++;
-	resume_all(s, WAIT_COMMIT);
-	watch_commit(s->watch);
+	s->services.commits++;
+	http_resume(s->http, WAIT_COMMIT);
+	watch_commit(s->services.watch);
 }
 
 static void on_news(void *context)
 {
-	resume_all(context, WAIT_EVENT);
-}
+	struct server *s = context;
 
-static void answered(struct server *s, uint64_t tag, const struct message *m, bool sink)
-{
-	struct exchange *x;
-	const char *text = message_value(m, "sentence");
-	uint64_t status = 0;
-
-	for (x = s->exchanges; x && !(x->wait == WAIT_ANSWER && x->answer.tag == tag && x->answer.sink == sink);
-	     x = x->next)
-		;
-	if (!x)
-		return;
-	if (!text)
-		text = message_value(m, "text");
-	x->answer.arrived = true;
-	x->answer.ok = strcmp(m->verb, "ok") == 0;
-	message_number(m, "capture", &x->answer.capture);
-	message_number(m, "recording", &x->answer.recording);
-	message_number(m, "archiving", &x->answer.archiving);
-	x->answer.source = 1;
-	message_number(m, "source", &x->answer.source);
-	if (message_number(m, "status", &status) && status < 1000)
-		x->answer.status = (unsigned)status;
-	x->answer.text = text ? strdup(text) : NULL;
-	exchange_resume(x);
+	http_resume(s->http, WAIT_EVENT);
 }
 
 static void on_answer(void *context, uint64_t tag, const struct message *m)
 {
-	answered(context, tag, m, false);
+	struct server *s = context;
+
+	http_answer(s->http, tag, m, false);
 }
 
 static void on_sink_answer(void *context, uint64_t tag, const struct message *m)
 {
-	answered(context, tag, m, true);
-}
+	struct server *s = context;
 
-/* Who waits for that one waits in vain. */
-static void lost(struct server *s, bool sink)
-{
-	for (struct exchange *x = s->exchanges; x; x = x->next)
-		if (x->wait == WAIT_ANSWER && x->answer.sink == sink)
-			exchange_resume(x);
+	http_answer(s->http, tag, m, true);
 }
 
 static void on_source(void *context, const char *sentence)
 {
 	struct server *s = context;
 
-	snprintf(s->source_sentence, sizeof(s->source_sentence), "%s", sentence);
+	snprintf(s->services.source_sentence, sizeof(s->services.source_sentence), "%s", sentence);
 }
 
 static void on_lost(void *context)
 {
+	struct server *s = context;
+
 	on_source(context, "");
-	lost(context, false);
+	http_lost(s->http, false);
 }
 
 static void on_sink_commit(void *context)
 {
 	struct server *s = context;
 
-	watch_commit(s->watch);
+	watch_commit(s->services.watch);
 }
 
 static void on_sink_lost(void *context)
 {
-	lost(context, true);
+	struct server *s = context;
+
+	http_lost(s->http, true);
 }
 
-static const struct notice_calls notice_calls = {
+static const struct notice_calls collector_calls = {
 	.commit = on_commit, .source = on_source, .answer = on_answer, .lost = on_lost};
 static const struct notice_calls sink_calls = {
 	.commit = on_sink_commit, .answer = on_sink_answer, .lost = on_sink_lost};
 
-/* Only what is new, and seldom: sending waits where the service manager does not read, and meanwhile nobody is served. */
+/*
+ * Reports of damage (schema/control.md).  A report is a hint: the daemon that owns the archive checks by itself and does not answer.  If that
+ * daemon is absent, the next request meets the damage again.
+ */
+
+static bool report(struct notice *to, const char *key, uint64_t value, const struct reader_damage *d)
+{
+	struct message_writer w;
+	char text[256];
+
+	message_begin(&w, text, sizeof(text), "damaged", notice_tag(to));
+	message_add_number(&w, key, value);
+	if (d) {
+		message_add_number(&w, "sequence", d->sequence);
+		message_add_number(&w, "capture", (uint64_t)d->capture);
+	}
+	return notice_send(to, &w);
+}
+
+static const char *told(bool is_told)
+{
+	return is_told ? "its owner was told" : "its owner is not there to be told";
+}
+
+/* Report the damage that the readers have met since the last call. */
+static void report_damage(struct server *s)
+{
+	uint64_t now = clock_mono();
+	struct reader_damage d;
+	int64_t recording;
+
+	if (s->damage_told && now - s->damage_told < REPORT_NS)
+		return;
+	recording = memtraces_take_damage(s->services.memtraces);
+	if (recording) {
+		s->damage_told = now;
+		log_write_limited(&s->damage_log, LOG_LEVEL_WARNING, NULL,
+				  "A memory profile is damaged on the disk and not served; %s: recording=%lld",
+				  told(report(s->services.sink, "recording", (uint64_t)recording, NULL)),
+				  (long long)recording);
+	}
+	if (reader_take_damage(s->services.reader, &d)) {
+		s->damage_told = now;
+		log_write_limited(
+			&s->damage_log, LOG_LEVEL_WARNING, NULL,
+			"A trace is damaged on the disk and not served; %s: stream=%lld sequence=%llu capture=%lld",
+			told(report(s->services.collector, "stream", (uint64_t)d.stream, &d)), (long long)d.stream,
+			(unsigned long long)d.sequence, (long long)d.capture);
+	}
+}
+
+/* The clock. */
+
+/* Send the status if it is new, and seldom: sending blocks the loop while the service manager does not read. */
 static void say_status(struct server *s)
 {
-	struct server_counts c = server_counts(s);
+	struct http_counts c = http_counts(s->http);
 	char text[128];
 
 	if (s->ticks % STATUS_TICKS != 1)
 		return;
 	snprintf(text, sizeof(text), "STATUS=%llu requests under way, %llu of them live; %s",
 		 (unsigned long long)c.open, (unsigned long long)c.live,
-		 c.connected ? "the collector is connected" : "the collector is not there");
+		 notice_connected(s->services.collector) ? "the collector is connected" : "the collector is not there");
 	if (strcmp(text, s->status) != 0)
 		sd_notify(0, strcpy(s->status, text));
 }
@@ -161,47 +171,44 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct server *s = context;
 
-	notice_tick(s->notice);
-	notice_tick(s->sink);
-	resume_all(s, WAIT_COMMIT); /* notices are only hints */
-	for (struct exchange *x = s->exchanges; x; x = x->next)
+	notice_tick(s->services.collector);
+	notice_tick(s->services.sink);
+	http_resume(s->http, WAIT_COMMIT); /* a notice may be missed */
+	for (struct exchange *x = http_exchanges(s->http); x; x = x->next)
 		if (x->events)
 			events_tick(x->events);
-	watch_tick(s->watch);
-	for (struct exchange *x = s->ticks++ % 2 ? NULL : s->exchanges; x; x = x->next)
+	watch_tick(s->services.watch);
+	for (struct exchange *x = s->ticks++ % 2 ? NULL : http_exchanges(s->http); x; x = x->next)
 		if (x->live)
-			exchange_follow(x);
-	for (size_t i = 0; i < s->n_listeners; i++) {
-		clients_tick(&s->listeners[i], clock_mono());
-		listener_run(&s->listeners[i]);
-	}
+			live_follow(x->live);
+	http_tick(s->http);
 	say_status(s);
 	sd_event_source_set_time(source, usec + TICK_US);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-/* The server. */
-
-/* After whatever happened: see which daemon wants to run again. */
+/* Run after every event. */
 static int on_post(sd_event_source *source, void *context)
 {
 	struct server *s = context;
 
 	(void)source;
-	damage_report(s);
-	for (size_t i = 0; i < s->n_listeners; i++)
-		listener_schedule(&s->listeners[i]);
+	report_damage(s);
+	http_schedule(s->http);
 	return 0;
+}
+
+/* The server. */
+
+struct http *server_http(struct server *s)
+{
+	return s->http;
 }
 
 static int server_events(struct server *s)
 {
-	int rc = sd_event_add_defer(s->event, &s->again, on_again, s);
+	int rc = sd_event_add_time_relative(s->event, &s->tick, CLOCK_MONOTONIC, 0, 10000, on_tick, s);
 
-	if (rc >= 0)
-		rc = sd_event_source_set_enabled(s->again, SD_EVENT_OFF);
-	if (rc >= 0)
-		rc = sd_event_add_time_relative(s->event, &s->tick, CLOCK_MONOTONIC, 0, 10000, on_tick, s);
 	if (rc >= 0)
 		rc = sd_event_add_post(s->event, &s->post, on_post, s);
 	return rc < 0 ? rc : 0;
@@ -217,26 +224,22 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 	if (!s || asprintf(&path, "%s/collect.sock", options->run) < 0 ||
 	    asprintf(&sink, "%s/sink/sink.sock", options->run) < 0)
 		return -ENOMEM;
-	s->sink_wanted = options->sink;
 	s->event = event;
-	s->connections = options->connections;
-	s->peer_connections = options->peer_connections;
-	s->header_timeout_ns = options->header_timeout_ns;
-	s->body_timeout_ns = options->body_timeout_ns;
-	s->idle_timeout_ns = options->idle_timeout_ns;
-	if (gethostname(s->host, sizeof(s->host) - 1) < 0)
-		strcpy(s->host, "localhost");
+	s->services.sink_wanted = options->sink;
+	s->services.scratch = &s->scratch;
 	rc = scratch_init(&s->scratch);
 	if (rc == 0)
-		rc = reader_new(&s->reader, options->state);
+		rc = reader_new(&s->services.reader, options->state);
 	if (rc == 0)
-		rc = memtraces_reader_new(&s->memtraces, options->state);
+		rc = memtraces_reader_new(&s->services.memtraces, options->state);
 	if (rc == 0)
-		rc = watch_new(&s->watch, event, s->reader, s->memtraces, on_news, s);
+		rc = watch_new(&s->services.watch, event, s->services.reader, s->services.memtraces, on_news, s);
 	if (rc == 0)
-		rc = notice_new(&s->notice, event, path, &notice_calls, s);
+		rc = http_new(&s->http, event, &options->http, &api_routes, &s->services);
 	if (rc == 0)
-		rc = notice_new(&s->sink, event, sink, &sink_calls, s);
+		rc = notice_new(&s->services.collector, event, path, &collector_calls, s);
+	if (rc == 0)
+		rc = notice_new(&s->services.sink, event, sink, &sink_calls, s);
 	if (rc == 0)
 		rc = server_events(s);
 	if (rc == 0)
@@ -248,23 +251,14 @@ struct server *server_free(struct server *s)
 {
 	if (!s)
 		return NULL;
-	s->stopping = true;
-	for (struct exchange *x = s->exchanges; x; x = x->next) {
-		x->gone = true;
-		exchange_resume(x);
-	}
-	for (size_t i = 0; i < s->n_listeners; i++)
-		MHD_run(s->listeners[i].daemon); /* so that none is suspended when its daemon stops */
-	for (size_t i = 0; i < s->n_listeners; i++)
-		listener_stop(&s->listeners[i]);
-	sd_event_source_disable_unref(s->again);
+	http_free(s->http);
 	sd_event_source_disable_unref(s->tick);
 	sd_event_source_disable_unref(s->post);
-	notice_free(s->notice);
-	notice_free(s->sink);
-	watch_free(s->watch);
-	memtraces_reader_free(s->memtraces);
-	reader_free(s->reader);
+	notice_free(s->services.collector);
+	notice_free(s->services.sink);
+	watch_free(s->services.watch);
+	memtraces_reader_free(s->services.memtraces);
+	reader_free(s->services.reader);
 	scratch_deinit(&s->scratch);
 	free(s);
 	return NULL;

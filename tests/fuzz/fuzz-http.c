@@ -32,7 +32,7 @@ static void try_target(const char *target)
 		if (*r.queries[i].value)
 			check_text(&r, r.queries[i].value);
 	}
-	route = route_find(&r, &parameter);
+	route = route_find(&api_routes, &r, &parameter);
 	if (!route)
 		return;
 	require((parameter != NULL) == (strchr(route->path, '{') != NULL) && (!parameter || *parameter));

@@ -7,25 +7,27 @@ as it is, and a test that fails there is left out.
 
 AREAS = {
     "ring": {
-        "files": ["daemon/ring/*.c"],
+        "files": ["daemon/collect/ring*.c", "!daemon/collect/ring-file.c"],
         "tests": ["ring-cases", "ring", "ring-settle", "fuzz-ring", "ring MPROF_RING_SEEDS=200:2000", "death", "copy"],
     },
     "collect": {
         "files": [
-            "daemon/{collect,files,mprofd,common}/*.c",
+            "daemon/collect/{queue,queue-room,stream,archivist,cadence,pace,source-dir*,ring-file,schedule,guest,known}.c",
+            "daemon/collect/{house,allowance,collector,control,metrics,context,quiet,main}.c", "daemon/common/*.c",
         ],
         "tests": [
-            "queue", "cadence", "schedule", "guest", "resume-index", "retention", "commit-thread", "names", "config", "message", "log",
-            "damage", "death", "traces", "lifecycle", "restart", "restart-down", "policy", "policy-quotas", "kill", "kill-again",
+            "position", "queue", "cadence", "pace", "schedule", "guest", "known", "house", "allowance", "archivist", "names", "config", "message", "log",
+            "damage", "death", "kick", "traces", "lifecycle", "restart", "restart-down", "policy", "policy-quotas", "kill", "kill-again",
             "follow", "tails", "ring-directory", "environment", "fuzz-config", "fuzz-control",
         ],
     },
     "xen": {
         "files": [
-            "daemon/xen/*.c",
+            "daemon/collect/{domain*,share,value,directory,subtree,keys,rights,helper,helper-process,mapping,text}.c",
+            "daemon/collect/{addresses,kick,maptrack,source-xen,xen}.c",
         ],
         "tests": [
-            "value", "allowance", "rate-limit", "directory", "subtree", "rights", "helper", "death", "text", "kick", "fuzz-xenstore-value", "fuzz-directory",
+            "value", "directory", "subtree", "rights", "helper", "death", "text", "kick", "fuzz-xenstore-value", "fuzz-directory",
             "xen-lifecycle", "xen-lifecycle-deaths", "xen-edges", "xen-addresses", "xen-kicks", "xen-restart", "xen-hostile-values",
             "xen-hostile-floods", "xen-hostile",
         ],
@@ -35,7 +37,7 @@ AREAS = {
             "daemon/archive/*.c",
         ],
         "tests": [
-            "writer", "full-disk", "quota", "memtraces", "reader", "bound", "resume-index", "retention", "selection", "damage", "archives", "serve",
+            "writer", "full-disk", "quota", "memtraces", "reader", "bound", "known", "house", "selection", "damage", "archives", "serve",
             "serve-trace", "disk-full", "restart", "policy", "policy-quotas",
         ],
     },

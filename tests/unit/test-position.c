@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "position.h"
+#include "quantity.h"
 #include "request.h"
 #include "routes.h"
 #include "tar.h"
@@ -51,13 +52,13 @@ static void test_numbers(void)
 {
 	uint64_t v = 1;
 
-	CHECK(number_parse("18446744073709551615", UINT64_MAX, &v));
+	CHECK(quantity_whole("18446744073709551615", UINT64_MAX, &v));
 	CHECK_EQ_UINT(v, UINT64_MAX);
-	CHECK(number_parse("0", 9, &v) && v == 0);
-	CHECK(!number_parse("18446744073709551616", UINT64_MAX, &v));
-	CHECK(!number_parse("10", 9, &v));
-	CHECK(!number_parse("", 9, &v));
-	CHECK(!number_parse("1 ", 9, &v));
+	CHECK(quantity_whole("0", 9, &v) && v == 0);
+	CHECK(!quantity_whole("18446744073709551616", UINT64_MAX, &v));
+	CHECK(!quantity_whole("10", 9, &v));
+	CHECK(!quantity_whole("", 9, &v));
+	CHECK(!quantity_whole("1 ", 9, &v));
 }
 
 static void test_targets(void)
@@ -168,7 +169,7 @@ static void test_routes(void)
 	char allow[64];
 
 	request_parse(&r, "/v1/domains/a%2Fb/trace?stream=1&run=2");
-	route = route_find(&r, &parameter);
+	route = route_find(&api_routes, &r, &parameter);
 	if (!CHECK(route != NULL))
 		return;
 	CHECK_EQ_STR(route->path, "/v1/domains/{domain}/trace");
@@ -181,13 +182,13 @@ static void test_routes(void)
 	request_parse(&r, "/v1/domains/a/trace?=1");
 	CHECK_EQ_STR(route_foreign_query(route, &r), "");
 	request_parse(&r, "/v1/captures/3");
-	route = route_find(&r, &parameter);
+	route = route_find(&api_routes, &r, &parameter);
 	if (CHECK(route != NULL)) {
 		route_allow(route, allow);
 		CHECK_EQ_STR(allow, "GET, HEAD, PATCH, DELETE");
 	}
 	request_parse(&r, "/v1/captures/");
-	CHECK(!route_find(&r, &parameter));
+	CHECK(!route_find(&api_routes, &r, &parameter));
 }
 
 static void test_tar_header(void)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "json.h"
+#include "quantity.h"
 #include "routes.h"
 #include "target.h"
-#include "upload.h"
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
@@ -67,7 +67,7 @@ static bool existing(struct exchange *x, int64_t *id, json_t **capture)
 	uint64_t value = 0;
 	int rc = ARCHIVE_E_ABSENT;
 
-	if (number_parse(x->parameter, INT64_MAX, &value) && value)
+	if (quantity_whole(x->parameter, INT64_MAX, &value) && value)
 		rc = json_capture(exchange_reader(x), (int64_t)value, capture);
 	*id = (int64_t)value;
 	if (rc != 0)
@@ -95,7 +95,7 @@ static enum outcome answer_capture(struct exchange *x, bool created)
 		return exchange_unanswered(x);
 	if (!x->answer.ok)
 		return exchange_refused(x);
-	if (!created && number_parse(x->parameter, INT64_MAX, &named))
+	if (!created && quantity_whole(x->parameter, INT64_MAX, &named))
 		id = (int64_t)named;
 	rc = json_capture(exchange_reader(x), id, &capture);
 	if (rc != 0)
@@ -130,13 +130,13 @@ enum outcome post_capture(struct exchange *x)
 	struct running state = {0};
 	struct message_writer w;
 	const char *kind, *note;
-	char text[4 * UPLOAD_NOTE_MOST];
+	char text[4 * EXCHANGE_NOTE_MOST];
 	int64_t run;
 	int rc;
 
 	if (x->answer.tag)
 		return answer_capture(x, true);
-	if (!upload_object(x, members, &object) || !upload_note(x, object, &note) || !target_run(x, &run))
+	if (!exchange_upload(x, members, &object) || !exchange_upload_note(x, object, &note) || !target_run(x, &run))
 		return OUTCOME_DONE;
 	kind = json_object_get(object, "kind") ? json_string_value(json_object_get(object, "kind")) : "manual";
 	if (!kind || (strcmp(kind, "manual") != 0 && strcmp(kind, "trigger") != 0))
@@ -159,14 +159,15 @@ enum outcome patch_capture(struct exchange *x)
 	static const char *const members[] = {"pinned", "note", NULL};
 	CLEANUP(json_unrefp) json_t *object = NULL, *capture = NULL;
 	struct message_writer w;
-	char text[4 * UPLOAD_NOTE_MOST];
+	char text[4 * EXCHANGE_NOTE_MOST];
 	const char *note;
 	json_t *pinned;
 	int64_t id;
 
 	if (x->answer.tag)
 		return answer_capture(x, false);
-	if (!upload_object(x, members, &object) || !upload_note(x, object, &note) || !existing(x, &id, &capture))
+	if (!exchange_upload(x, members, &object) || !exchange_upload_note(x, object, &note) ||
+	    !existing(x, &id, &capture))
 		return OUTCOME_DONE;
 	pinned = json_object_get(object, "pinned");
 	if (pinned && !json_is_boolean(pinned))

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "guest.h"
 #include "json.h"
 #include "routes.h"
 #include "target.h"
@@ -20,7 +19,7 @@ struct guest_list {
 static int take_guest(void *context, const struct reader_guest *g)
 {
 	struct guest_list *list = context;
-	json_t *json = guest_json(g);
+	json_t *json = json_guest(g);
 
 	json_decref(list->last_key);
 	list->last_key = json_text(g->key);
@@ -73,7 +72,7 @@ enum outcome get_domains(struct exchange *x)
 	json_array_foreach(array, i, guest)
 	{
 		if (rc == 0)
-			rc = guest_fill(list.reader, guest);
+			rc = json_guest_fill(list.reader, guest);
 	}
 	if (rc != 0) {
 		json_decref(next);
@@ -125,7 +124,7 @@ enum outcome get_domain(struct exchange *x)
 	if (!exchange_number(x, "limit", 1, LIMIT_MOST, LIMIT_DEFAULT, &limit) ||
 	    !exchange_number(x, "cursor", 1, INT64_MAX, INT64_MAX, &before) || !target_run(x, &run))
 		return OUTCOME_DONE;
-	rc = guest_of_run(r, run, &guest);
+	rc = json_guest_of_run(r, run, &guest);
 	if (rc == 0)
 		rc = guest_runs(r, guest, run, (int64_t)before, limit);
 	if (rc != 0)

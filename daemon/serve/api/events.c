@@ -11,8 +11,8 @@
 #include "client.h"
 #include "clock.h"
 #include "events.h"
+#include "http.h"
 #include "routes.h"
-#include "server.h"
 #include "watch.h"
 
 #define COMMENT_NS (15 * NS_PER_S) /* silence is broken after so long: proxies and clients take it for the end */
@@ -32,11 +32,6 @@ struct events {
 	size_t left; /* of TEXT, which is of EVENT or OWN */
 	uint64_t sent_at;
 };
-
-void events_orphan(struct events *e)
-{
-	e->exchange = NULL;
-}
 
 void events_tick(struct events *e)
 {
@@ -112,8 +107,10 @@ static void on_events_free(void *context)
 {
 	struct events *e = context;
 
-	if (e->exchange)
+	if (e->exchange) {
 		e->exchange->events = NULL;
+		e->exchange->back = NULL;
+	}
 	journal_release(e->event);
 	free(e);
 }
@@ -136,14 +133,14 @@ enum outcome get_events(struct exchange *x)
 	struct MHD_Response *response;
 	struct events *e;
 
-	if (server_counts(x->server).events >= EVENTS_MOST)
+	if (http_counts(x->http).events >= EVENTS_MOST)
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
 					"%u clients read events already; close a page of the viewer, or try again.",
 					EVENTS_MOST);
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	*e = (struct events){.exchange = x, .watch = exchange_watch(x), .text = RETRY, .left = strlen(RETRY)};
+	*e = (struct events){.exchange = x, .watch = exchange_services(x)->watch, .text = RETRY, .left = strlen(RETRY)};
 	e->sent_at = clock_mono();
 	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, EXCHANGE_BLOCK, on_events, e, on_events_free);
 	if (!response) {
@@ -154,6 +151,7 @@ enum outcome get_events(struct exchange *x)
 	if (id && *id)
 		resume(e, id);
 	x->events = e;
+	x->back = &e->exchange;
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	return exchange_respond(x, MHD_HTTP_OK, response);

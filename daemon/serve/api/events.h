@@ -6,8 +6,6 @@
 
 #define EVENTS_MOST 128u /* at a time */
 
-/* The exchange goes before its response: the body must not reach for it any more. */
-void events_orphan(struct events *e);
 /* To be called about once a second: end the connection of a client that takes nothing. */
 void events_tick(struct events *e);
 

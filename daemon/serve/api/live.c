@@ -17,7 +17,7 @@
 
 #include "emit.h"
 #include "live.h"
-#include "log.h"
+#include "notice.h"
 #include "routes.h"
 #include "target.h"
 
@@ -41,15 +41,16 @@ struct live {
 	struct packet_walk walk;
 };
 
-void live_stream(const struct live *l, int64_t *run, uint32_t *stream)
+void live_follow(const struct live *l)
 {
-	*run = l->selection.run;
-	*stream = l->selection.number;
-}
+	struct notice *collector = exchange_services(l->exchange)->collector;
+	struct message_writer w;
+	char text[128];
 
-void live_orphan(struct live *l)
-{
-	l->exchange = NULL;
+	message_begin(&w, text, sizeof(text), "follow", notice_tag(collector));
+	message_add_number(&w, "run", (uint64_t)l->selection.run);
+	message_add_number(&w, "stream", l->selection.number);
+	notice_send(collector, &w);
 }
 
 static struct reader_source chunks(const struct live *l)
@@ -302,8 +303,10 @@ static void on_live_free(void *context)
 {
 	struct live *l = context;
 
-	if (l->exchange)
+	if (l->exchange) {
 		l->exchange->live = NULL;
+		l->exchange->back = NULL;
+	}
 	live_free(l);
 }
 
@@ -379,7 +382,8 @@ static enum outcome live_respond(struct exchange *x, struct live *l)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	}
 	x->live = l;
-	exchange_follow(x);
+	x->back = &l->exchange;
+	live_follow(l);
 	MHD_add_response_header(response, "Mprof-Position", text);
 	MHD_add_response_header(response, "Mprof-Run-State", l->ended ? "ended" : "running");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-ctf-stream");

@@ -4,10 +4,7 @@
 
 #include "exchange.h"
 
-/* Whose stream it is: for the collector, which flushes a stream sooner that is read live. */
-void live_stream(const struct live *l, int64_t *run, uint32_t *stream);
-
-/* The exchange goes before its response: the body must not reach for it any more. */
-void live_orphan(struct live *l);
+/* Ask the collector to flush the stream of L sooner, for the next five seconds. */
+void live_follow(const struct live *l);
 
 #endif

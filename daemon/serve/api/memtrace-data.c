@@ -11,7 +11,7 @@
 #include <zstd.h>
 
 #include "log.h"
-#include "position.h"
+#include "quantity.h"
 #include "routes.h"
 
 #define TYPE	    "application/x-memtrace"
@@ -193,7 +193,7 @@ enum outcome get_memtrace_data(struct exchange *x)
 	uint64_t id = 0;
 	int rc = ARCHIVE_E_ABSENT;
 
-	if (number_parse(x->parameter, INT64_MAX, &id) && id)
+	if (quantity_whole(x->parameter, INT64_MAX, &id) && id)
 		rc = memtraces_get(exchange_memtraces(x), (int64_t)id, take_recording, &d);
 	if (rc == 0)
 		rc = memtraces_check(exchange_memtraces(x), (int64_t)id);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "json.h"
+#include "quantity.h"
 #include "routes.h"
 #include "target.h"
-#include "upload.h"
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
@@ -67,7 +67,7 @@ static bool existing(struct exchange *x, int64_t *id, json_t **recording)
 	uint64_t value = 0;
 	int rc = ARCHIVE_E_ABSENT;
 
-	if (number_parse(x->parameter, INT64_MAX, &value) && value)
+	if (quantity_whole(x->parameter, INT64_MAX, &value) && value)
 		rc = memtraces_get(exchange_memtraces(x), (int64_t)value, take_one, recording);
 	*id = (int64_t)value;
 	if (rc != 0)
@@ -129,7 +129,7 @@ static bool add_unknown(struct exchange *x, struct message_writer *w, const char
 	const char *text = x->parameter;
 	uint64_t domid;
 
-	if (number_parse(strncmp(text, "domid:", 6) == 0 ? text + 6 : text, 65535, &domid))
+	if (quantity_whole(strncmp(text, "domid:", 6) == 0 ? text + 6 : text, 65535, &domid))
 		message_add_number(w, "domid", domid);
 	else if (address)
 		message_add(w, "name", strncmp(text, "name:", 5) == 0 ? text + 5 : text);
@@ -171,7 +171,7 @@ enum outcome post_memtrace(struct exchange *x)
 
 	if (x->answer.tag)
 		return answer_recording(x, true);
-	if (!upload_object(x, members, &object))
+	if (!exchange_upload(x, members, &object))
 		return OUTCOME_DONE;
 	member = json_object_get(object, "address");
 	address = json_string_value(member);
@@ -225,14 +225,15 @@ enum outcome patch_memtrace(struct exchange *x)
 	static const char *const members[] = {"pinned", "note", NULL};
 	CLEANUP(json_unrefp) json_t *object = NULL, *recording = NULL;
 	struct message_writer w;
-	char text[4 * UPLOAD_NOTE_MOST];
+	char text[4 * EXCHANGE_NOTE_MOST];
 	const char *note;
 	json_t *pinned;
 	int64_t id;
 
 	if (x->answer.tag)
 		return answer_recording(x, false);
-	if (!upload_object(x, members, &object) || !upload_note(x, object, &note) || !existing(x, &id, &recording))
+	if (!exchange_upload(x, members, &object) || !exchange_upload_note(x, object, &note) ||
+	    !existing(x, &id, &recording))
 		return OUTCOME_DONE;
 	pinned = json_object_get(object, "pinned");
 	if (pinned && !json_is_boolean(pinned))

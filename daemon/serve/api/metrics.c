@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "embedded.h"
+#include "http.h"
 #include "json.h"
+#include "notice.h"
 #include "routes.h"
-#include "server.h"
 
 #define OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
@@ -47,6 +48,7 @@ static bool ask_sink(struct exchange *x, const char *verb)
 
 enum outcome get_ready(struct exchange *x)
 {
+	const struct services *s = exchange_services(x);
 	const struct answer *a = &x->answer;
 	int rc;
 
@@ -63,7 +65,7 @@ enum outcome get_ready(struct exchange *x)
 	if (!a->archiving || !a->source)
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "%s",
 					a->text ? a->text : "The collector does not archive.");
-	if (exchange_sink_gone(x))
+	if (s->sink_wanted && !notice_connected(s->sink))
 		return exchange_problem(
 			x, MHD_HTTP_SERVICE_UNAVAILABLE,
 			"Memory profiles are to be received, and the sink does not answer; see whether mprofd-sink "
@@ -107,7 +109,7 @@ static void put_memtraces(FILE *out, struct memtraces_reader *r)
 	    t.unchecked);
 }
 
-static void put_own(FILE *out, const struct server_counts *c)
+static void put_own(FILE *out, const struct http_counts *c, const struct services *s)
 {
 	put(out, "mprofd_http_requests", "counter", "Requests.", c->requests);
 	put(out, "mprofd_http_requests_in_progress", "gauge", "Requests that are being answered.", c->open);
@@ -123,16 +125,16 @@ static void put_own(FILE *out, const struct server_counts *c)
 	    c->timed_out);
 	put(out, "mprofd_http_live", "gauge", "Live bodies that are being sent.", c->live);
 	put(out, "mprofd_http_events", "gauge", "Streams of events that are being sent.", c->events);
-	put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", c->commits);
+	put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", s->commits);
 	put(out, "mprofd_http_collector_connected", "gauge", "Whether the collector's control socket is open.",
-	    c->connected);
+	    notice_connected(s->collector));
 	put(out, "mprofd_http_sink_connected", "gauge", "Whether the sink's control socket is open.",
-	    c->sink_connected);
+	    notice_connected(s->sink));
 	fprintf(out,
 		"# TYPE mprofd_http_read_seconds_max gauge\n"
 		"# HELP mprofd_http_read_seconds_max The longest read transaction of the archive so far.\n"
 		"mprofd_http_read_seconds_max %.6f\n",
-		(double)c->longest_read / 1e9);
+		(double)reader_longest(s->reader) / 1e9);
 }
 
 /* What another daemon says, without an end mark. */
@@ -147,7 +149,7 @@ enum outcome get_metrics(struct exchange *x)
 {
 	CLEANUP(freep) char *text = NULL;
 	struct reader_totals totals;
-	struct server_counts counts = server_counts(x->server);
+	struct http_counts counts = http_counts(x->http);
 	size_t bytes = 0;
 	FILE *out;
 	int rc;
@@ -165,7 +167,7 @@ enum outcome get_metrics(struct exchange *x)
 	out = open_memstream(&text, &bytes);
 	if (!out)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	put_own(out, &counts);
+	put_own(out, &counts, exchange_services(x));
 	rc = reader_totals(exchange_reader(x), &totals);
 	put(out, "mprofd_archive_readable", "gauge", "Whether the archive can be read.", rc == 0);
 	if (rc == 0)

@@ -1,27 +1,10 @@
-/* The table of routes: which path and method goes to which handler. */
+/* The table of routes, and its handlers. */
 #ifndef SERVE_ROUTES_H
 #define SERVE_ROUTES_H
 
-#include <stdio.h>
+#include "route.h"
 
-#include "exchange.h"
-
-typedef enum outcome handler(struct exchange *x);
-
-struct route {
-	const char *path;    /* as in the OpenAPI document; one {parameter} at most */
-	const char *queries; /* the query parameters it takes, each between blanks: " run stream " */
-	handler *handlers[VERBS];
-};
-
-/* The route that the segments of R match; *PARAMETER points into R.  NULL: there is none. */
-const struct route *route_find(const struct request *r, const char **parameter);
-/* The first query parameter that ROUTE does not take or that comes twice, or NULL. */
-const char *route_foreign_query(const struct route *route, const struct request *r);
-/* What a 405 says in Allow; TEXT has 64 bytes. */
-void route_allow(const struct route *route, char *text);
-/* "GET /path" a line, for the comparison with the OpenAPI document. */
-void routes_print(FILE *out);
+extern const struct routes api_routes;
 
 /* domains.c */
 handler get_domains, get_domain;

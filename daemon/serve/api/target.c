@@ -54,14 +54,14 @@ int target_find(struct exchange *x, int64_t *run)
 		rc = reader_run_by_uuid(r, uuid, run);
 	if (rc == ARCHIVE_E_ABSENT && !forced)
 		rc = reader_run_by_name(r, text, run);
-	if (rc == ARCHIVE_E_ABSENT && number_parse(text + (forced ? 6 : 0), 65535, &domid))
+	if (rc == ARCHIVE_E_ABSENT && quantity_whole(text + (forced ? 6 : 0), 65535, &domid))
 		rc = reader_run_by_domid(r, (int64_t)domid, run);
 	return rc;
 }
 
 bool target_run(struct exchange *x, int64_t *run)
 {
-	const char *limit = exchange_source_sentence(x);
+	const char *limit = exchange_services(x)->source_sentence;
 	int rc = target_find(x, run);
 
 	if (rc == ARCHIVE_E_ABSENT)
@@ -209,7 +209,7 @@ bool target_capture_id(struct exchange *x, int64_t *id)
 {
 	uint64_t value;
 
-	if (!number_parse(x->parameter, INT64_MAX, &value) || value == 0) {
+	if (!quantity_whole(x->parameter, INT64_MAX, &value) || value == 0) {
 		exchange_problem(x, MHD_HTTP_NOT_FOUND,
 				 "A capture's id is a number, and %.200s is none; /v1/captures lists them.",
 				 x->parameter);

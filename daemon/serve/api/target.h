@@ -4,6 +4,7 @@
 
 #include "exchange.h"
 #include "kept.h"
+#include "selection.h"
 
 #define TARGET_STREAMS_MAX 1024u
 

@@ -33,4 +33,11 @@ json_t *json_memtrace(const struct memtrace *t);
 /* A capture with its streams. */
 int json_capture(struct reader *r, int64_t id, json_t **capture);
 
+/* Return the schema Domain of G, without its streams.  NULL: no memory. */
+json_t *json_guest(const struct reader_guest *g);
+/* Add the streams of the latest run of GUEST, and when the newest of them was last seen.  Return what the reader returns. */
+int json_guest_fill(struct reader *r, json_t *guest);
+/* Return in *GUEST the guest of RUN, its latest run, with its streams.  Return what the reader returns. */
+int json_guest_of_run(struct reader *r, int64_t run, json_t **guest);
+
 #endif

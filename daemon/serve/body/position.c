@@ -6,35 +6,7 @@
 #include <mprof/ring.h>
 
 #include "position.h"
-
-/* Digits at *P up to the first other byte, without leading zeros. */
-static bool digits(const char **p, uint64_t max, uint64_t *value)
-{
-	const char *from = *p;
-	uint64_t v = 0;
-
-	for (; **p >= '0' && **p <= '9'; (*p)++) {
-		unsigned digit = (unsigned)(**p - '0');
-
-		if (v > (max - digit) / 10 || (*p > from && *from == '0'))
-			return false;
-		v = v * 10 + digit;
-		if (v > max)
-			return false;
-	}
-	*value = v;
-	return *p > from;
-}
-
-bool number_parse(const char *text, uint64_t max, uint64_t *value)
-{
-	uint64_t v;
-
-	if (max < 9 || !digits(&text, max, &v) || *text)
-		return false;
-	*value = v;
-	return true;
-}
+#include "quantity.h"
 
 bool position_parse(struct position *p, const char *text)
 {
@@ -42,7 +14,7 @@ bool position_parse(struct position *p, const char *text)
 	uint64_t v[4];
 
 	for (size_t i = 0; i < 4; i++) {
-		if (!digits(&text, max[i], &v[i]) || *text != (i < 3 ? '.' : '\0'))
+		if (!quantity_digits(&text, max[i], &v[i]) || *text != (i < 3 ? '.' : '\0'))
 			return false;
 		text++;
 	}

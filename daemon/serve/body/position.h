@@ -19,7 +19,4 @@ bool position_parse(struct position *p, const char *text);
 /* TEXT has POSITION_TEXT bytes. */
 void position_format(const struct position *p, char *text);
 
-/* A decimal number and nothing else, at most MAX. */
-bool number_parse(const char *text, uint64_t max, uint64_t *value);
-
 #endif

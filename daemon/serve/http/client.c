@@ -15,9 +15,8 @@
 
 #include "client.h"
 #include "clock.h"
+#include "http-state.h"
 #include "log.h"
-#include "problem.h"
-#include "server-state.h"
 
 #define ACCEPT_MOST 64u /* connections before others have their turn */
 
@@ -58,15 +57,15 @@ void client_end(struct client *c)
 /* Return when C is to be ended, CLOCK_MONOTONIC ns. */
 static uint64_t deadline(const struct client *c)
 {
-	const struct server *s = c->listener->server;
+	const struct http_options *o = &c->listener->http->options;
 
 	switch (c->phase) {
 	case CLIENT_HEADER:
-		return c->since + s->header_timeout_ns;
+		return c->since + o->header_timeout_ns;
 	case CLIENT_IDLE:
-		return c->since + s->idle_timeout_ns;
+		return c->since + o->idle_timeout_ns;
 	case CLIENT_BODY:
-		return c->since + s->body_timeout_ns;
+		return c->since + o->body_timeout_ns;
 	default: /* libmicrohttpd sees whether anything of the answer was taken */
 		return UINT64_MAX;
 	}
@@ -98,7 +97,7 @@ static struct client *client_started(struct listener *l)
 	l->clients = c;
 	l->n_clients++;
 	/* Where it cannot be watched, the deadlines still hold. */
-	if (sd_event_add_io(l->server->event, &c->hangup, c->fd, EPOLLRDHUP | EPOLLET, on_hangup, c) < 0)
+	if (sd_event_add_io(l->http->event, &c->hangup, c->fd, EPOLLRDHUP | EPOLLET, on_hangup, c) < 0)
 		c->hangup = NULL;
 	client_begin(c, CLIENT_HEADER);
 	return c;
@@ -115,7 +114,7 @@ static void client_closed(struct listener *l, struct client *c)
 	l->n_clients--;
 	l->finished -= c->finished;
 	/* libmicrohttpd may have seen that nothing moves before the next tick. */
-	l->server->counts.timed_out += !c->ended && clock_mono() >= deadline(c);
+	l->http->counts.timed_out += !c->ended && clock_mono() >= deadline(c);
 	sd_event_source_disable_unref(c->hangup);
 	free(c);
 	accept_again(l);
@@ -157,7 +156,7 @@ static struct client *longest_waiting(const struct listener *l, const struct pee
 /* Close C for another client, at once. */
 static void evict(struct listener *l, struct client *c)
 {
-	l->server->counts.evicted++;
+	l->http->counts.evicted++;
 	client_end(c);
 	MHD_run(l->daemon);
 }
@@ -172,7 +171,7 @@ static void refuse(struct listener *l, int fd)
 	int len;
 
 	json_decref(json);
-	l->server->counts.turned_away++;
+	l->http->counts.turned_away++;
 	len = snprintf(text, sizeof(text),
 		       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " PROBLEM_TYPE
 		       "\r\nContent-Length: %zu\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
@@ -204,21 +203,21 @@ static void client_add(struct listener *l, int fd, struct peer peer, const struc
 /* Find a place for FD, if need be that of a client that waits for its header. */
 static void client_place(struct listener *l, int fd, const struct sockaddr_storage *address, socklen_t bytes)
 {
-	const struct server *s = l->server;
+	const struct http_options *o = &l->http->options;
 	struct peer peer = peer_of(fd, address);
 	struct client *longest;
 	size_t n;
 
 	longest_waiting(l, &peer, &n);
-	if (n >= s->peer_connections || l->n_clients >= s->connections)
+	if (n >= o->peer_connections || l->n_clients >= o->connections)
 		MHD_run(l->daemon); /* a header may be there that was not read yet */
 	longest = longest_waiting(l, &peer, &n);
-	if (n < s->peer_connections)
-		longest = l->n_clients < s->connections ? NULL : longest_waiting(l, NULL, &n);
+	if (n < o->peer_connections)
+		longest = l->n_clients < o->connections ? NULL : longest_waiting(l, NULL, &n);
 	if (longest)
 		evict(l, longest);
 	longest_waiting(l, &peer, &n);
-	if (n >= s->peer_connections || l->n_clients >= s->connections)
+	if (n >= o->peer_connections || l->n_clients >= o->connections)
 		refuse(l, fd);
 	else
 		client_add(l, fd, peer, address, bytes);
@@ -232,7 +231,7 @@ static bool accept_one(struct listener *l)
 	size_t n;
 	int fd;
 
-	if (l->n_clients >= l->server->connections && !longest_waiting(l, NULL, &n)) {
+	if (l->n_clients >= l->http->options.connections && !longest_waiting(l, NULL, &n)) {
 		accept_pause(l);
 		return false;
 	}
@@ -260,7 +259,7 @@ void clients_tick(struct listener *l, uint64_t now)
 	for (struct client *c = l->clients; c; c = c->next) {
 		if (c->ended || now < deadline(c))
 			continue;
-		l->server->counts.timed_out++;
+		l->http->counts.timed_out++;
 		client_end(c);
 	}
 	accept_again(l);

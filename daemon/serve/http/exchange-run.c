@@ -3,41 +3,28 @@
 #include <strings.h>
 
 #include "client.h"
-#include "events.h"
-#include "live.h"
-#include "routes.h"
-#include "server-state.h"
+#include "http-state.h"
 
 #define DISCARD_MOST (1u << 20) /* of an upload that is too long */
 
-struct reader *exchange_reader(struct exchange *x)
+const struct services *exchange_services(const struct exchange *x)
 {
-	return x->server->reader;
+	return x->http->services;
 }
 
-struct memtraces_reader *exchange_memtraces(struct exchange *x)
+struct reader *exchange_reader(const struct exchange *x)
 {
-	return x->server->memtraces;
+	return x->http->services->reader;
 }
 
-bool exchange_sink_gone(const struct exchange *x)
+struct memtraces_reader *exchange_memtraces(const struct exchange *x)
 {
-	return x->server->sink_wanted && !notice_connected(x->server->sink);
+	return x->http->services->memtraces;
 }
 
-const char *exchange_source_sentence(const struct exchange *x)
+struct scratch *exchange_scratch(const struct exchange *x)
 {
-	return x->server->source_sentence;
-}
-
-struct scratch *exchange_scratch(struct exchange *x)
-{
-	return &x->server->scratch;
-}
-
-struct watch *exchange_watch(struct exchange *x)
-{
-	return x->server->watch;
+	return x->http->services->scratch;
 }
 
 void *exchange_begin(void *context, const char *target, struct MHD_Connection *connection)
@@ -47,19 +34,19 @@ void *exchange_begin(void *context, const char *target, struct MHD_Connection *c
 
 	if (!x)
 		return NULL;
-	x->server = l->server;
+	x->http = l->http;
 	x->connection = connection;
 	x->client = client_of(connection);
 	x->client->exchange = x;
 	x->hold = -1;
-	x->gone = l->server->stopping;
+	x->gone = l->http->stopping;
 	x->tcp = l->tcp;
 	x->parsed = request_parse(&x->request, target);
-	x->next = l->server->exchanges;
+	x->next = l->http->exchanges;
 	if (x->next)
 		x->next->previous = x;
-	l->server->exchanges = x;
-	l->server->counts.requests++;
+	l->http->exchanges = x;
+	l->http->counts.requests++;
 	return x;
 }
 
@@ -72,20 +59,18 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 	(void)connection;
 	if (!x)
 		return;
-	x->server->counts.timed_out += code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED;
+	x->http->counts.timed_out += code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED;
 	x->client->exchange = NULL;
 	client_begin(x->client, CLIENT_IDLE);
 	*con_cls = NULL;
 	if (x->previous)
 		x->previous->next = x->next;
 	else
-		x->server->exchanges = x->next;
+		x->http->exchanges = x->next;
 	if (x->next)
 		x->next->previous = x->previous;
-	if (x->live)
-		live_orphan(x->live);
-	if (x->events)
-		events_orphan(x->events);
+	if (x->back)
+		*x->back = NULL;
 	if (x->work)
 		x->work_free(x->work);
 	sd_event_source_disable_unref(x->late);
@@ -104,10 +89,10 @@ static bool admit(struct exchange *x, bool unsafe)
 
 	if (!x->tcp)
 		return true;
-	if (!request_host_ok(host, x->server->host)) {
+	if (!request_host_ok(host, x->http->host)) {
 		exchange_problem(x, MHD_HTTP_MISDIRECTED_REQUEST,
 				 "The Host header does not name this host; use localhost, 127.0.0.1, [::1] or %s.",
-				 x->server->host);
+				 x->http->host);
 		return false;
 	}
 	if (unsafe && ((origin && !request_origin_ok(origin, host)) ||
@@ -145,7 +130,7 @@ static bool route(struct exchange *x, const char *method)
 	}
 	if (!admit(x, strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
 		return false;
-	x->route = route_find(&x->request, &x->parameter);
+	x->route = route_find(x->http->routes, &x->request, &x->parameter);
 	if (!x->route) {
 		exchange_problem(x, MHD_HTTP_NOT_FOUND, "There is nothing here; /v1/openapi.yaml says what there is.");
 		return false;
@@ -173,7 +158,7 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 	if (x->gone)
 		return MHD_NO;
 	if (x->route || route(x, method)) {
-		rc = reader_ready(x->server->reader);
+		rc = reader_ready(exchange_reader(x));
 		(void)rc; /* opens again what was replaced; who reads learns the rest */
 		outcome = x->route->handlers[x->verb](x);
 	}

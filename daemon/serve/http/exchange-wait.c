@@ -6,8 +6,8 @@
  */
 #include "client.h"
 #include "clock.h"
-#include "live.h"
-#include "server-state.h"
+#include "http-state.h"
+#include "notice.h"
 
 #define HOLD_USEC     5000000u
 #define HOLD_TRIES_NS 250000000u
@@ -15,7 +15,7 @@
 void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
 		  uint64_t patience)
 {
-	x->answer = (struct answer){.tag = notice_tag(x->server->notice)};
+	x->answer = (struct answer){.tag = notice_tag(exchange_services(x)->collector)};
 	x->answer.deadline = clock_mono() + patience;
 	message_begin(w, text, size, verb, x->answer.tag);
 }
@@ -23,14 +23,14 @@ void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size
 void exchange_ask_sink(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
 		       uint64_t patience)
 {
-	x->answer = (struct answer){.tag = notice_tag(x->server->sink), .sink = true};
+	x->answer = (struct answer){.tag = notice_tag(exchange_services(x)->sink), .sink = true};
 	x->answer.deadline = clock_mono() + patience;
 	message_begin(w, text, size, verb, x->answer.tag);
 }
 
 bool exchange_send(struct exchange *x, const struct message_writer *w)
 {
-	return notice_send(x->answer.sink ? x->server->sink : x->server->notice, w);
+	return notice_send(x->answer.sink ? exchange_services(x)->sink : exchange_services(x)->collector, w);
 }
 
 bool exchange_unfollowed(const struct exchange *x)
@@ -72,8 +72,8 @@ bool exchange_hold(struct exchange *x)
 	if (reader_hold(exchange_reader(x), &x->hold) == ARCHIVE_E_BUSY && now - x->hold_tried < HOLD_TRIES_NS)
 		return false;
 	/* Deletion goes on as fast as guests write; a client that is faster than that needs a start and no more. */
-	if (x->hold >= 0 && sd_event_add_time_relative(x->server->event, &x->letting, CLOCK_MONOTONIC, HOLD_USEC,
-						       100000, on_let_go, x) < 0)
+	if (x->hold >= 0 && sd_event_add_time_relative(x->http->event, &x->letting, CLOCK_MONOTONIC, HOLD_USEC, 100000,
+						       on_let_go, x) < 0)
 		closep(&x->hold);
 	return true;
 }
@@ -81,7 +81,7 @@ bool exchange_hold(struct exchange *x)
 void exchange_suspend(struct exchange *x, enum wait wait)
 {
 	/* Nothing waits for the collector without an end: where there is no timer, the answer counts as late at once. */
-	if (wait == WAIT_ANSWER && sd_event_add_time(x->server->event, &x->late, CLOCK_MONOTONIC,
+	if (wait == WAIT_ANSWER && sd_event_add_time(x->http->event, &x->late, CLOCK_MONOTONIC,
 						     x->answer.deadline / 1000, 10000, on_late, x) < 0) {
 		x->late = NULL;
 		wait = WAIT_AGAIN;
@@ -89,7 +89,7 @@ void exchange_suspend(struct exchange *x, enum wait wait)
 	x->wait = wait;
 	MHD_suspend_connection(x->connection);
 	if (wait == WAIT_AGAIN)
-		sd_event_source_set_enabled(x->server->again, SD_EVENT_ONESHOT);
+		sd_event_source_set_enabled(x->http->again, SD_EVENT_ONESHOT);
 }
 
 void exchange_resume(struct exchange *x)
@@ -100,18 +100,4 @@ void exchange_resume(struct exchange *x)
 	x->late = sd_event_source_disable_unref(x->late);
 	MHD_resume_connection(x->connection);
 	x->client->listener->resumed = true;
-}
-
-void exchange_follow(struct exchange *x)
-{
-	struct message_writer w;
-	uint32_t stream;
-	char text[128];
-	int64_t run;
-
-	live_stream(x->live, &run, &stream);
-	message_begin(&w, text, sizeof(text), "follow", notice_tag(x->server->notice));
-	message_add_number(&w, "run", (uint64_t)run);
-	message_add_number(&w, "stream", stream);
-	notice_send(x->server->notice, &w);
 }

@@ -15,17 +15,17 @@
 #include "message.h"
 #include "reader.h"
 #include "request.h"
-#include "selection.h"
+#include "services.h"
 
 #define EXCHANGE_UPLOAD_MAX 65536u
+#define EXCHANGE_NOTE_MOST  4096u	/* bytes of a note */
 #define EXCHANGE_STEP_NS    10000000ull /* a handler yields to other clients after so long */
 #define EXCHANGE_BLOCK	    65536u	/* of a body that is handed over at a time */
 
 struct client;
-struct server;
+struct http;
 struct live;
 struct events;
-struct watch;
 struct route;
 
 enum verb { VERB_GET, VERB_POST, VERB_PATCH, VERB_DELETE, VERBS };
@@ -52,8 +52,8 @@ struct answer {
 };
 
 struct exchange {
-	struct server *server;
-	struct exchange *previous, *next; /* server's exchanges */
+	struct http *http;
+	struct exchange *previous, *next; /* of HTTP's exchanges */
 	struct MHD_Connection *connection;
 	struct client *client;
 	bool tcp;
@@ -73,21 +73,19 @@ struct exchange {
 	uint64_t hold_tried;	  /* ... and since when it was tried, CLOCK_MONOTONIC ns */
 	sd_event_source *letting; /* when it lets go */
 	struct answer answer;
-	struct live *live;     /* the body that follows; NULL = none */
-	struct events *events; /* the same */
+	struct live *live;     /* the live body; NULL = none */
+	struct events *events; /* the body of events; NULL = none */
+	struct exchange *
+		*back; /* that body's pointer to this exchange, which is cleared when the exchange ends first */
 	void *work;
 	void (*work_free)(void *work);
 };
 
-/* What every exchange may use; owned by the server. */
-struct reader *exchange_reader(struct exchange *x);
-struct memtraces_reader *exchange_memtraces(struct exchange *x);
-/* Is the sink configured, and not there? */
-bool exchange_sink_gone(const struct exchange *x);
-/* Return the collector's sentence on why guests may not be found; "" = nothing is wrong.  Borrowed. */
-const char *exchange_source_sentence(const struct exchange *x);
-struct scratch *exchange_scratch(struct exchange *x);
-struct watch *exchange_watch(struct exchange *x);
+/* The services that handlers work with, and the three that most of them need. */
+const struct services *exchange_services(const struct exchange *x);
+struct reader *exchange_reader(const struct exchange *x);
+struct memtraces_reader *exchange_memtraces(const struct exchange *x);
+struct scratch *exchange_scratch(const struct exchange *x);
 
 /*
  * Hold back what deletes packets, for the first seconds of a body, before its packets are chosen.  False: something is being deleted at this moment;
@@ -128,8 +126,6 @@ bool exchange_send(struct exchange *x, const struct message_writer *w);
 enum outcome exchange_no_collector(struct exchange *x);
 /* The collector was asked for a change and left, or took too long. */
 enum outcome exchange_unanswered(struct exchange *x);
-/* Ask that the stream which X reads live be flushed sooner, for the next five seconds. */
-void exchange_follow(struct exchange *x);
 /* The problem that the collector answered. */
 enum outcome exchange_refused(struct exchange *x);
 
@@ -144,5 +140,13 @@ void exchange_resume(struct exchange *x);
 /* Query numbers: absent is DEFAULT_.  False: it was answered 400. */
 bool exchange_number(struct exchange *x, const char *key, uint64_t least, uint64_t most, uint64_t default_,
 		     uint64_t *value);
+
+/*
+ * Parse the upload as an object (an empty one if nothing came) with no members but those in ALLOWED, which ends with NULL.  False: it was
+ * answered; *OBJECT is the caller's in any case.
+ */
+bool exchange_upload(struct exchange *x, const char *const *allowed, json_t **object);
+/* Return the member note of OBJECT in *NOTE, borrowed; NULL if there is none.  False: it was answered. */
+bool exchange_upload_note(struct exchange *x, json_t *object, const char **note);
 
 #endif

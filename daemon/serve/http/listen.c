@@ -15,7 +15,7 @@
 
 #include "cleanup.h"
 #include "listen.h"
-#include "position.h"
+#include "quantity.h"
 
 #define FOREIGN                                                                                                 \
 	"%s is refused: until there is access control, mprofd-http listens on Unix sockets (unix:PATH) and on " \
@@ -91,7 +91,7 @@ static bool parse_address(const char *text, union address *a)
 	size_t n;
 
 	memset(a, 0, sizeof(*a));
-	if (!colon || (size_t)(colon - text) >= sizeof(host) || !number_parse(colon + 1, 65535, &port))
+	if (!colon || (size_t)(colon - text) >= sizeof(host) || !quantity_whole(colon + 1, 65535, &port))
 		return false;
 	n = (size_t)(colon - text);
 	memcpy(host, text, n);

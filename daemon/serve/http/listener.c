@@ -15,9 +15,9 @@
 
 #include "client.h"
 #include "clock.h"
+#include "http-state.h"
 #include "listen.h"
 #include "log.h"
-#include "server-state.h"
 
 #define CONNECTION_BYTES (48u << 10) /* MHD's memory for one: headers in, headers out */
 #define TURNS_MOST	 64u	     /* of libmicrohttpd, before others have theirs */
@@ -86,22 +86,22 @@ void listener_schedule(struct listener *l)
 
 static struct MHD_Daemon *daemon_start(struct listener *l)
 {
-	const struct server *s = l->server;
+	const struct http_options *o = &l->http->options;
 	/* A second more than clients_tick gives a client that asks nothing. */
-	unsigned idle_s = (unsigned)((s->idle_timeout_ns + NS_PER_S - 1) / NS_PER_S) + 1;
+	unsigned idle_s = (unsigned)((o->idle_timeout_ns + NS_PER_S - 1) / NS_PER_S) + 1;
 
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
 				0, NULL, NULL, exchange_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
 				MHD_OPTION_URI_LOG_CALLBACK, exchange_begin, l, MHD_OPTION_NOTIFY_COMPLETED,
 				exchange_completed, l, MHD_OPTION_NOTIFY_CONNECTION, client_notify, l,
-				MHD_OPTION_CONNECTION_LIMIT, s->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				MHD_OPTION_CONNECTION_LIMIT, o->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 				(size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_END);
 }
 
 static int listener_watch(struct listener *l)
 {
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	sd_event *event = l->server->event;
+	sd_event *event = l->http->event;
 	int rc = info ? sd_event_add_io(event, &l->io, info->epoll_fd, EPOLLIN, on_io, l) : -ENOTSUP;
 
 	if (rc >= 0)
@@ -111,12 +111,12 @@ static int listener_watch(struct listener *l)
 	return rc < 0 ? rc : 0;
 }
 
-static int listener_start(struct server *s, struct listen_socket *socket)
+static int listener_start(struct http *h, struct listen_socket *socket)
 {
-	struct listener *l = &s->listeners[s->n_listeners];
+	struct listener *l = &h->listeners[h->n_listeners];
 	int flags, rc;
 
-	*l = (struct listener){.server = s, .tcp = socket->tcp, .fd = socket->fd};
+	*l = (struct listener){.http = h, .tcp = socket->tcp, .fd = socket->fd};
 	l->path = TAKE_PTR(socket->path);
 	memcpy(l->where, socket->where, sizeof(l->where));
 	/* A socket of systemd's may block, and a connection that leaves before it is accepted would then stop the server. */
@@ -127,44 +127,44 @@ static int listener_start(struct server *s, struct listen_socket *socket)
 		freep(&l->path);
 		return -ENOMEM;
 	}
-	s->n_listeners++;
+	h->n_listeners++;
 	rc = listener_watch(l);
 	if (rc == 0)
 		log_info("listening on %s", l->where);
 	return rc;
 }
 
-static int listener_add(struct server *s, struct listen_socket *socket, char *sentence, size_t size)
+static int listener_add(struct http *h, struct listen_socket *socket, char *sentence, size_t size)
 {
-	int rc = listener_start(s, socket);
+	int rc = listener_start(h, socket);
 
 	if (rc < 0)
 		snprintf(sentence, size, "cannot serve %s: %s", socket->where, strerror(-rc));
 	return rc;
 }
 
-static bool has_room(const struct server *s, char *sentence, size_t size)
+static bool has_room(const struct http *h, char *sentence, size_t size)
 {
-	if (s->n_listeners < LISTENERS_MAX)
+	if (h->n_listeners < LISTENERS_MAX)
 		return true;
 	snprintf(sentence, size, "there can be at most %u listeners", LISTENERS_MAX);
 	return false;
 }
 
-int server_listen(struct server *s, const char *text, char *sentence, size_t size)
+int http_listen(struct http *h, const char *text, char *sentence, size_t size)
 {
 	struct listen_socket socket;
-	int rc = has_room(s, sentence, size) ? listen_open(&socket, text, sentence, size) : -E2BIG;
+	int rc = has_room(h, sentence, size) ? listen_open(&socket, text, sentence, size) : -E2BIG;
 
-	return rc < 0 ? rc : listener_add(s, &socket, sentence, size);
+	return rc < 0 ? rc : listener_add(h, &socket, sentence, size);
 }
 
-int server_adopt(struct server *s, int fd, char *sentence, size_t size)
+int http_adopt(struct http *h, int fd, char *sentence, size_t size)
 {
 	struct listen_socket socket;
-	int rc = has_room(s, sentence, size) ? listen_adopt(&socket, fd, sentence, size) : -E2BIG;
+	int rc = has_room(h, sentence, size) ? listen_adopt(&socket, fd, sentence, size) : -E2BIG;
 
-	return rc < 0 ? rc : listener_add(s, &socket, sentence, size);
+	return rc < 0 ? rc : listener_add(h, &socket, sentence, size);
 }
 
 void listener_stop(struct listener *l)

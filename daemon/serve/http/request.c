@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "position.h"
+#include "quantity.h"
 #include "request.h"
 
 static int hex(char c)
@@ -232,7 +232,7 @@ static bool range_number(const char **p, uint64_t *value)
 	memcpy(text, *p, n);
 	text[n] = '\0';
 	*p += n;
-	return number_parse(text, UINT64_MAX, value);
+	return quantity_whole(text, UINT64_MAX, value);
 }
 
 enum range_status request_range(const char *value, uint64_t total, uint64_t *first, uint64_t *last)

@@ -1,7 +1,6 @@
 /* What was found, as events: read anew, whole, so that an event says what is so when it is made. */
 #include <errno.h>
 
-#include "guest.h"
 #include "json.h"
 #include "watch-state.h"
 
@@ -20,7 +19,8 @@ static int see_latest(void *context, const struct archive_run *run)
 {
 	struct latest *l = context;
 
-	return guest_latest_run(l->reader, run, &l->run);
+	return run->uuid ? reader_run_by_uuid(l->reader, run->uuid, &l->run)
+			 : reader_run_by_name(l->reader, run->name, &l->run);
 }
 
 static int tell_run(struct watch *w, const struct found *found)
@@ -31,7 +31,7 @@ static int tell_run(struct watch *w, const struct found *found)
 	int rc = reader_run(w->reader, found->id, see_latest, &latest);
 
 	if (rc == 0)
-		rc = guest_of_run(w->reader, latest.run, &guest);
+		rc = json_guest_of_run(w->reader, latest.run, &guest);
 	if (rc == 0)
 		watch_put(w, "domain",
 			  json_pack("{s:s, s:I, s:o}", "change", words[found->news], "run", (json_int_t)found->id,

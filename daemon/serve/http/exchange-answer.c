@@ -1,24 +1,21 @@
 /*
- * Answers.  Whatever goes wrong with one request ends in a problem document for its client; nothing that a client sends ends the program.
+ * Answers, and errors as problem documents (RFC 9457).
+ *
+ * A request that fails ends in a problem document for its client; nothing that a client sends ends the program.  The type of a problem is
+ * about:blank: the status names the kind of error, the detail says what to do.
  */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "exchange.h"
-#include "problem.h"
-#include "server.h"
-
-const char *exchange_header(struct exchange *x, const char *name)
-{
-	return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
-}
+#include "http-state.h"
 
 enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response)
 {
 	if (response) {
-		server_count(x->server, status);
+		x->http->counts.refused += status >= 400 && status < 500;
+		x->http->counts.failed += status >= 500;
 		MHD_add_response_header(response, "X-Content-Type-Options",
 					"nosniff"); /* what guests wrote is never a page */
 		x->answered = MHD_queue_response(x->connection, status, response) == MHD_YES;
@@ -72,6 +69,59 @@ enum outcome exchange_empty(struct exchange *x, unsigned status)
 {
 	return exchange_respond(x, status,
 				MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT));
+}
+
+static const char *problem_title(unsigned status)
+{
+	static const struct {
+		unsigned status;
+		const char *title;
+	} titles[] = {
+		{400, "Bad Request"},
+		{403, "Forbidden"},
+		{404, "Not Found"},
+		{405, "Method Not Allowed"},
+		{409, "Conflict"},
+		{410, "Gone"},
+		{413, "Content Too Large"},
+		{414, "URI Too Long"},
+		{415, "Unsupported Media Type"},
+		{416, "Range Not Satisfiable"},
+		{421, "Misdirected Request"},
+		{500, "Internal Server Error"},
+		{503, "Service Unavailable"},
+	};
+
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		if (titles[i].status == status)
+			return titles[i].title;
+	return "Error";
+}
+
+/* Make DETAIL a string.  Where it is not UTF-8, as when a name in it was cut inside a character, '?' stands for each byte beyond ASCII. */
+static json_t *detail_json(const char *detail)
+{
+	json_t *string = json_string(detail);
+	char ascii[1024];
+	size_t n = 0;
+
+	if (string)
+		return string;
+	for (; n < sizeof(ascii) - 1 && detail[n]; n++)
+		ascii[n] = (unsigned char)detail[n] < 0x80 ? detail[n] : '?';
+	ascii[n] = '\0';
+	return json_string(ascii);
+}
+
+json_t *problem_json(unsigned status, const char *detail, json_t *more)
+{
+	json_t *problem = json_pack("{s:s, s:s, s:i, s:o}", "type", "about:blank", "title", problem_title(status),
+				    "status", (int)status, "detail", detail_json(detail));
+
+	if (problem && more)
+		json_object_update(problem, more);
+	json_decref(more);
+	return problem;
 }
 
 static enum outcome problem_respond(struct exchange *x, unsigned status, const char *detail, json_t *more,
@@ -165,19 +215,4 @@ enum outcome exchange_refused(struct exchange *x)
 	unsigned status = a->status >= 400 && a->status <= 599 ? a->status : MHD_HTTP_SERVICE_UNAVAILABLE;
 
 	return exchange_problem(x, status, "%s", a->text ? a->text : "It was refused without a reason.");
-}
-
-bool exchange_number(struct exchange *x, const char *key, uint64_t least, uint64_t most, uint64_t default_,
-		     uint64_t *value)
-{
-	const char *text = request_query(&x->request, key);
-
-	*value = default_;
-	if (!text)
-		return true;
-	if (number_parse(text, most < 9 ? 9 : most, value) && *value >= least && *value <= most)
-		return true;
-	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter %s is a number from %llu to %llu.", key,
-			 (unsigned long long)least, (unsigned long long)most);
-	return false;
 }

@@ -1,16 +1,13 @@
 /* What the server's files share: its state, and the steps that more than one of them takes. */
-#ifndef SERVE_SERVER_STATE_H
-#define SERVE_SERVER_STATE_H
+#ifndef SERVE_HTTP_STATE_H
+#define SERVE_HTTP_STATE_H
 
-#include "log.h"
-#include "notice.h"
-#include "server.h"
-#include "watch.h"
+#include "http.h"
 
 #define LISTENERS_MAX 16u
 
 struct listener {
-	struct server *server;
+	struct http *http;
 	int fd; /* the listening socket */
 	struct MHD_Daemon *daemon;
 	sd_event_source *io, *again; /* the daemon's descriptor; on while it has more to do at once */
@@ -25,28 +22,18 @@ struct listener {
 	bool resumed; /* MHD must run, and does not say so by its timeout or its descriptor */
 };
 
-struct server {
+struct http {
 	sd_event *event;
-	struct reader *reader;
-	struct scratch scratch;
-	struct notice *notice, *sink;
-	struct memtraces_reader *memtraces;
-	bool sink_wanted;
+	struct http_options options;
+	const struct routes *routes;
+	const struct services *services;
 	bool stopping; /* requests that come now are not answered */
-	struct watch *watch;
-	unsigned connections, peer_connections;
-	uint64_t header_timeout_ns, body_timeout_ns, idle_timeout_ns;
 	char host[256];
 	struct listener listeners[LISTENERS_MAX];
 	size_t n_listeners;
 	struct exchange *exchanges;
-	sd_event_source *again, *tick, *post;
-	uint64_t ticks;
-	char source_sentence[512]; /* of the collector: why guests may not be found; "" = nothing is wrong */
-	char status[128];	   /* what the service manager was told last */
-	struct server_counts counts;
-	uint64_t damage_told; /* CLOCK_MONOTONIC ns: when damage was reported last; 0 = never */
-	struct log_limit damage_log;
+	sd_event_source *again;
+	struct http_counts counts;
 };
 
 /* ---- exchange-run.c: what libmicrohttpd calls for each request; CONTEXT is the listener. ---- */
@@ -56,6 +43,13 @@ enum MHD_Result exchange_request(void *context, struct MHD_Connection *connectio
 				 const char *version, const char *data, size_t *bytes, void **con_cls);
 void exchange_completed(void *context, struct MHD_Connection *connection, void **con_cls,
 			enum MHD_RequestTerminationCode code);
+
+/* ---- exchange-answer.c ---- */
+
+#define PROBLEM_TYPE "application/problem+json"
+
+/* Return the problem document of STATUS and DETAIL, with the members of MORE (stolen, NULL = none).  NULL: no memory. */
+json_t *problem_json(unsigned status, const char *detail, json_t *more);
 
 /* ---- exchange-wait.c ---- */
 

@@ -1,0 +1,70 @@
+/* Read parts of a request: its headers, numbers of its query, and the JSON object that it carries. */
+#include <string.h>
+#include <strings.h>
+
+#include "exchange.h"
+#include "quantity.h"
+
+const char *exchange_header(struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+bool exchange_number(struct exchange *x, const char *key, uint64_t least, uint64_t most, uint64_t default_,
+		     uint64_t *value)
+{
+	const char *text = request_query(&x->request, key);
+
+	*value = default_;
+	if (!text)
+		return true;
+	if (quantity_whole(text, most < 9 ? 9 : most, value) && *value >= least && *value <= most)
+		return true;
+	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter %s is a number from %llu to %llu.", key,
+			 (unsigned long long)least, (unsigned long long)most);
+	return false;
+}
+
+bool exchange_upload(struct exchange *x, const char *const *allowed, json_t **object)
+{
+	const char *type = exchange_header(x, MHD_HTTP_HEADER_CONTENT_TYPE), *key;
+	json_error_t error;
+	json_t *value;
+	size_t i;
+
+	if (x->upload_bytes && type && strncasecmp(type, "application/json", 16) != 0) {
+		exchange_problem(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "The body is application/json.");
+		return false;
+	}
+	*object = x->upload_bytes ? json_loadb(x->upload, x->upload_bytes, JSON_REJECT_DUPLICATES, &error)
+				  : json_object();
+	if (!json_is_object(*object)) {
+		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The body is not a JSON object%s%s.", *object ? "" : ": ",
+				 *object ? "" : error.text);
+		return false;
+	}
+	json_object_foreach(*object, key, value)
+	{
+		for (i = 0; allowed[i] && strcmp(allowed[i], key) != 0; i++)
+			;
+		if (!allowed[i]) {
+			exchange_problem(x, MHD_HTTP_BAD_REQUEST,
+					 "The body has a member %.100s, which is not known here.", key);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool exchange_upload_note(struct exchange *x, json_t *object, const char **note)
+{
+	json_t *member = json_object_get(object, "note");
+
+	*note = json_string_value(member);
+	if (!member ||
+	    (*note && json_string_length(member) <= EXCHANGE_NOTE_MOST && strlen(*note) == json_string_length(member)))
+		return true;
+	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "note is a text of at most %u bytes, without NUL.",
+			 EXCHANGE_NOTE_MOST);
+	return false;
+}

@@ -1,0 +1,78 @@
+/* Match requests against a table of routes. */
+#include <string.h>
+
+#include "route.h"
+
+static const char *const verbs[VERBS] = {"GET", "POST", "PATCH", "DELETE"};
+
+/* Does the path of a route match the segments of R? */
+static bool route_matches(const char *path, const struct request *r, const char **parameter)
+{
+	size_t i = 0, n;
+
+	*parameter = NULL;
+	if (path[1] == '\0')
+		return r->n_segments == 0;
+	for (; *path == '/'; i++) {
+		if (i == r->n_segments)
+			return false;
+		n = strcspn(++path, "/");
+		if (*path == '{' && *r->segments[i])
+			*parameter = r->segments[i];
+		else if (strlen(r->segments[i]) != n || memcmp(path, r->segments[i], n) != 0)
+			return false;
+		path += n;
+	}
+	return i == r->n_segments;
+}
+
+const struct route *route_find(const struct routes *routes, const struct request *r, const char **parameter)
+{
+	for (size_t i = 0; i < routes->n; i++)
+		if (route_matches(routes->list[i].path, r, parameter))
+			return &routes->list[i];
+	*parameter = NULL;
+	return NULL;
+}
+
+static bool route_takes(const struct route *route, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *p = route->queries; (p = strchr(p, ' ')); p++)
+		if (n && strncmp(p + 1, key, n) == 0 && p[1 + n] == ' ')
+			return true;
+	return false;
+}
+
+const char *route_foreign_query(const struct route *route, const struct request *r)
+{
+	for (size_t i = 0; i < r->n_queries; i++) {
+		if (!route_takes(route, r->queries[i].key))
+			return r->queries[i].key;
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(r->queries[i].key, r->queries[k].key) == 0)
+				return r->queries[i].key;
+	}
+	return NULL;
+}
+
+void route_allow(const struct route *route, char *text)
+{
+	text[0] = '\0';
+	for (size_t v = 0; v < VERBS; v++) {
+		if (!route->handlers[v])
+			continue;
+		if (text[0])
+			strcat(text, ", ");
+		strcat(text, v == VERB_GET ? "GET, HEAD" : verbs[v]);
+	}
+}
+
+void routes_print(const struct routes *routes, FILE *out)
+{
+	for (size_t i = 0; i < routes->n; i++)
+		for (size_t v = 0; v < VERBS; v++)
+			if (routes->list[i].handlers[v])
+				fprintf(out, "%s %s\n", verbs[v], routes->list[i].path);
+}
