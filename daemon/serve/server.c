@@ -10,9 +10,9 @@
 #include "log.h"
 #include "memtraces-reader.h"
 #include "notice.h"
+#include "packet.h"
 #include "reader.h"
 #include "routes.h"
-#include "selection.h"
 #include "server.h"
 #include "watch.h"
 

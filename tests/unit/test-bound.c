@@ -1,7 +1,7 @@
 /* The tail of a capture, of which the last event was torn: how late an event can be. */
 #include "archive-fixture.h"
 #include "clock.h"
-#include "selection.h"
+#include "packet-walk.h"
 
 #define STREAM	 5
 #define EVENT	 17u

@@ -329,8 +329,8 @@ static void test_rows_that_went(void)
 			want = mode == 2 ? last - first + 1 : plan.total;
 			CHECK_EQ_UINT(plan.total, 6 * bytes);
 			if (mode == 2) {
-				plan_locate(&plan);
-				while (CHECK_EQ_INT(plan_locate_step(&plan, first, last, UINT64_MAX), 0) && !plan.done)
+				plan_range(&plan, first, last);
+				while (CHECK_EQ_INT(plan_step(&plan, UINT64_MAX), 0) && !plan.done)
 					;
 			}
 			fixture_number(&s.f, "DELETE FROM chunks WHERE sequence = %d", gone);

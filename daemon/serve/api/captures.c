@@ -6,8 +6,8 @@
 
 #include "json.h"
 #include "quantity.h"
+#include "resource.h"
 #include "routes.h"
-#include "target.h"
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
@@ -58,7 +58,7 @@ enum outcome get_domain_captures(struct exchange *x)
 {
 	int64_t run;
 
-	return target_run(x, &run) ? list_captures(x, run) : OUTCOME_DONE;
+	return resource_run(x, &run) ? list_captures(x, run) : OUTCOME_DONE;
 }
 
 /* The id in the path, of a capture that there is. */
@@ -136,7 +136,7 @@ enum outcome post_capture(struct exchange *x)
 
 	if (x->answer.tag)
 		return answer_capture(x, true);
-	if (!exchange_upload(x, members, &object) || !exchange_upload_note(x, object, &note) || !target_run(x, &run))
+	if (!exchange_upload(x, members, &object) || !exchange_upload_note(x, object, &note) || !resource_run(x, &run))
 		return OUTCOME_DONE;
 	kind = json_object_get(object, "kind") ? json_string_value(json_object_get(object, "kind")) : "manual";
 	if (!kind || (strcmp(kind, "manual") != 0 && strcmp(kind, "trigger") != 0))

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "json.h"
+#include "resource.h"
 #include "routes.h"
-#include "target.h"
 
 /* The collector keeps 64 KiB of XenStore and 16 KiB of console, which escapes can make four times as long and JSON twice that. */
 #define CONTEXT_MOST   (1u << 20)
@@ -158,7 +158,7 @@ enum outcome get_capture_context(struct exchange *x)
 	int64_t id;
 	int rc;
 
-	if (!target_capture_id(x, &id))
+	if (!resource_capture_id(x, &id))
 		return OUTCOME_DONE;
 	rc = answer ? read_all(exchange_reader(x), id, answer, &stored, &when) : -ENOMEM;
 	if (rc != 0)

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "json.h"
+#include "resource.h"
 #include "routes.h"
-#include "target.h"
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
@@ -122,7 +122,7 @@ enum outcome get_domain(struct exchange *x)
 	int rc;
 
 	if (!exchange_number(x, "limit", 1, LIMIT_MOST, LIMIT_DEFAULT, &limit) ||
-	    !exchange_number(x, "cursor", 1, INT64_MAX, INT64_MAX, &before) || !target_run(x, &run))
+	    !exchange_number(x, "cursor", 1, INT64_MAX, INT64_MAX, &before) || !resource_run(x, &run))
 		return OUTCOME_DONE;
 	rc = json_guest_of_run(r, run, &guest);
 	if (rc == 0)

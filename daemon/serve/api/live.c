@@ -18,8 +18,8 @@
 #include "emit.h"
 #include "live.h"
 #include "notice.h"
+#include "resource.h"
 #include "routes.h"
-#include "target.h"
 
 #define HEADER MPROF_PACKET_HEADER_BYTES
 #define REACH  (256u << 10) /* bytes of chunks that are joined into one packet, while catching up */
@@ -337,7 +337,7 @@ static int after_ok(struct live *l, const struct position *p, bool *ok)
 }
 
 /* Set the cursor behind AFTER. */
-static bool begin_after(struct exchange *x, struct live *l, const struct target_stream *stream,
+static bool begin_after(struct exchange *x, struct live *l, const struct resource_stream *stream,
 			const struct position *after)
 {
 	uint64_t last = l->selection.last;
@@ -345,7 +345,7 @@ static bool begin_after(struct exchange *x, struct live *l, const struct target_
 	int rc;
 
 	if (stream->deletions && (l->selection.empty || after->sequence < l->selection.first)) {
-		target_deleted(x, l->selection.run, stream);
+		resource_deleted(x, l->selection.run, stream);
 		return false;
 	}
 	rc = after_ok(l, after, &ok);
@@ -394,7 +394,7 @@ static enum outcome live_respond(struct exchange *x, struct live *l)
 	return exchange_respond(x, MHD_HTTP_OK, response);
 }
 
-static enum outcome live_begin(struct exchange *x, const struct target *t, const struct target_stream *stream,
+static enum outcome live_begin(struct exchange *x, const struct resource *res, const struct resource_stream *stream,
 			       const struct position *after)
 {
 	struct live *l = calloc(1, sizeof(*l));
@@ -404,10 +404,10 @@ static enum outcome live_begin(struct exchange *x, const struct target *t, const
 	if (!l)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	l->exchange = x;
-	l->ended = t->ended;
+	l->ended = res->ended;
 	l->deletions = stream->deletions;
 	l->selection = (struct selection){
-		.run = t->run, .number = stream->number, .stream = stream->id, .ring_packets = stream->ring_packets};
+		.run = res->run, .number = stream->number, .stream = stream->id, .ring_packets = stream->ring_packets};
 	rc = selection_all(&l->selection, exchange_reader(x));
 	l->sequence = l->selection.first;
 	l->offset = HEADER;
@@ -432,15 +432,15 @@ static enum outcome live_begin(struct exchange *x, const struct target *t, const
 
 enum outcome get_domain_live(struct exchange *x)
 {
-	CLEANUP(target_deinit) struct target t = {0};
-	const struct target_stream *stream;
+	CLEANUP(resource_deinit) struct resource res = {0};
+	const struct resource_stream *stream;
 	struct position store;
 	const struct position *after;
 
-	if (!target_position(x, "after", &store, &after) || !target_domain(x, after, &t) ||
-	    !target_pick(x, &t, after, &stream))
+	if (!resource_position(x, "after", &store, &after) || !resource_domain(x, after, &res) ||
+	    !resource_pick(x, &res, after, &stream))
 		return OUTCOME_DONE;
 	if (!stream)
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "The run has no stream yet; try again.");
-	return live_begin(x, &t, stream, after);
+	return live_begin(x, &res, stream, after);
 }

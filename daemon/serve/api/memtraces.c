@@ -6,8 +6,8 @@
 
 #include "json.h"
 #include "quantity.h"
+#include "resource.h"
 #include "routes.h"
-#include "target.h"
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
@@ -58,7 +58,7 @@ enum outcome get_domain_memtraces(struct exchange *x)
 {
 	int64_t run;
 
-	return target_run(x, &run) ? list(x, run) : OUTCOME_DONE;
+	return resource_run(x, &run) ? list(x, run) : OUTCOME_DONE;
 }
 
 /* The id in the path, of a recording that there is. */
@@ -141,7 +141,7 @@ static bool add_unknown(struct exchange *x, struct message_writer *w, const char
 static bool add_domain(struct exchange *x, struct message_writer *w, const char *address)
 {
 	int64_t run;
-	int rc = target_find(x, &run);
+	int rc = resource_find_run(x, &run);
 
 	if (rc == 0)
 		rc = reader_run(exchange_reader(x), run, add_run, w);

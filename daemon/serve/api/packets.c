@@ -7,8 +7,9 @@
 
 #include "clock.h"
 #include "json.h"
+#include "packet-walk.h"
+#include "resource.h"
 #include "routes.h"
-#include "target.h"
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
@@ -292,20 +293,20 @@ static void gaps_choose(struct listing *l, const struct exchange *x, bool captur
 	l->gaps_to = ends ? l->selection.last : UINT64_MAX;
 }
 
-static enum outcome packets_begin(struct exchange *x, struct target *t)
+static enum outcome packets_begin(struct exchange *x, struct resource *res)
 {
-	const struct target_stream *stream;
+	const struct resource_stream *stream;
 	struct selection selection;
 	uint64_t limit, buckets, cursor;
 	struct listing *l;
 
 	if (!exchange_number(x, "limit", 1, LIMIT_MOST, LIMIT_DEFAULT, &limit) ||
 	    !exchange_number(x, "buckets", 1, BUCKETS_MOST, 0, &buckets) ||
-	    !exchange_number(x, "cursor", 0, INT64_MAX, 0, &cursor) || !target_pick(x, t, NULL, &stream))
+	    !exchange_number(x, "cursor", 0, INT64_MAX, 0, &cursor) || !resource_pick(x, res, NULL, &stream))
 		return OUTCOME_DONE;
 	if (!stream)
 		return exchange_problem(x, MHD_HTTP_NOT_FOUND, "The run has no stream yet.");
-	if (!target_select(x, t, stream, NULL, &selection))
+	if (!resource_select(x, res, stream, NULL, &selection))
 		return OUTCOME_DONE;
 	l = calloc(1, sizeof(*l));
 	if (!l)
@@ -314,7 +315,7 @@ static enum outcome packets_begin(struct exchange *x, struct target *t)
 	x->work_free = listing_free;
 	*l = (struct listing){.selection = selection, .limit = limit, .n_buckets = buckets, .packets = json_array()};
 	l->buckets = buckets ? calloc(buckets, sizeof(*l->buckets)) : NULL;
-	gaps_choose(l, x, t->capture != 0, cursor);
+	gaps_choose(l, x, res->capture != 0, cursor);
 	if (cursor > l->selection.first)
 		l->selection.first = cursor, l->selection.first_offset = MPROF_PACKET_HEADER_BYTES;
 	if (cursor > l->selection.last)
@@ -327,18 +328,18 @@ static enum outcome packets_begin(struct exchange *x, struct target *t)
 
 enum outcome get_domain_packets(struct exchange *x)
 {
-	CLEANUP(target_deinit) struct target t = {0};
+	CLEANUP(resource_deinit) struct resource res = {0};
 
 	if (x->work)
 		return listing_step(x);
-	return target_domain(x, NULL, &t) ? packets_begin(x, &t) : OUTCOME_DONE;
+	return resource_domain(x, NULL, &res) ? packets_begin(x, &res) : OUTCOME_DONE;
 }
 
 enum outcome get_capture_packets(struct exchange *x)
 {
-	CLEANUP(target_deinit) struct target t = {0};
+	CLEANUP(resource_deinit) struct resource res = {0};
 
 	if (x->work)
 		return listing_step(x);
-	return target_capture(x, &t) ? packets_begin(x, &t) : OUTCOME_DONE;
+	return resource_capture(x, &res) ? packets_begin(x, &res) : OUTCOME_DONE;
 }

@@ -12,9 +12,9 @@
 #include "body.h"
 #include "clock.h"
 #include "embedded.h"
+#include "resource.h"
 #include "routes.h"
 #include "tar.h"
-#include "target.h"
 
 void tar_header(char *out, const char *name, uint64_t bytes, uint64_t seconds)
 {
@@ -264,7 +264,7 @@ static enum outcome tar_step(struct exchange *x)
 	return tar_send(x, t);
 }
 
-static enum outcome tar_begin(struct exchange *x, const struct target *target)
+static enum outcome tar_begin(struct exchange *x, const struct resource *res)
 {
 	struct tarball *t = calloc(1, sizeof(*t));
 	struct selection s;
@@ -276,43 +276,43 @@ static enum outcome tar_begin(struct exchange *x, const struct target *target)
 	x->work_free = tarball_free;
 	t->reader = exchange_reader(x);
 	t->scratch = exchange_scratch(x);
-	t->files = calloc(target->n_streams + 1, sizeof(*t->files));
-	rc = t->files ? reader_run(t->reader, target->run, take_name, t) : -ENOMEM;
+	t->files = calloc(res->n_streams + 1, sizeof(*t->files));
+	rc = t->files ? reader_run(t->reader, res->run, take_name, t) : -ENOMEM;
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, "There is no such run any more.");
-	if (target_gone(x, target, NULL))
+	if (resource_gone(x, res, NULL))
 		return OUTCOME_DONE;
-	t->whole = target_complete(target);
-	t->capture = target->capture;
-	for (size_t i = 0; i < target->n_streams; i++) {
-		if (target->capture && (!target->streams[i].range.capture || target->streams[i].kept == KEPT_NONE))
+	t->whole = resource_complete(res);
+	t->capture = res->capture;
+	for (size_t i = 0; i < res->n_streams; i++) {
+		if (res->capture && (!res->streams[i].range.capture || res->streams[i].kept == KEPT_NONE))
 			continue;
-		if (!target_select(x, target, &target->streams[i], NULL, &s))
+		if (!resource_select(x, res, &res->streams[i], NULL, &s))
 			return OUTCOME_DONE;
 		plan_init(&t->files[t->n].plan, t->reader, t->scratch, &s);
-		t->files[t->n++].number = target->streams[i].number;
+		t->files[t->n++].number = res->streams[i].number;
 	}
 	return tar_step(x);
 }
 
 enum outcome get_domain_ctf(struct exchange *x)
 {
-	CLEANUP(target_deinit) struct target t = {0};
+	CLEANUP(resource_deinit) struct resource res = {0};
 
 	if (x->work)
 		return tar_step(x);
 	if (!exchange_hold(x))
 		return OUTCOME_AGAIN;
-	return target_domain(x, NULL, &t) ? tar_begin(x, &t) : OUTCOME_DONE;
+	return resource_domain(x, NULL, &res) ? tar_begin(x, &res) : OUTCOME_DONE;
 }
 
 enum outcome get_capture_ctf(struct exchange *x)
 {
-	CLEANUP(target_deinit) struct target t = {0};
+	CLEANUP(resource_deinit) struct resource res = {0};
 
 	if (x->work)
 		return tar_step(x);
 	if (!exchange_hold(x))
 		return OUTCOME_AGAIN;
-	return target_capture(x, &t) ? tar_begin(x, &t) : OUTCOME_DONE;
+	return resource_capture(x, &res) ? tar_begin(x, &res) : OUTCOME_DONE;
 }

@@ -1,8 +1,8 @@
 /*
  * /…/trace: a CTF body of one run and one stream.
  *
- * The selection is walked twice: first for length, entity tag, cuts and the place of a range (in steps, so that a long one does not hold up
- * other clients), then by the body for its bytes.
+ * The request is resolved (resource.c), its selection is planned for the headers (plan.c), in steps so that a long one does not hold up other
+ * clients, and then the response emits the planned bytes (body.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,17 +13,14 @@
 #include "body.h"
 #include "clock.h"
 #include "log.h"
+#include "resource.h"
 #include "routes.h"
-#include "target.h"
 
 #define CTF_TYPE  "application/x-ctf-stream"
 #define GAPS_MOST 65536u
 
-enum phase { PHASE_PLAN, PHASE_LOCATE };
-
 struct download {
 	struct plan plan;
-	enum phase phase;
 	bool zstd;
 	bool grows;
 	bool part;
@@ -197,24 +194,21 @@ static enum outcome planned(struct exchange *x, struct download *d)
 	if (status == RANGE_UNSATISFIABLE)
 		return send_unsatisfiable(x, d);
 	d->part = status == RANGE_PART;
-	if (!d->part)
+	if (!d->part || d->plan.range_first == d->first)
 		return send_body(x, d);
-	d->phase = PHASE_LOCATE;
-	plan_locate(&d->plan);
+	/* The last bytes were asked for: where they begin shows only now. */
+	plan_range(&d->plan, d->first, d->last);
 	return OUTCOME_AGAIN;
 }
 
 static enum outcome download_step(struct exchange *x, struct download *d)
 {
 	uint64_t until = clock_mono() + EXCHANGE_STEP_NS;
-	int rc = d->phase == PHASE_PLAN ? plan_step(&d->plan, until)
-					: plan_locate_step(&d->plan, d->first, d->last, until);
+	int rc = plan_step(&d->plan, until);
 
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, "");
-	if (!d->plan.done)
-		return OUTCOME_AGAIN;
-	return d->phase == PHASE_PLAN ? planned(x, d) : send_body(x, d);
+	return d->plan.done ? planned(x, d) : OUTCOME_AGAIN;
 }
 
 /* Does a client that asks like this get zstd? */
@@ -227,17 +221,18 @@ static bool wants_zstd(struct exchange *x)
 	return !x->http10;
 }
 
-static enum outcome trace_begin(struct exchange *x, struct target *t, const struct position *first)
+static enum outcome trace_begin(struct exchange *x, struct resource *res, const struct position *first)
 {
-	const struct target_stream *stream;
+	const struct resource_stream *stream;
 	struct selection selection;
+	struct request_range range;
 	struct download *d;
 
-	if (!target_pick(x, t, first, &stream))
+	if (!resource_pick(x, res, first, &stream))
 		return OUTCOME_DONE;
 	if (!stream)
 		return exchange_problem(x, MHD_HTTP_NOT_FOUND, "The run has no stream yet.");
-	if (!target_select(x, t, stream, first, &selection))
+	if (!resource_select(x, res, stream, first, &selection))
 		return OUTCOME_DONE;
 	d = calloc(1, sizeof(*d));
 	if (!d)
@@ -245,16 +240,18 @@ static enum outcome trace_begin(struct exchange *x, struct target *t, const stru
 	x->work = d;
 	x->work_free = free;
 	d->zstd = wants_zstd(x);
-	d->grows = !t->ended && !t->capture && !request_query(&x->request, "end");
-	d->capture = t->capture != 0;
+	d->grows = !res->ended && !res->capture && !request_query(&x->request, "end");
+	d->capture = res->capture != 0;
 	d->whole = stream->kept == KEPT_ALL;
 	plan_init(&d->plan, exchange_reader(x), exchange_scratch(x), &selection);
+	if (request_range_parse(exchange_header(x, MHD_HTTP_HEADER_RANGE), &range) && !range.suffix)
+		plan_range(&d->plan, range.first, range.last);
 	return download_step(x, d);
 }
 
 enum outcome get_domain_trace(struct exchange *x)
 {
-	CLEANUP(target_deinit) struct target t = {0};
+	CLEANUP(resource_deinit) struct resource res = {0};
 	struct position store;
 	const struct position *first;
 
@@ -262,18 +259,18 @@ enum outcome get_domain_trace(struct exchange *x)
 		return download_step(x, x->work);
 	if (!exchange_hold(x))
 		return OUTCOME_AGAIN;
-	if (!target_position(x, "first", &store, &first) || !target_domain(x, first, &t))
+	if (!resource_position(x, "first", &store, &first) || !resource_domain(x, first, &res))
 		return OUTCOME_DONE;
-	return trace_begin(x, &t, first);
+	return trace_begin(x, &res, first);
 }
 
 enum outcome get_capture_trace(struct exchange *x)
 {
-	CLEANUP(target_deinit) struct target t = {0};
+	CLEANUP(resource_deinit) struct resource res = {0};
 
 	if (x->work)
 		return download_step(x, x->work);
 	if (!exchange_hold(x))
 		return OUTCOME_AGAIN;
-	return target_capture(x, &t) ? trace_begin(x, &t, NULL) : OUTCOME_DONE;
+	return resource_capture(x, &res) ? trace_begin(x, &res, NULL) : OUTCOME_DONE;
 }

@@ -1,93 +1,12 @@
 /*
- * Bodies are made twice: once for length, entity tag and cuts, once for their bytes.  Between the two, rows may go.  What was
- * promised is therefore compared with what came out, in bytes and in place, before the last bytes are given away: a body that lost rows
- * never looks complete.
+ * Emit a planned body.
+ *
+ * Rows may be deleted between the plan and the body.  So the body is compared with the plan, in bytes and in place, before its last bytes are
+ * given away: a body that lost rows never looks complete.
  */
 #include <string.h>
 
 #include "body.h"
-#include "clock.h"
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-	return hash ^ hash >> 29;
-}
-
-void plan_init(struct plan *p, struct reader *reader, struct scratch *scratch, const struct selection *selection)
-{
-	*p = (struct plan){.selection = *selection, .hash = 0x6d70726f66, .hash_rows = 0x6d70726f66};
-	packet_walk_init(&p->walk, reader, scratch, &p->selection);
-	p->hash = mix(mix(mix(p->hash, (uint64_t)selection->run), selection->number), selection->raw);
-}
-
-static void plan_add(struct plan *p, const struct packet_view *v)
-{
-	if (v->cut) {
-		if (p->cut_packets == 0)
-			p->first_cut = (struct position){p->selection.run, p->selection.number, v->sequence,
-							 v->room ? v->end : v->begin};
-		p->cut_packets++;
-		p->cut_bytes += v->cut;
-	}
-	if (!v->room)
-		return;
-	p->packets++;
-	p->total += packet_view_bytes(v);
-	p->last = (struct body_place){v->sequence, packet_view_bytes(v)};
-	p->end = (struct position){p->selection.run, p->selection.number, v->sequence, v->end};
-	p->hash = mix(mix(p->hash, v->sequence), (uint64_t)v->begin << 32 | v->end);
-	p->hash_rows = mix(mix(p->hash_rows, v->stamp), v->chunks_end);
-}
-
-int plan_step(struct plan *p, uint64_t until)
-{
-	struct packet_view view;
-	bool have = true;
-	int rc = 0;
-
-	while (rc == 0 && !p->done) {
-		rc = packet_walk_next(&p->walk, &view, &have);
-		if (rc == 0 && have)
-			plan_add(p, &view);
-		p->done = rc == 0 && !have;
-		if (clock_mono() >= until)
-			break;
-	}
-	return rc;
-}
-
-void plan_locate(struct plan *p)
-{
-	packet_walk_init(&p->walk, p->walk.reader, p->walk.scratch, &p->selection);
-	p->located = 0;
-	p->done = false;
-	p->to = p->last;
-}
-
-int plan_locate_step(struct plan *p, uint64_t first, uint64_t last, uint64_t until)
-{
-	struct packet_view view;
-	bool have = true;
-	uint64_t bytes;
-	int rc = 0;
-
-	while (rc == 0 && !p->done && clock_mono() < until) {
-		rc = packet_walk_next(&p->walk, &view, &have);
-		p->done = rc == 0 && !have;
-		if (rc != 0 || !have || !view.room)
-			continue;
-		bytes = packet_view_bytes(&view);
-		if (first >= p->located && first - p->located < bytes)
-			p->from = (struct body_place){view.sequence, first - p->located};
-		if (last >= p->located && last - p->located < bytes) {
-			p->to = (struct body_place){view.sequence, last - p->located + 1};
-			p->done = true;
-		}
-		p->located += bytes;
-	}
-	return rc;
-}
 
 int body_init(struct body *b, struct reader *reader, struct scratch *scratch, const struct plan *plan, bool zstd,
 	      bool range, uint64_t bytes)

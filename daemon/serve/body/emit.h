@@ -6,7 +6,7 @@
 
 #include <mprof/ring.h>
 
-#include "selection.h"
+#include "packet-walk.h"
 
 struct emitter {
 	struct reader *reader;

@@ -235,29 +235,39 @@ static bool range_number(const char **p, uint64_t *value)
 	return quantity_whole(text, UINT64_MAX, value);
 }
 
-enum range_status request_range(const char *value, uint64_t total, uint64_t *first, uint64_t *last)
+bool request_range_parse(const char *value, struct request_range *range)
 {
 	bool has_first, has_last;
 	uint64_t a = 0, b = 0;
 	const char *p;
 
 	if (!value || strncasecmp(value, "bytes", 5) != 0)
-		return RANGE_NONE;
+		return false;
 	p = skip_blank(value + 5);
 	if (*p != '=')
-		return RANGE_NONE;
+		return false;
 	p = skip_blank(p + 1);
 	has_first = range_number(&p, &a);
 	if (*p != '-')
-		return RANGE_NONE;
+		return false;
 	p++;
 	has_last = range_number(&p, &b);
 	if (*skip_blank(p) || (!has_first && !has_last) || (has_first && has_last && b < a))
+		return false;
+	*range = (struct request_range){.suffix = !has_first, .first = a, .last = has_last ? b : UINT64_MAX};
+	return true;
+}
+
+enum range_status request_range(const char *value, uint64_t total, uint64_t *first, uint64_t *last)
+{
+	struct request_range range;
+
+	if (!request_range_parse(value, &range))
 		return RANGE_NONE;
-	if (has_first ? a >= total : b == 0 || total == 0)
+	if (range.suffix ? range.last == 0 || total == 0 : range.first >= total)
 		return RANGE_UNSATISFIABLE;
-	*first = has_first ? a : b >= total ? 0 : total - b;
-	*last = has_first && has_last && b < total ? b : total - 1;
+	*first = !range.suffix ? range.first : range.last >= total ? 0 : total - range.last;
+	*last = !range.suffix && range.last < total ? range.last : total - 1;
 	return RANGE_PART;
 }
 

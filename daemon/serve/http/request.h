@@ -55,7 +55,15 @@ enum range_status {
 	RANGE_UNSATISFIABLE, /* 416 */
 };
 
-/* A Range header over TOTAL bytes. */
+/* A Range header as it is written. */
+struct request_range {
+	bool suffix;	      /* the last LAST bytes, else ... */
+	uint64_t first, last; /* ... bytes FIRST to LAST, both included; LAST UINT64_MAX = to the end */
+};
+
+/* Parse VALUE.  False: it is to be ignored. */
+bool request_range_parse(const char *value, struct request_range *range);
+/* Apply VALUE, a Range header (NULL = none came), to TOTAL bytes. */
 enum range_status request_range(const char *value, uint64_t total, uint64_t *first, uint64_t *last);
 
 /* Does VALUE, an If-None-Match header, name ETAG (with its quotes)?  Weak comparison. */

@@ -1,0 +1,265 @@
+/*
+ * Walk the packets of a selection as they are served.
+ *
+ * Invariants: a view never reaches past the selection's last position, so that a body that is walked twice (for its plan, then for its bytes)
+ * is the same although the archive grows; each unproven byte of a view was checked in this very walk.
+ */
+#include <mprof/ring.h>
+
+#include "bound.h"
+#include "kept.h"
+#include "packet-walk.h"
+
+#define HEADER	  MPROF_PACKET_HEADER_BYTES
+#define GAPS_MOST 4096u
+
+uint64_t packet_view_bytes(const struct packet_view *v)
+{
+	return HEADER + (uint64_t)(v->end - v->begin);
+}
+
+void packet_walk_init(struct packet_walk *w, struct reader *reader, struct scratch *scratch,
+		      const struct selection *selection)
+{
+	*w = (struct packet_walk){
+		.reader = reader,
+		.scratch = scratch,
+		.selection = selection,
+		.next = selection->first,
+		.expected = selection->first,
+		.chunks_done = selection->empty,
+		.not_after = UINT64_MAX,
+	};
+}
+
+void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
+{
+	const struct selection *s = w->selection;
+
+	/* What holds of a tail depends on the packets before it, from the last of the chunks on. */
+	w->next = sequence <= s->last ? sequence : s->empty ? s->first : s->last;
+	w->expected = w->next;
+	w->follows = w->is_open = false;
+	w->n = w->at = 0;
+	w->chunks_done = s->empty;
+}
+
+/* The packet's chunks as they are served. */
+static int view_chunks(struct packet_walk *w, const struct reader_packet *p, struct packet_view *v)
+{
+	const struct selection *s = w->selection;
+	uint32_t end, unproven = p->unproven_from;
+	uint64_t newest = p->first_timestamp;
+	int rc = packet_chunks_end(w->reader, s->stream, p, &end);
+
+	if (rc != 0)
+		return rc;
+	*v = (struct packet_view){.sequence = p->sequence,
+				  .first_timestamp = p->first_timestamp,
+				  .room = p->room,
+				  .begin = p->sequence == s->first ? s->first_offset : HEADER,
+				  .complete = p->complete,
+				  .unproven = unproven != 0,
+				  .clock = p->clock,
+				  .stamp = p->stamp};
+	if (p->sequence == s->last && end > s->last_offset)
+		end = s->last_offset;
+	v->raw_end = v->end = end;
+	if (end == 0)
+		v->cut = p->end > HEADER ? p->end - HEADER : 0;
+	if (end && unproven && unproven < v->end && !s->raw) {
+		if (unproven > HEADER)
+			rc = packet_newest(w->reader, w->scratch, s->stream, p->sequence, unproven, &newest);
+		/* Of several writers nothing is proven that a latest time could be derived from. */
+		if (rc == 0)
+			rc = tail_hold(w->reader, w->scratch, (struct reader_source){.stream = s->stream},
+				       s->ring_packets, p->sequence, unproven, v->end, UINT64_MAX, &newest, &end);
+		v->cut = v->end - end;
+		v->end = end;
+	}
+	v->chunks_end = v->end;
+	if (rc == 0 && end == 0)
+		v->room = 0; /* nothing of it can be served, not even its header */
+	return rc;
+}
+
+/* Join the tail packet T to V, whose chunks end where T begins. */
+static int view_tail(struct packet_walk *w, const struct reader_packet *t, struct packet_view *v)
+{
+	const struct selection *s = w->selection;
+	struct reader_source source = {.stream = s->stream, .capture = s->capture};
+	uint32_t held = t->end;
+	int rc = 0;
+
+	if (!t->whole)
+		return reader_note_damage(w->reader, source, t->sequence);
+	if (t->begin != v->end || v->cut) {
+		struct reader_piece first;
+
+		/* It does not join; but is that what it said when it was written? */
+		v->cut += t->end - t->begin;
+		return reader_piece(w->reader, source, t->sequence, t->begin, 0, false, w->scratch->piece, &first);
+	}
+	if (!s->raw)
+		rc = tail_hold(w->reader, w->scratch, source, s->ring_packets, t->sequence, t->begin, t->end,
+			       w->not_after, &w->newest, &held);
+	v->tail = true;
+	v->end = held;
+	v->raw_end = t->end;
+	v->cut = t->end - held;
+	return rc;
+}
+
+static int walk_page(struct packet_walk *w, bool tail)
+{
+	struct reader_source source = {.stream = w->selection->stream, .capture = tail ? w->selection->capture : 0};
+
+	w->at = 0;
+	w->n = PACKET_WALK_PAGE;
+	return reader_packets(w->reader, source, w->next, tail ? INT64_MAX : w->selection->last, false, w->page, &w->n);
+}
+
+/* The last packet of the chunks, to which a tail may join. */
+static int walk_last(struct packet_walk *w, struct packet_view *v)
+{
+	const struct selection *s = w->selection;
+	struct reader_packet t;
+	size_t n = 1;
+	int rc;
+
+	w->newest = v->first_timestamp;
+	rc = packet_newest(w->reader, w->scratch, s->stream, v->sequence, v->end, &w->newest);
+	/* A clock that was set back may be set again. */
+	if (rc == 0 && !s->raw && !v->unproven && !v->clock && v->end > HEADER)
+		rc = bound_not_after(w->reader, &(struct bound_event){s->stream, v->sequence, v->end, w->newest},
+				     s->capture, &w->not_after);
+	if (rc == 0)
+		rc = reader_packets(w->reader, (struct reader_source){.stream = s->stream, .capture = s->capture},
+				    v->sequence, v->sequence, false, &t, &n);
+	return rc == 0 && n ? view_tail(w, &t, v) : rc;
+}
+
+/* A packet of which all that there is lies in the tail. */
+static void view_fresh(const struct selection *s, const struct reader_packet *t, struct packet_view *v)
+{
+	*v = (struct packet_view){.sequence = t->sequence,
+				  .first_timestamp = t->first_timestamp,
+				  .room = t->room,
+				  .begin = t->sequence == s->first ? s->first_offset : HEADER,
+				  .chunks_end = HEADER,
+				  .end = HEADER,
+				  .raw_end = t->end,
+				  .complete = true,
+				  .unproven = true,
+				  .stamp = t->stamp};
+}
+
+/* Are packets FROM to END, which is not included, missing, and neither a gap nor a deletion says why? */
+static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
+{
+	struct reader_source source = {.stream = w->selection->stream};
+	bool explained = true, all = true;
+	int rc;
+
+	if (from >= end || !w->check.known || from < w->check.oldest)
+		return 0;
+	rc = kept_explained(w->reader, source.stream, from, end, !w->follows, &explained);
+	if (rc != 0 || explained)
+		return rc;
+	rc = reader_check(w->reader, source, &w->check); /* they may have been deleted since */
+	if (rc == 0 && w->check.deletions)
+		rc = reader_check_held(w->reader, source.stream, &all);
+	if (rc == 0 && (!w->check.deletions || !all))
+		rc = reader_note_damage(w->reader, source, end);
+	return rc;
+}
+
+static int see_gap(void *context, const struct archive_gap *gap)
+{
+	*(bool *)context |= gap->next_sequence > gap->after_sequence;
+	return 0;
+}
+
+/* Packet P follows one that is not complete: does a gap say so, or did its last rows vanish? */
+static int check_rest(struct packet_walk *w, const struct reader_packet *p)
+{
+	struct reader_source source = {.stream = w->selection->stream};
+	bool was_open = w->is_open, any = false, all = true;
+	uint64_t before = w->expected - 1;
+	int rc;
+
+	w->is_open = !p->complete;
+	if (!was_open || !w->check.known || before < w->check.oldest)
+		return 0;
+	rc = reader_gaps(w->reader, source.stream, before, before, GAPS_MOST, see_gap, &any);
+	if (rc == 0 && !any)
+		rc = reader_check_held(w->reader, source.stream, &all);
+	return rc == 0 && !all ? reader_note_damage(w->reader, source, before) : rc;
+}
+
+/* The chunks' packets are through: is the selection's last one among them?  It may have been empty. */
+static int check_end(struct packet_walk *w)
+{
+	const struct selection *s = w->selection;
+
+	return s->empty ? 0 : check_hole(w, w->expected, s->last + (s->last_offset > HEADER));
+}
+
+int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
+{
+	const struct selection *s = w->selection;
+	struct reader_packet *p;
+	int rc = 0;
+
+	*have = false;
+	if (!w->checked)
+		rc = reader_check(w->reader, (struct reader_source){.stream = s->stream, .capture = s->capture},
+				  &w->check);
+	w->checked = rc == 0;
+	while (rc == 0 && !*have) {
+		if (w->at == w->n) {
+			if (!w->chunks_done && w->next > s->last) {
+				w->chunks_done = true;
+				rc = check_end(w);
+				if (rc != 0)
+					return rc;
+			}
+			if (w->chunks_done && !s->capture)
+				return 0;
+			rc = walk_page(w, w->chunks_done);
+			if (rc != 0)
+				return rc;
+			if (w->n == 0 && w->chunks_done)
+				return 0;
+			if (w->n == 0) {
+				w->chunks_done = true;
+				rc = check_end(w);
+			}
+			continue;
+		}
+		p = &w->page[w->at++];
+		w->next = p->sequence + 1;
+		if (w->chunks_done) {
+			view_fresh(s, p, v);
+			rc = view_tail(w, p, v);
+			/* What holds nothing is the incarnation before, and is not served under the new number. */
+			*have = v->end > HEADER || v->cut;
+			if (v->end == HEADER)
+				v->room = 0;
+		} else {
+			rc = check_hole(w, w->expected, p->sequence);
+			if (rc == 0)
+				rc = check_rest(w, p);
+			w->expected = p->sequence + 1;
+			w->follows = true;
+			if (rc == 0)
+				rc = view_chunks(w, p, v);
+			if (rc == 0 && p->sequence == s->last && s->capture)
+				rc = walk_last(w, v);
+			*have = v->room || v->cut;
+		}
+		if (v->end < v->begin)
+			v->end = v->begin;
+	}
+	return rc;
+}

@@ -1,0 +1,141 @@
+/* Read single packets of a stream. */
+#include <errno.h>
+#include <string.h>
+#include <zstd.h>
+
+#include <mprof/event.h>
+#include <mprof/ring.h>
+
+#include "packet.h"
+
+#define HEADER		 MPROF_PACKET_HEADER_BYTES
+#define RECOMPRESS_LEVEL 1
+
+int scratch_init(struct scratch *s)
+{
+	s->window = malloc(2 * ARCHIVE_PIECE_MAX);
+	s->before = malloc(2 * ARCHIVE_PIECE_MAX);
+	s->piece = malloc(ARCHIVE_PIECE_MAX);
+	s->zstd = ZSTD_createCCtx();
+	if (s->window && s->before && s->piece && s->zstd &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, RECOMPRESS_LEVEL)) &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_checksumFlag, 1)))
+		return 0;
+	scratch_deinit(s);
+	return -ENOMEM;
+}
+
+void scratch_deinit(struct scratch *s)
+{
+	free(s->window);
+	free(s->before);
+	free(s->piece);
+	ZSTD_freeCCtx(s->zstd);
+	*s = (struct scratch){0};
+}
+
+int stream_oldest(struct reader *r, int64_t stream, struct reader_packet *p)
+{
+	size_t n = 1;
+	int rc = reader_packets(r, (struct reader_source){.stream = stream}, 0, INT64_MAX, false, p, &n);
+
+	return rc == 0 && n == 0 ? ARCHIVE_E_ABSENT : rc;
+}
+
+int stream_newest(struct reader *r, int64_t stream, struct reader_packet *p)
+{
+	size_t n = 1;
+	int rc = reader_packets(r, (struct reader_source){.stream = stream}, 0, INT64_MAX, true, p, &n);
+
+	return rc == 0 && n == 0 ? ARCHIVE_E_ABSENT : rc;
+}
+
+int packet_chunks_end(struct reader *r, int64_t stream, const struct reader_packet *p, uint32_t *end)
+{
+	struct archive_end e;
+	int rc;
+
+	*end = p->end;
+	if (!p->whole ||
+	    p->begin != HEADER) /* its rows lie one behind the other from the header on, or some are gone */
+		return reader_note_damage(r, (struct reader_source){.stream = stream}, p->sequence);
+	if (p->complete)
+		return 0;
+	rc = reader_end_below(r, stream, p->sequence, UINT32_MAX, &e);
+	*end = rc == 0 ? (e.offset < p->end ? e.offset : p->end) : 0;
+	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+}
+
+/* The timestamp of the last of the whole events at P; *NEWEST is left alone where there is none. */
+static void last_timestamp(const uint8_t *p, size_t len, uint64_t *newest)
+{
+	struct mprof_raw_event e;
+
+	for (size_t at = 0; at < len && mprof_event_load(&e, p + at, len - at) == MPROF_EVENT_OK; at += e.bytes)
+		*newest = e.timestamp;
+}
+
+/* The timestamp of the last event before offset END of a packet's chunks. */
+int packet_newest(struct reader *r, struct scratch *scratch, int64_t stream, uint64_t sequence, uint32_t end,
+		  uint64_t *newest)
+{
+	struct archive_end e = {.offset = HEADER};
+	size_t got;
+	int rc;
+
+	if (end <= HEADER)
+		return 0;
+	rc = reader_end_below(r, stream, sequence, end - 1, &e);
+	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
+		return rc;
+	if (rc == ARCHIVE_E_ABSENT || e.offset < HEADER)
+		e.offset = HEADER;
+	if (end - e.offset > 2 * ARCHIVE_PIECE_MAX)
+		return 0;
+	rc = reader_bytes(r, (struct reader_source){.stream = stream}, sequence, e.offset, end - e.offset,
+			  scratch->window, scratch->piece, &got);
+	if (rc == 0)
+		last_timestamp(scratch->window, got, newest);
+	return rc;
+}
+
+int tail_hold(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
+	      uint64_t sequence, uint32_t from, uint32_t to, uint64_t not_after, uint64_t *not_before, uint32_t *held)
+{
+	struct reader_source chunks = {.stream = source.stream};
+	struct mprof_tail tail = {.not_before = *not_before, .not_after = not_after};
+	struct mprof_raw_event e;
+	size_t fill = 0, got, want, n;
+	int rc;
+
+	*held = from;
+	while (*held + fill < to) {
+		want = to - *held - fill;
+		rc = reader_bytes(r, source, sequence, *held + (uint32_t)fill,
+				  want < ARCHIVE_PIECE_MAX ? want : ARCHIVE_PIECE_MAX, scratch->window + fill,
+				  scratch->piece, &got);
+		if (rc != 0)
+			return rc;
+		if (got == 0)
+			break;
+		fill += got;
+		if (sequence >= ring_packets) {
+			rc = reader_bytes(r, chunks, sequence - ring_packets, *held, fill, scratch->before,
+					  scratch->piece, &tail.before_bytes);
+			if (rc != 0)
+				return rc;
+			tail.before = scratch->before;
+		}
+		n = mprof_tail_walk(&tail, scratch->window, fill);
+		last_timestamp(scratch->window, n, &tail.not_before);
+		*held += (uint32_t)n;
+		fill -= n;
+		memmove(scratch->window, scratch->window + n, fill);
+		/* An event that the piece cut in two is tried again with the next piece; one longer than a piece does not hold. */
+		if (fill &&
+		    (fill > ARCHIVE_PIECE_MAX || mprof_event_load(&e, scratch->window, fill) != MPROF_EVENT_CUT))
+			break;
+	}
+	*not_before = tail.not_before;
+	return 0;
+}
