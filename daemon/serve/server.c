@@ -44,7 +44,7 @@ static void on_commit(void *context)
 	watch_commit(s->services.watch);
 }
 
-static void on_news(void *context)
+static void on_events(void *context)
 {
 	struct server *s = context;
 
@@ -233,7 +233,7 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 	if (rc == 0)
 		rc = memtraces_reader_new(&s->services.memtraces, options->state);
 	if (rc == 0)
-		rc = watch_new(&s->services.watch, event, s->services.reader, s->services.memtraces, on_news, s);
+		rc = watch_new(&s->services.watch, event, s->services.reader, s->services.memtraces, on_events, s);
 	if (rc == 0)
 		rc = http_new(&s->http, event, &options->http, &api_routes, &s->services);
 	if (rc == 0)

@@ -36,7 +36,7 @@ static void try_target(const char *target)
 	if (!route)
 		return;
 	require((parameter != NULL) == (strchr(route->path, '{') != NULL) && (!parameter || *parameter));
-	foreign = route_foreign_query(route, &r);
+	foreign = route_unknown_query(route, &r);
 	if (foreign)
 		check_text(&r, foreign);
 	route_allow(route, allow);

@@ -37,7 +37,7 @@ AREAS = {
             "daemon/archive/*.c",
         ],
         "tests": [
-            "writer", "full-disk", "quota", "memtraces", "reader", "bound", "known", "house", "selection", "damage", "archives", "serve",
+            "writer", "full-disk", "quota", "memtraces", "reader", "time-bound", "known", "house", "selection", "damage", "archives", "serve",
             "serve-trace", "disk-full", "restart", "policy", "policy-quotas",
         ],
     },
@@ -46,7 +46,7 @@ AREAS = {
             "daemon/serve/*.c",
         ],
         "tests": [
-            "position", "events", "bound", "selection", "peer", "json-text", "fuzz-http", "serve", "serve-trace", "serve-hostile",
+            "position", "events", "time-bound", "selection", "peer", "json-text", "fuzz-http", "serve", "serve-trace", "serve-hostile",
             "serve-service", "answers", "connections", "serving", "hostile", "readers", "follow", "damage",
         ],
     },

@@ -3,60 +3,60 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "census.h"
 #include "check.h"
 #include "journal.h"
+#include "sorted-difference.h"
 
 struct gone {
 	size_t n;
 	int64_t ids[16];
 };
 
-static void on_gone(void *context, const struct census_entry *entry)
+static void on_gone(void *context, const struct difference_entry *entry)
 {
 	struct gone *g = context;
 
 	g->ids[g->n++ % 16] = entry->id;
 }
 
-static void test_census(void)
+static void test_sorted_difference(void)
 {
-	struct census c = {0};
+	struct difference c = {0};
 	struct gone gone = {0};
 	uint64_t before = 0;
 
-	census_begin(&c);
+	difference_begin(&c);
 	for (int64_t id = 1; id <= 1000; id++)
-		CHECK(census_count(&c, id, 7, &before, on_gone, &gone) == CENSUS_NEW);
-	census_end(&c, on_gone, &gone);
+		CHECK(difference_add(&c, id, 7, &before, on_gone, &gone) == DIFFERENCE_ADDED);
+	difference_end(&c, on_gone, &gone);
 	CHECK(gone.n == 0);
 
 	/* 1 and 500 and 1000 go, 2 changes, 1001 comes. */
-	census_begin(&c);
-	CHECK(census_count(&c, 2, 8, &before, on_gone, &gone) == CENSUS_CHANGED && before == 7);
+	difference_begin(&c);
+	CHECK(difference_add(&c, 2, 8, &before, on_gone, &gone) == DIFFERENCE_CHANGED && before == 7);
 	CHECK(gone.n == 1 && gone.ids[0] == 1);
 	for (int64_t id = 3; id < 1000; id++)
 		if (id != 500)
-			CHECK(census_count(&c, id, 7, &before, on_gone, &gone) == CENSUS_SAME);
-	CHECK(census_count(&c, 1001, 7, &before, on_gone, &gone) == CENSUS_NEW);
-	census_end(&c, on_gone, &gone);
+			CHECK(difference_add(&c, id, 7, &before, on_gone, &gone) == DIFFERENCE_NONE);
+	CHECK(difference_add(&c, 1001, 7, &before, on_gone, &gone) == DIFFERENCE_ADDED);
+	difference_end(&c, on_gone, &gone);
 	CHECK(gone.n == 3 && gone.ids[1] == 500 && gone.ids[2] == 1000);
 
 	/* A count that is dropped changes nothing. */
-	census_begin(&c);
-	CHECK(census_count(&c, 2, 9, &before, on_gone, &gone) == CENSUS_CHANGED && before == 8);
-	census_begin(&c);
-	CHECK(census_count(&c, 2, 8, &before, on_gone, &gone) == CENSUS_SAME);
-	census_begin(&c);
-	census_end(&c, on_gone, &gone);
+	difference_begin(&c);
+	CHECK(difference_add(&c, 2, 9, &before, on_gone, &gone) == DIFFERENCE_CHANGED && before == 8);
+	difference_begin(&c);
+	CHECK(difference_add(&c, 2, 8, &before, on_gone, &gone) == DIFFERENCE_NONE);
+	difference_begin(&c);
+	difference_end(&c, on_gone, &gone);
 	CHECK(gone.n == 3 + 998);
-	census_deinit(&c);
+	difference_deinit(&c);
 }
 
 static void put(struct journal *j, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		CHECK(journal_put(j, "tick", json_pack("{s:I}", "n", (json_int_t)i)) == 0);
+		CHECK(journal_append(j, "tick", json_pack("{s:I}", "n", (json_int_t)i)) == 0);
 }
 
 static void test_journal(void)
@@ -69,9 +69,9 @@ static void test_journal(void)
 
 	CHECK(journal_new(&j) == 0);
 	journal_id(j, 0, id);
-	CHECK(journal_resume(j, id, &serial) && serial == 0 && !journal_behind(j, 0, &lost) && !lost);
+	CHECK(journal_resume(j, id, &serial) && serial == 0 && !journal_next(j, 0, &lost) && !lost);
 	put(j, 1);
-	held = journal_behind(j, 0, &lost);
+	held = journal_next(j, 0, &lost);
 	journal_id(j, 1, id);
 	snprintf(wanted, sizeof(wanted), "id: %s\nevent: tick\ndata: {\"n\":0}\n\n", id);
 	if (!CHECK(held != NULL))
@@ -82,12 +82,12 @@ static void test_journal(void)
 	put(j, JOURNAL_EVENTS);
 	CHECK(memcmp(held->text, wanted, held->bytes) == 0);
 	held = journal_release(held);
-	CHECK(!journal_behind(j, 0, &lost) && lost);
+	CHECK(!journal_next(j, 0, &lost) && lost);
 	journal_id(j, 0, id);
 	CHECK(!journal_resume(j, id, &serial));
 	journal_id(j, 1, id);
 	CHECK(journal_resume(j, id, &serial) && serial == 1);
-	for (serial = 1; (event = journal_behind(j, serial, &lost)); journal_release(event))
+	for (serial = 1; (event = journal_next(j, serial, &lost)); journal_release(event))
 		CHECK(event->serial == ++serial);
 	CHECK(!lost && serial == journal_newest(j) && serial == JOURNAL_EVENTS + 1);
 
@@ -116,27 +116,27 @@ static void test_journal_bytes(void)
 	memset(text, 'x', JOURNAL_BYTES + 1);
 	text[JOURNAL_BYTES / 4] = '\0';
 	for (int i = 0; i < 8; i++)
-		CHECK(journal_put(j, "large", json_pack("{s:s}", "t", text)) == 0);
-	CHECK(!journal_behind(j, 4, &lost) && lost);
-	event = journal_behind(j, 5, &lost);
+		CHECK(journal_append(j, "large", json_pack("{s:s}", "t", text)) == 0);
+	CHECK(!journal_next(j, 4, &lost) && lost);
+	event = journal_next(j, 5, &lost);
 	CHECK(event && event->serial == 6);
 	journal_release(event);
 	text[JOURNAL_BYTES / 4] = 'x';
 	text[JOURNAL_BYTES + 1] = '\0';
-	CHECK(journal_put(j, "large", json_pack("{s:s}", "t", text)) == 0);
-	CHECK(!journal_behind(j, 7, &lost) && lost);
-	event = journal_behind(j, 8, &lost);
+	CHECK(journal_append(j, "large", json_pack("{s:s}", "t", text)) == 0);
+	CHECK(!journal_next(j, 7, &lost) && lost);
+	event = journal_next(j, 8, &lost);
 	CHECK(event && event->bytes > JOURNAL_BYTES);
 	journal_release(event);
 	free(text);
 
 	/* Without memory for one, nothing can be resumed from. */
-	CHECK(journal_put(j, "none", NULL) < 0 && journal_newest(j) == 0 && journal_restarts(j) == 1);
+	CHECK(journal_append(j, "none", NULL) < 0 && journal_newest(j) == 0 && journal_restarts(j) == 1);
 }
 
 int main(void)
 {
-	CHECK_RUN(test_census);
+	CHECK_RUN(test_sorted_difference);
 	CHECK_RUN(test_journal);
 	CHECK_RUN(test_journal_bytes);
 	return check_done();

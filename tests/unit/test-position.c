@@ -174,13 +174,13 @@ static void test_routes(void)
 		return;
 	CHECK_EQ_STR(route->path, "/v1/domains/{domain}/trace");
 	CHECK_EQ_STR(parameter, "a/b");
-	CHECK_EQ_STR(route_foreign_query(route, &r), NULL);
+	CHECK_EQ_STR(route_unknown_query(route, &r), NULL);
 	request_parse(&r, "/v1/domains/a/trace?stream=1&strea=2");
-	CHECK_EQ_STR(route_foreign_query(route, &r), "strea");
+	CHECK_EQ_STR(route_unknown_query(route, &r), "strea");
 	request_parse(&r, "/v1/domains/a/trace?run=1&run=1");
-	CHECK_EQ_STR(route_foreign_query(route, &r), "run");
+	CHECK_EQ_STR(route_unknown_query(route, &r), "run");
 	request_parse(&r, "/v1/domains/a/trace?=1");
-	CHECK_EQ_STR(route_foreign_query(route, &r), "");
+	CHECK_EQ_STR(route_unknown_query(route, &r), "");
 	request_parse(&r, "/v1/captures/3");
 	route = route_find(&api_routes, &r, &parameter);
 	if (CHECK(route != NULL)) {

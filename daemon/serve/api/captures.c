@@ -147,7 +147,7 @@ enum outcome post_capture(struct exchange *x)
 	if (!state.running)
 		return exchange_problem(x, MHD_HTTP_CONFLICT,
 					"The guest does not run; what it left is in its trace and captures.");
-	exchange_ask(x, &w, text, sizeof(text), "capture", EXCHANGE_PATIENCE_CHANGE);
+	exchange_ask(x, &w, text, sizeof(text), "capture", EXCHANGE_TIMEOUT_CHANGE);
 	message_add_number(&w, "run", (uint64_t)run);
 	message_add(&w, "kind", kind);
 	message_add(&w, "note", note ? note : "");
@@ -174,7 +174,7 @@ enum outcome patch_capture(struct exchange *x)
 		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "pinned is true or false.");
 	if (!pinned && !note)
 		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "Give pinned, note, or both.");
-	exchange_ask(x, &w, text, sizeof(text), "patch-capture", EXCHANGE_PATIENCE_CHANGE);
+	exchange_ask(x, &w, text, sizeof(text), "patch-capture", EXCHANGE_TIMEOUT_CHANGE);
 	message_add_number(&w, "capture", (uint64_t)id);
 	if (pinned)
 		message_add_number(&w, "pinned", json_is_true(pinned));
@@ -236,7 +236,7 @@ enum outcome delete_capture(struct exchange *x)
 	}
 	if (!existing(x, &id, &capture) || !tail_may_go(x, id))
 		return OUTCOME_DONE;
-	exchange_ask(x, &w, text, sizeof(text), "delete-capture", EXCHANGE_PATIENCE_CHANGE);
+	exchange_ask(x, &w, text, sizeof(text), "delete-capture", EXCHANGE_TIMEOUT_CHANGE);
 	message_add_number(&w, "capture", (uint64_t)id);
 	return ask(x, &w);
 }

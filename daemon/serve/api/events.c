@@ -70,7 +70,7 @@ static bool next(struct events *e)
 		greet(e, e->resumes ? "reset" : "hello");
 	} else if (watch_ready(e->watch) && e->restarts != journal_restarts(j)) {
 		greet(e, "reset");
-	} else if (watch_ready(e->watch) && (e->event = journal_behind(j, e->serial, &lost))) {
+	} else if (watch_ready(e->watch) && (e->event = journal_next(j, e->serial, &lost))) {
 		e->serial = e->event->serial;
 		e->text = e->event->text;
 		e->left = e->event->bytes;
@@ -89,7 +89,7 @@ static ssize_t on_events(void *context, uint64_t position, char *out, size_t max
 	size_t n;
 
 	(void)position;
-	if (!e->exchange || exchange_unfollowed(e->exchange))
+	if (!e->exchange || exchange_must_end(e->exchange))
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (!e->left && !next(e)) {
 		exchange_suspend(e->exchange, WAIT_EVENT);

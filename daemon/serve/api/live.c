@@ -21,8 +21,8 @@
 #include "resource.h"
 #include "routes.h"
 
-#define HEADER MPROF_PACKET_HEADER_BYTES
-#define REACH  (256u << 10) /* bytes of chunks that are joined into one packet, while catching up */
+#define HEADER	  MPROF_PACKET_HEADER_BYTES
+#define JOIN_MOST (256u << 10) /* bytes of chunks that are joined into one packet, while catching up */
 
 enum live_state { LIVE_SEND, LIVE_WAIT, LIVE_END, LIVE_GONE };
 
@@ -100,28 +100,28 @@ static int step_within(struct live *l, const struct reader_packet *p, enum live_
 	struct exchange *x = l->exchange;
 	uint64_t newest = p->first_timestamp;
 	struct archive_end e;
-	uint32_t end, held;
+	uint32_t end, valid_end;
 	int rc = packet_chunks_end(exchange_reader(x), l->selection.stream, p, &end);
 
 	*state = LIVE_WAIT;
 	if (rc != 0 || end <= l->offset || l->abandoned)
 		return rc;
-	rc = reader_end_above(exchange_reader(x), l->selection.stream, l->sequence, l->offset, REACH, &e);
+	rc = reader_end_above(exchange_reader(x), l->selection.stream, l->sequence, l->offset, JOIN_MOST, &e);
 	if (rc == 0 && e.offset < end)
 		end = e.offset;
 	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
 		return rc;
-	held = end;
+	valid_end = end;
 	rc = 0;
 	if (p->unproven_from && end > p->unproven_from) {
 		uint32_t from = p->unproven_from > l->offset ? p->unproven_from : l->offset;
 
-		rc = tail_hold(exchange_reader(x), exchange_scratch(x), chunks(l), l->selection.ring_packets,
-			       l->sequence, from, end, UINT64_MAX, &newest, &held);
-		l->abandoned = held < end;
+		rc = tail_verify(exchange_reader(x), exchange_scratch(x), chunks(l), l->selection.ring_packets,
+				 l->sequence, from, end, UINT64_MAX, &newest, &valid_end);
+		l->abandoned = valid_end < end;
 	}
-	if (rc == 0 && held > l->offset) {
-		send_part(l, p, held);
+	if (rc == 0 && valid_end > l->offset) {
+		send_part(l, p, valid_end);
 		*state = LIVE_SEND;
 	}
 	return rc;
@@ -208,7 +208,7 @@ static int tail_step(struct live *l, enum live_state *state)
 }
 
 /* One look at the archive. */
-static int look(struct live *l, enum live_state *state)
+static int poll_archive(struct live *l, enum live_state *state)
 {
 	struct reader *r = exchange_reader(l->exchange);
 	struct reader_packet p = {0};
@@ -248,7 +248,7 @@ static int live_next(struct live *l, enum live_state *state)
 	if (!l->in_tail) {
 		rc = reader_begin(exchange_reader(l->exchange));
 		if (rc == 0) {
-			rc = look(l, state);
+			rc = poll_archive(l, state);
 			reader_end(exchange_reader(l->exchange));
 		}
 		if (rc != 0 || !l->in_tail)
@@ -265,7 +265,7 @@ static ssize_t on_live(void *context, uint64_t position, char *out, size_t max)
 	int rc;
 
 	(void)position;
-	while (l->exchange && !exchange_unfollowed(l->exchange)) {
+	while (l->exchange && !exchange_must_end(l->exchange)) {
 		if (l->sending) {
 			rc = emitter_pull(&l->emitter, out, max, &n);
 			if (rc != 0)

@@ -25,29 +25,29 @@ struct body {
 	uint64_t at, end; /* identity bytes */
 	bool zstd;
 	uint8_t *piece; /* what of a piece, or of its frame, is not given away yet: LEFT bytes at NEXT */
-	size_t room, next, left;
+	size_t capacity, next, left;
 };
 
-static int keep(struct body *b, size_t bytes)
+static int reserve(struct body *b, size_t bytes)
 {
-	uint8_t *more = bytes > b->room ? realloc(b->piece, bytes) : b->piece;
+	uint8_t *more = bytes > b->capacity ? realloc(b->piece, bytes) : b->piece;
 
 	if (!more)
 		return -ENOMEM;
 	b->piece = more;
-	b->room = bytes > b->room ? bytes : b->room;
+	b->capacity = bytes > b->capacity ? bytes : b->capacity;
 	return 0;
 }
 
 /* Compress LEN bytes into one frame with a checksum of its content; 0 where that fails. */
-static size_t frame_compress(uint8_t *out, size_t room, const uint8_t *data, size_t len)
+static size_t frame_compress(uint8_t *out, size_t capacity, const uint8_t *data, size_t len)
 {
 	ZSTD_CCtx *zstd = ZSTD_createCCtx();
 	size_t n = 0;
 
 	if (zstd && !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, FRAME_LEVEL)) &&
 	    !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1)))
-		n = ZSTD_compress2(zstd, out, room, data, len);
+		n = ZSTD_compress2(zstd, out, capacity, data, len);
 	ZSTD_freeCCtx(zstd);
 	return ZSTD_isError(n) ? 0 : n;
 }
@@ -57,14 +57,14 @@ static int take_as_frame(struct body *b, const struct memtraces_piece *p)
 {
 	size_t n;
 
-	if (keep(b, p->is_frame ? p->bytes : ZSTD_compressBound(p->bytes)) < 0)
+	if (reserve(b, p->is_frame ? p->bytes : ZSTD_compressBound(p->bytes)) < 0)
 		return -ENOMEM;
 	if (p->is_frame) {
 		memcpy(b->piece, p->data, p->bytes);
 		b->left = p->bytes;
 		return 0;
 	}
-	n = frame_compress(b->piece, b->room, p->data, p->bytes);
+	n = frame_compress(b->piece, b->capacity, p->data, p->bytes);
 	b->left = n;
 	return b->left ? 0 : -ENOMEM;
 }
@@ -80,7 +80,7 @@ static int take_piece(void *context, const struct memtraces_piece *p)
 		r = take_as_frame(b, p);
 	} else {
 		n = n < b->end - b->at ? n : b->end - b->at;
-		r = keep(b, n);
+		r = reserve(b, n);
 		if (r == 0)
 			memcpy(b->piece, p->data + skip, n);
 		b->left = n;

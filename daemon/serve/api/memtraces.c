@@ -11,7 +11,7 @@
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
-#define PATIENCE      20000000000ull /* to connect, or to read to the end */
+#define TIMEOUT	      20000000000ull /* to connect, or to read to the end */
 #define ABSENT	      "There is no such memory profile; /v1/memtraces lists them."
 
 static int take_one(void *context, const struct memtrace *t)
@@ -181,7 +181,7 @@ enum outcome post_memtrace(struct exchange *x)
 		return exchange_problem(
 			x, MHD_HTTP_BAD_REQUEST,
 			"address is a numeric address such as \"10.0.0.1\", port a number from 1 to 65535.");
-	exchange_ask_sink(x, &w, text, sizeof(text), "start", PATIENCE);
+	exchange_ask_sink(x, &w, text, sizeof(text), "start", TIMEOUT);
 	if (!add_domain(x, &w, address))
 		return OUTCOME_DONE;
 	if (address)
@@ -201,7 +201,7 @@ static enum outcome ask_of(struct exchange *x, const char *verb)
 
 	if (!existing(x, &id, &recording))
 		return OUTCOME_DONE;
-	exchange_ask_sink(x, &w, text, sizeof(text), verb, PATIENCE);
+	exchange_ask_sink(x, &w, text, sizeof(text), verb, TIMEOUT);
 	message_add_number(&w, "recording", (uint64_t)id);
 	return ask(x, &w);
 }
@@ -240,7 +240,7 @@ enum outcome patch_memtrace(struct exchange *x)
 		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "pinned is true or false.");
 	if (!pinned && !note)
 		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "Give pinned, note, or both.");
-	exchange_ask_sink(x, &w, text, sizeof(text), "patch", EXCHANGE_PATIENCE_CHANGE);
+	exchange_ask_sink(x, &w, text, sizeof(text), "patch", EXCHANGE_TIMEOUT_CHANGE);
 	message_add_number(&w, "recording", (uint64_t)id);
 	if (pinned)
 		message_add_number(&w, "pinned", json_is_true(pinned));

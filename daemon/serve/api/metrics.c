@@ -33,7 +33,7 @@ static bool ask(struct exchange *x, const char *verb)
 	struct message_writer w;
 	char text[64];
 
-	exchange_ask(x, &w, text, sizeof(text), verb, EXCHANGE_PATIENCE_SAY);
+	exchange_ask(x, &w, text, sizeof(text), verb, EXCHANGE_TIMEOUT_STATUS);
 	return exchange_send(x, &w);
 }
 
@@ -42,7 +42,7 @@ static bool ask_sink(struct exchange *x, const char *verb)
 	struct message_writer w;
 	char text[64];
 
-	exchange_ask_sink(x, &w, text, sizeof(text), verb, EXCHANGE_PATIENCE_SAY);
+	exchange_ask_sink(x, &w, text, sizeof(text), verb, EXCHANGE_TIMEOUT_STATUS);
 	return exchange_send(x, &w);
 }
 
@@ -113,16 +113,18 @@ static void put_own(FILE *out, const struct http_counts *c, const struct service
 {
 	put(out, "mprofd_http_requests", "counter", "Requests.", c->requests);
 	put(out, "mprofd_http_requests_in_progress", "gauge", "Requests that are being answered.", c->open);
-	put(out, "mprofd_http_refused", "counter", "Requests answered with a problem of the client's.", c->refused);
-	put(out, "mprofd_http_failed", "counter", "Requests answered with a problem of the server's.", c->failed);
+	put(out, "mprofd_http_refused", "counter", "Requests answered with a problem of the client's.",
+	    c->client_errors);
+	put(out, "mprofd_http_failed", "counter", "Requests answered with a problem of the server's.",
+	    c->server_errors);
 	put(out, "mprofd_http_connections", "gauge", "Connections that are open.", c->clients);
 	put(out, "mprofd_http_connections_refused", "counter",
-	    "Connections answered 503, since one peer had as many requests under way as it may.", c->turned_away);
+	    "Connections answered 503, since one peer had as many requests under way as it may.", c->clients_refused);
 	put(out, "mprofd_http_connections_evicted", "counter",
-	    "Connections closed for another one while they waited longest for a request header.", c->evicted);
+	    "Connections closed for another one while they waited longest for a request header.", c->clients_evicted);
 	put(out, "mprofd_http_connections_timed_out", "counter",
 	    "Connections closed since a header, a body or anything at all did not come, or nothing was taken.",
-	    c->timed_out);
+	    c->clients_timed_out);
 	put(out, "mprofd_http_live", "gauge", "Live bodies that are being sent.", c->live);
 	put(out, "mprofd_http_events", "gauge", "Streams of events that are being sent.", c->events);
 	put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", s->commits);

@@ -122,7 +122,7 @@ static int take_range(void *context, const struct reader_capture_range *range)
 		if (s->id != range->range.stream)
 			continue;
 		s->range = range->range;
-		rc = kept_of_range(c->reader, range, &s->kept);
+		rc = coverage_of_range(c->reader, range, &s->coverage);
 	}
 	return rc;
 }
@@ -130,7 +130,7 @@ static int take_range(void *context, const struct reader_capture_range *range)
 bool resource_complete(const struct resource *res)
 {
 	for (size_t i = 0; i < res->n_streams; i++)
-		if (res->streams[i].kept != KEPT_ALL)
+		if (res->streams[i].coverage != COVERAGE_ALL)
 			return false;
 	return true;
 }
@@ -143,7 +143,7 @@ bool resource_gone(struct exchange *x, const struct resource *res, const struct 
 		if (!res->streams[i].range.capture || (stream && stream != &res->streams[i]))
 			continue;
 		any = true;
-		gone &= res->streams[i].kept == KEPT_NONE;
+		gone &= res->streams[i].coverage == COVERAGE_NONE;
 	}
 	if (!any || !gone)
 		return false;

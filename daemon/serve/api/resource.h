@@ -2,8 +2,8 @@
 #ifndef SERVE_RESOURCE_H
 #define SERVE_RESOURCE_H
 
+#include "capture-coverage.h"
 #include "exchange.h"
-#include "kept.h"
 #include "selection.h"
 
 #define RESOURCE_STREAMS_MAX 1024u
@@ -14,7 +14,7 @@ struct resource_stream {
 	uint32_t ring_packets;
 	uint64_t deletions;
 	struct archive_capture_stream range; /* of a capture; CAPTURE 0 = the stream is not in it */
-	enum kept kept;			     /* of that range */
+	enum coverage coverage;		     /* of that range */
 };
 
 struct resource {

@@ -47,7 +47,7 @@ size_t tar_padding(uint64_t bytes)
 	return (size_t)(-bytes % TAR_BLOCK);
 }
 
-struct archive_file {
+struct tar_member {
 	struct plan plan;
 	uint32_t number;
 };
@@ -63,7 +63,7 @@ struct tarball {
 	struct reader *reader;
 	struct scratch *scratch;
 	size_t n, at; /* files; the one being planned, or sent */
-	struct archive_file *files;
+	struct tar_member *files;
 	/* the body */
 	enum part part;
 	bool begun;
@@ -285,7 +285,7 @@ static enum outcome tar_begin(struct exchange *x, const struct resource *res)
 	t->whole = resource_complete(res);
 	t->capture = res->capture;
 	for (size_t i = 0; i < res->n_streams; i++) {
-		if (res->capture && (!res->streams[i].range.capture || res->streams[i].kept == KEPT_NONE))
+		if (res->capture && (!res->streams[i].range.capture || res->streams[i].coverage == COVERAGE_NONE))
 			continue;
 		if (!resource_select(x, res, &res->streams[i], NULL, &s))
 			return OUTCOME_DONE;

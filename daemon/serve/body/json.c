@@ -7,9 +7,9 @@
 
 #include <mprof/ring.h>
 
+#include "capture-coverage.h"
 #include "clock.h"
 #include "json.h"
-#include "kept.h"
 #include "rate.h"
 #include "selection.h"
 
@@ -181,14 +181,14 @@ struct ranges_context {
 static int add_range(void *context, const struct reader_capture_range *range)
 {
 	struct ranges_context *c = context;
-	enum kept kept;
-	int rc = kept_of_range(c->reader, range, &kept);
+	enum coverage coverage;
+	int rc = coverage_of_range(c->reader, range, &coverage);
 	json_t *json = json_pack("{s:I, s:o, s:o, s:o, s:I, s:o}", "stream", (json_int_t)range->number, "name",
 				 json_text(range->name), "first_sequence", json_count(range->range.first_sequence),
 				 "last_sequence", json_count(range->range.last_sequence), "last_offset",
 				 (json_int_t)range->range.last_offset, "tail_bytes", json_count(range->tail_bytes));
 
-	c->complete &= rc == 0 && kept == KEPT_ALL;
+	c->complete &= rc == 0 && coverage == COVERAGE_ALL;
 	return json && json_array_append_new(c->array, json) == 0 ? rc : -ENOMEM;
 }
 

@@ -6,9 +6,9 @@
  */
 #include <mprof/ring.h>
 
-#include "bound.h"
-#include "kept.h"
+#include "capture-coverage.h"
 #include "packet-walk.h"
+#include "time-bound.h"
 
 #define HEADER	  MPROF_PACKET_HEADER_BYTES
 #define GAPS_MOST 4096u
@@ -72,8 +72,8 @@ static int view_chunks(struct packet_walk *w, const struct reader_packet *p, str
 			rc = packet_newest(w->reader, w->scratch, s->stream, p->sequence, unproven, &newest);
 		/* Of several writers nothing is proven that a latest time could be derived from. */
 		if (rc == 0)
-			rc = tail_hold(w->reader, w->scratch, (struct reader_source){.stream = s->stream},
-				       s->ring_packets, p->sequence, unproven, v->end, UINT64_MAX, &newest, &end);
+			rc = tail_verify(w->reader, w->scratch, (struct reader_source){.stream = s->stream},
+					 s->ring_packets, p->sequence, unproven, v->end, UINT64_MAX, &newest, &end);
 		v->cut = v->end - end;
 		v->end = end;
 	}
@@ -88,7 +88,7 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 {
 	const struct selection *s = w->selection;
 	struct reader_source source = {.stream = s->stream, .capture = s->capture};
-	uint32_t held = t->end;
+	uint32_t valid_end = t->end;
 	int rc = 0;
 
 	if (!t->whole)
@@ -101,12 +101,12 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 		return reader_piece(w->reader, source, t->sequence, t->begin, 0, false, w->scratch->piece, &first);
 	}
 	if (!s->raw)
-		rc = tail_hold(w->reader, w->scratch, source, s->ring_packets, t->sequence, t->begin, t->end,
-			       w->not_after, &w->newest, &held);
+		rc = tail_verify(w->reader, w->scratch, source, s->ring_packets, t->sequence, t->begin, t->end,
+				 w->not_after, &w->newest, &valid_end);
 	v->tail = true;
-	v->end = held;
+	v->end = valid_end;
 	v->raw_end = t->end;
-	v->cut = t->end - held;
+	v->cut = t->end - valid_end;
 	return rc;
 }
 
@@ -131,8 +131,9 @@ static int walk_last(struct packet_walk *w, struct packet_view *v)
 	rc = packet_newest(w->reader, w->scratch, s->stream, v->sequence, v->end, &w->newest);
 	/* A clock that was set back may be set again. */
 	if (rc == 0 && !s->raw && !v->unproven && !v->clock && v->end > HEADER)
-		rc = bound_not_after(w->reader, &(struct bound_event){s->stream, v->sequence, v->end, w->newest},
-				     s->capture, &w->not_after);
+		rc = time_bound_not_after(w->reader,
+					  &(struct time_bound_event){s->stream, v->sequence, v->end, w->newest},
+					  s->capture, &w->not_after);
 	if (rc == 0)
 		rc = reader_packets(w->reader, (struct reader_source){.stream = s->stream, .capture = s->capture},
 				    v->sequence, v->sequence, false, &t, &n);
@@ -163,7 +164,7 @@ static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 
 	if (from >= end || !w->check.known || from < w->check.oldest)
 		return 0;
-	rc = kept_explained(w->reader, source.stream, from, end, !w->follows, &explained);
+	rc = coverage_explained(w->reader, source.stream, from, end, !w->follows, &explained);
 	if (rc != 0 || explained)
 		return rc;
 	rc = reader_check(w->reader, source, &w->check); /* they may have been deleted since */

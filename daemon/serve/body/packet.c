@@ -99,8 +99,9 @@ int packet_newest(struct reader *r, struct scratch *scratch, int64_t stream, uin
 	return rc;
 }
 
-int tail_hold(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
-	      uint64_t sequence, uint32_t from, uint32_t to, uint64_t not_after, uint64_t *not_before, uint32_t *held)
+int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
+		uint64_t sequence, uint32_t from, uint32_t to, uint64_t not_after, uint64_t *not_before,
+		uint32_t *valid_end)
 {
 	struct reader_source chunks = {.stream = source.stream};
 	struct mprof_tail tail = {.not_before = *not_before, .not_after = not_after};
@@ -108,10 +109,10 @@ int tail_hold(struct reader *r, struct scratch *scratch, struct reader_source so
 	size_t fill = 0, got, want, n;
 	int rc;
 
-	*held = from;
-	while (*held + fill < to) {
-		want = to - *held - fill;
-		rc = reader_bytes(r, source, sequence, *held + (uint32_t)fill,
+	*valid_end = from;
+	while (*valid_end + fill < to) {
+		want = to - *valid_end - fill;
+		rc = reader_bytes(r, source, sequence, *valid_end + (uint32_t)fill,
 				  want < ARCHIVE_PIECE_MAX ? want : ARCHIVE_PIECE_MAX, scratch->window + fill,
 				  scratch->piece, &got);
 		if (rc != 0)
@@ -120,7 +121,7 @@ int tail_hold(struct reader *r, struct scratch *scratch, struct reader_source so
 			break;
 		fill += got;
 		if (sequence >= ring_packets) {
-			rc = reader_bytes(r, chunks, sequence - ring_packets, *held, fill, scratch->before,
+			rc = reader_bytes(r, chunks, sequence - ring_packets, *valid_end, fill, scratch->before,
 					  scratch->piece, &tail.before_bytes);
 			if (rc != 0)
 				return rc;
@@ -128,7 +129,7 @@ int tail_hold(struct reader *r, struct scratch *scratch, struct reader_source so
 		}
 		n = mprof_tail_walk(&tail, scratch->window, fill);
 		last_timestamp(scratch->window, n, &tail.not_before);
-		*held += (uint32_t)n;
+		*valid_end += (uint32_t)n;
 		fill -= n;
 		memmove(scratch->window, scratch->window + n, fill);
 		/* An event that the piece cut in two is tried again with the next piece; one longer than a piece does not hold. */

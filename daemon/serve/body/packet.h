@@ -27,7 +27,8 @@ int packet_newest(struct reader *r, struct scratch *scratch, int64_t stream, uin
  * Find how far the unproven bytes FROM to TO of a packet hold.  *NOT_BEFORE is the timestamp of the event before them, and becomes that of the
  * last event that holds.  NOT_AFTER is the latest timestamp that an event can have; UINT64_MAX = unknown.
  */
-int tail_hold(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
-	      uint64_t sequence, uint32_t from, uint32_t to, uint64_t not_after, uint64_t *not_before, uint32_t *held);
+int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
+		uint64_t sequence, uint32_t from, uint32_t to, uint64_t not_after, uint64_t *not_before,
+		uint32_t *valid_end);
 
 #endif

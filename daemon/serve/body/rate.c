@@ -16,19 +16,19 @@ struct search {
 };
 
 /* Was something of the newest packet of FROM to TO, which goes to P, copied in the window?  No packet there: P is left alone, and not. */
-static int is_young(const struct search *s, uint64_t from, uint64_t to, struct reader_packet *p, bool *young)
+static int is_recent(const struct search *s, uint64_t from, uint64_t to, struct reader_packet *p, bool *recent)
 {
 	struct reader_packet found;
 	struct archive_end end;
 	size_t n = 1;
 	int rc = reader_packets(s->reader, (struct reader_source){.stream = s->stream}, from, to, true, &found, &n);
 
-	*young = false;
+	*recent = false;
 	if (rc != 0 || n == 0)
 		return rc;
 	*p = found;
 	rc = reader_end_below(s->reader, s->stream, p->sequence, UINT32_MAX, &end);
-	*young = rc == 0 && end.real > s->since;
+	*recent = rc == 0 && end.real > s->since;
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
@@ -37,15 +37,15 @@ static int find_oldest(const struct search *s, struct reader_packet *oldest)
 {
 	uint64_t old = 0, step = 1, middle; /* below OLD all are too old */
 	struct reader_packet p;
-	bool young = true;
+	bool recent = true;
 	int rc = 0;
 
-	while (young && step <= oldest->sequence) {
+	while (recent && step <= oldest->sequence) {
 		middle = oldest->sequence - step;
-		rc = is_young(s, 0, middle, &p, &young);
+		rc = is_recent(s, 0, middle, &p, &recent);
 		if (rc != 0)
 			return rc;
-		if (young)
+		if (recent)
 			*oldest = p;
 		else
 			old = middle + 1;
@@ -53,10 +53,10 @@ static int find_oldest(const struct search *s, struct reader_packet *oldest)
 	}
 	while (old < oldest->sequence) {
 		middle = old + (oldest->sequence - 1 - old) / 2;
-		rc = is_young(s, old, middle, &p, &young);
+		rc = is_recent(s, old, middle, &p, &recent);
 		if (rc != 0)
 			return rc;
-		if (young)
+		if (recent)
 			*oldest = p;
 		else
 			old = middle + 1;
@@ -70,11 +70,11 @@ int rate_of_stream(struct reader *r, int64_t stream, const struct reader_packet 
 	struct reader_packet oldest;
 	struct archive_end before;
 	uint64_t bytes = 0;
-	bool young;
-	int rc = is_young(&s, newest->sequence, newest->sequence, &oldest, &young);
+	bool recent;
+	int rc = is_recent(&s, newest->sequence, newest->sequence, &oldest, &recent);
 
 	*rate = 0;
-	if (rc != 0 || !young)
+	if (rc != 0 || !recent)
 		return rc;
 	rc = find_oldest(&s, &oldest);
 	if (rc == 0)

@@ -82,14 +82,14 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *co
 		c->listener->finished++;
 	c->finished = true;
 	if (c->exchange)
-		exchange_left(c->exchange, revents & (EPOLLHUP | EPOLLERR));
+		exchange_client_left(c->exchange, revents & (EPOLLHUP | EPOLLERR));
 	c->listener->resumed = true; /* many may leave at once: one run does for all of them */
 	return 0;
 }
 
 static struct client *client_started(struct listener *l)
 {
-	struct client *c = TAKE_PTR(l->arriving);
+	struct client *c = TAKE_PTR(l->adding);
 
 	c->next = l->clients;
 	if (c->next)
@@ -114,7 +114,7 @@ static void client_closed(struct listener *l, struct client *c)
 	l->n_clients--;
 	l->finished -= c->finished;
 	/* libmicrohttpd may have seen that nothing moves before the next tick. */
-	l->http->counts.timed_out += !c->ended && clock_mono() >= deadline(c);
+	l->http->counts.clients_timed_out += !c->ended && clock_mono() >= deadline(c);
 	sd_event_source_disable_unref(c->hangup);
 	free(c);
 	accept_again(l);
@@ -156,7 +156,7 @@ static struct client *longest_waiting(const struct listener *l, const struct pee
 /* Close C for another client, at once. */
 static void evict(struct listener *l, struct client *c)
 {
-	l->http->counts.evicted++;
+	l->http->counts.clients_evicted++;
 	client_end(c);
 	MHD_run(l->daemon);
 }
@@ -171,7 +171,7 @@ static void refuse(struct listener *l, int fd)
 	int len;
 
 	json_decref(json);
-	l->http->counts.turned_away++;
+	l->http->counts.clients_refused++;
 	len = snprintf(text, sizeof(text),
 		       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " PROBLEM_TYPE
 		       "\r\nContent-Length: %zu\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
@@ -188,15 +188,15 @@ static void refuse(struct listener *l, int fd)
 static void client_add(struct listener *l, int fd, struct peer peer, const struct sockaddr_storage *address,
 		       socklen_t bytes)
 {
-	l->arriving = calloc(1, sizeof(*l->arriving));
-	if (!l->arriving) {
+	l->adding = calloc(1, sizeof(*l->adding));
+	if (!l->adding) {
 		close(fd);
 		return;
 	}
-	*l->arriving = (struct client){.listener = l, .fd = fd, .peer = peer};
+	*l->adding = (struct client){.listener = l, .fd = fd, .peer = peer};
 	if (MHD_add_connection(l->daemon, fd, (const struct sockaddr *)address, bytes) != MHD_YES)
-		log_debug("%s: a connection could not be added: %s", l->where, strerror(errno));
-	free(TAKE_PTR(l->arriving));
+		log_debug("%s: a connection could not be added: %s", l->address, strerror(errno));
+	free(TAKE_PTR(l->adding));
 	l->resumed = true;
 }
 
@@ -259,7 +259,7 @@ void clients_tick(struct listener *l, uint64_t now)
 	for (struct client *c = l->clients; c; c = c->next) {
 		if (c->ended || now < deadline(c))
 			continue;
-		l->http->counts.timed_out++;
+		l->http->counts.clients_timed_out++;
 		client_end(c);
 	}
 	accept_again(l);

@@ -14,8 +14,8 @@
 enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response)
 {
 	if (response) {
-		x->http->counts.refused += status >= 400 && status < 500;
-		x->http->counts.failed += status >= 500;
+		x->http->counts.client_errors += status >= 400 && status < 500;
+		x->http->counts.server_errors += status >= 500;
 		MHD_add_response_header(response, "X-Content-Type-Options",
 					"nosniff"); /* what guests wrote is never a page */
 		x->answered = MHD_queue_response(x->connection, status, response) == MHD_YES;

@@ -59,7 +59,7 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 	(void)connection;
 	if (!x)
 		return;
-	x->http->counts.timed_out += code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED;
+	x->http->counts.clients_timed_out += code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED;
 	x->client->exchange = NULL;
 	client_begin(x->client, CLIENT_IDLE);
 	*con_cls = NULL;
@@ -73,8 +73,8 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 		*x->back = NULL;
 	if (x->work)
 		x->work_free(x->work);
-	sd_event_source_disable_unref(x->late);
-	sd_event_source_disable_unref(x->letting);
+	sd_event_source_disable_unref(x->answer_timer);
+	sd_event_source_disable_unref(x->hold_timer);
 	closep(&x->hold);
 	free(x->answer.text);
 	free(x->upload);
@@ -103,15 +103,15 @@ static bool admit(struct exchange *x, bool unsafe)
 	return true;
 }
 
-static bool verb_parse(const char *method, enum verb *verb)
+static bool method_parse(const char *method, enum method *found)
 {
-	static const char *const methods[VERBS] = {"GET", "POST", "PATCH", "DELETE"};
+	static const char *const methods[METHODS] = {"GET", "POST", "PATCH", "DELETE"};
 
-	*verb = VERB_GET;
+	*found = METHOD_GET;
 	if (strcmp(method, "HEAD") == 0)
 		return true;
-	for (*verb = VERB_GET; *verb < VERBS; (*verb)++)
-		if (strcmp(method, methods[*verb]) == 0)
+	for (*found = METHOD_GET; *found < METHODS; (*found)++)
+		if (strcmp(method, methods[*found]) == 0)
 			return true;
 	return false;
 }
@@ -135,12 +135,12 @@ static bool route(struct exchange *x, const char *method)
 		exchange_problem(x, MHD_HTTP_NOT_FOUND, "There is nothing here; /v1/openapi.yaml says what there is.");
 		return false;
 	}
-	if (!verb_parse(method, &x->verb) || !x->route->handlers[x->verb]) {
+	if (!method_parse(method, &x->method) || !x->route->handlers[x->method]) {
 		route_allow(x->route, allow);
 		exchange_not_allowed(x, allow);
 		return false;
 	}
-	foreign = route_foreign_query(x->route, &x->request);
+	foreign = route_unknown_query(x->route, &x->request);
 	if (foreign)
 		exchange_problem(x, MHD_HTTP_BAD_REQUEST,
 				 "The query parameter %.100s is not known here, or comes twice.", foreign);
@@ -160,7 +160,7 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 	if (x->route || route(x, method)) {
 		rc = reader_ready(exchange_reader(x));
 		(void)rc; /* opens again what was replaced; who reads learns the rest */
-		outcome = x->route->handlers[x->verb](x);
+		outcome = x->route->handlers[x->method](x);
 	}
 	if (outcome == OUTCOME_DONE)
 		return x->answered ? MHD_YES : MHD_NO;

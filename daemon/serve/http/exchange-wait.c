@@ -13,18 +13,18 @@
 #define HOLD_TRIES_NS 250000000u
 
 void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
-		  uint64_t patience)
+		  uint64_t timeout)
 {
 	x->answer = (struct answer){.tag = notice_tag(exchange_services(x)->collector)};
-	x->answer.deadline = clock_mono() + patience;
+	x->answer.deadline = clock_mono() + timeout;
 	message_begin(w, text, size, verb, x->answer.tag);
 }
 
 void exchange_ask_sink(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
-		       uint64_t patience)
+		       uint64_t timeout)
 {
 	x->answer = (struct answer){.tag = notice_tag(exchange_services(x)->sink), .sink = true};
-	x->answer.deadline = clock_mono() + patience;
+	x->answer.deadline = clock_mono() + timeout;
 	message_begin(w, text, size, verb, x->answer.tag);
 }
 
@@ -33,19 +33,19 @@ bool exchange_send(struct exchange *x, const struct message_writer *w)
 	return notice_send(x->answer.sink ? exchange_services(x)->sink : exchange_services(x)->collector, w);
 }
 
-bool exchange_unfollowed(const struct exchange *x)
+bool exchange_must_end(const struct exchange *x)
 {
 	return x->gone || x->client->finished;
 }
 
-void exchange_left(struct exchange *x, bool gone)
+void exchange_client_left(struct exchange *x, bool gone)
 {
 	x->gone |= gone;
 	if (x->gone || x->live || x->events)
 		exchange_resume(x);
 }
 
-static int on_late(sd_event_source *source, uint64_t usec, void *context)
+static int on_answer_timeout(sd_event_source *source, uint64_t usec, void *context)
 {
 	(void)source;
 	(void)usec;
@@ -53,7 +53,7 @@ static int on_late(sd_event_source *source, uint64_t usec, void *context)
 	return 0;
 }
 
-static int on_let_go(sd_event_source *source, uint64_t usec, void *context)
+static int on_hold_end(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct exchange *x = context;
 
@@ -72,8 +72,8 @@ bool exchange_hold(struct exchange *x)
 	if (reader_hold(exchange_reader(x), &x->hold) == ARCHIVE_E_BUSY && now - x->hold_tried < HOLD_TRIES_NS)
 		return false;
 	/* Deletion goes on as fast as guests write; a client that is faster than that needs a start and no more. */
-	if (x->hold >= 0 && sd_event_add_time_relative(x->http->event, &x->letting, CLOCK_MONOTONIC, HOLD_USEC, 100000,
-						       on_let_go, x) < 0)
+	if (x->hold >= 0 && sd_event_add_time_relative(x->http->event, &x->hold_timer, CLOCK_MONOTONIC, HOLD_USEC,
+						       100000, on_hold_end, x) < 0)
 		closep(&x->hold);
 	return true;
 }
@@ -81,9 +81,9 @@ bool exchange_hold(struct exchange *x)
 void exchange_suspend(struct exchange *x, enum wait wait)
 {
 	/* Nothing waits for the collector without an end: where there is no timer, the answer counts as late at once. */
-	if (wait == WAIT_ANSWER && sd_event_add_time(x->http->event, &x->late, CLOCK_MONOTONIC,
-						     x->answer.deadline / 1000, 10000, on_late, x) < 0) {
-		x->late = NULL;
+	if (wait == WAIT_ANSWER && sd_event_add_time(x->http->event, &x->answer_timer, CLOCK_MONOTONIC,
+						     x->answer.deadline / 1000, 10000, on_answer_timeout, x) < 0) {
+		x->answer_timer = NULL;
 		wait = WAIT_AGAIN;
 	}
 	x->wait = wait;
@@ -97,7 +97,7 @@ void exchange_resume(struct exchange *x)
 	if (x->wait == WAIT_NONE)
 		return;
 	x->wait = WAIT_NONE;
-	x->late = sd_event_source_disable_unref(x->late);
+	x->answer_timer = sd_event_source_disable_unref(x->answer_timer);
 	MHD_resume_connection(x->connection);
 	x->client->listener->resumed = true;
 }

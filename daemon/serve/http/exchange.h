@@ -28,7 +28,7 @@ struct live;
 struct events;
 struct route;
 
-enum verb { VERB_GET, VERB_POST, VERB_PATCH, VERB_DELETE, VERBS };
+enum method { METHOD_GET, METHOD_POST, METHOD_PATCH, METHOD_DELETE, METHODS };
 
 enum outcome {
 	OUTCOME_DONE,	/* it was answered */
@@ -62,16 +62,16 @@ struct exchange {
 	enum request_status parsed;
 	const struct route *route;
 	const char *parameter; /* the path's {domain} or {id}; NULL = none */
-	enum verb verb;
+	enum method method;
 	bool begun, answered;
 	char *upload;
 	size_t upload_bytes;
 	enum wait wait;
-	sd_event_source *late;	  /* while it waits for an answer */
-	bool gone;		  /* its client takes nothing more, or the server stops */
-	int hold;		  /* on deletion; -1 = none ... */
-	uint64_t hold_tried;	  /* ... and since when it was tried, CLOCK_MONOTONIC ns */
-	sd_event_source *letting; /* when it lets go */
+	sd_event_source *answer_timer; /* while it waits for an answer */
+	bool gone;		       /* its client takes nothing more, or the server stops */
+	int hold;		       /* on deletion; -1 = none ... */
+	uint64_t hold_tried;	       /* ... and since when it was tried, CLOCK_MONOTONIC ns */
+	sd_event_source *hold_timer;   /* when it lets go */
 	struct answer answer;
 	struct live *live;     /* the live body; NULL = none */
 	struct events *events; /* the body of events; NULL = none */
@@ -112,16 +112,16 @@ enum outcome exchange_not_allowed(struct exchange *x, const char *allow);
 enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *absent);
 
 /*
- * Ask the collector: begin a message, add to it, send it.  The answer is waited for at most PATIENCE (ns).  False: it is not there (answer with
+ * Ask the collector: begin a message, add to it, send it.  The answer is waited for at most TIMEOUT (ns).  False: it is not there (answer with
  * exchange_no_collector).
  */
-#define EXCHANGE_PATIENCE_SAY	 1500000000ull /* for what it can say at once ... */
-#define EXCHANGE_PATIENCE_CHANGE 5000000000ull /* ... and for what it must commit first */
+#define EXCHANGE_TIMEOUT_STATUS 1500000000ull /* for what it can say at once ... */
+#define EXCHANGE_TIMEOUT_CHANGE 5000000000ull /* ... and for what it must commit first */
 void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
-		  uint64_t patience);
+		  uint64_t timeout);
 /* The same of the sink, which is then the one that is not there. */
 void exchange_ask_sink(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
-		       uint64_t patience);
+		       uint64_t timeout);
 bool exchange_send(struct exchange *x, const struct message_writer *w);
 enum outcome exchange_no_collector(struct exchange *x);
 /* The collector was asked for a change and left, or took too long. */
@@ -130,7 +130,7 @@ enum outcome exchange_unanswered(struct exchange *x);
 enum outcome exchange_refused(struct exchange *x);
 
 /* Has a body that follows to end: its client sent FIN or is gone, or the server stops? */
-bool exchange_unfollowed(const struct exchange *x);
+bool exchange_must_end(const struct exchange *x);
 
 /* Suspend it until WAIT comes true or its client is gone.  To be called within a callback of its connection. */
 void exchange_suspend(struct exchange *x, enum wait wait);

@@ -14,9 +14,9 @@ struct listener {
 	sd_event_source *accept;     /* off while PAUSED */
 	struct client *clients;	     /* the newest first */
 	size_t n_clients, finished;  /* how many, and how many of these sent FIN */
-	struct client *arriving;     /* while it is handed to MHD; else NULL */
+	struct client *adding;	     /* while it is handed to MHD; else NULL */
 	char *path;
-	char where[128];
+	char address[128];
 	bool tcp;
 	bool paused;  /* nobody is accepted until a client ends or waits for a header */
 	bool resumed; /* MHD must run, and does not say so by its timeout or its descriptor */
@@ -54,7 +54,7 @@ json_t *problem_json(unsigned status, const char *detail, json_t *more);
 /* ---- exchange-wait.c ---- */
 
 /* The client of X sent FIN, or (GONE) takes nothing more either. */
-void exchange_left(struct exchange *x, bool gone);
+void exchange_client_left(struct exchange *x, bool gone);
 
 /* ---- listener.c ---- */
 

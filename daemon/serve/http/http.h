@@ -46,8 +46,8 @@ void http_tick(struct http *h);
 void http_schedule(struct http *h);
 
 struct http_counts {
-	uint64_t requests, open, refused, failed, live, events;
-	uint64_t clients, turned_away, evicted, timed_out; /* connections */
+	uint64_t requests, open, client_errors, server_errors, live, events;
+	uint64_t clients, clients_refused, clients_evicted, clients_timed_out; /* connections */
 };
 struct http_counts http_counts(const struct http *h);
 

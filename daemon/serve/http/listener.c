@@ -16,7 +16,7 @@
 #include "client.h"
 #include "clock.h"
 #include "http-state.h"
-#include "listen.h"
+#include "listen-socket.h"
 #include "log.h"
 
 #define CONNECTION_BYTES (48u << 10) /* MHD's memory for one: headers in, headers out */
@@ -118,7 +118,7 @@ static int listener_start(struct http *h, struct listen_socket *socket)
 
 	*l = (struct listener){.http = h, .tcp = socket->tcp, .fd = socket->fd};
 	l->path = TAKE_PTR(socket->path);
-	memcpy(l->where, socket->where, sizeof(l->where));
+	memcpy(l->address, socket->address, sizeof(l->address));
 	/* A socket of systemd's may block, and a connection that leaves before it is accepted would then stop the server. */
 	flags = fcntl(l->fd, F_GETFL);
 	l->daemon = flags >= 0 && fcntl(l->fd, F_SETFL, flags | O_NONBLOCK) == 0 ? daemon_start(l) : NULL;
@@ -130,7 +130,7 @@ static int listener_start(struct http *h, struct listen_socket *socket)
 	h->n_listeners++;
 	rc = listener_watch(l);
 	if (rc == 0)
-		log_info("listening on %s", l->where);
+		log_info("listening on %s", l->address);
 	return rc;
 }
 
@@ -139,7 +139,7 @@ static int listener_add(struct http *h, struct listen_socket *socket, char *sent
 	int rc = listener_start(h, socket);
 
 	if (rc < 0)
-		snprintf(sentence, size, "cannot serve %s: %s", socket->where, strerror(-rc));
+		snprintf(sentence, size, "cannot serve %s: %s", socket->address, strerror(-rc));
 	return rc;
 }
 
@@ -154,7 +154,7 @@ static bool has_room(const struct http *h, char *sentence, size_t size)
 int http_listen(struct http *h, const char *text, char *sentence, size_t size)
 {
 	struct listen_socket socket;
-	int rc = has_room(h, sentence, size) ? listen_open(&socket, text, sentence, size) : -E2BIG;
+	int rc = has_room(h, sentence, size) ? listen_socket_open(&socket, text, sentence, size) : -E2BIG;
 
 	return rc < 0 ? rc : listener_add(h, &socket, sentence, size);
 }
@@ -162,7 +162,7 @@ int http_listen(struct http *h, const char *text, char *sentence, size_t size)
 int http_adopt(struct http *h, int fd, char *sentence, size_t size)
 {
 	struct listen_socket socket;
-	int rc = has_room(h, sentence, size) ? listen_adopt(&socket, fd, sentence, size) : -E2BIG;
+	int rc = has_room(h, sentence, size) ? listen_socket_adopt(&socket, fd, sentence, size) : -E2BIG;
 
 	return rc < 0 ? rc : listener_add(h, &socket, sentence, size);
 }

@@ -3,7 +3,7 @@
 
 #include "route.h"
 
-static const char *const verbs[VERBS] = {"GET", "POST", "PATCH", "DELETE"};
+static const char *const methods[METHODS] = {"GET", "POST", "PATCH", "DELETE"};
 
 /* Does the path of a route match the segments of R? */
 static bool route_matches(const char *path, const struct request *r, const char **parameter)
@@ -45,7 +45,7 @@ static bool route_takes(const struct route *route, const char *key)
 	return false;
 }
 
-const char *route_foreign_query(const struct route *route, const struct request *r)
+const char *route_unknown_query(const struct route *route, const struct request *r)
 {
 	for (size_t i = 0; i < r->n_queries; i++) {
 		if (!route_takes(route, r->queries[i].key))
@@ -60,19 +60,19 @@ const char *route_foreign_query(const struct route *route, const struct request 
 void route_allow(const struct route *route, char *text)
 {
 	text[0] = '\0';
-	for (size_t v = 0; v < VERBS; v++) {
-		if (!route->handlers[v])
+	for (size_t m = 0; m < METHODS; m++) {
+		if (!route->handlers[m])
 			continue;
 		if (text[0])
 			strcat(text, ", ");
-		strcat(text, v == VERB_GET ? "GET, HEAD" : verbs[v]);
+		strcat(text, m == METHOD_GET ? "GET, HEAD" : methods[m]);
 	}
 }
 
 void routes_print(const struct routes *routes, FILE *out)
 {
 	for (size_t i = 0; i < routes->n; i++)
-		for (size_t v = 0; v < VERBS; v++)
-			if (routes->list[i].handlers[v])
-				fprintf(out, "%s %s\n", verbs[v], routes->list[i].path);
+		for (size_t m = 0; m < METHODS; m++)
+			if (routes->list[i].handlers[m])
+				fprintf(out, "%s %s\n", methods[m], routes->list[i].path);
 }

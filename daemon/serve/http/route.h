@@ -11,7 +11,7 @@ typedef enum outcome handler(struct exchange *x);
 struct route {
 	const char *path;    /* as in the OpenAPI document, with one {parameter} at most */
 	const char *queries; /* the query parameters that it takes, each between blanks: " run stream " */
-	handler *handlers[VERBS];
+	handler *handlers[METHODS];
 };
 
 struct routes {
@@ -22,7 +22,7 @@ struct routes {
 /* Return the route that the segments of R match, with *PARAMETER in R.  NULL: there is none. */
 const struct route *route_find(const struct routes *routes, const struct request *r, const char **parameter);
 /* Return the first query parameter of R that ROUTE does not take or that comes twice, or NULL. */
-const char *route_foreign_query(const struct route *route, const struct request *r);
+const char *route_unknown_query(const struct route *route, const struct request *r);
 /* Write the methods that ROUTE takes, as in an Allow header, to TEXT, which has 64 bytes. */
 void route_allow(const struct route *route, char *text);
 /* Write "GET /path" a line for each method of each route, for the comparison with the OpenAPI document. */

@@ -5,12 +5,12 @@
 #include "growth.h"
 #include "json.h"
 
-enum { PACKETS, BYTES, RATE, LOST, SKIPPED, GAPS, FIGURES };
-static const char *const names[FIGURES] = {"packets", "bytes", "rate", "lost_packets", "skipped_packets", "gaps"};
+enum { PACKETS, BYTES, RATE, LOST, SKIPPED, GAPS, COUNTERS };
+static const char *const names[COUNTERS] = {"packets", "bytes", "rate", "lost_packets", "skipped_packets", "gaps"};
 
 struct grown {
 	int64_t run, number;
-	int64_t figures[FIGURES];
+	int64_t counters[COUNTERS];
 };
 
 void growth_deinit(struct growth *g)
@@ -26,17 +26,17 @@ void growth_reset(struct growth *g)
 	g->n_runs = 0;
 }
 
-int growth_expect(struct growth *g, int64_t run)
+int growth_add_run(struct growth *g, int64_t run)
 {
-	size_t room = g->room_runs ? 2 * g->room_runs : 64;
+	size_t capacity = g->runs_capacity ? 2 * g->runs_capacity : 64;
 
-	if (g->n_runs == g->room_runs) {
-		int64_t *runs = realloc(g->runs, room * sizeof(*runs));
+	if (g->n_runs == g->runs_capacity) {
+		int64_t *runs = realloc(g->runs, capacity * sizeof(*runs));
 
 		if (!runs)
 			return -ENOMEM;
 		g->runs = runs;
-		g->room_runs = room;
+		g->runs_capacity = capacity;
 	}
 	g->runs[g->n_runs++] = run;
 	return 0;
@@ -53,8 +53,8 @@ static struct grown grown_of(json_t *stream)
 	struct grown s = {.run = json_integer_value(json_object_get(stream, "run")),
 			  .number = json_integer_value(json_object_get(stream, "stream"))};
 
-	for (size_t i = 0; i < FIGURES; i++)
-		s.figures[i] = json_integer_value(json_object_get(stream, names[i]));
+	for (size_t i = 0; i < COUNTERS; i++)
+		s.counters[i] = json_integer_value(json_object_get(stream, names[i]));
 	return s;
 }
 
@@ -75,22 +75,22 @@ static const struct grown *grown_before(struct growth *g, const struct grown *s)
 
 static int growth_keep(struct growth *g, const struct grown *s)
 {
-	size_t room = g->room_next ? 2 * g->room_next : 64;
+	size_t capacity = g->next_capacity ? 2 * g->next_capacity : 64;
 
-	if (g->n_next == g->room_next) {
-		struct grown *next = realloc(g->next, room * sizeof(*next));
+	if (g->n_next == g->next_capacity) {
+		struct grown *next = realloc(g->next, capacity * sizeof(*next));
 
 		if (!next)
 			return -ENOMEM;
 		g->next = next;
-		g->room_next = room;
+		g->next_capacity = capacity;
 	}
 	g->next[g->n_next++] = *s;
-	g->rates |= s->figures[RATE] != 0;
+	g->rates |= s->counters[RATE] != 0;
 	return 0;
 }
 
-static int growth_take(struct growth *g, json_t *stream, json_t *grown, json_t *lost)
+static int growth_compare(struct growth *g, json_t *stream, json_t *grown, json_t *lost)
 {
 	struct grown now = grown_of(stream), before = {0};
 	const struct grown *l = grown_before(g, &now);
@@ -98,13 +98,13 @@ static int growth_take(struct growth *g, json_t *stream, json_t *grown, json_t *
 
 	if (l)
 		before = *l;
-	for (size_t i = 0; i < FIGURES; i++)
-		differs |= now.figures[i] != before.figures[i];
+	for (size_t i = 0; i < COUNTERS; i++)
+		differs |= now.counters[i] != before.counters[i];
 	if (growth_keep(g, &now) < 0)
 		return -ENOMEM;
 	if (differs && json_array_append(grown, stream) < 0)
 		return -ENOMEM;
-	if ((now.figures[LOST] > before.figures[LOST] || now.figures[SKIPPED] > before.figures[SKIPPED]) &&
+	if ((now.counters[LOST] > before.counters[LOST] || now.counters[SKIPPED] > before.counters[SKIPPED]) &&
 	    json_array_append(lost, stream) < 0)
 		return -ENOMEM;
 	return 0;
@@ -116,7 +116,7 @@ static void growth_end(struct growth *g)
 	g->last = g->next;
 	g->n_last = g->n_next;
 	g->next = NULL;
-	g->n_next = g->room_next = 0;
+	g->n_next = g->next_capacity = 0;
 	growth_reset(g);
 }
 
@@ -137,7 +137,7 @@ int growth_step(struct growth *g, struct reader *r, uint64_t ns, json_t *grown, 
 		json_array_foreach(streams, i, stream)
 		{
 			if (rc == 0)
-				rc = growth_take(g, stream, grown, lost);
+				rc = growth_compare(g, stream, grown, lost);
 		}
 	}
 	if (rc != 0 || g->at < g->n_runs)

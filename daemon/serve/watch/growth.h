@@ -11,10 +11,10 @@ struct grown;
 /* A zeroed growth is empty and ready. */
 struct growth {
 	int64_t *runs; /* to be looked at, ascending */
-	size_t n_runs, room_runs, at;
+	size_t n_runs, runs_capacity, at;
 	struct grown *last, *next; /* ascending by run and number */
 	size_t n_last, at_last;
-	size_t n_next, room_next;
+	size_t n_next, next_capacity;
 	bool rates; /* something grew in the last seconds: it will be seen to have stopped */
 };
 
@@ -24,7 +24,7 @@ void growth_deinit(struct growth *g);
 /* Forget which runs are to be looked at. */
 void growth_reset(struct growth *g);
 /* RUN is to be looked at; it is greater than the one before.  0 or -ENOMEM. */
-int growth_expect(struct growth *g, int64_t run);
+int growth_add_run(struct growth *g, int64_t run);
 /* Look at them anew. */
 void growth_begin(struct growth *g);
 /*

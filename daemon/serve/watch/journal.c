@@ -30,7 +30,7 @@ int journal_new(struct journal **jp)
 
 struct journal_event *journal_release(struct journal_event *event)
 {
-	if (event && --event->holders == 0)
+	if (event && --event->references == 0)
 		free(event);
 	return NULL;
 }
@@ -73,13 +73,13 @@ static struct journal_event *event_new(const struct journal *j, uint64_t serial,
 	event = malloc(sizeof(*event) + room);
 	if (!event)
 		return NULL;
-	*event = (struct journal_event){.holders = 1, .serial = serial};
+	*event = (struct journal_event){.references = 1, .serial = serial};
 	len = snprintf(event->text, room, "id: %s\nevent: %s\ndata: %s\n\n", id, name, data);
 	event->bytes = (size_t)len;
 	return event;
 }
 
-int journal_put(struct journal *j, const char *name, json_t *data)
+int journal_append(struct journal *j, const char *name, json_t *data)
 {
 	CLEANUP(freep) char *text = data ? json_dumps(data, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	struct journal_event *event = text ? event_new(j, j->newest + 1, name, text) : NULL;
@@ -125,7 +125,7 @@ bool journal_resume(const struct journal *j, const char *id, uint64_t *serial)
 	return strcmp(id, said) == 0 && *serial + 1 >= j->oldest && *serial <= j->newest;
 }
 
-struct journal_event *journal_behind(struct journal *j, uint64_t serial, bool *lost)
+struct journal_event *journal_next(struct journal *j, uint64_t serial, bool *lost)
 {
 	struct journal_event *event;
 
@@ -133,6 +133,6 @@ struct journal_event *journal_behind(struct journal *j, uint64_t serial, bool *l
 	if (*lost || serial == j->newest)
 		return NULL;
 	event = j->events[(serial + 1) % JOURNAL_EVENTS];
-	event->holders++;
+	event->references++;
 	return event;
 }

@@ -19,7 +19,7 @@
 #define JOURNAL_ID     40u
 
 struct journal_event {
-	unsigned holders;
+	unsigned references;
 	uint64_t serial;
 	size_t bytes;
 	char text[];
@@ -35,7 +35,7 @@ CLEANUP_DEFINE(struct journal, journal_free)
 /* Forget everything; numbers that were given out before mean nothing any more. */
 void journal_restart(struct journal *j);
 /* Add an event NAME with DATA, which is stolen (NULL: no memory).  0 or -ENOMEM: then nothing that came before can be resumed from. */
-int journal_put(struct journal *j, const char *name, json_t *data);
+int journal_append(struct journal *j, const char *name, json_t *data);
 
 /* The number of the newest event, 0 where there is none yet, and its text: what a client says as Last-Event-ID. */
 uint64_t journal_newest(const struct journal *j);
@@ -48,7 +48,7 @@ bool journal_resume(const struct journal *j, const char *id, uint64_t *serial);
 /*
  * The event behind number SERIAL, to be let go of with journal_release; NULL where there is none: *LOST says whether it was there and is forgotten.
  */
-struct journal_event *journal_behind(struct journal *j, uint64_t serial, bool *lost);
+struct journal_event *journal_next(struct journal *j, uint64_t serial, bool *lost);
 struct journal_event *journal_release(struct journal_event *event);
 
 #endif

@@ -10,125 +10,125 @@
 #include "json.h"
 #include "watch-state.h"
 
-#define REST 4u /* times what the count took */
+#define PAUSE 4u /* times what the count took */
 
-/* Whether it is being recorded is one bit of its print. */
-#define PRINT_RECORDING 1u
+/* Whether it is being recorded is one bit of its fingerprint. */
+#define FINGERPRINT_RECORDING 1u
 
-static uint64_t profile_print(const struct memtrace *t)
+static uint64_t profile_fingerprint(const struct memtrace *t)
 {
-	uint64_t print = print_text(PRINT_BEGIN + t->pinned, t->note);
+	uint64_t fingerprint = fingerprint_text(FINGERPRINT_BEGIN + t->pinned, t->note);
 
-	print = print_text(print, t->name);
-	print = print_text(print, t->uuid);
-	print = print_text(print, t->reason);
-	print = print_add(print, &t->run, sizeof(t->run));
-	print = print_add(print, &t->began_real, sizeof(t->began_real));
-	return (print & ~(uint64_t)PRINT_RECORDING) | (strcmp(t->state, "recording") == 0);
+	fingerprint = fingerprint_text(fingerprint, t->name);
+	fingerprint = fingerprint_text(fingerprint, t->uuid);
+	fingerprint = fingerprint_text(fingerprint, t->reason);
+	fingerprint = fingerprint_add(fingerprint, &t->run, sizeof(t->run));
+	fingerprint = fingerprint_add(fingerprint, &t->began_real, sizeof(t->began_real));
+	return (fingerprint & ~(uint64_t)FINGERPRINT_RECORDING) | (strcmp(t->state, "recording") == 0);
 }
 
-static void on_gone(void *context, const struct census_entry *entry)
+static void on_gone(void *context, const struct difference_entry *entry)
 {
 	struct watch *w = context;
 
 	if (w->ready)
-		watch_put(w, "memtrace-deleted", json_pack("{s:I}", "id", (json_int_t)-entry->id));
+		watch_append(w, "memtrace-deleted", json_pack("{s:I}", "id", (json_int_t)-entry->id));
 }
 
-static void on_ended(void *context, const struct census_entry *entry)
+static void on_ended(void *context, const struct difference_entry *entry)
 {
 	(void)context;
 	(void)entry;
 }
 
-struct look {
+struct profile_scan {
 	struct watch *w;
 	json_t *grown;
 };
 
 /* How far one that is being recorded has come: of a new one too, which may have grown since its beginning was told, and not grow again for long. */
-static int see_size(struct look *look, const struct memtrace *t)
+static int see_size(struct profile_scan *scan, const struct memtrace *t)
 {
 	uint64_t before;
-	int what = census_count(&look->w->sizes, -t->id, t->bytes, &before, on_ended, NULL);
+	int what = difference_add(&scan->w->sizes, -t->id, t->bytes, &before, on_ended, NULL);
 	json_t *size;
 
-	if (what < 0 || what == CENSUS_SAME)
+	if (what < 0 || what == DIFFERENCE_NONE)
 		return what < 0 ? what : 0;
 	size = json_pack("{s:I, s:o, s:o}", "id", (json_int_t)t->id, "bytes", json_count(t->bytes), "packets",
 			 json_count(t->packets));
-	return size && json_array_append_new(look->grown, size) == 0 ? 0 : -ENOMEM;
+	return size && json_array_append_new(scan->grown, size) == 0 ? 0 : -ENOMEM;
 }
 
 /* They are listed from the newest on, as captures are. */
 static int see_profile(void *context, const struct memtrace *t)
 {
-	struct look *look = context;
-	struct watch *w = look->w;
-	uint64_t print = profile_print(t), before = 0;
-	int what = census_count(&w->profiles, -t->id, print, &before, on_gone, w);
-	bool records = print & PRINT_RECORDING;
-	int rc = what >= 0 && records && w->growing ? see_size(look, t) : 0;
+	struct profile_scan *scan = context;
+	struct watch *w = scan->w;
+	uint64_t fingerprint = profile_fingerprint(t), before = 0;
+	int what = difference_add(&w->profiles, -t->id, fingerprint, &before, on_gone, w);
+	bool records = fingerprint & FINGERPRINT_RECORDING;
+	int rc = what >= 0 && records && w->growing ? see_size(scan, t) : 0;
 
 	if (what < 0 || rc < 0)
 		return what < 0 ? what : rc;
 	w->cursor = t->id;
-	if (what == CENSUS_SAME)
+	if (what == DIFFERENCE_NONE)
 		return 0;
-	if (what == CENSUS_CHANGED && records == ((before & PRINT_RECORDING) != 0))
-		return watch_find(w, t->id, NEWS_CHANGED);
-	return watch_find(w, t->id, records ? NEWS_BEGAN : NEWS_ENDED);
+	if (what == DIFFERENCE_CHANGED && records == ((before & FINGERPRINT_RECORDING) != 0))
+		return watch_add_change(w, t->id, CHANGE_CHANGED);
+	return watch_add_change(w, t->id, records ? CHANGE_BEGAN : CHANGE_ENDED);
 }
 
 /* Is it too early for another count? */
-static bool rests(struct watch *w)
+static bool too_early(struct watch *w)
 {
 	w->profiles_put_off = clock_mono() < w->profiles_next;
 	return w->profiles_put_off;
 }
 
-static void count_begin(struct watch *w)
+static void profiles_begin(struct watch *w)
 {
-	census_begin(&w->profiles);
-	census_begin(&w->sizes);
+	difference_begin(&w->profiles);
+	difference_begin(&w->sizes);
 	w->profiles_began = clock_mono();
 }
 
-static void count_end(struct watch *w)
+static void profiles_end(struct watch *w)
 {
 	uint64_t now = clock_mono();
 
-	census_end(&w->profiles, on_gone, w);
+	difference_end(&w->profiles, on_gone, w);
 	if (w->growing)
-		census_end(&w->sizes, on_ended, NULL);
-	w->profiles_next = now + REST * (now - w->profiles_began);
-	watch_profiles_over(w);
+		difference_end(&w->sizes, on_ended, NULL);
+	w->profiles_next = now + PAUSE * (now - w->profiles_began);
+	watch_profiles_end(w);
 }
 
 int watch_profiles_step(struct watch *w)
 {
 	CLEANUP(json_unrefp) json_t *grown = json_array();
-	struct look look = {.w = w, .grown = grown};
+	struct profile_scan scan = {.w = w, .grown = grown};
 	int64_t before = w->cursor;
 	int rc;
 
-	if (before == INT64_MAX && rests(w)) {
-		watch_profiles_over(w);
+	if (before == INT64_MAX && too_early(w)) {
+		watch_profiles_end(w);
 		return 0;
 	}
 	if (before == INT64_MAX)
-		count_begin(w);
-	rc = grown ? memtraces_list(w->memtraces, 0, before, WATCH_PAGE, see_profile, &look) : -ENOMEM;
+		profiles_begin(w);
+	rc = grown ? memtraces_list(w->memtraces, 0, before, WATCH_PAGE, see_profile, &scan) : -ENOMEM;
 	if (rc != 0) {
-		w->n_found = 0; /* the next count begins anew, and finds them again */
+		w->n_changes = 0; /* the next count begins anew, and finds them again */
 		w->profiles_put_off = true;
-		watch_profiles_over(w);
+		watch_profiles_end(w);
 		return rc < 0 ? rc : 0;
 	}
 	if (w->ready && json_array_size(grown))
-		watch_put(w, "memtrace-growth", json_pack("{s:O}", "memtraces", grown));
+		watch_append(w, "memtrace-growth", json_pack("{s:O}", "memtraces", grown));
 	if (w->cursor == before)
-		count_end(w);
+		profiles_end(w);
 	return 0;
 }
 
@@ -140,13 +140,15 @@ static int take(void *context, const struct memtrace *t)
 	return *json ? 0 : -ENOMEM;
 }
 
-int watch_tell_profile(struct watch *w, const struct found *found)
+int watch_emit_profile(struct watch *w, const struct change *change)
 {
-	static const char *const words[] = {[NEWS_BEGAN] = "began", [NEWS_ENDED] = "ended", [NEWS_CHANGED] = "changed"};
+	static const char *const words[] = {
+		[CHANGE_BEGAN] = "began", [CHANGE_ENDED] = "ended", [CHANGE_CHANGED] = "changed"};
 	json_t *profile = NULL;
-	int rc = memtraces_get(w->memtraces, found->id, take, &profile);
+	int rc = memtraces_get(w->memtraces, change->id, take, &profile);
 
 	if (rc == 0)
-		watch_put(w, "memtrace", json_pack("{s:s, s:o}", "change", words[found->news], "memtrace", profile));
+		watch_append(w, "memtrace",
+			     json_pack("{s:s, s:o}", "change", words[change->kind], "memtrace", profile));
 	return rc;
 }

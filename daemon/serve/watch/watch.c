@@ -8,9 +8,9 @@
 
 #include "watch-state.h"
 
-#define LOOK_NS	     (500 * NS_PER_MS) /* between two looks, at least */
-#define AGAIN_NS     NS_PER_S	       /* after a step that could not read */
-#define FORGOTTEN_NS (90 * NS_PER_S)   /* nobody wanted to know for so long */
+#define SCAN_NS	    (500 * NS_PER_MS) /* between two looks, at least */
+#define RETRY_NS    NS_PER_S	      /* after a step that could not read */
+#define UNWANTED_NS (90 * NS_PER_S)   /* nobody wanted to know for so long */
 
 /* Turning. */
 
@@ -20,40 +20,40 @@ static void turn_after(struct watch *w, uint64_t ns)
 	sd_event_source_set_enabled(w->timer, SD_EVENT_ONESHOT);
 }
 
-static void look_begin(struct watch *w)
+static void scan_begin(struct watch *w)
 {
 	uint64_t now = clock_mono();
-	uint64_t since = now - w->looked_at;
+	uint64_t since = now - w->scanned_at;
 
-	if (since < LOOK_NS) {
-		turn_after(w, LOOK_NS - since);
+	if (since < SCAN_NS) {
+		turn_after(w, SCAN_NS - since);
 		return;
 	}
 	if (!w->ready && reader_ready(w->reader) == 0)
 		(void)reader_version(w->reader, &w->version); /* else the tick sees that there is an archive now */
-	w->looked_at = now;
+	w->scanned_at = now;
 	w->changed = false;
 	w->phase = PHASE_RUNS;
 	w->cursor = 0;
-	census_begin(&w->runs);
-	census_begin(&w->captures);
+	difference_begin(&w->runs);
+	difference_begin(&w->captures);
 	growth_reset(&w->growth);
 	turn_after(w, 0);
 }
 
-static void forget(struct watch *w)
+static void reset(struct watch *w)
 {
-	census_deinit(&w->runs);
-	census_deinit(&w->captures);
-	census_deinit(&w->profiles);
-	census_deinit(&w->sizes);
+	difference_deinit(&w->runs);
+	difference_deinit(&w->captures);
+	difference_deinit(&w->profiles);
+	difference_deinit(&w->sizes);
 	growth_deinit(&w->growth);
 	journal_restart(w->journal);
-	w->n_found = w->told = 0;
+	w->n_changes = w->n_emitted = 0;
 	w->newest = 0;
 	w->ready = false;
-	w->phase = PHASE_REST;
-	w->looked_at = w->grown_at = w->profiles_next = 0;
+	w->phase = PHASE_IDLE;
+	w->scanned_at = w->grown_at = w->profiles_next = 0;
 }
 
 static void announce(struct watch *w)
@@ -61,25 +61,25 @@ static void announce(struct watch *w)
 	if (journal_newest(w->journal) == w->newest)
 		return;
 	w->newest = journal_newest(w->journal);
-	w->news(w->context);
+	w->notify(w->context);
 }
 
 /* GROWN: it went through the streams, too; else they are looked at when their turn comes, whether or not anything is committed until then. */
-void watch_look_end(struct watch *w, bool grown)
+void watch_scan_end(struct watch *w, bool grown)
 {
-	w->phase = PHASE_REST;
+	w->phase = PHASE_IDLE;
 	if (!w->ready) {
 		w->ready = true;
-		w->news(w->context);
+		w->notify(w->context);
 	}
 	if (w->changed || w->growth.rates || w->profiles_put_off || !grown)
-		turn_after(w, w->changed ? LOOK_NS : GROWTH_NS);
+		turn_after(w, w->changed ? SCAN_NS : GROWTH_NS);
 }
 
 static int step(struct watch *w)
 {
-	if (w->n_found)
-		return watch_tell_step(w);
+	if (w->n_changes)
+		return watch_emit_step(w);
 	if (w->phase == PHASE_RUNS)
 		return watch_runs_step(w);
 	if (w->phase == PHASE_CAPTURES)
@@ -88,7 +88,7 @@ static int step(struct watch *w)
 		return watch_profiles_step(w);
 	if (w->phase == PHASE_STREAMS)
 		return watch_streams_step(w);
-	watch_look_end(w, false);
+	watch_scan_end(w, false);
 	return 0;
 }
 
@@ -99,8 +99,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 
 	(void)source;
 	(void)usec;
-	if (w->phase == PHASE_REST) {
-		look_begin(w);
+	if (w->phase == PHASE_IDLE) {
+		scan_begin(w);
 		return 0;
 	}
 	rc = step(w);
@@ -108,8 +108,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 		log_write_limited(&w->limit, LOG_LEVEL_WARNING, NULL, "the archive cannot be watched: %s",
 				  strerror(-rc));
 	if (rc != 0)
-		turn_after(w, AGAIN_NS);
-	else if (w->phase != PHASE_REST)
+		turn_after(w, RETRY_NS);
+	else if (w->phase != PHASE_IDLE)
 		turn_after(w, 0);
 	announce(w);
 	return 0;
@@ -118,7 +118,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 /* Its life. */
 
 int watch_new(struct watch **wp, sd_event *event, struct reader *reader, struct memtraces_reader *memtraces,
-	      watch_news *news, void *context)
+	      watch_notify *notify, void *context)
 {
 	CLEANUP(watch_freep) struct watch *w = calloc(1, sizeof(*w));
 	int rc = w ? journal_new(&w->journal) : -ENOMEM;
@@ -131,7 +131,7 @@ int watch_new(struct watch **wp, sd_event *event, struct reader *reader, struct 
 		return rc;
 	w->reader = reader;
 	w->memtraces = memtraces;
-	w->news = news;
+	w->notify = notify;
 	w->context = context;
 	*wp = TAKE_PTR(w);
 	return 0;
@@ -142,10 +142,10 @@ struct watch *watch_free(struct watch *w)
 	if (!w)
 		return NULL;
 	sd_event_source_disable_unref(w->timer);
-	census_deinit(&w->runs);
-	census_deinit(&w->captures);
-	census_deinit(&w->profiles);
-	census_deinit(&w->sizes);
+	difference_deinit(&w->runs);
+	difference_deinit(&w->captures);
+	difference_deinit(&w->profiles);
+	difference_deinit(&w->sizes);
 	growth_deinit(&w->growth);
 	journal_free(w->journal);
 	free(w);
@@ -174,7 +174,7 @@ struct journal *watch_journal(struct watch *w)
 void watch_commit(struct watch *w)
 {
 	w->changed = true;
-	if (w->wanted && w->phase == PHASE_REST)
+	if (w->wanted && w->phase == PHASE_IDLE)
 		turn_after(w, 0);
 }
 
@@ -197,8 +197,8 @@ void watch_tick(struct watch *w)
 
 	if (!w->wanted)
 		return;
-	if (clock_mono() - w->wanted_at > FORGOTTEN_NS) {
-		forget(w);
+	if (clock_mono() - w->wanted_at > UNWANTED_NS) {
+		reset(w);
 		w->wanted = false;
 		sd_event_source_set_enabled(w->timer, SD_EVENT_OFF);
 		return;
@@ -206,9 +206,9 @@ void watch_tick(struct watch *w)
 	if (reader_ready(w->reader) != 0 || reader_version(w->reader, &version) != 0)
 		return;
 	if (version.archives != w->version.archives) {
-		forget(w);
+		reset(w);
 		turn_after(w, 0);
-		w->news(w->context);
+		w->notify(w->context);
 	} else if (has_commits(w, &version)) {
 		watch_commit(w);
 	}

@@ -2,7 +2,7 @@
  * What happens in the archives, as events: guests come and go, captures, gaps, memory profiles, growth.
  *
  * The archives are the truth: their tables are read a few rows at a time, each in a short read transaction, and compared with what they said before. The
- * collector's and the sink's notices only say when to look. Nothing is read while nobody wants to know.
+ * collector's and the sink's notices only say when to scan. Nothing is read while nobody wants to know.
  */
 #ifndef SERVE_WATCH_H
 #define SERVE_WATCH_H
@@ -17,11 +17,11 @@
 struct watch;
 
 /* News are there, or watch_ready has become true. */
-typedef void watch_news(void *context);
+typedef void watch_notify(void *context);
 
 /* EVENT, READER, MEMTRACES and CONTEXT are borrowed.  0 or -errno. */
 int watch_new(struct watch **wp, sd_event *event, struct reader *reader, struct memtraces_reader *memtraces,
-	      watch_news *news, void *context);
+	      watch_notify *notify, void *context);
 struct watch *watch_free(struct watch *w);
 CLEANUP_DEFINE(struct watch, watch_free)
 

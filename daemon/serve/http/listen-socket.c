@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "listen.h"
+#include "listen-socket.h"
 #include "quantity.h"
 
 #define FOREIGN                                                                                                 \
@@ -77,7 +77,7 @@ static int open_unix(struct listen_socket *l, const char *path, char *sentence, 
 		return rc;
 	}
 	l->path = strdup(path);
-	snprintf(l->where, sizeof(l->where), "unix:%s", path);
+	snprintf(l->address, sizeof(l->address), "unix:%s", path);
 	l->fd = TAKE_FD(fd);
 	return l->path ? 0 : -ENOMEM;
 }
@@ -113,10 +113,10 @@ static void describe(struct listen_socket *l, const union address *a)
 
 	if (a->any.sa_family == AF_INET6) {
 		inet_ntop(AF_INET6, &a->in6.sin6_addr, host, sizeof(host));
-		snprintf(l->where, sizeof(l->where), "http://[%s]:%u", host, ntohs(a->in6.sin6_port));
+		snprintf(l->address, sizeof(l->address), "http://[%s]:%u", host, ntohs(a->in6.sin6_port));
 	} else {
 		inet_ntop(AF_INET, &a->in.sin_addr, host, sizeof(host));
-		snprintf(l->where, sizeof(l->where), "http://%s:%u", host, ntohs(a->in.sin_port));
+		snprintf(l->address, sizeof(l->address), "http://%s:%u", host, ntohs(a->in.sin_port));
 	}
 }
 
@@ -140,7 +140,7 @@ static int open_tcp(struct listen_socket *l, const union address *a, const char 
 	return 0;
 }
 
-int listen_open(struct listen_socket *l, const char *text, char *sentence, size_t size)
+int listen_socket_open(struct listen_socket *l, const char *text, char *sentence, size_t size)
 {
 	union address a = {0};
 
@@ -154,7 +154,7 @@ int listen_open(struct listen_socket *l, const char *text, char *sentence, size_
 	return open_tcp(l, &a, text, sentence, size);
 }
 
-int listen_adopt(struct listen_socket *l, int fd, char *sentence, size_t size)
+int listen_socket_adopt(struct listen_socket *l, int fd, char *sentence, size_t size)
 {
 	union address a = {0};
 	socklen_t len = sizeof(a);
@@ -165,14 +165,14 @@ int listen_adopt(struct listen_socket *l, int fd, char *sentence, size_t size)
 		return -ENOTSOCK;
 	}
 	if (a.any.sa_family == AF_UNIX) {
-		snprintf(l->where, sizeof(l->where), "unix:%.*s (from systemd)", 100, a.un.sun_path);
+		snprintf(l->address, sizeof(l->address), "unix:%.*s (from systemd)", 100, a.un.sun_path);
 	} else if (is_loopback(&a)) {
 		l->tcp = true;
 		describe(l, &a);
 	} else {
 		if (a.any.sa_family == AF_INET || a.any.sa_family == AF_INET6)
 			describe(l, &a);
-		snprintf(sentence, size, FOREIGN, *l->where ? l->where : "the socket from systemd");
+		snprintf(sentence, size, FOREIGN, *l->address ? l->address : "the socket from systemd");
 		return -EACCES;
 	}
 	l->fd = fd;

@@ -6,7 +6,7 @@
  */
 #include <mprof/ring.h>
 
-#include "kept.h"
+#include "capture-coverage.h"
 
 #define PAGE	  64u
 #define GAPS_MOST 65536u
@@ -58,13 +58,13 @@ static int find_hole(struct reader *r, int64_t stream, uint64_t first, uint64_t 
 	return rc != 0 ? rc : explained(r, stream, next, last + 1, false, whole);
 }
 
-int kept_of_range(struct reader *r, const struct reader_capture_range *range, enum kept *kept)
+int coverage_of_range(struct reader *r, const struct reader_capture_range *range, enum coverage *coverage)
 {
 	uint64_t first = range->range.first_sequence, end = range->range.last_sequence, packets;
 	bool whole;
 	int rc;
 
-	*kept = KEPT_ALL;
+	*coverage = COVERAGE_ALL;
 	end += range->range.last_offset > MPROF_PACKET_HEADER_BYTES; /* the last packet may have been empty */
 	if (range->deletions == 0 || end <= first)
 		return 0;
@@ -72,16 +72,16 @@ int kept_of_range(struct reader *r, const struct reader_capture_range *range, en
 	if (rc != 0 || packets == end - first)
 		return rc;
 	if (packets == 0) {
-		*kept = KEPT_NONE;
+		*coverage = COVERAGE_NONE;
 		return 0;
 	}
 	rc = find_hole(r, range->range.stream, first, end - 1, &whole);
 	if (rc == 0 && !whole)
-		*kept = KEPT_PART;
+		*coverage = COVERAGE_PART;
 	return rc;
 }
 
-int kept_explained(struct reader *r, int64_t stream, uint64_t from, uint64_t end, bool first, bool *yes)
+int coverage_explained(struct reader *r, int64_t stream, uint64_t from, uint64_t end, bool first, bool *yes)
 {
 	return explained(r, stream, from, end, first, yes);
 }

@@ -53,15 +53,16 @@ static enum outcome asset_respond(struct exchange *x, const struct asset *asset)
 	size_t bytes = packed ? asset->gzip_bytes : asset->plain_bytes;
 	struct MHD_Response *response;
 	char etag[64];
-	bool held;
+	bool unchanged;
 
 	snprintf(etag, sizeof(etag), "\"%s%s\"", asset->hash, packed ? "-gzip" : "");
-	held = request_etag_matches(exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH), etag);
-	response = MHD_create_response_from_buffer(held ? 0 : bytes, (void *)(uintptr_t)data, MHD_RESPMEM_PERSISTENT);
+	unchanged = request_etag_matches(exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH), etag);
+	response =
+		MHD_create_response_from_buffer(unchanged ? 0 : bytes, (void *)(uintptr_t)data, MHD_RESPMEM_PERSISTENT);
 	if (!response)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	asset_headers(response, asset, etag, packed && !held);
-	return exchange_respond(x, held ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response);
+	asset_headers(response, asset, etag, packed && !unchanged);
+	return exchange_respond(x, unchanged ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response);
 }
 
 enum outcome get_root(struct exchange *x)

@@ -14,59 +14,59 @@
 
 #include <mprof/ring.h>
 
-#include "bound.h"
 #include "clock.h"
+#include "time-bound.h"
 
-#define APART_NS (2 * NS_PER_S)
-#define LOOKS	 4u		 /* one more than it takes */
-#define SLACK_NS (10 * NS_PER_S) /* clocks that differ in speed, and a copy that went on after the capture was begun */
+#define POLL_APART_NS (2 * NS_PER_S)
+#define POLLS	      4u	      /* one more than it takes */
+#define SLACK_NS      (10 * NS_PER_S) /* clocks that differ in speed, and a copy that went on after the capture was begun */
 
 /* The way back from the newest copy. */
-struct way {
+struct search {
 	struct archive_end at; /* the copy that was reached */
-	unsigned looks;	       /* how many lie behind it */
+	unsigned polls;	       /* how many lie behind it */
 };
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t min_i64(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
 /* Go back to END if it is of an earlier look.  By both clocks: after dom0 has booted again, one of them means nothing. */
-static void way_back(struct way *w, const struct archive_end *end)
+static void search_step(struct search *s, const struct archive_end *end)
 {
-	int64_t mono = (int64_t)(w->at.mono - end->mono), real = (int64_t)(w->at.real - end->real);
+	int64_t mono = (int64_t)(s->at.mono - end->mono), real = (int64_t)(s->at.real - end->real);
 
-	if (w->looks == LOOKS || least(mono, real) < (int64_t)APART_NS)
+	if (s->polls == POLLS || min_i64(mono, real) < (int64_t)POLL_APART_NS)
 		return;
-	w->at = *end;
-	w->looks++;
+	s->at = *end;
+	s->polls++;
 }
 
 /* Back within the packet of the event, by quarters: it may have taken hours to fill. */
-static int back_within(struct way *w, struct reader *r, const struct bound_event *e)
+static int search_packet(struct search *s, struct reader *r, const struct time_bound_event *e)
 {
 	struct archive_end end;
 	int rc = 0;
 
-	for (uint32_t part = e->end - MPROF_PACKET_HEADER_BYTES; part && rc == 0 && w->looks < LOOKS;
+	for (uint32_t part = e->end - MPROF_PACKET_HEADER_BYTES; part && rc == 0 && s->polls < POLLS;
 	     part -= (part + 3) / 4) {
 		rc = reader_end_below(r, e->stream, e->sequence, MPROF_PACKET_HEADER_BYTES + part, &end);
 		if (rc == 0)
-			way_back(w, &end);
+			search_step(s, &end);
 	}
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
 /* Back over the packets before it, in steps that grow: thousands may have passed in a second. */
-static int back_over(struct way *w, struct reader *r, const struct bound_event *e)
+static int search_before(struct search *s, struct reader *r, const struct time_bound_event *e)
 {
 	struct reader_packet p;
 	struct archive_end end;
 	size_t n;
 	int rc;
 
-	for (uint64_t back = 1; back <= e->sequence && w->looks < LOOKS; back += back / 4 + 1) {
+	for (uint64_t back = 1; back <= e->sequence && s->polls < POLLS; back += back / 4 + 1) {
 		n = 1;
 		rc = reader_packets(r, (struct reader_source){.stream = e->stream}, 0, e->sequence - back, true, &p,
 				    &n);
@@ -76,7 +76,7 @@ static int back_over(struct way *w, struct reader *r, const struct bound_event *
 		if (rc != 0 && rc != ARCHIVE_E_ABSENT)
 			return rc;
 		if (rc == 0)
-			way_back(w, &end);
+			search_step(s, &end);
 		back = e->sequence - p.sequence > back ? e->sequence - p.sequence : back;
 	}
 	return 0;
@@ -91,26 +91,26 @@ static int take_time(void *context, const struct reader_capture *c)
 	return 0;
 }
 
-int bound_not_after(struct reader *r, const struct bound_event *newest, int64_t capture, uint64_t *not_after)
+int time_bound_not_after(struct reader *r, const struct time_bound_event *newest, int64_t capture, uint64_t *not_after)
 {
 	struct archive_end taken;
-	struct way w = {0};
+	struct search s = {0};
 	int64_t mono, real;
 	int rc = reader_capture(r, capture, take_time, &taken);
 
 	*not_after = UINT64_MAX;
 	if (rc == 0)
-		rc = reader_end_below(r, newest->stream, newest->sequence, newest->end, &w.at);
+		rc = reader_end_below(r, newest->stream, newest->sequence, newest->end, &s.at);
 	if (rc == 0)
-		rc = back_within(&w, r, newest);
+		rc = search_packet(&s, r, newest);
 	if (rc == 0)
-		rc = back_over(&w, r, newest);
-	if (rc != 0 || w.looks < LOOKS)
+		rc = search_before(&s, r, newest);
+	if (rc != 0 || s.polls < POLLS)
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
-	mono = (int64_t)(taken.mono - w.at.mono);
-	real = (int64_t)(taken.real - w.at.real);
+	mono = (int64_t)(taken.mono - s.at.mono);
+	real = (int64_t)(taken.real - s.at.real);
 	/* The greater: dom0 may have slept, or booted again, or its wall clock was set. */
-	if (__builtin_add_overflow(newest->timestamp, (uint64_t)-least(-mono, -real), not_after) ||
+	if (__builtin_add_overflow(newest->timestamp, (uint64_t)-min_i64(-mono, -real), not_after) ||
 	    __builtin_add_overflow(*not_after, SLACK_NS, not_after))
 		*not_after = UINT64_MAX;
 	return 0;
