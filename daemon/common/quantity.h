@@ -22,9 +22,9 @@ bool quantity_bytes(const char *text, uint64_t *bytes);
 /* "1.5", in units of which one is worth UNIT. */
 bool quantity_number(const char *text, uint64_t unit, uint64_t *value);
 
-/* Read the digits at *P, a number of at most MAX without leading zeros, and move *P behind them.  MAX is at least 9. */
+/* Read the digits at *P, a number of at most MAX (9 or more), and move *P behind them. */
 bool quantity_digits(const char **p, uint64_t max, uint64_t *value);
-/* "42": digits and nothing else, without leading zeros.  Return false for a number above MAX, and for a MAX below 9. */
+/* "42": digits without leading zeros, at most MAX. */
 bool quantity_whole(const char *text, uint64_t max, uint64_t *value);
 
 #endif

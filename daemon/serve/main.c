@@ -1,4 +1,4 @@
-/* mprofd-http: arguments, sockets, the loop. */
+/* mprofd-http: options, sockets, event loop. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -75,7 +75,10 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
 	}
 }
 
-/* Listen where the first of these says: systemd, the arguments, the configuration, the default. */
+/*
+ * Listen on the sockets of the first that names any: systemd, the options, the configuration; else
+ * on the default.
+ */
 static int listen_all(struct http *h, const struct arguments *a, const struct config *c, char *sentence, size_t size)
 {
 	int n = sd_listen_fds(1), rc = 0;

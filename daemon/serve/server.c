@@ -1,4 +1,4 @@
-/* The event loop: notices of the collector and the sink, the clock, and the exchanges that go on by them. */
+/* The server: it passes on notices of the collector and the sink, and keeps the clock. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,9 +17,8 @@
 #include "watch.h"
 
 #define TICK_US	     1000000u
-#define STATUS_TICKS 10u /* at most one status in so many ticks */
-#define REPORT_NS \
-	(100 * NS_PER_MS) /* between two reports of damage: clients may ask for damaged bytes again and again */
+#define STATUS_TICKS 10u	       /* between two statuses */
+#define REPORT_NS    (100 * NS_PER_MS) /* between two reports: clients may repeat requests for damage */
 
 struct server {
 	sd_event *event;
@@ -28,7 +27,7 @@ struct server {
 	struct scratch scratch;
 	sd_event_source *tick, *post;
 	uint64_t ticks;
-	char status[128];     /* the status that the service manager was told last */
+	char status[128];     /* last status of the service manager */
 	uint64_t damage_told; /* CLOCK_MONOTONIC ns of the last report of damage; 0 = never */
 	struct log_limit damage_log;
 };
@@ -100,8 +99,8 @@ static const struct notice_calls sink_calls = {
 	.commit = on_sink_commit, .answer = on_sink_answer, .lost = on_sink_lost};
 
 /*
- * Reports of damage (schema/control.md).  A report is a hint: the daemon that owns the archive checks by itself and does not answer.  If that
- * daemon is absent, the next request meets the damage again.
+ * Report damage to the daemon that owns the archive (schema/control.md). That daemon checks by
+ * itself and does not answer. If it is absent, the next request meets the damage again.
  */
 
 static bool report(struct notice *to, const char *key, uint64_t value, const struct reader_damage *d)
@@ -152,7 +151,10 @@ static void report_damage(struct server *s)
 
 /* The clock. */
 
-/* Send the status if it is new, and seldom: sending blocks the loop while the service manager does not read. */
+/*
+ * Send the status if it changed, and seldom: sending blocks the loop while the service manager does
+ * not read.
+ */
 static void say_status(struct server *s)
 {
 	struct http_counts c = http_counts(s->http);

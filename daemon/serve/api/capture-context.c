@@ -1,8 +1,9 @@
 /*
- * /v1/captures/{id}/context: why a capture was taken, and around what.
+ * /v1/captures/{id}/context: why a capture was taken, with what the guest's XenStore subtree and
+ * console said.
  *
- * The collector wrote the text, out of what a guest and its console said.  Here it is a row like others: parsed within limits, each member
- * looked at before it is handed on, and one that is not as it should be is told and spoils nothing but itself.
+ * The collector wrote the text out of bytes from the guest, so it is parsed within limits and each
+ * member is checked. A bad member is named in the error, and damages nothing else.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +13,10 @@
 #include "resource.h"
 #include "routes.h"
 
-/* The collector keeps 64 KiB of XenStore and 16 KiB of console, which escapes can make four times as long and JSON twice that. */
+/*
+ * The collector keeps 64 KiB of XenStore and 16 KiB of console; escapes make them up to four times
+ * as long, and JSON doubles that.
+ */
 #define CONTEXT_MOST   (1u << 20)
 #define REASON_MOST    64u
 #define MEMTRACE_GRACE 5000000000ull /* ns */
@@ -42,7 +46,7 @@ static int take_run(void *context, const struct archive_run *run)
 	return more && json_object_update_new(context, more) == 0 ? 0 : -ENOMEM;
 }
 
-/* What the row held: the bytes are copied, so that they are parsed when the row is not held any more. */
+/* The text of the row, copied: it is parsed after the row was released. */
 struct stored {
 	char *text; /* owned; NULL = the capture has none */
 	size_t bytes;
@@ -84,7 +88,7 @@ static bool is_subtree(json_t *xenstore)
 	return json_is_object(xenstore);
 }
 
-/* The first member of the stored object that is not there or not of its kind, or NULL. */
+/* Return the first member of the stored object that is missing or of a wrong type, or NULL. */
 static const char *damaged_member(const json_t *o)
 {
 	const json_t *reason = json_object_get(o, "reason"), *console = json_object_get(o, "console");
@@ -100,7 +104,7 @@ static const char *damaged_member(const json_t *o)
 	return json_is_boolean(json_object_get(o, "console_complete")) ? NULL : "console_complete";
 }
 
-/* Hand the members on; none of them where nothing is stored. */
+/* Copy the members to the answer; all are null if nothing is stored. */
 static int add_members(json_t *answer, const json_t *stored)
 {
 	static const char *const members[] = {"reason", "xenstore", "xenstore_complete", "console", "console_complete"};
@@ -114,7 +118,10 @@ static int add_members(json_t *answer, const json_t *stored)
 	return 0;
 }
 
-/* The memory profile that ran when the capture was taken; one that broke off with the guest ended a moment before. */
+/*
+ * Add the memory profile that ran when the capture was taken. A profile that broke off with the
+ * guest ended shortly before.
+ */
 static int add_memtrace(struct exchange *x, json_t *answer, uint64_t when)
 {
 	int64_t id, run = json_integer_value(json_object_get(answer, "run"));
@@ -131,7 +138,10 @@ static enum outcome damaged(struct exchange *x, int64_t id, const char *what)
 				id, what);
 }
 
-/* Read all that there is of the capture ID into ANSWER and STORED, as of one moment; *WHEN it was taken. */
+/*
+ * Read the capture ID, its run and its context into ANSWER and STORED, in one transaction. *WHEN is
+ * the time of the capture.
+ */
 static int read_all(struct reader *r, int64_t id, json_t *answer, struct stored *stored, uint64_t *when)
 {
 	struct captured captured = {.object = answer};

@@ -1,4 +1,4 @@
-/* /v1/captures: reads come from the archive, changes go to the collector, which is its only writer. */
+/* /v1/captures: reads come from the archive; changes go to the collector, its only writer. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static int take_id(void *context, const struct reader_capture *c)
 	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* A page: all captures (RUN 0), or those of the guest whose run RUN is. */
+/* Answer a page of captures: all (RUN 0), or those of the guest whose latest run is RUN. */
 static enum outcome list_captures(struct exchange *x, int64_t run)
 {
 	CLEANUP(json_unrefp) json_t *ids = json_array(), *captures = json_array();
@@ -61,7 +61,7 @@ enum outcome get_domain_captures(struct exchange *x)
 	return resource_run(x, &run) ? list_captures(x, run) : OUTCOME_DONE;
 }
 
-/* The id in the path, of a capture that there is. */
+/* Find the capture in the path. False: answered. */
 static bool existing(struct exchange *x, int64_t *id, json_t **capture)
 {
 	uint64_t value = 0;
@@ -186,7 +186,7 @@ enum outcome patch_capture(struct exchange *x)
 struct end_search {
 	struct reader *reader;
 	int64_t capture;
-	uint64_t bytes; /* of tails that a run's end has from the capture */
+	uint64_t bytes; /* bytes of tails that only this capture holds and a run ends with */
 };
 
 static int see_range(void *context, const struct reader_capture_range *range)
@@ -200,7 +200,7 @@ static int see_range(void *context, const struct reader_capture_range *range)
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-/* May capture ID go with the tail that it alone has?  False: it was answered. */
+/* Check that capture ID may be deleted with the tail that only it holds. False: answered. */
 static bool tail_may_go(struct exchange *x, int64_t id)
 {
 	struct end_search s = {.reader = exchange_reader(x), .capture = id};

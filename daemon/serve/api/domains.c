@@ -13,7 +13,7 @@
 struct guest_list {
 	struct reader *reader;
 	json_t *array;
-	json_t *last_key; /* of the last entry */
+	json_t *last_key; /* key of the last entry */
 };
 
 static int take_guest(void *context, const struct reader_guest *g)
@@ -26,7 +26,7 @@ static int take_guest(void *context, const struct reader_guest *g)
 	return json && json_array_append_new(list->array, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* Which of the guests are being profiled: "run" to id. */
+/* Map a run as text to the memory profile that is being recorded of it. */
 static int take_recording(void *context, const struct memtrace *t)
 {
 	char run[24];
@@ -35,7 +35,10 @@ static int take_recording(void *context, const struct memtrace *t)
 	return json_object_set_new(context, run, json_integer(t->id)) == 0 ? 0 : -ENOMEM;
 }
 
-/* Say of each guest which memory profile is being recorded of it.  That none can be told is no reason to say nothing of guests. */
+/*
+ * Add to each guest the memory profile that is being recorded. If their archive cannot be read,
+ * list the guests without.
+ */
 static void add_recordings(struct exchange *x, json_t *guests)
 {
 	CLEANUP(json_unrefp) json_t *recordings = json_object();
@@ -89,7 +92,7 @@ static int take_run(void *context, const struct archive_run *run)
 	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* A page of the guest's runs, each with its streams. */
+/* Add a page of the guest's runs, each with its streams. */
 static int guest_runs(struct reader *r, json_t *guest, int64_t id, int64_t before, uint64_t limit)
 {
 	CLEANUP(json_unrefp) json_t *runs = json_array();

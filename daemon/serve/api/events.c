@@ -1,8 +1,9 @@
 /*
  * /v1/events.
  *
- * A body is a number in the journal, and the one event that is being sent: a client that is slow costs no more, and one for whom the journal has gone on
- * too far is told to read everything anew (`reset`), as is one that names a number of another server's life.  One that takes nothing at all is cut off.
+ * A body holds a number of the journal and the one event that is being sent, so a slow client costs
+ * no more. A client whose next event is forgotten, or whose number is of another server's life,
+ * gets `reset`: read everything anew. A client that takes nothing at all is disconnected.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,21 +16,22 @@
 #include "routes.h"
 #include "watch.h"
 
-#define COMMENT_NS (15 * NS_PER_S) /* silence is broken after so long: proxies and clients take it for the end */
-#define STALLED_NS (30 * NS_PER_S) /* a client that took nothing for so long, while there is something */
+#define COMMENT_NS \
+	(15 * NS_PER_S) /* after this silence a comment is sent: proxies and clients take silence for the end */
+#define STALLED_NS (30 * NS_PER_S) /* a client that takes nothing for this time is disconnected */
 #define RETRY	   "retry: 2000\n\n"
 
 struct events {
 	struct exchange *exchange;
 	struct watch *watch;
-	bool greeted;	   /* it knows from where on it gets everything */
-	bool resumes;	   /* it said a number when it came */
-	uint64_t restarts; /* of the journal, when that was */
+	bool greeted;	   /* it got `hello` or `reset`, or resumed */
+	bool resumes;	   /* it came with a Last-Event-ID */
+	uint64_t restarts; /* of the journal, at that time */
 	uint64_t serial;   /* of the last event that it got */
 	struct journal_event *event;
-	char own[128]; /* what is no event of the journal's */
+	char own[128]; /* text that is not of the journal */
 	const char *text;
-	size_t left; /* of TEXT, which is of EVENT or OWN */
+	size_t left; /* bytes of TEXT that were not sent */
 	uint64_t sent_at;
 };
 
@@ -37,13 +39,13 @@ void events_tick(struct events *e)
 {
 	watch_want(e->watch);
 	if (e->exchange->wait == WAIT_EVENT) {
-		exchange_resume(e->exchange); /* it sees for itself whether a comment is due */
+		exchange_resume(e->exchange); /* on_events sends a comment if one is due */
 	} else if (clock_mono() - e->sent_at > STALLED_NS) {
 		client_end(e->exchange->client);
 	}
 }
 
-/* The number from which on E gets everything, said as an event NAME, which has that number. */
+/* Send event NAME with the number from which on E gets everything. */
 static void greet(struct events *e, const char *name)
 {
 	struct journal *j = watch_journal(e->watch);
@@ -59,7 +61,7 @@ static void greet(struct events *e, const char *name)
 	e->left = (size_t)len;
 }
 
-/* What E gets next goes to TEXT; false where there is nothing now. */
+/* Set TEXT to the next text for E. Return false if there is none now. */
 static bool next(struct events *e)
 {
 	struct journal *j = watch_journal(e->watch);
@@ -115,7 +117,7 @@ static void on_events_free(void *context)
 	free(e);
 }
 
-/* Where the client that says ID goes on. */
+/* Resume E behind ID, if the journal still can. */
 static void resume(struct events *e, const char *id)
 {
 	struct journal *j = watch_journal(e->watch);

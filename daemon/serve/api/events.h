@@ -4,9 +4,11 @@
 
 #include "exchange.h"
 
-#define EVENTS_MOST 128u /* at a time */
+#define EVENTS_MOST 128u /* streams at a time */
 
-/* To be called about once a second: end the connection of a client that takes nothing. */
+/*
+ * Keep the watch running, and disconnect a client that takes nothing. Call it about once a second.
+ */
 void events_tick(struct events *e);
 
 #endif

@@ -1,12 +1,13 @@
 /*
  * /v1/domains/{domain}/live.
  *
- * A body is a cursor (sequence, offset) that only moves forward over chunk ends; each step sends what lies between it and a later chunk end
- * of the same packet as a CTF packet of its own.  Where the cursor stands is looked up in one transaction, so that a packet that is completed
- * between two looks is not taken for one that ended short.
+ * A body is a cursor (sequence, offset) that only moves forward over chunk ends. A step sends the
+ * bytes between the cursor and a later chunk end of the same packet, as a CTF packet of its own.
+ * The cursor's packet is read in one transaction with the next: a packet that is completed between
+ * two reads is not taken for one that ended short.
  *
- * The client counts positions by itself, from the counts in the headers.  So the body ends wherever such counting would go wrong, and asking
- * again from the last position goes on behind that.
+ * The client counts positions by itself, from the counts in the headers. So the body ends where
+ * counting would fail, and a request from the last position goes on behind that place.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,22 +23,22 @@
 #include "routes.h"
 
 #define HEADER	  MPROF_PACKET_HEADER_BYTES
-#define JOIN_MOST (256u << 10) /* bytes of chunks that are joined into one packet, while catching up */
+#define JOIN_MOST (256u << 10) /* bytes of chunks joined into one packet while catching up */
 
 enum live_state { LIVE_SEND, LIVE_WAIT, LIVE_END, LIVE_GONE };
 
 struct live {
 	struct exchange *exchange;
-	struct selection selection; /* the stream's facts, and at the run's end its tail */
+	struct selection selection; /* the stream, and at the run's end its tail */
 	struct emitter emitter;
 	bool sending;
 	bool sent_any;
 	uint64_t sequence; /* the cursor */
 	uint32_t offset;
-	bool abandoned; /* the rest of the cursor's packet does not hold */
+	bool abandoned; /* the rest of the cursor's packet is invalid */
 	uint64_t deletions;
-	bool ended;   /* the run */
-	bool in_tail; /* everything archived was sent; the walk goes on with the tail */
+	bool ended;   /* the run has ended */
+	bool in_tail; /* all chunks were sent; WALK goes on with the tail */
 	struct packet_walk walk;
 };
 
@@ -80,7 +81,7 @@ static int see_stream(void *context, const struct reader_stream *s)
 	return 0;
 }
 
-/* Make the emitter ready for content FROM to END of the cursor's packet. */
+/* Prepare the emitter for content FROM to END of the cursor's packet. */
 static void send_part(struct live *l, const struct reader_packet *p, uint32_t end)
 {
 	struct packet_view view = {.sequence = l->sequence,
@@ -94,7 +95,7 @@ static void send_part(struct live *l, const struct reader_packet *p, uint32_t en
 	l->sending = true;
 }
 
-/* What follows the cursor in its own packet P; LIVE_WAIT where nothing does. */
+/* Send the bytes behind the cursor in its own packet P; LIVE_WAIT if there are none. */
 static int step_within(struct live *l, const struct reader_packet *p, enum live_state *state)
 {
 	struct exchange *x = l->exchange;
@@ -141,7 +142,7 @@ static int see_gap(void *context, const struct archive_gap *gap)
 	return 0;
 }
 
-/* Move the cursor to packet P, the next one that is there. */
+/* Move the cursor to packet P, the next one in the archive. */
 static int step_over(struct live *l, const struct reader_packet *p, bool complete, enum live_state *state)
 {
 	struct gap_search gaps = {.next = p->sequence};
@@ -156,7 +157,7 @@ static int step_over(struct live *l, const struct reader_packet *p, bool complet
 		return rc;
 	*state = LIVE_SEND;
 	if (!adjacent && !gaps.explained && d.deletions != l->deletions)
-		*state = LIVE_GONE; /* what comes next was deleted before it was sent */
+		*state = LIVE_GONE; /* the next packets were deleted before they were sent */
 	else if (l->sent_any && (gaps.at_least || p->sequence - l->sequence > UINT16_MAX))
 		*state = LIVE_END;
 	if (*state == LIVE_SEND) {
@@ -167,7 +168,7 @@ static int step_over(struct live *l, const struct reader_packet *p, bool complet
 	return 0;
 }
 
-/* Everything archived was sent and the run is over: what is left is the tail of its end. */
+/* Go on with the tail of the run's end: the run is over and all chunks were sent. */
 static int tail_begin(struct live *l)
 {
 	struct selection *s = &l->selection;
@@ -207,7 +208,7 @@ static int tail_step(struct live *l, enum live_state *state)
 	return rc;
 }
 
-/* One look at the archive. */
+/* Find the next bytes in the archive. */
 static int poll_archive(struct live *l, enum live_state *state)
 {
 	struct reader *r = exchange_reader(l->exchange);
@@ -289,7 +290,10 @@ static ssize_t on_live(void *context, uint64_t position, char *out, size_t max)
 			return 0;
 		}
 	}
-	/* The server stops, or nobody listens.  A client that does goes on from its position. */
+	/*
+	 * The server stops, or the client is gone. A client that comes back goes on from its
+	 * position.
+	 */
 	return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
@@ -310,7 +314,10 @@ static void on_live_free(void *context)
 	live_free(l);
 }
 
-/* Is P a place where a body may begin?  Past the last chunk end only within a tail or in what was abandoned. */
+/*
+ * Check whether a body may begin at P. Behind the last chunk end this is allowed only in a tail or
+ * in invalid bytes.
+ */
 static int after_ok(struct live *l, const struct position *p, bool *ok)
 {
 	struct reader *r = exchange_reader(l->exchange);
@@ -336,7 +343,7 @@ static int after_ok(struct live *l, const struct position *p, bool *ok)
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-/* Set the cursor behind AFTER. */
+/* Set the cursor to AFTER. False: answered. */
 static bool begin_after(struct exchange *x, struct live *l, const struct resource_stream *stream,
 			const struct position *after)
 {
@@ -419,7 +426,10 @@ static enum outcome live_begin(struct exchange *x, const struct resource *res, c
 		live_free(l);
 		return OUTCOME_DONE;
 	}
-	/* The first look, so that the position in the headers is that of the first packet, behind a gap that cannot be counted. */
+	/*
+	 * Read once before the headers: their position is that of the first packet, behind a gap
+	 * that cannot be counted.
+	 */
 	if (rc == 0)
 		rc = live_next(l, &state);
 	if (rc != 0) {

@@ -1,4 +1,4 @@
-/* Live bodies: what is archived, then each new chunk as it is committed. */
+/* Live bodies: the archived chunks, then each chunk as it is committed. */
 #ifndef SERVE_LIVE_H
 #define SERVE_LIVE_H
 

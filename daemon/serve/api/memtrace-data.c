@@ -1,8 +1,9 @@
 /*
  * /v1/memtraces/{id}/data: the stream as it came, in whole packets.
  *
- * What is there when the request comes is served; a recording grows at its end only, so a client that wants what came since asks with Range
- * from where it is.  A body whose pieces vanish is broken off, never ended as if it were whole.
+ * A body has the bytes that are archived when the request comes. A recording only grows, so a
+ * client gets later bytes with Range. A body whose pieces vanish is broken off: it never looks
+ * complete.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,13 +19,13 @@
 #define FRAME_LEVEL 1
 #define ABSENT	    "There is no such memory profile; /v1/memtraces lists them."
 
-/* A body: from AT to END, a piece at a time. */
+/* A body: bytes AT to END, a piece at a time. */
 struct body {
 	struct memtraces_reader *reader;
 	int64_t id;
-	uint64_t at, end; /* identity bytes */
+	uint64_t at, end; /* uncompressed bytes */
 	bool zstd;
-	uint8_t *piece; /* what of a piece, or of its frame, is not given away yet: LEFT bytes at NEXT */
+	uint8_t *piece; /* a piece or its frame, of which LEFT bytes at NEXT were not sent */
 	size_t capacity, next, left;
 };
 
@@ -39,7 +40,7 @@ static int reserve(struct body *b, size_t bytes)
 	return 0;
 }
 
-/* Compress LEN bytes into one frame with a checksum of its content; 0 where that fails. */
+/* Compress LEN bytes into one frame with a checksum of its content. Return 0 on failure. */
 static size_t frame_compress(uint8_t *out, size_t capacity, const uint8_t *data, size_t len)
 {
 	ZSTD_CCtx *zstd = ZSTD_createCCtx();
@@ -52,7 +53,7 @@ static size_t frame_compress(uint8_t *out, size_t capacity, const uint8_t *data,
 	return ZSTD_isError(n) ? 0 : n;
 }
 
-/* A piece that is not stored as a frame becomes one. */
+/* Take the frame of a piece, or make one. */
 static int take_as_frame(struct body *b, const struct memtraces_piece *p)
 {
 	size_t n;
@@ -119,10 +120,10 @@ static void on_free(void *context)
 	free(b);
 }
 
-/* What is asked for, as of this moment. */
+/* The request, and the recording at this moment. */
 struct download {
 	int64_t id;
-	uint64_t total, first, last; /* LAST included */
+	uint64_t total, first, last; /* LAST is included */
 	bool grows, zstd, part;
 	char etag[64];
 };

@@ -1,4 +1,7 @@
-/* /v1/memtraces: reads come from their archive, changes go to the sink, which is its only writer. */
+/*
+ * /v1/memtraces: reads come from the archive of memory profiles; changes go to the sink, its only
+ * writer.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +14,7 @@
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
-#define TIMEOUT	      20000000000ull /* to connect, or to read to the end */
+#define TIMEOUT	      20000000000ull /* ns, for the sink to connect, or to read to the end */
 #define ABSENT	      "There is no such memory profile; /v1/memtraces lists them."
 
 static int take_one(void *context, const struct memtrace *t)
@@ -29,7 +32,7 @@ static int take_row(void *context, const struct memtrace *t)
 	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* A page: all (RUN 0), or those of the run. */
+/* Answer a page of memory profiles: all (RUN 0), or those of the run. */
 static enum outcome list(struct exchange *x, int64_t run)
 {
 	CLEANUP(json_unrefp) json_t *rows = json_array();
@@ -61,7 +64,7 @@ enum outcome get_domain_memtraces(struct exchange *x)
 	return resource_run(x, &run) ? list(x, run) : OUTCOME_DONE;
 }
 
-/* The id in the path, of a recording that there is. */
+/* Find the recording in the path. False: answered. */
 static bool existing(struct exchange *x, int64_t *id, json_t **recording)
 {
 	uint64_t value = 0;
@@ -88,7 +91,7 @@ static enum outcome ask(struct exchange *x, const struct message_writer *w)
 	return exchange_send(x, w) ? OUTCOME_ANSWER : exchange_no_collector(x);
 }
 
-/* The sink has answered: the recording as it is now. */
+/* Answer the recording after the sink changed it. */
 static enum outcome answer_recording(struct exchange *x, bool created)
 {
 	char location[64];
@@ -123,7 +126,7 @@ static int add_run(void *context, const struct archive_run *run)
 	return 0;
 }
 
-/* Of a guest that publishes no trace only what the path says of it is known. */
+/* Name a guest without a trace to the sink: only the path and the address say which it is. */
 static bool add_unknown(struct exchange *x, struct message_writer *w, const char *address)
 {
 	const char *text = x->parameter;

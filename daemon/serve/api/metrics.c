@@ -1,4 +1,4 @@
-/* /metrics, /healthz, /readyz, and the contract. */
+/* /metrics, /healthz, /readyz and /v1/openapi.yaml. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ enum outcome get_health(struct exchange *x)
 	return status_ok(x);
 }
 
-/* Ask the collector VERB. */
+/* Ask the collector for VERB. Return false if it is not connected. */
 static bool ask(struct exchange *x, const char *verb)
 {
 	struct message_writer w;
@@ -139,7 +139,7 @@ static void put_own(FILE *out, const struct http_counts *c, const struct service
 		(double)reader_longest(s->reader) / 1e9);
 }
 
-/* What another daemon says, without an end mark. */
+/* Copy the metrics of another daemon without their end mark. */
 static void put_text(FILE *out, const char *text)
 {
 	const char *end = strstr(text, "# EOF");
@@ -159,7 +159,7 @@ enum outcome get_metrics(struct exchange *x)
 	if (!x->answer.tag && ask(x, "metrics"))
 		return OUTCOME_ANSWER;
 	if (!x->answer.sink) {
-		/* Then the sink; what the collector said is kept meanwhile. */
+		/* Keep the collector's answer in WORK, and ask the sink. */
 		x->work = x->answer.arrived && x->answer.ok ? TAKE_PTR(x->answer.text) : NULL;
 		x->work_free = free;
 		free(x->answer.text);

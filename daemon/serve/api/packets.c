@@ -1,4 +1,6 @@
-/* /…/packets: what packets there are, and an overview of them in buckets of guest time, without decoding. */
+/*
+ * /…/packets: a list of packets, or an overview of them in buckets of guest time, without decoding.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -23,13 +25,13 @@ struct bucket {
 struct listing {
 	struct selection selection;
 	struct packet_walk walk;
-	/* the list */
+	/* of the list */
 	uint64_t limit;
 	json_t *packets;
 	struct position first, end; /* offset 0 = none */
 	uint64_t gaps_from;	    /* the page has the gaps that begin here ... */
-	uint64_t gaps_to;	    /* ... to here, where it is the last one */
-	/* the overview */
+	uint64_t gaps_to;	    /* ... to here, if it is the last page */
+	/* of the overview */
 	size_t n_buckets;
 	struct bucket *buckets;
 	uint64_t from, to; /* guest times of the axis, TO included */
@@ -52,7 +54,7 @@ static json_t *stamp_json(const struct archive_end *end)
 			 json_time(end->real));
 }
 
-/* When the packet's first and last chunk were copied. */
+/* Return in *JSON when the packet's first and last chunk were copied. */
 static int copied_json(struct reader *r, int64_t stream, const struct packet_view *v, json_t **json)
 {
 	struct archive_end first, last;
@@ -89,7 +91,7 @@ static int list_packet(struct exchange *x, struct listing *l, const struct packe
 
 struct gap_list {
 	json_t *json;
-	uint64_t begin; /* where the last one begins */
+	uint64_t begin; /* where the last gap begins */
 };
 
 static int take_gap(void *context, const struct archive_gap *gap)
@@ -101,7 +103,7 @@ static int take_gap(void *context, const struct archive_gap *gap)
 	return json && json_array_append_new(list->json, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* More gaps than a page may have: it ends before SEQUENCE, where the one too many begins. */
+/* End the page before SEQUENCE, where the first gap too many begins. */
 static void page_cut(struct listing *l, json_t *gaps, uint64_t sequence)
 {
 	const char *key = "after_sequence";
@@ -178,7 +180,7 @@ static enum outcome list_step(struct exchange *x, struct listing *l)
 	return list_answer(x, l, true);
 }
 
-/* The bucket that guest time TIME falls into. */
+/* Return the bucket of guest time TIME. */
 static struct bucket *bucket_at(struct listing *l, uint64_t time)
 {
 	uint64_t width = (l->to - l->from) / l->n_buckets + 1;
@@ -192,7 +194,7 @@ struct gap_context {
 	uint64_t time, sequence;
 };
 
-/* A gap belongs where the packet before it began. */
+/* Count a gap in the bucket of the packet before it. */
 static int count_gap(void *context, const struct archive_gap *gap)
 {
 	struct gap_context *c = context;
@@ -205,7 +207,7 @@ static int count_gap(void *context, const struct archive_gap *gap)
 	return 0;
 }
 
-/* Without walking bytes: an overview counts what is archived. */
+/* Count a packet without reading its bytes: an overview counts what is archived. */
 static int overview_packet(struct exchange *x, struct listing *l, const struct packet_view *v)
 {
 	bool timed = v->end > MPROF_PACKET_HEADER_BYTES;
@@ -278,9 +280,11 @@ static enum outcome listing_step(struct exchange *x)
 }
 
 /*
- * Which gaps the list has.  A gap may begin behind the packet that is the last before it, or in the one after that, of which nothing came; and
- * what was lost before the first packet that was ever archived begins before all of them.  So pages divide sequences, not packets, and only where
- * a part was asked for do its packets bound the gaps.
+ * Choose the gaps of the list.
+ *
+ * A gap may begin behind the last packet before it, or in the packet after that, of which nothing
+ * came. Gaps before the first archived packet begin before all packets. So pages divide sequences,
+ * not packets. Packets limit the gaps only if the request selects a part.
  */
 static void gaps_choose(struct listing *l, const struct exchange *x, bool capture, uint64_t cursor)
 {

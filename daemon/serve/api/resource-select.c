@@ -4,7 +4,7 @@
 #include "quantity.h"
 #include "resource.h"
 
-/* Narrow S to what lies from FIRST to the query's end. */
+/* Narrow S to the packets between position FIRST and the query's end. */
 static bool select_positions(struct exchange *x, const struct resource_stream *stream, const struct position *first,
 			     struct selection *s)
 {
@@ -88,7 +88,7 @@ static bool select_times(struct exchange *x, struct selection *s)
 	return rc == 0;
 }
 
-/* What of the stream the target has at all. */
+/* Select all of the stream that belongs to the resource. */
 static int select_base(struct exchange *x, const struct resource *res, const struct resource_stream *stream,
 		       struct selection *s)
 {
@@ -117,7 +117,7 @@ static int select_base(struct exchange *x, const struct resource *res, const str
 	return 0;
 }
 
-/* Which of the ways to narrow a selection the query uses; more than one is a contradiction. */
+/* Check that the query narrows the selection in one way only. False: answered. */
 static bool one_way(struct exchange *x)
 {
 	bool times = request_query(&x->request, "from") || request_query(&x->request, "to");

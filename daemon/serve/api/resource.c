@@ -1,7 +1,8 @@
 /*
- * From the words of a request to rows of the archive.
+ * Resolve what a request names to rows of the archive.
  *
- * What a request names twice (a run in {domain} and in a position) must agree: a link that was kept does not show another guest's trace.
+ * A run that is named twice, in {domain} and in a position, must be the same: an old link never
+ * shows another guest's trace.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -23,7 +24,7 @@ void resource_deinit(struct resource *res)
 	*res = (struct resource){0};
 }
 
-/* Is TEXT a UUID?  LOWER gets it in lower case. */
+/* Check whether TEXT is a UUID; copy it to LOWER in lower case. */
 static bool is_uuid(const char *text, char lower[37])
 {
 	size_t i;
@@ -152,7 +153,7 @@ bool resource_gone(struct exchange *x, const struct resource *res, const struct 
 	return true;
 }
 
-/* Load what belongs to the run T->run. */
+/* Load the streams and the state of the run. */
 static bool load_run(struct exchange *x, struct resource *res)
 {
 	int rc = reader_run(exchange_reader(x), res->run, take_run, res);
@@ -239,13 +240,13 @@ bool resource_capture(struct exchange *x, struct resource *res)
 	return rc == 0;
 }
 
-/* Is the stream part of what was asked for?  A capture need not have all of its run's. */
+/* Check whether the resource has the stream. A capture need not have all streams of its run. */
 static bool has_stream(const struct resource *res, const struct resource_stream *stream)
 {
 	return !res->capture || stream->range.capture;
 }
 
-/* Take out of STREAMS, which are the run's, those that the capture does not have. */
+/* Remove from STREAMS, those of the run, the ones that the resource does not have. */
 static void keep_streams(const struct resource *res, json_t *streams)
 {
 	for (size_t i = json_array_size(streams); i-- > 0;) {

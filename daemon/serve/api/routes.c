@@ -1,4 +1,4 @@
-/* The table, and matching against it.  The table is the API: a test compares it with schema/http/openapi.yaml both ways. */
+/* The table of routes. A test compares it with schema/http/openapi.yaml, both ways. */
 #include "routes.h"
 
 #define SELECT " stream from to last tail "

@@ -10,7 +10,7 @@ extern const struct routes api_routes;
 handler get_domains, get_domain;
 /* captures.c */
 handler get_captures, get_domain_captures, post_capture, get_capture, patch_capture, delete_capture;
-/* context.c */
+/* capture-context.c */
 handler get_capture_context;
 /* trace.c */
 handler get_domain_trace, get_capture_trace;
@@ -29,7 +29,7 @@ handler get_memtraces, get_domain_memtraces, post_memtrace, get_memtrace, patch_
 handler get_memtrace_data;
 /* metrics.c */
 handler get_metrics, get_health, get_ready, get_openapi;
-/* page.c */
+/* viewer.c */
 handler get_root, get_viewer_file;
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * /…/ctf.tar: all streams of a run or a capture as a CTF directory.
  *
- * The sizes stand in the headers before the files, so each stream is planned first, as for a trace.  The body is a row of parts: text in memory
- * (headers, metadata, padding) and the packets of the streams.
+ * Sizes stand in the headers before the files, so each stream is planned first, as for a trace. The
+ * body is a sequence of parts: text in memory (headers, metadata, padding) and the packets of the
+ * streams.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +26,7 @@ void tar_header(char *out, const char *name, uint64_t bytes, uint64_t seconds)
 	memcpy(out + 100, "0000644", 7);
 	memcpy(out + 108, "0000000", 7);
 	memcpy(out + 116, "0000000", 7);
-	if (bytes >> 33) { /* past eleven octal digits: as a big-endian number, which every tar of today reads */
+	if (bytes >> 33) { /* beyond eleven octal digits: a big-endian number, which every current tar reads */
 		out[124] = (char)0x80;
 		for (int i = 0; i < 8; i++)
 			out[135 - i] = (char)(bytes >> 8 * i);
@@ -56,15 +57,15 @@ enum part { PART_METADATA_HEADER, PART_METADATA, PART_HEADER, PART_STREAM, PART_
 
 struct tarball {
 	bool whole;
-	int64_t capture; /* what it is of; 0 = a run */
+	int64_t capture; /* 0 = the tar is of a run */
 	char directory[48];
 	int64_t run;
 	uint64_t seconds;
 	struct reader *reader;
 	struct scratch *scratch;
-	size_t n, at; /* files; the one being planned, or sent */
+	size_t n, at; /* files; index of the one that is planned or sent */
 	struct tar_member *files;
-	/* the body */
+	/* of the body */
 	enum part part;
 	bool begun;
 	struct body body;
@@ -83,7 +84,7 @@ static void tarball_free(void *context)
 	free(t);
 }
 
-/* Ready text of the current part; what it is of is in block. */
+/* Prepare the header of a file in BLOCK. */
 static void ready_header(struct tarball *t, const char *name, uint64_t bytes)
 {
 	char path[100];
@@ -101,7 +102,7 @@ static void ready_zeros(struct tarball *t, size_t bytes)
 	t->block_bytes = bytes;
 }
 
-/* Begin the file T->at, or the end of the tar. */
+/* Prepare the header of the file T->at, or the end of the tar. */
 static void ready_file(struct tarball *t)
 {
 	char name[48];
@@ -115,7 +116,7 @@ static void ready_file(struct tarball *t)
 	ready_header(t, name, t->files[t->at].plan.total);
 }
 
-/* The part is out: begin the next one. */
+/* Begin the part behind the current one. */
 static int next_part(struct tarball *t)
 {
 	struct plan *plan;
@@ -150,7 +151,7 @@ static int next_part(struct tarball *t)
 	return -EINVAL;
 }
 
-/* Bytes of the current part; *N is 0 at its end. */
+/* Emit bytes of the current part; *N is 0 at its end. */
 static int part_pull(struct tarball *t, char *out, size_t max, size_t *n)
 {
 	int rc;
@@ -189,7 +190,7 @@ static ssize_t on_tar(void *context, uint64_t position, char *out, size_t max)
 	return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
-/* NAME as a directory's name that is harmless wherever it is unpacked. */
+/* Make NAME a directory name that is safe to unpack anywhere. */
 static void directory_name(struct tarball *t, const char *name)
 {
 	size_t i;
@@ -238,7 +239,7 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	response = MHD_create_response_from_callback(total, EXCHANGE_BLOCK, on_tar, t, tarball_free);
 	if (!response)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	x->work = NULL; /* it is the response's now */
+	x->work = NULL; /* the response owns it now */
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-tar");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");

@@ -1,4 +1,4 @@
-/* Headers of a tar (POSIX ustar), for regular files. */
+/* Headers of POSIX ustar, for regular files. */
 #ifndef SERVE_TAR_H
 #define SERVE_TAR_H
 
@@ -7,9 +7,12 @@
 
 #define TAR_BLOCK 512u
 
-/* NAME (below 100 bytes) of BYTES, last changed at SECONDS, as a header at OUT, which has TAR_BLOCK bytes. */
+/*
+ * Write the header of file NAME (below 100 bytes) of BYTES, modified at SECONDS, to OUT, which has
+ * TAR_BLOCK bytes.
+ */
 void tar_header(char *out, const char *name, uint64_t bytes, uint64_t seconds);
-/* How many zero bytes follow a file of BYTES. */
+/* Return the number of zero bytes behind a file of BYTES. */
 size_t tar_padding(uint64_t bytes);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * /…/trace: a CTF body of one run and one stream.
  *
- * The request is resolved (resource.c), its selection is planned for the headers (plan.c), in steps so that a long one does not hold up other
- * clients, and then the response emits the planned bytes (body.c).
+ * resource.c resolves the request, plan.c plans the selection in steps so that a long one does not
+ * hold up other clients, the plan gives the headers, and body.c emits the planned bytes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,15 +24,15 @@ struct download {
 	bool zstd;
 	bool grows;
 	bool part;
-	bool capture, whole;  /* what a capture names, and all of it */
-	uint64_t first, last; /* of the range */
+	bool capture, whole;  /* the resource is a capture; all of it is archived */
+	uint64_t first, last; /* the range, LAST included */
 	char etag[64];
 };
 
 struct losses {
 	uint64_t packets;
 	bool at_least;
-	uint64_t before; /* gaps whose next packet lies behind this do not count */
+	uint64_t before; /* gaps that end behind this packet do not count */
 };
 
 static int add_loss(void *context, const struct archive_gap *gap)
@@ -59,7 +59,7 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
 	MHD_add_response_header(response, name, text);
 }
 
-/* {domain} as a path segment. */
+/* Encode TEXT, the {domain}, as a path segment. */
 static void encode_segment(const char *text, char *out)
 {
 	for (; *text; text++) {
@@ -121,7 +121,7 @@ static ssize_t on_body(void *context, uint64_t position, char *out, size_t max)
 	(void)position;
 	if (rc == BODY_E_END)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (rc == ARCHIVE_E_BUSY) /* not now: the client asks for the rest with Range */
+	if (rc == ARCHIVE_E_BUSY) /* the client can ask for the rest with Range */
 		log_debug("a download was broken off since the archive could not be read");
 	return rc == 0 ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR;
 }
@@ -176,7 +176,7 @@ static enum outcome send_unsatisfiable(struct exchange *x, const struct download
 				     "The range lies behind the end; bytes says how many there are.", more);
 }
 
-/* The plan is made: see what kind of answer it is. */
+/* Answer by the finished plan. */
 static enum outcome planned(struct exchange *x, struct download *d)
 {
 	const char *match = exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH);
@@ -184,7 +184,9 @@ static enum outcome planned(struct exchange *x, struct download *d)
 	const char *if_range = exchange_header(x, MHD_HTTP_HEADER_IF_RANGE);
 	enum range_status status = RANGE_NONE;
 
-	/* The rows' own frames make the zstd bytes, so its tag changes with the rows; that of the identity bytes does not. */
+	/*
+	 * The zstd bytes depend on the rows, whose frames they are; the uncompressed bytes do not.
+	 */
 	snprintf(d->etag, sizeof(d->etag), "\"%016" PRIx64 "-%" PRIx64 "%s\"",
 		 d->zstd ? d->plan.hash ^ d->plan.hash_rows << 1 : d->plan.hash, d->plan.total, d->zstd ? "-zstd" : "");
 	if (match && request_etag_matches(match, d->etag))
@@ -196,7 +198,7 @@ static enum outcome planned(struct exchange *x, struct download *d)
 	d->part = status == RANGE_PART;
 	if (!d->part || d->plan.range_first == d->first)
 		return send_body(x, d);
-	/* The last bytes were asked for: where they begin shows only now. */
+	/* Of the last N bytes the first is known only now. */
 	plan_range(&d->plan, d->first, d->last);
 	return OUTCOME_AGAIN;
 }
@@ -211,13 +213,13 @@ static enum outcome download_step(struct exchange *x, struct download *d)
 	return d->plan.done ? planned(x, d) : OUTCOME_AGAIN;
 }
 
-/* Does a client that asks like this get zstd? */
+/* Return whether the client gets zstd. */
 static bool wants_zstd(struct exchange *x)
 {
 	if (exchange_header(x, MHD_HTTP_HEADER_RANGE) ||
 	    !request_accepts_zstd(exchange_header(x, MHD_HTTP_HEADER_ACCEPT_ENCODING)))
 		return false;
-	/* Without chunks the end of an encoded body could not be told from a broken connection. */
+	/* Without chunks the end of a compressed body looks like a broken connection. */
 	return !x->http10;
 }
 

@@ -1,8 +1,9 @@
 /*
- * The viewer's files, and the front door.
+ * / and the viewer's files.
  *
- * A browser that asks for `/` gets the page; anything else, which does not say that it takes HTML, a sentence. The files' names do not
- * change with their content, so a browser asks each time whether what it has still holds, and gets 304 while it does.
+ * A browser that asks for / gets the page; other clients, which do not accept HTML, get a sentence.
+ * File names do not change with their content, so browsers revalidate each time, and get 304 while
+ * nothing changed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +17,9 @@
 	"and /v1/domains lists the guests.\n"
 
 /*
- * Nothing is loaded from elsewhere and no text becomes script, whatever guests call themselves. The wasm is compiled, which a policy calls a kind of
- * eval; pictures are made in the page and saved from there. A window that the page opens may answer it: Perfetto does, which gets a trace that way.
+ * Nothing is loaded from elsewhere, and no text becomes script, whatever names guests have.
+ * Compiling wasm is a kind of eval to the policy. Pictures are made in the page and saved from
+ * there. A window that the page opens may talk to it: Perfetto gets a trace that way.
  */
 #define POLICY                                                                                              \
 	"default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; " \
@@ -84,7 +86,7 @@ enum outcome get_viewer_file(struct exchange *x)
 {
 	const struct asset *asset = asset_find(x->parameter);
 
-	/* The page itself is at the root alone: its links start from there. */
+	/* The page is at / only: its links start from there. */
 	if (!asset || strcmp(asset->name, "index.html") == 0)
 		return exchange_problem(x, MHD_HTTP_NOT_FOUND, "The viewer has no file %.100s; the page is at /.",
 					x->parameter);

@@ -1,8 +1,9 @@
 /*
  * Emit a planned body.
  *
- * Rows may be deleted between the plan and the body.  So the body is compared with the plan, in bytes and in place, before its last bytes are
- * given away: a body that lost rows never looks complete.
+ * Rows may be deleted between the plan and the body. So the body is compared with the plan, in
+ * bytes and in place, before its last bytes are given away: a body that lost rows never looks
+ * complete.
  */
 #include <string.h>
 
@@ -43,7 +44,7 @@ static int body_next(struct body *b)
 		if (!have)
 			return b->left ? BODY_E_CHANGED : BODY_E_END;
 	} while (!view.room || view.sequence < b->from.sequence);
-	if (b->left == 0) /* there is more than was planned */
+	if (b->left == 0) /* the archive holds more than was planned */
 		return BODY_E_CHANGED;
 	emitter_begin(&b->emitter, &view);
 	if (b->from.bytes) {
@@ -63,7 +64,7 @@ static int body_next(struct body *b)
 	return 0;
 }
 
-/* How many bytes of the packet are out, or ready to be. */
+/* Return how many bytes of the packet were emitted or are ready. */
 static uint64_t packet_place(const struct emitter *e)
 {
 	return e->header_at + (uint64_t)(e->at - e->view.begin) - (e->buffer_len - e->buffer_at);

@@ -1,8 +1,9 @@
 /*
- * What deletion left of a capture.
+ * Find what deletion left of a capture.
  *
- * The archive does not note what it deletes, only that it did.  So the packets are counted, and where some are missing each hole must be
- * explained by gaps that lie one behind the other.  Holes need not be at the beginning: another capture may pin older packets.
+ * The archive records that it deleted packets of a stream, not which. So count the packets; if some
+ * are missing, adjacent gaps must explain each hole. A hole may lie anywhere: another capture may
+ * pin older packets.
  */
 #include <mprof/ring.h>
 
@@ -11,7 +12,7 @@
 #define PAGE	  64u
 #define GAPS_MOST 65536u
 
-/* A hole, and up to where gaps explain it. */
+/* A hole from AT to END; AT moves on as gaps explain it. */
 struct hole {
 	uint64_t at, end;
 };
@@ -19,7 +20,7 @@ struct hole {
 static int explain(void *context, const struct archive_gap *gap)
 {
 	struct hole *h = context;
-	/* An offset that leaves no content says that nothing of that packet is there either. */
+	/* An offset behind the header without content: nothing of that packet is there either. */
 	uint64_t from = gap->after_offset > MPROF_PACKET_HEADER_BYTES ? gap->after_sequence + 1 : gap->after_sequence;
 
 	if (from <= h->at && gap->next_sequence > h->at)
@@ -27,11 +28,11 @@ static int explain(void *context, const struct archive_gap *gap)
 	return 0;
 }
 
-/* Do gaps explain that nothing is there from FROM on, up to END, which is not part of the hole? */
+/* Check whether gaps explain that the packets FROM to END (excluded) are missing. */
 static int explained(struct reader *r, int64_t stream, uint64_t from, uint64_t end, bool first, bool *yes)
 {
 	struct hole h = {from, end};
-	uint64_t least = first || from == 0 ? 0 : from - 1; /* before the range a gap can have begun anywhere */
+	uint64_t least = first || from == 0 ? 0 : from - 1; /* before the range a gap may have begun anywhere */
 	int rc = from < end ? reader_gaps(r, stream, least, end - 1, GAPS_MOST, explain, &h) : 0;
 
 	*yes = h.at >= h.end;

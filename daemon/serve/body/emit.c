@@ -1,8 +1,8 @@
 /*
- * Making the bytes of one packet.
+ * Emit the bytes of one packet.
  *
- * One buffer of a row's size is all that a client costs, however slow it is.  Rows are found by the position that they cover, so that it does
- * not matter when the writer joins them meanwhile.
+ * A client costs one buffer of a row's size, however slow it is. Rows are found by position, so the
+ * writer may join them meanwhile.
  */
 #include <errno.h>
 #include <string.h>
@@ -66,7 +66,10 @@ static int fill_frame(struct emitter *e, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* Ready the next row's frame: the stored one where all of it is wanted. */
+/*
+ * Fill the buffer with the next row's frame: the stored frame if all of it is wanted, else a new
+ * one.
+ */
 static int fill_stored(struct emitter *e, struct reader_source source, uint32_t limit)
 {
 	struct reader_piece piece;
@@ -86,7 +89,7 @@ static int fill_stored(struct emitter *e, struct reader_source source, uint32_t 
 	return fill_frame(e, e->scratch->piece, n);
 }
 
-/* Ready the next row's bytes. */
+/* Fill the buffer with the next row's bytes. */
 static int fill_plain(struct emitter *e, struct reader_source source, uint32_t limit)
 {
 	struct reader_piece piece;

@@ -1,4 +1,7 @@
-/* JSON of what the archive holds.  Names come from guests and files: whatever bytes they are, the answer is valid JSON. */
+/*
+ * Rows of the archive as JSON. Names come from guests and files: the JSON is valid whatever their
+ * bytes are.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,7 +73,7 @@ json_t *json_position(const struct position *p)
 	return json_string(text);
 }
 
-/* Add to S the packet P that is being filled. */
+/* Add packet P, which is being filled, to the counters of S. */
 static int stream_add_open(struct reader *r, struct reader_stream *s, const struct reader_packet *p)
 {
 	struct archive_end end;
@@ -91,7 +94,7 @@ struct streams_context {
 	bool running;
 };
 
-/* What the counters do not say of a stream: the packet that is being filled, and the rate. */
+/* Complete the counters of S by the packet that is being filled, and compute the rate. */
 static int stream_look(const struct streams_context *c, struct reader_stream *s, uint64_t *rate)
 {
 	struct reader_packet newest;
@@ -259,7 +262,8 @@ int json_guest_fill(struct reader *r, json_t *guest)
 	{
 		seen = json_object_get(stream, "last_seen");
 		text = json_string_value(seen);
-		if (text && (!newest || strcmp(text, newest) > 0)) { /* one format, so that text sorts as time */
+		if (text &&
+		    (!newest || strcmp(text, newest) > 0)) { /* all times have one format, so they sort as text */
 			newest = text;
 			json_object_set(guest, "last_seen", seen);
 		}

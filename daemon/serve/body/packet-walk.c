@@ -1,8 +1,9 @@
 /*
  * Walk the packets of a selection as they are served.
  *
- * Invariants: a view never reaches past the selection's last position, so that a body that is walked twice (for its plan, then for its bytes)
- * is the same although the archive grows; each unproven byte of a view was checked in this very walk.
+ * Invariants: a view never passes the selection's last position, so a body that is walked twice
+ * (for its plan, then for its bytes) is the same although the archive grows. Each walk verifies the
+ * unproven bytes of its views itself.
  */
 #include <mprof/ring.h>
 
@@ -36,7 +37,10 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 {
 	const struct selection *s = w->selection;
 
-	/* What holds of a tail depends on the packets before it, from the last of the chunks on. */
+	/*
+	 * The tail is verified against the packets before it, from the last packet of the chunks
+	 * on.
+	 */
 	w->next = sequence <= s->last ? sequence : s->empty ? s->first : s->last;
 	w->expected = w->next;
 	w->follows = w->is_open = false;
@@ -44,7 +48,7 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 	w->chunks_done = s->empty;
 }
 
-/* The packet's chunks as they are served. */
+/* View the chunks of packet P. */
 static int view_chunks(struct packet_walk *w, const struct reader_packet *p, struct packet_view *v)
 {
 	const struct selection *s = w->selection;
@@ -70,7 +74,7 @@ static int view_chunks(struct packet_walk *w, const struct reader_packet *p, str
 	if (end && unproven && unproven < v->end && !s->raw) {
 		if (unproven > HEADER)
 			rc = packet_newest(w->reader, w->scratch, s->stream, p->sequence, unproven, &newest);
-		/* Of several writers nothing is proven that a latest time could be derived from. */
+		/* With several writers no latest time can be derived from a proven event. */
 		if (rc == 0)
 			rc = tail_verify(w->reader, w->scratch, (struct reader_source){.stream = s->stream},
 					 s->ring_packets, p->sequence, unproven, v->end, UINT64_MAX, &newest, &end);
@@ -96,7 +100,7 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 	if (t->begin != v->end || v->cut) {
 		struct reader_piece first;
 
-		/* It does not join; but is that what it said when it was written? */
+		/* T does not join V: cut all of it, but check its row against damage. */
 		v->cut += t->end - t->begin;
 		return reader_piece(w->reader, source, t->sequence, t->begin, 0, false, w->scratch->piece, &first);
 	}
@@ -119,7 +123,7 @@ static int walk_page(struct packet_walk *w, bool tail)
 	return reader_packets(w->reader, source, w->next, tail ? INT64_MAX : w->selection->last, false, w->page, &w->n);
 }
 
-/* The last packet of the chunks, to which a tail may join. */
+/* View the last packet of the chunks, and join its tail. */
 static int walk_last(struct packet_walk *w, struct packet_view *v)
 {
 	const struct selection *s = w->selection;
@@ -129,7 +133,7 @@ static int walk_last(struct packet_walk *w, struct packet_view *v)
 
 	w->newest = v->first_timestamp;
 	rc = packet_newest(w->reader, w->scratch, s->stream, v->sequence, v->end, &w->newest);
-	/* A clock that was set back may be set again. */
+	/* A clock that was set back may be set again: then there is no latest time. */
 	if (rc == 0 && !s->raw && !v->unproven && !v->clock && v->end > HEADER)
 		rc = time_bound_not_after(w->reader,
 					  &(struct time_bound_event){s->stream, v->sequence, v->end, w->newest},
@@ -140,7 +144,7 @@ static int walk_last(struct packet_walk *w, struct packet_view *v)
 	return rc == 0 && n ? view_tail(w, &t, v) : rc;
 }
 
-/* A packet of which all that there is lies in the tail. */
+/* View a packet that lies in the tail alone. */
 static void view_fresh(const struct selection *s, const struct reader_packet *t, struct packet_view *v)
 {
 	*v = (struct packet_view){.sequence = t->sequence,
@@ -155,7 +159,10 @@ static void view_fresh(const struct selection *s, const struct reader_packet *t,
 				  .stamp = t->stamp};
 }
 
-/* Are packets FROM to END, which is not included, missing, and neither a gap nor a deletion says why? */
+/*
+ * Report damage if the packets FROM to END (excluded) are missing and neither a gap nor a deletion
+ * explains it.
+ */
 static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 {
 	struct reader_source source = {.stream = w->selection->stream};
@@ -167,7 +174,7 @@ static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 	rc = coverage_explained(w->reader, source.stream, from, end, !w->follows, &explained);
 	if (rc != 0 || explained)
 		return rc;
-	rc = reader_check(w->reader, source, &w->check); /* they may have been deleted since */
+	rc = reader_check(w->reader, source, &w->check); /* they may have been deleted meanwhile */
 	if (rc == 0 && w->check.deletions)
 		rc = reader_check_held(w->reader, source.stream, &all);
 	if (rc == 0 && (!w->check.deletions || !all))
@@ -181,7 +188,10 @@ static int see_gap(void *context, const struct archive_gap *gap)
 	return 0;
 }
 
-/* Packet P follows one that is not complete: does a gap say so, or did its last rows vanish? */
+/*
+ * Packet P follows an incomplete packet: report damage if the last rows of that packet vanished
+ * without a gap.
+ */
 static int check_rest(struct packet_walk *w, const struct reader_packet *p)
 {
 	struct reader_source source = {.stream = w->selection->stream};
@@ -198,7 +208,7 @@ static int check_rest(struct packet_walk *w, const struct reader_packet *p)
 	return rc == 0 && !all ? reader_note_damage(w->reader, source, before) : rc;
 }
 
-/* The chunks' packets are through: is the selection's last one among them?  It may have been empty. */
+/* Check that the last packet of the selection was among the chunks. It may have been empty. */
 static int check_end(struct packet_walk *w)
 {
 	const struct selection *s = w->selection;
@@ -243,7 +253,10 @@ int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 		if (w->chunks_done) {
 			view_fresh(s, p, v);
 			rc = view_tail(w, p, v);
-			/* What holds nothing is the incarnation before, and is not served under the new number. */
+			/*
+			 * A tail packet without valid events holds the ring slot's former packet;
+			 * it is not served under the new number.
+			 */
 			*have = v->end > HEADER || v->cut;
 			if (v->end == HEADER)
 				v->room = 0;

@@ -1,8 +1,9 @@
 /*
  * The packets of a selection, one after another, as they are served.
  *
- * A packet as served joins its chunks (up to its last chunk end) and, at the end of a capture, its tail.  Unproven bytes of either are walked
- * event by event and cut before the first event that does not hold.
+ * A packet as served joins its chunks (up to its last chunk end) and, at the end of a capture, its
+ * tail. Unproven bytes of either are walked event by event and cut before the first event that does
+ * not hold.
  */
 #ifndef SERVE_PACKET_WALK_H
 #define SERVE_PACKET_WALK_H
@@ -19,10 +20,10 @@ struct packet_view {
 	uint32_t begin;
 	uint32_t chunks_end;
 	uint32_t end;
-	uint32_t cut;	  /* bytes that did not hold */
-	uint32_t raw_end; /* where it would end uncut */
+	uint32_t cut;	  /* bytes that did not verify */
+	uint32_t raw_end; /* end without the cut */
 	bool complete, unproven, clock, tail;
-	uint64_t stamp; /* differs if other rows hold it */
+	uint64_t stamp; /* changes if other rows hold the packet */
 };
 
 /* Return the bytes of a view in a CTF body, its header included. */
@@ -50,7 +51,10 @@ void packet_walk_init(struct packet_walk *w, struct reader *reader, struct scrat
 		      const struct selection *selection);
 /* Go on at packet SEQUENCE, or before it where what follows depends on earlier packets. */
 void packet_walk_seek(struct packet_walk *w, uint64_t sequence);
-/* View the next packet that is served or cut.  *HAVE is false behind the last.  Return what the reader returns. */
+/*
+ * View the next packet that is served or cut. *HAVE is false behind the last. Return what the
+ * reader returns.
+ */
 int packet_walk_next(struct packet_walk *w, struct packet_view *view, bool *have);
 
 #endif

@@ -56,8 +56,7 @@ int packet_chunks_end(struct reader *r, int64_t stream, const struct reader_pack
 	int rc;
 
 	*end = p->end;
-	if (!p->whole ||
-	    p->begin != HEADER) /* its rows lie one behind the other from the header on, or some are gone */
+	if (!p->whole || p->begin != HEADER) /* its rows are adjacent from the header on, or some are missing */
 		return reader_note_damage(r, (struct reader_source){.stream = stream}, p->sequence);
 	if (p->complete)
 		return 0;
@@ -66,7 +65,7 @@ int packet_chunks_end(struct reader *r, int64_t stream, const struct reader_pack
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-/* The timestamp of the last of the whole events at P; *NEWEST is left alone where there is none. */
+/* Set *NEWEST to the timestamp of the last whole event at P. Without one, leave it alone. */
 static void last_timestamp(const uint8_t *p, size_t len, uint64_t *newest)
 {
 	struct mprof_raw_event e;
@@ -75,7 +74,6 @@ static void last_timestamp(const uint8_t *p, size_t len, uint64_t *newest)
 		*newest = e.timestamp;
 }
 
-/* The timestamp of the last event before offset END of a packet's chunks. */
 int packet_newest(struct reader *r, struct scratch *scratch, int64_t stream, uint64_t sequence, uint32_t end,
 		  uint64_t *newest)
 {
@@ -132,7 +130,10 @@ int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source 
 		*valid_end += (uint32_t)n;
 		fill -= n;
 		memmove(scratch->window, scratch->window + n, fill);
-		/* An event that the piece cut in two is tried again with the next piece; one longer than a piece does not hold. */
+		/*
+		 * Try an event that the piece cut in two again with the next piece; an event longer
+		 * than a piece is invalid.
+		 */
 		if (fill &&
 		    (fill > ARCHIVE_PIECE_MAX || mprof_event_load(&e, scratch->window, fill) != MPROF_EVENT_CUT))
 			break;

@@ -1,10 +1,13 @@
-/* Single packets of a stream: their ends, their newest events, and how far unproven bytes hold.  Functions return what the reader returns. */
+/*
+ * Single packets of a stream: their ends, their newest events, and how far unproven bytes are
+ * valid. Functions return what the reader returns.
+ */
 #ifndef SERVE_PACKET_H
 #define SERVE_PACKET_H
 
 #include "reader.h"
 
-/* Buffers, shared by all requests of a server: nothing in them outlives a call. */
+/* Buffers, shared by all requests: their content does not outlive a call. */
 struct scratch {
 	uint8_t *window; /* 2 * ARCHIVE_PIECE_MAX */
 	uint8_t *before; /* 2 * ARCHIVE_PIECE_MAX */
@@ -18,14 +21,21 @@ void scratch_deinit(struct scratch *s);
 /* Read the oldest or the newest packet of a stream.  ARCHIVE_E_ABSENT: it has none. */
 int stream_oldest(struct reader *r, int64_t stream, struct reader_packet *p);
 int stream_newest(struct reader *r, int64_t stream, struct reader_packet *p);
-/* Find where the served chunks of packet P end: at its last chunk end, 30 if it is empty; 0 if it has none yet. */
+/*
+ * Find where the served chunks of packet P end: at its last chunk end, 30 if it is empty; 0 if it
+ * has none yet.
+ */
 int packet_chunks_end(struct reader *r, int64_t stream, const struct reader_packet *p, uint32_t *end);
-/* Set *NEWEST to the timestamp of the last event before offset END of a packet's chunks.  Without such an event, leave it alone. */
+/*
+ * Set *NEWEST to the timestamp of the last event before offset END of a packet's chunks. Without
+ * such an event, leave it alone.
+ */
 int packet_newest(struct reader *r, struct scratch *scratch, int64_t stream, uint64_t sequence, uint32_t end,
 		  uint64_t *newest);
 /*
- * Find how far the unproven bytes FROM to TO of a packet hold.  *NOT_BEFORE is the timestamp of the event before them, and becomes that of the
- * last event that holds.  NOT_AFTER is the latest timestamp that an event can have; UINT64_MAX = unknown.
+ * Verify the unproven bytes FROM to TO of a packet, event by event: they are valid up to
+ * *VALID_END. *NOT_BEFORE is the timestamp of the event before them, and becomes that of the last
+ * valid event. NOT_AFTER is the latest timestamp that an event can have; UINT64_MAX = unknown.
  */
 int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
 		uint64_t sequence, uint32_t from, uint32_t to, uint64_t not_after, uint64_t *not_before,

@@ -1,7 +1,7 @@
 /*
- * Plan a body: walk its selection once, for all that must be known before its first byte.
+ * Plan a body: walk its selection once for all that must be known before the first byte.
  *
- * Nothing is kept for each packet, so that a long body costs no more memory than a short one.
+ * The plan keeps nothing for each packet, so a long body costs no more memory than a short one.
  */
 #include "plan.h"
 #include "clock.h"
@@ -29,7 +29,7 @@ void plan_range(struct plan *p, uint64_t first, uint64_t last)
 	p->range_last = last;
 }
 
-/* Find the range in packet SEQUENCE, which adds BYTES to the body. */
+/* Find the ends of the range in packet SEQUENCE, which adds BYTES to the body. */
 static void plan_locate(struct plan *p, uint64_t sequence, uint64_t bytes)
 {
 	if (p->range_first >= p->total && p->range_first - p->total < bytes)

@@ -1,10 +1,13 @@
-/* The plan of a CTF body: its length, entity tag, cuts and end, and the places where a range of it begins and ends. */
+/*
+ * The plan of a CTF body: its length, entity tag, cuts and end, and the places where a range of it
+ * begins and ends.
+ */
 #ifndef SERVE_PLAN_H
 #define SERVE_PLAN_H
 
 #include "packet-walk.h"
 
-/* A place in a body: the packet SEQUENCE, behind BYTES of it with its header. */
+/* A place in a body: BYTES into packet SEQUENCE, whose header counts. */
 struct body_place {
 	uint64_t sequence;
 	uint64_t bytes;

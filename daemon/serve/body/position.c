@@ -1,4 +1,6 @@
-/* Positions are written by clients: strict, so that one position has one spelling, which entity tags and caches rely on. */
+/*
+ * Parse positions strictly: a position has one spelling, since entity tags and caches rely on it.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /*
- * Rates, from the stamps of the chunk ends: no state is kept between two requests, and an idle stream costs one look at its newest packet.
+ * Compute rates from the stamps of chunk ends: no state is kept between requests, and an idle
+ * stream costs one read of its newest packet.
  *
- * Stamps ascend with sequences, so the oldest packet that was still copied in the window is found by steps that double and then by halves;
- * what lies behind it is summed up from an index.
+ * Stamps ascend with sequences. So find the oldest packet that was still copied within the window
+ * by doubling steps, then by bisection; an index has the sum of the packets behind it.
  */
 #include <mprof/ring.h>
 
@@ -15,7 +16,10 @@ struct search {
 	uint64_t since;
 };
 
-/* Was something of the newest packet of FROM to TO, which goes to P, copied in the window?  No packet there: P is left alone, and not. */
+/*
+ * Read the newest packet of FROM to TO into P; *RECENT: part of it was copied within the window.
+ * Without such a packet, leave P alone.
+ */
 static int is_recent(const struct search *s, uint64_t from, uint64_t to, struct reader_packet *p, bool *recent)
 {
 	struct reader_packet found;
@@ -32,10 +36,10 @@ static int is_recent(const struct search *s, uint64_t from, uint64_t to, struct 
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-/* OLDEST is the newest packet, and becomes the oldest in the window. */
+/* Find the oldest packet within the window. OLDEST is the newest packet at first. */
 static int find_oldest(const struct search *s, struct reader_packet *oldest)
 {
-	uint64_t old = 0, step = 1, middle; /* below OLD all are too old */
+	uint64_t old = 0, step = 1, middle; /* all packets below OLD are too old */
 	struct reader_packet p;
 	bool recent = true;
 	int rc = 0;

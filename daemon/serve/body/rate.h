@@ -1,4 +1,4 @@
-/* How fast a stream is being archived. */
+/* The rate at which a stream is archived. */
 #ifndef SERVE_RATE_H
 #define SERVE_RATE_H
 
@@ -7,8 +7,9 @@
 #define RATE_SECONDS 10u
 
 /*
- * Content bytes of a stream that were copied in the RATE_SECONDS before NOW (CLOCK_REALTIME ns), divided by these.  NEWEST is its newest
- * packet.  Returns what the reader returns.
+ * Return in *RATE the content bytes of a stream that were copied in the RATE_SECONDS before NOW
+ * (CLOCK_REALTIME ns), for each second. NEWEST is its newest packet. Return what the reader
+ * returns.
  */
 int rate_of_stream(struct reader *r, int64_t stream, const struct reader_packet *newest, uint64_t now, uint64_t *rate);
 

@@ -27,7 +27,10 @@ int selection_all(struct selection *s, struct reader *r)
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-/* The newest packet of the selection that begins at or before TIME; the first where none does.  Sequences are probed, since times ascend with them. */
+/*
+ * Find the newest packet of the selection that begins at or before TIME, or the first packet. Times
+ * ascend with sequences: bisect.
+ */
 static int packet_at(const struct selection *s, struct reader *r, uint64_t time, uint64_t *sequence)
 {
 	struct reader_packet page[8];
@@ -70,7 +73,7 @@ int selection_times(struct selection *s, struct reader *r, uint64_t from, uint64
 	s->first_offset = first > s->first ? HEADER : s->first_offset;
 	s->first = first;
 	s->last = last;
-	/* All of it may lie behind TO. */
+	/* The whole selection may lie behind TO. */
 	rc = reader_packets(r, (struct reader_source){.stream = s->stream}, first, last, false, &p, &n);
 	if (rc == 0 && n && p.end > HEADER && p.first_timestamp > to)
 		s->empty = true, s->capture = 0;

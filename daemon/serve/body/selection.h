@@ -1,7 +1,8 @@
 /*
  * The part of a stream that a request asks for.
  *
- * A selection is fixed when it is made: packets that the collector appends later are not in it.  Functions return what the reader returns.
+ * A selection is fixed when it is made: packets that the collector appends later are not in it.
+ * Functions return what the reader returns.
  */
 #ifndef SERVE_SELECTION_H
 #define SERVE_SELECTION_H

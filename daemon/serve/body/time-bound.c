@@ -1,14 +1,20 @@
 /*
- * How late an event of a tail can be.
+ * Bound the time of the events of a tail.
  *
- * The offset between the guest's clock and dom0's is not known, and a copy's stamp says only that its events are not younger: a ring that was full
- * when it was found has stamps that are hours too late, and a bound made of the least difference between stamp and timestamp would then cut the
- * last true events of a guest.  So the bound rests on the other side.  Let the last proven event have been written after some moment; then, both
- * clocks running at one speed, nothing in the capture is later than that event by more than what passed between that moment and the capture.
- * An event was written after an earlier copy if three looks lie between that copy and its own: by the rules of the copy a position is
- * confirmed by the next look and proven by the one after.  Copies two seconds apart are of different looks, since none takes so long.
+ * The offset between the guest's clock and dom0's is unknown. A copy's stamp only says that its
+ * events are not younger: if a ring was full when it was found, its stamps are hours too late, and
+ * a bound from the least difference between stamp and timestamp would cut the last true events of
+ * the guest.
  *
- * The bound is loose by design: what it is for are timestamps of which half was written, and those lie years ahead.
+ * So bound from the other side. Suppose the last proven event was written after some moment. Both
+ * clocks run at one speed, so nothing in the capture is later than that event by more than the time
+ * between that moment and the capture. An event was written after an earlier copy if three polls
+ * lie between that copy and the event's own: the next poll confirms a position, and the poll after
+ * that proves it. Copies two seconds apart belong to different polls, since no poll takes that
+ * long.
+ *
+ * The bound is loose by design. It is there to detect half-written timestamps, which are off by
+ * years.
  */
 #include <string.h>
 
@@ -18,13 +24,13 @@
 #include "time-bound.h"
 
 #define POLL_APART_NS (2 * NS_PER_S)
-#define POLLS	      4u	      /* one more than it takes */
-#define SLACK_NS      (10 * NS_PER_S) /* clocks that differ in speed, and a copy that went on after the capture was begun */
+#define POLLS	      4u	      /* one more than needed */
+#define SLACK_NS      (10 * NS_PER_S) /* for clocks that differ in speed, and copies that end after the capture began */
 
-/* The way back from the newest copy. */
+/* A search back from the newest copy. */
 struct search {
 	struct archive_end at; /* the copy that was reached */
-	unsigned polls;	       /* how many lie behind it */
+	unsigned polls;	       /* polls since that copy */
 };
 
 static int64_t min_i64(int64_t a, int64_t b)
@@ -32,7 +38,10 @@ static int64_t min_i64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Go back to END if it is of an earlier look.  By both clocks: after dom0 has booted again, one of them means nothing. */
+/*
+ * Step back to END if an earlier poll copied it, by both clocks: a reboot of dom0 resets one of
+ * them.
+ */
 static void search_step(struct search *s, const struct archive_end *end)
 {
 	int64_t mono = (int64_t)(s->at.mono - end->mono), real = (int64_t)(s->at.real - end->real);
@@ -43,7 +52,7 @@ static void search_step(struct search *s, const struct archive_end *end)
 	s->polls++;
 }
 
-/* Back within the packet of the event, by quarters: it may have taken hours to fill. */
+/* Search within the packet of the event, in quarters: it may have taken hours to fill. */
 static int search_packet(struct search *s, struct reader *r, const struct time_bound_event *e)
 {
 	struct archive_end end;
@@ -58,7 +67,7 @@ static int search_packet(struct search *s, struct reader *r, const struct time_b
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-/* Back over the packets before it, in steps that grow: thousands may have passed in a second. */
+/* Search the packets before it, in growing steps: a second may have thousands. */
 static int search_before(struct search *s, struct reader *r, const struct time_bound_event *e)
 {
 	struct reader_packet p;
@@ -109,7 +118,7 @@ int time_bound_not_after(struct reader *r, const struct time_bound_event *newest
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 	mono = (int64_t)(taken.mono - s.at.mono);
 	real = (int64_t)(taken.real - s.at.real);
-	/* The greater: dom0 may have slept, or booted again, or its wall clock was set. */
+	/* Take the greater: dom0 may have slept or rebooted, or its wall clock was set. */
 	if (__builtin_add_overflow(newest->timestamp, (uint64_t)-min_i64(-mono, -real), not_after) ||
 	    __builtin_add_overflow(*not_after, SLACK_NS, not_after))
 		*not_after = UINT64_MAX;

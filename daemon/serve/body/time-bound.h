@@ -1,10 +1,10 @@
-/* How late an event of a tail can be. */
+/* Bound the time of the events of a tail. */
 #ifndef SERVE_TIME_BOUND_H
 #define SERVE_TIME_BOUND_H
 
 #include "reader.h"
 
-/* The last event that is proven: it ends at END of packet SEQUENCE. */
+/* The last proven event: it ends at END of packet SEQUENCE. */
 struct time_bound_event {
 	int64_t stream;
 	uint64_t sequence;
@@ -13,8 +13,8 @@ struct time_bound_event {
 };
 
 /*
- * NOT_AFTER is the latest guest time that an event has which lies behind NEWEST and was copied by CAPTURE; UINT64_MAX where the archive does not show it.
- * Returns what the reader returns.
+ * Find *NOT_AFTER, the latest guest time of an event behind NEWEST that CAPTURE copied; UINT64_MAX
+ * if the archive does not tell. Return what the reader returns.
  */
 int time_bound_not_after(struct reader *r, const struct time_bound_event *newest, int64_t capture, uint64_t *not_after);
 

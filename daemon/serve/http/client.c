@@ -1,9 +1,10 @@
 /*
  * Clients.
  *
- * Invariants: each connection of libmicrohttpd has one client in its listener's list, so that the list never has more than the limit;
- * while a connection waits in the kernel, either the listening socket is watched, or every place is taken by a client whose request is
- * whole, and then the next phase or end of one of those has it watched again.  A client that waits for its header is never suspended.
+ * Invariants: each connection of libmicrohttpd has one client in its listener's list, so the list
+ * never exceeds the limit. While a connection waits in the kernel, either the listening socket is
+ * watched, or clients whose requests are whole take every place; the next phase or end of such a
+ * client watches the socket again. A client that waits for its header is never suspended.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,14 +19,14 @@
 #include "http-state.h"
 #include "log.h"
 
-#define ACCEPT_MOST 64u /* connections before others have their turn */
+#define ACCEPT_MOST 64u /* connections in a row, before other events */
 
 static bool waits_for_header(const struct client *c)
 {
 	return (c->phase == CLIENT_HEADER || c->phase == CLIENT_IDLE) && !c->ended;
 }
 
-/* Watch the listening socket again if that was stopped. */
+/* Watch the listening socket again if that was paused. */
 static void accept_again(struct listener *l)
 {
 	if (!l->paused)
@@ -45,7 +46,7 @@ void client_begin(struct client *c, enum client_phase phase)
 	c->phase = phase;
 	c->since = clock_mono();
 	if (waits_for_header(c))
-		accept_again(c->listener); /* it can be closed for the next one */
+		accept_again(c->listener); /* C can be evicted for the next connection now */
 }
 
 void client_end(struct client *c)
@@ -54,7 +55,7 @@ void client_end(struct client *c)
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-/* Return when C is to be ended, CLOCK_MONOTONIC ns. */
+/* Return the deadline of C, CLOCK_MONOTONIC ns. */
 static uint64_t deadline(const struct client *c)
 {
 	const struct http_options *o = &c->listener->http->options;
@@ -66,12 +67,12 @@ static uint64_t deadline(const struct client *c)
 		return c->since + o->idle_timeout_ns;
 	case CLIENT_BODY:
 		return c->since + o->body_timeout_ns;
-	default: /* libmicrohttpd sees whether anything of the answer was taken */
+	default: /* libmicrohttpd ends clients that do not take their answer */
 		return UINT64_MAX;
 	}
 }
 
-/* The client has sent FIN, or is gone altogether. */
+/* Note that the client sent FIN, or that it is gone. */
 static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *context)
 {
 	struct client *c = context;
@@ -83,7 +84,7 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *co
 	c->finished = true;
 	if (c->exchange)
 		exchange_client_left(c->exchange, revents & (EPOLLHUP | EPOLLERR));
-	c->listener->resumed = true; /* many may leave at once: one run does for all of them */
+	c->listener->resumed = true; /* many may leave at once: one run serves all of them */
 	return 0;
 }
 
@@ -96,7 +97,7 @@ static struct client *client_started(struct listener *l)
 		c->next->previous = c;
 	l->clients = c;
 	l->n_clients++;
-	/* Where it cannot be watched, the deadlines still hold. */
+	/* If the socket cannot be watched, the deadlines still hold. */
 	if (sd_event_add_io(l->http->event, &c->hangup, c->fd, EPOLLRDHUP | EPOLLET, on_hangup, c) < 0)
 		c->hangup = NULL;
 	client_begin(c, CLIENT_HEADER);
@@ -113,7 +114,7 @@ static void client_closed(struct listener *l, struct client *c)
 		c->next->previous = c->previous;
 	l->n_clients--;
 	l->finished -= c->finished;
-	/* libmicrohttpd may have seen that nothing moves before the next tick. */
+	/* libmicrohttpd may notice an idle connection before the next tick does. */
 	l->http->counts.clients_timed_out += !c->ended && clock_mono() >= deadline(c);
 	sd_event_source_disable_unref(c->hangup);
 	free(c);
@@ -137,7 +138,10 @@ struct client *client_of(struct MHD_Connection *connection)
 	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
-/* Return the client that has waited longest for a header, of PEER (NULL: of any peer), or NULL; *N is how many clients there are of PEER. */
+/*
+ * Return the client that has waited longest for a header, of PEER (NULL = of any peer), or NULL. *N
+ * is the number of clients of PEER.
+ */
 static struct client *longest_waiting(const struct listener *l, const struct peer *peer, size_t *n)
 {
 	struct client *found = NULL;
@@ -153,7 +157,7 @@ static struct client *longest_waiting(const struct listener *l, const struct pee
 	return found;
 }
 
-/* Close C for another client, at once. */
+/* Close C at once, for another client. */
 static void evict(struct listener *l, struct client *c)
 {
 	l->http->counts.clients_evicted++;
@@ -161,7 +165,7 @@ static void evict(struct listener *l, struct client *c)
 	MHD_run(l->daemon);
 }
 
-/* Tell the client on FD that there is no place.  The socket is closed, whether that is seen or not. */
+/* Answer 503 on FD if the socket takes it, and close FD. */
 static void refuse(struct listener *l, int fd)
 {
 	static const char detail[] = "This client has too many requests under way; end one, or try again.";
@@ -176,7 +180,10 @@ static void refuse(struct listener *l, int fd)
 		       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " PROBLEM_TYPE
 		       "\r\nContent-Length: %zu\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
 		       body ? strlen(body) : 0, body ? body : "");
-	/* Bytes that were not read when the socket is closed would have the answer thrown away. */
+	/*
+	 * Read what came: closing a socket with unread bytes resets the connection and loses the
+	 * answer.
+	 */
 	(void)!recv(fd, unread, sizeof(unread), MSG_DONTWAIT);
 	if (len > 0 && (size_t)len < sizeof(text))
 		(void)!send(fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -184,7 +191,7 @@ static void refuse(struct listener *l, int fd)
 	close(fd);
 }
 
-/* Hand FD to libmicrohttpd, which closes it in the end, or at once where that fails. */
+/* Hand FD to libmicrohttpd, which closes it in the end, or at once if adding fails. */
 static void client_add(struct listener *l, int fd, struct peer peer, const struct sockaddr_storage *address,
 		       socklen_t bytes)
 {
@@ -200,7 +207,7 @@ static void client_add(struct listener *l, int fd, struct peer peer, const struc
 	l->resumed = true;
 }
 
-/* Find a place for FD, if need be that of a client that waits for its header. */
+/* Find a place for FD; if there is none, evict a client that waits for its header. */
 static void client_place(struct listener *l, int fd, const struct sockaddr_storage *address, socklen_t bytes)
 {
 	const struct http_options *o = &l->http->options;
@@ -210,7 +217,7 @@ static void client_place(struct listener *l, int fd, const struct sockaddr_stora
 
 	longest_waiting(l, &peer, &n);
 	if (n >= o->peer_connections || l->n_clients >= o->connections)
-		MHD_run(l->daemon); /* a header may be there that was not read yet */
+		MHD_run(l->daemon); /* a header may have come that libmicrohttpd has not read */
 	longest = longest_waiting(l, &peer, &n);
 	if (n < o->peer_connections)
 		longest = l->n_clients < o->connections ? NULL : longest_waiting(l, NULL, &n);
@@ -223,7 +230,7 @@ static void client_place(struct listener *l, int fd, const struct sockaddr_stora
 		client_add(l, fd, peer, address, bytes);
 }
 
-/* Accept one connection.  False: there is none, or none can be taken now. */
+/* Accept one connection. Return false if there is none, or if none can be taken now. */
 static bool accept_one(struct listener *l)
 {
 	struct sockaddr_storage address = {0};
@@ -240,7 +247,10 @@ static bool accept_one(struct listener *l)
 		client_place(l, fd, &address, bytes);
 		return true;
 	}
-	/* Without a descriptor or memory nobody can be taken in; the next tick tries again, or whoever is closed first. */
+	/*
+	 * Without descriptors or memory no connection can be accepted; accept again at the next
+	 * tick, or when a connection closes.
+	 */
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 		accept_pause(l);
 	return !l->paused && errno != EAGAIN;
@@ -248,7 +258,8 @@ static bool accept_one(struct listener *l)
 
 void clients_accept(struct listener *l)
 {
-	uint64_t until = clock_mono() + EXCHANGE_STEP_NS; /* where places are taken, each one has libmicrohttpd run */
+	uint64_t until =
+		clock_mono() + EXCHANGE_STEP_NS; /* while all places are taken, each connection runs libmicrohttpd */
 
 	for (unsigned n = 0; n < ACCEPT_MOST && clock_mono() < until && accept_one(l); n++)
 		;
@@ -272,7 +283,7 @@ void clients_end_finished(struct listener *l)
 	for (struct client *c = l->finished ? l->clients : NULL; c; c = c->next) {
 		if (!c->finished || c->ended || c->phase == CLIENT_ANSWER)
 			continue;
-		/* What came before FIN may make the request whole. */
+		/* Bytes that came before FIN may complete the request. */
 		if (ioctl(c->fd, FIONREAD, &unread) < 0 || unread == 0)
 			client_end(c);
 	}

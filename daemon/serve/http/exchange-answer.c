@@ -1,8 +1,9 @@
 /*
  * Answers, and errors as problem documents (RFC 9457).
  *
- * A request that fails ends in a problem document for its client; nothing that a client sends ends the program.  The type of a problem is
- * about:blank: the status names the kind of error, the detail says what to do.
+ * A request that fails ends in a problem document for its client; nothing that a client sends ends
+ * the program. The type of a problem is about:blank: the status names the kind of error, the detail
+ * says what to do.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -17,7 +18,7 @@ enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Re
 		x->http->counts.client_errors += status >= 400 && status < 500;
 		x->http->counts.server_errors += status >= 500;
 		MHD_add_response_header(response, "X-Content-Type-Options",
-					"nosniff"); /* what guests wrote is never a page */
+					"nosniff"); /* bytes that guests wrote are never a page */
 		x->answered = MHD_queue_response(x->connection, status, response) == MHD_YES;
 		MHD_destroy_response(response);
 	}
@@ -98,7 +99,10 @@ static const char *problem_title(unsigned status)
 	return "Error";
 }
 
-/* Make DETAIL a string.  Where it is not UTF-8, as when a name in it was cut inside a character, '?' stands for each byte beyond ASCII. */
+/*
+ * Make DETAIL a JSON string. If it is not UTF-8, for example because a name was cut inside a
+ * character, replace each byte beyond ASCII by '?'.
+ */
 static json_t *detail_json(const char *detail)
 {
 	json_t *string = json_string(detail);

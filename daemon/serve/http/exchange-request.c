@@ -1,4 +1,6 @@
-/* Read parts of a request: its headers, numbers of its query, and the JSON object that it carries. */
+/*
+ * Read parts of a request: its headers, numbers of its query, and the JSON object that it carries.
+ */
 #include <string.h>
 #include <strings.h>
 

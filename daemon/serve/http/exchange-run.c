@@ -1,11 +1,11 @@
-/* A request from its first byte on: let in, routed, run, and forgotten. */
+/* Run exchanges: admit, route, call the handler, release. */
 #include <string.h>
 #include <strings.h>
 
 #include "client.h"
 #include "http-state.h"
 
-#define DISCARD_MOST (1u << 20) /* of an upload that is too long */
+#define DISCARD_MOST (1u << 20) /* bytes of an upload that are read at most */
 
 const struct services *exchange_services(const struct exchange *x)
 {
@@ -81,7 +81,10 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 	free(x);
 }
 
-/* Any web page can reach loopback: see that the client means this host, and that no foreign page sent it.  False: it was answered. */
+/*
+ * Check that the client means this host and that no foreign page sent the request: any web page can
+ * reach loopback. Return false if the exchange was answered.
+ */
 static bool admit(struct exchange *x, bool unsafe)
 {
 	const char *host = exchange_header(x, MHD_HTTP_HEADER_HOST);
@@ -116,7 +119,7 @@ static bool method_parse(const char *method, enum method *found)
 	return false;
 }
 
-/* Find the route.  False: it was answered. */
+/* Find the route of X. Return false if X was answered. */
 static bool route(struct exchange *x, const char *method)
 {
 	const char *foreign;
@@ -159,7 +162,7 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 		return MHD_NO;
 	if (x->route || route(x, method)) {
 		rc = reader_ready(exchange_reader(x));
-		(void)rc; /* opens again what was replaced; who reads learns the rest */
+		(void)rc; /* opens a replaced archive again; the handler's own reads return errors */
 		outcome = x->route->handlers[x->method](x);
 	}
 	if (outcome == OUTCOME_DONE)
@@ -168,7 +171,10 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 	return MHD_YES;
 }
 
-/* Keep what was sent, up to the limit; what is longer is read and forgotten, so that the refusal is seen. */
+/*
+ * Store the upload up to its limit. Read and drop a longer one, so that the client sees the
+ * refusal.
+ */
 static enum MHD_Result take_upload(struct exchange *x, const char *data, size_t *bytes)
 {
 	size_t n = *bytes;
@@ -197,7 +203,7 @@ enum MHD_Result exchange_request(void *context, struct MHD_Connection *connectio
 	(void)url;
 	if (!x)
 		return MHD_NO;
-	if (!x->begun) { /* headers are there; the upload comes next */
+	if (!x->begun) { /* the header is whole; the upload comes next */
 		x->begun = true;
 		client_begin(x->client, CLIENT_BODY);
 		x->http10 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;

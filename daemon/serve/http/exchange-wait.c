@@ -1,8 +1,10 @@
 /*
- * Exchanges that wait: for a commit, for an answer of the collector or the sink, or for their turn.
+ * Suspend exchanges that wait: for a commit, for an answer of the collector or the sink, or for
+ * their turn.
  *
- * They are suspended, and libmicrohttpd does not notice when the client of a suspended connection leaves; client.c does, and tells.
- * Invariant: an exchange that is suspended has a wait that is not WAIT_NONE, and is in the server's list.
+ * libmicrohttpd does not notice when the client of a suspended connection leaves; client.c does,
+ * and calls exchange_client_left. Invariant: a suspended exchange has a wait other than WAIT_NONE,
+ * and is in the list of exchanges.
  */
 #include "client.h"
 #include "clock.h"
@@ -68,10 +70,10 @@ bool exchange_hold(struct exchange *x)
 	uint64_t now = clock_mono();
 
 	x->hold_tried = x->hold_tried ? x->hold_tried : now;
-	/* Without one, or after so long, it goes on unprotected: then the body may have to break off. */
+	/* Without a hold the body goes on unprotected, and may have to break off. */
 	if (reader_hold(exchange_reader(x), &x->hold) == ARCHIVE_E_BUSY && now - x->hold_tried < HOLD_TRIES_NS)
 		return false;
-	/* Deletion goes on as fast as guests write; a client that is faster than that needs a start and no more. */
+	/* Deletion is as fast as guests write. A faster client needs only a start. */
 	if (x->hold >= 0 && sd_event_add_time_relative(x->http->event, &x->hold_timer, CLOCK_MONOTONIC, HOLD_USEC,
 						       100000, on_hold_end, x) < 0)
 		closep(&x->hold);
@@ -80,7 +82,10 @@ bool exchange_hold(struct exchange *x)
 
 void exchange_suspend(struct exchange *x, enum wait wait)
 {
-	/* Nothing waits for the collector without an end: where there is no timer, the answer counts as late at once. */
+	/*
+	 * No exchange waits for an answer without a deadline: if there is no timer, the answer is
+	 * late at once.
+	 */
 	if (wait == WAIT_ANSWER && sd_event_add_time(x->http->event, &x->answer_timer, CLOCK_MONOTONIC,
 						     x->answer.deadline / 1000, 10000, on_answer_timeout, x) < 0) {
 		x->answer_timer = NULL;

@@ -1,4 +1,4 @@
-/* What the server's files share: its state, and the steps that more than one of them takes. */
+/* The state of the HTTP side, and the functions that its files share. */
 #ifndef SERVE_HTTP_STATE_H
 #define SERVE_HTTP_STATE_H
 
@@ -10,16 +10,16 @@ struct listener {
 	struct http *http;
 	int fd; /* the listening socket */
 	struct MHD_Daemon *daemon;
-	sd_event_source *io, *again; /* the daemon's descriptor; on while it has more to do at once */
-	sd_event_source *accept;     /* off while PAUSED */
-	struct client *clients;	     /* the newest first */
-	size_t n_clients, finished;  /* how many, and how many of these sent FIN */
-	struct client *adding;	     /* while it is handed to MHD; else NULL */
+	sd_event_source *io, *again; /* the daemon's epoll descriptor; on while the daemon has more to do at once */
+	sd_event_source *accept;     /* watches FD; off while PAUSED */
+	struct client *clients;	     /* newest first */
+	size_t n_clients, finished;  /* clients, and those of them that sent FIN */
+	struct client *adding;	     /* the client that is being handed to libmicrohttpd, or NULL */
 	char *path;
 	char address[128];
 	bool tcp;
-	bool paused;  /* nobody is accepted until a client ends or waits for a header */
-	bool resumed; /* MHD must run, and does not say so by its timeout or its descriptor */
+	bool paused;  /* no connection is accepted until a client ends or waits for a header */
+	bool resumed; /* libmicrohttpd must run, though neither its timeout nor its descriptor says so */
 };
 
 struct http {
@@ -27,7 +27,7 @@ struct http {
 	struct http_options options;
 	const struct routes *routes;
 	const struct services *services;
-	bool stopping; /* requests that come now are not answered */
+	bool stopping; /* new requests are not answered */
 	char host[256];
 	struct listener listeners[LISTENERS_MAX];
 	size_t n_listeners;
@@ -36,7 +36,7 @@ struct http {
 	struct http_counts counts;
 };
 
-/* ---- exchange-run.c: what libmicrohttpd calls for each request; CONTEXT is the listener. ---- */
+/* ---- exchange-run.c: callbacks of libmicrohttpd, with the listener as CONTEXT. ---- */
 
 void *exchange_begin(void *context, const char *target, struct MHD_Connection *connection);
 enum MHD_Result exchange_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -48,21 +48,27 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 
 #define PROBLEM_TYPE "application/problem+json"
 
-/* Return the problem document of STATUS and DETAIL, with the members of MORE (stolen, NULL = none).  NULL: no memory. */
+/*
+ * Return the problem document of STATUS and DETAIL, with the members of MORE (stolen, NULL = none).
+ * NULL: no memory.
+ */
 json_t *problem_json(unsigned status, const char *detail, json_t *more);
 
 /* ---- exchange-wait.c ---- */
 
-/* The client of X sent FIN, or (GONE) takes nothing more either. */
+/* Note that the client of X sent FIN, or (GONE) takes nothing more either. */
 void exchange_client_left(struct exchange *x, bool gone);
 
 /* ---- listener.c ---- */
 
-/* End its connections, remove its Unix socket. */
+/* End the connections of L and remove its Unix socket. */
 void listener_stop(struct listener *l);
-/* Run libmicrohttpd until it has nothing more to do at once, or for a bounded time. Not to be called by what libmicrohttpd calls. */
+/*
+ * Run libmicrohttpd until it has nothing more to do at once, or for a bounded time. Do not call it
+ * in a callback of libmicrohttpd.
+ */
 void listener_run(struct listener *l);
-/* See whether it wants to run again at once. */
+/* Arrange another run if libmicrohttpd has more to do at once. */
 void listener_schedule(struct listener *l);
 
 #endif

@@ -120,7 +120,7 @@ struct http *http_free(struct http *h)
 		exchange_resume(x);
 	}
 	for (size_t i = 0; i < h->n_listeners; i++)
-		MHD_run(h->listeners[i].daemon); /* so that none is suspended when its daemon stops */
+		MHD_run(h->listeners[i].daemon); /* no connection may be suspended when its daemon stops */
 	for (size_t i = 0; i < h->n_listeners; i++)
 		listener_stop(&h->listeners[i]);
 	sd_event_source_disable_unref(h->again);

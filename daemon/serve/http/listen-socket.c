@@ -1,7 +1,8 @@
 /*
- * Where the server may be reached.
+ * Open the sockets to listen on.
  *
- * There is no access control yet but that of the file system: so nothing but Unix sockets and loopback, whoever asks for it.
+ * The file system is the only access control, so only Unix sockets and loopback addresses are
+ * allowed.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -37,7 +38,7 @@ static bool is_loopback(const union address *a)
 	return a->any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr);
 }
 
-/* Is anybody listening at A?  A socket that nobody listens at was left behind by a killed server. */
+/* Check whether a killed server left the socket A behind: it exists, and nobody listens on it. */
 static bool is_abandoned(const struct sockaddr_un *a)
 {
 	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -49,7 +50,7 @@ static bool is_abandoned(const struct sockaddr_un *a)
 
 static int bind_unix(int fd, const struct sockaddr_un *a)
 {
-	mode_t mask = umask(0117); /* 0660 from the first moment */
+	mode_t mask = umask(0117); /* mode 0660 from the first moment */
 	int rc = bind(fd, (const struct sockaddr *)a, sizeof(*a)) < 0 ? -errno : 0;
 
 	if (rc == -EADDRINUSE && is_abandoned(a) && unlink(a->sun_path) == 0)
@@ -82,7 +83,7 @@ static int open_unix(struct listen_socket *l, const char *path, char *sentence, 
 	return l->path ? 0 : -ENOMEM;
 }
 
-/* HOST:PORT with a numeric host or localhost. */
+/* Parse HOST:PORT with a numeric host or localhost. */
 static bool parse_address(const char *text, union address *a)
 {
 	const char *colon = strrchr(text, ':');

@@ -8,13 +8,15 @@
 struct listen_socket {
 	int fd;
 	bool tcp;
-	char *path;	   /* of a Unix socket that was bound here, to be removed; NULL = none */
-	char address[128]; /* for people */
+	char *path;	   /* a Unix socket that was bound here and must be removed; owned; NULL = none */
+	char address[128]; /* for messages */
 };
 
-/* Open what TEXT says: unix:PATH or HOST:PORT.  SENTENCE says what was wrong.  0 or -errno. */
+/* Open the socket TEXT: unix:PATH or HOST:PORT. Return 0, or -errno with a sentence in SENTENCE. */
 int listen_socket_open(struct listen_socket *l, const char *text, char *sentence, size_t size);
-/* Take FD, a listening socket of systemd's, over. */
+/*
+ * Take over FD, a listening socket from systemd. Return 0, or -errno with a sentence in SENTENCE.
+ */
 int listen_socket_adopt(struct listen_socket *l, int fd, char *sentence, size_t size);
 
 #endif

@@ -1,10 +1,12 @@
 /*
- * Listeners: a listening socket, and one libmicrohttpd daemon for the connections that were accepted there.
+ * Listeners: a listening socket, and a libmicrohttpd daemon for the connections that were accepted
+ * on it.
  *
- * libmicrohttpd is run when its epoll descriptor is ready, and again while it says that it has more to do (its timeout is 0), a bounded
- * number of turns and for a bounded time, so that a body is sent as fast as its client takes it and others have their turn. Its other
- * timeouts are seconds long; the server's tick runs it for those. Its own listening is not used: once it has all the connections that
- * it may have, it watches its listening socket no more until it is run, and nothing has it run when the last of them has gone.
+ * libmicrohttpd runs when its epoll descriptor is ready, and again while it has more to do (its
+ * timeout is 0), for a bounded number of turns and a bounded time. So a body is sent as fast as its
+ * client takes it, and others have their turn. The tick serves libmicrohttpd's other timeouts,
+ * which are seconds long. libmicrohttpd does not listen by itself: at its connection limit it stops
+ * watching its listening socket until it runs, and nothing runs it when the last connection ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +21,8 @@
 #include "listen-socket.h"
 #include "log.h"
 
-#define CONNECTION_BYTES (48u << 10) /* MHD's memory for one: headers in, headers out */
-#define TURNS_MOST	 64u	     /* of libmicrohttpd, before others have theirs */
+#define CONNECTION_BYTES (48u << 10) /* libmicrohttpd's memory for a connection: request and response headers */
+#define TURNS_MOST	 64u	     /* turns of libmicrohttpd in a row, before other events */
 
 static void on_mhd_log(void *context, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static void on_mhd_log(void *context, const char *format, va_list args)
@@ -33,7 +35,7 @@ static void on_mhd_log(void *context, const char *format, va_list args)
 	log_debug("libmicrohttpd: %s", text);
 }
 
-/* Is there something that libmicrohttpd can do at once? */
+/* Check whether libmicrohttpd has something to do at once. */
 static bool is_busy(struct listener *l)
 {
 	MHD_UNSIGNED_LONG_LONG ms = 0;
@@ -87,7 +89,7 @@ void listener_schedule(struct listener *l)
 static struct MHD_Daemon *daemon_start(struct listener *l)
 {
 	const struct http_options *o = &l->http->options;
-	/* A second more than clients_tick gives a client that asks nothing. */
+	/* A second more than clients_tick gives an idle client. */
 	unsigned idle_s = (unsigned)((o->idle_timeout_ns + NS_PER_S - 1) / NS_PER_S) + 1;
 
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
@@ -119,7 +121,10 @@ static int listener_start(struct http *h, struct listen_socket *socket)
 	*l = (struct listener){.http = h, .tcp = socket->tcp, .fd = socket->fd};
 	l->path = TAKE_PTR(socket->path);
 	memcpy(l->address, socket->address, sizeof(l->address));
-	/* A socket of systemd's may block, and a connection that leaves before it is accepted would then stop the server. */
+	/*
+	 * A socket from systemd may block: accepting a connection that has left would stop the
+	 * server.
+	 */
 	flags = fcntl(l->fd, F_GETFL);
 	l->daemon = flags >= 0 && fcntl(l->fd, F_SETFL, flags | O_NONBLOCK) == 0 ? daemon_start(l) : NULL;
 	if (!l->daemon) {

@@ -1,8 +1,8 @@
 /*
  * Peers.
  *
- * An IPv6 host can take any of the 2^64 addresses of its network, so its network is the peer. An IPv4 address that comes over an
- * IPv6 socket is the same peer as over an IPv4 socket.
+ * An IPv6 host can take any of the 2^64 addresses of its network, so its network is the peer. An
+ * IPv4 address is the same peer over an IPv4 and an IPv6 socket.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static struct peer peer_in6(const struct in6_addr *a)
 	return p;
 }
 
-/* The user is that of the moment when the client connected. */
+/* Return the user at the moment when the client connected. */
 static struct peer peer_user(int fd)
 {
 	struct ucred user = {.uid = (uid_t)-1};

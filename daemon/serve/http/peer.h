@@ -1,4 +1,7 @@
-/* Whose connection it is, for limits: an IPv4 address, the first 64 bits of an IPv6 address, or a user of a Unix socket. */
+/*
+ * The peer of a connection, for limits: an IPv4 address, the first 64 bits of an IPv6 address, or
+ * the user of a Unix socket.
+ */
 #ifndef SERVE_PEER_H
 #define SERVE_PEER_H
 
@@ -8,10 +11,10 @@
 
 struct peer {
 	int family;  /* AF_INET, AF_INET6 or AF_UNIX; AF_UNSPEC = unknown */
-	uint64_t id; /* address, prefix or user id, in the machine's byte order */
+	uint64_t id; /* address, prefix or user id, in host byte order */
 };
 
-/* Return the peer at ADDRESS, of an accepted socket FD, which tells the user of a Unix socket. */
+/* Return the peer of the accepted socket FD with ADDRESS. FD names the user of a Unix socket. */
 struct peer peer_of(int fd, const struct sockaddr_storage *address);
 
 bool peer_same(struct peer a, struct peer b);

@@ -1,4 +1,6 @@
-/* Taking apart what clients wrote.  Nothing here allocates, and nothing trusts a length that it did not count. */
+/*
+ * Parse what clients wrote. Nothing here allocates, and no length is trusted before it is counted.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -15,7 +17,7 @@ static int hex(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Bytes of the UTF-8 sequence at P (which ends in NUL); 0 if it is none. */
+/* Return the bytes of the UTF-8 sequence at P, which ends in NUL; 0 if it is invalid. */
 static size_t utf8_bytes(const unsigned char *p)
 {
 	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : 4;
@@ -31,7 +33,10 @@ static size_t utf8_bytes(const unsigned char *p)
 	return n;
 }
 
-/* Undo percent encoding in place; PLUS: "+" is a blank.  False: a bad one, a NUL, or not UTF-8. */
+/*
+ * Decode percent encoding in place; with PLUS, "+" is a blank. Return false for an invalid
+ * encoding, a NUL, or bytes that are not UTF-8.
+ */
 static bool decode(char *text, bool plus)
 {
 	char *out = text;
@@ -128,7 +133,7 @@ const char *request_query(const struct request *r, const char *key)
 	return NULL;
 }
 
-/* Is the authority TEXT of LEN bytes NAME, with or without a port? */
+/* Check whether the authority TEXT of LEN bytes is NAME, with or without a port. */
 static bool authority_is(const char *text, size_t len, const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
@@ -157,7 +162,7 @@ bool request_host_ok(const char *host, const char *name)
 	return host && authority_ok(host, strlen(host), name);
 }
 
-/* Return the length of AUTHORITY without the port that http has by default. */
+/* Return the length of AUTHORITY without the default port of http. */
 static size_t without_default_port(const char *authority)
 {
 	size_t n = strlen(authority);
@@ -178,7 +183,10 @@ static const char *skip_blank(const char *p)
 	return p + strspn(p, " \t");
 }
 
-/* Is the quality behind a coding, "; q=0.5" up to a comma, above 0?  None is 1; anything odd is 0. */
+/*
+ * Check whether the quality at P, "; q=0.5" up to a comma, is above 0. No quality is 1; anything
+ * malformed is 0.
+ */
 static bool quality_positive(const char *p)
 {
 	p = skip_blank(p);
@@ -219,7 +227,7 @@ bool request_accepts_zstd(const char *value)
 	return request_accepts(value, "zstd");
 }
 
-/* Digits at *P, at most 19 of them; false where there are none. */
+/* Read the digits at *P, at most 19. Return false if there are none. */
 static bool range_number(const char **p, uint64_t *value)
 {
 	char text[20];

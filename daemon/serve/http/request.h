@@ -1,6 +1,6 @@
 /*
- * What a client wrote, taken apart: target, Host, Accept-Encoding, Range, If-None-Match.  Pure functions over bytes from outside; this is what
- * the fuzzer drives.
+ * Parse a request: target, Host, Accept-Encoding, Range, If-None-Match. Pure functions over
+ * untrusted bytes; the fuzzer runs them.
  */
 #ifndef SERVE_REQUEST_H
 #define SERVE_REQUEST_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REQUEST_TARGET_MAX   4096u /* bytes of path and query */
+#define REQUEST_TARGET_MAX   4096u /* of path and query */
 #define REQUEST_SEGMENTS_MAX 8u
 #define REQUEST_QUERIES_MAX  16u
 
@@ -19,10 +19,10 @@ enum request_status {
 	REQUEST_BAD, /* no path, a bad percent encoding, a NUL, not UTF-8, or too many parts */
 };
 
-/* Path and query, decoded.  Everything points into TEXT. */
+/* Path and query, decoded. All pointers point into TEXT. */
 struct request {
 	char text[REQUEST_TARGET_MAX + 1];
-	size_t n_segments; /* 0 for "/"; a trailing slash is an empty last segment */
+	size_t n_segments; /* 0 for "/"; a trailing slash adds an empty segment */
 	const char *segments[REQUEST_SEGMENTS_MAX];
 	size_t n_queries;
 	struct {
@@ -30,43 +30,52 @@ struct request {
 	} queries[REQUEST_QUERIES_MAX];
 };
 
-/* TARGET is the request target as it came, "/a/b?c=d". */
+/* Parse TARGET, the request target as it came: "/a/b?c=d". */
 enum request_status request_parse(struct request *r, const char *target);
 
-/* The value of KEY, or NULL. */
+/* Return the value of KEY, or NULL. */
 const char *request_query(const struct request *r, const char *key);
 
 /*
- * Does HOST, a Host header (NULL = none came), name this host: localhost, 127.0.0.1, [::1] or NAME (the machine's, NULL = unknown), each with or without
- * a port?
+ * Check whether HOST, a Host header (NULL = absent), names this host: localhost, 127.0.0.1, [::1]
+ * or NAME (the host's name, NULL = unknown), each with or without a port.
  */
 bool request_host_ok(const char *host, const char *name);
 
-/* Is ORIGIN, an Origin header, that of a page of this server: http, and the host and port of HOST, the Host header (NULL = none came)? */
+/*
+ * Check whether ORIGIN, an Origin header, is this server: http, with the host and port of HOST, the
+ * Host header (NULL = absent).
+ */
 bool request_origin_ok(const char *origin, const char *host);
 
-/* Does VALUE, an Accept or Accept-Encoding header (NULL = none came), name WHAT itself, with a quality above 0? */
+/*
+ * Check whether VALUE, an Accept or Accept-Encoding header (NULL = absent), names WHAT itself, with
+ * a quality above 0.
+ */
 bool request_accepts(const char *value, const char *what);
 bool request_accepts_zstd(const char *value);
 
 enum range_status {
-	RANGE_NONE,	     /* no header, or one to be ignored: other units, several ranges, bad syntax */
+	RANGE_NONE,	     /* no header, or one to ignore: other units, several ranges, bad syntax */
 	RANGE_PART,	     /* bytes FIRST to LAST, both included */
 	RANGE_UNSATISFIABLE, /* 416 */
 };
 
-/* A Range header as it is written. */
+/* A Range header, parsed. */
 struct request_range {
-	bool suffix;	      /* the last LAST bytes, else ... */
-	uint64_t first, last; /* ... bytes FIRST to LAST, both included; LAST UINT64_MAX = to the end */
+	bool suffix;	      /* the last LAST bytes */
+	uint64_t first, last; /* else FIRST to LAST, both included; LAST UINT64_MAX = to the end */
 };
 
-/* Parse VALUE.  False: it is to be ignored. */
+/* Parse VALUE, a Range header (NULL = absent). False: ignore it. */
 bool request_range_parse(const char *value, struct request_range *range);
-/* Apply VALUE, a Range header (NULL = none came), to TOTAL bytes. */
+/* Apply VALUE, a Range header (NULL = absent), to TOTAL bytes. */
 enum range_status request_range(const char *value, uint64_t total, uint64_t *first, uint64_t *last);
 
-/* Does VALUE, an If-None-Match header, name ETAG (with its quotes)?  Weak comparison. */
+/*
+ * Check whether VALUE, an If-None-Match header (NULL = absent), names ETAG, which has its quotes.
+ * Weak comparison.
+ */
 bool request_etag_matches(const char *value, const char *etag);
 
 #endif

@@ -5,7 +5,7 @@
 
 static const char *const methods[METHODS] = {"GET", "POST", "PATCH", "DELETE"};
 
-/* Does the path of a route match the segments of R? */
+/* Check whether PATH of a route matches the segments of R. */
 static bool route_matches(const char *path, const struct request *r, const char **parameter)
 {
 	size_t i = 0, n;

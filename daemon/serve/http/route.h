@@ -25,7 +25,10 @@ const struct route *route_find(const struct routes *routes, const struct request
 const char *route_unknown_query(const struct route *route, const struct request *r);
 /* Write the methods that ROUTE takes, as in an Allow header, to TEXT, which has 64 bytes. */
 void route_allow(const struct route *route, char *text);
-/* Write "GET /path" a line for each method of each route, for the comparison with the OpenAPI document. */
+/*
+ * Write "GET /path" a line for each method of each route, for the comparison with the OpenAPI
+ * document.
+ */
 void routes_print(const struct routes *routes, FILE *out);
 
 #endif

@@ -1,4 +1,7 @@
-/* The services that handlers work with: the archives, the daemons that write them, and the watch for events. */
+/*
+ * The services that handlers work with: the archives, the daemons that write them, and the watch
+ * for events.
+ */
 #ifndef SERVE_SERVICES_H
 #define SERVE_SERVICES_H
 

@@ -1,4 +1,7 @@
-/* Two lists in one order, the last look's and this one's; see census.h, which does the same with what it can compare whole. */
+/*
+ * Merge two lists of streams in one order: the last scan's and this one's. sorted-difference.c does
+ * the same for entries that fit a fingerprint.
+ */
 #include <errno.h>
 
 #include "clock.h"
@@ -58,7 +61,7 @@ static struct grown grown_of(json_t *stream)
 	return s;
 }
 
-/* What was said of the stream that S is now, or NULL. */
+/* Return the counters of stream S in the last scan, or NULL. */
 static const struct grown *grown_before(struct growth *g, const struct grown *s)
 {
 	const struct grown *l;

@@ -1,4 +1,6 @@
-/* A ring of pointers.  Invariant: events OLDEST to NEWEST are there, each in the slot of its number. */
+/*
+ * A ring of pointers. Invariant: the events OLDEST to NEWEST exist, each in the slot of its number.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +10,7 @@
 #include "journal.h"
 
 struct journal {
-	uint64_t epoch; /* random: a server that was started anew does not know the numbers of the one before */
+	uint64_t epoch; /* random: the numbers of an earlier server mean nothing to this one */
 	uint64_t restarts;
 	uint64_t oldest, newest;
 	size_t bytes;
@@ -117,7 +119,7 @@ bool journal_resume(const struct journal *j, const char *id, uint64_t *serial)
 {
 	char said[JOURNAL_ID];
 
-	/* Only what is spelt as it was given out is taken. */
+	/* Accept only the exact spelling of journal_id. */
 	if (strnlen(id, JOURNAL_ID) < 18 || strnlen(id, JOURNAL_ID) == JOURNAL_ID)
 		return false;
 	*serial = strtoull(id + 17, NULL, 10);

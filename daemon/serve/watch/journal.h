@@ -1,8 +1,8 @@
 /*
- * The newest events, as they are sent: text of a stream of server-sent events, numbered, within a bound.
+ * The journal: the newest events, numbered, as text of server-sent events, within a limit.
  *
- * Whoever reads is a number: what came behind it is asked for, one event at a time. An event that is held stays whole however far the journal has gone
- * on since, so a reader that is slow costs one event and no more.
+ * A reader is a number: it asks for the event behind that number, one at a time. An event that is
+ * referenced stays whole however far the journal goes on, so a slow reader costs one event.
  */
 #ifndef SERVE_JOURNAL_H
 #define SERVE_JOURNAL_H
@@ -14,8 +14,8 @@
 
 #include "cleanup.h"
 
-#define JOURNAL_EVENTS 4096u	  /* kept at most ... */
-#define JOURNAL_BYTES  (4u << 20) /* ... and bytes of them */
+#define JOURNAL_EVENTS 4096u	  /* at most */
+#define JOURNAL_BYTES  (4u << 20) /* of the texts of the events, at most */
 #define JOURNAL_ID     40u
 
 struct journal_event {
@@ -27,26 +27,36 @@ struct journal_event {
 
 struct journal;
 
-/* 0 or -errno. */
+/* Return 0 or -errno. */
 int journal_new(struct journal **jp);
 struct journal *journal_free(struct journal *j);
 CLEANUP_DEFINE(struct journal, journal_free)
 
-/* Forget everything; numbers that were given out before mean nothing any more. */
+/* Forget all events; their numbers mean nothing any more. */
 void journal_restart(struct journal *j);
-/* Add an event NAME with DATA, which is stolen (NULL: no memory).  0 or -ENOMEM: then nothing that came before can be resumed from. */
+/*
+ * Append an event NAME with DATA (stolen; NULL = no memory). Return 0, or -ENOMEM: then the journal
+ * was restarted.
+ */
 int journal_append(struct journal *j, const char *name, json_t *data);
 
-/* The number of the newest event, 0 where there is none yet, and its text: what a client says as Last-Event-ID. */
+/*
+ * Return the number of the newest event, 0 if there is none, and its text, which clients send as
+ * Last-Event-ID.
+ */
 uint64_t journal_newest(const struct journal *j);
 void journal_id(const struct journal *j, uint64_t serial, char text[JOURNAL_ID]);
-/* Goes up with each restart. */
+/* Return the number of restarts. */
 uint64_t journal_restarts(const struct journal *j);
-/* The number that ID names; false where it is none of this journal's, or what came behind it is forgotten. */
+/*
+ * Find the number that ID names. False: ID is not of this journal, or events behind it are
+ * forgotten.
+ */
 bool journal_resume(const struct journal *j, const char *id, uint64_t *serial);
 
 /*
- * The event behind number SERIAL, to be let go of with journal_release; NULL where there is none: *LOST says whether it was there and is forgotten.
+ * Return the event behind number SERIAL, to be released with journal_release. NULL: there is none;
+ * *LOST says whether it is forgotten.
  */
 struct journal_event *journal_next(struct journal *j, uint64_t serial, bool *lost);
 struct journal_event *journal_release(struct journal_event *event);

@@ -1,4 +1,4 @@
-/* Two sorted lists, merged as the second one grows. */
+/* Merge two sorted lists as the second one grows. */
 #include <errno.h>
 #include <stdlib.h>
 

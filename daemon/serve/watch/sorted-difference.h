@@ -1,7 +1,7 @@
 /*
- * Who was there at the last count, and as what: so that counting again, in order, tells what came, changed and went.
+ * The difference between two sorted lists: entries that were added, changed and removed.
  *
- * A count may be made a few at a time; until its end the last one holds.
+ * The second list may come a few entries at a time; until its end the first one stays as it is.
  */
 #ifndef SERVE_SORTED_DIFFERENCE_H
 #define SERVE_SORTED_DIFFERENCE_H
@@ -12,7 +12,7 @@
 
 struct difference_entry {
 	int64_t id;
-	uint64_t fingerprint; /* what of it is compared; the caller's */
+	uint64_t fingerprint; /* of the content that is compared */
 };
 
 struct difference {
@@ -23,20 +23,20 @@ struct difference {
 
 enum difference_kind { DIFFERENCE_NONE, DIFFERENCE_ADDED, DIFFERENCE_CHANGED };
 
-/* One that was there and is not any more. */
+/* Take an entry of the first list that is not in the second. */
 typedef void difference_removed(void *context, const struct difference_entry *entry);
 
-/* A zeroed census is empty and ready. */
+/* Zeroed: two empty lists, ready. */
 void difference_deinit(struct difference *d);
-/* Drop the count that is under way. */
+/* Drop the second list. */
 void difference_begin(struct difference *d);
 /*
- * Count ID, which is greater than every one counted before it.  *BEFORE is its fingerprint at the last count where it was there.  A negative value is
- * -ENOMEM, and it was not counted; else a difference_finding.
+ * Add ID to the second list; it is greater than every ID before. *BEFORE is its fingerprint in the
+ * first list, if it is there. Return an enum difference_kind, or -ENOMEM, and ID was not added.
  */
 int difference_add(struct difference *d, int64_t id, uint64_t fingerprint, uint64_t *before,
 		   difference_removed *removed, void *context);
-/* All were counted: this count is the last one now. */
+/* End the second list: it becomes the first list of the next difference. */
 void difference_end(struct difference *d, difference_removed *removed, void *context);
 
 #endif

@@ -1,4 +1,4 @@
-/* What was change, as events: read anew, whole, so that an event says what is so when it is made. */
+/* Make events of changes. Each row is read again, so that its event is true when it is made. */
 #include <errno.h>
 
 #include "json.h"
@@ -79,7 +79,7 @@ static int emit(struct watch *w, const struct change *change)
 	return w->phase == PHASE_CAPTURES ? emit_capture(w, change) : emit_run(w, change);
 }
 
-/* What was deleted since it was found is told as that, at the next scan. */
+/* A row that was deleted since the scan gets its event at the next scan. */
 int watch_emit_step(struct watch *w)
 {
 	uint64_t until = clock_mono() + STEP_NS;
@@ -90,7 +90,7 @@ int watch_emit_step(struct watch *w)
 
 		rc = emit(w, change);
 		rc = rc == ARCHIVE_E_ABSENT ? 0 : rc;
-		w->n_emitted += rc <= 0; /* what is damaged does not hold up the rest */
+		w->n_emitted += rc <= 0; /* a damaged row does not hold up the others */
 	}
 	if (w->n_emitted == w->n_changes)
 		w->n_emitted = w->n_changes = 0;

@@ -1,8 +1,9 @@
 /*
- * Memory profiles that are not as they were.
+ * Scan memory profiles for changes.
  *
- * A guest that connects again and again makes many, and each count goes through all of them: so a count is followed by a rest that is longer than it
- * took.  Their archive is another one than that of traces: where it cannot be read, the rest of the look goes on, and the next look tries again.
+ * A guest that connects again and again makes many profiles, and a scan reads all of them: so a
+ * pause follows each scan, longer than the scan took. Memory profiles have an archive of their own:
+ * if it cannot be read, the scan of the traces goes on, and the next scan tries again.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,9 +11,9 @@
 #include "json.h"
 #include "watch-state.h"
 
-#define PAUSE 4u /* times what the count took */
+#define PAUSE 4u /* times the duration of the scan */
 
-/* Whether it is being recorded is one bit of its fingerprint. */
+/* This bit of a fingerprint: the profile is being recorded. */
 #define FINGERPRINT_RECORDING 1u
 
 static uint64_t profile_fingerprint(const struct memtrace *t)
@@ -46,7 +47,10 @@ struct profile_scan {
 	json_t *grown;
 };
 
-/* How far one that is being recorded has come: of a new one too, which may have grown since its beginning was told, and not grow again for long. */
+/*
+ * Compare the size of a profile that is being recorded. A new profile counts too: it may have grown
+ * after its first event, and not grow again for long.
+ */
 static int see_size(struct profile_scan *scan, const struct memtrace *t)
 {
 	uint64_t before;
@@ -60,7 +64,7 @@ static int see_size(struct profile_scan *scan, const struct memtrace *t)
 	return size && json_array_append_new(scan->grown, size) == 0 ? 0 : -ENOMEM;
 }
 
-/* They are listed from the newest on, as captures are. */
+/* Profiles are listed newest first, as captures are. */
 static int see_profile(void *context, const struct memtrace *t)
 {
 	struct profile_scan *scan = context;
@@ -80,7 +84,7 @@ static int see_profile(void *context, const struct memtrace *t)
 	return watch_add_change(w, t->id, records ? CHANGE_BEGAN : CHANGE_ENDED);
 }
 
-/* Is it too early for another count? */
+/* Check whether it is too early for another scan of the profiles. */
 static bool too_early(struct watch *w)
 {
 	w->profiles_put_off = clock_mono() < w->profiles_next;
@@ -120,7 +124,7 @@ int watch_profiles_step(struct watch *w)
 		profiles_begin(w);
 	rc = grown ? memtraces_list(w->memtraces, 0, before, WATCH_PAGE, see_profile, &scan) : -ENOMEM;
 	if (rc != 0) {
-		w->n_changes = 0; /* the next count begins anew, and finds them again */
+		w->n_changes = 0; /* the next scan begins anew and finds them again */
 		w->profiles_put_off = true;
 		watch_profiles_end(w);
 		return rc < 0 ? rc : 0;

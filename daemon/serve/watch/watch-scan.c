@@ -1,11 +1,11 @@
-/* What of the archive is not as it was at the last look: runs, captures, and the streams of runs that live. */
+/* Scan the archive for changes of runs, captures, and streams of running guests. */
 #include <errno.h>
 #include <string.h>
 
 #include "json.h"
 #include "watch-state.h"
 
-/* Whether it lives is one bit of a run's fingerprint. */
+/* This bit of a fingerprint: the run has not ended. */
 #define FINGERPRINT_LIVES 1u
 
 uint64_t fingerprint_add(uint64_t fingerprint, const void *data, size_t bytes)
@@ -61,7 +61,7 @@ static int see_run(void *context, const struct archive_run *run)
 		return what;
 	w->cursor = run->id;
 	if (!lives && (before & FINGERPRINT_LIVES))
-		w->grown_at = 0; /* how far it came is looked at now: it lives no more when its turn comes */
+		w->grown_at = 0; /* compare its streams in this scan: it is over when their next turn comes */
 	if ((lives || (before & FINGERPRINT_LIVES)) && growth_add_run(&w->growth, run->id) < 0)
 		return -ENOMEM;
 	if (what == DIFFERENCE_NONE)
@@ -78,7 +78,7 @@ static void on_capture_gone(void *context, const struct difference_entry *entry)
 	watch_append(w, "capture-deleted", json_pack("{s:I}", "id", (json_int_t)-entry->id));
 }
 
-/* Captures are listed from the newest on: their ids are counted with the sign turned. */
+/* Captures are listed newest first: compare their ids negated. */
 static int see_capture(void *context, const struct reader_capture *c)
 {
 	struct watch *w = context;
@@ -106,7 +106,7 @@ int watch_runs_step(struct watch *w)
 	return rc;
 }
 
-/* Streams are looked at less often than the rest. */
+/* Streams are scanned less often than the rest. */
 static bool streams_due(struct watch *w)
 {
 	uint64_t now = clock_mono();

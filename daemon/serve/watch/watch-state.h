@@ -1,6 +1,6 @@
 /*
- * What the files of the watch share with each other: watch.c (its turns), watch-find.c (what is not as it was), watch-tell.c (events of that), and
- * watch-memtraces.c (both, of memory profiles).
+ * The state of the watch, shared by watch.c (the scans), watch-scan.c (changes of traces),
+ * watch-emit.c (their events) and watch-memtraces.c (both for memory profiles).
  */
 #ifndef SERVE_WATCH_STATE_H
 #define SERVE_WATCH_STATE_H
@@ -12,12 +12,12 @@
 #include "watch.h"
 
 #define WATCH_PAGE 256u		   /* rows of a step */
-#define STEP_NS	   (5 * NS_PER_MS) /* a step that makes events, or reads streams */
-#define GROWTH_NS  (2 * NS_PER_S)  /* between two looks at how what grows has grown, at least */
+#define STEP_NS	   (5 * NS_PER_MS) /* a step that makes events, or scans streams */
+#define GROWTH_NS  (2 * NS_PER_S)  /* at least, between two scans of streams */
 
 enum phase { PHASE_IDLE, PHASE_RUNS, PHASE_CAPTURES, PHASE_MEMTRACES, PHASE_STREAMS, PHASE_END };
 
-/* A run, a capture or a memory profile that is not what it was. */
+/* A run, a capture or a memory profile that has changed. */
 enum change_kind { CHANGE_BEGAN, CHANGE_ENDED, CHANGE_CHANGED, CHANGE_MADE };
 
 struct change {
@@ -33,53 +33,56 @@ struct watch {
 	void *context;
 	sd_event_source *timer;
 	enum phase phase;
-	bool wanted;  /* somebody did not long ago */
-	bool ready;   /* the first look is over */
-	bool changed; /* since this look began */
-	bool growing; /* this look is one at growth, too */
+	bool wanted;  /* somebody reads events, or did not long ago */
+	bool ready;   /* the first scan is over */
+	bool changed; /* a commit came since this scan began */
+	bool growing; /* this scan includes streams and sizes */
 	uint64_t wanted_at, scanned_at, grown_at;
 	struct reader_version version;
 	struct memtraces_version profiles_version;
-	int64_t cursor; /* of the phase */
+	int64_t cursor; /* within the phase */
 	struct difference runs, captures, profiles;
-	struct difference sizes; /* of profiles that are being recorded, at the last look at growth */
+	struct difference sizes; /* bytes of profiles that are being recorded */
 	struct growth growth;
 	uint64_t profiles_began,
-		profiles_next; /* CLOCK_MONOTONIC ns: of the last count of all profiles, and when there may be another */
-	bool profiles_put_off; /* it was too early for one */
+		profiles_next; /* CLOCK_MONOTONIC ns: begin of the last scan of profiles, and the earliest next one */
+	bool profiles_put_off; /* a scan of profiles was too early */
 	struct change changes[WATCH_PAGE];
 	size_t n_changes, n_emitted;
-	uint64_t newest; /* event that was announced */
+	uint64_t newest; /* newest event that was notified */
 	struct log_limit limit;
 };
 
 /* ---- watch.c ---- */
 
-/* The look is over.  GROWN: it went through the streams, too. */
+/* End the scan. GROWN: it included the streams. */
 void watch_scan_end(struct watch *w, bool grown);
 
-/* ---- watch-find.c: each a step of its phase, which goes on to the next one by itself.  Return what the reader returns. ---- */
+/*
+ * ---- watch-scan.c: a step of each phase; the last step of a phase begins the next. They return
+ * what the reader returns. ----
+ */
 
 int watch_runs_step(struct watch *w);
 int watch_captures_step(struct watch *w);
 int watch_streams_step(struct watch *w);
-/* The phase behind profiles. */
+/* Begin the phase behind the profiles. */
 void watch_profiles_end(struct watch *w);
-/* ID is NEWS, to be told by the steps after this one.  0. */
+/* Queue the change of ID for watch_emit_step. Return 0. */
 int watch_add_change(struct watch *w, int64_t id, enum change_kind kind);
 
-/* A fingerprint of what is compared: FNV-1a, begun with FINGERPRINT_BEGIN. */
+/* Fingerprints of the content that is compared: FNV-1a, from FINGERPRINT_BEGIN on. */
 #define FINGERPRINT_BEGIN 0xcbf29ce484222325u
 uint64_t fingerprint_add(uint64_t fingerprint, const void *data, size_t bytes);
 uint64_t fingerprint_text(uint64_t fingerprint, const char *text);
 
-/* ---- watch-tell.c ---- */
+/* ---- watch-emit.c ---- */
 
-/* Make events of some of what was found.  What the reader returns. */
+/* Make events of some of the changes. Return what the reader returns. */
 int watch_emit_step(struct watch *w);
-/* STREAM (the schema) has more gaps: tell of the last one. */
+/* Make an event of the last gap of STREAM (the schema Stream). Return what the reader returns. */
 int watch_emit_gap(struct watch *w, json_t *stream);
-/* Put an event NAME with DATA, which is stolen, into the journal. */
+/* Append an event NAME with DATA (stolen) to the journal. */
 void watch_append(struct watch *w, const char *name, json_t *data);
 
 /* ---- watch-memtraces.c ---- */

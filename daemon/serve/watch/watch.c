@@ -1,18 +1,21 @@
 /*
- * A look goes through runs, then captures, then memory profiles, then the streams of the runs that live; a step of it is one short transaction, and between two steps the
- * loop turns. What a step finds waits in FOUND until the steps after it have made the events, so that a thousand guests that come at once do not hold
- * up the loop. A step that could not read is tried again later where it stood: what was told is never told twice.
+ * Scan runs, then captures, then memory profiles, then the streams of running guests.
+ *
+ * A step of a scan is one short transaction, and the event loop turns between two steps. The
+ * changes that a step finds wait in CHANGES until later steps have made events of them, so that a
+ * thousand new guests do not block the loop. A step that could not read is repeated later from its
+ * cursor: no change gets two events.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "watch-state.h"
 
-#define SCAN_NS	    (500 * NS_PER_MS) /* between two looks, at least */
+#define SCAN_NS	    (500 * NS_PER_MS) /* at least, between two scans */
 #define RETRY_NS    NS_PER_S	      /* after a step that could not read */
-#define UNWANTED_NS (90 * NS_PER_S)   /* nobody wanted to know for so long */
+#define UNWANTED_NS (90 * NS_PER_S)   /* after this time without a reader of events the watch stops */
 
-/* Turning. */
+/* Scans. */
 
 static void turn_after(struct watch *w, uint64_t ns)
 {
@@ -30,7 +33,7 @@ static void scan_begin(struct watch *w)
 		return;
 	}
 	if (!w->ready && reader_ready(w->reader) == 0)
-		(void)reader_version(w->reader, &w->version); /* else the tick sees that there is an archive now */
+		(void)reader_version(w->reader, &w->version); /* on failure the next tick finds the archive */
 	w->scanned_at = now;
 	w->changed = false;
 	w->phase = PHASE_RUNS;
@@ -64,7 +67,10 @@ static void announce(struct watch *w)
 	w->notify(w->context);
 }
 
-/* GROWN: it went through the streams, too; else they are looked at when their turn comes, whether or not anything is committed until then. */
+/*
+ * If the streams were not scanned, scan again when they are due, whether or not anything is
+ * committed until then.
+ */
 void watch_scan_end(struct watch *w, bool grown)
 {
 	w->phase = PHASE_IDLE;
@@ -115,7 +121,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 	return 0;
 }
 
-/* Its life. */
+/* The watch. */
 
 int watch_new(struct watch **wp, sd_event *event, struct reader *reader, struct memtraces_reader *memtraces,
 	      watch_notify *notify, void *context)
@@ -178,7 +184,7 @@ void watch_commit(struct watch *w)
 		turn_after(w, 0);
 }
 
-/* What was committed without a notice. */
+/* Check for commits that came without a notice. */
 static bool has_commits(struct watch *w, const struct reader_version *version)
 {
 	struct memtraces_version profiles = w->profiles_version;

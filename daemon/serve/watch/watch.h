@@ -1,8 +1,10 @@
 /*
- * What happens in the archives, as events: guests come and go, captures, gaps, memory profiles, growth.
+ * The watch: changes of the archives as events of guests, captures, gaps, memory profiles and
+ * growth.
  *
- * The archives are the truth: their tables are read a few rows at a time, each in a short read transaction, and compared with what they said before. The
- * collector's and the sink's notices only say when to scan. Nothing is read while nobody wants to know.
+ * The watch reads the tables of the archives a few rows at a time, each page in a short
+ * transaction, and compares them with the last scan. Notices of the collector and the sink only
+ * trigger scans. Without readers of events nothing is read.
  */
 #ifndef SERVE_WATCH_H
 #define SERVE_WATCH_H
@@ -16,25 +18,28 @@
 
 struct watch;
 
-/* News are there, or watch_ready has become true. */
+/* Called when there are events, or when watch_ready has become true. */
 typedef void watch_notify(void *context);
 
-/* EVENT, READER, MEMTRACES and CONTEXT are borrowed.  0 or -errno. */
+/* Borrow EVENT, READER, MEMTRACES and CONTEXT. Return 0 or -errno. */
 int watch_new(struct watch **wp, sd_event *event, struct reader *reader, struct memtraces_reader *memtraces,
 	      watch_notify *notify, void *context);
 struct watch *watch_free(struct watch *w);
 CLEANUP_DEFINE(struct watch, watch_free)
 
-/* Somebody wants to know; to be said again at least once a minute.  Where nobody did, this begins it, without an event for what is there already. */
+/*
+ * Keep the watch running; call it at least once a minute for each reader of events. The first call
+ * starts the watch; what exists then gets no event.
+ */
 void watch_want(struct watch *w);
-/* Is it known what was there, so that every later change is in the journal? */
+/* Return whether the first scan is over, so that every later change is in the journal. */
 bool watch_ready(const struct watch *w);
-/* Borrowed for the watch's life. */
+/* Return the journal, borrowed for the life of W. */
 struct journal *watch_journal(struct watch *w);
 
-/* Something was committed. */
+/* Note a commit. */
 void watch_commit(struct watch *w);
-/* To be called about once a second: notices are only hints. */
+/* Call it about once a second: a notice may be missed. */
 void watch_tick(struct watch *w);
 
 #endif
