@@ -15,17 +15,17 @@
 
 #define LISTEN_MAX 16u
 
-#define USAGE                                                                                                   \
-	"usage: mprofd-http [--state DIR] [--run DIR] [--config FILE] [--listen unix:PATH|HOST:PORT]...\n"      \
-	"\n"                                                                                                    \
-	"Serve the trace archive over HTTP.\n"                                                                  \
-	"\n"                                                                                                    \
-	"  --state DIR     where the archive is (/var/lib/mprofd)\n"                                            \
-	"  --run DIR       where the sockets are (/run/mprofd)\n"                                               \
-	"  --config FILE   the configuration\n"                                                                 \
-	"  --listen WHERE  unix:PATH, or HOST:PORT on loopback; may come several times.  Else what systemd\n"   \
-	"                  hands over, else what the configuration says, else http.sock in the run directory\n" \
-	"  --routes        print the methods and paths that are served, and exit\n"                             \
+#define USAGE                                                                                                      \
+	"usage: mprofd-http [--state DIR] [--run DIR] [--config FILE] [--listen unix:PATH|HOST:PORT]...\n"         \
+	"\n"                                                                                                       \
+	"Serve the trace archive over HTTP.\n"                                                                     \
+	"\n"                                                                                                       \
+	"  --state DIR     directory of the archive (/var/lib/mprofd)\n"                                           \
+	"  --run DIR       directory of the sockets (/run/mprofd)\n"                                               \
+	"  --config FILE   configuration file\n"                                                                   \
+	"  --listen WHERE  unix:PATH, or HOST:PORT on loopback; repeatable.  Default: the sockets from systemd,\n" \
+	"                  else those of the configuration, else http.sock in the run directory\n"                 \
+	"  --routes        print the methods and paths that are served, and exit\n"                                \
 	"  --help, --version\n"
 
 struct arguments {

@@ -119,7 +119,7 @@ static bool report(struct notice *to, const char *key, uint64_t value, const str
 
 static const char *told(bool is_told)
 {
-	return is_told ? "its owner was told" : "its owner is not there to be told";
+	return is_told ? "its owner was told" : "its owner is not connected";
 }
 
 /* Report the damage that the readers have met since the last call. */
@@ -162,9 +162,10 @@ static void say_status(struct server *s)
 
 	if (s->ticks % STATUS_TICKS != 1)
 		return;
-	snprintf(text, sizeof(text), "STATUS=%llu requests under way, %llu of them live; %s",
+	snprintf(text, sizeof(text), "STATUS=%llu requests in progress, %llu of them live; %s",
 		 (unsigned long long)c.open, (unsigned long long)c.live,
-		 notice_connected(s->services.collector) ? "the collector is connected" : "the collector is not there");
+		 notice_connected(s->services.collector) ? "the collector is connected"
+							 : "the collector is not connected");
 	if (strcmp(text, s->status) != 0)
 		sd_notify(0, strcpy(s->status, text));
 }

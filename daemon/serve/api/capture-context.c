@@ -20,7 +20,7 @@
 #define CONTEXT_MOST   (1u << 20)
 #define REASON_MOST    64u
 #define MEMTRACE_GRACE 5000000000ull /* ns */
-#define ABSENT	       "There is no such capture; /v1/captures lists them."
+#define ABSENT	       "No such capture. See /v1/captures."
 
 struct captured {
 	json_t *object;
@@ -134,7 +134,7 @@ static enum outcome damaged(struct exchange *x, int64_t id, const char *what)
 {
 	return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
 				"The context of capture %" PRId64
-				" is damaged in the archive (%s); its trace can be fetched all the same.",
+				" is damaged in the archive (%s). Its trace is not affected.",
 				id, what);
 }
 
@@ -174,12 +174,10 @@ enum outcome get_capture_context(struct exchange *x)
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, ABSENT);
 	if (stored.too_long)
-		return damaged(x, id, "it is too long");
+		return damaged(x, id, "too long");
 	if (stored.text) {
 		context = json_loadb(stored.text, stored.bytes, JSON_REJECT_DUPLICATES, &error);
-		bad = !context			? "it is no JSON"
-		      : json_is_object(context) ? damaged_member(context)
-						: "it is no object";
+		bad = !context ? "not JSON" : json_is_object(context) ? damaged_member(context) : "not an object";
 	}
 	if (bad)
 		return damaged(x, id, bad);

@@ -11,7 +11,7 @@
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
-#define ABSENT	      "There is no such capture; /v1/captures lists them."
+#define ABSENT	      "No such capture. See /v1/captures."
 
 static int take_id(void *context, const struct reader_capture *c)
 {
@@ -140,13 +140,13 @@ enum outcome post_capture(struct exchange *x)
 		return OUTCOME_DONE;
 	kind = json_object_get(object, "kind") ? json_string_value(json_object_get(object, "kind")) : "manual";
 	if (!kind || (strcmp(kind, "manual") != 0 && strcmp(kind, "trigger") != 0))
-		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "kind is manual or trigger.");
+		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "kind must be manual or trigger.");
 	rc = reader_run(exchange_reader(x), run, see_state, &state);
 	if (rc != 0)
-		return exchange_reader_problem(x, rc, "There is no such guest any more.");
+		return exchange_reader_problem(x, rc, "The guest was deleted meanwhile.");
 	if (!state.running)
 		return exchange_problem(x, MHD_HTTP_CONFLICT,
-					"The guest does not run; what it left is in its trace and captures.");
+					"The guest is not running. Its trace and captures are still there.");
 	exchange_ask(x, &w, text, sizeof(text), "capture", EXCHANGE_TIMEOUT_CHANGE);
 	message_add_number(&w, "run", (uint64_t)run);
 	message_add(&w, "kind", kind);
@@ -171,7 +171,7 @@ enum outcome patch_capture(struct exchange *x)
 		return OUTCOME_DONE;
 	pinned = json_object_get(object, "pinned");
 	if (pinned && !json_is_boolean(pinned))
-		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "pinned is true or false.");
+		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "pinned must be true or false.");
 	if (!pinned && !note)
 		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "Give pinned, note, or both.");
 	exchange_ask(x, &w, text, sizeof(text), "patch-capture", EXCHANGE_TIMEOUT_CHANGE);
@@ -208,7 +208,7 @@ static bool tail_may_go(struct exchange *x, int64_t id)
 	int rc;
 
 	if (with && strcmp(with, "tail") != 0) {
-		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter with is tail.");
+		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter with must be tail.");
 		return false;
 	}
 	rc = with ? 0 : reader_capture_ranges(s.reader, id, see_range, &s);
@@ -216,8 +216,8 @@ static bool tail_may_go(struct exchange *x, int64_t id)
 		exchange_reader_problem(x, rc, ABSENT);
 	else if (s.bytes)
 		exchange_problem(x, MHD_HTTP_CONFLICT,
-				 "This capture alone has the last %" PRIu64
-				 " bytes of its run; add with=tail to delete them with it.",
+				 "Only this capture has the last %" PRIu64
+				 " bytes of its run. Add with=tail to delete them too.",
 				 s.bytes);
 	return rc == 0 && !s.bytes;
 }

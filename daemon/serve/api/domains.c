@@ -131,7 +131,7 @@ enum outcome get_domain(struct exchange *x)
 	if (rc == 0)
 		rc = guest_runs(r, guest, run, (int64_t)before, limit);
 	if (rc != 0)
-		return exchange_reader_problem(x, rc, "There is no such guest any more.");
+		return exchange_reader_problem(x, rc, "The guest was deleted meanwhile.");
 	json_array_append(one, guest);
 	add_recordings(x, one);
 	return exchange_json(x, MHD_HTTP_OK, json_incref(guest));

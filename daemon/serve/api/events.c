@@ -136,9 +136,9 @@ enum outcome get_events(struct exchange *x)
 	struct events *e;
 
 	if (http_counts(x->http).events >= EVENTS_MOST)
-		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-					"%u clients read events already; close a page of the viewer, or try again.",
-					EVENTS_MOST);
+		return exchange_problem(
+			x, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"%u clients already read events. Close a page of the viewer, or try again later.", EVENTS_MOST);
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return exchange_reader_problem(x, -ENOMEM, "");

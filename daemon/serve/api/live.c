@@ -361,9 +361,9 @@ static bool begin_after(struct exchange *x, struct live *l, const struct resourc
 		return false;
 	}
 	if (!ok || (after->offset == HEADER && after->sequence > (l->selection.empty ? 0 : last + 1) && !l->ended)) {
-		exchange_problem(
-			x, MHD_HTTP_BAD_REQUEST,
-			"after is no chunk end of this stream; take positions from Mprof-Position and whole packets.");
+		exchange_problem(x, MHD_HTTP_BAD_REQUEST,
+				 "after is not a chunk end of this stream. Take positions from Mprof-Position and "
+				 "whole packets.");
 		return false;
 	}
 	l->sequence = after->sequence;

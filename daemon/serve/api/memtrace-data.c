@@ -17,7 +17,7 @@
 
 #define TYPE	    "application/x-memtrace"
 #define FRAME_LEVEL 1
-#define ABSENT	    "There is no such memory profile; /v1/memtraces lists them."
+#define ABSENT	    "No such memory profile. See /v1/memtraces."
 
 /* A body: bytes AT to END, a piece at a time. */
 struct body {
@@ -102,7 +102,7 @@ static ssize_t on_body(void *context, uint64_t position, char *out, size_t max)
 	if (b->left == 0)
 		rc = memtraces_read(b->reader, b->id, b->at, b->zstd, take_piece, b);
 	if (rc != 0) {
-		log_debug("a memory profile was broken off: result=%d", rc);
+		log_debug("a download of a memory profile was broken off: result=%d", rc);
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	}
 	n = b->left < max ? b->left : max;
@@ -209,7 +209,7 @@ enum outcome get_memtrace_data(struct exchange *x)
 		status = request_range(range, d.total, &d.first, &d.last);
 	if (status == RANGE_UNSATISFIABLE)
 		return exchange_problem_with(x, MHD_HTTP_RANGE_NOT_SATISFIABLE,
-					     "The range lies behind the end; bytes says how many there are.",
+					     "The range begins behind the end; bytes is the length.",
 					     json_pack("{s:I}", "bytes", (json_int_t)d.total));
 	d.part = status == RANGE_PART;
 	return send_body(x, &d);

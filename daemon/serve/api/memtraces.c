@@ -15,7 +15,7 @@
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
 #define TIMEOUT	      20000000000ull /* ns, for the sink to connect, or to read to the end */
-#define ABSENT	      "There is no such memory profile; /v1/memtraces lists them."
+#define ABSENT	      "No such memory profile. See /v1/memtraces."
 
 static int take_one(void *context, const struct memtrace *t)
 {
@@ -151,13 +151,13 @@ static bool add_domain(struct exchange *x, struct message_writer *w, const char 
 	else if (rc == ARCHIVE_E_ABSENT && add_unknown(x, w, address))
 		rc = 0;
 	if (rc == EBUSY)
-		exchange_problem(x, MHD_HTTP_CONFLICT, "The guest does not run.");
+		exchange_problem(x, MHD_HTTP_CONFLICT, "The guest is not running.");
 	else if (rc == ARCHIVE_E_ABSENT)
-		exchange_problem(
-			x, MHD_HTTP_NOT_FOUND,
-			"There is no guest %.200s; /v1/domains lists those with traces.  Another is named by its "
-			"domid, or by any name with its address in the body.",
-			x->parameter);
+		exchange_problem(x, MHD_HTTP_NOT_FOUND,
+				 "No guest %.200s with a trace; see /v1/domains. Name another guest by its domid, or "
+				 "by any name "
+				 "with its address in the body.",
+				 x->parameter);
 	else if (rc != 0)
 		exchange_reader_problem(x, rc, "");
 	return rc == 0;
@@ -183,7 +183,7 @@ enum outcome post_memtrace(struct exchange *x)
 	    (port && (!json_is_integer(port) || json_integer_value(port) < 1 || json_integer_value(port) > 65535)))
 		return exchange_problem(
 			x, MHD_HTTP_BAD_REQUEST,
-			"address is a numeric address such as \"10.0.0.1\", port a number from 1 to 65535.");
+			"address must be a numeric address such as \"10.0.0.1\", and port a number from 1 to 65535.");
 	exchange_ask_sink(x, &w, text, sizeof(text), "start", TIMEOUT);
 	if (!add_domain(x, &w, address))
 		return OUTCOME_DONE;
@@ -240,7 +240,7 @@ enum outcome patch_memtrace(struct exchange *x)
 		return OUTCOME_DONE;
 	pinned = json_object_get(object, "pinned");
 	if (pinned && !json_is_boolean(pinned))
-		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "pinned is true or false.");
+		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "pinned must be true or false.");
 	if (!pinned && !note)
 		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "Give pinned, note, or both.");
 	exchange_ask_sink(x, &w, text, sizeof(text), "patch", EXCHANGE_TIMEOUT_CHANGE);

@@ -66,10 +66,9 @@ enum outcome get_ready(struct exchange *x)
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "%s",
 					a->text ? a->text : "The collector does not archive.");
 	if (s->sink_wanted && !notice_connected(s->sink))
-		return exchange_problem(
-			x, MHD_HTTP_SERVICE_UNAVAILABLE,
-			"Memory profiles are to be received, and the sink does not answer; see whether mprofd-sink "
-			"runs.");
+		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+					"The sink is configured and does not answer; see whether mprofd-sink "
+					"runs.");
 	return status_ok(x);
 }
 
@@ -84,14 +83,14 @@ static void put_archive(FILE *out, const struct reader_totals *t)
 	put(out, "mprofd_archive_runs", "gauge", "Runs in the archive.", t->runs);
 	put(out, "mprofd_archive_runs_running", "gauge", "Runs that have not ended.", t->running);
 	put(out, "mprofd_archive_captures", "gauge", "Captures in the archive.", t->captures);
-	put(out, "mprofd_archive_packets", "gauge", "Complete packets ever archived of these runs.", t->packets);
-	put(out, "mprofd_archive_content_bytes", "gauge", "Their content.", t->bytes);
+	put(out, "mprofd_archive_packets", "gauge", "Complete packets ever archived of the runs in the archive.",
+	    t->packets);
+	put(out, "mprofd_archive_content_bytes", "gauge", "Content bytes of these packets.", t->bytes);
 	put(out, "mprofd_archive_lost_packets", "gauge", "Packets that gaps declare as lost.", t->lost_packets);
-	put(out, "mprofd_archive_skipped_packets", "gauge", "Packets that a policy did not want.", t->skipped_packets);
-	put(out, "mprofd_archive_damaged_packets", "gauge", "Packets of which bytes were damaged on the disk.",
+	put(out, "mprofd_archive_skipped_packets", "gauge", "Packets that a policy skipped.", t->skipped_packets);
+	put(out, "mprofd_archive_damaged_packets", "gauge", "Packets with bytes that were damaged on the disk.",
 	    t->damaged_packets);
-	put(out, "mprofd_archive_unchecked", "gauge", "1 while there may be rows from before there were checksums.",
-	    t->unchecked);
+	put(out, "mprofd_archive_unchecked", "gauge", "1 while rows without checksums may exist.", t->unchecked);
 	put(out, "mprofd_archive_file_bytes", "gauge", "Size of the archive's file.", t->file_bytes);
 }
 
@@ -101,29 +100,27 @@ static void put_memtraces(FILE *out, struct memtraces_reader *r)
 
 	if (memtraces_totals(r, &t) != 0)
 		return;
-	put(out, "mprofd_memtraces", "gauge", "Memory profiles in their archive.", t.recordings);
-	put(out, "mprofd_memtraces_recording", "gauge", "Those that are being recorded.", t.recording);
-	put(out, "mprofd_memtraces_bytes", "gauge", "Bytes of their packets.", t.bytes);
-	put(out, "mprofd_memtraces_damaged_bytes", "gauge", "Bytes lost to damage on the disk.", t.damaged);
-	put(out, "mprofd_memtraces_unchecked", "gauge", "1 while there may be rows from before there were checksums.",
-	    t.unchecked);
+	put(out, "mprofd_memtraces", "gauge", "Memory profiles in the archive.", t.recordings);
+	put(out, "mprofd_memtraces_recording", "gauge", "Memory profiles that are being recorded.", t.recording);
+	put(out, "mprofd_memtraces_bytes", "gauge", "Bytes of the packets of memory profiles.", t.bytes);
+	put(out, "mprofd_memtraces_damaged_bytes", "gauge", "Bytes of memory profiles lost to damage on the disk.",
+	    t.damaged);
+	put(out, "mprofd_memtraces_unchecked", "gauge", "1 while rows without checksums may exist.", t.unchecked);
 }
 
 static void put_own(FILE *out, const struct http_counts *c, const struct services *s)
 {
 	put(out, "mprofd_http_requests", "counter", "Requests.", c->requests);
 	put(out, "mprofd_http_requests_in_progress", "gauge", "Requests that are being answered.", c->open);
-	put(out, "mprofd_http_refused", "counter", "Requests answered with a problem of the client's.",
-	    c->client_errors);
-	put(out, "mprofd_http_failed", "counter", "Requests answered with a problem of the server's.",
-	    c->server_errors);
-	put(out, "mprofd_http_connections", "gauge", "Connections that are open.", c->clients);
+	put(out, "mprofd_http_refused", "counter", "Requests answered with a client error (4xx).", c->client_errors);
+	put(out, "mprofd_http_failed", "counter", "Requests answered with a server error (5xx).", c->server_errors);
+	put(out, "mprofd_http_connections", "gauge", "Open connections.", c->clients);
 	put(out, "mprofd_http_connections_refused", "counter",
-	    "Connections answered 503, since one peer had as many requests under way as it may.", c->clients_refused);
+	    "Connections answered 503, since one peer had too many requests in progress.", c->clients_refused);
 	put(out, "mprofd_http_connections_evicted", "counter",
-	    "Connections closed for another one while they waited longest for a request header.", c->clients_evicted);
+	    "Connections that waited longest for a request header, closed for another connection.", c->clients_evicted);
 	put(out, "mprofd_http_connections_timed_out", "counter",
-	    "Connections closed since a header, a body or anything at all did not come, or nothing was taken.",
+	    "Connections closed since a header or a body did not come in time, or an answer was not taken.",
 	    c->clients_timed_out);
 	put(out, "mprofd_http_live", "gauge", "Live bodies that are being sent.", c->live);
 	put(out, "mprofd_http_events", "gauge", "Streams of events that are being sent.", c->events);

@@ -42,9 +42,9 @@ static bool select_positions(struct exchange *x, const struct resource_stream *s
 	if (rc != 0)
 		exchange_reader_problem(x, rc, "");
 	else if (!ok)
-		exchange_problem(
-			x, MHD_HTTP_BAD_REQUEST,
-			"A position's offset is a chunk end of its packet, and both are of one run and stream.");
+		exchange_problem(x, MHD_HTTP_BAD_REQUEST,
+				 "A position's offset must be a chunk end of its packet, and both must be of one run "
+				 "and stream.");
 	return rc == 0 && ok;
 }
 
@@ -62,7 +62,7 @@ static bool select_last(struct exchange *x, const char *last, struct selection *
 		rc = selection_last_bytes(s, exchange_reader(x), value);
 	} else {
 		exchange_problem(x, MHD_HTTP_BAD_REQUEST,
-				 "The query parameter last is bytes (5MB) or a duration (10s), not %.100s.", last);
+				 "The query parameter last must be bytes (5MB) or a duration (10s), not %.100s.", last);
 		return false;
 	}
 	if (rc != 0)
@@ -79,7 +79,7 @@ static bool select_times(struct exchange *x, struct selection *s)
 	    !exchange_number(x, "to", 0, UINT64_MAX, UINT64_MAX, &to))
 		return false;
 	if (from > to) {
-		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "from lies behind to.");
+		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "from is greater than to.");
 		return false;
 	}
 	rc = from || to != UINT64_MAX ? selection_times(s, exchange_reader(x), from, to) : 0;
@@ -126,7 +126,7 @@ static bool one_way(struct exchange *x)
 
 	if (times + last + positions <= 1)
 		return true;
-	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "Give one of from and to, last, or first and end.");
+	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "Give only one of: from and to; last; first and end.");
 	return false;
 }
 
@@ -142,7 +142,7 @@ bool resource_select(struct exchange *x, const struct resource *res, const struc
 				.ring_packets = stream->ring_packets,
 				.raw = tail && strcmp(tail, "raw") == 0};
 	if (tail && !s->raw && strcmp(tail, "cut") != 0) {
-		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter tail is cut or raw.");
+		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter tail must be cut or raw.");
 		return false;
 	}
 	if (!one_way(x) || resource_gone(x, res, stream))

@@ -66,8 +66,8 @@ bool resource_run(struct exchange *x, int64_t *run)
 	int rc = resource_find_run(x, run);
 
 	if (rc == ARCHIVE_E_ABSENT)
-		exchange_problem(x, MHD_HTTP_NOT_FOUND, "There is no guest %.200s; /v1/domains lists them.%s%s",
-				 x->parameter, *limit ? " " : "", limit);
+		exchange_problem(x, MHD_HTTP_NOT_FOUND, "No guest %.200s. See /v1/domains.%s%s", x->parameter,
+				 *limit ? " " : "", limit);
 	else if (rc != 0)
 		exchange_reader_problem(x, rc, "");
 	return rc == 0;
@@ -148,7 +148,7 @@ bool resource_gone(struct exchange *x, const struct resource *res, const struct 
 	}
 	if (!any || !gone)
 		return false;
-	exchange_problem_with(x, MHD_HTTP_GONE, "All that the capture names was deleted, as the guest's policy says.",
+	exchange_problem_with(x, MHD_HTTP_GONE, "The guest's policy deleted all that the capture names.",
 			      json_pack("{s:n}", "oldest"));
 	return true;
 }
@@ -161,7 +161,7 @@ static bool load_run(struct exchange *x, struct resource *res)
 	if (rc == 0)
 		rc = reader_streams(exchange_reader(x), res->run, take_stream, res);
 	if (rc != 0)
-		exchange_reader_problem(x, rc, "There is no such run any more.");
+		exchange_reader_problem(x, rc, "The run was deleted meanwhile.");
 	return rc == 0;
 }
 
@@ -187,7 +187,8 @@ bool resource_domain(struct exchange *x, const struct position *first, struct re
 	if (!resource_run(x, &res->run) || !exchange_number(x, "run", 1, INT64_MAX, 0, &wanted))
 		return false;
 	if (first && wanted && (uint64_t)first->run != wanted) {
-		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The position is of run %" PRId64 ", and run names another.",
+		exchange_problem(x, MHD_HTTP_BAD_REQUEST,
+				 "The position is of run %" PRId64 ", but the query parameter run names another.",
 				 first->run);
 		return false;
 	}
@@ -198,7 +199,7 @@ bool resource_domain(struct exchange *x, const struct position *first, struct re
 		if (rc == 0 && !same.found)
 			rc = ARCHIVE_E_ABSENT;
 		if (rc != 0) {
-			exchange_reader_problem(x, rc, "This guest has no such run; /v1/domains/{domain} lists them.");
+			exchange_reader_problem(x, rc, "The guest has no such run. See /v1/domains/{domain}.");
 			return false;
 		}
 		res->run = same.run;
@@ -211,8 +212,7 @@ bool resource_capture_id(struct exchange *x, int64_t *id)
 	uint64_t value;
 
 	if (!quantity_whole(x->parameter, INT64_MAX, &value) || value == 0) {
-		exchange_problem(x, MHD_HTTP_NOT_FOUND,
-				 "A capture's id is a number, and %.200s is none; /v1/captures lists them.",
+		exchange_problem(x, MHD_HTTP_NOT_FOUND, "A capture's id is a number, not %.200s. See /v1/captures.",
 				 x->parameter);
 		return false;
 	}
@@ -229,14 +229,14 @@ bool resource_capture(struct exchange *x, struct resource *res)
 		return false;
 	rc = reader_capture(exchange_reader(x), res->capture, take_capture_run, res);
 	if (rc != 0) {
-		exchange_reader_problem(x, rc, "There is no such capture; /v1/captures lists them.");
+		exchange_reader_problem(x, rc, "No such capture. See /v1/captures.");
 		return false;
 	}
 	if (!load_run(x, res))
 		return false;
 	rc = reader_capture_ranges(exchange_reader(x), res->capture, take_range, &ranges);
 	if (rc != 0)
-		exchange_reader_problem(x, rc, "There is no such capture any more.");
+		exchange_reader_problem(x, rc, "The capture was deleted meanwhile.");
 	return rc == 0;
 }
 
@@ -288,7 +288,8 @@ bool resource_pick(struct exchange *x, const struct resource *res, const struct 
 		return false;
 	if (first && wanted != first->stream) {
 		exchange_problem(x, MHD_HTTP_BAD_REQUEST,
-				 "The position is of stream %" PRIu32 ", and stream names another.", first->stream);
+				 "The position is of stream %" PRIu32 ", but the query parameter stream names another.",
+				 first->stream);
 		return false;
 	}
 	for (size_t i = 0; i < res->n_streams; i++) {
@@ -314,8 +315,8 @@ bool resource_position(struct exchange *x, const char *key, struct position *sto
 	*p = text ? store : NULL;
 	if (!text || position_parse(store, text))
 		return true;
-	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter %s is a position: run.stream.sequence.offset.",
-			 key);
+	exchange_problem(x, MHD_HTTP_BAD_REQUEST,
+			 "The query parameter %s must be a position: run.stream.sequence.offset.", key);
 	return false;
 }
 
@@ -332,8 +333,7 @@ void resource_deleted(struct exchange *x, int64_t run, const struct resource_str
 	}
 	oldest.sequence = p.sequence;
 	json = rc == 0 ? json_position(&oldest) : json_null();
-	exchange_problem_with(
-		x, MHD_HTTP_GONE,
-		"What is asked for was deleted, as the guest's policy says; begin at the oldest position left.",
-		json_pack("{s:o}", "oldest", json));
+	exchange_problem_with(x, MHD_HTTP_GONE,
+			      "The guest's policy deleted these packets. Begin at the oldest position left.",
+			      json_pack("{s:o}", "oldest", json));
 }

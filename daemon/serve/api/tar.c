@@ -280,7 +280,7 @@ static enum outcome tar_begin(struct exchange *x, const struct resource *res)
 	t->files = calloc(res->n_streams + 1, sizeof(*t->files));
 	rc = t->files ? reader_run(t->reader, res->run, take_name, t) : -ENOMEM;
 	if (rc != 0)
-		return exchange_reader_problem(x, rc, "There is no such run any more.");
+		return exchange_reader_problem(x, rc, "The run was deleted meanwhile.");
 	if (resource_gone(x, res, NULL))
 		return OUTCOME_DONE;
 	t->whole = resource_complete(res);

@@ -122,7 +122,7 @@ static ssize_t on_body(void *context, uint64_t position, char *out, size_t max)
 	if (rc == BODY_E_END)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (rc == ARCHIVE_E_BUSY) /* the client can ask for the rest with Range */
-		log_debug("a download was broken off since the archive could not be read");
+		log_debug("a download was broken off: the archive could not be read");
 	return rc == 0 ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
@@ -173,7 +173,7 @@ static enum outcome send_unsatisfiable(struct exchange *x, const struct download
 	json_t *more = json_pack("{s:I}", "bytes", (json_int_t)d->plan.total);
 
 	return exchange_problem_with(x, MHD_HTTP_RANGE_NOT_SATISFIABLE,
-				     "The range lies behind the end; bytes says how many there are.", more);
+				     "The range begins behind the end; bytes is the length.", more);
 }
 
 /* Answer by the finished plan. */

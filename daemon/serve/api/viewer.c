@@ -12,9 +12,9 @@
 #include "assets.h"
 #include "routes.h"
 
-#define ROOT                                                                                               \
-	"mprofd keeps the trace rings of this host's guests; what it answers stands in /v1/openapi.yaml, " \
-	"and /v1/domains lists the guests.\n"
+#define ROOT                                                                                            \
+	"mprofd archives the trace rings of this host's guests. See /v1/openapi.yaml for the API, and " \
+	"/v1/domains for the guests.\n"
 
 /*
  * Nothing is loaded from elsewhere, and no text becomes script, whatever names guests have.

@@ -168,7 +168,7 @@ static void evict(struct listener *l, struct client *c)
 /* Answer 503 on FD if the socket takes it, and close FD. */
 static void refuse(struct listener *l, int fd)
 {
-	static const char detail[] = "This client has too many requests under way; end one, or try again.";
+	static const char detail[] = "This client has too many requests in progress; end one, or try again.";
 	json_t *json = problem_json(MHD_HTTP_SERVICE_UNAVAILABLE, detail, NULL);
 	CLEANUP(freep) char *body = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	char text[1024], unread[4096];

@@ -184,13 +184,12 @@ enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *abs
 					"The archive was written by a newer mprofd; update mprofd-http.");
 	case ARCHIVE_E_DAMAGED:
 		return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
-					"Bytes of this were damaged on the disk and are not served.  The daemon that "
-					"owns them was told "
-					"and declares what is gone; ask again.");
+					"Some of these bytes are damaged on the disk and are not served. The daemon "
+					"that owns them was told and will declare what is lost; try again.");
 	case -EBADMSG:
-		return exchange_problem(
-			x, MHD_HTTP_INTERNAL_SERVER_ERROR,
-			"The archive's file is damaged; mprofd --fsck, with the daemons stopped, saves what is whole.");
+		return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
+					"The archive's file is damaged. Stop the daemons and run mprofd --fsck to save "
+					"what is intact.");
 	default:
 		return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The archive cannot be read: %s.",
 					strerror(-rc));
@@ -207,10 +206,9 @@ enum outcome exchange_no_collector(struct exchange *x)
 
 enum outcome exchange_unanswered(struct exchange *x)
 {
-	return exchange_problem(
-		x, MHD_HTTP_SERVICE_UNAVAILABLE,
-		"The %s did not answer in time; the change may have been made or not, /v1/%s shows which.",
-		x->answer.sink ? "sink" : "collector", x->answer.sink ? "memtraces" : "captures");
+	return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+				"The %s did not answer in time. The change may have been made; see /v1/%s.",
+				x->answer.sink ? "sink" : "collector", x->answer.sink ? "memtraces" : "captures");
 }
 
 enum outcome exchange_refused(struct exchange *x)
@@ -218,5 +216,5 @@ enum outcome exchange_refused(struct exchange *x)
 	const struct answer *a = &x->answer;
 	unsigned status = a->status >= 400 && a->status <= 599 ? a->status : MHD_HTTP_SERVICE_UNAVAILABLE;
 
-	return exchange_problem(x, status, "%s", a->text ? a->text : "It was refused without a reason.");
+	return exchange_problem(x, status, "%s", a->text ? a->text : "The request was refused without a reason.");
 }

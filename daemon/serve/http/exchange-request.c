@@ -22,7 +22,7 @@ bool exchange_number(struct exchange *x, const char *key, uint64_t least, uint64
 		return true;
 	if (quantity_whole(text, most < 9 ? 9 : most, value) && *value >= least && *value <= most)
 		return true;
-	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter %s is a number from %llu to %llu.", key,
+	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter %s must be a number from %llu to %llu.", key,
 			 (unsigned long long)least, (unsigned long long)most);
 	return false;
 }
@@ -35,7 +35,7 @@ bool exchange_upload(struct exchange *x, const char *const *allowed, json_t **ob
 	size_t i;
 
 	if (x->upload_bytes && type && strncasecmp(type, "application/json", 16) != 0) {
-		exchange_problem(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "The body is application/json.");
+		exchange_problem(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "The body must be application/json.");
 		return false;
 	}
 	*object = x->upload_bytes ? json_loadb(x->upload, x->upload_bytes, JSON_REJECT_DUPLICATES, &error)
@@ -50,8 +50,7 @@ bool exchange_upload(struct exchange *x, const char *const *allowed, json_t **ob
 		for (i = 0; allowed[i] && strcmp(allowed[i], key) != 0; i++)
 			;
 		if (!allowed[i]) {
-			exchange_problem(x, MHD_HTTP_BAD_REQUEST,
-					 "The body has a member %.100s, which is not known here.", key);
+			exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The body has an unknown member %.100s.", key);
 			return false;
 		}
 	}
@@ -66,7 +65,7 @@ bool exchange_upload_note(struct exchange *x, json_t *object, const char **note)
 	if (!member ||
 	    (*note && json_string_length(member) <= EXCHANGE_NOTE_MOST && strlen(*note) == json_string_length(member)))
 		return true;
-	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "note is a text of at most %u bytes, without NUL.",
+	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "note must be a text of at most %u bytes, without NUL.",
 			 EXCHANGE_NOTE_MOST);
 	return false;
 }

@@ -100,7 +100,7 @@ static bool admit(struct exchange *x, bool unsafe)
 	}
 	if (unsafe && ((origin && !request_origin_ok(origin, host)) ||
 		       (site && strcasecmp(site, "same-origin") != 0 && strcasecmp(site, "none") != 0))) {
-		exchange_problem(x, MHD_HTTP_FORBIDDEN, "A page of another origin may not change anything here.");
+		exchange_problem(x, MHD_HTTP_FORBIDDEN, "Pages of another origin may not change anything.");
 		return false;
 	}
 	return true;
@@ -127,15 +127,15 @@ static bool route(struct exchange *x, const char *method)
 
 	if (x->parsed != REQUEST_OK) {
 		exchange_problem(x, x->parsed == REQUEST_TOO_LONG ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_BAD_REQUEST, "%s",
-				 x->parsed == REQUEST_TOO_LONG ? "The address has more than 4096 bytes."
-							       : "The address is not well-formed.");
+				 x->parsed == REQUEST_TOO_LONG ? "The URL has more than 4096 bytes."
+							       : "The URL is malformed.");
 		return false;
 	}
 	if (!admit(x, strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
 		return false;
 	x->route = route_find(x->http->routes, &x->request, &x->parameter);
 	if (!x->route) {
-		exchange_problem(x, MHD_HTTP_NOT_FOUND, "There is nothing here; /v1/openapi.yaml says what there is.");
+		exchange_problem(x, MHD_HTTP_NOT_FOUND, "No such route. See /v1/openapi.yaml.");
 		return false;
 	}
 	if (!method_parse(method, &x->method) || !x->route->handlers[x->method]) {
@@ -145,8 +145,8 @@ static bool route(struct exchange *x, const char *method)
 	}
 	foreign = route_unknown_query(x->route, &x->request);
 	if (foreign)
-		exchange_problem(x, MHD_HTTP_BAD_REQUEST,
-				 "The query parameter %.100s is not known here, or comes twice.", foreign);
+		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter %.100s is unknown, or given twice.",
+				 foreign);
 	else if (x->upload_bytes > EXCHANGE_UPLOAD_MAX)
 		exchange_problem(x, MHD_HTTP_CONTENT_TOO_LARGE, "The body has more than %u bytes.",
 				 EXCHANGE_UPLOAD_MAX);

@@ -162,7 +162,7 @@ int listen_socket_adopt(struct listen_socket *l, int fd, char *sentence, size_t 
 
 	*l = (struct listen_socket){.fd = -1};
 	if (getsockname(fd, &a.any, &len) < 0) {
-		snprintf(sentence, size, "file descriptor %d from systemd is no socket", fd);
+		snprintf(sentence, size, "file descriptor %d from systemd is not a socket", fd);
 		return -ENOTSOCK;
 	}
 	if (a.any.sa_family == AF_UNIX) {

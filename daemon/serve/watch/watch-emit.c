@@ -7,7 +7,7 @@
 void watch_append(struct watch *w, const char *name, json_t *data)
 {
 	if (journal_append(w->journal, name, data) < 0)
-		log_write_limited(&w->limit, LOG_LEVEL_WARNING, NULL, "an event was lost: there is no memory");
+		log_write_limited(&w->limit, LOG_LEVEL_WARNING, NULL, "an event was lost: out of memory");
 }
 
 struct latest {
