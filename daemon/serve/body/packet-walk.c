@@ -216,10 +216,73 @@ static int check_end(struct packet_walk *w)
 	return s->empty ? 0 : check_hole(w, w->expected, s->last + (s->last_offset > HEADER));
 }
 
+/* Read pages until there is a packet; *END: there are no more. */
+static int walk_fill(struct packet_walk *w, bool *end)
+{
+	const struct selection *s = w->selection;
+	int rc = 0;
+
+	*end = false;
+	while (rc == 0 && !*end && w->at == w->n) {
+		if (!w->chunks_done && w->next > s->last) {
+			w->chunks_done = true;
+			rc = check_end(w);
+		}
+		*end = w->chunks_done && !s->capture;
+		if (rc != 0 || *end)
+			break;
+		rc = walk_page(w, w->chunks_done);
+		if (rc != 0 || w->n)
+			break;
+		*end = w->chunks_done;
+		if (!w->chunks_done) {
+			w->chunks_done = true;
+			rc = check_end(w);
+		}
+	}
+	return rc;
+}
+
+/* View packet P of the chunks. */
+static int view_next_chunks(struct packet_walk *w, const struct reader_packet *p, struct packet_view *v, bool *have)
+{
+	const struct selection *s = w->selection;
+	int rc = check_hole(w, w->expected, p->sequence);
+
+	if (rc == 0)
+		rc = check_rest(w, p);
+	w->expected = p->sequence + 1;
+	w->follows = true;
+	if (rc == 0)
+		rc = view_chunks(w, p, v);
+	if (rc == 0 && p->sequence == s->last && s->capture)
+		rc = walk_last(w, v);
+	*have = rc == 0 && (v->room || v->cut);
+	return rc;
+}
+
+/* View packet P, which lies in the tail alone. */
+static int view_next_fresh(struct packet_walk *w, const struct reader_packet *p, struct packet_view *v, bool *have)
+{
+	int rc;
+
+	view_fresh(w->selection, p, v);
+	rc = view_tail(w, p, v);
+	/*
+	 * Without valid events it holds the ring slot's former packet, which is not served under the new
+	 * number.
+	 */
+	*have = rc == 0 && (v->end > HEADER || v->cut);
+	if (v->end == HEADER)
+		v->room = 0;
+	return rc;
+}
+
 int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 {
 	const struct selection *s = w->selection;
-	struct reader_packet *p;
+	const struct reader_packet *p;
+	bool end = false;
 	int rc = 0;
 
 	*have = false;
@@ -228,51 +291,13 @@ int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 				  &w->check);
 	w->checked = rc == 0;
 	while (rc == 0 && !*have) {
-		if (w->at == w->n) {
-			if (!w->chunks_done && w->next > s->last) {
-				w->chunks_done = true;
-				rc = check_end(w);
-				if (rc != 0)
-					return rc;
-			}
-			if (w->chunks_done && !s->capture)
-				return 0;
-			rc = walk_page(w, w->chunks_done);
-			if (rc != 0)
-				return rc;
-			if (w->n == 0 && w->chunks_done)
-				return 0;
-			if (w->n == 0) {
-				w->chunks_done = true;
-				rc = check_end(w);
-			}
-			continue;
-		}
+		rc = walk_fill(w, &end);
+		if (rc != 0 || end)
+			break;
 		p = &w->page[w->at++];
 		w->next = p->sequence + 1;
-		if (w->chunks_done) {
-			view_fresh(s, p, v);
-			rc = view_tail(w, p, v);
-			/*
-			 * A tail packet without valid events holds the ring slot's former packet;
-			 * it is not served under the new number.
-			 */
-			*have = v->end > HEADER || v->cut;
-			if (v->end == HEADER)
-				v->room = 0;
-		} else {
-			rc = check_hole(w, w->expected, p->sequence);
-			if (rc == 0)
-				rc = check_rest(w, p);
-			w->expected = p->sequence + 1;
-			w->follows = true;
-			if (rc == 0)
-				rc = view_chunks(w, p, v);
-			if (rc == 0 && p->sequence == s->last && s->capture)
-				rc = walk_last(w, v);
-			*have = v->room || v->cut;
-		}
-		if (v->end < v->begin)
+		rc = w->chunks_done ? view_next_fresh(w, p, v, have) : view_next_chunks(w, p, v, have);
+		if (rc == 0 && v->end < v->begin)
 			v->end = v->begin;
 	}
 	return rc;
