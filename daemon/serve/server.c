@@ -27,8 +27,8 @@ struct server {
 	struct scratch scratch;
 	sd_event_source *tick, *post;
 	uint64_t ticks;
-	char status[128];     /* last status of the service manager */
-	uint64_t damage_told; /* CLOCK_MONOTONIC ns of the last report of damage; 0 = never */
+	char status[128];	  /* last status of the service manager */
+	uint64_t damage_reported; /* CLOCK_MONOTONIC ns of the last report of damage; 0 = never */
 	struct log_limit damage_log;
 };
 
@@ -117,9 +117,9 @@ static bool report(struct notice *to, const char *key, uint64_t value, const str
 	return notice_send(to, &w);
 }
 
-static const char *told(bool is_told)
+static const char *owner_state(bool reported)
 {
-	return is_told ? "its owner was told" : "its owner is not connected";
+	return reported ? "its owner was told" : "its owner is not connected";
 }
 
 /* Report the damage that the readers have met since the last call. */
@@ -129,23 +129,23 @@ static void report_damage(struct server *s)
 	struct reader_damage d;
 	int64_t recording;
 
-	if (s->damage_told && now - s->damage_told < REPORT_NS)
+	if (s->damage_reported && now - s->damage_reported < REPORT_NS)
 		return;
 	recording = memtraces_take_damage(s->services.memtraces);
 	if (recording) {
-		s->damage_told = now;
+		s->damage_reported = now;
 		log_write_limited(&s->damage_log, LOG_LEVEL_WARNING, NULL,
 				  "A memory profile is damaged on the disk and not served; %s: recording=%lld",
-				  told(report(s->services.sink, "recording", (uint64_t)recording, NULL)),
+				  owner_state(report(s->services.sink, "recording", (uint64_t)recording, NULL)),
 				  (long long)recording);
 	}
 	if (reader_take_damage(s->services.reader, &d)) {
-		s->damage_told = now;
+		s->damage_reported = now;
 		log_write_limited(
 			&s->damage_log, LOG_LEVEL_WARNING, NULL,
 			"A trace is damaged on the disk and not served; %s: stream=%lld sequence=%llu capture=%lld",
-			told(report(s->services.collector, "stream", (uint64_t)d.stream, &d)), (long long)d.stream,
-			(unsigned long long)d.sequence, (long long)d.capture);
+			owner_state(report(s->services.collector, "stream", (uint64_t)d.stream, &d)),
+			(long long)d.stream, (unsigned long long)d.sequence, (long long)d.capture);
 	}
 }
 
@@ -155,7 +155,7 @@ static void report_damage(struct server *s)
  * Send the status if it changed, and seldom: sending blocks the loop while the service manager does
  * not read.
  */
-static void say_status(struct server *s)
+static void send_status(struct server *s)
 {
 	struct http_counts c = http_counts(s->http);
 	char text[128];
@@ -185,7 +185,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 		if (x->live)
 			live_follow(x->live);
 	http_tick(s->http);
-	say_status(s);
+	send_status(s);
 	sd_event_source_set_time(source, usec + TICK_US);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }

@@ -1,6 +1,7 @@
 /*
- * What mprofd-http takes apart of a request, over any bytes: lines of target, Host, Origin, Accept-Encoding, Range, If-None-Match and a
- * position.  Whatever comes out lies inside the input's copy, and what is taken says the same when it is written and read again.
+ * Parse a request from any bytes: lines of target, Host, Origin, Accept-Encoding, Range,
+ * If-None-Match and a position. Results lie inside the copy of the input, and an accepted position
+ * is the same when it is written and read again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ static void try_position(const char *text)
 	if (!position_parse(&p, text))
 		return;
 	position_format(&p, again);
-	require(strcmp(text, again) == 0); /* one position, one spelling */
+	require(strcmp(text, again) == 0); /* a position has one spelling */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-/* What /v1/events is made of: the census, which says what differs between two counts, and the journal, which keeps the newest events. */
+/* The parts of /v1/events: the sorted difference and the journal of the newest events. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void test_sorted_difference(void)
 	difference_end(&c, on_gone, &gone);
 	CHECK(gone.n == 0);
 
-	/* 1 and 500 and 1000 go, 2 changes, 1001 comes. */
+	/* 1, 500 and 1000 are removed, 2 changes, 1001 is added. */
 	difference_begin(&c);
 	CHECK(difference_add(&c, 2, 8, &before, on_gone, &gone) == DIFFERENCE_CHANGED && before == 7);
 	CHECK(gone.n == 1 && gone.ids[0] == 1);
@@ -42,7 +42,7 @@ static void test_sorted_difference(void)
 	difference_end(&c, on_gone, &gone);
 	CHECK(gone.n == 3 && gone.ids[1] == 500 && gone.ids[2] == 1000);
 
-	/* A count that is dropped changes nothing. */
+	/* A list that is dropped changes nothing. */
 	difference_begin(&c);
 	CHECK(difference_add(&c, 2, 9, &before, on_gone, &gone) == DIFFERENCE_CHANGED && before == 8);
 	difference_begin(&c);
@@ -78,7 +78,7 @@ static void test_journal(void)
 		return;
 	CHECK(held->serial == 1 && held->bytes == strlen(wanted) && memcmp(held->text, wanted, held->bytes) == 0);
 
-	/* The bound: what is held stays, what is too old is said to be. */
+	/* The journal's limit: a referenced event stays, and an older one is reported as lost. */
 	put(j, JOURNAL_EVENTS);
 	CHECK(memcmp(held->text, wanted, held->bytes) == 0);
 	held = journal_release(held);
@@ -104,7 +104,9 @@ static void test_journal(void)
 	CHECK(!journal_resume(j, id, &serial));
 }
 
-/* Few large events reach the bound of bytes, and one that is larger than it is sent all the same. */
+/*
+ * A few large events reach the limit of bytes. An event above the limit is journalled all the same.
+ */
 static void test_journal_bytes(void)
 {
 	CLEANUP(journal_freep) struct journal *j = NULL;
@@ -130,7 +132,7 @@ static void test_journal_bytes(void)
 	journal_release(event);
 	free(text);
 
-	/* Without memory for one, nothing can be resumed from. */
+	/* If an event is lost for want of memory, nothing before it can be resumed from. */
 	CHECK(journal_append(j, "none", NULL) < 0 && journal_newest(j) == 0 && journal_restarts(j) == 1);
 }
 

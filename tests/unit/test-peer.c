@@ -1,4 +1,4 @@
-/* Whose connection it is. */
+/* Peers of IPv4, IPv6 and Unix sockets. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* Positions, targets, headers and routes: what mprofd-http takes apart before it looks at the archive. */
+/*
+ * Positions, request targets, headers and routes: all that mprofd-http parses before it reads the
+ * archive.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Selections, and the bodies that are made of them: what is joined, what is cut, what a body is that lost rows. */
+/* Selections and their bodies: how tails join, how bodies are cut, and bodies that lost rows. */
 #include "archive-fixture.h"
 #include "body.h"
 #include "clock.h"
@@ -18,7 +18,7 @@ static size_t put_events(uint8_t *out, uint64_t timestamp, unsigned n)
 	return (size_t)n * EVENT;
 }
 
-/* Append N events of packet SEQUENCE from OFFSET on, whose times are those of 100 * SEQUENCE. */
+/* Append N events of packet SEQUENCE from OFFSET on, with timestamps from 100 * SEQUENCE on. */
 static void append(struct fixture *f, uint64_t sequence, uint32_t offset, unsigned n, uint32_t flags)
 {
 	uint8_t data[64 * EVENT];
@@ -41,7 +41,7 @@ static void append(struct fixture *f, uint64_t sequence, uint32_t offset, unsign
 	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
 }
 
-/* A capture of the run's end, whose proven bytes end at LAST_OFFSET of LAST. */
+/* Capture the run's end; its proven bytes end at LAST_OFFSET of LAST. */
 static void capture(struct fixture *f, uint64_t last, uint32_t last_offset)
 {
 	struct archive_capture c = {.id = 1, .run = 1, .kind = "ended", .mono = 5000, .real = 6000};
@@ -69,7 +69,7 @@ static void tail(struct fixture *f, uint64_t sequence, uint32_t offset, unsigned
 	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
 }
 
-/* An archive and what reads it. */
+/* An archive and its reader. */
 struct served {
 	struct fixture f;
 	struct reader *reader;
@@ -102,7 +102,7 @@ static struct selection all(struct served *s, int64_t capture_id)
 	return selection;
 }
 
-/* The last packet that is served of SELECTION; *N is how many there are. */
+/* Return the last packet of SELECTION that is served; *N is the number of packets. */
 static struct packet_view last_view(struct served *s, const struct selection *selection, unsigned *n)
 {
 	struct packet_view v = {0}, last = {0};
@@ -115,7 +115,7 @@ static struct packet_view last_view(struct served *s, const struct selection *se
 	return last;
 }
 
-/* A tail is joined where the chunks end and nowhere else. */
+/* A tail joins at the end of the chunks and nowhere else. */
 static void test_tail_joined(void)
 {
 	static const struct {
@@ -148,7 +148,7 @@ static void test_tail_joined(void)
 	}
 }
 
-/* The collector writes a packet's tail in one piece behind the other: where one is missing its row has vanished. */
+/* The collector writes a packet's tail in adjacent pieces: a hole is a row that vanished. */
 static void test_tail_with_a_hole(void)
 {
 	uint32_t end = 30 + PACKET * EVENT;
@@ -172,7 +172,7 @@ static void test_tail_with_a_hole(void)
 	served_deinit(&s);
 }
 
-/* The tail belongs to a period that reaches it, and to no other. */
+/* The tail belongs to the periods that reach it. */
 static void test_times_and_the_tail(void)
 {
 	static const struct {
@@ -208,7 +208,7 @@ static void test_times_and_the_tail(void)
 	served_deinit(&s);
 }
 
-/* All of a selection may lie behind the period. */
+/* The period may lie before the whole selection. */
 static void test_times_before_all(void)
 {
 	struct selection selection;
@@ -229,7 +229,7 @@ static void test_times_before_all(void)
 	served_deinit(&s);
 }
 
-/* As many of the newest packets as cover the bytes, and no more. */
+/* The newest packets that cover the bytes, and no more. */
 static void test_last_bytes(void)
 {
 	const uint64_t bytes = 30 + PACKET * EVENT;
@@ -259,7 +259,7 @@ static struct plan plan_of(struct served *s, const struct selection *selection)
 	return p;
 }
 
-/* Whatever makes other bytes makes another tag. */
+/* Each change of the bytes changes the hash. */
 static void test_hash(void)
 {
 	struct selection selection;
@@ -293,7 +293,7 @@ static void test_hash(void)
 	served_deinit(&s);
 }
 
-/* Pull the body of PLAN whole, and return what ends it; *N is how many bytes came. */
+/* Pull the whole body of PLAN, and return its last result; *N is the number of bytes. */
 static int pull(struct served *s, const struct plan *plan, bool zstd, bool range, uint64_t bytes, uint64_t *n)
 {
 	struct body b;
@@ -308,7 +308,10 @@ static int pull(struct served *s, const struct plan *plan, bool zstd, bool range
 	return rc;
 }
 
-/* Rows that go between the plan and the body: what comes never looks whole.  A stream without its first or last row is damaged everywhere. */
+/*
+ * If rows go between the plan and the body, the body never looks complete. A stream without its
+ * first or last row is damaged everywhere.
+ */
 static void test_rows_that_went(void)
 {
 	const uint64_t bytes = 30 + PACKET * EVENT;
@@ -343,7 +346,7 @@ static void test_rows_that_went(void)
 	}
 }
 
-/* A packet more than was planned: the bytes that were promised come, and a body of frames, which promised none, breaks off. */
+/* If a packet is added after the plan, the planned bytes come, and a body of frames breaks off. */
 static void test_rows_that_came(void)
 {
 	for (unsigned zstd = 0; zstd < 2; zstd++) {
@@ -364,7 +367,7 @@ static void test_rows_that_came(void)
 	}
 }
 
-/* A selection may begin inside a gap that began before it: nothing is damaged there. */
+/* A selection may begin inside a gap that began before it: that is no damage. */
 static void test_begin_inside_a_gap(void)
 {
 	static const struct archive_gap gap = {.stream = STREAM,

@@ -1,11 +1,11 @@
-/* The tail of a capture, of which the last event was torn: how late an event can be. */
+/* The time bound of a tail whose last event was torn. */
 #include "archive-fixture.h"
 #include "clock.h"
 #include "packet-walk.h"
 
 #define STREAM	 5
 #define EVENT	 17u
-#define GUEST_NS (7000 * NS_PER_S) /* the guest's clock is so far ahead of dom0's */
+#define GUEST_NS (7000 * NS_PER_S) /* the guest's clock is ahead of dom0's by this */
 
 static void put_event(uint8_t *p, uint64_t timestamp, uint64_t thread)
 {
@@ -14,7 +14,7 @@ static void put_event(uint8_t *p, uint64_t timestamp, uint64_t thread)
 	mprof_store64(p + 9, thread);
 }
 
-/* What of a guest's life is in the archive. */
+/* A guest's events in the archive. */
 struct life {
 	struct fixture f;
 	uint64_t sequence;
@@ -27,7 +27,10 @@ static bool life_init(struct life *l)
 	return fixture_init(&l->f) && CHECK_EQ_INT(fixture_put(&l->f, 1, "web", "running", STREAM), 0);
 }
 
-/* One event, written at dom0's second WRITTEN and copied at second MONO of one clock and 1000 + REAL of the other. */
+/*
+ * Copy one event, written at dom0's second WRITTEN, at second MONO of one clock and 1000 + REAL of
+ * the other.
+ */
 static void life_copied(struct life *l, double written, double mono, double real, uint32_t flags)
 {
 	uint64_t timestamp = GUEST_NS + (uint64_t)(written * NS_PER_S);
@@ -57,13 +60,19 @@ static void life_copied(struct life *l, double written, double mono, double real
 	}
 }
 
-/* One event, written at dom0's second WRITTEN and copied at second COPIED.  LAST: the packet ends with it. */
+/*
+ * Copy one event, written at dom0's second WRITTEN, at second COPIED. LAST: the packet ends with
+ * it.
+ */
 static void life_event(struct life *l, double written, double copied, uint32_t flags)
 {
 	life_copied(l, written, copied, copied, flags);
 }
 
-/* A capture at second TAKEN, whose tail has one event written at second WRITTEN and one with a timestamp that is LATE (ns) behind it. */
+/*
+ * Capture at second TAKEN, with a tail of one event written at second WRITTEN and one with a
+ * timestamp LATE ns after it.
+ */
 static void life_capture(struct life *l, double taken, double written, uint64_t late)
 {
 	struct archive_capture c = {.id = 1,
@@ -91,7 +100,7 @@ static void life_capture(struct life *l, double taken, double written, uint64_t 
 	CHECK_EQ_INT(archive_writer_commit(l->f.w), 0);
 }
 
-/* How many of the tail's two events are served. */
+/* Return how many of the tail's two events are served. */
 static unsigned life_held(struct life *l)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
@@ -113,7 +122,7 @@ static unsigned life_held(struct life *l)
 	return (end - l->end) / EVENT;
 }
 
-/* Copied each second; the guest dies at second 30. */
+/* Copy each second; the guest dies at second 30. */
 static unsigned held(uint32_t events_per_packet, uint32_t flags, uint64_t late)
 {
 	struct life l;
@@ -128,7 +137,7 @@ static unsigned held(uint32_t events_per_packet, uint32_t flags, uint64_t late)
 
 static void test_future(void)
 {
-	static const uint32_t packets[] = {1000, 4, 5}; /* all in one, and in several */
+	static const uint32_t packets[] = {1000, 4, 5}; /* all events in one packet, or in several */
 
 	for (size_t i = 0; i < sizeof(packets) / sizeof(packets[0]); i++) {
 		CHECK_EQ_UINT(held(packets[i], 0, 1000), 2);
@@ -145,7 +154,10 @@ static void test_clock_stepped(void)
 	CHECK_EQ_UINT(held(1000, ARCHIVE_CHUNK_CLOCK, 3600 * NS_PER_S), 2);
 }
 
-/* The ring was full of old events when it was found, in one copy: its stamps say nothing of the offset, and nothing true may be cut. */
+/*
+ * One copy found the ring full of old events: its stamps do not show the offset, and no true event
+ * may be cut.
+ */
 static void test_found_late(void)
 {
 	struct life l;
@@ -158,7 +170,7 @@ static void test_found_late(void)
 	CHECK_EQ_UINT(life_held(&l), 2);
 }
 
-/* The same, and then a few events more: of those it is known that they are new, of the older ones not. */
+/* The same, then a few more events, which are known to be new; the older ones are not. */
 static void test_found_late_then_followed(void)
 {
 	for (unsigned torn = 0; torn < 2; torn++) {
@@ -175,7 +187,7 @@ static void test_found_late_then_followed(void)
 	}
 }
 
-/* It did nothing for an hour and then died: what it said last is true. */
+/* The guest was idle for an hour and then died: its last event is true. */
 static void test_idle(void)
 {
 	struct life l;
@@ -188,7 +200,7 @@ static void test_idle(void)
 	CHECK_EQ_UINT(life_held(&l), 2);
 }
 
-/* Dom0 booted again meanwhile, so that its monotonic clock is behind. */
+/* Dom0 rebooted meanwhile: its monotonic clock is behind. */
 static void test_booted_again(void)
 {
 	struct life l;
@@ -220,8 +232,9 @@ static void test_slept(void)
 }
 
 /*
- * Dom0 booted again between the copies, or its wall clock was set: one clock says that they lie seconds apart, the other that they are of one
- * poll. The ring was full of old events when it was found, so that nothing true may be cut.
+ * Dom0 rebooted between the copies, or its wall clock was set: by one clock the copies lie seconds
+ * apart, by the other they belong to one poll. The ring was full of old events when it was found,
+ * so no true event may be cut.
  */
 static void test_clocks_disagree(void)
 {

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "array.h"
 #include "json.h"
 #include "resource.h"
 #include "routes.h"
@@ -110,7 +111,7 @@ static int add_members(json_t *answer, const json_t *stored)
 	static const char *const members[] = {"reason", "xenstore", "xenstore_complete", "console", "console_complete"};
 	json_t *member;
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
 		member = json_object_get(stored, members[i]);
 		if (json_object_set_new(answer, members[i], member ? json_incref(member) : json_null()) < 0)
 			return -ENOMEM;

@@ -1,5 +1,6 @@
 /* The table of routes. A test compares it with schema/http/openapi.yaml, both ways. */
 #include "routes.h"
+#include "array.h"
 
 #define SELECT " stream from to last tail "
 
@@ -43,4 +44,4 @@ static const struct route routes[] = {
 	{"/viewer/{file}", " ", {[METHOD_GET] = get_viewer_file}},
 };
 
-const struct routes api_routes = {routes, sizeof(routes) / sizeof(routes[0])};
+const struct routes api_routes = {routes, ARRAY_SIZE(routes)};

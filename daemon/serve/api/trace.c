@@ -85,7 +85,7 @@ static void add_location(struct exchange *x, const struct download *d, struct MH
 		   end, s->raw ? "&tail=raw" : "");
 }
 
-static void add_facts(struct exchange *x, struct download *d, struct MHD_Response *response)
+static void add_plan_headers(struct exchange *x, struct download *d, struct MHD_Response *response)
 {
 	const struct selection *s = &d->plan.selection;
 	struct losses l = {.before = d->plan.last.sequence};
@@ -148,7 +148,7 @@ static enum outcome send_body(struct exchange *x, struct download *d)
 		on_body_free(b);
 		return exchange_reader_problem(x, -ENOMEM, "");
 	}
-	add_facts(x, d, response);
+	add_plan_headers(x, d, response);
 	add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CTF_TYPE);
 	if (d->zstd)
 		add_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "zstd");
@@ -164,7 +164,7 @@ static enum outcome send_not_modified(struct exchange *x, struct download *d)
 		MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
 
 	if (response)
-		add_facts(x, d, response);
+		add_plan_headers(x, d, response);
 	return exchange_respond(x, MHD_HTTP_NOT_MODIFIED, response);
 }
 
@@ -184,9 +184,7 @@ static enum outcome planned(struct exchange *x, struct download *d)
 	const char *if_range = exchange_header(x, MHD_HTTP_HEADER_IF_RANGE);
 	enum range_status status = RANGE_NONE;
 
-	/*
-	 * The zstd bytes depend on the rows, whose frames they are; the uncompressed bytes do not.
-	 */
+	/* The zstd bytes are frames of the rows; the uncompressed bytes do not depend on rows. */
 	snprintf(d->etag, sizeof(d->etag), "\"%016" PRIx64 "-%" PRIx64 "%s\"",
 		 d->zstd ? d->plan.hash ^ d->plan.hash_rows << 1 : d->plan.hash, d->plan.total, d->zstd ? "-zstd" : "");
 	if (match && request_etag_matches(match, d->etag))
@@ -198,7 +196,7 @@ static enum outcome planned(struct exchange *x, struct download *d)
 	d->part = status == RANGE_PART;
 	if (!d->part || d->plan.range_first == d->first)
 		return send_body(x, d);
-	/* Of the last N bytes the first is known only now. */
+	/* The first of the last N bytes is known only now. */
 	plan_range(&d->plan, d->first, d->last);
 	return OUTCOME_AGAIN;
 }

@@ -1,6 +1,7 @@
 /* Select packets of a stream: all, by guest time, by bytes. */
 #include <mprof/ring.h>
 
+#include "array.h"
 #include "selection.h"
 
 #define HEADER MPROF_PACKET_HEADER_BYTES
@@ -40,7 +41,7 @@ static int packet_at(const struct selection *s, struct reader *r, uint64_t time,
 
 	while (low < high) {
 		middle = low + (high - low + 1) / 2;
-		n = sizeof(page) / sizeof(page[0]);
+		n = ARRAY_SIZE(page);
 		rc = reader_packets(r, (struct reader_source){.stream = s->stream}, middle, high, false, page, &n);
 		if (rc != 0)
 			return rc;
@@ -112,7 +113,7 @@ int selection_newest(const struct selection *s, struct reader *r, struct scratch
 	struct reader_packet page[8];
 	uint64_t at = s->last;
 	uint32_t end;
-	size_t n = 8;
+	size_t n = ARRAY_SIZE(page);
 	int rc;
 
 	*timestamp = 0;

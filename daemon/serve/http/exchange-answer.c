@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "array.h"
 #include "http-state.h"
 
 enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response)
@@ -93,7 +94,7 @@ static const char *problem_title(unsigned status)
 		{503, "Service Unavailable"},
 	};
 
-	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
 		if (titles[i].status == status)
 			return titles[i].title;
 	return "Error";

@@ -74,10 +74,9 @@ struct exchange {
 	uint64_t hold_tried;	       /* CLOCK_MONOTONIC ns of the first attempt; 0 = none */
 	sd_event_source *hold_timer;   /* ends the hold */
 	struct answer answer;
-	struct live *live;     /* the live body; NULL = none */
-	struct events *events; /* the body of events; NULL = none */
-	struct exchange *
-		*back; /* that body's pointer to this exchange, which is cleared when the exchange ends first */
+	struct live *live;	/* the live body; NULL = none */
+	struct events *events;	/* the body of events; NULL = none */
+	struct exchange **back; /* the body's pointer to this exchange, cleared when this ends first */
 	void *work;
 	void (*work_free)(void *work);
 };
@@ -133,16 +132,12 @@ enum outcome exchange_refused(struct exchange *x);
 /* Return whether a streaming body must end: its client sent FIN or is gone, or the server stops. */
 bool exchange_must_end(const struct exchange *x);
 
-/*
- * Suspend X until WAIT comes true or its client is gone. Call it in a callback of its connection.
- */
+/* Suspend X until WAIT comes true or its client is gone. Call it in a callback of X. */
 void exchange_suspend(struct exchange *x, enum wait wait);
 /* Resume X: call its handler or its body again. */
 void exchange_resume(struct exchange *x);
 
-/*
- * Read the number KEY of the query, LEAST to MOST; DEFAULT_ if it is absent. False: answered 400.
- */
+/* Read number KEY of the query, LEAST to MOST; DEFAULT_ if it is absent. False: answered. */
 bool exchange_number(struct exchange *x, const char *key, uint64_t least, uint64_t most, uint64_t default_,
 		     uint64_t *value);
 

@@ -44,9 +44,9 @@ struct watch {
 	struct difference runs, captures, profiles;
 	struct difference sizes; /* bytes of profiles that are being recorded */
 	struct growth growth;
-	uint64_t profiles_began,
-		profiles_next; /* CLOCK_MONOTONIC ns: begin of the last scan of profiles, and the earliest next one */
-	bool profiles_put_off; /* a scan of profiles was too early */
+	uint64_t profiles_began; /* last scan of profiles, CLOCK_MONOTONIC ns */
+	uint64_t profiles_next;	 /* earliest next scan of profiles, CLOCK_MONOTONIC ns */
+	bool profiles_put_off;	 /* a scan of profiles was too early */
 	struct change changes[WATCH_PAGE];
 	size_t n_changes, n_emitted;
 	uint64_t newest; /* newest event that was notified */
@@ -58,11 +58,9 @@ struct watch {
 /* End the scan. GROWN: it included the streams. */
 void watch_scan_end(struct watch *w, bool grown);
 
-/*
- * ---- watch-scan.c: a step of each phase; the last step of a phase begins the next. They return
- * what the reader returns. ----
- */
+/* ---- watch-scan.c: steps of the phases; the last step of a phase begins the next. ---- */
 
+/* Return what the reader returns. */
 int watch_runs_step(struct watch *w);
 int watch_captures_step(struct watch *w);
 int watch_streams_step(struct watch *w);
