@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define ARCHIVE_FILE	  "archive/trace.db"
-#define ARCHIVE_HOLD	  "reading"  /* beside it: see hold.h */
+#define ARCHIVE_HOLD	  "reading"  /* beside it: see space.h */
 #define ARCHIVE_PIECE_MAX (1u << 20) /* uncompressed bytes of one row */
 
 /* Conditions: positive, for the direct caller. */

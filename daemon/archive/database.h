@@ -3,11 +3,13 @@
 #define ARCHIVE_DATABASE_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
- * Open or create the database at PATH for writing, set it up and run those of MIGRATIONS (see migrations.h) that it lacks.  As
+ * Open or create the database at PATH for writing, set it up and run those of MIGRATIONS (see below) that it lacks.  As
  * archive_writer_open.
  */
 int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, char *sentence, size_t size);
@@ -38,5 +40,29 @@ static inline void statement_resetp(sqlite3_stmt **statement)
 		sqlite3_clear_bindings(*statement);
 	}
 }
+
+/* ---- for readers: what another process and user writes ------------------------------------------------- */
+
+/* Which file was opened. */
+struct database_file {
+	dev_t dev;
+	ino_t ino;
+};
+
+/*
+ * Open PATH for reading.  ARCHIVE_E_BUSY also where it is not there, or was not migrated to KNOWN yet; ARCHIVE_E_NEWER where its version is above
+ * KNOWN.  *DBP is NULL unless 0 is returned.
+ */
+int database_read_open(sqlite3 **dbp, const char *path, int known, struct database_file *file);
+/* Is another file there now? */
+bool database_file_changed(const struct database_file *file, const char *path);
+/* What a result of SQLite's means: ARCHIVE_E_BUSY for all that mends itself, else -errno. */
+int database_read_error(sqlite3 *db, int result);
+
+/* ---- the files of schema/archive, built in --------------------------------------------------------------- */
+
+/* Migration i+1 as its lines, NULL behind the last; NULL behind the last migration. */
+extern const char *const *const migrations_trace[];
+extern const char *const *const migrations_memtraces[];
 
 #endif

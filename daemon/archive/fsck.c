@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "database.h"
 #include "memtraces.h"
-#include "migrations.h"
 #include "salvage.h"
 #include "writer-state.h"
 

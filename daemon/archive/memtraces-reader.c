@@ -1,5 +1,5 @@
 /*
- * The read-only side of the archive of memory profiles.  What database-read.c says of connections holds here too.
+ * The read-only side of the archive of memory profiles.  What database.c says of connections holds here too.
  *
  * A recording grows at its end only and its pieces are never rewritten, so an offset names the same byte for ever.
  */
@@ -9,9 +9,8 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-#include "checksum.h"
 #include "codec.h"
-#include "database-read.h"
+#include "database.h"
 
 #define MEMTRACES_VERSION 2 /* the newest migration that this program knows */
 #define COLUMNS                                                                                                  \

@@ -11,10 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "checksum.h"
 #include "codec.h"
 #include "database.h"
-#include "migrations.h"
 #include "space.h"
 #include "wal.h"
 

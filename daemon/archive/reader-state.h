@@ -5,12 +5,10 @@
 #include <limits.h>
 #include <sqlite3.h>
 
-#include "checksum.h"
 #include "codec.h"
-#include "database-read.h"
 #include "database.h"
-#include "hold.h"
 #include "reader.h"
+#include "space.h"
 
 enum statement {
 #define STATEMENT(name, sql) S_##name,

@@ -14,7 +14,7 @@ struct salvage_table {
 
 struct salvage {
 	const char *path;		      /* of the file */
-	const char *const *const *migrations; /* see migrations.h */
+	const char *const *const *migrations; /* see database.h */
 	const struct salvage_table *tables;   /* the last has no name */
 	const char *finish;		      /* SQL that is run when all is copied; NULL = none */
 };

@@ -1,7 +1,6 @@
 /* Write: room on the disk, and readers that hold back what makes it. */
 #include <errno.h>
 
-#include "hold.h"
 #include "space.h"
 #include "writer-state.h"
 

@@ -7,7 +7,6 @@
 #include <mprof/bytes.h>
 #include <mprof/ring.h>
 
-#include "checksum.h"
 #include "codec.h"
 #include "database.h"
 #include "tally.h"

@@ -7,8 +7,8 @@
  * An append of a growing packet writes two pages, the end of chunks and one leaf of its index: that is why rows are not counted
  * anywhere but when their packet is complete, and why there is no table of packets.
  */
-#include "hold.h"
-#include "migrations.h"
+#include "database.h"
+#include "space.h"
 #include "writer-state.h"
 #include <errno.h>
 #include <fcntl.h>

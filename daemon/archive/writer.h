@@ -93,7 +93,7 @@ int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t 
 			   unsigned limit, bool *more);
 
 /*
- * Readers hold back deletion for a moment (hold.h).  Begin: false where some do; it is the caller's to wait then, and how long.  Both idempotent.  What
+ * Readers hold back deletion for a moment (space.h).  Begin: false where some do; it is the caller's to wait then, and how long.  Both idempotent.  What
  * deletes does not look at it.
  */
 bool archive_writer_begin_deleting(struct archive_writer *w);

@@ -8,8 +8,8 @@
 
 #include "archive-fixture.h"
 #include "clock.h"
-#include "hold.h"
 #include "retention.h"
+#include "space.h"
 
 #define MIB	(1ull << 20)
 #define CONTENT 16384u
