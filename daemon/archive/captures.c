@@ -5,20 +5,18 @@
 
 int archive_writer_put_capture(struct archive_writer *w, const struct archive_capture *capture)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PUT_CAPTURE, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_PUT_CAPTURE, VALUES(capture->id, capture->run), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, capture->id);
-	sqlite3_bind_int64(s, 2, capture->run);
 	sqlite3_bind_text(s, 3, capture->kind, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 4, (int64_t)capture->real);
 	sqlite3_bind_int64(s, 5, (int64_t)capture->mono);
 	sqlite3_bind_int64(s, 6, capture->pinned);
 	sqlite3_bind_text(s, 7, capture->note ? capture->note : "", -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 8, capture->context, -1, SQLITE_STATIC);
-	r = writer_step(w, s);
+	r = statement_step(&w->statements, s);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_NOTE_IDS, 0, 0, capture->id);
 	return r;
@@ -30,16 +28,16 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 	uint8_t checksum[CHECKSUM_BYTES];
 	int64_t tail_bytes, reached = 0;
 	bool is_null;
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PUT_RANGE, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_PUT_RANGE, NO_VALUES, &s);
 
 	if (s)
-		r = writer_number(w, STATEMENT_TAIL_BYTES, 2, (const int64_t[]){range->capture, range->stream},
-				  &tail_bytes, &is_null);
+		r = statement_number(&w->statements, STATEMENT_TAIL_BYTES, VALUES(range->capture, range->stream),
+				     &tail_bytes, &is_null);
 	if (s && r == 0)
-		r = writer_number(w, STATEMENT_REACHED, 3,
-				  (const int64_t[]){range->stream, (int64_t)range->last_sequence, range->last_offset},
-				  &reached, &is_null);
+		r = statement_number(&w->statements, STATEMENT_REACHED,
+				     VALUES(range->stream, (int64_t)range->last_sequence, range->last_offset), &reached,
+				     &is_null);
 	if (!s || r != 0)
 		return r;
 	sum = (struct checksum_row){.numbers = {range->capture, range->stream, (int64_t)range->first_sequence,
@@ -49,7 +47,7 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 	for (int i = 0; i < 7; i++)
 		sqlite3_bind_int64(s, i + 1, sum.numbers[i]);
 	sqlite3_bind_blob(s, 8, checksum, sizeof(checksum), SQLITE_STATIC);
-	r = writer_step(w, s);
+	r = statement_step(&w->statements, s);
 	/* The range comes last: with it the capture is whole. */
 	if (r == 0)
 		w->wants_sync = true;
@@ -63,14 +61,13 @@ static int put_range_again(struct archive_writer *w, int64_t capture, int64_t st
 	int r;
 
 	{
-		CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_MEND_RANGE, &r);
+		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
+		r = statement_get(&w->statements, STATEMENT_MEND_RANGE, VALUES(capture, stream), &s);
 		if (!s)
 			return r;
-		sqlite3_bind_int64(s, 1, capture);
-		sqlite3_bind_int64(s, 2, stream);
-		r = writer_step(w, s);
-		if (r != WRITER_ROW)
+		r = statement_step(&w->statements, s);
+		if (r != STATEMENT_ROW)
 			return r;
 		range = (struct archive_capture_stream){.capture = capture,
 							.stream = stream,
@@ -86,8 +83,8 @@ int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct 
 	struct checksum_row sum = {.n = 8};
 	uint8_t checksum[CHECKSUM_BYTES];
 	struct codec_row row;
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_INSERT_TAIL, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_INSERT_TAIL, NO_VALUES, &s);
 
 	if (!s)
 		return r;
@@ -106,12 +103,9 @@ int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct 
 	checksum_make(&sum, checksum);
 	for (int i = 0; i < 8; i++)
 		sqlite3_bind_int64(s, i + 1, sum.numbers[i]);
-	if (row.length)
-		sqlite3_bind_blob64(s, 9, row.data, row.length, SQLITE_STATIC);
-	else
-		sqlite3_bind_zeroblob(s, 9, 0);
+	statement_bind_bytes(s, 9, row.data, row.length);
 	sqlite3_bind_blob(s, 10, checksum, sizeof(checksum), SQLITE_STATIC);
-	r = writer_step(w, s);
+	r = statement_step(&w->statements, s);
 	if (r == 0)
 		tally_add(&w->tally, piece->stream, piece->length);
 	return r ? r : put_range_again(w, capture, piece->stream);
@@ -120,16 +114,15 @@ int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct 
 int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinned, const char *note,
 				 const char *context)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PATCH_CAPTURE, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_PATCH_CAPTURE, VALUES(id), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, id);
 	sqlite3_bind_int(s, 2, pinned < 0 ? -1 : pinned != 0);
 	sqlite3_bind_text(s, 3, note, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 4, context, -1, SQLITE_STATIC);
-	r = writer_step(w, s);
+	r = statement_step(&w->statements, s);
 	if (r == 0 && sqlite3_changes(w->db) == 0)
 		r = ARCHIVE_E_ABSENT;
 	if (r == 0 && context)
@@ -139,13 +132,12 @@ int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinne
 
 static int untally_tails(struct archive_writer *w, int64_t capture)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_CAPTURE_TAILS, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_CAPTURE_TAILS, VALUES(capture), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, capture);
-	while ((r = writer_step(w, s)) == WRITER_ROW)
+	while ((r = statement_step(&w->statements, s)) == STATEMENT_ROW)
 		tally_add(&w->tally, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
 	return r;
 }

@@ -129,15 +129,14 @@ bool writer_row_holds(sqlite3_stmt *s, bool with_data)
 
 int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row)
 {
-	int r;
-	sqlite3_stmt *s = writer_statement(w, STATEMENT_READ_CHUNK, &r);
+	sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_READ_CHUNK, VALUES(id), &s);
 
 	row->statement = s;
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, id);
-	r = writer_step(w, s);
-	if (r != WRITER_ROW)
+	r = statement_step(&w->statements, s);
+	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	row->stream = sqlite3_column_int64(s, 0);
 	row->sequence = sqlite3_column_int64(s, 1);
@@ -160,13 +159,13 @@ static int check_rows(struct archive_writer *w, const int64_t *ids, size_t n)
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
-		CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_READ_CHUNK, &r);
+		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
+		r = statement_get(&w->statements, STATEMENT_READ_CHUNK, VALUES(ids[i]), &s);
 		if (!s)
 			return r;
-		sqlite3_bind_int64(s, 1, ids[i]);
-		r = writer_step(w, s);
-		if (r != WRITER_ROW)
+		r = statement_step(&w->statements, s);
+		if (r != STATEMENT_ROW)
 			return r ? r : ARCHIVE_E_ABSENT;
 		r = writer_row_holds(s, true) ? 0 : ARCHIVE_E_DAMAGED;
 	}
@@ -178,15 +177,16 @@ static int complete_row(struct archive_writer *w, int64_t id)
 {
 	struct checksum_row row = {.n = 8};
 	uint8_t checksum[CHECKSUM_BYTES];
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_READ_CHUNK, &r);
-	CLEANUP(statement_resetp) sqlite3_stmt *update = s ? writer_statement(w, STATEMENT_COMPLETE_CHUNK, &r) : NULL;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	CLEANUP(statement_resetp) sqlite3_stmt *update = NULL;
+	int r = statement_get(&w->statements, STATEMENT_READ_CHUNK, VALUES(id), &s);
 
-	if (!update)
+	if (r == 0)
+		r = statement_get(&w->statements, STATEMENT_COMPLETE_CHUNK, NO_VALUES, &update);
+	if (r != 0)
 		return r;
-	sqlite3_bind_int64(s, 1, id);
-	r = writer_step(w, s);
-	if (r != WRITER_ROW)
+	r = statement_step(&w->statements, s);
+	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	for (int i = 0; i < 8; i++)
 		row.numbers[i] = sqlite3_column_int64(s, i);
@@ -199,7 +199,7 @@ static int complete_row(struct archive_writer *w, int64_t id)
 	sqlite3_reset(s);
 	sqlite3_bind_int64(update, 1, id);
 	sqlite3_bind_blob(update, 2, checksum, sizeof(checksum), SQLITE_STATIC);
-	return writer_step(w, update);
+	return statement_step(&w->statements, update);
 }
 
 /* Move one stored row into the fold. */
@@ -220,16 +220,14 @@ static int fold_row(struct fold *f, int64_t id)
 static int list_rows(struct archive_writer *w, const struct archive_piece *piece, int64_t from, int64_t **ids,
 		     size_t *n)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_COMPACT_ROWS, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_COMPACT_ROWS,
+			      VALUES(piece->stream, (int64_t)piece->sequence, from), &s);
 	size_t room = 0;
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, piece->stream);
-	sqlite3_bind_int64(s, 2, (int64_t)piece->sequence);
-	sqlite3_bind_int64(s, 3, from);
-	while ((r = writer_step(w, s)) == WRITER_ROW) {
+	while ((r = statement_step(&w->statements, s)) == STATEMENT_ROW) {
 		if (*n == room) {
 			int64_t *more = realloc(*ids, (room = 2 * room + 16) * sizeof(*more));
 
@@ -273,9 +271,8 @@ int packet_compact(struct archive_writer *w, const struct archive_piece *piece, 
 	size_t n = 0;
 	int r;
 
-	r = writer_number(w, STATEMENT_COMPACT_FROM, 3,
-			  (const int64_t[]){piece->stream, (int64_t)piece->sequence, ARCHIVE_PIECE_MAX}, &from,
-			  &is_null);
+	r = statement_number(&w->statements, STATEMENT_COMPACT_FROM,
+			     VALUES(piece->stream, (int64_t)piece->sequence, ARCHIVE_PIECE_MAX), &from, &is_null);
 	if (r == 0 && !is_null)
 		r = list_rows(w, piece, from, &ids, &n);
 	if (r != 0)

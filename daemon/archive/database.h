@@ -32,15 +32,6 @@ int database_run(sqlite3 *db, const char *sql);
 /* The number that SQL's only row holds; *VALUE stays where there is no row.  As database_error. */
 int database_number(sqlite3 *db, const char *sql, int64_t *value);
 
-/* Reset a statement that leaves its scope, so that it holds no read transaction and no borrowed memory; for CLEANUP. */
-static inline void statement_resetp(sqlite3_stmt **statement)
-{
-	if (*statement) {
-		sqlite3_reset(*statement);
-		sqlite3_clear_bindings(*statement);
-	}
-}
-
 /* ---- for readers: what another process and user writes ------------------------------------------------- */
 
 /* Which file was opened. */

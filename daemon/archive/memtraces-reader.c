@@ -6,11 +6,11 @@
 #include "memtraces-reader.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
 
 #include "codec.h"
 #include "database.h"
+#include "statement.h"
 
 #define MEMTRACES_VERSION 2 /* the newest migration that this program knows */
 #define COLUMNS                                                                                                  \
@@ -18,26 +18,64 @@
 	"ended_mono, bytes, packets, dropped, pinned, note, version, program, host, pid, rate, context, "        \
 	"connected_mono, damaged"
 
+enum memtraces_reader_statement {
+	M_VERSION,
+	M_ALL,
+	M_OF_RUN,
+	M_RECORDING,
+	M_ONE,
+	M_AT,
+	M_CHECK,
+	M_PIECE,
+	M_TOTALS,
+	M_STATEMENTS,
+};
+
+static const char *const sql[M_STATEMENTS] = {
+	[M_VERSION] = "PRAGMA data_version",
+	[M_ALL] = "SELECT " COLUMNS " FROM recordings WHERE id < ?2 AND state <> 'deleted' AND ?1 = 0 "
+		  "ORDER BY id DESC LIMIT ?3",
+	[M_OF_RUN] = "SELECT " COLUMNS " FROM recordings WHERE run = ?1 AND id < ?2 AND "
+		     "state <> 'deleted' ORDER BY id DESC LIMIT ?3",
+	[M_RECORDING] = "SELECT " COLUMNS " FROM recordings WHERE state = 'recording' AND run IS NOT NULL ORDER BY id",
+	[M_ONE] = "SELECT " COLUMNS " FROM recordings WHERE id = ?1 AND state <> 'deleted'",
+	[M_AT] = "SELECT id FROM recordings WHERE run = ?1 AND began_real <= ?2 AND state <> 'deleted' AND "
+		 "(ended_real IS NULL OR ended_real >= ?2 - ?3) ORDER BY id DESC LIMIT 1",
+	[M_CHECK] = "SELECT bytes = coalesce((SELECT offset + length FROM pieces WHERE recording = ?1 "
+		    "ORDER BY offset DESC LIMIT 1), 0) FROM recordings WHERE id = ?1",
+	[M_PIECE] = "SELECT offset, length, codec, data, checksum, id <= (SELECT pieces FROM unchecked) "
+		    "FROM pieces WHERE recording = ?1 AND offset <= ?2 AND "
+		    "EXISTS (SELECT 1 FROM recordings WHERE id = ?1 AND state <> 'deleted') "
+		    "ORDER BY offset DESC LIMIT 1",
+	[M_TOTALS] = "SELECT count(*), coalesce(sum(state = 'recording'), 0), coalesce(sum(bytes), 0), "
+		     "coalesce(sum(dropped), 0), coalesce(sum(damaged), 0), (SELECT pieces > 0 FROM unchecked) "
+		     "FROM recordings WHERE state <> 'deleted'",
+};
+
 struct memtraces_reader {
 	char *path;
 	struct database_file file;
 	sqlite3 *db;
+	struct statements statements;
 	uint64_t opened; /* how often it was */
 	struct codec_reader codec;
 	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes */
 	int64_t damaged;  /* the recording in which damage was met; 0 = none */
 };
 
-static void finalizep(sqlite3_stmt **s)
+static int on_error(void *context, int result)
 {
-	sqlite3_finalize(*s);
+	const struct memtraces_reader *r = context;
+
+	return database_read_error(r->db, result);
 }
 
 int memtraces_reader_new(struct memtraces_reader **rp, const char *state)
 {
 	CLEANUP(memtraces_reader_freep) struct memtraces_reader *r = calloc(1, sizeof(*r));
 
-	if (!r || codec_reader_init(&r->codec) < 0)
+	if (!r || codec_reader_init(&r->codec) < 0 ||
+	    statements_init(&r->statements, sql, M_STATEMENTS, on_error, r) < 0)
 		return -ENOMEM;
 	r->content = malloc(ARCHIVE_PIECE_MAX);
 	if (!r->content)
@@ -52,6 +90,7 @@ int memtraces_reader_new(struct memtraces_reader **rp, const char *state)
 
 static void reader_close(struct memtraces_reader *r)
 {
+	statements_close(&r->statements);
 	sqlite3_close(r->db);
 	r->db = NULL;
 }
@@ -61,6 +100,7 @@ struct memtraces_reader *memtraces_reader_free(struct memtraces_reader *r)
 	if (!r)
 		return NULL;
 	reader_close(r);
+	statements_deinit(&r->statements);
 	codec_reader_deinit(&r->codec);
 	free(r->content);
 	free(r->path);
@@ -70,6 +110,8 @@ struct memtraces_reader *memtraces_reader_free(struct memtraces_reader *r)
 
 int memtraces_reader_ready(struct memtraces_reader *r)
 {
+	int rc;
+
 	if (r->db && database_file_changed(&r->file, r->path))
 		reader_close(r);
 	if (r->db)
@@ -77,46 +119,31 @@ int memtraces_reader_ready(struct memtraces_reader *r)
 	if (access(r->path, F_OK) < 0 && errno == ENOENT)
 		return ARCHIVE_E_ABSENT;
 	r->opened++;
-	return database_read_open(&r->db, r->path, MEMTRACES_VERSION, &r->file);
+	rc = database_read_open(&r->db, r->path, MEMTRACES_VERSION, &r->file);
+	r->statements.db = r->db;
+	return rc;
 }
 
-/* A statement with its first parameters. */
-static int prepare(struct memtraces_reader *r, const char *text, size_t n, const int64_t *values, sqlite3_stmt **s)
+/* As statement_get(); opens the archive if it is not open. */
+static int get(struct memtraces_reader *r, enum memtraces_reader_statement which, size_t n, const int64_t *values,
+	       sqlite3_stmt **s)
 {
 	int rc = memtraces_reader_ready(r);
 
-	if (rc != 0)
-		return rc;
-	rc = sqlite3_prepare_v2(r->db, text, -1, s, NULL);
-	if (rc != SQLITE_OK)
-		return database_read_error(r->db, rc);
-	for (size_t i = 0; i < n; i++)
-		sqlite3_bind_int64(*s, (int)i + 1, values[i]);
-	return 0;
+	return rc ? rc : statement_get(&r->statements, which, n, values, s);
 }
 
 int memtraces_version(struct memtraces_reader *r, struct memtraces_version *version)
 {
-	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
-	int rc = prepare(r, "PRAGMA data_version", 0, NULL, &s);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = get(r, M_VERSION, NO_VALUES, &s);
 
-	if (rc != 0)
+	if (rc == 0)
+		rc = statement_step(&r->statements, s);
+	if (rc != STATEMENT_ROW)
 		return rc;
-	rc = sqlite3_step(s);
-	if (rc != SQLITE_ROW)
-		return database_read_error(r->db, rc);
 	*version = (struct memtraces_version){.commits = sqlite3_column_int64(s, 0), .archives = r->opened};
 	return 0;
-}
-
-static const char *text_at(sqlite3_stmt *s, int at)
-{
-	return (const char *)sqlite3_column_text(s, at);
-}
-
-static uint64_t number_at(sqlite3_stmt *s, int at)
-{
-	return (uint64_t)sqlite3_column_int64(s, at);
 }
 
 static struct memtrace row(sqlite3_stmt *s)
@@ -124,32 +151,32 @@ static struct memtrace row(sqlite3_stmt *s)
 	return (struct memtrace){
 		.id = sqlite3_column_int64(s, 0),
 		.run = sqlite3_column_int64(s, 1),
-		.name = text_at(s, 2),
-		.uuid = text_at(s, 3),
+		.name = column_text(s, 2),
+		.uuid = column_text(s, 3),
 		.domid = sqlite3_column_type(s, 4) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 4),
-		.address = text_at(s, 5),
-		.port = (uint32_t)number_at(s, 6),
-		.origin = text_at(s, 7),
-		.state = text_at(s, 8),
-		.reason = text_at(s, 9),
-		.began_real = number_at(s, 10),
-		.began_mono = number_at(s, 11),
-		.ended_real = number_at(s, 12),
-		.ended_mono = number_at(s, 13),
-		.bytes = number_at(s, 14),
-		.packets = number_at(s, 15),
-		.dropped = number_at(s, 16),
-		.pinned = number_at(s, 17) != 0,
-		.note = text_at(s, 18),
-		.version = (uint32_t)number_at(s, 19),
-		.program = text_at(s, 20),
-		.host = text_at(s, 21),
+		.address = column_text(s, 5),
+		.port = (uint32_t)column_u64(s, 6),
+		.origin = column_text(s, 7),
+		.state = column_text(s, 8),
+		.reason = column_text(s, 9),
+		.began_real = column_u64(s, 10),
+		.began_mono = column_u64(s, 11),
+		.ended_real = column_u64(s, 12),
+		.ended_mono = column_u64(s, 13),
+		.bytes = column_u64(s, 14),
+		.packets = column_u64(s, 15),
+		.dropped = column_u64(s, 16),
+		.pinned = column_u64(s, 17) != 0,
+		.note = column_text(s, 18),
+		.version = (uint32_t)column_u64(s, 19),
+		.program = column_text(s, 20),
+		.host = column_text(s, 21),
 		.has_pid = sqlite3_column_type(s, 22) != SQLITE_NULL,
 		.pid = sqlite3_column_int64(s, 22),
 		.rate = sqlite3_column_double(s, 23),
-		.context = text_at(s, 24),
-		.connected_mono = number_at(s, 25),
-		.damaged = number_at(s, 26),
+		.context = column_text(s, 24),
+		.connected_mono = column_u64(s, 25),
+		.damaged = column_u64(s, 26),
 	};
 }
 
@@ -157,26 +184,22 @@ static int rows(struct memtraces_reader *r, sqlite3_stmt *s, memtraces_call *cal
 {
 	int rc;
 
-	for (*n = 0; (rc = sqlite3_step(s)) == SQLITE_ROW; ++*n) {
+	for (*n = 0; (rc = statement_step(&r->statements, s)) == STATEMENT_ROW; ++*n) {
 		struct memtrace t = row(s);
 
 		rc = call(context, &t);
 		if (rc != 0)
 			return rc;
 	}
-	return rc == SQLITE_DONE ? 0 : database_read_error(r->db, rc);
+	return rc;
 }
 
 int memtraces_list(struct memtraces_reader *r, int64_t run, int64_t before, unsigned limit, memtraces_call *call,
 		   void *context)
 {
-	static const char all[] = "SELECT " COLUMNS " FROM recordings WHERE id < ?2 AND state <> 'deleted' AND ?1 = 0 "
-				  "ORDER BY id DESC LIMIT ?3";
-	static const char of_run[] = "SELECT " COLUMNS " FROM recordings WHERE run = ?1 AND id < ?2 AND "
-				     "state <> 'deleted' ORDER BY id DESC LIMIT ?3";
-	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	size_t n;
-	int rc = prepare(r, run ? of_run : all, 3, (int64_t[]){run, before, limit}, &s);
+	int rc = get(r, run ? M_OF_RUN : M_ALL, VALUES(run, before, limit), &s);
 
 	if (rc == ARCHIVE_E_ABSENT)
 		return 0;
@@ -185,11 +208,9 @@ int memtraces_list(struct memtraces_reader *r, int64_t run, int64_t before, unsi
 
 int memtraces_recording(struct memtraces_reader *r, memtraces_call *call, void *context)
 {
-	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	size_t n;
-	int rc = prepare(r,
-			 "SELECT " COLUMNS " FROM recordings WHERE state = 'recording' AND run IS NOT NULL ORDER BY id",
-			 0, NULL, &s);
+	int rc = get(r, M_RECORDING, NO_VALUES, &s);
 
 	if (rc == ARCHIVE_E_ABSENT)
 		return 0;
@@ -198,9 +219,9 @@ int memtraces_recording(struct memtraces_reader *r, memtraces_call *call, void *
 
 int memtraces_get(struct memtraces_reader *r, int64_t id, memtraces_call *call, void *context)
 {
-	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	size_t n = 0;
-	int rc = prepare(r, "SELECT " COLUMNS " FROM recordings WHERE id = ?1 AND state <> 'deleted'", 1, &id, &s);
+	int rc = get(r, M_ONE, VALUES(id), &s);
 
 	if (rc == 0)
 		rc = rows(r, s, call, context, &n);
@@ -209,24 +230,22 @@ int memtraces_get(struct memtraces_reader *r, int64_t id, memtraces_call *call, 
 
 int memtraces_at(struct memtraces_reader *r, int64_t run, uint64_t real, uint64_t grace, int64_t *id)
 {
-	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
-	int rc = prepare(r,
-			 "SELECT id FROM recordings WHERE run = ?1 AND began_real <= ?2 AND state <> 'deleted' AND "
-			 "(ended_real IS NULL OR ended_real >= ?2 - ?3) ORDER BY id DESC LIMIT 1",
-			 3, (int64_t[]){run, (int64_t)real, (int64_t)grace}, &s);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = get(r, M_AT, VALUES(run, (int64_t)real, (int64_t)grace), &s);
 
-	if (rc != 0)
-		return rc;
-	rc = sqlite3_step(s);
-	if (rc == SQLITE_ROW)
-		*id = sqlite3_column_int64(s, 0);
-	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? ARCHIVE_E_ABSENT : database_read_error(r->db, rc);
+	if (rc == 0)
+		rc = statement_step(&r->statements, s);
+	if (rc != STATEMENT_ROW)
+		return rc ? rc : ARCHIVE_E_ABSENT;
+	*id = sqlite3_column_int64(s, 0);
+	return 0;
 }
 
-/* RC is an error of SQLite's that came up while the recording ID was read. */
-static int meet_error(struct memtraces_reader *r, int64_t id, int rc)
+/* Step to the next row of the recording ID, and note damage that SQLite meets. */
+static int step(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id)
 {
-	rc = database_read_error(r->db, rc);
+	int rc = statement_step(&r->statements, s);
+
 	if (rc == -EBADMSG)
 		r->damaged = id;
 	return rc;
@@ -234,18 +253,14 @@ static int meet_error(struct memtraces_reader *r, int64_t id, int rc)
 
 int memtraces_check(struct memtraces_reader *r, int64_t id)
 {
-	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
-	int rc = prepare(r,
-			 "SELECT bytes = coalesce((SELECT offset + length FROM pieces WHERE recording = ?1 "
-			 "ORDER BY offset DESC LIMIT 1), 0) FROM recordings WHERE id = ?1",
-			 1, &id, &s);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = get(r, M_CHECK, VALUES(id), &s);
 
-	if (rc != 0)
+	if (rc == 0)
+		rc = step(r, s, id);
+	if (rc != STATEMENT_ROW)
 		return rc;
-	rc = sqlite3_step(s);
-	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-		return meet_error(r, id, rc);
-	if (rc == SQLITE_DONE || number_at(s, 0))
+	if (column_u64(s, 0))
 		return 0;
 	r->damaged = id;
 	return ARCHIVE_E_DAMAGED;
@@ -267,7 +282,7 @@ static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, b
 	int codec = sqlite3_column_int(s, 2);
 	struct checksum_row sum = {.numbers = {id}, .n = 4};
 
-	*p = (struct memtraces_piece){.offset = number_at(s, 0), .length = (uint32_t)length};
+	*p = (struct memtraces_piece){.offset = column_u64(s, 0), .length = (uint32_t)length};
 	p->data = sqlite3_column_blob(s, 3);
 	p->bytes = (size_t)sqlite3_column_bytes(s, 3);
 	for (int i = 0; i < 3; i++)
@@ -293,20 +308,14 @@ static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, b
 int memtraces_read(struct memtraces_reader *r, int64_t id, uint64_t offset, bool as_stored, memtraces_piece_call *call,
 		   void *context)
 {
-	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	struct memtraces_piece piece;
-	int rc = prepare(r,
-			 "SELECT offset, length, codec, data, checksum, id <= (SELECT pieces FROM unchecked) "
-			 "FROM pieces WHERE recording = ?1 AND offset <= ?2 AND "
-			 "EXISTS (SELECT 1 FROM recordings WHERE id = ?1 AND state <> 'deleted') "
-			 "ORDER BY offset DESC LIMIT 1",
-			 2, (int64_t[]){id, (int64_t)offset}, &s);
+	int rc = get(r, M_PIECE, VALUES(id, (int64_t)offset), &s);
 
-	if (rc != 0)
-		return rc;
-	rc = sqlite3_step(s);
-	if (rc != SQLITE_ROW)
-		return rc == SQLITE_DONE ? ARCHIVE_E_ABSENT : meet_error(r, id, rc);
+	if (rc == 0)
+		rc = step(r, s, id);
+	if (rc != STATEMENT_ROW)
+		return rc ? rc : ARCHIVE_E_ABSENT;
 	rc = take_piece(r, s, id, as_stored, &piece);
 	if (rc == ARCHIVE_E_DAMAGED)
 		r->damaged = id;
@@ -317,21 +326,17 @@ int memtraces_read(struct memtraces_reader *r, int64_t id, uint64_t offset, bool
 
 int memtraces_totals(struct memtraces_reader *r, struct memtraces_totals *totals)
 {
-	CLEANUP(finalizep) sqlite3_stmt *s = NULL;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int rc;
 
 	*totals = (struct memtraces_totals){0};
-	rc = prepare(r,
-		     "SELECT count(*), coalesce(sum(state = 'recording'), 0), coalesce(sum(bytes), 0), "
-		     "coalesce(sum(dropped), 0), coalesce(sum(damaged), 0), (SELECT pieces > 0 FROM unchecked) "
-		     "FROM recordings WHERE state <> 'deleted'",
-		     0, NULL, &s);
+	rc = get(r, M_TOTALS, NO_VALUES, &s);
 	if (rc != 0)
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
-	rc = sqlite3_step(s);
-	if (rc != SQLITE_ROW)
-		return database_read_error(r->db, rc);
-	*totals = (struct memtraces_totals){number_at(s, 0), number_at(s, 1), number_at(s, 2),
-					    number_at(s, 3), number_at(s, 4), number_at(s, 5) != 0};
+	rc = statement_step(&r->statements, s);
+	if (rc != STATEMENT_ROW)
+		return rc;
+	*totals = (struct memtraces_totals){column_u64(s, 0), column_u64(s, 1), column_u64(s, 2),
+					    column_u64(s, 3), column_u64(s, 4), column_u64(s, 5) != 0};
 	return 0;
 }

@@ -14,9 +14,9 @@
 #include "codec.h"
 #include "database.h"
 #include "space.h"
+#include "statement.h"
 #include "wal.h"
 
-#define ROW 1000
 #define GUEST                                                                                                        \
 	"CASE WHEN uuid IS NOT NULL THEN 'u:' || uuid WHEN name IS NOT NULL THEN 'n:' || name ELSE 'a:' || address " \
 	"END"
@@ -85,7 +85,7 @@ static const char *const sql[M_STATEMENTS] = {
 
 struct memtraces {
 	sqlite3 *db;
-	sqlite3_stmt *statements[M_STATEMENTS];
+	struct statements statements;
 	struct codec_writer encoder;
 	struct codec_reader decoder;
 	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes: of a piece that is unpacked to be checked */
@@ -96,43 +96,15 @@ struct memtraces {
 	bool is_open;	  /* a transaction is */
 };
 
-static int fail(struct memtraces *m, int result)
+/* A full disk: SQLite may have rolled back already, and nothing of the transaction is kept. */
+static int on_error(void *context, int result)
 {
+	struct memtraces *m = context;
 	int r = database_error(m->db, result);
 
-	if (r == ARCHIVE_E_FULL) /* nothing of the transaction was kept */
+	if (r == ARCHIVE_E_FULL)
 		memtraces_rollback(m);
 	return r;
-}
-
-static sqlite3_stmt *statement(struct memtraces *m, enum memtraces_statement which, int *r)
-{
-	int result;
-
-	*r = 0;
-	if (m->statements[which])
-		return m->statements[which];
-	result = sqlite3_prepare_v3(m->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, &m->statements[which], NULL);
-	if (result != SQLITE_OK)
-		*r = fail(m, result);
-	return result == SQLITE_OK ? m->statements[which] : NULL;
-}
-
-static int step(struct memtraces *m, sqlite3_stmt *s)
-{
-	int result = sqlite3_step(s);
-
-	return result == SQLITE_ROW ? ROW : result == SQLITE_DONE ? 0 : fail(m, result);
-}
-
-static int run(struct memtraces *m, enum memtraces_statement which, size_t n, const int64_t *values)
-{
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, which, &r);
-
-	for (size_t i = 0; s && i < n; i++)
-		sqlite3_bind_int64(s, (int)i + 1, values[i]);
-	return s ? step(m, s) : r;
 }
 
 static int open_database(struct memtraces *m, uint64_t wal_limit, char *sentence, size_t size)
@@ -147,6 +119,7 @@ static int open_database(struct memtraces *m, uint64_t wal_limit, char *sentence
 	r = database_open(&m->db, path, migrations_memtraces, sentence, size);
 	if (r != 0)
 		return r;
+	m->statements.db = m->db;
 	r = wal_init(&m->wal, m->db, wal_limit, m->reserve_bytes);
 	if (r != 0)
 		snprintf(sentence, size, "%s: the archive cannot be read: %s", path, sqlite3_errmsg(m->db));
@@ -172,8 +145,11 @@ int memtraces_open(struct memtraces **mp, const char *state, const struct memtra
 	if (r == 0)
 		r = (m->content = malloc(ARCHIVE_PIECE_MAX)) ? 0 : -ENOMEM;
 	if (r == 0)
+		r = statements_init(&m->statements, sql, M_STATEMENTS, on_error, m);
+	if (r == 0)
 		r = open_database(m, options->wal_limit_bytes, sentence, size);
 	if (r == ARCHIVE_E_FULL && memtraces_release_reserve(m) == 0) {
+		statements_close(&m->statements);
 		sqlite3_close(m->db);
 		m->db = NULL;
 		r = open_database(m, options->wal_limit_bytes, sentence, size);
@@ -196,8 +172,7 @@ struct memtraces *memtraces_free(struct memtraces *m)
 		return NULL;
 	if (m->db)
 		memtraces_rollback(m);
-	for (size_t i = 0; i < M_STATEMENTS; i++)
-		sqlite3_finalize(m->statements[i]);
+	statements_deinit(&m->statements);
 	sqlite3_close(m->db);
 	codec_writer_deinit(&m->encoder);
 	codec_reader_deinit(&m->decoder);
@@ -215,7 +190,7 @@ void memtraces_level(struct memtraces *m, int level)
 
 int memtraces_begin(struct memtraces *m)
 {
-	int r = m->is_open ? -EINVAL : run(m, M_BEGIN, 0, NULL);
+	int r = m->is_open ? -EINVAL : statement_run(&m->statements, M_BEGIN, NO_VALUES);
 
 	m->is_open = m->is_open || r == 0;
 	return r;
@@ -223,7 +198,7 @@ int memtraces_begin(struct memtraces *m)
 
 int memtraces_commit(struct memtraces *m)
 {
-	int r = m->is_open ? run(m, M_COMMIT, 0, NULL) : -EINVAL;
+	int r = m->is_open ? statement_run(&m->statements, M_COMMIT, NO_VALUES) : -EINVAL;
 
 	if (r != 0) {
 		memtraces_rollback(m);
@@ -236,9 +211,7 @@ int memtraces_commit(struct memtraces *m)
 
 void memtraces_rollback(struct memtraces *m)
 {
-	for (size_t i = 0; i < M_STATEMENTS; i++)
-		if (m->statements[i])
-			sqlite3_reset(m->statements[i]);
+	statements_reset(&m->statements);
 	if (!sqlite3_get_autocommit(m->db)) /* a full disk may have rolled back already */
 		sqlite3_exec(m->db, "ROLLBACK", NULL, NULL, NULL);
 	m->is_open = false;
@@ -247,11 +220,6 @@ void memtraces_rollback(struct memtraces *m)
 int memtraces_last_id(struct memtraces *m, int64_t *id)
 {
 	return database_number(m->db, sql[M_LAST_ID], id);
-}
-
-static void bind_text(sqlite3_stmt *s, int at, const char *text)
-{
-	sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC); /* NULL binds NULL */
 }
 
 /* What is not there (0, or -1 of a domid) stays NULL. */
@@ -267,14 +235,14 @@ static void bind_recording(sqlite3_stmt *s, const struct memtrace *t)
 
 	sqlite3_bind_int64(s, 1, t->id);
 	bind_some(s, 2, (uint64_t)t->run);
-	bind_text(s, 3, t->name);
-	bind_text(s, 4, t->uuid);
+	statement_bind_text(s, 3, t->name);
+	statement_bind_text(s, 4, t->uuid);
 	if (t->domid >= 0)
 		sqlite3_bind_int64(s, 5, t->domid);
-	bind_text(s, 6, t->address);
+	statement_bind_text(s, 6, t->address);
 	sqlite3_bind_int64(s, 7, t->port);
 	for (int i = 0; i < 3; i++)
-		bind_text(s, 8 + i, texts[i]);
+		statement_bind_text(s, 8 + i, texts[i]);
 	sqlite3_bind_int64(s, 11, (int64_t)t->began_real);
 	sqlite3_bind_int64(s, 12, (int64_t)t->began_mono);
 	bind_some(s, 13, t->ended_real);
@@ -283,26 +251,26 @@ static void bind_recording(sqlite3_stmt *s, const struct memtrace *t)
 	sqlite3_bind_int64(s, 16, (int64_t)t->packets);
 	sqlite3_bind_int64(s, 17, (int64_t)t->dropped);
 	sqlite3_bind_int64(s, 18, t->version);
-	bind_text(s, 19, t->program);
-	bind_text(s, 20, t->host);
+	statement_bind_text(s, 19, t->program);
+	statement_bind_text(s, 20, t->host);
 	if (t->has_pid)
 		sqlite3_bind_int64(s, 21, t->pid);
 	if (t->rate > 0)
 		sqlite3_bind_double(s, 22, t->rate);
-	bind_text(s, 23, t->context);
+	statement_bind_text(s, 23, t->context);
 	bind_some(s, 24, t->connected_mono);
 }
 
 int memtraces_put(struct memtraces *m, const struct memtrace *recording)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_PUT, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->statements, M_PUT, NO_VALUES, &s);
 
 	if (!s)
 		return r;
 	bind_recording(s, recording);
-	r = step(m, s);
-	return r ? r : run(m, M_NOTE_ID, 1, &recording->id);
+	r = statement_step(&m->statements, s);
+	return r ? r : statement_run(&m->statements, M_NOTE_ID, VALUES(recording->id));
 }
 
 int memtraces_append(struct memtraces *m, int64_t id, uint64_t offset, const uint8_t *data, uint32_t length)
@@ -313,19 +281,15 @@ int memtraces_append(struct memtraces *m, int64_t id, uint64_t offset, const uin
 					 .data = row.data,
 					 .data_bytes = row.length};
 	uint8_t checksum[CHECKSUM_BYTES];
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_APPEND, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->statements, M_APPEND, VALUES(id, (int64_t)offset, length, row.codec), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, id);
-	sqlite3_bind_int64(s, 2, (int64_t)offset);
-	sqlite3_bind_int64(s, 3, length);
-	sqlite3_bind_int64(s, 4, row.codec);
 	sqlite3_bind_blob64(s, 5, row.data, row.length, SQLITE_STATIC);
 	checksum_make(&sum, checksum);
 	sqlite3_bind_blob(s, 6, checksum, sizeof(checksum), SQLITE_STATIC);
-	return step(m, s);
+	return statement_step(&m->statements, s);
 }
 
 /* Does the piece hold that S stands at, and begin at AT? */
@@ -345,14 +309,13 @@ static bool piece_holds(struct memtraces *m, sqlite3_stmt *s, int64_t at)
 /* Up to which offset the recording's pieces hold; *PIECES goes up by those behind that do not. */
 static int find_end(struct memtraces *m, int64_t id, int64_t *end, uint64_t *pieces)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_PIECES, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->statements, M_PIECES, VALUES(id), &s);
 
 	*end = 0;
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, id);
-	while ((r = step(m, s)) == ROW) {
+	while ((r = statement_step(&m->statements, s)) == STATEMENT_ROW) {
 		if (!piece_holds(m, s, *end)) {
 			++*pieces;
 			return 0;
@@ -369,13 +332,13 @@ int memtraces_mend(struct memtraces *m, int64_t id, uint64_t *pieces)
 
 	*pieces = 0;
 	{
-		CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_EXTENT, &r);
+		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
+		r = statement_get(&m->statements, M_EXTENT, VALUES(id), &s);
 		if (!s)
 			return r;
-		sqlite3_bind_int64(s, 1, id);
-		r = step(m, s);
-		if (r != ROW)
+		r = statement_step(&m->statements, s);
+		if (r != STATEMENT_ROW)
 			return r ? r : ARCHIVE_E_ABSENT;
 		bytes = sqlite3_column_int64(s, 0);
 	}
@@ -383,8 +346,8 @@ int memtraces_mend(struct memtraces *m, int64_t id, uint64_t *pieces)
 	if (r != 0 || (end == bytes && *pieces == 0))
 		return r;
 	*pieces += *pieces == 0; /* one that is not there */
-	r = run(m, M_DELETE_FROM, 2, (int64_t[]){id, end});
-	return r ? r : run(m, M_CUT, 2, (int64_t[]){id, end});
+	r = statement_run(&m->statements, M_DELETE_FROM, VALUES(id, end));
+	return r ? r : statement_run(&m->statements, M_CUT, VALUES(id, end));
 }
 
 /* Give some pieces behind the row *LAST their checksums; *LAST becomes the last of them, and *N is how many. */
@@ -483,42 +446,41 @@ static int changed(struct memtraces *m, int r)
 
 int memtraces_patch(struct memtraces *m, int64_t id, int pinned, const char *note)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_PATCH, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->statements, M_PATCH, VALUES(id), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, id);
 	if (pinned >= 0)
 		sqlite3_bind_int64(s, 2, pinned);
-	bind_text(s, 3, note);
-	return changed(m, step(m, s));
+	statement_bind_text(s, 3, note);
+	return changed(m, statement_step(&m->statements, s));
 }
 
 int memtraces_delete(struct memtraces *m, int64_t id)
 {
-	return changed(m, run(m, M_DELETE, 1, &id));
+	return changed(m, statement_run(&m->statements, M_DELETE, VALUES(id)));
 }
 
 int memtraces_end_all(struct memtraces *m, const char *reason, uint64_t real, uint64_t mono)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_END_ALL, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->statements, M_END_ALL, NO_VALUES, &s);
 
 	if (!s)
 		return r;
-	bind_text(s, 1, reason);
+	statement_bind_text(s, 1, reason);
 	sqlite3_bind_int64(s, 2, (int64_t)real);
 	sqlite3_bind_int64(s, 3, (int64_t)mono);
-	return step(m, s);
+	return statement_step(&m->statements, s);
 }
 
 int memtraces_sums(struct memtraces *m, memtraces_sum_call *call, void *context)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_SUMS, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->statements, M_SUMS, NO_VALUES, &s);
 
-	while (s && (r = step(m, s)) == ROW) {
+	while (s && (r = statement_step(&m->statements, s)) == STATEMENT_ROW) {
 		r = call(context, (const char *)sqlite3_column_text(s, 0), (uint64_t)sqlite3_column_int64(s, 1));
 		if (r)
 			return r;
@@ -538,16 +500,16 @@ char *memtrace_guest(const char *uuid, const char *name, const char *address)
 int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t before_real, uint64_t *bytes)
 {
 	int64_t id;
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_OLDEST, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->statements, M_OLDEST, NO_VALUES, &s);
 
 	*bytes = 0;
 	if (!s)
 		return r;
-	bind_text(s, 1, guest);
+	statement_bind_text(s, 1, guest);
 	sqlite3_bind_int64(s, 2, (int64_t)before_real);
-	r = step(m, s);
-	if (r != ROW)
+	r = statement_step(&m->statements, s);
+	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	id = sqlite3_column_int64(s, 0);
 	*bytes = (uint64_t)sqlite3_column_int64(s, 1);
@@ -557,20 +519,20 @@ int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t bef
 int memtraces_purge(struct memtraces *m, unsigned limit, bool *more)
 {
 	int64_t id;
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = statement(m, M_DELETED, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->statements, M_DELETED, NO_VALUES, &s);
 
 	*more = false;
 	if (!s)
 		return r;
-	r = step(m, s);
-	if (r != ROW)
+	r = statement_step(&m->statements, s);
+	if (r != STATEMENT_ROW)
 		return r;
 	*more = true;
 	id = sqlite3_column_int64(s, 0);
-	r = run(m, M_PURGE, 2, (int64_t[]){id, limit});
+	r = statement_run(&m->statements, M_PURGE, VALUES(id, limit));
 	if (r == 0 && sqlite3_changes(m->db) < (int)limit)
-		r = run(m, M_FORGET, 1, &id);
+		r = statement_run(&m->statements, M_FORGET, VALUES(id));
 	return r;
 }
 

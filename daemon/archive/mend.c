@@ -23,17 +23,15 @@ struct mend {
 	uint64_t declared; /* packets, by gaps */
 };
 
-static int list_ids(struct mend *m, enum statement which, int64_t first, int64_t second)
+static int list_ids(struct mend *m, enum writer_statement which, int64_t first, int64_t second)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(m->w, which, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->w->statements, which, VALUES(first, second), &s);
 
 	m->n = 0;
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, first);
-	sqlite3_bind_int64(s, 2, second);
-	while ((r = writer_step(m->w, s)) == WRITER_ROW) {
+	while ((r = statement_step(&m->w->statements, s)) == STATEMENT_ROW) {
 		if (m->n == m->room) {
 			size_t room = 2 * m->room + 16;
 			int64_t *more = realloc(m->ids, room * sizeof(*more));
@@ -51,13 +49,13 @@ static int list_ids(struct mend *m, enum statement which, int64_t first, int64_t
 /* The stream's rows are counted anew: what a damaged row was counted as is not known. */
 static int recount(struct mend *m)
 {
-	static const enum statement sums[] = {STATEMENT_STREAM_CHUNKS, STATEMENT_STREAM_TAILS};
+	static const enum writer_statement sums[] = {STATEMENT_STREAM_CHUNKS, STATEMENT_STREAM_TAILS};
 	int64_t bytes, total = 0;
 	bool is_null;
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && r == 0; i++) {
-		r = writer_number(m->w, sums[i], 1, &m->stream, &bytes, &is_null);
+		r = statement_number(&m->w->statements, sums[i], 1, &m->stream, &bytes, &is_null);
 		total += bytes;
 	}
 	if (r == 0)
@@ -113,8 +111,8 @@ static int mend_rows(struct mend *m)
 	for (size_t i = 0; i < m->n && r == 0; i++)
 		r = mend_row(m, m->ids[i]);
 	if (r == 0 && m->n && m->removed == 0 && !m->is_complete)
-		r = writer_number(m->w, STATEMENT_MEND_REST, 2, (const int64_t[]){m->stream, (int64_t)m->sequence},
-				  &lacks, &is_null);
+		r = statement_number(&m->w->statements, STATEMENT_MEND_REST, VALUES(m->stream, (int64_t)m->sequence),
+				     &lacks, &is_null);
 	if (r != 0 || (m->removed == 0 && !lacks) || m->is_complete)
 		return r;
 	r = writer_packet_end(m->w, m->stream, m->sequence, &end);
@@ -128,14 +126,12 @@ static int mend_rows(struct mend *m)
 /* Which of the packets from FROM to END, not included, does no gap explain?  *FROM is the first of them. */
 static int skip_explained(struct mend *m, uint64_t *from, uint64_t end)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(m->w, STATEMENT_MEND_GAPS, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->w->statements, STATEMENT_MEND_GAPS, VALUES(m->stream, (int64_t)end), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, m->stream);
-	sqlite3_bind_int64(s, 2, (int64_t)end);
-	while (*from < end && (r = writer_step(m->w, s)) == WRITER_ROW) {
+	while (*from < end && (r = statement_step(&m->w->statements, s)) == STATEMENT_ROW) {
 		uint64_t begin = (uint64_t)sqlite3_column_int64(s, 0), next = (uint64_t)sqlite3_column_int64(s, 2);
 
 		/* An offset that leaves no content says that nothing of that packet is there either. */
@@ -143,7 +139,7 @@ static int skip_explained(struct mend *m, uint64_t *from, uint64_t end)
 		if (begin <= *from && next > *from)
 			*from = next;
 	}
-	return r == WRITER_ROW ? 0 : r;
+	return r == STATEMENT_ROW ? 0 : r;
 }
 
 static int mend_hole(struct mend *m, uint64_t from, uint64_t end)
@@ -161,14 +157,13 @@ static int mend_holes(struct mend *m)
 	int r;
 
 	{
-		CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(m->w, STATEMENT_MEND_HOLE, &r);
+		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
+		r = statement_get(&m->w->statements, STATEMENT_MEND_HOLE, VALUES(m->stream, (int64_t)m->sequence), &s);
 		if (!s)
 			return r;
-		sqlite3_bind_int64(s, 1, m->stream);
-		sqlite3_bind_int64(s, 2, (int64_t)m->sequence);
-		r = writer_step(m->w, s);
-		if (r != WRITER_ROW)
+		r = statement_step(&m->w->statements, s);
+		if (r != STATEMENT_ROW)
 			return r;
 		for (int i = 0; i < 7; i++) {
 			v[i] = sqlite3_column_int64(s, i);
@@ -254,15 +249,15 @@ struct tail_damage {
 /* Find which rows of the tail go: the first that does not hold, and all behind it. */
 static int find_tails(struct mend *m, int64_t capture, struct tail_damage *d)
 {
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	size_t n = 0;
 	int r = list_ids(m, STATEMENT_MEND_TAILS, capture, m->stream);
-	CLEANUP(statement_resetp) sqlite3_stmt *s = r == 0 ? writer_statement(m->w, STATEMENT_MEND_TAILS, &r) : NULL;
 
+	if (r == 0)
+		r = statement_get(&m->w->statements, STATEMENT_MEND_TAILS, VALUES(capture, m->stream), &s);
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, capture);
-	sqlite3_bind_int64(s, 2, m->stream);
-	while (n < m->n && (r = writer_step(m->w, s)) == WRITER_ROW) {
+	while (n < m->n && (r = statement_step(&m->w->statements, s)) == STATEMENT_ROW) {
 		if (!d->any && tail_holds(m->w, s))
 			continue;
 		m->w->damage.pieces += !d->any;
@@ -272,21 +267,19 @@ static int find_tails(struct mend *m, int64_t capture, struct tail_damage *d)
 		m->ids[n++] = sqlite3_column_int64(s, 0);
 	}
 	m->n = n;
-	return r == WRITER_ROW ? 0 : r;
+	return r == STATEMENT_ROW ? 0 : r;
 }
 
 /* Read the capture's range of the stream.  ARCHIVE_E_DAMAGED: it does not hold. */
 static int read_range(struct mend *m, int64_t capture, struct archive_capture_stream *range, int64_t *tail_bytes)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(m->w, STATEMENT_MEND_RANGE, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->w->statements, STATEMENT_MEND_RANGE, VALUES(capture, m->stream), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, capture);
-	sqlite3_bind_int64(s, 2, m->stream);
-	r = writer_step(m->w, s);
-	if (r != WRITER_ROW)
+	r = statement_step(&m->w->statements, s);
+	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	*range = (struct archive_capture_stream){.capture = sqlite3_column_int64(s, 0),
 						 .stream = sqlite3_column_int64(s, 1),
@@ -314,13 +307,12 @@ static int mend_end(struct mend *m, const struct archive_capture_stream *range)
 {
 	int64_t lacks = 0, end = 0;
 	bool is_null;
-	int r = writer_number(m->w, STATEMENT_MEND_END, 2, (const int64_t[]){m->stream, range->capture}, &lacks,
-			      &is_null);
+	int r = statement_number(&m->w->statements, STATEMENT_MEND_END, VALUES(m->stream, range->capture), &lacks,
+				 &is_null);
 
 	if (r == 0 && lacks)
-		r = writer_number(m->w, STATEMENT_REACHED, 3,
-				  (const int64_t[]){m->stream, (int64_t)range->last_sequence, INT64_MAX}, &end,
-				  &is_null);
+		r = statement_number(&m->w->statements, STATEMENT_REACHED,
+				     VALUES(m->stream, (int64_t)range->last_sequence, INT64_MAX), &end, &is_null);
 	if (r != 0 || !lacks)
 		return r;
 	if (end < (int64_t)MPROF_PACKET_HEADER_BYTES)
@@ -343,8 +335,8 @@ static int capture_mend(struct mend *m, int64_t capture)
 	for (size_t i = 0; i < m->n && r == 0; i++)
 		r = WRITER_RUN(m->w, STATEMENT_DELETE_TAIL, m->ids[i]);
 	if (r == 0)
-		r = writer_number(m->w, STATEMENT_TAIL_BYTES, 2, (const int64_t[]){capture, m->stream}, &bytes,
-				  &is_null);
+		r = statement_number(&m->w->statements, STATEMENT_TAIL_BYTES, VALUES(capture, m->stream), &bytes,
+				     &is_null);
 	if (r != 0)
 		return r == ARCHIVE_E_ABSENT ? 0 : r;
 	m->removed += m->n;
@@ -396,7 +388,7 @@ int archive_writer_unchecked(struct archive_writer *w, bool *unchecked)
 {
 	int64_t largest;
 	bool is_null;
-	int r = writer_number(w, STATEMENT_READ_UNCHECKED, 0, NULL, &largest, &is_null);
+	int r = statement_number(&w->statements, STATEMENT_READ_UNCHECKED, NO_VALUES, &largest, &is_null);
 
 	*unchecked = r == 0 && !is_null && largest > 0;
 	return r;

@@ -37,24 +37,23 @@ struct enforcement {
 };
 
 /* A statement with the guest's name bound, or the one for all guests. */
-static sqlite3_stmt *guest_statement(const struct enforcement *e, enum statement of_guest, enum statement of_all,
-				     int *r)
+static int guest_statement(const struct enforcement *e, enum writer_statement of_guest, enum writer_statement of_all,
+			   sqlite3_stmt **s)
 {
-	sqlite3_stmt *s = writer_statement(e->w, e->name ? of_guest : of_all, r);
+	int r = statement_get(&e->w->statements, e->name ? of_guest : of_all, NO_VALUES, s);
 
-	if (s && e->name)
-		sqlite3_bind_text(s, 1, e->name, -1, SQLITE_STATIC);
-	return s;
+	if (r == 0 && e->name)
+		statement_bind_text(*s, 1, e->name);
+	return r;
 }
 
 static int list_streams(struct enforcement *e)
 {
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	size_t room = 0;
-	int r;
-	CLEANUP(statement_resetp)
-	sqlite3_stmt *s = guest_statement(e, STATEMENT_GUEST_STREAMS, STATEMENT_ALL_STREAMS, &r);
+	int r = guest_statement(e, STATEMENT_GUEST_STREAMS, STATEMENT_ALL_STREAMS, &s);
 
-	while (s && (r = writer_step(e->w, s)) == WRITER_ROW) {
+	while (s && (r = statement_step(&e->w->statements, s)) == STATEMENT_ROW) {
 		if (e->n_heads == room) {
 			struct head *more = realloc(e->heads, (room = 2 * room + 16) * sizeof(*more));
 
@@ -73,14 +72,12 @@ static int list_streams(struct enforcement *e)
 static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t *real)
 {
 	struct archive_end end = {0};
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PACKET_ROWS, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_PACKET_ROWS, VALUES(stream, (int64_t)sequence), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, stream);
-	sqlite3_bind_int64(s, 2, (int64_t)sequence);
-	while (end.offset == 0 && (r = writer_step(w, s)) == WRITER_ROW) {
+	while (end.offset == 0 && (r = statement_step(&w->statements, s)) == STATEMENT_ROW) {
 		r = writer_row_end(w, sqlite3_column_int64(s, 0), &end);
 		if (r == ARCHIVE_E_DAMAGED) /* what is damaged is as old as it says: it goes as the others do */
 			r = 0;
@@ -88,7 +85,7 @@ static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequen
 			return r;
 	}
 	*real = end.real;
-	return r == WRITER_ROW ? 0 : r;
+	return r == STATEMENT_ROW ? 0 : r;
 }
 
 /* Find the stream's oldest packet, from FROM on, that may go. */
@@ -101,14 +98,14 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 
 	h->any = false;
 	for (;;) {
-		r = writer_number(w, STATEMENT_FIRST_PACKET, 2, (const int64_t[]){h->stream, from}, &sequence,
-				  &is_none);
+		r = statement_number(&w->statements, STATEMENT_FIRST_PACKET, VALUES(h->stream, from), &sequence,
+				     &is_none);
 		if (r != 0 || is_none)
 			return r;
 		if (sequence < from) /* a damaged index would keep this going */
 			return -EBADMSG;
-		r = writer_number(w, STATEMENT_PINNED_UNTIL, 2, (const int64_t[]){h->stream, sequence}, &until,
-				  &is_free);
+		r = statement_number(&w->statements, STATEMENT_PINNED_UNTIL, VALUES(h->stream, sequence), &until,
+				     &is_free);
 		if (r != 0)
 			return r;
 		if (is_free)
@@ -118,7 +115,7 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 		from = until + 1;
 	}
 	if (!h->is_ended) {
-		r = writer_number(w, STATEMENT_NEWEST_PACKET, 1, &h->stream, &newest, &is_none);
+		r = statement_number(&w->statements, STATEMENT_NEWEST_PACKET, 1, &h->stream, &newest, &is_none);
 		if (r != 0 || newest == sequence)
 			return r;
 	}
@@ -130,17 +127,16 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 /* Find the oldest capture that may go. */
 static int find_capture(struct enforcement *e)
 {
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	bool has_none;
 	int64_t one;
-	int r;
-	CLEANUP(statement_resetp)
-	sqlite3_stmt *s = guest_statement(e, STATEMENT_GUEST_OLDEST_CAPTURE, STATEMENT_OLDEST_CAPTURE, &r);
+	int r = guest_statement(e, STATEMENT_GUEST_OLDEST_CAPTURE, STATEMENT_OLDEST_CAPTURE, &s);
 
 	e->capture = 0;
 	if (!s)
 		return r;
-	r = writer_step(e->w, s);
-	if (r != WRITER_ROW)
+	r = statement_step(&e->w->statements, s);
+	if (r != STATEMENT_ROW)
 		return r;
 	e->capture_real = (uint64_t)sqlite3_column_int64(s, 1);
 	one = sqlite3_column_int64(s, 0);
@@ -148,7 +144,7 @@ static int find_capture(struct enforcement *e)
 		e->capture = one;
 		return 0;
 	}
-	r = writer_number(e->w, STATEMENT_CAPTURE_HAS_PACKETS, 1, &(const int64_t){one}, &(int64_t){0}, &has_none);
+	r = statement_number(&e->w->statements, STATEMENT_CAPTURE_HAS_PACKETS, VALUES(one), &(int64_t){0}, &has_none);
 	if (r == 0 && has_none)
 		e->capture = one;
 	return r;
@@ -173,14 +169,12 @@ static struct head *oldest_head(const struct enforcement *e)
 static int delete_packet(struct enforcement *e, struct head *h)
 {
 	int64_t gone = 0;
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(e->w, STATEMENT_DELETE_PACKET, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&e->w->statements, STATEMENT_DELETE_PACKET, VALUES(h->stream, (int64_t)h->sequence), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, h->stream);
-	sqlite3_bind_int64(s, 2, (int64_t)h->sequence);
-	while ((r = writer_step(e->w, s)) == WRITER_ROW) {
+	while ((r = statement_step(&e->w->statements, s)) == STATEMENT_ROW) {
 		gone += sqlite3_column_int64(s, 0);
 		h->gone += sqlite3_column_int64(s, 1);
 	}
@@ -225,7 +219,7 @@ static int delete_run(struct archive_writer *w, int64_t run)
 	int r;
 
 	for (;; before = stream) {
-		r = writer_number(w, STATEMENT_RUN_STREAMS, 1, &run, &stream, &is_none);
+		r = statement_number(&w->statements, STATEMENT_RUN_STREAMS, 1, &run, &stream, &is_none);
 		if (r != 0 || is_none)
 			break;
 		if (stream == before) /* a damaged index would keep this going */
@@ -250,14 +244,14 @@ static int delete_empty_runs(struct enforcement *e)
 		int r;
 
 		{
-			CLEANUP(statement_resetp)
-			sqlite3_stmt *s = guest_statement(e, STATEMENT_GUEST_EMPTY_RUNS, STATEMENT_EMPTY_RUNS, &r);
+			CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
+			r = guest_statement(e, STATEMENT_GUEST_EMPTY_RUNS, STATEMENT_EMPTY_RUNS, &s);
 			if (!s)
 				return r;
 			sqlite3_bind_int64(s, 2, (int64_t)before);
-			r = writer_step(e->w, s);
-			if (r != WRITER_ROW)
+			r = statement_step(&e->w->statements, s);
+			if (r != STATEMENT_ROW)
 				return r;
 			run = sqlite3_column_int64(s, 0);
 		}

@@ -4,11 +4,10 @@
 static int read_captures(struct reader *r, sqlite3_stmt *s, reader_capture_call *call, void *context, bool *any)
 {
 	struct reader_capture c;
-	bool have;
 	int rc;
 
 	*any = false;
-	while ((rc = reader_step(r, s, &have)) == 0 && have) {
+	while ((rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
 		*any = true;
 		c = (struct reader_capture){
 			.capture = {.id = sqlite3_column_int64(s, 0),
@@ -55,15 +54,12 @@ int reader_context(struct reader *r, int64_t capture, reader_context_call *call,
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	const char *text;
-	bool have = false;
 	int rc = reader_statement(r, S_CONTEXT, VALUES(capture), &s);
 
 	if (rc == 0)
-		rc = reader_step(r, s, &have);
-	if (rc != 0)
-		return rc;
-	if (!have)
-		return ARCHIVE_E_ABSENT;
+		rc = statement_step(&r->statements, s);
+	if (rc != STATEMENT_ROW)
+		return rc ? rc : ARCHIVE_E_ABSENT;
 	text = column_text(s, 0);
 	return call(context, text, text ? (size_t)sqlite3_column_bytes(s, 0) : 0);
 }
@@ -72,11 +68,10 @@ int reader_end_capture(struct reader *r, int64_t stream, int64_t *id)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	struct reader_source source = {.stream = stream};
-	bool have;
 	int rc = reader_statement(r, S_END_CAPTURES, VALUES(stream), &s);
 
 	/* Whether a capture is the end's is read from its range, so the range is checked first. */
-	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+	while (s && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
 		source.capture = sqlite3_column_int64(s, 7);
 		if (!reader_range_holds(s, source))
 			return reader_note_damage(r, source, column_u64(s, 1));
@@ -92,10 +87,9 @@ int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	struct reader_capture_range range;
-	bool have;
 	int rc = reader_statement(r, S_RANGES, VALUES(capture), &s);
 
-	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+	while (rc == 0 && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
 		range = (struct reader_capture_range){
 			.range = {.capture = sqlite3_column_int64(s, 0),
 				  .stream = sqlite3_column_int64(s, 1),

@@ -20,11 +20,10 @@ static void run_columns(sqlite3_stmt *s, struct archive_run *run)
 static int read_runs(struct reader *r, sqlite3_stmt *s, reader_run_call *call, void *context, bool *any)
 {
 	struct archive_run run;
-	bool have;
 	int rc;
 
 	*any = false;
-	while ((rc = reader_step(r, s, &have)) == 0 && have) {
+	while ((rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
 		*any = true;
 		run_columns(s, &run);
 		rc = call(context, &run);
@@ -37,11 +36,10 @@ static int read_runs(struct reader *r, sqlite3_stmt *s, reader_run_call *call, v
 static int read_guests(struct reader *r, sqlite3_stmt *s, reader_guest_call *call, void *context, bool *any)
 {
 	struct reader_guest guest;
-	bool have;
 	int rc;
 
 	*any = false;
-	while ((rc = reader_step(r, s, &have)) == 0 && have) {
+	while ((rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
 		*any = true;
 		run_columns(s, &guest.latest);
 		guest.key = column_string(s, 10);
@@ -88,10 +86,10 @@ int reader_run(struct reader *r, int64_t id, reader_run_call *call, void *contex
 	return rc == 0 && !any ? ARCHIVE_E_ABSENT : rc;
 }
 
-static int run_by_text(struct reader *r, enum statement which, const char *text, int64_t *id)
+static int run_by_text(struct reader *r, enum reader_statement which, const char *text, int64_t *id)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int rc = reader_statement(r, which, 0, NULL, &s);
+	int rc = reader_statement(r, which, NO_VALUES, &s);
 
 	if (rc != 0)
 		return rc;
@@ -139,10 +137,9 @@ int reader_streams(struct reader *r, int64_t run, reader_stream_call *call, void
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	struct reader_stream stream;
-	bool have;
 	int rc = reader_statement(r, S_STREAMS, VALUES(run), &s);
 
-	while (rc == 0 && (rc = reader_step(r, s, &have)) == 0 && have) {
+	while (rc == 0 && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
 		stream = (struct reader_stream){
 			.stream = {.id = sqlite3_column_int64(s, 0),
 				   .run = sqlite3_column_int64(s, 1),

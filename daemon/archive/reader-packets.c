@@ -25,19 +25,18 @@ int reader_packets(struct reader *r, struct reader_source source, uint64_t from,
 		   struct reader_packet *packets, size_t *n)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	enum statement which = source.capture ? (descending ? S_TAIL_PACKETS_DOWN : S_TAIL_PACKETS)
-					      : (descending ? S_PACKETS_DOWN : S_PACKETS);
+	enum reader_statement which = source.capture ? (descending ? S_TAIL_PACKETS_DOWN : S_TAIL_PACKETS)
+						     : (descending ? S_PACKETS_DOWN : S_PACKETS);
 	size_t max = *n;
-	bool have;
 	int rc = reader_statement(r, which,
 				  VALUES(source.stream, sequence_column(from), sequence_column(to), (int64_t)max), &s);
 
 	*n = 0;
 	if (rc == 0 && source.capture)
 		sqlite3_bind_int64(s, 5, source.capture);
-	while (rc == 0 && *n < max && (rc = reader_step(r, s, &have)) == 0 && have)
+	while (s && *n < max && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW)
 		packet_columns(s, &packets[(*n)++]);
-	return reader_damaged(r, rc, source, from);
+	return rc == STATEMENT_ROW ? 0 : reader_damaged(r, rc, source, from);
 }
 
 #define ENDS_COLUMN 6
@@ -56,22 +55,22 @@ static size_t column_ends(sqlite3_stmt *s)
 	return (size_t)sqlite3_column_bytes(s, ENDS_COLUMN) / ARCHIVE_END_BYTES;
 }
 
-/* The next row of chunk ends, checked. */
-static int ends_step(struct reader *r, sqlite3_stmt *s, int64_t stream, uint64_t sequence, bool *have)
+/* Step to the next row of chunk ends and check it. As statement_step(). */
+static int ends_step(struct reader *r, sqlite3_stmt *s, int64_t stream, uint64_t sequence)
 {
 	struct reader_source source = {.stream = stream};
-	int rc = reader_damaged(r, reader_step(r, s, have), source, sequence);
+	int rc = reader_damaged(r, statement_step(&r->statements, s), source, sequence);
+	int damaged = rc == STATEMENT_ROW ? reader_row_check(r, s, source, sequence, false) : 0;
 
-	return rc == 0 && *have ? reader_row_check(r, s, source, sequence, false) : rc;
+	return damaged ? damaged : rc;
 }
 
 int reader_end_below(struct reader *r, int64_t stream, uint64_t sequence, uint32_t most, struct archive_end *end)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	bool have;
 	int rc = reader_statement(r, S_ENDS_BELOW, VALUES(stream, sequence_column(sequence), most), &s);
 
-	while (rc == 0 && (rc = ends_step(r, s, stream, sequence, &have)) == 0 && have) {
+	while (s && (rc = ends_step(r, s, stream, sequence)) == STATEMENT_ROW) {
 		for (size_t i = column_ends(s); i-- > 0;) {
 			*end = column_end(s, i);
 			if (end->offset <= most)
@@ -84,10 +83,9 @@ int reader_end_below(struct reader *r, int64_t stream, uint64_t sequence, uint32
 int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint64_t real, struct archive_end *end)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	bool have;
 	int rc = reader_statement(r, S_ENDS_BELOW, VALUES(stream, sequence_column(sequence), UINT32_MAX), &s);
 
-	while (rc == 0 && (rc = ends_step(r, s, stream, sequence, &have)) == 0 && have) {
+	while (s && (rc = ends_step(r, s, stream, sequence)) == STATEMENT_ROW) {
 		for (size_t i = column_ends(s); i-- > 0;) {
 			*end = column_end(s, i);
 			if (end->real <= real)
@@ -100,11 +98,10 @@ int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint6
 /* The one number that S answers with. */
 static int read_number(struct reader *r, sqlite3_stmt *s, uint64_t *number)
 {
-	bool have;
-	int rc = reader_step(r, s, &have);
+	int rc = statement_step(&r->statements, s);
 
-	*number = rc == 0 && have ? column_u64(s, 0) : 0;
-	return rc;
+	*number = rc == STATEMENT_ROW ? column_u64(s, 0) : 0;
+	return rc == STATEMENT_ROW ? 0 : rc;
 }
 
 int reader_present(struct reader *r, int64_t stream, uint64_t from, uint64_t to, uint64_t *packets)
@@ -128,10 +125,10 @@ int reader_end_above(struct reader *r, int64_t stream, uint64_t sequence, uint32
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	struct archive_end e;
-	bool have, any = false;
+	bool any = false;
 	int rc = reader_statement(r, S_ENDS_ABOVE, VALUES(stream, sequence_column(sequence), above), &s);
 
-	while (rc == 0 && (rc = ends_step(r, s, stream, sequence, &have)) == 0 && have) {
+	while (s && (rc = ends_step(r, s, stream, sequence)) == STATEMENT_ROW) {
 		for (size_t i = 0; i < column_ends(s); i++) {
 			e = column_end(s, i);
 			if (e.offset <= above)
@@ -150,11 +147,10 @@ int reader_end_above(struct reader *r, int64_t stream, uint64_t sequence, uint32
 static int read_gaps(struct reader *r, sqlite3_stmt *s, int64_t stream, reader_gap_call *call, void *context, bool *any)
 {
 	struct archive_gap gap;
-	bool have;
 	int rc;
 
 	*any = false;
-	while ((rc = reader_step(r, s, &have)) == 0 && have) {
+	while ((rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
 		*any = true;
 		gap = (struct archive_gap){
 			.stream = stream,
@@ -210,12 +206,12 @@ bool reader_range_holds(sqlite3_stmt *s, struct reader_source source)
 static int check_range(struct reader *r, struct reader_source source)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	bool have, lacks_end;
+	bool lacks_end;
 	int rc = reader_statement(r, S_CHECK_RANGE, VALUES(source.stream, source.capture), &s);
 
 	if (rc == 0)
-		rc = reader_damaged(r, reader_step(r, s, &have), source, 0);
-	if (rc != 0 || !have)
+		rc = reader_damaged(r, statement_step(&r->statements, s), source, 0);
+	if (rc != STATEMENT_ROW)
 		return rc;
 	/* Rows at its end that are gone, and neither a gap nor a deletion says why. */
 	lacks_end = sqlite3_column_int64(s, 8) < sqlite3_column_int64(s, 4) && !sqlite3_column_int(s, 9) &&
@@ -230,13 +226,13 @@ int reader_check(struct reader *r, struct reader_source source, struct reader_st
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	struct reader_source chunks = {.stream = source.stream};
-	bool have, is_empty;
+	bool is_empty;
 	int rc = reader_statement(r, S_CHECK_STREAM, VALUES(source.stream), &s);
 
 	*check = (struct reader_stream_check){0};
 	if (rc == 0)
-		rc = reader_damaged(r, reader_step(r, s, &have), chunks, 0);
-	if (rc != 0 || !have)
+		rc = reader_damaged(r, statement_step(&r->statements, s), chunks, 0);
+	if (rc != STATEMENT_ROW)
 		return rc;
 	check->known = sqlite3_column_type(s, 0) != SQLITE_NULL;
 	check->oldest = column_u64(s, 0);
@@ -253,13 +249,13 @@ int reader_check(struct reader *r, struct reader_source source, struct reader_st
 int reader_check_held(struct reader *r, int64_t stream, bool *all)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	bool have;
 	int rc = reader_statement(r, S_CHECK_HELD, VALUES(stream), &s);
 
 	*all = true;
 	if (rc == 0)
-		rc = reader_damaged(r, reader_step(r, s, &have), (struct reader_source){.stream = stream}, 0);
-	if (rc == 0 && have)
-		*all = sqlite3_column_int(s, 0) != 0;
-	return rc;
+		rc = reader_damaged(r, statement_step(&r->statements, s), (struct reader_source){.stream = stream}, 0);
+	if (rc != STATEMENT_ROW)
+		return rc;
+	*all = sqlite3_column_int(s, 0) != 0;
+	return 0;
 }

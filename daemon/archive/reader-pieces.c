@@ -90,18 +90,15 @@ int reader_piece(struct reader *r, struct reader_source source, uint64_t sequenc
 		 bool stored, uint8_t *out, struct reader_piece *piece)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	bool have;
 	int rc = reader_statement(r, source.capture ? S_TAIL_PIECE : S_PIECE,
 				  VALUES(source.stream, sequence_column(sequence), offset), &s);
 
 	if (rc == 0 && source.capture)
 		sqlite3_bind_int64(s, 4, source.capture);
 	if (rc == 0)
-		rc = reader_damaged(r, reader_step(r, s, &have), source, sequence);
-	if (rc != 0)
-		return rc;
-	if (!have)
-		return ARCHIVE_E_ABSENT;
+		rc = reader_damaged(r, statement_step(&r->statements, s), source, sequence);
+	if (rc != STATEMENT_ROW)
+		return rc ? rc : ARCHIVE_E_ABSENT;
 	rc = reader_row_check(r, s, source, sequence, true);
 	if (rc != 0)
 		return rc;

@@ -22,12 +22,16 @@ static const char *const sql[S_STATEMENTS] = {
 #include "reader-statements.def"
 };
 
+static int on_error(void *context, int result)
+{
+	const struct reader *r = context;
+
+	return database_read_error(r->db, result);
+}
+
 static void reader_close(struct reader *r)
 {
-	for (size_t i = 0; i < S_STATEMENTS; i++) {
-		sqlite3_finalize(r->statements[i]);
-		r->statements[i] = NULL;
-	}
+	statements_close(&r->statements);
 	sqlite3_close(r->db);
 	r->db = NULL;
 	r->running = 0;
@@ -61,7 +65,9 @@ int reader_new(struct reader **rp, const char *state)
 {
 	CLEANUP(reader_freep) struct reader *r = calloc(1, sizeof(*r));
 
-	if (!r || codec_reader_init(&r->codec) < 0 || asprintf(&r->path, "%s/" ARCHIVE_FILE, state) < 0 ||
+	if (!r || codec_reader_init(&r->codec) < 0 ||
+	    statements_init(&r->statements, sql, S_STATEMENTS, on_error, r) < 0 ||
+	    asprintf(&r->path, "%s/" ARCHIVE_FILE, state) < 0 ||
 	    asprintf(&r->hold, "%s/archive/" ARCHIVE_HOLD, state) < 0)
 		return -ENOMEM;
 	*rp = TAKE_PTR(r);
@@ -73,6 +79,7 @@ struct reader *reader_free(struct reader *r)
 	if (!r)
 		return NULL;
 	reader_close(r);
+	statements_deinit(&r->statements);
 	codec_reader_deinit(&r->codec);
 	free(r->path);
 	free(r->hold);
@@ -86,6 +93,7 @@ static int reader_open(struct reader *r)
 
 	if (rc != 0)
 		return rc;
+	r->statements.db = r->db;
 	sqlite3_trace_v2(r->db, SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE, on_trace, r);
 	r->opened++;
 	return 0;
@@ -103,75 +111,51 @@ int reader_hold(struct reader *r, int *fd)
 	return hold_take(r->hold, fd);
 }
 
-int reader_statement(struct reader *r, enum statement which, size_t n, const int64_t *values, sqlite3_stmt **sp)
+int reader_statement(struct reader *r, enum reader_statement which, size_t n, const int64_t *values, sqlite3_stmt **sp)
 {
-	int rc;
+	int rc = r->db ? 0 : reader_open(r);
 
-	if (!r->db) {
-		rc = reader_open(r);
-		if (rc != 0)
-			return rc;
-	}
-	if (!r->statements[which]) {
-		rc = sqlite3_prepare_v3(r->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, &r->statements[which], NULL);
-		if (rc != SQLITE_OK)
-			return database_read_error(r->db, rc);
-	}
-	*sp = r->statements[which];
-	for (size_t i = 0; i < n; i++)
-		sqlite3_bind_int64(*sp, (int)i + 1, values[i]);
-	return 0;
+	return rc ? rc : statement_get(&r->statements, which, n, values, sp);
 }
 
-int reader_step(struct reader *r, sqlite3_stmt *s, bool *have)
+static int run_once(struct reader *r, enum reader_statement which)
 {
-	int rc = sqlite3_step(s);
+	int rc = r->db ? 0 : reader_open(r);
 
-	*have = rc == SQLITE_ROW;
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : database_read_error(r->db, rc);
-}
-
-static int reader_run_once(struct reader *r, enum statement which)
-{
-	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	bool have;
-	int rc = reader_statement(r, which, 0, NULL, &s);
-
-	return rc == 0 ? reader_step(r, s, &have) : rc;
+	return rc ? rc : statement_run(&r->statements, which, NO_VALUES);
 }
 
 int reader_version(struct reader *r, struct reader_version *version)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	bool have;
-	int rc = reader_statement(r, S_VERSION, 0, NULL, &s);
+	int rc = reader_statement(r, S_VERSION, NO_VALUES, &s);
 
 	if (rc == 0)
-		rc = reader_step(r, s, &have);
-	if (rc == 0)
-		*version = (struct reader_version){.commits = sqlite3_column_int64(s, 0), .archives = r->opened};
-	return rc;
+		rc = statement_step(&r->statements, s);
+	if (rc != STATEMENT_ROW)
+		return rc;
+	*version = (struct reader_version){.commits = sqlite3_column_int64(s, 0), .archives = r->opened};
+	return 0;
 }
 
 int reader_begin(struct reader *r)
 {
-	return reader_run_once(r, S_BEGIN);
+	return run_once(r, S_BEGIN);
 }
 
 void reader_end(struct reader *r)
 {
 	if (r->db && !sqlite3_get_autocommit(r->db))
-		reader_run_once(r, S_COMMIT);
+		run_once(r, S_COMMIT);
 }
 
 int reader_id(struct reader *r, sqlite3_stmt *s, int64_t *id)
 {
-	bool have;
-	int rc = reader_step(r, s, &have);
+	int rc = statement_step(&r->statements, s);
 
-	if (rc != 0)
-		return rc;
-	if (!have || sqlite3_column_type(s, 0) == SQLITE_NULL)
+	if (rc != STATEMENT_ROW)
+		return rc ? rc : ARCHIVE_E_ABSENT;
+	if (column_is_null(s, 0))
 		return ARCHIVE_E_ABSENT;
 	*id = sqlite3_column_int64(s, 0);
 	return 0;
@@ -181,13 +165,12 @@ int reader_totals(struct reader *r, struct reader_totals *totals)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	struct stat st;
-	bool have;
-	int rc = reader_statement(r, S_TOTALS, 0, NULL, &s);
+	int rc = reader_statement(r, S_TOTALS, NO_VALUES, &s);
 
 	*totals = (struct reader_totals){0};
 	if (rc == 0)
-		rc = reader_step(r, s, &have);
-	if (rc != 0 || !have)
+		rc = statement_step(&r->statements, s);
+	if (rc != STATEMENT_ROW)
 		return rc;
 	*totals = (struct reader_totals){
 		.runs = column_u64(s, 0),

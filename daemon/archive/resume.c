@@ -28,12 +28,12 @@ static int drop_dangling(struct archive_writer *w, int64_t stream)
 {
 	int64_t newest, again;
 	bool is_none, damaged = false;
-	int r = writer_number(w, STATEMENT_NEWEST_PACKET, 1, &stream, &newest, &is_none);
+	int r = statement_number(&w->statements, STATEMENT_NEWEST_PACKET, 1, &stream, &newest, &is_none);
 
 	while (r == 0 && !is_none) {
 		r = check_newest(w, stream, (uint64_t)newest, &damaged);
 		if (r == 0)
-			r = writer_number(w, STATEMENT_NEWEST_PACKET, 1, &stream, &again, &is_none);
+			r = statement_number(&w->statements, STATEMENT_NEWEST_PACKET, 1, &stream, &again, &is_none);
 		if (r != 0 || (again == newest && !damaged))
 			break;
 		newest = again;
@@ -75,12 +75,12 @@ static int find_position(struct archive_writer *w, struct archive_resume *resume
 /* The range is put last: a tail without one is the part of a tail that came before a kill. */
 static int drop_tails(struct archive_writer *w)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_DROP_TAILS, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_DROP_TAILS, NO_VALUES, &s);
 
 	if (!s)
 		return r;
-	while ((r = writer_step(w, s)) == WRITER_ROW)
+	while ((r = statement_step(&w->statements, s)) == STATEMENT_ROW)
 		tally_add(&w->tally, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
 	return r;
 }
@@ -135,9 +135,10 @@ int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, c
 	if (r != 0)
 		return r;
 	{
-		CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_RESUME, &r);
+		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-		while (s && (r = writer_step(w, s)) == WRITER_ROW) {
+		r = statement_get(&w->statements, STATEMENT_RESUME, NO_VALUES, &s);
+		while (s && (r = statement_step(&w->statements, s)) == STATEMENT_ROW) {
 			r = resume_row(w, s, &resume);
 			if (r == 0)
 				r = call(context, &resume);

@@ -1,4 +1,4 @@
-/* What the writer's files share: its state, its kept statements, and the steps that more than one of them takes. */
+/* Shared by the writer's files: its state, its statements, and the steps that more than one file takes. */
 #ifndef ARCHIVE_WRITER_STATE_H
 #define ARCHIVE_WRITER_STATE_H
 
@@ -9,13 +9,14 @@
 
 #include "codec.h"
 #include "database.h"
+#include "statement.h"
 #include "tally.h"
 #include "wal.h"
 #include "writer.h"
 
-enum statement {
+enum writer_statement {
 #define STATEMENT(name, sql) STATEMENT_##name,
-#include "statements.def"
+#include "writer-statements.def"
 	STATEMENTS,
 };
 
@@ -27,7 +28,7 @@ struct ends {
 
 struct archive_writer {
 	sqlite3 *db;
-	sqlite3_stmt *statements[STATEMENTS]; /* prepared at first use, kept */
+	struct statements statements;
 	struct codec_writer encoder;
 	struct codec_reader decoder;
 	uint8_t *in, *out; /* a row's content each, for compaction */
@@ -44,21 +45,8 @@ struct archive_writer {
 	struct archive_damage damage; /* found so far, see archive_writer_damage */
 };
 
-/* A kept statement, reset and without bindings; NULL with the error in *R.  Declare it with CLEANUP(statement_resetp). */
-sqlite3_stmt *writer_statement(struct archive_writer *w, enum statement which, int *r);
-
-/* Next row: WRITER_ROW, 0 at the end, or an error, after which the transaction is gone where it must be. */
-#define WRITER_ROW 1000
-int writer_step(struct archive_writer *w, sqlite3_stmt *statement);
-
-/* Run a statement to its end with up to four integers as its first parameters. */
-int writer_run(struct archive_writer *w, enum statement which, size_t n, const int64_t *values);
-#define WRITER_RUN(w, which, ...) \
-	writer_run((w), (which), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (const int64_t[]){__VA_ARGS__})
-
-/* The integer of a one-row answer; *IS_NULL where there is no row or no value. */
-int writer_number(struct archive_writer *w, enum statement which, size_t n, const int64_t *values, int64_t *value,
-		  bool *is_null);
+/* Run the statement WHICH with the integers that follow. */
+#define WRITER_RUN(w, which, ...) statement_run(&(w)->statements, (which), VALUES(__VA_ARGS__))
 
 /* Open a transaction for a call that may stand alone, and end it with R: whoever opened it ends it. */
 int writer_enter(struct archive_writer *w, bool *is_mine);

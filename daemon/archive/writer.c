@@ -18,12 +18,30 @@
 
 #define WAL_NAME "trace.db-wal"
 
+static const char *const sql[STATEMENTS] = {
+#define STATEMENT(name, text) [STATEMENT_##name] = text,
+#include "writer-statements.def"
+};
+
+/* A full disk: SQLite may have rolled back already, and nothing of the transaction is kept. */
+static int on_error(void *context, int result)
+{
+	struct archive_writer *w = context;
+	int r = database_error(w->db, result);
+
+	if (r == ARCHIVE_E_FULL)
+		archive_writer_rollback(w);
+	return r;
+}
+
 static int allocate(struct archive_writer *w, const struct archive_writer_options *options)
 {
 	int r = codec_writer_init(&w->encoder, options->level, ARCHIVE_PIECE_MAX);
 
 	if (r == 0)
 		r = codec_reader_init(&w->decoder);
+	if (r == 0)
+		r = statements_init(&w->statements, sql, STATEMENTS, on_error, w);
 	if (r < 0)
 		return r;
 	w->in = malloc(ARCHIVE_PIECE_MAX);
@@ -33,17 +51,18 @@ static int allocate(struct archive_writer *w, const struct archive_writer_option
 
 static int fill_tally(struct archive_writer *w)
 {
-	static const enum statement sums[] = {STATEMENT_TALLY_CHUNKS, STATEMENT_TALLY_TAILS};
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *streams = writer_statement(w, STATEMENT_TALLY_STREAMS, &r);
+	static const enum writer_statement sums[] = {STATEMENT_TALLY_CHUNKS, STATEMENT_TALLY_TAILS};
+	CLEANUP(statement_resetp) sqlite3_stmt *streams = NULL;
+	int r = statement_get(&w->statements, STATEMENT_TALLY_STREAMS, NO_VALUES, &streams);
 
-	while (streams && (r = writer_step(w, streams)) == WRITER_ROW)
+	while (streams && (r = statement_step(&w->statements, streams)) == STATEMENT_ROW)
 		if (tally_add_stream(&w->tally, sqlite3_column_int64(streams, 0)) < 0)
 			return -ENOMEM;
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && r == 0; i++) {
-		CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, sums[i], &r);
+		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-		while (s && (r = writer_step(w, s)) == WRITER_ROW)
+		r = statement_get(&w->statements, sums[i], NO_VALUES, &s);
+		while (s && (r = statement_step(&w->statements, s)) == STATEMENT_ROW)
 			tally_add(&w->tally, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
 	}
 	tally_commit(&w->tally);
@@ -62,6 +81,7 @@ static int open_database(struct archive_writer *w, char *sentence, size_t size)
 	r = database_open(&w->db, path, migrations_trace, sentence, size);
 	if (r != 0)
 		return r;
+	w->statements.db = w->db;
 	r = wal_init(&w->wal, w->db, w->wal_limit, w->reserve_bytes);
 	if (r == 0)
 		r = fill_tally(w);
@@ -72,10 +92,7 @@ static int open_database(struct archive_writer *w, char *sentence, size_t size)
 
 static void close_database(struct archive_writer *w)
 {
-	for (size_t i = 0; i < STATEMENTS; i++) {
-		sqlite3_finalize(w->statements[i]);
-		w->statements[i] = NULL;
-	}
+	statements_close(&w->statements);
 	sqlite3_close(w->db);
 	w->db = NULL;
 	tally_deinit(&w->tally);
@@ -124,6 +141,7 @@ struct archive_writer *archive_writer_free(struct archive_writer *w)
 	if (w->db)
 		archive_writer_rollback(w);
 	close_database(w);
+	statements_deinit(&w->statements);
 	codec_writer_deinit(&w->encoder);
 	codec_reader_deinit(&w->decoder);
 	free(w->in);
@@ -147,7 +165,7 @@ int archive_writer_begin(struct archive_writer *w)
 
 	if (w->is_open)
 		return -EINVAL;
-	r = writer_run(w, STATEMENT_BEGIN, 0, NULL);
+	r = statement_run(&w->statements, STATEMENT_BEGIN, NO_VALUES);
 	w->is_open = r == 0;
 	return r;
 }
@@ -169,7 +187,7 @@ int archive_writer_commit(struct archive_writer *w)
 
 	if (!w->is_open)
 		return -EINVAL;
-	r = writer_run(w, STATEMENT_COMMIT, 0, NULL);
+	r = statement_run(&w->statements, STATEMENT_COMMIT, NO_VALUES);
 	if (r != 0) {
 		archive_writer_rollback(w);
 		return r;
@@ -185,9 +203,7 @@ int archive_writer_commit(struct archive_writer *w)
 
 void archive_writer_rollback(struct archive_writer *w)
 {
-	for (size_t i = 0; i < STATEMENTS; i++)
-		if (w->statements[i])
-			sqlite3_reset(w->statements[i]);
+	statements_reset(&w->statements);
 	if (!sqlite3_get_autocommit(w->db)) /* a full disk may have rolled back already */
 		sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
 	tally_rollback(&w->tally);
@@ -211,49 +227,41 @@ int writer_leave(struct archive_writer *w, bool is_mine, int r)
 	return r;
 }
 
-static void bind_text(sqlite3_stmt *s, int at, const char *text)
-{
-	sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC); /* NULL binds NULL */
-}
-
 int archive_writer_put_run(struct archive_writer *w, const struct archive_run *run)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PUT_RUN, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_PUT_RUN, VALUES(run->id), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, run->id);
-	bind_text(s, 2, run->source);
-	bind_text(s, 3, run->key);
-	bind_text(s, 4, run->name);
-	bind_text(s, 5, run->uuid);
+	statement_bind_text(s, 2, run->source);
+	statement_bind_text(s, 3, run->key);
+	statement_bind_text(s, 4, run->name);
+	statement_bind_text(s, 5, run->uuid);
 	if (run->domid >= 0)
 		sqlite3_bind_int64(s, 6, run->domid);
-	bind_text(s, 7, run->state);
+	statement_bind_text(s, 7, run->state);
 	sqlite3_bind_int64(s, 8, (int64_t)run->began_real);
 	if (run->ended_real)
 		sqlite3_bind_int64(s, 9, (int64_t)run->ended_real);
-	bind_text(s, 10, run->reason);
-	r = writer_step(w, s);
+	statement_bind_text(s, 10, run->reason);
+	r = statement_step(&w->statements, s);
 	return r ? r : WRITER_RUN(w, STATEMENT_NOTE_IDS, run->id, 0, 0);
 }
 
 int archive_writer_put_stream(struct archive_writer *w, const struct archive_stream *stream)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PUT_STREAM, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_PUT_STREAM, VALUES(stream->id, stream->run, stream->number),
+			      &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, stream->id);
-	sqlite3_bind_int64(s, 2, stream->run);
-	sqlite3_bind_int64(s, 3, stream->number);
-	bind_text(s, 4, stream->name);
+	statement_bind_text(s, 4, stream->name);
 	sqlite3_bind_int64(s, 5, (int64_t)stream->ring_bytes);
 	sqlite3_bind_int64(s, 6, stream->ring_packets);
 	sqlite3_bind_int64(s, 7, stream->flags);
-	r = writer_step(w, s);
+	r = statement_step(&w->statements, s);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_NOTE_IDS, 0, stream->id, 0);
 	return r ? r : tally_add_stream(&w->tally, stream->id);
@@ -261,16 +269,14 @@ int archive_writer_put_stream(struct archive_writer *w, const struct archive_str
 
 int writer_packet_end(struct archive_writer *w, int64_t stream, uint64_t sequence, struct packet_end *end)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_PACKET_END, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_PACKET_END, VALUES(stream, (int64_t)sequence), &s);
 
 	*end = (struct packet_end){.offset = MPROF_PACKET_HEADER_BYTES};
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, stream);
-	sqlite3_bind_int64(s, 2, (int64_t)sequence);
-	r = writer_step(w, s);
-	if (r != WRITER_ROW)
+	r = statement_step(&w->statements, s);
+	if (r != STATEMENT_ROW)
 		return r;
 	end->any = true;
 	end->id = sqlite3_column_int64(s, 0);
@@ -284,26 +290,16 @@ int writer_packet_end(struct archive_writer *w, int64_t stream, uint64_t sequenc
 
 int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_READ_ENDS, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_READ_ENDS, VALUES(id), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int64(s, 1, id);
-	r = writer_step(w, s);
-	if (r != WRITER_ROW)
+	r = statement_step(&w->statements, s);
+	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	*end = ends_last(sqlite3_column_blob(s, 8), (size_t)sqlite3_column_bytes(s, 8));
 	return writer_row_holds(s, false) ? 0 : ARCHIVE_E_DAMAGED;
-}
-
-/* An empty blob is not the NULL that an empty pointer would bind. */
-static void bind_bytes(sqlite3_stmt *s, int at, const uint8_t *bytes, size_t n)
-{
-	if (n)
-		sqlite3_bind_blob64(s, at, bytes, n, SQLITE_STATIC);
-	else
-		sqlite3_bind_zeroblob(s, at, 0);
 }
 
 int writer_insert_chunk(struct archive_writer *w, const struct archive_piece *piece, const uint8_t *packed, size_t n)
@@ -319,18 +315,18 @@ int writer_insert_chunk(struct archive_writer *w, const struct archive_piece *pi
 		.data_bytes = row.length,
 	};
 	uint8_t checksum[CHECKSUM_BYTES];
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_INSERT_CHUNK, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_INSERT_CHUNK, NO_VALUES, &s);
 
 	if (!s)
 		return r;
 	checksum_make(&sum, checksum);
 	for (int i = 0; i < 8; i++)
 		sqlite3_bind_int64(s, i + 1, sum.numbers[i]);
-	bind_bytes(s, 9, packed, n);
-	bind_bytes(s, 10, row.data, row.length);
+	statement_bind_bytes(s, 9, packed, n);
+	statement_bind_bytes(s, 10, row.data, row.length);
 	sqlite3_bind_blob(s, 11, checksum, sizeof(checksum), SQLITE_STATIC);
-	return writer_step(w, s);
+	return statement_step(&w->statements, s);
 }
 
 /* Insert PIECE as it is. */
@@ -434,16 +430,16 @@ static int insert_gap(struct archive_writer *w, const struct archive_gap *gap)
 		(int64_t)gap->packets, gap->at_least,
 		(int64_t)gap->real,    (int64_t)gap->mono,
 	};
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_INSERT_GAP, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_INSERT_GAP, NO_VALUES, &s);
 
 	if (!s)
 		return r;
 	for (int i = 0; i < 8; i++)
 		sqlite3_bind_int64(s, i + 1, numbers[i]);
-	bind_text(s, 9, gap->kind);
-	bind_text(s, 10, gap->reason);
-	return writer_step(w, s);
+	statement_bind_text(s, 9, gap->kind);
+	statement_bind_text(s, 10, gap->reason);
+	return statement_step(&w->statements, s);
 }
 
 int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
@@ -456,10 +452,10 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 		return -EINVAL;
 	if (!tally_has(&w->tally, gap->stream))
 		return ARCHIVE_E_ABSENT;
-	r = writer_number(w, STATEMENT_FIND_GAP, 4,
-			  (const int64_t[]){gap->stream, (int64_t)gap->after_sequence, gap->after_offset,
-					    (int64_t)gap->next_sequence},
-			  &one, &is_new);
+	r = statement_number(
+		&w->statements, STATEMENT_FIND_GAP,
+		VALUES(gap->stream, (int64_t)gap->after_sequence, gap->after_offset, (int64_t)gap->next_sequence), &one,
+		&is_new);
 	if (r != 0 || !is_new)
 		return r;
 	r = insert_gap(w, gap);
@@ -474,13 +470,13 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 
 int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture)
 {
-	int r;
-	CLEANUP(statement_resetp) sqlite3_stmt *s = writer_statement(w, STATEMENT_READ_IDS, &r);
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->statements, STATEMENT_READ_IDS, NO_VALUES, &s);
 
 	if (!s)
 		return r;
-	r = writer_step(w, s);
-	if (r != WRITER_ROW)
+	r = statement_step(&w->statements, s);
+	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	*run = sqlite3_column_int64(s, 0);
 	*stream = sqlite3_column_int64(s, 1);
