@@ -23,6 +23,13 @@ enum archive_condition {
 	ARCHIVE_E_DAMAGED, /* a row does not agree with its checksum, or rows are missing: its bytes are not to be believed */
 };
 
+/* Options of a writer. */
+struct archive_options {
+	uint64_t wal_limit_bytes; /* the WAL is cut past this */
+	uint64_t reserve_bytes;	  /* of the reserve file; 0 = none */
+	int level;		  /* of zstd: 0 stores raw, 1 to 19 as zstd's, -1 to -7 its fast ones */
+};
+
 enum archive_stream_flag { ARCHIVE_STREAM_WRITERS = 1, ARCHIVE_STREAM_CLOCK = 2 };
 enum archive_chunk_flag { ARCHIVE_CHUNK_LAST = 1, ARCHIVE_CHUNK_UNPROVEN = 2, ARCHIVE_CHUNK_CLOCK = 4 };
 

@@ -236,7 +236,7 @@ static int count_strays(struct archive_writer *w, uint64_t *strays)
 
 static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = WAL_LIMIT, .level = 3};
+	struct archive_options options = {.wal_limit_bytes = WAL_LIMIT, .level = 3};
 	CLEANUP(archive_writer_freep) struct archive_writer *w = NULL;
 	struct archive_damage d;
 	uint64_t strays = 0;
@@ -292,7 +292,7 @@ static const char memtrace_finish[] =
 
 static int check_memtraces(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size)
 {
-	struct memtraces_options options = {.wal_limit_bytes = WAL_LIMIT, .level = 3};
+	struct archive_options options = {.wal_limit_bytes = WAL_LIMIT, .level = 3};
 	CLEANUP(memtraces_freep) struct memtraces *m = NULL;
 	uint64_t added = 0;
 	int r = memtraces_open(&m, state, &options, sentence, size);

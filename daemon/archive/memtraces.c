@@ -126,7 +126,7 @@ static int open_database(struct memtraces *m, uint64_t wal_limit, char *sentence
 	return r;
 }
 
-int memtraces_open(struct memtraces **mp, const char *state, const struct memtraces_options *options, char *sentence,
+int memtraces_open(struct memtraces **mp, const char *state, const struct archive_options *options, char *sentence,
 		   size_t size)
 {
 	CLEANUP(memtraces_freep) struct memtraces *m = calloc(1, sizeof(*m));

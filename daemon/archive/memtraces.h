@@ -41,17 +41,11 @@ struct memtrace {
 
 struct memtraces;
 
-struct memtraces_options {
-	uint64_t wal_limit_bytes; /* the WAL is truncated past this */
-	uint64_t reserve_bytes;	  /* of the reserve file; 0 = none */
-	int level;		  /* zstd level; see memtraces_level */
-};
-
 /*
  * Open or create <STATE>/memtraces/memtraces.db and migrate it.  SENTENCE (of SIZE bytes) says in words what failed; -EBUSY: another process
  * writes this archive.  On a full disk the reserve is given up to get it open; ARCHIVE_E_FULL: not even that did.
  */
-int memtraces_open(struct memtraces **mp, const char *state, const struct memtraces_options *options, char *sentence,
+int memtraces_open(struct memtraces **mp, const char *state, const struct archive_options *options, char *sentence,
 		   size_t size);
 struct memtraces *memtraces_free(struct memtraces *m); /* rolls back what is open; keeps the WAL file */
 CLEANUP_DEFINE(struct memtraces, memtraces_free)

@@ -34,7 +34,7 @@ static int on_error(void *context, int result)
 	return r;
 }
 
-static int allocate(struct archive_writer *w, const struct archive_writer_options *options)
+static int allocate(struct archive_writer *w, const struct archive_options *options)
 {
 	int r = codec_writer_init(&w->encoder, options->level, ARCHIVE_PIECE_MAX);
 
@@ -98,7 +98,7 @@ static void close_database(struct archive_writer *w)
 	tally_deinit(&w->tally);
 }
 
-int archive_writer_open(struct archive_writer **wp, const char *state, const struct archive_writer_options *options,
+int archive_writer_open(struct archive_writer **wp, const char *state, const struct archive_options *options,
 			char *sentence, size_t size)
 {
 	CLEANUP(archive_writer_freep) struct archive_writer *w = calloc(1, sizeof(*w));

@@ -13,17 +13,11 @@
 
 struct archive_writer;
 
-struct archive_writer_options {
-	uint64_t wal_limit_bytes; /* the WAL is truncated past this */
-	uint64_t reserve_bytes;	  /* of the reserve file; 0 = none */
-	int level;		  /* zstd level; see archive_writer_level */
-};
-
 /*
  * Open or create <STATE>/archive/trace.db and migrate it.  SENTENCE (of SIZE bytes) says in words what failed; -EBUSY: another
  * process writes this archive.  On a full disk the reserve is given up to get it open; ARCHIVE_E_FULL: not even that did.  Files are created 0640, the directory 0750, so that the group reads; STATE itself must be there.
  */
-int archive_writer_open(struct archive_writer **wp, const char *state, const struct archive_writer_options *options,
+int archive_writer_open(struct archive_writer **wp, const char *state, const struct archive_options *options,
 			char *sentence, size_t size);
 struct archive_writer *archive_writer_free(struct archive_writer *w); /* rolls back what is open; keeps the WAL file */
 CLEANUP_DEFINE(struct archive_writer, archive_writer_free)

@@ -139,7 +139,7 @@ static int on_status(sd_event_source *source, uint64_t usec, void *context)
 
 static int archive_open(struct collector *c, const char *state, char *sentence, size_t size)
 {
-	struct archive_writer_options options = {
+	struct archive_options options = {
 		.wal_limit_bytes = c->config->wal_limit_bytes,
 		.reserve_bytes = c->config->reserve_bytes,
 		.level = FLUSH_LEVEL,

@@ -428,7 +428,7 @@ static int begin_thread(struct archivist *a)
 int archivist_start(struct archivist **ap, const char *state, const struct config *config, int wake_fd,
 		    int64_t *last_id, char *sentence, size_t size)
 {
-	struct memtraces_options options = {
+	struct archive_options options = {
 		.wal_limit_bytes = config->wal_limit_bytes,
 		.reserve_bytes = config->reserve_bytes,
 		.level = LEVEL_USUAL,

@@ -155,7 +155,7 @@ static void print_line(const char *name, const struct bench *b, bool raw)
 /* Archive TURNS flushes at this compression LEVEL into the directory STATE. */
 static bool measure(const char *name, const char *state, int level, unsigned turns)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = 64u << 20, .level = level};
+	struct archive_options options = {.wal_limit_bytes = 64u << 20, .level = level};
 	struct bench b = {.raw = -1, .packet = calloc(1, PACKET_BYTES), .seed = 1, .time = 1000};
 	char sentence[256] = "no memory";
 	int r;

@@ -199,7 +199,7 @@ static bool check_end(const struct bench *b)
 
 static int begin(struct bench *b)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = 64u << 20, .level = 1};
+	struct archive_options options = {.wal_limit_bytes = 64u << 20, .level = 1};
 	char sentence[256], error[256];
 	int r = config_load(&b->config, "/dev/null", error, sizeof(error));
 

@@ -34,7 +34,7 @@ static inline int fixture_remove(const char *path, const struct stat *st, int ki
 
 static inline bool fixture_open(struct fixture *f)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = FIXTURE_WAL, .level = 1};
+	struct archive_options options = {.wal_limit_bytes = FIXTURE_WAL, .level = 1};
 	char sentence[256];
 	int r = archive_writer_open(&f->w, f->state, &options, sentence, sizeof(sentence));
 

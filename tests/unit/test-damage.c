@@ -508,7 +508,7 @@ static void test_profile(void)
 	for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
 		CLEANUP(memtraces_reader_freep) struct memtraces_reader *r = NULL;
 		CLEANUP(memtraces_freep) struct memtraces *m = NULL;
-		struct memtraces_options options = {.wal_limit_bytes = FIXTURE_WAL, .level = 1};
+		struct archive_options options = {.wal_limit_bytes = FIXTURE_WAL, .level = 1};
 		struct memtrace t = {.id = 2,
 				     .domid = -1,
 				     .address = "::1",

@@ -36,7 +36,7 @@ static bool skipped;
 
 static void test_full_disk(void)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = 2u << 20, .reserve_bytes = 4u << 20};
+	struct archive_options options = {.wal_limit_bytes = 2u << 20, .reserve_bytes = 4u << 20};
 	struct fixture f = {.state = "/tmp/mprof-test-XXXXXX"};
 	char sentence[256];
 	uint64_t sequence;

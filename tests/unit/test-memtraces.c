@@ -10,7 +10,7 @@ struct bench {
 
 static bool bench_open(struct bench *b)
 {
-	struct memtraces_options options = {.wal_limit_bytes = FIXTURE_WAL, .level = 1};
+	struct archive_options options = {.wal_limit_bytes = FIXTURE_WAL, .level = 1};
 	char sentence[256];
 
 	return CHECK_EQ_INT(memtraces_open(&b->w, b->state, &options, sentence, sizeof(sentence)), 0);

@@ -273,7 +273,7 @@ static void test_vacuum(void)
 
 static void test_reserve(void)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = FIXTURE_WAL, .reserve_bytes = 3u << 20};
+	struct archive_options options = {.wal_limit_bytes = FIXTURE_WAL, .reserve_bytes = 3u << 20};
 	struct fixture f;
 	struct stat st;
 	uint64_t room;

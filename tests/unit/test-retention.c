@@ -23,8 +23,8 @@ struct disk {
 
 static bool disk_open(struct disk *d)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = d->config.wal_limit_bytes,
-						 .reserve_bytes = d->config.reserve_bytes};
+	struct archive_options options = {.wal_limit_bytes = d->config.wal_limit_bytes,
+					  .reserve_bytes = d->config.reserve_bytes};
 	char sentence[256];
 
 	return CHECK_EQ_INT(archive_writer_open(&d->f.w, d->f.state, &options, sentence, sizeof(sentence)), 0);

@@ -21,7 +21,7 @@
 
 static void test_open(void)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = FIXTURE_WAL};
+	struct archive_options options = {.wal_limit_bytes = FIXTURE_WAL};
 	struct archive_writer *second = NULL;
 	struct fixture f;
 	struct stat st;
@@ -48,7 +48,7 @@ static void test_open(void)
 
 static void test_newer_and_damaged(void)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = FIXTURE_WAL};
+	struct archive_options options = {.wal_limit_bytes = FIXTURE_WAL};
 	struct archive_writer *w = NULL;
 	struct fixture f;
 	char path[128], sentence[256];
@@ -534,7 +534,7 @@ static void test_flushed(void)
 /* A reserve without room behind it is none, nor is one of another size. */
 static void test_reserve(void)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = 4 * MIB, .reserve_bytes = MIB, .level = 1};
+	struct archive_options options = {.wal_limit_bytes = 4 * MIB, .reserve_bytes = MIB, .level = 1};
 	struct fixture f;
 	char path[128], sentence[256];
 	struct stat st;
@@ -773,7 +773,7 @@ static void test_stream_flags(void)
 /* Readers that hold the WAL: commits go on, and it shrinks once they let go. */
 static void test_wal(void)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = 4 * MIB, .level = 0};
+	struct archive_options options = {.wal_limit_bytes = 4 * MIB, .level = 0};
 	struct timespec t0, t1;
 	struct fixture f;
 	struct stat st;
@@ -811,7 +811,7 @@ static void test_wal(void)
 /* Nobody reads: the log is begun anew each time that it has grown by a quarter of its limit, however often. */
 static void test_wal_in_peace(void)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = 16 * MIB, .level = 0};
+	struct archive_options options = {.wal_limit_bytes = 16 * MIB, .level = 0};
 	char path[128], sentence[256];
 	struct fixture f;
 	struct stat st;

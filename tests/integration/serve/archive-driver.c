@@ -217,7 +217,7 @@ static int run_line(struct archive_writer *w, const struct line *l)
 
 int main(int argc, char **argv)
 {
-	struct archive_writer_options options = {.wal_limit_bytes = 64u << 20, .level = 3};
+	struct archive_options options = {.wal_limit_bytes = 64u << 20, .level = 3};
 	CLEANUP(archive_writer_freep) struct archive_writer *w = NULL;
 	CLEANUP(freep) char *text = NULL;
 	char sentence[256];
