@@ -6,7 +6,7 @@
 int archive_writer_put_capture(struct archive_writer *w, const struct archive_capture *capture)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_PUT_CAPTURE, VALUES(capture->id, capture->run), &s);
+	int r = statement_get(&w->store.statements, STATEMENT_PUT_CAPTURE, VALUES(capture->id, capture->run), &s);
 
 	if (!s)
 		return r;
@@ -16,7 +16,7 @@ int archive_writer_put_capture(struct archive_writer *w, const struct archive_ca
 	sqlite3_bind_int64(s, 6, capture->pinned);
 	sqlite3_bind_text(s, 7, capture->note ? capture->note : "", -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 8, capture->context, -1, SQLITE_STATIC);
-	r = statement_step(&w->statements, s);
+	r = statement_step(&w->store.statements, s);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_NOTE_IDS, 0, 0, capture->id);
 	return r;
@@ -29,13 +29,13 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 	int64_t tail_bytes, reached = 0;
 	bool is_null;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_PUT_RANGE, NO_VALUES, &s);
+	int r = statement_get(&w->store.statements, STATEMENT_PUT_RANGE, NO_VALUES, &s);
 
 	if (s)
-		r = statement_number(&w->statements, STATEMENT_TAIL_BYTES, VALUES(range->capture, range->stream),
+		r = statement_number(&w->store.statements, STATEMENT_TAIL_BYTES, VALUES(range->capture, range->stream),
 				     &tail_bytes, &is_null);
 	if (s && r == 0)
-		r = statement_number(&w->statements, STATEMENT_REACHED,
+		r = statement_number(&w->store.statements, STATEMENT_REACHED,
 				     VALUES(range->stream, (int64_t)range->last_sequence, range->last_offset), &reached,
 				     &is_null);
 	if (!s || r != 0)
@@ -47,7 +47,7 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 	for (int i = 0; i < 7; i++)
 		sqlite3_bind_int64(s, i + 1, sum.numbers[i]);
 	sqlite3_bind_blob(s, 8, checksum, sizeof(checksum), SQLITE_STATIC);
-	r = statement_step(&w->statements, s);
+	r = statement_step(&w->store.statements, s);
 	/* The range comes last: with it the capture is whole. */
 	if (r == 0)
 		w->wants_sync = true;
@@ -63,10 +63,10 @@ static int put_range_again(struct archive_writer *w, int64_t capture, int64_t st
 	{
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-		r = statement_get(&w->statements, STATEMENT_MEND_RANGE, VALUES(capture, stream), &s);
+		r = statement_get(&w->store.statements, STATEMENT_MEND_RANGE, VALUES(capture, stream), &s);
 		if (!s)
 			return r;
-		r = statement_step(&w->statements, s);
+		r = statement_step(&w->store.statements, s);
 		if (r != STATEMENT_ROW)
 			return r;
 		range = (struct archive_capture_stream){.capture = capture,
@@ -84,15 +84,15 @@ int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct 
 	uint8_t checksum[CHECKSUM_BYTES];
 	struct codec_row row;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_INSERT_TAIL, NO_VALUES, &s);
+	int r = statement_get(&w->store.statements, STATEMENT_INSERT_TAIL, NO_VALUES, &s);
 
 	if (!s)
 		return r;
-	if (!w->is_open || piece->length > ARCHIVE_PIECE_MAX)
+	if (!w->store.in_transaction || piece->length > ARCHIVE_PIECE_MAX)
 		return -EINVAL;
 	if (!tally_has(&w->tally, piece->stream))
 		return ARCHIVE_E_ABSENT;
-	row = codec_encode(&w->encoder, piece->data, piece->length);
+	row = codec_encode(&w->store.encoder, piece->data, piece->length);
 	sum = (struct checksum_row){
 		.numbers = {capture, piece->stream, (int64_t)piece->sequence, piece->offset, piece->length,
 			    (int64_t)piece->first_timestamp, piece->packet_bytes, row.codec},
@@ -105,7 +105,7 @@ int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct 
 		sqlite3_bind_int64(s, i + 1, sum.numbers[i]);
 	statement_bind_bytes(s, 9, row.data, row.length);
 	sqlite3_bind_blob(s, 10, checksum, sizeof(checksum), SQLITE_STATIC);
-	r = statement_step(&w->statements, s);
+	r = statement_step(&w->store.statements, s);
 	if (r == 0)
 		tally_add(&w->tally, piece->stream, piece->length);
 	return r ? r : put_range_again(w, capture, piece->stream);
@@ -115,15 +115,15 @@ int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinne
 				 const char *context)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_PATCH_CAPTURE, VALUES(id), &s);
+	int r = statement_get(&w->store.statements, STATEMENT_PATCH_CAPTURE, VALUES(id), &s);
 
 	if (!s)
 		return r;
 	sqlite3_bind_int(s, 2, pinned < 0 ? -1 : pinned != 0);
 	sqlite3_bind_text(s, 3, note, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 4, context, -1, SQLITE_STATIC);
-	r = statement_step(&w->statements, s);
-	if (r == 0 && sqlite3_changes(w->db) == 0)
+	r = statement_step(&w->store.statements, s);
+	if (r == 0 && sqlite3_changes(w->store.db) == 0)
 		r = ARCHIVE_E_ABSENT;
 	if (r == 0 && context)
 		w->wants_sync = true;
@@ -133,11 +133,11 @@ int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinne
 static int untally_tails(struct archive_writer *w, int64_t capture)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_CAPTURE_TAILS, VALUES(capture), &s);
+	int r = statement_get(&w->store.statements, STATEMENT_CAPTURE_TAILS, VALUES(capture), &s);
 
 	if (!s)
 		return r;
-	while ((r = statement_step(&w->statements, s)) == STATEMENT_ROW)
+	while ((r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
 		tally_add(&w->tally, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
 	return r;
 }
@@ -152,7 +152,7 @@ int archive_writer_delete_capture(struct archive_writer *w, int64_t id)
 	r = untally_tails(w, id);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_DELETE_CAPTURE, id); /* its ranges and tails go with it */
-	if (r == 0 && sqlite3_changes(w->db) == 0)
+	if (r == 0 && sqlite3_changes(w->store.db) == 0)
 		r = ARCHIVE_E_ABSENT;
 	return writer_leave(w, is_mine, r);
 }

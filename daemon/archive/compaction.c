@@ -130,12 +130,12 @@ bool writer_row_holds(sqlite3_stmt *s, bool with_data)
 int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row)
 {
 	sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_READ_CHUNK, VALUES(id), &s);
+	int r = statement_get(&w->store.statements, STATEMENT_READ_CHUNK, VALUES(id), &s);
 
 	row->statement = s;
 	if (!s)
 		return r;
-	r = statement_step(&w->statements, s);
+	r = statement_step(&w->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	row->stream = sqlite3_column_int64(s, 0);
@@ -147,7 +147,7 @@ int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row
 	row->ends_bytes = (size_t)sqlite3_column_bytes(s, 8);
 	row->data = w->in;
 	if (!writer_row_holds(s, true) || row->length > ARCHIVE_PIECE_MAX || row->ends_bytes % ARCHIVE_END_BYTES ||
-	    !codec_decode(&w->decoder, sqlite3_column_int(s, 7), sqlite3_column_blob(s, 9),
+	    !codec_decode(&w->store.decoder, sqlite3_column_int(s, 7), sqlite3_column_blob(s, 9),
 			  (size_t)sqlite3_column_bytes(s, 9), w->in, row->length))
 		return ARCHIVE_E_DAMAGED;
 	return 0;
@@ -161,10 +161,10 @@ static int check_rows(struct archive_writer *w, const int64_t *ids, size_t n)
 	for (size_t i = 0; i < n && r == 0; i++) {
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-		r = statement_get(&w->statements, STATEMENT_READ_CHUNK, VALUES(ids[i]), &s);
+		r = statement_get(&w->store.statements, STATEMENT_READ_CHUNK, VALUES(ids[i]), &s);
 		if (!s)
 			return r;
-		r = statement_step(&w->statements, s);
+		r = statement_step(&w->store.statements, s);
 		if (r != STATEMENT_ROW)
 			return r ? r : ARCHIVE_E_ABSENT;
 		r = writer_row_holds(s, true) ? 0 : ARCHIVE_E_DAMAGED;
@@ -179,13 +179,13 @@ static int complete_row(struct archive_writer *w, int64_t id)
 	uint8_t checksum[CHECKSUM_BYTES];
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	CLEANUP(statement_resetp) sqlite3_stmt *update = NULL;
-	int r = statement_get(&w->statements, STATEMENT_READ_CHUNK, VALUES(id), &s);
+	int r = statement_get(&w->store.statements, STATEMENT_READ_CHUNK, VALUES(id), &s);
 
 	if (r == 0)
-		r = statement_get(&w->statements, STATEMENT_COMPLETE_CHUNK, NO_VALUES, &update);
+		r = statement_get(&w->store.statements, STATEMENT_COMPLETE_CHUNK, NO_VALUES, &update);
 	if (r != 0)
 		return r;
-	r = statement_step(&w->statements, s);
+	r = statement_step(&w->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	for (int i = 0; i < 8; i++)
@@ -199,7 +199,7 @@ static int complete_row(struct archive_writer *w, int64_t id)
 	sqlite3_reset(s);
 	sqlite3_bind_int64(update, 1, id);
 	sqlite3_bind_blob(update, 2, checksum, sizeof(checksum), SQLITE_STATIC);
-	return statement_step(&w->statements, update);
+	return statement_step(&w->store.statements, update);
 }
 
 /* Move one stored row into the fold. */
@@ -221,13 +221,13 @@ static int list_rows(struct archive_writer *w, const struct archive_piece *piece
 		     size_t *n)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_COMPACT_ROWS,
+	int r = statement_get(&w->store.statements, STATEMENT_COMPACT_ROWS,
 			      VALUES(piece->stream, (int64_t)piece->sequence, from), &s);
 	size_t room = 0;
 
 	if (!s)
 		return r;
-	while ((r = statement_step(&w->statements, s)) == STATEMENT_ROW) {
+	while ((r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
 		if (*n == room) {
 			int64_t *more = realloc(*ids, (room = 2 * room + 16) * sizeof(*more));
 
@@ -271,7 +271,7 @@ int packet_compact(struct archive_writer *w, const struct archive_piece *piece, 
 	size_t n = 0;
 	int r;
 
-	r = statement_number(&w->statements, STATEMENT_COMPACT_FROM,
+	r = statement_number(&w->store.statements, STATEMENT_COMPACT_FROM,
 			     VALUES(piece->stream, (int64_t)piece->sequence, ARCHIVE_PIECE_MAX), &from, &is_null);
 	if (r == 0 && !is_null)
 		r = list_rows(w, piece, from, &ids, &n);
@@ -336,7 +336,7 @@ int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequ
 			return cut_row(w, &packet, end.id, last.offset);
 		}
 		r = WRITER_RUN(w, STATEMENT_DELETE_CHUNK, end.id);
-		if (r == 0 && sqlite3_changes(w->db) == 0) /* a damaged index would keep this going */
+		if (r == 0 && sqlite3_changes(w->store.db) == 0) /* a damaged index would keep this going */
 			r = -EBADMSG;
 		if (r != 0)
 			return r;

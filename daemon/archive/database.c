@@ -21,22 +21,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "archive.h"
 #include "cleanup.h"
 #include "database.h"
+#include "space.h"
 
 #define BUSY_MS 1000
-
-/* Have the files of this process a size limit?  A write past it fails, where SIGXFSZ is ignored. */
-static bool size_limited(void)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-}
 
 int database_error(sqlite3 *db, int result)
 {
@@ -72,7 +64,7 @@ int database_error(sqlite3 *db, int result)
 	if (cause == ENOSPC || cause == EDQUOT || result == SQLITE_IOERR_SHMSIZE)
 		return ARCHIVE_E_FULL;
 	/* SQLite does not hand on EFBIG. */
-	if (result == SQLITE_IOERR_WRITE && size_limited())
+	if (result == SQLITE_IOERR_WRITE && space_is_limited())
 		return ARCHIVE_E_FULL;
 	return -EIO;
 }
@@ -175,7 +167,7 @@ static const char *reason(sqlite3 *db, int r)
 {
 	switch (r) {
 	case ARCHIVE_E_FULL:
-		if (size_limited())
+		if (space_is_limited())
 			return "the disk is full, or it has reached the size limit of files (LimitFSIZE=, ulimit -f): "
 			       "raise the "
 			       "limit, or make room";

@@ -78,7 +78,7 @@ static bool ask(struct archive_writer *w, sqlite3_stmt *s, int64_t *first, int64
 	sqlite3_bind_int64(s, 1, *first);
 	sqlite3_bind_int64(s, 2, *second);
 	rc = sqlite3_step(s);
-	*r = database_error(w->db, rc);
+	*r = database_error(w->store.db, rc);
 	if (rc != SQLITE_ROW)
 		return false;
 	if (sqlite3_column_int64(s, 0) < *first) { /* this would not end */
@@ -113,7 +113,7 @@ static int for_each(struct archive_writer *w, const char *sql, check_call *call)
 	int64_t first = INT64_MIN, second = INT64_MIN;
 	sqlite3_stmt *s = NULL;
 	bool have = true;
-	int r = database_error(w->db, sqlite3_prepare_v2(w->db, sql, -1, &s, NULL));
+	int r = database_error(w->store.db, sqlite3_prepare_v2(w->store.db, sql, -1, &s, NULL));
 
 	while (r == 0 && have) {
 		r = archive_writer_begin(w);
@@ -190,11 +190,12 @@ static int check_unchecked(struct archive_writer *w, FILE *out)
 	static const size_t numbers[] = {8, 8, 7};
 	uint64_t total = 0, added;
 	int r = database_run(
-		w->db, "UPDATE capture_streams SET tail_bytes = (SELECT coalesce(sum(length), 0) FROM tails t "
-		       "WHERE t.capture = capture_streams.capture AND t.stream = capture_streams.stream), reached "
-		       "= (SELECT coalesce(min(max(offset + length), last_offset), 0) FROM chunks k WHERE k.stream = "
-		       "capture_streams.stream AND k.sequence = last_sequence) "
-		       "WHERE checksum IS NULL");
+		w->store.db,
+		"UPDATE capture_streams SET tail_bytes = (SELECT coalesce(sum(length), 0) FROM tails t "
+		"WHERE t.capture = capture_streams.capture AND t.stream = capture_streams.stream), reached "
+		"= (SELECT coalesce(min(max(offset + length), last_offset), 0) FROM chunks k WHERE k.stream = "
+		"capture_streams.stream AND k.sequence = last_sequence) "
+		"WHERE checksum IS NULL");
 
 	for (size_t i = 0; i < 3 && r == 0; i++) {
 		int64_t last[2] = {INT64_MIN, 0};
@@ -203,7 +204,7 @@ static int check_unchecked(struct archive_writer *w, FILE *out)
 			added = 0;
 			r = archive_writer_begin(w);
 			if (r == 0)
-				r = add_checksums(w->db, lists[i][0], lists[i][1], numbers[i], last, &added);
+				r = add_checksums(w->store.db, lists[i][0], lists[i][1], numbers[i], last, &added);
 			if (r == 0)
 				r = archive_writer_commit(w);
 			else
@@ -213,13 +214,13 @@ static int check_unchecked(struct archive_writer *w, FILE *out)
 	}
 	if (r == 0)
 		r = database_run(
-			w->db,
+			w->store.db,
 			"UPDATE streams SET oldest = coalesce(oldest, (SELECT min(sequence) FROM chunks k WHERE "
 			"k.stream = streams.id)), newest = coalesce(newest, (SELECT max(sequence) FROM chunks k "
 			"WHERE k.stream = streams.id AND flags & 1)), held = coalesce(held, (SELECT count(*) FROM "
 			"chunks k WHERE k.stream = streams.id AND flags & 1))");
 	if (r == 0)
-		r = database_run(w->db, "UPDATE unchecked SET chunks = 0, tails = 0, captures = 0");
+		r = database_run(w->store.db, "UPDATE unchecked SET chunks = 0, tails = 0, captures = 0");
 	if (r == 0 && total)
 		fprintf(out, "%" PRIu64 " rows from an earlier version have checksums now.\n", total);
 	return r;
@@ -228,10 +229,13 @@ static int check_unchecked(struct archive_writer *w, FILE *out)
 static int count_strays(struct archive_writer *w, uint64_t *strays)
 {
 	int64_t n = 0;
-	int r = database_number(w->db, "SELECT count(*) FROM chunks WHERE stream NOT IN (SELECT id FROM streams)", &n);
+	int r = database_number(w->store.db, "SELECT count(*) FROM chunks WHERE stream NOT IN (SELECT id FROM streams)",
+				&n);
 
 	*strays = (uint64_t)n;
-	return r || n == 0 ? r : database_run(w->db, "DELETE FROM chunks WHERE stream NOT IN (SELECT id FROM streams)");
+	return r || n == 0
+		       ? r
+		       : database_run(w->store.db, "DELETE FROM chunks WHERE stream NOT IN (SELECT id FROM streams)");
 }
 
 static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size)
@@ -244,7 +248,7 @@ static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *se
 
 	if (r != 0)
 		return r;
-	r = database_intact(w->db);
+	r = database_intact(w->store.db);
 	if (r == 0)
 		r = for_each(w,
 			     "SELECT stream, sequence FROM chunks WHERE (stream, sequence) > (?1, ?2) ORDER BY stream, "

@@ -13,9 +13,8 @@
 
 #include "codec.h"
 #include "database.h"
-#include "space.h"
 #include "statement.h"
-#include "wal.h"
+#include "store.h"
 
 #define GUEST                                                                                                        \
 	"CASE WHEN uuid IS NOT NULL THEN 'u:' || uuid WHEN name IS NOT NULL THEN 'n:' || name ELSE 'a:' || address " \
@@ -45,8 +44,8 @@ enum memtraces_statement {
 };
 
 static const char *const sql[M_STATEMENTS] = {
-	[M_BEGIN] = "BEGIN IMMEDIATE",
-	[M_COMMIT] = "COMMIT",
+	[M_BEGIN] = STORE_BEGIN_SQL,
+	[M_COMMIT] = STORE_COMMIT_SQL,
 	[M_LAST_ID] = "SELECT recording FROM identifiers",
 	[M_NOTE_ID] = "UPDATE identifiers SET recording = ?1 WHERE recording < ?1",
 	[M_PUT] =
@@ -84,47 +83,17 @@ static const char *const sql[M_STATEMENTS] = {
 };
 
 struct memtraces {
-	sqlite3 *db;
-	struct statements statements;
-	struct codec_writer encoder;
-	struct codec_reader decoder;
+	struct store store;
 	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes: of a piece that is unpacked to be checked */
-	struct wal wal;
-	uint64_t reserve_bytes;
-	char *directory;
-	int directory_fd; /* holds the lock against a second writer, too */
-	bool is_open;	  /* a transaction is */
 };
 
-/* A full disk: SQLite may have rolled back already, and nothing of the transaction is kept. */
-static int on_error(void *context, int result)
-{
-	struct memtraces *m = context;
-	int r = database_error(m->db, result);
-
-	if (r == ARCHIVE_E_FULL)
-		memtraces_rollback(m);
-	return r;
-}
-
-static int open_database(struct memtraces *m, uint64_t wal_limit, char *sentence, size_t size)
-{
-	CLEANUP(freep) char *path = NULL;
-	int r;
-
-	if (asprintf(&path, "%s/memtraces.db", m->directory) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	r = database_open(&m->db, path, migrations_memtraces, sentence, size);
-	if (r != 0)
-		return r;
-	m->statements.db = m->db;
-	r = wal_init(&m->wal, m->db, wal_limit, m->reserve_bytes);
-	if (r != 0)
-		snprintf(sentence, size, "%s: the archive cannot be read: %s", path, sqlite3_errmsg(m->db));
-	return r;
-}
+static const struct store_format format = {
+	.directory = "memtraces",
+	.file = "memtraces.db",
+	.migrations = migrations_memtraces,
+	.sql = sql,
+	.n_statements = M_STATEMENTS,
+};
 
 int memtraces_open(struct memtraces **mp, const char *state, const struct archive_options *options, char *sentence,
 		   size_t size)
@@ -135,34 +104,13 @@ int memtraces_open(struct memtraces **mp, const char *state, const struct archiv
 	snprintf(sentence, size, "no memory left to open the archive");
 	if (!m)
 		return -ENOMEM;
-	m->directory_fd = -1;
-	m->reserve_bytes = options->reserve_bytes;
-	r = database_directory(state, "memtraces", &m->directory, &m->directory_fd, sentence, size);
-	if (r == 0)
-		r = codec_writer_init(&m->encoder, options->level, ARCHIVE_PIECE_MAX);
-	if (r == 0)
-		r = codec_reader_init(&m->decoder);
-	if (r == 0)
-		r = (m->content = malloc(ARCHIVE_PIECE_MAX)) ? 0 : -ENOMEM;
-	if (r == 0)
-		r = statements_init(&m->statements, sql, M_STATEMENTS, on_error, m);
-	if (r == 0)
-		r = open_database(m, options->wal_limit_bytes, sentence, size);
-	if (r == ARCHIVE_E_FULL && memtraces_release_reserve(m) == 0) {
-		statements_close(&m->statements);
-		sqlite3_close(m->db);
-		m->db = NULL;
-		r = open_database(m, options->wal_limit_bytes, sentence, size);
-	}
+	r = store_open(&m->store, state, &format, options, m, sentence, size);
 	if (r != 0)
 		return r;
-	r = memtraces_restore_reserve(m);
-	if (r < 0) {
-		snprintf(sentence, size, "%s/reserve: the reserve file cannot be made", m->directory);
-		return r;
-	}
+	m->content = malloc(ARCHIVE_PIECE_MAX);
+	if (!m->content)
+		return -ENOMEM;
 	*mp = TAKE_PTR(m);
-	sentence[0] = '\0';
 	return 0;
 }
 
@@ -170,56 +118,35 @@ struct memtraces *memtraces_free(struct memtraces *m)
 {
 	if (!m)
 		return NULL;
-	if (m->db)
-		memtraces_rollback(m);
-	statements_deinit(&m->statements);
-	sqlite3_close(m->db);
-	codec_writer_deinit(&m->encoder);
-	codec_reader_deinit(&m->decoder);
+	store_close(&m->store);
 	free(m->content);
-	free(m->directory);
-	closep(&m->directory_fd);
 	free(m);
 	return NULL;
 }
 
 void memtraces_level(struct memtraces *m, int level)
 {
-	m->encoder.level = level;
+	m->store.encoder.level = level;
 }
 
 int memtraces_begin(struct memtraces *m)
 {
-	int r = m->is_open ? -EINVAL : statement_run(&m->statements, M_BEGIN, NO_VALUES);
-
-	m->is_open = m->is_open || r == 0;
-	return r;
+	return store_begin(&m->store);
 }
 
 int memtraces_commit(struct memtraces *m)
 {
-	int r = m->is_open ? statement_run(&m->statements, M_COMMIT, NO_VALUES) : -EINVAL;
-
-	if (r != 0) {
-		memtraces_rollback(m);
-		return r;
-	}
-	m->is_open = false;
-	wal_checkpoint(&m->wal);
-	return 0;
+	return store_commit(&m->store, false);
 }
 
 void memtraces_rollback(struct memtraces *m)
 {
-	statements_reset(&m->statements);
-	if (!sqlite3_get_autocommit(m->db)) /* a full disk may have rolled back already */
-		sqlite3_exec(m->db, "ROLLBACK", NULL, NULL, NULL);
-	m->is_open = false;
+	store_rollback(&m->store);
 }
 
 int memtraces_last_id(struct memtraces *m, int64_t *id)
 {
-	return database_number(m->db, sql[M_LAST_ID], id);
+	return database_number(m->store.db, sql[M_LAST_ID], id);
 }
 
 /* What is not there (0, or -1 of a domid) stays NULL. */
@@ -264,32 +191,32 @@ static void bind_recording(sqlite3_stmt *s, const struct memtrace *t)
 int memtraces_put(struct memtraces *m, const struct memtrace *recording)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->statements, M_PUT, NO_VALUES, &s);
+	int r = statement_get(&m->store.statements, M_PUT, NO_VALUES, &s);
 
 	if (!s)
 		return r;
 	bind_recording(s, recording);
-	r = statement_step(&m->statements, s);
-	return r ? r : statement_run(&m->statements, M_NOTE_ID, VALUES(recording->id));
+	r = statement_step(&m->store.statements, s);
+	return r ? r : statement_run(&m->store.statements, M_NOTE_ID, VALUES(recording->id));
 }
 
 int memtraces_append(struct memtraces *m, int64_t id, uint64_t offset, const uint8_t *data, uint32_t length)
 {
-	struct codec_row row = codec_encode(&m->encoder, data, length);
+	struct codec_row row = codec_encode(&m->store.encoder, data, length);
 	const struct checksum_row sum = {.numbers = {id, (int64_t)offset, length, row.codec},
 					 .n = 4,
 					 .data = row.data,
 					 .data_bytes = row.length};
 	uint8_t checksum[CHECKSUM_BYTES];
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->statements, M_APPEND, VALUES(id, (int64_t)offset, length, row.codec), &s);
+	int r = statement_get(&m->store.statements, M_APPEND, VALUES(id, (int64_t)offset, length, row.codec), &s);
 
 	if (!s)
 		return r;
 	sqlite3_bind_blob64(s, 5, row.data, row.length, SQLITE_STATIC);
 	checksum_make(&sum, checksum);
 	sqlite3_bind_blob(s, 6, checksum, sizeof(checksum), SQLITE_STATIC);
-	return statement_step(&m->statements, s);
+	return statement_step(&m->store.statements, s);
 }
 
 /* Does the piece hold that S stands at, and begin at AT? */
@@ -303,19 +230,20 @@ static bool piece_holds(struct memtraces *m, sqlite3_stmt *s, int64_t at)
 		row.numbers[i] = sqlite3_column_int64(s, i);
 	return row.numbers[1] == at && checksum_holds(s, 5, sqlite3_column_int(s, 6) != 0, &row) && length >= 1 &&
 	       length <= ARCHIVE_PIECE_MAX && data &&
-	       codec_decode(&m->decoder, sqlite3_column_int(s, 3), data, row.data_bytes, m->content, (size_t)length);
+	       codec_decode(&m->store.decoder, sqlite3_column_int(s, 3), data, row.data_bytes, m->content,
+			    (size_t)length);
 }
 
 /* Up to which offset the recording's pieces hold; *PIECES goes up by those behind that do not. */
 static int find_end(struct memtraces *m, int64_t id, int64_t *end, uint64_t *pieces)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->statements, M_PIECES, VALUES(id), &s);
+	int r = statement_get(&m->store.statements, M_PIECES, VALUES(id), &s);
 
 	*end = 0;
 	if (!s)
 		return r;
-	while ((r = statement_step(&m->statements, s)) == STATEMENT_ROW) {
+	while ((r = statement_step(&m->store.statements, s)) == STATEMENT_ROW) {
 		if (!piece_holds(m, s, *end)) {
 			++*pieces;
 			return 0;
@@ -334,10 +262,10 @@ int memtraces_mend(struct memtraces *m, int64_t id, uint64_t *pieces)
 	{
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-		r = statement_get(&m->statements, M_EXTENT, VALUES(id), &s);
+		r = statement_get(&m->store.statements, M_EXTENT, VALUES(id), &s);
 		if (!s)
 			return r;
-		r = statement_step(&m->statements, s);
+		r = statement_step(&m->store.statements, s);
 		if (r != STATEMENT_ROW)
 			return r ? r : ARCHIVE_E_ABSENT;
 		bytes = sqlite3_column_int64(s, 0);
@@ -346,8 +274,8 @@ int memtraces_mend(struct memtraces *m, int64_t id, uint64_t *pieces)
 	if (r != 0 || (end == bytes && *pieces == 0))
 		return r;
 	*pieces += *pieces == 0; /* one that is not there */
-	r = statement_run(&m->statements, M_DELETE_FROM, VALUES(id, end));
-	return r ? r : statement_run(&m->statements, M_CUT, VALUES(id, end));
+	r = statement_run(&m->store.statements, M_DELETE_FROM, VALUES(id, end));
+	return r ? r : statement_run(&m->store.statements, M_CUT, VALUES(id, end));
 }
 
 /* Give some pieces behind the row *LAST their checksums; *LAST becomes the last of them, and *N is how many. */
@@ -357,7 +285,7 @@ static int add_checksums(struct memtraces *m, int64_t *last, uint64_t *n)
 	uint8_t checksum[CHECKSUM_BYTES];
 	struct checksum_row row = {.n = 4};
 	int rc = sqlite3_prepare_v2(
-		m->db,
+		m->store.db,
 		"SELECT id, recording, offset, length, codec, data FROM pieces WHERE checksum IS NULL "
 		"AND id > ?1 ORDER BY id LIMIT 64",
 		-1, &s, NULL);
@@ -366,7 +294,8 @@ static int add_checksums(struct memtraces *m, int64_t *last, uint64_t *n)
 	if (rc == SQLITE_OK)
 		rc = sqlite3_bind_int64(s, 1, *last);
 	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(m->db, "UPDATE pieces SET checksum = ?2 WHERE id = ?1", -1, &update, NULL);
+		rc = sqlite3_prepare_v2(m->store.db, "UPDATE pieces SET checksum = ?2 WHERE id = ?1", -1, &update,
+					NULL);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(s)) == SQLITE_ROW) {
 		for (int i = 0; i < 4; i++)
 			row.numbers[i] = sqlite3_column_int64(s, i + 1);
@@ -383,7 +312,7 @@ static int add_checksums(struct memtraces *m, int64_t *last, uint64_t *n)
 	}
 	sqlite3_finalize(s);
 	sqlite3_finalize(update);
-	return rc == SQLITE_DONE ? 0 : database_error(m->db, rc);
+	return rc == SQLITE_DONE ? 0 : database_error(m->store.db, rc);
 }
 
 /* The recording behind *ID. */
@@ -395,7 +324,7 @@ static int next_recording(struct memtraces *m, int64_t *id)
 
 	snprintf(text, sizeof(text), "SELECT min(id) FROM recordings WHERE id > %lld AND state <> 'deleted'",
 		 (long long)*id);
-	r = database_number(m->db, text, &next);
+	r = database_number(m->store.db, text, &next);
 	*id = next;
 	return r;
 }
@@ -404,35 +333,29 @@ int memtraces_check_all(struct memtraces *m, uint64_t *pieces, uint64_t *added)
 {
 	uint64_t n = 1;
 	int64_t id = 0, last = INT64_MIN;
-	int r = database_intact(m->db);
+	int r = database_intact(m->store.db);
 
 	while (r == 0 && (r = next_recording(m, &id)) == 0 && id > 0) {
 		r = memtraces_begin(m);
 		if (r == 0)
 			r = memtraces_mend(m, id, &n);
 		*pieces += r == 0 ? n : 0;
-		if (r == 0)
-			r = memtraces_commit(m);
-		else
-			memtraces_rollback(m);
+		r = store_end(&m->store, r);
 	}
 	for (n = 1; r == 0 && n;) {
 		r = memtraces_begin(m);
 		if (r == 0)
 			r = add_checksums(m, &last, &n);
 		*added += n;
-		if (r == 0)
-			r = memtraces_commit(m);
-		else
-			memtraces_rollback(m);
+		r = store_end(&m->store, r);
 	}
-	return r ? r : database_run(m->db, "UPDATE unchecked SET pieces = 0");
+	return r ? r : database_run(m->store.db, "UPDATE unchecked SET pieces = 0");
 }
 
 int memtraces_unchecked(struct memtraces *m, bool *unchecked)
 {
 	int64_t largest = 0;
-	int r = database_number(m->db, sql[M_UNCHECKED], &largest);
+	int r = database_number(m->store.db, sql[M_UNCHECKED], &largest);
 
 	*unchecked = r == 0 && largest > 0;
 	return r;
@@ -441,46 +364,46 @@ int memtraces_unchecked(struct memtraces *m, bool *unchecked)
 /* What a change of one row comes to. */
 static int changed(struct memtraces *m, int r)
 {
-	return r ? r : sqlite3_changes(m->db) ? 0 : ARCHIVE_E_ABSENT;
+	return r ? r : sqlite3_changes(m->store.db) ? 0 : ARCHIVE_E_ABSENT;
 }
 
 int memtraces_patch(struct memtraces *m, int64_t id, int pinned, const char *note)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->statements, M_PATCH, VALUES(id), &s);
+	int r = statement_get(&m->store.statements, M_PATCH, VALUES(id), &s);
 
 	if (!s)
 		return r;
 	if (pinned >= 0)
 		sqlite3_bind_int64(s, 2, pinned);
 	statement_bind_text(s, 3, note);
-	return changed(m, statement_step(&m->statements, s));
+	return changed(m, statement_step(&m->store.statements, s));
 }
 
 int memtraces_delete(struct memtraces *m, int64_t id)
 {
-	return changed(m, statement_run(&m->statements, M_DELETE, VALUES(id)));
+	return changed(m, statement_run(&m->store.statements, M_DELETE, VALUES(id)));
 }
 
 int memtraces_end_all(struct memtraces *m, const char *reason, uint64_t real, uint64_t mono)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->statements, M_END_ALL, NO_VALUES, &s);
+	int r = statement_get(&m->store.statements, M_END_ALL, NO_VALUES, &s);
 
 	if (!s)
 		return r;
 	statement_bind_text(s, 1, reason);
 	sqlite3_bind_int64(s, 2, (int64_t)real);
 	sqlite3_bind_int64(s, 3, (int64_t)mono);
-	return statement_step(&m->statements, s);
+	return statement_step(&m->store.statements, s);
 }
 
 int memtraces_sums(struct memtraces *m, memtraces_sum_call *call, void *context)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->statements, M_SUMS, NO_VALUES, &s);
+	int r = statement_get(&m->store.statements, M_SUMS, NO_VALUES, &s);
 
-	while (s && (r = statement_step(&m->statements, s)) == STATEMENT_ROW) {
+	while (s && (r = statement_step(&m->store.statements, s)) == STATEMENT_ROW) {
 		r = call(context, (const char *)sqlite3_column_text(s, 0), (uint64_t)sqlite3_column_int64(s, 1));
 		if (r)
 			return r;
@@ -501,14 +424,14 @@ int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t bef
 {
 	int64_t id;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->statements, M_OLDEST, NO_VALUES, &s);
+	int r = statement_get(&m->store.statements, M_OLDEST, NO_VALUES, &s);
 
 	*bytes = 0;
 	if (!s)
 		return r;
 	statement_bind_text(s, 1, guest);
 	sqlite3_bind_int64(s, 2, (int64_t)before_real);
-	r = statement_step(&m->statements, s);
+	r = statement_step(&m->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	id = sqlite3_column_int64(s, 0);
@@ -520,44 +443,23 @@ int memtraces_purge(struct memtraces *m, unsigned limit, bool *more)
 {
 	int64_t id;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->statements, M_DELETED, NO_VALUES, &s);
+	int r = statement_get(&m->store.statements, M_DELETED, NO_VALUES, &s);
 
 	*more = false;
 	if (!s)
 		return r;
-	r = statement_step(&m->statements, s);
+	r = statement_step(&m->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r;
 	*more = true;
 	id = sqlite3_column_int64(s, 0);
-	r = statement_run(&m->statements, M_PURGE, VALUES(id, limit));
-	if (r == 0 && sqlite3_changes(m->db) < (int)limit)
-		r = statement_run(&m->statements, M_FORGET, VALUES(id));
+	r = statement_run(&m->store.statements, M_PURGE, VALUES(id, limit));
+	if (r == 0 && sqlite3_changes(m->store.db) < (int)limit)
+		r = statement_run(&m->store.statements, M_FORGET, VALUES(id));
 	return r;
 }
 
-int memtraces_free_space(struct memtraces *m, uint64_t *bytes)
+struct store *memtraces_store(struct memtraces *m)
 {
-	return space_free(m->directory_fd, bytes);
-}
-
-bool memtraces_has_room(struct memtraces *m)
-{
-	return space_suffices(m->directory_fd, m->wal.limit);
-}
-
-int memtraces_release_reserve(struct memtraces *m)
-{
-	return space_release(m->directory_fd);
-}
-
-int memtraces_restore_reserve(struct memtraces *m)
-{
-	return space_restore(m->directory_fd, m->reserve_bytes);
-}
-
-int memtraces_vacuum(struct memtraces *m, unsigned pages, bool *more)
-{
-	*more = false;
-	return m->is_open ? -EINVAL : wal_vacuum(&m->wal, pages, more);
+	return &m->store;
 }

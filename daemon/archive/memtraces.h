@@ -101,11 +101,7 @@ int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t bef
 /* Take away at most LIMIT pieces of what was deleted; *MORE: there is more. */
 int memtraces_purge(struct memtraces *m, unsigned limit, bool *more);
 
-/* Free bytes of the file system; whether there is room to go on after ARCHIVE_E_FULL; the reserve given up and taken again; free pages given back (at most PAGES, outside a transaction). */
-int memtraces_free_space(struct memtraces *m, uint64_t *bytes);
-bool memtraces_has_room(struct memtraces *m);
-int memtraces_release_reserve(struct memtraces *m);
-int memtraces_restore_reserve(struct memtraces *m);
-int memtraces_vacuum(struct memtraces *m, unsigned pages, bool *more);
+/* Get the store, for the care for space on its disk; see space.h. */
+struct store *memtraces_store(struct memtraces *m);
 
 #endif

@@ -26,12 +26,12 @@ struct mend {
 static int list_ids(struct mend *m, enum writer_statement which, int64_t first, int64_t second)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->w->statements, which, VALUES(first, second), &s);
+	int r = statement_get(&m->w->store.statements, which, VALUES(first, second), &s);
 
 	m->n = 0;
 	if (!s)
 		return r;
-	while ((r = statement_step(&m->w->statements, s)) == STATEMENT_ROW) {
+	while ((r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
 		if (m->n == m->room) {
 			size_t room = 2 * m->room + 16;
 			int64_t *more = realloc(m->ids, room * sizeof(*more));
@@ -55,7 +55,7 @@ static int recount(struct mend *m)
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && r == 0; i++) {
-		r = statement_number(&m->w->statements, sums[i], 1, &m->stream, &bytes, &is_null);
+		r = statement_number(&m->w->store.statements, sums[i], 1, &m->stream, &bytes, &is_null);
 		total += bytes;
 	}
 	if (r == 0)
@@ -111,8 +111,8 @@ static int mend_rows(struct mend *m)
 	for (size_t i = 0; i < m->n && r == 0; i++)
 		r = mend_row(m, m->ids[i]);
 	if (r == 0 && m->n && m->removed == 0 && !m->is_complete)
-		r = statement_number(&m->w->statements, STATEMENT_MEND_REST, VALUES(m->stream, (int64_t)m->sequence),
-				     &lacks, &is_null);
+		r = statement_number(&m->w->store.statements, STATEMENT_MEND_REST,
+				     VALUES(m->stream, (int64_t)m->sequence), &lacks, &is_null);
 	if (r != 0 || (m->removed == 0 && !lacks) || m->is_complete)
 		return r;
 	r = writer_packet_end(m->w, m->stream, m->sequence, &end);
@@ -127,11 +127,11 @@ static int mend_rows(struct mend *m)
 static int skip_explained(struct mend *m, uint64_t *from, uint64_t end)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->w->statements, STATEMENT_MEND_GAPS, VALUES(m->stream, (int64_t)end), &s);
+	int r = statement_get(&m->w->store.statements, STATEMENT_MEND_GAPS, VALUES(m->stream, (int64_t)end), &s);
 
 	if (!s)
 		return r;
-	while (*from < end && (r = statement_step(&m->w->statements, s)) == STATEMENT_ROW) {
+	while (*from < end && (r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
 		uint64_t begin = (uint64_t)sqlite3_column_int64(s, 0), next = (uint64_t)sqlite3_column_int64(s, 2);
 
 		/* An offset that leaves no content says that nothing of that packet is there either. */
@@ -159,10 +159,11 @@ static int mend_holes(struct mend *m)
 	{
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-		r = statement_get(&m->w->statements, STATEMENT_MEND_HOLE, VALUES(m->stream, (int64_t)m->sequence), &s);
+		r = statement_get(&m->w->store.statements, STATEMENT_MEND_HOLE, VALUES(m->stream, (int64_t)m->sequence),
+				  &s);
 		if (!s)
 			return r;
-		r = statement_step(&m->w->statements, s);
+		r = statement_step(&m->w->store.statements, s);
 		if (r != STATEMENT_ROW)
 			return r;
 		for (int i = 0; i < 7; i++) {
@@ -235,7 +236,7 @@ static bool tail_holds(struct archive_writer *w, sqlite3_stmt *s)
 	int64_t length = sqlite3_column_int64(s, 5);
 
 	return holds(s, 1, 8, 9, 10) && length >= 0 && length <= ARCHIVE_PIECE_MAX &&
-	       codec_decode(&w->decoder, sqlite3_column_int(s, 8), sqlite3_column_blob(s, 9),
+	       codec_decode(&w->store.decoder, sqlite3_column_int(s, 8), sqlite3_column_blob(s, 9),
 			    (size_t)sqlite3_column_bytes(s, 9), w->in, (size_t)length);
 }
 
@@ -254,10 +255,10 @@ static int find_tails(struct mend *m, int64_t capture, struct tail_damage *d)
 	int r = list_ids(m, STATEMENT_MEND_TAILS, capture, m->stream);
 
 	if (r == 0)
-		r = statement_get(&m->w->statements, STATEMENT_MEND_TAILS, VALUES(capture, m->stream), &s);
+		r = statement_get(&m->w->store.statements, STATEMENT_MEND_TAILS, VALUES(capture, m->stream), &s);
 	if (!s)
 		return r;
-	while (n < m->n && (r = statement_step(&m->w->statements, s)) == STATEMENT_ROW) {
+	while (n < m->n && (r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
 		if (!d->any && tail_holds(m->w, s))
 			continue;
 		m->w->damage.pieces += !d->any;
@@ -274,11 +275,11 @@ static int find_tails(struct mend *m, int64_t capture, struct tail_damage *d)
 static int read_range(struct mend *m, int64_t capture, struct archive_capture_stream *range, int64_t *tail_bytes)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->w->statements, STATEMENT_MEND_RANGE, VALUES(capture, m->stream), &s);
+	int r = statement_get(&m->w->store.statements, STATEMENT_MEND_RANGE, VALUES(capture, m->stream), &s);
 
 	if (!s)
 		return r;
-	r = statement_step(&m->w->statements, s);
+	r = statement_step(&m->w->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	*range = (struct archive_capture_stream){.capture = sqlite3_column_int64(s, 0),
@@ -307,11 +308,11 @@ static int mend_end(struct mend *m, const struct archive_capture_stream *range)
 {
 	int64_t lacks = 0, end = 0;
 	bool is_null;
-	int r = statement_number(&m->w->statements, STATEMENT_MEND_END, VALUES(m->stream, range->capture), &lacks,
+	int r = statement_number(&m->w->store.statements, STATEMENT_MEND_END, VALUES(m->stream, range->capture), &lacks,
 				 &is_null);
 
 	if (r == 0 && lacks)
-		r = statement_number(&m->w->statements, STATEMENT_REACHED,
+		r = statement_number(&m->w->store.statements, STATEMENT_REACHED,
 				     VALUES(m->stream, (int64_t)range->last_sequence, INT64_MAX), &end, &is_null);
 	if (r != 0 || !lacks)
 		return r;
@@ -335,7 +336,7 @@ static int capture_mend(struct mend *m, int64_t capture)
 	for (size_t i = 0; i < m->n && r == 0; i++)
 		r = WRITER_RUN(m->w, STATEMENT_DELETE_TAIL, m->ids[i]);
 	if (r == 0)
-		r = statement_number(&m->w->statements, STATEMENT_TAIL_BYTES, VALUES(capture, m->stream), &bytes,
+		r = statement_number(&m->w->store.statements, STATEMENT_TAIL_BYTES, VALUES(capture, m->stream), &bytes,
 				     &is_null);
 	if (r != 0)
 		return r == ARCHIVE_E_ABSENT ? 0 : r;
@@ -388,7 +389,7 @@ int archive_writer_unchecked(struct archive_writer *w, bool *unchecked)
 {
 	int64_t largest;
 	bool is_null;
-	int r = statement_number(&w->statements, STATEMENT_READ_UNCHECKED, NO_VALUES, &largest, &is_null);
+	int r = statement_number(&w->store.statements, STATEMENT_READ_UNCHECKED, NO_VALUES, &largest, &is_null);
 
 	*unchecked = r == 0 && !is_null && largest > 0;
 	return r;

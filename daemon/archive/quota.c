@@ -40,7 +40,7 @@ struct enforcement {
 static int guest_statement(const struct enforcement *e, enum writer_statement of_guest, enum writer_statement of_all,
 			   sqlite3_stmt **s)
 {
-	int r = statement_get(&e->w->statements, e->name ? of_guest : of_all, NO_VALUES, s);
+	int r = statement_get(&e->w->store.statements, e->name ? of_guest : of_all, NO_VALUES, s);
 
 	if (r == 0 && e->name)
 		statement_bind_text(*s, 1, e->name);
@@ -53,7 +53,7 @@ static int list_streams(struct enforcement *e)
 	size_t room = 0;
 	int r = guest_statement(e, STATEMENT_GUEST_STREAMS, STATEMENT_ALL_STREAMS, &s);
 
-	while (s && (r = statement_step(&e->w->statements, s)) == STATEMENT_ROW) {
+	while (s && (r = statement_step(&e->w->store.statements, s)) == STATEMENT_ROW) {
 		if (e->n_heads == room) {
 			struct head *more = realloc(e->heads, (room = 2 * room + 16) * sizeof(*more));
 
@@ -73,11 +73,11 @@ static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequen
 {
 	struct archive_end end = {0};
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_PACKET_ROWS, VALUES(stream, (int64_t)sequence), &s);
+	int r = statement_get(&w->store.statements, STATEMENT_PACKET_ROWS, VALUES(stream, (int64_t)sequence), &s);
 
 	if (!s)
 		return r;
-	while (end.offset == 0 && (r = statement_step(&w->statements, s)) == STATEMENT_ROW) {
+	while (end.offset == 0 && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
 		r = writer_row_end(w, sqlite3_column_int64(s, 0), &end);
 		if (r == ARCHIVE_E_DAMAGED) /* what is damaged is as old as it says: it goes as the others do */
 			r = 0;
@@ -98,13 +98,13 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 
 	h->any = false;
 	for (;;) {
-		r = statement_number(&w->statements, STATEMENT_FIRST_PACKET, VALUES(h->stream, from), &sequence,
+		r = statement_number(&w->store.statements, STATEMENT_FIRST_PACKET, VALUES(h->stream, from), &sequence,
 				     &is_none);
 		if (r != 0 || is_none)
 			return r;
 		if (sequence < from) /* a damaged index would keep this going */
 			return -EBADMSG;
-		r = statement_number(&w->statements, STATEMENT_PINNED_UNTIL, VALUES(h->stream, sequence), &until,
+		r = statement_number(&w->store.statements, STATEMENT_PINNED_UNTIL, VALUES(h->stream, sequence), &until,
 				     &is_free);
 		if (r != 0)
 			return r;
@@ -115,7 +115,7 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 		from = until + 1;
 	}
 	if (!h->is_ended) {
-		r = statement_number(&w->statements, STATEMENT_NEWEST_PACKET, 1, &h->stream, &newest, &is_none);
+		r = statement_number(&w->store.statements, STATEMENT_NEWEST_PACKET, 1, &h->stream, &newest, &is_none);
 		if (r != 0 || newest == sequence)
 			return r;
 	}
@@ -135,7 +135,7 @@ static int find_capture(struct enforcement *e)
 	e->capture = 0;
 	if (!s)
 		return r;
-	r = statement_step(&e->w->statements, s);
+	r = statement_step(&e->w->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r;
 	e->capture_real = (uint64_t)sqlite3_column_int64(s, 1);
@@ -144,7 +144,8 @@ static int find_capture(struct enforcement *e)
 		e->capture = one;
 		return 0;
 	}
-	r = statement_number(&e->w->statements, STATEMENT_CAPTURE_HAS_PACKETS, VALUES(one), &(int64_t){0}, &has_none);
+	r = statement_number(&e->w->store.statements, STATEMENT_CAPTURE_HAS_PACKETS, VALUES(one), &(int64_t){0},
+			     &has_none);
 	if (r == 0 && has_none)
 		e->capture = one;
 	return r;
@@ -170,11 +171,12 @@ static int delete_packet(struct enforcement *e, struct head *h)
 {
 	int64_t gone = 0;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&e->w->statements, STATEMENT_DELETE_PACKET, VALUES(h->stream, (int64_t)h->sequence), &s);
+	int r = statement_get(&e->w->store.statements, STATEMENT_DELETE_PACKET, VALUES(h->stream, (int64_t)h->sequence),
+			      &s);
 
 	if (!s)
 		return r;
-	while ((r = statement_step(&e->w->statements, s)) == STATEMENT_ROW) {
+	while ((r = statement_step(&e->w->store.statements, s)) == STATEMENT_ROW) {
 		gone += sqlite3_column_int64(s, 0);
 		h->gone += sqlite3_column_int64(s, 1);
 	}
@@ -219,7 +221,7 @@ static int delete_run(struct archive_writer *w, int64_t run)
 	int r;
 
 	for (;; before = stream) {
-		r = statement_number(&w->statements, STATEMENT_RUN_STREAMS, 1, &run, &stream, &is_none);
+		r = statement_number(&w->store.statements, STATEMENT_RUN_STREAMS, 1, &run, &stream, &is_none);
 		if (r != 0 || is_none)
 			break;
 		if (stream == before) /* a damaged index would keep this going */
@@ -250,7 +252,7 @@ static int delete_empty_runs(struct enforcement *e)
 			if (!s)
 				return r;
 			sqlite3_bind_int64(s, 2, (int64_t)before);
-			r = statement_step(&e->w->statements, s);
+			r = statement_step(&e->w->store.statements, s);
 			if (r != STATEMENT_ROW)
 				return r;
 			run = sqlite3_column_int64(s, 0);

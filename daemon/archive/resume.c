@@ -28,12 +28,13 @@ static int drop_dangling(struct archive_writer *w, int64_t stream)
 {
 	int64_t newest, again;
 	bool is_none, damaged = false;
-	int r = statement_number(&w->statements, STATEMENT_NEWEST_PACKET, 1, &stream, &newest, &is_none);
+	int r = statement_number(&w->store.statements, STATEMENT_NEWEST_PACKET, 1, &stream, &newest, &is_none);
 
 	while (r == 0 && !is_none) {
 		r = check_newest(w, stream, (uint64_t)newest, &damaged);
 		if (r == 0)
-			r = statement_number(&w->statements, STATEMENT_NEWEST_PACKET, 1, &stream, &again, &is_none);
+			r = statement_number(&w->store.statements, STATEMENT_NEWEST_PACKET, 1, &stream, &again,
+					     &is_none);
 		if (r != 0 || (again == newest && !damaged))
 			break;
 		newest = again;
@@ -76,11 +77,11 @@ static int find_position(struct archive_writer *w, struct archive_resume *resume
 static int drop_tails(struct archive_writer *w)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_DROP_TAILS, NO_VALUES, &s);
+	int r = statement_get(&w->store.statements, STATEMENT_DROP_TAILS, NO_VALUES, &s);
 
 	if (!s)
 		return r;
-	while ((r = statement_step(&w->statements, s)) == STATEMENT_ROW)
+	while ((r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
 		tally_add(&w->tally, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
 	return r;
 }
@@ -137,8 +138,8 @@ int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, c
 	{
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-		r = statement_get(&w->statements, STATEMENT_RESUME, NO_VALUES, &s);
-		while (s && (r = statement_step(&w->statements, s)) == STATEMENT_ROW) {
+		r = statement_get(&w->store.statements, STATEMENT_RESUME, NO_VALUES, &s);
+		while (s && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
 			r = resume_row(w, s, &resume);
 			if (r == 0)
 				r = call(context, &resume);

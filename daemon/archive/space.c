@@ -1,13 +1,13 @@
 /*
- * Room on the disk.
+ * Space on the disk.
  *
  * On a full disk even deleting needs room, for the WAL.  The reserve file holds that room from the beginning: it is
  * removed so that deletion can run, and made again when there is room for it.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -15,30 +15,39 @@
 #include "archive.h"
 #include "cleanup.h"
 #include "space.h"
+#include "store.h"
 
 #define RESERVE_NAME "reserve"
+#define VACUUM_PAGES 256u
 
-int space_free(int directory, uint64_t *bytes)
+bool space_is_limited(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+int space_free(const struct store *s, uint64_t *bytes)
 {
 	struct statvfs st;
 
-	if (fstatvfs(directory, &st) < 0)
+	if (fstatvfs(s->directory_fd, &st) < 0)
 		return -errno;
 	*bytes = (uint64_t)st.f_bavail * st.f_frsize;
 	return 0;
 }
 
-bool space_suffices(int directory, uint64_t wal_limit)
+bool space_suffices(const struct store *s)
 {
 	struct statvfs st;
 
-	return fstatvfs(directory, &st) == 0 &&
-	       (st.f_bavail >= st.f_blocks / 8 || (uint64_t)st.f_bavail * st.f_frsize >= 2 * wal_limit);
+	return fstatvfs(s->directory_fd, &st) == 0 &&
+	       (st.f_bavail >= st.f_blocks / 8 || (uint64_t)st.f_bavail * st.f_frsize >= 2 * s->wal.limit);
 }
 
-int space_release(int directory)
+int space_release_reserve(struct store *s)
 {
-	if (unlinkat(directory, RESERVE_NAME, 0) < 0 && errno != ENOENT)
+	if (unlinkat(s->directory_fd, RESERVE_NAME, 0) < 0 && errno != ENOENT)
 		return -errno;
 	return 0;
 }
@@ -52,31 +61,89 @@ static bool has_reserve(int directory, uint64_t bytes)
 	       (uint64_t)st.st_size == bytes && (uint64_t)st.st_blocks * 512 >= bytes;
 }
 
-int space_restore(int directory, uint64_t bytes)
+int space_restore_reserve(struct store *s)
 {
+	uint64_t bytes = s->reserve_bytes;
 	CLEANUP(closep) int fd = -1;
 	uint64_t room = 0;
 	int r;
 
-	if (bytes && has_reserve(directory, bytes))
+	if (bytes && has_reserve(s->directory_fd, bytes))
 		return 0;
-	r = space_release(directory);
+	r = space_release_reserve(s);
 	if (r < 0 || bytes == 0)
 		return r;
-	r = space_free(directory, &room);
+	r = space_free(s, &room);
 	if (r < 0)
 		return r;
 	if (room < bytes)
 		return ARCHIVE_E_FULL;
-	fd = openat(directory, RESERVE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	fd = openat(s->directory_fd, RESERVE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (fd < 0)
 		return errno == ENOSPC || errno == EDQUOT ? ARCHIVE_E_FULL : -errno;
 	r = posix_fallocate(fd, 0, (off_t)bytes);
 	if (r == 0)
 		return 0;
 	/* Half of it would be taken for the whole by nobody; the room is better free. */
-	(void)space_release(directory);
+	(void)space_release_reserve(s);
 	return r == ENOSPC || r == EDQUOT || r == EFBIG ? ARCHIVE_E_FULL : -r;
+}
+
+/* ---- making space ------------------------------------------------------------------------------------------- */
+
+int space_vacuum(struct store *s, unsigned pages, bool *more)
+{
+	*more = false;
+	return s->in_transaction ? -EINVAL : wal_vacuum(&s->wal, pages, more);
+}
+
+int space_give_back(struct store *s, uint64_t want, uint64_t *has)
+{
+	uint64_t had = 0;
+	bool more = true;
+	int r = space_free(s, has);
+
+	while (r == 0 && more && *has < want && *has >= had) {
+		had = *has + 1;
+		r = space_vacuum(s, VACUUM_PAGES, &more);
+		if (r == 0)
+			r = space_free(s, has);
+	}
+	return r;
+}
+
+int space_delete_until(struct store *s, uint64_t want, unsigned steps, space_delete *delete, void *context, bool *more)
+{
+	uint64_t has, had = 0;
+	int r = space_give_back(s, want, &has);
+
+	*more = true;
+	while (r == 0 && *more && steps-- && has < want && has >= had) {
+		had = has + 1;
+		r = delete (context, want, more);
+		if (r == 0)
+			r = space_give_back(s, want, &has);
+	}
+	return r;
+}
+
+bool space_make(struct store *s, uint64_t want, unsigned steps, space_delete *delete, void *context)
+{
+	bool more = true;
+	int r = space_release_reserve(s);
+
+	if (r == 0)
+		r = space_vacuum(s, 0, &(bool){false});
+	if (r == 0)
+		r = space_delete_until(s, want, steps, delete, context, &more);
+	/* A disk may be too small for the reserve. If nothing is left to delete, the archive goes on without it. */
+	s->full = (space_restore_reserve(s) != 0 && (r != 0 || more)) || !space_suffices(s);
+	return !s->full;
+}
+
+bool space_is_full(const struct store *s)
+{
+	return s->full;
 }
 
 /* ---- readers hold back deletion ------------------------------------------------------------------------- */

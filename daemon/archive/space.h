@@ -1,21 +1,48 @@
-/* Room on the disk of an archive, whose directory is open as DIRECTORY. */
+/* Space on the disk: free bytes, the reserve, and the lock by which readers hold back deletion. */
 #ifndef ARCHIVE_SPACE_H
 #define ARCHIVE_SPACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Free bytes of its file system.  0 or -errno. */
-int space_free(int directory, uint64_t *bytes);
+struct store;
+
+/* Return true if the files of this process have a size limit. A write past it fails as on a full disk, if SIGXFSZ is ignored. */
+bool space_is_limited(void);
+
+/* Get the free bytes of the file system. Return 0 or -errno. */
+int space_free(const struct store *s, uint64_t *bytes);
 /*
- * After the disk was full: is there room to go on, with a WAL whose limit is WAL_LIMIT?  With less than the WAL may take it would be full again at
- * once; an eighth of a small disk does.
+ * After ARCHIVE_E_FULL: return whether there is space to go on. With less than twice the WAL's limit the disk would be full again at once; an eighth of
+ * a small disk is enough.
  */
-bool space_suffices(int directory, uint64_t wal_limit);
-/* Give up the reserve file.  Idempotent.  0 or -errno. */
-int space_release(int directory);
-/* Make it again, of BYTES (0 = none), where there is room for it; else ARCHIVE_E_FULL.  Idempotent.  0 or -errno. */
-int space_restore(int directory, uint64_t bytes);
+bool space_suffices(const struct store *s);
+/* Give up the reserve file, so that deletion can run. Idempotent. Return 0 or -errno. */
+int space_release_reserve(struct store *s);
+/* Make the reserve file again. Idempotent. Return 0, -errno, or ARCHIVE_E_FULL if there is no space for it. */
+int space_restore_reserve(struct store *s);
+/*
+ * Return unused pages to the file system, at most PAGES, and cut the WAL; with PAGES 0 only cut the WAL. *MORE: there are more. Return -EINVAL if a
+ * transaction is open, else as database_error().
+ */
+int space_vacuum(struct store *s, unsigned pages, bool *more);
+/*
+ * Return unused pages until WANT bytes are free, as long as that helps: a reader can hold back for a moment what was deleted. *HAS is what is free
+ * then. As space_vacuum().
+ */
+int space_give_back(struct store *s, uint64_t want, uint64_t *has);
+
+/* Delete some of the oldest content, in transactions of its own. *MORE: something is left to delete. Return 0 or an error. */
+typedef int space_delete(void *context, uint64_t want, bool *more);
+/* Call DELETE until WANT bytes are free, as long as that helps, at most STEPS times. *MORE as DELETE said last. Return 0 or the first error. */
+int space_delete_until(struct store *s, uint64_t want, unsigned steps, space_delete *delete, void *context, bool *more);
+/*
+ * After ARCHIVE_E_FULL: make space by all means. Deleting needs space for the write-ahead log, which is the reserve's; the caller writes nothing else
+ * while the reserve is given up, because that would take the space. Return true if the reserve is back and there is space for another try.
+ */
+bool space_make(struct store *s, uint64_t want, unsigned steps, space_delete *delete, void *context);
+/* Return true if there is no space, or the reserve is given up: the caller writes nothing before space_make() returns true. */
+bool space_is_full(const struct store *s);
 
 /*
  * Readers and deletion.  A body is served from the oldest packet on, and deletion eats from there too, a lot at a time: who has just begun would

@@ -7,11 +7,10 @@
 #include <mprof/bytes.h>
 #include <mprof/ring.h>
 
-#include "codec.h"
 #include "database.h"
 #include "statement.h"
+#include "store.h"
 #include "tally.h"
-#include "wal.h"
 #include "writer.h"
 
 enum writer_statement {
@@ -27,26 +26,17 @@ struct ends {
 };
 
 struct archive_writer {
-	sqlite3 *db;
-	struct statements statements;
-	struct codec_writer encoder;
-	struct codec_reader decoder;
+	struct store store;
 	uint8_t *in, *out; /* a row's content each, for compaction */
 	struct ends ends;  /* of the row being put together */
 	struct tally tally;
-	char *directory;  /* <state>/archive */
-	int directory_fd; /* holds the lock against a second writer, too */
-	int hold_fd;	  /* what readers hold; -1 = it could not be made */
-	uint64_t wal_limit;
-	struct wal wal;
-	uint64_t reserve_bytes;
-	bool is_open;		      /* a transaction is */
+	int hold_fd;		      /* what readers hold; -1 = it could not be made */
 	bool wants_sync;	      /* the transaction holds something that must survive a loss of power */
 	struct archive_damage damage; /* found so far, see archive_writer_damage */
 };
 
 /* Run the statement WHICH with the integers that follow. */
-#define WRITER_RUN(w, which, ...) statement_run(&(w)->statements, (which), VALUES(__VA_ARGS__))
+#define WRITER_RUN(w, which, ...) statement_run(&(w)->store.statements, (which), VALUES(__VA_ARGS__))
 
 /* Open a transaction for a call that may stand alone, and end it with R: whoever opened it ends it. */
 int writer_enter(struct archive_writer *w, bool *is_mine);

@@ -16,87 +16,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAL_NAME "trace.db-wal"
-
 static const char *const sql[STATEMENTS] = {
 #define STATEMENT(name, text) [STATEMENT_##name] = text,
 #include "writer-statements.def"
 };
 
-/* A full disk: SQLite may have rolled back already, and nothing of the transaction is kept. */
-static int on_error(void *context, int result)
+static int fill_tally(void *context)
 {
 	struct archive_writer *w = context;
-	int r = database_error(w->db, result);
-
-	if (r == ARCHIVE_E_FULL)
-		archive_writer_rollback(w);
-	return r;
-}
-
-static int allocate(struct archive_writer *w, const struct archive_options *options)
-{
-	int r = codec_writer_init(&w->encoder, options->level, ARCHIVE_PIECE_MAX);
-
-	if (r == 0)
-		r = codec_reader_init(&w->decoder);
-	if (r == 0)
-		r = statements_init(&w->statements, sql, STATEMENTS, on_error, w);
-	if (r < 0)
-		return r;
-	w->in = malloc(ARCHIVE_PIECE_MAX);
-	w->out = malloc(ARCHIVE_PIECE_MAX);
-	return w->in && w->out ? 0 : -ENOMEM;
-}
-
-static int fill_tally(struct archive_writer *w)
-{
 	static const enum writer_statement sums[] = {STATEMENT_TALLY_CHUNKS, STATEMENT_TALLY_TAILS};
 	CLEANUP(statement_resetp) sqlite3_stmt *streams = NULL;
-	int r = statement_get(&w->statements, STATEMENT_TALLY_STREAMS, NO_VALUES, &streams);
+	int r;
 
-	while (streams && (r = statement_step(&w->statements, streams)) == STATEMENT_ROW)
+	tally_deinit(&w->tally);
+	r = statement_get(&w->store.statements, STATEMENT_TALLY_STREAMS, NO_VALUES, &streams);
+	while (streams && (r = statement_step(&w->store.statements, streams)) == STATEMENT_ROW)
 		if (tally_add_stream(&w->tally, sqlite3_column_int64(streams, 0)) < 0)
 			return -ENOMEM;
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && r == 0; i++) {
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-		r = statement_get(&w->statements, sums[i], NO_VALUES, &s);
-		while (s && (r = statement_step(&w->statements, s)) == STATEMENT_ROW)
+		r = statement_get(&w->store.statements, sums[i], NO_VALUES, &s);
+		while (s && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
 			tally_add(&w->tally, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
 	}
 	tally_commit(&w->tally);
 	return r;
 }
 
-static int open_database(struct archive_writer *w, char *sentence, size_t size)
+static void on_ended(void *context, bool committed)
 {
-	CLEANUP(freep) char *path = NULL;
-	int r;
+	struct archive_writer *w = context;
 
-	if (asprintf(&path, "%s/trace.db", w->directory) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	r = database_open(&w->db, path, migrations_trace, sentence, size);
-	if (r != 0)
-		return r;
-	w->statements.db = w->db;
-	r = wal_init(&w->wal, w->db, w->wal_limit, w->reserve_bytes);
-	if (r == 0)
-		r = fill_tally(w);
-	if (r != 0)
-		snprintf(sentence, size, "%s: the archive cannot be read: %s", path, sqlite3_errmsg(w->db));
-	return r;
+	if (committed)
+		tally_commit(&w->tally);
+	else
+		tally_rollback(&w->tally);
+	w->wants_sync = false;
 }
 
-static void close_database(struct archive_writer *w)
-{
-	statements_close(&w->statements);
-	sqlite3_close(w->db);
-	w->db = NULL;
-	tally_deinit(&w->tally);
-}
+static const struct store_format format = {
+	.directory = "archive",
+	.file = "trace.db",
+	.migrations = migrations_trace,
+	.sql = sql,
+	.n_statements = STATEMENTS,
+	.load = fill_tally,
+	.ended = on_ended,
+};
 
 int archive_writer_open(struct archive_writer **wp, const char *state, const struct archive_options *options,
 			char *sentence, size_t size)
@@ -107,30 +74,17 @@ int archive_writer_open(struct archive_writer **wp, const char *state, const str
 	snprintf(sentence, size, "no memory left to open the archive");
 	if (!w)
 		return -ENOMEM;
-	w->directory_fd = w->hold_fd = -1;
-	w->wal_limit = options->wal_limit_bytes;
-	w->reserve_bytes = options->reserve_bytes;
-	r = database_directory(state, "archive", &w->directory, &w->directory_fd, sentence, size);
-	if (r == 0)
-		r = allocate(w, options);
-	if (r == 0)
-		r = open_database(w, sentence, size);
-	if (r == ARCHIVE_E_FULL && archive_writer_release_reserve(w) == 0) {
-		/* Even the shared memory beside the WAL needs room: a full disk must not keep the archive shut. */
-		close_database(w);
-		r = open_database(w, sentence, size);
-	}
+	w->hold_fd = -1;
+	r = store_open(&w->store, state, &format, options, w, sentence, size);
 	if (r != 0)
 		return r;
-	r = archive_writer_restore_reserve(w);
-	if (r < 0) {
-		snprintf(sentence, size, "%s/reserve: the reserve file cannot be made: %s", w->directory, strerror(-r));
-		return r;
-	}
+	w->in = malloc(ARCHIVE_PIECE_MAX);
+	w->out = malloc(ARCHIVE_PIECE_MAX);
+	if (!w->in || !w->out)
+		return -ENOMEM;
 	/* A full disk may have no room even for that: then nobody can hold anything. */
-	(void)hold_open(w->directory_fd, ARCHIVE_HOLD, &w->hold_fd);
+	(void)hold_open(w->store.directory_fd, ARCHIVE_HOLD, &w->hold_fd);
 	*wp = TAKE_PTR(w);
-	sentence[0] = '\0';
 	return 0;
 }
 
@@ -138,17 +92,11 @@ struct archive_writer *archive_writer_free(struct archive_writer *w)
 {
 	if (!w)
 		return NULL;
-	if (w->db)
-		archive_writer_rollback(w);
-	close_database(w);
-	statements_deinit(&w->statements);
-	codec_writer_deinit(&w->encoder);
-	codec_reader_deinit(&w->decoder);
+	store_close(&w->store);
+	tally_deinit(&w->tally);
 	free(w->in);
 	free(w->out);
 	free(w->ends.bytes);
-	free(w->directory);
-	closep(&w->directory_fd);
 	closep(&w->hold_fd);
 	free(w);
 	return NULL;
@@ -156,64 +104,27 @@ struct archive_writer *archive_writer_free(struct archive_writer *w)
 
 void archive_writer_level(struct archive_writer *w, int level)
 {
-	w->encoder.level = level;
+	w->store.encoder.level = level;
 }
 
 int archive_writer_begin(struct archive_writer *w)
 {
-	int r;
-
-	if (w->is_open)
-		return -EINVAL;
-	r = statement_run(&w->statements, STATEMENT_BEGIN, NO_VALUES);
-	w->is_open = r == 0;
-	return r;
-}
-
-/* A capture is what somebody looks for after a loss of power took the host down: it does not wait for the kernel. */
-static int sync_wal(struct archive_writer *w)
-{
-	CLEANUP(closep) int fd = openat(w->directory_fd, WAL_NAME, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	return fdatasync(fd) < 0 && errno != ENOSPC && errno != EDQUOT ? -errno : 0;
+	return store_begin(&w->store);
 }
 
 int archive_writer_commit(struct archive_writer *w)
 {
-	bool wants_sync = w->wants_sync;
-	int r;
-
-	if (!w->is_open)
-		return -EINVAL;
-	r = statement_run(&w->statements, STATEMENT_COMMIT, NO_VALUES);
-	if (r != 0) {
-		archive_writer_rollback(w);
-		return r;
-	}
-	w->is_open = false;
-	w->wants_sync = false;
-	tally_commit(&w->tally);
-	if (wants_sync)
-		r = sync_wal(w);
-	wal_checkpoint(&w->wal);
-	return r;
+	return store_commit(&w->store, w->wants_sync);
 }
 
 void archive_writer_rollback(struct archive_writer *w)
 {
-	statements_reset(&w->statements);
-	if (!sqlite3_get_autocommit(w->db)) /* a full disk may have rolled back already */
-		sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
-	tally_rollback(&w->tally);
-	w->is_open = false;
-	w->wants_sync = false;
+	store_rollback(&w->store);
 }
 
 int writer_enter(struct archive_writer *w, bool *is_mine)
 {
-	*is_mine = !w->is_open;
+	*is_mine = !w->store.in_transaction;
 	return *is_mine ? archive_writer_begin(w) : 0;
 }
 
@@ -230,7 +141,7 @@ int writer_leave(struct archive_writer *w, bool is_mine, int r)
 int archive_writer_put_run(struct archive_writer *w, const struct archive_run *run)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_PUT_RUN, VALUES(run->id), &s);
+	int r = statement_get(&w->store.statements, STATEMENT_PUT_RUN, VALUES(run->id), &s);
 
 	if (!s)
 		return r;
@@ -245,15 +156,15 @@ int archive_writer_put_run(struct archive_writer *w, const struct archive_run *r
 	if (run->ended_real)
 		sqlite3_bind_int64(s, 9, (int64_t)run->ended_real);
 	statement_bind_text(s, 10, run->reason);
-	r = statement_step(&w->statements, s);
+	r = statement_step(&w->store.statements, s);
 	return r ? r : WRITER_RUN(w, STATEMENT_NOTE_IDS, run->id, 0, 0);
 }
 
 int archive_writer_put_stream(struct archive_writer *w, const struct archive_stream *stream)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_PUT_STREAM, VALUES(stream->id, stream->run, stream->number),
-			      &s);
+	int r = statement_get(&w->store.statements, STATEMENT_PUT_STREAM,
+			      VALUES(stream->id, stream->run, stream->number), &s);
 
 	if (!s)
 		return r;
@@ -261,7 +172,7 @@ int archive_writer_put_stream(struct archive_writer *w, const struct archive_str
 	sqlite3_bind_int64(s, 5, (int64_t)stream->ring_bytes);
 	sqlite3_bind_int64(s, 6, stream->ring_packets);
 	sqlite3_bind_int64(s, 7, stream->flags);
-	r = statement_step(&w->statements, s);
+	r = statement_step(&w->store.statements, s);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_NOTE_IDS, 0, stream->id, 0);
 	return r ? r : tally_add_stream(&w->tally, stream->id);
@@ -270,12 +181,12 @@ int archive_writer_put_stream(struct archive_writer *w, const struct archive_str
 int writer_packet_end(struct archive_writer *w, int64_t stream, uint64_t sequence, struct packet_end *end)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_PACKET_END, VALUES(stream, (int64_t)sequence), &s);
+	int r = statement_get(&w->store.statements, STATEMENT_PACKET_END, VALUES(stream, (int64_t)sequence), &s);
 
 	*end = (struct packet_end){.offset = MPROF_PACKET_HEADER_BYTES};
 	if (!s)
 		return r;
-	r = statement_step(&w->statements, s);
+	r = statement_step(&w->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r;
 	end->any = true;
@@ -291,11 +202,11 @@ int writer_packet_end(struct archive_writer *w, int64_t stream, uint64_t sequenc
 int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_READ_ENDS, VALUES(id), &s);
+	int r = statement_get(&w->store.statements, STATEMENT_READ_ENDS, VALUES(id), &s);
 
 	if (!s)
 		return r;
-	r = statement_step(&w->statements, s);
+	r = statement_step(&w->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	*end = ends_last(sqlite3_column_blob(s, 8), (size_t)sqlite3_column_bytes(s, 8));
@@ -304,7 +215,7 @@ int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end
 
 int writer_insert_chunk(struct archive_writer *w, const struct archive_piece *piece, const uint8_t *packed, size_t n)
 {
-	struct codec_row row = codec_encode(&w->encoder, piece->data, piece->length);
+	struct codec_row row = codec_encode(&w->store.encoder, piece->data, piece->length);
 	const struct checksum_row sum = {
 		.numbers = {piece->stream, (int64_t)piece->sequence, piece->offset, piece->length, piece->flags,
 			    (int64_t)piece->first_timestamp, piece->packet_bytes, row.codec},
@@ -316,7 +227,7 @@ int writer_insert_chunk(struct archive_writer *w, const struct archive_piece *pi
 	};
 	uint8_t checksum[CHECKSUM_BYTES];
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_INSERT_CHUNK, NO_VALUES, &s);
+	int r = statement_get(&w->store.statements, STATEMENT_INSERT_CHUNK, NO_VALUES, &s);
 
 	if (!s)
 		return r;
@@ -326,7 +237,7 @@ int writer_insert_chunk(struct archive_writer *w, const struct archive_piece *pi
 	statement_bind_bytes(s, 9, packed, n);
 	statement_bind_bytes(s, 10, row.data, row.length);
 	sqlite3_bind_blob(s, 11, checksum, sizeof(checksum), SQLITE_STATIC);
-	return statement_step(&w->statements, s);
+	return statement_step(&w->store.statements, s);
 }
 
 /* Insert PIECE as it is. */
@@ -385,8 +296,9 @@ static void trim_piece(struct archive_piece *piece, const struct packet_end *end
 
 static bool piece_holds(const struct archive_writer *w, const struct archive_piece *piece)
 {
-	return w->is_open && piece->offset >= MPROF_PACKET_HEADER_BYTES && piece->length <= ARCHIVE_PIECE_MAX &&
-	       piece->length <= UINT32_MAX - piece->offset && (piece->length == 0 || piece->data);
+	return w->store.in_transaction && piece->offset >= MPROF_PACKET_HEADER_BYTES &&
+	       piece->length <= ARCHIVE_PIECE_MAX && piece->length <= UINT32_MAX - piece->offset &&
+	       (piece->length == 0 || piece->data);
 }
 
 int archive_writer_append(struct archive_writer *w, const struct archive_piece *piece)
@@ -431,7 +343,7 @@ static int insert_gap(struct archive_writer *w, const struct archive_gap *gap)
 		(int64_t)gap->real,    (int64_t)gap->mono,
 	};
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_INSERT_GAP, NO_VALUES, &s);
+	int r = statement_get(&w->store.statements, STATEMENT_INSERT_GAP, NO_VALUES, &s);
 
 	if (!s)
 		return r;
@@ -439,7 +351,7 @@ static int insert_gap(struct archive_writer *w, const struct archive_gap *gap)
 		sqlite3_bind_int64(s, i + 1, numbers[i]);
 	statement_bind_text(s, 9, gap->kind);
 	statement_bind_text(s, 10, gap->reason);
-	return statement_step(&w->statements, s);
+	return statement_step(&w->store.statements, s);
 }
 
 int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
@@ -448,12 +360,12 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 	int64_t one;
 	int r;
 
-	if (!w->is_open)
+	if (!w->store.in_transaction)
 		return -EINVAL;
 	if (!tally_has(&w->tally, gap->stream))
 		return ARCHIVE_E_ABSENT;
 	r = statement_number(
-		&w->statements, STATEMENT_FIND_GAP,
+		&w->store.statements, STATEMENT_FIND_GAP,
 		VALUES(gap->stream, (int64_t)gap->after_sequence, gap->after_offset, (int64_t)gap->next_sequence), &one,
 		&is_new);
 	if (r != 0 || !is_new)
@@ -471,15 +383,52 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->statements, STATEMENT_READ_IDS, NO_VALUES, &s);
+	int r = statement_get(&w->store.statements, STATEMENT_READ_IDS, NO_VALUES, &s);
 
 	if (!s)
 		return r;
-	r = statement_step(&w->statements, s);
+	r = statement_step(&w->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	*run = sqlite3_column_int64(s, 0);
 	*stream = sqlite3_column_int64(s, 1);
 	*capture = sqlite3_column_int64(s, 2);
 	return 0;
+}
+
+/* ---- room ------------------------------------------------------------------------------------------------------- */
+
+int archive_writer_free_space(struct archive_writer *w, uint64_t *bytes)
+{
+	return space_free(&w->store, bytes);
+}
+
+bool archive_writer_has_room(struct archive_writer *w)
+{
+	return space_suffices(&w->store);
+}
+
+int archive_writer_release_reserve(struct archive_writer *w)
+{
+	return space_release_reserve(&w->store);
+}
+
+int archive_writer_restore_reserve(struct archive_writer *w)
+{
+	return space_restore_reserve(&w->store);
+}
+
+bool archive_writer_begin_deleting(struct archive_writer *w)
+{
+	return hold_begin(w->hold_fd);
+}
+
+void archive_writer_end_deleting(struct archive_writer *w)
+{
+	hold_end(w->hold_fd);
+}
+
+int archive_writer_vacuum(struct archive_writer *w, unsigned pages, bool *more)
+{
+	return space_vacuum(&w->store, pages, more);
 }

@@ -5,14 +5,15 @@
 #include "archivist.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 
 #include "clock.h"
 #include "log.h"
+#include "space.h"
 
 #define LEVEL_USUAL    3
 #define LEVEL_BUSY     1
@@ -36,7 +37,6 @@ struct archivist {
 	uint64_t written;  /* the same: when the last batch was begun */
 	double rate;	   /* bytes a second, over the last few batches */
 	bool purging;
-	bool full; /* there is no room, or the reserve is given up: nothing may be written before make_room() says so */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* under the lock */
@@ -198,7 +198,7 @@ static int delete_excess(struct archivist *a, uint64_t want, unsigned *n)
 	if (r == 0 && c->sink_age_ns && now > c->sink_age_ns)
 		r = delete_until(a, NULL, now - c->sink_age_ns, UINT64_MAX, n);
 	if (r == 0)
-		r = memtraces_free_space(a->w, &free_bytes);
+		r = space_free(memtraces_store(a->w), &free_bytes);
 	if (r == 0 && want > free_bytes)
 		r = delete_until(a, NULL, 0, want - free_bytes, n);
 	return r;
@@ -223,7 +223,7 @@ static int tidy(struct archivist *a)
 		r = memtraces_purge(a->w, PURGE_STEP, &more);
 	r = end_transaction(a, r);
 	if (r == 0 && a->purging)
-		r = memtraces_vacuum(a->w, VACUUM_PAGES, &(bool){false});
+		r = space_vacuum(memtraces_store(a->w), VACUUM_PAGES, &(bool){false});
 	a->purging = more;
 	pthread_mutex_lock(&a->lock);
 	a->state.deleted += deleted;
@@ -243,8 +243,7 @@ static void wait_until(struct archivist *a, uint64_t ns)
 
 static void say_full(struct archivist *a, bool full)
 {
-	struct rlimit limit;
-	bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+	bool limited = space_is_limited();
 
 	if (full != a->state.full)
 		log_write(
@@ -316,16 +315,16 @@ static bool finish(struct archivist *a, int r)
 static int purge(struct archivist *a, uint64_t want, uint64_t *has)
 {
 	bool more = true, unused;
-	int r = memtraces_free_space(a->w, has);
+	int r = space_free(memtraces_store(a->w), has);
 
 	while (r == 0 && more && *has < want) {
 		r = memtraces_begin(a->w);
 		if (r == 0)
 			r = end_transaction(a, memtraces_purge(a->w, PURGE_STEP, &more));
 		for (unused = true; r == 0 && unused;)
-			r = memtraces_vacuum(a->w, VACUUM_PAGES, &unused);
+			r = space_vacuum(memtraces_store(a->w), VACUUM_PAGES, &unused);
 		if (r == 0)
-			r = memtraces_free_space(a->w, has);
+			r = space_free(memtraces_store(a->w), has);
 	}
 	return r;
 }
@@ -337,31 +336,29 @@ static int delete_some(struct archivist *a, uint64_t want, unsigned *n)
 	return r ? r : end_transaction(a, delete_excess(a, want, n));
 }
 
-/*
- * Make room where there is none, by all means.  Deleting needs room for the write-ahead log, which is the reserve's; nothing else is written while
- * that is given up, since what comes in would take it.  True: the reserve is back, and there is room for another try.
- */
-static bool make_room(struct archivist *a)
+/* For space_make(): take away the bytes of deleted recordings, and if that is not enough delete more of them. */
+static int delete_step(void *context, uint64_t want, bool *more)
 {
-	uint64_t want = config_free_space(a->config) + a->config->reserve_bytes, has = 0, had;
-	unsigned n = 1;
-	int r = memtraces_release_reserve(a->w);
+	struct archivist *a = context;
+	unsigned deleted = 1;
+	uint64_t has;
+	int r = purge(a, want, &has);
 
-	if (r == 0)
-		r = memtraces_vacuum(a->w, 0, &(bool){false});
-	if (r == 0)
-		r = purge(a, want, &has);
-	/* What does not grow is held back by a reader, for a moment. */
-	for (had = 0; r == 0 && n && has < want && has >= had;) {
-		had = has + 1;
-		n = 0;
-		r = delete_some(a, want, &n);
+	if (r == 0 && has < want) {
+		deleted = 0;
+		r = delete_some(a, want, &deleted);
 		if (r == 0)
 			r = purge(a, want, &has);
 	}
-	/* A disk may be too small for the reserve; without anything to delete it is not missed. */
-	a->full = (memtraces_restore_reserve(a->w) != 0 && (r != 0 || n)) || !memtraces_has_room(a->w);
-	return !a->full;
+	*more = deleted != 0;
+	return r;
+}
+
+static bool make_space(struct archivist *a)
+{
+	uint64_t want = config_free_space(a->config) + a->config->reserve_bytes;
+
+	return space_make(memtraces_store(a->w), want, UINT_MAX, delete_step, a);
 }
 
 static void commit_batch(struct archivist *a)
@@ -369,12 +366,12 @@ static void commit_batch(struct archivist *a)
 	int r;
 
 	choose_level(a);
-	r = a->full ? ARCHIVE_E_FULL : write_batch(a);
+	r = space_is_full(memtraces_store(a->w)) ? ARCHIVE_E_FULL : write_batch(a);
 	while (!finish(a, r))
-		if (r != ARCHIVE_E_FULL || make_room(a))
+		if (r != ARCHIVE_E_FULL || make_space(a))
 			r = write_batch(a);
 	if (r == 0)
-		memtraces_restore_reserve(a->w);
+		space_restore_reserve(memtraces_store(a->w));
 }
 
 static void *work(void *context)
@@ -445,8 +442,6 @@ int archivist_start(struct archivist **ap, const char *state, const struct confi
 	r = memtraces_open(&a->w, state, &options, sentence, size);
 	if (r == 0)
 		r = settle(a->w, last_id);
-	if (r == 0)
-		a->full = memtraces_restore_reserve(a->w) != 0;
 	if (r == 0)
 		r = begin_thread(a);
 	if (r != 0) {
