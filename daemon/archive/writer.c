@@ -398,24 +398,9 @@ int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *str
 
 /* ---- room ------------------------------------------------------------------------------------------------------- */
 
-int archive_writer_free_space(struct archive_writer *w, uint64_t *bytes)
+struct store *archive_writer_store(struct archive_writer *w)
 {
-	return space_free(&w->store, bytes);
-}
-
-bool archive_writer_has_room(struct archive_writer *w)
-{
-	return space_suffices(&w->store);
-}
-
-int archive_writer_release_reserve(struct archive_writer *w)
-{
-	return space_release_reserve(&w->store);
-}
-
-int archive_writer_restore_reserve(struct archive_writer *w)
-{
-	return space_restore_reserve(&w->store);
+	return &w->store;
 }
 
 bool archive_writer_begin_deleting(struct archive_writer *w)
@@ -426,9 +411,4 @@ bool archive_writer_begin_deleting(struct archive_writer *w)
 void archive_writer_end_deleting(struct archive_writer *w)
 {
 	hold_end(w->hold_fd);
-}
-
-int archive_writer_vacuum(struct archive_writer *w, unsigned pages, bool *more)
-{
-	return space_vacuum(&w->store, pages, more);
 }

@@ -93,18 +93,8 @@ int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t 
 bool archive_writer_begin_deleting(struct archive_writer *w);
 void archive_writer_end_deleting(struct archive_writer *w);
 
-/* Free bytes of the file system the archive is on. */
-int archive_writer_free_space(struct archive_writer *w, uint64_t *bytes);
-/* After ARCHIVE_E_FULL: is there room to go on? */
-bool archive_writer_has_room(struct archive_writer *w);
-/*
- * Give up the reserve file so that deletion can run; take it again when there is room for it (else
- * ARCHIVE_E_FULL).  Both idempotent.
- */
-int archive_writer_release_reserve(struct archive_writer *w);
-int archive_writer_restore_reserve(struct archive_writer *w);
-/* Return unused pages to the file system, at most PAGES of them, and cut the WAL; with PAGES 0 cut it alone.  *MORE: there are more.  No transaction may be open. */
-int archive_writer_vacuum(struct archive_writer *w, unsigned pages, bool *more);
+/* Get the store, for the care for space on its disk; see space.h. */
+struct store *archive_writer_store(struct archive_writer *w);
 
 /* Where a stream stands, for a collector that starts. */
 struct archive_resume {

@@ -13,12 +13,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "log.h"
 #include "retention.h"
+#include "space.h"
 
 #define FLUSH_BYTES   (1u << 20)
 #define FOLLOW_NS     (20 * NS_PER_MS) /* flush interval while somebody reads live */
@@ -339,9 +339,7 @@ static int flush_once(struct commit_thread *t, struct item **items, size_t n)
 /* A write past the size limit of files fails like one on a full disk (SIGXFSZ is ignored). */
 static const char *full_sentence(void)
 {
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+	if (space_is_limited())
 		return "the disk is full, or the archive has reached the size limit of files (LimitFSIZE=, ulimit -f); "
 		       "raise "
 		       "that limit, delete captures or files, or lower the quotas";

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "space.h"
 
 #define KEEP_NS	     (5 * NS_PER_S)
 #define NAMES_MAX    8192u
@@ -61,7 +62,7 @@ void retention_init(struct retention *retention, struct archive_writer *w, const
 {
 	*retention = (struct retention){.w = w, .config = config};
 	archive_writer_resume(w, know_resumed, retention);
-	retention->full = archive_writer_restore_reserve(w) != 0;
+	retention->full = space_restore_reserve(archive_writer_store(w)) != 0;
 }
 
 void retention_deinit(struct retention *retention)
@@ -78,26 +79,7 @@ static bool has_room(struct retention *retention, uint64_t want)
 {
 	uint64_t has;
 
-	return archive_writer_free_space(retention->w, &has) == 0 && has >= want;
-}
-
-/*
- * Give unused pages back until WANT is free, as long as that helps: a reader can delay the return
- * of freed pages for a moment.
- */
-static int give_back(struct retention *retention, uint64_t want, uint64_t *has)
-{
-	uint64_t had = 0;
-	bool more = true;
-	int r = archive_writer_free_space(retention->w, has);
-
-	while (r == 0 && more && *has < want && *has >= had) {
-		had = *has + 1;
-		r = archive_writer_vacuum(retention->w, VACUUM_PAGES, &more);
-		if (r == 0)
-			r = archive_writer_free_space(retention->w, has);
-	}
-	return r;
+	return space_free(archive_writer_store(retention->w), &has) == 0 && has >= want;
 }
 
 /* Return true if rows may be deleted now. */
@@ -121,40 +103,21 @@ static void end_deleting(struct retention *retention, bool done)
 		retention->blocked_since = 0;
 }
 
-/*
- * Delete oldest packets until WANT is free, as long as that helps, at most BATCHES batches. *MORE:
- * some are left.
- */
-static int thin_out(struct retention *retention, uint64_t want, unsigned batches, bool *more)
+/* For space_make(): delete the oldest packets of all guests. */
+static int delete_packets(void *context, uint64_t want, bool *more)
 {
-	uint64_t has, had = 0;
-	int r = give_back(retention, want, &has);
+	struct retention *retention = context;
 
-	*more = true;
-	while (r == 0 && *more && batches-- && has < want && has >= had) {
-		had = has + 1;
-		r = archive_writer_enforce(retention->w, NULL, 1, 0, DELETE_BATCH, more);
-		if (r == 0)
-			r = give_back(retention, want, &has);
-	}
-	return r;
+	(void)want;
+	return archive_writer_enforce(retention->w, NULL, 1, 0, DELETE_BATCH, more);
 }
 
 bool retention_make_room(struct retention *retention)
 {
-	bool more = true, none;
-	int r = archive_writer_release_reserve(retention->w);
+	uint64_t want = config_free_space(retention->config) + retention->config->reserve_bytes;
 
-	if (r == 0)
-		r = archive_writer_vacuum(retention->w, 0, &none);
-	if (r == 0)
-		thin_out(retention, config_free_space(retention->config) + retention->config->reserve_bytes,
-			 BATCHES_ROOM, &more);
-	/*
-	 * A disk may be too small for the reserve. If there is nothing to delete, go on without it.
-	 */
 	retention->full =
-		(archive_writer_restore_reserve(retention->w) != 0 && more) || !archive_writer_has_room(retention->w);
+		!space_make(archive_writer_store(retention->w), want, BATCHES_ROOM, delete_packets, retention);
 	return !retention->full;
 }
 
@@ -196,11 +159,13 @@ static void keep_room(struct retention *retention)
 	uint64_t want = config_free_space(retention->config), has = 0;
 	bool more = true;
 
-	if (clock_mono() - retention->empty_since < KEEP_NS || (give_back(retention, want, &has) == 0 && has >= want))
+	if (clock_mono() - retention->empty_since < KEEP_NS ||
+	    (space_give_back(archive_writer_store(retention->w), want, &has) == 0 && has >= want))
 		return;
 	if (!begin_deleting(retention) && has >= want / 2)
 		return;
-	if (thin_out(retention, want, BATCHES_KEEP, &more) == ARCHIVE_E_FULL)
+	if (space_delete_until(archive_writer_store(retention->w), want, BATCHES_KEEP, delete_packets, retention,
+			       &more) == ARCHIVE_E_FULL)
 		retention_make_room(retention);
 	if (!more)
 		retention->empty_since = clock_mono();
@@ -219,6 +184,6 @@ void retention_run(struct retention *retention)
 	if (!more)
 		retention->checked_at = clock_mono();
 	if (has_room(retention, config_free_space(retention->config)))
-		archive_writer_restore_reserve(retention->w);
-	archive_writer_vacuum(retention->w, VACUUM_PAGES, &more);
+		space_restore_reserve(archive_writer_store(retention->w));
+	space_vacuum(archive_writer_store(retention->w), VACUUM_PAGES, &more);
 }

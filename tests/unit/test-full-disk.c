@@ -1,5 +1,6 @@
 /* What the archive does when there is no room on the disk: nothing of a transaction is kept, nothing breaks, and it goes on. */
 #include "archive-fixture.h"
+#include "space.h"
 
 /* Enforce to the end in steps of LIMIT; how many steps it took. */
 static unsigned enforce(struct fixture *f, const char *name, uint64_t bytes, uint64_t before_real, unsigned limit)
@@ -58,15 +59,15 @@ static void test_full_disk(void)
 	CHECK(fixture_integrity(&f));
 	CHECK_EQ_INT(count(&f, 1), (int64_t)sequence);
 	/* The reserve gives deletion its room; then it goes on. */
-	CHECK_EQ_INT(archive_writer_release_reserve(f.w), 0);
+	CHECK_EQ_INT(space_release_reserve(archive_writer_store(f.w)), 0);
 	left = enforce(&f, NULL, 1500000, 0, 2);
 	CHECK(left > 0);
 	CHECK_EQ_INT(count(&f, 1), 3);
 	do
-		r = archive_writer_vacuum(f.w, 1000, &more);
+		r = space_vacuum(archive_writer_store(f.w), 1000, &more);
 	while (r == 0 && more);
 	CHECK_EQ_INT(r, 0);
-	CHECK_EQ_INT(archive_writer_restore_reserve(f.w), 0);
+	CHECK_EQ_INT(space_restore_reserve(archive_writer_store(f.w)), 0);
 	CHECK_EQ_INT(fixture_packet(&f, 1, sequence, 500030, sequence), 0);
 	CHECK(fixture_read(&f, 1, sequence).is_complete);
 	/* Full again, and opened again while it is: that takes the reserve, and what was committed is there. */

@@ -3,6 +3,7 @@
 
 #include "archive-fixture.h"
 #include "clock.h"
+#include "space.h"
 
 #define PACKET 10030u /* content of a test packet, of which 10,000 are archived */
 
@@ -256,15 +257,15 @@ static void test_vacuum(void)
 	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
 	for (uint64_t i = 0; i < 40; i++)
 		CHECK_EQ_INT(fixture_packet(&f, 1, i, 1u << 20, i), 0);
-	CHECK_EQ_INT(archive_writer_vacuum(f.w, 0, &more), 0);
+	CHECK_EQ_INT(space_vacuum(archive_writer_store(f.w), 0, &more), 0);
 	CHECK(!more);
 	CHECK(stat(path, &before) == 0);
 	enforce(&f, "web", 5u << 20, 0, 100);
-	CHECK_EQ_INT(archive_writer_vacuum(f.w, 100, &more), 0);
+	CHECK_EQ_INT(space_vacuum(archive_writer_store(f.w), 100, &more), 0);
 	CHECK(more);
 	CHECK(stat(path, &after) == 0);
 	CHECK_EQ_INT(before.st_size - after.st_size, 100 * 65536);
-	CHECK_EQ_INT(archive_writer_vacuum(f.w, 100000, &more), 0);
+	CHECK_EQ_INT(space_vacuum(archive_writer_store(f.w), 100000, &more), 0);
 	CHECK(!more);
 	CHECK(stat(path, &after) == 0 && after.st_size < (off_t)(8u << 20));
 	CHECK(fixture_integrity(&f));
@@ -285,14 +286,14 @@ static void test_reserve(void)
 	CHECK_EQ_INT(archive_writer_open(&f.w, f.state, &options, sentence, sizeof(sentence)), 0);
 	snprintf(path, sizeof(path), "%s/archive/reserve", f.state);
 	CHECK(stat(path, &st) == 0 && st.st_size == 3 << 20 && st.st_blocks * 512 >= 3 << 20);
-	CHECK_EQ_INT(archive_writer_free_space(f.w, &room), 0);
+	CHECK_EQ_INT(space_free(archive_writer_store(f.w), &room), 0);
 	CHECK(room > 0);
-	CHECK_EQ_INT(archive_writer_release_reserve(f.w), 0);
-	CHECK_EQ_INT(archive_writer_release_reserve(f.w), 0);
+	CHECK_EQ_INT(space_release_reserve(archive_writer_store(f.w)), 0);
+	CHECK_EQ_INT(space_release_reserve(archive_writer_store(f.w)), 0);
 	CHECK(stat(path, &st) < 0);
-	CHECK_EQ_INT(archive_writer_restore_reserve(f.w), 0);
+	CHECK_EQ_INT(space_restore_reserve(archive_writer_store(f.w)), 0);
 	CHECK_EQ_INT(truncate(path, 5), 0); /* one that a kill left half-made is made again */
-	CHECK_EQ_INT(archive_writer_restore_reserve(f.w), 0);
+	CHECK_EQ_INT(space_restore_reserve(archive_writer_store(f.w)), 0);
 	CHECK(stat(path, &st) == 0 && st.st_size == 3 << 20);
 	fixture_deinit(&f);
 }

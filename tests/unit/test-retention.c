@@ -73,7 +73,7 @@ static uint64_t room(struct disk *d)
 {
 	uint64_t has = 0;
 
-	CHECK_EQ_INT(archive_writer_free_space(d->f.w, &has), 0);
+	CHECK_EQ_INT(space_free(archive_writer_store(d->f.w), &has), 0);
 	return has;
 }
 
