@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "sink.h"
+#include "receiver.h"
 
 #define BACKLOG	    512
 #define ACCEPTS_MAX 64u

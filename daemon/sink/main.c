@@ -10,7 +10,7 @@
 #include "config.h"
 #include "log.h"
 #include "options.h"
-#include "sink.h"
+#include "receiver.h"
 
 static const char help[] = "Usage: mprofd-sink [OPTION]...\n"
 			   "Receive memory profiles (memtrace streams) of guests and keep them.\n"

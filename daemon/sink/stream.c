@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #include "clock.h"
-#include "sink.h"
+#include "receiver.h"
 
 #define READ_ROOM     (64u << 10) /* at least so much is asked for */
 #define READS_MAX     8u	  /* in a row, before others have their turn */

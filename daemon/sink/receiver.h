@@ -1,12 +1,12 @@
 /*
  * The sink: the loop, its listeners, its streams, and what it was asked to connect to.
  */
-#ifndef SINK_SINK_H
-#define SINK_SINK_H
+#ifndef SINK_RECEIVER_H
+#define SINK_RECEIVER_H
 
 #include <systemd/sd-event.h>
 
-#include "archivist.h"
+#include "commit-thread.h"
 #include "config.h"
 #include "log.h"
 #include "notice.h"
@@ -115,7 +115,7 @@ void sink_complain(struct sink *s, const char *address, const char *what);
 control_request sink_request;
 void sink_answers(struct sink *s, struct batch *done);
 
-/* target.c */
+/* guest.c */
 void target_start(struct sink *s, struct control_asker asker, const struct message *m);
 /* Its stream has a recording; or it ended, for REASON, with one or without. */
 void target_recording(struct target *t);
@@ -130,18 +130,18 @@ void target_offered_anew(struct target *t, uint32_t port);
 /* It does not any more, or is gone: what it sends yet is taken.  May free it. */
 void target_gone(struct target *t);
 
-/* offers.c: which guests offer profiles.  To be called a few times a second, and with the collector's answer (NULL: it has none). */
+/* collector.c: which guests offer profiles.  To be called a few times a second, and with the collector's answer (NULL: it has none). */
 void offers_tick(struct sink *s);
 void offers_answer(struct sink *s, const struct message *m);
 
-/* identify.c: the collector is asked, and answers. */
+/* collector.c: the collector is asked, and answers. */
 int identify_open(struct sink *s, const char *run);
 void identify_stream(struct stream *s);
 /* Ask again of whom it was not known.  To be called a few times a second. */
 void identify_tick(struct sink *s);
 bool identify_target(struct target *t);
 
-/* metrics.c: as OpenMetrics text. */
+/* control.c: as OpenMetrics text. */
 void sink_metrics(const struct sink *s, char *text, size_t size);
 
 #endif

@@ -4,8 +4,8 @@
  * The loop hands over a batch when the archivist is idle and takes it back, with results, when it is committed: so there is one batch under
  * way and one that grows, and nothing else is shared.  A full disk is waited out with the batch in hand.
  */
-#ifndef SINK_ARCHIVIST_H
-#define SINK_ARCHIVIST_H
+#ifndef SINK_COMMIT_THREAD_H
+#define SINK_COMMIT_THREAD_H
 
 #include "batch.h"
 #include "config.h"

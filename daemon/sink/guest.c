@@ -1,5 +1,5 @@
 /*
- * What the sink connects to, because it was asked to or because the guest offers it (offers.c).
+ * What the sink connects to, because it was asked to or because the guest offers it (collector.c).
  *
  * What was asked for is tried until it is recorded once or cannot be; from then on, where it is lost without having been stopped, it is tried again for
  * a while, ever more slowly.  What is offered is tried as long as it is.  A guest that came back is another run, so who it is is asked each time.
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #include "clock.h"
-#include "sink.h"
+#include "receiver.h"
 
 #define TARGETS_MAX   1024u
 #define BACKOFF_FIRST (NS_PER_S / 2)

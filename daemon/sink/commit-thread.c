@@ -2,7 +2,7 @@
  * Invariant: BATCH belongs to the thread while BUSY, to the loop otherwise.  A batch is committed whole; where the disk is full it is tried
  * again each second after making room, so that a recording has no hole: it ends where the loop's memory ends.
  */
-#include "archivist.h"
+#include "commit-thread.h"
 
 #include <errno.h>
 #include <limits.h>

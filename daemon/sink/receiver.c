@@ -1,4 +1,4 @@
-#include "sink.h"
+#include "receiver.h"
 
 #include <errno.h>
 #include <malloc.h>
