@@ -10,6 +10,10 @@
 #define WHO_AGAIN_NS NS_PER_S
 #define WHO_TRIES    7u
 
+#define ASK_NS	  NS_PER_S
+#define ANSWER_NS (5 * NS_PER_S)
+#define GONE_NS	  (5 * NS_PER_S)
+
 static const char *some(const struct message *m, const char *key)
 {
 	const char *value = message_value(m, key);
@@ -17,110 +21,16 @@ static const char *some(const struct message *m, const char *key)
 	return value && *value ? value : NULL;
 }
 
-static void on_answer(void *context, uint64_t tag, const struct message *m)
-{
-	struct sink *s = context;
-	bool ok = strcmp(m->verb, "ok") == 0;
-	uint64_t run = 0, domid = 0;
-	struct stream *stream = s->streams;
-	struct target *target = s->targets;
-
-	if (tag == s->offers) {
-		offers_answer(s, ok ? m : NULL);
-		return;
-	}
-	for (; stream && stream->who != tag; stream = stream->next)
-		;
-	for (; target && target->where != tag; target = target->next)
-		;
-	if (target)
-		target_where(target, ok ? m : NULL);
-	if (!stream)
-		return;
-	stream->who = 0;
-	message_number(m, "run", &run);
-	if (ok)
-		stream_identify(stream, (int64_t)run, some(m, "name"), some(m, "uuid"),
-				message_number(m, "domid", &domid) ? (int64_t)domid : -1);
-	else if (stream->state == STREAM_ENDED)
-		stream_end(stream, "closed");
-}
-
-/* What was asked is not answered any more. */
-static void on_lost(void *context)
-{
-	struct sink *s = context;
-
-	for (struct stream *stream = s->streams; stream; stream = stream->next)
-		stream->who = 0; /* one that has ended goes at its deadline */
-	s->offers = 0;
-}
-
-static const struct notice_calls calls = {.answer = on_answer, .lost = on_lost};
-
-int identify_open(struct sink *s, const char *run)
-{
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/collect.sock", run);
-	return notice_new(&s->collector, s->event, path, &calls, s);
-}
-
-void identify_stream(struct stream *s)
-{
-	struct message_writer w;
-	char text[256];
-	uint64_t tag;
-
-	if (s->about.run) /* who asked for it said so */
-		return;
-	s->who_next = clock_mono() + (WHO_AGAIN_NS << s->who_tries++);
-	tag = notice_tag(s->sink->collector);
-	message_begin(&w, text, sizeof(text), "who", tag);
-	message_add(&w, "address", s->address);
-	if (notice_send(s->sink->collector, &w))
-		s->who = tag;
-}
-
-void identify_tick(struct sink *s)
-{
-	uint64_t now = clock_mono();
-
-	if (!notice_connected(s->collector))
-		return;
-	for (struct stream *stream = s->streams; stream; stream = stream->next)
-		if (stream->state == STREAM_RECORDING && !stream->about.run && !stream->who &&
-		    stream->who_tries < WHO_TRIES && now >= stream->who_next)
-			identify_stream(stream);
-}
-
-bool identify_target(struct target *t)
-{
-	struct message_writer w;
-	char text[256];
-
-	t->where = notice_tag(t->sink->collector);
-	message_begin(&w, text, sizeof(text), "where", t->where);
-	message_add_number(&w, "domid", (uint64_t)t->domid);
-	if (!notice_send(t->sink->collector, &w))
-		t->where = 0;
-	return t->where != 0;
-}
-
 /* ---- which guests offer a profile ----------------------------------------------------------------------- */
 
 /*
  * Guests that say in XenStore that they offer a profile are connected to by themselves, where their policy says so: the collector lists them
- * each second, and there is a target for each.  One that was stopped, or sends what is no profile, keeps its target, which is over, until the
+ * each second, and there is a target for each.  One that was stopped, or sends what is no profile, keeps its guest, which is over, until the
  * guest offers anew or runs anew; one that is not listed any more is let go of, but only after a while, since a collector that was just
  * started does not know all guests yet.
  */
 
-#define ASK_NS	  NS_PER_S
-#define ANSWER_NS (5 * NS_PER_S)
-#define GONE_NS	  (5 * NS_PER_S)
-
-void offers_tick(struct sink *s)
+void collector_ask_offers(struct receiver *s)
 {
 	struct message_writer w;
 	uint64_t now = clock_mono();
@@ -135,23 +45,23 @@ void offers_tick(struct sink *s)
 		s->offers = 0;
 }
 
-static void see(struct sink *s, const struct offer *offer, uint64_t now)
+static void take_offer(struct receiver *s, const struct offer *offer, uint64_t now)
 {
-	struct target *t = s->targets;
+	struct guest *g = s->guests;
 
-	while (t && t->run != offer->run)
-		t = t->next;
-	if (!t) {
-		target_offered(s, offer, now);
+	while (g && g->run != offer->run)
+		g = g->next;
+	if (!g) {
+		guest_offered(s, offer, now);
 		return;
 	}
-	if (t->seen && !t->automatic)
-		t->over = false; /* it was let go of, and is not gone yet: what is being stopped is begun again */
-	t->automatic = true;
-	t->seen = now;
-	if (t->offered_port != offer->port && t->offered_port)
-		target_offered_anew(t, offer->port);
-	t->offered_port = offer->port;
+	if (g->seen && !g->automatic)
+		g->over = false; /* it was let go of, and is not gone yet: what is being stopped is begun again */
+	g->automatic = true;
+	g->seen = now;
+	if (g->offered_port != offer->port && g->offered_port)
+		guest_moved(g, offer->port);
+	g->offered_port = offer->port;
 }
 
 /* RUN:DOMID:PORT and what stands behind it; false at the end, or where it is none. */
@@ -174,21 +84,113 @@ static bool next_offer(const char **at, struct offer *offer)
 	return true;
 }
 
-void offers_answer(struct sink *s, const struct message *m)
+static void on_offers(struct receiver *s, const struct message *m)
 {
 	const char *at = m ? message_value(m, "offers") : NULL;
 	uint64_t now = clock_mono();
-	struct target *next;
+	struct guest *next;
 	struct offer offer;
 
 	s->offers = 0;
 	if (!at)
 		return;
 	while (next_offer(&at, &offer))
-		see(s, &offer, now);
-	for (struct target *t = s->targets; t; t = next) {
-		next = t->next;
-		if (t->automatic && now - t->seen > GONE_NS)
-			target_gone(t);
+		take_offer(s, &offer, now);
+	for (struct guest *g = s->guests; g; g = next) {
+		next = g->next;
+		if (g->automatic && now - g->seen > GONE_NS)
+			guest_gone(g);
 	}
+}
+
+/* ---- answers --------------------------------------------------------------------------------------------- */
+
+static void on_answer(void *context, uint64_t tag, const struct message *m)
+{
+	struct receiver *s = context;
+	bool ok = strcmp(m->verb, "ok") == 0;
+	uint64_t run = 0, domid = 0;
+	struct stream *stream = s->streams;
+	struct guest *guest = s->guests;
+
+	if (tag == s->offers) {
+		on_offers(s, ok ? m : NULL);
+		return;
+	}
+	for (; stream && stream->who != tag; stream = stream->next)
+		;
+	for (; guest && guest->where != tag; guest = guest->next)
+		;
+	if (guest)
+		guest_located(guest, ok ? m : NULL);
+	if (!stream)
+		return;
+	stream->who = 0;
+	message_number(m, "run", &run);
+	if (ok)
+		stream_identify(stream, (int64_t)run, some(m, "name"), some(m, "uuid"),
+				message_number(m, "domid", &domid) ? (int64_t)domid : -1);
+	else if (stream->state == STREAM_ENDED)
+		stream_end(stream, "closed");
+}
+
+/* What was asked is not answered any more. */
+static void on_lost(void *context)
+{
+	struct receiver *s = context;
+
+	for (struct stream *stream = s->streams; stream; stream = stream->next)
+		stream->who = 0; /* one that has ended goes at its deadline */
+	s->offers = 0;
+}
+
+static const struct notice_calls calls = {.answer = on_answer, .lost = on_lost};
+
+int collector_open(struct receiver *s, const char *run)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/collect.sock", run);
+	return notice_new(&s->collector, s->event, path, &calls, s);
+}
+
+void collector_ask_who(struct stream *s)
+{
+	struct message_writer w;
+	char text[256];
+	uint64_t tag;
+
+	if (s->about.run) /* who asked for it said so */
+		return;
+	s->who_next = clock_mono() + (WHO_AGAIN_NS << s->who_tries++);
+	tag = notice_tag(s->receiver->collector);
+	message_begin(&w, text, sizeof(text), "who", tag);
+	message_add(&w, "address", s->address);
+	if (notice_send(s->receiver->collector, &w))
+		s->who = tag;
+}
+
+void collector_ask_again(struct receiver *s)
+{
+	uint64_t now = clock_mono();
+
+	if (!notice_connected(s->collector))
+		return;
+	for (struct stream *stream = s->streams; stream; stream = stream->next)
+		if (stream->state == STREAM_RECORDING && !stream->about.run && !stream->who &&
+		    stream->who_tries < WHO_TRIES && now >= stream->who_next)
+			collector_ask_who(stream);
+}
+
+bool collector_ask_where(struct guest *g)
+{
+	struct message_writer w;
+	char text[256];
+
+	g->where = notice_tag(g->receiver->collector);
+	message_begin(&w, text, sizeof(text), "where", g->where);
+	message_add_number(&w, "domid", (uint64_t)g->domid);
+	if (!notice_send(g->receiver->collector, &w))
+		g->where = 0;
+	return g->where != 0;
 }

@@ -27,7 +27,7 @@
 #define RETRY_NS       NS_PER_S
 #define DELETIONS_STEP 64u /* a second */
 
-struct archivist {
+struct commit_thread {
 	struct memtraces *w;
 	const struct config *config;
 	int wake_fd;
@@ -42,11 +42,11 @@ struct archivist {
 	/* under the lock */
 	bool busy, stopping;
 	struct batch batch;
-	struct archivist_state state;
+	struct commit_thread_state state;
 	struct log_limit damages;
 };
 
-static void wake(const struct archivist *a)
+static void wake(const struct commit_thread *a)
 {
 	if (eventfd_write(a->wake_fd, 1) < 0)
 		log_warning("The loop cannot be woken: error=%s", strerror(errno));
@@ -77,7 +77,7 @@ static int apply(struct memtraces *w, struct item *item)
 }
 
 /* How hard a batch is compressed depends on how much comes: by its size alone, a machine that keeps up would spend on that all the time it has. */
-static void choose_level(struct archivist *a)
+static void choose_level(struct commit_thread *a)
 {
 	uint64_t now = clock_mono();
 	double rate = (double)a->batch.bytes * NS_PER_S / (double)(now - a->written + 1);
@@ -88,7 +88,7 @@ static void choose_level(struct archivist *a)
 }
 
 /* The report of the same damage before ITEM in the batch; NULL: it is the first. */
-static const struct item *find_report(const struct archivist *a, const struct item *item)
+static const struct item *find_report(const struct commit_thread *a, const struct item *item)
 {
 	for (const struct item *i = a->batch.first; i != item; i = i->next)
 		if (i->kind == ITEM_DAMAGE && i->recording == item->recording)
@@ -97,7 +97,7 @@ static const struct item *find_report(const struct archivist *a, const struct it
 }
 
 /* Look where a reader met damage, in a transaction of its own: SQLite itself may fail there, and the archive goes on. */
-static void mend(struct archivist *a, struct item *item)
+static void mend(struct commit_thread *a, struct item *item)
 {
 	const struct item *first = find_report(a, item);
 	int r;
@@ -121,7 +121,7 @@ static void mend(struct archivist *a, struct item *item)
 }
 
 /* Reports of damage come last: only then do the rows of all recordings say what their pieces come to. */
-static int write_batch(struct archivist *a)
+static int write_batch(struct commit_thread *a)
 {
 	int r = memtraces_begin(a->w);
 
@@ -161,7 +161,7 @@ static int see_sum(void *context, const char *guest, uint64_t bytes)
 }
 
 /* Delete oldest recordings of GUEST (NULL = all) until OVER bytes went, or none is left, or enough for now. */
-static int delete_until(struct archivist *a, const char *guest, uint64_t before, uint64_t over, unsigned *n)
+static int delete_until(struct commit_thread *a, const char *guest, uint64_t before, uint64_t over, unsigned *n)
 {
 	uint64_t bytes;
 	int r = 0;
@@ -174,7 +174,7 @@ static int delete_until(struct archivist *a, const char *guest, uint64_t before,
 }
 
 /* End a transaction that went as R says.  What it came to. */
-static int end_transaction(struct archivist *a, int r)
+static int end_transaction(struct commit_thread *a, int r)
 {
 	if (r == 0)
 		return memtraces_commit(a->w);
@@ -183,7 +183,7 @@ static int end_transaction(struct archivist *a, int r)
 }
 
 /* Delete what is over a limit, and of the rest where less than WANT is free. */
-static int delete_excess(struct archivist *a, uint64_t want, unsigned *n)
+static int delete_excess(struct commit_thread *a, uint64_t want, unsigned *n)
 {
 	const struct config *c = a->config;
 	struct excess e = {.limit = c->sink_guest_bytes};
@@ -205,7 +205,7 @@ static int delete_excess(struct archivist *a, uint64_t want, unsigned *n)
 }
 
 /* Delete what is too much, and take away the bytes of what was deleted, both a step at a time. */
-static int tidy(struct archivist *a)
+static int tidy(struct commit_thread *a)
 {
 	unsigned deleted = 0;
 	bool more = a->purging;
@@ -233,7 +233,7 @@ static int tidy(struct archivist *a)
 
 /* ---- the thread --------------------------------------------------------------------------------------------------------- */
 
-static void wait_until(struct archivist *a, uint64_t ns)
+static void wait_until(struct commit_thread *a, uint64_t ns)
 {
 	uint64_t at = clock_mono() + ns;
 	struct timespec t = {.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)};
@@ -241,7 +241,7 @@ static void wait_until(struct archivist *a, uint64_t ns)
 	pthread_cond_timedwait(&a->changed, &a->lock, &t);
 }
 
-static void say_full(struct archivist *a, bool full)
+static void say_full(struct commit_thread *a, bool full)
 {
 	bool limited = space_is_limited();
 
@@ -263,7 +263,7 @@ static void say_full(struct archivist *a, bool full)
 }
 
 /* Say what was found damaged.  Under the lock. */
-static void tell_damage(struct archivist *a)
+static void tell_damage(struct commit_thread *a)
 {
 	for (const struct item *item = a->batch.first; item; item = item->next) {
 		if (item->kind != ITEM_DAMAGE || item->is_known)
@@ -285,7 +285,7 @@ static void tell_damage(struct archivist *a)
 }
 
 /* What a transaction came to.  Whether the batch is done with. */
-static bool finish(struct archivist *a, int r)
+static bool finish(struct commit_thread *a, int r)
 {
 	bool again = r == ARCHIVE_E_FULL || r == ARCHIVE_E_BUSY;
 
@@ -312,7 +312,7 @@ static bool finish(struct archivist *a, int r)
 }
 
 /* Take away the bytes of what was deleted, and give their room back, until WANT is free. */
-static int purge(struct archivist *a, uint64_t want, uint64_t *has)
+static int purge(struct commit_thread *a, uint64_t want, uint64_t *has)
 {
 	bool more = true, unused;
 	int r = space_free(memtraces_store(a->w), has);
@@ -329,7 +329,7 @@ static int purge(struct archivist *a, uint64_t want, uint64_t *has)
 	return r;
 }
 
-static int delete_some(struct archivist *a, uint64_t want, unsigned *n)
+static int delete_some(struct commit_thread *a, uint64_t want, unsigned *n)
 {
 	int r = memtraces_begin(a->w);
 
@@ -339,7 +339,7 @@ static int delete_some(struct archivist *a, uint64_t want, unsigned *n)
 /* For space_make(): take away the bytes of deleted recordings, and if that is not enough delete more of them. */
 static int delete_step(void *context, uint64_t want, bool *more)
 {
-	struct archivist *a = context;
+	struct commit_thread *a = context;
 	unsigned deleted = 1;
 	uint64_t has;
 	int r = purge(a, want, &has);
@@ -354,14 +354,14 @@ static int delete_step(void *context, uint64_t want, bool *more)
 	return r;
 }
 
-static bool make_space(struct archivist *a)
+static bool make_space(struct commit_thread *a)
 {
 	uint64_t want = config_free_space(a->config) + a->config->reserve_bytes;
 
 	return space_make(memtraces_store(a->w), want, UINT_MAX, delete_step, a);
 }
 
-static void commit_batch(struct archivist *a)
+static void commit_batch(struct commit_thread *a)
 {
 	int r;
 
@@ -376,7 +376,7 @@ static void commit_batch(struct archivist *a)
 
 static void *work(void *context)
 {
-	struct archivist *a = context;
+	struct commit_thread *a = context;
 	bool busy, stopping;
 
 	do {
@@ -409,7 +409,7 @@ static int settle(struct memtraces *w, int64_t *last_id)
 	return r ? r : memtraces_commit(w);
 }
 
-static int begin_thread(struct archivist *a)
+static int begin_thread(struct commit_thread *a)
 {
 	pthread_condattr_t attributes;
 
@@ -422,15 +422,15 @@ static int begin_thread(struct archivist *a)
 	return a->started ? 0 : -EAGAIN;
 }
 
-int archivist_start(struct archivist **ap, const char *state, const struct config *config, int wake_fd,
-		    int64_t *last_id, char *sentence, size_t size)
+int commit_thread_start(struct commit_thread **ap, const char *state, const struct config *config, int wake_fd,
+			int64_t *last_id, char *sentence, size_t size)
 {
 	struct archive_options options = {
 		.wal_limit_bytes = config->wal_limit_bytes,
 		.reserve_bytes = config->reserve_bytes,
 		.level = LEVEL_USUAL,
 	};
-	CLEANUP(archivist_stopp) struct archivist *a = calloc(1, sizeof(*a));
+	CLEANUP(commit_thread_stopp) struct commit_thread *a = calloc(1, sizeof(*a));
 	int r;
 
 	if (!a)
@@ -454,7 +454,7 @@ int archivist_start(struct archivist **ap, const char *state, const struct confi
 	return 0;
 }
 
-struct archivist *archivist_stop(struct archivist *a)
+struct commit_thread *commit_thread_stop(struct commit_thread *a)
 {
 	if (!a)
 		return NULL;
@@ -471,7 +471,7 @@ struct archivist *archivist_stop(struct archivist *a)
 	return NULL;
 }
 
-void archivist_state(struct archivist *a, struct archivist_state *state)
+void commit_thread_state(struct commit_thread *a, struct commit_thread_state *state)
 {
 	pthread_mutex_lock(&a->lock);
 	*state = a->state;
@@ -479,7 +479,7 @@ void archivist_state(struct archivist *a, struct archivist_state *state)
 	pthread_mutex_unlock(&a->lock);
 }
 
-void archivist_give(struct archivist *a, struct batch *b)
+void commit_thread_give(struct commit_thread *a, struct batch *b)
 {
 	pthread_mutex_lock(&a->lock);
 	batch_move(b, &a->batch);
@@ -488,7 +488,7 @@ void archivist_give(struct archivist *a, struct batch *b)
 	pthread_mutex_unlock(&a->lock);
 }
 
-void archivist_take(struct archivist *a, struct batch *b)
+void commit_thread_take(struct commit_thread *a, struct batch *b)
 {
 	batch_init(b);
 	pthread_mutex_lock(&a->lock);

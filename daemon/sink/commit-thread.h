@@ -10,9 +10,9 @@
 #include "batch.h"
 #include "config.h"
 
-struct archivist;
+struct commit_thread;
 
-struct archivist_state {
+struct commit_thread_state {
 	bool idle;		 /* a batch can be handed over: what was done before has been taken back */
 	bool failed;		 /* the archive broke: the process must end */
 	bool full;		 /* the disk is full */
@@ -27,16 +27,16 @@ struct archivist_state {
  * Open the archive in STATE and start.  WAKE_FD becomes readable (eventfd) when the state changed.  CONFIG is borrowed.  *LAST_ID is the
  * largest identifier of a recording.  On failure -errno and a SENTENCE of SIZE bytes.
  */
-int archivist_start(struct archivist **ap, const char *state, const struct config *config, int wake_fd,
-		    int64_t *last_id, char *sentence, size_t size);
+int commit_thread_start(struct commit_thread **ap, const char *state, const struct config *config, int wake_fd,
+			int64_t *last_id, char *sentence, size_t size);
 /* Commits what it has been given, then ends.  NULL too. */
-struct archivist *archivist_stop(struct archivist *a);
-CLEANUP_DEFINE(struct archivist, archivist_stop)
+struct commit_thread *commit_thread_stop(struct commit_thread *a);
+CLEANUP_DEFINE(struct commit_thread, commit_thread_stop)
 
-void archivist_state(struct archivist *a, struct archivist_state *state);
+void commit_thread_state(struct commit_thread *a, struct commit_thread_state *state);
 /* Only when it is idle: take B's items. */
-void archivist_give(struct archivist *a, struct batch *b);
+void commit_thread_give(struct commit_thread *a, struct batch *b);
 /* The batch that it has finished, for its results; empty where there is none. */
-void archivist_take(struct archivist *a, struct batch *b);
+void commit_thread_take(struct commit_thread *a, struct batch *b);
 
 #endif

@@ -9,7 +9,7 @@
 #define NOTE_MAX 4096u
 
 /* The stream that makes the recording M names. */
-static struct stream *find(const struct sink *s, const struct message *m, uint64_t *id)
+static struct stream *find(const struct receiver *s, const struct message *m, uint64_t *id)
 {
 	struct stream *stream = s->streams;
 
@@ -20,7 +20,7 @@ static struct stream *find(const struct sink *s, const struct message *m, uint64
 	return stream;
 }
 
-static void on_stop(struct sink *s, struct control_asker asker, const struct message *m)
+static void on_stop(struct receiver *s, struct control_asker asker, const struct message *m)
 {
 	uint64_t id;
 	struct stream *stream = find(s, m, &id);
@@ -33,12 +33,12 @@ static void on_stop(struct sink *s, struct control_asker asker, const struct mes
 		control_error(s->control, asker, 409, "that memory profile is being stopped already");
 		return;
 	}
-	if (stream->target)
-		stream->target->over = true;
+	if (stream->guest)
+		stream->guest->over = true;
 	stream_stop(stream, "stopped", asker);
 }
 
-static void on_change(struct sink *s, struct control_asker asker, const struct message *m, enum item_kind kind)
+static void on_change(struct receiver *s, struct control_asker asker, const struct message *m, enum item_kind kind)
 {
 	const char *note = message_value(m, "note");
 	struct item *item;
@@ -60,11 +60,11 @@ static void on_change(struct sink *s, struct control_asker asker, const struct m
 	item->asker = asker;
 	item->pinned = message_number(m, "pinned", &pinned) ? pinned != 0 : -1;
 	item->note = note ? strdup(note) : NULL;
-	sink_dirty(s);
+	receiver_dirty(s);
 }
 
 /* A reader met damage: the archivist looks by itself. */
-static void on_damaged(struct sink *s, struct control_asker asker, const struct message *m)
+static void on_damaged(struct receiver *s, struct control_asker asker, const struct message *m)
 {
 	struct item *item;
 	uint64_t id;
@@ -79,7 +79,7 @@ static void on_damaged(struct sink *s, struct control_asker asker, const struct 
 		return;
 	}
 	item->asker = asker;
-	sink_dirty(s);
+	receiver_dirty(s);
 }
 
 struct line {
@@ -87,9 +87,9 @@ struct line {
 	uint64_t value;
 };
 
-void sink_metrics(const struct sink *s, char *text, size_t size)
+static void metrics_text(const struct receiver *s, char *text, size_t size)
 {
-	const struct sink_counts *c = &s->counts;
+	const struct receiver_counts *c = &s->counts;
 	const struct line lines[] = {
 		{"streams", "gauge", "Memtrace streams that are received.", s->n_streams},
 		{"held_bytes", "gauge", "Bytes received that are not committed yet.", s->held},
@@ -126,17 +126,17 @@ void sink_metrics(const struct sink *s, char *text, size_t size)
 				       lines[i].type[0] == 'c' ? "_total" : "", lines[i].value);
 }
 
-static void on_metrics(struct sink *s, struct control_asker asker)
+static void on_metrics(struct receiver *s, struct control_asker asker)
 {
 	struct message_writer w = control_answer(s->control, asker);
 	char text[8192];
 
-	sink_metrics(s, text, sizeof(text));
+	metrics_text(s, text, sizeof(text));
 	message_add(&w, "text", text);
 	control_send(s->control, asker, &w);
 }
 
-static void on_status(struct sink *s, struct control_asker asker)
+static void on_status(struct receiver *s, struct control_asker asker)
 {
 	struct message_writer w = control_answer(s->control, asker);
 
@@ -146,12 +146,12 @@ static void on_status(struct sink *s, struct control_asker asker)
 	control_send(s->control, asker, &w);
 }
 
-void sink_request(void *context, struct control_asker asker, const struct message *m)
+void receiver_request(void *context, struct control_asker asker, const struct message *m)
 {
-	struct sink *s = context;
+	struct receiver *s = context;
 
 	if (strcmp(m->verb, "start") == 0)
-		target_start(s, asker, m);
+		guest_start(s, asker, m);
 	else if (strcmp(m->verb, "stop") == 0)
 		on_stop(s, asker, m);
 	else if (strcmp(m->verb, "patch") == 0)
@@ -168,7 +168,7 @@ void sink_request(void *context, struct control_asker asker, const struct messag
 		control_error(s->control, asker, 400, "unknown verb");
 }
 
-void sink_answers(struct sink *s, struct batch *done)
+void receiver_answers(struct receiver *s, struct batch *done)
 {
 	struct message_writer w;
 

@@ -13,43 +13,43 @@
 #include "clock.h"
 #include "receiver.h"
 
-#define TARGETS_MAX   1024u
+#define GUESTS_MAX    1024u
 #define BACKOFF_FIRST (NS_PER_S / 2)
 #define BACKOFF_MOST  (30 * NS_PER_S)
 #define STEADY_NS     (10 * NS_PER_S) /* a recording that lasted so long began well */
 #define WHERE_NS      (2 * NS_PER_S)
 
-void target_free(struct target *t)
+void guest_free(struct guest *g)
 {
-	struct target **at = &t->sink->targets;
+	struct guest **at = &g->receiver->guests;
 
-	while (*at && *at != t)
+	while (*at && *at != g)
 		at = &(*at)->next;
 	if (*at)
-		*at = t->next;
-	if (t->stream)
-		t->stream->target = NULL;
-	sd_event_source_disable_unref(t->timer);
-	free(t->name);
-	free(t->uuid);
-	free(t);
+		*at = g->next;
+	if (g->stream)
+		g->stream->guest = NULL;
+	sd_event_source_disable_unref(g->timer);
+	free(g->name);
+	free(g->uuid);
+	free(g);
 }
 
-static void wait_for(struct target *t, uint64_t ns)
+static void wait_for(struct guest *g, uint64_t ns)
 {
-	sd_event_source_set_time_relative(t->timer, ns / NS_PER_US);
-	sd_event_source_set_enabled(t->timer, SD_EVENT_ONESHOT);
+	sd_event_source_set_time_relative(g->timer, ns / NS_PER_US);
+	sd_event_source_set_enabled(g->timer, SD_EVENT_ONESHOT);
 }
 
 /* Ever more slowly. */
-static void try_later(struct target *t)
+static void try_later(struct guest *g)
 {
-	wait_for(t, t->backoff);
-	t->backoff = t->backoff * 2 > BACKOFF_MOST ? BACKOFF_MOST : t->backoff * 2;
+	wait_for(g, g->backoff);
+	g->backoff = g->backoff * 2 > BACKOFF_MOST ? BACKOFF_MOST : g->backoff * 2;
 }
 
 /* It comes to nothing: say so to who asked, and forget it, or go on as if nobody had. */
-__attribute__((format(printf, 3, 4))) static void give_up(struct target *t, unsigned status, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void give_up(struct guest *g, unsigned status, const char *format, ...)
 {
 	char sentence[256];
 	va_list args;
@@ -57,29 +57,29 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct target *t, unsi
 	va_start(args, format);
 	vsnprintf(sentence, sizeof(sentence), format, args);
 	va_end(args);
-	if (t->starter.client)
-		control_error(t->sink->control, t->starter, status, sentence);
-	else if (!t->automatic)
-		log_info("not connected to again: address=%s port=%u", t->address, t->port);
-	t->starter = (struct control_asker){0};
-	if (!t->automatic)
-		target_free(t);
-	else if (!t->over)
-		try_later(t);
+	if (g->starter.client)
+		control_error(g->receiver->control, g->starter, status, sentence);
+	else if (!g->automatic)
+		log_info("not connected to again: address=%s port=%u", g->address, g->port);
+	g->starter = (struct control_asker){0};
+	if (!g->automatic)
+		guest_free(g);
+	else if (!g->over)
+		try_later(g);
 }
 
-static void connect_to(struct target *t)
+static void connect_to(struct guest *g)
 {
 	struct sockaddr_storage store;
 	unsigned len;
 	int fd, r;
 
-	if (t->sink->n_streams >= t->sink->config->sink_streams) {
-		give_up(t, 503, "as many streams are received as may be");
+	if (g->receiver->n_streams >= g->receiver->config->sink_streams) {
+		give_up(g, 503, "as many streams are received as may be");
 		return;
 	}
-	if (!address_parse(t->address, t->port, &store, &len)) {
-		give_up(t, 400, "%s is no numeric address", t->address);
+	if (!address_parse(g->address, g->port, &store, &len)) {
+		give_up(g, 400, "%s is no numeric address", g->address);
 		return;
 	}
 	fd = socket(store.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -89,103 +89,104 @@ static void connect_to(struct target *t)
 		r = connect(fd, (struct sockaddr *)&store, len) < 0 && errno != EINPROGRESS ? -errno : 0;
 	if (r < 0) {
 		closep(&fd);
-		target_ended(t, strerror(-r), false);
+		guest_ended(g, strerror(-r), false);
 		return;
 	}
-	t->stream = stream_new(t->sink, fd, t->address, t->port, t);
-	if (!t->stream)
-		give_up(t, 503, "there is no memory to connect to %s port %u", t->address, t->port);
+	g->stream = stream_new(g->receiver, fd, g->address, g->port, g);
+	if (!g->stream)
+		give_up(g, 503, "there is no memory to connect to %s port %u", g->address, g->port);
 }
 
-static void ask_where(struct target *t)
+static void ask_where(struct guest *g)
 {
-	if (identify_target(t))
-		wait_for(t, WHERE_NS);
+	if (collector_ask_where(g))
+		wait_for(g, WHERE_NS);
 	else
-		target_where(t, NULL);
+		guest_located(g, NULL);
 }
 
 /* Must the collector be asked before it is connected to: where it is, who it is, or whether it is the same guest still? */
-static bool wants_where(const struct target *t)
+static bool wants_where(const struct guest *g)
 {
-	return t->domid >= 0 && (!*t->address || !t->port || t->connected || (t->automatic && !t->starter.client));
+	return g->domid >= 0 && (!*g->address || !g->port || g->connected || (g->automatic && !g->starter.client));
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 {
-	struct target *t = context;
+	struct guest *g = context;
 
 	(void)source;
 	(void)usec;
-	if (t->where) {
-		t->where = 0;
-		target_where(t, NULL);
-	} else if (!t->stream && wants_where(t)) {
-		ask_where(t);
-	} else if (!t->stream) {
-		connect_to(t);
+	if (g->where) {
+		g->where = 0;
+		guest_located(g, NULL);
+	} else if (!g->stream && wants_where(g)) {
+		ask_where(g);
+	} else if (!g->stream) {
+		connect_to(g);
 	}
 	return 0;
 }
 
-void target_recording(struct target *t)
+void guest_recording(struct guest *g)
 {
 	struct item *item;
 
-	t->lost = 0;
-	t->connected = clock_mono();
-	if (!t->starter.client)
+	g->lost = 0;
+	g->connected = clock_mono();
+	if (!g->starter.client)
 		return;
 	/* Answered when it is committed, so that it is there for who asks for it. */
-	item = stream_put(t->stream, &t->sink->batch);
+	item = stream_put(g->stream, &g->receiver->batch);
 	if (item)
-		item->asker = t->starter;
-	t->starter = (struct control_asker){0};
-	sink_dirty(t->sink);
+		item->asker = g->starter;
+	g->starter = (struct control_asker){0};
+	receiver_dirty(g->receiver);
 }
 
 /* A guest that is lost at once each time is asked ever more seldom. */
-static void reset_backoff(struct target *t, uint64_t now, bool recorded)
+static void reset_backoff(struct guest *g, uint64_t now, bool recorded)
 {
-	if (recorded && now - t->connected >= STEADY_NS)
-		t->backoff = BACKOFF_FIRST;
+	if (recorded && now - g->connected >= STEADY_NS)
+		g->backoff = BACKOFF_FIRST;
 }
 
 /* Not asked for, but offered: it is tried as long as it is. */
-static void automatic_ended(struct target *t, const char *reason)
+static void automatic_ended(struct guest *g, const char *reason)
 {
-	t->over = t->over || strcmp(reason, "damaged") == 0 || strcmp(reason, "stopped") == 0;
-	if (!t->over && !t->sink->ending)
-		try_later(t);
+	g->over = g->over || strcmp(reason, "damaged") == 0 || strcmp(reason, "stopped") == 0;
+	if (!g->over && !g->receiver->ending)
+		try_later(g);
 }
 
-void target_ended(struct target *t, const char *reason, bool recorded)
+void guest_ended(struct guest *g, const char *reason, bool recorded)
 {
-	uint64_t now = clock_mono(), limit = t->sink->config->sink_reconnect_ns;
+	uint64_t now = clock_mono(), limit = g->receiver->config->sink_reconnect_ns;
 
-	reset_backoff(t, now, recorded);
-	if (t->starter.client && strcmp(reason, "closed") == 0) {
-		give_up(t, 409, "%s port %u closed at once: it is being profiled by another client already", t->address,
-			t->port);
+	reset_backoff(g, now, recorded);
+	if (g->starter.client && strcmp(reason, "closed") == 0) {
+		give_up(g, 409, "%s port %u closed at once: it is being profiled by another client already", g->address,
+			g->port);
 		return;
 	}
-	if (t->starter.client) {
-		give_up(t, 502, "nothing can be recorded from %s port %u: %s", t->address, t->port, reason);
+	if (g->starter.client) {
+		give_up(g, 502, "nothing can be recorded from %s port %u: %s", g->address, g->port, reason);
 		return;
 	}
-	if (t->automatic) {
-		automatic_ended(t, reason);
+	if (g->automatic) {
+		automatic_ended(g, reason);
 		return;
 	}
-	if (t->over || t->sink->ending || !limit || strcmp(reason, "quota") == 0 || strcmp(reason, "damaged") == 0) {
-		target_free(t);
+	if (g->over || g->receiver->ending || !limit || strcmp(reason, "quota") == 0 ||
+	    strcmp(reason, "damaged") == 0) {
+		guest_free(g);
 		return;
 	}
-	t->lost = recorded || !t->lost ? now : t->lost;
-	if (now - t->lost > limit)
-		give_up(t, 502, "%s port %u is lost", t->address, t->port);
+	g->lost = recorded || !g->lost ? now : g->lost;
+	if (now - g->lost > limit)
+		give_up(g, 502, "%s port %u is lost", g->address, g->port);
 	else
-		try_later(t);
+		try_later(g);
 }
 
 static char *copy(const struct message *m, const char *key)
@@ -196,79 +197,80 @@ static char *copy(const struct message *m, const char *key)
 }
 
 /* Who offers is named by the collector.  False: not now, or its policy is that it is asked for. */
-static bool may_be_connected(struct target *t, const struct message *m)
+static bool may_be_connected(struct guest *g, const struct message *m)
 {
-	if (!t->automatic || t->starter.client)
+	if (!g->automatic || g->starter.client)
 		return true;
 	if (!m) {
-		try_later(t);
+		try_later(g);
 		return false;
 	}
-	free(t->name);
-	free(t->uuid);
-	t->name = copy(m, "name");
-	t->uuid = copy(m, "uuid");
-	t->over = config_policy(t->sink->config, t->name ? t->name : "").memtrace == MEMTRACE_ASKED;
-	return !t->over;
+	free(g->name);
+	free(g->uuid);
+	g->name = copy(m, "name");
+	g->uuid = copy(m, "uuid");
+	g->over = config_policy(g->receiver->config, g->name ? g->name : "").memtrace == MEMTRACE_ASKED;
+	return !g->over;
 }
 
 /* A domid is used again: is it the target's guest that has it? */
-static bool is_its_guest(const struct target *t, const struct message *m)
+static bool is_its_guest(const struct guest *g, const struct message *m)
 {
 	uint64_t run = 0;
 
 	message_number(m, "run", &run);
-	return !t->run || (uint64_t)t->run == run || (!run && !t->automatic);
+	return !g->run || (uint64_t)g->run == run || (!run && !g->automatic);
 }
 
-void target_where(struct target *t, const struct message *m)
+void guest_located(struct guest *g, const struct message *m)
 {
 	const char *address;
 	uint64_t port;
 
-	t->where = 0;
-	sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
-	if (m && !is_its_guest(t, m))
+	g->where = 0;
+	sd_event_source_set_enabled(g->timer, SD_EVENT_OFF);
+	if (m && !is_its_guest(g, m))
 		m = NULL;
-	if (!m && t->connected && !t->automatic) {
+	if (!m && g->connected && !g->automatic) {
 		/* It may be in another life: who answers is asked when it does. */
-		t->run = 0;
-		t->domid = -1;
+		g->run = 0;
+		g->domid = -1;
 	}
 	address = m ? message_value(m, "address") : NULL;
-	if (!may_be_connected(t, m))
+	if (!may_be_connected(g, m))
 		return;
-	if (!t->port)
-		t->port = m && message_number(m, "memtrace-port", &port) && port <= 65535 ? (uint32_t)port : SINK_PORT;
-	if (!*t->address && address)
-		snprintf(t->address, sizeof(t->address), "%s", address);
-	if (*t->address)
-		connect_to(t);
+	if (!g->port)
+		g->port = m && message_number(m, "memtrace-port", &port) && port <= 65535 ? (uint32_t)port
+											  : MEMTRACE_PORT;
+	if (!*g->address && address)
+		snprintf(g->address, sizeof(g->address), "%s", address);
+	if (*g->address)
+		connect_to(g);
 	else
-		give_up(t, 404,
+		give_up(g, 404,
 			"the guest's address is not known: give it as address, or let the toolstack write the ip of "
 			"its vif");
 }
 
 /* What is connected to already, or about to be. */
-static struct target *find(const struct sink *s, const char *address, uint64_t port, uint64_t run)
+static struct guest *find(const struct receiver *s, const char *address, uint64_t port, uint64_t run)
 {
-	struct target *t = s->targets;
+	struct guest *g = s->guests;
 
-	while (t && !(*address && strcmp(t->address, address) == 0 && t->port == port) &&
-	       !(!*address && run && (uint64_t)t->run == run))
-		t = t->next;
-	return t;
+	while (g && !(*address && strcmp(g->address, address) == 0 && g->port == port) &&
+	       !(!*address && run && (uint64_t)g->run == run))
+		g = g->next;
+	return g;
 }
 
-static const char *refusal(const struct sink *s, const struct message *m, const char *address, uint64_t *port)
+static const char *refusal(const struct receiver *s, const struct message *m, const char *address, uint64_t *port)
 {
 	struct sockaddr_storage store;
 	unsigned n = 0, len;
 
-	for (const struct target *t = s->targets; t; t = t->next)
+	for (const struct guest *g = s->guests; g; g = g->next)
 		n++;
-	if (s->ending || n >= TARGETS_MAX || s->n_streams >= s->config->sink_streams)
+	if (s->ending || n >= GUESTS_MAX || s->n_streams >= s->config->sink_streams)
 		return "as many streams are received as may be";
 	if (*address && !address_parse(address, 1, &store, &len))
 		return "address is a numeric address, such as 10.0.0.1";
@@ -277,54 +279,54 @@ static const char *refusal(const struct sink *s, const struct message *m, const 
 	return NULL;
 }
 
-static struct target *target_new(struct sink *s)
+static struct guest *guest_new(struct receiver *s)
 {
-	struct target *t = calloc(1, sizeof(*t));
+	struct guest *g = calloc(1, sizeof(*g));
 
-	if (!t)
+	if (!g)
 		return NULL;
-	t->sink = s;
-	t->domid = -1;
-	t->backoff = BACKOFF_FIRST;
-	if (sd_event_add_time(s->event, &t->timer, CLOCK_MONOTONIC, 0, 0, on_timer, t) < 0) {
-		free(t);
+	g->receiver = s;
+	g->domid = -1;
+	g->backoff = BACKOFF_FIRST;
+	if (sd_event_add_time(s->event, &g->timer, CLOCK_MONOTONIC, 0, 0, on_timer, g) < 0) {
+		free(g);
 		return NULL;
 	}
-	sd_event_source_set_enabled(t->timer, SD_EVENT_OFF);
-	t->next = s->targets;
-	s->targets = t;
-	return t;
+	sd_event_source_set_enabled(g->timer, SD_EVENT_OFF);
+	g->next = s->guests;
+	s->guests = g;
+	return g;
 }
 
 /* Connect, finding out first where to what is not known. */
-static void begin(struct target *t)
+static void begin(struct guest *g)
 {
-	t->over = false;
-	if (wants_where(t))
-		ask_where(t);
+	g->over = false;
+	if (wants_where(g))
+		ask_where(g);
 	else
-		target_where(t, NULL);
+		guest_located(g, NULL);
 }
 
 /* Somebody asks for one that is known: now, if it is not connected, and told what comes of it where it is about to be. */
-static void start_again(struct target *t, struct control_asker asker)
+static void start_again(struct guest *g, struct control_asker asker)
 {
-	if ((t->stream && t->stream->state >= STREAM_RECORDING) || t->starter.client) {
-		control_error(t->sink->control, asker, 409,
+	if ((g->stream && g->stream->state >= STREAM_RECORDING) || g->starter.client) {
+		control_error(g->receiver->control, asker, 409,
 			      "a memory profile of it is being recorded already; stop that first");
 		return;
 	}
-	t->starter = asker;
-	t->backoff = BACKOFF_FIRST;
-	if (!t->where && !t->stream)
-		begin(t);
+	g->starter = asker;
+	g->backoff = BACKOFF_FIRST;
+	if (!g->where && !g->stream)
+		begin(g);
 }
 
-void target_start(struct sink *s, struct control_asker asker, const struct message *m)
+void guest_start(struct receiver *s, struct control_asker asker, const struct message *m)
 {
 	const char *given = message_value(m, "address"), *address = given ? given : "", *why;
 	uint64_t port = 0, run = 0, domid = 0;
-	struct target *t;
+	struct guest *g;
 
 	why = refusal(s, m, address, &port);
 	if (why) {
@@ -332,64 +334,64 @@ void target_start(struct sink *s, struct control_asker asker, const struct messa
 		return;
 	}
 	message_number(m, "run", &run);
-	t = find(s, address, port ? port : SINK_PORT, run);
-	if (t) {
-		start_again(t, asker);
+	g = find(s, address, port ? port : MEMTRACE_PORT, run);
+	if (g) {
+		start_again(g, asker);
 		return;
 	}
-	t = target_new(s);
-	if (!t) {
+	g = guest_new(s);
+	if (!g) {
 		control_error(s->control, asker, 503, "there is no memory for it now; ask again");
 		return;
 	}
-	t->run = (int64_t)run;
-	t->domid = message_number(m, "domid", &domid) ? (int64_t)domid : -1;
-	t->name = copy(m, "name");
-	t->uuid = copy(m, "uuid");
-	t->port = (uint32_t)port;
-	snprintf(t->address, sizeof(t->address), "%s", address);
-	t->starter = asker;
-	begin(t);
+	g->run = (int64_t)run;
+	g->domid = message_number(m, "domid", &domid) ? (int64_t)domid : -1;
+	g->name = copy(m, "name");
+	g->uuid = copy(m, "uuid");
+	g->port = (uint32_t)port;
+	snprintf(g->address, sizeof(g->address), "%s", address);
+	g->starter = asker;
+	begin(g);
 }
 
-void target_offered(struct sink *s, const struct offer *offer, uint64_t now)
+void guest_offered(struct receiver *s, const struct offer *offer, uint64_t now)
 {
-	struct target *t;
+	struct guest *g;
 	unsigned n = 0;
 
-	for (t = s->targets; t; t = t->next)
+	for (g = s->guests; g; g = g->next)
 		n++;
-	t = n < TARGETS_MAX ? target_new(s) : NULL;
-	if (!t)
+	g = n < GUESTS_MAX ? guest_new(s) : NULL;
+	if (!g)
 		return; /* it is offered again in a second */
-	t->run = offer->run;
-	t->domid = offer->domid;
-	t->port = t->offered_port = offer->port;
-	t->automatic = true;
-	t->seen = now;
-	begin(t);
+	g->run = offer->run;
+	g->domid = offer->domid;
+	g->port = g->offered_port = offer->port;
+	g->automatic = true;
+	g->seen = now;
+	begin(g);
 }
 
-void target_offered_anew(struct target *t, uint32_t port)
+void guest_moved(struct guest *g, uint32_t port)
 {
-	t->port = port;
-	if (t->stream || t->where)
+	g->port = port;
+	if (g->stream || g->where)
 		return; /* what is recorded goes on; where it ends the new port counts */
-	t->backoff = BACKOFF_FIRST;
-	begin(t);
+	g->backoff = BACKOFF_FIRST;
+	begin(g);
 }
 
-void target_gone(struct target *t)
+void guest_gone(struct guest *g)
 {
-	struct stream *stream = t->stream;
+	struct stream *stream = g->stream;
 
-	t->automatic = false;
-	t->over = true;
-	if (t->starter.client)
-		control_error(t->sink->control, t->starter, 404, "the guest is gone");
-	t->starter = (struct control_asker){0};
+	g->automatic = false;
+	g->over = true;
+	if (g->starter.client)
+		control_error(g->receiver->control, g->starter, 404, "the guest is gone");
+	g->starter = (struct control_asker){0};
 	if (stream)
 		stream_stop(stream, "closed", (struct control_asker){0});
 	else
-		target_free(t);
+		guest_free(g);
 }

@@ -53,7 +53,7 @@ void address_text(const struct sockaddr_storage *store, char *text, uint32_t *po
 }
 
 /* Is there room for another stream of ADDRESS? */
-static bool has_room(const struct sink *s, const char *address)
+static bool has_room(const struct receiver *s, const char *address)
 {
 	unsigned of_guest = 0;
 
@@ -62,10 +62,10 @@ static bool has_room(const struct sink *s, const char *address)
 	return !s->ending && s->n_streams < s->config->sink_streams && of_guest < s->config->sink_guest_streams;
 }
 
-static int on_guest(sd_event_source *source, int fd, uint32_t events, void *context)
+static int on_connection(sd_event_source *source, int fd, uint32_t events, void *context)
 {
 	struct sockaddr_storage store = {0};
-	struct sink *s = context;
+	struct receiver *s = context;
 	char address[STREAM_ADDRESS_MAX];
 	uint32_t port;
 
@@ -126,7 +126,7 @@ static int open_socket(const struct sockaddr_storage *store, socklen_t len)
 	return TAKE_FD(fd);
 }
 
-static int add(struct sink *s, int fd)
+static int add(struct receiver *s, int fd)
 {
 	sd_event_source **more = realloc(s->listeners, (s->n_listeners + 1) * sizeof(*more)), *source;
 	int r;
@@ -134,7 +134,7 @@ static int add(struct sink *s, int fd)
 	if (!more)
 		return -ENOMEM;
 	s->listeners = more;
-	r = sd_event_add_io(s->event, &source, fd, EPOLLIN, on_guest, s);
+	r = sd_event_add_io(s->event, &source, fd, EPOLLIN, on_connection, s);
 	if (r < 0)
 		return r;
 	sd_event_source_set_io_fd_own(source, 1);
@@ -142,7 +142,7 @@ static int add(struct sink *s, int fd)
 	return 0;
 }
 
-int sink_listen(struct sink *s, const char *text, char *sentence, size_t size)
+int receiver_listen(struct receiver *s, const char *text, char *sentence, size_t size)
 {
 	CLEANUP(freep) char *copy = strdup(text);
 	char bound[STREAM_ADDRESS_MAX];

@@ -32,7 +32,7 @@ static const struct option options[] = {
 };
 
 struct arguments {
-	struct sink_options sink;
+	struct receiver_options receiver;
 	const char *config;
 	int exit_code; /* -1: go on */
 };
@@ -40,16 +40,16 @@ struct arguments {
 static void arguments_parse(struct arguments *a, int argc, char **argv)
 {
 	*a = (struct arguments){
-		.sink = {.state = "/var/lib/mprofd", .run = "/run/mprofd"},
+		.receiver = {.state = "/var/lib/mprofd", .run = "/run/mprofd"},
 		.exit_code = -1,
 	};
 	for (;;) {
 		switch (getopt_long(argc, argv, "", options, NULL)) {
 		case OPTION_STATE:
-			a->sink.state = optarg;
+			a->receiver.state = optarg;
 			break;
 		case OPTION_RUN:
-			a->sink.run = optarg;
+			a->receiver.run = optarg;
 			break;
 		case OPTION_CONFIG:
 			a->config = optarg;
@@ -64,8 +64,8 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 			return;
 		case -1:
 			if (optind == argc) {
-				if (!option_directory("mprofd-sink", "--state", a->sink.state) ||
-				    !option_directory("mprofd-sink", "--run", a->sink.run))
+				if (!option_directory("mprofd-sink", "--state", a->receiver.state) ||
+				    !option_directory("mprofd-sink", "--run", a->receiver.run))
 					a->exit_code = 2;
 				return;
 			}
@@ -84,7 +84,7 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct arguments arguments;
-	struct sink sink;
+	struct receiver receiver;
 	struct config config;
 	char sentence[512];
 	int r;
@@ -100,12 +100,12 @@ int main(int argc, char **argv)
 		log_error("%s", sentence);
 		return 2;
 	}
-	r = sink_init(&sink, &config, &arguments.sink, sentence, sizeof(sentence));
+	r = receiver_init(&receiver, &config, &arguments.receiver, sentence, sizeof(sentence));
 	if (r)
 		log_error("%s", sentence);
 	else
-		r = sink_run(&sink);
-	sink_deinit(&sink);
+		r = receiver_run(&receiver);
+	receiver_deinit(&receiver);
 	config_deinit(&config);
 	return r ? 1 : 0;
 }

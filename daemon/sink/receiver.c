@@ -24,16 +24,16 @@
 /* ---- handing over ------------------------------------------------------------------------------------------------------- */
 
 /* Has something waited long enough, or is it enough? */
-static bool is_due(const struct sink *s, uint64_t now)
+static bool is_due(const struct receiver *s, uint64_t now)
 {
 	return s->batch.first || s->held - s->given >= FLUSH_BYTES || (s->oldest && now - s->oldest >= FLUSH_NS);
 }
 
-static void hand_over(struct sink *s)
+static void hand_over(struct receiver *s)
 {
 	struct stream *next;
 
-	archivist_state(s->archivist, &s->state);
+	commit_thread_state(s->commit_thread, &s->state);
 	if (!s->state.idle || !is_due(s, clock_mono()))
 		return;
 	for (struct stream *stream = s->streams; stream; stream = next) {
@@ -44,17 +44,17 @@ static void hand_over(struct sink *s)
 	if (!s->batch.first)
 		return;
 	s->given = s->batch.bytes;
-	archivist_give(s->archivist, &s->batch);
+	commit_thread_give(s->commit_thread, &s->batch);
 }
 
-void sink_dirty(struct sink *s)
+void receiver_dirty(struct receiver *s)
 {
 	if (!s->oldest)
 		s->oldest = clock_mono();
 	hand_over(s);
 }
 
-static void fail(struct sink *s, int r)
+static void fail(struct receiver *s, int r)
 {
 	s->failed = r;
 	sd_event_exit(s->event, 1);
@@ -62,7 +62,7 @@ static void fail(struct sink *s, int r)
 
 static int on_wake(sd_event_source *source, int fd, uint32_t events, void *context)
 {
-	struct sink *s = context;
+	struct receiver *s = context;
 	struct batch done;
 	eventfd_t n;
 
@@ -70,15 +70,15 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 	(void)events;
 	if (eventfd_read(fd, &n) < 0 && errno != EAGAIN)
 		return -errno;
-	archivist_state(s->archivist, &s->state);
+	commit_thread_state(s->commit_thread, &s->state);
 	if (s->state.failed) {
 		fail(s, -EIO);
 		return 0;
 	}
-	archivist_take(s->archivist, &done);
+	commit_thread_take(s->commit_thread, &done);
 	s->held -= done.bytes;
 	s->given -= done.bytes;
-	sink_answers(s, &done);
+	receiver_answers(s, &done);
 	batch_deinit(&done);
 	control_notify(s->control, s->state.serial);
 	hand_over(s);
@@ -87,7 +87,7 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 
 /* ---- limits ------------------------------------------------------------------------------------------------------------- */
 
-const char *sink_room(struct sink *s, struct account *guest, uint64_t bytes)
+const char *receiver_room(struct receiver *s, struct account *account, uint64_t bytes)
 {
 	const struct config *c = s->config;
 	uint64_t now = clock_mono();
@@ -98,24 +98,24 @@ const char *sink_room(struct sink *s, struct account *guest, uint64_t bytes)
 	}
 	/* Old recordings go by themselves; what is being recorded cannot. */
 	if ((c->sink_bytes && s->accounts.bytes + bytes > c->sink_bytes) ||
-	    (c->sink_guest_bytes && guest->bytes + bytes > c->sink_guest_bytes)) {
+	    (c->sink_guest_bytes && account->bytes + bytes > c->sink_guest_bytes)) {
 		s->counts.quota++;
 		return "quota";
 	}
-	if (bucket_take(&guest->bucket, c->sink_guest_rate, now, bytes) &&
+	if (bucket_take(&account->bucket, c->sink_guest_rate, now, bytes) &&
 	    bucket_take(&s->accounts.bucket, c->sink_rate, now, bytes))
 		return NULL;
 	s->counts.rate++;
 	return "rate";
 }
 
-void sink_complain(struct sink *s, const char *address, const char *what)
+void receiver_complain(struct receiver *s, const char *address, const char *what)
 {
 	s->counts.garbage++;
-	for (unsigned i = 0; i < SINK_COMPLAINTS; i++)
+	for (unsigned i = 0; i < COMPLAINTS; i++)
 		if (strcmp(s->complaints[i], address) == 0)
 			return;
-	snprintf(s->complaints[s->next_complaint++ % SINK_COMPLAINTS], STREAM_ADDRESS_MAX, "%s", address);
+	snprintf(s->complaints[s->next_complaint++ % COMPLAINTS], STREAM_ADDRESS_MAX, "%s", address);
 	log_write_limited(&s->limit, LOG_LEVEL_WARNING, NULL, "what came from a guest %s: address=%s", what, address);
 }
 
@@ -129,7 +129,7 @@ static void keep_memory(void)
 }
 
 /* Where little comes it is given back. */
-static void give_memory_back(struct sink *s)
+static void give_memory_back(struct receiver *s)
 {
 	uint64_t now = clock_mono();
 
@@ -145,7 +145,7 @@ static void give_memory_back(struct sink *s)
 /* ---- the loop ----------------------------------------------------------------------------------------------------------- */
 
 /* All that is recorded has ended and is handed over. */
-static void end(struct sink *s)
+static void end(struct receiver *s)
 {
 	s->ending = true;
 	while (s->streams)
@@ -155,7 +155,7 @@ static void end(struct sink *s)
 
 static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *context)
 {
-	struct sink *s = context;
+	struct receiver *s = context;
 	struct stream *next;
 
 	(void)source;
@@ -175,7 +175,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 }
 
 /* End where the archive was deleted or another was put in its place: what would be archived from now on is lost. */
-static void check_file(struct sink *s)
+static void check_file(struct receiver *s)
 {
 	if (s->ending || !opened_file_replaced(&s->file))
 		return;
@@ -188,14 +188,14 @@ static void check_file(struct sink *s)
 
 static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 {
-	struct sink *s = context;
+	struct receiver *s = context;
 
 	(void)usec;
 	if (++s->ticks % FILE_TICKS == 0)
 		check_file(s);
 	notice_tick(s->collector);
-	identify_tick(s);
-	offers_tick(s);
+	collector_ask_again(s);
+	collector_ask_offers(s);
 	accounts_tidy(&s->accounts, clock_mono());
 	give_memory_back(s);
 	hand_over(s);
@@ -205,7 +205,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-static int loop_open(struct sink *s)
+static int loop_open(struct receiver *s)
 {
 	sigset_t mask;
 	int r;
@@ -243,13 +243,13 @@ static void raise_files(void)
 	}
 }
 
-int sink_init(struct sink *s, const struct config *config, const struct sink_options *options, char *sentence,
-	      size_t size)
+int receiver_init(struct receiver *s, const struct config *config, const struct receiver_options *options,
+		  char *sentence, size_t size)
 {
 	char path[512];
 	int r;
 
-	*s = (struct sink){.config = config, .wake_fd = -1};
+	*s = (struct receiver){.config = config, .wake_fd = -1};
 	batch_init(&s->batch);
 	raise_files();
 	keep_memory();
@@ -257,23 +257,24 @@ int sink_init(struct sink *s, const struct config *config, const struct sink_opt
 	r = loop_open(s);
 	if (r == 0) {
 		*sentence = '\0';
-		r = archivist_start(&s->archivist, options->state, config, s->wake_fd, &s->last_id, sentence, size);
+		r = commit_thread_start(&s->commit_thread, options->state, config, s->wake_fd, &s->last_id, sentence,
+					size);
 	}
 	if (r == 0)
 		r = opened_file_init(&s->file, options->state, MEMTRACES_FILE);
 	if (r == 0)
-		r = identify_open(s, options->run);
+		r = collector_open(s, options->run);
 	snprintf(path, sizeof(path), "%s/sink/sink.sock", options->run);
 	if (r == 0)
-		r = control_server_open(&s->control, s->event, path, sink_request, s, sentence, size);
+		r = control_server_open(&s->control, s->event, path, receiver_request, s, sentence, size);
 	for (size_t i = 0; r == 0 && config->sink_listen && config->sink_listen[i]; i++)
-		r = sink_listen(s, config->sink_listen[i], sentence, size);
+		r = receiver_listen(s, config->sink_listen[i], sentence, size);
 	if (r < 0 && !*sentence)
 		snprintf(sentence, size, "cannot start: %s", strerror(-r));
 	return r;
 }
 
-int sink_run(struct sink *s)
+int receiver_run(struct receiver *s)
 {
 	int r;
 
@@ -283,35 +284,35 @@ int sink_run(struct sink *s)
 }
 
 /* What is not committed yet, is now. */
-static void commit_rest(struct sink *s)
+static void commit_rest(struct receiver *s)
 {
 	uint64_t by = clock_mono() + END_NS;
 	struct batch done;
 
 	while (clock_mono() < by) {
-		archivist_take(s->archivist, &done);
+		commit_thread_take(s->commit_thread, &done);
 		batch_deinit(&done);
-		archivist_state(s->archivist, &s->state);
+		commit_thread_state(s->commit_thread, &s->state);
 		if (s->state.failed)
 			return;
 		if (s->state.idle && s->batch.first)
-			archivist_give(s->archivist, &s->batch);
+			commit_thread_give(s->commit_thread, &s->batch);
 		else if (s->state.idle)
 			return;
 		usleep(5000);
 	}
 }
 
-void sink_deinit(struct sink *s)
+void receiver_deinit(struct receiver *s)
 {
 	s->ending = true;
 	while (s->streams)
 		stream_end(s->streams, "shutdown");
-	while (s->targets)
-		target_free(s->targets);
-	if (s->archivist)
+	while (s->guests)
+		guest_free(s->guests);
+	if (s->commit_thread)
 		commit_rest(s);
-	s->archivist = archivist_stop(s->archivist);
+	s->commit_thread = commit_thread_stop(s->commit_thread);
 	for (size_t i = 0; i < s->n_listeners; i++)
 		sd_event_source_disable_unref(s->listeners[i]);
 	free(s->listeners);

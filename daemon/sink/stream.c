@@ -21,20 +21,20 @@
 
 static void stream_free(struct stream *s)
 {
-	struct stream **at = &s->sink->streams;
+	struct stream **at = &s->receiver->streams;
 
 	while (*at && *at != s)
 		at = &(*at)->next;
 	if (*at) {
 		*at = s->next;
-		s->sink->n_streams--;
+		s->receiver->n_streams--;
 	}
 	if (s->account)
-		account_leave(&s->sink->accounts, s->account, s->counted, clock_mono());
+		account_leave(&s->receiver->accounts, s->account, s->counted, clock_mono());
 	sd_event_source_disable_unref(s->io);
 	sd_event_source_disable_unref(s->timer);
 	closep(&s->fd);
-	s->sink->held -= s->len;
+	s->receiver->held -= s->len;
 	free(s->block);
 	free(s->name);
 	free(s->uuid);
@@ -72,7 +72,7 @@ static int seal(struct stream *s, struct batch *b)
 	if (r == 0) {
 		s->about.bytes += s->whole;
 	} else {
-		s->sink->held -= s->whole;
+		s->receiver->held -= s->whole;
 	}
 	s->block = block;
 	s->room = block ? (rest > BLOCK_FIRST ? rest : BLOCK_FIRST) : 0;
@@ -92,7 +92,7 @@ static int make_room(struct stream *s)
 	if (s->room - s->len >= READ_ROOM)
 		return 0;
 	if (room > ARCHIVE_PIECE_MAX && s->whole) {
-		r = seal(s, &s->sink->batch);
+		r = seal(s, &s->receiver->batch);
 		return r ? r : make_room(s);
 	}
 	more = realloc(s->block, room);
@@ -132,7 +132,7 @@ static bool begin_recording(struct stream *s, size_t len)
 	s->info = malloc(sizeof(*s->info));
 	if (!s->info || !framing_info(s->block, len, s->info))
 		return false;
-	s->about.id = ++s->sink->last_id;
+	s->about.id = ++s->receiver->last_id;
 	s->about.state = "recording";
 	s->about.began_real = now.real;
 	s->about.began_mono = now.mono;
@@ -146,9 +146,9 @@ static bool begin_recording(struct stream *s, size_t len)
 	s->state = STREAM_RECORDING;
 	s->dirty = true;
 	set_deadline(s, 0);
-	s->sink->counts.recordings++;
-	identify_stream(s);
-	log_write_limited(&s->sink->recorded, LOG_LEVEL_INFO, s->about.name,
+	s->receiver->counts.recordings++;
+	collector_ask_who(s);
+	log_write_limited(&s->receiver->recorded, LOG_LEVEL_INFO, s->about.name,
 			  "new memory profile: recording=%lld address=%s origin=%s", (long long)s->about.id, s->address,
 			  s->about.origin);
 	return true;
@@ -157,14 +157,14 @@ static bool begin_recording(struct stream *s, size_t len)
 /* Whose it is is known now.  False: that guest has as many streams as it may. */
 static bool move_account(struct stream *s)
 {
-	struct sink *sink = s->sink;
-	struct account *account = account_enter(&sink->accounts, s->uuid, s->address, s->counted);
+	struct receiver *receiver = s->receiver;
+	struct account *account = account_enter(&receiver->accounts, s->uuid, s->address, s->counted);
 
 	if (!account)
 		return true;
-	account_leave(&sink->accounts, s->account, s->counted, clock_mono());
+	account_leave(&receiver->accounts, s->account, s->counted, clock_mono());
 	s->account = account;
-	return account->streams <= sink->config->sink_guest_streams;
+	return account->streams <= receiver->config->sink_guest_streams;
 }
 
 void stream_identify(struct stream *s, int64_t run, const char *name, const char *uuid, int64_t domid)
@@ -180,9 +180,9 @@ void stream_identify(struct stream *s, int64_t run, const char *name, const char
 	s->about.run = run;
 	s->about.domid = domid;
 	s->dirty = true;
-	sink_dirty(s->sink);
-	if (!move_account(s) && s->state == STREAM_RECORDING && !s->target) {
-		s->sink->counts.refused++;
+	receiver_dirty(s->receiver);
+	if (!move_account(s) && s->state == STREAM_RECORDING && !s->guest) {
+		s->receiver->counts.refused++;
 		stream_end(s, "quota");
 	} else if (s->state == STREAM_ENDED) {
 		stream_end(s, s->stop_reason);
@@ -192,7 +192,7 @@ void stream_identify(struct stream *s, int64_t run, const char *name, const char
 /* The recording has ended: put it so, and answer who stopped it when that is committed. */
 static void end_recording(struct stream *s, const char *reason)
 {
-	struct sink *sink = s->sink;
+	struct receiver *receiver = s->receiver;
 	struct moment now = moment_now();
 	struct item *item;
 
@@ -201,16 +201,16 @@ static void end_recording(struct stream *s, const char *reason)
 	s->about.ended_real = now.real;
 	s->about.ended_mono = now.mono;
 	s->about.dropped += s->len - s->whole;
-	sink->counts.dropped += s->len - s->whole;
-	if (seal(s, &sink->batch) < 0)
+	receiver->counts.dropped += s->len - s->whole;
+	if (seal(s, &receiver->batch) < 0)
 		s->about.dropped += s->whole;
-	item = batch_put(&sink->batch, &s->about);
+	item = batch_put(&receiver->batch, &s->about);
 	if (item)
 		item->asker = s->stopper;
 	else
 		log_error("The end of a memory profile cannot be noted, out of memory: recording=%lld",
 			  (long long)s->about.id);
-	log_write_limited(&sink->recorded, LOG_LEVEL_INFO, s->about.name,
+	log_write_limited(&receiver->recorded, LOG_LEVEL_INFO, s->about.name,
 			  "memory profile ended: recording=%lld reason=%s bytes=%llu", (long long)s->about.id, reason,
 			  (unsigned long long)s->about.bytes);
 }
@@ -218,7 +218,7 @@ static void end_recording(struct stream *s, const char *reason)
 /* The connection is over, but whose it was is about to be told. */
 static bool linger(struct stream *s, const char *reason)
 {
-	if (!s->who || s->state < STREAM_RECORDING || s->state == STREAM_ENDED || s->sink->ending)
+	if (!s->who || s->state < STREAM_RECORDING || s->state == STREAM_ENDED || s->receiver->ending)
 		return false;
 	s->stop_reason = s->stop_reason ? s->stop_reason : reason;
 	s->state = STREAM_ENDED;
@@ -230,8 +230,8 @@ static bool linger(struct stream *s, const char *reason)
 
 void stream_end(struct stream *s, const char *reason)
 {
-	struct sink *sink = s->sink;
-	struct target *target = s->target;
+	struct receiver *receiver = s->receiver;
+	struct guest *guest = s->guest;
 	bool recorded = s->state >= STREAM_RECORDING;
 
 	if (linger(s, reason))
@@ -239,13 +239,13 @@ void stream_end(struct stream *s, const char *reason)
 	reason = s->stop_reason ? s->stop_reason : reason;
 	if (recorded)
 		end_recording(s, reason);
-	s->target = NULL;
+	s->guest = NULL;
 	stream_free(s);
-	if (target) {
-		target->stream = NULL;
-		target_ended(target, reason, recorded);
+	if (guest) {
+		guest->stream = NULL;
+		guest_ended(guest, reason, recorded);
 	}
-	sink_dirty(sink);
+	receiver_dirty(receiver);
 }
 
 void stream_stop(struct stream *s, const char *reason, struct control_asker asker)
@@ -261,7 +261,7 @@ void stream_stop(struct stream *s, const char *reason, struct control_asker aske
 	/* All that we ever say: an offering guest's read returns, it sends what it has and closes. */
 	s->state = STREAM_STOPPING;
 	shutdown(s->fd, SHUT_WR);
-	set_deadline(s, s->target ? STOP_ASKED_NS : STOP_NS);
+	set_deadline(s, s->guest ? STOP_ASKED_NS : STOP_NS);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------ */
@@ -270,33 +270,34 @@ void stream_stop(struct stream *s, const char *reason, struct control_asker aske
 static const char *take(struct stream *s, size_t n)
 {
 	uint64_t packets = s->framing.packets;
-	const char *reason = sink_room(s->sink, s->account, n);
+	const char *reason = receiver_room(s->receiver, s->account, n);
 	size_t whole;
 	bool good, first = s->state == STREAM_FIRST;
 
 	s->len += n;
-	s->sink->held += n;
+	s->receiver->held += n;
 	if (reason)
 		return reason;
 	s->counted += n;
-	account_add(&s->sink->accounts, s->account, n);
+	account_add(&s->receiver->accounts, s->account, n);
 	good = framing_whole(&s->framing, s->block + s->whole, s->len - s->whole, &whole);
-	s->sink->counts.bytes += whole;
-	s->sink->counts.packets += s->framing.packets - packets;
+	s->receiver->counts.bytes += whole;
+	s->receiver->counts.packets += s->framing.packets - packets;
 	if (first && whole && !begin_recording(s, s->whole + whole))
 		good = false;
 	if (s->state >= STREAM_RECORDING) {
 		s->whole += whole;
 		s->about.packets = s->framing.packets;
 	}
-	if (first && s->target && s->state == STREAM_RECORDING)
-		target_recording(s->target);
+	if (first && s->guest && s->state == STREAM_RECORDING)
+		guest_recording(s->guest);
 	if (!good) {
-		sink_complain(s->sink, s->address, s->state == STREAM_FIRST ? "is no memtrace stream" : "is damaged");
+		receiver_complain(s->receiver, s->address,
+				  s->state == STREAM_FIRST ? "is no memtrace stream" : "is damaged");
 		return "damaged";
 	}
 	if (s->whole)
-		sink_dirty(s->sink);
+		receiver_dirty(s->receiver);
 	return NULL;
 }
 
@@ -320,8 +321,8 @@ static int read_some(struct stream *s)
 		stream_end(s, reason);
 		return -1;
 	}
-	s->sink->counts.reset += n < 0;
-	s->sink->counts.cut += n == 0 && s->len > s->whole;
+	s->receiver->counts.reset += n < 0;
+	s->receiver->counts.cut += n == 0 && s->len > s->whole;
 	stream_end(s, n < 0 ? "reset" : s->len > s->whole ? "cut" : "closed");
 	return -1;
 }
@@ -338,7 +339,7 @@ static void finish_connect(struct stream *s)
 		return;
 	}
 	s->state = STREAM_FIRST;
-	s->sink->counts.connected++;
+	s->receiver->counts.connected++;
 	sd_event_source_set_io_events(s->io, EPOLLIN);
 	set_deadline(s, FIRST_NS);
 }
@@ -403,7 +404,7 @@ static void keep_alive(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
-struct stream *stream_new(struct sink *sink, int fd, const char *address, uint32_t port, struct target *target)
+struct stream *stream_new(struct receiver *receiver, int fd, const char *address, uint32_t port, struct guest *guest)
 {
 	struct stream *s = calloc(1, sizeof(*s));
 	uint64_t now = 0;
@@ -414,36 +415,36 @@ struct stream *stream_new(struct sink *sink, int fd, const char *address, uint32
 		return NULL;
 	}
 	/* When this turn of the loop began: before we asked for the connection, so before a guest could answer. */
-	sd_event_now(sink->event, CLOCK_MONOTONIC, &now);
-	s->sink = sink;
+	sd_event_now(receiver->event, CLOCK_MONOTONIC, &now);
+	s->receiver = receiver;
 	s->fd = fd;
-	s->target = target;
-	s->state = target ? STREAM_CONNECTING : STREAM_FIRST;
+	s->guest = guest;
+	s->state = guest ? STREAM_CONNECTING : STREAM_FIRST;
 	snprintf(s->address, sizeof(s->address), "%s", address);
 	s->about = (struct memtrace){
 		.domid = -1,
 		.address = s->address,
 		.port = port,
-		.origin = target ? "asked" : "listened",
+		.origin = guest ? "asked" : "listened",
 		.connected_mono = now * NS_PER_US,
 	};
-	s->next = sink->streams;
-	sink->streams = s;
-	sink->n_streams++;
+	s->next = receiver->streams;
+	receiver->streams = s;
+	receiver->n_streams++;
 	keep_alive(fd);
-	s->account = account_enter(&sink->accounts, NULL, s->address, 0);
+	s->account = account_enter(&receiver->accounts, NULL, s->address, 0);
 	r = s->account ? 0 : -ENOMEM;
 	if (r == 0)
-		r = sd_event_add_io(sink->event, &s->io, fd, target ? EPOLLOUT : EPOLLIN, on_io, s);
+		r = sd_event_add_io(receiver->event, &s->io, fd, guest ? EPOLLOUT : EPOLLIN, on_io, s);
 	if (r >= 0)
-		r = sd_event_add_time_relative(sink->event, &s->timer, CLOCK_MONOTONIC, FIRST_NS / NS_PER_US, 0,
+		r = sd_event_add_time_relative(receiver->event, &s->timer, CLOCK_MONOTONIC, FIRST_NS / NS_PER_US, 0,
 					       on_deadline, s);
 	if (r < 0) {
-		s->target = NULL;
+		s->guest = NULL;
 		stream_free(s);
 		return NULL;
 	}
-	if (target)
-		stream_identify(s, target->run, target->name, target->uuid, target->domid);
+	if (guest)
+		stream_identify(s, guest->run, guest->name, guest->uuid, guest->domid);
 	return s;
 }

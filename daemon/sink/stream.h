@@ -20,19 +20,19 @@
 
 #define STREAM_ADDRESS_MAX 64u
 
-struct sink;
-struct target;
+struct receiver;
+struct guest;
 
 enum stream_state { STREAM_CONNECTING, STREAM_FIRST, STREAM_RECORDING, STREAM_STOPPING, STREAM_ENDED };
 
 struct stream {
 	struct stream *next;
-	struct sink *sink;
+	struct receiver *receiver;
 	enum stream_state state;
 	int fd;
 	sd_event_source *io, *timer;
-	struct target *target; /* what it was asked for by; NULL = the guest connected */
-	uint64_t deadline;     /* CLOCK_MONOTONIC ns; 0 = none: idle guests are not dropped */
+	struct guest *guest; /* what it was asked for by; NULL = the guest connected */
+	uint64_t deadline;   /* CLOCK_MONOTONIC ns; 0 = none: idle guests are not dropped */
 	struct framing framing;
 	uint8_t *block; /* what came and is not handed over: WHOLE of its LEN bytes are whole packets */
 	size_t room, len, whole;
@@ -51,7 +51,7 @@ struct stream {
 };
 
 /* A connection that is there, or under way where TARGET is not NULL; FD is taken over in any case.  NULL: it was closed. */
-struct stream *stream_new(struct sink *sink, int fd, const char *address, uint32_t port, struct target *target);
+struct stream *stream_new(struct receiver *receiver, int fd, const char *address, uint32_t port, struct guest *guest);
 /* End it, and with it its recording, for REASON.  Frees it. */
 void stream_end(struct stream *s, const char *reason);
 /* Stop it for REASON as gently as it can be done.  May free it. */
