@@ -92,7 +92,7 @@ static void resume_captures(sqlite3_stmt *s, struct archive_resume *resume)
 	int64_t newest = sqlite3_column_int64(s, 11), whole = sqlite3_column_int64(s, 13);
 
 	resume->captured = newest != 0;
-	resume->captured_as = (const char *)sqlite3_column_text(s, 12);
+	resume->captured_as = column_text(s, 12);
 	resume->captured_real = (uint64_t)sqlite3_column_int64(s, 14);
 	resume->unfinished = newest > whole ? newest : 0;
 }
@@ -102,16 +102,16 @@ static int resume_row(struct archive_writer *w, sqlite3_stmt *s, struct archive_
 	*resume = (struct archive_resume){
 		.run = sqlite3_column_int64(s, 0),
 		.stream = sqlite3_column_int64(s, 1),
-		.source = (const char *)sqlite3_column_text(s, 2),
-		.key = (const char *)sqlite3_column_text(s, 3),
-		.name = (const char *)sqlite3_column_text(s, 4),
-		.state = (const char *)sqlite3_column_text(s, 5),
+		.source = column_string(s, 2),
+		.key = column_string(s, 3),
+		.name = column_string(s, 4),
+		.state = column_string(s, 5),
 		.number = (uint32_t)sqlite3_column_int64(s, 6),
 		.ring_bytes = (uint64_t)sqlite3_column_int64(s, 7),
 		.ring_packets = (uint32_t)sqlite3_column_int64(s, 8),
 		.last_sequence = (uint64_t)sqlite3_column_int64(s, 9),
 		.ended_real = (uint64_t)sqlite3_column_int64(s, 15),
-		.uuid = (const char *)sqlite3_column_text(s, 16),
+		.uuid = column_text(s, 16),
 		.domid = sqlite3_column_type(s, 17) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 17),
 	};
 	resume_captures(s, resume);
