@@ -63,7 +63,7 @@ static int put_range_again(struct archive_writer *w, int64_t capture, int64_t st
 	{
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-		r = statement_get(&w->store.statements, STATEMENT_MEND_RANGE, VALUES(capture, stream), &s);
+		r = statement_get(&w->store.statements, STATEMENT_REPAIR_RANGE, VALUES(capture, stream), &s);
 		if (!s)
 			return r;
 		r = statement_step(&w->store.statements, s);
@@ -90,7 +90,7 @@ int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct 
 		return r;
 	if (!w->store.in_transaction || piece->length > ARCHIVE_PIECE_MAX)
 		return -EINVAL;
-	if (!tally_has(&w->tally, piece->stream))
+	if (!usage_has(&w->usage, piece->stream))
 		return ARCHIVE_E_ABSENT;
 	row = codec_encode(&w->store.encoder, piece->data, piece->length);
 	sum = (struct checksum_row){
@@ -107,7 +107,7 @@ int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct 
 	sqlite3_bind_blob(s, 10, checksum, sizeof(checksum), SQLITE_STATIC);
 	r = statement_step(&w->store.statements, s);
 	if (r == 0)
-		tally_add(&w->tally, piece->stream, piece->length);
+		usage_add(&w->usage, piece->stream, piece->length);
 	return r ? r : put_range_again(w, capture, piece->stream);
 }
 
@@ -130,7 +130,7 @@ int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinne
 	return r;
 }
 
-static int untally_tails(struct archive_writer *w, int64_t capture)
+static int subtract_tails(struct archive_writer *w, int64_t capture)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int r = statement_get(&w->store.statements, STATEMENT_CAPTURE_TAILS, VALUES(capture), &s);
@@ -138,7 +138,7 @@ static int untally_tails(struct archive_writer *w, int64_t capture)
 	if (!s)
 		return r;
 	while ((r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
-		tally_add(&w->tally, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
+		usage_add(&w->usage, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
 	return r;
 }
 
@@ -149,7 +149,7 @@ int archive_writer_delete_capture(struct archive_writer *w, int64_t id)
 
 	if (r != 0)
 		return r;
-	r = untally_tails(w, id);
+	r = subtract_tails(w, id);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_DELETE_CAPTURE, id); /* its ranges and tails go with it */
 	if (r == 0 && sqlite3_changes(w->store.db) == 0)

@@ -67,46 +67,46 @@ static size_t ends_until(const struct ends *e, uint32_t offset)
 }
 
 /* The row being put together: its content in w->out, its ends in w->ends. */
-struct fold {
+struct merge {
 	struct archive_writer *w;
 	struct archive_piece row;
 };
 
-static int fold_emit(struct fold *f, uint32_t flags)
+static int merge_emit(struct merge *m, uint32_t flags)
 {
-	struct ends *ends = &f->w->ends;
-	size_t n = ends_until(ends, f->row.offset + f->row.length);
+	struct ends *ends = &m->w->ends;
+	size_t n = ends_until(ends, m->row.offset + m->row.length);
 	int r;
 
-	f->row.flags |= flags;
-	r = writer_insert_chunk(f->w, &f->row, ends->bytes, n);
+	m->row.flags |= flags;
+	r = writer_insert_chunk(m->w, &m->row, ends->bytes, n);
 	if (n)
 		memmove(ends->bytes, ends->bytes + n, ends->len - n);
 	ends->len -= n;
-	f->row.offset += f->row.length;
-	f->row.length = 0;
-	f->row.flags = 0;
+	m->row.offset += m->row.length;
+	m->row.length = 0;
+	m->row.flags = 0;
 	return r;
 }
 
 /* Add content; a full row leaves when more comes, so that the last one is still here at the end. */
-static int fold_add(struct fold *f, const uint8_t *data, uint32_t length, uint32_t flags)
+static int merge_add(struct merge *m, const uint8_t *data, uint32_t length, uint32_t flags)
 {
 	while (length) {
 		uint32_t n;
 
-		if (f->row.length == ARCHIVE_PIECE_MAX) {
-			int r = fold_emit(f, 0);
+		if (m->row.length == ARCHIVE_PIECE_MAX) {
+			int r = merge_emit(m, 0);
 
 			if (r != 0)
 				return r;
 		}
-		n = ARCHIVE_PIECE_MAX - f->row.length;
+		n = ARCHIVE_PIECE_MAX - m->row.length;
 		if (n > length)
 			n = length;
-		memcpy(f->w->out + f->row.length, data, n);
-		f->row.length += n;
-		f->row.flags |= flags;
+		memcpy(m->w->out + m->row.length, data, n);
+		m->row.length += n;
+		m->row.flags |= flags;
 		data += n;
 		length -= n;
 	}
@@ -202,18 +202,18 @@ static int complete_row(struct archive_writer *w, int64_t id)
 	return statement_step(&w->store.statements, update);
 }
 
-/* Move one stored row into the fold. */
-static int fold_row(struct fold *f, int64_t id)
+/* Move one stored row into the merged row. */
+static int merge_row(struct merge *m, int64_t id)
 {
 	struct stored_row row = {0};
-	int r = writer_read_row(f->w, id, &row);
+	int r = writer_read_row(m->w, id, &row);
 
 	if (r == 0)
-		r = ends_append(&f->w->ends, row.ends, row.ends_bytes);
+		r = ends_append(&m->w->ends, row.ends, row.ends_bytes);
 	statement_resetp(&row.statement);
 	if (r == 0) /* before its content goes anywhere, so that its pages are free for the new row */
-		r = WRITER_RUN(f->w, STATEMENT_DELETE_CHUNK, id);
-	return r ? r : fold_add(f, f->w->in, row.length, row.flags);
+		r = WRITER_RUN(m->w, STATEMENT_DELETE_CHUNK, id);
+	return r ? r : merge_add(m, m->w->in, row.length, row.flags);
 }
 
 /* The ids of the packet's rows from offset FROM on, in order.  The caller frees *IDS. */
@@ -240,25 +240,25 @@ static int list_rows(struct archive_writer *w, const struct archive_piece *piece
 	return r;
 }
 
-static int fold_rows(struct archive_writer *w, const struct archive_piece *piece, uint32_t from, const int64_t *ids,
-		     size_t n, bool is_last)
+static int merge_rows(struct archive_writer *w, const struct archive_piece *piece, uint32_t from, const int64_t *ids,
+		      size_t n, bool is_last)
 {
-	struct fold f = {.w = w, .row = *piece};
+	struct merge m = {.w = w, .row = *piece};
 	int r = 0;
 
-	f.row.offset = from;
-	f.row.length = 0;
-	f.row.flags = 0;
-	f.row.data = w->out;
+	m.row.offset = from;
+	m.row.length = 0;
+	m.row.flags = 0;
+	m.row.data = w->out;
 	w->ends.len = 0;
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = fold_row(&f, ids[i]);
+		r = merge_row(&m, ids[i]);
 	if (r == 0)
 		r = ends_pack(&w->ends, piece->ends, piece->n_ends);
 	if (r == 0)
-		r = fold_add(&f, piece->data, piece->length, piece->flags & ~(uint32_t)ARCHIVE_CHUNK_LAST);
-	if (r == 0 && f.row.length)
-		r = fold_emit(&f, is_last ? ARCHIVE_CHUNK_LAST : 0);
+		r = merge_add(&m, piece->data, piece->length, piece->flags & ~(uint32_t)ARCHIVE_CHUNK_LAST);
+	if (r == 0 && m.row.length)
+		r = merge_emit(&m, is_last ? ARCHIVE_CHUNK_LAST : 0);
 	return r;
 }
 
@@ -284,7 +284,7 @@ int packet_compact(struct archive_writer *w, const struct archive_piece *piece, 
 	r = check_rows(w, ids, n);
 	if (r != 0)
 		return r;
-	return fold_rows(w, piece, n ? (uint32_t)from : end->offset, ids, n, is_last);
+	return merge_rows(w, piece, n ? (uint32_t)from : end->offset, ids, n, is_last);
 }
 
 /* Cut row ID behind its last chunk end. */
@@ -310,7 +310,7 @@ static int cut_row(struct archive_writer *w, const struct archive_piece *packet,
 	if (r == 0)
 		r = writer_insert_chunk(w, &piece, w->ends.bytes, w->ends.len);
 	if (r == 0)
-		tally_add(&w->tally, piece.stream, (int64_t)piece.length - (int64_t)row.length);
+		usage_add(&w->usage, piece.stream, (int64_t)piece.length - (int64_t)row.length);
 	return r;
 }
 
@@ -340,6 +340,6 @@ int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequ
 			r = -EBADMSG;
 		if (r != 0)
 			return r;
-		tally_add(&w->tally, stream, -(int64_t)(end.offset - end.row_begin));
+		usage_add(&w->usage, stream, -(int64_t)(end.offset - end.row_begin));
 	}
 }

@@ -2,7 +2,7 @@
  * mprofd --fsck.
  *
  * First SQLite is asked whether the file's structure holds.  Where it does not, what can be read is saved into a new file (salvage.c).  Then
- * every row is read and checked, as when a reader reports damage (mend.c), and rows without a checksum get one.
+ * every row is read and checked, as when a reader reports damage (repair.c), and rows without a checksum get one.
  */
 #include "fsck.h"
 
@@ -96,13 +96,13 @@ typedef int check_call(struct archive_writer *w, int64_t first, int64_t second);
 static int check_packet(struct archive_writer *w, int64_t stream, int64_t sequence)
 {
 	/* Rows of no stream are strays; see count_strays. */
-	return tally_has(&w->tally, stream) ? packet_mend(w, stream, (uint64_t)sequence, &(bool){false}) : 0;
+	return usage_has(&w->usage, stream) ? packet_repair(w, stream, (uint64_t)sequence, &(bool){false}) : 0;
 }
 
 static int check_capture(struct archive_writer *w, int64_t capture, int64_t stream)
 {
 	bool damaged;
-	int r = archive_writer_mend(w, stream, 0, capture, &damaged);
+	int r = archive_writer_repair(w, stream, 0, capture, &damaged);
 
 	return r == ARCHIVE_E_ABSENT ? 0 : r;
 }

@@ -253,7 +253,7 @@ static int find_end(struct memtraces *m, int64_t id, int64_t *end, uint64_t *pie
 	return r;
 }
 
-int memtraces_mend(struct memtraces *m, int64_t id, uint64_t *pieces)
+int memtraces_repair(struct memtraces *m, int64_t id, uint64_t *pieces)
 {
 	int64_t bytes = 0, end;
 	int r;
@@ -338,7 +338,7 @@ int memtraces_check_all(struct memtraces *m, uint64_t *pieces, uint64_t *added)
 	while (r == 0 && (r = next_recording(m, &id)) == 0 && id > 0) {
 		r = memtraces_begin(m);
 		if (r == 0)
-			r = memtraces_mend(m, id, &n);
+			r = memtraces_repair(m, id, &n);
 		*pieces += r == 0 ? n : 0;
 		r = store_end(&m->store, r);
 	}

@@ -71,11 +71,11 @@ int memtraces_patch(struct memtraces *m, int64_t id, int pinned, const char *not
  * A reader says that bytes of a recording are damaged.  Look, and take the first piece that does not hold out of service, with all behind it: the
  * recording ends there from now on.  *PIECES is how many do not hold.  ARCHIVE_E_ABSENT.
  */
-int memtraces_mend(struct memtraces *m, int64_t id, uint64_t *pieces);
+int memtraces_repair(struct memtraces *m, int64_t id, uint64_t *pieces);
 /* May the archive have pieces from before there were checksums?  Needs no transaction. */
 int memtraces_unchecked(struct memtraces *m, bool *unchecked);
 /*
- * Check all recordings as memtraces_mend does, and give pieces from before there were checksums theirs.  *PIECES and *ADDED go up by how many.
+ * Check all recordings as memtraces_repair does, and give pieces from before there were checksums theirs.  *PIECES and *ADDED go up by how many.
  * -EBADMSG: SQLite cannot read the file.  Needs no transaction.
  */
 int memtraces_check_all(struct memtraces *m, uint64_t *pieces, uint64_t *added);

@@ -63,7 +63,7 @@ static int list_streams(struct enforcement *e)
 		}
 		e->heads[e->n_heads++] =
 			(struct head){.stream = sqlite3_column_int64(s, 0), .is_ended = sqlite3_column_int(s, 1) != 0};
-		e->held += (uint64_t)tally_bytes(&e->w->tally, sqlite3_column_int64(s, 0));
+		e->held += (uint64_t)usage_bytes(&e->w->usage, sqlite3_column_int64(s, 0));
 	}
 	return r;
 }
@@ -182,7 +182,7 @@ static int delete_packet(struct enforcement *e, struct head *h)
 	}
 	if (r != 0)
 		return r;
-	tally_add(&e->w->tally, h->stream, -gone);
+	usage_add(&e->w->usage, h->stream, -gone);
 	e->held -= (uint64_t)gone;
 	h->was_cut = true;
 	return find_head(e, h, (int64_t)h->sequence + 1);
@@ -192,7 +192,7 @@ static void recount(struct enforcement *e)
 {
 	e->held = 0;
 	for (size_t i = 0; i < e->n_heads; i++)
-		e->held += (uint64_t)tally_bytes(&e->w->tally, e->heads[i].stream);
+		e->held += (uint64_t)usage_bytes(&e->w->usage, e->heads[i].stream);
 }
 
 /* Delete the oldest candidate if a limit wants it.  *MORE: one went, or with IS_DRY would have gone. */
@@ -231,7 +231,7 @@ static int delete_run(struct archive_writer *w, int64_t run)
 			r = WRITER_RUN(w, STATEMENT_DELETE_STREAM, stream);
 		if (r != 0)
 			return r;
-		tally_remove_stream(&w->tally, stream);
+		usage_remove_stream(&w->usage, stream);
 	}
 	return r ? r : WRITER_RUN(w, STATEMENT_DELETE_RUN, run);
 }

@@ -20,7 +20,7 @@ static int check_newest(struct archive_writer *w, int64_t stream, uint64_t newes
 		r = writer_row_end(w, end.id, &last);
 	if (r == 0)
 		r = packet_drop_dangling(w, stream, newest);
-	return r == ARCHIVE_E_DAMAGED ? packet_mend(w, stream, newest, damaged) : r;
+	return r == ARCHIVE_E_DAMAGED ? packet_repair(w, stream, newest, damaged) : r;
 }
 
 /* Pieces past the last chunk end can only lie in a stream's newest packet, and behind dropping it whole in the one before. */
@@ -82,7 +82,7 @@ static int drop_tails(struct archive_writer *w)
 	if (!s)
 		return r;
 	while ((r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
-		tally_add(&w->tally, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
+		usage_add(&w->usage, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
 	return r;
 }
 
@@ -128,8 +128,8 @@ int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, c
 
 	if (r != 0)
 		return r;
-	for (size_t i = 0; i < w->tally.n && r == 0; i++)
-		r = drop_dangling(w, w->tally.entries[i].stream);
+	for (size_t i = 0; i < w->usage.n && r == 0; i++)
+		r = drop_dangling(w, w->usage.entries[i].stream);
 	if (r == 0)
 		r = drop_tails(w);
 	r = writer_leave(w, is_mine, r);

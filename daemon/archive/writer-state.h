@@ -10,7 +10,7 @@
 #include "database.h"
 #include "statement.h"
 #include "store.h"
-#include "tally.h"
+#include "usage.h"
 #include "writer.h"
 
 enum writer_statement {
@@ -29,7 +29,7 @@ struct archive_writer {
 	struct store store;
 	uint8_t *in, *out; /* a row's content each, for compaction */
 	struct ends ends;  /* of the row being put together */
-	struct tally tally;
+	struct usage usage;
 	int hold_fd;		      /* what readers hold; -1 = it could not be made */
 	bool wants_sync;	      /* the transaction holds something that must survive a loss of power */
 	struct archive_damage damage; /* found so far, see archive_writer_damage */
@@ -87,9 +87,9 @@ int packet_compact(struct archive_writer *w, const struct archive_piece *piece, 
 		   bool is_last);
 /*
  * Take what is damaged of a packet out of service: rows that do not hold, and those of the packet behind them; declare what is gone as
- * a gap.  Also declares packets before SEQUENCE that vanished.  Needs an open transaction.  *DAMAGED: something was.  See mend.c.
+ * a gap.  Also declares packets before SEQUENCE that vanished.  Needs an open transaction.  *DAMAGED: something was.  See repair.c.
  */
-int packet_mend(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged);
+int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged);
 /* Delete what lies past the packet's last chunk end. */
 int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequence);
 

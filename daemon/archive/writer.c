@@ -21,26 +21,26 @@ static const char *const sql[STATEMENTS] = {
 #include "writer-statements.def"
 };
 
-static int fill_tally(void *context)
+static int load_usage(void *context)
 {
 	struct archive_writer *w = context;
-	static const enum writer_statement sums[] = {STATEMENT_TALLY_CHUNKS, STATEMENT_TALLY_TAILS};
+	static const enum writer_statement sums[] = {STATEMENT_USAGE_CHUNKS, STATEMENT_USAGE_TAILS};
 	CLEANUP(statement_resetp) sqlite3_stmt *streams = NULL;
 	int r;
 
-	tally_deinit(&w->tally);
-	r = statement_get(&w->store.statements, STATEMENT_TALLY_STREAMS, NO_VALUES, &streams);
+	usage_deinit(&w->usage);
+	r = statement_get(&w->store.statements, STATEMENT_USAGE_STREAMS, NO_VALUES, &streams);
 	while (streams && (r = statement_step(&w->store.statements, streams)) == STATEMENT_ROW)
-		if (tally_add_stream(&w->tally, sqlite3_column_int64(streams, 0)) < 0)
+		if (usage_add_stream(&w->usage, sqlite3_column_int64(streams, 0)) < 0)
 			return -ENOMEM;
 	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && r == 0; i++) {
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
 		r = statement_get(&w->store.statements, sums[i], NO_VALUES, &s);
 		while (s && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
-			tally_add(&w->tally, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
+			usage_add(&w->usage, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
 	}
-	tally_commit(&w->tally);
+	usage_commit(&w->usage);
 	return r;
 }
 
@@ -49,9 +49,9 @@ static void on_ended(void *context, bool committed)
 	struct archive_writer *w = context;
 
 	if (committed)
-		tally_commit(&w->tally);
+		usage_commit(&w->usage);
 	else
-		tally_rollback(&w->tally);
+		usage_rollback(&w->usage);
 	w->wants_sync = false;
 }
 
@@ -61,7 +61,7 @@ static const struct store_format format = {
 	.migrations = migrations_trace,
 	.sql = sql,
 	.n_statements = STATEMENTS,
-	.load = fill_tally,
+	.load = load_usage,
 	.ended = on_ended,
 };
 
@@ -93,7 +93,7 @@ struct archive_writer *archive_writer_free(struct archive_writer *w)
 	if (!w)
 		return NULL;
 	store_close(&w->store);
-	tally_deinit(&w->tally);
+	usage_deinit(&w->usage);
 	free(w->in);
 	free(w->out);
 	free(w->ends.bytes);
@@ -175,7 +175,7 @@ int archive_writer_put_stream(struct archive_writer *w, const struct archive_str
 	r = statement_step(&w->store.statements, s);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_NOTE_IDS, 0, stream->id, 0);
-	return r ? r : tally_add_stream(&w->tally, stream->id);
+	return r ? r : usage_add_stream(&w->usage, stream->id);
 }
 
 int writer_packet_end(struct archive_writer *w, int64_t stream, uint64_t sequence, struct packet_end *end)
@@ -309,7 +309,7 @@ int archive_writer_append(struct archive_writer *w, const struct archive_piece *
 
 	if (!piece_holds(w, &rest))
 		return -EINVAL;
-	if (!tally_has(&w->tally, rest.stream))
+	if (!usage_has(&w->usage, rest.stream))
 		return ARCHIVE_E_ABSENT;
 	r = writer_packet_end(w, rest.stream, rest.sequence, &end);
 	if (r != 0 || end.flags & ARCHIVE_CHUNK_LAST)
@@ -327,11 +327,11 @@ int archive_writer_append(struct archive_writer *w, const struct archive_piece *
 	else
 		r = insert_piece(w, &rest);
 	if (r == 0)
-		tally_add(&w->tally, rest.stream, rest.length);
+		usage_add(&w->usage, rest.stream, rest.length);
 	if (r != ARCHIVE_E_DAMAGED)
 		return r;
 	/* What was there of the packet is damaged, so PIECE has no place any more: the gap is declared from there to the next packet. */
-	return packet_mend(w, rest.stream, rest.sequence, &(bool){false});
+	return packet_repair(w, rest.stream, rest.sequence, &(bool){false});
 }
 
 static int insert_gap(struct archive_writer *w, const struct archive_gap *gap)
@@ -362,7 +362,7 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 
 	if (!w->store.in_transaction)
 		return -EINVAL;
-	if (!tally_has(&w->tally, gap->stream))
+	if (!usage_has(&w->usage, gap->stream))
 		return ARCHIVE_E_ABSENT;
 	r = statement_number(
 		&w->store.statements, STATEMENT_FIND_GAP,
@@ -377,7 +377,7 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 	if (r == 0)
 		r = packet_drop_dangling(w, gap->stream, gap->after_sequence);
 	/* As in an append.  What it declares in turn is a gap that is known or stands behind rows that hold, so this ends. */
-	return r == ARCHIVE_E_DAMAGED ? packet_mend(w, gap->stream, gap->after_sequence, &(bool){false}) : r;
+	return r == ARCHIVE_E_DAMAGED ? packet_repair(w, gap->stream, gap->after_sequence, &(bool){false}) : r;
 }
 
 int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture)

@@ -69,7 +69,7 @@ int archive_writer_delete_capture(struct archive_writer *w, int64_t id);
  * of that capture is.  Look, and take what does not hold out of service: what is gone becomes a gap of the reason "damaged".
  * *DAMAGED: something was.  Also where the answer is an error of SQLite's, -EBADMSG, the archive goes on as it was.  Needs no transaction.
  */
-int archive_writer_mend(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *damaged);
+int archive_writer_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *damaged);
 /* What was found damaged since the archive was opened. */
 struct archive_damage archive_writer_damage(const struct archive_writer *w);
 /* May the archive have rows from before there were checksums? */

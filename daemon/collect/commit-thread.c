@@ -367,10 +367,10 @@ static int flush(struct commit_thread *t, struct item **items, size_t n)
  * Check the place where a reader met damage, in a transaction of its own: SQLite itself may fail
  * there, and the archive goes on.
  */
-static void mend(struct commit_thread *t, struct item *item)
+static void repair(struct commit_thread *t, struct item *item)
 {
 	bool damaged = false;
-	int r = archive_writer_mend(t->w, item->damage.stream, item->damage.sequence, item->damage.capture, &damaged);
+	int r = archive_writer_repair(t->w, item->damage.stream, item->damage.sequence, item->damage.capture, &damaged);
 
 	if (r == -EBADMSG)
 		log_write_limited(&t->damages, LOG_LEVEL_ERROR, NULL,
@@ -382,7 +382,7 @@ static void mend(struct commit_thread *t, struct item *item)
 }
 
 /* Handle the reports of damage among ITEMS; equal ones once. */
-static void mend_all(struct commit_thread *t, struct item **items, size_t n)
+static void repair_all(struct commit_thread *t, struct item **items, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct item *first = NULL;
@@ -396,7 +396,7 @@ static void mend_all(struct commit_thread *t, struct item **items, size_t n)
 			    items[j]->damage.capture == items[i]->damage.capture)
 				first = items[j];
 		if (!first)
-			mend(t, items[i]);
+			repair(t, items[i]);
 		else if (items[i]->result)
 			*items[i]->result = *first->result;
 	}
@@ -420,7 +420,7 @@ static int work(struct commit_thread *t, struct item *list)
 		items[n++] = i;
 	}
 	if (items) {
-		mend_all(t, items, n);
+		repair_all(t, items, n);
 		qsort(items, n, sizeof(*items), item_compare);
 		r = flush(t, items, n);
 	}

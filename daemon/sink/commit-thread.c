@@ -97,7 +97,7 @@ static const struct item *find_report(const struct commit_thread *a, const struc
 }
 
 /* Look where a reader met damage, in a transaction of its own: SQLite itself may fail there, and the archive goes on. */
-static void mend(struct commit_thread *a, struct item *item)
+static void repair(struct commit_thread *a, struct item *item)
 {
 	const struct item *first = find_report(a, item);
 	int r;
@@ -110,7 +110,7 @@ static void mend(struct commit_thread *a, struct item *item)
 	}
 	r = memtraces_begin(a->w);
 	if (r == 0)
-		r = memtraces_mend(a->w, item->recording, &item->pieces);
+		r = memtraces_repair(a->w, item->recording, &item->pieces);
 	if (r == 0)
 		r = memtraces_commit(a->w);
 	else
@@ -135,7 +135,7 @@ static int write_batch(struct commit_thread *a)
 		memtraces_rollback(a->w);
 	for (struct item *item = a->batch.first; item && r == 0; item = item->next)
 		if (item->kind == ITEM_DAMAGE)
-			mend(a, item);
+			repair(a, item);
 	return r;
 }
 

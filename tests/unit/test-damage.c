@@ -237,12 +237,12 @@ static void test_vanished(void)
 		CHECK_EQ_INT(reader_check(r, TAIL, &check), 0);
 		change(&f, "PRAGMA foreign_keys = OFF; %s", damage[i].sql);
 		CHECK_EQ_INT(reader_check(r, damage[i].is_capture ? TAIL : CHUNKS, &check), ARCHIVE_E_DAMAGED);
-		CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, damage[i].is_capture ? 9 : 0, &damaged), 0);
+		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, damage[i].is_capture ? 9 : 0, &damaged), 0);
 		CHECK(damaged);
 		CHECK_EQ_INT(reader_check(r, TAIL, &check), 0);
-		CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 9, &damaged), 0);
+		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 9, &damaged), 0);
 		CHECK(!damaged);
-		CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 0, &damaged), 0);
+		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 0, &damaged), 0);
 		CHECK(!damaged);
 		r = reader_free(r);
 		fixture_deinit(&f);
@@ -264,7 +264,7 @@ static void check_tally(struct fixture *f)
 }
 
 /* A row that does not hold goes with those behind it, once; the rows before it stay. */
-static void test_mend(void)
+static void test_repair(void)
 {
 	struct archive_damage d;
 	struct fixture f;
@@ -272,11 +272,11 @@ static void test_mend(void)
 
 	if (!archive_make(&f))
 		return;
-	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 0, &damaged), 0);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 0, &damaged), 0);
 	CHECK(!damaged);
-	CHECK_EQ_INT(archive_writer_mend(f.w, 77, 4, 0, &damaged), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 77, 4, 0, &damaged), ARCHIVE_E_ABSENT);
 	change(&f, "UPDATE chunks SET data = CAST(data || x'00' AS BLOB) WHERE sequence = 4 AND offset = 530");
-	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 0, &damaged), 0);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 0, &damaged), 0);
 	CHECK(damaged);
 	CHECK_EQ_UINT(fixture_read(&f, 1, 4).end, 530);
 	CHECK(fixture_read(&f, 1, 3).is_complete);
@@ -289,10 +289,10 @@ static void test_mend(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT lost_packets * 10 + damaged_packets FROM streams"), 11);
 	d = archive_writer_damage(f.w);
 	CHECK(d.pieces == 1 && d.packets == 1 && d.stream == 1 && d.sequence == 4);
-	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 0, &damaged), 0);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 0, &damaged), 0);
 	CHECK(!damaged);
 	change(&f, "UPDATE chunks SET length = length + 1 WHERE sequence = 3");
-	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 3, 0, &damaged), 0);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 3, 0, &damaged), 0);
 	CHECK(damaged);
 	CHECK_EQ_UINT(fixture_read(&f, 1, 3).rows, 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT oldest * 1000 + coalesce(newest, 999) * 10 + held FROM streams"), 4030);
@@ -342,14 +342,14 @@ static void test_compaction(void)
 	CHECK_EQ_INT(fixture_append(&f, 1, 5, 530, 0, ARCHIVE_CHUNK_LAST, false, 13), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
 	CHECK(fixture_read(&f, 1, 5).is_complete);
-	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 5, 0, &damaged), 0);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 5, 0, &damaged), 0);
 	CHECK(!damaged && fixture_read(&f, 1, 5).is_complete);
 	/* The last row of a packet in the middle vanishes. */
 	change(&f, "UPDATE chunks SET stream = 9 WHERE sequence = 4");
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 4, 30, 100, 0, true, 14), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
-	CHECK_EQ_INT(archive_writer_mend(f.w, 1, 4, 0, &damaged), 0);
+	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 0, &damaged), 0);
 	CHECK(damaged);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps WHERE after_sequence = 4 AND after_offset = 130"),
 		     1);
@@ -551,9 +551,9 @@ static void test_profile(void)
 		put_piece(m, &t, 700);
 		CHECK_EQ_INT(memtraces_check(r, 2), 0);
 		CHECK_EQ_INT(memtraces_begin(m), 0);
-		CHECK_EQ_INT(memtraces_mend(m, 2, &pieces), 0);
+		CHECK_EQ_INT(memtraces_repair(m, 2, &pieces), 0);
 		CHECK_EQ_UINT(pieces, 0);
-		CHECK_EQ_INT(memtraces_mend(m, 3, &pieces), ARCHIVE_E_ABSENT);
+		CHECK_EQ_INT(memtraces_repair(m, 3, &pieces), ARCHIVE_E_ABSENT);
 		CHECK_EQ_INT(memtraces_commit(m), 0);
 		profile_change(state, damage[i]);
 		rc = memtraces_check(r, 2);
@@ -566,7 +566,7 @@ static void test_profile(void)
 		CHECK(rc == ARCHIVE_E_ABSENT || memtraces_take_damage(r) == 2);
 		CHECK_EQ_INT(memtraces_take_damage(r), 0);
 		CHECK_EQ_INT(memtraces_begin(m), 0);
-		CHECK_EQ_INT(memtraces_mend(m, 2, &pieces), 0);
+		CHECK_EQ_INT(memtraces_repair(m, 2, &pieces), 0);
 		CHECK_EQ_UINT(pieces, 1);
 		CHECK_EQ_INT(memtraces_commit(m), 0);
 		put_piece(m, &t, 600); /* the guest sends on: nothing more is kept */
@@ -636,7 +636,7 @@ int main(void)
 	CHECK_RUN(test_ends);
 	CHECK_RUN(test_rows_from_before);
 	CHECK_RUN(test_vanished);
-	CHECK_RUN(test_mend);
+	CHECK_RUN(test_repair);
 	CHECK_RUN(test_compaction);
 	CHECK_RUN(test_gap);
 	CHECK_RUN(test_resume);

@@ -11,7 +11,7 @@
 #include "clock.h"
 #include "writer-state.h"
 
-struct mend {
+struct repair {
 	struct archive_writer *w;
 	int64_t stream;
 	uint64_t sequence;
@@ -23,7 +23,7 @@ struct mend {
 	uint64_t declared; /* packets, by gaps */
 };
 
-static int list_ids(struct mend *m, enum writer_statement which, int64_t first, int64_t second)
+static int list_ids(struct repair *m, enum writer_statement which, int64_t first, int64_t second)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int r = statement_get(&m->w->store.statements, which, VALUES(first, second), &s);
@@ -47,7 +47,7 @@ static int list_ids(struct mend *m, enum writer_statement which, int64_t first, 
 }
 
 /* The stream's rows are counted anew: what a damaged row was counted as is not known. */
-static int recount(struct mend *m)
+static int recount(struct repair *m)
 {
 	static const enum writer_statement sums[] = {STATEMENT_STREAM_CHUNKS, STATEMENT_STREAM_TAILS};
 	int64_t bytes, total = 0;
@@ -59,11 +59,11 @@ static int recount(struct mend *m)
 		total += bytes;
 	}
 	if (r == 0)
-		tally_add(&m->w->tally, m->stream, total - tally_bytes(&m->w->tally, m->stream));
+		usage_add(&m->w->usage, m->stream, total - usage_bytes(&m->w->usage, m->stream));
 	return r;
 }
 
-static int declare(struct mend *m, uint64_t after, uint32_t offset, uint64_t next)
+static int declare(struct repair *m, uint64_t after, uint32_t offset, uint64_t next)
 {
 	struct moment now = moment_now();
 	const struct archive_gap gap = {.stream = m->stream,
@@ -81,7 +81,7 @@ static int declare(struct mend *m, uint64_t after, uint32_t offset, uint64_t nex
 }
 
 /* Keep the row ID or delete it. */
-static int mend_row(struct mend *m, int64_t id)
+static int repair_row(struct repair *m, int64_t id)
 {
 	struct stored_row row = {0};
 	int r = writer_read_row(m->w, id, &row);
@@ -99,19 +99,19 @@ static int mend_row(struct mend *m, int64_t id)
 	return WRITER_RUN(m->w, STATEMENT_DELETE_CHUNK, id);
 }
 
-static int mend_rows(struct mend *m)
+static int repair_rows(struct repair *m)
 {
 	struct packet_end end;
 	struct archive_end last = {0};
 	int64_t lacks = 0;
 	bool is_null;
-	int r = list_ids(m, STATEMENT_MEND_ROWS, m->stream, (int64_t)m->sequence);
+	int r = list_ids(m, STATEMENT_REPAIR_ROWS, m->stream, (int64_t)m->sequence);
 
 	m->end = MPROF_PACKET_HEADER_BYTES;
 	for (size_t i = 0; i < m->n && r == 0; i++)
-		r = mend_row(m, m->ids[i]);
+		r = repair_row(m, m->ids[i]);
 	if (r == 0 && m->n && m->removed == 0 && !m->is_complete)
-		r = statement_number(&m->w->store.statements, STATEMENT_MEND_REST,
+		r = statement_number(&m->w->store.statements, STATEMENT_REPAIR_REST,
 				     VALUES(m->stream, (int64_t)m->sequence), &lacks, &is_null);
 	if (r != 0 || (m->removed == 0 && !lacks) || m->is_complete)
 		return r;
@@ -124,10 +124,10 @@ static int mend_rows(struct mend *m)
 }
 
 /* Which of the packets from FROM to END, not included, does no gap explain?  *FROM is the first of them. */
-static int skip_explained(struct mend *m, uint64_t *from, uint64_t end)
+static int skip_explained(struct repair *m, uint64_t *from, uint64_t end)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->w->store.statements, STATEMENT_MEND_GAPS, VALUES(m->stream, (int64_t)end), &s);
+	int r = statement_get(&m->w->store.statements, STATEMENT_REPAIR_GAPS, VALUES(m->stream, (int64_t)end), &s);
 
 	if (!s)
 		return r;
@@ -142,7 +142,7 @@ static int skip_explained(struct mend *m, uint64_t *from, uint64_t end)
 	return r == STATEMENT_ROW ? 0 : r;
 }
 
-static int mend_hole(struct mend *m, uint64_t from, uint64_t end)
+static int repair_hole(struct repair *m, uint64_t from, uint64_t end)
 {
 	int r = from < end ? skip_explained(m, &from, end) : 0;
 
@@ -150,7 +150,7 @@ static int mend_hole(struct mend *m, uint64_t from, uint64_t end)
 }
 
 /* Packets that must be there, and are not: before SEQUENCE, and at either end of the stream. */
-static int mend_holes(struct mend *m)
+static int repair_holes(struct repair *m)
 {
 	int64_t v[7];
 	bool is_null[7];
@@ -159,8 +159,8 @@ static int mend_holes(struct mend *m)
 	{
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
-		r = statement_get(&m->w->store.statements, STATEMENT_MEND_HOLE, VALUES(m->stream, (int64_t)m->sequence),
-				  &s);
+		r = statement_get(&m->w->store.statements, STATEMENT_REPAIR_HOLE,
+				  VALUES(m->stream, (int64_t)m->sequence), &s);
 		if (!s)
 			return r;
 		r = statement_step(&m->w->store.statements, s);
@@ -175,17 +175,18 @@ static int mend_holes(struct mend *m)
 	enum { BEFORE, BEHIND, FIRST, LAST, OLDEST, NEWEST, DELETED };
 	r = 0;
 	if (!is_null[BEFORE] && !is_null[BEHIND] && v[DELETED] == 0 && !is_null[OLDEST] && v[BEFORE] >= v[OLDEST])
-		r = mend_hole(m, (uint64_t)v[BEFORE] + 1, (uint64_t)v[BEHIND]);
+		r = repair_hole(m, (uint64_t)v[BEFORE] + 1, (uint64_t)v[BEHIND]);
 	if (r == 0 && !is_null[OLDEST] && !is_null[FIRST] && v[FIRST] > v[OLDEST])
-		r = mend_hole(m, (uint64_t)v[OLDEST], (uint64_t)v[FIRST]);
+		r = repair_hole(m, (uint64_t)v[OLDEST], (uint64_t)v[FIRST]);
 	if (r == 0 && !is_null[NEWEST] && (is_null[LAST] || v[LAST] < v[NEWEST]))
-		r = mend_hole(m, is_null[LAST] ? (uint64_t)v[is_null[OLDEST] ? NEWEST : OLDEST] : (uint64_t)v[LAST] + 1,
-			      (uint64_t)v[NEWEST] + 1);
+		r = repair_hole(m,
+				is_null[LAST] ? (uint64_t)v[is_null[OLDEST] ? NEWEST : OLDEST] : (uint64_t)v[LAST] + 1,
+				(uint64_t)v[NEWEST] + 1);
 	return r;
 }
 
 /* Note what was found, and what is left. */
-static int settle(struct mend *m, bool *damaged)
+static int settle(struct repair *m, bool *damaged)
 {
 	struct archive_damage *d = &m->w->damage;
 	int r;
@@ -202,14 +203,14 @@ static int settle(struct mend *m, bool *damaged)
 	return r ? r : recount(m);
 }
 
-int packet_mend(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged)
+int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged)
 {
-	struct mend m = {.w = w, .stream = stream, .sequence = sequence};
-	int r = mend_rows(&m);
+	struct repair m = {.w = w, .stream = stream, .sequence = sequence};
+	int r = repair_rows(&m);
 
 	*damaged = false;
 	if (r == 0)
-		r = mend_holes(&m);
+		r = repair_holes(&m);
 	free(m.ids);
 	return r ? r : settle(&m, damaged);
 }
@@ -248,14 +249,14 @@ struct tail_damage {
 };
 
 /* Find which rows of the tail go: the first that does not hold, and all behind it. */
-static int find_tails(struct mend *m, int64_t capture, struct tail_damage *d)
+static int find_tails(struct repair *m, int64_t capture, struct tail_damage *d)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	size_t n = 0;
-	int r = list_ids(m, STATEMENT_MEND_TAILS, capture, m->stream);
+	int r = list_ids(m, STATEMENT_REPAIR_TAILS, capture, m->stream);
 
 	if (r == 0)
-		r = statement_get(&m->w->store.statements, STATEMENT_MEND_TAILS, VALUES(capture, m->stream), &s);
+		r = statement_get(&m->w->store.statements, STATEMENT_REPAIR_TAILS, VALUES(capture, m->stream), &s);
 	if (!s)
 		return r;
 	while (n < m->n && (r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
@@ -272,10 +273,10 @@ static int find_tails(struct mend *m, int64_t capture, struct tail_damage *d)
 }
 
 /* Read the capture's range of the stream.  ARCHIVE_E_DAMAGED: it does not hold. */
-static int read_range(struct mend *m, int64_t capture, struct archive_capture_stream *range, int64_t *tail_bytes)
+static int read_range(struct repair *m, int64_t capture, struct archive_capture_stream *range, int64_t *tail_bytes)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&m->w->store.statements, STATEMENT_MEND_RANGE, VALUES(capture, m->stream), &s);
+	int r = statement_get(&m->w->store.statements, STATEMENT_REPAIR_RANGE, VALUES(capture, m->stream), &s);
 
 	if (!s)
 		return r;
@@ -292,9 +293,9 @@ static int read_range(struct mend *m, int64_t capture, struct archive_capture_st
 }
 
 /* The range cannot be told any more: the capture has nothing of this stream. */
-static int drop_range(struct mend *m, int64_t capture)
+static int drop_range(struct repair *m, int64_t capture)
 {
-	int r = list_ids(m, STATEMENT_MEND_TAILS, capture, m->stream);
+	int r = list_ids(m, STATEMENT_REPAIR_TAILS, capture, m->stream);
 
 	for (size_t i = 0; i < m->n && r == 0; i++)
 		r = WRITER_RUN(m->w, STATEMENT_DELETE_TAIL, m->ids[i]);
@@ -304,12 +305,12 @@ static int drop_range(struct mend *m, int64_t capture)
 }
 
 /* Declare what rows of the range's last packet are gone, where neither a gap nor a deletion says why. */
-static int mend_end(struct mend *m, const struct archive_capture_stream *range)
+static int repair_end(struct repair *m, const struct archive_capture_stream *range)
 {
 	int64_t lacks = 0, end = 0;
 	bool is_null;
-	int r = statement_number(&m->w->store.statements, STATEMENT_MEND_END, VALUES(m->stream, range->capture), &lacks,
-				 &is_null);
+	int r = statement_number(&m->w->store.statements, STATEMENT_REPAIR_END, VALUES(m->stream, range->capture),
+				 &lacks, &is_null);
 
 	if (r == 0 && lacks)
 		r = statement_number(&m->w->store.statements, STATEMENT_REACHED,
@@ -321,7 +322,7 @@ static int mend_end(struct mend *m, const struct archive_capture_stream *range)
 	return declare(m, range->last_sequence, (uint32_t)end, range->last_sequence + 1);
 }
 
-static int capture_mend(struct mend *m, int64_t capture)
+static int capture_repair(struct repair *m, int64_t capture)
 {
 	struct tail_damage d = {0};
 	struct archive_capture_stream range;
@@ -342,7 +343,7 @@ static int capture_mend(struct mend *m, int64_t capture)
 		return r == ARCHIVE_E_ABSENT ? 0 : r;
 	m->removed += m->n;
 	if (!d.any) /* rows of its last packet vanished */
-		r = mend_end(m, &range);
+		r = repair_end(m, &range);
 	if (r != 0)
 		return r;
 	if (!d.any && expected >= 0 && bytes != expected) /* rows of it vanished */
@@ -353,27 +354,27 @@ static int capture_mend(struct mend *m, int64_t capture)
 	return r ? r : archive_writer_put_capture_stream(m->w, &range); /* with the bytes that are left */
 }
 
-int archive_writer_mend(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *damaged)
+int archive_writer_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *damaged)
 {
 	struct archive_damage before = w->damage;
-	struct mend m = {.w = w, .stream = stream, .sequence = sequence};
+	struct repair m = {.w = w, .stream = stream, .sequence = sequence};
 	bool is_mine;
 	int r;
 
 	*damaged = false;
-	if (!tally_has(&w->tally, stream))
+	if (!usage_has(&w->usage, stream))
 		return ARCHIVE_E_ABSENT;
 	r = writer_enter(w, &is_mine);
 	if (r != 0)
 		return r;
 	if (capture) {
-		r = capture_mend(&m, capture);
+		r = capture_repair(&m, capture);
 		if (r == 0)
 			r = settle(&m, damaged);
 		free(m.ids);
 	}
 	if (r == 0 && !*damaged)
-		r = packet_mend(w, stream, sequence, damaged);
+		r = packet_repair(w, stream, sequence, damaged);
 	r = writer_leave(w, is_mine, r);
 	if (r != 0)
 		w->damage = before;

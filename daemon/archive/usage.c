@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tally.h"
+#include "usage.h"
 
-void tally_deinit(struct tally *t)
+void usage_deinit(struct usage *t)
 {
 	free(t->entries);
-	*t = (struct tally){0};
+	*t = (struct usage){0};
 }
 
 /* Where STREAM is or would be. */
-static size_t position(const struct tally *t, int64_t stream)
+static size_t position(const struct usage *t, int64_t stream)
 {
 	size_t low = 0, high = t->n;
 
@@ -31,14 +31,14 @@ static size_t position(const struct tally *t, int64_t stream)
 	return low;
 }
 
-static struct tally_entry *find(const struct tally *t, int64_t stream)
+static struct usage_entry *find(const struct usage *t, int64_t stream)
 {
 	size_t at = position(t, stream);
 
 	return at < t->n && t->entries[at].stream == stream && !t->entries[at].is_gone ? &t->entries[at] : NULL;
 }
 
-int tally_add_stream(struct tally *t, int64_t stream)
+int usage_add_stream(struct usage *t, int64_t stream)
 {
 	size_t at = position(t, stream);
 
@@ -49,7 +49,7 @@ int tally_add_stream(struct tally *t, int64_t stream)
 	}
 	if (t->n == t->room) {
 		size_t room = t->room ? 2 * t->room : 64;
-		struct tally_entry *more = realloc(t->entries, room * sizeof(*more));
+		struct usage_entry *more = realloc(t->entries, room * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
@@ -57,15 +57,15 @@ int tally_add_stream(struct tally *t, int64_t stream)
 		t->room = room;
 	}
 	memmove(t->entries + at + 1, t->entries + at, (t->n - at) * sizeof(*t->entries));
-	t->entries[at] = (struct tally_entry){.stream = stream, .is_new = true};
+	t->entries[at] = (struct usage_entry){.stream = stream, .is_new = true};
 	t->n++;
 	t->changed = true;
 	return 0;
 }
 
-void tally_remove_stream(struct tally *t, int64_t stream)
+void usage_remove_stream(struct usage *t, int64_t stream)
 {
-	struct tally_entry *e = find(t, stream);
+	struct usage_entry *e = find(t, stream);
 
 	if (e) {
 		e->is_gone = true;
@@ -73,14 +73,14 @@ void tally_remove_stream(struct tally *t, int64_t stream)
 	}
 }
 
-bool tally_has(const struct tally *t, int64_t stream)
+bool usage_has(const struct usage *t, int64_t stream)
 {
 	return find(t, stream) != NULL;
 }
 
-void tally_add(struct tally *t, int64_t stream, int64_t bytes)
+void usage_add(struct usage *t, int64_t stream, int64_t bytes)
 {
-	struct tally_entry *e = find(t, stream);
+	struct usage_entry *e = find(t, stream);
 
 	if (e && bytes) {
 		e->bytes += bytes;
@@ -89,14 +89,14 @@ void tally_add(struct tally *t, int64_t stream, int64_t bytes)
 	}
 }
 
-int64_t tally_bytes(const struct tally *t, int64_t stream)
+int64_t usage_bytes(const struct usage *t, int64_t stream)
 {
-	const struct tally_entry *e = find(t, stream);
+	const struct usage_entry *e = find(t, stream);
 
 	return e ? e->bytes : 0;
 }
 
-void tally_commit(struct tally *t)
+void usage_commit(struct usage *t)
 {
 	size_t out = 0;
 
@@ -113,7 +113,7 @@ void tally_commit(struct tally *t)
 	t->changed = false;
 }
 
-void tally_rollback(struct tally *t)
+void usage_rollback(struct usage *t)
 {
 	size_t out = 0;
 
