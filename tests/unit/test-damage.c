@@ -577,7 +577,7 @@ static void test_profile(void)
 		CHECK_EQ_UINT(numbers[1], i == 6 ? 0 : 700);
 		profile_change(state, "UPDATE pieces SET length = length + 1 WHERE offset = 0");
 		CHECK_EQ_INT(memtraces_begin(m), 0);
-		CHECK_EQ_INT(memtraces_mend(m, 2, &pieces), 0);
+		CHECK_EQ_INT(memtraces_repair(m, 2, &pieces), 0);
 		CHECK_EQ_INT(memtraces_commit(m), 0);
 		CHECK_EQ_INT(memtraces_get(r, 2, take_recording, numbers), 0);
 		CHECK_EQ_UINT(numbers[0], 0);
