@@ -4,15 +4,15 @@
  *
  * `#file=NAME` in the address names one of several traces, `#memfile=NAME` a memory profile, either also a file that a person drops here.
  */
-import {format, parse} from "./address.js";
+import {format, parse} from "./page/address.js";
 import {HEAP_WORKER, WASM, WORKER} from "./embedded.js";
-import {Engine} from "./engine.js";
-import {shown} from "./guest-text.js";
-import {Heap} from "./heap.js";
-import {make} from "./make.js";
-import {MemoryPage} from "./memory.js";
-import {isMemtrace} from "./memory-source.js";
-import {Timeline} from "./timeline.js";
+import {Engine} from "./engine/engine.js";
+import {shown} from "./page/guest-text.js";
+import {Heap} from "./engine/heap.js";
+import {make} from "./page/make.js";
+import {MemoryPage} from "./memory/memory.js";
+import {isMemtrace} from "./memory/memory-source.js";
+import {Timeline} from "./trace/timeline.js";
 
 const VERSION = 1;
 const ABOUT = "a file by itself";

@@ -2,20 +2,20 @@
  * Which page the address names: the host's, a trace, or a memory profile.  Each page is a class of its own module, fetched when it is needed:
  *     open(element, view, services) -> page;  page.go(view) -> false where the address names something else now;  page.close()
  */
-import {format, namesTrace, parse} from "./address.js";
+import {format, namesTrace, parse} from "./page/address.js";
 import {ahead} from "./ahead.js";
-import {Api} from "./api.js";
-import {Events} from "./events.js";
-import {namesMemory} from "./memory-address.js";
+import {Api} from "./page/api.js";
+import {Events} from "./page/events.js";
+import {namesMemory} from "./page/memory-address.js";
 
 const PAGES = {
-	host: async () => (await import("./host.js")).HostPage,
-	timeline: async () => (await import("./timeline.js")).Timeline,
-	memory: async () => (await import("./memory.js")).MemoryPage,
+	host: async () => (await import("./host/host.js")).HostPage,
+	timeline: async () => (await import("./trace/timeline.js")).Timeline,
+	memory: async () => (await import("./memory/memory.js")).MemoryPage,
 };
 
 /* What a time line shows above its threads, where a memory profile ran: fetched when it is needed, too. */
-const STRIP = async () => (await import("./heap-strip.js")).HeapStrip;
+const STRIP = async () => (await import("./strip/heap-strip.js")).HeapStrip;
 
 class Main {
 	constructor(root) {
@@ -44,7 +44,7 @@ class Main {
 
 	/** A person gave FILE: its first bytes say whose page it is.  ASTRACE, of a page of traces, takes one itself. */
 	async take(file, asTrace) {
-		const {isMemtrace} = await import("./memory-source.js");
+		const {isMemtrace} = await import("./memory/memory-source.js");
 		const memory = await isMemtrace(file).catch(() => false);
 
 		if (!memory && asTrace)

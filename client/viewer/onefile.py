@@ -13,12 +13,13 @@ import gzip
 import hashlib
 import json
 import os
+import posixpath
 import re
 import sys
 
 PAGE = "alone.js"
-WORKERS = {"WORKER": "worker.js", "HEAP_WORKER": "heap-worker.js"}
-STYLES = ["style.css", "timeline.css", "memory.css"]
+WORKERS = {"WORKER": "worker/worker.js", "HEAP_WORKER": "worker/heap-worker.js"}
+STYLES = ["style.css", "trace/timeline.css", "memory/memory.css"]
 EMBEDDED = "embedded.js"  # a module that is made here
 POLICY = (
     "default-src 'none'; script-src {script} 'wasm-unsafe-eval'; worker-src blob:; style-src {style}; "
@@ -130,12 +131,13 @@ class Module:
         code = blank(text)
         for match in IMPORT.finditer(code):
             source = text[match.start(2) : match.end(2)]
-            if not re.fullmatch(r"\./[a-z0-9-]+\.js", source):
+            if not re.fullmatch(r"(?:\./|(?:\.\./)+)(?:[a-z0-9-]+/)*[a-z0-9-]+\.js", source):
                 raise Unknown(f"{name}: an import from {source!r}")
+            source = posixpath.normpath(posixpath.join(posixpath.dirname(name), source))
             pairs = list(names_of(text[match.start(1) : match.end(1)]))
-            self.imports.append((source[2:], [exported for exported, _ in pairs]))
+            self.imports.append((source, [exported for exported, _ in pairs]))
             used = ", ".join(a if a == b else f"{a}: {b}" for a, b in pairs)
-            edits.append((match.start(), match.end(), f"const {{{used}}} = $modules[{json.dumps(source[2:])}];"))
+            edits.append((match.start(), match.end(), f"const {{{used}}} = $modules[{json.dumps(source)}];"))
         found = list(EXPORT.finditer(code))
         self.exports = [match[1] for match in found]
         edits += [(match.start(), match.end(), "") for match in found]

@@ -1,10 +1,10 @@
 /* What the worker of memory profiles does with FILE, in processor's milliseconds, as one line of JSON: heap.mjs FILE ROUNDS; MPROF_WASM names the wasm. */
 import {readFileSync} from "node:fs";
-import {Answers} from "../../client/viewer/heap-answers.js";
-import {infoOf} from "../../client/viewer/heap-info.js";
-import {Names} from "../../client/viewer/heap-texts.js";
-import {Recording} from "../../client/viewer/recording.js";
-import {Wasm} from "../../client/viewer/wasm.js";
+import {Answers} from "../../client/viewer/worker/heap-answers.js";
+import {infoOf} from "../../client/viewer/worker/heap-info.js";
+import {Names} from "../../client/viewer/worker/heap-texts.js";
+import {Recording} from "../../client/viewer/worker/recording.js";
+import {Wasm} from "../../client/viewer/worker/wasm.js";
 
 const [file, rounds] = process.argv.slice(2);
 const wasm = await Wasm.open(await WebAssembly.compile(readFileSync(process.env.MPROF_WASM)));

@@ -1,7 +1,7 @@
 /* The tour of scene-load.c in mprof.wasm under node: scene.mjs FILE prints one line of JSON.  MPROF_WASM names the module. */
 import {openSync, readSync, statSync} from "node:fs";
 import {setTimeout} from "node:timers/promises";
-import {Trace} from "../../client/viewer/trace.js";
+import {Trace} from "../../client/viewer/worker/trace.js";
 import {open} from "../integration/wasm-open.mjs";
 
 const PIECE = 1 << 20;

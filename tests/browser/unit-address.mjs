@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {format, namesTrace, parse, sameTrace} from "../../client/viewer/address.js";
-import * as times from "../../client/viewer/times.js";
+import {format, namesTrace, parse, sameTrace} from "../../client/viewer/page/address.js";
+import * as times from "../../client/viewer/page/times.js";
 
 test("a view comes back as it was", () => {
 	for (const view of [

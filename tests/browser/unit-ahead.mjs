@@ -1,6 +1,7 @@
 /* What is asked for ahead is what a page imports. */
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
+import {posix} from "node:path";
 import {test} from "node:test";
 
 const viewer = (name) => readFileSync(new URL(`../../client/viewer/${name}.js`, import.meta.url), "utf8");
@@ -10,15 +11,15 @@ function needed(name, found = new Set()) {
 	if (found.has(name))
 		return found;
 	found.add(name);
-	for (const [, other] of viewer(name).matchAll(/^import [^;]*? from "\.\/([\w-]+)\.js";$/gm))
-		needed(other, found);
+	for (const [, other] of viewer(name).matchAll(/^import [^;]*? from "(\.{1,2}\/[\w/-]+)\.js";$/gm))
+		needed(posix.join(posix.dirname(name), other), found);
 	return found;
 }
 
 test("what is asked for ahead of a time line is what it imports", () => {
 	const list = /timeline: \[([^\]]*)\]/.exec(viewer("ahead"))[1];
-	const names = [...list.matchAll(/"([\w-]+)"/g)].map(([, name]) => name);
-	const all = needed("timeline");
+	const names = [...list.matchAll(/"([\w/-]+)"/g)].map(([, name]) => name);
+	const all = needed("trace/timeline");
 
 	assert.deepEqual(names.filter((name) => !all.has(name)), []);
 	/* One that is missing costs time alone, but not many may be. */

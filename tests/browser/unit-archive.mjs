@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {around, density, leaves, newest} from "../../client/viewer/archive.js";
-import {endOf} from "../../client/viewer/live.js";
-import {fileName} from "../../client/viewer/save.js";
-import {remarks} from "../../client/viewer/source.js";
+import {around, density, leaves, newest} from "../../client/viewer/trace/archive.js";
+import {endOf} from "../../client/viewer/trace/live.js";
+import {fileName} from "../../client/viewer/trace/save.js";
+import {remarks} from "../../client/viewer/trace/source.js";
 
 /** 100 buckets of 10 ns from 1,000 on, of 1 MB each. */
 function overview(bytes = () => 1 << 20) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {Camera, MARGIN, SPAN_MIN, TIME_MAX} from "../../client/viewer/camera.js";
+import {Camera, MARGIN, SPAN_MIN, TIME_MAX} from "../../client/viewer/trace/camera.js";
 
 const LATE = (1n << 62n) + 12345n; /* doubles are 1,024 ns apart there */
 

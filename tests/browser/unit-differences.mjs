@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import {Camera} from "../../client/viewer/camera.js";
-import {NONE, differences, drawn, leftOut, loneLines, marked, stepWords, summary} from "../../client/viewer/differences.js";
-import {Linked} from "../../client/viewer/linked.js";
+import {Camera} from "../../client/viewer/trace/camera.js";
+import {NONE, differences, drawn, leftOut, loneLines, marked, stepWords, summary} from "../../client/viewer/compare/differences.js";
+import {Linked} from "../../client/viewer/compare/linked.js";
 
 const who = (index, label = null) => ({index, thread: BigInt(index + 100), type: "Bind", label});
 const step = (kind, time, more = {}) => ({step: kind, time, self: false, other: null, label: null, ...more});

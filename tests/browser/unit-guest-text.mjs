@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {shown, shownLines} from "../../client/viewer/guest-text.js";
+import {shown, shownLines} from "../../client/viewer/page/guest-text.js";
 
 test("guest text: what can be read stays as it is", () => {
 	for (const text of ["web", "Größe", "日本語", "emoji 🐫", "<b>&amp;", "a\\b"])

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {Camera} from "../../client/viewer/camera.js";
-import {placed, received, sure, tells} from "../../client/viewer/heap-strip-clock.js";
-import {primitives, scaleOf, yOf} from "../../client/viewer/heap-strip-paint.js";
-import {Tracks} from "../../client/viewer/heap-strip-source.js";
-import {steps} from "../../client/viewer/heap-strip-track.js";
+import {Camera} from "../../client/viewer/trace/camera.js";
+import {placed, received, sure, tells} from "../../client/viewer/strip/heap-strip-clock.js";
+import {primitives, scaleOf, yOf} from "../../client/viewer/strip/heap-strip-paint.js";
+import {Tracks} from "../../client/viewer/strip/heap-strip-source.js";
+import {steps} from "../../client/viewer/strip/heap-strip-track.js";
 
 const S = 1000000000n;
 const CLOCK = {known: true, offsetNs: -100n * S, uncertaintyNs: 3000000n}; /* the guest's clock is 100 s ahead */

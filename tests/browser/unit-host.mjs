@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {HostModel, keyOf, stateOf} from "../../client/viewer/host-model.js";
-import {ProfileModel} from "../../client/viewer/host-profile-model.js";
-import {ascending} from "../../client/viewer/host-rows.js";
-import {curve, spread} from "../../client/viewer/host-spark.js";
-import {loss, when} from "../../client/viewer/host-words.js";
+import {HostModel, keyOf, stateOf} from "../../client/viewer/host/host-model.js";
+import {ProfileModel} from "../../client/viewer/host/host-profile-model.js";
+import {ascending} from "../../client/viewer/host/host-rows.js";
+import {curve, spread} from "../../client/viewer/host/host-spark.js";
+import {loss, when} from "../../client/viewer/host/host-words.js";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {format, parse, sameTrace} from "../../client/viewer/address.js";
-import {scaleOf} from "../../client/viewer/heap-answers.js";
-import {clauseOf, clauseText, gather, hiddenOf, narrowed} from "../../client/viewer/memory-clauses.js";
-import {Layout, NONE, nodeAt, pathTo, search} from "../../client/viewer/memory-layout.js";
-import {step} from "../../client/viewer/memory-plot.js";
-import {collapsed} from "../../client/viewer/memory-save.js";
-import {isMemtrace} from "../../client/viewer/memory-source.js";
-import {amount, give, readBytes, readSpan, readTime, share, span, wall} from "../../client/viewer/memory-words.js";
+import {format, parse, sameTrace} from "../../client/viewer/page/address.js";
+import {scaleOf} from "../../client/viewer/worker/heap-answers.js";
+import {clauseOf, clauseText, gather, hiddenOf, narrowed} from "../../client/viewer/memory/memory-clauses.js";
+import {Layout, NONE, nodeAt, pathTo, search} from "../../client/viewer/memory/memory-layout.js";
+import {step} from "../../client/viewer/memory/memory-plot.js";
+import {collapsed} from "../../client/viewer/memory/memory-save.js";
+import {isMemtrace} from "../../client/viewer/memory/memory-source.js";
+import {amount, give, readBytes, readSpan, readTime, share, span, wall} from "../../client/viewer/memory/memory-words.js";
 
 const START = BigInt(Date.parse("2026-11-21T23:59:50.500Z")) * 1000n;
 

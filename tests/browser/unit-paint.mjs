@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {KINDS, Marks} from "../../client/viewer/marks.js";
-import {HEAD_LENGTH, HEAD_WIDTH, paint, plan} from "../../client/viewer/paint.js";
-import {svg} from "../../client/viewer/svg.js";
-import {palette} from "../../client/viewer/theme.js";
+import {KINDS, Marks} from "../../client/viewer/draw/marks.js";
+import {HEAD_LENGTH, HEAD_WIDTH, paint, plan} from "../../client/viewer/draw/paint.js";
+import {svg} from "../../client/viewer/draw/svg.js";
+import {palette} from "../../client/viewer/draw/theme.js";
 
 const SIZE = {width: 1000, height: 500};
 const LIGHT = palette(false);

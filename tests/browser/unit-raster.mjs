@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {Raster} from "../../client/viewer/raster.js";
+import {Raster} from "../../client/viewer/draw/raster.js";
 
 globalThis.ImageData = class {
 	constructor(width, height) {

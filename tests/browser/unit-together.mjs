@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import {format, namesTrace, parse, sameTrace} from "../../client/viewer/address.js";
-import {Camera} from "../../client/viewer/camera.js";
-import {drawn, strips} from "../../client/viewer/guests.js";
-import {tailed} from "../../client/viewer/tail.js";
-import {clockWords, copied, memberView, realNs} from "../../client/viewer/together.js";
+import {format, namesTrace, parse, sameTrace} from "../../client/viewer/page/address.js";
+import {Camera} from "../../client/viewer/trace/camera.js";
+import {drawn, strips} from "../../client/viewer/compare/guests.js";
+import {tailed} from "../../client/viewer/trace/tail.js";
+import {clockWords, copied, memberView, realNs} from "../../client/viewer/compare/together.js";
 
 const stamp = (offset, mono) => ({offset, mono: String(mono), real: "2026-01-01T00:00:00.000000005Z"});
 

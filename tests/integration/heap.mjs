@@ -10,12 +10,12 @@ import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {Worker} from "node:worker_threads";
 import {gzipSync} from "node:zlib";
-import {Heap} from "../../client/viewer/heap.js";
-import {Answers} from "../../client/viewer/heap-answers.js";
-import {infoOf} from "../../client/viewer/heap-info.js";
-import {Names} from "../../client/viewer/heap-texts.js";
-import {Recording} from "../../client/viewer/recording.js";
-import {Wasm} from "../../client/viewer/wasm.js";
+import {Heap} from "../../client/viewer/engine/heap.js";
+import {Answers} from "../../client/viewer/worker/heap-answers.js";
+import {infoOf} from "../../client/viewer/worker/heap-info.js";
+import {Names} from "../../client/viewer/worker/heap-texts.js";
+import {Recording} from "../../client/viewer/worker/recording.js";
+import {Wasm} from "../../client/viewer/worker/wasm.js";
 
 const [root, mprofctl, memRecording, part] = process.argv.slice(2);
 const scratch = mkdtempSync(join(tmpdir(), "heap-"));

@@ -444,15 +444,16 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
         "function twice() { return one + one; }\nexport async function* odd() {}\n".replace("export async function* odd() {}\n", "export async function odd() {}\n"),
         "b-c.js": 'console.log("once");\nexport class Late {\n\tname = "late";\n\texport = 1;\n}\n'.replace("\texport = 1;\n", "")
         + 'const twice = {import: 1}.import;\nconsole.log(twice);\n',
-        "heap-worker.js": "console.log(1);\n",
-        "worker.js": 'import {Late} from "./b-c.js";\nconsole.log(new Late().name);\n',
+        "worker/heap-worker.js": "console.log(1);\n",
+        "worker/worker.js": 'import {Late} from "../b-c.js";\nconsole.log(new Late().name);\n',
     }
+    STYLES = "style.css", "trace/timeline.css", "memory/memory.css"
 
     def join(self, code=0, **files):
         shutil.rmtree("viewer", ignore_errors=True)
         for name, text in {**self.GOOD, **files}.items():
             self.write("viewer/" + name, text.encode())
-        for name in "style.css", "timeline.css", "memory.css":
+        for name in self.STYLES:
             self.write("viewer/" + name, files.get(name, "p { margin: 0; }").encode())
         self.write("viewer/package.json", b'{"type": "module"}')
         self.write("viewer.wasm", b"\0asm")
@@ -489,14 +490,14 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
         wasm, worker = self.node("page.cjs").split("\n", 1)
         self.assertEqual(gzip.decompress(base64.b64decode(wasm)), b"\0asm")
         self.write("worker.cjs", worker.encode())
-        self.assertEqual(self.node("worker.cjs"), self.node("viewer/worker.js"))
+        self.assertEqual(self.node("worker.cjs"), self.node("viewer/worker/worker.js"))
 
     def test_depends(self):
         self.join()
         with open("out.d", encoding="utf-8") as file:
             self.assertEqual(
                 set(file.read().split()[1:]),
-                {"viewer/" + name for name in (*self.GOOD, "style.css", "timeline.css", "memory.css")},
+                {"viewer/" + name for name in (*self.GOOD, *self.STYLES)},
             )
 
     def test_without_wasm(self):

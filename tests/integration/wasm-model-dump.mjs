@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /*
- * What model-dump prints, made by mprof.wasm through client/viewer/wasm.js: wasm-model-dump.mjs [-r] FILE
+ * What model-dump prints, made by mprof.wasm through client/viewer/worker/wasm.js: wasm-model-dump.mjs [-r] FILE
  *
  * MPROF_WASM names the wasm.  wasm.mjs compares the output with that of model-dump, which model-oracles.py holds to the original viewer.
  */

@@ -1,7 +1,7 @@
 /* mprof.wasm for the tests: MPROF_WASM names it. Seeds are fixed, so that node 18, which has no global crypto, does. */
 import {readFileSync} from "node:fs";
-import {Trace} from "../../client/viewer/trace.js";
-import {Wasm} from "../../client/viewer/wasm.js";
+import {Trace} from "../../client/viewer/worker/trace.js";
+import {Wasm} from "../../client/viewer/worker/wasm.js";
 
 export async function open() {
 	const wasm = await Wasm.open(await WebAssembly.compile(readFileSync(process.env.MPROF_WASM)));

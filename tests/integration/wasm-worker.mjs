@@ -8,4 +8,4 @@ globalThis.self = {
 	postMessage: (message, transfer) => parentPort.postMessage(message, transfer),
 	addEventListener: (type, listener) => parentPort.on(type, (data) => listener({data})),
 };
-await import(`../../client/viewer/${workerData ?? "worker.js"}`);
+await import(`../../client/viewer/worker/${workerData ?? "worker.js"}`);

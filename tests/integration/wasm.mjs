@@ -11,7 +11,7 @@ import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {Worker} from "node:worker_threads";
 import {gzipSync} from "node:zlib";
-import {Engine} from "../../client/viewer/engine.js";
+import {Engine} from "../../client/viewer/engine/engine.js";
 import {open} from "./wasm-open.mjs";
 
 const [root, mprofctl, modelDump, sceneDump, part] = process.argv.slice(2);

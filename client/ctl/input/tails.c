@@ -1,5 +1,5 @@
 /*
- * The rule is that of client/viewer/tail.js: a tail is told by the packets, and begins in the first of them with more tail than was cut.  Where a part
+ * The rule is that of client/viewer/trace/tail.js: a tail is told by the packets, and begins in the first of them with more tail than was cut.  Where a part
  * of that packet was proven, its own time is no answer, and what comes behind that part is asked for.
  */
 #include <inttypes.h>

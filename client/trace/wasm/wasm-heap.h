@@ -1,4 +1,4 @@
-/* What mprof.wasm offers to the worker of memory profiles (client/viewer/recording.js) beside libmprof's own calls. */
+/* What mprof.wasm offers to the worker of memory profiles (client/viewer/worker/recording.js) beside libmprof's own calls. */
 #ifndef TRACE_WASM_HEAP_H
 #define TRACE_WASM_HEAP_H
 

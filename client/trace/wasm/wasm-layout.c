@@ -1,5 +1,5 @@
 /*
- * Where everything stands in the structures that client/viewer/wasm.js reads, spelled out of their declarations: a field that moves or goes is
+ * Where everything stands in the structures that client/viewer/worker/wasm.js reads, spelled out of their declarations: a field that moves or goes is
  * found here or at the first load, never as a wrong picture.
  */
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * What mprof.wasm offers to client/viewer/wasm.js beside libmprof's own calls: a trace to load, and the places of everything in memory.
+ * What mprof.wasm offers to client/viewer/worker/wasm.js beside libmprof's own calls: a trace to load, and the places of everything in memory.
  *
  * Nothing is imported that does anything: no clock, no randomness (seeds are arguments), no output.  Memory grows up to 4 GiB and is given back
  * with the instance alone, but what a trace held is free for the next.  wasm.exports lists what JavaScript can call.

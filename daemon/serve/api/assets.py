@@ -1,6 +1,6 @@
 """Write the viewer's files as C: assets.py OUT DEPFILE DIRECTORY [FILE…]
 
-DIRECTORY's pages, styles, scripts and pictures, and each FILE.  A new file in DIRECTORY is a change of the directory, which stands in DEPFILE.
+DIRECTORY's pages, styles, scripts and pictures, also those of its folders, and each FILE.  A new file is a change of its folder, which DEPFILE names.
 """
 
 import gzip
@@ -23,9 +23,11 @@ def array(name, data):
 
 
 def main(out, depfile, directory, *files):
-    inside = [os.path.join(directory, name) for name in os.listdir(directory)]
-    paths = sorted([*inside, *files], key=os.path.basename)
-    paths = [path for path in paths if os.path.splitext(path)[1] in TYPES]
+    folders, names = [], {path: os.path.basename(path) for path in files}
+    for folder, _, inside in os.walk(directory):
+        folders.append(folder)
+        names |= {path: os.path.relpath(path, directory) for path in (os.path.join(folder, name) for name in inside)}
+    paths = sorted((path for path in names if os.path.splitext(path)[1] in TYPES), key=names.get)
     arrays, rows = [], []
     for i, path in enumerate(paths):
         with open(path, "rb") as f:
@@ -35,7 +37,7 @@ def main(out, depfile, directory, *files):
         pays = len(packed) < len(data) * 0.9
         arrays.append(array(f"plain_{i}", data or b"\n"))
         arrays.append(array(f"gzip_{i}", packed) if pays else "")
-        name, kind = os.path.basename(path), TYPES[os.path.splitext(path)[1]]
+        name, kind = names[path], TYPES[os.path.splitext(path)[1]]
         second = f"gzip_{i}, {len(packed)}" if pays else "NULL, 0"
         tag = hashlib.sha256(data).hexdigest()[:32]
         rows.append(f'\t{{"{name}", "{kind}", "{tag}", plain_{i}, {len(data)}, {second}}},\n')
@@ -44,7 +46,7 @@ def main(out, depfile, directory, *files):
         c.write("\nconst struct asset assets[] = {\n" + "".join(rows) + "};\n")
         c.write(f"const size_t assets_count = {len(rows)};\n")
     with open(depfile, "w", encoding="utf-8") as d:
-        d.write(f"{out}: " + " ".join(path.replace(" ", "\\ ") for path in [directory, *paths]) + "\n")
+        d.write(f"{out}: " + " ".join(path.replace(" ", "\\ ") for path in [*folders, *paths]) + "\n")
 
 
 main(*sys.argv[1:])

@@ -84,11 +84,17 @@ enum outcome get_root(struct exchange *x)
 
 enum outcome get_viewer_file(struct exchange *x)
 {
-	const struct asset *asset = asset_find(x->parameter);
+	const struct request *r = &x->request;
+	const struct asset *asset;
+	char name[128];
 
+	/* Join the segments behind "viewer": a folder, if any, and a file. A name that is cut matches no file. */
+	snprintf(name, sizeof(name), "%s%s%s", r->segments[1], r->n_segments > 2 ? "/" : "",
+		 r->n_segments > 2 ? r->segments[2] : "");
+	asset = asset_find(name);
 	/* The page is at / only: its links start from there. */
 	if (!asset || strcmp(asset->name, "index.html") == 0)
 		return exchange_problem(x, MHD_HTTP_NOT_FOUND, "The viewer has no file %.100s; the page is at /.",
-					x->parameter);
+					name);
 	return asset_respond(x, asset);
 }

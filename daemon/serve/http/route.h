@@ -9,7 +9,7 @@
 typedef enum outcome handler(struct exchange *x);
 
 struct route {
-	const char *path;    /* as in the OpenAPI document, with one {parameter} at most */
+	const char *path;    /* as in the OpenAPI document, with of several {parameters} the handler gets the last */
 	const char *queries; /* the query parameters that it takes, each between blanks: " run stream " */
 	handler *handlers[METHODS];
 };

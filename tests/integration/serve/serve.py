@@ -1288,8 +1288,9 @@ class Service(Case):
     def test_the_viewer(self):
         """Each of its files, by tag and packed, and nothing that is in the page comes from elsewhere."""
         types = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
-        names = [name for name in os.listdir(VIEWER) if os.path.splitext(name)[1] in types]
-        self.assertIn("main.js", names)
+        paths = [os.path.join(folder, name) for folder, _, names in os.walk(VIEWER) for name in names]
+        names = [os.path.relpath(path, VIEWER) for path in paths if os.path.splitext(path)[1] in types]
+        self.assertLessEqual({"main.js", "host/host.js"}, set(names))
         for name in names:
             with open(os.path.join(VIEWER, name), "rb") as f:
                 content = f.read()
@@ -1307,7 +1308,7 @@ class Service(Case):
                 encoding = {"Accept_Encoding": "gzip"} if answer.headers["Content-Encoding"] else {}
                 again = self.server.get(f"/viewer/{name}", If_None_Match=answer.headers["ETag"], **encoding)
                 self.assertEqual((again.status, again.body, again.headers["ETag"]), (304, b"", answer.headers["ETag"]))
-        for name in ("index.html", "README.md", "none.js", "..%2Fmain.js", "", "main.js/"):
+        for name in ("index.html", "README.md", "none.js", "..%2Fmain.js", "", "main.js/", "host", "host/", "host/main.js", "host/../main.js", "host/README.md", "a" * 200 + "/main.js"):
             self.problem(self.server.get(f"/viewer/{name}"), 404)
         self.problem(self.server.get("/viewer/main.js", "POST"), 405)
 

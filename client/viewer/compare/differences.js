@@ -1,0 +1,159 @@
+/*
+ * What differs between two traces, in words and as what is drawn.  DIFF is what engine.diff() answers; the trace above is its bad one, the trace below
+ * its good one, so words here are of places: whoever compares knows which one went well.
+ */
+import {short} from "../page/make.js";
+import {count, rough} from "../page/times.js";
+
+export const NONE = 0xffffffff; /* in a list of counterparts */
+export const SIDES = {bad: "above", good: "below"};
+
+const LONE_MAX = 1000; /* marks: more than a picture has rows for */
+const OTHER = {bad: "good", good: "bad"};
+
+/** Who a thread is. */
+export function who(it) {
+	return it ? `${it.of ?? it.stream ? `${it.of ?? it.stream}: ` : ""}${it.thread} (${it.type}${it.label ? `, “${short(it.label, 60)}”` : ""})` : "the program itself";
+}
+
+/** What a thread did next, as a verb and what follows it; null where it did nothing more. */
+export function stepWords(step) {
+	if (!step)
+		return "does nothing more";
+	const other = who(step.other);
+	const words = {
+		label: `says “${short(step.label ?? "", 60)}”`,
+		creates: `creates ${other}`,
+		signals: `signals ${other}`,
+		signalled: `is signalled by ${other}`,
+		resolves: step.self ? "is resolved" : `resolves ${other}`,
+		resolved: `is resolved by ${other}`,
+		fails: step.self ? "fails" : `lets ${other} fail`,
+		failed: `fails by ${other}`,
+		reads: `reads ${other}`,
+		read: `is read by ${other}`,
+		becomes: `becomes ${other}`,
+	};
+
+	return words[step.step] ?? step.step;
+}
+
+const OUTCOMES = {
+	"bad-waits": ["Resolved below only", "bad"],
+	"bad-fails": ["Failed above only", "bad"],
+	"good-waits": ["Resolved above only", "good"],
+	"good-fails": ["Failed below only", "good"],
+};
+
+function outcome(it) {
+	const [says, side] = OUTCOMES[it.kind];
+	const rest = it.threads > 1 ? `, and ${count(it.threads - 1, "other")} for the same reason` : "";
+	const root = it.root && it.root.index !== it[side]?.index ? `; ${SIDES[side]} it waits in the end on ${who(it.root)}` : "";
+
+	return {kind: "outcome", text: `${says}: ${who(it[side] ?? it[OTHER[side]])}${rest}${root}.`, good: it.good, bad: it.bad};
+}
+
+function parting(it, first) {
+	const common = it.bad_common ? ` until it ${stepWords(it.bad_common)}` : "";
+
+	return {
+		kind: "parting",
+		first,
+		text: `${first ? "Here they part first: " : ""}${who(it.bad)} does the same in both${common}; then above it ${stepWords(it.bad_next[0])}, below it ${stepWords(it.good_next[0])}.`,
+		good: it.good,
+		bad: it.bad,
+		goodTime: (it.good_next[0] ?? it.good_common)?.time ?? null,
+		badTime: (it.bad_next[0] ?? it.bad_common)?.time ?? null,
+	};
+}
+
+function lone({good, bad, good_n: below, bad_n: above}) {
+	const {type, label} = bad ?? good;
+
+	return {kind: "lone", text: `Without a counterpart: ${type}${label ? ` “${short(label, 60)}”` : ""}, ${above} above and ${below} below.`, good, bad};
+}
+
+function slower(it) {
+	const rest = it.followers ? `, and ${count(it.followers, "other")} that waited for it` : "";
+
+	return {kind: "slower", text: `Slower above: ${who(it.bad)} takes ${rough(it.bad_ns)}, below ${rough(it.good_ns)}${rest}.`, good: it.good, bad: it.bad};
+}
+
+function counter({good, bad}) {
+	return {kind: "counter", text: good && bad ? `The counter ${short(bad.name ?? "")} goes elsewhere.` : `The counter ${short((bad ?? good).name ?? "")} is ${bad ? "above" : "below"} only.`, good: null, bad: null};
+}
+
+/** All differences, the most telling first: [{kind, text, good, bad, …}], where GOOD and BAD say who is to be shown. */
+export function differences(diff) {
+	const {partings, first} = diff;
+
+	return [
+		...(first === null ? [] : [parting(partings[first], true)]),
+		...diff.outcomes.map(outcome),
+		...partings.filter((_, i) => i !== first).map((it) => parting(it, false)),
+		...diff.lone.map(lone),
+		...diff.slower.map(slower),
+		...diff.counters.map(counter),
+	];
+}
+
+/** How alike they are, in a sentence or two. */
+export function summary(diff) {
+	const {matched, bad_threads: above, good_threads: below} = diff;
+	const took = `above lasts ${rough(diff.bad_end - diff.bad_start)}, below ${rough(diff.good_end - diff.good_start)}`;
+	const told = diff.alike ? "Nothing differs but times" : `${count(matched, "thread has", "threads have")} a counterpart, of ${above.toLocaleString("en")} above and ${below.toLocaleString("en")} below`;
+
+	return `${told}; what is ${took}.`;
+}
+
+/** So many that are not listed. */
+export function leftOut(diff) {
+	return ["outcomes", "slower", "lone", "counters", "partings"].reduce((sum, name) => sum + diff[`all_${name}`] - diff[name].length, 0);
+}
+
+/**
+ * What is marked in the picture of SIDE ("bad" or "good"): of LIST, as differences() made it, each with the thread of that side as engine.thread() tells
+ * it in THREADS (by index).
+ */
+export function marked(list, side, threads) {
+	const out = [];
+
+	for (const it of list) {
+		const thread = threads.get(it[side]?.index);
+		if (!thread || thread.row === null)
+			continue;
+		if (it.kind === "parting" && it[`${side}Time`] !== null)
+			out.push({kind: "parting", row: thread.row, time: it[`${side}Time`], text: it.first ? "they part here" : ""});
+		else if (it.kind === "outcome")
+			out.push({kind: "outcome", row: thread.row, from: thread.start, to: thread.end, text: it.text.split(":")[0]});
+	}
+	return out;
+}
+
+/** The threads of a picture (SHOWN, as of stage.js) that have no counterpart in MATCH: where they are, in times and rows. */
+export function loneLines({marks, window, rowAt}, match) {
+	const out = [];
+	const time = (x) => window.from + BigInt(Math.round((Math.max(-1, Math.min(2, x / window.width)) * Number(window.to - window.from)) || 0));
+
+	for (const it of marks.list(["thread", "failed"])) {
+		if (match[it.item] !== NONE)
+			continue;
+		out.push({kind: "lone", row: rowAt(it.y0), from: time(it.x0), to: time(it.x1), thread: it.item});
+		if (out.length === LONE_MAX)
+			break;
+	}
+	return out;
+}
+
+/** MARKS as primitives for overlay.js. */
+export function drawn(marks, camera, yOf) {
+	const x = (time) => Math.max(-50, Math.min(camera.width + 50, camera.xOf(time)));
+
+	return marks.map(({kind, row, time, from, to, text, thread}) => {
+		const y = yOf(row);
+
+		return kind === "parting"
+			? {kind, x0: x(time), y0: y, x1: x(time), y1: y, text}
+			: {kind, x0: x(from), y0: y, x1: x(to), y1: y, text, thread};
+	});
+}

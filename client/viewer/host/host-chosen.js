@@ -1,0 +1,78 @@
+/* What a person has ticked in the two tables, and what can be done with it: several on one time line, or two compared. */
+import {format} from "../page/address.js";
+import {make} from "../page/make.js";
+import {MEMBERS_MAX} from "../compare/together.js";
+import {count} from "../page/times.js";
+
+export class Chosen {
+	constructor() {
+		this.members = new Map(); /* as the address names it -> {view, name, time, box} */
+		this.says = make("span", {role: "status"});
+		this.together = make("a", {className: "button", textContent: "On one time line"});
+		this.compare = make("a", {className: "button", textContent: "Compare"});
+		this.element = make(
+			"div",
+			{className: "chosen", role: "group", "aria-label": "What is ticked", hidden: true},
+			this.says,
+			this.together,
+			this.compare,
+			make("button", {type: "button", textContent: "Clear", onclick: () => this.clear()}),
+		);
+	}
+
+	/** A box to tick; what it is for says describe(box, …). */
+	box() {
+		const box = make("input", {type: "checkbox", className: "choose"});
+
+		box.onchange = () => this.set(box.member, box.checked);
+		return box;
+	}
+
+	/** BOX is for MEMBER: {key: as the address names it, view: of it alone, name: for people, time: of a capture}. */
+	describe(box, member) {
+		if (box.member?.key === member.key)
+			return;
+		box.member = {...member, box};
+		box.checked = this.members.has(member.key);
+		box.setAttribute("aria-label", `Tick ${member.name}, to see it beside others`);
+	}
+
+	set(member, on) {
+		if (on && this.members.size < MEMBERS_MAX)
+			this.members.set(member.key, member);
+		else
+			this.members.delete(member.key);
+		member.box.checked = this.members.has(member.key);
+		this.show();
+	}
+
+	clear() {
+		for (const {box} of this.members.values())
+			box.checked = false;
+		this.members.clear();
+		this.show();
+	}
+
+	show() {
+		const list = [...this.members.values()];
+
+		this.element.hidden = !list.length;
+		if (!list.length)
+			return;
+		this.says.textContent = `${count(list.length, "is", "are")} ticked: ${list.map((it) => it.name).join(", ")}.`;
+		this.together.hidden = list.length < 2;
+		this.together.href = format({together: list.map((it) => it.key)});
+		this.compare.hidden = list.length !== 2;
+		if (list.length === 2)
+			this.compare.href = format(pair(list));
+		if (list.length === 1)
+			this.says.textContent += " Tick another one to see both on one time line, or compared.";
+	}
+}
+
+/** The view that compares two: the later one above, what it is held against below. */
+function pair(list) {
+	const [older, newer] = list[0].time && list[1].time && list[0].time > list[1].time ? [list[1], list[0]] : list;
+
+	return {...newer.view, against: older.key};
+}

@@ -1,0 +1,38 @@
+/*
+ * One line that says what happened last.  It is a polite live region: screen readers read it when they have nothing else to say, so it says little: one
+ * sentence at a time, not more often than people can listen, and only how many where much happens at once.
+ */
+import {make} from "../page/make.js";
+
+const EVERY_MS = 3000;
+const NAMED = 2;
+
+export class News {
+	constructor() {
+		this.element = make("p", {className: "news", role: "status"});
+		this.waiting = [];
+		this.timer = null;
+	}
+
+	/** WHAT groups sentences that may be counted: "came", "went", ... */
+	say(what, sentence) {
+		this.waiting.push({what, sentence});
+		if (this.waiting.length > 10000)
+			this.waiting.splice(0, 5000);
+		this.timer ??= setTimeout(() => this.tell(), this.element.textContent ? EVERY_MS : 100);
+	}
+
+	tell() {
+		const groups = new Map();
+
+		for (const {what, sentence} of this.waiting)
+			(groups.get(what) ?? groups.set(what, []).get(what)).push(sentence);
+		this.element.textContent = [...groups].map(([what, all]) => (all.length <= NAMED ? all.join(" ") : `${all.length} guests ${what}.`)).join(" ");
+		this.waiting = [];
+		this.timer = null;
+	}
+
+	close() {
+		clearTimeout(this.timer);
+	}
+}

@@ -1,0 +1,121 @@
+/*
+ * A guest's activity as a small curve.  Where the page has seen it for a while, the rates it saw; before that the overview of the newest part of its trace,
+ * which is asked for when its row comes into view, two at a time.
+ */
+import {guestPath} from "../page/api.js";
+
+const BUCKETS = 48;
+const AT_ONCE = 2;
+const WIDTH = 96;
+const HEIGHT = 20;
+const SEEN = 8; /* rates, from which on they are the curve */
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Bytes per second of each bucket, a packet's spread to where the next one begins: it was filled all the way. */
+export function spread(buckets) {
+	const out = new Array(buckets.length).fill(0);
+	const seconds = buckets.length ? Number(BigInt(buckets[0].to) - BigInt(buckets[0].from)) / 1e9 : 0;
+
+	for (let i = 0; i < buckets.length; ) {
+		let next = i + 1;
+		while (next < buckets.length && !buckets[next].bytes)
+			next++;
+		for (let k = i; k < next; k++)
+			out[k] = buckets[i].bytes / (next - i) / (seconds || 1);
+		i = next;
+	}
+	return out;
+}
+
+/** The curve of VALUES, closed at the bottom; "" where there is nothing to see. */
+export function curve(values) {
+	const most = Math.max(...values, 0);
+
+	if (values.length < 2 || !most)
+		return "";
+	const points = values.map((value, i) => {
+		const x = (i * WIDTH) / (values.length - 1);
+		return `${x.toFixed(1)} ${(HEIGHT - 1 - (value / most) * (HEIGHT - 2)).toFixed(1)}`;
+	});
+	return `M0 ${HEIGHT}L${points.join("L")}L${WIDTH} ${HEIGHT}Z`;
+}
+
+export class Sparks {
+	constructor(api) {
+		this.api = api;
+		this.waiting = [];
+		this.running = 0;
+		this.overviews = new Map(); /* key -> {run, values} */
+		this.rows = new WeakMap();
+		this.seer = new IntersectionObserver((entries) => entries.forEach((entry) => this.see(entry)), {rootMargin: "100px"});
+		this.stop = new AbortController();
+	}
+
+	/** The element for a row. GUEST() gives the guest as it is. */
+	make(guest) {
+		const svg = document.createElementNS(SVG, "svg");
+
+		svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+		svg.setAttribute("aria-hidden", "true");
+		svg.setAttribute("class", "spark");
+		svg.append(document.createElementNS(SVG, "path"));
+		this.rows.set(svg, guest);
+		this.seer.observe(svg);
+		return svg;
+	}
+
+	/** Draw it anew. */
+	draw(svg, guest) {
+		const seen = guest.rates.map(({rate}) => rate);
+		const values = seen.length >= SEEN ? seen : [...(this.overviews.get(guest.key)?.values ?? []), ...seen];
+		const path = curve(values);
+
+		if (svg.firstChild.getAttribute("d") !== path)
+			svg.firstChild.setAttribute("d", path);
+		const overview = this.overviews.get(guest.key);
+		if (svg.dataset.seen && overview?.run !== guest.domain.run)
+			this.ask(svg);
+	}
+
+	see({target, isIntersecting}) {
+		if (!isIntersecting)
+			return delete target.dataset.seen;
+		target.dataset.seen = "1";
+		return this.draw(target, this.rows.get(target)());
+	}
+
+	ask(svg) {
+		if (!this.waiting.includes(svg))
+			this.waiting.push(svg);
+		this.next();
+	}
+
+	async next() {
+		if (this.running >= AT_ONCE || !this.waiting.length)
+			return;
+		this.running++;
+		const svg = this.waiting.shift();
+		const guest = this.rows.get(svg)();
+		/* Whatever comes of it: it is asked once of each run. */
+		this.overviews.set(guest.key, {run: guest.domain.run, values: []});
+		try {
+			const stream = guest.domain.streams[0];
+			if (stream) {
+				const path = `${guestPath(guest.domain)}/packets?buckets=${BUCKETS}&last=5m&run=${guest.domain.run}&stream=${stream.stream}`;
+				const overview = await this.api.json(path, {signal: this.stop.signal});
+				this.overviews.set(guest.key, {run: guest.domain.run, values: spread(overview.buckets)});
+				this.draw(svg, this.rows.get(svg)());
+			}
+		} catch {
+			/* A row without a curve is no harm: what matters stands beside it in words. */
+		}
+		this.running--;
+		this.next();
+	}
+
+	close() {
+		this.stop.abort();
+		this.seer.disconnect();
+		this.waiting = [];
+	}
+}

@@ -1,0 +1,65 @@
+/* How the host's page says things. */
+import {shown} from "../page/guest-text.js";
+import {ended} from "../page/message.js";
+import {bytes, count} from "../page/times.js";
+
+/** A guest's name on one line; what has none says so. */
+export function called(name) {
+	return name ? shown(name) : "(no name)";
+}
+
+/** Why a capture was taken, in words. */
+export const KINDS = {
+	crash: "Crashed",
+	watchdog: "Stopped by its watchdog",
+	poweroff: "Powered off",
+	reboot: "Rebooted",
+	suspend: "Suspended",
+	destroyed: "Destroyed",
+	ended: "Ended",
+	periodic: "Periodic",
+	manual: "Snapshot",
+	trigger: "Triggered",
+};
+
+const DAY_MS = 24 * 3600 * 1000;
+const day = new Intl.DateTimeFormat("en-GB", {day: "numeric", month: "short", year: "numeric"});
+const clock = new Intl.DateTimeFormat("en-GB", {hour: "2-digit", minute: "2-digit", second: "2-digit"});
+
+/** A time of the API's as people say it: today's without the day. */
+export function when(text, now = new Date()) {
+	const date = text ? new Date(text) : null;
+
+	if (!date || Number.isNaN(date.getTime()))
+		return "never";
+	const today = now - date < DAY_MS && now.getDate() === date.getDate();
+	return today ? clock.format(date) : `${day.format(date)}, ${clock.format(date)}`;
+}
+
+/** How long what the API says to have BEGAN and ENDED (null: it goes on) lasted. */
+export function lasted({began, ended}, now = Date.now()) {
+	const seconds = Math.max(0, Math.round(((ended ? Date.parse(ended) : now) - Date.parse(began)) / 1000));
+	const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+
+	if (!Number.isFinite(seconds))
+		return "";
+	return h ? `${h.toLocaleString("en")} h ${m} min` : m ? `${m} min ${s} s` : `${s} s`;
+}
+
+/** TEXT as a sentence that stands by itself. */
+export function sentence(text) {
+	return ended(`${text.slice(0, 1).toUpperCase()}${text.slice(1)}`);
+}
+
+export function rate(n) {
+	return n ? `${bytes(n)}/s` : "quiet";
+}
+
+/** What is missing of a trace, or null. */
+export function loss({lost, skipped, gaps}) {
+	if (lost)
+		return `${count(lost, "packet")} lost`;
+	if (skipped)
+		return `${count(skipped, "packet")} skipped`;
+	return gaps ? count(gaps, "gap") : null;
+}

@@ -1,0 +1,343 @@
+/* The host's page: what runs here, what is gone, and what was kept of it.  Puts the parts together, and is the only one that asks the API to change something. */
+import {guestPath} from "../page/api.js";
+import {Captures} from "./host-captures.js";
+import {Chosen} from "./host-chosen.js";
+import {ask, askNote, showContext, showRuns} from "./host-dialogs.js";
+import {empty} from "./host-empty.js";
+import {Guests} from "./host-guests.js";
+import {HostModel, isCrash, keyOf, STATES} from "./host-model.js";
+import {Profiles} from "./host-profiles.js";
+import {Profiling} from "./host-profiling.js";
+import {News} from "./host-news.js";
+import {Sparks} from "./host-spark.js";
+import {called, KINDS, when} from "./host-words.js";
+import {make} from "../page/make.js";
+import {count} from "../page/times.js";
+
+const FIRST_MS = 1500; /* so long the event that says when to read the lists is waited for */
+const AGAIN_MS = 3000;
+const FORGOTTEN_MS = 1000; /* from then on the lists are read, once for all runs that went */
+const SHOW_MS = 200; /* between two updates of what is shown, at least */
+const MEMTRACES = ["memtrace", "memtrace-growth", "memtrace-deleted"]; /* events that host-profiling.js takes */
+const CAPTURES_PAGES = 2; /* pages of a thousand that are fetched unasked */
+
+export class HostPage {
+	static async open(root, view, services) {
+		return new HostPage(root, services);
+	}
+
+	constructor(root, {api, events}) {
+		this.root = root;
+		this.api = api;
+		this.events = events;
+		this.model = new HostModel();
+		this.held = null; /* events that came while the lists are read */
+		this.off = [];
+		this.timers = new Set();
+		this.find = "";
+		this.build();
+		this.listen();
+	}
+
+	build() {
+		const calls = {
+			snapshot: (guest) => this.act(`Snapshot of ${called(guest.domain.name)}`, () => this.snapshot(guest)),
+			runs: (guest) => showRuns(this.api, guest.domain),
+			context: (guest) => showContext(this.api, guest.crash),
+			captures: (guest) => this.showCaptures(guest),
+			profile: (guest) => this.act(`Memory profile of ${called(guest.domain.name)}`, () => this.profiling.start(guest)),
+			stop: (guest, profile) => this.profiling.calls.stop(profile),
+			starting: (guest) => this.profiling.starting.has(guest.key),
+		};
+
+		document.title = "mprofd";
+		this.chosen = new Chosen();
+		this.sparks = new Sparks(this.api);
+		this.guests = new Guests(this.sparks, calls, this.chosen);
+		this.captures = new Captures({
+			context: (capture) => showContext(this.api, capture),
+			pin: (capture) => this.act("Pin", () => this.patch(capture, {pinned: !capture.pinned})),
+			note: (capture) => this.act("Note", () => this.note(capture)),
+			remove: (capture) => this.act("Delete", () => this.remove(capture)),
+			older: () => this.act("Captures", () => this.fetchOlder()),
+		}, this.chosen);
+		this.profiling = new Profiling(this);
+		this.profiles = new Profiles(this.profiling.calls);
+		this.news = new News();
+		this.state = make("p", {className: "live", "data-state": "wait", textContent: "Connecting…"});
+		this.summary = make("p", {className: "summary"});
+		this.alert = make("div", {className: "alert", role: "alert"});
+		this.filter = make("input", {id: "find", type: "search", autocomplete: "off", spellcheck: false, maxLength: 200, oninput: () => this.search()});
+		this.wanted = () => true;
+		this.lists = make("div", {hidden: true});
+		this.lists.append(this.guestsSection(), this.captures.element, this.profiles.element);
+		this.empty = empty();
+		this.empty.hidden = true;
+		this.main = make("main", {className: "host"}, this.alert, this.empty, this.lists, this.chosen.element);
+		this.root.replaceChildren(
+			make("header", {className: "top"}, make("h1", {textContent: "mprofd"}), this.summary, this.state),
+			this.main,
+			make("footer", {}, this.news.element),
+		);
+	}
+
+	guestsSection() {
+		return make("section", {"aria-labelledby": "guests-title"},
+			make("div", {className: "head"},
+				make("h2", {id: "guests-title", textContent: "Guests"}),
+				make("div", {className: "filters"}, make("label", {for: "find", textContent: "Find"}), this.filter)),
+			this.guests.element,
+			(this.none = make("p", {className: "quiet", hidden: true, textContent: "No guest has that in its name."})));
+	}
+
+	listen() {
+		const on = (name, call) => this.off.push(this.events.on(name, call));
+		const take = (name) => on(name, (data) => (this.held ? this.held.push([name, data]) : this.apply(name, data)));
+
+		on("state", (state) => this.connection(state));
+		on("reload", () => this.load());
+		["domain", "forgotten", "capture", "capture-deleted", "gap", "rates", ...MEMTRACES].forEach(take);
+		this.connection(this.events.state);
+		if (this.events.greeted)
+			this.load();
+		else
+			this.after(FIRST_MS, () => this.model.known || this.held || this.load());
+	}
+
+	after(ms, call) {
+		const timer = setTimeout(() => {
+			this.timers.delete(timer);
+			call();
+		}, ms);
+
+		this.timers.add(timer);
+	}
+
+	connection(state) {
+		const says = {open: "Live", lost: "Not connected, trying again", closed: "Connecting…"}[state];
+
+		this.state.textContent = says;
+		this.state.dataset.state = state;
+	}
+
+	/* The lists, whole.  What comes meanwhile is held and applied to them. */
+	async load() {
+		const mine = (this.held = []);
+
+		try {
+			const domains = [];
+			for await (const page of this.api.pages("v1/domains", "domains"))
+				domains.push(...page);
+			const captures = await this.fetchCaptures(null, CAPTURES_PAGES);
+			const profiles = await this.profiling.load();
+			if (this.held !== mine || this.closed)
+				return; /* it was asked for again meanwhile */
+			this.model.reset(domains, captures.list, captures.next !== null);
+			this.model.profiles.reset(profiles.list, this.profiling.cursor !== null);
+			this.next = captures.next;
+			this.trouble(profiles.trouble ? `Memory profiles: ${profiles.trouble.message}` : "");
+		} catch (error) {
+			if (this.held !== mine || this.closed)
+				return;
+			this.trouble(`${error.message}`);
+			this.after(AGAIN_MS, () => this.load());
+			this.held = null;
+			return;
+		}
+		this.held = null;
+		for (const [name, data] of mine)
+			this.apply(name, data);
+		this.show();
+	}
+
+	async fetchCaptures(cursor, pages) {
+		const list = [];
+		let next = cursor;
+
+		for (let i = 0; i < pages && (next !== null || i === 0); i++) {
+			const more = next === null ? "" : `&cursor=${encodeURIComponent(next)}`;
+			const page = await this.api.json(`v1/captures?limit=1000${more}`);
+			list.push(...page.captures);
+			next = page.next;
+		}
+		return {list, next};
+	}
+
+	async fetchOlder() {
+		const {list, next} = await this.fetchCaptures(this.next, 1);
+
+		this.next = next;
+		this.model.addCaptures(list, next !== null);
+		this.show();
+	}
+
+	apply(name, data) {
+		if (!this.model.known)
+			return; /* what is so now is read when it can be */
+		({domain: this.cameOrWent, forgotten: this.forgotten, capture: this.captured, gap: this.lost}[name] ?? (() => {})).call(this, data);
+		if (MEMTRACES.includes(name))
+			this.profiling.apply(name, data);
+		if (name === "rates")
+			this.model.rates(data);
+		if (name === "capture-deleted")
+			this.model.captureDeleted(data);
+		this.soon();
+	}
+
+	cameOrWent(data) {
+		const {domain, change} = data;
+		const name = called(domain.name);
+		const before = this.model.guests.get(keyOf(domain));
+
+		this.model.domain(data);
+		if (change === "began")
+			this.news.say("started", `${name} started.`);
+		else if (change === "ended" && domain.state === "ended")
+			this.news.say("ended", `${name} ended.`);
+		else if (before && before.domain.name !== domain.name)
+			this.news.say("were renamed", `${called(before.domain.name)} is called ${name} now.`);
+		else if (before && before.domain.state !== domain.state)
+			this.news.say("changed", `${name}: ${domain.state}.`);
+	}
+
+	/* Whether others of its runs are there still is in the lists; where one run goes, more do. */
+	forgotten({run}) {
+		if (this.model.byRun(run) && !this.reading) {
+			this.reading = true;
+			this.after(FORGOTTEN_MS, () => {
+				this.reading = false;
+				this.load();
+			});
+		}
+	}
+
+	captured(data) {
+		const {capture} = data;
+		/* What this page asked for is said twice: in the answer and as an event. */
+		const change = this.model.captures.has(capture.id) ? "changed" : data.change;
+
+		this.model.capture(data);
+		if (change === "made" && isCrash(capture))
+			this.news.say("crashed", `${called(capture.domain)} crashed.`);
+		else if (change === "made" && capture.kind !== "ended" && capture.kind !== "periodic")
+			this.news.say("were captured", `${called(capture.domain)}: ${(KINDS[capture.kind] ?? "captured").toLowerCase()}.`);
+	}
+
+	lost(data) {
+		const guest = this.model.gap(data);
+
+		if (guest && data.gap.kind === "lost")
+			this.news.say("lost packets", `${called(guest.domain.name)} lost ${count(data.gap.packets, "packet")}.`);
+	}
+
+	/* Showing. */
+
+	soon() {
+		if (this.pending || this.closed)
+			return;
+		this.pending = true;
+		this.after(SHOW_MS, () => requestAnimationFrame(() => this.show()));
+	}
+
+	show() {
+		this.pending = false;
+		if (this.closed || !this.model.known)
+			return;
+		const counts = this.model.counts();
+
+		this.summary.textContent = this.model.guests.size
+			? `Traces of this host's guests: ${STATES.filter((state) => counts[state]).map((state) => `${counts[state].toLocaleString("en")} ${state}`).join(", ")}`
+			: "";
+		this.empty.hidden = this.model.guests.size > 0;
+		this.lists.hidden = this.model.guests.size === 0 && this.model.captures.size === 0 && this.model.profiles.all.size === 0;
+		if (!this.guests.update(this.model, this.wanted))
+			requestAnimationFrame(() => this.show());
+		this.none.hidden = this.guests.body.childElementCount > 0;
+		this.captures.update(this.model);
+		this.captures.forget(this.model);
+		this.profiles.update(this.model);
+	}
+
+	search() {
+		const find = this.filter.value.trim().toLowerCase();
+
+		this.wanted = ({domain}) => !find || domain.name.toLowerCase().includes(find) || (domain.uuid ?? "").startsWith(find) || String(domain.domid) === find;
+		this.show();
+	}
+
+	showCaptures(guest) {
+		this.captures.show("all", {key: guest.key, name: guest.domain.name});
+		this.captures.title.scrollIntoView({block: "start"});
+		this.captures.title.focus({preventScroll: true});
+	}
+
+	/* Changing. */
+
+	trouble(sentence) {
+		this.alert.replaceChildren();
+		if (sentence)
+			this.alert.append(sentence, " ", make("button", {type: "button", textContent: "Dismiss", onclick: () => this.trouble("")}));
+	}
+
+	async act(what, call) {
+		try {
+			await call();
+			this.trouble("");
+		} catch (error) {
+			this.trouble(`${what}: ${error.message}`);
+		}
+	}
+
+	async snapshot({domain}) {
+		const capture = await this.api.change("POST", `${guestPath(domain)}/captures`, {kind: "manual", note: ""});
+
+		this.apply("capture", {change: "made", capture});
+	}
+
+	async patch(capture, change) {
+		this.apply("capture", {change: "changed", capture: await this.api.change("PATCH", `v1/captures/${capture.id}`, change)});
+	}
+
+	async note(capture) {
+		const note = await askNote(capture);
+
+		if (note !== null && note !== capture.note)
+			await this.patch(capture, {note});
+	}
+
+	async remove(capture) {
+		const what = `${KINDS[capture.kind] ?? "Capture"}, ${when(capture.time)}. Its packets stay only as long as the guest's policy keeps them.`;
+
+		if (!(await ask(`Delete this capture of ${called(capture.domain)}?`, what, "Delete")))
+			return;
+		try {
+			await this.api.change("DELETE", `v1/captures/${capture.id}`);
+		} catch (error) {
+			if (error.status !== 409)
+				throw error;
+			/* The tail of the run's end is nowhere else. */
+			const lost = "The last bytes of the run are in this capture alone: they are deleted with it.";
+
+			if (!(await ask(`Delete the end of ${called(capture.domain)}, too?`, lost, "Delete both")))
+				return;
+			await this.api.change("DELETE", `v1/captures/${capture.id}?with=tail`);
+		}
+		this.apply("capture-deleted", {id: capture.id});
+		this.captures.title.focus({preventScroll: true});
+	}
+
+	/** The address changed: it still names this page. */
+	go() {
+		return true;
+	}
+
+	close() {
+		this.closed = true;
+		this.off.forEach((off) => off());
+		this.timers.forEach(clearTimeout);
+		this.news.close();
+		this.sparks.close();
+		this.profiles.close();
+		document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
+	}
+}

@@ -1,0 +1,198 @@
+/*
+ * What lives over time.  A click chooses a moment, drawing chooses a range; the same with the arrow keys, Enter, and Shift.  The lines are asked for
+ * pixel by pixel, so a frame costs what its pixels cost.
+ */
+import {make} from "../page/make.js";
+import {HEIGHT, Plot} from "./memory-plot.js";
+
+const DRAG = 4; /* pixels until a click is a drawing */
+const ASKED_MAX = 4096;
+const HOW = "Click for what lived at a moment; draw for what was allocated in a range.";
+const PART = " The lower line, orange, is what is counted.";
+
+export class Chart extends Plot {
+	/** HOOKS: choose({at} | {from, to} | null), ask(n): the lines on N pixels are wanted, tell(text): for who does not see it, dark(). */
+	constructor(hooks) {
+		super();
+		this.hooks = hooks;
+		this.canvas = make("canvas", {
+			className: "mem-chart",
+			id: "mem-chart",
+			tabIndex: 0,
+			role: "application",
+			"aria-label": "What lives over time. Left and Right move, Enter chooses the moment, with Shift they draw a range, Escape chooses everything.",
+			"aria-describedby": "mem-chart-says",
+		});
+		this.says = make("p", {className: "mem-says", id: "mem-chart-says", textContent: HOW});
+		this.element = make("div", {className: "mem-chart-box"}, this.canvas);
+		this.lines = null; /* {from, to, full, part} */
+		this.chosen = null;
+		this.pointer = null; /* a time */
+		this.mark = null; /* the time at the keys' crosshair */
+		this.listen();
+		this.observer = new ResizeObserver(() => this.resize());
+		this.observer.observe(this.element);
+	}
+
+	close() {
+		this.observer.disconnect();
+		cancelAnimationFrame(this.frame);
+		this.closed = true;
+	}
+
+	listen() {
+		const {canvas} = this;
+
+		canvas.addEventListener("pointerdown", (event) => this.down(event));
+		canvas.addEventListener("pointermove", (event) => this.move(event));
+		canvas.addEventListener("pointerup", (event) => this.up(event));
+		canvas.addEventListener("pointercancel", () => this.drop());
+		canvas.addEventListener("pointerleave", () => this.leave());
+		canvas.addEventListener("keydown", (event) => this.key(event));
+	}
+
+	resize() {
+		const width = Math.floor(this.element.clientWidth);
+
+		if (width < 1 || width === this.width)
+			return;
+		this.width = width;
+		const ratio = devicePixelRatio || 1;
+		this.canvas.width = Math.round(width * ratio);
+		this.canvas.height = Math.round(HEIGHT * ratio);
+		this.hooks.ask(Math.min(this.plot, ASKED_MAX));
+		this.draw();
+	}
+
+	/** INFO is the recording's; WALLED: the axis tells wall times. */
+	know(info, walled) {
+		this.info = info;
+		this.walled = walled && info.startUs > 0n;
+		this.draw();
+	}
+
+	/** The lines: of everything, and of what is filtered or null; values at the ends of as many parts from FROM to TO. */
+	show(lines) {
+		this.lines = lines;
+		this.says.textContent = lines.part ? HOW + PART : HOW;
+		this.draw();
+	}
+
+	/** What is chosen: {at} or {from, to} or null. */
+	choose(chosen) {
+		this.chosen = chosen;
+		this.draw();
+	}
+
+	draw() {
+		this.frame ||= requestAnimationFrame(() => {
+			this.frame = 0;
+			if (!this.closed && this.info && this.width)
+				this.paint();
+		});
+	}
+
+	// The hand.
+
+	place(event) {
+		return event.clientX - this.canvas.getBoundingClientRect().left;
+	}
+
+	down(event) {
+		if (event.button !== 0 || !this.info)
+			return;
+		this.canvas.setPointerCapture(event.pointerId);
+		this.held = this.place(event);
+		this.mark = null;
+	}
+
+	move(event) {
+		if (!this.info)
+			return;
+		const x = this.place(event);
+
+		this.pointer = this.time(x);
+		if (this.held !== undefined && (this.drawn || Math.abs(x - this.held) >= DRAG)) {
+			const ends = [this.time(this.held), this.pointer].sort((a, b) => a - b);
+			this.drawn = {from: ends[0], to: ends[1]};
+		}
+		this.draw();
+	}
+
+	up(event) {
+		if (this.held === undefined)
+			return;
+		const {drawn} = this;
+
+		this.drop();
+		if (drawn && drawn.to > drawn.from)
+			this.hooks.choose(drawn);
+		else
+			this.hooks.choose({at: this.time(this.place(event))});
+		if (event.pointerType !== "mouse")
+			this.leave();
+	}
+
+	drop() {
+		this.held = undefined;
+		this.drawn = null;
+		this.draw();
+	}
+
+	leave() {
+		if (this.held !== undefined)
+			return;
+		this.pointer = null;
+		this.draw();
+	}
+
+	// Keys.
+
+	key(event) {
+		const steps = {ArrowLeft: -1, ArrowRight: 1, PageUp: -32, PageDown: 32}[event.key];
+		const ends = {Home: 0, End: this.end}[event.key];
+
+		if (!this.info || event.ctrlKey || event.altKey || event.metaKey)
+			return;
+		if (steps !== undefined || ends !== undefined)
+			this.walk(ends ?? this.time(this.x(this.mark ?? this.chosen?.at ?? this.end / 2) + 4 * steps), event.shiftKey);
+		else if (event.key === "Enter" || event.key === " ")
+			this.enter();
+		else if (event.key === "Escape")
+			this.escape();
+		else
+			return;
+		event.preventDefault();
+		event.stopPropagation();
+	}
+
+	walk(to, drawing) {
+		const from = this.mark ?? this.chosen?.at ?? to;
+
+		this.anchor = drawing ? (this.anchor ?? from) : null;
+		this.mark = to;
+		this.pointer = null;
+		const ends = drawing ? [this.anchor, to].sort((a, b) => a - b) : null;
+		this.drawn = ends && ends[0] < ends[1] ? {from: ends[0], to: ends[1]} : null;
+		this.hooks.tell(this.drawn ? `From ${this.words(this.drawn.from)} to ${this.words(this.drawn.to)}; Enter chooses the range.` : this.told(to));
+		this.draw();
+	}
+
+	enter() {
+		const {drawn} = this;
+
+		if (this.mark === null && !drawn)
+			return;
+		this.drawn = null;
+		this.anchor = null;
+		this.hooks.choose(drawn ?? {at: this.mark});
+	}
+
+	escape() {
+		this.mark = null;
+		this.anchor = null;
+		this.drawn = null;
+		this.draw();
+		this.hooks.choose(null);
+	}
+}

@@ -1,0 +1,120 @@
+/*
+ * What of a memory profile is counted: all that was allocated, what lives at the end, at the peak or at a moment, what was allocated in a range, or of
+ * that only what lives at its end.  One choice, which the chart, the bar above the profile, and the address make.
+ */
+import {make} from "../page/make.js";
+import {narrowed} from "./memory-clauses.js";
+import {amount, give, share} from "./memory-words.js";
+import {count} from "../page/times.js";
+
+export class Choice {
+	/** HOOKS: changed(), words(us): a time as the axis tells it. */
+	constructor(hooks) {
+		this.hooks = hooks;
+		this.set({});
+		this.select = make("select", {id: "mem-what", onchange: () => this.pick(this.select.value)});
+		this.says = make("p", {className: "mem-says", role: "status", "aria-live": "polite"});
+		this.whole = make("button", {type: "button", textContent: "Everything", title: "Choose no moment and no range (Escape on the chart)", hidden: true, onclick: () => this.choose(null)});
+		this.element = make("div", {className: "mem-bar"}, make("label", {for: "mem-what", textContent: "Count"}), this.select, this.whole, this.says);
+		this.build();
+	}
+
+	/** From a view: {at, during, still, weight}. */
+	set({at = null, during = null, still = false, weight = "all"}) {
+		this.at = during ? null : at;
+		this.during = during;
+		this.what = during ? (still ? "still" : "during") : at !== null ? "at" : weight;
+	}
+
+	/** The members of a view. */
+	get view() {
+		const {what, at, during} = this;
+
+		return {
+			...(what === "at" ? {at} : {}),
+			...(what === "during" || what === "still" ? {during} : {}),
+			...(what === "still" ? {still: true} : {}),
+			...(what === "live" || what === "peak" ? {weight: what} : {}),
+		};
+	}
+
+	/** What the chart marks. */
+	get marked() {
+		return this.what === "at" ? {at: this.at} : this.what === "during" || this.what === "still" ? this.during : null;
+	}
+
+	/** The chart chose a moment, a range, or nothing. */
+	choose(chosen) {
+		const still = this.what === "still";
+
+		if (!chosen)
+			this.set({});
+		else if (chosen.at !== undefined)
+			this.set({at: chosen.at});
+		else
+			this.set({during: chosen, still});
+		this.build();
+		this.hooks.changed();
+	}
+
+	pick(what) {
+		this.what = what;
+		this.build();
+		this.hooks.changed();
+	}
+
+	build() {
+		const {words} = this.hooks;
+		const options = [
+			["all", "all that was allocated"],
+			["live", "what lives at the end"],
+			["peak", "what lived at the peak"],
+		];
+
+		if (this.at !== null)
+			options.push(["at", `what lived at ${words(this.at)}`]);
+		if (this.during) {
+			const range = `from ${words(this.during.from)} to ${words(this.during.to)}`;
+			options.push(["during", `what was allocated ${range}`], ["still", `what was allocated ${range} and lives then`]);
+		}
+		this.select.replaceChildren(...options.map(([value, textContent]) => make("option", {value, textContent})));
+		this.select.value = this.what;
+		this.whole.hidden = this.what === "all";
+	}
+
+	/**
+	 * What heap.profile() is asked, where FILTER is that of the clauses and the peak of everything was at PEAK_US: that of what is filtered
+	 * would be another.
+	 */
+	question(filter, peakUs) {
+		const {what} = this;
+
+		if (what === "peak" && filter)
+			return {weight: "all", filter: this.lineFilter(filter, peakUs)};
+		return {weight: what === "live" || what === "peak" ? what : "all", filter: this.timed(filter)};
+	}
+
+	timed(filter) {
+		const {what, at, during} = this;
+
+		if (what === "at")
+			return narrowed(filter, {live: {least: at, most: at}});
+		if (what === "during")
+			return narrowed(filter, {allocated: {least: during.from, most: during.to}});
+		return what === "still" ? narrowed(filter, {allocated: {least: during.from, most: during.to}, live: {least: during.to, most: during.to}}) : filter;
+	}
+
+	/** The objects that are counted, as a filter for the line over time; null: all. */
+	lineFilter(filter, peakUs) {
+		if (this.what === "live")
+			return narrowed(filter, {never: true});
+		return this.what === "peak" ? narrowed(filter, {live: {least: peakUs, most: peakUs}}) : this.timed(filter);
+	}
+
+	/** Say what PROFILE counts, of a recording of WHOLE bytes. */
+	tell({bytes, objects, samples, relativeError}, whole) {
+		this.says.textContent = samples
+			? `${amount(bytes)} ${give(relativeError)} in ${count(objects, "sampled object")}, ${share(bytes, whole)} of all that was allocated`
+			: "Nothing is chosen by that: no sampled object fits.";
+	}
+}

@@ -1,0 +1,374 @@
+/*
+ * The flame graph of a profile: its box tells, a click goes there, the keys walk.  Which tree, which way it grows and what is sought stand in the bar
+ * above it.  The canvas is as large as what is seen of it, however deep the tree is.
+ */
+import {shown} from "../page/guest-text.js";
+import {button, make} from "../page/make.js";
+import {Layout, NONE, ROW, nodeAt, pathTo, search} from "./memory-layout.js";
+import {Names, paint, rowY} from "./memory-paint.js";
+import {amount, share} from "./memory-words.js";
+import {count} from "../page/times.js";
+
+const PATH_SHOWN = 6;
+const TYPED_MS = 150;
+
+export class Flame {
+	/** HOOKS: changed() of what the address tells, asked() of what makes another profile, tell(text), dark(), error(bytes). */
+	constructor(hooks) {
+		this.hooks = hooks;
+		this.profile = null;
+		this.path = []; /* names down to what a person zoomed to, though the tree that is shown now may end before */
+		this.selected = null;
+		this.hits = null;
+		this.bar();
+		this.canvas = make("canvas", {className: "mem-flame-canvas"});
+		this.space = make("div", {className: "mem-flame-space"}, this.canvas);
+		this.scroller = make("div", {
+			className: "mem-flame",
+			id: "mem-flame",
+			tabIndex: 0,
+			role: "application",
+			"aria-label": "Flame graph. The arrows walk, Enter zooms, Escape goes back. The tab Functions has the same as a table.",
+			"aria-describedby": "mem-flame-says",
+		}, this.space);
+		this.says = make("p", {className: "mem-says", id: "mem-flame-says"});
+		this.trail = make("nav", {className: "mem-trail", "aria-label": "From the root to what is shown"});
+		this.tip = make("div", {className: "mem-tip", hidden: true});
+		this.element = make("div", {}, this.tools, this.trail, this.scroller, this.says, this.tip);
+		this.listen();
+		this.observer = new ResizeObserver(() => this.resize());
+		this.observer.observe(this.scroller);
+	}
+
+	close() {
+		this.observer.disconnect();
+		cancelAnimationFrame(this.frame);
+		clearTimeout(this.typing);
+		this.closed = true;
+	}
+
+	// The bar.
+
+	bar() {
+		const select = (label, options, change) =>
+			make("select", {"aria-label": label, onchange: (event) => change(event.target.value)}, ...options.map(([value, textContent]) => make("option", {value, textContent})));
+		const check = (text, title) => {
+			const box = make("input", {type: "checkbox", onchange: () => this.hooks.asked()});
+
+			return [box, make("label", {className: "mem-check", title}, box, text)];
+		};
+
+		this.treeChoice = select("Whose calls", [["callees", "From the root: callees"], ["callers", "From the allocating functions: callers"]], () => this.turn());
+		this.growChoice = select("Which way it grows", [["up", "Upward (flame)"], ["down", "Downward (icicle)"]], () => this.regrow());
+		const [sites, sitesLabel] = check("Places", "Below each function that allocates, the places in its file where it does");
+		const [recursion, recursionLabel] = check("Recursion", "Keep every frame of a function that calls itself; else it stands once on a stack");
+		this.sites = sites;
+		this.recursion = recursion;
+		this.find = make("input", {
+			type: "search",
+			id: "mem-find",
+			placeholder: "Search",
+			"aria-label": "Search functions by name (/)",
+			maxLength: 200,
+			autocomplete: "off",
+			spellcheck: false,
+			oninput: () => this.type(),
+			onkeydown: (event) => event.key === "Escape" && this.find.value && (event.stopPropagation(), (this.find.value = ""), this.type()),
+		});
+		this.found = make("output", {className: "mem-found", for: "mem-find"});
+		this.tools = make("div", {className: "mem-bar"}, this.treeChoice, this.growChoice, sitesLabel, recursionLabel, make("span", {className: "mem-find"}, this.find, this.found));
+	}
+
+	get tree() {
+		return this.profile?.[this.treeChoice.value];
+	}
+
+	get up() {
+		return this.growChoice.value === "up";
+	}
+
+	/** The other tree: its beginning is the allocating functions. */
+	turn() {
+		this.path = [];
+		this.selected = null;
+		this.says.textContent = "";
+		this.reset();
+		this.hooks.changed();
+	}
+
+	regrow() {
+		this.lay();
+		this.hooks.changed();
+	}
+
+	type() {
+		clearTimeout(this.typing);
+		this.typing = setTimeout(() => {
+			this.seek();
+			this.draw();
+			this.hooks.changed();
+		}, TYPED_MS);
+	}
+
+	seek() {
+		const text = this.find.value;
+
+		this.hits = null;
+		this.found.textContent = "";
+		if (!text || !this.tree)
+			return;
+		const {names, nodes, bytes} = search(this.tree, this.names, text);
+		this.hits = names;
+		this.found.textContent = nodes
+			? `${count(nodes, "box", "boxes")}, ${amount(bytes)}, ${share(bytes, this.tree.total[0])}`
+			: "Nothing has that in its name.";
+	}
+
+	// What is shown.
+
+	/** PROFILE as heap.js gives it, NAMES its names; ALL: bytes of the whole, what percents are of. */
+	show(profile, names, rootText) {
+		this.profile = profile;
+		this.names = names;
+		this.shownNames = new Names(names);
+		this.rootText = rootText;
+		/* Of a recording that grows there is another one every few seconds: who reads far from the root goes on there. */
+		const far = this.layout ? this.far : null;
+		this.reset();
+		if (far !== null && this.layout)
+			this.scroller.scrollTop = this.up ? this.height - far : far;
+	}
+
+	/** How far what is seen is scrolled from the root's edge, in pixels, which growing upward counts from below. */
+	get far() {
+		const {scrollTop} = this.scroller;
+
+		return this.up ? this.height - scrollTop : scrollTop;
+	}
+
+	reset() {
+		if (!this.tree)
+			return;
+		const chosen = this.selected === null ? null : this.selectedPath;
+
+		this.zoomed = nodeAt(this.tree, this.names, this.path);
+		this.selected = chosen ? nodeAt(this.tree, this.names, chosen) : null;
+		this.seek();
+		this.lay();
+	}
+
+	get selectedPath() {
+		return this.pathWas ?? [];
+	}
+
+	nameOf(node) {
+		return node === 0 ? this.rootText : this.shownNames.text(this.tree.name[node]);
+	}
+
+	/** What a box says: name, bytes, percent, error. */
+	words(node) {
+		const {total, self, allocs} = this.tree;
+		const own = self[node] && self[node] !== total[node] ? `, ${amount(self[node])} of it itself` : "";
+
+		return (
+			`${this.nameOf(node)}: ${amount(total[node])} (${share(total[node], total[0])}) ${this.hooks.error(total[node])}${own}` +
+			`${allocs[node] ? `, ${count(allocs[node], "sampled object")}` : ""}`
+		);
+	}
+
+	lay() {
+		if (!this.tree || !this.width)
+			return;
+		this.layout = new Layout(this.tree, this.zoomed, this.width);
+		/* As tall as the whole tree: zooming moves nothing else on the page. */
+		const whole = this.zoomed ? new Layout(this.tree, 0, this.width) : this.layout;
+		this.height = Math.max(this.layout.depth, whole.depth) * ROW;
+		this.space.style.height = `${this.height}px`;
+		this.scroller.scrollTop = this.up ? this.height : 0;
+		this.tip.hidden = true;
+		this.follow();
+		this.draw();
+	}
+
+	resize() {
+		const width = this.scroller.clientWidth;
+		const height = this.scroller.clientHeight;
+		const ratio = devicePixelRatio || 1;
+
+		if (!width || (width === this.width && height === this.tall))
+			return;
+		this.width = width;
+		this.tall = height;
+		this.canvas.width = Math.round(width * ratio);
+		this.canvas.height = Math.round(height * ratio);
+		this.canvas.style.width = `${width}px`;
+		this.canvas.style.height = `${height}px`;
+		this.lay();
+	}
+
+	draw() {
+		this.frame ||= requestAnimationFrame(() => {
+			this.frame = 0;
+			if (!this.closed && this.layout)
+				this.paint();
+		});
+	}
+
+	get how() {
+		return {names: this.shownNames, rootText: this.rootText, hits: this.hits, selected: this.selected, up: this.up, dark: this.hooks.dark()};
+	}
+
+	paint() {
+		const ratio = devicePixelRatio || 1;
+		const ctx = this.canvas.getContext("2d");
+
+		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+		this.painted = paint(ctx, this.layout, this.height, {from: this.scroller.scrollTop, height: this.tall}, this.how);
+	}
+
+	/* The path above, shortened in its middle. */
+	follow() {
+		const nodes = [0, ...pathTo(this.tree, this.zoomed)];
+		const left = nodes.length - PATH_SHOWN;
+		const step = (node, last) =>
+			last
+				? make("span", {"aria-current": "location", textContent: shown(this.nameOf(node), 80)})
+				: make("button", {type: "button", className: "mem-link", textContent: shown(this.nameOf(node), 80), onclick: () => this.zoom(node)});
+		const list = left > 1 ? [nodes[0], null, ...nodes.slice(-PATH_SHOWN + 1)] : nodes;
+
+		this.trail.hidden = nodes.length === 1;
+		this.trail.replaceChildren(
+			button("↥", "Zoom out to the caller (Escape)", () => this.out(), {className: "mem-out"}),
+			...list.flatMap((node, i) => [i ? " › " : "", node === null ? `… ${left} more …` : step(node, node === this.zoomed)]),
+		);
+	}
+
+	// The hand.
+
+	listen() {
+		const {scroller} = this;
+
+		scroller.addEventListener("scroll", () => this.draw());
+		scroller.addEventListener("pointermove", (event) => this.hover(event));
+		scroller.addEventListener("pointerleave", () => (this.tip.hidden = true));
+		scroller.addEventListener("click", (event) => this.click(event));
+		scroller.addEventListener("keydown", (event) => this.key(event));
+	}
+
+	/** The node under EVENT, or null. */
+	under(event) {
+		const area = this.scroller.getBoundingClientRect();
+		const y = event.clientY - area.top + this.scroller.scrollTop;
+		const row = this.up ? Math.floor((this.height - y) / ROW) : Math.floor(y / ROW);
+		const i = this.layout ? this.layout.at(row, event.clientX - area.left) : -1;
+
+		return i < 0 ? null : this.layout.nodes[i];
+	}
+
+	hover(event) {
+		const node = event.pointerType === "touch" ? null : this.under(event);
+
+		this.tip.hidden = node === null;
+		this.scroller.style.cursor = node === null ? "" : "pointer";
+		if (node === null)
+			return;
+		this.tip.textContent = this.words(node);
+		const width = document.documentElement.clientWidth;
+		const box = this.tip.getBoundingClientRect();
+		const below = event.clientY + 18 + box.height < document.documentElement.clientHeight;
+		this.tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, width - box.width - 4))}px`;
+		this.tip.style.top = `${below ? event.clientY + 18 : event.clientY - box.height - 8}px`;
+	}
+
+	click(event) {
+		const node = this.under(event);
+
+		if (node === null)
+			return;
+		/* A click on what is zoomed to goes back out, as one on the root of a smaller picture would. */
+		if (node === this.zoomed && node !== 0)
+			this.out();
+		else
+			this.zoom(node);
+	}
+
+	/** Zoom to NODE. */
+	zoom(node) {
+		this.select(node);
+		this.zoomed = node;
+		this.path = this.pathWas;
+		this.lay();
+		this.hooks.changed();
+	}
+
+	out() {
+		if (this.zoomed)
+			this.zoom(this.tree.parent[this.zoomed]);
+	}
+
+	/** Zoom to what PATH (names) leads to. */
+	go(path) {
+		this.path = path;
+		this.reset();
+	}
+
+	select(node) {
+		this.selected = node;
+		this.pathWas = pathTo(this.tree, node).map((it) => this.names[this.tree.name[it]]);
+		this.says.textContent = this.words(node);
+		this.hooks.tell(this.says.textContent);
+	}
+
+	// Keys.
+
+	key(event) {
+		const farther = this.up ? "ArrowUp" : "ArrowDown";
+		const nearer = this.up ? "ArrowDown" : "ArrowUp";
+
+		if (!this.layout || event.ctrlKey || event.altKey || event.metaKey)
+			return;
+		const node = this.selected ?? this.zoomed;
+		if (event.key === farther)
+			this.walk(this.selected === null ? node : this.child(node));
+		else if (event.key === nearer)
+			this.walk(node === this.zoomed ? NONE : this.tree.parent[node]);
+		else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
+			this.walk(this.beside(node, event.key === "ArrowRight" ? 1 : -1));
+		else if (event.key === "Home")
+			this.walk(this.zoomed);
+		else if (event.key === "Enter")
+			this.zoom(node);
+		else if (event.key === "Escape")
+			this.out();
+		else
+			return;
+		event.preventDefault();
+		event.stopPropagation();
+	}
+
+	walk(node) {
+		if (node === NONE || node === undefined)
+			return;
+		this.select(node);
+		const y = rowY(this.tree.depth[node] - this.tree.depth[this.zoomed], this.height, this.up);
+		const {scrollTop} = this.scroller;
+		if (y < scrollTop || y + ROW > scrollTop + this.tall)
+			this.scroller.scrollTop = y - this.tall / 2;
+		this.draw();
+	}
+
+	/** The heaviest below NODE that has a box. */
+	child(node) {
+		const child = this.tree.first[node];
+
+		return child !== NONE && this.tree.total[child] * this.layout.scale >= 0.5 ? child : NONE;
+	}
+
+	/** The box to the right or left of NODE's in its row. */
+	beside(node, by) {
+		const i = this.layout.boxOf(node);
+		const row = i < 0 ? -1 : this.layout.rowOf(i);
+
+		return i >= 0 && i + by >= this.layout.rows[row] && i + by < this.layout.rows[row + 1] ? this.layout.nodes[i + by] : NONE;
+	}
+}

@@ -1,0 +1,95 @@
+/* Places whose live memory grew: what lives at the end, and how it came there. */
+import {shown} from "../page/guest-text.js";
+import {make} from "../page/make.js";
+import {amount, share} from "./memory-words.js";
+import {count} from "../page/times.js";
+
+const ROWS = 100;
+const STACK = 40;
+const WIDE = 120;
+const TALL = 22;
+
+/** How the parts of a recording rose, as a drawing. */
+function drawing(parts) {
+	const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+	const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+	const top = Math.max(...parts, 1);
+	const points = parts.map((it, i) => `${((i * WIDE) / Math.max(1, parts.length - 1)).toFixed(1)} ${(TALL - 1 - (it / top) * (TALL - 2)).toFixed(1)}`);
+
+	svg.setAttribute("viewBox", `0 0 ${WIDE} ${TALL}`);
+	svg.setAttribute("class", "mem-spark");
+	svg.setAttribute("role", "img");
+	svg.setAttribute("aria-label", parts.length ? `from ${amount(parts[0])} to ${amount(parts[parts.length - 1])}` : "nothing");
+	path.setAttribute("d", points.length ? `M${points.join("L")}` : "");
+	svg.append(path);
+	return svg;
+}
+
+export class Leaks {
+	/** HOOKS: error(bytes). */
+	constructor(hooks) {
+		this.hooks = hooks;
+		this.limit = ROWS;
+		this.leaks = null;
+		this.about = make("p", {className: "mem-quiet"});
+		this.body = make("tbody");
+		this.more = make("button", {type: "button", hidden: true, onclick: () => this.further()});
+		const head = (textContent, title, className = "mem-number") => make("th", {scope: "col", className, title, textContent});
+		this.element = make(
+			"div",
+			{},
+			this.about,
+			make(
+				"table",
+				{className: "mem-table"},
+				make("thead", {}, make("tr", {}, head("Allocated at", "", ""), head("Lives at the end", ""), head("Growth", "From the first part of the recording to its end"), head("A leak?", "In how many parts of the recording it rose, and what that and its samples say"), head("Over time", "", "mem-lesser"), head("Error", "", "mem-number mem-lesser"))),
+				this.body,
+			),
+			this.more,
+		);
+	}
+
+	/** LEAKS as heap.js gives them; BYTES live at the end in all. */
+	show(leaks, bytes) {
+		Object.assign(this, {leaks, bytes});
+		this.fill();
+	}
+
+	further() {
+		this.limit += ROWS;
+		this.fill();
+	}
+
+	fill() {
+		const {leaks} = this;
+
+		this.about.textContent = leaks.length
+			? "What lives at the end of the recording and grew in most parts of it, by the stack that allocated it; the surest comes first. Filters and moments do not matter here."
+			: "Nothing that lives at the end grew.";
+		this.body.replaceChildren(...leaks.slice(0, this.limit).map((it) => this.row(it)));
+		this.more.hidden = leaks.length <= this.limit;
+		this.more.textContent = `Show more of the ${count(leaks.length, "place")}`;
+	}
+
+	row({text, stack = [], live, growth, steady, sure, parts}) {
+		const number = (textContent, more = "") => make("td", {className: `mem-number${more}`, textContent});
+		const place = shown(text, 300);
+
+		return make(
+			"tr",
+			{},
+			make(
+				"th",
+				{scope: "row"},
+				stack.length > 1
+					? make("details", {}, make("summary", {textContent: place}), make("ol", {className: "mem-stack"}, ...stack.slice(1, STACK).map((it) => make("li", {textContent: `called by ${shown(it, 300)}`}))))
+					: place,
+			),
+			number(`${amount(live)} (${share(live, this.bytes)})`),
+			number(`${growth > 0 ? "+" : ""}${amount(growth)}`),
+			number(`${steady} of ${parts.length}, ${sure ?? "possible"}`),
+			make("td", {className: "mem-lesser"}, drawing(Array.from(parts))),
+			number(this.hooks.error(live), " mem-lesser"),
+		);
+	}
+}

@@ -1,0 +1,52 @@
+/* Where the guest's threads were at a moment of its memory profile; heap-strip-clock.js says how the two clocks meet. */
+import {format} from "../page/address.js";
+import {guestPath} from "../page/api.js";
+import {placed} from "../strip/heap-strip-clock.js";
+
+const AROUND_NS = 500000000n;
+
+/** Dom0's monotonic clock minus that of the guest's trace, in ns; null where nothing says it. */
+async function offset(api, {domain, uuid, run}) {
+	const path = guestPath({uuid, name: domain});
+	const guest = await api.json(`${path}?limit=100`);
+	const {streams} = guest.run_list.find((it) => it.run === run) ?? {streams: []};
+	let least = null;
+
+	if (!streams.length)
+		return null;
+	const {packets} = await api.json(`${path}/packets?run=${run}&stream=${streams[0].stream}&limit=1000`);
+	for (const it of packets) {
+		const [copied, event] = [it.copied?.first?.mono, it.first_timestamp].map((text) => (/^\d{1,19}$/.test(text ?? "") ? BigInt(text) : null));
+		/* No event was copied before it happened. */
+		const apart = copied !== null && event !== null ? copied - event : null;
+
+		if (apart !== null && (least === null || apart < least))
+			least = apart;
+	}
+	return least;
+}
+
+export class Threads {
+	constructor(api) {
+		this.api = api;
+		this.offsetNs = null;
+	}
+
+	/** The address of the threads of MEMTRACE's guest around MARKED ({at} or {from, to}, null: all of it); null where it has no trace. */
+	async address(memtrace, info, marked) {
+		const {run, domain, uuid} = memtrace;
+
+		if (run === null || domain === null)
+			return null;
+		this.offsetNs ??= await offset(this.api, memtrace);
+		const place = this.offsetNs === null ? null : placed(memtrace, info, {known: true, offsetNs: this.offsetNs, uncertaintyNs: null});
+		if (!place)
+			return null;
+		const time = (us) => place.base + BigInt(Math.round(us)) * 1000n;
+		const {from, to} = marked?.from !== undefined ? marked : marked ? {from: marked.at, to: marked.at} : {from: 0, to: Number(info.endUs - info.startUs)};
+		const around = from === to ? AROUND_NS : 0n;
+		const begin = time(from) - around;
+		const end = time(to) + around + 1n;
+		return end > 0n ? format({domain: uuid ?? domain, run, from: begin > 0n ? begin : 0n, to: end}) : null;
+	}
+}

@@ -1,0 +1,97 @@
+/* What is seen of a memory profile, as a view, both ways: put on the controls, and written into the address. */
+import {format, sameTrace} from "../page/address.js";
+import {SORTS} from "../page/memory-address.js";
+
+const SETTLE_MS = 300;
+
+export class MemoryWhereabouts {
+	constructor(page) {
+		this.page = page;
+		this.hash = location.hash; /* the address that was written or followed last */
+	}
+
+	/** Nothing is written any more. */
+	close() {
+		clearTimeout(this.settling);
+	}
+
+	/** The address changed; false where it names another recording. */
+	go(view) {
+		const {page} = this;
+
+		if (!sameTrace(view, page.view))
+			return false;
+		this.hash = location.hash;
+		page.view = view;
+		this.put(view);
+		page.asking = page.ask();
+		return true;
+	}
+
+	/** VIEW onto the controls. */
+	put(view) {
+		const {flame, functions, choice, chart, clock, info, filters, tabs} = this.page;
+
+		choice.set(view);
+		clock.value = view.clock ?? "";
+		if (info)
+			chart.know(info, clock.value === "wall");
+		choice.build();
+		filters.set(view.only ?? [], view.hide ?? []);
+		flame.treeChoice.value = view.tree ?? "callees";
+		flame.growChoice.value = view.grow ?? "up";
+		flame.sites.checked = Boolean(view.sites);
+		flame.recursion.checked = Boolean(view.recursion);
+		flame.find.value = functions.find.value = view.find ?? "";
+		flame.go(view.path ?? []);
+		functions.sort = view.sort ?? SORTS[0];
+		functions.mark();
+		tabs.show(view.tab ?? "flame");
+		chart.choose(choice.marked);
+		this.page.link();
+	}
+
+	/** What is seen now, as a view. */
+	get now() {
+		const {flame, functions, tabs, view, filters, source, choice, clock} = this.page;
+		const {only, hide} = filters.texts;
+		const given = (key, value, usual) => (value && value !== usual ? {[key]: value} : {});
+
+		return {
+			...(view.memtrace !== undefined ? {memtrace: view.memtrace} : {memfile: view.memfile ?? source.file.name}),
+			...choice.view,
+			...given("clock", clock.value),
+			...(only.length ? {only} : {}),
+			...(hide.length ? {hide} : {}),
+			...given("tree", flame.treeChoice.value, "callees"),
+			...given("grow", flame.growChoice.value, "up"),
+			...given("sites", flame.sites.checked),
+			...given("recursion", flame.recursion.checked),
+			...(flame.path.length ? {path: flame.path} : {}),
+			...given("find", (tabs.name === "functions" ? functions : flame).find.value),
+			...given("sort", functions.sort, SORTS[0]),
+			...given("tab", tabs.name, "flame"),
+		};
+	}
+
+	/** Write the address once a hand rests. */
+	settle() {
+		clearTimeout(this.settling);
+		this.settling = setTimeout(() => this.write(), SETTLE_MS);
+	}
+
+	write() {
+		const {page} = this;
+
+		/* Somebody may have gone elsewhere, which the page is about to be told: what is seen until then does not stand there. */
+		if (!page.info || page.closed || location.hash !== this.hash)
+			return;
+		const view = this.now;
+		const address = format(view);
+		if (address === location.hash)
+			return;
+		page.view = view;
+		history.pushState(null, "", address);
+		this.hash = location.hash;
+	}
+}

@@ -1,0 +1,138 @@
+/* What a hand does on the strip of the heap: the moment that it points at, with its tip; a click, a drag, wheel and keys. */
+import {format} from "../page/address.js";
+import {sure} from "./heap-strip-clock.js";
+import {STEP} from "../trace/input.js";
+import {make} from "../page/make.js";
+import {bytes, span} from "../page/times.js";
+
+const STILL = 4; /* pixels that a click may move */
+const NOTCH = 100; /* of a wheel */
+const LINE = 100 / 3;
+const STEPS = {ArrowLeft: -8, ArrowRight: 8}; /* pixels that a key moves the moment by */
+
+export class Hand {
+	constructor(strip) {
+		this.strip = strip;
+		this.time = null; /* under the pointer, or where keys have put it */
+		this.tip = make("div", {className: "tl-heap-tip", "aria-hidden": "true", hidden: true});
+		this.listen();
+	}
+
+	get timeline() {
+		return this.strip.timeline;
+	}
+
+	listen() {
+		const on = (name, handle, options) => this.strip.canvas.addEventListener(name, handle.bind(this), options);
+
+		on("pointerdown", this.down);
+		on("pointermove", this.move);
+		on("pointerup", this.up);
+		on("pointercancel", () => (this.held = null));
+		on("pointerleave", () => this.held || this.point(null));
+		on("blur", () => this.point(null));
+		on("wheel", this.wheel, {passive: false});
+		on("keydown", this.key);
+	}
+
+	point(time) {
+		this.time = time;
+		this.tell();
+		this.timeline.stage.changed();
+	}
+
+	tell() {
+		const {time, tip, strip: {canvas}} = this;
+		const {camera} = this.timeline;
+
+		tip.hidden = time === null;
+		if (time === null)
+			return;
+		const track = this.strip.trackAt(time);
+		const at = `+${span(time - camera.start)}`;
+		const text = track ? `${bytes(track.at(time))} lived at ${at}` : `nothing is known of the heap at ${at}`;
+		const quiet = (line) => make("div", {className: "tl-quiet", textContent: line});
+		tip.replaceChildren(
+			make("strong", {textContent: text}),
+			...(track ? [quiet("estimated from samples"), quiet(sure(track.place)), quiet("click: what lived then; drag: measure")] : []),
+		);
+		tip.style.left = `${Math.min(camera.xOf(time) + 14, Math.max(camera.width - tip.offsetWidth - 4, 0))}px`;
+		canvas.setAttribute("aria-valuenow", String(Math.max(0, Math.min(1000, Math.round((camera.xOf(time) / camera.width) * 1000)))));
+		canvas.setAttribute("aria-valuetext", text);
+	}
+
+	place(event) {
+		return event.clientX - this.strip.canvas.getBoundingClientRect().left;
+	}
+
+	down(event) {
+		if (event.button !== 0)
+			return;
+		this.strip.canvas.setPointerCapture(event.pointerId);
+		this.held = {x: this.place(event), moved: false};
+	}
+
+	move(event) {
+		const {timeline, held} = this;
+		const x = this.place(event);
+
+		this.point(timeline.camera.timeAt(x));
+		if (!held || (!held.moved && Math.abs(x - held.x) < STILL))
+			return;
+		held.moved = true;
+		timeline.selection.drawRange(held.x, x, false);
+	}
+
+	up(event) {
+		const {timeline, held} = this;
+
+		this.held = null;
+		if (!held)
+			return;
+		if (held.moved)
+			timeline.selection.drawRange(held.x, this.place(event), true);
+		else
+			this.openAt(timeline.camera.timeAt(held.x));
+	}
+
+	wheel(event) {
+		const {timeline} = this;
+		const x = this.place(event);
+		const unit = event.deltaMode === 1 ? LINE : 1;
+		const [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
+
+		event.preventDefault();
+		if (event.shiftKey || Math.abs(dx) > Math.abs(dy))
+			timeline.move(() => timeline.camera.pan(-(dx || dy)));
+		else
+			timeline.move(() => timeline.camera.zoom(x, STEP ** Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)))));
+		this.point(timeline.camera.timeAt(x));
+	}
+
+	key(event) {
+		const {timeline} = this;
+		const {camera} = timeline;
+		const by = STEPS[event.key];
+
+		if (event.ctrlKey || event.altKey || event.metaKey || (by === undefined && event.key !== "Enter" && event.key !== "m"))
+			return; /* what it does everywhere */
+		event.preventDefault();
+		if (event.key === "m")
+			return timeline.actions.mark(this.time ?? undefined);
+		if (event.key === "Enter")
+			return this.openAt(this.time);
+		const was = this.time ?? camera.timeAt(camera.width / 2);
+		const time = was + camera.length(event.shiftKey ? by * 8 : by);
+		if (time < camera.from || time > camera.to)
+			timeline.move(() => camera.center(time));
+		this.point(time);
+	}
+
+	/** The memory page at TIME. */
+	openAt(time) {
+		const track = time === null ? null : this.strip.trackAt(time);
+
+		if (track)
+			location.hash = format({memtrace: track.id, at: Math.max(0, Math.min(Math.round(track.us(time)), track.lasts))});
+	}
+}

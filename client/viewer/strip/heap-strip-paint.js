@@ -1,0 +1,163 @@
+/* The strip's picture: from tracks and camera to primitives, which tests look at too, and from those to a canvas. */
+import {bytes} from "../page/times.js";
+
+export const HEIGHT = 64; /* pixels */
+const TOP = 14; /* above the scale's end, where its number stands */
+const BASE = 2; /* below its zero */
+
+/** The end of a scale that has PEAK on it: a round number of bytes. */
+export function scaleOf(peak) {
+	let unit = 1;
+
+	while (unit * 1024 <= peak && unit < Number.MAX_VALUE)
+		unit *= 1024;
+	return [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 500, 600, 800, 1024].map((n) => n * unit).find((n) => n >= peak) ?? peak;
+}
+
+/** Where VALUE is, on a scale that ends with MOST. */
+export function yOf(value, most) {
+	return HEIGHT - BASE - (value / most) * (HEIGHT - TOP - BASE);
+}
+
+/* The line of one track: [x, y, …], a step where it changes, from its first to its last moment in the window. */
+function line(track, camera, most) {
+	const {from, to, times, values} = track.steps;
+	const end = to < track.lasts ? to : track.holds;
+	const x0 = camera.xOf(track.time(from));
+	const k = to > from ? (camera.xOf(track.time(to)) - x0) / (to - from) : 0;
+	const out = [];
+
+	for (let i = 0; i < times.length; i++) {
+		const x = x0 + (times[i] - from) * k;
+		const next = x0 + ((times[i + 1] ?? end) - from) * k;
+		if (next < -1 || x > camera.width + 1)
+			continue;
+		const y = yOf(values[i], most);
+		out.push(Math.max(x, -2), y, Math.min(next, camera.width + 2), y);
+	}
+	return out;
+}
+
+/** How long NS are at the camera's scale, not more than its width; null: as long as can be. */
+function length(ns, camera) {
+	return ns === null ? camera.width : Math.min((Number(ns) / Number(camera.span)) * camera.width, camera.width);
+}
+
+/**
+ * Primitives of TRACKS that are there: {kind: "heap", track, points}, {kind: "scale", y, text}, {kind: "uncertain", x0, x1}, {kind: "dot", x, y, text},
+ * {kind: "range", x0, x1}, {kind: "says", text}.  MOST ends the scale; STATE: {pointer, range} times or null.
+ */
+export function primitives(tracks, camera, most, {pointer, range}) {
+	const ready = tracks.filter((it) => it.state === "ready" && it.steps);
+	const x = (time) => Math.max(-50, Math.min(camera.width + 50, camera.xOf(time)));
+	const out = [];
+
+	if (ready.length)
+		out.push(...[1, 0.5].map((part) => ({kind: "scale", y: yOf(most * part, most), text: bytes(most * part)})));
+	for (const track of ready)
+		out.push({kind: "heap", track: track.id, points: line(track, camera, most)});
+	if (range)
+		out.push({kind: "range", x0: x(range.from), x1: x(range.to)});
+	if (pointer === null)
+		return out;
+	const at = camera.xOf(pointer);
+	for (const track of ready) {
+		const value = track.at(pointer);
+		if (value === null)
+			continue;
+		const [before, behind] = [length(track.place.earlierNs, camera), length(track.place.laterNs, camera)];
+		out.push({kind: "uncertain", x0: at - before, x1: at + behind, y: yOf(value, most)});
+		out.push({kind: "dot", x: at, y: yOf(value, most), value, text: bytes(value)});
+	}
+	out.push({kind: "pointer", x: at});
+	return out;
+}
+
+function text(ctx, said, x, y, palette, align = "left") {
+	ctx.textAlign = align;
+	ctx.lineWidth = 3;
+	ctx.strokeStyle = palette.ruler;
+	ctx.strokeText(said, x, y);
+	ctx.fillText(said, x, y);
+}
+
+const PAINTERS = {
+	scale(ctx, it, palette, width) {
+		ctx.globalAlpha = 0.35;
+		ctx.fillStyle = palette.rulerText;
+		ctx.fillRect(0, Math.round(it.y), width, 1);
+		ctx.globalAlpha = 1;
+	},
+	heap(ctx, {points}, palette) {
+		if (!points.length)
+			return;
+		ctx.beginPath();
+		ctx.moveTo(points[0], HEIGHT - BASE);
+		for (let i = 0; i < points.length; i += 2)
+			ctx.lineTo(points[i], points[i + 1]);
+		ctx.lineTo(points.at(-2), HEIGHT - BASE);
+		ctx.globalAlpha = 0.28;
+		ctx.fillStyle = palette.heap;
+		ctx.fill();
+		ctx.globalAlpha = 1;
+		ctx.strokeStyle = palette.heap;
+		ctx.lineWidth = 1.5;
+		ctx.beginPath();
+		for (let i = 0; i < points.length; i += 2)
+			ctx.lineTo(points[i], points[i + 1]);
+		ctx.stroke();
+	},
+	range(ctx, {x0, x1}, palette) {
+		ctx.globalAlpha = 0.16;
+		ctx.fillStyle = palette.range;
+		ctx.fillRect(x0, 0, x1 - x0, HEIGHT);
+		ctx.globalAlpha = 1;
+		ctx.fillRect(x0, 0, 1, HEIGHT);
+		ctx.fillRect(x1, 0, 1, HEIGHT);
+	},
+	/** What is drawn at the pointer happened in here: a whisker, and its shade. */
+	uncertain(ctx, {x0, x1, y}, palette) {
+		ctx.fillStyle = palette.uncertain;
+		ctx.globalAlpha = 0.1;
+		ctx.fillRect(x0, 0, x1 - x0, HEIGHT);
+		ctx.globalAlpha = 1;
+		ctx.fillRect(x0, y - 1, Math.max(x1 - x0, 1), 2);
+		for (const x of [x0, x1])
+			ctx.fillRect(x - 1, y - 5, 2, 10);
+	},
+	dot(ctx, it, palette, width) {
+		ctx.fillStyle = palette.heap;
+		ctx.beginPath();
+		ctx.arc(it.x, it.y, 4, 0, 2 * Math.PI);
+		ctx.fill();
+		ctx.font = "bold 12px system-ui, sans-serif";
+		ctx.fillStyle = palette.rulerText;
+		const left = it.x > width - 90;
+		text(ctx, it.text, it.x + (left ? -8 : 8), Math.min(Math.max(it.y + 4, 24), HEIGHT - 4), palette, left ? "right" : "left");
+	},
+	pointer(ctx, {x}, palette) {
+		ctx.globalAlpha = 0.4;
+		ctx.strokeStyle = palette.rulerText;
+		ctx.lineWidth = 1;
+		ctx.setLineDash([3, 3]);
+		ctx.beginPath();
+		ctx.moveTo(x, 0);
+		ctx.lineTo(x, HEIGHT);
+		ctx.stroke();
+		ctx.setLineDash([]);
+		ctx.globalAlpha = 1;
+	},
+};
+
+/** Paint LIST, and behind it the texts of the scale, which must be read over the heap. */
+export function paint(ctx, list, palette, width) {
+	ctx.fillStyle = palette.ruler;
+	ctx.fillRect(0, 0, width, HEIGHT);
+	for (const it of list)
+		PAINTERS[it.kind](ctx, it, palette, width);
+	ctx.font = "11px system-ui, sans-serif";
+	ctx.fillStyle = palette.rulerText;
+	for (const it of list.filter(({kind}) => kind === "scale"))
+		text(ctx, it.text, 6, Math.round(it.y) - 3, palette);
+	ctx.fillRect(0, HEIGHT - 1, width, 1);
+}

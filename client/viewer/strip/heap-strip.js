@@ -1,0 +1,216 @@
+/*
+ * The heap of a guest over time, above the picture of its threads and in the same window: how much memory lived when, by the memory profiles that were
+ * recorded meanwhile.  A click opens the memory page at that moment, a drag selects a range for both.  It is there where a profile reaches into the trace.
+ *
+ *   const strip = new HeapStrip(timeline);   strip.begin();   strip.draw() at each frame;   strip.close();
+ */
+import {format} from "../page/address.js";
+import {tells} from "./heap-strip-clock.js";
+import {Hand} from "./heap-strip-hand.js";
+import {HEIGHT, paint, primitives, scaleOf} from "./heap-strip-paint.js";
+import {Tracks} from "./heap-strip-source.js";
+import {button, make} from "../page/make.js";
+import {bytes} from "../page/times.js";
+
+export class HeapStrip {
+	constructor(timeline) {
+		this.timeline = timeline;
+		this.tracks = null;
+		this.on = timeline.view.heap !== "off";
+		this.peak = 1;
+		this.canvas = make("canvas", {
+			className: "tl-heap-canvas",
+			tabIndex: 0,
+			role: "slider",
+			"aria-label": "Heap over time: arrows move, Enter opens the memory profile there",
+			"aria-valuemin": "0",
+			"aria-valuemax": "1000",
+			"aria-valuenow": "0",
+			"aria-valuetext": "no moment is chosen",
+		});
+		this.hand = new Hand(this);
+		this.says = make("span", {className: "tl-heap-says"});
+		this.links = make("span", {});
+		this.there = button("Show it", "Go where the memory profile is", () => this.goThere(), {hidden: true});
+		this.element = make("div", {className: "tl-heap", role: "group", "aria-label": "Heap", hidden: true},
+			this.canvas,
+			make("div", {className: "tl-heap-head"}, this.says, this.there, this.links, button("✕", "Hide the heap (h)", () => this.flip())),
+			this.hand.tip);
+	}
+
+	/** There is a model: find out what ran beside it. */
+	async begin() {
+		const {timeline} = this;
+		const {session, services} = timeline;
+
+		if (this.tracks || session.source.ofRunNumber === undefined)
+			return;
+		const failed = (error) => this.closed || timeline.failed(error);
+		this.tracks = new Tracks(services, session, {changed: () => this.changed(), failed});
+		await this.tracks.begin().catch(failed);
+	}
+
+	close() {
+		this.closed = true;
+		this.tracks?.close();
+	}
+
+	/** The address says so. */
+	set(on) {
+		this.on = on;
+		this.changed();
+	}
+
+	flip() {
+		this.set(!this.on);
+		this.timeline.live.textContent = this.on ? "The heap is shown." : "The heap is hidden.";
+		if (!this.on && this.element.contains(document.activeElement))
+			this.timeline.stage.canvas.focus();
+		this.timeline.settle();
+	}
+
+	changed() {
+		if (this.closed)
+			return;
+		this.offered();
+		this.timeline.stage.changed();
+	}
+
+	/** Is there anything to show of the whole of this trace?  If not, no more is said of it. */
+	get any() {
+		const {start, end} = this.timeline.camera;
+
+		return this.tracks?.list.some((it) => it.meets(start, end)) ?? false;
+	}
+
+	offered() {
+		const any = this.any;
+
+		this.timeline.frame.heap(any, this.on);
+		this.element.hidden = !any || !this.on;
+	}
+
+	// Drawing.
+
+	get drawable() {
+		return !this.element.hidden && this.timeline.session?.summary;
+	}
+
+	/** At each frame: the strip follows the camera as the picture does. */
+	draw() {
+		const {timeline, tracks} = this;
+		const {camera} = timeline;
+
+		if (!tracks)
+			return;
+		if (this.extent !== `${camera.start} ${camera.end}`) {
+			this.extent = `${camera.start} ${camera.end}`;
+			this.offered();
+		}
+		if (!this.drawable)
+			return;
+		tracks.renew();
+		const met = tracks.meeting(camera.from, camera.to);
+		met.forEach((it) => it.look(camera.from, camera.to, camera.width));
+		this.peak = scaleOf(Math.max(1, ...tracks.list.map((it) => it.info?.sums.peakBytes ?? 1)));
+		const pointer = this.time ?? timeline.tip.time;
+		this.shown = primitives(met, camera, this.peak, {pointer, range: timeline.selection.range});
+		paint(this.pen(camera.width), this.shown, timeline.palette, camera.width);
+		this.head(met);
+	}
+
+	pen(width) {
+		const {canvas} = this;
+		const ratio = devicePixelRatio || 1;
+		const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.round(HEIGHT * ratio)];
+
+		if (canvas.width !== w || canvas.height !== h) {
+			canvas.width = w;
+			canvas.height = h;
+			canvas.style.width = `${width}px`;
+			canvas.style.height = `${HEIGHT}px`;
+		}
+		const ctx = canvas.getContext("2d", {alpha: false});
+		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+		return ctx;
+	}
+
+	/** What stands in its corner: the profiles in the window, or why none is. */
+	head(met) {
+		const word = this.word(met);
+		const ids = met.map(({id}) => id).slice(-3);
+
+		if (this.headed === `${word} ${ids}`)
+			return;
+		this.headed = `${word} ${ids}`;
+		this.says.textContent = word;
+		this.there.hidden = met.length > 0;
+		this.links.replaceChildren(...ids.map((id) => make("a", {className: "tl-heap-link", href: format({memtrace: id}), textContent: `memory profile ${id}`})));
+	}
+
+	word(met) {
+		const {camera} = this.timeline;
+		const one = met.at(-1);
+
+		if (!one)
+			return this.tracks.list.some((it) => it.extent.from > camera.to) ? "heap: a memory profile began later" : "heap: the memory profile ended before";
+		if (one.isLarge)
+			return `heap: ${bytes(one.memtrace.bytes)} are too much to be drawn here`;
+		if (one.state === "failed")
+			return "heap: it could not be loaded";
+		return one.steps ? "heap" : one.state === "ready" ? "heap: nothing has come yet" : "heap: loading…";
+	}
+
+	/** To the nearest profile, at a scale at which it is seen. */
+	goThere() {
+		const {timeline, tracks} = this;
+		const {camera} = timeline;
+		const far = (it) => Math.min(...[it.extent.from - camera.to, camera.from - it.extent.to].map((ns) => Math.abs(Number(ns))));
+		const nearest = [...tracks.list].filter((it) => it.meets(camera.start, camera.end)).sort((a, b) => far(a) - far(b))[0];
+
+		if (!nearest)
+			return;
+		const {from, to} = nearest.extent;
+		const margin = (to - from) / 16n + 1000000n;
+		timeline.move(() => camera.show(from - margin, to + margin));
+	}
+
+	/** The profile that knows something of TIME, the newest first. */
+	trackAt(time) {
+		return this.tracks?.list.filter((it) => it.state === "ready" && it.at(time) !== null).at(-1) ?? null;
+	}
+
+	/** The moment that a person points at, or null. */
+	get time() {
+		return this.hand.time;
+	}
+
+	// For the panels.
+
+	/** Sentences on where the heap lies. */
+	get tells() {
+		return this.any ? this.tracks.list.filter((it) => it.place).slice(-3).flatMap((it) => tells(it.memtrace, it.place)) : [];
+	}
+
+	/** What the numbers of a range say of the heap. */
+	async measured({from, to}) {
+		const track = this.tracks?.list.filter((it) => it.state === "ready" && it.meets(from, to)).at(-1);
+		const range = track && [track.us(from), track.us(to)].map((us) => Math.max(0, Math.min(Math.round(us), track.lasts)));
+
+		if (!track || range[1] <= range[0])
+			return [];
+		const [first, last] = await track.exactly(...range);
+		const change = `${bytes(Math.abs(last - first))} ${last < first ? "less" : "more"}`;
+		return [
+			make("h3", {textContent: "Heap"}),
+			make("p", {
+				textContent: `${bytes(first)} lived at the beginning, ${bytes(last)} at the end: ${first === last ? "the same" : change}; estimated from samples.`,
+			}),
+			make("p", {}, make("a", {
+				className: "tl-link",
+				href: format({memtrace: track.id, during: {from: range[0], to: range[1]}}),
+				textContent: "What was allocated meanwhile",
+			})),
+		];
+	}
+}

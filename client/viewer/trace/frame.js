@@ -1,0 +1,269 @@
+/* What stands around the picture: title, buttons, search, notes, the menu to save, and the place where sentences appear. */
+import {repeat} from "./input.js";
+import {button, make} from "../page/make.js";
+import {Message, ended, picker} from "../page/message.js";
+import {handOver} from "./perfetto.js";
+import {download, fileName, picturePng, pictureSvg} from "./save.js";
+
+const BUTTONS = [
+	["why", "Why?", "Why does it wait? (w)"],
+	["diff", "Differences", "What differs between the two traces (d)"],
+	["threads", "Threads", "The threads in view, as a list (t)"],
+	["stats", "Numbers", "Numbers of the selected range, or of what is in view (s)"],
+	["counters", "Counters", "Choose counters (space shows or hides all)"],
+	["trace", "About", "What this trace holds, lacks, and where it comes from"],
+	["help", "?", "Help: what is drawn, keys and pointer (?)"],
+];
+
+export class Frame {
+	constructor(timeline) {
+		this.timeline = timeline;
+		this.heading = make("h1", {textContent: "Trace"});
+		this.about = make("span", {className: "tl-about"});
+		this.remarks = make("button", {
+			type: "button",
+			className: "tl-remarks",
+			hidden: true,
+			onclick: () => timeline.panels.show("trace"),
+		});
+		this.pauseButton = make("button", {type: "button", hidden: true, onclick: () => this.pause()});
+		this.buttons = new Map(
+			BUTTONS.map(([name, text, says]) => [name, button(text, says, () => timeline.panels.flip(name), {"aria-pressed": "false"})]),
+		);
+		/* The words on a button are its name; the title says more. */
+		for (const [name, element] of this.buttons)
+			if (name !== "help")
+				element.removeAttribute("aria-label");
+		this.buttons.get("diff").hidden = !timeline.versus;
+		this.heapButton = button("Heap", "Show or hide the heap (h)", () => timeline.heap.flip(), {hidden: true});
+		this.heapButton.removeAttribute("aria-label");
+		this.message = new Message("tl-message");
+		this.alert = make("div", {className: "tl-alert", role: "alert"});
+		this.menu = this.saveMenu();
+		this.element = this.layout();
+		this.drops();
+	}
+
+	layout() {
+		const {timeline} = this;
+		const zoom = (sign, says, action) => repeat(button(sign, says), () => timeline.actions.act(action));
+
+		return make(
+			"main",
+			{className: "tl"},
+			make(
+				"header",
+				{className: "tl-bar"},
+				this.home("‹ Guests"),
+				make("div", {className: "tl-title"}, this.heading, this.about),
+				this.pauseButton,
+				make(
+					"div",
+					{className: "tl-group", role: "group", "aria-label": "Zoom"},
+					zoom("−", "Zoom out (-)", "farther"),
+					zoom("+", "Zoom in (+)", "closer"),
+					button("Fit", "Show the whole trace (f)", () => timeline.actions.act("fit")),
+				),
+				timeline.search.element,
+				make("div", {className: "tl-group", role: "group", "aria-label": "Panels"}, ...this.buttons.values()),
+				this.heapButton,
+				this.menu,
+			),
+			this.remarks,
+			this.alert,
+			make(
+				"div",
+				{className: "tl-body"},
+				make("div", {className: "tl-left"}, timeline.stage.element, timeline.versus?.element, timeline.minimap.canvas, timeline.says, this.message.element),
+				timeline.panels.element,
+			),
+			timeline.live,
+			timeline.text,
+		);
+	}
+
+	/** The way out: to all guests, or what a page without a host has in its place. */
+	home(text) {
+		const {home} = this.timeline.services;
+
+		return home ? home() : make("a", {className: "tl-back", href: "#", textContent: text});
+	}
+
+	// Sentences.
+
+	title(source) {
+		this.heading.textContent = source.title;
+		this.about.textContent = source.about;
+		document.title = `${source.title} – mprofd`;
+		this.pauseButton.hidden = !source.running;
+		this.sayPause(false);
+	}
+
+	notes(list) {
+		this.remarks.hidden = !list.length;
+		this.remarks.textContent = list.length === 1 ? list[0] : `${list[0]} (and ${list.length - 1} more)`;
+		this.remarks.title = list.slice(0, 10).join("\n");
+	}
+
+	/** What is under way; null: nothing. */
+	progress(text, share) {
+		this.message.progress(text, share);
+	}
+
+	/** Nothing can be shown: why, and what to do. */
+	sorry(text) {
+		this.message.say(
+			"alert",
+			make("p", {textContent: ended(text)}),
+			make("p", {}, this.home("Back to the guests"), " ", this.picker("Open a file")),
+		);
+	}
+
+	/** A passing trouble: the picture that is there stays. */
+	trouble(text) {
+		this.alert.replaceChildren(
+			make("span", {textContent: ended(text)}),
+			button("✕", "Dismiss", () => this.alert.replaceChildren()),
+		);
+	}
+
+	/** The page cannot open a file again by itself. */
+	ask(name) {
+		this.message.say(
+			"status",
+			make("p", {textContent: `This view is of the file ${name.slice(0, 120)}, which a page may not open by itself.`}),
+			make("p", {}, this.picker("Choose it"), ", or drop it here."),
+		);
+	}
+
+	picker(text) {
+		return picker(text, "A trace file", "tl-link", (file) => this.timeline.take(file));
+	}
+
+	drops() {
+		this.element.addEventListener("dragover", (event) => event.preventDefault());
+		this.element.addEventListener("drop", (event) => {
+			event.preventDefault();
+			const [file] = event.dataTransfer.files;
+			if (file)
+				this.timeline.take(file);
+		});
+	}
+
+	// Buttons.
+
+	pressed(name) {
+		for (const [key, element] of this.buttons)
+			element.setAttribute("aria-pressed", String(key === name));
+	}
+
+	/** Is there a heap to be shown, and is it? */
+	heap(any, shown) {
+		this.heapButton.hidden = !any;
+		this.heapButton.setAttribute("aria-pressed", String(shown));
+	}
+
+	pause() {
+		const {session} = this.timeline;
+
+		if (!session?.live)
+			return;
+		session.pause(!session.paused);
+		this.sayPause(session.paused);
+	}
+
+	/** The run that was followed is over. */
+	ended() {
+		this.pauseButton.hidden = true;
+		this.about.textContent = this.about.textContent.replace(/running|suspended/, "ended");
+		this.timeline.live.textContent = "The run has ended.";
+	}
+
+	sayPause(paused) {
+		this.pauseButton.textContent = paused ? "Go on" : "Pause";
+		this.pauseButton.title = paused ? "Follow the guest again" : "Stop following the guest; it runs on";
+		this.pauseButton.classList.toggle("tl-live", !paused);
+	}
+
+	// Saving.
+
+	saveMenu() {
+		const item = (text, press) =>
+			make("button", {
+				type: "button",
+				textContent: text,
+				onclick: async () => {
+					this.closeMenu();
+					try {
+						await press();
+					} catch (error) {
+						this.trouble(error.message);
+					}
+				},
+			});
+
+		return make(
+			"details",
+			{className: "tl-menu"},
+			make("summary", {textContent: "Save"}),
+			make(
+				"div",
+				{},
+				item("The trace (CTF)", () => this.saveTrace()),
+				item("The picture (SVG)", () => this.savePicture("svg")),
+				item("The picture (PNG)", () => this.savePicture("png")),
+				item("For Perfetto (JSON)", () => this.savePerfetto()),
+				item("Open in Perfetto", () => this.openPerfetto()),
+			),
+		);
+	}
+
+	/** True where it was open. */
+	closeMenu() {
+		const {open} = this.menu;
+
+		this.menu.open = false;
+		return open;
+	}
+
+	get session() {
+		const {session} = this.timeline;
+
+		if (!session?.summary)
+			throw new Error("There is nothing to save yet.");
+		return session;
+	}
+
+	async saveTrace() {
+		const {source} = this.session;
+
+		if (source.file)
+			return download(source.file, source.file.name);
+		for (const stream of source.streams)
+			download(await source.url(stream), fileName(stream.save ? stream.save : source.streams.length > 1 ? `${source.name}-${stream.stream}` : source.name, "ctf"));
+	}
+
+	async savePicture(kind) {
+		const {source} = this.session;
+		const {stage, palette, says, versus} = this.timeline;
+		const stages = [stage, versus?.stage].filter((it) => it?.shown);
+		const blob =
+			kind === "svg"
+				? pictureSvg(stages, palette, `${source.title}: ${says.textContent}`)
+				: await picturePng(stages.flatMap((it) => [[it.ruler], [it.picture, it.canvas]]));
+
+		download(blob, fileName(source.name, kind));
+	}
+
+	async savePerfetto() {
+		const {source, engine} = this.session;
+
+		download(new Blob([await engine.chrome()], {type: "application/json"}), fileName(source.name, "json"));
+	}
+
+	async openPerfetto() {
+		const {source, engine} = this.session;
+
+		await handOver(async () => (await engine.chrome()).buffer, source.title);
+	}
+}

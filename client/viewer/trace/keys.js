@@ -1,0 +1,110 @@
+/* What the keys do: one table for what listens and for the help that lists them. */
+import {make} from "../page/make.js";
+
+export const KEYS = [
+	{keys: ["+", "="], act: "closer", says: "Zoom in around the pointer, or the middle"},
+	{keys: ["-", "_"], act: "farther", says: "Zoom out"},
+	{keys: ["ArrowLeft"], act: "left", says: "Go back in time"},
+	{keys: ["ArrowRight"], act: "right", says: "Go on in time"},
+	{keys: ["ArrowUp"], act: "up", says: "Move the focus to rows above"},
+	{keys: ["ArrowDown"], act: "down", says: "Move the focus to rows below"},
+	{keys: ["PageUp"], act: "page-left", says: "Go back by one picture"},
+	{keys: ["PageDown"], act: "page-right", says: "Go on by one picture"},
+	{keys: ["Home"], act: "start", says: "Go to the beginning"},
+	{keys: ["End"], act: "end", says: "Go to the end"},
+	{keys: ["f", "0"], act: "fit", says: "Show the whole trace"},
+	{keys: ["/"], act: "search", says: "Search labels and thread numbers"},
+	{keys: ["n"], act: "next", says: "Next match"},
+	{keys: ["N", "p"], act: "previous", says: "Previous match"},
+	{keys: ["j"], act: "thread-next", says: "Select the thread below"},
+	{keys: ["k"], act: "thread-previous", says: "Select the thread above"},
+	{keys: ["Enter"], act: "family", says: "Highlight the selected thread and what it becomes"},
+	{keys: ["z"], act: "zoom-thread", says: "Show the selected thread, or the selected range, over the whole width"},
+	{keys: ["m"], act: "mark", says: "Measure: the time under the pointer begins a range, pressed again ends it"},
+	{keys: ["w"], act: "why", says: "Why does it wait?"},
+	{keys: ["d"], act: "diff", says: "What differs, where two traces are compared"},
+	{keys: ["t"], act: "threads", says: "List the threads in view"},
+	{keys: ["s"], act: "stats", says: "Numbers of the selected range, or of what is in view"},
+	{keys: ["h"], act: "heap", says: "Show or hide the heap, where a memory profile ran"},
+	{keys: [" "], act: "counters", says: "Show or hide all counters"},
+	{keys: ["?"], act: "help", says: "This list"},
+	{keys: ["Escape"], act: "escape", says: "Close what is open; then select nothing"},
+];
+
+const NAMES = {
+	ArrowLeft: "←",
+	ArrowRight: "→",
+	ArrowUp: "↑",
+	ArrowDown: "↓",
+	PageUp: "Page up",
+	PageDown: "Page down",
+	Escape: "Esc",
+	" ": "Space",
+};
+
+const byKey = new Map(KEYS.flatMap((row) => row.keys.map((key) => [key, row.act])));
+
+/** What a key press means, or null; one with Ctrl, Alt or Meta is the browser's. */
+export function act(event) {
+	return event.ctrlKey || event.altKey || event.metaKey ? null : (byKey.get(event.key) ?? null);
+}
+
+const POINTER = [
+	["Wheel", "Zoom around the pointer"],
+	["Shift and wheel", "Go back or on in time"],
+	["Drag", "Move in time and along the rows"],
+	["Shift and drag", "Select a range of time: its length and its numbers"],
+	["Click", "Select a thread: the panel tells its story"],
+	["Double click", "Highlight a thread and what it becomes"],
+	["Two fingers", "Zoom"],
+];
+
+const SIGNS = [
+	["thread", "A thread, from its creation to its end"],
+	["running", "It runs"],
+	["failed", "It failed, or should have been resolved and never was"],
+	["resolve", "resolves: from the one that resolves"],
+	["read", "reads the result of: from the one that is read"],
+	["read-failed", "reads a failure"],
+	["try-read", "looked and found it not resolved yet"],
+	["signal", "signals"],
+	["highlight", "Highlighted"],
+	["sleeping", "Nothing runs: the guest sleeps"],
+	["collection", "Garbage is collected"],
+	["tail", "What stands here was not proven when it was copied"],
+	["part", "Two traces compared: here they part, or it resolved in one only"],
+	["lone", "Two traces compared: it has no counterpart in the other"],
+	["uncertain", "Several guests: how much earlier it may have been, by what is known of the clock"],
+	["heap", "The heap, above the threads: how much lived when, by a memory profile; a click opens it there"],
+	["gap", "Packets are missing: nothing is known of this time"],
+];
+
+/** The help as a node; PALETTE gives the colours of the signs. */
+export function help(palette) {
+	const signs = SIGNS.map(([kind, says]) => {
+		const swatch = make("span", {className: "tl-swatch", "aria-hidden": "true"});
+
+		swatch.style.background = palette[kind];
+		return make("li", {}, swatch, says);
+	});
+	const rows = [...POINTER, ...KEYS.map((row) => [row.keys.map((key) => NAMES[key] ?? key).join(" or "), row.says])];
+
+	return make(
+		"div",
+		{},
+		make("h3", {textContent: "What is drawn"}),
+		make("ul", {className: "tl-signs"}, ...signs),
+		make("h3", {textContent: "Keys and pointer"}),
+		make(
+			"table",
+			{className: "tl-table"},
+			make(
+				"tbody",
+				{},
+				...rows.map(([keys, says]) =>
+					make("tr", {}, make("th", {scope: "row", textContent: keys}), make("td", {textContent: says})),
+				),
+			),
+		),
+	);
+}

@@ -1,0 +1,191 @@
+/*
+ * The whole of a trace in a strip: how much happens when, what of it is loaded, and the window, to be dragged, drawn out at its edges, or put
+ * elsewhere by a click.  It has a scale of its own.
+ */
+import {make} from "../page/make.js";
+import {span} from "../page/times.js";
+
+const EDGE = 6; /* pixels at each side of the window that take hold of that side */
+const LEAST = 8; /* a window's width on the strip */
+
+export class Minimap {
+	/** hooks: show(from, to), key(action, event); PALETTE(): the colours. */
+	constructor(palette, hooks) {
+		this.palette = palette;
+		this.hooks = hooks;
+		this.density = new Uint32Array(0);
+		this.loaded = null; /* {from, to} where not all of it is */
+		this.start = 0n;
+		this.end = 1n;
+		this.canvas = make("canvas", {
+			className: "tl-minimap",
+			tabIndex: 0,
+			role: "scrollbar",
+			"aria-label": "The whole trace, and the window on it",
+			"aria-orientation": "horizontal",
+			"aria-controls": "tl-canvas",
+			"aria-valuemin": "0",
+			"aria-valuemax": "100",
+			"aria-valuenow": "0",
+		});
+		this.listen();
+	}
+
+	listen() {
+		const on = (name, handle) => this.canvas.addEventListener(name, handle.bind(this));
+
+		on("pointerdown", this.down);
+		on("pointermove", this.move);
+		for (const name of ["pointerup", "pointercancel"])
+			on(name, () => (this.held = null));
+		on("wheel", (event) => event.preventDefault());
+	}
+
+	/** What is there: DENSITY over START up to END. */
+	trace(start, end, density, loaded = null) {
+		Object.assign(this, {start, end: end > start ? end : start + 1n, density, loaded});
+		this.kept = null;
+	}
+
+	x(time) {
+		return (Number(time - this.start) / Number(this.end - this.start)) * this.width;
+	}
+
+	time(x) {
+		const parts = BigInt(Math.round((x / this.width) * 2 ** 32));
+
+		return this.start + (((this.end - this.start) * parts) >> 32n);
+	}
+
+	/** The window as it is drawn: never so small that it could not be taken. */
+	window(camera) {
+		let [x0, x1] = [Math.max(this.x(camera.from), 0), Math.min(this.x(camera.to), this.width)];
+
+		if (x1 - x0 < LEAST) {
+			x0 = Math.min(Math.max((x0 + x1 - LEAST) / 2, 0), this.width - LEAST);
+			x1 = x0 + LEAST;
+		}
+		return {x0, x1};
+	}
+
+	/** The strip has another size.  Not asked at each frame: an answer may cost a layout of the page. */
+	resize() {
+		this.width = Math.max(this.canvas.clientWidth, 1);
+		this.height = Math.max(this.canvas.clientHeight, 1);
+	}
+
+	draw(camera) {
+		const {canvas} = this;
+		const palette = this.palette();
+		const ratio = devicePixelRatio || 1;
+
+		this.camera = camera;
+		if (!this.width)
+			this.resize();
+		if (canvas.width !== Math.round(this.width * ratio) || canvas.height !== Math.round(this.height * ratio)) {
+			canvas.width = Math.round(this.width * ratio);
+			canvas.height = Math.round(this.height * ratio);
+		}
+		const ctx = canvas.getContext("2d", {alpha: false});
+		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+		ctx.drawImage(this.background(palette, ratio), 0, 0, this.width, this.height);
+		this.frame(ctx, palette, this.window(camera));
+		this.say(camera);
+	}
+
+	/** What does not move with the window, painted once. */
+	background(palette, ratio) {
+		const {canvas} = this;
+
+		if (this.kept && this.kept.width === canvas.width && this.kept.height === canvas.height && this.kept.palette === palette)
+			return this.kept;
+		this.kept = make("canvas", {width: canvas.width, height: canvas.height});
+		this.kept.palette = palette;
+		const ctx = this.kept.getContext("2d", {alpha: false});
+		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+		ctx.fillStyle = palette.ruler;
+		ctx.fillRect(0, 0, this.width, this.height);
+		this.bars(ctx, palette);
+		return this.kept;
+	}
+
+	bars(ctx, palette) {
+		const {density} = this;
+		let peak = 1;
+
+		if (this.loaded) {
+			ctx.fillStyle = palette.back;
+			ctx.fillRect(this.x(this.loaded.from), 0, this.x(this.loaded.to) - this.x(this.loaded.from), this.height);
+		}
+		for (const n of density)
+			peak = Math.max(peak, n);
+		ctx.fillStyle = palette.thread;
+		const step = this.width / Math.max(density.length, 1);
+		/* By logarithm: one event in a quiet second is to be seen beside a million in a loud one. */
+		for (let i = 0; i < density.length; i++)
+			if (density[i]) {
+				const height = Math.max((Math.log1p(density[i]) / Math.log1p(peak)) * (this.height - 6), 2);
+				ctx.fillRect(i * step, this.height - height, Math.max(step, 1), height);
+			}
+	}
+
+	frame(ctx, palette, {x0, x1}) {
+		ctx.fillStyle = palette.back;
+		ctx.globalAlpha = 0.65;
+		ctx.fillRect(0, 0, x0, this.height);
+		ctx.fillRect(x1, 0, this.width - x1, this.height);
+		ctx.globalAlpha = 1;
+		ctx.strokeStyle = palette.select;
+		ctx.lineWidth = 2;
+		ctx.strokeRect(x0 + 1, 1, Math.max(x1 - x0 - 2, 2), this.height - 2);
+	}
+
+	say(camera) {
+		const whole = Number(this.end - this.start);
+		const at = Math.round((Number(camera.from - this.start) / whole) * 100);
+
+		this.canvas.setAttribute("aria-valuenow", String(Math.min(Math.max(at, 0), 100)));
+		this.canvas.setAttribute("aria-valuetext", `${span(camera.span)} from ${Math.max(at, 0)} % on`);
+	}
+
+	place(event) {
+		const box = this.canvas.getBoundingClientRect();
+
+		return event.clientX - box.left;
+	}
+
+	down(event) {
+		const x = this.place(event);
+		const {x0, x1} = this.window(this.camera);
+
+		if (event.button !== 0)
+			return;
+		this.canvas.setPointerCapture(event.pointerId);
+		const side = Math.abs(x - x0) < EDGE ? "from" : Math.abs(x - x1) < EDGE ? "to" : "all";
+		if (side === "all" && (x < x0 || x > x1)) {
+			const middle = this.time(x);
+			const half = this.camera.span / 2n;
+			this.hooks.show(middle - half, middle - half + this.camera.span);
+		}
+		this.held = {side, x, from: this.camera.from, to: this.camera.to};
+	}
+
+	move(event) {
+		const x = this.place(event);
+
+		if (!this.held) {
+			const {x0, x1} = this.window(this.camera);
+			const edge = Math.abs(x - x0) < EDGE || Math.abs(x - x1) < EDGE;
+			this.canvas.style.cursor = edge ? "ew-resize" : x > x0 && x < x1 ? "grab" : "pointer";
+			return;
+		}
+		const {side, from, to} = this.held;
+		const by = this.time(x) - this.time(this.held.x);
+		if (side === "from")
+			this.hooks.show(from + by < to ? from + by : to - 10n, to);
+		else if (side === "to")
+			this.hooks.show(from, to + by > from ? to + by : from + 10n);
+		else
+			this.hooks.show(from + by, to + by);
+	}
+}

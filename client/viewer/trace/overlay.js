@@ -1,0 +1,232 @@
+/*
+ * What lies over a picture and changes without it: the selected thread, the selected range, the chain of waits, the pointer's time.  Made as a
+ * list of primitives, which is what is painted and what tests look at.
+ */
+import {drawn as differences} from "../compare/differences.js";
+import {drawn as guests} from "../compare/guests.js";
+import {span} from "../page/times.js";
+
+const BELOW = 16; /* from a line to the baseline of what stands under it */
+
+/**
+ * STATE: {selected: thread or null, range: {from, to} or null, unloaded: [{from, to}], chain: [{row, from, to, link: {time, row} or null}], pointer: time or null}.
+ * YOF(row): where a row is.
+ */
+export function primitives(state, camera, yOf) {
+	const out = guests(state.guests ?? [], camera, yOf, state.pointer);
+	const x = (time) => Math.max(-50, Math.min(camera.width + 50, camera.xOf(time)));
+
+	out.push(...differences(state.marks ?? [], camera, yOf));
+	for (const {from, to} of state.unloaded ?? []) {
+		const [x0, x1] = [x(from), x(to)];
+		if (x1 > 0 && x0 < camera.width && x1 - x0 > 1)
+			out.push({kind: "unloaded", x0, y0: 0, x1, y1: camera.height, text: "not loaded: zoom in here"});
+	}
+	if (state.range) {
+		const [x0, x1] = [x(state.range.from), x(state.range.to)];
+		const text = span(state.range.to - state.range.from);
+		out.push({kind: "range", x0, y0: 0, x1, y1: camera.height, text});
+	}
+	for (const it of state.chain) {
+		const y = yOf(it.row);
+		out.push({kind: "why", x0: x(it.from), y0: y, x1: x(it.to), y1: y, thread: it.thread, text: it.text});
+		if (it.link)
+			out.push({kind: "why-link", x0: x(it.link.time), y0: y, x1: x(it.link.time), y1: yOf(it.link.row)});
+	}
+	if (state.selected && state.selected.row !== null) {
+		const y = yOf(state.selected.row);
+		out.push({
+			kind: "selected",
+			x0: x(state.selected.start),
+			y0: y,
+			x1: x(state.selected.end),
+			y1: y,
+			thread: state.selected.index,
+		});
+	}
+	if (state.pointer !== null) {
+		const at = camera.xOf(state.pointer);
+		out.push({kind: "pointer", x0: at, y0: 0, x1: at, y1: camera.height});
+	}
+	return out;
+}
+
+function range(ctx, it, palette) {
+	const [x0, x1] = [Math.min(it.x0, it.x1), Math.max(it.x0, it.x1)];
+
+	ctx.globalAlpha = 0.16;
+	ctx.fillStyle = palette.range;
+	ctx.fillRect(x0, 0, x1 - x0, it.y1);
+	ctx.globalAlpha = 1;
+	ctx.fillRect(x0, 0, 1, it.y1);
+	ctx.fillRect(x1, 0, 1, it.y1);
+	ctx.font = "bold 12px system-ui, sans-serif";
+	ctx.textAlign = "center";
+	ctx.lineWidth = 4;
+	ctx.strokeStyle = palette.back;
+	ctx.strokeText(it.text, (x0 + x1) / 2, it.y1 - 8);
+	ctx.fillText(it.text, (x0 + x1) / 2, it.y1 - 8);
+}
+
+/** There is something, but it is not here yet: not to be taken for a time in which nothing happened. */
+function unloaded(ctx, it, palette) {
+	const middle = (Math.max(it.x0, 0) + Math.min(it.x1, ctx.canvas.clientWidth)) / 2;
+
+	ctx.globalAlpha = 0.6;
+	ctx.fillStyle = palette.missing;
+	ctx.fillRect(it.x0, 0, it.x1 - it.x0, it.y1);
+	ctx.globalAlpha = 1;
+	ctx.fillStyle = palette.rulerText;
+	ctx.font = "13px system-ui, sans-serif";
+	ctx.textAlign = "center";
+	if (it.x1 - it.x0 > 180)
+		ctx.fillText(it.text, middle, it.y1 / 2);
+}
+
+function line(ctx, it, colour, width, alpha = 1, dash = []) {
+	ctx.globalAlpha = alpha;
+	ctx.strokeStyle = colour;
+	ctx.lineWidth = width;
+	ctx.setLineDash(dash);
+	ctx.beginPath();
+	ctx.moveTo(it.x0, it.y0);
+	ctx.lineTo(it.x1 === it.x0 && it.y0 === it.y1 ? it.x1 + 1 : it.x1, it.y1);
+	ctx.stroke();
+	ctx.setLineDash([]);
+	ctx.globalAlpha = 1;
+}
+
+/** Who waits, below the line that waits: above it are its labels. */
+function name(ctx, it, palette) {
+	ctx.font = "12px system-ui, sans-serif";
+	ctx.textAlign = "left";
+	ctx.lineWidth = 4;
+	ctx.strokeStyle = palette.back;
+	ctx.fillStyle = palette.why;
+	const x = Math.max(it.x0, 0) + 24;
+	ctx.strokeText(it.text, x, it.y0 + BELOW);
+	ctx.fillText(it.text, x, it.y0 + BELOW);
+}
+
+/** An outline around a thread's line, so that the line itself keeps its colours. */
+function outline(ctx, it, colour) {
+	ctx.strokeStyle = colour;
+	ctx.lineWidth = 2;
+	ctx.strokeRect(it.x0 - 4, it.y0 - 6, Math.max(it.x1 - it.x0, 1) + 8, 12);
+}
+
+const LETTER = 7; /* a bold one, about */
+const PLATE = 18; /* height of a heading */
+
+/** Which rows are whose, and a whisker as long as the guest's clock is uncertain. */
+function guest(ctx, it, palette) {
+	ctx.font = "bold 12px system-ui, sans-serif";
+	ctx.textAlign = "left";
+	const width = ctx.measureText(it.text).width + 12;
+
+	ctx.globalAlpha = 0.88;
+	ctx.fillStyle = palette.ruler;
+	ctx.fillRect(0, it.y0, width, PLATE);
+	ctx.globalAlpha = 1;
+	ctx.fillStyle = palette.rulerText;
+	ctx.fillRect(0, it.y0, it.x1, it.y0 ? 1 : 0);
+	ctx.fillText(it.text, 6, it.y0 + 13);
+	if (it.length < 1)
+		return;
+	const y = it.y0 + PLATE / 2;
+	line(ctx, {x0: width + 6, y0: y, x1: width + 6 + it.length, y1: y}, palette.uncertain, 3);
+	for (const x of [width + 6, width + 6 + it.length])
+		line(ctx, {x0: x, y0: y - 4, x1: x, y1: y + 4}, palette.uncertain, 2);
+}
+
+/** What is drawn at the pointer happened in here. */
+function uncertain(ctx, it, palette) {
+	ctx.globalAlpha = 0.25;
+	ctx.fillStyle = palette.uncertain;
+	ctx.fillRect(it.x0, it.y0, it.x1 - it.x0, it.y1 - it.y0);
+	ctx.globalAlpha = 1;
+}
+
+/** They part here: a flag at the thread. */
+function parting(ctx, it, palette) {
+	ctx.fillStyle = palette.part;
+	ctx.fillRect(it.x0 - 1, it.y0 - 14, 2, 28);
+	ctx.beginPath();
+	ctx.moveTo(it.x0, it.y0 - 14);
+	ctx.lineTo(it.x0 + 10, it.y0 - 10);
+	ctx.lineTo(it.x0, it.y0 - 6);
+	ctx.fill();
+	said(ctx, it, it.x0 + 8, it.y0 + BELOW, palette.part, palette);
+}
+
+/** TEXT that can be read over anything. */
+function said(ctx, it, x, y, colour, palette) {
+	if (!it.text)
+		return;
+	ctx.font = "bold 12px system-ui, sans-serif";
+	ctx.textAlign = x > ctx.canvas.clientWidth - 120 ? "right" : "left";
+	ctx.lineWidth = 4;
+	ctx.strokeStyle = palette.back;
+	ctx.fillStyle = colour;
+	ctx.strokeText(it.text, x, y);
+	ctx.fillText(it.text, x, y);
+}
+
+const PAINTERS = {
+	lone: (ctx, it, palette) => line(ctx, {...it, y0: it.y0 + 4, y1: it.y1 + 4}, palette.lone, 2, 1, [4, 3]),
+	outcome: (ctx, it, palette) => {
+		line(ctx, it, palette.part, 6, 0.45);
+		said(ctx, it, Math.max(it.x0, 0) + 8, it.y0 + BELOW, palette.part, palette);
+	},
+	parting,
+	guest,
+	uncertain,
+	unloaded,
+	range,
+	why: (ctx, it, palette) => {
+		line(ctx, it, palette.why, 6, 0.55);
+		name(ctx, it, palette);
+	},
+	"why-link": (ctx, it, palette) => line(ctx, it, palette.why, 3, 0.9),
+	selected: (ctx, it, palette) => outline(ctx, it, palette.select),
+	pointer: (ctx, it, palette) => line(ctx, it, palette.rulerText, 1, 0.4, [3, 3]),
+};
+
+export function paintOverlay(ctx, list, palette, size) {
+	ctx.clearRect(0, 0, size.width, size.height);
+	for (const it of list)
+		PAINTERS[it.kind](ctx, it, palette);
+}
+
+/** LIST as layers of a picture that is saved; the pointer is not part of it. */
+export function overLayers(list, palette) {
+	const out = [];
+	const layer = (kind, shape, colour, more) => out.push({kind, shape, colour, alpha: 1, width: 1, data: [], texts: [], ...more});
+
+	for (const {kind, x0, y0, x1, y1, text, length} of list) {
+		if (kind === "guest") {
+			layer(kind, "rect", palette.rulerText, {alpha: y0 ? 1 : 0, data: [x0, y0, x1 - x0, 1]});
+			layer(kind, "text", palette.rulerText, {texts: [{text, x: 6, y: y0 + 13, align: "left"}]});
+			const x = 18 + text.length * LETTER;
+			if (length >= 1)
+				layer(kind, "line", palette.uncertain, {width: 3, data: [x, y0 + 9, x + length, y0 + 9]});
+		} else if (kind === "range") {
+			layer(kind, "rect", palette.range, {alpha: 0.16, data: [x0, 0, x1 - x0, y1]});
+			layer(kind, "text", palette.range, {texts: [{text, x: (x0 + x1) / 2, y: y1 - 8, align: "center"}]});
+		} else if (kind === "why" || kind === "why-link") {
+			const width = kind === "why" ? 6 : 3;
+			layer(kind, "line", palette.why, {alpha: kind === "why" ? 0.55 : 0.9, width, data: [x0, y0, x1, y1]});
+			if (kind === "why")
+				layer(kind, "text", palette.why, {texts: [{text, x: Math.max(x0, 0) + 24, y: y0 + BELOW, align: "left"}]});
+		} else if (kind === "lone") {
+			layer(kind, "line", palette.lone, {width: 2, data: [x0, y0 + 4, x1, y1 + 4]});
+		} else if (kind === "outcome" || kind === "parting") {
+			layer(kind, "line", palette.part, kind === "parting" ? {width: 2, data: [x0, y0 - 14, x0, y0 + 14]} : {width: 6, alpha: 0.45, data: [x0, y0, x1, y1]});
+			layer(kind, "text", palette.part, {texts: [{text: text ?? "", x: Math.max(x0, 0) + 8, y: y0 + BELOW, align: "left"}]});
+		} else if (kind === "selected") {
+			const [l, r, t, b] = [x0 - 4, Math.max(x1, x0 + 1) + 4, y0 - 6, y0 + 6];
+			layer(kind, "line", palette.select, {width: 2, data: [l, t, r, t, r, t, r, b, r, b, l, b, l, b, l, t]});
+		}
+	}
+	return out;
+}

@@ -1,0 +1,199 @@
+/* What the panel can show of a time line, by name. */
+import {PANELS} from "../page/address.js";
+import {help} from "./keys.js";
+import {make} from "../page/make.js";
+import {measured} from "./measure.js";
+import {compared, counterpart} from "../compare/compared.js";
+import {Panel, called, story} from "./panel.js";
+import {inView, list} from "./threads.js";
+import {bytes, count, exact, span} from "../page/times.js";
+import {chain, told} from "./why.js";
+
+export class Panels {
+	constructor(timeline) {
+		this.timeline = timeline;
+		this.panel = new Panel({closed: () => this.closed()});
+		this.element = this.panel.element;
+	}
+
+	get name() {
+		return this.panel.name;
+	}
+
+	/** The name that stands in the address, or null. */
+	get address() {
+		return PANELS.includes(this.name) ? this.name : null;
+	}
+
+	closed() {
+		const {timeline} = this;
+
+		this.turn = {};
+		timeline.chain = [];
+		timeline.frame.pressed(null);
+		timeline.stage.changed();
+		timeline.settle();
+	}
+
+	close() {
+		this.panel.close();
+	}
+
+	/** Open NAME, or close it where it is open. */
+	flip(name) {
+		if (this.name === name)
+			this.close();
+		else
+			this.show(name);
+	}
+
+	async show(name) {
+		const {timeline} = this;
+
+		if (name === null)
+			return this.close();
+		if (name !== "help" && !timeline.session?.summary)
+			return;
+		/* What takes long to answer is dropped where something else was opened meanwhile. */
+		const turn = (this.turn = {});
+		if (name !== "why" && timeline.chain.length) {
+			timeline.chain = [];
+			timeline.stage.changed();
+		}
+		try {
+			const [title, nodes] = await this[name]();
+			if (this.turn !== turn)
+				return;
+			this.panel.open(name, title, ...nodes);
+			timeline.frame.pressed(name);
+			timeline.settle();
+		} catch (error) {
+			timeline.failed(error);
+		}
+	}
+
+	select(index) {
+		this.timeline.selection.select(index, {reveal: true});
+	}
+
+	async choose(it) {
+		const thread = await this.timeline.selection.locate(it);
+
+		if (thread)
+			this.select(thread.index);
+	}
+
+	async thread() {
+		const {selection, camera, versus} = this.timeline;
+		const {thread} = selection;
+
+		if (!thread)
+			return ["No thread is selected", [make("p", {textContent: "Click a thread, or press j and k to go through those in view."})]];
+		const nodes = story(thread, camera.start, (index) => this.select(index));
+		if (versus?.diff)
+			nodes.splice(thread.story.length, 0, counterpart(versus, "bad", thread.index));
+		return [called(thread), nodes];
+	}
+
+	/** A thread of the trace below. */
+	async below() {
+		const {versus} = this.timeline;
+		const {thread} = versus;
+		const nodes = story(thread, versus.camera.start, (index) => versus.select(index, {reveal: true}));
+
+		nodes.splice(thread.story.length, 0, counterpart(versus, "good", thread.index));
+		return [`Below: ${called(thread)}`, nodes];
+	}
+
+	async diff() {
+		const {versus} = this.timeline;
+
+		return ["What differs", versus?.diff ? compared(versus) : [make("p", {textContent: "Nothing is compared: tick two guests or captures on the page of all guests."})]];
+	}
+
+	async why() {
+		const {timeline} = this;
+		const {engine} = timeline.session;
+		const answers = await engine.why(timeline.selection.thread?.index ?? null);
+
+		timeline.chain = await chain(answers.answers, (index) => engine.thread(index), timeline.camera.end);
+		if (timeline.chain.length) {
+			const rows = timeline.chain.map((it) => it.row);
+			timeline.camera.look((Math.min(...rows) + Math.max(...rows)) / 2);
+			timeline.moved();
+		}
+		return ["Why does it wait?", told(answers, (index) => this.select(index), this.timeline.camera.start)];
+	}
+
+	async counters() {
+		return ["Counters", [this.timeline.counters.node()]];
+	}
+
+	async threads() {
+		const {stage, session, camera} = this.timeline;
+		const indices = stage.shown ? inView(stage.shown.marks) : [];
+
+		return ["Threads in view", [await list(indices, session.engine, camera.start, (index) => this.select(index))]];
+	}
+
+	async stats() {
+		const {camera, session, selection} = this.timeline;
+		const {range} = selection;
+		const what = range ?? {
+			from: camera.from > camera.start ? camera.from : camera.start,
+			to: camera.to < camera.end ? camera.to : camera.end,
+		};
+		const stats = await session.engine.stats(what.from, what.to);
+
+		return [
+			range ? "The selected range" : "What is in view",
+			[...measured(what, stats, camera.start, (it) => this.choose(it), session.source.clock), ...((await this.timeline.heap?.measured(what)) ?? [])],
+		];
+	}
+
+	async trace() {
+		const {session} = this.timeline;
+		const {summary, source} = session;
+		const {totals} = summary;
+		const rows = [
+			["Begins", exact(summary.start)],
+			["Ends", exact(summary.end)],
+			["Lasts", span(summary.end - summary.start)],
+			["Events", totals.events.toLocaleString("en")],
+			["Threads", (totals.threads ?? summary.rows).toLocaleString("en")],
+			["Packets", totals.packets.toLocaleString("en")],
+			["Packets lost", totals.lost_packets.toLocaleString("en")],
+			["Bytes", bytes(totals.bytes)],
+			["Streams", summary.streams.map((it) => it.name || "one").join(", ")],
+		];
+		const notes = this.timeline.notes();
+
+		return [
+			source.title,
+			[
+				make("p", {textContent: source.about}),
+				...[...(source.tells ?? []), ...(this.timeline.heap?.tells ?? [])].map((text) => make("p", {textContent: text})),
+				...(source.lacks ? [make("p", {textContent: source.lacks})] : []),
+				make(
+					"table",
+					{className: "tl-table"},
+					make(
+						"tbody",
+						{},
+						...rows.map(([key, value]) =>
+							make("tr", {}, make("th", {scope: "row", textContent: key}), make("td", {textContent: value})),
+						),
+					),
+				),
+				...notes.map((text) => make("p", {textContent: text})),
+				...(summary.damages.length > 20
+					? [make("p", {className: "tl-quiet", textContent: `and ${count(summary.damages.length - 20, "further damage", "further damages")}`})]
+					: []),
+			],
+		];
+	}
+
+	async help() {
+		return ["Help", [help(this.timeline.palette)]];
+	}
+}

@@ -1,0 +1,53 @@
+/* Files for the person: the trace, the picture. */
+import {overLayers} from "./overlay.js";
+import {svg} from "../draw/svg.js";
+import {shown} from "../page/guest-text.js";
+
+/** A name for a file, of whatever a guest calls itself. */
+export function fileName(name, ending) {
+	const plain = shown(name, 60)
+		.replace(/[^\p{L}\p{N}._-]+/gu, "-")
+		.replace(/^[-.]+/, "");
+
+	return `${plain || "trace"}.${ending}`;
+}
+
+/** Hand BLOB or the address HREF to the person as a file. */
+export function download(what, name) {
+	const href = typeof what === "string" ? what : URL.createObjectURL(what);
+	const link = document.createElement("a");
+
+	link.href = href;
+	link.download = name;
+	document.body.append(link);
+	link.click();
+	link.remove();
+	if (href !== what)
+		setTimeout(() => URL.revokeObjectURL(href), 60000);
+}
+
+/** The pictures that STAGES show, with their rulers and what lies over them, as an SVG. */
+export function pictureSvg(stages, palette, title) {
+	const pictures = stages.map((it) => ({layers: [...it.layers(), ...overLayers(it.over, palette)], size: it.shown.window, ticks: it.tickList}));
+
+	return new Blob([svg(pictures, palette, title)], {type: "image/svg+xml"});
+}
+
+/** The same as pixels, with its ruler and what lies over it. */
+export function picturePng(canvases) {
+	const ratio = devicePixelRatio || 1;
+	const whole = document.createElement("canvas");
+	const ctx = whole.getContext("2d");
+	let y = 0;
+
+	whole.width = Math.max(...canvases.flat().map((it) => it.width));
+	whole.height = canvases.reduce((sum, [first]) => sum + first.height, 0);
+	for (const row of canvases) {
+		for (const canvas of row)
+			ctx.drawImage(canvas, 0, y);
+		y += row[0].height;
+	}
+	return new Promise((resolve, reject) =>
+		whole.toBlob((blob) => (blob ? resolve(blob) : reject(new Error(`The picture of ${y / ratio} pixels could not be made.`))), "image/png"),
+	);
+}

@@ -1,0 +1,104 @@
+/* The search box: matches as one types, how many there are, and the next one. */
+import {button, make} from "../page/make.js";
+
+export class Search {
+	/** hooks: find(text) -> Promise of {threads}, go(thread), changed(text), leave() */
+	constructor(hooks) {
+		this.hooks = hooks;
+		this.threads = [];
+		this.at = -1;
+		this.looking = false; /* what was typed is being looked for */
+		this.wanted = 0; /* the step that was asked for meanwhile */
+		this.turn = 0;
+		this.input = make("input", {
+			type: "search",
+			className: "tl-find",
+			placeholder: "Search labels  /",
+			"aria-label": "Search labels and thread numbers",
+			spellcheck: false,
+			autocomplete: "off",
+			maxLength: 1024,
+			oninput: () => this.search(this.input.value),
+			onkeydown: (event) => this.key(event),
+		});
+		this.count = make("output", {className: "tl-count", "aria-live": "polite"});
+		this.element = make(
+			"div",
+			{className: "tl-search", role: "search"},
+			this.input,
+			this.count,
+			button("‹", "Previous match (N)", () => this.step(-1)),
+			button("›", "Next match (n)", () => this.step(1)),
+		);
+	}
+
+	key(event) {
+		if (event.key === "Enter") {
+			this.step(event.shiftKey ? -1 : 1);
+		} else if (event.key === "Escape") {
+			if (this.input.value)
+				this.set("");
+			this.hooks.leave();
+		} else {
+			return;
+		}
+		event.preventDefault();
+		event.stopPropagation();
+	}
+
+	/** As if TEXT were typed. */
+	set(text) {
+		this.input.value = text;
+		return this.search(text);
+	}
+
+	async search(text) {
+		const turn = ++this.turn;
+
+		this.text = text;
+		this.looking = true;
+		this.wanted = 0;
+		this.hooks.changed(text);
+		try {
+			const found = await this.hooks.find(text);
+			/* Somebody typed on while this was looked for. */
+			if (this.turn !== turn)
+				return;
+			this.threads = text ? Array.from(found.threads) : [];
+			this.at = -1;
+			this.say();
+		} finally {
+			if (this.turn === turn)
+				this.looking = false;
+		}
+		if (this.wanted)
+			this.step(this.wanted);
+	}
+
+	say() {
+		const n = this.threads.length.toLocaleString("en");
+
+		if (!this.text)
+			this.count.textContent = "";
+		else if (!this.threads.length)
+			this.count.textContent = "no match";
+		else
+			this.count.textContent = this.at < 0 ? `${n} found` : `${(this.at + 1).toLocaleString("en")} of ${n}`;
+	}
+
+	/** Go to the next match (BY 1) or the one before (-1). */
+	step(by) {
+		const n = this.threads.length;
+
+		/* Who types and presses Enter at once means what was typed, not what was found before. */
+		if (this.looking) {
+			this.wanted = by;
+			return;
+		}
+		if (!n)
+			return;
+		this.at = this.at < 0 ? (by > 0 ? 0 : n - 1) : (this.at + by + n) % n;
+		this.say();
+		this.hooks.go(this.threads[this.at]);
+	}
+}

@@ -1,0 +1,257 @@
+/*
+ * What is loaded of a source: all of it, the part of a long run that is looked at, or the newest of a run that goes on.  A new model is made by an
+ * engine of its own while the old one still draws, and then takes its place.
+ *
+ * hooks: progress(sentence or null, share or null), loaded(summary, how), failed(error), paused(on), ended()
+ *        HOW is "begin", "slice" or "live"
+ */
+import {FIRST_BYTES, SLICE_BYTES, around, leaves, newest} from "./archive.js";
+import {Engine} from "../engine/engine.js";
+import {Live} from "./live.js";
+import {asLoaded, remarks} from "./source.js";
+import {bytes as amount} from "../page/times.js";
+
+const LIVE_LEAST_MS = 500; /* between two reads of what came */
+const LIVE_MOST_MS = 3000; /* where the event stream says nothing */
+const QUIET_STEPS = 3; /* in which nothing came: perhaps nothing will */
+const LIVE = {}; /* in place of a part: what is newest */
+const SETTLE_MS = 150; /* a hand that moves on is not followed with downloads */
+
+export class Session {
+	/** OPEN gives an engine, where it is not the server's. */
+	constructor(source, hooks, open = () => Engine.open()) {
+		Object.assign(this, {source, hooks, open});
+		this.engine = null;
+		this.summary = null;
+		this.overview = null; /* of a source over the API */
+		this.loaded = null; /* {from, to} where that is not all */
+		this.notes = [];
+		this.paused = false;
+		this.off = [];
+		this.abort = new AbortController();
+	}
+
+	close() {
+		this.closed = true;
+		this.abort.abort();
+		clearTimeout(this.settling);
+		clearTimeout(this.timer);
+		for (const off of this.off)
+			off();
+		this.engine?.close();
+	}
+
+	/** Times of all that there is, loaded or not. */
+	get whole() {
+		const {start, end} = this.summary;
+
+		if (!this.loaded)
+			return {start, end};
+		return {
+			start: this.overview.from < start ? this.overview.from : start,
+			end: this.overview.to > end ? this.overview.to : end,
+		};
+	}
+
+	/** Load the first time.  RANGE: the times that the address names, or null. */
+	async begin(range) {
+		const {source} = this;
+
+		if (source.parts) {
+			this.notes = source.notes;
+			return this.load(source.parts(), "begin");
+		}
+		this.hooks.progress("Asking what there is", null);
+		this.overview = await source.overview({signal: this.abort.signal});
+		if (!this.overview && !source.running)
+			throw new Error(`Nothing is left of ${source.title}: quotas deleted it, or nothing was ever recorded.`);
+		if (source.running)
+			return this.beginLive();
+		if (this.overview.bytes <= 2 * SLICE_BYTES)
+			return this.part(null, "begin");
+		this.few = !range && !source.compared;
+		const part = range ? around(this.overview, range.from, range.to) : newest(this.overview, this.few ? FIRST_BYTES : SLICE_BYTES);
+		return this.part(part, "begin");
+	}
+
+	/** Load PART {from, to} of the source, or all of it. */
+	async part(part, how) {
+		const {source} = this;
+		const times = part ? {from: String(part.from), to: String(part.to)} : {};
+		const answers = await Promise.all(
+			source.streams.map((stream) => source.trace(stream, times, {signal: this.abort.signal})),
+		);
+
+		this.notes = answers.flatMap((answer, i) => remarks(answer.headers, source.streams[i].name));
+		await this.load(
+			answers.map((response, i) => ({...asLoaded(source.streams[i]), response})),
+			how,
+			part,
+		);
+	}
+
+	async load(sources, how, part = null) {
+		const engine = await this.open();
+
+		try {
+			const summary = await engine.load(sources, (it) => how !== "live" && this.progress(it), this.abort.signal);
+			if (this.closed)
+				throw new Error("The trace was closed.");
+			this.engine?.close();
+			Object.assign(this, {engine, summary, loaded: part === LIVE ? this.newestOf(summary) : part && this.reaching(part, summary)});
+		} catch (error) {
+			engine.close();
+			throw error;
+		}
+		this.hooks.progress(null, null);
+		await this.hooks.loaded(this.summary, how);
+	}
+
+	/* The overview knows where packets begin, not where the last one ends. */
+	reaching(part, {end}) {
+		return part.to > this.overview.to && end > part.to ? {from: part.from, to: end} : part;
+	}
+
+	progress({phase, bytes, total}) {
+		this.arrived = performance.now();
+		if (phase === "building")
+			return this.hooks.progress(`${amount(bytes)} are here; finding out who waited for whom`, null);
+		const of = total ? ` of ${amount(total)}` : "";
+		this.hooks.progress(`Loading: ${amount(bytes)}${of}`, total ? Math.min(bytes / total, 1) : null);
+	}
+
+	/** The camera shows FROM up to TO: load what it looks at, where that is not there, once it stands still. */
+	look(from, to) {
+		clearTimeout(this.settling);
+		if (!this.loaded || this.loading || this.closed || !leaves(this.loaded, this.overview, from, to, this.few))
+			return;
+		this.settling = setTimeout(() => this.slice(from, to), SETTLE_MS);
+	}
+
+	async slice(from, to) {
+		this.loading = true;
+		try {
+			/* Who looks back at a run that goes on is not carried away from there. */
+			if (this.live && !this.paused) {
+				this.pause(true);
+				this.overview = await this.source.overview({signal: this.abort.signal});
+			}
+			const part = around(this.overview, from, to);
+			if (part.from !== this.loaded.from || part.to !== this.loaded.to)
+				await this.part(part, "slice");
+			this.few = false;
+		} catch (error) {
+			if (!this.closed)
+				this.hooks.failed(error);
+		} finally {
+			this.loading = false;
+		}
+	}
+
+	// A run that goes on.
+
+	async beginLive() {
+		this.live = new Live(this.source);
+		this.hooks.progress("Loading the newest of it", null);
+		await this.live.begin({signal: this.abort.signal});
+		await this.loadLive("begin");
+		this.stepped = performance.now();
+	}
+
+	async loadLive(how) {
+		this.notes = this.live.notes;
+		await this.load(this.live.sources(), how, LIVE);
+	}
+
+	/* Of a run that goes on the newest is loaded; whether that is all the overview tells. */
+	newestOf({start, end}) {
+		const {overview} = this;
+
+		if (!overview)
+			return null;
+		if (end > overview.to)
+			overview.to = end;
+		return start > overview.from ? {from: start, to: overview.to} : null;
+	}
+
+	/** Go on with what comes.  EVENTS tell that something did. */
+	follow(events) {
+		const {source} = this;
+		const about = {
+			rates: ({streams}) => streams.some((it) => source.has(it.run)),
+			gap: ({stream}) => source.has(stream.run),
+			domain: (it) => source.has(it.run) && ((this.told ||= it.change === "ended"), true),
+		};
+
+		if (!this.live)
+			return;
+		for (const [name, mine] of Object.entries(events ? about : {}))
+			this.off.push(events.on(name, (data) => mine(data) && this.wake(LIVE_LEAST_MS)));
+		this.wake(LIVE_MOST_MS);
+	}
+
+	wake(ms) {
+		const at = this.stepped + ms;
+
+		if (this.closed || this.paused || this.ended || (this.timer && this.due <= at))
+			return;
+		clearTimeout(this.timer);
+		this.due = at;
+		this.timer = setTimeout(() => this.step(), Math.max(0, at - performance.now()));
+	}
+
+	/** Stop following, or go on, from what is newest then. */
+	pause(on) {
+		this.paused = on;
+		clearTimeout(this.timer);
+		this.timer = 0;
+		this.hooks.paused(on);
+		if (!on) {
+			this.ahead = true;
+			this.wake(0);
+		}
+	}
+
+	async step() {
+		this.timer = 0;
+		this.stepping ??= this.stepOnce().finally(() => {
+			this.stepping = null;
+			this.stepped = performance.now();
+			this.wake(this.told ? LIVE_LEAST_MS : LIVE_MOST_MS);
+		});
+		return this.stepping;
+	}
+
+	async stepOnce() {
+		const options = {signal: this.abort.signal};
+
+		/* Nobody looks. */
+		if (document.hidden)
+			return;
+		try {
+			const came = await this.live.step(options);
+			await this.source.renew?.(options);
+			if ((came || this.ahead) && !this.paused)
+				await this.loadLive("live");
+			this.ahead = false;
+			this.quiet = came ? 0 : (this.quiet ?? 0) + 1;
+			/* Who was told that it has ended reads what is left of it first. */
+			const perhaps = !came && (this.told || this.quiet > QUIET_STEPS);
+			if (this.live.over || (perhaps && !(await this.source.goesOn(options))))
+				this.end();
+			else if (perhaps)
+				this.told = false;
+			this.trouble = null;
+		} catch (error) {
+			/* Told once: the next step tries again. */
+			if (!this.closed && this.trouble !== error.message)
+				this.hooks.failed(error);
+			this.trouble = error.message;
+		}
+	}
+
+	end() {
+		this.ended = true;
+		this.hooks.ended();
+	}
+}

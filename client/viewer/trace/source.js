@@ -1,0 +1,202 @@
+/*
+ * Where a trace comes from: a guest of this host, a capture, or a file.  Says which streams it has and what lies in them (the overview, which
+ * the server makes without decoding), and asks for their bytes.
+ */
+import {guestPath} from "../page/api.js";
+import {shown} from "../page/guest-text.js";
+import {bytes as amount, count} from "../page/times.js";
+
+const BUCKETS = 1024;
+
+const KINDS = {
+	crash: "a crash",
+	watchdog: "the watchdog",
+	poweroff: "a power-off",
+	reboot: "a reboot",
+	suspend: "a suspension",
+	destroyed: "its destruction",
+	ended: "its end",
+	periodic: "the clock",
+	manual: "a person",
+	trigger: "a trigger",
+};
+
+const query = (parts) =>
+	Object.entries(parts)
+		.filter(([, value]) => value !== null && value !== undefined)
+		.map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
+		.join("&");
+
+/** What engine.load() is told of STREAM. */
+export const asLoaded = ({name, guest = 0, offsetNs = 0n, uncertaintyNs = 0n}) => ({
+	name,
+	guest,
+	offsetNs,
+	uncertaintyNs: uncertaintyNs ?? (1n << 64n) - 1n,
+});
+
+/** What the headers of a trace's body say of it, as sentences. */
+export function remarks(headers, name) {
+	const out = [];
+	const of = name ? `${name}: ` : "";
+	const lost = headers.get("Mprof-Lost-Packets") ?? "0";
+	const cut = /bytes=(\d+); packets=(\d+)/.exec(headers.get("Mprof-Cut") ?? "");
+
+	if (lost !== "0")
+		out.push(`${of}${lost.endsWith("+") ? `at least ${lost.slice(0, -1)}` : lost} packets of it were lost.`);
+	if (cut)
+		out.push(
+			`${of}the end was still being written: ${amount(Number(cut[1]))} that could not be shown to be true were cut from ` +
+				`${count(Number(cut[2]), "packet")}.`,
+		);
+	if (headers.get("Mprof-Complete") === "false")
+		out.push(`${of}quotas have deleted some of what this capture names; what is left is shown.`);
+	return out;
+}
+
+/** A guest or a capture, over the API. */
+class Remote {
+	constructor(api, path, facts) {
+		Object.assign(this, {api, path, ...facts});
+	}
+
+	trace(stream, parts = {}, options = {}) {
+		return this.api.ask(`${this.path}/trace?${query({run: this.run, stream: stream.stream, ...parts})}`, options);
+	}
+
+	/** Is RUN what this shows? */
+	has(run) {
+		return run === this.run;
+	}
+
+	/** Where the API tells what packets there are of STREAM; PARTS select among them. */
+	packets(stream, parts = {}) {
+		return `${this.path}/packets?${query({run: this.run, stream: stream.stream, ...parts})}`;
+	}
+
+	/** Does the run still go on? */
+	async goesOn(options) {
+		const domain = await this.api.json(`${this.path}?limit=1`, options);
+
+		return domain.run === this.run && domain.state !== "ended";
+	}
+
+	/** Where the bytes of STREAM are saved from. */
+	url(stream) {
+		return this.api.url(`${this.path}/trace?${query({run: this.run, stream: stream.stream})}`);
+	}
+
+	/** How much there is when, of all streams: {from, to, bytes, buckets: [{from, to, bytes, packets, lost}]} or null for nothing. */
+	async overview(options) {
+		return summed(await this.overviews(options));
+	}
+
+	/** The same, of each stream that has any, as the API tells it. */
+	async overviews(options) {
+		const all = await Promise.all(
+			this.streams.map((stream) => this.api.json(this.packets(stream, {buckets: BUCKETS}), options)),
+		);
+
+		return all.filter((it) => it.from !== null && it.to !== null);
+	}
+}
+
+/** OVERVIEWS as one, or null for none.  Streams end at different times, so each one's buckets go where they belong among those of all. */
+export function summed(all) {
+	if (!all.length)
+		return null;
+	const from = all.map((it) => BigInt(it.from)).reduce((a, b) => (a < b ? a : b));
+	const to = all.map((it) => BigInt(it.to)).reduce((a, b) => (a > b ? a : b));
+	const span = to - from + 1n;
+	const edge = (i) => from + (span * BigInt(i)) / BigInt(BUCKETS);
+	const buckets = Array.from({length: BUCKETS}, (_, i) => ({from: edge(i), to: edge(i + 1), bytes: 0, packets: 0, lost: 0}));
+
+	for (const overview of all)
+		for (const it of overview.buckets) {
+			const middle = (BigInt(it.from) + BigInt(it.to)) / 2n;
+			const at = buckets[Math.min(BUCKETS - 1, Math.max(0, Number(((middle - from) * BigInt(BUCKETS)) / span)))];
+			at.bytes += it.bytes;
+			at.packets += it.packets;
+			at.lost += it.lost_packets;
+		}
+	return {from, to, buckets, bytes: buckets.reduce((sum, it) => sum + it.bytes, 0)};
+}
+
+function streamsOf(list, view) {
+	const wanted = view.stream === undefined ? list : list.filter((it) => it.stream === view.stream);
+
+	return wanted.map((it) => ({
+		stream: it.stream,
+		name: list.length > 1 ? shown(it.name ?? `stream ${it.stream}`) : "",
+		lost: it.lost_packets ?? 0,
+	}));
+}
+
+async function ofDomain(api, view, options) {
+	const path = guestPath({uuid: null, name: view.domain});
+	const domain = await api.json(`${path}?limit=100`, options);
+	const number = view.run ?? domain.run;
+	const run = domain.run_list.find((it) => it.run === number) ?? {streams: domain.streams, state: domain.state};
+
+	return new Remote(api, path, {
+		title: shown(domain.name),
+		about: `run ${number}, ${run.state}`,
+		name: domain.name,
+		uuid: domain.uuid,
+		run: number,
+		ofRunNumber: number,
+		ofRun: (stream, parts) =>
+			`${path}/${parts.what}?${query({run: number, stream: stream.stream, ...parts.select})}`,
+		/* A run that has ended gives the tail of its end. */
+		mayTail: () => run.state === "ended",
+		running: run.state !== "ended" && number === domain.run,
+		streams: streamsOf(run.streams, view),
+	});
+}
+
+async function ofCapture(api, view, options) {
+	const path = `v1/captures/${view.capture}`;
+	const capture = await api.json(path, options);
+
+	return new Remote(api, path, {
+		title: shown(capture.domain),
+		about: `capture ${capture.id}, taken at ${capture.time.slice(0, 19).replace("T", " ")} UTC by ${KINDS[capture.kind] ?? capture.kind}`,
+		name: `${capture.domain}-${capture.id}`,
+		mark: `capture ${capture.id}`,
+		time: capture.time,
+		ofRunNumber: capture.run,
+		mayTail: ({stream}) => capture.streams.some((it) => it.stream === stream && it.tail_bytes > 0),
+		running: false,
+		ofRun: (stream, parts) =>
+			`${guestPath({uuid: capture.uuid, name: capture.domain})}/${parts.what}?` +
+			query({run: capture.run, stream: stream.stream, ...parts.select}),
+		streams: streamsOf(capture.streams, view),
+	});
+}
+
+/** The source that VIEW names, over the API. */
+export async function remote(api, view, options) {
+	const source = view.capture === undefined ? await ofDomain(api, view, options) : await ofCapture(api, view, options);
+
+	if (!source.streams.length)
+		throw new Error(
+			view.stream === undefined
+				? `Nothing was recorded of ${source.title} yet.`
+				: `${source.title} has no stream ${view.stream}.`,
+		);
+	return source;
+}
+
+/** A file that a person chose. */
+export function local(file) {
+	return {
+		title: shown(file.name),
+		about: `a file of ${amount(file.size)}`,
+		name: file.name.replace(/\.[a-z0-9]{1,5}$/i, ""),
+		running: false,
+		file,
+		streams: [{stream: 0, name: ""}],
+		notes: [],
+		parts: () => [{name: "", guest: 0, blob: file}],
+	};
+}

@@ -1,0 +1,83 @@
+/* What is under the pointer: its time, and the thread there. */
+import {sure} from "../compare/guests.js";
+import {make, short} from "../page/make.js";
+import {called} from "./panel.js";
+import {exact, span} from "../page/times.js";
+
+export class Tip {
+	constructor(timeline) {
+		this.timeline = timeline;
+		this.element = make("div", {className: "tl-tip", "aria-hidden": "true", hidden: true});
+		this.time = null;
+	}
+
+	/** The pointer is at X, Y of the picture. */
+	async hover(x, y) {
+		const {timeline} = this;
+
+		if (!timeline.session?.summary)
+			return;
+		this.time = timeline.camera.timeAt(x);
+		Object.assign(this, {x, y});
+		timeline.stage.changed();
+		if (this.hovering)
+			return;
+		this.hovering = true;
+		try {
+			const index = await timeline.selection.at(x, y);
+			const thread = index === null ? null : await timeline.session.engine.thread(index);
+			this.show(thread);
+		} catch (error) {
+			timeline.failed(error);
+		} finally {
+			this.hovering = false;
+		}
+		/* The hand has gone on meanwhile, and what it rests at may be another one. */
+		if (this.time !== null && !timeline.closed && (this.x !== x || this.y !== y))
+			await this.hover(this.x, this.y);
+	}
+
+	show(thread) {
+		const {timeline} = this;
+		const {camera} = timeline;
+
+		if (this.time === null || timeline.closed)
+			return;
+		const {x, y, element} = this;
+		element.replaceChildren(...this.about(thread));
+		element.hidden = false;
+		element.style.left = `${Math.min(x + 14, Math.max(camera.width - element.offsetWidth - 4, 0))}px`;
+		element.style.top = `${y + 16 + element.offsetHeight > camera.height ? Math.max(y - element.offsetHeight - 10, 0) : y + 16}px`;
+	}
+
+	/** The pointer has left. */
+	leave() {
+		this.x = undefined;
+		this.hide();
+	}
+
+	/** What is below the pointer has moved. */
+	hide() {
+		this.time = null;
+		this.element.hidden = true;
+		this.timeline.stage.changed();
+	}
+
+	about(thread) {
+		const {start} = this.timeline.camera;
+		const quiet = (text) => make("div", {className: "tl-quiet", textContent: short(text, 200)});
+		const now = quiet(`at +${span(this.time - start)} (${exact(this.time)})`);
+
+		if (!thread)
+			return [now];
+		const strip = this.timeline.strips?.[thread.stream];
+		return [
+			make("strong", {textContent: short(called(thread), 200)}),
+			...thread.labels.slice(-4).map((it) => quiet(it.text)),
+			make("div", {textContent: `+${span(thread.start - start)} to +${span(thread.end - start)}, ran ${span(thread.ran)}`}),
+			...(strip ? [quiet(`there, ${sure(strip)} (the clock of ${strip.name})`)] : []),
+			...(thread.failure ? [make("div", {className: "tl-bad", textContent: short(thread.failure, 200)})] : []),
+			now,
+		];
+	}
+}

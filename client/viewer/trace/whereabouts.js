@@ -1,0 +1,163 @@
+/* What is seen of a trace, as a view, both ways: put on the screen, and written into the address. */
+import {format, sameTrace} from "../page/address.js";
+
+const SETTLE_MS = 300;
+
+const plain = (value) => JSON.stringify(value ?? null, (_, it) => (typeof it === "bigint" ? String(it) : it));
+
+export class Whereabouts {
+	constructor(timeline) {
+		this.timeline = timeline;
+		this.busy = 0;
+		this.applying = Promise.resolve();
+		this.hash = location.hash; /* the address that was written or followed last */
+	}
+
+	/** Nothing is written any more. */
+	close() {
+		clearTimeout(this.settling);
+	}
+
+	go(view) {
+		const {timeline} = this;
+
+		if (!sameTrace(view, timeline.view))
+			return false;
+		this.hash = location.hash;
+		timeline.view = view;
+		if (timeline.session?.summary)
+			this.apply(view).catch((error) => timeline.closed || timeline.failed(error));
+		return true;
+	}
+
+	/** Put the rows that have the most of lines into the focus: where a trace has many, the middle one is seldom worth it. */
+	home() {
+		const {shown} = this.timeline.stage;
+		const rows = new Map();
+		let all = 0;
+
+		for (const it of shown.marks.list(["thread", "failed"])) {
+			const length = Math.max(it.x1 - it.x0, 1);
+			rows.set(it.y0, (rows.get(it.y0) ?? 0) + length);
+			all += length;
+		}
+		let sum = 0;
+		for (const [y, length] of [...rows].sort((a, b) => a[0] - b[0])) {
+			sum += length;
+			if (sum >= all / 2)
+				return this.timeline.camera.look(shown.rowAt(y));
+		}
+	}
+
+	/** The whole trace, or a PART of it. */
+	async fit(part = null) {
+		const {timeline} = this;
+
+		this.busy++;
+		try {
+			timeline.camera.fit();
+			if (part)
+				timeline.camera.show(part.from, part.to);
+			timeline.stage.changed();
+			timeline.moved();
+			await timeline.stage.painted();
+			this.home();
+			timeline.moved();
+		} finally {
+			this.busy--;
+		}
+	}
+
+	/**
+	 * See what VIEW says, once what was asked for before is seen: two at a time would be a mixture of both.  Of several that wait only the newest is
+	 * worth it.  `busy` until all of it is.
+	 */
+	async apply(view) {
+		const before = this.applying;
+
+		this.newest = view;
+		this.busy++;
+		this.applying = before.catch(() => {}).then(() => (this.newest === view ? this.see(view) : undefined));
+		try {
+			await this.applying;
+		} finally {
+			this.busy--;
+		}
+	}
+
+	async see(view) {
+		const {timeline} = this;
+
+		if (timeline.versus && plain(view.align) !== plain(timeline.versus.how))
+			await timeline.versus.align(view.align);
+		if (view.from === undefined)
+			await this.fit(timeline.session.loaded);
+		else
+			timeline.camera.show(view.from, view.to);
+		if (view.row !== undefined)
+			timeline.camera.look(view.row);
+		if ((view.find ?? "") !== timeline.search.input.value)
+			await timeline.search.set(view.find ?? "");
+		timeline.selection.range = view.measure ?? null;
+		timeline.heap?.set(view.heap !== "off");
+		const thread = view.thread ? await timeline.selection.locate(view.thread) : null;
+		timeline.selection.thread = thread;
+		await timeline.panels.show(view.panel ?? (thread ? "thread" : view.measure ? "stats" : timeline.versus ? "diff" : null));
+		timeline.stage.renew();
+		timeline.moved();
+	}
+
+	/** What is seen now, as a view. */
+	get now() {
+		const {timeline} = this;
+		const {camera} = timeline;
+		const {thread, range} = timeline.selection;
+		const {domain, capture, file, together: several, run, stream, against, align} = timeline.view;
+		const view = {domain, capture, file, together: several, run, stream, against, align, from: camera.from, to: camera.to, row: camera.focus};
+
+		for (const key of Object.keys(view))
+			if (view[key] === undefined)
+				delete view[key];
+		if (thread)
+			view.thread = {stream: thread.stream, id: thread.id, index: thread.index};
+		if (timeline.search.input.value)
+			view.find = timeline.search.input.value;
+		if (range)
+			view.measure = range;
+		if (timeline.heap ? !timeline.heap.on : timeline.view.heap === "off")
+			view.heap = "off";
+		if (timeline.panels.address)
+			view.panel = timeline.panels.address;
+		return view;
+	}
+
+	/** Write the address once a hand rests: each rest is a place to come back to. */
+	settle() {
+		clearTimeout(this.settling);
+		this.settling = setTimeout(() => this.write(), SETTLE_MS);
+	}
+
+	write() {
+		const {timeline} = this;
+
+		clearTimeout(this.settling);
+		if (!timeline.session?.summary || timeline.closed)
+			return;
+		/* What is half there is no place to come back to, and a new one takes the way forward from who went back. */
+		if (this.busy)
+			return this.settle();
+		/* Somebody has gone elsewhere, which the page is about to be told: what is seen until then does not stand there. */
+		if (location.hash !== this.hash)
+			return;
+		const view = this.now;
+		const address = format(view);
+		if (address === location.hash)
+			return;
+		timeline.view = view;
+		/* The first time the address is only told in full; a run that goes on moves by itself. */
+		const same = this.settled === undefined || timeline.session.live;
+		history[same ? "replaceState" : "pushState"](null, "", address);
+		this.settled = address;
+		this.hash = location.hash;
+	}
+}

@@ -1,0 +1,57 @@
+/* Why a thread waits: the answers of the model as sentences, and their chain as what is drawn. */
+import {make} from "../page/make.js";
+import {called, sentence} from "./panel.js";
+
+const CHAINS_MAX = 8; /* are drawn: more would hide each other */
+
+/** The answers of engine.why() as nodes; GO(index) selects a thread, START is the trace's. */
+export function told({answers, left_out: left, should_resolve: marked, last}, go, start) {
+	const nodes = answers.flatMap((answer, i) => [
+		make("h3", {textContent: `${answers.length > 1 ? `${i + 1}. ` : ""}${answer.stream ? `${answer.stream}: ` : ""}${answer.label ?? answer.asked}`}),
+		...answer.story.map((line) => sentence(line, go, start)),
+	]);
+
+	if (!answers.length)
+		nodes.push(make("p", {textContent: nothing(marked)}));
+	if (left)
+		nodes.push(make("p", {className: "tl-quiet", textContent: `And ${left} more. Select one to ask why it waits.`}));
+	nodes.push(make("h3", {textContent: "At the end"}), ...last.flatMap(({story}) => story.map((line) => sentence(line, go, start))));
+	return nodes;
+}
+
+function nothing(marked) {
+	return marked
+		? "All threads that should have been resolved were. Select a thread to ask why that one waits."
+		: "No thread is marked as one that should be resolved. Select a thread to ask why that one waits.";
+}
+
+/**
+ * The chains of ANSWERS as what overlay.js draws.  RESOLVE(index) -> Promise of the thread as engine.thread() tells it; LATEST: the end of
+ * the trace, where an answer does not say its own.
+ */
+export async function chain(answers, resolve, latest) {
+	const out = [];
+
+	for (const answer of answers.slice(0, CHAINS_MAX)) {
+		const first = await resolve(answer.index);
+		const end = answer.end_ns === undefined ? latest : BigInt(answer.end_ns);
+		let last = null;
+		if (!first || first.row === null)
+			continue;
+		for (const link of answer.chain?.length ? answer.chain : []) {
+			const thread = await resolve(link.index);
+			if (!thread || thread.row === null)
+				continue;
+			const time = BigInt(link.since_ns);
+			const above = last ?? {row: first.row, from: first.start, to: end, link: null, thread: first.index, text: called(first)};
+			above.link = {time, row: thread.row};
+			if (!last)
+				out.push(above);
+			last = {row: thread.row, from: time, to: end, link: null, thread: thread.index, text: called(thread)};
+			out.push(last);
+		}
+		if (!last)
+			out.push({row: first.row, from: first.start, to: end, link: null, thread: first.index, text: called(first)});
+	}
+	return out;
+}

@@ -1,0 +1,151 @@
+/* What is drawn of a trace: its scene, asked for pictures. */
+import {caption} from "../draw/paint.js";
+import {Painter} from "../draw/painter.js";
+import {OUT_OF_MEMORY, need} from "./wasm.js";
+
+export class Drawing {
+	constructor(trace) {
+		this.trace = trace;
+		this.wasm = trace.wasm;
+		this.scene = 0; // struct mprof_scene, once the model is there
+	}
+
+	close() {
+		if (this.scene) this.wasm.c.mprof_scene_free(this.scene);
+		this.scene = 0;
+	}
+
+	/** Makes the index, which takes its time. */
+	prepare() {
+		this.scene ||= need(this.wasm.c.mprof_scene_new(this.trace.model) >>> 0);
+		return this.scene;
+	}
+
+	/** Call USE with the scene and the window in memory. */
+	#window(window, use) {
+		const {wasm} = this,
+			scene = this.prepare(),
+			{numbers} = wasm;
+		const flags =
+			window.flags ?? numbers.MPROF_WINDOW_COUNTERS | numbers.MPROF_WINDOW_LABELS | numbers.MPROF_WINDOW_ARROWS;
+		return wasm.lend(wasm.size("mprof_window"), (at) => {
+			for (const name of ["from", "to", "focus", "width", "height", "letter"])
+				wasm.set("mprof_window", at, name, window[name]);
+			wasm.set("mprof_window", at, "flags", flags);
+			return use(scene, at);
+		});
+	}
+
+	/** The rows of the picture and where they are, for the page to go from one to the other: all near the focus, of the others some. */
+	#rowTable(scene, at, window) {
+		const {c} = this.wasm,
+			rows = this.trace.get("rows"),
+			near = 256,
+			some = 512,
+			table = new Set([0, rows]);
+		for (let i = Math.max(0, Math.floor(window.focus) - near); i <= Math.min(rows, window.focus + near); i++)
+			table.add(i);
+		for (let i = 0; i <= some; i++) table.add(Math.round((rows * i) / some));
+		const sorted = Float64Array.from(table).sort();
+		return {rows: sorted, ys: Float32Array.from(sorted, (row) => c.mprof_scene_y(scene, at, row))};
+	}
+
+	/** What engine.frame() answers, but for its functions; with a LOOK {dark, ratio} the picture as pixels too. */
+	draw(window, look = null) {
+		const picture = this.#marks(window);
+
+		if (look) {
+			this.painter ??= new Painter();
+			picture.bitmap = this.painter.paint(picture, window, look, (index, name) => this.#caption(index, name));
+		}
+		return picture;
+	}
+
+	#caption(index, name) {
+		const it = this.trace.counterAt(index);
+
+		return it ? caption(it) : name;
+	}
+
+	#marks(window) {
+		const {wasm} = this,
+			{c, numbers} = wasm;
+		return this.#window(window, (scene, at) =>
+			wasm.lend(wasm.size("mprof_picture"), (picture) => {
+				const status = c.mprof_scene_draw(scene, at, picture);
+				if (status !== numbers.MPROF_OK)
+					throw new Error(
+						status === numbers.MPROF_NOMEM ? OUT_OF_MEMORY : "There is no such window of time to be drawn.",
+					);
+				const p = wasm.object("mprof_picture", picture),
+					{buffer} = c.memory;
+				return {
+					marks: buffer.slice(p.marks, p.marks + p.n_marks * wasm.size("mprof_mark")),
+					n: p.n_marks,
+					text: new Uint8Array(buffer.slice(p.text, p.text + p.text_bytes)),
+					gridNs: p.grid_ns,
+					table: this.#rowTable(scene, at, window),
+				};
+			}),
+		);
+	}
+
+	near(window, x, y, reach) {
+		const {c, numbers} = this.wasm;
+		const thread = this.#window(window, (scene, at) => c.mprof_scene_near(scene, at, x, y, reach) >>> 0);
+		return thread === numbers.MPROF_NONE ? null : thread;
+	}
+
+	/** The focus at which ROW is drawn at height Y. */
+	focus(window, row, y) {
+		return this.#window(window, (scene, at) => this.wasm.c.mprof_scene_focus(scene, at, row, y));
+	}
+
+	find(text) {
+		const {wasm} = this,
+			{c, numbers} = wasm,
+			scene = this.prepare(),
+			bytes = new TextEncoder().encode(text);
+		c.mprof_scene_plain(scene);
+		if (!bytes.length) return {threads: new Uint32Array(0)};
+		return wasm.lend(bytes.length, (at) =>
+			wasm.lend(8, (found) => {
+				wasm.bytes.set(bytes, at);
+				if (c.mprof_scene_find(scene, at, bytes.length, found, found + 4) !== numbers.MPROF_OK)
+					throw new Error(OUT_OF_MEMORY);
+				const [list, n] = new Uint32Array(c.memory.buffer, found, 2);
+				const threads = new Uint32Array(c.memory.buffer.slice(list, list + 4 * n));
+				for (const thread of threads) c.mprof_scene_highlight(scene, thread);
+				return {threads};
+			}),
+		);
+	}
+
+	/** Highlight a thread and what it becomes; null: nothing. */
+	family(thread) {
+		const {c} = this.wasm,
+			scene = this.prepare();
+		c.mprof_scene_plain(scene);
+		if (thread !== null && thread < this.trace.get("n_threads")) c.mprof_scene_family(scene, thread);
+	}
+
+	counter(index, shown) {
+		if (index >= 0 && index < this.trace.get("n_counters"))
+			this.wasm.c.mprof_scene_counter(this.prepare(), index, shown);
+	}
+
+	/** What STREAM has from TIME on was not proven. */
+	tail(stream, time) {
+		this.wasm.c.mprof_scene_tail(this.prepare(), stream, time);
+	}
+
+	density(from, to, n) {
+		const {wasm} = this,
+			scene = this.prepare(),
+			parts = Math.max(1, Math.min(65536, n));
+		return wasm.lend(4 * parts, (at) => {
+			wasm.c.mprof_scene_density(scene, from, to, at, parts);
+			return new Uint32Array(wasm.c.memory.buffer.slice(at, at + 4 * parts));
+		});
+	}
+}
