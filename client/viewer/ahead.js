@@ -4,10 +4,50 @@
  */
 const MODULES = {
 	timeline: [
-		"trace/timeline", "trace/actions", "trace/camera", "trace/frame", "trace/input", "trace/loading", "page/make", "trace/minimap", "trace/panels", "trace/search", "trace/selection", "trace/stage", "draw/theme",
-		"trace/threads", "trace/tip", "page/times", "compare/versus", "trace/whereabouts", "trace/perfetto", "trace/save", "trace/keys", "trace/archive", "compare/guests", "trace/counters", "trace/session", "trace/source",
-		"trace/tail", "compare/together", "trace/measure", "compare/compared", "trace/panel", "trace/why", "draw/marks", "trace/overlay", "draw/paint", "draw/painter", "compare/differences", "compare/linked", "draw/svg",
-		"page/guest-text", "engine/engine", "trace/live", "draw/crowd", "draw/raster",
+		"trace/timeline",
+		"trace/actions",
+		"trace/camera",
+		"trace/frame",
+		"trace/input",
+		"trace/loading",
+		"page/make",
+		"trace/minimap",
+		"trace/panels",
+		"trace/search",
+		"trace/selection",
+		"trace/stage",
+		"draw/theme",
+		"trace/threads",
+		"trace/tip",
+		"page/times",
+		"compare/versus",
+		"trace/whereabouts",
+		"trace/perfetto",
+		"trace/save",
+		"trace/keys",
+		"trace/archive",
+		"compare/guests",
+		"trace/counters",
+		"trace/session",
+		"trace/source",
+		"trace/tail",
+		"compare/together",
+		"trace/measure",
+		"compare/compared",
+		"trace/panel",
+		"trace/why",
+		"draw/marks",
+		"trace/overlay",
+		"draw/paint",
+		"draw/painter",
+		"compare/differences",
+		"compare/linked",
+		"draw/svg",
+		"page/guest-text",
+		"engine/engine",
+		"trace/live",
+		"draw/crowd",
+		"draw/raster",
 	],
 };
 
@@ -23,6 +63,5 @@ export function ahead(kind) {
 		document.head.append(link);
 	}
 	delete MODULES[kind];
-	if (names.includes("engine/engine"))
-		import("./engine/engine.js").then(({Engine}) => Engine.warm()).catch(() => {});
+	if (names.includes("engine/engine")) import("./engine/engine.js").then(({Engine}) => Engine.warm()).catch(() => {});
 }

@@ -16,15 +16,15 @@ import {Timeline} from "./trace/timeline.js";
 
 const VERSION = 1;
 const ABOUT = "a file by itself";
-const LACKS = "The page of a host, and what a guest does just now, are shown by mprofd-http alone: they are not in this file.";
+const LACKS =
+	"The page of a host, and what a guest does just now, are shown by mprofd-http alone: they are not in this file.";
 const CUT = "This file is cut short, or was changed: write it again with mprofctl";
 
 function bytesOf(base64) {
 	const text = atob(base64);
 	const bytes = new Uint8Array(text.length);
 
-	for (let i = 0; i < text.length; i++)
-		bytes[i] = text.charCodeAt(i);
+	for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
 	return bytes;
 }
 
@@ -36,8 +36,7 @@ function unpacked(blob) {
 function take(where, pieces) {
 	const elements = [...document.querySelectorAll(`script[data-part="${where}"]`)];
 
-	if (elements.length !== pieces)
-		throw new Error(CUT);
+	if (elements.length !== pieces) throw new Error(CUT);
 	return new Blob(elements.map((it) => bytesOf(it.textContent)));
 }
 
@@ -52,7 +51,13 @@ function tailOf(text) {
 class Held {
 	constructor(name, at, {streams, notes}) {
 		Object.assign(this, {name, title: shown(name), about: ABOUT, lacks: LACKS, notes, running: false});
-		this.streams = streams.map((it, i) => ({stream: i, name: shown(it.name), part: `${at}.${i}`, pieces: it.pieces, tail: tailOf(it.tail)}));
+		this.streams = streams.map((it, i) => ({
+			stream: i,
+			name: shown(it.name),
+			part: `${at}.${i}`,
+			pieces: it.pieces,
+			tail: tailOf(it.tail),
+		}));
 	}
 
 	/** What an engine is given of it. */
@@ -69,7 +74,15 @@ class Held {
 /** A memory profile of this file, as memory-source.js has others. */
 class HeldMemory {
 	constructor(name, at, {streams: [{pieces}], notes, recording}) {
-		Object.assign(this, {name, title: shown(name), about: ABOUT, notes, number: recording, part: `${at}.0`, pieces});
+		Object.assign(this, {
+			name,
+			title: shown(name),
+			about: ABOUT,
+			notes,
+			number: recording,
+			part: `${at}.0`,
+			pieces,
+		});
 		Object.assign(this, {memtrace: null, recording: false, facts: [], file: {name}});
 	}
 
@@ -85,13 +98,11 @@ function traces() {
 	const last = document.getElementById("contents");
 	const contents = last ? JSON.parse(new TextDecoder().decode(bytesOf(last.textContent))) : null;
 
-	if (contents?.version !== VERSION)
-		throw new Error(CUT);
+	if (contents?.version !== VERSION) throw new Error(CUT);
 	const names = new Set();
 	return contents.traces.map((it, i) => {
 		let {name} = it;
-		for (let n = 2; names.has(name); n++)
-			name = `${it.name} (${n})`;
+		for (let n = 2; names.has(name); n++) name = `${it.name} (${n})`;
 		names.add(name);
 		return it.memory ? new HeldMemory(name, i, it) : new Held(name, i, it);
 	});
@@ -129,8 +140,7 @@ class Alone {
 	/** A person gave FILE: its first bytes say what it is. */
 	async take(file, asTrace) {
 		if (!(await isMemtrace(file).catch(() => false))) {
-			if (asTrace)
-				return asTrace();
+			if (asTrace) return asTrace();
 			this.services.file = file;
 			location.hash = format({file: file.name});
 			return;
@@ -148,14 +158,17 @@ class Alone {
 
 	/** What stands where a host's page has the way back to its guests: the way between the traces of this file. */
 	home() {
-		if (this.traces.length < 2)
-			return null;
+		if (this.traces.length < 2) return null;
 		const here = this.services.held(parse(location.hash));
 		return make(
 			"nav",
 			{className: "tl-held", "aria-label": "What is in this file"},
 			...this.traces.map((it) =>
-				make("a", {href: format(it instanceof HeldMemory ? {memfile: it.name} : {file: it.name}), textContent: it.title, "aria-current": it === here ? "page" : null}),
+				make("a", {
+					href: format(it instanceof HeldMemory ? {memfile: it.name} : {file: it.name}),
+					textContent: it.title,
+					"aria-current": it === here ? "page" : null,
+				}),
 			),
 		);
 	}
@@ -163,18 +176,15 @@ class Alone {
 	async follow() {
 		const view = parse(location.hash);
 
-		if (this.page && this.page.go(view) !== false)
-			return;
+		if (this.page && this.page.go(view) !== false) return;
 		const turn = ++this.turn;
 		this.page?.close();
 		this.page = null;
 		this.root.replaceChildren();
 		const Page = view.memfile !== undefined || this.held(view) instanceof HeldMemory ? MemoryPage : Timeline;
 		const page = await Page.open(this.root, view, this.services);
-		if (turn === this.turn)
-			this.page = page;
-		else
-			page.close();
+		if (turn === this.turn) this.page = page;
+		else page.close();
 	}
 }
 
@@ -185,6 +195,8 @@ document.addEventListener("DOMContentLoaded", async () => {
 	try {
 		await new Alone(root).begin();
 	} catch (error) {
-		root.replaceChildren(make("p", {className: "sorry", role: "alert", textContent: `This cannot be shown: ${error.message}.`}));
+		root.replaceChildren(
+			make("p", {className: "sorry", role: "alert", textContent: `This cannot be shown: ${error.message}.`}),
+		);
 	}
 });

@@ -22,7 +22,12 @@ class Main {
 		const api = new Api(new URL(".", document.baseURI));
 
 		this.root = root;
-		this.services = {api, events: new Events(api.url("v1/events")), take: (file, asTrace) => this.take(file, asTrace), strip: STRIP};
+		this.services = {
+			api,
+			events: new Events(api.url("v1/events")),
+			take: (file, asTrace) => this.take(file, asTrace),
+			strip: STRIP,
+		};
 		this.kind = null;
 		this.page = null;
 		this.turn = 0; /* goes up with each address: what was begun for another one is dropped */
@@ -36,8 +41,7 @@ class Main {
 	drop(event) {
 		const [file] = event.dataTransfer?.files ?? [];
 
-		if (event.defaultPrevented || !file)
-			return;
+		if (event.defaultPrevented || !file) return;
 		event.preventDefault();
 		this.take(file);
 	}
@@ -47,8 +51,7 @@ class Main {
 		const {isMemtrace} = await import("./memory/memory-source.js");
 		const memory = await isMemtrace(file).catch(() => false);
 
-		if (!memory && asTrace)
-			return asTrace();
+		if (!memory && asTrace) return asTrace();
 		this.services.file = file;
 		const address = format(memory ? {memfile: file.name} : {file: file.name});
 		if (location.hash !== address) {
@@ -64,8 +67,7 @@ class Main {
 		const view = parse(location.hash);
 		const kind = namesTrace(view) ? "timeline" : namesMemory(view) ? "memory" : "host";
 
-		if (this.page && this.kind === kind && this.page.go(view) !== false)
-			return;
+		if (this.page && this.kind === kind && this.page.go(view) !== false) return;
 		const turn = ++this.turn;
 		this.page?.close();
 		this.page = null;
@@ -76,13 +78,10 @@ class Main {
 			const Page = await PAGES[kind]();
 			const page = turn === this.turn ? await Page.open(this.root, view, this.services) : null;
 
-			if (turn === this.turn)
-				this.page = page;
-			else
-				page?.close();
+			if (turn === this.turn) this.page = page;
+			else page?.close();
 		} catch (error) {
-			if (turn === this.turn)
-				this.sorry(error);
+			if (turn === this.turn) this.sorry(error);
 		}
 	}
 

@@ -20,7 +20,7 @@ function load(name) {
 	const piece = new Uint8Array(PIECE);
 
 	trace.expect(stream, statSync(name).size);
-	for (let n; (n = readSync(file, piece)); ) trace.feed(stream, piece.subarray(0, n));
+	for (let n; (n = readSync(file, piece));) trace.feed(stream, piece.subarray(0, n));
 	trace.end(stream);
 	trace.finish();
 	return trace;

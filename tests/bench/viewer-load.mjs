@@ -13,7 +13,13 @@ const BATCH = 32; /* packets of the archive that are written at once */
 
 /** A trace of BYTES in FILE, what a busy guest records, NS between two events: how many events. */
 export function make(file, bytes, pieces = 1, ns = 240) {
-	const said = execFileSync(path.join(BUILD, "tests/bench/decode-load"), ["make", file, String(bytes), String(pieces), String(ns)]);
+	const said = execFileSync(path.join(BUILD, "tests/bench/decode-load"), [
+		"make",
+		file,
+		String(bytes),
+		String(pieces),
+		String(ns),
+	]);
 
 	return JSON.parse(said).events;
 }
@@ -26,13 +32,10 @@ export function wide(n) {
 	for (let i = 0; i < n; i++) {
 		const at = 1000000000n + BigInt(i) * 1000n;
 		all.push(event(at, "creates", 0, i + 1, {u8: 1}), event(at + 1n, "label", i + 1, `connection ${i}`));
-		if (i)
-			all.push(event(at + 2n, "try-read", i + 1, i));
+		if (i) all.push(event(at + 2n, "try-read", i + 1, i));
 	}
-	for (let i = 0; i < n; i++)
-		all.push(event(1000000000n + BigInt(n) * 1000n + BigInt(i), "fulfills", 0, i + 1));
-	for (let i = 0; i < all.length; i += PACKET_EVENTS)
-		packets.push(all.slice(i, i + PACKET_EVENTS));
+	for (let i = 0; i < n; i++) all.push(event(1000000000n + BigInt(n) * 1000n + BigInt(i), "fulfills", 0, i + 1));
+	for (let i = 0; i < all.length; i += PACKET_EVENTS) packets.push(all.slice(i, i + PACKET_EVENTS));
 	return trace(packets);
 }
 
@@ -48,7 +51,9 @@ export async function archive(host, name, file, bytes) {
 		readSync(fd, packet, 0, PACKET, i * PACKET);
 		const end = packet.readUInt32LE(26) / 8;
 		const content = packet.subarray(HEADER, end);
-		lines.push(`piece 1 ${i} ${HEADER} 1 ${PACKET} ${content.readBigUInt64LE(0)} ${end} ${content.toString("hex")}`);
+		lines.push(
+			`piece 1 ${i} ${HEADER} 1 ${PACKET} ${content.readBigUInt64LE(0)} ${end} ${content.toString("hex")}`,
+		);
 		if (lines.length >= BATCH || i === packets - 1) {
 			await write("begin", ...lines, "commit");
 			lines = [];
@@ -63,9 +68,11 @@ export function guests(n) {
 
 	for (let i = 1; i <= n; i++) {
 		const crashed = i % 50 === 0;
-		lines.push(`run ${i} xen k${i} guest-${i} - ${i} ${crashed ? "ended crash" : "running -"}`, `stream ${i} ${i} 0 65536 4 0`);
-		if (crashed)
-			lines.push(`capture ${i} ${i} crash -`);
+		lines.push(
+			`run ${i} xen k${i} guest-${i} - ${i} ${crashed ? "ended crash" : "running -"}`,
+			`stream ${i} ${i} 0 65536 4 0`,
+		);
+		if (crashed) lines.push(`capture ${i} ${i} crash -`);
 	}
 	return [...lines, "commit"];
 }

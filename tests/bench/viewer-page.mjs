@@ -12,7 +12,10 @@ export const part = (list, share) => {
 /* Runs in the page, before anything else: tasks of this thread that took more than 50 ms are told by the browser. */
 export function watchTasks() {
 	window.longTasks = [];
-	new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((it) => it.duration))).observe({type: "longtask", buffered: true});
+	new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((it) => it.duration))).observe({
+		type: "longtask",
+		buffered: true,
+	});
 }
 
 /** The longest time that input waited, ms; 0 stands for less than 50.  What was before is forgotten. */
@@ -65,18 +68,24 @@ export async function tasks(page, what) {
 		events = JSON.parse((await browser.stopTracing()).toString()).traceEvents;
 	}
 	const thread = (it) => `${it.pid} ${it.tid}`;
-	const mains = new Set(events.filter((it) => it.name === "thread_name" && it.args.name === "CrRendererMain").map(thread));
+	const mains = new Set(
+		events.filter((it) => it.name === "thread_name" && it.args.name === "CrRendererMain").map(thread),
+	);
 	const all = events.filter((it) => it.ph === "X" && it.tdur !== undefined && mains.has(thread(it)));
 	const framed = all.filter((it) => it.name === "ProxyMain::BeginMainFrame");
 	const ours = thread(framed[0]); /* other pages have no frames */
-	const starts = framed.filter((it) => thread(it) === ours).map((it) => it.ts).sort((a, b) => a - b);
-	const work = all.filter((it) => it.name === "ThreadControllerImpl::RunTask" && thread(it) === ours).sort((a, b) => a.ts - b.ts);
+	const starts = framed
+		.filter((it) => thread(it) === ours)
+		.map((it) => it.ts)
+		.sort((a, b) => a - b);
+	const work = all
+		.filter((it) => it.name === "ThreadControllerImpl::RunTask" && thread(it) === ours)
+		.sort((a, b) => a.ts - b.ts);
 	const frames = new Array(starts.length).fill(0);
 
 	let at = 0;
 	for (const it of work) {
-		while (at < starts.length - 1 && starts[at + 1] < it.ts + it.dur)
-			at++;
+		while (at < starts.length - 1 && starts[at + 1] < it.ts + it.dur) at++;
 		frames[at] += it.tdur / 1000;
 	}
 	const most = (key) => work.reduce((sum, it) => Math.max(sum, it[key] / 1000), 0);
@@ -90,8 +99,7 @@ function countFrames(page) {
 		const tick = (now) => {
 			gaps.push(now - last);
 			last = now;
-			if (window.frameGaps === gaps)
-				requestAnimationFrame(tick);
+			if (window.frameGaps === gaps) requestAnimationFrame(tick);
 		};
 		document.getElementById("page").timeline.stage.work.length = 0;
 		requestAnimationFrame(tick);
@@ -107,7 +115,11 @@ export async function tour(page, steps) {
 
 	await page.mouse.move(x, y);
 	await countFrames(page);
-	const {frames, wall, cpu: longest} = await tasks(page, async () => {
+	const {
+		frames,
+		wall,
+		cpu: longest,
+	} = await tasks(page, async () => {
 		for (let i = 0; i < steps; i++) {
 			await page.mouse.wheel(0, i % 60 < 40 ? -60 : 60);
 			await frame(page);
@@ -121,10 +133,20 @@ export async function tour(page, steps) {
 	});
 	await settled(page);
 	const {work, gaps} = await page.evaluate(() => {
-		const answer = {work: [...document.getElementById("page").timeline.stage.work], gaps: window.frameGaps.slice(1)};
+		const answer = {
+			work: [...document.getElementById("page").timeline.stage.work],
+			gaps: window.frameGaps.slice(1),
+		};
 
 		window.frameGaps = null;
 		return answer;
 	});
-	return {work, gaps, frames, wall, cpu: longest, missed: (100 * gaps.filter((it) => it > MISSED_MS).length) / gaps.length};
+	return {
+		work,
+		gaps,
+		frames,
+		wall,
+		cpu: longest,
+		missed: (100 * gaps.filter((it) => it > MISSED_MS).length) / gaps.length,
+	};
 }

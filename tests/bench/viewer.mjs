@@ -25,7 +25,17 @@ const DAY_NS = 86400e9;
 const EVENT_BYTES = 25;
 
 function line(name, ours, unit, aim = null) {
-	console.log(JSON.stringify({name: `viewer-${name}`, ours: ours, peer: null, unit, ratio: null, aim, met: aim === null ? null : ours <= aim}));
+	console.log(
+		JSON.stringify({
+			name: `viewer-${name}`,
+			ours: ours,
+			peer: null,
+			unit,
+			ratio: null,
+			aim,
+			met: aim === null ? null : ours <= aim,
+		}),
+	);
 }
 
 const timeline = (page, what) => page.evaluate(what);
@@ -52,9 +62,24 @@ async function tourLines(page, of) {
 	ok(work.length >= STEPS / 2, `${work.length} frames`);
 	line(`${of}frame-median`, part(work, 0.5), "ms of the page's own work a frame", 8);
 	line(`${of}frame-99`, part(work, 0.99), "ms of the page's own work a frame", 16);
-	line(`${of}frame-cpu-median`, part(frames, 0.5), "ms of the processor that the main thread takes a frame, with the browser's work", 8);
-	line(`${of}frame-cpu-99`, part(frames, 0.99), "ms of the processor that the main thread takes a frame, with the browser's work", 16);
-	line(`${of}task-cpu`, longest, `ms of the processor of the longest task of the main thread; ${wall.toFixed(0)} by the clock`, 100);
+	line(
+		`${of}frame-cpu-median`,
+		part(frames, 0.5),
+		"ms of the processor that the main thread takes a frame, with the browser's work",
+		8,
+	);
+	line(
+		`${of}frame-cpu-99`,
+		part(frames, 0.99),
+		"ms of the processor that the main thread takes a frame, with the browser's work",
+		16,
+	);
+	line(
+		`${of}task-cpu`,
+		longest,
+		`ms of the processor of the longest task of the main thread; ${wall.toFixed(0)} by the clock`,
+		100,
+	);
 	line(`${of}frames-missed`, missed, `% of ${gaps.length} animation frames`, 1);
 	line(`${of}blocked-moving`, await blocked(page), "ms at most that input waited (0: under 50)", 100);
 	const fit = async () => {
@@ -68,7 +93,11 @@ async function tourLines(page, of) {
 	await page.evaluate(fit);
 	await blocked(page);
 	const {answer, thread: spent, process} = await cpu(page, () => page.evaluate(fit));
-	line(`${of}picture`, answer, `ms to a picture of all of it, ${Math.round(process)} of the processor, ${Math.round(spent)} of the main thread`);
+	line(
+		`${of}picture`,
+		answer,
+		`ms to a picture of all of it, ${Math.round(process)} of the processor, ${Math.round(spent)} of the main thread`,
+	);
 	line(`${of}blocked-picture`, await blocked(page), "ms at most that input waited (0: under 50)", 100);
 }
 
@@ -84,7 +113,12 @@ async function slices(t, name, events) {
 	const page = await opened(t, host, "#domain=bench", {init: watchTasks});
 	const {bytes, painted, of, some} = await timeline(page, () => {
 		const {session, stage} = document.getElementById("page").timeline;
-		return {bytes: session.arrived, painted: stage.first, of: session.overview.bytes, some: session.summary.totals.events};
+		return {
+			bytes: session.arrived,
+			painted: stage.first,
+			of: session.overview.bytes,
+			some: session.summary.totals.events,
+		};
 	});
 
 	ok(of > EVENTS_BYTES * 0.9 && (some < events || brief), `${some} of ${events} events, ${of} bytes`);
@@ -127,7 +161,9 @@ const scenarios = {
 		t.later.push(async () => rmSync(name, {force: true}));
 		writeFileSync(name, wide(WIDE));
 		const {page, picture} = await file(t, await t.host(), name);
-		const {rows} = await timeline(page, () => ({rows: document.getElementById("page").timeline.session.summary.rows}));
+		const {rows} = await timeline(page, () => ({
+			rows: document.getElementById("page").timeline.session.summary.rows,
+		}));
 		ok(rows >= WIDE, `${rows} rows`);
 		ok((await drawn(page, "thread")).length > 10, "threads that are drawn");
 		line("threads", picture, `ms to the picture of ${WIDE} threads that live at once`, 1000);
@@ -140,12 +176,19 @@ const scenarios = {
 		const rows = () => page.locator(".guests tbody tr").count();
 
 		await until(async () => (await rows()) === GUESTS);
-		line("domains", await page.evaluate(() => performance.now()), `ms from the address to a list of ${GUESTS}`, 1000);
+		line(
+			"domains",
+			await page.evaluate(() => performance.now()),
+			`ms from the address to a list of ${GUESTS}`,
+			1000,
+		);
 		line("domains-blocked", await blocked(page), "ms at most that input waited (0: under 50)", 100);
 		const {answer, thread} = await cpu(page, async () => {
 			const began = performance.now();
 			await page.getByRole("searchbox").first().fill("guest-77");
-			await until(async () => (await page.locator(".guests tbody tr:visible").count()) === (GUESTS >= 1000 ? 11 : 1));
+			await until(
+				async () => (await page.locator(".guests tbody tr:visible").count()) === (GUESTS >= 1000 ? 11 : 1),
+			);
 			return performance.now() - began;
 		});
 		line("domains-find", answer, `ms to find some of them, ${Math.round(thread)} of the processor`);
@@ -167,8 +210,17 @@ const scenarios = {
 			return {painted: stage.first, whole: Number(camera.end - camera.start), of: session.overview.bytes};
 		});
 		ok(whole > 0.8 * DAY_NS && of > 0.9 * bytes, `${whole / 3600e9} hours, ${of} bytes`);
-		line("day", painted, `ms from the address to the first picture of a day of ${Math.round(of / (1 << 20))} MiB`, 1000);
-		line("day-cpu", await processTime(page), "ms of the processor of the page's process, from its start until the page rests");
+		line(
+			"day",
+			painted,
+			`ms from the address to the first picture of a day of ${Math.round(of / (1 << 20))} MiB`,
+			1000,
+		);
+		line(
+			"day-cpu",
+			await processTime(page),
+			"ms of the processor of the page's process, from its start until the page rests",
+		);
 		line("day-blocked", await blocked(page), "ms at most that input waited (0: under 50)", 100);
 		const first = () => page.evaluate(() => Number(document.getElementById("page").timeline.session.loaded.from));
 		const newest = await first();
@@ -180,14 +232,17 @@ const scenarios = {
 			await settled(page);
 			return performance.now() - began;
 		});
-		line("day-back", back.answer, `ms to the picture of its beginning, ${Math.round(back.process)} of the processor`);
+		line(
+			"day-back",
+			back.answer,
+			`ms to the picture of its beginning, ${Math.round(back.process)} of the processor`,
+		);
 	},
 };
 
 line("load", loadavg()[0], `processes that want one of ${cpus().length} cores; Chromium renders in software`);
 for (const [name, body] of Object.entries(scenarios)) {
-	if (wanted.length && !wanted.includes(name))
-		continue;
+	if (wanted.length && !wanted.includes(name)) continue;
 	const {verdict, reason} = await run({name, timeout: 900000, run: body});
 	if (verdict !== "passed") {
 		console.error(`${name}: ${reason}`);

@@ -13,7 +13,11 @@ const SHIFTS = {early: -(10n ** 9n) / 2n, late: 5n * HOUR + 123456789n};
 
 /** A guest whose clock is SHIFT ahead of the host's, and who writes the host's time into its labels. */
 async function shifted(host, name, shift, events = 900, pause = 800) {
-	const program = spawn(path.join(BUILD, "tests/integration/shifted"), [path.join(host.rings, `${name}.ctf`), String(shift), String(events), String(pause)], {stdio: "ignore"});
+	const program = spawn(
+		path.join(BUILD, "tests/integration/shifted"),
+		[path.join(host.rings, `${name}.ctf`), String(shift), String(events), String(pause)],
+		{stdio: "ignore"},
+	);
 
 	await once(program, "exit");
 	equal(program.exitCode, 0, "the guest's exit code");
@@ -24,8 +28,7 @@ async function two(t) {
 	const host = await t.host();
 
 	await Promise.all(Object.entries(SHIFTS).map(([name, shift]) => shifted(host, name, shift)));
-	for (const name of Object.keys(SHIFTS))
-		await until(async () => (await host.domain(name))?.state === "ended");
+	for (const name of Object.keys(SHIFTS)) await until(async () => (await host.domain(name))?.state === "ended");
 	return host;
 }
 
@@ -42,30 +45,54 @@ test("beside: guests with clocks of their own are ticked, and stand on one time 
 	await page.getByRole("link", {name: "On one time line"}).click();
 	await settled(page);
 	const heads = await drawn(page, "guest");
-	equal(heads.map((it) => it.text.split(" · ")[0]), ["early", "late"], "the headings");
-	ok(heads.every((it) => /or up to [\d.]+ (µs|ms|s) before/.test(it.text)), heads.map((it) => it.text).join());
+	equal(
+		heads.map((it) => it.text.split(" · ")[0]),
+		["early", "late"],
+		"the headings",
+	);
+	ok(
+		heads.every((it) => /or up to [\d.]+ (µs|ms|s) before/.test(it.text)),
+		heads.map((it) => it.text).join(),
+	);
 	ok(heads[0].y0 === 0 && heads[1].y0 > 50, "their places");
-	ok(heads.every((it) => it.length >= 1), "whiskers");
+	ok(
+		heads.every((it) => it.length >= 1),
+		"whiskers",
+	);
 	/* Each label says when it was: no event stands before it happened, nor later than is said. */
 	const facts = await inPage(page, async () => {
 		const {session} = document.getElementById("page").timeline;
 		const out = [];
 		for (const [i, stream] of session.summary.streams.entries()) {
-			const it = {name: stream.name, offset: String(stream.offset_ns), uncertainty: String(stream.uncertainty_ns), start: String(stream.start), end: String(stream.end), labels: []};
+			const it = {
+				name: stream.name,
+				offset: String(stream.offset_ns),
+				uncertainty: String(stream.uncertainty_ns),
+				start: String(stream.start),
+				end: String(stream.end),
+				labels: [],
+			};
 			out.push(it);
 			for (let index = 0; index < 400; index++) {
 				const thread = await session.engine.thread(index);
-				if (thread?.stream === i)
-					it.labels.push(...thread.labels.map(({time, text}) => [String(time), text]));
+				if (thread?.stream === i) it.labels.push(...thread.labels.map(({time, text}) => [String(time), text]));
 			}
 		}
 		return out;
 	});
 	for (const it of facts) {
-		const late = it.labels.filter(([, text]) => /^\d+$/.test(text)).map(([time, text]) => BigInt(time) - BigInt(text));
+		const late = it.labels
+			.filter(([, text]) => /^\d+$/.test(text))
+			.map(([time, text]) => BigInt(time) - BigInt(text));
 		ok(late.length > 20, `labels of ${it.name}`);
-		ok(late.every((by) => by >= 0n && by <= BigInt(it.uncertainty)), `${it.name}: events stand where they can have been`);
-		ok(-SHIFTS[it.name] <= BigInt(it.offset) && -SHIFTS[it.name] >= BigInt(it.offset) - BigInt(it.uncertainty), `the offset of ${it.name}`);
+		ok(
+			late.every((by) => by >= 0n && by <= BigInt(it.uncertainty)),
+			`${it.name}: events stand where they can have been`,
+		);
+		ok(
+			-SHIFTS[it.name] <= BigInt(it.offset) && -SHIFTS[it.name] >= BigInt(it.offset) - BigInt(it.uncertainty),
+			`the offset of ${it.name}`,
+		);
 	}
 	ok(BigInt(facts[0].start) < BigInt(facts[1].end) && BigInt(facts[1].start) < BigInt(facts[0].end), "both at once");
 	/* The names of guests wherever a thread is told of. */
@@ -95,7 +122,13 @@ async function pair(t, options) {
 /** What is painted below. */
 async function below(page, ...kinds) {
 	await settled(page);
-	return page.evaluate((wanted) => document.getElementById("page").timeline.versus.painted.filter((it) => !wanted.length || wanted.includes(it.kind)), kinds);
+	return page.evaluate(
+		(wanted) =>
+			document
+				.getElementById("page")
+				.timeline.versus.painted.filter((it) => !wanted.length || wanted.includes(it.kind)),
+		kinds,
+	);
 }
 
 /** Where a moment of each trace is on the screen: the events at which both began. */
@@ -111,7 +144,10 @@ test("beside: two captures are ticked and compared, and what differs is marked i
 	const page = await t.open(host);
 
 	for (const name of ["good", "bad"])
-		await page.locator("table.captures").getByLabel(new RegExp(`Tick ${name} .*beside others`)).check();
+		await page
+			.locator("table.captures")
+			.getByLabel(new RegExp(`Tick ${name} .*beside others`))
+			.check();
 	await page.getByRole("link", {name: "Compare"}).click();
 	await settled(page);
 	await below(page);
@@ -122,20 +158,38 @@ test("beside: two captures are ticked and compared, and what differs is marked i
 	ok(/Resolved (below|above) only/.test(await panel.textContent()), "an outcome in words");
 	/* The marks lie over what is painted, from the frame after that on. */
 	const [above, under] = await until(async () => {
-		const marks = [await drawn(page, "parting", "outcome", "lone"), await below(page, "parting", "outcome", "lone")];
+		const marks = [
+			await drawn(page, "parting", "outcome", "lone"),
+			await below(page, "parting", "outcome", "lone"),
+		];
 		return marks.every((list) => list.length) && marks;
 	});
-	for (const [where, marks] of [["above", above], ["below", under]]) {
-		ok(marks.some((it) => it.kind === "parting" && it.text === "they part here"), `where they part, ${where}`);
-		ok(marks.some((it) => it.kind === "lone"), `threads without counterpart, ${where}`);
+	for (const [where, marks] of [
+		["above", above],
+		["below", under],
+	]) {
+		ok(
+			marks.some((it) => it.kind === "parting" && it.text === "they part here"),
+			`where they part, ${where}`,
+		);
+		ok(
+			marks.some((it) => it.kind === "lone"),
+			`threads without counterpart, ${where}`,
+		);
 	}
-	ok([...above, ...under].some((it) => it.kind === "outcome"), "what resolved in one only");
+	ok(
+		[...above, ...under].some((it) => it.kind === "outcome"),
+		"what resolved in one only",
+	);
 	const [a, b] = await beginnings(page);
 	ok(Math.abs(a - b) < 1, `aligned on the first events: ${a}, ${b}`);
 	await t.look(page, "beside-compared");
 	await t.accessible(page);
 	await page.locator("summary", {hasText: "Save"}).click();
-	const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", {name: "The picture (SVG)"}).click()]);
+	const [download] = await Promise.all([
+		page.waitForEvent("download"),
+		page.getByRole("button", {name: "The picture (SVG)"}).click(),
+	]);
 	const saved = readFileSync(await download.path(), "utf8");
 	equal([...saved.matchAll(/class="ruler"/g)].length, 2, "pictures in the SVG");
 });
@@ -146,15 +200,19 @@ test("beside: two traces move together, are aligned on a label or on threads, an
 	const link = () =>
 		page.evaluate(() => {
 			const {camera, versus} = document.getElementById("page").timeline;
-			return [String(camera.from - versus.camera.from), String(camera.to - versus.camera.to), String(versus.shift), String(camera.to - camera.from)];
+			return [
+				String(camera.from - versus.camera.from),
+				String(camera.to - versus.camera.to),
+				String(versus.shift),
+				String(camera.to - camera.from),
+			];
 		});
 
 	await below(page);
 	/* Zooming below zooms above. */
 	const before = await camera(page);
 	await page.mouse.move(place.x + 30, place.y + 100);
-	for (let i = 0; i < 8; i++)
-		await page.mouse.wheel(0, -500);
+	for (let i = 0; i < 8; i++) await page.mouse.wheel(0, -500);
 	await until(async () => (await camera(page)).to - (await camera(page)).from < (before.to - before.from) / 20n);
 	await settled(page);
 	await below(page);
@@ -167,7 +225,11 @@ test("beside: two traces move together, are aligned on a label or on threads, an
 	/* A difference is gone to. */
 	await page.keyboard.press("f");
 	await page.getByRole("button", {name: /Resolved below only: 4452/}).click();
-	await becomes(async () => [(await drawn(page, "selected")).length, (await below(page, "selected")).length], [1, 1], "selected in both");
+	await becomes(
+		async () => [(await drawn(page, "selected")).length, (await below(page, "selected")).length],
+		[1, 1],
+		"selected in both",
+	);
 	/* On the two threads that are selected, by the panel as it is since: the one that is open is not. */
 	await page.keyboard.press("d");
 	await page.locator(".tl-panel").waitFor({state: "hidden"});
@@ -195,7 +257,10 @@ test("beside: two traces move together, are aligned on a label or on threads, an
 });
 
 test("beside: compared in the dark, and where there is little room", async (t) => {
-	for (const [name, options] of [["dark", {dark: true}], ["narrow", {width: 480, height: 900}]]) {
+	for (const [name, options] of [
+		["dark", {dark: true}],
+		["narrow", {width: 480, height: 900}],
+	]) {
 		const {page} = await pair(t, options);
 
 		await below(page);
@@ -212,7 +277,9 @@ test("beside: what cannot be compared is said in a sentence", async (t) => {
 	t.allow(/404/);
 	for (const hash of ["#domain=good&against=domain%3Anobody", "#together=domain%3Anobody&together=domain%3Agood"]) {
 		const page = await t.open(host, `/${hash}`);
-		await until(async () => /nobody|no guest|no domain/i.test(await page.locator("[role=alert].tl-message").textContent()));
+		await until(async () =>
+			/nobody|no guest|no domain/i.test(await page.locator("[role=alert].tl-message").textContent()),
+		);
 	}
 });
 
@@ -224,9 +291,16 @@ test("beside: running guests are followed together", {timeout: 240000}, async (t
 	host.guest("two", "--size", "131072", "--rate", "500");
 	for (const name of ["one", "two"])
 		await until(async () => (await host.domain(name))?.bytes !== 0 && (await host.domain(name)));
-	await until(async () => (await host.get("/v1/domains/one")).streams[0]?.bytes > 4096 && (await host.get("/v1/domains/two")).streams[0]?.bytes > 4096);
+	await until(
+		async () =>
+			(await host.get("/v1/domains/one")).streams[0]?.bytes > 4096 &&
+			(await host.get("/v1/domains/two")).streams[0]?.bytes > 4096,
+	);
 	const page = await opened(t, host, "#together=domain%3Aone&together=domain%3Atwo");
-	const ends = () => page.evaluate(() => document.getElementById("page").timeline.session.summary.streams.map((it) => String(it.end)));
+	const ends = () =>
+		page.evaluate(() =>
+			document.getElementById("page").timeline.session.summary.streams.map((it) => String(it.end)),
+		);
 
 	await page.getByRole("button", {name: "Pause"}).waitFor();
 	const first = await ends();
@@ -261,7 +335,11 @@ test("beside: what was not proven when a guest ended is marked from where it beg
 		],
 	});
 
-	for (const [hash, marked] of [["#capture=1", true], ["#domain=web", true], ["#capture=2", false]]) {
+	for (const [hash, marked] of [
+		["#capture=1", true],
+		["#domain=web", true],
+		["#capture=2", false],
+	]) {
 		const page = await opened(t, host, hash);
 		if (!marked) {
 			await sleep(500);
@@ -276,8 +354,14 @@ test("beside: what was not proven when a guest ended is marked from where it beg
 			const {camera} = document.getElementById("page").timeline;
 			return [camera.xOf(1100000n), camera.xOf(1119000n)];
 		});
-		ok(Math.abs(mark.x0 - from) < 1 && Math.abs(mark.x1 - to) < 1, `${hash}: it lies from ${mark.x0} to ${mark.x1}, not from ${from} to ${to}`);
-		ok((await drawn(page, "band-name")).some((it) => it.text === "not proven"), "its name");
+		ok(
+			Math.abs(mark.x0 - from) < 1 && Math.abs(mark.x1 - to) < 1,
+			`${hash}: it lies from ${mark.x0} to ${mark.x1}, not from ${from} to ${to}`,
+		);
+		ok(
+			(await drawn(page, "band-name")).some((it) => it.text === "not proven"),
+			"its name",
+		);
 		await t.look(page, "beside-tail");
 	}
 });

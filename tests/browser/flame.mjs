@@ -15,7 +15,13 @@ const seen = (page) =>
 			.map(({frame, at}) => {
 				const rect = frame.querySelector("rect");
 				const [x, width] = ["x", "width"].map((it) => Number(rect.getAttribute(it)));
-				return {at, name: frame.querySelector("title").textContent.split("\n")[0], x, end: x + width, hit: frame.classList.contains("hit")};
+				return {
+					at,
+					name: frame.querySelector("title").textContent.split("\n")[0],
+					x,
+					end: x + width,
+					hit: frame.classList.contains("hit"),
+				};
 			}),
 	);
 
@@ -23,7 +29,13 @@ test("flame graph: zooms to a frame and back, and finds functions", async (t) =>
 	const where = mkdtempSync(path.join(tmpdir(), "mprof-flame."));
 	t.later.push(async () => rmSync(where, {recursive: true, force: true}));
 	writeFileSync(path.join(where, "trace"), reference("memtrace/leaky.trace"));
-	execFileSync(path.join(BUILD, "client/ctl/mprofctl"), ["mem", "flame", path.join(where, "trace"), "-o", path.join(where, "flame.svg")]);
+	execFileSync(path.join(BUILD, "client/ctl/mprofctl"), [
+		"mem",
+		"flame",
+		path.join(where, "trace"),
+		"-o",
+		path.join(where, "flame.svg"),
+	]);
 	const page = await t.open({url: `file://${where}`}, "/flame.svg", {offline: true});
 	const whole = await seen(page);
 	const width = whole[0].end;
@@ -36,15 +48,25 @@ test("flame graph: zooms to a frame and back, and finds functions", async (t) =>
 	const near = await seen(page);
 	const zoomed = near.find((it) => it.at === before.at);
 	ok(zoomed.x === 0 && Math.abs(zoomed.end - width) < 1, "it is as wide as the picture");
-	ok(near.length < whole.length && near[0].name === "all", "what stands beside it is gone, what stands below it stays");
+	ok(
+		near.length < whole.length && near[0].name === "all",
+		"what stands beside it is gone, what stands below it stays",
+	);
 	await page.locator("#reset").click();
 	equal(await seen(page), whole, "as before");
 
 	page.once("dialog", (dialog) => dialog.accept("Buffer"));
 	await page.locator("#search").click();
 	const found = await seen(page);
-	equal(found.filter((it) => it.hit), found.filter((it) => it.name.includes("Buffer")).map((it) => ({...it, hit: true})), "what is found");
-	ok(found.some((it) => it.hit), "something is found");
+	equal(
+		found.filter((it) => it.hit),
+		found.filter((it) => it.name.includes("Buffer")).map((it) => ({...it, hit: true})),
+		"what is found",
+	);
+	ok(
+		found.some((it) => it.hit),
+		"something is found",
+	);
 	const part = await page.locator("#found").textContent();
 	ok(/^"Buffer": \d+\.\d%$/.test(part) && parseFloat(part.slice(10)) > 10 && parseFloat(part.slice(10)) < 100, part);
 	await frame.focus();

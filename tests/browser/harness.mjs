@@ -26,13 +26,16 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 export const TOP = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 export const BUILD = process.env.MPROF_BUILD;
 /* Where reference traces are: ours in the tree, then what others made, which is not in it. */
-const REFERENCE = [path.join(TOP, "tests/traces"), path.join(process.env.MPROF_REFERENCE ?? path.join(TOP, "../shared"), "traces")];
+const REFERENCE = [
+	path.join(TOP, "tests/traces"),
+	path.join(process.env.MPROF_REFERENCE ?? path.join(TOP, "../shared"), "traces"),
+];
 const CONFIG = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n";
 const PROGRAMS = {
-	"mprofd": "daemon/mprofd/mprofd",
+	mprofd: "daemon/mprofd/mprofd",
 	"mprofd-http": "daemon/serve/mprofd-http",
 	"mprofd-sink": "daemon/sink/mprofd-sink",
-	"mprofctl": "client/ctl/mprofctl",
+	mprofctl: "client/ctl/mprofctl",
 	"demo-guest": "client/recorder/demo/mprof-demo-guest",
 	"archive-driver": "tests/integration/archive-driver",
 };
@@ -58,16 +61,17 @@ export function fail(sentence) {
 export function equal(got, wanted, what = "it") {
 	const [a, b] = [got, wanted].map((value) => JSON.stringify(value, (_, v) => (typeof v === "bigint" ? `${v}n` : v)));
 
-	if (a !== b)
-		fail(`${what} is ${a}, not ${b}`);
+	if (a !== b) fail(`${what} is ${a}, not ${b}`);
 }
 
 export function ok(value, what = "it") {
-	if (!value)
-		fail(`${what} is ${String(value)}`);
+	if (!value) fail(`${what} is ${String(value)}`);
 }
 
-const referenceFile = (name) => REFERENCE.flatMap((directory) => [path.join(directory, name), path.join(directory, `${name}.xz`)]).find((file) => existsSync(file));
+const referenceFile = (name) =>
+	REFERENCE.flatMap((directory) => [path.join(directory, name), path.join(directory, `${name}.xz`)]).find((file) =>
+		existsSync(file),
+	);
 
 export const hasReference = (name) => referenceFile(name) !== undefined;
 
@@ -92,14 +96,12 @@ export async function until(what, wait = WAIT) {
 	for (;;) {
 		try {
 			const value = await what();
-			if (value)
-				return value;
+			if (value) return value;
 			last = undefined;
 		} catch (error) {
 			last = error;
 		}
-		if (performance.now() > end)
-			fail(`it did not come within ${wait / 1000} s: ${last ? last.message : what}`);
+		if (performance.now() > end) fail(`it did not come within ${wait / 1000} s: ${last ? last.message : what}`);
 		await sleep(50);
 	}
 }
@@ -116,8 +118,7 @@ export function becomes(ask, wanted, what) {
 export async function least(measure, most) {
 	let best = Infinity;
 
-	for (let i = 0; i < 3 && !(best < most); i++)
-		best = Math.min(best, await measure());
+	for (let i = 0; i < 3 && !(best < most); i++) best = Math.min(best, await measure());
 	return best;
 }
 
@@ -137,7 +138,11 @@ class Program {
 
 		this.name = name;
 		this.said = "";
-		this.process = spawn(file, options, {cwd, stdio: [stdin, "pipe", "pipe"], env: {...process.env, NOTIFY_SOCKET: ""}});
+		this.process = spawn(file, options, {
+			cwd,
+			stdio: [stdin, "pipe", "pipe"],
+			env: {...process.env, NOTIFY_SOCKET: ""},
+		});
 		this.ended = once(this.process, "exit").catch(() => fail(`${file} does not start`));
 		for (const stream of [this.process.stdout, this.process.stderr])
 			stream.on("data", (text) => (this.said = (this.said + text).slice(-65536)));
@@ -146,15 +151,13 @@ class Program {
 	/** Until it has said what EXPRESSION matches; returns the match. */
 	says(expression) {
 		return until(() => {
-			if (this.process.exitCode !== null)
-				fail(`${this.name} ended with ${this.process.exitCode}: ${this.said}`);
+			if (this.process.exitCode !== null) fail(`${this.name} ended with ${this.process.exitCode}: ${this.said}`);
 			return expression.exec(this.said);
 		});
 	}
 
 	async stop(how = "SIGTERM") {
-		if (this.process.exitCode === null && this.process.signalCode === null)
-			this.process.kill(how);
+		if (this.process.exitCode === null && this.process.signalCode === null) this.process.kill(how);
 		await this.ended;
 	}
 }
@@ -167,8 +170,7 @@ export class Host {
 		this.port = 0;
 		this.guests = [];
 		this.sockets = [];
-		for (const name of ["rings", "state", "run"])
-			mkdirSync(path.join(directory, name), {recursive: true});
+		for (const name of ["rings", "state", "run"]) mkdirSync(path.join(directory, name), {recursive: true});
 	}
 
 	/** Write ring NAME: its bytes at once, as a file whose writer is gone. */
@@ -196,23 +198,29 @@ export class Host {
 			asked += lines.length;
 			driver.process.stdin.write(lines.map((line) => `${line}\n`).join(""));
 			await until(() => (driver.said.match(/\n/g) ?? []).length >= asked);
-			if (/error/.test(driver.said))
-				fail(`the archive was not written: ${driver.said.slice(-2000)}`);
+			if (/error/.test(driver.said)) fail(`the archive was not written: ${driver.said.slice(-2000)}`);
 		};
 	}
 
 	async startCollector(config = CONFIG) {
 		writeFileSync(path.join(this.directory, "mprofd.conf"), config);
 		this.collector = new Program("mprofd", ["--source", `dir:${this.rings}`, ...this.places()], this.directory);
-		await until(() => existsSync(path.join(this.directory, "run/collect.sock")) || this.collector.process.exitCode !== null);
+		await until(
+			() => existsSync(path.join(this.directory, "run/collect.sock")) || this.collector.process.exitCode !== null,
+		);
 	}
 
 	/** What receives memory profiles: guests connect to `sinkPort`. */
 	async startSink() {
 		this.sinkPort = await freePort();
-		appendFileSync(path.join(this.directory, "mprofd.conf"), `[sink]\nlisten = 127.0.0.1:${this.sinkPort}\nstreams-per-guest = 100\n`);
+		appendFileSync(
+			path.join(this.directory, "mprofd.conf"),
+			`[sink]\nlisten = 127.0.0.1:${this.sinkPort}\nstreams-per-guest = 100\n`,
+		);
 		this.sink = new Program("mprofd-sink", this.places(), this.directory);
-		await until(() => existsSync(path.join(this.directory, "run/sink/sink.sock")) || this.sink.process.exitCode !== null);
+		await until(
+			() => existsSync(path.join(this.directory, "run/sink/sink.sock")) || this.sink.process.exitCode !== null,
+		);
 	}
 
 	/** A guest that sends a memtrace stream to the sink: `guest.write(bytes)`, `guest.end()`. */
@@ -231,7 +239,10 @@ export class Host {
 		const server = createServer({allowHalfOpen: true}, (client) => {
 			offer.clients.push(client);
 			this.sockets.push(client);
-			client.on("error", () => {}).on("end", () => client.end()).resume();
+			client
+				.on("error", () => {})
+				.on("end", () => client.end())
+				.resume();
 			client.write(typeof bytes === "function" ? bytes() : bytes);
 		});
 
@@ -244,7 +255,11 @@ export class Host {
 
 	/** On the port that it had, where it had one. */
 	async startServer() {
-		this.server = new Program("mprofd-http", ["--listen", `127.0.0.1:${this.port}`, ...this.places()], this.directory);
+		this.server = new Program(
+			"mprofd-http",
+			["--listen", `127.0.0.1:${this.port}`, ...this.places()],
+			this.directory,
+		);
 		this.port = Number((await this.server.says(/listening on http:\/\/127\.0\.0\.1:(\d+)/))[1]);
 		this.url = `http://127.0.0.1:${this.port}`;
 	}
@@ -252,7 +267,14 @@ export class Host {
 	places() {
 		const config = path.join(this.directory, "mprofd.conf");
 
-		return ["--state", path.join(this.directory, "state"), "--run", path.join(this.directory, "run"), "--config", config];
+		return [
+			"--state",
+			path.join(this.directory, "state"),
+			"--run",
+			path.join(this.directory, "run"),
+			"--config",
+			config,
+		];
 	}
 
 	async stopServer(how) {
@@ -262,7 +284,11 @@ export class Host {
 
 	/** Start a guest that records a simulated unikernel until it is stopped: `await guest.stop()`. */
 	guest(name, ...options) {
-		const guest = new Program("demo-guest", ["--ring", path.join(this.rings, `${name}.ctf`), ...options], this.directory);
+		const guest = new Program(
+			"demo-guest",
+			["--ring", path.join(this.rings, `${name}.ctf`), ...options],
+			this.directory,
+		);
 
 		this.guests.push(guest);
 		return guest;
@@ -271,8 +297,7 @@ export class Host {
 	async get(address) {
 		const answer = await fetch(this.url + address);
 
-		if (!answer.ok)
-			fail(`GET ${address}: ${answer.status} ${await answer.text()}`);
+		if (!answer.ok) fail(`GET ${address}: ${answer.status} ${await answer.text()}`);
 		return answer.json();
 	}
 
@@ -289,11 +314,12 @@ export class Host {
 		for (const program of [this.server, this.collector, this.sink]) {
 			await program?.stop();
 			if (program && program.process.exitCode !== 0)
-				codes.push(`${program.name} ended with ${program.process.exitCode ?? program.process.signalCode}: ${program.said.slice(-3000)}`);
+				codes.push(
+					`${program.name} ended with ${program.process.exitCode ?? program.process.signalCode}: ${program.said.slice(-3000)}`,
+				);
 		}
 		rmSync(this.directory, {recursive: true, force: true});
-		if (codes.length)
-			fail(codes.join("\n"));
+		if (codes.length) fail(codes.join("\n"));
 	}
 }
 
@@ -321,18 +347,13 @@ class Test {
 		const host = new Host(mkdtempSync(path.join(tmpdir(), "mprof-browser.")));
 
 		this.later.push(() => host.stop());
-		for (const [name, bytes] of Object.entries(rings))
-			host.ring(name, bytes);
-		if (archive.length)
-			await host.archive(archive);
+		for (const [name, bytes] of Object.entries(rings)) host.ring(name, bytes);
+		if (archive.length) await host.archive(archive);
 		writeFileSync(path.join(host.directory, "mprofd.conf"), CONFIG);
-		if (collector)
-			await host.startCollector(config);
-		if (sink)
-			await host.startSink();
+		if (collector) await host.startCollector(config);
+		if (sink) await host.startSink();
 		await host.startServer();
-		for (const name of Object.keys(rings))
-			await until(async () => (await host.domain(name))?.state === "ended");
+		for (const name of Object.keys(rings)) await until(async () => (await host.domain(name))?.state === "ended");
 		return host;
 	}
 
@@ -349,8 +370,7 @@ class Test {
 
 		this.later.push(() => context.close());
 		this.watch(page, host);
-		if (init)
-			await page.addInitScript(init);
+		if (init) await page.addInitScript(init);
 		await page.goto(host.url + address);
 		return page;
 	}
@@ -375,17 +395,21 @@ class Test {
 		await page.evaluate(axe);
 		const faults = await page.evaluate(async (where) => {
 			const result = await globalThis.axe.run(where ?? document, {resultTypes: ["violations"]});
-			return result.violations.map((v) => `${v.id} (${v.help}): ${v.nodes.slice(0, 3).map((n) => `${n.html} ${n.failureSummary}`).join("; ")}`);
+			return result.violations.map(
+				(v) =>
+					`${v.id} (${v.help}): ${v.nodes
+						.slice(0, 3)
+						.map((n) => `${n.html} ${n.failureSummary}`)
+						.join("; ")}`,
+			);
 		}, selector);
 
-		if (faults.length)
-			fail(`axe-core: ${faults.join("\n")}`);
+		if (faults.length) fail(`axe-core: ${faults.join("\n")}`);
 	}
 
 	/** Leave a picture of PAGE to be looked at, where $MPROF_SCREENSHOTS names a directory. */
 	async look(page, name) {
-		if (!SHOTS)
-			return;
+		if (!SHOTS) return;
 		mkdirSync(SHOTS, {recursive: true});
 		await page.screenshot({path: path.join(SHOTS, `${name}.png`)});
 	}
@@ -393,8 +417,7 @@ class Test {
 	async end() {
 		const faults = [];
 
-		for (const call of this.later.reverse())
-			await call().catch((error) => faults.push(error.message));
+		for (const call of this.later.reverse()) await call().catch((error) => faults.push(error.message));
 		faults.push(...this.problems.filter((problem) => !this.allowed.some((expression) => expression.test(problem))));
 		return faults;
 	}

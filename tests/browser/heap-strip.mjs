@@ -43,7 +43,11 @@ function arrived(host, n) {
  */
 async function both(t, {more = {}} = {}) {
 	const host = await t.host({sink: true});
-	const program = spawn(path.join(BUILD, "tests/integration/shifted"), [path.join(host.rings, "web.ctf"), String(SHIFT), "1000000", "800"], {stdio: "ignore"});
+	const program = spawn(
+		path.join(BUILD, "tests/integration/shifted"),
+		[path.join(host.rings, "web.ctf"), String(SHIFT), "1000000", "800"],
+		{stdio: "ignore"},
+	);
 	const ended = once(program, "exit");
 	let start, mono, write, first;
 	t.later.push(async () => program.kill("SIGKILL"));
@@ -57,9 +61,12 @@ async function both(t, {more = {}} = {}) {
 
 	await until(async () => (await host.domain("web"))?.state === "running");
 	const took = await record(host, offer);
-	const blocks = BLOCKS.map(([at, bytes, until]) => ({at: at * 1000, bytes, ...(until ? {until: until * 1000} : {})}));
-	while (process.hrtime.bigint() < mono + 1100000000n)
-		await sleep(20);
+	const blocks = BLOCKS.map(([at, bytes, until]) => ({
+		at: at * 1000,
+		bytes,
+		...(until ? {until: until * 1000} : {}),
+	}));
+	while (process.hrtime.bigint() < mono + 1100000000n) await sleep(20);
 	const rest = write(blocks);
 	offer.send(rest);
 	await arrived(host, first.length + rest.length);
@@ -76,7 +83,8 @@ const strip = (page) => page.getByRole("slider", {name: /^Heap over time/});
 const inPage = (page, what, arg) => page.evaluate(what, arg);
 const shown = (page) => page.evaluate(() => document.getElementById("page").timeline.heap.shown);
 /* The trace's time MS after the profile began, as the page draws it; a string. */
-const timeOf = (page, ms) => inPage(page, (at) => String(document.getElementById("page").timeline.heap.tracks.list[0].time(at * 1000)), ms);
+const timeOf = (page, ms) =>
+	inPage(page, (at) => String(document.getElementById("page").timeline.heap.tracks.list[0].time(at * 1000)), ms);
 
 async function there(page) {
 	await settled(page);
@@ -87,10 +95,14 @@ async function there(page) {
 /* Put the pointer on the strip, MS after the profile began. */
 async function pointAt(page, ms) {
 	const place = await strip(page).boundingBox();
-	const x = await inPage(page, (at) => {
-		const {camera, heap} = document.getElementById("page").timeline;
-		return camera.xOf(heap.tracks.list[0].time(at * 1000));
-	}, ms);
+	const x = await inPage(
+		page,
+		(at) => {
+			const {camera, heap} = document.getElementById("page").timeline;
+			return camera.xOf(heap.tracks.list[0].time(at * 1000));
+		},
+		ms,
+	);
 
 	await page.mouse.move(place.x + x, place.y + 40);
 	return x;
@@ -98,7 +110,8 @@ async function pointAt(page, ms) {
 
 const tip = (page) => page.locator(".tl-heap-tip").innerText();
 /* How many µs a hand is off where it points, at most: a click knows whole pixels. */
-const off = (page) => inPage(page, () => 2000 + (2 * Number(document.getElementById("page").timeline.camera.length(1))) / 1000);
+const off = (page) =>
+	inPage(page, () => 2000 + (2 * Number(document.getElementById("page").timeline.camera.length(1))) / 1000);
 
 test("heap strip: it is there, on the same clock as the threads, with what was sent", async (t) => {
 	const {host, mono, took} = await both(t);
@@ -107,7 +120,13 @@ test("heap strip: it is there, on the same clock as the threads, with what was s
 	await there(page);
 	await t.look(page, "strip");
 	/* Sums under the pointer, and where they change. */
-	for (const [ms, said] of [[50, "0 bytes"], [200, "7.6 MB"], [400, "23 MB"], [800, "7.6 MB"], [1050, "38 MB"]]) {
+	for (const [ms, said] of [
+		[50, "0 bytes"],
+		[200, "7.6 MB"],
+		[400, "23 MB"],
+		[800, "7.6 MB"],
+		[1050, "38 MB"],
+	]) {
 		await until(async () => {
 			await pointAt(page, ms);
 			return (await tip(page)).startsWith(`${said} lived at +`) || fail(`after ${ms} ms: ${await tip(page)}`);
@@ -122,20 +141,40 @@ test("heap strip: it is there, on the same clock as the threads, with what was s
 	});
 	const drawn = BigInt(await timeOf(page, 300));
 	const was = mono + 300000000n + SHIFT;
-	ok(drawn - was <= BigInt(place.earlier) && was - drawn <= BigInt(place.later), `drawn ${drawn - was} ns late: or up to ${place.earlier} earlier, ${place.later} later`);
-	ok(drawn - was < 200000000n + took && was - drawn < 200000000n, `and mostly it is far better: ${drawn - was} ns, of which it took ${took} to begin`);
-	ok(/against the threads: here, up to [\d.]+ (µs|ms) earlier, or up to [\d.]+ (ns|µs|ms|s) later/.test(await tip(page)), await tip(page));
+	ok(
+		drawn - was <= BigInt(place.earlier) && was - drawn <= BigInt(place.later),
+		`drawn ${drawn - was} ns late: or up to ${place.earlier} earlier, ${place.later} later`,
+	);
+	ok(
+		drawn - was < 200000000n + took && was - drawn < 200000000n,
+		`and mostly it is far better: ${drawn - was} ns, of which it took ${took} to begin`,
+	);
+	ok(
+		/against the threads: here, up to [\d.]+ (µs|ms) earlier, or up to [\d.]+ (ns|µs|ms|s) later/.test(
+			await tip(page),
+		),
+		await tip(page),
+	);
 	/* What is drawn: the steps where they are, at the heights that their numbers have. */
 	await settled(page);
 	const picture = await shown(page);
 	const {points} = picture.find(({kind}) => kind === "heap");
 	const scale = picture.filter(({kind}) => kind === "scale");
-	equal(scale.map(({text}) => text), ["40 MB", "20 MB"]);
+	equal(
+		scale.map(({text}) => text),
+		["40 MB", "20 MB"],
+	);
 	const heights = new Set(points.filter((_, i) => i % 2).map((y) => Math.round(((62 - y) / 48) * 40 * MB)));
 	for (const sum of [0, 8000000, 24000000, 40000000])
-		ok([...heights].some((it) => Math.abs(it - sum) < 2), `a height of ${sum} among ${[...heights]}`);
+		ok(
+			[...heights].some((it) => Math.abs(it - sum) < 2),
+			`a height of ${sum} among ${[...heights]}`,
+		);
 	const x = await pointAt(page, 900);
-	ok(points.some((at, i) => i % 2 === 0 && Math.abs(at - x) < 1.5), "a step where 32 MB came");
+	ok(
+		points.some((at, i) => i % 2 === 0 && Math.abs(at - x) < 1.5),
+		"a step where 32 MB came",
+	);
 	/* In words, for whoever asks. */
 	await page.getByRole("button", {name: "About"}).click();
 	await page.locator(".tl-panel-body", {hasText: "Heap: memory profile"}).waitFor();
@@ -156,9 +195,14 @@ test("heap strip: it follows the camera, to the pixel", async (t) => {
 		await until(async () => {
 			const {x, points} = await inPage(page, () => {
 				const {camera, heap} = document.getElementById("page").timeline;
-				return {x: camera.xOf(heap.tracks.list[0].time(900000)), points: heap.shown.find(({kind}) => kind === "heap").points};
+				return {
+					x: camera.xOf(heap.tracks.list[0].time(900000)),
+					points: heap.shown.find(({kind}) => kind === "heap").points,
+				};
 			});
-			const rise = points.findIndex((y, i) => i % 2 && i > 1 && y < points[i - 2] - 15 && Math.abs(points[i - 1] - x) < 2);
+			const rise = points.findIndex(
+				(y, i) => i % 2 && i > 1 && y < points[i - 2] - 15 && Math.abs(points[i - 1] - x) < 2,
+			);
 			return rise > 0 || fail(`${what}: the step at ${x} among ${points.slice(-40)}`);
 		});
 	};
@@ -166,12 +210,10 @@ test("heap strip: it follows the camera, to the pixel", async (t) => {
 	const place = await box(page);
 	const at = await pointAt(page, 900);
 	await page.mouse.move(place.x + at, place.y + 200);
-	for (let i = 0; i < 8; i++)
-		await page.mouse.wheel(0, -100);
+	for (let i = 0; i < 8; i++) await page.mouse.wheel(0, -100);
 	await aligned("zoomed by the wheel on the picture");
 	await page.mouse.move(place.x + at, (await strip(page).boundingBox()).y + 30);
-	for (let i = 0; i < 8; i++)
-		await page.mouse.wheel(0, -100);
+	for (let i = 0; i < 8; i++) await page.mouse.wheel(0, -100);
 	await aligned("zoomed by the wheel on the strip");
 	await t.look(page, "strip-close");
 	await page.mouse.move(place.x + 500, place.y + 200);
@@ -195,7 +237,11 @@ test("heap strip: a click opens the memory page at that moment, and back", async
 	const by = await off(page);
 	await page.mouse.down();
 	await page.mouse.up();
-	const [, id, at] = /^#memtrace=(\d+)&at=(\d+)/.exec(await page.waitForFunction(() => location.hash.startsWith("#memtrace") && location.hash).then((it) => it.jsonValue()));
+	const [, id, at] = /^#memtrace=(\d+)&at=(\d+)/.exec(
+		await page
+			.waitForFunction(() => location.hash.startsWith("#memtrace") && location.hash)
+			.then((it) => it.jsonValue()),
+	);
 	equal(id, "1");
 	ok(Math.abs(Number(at) - 400000) < by, `at ${at} µs`);
 	await page.goBack();
@@ -283,14 +329,35 @@ test("heap strip: of a running guest it comes, and grows, before one's eyes", as
 	await strip(page).waitFor();
 	await page.getByText("heap: nothing has come yet").waitFor();
 	const us = () => Number(process.hrtime.bigint() - began) / 1000;
-	for (const [bytes, sum] of [[8000000, 8], [16000000, 24], [32000000, 56]]) {
+	for (const [bytes, sum] of [
+		[8000000, 8],
+		[16000000, 24],
+		[32000000, 56],
+	]) {
 		const at = Math.round(us());
-		offer.send(write([{at, bytes}, {at: at + 1000, bytes: 8000}]));
-		await until(async () => (await inPage(page, () => document.getElementById("page").timeline.heap.tracks.list.at(-1).steps?.values.at(-1) ?? 0)) >= sum * 1000000);
+		offer.send(
+			write([
+				{at, bytes},
+				{at: at + 1000, bytes: 8000},
+			]),
+		);
+		await until(
+			async () =>
+				(await inPage(
+					page,
+					() => document.getElementById("page").timeline.heap.tracks.list.at(-1).steps?.values.at(-1) ?? 0,
+				)) >=
+				sum * 1000000,
+		);
 		/* The picture comes a frame or more behind what it shows. */
 		await until(async () => (await shown(page)).some(({kind, points}) => kind === "heap" && points.length));
 	}
-	equal(await inPage(page, () => Math.round(document.getElementById("page").timeline.heap.tracks.list.at(-1).steps.values.at(-1))), 56024000);
+	equal(
+		await inPage(page, () =>
+			Math.round(document.getElementById("page").timeline.heap.tracks.list.at(-1).steps.values.at(-1)),
+		),
+		56024000,
+	);
 	await t.look(page, "strip-live");
 	/* It goes when it is deleted. */
 	await fetch(`${host.url}/v1/memtraces/1/recording`, {method: "DELETE"});
@@ -306,7 +373,13 @@ test("heap strip: several profiles of one run, each in its place, and the way th
 	await sleep(800);
 	for (const size of [8000000, 16000000]) {
 		const start = BigInt(Date.now()) * 1000n;
-		const all = Buffer.concat([info({start}), writer(start)([{at: 1000, bytes: size}, {at: 200000, bytes: 8000}])]);
+		const all = Buffer.concat([
+			info({start}),
+			writer(start)([
+				{at: 1000, bytes: size},
+				{at: 200000, bytes: 8000},
+			]),
+		]);
 		const offer = await host.offered(all);
 		await record(host, offer);
 		await sleep(700);
@@ -319,7 +392,9 @@ test("heap strip: several profiles of one run, each in its place, and the way th
 	await until(async () => (await host.domain("web")).state === "ended");
 	const page = await t.open(host, "/#domain=web");
 	await there(page);
-	await until(async () => (await shown(page)).filter(({kind, points}) => kind === "heap" && points.length).length === 2);
+	await until(
+		async () => (await shown(page)).filter(({kind, points}) => kind === "heap" && points.length).length === 2,
+	);
 	const [first, second] = (await shown(page)).filter(({kind}) => kind === "heap").map(({points}) => points);
 	ok(first.at(-2) < second[0], `one after the other: until ${first.at(-2)}, from ${second[0]}`);
 	await page.getByRole("link", {name: "memory profile 2"}).waitFor();
@@ -345,8 +420,13 @@ for (const [what, options] of Object.entries({dark: {dark: true}, narrow: {width
 		equal(await page.locator("#page img, #page script").count(), 0, "elements that a guest made");
 		await pointAt(page, 400);
 		await t.accessible(page);
-		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing sticks out at the side");
+		ok(
+			await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+			"nothing sticks out at the side",
+		);
 		await t.look(page, `strip-${what}`);
 		await page.getByRole("button", {name: "About"}).click();
-		await until(async () => (await page.locator(".tl-panel-body").textContent()).includes("<img/src=x/onerror=alert(1)>\\u202e"));
+		await until(async () =>
+			(await page.locator(".tl-panel-body").textContent()).includes("<img/src=x/onerror=alert(1)>\\u202e"),
+		);
 	});

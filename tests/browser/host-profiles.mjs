@@ -17,7 +17,10 @@ function sender(more = {}) {
 	const write = writer(start);
 	let at = 0;
 
-	return {first: info({start, ...more}), next: () => write(Array.from({length: 80}, () => ({at: (at += 10), bytes: 8000})))};
+	return {
+		first: info({start, ...more}),
+		next: () => write(Array.from({length: 80}, () => ({at: (at += 10), bytes: 8000}))),
+	};
 }
 
 async function recorded(host) {
@@ -58,7 +61,9 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	await becomes(() => profileRow(page, 1).locator(".program").innerText(), "mirage", "its program");
 	await until(async () => (await text(profileRow(page, 1))).includes("requests"));
 	ok((await text(profileRow(page, 1))).includes("Recording"), "that it is being recorded");
-	await until(async () => (await page.getByRole("status").textContent()).includes("The memory of web is being profiled."));
+	await until(async () =>
+		(await page.getByRole("status").textContent()).includes("The memory of web is being profiled."),
+	);
 	/* It grows before one's eyes. */
 	offer.send(next());
 	offer.send(next());
@@ -66,7 +71,14 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 		const [{bytes}] = await recorded(host);
 		return bytes > 10000 && (await text(profileRow(page, 1))).includes(`${Math.round(bytes / 1024)} KB`);
 	});
-	ok(/^#domain=web&run=1/.test(await profileRow(page, 1).getByRole("link", {name: "web: memory profile 1 beside the threads"}).getAttribute("href")), "the way to its threads");
+	ok(
+		/^#domain=web&run=1/.test(
+			await profileRow(page, 1)
+				.getByRole("link", {name: "web: memory profile 1 beside the threads"})
+				.getAttribute("href"),
+		),
+		"the way to its threads",
+	);
 	await t.look(page, "profile-recording");
 	/* A second client is refused, in a sentence. */
 	const other = page.getByRole("button", {name: "Profile another guest…"});
@@ -76,7 +88,10 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	await page.getByLabel("Port, if not 4242").fill(String(offer.port));
 	t.allow(/409/);
 	await page.getByRole("button", {name: "Start", exact: true}).click();
-	await page.getByRole("dialog").getByText(/is being recorded already/).waitFor();
+	await page
+		.getByRole("dialog")
+		.getByText(/is being recorded already/)
+		.waitFor();
 	await page.keyboard.press("Escape");
 	await becomes(focused(other), true, "whether the focus is where it was");
 	/* Stopped from the guest's row. */
@@ -84,7 +99,10 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	await profileRow(page, 1).getByText("Stopped", {exact: true}).waitFor();
 	await hidden(link);
 	await button.waitFor();
-	equal((await recorded(host)).map(({state, reason}) => [state, reason]), [["ended", "stopped"]]);
+	equal(
+		(await recorded(host)).map(({state, reason}) => [state, reason]),
+		[["ended", "stopped"]],
+	);
 	await t.look(page, "profile-stopped");
 });
 
@@ -101,7 +119,11 @@ test("profiles: what others begin and end is seen; pin, note, delete, filters, k
 	equal(await row.locator("a.name").innerText(), "guest at 127.0.0.1");
 	host.profiled(sender({context: "two"}).first);
 	await profileRow(page, 2).waitFor();
-	await becomes(() => page.locator("[data-memtrace]").evaluateAll((rows) => rows.map((it) => it.dataset.memtrace)), ["2", "1"], "their order");
+	await becomes(
+		() => page.locator("[data-memtrace]").evaluateAll((rows) => rows.map((it) => it.dataset.memtrace)),
+		["2", "1"],
+		"their order",
+	);
 	one.end();
 	await row.getByText("Ended", {exact: true}).waitFor();
 	/* Kept and described. */
@@ -111,7 +133,13 @@ test("profiles: what others begin and end is seen; pin, note, delete, filters, k
 	await page.getByLabel("Note, for whoever").fill("<b>grows</b>\u202e");
 	await page.getByRole("button", {name: "Save", exact: true}).click();
 	await row.getByText("<b>grows</b>\\u202e").waitFor();
-	equal((await recorded(host)).map(({pinned, note}) => [pinned, note]), [[false, ""], [true, "<b>grows</b>\u202e"]]);
+	equal(
+		(await recorded(host)).map(({pinned, note}) => [pinned, note]),
+		[
+			[false, ""],
+			[true, "<b>grows</b>\u202e"],
+		],
+	);
 	/* Filtered. */
 	await page.getByRole("group", {name: "Which memory profiles"}).getByRole("button", {name: "Pinned"}).click();
 	await profileRow(page, 2).waitFor({state: "detached"});
@@ -139,7 +167,9 @@ test("profiles: a capture leads to the profile that ran, from its row and its co
 	const offer = await host.offered(sender().first);
 	const guest = host.guest("web", "--size", "65536");
 
-	await guestRow(page, "web").getByRole("button", {name: /Take a snapshot/}).click();
+	await guestRow(page, "web")
+		.getByRole("button", {name: /Take a snapshot/})
+		.click();
 	await page.locator("[data-capture='1']").waitFor();
 	const answer = await fetch(`${host.url}/v1/domains/web/memtraces`, {
 		method: "POST",
@@ -148,20 +178,43 @@ test("profiles: a capture leads to the profile that ran, from its row and its co
 	});
 	equal(answer.status, 201);
 	await profileRow(page, 1).waitFor();
-	await guestRow(page, "web").getByRole("button", {name: /Take a snapshot/}).click();
-	const link = page.locator("[data-capture='2']").getByRole("link", {name: "The memory profile of web that ran at capture 2"});
+	await guestRow(page, "web")
+		.getByRole("button", {name: /Take a snapshot/})
+		.click();
+	const link = page
+		.locator("[data-capture='2']")
+		.getByRole("link", {name: "The memory profile of web that ran at capture 2"});
 	await link.waitFor();
-	ok(await page.locator("[data-capture='1']").getByRole("link", {name: /memory profile/}).isHidden(), "the first snapshot was before it");
+	ok(
+		await page
+			.locator("[data-capture='1']")
+			.getByRole("link", {name: /memory profile/})
+			.isHidden(),
+		"the first snapshot was before it",
+	);
 	equal(await link.getAttribute("href"), "#memtrace=1");
-	await page.locator("[data-capture='2']").getByRole("button", {name: /^Context/}).click();
-	equal(await page.getByRole("dialog").getByRole("link", {name: /memory profile that ran then/}).getAttribute("href"), "#memtrace=1");
+	await page
+		.locator("[data-capture='2']")
+		.getByRole("button", {name: /^Context/})
+		.click();
+	equal(
+		await page
+			.getByRole("dialog")
+			.getByRole("link", {name: /memory profile that ran then/})
+			.getAttribute("href"),
+		"#memtrace=1",
+	);
 	await page.keyboard.press("Escape");
 	await guest.stop();
 	await until(async () => (await host.domain("web")).state === "ended");
 });
 
 test("profiles: a guest that traces nothing is there for its profile alone", async (t) => {
-	const host = await t.host({sink: true, collector: false, archive: ["begin", "run 1 xen a quiet 0a1b2c3d-0000-4000-8000-000000000001 3 running -", "commit"]});
+	const host = await t.host({
+		sink: true,
+		collector: false,
+		archive: ["begin", "run 1 xen a quiet 0a1b2c3d-0000-4000-8000-000000000001 3 running -", "commit"],
+	});
 	const offer = await host.offered(sender().first);
 	const page = await t.open(host);
 	const row = guestRow(page, "quiet");
@@ -185,7 +238,12 @@ test("profiles: a guest that traces nothing is there for its profile alone", asy
 
 const HOSTILE = {program: "<img/src=x/onerror=alert(1)>", host: "</script>", context: `\u202e${"x".repeat(5000)}`};
 
-for (const [what, options] of Object.entries({light: {}, dark: {dark: true}, narrow: {width: 320, height: 640, touch: true}, medium: {width: 900}}))
+for (const [what, options] of Object.entries({
+	light: {},
+	dark: {dark: true},
+	narrow: {width: 320, height: 640, touch: true},
+	medium: {width: 900},
+}))
 	test(`profiles: hostile labels are text, axe-core finds no fault, ${what}`, async (t) => {
 		const host = await t.host({sink: true});
 
@@ -198,10 +256,16 @@ for (const [what, options] of Object.entries({light: {}, dark: {dark: true}, nar
 		await becomes(() => row.locator(".program").innerText(), HOSTILE.program, "its program");
 		equal(await page.locator("#page img, #page script").count(), 0, "elements that a guest made");
 		equal((await page.content()).match(/\u202e/), null, "characters that deceive");
-		ok((await row.evaluate((element) => element.offsetHeight)) < (options.width < 1100 ? 500 : 200), "a row is not as tall as a label is long");
+		ok(
+			(await row.evaluate((element) => element.offsetHeight)) < (options.width < 1100 ? 500 : 200),
+			"a row is not as tall as a label is long",
+		);
 		await page.getByText("Live", {exact: true}).waitFor();
 		await t.accessible(page);
-		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing sticks out at the side");
+		ok(
+			await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+			"nothing sticks out at the side",
+		);
 		await t.look(page, `profiles-${what}`);
 	});
 
@@ -212,7 +276,10 @@ test("profiles: without a sink the page says so, and has all the rest", async (t
 	host.guest("web", "--size", "65536");
 	t.allow(/503/);
 	await guestRow(page, "web").getByRole("button", {name: "Profile the memory of web"}).click();
-	await page.getByRole("alert").getByText(/mprofd-sink/).waitFor();
+	await page
+		.getByRole("alert")
+		.getByText(/mprofd-sink/)
+		.waitFor();
 	await guestRow(page, "web").getByRole("button", {name: "Profile the memory of web"}).waitFor();
 	ok(await new Promise((resolve) => connect(host.port, "127.0.0.1", () => resolve(true))), "the server is there");
 });

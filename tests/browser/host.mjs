@@ -5,7 +5,7 @@ const UUID = (n) => `0a1b2c3d-0000-4000-8000-${n.toString(16).padStart(12, "0")}
 const hex = (text) => Buffer.from(text).toString("hex");
 const CONTEXT = {
 	reason: "crash",
-	xenstore: {"data/mprof/ring-ref": "8,9,10,11", "name": "evil\u202emaN", "vm": "<img src=x onerror=alert(1)>"},
+	xenstore: {"data/mprof/ring-ref": "8,9,10,11", name: "evil\u202emaN", vm: "<img src=x onerror=alert(1)>"},
 	xenstore_complete: true,
 	console: "Solo5: trap\nFatal error: exception Not_found\n\u001b[31mred <b>bold</b>\u202e\n",
 	console_complete: false,
@@ -14,13 +14,19 @@ const CONTEXT = {
 /* A host whose archive has one guest in each state. */
 const STORY = [
 	"begin",
-	`run 1 xen a web ${UUID(1)} 3 running -`, "stream 1 1 0 4096 4 0",
-	`run 2 xen b db ${UUID(2)} 4 ended crash`, "stream 2 2 0 4096 4 0",
-	`run 3 xen c mail ${UUID(3)} 5 suspended -`, "stream 3 3 0 4096 4 0",
-	`run 4 xen d dns ${UUID(4)} 6 ended poweroff`, "stream 4 4 0 4096 4 0",
+	`run 1 xen a web ${UUID(1)} 3 running -`,
+	"stream 1 1 0 4096 4 0",
+	`run 2 xen b db ${UUID(2)} 4 ended crash`,
+	"stream 2 2 0 4096 4 0",
+	`run 3 xen c mail ${UUID(3)} 5 suspended -`,
+	"stream 3 3 0 4096 4 0",
+	`run 4 xen d dns ${UUID(4)} 6 ended poweroff`,
+	"stream 4 4 0 4096 4 0",
 	"gap 4 lost lapped 5 370 9 3 0",
-	"capture 1 4 poweroff -", "range 1 4 0 0 30",
-	`capture 2 2 crash first ${hex(JSON.stringify(CONTEXT))}`, "range 2 2 0 0 30",
+	"capture 1 4 poweroff -",
+	"range 1 4 0 0 30",
+	`capture 2 2 crash first ${hex(JSON.stringify(CONTEXT))}`,
+	"range 2 2 0 0 30",
 	"commit",
 ];
 
@@ -30,7 +36,10 @@ const row = (page, name) => page.locator(".guests tbody tr", {has: page.getByRol
 /* In the page: what is said from now on. */
 function watchNews() {
 	window.said = [];
-	new MutationObserver(() => window.said.push(document.querySelector(".news").textContent)).observe(document.querySelector(".news"), {childList: true, subtree: true});
+	new MutationObserver(() => window.said.push(document.querySelector(".news").textContent)).observe(
+		document.querySelector(".news"),
+		{childList: true, subtree: true},
+	);
 }
 
 test("host: crashes come first, then what runs, then what is gone", async (t) => {
@@ -39,8 +48,17 @@ test("host: crashes come first, then what runs, then what is gone", async (t) =>
 
 	/* A row is filled in the frame in which there is time for it. */
 	await becomes(() => names(page), ["db", "web", "mail", "dns"], "the guests");
-	equal(await page.locator(".guests .state").allTextContents().then((all) => all.map((s) => s.trim()).filter(Boolean)), ["Crashed", "Running", "Suspended", "Gone"].flatMap((s) => [s, s]));
-	equal(await page.locator(".summary").textContent(), "Traces of this host's guests: 1 crashed, 1 running, 1 suspended, 1 gone");
+	equal(
+		await page
+			.locator(".guests .state")
+			.allTextContents()
+			.then((all) => all.map((s) => s.trim()).filter(Boolean)),
+		["Crashed", "Running", "Suspended", "Gone"].flatMap((s) => [s, s]),
+	);
+	equal(
+		await page.locator(".summary").textContent(),
+		"Traces of this host's guests: 1 crashed, 1 running, 1 suspended, 1 gone",
+	);
 	equal(await row(page, "dns").locator(".gaps").textContent(), "3 packets lost");
 	equal(await page.getByRole("status").textContent(), "", "the news of a page that has just come");
 	await page.getByText("Live", {exact: true}).waitFor();
@@ -55,7 +73,13 @@ test("host: one click leads to a trace, of a guest and of a capture", async (t) 
 	equal(await page.locator("[data-capture='2'] a.name").getAttribute("href"), "#capture=2");
 });
 
-for (const [what, options] of Object.entries({light: {}, dark: {dark: true}, narrow: {width: 320, height: 640, touch: true}, "narrow and dark": {width: 320, dark: true}, medium: {width: 900}}))
+for (const [what, options] of Object.entries({
+	light: {},
+	dark: {dark: true},
+	narrow: {width: 320, height: 640, touch: true},
+	"narrow and dark": {width: 320, dark: true},
+	medium: {width: 900},
+}))
 	test(`host: axe-core finds no fault, ${what}`, async (t) => {
 		const host = await t.host({archive: STORY, collector: false});
 		const page = await t.open(host, "/", options);
@@ -63,9 +87,14 @@ for (const [what, options] of Object.entries({light: {}, dark: {dark: true}, nar
 		await row(page, "db").waitFor();
 		await page.getByText("Live", {exact: true}).waitFor();
 		await t.accessible(page);
-		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing sticks out at the side");
+		ok(
+			await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+			"nothing sticks out at the side",
+		);
 		await t.look(page, `host-${what.replaceAll(" ", "-")}`);
-		await row(page, "db").getByRole("button", {name: /^Why it crashed/}).click();
+		await row(page, "db")
+			.getByRole("button", {name: /^Why it crashed/})
+			.click();
 		await page.getByRole("dialog").getByText("Fatal error").waitFor();
 		await t.accessible(page);
 		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nor does a dialog");
@@ -80,34 +109,83 @@ test("host: why a guest crashed is told as text, and Escape leads back", async (
 	await button.focus();
 	await page.keyboard.press("Enter");
 	const dialog = page.getByRole("dialog", {name: "Crashed: db"});
-	equal(await dialog.locator("pre").first().textContent(), "Solo5: trap\nFatal error: exception Not_found\n\\u001b[31mred <b>bold</b>\\u202e\n");
-	ok((await dialog.locator("pre").nth(1).textContent()).includes("name = evil\\u202emaN\nvm = <img src=x onerror=alert(1)>"));
+	equal(
+		await dialog.locator("pre").first().textContent(),
+		"Solo5: trap\nFatal error: exception Not_found\n\\u001b[31mred <b>bold</b>\\u202e\n",
+	);
+	ok(
+		(await dialog.locator("pre").nth(1).textContent()).includes(
+			"name = evil\\u202emaN\nvm = <img src=x onerror=alert(1)>",
+		),
+	);
 	await dialog.getByText("End of the console").waitFor();
 	equal(await dialog.locator("b, img").count(), 0, "elements that a guest made");
 	await page.keyboard.press("Escape");
 	await dialog.waitFor({state: "detached"});
-	await becomes(() => button.evaluate((element) => element === document.activeElement), true, "whether the focus is where it was");
-	await page.locator("[data-capture='1']").getByRole("button", {name: /^Context/}).click();
+	await becomes(
+		() => button.evaluate((element) => element === document.activeElement),
+		true,
+		"whether the focus is where it was",
+	);
+	await page
+		.locator("[data-capture='1']")
+		.getByRole("button", {name: /^Context/})
+		.click();
 	await page.getByRole("dialog").getByText("Nothing else was kept").waitFor();
 });
 
 test("host: hostile names are text, and bounded", async (t) => {
-	const evil = ["<img/src=x/onerror=alert(1)>", "a\u202egpj.exe", "</script><script>alert(1)</script>", "x".repeat(10240), "\u200b\u200b", "javascript:alert(1)", "{{7*7}}", "__proto__", "\u0007bell"];
+	const evil = [
+		"<img/src=x/onerror=alert(1)>",
+		"a\u202egpj.exe",
+		"</script><script>alert(1)</script>",
+		"x".repeat(10240),
+		"\u200b\u200b",
+		"javascript:alert(1)",
+		"{{7*7}}",
+		"__proto__",
+		"\u0007bell",
+	];
 	const host = await t.host({
-		archive: ["begin", ...evil.flatMap((name, i) => [`run ${i + 1} xen k${i} ${name} ${UUID(i)} ${i} running -`, `stream ${i + 1} ${i + 1} 0 4096 4 0`, `capture ${i + 1} ${i + 1} crash <b>${name}</b>`]), "commit"],
+		archive: [
+			"begin",
+			...evil.flatMap((name, i) => [
+				`run ${i + 1} xen k${i} ${name} ${UUID(i)} ${i} running -`,
+				`stream ${i + 1} ${i + 1} 0 4096 4 0`,
+				`capture ${i + 1} ${i + 1} crash <b>${name}</b>`,
+			]),
+			"commit",
+		],
 		collector: false,
 	});
 	const page = await t.open(host);
 	let alerts = 0;
 
 	page.on("dialog", (dialog) => (alerts++, dialog.dismiss()));
-	await page.locator(".guests tbody tr").nth(evil.length - 1).waitFor();
+	await page
+		.locator(".guests tbody tr")
+		.nth(evil.length - 1)
+		.waitFor();
 	const shown = await names(page);
-	for (const wanted of ["<img/src=x/onerror=alert(1)>", "a\\u202egpj.exe", "\\u200b\\u200b", `${"x".repeat(120)}… (10,240 characters)`, "__proto__", "\\u0007bell"])
+	for (const wanted of [
+		"<img/src=x/onerror=alert(1)>",
+		"a\\u202egpj.exe",
+		"\\u200b\\u200b",
+		`${"x".repeat(120)}… (10,240 characters)`,
+		"__proto__",
+		"\\u0007bell",
+	])
 		ok(shown.includes(wanted), `${wanted} among ${JSON.stringify(shown).slice(0, 2000)}`);
 	equal(await page.locator("#page img, #page script, #page b").count(), 0, "elements that a guest made");
-	ok((await page.locator(".guests tbody tr").evaluateAll((rows) => Math.max(...rows.map((r) => r.offsetHeight)))) < 200, "rows are not as tall as names are long");
-	ok((await page.locator("a.name").evaluateAll((links) => links.every((a) => a.protocol === "http:"))), "links lead to this page");
+	ok(
+		(await page.locator(".guests tbody tr").evaluateAll((rows) => Math.max(...rows.map((r) => r.offsetHeight)))) <
+			200,
+		"rows are not as tall as names are long",
+	);
+	ok(
+		await page.locator("a.name").evaluateAll((links) => links.every((a) => a.protocol === "http:")),
+		"links lead to this page",
+	);
 	equal(alerts, 0, "alerts");
 	equal((await page.content()).match(/[\u202e\u200b]/), null, "characters that deceive");
 	await t.accessible(page);
@@ -180,7 +258,10 @@ test("host: captures are taken, pinned, noted and deleted with the keyboard alon
 	await page.keyboard.press("Tab");
 	await page.keyboard.press("Enter");
 	await capture.getByText("slow <b>again").waitFor();
-	equal((await status()).map((c) => c.note), ["slow <b>again"]);
+	equal(
+		(await status()).map((c) => c.note),
+		["slow <b>again"],
+	);
 	await capture.getByRole("button", {name: /^Delete/}).focus();
 	await page.keyboard.press("Enter");
 	await page.getByRole("dialog", {name: /^Delete this capture of one/}).waitFor();
@@ -190,9 +271,17 @@ test("host: captures are taken, pinned, noted and deleted with the keyboard alon
 	await page.getByRole("dialog").getByRole("button", {name: "Delete"}).click();
 	await page.getByText("None yet: one is taken").waitFor();
 	equal((await status()).length, 0);
-	await becomes(() => page.locator("#captures-title").evaluate((element) => element === document.activeElement), true, "whether the focus is where the list begins");
+	await becomes(
+		() => page.locator("#captures-title").evaluate((element) => element === document.activeElement),
+		true,
+		"whether the focus is where the list begins",
+	);
 	/* What another client does is seen too. */
-	const answer = await fetch(`${host.url}/v1/domains/one/captures`, {method: "POST", headers: {"Content-Type": "application/json"}, body: '{"note": "from afar"}'});
+	const answer = await fetch(`${host.url}/v1/domains/one/captures`, {
+		method: "POST",
+		headers: {"Content-Type": "application/json"},
+		body: '{"note": "from afar"}',
+	});
 	equal(answer.status, 201, await answer.text());
 	await page.getByText("from afar").waitFor();
 });
@@ -230,7 +319,16 @@ test("host: guests are found by name, captures by guest and kind", async (t) => 
 });
 
 test("host: the lives of a guest are listed", async (t) => {
-	const host = await t.host({archive: [...STORY, "begin", `run 9 xen z web ${UUID(1)} 9 running -`, `run 1 xen a web ${UUID(1)} 3 ended reboot`, "commit"], collector: false});
+	const host = await t.host({
+		archive: [
+			...STORY,
+			"begin",
+			`run 9 xen z web ${UUID(1)} 9 running -`,
+			`run 1 xen a web ${UUID(1)} 3 ended reboot`,
+			"commit",
+		],
+		collector: false,
+	});
 	const page = await t.open(host);
 
 	await row(page, "web").getByRole("button", {name: "2 runs of web: show them"}).click();
@@ -251,7 +349,13 @@ test("host: a server that goes and comes back is said, and nothing is missed", a
 	await page.getByText("Live", {exact: true}).waitFor();
 	await host.stopServer();
 	await page.getByText("Not connected, trying again").waitFor();
-	await host.archive(["begin", `run 5 xen e new ${UUID(5)} 7 running -`, "stream 5 5 0 4096 4 0", "delete 1", "commit"]);
+	await host.archive([
+		"begin",
+		`run 5 xen e new ${UUID(5)} 7 running -`,
+		"stream 5 5 0 4096 4 0",
+		"delete 1",
+		"commit",
+	]);
 	await host.startServer();
 	await row(page, "new").waitFor();
 	await page.getByText("Live", {exact: true}).waitFor();
@@ -261,7 +365,8 @@ test("host: a server that goes and comes back is said, and nothing is missed", a
 test("host: a page that nobody looks at gives its connection back, and misses nothing", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
-	const followers = async () => Number(/^mprofd_http_events (\d+)$/m.exec(await (await fetch(`${host.url}/metrics`)).text())[1]);
+	const followers = async () =>
+		Number(/^mprofd_http_events (\d+)$/m.exec(await (await fetch(`${host.url}/metrics`)).text())[1]);
 	const hide = (hidden) =>
 		page.evaluate((it) => {
 			Object.defineProperty(document, "hidden", {get: () => it, configurable: true});
@@ -285,14 +390,20 @@ test("host: what many do at once is told in one sentence", async (t) => {
 
 	await page.getByText("Live", {exact: true}).waitFor();
 	await page.evaluate(watchNews);
-	const lines = Array.from({length: 50}, (_, i) => `run ${100 + i} xen m${i} many-${i} ${UUID(100 + i)} ${100 + i} running -`);
+	const lines = Array.from(
+		{length: 50},
+		(_, i) => `run ${100 + i} xen m${i} many-${i} ${UUID(100 + i)} ${100 + i} running -`,
+	);
 	await write("begin", ...lines, "commit");
 	await row(page, "many-49").waitFor();
 	await until(() => page.evaluate(() => window.said.some((sentence) => /guests started/.test(sentence))));
 	await sleep(3500);
 	const said = await page.evaluate(() => window.said);
 	ok(said.length <= 3 && said.every((sentence) => sentence.length < 200), `what was said, ${JSON.stringify(said)},`);
-	ok(said.some((sentence) => /^\d\d guests started\.$/.test(sentence)), JSON.stringify(said));
+	ok(
+		said.some((sentence) => /^\d\d guests started\.$/.test(sentence)),
+		JSON.stringify(said),
+	);
 });
 
 test("host: on a telephone, one tap leads to a trace and back", async (t) => {
@@ -315,7 +426,13 @@ test("host: a run that is forgotten, a new name, a crash are seen as they happen
 	await page.getByText("Live", {exact: true}).waitFor();
 	await write("begin", `run 1 xen a www ${UUID(1)} 3 running -`, "commit");
 	await row(page, "www").waitFor();
-	await write("begin", `run 1 xen a www ${UUID(1)} 3 ended crash`, "capture 3 1 crash -", "range 3 1 0 0 30", "commit");
+	await write(
+		"begin",
+		`run 1 xen a www ${UUID(1)} 3 ended crash`,
+		"capture 3 1 crash -",
+		"range 3 1 0 0 30",
+		"commit",
+	);
 	await until(async () => (await names(page)).join() === "www,db,mail,dns");
 	await until(async () => /www crashed/.test(await page.getByRole("status").textContent()));
 	await write("begin", "delete 1", "enforce dns 0", "commit");
@@ -325,7 +442,9 @@ test("host: a run that is forgotten, a new name, a crash are seen as they happen
 /* In the page: how long its longest task took. */
 function watchTasks() {
 	window.longest = 0;
-	new PerformanceObserver((list) => list.getEntries().forEach((e) => (window.longest = Math.max(window.longest, e.duration)))).observe({type: "longtask", buffered: true});
+	new PerformanceObserver((list) =>
+		list.getEntries().forEach((e) => (window.longest = Math.max(window.longest, e.duration))),
+	).observe({type: "longtask", buffered: true});
 }
 
 /* In the page: the keys of the rows that are changed from now on. */
@@ -333,9 +452,16 @@ function watchRows() {
 	window.longest = 0;
 	window.touched = new Set();
 	const rowOf = (node) => (node.closest ? node : node.parentElement).closest("tr");
-	const observer = new MutationObserver((changes) => changes.forEach(({target}) => rowOf(target) && window.touched.add(rowOf(target).dataset.key)));
+	const observer = new MutationObserver((changes) =>
+		changes.forEach(({target}) => rowOf(target) && window.touched.add(rowOf(target).dataset.key)),
+	);
 	window.watching = observer;
-	observer.observe(document.querySelector(".guests tbody"), {subtree: true, childList: true, characterData: true, attributes: true});
+	observer.observe(document.querySelector(".guests tbody"), {
+		subtree: true,
+		childList: true,
+		characterData: true,
+		attributes: true,
+	});
 }
 
 test("host: a thousand guests, and the page stays quick", {timeout: 240000}, async (t) => {
@@ -348,7 +474,9 @@ test("host: a thousand guests, and the page stays quick", {timeout: 240000}, asy
 	const page = await t.open(host, "/", {init: watchTasks});
 
 	await page.locator(".guests tbody tr").nth(999).waitFor({state: "attached", timeout: 60000});
-	console.log(`  a thousand guests are there after ${Math.round(performance.now() - began)} ms, the longest task took ${Math.round(await page.evaluate(() => window.longest))} ms`);
+	console.log(
+		`  a thousand guests are there after ${Math.round(performance.now() - began)} ms, the longest task took ${Math.round(await page.evaluate(() => window.longest))} ms`,
+	);
 	await page.getByText("Live", {exact: true}).waitFor();
 	await page.evaluate(() => scrollTo(0, 20000));
 	/* One guest changes: its row does, and no other is touched. */

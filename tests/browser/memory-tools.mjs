@@ -8,10 +8,8 @@ export function oracle(name) {
 	for (const line of reference(`memtrace/${name}.oracle.txt`).toString().split("\n")) {
 		const [key, ...rest] = line.split(" ");
 
-		if (out[key] instanceof Map)
-			out[key].set(rest.slice(2).join(" "), Number(rest[0]));
-		else if (rest.length)
-			out[key] = Number.isNaN(Number(rest.at(-1))) ? rest.join(" ") : Number(rest.at(-1));
+		if (out[key] instanceof Map) out[key].set(rest.slice(2).join(" "), Number(rest[0]));
+		else if (rest.length) out[key] = Number.isNaN(Number(rest.at(-1))) ? rest.join(" ") : Number(rest.at(-1));
 	}
 	return out;
 }
@@ -21,8 +19,7 @@ export async function recorded(host, bytes, open = false) {
 	const before = (await host.get("/v1/memtraces")).memtraces.length;
 	const guest = host.profiled(bytes);
 
-	if (!open)
-		guest.end();
+	if (!open) guest.end();
 	const it = await until(async () => {
 		const [newest, ...rest] = (await host.get("/v1/memtraces")).memtraces;
 		return newest && rest.length === before && (open ? newest.bytes > 0 : newest.state === "ended") ? newest : null;
@@ -45,9 +42,15 @@ export async function settled(page) {
 			const it = document.getElementById("page").memory;
 			const alert = document.querySelector(".mem-message[role=alert]:not([hidden])");
 
-			if (alert)
-				throw new Error(alert.textContent);
-			return it?.profile && it.chart.lines && !it.element.hasAttribute("aria-busy") && !it.filters.waiting && !it.flame.frame && !it.chart.frame;
+			if (alert) throw new Error(alert.textContent);
+			return (
+				it?.profile &&
+				it.chart.lines &&
+				!it.element.hasAttribute("aria-busy") &&
+				!it.filters.waiting &&
+				!it.flame.frame &&
+				!it.chart.frame
+			);
 		}),
 	);
 }
@@ -108,11 +111,14 @@ export function viewer(name) {
 		const number = (key) => Number(rest.find((it) => it.startsWith(`${key} `))?.split(" ")[1]);
 
 		if (kind === "filter")
-			out.filters.push({words, objects: number("objects"), samples: number("samples"), most: number("timeline_max_samples")});
-		else if (kind === "function")
-			out.functions.push([words, number("samples")]);
-		else if (/^[a-z_]+ \d+$/.test(kind))
-			out.numbers[kind.split(" ")[0]] = Number(kind.split(" ")[1]);
+			out.filters.push({
+				words,
+				objects: number("objects"),
+				samples: number("samples"),
+				most: number("timeline_max_samples"),
+			});
+		else if (kind === "function") out.functions.push([words, number("samples")]);
+		else if (/^[a-z_]+ \d+$/.test(kind)) out.numbers[kind.split(" ")[0]] = Number(kind.split(" ")[1]);
 	}
 	return out;
 }
@@ -124,10 +130,8 @@ export function allocated(name) {
 	for (const line of reference(`memtrace/${name}.dump.txt`).toString().split("\n")) {
 		const [us, id, what, samples] = line.split(" ", 4);
 
-		if (what?.startsWith("alloc"))
-			all.set(id, {us: Number(us), samples: Number(samples), end: Infinity});
-		else if (what === "collect")
-			all.get(id).end = Number(us);
+		if (what?.startsWith("alloc")) all.set(id, {us: Number(us), samples: Number(samples), end: Infinity});
+		else if (what === "collect") all.get(id).end = Number(us);
 	}
 	return [...all.values()];
 }
@@ -152,26 +156,28 @@ const WORDS = [
 /** Fill in a condition that the reference's file calls CLAUSE (of WORDS, where "and" parts two conditions or the ends of a range). */
 export async function condition(page, clause, words) {
 	const whole = /between/.test(clause) ? words : clause;
-	const [[, ...texts], kind, how] = WORDS.map(([expression, ...rest]) => [expression.exec(whole), ...rest]).find(([match]) => match) ?? [[]];
+	const [[, ...texts], kind, how] = WORDS.map(([expression, ...rest]) => [expression.exec(whole), ...rest]).find(
+		([match]) => match,
+	) ?? [[]];
 
-	if (!kind)
-		return;
+	if (!kind) return;
 	await page.getByRole("button", {name: "Add a condition"}).click();
 	const line = page.locator(".mem-clauses li").last();
 	await line.getByLabel("What must hold").selectOption(kind);
 	await line.getByLabel("How").selectOption(how ?? texts.shift());
 	for (let i = 0; i < texts.length && how !== "peak" && how !== "end"; i++)
-		await line.locator("input").nth(i).fill(/^\d+$/.test(texts[i]) ? `${texts[i]} us` : texts[i]);
-	if (texts.length)
-		await page.keyboard.press("Enter");
+		await line
+			.locator("input")
+			.nth(i)
+			.fill(/^\d+$/.test(texts[i]) ? `${texts[i]} us` : texts[i]);
+	if (texts.length) await page.keyboard.press("Enter");
 }
 
 /** Where the packets of a stream end. */
 export function packets(bytes) {
 	const ends = [];
 
-	for (let at = 0; at < bytes.length; ends.push(at))
-		at += bytes.readUInt32LE(at + 4) / 8;
+	for (let at = 0; at < bytes.length; ends.push(at)) at += bytes.readUInt32LE(at + 4) / 8;
 	return ends;
 }
 
@@ -183,8 +189,7 @@ export function renamed(bytes, names) {
 		const text = Buffer.from(name);
 
 		equal(text.length, old.length, "the length of a name");
-		for (let at = out.indexOf(old); at >= 0; at = out.indexOf(old, at + 1))
-			text.copy(out, at);
+		for (let at = out.indexOf(old); at >= 0; at = out.indexOf(old, at + 1)) text.copy(out, at);
 	}
 	return out;
 }
@@ -196,7 +201,9 @@ export async function drop(page, selector, name, bytes) {
 			const transfer = new DataTransfer();
 			transfer.items.add(new File([Uint8Array.from(atob(text), (it) => it.charCodeAt(0))], called));
 			for (const kind of ["dragover", "drop"])
-				document.querySelector(where).dispatchEvent(new DragEvent(kind, {dataTransfer: transfer, bubbles: true, cancelable: true}));
+				document
+					.querySelector(where)
+					.dispatchEvent(new DragEvent(kind, {dataTransfer: transfer, bubbles: true, cancelable: true}));
 		},
 		[selector, name, bytes.toString("base64")],
 	);

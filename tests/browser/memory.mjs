@@ -2,7 +2,22 @@
 import {readFileSync} from "node:fs";
 
 import {becomes, equal, hasReference, ok, reference, test, until} from "./harness.mjs";
-import {addressed, allocated, boxes, condition, counted, drop, middle, opened, oracle, packets, recorded, renamed, settled, viewer} from "./memory-tools.mjs";
+import {
+	addressed,
+	allocated,
+	boxes,
+	condition,
+	counted,
+	drop,
+	middle,
+	opened,
+	oracle,
+	packets,
+	recorded,
+	renamed,
+	settled,
+	viewer,
+} from "./memory-tools.mjs";
 import {info, writer} from "./memtrace-make.mjs";
 
 const trace = (name) => reference(`memtrace/${name}.trace`);
@@ -18,7 +33,10 @@ async function leaky(t, more = "", options = {}) {
 function growing() {
 	const start = BigInt(Date.now()) * 1000n;
 
-	return {first: info({start}), more: writer(start)(Array.from({length: 100}, (_, i) => ({at: 1000 + i * 10000, bytes: 8000})))};
+	return {
+		first: info({start}),
+		more: writer(start)(Array.from({length: 100}, (_, i) => ({at: 1000 + i * 10000, bytes: 8000}))),
+	};
 }
 
 const chart = (page) => page.locator("#mem-chart");
@@ -44,7 +62,11 @@ test("memory: the sums are the reference's", async (t) => {
 		const {objects, samples} = await counted(page);
 
 		equal(samples, wanted.samples_total, `${name}: samples`);
-		equal(objects, wanted.events_alloc_minor + wanted.events_alloc_major + wanted.events_alloc_external, `${name}: objects`);
+		equal(
+			objects,
+			wanted.events_alloc_minor + wanted.events_alloc_major + wanted.events_alloc_external,
+			`${name}: objects`,
+		);
 		await what(page).selectOption("live");
 		equal((await counted(page)).samples, wanted.live_end_samples, `${name}: what lives at the end`);
 		await what(page).selectOption("peak");
@@ -68,7 +90,9 @@ test("memory: functions have what the reference says of their places", async (t)
 	}
 	const got = await page.evaluate(() => {
 		const {profile, info} = document.getElementById("page").memory;
-		return profile.spots.filter((it) => it.self).map((it) => [it.name, Math.round((it.self * info.rate) / info.wordBytes)]);
+		return profile.spots
+			.filter((it) => it.self)
+			.map((it) => [it.name, Math.round((it.self * info.rate) / info.wordBytes)]);
 	});
 	equal(got.sort(), [...wanted].sort(), "samples by function");
 	const total = new Map(viewer("leaky").functions);
@@ -77,11 +101,11 @@ test("memory: functions have what the reference says of their places", async (t)
 		const {callees: tree} = profile;
 		const sums = {};
 		for (let i = 1; i < tree.n; i++)
-			sums[heap.names[tree.name[i]]] = (sums[heap.names[tree.name[i]]] ?? 0) + Math.round((tree.total[i] * info.rate) / info.wordBytes);
+			sums[heap.names[tree.name[i]]] =
+				(sums[heap.names[tree.name[i]]] ?? 0) + Math.round((tree.total[i] * info.rate) / info.wordBytes);
 		return sums;
 	});
-	for (const [name, samples] of total)
-		equal(inTree[name], samples, `all below ${name}`);
+	for (const [name, samples] of total) equal(inTree[name], samples, `all below ${name}`);
 	/* On the page, by a person's means: sorted, sought, unrolled. */
 	await page.getByRole("tab", {name: "Functions"}).click();
 	await page.locator("#mem-panel-functions tbody tr").first().getByText("Stdlib__Buffer.create").waitFor();
@@ -90,7 +114,10 @@ test("memory: functions have what the reference says of their places", async (t)
 	await page.locator("#mem-panel-functions tbody tr").nth(1).getByText("Dune__exe__").waitFor();
 	await addressed(page, "sort", "total");
 	await page.getByRole("searchbox", {name: "Search functions and files"}).fill("buffer.ml");
-	await page.locator("#mem-panel-functions .mem-found").getByText(/^\d functions$/).waitFor();
+	await page
+		.locator("#mem-panel-functions .mem-found")
+		.getByText(/^\d functions$/)
+		.waitFor();
 	await page.getByRole("button", {name: "Callers of Stdlib__Buffer.create"}).click();
 	await page.getByRole("row", {name: /^via Stdlib__Printf.ksprintf/}).waitFor();
 	await t.look(page, "memory-functions");
@@ -111,17 +138,16 @@ for (const name of ["leaky", "multidom-v3"])
 
 		await page.getByText("Filters", {exact: true}).click();
 		for (const {words, objects, samples, most} of viewer(name).filters) {
-			await page.evaluate(() => document.getElementById("page").memory.filters.clear.hidden) || (await page.getByRole("button", {name: "Remove all"}).click());
+			(await page.evaluate(() => document.getElementById("page").memory.filters.clear.hidden)) ||
+				(await page.getByRole("button", {name: "Remove all"}).click());
 			for (const clause of words.split(" and ").flatMap((it) => (/^\d/.test(it) ? [] : [it])))
 				await condition(page, clause, words);
 			const got = await counted(page);
 			/* At the peak itself; the reference's rule means the end of its microsecond, in which something of it may die. */
 			const exact = words === "live at peak" ? viewer(name).numbers.peak_merged_samples : samples;
 			equal(got.samples, exact, `“${words}”: samples`);
-			if (exact === samples)
-				equal(got.objects, objects, `“${words}”: objects`);
-			if (words === "none")
-				continue;
+			if (exact === samples) equal(got.objects, objects, `“${words}”: objects`);
+			if (words === "none") continue;
 			/* The line of what is filtered passes no higher than the reference's does, and at the pixels it is seen it is not lower than its own end. */
 			const line = await page.evaluate(() => {
 				const {chart, info} = document.getElementById("page").memory;
@@ -155,12 +181,20 @@ test("memory: a click on the chart chooses a moment, drawing chooses a range", a
 	await page.mouse.up();
 	const range = await page.evaluate(() => document.getElementById("page").memory.choice.during);
 	const all = allocated("leaky").filter((it) => it.us >= range.from && it.us <= range.to);
-	equal((await counted(page)).samples, all.reduce((sum, it) => sum + it.samples, 0), "what was allocated in the range");
+	equal(
+		(await counted(page)).samples,
+		all.reduce((sum, it) => sum + it.samples, 0),
+		"what was allocated in the range",
+	);
 	await addressed(page, "during", `${range.from}-${range.to}`);
 	await addressed(page, "at", undefined);
 	await t.look(page, "memory-range");
 	await what(page).selectOption("still");
-	equal((await counted(page)).samples, all.filter((it) => it.end > range.to).reduce((sum, it) => sum + it.samples, 0), "what of it lives at its end");
+	equal(
+		(await counted(page)).samples,
+		all.filter((it) => it.end > range.to).reduce((sum, it) => sum + it.samples, 0),
+		"what of it lives at its end",
+	);
 	await addressed(page, "still", "1");
 	await page.getByRole("button", {name: "Everything"}).click();
 	equal((await counted(page)).samples, oracle("leaky").samples_total, "everything");
@@ -171,9 +205,11 @@ test("memory: the chart by key, in elapsed and in wall time", async (t) => {
 
 	await chart(page).focus();
 	await page.keyboard.press("Home");
-	for (let i = 0; i < 3; i++)
-		await page.keyboard.press("PageDown");
-	await page.getByRole("status").getByText(/^\+\d+(\.\d+)? ms: [\d.]+ [KM]B$/).waitFor();
+	for (let i = 0; i < 3; i++) await page.keyboard.press("PageDown");
+	await page
+		.getByRole("status")
+		.getByText(/^\+\d+(\.\d+)? ms: [\d.]+ [KM]B$/)
+		.waitFor();
 	await page.keyboard.press("Enter");
 	await addressed(page, "at", String(await page.evaluate(() => document.getElementById("page").memory.choice.at)));
 	await page.keyboard.press("Shift+PageDown");
@@ -183,7 +219,10 @@ test("memory: the chart by key, in elapsed and in wall time", async (t) => {
 	ok(range.to > range.from, "a range");
 	await addressed(page, "during", `${range.from}-${range.to}`);
 	await page.getByLabel("Times", {exact: true}).selectOption("wall");
-	ok(/from 2026-11-21 11:07:5\d\.\d{3} UTC to/.test(await what(page).locator("option:checked").textContent()), "wall time is told");
+	ok(
+		/from 2026-11-21 11:07:5\d\.\d{3} UTC to/.test(await what(page).locator("option:checked").textContent()),
+		"wall time is told",
+	);
 	await addressed(page, "clock", "wall");
 	await t.look(page, "memory-wall");
 	await chart(page).focus();
@@ -197,23 +236,39 @@ test("memory: flame graph and icicle, both ways, by mouse and by key", async (t)
 	const at = await middle(page, page_);
 
 	await page.mouse.move(at.x, at.y);
-	await page.locator(".mem-tip").getByText(/^Dune__exe__Leaky\.Render\.page: 203 MB \(78\.9 %\) ± 1 %/).waitFor();
+	await page
+		.locator(".mem-tip")
+		.getByText(/^Dune__exe__Leaky\.Render\.page: 203 MB \(78\.9 %\) ± 1 %/)
+		.waitFor();
 	await page.mouse.click(at.x, at.y);
 	equal((await boxes(page))[0].name, page_.name, "what is zoomed to");
 	const path = ["Dune__exe__Run_leaky", "Dune__exe__Leaky.main", "Dune__exe__Leaky.handle", page_.name];
 	/* The first frame of this program has no name. */
-	await until(async () => new URLSearchParams(page.url().split("#")[1]).getAll("path").join() === (await page.evaluate(() => document.getElementById("page").memory.flame.path.join())));
+	await until(
+		async () =>
+			new URLSearchParams(page.url().split("#")[1]).getAll("path").join() ===
+			(await page.evaluate(() => document.getElementById("page").memory.flame.path.join())),
+	);
 	ok(page.url().includes("path=Dune__exe__Leaky.handle"), "the path in the address");
 	await t.look(page, "memory-zoomed");
-	await page.getByRole("navigation", {name: "From the root to what is shown"}).getByRole("button", {name: path[1]}).click();
+	await page
+		.getByRole("navigation", {name: "From the root to what is shown"})
+		.getByRole("button", {name: path[1]})
+		.click();
 	equal((await boxes(page))[0].name, path[1], "an ancestor");
 	/* Keys: to the heaviest child, beside it, zoom, out. */
 	await flame(page).focus();
 	await page.keyboard.press("ArrowUp");
-	await page.getByRole("status").getByText(/^Dune__exe__Leaky\.handle: 257 MB/).waitFor();
+	await page
+		.getByRole("status")
+		.getByText(/^Dune__exe__Leaky\.handle: 257 MB/)
+		.waitFor();
 	await page.keyboard.press("ArrowUp");
 	await page.keyboard.press("ArrowRight");
-	await page.getByRole("status").getByText(/^Dune__exe__Leaky\.Parser\.parse: /).waitFor();
+	await page
+		.getByRole("status")
+		.getByText(/^Dune__exe__Leaky\.Parser\.parse: /)
+		.waitFor();
 	await page.keyboard.press("Enter");
 	equal((await boxes(page))[0].name, "Dune__exe__Leaky.Parser.parse");
 	await until(() => page.url().includes("Parser"));
@@ -252,14 +307,24 @@ test("memory: what was zoomed to comes back, though a filter took it away meanwh
 
 test("memory: search tells how much it found, and what is hidden is gone", async (t) => {
 	const page = await leaky(t);
-	const {samples} = viewer("leaky").filters.find((it) => it.words.startsWith("inside a function whose name contains"));
+	const {samples} = viewer("leaky").filters.find((it) =>
+		it.words.startsWith("inside a function whose name contains"),
+	);
 
 	await page.keyboard.press("/");
 	await page.keyboard.type("list");
 	await addressed(page, "find", "list");
 	/* Each letter finds something: of all of the word this is what is said. */
 	const share = `${((100 * samples) / oracle("leaky").samples_total).toFixed(1)} %`;
-	await becomes(() => page.evaluate((it) => document.getElementById("page").memory.flame.found.textContent.endsWith(it), `, ${share}`), true, `whether ${share} are found`);
+	await becomes(
+		() =>
+			page.evaluate(
+				(it) => document.getElementById("page").memory.flame.found.textContent.endsWith(it),
+				`, ${share}`,
+			),
+		true,
+		`whether ${share} are found`,
+	);
 	await t.look(page, "memory-search");
 	await page.getByText("Filters", {exact: true}).click();
 	await page.getByRole("button", {name: "Hide a function"}).click();
@@ -298,14 +363,24 @@ test("memory: what is incomplete or wrong in a filter is said, and does not coun
 	await t.look(page, "memory-wrong");
 	await t.accessible(page);
 	await page.getByRole("button", {name: "Remove condition 2"}).click();
-	equal((await counted(page)).samples, viewer("leaky").filters.find((it) => it.words === "on the major heap").samples);
+	equal(
+		(await counted(page)).samples,
+		viewer("leaky").filters.find((it) => it.words === "on the major heap").samples,
+	);
 	await addressed(page, "only", "on:major");
 });
 
 test("memory: the address is the view, after a reload and in another browser", async (t) => {
-	const more = "&at=112240&clock=wall&tree=callers&grow=down&recursion=1&find=make&only=size%3Amost%3A256&only=inside%3Ahas%3ALeaky&hide=hide%3Ais%3AStdlib__List.mapi&path=Stdlib__Buffer.create";
+	const more =
+		"&at=112240&clock=wall&tree=callers&grow=down&recursion=1&find=make&only=size%3Amost%3A256&only=inside%3Ahas%3ALeaky&hide=hide%3Ais%3AStdlib__List.mapi&path=Stdlib__Buffer.create";
 	const page = await leaky(t, more);
-	const seen = async () => [await counted(page), await boxes(page), await page.locator(".mem-found").first().textContent(), await what(page).inputValue(), await page.getByRole("textbox").evaluateAll((all) => all.map((it) => it.value))];
+	const seen = async () => [
+		await counted(page),
+		await boxes(page),
+		await page.locator(".mem-found").first().textContent(),
+		await what(page).inputValue(),
+		await page.getByRole("textbox").evaluateAll((all) => all.map((it) => it.value)),
+	];
 	const before = await seen();
 
 	equal(before[3], "at");
@@ -329,7 +404,10 @@ test("memory: leaks are told with their stacks", async (t) => {
 	const row = page.locator("#mem-panel-leaks tbody tr", {has: page.locator("summary", {hasText: "Session.make"})});
 	await row.getByText(/of 8, /).waitFor();
 	await row.locator("summary").click();
-	await row.getByText(/called by Dune__exe__Leaky/).first().waitFor();
+	await row
+		.getByText(/called by Dune__exe__Leaky/)
+		.first()
+		.waitFor();
 	await addressed(page, "tab", "leaks");
 	await t.look(page, "memory-leaks");
 	await t.accessible(page);
@@ -340,7 +418,11 @@ test("memory: a recording grows before one's eyes, stands still, is stopped and 
 	const bytes = trace("leaky");
 	const half = packets(bytes).find((at) => at > bytes.length / 2);
 	const offer = await host.offered(bytes.subarray(0, half));
-	const started = await fetch(`${host.url}/v1/domains/web/memtraces`, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({address: "127.0.0.1", port: offer.port})});
+	const started = await fetch(`${host.url}/v1/domains/web/memtraces`, {
+		method: "POST",
+		headers: {"Content-Type": "application/json"},
+		body: JSON.stringify({address: "127.0.0.1", port: offer.port}),
+	});
 	equal(started.status, 201, await started.clone().text());
 	const {id} = await started.json();
 	const page = await opened(t, host, id);
@@ -385,14 +467,30 @@ test("memory: a recording grows before one's eyes, stands still, is stopped and 
 test("memory: what a guest calls things is text, bounded, and deceives nobody", async (t) => {
 	const host = await t.host({sink: true, collector: false});
 	const evil = "<img src=x onerror=alert(1)>";
-	const {id} = await recorded(host, renamed(trace("leaky"), {"Dune__exe__Leaky.Render.page": evil, "requests demo": "<b>x</b>\u202e\u0007!", "demo-host": "<b>h</b>!", "stdlib.ml": "<i>i</i>\n"}));
+	const {id} = await recorded(
+		host,
+		renamed(trace("leaky"), {
+			"Dune__exe__Leaky.Render.page": evil,
+			"requests demo": "<b>x</b>\u202e\u0007!",
+			"demo-host": "<b>h</b>!",
+			"stdlib.ml": "<i>i</i>\n",
+		}),
+	);
 	const page = await opened(t, host, id);
-	const scripts = () => page.evaluate(() => [document.scripts.length, document.images.length, document.querySelectorAll("#page b, #page script, #page img").length]);
+	const scripts = () =>
+		page.evaluate(() => [
+			document.scripts.length,
+			document.images.length,
+			document.querySelectorAll("#page b, #page script, #page img").length,
+		]);
 
 	equal(await scripts(), [1, 0, 0], "no markup came of it");
 	await page.getByText("About this recording").click();
 	const facts = await page.locator(".mem-more dd").allTextContents();
-	ok(facts.some((it) => it.startsWith("<b>x</b>\\") && it.endsWith("!")), `the context in ${facts}`);
+	ok(
+		facts.some((it) => it.startsWith("<b>x</b>\\") && it.endsWith("!")),
+		`the context in ${facts}`,
+	);
 	equal(await page.getByRole("heading", {level: 1}).textContent(), "<b>h</b>!");
 	ok(!(await page.evaluate(() => document.body.innerText)).match(/[\u202e\u0007]/), "nothing that turns or rings");
 	for (const tab of ["Functions", "Leaks", "Flame graph"]) {
@@ -401,7 +499,10 @@ test("memory: what a guest calls things is text, bounded, and deceives nobody", 
 		equal(await scripts(), [1, 0, 0], tab);
 	}
 	await flame(page).evaluate((element) => element.scrollIntoView({block: "end"}));
-	const there = await middle(page, (await boxes(page)).find((it) => it.name === evil));
+	const there = await middle(
+		page,
+		(await boxes(page)).find((it) => it.name === evil),
+	);
 	await page.mouse.move(there.x, there.y);
 	await page.locator(".mem-tip").getByText(`${evil}: 203 MB`).waitFor();
 	await page.mouse.click(there.x, there.y);
@@ -409,7 +510,12 @@ test("memory: what a guest calls things is text, bounded, and deceives nobody", 
 	equal(await scripts(), [1, 0, 0], "its path");
 	await t.look(page, "memory-hostile");
 	/* And an address that somebody wrote. */
-	const other = await opened(t, host, id, `&only=${encodeURIComponent(`inside:has:${evil}`)}&only=nonsense&only=size:most&hide=${encodeURIComponent("hide:is:<b>")}&find=%3Cb%3E&path=%3Cb%3E&at=99999999999999999&during=5-1&tab=x&sort=__proto__&weight=constructor`);
+	const other = await opened(
+		t,
+		host,
+		id,
+		`&only=${encodeURIComponent(`inside:has:${evil}`)}&only=nonsense&only=size:most&hide=${encodeURIComponent("hide:is:<b>")}&find=%3Cb%3E&path=%3Cb%3E&at=99999999999999999&during=5-1&tab=x&sort=__proto__&weight=constructor`,
+	);
 	equal(await other.evaluate(() => document.querySelectorAll("#page b, #page script, #page img").length), 0);
 	equal((await counted(other)).samples, 7970, "what is inside that function, as the reference counts it");
 	await t.accessible(other);
@@ -428,7 +534,9 @@ test("memory: a file is dropped or chosen, and what is damaged says so", async (
 	await t.look(page, "memory-damaged");
 	await page.reload();
 	await page.getByText(/which a page may not open by itself; choose it, or drop it here\./).waitFor();
-	await page.getByLabel("A memory profile or trace").setInputFiles({name: "mirage-cut-events.trace", mimeType: "", buffer: trace("mirage-cut-events")});
+	await page
+		.getByLabel("A memory profile or trace")
+		.setInputFiles({name: "mirage-cut-events.trace", mimeType: "", buffer: trace("mirage-cut-events")});
 	await settled(page);
 	equal((await counted(page)).samples, samples, "chosen again");
 	/* A trace that is dropped here goes where traces are shown, and back. */
@@ -441,7 +549,11 @@ test("memory: a file is dropped or chosen, and what is damaged says so", async (
 	/* No recording of that number; no memtrace stream. */
 	t.allow(/404/);
 	await page.evaluate(() => (location.hash = "#memtrace=77"));
-	await page.getByRole("alert").getByText(/77|no /i).first().waitFor();
+	await page
+		.getByRole("alert")
+		.getByText(/77|no /i)
+		.first()
+		.waitFor();
 	await page.getByRole("link", {name: "Back to the guests"}).waitFor();
 });
 
@@ -450,10 +562,16 @@ test("memory: dark, narrow, by touch, and a stack of thousands of calls", async 
 	const {id} = await recorded(host, trace("deep"));
 	const page = await opened(t, host, id, "&recursion=1&grow=down", {dark: true});
 
-	ok((await boxes(page)).some((it) => it.row > 1000), "rows");
+	ok(
+		(await boxes(page)).some((it) => it.row > 1000),
+		"rows",
+	);
 	await flame(page).evaluate((element) => (element.scrollTop = 10000));
 	await settled(page);
-	ok(await page.evaluate(() => document.getElementById("page").memory.flame.painted < 2000), "only what is seen is painted");
+	ok(
+		await page.evaluate(() => document.getElementById("page").memory.flame.painted < 2000),
+		"only what is seen is painted",
+	);
 	await t.look(page, "memory-dark");
 	await t.accessible(page);
 	const small = await opened(t, host, id, "", {width: 380, height: 700, touch: true});
@@ -482,7 +600,17 @@ test("memory: a tree of a million nodes costs what its pixels cost", async (t) =
 	const {painted, laid, ms} = await page.evaluate(async () => {
 		const {flame} = document.getElementById("page").memory;
 		const n = 1 << 20;
-		const tree = {n, parent: new Uint32Array(n), first: new Uint32Array(n).fill(0xffffffff), next: new Uint32Array(n).fill(0xffffffff), depth: new Uint32Array(n), self: new Float64Array(n), total: new Float64Array(n), allocs: new Uint32Array(n), name: new Uint32Array(n)};
+		const tree = {
+			n,
+			parent: new Uint32Array(n),
+			first: new Uint32Array(n).fill(0xffffffff),
+			next: new Uint32Array(n).fill(0xffffffff),
+			depth: new Uint32Array(n),
+			self: new Float64Array(n),
+			total: new Float64Array(n),
+			allocs: new Uint32Array(n),
+			name: new Uint32Array(n),
+		};
 
 		/* Each node has two children, the second much lighter. */
 		tree.total[0] = 1e12;
@@ -524,7 +652,13 @@ test("memory: the graph and the profile are saved", async (t) => {
 	equal(Buffer.compare(await saved("The recording (memtrace)"), trace("leaky")), 0, "the recording");
 	const svg = (await saved("The flame graph (SVG)")).toString();
 	ok(svg.startsWith("<svg") && svg.includes("Dune__exe__Leaky.Render.page: 203 MB"), svg.slice(0, 200));
-	equal(await page.evaluate((text) => new DOMParser().parseFromString(text, "image/svg+xml").querySelectorAll("parsererror").length, svg), 0);
+	equal(
+		await page.evaluate(
+			(text) => new DOMParser().parseFromString(text, "image/svg+xml").querySelectorAll("parsererror").length,
+			svg,
+		),
+		0,
+	);
 	equal((await saved("The flame graph (PNG)")).subarray(1, 4).toString(), "PNG");
 	const stacks = (await saved("The profile (collapsed stacks)")).toString().trim().split("\n");
 	const sum = stacks.reduce((all, line) => all + Number(/ (\d+)$/.exec(line)[1]), 0);
@@ -538,15 +672,31 @@ test("memory: its guest's threads at the chosen moment are a click away", async 
 	const host = await t.host({sink: true});
 
 	host.guest("web", "--size", "262144", "--rate", "2000");
-	await until(async () => (await host.domain("web"))?.state === "running" && (await host.get("/v1/domains/web/packets?limit=10")).packets.length > 1);
+	await until(
+		async () =>
+			(await host.domain("web"))?.state === "running" &&
+			(await host.get("/v1/domains/web/packets?limit=10")).packets.length > 1,
+	);
 	const {first, more} = growing();
 	const offer = await host.offered(first);
-	const started = await fetch(`${host.url}/v1/domains/web/memtraces`, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({address: "127.0.0.1", port: offer.port})});
+	const started = await fetch(`${host.url}/v1/domains/web/memtraces`, {
+		method: "POST",
+		headers: {"Content-Type": "application/json"},
+		body: JSON.stringify({address: "127.0.0.1", port: offer.port}),
+	});
 	equal(started.status, 201, await started.clone().text());
 	const {id, began_mono} = await started.json();
 	offer.send(more);
 	const page = await opened(t, host, id);
-	await until(() => page.evaluate(() => Number(document.getElementById("page").memory.info.endUs - document.getElementById("page").memory.info.startUs) > 500000));
+	await until(() =>
+		page.evaluate(
+			() =>
+				Number(
+					document.getElementById("page").memory.info.endUs -
+						document.getElementById("page").memory.info.startUs,
+				) > 500000,
+		),
+	);
 	const {x, y} = await along(page, 0.8);
 	await page.mouse.click(x, y);
 	const at = await page.evaluate(() => document.getElementById("page").memory.choice.at);

@@ -15,8 +15,7 @@ const bits = (time) => Number(time & 0x1ffffffn);
 function vint(n) {
 	const out = Buffer.alloc(5);
 
-	if (n <= 252)
-		return Buffer.from([n]);
+	if (n <= 252) return Buffer.from([n]);
 	if (n <= 0xffff) {
 		out[0] = 253;
 		out.writeUInt16LE(n, 1);
@@ -57,7 +56,20 @@ export function info({start, rate = 1e-3, program = "mirage", host = "mirage_uni
 
 	head.writeDoubleLE(rate, 0);
 	head[8] = 64;
-	return packet(Buffer.concat([event(0, start, head), text(program), text(host), text("v=0"), Buffer.alloc(8, 0xff), text(context)]), start, start, 0, 0);
+	return packet(
+		Buffer.concat([
+			event(0, start, head),
+			text(program),
+			text(host),
+			text("v=0"),
+			Buffer.alloc(8, 0xff),
+			text(context),
+		]),
+		start,
+		start,
+		0,
+		0,
+	);
 }
 
 /** A writer of what comes behind: `more(blocks)` gives the packets of BLOCKS, one for each event; each block lives for ever without `until`. */
@@ -67,15 +79,25 @@ export function writer(start) {
 	return (blocks) => {
 		const events = [...blocks]
 			.sort((a, b) => a.at - b.at)
-			.flatMap(({at, bytes, until}, i) => [{at, bytes, id: known + i}, ...(until === undefined ? [] : [{at: until, id: known + i}])])
+			.flatMap(({at, bytes, until}, i) => [
+				{at, bytes, id: known + i},
+				...(until === undefined ? [] : [{at: until, id: known + i}]),
+			])
 			.sort((a, b) => a.at - b.at || a.id - b.id);
 
-		return Buffer.concat(events.map(({at, bytes, id}) => {
-			const time = start + BigInt(at);
-			if (bytes === undefined)
-				return packet(event(4, time, vint(known - 1 - id)), time, time, known, known);
-			known++;
-			return packet(event(2, time, vint(bytes / GRAIN), vint(bytes / GRAIN), Buffer.from([1, 0, 0, 0])), time, time, id, id + 1);
-		}));
+		return Buffer.concat(
+			events.map(({at, bytes, id}) => {
+				const time = start + BigInt(at);
+				if (bytes === undefined) return packet(event(4, time, vint(known - 1 - id)), time, time, known, known);
+				known++;
+				return packet(
+					event(2, time, vint(bytes / GRAIN), vint(bytes / GRAIN), Buffer.from([1, 0, 0, 0])),
+					time,
+					time,
+					id,
+					id + 1,
+				);
+			}),
+		);
 	};
 }

@@ -39,8 +39,14 @@ function painted(page) {
 		const ids = new Map();
 
 		for (const {item} of painted.filter((it) => named.includes(it.kind)))
-			ids.has(item) || ids.set(item, session.engine.thread(item).then((thread) => Number(thread.id)));
-		return Promise.all(painted.map(async (it) => (named.includes(it.kind) ? {...it, id: await ids.get(it.item)} : it)));
+			ids.has(item) ||
+				ids.set(
+					item,
+					session.engine.thread(item).then((thread) => Number(thread.id)),
+				);
+		return Promise.all(
+			painted.map(async (it) => (named.includes(it.kind) ? {...it, id: await ids.get(it.item)} : it)),
+		);
 	});
 }
 
@@ -54,15 +60,22 @@ for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "publi
 
 		for (const [from, to, width, height, focus] of JSON.parse(oracles("--windows").stdout)[trace]) {
 			await size(page, width, height);
-			await page.evaluate((hash) => (location.hash = hash), `#domain=${name}&from=${start + BigInt(Math.max(from, 0))}&to=${start + BigInt(to)}&row=${focus}`);
-			await until(async () => Math.abs((await camera(page)).focus - Math.min(focus, (await camera(page)).rows)) < 1e-6);
+			await page.evaluate(
+				(hash) => (location.hash = hash),
+				`#domain=${name}&from=${start + BigInt(Math.max(from, 0))}&to=${start + BigInt(to)}&row=${focus}`,
+			);
+			await until(
+				async () => Math.abs((await camera(page)).focus - Math.min(focus, (await camera(page)).rows)) < 1e-6,
+			);
 			await settled(page);
 			/* The page leaves no more beside a trace than a margin: it shows what it may, and that is judged. */
 			const is = await camera(page);
 			const wanted = Math.abs(Number(is.to - is.from) - (to - from)) <= 2;
-			if (!wanted)
-				fail(`${trace}: ${is.to - is.from} ns are shown, ${to - from} were asked for`);
-			windows.push({window: [Number(is.from - start), Number(is.to - start), is.width, is.height, is.focus], marks: await painted(page)});
+			if (!wanted) fail(`${trace}: ${is.to - is.from} ns are shown, ${to - from} were asked for`);
+			windows.push({
+				window: [Number(is.from - start), Number(is.to - start), is.width, is.height, is.focus],
+				marks: await painted(page),
+			});
 		}
 		const {rows} = await page.evaluate(() => document.getElementById("page").timeline.session.summary);
 		const letter = await page.evaluate(() => document.getElementById("page").timeline.stage.window.letter);

@@ -21,14 +21,20 @@ async function picture(page, name) {
 	const bytes = await page.screenshot({animations: "disabled", caret: "hide"});
 	const {width, height} = read(bytes);
 
-	ok(width === page.viewportSize().width && height === page.viewportSize().height, `a picture of ${width} x ${height}`);
-	if (WHERE)
-		writeFileSync(path.join(WHERE, `${name}.png`), bytes);
+	ok(
+		width === page.viewportSize().width && height === page.viewportSize().height,
+		`a picture of ${width} x ${height}`,
+	);
+	if (WHERE) writeFileSync(path.join(WHERE, `${name}.png`), bytes);
 }
 
 /* Have the memory of guest NAME profiled; what is returned sends three seconds of it: a heap that requests fill and collections empty. */
 async function profiled(host, name) {
-	const blocks = Array.from({length: 600}, (_, i) => ({at: i * 5000, bytes: GRAIN * (1 + ((i * 7) % 13)), until: i % 10 ? (Math.floor(i / 60) + 1) * 300000 : undefined}));
+	const blocks = Array.from({length: 600}, (_, i) => ({
+		at: i * 5000,
+		bytes: GRAIN * (1 + ((i * 7) % 13)),
+		until: i % 10 ? (Math.floor(i / 60) + 1) * 300000 : undefined,
+	}));
 	let start;
 	const offer = await host.offered(() => {
 		start = BigInt(Date.now()) * 1000n;
@@ -65,19 +71,29 @@ test("picture: the time line of a server", async (t) => {
 });
 
 test("picture: the host's page", async (t) => {
-	const context = Buffer.from(JSON.stringify({reason: "crash", console: "Fatal error: exception Not_found\n", console_complete: true})).toString("hex");
+	const context = Buffer.from(
+		JSON.stringify({reason: "crash", console: "Fatal error: exception Not_found\n", console_complete: true}),
+	).toString("hex");
 	const host = await t.host({
 		sink: true,
 		archive: [
 			...server("dns", 40).slice(0, -1),
-			"run 2 xen db db - 9 ended crash", "stream 2 2 0 262144 4 0",
-			...server("db", 60).filter((it) => it.startsWith("piece")).map((it) => it.replace("piece 1", "piece 2")),
-			`capture 1 2 crash - ${context}`, "range 1 2 0 0 30",
-			"capture 2 1 poweroff -", "range 2 1 0 0 30",
+			"run 2 xen db db - 9 ended crash",
+			"stream 2 2 0 262144 4 0",
+			...server("db", 60)
+				.filter((it) => it.startsWith("piece"))
+				.map((it) => it.replace("piece 1", "piece 2")),
+			`capture 1 2 crash - ${context}`,
+			"range 1 2 0 0 30",
+			"capture 2 1 poweroff -",
+			"range 2 1 0 0 30",
 			"commit",
 		],
 	});
-	for (const [name, rate] of [["web", "9000"], ["mail", "700"]])
+	for (const [name, rate] of [
+		["web", "9000"],
+		["mail", "700"],
+	])
 		host.guest(name, "--size", "1048576", "--rate", rate);
 	await until(async () => (await host.domain("web"))?.state === "running");
 	(await profiled(host, "web"))();
@@ -104,7 +120,13 @@ test("picture: the heap above the threads", async (t) => {
 	const page = await opened(t, host, "#domain=web", SIZE);
 	const strip = page.getByRole("slider", {name: /^Heap over time/});
 	await strip.waitFor();
-	await until(() => page.evaluate(() => document.getElementById("page").timeline.heap.shown?.some(({kind, points}) => kind === "heap" && points.length > 40)));
+	await until(() =>
+		page.evaluate(() =>
+			document
+				.getElementById("page")
+				.timeline.heap.shown?.some(({kind, points}) => kind === "heap" && points.length > 40),
+		),
+	);
 	await picture(page, "heap-strip");
 });
 

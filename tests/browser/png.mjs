@@ -28,19 +28,20 @@ export function read(bytes) {
 	const parts = [];
 	let head = null;
 
-	if (!bytes.subarray(0, 8).equals(MAGIC))
-		throw new Error("It is no PNG.");
+	if (!bytes.subarray(0, 8).equals(MAGIC)) throw new Error("It is no PNG.");
 	for (let at = 8; at < bytes.length; at += bytes.readUInt32BE(at) + 12) {
 		const type = bytes.toString("latin1", at + 4, at + 8);
 		const body = bytes.subarray(at + 8, at + 8 + bytes.readUInt32BE(at));
 
 		if (type === "IHDR")
-			head = {width: body.readUInt32BE(0), height: body.readUInt32BE(4), pixel: body[8] === 8 && !body[12] ? CHANNELS[body[9]] : undefined};
-		else if (type === "IDAT")
-			parts.push(body);
+			head = {
+				width: body.readUInt32BE(0),
+				height: body.readUInt32BE(4),
+				pixel: body[8] === 8 && !body[12] ? CHANNELS[body[9]] : undefined,
+			};
+		else if (type === "IDAT") parts.push(body);
 	}
-	if (!head?.pixel)
-		throw new Error("It is a PNG of another kind than browsers write.");
+	if (!head?.pixel) throw new Error("It is a PNG of another kind than browsers write.");
 	const {width, height, pixel} = head;
 	const stride = width * pixel;
 	const raw = inflateSync(Buffer.concat(parts));
@@ -54,7 +55,9 @@ export function read(bytes) {
 
 function like(a, i, b, j) {
 	return (
-		Math.abs(a.data[i] - b.data[j]) <= LIKE && Math.abs(a.data[i + 1] - b.data[j + 1]) <= LIKE && Math.abs(a.data[i + 2] - b.data[j + 2]) <= LIKE
+		Math.abs(a.data[i] - b.data[j]) <= LIKE &&
+		Math.abs(a.data[i + 1] - b.data[j + 1]) <= LIKE &&
+		Math.abs(a.data[i + 2] - b.data[j + 2]) <= LIKE
 	);
 }
 
@@ -64,8 +67,7 @@ function alone(a, b, x, y) {
 
 	for (let v = Math.max(y - 1, 0); v <= Math.min(y + 1, b.height - 1); v++)
 		for (let u = Math.max(x - 1, 0); u <= Math.min(x + 1, b.width - 1); u++)
-			if (like(a, i, b, (v * b.width + u) * b.pixel))
-				return false;
+			if (like(a, i, b, (v * b.width + u) * b.pixel)) return false;
 	return true;
 }
 
@@ -77,11 +79,13 @@ export function difference(a, b) {
 	const box = [a.width, a.height, 0, 0];
 	let n = 0;
 
-	if (a.width !== b.width || a.height !== b.height)
-		return {share: 1, box: [0, 0, a.width, a.height]};
+	if (a.width !== b.width || a.height !== b.height) return {share: 1, box: [0, 0, a.width, a.height]};
 	for (let y = 0; y < a.height; y++)
 		for (let x = 0; x < a.width; x++) {
-			if (like(a, (y * a.width + x) * a.pixel, b, (y * b.width + x) * b.pixel) || !(alone(a, b, x, y) || alone(b, a, x, y)))
+			if (
+				like(a, (y * a.width + x) * a.pixel, b, (y * b.width + x) * b.pixel) ||
+				!(alone(a, b, x, y) || alone(b, a, x, y))
+			)
 				continue;
 			n++;
 			box[0] = Math.min(box[0], x);

@@ -32,13 +32,16 @@ function report(verdict, name, reason) {
 
 /* The tests of one script of node:test, from its TAP. */
 function unit(file) {
-	const done = spawnSync(process.execPath, ["--test-reporter=tap", file], {encoding: "utf8", timeout: 120000, env: {...process.env, NODE_OPTIONS: ""}});
+	const done = spawnSync(process.execPath, ["--test-reporter=tap", file], {
+		encoding: "utf8",
+		timeout: 120000,
+		env: {...process.env, NODE_OPTIONS: ""},
+	});
 	const verdicts = [...done.stdout.matchAll(/^(not )?ok \d+ - (.*?)( # SKIP(.*))?$/gm)];
 
 	for (const [, not, name, skipped, reason] of verdicts)
 		report(not ? "failed" : skipped ? "skipped" : "passed", name, skipped ? (reason ?? "").trim() : "");
-	if (done.status !== 0)
-		console.log(done.stdout.slice(-8000), done.stderr.slice(-8000));
+	if (done.status !== 0) console.log(done.stdout.slice(-8000), done.stderr.slice(-8000));
 	if (!verdicts.length || (done.status !== 0 && !verdicts.some(([, not]) => not)))
 		report("failed", path.basename(file), `it ended with ${done.status ?? done.signal}`);
 }
@@ -46,11 +49,9 @@ function unit(file) {
 const here = path.dirname(fileURLToPath(import.meta.url));
 
 for (const file of readdirSync(here).sort()) {
-	if (!file.endsWith(".mjs") || HELPERS.has(file))
-		continue;
+	if (!file.endsWith(".mjs") || HELPERS.has(file)) continue;
 	if (file.startsWith("unit-")) {
-		if (!words.length || words.some((word) => file.includes(word)))
-			unit(path.join(here, file));
+		if (!words.length || words.some((word) => file.includes(word))) unit(path.join(here, file));
 		continue;
 	}
 	try {
@@ -63,16 +64,12 @@ for (const file of readdirSync(here).sort()) {
 const skipped = new Map();
 
 for (const test of tests) {
-	if (words.length && !words.some((word) => test.name.includes(word)))
-		continue;
+	if (words.length && !words.some((word) => test.name.includes(word))) continue;
 	const began = performance.now();
 	const {verdict, reason} = await run(test);
-	if (verdict === "skipped")
-		skipped.set(reason, [...(skipped.get(reason) ?? []), test.name]);
-	else
-		report(verdict, test.name, reason);
-	if (performance.now() - began > 20000)
-		console.log(`  it took ${Math.round((performance.now() - began) / 1000)} s`);
+	if (verdict === "skipped") skipped.set(reason, [...(skipped.get(reason) ?? []), test.name]);
+	else report(verdict, test.name, reason);
+	if (performance.now() - began > 20000) console.log(`  it took ${Math.round((performance.now() - began) / 1000)} s`);
 }
 await close();
 for (const [reason, names] of skipped)

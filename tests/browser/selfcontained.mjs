@@ -23,7 +23,15 @@ function exported(t, name, bytes, ...options) {
 	const where = directory(t);
 
 	writeFileSync(path.join(where, `${name}.ctf`), bytes);
-	const done = spawnSync(MPROFCTL, ["export", path.join(where, `${name}.ctf`), "--to", "html", "-o", path.join(where, `${name}.html`), ...options]);
+	const done = spawnSync(MPROFCTL, [
+		"export",
+		path.join(where, `${name}.ctf`),
+		"--to",
+		"html",
+		"-o",
+		path.join(where, `${name}.html`),
+		...options,
+	]);
 	ok(done.status === 0 || done.status === 3, `mprofctl: ${done.stderr}`);
 	return where;
 }
@@ -49,8 +57,7 @@ test("one file: paints what the served page paints of the same trace and window"
 		const hash = `from=${a.start + third}&to=${a.start + third + third / 4n}&row=${a.focus}`;
 		await served.evaluate((it) => (location.hash = it), `domain=${plain}&${hash}`);
 		await page.evaluate((it) => (location.hash = it), hash);
-		for (const it of [served, page])
-			await until(async () => (await camera(it)).from === a.start + third);
+		for (const it of [served, page]) await until(async () => (await camera(it)).from === a.start + third);
 		const marks = await common(page);
 		ok(marks.length > 50, `${marks.length} marks`);
 		equal(marks, await common(served), `what is drawn of a part of ${name}`);
@@ -59,7 +66,11 @@ test("one file: paints what the served page paints of the same trace and window"
 });
 
 test("one file: all streams of a guest and of a capture", async (t) => {
-	const life = (text, from) => [event(from, "creates", 0, 5, {u8: 0}), event(from + 50, "label", 5, text), event(from + 900, "fulfills", 0, 5)];
+	const life = (text, from) => [
+		event(from, "creates", 0, 5, {u8: 0}),
+		event(from + 50, "label", 5, text),
+		event(from + 900, "fulfills", 0, 5),
+	];
 	const host = await t.host({
 		collector: false,
 		archive: [
@@ -77,16 +88,41 @@ test("one file: all streams of a guest and of a capture", async (t) => {
 	});
 	const where = directory(t);
 
-	for (const [what, hash] of [["domain:smp", "#domain=smp"], ["capture:1", "#capture=1"]]) {
-		execFileSync(MPROFCTL, ["--host", host.url, "export", what, "--to", "html", "-o", path.join(where, "smp.html")]);
+	for (const [what, hash] of [
+		["domain:smp", "#domain=smp"],
+		["capture:1", "#capture=1"],
+	]) {
+		execFileSync(MPROFCTL, [
+			"--host",
+			host.url,
+			"export",
+			what,
+			"--to",
+			"html",
+			"-o",
+			path.join(where, "smp.html"),
+		]);
 		const wide = {width: 1900}; /* so that what is said of a capture leaves the picture its height */
 		const served = await opened(t, host, hash, wide);
 		const page = await alone(t, where, "smp.html", wide);
-		const names = await page.evaluate(() => document.getElementById("page").timeline.session.summary.streams.map((it) => it.name));
+		const names = await page.evaluate(() =>
+			document.getElementById("page").timeline.session.summary.streams.map((it) => it.name),
+		);
 
 		equal(names, ["vcpu0", "vcpu1"], "the streams");
 		equal(await drawn(page), await drawn(served), `what is drawn of ${what}`);
-		execFileSync(MPROFCTL, ["--host", host.url, "export", what, "--stream", "1", "--to", "html", "-o", path.join(where, "one.html")]);
+		execFileSync(MPROFCTL, [
+			"--host",
+			host.url,
+			"export",
+			what,
+			"--stream",
+			"1",
+			"--to",
+			"html",
+			"-o",
+			path.join(where, "one.html"),
+		]);
 		const one = await alone(t, where, "one.html");
 		ok(!(await drawn(one, "label")).some((it) => it.text.includes("on the first")), "the second stream alone");
 	}
@@ -131,7 +167,10 @@ test("one file: what was not proven of a guest and of a capture is marked as the
 	/* The served page asks for it when it has painted already. */
 	const all = (page) => until(async () => (await tails(page)).length && drawn(page));
 
-	for (const [what, hash] of [["domain:web", "#domain=web"], ["capture:1", "#capture=1"]]) {
+	for (const [what, hash] of [
+		["domain:web", "#domain=web"],
+		["capture:1", "#capture=1"],
+	]) {
 		execFileSync(MPROFCTL, ["--host", host.url, "export", what, "--to", "html", "-o", file]);
 		const page = await alone(t, where, "web.html", wide);
 		equal(await all(page), await all(await opened(t, host, hash, wide)), `what is drawn of ${what}`);
@@ -140,7 +179,10 @@ test("one file: what was not proven of a guest and of a capture is marked as the
 			const {camera} = document.getElementById("page").timeline;
 			return [camera.xOf(1100000n), camera.xOf(1119000n)];
 		});
-		ok(Math.abs(mark.x0 - from) < 1 && Math.abs(mark.x1 - to) < 1, `it lies from ${mark.x0} to ${mark.x1}, not from ${from} to ${to}`);
+		ok(
+			Math.abs(mark.x0 - from) < 1 && Math.abs(mark.x1 - to) < 1,
+			`it lies from ${mark.x0} to ${mark.x1}, not from ${from} to ${to}`,
+		);
 		equal([mark.stream, (await tails(page)).length], [1, 1], "its stream");
 		await t.look(page, "file-tail");
 	}
@@ -150,7 +192,11 @@ test("one file: what was not proven of a guest and of a capture is marked as the
 		const page = await alone(t, where, "web.html", wide);
 		await all(page);
 		await settled(page);
-		equal((await tails(page)).map((it) => it.stream), tail === "1030000" ? [0, 1] : [1], `tails where a file says ${JSON.stringify(tail)}`);
+		equal(
+			(await tails(page)).map((it) => it.stream),
+			tail === "1030000" ? [0, 1] : [1],
+			`tails where a file says ${JSON.stringify(tail)}`,
+		);
 	}
 	execFileSync(MPROFCTL, ["--host", host.url, "export", "capture:2", "--to", "html", "-o", file]);
 	const page = await alone(t, where, "web.html", wide);
@@ -197,12 +243,25 @@ test("one file: hostile names and labels stay texts", async (t) => {
 	const labels = ["</script><img src=x onerror=alert(1)>", "<!--", "-->\u2028"];
 	const file = name.replaceAll("/", "∕");
 	writeFileSync(path.join(where, file), trace([labels.map((text, i) => event(1000 + i, "label", i, text))]));
-	execFileSync(MPROFCTL, ["export", `file:${path.join(where, file)}`, "--to", "html", "-o", path.join(where, "x.html")]);
+	execFileSync(MPROFCTL, [
+		"export",
+		`file:${path.join(where, file)}`,
+		"--to",
+		"html",
+		"-o",
+		path.join(where, "x.html"),
+	]);
 	const page = await alone(t, where, "x.html");
 
-	ok((await page.title()).includes("\\u202e") || !(await page.title()).includes("\u202e"), "the title shows what deceives");
+	ok(
+		(await page.title()).includes("\\u202e") || !(await page.title()).includes("\u202e"),
+		"the title shows what deceives",
+	);
 	equal(await page.locator("img").count(), 0, "pictures");
-	ok((await drawn(page, "label")).some((it) => it.text.includes("</script><img")), "the label is drawn as it is");
+	ok(
+		(await drawn(page, "label")).some((it) => it.text.includes("</script><img")),
+		"the label is drawn as it is",
+	);
 });
 
 test("one file: two traces are both in it", async (t) => {
@@ -211,7 +270,16 @@ test("one file: two traces are both in it", async (t) => {
 	for (const name of ["arp-good", "arp-bad"])
 		writeFileSync(path.join(where, `${name}.ctf`), reference(`public/${name}.ctf`));
 	const env = {...process.env, BROWSER: "false", DISPLAY: "", WAYLAND_DISPLAY: ""};
-	execFileSync(MPROFCTL, ["view", ...["arp-good", "arp-bad"].map((it) => path.join(where, `${it}.ctf`)), "-o", path.join(where, "both.html")], {env, stdio: "pipe"});
+	execFileSync(
+		MPROFCTL,
+		[
+			"view",
+			...["arp-good", "arp-bad"].map((it) => path.join(where, `${it}.ctf`)),
+			"-o",
+			path.join(where, "both.html"),
+		],
+		{env, stdio: "pipe"},
+	);
 	const page = await alone(t, where, "both.html");
 	const good = await drawn(page);
 
@@ -219,7 +287,10 @@ test("one file: two traces are both in it", async (t) => {
 	await until(async () => (await page.title()).startsWith("arp-bad"));
 	await settled(page);
 	const bad = await drawn(page);
-	ok(bad.some((it) => it.kind === "label" && it.text.includes("never resolved")), "the bad one");
+	ok(
+		bad.some((it) => it.kind === "label" && it.text.includes("never resolved")),
+		"the bad one",
+	);
 	ok(!good.some((it) => it.kind === "label" && it.text.includes("never resolved")), "the good one");
 	await page.goBack();
 	await until(async () => (await page.title()).startsWith("arp-good"));
@@ -230,23 +301,56 @@ test("one file: a memory profile, beside a trace", async (t) => {
 	const where = directory(t);
 	const name = "</script><script>document.title='x'<!--.trace".replaceAll("/", "∕");
 	const start = 1_700_000_000_000_000n;
-	const blocks = [{at: 1000, bytes: 3 * GRAIN}, {at: 2000, bytes: 5 * GRAIN, until: 3000}, {at: 4000, bytes: GRAIN}];
+	const blocks = [
+		{at: 1000, bytes: 3 * GRAIN},
+		{at: 2000, bytes: 5 * GRAIN, until: 3000},
+		{at: 4000, bytes: GRAIN},
+	];
 	const bytes = Buffer.concat([info({start, program: "<img src=x>"}), writer(start)(blocks)]);
-	const shown = (page) => until(() => page.evaluate(() => document.getElementById("page").memory?.profile !== undefined && !document.querySelector(".mem[aria-busy]")));
+	const shown = (page) =>
+		until(() =>
+			page.evaluate(
+				() =>
+					document.getElementById("page").memory?.profile !== undefined &&
+					!document.querySelector(".mem[aria-busy]"),
+			),
+		);
 	const env = {...process.env, BROWSER: "false", DISPLAY: "", WAYLAND_DISPLAY: ""};
 
 	writeFileSync(path.join(where, name), bytes);
 	writeFileSync(path.join(where, "small.ctf"), reference("small.ctf"));
-	execFileSync(MPROFCTL, ["view", path.join(where, name), path.join(where, "small.ctf"), "-o", path.join(where, "both.html")], {env, stdio: "pipe"});
+	execFileSync(
+		MPROFCTL,
+		["view", path.join(where, name), path.join(where, "small.ctf"), "-o", path.join(where, "both.html")],
+		{env, stdio: "pipe"},
+	);
 	const page = await t.open(from(where), "/both.html", {offline: true});
 	await shown(page);
 	const told = await page.evaluate(async () => {
 		const {heap, info, profile, source} = document.getElementById("page").memory;
 		const {bytes} = await heap.timeline(null, 0, 4000, 4);
 
-		return {program: info.program, peak: info.sums.peakBytes, live: info.sums.liveBytes, all: profile.bytes, line: [...bytes], saved: source.saved.size};
+		return {
+			program: info.program,
+			peak: info.sums.peakBytes,
+			live: info.sums.liveBytes,
+			all: profile.bytes,
+			line: [...bytes],
+			saved: source.saved.size,
+		};
 	});
-	equal(told, {program: "<img src=x>", peak: 8 * GRAIN, live: 4 * GRAIN, all: 9 * GRAIN, line: [3, 8, 3, 4].map((it) => it * GRAIN), saved: bytes.length}, "the profile");
+	equal(
+		told,
+		{
+			program: "<img src=x>",
+			peak: 8 * GRAIN,
+			live: 4 * GRAIN,
+			all: 9 * GRAIN,
+			line: [3, 8, 3, 4].map((it) => it * GRAIN),
+			saved: bytes.length,
+		},
+		"the profile",
+	);
 	equal(await page.locator("img").count(), 0, "pictures");
 	ok((await page.title()).includes("<script>document.title="), "the name is a text");
 	await t.look(page, "file-memory");
@@ -265,7 +369,7 @@ function long(size) {
 	const packets = [];
 	let bytes = 0;
 
-	for (let id = 1; bytes < size; ) {
+	for (let id = 1; bytes < size;) {
 		const events = [];
 		for (const end = id + 2000; id < end; id++) {
 			const time = id * 1000;
@@ -315,5 +419,8 @@ test("one file: a damaged trace tells its damage", async (t) => {
 	const page = await alone(t, exported(t, "killed", reference("killed.ctf").subarray(0, 20000)), "killed.html");
 
 	await page.getByRole("button", {name: "About"}).click();
-	await page.getByText(/^Damage: /).first().waitFor();
+	await page
+		.getByText(/^Damage: /)
+		.first()
+		.waitFor();
 });

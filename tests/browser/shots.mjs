@@ -24,23 +24,36 @@ const SIZE = {width: 900, height: 520};
 const UUID = "0a1b2c3d-0000-4000-8000-00000000000";
 
 const HOST = [
-	"begin", "age 3600",
-	`run 1 xen a web ${UUID}1 3 running -`, "stream 1 1 0 4096 4 0",
-	`run 2 xen b db ${UUID}2 4 ended crash`, "stream 2 2 0 4096 4 0",
-	`run 3 xen c mail ${UUID}3 5 suspended -`, "stream 3 3 0 4096 4 0",
-	`run 4 xen d dns ${UUID}4 6 ended poweroff`, "stream 4 4 0 4096 4 0",
+	"begin",
+	"age 3600",
+	`run 1 xen a web ${UUID}1 3 running -`,
+	"stream 1 1 0 4096 4 0",
+	`run 2 xen b db ${UUID}2 4 ended crash`,
+	"stream 2 2 0 4096 4 0",
+	`run 3 xen c mail ${UUID}3 5 suspended -`,
+	"stream 3 3 0 4096 4 0",
+	`run 4 xen d dns ${UUID}4 6 ended poweroff`,
+	"stream 4 4 0 4096 4 0",
 	"gap 4 lost lapped 5 370 9 3 0",
-	"capture 1 4 poweroff -", "range 1 4 0 0 30",
-	"capture 2 2 crash first", "range 2 2 0 0 30",
+	"capture 1 4 poweroff -",
+	"range 1 4 0 0 30",
+	"capture 2 2 crash first",
+	"range 2 2 0 0 30",
 	"commit",
 ];
 
 /* What tells the time of day is not compared. */
-const clocks = (page) => [page.locator("time"), page.locator("td.seen"), page.locator(".detail"), page.locator(".mem-about")];
+const clocks = (page) => [
+	page.locator("time"),
+	page.locator("td.seen"),
+	page.locator(".detail"),
+	page.locator(".mem-about"),
+];
 
 async function compare(t, page, name) {
 	await page.mouse.move(1, 1);
-	const take = () => page.screenshot({mask: clocks(page), maskColor: "#808080", animations: "disabled", caret: "hide"});
+	const take = () =>
+		page.screenshot({mask: clocks(page), maskColor: "#808080", animations: "disabled", caret: "hide"});
 	const kept = path.join(KEPT, `${name}.png`);
 
 	if (RENEW) {
@@ -54,7 +67,12 @@ async function compare(t, page, name) {
 		/* Something may be painted a moment later. */
 		await until(async () => {
 			const {share, box} = difference(read(await take()), wanted);
-			return share <= SHARE || fail(`${(100 * share).toFixed(2)} % of ${name} is otherwise, between ${box.slice(0, 2)} and ${box.slice(2)}; see the head of shots.mjs`);
+			return (
+				share <= SHARE ||
+				fail(
+					`${(100 * share).toFixed(2)} % of ${name} is otherwise, between ${box.slice(0, 2)} and ${box.slice(2)}; see the head of shots.mjs`,
+				)
+			);
 		}, LATE_MS);
 	} catch (error) {
 		await t.look(page, `shot-${name}`);
@@ -76,8 +94,7 @@ function shot(name, on, hash, options = {}, act = () => {}) {
 
 async function closer(page, times) {
 	await page.focus("#tl-canvas");
-	for (let i = 0; i < times; i++)
-		await page.keyboard.press("+");
+	for (let i = 0; i < times; i++) await page.keyboard.press("+");
 	await page.evaluate(() => document.activeElement.blur());
 }
 
@@ -107,10 +124,17 @@ shot("zoomed", many, "", {}, (page) => closer(page, 16));
 shot("server", few, "");
 shot("why", lost, "&panel=why", {}, (page) => page.locator(".tl-panel", {hasText: "missed wake-up"}).waitFor());
 shot("counters", few, "&panel=counters", {}, (page) => page.locator(".tl-counters li").first().waitFor());
-shot("search", few, "&find=read+sector", {}, (page) => until(async () => /found/.test(await page.locator(".tl-count").textContent())));
+shot("search", few, "&find=read+sector", {}, (page) =>
+	until(async () => /found/.test(await page.locator(".tl-count").textContent())),
+);
 shot("dark", few, "", {dark: true});
 shot("narrow", few, "", {width: 380, height: 640, touch: true});
-shot("compared", () => ({archive: [...story("good", "good"), ...story("guest", "bad", 2)], collector: false}), "&against=domain%3Agood", {height: 700});
+shot(
+	"compared",
+	() => ({archive: [...story("good", "good"), ...story("guest", "bad", 2)], collector: false}),
+	"&against=domain%3Agood",
+	{height: 700},
+);
 
 /** A view of the memory profile of a reference trace: MORE of its address. */
 function memory(name, more, options = {}) {
@@ -124,4 +148,9 @@ function memory(name, more, options = {}) {
 }
 
 memory("memory", "&during=56000-168000&find=list&only=size%3Aleast%3A32", {height: 900});
-memory("memory-narrow", "&weight=live&tree=callers&grow=down&path=Stdlib.%28%5E%29", {width: 380, height: 900, touch: true, dark: true});
+memory("memory-narrow", "&weight=live&tree=callers&grow=down&path=Stdlib.%28%5E%29", {
+	width: 380,
+	height: 900,
+	touch: true,
+	dark: true,
+});

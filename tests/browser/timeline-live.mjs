@@ -38,8 +38,7 @@ test("timeline: a running guest is followed, paused, and left alone where a pers
 	await page.getByRole("button", {name: "Go on"}).click();
 	await until(async () => (await camera(page)).end > still.end);
 	await page.focus("#tl-canvas");
-	for (let i = 0; i < 6; i++)
-		await page.keyboard.press("+");
+	for (let i = 0; i < 6; i++) await page.keyboard.press("+");
 	await page.keyboard.press("Home");
 	const back = await camera(page);
 	await until(async () => (await camera(page)).end > back.end + 500000000n);
@@ -51,37 +50,40 @@ test("timeline: a running guest is followed, paused, and left alone where a pers
 	await becomes(() => page.getByRole("button", {name: /Pause|Go on/}).count(), 0, "buttons to pause");
 });
 
-test("timeline: of a running guest one goes back into the archive, and forward to now", {timeout: 240000}, async (t) => {
-	const host = await t.host();
-	const guest = host.guest("busy", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "1500000");
-	await guest.ended;
-	await until(async () => (await host.domain("busy"))?.state === "ended", SLOW_MS);
-	const page = await opened(t, host, "#domain=busy");
+test(
+	"timeline: of a running guest one goes back into the archive, and forward to now",
+	{timeout: 240000},
+	async (t) => {
+		const host = await t.host();
+		const guest = host.guest("busy", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "1500000");
+		await guest.ended;
+		await until(async () => (await host.domain("busy"))?.state === "ended", SLOW_MS);
+		const page = await opened(t, host, "#domain=busy");
 
-	/* What was written by a guest that is gone stands in for one that runs: it is read in the same steps. */
-	await page.evaluate(async () => {
-		const timeline = document.getElementById("page").timeline;
-		const {session} = timeline;
-		session.source.goesOn = async () => true;
-		await session.beginLive();
-		/* Its last bytes say that it is over, which the first step would find, however soon that comes. */
-		Object.defineProperty(session.live, "over", {value: false});
-		session.follow(null);
-	});
-	await settled(page);
-	const newest = await loaded(page);
-	ok(newest.from !== "", "a part alone is loaded");
-	await page.focus("#tl-canvas");
-	for (let i = 0; i < 30; i++)
-		await page.keyboard.press("+");
-	await page.keyboard.press("Home");
-	const {start} = await camera(page);
-	await until(async () => BigInt((await loaded(page)).from) <= start, SLOW_MS);
-	ok(await page.evaluate(() => document.getElementById("page").timeline.session.paused), "following waits");
-	await page.evaluate(() => document.getElementById("page").timeline.session.pause(false));
-	await until(async () => (await loaded(page)).from === newest.from, SLOW_MS);
-	ok((await camera(page)).to >= (await camera(page)).end, "at the end again");
-});
+		/* What was written by a guest that is gone stands in for one that runs: it is read in the same steps. */
+		await page.evaluate(async () => {
+			const timeline = document.getElementById("page").timeline;
+			const {session} = timeline;
+			session.source.goesOn = async () => true;
+			await session.beginLive();
+			/* Its last bytes say that it is over, which the first step would find, however soon that comes. */
+			Object.defineProperty(session.live, "over", {value: false});
+			session.follow(null);
+		});
+		await settled(page);
+		const newest = await loaded(page);
+		ok(newest.from !== "", "a part alone is loaded");
+		await page.focus("#tl-canvas");
+		for (let i = 0; i < 30; i++) await page.keyboard.press("+");
+		await page.keyboard.press("Home");
+		const {start} = await camera(page);
+		await until(async () => BigInt((await loaded(page)).from) <= start, SLOW_MS);
+		ok(await page.evaluate(() => document.getElementById("page").timeline.session.paused), "following waits");
+		await page.evaluate(() => document.getElementById("page").timeline.session.pause(false));
+		await until(async () => (await loaded(page)).from === newest.from, SLOW_MS);
+		ok((await camera(page)).to >= (await camera(page)).end, "at the end again");
+	},
+);
 
 test("timeline: a run too long for one model is gone through slice by slice", {timeout: 240000}, async (t) => {
 	const host = await t.host();
@@ -94,15 +96,17 @@ test("timeline: a run too long for one model is gone through slice by slice", {t
 
 	ok(newest.from !== "", "a part alone is loaded");
 	ok(newest.bytes < newest.all / 2, `${newest.bytes} of ${newest.all} bytes`);
-	ok(BigInt(newest.from) > whole.start && BigInt(newest.to) >= whole.end - 1n, `the newest part: ${JSON.stringify(newest)} of ${whole.start} to ${whole.end}`);
+	ok(
+		BigInt(newest.from) > whole.start && BigInt(newest.to) >= whole.end - 1n,
+		`the newest part: ${JSON.stringify(newest)} of ${whole.start} to ${whole.end}`,
+	);
 	ok(whole.end - whole.start > 2n * (BigInt(newest.to) - BigInt(newest.from)), "the whole is on the strip");
 	await page.locator(".tl-remarks", {hasText: "longer than what is loaded"}).waitFor();
 	await page.keyboard.press("f");
 	await becomes(async () => (await drawn(page, "unloaded")).length, 1, "parts that are told to be missing");
 	await t.look(page, "long-fit");
 	await page.focus("#tl-canvas");
-	for (let i = 0; i < 20; i++)
-		await page.keyboard.press("+");
+	for (let i = 0; i < 20; i++) await page.keyboard.press("+");
 	await page.keyboard.press("Home");
 	await until(async () => BigInt((await loaded(page)).from) <= whole.start, SLOW_MS);
 	await settled(page);

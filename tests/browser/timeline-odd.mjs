@@ -68,7 +68,10 @@ test("timeline: hostile labels are text everywhere", async (t) => {
 	ok(!/[\u202a-\u202e\u001b]/.test(text), "no character that turns text around");
 	ok((await page.locator(".tl-panel").innerText()).length < 20000, "what is told is bounded");
 	await page.locator("summary", {hasText: "Save"}).click();
-	const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", {name: "The picture (SVG)"}).click()]);
+	const [download] = await Promise.all([
+		page.waitForEvent("download"),
+		page.getByRole("button", {name: "The picture (SVG)"}).click(),
+	]);
 	ok(download.suggestedFilename() === "evil.svg", "its name");
 	equal(await page.locator(".tl img, .tl script, .tl iframe").count(), 0, "elements that a guest made");
 	equal(alerts, 0, "alerts");
@@ -95,8 +98,7 @@ test("timeline: a million names of counters freeze nothing", {timeout: 300000}, 
 	const packets = [];
 
 	for (let i = 0; i < 1000000; i++) {
-		if (i % 20000 === 0)
-			packets.push([event(1000n + 2n * BigInt(i), "creates", 0, i + 1, {u8: 1})]);
+		if (i % 20000 === 0) packets.push([event(1000n + 2n * BigInt(i), "creates", 0, i + 1, {u8: 1})]);
 		packets.at(-1).push(event(1001n + 2n * BigInt(i), "counter", 1, i, `counter ${i}`));
 	}
 	const million = path.join(host.directory, "million.ctf");
@@ -116,8 +118,7 @@ test("timeline: a million names of counters freeze nothing", {timeout: 300000}, 
 	await page.locator(".tl-counters li").first().waitFor();
 	equal(await page.locator(".tl-counters li").count(), 200, "rows");
 	const listing = await least(async () => {
-		for (let i = 0; i < 2; i++)
-			await page.getByRole("button", {name: "Counters"}).click();
+		for (let i = 0; i < 2; i++) await page.getByRole("button", {name: "Counters"}).click();
 		return frozen(page, 500);
 	}, FROZEN_MS);
 	ok(listing < FROZEN_MS, `what is listed is bounded: ${listing} ms without an answer`);
@@ -126,8 +127,7 @@ test("timeline: a million names of counters freeze nothing", {timeout: 300000}, 
 test("timeline: many counters are listed as far as one reads, and filtered", async (t) => {
 	const events = [event(1000n, "creates", 0, 1, {u8: 1})];
 
-	for (let i = 0; i < 50000; i++)
-		events.push(event(2000n + BigInt(i), "counter", 1, i, `counter ${i}`));
+	for (let i = 0; i < 50000; i++) events.push(event(2000n + BigInt(i), "counter", 1, i, `counter ${i}`));
 	const host = await t.host();
 	const page = await file(t, host, "counters.ctf", trace([events]));
 	await settled(page);
@@ -146,7 +146,10 @@ test("timeline: a gap is drawn as what it is, and told", async (t) => {
 	await settled(page);
 	const gap = (await drawn(page, "gap"))[0];
 	ok(gap && gap.x1 - gap.x0 > 100, "a band");
-	ok((await drawn(page, "band-name")).some((it) => /5/.test(it.text) && /(lost|missing)/.test(it.text)), "its name");
+	ok(
+		(await drawn(page, "band-name")).some((it) => /5/.test(it.text) && /(lost|missing)/.test(it.text)),
+		"its name",
+	);
 	await page.locator(".tl-remarks", {hasText: "5 packets are missing"}).waitFor();
 	await t.look(page, "gap");
 });
@@ -154,7 +157,18 @@ test("timeline: a gap is drawn as what it is, and told", async (t) => {
 test("timeline: times past 2^53 are told to the nanosecond", async (t) => {
 	const at = (1n << 62n) + 1n;
 	const host = await t.host();
-	const page = await file(t, host, "late.ctf", trace([[event(at, "creates", 0, 1, {u8: 1}), event(at + 3n, "label", 1, "late"), event(at + 20n, "fulfills", 0, 1)]]));
+	const page = await file(
+		t,
+		host,
+		"late.ctf",
+		trace([
+			[
+				event(at, "creates", 0, 1, {u8: 1}),
+				event(at + 3n, "label", 1, "late"),
+				event(at + 20n, "fulfills", 0, 1),
+			],
+		]),
+	);
 
 	await settled(page);
 	const c = await camera(page);
@@ -163,7 +177,14 @@ test("timeline: times past 2^53 are told to the nanosecond", async (t) => {
 	const label = page.locator(".tl-labels li");
 	await label.waitFor();
 	ok(/\+3 ns late/.test(await label.textContent()), await label.textContent());
-	equal(await label.getAttribute("title"), "4611686018.427387908 s".replace("4611686018.427387908", `${(at + 3n) / 1000000000n}.${String((at + 3n) % 1000000000n).padStart(9, "0")}`), "its time");
+	equal(
+		await label.getAttribute("title"),
+		"4611686018.427387908 s".replace(
+			"4611686018.427387908",
+			`${(at + 3n) / 1000000000n}.${String((at + 3n) % 1000000000n).padStart(9, "0")}`,
+		),
+		"its time",
+	);
 	/* The panel has made the picture narrower, once that is painted. */
 	await until(async () => {
 		const now = await camera(page);
@@ -180,7 +201,8 @@ test("timeline: a trace cut anywhere is shown as far as it goes", async (t) => {
 	for (const bytes of [0, 17, 31, 1000, 70000]) {
 		const page = await file(t, host, `cut${bytes}.ctf`, whole.subarray(0, bytes));
 		await settled(page);
-		const said = async () => (await page.locator(".tl-remarks").textContent()) || (await page.locator(".tl-message").textContent());
+		const said = async () =>
+			(await page.locator(".tl-remarks").textContent()) || (await page.locator(".tl-message").textContent());
 		await until(async () => (await said()).length > 20 || fail(`${bytes} bytes: a sentence (${await said()})`));
 		await page.close();
 	}
@@ -199,18 +221,23 @@ test("timeline: damage of a file is told, and drawn where bytes were passed over
 	const place = await page.locator("#tl-canvas").boundingBox();
 	await page.mouse.move(place.x + (gap.x0 + gap.x1) / 2, place.y + 300);
 	const named = async () => (await drawn(page, "band-name")).some((it) => it.text === "damaged: passed over");
-	for (let i = 0; i < 40 && !(await named()); i++)
-		await page.mouse.wheel(0, -300);
+	for (let i = 0; i < 40 && !(await named()); i++) await page.mouse.wheel(0, -300);
 	ok(await named(), "its name");
 	await t.look(page, "damage");
 });
 
 test("timeline: what is no trace is refused in a sentence", async (t) => {
 	const host = await t.host();
-	const page = await file(t, host, "picture.png", Buffer.from("\x89PNG\r\n\x1a\n not a trace at all, but long enough to be looked at".repeat(20)));
+	const page = await file(
+		t,
+		host,
+		"picture.png",
+		Buffer.from("\x89PNG\r\n\x1a\n not a trace at all, but long enough to be looked at".repeat(20)),
+	);
 
 	await until(async () => {
-		const said = (await page.locator(".tl-remarks").textContent()) || (await page.locator(".tl-message").textContent());
+		const said =
+			(await page.locator(".tl-remarks").textContent()) || (await page.locator(".tl-message").textContent());
 		return said.length > 20;
 	});
 });
@@ -234,14 +261,31 @@ test("timeline: all streams of a guest on one time line, or one of them", async 
 	const page = await opened(t, host, "#domain=smp");
 	const labels = async () => (await drawn(page, "label")).map((it) => it.text);
 
-	ok((await labels()).some((it) => it.includes("on the first")) && (await labels()).some((it) => it.includes("on the second")), `${await labels()}`);
-	equal(await page.evaluate(() => document.getElementById("page").timeline.session.summary.streams.map((it) => it.name)), ["vcpu0", "vcpu1"], "their names");
+	ok(
+		(await labels()).some((it) => it.includes("on the first")) &&
+			(await labels()).some((it) => it.includes("on the second")),
+		`${await labels()}`,
+	);
+	equal(
+		await page.evaluate(() =>
+			document.getElementById("page").timeline.session.summary.streams.map((it) => it.name),
+		),
+		["vcpu0", "vcpu1"],
+		"their names",
+	);
 	await page.goto(`${host.url}/#domain=smp&stream=1`);
-	await until(async () => (await page.evaluate(() => document.getElementById("page").timeline?.session?.summary?.streams.length)) === 1);
+	await until(
+		async () =>
+			(await page.evaluate(() => document.getElementById("page").timeline?.session?.summary?.streams.length)) ===
+			1,
+	);
 	await settled(page);
 	ok(!(await labels()).some((it) => it.includes("on the first")), "the other stream alone");
 	await page.goto(`${host.url}/#capture=1`);
 	await until(() => page.locator(".tl-about", {hasText: "capture 1"}).count());
 	await settled(page);
-	ok((await labels()).some((it) => it.includes("on the first")), "a capture has both");
+	ok(
+		(await labels()).some((it) => it.includes("on the first")),
+		"a capture has both",
+	);
 });

@@ -17,13 +17,23 @@ export async function settled(page) {
 			const alert = document.querySelector("[role=alert].tl-message:not([hidden])");
 			const still = ({shown, asking, arrived, wanted}) => shown && !asking && !arrived && !wanted;
 
-			if (alert)
-				throw new Error(alert.textContent);
+			if (alert) throw new Error(alert.textContent);
 			/* A model is there before all is that belongs to it, and so is a picture. */
-			if (!(await Promise.race([it?.ready?.then(() => true), new Promise((resolve) => setTimeout(resolve, 0, false))])))
+			if (
+				!(await Promise.race([
+					it?.ready?.then(() => true),
+					new Promise((resolve) => setTimeout(resolve, 0, false)),
+				]))
+			)
 				return false;
 			const stages = [it.stage, it.versus?.stage].filter(Boolean);
-			return !it.closed && it.session?.summary && !it.session.loading && !it.whereabouts.busy && stages.every((stage) => still(stage) && !stage.isOld());
+			return (
+				!it.closed &&
+				it.session?.summary &&
+				!it.session.loading &&
+				!it.whereabouts.busy &&
+				stages.every((stage) => still(stage) && !stage.isOld())
+			);
 		}),
 	);
 }
@@ -45,8 +55,7 @@ export async function camera(page) {
 		return {from: String(from), to: String(to), start: String(start), end: String(end), focus, width, height, rows};
 	});
 
-	for (const key of ["from", "to", "start", "end"])
-		it[key] = BigInt(it[key]);
+	for (const key of ["from", "to", "start", "end"]) it[key] = BigInt(it[key]);
 	return it;
 }
 

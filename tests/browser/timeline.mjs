@@ -5,7 +5,8 @@ import {becomes, equal, fail, ok, reference, test, until} from "./harness.mjs";
 import {box, camera, drawn, opened, settled} from "./timeline-tools.mjs";
 
 const SMALL = () => reference("small.ctf");
-const near = (a, b, by, what) => Math.abs(Number(a) - Number(b)) <= by || fail(`${what}: ${a} is not within ${by} of ${b}`);
+const near = (a, b, by, what) =>
+	Math.abs(Number(a) - Number(b)) <= by || fail(`${what}: ${a} is not within ${by} of ${b}`);
 
 /** A host with one guest and its page. */
 async function one(t, name, bytes, options, hash = "") {
@@ -17,20 +18,55 @@ async function one(t, name, bytes, options, hash = "") {
 test("timeline: every kind of mark is drawn, in the colours of the original", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const marks = await drawn(page);
-	const kinds = ["sleeping", "collection", "grid", "thread", "running", "creation", "becomes", "open-end", "failed", "resolve", "read", "read-failed", "try-read", "signal", "label", "type", "counter", "counter-name", "band-name"];
+	const kinds = [
+		"sleeping",
+		"collection",
+		"grid",
+		"thread",
+		"running",
+		"creation",
+		"becomes",
+		"open-end",
+		"failed",
+		"resolve",
+		"read",
+		"read-failed",
+		"try-read",
+		"signal",
+		"label",
+		"type",
+		"counter",
+		"counter-name",
+		"band-name",
+	];
 
 	for (const kind of kinds)
-		ok(marks.some((it) => it.kind === kind), `a mark of ${kind}`);
+		ok(
+			marks.some((it) => it.kind === kind),
+			`a mark of ${kind}`,
+		);
 	const colours = await page.evaluate(() => {
 		const layers = document.getElementById("page").timeline.stage.layers();
 		return Object.fromEntries(layers.filter((it) => it.shape !== "text").map((it) => [it.kind, it.colour]));
 	});
 	equal(
-		[colours.resolve, colours.read, colours["read-failed"], colours["try-read"], colours.signal, colours.failed, colours.running, colours.collection],
+		[
+			colours.resolve,
+			colours.read,
+			colours["read-failed"],
+			colours["try-read"],
+			colours.signal,
+			colours.failed,
+			colours.running,
+			colours.collection,
+		],
 		["#008000", "#0000ff", "#ff0000", "#cccc66", "#ff9900", "#cc0000", "#ffffff", "#b39999"],
 		"the colours",
 	);
-	ok(marks.some((it) => it.kind === "band-name" && it.text === "sleeping"), "the name of a band");
+	ok(
+		marks.some((it) => it.kind === "band-name" && it.text === "sleeping"),
+		"the name of a band",
+	);
 	await t.look(page, "small-fit");
 	await t.accessible(page);
 });
@@ -45,7 +81,10 @@ test("timeline: a thread that should have resolved is red to the right edge and 
 	const red = marks.filter((it) => it.kind === "failed" && Math.abs(it.x1 - end) < 2);
 
 	equal(red.length, 1, "threads that never resolved");
-	ok(marks.some((it) => it.kind === "label" && it.text.includes("should-resolve thread never resolved")), "the sentence");
+	ok(
+		marks.some((it) => it.kind === "label" && it.text.includes("should-resolve thread never resolved")),
+		"the sentence",
+	);
 	await t.look(page, "arp-bad-fit");
 });
 
@@ -54,7 +93,7 @@ test("timeline: the wheel zooms by a fifth, and what is under the pointer stays"
 	const place = await box(page);
 	const x = 400;
 	const before = await camera(page);
-	const timeAt = (c) => c.from + (c.to - c.from) * BigInt(x) / BigInt(c.width);
+	const timeAt = (c) => c.from + ((c.to - c.from) * BigInt(x)) / BigInt(c.width);
 
 	await page.mouse.move(place.x + x, place.y + 200);
 	await page.mouse.wheel(0, -100);
@@ -71,8 +110,7 @@ test("timeline: down to nanoseconds by wheel, and the ruler tells them apart", a
 	const place = await box(page);
 
 	await page.mouse.move(place.x + 300, place.y + 200);
-	for (let i = 0; i < 30; i++)
-		await page.mouse.wheel(0, -500);
+	for (let i = 0; i < 30; i++) await page.mouse.wheel(0, -500);
 	const now = await until(async () => {
 		const it = await camera(page);
 		return it.to - it.from === 10n && it;
@@ -80,8 +118,16 @@ test("timeline: down to nanoseconds by wheel, and the ruler tells them apart", a
 	const ticks = await page.evaluate(() => document.getElementById("page").timeline.stage.tickList);
 	ok(ticks.length >= 2, "two ticks");
 	equal(new Set(ticks.map((it) => it.text)).size, ticks.length, "different texts");
-	ok(ticks.every((it) => /^\+\d+\.\d{6} ms$/.test(it.text)), ticks.map((it) => it.text).join());
-	near(Number(now.width) / 10, (ticks[1].x - ticks[0].x) / Math.round((ticks[1].x - ticks[0].x) / (now.width / 10)), 0.01, "a nanosecond");
+	ok(
+		ticks.every((it) => /^\+\d+\.\d{6} ms$/.test(it.text)),
+		ticks.map((it) => it.text).join(),
+	);
+	near(
+		Number(now.width) / 10,
+		(ticks[1].x - ticks[0].x) / Math.round((ticks[1].x - ticks[0].x) / (now.width / 10)),
+		0.01,
+		"a nanosecond",
+	);
 });
 
 test("timeline: zooming out ends at the whole trace, and panning at its margins", async (t) => {
@@ -93,8 +139,7 @@ test("timeline: zooming out ends at the whole trace, and panning at its margins"
 	await page.mouse.move(place.x + 300, place.y + 200);
 	await page.mouse.wheel(0, 1000);
 	equal((await camera(page)).to - (await camera(page)).from, whole.to - whole.from, "the span");
-	for (let i = 0; i < 5; i++)
-		await page.mouse.wheel(0, -300);
+	for (let i = 0; i < 5; i++) await page.mouse.wheel(0, -300);
 	await page.keyboard.press("End");
 	await page.keyboard.press("ArrowRight");
 	await page.keyboard.press("ArrowRight");
@@ -110,8 +155,7 @@ test("timeline: dragging moves time and the grabbed row with the pointer", async
 	const place = await box(page);
 
 	await page.mouse.move(place.x + 400, place.y + 200);
-	for (let i = 0; i < 3; i++)
-		await page.mouse.wheel(0, -500);
+	for (let i = 0; i < 3; i++) await page.mouse.wheel(0, -500);
 	const before = await camera(page);
 	const grabbed = await page.evaluate(() => document.getElementById("page").timeline.stage.shown.rowAt(200));
 	await page.mouse.down();
@@ -169,23 +213,32 @@ test("timeline: two fingers zoom, one finger drags", async (t) => {
 	const place = await box(page);
 	const session = await page.context().newCDPSession(page);
 	const touch = (type, ...points) =>
-		session.send("Input.dispatchTouchEvent", {type, touchPoints: points.map(([x, y], id) => ({x: place.x + x, y: place.y + y, id}))});
+		session.send("Input.dispatchTouchEvent", {
+			type,
+			touchPoints: points.map(([x, y], id) => ({x: place.x + x, y: place.y + y, id})),
+		});
 	const whole = await camera(page);
 
 	await touch("touchStart", [200, 200], [300, 200]);
-	for (let i = 1; i <= 10; i++)
-		await touch("touchMove", [200 - 10 * i, 200], [300 + 10 * i, 200]);
+	for (let i = 1; i <= 10; i++) await touch("touchMove", [200 - 10 * i, 200], [300 + 10 * i, 200]);
 	await touch("touchEnd");
 	const near3 = Number(whole.to - whole.from) / 3;
 	const pinched = await camera(page);
 	near(pinched.to - pinched.from, near3, near3 / 50, "the span after a pinch to three times");
 	await touch("touchStart", [300, 200]);
-	for (let i = 1; i <= 5; i++)
-		await touch("touchMove", [300 - 20 * i, 200]);
+	for (let i = 1; i <= 5; i++) await touch("touchMove", [300 - 20 * i, 200]);
 	await touch("touchEnd");
 	const moved = await camera(page);
-	near(moved.from - pinched.from, (Number(pinched.to - pinched.from) * 100) / pinched.width, Number(pinched.to - pinched.from) / 100, "the time moved");
-	ok(!(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)), "the page is not wider than the screen");
+	near(
+		moved.from - pinched.from,
+		(Number(pinched.to - pinched.from) * 100) / pinched.width,
+		Number(pinched.to - pinched.from) / 100,
+		"the time moved",
+	);
+	ok(
+		!(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)),
+		"the page is not wider than the screen",
+	);
 	await t.look(page, "small-narrow");
 });
 
@@ -193,8 +246,7 @@ test("timeline: resizing keeps the range", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 
 	await page.focus("#tl-canvas");
-	for (let i = 0; i < 8; i++)
-		await page.keyboard.press("+");
+	for (let i = 0; i < 8; i++) await page.keyboard.press("+");
 	const before = await camera(page);
 	await page.setViewportSize({width: 900, height: 500});
 	const after = await until(async () => {
@@ -208,8 +260,7 @@ test("timeline: the strip shows the whole, and its window is dragged", async (t)
 	const {page} = await one(t, "small", SMALL());
 
 	await page.focus("#tl-canvas");
-	for (let i = 0; i < 8; i++)
-		await page.keyboard.press("+");
+	for (let i = 0; i < 8; i++) await page.keyboard.press("+");
 	const before = await camera(page);
 	const strip = await page.locator(".tl-minimap").boundingBox();
 	await page.mouse.click(strip.x + strip.width * 0.8, strip.y + 20);
@@ -242,14 +293,24 @@ test("timeline: search counts, highlights, goes to the next match and back, and 
 	await page.keyboard.type("SLEEP");
 	const count = page.locator(".tl-count");
 	/* Each letter finds something: all of the word is looked for. */
-	await until(() => page.evaluate(() => (({text, looking}) => text === "SLEEP" && !looking)(document.getElementById("page").timeline.search)));
+	await until(() =>
+		page.evaluate(() =>
+			(({text, looking}) => text === "SLEEP" && !looking)(document.getElementById("page").timeline.search),
+		),
+	);
 	ok(/^\d+ found$/.test(await count.textContent()), "how many");
 	const n = Number((await count.textContent()).split(" ")[0]);
 	ok(n > 10, `${n} threads`);
 	const yellow = await drawn(page, "highlight");
 	ok(yellow.length > 5, "highlights");
 	equal(
-		await page.evaluate(() => document.getElementById("page").timeline.stage.layers().find((it) => it.kind.startsWith("highlight"))?.colour),
+		await page.evaluate(
+			() =>
+				document
+					.getElementById("page")
+					.timeline.stage.layers()
+					.find((it) => it.kind.startsWith("highlight"))?.colour,
+		),
 		"#ffff00",
 		"their colour",
 	);
@@ -271,7 +332,10 @@ async function someThread(page) {
 	const lines = await drawn(page, "thread");
 	const {width, height} = await camera(page);
 	const line = lines
-		.filter((it) => it.x1 - it.x0 > 60 && it.x0 > 0 && it.x1 < width && it.y0 > 40 && it.y0 < height - 40 && it.shade === 0)
+		.filter(
+			(it) =>
+				it.x1 - it.x0 > 60 && it.x0 > 0 && it.x1 < width && it.y0 > 40 && it.y0 < height - 40 && it.shade === 0,
+		)
 		.find((it) => lines.every((other) => other === it || other.y0 === it.y0 || Math.abs(other.y0 - it.y0) > 6));
 
 	ok(line, "a thread to point at");
@@ -310,8 +374,7 @@ test("timeline: a double click highlights a thread and what it becomes", async (
 		const found = [];
 		for (const mark of it.stage.shown.marks.list(["thread"])) {
 			const thread = await it.session.engine.thread(mark.item);
-			if (thread.becomes !== null && mark.x1 - mark.x0 > 30)
-				found.push({...mark, becomes: thread.becomes});
+			if (thread.becomes !== null && mark.x1 - mark.x0 > 30) found.push({...mark, becomes: thread.becomes});
 		}
 		return found;
 	});
@@ -331,11 +394,13 @@ test("timeline: a double click highlights a thread and what it becomes", async (
 	const family = await page.evaluate(async (start) => {
 		const {engine} = document.getElementById("page").timeline.session;
 		const all = new Set();
-		for (let at = start; at !== null && !all.has(at); at = (await engine.thread(at)).becomes)
-			all.add(at);
+		for (let at = start; at !== null && !all.has(at); at = (await engine.thread(at)).becomes) all.add(at);
 		return [...all];
 	}, item);
-	ok(yellow.some((it) => family.slice(1).includes(it.item)), `${becomes} among ${yellow.map((it) => it.item)}`);
+	ok(
+		yellow.some((it) => family.slice(1).includes(it.item)),
+		`${becomes} among ${yellow.map((it) => it.item)}`,
+	);
 	await t.look(page, "net-family");
 });
 
@@ -345,7 +410,8 @@ test("timeline: the second click of two means what the first one met, though a p
 	/* To the right, where the panel will be. */
 	const line = (await drawn(page, "thread")).filter((it) => it.x1 > width - 200).sort((a, b) => b.x0 - a.x0)[0];
 	const [x, y] = [(Math.max(line.x0, width - 200) + Math.min(line.x1, width)) / 2, line.y0];
-	const selected = () => page.evaluate(() => document.getElementById("page").timeline.selection.thread?.index ?? null);
+	const selected = () =>
+		page.evaluate(() => document.getElementById("page").timeline.selection.thread?.index ?? null);
 
 	await page.evaluate((at) => document.getElementById("page").timeline.input.hooks.click(...at), [x, y]);
 	await until(async () => (await camera(page)).width < x);
@@ -353,7 +419,11 @@ test("timeline: the second click of two means what the first one met, though a p
 	ok(met !== null, "what the first click met");
 	await page.evaluate((at) => document.getElementById("page").timeline.input.hooks.double(...at), [x, y]);
 	equal(await selected(), met, "what is selected");
-	equal(await page.evaluate(() => document.getElementById("page").timeline.selection.family), met, "whose family is highlighted");
+	equal(
+		await page.evaluate(() => document.getElementById("page").timeline.selection.family),
+		met,
+		"whose family is highlighted",
+	);
 });
 
 test("timeline: what is told at the pointer is what it rests at, however late that is found", async (t) => {
@@ -384,7 +454,14 @@ test("timeline: hovering tells thread, type, labels and time", async (t) => {
 	await page.mouse.move(place.x + (line.x0 + line.x1) / 2, place.y + line.y0);
 	const tip = page.locator(".tl-tip");
 	await until(async () => /ran .*at \+/s.test(await tip.textContent()));
-	const thread = await page.evaluate((index) => document.getElementById("page").timeline.session.engine.thread(index).then((it) => ({...it, id: String(it.id), start: "", end: "", created: "", ran: "", labels: []})), line.item);
+	const thread = await page.evaluate(
+		(index) =>
+			document
+				.getElementById("page")
+				.timeline.session.engine.thread(index)
+				.then((it) => ({...it, id: String(it.id), start: "", end: "", created: "", ran: "", labels: []})),
+		line.item,
+	);
 	ok((await tip.textContent()).includes(`${thread.id} (${thread.type}`), await tip.textContent());
 	equal((await drawn(page, "pointer")).length, 1, "lines at the pointer's time");
 });
@@ -397,14 +474,21 @@ test("timeline: why is told, and its chain drawn", async (t) => {
 	const panel = page.locator(".tl-panel");
 	await until(async () => /Wait for ARP response/.test(await panel.innerText()));
 	ok(/missed wake-up/.test(await panel.innerText()), "the verdict");
-	ok(/\+\d[\d.]* m?s was created/.test(await panel.innerText()) && !/(?<![+\d])\d+\.\d{9}/.test(await panel.innerText()), "times as the ruler tells them");
+	ok(
+		/\+\d[\d.]* m?s was created/.test(await panel.innerText()) &&
+			!/(?<![+\d])\d+\.\d{9}/.test(await panel.innerText()),
+		"times as the ruler tells them",
+	);
 	const chain = await until(async () => {
 		const marks = await drawn(page, "why", "why-link");
 		return marks.length && marks;
 	});
 	equal(chain.filter((it) => it.kind === "why").length, 8, "threads of the chain");
 	equal(chain.filter((it) => it.kind === "why-link").length, 7, "links of the chain");
-	ok(chain.some((it) => /Wait for ARP response/.test(it.text)), "its names");
+	ok(
+		chain.some((it) => /Wait for ARP response/.test(it.text)),
+		"its names",
+	);
 	await t.look(page, "arp-bad-why");
 	await until(() => page.url().includes("panel=why"));
 	await page.keyboard.press("Escape");
@@ -416,7 +500,9 @@ test("timeline: counters are chosen by check boxes, and space toggles all", asyn
 	const shown = async () => new Set((await drawn(page, "counter")).map((it) => it.item));
 	const all = await shown();
 	const {index, name} = await page.evaluate(() => {
-		const it = document.getElementById("page").timeline.session.summary.counters.find((one) => one.name === "temperature");
+		const it = document
+			.getElementById("page")
+			.timeline.session.summary.counters.find((one) => one.name === "temperature");
 		return {index: it.index, name: it.name};
 	});
 
@@ -512,7 +598,12 @@ test("timeline: the address names the view; back, forward and reload restore it"
 	await page.keyboard.type("request");
 	await page.keyboard.press("Enter");
 	await until(() => /thread=/.test(page.url()) && /find=request/.test(page.url()));
-	const state = async () => [await camera(page), await page.locator(".tl-find").inputValue(), await page.locator(".tl-panel h2").textContent(), await drawn(page, "selected")];
+	const state = async () => [
+		await camera(page),
+		await page.locator(".tl-find").inputValue(),
+		await page.locator(".tl-panel h2").textContent(),
+		await drawn(page, "selected"),
+	];
 	/* The panel is there, and the picture as narrow as it makes it. */
 	await page.locator(".tl-panel h2").waitFor();
 	await until(async () => (await drawn(page, "selected")).length === 1 && (await camera(page)).width < first.width);
@@ -520,8 +611,7 @@ test("timeline: the address names the view; back, forward and reload restore it"
 	await until(() => page.url().includes(`from=${was[0].from}`));
 	await page.reload();
 	await becomes(state, was, "after a reload");
-	while (/find=|thread=/.test(page.url()))
-		await page.goBack();
+	while (/find=|thread=/.test(page.url())) await page.goBack();
 	await until(async () => (await page.locator(".tl-find").inputValue()) === "");
 	const window = async () => (({from, to}) => [from, to])(await camera(page));
 	await becomes(window, [zoomed.from, zoomed.to], "one back");
@@ -567,7 +657,10 @@ test("timeline: going back leaves the way forward, however late the view is ther
 	equal((await drawn(page, "selected")).length, 0, "what is selected");
 	equal([page.url(), await places()], [first, before], "places to come back to");
 	/* Back and forth at once: what came last is seen, and nothing of what came before it. */
-	await page.evaluate((by) => (history.go(by), setTimeout(() => history.go(-by), 100), setTimeout(() => history.go(by), 200)), steps);
+	await page.evaluate(
+		(by) => (history.go(by), setTimeout(() => history.go(-by), 100), setTimeout(() => history.go(by), 200)),
+		steps,
+	);
 	await until(async () => (await find.inputValue()) === "request");
 	await becomes(async () => [page.url(), (await drawn(page, "selected")).length], [last, 1], "what is seen at last");
 });
@@ -584,7 +677,13 @@ test("timeline: another range in the address is shown exactly", async (t) => {
 });
 
 test("timeline: a hostile address is read as far as it can be", async (t) => {
-	const {page} = await one(t, "small", SMALL(), {}, "&from=9&to=3&thread=x&find=%3Cimg%20src=x%20onerror=alert(1)%3E&panel=__proto__&measure=1-1");
+	const {page} = await one(
+		t,
+		"small",
+		SMALL(),
+		{},
+		"&from=9&to=3&thread=x&find=%3Cimg%20src=x%20onerror=alert(1)%3E&panel=__proto__&measure=1-1",
+	);
 
 	equal(await page.locator(".tl-count").textContent(), "no match", "the search");
 	equal(await page.locator("img").count(), 0, "images");
@@ -595,9 +694,11 @@ test("timeline: help lists every key", async (t) => {
 
 	await page.focus("#tl-canvas");
 	await page.keyboard.press("?");
-	const text = await until(async () => (await page.locator(".tl-panel").innerText()).includes("Keys") && page.locator(".tl-panel").innerText());
-	for (const key of ["Space", "Esc", "Page up", "Double click", "Shift and drag"])
-		ok(text.includes(key), key);
+	const text = await until(
+		async () =>
+			(await page.locator(".tl-panel").innerText()).includes("Keys") && page.locator(".tl-panel").innerText(),
+	);
+	for (const key of ["Space", "Esc", "Page up", "Double click", "Shift and drag"]) ok(text.includes(key), key);
 	await t.accessible(page);
 	await t.look(page, "small-help");
 });
@@ -614,7 +715,9 @@ test("timeline: threads are gone through by key, listed, and told as text", asyn
 	await page.keyboard.press("z");
 	await page.keyboard.press("t");
 	await page.locator(".tl-threads li").first().waitFor();
-	await until(async () => /threads are drawn/.test(await page.locator("[aria-label='The threads in view, as text']").textContent()));
+	await until(async () =>
+		/threads are drawn/.test(await page.locator("[aria-label='The threads in view, as text']").textContent()),
+	);
 	await t.accessible(page);
 });
 
@@ -641,7 +744,9 @@ test("timeline: a hand is followed by one picture a frame, and the old one goes 
 
 		engine.frame = (...what) => (told.asked++, frame(...what));
 		for (let i = 0; i < 50; i++)
-			canvas.dispatchEvent(new WheelEvent("wheel", {deltaY: -10, clientX: 400, clientY: 300, bubbles: true, cancelable: true}));
+			canvas.dispatchEvent(
+				new WheelEvent("wheel", {deltaY: -10, clientX: 400, clientY: 300, bubbles: true, cancelable: true}),
+			);
 		/* Behind the page's own in the same frame: what comes after that is another one. */
 		await new Promise((resolve) =>
 			requestAnimationFrame(() => {
@@ -653,10 +758,17 @@ test("timeline: a hand is followed by one picture a frame, and the old one goes 
 		return {...told};
 	});
 
-	ok(asked <= 1 && frames <= 1, `${asked} pictures were asked for, and ${frames} frames painted, for 50 turns of the wheel`);
+	ok(
+		asked <= 1 && frames <= 1,
+		`${asked} pictures were asked for, and ${frames} frames painted, for 50 turns of the wheel`,
+	);
 	ok(/scale\(2\.\d/.test(went), `the old picture: ${went}`);
 	await drawn(page);
-	equal(await page.evaluate(() => document.getElementById("page").timeline.stage.picture.style.transform), "", "the new one");
+	equal(
+		await page.evaluate(() => document.getElementById("page").timeline.stage.picture.style.transform),
+		"",
+		"the new one",
+	);
 });
 
 test("timeline: the browser's own menu stays", async (t) => {
@@ -664,7 +776,9 @@ test("timeline: the browser's own menu stays", async (t) => {
 
 	ok(
 		await page.evaluate(() =>
-			document.getElementById("tl-canvas").dispatchEvent(new MouseEvent("contextmenu", {bubbles: true, cancelable: true})),
+			document
+				.getElementById("tl-canvas")
+				.dispatchEvent(new MouseEvent("contextmenu", {bubbles: true, cancelable: true})),
 		),
 		"nothing keeps it from opening",
 	);
@@ -683,7 +797,10 @@ test("timeline: dark", async (t) => {
 /** What a press of ITEM in the menu downloads. */
 async function saved(page, item) {
 	await page.locator("summary", {hasText: "Save"}).click();
-	const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", {name: item}).click()]);
+	const [download] = await Promise.all([
+		page.waitForEvent("download"),
+		page.getByRole("button", {name: item}).click(),
+	]);
 
 	return {name: download.suggestedFilename(), bytes: readFileSync(await download.path())};
 }
@@ -697,14 +814,22 @@ test("timeline: the trace and the picture are saved", async (t) => {
 	ok(ctf.bytes.equals(served), "the bytes are those of the server");
 	const svg = await saved(page, "The picture (SVG)");
 	const text = svg.bytes.toString();
-	ok(text.startsWith("<svg") && text.includes("sleeping") && text.includes('class="read"') && !/<script|href=/.test(text), "an SVG of its own");
+	ok(
+		text.startsWith("<svg") &&
+			text.includes("sleeping") &&
+			text.includes('class="read"') &&
+			!/<script|href=/.test(text),
+		"an SVG of its own",
+	);
 	const png = await saved(page, "The picture (PNG)");
 	equal(png.bytes.subarray(1, 4).toString(), "PNG", "a PNG");
 	const json = JSON.parse((await saved(page, "For Perfetto (JSON)")).bytes.toString());
 	const phases = new Set(json.traceEvents.map((it) => it.ph));
-	for (const phase of ["M", "X", "b", "e", "n", "s", "f", "C"])
-		ok(phases.has(phase), `an event ${phase}`);
-	ok(json.traceEvents.some((it) => it.name === "sleeping" && it.dur > 0), "sleeping");
+	for (const phase of ["M", "X", "b", "e", "n", "s", "f", "C"]) ok(phases.has(phase), `an event ${phase}`);
+	ok(
+		json.traceEvents.some((it) => it.name === "sleeping" && it.dur > 0),
+		"sleeping",
+	);
 });
 
 test("timeline: Perfetto is asked until it answers, and gets the bytes", async (t) => {
@@ -720,7 +845,10 @@ test("timeline: Perfetto is asked until it answers, and gets the bytes", async (
 		}),
 	);
 	await page.locator("summary", {hasText: "Save"}).click();
-	const [other] = await Promise.all([page.waitForEvent("popup"), page.getByRole("button", {name: "Open in Perfetto"}).click()]);
+	const [other] = await Promise.all([
+		page.waitForEvent("popup"),
+		page.getByRole("button", {name: "Open in Perfetto"}).click(),
+	]);
 	await until(async () => /^small \d{5,}$/.test(await other.title()));
 });
 
@@ -765,7 +893,9 @@ test("timeline: a file is opened, dropped, and asked for again after a reload", 
 		return transfer;
 	}, reference("public/arp-bad.ctf").toString("base64"));
 	await page.dispatchEvent(".tl", "drop", {dataTransfer: data});
-	await until(async () => (await camera(page)).end !== before && (await page.locator("h1").textContent()) === "bad.ctf");
+	await until(
+		async () => (await camera(page)).end !== before && (await page.locator("h1").textContent()) === "bad.ctf",
+	);
 	await page.reload();
 	await page.locator(".tl-message", {hasText: "bad.ctf"}).waitFor();
 });

@@ -3,7 +3,19 @@ const MAGIC = 0xc1fc1fc1;
 const UUID = Buffer.from("05883b8d521a487bb397456ab150680c", "hex");
 const HEADER = 30;
 
-export const EVENTS = {creates: 0, read: 1, fulfills: 2, fails: 3, becomes: 4, label: 5, switch: 7, gc: 8, signal: 9, "try-read": 10, counter: 11};
+export const EVENTS = {
+	creates: 0,
+	read: 1,
+	fulfills: 2,
+	fails: 3,
+	becomes: 4,
+	label: 5,
+	switch: 7,
+	gc: 8,
+	signal: 9,
+	"try-read": 10,
+	counter: 11,
+};
 
 /** The bytes of one event.  PARTS: numbers and bigints of 64 bits, {u8}, texts. */
 export function event(time, name, ...parts) {
@@ -14,10 +26,8 @@ export function event(time, name, ...parts) {
 	return Buffer.concat([
 		head,
 		...parts.map((part) => {
-			if (typeof part === "string")
-				return Buffer.concat([Buffer.from(part), Buffer.alloc(1)]);
-			if (typeof part === "object")
-				return Buffer.from([part.u8]);
+			if (typeof part === "string") return Buffer.concat([Buffer.from(part), Buffer.alloc(1)]);
+			if (typeof part === "object") return Buffer.from([part.u8]);
 			const number = Buffer.alloc(8);
 			number.writeBigInt64LE(BigInt(part));
 			return number;

@@ -11,7 +11,7 @@ test("a view comes back as it was", () => {
 		{domain: "web"},
 		{domain: "a b&c=d#é/\u202e%41", run: 7, stream: 2},
 		{capture: 12, from: 9007199254740993n, to: 9223372036854775806n, row: 12.345},
-		{domain: "x", thread: {stream: 3, id: -9223372036854775808n}, find: "a+b & \"c\"", panel: "why"},
+		{domain: "x", thread: {stream: 3, id: -9223372036854775808n}, find: 'a+b & "c"', panel: "why"},
 		{domain: "x", thread: {stream: 0, id: 7n, index: 12}},
 		{file: "small.ctf", measure: {from: 1n, to: 2n}, panel: "stats"},
 		{domain: "x", heap: "off"},
@@ -22,9 +22,12 @@ test("a view comes back as it was", () => {
 });
 
 test("what is not well formed is left out", () => {
-	assert.deepEqual(parse("#domain=x&from=5&to=3&run=-1&stream=1e3&thread=1.x&panel=../x&measure=7-7&row=Infinity&heap=on"), {
-		domain: "x",
-	});
+	assert.deepEqual(
+		parse("#domain=x&from=5&to=3&run=-1&stream=1e3&thread=1.x&panel=../x&measure=7-7&row=Infinity&heap=on"),
+		{
+			domain: "x",
+		},
+	);
 	assert.deepEqual(parse("#from=1&to=99999999999999999999999"), {});
 	assert.deepEqual(parse("#from=1&to=9223372036854775808"), {});
 	assert.equal(parse(`#find=${"x".repeat(5000)}`).find.length, 1024);

@@ -8,8 +8,7 @@ const viewer = (name) => readFileSync(new URL(`../../client/viewer/${name}.js`, 
 
 /** NAME and all that it imports, and so on. */
 function needed(name, found = new Set()) {
-	if (found.has(name))
-		return found;
+	if (found.has(name)) return found;
 	found.add(name);
 	for (const [, other] of viewer(name).matchAll(/^import [^;]*? from "(\.{1,2}\/[\w/-]+)\.js";$/gm))
 		needed(posix.join(posix.dirname(name), other), found);
@@ -21,7 +20,10 @@ test("what is asked for ahead of a time line is what it imports", () => {
 	const names = [...list.matchAll(/"([\w/-]+)"/g)].map(([, name]) => name);
 	const all = needed("trace/timeline");
 
-	assert.deepEqual(names.filter((name) => !all.has(name)), []);
+	assert.deepEqual(
+		names.filter((name) => !all.has(name)),
+		[],
+	);
 	/* One that is missing costs time alone, but not many may be. */
 	assert.ok(names.length > 0.8 * all.size, `of ${[...all].join()}`);
 });

@@ -9,7 +9,11 @@ import {remarks} from "../../client/viewer/trace/source.js";
 
 /** 100 buckets of 10 ns from 1,000 on, of 1 MB each. */
 function overview(bytes = () => 1 << 20) {
-	const buckets = Array.from({length: 100}, (_, i) => ({from: 1000n + 10n * BigInt(i), to: 1010n + 10n * BigInt(i), bytes: bytes(i)}));
+	const buckets = Array.from({length: 100}, (_, i) => ({
+		from: 1000n + 10n * BigInt(i),
+		to: 1010n + 10n * BigInt(i),
+		bytes: bytes(i),
+	}));
 
 	return {from: 1000n, to: 1999n, buckets};
 }
@@ -18,8 +22,20 @@ const MOST = 10 << 20;
 
 test("the newest part reaches the end, and has as much as it may", () => {
 	assert.deepEqual(newest(overview(), MOST), {from: 1900n, to: 2000n});
-	assert.deepEqual(newest(overview((i) => (i === 99 ? 64 << 20 : 1)), MOST), {from: 1990n, to: 2000n});
-	assert.deepEqual(newest(overview(() => 0), MOST), {from: 1000n, to: 2000n});
+	assert.deepEqual(
+		newest(
+			overview((i) => (i === 99 ? 64 << 20 : 1)),
+			MOST,
+		),
+		{from: 1990n, to: 2000n},
+	);
+	assert.deepEqual(
+		newest(
+			overview(() => 0),
+			MOST,
+		),
+		{from: 1000n, to: 2000n},
+	);
 });
 
 test("what is looked at lies in the middle of what is loaded", () => {

@@ -48,8 +48,7 @@ test("what is under the pointer stays there through two hundred steps", () => {
 		assert.ok((moved < 0n ? -moved : moved) <= pixel, `step ${i}: moved ${moved}`);
 	}
 	assert.equal(c.span, SPAN_MIN);
-	for (let i = 0; i < 400; i++)
-		c.zoom(x, 1 / 1.2);
+	for (let i = 0; i < 400; i++) c.zoom(x, 1 / 1.2);
 	assert.equal(c.span, c.widest);
 });
 
@@ -118,10 +117,22 @@ test("a new size keeps the range", () => {
 });
 
 test("the edges of time hold", () => {
-	for (const [start, end] of [[0n, 0n], [0n, 5n], [TIME_MAX, TIME_MAX], [TIME_MAX - 3n, TIME_MAX], [0n, TIME_MAX]]) {
+	for (const [start, end] of [
+		[0n, 0n],
+		[0n, 5n],
+		[TIME_MAX, TIME_MAX],
+		[TIME_MAX - 3n, TIME_MAX],
+		[0n, TIME_MAX],
+	]) {
 		const c = camera(start, end);
 
-		for (const step of [() => c.fit(), () => c.zoom(10, 1e9), () => c.zoom(990, 1e-9), () => c.pan(-1e6), () => c.pan(1e6)]) {
+		for (const step of [
+			() => c.fit(),
+			() => c.zoom(10, 1e9),
+			() => c.zoom(990, 1e-9),
+			() => c.pan(-1e6),
+			() => c.pan(1e6),
+		]) {
 			step();
 			assert.ok(c.from >= 0n && c.to > c.from, `${c.from} to ${c.to}`);
 			assert.ok(c.span >= SPAN_MIN);

@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {Camera} from "../../client/viewer/trace/camera.js";
-import {NONE, differences, drawn, leftOut, loneLines, marked, stepWords, summary} from "../../client/viewer/compare/differences.js";
+import {
+	NONE,
+	differences,
+	drawn,
+	leftOut,
+	loneLines,
+	marked,
+	stepWords,
+	summary,
+} from "../../client/viewer/compare/differences.js";
 import {Linked} from "../../client/viewer/compare/linked.js";
 
 const who = (index, label = null) => ({index, thread: BigInt(index + 100), type: "Bind", label});
@@ -21,8 +30,22 @@ const DIFF = {
 	outcomes: [{kind: "bad-waits", good: who(1), bad: who(2, "connect"), threads: 3, root: who(5, "ARP")}],
 	all_outcomes: 4,
 	partings: [
-		{good: who(3), bad: who(4), good_common: step("label", 1n, {label: "x"}), bad_common: step("label", 2n, {label: "x"}), good_next: [step("resolves", 5n, {self: true})], bad_next: []},
-		{good: who(6), bad: who(7), good_common: null, bad_common: null, good_next: [step("reads", 8n, {other: who(1)})], bad_next: [step("fails", 9n, {self: true})]},
+		{
+			good: who(3),
+			bad: who(4),
+			good_common: step("label", 1n, {label: "x"}),
+			bad_common: step("label", 2n, {label: "x"}),
+			good_next: [step("resolves", 5n, {self: true})],
+			bad_next: [],
+		},
+		{
+			good: who(6),
+			bad: who(7),
+			good_common: null,
+			bad_common: null,
+			good_next: [step("reads", 8n, {other: who(1)})],
+			bad_next: [step("fails", 9n, {self: true})],
+		},
 	],
 	all_partings: 2,
 	first: 1,
@@ -37,18 +60,38 @@ const DIFF = {
 test("differences are told, the first parting first, and each says whom to show", () => {
 	const list = differences(DIFF);
 
-	assert.deepEqual(list.map((it) => it.kind), ["parting", "outcome", "parting", "lone", "slower", "counter"]);
+	assert.deepEqual(
+		list.map((it) => it.kind),
+		["parting", "outcome", "parting", "lone", "slower", "counter"],
+	);
 	assert.match(list[0].text, /^Here they part first: 107 \(Bind\).* above it fails, below it reads 101 \(Bind\)\.$/);
-	assert.equal(list[1].text, "Resolved below only: 102 (Bind, “connect”), and 2 others for the same reason; above it waits in the end on 105 (Bind, “ARP”).");
+	assert.equal(
+		list[1].text,
+		"Resolved below only: 102 (Bind, “connect”), and 2 others for the same reason; above it waits in the end on 105 (Bind, “ARP”).",
+	);
 	assert.match(list[2].text, /until it says “x”; then above it does nothing more, below it is resolved\.$/);
 	assert.match(list[3].text, /“extra”, 2 above and 0 below/);
 	assert.match(list[4].text, /takes 5 ms, below 1 µs, and 1 other that waited for it/);
 	assert.match(list[5].text, /gntref is above only/);
 	assert.deepEqual([list[1].good.index, list[1].bad.index], [1, 2]);
 	assert.equal(leftOut(DIFF), 3);
-	assert.match(summary(DIFF), /^7 threads have a counterpart, of 9 above and 8 below; what is above lasts 2 s, below 1 s\.$/);
+	assert.match(
+		summary(DIFF),
+		/^7 threads have a counterpart, of 9 above and 8 below; what is above lasts 2 s, below 1 s\.$/,
+	);
 	assert.match(summary({...DIFF, alike: true}), /^Nothing differs but times/);
-	for (const kind of ["creates", "signals", "signalled", "resolves", "resolved", "fails", "failed", "reads", "read", "becomes"])
+	for (const kind of [
+		"creates",
+		"signals",
+		"signalled",
+		"resolves",
+		"resolved",
+		"fails",
+		"failed",
+		"reads",
+		"read",
+		"becomes",
+	])
 		assert.match(stepWords(step(kind, 0n, {other: who(1)})), /101/, kind);
 });
 
@@ -59,7 +102,14 @@ test("differences are marked where their threads are", () => {
 
 	camera.trace(0n, 1000n, 10);
 	camera.show(0n, 100n);
-	assert.deepEqual(marks.map((it) => [it.kind, it.row, it.text]), [["parting", 7, "they part here"], ["outcome", 2, "Resolved below only"], ["parting", 4, ""]]);
+	assert.deepEqual(
+		marks.map((it) => [it.kind, it.row, it.text]),
+		[
+			["parting", 7, "they part here"],
+			["outcome", 2, "Resolved below only"],
+			["parting", 4, ""],
+		],
+	);
 	const [flag, line] = drawn(marks, camera, (row) => row * 10);
 	assert.deepEqual([Math.round(flag.x0), flag.y0], [Math.round(camera.xOf(9n)), 70]);
 	assert.deepEqual([line.x0, line.x1, line.y0], [camera.xOf(10n), camera.xOf(20n), 20]);

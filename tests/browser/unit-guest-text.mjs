@@ -5,15 +5,17 @@ import {test} from "node:test";
 import {shown, shownLines} from "../../client/viewer/page/guest-text.js";
 
 test("guest text: what can be read stays as it is", () => {
-	for (const text of ["web", "Größe", "日本語", "emoji 🐫", "<b>&amp;", "a\\b"])
-		assert.equal(shown(text), text);
+	for (const text of ["web", "Größe", "日本語", "emoji 🐫", "<b>&amp;", "a\\b"]) assert.equal(shown(text), text);
 	assert.equal(shown(null), "");
 });
 
 test("guest text: what moves the direction, the line or the eye is an escape", () => {
 	assert.equal(shown("a\u202egpj.exe"), "a\\u202egpj.exe");
 	assert.equal(shown("a\nb\tc\0\x1b[31m"), "a\\u000ab\\u0009c\\u0000\\u001b[31m");
-	assert.equal(shown("\u2066\u2069\u061c\u200f\ufeff\u200b\u00ad"), "\\u2066\\u2069\\u061c\\u200f\\ufeff\\u200b\\u00ad");
+	assert.equal(
+		shown("\u2066\u2069\u061c\u200f\ufeff\u200b\u00ad"),
+		"\\u2066\\u2069\\u061c\\u200f\\ufeff\\u200b\\u00ad",
+	);
 	assert.equal(shown("\u{e0041}\ud800x\udc00"), "\\u{e0041}\\ud800x\\udc00");
 	assert.equal(shown("\u2028\u2029\x85"), "\\u2028\\u2029\\u0085");
 });

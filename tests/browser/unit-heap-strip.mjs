@@ -11,7 +11,14 @@ import {steps} from "../../client/viewer/strip/heap-strip-track.js";
 const S = 1000000000n;
 const CLOCK = {known: true, offsetNs: -100n * S, uncertaintyNs: 3000000n}; /* the guest's clock is 100 s ahead */
 const HALF = CLOCK.uncertaintyNs / 2n;
-const memtrace = (more = {}) => ({id: 7, began: "2026-11-21T13:00:00.000000000Z", began_mono: String(50n * S), ended: "2026-11-21T13:00:20.000000000Z", says: {program: "mirage"}, ...more});
+const memtrace = (more = {}) => ({
+	id: 7,
+	began: "2026-11-21T13:00:00.000000000Z",
+	began_mono: String(50n * S),
+	ended: "2026-11-21T13:00:20.000000000Z",
+	says: {program: "mirage"},
+	...more,
+});
 const START = BigInt(Date.parse("2026-11-21T12:59:59.998Z")) * 1000n; /* 2 ms before it came */
 const info = (lasts) => ({startUs: START, endUs: START + BigInt(lasts * 1e6)});
 
@@ -25,7 +32,10 @@ test("heap strip: a profile lies where its first packet came, by the trace's clo
 	assert.equal(place.laterNs, HALF);
 	assert.equal(place.aheadNs, -2000000n);
 	assert.equal(sure(place), "against the threads: here, up to 10 s earlier, or up to 1.5 ms later");
-	assert.match(tells(memtrace(), place).join(" "), /memory profile 7 of mirage.*up to 10 s earlier, or up to 1.5 ms later.*2 ms behind this host's/);
+	assert.match(
+		tells(memtrace(), place).join(" "),
+		/memory profile 7 of mirage.*up to 10 s earlier, or up to 1.5 ms later.*2 ms behind this host's/,
+	);
 });
 
 test("heap strip: it has not ended after it ended, and what nobody knows is said", () => {
@@ -45,14 +55,24 @@ test("heap strip: it has not ended after it ended, and what nobody knows is said
 	assert.equal(placed(memtrace(), info(1), {...CLOCK, known: false}), null);
 	assert.equal(received(memtrace({began_mono: "x"}), CLOCK), null);
 	assert.match(sure(placed(memtrace(), info(1), {...CLOCK, uncertaintyNs: null})), /nobody knows how much later/);
-	assert.equal(sure(placed(memtrace(), info(1), {...CLOCK, uncertaintyNs: 0n})), "against the threads: here or up to 10 s earlier");
+	assert.equal(
+		sure(placed(memtrace(), info(1), {...CLOCK, uncertaintyNs: 0n})),
+		"against the threads: here or up to 10 s earlier",
+	);
 });
 
 test("heap strip: a scale ends with a round number", () => {
-	for (const [peak, end] of [[1, 1], [7, 8], [1023, 1024], [1025, 1536], [40e6, 40 * 1048576], [45 * 1048576, 50 * 1048576], [900 * 1048576, 1073741824]])
+	for (const [peak, end] of [
+		[1, 1],
+		[7, 8],
+		[1023, 1024],
+		[1025, 1536],
+		[40e6, 40 * 1048576],
+		[45 * 1048576, 50 * 1048576],
+		[900 * 1048576, 1073741824],
+	])
 		assert.equal(scaleOf(peak), end);
-	for (let peak = 1; peak < 1e15; peak *= 1.3)
-		assert.ok(scaleOf(peak) >= peak && scaleOf(peak) < peak * 2.01);
+	for (let peak = 1; peak < 1e15; peak *= 1.3) assert.ok(scaleOf(peak) >= peak && scaleOf(peak) < peak * 2.01);
 	assert.equal(scaleOf(Infinity), Infinity, "it ends, whatever a guest says");
 });
 
@@ -61,15 +81,23 @@ test("heap strip: of a thousand profiles a few are loaded at a time", () => {
 	const load = function () {
 		this.state = "loading";
 	};
-	tracks.list = Array.from({length: 1000}, (_, id) => ({id, state: "waiting", load, forget() {}, meets: (from, to) => from <= id && id <= to}));
+	tracks.list = Array.from({length: 1000}, (_, id) => ({
+		id,
+		state: "waiting",
+		load,
+		forget() {},
+		meets: (from, to) => from <= id && id <= to,
+	}));
 	const loading = () => tracks.list.filter((it) => it.state === "loading");
 
-	for (let at = 0; at < 1000; at += 3)
-		tracks.meeting(at, at + 2);
+	for (let at = 0; at < 1000; at += 3) tracks.meeting(at, at + 2);
 	assert.equal(loading().length, 4);
 	loading().forEach((it) => (it.state = "failed"));
 	assert.equal(tracks.meeting(990, 999).length, 10);
-	assert.deepEqual(loading().map(({id}) => id), [996, 997, 998, 999]);
+	assert.deepEqual(
+		loading().map(({id}) => id),
+		[996, 997, 998, 999],
+	);
 });
 
 /* A profile of 10 s with 100 at first and 300 from the middle on, drawn from trace time 20 s on. */
@@ -82,7 +110,11 @@ function track(more = {}) {
 		place: {earlierNs: S, laterNs: 0n},
 		lasts: 10e6,
 		holds: 12e6,
-		steps: steps(Float64Array.from({length: 1000}, (_, i) => (i < 499 ? 100 : 300)), 0, 10e6),
+		steps: steps(
+			Float64Array.from({length: 1000}, (_, i) => (i < 499 ? 100 : 300)),
+			0,
+			10e6,
+		),
 		time: (us) => base + BigInt(Math.round(us)) * 1000n,
 		at: (time) => (time >= base && time <= base + 10n * S ? (time < base + 5n * S ? 100 : 300) : null),
 		...more,
@@ -94,7 +126,11 @@ test("heap strip: values step where they change, at the camera's pixels", () => 
 
 	camera.trace(0n, 40n * S, 1);
 	camera.size(1000, 300);
-	for (const [from, to] of [[15n, 35n], [24n, 26n], [20n, 25n]]) {
+	for (const [from, to] of [
+		[15n, 35n],
+		[24n, 26n],
+		[20n, 25n],
+	]) {
 		camera.show(from * S, to * S);
 		const list = primitives([track()], camera, 400, {pointer: null, range: null});
 		const {points} = list.find(({kind}) => kind === "heap");
@@ -121,5 +157,9 @@ test("heap strip: the value and its uncertainty stand at the pointer, and none w
 	assert.ok(Math.abs(x1 - x0 - 50) < 1e-6, "a second is 50 pixels here");
 	assert.ok(list.some(({kind}) => kind === "range"));
 	assert.ok(!at(18n * S).some(({kind}) => kind === "dot"));
-	assert.ok(!primitives([track({state: "loading"})], camera, 1, {pointer: 26n * S, range: null}).some(({kind}) => kind === "heap" || kind === "dot"));
+	assert.ok(
+		!primitives([track({state: "loading"})], camera, 1, {pointer: 26n * S, range: null}).some(
+			({kind}) => kind === "heap" || kind === "dot",
+		),
+	);
 });

@@ -11,15 +11,50 @@ import {loss, when} from "../../client/viewer/host/host-words.js";
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 
 function stream(run, more = {}) {
-	return {run, stream: 0, bytes: 100, packets: 1, rate: 0, lost_packets: 0, skipped_packets: 0, gaps: 0, last_seen: null, ...more};
+	return {
+		run,
+		stream: 0,
+		bytes: 100,
+		packets: 1,
+		rate: 0,
+		lost_packets: 0,
+		skipped_packets: 0,
+		gaps: 0,
+		last_seen: null,
+		...more,
+	};
 }
 
 function domain(name, run, state = "running", more = {}) {
-	return {name, uuid: null, domid: null, state, source: "dir", run, runs: 1, captures: 0, last_seen: null, streams: [stream(run)], ...more};
+	return {
+		name,
+		uuid: null,
+		domid: null,
+		state,
+		source: "dir",
+		run,
+		runs: 1,
+		captures: 0,
+		last_seen: null,
+		streams: [stream(run)],
+		...more,
+	};
 }
 
 function capture(id, name, run, kind, time = "2026-11-21T11:00:00Z") {
-	return {id, run, domain: name, uuid: null, kind, time, mono: "1", pinned: false, note: "", complete: true, streams: []};
+	return {
+		id,
+		run,
+		domain: name,
+		uuid: null,
+		kind,
+		time,
+		mono: "1",
+		pinned: false,
+		note: "",
+		complete: true,
+		streams: [],
+	};
 }
 
 const order = (model) => model.sorted(NOW).map(({domain: {name}}) => name);
@@ -28,8 +63,22 @@ test("host model: crashes first, then what runs, then what is gone", () => {
 	const model = new HostModel();
 
 	model.reset(
-		[domain("web10", 1), domain("web9", 2), domain("gone", 3, "ended", {last_seen: "2026-11-20"}), domain("gone2", 8, "ended", {last_seen: "2026-11-21"}), domain("dead", 4, "ended"), domain("back", 6), domain("asleep", 7, "suspended"), domain("long-ago", 9)],
-		[capture(1, "dead", 4, "crash", "2026-01-01T00:00:00Z"), capture(2, "back", 5, "watchdog"), capture(3, "gone", 3, "poweroff"), capture(0, "long-ago", 1, "crash", "2026-01-01T00:00:00Z")],
+		[
+			domain("web10", 1),
+			domain("web9", 2),
+			domain("gone", 3, "ended", {last_seen: "2026-11-20"}),
+			domain("gone2", 8, "ended", {last_seen: "2026-11-21"}),
+			domain("dead", 4, "ended"),
+			domain("back", 6),
+			domain("asleep", 7, "suspended"),
+			domain("long-ago", 9),
+		],
+		[
+			capture(1, "dead", 4, "crash", "2026-01-01T00:00:00Z"),
+			capture(2, "back", 5, "watchdog"),
+			capture(3, "gone", 3, "poweroff"),
+			capture(0, "long-ago", 1, "crash", "2026-01-01T00:00:00Z"),
+		],
 		false,
 	);
 	assert.deepEqual(order(model), ["back", "dead", "long-ago", "web9", "web10", "asleep", "gone2", "gone"]);
@@ -45,7 +94,10 @@ test("host model: events change what the lists said", () => {
 	model.rates({streams: [stream(1, {rate: 7, bytes: 200, last_seen: "2026"}), stream(99, {rate: 1})]}, NOW);
 	const web = model.guests.get("n:web");
 	assert.deepEqual([...model.dirty], ["n:web"]);
-	assert.deepEqual([web.rates, web.domain.streams[0].bytes, web.domain.last_seen], [[{at: NOW, rate: 7}], 200, "2026"]);
+	assert.deepEqual(
+		[web.rates, web.domain.streams[0].bytes, web.domain.last_seen],
+		[[{at: NOW, rate: 7}], 200, "2026"],
+	);
 	model.rates({streams: [stream(1, {stream: 1, rate: 3})]}, NOW);
 	assert.equal(web.rates.at(-1).rate, 10);
 	model.capture({change: "made", capture: capture(5, "web", 1, "crash")});
@@ -57,8 +109,7 @@ test("host model: events change what the lists said", () => {
 	assert.equal(stateOf(model.guests.get("n:web")), "gone");
 	model.captureDeleted({id: 5});
 	assert.equal(model.guests.get("n:web").domain.captures, 0);
-	for (let i = 0; i < 1000; i++)
-		model.rates({streams: [stream(1, {rate: i})]}, NOW);
+	for (let i = 0; i < 1000; i++) model.rates({streams: [stream(1, {rate: i})]}, NOW);
 	assert.equal(model.guests.get("n:web").rates.length, 60);
 	model.remove("n:web");
 	assert.equal(model.guests.size, 0);
@@ -81,13 +132,14 @@ test("host rows: a longest ascending part stays", () => {
 	assert.deepEqual(ascending([0, 1, 2, 3]), [0, 1, 2, 3]);
 	assert.deepEqual(ascending([3, 0, 1, 2]), [1, 2, 3]);
 	for (let round = 0; round < 200; round++) {
-		const numbers = Array.from({length: 9}, (_, i) => [Math.sin(round * 97 + i * 31), i]).sort(([a], [b]) => a - b).map(([, i]) => i);
+		const numbers = Array.from({length: 9}, (_, i) => [Math.sin(round * 97 + i * 31), i])
+			.sort(([a], [b]) => a - b)
+			.map(([, i]) => i);
 		const part = ascending(numbers);
 		let best = 0;
 		for (let mask = 0; mask < 512; mask++) {
 			const some = numbers.filter((_, i) => mask & (1 << i));
-			if (some.every((n, i) => i === 0 || some[i - 1] < n))
-				best = Math.max(best, some.length);
+			if (some.every((n, i) => i === 0 || some[i - 1] < n)) best = Math.max(best, some.length);
 		}
 		assert.equal(part.length, best);
 		assert.ok(part.every((at, i) => i === 0 || (part[i - 1] < at && numbers[part[i - 1]] < numbers[at])));
@@ -95,7 +147,11 @@ test("host rows: a longest ascending part stays", () => {
 });
 
 test("host spark: a packet fills the time up to the next", () => {
-	const buckets = [0, 30, 0, 0, 10, 0].map((bytes, i) => ({bytes, from: String(i * 500000000), to: String((i + 1) * 500000000)}));
+	const buckets = [0, 30, 0, 0, 10, 0].map((bytes, i) => ({
+		bytes,
+		from: String(i * 500000000),
+		to: String((i + 1) * 500000000),
+	}));
 
 	assert.deepEqual(spread(buckets), [0, 20, 20, 20, 10, 10]);
 	assert.deepEqual(spread([]), []);

@@ -9,7 +9,16 @@ import {Layout, NONE, nodeAt, pathTo, search} from "../../client/viewer/memory/m
 import {step} from "../../client/viewer/memory/memory-plot.js";
 import {collapsed} from "../../client/viewer/memory/memory-save.js";
 import {isMemtrace} from "../../client/viewer/memory/memory-source.js";
-import {amount, give, readBytes, readSpan, readTime, share, span, wall} from "../../client/viewer/memory/memory-words.js";
+import {
+	amount,
+	give,
+	readBytes,
+	readSpan,
+	readTime,
+	share,
+	span,
+	wall,
+} from "../../client/viewer/memory/memory-words.js";
 
 const START = BigInt(Date.parse("2026-11-21T23:59:50.500Z")) * 1000n;
 
@@ -27,17 +36,36 @@ test("a view of a memory profile comes back as it was", () => {
 		assert.ok(sameTrace(parse(format(view)), view));
 	}
 	assert.ok(!sameTrace({memtrace: 7}, {memtrace: 8}));
-	assert.deepEqual(parse("#memtrace=7&at=-1&during=9-3&tab=__proto__&sort=x&weight=all&grow=up&still=2"), {memtrace: 7});
+	assert.deepEqual(parse("#memtrace=7&at=-1&during=9-3&tab=__proto__&sort=x&weight=all&grow=up&still=2"), {
+		memtrace: 7,
+	});
 	assert.deepEqual(parse("#at=5&only=size:least:4K"), {});
-	assert.ok(format({memtrace: 7, path: Array.from({length: 4096}, (_, i) => `f${i}`)}).length < 16000, "an address has an end");
+	assert.ok(
+		format({memtrace: 7, path: Array.from({length: 4096}, (_, i) => `f${i}`)}).length < 16000,
+		"an address has an end",
+	);
 	assert.ok(parse(`#memtrace=7${"&path=9999*x".repeat(100)}`).path.length <= 512);
 });
 
 test("amounts and times are read as people write them", () => {
-	assert.deepEqual(["512", "512 B", "4K", "4 kB", "1.5M", "2GiB", ".5k"].map(readBytes), [512, 512, 4096, 4096, 1572864, 2 ** 31, 512]);
+	assert.deepEqual(["512", "512 B", "4K", "4 kB", "1.5M", "2GiB", ".5k"].map(readBytes), [
+		512,
+		512,
+		4096,
+		4096,
+		1572864,
+		2 ** 31,
+		512,
+	]);
 	assert.deepEqual(["", "K", "4X", "1e3", "-1", "4KK", "0x10", "9".repeat(20)].map(readBytes), Array(8).fill(null));
-	assert.deepEqual(["1.5", "1.5 s", "200ms", "7 µs", "7us", "2 min", "1h", "+3"].map(readSpan), [1.5e6, 1.5e6, 200000, 7, 7, 1.2e8, 3.6e9, 3e6]);
-	assert.deepEqual(["", "s", "1 parsec", "1:2", "-3", "constructor", "1 toString"].map(readSpan), Array(7).fill(null));
+	assert.deepEqual(
+		["1.5", "1.5 s", "200ms", "7 µs", "7us", "2 min", "1h", "+3"].map(readSpan),
+		[1.5e6, 1.5e6, 200000, 7, 7, 1.2e8, 3.6e9, 3e6],
+	);
+	assert.deepEqual(
+		["", "s", "1 parsec", "1:2", "-3", "constructor", "1 toString"].map(readSpan),
+		Array(7).fill(null),
+	);
 	assert.equal(readTime("2026-11-21 23:59:51.25", START), 750000);
 	assert.equal(readTime("23:59:51 UTC", START), 500000);
 	assert.equal(readTime("0:00:01", START), 10500000, "the day after");
@@ -59,8 +87,16 @@ test("amounts and times are read as people write them", () => {
 test("clauses come together, and what is wrong is left out with a sentence", () => {
 	const read = (...texts) => gather(texts.map(clauseOf), START, 1000);
 
-	assert.deepEqual(read("allocated:most:2", "allocated:between:1 s~3 s", "size:least:1K").filter, {clauses: [], allocated: {least: 1e6, most: 2e6}, bytes: {least: 1024}});
-	assert.deepEqual(read("live:peak", "collected:never", "outside:is:a:b").filter, {clauses: [{name: "a:b", whole: true, outside: true}], live: {least: 1000, most: 1000}, never: true});
+	assert.deepEqual(read("allocated:most:2", "allocated:between:1 s~3 s", "size:least:1K").filter, {
+		clauses: [],
+		allocated: {least: 1e6, most: 2e6},
+		bytes: {least: 1024},
+	});
+	assert.deepEqual(read("live:peak", "collected:never", "outside:is:a:b").filter, {
+		clauses: [{name: "a:b", whole: true, outside: true}],
+		live: {least: 1000, most: 1000},
+		never: true,
+	});
 	assert.deepEqual(read("off:minor").filter.heaps, ["major", "external"]);
 	assert.deepEqual(read("live:at:5 us", "live:at:9 us").filter.live, {least: 9, most: 5}, "it lived at both");
 	assert.equal(read().filter, null);
@@ -72,15 +108,24 @@ test("clauses come together, and what is wrong is left out with a sentence", () 
 	assert.match(errors[3], /exchange them/);
 	assert.equal(read("size:most:x").filter, null);
 	assert.match(gather([clauseOf("allocated:most:12:30")], 0n, 0).errors[0], /does not say when it began/);
-	const many = gather(Array.from({length: 9}, () => clauseOf("inside:has:f")), START, 0);
+	const many = gather(
+		Array.from({length: 9}, () => clauseOf("inside:has:f")),
+		START,
+		0,
+	);
 	assert.equal(many.filter.clauses.length, 8);
 	assert.match(many.errors[8], /More than 8/);
 	for (const text of ["nonsense", "size:most", "size:constructor:1", "constructor:most:1", "live:peak:1", ""])
 		assert.equal(clauseOf(text), null, text);
 	assert.equal(clauseText({kind: "size", how: "between", a: "1", b: ""}), null);
 	assert.deepEqual(narrowed(null, {live: {least: 5, most: 5}}), {clauses: [], live: {least: 5, most: 5}});
-	assert.deepEqual(narrowed({clauses: [], never: true, live: {least: 9}}, {live: {least: 5, most: 5}}).live, {least: 9, most: 5});
-	assert.deepEqual(hiddenOf([clauseOf("hide:has:List"), {kind: "hide", how: "is", a: "", b: ""}]), [{name: "List", whole: false}]);
+	assert.deepEqual(narrowed({clauses: [], never: true, live: {least: 9}}, {live: {least: 5, most: 5}}).live, {
+		least: 9,
+		most: 5,
+	});
+	assert.deepEqual(hiddenOf([clauseOf("hide:has:List"), {kind: "hide", how: "is", a: "", b: ""}]), [
+		{name: "List", whole: false},
+	]);
 });
 
 /* root -> a (60: self 10) -> c 50; root -> b 39.6 -> c; root -> d 0.4 */

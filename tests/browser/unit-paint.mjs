@@ -47,11 +47,7 @@ test("marks are read as they lie", () => {
 
 test("every kind of mark is painted", () => {
 	for (const kind of KINDS) {
-		const layers = plan(
-			marks({kind, x0: 10, y0: 100, x1: 400, y1: 200, text: "text", shade: 65535}),
-			LIGHT,
-			SIZE,
-		);
+		const layers = plan(marks({kind, x0: 10, y0: 100, x1: 400, y1: 200, text: "text", shade: 65535}), LIGHT, SIZE);
 		assert.ok(layers.length > 0 && layers.some((it) => it.data.length + it.texts.length > 0), kind);
 	}
 });
@@ -71,7 +67,12 @@ test("arrows have the colours and heads of the original", () => {
 		assert.equal(layer(layers, kind, "head").colour, colour);
 		/* Rows more than 10 pixels apart: an upright head. */
 		assert.deepEqual(layer(layers, kind, "head").data, [
-			40, 200, 40 - HEAD_WIDTH / 2, 200 - HEAD_LENGTH, 40 + HEAD_WIDTH / 2, 200 - HEAD_LENGTH,
+			40,
+			200,
+			40 - HEAD_WIDTH / 2,
+			200 - HEAD_LENGTH,
+			40 + HEAD_WIDTH / 2,
+			200 - HEAD_LENGTH,
 		]);
 	}
 	const level = plan(marks({kind: "read", x0: 10, y0: 100, x1: 60, y1: 105, shade: 65535}), LIGHT, SIZE);
@@ -87,12 +88,13 @@ test("an arrow as long as it may be is not there", () => {
 test("one colour is one layer, in the order of the marks", () => {
 	const many = [];
 
-	for (let i = 0; i < 100; i++)
-		many.push({kind: "thread", x0: i, y0: i, x1: i + 50});
-	for (let i = 0; i < 100; i++)
-		many.push({kind: "running", x0: i, y0: i, x1: i + 10});
+	for (let i = 0; i < 100; i++) many.push({kind: "thread", x0: i, y0: i, x1: i + 50});
+	for (let i = 0; i < 100; i++) many.push({kind: "running", x0: i, y0: i, x1: i + 10});
 	const layers = plan(marks(...many), LIGHT, SIZE);
-	assert.deepEqual(layers.map((it) => it.kind), ["thread", "running"]);
+	assert.deepEqual(
+		layers.map((it) => it.kind),
+		["thread", "running"],
+	);
 	assert.equal(layers[0].data.length, 400);
 	assert.deepEqual(layers[0].data.slice(0, 4), [0, -1, 50, 2]);
 	assert.deepEqual(layers[1].data.slice(0, 4), [0, -1, 10, 3]);
@@ -157,7 +159,10 @@ test("a type gives way to the label of the row below", () => {
 		LIGHT,
 		SIZE,
 	);
-	assert.deepEqual(layer(layers, "type").texts.map((it) => it.text), ["map", "task"]);
+	assert.deepEqual(
+		layer(layers, "type").texts.map((it) => it.text),
+		["map", "task"],
+	);
 });
 
 test("a band is as strong as the share of its time", () => {
@@ -170,7 +175,10 @@ test("a band is as strong as the share of its time", () => {
 		LIGHT,
 		SIZE,
 	);
-	assert.deepEqual(layers.map((it) => it.alpha), [1, 0.625, 0.125]);
+	assert.deepEqual(
+		layers.map((it) => it.alpha),
+		[1, 0.625, 0.125],
+	);
 	assert.deepEqual(layers[2].data, [20, 0, 1, 500]);
 });
 
@@ -180,7 +188,10 @@ function pen() {
 	const proxy = new Proxy(
 		{},
 		{
-			get: (_, name) => (...args) => void calls.push([name, ...args]),
+			get:
+				(_, name) =>
+				(...args) =>
+					void calls.push([name, ...args]),
 			set: () => true,
 		},
 	);
@@ -194,8 +205,7 @@ test("painting 10,000 lines of one colour sets that colour once", () => {
 	const {calls, proxy} = pen();
 	const counting = new Proxy(proxy, {get: (t, n) => t[n], set: () => (sets++, true)});
 
-	for (let i = 0; i < 10000; i++)
-		list.push({kind: "read", x0: i, y0: 0, x1: i + 5, y1: 100, shade: 65535});
+	for (let i = 0; i < 10000; i++) list.push({kind: "read", x0: i, y0: 0, x1: i + 5, y1: 100, shade: 65535});
 	paint(counting, plan(marks(...list), LIGHT, SIZE), LIGHT, SIZE);
 	assert.ok(sets < 20, `${sets} changes of state`);
 	assert.equal(calls.filter(([name]) => name === "stroke").length, 1);
@@ -226,10 +236,17 @@ test("an SVG is well formed and holds a guest's text as text", () => {
 
 test("of several pictures an SVG has one below the other", () => {
 	const layers = plan(marks({kind: "gap", x0: 200, x1: 300}), LIGHT, SIZE);
-	const text = svg([{layers, size: SIZE, ticks: [{x: 5, text: "+1 ms"}]}, {layers, size: {width: 600, height: 100}}], LIGHT, "two");
+	const text = svg(
+		[
+			{layers, size: SIZE, ticks: [{x: 5, text: "+1 ms"}]},
+			{layers, size: {width: 600, height: 100}},
+		],
+		LIGHT,
+		"two",
+	);
 
 	assert.ok(text.includes(`width="${SIZE.width}" height="${SIZE.height + 22 + 122}"`), text.slice(0, 200));
-	assert.ok(text.includes('translate(0 0)') && text.includes(`translate(0 ${SIZE.height + 22})`));
+	assert.ok(text.includes("translate(0 0)") && text.includes(`translate(0 ${SIZE.height + 22})`));
 	assert.equal([...text.matchAll(/class="gap"/g)].length, 6);
 	assert.equal([...text.matchAll(/\+1 ms/g)].length, 1);
 });

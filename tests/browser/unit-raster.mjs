@@ -18,7 +18,9 @@ function raster(width, height, ratio = 1) {
 
 /** The pixels as lines of text. */
 function seen(it) {
-	return Array.from({length: it.height}, (_, y) => Array.from({length: it.width}, (_, x) => (it.words[y * it.width + x] ? "x" : ".")).join(""));
+	return Array.from({length: it.height}, (_, y) =>
+		Array.from({length: it.width}, (_, x) => (it.words[y * it.width + x] ? "x" : ".")).join(""),
+	);
 }
 
 test("rectangles have their pixels and colour, and end at the edges", () => {
@@ -43,13 +45,19 @@ test("a head is filled between its edges, also partly outside", () => {
 	assert.deepEqual(seen(it).slice(0, 3), ["...x...", "..xxx..", ".xxxxx."]);
 	const out = raster(4, 4);
 	out.heads([2, -8, -20, 30, 40, 30], RED);
-	assert.ok(seen(out).every((line) => /x/.test(line)), seen(out).join("\n"));
+	assert.ok(
+		seen(out).every((line) => /x/.test(line)),
+		seen(out).join("\n"),
+	);
 });
 
 test("what is put is only where something is, and nothing is left behind", () => {
 	const it = raster(5, 9);
 	const calls = [];
-	const note = (name) => (...args) => calls.push([name, ...args.slice(1)]);
+	const note =
+		(name) =>
+		(...args) =>
+			calls.push([name, ...args.slice(1)]);
 	const pen = {save() {}, restore() {}, setTransform() {}, drawImage: note("draw")};
 	const sheet = {canvas: {}, putImageData: note("put"), clearRect: (...args) => calls.push(["clear", ...args])};
 
@@ -58,7 +66,10 @@ test("what is put is only where something is, and nothing is left behind", () =>
 	it.rects([0, 3, 5, 2], RED);
 	it.put(pen, sheet, 0.5);
 	assert.equal(pen.globalAlpha, 0.5);
-	assert.deepEqual(calls.map(([name]) => name), ["put", "draw", "clear"]);
+	assert.deepEqual(
+		calls.map(([name]) => name),
+		["put", "draw", "clear"],
+	);
 	assert.deepEqual(calls[1], ["draw", 0, 3, 5, 2, 0, 3, 5, 2]);
 	assert.ok(it.empty && it.words.every((pixel) => pixel === 0));
 });

@@ -11,11 +11,23 @@ import {clockWords, copied, memberView, realNs} from "../../client/viewer/compar
 const stamp = (offset, mono) => ({offset, mono: String(mono), real: "2026-01-01T00:00:00.000000005Z"});
 
 test("the packets that say something of a clock become numbers, the others are left out", () => {
-	const packet = {first_timestamp: "7", room: 4096, copied: {first: stamp(100, 11), last: stamp(200, 12)}, unproven: false, clock_stepped: true};
+	const packet = {
+		first_timestamp: "7",
+		room: 4096,
+		copied: {first: stamp(100, 11), last: stamp(200, 12)},
+		unproven: false,
+		clock_stepped: true,
+	};
 	const real = 1767225600000000005n;
 
 	assert.deepEqual([...copied([packet])], [7n, 4096n, 11n, real, 100n, 12n, real, 200n, 1n]);
-	for (const change of [{unproven: true}, {first_timestamp: null}, {copied: null}, {room: -1}, {copied: {first: stamp(1, "x"), last: stamp(1, 1)}}])
+	for (const change of [
+		{unproven: true},
+		{first_timestamp: null},
+		{copied: null},
+		{room: -1},
+		{copied: {first: stamp(1, "x"), last: stamp(1, 1)}},
+	])
 		assert.equal(copied([{...packet, ...change}]).length, 0, JSON.stringify(change));
 });
 
@@ -35,17 +47,44 @@ test("an address names several guests, and one below another", () => {
 	assert.ok(sameTrace(view, {...view, from: 2n}));
 	const pair = {capture: 3, against: "domain:web", align: {label: "GET ~ /"}};
 	assert.deepEqual(parse(format(pair)), pair);
-	const threads = {capture: 3, against: "capture:4", align: {threads: [{stream: 0, id: -1n, index: 5}, {stream: 1, id: 7n}]}};
+	const threads = {
+		capture: 3,
+		against: "capture:4",
+		align: {
+			threads: [
+				{stream: 0, id: -1n, index: 5},
+				{stream: 1, id: 7n},
+			],
+		},
+	};
 	assert.deepEqual(parse(format(threads)), threads);
-	for (const hash of ["#together=file:x", "#together=capture:x", "#against=x", "#capture=1&align=x", "#capture=1&align=0.1"])
+	for (const hash of [
+		"#together=file:x",
+		"#together=capture:x",
+		"#against=x",
+		"#capture=1&align=x",
+		"#capture=1&align=0.1",
+	])
 		assert.equal(JSON.stringify(parse(hash)), hash.includes("capture=1") ? '{"capture":1}' : "{}", hash);
-	assert.equal(parse(`#${Array.from({length: 40}, (_, i) => `together=capture:${i}`).join("&")}`).together.length, 16);
+	assert.equal(
+		parse(`#${Array.from({length: 40}, (_, i) => `together=capture:${i}`).join("&")}`).together.length,
+		16,
+	);
 	assert.deepEqual(memberView("domain:x"), {domain: "x"});
 	assert.equal(memberView("file:x"), null);
 });
 
 test("strips have headings, and whiskers as long as the clock is uncertain", () => {
-	const stream = (name, guest, row, most) => ({name, guest, first_row: row, rows: 10, start: 0n, end: 100n, events: 1n, uncertainty_ns: most});
+	const stream = (name, guest, row, most) => ({
+		name,
+		guest,
+		first_row: row,
+		rows: 10,
+		start: 0n,
+		end: 100n,
+		events: 1n,
+		uncertainty_ns: most,
+	});
 	const camera = new Camera();
 
 	camera.trace(0n, 1000000n, 20);
@@ -53,7 +92,13 @@ test("strips have headings, and whiskers as long as the clock is uncertain", () 
 	camera.show(0n, 1000n);
 	const list = strips([stream("a", 0, 0, 100n), stream("b", 1, 10, (1n << 64n) - 1n)]);
 	const marks = drawn(list, camera, (row) => row * 30, null);
-	assert.deepEqual(marks.map((it) => [it.y0, it.y1]), [[0, 285], [285, 600]]);
+	assert.deepEqual(
+		marks.map((it) => [it.y0, it.y1]),
+		[
+			[0, 285],
+			[285, 600],
+		],
+	);
 	assert.equal(Math.round(marks[0].length), 100);
 	assert.match(marks[0].text, /^a .*100 ns before$/);
 	assert.equal(marks[1].length, 1000);
@@ -65,11 +110,29 @@ test("strips have headings, and whiskers as long as the clock is uncertain", () 
 
 test("clocks are told in words", () => {
 	assert.match(clockWords({name: "x", known: false}), /nothing says/);
-	assert.match(clockWords({name: "x", known: true, offsetNs: -5000000000n, uncertaintyNs: 2000000n}), /5 s ahead of dom0's.*up to 2 ms before/);
-	assert.match(clockWords({name: "x", known: true, offsetNs: 5n, uncertaintyNs: null}), /5 ns behind dom0's.*nobody knows/);
+	assert.match(
+		clockWords({name: "x", known: true, offsetNs: -5000000000n, uncertaintyNs: 2000000n}),
+		/5 s ahead of dom0's.*up to 2 ms before/,
+	);
+	assert.match(
+		clockWords({name: "x", known: true, offsetNs: 5n, uncertaintyNs: null}),
+		/5 ns behind dom0's.*nobody knows/,
+	);
 });
 
 test("a tail is where something of it is left", () => {
-	assert.equal(tailed([{tail_bytes: 0, cut: 0}, {tail_bytes: 5, cut: 5}]), null);
-	assert.equal(tailed([{tail_bytes: 5, cut: 0, sequence: 1}, {tail_bytes: 9, cut: 0, sequence: 2}]).sequence, 1);
+	assert.equal(
+		tailed([
+			{tail_bytes: 0, cut: 0},
+			{tail_bytes: 5, cut: 5},
+		]),
+		null,
+	);
+	assert.equal(
+		tailed([
+			{tail_bytes: 5, cut: 0, sequence: 1},
+			{tail_bytes: 9, cut: 0, sequence: 2},
+		]).sequence,
+		1,
+	);
 });

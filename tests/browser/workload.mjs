@@ -43,8 +43,7 @@ class Server {
 
 	create(by, type, label) {
 		this.add("creates", by, ++this.last, TYPES[type]);
-		if (label)
-			this.add("label", this.last, label);
+		if (label) this.add("label", this.last, label);
 		return this.last;
 	}
 
@@ -67,10 +66,8 @@ class Server {
 		this.add("fulfills", NETWORK, disk);
 		this.add("switch", answer);
 		this.add("read", answer, disk);
-		if (failure)
-			this.add("fails", answer, answer, failure);
-		else
-			this.add("fulfills", answer, answer);
+		if (failure) this.add("fails", answer, answer, failure);
+		else this.add("fulfills", answer, answer);
 		this.add("switch", task);
 		this.add("read", task, answer);
 		this.add("fulfills", task, task);
@@ -85,15 +82,12 @@ class Server {
 		this.add("label", NETWORK, "network");
 		for (let i = 0; i < steps; i++) {
 			this.add("switch", NETWORK);
-			for (let n = 1 + this.draw(2); n; n--)
-				this.begin();
+			for (let n = 1 + this.draw(2); n; n--) this.begin();
 			this.sleep(200000 + this.draw(900000));
 			while (this.waiting.length > 3 + this.draw(3))
 				this.end(this.draw(this.waiting.length), i % 9 === 5 ? "Timeout" : null);
-			if (i % 7 === 3)
-				this.add("gc", 120000);
-			if (i % 4 === 2)
-				this.add("signal", NETWORK, MAIN);
+			if (i % 7 === 3) this.add("gc", 120000);
+			if (i % 4 === 2) this.add("signal", NETWORK, MAIN);
 		}
 		this.sleep(100000);
 		this.add("switch", MAIN);
@@ -131,7 +125,9 @@ function archived(name, ring, run) {
 		const end = ring.readUInt32LE(at + 26) / 8;
 		const content = ring.subarray(at + HEADER, at + end);
 		if (content.length)
-			lines.push(`piece ${run} ${i} ${HEADER} 1 65536 ${content.readBigUInt64LE(0)} ${end} ${content.toString("hex")}`);
+			lines.push(
+				`piece ${run} ${i} ${HEADER} 1 65536 ${content.readBigUInt64LE(0)} ${end} ${content.toString("hex")}`,
+			);
 	}
 	return [...lines, "commit"];
 }

@@ -35,7 +35,8 @@ function check(holds, what) {
 	console.log("FAILED", what);
 }
 
-const same = (a, b, what) => check(JSON.stringify(a) === JSON.stringify(b), `${what}: ${JSON.stringify(a)} and not ${JSON.stringify(b)}`);
+const same = (a, b, what) =>
+	check(JSON.stringify(a) === JSON.stringify(b), `${what}: ${JSON.stringify(a)} and not ${JSON.stringify(b)}`);
 const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b), 1);
 
 function done(step) {
@@ -136,8 +137,15 @@ function checkFunctions(recording, file, weight, what) {
 		const spot = told[i];
 
 		if (!spot) break;
-		same([spot.name, spot.file, spot.places], [want.function, want.file ?? "", want.places], `${what}: function ${i}`);
-		check(near(spot.self, want.self_bytes) && near(spot.total, want.total_bytes), `${what}: bytes of function ${i}`);
+		same(
+			[spot.name, spot.file, spot.places],
+			[want.function, want.file ?? "", want.places],
+			`${what}: function ${i}`,
+		);
+		check(
+			near(spot.self, want.self_bytes) && near(spot.total, want.total_bytes),
+			`${what}: bytes of function ${i}`,
+		);
 		same(spot.places.length + spot.morePlaces, want.n_places, `${what}: places of function ${i}`);
 		for (const [k, {spot: by, bytes}] of spot.callers.entries())
 			check(
@@ -157,8 +165,14 @@ function checkLeaks(recording, file, what) {
 
 		same([leak?.sure, leak?.steady], [want.sure, want.steady], `${what}: leak ${i}`);
 		check(near(leak.live, want.live_bytes) && near(leak.growth, want.growth_bytes), `${what}: bytes of leak ${i}`);
-		check(leak.parts.every((part, k) => near(part, want.parts[k])), `${what}: parts of leak ${i}`);
-		check(leak.text.startsWith(want.stack[0].function) && leak.stack.length >= want.stack.length, `${what}: stack of leak ${i}`);
+		check(
+			leak.parts.every((part, k) => near(part, want.parts[k])),
+			`${what}: parts of leak ${i}`,
+		);
+		check(
+			leak.text.startsWith(want.stack[0].function) && leak.stack.length >= want.stack.length,
+			`${what}: stack of leak ${i}`,
+		);
 	}
 }
 
@@ -174,7 +188,13 @@ function checkFilter(recording, file, filter, options, what) {
 	checkTree(profile.callees, profile.bytes, `${what}: ${options}`);
 	check(line.length === N && out.points.every(({bytes}, i) => near(bytes, line[i])), `${what}: line of ${options}`);
 	/* A part of it is the same at the same times. */
-	const half = lineOf(recording, filter, Number(endUs - startUs) - Math.floor(Number(endUs - startUs) / 2), Number(endUs - startUs), 1);
+	const half = lineOf(
+		recording,
+		filter,
+		Number(endUs - startUs) - Math.floor(Number(endUs - startUs) / 2),
+		Number(endUs - startUs),
+		1,
+	);
 	check(near(half[0], line[N - 1]), `${what}: end of the line of ${options}`);
 }
 
@@ -217,14 +237,32 @@ function checkOracle(recording, name) {
 	const samples = (bytes) => Math.round((bytes * rate) / 8);
 
 	same(
-		[...Object.values(sums.allocs), ...Object.values(sums.samples), sums.promotes, sums.collects, sums.liveObjects, samples(sums.liveBytes)],
-		["events_alloc_minor", "events_alloc_major", "events_alloc_external", "samples_minor", "samples_major", "samples_external"]
+		[
+			...Object.values(sums.allocs),
+			...Object.values(sums.samples),
+			sums.promotes,
+			sums.collects,
+			sums.liveObjects,
+			samples(sums.liveBytes),
+		],
+		[
+			"events_alloc_minor",
+			"events_alloc_major",
+			"events_alloc_external",
+			"samples_minor",
+			"samples_major",
+			"samples_external",
+		]
 			.concat(["events_promote", "events_collect", "live_end_objects", "live_end_samples"])
 			.map((key) => Number(oracle[key])),
 		`${name}: counts`,
 	);
 	if (name === SEVERAL_DOMAINS) return;
-	same([samples(sums.peakBytes), sums.peakObjects, sums.peakUs], ["peak_samples", "peak_objects", "peak_time_us"].map((key) => Number(oracle[key])), `${name}: peak`);
+	same(
+		[samples(sums.peakBytes), sums.peakObjects, sums.peakUs],
+		["peak_samples", "peak_objects", "peak_time_us"].map((key) => Number(oracle[key])),
+		`${name}: peak`,
+	);
 }
 
 /** A condition of the viewer's oracle as a filter. */
@@ -296,7 +334,8 @@ function checkViewer(recording, name) {
 	const line = lineOf(recording, null, 0, Number(info.endUs - info.startUs), told.timeline.length || 1);
 	same(samples(info.sums.peakBytes), told.peak_merged_samples, `${name}: merged peak`);
 	if (name === SEVERAL_DOMAINS) return;
-	for (const [i, [, , bytes]] of told.timeline.entries()) check(Math.abs(line[i] - Number(bytes)) <= 1, `${name}: time line at ${i}`);
+	for (const [i, [, , bytes]] of told.timeline.entries())
+		check(Math.abs(line[i] - Number(bytes)) <= 1, `${name}: time line at ${i}`);
 	for (const [text, objects, selected, , most] of told.filter) {
 		if (text === "live at peak" && told.peak_time_us === told.end_us) continue; // There the oracle has the viewer's fault of showing nothing.
 		const answers = answersOf(recording, filterOf(text, told));
@@ -315,7 +354,8 @@ function checkViewer(recording, name) {
 
 // ---- what only a page does
 
-const withoutMemory = (info) => JSON.stringify({...info, memory: 0}, (_, value) => (typeof value === "bigint" ? String(value) : value));
+const withoutMemory = (info) =>
+	JSON.stringify({...info, memory: 0}, (_, value) => (typeof value === "bigint" ? String(value) : value));
 
 /** Everything that is said of a recording, to be compared. */
 function said(recording) {
@@ -323,7 +363,15 @@ function said(recording) {
 	const length = Number(info.endUs - info.startUs);
 	const {callees, spots, objects} = answersOf(recording).byFunctions({weight: "peak"}, null);
 
-	return JSON.stringify([withoutMemory(info), objects, [...callees.total], [...callees.name], spots, [...lineOf(recording, null, 0, length, 100)], answersOf(recording).leaks()]);
+	return JSON.stringify([
+		withoutMemory(info),
+		objects,
+		[...callees.total],
+		[...callees.name],
+		spots,
+		[...lineOf(recording, null, 0, length, 100)],
+		answersOf(recording).leaks(),
+	]);
 }
 
 function checkPieces(bytes, what) {
@@ -359,7 +407,8 @@ function checkMemory(bytes) {
 	for (let i = 0; i < 12; i++) {
 		const recording = recordingOf(bytes);
 
-		for (const filter of [null, {never: true}, {heaps: ["major"]}, {heaps: ["minor"]}]) answersOf(recording, filter).byFunctions({}, null);
+		for (const filter of [null, {never: true}, {heaps: ["major"]}, {heaps: ["minor"]}])
+			answersOf(recording, filter).byFunctions({}, null);
 		answersOf(recording).leaks();
 		recording.close();
 		sizes.push(wasm.c.memory.buffer.byteLength);
@@ -425,21 +474,33 @@ async function checkLoading(heap, bytes) {
 	};
 
 	for (const [name, source] of Object.entries(ways))
-		check(withoutMemory(await heap.load(source, (step) => steps.push(step))) === plainly, `${name}: another recording`);
+		check(
+			withoutMemory(await heap.load(source, (step) => steps.push(step))) === plainly,
+			`${name}: another recording`,
+		);
 	check(
 		steps.some(({phase, bytes: n, total}) => phase === "building" && n === bytes.length && total === bytes.length),
 		"no progress is told",
 	);
-	check((await message(heap.load({bytes: Uint8Array.of(0xfd, 0x37, 0x7a, 0x58, 0x5a, 0)}))).includes("xz"), "xz is not named");
+	check(
+		(await message(heap.load({bytes: Uint8Array.of(0xfd, 0x37, 0x7a, 0x58, 0x5a, 0)}))).includes("xz"),
+		"xz is not named",
+	);
 	check((await message(heap.load({bytes: copy(gzipSync(bytes).subarray(0, 999))}))).includes("gzip"), "damaged gzip");
-	check((await message(heap.load({bytes: new Uint8Array(9999)}))).includes("no memory profile"), "something else is loaded");
+	check(
+		(await message(heap.load({bytes: new Uint8Array(9999)}))).includes("no memory profile"),
+		"something else is loaded",
+	);
 	check((await message(heap.load({bytes: new Uint8Array(0)}))).includes("no memory profile"), "nothing is loaded");
 	check((await message(heap.profile())).includes("No memory profile"), "what could not be loaded answers");
 	const stop = new AbortController();
 	const given = message(heap.load({response: new Response(bytes)}, () => stop.abort(), stop.signal));
 
 	check((await given).includes("given up"), "loading goes on");
-	const [older, newer] = await Promise.all([message(heap.load({bytes: copy(bytes)})), message(heap.load({bytes: copy(bytes)}))]);
+	const [older, newer] = await Promise.all([
+		message(heap.load({bytes: copy(bytes)})),
+		message(heap.load({bytes: copy(bytes)})),
+	]);
 	check(older !== "nothing" && newer === "nothing", `of two loadings the newer wins: ${older}; ${newer}`);
 }
 
@@ -449,21 +510,45 @@ async function checkQuestions(heap, bytes) {
 	const info = await heap.load({bytes: new Uint8Array(bytes)});
 	const length = Number(info.endUs - info.startUs);
 	/* What answers at once is asked apart from what is overtaken. */
-	const overtaken = await Promise.all([lives(1), lives(2), heap.timeline(filter, 0, length, 9), lives(3), heap.timeline(null, 0, length, 9), lives(info.sums.peakUs)]);
+	const overtaken = await Promise.all([
+		lives(1),
+		lives(2),
+		heap.timeline(filter, 0, length, 9),
+		lives(3),
+		heap.timeline(null, 0, length, 9),
+		lives(info.sums.peakUs),
+	]);
 
-	same(overtaken.map((it) => it !== null).slice(1), [false, false, false, true, true], "the newest question of a kind wins");
+	same(
+		overtaken.map((it) => it !== null).slice(1),
+		[false, false, false, true, true],
+		"the newest question of a kind wins",
+	);
 	/* Without what went in the same microsecond. */
 	check(overtaken[5].objects > 0 && overtaken[5].objects <= info.sums.peakObjects, "what lived at the peak");
 	check(overtaken[4].bytes[8] === info.sums.liveBytes, "the line ends with what lives");
-	const [line, profile, leaks] = await Promise.all([heap.timeline(filter, 0, length, 50), heap.profile({filter, weight: "live"}), heap.leaks()]);
-	check(line.bytes.length === 50 && profile.objects < info.sums.liveObjects && Array.isArray(leaks), "three questions at a time");
+	const [line, profile, leaks] = await Promise.all([
+		heap.timeline(filter, 0, length, 50),
+		heap.profile({filter, weight: "live"}),
+		heap.leaks(),
+	]);
+	check(
+		line.bytes.length === 50 && profile.objects < info.sums.liveObjects && Array.isArray(leaks),
+		"three questions at a time",
+	);
 	check(near(line.bytes[49], profile.bytes), "line and profile are of the same objects");
 	const [hidden, shown] = [await heap.profile({hidden: [{name: "function_"}]}), await heap.profile({sites: true})];
 	same(hidden.callees.n, 1, "all functions are hidden");
 	check(hidden.bytes === shown.bytes && near(hidden.callees.self[0], shown.bytes), "what is hidden is counted");
-	check([...shown.callees.name].some((i) => /^src\/module_\d+\.ml:\d+:4-20$/.test(heap.names[i])), "places of allocation");
+	check(
+		[...shown.callees.name].some((i) => /^src\/module_\d+\.ml:\d+:4-20$/.test(heap.names[i])),
+		"places of allocation",
+	);
 	const clauses = Array.from({length: 9}, () => ({name: "x"}));
-	const [odd, even] = await Promise.all([message(heap.profile({filter: {clauses}})), heap.timeline(null, 0, length, 3)]);
+	const [odd, even] = await Promise.all([
+		message(heap.profile({filter: {clauses}})),
+		heap.timeline(null, 0, length, 3),
+	]);
 	check(odd.includes("eight") && even.bytes.length === 3, "a question that cannot be answered leaves the others");
 }
 
@@ -473,7 +558,11 @@ async function checkGrowing(heap, bytes) {
 	const filter = {heaps: ["major"]};
 	let info = null;
 
-	same([empty.rate, empty.program, empty.endUs === empty.startUs, empty.sums.allocs.minor], [0, "", true, 0], "a recording of which nothing came");
+	same(
+		[empty.rate, empty.program, empty.endUs === empty.startUs, empty.sums.allocs.minor],
+		[0, "", true, 0],
+		"a recording of which nothing came",
+	);
 	check((await heap.profile()).callees.n === 1 && (await heap.leaks()).length === 0, "questions of nothing");
 	for (let at = 0, answers = []; at < bytes.length; at += 70001) {
 		const piece = bytes.slice(at, at + 70001);
@@ -486,7 +575,10 @@ async function checkGrowing(heap, bytes) {
 	check(withoutMemory(info) === want, "what grew is another recording");
 	/* Several at a time, and after one that was a file. */
 	await heap.load({bytes: new Uint8Array(bytes.slice(0, 100000))});
-	const fed = await Promise.all([heap.feed(new Uint8Array(bytes.slice(100000, 200000))), heap.feed(new Uint8Array(bytes.slice(200000)))]);
+	const fed = await Promise.all([
+		heap.feed(new Uint8Array(bytes.slice(100000, 200000))),
+		heap.feed(new Uint8Array(bytes.slice(200000))),
+	]);
 	check(withoutMemory(fed[1]) === want, "what was fed is another recording");
 }
 
@@ -494,7 +586,10 @@ async function checkJoined(heap, bytes) {
 	const half = bytes.subarray(0, bytes.length / 2);
 	const joined = Buffer.concat([bytes, half]);
 	const file = join(scratch, "joined.trace");
-	const [first, last] = [await heap.load({bytes: new Uint8Array(joined), recording: 1}), await heap.load({bytes: new Uint8Array(joined)})];
+	const [first, last] = [
+		await heap.load({bytes: new Uint8Array(joined), recording: 1}),
+		await heap.load({bytes: new Uint8Array(joined)}),
+	];
 
 	writeFileSync(file, joined);
 	same(first.sums.allocs, ctl("identify", file, "--json", "--recording=1").out.allocs, "the first of two recordings");

@@ -186,7 +186,11 @@ function checkTrace(path, raw = false) {
 	for (const options of raw ? [[], ["-r"]] : [[]]) {
 		const native = run(modelDump, ...options, file).out;
 
-		check(native.length > 0 && run(join(root, "tests/integration/wasm-model-dump.mjs"), ...options, file).out.equals(native), `${name}: model ${options}`);
+		check(
+			native.length > 0 &&
+				run(join(root, "tests/integration/wasm-model-dump.mjs"), ...options, file).out.equals(native),
+			`${name}: model ${options}`,
+		);
 	}
 	check(
 		trace

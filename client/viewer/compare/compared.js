@@ -5,7 +5,11 @@ import {bytes} from "../page/times.js";
 
 function alignment(versus) {
 	const {timeline, how} = versus;
-	const on = how?.label ? `the first label with “${short(how.label, 40)}”` : how?.threads ? "the threads that were selected" : "their first events";
+	const on = how?.label
+		? `the first label with “${short(how.label, 40)}”`
+		: how?.threads
+			? "the threads that were selected"
+			: "their first events";
 	const set = async (next) => {
 		await versus.align(next);
 		timeline.view = {...timeline.view, align: versus.how ?? undefined};
@@ -16,7 +20,12 @@ function alignment(versus) {
 	const {thread} = timeline.selection;
 	const both = thread && versus.thread;
 	const named = (it) => ({stream: it.stream, id: it.id, index: it.index});
-	const label = make("input", {type: "search", placeholder: "a label in both", "aria-label": "Align on the first label with", maxLength: 1024});
+	const label = make("input", {
+		type: "search",
+		placeholder: "a label in both",
+		"aria-label": "Align on the first label with",
+		maxLength: 1024,
+	});
 	const press = (text, says, next, more = {}) => button(text, says, () => set(next()), more);
 	const form = make(
 		"form",
@@ -24,8 +33,7 @@ function alignment(versus) {
 			className: "tl-align",
 			onsubmit: (event) => {
 				event.preventDefault();
-				if (label.value)
-					set({label: label.value});
+				if (label.value) set({label: label.value});
 			},
 		},
 		label,
@@ -38,7 +46,12 @@ function alignment(versus) {
 			"div",
 			{className: "tl-align"},
 			press("First events", "Align on the first events", () => null),
-			press("Selected threads", "Align on the two threads that are selected", () => ({threads: [named(thread), named(versus.thread)]}), {disabled: !both}),
+			press(
+				"Selected threads",
+				"Align on the two threads that are selected",
+				() => ({threads: [named(thread), named(versus.thread)]}),
+				{disabled: !both},
+			),
 		),
 		form,
 	];
@@ -53,7 +66,10 @@ function partial(versus) {
 
 	return sides
 		.filter(([, {loaded}]) => loaded)
-		.map(([where, {summary, overview}]) => `Of the run ${where}, only ${bytes(summary.totals.bytes)} of ${bytes(overview.bytes)} are compared: what is loaded of it.`);
+		.map(
+			([where, {summary, overview}]) =>
+				`Of the run ${where}, only ${bytes(summary.totals.bytes)} of ${bytes(overview.bytes)} are compared: what is loaded of it.`,
+		);
 }
 
 /** The panel's nodes for VERSUS. */
@@ -72,12 +88,19 @@ export function compared(versus) {
 					"li",
 					{},
 					it.good || it.bad
-						? make("button", {type: "button", className: "tl-link", textContent: it.text, onclick: () => versus.jump(it)})
+						? make("button", {
+								type: "button",
+								className: "tl-link",
+								textContent: it.text,
+								onclick: () => versus.jump(it),
+							})
 						: make("span", {textContent: it.text}),
 				),
 			),
 		),
-		more ? make("p", {className: "tl-quiet", textContent: `And ${more.toLocaleString("en")} more of these kinds.`}) : null,
+		more
+			? make("p", {className: "tl-quiet", textContent: `And ${more.toLocaleString("en")} more of these kinds.`})
+			: null,
 		make("h3", {textContent: "Alignment"}),
 		...alignment(versus),
 	].filter(Boolean);
@@ -88,8 +111,12 @@ export function counterpart(versus, side, index) {
 	const other = versus.counterpart(side, index);
 	const where = side === "bad" ? "below" : "above";
 
-	if (other === null)
-		return make("p", {className: "tl-quiet", textContent: `It has no counterpart ${where}.`});
-	const go = () => (side === "bad" ? versus.select(other, {reveal: true}) : versus.timeline.selection.select(other, {reveal: true}));
-	return make("p", {}, make("button", {type: "button", className: "tl-link", textContent: `Its counterpart ${where}`, onclick: go}));
+	if (other === null) return make("p", {className: "tl-quiet", textContent: `It has no counterpart ${where}.`});
+	const go = () =>
+		side === "bad" ? versus.select(other, {reveal: true}) : versus.timeline.selection.select(other, {reveal: true});
+	return make(
+		"p",
+		{},
+		make("button", {type: "button", className: "tl-link", textContent: `Its counterpart ${where}`, onclick: go}),
+	);
 }

@@ -13,13 +13,14 @@ const OTHER = {bad: "good", good: "bad"};
 
 /** Who a thread is. */
 export function who(it) {
-	return it ? `${it.of ?? it.stream ? `${it.of ?? it.stream}: ` : ""}${it.thread} (${it.type}${it.label ? `, “${short(it.label, 60)}”` : ""})` : "the program itself";
+	return it
+		? `${(it.of ?? it.stream) ? `${it.of ?? it.stream}: ` : ""}${it.thread} (${it.type}${it.label ? `, “${short(it.label, 60)}”` : ""})`
+		: "the program itself";
 }
 
 /** What a thread did next, as a verb and what follows it; null where it did nothing more. */
 export function stepWords(step) {
-	if (!step)
-		return "does nothing more";
+	if (!step) return "does nothing more";
 	const other = who(step.other);
 	const words = {
 		label: `says “${short(step.label ?? "", 60)}”`,
@@ -48,9 +49,15 @@ const OUTCOMES = {
 function outcome(it) {
 	const [says, side] = OUTCOMES[it.kind];
 	const rest = it.threads > 1 ? `, and ${count(it.threads - 1, "other")} for the same reason` : "";
-	const root = it.root && it.root.index !== it[side]?.index ? `; ${SIDES[side]} it waits in the end on ${who(it.root)}` : "";
+	const root =
+		it.root && it.root.index !== it[side]?.index ? `; ${SIDES[side]} it waits in the end on ${who(it.root)}` : "";
 
-	return {kind: "outcome", text: `${says}: ${who(it[side] ?? it[OTHER[side]])}${rest}${root}.`, good: it.good, bad: it.bad};
+	return {
+		kind: "outcome",
+		text: `${says}: ${who(it[side] ?? it[OTHER[side]])}${rest}${root}.`,
+		good: it.good,
+		bad: it.bad,
+	};
 }
 
 function parting(it, first) {
@@ -70,17 +77,35 @@ function parting(it, first) {
 function lone({good, bad, good_n: below, bad_n: above}) {
 	const {type, label} = bad ?? good;
 
-	return {kind: "lone", text: `Without a counterpart: ${type}${label ? ` “${short(label, 60)}”` : ""}, ${above} above and ${below} below.`, good, bad};
+	return {
+		kind: "lone",
+		text: `Without a counterpart: ${type}${label ? ` “${short(label, 60)}”` : ""}, ${above} above and ${below} below.`,
+		good,
+		bad,
+	};
 }
 
 function slower(it) {
 	const rest = it.followers ? `, and ${count(it.followers, "other")} that waited for it` : "";
 
-	return {kind: "slower", text: `Slower above: ${who(it.bad)} takes ${rough(it.bad_ns)}, below ${rough(it.good_ns)}${rest}.`, good: it.good, bad: it.bad};
+	return {
+		kind: "slower",
+		text: `Slower above: ${who(it.bad)} takes ${rough(it.bad_ns)}, below ${rough(it.good_ns)}${rest}.`,
+		good: it.good,
+		bad: it.bad,
+	};
 }
 
 function counter({good, bad}) {
-	return {kind: "counter", text: good && bad ? `The counter ${short(bad.name ?? "")} goes elsewhere.` : `The counter ${short((bad ?? good).name ?? "")} is ${bad ? "above" : "below"} only.`, good: null, bad: null};
+	return {
+		kind: "counter",
+		text:
+			good && bad
+				? `The counter ${short(bad.name ?? "")} goes elsewhere.`
+				: `The counter ${short((bad ?? good).name ?? "")} is ${bad ? "above" : "below"} only.`,
+		good: null,
+		bad: null,
+	};
 }
 
 /** All differences, the most telling first: [{kind, text, good, bad, …}], where GOOD and BAD say who is to be shown. */
@@ -101,14 +126,19 @@ export function differences(diff) {
 export function summary(diff) {
 	const {matched, bad_threads: above, good_threads: below} = diff;
 	const took = `above lasts ${rough(diff.bad_end - diff.bad_start)}, below ${rough(diff.good_end - diff.good_start)}`;
-	const told = diff.alike ? "Nothing differs but times" : `${count(matched, "thread has", "threads have")} a counterpart, of ${above.toLocaleString("en")} above and ${below.toLocaleString("en")} below`;
+	const told = diff.alike
+		? "Nothing differs but times"
+		: `${count(matched, "thread has", "threads have")} a counterpart, of ${above.toLocaleString("en")} above and ${below.toLocaleString("en")} below`;
 
 	return `${told}; what is ${took}.`;
 }
 
 /** So many that are not listed. */
 export function leftOut(diff) {
-	return ["outcomes", "slower", "lone", "counters", "partings"].reduce((sum, name) => sum + diff[`all_${name}`] - diff[name].length, 0);
+	return ["outcomes", "slower", "lone", "counters", "partings"].reduce(
+		(sum, name) => sum + diff[`all_${name}`] - diff[name].length,
+		0,
+	);
 }
 
 /**
@@ -120,12 +150,22 @@ export function marked(list, side, threads) {
 
 	for (const it of list) {
 		const thread = threads.get(it[side]?.index);
-		if (!thread || thread.row === null)
-			continue;
+		if (!thread || thread.row === null) continue;
 		if (it.kind === "parting" && it[`${side}Time`] !== null)
-			out.push({kind: "parting", row: thread.row, time: it[`${side}Time`], text: it.first ? "they part here" : ""});
+			out.push({
+				kind: "parting",
+				row: thread.row,
+				time: it[`${side}Time`],
+				text: it.first ? "they part here" : "",
+			});
 		else if (it.kind === "outcome")
-			out.push({kind: "outcome", row: thread.row, from: thread.start, to: thread.end, text: it.text.split(":")[0]});
+			out.push({
+				kind: "outcome",
+				row: thread.row,
+				from: thread.start,
+				to: thread.end,
+				text: it.text.split(":")[0],
+			});
 	}
 	return out;
 }
@@ -133,14 +173,14 @@ export function marked(list, side, threads) {
 /** The threads of a picture (SHOWN, as of stage.js) that have no counterpart in MATCH: where they are, in times and rows. */
 export function loneLines({marks, window, rowAt}, match) {
 	const out = [];
-	const time = (x) => window.from + BigInt(Math.round((Math.max(-1, Math.min(2, x / window.width)) * Number(window.to - window.from)) || 0));
+	const time = (x) =>
+		window.from +
+		BigInt(Math.round(Math.max(-1, Math.min(2, x / window.width)) * Number(window.to - window.from) || 0));
 
 	for (const it of marks.list(["thread", "failed"])) {
-		if (match[it.item] !== NONE)
-			continue;
+		if (match[it.item] !== NONE) continue;
 		out.push({kind: "lone", row: rowAt(it.y0), from: time(it.x0), to: time(it.x1), thread: it.item});
-		if (out.length === LONE_MAX)
-			break;
+		if (out.length === LONE_MAX) break;
 	}
 	return out;
 }

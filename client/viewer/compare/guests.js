@@ -8,8 +8,7 @@ const HEADED = 16; /* pixels of height from which on a strip has a heading */
 
 /** The strips of a model of several guests: STREAMS as the summary has them.  None where all are of one guest. */
 export function strips(streams) {
-	if (new Set(streams.map((it) => it.guest)).size < 2)
-		return [];
+	if (new Set(streams.map((it) => it.guest)).size < 2) return [];
 	return streams.map(({name, first_row: row, rows, start, end, events, uncertainty_ns: most}, stream) => ({
 		name,
 		stream,
@@ -28,7 +27,9 @@ export function sure({uncertaintyNs}) {
 
 /** What stands at its beginning. */
 function heading({name, uncertaintyNs}) {
-	return uncertaintyNs === null ? `${name} · its clock may be ahead by any amount` : `${name} · each event where it stands, or up to ${rough(uncertaintyNs)} before`;
+	return uncertaintyNs === null
+		? `${name} · its clock may be ahead by any amount`
+		: `${name} · each event where it stands, or up to ${rough(uncertaintyNs)} before`;
 }
 
 /**
@@ -40,14 +41,22 @@ export function drawn(list, camera, yOf, pointer) {
 	const rows = list.reduce((sum, it) => Math.max(sum, it.row + it.rows), 0);
 
 	for (const it of list) {
-		if (!it.rows)
-			continue;
+		if (!it.rows) continue;
 		const y0 = it.row ? yOf(it.row - 0.5) : 0;
 		const y1 = it.row + it.rows < rows ? yOf(it.row + it.rows - 0.5) : camera.height;
-		const length = it.uncertaintyNs === null ? Infinity : (Number(it.uncertaintyNs) / Number(camera.span)) * camera.width;
-		if (y1 - y0 < HEADED)
-			continue;
-		out.push({kind: "guest", x0: 0, y0, x1: camera.width, y1, text: heading(it), item: it.stream, length: Math.min(length, camera.width)});
+		const length =
+			it.uncertaintyNs === null ? Infinity : (Number(it.uncertaintyNs) / Number(camera.span)) * camera.width;
+		if (y1 - y0 < HEADED) continue;
+		out.push({
+			kind: "guest",
+			x0: 0,
+			y0,
+			x1: camera.width,
+			y1,
+			text: heading(it),
+			item: it.stream,
+			length: Math.min(length, camera.width),
+		});
 		if (pointer !== null && length >= 1) {
 			const x1 = camera.xOf(pointer);
 			out.push({kind: "uncertain", x0: Math.max(x1 - length, 0), y0, x1, y1, item: it.stream});

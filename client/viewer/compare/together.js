@@ -41,8 +41,7 @@ export function copied(packets) {
 			it.clock_stepped ? 1n : 0n,
 		];
 
-		if (!it.unproven && !numbers.includes(null))
-			out.push(...numbers);
+		if (!it.unproven && !numbers.includes(null)) out.push(...numbers);
 	}
 	return BigUint64Array.from(out);
 }
@@ -51,8 +50,7 @@ export function copied(packets) {
 export function memberView(text) {
 	const capture = /^capture:([0-9]{1,15})$/.exec(text);
 
-	if (capture)
-		return {capture: Number(capture[1])};
+	if (capture) return {capture: Number(capture[1])};
 	return text.startsWith("domain:") && text.length > 7 ? {domain: text.slice(7)} : null;
 }
 
@@ -60,8 +58,14 @@ export function memberView(text) {
 export function clockWords({name, known, offsetNs, uncertaintyNs}) {
 	if (!known)
 		return `${name}: nothing says how its clock stands to dom0's; its own times are shown as if they were dom0's`;
-	const by = offsetNs === 0n ? "as dom0's" : `${rough(offsetNs < 0n ? -offsetNs : offsetNs)} ${offsetNs < 0n ? "ahead of" : "behind"} dom0's`;
-	const sure = uncertaintyNs === null ? "what is drawn happened there, or nobody knows how long before" : `what is drawn happened there, or up to ${rough(uncertaintyNs)} before`;
+	const by =
+		offsetNs === 0n
+			? "as dom0's"
+			: `${rough(offsetNs < 0n ? -offsetNs : offsetNs)} ${offsetNs < 0n ? "ahead of" : "behind"} dom0's`;
+	const sure =
+		uncertaintyNs === null
+			? "what is drawn happened there, or nobody knows how long before"
+			: `what is drawn happened there, or up to ${rough(uncertaintyNs)} before`;
 
 	return `${name}: its clock is ${by}, and that is taken out; ${sure}`;
 }
@@ -99,12 +103,14 @@ class Together {
 	async renew(options) {
 		const wait = this.guests.some((it) => it.uncertaintyNs === null) ? RENEW_MS : RENEW_SURE_MS;
 
-		if (performance.now() - this.asked < wait)
-			return;
+		if (performance.now() - this.asked < wait) return;
 		this.asked = performance.now();
-		const clocks = await ask(this.api, this.guests.map(({of}) => of), options);
-		for (const guest of this.guests)
-			Object.assign(guest, clocks.guests[guest.guest]);
+		const clocks = await ask(
+			this.api,
+			this.guests.map(({of}) => of),
+			options,
+		);
+		for (const guest of this.guests) Object.assign(guest, clocks.guests[guest.guest]);
 		for (const stream of this.streams) {
 			const {offsetNs, uncertaintyNs} = this.guests[stream.guest];
 			Object.assign(stream, {offsetNs, uncertaintyNs});
@@ -163,8 +169,7 @@ function moved(overview, by) {
 function named(members) {
 	const times = new Map();
 
-	for (const {title} of members)
-		times.set(title, (times.get(title) ?? 0) + 1);
+	for (const {title} of members) times.set(title, (times.get(title) ?? 0) + 1);
 	return members.map(({title, mark}, i) => (times.get(title) > 1 ? `${title} (${mark ?? i + 1})` : title));
 }
 
@@ -177,8 +182,7 @@ export async function stamps(api, member, options) {
 
 		for await (const page of api.pages(path, "packets", options)) {
 			packets.push(...page);
-			if (++pages === PAGES_MAX)
-				break;
+			if (++pages === PAGES_MAX) break;
 		}
 		out.push(copied(packets));
 	};
@@ -188,8 +192,7 @@ export async function stamps(api, member, options) {
 		/* A capture can be too short to say from when on its clock is known: the rest of its run says more, where it is still there. */
 		if (member.mark)
 			await read(member.ofRun(stream, {what: "packets", select: {last: RUN_AMOUNT}})).catch((error) => {
-				if (error.status !== 404 && error.status !== 410)
-					throw error;
+				if (error.status !== 404 && error.status !== 410) throw error;
 			});
 	}
 	return out;
@@ -213,8 +216,7 @@ export async function together(api, view, options) {
 
 	for (const text of view.together) {
 		const it = memberView(text);
-		if (!it)
-			throw new Error(`“${text}” names no guest and no capture; it must be domain:NAME or capture:NUMBER`);
+		if (!it) throw new Error(`“${text}” names no guest and no capture; it must be domain:NAME or capture:NUMBER`);
 		members.push(await remote(api, it, options));
 	}
 	return new Together(api, members, await ask(api, members, options));

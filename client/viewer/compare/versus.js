@@ -39,7 +39,12 @@ export class Versus {
 		this.tip = new Tip(this);
 		this.stage.pictures.append(this.tip.element);
 		this.selection = {at: (x, y) => this.engine && this.stage.near(x, y, REACH)};
-		this.element = make("section", {className: "tl-below", "aria-label": "What it is compared with"}, this.caption, this.stage.element);
+		this.element = make(
+			"section",
+			{className: "tl-below", "aria-label": "What it is compared with"},
+			this.caption,
+			this.stage.element,
+		);
 		this.input = new Input(this.stage.canvas, this.hooks());
 	}
 
@@ -100,8 +105,7 @@ export class Versus {
 		const {api} = timeline.services;
 		const named = memberView(timeline.view.against);
 
-		if (!named)
-			throw new Error("What is compared with must be named as domain:NAME or capture:NUMBER");
+		if (!named) throw new Error("What is compared with must be named as domain:NAME or capture:NUMBER");
 		this.source ??= await remote(api, named);
 		this.source.running = false;
 		this.source.compared = true;
@@ -131,7 +135,10 @@ export class Versus {
 	async compare(engine) {
 		this.diff = await engine.diff();
 		this.list = differences(this.diff);
-		for (const [side, asked] of [["bad", engine], ["good", engine.beside]]) {
+		for (const [side, asked] of [
+			["bad", engine],
+			["good", engine.beside],
+		]) {
 			const indices = new Set(this.list.map((it) => it[side]?.index).filter((it) => it !== undefined));
 			const threads = await Promise.all([...indices].map((index) => asked.thread(index)));
 			this.marks[side] = marked(this.list, side, new Map(threads.filter(Boolean).map((it) => [it.index, it])));
@@ -145,10 +152,11 @@ export class Versus {
 		const {timeline} = this;
 		const sides = [timeline.session.engine, this.engine];
 
-		if (how?.label)
-			return Promise.all(sides.map((engine) => this.labelled(engine, how.label)));
+		if (how?.label) return Promise.all(sides.map((engine) => this.labelled(engine, how.label)));
 		if (how?.threads)
-			return (await Promise.all(sides.map((engine, i) => this.locate(engine, how.threads[i])))).map((it) => it?.start ?? null);
+			return (await Promise.all(sides.map((engine, i) => this.locate(engine, how.threads[i])))).map(
+				(it) => it?.start ?? null,
+			);
 		return [timeline.session.summary.start, this.summary.start];
 	}
 
@@ -156,7 +164,10 @@ export class Versus {
 	async labelled(engine, text) {
 		const {threads} = await engine.find(text);
 		const all = await Promise.all([...threads.slice(0, 50)].map((index) => engine.thread(index)));
-		const times = all.flatMap((it) => it?.labels ?? []).filter((it) => it.text.toLowerCase().includes(text.toLowerCase())).map((it) => it.time);
+		const times = all
+			.flatMap((it) => it?.labels ?? [])
+			.filter((it) => it.text.toLowerCase().includes(text.toLowerCase()))
+			.map((it) => it.time);
 
 		await engine.family(null);
 		return times.length ? times.reduce((a, b) => (a < b ? a : b)) : null;
@@ -179,14 +190,17 @@ export class Versus {
 		timeline.camera.join(this.summary.start + this.shift, this.summary.end + this.shift, timeline.session.whole);
 		this.follow();
 		if (!there)
-			timeline.failed(new Error(`What they should be aligned on is not in the trace ${above === null ? "above" : "below"}; their first events are`));
+			timeline.failed(
+				new Error(
+					`What they should be aligned on is not in the trace ${above === null ? "above" : "below"}; their first events are`,
+				),
+			);
 		return there;
 	}
 
 	/** The camera above has moved. */
 	follow() {
-		if (this.camera.follow(this.timeline.camera, this.shift))
-			this.stage.changed();
+		if (this.camera.follow(this.timeline.camera, this.shift)) this.stage.changed();
 	}
 
 	// What is drawn and chosen.
@@ -211,8 +225,7 @@ export class Versus {
 
 	/** What lies over the picture of STAGE. */
 	marksOf(side, stage) {
-		if (!this.diff || !stage.shown)
-			return [];
+		if (!this.diff || !stage.shown) return [];
 		stage.lone = stage.loneOf === stage.shown ? stage.lone : loneLines(stage.shown, this.diff[`${side}_match`]);
 		stage.loneOf = stage.shown;
 		return [...stage.lone, ...this.marks[side]];
@@ -232,25 +245,21 @@ export class Versus {
 		const {timeline} = this;
 
 		this.thread = index === null ? null : await this.engine.thread(index);
-		if (this.thread && this.thread.row !== null && reveal)
-			this.camera.look(this.thread.row + 0.5);
+		if (this.thread && this.thread.row !== null && reveal) this.camera.look(this.thread.row + 0.5);
 		if (this.thread && reveal && tell && !timeline.camera.sees(this.thread.start + this.shift, 8))
 			timeline.move(() => timeline.camera.center(this.thread.start + this.shift));
 		this.stage.changed();
-		if (tell)
-			await timeline.panels.show(this.thread ? "below" : null);
+		if (tell) await timeline.panels.show(this.thread ? "below" : null);
 	}
 
 	/** Show difference IT in both pictures. */
 	async jump(it) {
 		const {timeline} = this;
 
-		if (it.good)
-			await this.select(it.good.index, {reveal: true, tell: !it.bad});
+		if (it.good) await this.select(it.good.index, {reveal: true, tell: !it.bad});
 		if (it.bad) {
 			await timeline.selection.select(it.bad.index, {reveal: true, tell: false});
-			if (it.badTime)
-				timeline.move(() => timeline.camera.center(it.badTime));
+			if (it.badTime) timeline.move(() => timeline.camera.center(it.badTime));
 		}
 		this.stage.changed();
 		timeline.stage.changed();

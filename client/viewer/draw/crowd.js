@@ -15,24 +15,19 @@ export class Crowd {
 		const many = layer.data.length > MANY * (heads ? 6 : 4);
 		const one = layer.alpha === 1 || layer.kind.startsWith("counter");
 
-		if (!many || !one || !(heads || layer.shape === "rect") || typeof ImageData === "undefined")
-			return false;
-		if (layer.alpha < 1 || this.alpha < 1)
-			this.flush();
+		if (!many || !one || !(heads || layer.shape === "rect") || typeof ImageData === "undefined") return false;
+		if (layer.alpha < 1 || this.alpha < 1) this.flush();
 		this.open();
 		this.alpha = layer.alpha;
-		if (heads)
-			this.raster.heads(layer.data, layer.colour);
-		else
-			this.raster.rects(layer.data, layer.colour);
+		if (heads) this.raster.heads(layer.data, layer.colour);
+		else this.raster.rects(layer.data, layer.colour);
 		return true;
 	}
 
 	open() {
 		const {canvas} = this.ctx;
 
-		if (this.raster)
-			return;
+		if (this.raster) return;
 		this.sheet = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
 		this.raster = new Raster(canvas, this.ctx.getTransform().a);
 	}

@@ -32,7 +32,10 @@ class Layers {
 	}
 
 	get(kind, variant, shape, colour, alpha = 1, width = 1, name = KINDS[kind]) {
-		return this.slots[kind * VARIANTS + variant] ?? this.add(kind, variant, {kind: name, shape, colour, alpha, width, data: [], texts: []});
+		return (
+			this.slots[kind * VARIANTS + variant] ??
+			this.add(kind, variant, {kind: name, shape, colour, alpha, width, data: [], texts: []})
+		);
 	}
 
 	add(kind, variant, layer) {
@@ -47,10 +50,8 @@ function flat(layer, x0, y0, x1, y1, width) {
 	const upright = Math.abs(x1 - x0) < Math.abs(y1 - y0);
 	const half = width >> 1;
 
-	if (upright)
-		layer.data.push(Math.round(x0) - half, Math.min(y0, y1), width, Math.max(Math.abs(y1 - y0), 1));
-	else
-		layer.data.push(Math.min(x0, x1), Math.round(y0) - half, Math.max(Math.abs(x1 - x0), 1), width);
+	if (upright) layer.data.push(Math.round(x0) - half, Math.min(y0, y1), width, Math.max(Math.abs(y1 - y0), 1));
+	else layer.data.push(Math.min(x0, x1), Math.round(y0) - half, Math.max(Math.abs(x1 - x0), 1), width);
 }
 
 /** From A to B, [where, how far], at least as far as a highlight is wide. */
@@ -117,7 +118,9 @@ class Planner {
 		const m = this.marks;
 		const colour = m.item(i) ? this.palette.gridTenth : this.palette.grid;
 
-		this.layers.get(K.grid, m.item(i) ? 1 : 0, "rect", colour).data.push(Math.round(m.x0(i)), 0, 1, this.size.height);
+		this.layers
+			.get(K.grid, m.item(i) ? 1 : 0, "rect", colour)
+			.data.push(Math.round(m.x0(i)), 0, 1, this.size.height);
 	}
 
 	highlight(i) {
@@ -168,8 +171,7 @@ class Planner {
 		const m = this.marks;
 		const step = Math.ceil((m.shade(i) / 65535) * ALPHAS);
 
-		if (step > 0)
-			arrow(this.layers, kind, this.palette[KINDS[kind]], step, m.x0(i), m.y0(i), m.x1(i), m.y1(i));
+		if (step > 0) arrow(this.layers, kind, this.palette[KINDS[kind]], step, m.x0(i), m.y0(i), m.x1(i), m.y1(i));
 	}
 
 	/** A text with its left end at X0, as far as there is room to X1. */
@@ -213,14 +215,16 @@ class Planner {
 		const m = this.marks;
 		const text = this.captionOf(m.item(i), m.text(i));
 
-		this.layers.get(K["counter-name"], m.shade(i) % 4, "text", this.palette.counterNames[m.shade(i) % 4]).texts.push({
-			text,
-			x: m.x1(i) - 3,
-			y: m.y0(i),
-			width: this.measure(text) * 1.1,
-			align: "right",
-			item: m.item(i),
-		});
+		this.layers
+			.get(K["counter-name"], m.shade(i) % 4, "text", this.palette.counterNames[m.shade(i) % 4])
+			.texts.push({
+				text,
+				x: m.x1(i) - 3,
+				y: m.y0(i),
+				width: this.measure(text) * 1.1,
+				align: "right",
+				item: m.item(i),
+			});
 	}
 
 	bandName(i) {
@@ -242,8 +246,7 @@ class Planner {
 	mark(i) {
 		const kind = this.marks.kind(i);
 
-		if (ARROWS.has(kind))
-			return this.arrow(i, kind);
+		if (ARROWS.has(kind)) return this.arrow(i, kind);
 		switch (kind) {
 			case K.sleeping:
 			case K.collection:
@@ -299,8 +302,7 @@ export function roughWidth(text) {
 export function plan(marks, palette, size, measure = roughWidth, captionOf = (_, name) => name) {
 	const planner = new Planner(marks, palette, size, measure, captionOf);
 
-	for (let i = 0; i < marks.n; i++)
-		planner.mark(i);
+	for (let i = 0; i < marks.n; i++) planner.mark(i);
 	const layers = shadowsFirst(planner.layers.list);
 	unhide(layers, "label", "type");
 	unhide(layers, "counter-name", "band-name");
@@ -331,9 +333,7 @@ function unhide(layers, strong, weak) {
 					left(it) < left(other) + other.width,
 			),
 		);
-	for (const layer of layers)
-		if (layer.kind === weak)
-			layer.texts = layer.texts.filter((it) => !hidden(it));
+	for (const layer of layers) if (layer.kind === weak) layer.texts = layer.texts.filter((it) => !hidden(it));
 }
 
 /* All shadows of counters lie under all their colours; names and texts come last as they came. */
@@ -341,8 +341,7 @@ function shadowsFirst(layers) {
 	const at = layers.findIndex((layer) => layer.kind === "counter");
 	const shadow = layers.findIndex((layer) => layer.kind === "counter-shadow");
 
-	if (shadow > at && at >= 0)
-		layers.splice(at, 0, ...layers.splice(shadow, 1));
+	if (shadow > at && at >= 0) layers.splice(at, 0, ...layers.splice(shadow, 1));
 	return layers;
 }
 
@@ -365,14 +364,12 @@ function hatching(ctx, colour) {
 /* What shines through is one shape: where its parts overlap they must not add up. */
 function fillShape(ctx, data) {
 	ctx.beginPath();
-	for (let i = 0; i < data.length; i += 4)
-		ctx.rect(data[i], data[i + 1], data[i + 2], data[i + 3]);
+	for (let i = 0; i < data.length; i += 4) ctx.rect(data[i], data[i + 1], data[i + 2], data[i + 3]);
 	ctx.fill();
 }
 
 function fillRects(ctx, data) {
-	for (let i = 0; i < data.length; i += 4)
-		ctx.fillRect(data[i], data[i + 1], data[i + 2], data[i + 3]);
+	for (let i = 0; i < data.length; i += 4) ctx.fillRect(data[i], data[i + 1], data[i + 2], data[i + 3]);
 }
 
 function strokeLines(ctx, layer) {
@@ -422,22 +419,16 @@ export function paint(ctx, layers, palette, size, crowd = new Crowd(ctx)) {
 	ctx.fillStyle = palette.back;
 	ctx.fillRect(0, 0, size.width, size.height);
 	for (const layer of layers) {
-		if (crowd.take(layer))
-			continue;
+		if (crowd.take(layer)) continue;
 		crowd.flush();
 		ctx.globalAlpha = layer.alpha;
 		ctx.fillStyle = layer.shape === "hatch" ? hatching(ctx, layer.colour) : layer.colour;
 		ctx.strokeStyle = layer.colour;
-		if (layer.shape === "rect" && layer.alpha < 1 && layer.kind.startsWith("counter"))
-			fillShape(ctx, layer.data);
-		else if (layer.shape === "rect" || layer.shape === "hatch")
-			fillRects(ctx, layer.data);
-		else if (layer.shape === "line")
-			strokeLines(ctx, layer);
-		else if (layer.shape === "head")
-			fillHeads(ctx, layer);
-		else
-			writeTexts(ctx, layer, palette);
+		if (layer.shape === "rect" && layer.alpha < 1 && layer.kind.startsWith("counter")) fillShape(ctx, layer.data);
+		else if (layer.shape === "rect" || layer.shape === "hatch") fillRects(ctx, layer.data);
+		else if (layer.shape === "line") strokeLines(ctx, layer);
+		else if (layer.shape === "head") fillHeads(ctx, layer);
+		else writeTexts(ctx, layer, palette);
 	}
 	crowd.flush();
 	ctx.globalAlpha = 1;

@@ -20,8 +20,7 @@ export class Widths {
 		let width = this.known.get(text);
 
 		if (width === undefined) {
-			if (this.known.size > WIDTHS_MAX)
-				this.known.clear();
+			if (this.known.size > WIDTHS_MAX) this.known.clear();
 			width = this.pen.measureText(text).width;
 			this.known.set(text, width);
 		}
@@ -53,7 +52,13 @@ export class Painter {
 		const colours = palette(dark);
 
 		this.fit(window, ratio);
-		paint(this.ctx, plan(new Marks(marks, n, text), colours, window, (it) => this.widths.of(it), captionOf), colours, window, this.crowd);
+		paint(
+			this.ctx,
+			plan(new Marks(marks, n, text), colours, window, (it) => this.widths.of(it), captionOf),
+			colours,
+			window,
+			this.crowd,
+		);
 		return this.canvas.transferToImageBitmap();
 	}
 }

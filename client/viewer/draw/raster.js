@@ -12,11 +12,8 @@ function word(colour) {
 
 /* Most are a few pixels wide, for which a call of fill() costs more than they do. */
 function fill(words, paint, from, to) {
-	if (to - from > 32)
-		words.fill(paint, from, to);
-	else
-		for (let i = from; i < to; i++)
-			words[i] = paint;
+	if (to - from > 32) words.fill(paint, from, to);
+	else for (let i = from; i < to; i++) words[i] = paint;
 }
 
 export class Raster {
@@ -45,10 +42,8 @@ export class Raster {
 			const x1 = Math.min(Math.round((data[i] + data[i + 2]) * ratio), width);
 			const y0 = Math.max(Math.round(data[i + 1] * ratio), 0);
 			const y1 = Math.min(Math.round((data[i + 1] + data[i + 3]) * ratio), height);
-			if (x1 <= x0 || y1 <= y0)
-				continue;
-			for (let row = y0 * width; row < y1 * width; row += width)
-				fill(words, paint, row + x0, row + x1);
+			if (x1 <= x0 || y1 <= y0) continue;
+			for (let row = y0 * width; row < y1 * width; row += width) fill(words, paint, row + x0, row + x1);
 			this.low = Math.min(this.low, y0);
 			this.high = Math.max(this.high, y1);
 		}
@@ -58,8 +53,7 @@ export class Raster {
 	heads(data, colour) {
 		const paint = word(colour);
 
-		for (let i = 0; i < data.length; i += 6)
-			this.triangle(data, i, paint);
+		for (let i = 0; i < data.length; i += 6) this.triangle(data, i, paint);
 	}
 
 	/* Line by line: from where the edges cross its middle to where they cross it again. */
@@ -80,16 +74,14 @@ export class Raster {
 				const ya = data[at + k + 1];
 				const xb = data[at + next];
 				const yb = data[at + next + 1];
-				if (ya === yb || (ya < middle && yb < middle) || (ya > middle && yb > middle))
-					continue;
+				if (ya === yb || (ya < middle && yb < middle) || (ya > middle && yb > middle)) continue;
 				const x = xa + ((xb - xa) * (middle - ya)) / (yb - ya);
 				left = Math.min(left, x);
 				right = Math.max(right, x);
 			}
 			const x0 = Math.max(Math.round(left * ratio), 0);
 			const x1 = Math.min(Math.round(right * ratio), width);
-			if (x1 <= x0)
-				continue;
+			if (x1 <= x0) continue;
 			fill(words, paint, y * width + x0, y * width + x1);
 			this.low = Math.min(this.low, y);
 			this.high = Math.max(this.high, y + 1);
@@ -100,8 +92,7 @@ export class Raster {
 	put(ctx, sheet, alpha) {
 		const {low, high, width} = this;
 
-		if (this.empty)
-			return;
+		if (this.empty) return;
 		sheet.putImageData(this.image, 0, 0, 0, low, width, high - low);
 		ctx.save();
 		ctx.setTransform(1, 0, 0, 1, 0, 0);

@@ -142,7 +142,9 @@ export class Engine extends Questions {
 	static spare = null; // an engine that nobody has asked for yet: a promise
 
 	static async #open({worker, wasm = null}) {
-		const engine = new Engine(worker ?? new Worker(new URL("../worker/worker.js", import.meta.url), {type: "module"}));
+		const engine = new Engine(
+			worker ?? new Worker(new URL("../worker/worker.js", import.meta.url), {type: "module"}),
+		);
 
 		try {
 			engine.numbers = await engine.#port.open(wasm);

@@ -12,7 +12,9 @@ export class Heap {
 
 	/** @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options */
 	static async open({worker, wasm = null} = {}) {
-		const heap = new Heap(worker ?? new Worker(new URL("../worker/heap-worker.js", import.meta.url), {type: "module"}));
+		const heap = new Heap(
+			worker ?? new Worker(new URL("../worker/heap-worker.js", import.meta.url), {type: "module"}),
+		);
 
 		try {
 			await heap.#port.open(wasm);

@@ -107,7 +107,12 @@ export class Port {
 		const readers = sources.map(({response}) => response?.body?.getReader());
 		const transfer = [];
 		const give = (id, i) => this.#give(id, readers[i]);
-		const answer = this.call("load", args(sources.map((it) => told(it, transfer))), {transfer, more, progress, give});
+		const answer = this.call("load", args(sources.map((it) => told(it, transfer))), {
+			transfer,
+			more,
+			progress,
+			give,
+		});
 		const id = this.#last;
 		const cancel = () => this.#worker.postMessage({cancel: id});
 
@@ -131,7 +136,9 @@ export class Port {
 			const {whole} = this.#hooks;
 
 			this.#worker.postMessage({cancel: id});
-			this.#waiting.get(id)?.reject(new Error(`The connection ended before the whole ${whole} was there: ${error.message}.`));
+			this.#waiting
+				.get(id)
+				?.reject(new Error(`The connection ended before the whole ${whole} was there: ${error.message}.`));
 		}
 	}
 }

@@ -36,7 +36,12 @@ export class Captures {
 
 	build() {
 		this.kinds = filters(FILTERS, "Which captures", (name) => this.show(name, this.guest));
-		this.only = make("button", {type: "button", className: "only", hidden: true, onclick: () => this.show(this.filter, null)});
+		this.only = make("button", {
+			type: "button",
+			className: "only",
+			hidden: true,
+			onclick: () => this.show(this.filter, null),
+		});
 		this.kinds.append(this.only);
 		this.nothing = make("p", {className: "quiet"});
 		this.more = make("button", {type: "button", textContent: "Show more", onclick: () => this.further()});
@@ -68,8 +73,7 @@ export class Captures {
 
 	update(model) {
 		this.model = model;
-		if (!model.capturesDirty && !this.stale)
-			return;
+		if (!model.capturesDirty && !this.stale) return;
 		const wanted = [...model.captures.values()]
 			.filter((capture) => FILTERS[this.filter][1](capture) && (!this.guest || keyOf(capture) === this.guest.key))
 			.sort((a, b) => b.id - a.id);
@@ -80,16 +84,17 @@ export class Captures {
 		this.more.hidden = wanted.length <= this.most && !model.older;
 		this.table.hidden = !rows.length;
 		this.nothing.hidden = rows.length > 0;
-		this.nothing.textContent = this.guest || this.filter !== "all" ? "None of these." : "None yet: one is taken when a guest crashes or stops, and whenever you press Snapshot.";
+		this.nothing.textContent =
+			this.guest || this.filter !== "all"
+				? "None of these."
+				: "None yet: one is taken when a guest crashes or stops, and whenever you press Snapshot.";
 	}
 
 	further() {
 		this.most += STEP;
 		this.stale = true;
-		if (this.model.older && this.model.captures.size < this.most)
-			this.calls.older();
-		else
-			this.update(this.model);
+		if (this.model.older && this.model.captures.size < this.most) this.calls.older();
+		else this.update(this.model);
 	}
 
 	/** PROFILE: of the guest's memory, which ran when the capture was taken, or null. */
@@ -106,7 +111,10 @@ export class Captures {
 		entry.memory.hidden = !profile;
 		if (profile) {
 			entry.memory.href = format({memtrace: profile.id});
-			entry.memory.setAttribute("aria-label", `The memory profile of ${called(capture.domain)} that ran at capture ${capture.id}`);
+			entry.memory.setAttribute(
+				"aria-label",
+				`The memory profile of ${called(capture.domain)} that ran at capture ${capture.id}`,
+			);
 		}
 		return entry.row;
 	}
@@ -123,13 +131,26 @@ export class Captures {
 		entry.note = make("span", {className: "note"});
 		entry.part = make("span", {className: "bad"});
 		entry.memory = make("a", {className: "profiled", textContent: "memory profile", hidden: true});
-		entry.buttons = {context: press("context", "Context"), pin: press("pin", "Pin"), note: press("note", "Note"), remove: press("remove", "Delete")};
-		entry.row = make("tr", {role: "row", "data-capture": String(capture.id)},
-			make("th", {role: "rowheader", scope: "row", className: "guest", "data-label": "Guest"}, entry.choose, entry.link),
+		entry.buttons = {
+			context: press("context", "Context"),
+			pin: press("pin", "Pin"),
+			note: press("note", "Note"),
+			remove: press("remove", "Delete"),
+		};
+		entry.row = make(
+			"tr",
+			{role: "row", "data-capture": String(capture.id)},
+			make(
+				"th",
+				{role: "rowheader", scope: "row", className: "guest", "data-label": "Guest"},
+				entry.choose,
+				entry.link,
+			),
 			make("td", {role: "cell", "data-label": "Why"}, entry.why, entry.part, entry.memory),
 			make("td", {role: "cell", "data-label": "When"}, entry.when),
 			make("td", {role: "cell", className: "notes", "data-label": "Note"}, entry.note),
-			make("td", {role: "cell", className: "act", "data-label": "Actions"}, ...Object.values(entry.buttons)));
+			make("td", {role: "cell", className: "act", "data-label": "Actions"}, ...Object.values(entry.buttons)),
+		);
 		this.fill(entry);
 		return entry;
 	}
@@ -140,7 +161,12 @@ export class Captures {
 		const which = `${KINDS[capture.kind] ?? shown(capture.kind)}, ${name}, ${when(capture.time)}`;
 
 		entry.row.dataset.kind = isCrash(capture) ? "crash" : "other";
-		this.chosen.describe(entry.choose, {key: `capture:${capture.id}`, view: {capture: capture.id}, name: `${name} (capture ${capture.id})`, time: capture.time});
+		this.chosen.describe(entry.choose, {
+			key: `capture:${capture.id}`,
+			view: {capture: capture.id},
+			name: `${name} (capture ${capture.id})`,
+			time: capture.time,
+		});
 		entry.link.textContent = name;
 		entry.link.setAttribute("aria-label", `${name}: open the trace of capture ${capture.id}`);
 		entry.why.textContent = KINDS[capture.kind] ?? shown(capture.kind);
@@ -150,14 +176,17 @@ export class Captures {
 		entry.note.textContent = shown(capture.note, NOTE_MOST);
 		buttons.pin.setAttribute("aria-pressed", String(capture.pinned));
 		buttons.pin.textContent = capture.pinned ? "Pinned" : "Pin";
-		for (const [what, title] of [["context", "Context of"], ["pin", "Keep for ever:"], ["note", "Note on"], ["remove", "Delete"]])
+		for (const [what, title] of [
+			["context", "Context of"],
+			["pin", "Keep for ever:"],
+			["note", "Note on"],
+			["remove", "Delete"],
+		])
 			buttons[what].setAttribute("aria-label", `${title} ${which}`);
 	}
 
 	/** The rows that are not among MODEL's any more are forgotten. */
 	forget(model) {
-		for (const id of this.rows.keys())
-			if (!model.captures.has(id))
-				this.rows.delete(id);
+		for (const id of this.rows.keys()) if (!model.captures.has(id)) this.rows.delete(id);
 	}
 }

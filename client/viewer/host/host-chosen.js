@@ -30,25 +30,21 @@ export class Chosen {
 
 	/** BOX is for MEMBER: {key: as the address names it, view: of it alone, name: for people, time: of a capture}. */
 	describe(box, member) {
-		if (box.member?.key === member.key)
-			return;
+		if (box.member?.key === member.key) return;
 		box.member = {...member, box};
 		box.checked = this.members.has(member.key);
 		box.setAttribute("aria-label", `Tick ${member.name}, to see it beside others`);
 	}
 
 	set(member, on) {
-		if (on && this.members.size < MEMBERS_MAX)
-			this.members.set(member.key, member);
-		else
-			this.members.delete(member.key);
+		if (on && this.members.size < MEMBERS_MAX) this.members.set(member.key, member);
+		else this.members.delete(member.key);
 		member.box.checked = this.members.has(member.key);
 		this.show();
 	}
 
 	clear() {
-		for (const {box} of this.members.values())
-			box.checked = false;
+		for (const {box} of this.members.values()) box.checked = false;
 		this.members.clear();
 		this.show();
 	}
@@ -57,16 +53,13 @@ export class Chosen {
 		const list = [...this.members.values()];
 
 		this.element.hidden = !list.length;
-		if (!list.length)
-			return;
+		if (!list.length) return;
 		this.says.textContent = `${count(list.length, "is", "are")} ticked: ${list.map((it) => it.name).join(", ")}.`;
 		this.together.hidden = list.length < 2;
 		this.together.href = format({together: list.map((it) => it.key)});
 		this.compare.hidden = list.length !== 2;
-		if (list.length === 2)
-			this.compare.href = format(pair(list));
-		if (list.length === 1)
-			this.says.textContent += " Tick another one to see both on one time line, or compared.";
+		if (list.length === 2) this.compare.href = format(pair(list));
+		if (list.length === 1) this.says.textContent += " Tick another one to see both on one time line, or compared.";
 	}
 }
 

@@ -33,10 +33,13 @@ export function open(title, content, buttons = [["Close", ""]]) {
 }
 
 function facts(pairs) {
-	return make("dl", {}, ...pairs.filter(([, value]) => value !== null && value !== undefined && value !== "").flatMap(([name, value]) => [
-		make("dt", {textContent: name}),
-		make("dd", {}, value),
-	]));
+	return make(
+		"dl",
+		{},
+		...pairs
+			.filter(([, value]) => value !== null && value !== undefined && value !== "")
+			.flatMap(([name, value]) => [make("dt", {textContent: name}), make("dd", {}, value)]),
+	);
 }
 
 /* Text of a guest: it scrolls by itself, also with the keyboard. */
@@ -48,11 +51,17 @@ function preformatted(label, text) {
 async function later(promise, body) {
 	const wait = make("p", {className: "quiet", textContent: "Loading…"});
 
-	return {wait, done: promise.then(body).then((parts) => wait.replaceWith(...parts)).catch((error) => {
-		wait.className = "bad";
-		wait.setAttribute("role", "alert");
-		wait.textContent = `${error.message}`;
-	})};
+	return {
+		wait,
+		done: promise
+			.then(body)
+			.then((parts) => wait.replaceWith(...parts))
+			.catch((error) => {
+				wait.className = "bad";
+				wait.setAttribute("role", "alert");
+				wait.textContent = `${error.message}`;
+			}),
+	};
 }
 
 /** The memory profile that ran when a capture was taken. */
@@ -62,17 +71,22 @@ function profileLink(id) {
 
 function contextParts(capture, context) {
 	const store = Object.entries(context.xenstore ?? {});
-	const parts = [facts([
-		["Guest", called(context.domain)],
-		["Why", KINDS[context.kind] ?? shown(context.kind)],
-		["Xen says", context.reason ? shown(context.reason) : null],
-		["When", when(context.time)],
-		["Began", when(context.began)],
-		["Domain", context.domid === null ? null : String(context.domid)],
-		["UUID", context.uuid],
-		["Note", shown(capture.note, 4096)],
-		["Memory", context.memtrace === null || context.memtrace === undefined ? null : profileLink(context.memtrace)],
-	])];
+	const parts = [
+		facts([
+			["Guest", called(context.domain)],
+			["Why", KINDS[context.kind] ?? shown(context.kind)],
+			["Xen says", context.reason ? shown(context.reason) : null],
+			["When", when(context.time)],
+			["Began", when(context.began)],
+			["Domain", context.domid === null ? null : String(context.domid)],
+			["UUID", context.uuid],
+			["Note", shown(capture.note, 4096)],
+			[
+				"Memory",
+				context.memtrace === null || context.memtrace === undefined ? null : profileLink(context.memtrace),
+			],
+		]),
+	];
 
 	if (context.console) {
 		parts.push(make("h3", {textContent: context.console_complete ? "Console" : "End of the console"}));
@@ -81,19 +95,26 @@ function contextParts(capture, context) {
 	if (store.length) {
 		parts.push(make("h3", {textContent: context.xenstore_complete ? "XenStore" : "XenStore, a part of it"}));
 		const lines = store.slice(0, KEYS_SHOWN).map(([path, value]) => `${shown(path, 300)} = ${shown(value, 2000)}`);
-		if (store.length > KEYS_SHOWN)
-			lines.push(`… and ${store.length - KEYS_SHOWN} more`);
+		if (store.length > KEYS_SHOWN) lines.push(`… and ${store.length - KEYS_SHOWN} more`);
 		parts.push(preformatted("XenStore", lines.join("\n")));
 	}
 	if (!context.console && !store.length)
-		parts.push(make("p", {className: "quiet", textContent: "Nothing else was kept: a ring file has no console and no XenStore, and xenconsoled may not log this guest's console."}));
+		parts.push(
+			make("p", {
+				className: "quiet",
+				textContent:
+					"Nothing else was kept: a ring file has no console and no XenStore, and xenconsoled may not log this guest's console.",
+			}),
+		);
 	return parts;
 }
 
 /** Why a capture was taken, and around what. */
 export async function showContext(api, capture) {
 	const link = make("a", {className: "button", href: format({capture: capture.id}), textContent: "Open its trace"});
-	const {wait, done} = await later(api.json(`v1/captures/${capture.id}/context`), (context) => contextParts(capture, context));
+	const {wait, done} = await later(api.json(`v1/captures/${capture.id}/context`), (context) =>
+		contextParts(capture, context),
+	);
 	const {dialog} = open(`${KINDS[capture.kind] ?? shown(capture.kind)}: ${called(capture.domain)}`, [wait]);
 
 	dialog.querySelector(".foot").prepend(link);
@@ -105,9 +126,12 @@ function runRow(domain, run) {
 	const size = bytesOf({domain: {streams: run.streams}});
 	const says = run.ended ? `${KINDS[run.reason] ?? "Ended"} ${when(run.ended)}` : run.state;
 
-	return make("li", {},
+	return make(
+		"li",
+		{},
 		make("a", {href: format({domain: domain.uuid ?? domain.name, run: run.run}), textContent: `Run ${run.run}`}),
-		` began ${when(run.began)} · ${says} · ${bytes(size)} recorded`);
+		` began ${when(run.began)} · ${says} · ${bytes(size)} recorded`,
+	);
 }
 
 /** The lives of a guest, newest first. */
@@ -126,7 +150,14 @@ export async function showRuns(api, domain) {
 export async function askNote(capture, what = called(capture.domain)) {
 	const input = make("textarea", {id: "note", value: capture.note, maxLength: 4096, rows: 4});
 	const label = make("label", {for: "note", textContent: "Note, for whoever looks at this later"});
-	const {closed} = open(`Note on ${what}`, [label, input], [["Save", "save"], ["Cancel", ""]]);
+	const {closed} = open(
+		`Note on ${what}`,
+		[label, input],
+		[
+			["Save", "save"],
+			["Cancel", ""],
+		],
+	);
 
 	input.focus();
 	return (await closed) === "save" ? input.value : null;
@@ -134,7 +165,14 @@ export async function askNote(capture, what = called(capture.domain)) {
 
 /** Ask a question that is answered by ACTION or not at all. */
 export async function ask(title, sentence, action) {
-	const {closed} = open(title, [make("p", {textContent: sentence})], [["Cancel", ""], [action, "yes"]]);
+	const {closed} = open(
+		title,
+		[make("p", {textContent: sentence})],
+		[
+			["Cancel", ""],
+			[action, "yes"],
+		],
+	);
 
 	return (await closed) === "yes";
 }

@@ -5,15 +5,55 @@ const code = (text) => make("code", {textContent: text});
 
 /* [what, how] */
 const WAYS = [
-	["A MirageOS unikernel on Xen", ["Trace it with mirage-profile: in its ", code("config.ml"), ", give ", code("register"), " the argument ", code("~tracing:(mprof_trace ~size:1000000 ())"), ". Build it for Xen and start it: it is found by itself."]],
-	["Any other Xen guest", ["Grant the pages of a ring to domain 0 and write their references to ", code("data/mprof/ring-ref"), " in XenStore. libmprof-recorder, a small C library, makes the ring."]],
-	["A program on this machine", ["Map its ring to a file named ", code("NAME.ctf"), " in the directory that ", code("mprofd --source dir:DIRECTORY"), " watches. ", code("mprof-demo-guest --ring DIRECTORY/demo.ctf"), " is one to try it with."]],
+	[
+		"A MirageOS unikernel on Xen",
+		[
+			"Trace it with mirage-profile: in its ",
+			code("config.ml"),
+			", give ",
+			code("register"),
+			" the argument ",
+			code("~tracing:(mprof_trace ~size:1000000 ())"),
+			". Build it for Xen and start it: it is found by itself.",
+		],
+	],
+	[
+		"Any other Xen guest",
+		[
+			"Grant the pages of a ring to domain 0 and write their references to ",
+			code("data/mprof/ring-ref"),
+			" in XenStore. libmprof-recorder, a small C library, makes the ring.",
+		],
+	],
+	[
+		"A program on this machine",
+		[
+			"Map its ring to a file named ",
+			code("NAME.ctf"),
+			" in the directory that ",
+			code("mprofd --source dir:DIRECTORY"),
+			" watches. ",
+			code("mprof-demo-guest --ring DIRECTORY/demo.ctf"),
+			" is one to try it with.",
+		],
+	],
 ];
 
 export function empty() {
-	return make("section", {className: "empty", "aria-labelledby": "empty-title"},
+	return make(
+		"section",
+		{className: "empty", "aria-labelledby": "empty-title"},
 		make("h2", {id: "empty-title", textContent: "No guest has been traced here yet"}),
-		make("p", {textContent: "A guest appears on this page, by itself, as soon as it shares a trace ring with this host:"}),
+		make("p", {
+			textContent: "A guest appears on this page, by itself, as soon as it shares a trace ring with this host:",
+		}),
 		make("dl", {}, ...WAYS.flatMap(([what, how]) => [make("dt", {textContent: what}), make("dd", {}, ...how)])),
-		make("p", {className: "quiet"}, "A guest that runs and does not appear: see what ", code("journalctl -u mprofd"), " says of it."));
+		make(
+			"p",
+			{className: "quiet"},
+			"A guest that runs and does not appear: see what ",
+			code("journalctl -u mprofd"),
+			" says of it.",
+		),
+	);
 }

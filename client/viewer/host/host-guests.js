@@ -24,13 +24,11 @@ const FRAME_MS = 20;
 const SAYS = {crashed: "Crashed", running: "Running", suspended: "Suspended", gone: "Gone"};
 
 function text(element, value) {
-	if (element.textContent !== value)
-		element.textContent = value;
+	if (element.textContent !== value) element.textContent = value;
 }
 
 function attribute(element, name, value) {
-	if (element.getAttribute(name) !== value)
-		element.setAttribute(name, value);
+	if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
 /** What a guest is called in an address. */
@@ -54,7 +52,11 @@ export class Guests {
 		this.calls = calls;
 		this.rows = new Map(); /* key -> {guest, row, cells} */
 		this.body = make("tbody", {role: "rowgroup"});
-		this.element = table("guests", COLUMNS.map(([, title]) => title), this.body);
+		this.element = table(
+			"guests",
+			COLUMNS.map(([, title]) => title),
+			this.body,
+		);
 	}
 
 	/**
@@ -72,15 +74,19 @@ export class Guests {
 				model.dirty.delete(key);
 			}
 		for (const key of keys) {
-			if (performance.now() > end)
-				break;
+			if (performance.now() > end) break;
 			this.change(key, model.guests.get(key), model.profiles);
 			model.dirty.delete(key);
 		}
 		this.wanted = wanted;
 		model.order &&= model.dirty.size > 0;
 		if (arrange)
-			place(this.body, guests.filter((guest) => this.rows.has(guest.key) && wanted(guest)).map(({key}) => this.rows.get(key).row));
+			place(
+				this.body,
+				guests
+					.filter((guest) => this.rows.has(guest.key) && wanted(guest))
+					.map(({key}) => this.rows.get(key).row),
+			);
 		return model.dirty.size === 0;
 	}
 
@@ -110,9 +116,12 @@ export class Guests {
 
 		entry.row = make("tr", {role: "row", "data-key": key});
 		for (const [name, title] of COLUMNS) {
-			const cell = make(name === "guest" ? "th" : "td", {role: name === "guest" ? "rowheader" : "cell", className: name, "data-label": title});
-			if (name === "guest")
-				cell.scope = "row";
+			const cell = make(name === "guest" ? "th" : "td", {
+				role: name === "guest" ? "rowheader" : "cell",
+				className: name,
+				"data-label": title,
+			});
+			if (name === "guest") cell.scope = "row";
 			cells[name] = cell;
 			entry.row.append(cell);
 		}
@@ -130,7 +139,10 @@ export class Guests {
 		cells.snapshot = make("button", {type: "button", textContent: "Snapshot", onclick: call("snapshot")});
 		cells.runs = make("button", {type: "button", onclick: call("runs")});
 		cells.why = make("button", {type: "button", textContent: "Why it crashed", onclick: call("context")});
-		cells.profile = make("button", {type: "button", onclick: () => this.calls[entry.profile ? "stop" : "profile"](entry.guest, entry.profile)});
+		cells.profile = make("button", {
+			type: "button",
+			onclick: () => this.calls[entry.profile ? "stop" : "profile"](entry.guest, entry.profile),
+		});
 		cells.act.append(cells.why, cells.snapshot, cells.runs, cells.profile);
 		return entry;
 	}
@@ -140,10 +152,8 @@ export class Guests {
 		const ringless = !domain.streams.length;
 
 		cells.choose.hidden = ringless;
-		if (!ringless)
-			return;
-		if (profile)
-			attribute(cells.link, "href", format({memtrace: profile.id}));
+		if (!ringless) return;
+		if (profile) attribute(cells.link, "href", format({memtrace: profile.id}));
 		text(cells.kept, "no trace");
 		text(cells.rate, "");
 		text(cells.gaps, "");
@@ -161,12 +171,20 @@ export class Guests {
 		text(cells.profiled, profile ? "memory profile" : "");
 		if (profile) {
 			attribute(cells.profiled, "href", format({memtrace: profile.id}));
-			attribute(cells.profiled, "aria-label", `The memory of ${name} is being profiled: open profile ${profile.id}`);
+			attribute(
+				cells.profiled,
+				"aria-label",
+				`The memory of ${name} is being profiled: open profile ${profile.id}`,
+			);
 		}
 		cells.profile.hidden = guest.domain.state !== "running" && !profile;
 		cells.profile.disabled = starting;
 		text(cells.profile, starting ? "Connecting…" : profile ? "Stop profiling" : "Profile memory");
-		attribute(cells.profile, "aria-label", profile ? `Stop profiling the memory of ${name}` : `Profile the memory of ${name}`);
+		attribute(
+			cells.profile,
+			"aria-label",
+			profile ? `Stop profiling the memory of ${name}` : `Profile the memory of ${name}`,
+		);
 	}
 
 	fill({guest, row, cells}) {
@@ -174,7 +192,11 @@ export class Guests {
 		const state = stateOf(guest);
 		const name = called(domain.name);
 		const missing = loss(lossOf(guest));
-		const details = [domain.domid === null ? null : `domain ${domain.domid}`, domain.uuid, crash ? `crashed ${when(crash.time)}` : null];
+		const details = [
+			domain.domid === null ? null : `domain ${domain.domid}`,
+			domain.uuid,
+			crash ? `crashed ${when(crash.time)}` : null,
+		];
 
 		attribute(row, "data-state", crash && state === "running" ? "recovered" : state);
 		text(cells.link, name);

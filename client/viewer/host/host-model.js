@@ -45,20 +45,15 @@ export class HostModel {
 		this.guests = new Map();
 		this.captures = new Map(captures.map((capture) => [capture.id, capture]));
 		this.older = older;
-		for (const domain of domains)
-			this.put(domain, before.get(keyOf(domain))?.rates);
-		for (const key of before.keys())
-			this.dirty.add(key);
-		for (const capture of captures.filter(isCrash))
-			this.crashed(capture);
+		for (const domain of domains) this.put(domain, before.get(keyOf(domain))?.rates);
+		for (const key of before.keys()) this.dirty.add(key);
+		for (const capture of captures.filter(isCrash)) this.crashed(capture);
 		this.order = this.capturesDirty = this.known = true;
 	}
 
 	/** More captures, older ones. */
 	addCaptures(captures, older) {
-		for (const capture of captures)
-			if (!this.captures.has(capture.id))
-				this.captures.set(capture.id, capture);
+		for (const capture of captures) if (!this.captures.has(capture.id)) this.captures.set(capture.id, capture);
 		this.older = older;
 		this.capturesDirty = true;
 		captures.filter(isCrash).forEach((capture) => this.crashed(capture));
@@ -68,8 +63,7 @@ export class HostModel {
 	crashed(capture) {
 		const guest = this.guests.get(keyOf(capture));
 
-		if (!guest || (guest.crash && guest.crash.id >= capture.id))
-			return;
+		if (!guest || (guest.crash && guest.crash.id >= capture.id)) return;
 		guest.crash = capture;
 		this.touch(guest.key);
 	}
@@ -83,8 +77,7 @@ export class HostModel {
 	touchRun(run) {
 		const guest = this.byRun(run);
 
-		if (guest)
-			this.dirty.add(guest.key);
+		if (guest) this.dirty.add(guest.key);
 		this.capturesDirty = true;
 	}
 
@@ -98,9 +91,7 @@ export class HostModel {
 	}
 
 	byRun(run) {
-		for (const guest of this.guests.values())
-			if (guest.domain.run === run)
-				return guest;
+		for (const guest of this.guests.values()) if (guest.domain.run === run) return guest;
 		return null;
 	}
 
@@ -120,17 +111,14 @@ export class HostModel {
 		const touched = new Set();
 		const runs = new Map();
 
-		for (const guest of this.guests.values())
-			runs.set(guest.domain.run, guest);
+		for (const guest of this.guests.values()) runs.set(guest.domain.run, guest);
 		for (const stream of streams) {
 			const guest = runs.get(stream.run);
 
-			if (!guest)
-				continue;
+			if (!guest) continue;
 			const at = guest.domain.streams.findIndex((one) => one.stream === stream.stream);
 			guest.domain.streams.splice(at < 0 ? guest.domain.streams.length : at, at < 0 ? 0 : 1, stream);
-			if (stream.last_seen > (guest.domain.last_seen ?? ""))
-				guest.domain.last_seen = stream.last_seen;
+			if (stream.last_seen > (guest.domain.last_seen ?? "")) guest.domain.last_seen = stream.last_seen;
 			touched.add(guest);
 		}
 		for (const guest of touched) {
@@ -154,8 +142,7 @@ export class HostModel {
 		}
 		this.captures.set(capture.id, capture);
 		this.capturesDirty = true;
-		if (isCrash(capture))
-			this.crashed(capture);
+		if (isCrash(capture)) this.crashed(capture);
 		return guest;
 	}
 
@@ -165,12 +152,13 @@ export class HostModel {
 
 		this.captures.delete(id);
 		this.capturesDirty = true;
-		if (!guest)
-			return;
+		if (!guest) return;
 		guest.domain.captures = Math.max(0, guest.domain.captures - 1);
 		if (guest.crash?.id === id) {
 			guest.crash = null;
-			[...this.captures.values()].filter((other) => isCrash(other) && keyOf(other) === guest.key).forEach((other) => this.crashed(other));
+			[...this.captures.values()]
+				.filter((other) => isCrash(other) && keyOf(other) === guest.key)
+				.forEach((other) => this.crashed(other));
 		}
 		this.touch(guest.key);
 	}
@@ -187,16 +175,14 @@ export class HostModel {
 	counts() {
 		const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
 
-		for (const guest of this.guests.values())
-			counts[stateOf(guest)]++;
+		for (const guest of this.guests.values()) counts[stateOf(guest)]++;
 		return counts;
 	}
 }
 
 /** crashed, running, suspended or gone. */
 export function stateOf({domain, crash}) {
-	if (domain.state !== "ended")
-		return domain.state;
+	if (domain.state !== "ended") return domain.state;
 	return crash && crash.run === domain.run ? "crashed" : "gone";
 }
 
@@ -210,12 +196,15 @@ export function bytesOf({domain}) {
 
 /** Packets that were lost, and how many gaps there are for whatever reason. */
 export function lossOf({domain}) {
-	return {lost: sum(domain.streams, "lost_packets"), gaps: sum(domain.streams, "gaps"), skipped: sum(domain.streams, "skipped_packets")};
+	return {
+		lost: sum(domain.streams, "lost_packets"),
+		gaps: sum(domain.streams, "gaps"),
+		skipped: sum(domain.streams, "skipped_packets"),
+	};
 }
 
 function rankOf(guest, now) {
-	if (guest.crash && (stateOf(guest) === "crashed" || now - Date.parse(guest.crash.time) < FRESH_MS))
-		return 0;
+	if (guest.crash && (stateOf(guest) === "crashed" || now - Date.parse(guest.crash.time) < FRESH_MS)) return 0;
 	return STATES.indexOf(stateOf(guest));
 }
 
@@ -223,8 +212,7 @@ const names = new Intl.Collator("en", {numeric: true});
 
 /* Of one rank: the newest crash, a name, who left last. */
 function compare(a, b, rank) {
-	if (rank === 0)
-		return b.crash.id - a.crash.id;
+	if (rank === 0) return b.crash.id - a.crash.id;
 	if (rank === 3 && a.domain.last_seen !== b.domain.last_seen)
 		return (a.domain.last_seen ?? "") < (b.domain.last_seen ?? "") ? 1 : -1;
 	return names.compare(a.domain.name.slice(0, 200), b.domain.name.slice(0, 200)) || (a.key < b.key ? -1 : 1);

@@ -17,8 +17,7 @@ export class News {
 	/** WHAT groups sentences that may be counted: "came", "went", ... */
 	say(what, sentence) {
 		this.waiting.push({what, sentence});
-		if (this.waiting.length > 10000)
-			this.waiting.splice(0, 5000);
+		if (this.waiting.length > 10000) this.waiting.splice(0, 5000);
 		this.timer ??= setTimeout(() => this.tell(), this.element.textContent ? EVERY_MS : 100);
 	}
 
@@ -27,7 +26,9 @@ export class News {
 
 		for (const {what, sentence} of this.waiting)
 			(groups.get(what) ?? groups.set(what, []).get(what)).push(sentence);
-		this.element.textContent = [...groups].map(([what, all]) => (all.length <= NAMED ? all.join(" ") : `${all.length} guests ${what}.`)).join(" ");
+		this.element.textContent = [...groups]
+			.map(([what, all]) => (all.length <= NAMED ? all.join(" ") : `${all.length} guests ${what}.`))
+			.join(" ");
 		this.waiting = [];
 		this.timer = null;
 	}

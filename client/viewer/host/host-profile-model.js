@@ -35,10 +35,8 @@ export class ProfileModel {
 		const before = this.all.get(profile.id);
 
 		/* What ended is never recorded again: this was said before that, and came later, as the answer to a request may. */
-		if (before?.state === "ended" && profile.state === "recording")
-			return;
-		if (before)
-			this.leave(before);
+		if (before?.state === "ended" && profile.state === "recording") return;
+		if (before) this.leave(before);
 		this.all.set(profile.id, profile);
 		if (profile.run !== null) {
 			const list = this.runs.get(profile.run) ?? [];
@@ -54,19 +52,15 @@ export class ProfileModel {
 	leave({id, run}) {
 		const rest = (this.runs.get(run) ?? []).filter((other) => other.id !== id);
 
-		if (rest.length)
-			this.runs.set(run, rest);
-		else
-			this.runs.delete(run);
-		if (run !== null)
-			this.touched(run);
+		if (rest.length) this.runs.set(run, rest);
+		else this.runs.delete(run);
+		if (run !== null) this.touched(run);
 	}
 
 	remove(id) {
 		const profile = this.all.get(id);
 
-		if (!profile)
-			return;
+		if (!profile) return;
 		this.all.delete(id);
 		this.leave(profile);
 		this.dirty = true;
@@ -78,8 +72,7 @@ export class ProfileModel {
 			const profile = this.all.get(id);
 
 			/* Another object, so that who shows it sees that it is not the same. */
-			if (profile?.state === "recording")
-				this.put({...profile, bytes, packets});
+			if (profile?.state === "recording") this.put({...profile, bytes, packets});
 		}
 	}
 
@@ -97,6 +90,11 @@ export class ProfileModel {
 	at({run, time}) {
 		const when = Date.parse(time);
 
-		return (this.runs.get(run) ?? []).find(({began, ended}) => Date.parse(began) <= when && (ended === null || Date.parse(ended) >= when - GRACE_MS)) ?? null;
+		return (
+			(this.runs.get(run) ?? []).find(
+				({began, ended}) =>
+					Date.parse(began) <= when && (ended === null || Date.parse(ended) >= when - GRACE_MS),
+			) ?? null
+		);
 	}
 }

@@ -36,8 +36,7 @@ const ENDS = {
 
 /** Whose profile it is, in words. */
 export function whose({domain, domid, address}) {
-	if (domain)
-		return shown(domain);
+	if (domain) return shown(domain);
 	return domid === null ? `guest at ${shown(address)}` : `domain ${domid}`;
 }
 
@@ -63,7 +62,11 @@ export class Profiles {
 		this.more = make("button", {type: "button", textContent: "Show more", onclick: () => this.further()});
 		this.table = table("profiles", COLUMNS, this.body);
 		this.title = make("h2", {id: "profiles-title", tabIndex: -1, textContent: "Memory profiles"});
-		this.other = make("button", {type: "button", textContent: "Profile another guest…", onclick: () => this.calls.other()});
+		this.other = make("button", {
+			type: "button",
+			textContent: "Profile another guest…",
+			onclick: () => this.calls.other(),
+		});
 		this.element = make(
 			"section",
 			{"aria-labelledby": "profiles-title"},
@@ -86,8 +89,7 @@ export class Profiles {
 	update(model) {
 		const {profiles} = (this.model = model);
 
-		if (!profiles.dirty)
-			return;
+		if (!profiles.dirty) return;
 		const wanted = [...profiles.all.values()].filter(FILTERS[this.filter][1]).sort((a, b) => b.id - a.id);
 		const rows = wanted.slice(0, this.most).map((profile) => this.rowOf(profile));
 
@@ -96,35 +98,30 @@ export class Profiles {
 		this.more.hidden = wanted.length <= this.most && !profiles.older;
 		this.table.hidden = !rows.length;
 		this.nothing.hidden = rows.length > 0;
-		this.nothing.textContent = this.filter === "all"
-			? "None yet: press Profile memory at a guest that runs OCaml with memtrace, or let guests connect to mprofd-sink by themselves."
-			: "None of these.";
-		for (const id of this.rows.keys())
-			if (!profiles.all.has(id))
-				this.rows.delete(id);
+		this.nothing.textContent =
+			this.filter === "all"
+				? "None yet: press Profile memory at a guest that runs OCaml with memtrace, or let guests connect to mprofd-sink by themselves."
+				: "None of these.";
+		for (const id of this.rows.keys()) if (!profiles.all.has(id)) this.rows.delete(id);
 	}
 
 	further() {
 		this.most += STEP;
 		this.model.profiles.dirty = true;
-		if (this.model.profiles.older && this.model.profiles.all.size < this.most)
-			this.calls.older();
-		else
-			this.update(this.model);
+		if (this.model.profiles.older && this.model.profiles.all.size < this.most) this.calls.older();
+		else this.update(this.model);
 	}
 
 	/* Those that are being recorded last longer now. */
 	tick() {
 		for (const {profile, lasted: cell} of this.rows.values())
-			if (profile.state === "recording")
-				cell.textContent = lasted(profile);
+			if (profile.state === "recording") cell.textContent = lasted(profile);
 	}
 
 	rowOf(profile) {
 		const entry = this.rows.get(profile.id);
 
-		if (entry?.profile === profile)
-			return entry.row;
+		if (entry?.profile === profile) return entry.row;
 		if (!entry) {
 			const made = this.make(profile);
 			this.rows.set(profile.id, made);
@@ -137,8 +134,10 @@ export class Profiles {
 
 	make(profile) {
 		const entry = {profile};
-		const press = (name, title) => make("button", {type: "button", textContent: title, onclick: () => this.calls[name](entry.profile)});
-		const cell = (title, className, ...content) => make("td", {role: "cell", className, "data-label": title}, ...content);
+		const press = (name, title) =>
+			make("button", {type: "button", textContent: title, onclick: () => this.calls[name](entry.profile)});
+		const cell = (title, className, ...content) =>
+			make("td", {role: "cell", className, "data-label": title}, ...content);
 
 		entry.link = make("a", {className: "name", href: format({memtrace: profile.id})});
 		entry.detail = make("span", {className: "quiet detail"});
@@ -149,16 +148,30 @@ export class Profiles {
 		entry.size = make("span");
 		entry.state = make("span", {className: "state"});
 		entry.note = make("span", {className: "note"});
-		entry.buttons = {pin: press("pin", "Pin"), note: press("note", "Note"), stop: press("stop", "Stop"), remove: press("remove", "Delete")};
-		entry.row = make("tr", {role: "row", "data-memtrace": String(profile.id)},
-			make("th", {role: "rowheader", scope: "row", className: "guest", "data-label": "Guest"}, entry.link, entry.detail, entry.threads),
+		entry.buttons = {
+			pin: press("pin", "Pin"),
+			note: press("note", "Note"),
+			stop: press("stop", "Stop"),
+			remove: press("remove", "Delete"),
+		};
+		entry.row = make(
+			"tr",
+			{role: "row", "data-memtrace": String(profile.id)},
+			make(
+				"th",
+				{role: "rowheader", scope: "row", className: "guest", "data-label": "Guest"},
+				entry.link,
+				entry.detail,
+				entry.threads,
+			),
 			cell("Program", "program", entry.program),
 			cell("Began", "", entry.began),
 			cell("Lasted", "", entry.lasted),
 			cell("Size", "", entry.size),
 			cell("State", "", entry.state),
 			cell("Note", "notes", entry.note),
-			cell("Actions", "act", ...Object.values(entry.buttons)));
+			cell("Actions", "act", ...Object.values(entry.buttons)),
+		);
 		this.fill(entry);
 		return entry;
 	}
@@ -170,8 +183,7 @@ export class Profiles {
 
 		threads.hidden = !guest?.domain.streams.length;
 		threads.textContent = threads.hidden ? "" : "beside its threads";
-		if (threads.hidden)
-			return;
+		if (threads.hidden) return;
 		threads.href = format({domain: uuid ?? domain, run});
 		threads.setAttribute("aria-label", `${whose(profile)}: memory profile ${profile.id} beside the threads`);
 	}
@@ -180,7 +192,10 @@ export class Profiles {
 		const {profile, buttons} = entry;
 		const {says, state} = profile;
 		const name = whose(profile);
-		const [word, sentence] = state === "recording" ? ["Recording", "It is being recorded now."] : (ENDS[profile.reason] ?? ["Ended", ""]);
+		const [word, sentence] =
+			state === "recording"
+				? ["Recording", "It is being recorded now."]
+				: (ENDS[profile.reason] ?? ["Ended", ""]);
 		const which = `the memory profile of ${name}, ${when(profile.began)}`;
 
 		entry.row.dataset.state = state;
@@ -200,7 +215,12 @@ export class Profiles {
 		buttons.pin.textContent = profile.pinned ? "Pinned" : "Pin";
 		buttons.stop.hidden = state !== "recording";
 		buttons.remove.hidden = state === "recording";
-		for (const [what, title] of [["pin", "Keep for ever:"], ["note", "Note on"], ["stop", "Stop"], ["remove", "Delete"]])
+		for (const [what, title] of [
+			["pin", "Keep for ever:"],
+			["note", "Note on"],
+			["stop", "Stop"],
+			["remove", "Delete"],
+		])
 			buttons[what].setAttribute("aria-label", `${title} ${which}`);
 	}
 }

@@ -11,15 +11,17 @@ const PORT = 4242; /* where memtrace-mirage offers it unless told otherwise */
 const ASKS = new Set([404, 502]);
 
 function field(id, text, props) {
-	return [make("label", {for: id, textContent: text}), make("input", {id, autocomplete: "off", spellcheck: false, ...props})];
+	return [
+		make("label", {for: id, textContent: text}),
+		make("input", {id, autocomplete: "off", spellcheck: false, ...props}),
+	];
 }
 
 /** The values of a form's FIELDS as the body of a request; throws a sentence. */
 function body(address, port) {
 	const out = {};
 
-	if (address)
-		out.address = address;
+	if (address) out.address = address;
 	if (port) {
 		if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65535)
 			throw new Error("The port is a number from 1 to 65535.");
@@ -33,16 +35,32 @@ function body(address, port) {
  * where that is asked for too; BECAUSE: why it must be asked, or null.  Resolves to what START did, or null.
  */
 export async function askWhere(name, because, start) {
-	const who = name === null ? field("profile-name", "Guest: a name for it, or its number (domid)", {maxLength: 200, required: true}) : [];
-	const address = field("profile-address", "Address of the guest, such as 10.0.0.5", {maxLength: 63, inputMode: "url"});
-	const port = field("profile-port", "Port, if not 4242", {maxLength: 5, inputMode: "numeric", placeholder: String(PORT)});
+	const who =
+		name === null
+			? field("profile-name", "Guest: a name for it, or its number (domid)", {maxLength: 200, required: true})
+			: [];
+	const address = field("profile-address", "Address of the guest, such as 10.0.0.5", {
+		maxLength: 63,
+		inputMode: "url",
+	});
+	const port = field("profile-port", "Port, if not 4242", {
+		maxLength: 5,
+		inputMode: "numeric",
+		placeholder: String(PORT),
+	});
 	const wrong = make("p", {className: "bad", role: "alert", textContent: because ? sentence(because) : ""});
 	const go = make("button", {type: "submit", textContent: "Start"});
 	const form = make("form", {className: "where", id: "where"}, ...who, ...address, ...port, wrong);
 	let made = null;
 	const {dialog, closed} = open(
 		name === null ? "Profile the memory of another guest" : `Profile the memory of ${name}`,
-		[make("p", {className: "quiet", textContent: "The guest must offer it: memtrace-mirage does, on port 4242 if it was given no other."}), form],
+		[
+			make("p", {
+				className: "quiet",
+				textContent: "The guest must offer it: memtrace-mirage does, on port 4242 if it was given no other.",
+			}),
+			form,
+		],
 		[["Cancel", ""]],
 	);
 
@@ -50,8 +68,7 @@ export async function askWhere(name, because, start) {
 	dialog.querySelector(".foot").append(go);
 	form.addEventListener("submit", async (event) => {
 		event.preventDefault();
-		if (go.disabled)
-			return;
+		if (go.disabled) return;
 		wrong.textContent = "";
 		go.disabled = true;
 		go.textContent = "Connecting…";
@@ -116,10 +133,8 @@ export class Profiling {
 
 	/** An event; NEWS: it is new to who looks at the page. */
 	apply(name, data) {
-		if (name === "memtrace-growth")
-			return this.profiles.grow(data.memtraces);
-		if (name === "memtrace-deleted")
-			return this.profiles.remove(data.id);
+		if (name === "memtrace-growth") return this.profiles.grow(data.memtraces);
+		if (name === "memtrace-deleted") return this.profiles.remove(data.id);
 		const before = this.profiles.all.get(data.memtrace.id);
 
 		this.profiles.put(data.memtrace);
@@ -146,14 +161,12 @@ export class Profiling {
 	async start(guest) {
 		const path = guestPath(guest.domain);
 
-		if (this.starting.has(guest.key))
-			return;
+		if (this.starting.has(guest.key)) return;
 		this.mark(guest, true);
 		try {
 			await this.post(path, {});
 		} catch (error) {
-			if (!ASKS.has(error.status))
-				throw error;
+			if (!ASKS.has(error.status)) throw error;
 			await askWhere(called(guest.domain.name), error.message, (_, wanted) => this.post(path, wanted));
 		} finally {
 			this.mark(guest, false);
@@ -161,10 +174,8 @@ export class Profiling {
 	}
 
 	mark({key}, on) {
-		if (on)
-			this.starting.add(key);
-		else
-			this.starting.delete(key);
+		if (on) this.starting.add(key);
+		else this.starting.delete(key);
 		this.page.model.touch(key);
 		this.page.soon();
 	}
@@ -185,15 +196,13 @@ export class Profiling {
 	async note(profile) {
 		const note = await askNote(profile, `the memory profile of ${whose(profile)}`);
 
-		if (note !== null && note !== profile.note)
-			await this.patch(profile, {note});
+		if (note !== null && note !== profile.note) await this.patch(profile, {note});
 	}
 
 	async remove(profile) {
 		const what = `It began ${when(profile.began)}, lasted ${lasted(profile)} and has ${bytes(profile.bytes)}. Nothing else keeps it.`;
 
-		if (!(await ask(`Delete this memory profile of ${whose(profile)}?`, what, "Delete")))
-			return;
+		if (!(await ask(`Delete this memory profile of ${whose(profile)}?`, what, "Delete"))) return;
 		await this.api.change("DELETE", `v1/memtraces/${profile.id}`);
 		this.page.apply("memtrace-deleted", {id: profile.id});
 		this.page.profiles.title.focus({preventScroll: true});

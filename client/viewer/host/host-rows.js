@@ -11,17 +11,14 @@ export function ascending(numbers) {
 
 		while (low < high) {
 			const middle = (low + high) >> 1;
-			if (numbers[ends[middle]] < number)
-				low = middle + 1;
-			else
-				high = middle;
+			if (numbers[ends[middle]] < number) low = middle + 1;
+			else high = middle;
 		}
 		before[i] = low ? ends[low - 1] : -1;
 		ends[low] = i;
 	});
 	const part = [];
-	for (let i = ends.at(-1) ?? -1; i >= 0; i = before[i])
-		part.push(i);
+	for (let i = ends.at(-1) ?? -1; i >= 0; i = before[i]) part.push(i);
 	return part.reverse();
 }
 
@@ -32,16 +29,13 @@ export function place(body, rows) {
 	const at = new Map();
 
 	for (const row of [...body.children])
-		if (wanted.has(row))
-			at.set(row, at.size);
-		else
-			row.remove();
+		if (wanted.has(row)) at.set(row, at.size);
+		else row.remove();
 	const there = rows.filter((row) => at.has(row));
 	const stay = new Set(ascending(there.map((row) => at.get(row))).map((i) => there[i]));
 
 	for (let i = rows.length - 1, next = null; i >= 0; next = rows[i--])
-		if (!stay.has(rows[i]))
-			body.insertBefore(rows[i], next);
+		if (!stay.has(rows[i])) body.insertBefore(rows[i], next);
 	if (focus !== document.activeElement && focus?.isConnected && body.contains(focus))
 		focus.focus({preventScroll: true});
 }

@@ -16,12 +16,10 @@ export function spread(buckets) {
 	const out = new Array(buckets.length).fill(0);
 	const seconds = buckets.length ? Number(BigInt(buckets[0].to) - BigInt(buckets[0].from)) / 1e9 : 0;
 
-	for (let i = 0; i < buckets.length; ) {
+	for (let i = 0; i < buckets.length;) {
 		let next = i + 1;
-		while (next < buckets.length && !buckets[next].bytes)
-			next++;
-		for (let k = i; k < next; k++)
-			out[k] = buckets[i].bytes / (next - i) / (seconds || 1);
+		while (next < buckets.length && !buckets[next].bytes) next++;
+		for (let k = i; k < next; k++) out[k] = buckets[i].bytes / (next - i) / (seconds || 1);
 		i = next;
 	}
 	return out;
@@ -31,8 +29,7 @@ export function spread(buckets) {
 export function curve(values) {
 	const most = Math.max(...values, 0);
 
-	if (values.length < 2 || !most)
-		return "";
+	if (values.length < 2 || !most) return "";
 	const points = values.map((value, i) => {
 		const x = (i * WIDTH) / (values.length - 1);
 		return `${x.toFixed(1)} ${(HEIGHT - 1 - (value / most) * (HEIGHT - 2)).toFixed(1)}`;
@@ -47,7 +44,9 @@ export class Sparks {
 		this.running = 0;
 		this.overviews = new Map(); /* key -> {run, values} */
 		this.rows = new WeakMap();
-		this.seer = new IntersectionObserver((entries) => entries.forEach((entry) => this.see(entry)), {rootMargin: "100px"});
+		this.seer = new IntersectionObserver((entries) => entries.forEach((entry) => this.see(entry)), {
+			rootMargin: "100px",
+		});
 		this.stop = new AbortController();
 	}
 
@@ -70,29 +69,24 @@ export class Sparks {
 		const values = seen.length >= SEEN ? seen : [...(this.overviews.get(guest.key)?.values ?? []), ...seen];
 		const path = curve(values);
 
-		if (svg.firstChild.getAttribute("d") !== path)
-			svg.firstChild.setAttribute("d", path);
+		if (svg.firstChild.getAttribute("d") !== path) svg.firstChild.setAttribute("d", path);
 		const overview = this.overviews.get(guest.key);
-		if (svg.dataset.seen && overview?.run !== guest.domain.run)
-			this.ask(svg);
+		if (svg.dataset.seen && overview?.run !== guest.domain.run) this.ask(svg);
 	}
 
 	see({target, isIntersecting}) {
-		if (!isIntersecting)
-			return delete target.dataset.seen;
+		if (!isIntersecting) return delete target.dataset.seen;
 		target.dataset.seen = "1";
 		return this.draw(target, this.rows.get(target)());
 	}
 
 	ask(svg) {
-		if (!this.waiting.includes(svg))
-			this.waiting.push(svg);
+		if (!this.waiting.includes(svg)) this.waiting.push(svg);
 		this.next();
 	}
 
 	async next() {
-		if (this.running >= AT_ONCE || !this.waiting.length)
-			return;
+		if (this.running >= AT_ONCE || !this.waiting.length) return;
 		this.running++;
 		const svg = this.waiting.shift();
 		const guest = this.rows.get(svg)();

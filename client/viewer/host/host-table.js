@@ -16,7 +16,13 @@ export function table(name, titles, body) {
 /** Buttons of which one is pressed: of FILTERS, each a list that begins with its title, "all" at first; SAYS what they choose, SHOW(name) does. */
 export function filters(list, says, show) {
 	const buttons = Object.entries(list).map(([name, [title]]) =>
-		make("button", {type: "button", textContent: title, "data-filter": name, "aria-pressed": String(name === "all"), onclick: () => show(name)}),
+		make("button", {
+			type: "button",
+			textContent: title,
+			"data-filter": name,
+			"aria-pressed": String(name === "all"),
+			onclick: () => show(name),
+		}),
 	);
 
 	return make("div", {className: "filters", role: "group", "aria-label": says}, ...buttons);

@@ -30,8 +30,7 @@ const clock = new Intl.DateTimeFormat("en-GB", {hour: "2-digit", minute: "2-digi
 export function when(text, now = new Date()) {
 	const date = text ? new Date(text) : null;
 
-	if (!date || Number.isNaN(date.getTime()))
-		return "never";
+	if (!date || Number.isNaN(date.getTime())) return "never";
 	const today = now - date < DAY_MS && now.getDate() === date.getDate();
 	return today ? clock.format(date) : `${day.format(date)}, ${clock.format(date)}`;
 }
@@ -41,8 +40,7 @@ export function lasted({began, ended}, now = Date.now()) {
 	const seconds = Math.max(0, Math.round(((ended ? Date.parse(ended) : now) - Date.parse(began)) / 1000));
 	const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
 
-	if (!Number.isFinite(seconds))
-		return "";
+	if (!Number.isFinite(seconds)) return "";
 	return h ? `${h.toLocaleString("en")} h ${m} min` : m ? `${m} min ${s} s` : `${s} s`;
 }
 
@@ -57,9 +55,7 @@ export function rate(n) {
 
 /** What is missing of a trace, or null. */
 export function loss({lost, skipped, gaps}) {
-	if (lost)
-		return `${count(lost, "packet")} lost`;
-	if (skipped)
-		return `${count(skipped, "packet")} skipped`;
+	if (lost) return `${count(lost, "packet")} lost`;
+	if (skipped) return `${count(skipped, "packet")} skipped`;
 	return gaps ? count(gaps, "gap") : null;
 }

@@ -45,7 +45,8 @@ export class HostPage {
 			runs: (guest) => showRuns(this.api, guest.domain),
 			context: (guest) => showContext(this.api, guest.crash),
 			captures: (guest) => this.showCaptures(guest),
-			profile: (guest) => this.act(`Memory profile of ${called(guest.domain.name)}`, () => this.profiling.start(guest)),
+			profile: (guest) =>
+				this.act(`Memory profile of ${called(guest.domain.name)}`, () => this.profiling.start(guest)),
 			stop: (guest, profile) => this.profiling.calls.stop(profile),
 			starting: (guest) => this.profiling.starting.has(guest.key),
 		};
@@ -54,20 +55,30 @@ export class HostPage {
 		this.chosen = new Chosen();
 		this.sparks = new Sparks(this.api);
 		this.guests = new Guests(this.sparks, calls, this.chosen);
-		this.captures = new Captures({
-			context: (capture) => showContext(this.api, capture),
-			pin: (capture) => this.act("Pin", () => this.patch(capture, {pinned: !capture.pinned})),
-			note: (capture) => this.act("Note", () => this.note(capture)),
-			remove: (capture) => this.act("Delete", () => this.remove(capture)),
-			older: () => this.act("Captures", () => this.fetchOlder()),
-		}, this.chosen);
+		this.captures = new Captures(
+			{
+				context: (capture) => showContext(this.api, capture),
+				pin: (capture) => this.act("Pin", () => this.patch(capture, {pinned: !capture.pinned})),
+				note: (capture) => this.act("Note", () => this.note(capture)),
+				remove: (capture) => this.act("Delete", () => this.remove(capture)),
+				older: () => this.act("Captures", () => this.fetchOlder()),
+			},
+			this.chosen,
+		);
 		this.profiling = new Profiling(this);
 		this.profiles = new Profiles(this.profiling.calls);
 		this.news = new News();
 		this.state = make("p", {className: "live", "data-state": "wait", textContent: "Connecting…"});
 		this.summary = make("p", {className: "summary"});
 		this.alert = make("div", {className: "alert", role: "alert"});
-		this.filter = make("input", {id: "find", type: "search", autocomplete: "off", spellcheck: false, maxLength: 200, oninput: () => this.search()});
+		this.filter = make("input", {
+			id: "find",
+			type: "search",
+			autocomplete: "off",
+			spellcheck: false,
+			maxLength: 200,
+			oninput: () => this.search(),
+		});
 		this.wanted = () => true;
 		this.lists = make("div", {hidden: true});
 		this.lists.append(this.guestsSection(), this.captures.element, this.profiles.element);
@@ -82,12 +93,18 @@ export class HostPage {
 	}
 
 	guestsSection() {
-		return make("section", {"aria-labelledby": "guests-title"},
-			make("div", {className: "head"},
+		return make(
+			"section",
+			{"aria-labelledby": "guests-title"},
+			make(
+				"div",
+				{className: "head"},
 				make("h2", {id: "guests-title", textContent: "Guests"}),
-				make("div", {className: "filters"}, make("label", {for: "find", textContent: "Find"}), this.filter)),
+				make("div", {className: "filters"}, make("label", {for: "find", textContent: "Find"}), this.filter),
+			),
 			this.guests.element,
-			(this.none = make("p", {className: "quiet", hidden: true, textContent: "No guest has that in its name."})));
+			(this.none = make("p", {className: "quiet", hidden: true, textContent: "No guest has that in its name."})),
+		);
 	}
 
 	listen() {
@@ -98,10 +115,8 @@ export class HostPage {
 		on("reload", () => this.load());
 		["domain", "forgotten", "capture", "capture-deleted", "gap", "rates", ...MEMTRACES].forEach(take);
 		this.connection(this.events.state);
-		if (this.events.greeted)
-			this.load();
-		else
-			this.after(FIRST_MS, () => this.model.known || this.held || this.load());
+		if (this.events.greeted) this.load();
+		else this.after(FIRST_MS, () => this.model.known || this.held || this.load());
 	}
 
 	after(ms, call) {
@@ -126,27 +141,23 @@ export class HostPage {
 
 		try {
 			const domains = [];
-			for await (const page of this.api.pages("v1/domains", "domains"))
-				domains.push(...page);
+			for await (const page of this.api.pages("v1/domains", "domains")) domains.push(...page);
 			const captures = await this.fetchCaptures(null, CAPTURES_PAGES);
 			const profiles = await this.profiling.load();
-			if (this.held !== mine || this.closed)
-				return; /* it was asked for again meanwhile */
+			if (this.held !== mine || this.closed) return; /* it was asked for again meanwhile */
 			this.model.reset(domains, captures.list, captures.next !== null);
 			this.model.profiles.reset(profiles.list, this.profiling.cursor !== null);
 			this.next = captures.next;
 			this.trouble(profiles.trouble ? `Memory profiles: ${profiles.trouble.message}` : "");
 		} catch (error) {
-			if (this.held !== mine || this.closed)
-				return;
+			if (this.held !== mine || this.closed) return;
 			this.trouble(`${error.message}`);
 			this.after(AGAIN_MS, () => this.load());
 			this.held = null;
 			return;
 		}
 		this.held = null;
-		for (const [name, data] of mine)
-			this.apply(name, data);
+		for (const [name, data] of mine) this.apply(name, data);
 		this.show();
 	}
 
@@ -172,15 +183,14 @@ export class HostPage {
 	}
 
 	apply(name, data) {
-		if (!this.model.known)
-			return; /* what is so now is read when it can be */
-		({domain: this.cameOrWent, forgotten: this.forgotten, capture: this.captured, gap: this.lost}[name] ?? (() => {})).call(this, data);
-		if (MEMTRACES.includes(name))
-			this.profiling.apply(name, data);
-		if (name === "rates")
-			this.model.rates(data);
-		if (name === "capture-deleted")
-			this.model.captureDeleted(data);
+		if (!this.model.known) return; /* what is so now is read when it can be */
+		(
+			({domain: this.cameOrWent, forgotten: this.forgotten, capture: this.captured, gap: this.lost})[name] ??
+			(() => {})
+		).call(this, data);
+		if (MEMTRACES.includes(name)) this.profiling.apply(name, data);
+		if (name === "rates") this.model.rates(data);
+		if (name === "capture-deleted") this.model.captureDeleted(data);
 		this.soon();
 	}
 
@@ -190,14 +200,11 @@ export class HostPage {
 		const before = this.model.guests.get(keyOf(domain));
 
 		this.model.domain(data);
-		if (change === "began")
-			this.news.say("started", `${name} started.`);
-		else if (change === "ended" && domain.state === "ended")
-			this.news.say("ended", `${name} ended.`);
+		if (change === "began") this.news.say("started", `${name} started.`);
+		else if (change === "ended" && domain.state === "ended") this.news.say("ended", `${name} ended.`);
 		else if (before && before.domain.name !== domain.name)
 			this.news.say("were renamed", `${called(before.domain.name)} is called ${name} now.`);
-		else if (before && before.domain.state !== domain.state)
-			this.news.say("changed", `${name}: ${domain.state}.`);
+		else if (before && before.domain.state !== domain.state) this.news.say("changed", `${name}: ${domain.state}.`);
 	}
 
 	/* Whether others of its runs are there still is in the lists; where one run goes, more do. */
@@ -217,10 +224,12 @@ export class HostPage {
 		const change = this.model.captures.has(capture.id) ? "changed" : data.change;
 
 		this.model.capture(data);
-		if (change === "made" && isCrash(capture))
-			this.news.say("crashed", `${called(capture.domain)} crashed.`);
+		if (change === "made" && isCrash(capture)) this.news.say("crashed", `${called(capture.domain)} crashed.`);
 		else if (change === "made" && capture.kind !== "ended" && capture.kind !== "periodic")
-			this.news.say("were captured", `${called(capture.domain)}: ${(KINDS[capture.kind] ?? "captured").toLowerCase()}.`);
+			this.news.say(
+				"were captured",
+				`${called(capture.domain)}: ${(KINDS[capture.kind] ?? "captured").toLowerCase()}.`,
+			);
 	}
 
 	lost(data) {
@@ -233,25 +242,25 @@ export class HostPage {
 	/* Showing. */
 
 	soon() {
-		if (this.pending || this.closed)
-			return;
+		if (this.pending || this.closed) return;
 		this.pending = true;
 		this.after(SHOW_MS, () => requestAnimationFrame(() => this.show()));
 	}
 
 	show() {
 		this.pending = false;
-		if (this.closed || !this.model.known)
-			return;
+		if (this.closed || !this.model.known) return;
 		const counts = this.model.counts();
 
 		this.summary.textContent = this.model.guests.size
-			? `Traces of this host's guests: ${STATES.filter((state) => counts[state]).map((state) => `${counts[state].toLocaleString("en")} ${state}`).join(", ")}`
+			? `Traces of this host's guests: ${STATES.filter((state) => counts[state])
+					.map((state) => `${counts[state].toLocaleString("en")} ${state}`)
+					.join(", ")}`
 			: "";
 		this.empty.hidden = this.model.guests.size > 0;
-		this.lists.hidden = this.model.guests.size === 0 && this.model.captures.size === 0 && this.model.profiles.all.size === 0;
-		if (!this.guests.update(this.model, this.wanted))
-			requestAnimationFrame(() => this.show());
+		this.lists.hidden =
+			this.model.guests.size === 0 && this.model.captures.size === 0 && this.model.profiles.all.size === 0;
+		if (!this.guests.update(this.model, this.wanted)) requestAnimationFrame(() => this.show());
 		this.none.hidden = this.guests.body.childElementCount > 0;
 		this.captures.update(this.model);
 		this.captures.forget(this.model);
@@ -261,7 +270,11 @@ export class HostPage {
 	search() {
 		const find = this.filter.value.trim().toLowerCase();
 
-		this.wanted = ({domain}) => !find || domain.name.toLowerCase().includes(find) || (domain.uuid ?? "").startsWith(find) || String(domain.domid) === find;
+		this.wanted = ({domain}) =>
+			!find ||
+			domain.name.toLowerCase().includes(find) ||
+			(domain.uuid ?? "").startsWith(find) ||
+			String(domain.domid) === find;
 		this.show();
 	}
 
@@ -276,7 +289,11 @@ export class HostPage {
 	trouble(sentence) {
 		this.alert.replaceChildren();
 		if (sentence)
-			this.alert.append(sentence, " ", make("button", {type: "button", textContent: "Dismiss", onclick: () => this.trouble("")}));
+			this.alert.append(
+				sentence,
+				" ",
+				make("button", {type: "button", textContent: "Dismiss", onclick: () => this.trouble("")}),
+			);
 	}
 
 	async act(what, call) {
@@ -295,31 +312,30 @@ export class HostPage {
 	}
 
 	async patch(capture, change) {
-		this.apply("capture", {change: "changed", capture: await this.api.change("PATCH", `v1/captures/${capture.id}`, change)});
+		this.apply("capture", {
+			change: "changed",
+			capture: await this.api.change("PATCH", `v1/captures/${capture.id}`, change),
+		});
 	}
 
 	async note(capture) {
 		const note = await askNote(capture);
 
-		if (note !== null && note !== capture.note)
-			await this.patch(capture, {note});
+		if (note !== null && note !== capture.note) await this.patch(capture, {note});
 	}
 
 	async remove(capture) {
 		const what = `${KINDS[capture.kind] ?? "Capture"}, ${when(capture.time)}. Its packets stay only as long as the guest's policy keeps them.`;
 
-		if (!(await ask(`Delete this capture of ${called(capture.domain)}?`, what, "Delete")))
-			return;
+		if (!(await ask(`Delete this capture of ${called(capture.domain)}?`, what, "Delete"))) return;
 		try {
 			await this.api.change("DELETE", `v1/captures/${capture.id}`);
 		} catch (error) {
-			if (error.status !== 409)
-				throw error;
+			if (error.status !== 409) throw error;
 			/* The tail of the run's end is nowhere else. */
 			const lost = "The last bytes of the run are in this capture alone: they are deleted with it.";
 
-			if (!(await ask(`Delete the end of ${called(capture.domain)}, too?`, lost, "Delete both")))
-				return;
+			if (!(await ask(`Delete the end of ${called(capture.domain)}, too?`, lost, "Delete both"))) return;
 			await this.api.change("DELETE", `v1/captures/${capture.id}?with=tail`);
 		}
 		this.apply("capture-deleted", {id: capture.id});

@@ -20,7 +20,8 @@ export class Chart extends Plot {
 			id: "mem-chart",
 			tabIndex: 0,
 			role: "application",
-			"aria-label": "What lives over time. Left and Right move, Enter chooses the moment, with Shift they draw a range, Escape chooses everything.",
+			"aria-label":
+				"What lives over time. Left and Right move, Enter chooses the moment, with Shift they draw a range, Escape chooses everything.",
 			"aria-describedby": "mem-chart-says",
 		});
 		this.says = make("p", {className: "mem-says", id: "mem-chart-says", textContent: HOW});
@@ -54,8 +55,7 @@ export class Chart extends Plot {
 	resize() {
 		const width = Math.floor(this.element.clientWidth);
 
-		if (width < 1 || width === this.width)
-			return;
+		if (width < 1 || width === this.width) return;
 		this.width = width;
 		const ratio = devicePixelRatio || 1;
 		this.canvas.width = Math.round(width * ratio);
@@ -87,8 +87,7 @@ export class Chart extends Plot {
 	draw() {
 		this.frame ||= requestAnimationFrame(() => {
 			this.frame = 0;
-			if (!this.closed && this.info && this.width)
-				this.paint();
+			if (!this.closed && this.info && this.width) this.paint();
 		});
 	}
 
@@ -99,16 +98,14 @@ export class Chart extends Plot {
 	}
 
 	down(event) {
-		if (event.button !== 0 || !this.info)
-			return;
+		if (event.button !== 0 || !this.info) return;
 		this.canvas.setPointerCapture(event.pointerId);
 		this.held = this.place(event);
 		this.mark = null;
 	}
 
 	move(event) {
-		if (!this.info)
-			return;
+		if (!this.info) return;
 		const x = this.place(event);
 
 		this.pointer = this.time(x);
@@ -120,17 +117,13 @@ export class Chart extends Plot {
 	}
 
 	up(event) {
-		if (this.held === undefined)
-			return;
+		if (this.held === undefined) return;
 		const {drawn} = this;
 
 		this.drop();
-		if (drawn && drawn.to > drawn.from)
-			this.hooks.choose(drawn);
-		else
-			this.hooks.choose({at: this.time(this.place(event))});
-		if (event.pointerType !== "mouse")
-			this.leave();
+		if (drawn && drawn.to > drawn.from) this.hooks.choose(drawn);
+		else this.hooks.choose({at: this.time(this.place(event))});
+		if (event.pointerType !== "mouse") this.leave();
 	}
 
 	drop() {
@@ -140,8 +133,7 @@ export class Chart extends Plot {
 	}
 
 	leave() {
-		if (this.held !== undefined)
-			return;
+		if (this.held !== undefined) return;
 		this.pointer = null;
 		this.draw();
 	}
@@ -152,16 +144,15 @@ export class Chart extends Plot {
 		const steps = {ArrowLeft: -1, ArrowRight: 1, PageUp: -32, PageDown: 32}[event.key];
 		const ends = {Home: 0, End: this.end}[event.key];
 
-		if (!this.info || event.ctrlKey || event.altKey || event.metaKey)
-			return;
+		if (!this.info || event.ctrlKey || event.altKey || event.metaKey) return;
 		if (steps !== undefined || ends !== undefined)
-			this.walk(ends ?? this.time(this.x(this.mark ?? this.chosen?.at ?? this.end / 2) + 4 * steps), event.shiftKey);
-		else if (event.key === "Enter" || event.key === " ")
-			this.enter();
-		else if (event.key === "Escape")
-			this.escape();
-		else
-			return;
+			this.walk(
+				ends ?? this.time(this.x(this.mark ?? this.chosen?.at ?? this.end / 2) + 4 * steps),
+				event.shiftKey,
+			);
+		else if (event.key === "Enter" || event.key === " ") this.enter();
+		else if (event.key === "Escape") this.escape();
+		else return;
 		event.preventDefault();
 		event.stopPropagation();
 	}
@@ -174,15 +165,18 @@ export class Chart extends Plot {
 		this.pointer = null;
 		const ends = drawing ? [this.anchor, to].sort((a, b) => a - b) : null;
 		this.drawn = ends && ends[0] < ends[1] ? {from: ends[0], to: ends[1]} : null;
-		this.hooks.tell(this.drawn ? `From ${this.words(this.drawn.from)} to ${this.words(this.drawn.to)}; Enter chooses the range.` : this.told(to));
+		this.hooks.tell(
+			this.drawn
+				? `From ${this.words(this.drawn.from)} to ${this.words(this.drawn.to)}; Enter chooses the range.`
+				: this.told(to),
+		);
 		this.draw();
 	}
 
 	enter() {
 		const {drawn} = this;
 
-		if (this.mark === null && !drawn)
-			return;
+		if (this.mark === null && !drawn) return;
 		this.drawn = null;
 		this.anchor = null;
 		this.hooks.choose(drawn ?? {at: this.mark});

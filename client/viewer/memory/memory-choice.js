@@ -14,8 +14,21 @@ export class Choice {
 		this.set({});
 		this.select = make("select", {id: "mem-what", onchange: () => this.pick(this.select.value)});
 		this.says = make("p", {className: "mem-says", role: "status", "aria-live": "polite"});
-		this.whole = make("button", {type: "button", textContent: "Everything", title: "Choose no moment and no range (Escape on the chart)", hidden: true, onclick: () => this.choose(null)});
-		this.element = make("div", {className: "mem-bar"}, make("label", {for: "mem-what", textContent: "Count"}), this.select, this.whole, this.says);
+		this.whole = make("button", {
+			type: "button",
+			textContent: "Everything",
+			title: "Choose no moment and no range (Escape on the chart)",
+			hidden: true,
+			onclick: () => this.choose(null),
+		});
+		this.element = make(
+			"div",
+			{className: "mem-bar"},
+			make("label", {for: "mem-what", textContent: "Count"}),
+			this.select,
+			this.whole,
+			this.says,
+		);
 		this.build();
 	}
 
@@ -40,19 +53,20 @@ export class Choice {
 
 	/** What the chart marks. */
 	get marked() {
-		return this.what === "at" ? {at: this.at} : this.what === "during" || this.what === "still" ? this.during : null;
+		return this.what === "at"
+			? {at: this.at}
+			: this.what === "during" || this.what === "still"
+				? this.during
+				: null;
 	}
 
 	/** The chart chose a moment, a range, or nothing. */
 	choose(chosen) {
 		const still = this.what === "still";
 
-		if (!chosen)
-			this.set({});
-		else if (chosen.at !== undefined)
-			this.set({at: chosen.at});
-		else
-			this.set({during: chosen, still});
+		if (!chosen) this.set({});
+		else if (chosen.at !== undefined) this.set({at: chosen.at});
+		else this.set({during: chosen, still});
 		this.build();
 		this.hooks.changed();
 	}
@@ -71,11 +85,13 @@ export class Choice {
 			["peak", "what lived at the peak"],
 		];
 
-		if (this.at !== null)
-			options.push(["at", `what lived at ${words(this.at)}`]);
+		if (this.at !== null) options.push(["at", `what lived at ${words(this.at)}`]);
 		if (this.during) {
 			const range = `from ${words(this.during.from)} to ${words(this.during.to)}`;
-			options.push(["during", `what was allocated ${range}`], ["still", `what was allocated ${range} and lives then`]);
+			options.push(
+				["during", `what was allocated ${range}`],
+				["still", `what was allocated ${range} and lives then`],
+			);
 		}
 		this.select.replaceChildren(...options.map(([value, textContent]) => make("option", {value, textContent})));
 		this.select.value = this.what;
@@ -89,25 +105,26 @@ export class Choice {
 	question(filter, peakUs) {
 		const {what} = this;
 
-		if (what === "peak" && filter)
-			return {weight: "all", filter: this.lineFilter(filter, peakUs)};
+		if (what === "peak" && filter) return {weight: "all", filter: this.lineFilter(filter, peakUs)};
 		return {weight: what === "live" || what === "peak" ? what : "all", filter: this.timed(filter)};
 	}
 
 	timed(filter) {
 		const {what, at, during} = this;
 
-		if (what === "at")
-			return narrowed(filter, {live: {least: at, most: at}});
-		if (what === "during")
-			return narrowed(filter, {allocated: {least: during.from, most: during.to}});
-		return what === "still" ? narrowed(filter, {allocated: {least: during.from, most: during.to}, live: {least: during.to, most: during.to}}) : filter;
+		if (what === "at") return narrowed(filter, {live: {least: at, most: at}});
+		if (what === "during") return narrowed(filter, {allocated: {least: during.from, most: during.to}});
+		return what === "still"
+			? narrowed(filter, {
+					allocated: {least: during.from, most: during.to},
+					live: {least: during.to, most: during.to},
+				})
+			: filter;
 	}
 
 	/** The objects that are counted, as a filter for the line over time; null: all. */
 	lineFilter(filter, peakUs) {
-		if (this.what === "live")
-			return narrowed(filter, {never: true});
+		if (this.what === "live") return narrowed(filter, {never: true});
 		return this.what === "peak" ? narrowed(filter, {live: {least: peakUs, most: peakUs}}) : this.timed(filter);
 	}
 

@@ -45,8 +45,7 @@ export function clauseText(clause) {
 	const {kind, how, a = "", b = ""} = clause;
 	const n = blanks(clause);
 
-	if ((n > 0 && a === "") || (n > 1 && b === ""))
-		return null;
+	if ((n > 0 && a === "") || (n > 1 && b === "")) return null;
 	return `${kind}:${how}${n > 0 ? `:${a}` : ""}${n > 1 ? `~${b}` : ""}`;
 }
 
@@ -55,12 +54,10 @@ export function clauseOf(text) {
 	const [, kind, how, rest] = /^([a-z]+):([a-z]+)(?::(.*))?$/s.exec(text) ?? [];
 	const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : Object.hasOwn(HIDDEN, kind) ? HIDDEN[kind] : null;
 
-	if (!known || !Object.hasOwn(known.hows, how))
-		return null;
+	if (!known || !Object.hasOwn(known.hows, how)) return null;
 	const clause = {kind, how, a: "", b: ""};
 	const n = blanks(clause);
-	if ((n === 0) !== (rest === undefined))
-		return null;
+	if ((n === 0) !== (rest === undefined)) return null;
 	[clause.a, clause.b] = n === 2 ? [rest.split("~")[0], rest.split("~").slice(1).join("~")] : [rest ?? "", ""];
 	return clause;
 }
@@ -70,12 +67,13 @@ function value(text, fill, startUs) {
 	const [read, wanted] = FILLS[fill];
 	const got = text.trim() === "" ? null : read(text, startUs);
 
-	if (text.trim() === "")
-		return {error: `Say ${wanted}.`};
+	if (text.trim() === "") return {error: `Say ${wanted}.`};
 	if (got !== null && Number.isFinite(got))
 		return got < 0 ? {error: `“${text.slice(0, 40)}” is before the recording began.`} : {value: got};
 	if (fill === "time" && startUs <= 0n && text.includes(":"))
-		return {error: "The recording does not say when it began, so a time of day means nothing in it; say seconds since its start."};
+		return {
+			error: "The recording does not say when it began, so a time of day means nothing in it; say seconds since its start.",
+		};
 	return {error: `“${text.slice(0, 40)}” is not understood; say ${wanted}.`};
 }
 
@@ -83,11 +81,14 @@ function ranged(clause, fill, startUs) {
 	const a = value(clause.a, fill, startUs);
 	const b = clause.how === "between" ? value(clause.b, fill, startUs) : null;
 
-	if (a.error || b?.error)
-		return {error: a.error ?? b.error};
-	if (b && a.value > b.value)
-		return {error: "The first is more than the second; exchange them."};
-	return {range: {least: {least: a.value}, most: {most: a.value}, at: {least: a.value, most: a.value}}[clause.how] ?? {least: a.value, most: b.value}};
+	if (a.error || b?.error) return {error: a.error ?? b.error};
+	if (b && a.value > b.value) return {error: "The first is more than the second; exchange them."};
+	return {
+		range: {least: {least: a.value}, most: {most: a.value}, at: {least: a.value, most: a.value}}[clause.how] ?? {
+			least: a.value,
+			most: b.value,
+		},
+	};
 }
 
 /** What CLAUSE means, of a recording that began at START_US: {range} | {name, whole} | {alone} | {heap}, or {error: sentence}. */
@@ -95,9 +96,10 @@ export function meaning(clause, startUs) {
 	const {fill} = KINDS[clause.kind] ?? HIDDEN[clause.kind];
 
 	if (fill === "name")
-		return clause.a === "" ? {error: "Say the name of a function, or a part of it."} : {name: clause.a, whole: clause.how === "is"};
-	if (fill === null)
-		return {heap: clause.how};
+		return clause.a === ""
+			? {error: "Say the name of a function, or a part of it."}
+			: {name: clause.a, whole: clause.how === "is"};
+	if (fill === null) return {heap: clause.how};
 	return ALONE.includes(clause.how) ? {alone: clause.how} : ranged(clause, fill, startUs);
 }
 
@@ -105,10 +107,8 @@ export function meaning(clause, startUs) {
 function meet(a = {}, b) {
 	const out = {...a};
 
-	if (b.least !== undefined)
-		out.least = Math.max(b.least, a.least ?? 0);
-	if (b.most !== undefined)
-		out.most = Math.min(b.most, a.most ?? Infinity);
+	if (b.least !== undefined) out.least = Math.max(b.least, a.least ?? 0);
+	if (b.most !== undefined) out.most = Math.min(b.most, a.most ?? Infinity);
 	return out;
 }
 
@@ -123,23 +123,18 @@ class Gathering {
 		const {filter} = this;
 		const key = clause.kind === "size" ? "bytes" : clause.kind;
 
-		if (meant.alone === "peak")
-			filter.live = meet(filter.live, {least: this.peakUs, most: this.peakUs});
-		else if (meant.alone)
-			filter.never = true;
-		else if (meant.range)
-			filter[key] = meet(filter[key], meant.range);
+		if (meant.alone === "peak") filter.live = meet(filter.live, {least: this.peakUs, most: this.peakUs});
+		else if (meant.alone) filter.never = true;
+		else if (meant.range) filter[key] = meet(filter[key], meant.range);
 		else if (meant.heap)
 			this.heaps = new Set([...this.heaps].filter((it) => (it === meant.heap) === (clause.kind === "on")));
-		else
-			filter.clauses.push({name: meant.name, whole: meant.whole, outside: clause.kind === "outside"});
+		else filter.clauses.push({name: meant.name, whole: meant.whole, outside: clause.kind === "outside"});
 	}
 
 	done() {
 		const {filter, heaps} = this;
 
-		if (heaps.size < 3)
-			filter.heaps = [...heaps];
+		if (heaps.size < 3) filter.heaps = [...heaps];
 		return filter.clauses.length || Object.keys(filter).length > 1 ? filter : null;
 	}
 }
@@ -153,14 +148,12 @@ export function gather(clauses, startUs, peakUs) {
 	const errors = clauses.map((clause) => {
 		const meant = meaning(clause, startUs);
 
-		if (meant.error)
-			return meant.error;
+		if (meant.error) return meant.error;
 		if (meant.name !== undefined && all.filter.clauses.length === FUNCTIONS_MAX)
 			return `More than ${FUNCTIONS_MAX} conditions on functions cannot be looked at together.`;
 		const before = all.heaps;
 		all.take(clause, meant);
-		if (all.heaps.size)
-			return null;
+		if (all.heaps.size) return null;
 		all.heaps = before;
 		return "With this no heap is left; remove it, or another condition on heaps.";
 	});
@@ -172,8 +165,7 @@ export function gather(clauses, startUs, peakUs) {
 export function narrowed(filter, more) {
 	const out = {clauses: [], ...filter};
 
-	for (const [key, range] of Object.entries(more))
-		out[key] = key === "never" ? true : meet(out[key], range);
+	for (const [key, range] of Object.entries(more)) out[key] = key === "never" ? true : meet(out[key], range);
 	return out;
 }
 

@@ -53,7 +53,11 @@ class List {
 	}
 
 	select(label, options, value, change) {
-		return make("select", {"aria-label": label, onchange: (event) => change(event.target.value)}, ...options.map(([key, textContent]) => make("option", {value: key, textContent, selected: key === value})));
+		return make(
+			"select",
+			{"aria-label": label, onchange: (event) => change(event.target.value)},
+			...options.map(([key, textContent]) => make("option", {value: key, textContent, selected: key === value})),
+		);
 	}
 
 	line(clause, i) {
@@ -63,15 +67,24 @@ class List {
 		const inputs = [];
 
 		if (Object.keys(this.kinds).length > 1)
-			parts.push(this.select("What must hold", Object.entries(this.kinds).map(([key, it]) => [key, it.words]), clause.kind, (kind) => this.rekind(i, kind)));
-		else
-			parts.push(make("span", {textContent: known.words}));
+			parts.push(
+				this.select(
+					"What must hold",
+					Object.entries(this.kinds).map(([key, it]) => [key, it.words]),
+					clause.kind,
+					(kind) => this.rekind(i, kind),
+				),
+			);
+		else parts.push(make("span", {textContent: known.words}));
 		parts.push(this.select("How", Object.entries(known.hows), clause.how, (how) => this.rehow(i, how)));
 		for (const key of ["a", "b"].slice(0, blanks(clause))) {
 			inputs.push(this.input(clause, key, known.fill, error.id));
 			parts.push(...(key === "b" ? ["and"] : []), inputs[inputs.length - 1]);
 		}
-		parts.push(button("✕", `Remove condition ${i + 1}`, () => this.remove(i)), error);
+		parts.push(
+			button("✕", `Remove condition ${i + 1}`, () => this.remove(i)),
+			error,
+		);
 		return {element: make("li", {}, ...parts), error, inputs};
 	}
 
@@ -120,10 +133,8 @@ class List {
 		errors.forEach((text, i) => {
 			const {error, inputs} = this.lines[i];
 
-			if (error.textContent !== (text ?? ""))
-				error.textContent = text ?? "";
-			for (const input of inputs)
-				input.setAttribute("aria-invalid", String(Boolean(text)));
+			if (error.textContent !== (text ?? "")) error.textContent = text ?? "";
+			for (const input of inputs) input.setAttribute("aria-invalid", String(Boolean(text)));
 		});
 	}
 }
@@ -134,11 +145,35 @@ export class Filters {
 		this.hooks = hooks;
 		const changed = (ms) => this.later(ms);
 
-		this.only = new List({legend: "Only show allocations", kinds: KINDS, first: {kind: "size", how: "least", a: "", b: ""}, add: "Add a condition", changed});
-		this.hide = new List({legend: "Hide functions", kinds: HIDDEN, first: {kind: "hide", how: "has", a: "", b: ""}, add: "Hide a function", changed});
+		this.only = new List({
+			legend: "Only show allocations",
+			kinds: KINDS,
+			first: {kind: "size", how: "least", a: "", b: ""},
+			add: "Add a condition",
+			changed,
+		});
+		this.hide = new List({
+			legend: "Hide functions",
+			kinds: HIDDEN,
+			first: {kind: "hide", how: "has", a: "", b: ""},
+			add: "Hide a function",
+			changed,
+		});
 		this.title = make("summary", {textContent: "Filters"});
-		this.clear = make("button", {type: "button", textContent: "Remove all", hidden: true, onclick: () => this.set([], [], true)});
-		this.element = make("details", {className: "mem-filters"}, this.title, this.only.element, this.hide.element, this.clear);
+		this.clear = make("button", {
+			type: "button",
+			textContent: "Remove all",
+			hidden: true,
+			onclick: () => this.set([], [], true),
+		});
+		this.element = make(
+			"details",
+			{className: "mem-filters"},
+			this.title,
+			this.only.element,
+			this.hide.element,
+			this.clear,
+		);
 		this.info = null;
 	}
 
@@ -186,7 +221,9 @@ export class Filters {
 		this.only.say(errors);
 		this.hide.say(wrong);
 		this.clear.hidden = !all;
-		this.title.textContent = all ? `Filters: ${all - bad}${bad ? `, and ${count(bad, "incomplete one")}, which ${bad === 1 ? "does" : "do"} not count` : ""}` : "Filters";
+		this.title.textContent = all
+			? `Filters: ${all - bad}${bad ? `, and ${count(bad, "incomplete one")}, which ${bad === 1 ? "does" : "do"} not count` : ""}`
+			: "Filters";
 	}
 
 	get texts() {

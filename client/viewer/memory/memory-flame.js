@@ -23,14 +23,19 @@ export class Flame {
 		this.bar();
 		this.canvas = make("canvas", {className: "mem-flame-canvas"});
 		this.space = make("div", {className: "mem-flame-space"}, this.canvas);
-		this.scroller = make("div", {
-			className: "mem-flame",
-			id: "mem-flame",
-			tabIndex: 0,
-			role: "application",
-			"aria-label": "Flame graph. The arrows walk, Enter zooms, Escape goes back. The tab Functions has the same as a table.",
-			"aria-describedby": "mem-flame-says",
-		}, this.space);
+		this.scroller = make(
+			"div",
+			{
+				className: "mem-flame",
+				id: "mem-flame",
+				tabIndex: 0,
+				role: "application",
+				"aria-label":
+					"Flame graph. The arrows walk, Enter zooms, Escape goes back. The tab Functions has the same as a table.",
+				"aria-describedby": "mem-flame-says",
+			},
+			this.space,
+		);
 		this.says = make("p", {className: "mem-says", id: "mem-flame-says"});
 		this.trail = make("nav", {className: "mem-trail", "aria-label": "From the root to what is shown"});
 		this.tip = make("div", {className: "mem-tip", hidden: true});
@@ -51,17 +56,41 @@ export class Flame {
 
 	bar() {
 		const select = (label, options, change) =>
-			make("select", {"aria-label": label, onchange: (event) => change(event.target.value)}, ...options.map(([value, textContent]) => make("option", {value, textContent})));
+			make(
+				"select",
+				{"aria-label": label, onchange: (event) => change(event.target.value)},
+				...options.map(([value, textContent]) => make("option", {value, textContent})),
+			);
 		const check = (text, title) => {
 			const box = make("input", {type: "checkbox", onchange: () => this.hooks.asked()});
 
 			return [box, make("label", {className: "mem-check", title}, box, text)];
 		};
 
-		this.treeChoice = select("Whose calls", [["callees", "From the root: callees"], ["callers", "From the allocating functions: callers"]], () => this.turn());
-		this.growChoice = select("Which way it grows", [["up", "Upward (flame)"], ["down", "Downward (icicle)"]], () => this.regrow());
-		const [sites, sitesLabel] = check("Places", "Below each function that allocates, the places in its file where it does");
-		const [recursion, recursionLabel] = check("Recursion", "Keep every frame of a function that calls itself; else it stands once on a stack");
+		this.treeChoice = select(
+			"Whose calls",
+			[
+				["callees", "From the root: callees"],
+				["callers", "From the allocating functions: callers"],
+			],
+			() => this.turn(),
+		);
+		this.growChoice = select(
+			"Which way it grows",
+			[
+				["up", "Upward (flame)"],
+				["down", "Downward (icicle)"],
+			],
+			() => this.regrow(),
+		);
+		const [sites, sitesLabel] = check(
+			"Places",
+			"Below each function that allocates, the places in its file where it does",
+		);
+		const [recursion, recursionLabel] = check(
+			"Recursion",
+			"Keep every frame of a function that calls itself; else it stands once on a stack",
+		);
 		this.sites = sites;
 		this.recursion = recursion;
 		this.find = make("input", {
@@ -73,10 +102,21 @@ export class Flame {
 			autocomplete: "off",
 			spellcheck: false,
 			oninput: () => this.type(),
-			onkeydown: (event) => event.key === "Escape" && this.find.value && (event.stopPropagation(), (this.find.value = ""), this.type()),
+			onkeydown: (event) =>
+				event.key === "Escape" &&
+				this.find.value &&
+				(event.stopPropagation(), (this.find.value = ""), this.type()),
 		});
 		this.found = make("output", {className: "mem-found", for: "mem-find"});
-		this.tools = make("div", {className: "mem-bar"}, this.treeChoice, this.growChoice, sitesLabel, recursionLabel, make("span", {className: "mem-find"}, this.find, this.found));
+		this.tools = make(
+			"div",
+			{className: "mem-bar"},
+			this.treeChoice,
+			this.growChoice,
+			sitesLabel,
+			recursionLabel,
+			make("span", {className: "mem-find"}, this.find, this.found),
+		);
 	}
 
 	get tree() {
@@ -115,8 +155,7 @@ export class Flame {
 
 		this.hits = null;
 		this.found.textContent = "";
-		if (!text || !this.tree)
-			return;
+		if (!text || !this.tree) return;
 		const {names, nodes, bytes} = search(this.tree, this.names, text);
 		this.hits = names;
 		this.found.textContent = nodes
@@ -135,8 +174,7 @@ export class Flame {
 		/* Of a recording that grows there is another one every few seconds: who reads far from the root goes on there. */
 		const far = this.layout ? this.far : null;
 		this.reset();
-		if (far !== null && this.layout)
-			this.scroller.scrollTop = this.up ? this.height - far : far;
+		if (far !== null && this.layout) this.scroller.scrollTop = this.up ? this.height - far : far;
 	}
 
 	/** How far what is seen is scrolled from the root's edge, in pixels, which growing upward counts from below. */
@@ -147,8 +185,7 @@ export class Flame {
 	}
 
 	reset() {
-		if (!this.tree)
-			return;
+		if (!this.tree) return;
 		const chosen = this.selected === null ? null : this.selectedPath;
 
 		this.zoomed = nodeAt(this.tree, this.names, this.path);
@@ -177,8 +214,7 @@ export class Flame {
 	}
 
 	lay() {
-		if (!this.tree || !this.width)
-			return;
+		if (!this.tree || !this.width) return;
 		this.layout = new Layout(this.tree, this.zoomed, this.width);
 		/* As tall as the whole tree: zooming moves nothing else on the page. */
 		const whole = this.zoomed ? new Layout(this.tree, 0, this.width) : this.layout;
@@ -195,8 +231,7 @@ export class Flame {
 		const height = this.scroller.clientHeight;
 		const ratio = devicePixelRatio || 1;
 
-		if (!width || (width === this.width && height === this.tall))
-			return;
+		if (!width || (width === this.width && height === this.tall)) return;
 		this.width = width;
 		this.tall = height;
 		this.canvas.width = Math.round(width * ratio);
@@ -209,13 +244,19 @@ export class Flame {
 	draw() {
 		this.frame ||= requestAnimationFrame(() => {
 			this.frame = 0;
-			if (!this.closed && this.layout)
-				this.paint();
+			if (!this.closed && this.layout) this.paint();
 		});
 	}
 
 	get how() {
-		return {names: this.shownNames, rootText: this.rootText, hits: this.hits, selected: this.selected, up: this.up, dark: this.hooks.dark()};
+		return {
+			names: this.shownNames,
+			rootText: this.rootText,
+			hits: this.hits,
+			selected: this.selected,
+			up: this.up,
+			dark: this.hooks.dark(),
+		};
 	}
 
 	paint() {
@@ -223,7 +264,13 @@ export class Flame {
 		const ctx = this.canvas.getContext("2d");
 
 		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-		this.painted = paint(ctx, this.layout, this.height, {from: this.scroller.scrollTop, height: this.tall}, this.how);
+		this.painted = paint(
+			ctx,
+			this.layout,
+			this.height,
+			{from: this.scroller.scrollTop, height: this.tall},
+			this.how,
+		);
 	}
 
 	/* The path above, shortened in its middle. */
@@ -233,13 +280,21 @@ export class Flame {
 		const step = (node, last) =>
 			last
 				? make("span", {"aria-current": "location", textContent: shown(this.nameOf(node), 80)})
-				: make("button", {type: "button", className: "mem-link", textContent: shown(this.nameOf(node), 80), onclick: () => this.zoom(node)});
+				: make("button", {
+						type: "button",
+						className: "mem-link",
+						textContent: shown(this.nameOf(node), 80),
+						onclick: () => this.zoom(node),
+					});
 		const list = left > 1 ? [nodes[0], null, ...nodes.slice(-PATH_SHOWN + 1)] : nodes;
 
 		this.trail.hidden = nodes.length === 1;
 		this.trail.replaceChildren(
 			button("↥", "Zoom out to the caller (Escape)", () => this.out(), {className: "mem-out"}),
-			...list.flatMap((node, i) => [i ? " › " : "", node === null ? `… ${left} more …` : step(node, node === this.zoomed)]),
+			...list.flatMap((node, i) => [
+				i ? " › " : "",
+				node === null ? `… ${left} more …` : step(node, node === this.zoomed),
+			]),
 		);
 	}
 
@@ -270,8 +325,7 @@ export class Flame {
 
 		this.tip.hidden = node === null;
 		this.scroller.style.cursor = node === null ? "" : "pointer";
-		if (node === null)
-			return;
+		if (node === null) return;
 		this.tip.textContent = this.words(node);
 		const width = document.documentElement.clientWidth;
 		const box = this.tip.getBoundingClientRect();
@@ -283,13 +337,10 @@ export class Flame {
 	click(event) {
 		const node = this.under(event);
 
-		if (node === null)
-			return;
+		if (node === null) return;
 		/* A click on what is zoomed to goes back out, as one on the root of a smaller picture would. */
-		if (node === this.zoomed && node !== 0)
-			this.out();
-		else
-			this.zoom(node);
+		if (node === this.zoomed && node !== 0) this.out();
+		else this.zoom(node);
 	}
 
 	/** Zoom to NODE. */
@@ -302,8 +353,7 @@ export class Flame {
 	}
 
 	out() {
-		if (this.zoomed)
-			this.zoom(this.tree.parent[this.zoomed]);
+		if (this.zoomed) this.zoom(this.tree.parent[this.zoomed]);
 	}
 
 	/** Zoom to what PATH (names) leads to. */
@@ -325,35 +375,26 @@ export class Flame {
 		const farther = this.up ? "ArrowUp" : "ArrowDown";
 		const nearer = this.up ? "ArrowDown" : "ArrowUp";
 
-		if (!this.layout || event.ctrlKey || event.altKey || event.metaKey)
-			return;
+		if (!this.layout || event.ctrlKey || event.altKey || event.metaKey) return;
 		const node = this.selected ?? this.zoomed;
-		if (event.key === farther)
-			this.walk(this.selected === null ? node : this.child(node));
-		else if (event.key === nearer)
-			this.walk(node === this.zoomed ? NONE : this.tree.parent[node]);
+		if (event.key === farther) this.walk(this.selected === null ? node : this.child(node));
+		else if (event.key === nearer) this.walk(node === this.zoomed ? NONE : this.tree.parent[node]);
 		else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
 			this.walk(this.beside(node, event.key === "ArrowRight" ? 1 : -1));
-		else if (event.key === "Home")
-			this.walk(this.zoomed);
-		else if (event.key === "Enter")
-			this.zoom(node);
-		else if (event.key === "Escape")
-			this.out();
-		else
-			return;
+		else if (event.key === "Home") this.walk(this.zoomed);
+		else if (event.key === "Enter") this.zoom(node);
+		else if (event.key === "Escape") this.out();
+		else return;
 		event.preventDefault();
 		event.stopPropagation();
 	}
 
 	walk(node) {
-		if (node === NONE || node === undefined)
-			return;
+		if (node === NONE || node === undefined) return;
 		this.select(node);
 		const y = rowY(this.tree.depth[node] - this.tree.depth[this.zoomed], this.height, this.up);
 		const {scrollTop} = this.scroller;
-		if (y < scrollTop || y + ROW > scrollTop + this.tall)
-			this.scroller.scrollTop = y - this.tall / 2;
+		if (y < scrollTop || y + ROW > scrollTop + this.tall) this.scroller.scrollTop = y - this.tall / 2;
 		this.draw();
 	}
 
@@ -369,6 +410,8 @@ export class Flame {
 		const i = this.layout.boxOf(node);
 		const row = i < 0 ? -1 : this.layout.rowOf(i);
 
-		return i >= 0 && i + by >= this.layout.rows[row] && i + by < this.layout.rows[row + 1] ? this.layout.nodes[i + by] : NONE;
+		return i >= 0 && i + by >= this.layout.rows[row] && i + by < this.layout.rows[row + 1]
+			? this.layout.nodes[i + by]
+			: NONE;
 	}
 }

@@ -11,7 +11,10 @@ export class Follow {
 		this.paused = false;
 		this.asked = null;
 		this.aborting = new AbortController();
-		this.off = page.services.events.on("memtrace-growth", ({memtraces}) => memtraces.some((it) => it.id === page.view.memtrace) && this.soon(this.rest));
+		this.off = page.services.events.on(
+			"memtrace-growth",
+			({memtraces}) => memtraces.some((it) => it.id === page.view.memtrace) && this.soon(this.rest),
+		);
 		page.head.sayPause(false);
 		this.soon(WAIT_MS);
 	}
@@ -36,18 +39,15 @@ export class Follow {
 	pause(on) {
 		this.paused = on;
 		this.page.head.sayPause(on);
-		if (!on)
-			this.now();
+		if (!on) this.now();
 	}
 
 	/** Read what there is; one after the other. */
 	async now() {
 		clearTimeout(this.timer);
-		if (this.paused || this.closed)
-			return;
+		if (this.paused || this.closed) return;
 		/* Nobody looks: what comes is read when somebody does. */
-		if (document.hidden)
-			return this.soon(WAIT_MS);
+		if (document.hidden) return this.soon(WAIT_MS);
 		this.asked ??= this.read().finally(() => (this.asked = null));
 		await this.asked;
 	}
@@ -59,18 +59,14 @@ export class Follow {
 		try {
 			const was = page.source.recording;
 			const bytes = await page.source.more(page.info.bytes, this.aborting.signal);
-			if (bytes && !this.closed)
-				await this.take(bytes);
-			if (was && this.lost)
-				page.head.trouble("");
+			if (bytes && !this.closed) await this.take(bytes);
+			if (was && this.lost) page.head.trouble("");
 			this.lost = false;
-			if (!this.closed && !page.source.recording)
-				return this.ended();
+			if (!this.closed && !page.source.recording) return this.ended();
 			this.since = performance.now();
 			wait = Math.max(WAIT_MS, this.rest);
 		} catch (error) {
-			if (this.closed)
-				return;
+			if (this.closed) return;
 			this.lost = true;
 			page.head.trouble(`What came since is not shown: ${shown(error.message, 500)}`);
 			wait = LOST_MS;
@@ -82,8 +78,7 @@ export class Follow {
 		const {page} = this;
 		const info = await page.heap.feed(bytes);
 
-		if (this.closed)
-			return;
+		if (this.closed) return;
 		page.know(info);
 		await page.ask();
 	}

@@ -44,7 +44,20 @@ export class Functions {
 			make(
 				"table",
 				{className: "mem-table"},
-				make("thead", {}, make("tr", {}, this.heads.get("name"), this.heads.get("self"), this.share("Self, share"), this.heads.get("total"), this.share("Total, share"), this.share("Error", "Of what it allocates itself: about one by the square root of its samples"))),
+				make(
+					"thead",
+					{},
+					make(
+						"tr",
+						{},
+						this.heads.get("name"),
+						this.heads.get("self"),
+						this.share("Self, share"),
+						this.heads.get("total"),
+						this.share("Total, share"),
+						this.share("Error", "Of what it allocates itself: about one by the square root of its samples"),
+					),
+				),
 				this.body,
 			),
 			this.more,
@@ -53,7 +66,17 @@ export class Functions {
 	}
 
 	head(key, text, title) {
-		return make("th", {scope: "col", className: key === "name" ? "" : "mem-number"}, make("button", {type: "button", className: "mem-link", title: `${title}; sort by it`, textContent: text, onclick: () => this.order(key)}));
+		return make(
+			"th",
+			{scope: "col", className: key === "name" ? "" : "mem-number"},
+			make("button", {
+				type: "button",
+				className: "mem-link",
+				title: `${title}; sort by it`,
+				textContent: text,
+				onclick: () => this.order(key),
+			}),
+		);
 	}
 
 	share(text, title) {
@@ -81,7 +104,9 @@ export class Functions {
 
 	wanted() {
 		const text = this.find.value.toLowerCase();
-		const all = this.spots.filter((it) => !text || it.name.toLowerCase().includes(text) || (it.file ?? "").toLowerCase().includes(text));
+		const all = this.spots.filter(
+			(it) => !text || it.name.toLowerCase().includes(text) || (it.file ?? "").toLowerCase().includes(text),
+		);
 		const by = {
 			self: (a, b) => b.self - a.self || b.total - a.total,
 			total: (a, b) => b.total - a.total || b.self - a.self,
@@ -104,7 +129,18 @@ export class Functions {
 		this.more.textContent = `Show more of the ${all.length.toLocaleString("en")}`;
 		this.found.textContent = this.find.value ? count(all.length, "function") : "";
 		if (!all.length)
-			this.body.append(make("tr", {}, make("td", {colSpan: 6, textContent: this.spots.length ? "No function has that in its name or file." : "Nothing was allocated of what is chosen."})));
+			this.body.append(
+				make(
+					"tr",
+					{},
+					make("td", {
+						colSpan: 6,
+						textContent: this.spots.length
+							? "No function has that in its name or file."
+							: "Nothing was allocated of what is chosen.",
+					}),
+				),
+			);
 	}
 
 	key(spot) {
@@ -115,7 +151,8 @@ export class Functions {
 		const key = this.key(spot);
 		const open = this.open.has(key);
 		const callers = spot.callers ?? [];
-		const number = (text, lesser) => make("td", {className: `mem-number${lesser ? " mem-lesser" : ""}`, textContent: text});
+		const number = (text, lesser) =>
+			make("td", {className: `mem-number${lesser ? " mem-lesser" : ""}`, textContent: text});
 		const row = make(
 			"tr",
 			{},
@@ -123,7 +160,13 @@ export class Functions {
 				"th",
 				{scope: "row"},
 				callers.length ? this.handle(spot, key, open) : make("span", {className: "mem-handle"}),
-				make("button", {type: "button", className: "mem-link", textContent: shown(spot.name), title: "Show it in the flame graph", onclick: () => this.hooks.show(spot.name)}),
+				make("button", {
+					type: "button",
+					className: "mem-link",
+					textContent: shown(spot.name),
+					title: "Show it in the flame graph",
+					onclick: () => this.hooks.show(spot.name),
+				}),
 				make("span", {className: "mem-quiet", textContent: ` ${this.where(spot)}`}),
 			),
 			number(amount(spot.self)),
@@ -138,7 +181,10 @@ export class Functions {
 
 	/** Its file, and where in it it allocates. */
 	where({file, places = [], morePlaces = 0}) {
-		return shown(`${file ?? ""}${places.length ? ` ${places.join(", ")}` : ""}${morePlaces > 0 ? ` and ${morePlaces} more` : ""}`, 200);
+		return shown(
+			`${file ?? ""}${places.length ? ` ${places.join(", ")}` : ""}${morePlaces > 0 ? ` and ${morePlaces} more` : ""}`,
+			200,
+		);
 	}
 
 	handle(spot, key, open) {
@@ -150,8 +196,7 @@ export class Functions {
 			"aria-label": `Callers of ${shown(spot.name, 60)}`,
 			onclick: () => this.unroll(key),
 			onkeydown: (event) => {
-				if ((event.key === "ArrowRight" && !open) || (event.key === "ArrowLeft" && open))
-					this.unroll(key);
+				if ((event.key === "ArrowRight" && !open) || (event.key === "ArrowLeft" && open)) this.unroll(key);
 			},
 		});
 	}
@@ -169,7 +214,13 @@ export class Functions {
 		const rows = list.slice(0, CALLERS).map(({spot: i, bytes}) => this.caller(spot, this.spots[i], bytes));
 
 		if (list.length > CALLERS)
-			rows.push(make("tr", {className: "mem-caller"}, make("td", {colSpan: 6, textContent: `and ${count(list.length - CALLERS, "caller")} more`})));
+			rows.push(
+				make(
+					"tr",
+					{className: "mem-caller"},
+					make("td", {colSpan: 6, textContent: `and ${count(list.length - CALLERS, "caller")} more`}),
+				),
+			);
 		return rows;
 	}
 
@@ -179,7 +230,18 @@ export class Functions {
 		return make(
 			"tr",
 			{className: "mem-caller"},
-			make("th", {scope: "row"}, "via ", make("button", {type: "button", className: "mem-link", textContent: name, title: "Show it in the flame graph", onclick: () => this.hooks.show(caller.name)})),
+			make(
+				"th",
+				{scope: "row"},
+				"via ",
+				make("button", {
+					type: "button",
+					className: "mem-link",
+					textContent: name,
+					title: "Show it in the flame graph",
+					onclick: () => this.hooks.show(caller.name),
+				}),
+			),
 			make("td", {className: "mem-number", textContent: amount(bytes)}),
 			make("td", {className: "mem-number mem-lesser", textContent: `${share(bytes, spot.self)} of it`}),
 			make("td"),

@@ -13,19 +13,33 @@ export class Head {
 		this.hooks = hooks;
 		this.heading = make("h1", {textContent: "Memory profile"});
 		this.about = make("p", {className: "mem-about"});
-		this.threads = make("a", {className: "button", hidden: true, textContent: "Its threads", title: "The time line of the guest's threads, around the chosen moment"});
+		this.threads = make("a", {
+			className: "button",
+			hidden: true,
+			textContent: "Its threads",
+			title: "The time line of the guest's threads, around the chosen moment",
+		});
 		this.pauseButton = make("button", {type: "button", hidden: true, onclick: () => hooks.pause()});
-		this.stopButton = button("Stop recording", "End the recording: what the guest still has is read", () => hooks.stop(), {hidden: true});
+		this.stopButton = button(
+			"Stop recording",
+			"End the recording: what the guest still has is read",
+			() => hooks.stop(),
+			{hidden: true},
+		);
 		this.pinButton = button("Pin", "", () => hooks.pin(), {hidden: true});
 		this.noteButton = button("Note", "Write a note on it", () => hooks.note(), {hidden: true});
-		for (const it of [this.stopButton, this.pinButton, this.noteButton])
-			it.removeAttribute("aria-label");
+		for (const it of [this.stopButton, this.pinButton, this.noteButton]) it.removeAttribute("aria-label");
 		this.menu = this.saveMenu(saves);
 		this.alert = make("div", {className: "alert", role: "alert"});
 		this.remarks = make("ul", {className: "mem-remarks", hidden: true});
 		this.line = make("p", {className: "mem-facts"});
 		this.details = make("dl");
-		this.more = make("details", {className: "mem-more", hidden: true}, make("summary", {textContent: "About this recording"}), this.details);
+		this.more = make(
+			"details",
+			{className: "mem-more", hidden: true},
+			make("summary", {textContent: "About this recording"}),
+			this.details,
+		);
 		this.message = new Message("mem-message");
 		this.element = make(
 			"header",
@@ -68,15 +82,18 @@ export class Head {
 
 		return make(
 			"details",
-			{className: "mem-menu", hidden: true, onkeydown: (event) => event.key === "Escape" && this.closeMenu(event)},
+			{
+				className: "mem-menu",
+				hidden: true,
+				onkeydown: (event) => event.key === "Escape" && this.closeMenu(event),
+			},
 			make("summary", {textContent: "Save"}),
 			make("div", {}, ...saves.map(item)),
 		);
 	}
 
 	closeMenu(event) {
-		if (this.menu.open)
-			event.stopPropagation();
+		if (this.menu.open) event.stopPropagation();
 		this.menu.open = false;
 		this.menu.querySelector("summary").focus();
 	}
@@ -88,19 +105,21 @@ export class Head {
 		this.about.classList.toggle("mem-live", source.recording);
 		document.title = `${source.title}: memory – mprofd`;
 		this.menu.hidden = false;
-		for (const it of [this.pinButton, this.noteButton])
-			it.hidden = !source.memtrace;
+		for (const it of [this.pinButton, this.noteButton]) it.hidden = !source.memtrace;
 		this.stopButton.hidden = !source.recording;
 		this.pauseButton.hidden = !source.recording;
-		if (!source.memtrace)
-			return;
+		if (!source.memtrace) return;
 		this.pinButton.textContent = source.memtrace.pinned ? "Unpin" : "Pin";
-		this.pinButton.title = source.memtrace.pinned ? "Let quotas delete it again" : "Keep it, whatever the quotas say";
+		this.pinButton.title = source.memtrace.pinned
+			? "Let quotas delete it again"
+			: "Keep it, whatever the quotas say";
 	}
 
 	sayPause(paused) {
 		this.pauseButton.textContent = paused ? "Go on" : "Pause";
-		this.pauseButton.title = paused ? "Show what came meanwhile, and what comes" : "Let the picture stand still; it is recorded on";
+		this.pauseButton.title = paused
+			? "Show what came meanwhile, and what comes"
+			: "Let the picture stand still; it is recorded on";
 	}
 
 	/** INFO of heap.js and SOURCE: facts. */
@@ -109,9 +128,15 @@ export class Head {
 		const duration = Number(info.endUs - info.startUs);
 
 		this.line.replaceChildren(
-			this.fact(`${info.program ? shown(info.program.split("/").pop(), 60) : "a program"}${info.host ? ` on ${shown(info.host, 60)}` : ""}`, info.program),
+			this.fact(
+				`${info.program ? shown(info.program.split("/").pop(), 60) : "a program"}${info.host ? ` on ${shown(info.host, 60)}` : ""}`,
+				info.program,
+			),
 			this.fact(`${span(duration)}`, "from its start to its last event"),
-			this.fact(`${amount(sums.totalBytes)} allocated ${give(sums.relativeError)}`, `estimated from ${count(sumOf(sums.samples), "sample")}`),
+			this.fact(
+				`${amount(sums.totalBytes)} allocated ${give(sums.relativeError)}`,
+				`estimated from ${count(sumOf(sums.samples), "sample")}`,
+			),
 			this.fact(`peak ${amount(sums.peakBytes)} at +${span(Number(sums.peakUs))}`, ""),
 			this.fact(`${amount(sums.liveBytes)} live at the end`, count(sums.liveObjects, "sampled object")),
 		);
@@ -121,7 +146,12 @@ export class Head {
 				.flatMap(([name, value]) => [make("dt", {textContent: name}), make("dd", {textContent: value})]),
 		);
 		this.more.hidden = false;
-		this.remark([...source.notes, ...info.notes, ...info.damages.slice(0, DAMAGES), ...(info.damages.length > DAMAGES ? [`and ${count(info.damages.length - DAMAGES, "damage")} more.`] : [])]);
+		this.remark([
+			...source.notes,
+			...info.notes,
+			...info.damages.slice(0, DAMAGES),
+			...(info.damages.length > DAMAGES ? [`and ${count(info.damages.length - DAMAGES, "damage")} more.`] : []),
+		]);
 	}
 
 	fact(textContent, title) {
@@ -137,14 +167,22 @@ export class Head {
 			["Context", shown(info.context ?? "", 1000)],
 			["Parameters of the runtime", shown(info.parameters ?? "", 1000)],
 			["Process", info.pid === null || Number(info.pid) < 0 ? "" : String(info.pid)],
-			["Sampled", info.rate > 0 ? `one word in ${Math.round(1 / info.rate).toLocaleString("en")}: a sample stands for ${amount(info.wordBytes / info.rate)}` : ""],
+			[
+				"Sampled",
+				info.rate > 0
+					? `one word in ${Math.round(1 / info.rate).toLocaleString("en")}: a sample stands for ${amount(info.wordBytes / info.rate)}`
+					: "",
+			],
 			["Word", `${info.wordBytes} bytes`],
 			["Began", info.startUs > 0n ? `${wall(info.startUs, 0, 6)} UTC` : "not said"],
 			["Last event", info.startUs > 0n ? `${wall(info.startUs, duration, 6)} UTC` : ""],
 			["Duration", exactSpan(duration)],
 			["Format", `memtrace, version ${info.version}, ${bytes(info.bytes)}`],
 			["Recordings in it", info.recordings > 1 ? String(info.recordings) : ""],
-			["Events", `${count(sumOf(sums.allocs), "allocation")}, ${count(sums.promotes, "promotion")}, ${count(sums.collects, "collection")}; ${count(sumOf(sums.samples), "sample")}`],
+			[
+				"Events",
+				`${count(sumOf(sums.allocs), "allocation")}, ${count(sums.promotes, "promotion")}, ${count(sums.collects, "collection")}; ${count(sumOf(sums.samples), "sample")}`,
+			],
 			["Peak", `${amount(sums.peakBytes)}, ${share(sums.peakBytes, sums.totalBytes)} of all that was allocated`],
 			...source.facts,
 		];
@@ -152,13 +190,23 @@ export class Head {
 
 	remark(sentences) {
 		this.remarks.hidden = !sentences.length;
-		this.remarks.replaceChildren(...sentences.map((it) => make("li", {textContent: shown(it, 500).replace(/([^.!?…)])$/, "$1.")})));
+		this.remarks.replaceChildren(
+			...sentences.map((it) => make("li", {textContent: shown(it, 500).replace(/([^.!?…)])$/, "$1.")})),
+		);
 	}
 
 	// Sentences.
 
 	trouble(text) {
-		this.alert.replaceChildren(...(text ? [ended(text), " ", make("button", {type: "button", textContent: "Dismiss", onclick: () => this.trouble("")})] : []));
+		this.alert.replaceChildren(
+			...(text
+				? [
+						ended(text),
+						" ",
+						make("button", {type: "button", textContent: "Dismiss", onclick: () => this.trouble("")}),
+					]
+				: []),
+		);
 	}
 
 	/** What is under way; null: nothing. */
@@ -168,7 +216,11 @@ export class Head {
 
 	/** Nothing can be shown: why, and what to do. */
 	sorry(text, how = "alert") {
-		this.message.say(how, make("p", {textContent: ended(text)}), make("p", {}, this.hooks.home("Back to the guests"), " ", this.picker()));
+		this.message.say(
+			how,
+			make("p", {textContent: ended(text)}),
+			make("p", {}, this.hooks.home("Back to the guests"), " ", this.picker()),
+		);
 	}
 
 	picker() {

@@ -17,17 +17,14 @@ export class Layout {
 		this.nodes = [root]; /* of the boxes, row by row */
 		this.xs = [0];
 		this.rows = [0]; /* where each row begins among them */
-		if (this.scale)
-			this.descend();
+		if (this.scale) this.descend();
 		this.rows.push(this.nodes.length);
 	}
 
 	descend() {
 		for (let from = 0, to = 1; from < to; from = to, to = this.nodes.length) {
-			if (from)
-				this.rows.push(from);
-			for (let i = from; i < to; i++)
-				this.under(i);
+			if (from) this.rows.push(from);
+			for (let i = from; i < to; i++) this.under(i);
 		}
 	}
 
@@ -39,8 +36,7 @@ export class Layout {
 		for (let node = first[this.nodes[i]]; node !== NONE; node = next[node]) {
 			const width = total[node] * this.scale;
 
-			if (width < NARROWEST)
-				return;
+			if (width < NARROWEST) return;
 			this.nodes.push(node);
 			this.xs.push(x);
 			x += width;
@@ -58,20 +54,16 @@ export class Layout {
 
 	/** The box in ROW at X, or -1. */
 	at(row, x) {
-		if (row < 0 || row >= this.depth)
-			return -1;
+		if (row < 0 || row >= this.depth) return -1;
 		let low = this.rows[row];
 		let high = this.rows[row + 1] - 1;
 
-		if (x < this.xs[low])
-			return -1;
+		if (x < this.xs[low]) return -1;
 		while (low < high) {
 			const middle = (low + high + 1) >> 1;
 
-			if (this.xs[middle] <= x)
-				low = middle;
-			else
-				high = middle - 1;
+			if (this.xs[middle] <= x) low = middle;
+			else high = middle - 1;
 		}
 		return x < this.xs[low] + Math.max(this.wide(low), 1) ? low : -1;
 	}
@@ -80,9 +72,7 @@ export class Layout {
 	boxOf(node) {
 		const row = this.tree.depth[node] - this.tree.depth[this.root];
 
-		for (let i = this.rows[row] ?? 0; i < (this.rows[row + 1] ?? 0); i++)
-			if (this.nodes[i] === node)
-				return i;
+		for (let i = this.rows[row] ?? 0; i < (this.rows[row + 1] ?? 0); i++) if (this.nodes[i] === node) return i;
 		return -1;
 	}
 
@@ -96,8 +86,7 @@ export class Layout {
 export function pathTo(tree, node) {
 	const path = [];
 
-	for (; node > 0 && node !== NONE; node = tree.parent[node])
-		path.push(node);
+	for (; node > 0 && node !== NONE; node = tree.parent[node]) path.push(node);
 	return path.reverse();
 }
 
@@ -108,10 +97,8 @@ export function nodeAt(tree, names, path) {
 	for (const name of path) {
 		let child = tree.first[node];
 
-		while (child !== NONE && names[tree.name[child]] !== name)
-			child = tree.next[child];
-		if (child === NONE)
-			break;
+		while (child !== NONE && names[tree.name[child]] !== name) child = tree.next[child];
+		if (child === NONE) break;
 		node = child;
 	}
 	return node;
@@ -133,8 +120,7 @@ export function search(tree, names, text) {
 		const hit = hits[tree.name[i]] === 1 && tree.total[i] > 0;
 
 		nodes += hit;
-		if (hit && !below[tree.parent[i]])
-			bytes += tree.total[i];
+		if (hit && !below[tree.parent[i]]) bytes += tree.total[i];
 		below[i] = hit || below[tree.parent[i]] ? 1 : 0;
 	}
 	return {names: hits, nodes, bytes};

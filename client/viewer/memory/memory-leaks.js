@@ -14,12 +14,18 @@ function drawing(parts) {
 	const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
 	const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
 	const top = Math.max(...parts, 1);
-	const points = parts.map((it, i) => `${((i * WIDE) / Math.max(1, parts.length - 1)).toFixed(1)} ${(TALL - 1 - (it / top) * (TALL - 2)).toFixed(1)}`);
+	const points = parts.map(
+		(it, i) =>
+			`${((i * WIDE) / Math.max(1, parts.length - 1)).toFixed(1)} ${(TALL - 1 - (it / top) * (TALL - 2)).toFixed(1)}`,
+	);
 
 	svg.setAttribute("viewBox", `0 0 ${WIDE} ${TALL}`);
 	svg.setAttribute("class", "mem-spark");
 	svg.setAttribute("role", "img");
-	svg.setAttribute("aria-label", parts.length ? `from ${amount(parts[0])} to ${amount(parts[parts.length - 1])}` : "nothing");
+	svg.setAttribute(
+		"aria-label",
+		parts.length ? `from ${amount(parts[0])} to ${amount(parts[parts.length - 1])}` : "nothing",
+	);
 	path.setAttribute("d", points.length ? `M${points.join("L")}` : "");
 	svg.append(path);
 	return svg;
@@ -34,7 +40,8 @@ export class Leaks {
 		this.about = make("p", {className: "mem-quiet"});
 		this.body = make("tbody");
 		this.more = make("button", {type: "button", hidden: true, onclick: () => this.further()});
-		const head = (textContent, title, className = "mem-number") => make("th", {scope: "col", className, title, textContent});
+		const head = (textContent, title, className = "mem-number") =>
+			make("th", {scope: "col", className, title, textContent});
 		this.element = make(
 			"div",
 			{},
@@ -42,7 +49,23 @@ export class Leaks {
 			make(
 				"table",
 				{className: "mem-table"},
-				make("thead", {}, make("tr", {}, head("Allocated at", "", ""), head("Lives at the end", ""), head("Growth", "From the first part of the recording to its end"), head("A leak?", "In how many parts of the recording it rose, and what that and its samples say"), head("Over time", "", "mem-lesser"), head("Error", "", "mem-number mem-lesser"))),
+				make(
+					"thead",
+					{},
+					make(
+						"tr",
+						{},
+						head("Allocated at", "", ""),
+						head("Lives at the end", ""),
+						head("Growth", "From the first part of the recording to its end"),
+						head(
+							"A leak?",
+							"In how many parts of the recording it rose, and what that and its samples say",
+						),
+						head("Over time", "", "mem-lesser"),
+						head("Error", "", "mem-number mem-lesser"),
+					),
+				),
 				this.body,
 			),
 			this.more,
@@ -82,7 +105,18 @@ export class Leaks {
 				"th",
 				{scope: "row"},
 				stack.length > 1
-					? make("details", {}, make("summary", {textContent: place}), make("ol", {className: "mem-stack"}, ...stack.slice(1, STACK).map((it) => make("li", {textContent: `called by ${shown(it, 300)}`}))))
+					? make(
+							"details",
+							{},
+							make("summary", {textContent: place}),
+							make(
+								"ol",
+								{className: "mem-stack"},
+								...stack
+									.slice(1, STACK)
+									.map((it) => make("li", {textContent: `called by ${shown(it, 300)}`})),
+							),
+						)
 					: place,
 			),
 			number(`${amount(live)} (${share(live, this.bytes)})`),

@@ -7,14 +7,29 @@ const FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace'
 const LETTER = 7.3; /* about a letter's width: what cannot fit is not measured */
 const NAME_MAX = 300;
 
-const LIGHT = {back: "#ffffff", text: "#1b1d1f", root: "#d9dde1", hit: "#7a2bbf", hitText: "#ffffff", edge: "#ffffff", select: "#0049b8"};
-const DARK = {back: "#1e2124", text: "#f2f4f5", root: "#3b4147", hit: "#d7a6ff", hitText: "#1b1d1f", edge: "#1e2124", select: "#8ab9ff"};
+const LIGHT = {
+	back: "#ffffff",
+	text: "#1b1d1f",
+	root: "#d9dde1",
+	hit: "#7a2bbf",
+	hitText: "#ffffff",
+	edge: "#ffffff",
+	select: "#0049b8",
+};
+const DARK = {
+	back: "#1e2124",
+	text: "#f2f4f5",
+	root: "#3b4147",
+	hit: "#d7a6ff",
+	hitText: "#1b1d1f",
+	edge: "#1e2124",
+	select: "#8ab9ff",
+};
 
 function hash(text) {
 	let h = 2166136261;
 
-	for (let i = 0; i < text.length && i < 200; i++)
-		h = Math.imul(h ^ text.charCodeAt(i), 16777619) >>> 0;
+	for (let i = 0; i < text.length && i < 200; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619) >>> 0;
 	return h;
 }
 
@@ -37,8 +52,7 @@ export class Names {
 	text(i) {
 		let text = this.texts.get(i);
 
-		if (text === undefined)
-			this.texts.set(i, (text = shown(this.names[i] ?? "", NAME_MAX)));
+		if (text === undefined) this.texts.set(i, (text = shown(this.names[i] ?? "", NAME_MAX)));
 		return text;
 	}
 
@@ -46,8 +60,7 @@ export class Names {
 		const key = dark ? i : -1 - i;
 		let colour = this.colours.get(key);
 
-		if (!colour)
-			this.colours.set(key, (colour = colourOf(this.names[i] ?? "", dark)));
+		if (!colour) this.colours.set(key, (colour = colourOf(this.names[i] ?? "", dark)));
 		return colour;
 	}
 }
@@ -77,7 +90,9 @@ function rowsSeen(layout, height, view, up) {
 	const to = Math.ceil((view.from + view.height) / ROW);
 	const all = Math.ceil(height / ROW);
 
-	return up ? [Math.max(0, all - to), Math.min(layout.depth, all - from + 1)] : [Math.max(0, from), Math.min(layout.depth, to)];
+	return up
+		? [Math.max(0, all - to), Math.min(layout.depth, all - from + 1)]
+		: [Math.max(0, from), Math.min(layout.depth, to)];
 }
 
 /**
@@ -97,8 +112,7 @@ export function paint(ctx, layout, height, view, how) {
 	for (let row = first; row < last; row++) {
 		const y = rowY(row, height, how.up) - view.from;
 
-		for (let i = layout.rows[row]; i < layout.rows[row + 1]; i++, n++)
-			box(ctx, layout, i, y, how, colours);
+		for (let i = layout.rows[row]; i < layout.rows[row + 1]; i++, n++) box(ctx, layout, i, y, how, colours);
 	}
 	return n;
 }
@@ -118,8 +132,7 @@ function box(ctx, layout, i, y, how, colours) {
 		ctx.strokeRect(x + 1, y + 1, Math.max(wide - 3, 1), ROW - 3);
 	}
 	const text = wide > 3 * LETTER ? fitting(ctx, node === 0 ? how.rootText : how.names.text(name), wide) : "";
-	if (!text)
-		return;
+	if (!text) return;
 	ctx.fillStyle = hit ? colours.hitText : colours.text;
 	ctx.fillText(text, x + 4, y + ROW / 2);
 }

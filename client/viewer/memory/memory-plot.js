@@ -11,8 +11,30 @@ const BOTTOM = 24;
 const FONT = "12px system-ui, sans-serif";
 
 const COLOURS = {
-	light: {back: "#ffffff", grid: "#e3e6e9", text: "#565c62", line: "#0b62c4", fill: "#0b62c426", part: "#b3470b", peak: "#a80000", cross: "#1b1d1f", range: "#0b62c41f", edge: "#0b62c4"},
-	dark: {back: "#1e2124", grid: "#33393f", text: "#a4abb2", line: "#7db4ff", fill: "#7db4ff26", part: "#ffae70", peak: "#ff8f8f", cross: "#e4e7ea", range: "#7db4ff26", edge: "#7db4ff"},
+	light: {
+		back: "#ffffff",
+		grid: "#e3e6e9",
+		text: "#565c62",
+		line: "#0b62c4",
+		fill: "#0b62c426",
+		part: "#b3470b",
+		peak: "#a80000",
+		cross: "#1b1d1f",
+		range: "#0b62c41f",
+		edge: "#0b62c4",
+	},
+	dark: {
+		back: "#1e2124",
+		grid: "#33393f",
+		text: "#a4abb2",
+		line: "#7db4ff",
+		fill: "#7db4ff26",
+		part: "#ffae70",
+		peak: "#ff8f8f",
+		cross: "#e4e7ea",
+		range: "#7db4ff26",
+		edge: "#7db4ff",
+	},
 };
 
 /** Steps of 1, 2, 5 such that at most N are in REACH; of bytes in powers of 1024. */
@@ -52,8 +74,7 @@ export class Plot {
 
 	/** What lives at US, by LINE. */
 	value(us, line = this.lines?.full) {
-		if (!line || !this.lines)
-			return null;
+		if (!line || !this.lines) return null;
 		const {from, to} = this.lines;
 		const i = Math.round(((us - from) / Math.max(1, to - from)) * line.length) - 1;
 
@@ -79,8 +100,7 @@ export class Plot {
 		this.axes(ctx, colours);
 		if (this.lines) {
 			this.line(ctx, this.lines.full, colours.line, colours.fill, this.info.sums);
-			if (this.lines.part)
-				this.line(ctx, this.lines.part, colours.part, null);
+			if (this.lines.part) this.line(ctx, this.lines.part, colours.part, null);
 		}
 		this.peak(ctx, colours);
 		this.over(ctx, colours);
@@ -111,7 +131,9 @@ export class Plot {
 		const wide = step(this.end, Math.max(1, Math.floor(this.plot / room)));
 		const digits = wide >= 1e6 ? 0 : Math.min(6, Math.ceil(6 - Math.log10(wide)));
 		/* Wall times are told where the clock is round. */
-		const shift = this.walled ? (wide - Number(this.info.startUs % BigInt(Math.max(1, Math.round(wide))))) % wide : 0;
+		const shift = this.walled
+			? (wide - Number(this.info.startUs % BigInt(Math.max(1, Math.round(wide))))) % wide
+			: 0;
 
 		ctx.textBaseline = "top";
 		for (let us = shift; us <= this.end; us += wide) {
@@ -132,7 +154,9 @@ export class Plot {
 	line(ctx, values, colour, fill, peak) {
 		const {from, to} = this.lines;
 		const path = new Path2D();
-		const top = peak ? Math.max(0, Math.round(((Number(peak.peakUs) - from) / Math.max(1, to - from)) * values.length) - 1) : -1;
+		const top = peak
+			? Math.max(0, Math.round(((Number(peak.peakUs) - from) / Math.max(1, to - from)) * values.length) - 1)
+			: -1;
 		const floor = this.y(0);
 		let y = floor;
 
@@ -141,16 +165,14 @@ export class Plot {
 			const x = this.x(from + ((to - from) * (i + 1)) / values.length);
 
 			path.lineTo(x, y);
-			if (i === top)
-				path.lineTo(x, this.y(peak.peakBytes));
+			if (i === top) path.lineTo(x, this.y(peak.peakBytes));
 			y = this.y(values[i]);
 			path.lineTo(x, y);
 		}
 		ctx.strokeStyle = colour;
 		ctx.lineWidth = 1.5;
 		ctx.stroke(path);
-		if (!fill)
-			return;
+		if (!fill) return;
 		path.lineTo(this.x(to), floor);
 		ctx.fillStyle = fill;
 		ctx.fill(path);
@@ -161,8 +183,7 @@ export class Plot {
 		const [x, y] = [this.x(Number(peakUs)), this.y(peakBytes)];
 		const text = `peak ${amount(peakBytes)}`;
 
-		if (!peakBytes)
-			return;
+		if (!peakBytes) return;
 		ctx.fillStyle = colours.peak;
 		ctx.beginPath();
 		ctx.arc(x, y, 3.5, 0, 7);
@@ -196,20 +217,17 @@ export class Plot {
 			upright(range.to, colours.edge, []);
 		}
 		ctx.lineWidth = 2;
-		if (!range && chosen?.at !== undefined)
-			upright(chosen.at, colours.edge, []);
+		if (!range && chosen?.at !== undefined) upright(chosen.at, colours.edge, []);
 		ctx.lineWidth = 1;
 		const cross = this.pointer ?? this.mark;
-		if (cross !== null)
-			this.crosshair(ctx, colours, cross, upright);
+		if (cross !== null) this.crosshair(ctx, colours, cross, upright);
 	}
 
 	crosshair(ctx, colours, us, upright) {
 		const full = this.value(us);
 
 		upright(us, colours.cross, [3, 3]);
-		if (full === null)
-			return;
+		if (full === null) return;
 		const text = this.told(us);
 		const half = ctx.measureText(text).width / 2 + 6;
 		const middle = Math.min(this.width - half, Math.max(half, this.x(us)));

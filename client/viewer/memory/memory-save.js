@@ -7,8 +7,7 @@ const PNG_MAX = 16000; /* pixels: browsers make no taller canvas */
 const NODES_MAX = 2000000;
 
 function need(flame) {
-	if (!flame.layout)
-		throw new Error("There is nothing to save yet");
+	if (!flame.layout) throw new Error("There is nothing to save yet");
 	return flame;
 }
 
@@ -16,7 +15,12 @@ function need(flame) {
 export function saveSvg(flame, name, title) {
 	const {layout, how} = need(flame);
 
-	download(new Blob([flameSvg(layout, {...how, selected: null}, title, (node) => flame.words(node))], {type: "image/svg+xml"}), fileName(name, "svg"));
+	download(
+		new Blob([flameSvg(layout, {...how, selected: null}, title, (node) => flame.words(node))], {
+			type: "image/svg+xml",
+		}),
+		fileName(name, "svg"),
+	);
 }
 
 export async function savePng(flame, name) {
@@ -26,10 +30,15 @@ export async function savePng(flame, name) {
 
 	canvas.width = layout.width;
 	canvas.height = height;
-	paint(canvas.getContext("2d"), layout, layout.depth * ROW, {from: how.up ? layout.depth * ROW - height : 0, height}, {...how, selected: null});
+	paint(
+		canvas.getContext("2d"),
+		layout,
+		layout.depth * ROW,
+		{from: how.up ? layout.depth * ROW - height : 0, height},
+		{...how, selected: null},
+	);
 	const blob = await new Promise((resolve) => canvas.toBlob(resolve));
-	if (!blob)
-		throw new Error("The picture could not be made; save it as an SVG");
+	if (!blob) throw new Error("The picture could not be made; save it as an SVG");
 	download(blob, fileName(name, "png"));
 }
 
@@ -47,10 +56,8 @@ export function collapsed(tree, names) {
 		const name = folded(names[tree.name[i]]);
 
 		paths[i] = parent === undefined ? name : `${parent};${name}`;
-		if (tree.self[i])
-			lines.push(`${paths[i]} ${Math.round(tree.self[i])}\n`);
-		if (tree.first[i] === NONE)
-			paths[i] = "";
+		if (tree.self[i]) lines.push(`${paths[i]} ${Math.round(tree.self[i])}\n`);
+		if (tree.first[i] === NONE) paths[i] = "";
 	}
 	return lines;
 }
@@ -65,8 +72,30 @@ export function saveCollapsed(flame, name) {
 export function saveJson(flame, name, about) {
 	const {profile, names} = need(flame);
 	const {callees: tree} = profile;
-	const nodes = Array.from({length: Math.min(tree.n, NODES_MAX)}, (_, i) => ({parent: i ? tree.parent[i] : null, name: i ? names[tree.name[i]] : null, self: tree.self[i], total: tree.total[i], allocs: tree.allocs[i]}));
+	const nodes = Array.from({length: Math.min(tree.n, NODES_MAX)}, (_, i) => ({
+		parent: i ? tree.parent[i] : null,
+		name: i ? names[tree.name[i]] : null,
+		self: tree.self[i],
+		total: tree.total[i],
+		allocs: tree.allocs[i],
+	}));
 	const {objects, samples, bytes, relativeError, spots} = profile;
 
-	download(new Blob([JSON.stringify({...about, objects, samples, bytes, relative_error: relativeError, functions: spots, tree: nodes})], {type: "application/json"}), fileName(name, "json"));
+	download(
+		new Blob(
+			[
+				JSON.stringify({
+					...about,
+					objects,
+					samples,
+					bytes,
+					relative_error: relativeError,
+					functions: spots,
+					tree: nodes,
+				}),
+			],
+			{type: "application/json"},
+		),
+		fileName(name, "json"),
+	);
 }

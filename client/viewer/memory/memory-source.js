@@ -8,8 +8,7 @@ const HEAD = 30;
 export async function isMemtrace(file) {
 	const view = new DataView(await file.slice(0, HEAD).arrayBuffer());
 
-	if (view.byteLength < HEAD || view.getUint32(0, true) !== 0xc1fc1fc1)
-		return false;
+	if (view.byteLength < HEAD || view.getUint32(0, true) !== 0xc1fc1fc1) return false;
 	const bits = view.getUint32(4, true);
 	const version = view.getUint16(28, true);
 	return bits % 8 === 0 && version >= 1 && version <= 3 && bits / 8 >= (version < 3 ? 66 : 68);
@@ -60,8 +59,7 @@ export class Recording {
 		const {id, began, ended, reason} = this.memtrace;
 		const when = `memory profile ${id}, from ${began.slice(0, 19).replace("T", " ")} UTC`;
 
-		if (this.recording)
-			return `${when}, is being recorded`;
+		if (this.recording) return `${when}, is being recorded`;
 		return `${when} to ${(ended ?? began).slice(11, 19)}${reason ? `: ${REASONS[reason] ?? shown(reason)}` : ""}`;
 	}
 
@@ -90,8 +88,7 @@ export class Recording {
 	/** What is behind its first KNOWN bytes: Uint8Array, or null for nothing.  Asks how it stands. */
 	async more(known, signal) {
 		this.memtrace = await this.api.json(this.path, {signal});
-		if (this.memtrace.bytes <= known)
-			return null;
+		if (this.memtrace.bytes <= known) return null;
 		const {bytes} = await this.api.bytes(`${this.path}/data`, {signal, headers: {Range: `bytes=${known}-`}});
 		return bytes;
 	}

@@ -6,16 +6,37 @@ export class Tabs {
 	constructor(list, turned) {
 		this.turned = turned;
 		this.tabs = new Map();
-		const bar = make("div", {className: "mem-tabs", role: "tablist", "aria-label": "The profile as", onkeydown: (event) => this.key(event)});
+		const bar = make("div", {
+			className: "mem-tabs",
+			role: "tablist",
+			"aria-label": "The profile as",
+			onkeydown: (event) => this.key(event),
+		});
 
 		for (const [name, text, element] of list) {
-			const tab = make("button", {type: "button", role: "tab", id: `mem-tab-${name}`, "aria-controls": `mem-panel-${name}`, textContent: text, onclick: () => this.turn(name)});
-			const panel = make("div", {className: "mem-panel", role: "tabpanel", id: `mem-panel-${name}`, "aria-labelledby": tab.id}, element);
+			const tab = make("button", {
+				type: "button",
+				role: "tab",
+				id: `mem-tab-${name}`,
+				"aria-controls": `mem-panel-${name}`,
+				textContent: text,
+				onclick: () => this.turn(name),
+			});
+			const panel = make(
+				"div",
+				{className: "mem-panel", role: "tabpanel", id: `mem-panel-${name}`, "aria-labelledby": tab.id},
+				element,
+			);
 
 			this.tabs.set(name, {tab, panel});
 			bar.append(tab);
 		}
-		this.element = make("section", {"aria-label": "Profile"}, bar, ...[...this.tabs.values()].map((it) => it.panel));
+		this.element = make(
+			"section",
+			{"aria-label": "Profile"},
+			bar,
+			...[...this.tabs.values()].map((it) => it.panel),
+		);
 		this.show(list[0][0]);
 	}
 
@@ -37,8 +58,7 @@ export class Tabs {
 		const names = [...this.tabs.keys()];
 		const by = {ArrowRight: 1, ArrowLeft: -1}[event.key];
 
-		if (!by)
-			return;
+		if (!by) return;
 		const name = names[(names.indexOf(this.name) + by + names.length) % names.length];
 		this.turn(name);
 		this.tabs.get(name).tab.focus();

@@ -12,16 +12,16 @@ async function offset(api, {domain, uuid, run}) {
 	const {streams} = guest.run_list.find((it) => it.run === run) ?? {streams: []};
 	let least = null;
 
-	if (!streams.length)
-		return null;
+	if (!streams.length) return null;
 	const {packets} = await api.json(`${path}/packets?run=${run}&stream=${streams[0].stream}&limit=1000`);
 	for (const it of packets) {
-		const [copied, event] = [it.copied?.first?.mono, it.first_timestamp].map((text) => (/^\d{1,19}$/.test(text ?? "") ? BigInt(text) : null));
+		const [copied, event] = [it.copied?.first?.mono, it.first_timestamp].map((text) =>
+			/^\d{1,19}$/.test(text ?? "") ? BigInt(text) : null,
+		);
 		/* No event was copied before it happened. */
 		const apart = copied !== null && event !== null ? copied - event : null;
 
-		if (apart !== null && (least === null || apart < least))
-			least = apart;
+		if (apart !== null && (least === null || apart < least)) least = apart;
 	}
 	return least;
 }
@@ -36,14 +36,20 @@ export class Threads {
 	async address(memtrace, info, marked) {
 		const {run, domain, uuid} = memtrace;
 
-		if (run === null || domain === null)
-			return null;
+		if (run === null || domain === null) return null;
 		this.offsetNs ??= await offset(this.api, memtrace);
-		const place = this.offsetNs === null ? null : placed(memtrace, info, {known: true, offsetNs: this.offsetNs, uncertaintyNs: null});
-		if (!place)
-			return null;
+		const place =
+			this.offsetNs === null
+				? null
+				: placed(memtrace, info, {known: true, offsetNs: this.offsetNs, uncertaintyNs: null});
+		if (!place) return null;
 		const time = (us) => place.base + BigInt(Math.round(us)) * 1000n;
-		const {from, to} = marked?.from !== undefined ? marked : marked ? {from: marked.at, to: marked.at} : {from: 0, to: Number(info.endUs - info.startUs)};
+		const {from, to} =
+			marked?.from !== undefined
+				? marked
+				: marked
+					? {from: marked.at, to: marked.at}
+					: {from: 0, to: Number(info.endUs - info.startUs)};
 		const around = from === to ? AROUND_NS : 0n;
 		const begin = time(from) - around;
 		const end = time(to) + around + 1n;

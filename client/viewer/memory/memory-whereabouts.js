@@ -19,8 +19,7 @@ export class MemoryWhereabouts {
 	go(view) {
 		const {page} = this;
 
-		if (!sameTrace(view, page.view))
-			return false;
+		if (!sameTrace(view, page.view)) return false;
 		this.hash = location.hash;
 		page.view = view;
 		this.put(view);
@@ -34,8 +33,7 @@ export class MemoryWhereabouts {
 
 		choice.set(view);
 		clock.value = view.clock ?? "";
-		if (info)
-			chart.know(info, clock.value === "wall");
+		if (info) chart.know(info, clock.value === "wall");
 		choice.build();
 		filters.set(view.only ?? [], view.hide ?? []);
 		flame.treeChoice.value = view.tree ?? "callees";
@@ -84,12 +82,10 @@ export class MemoryWhereabouts {
 		const {page} = this;
 
 		/* Somebody may have gone elsewhere, which the page is about to be told: what is seen until then does not stand there. */
-		if (!page.info || page.closed || location.hash !== this.hash)
-			return;
+		if (!page.info || page.closed || location.hash !== this.hash) return;
 		const view = this.now;
 		const address = format(view);
-		if (address === location.hash)
-			return;
+		if (address === location.hash) return;
 		page.view = view;
 		history.pushState(null, "", address);
 		this.hash = location.hash;

@@ -2,7 +2,7 @@
 import {rough} from "../page/times.js";
 
 const UNITS = ["B", "KB", "MB", "GB", "TB"];
-const SPANS = {us: 1, "µs": 1, "μs": 1, ms: 1e3, s: 1e6, sec: 1e6, m: 6e7, min: 6e7, h: 3.6e9, d: 8.64e10};
+const SPANS = {us: 1, µs: 1, μs: 1, ms: 1e3, s: 1e6, sec: 1e6, m: 6e7, min: 6e7, h: 3.6e9, d: 8.64e10};
 const POWERS = {"": 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4};
 const YEARS_END = Date.UTC(10000, 0);
 const DAY_US = 86400000000n;
@@ -11,8 +11,7 @@ const DAY_US = 86400000000n;
 export function amount(bytes) {
 	let i = 0;
 
-	for (; Math.abs(bytes) >= 1000 && i < UNITS.length - 1; i++)
-		bytes /= 1024;
+	for (; Math.abs(bytes) >= 1000 && i < UNITS.length - 1; i++) bytes /= 1024;
 	return `${i ? Number(bytes.toPrecision(3)) : Math.round(bytes)} ${UNITS[i]}`;
 }
 
@@ -20,16 +19,16 @@ export function amount(bytes) {
 export function share(part, whole) {
 	const percent = whole > 0 ? (100 * part) / whole : 0;
 
-	if (percent === 0 || percent >= 99.95)
-		return `${Math.round(percent)} %`;
+	if (percent === 0 || percent >= 99.95) return `${Math.round(percent)} %`;
 	return percent < 0.01 ? "< 0.01 %" : `${percent.toFixed(percent < 1 ? 2 : 1)} %`;
 }
 
 /** How far an estimate of RELATIVE error may be off. */
 export function give(relative) {
-	if (!Number.isFinite(relative) || relative <= 0)
-		return "";
-	return relative >= 1 ? "± 100 %" : `± ${(100 * relative).toPrecision(relative < 0.1 ? 1 : 2).replace(/\.0+$/, "")} %`;
+	if (!Number.isFinite(relative) || relative <= 0) return "";
+	return relative >= 1
+		? "± 100 %"
+		: `± ${(100 * relative).toPrecision(relative < 0.1 ? 1 : 2).replace(/\.0+$/, "")} %`;
 }
 
 /** A time or span of US, to three digits. */
@@ -41,9 +40,25 @@ export function span(us) {
 function long(us) {
 	const s = Math.round(us / 1e6);
 	const [d, h, m] = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
-	const parts = d ? [[d, "d"], [h, "h"]] : h ? [[h, "h"], [m, "min"]] : [[m, "min"], [s % 60, "s"]];
+	const parts = d
+		? [
+				[d, "d"],
+				[h, "h"],
+			]
+		: h
+			? [
+					[h, "h"],
+					[m, "min"],
+				]
+			: [
+					[m, "min"],
+					[s % 60, "s"],
+				];
 
-	return parts.filter(([n], i) => n || i === 0).map(([n, unit]) => `${n} ${unit}`).join(" ");
+	return parts
+		.filter(([n], i) => n || i === 0)
+		.map(([n, unit]) => `${n} ${unit}`)
+		.join(" ");
 }
 
 /** US with every digit, as it can be typed in again: 12.345678 s. */
@@ -59,8 +74,7 @@ export function wall(startUs, us, digits = 3) {
 	const date = new Date(Number(at / 1000n));
 
 	/* A clock may say anything; a year of more digits is no time that people write. */
-	if (!(date.getTime() < YEARS_END))
-		return `${at} µs`;
+	if (!(date.getTime() < YEARS_END)) return `${at} µs`;
 	const fraction = digits ? `.${(at % 1000000n).toString().padStart(6, "0").slice(0, digits)}` : "";
 	return `${date.toISOString().slice(0, 19).replace("T", " ")}${fraction}`;
 }
@@ -85,18 +99,16 @@ export function readBytes(text) {
  * none.  Without a date it is that of the start, or the day after where that would lie before the start.
  */
 export function readTime(text, startUs) {
-	const parts = /^(?:(\d{4}-\d\d-\d\d)[T ]\s*)?(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?\s*(?:Z|UTC)?$/i.exec(text.trim());
+	const parts = /^(?:(\d{4}-\d\d-\d\d)[T ]\s*)?(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?\s*(?:Z|UTC)?$/i.exec(
+		text.trim(),
+	);
 
-	if (!parts)
-		return readSpan(text);
-	if (startUs <= 0n)
-		return null;
+	if (!parts) return readSpan(text);
+	if (startUs <= 0n) return null;
 	const [, date, hours, minutes, seconds = "00", fraction = ""] = parts;
 	const ms = Date.parse(`${date ?? wall(startUs, 0).slice(0, 10)}T${hours.padStart(2, "0")}:${minutes}:${seconds}Z`);
-	if (Number.isNaN(ms))
-		return null;
+	if (Number.isNaN(ms)) return null;
 	let at = BigInt(ms) * 1000n + BigInt(fraction.padEnd(6, "0").slice(0, 6)) - startUs;
-	if (at < 0n && !date)
-		at += DAY_US;
+	if (at < 0n && !date) at += DAY_US;
 	return Number(at);
 }

@@ -53,7 +53,10 @@ export class MemoryPage {
 		const settle = () => this.settle();
 
 		this.live = make("div", {className: "unseen", role: "status", "aria-live": "polite"});
-		this.choice = new Choice({words: (us) => (this.chart?.info ? this.chart.words(us) : `${us / 1e6} s`), changed: () => this.chosen()});
+		this.choice = new Choice({
+			words: (us) => (this.chart?.info ? this.chart.words(us) : `${us / 1e6} s`),
+			changed: () => this.chosen(),
+		});
 		this.head = new Head(this.acts(), this.saves());
 		this.chart = new Chart({choose: (it) => this.choice.choose(it), ask: () => this.draw(), tell, dark});
 		this.filters = new Filters({changed: () => this.chosen()});
@@ -61,11 +64,27 @@ export class MemoryPage {
 		this.functions = new Functions({changed: settle, show: (name) => this.showFunction(name), error});
 		this.leaks = new Leaks({error});
 		this.tabs = new Tabs(
-			[["flame", "Flame graph", this.flame.element], ["functions", "Functions", this.functions.element], ["leaks", "Leaks", this.leaks.element]],
+			[
+				["flame", "Flame graph", this.flame.element],
+				["functions", "Functions", this.functions.element],
+				["leaks", "Leaks", this.leaks.element],
+			],
 			(name) => this.turned(name),
 		);
-		this.clock = make("select", {"aria-label": "Times", onchange: () => this.walled()}, make("option", {value: "", textContent: "Elapsed time"}), make("option", {value: "wall", textContent: "Wall time (UTC)"}));
-		const over = make("section", {"aria-label": "Memory over time"}, this.chart.element, make("div", {className: "mem-bar mem-row"}, this.chart.says, this.clock), this.choice.element, this.filters.element);
+		this.clock = make(
+			"select",
+			{"aria-label": "Times", onchange: () => this.walled()},
+			make("option", {value: "", textContent: "Elapsed time"}),
+			make("option", {value: "wall", textContent: "Wall time (UTC)"}),
+		);
+		const over = make(
+			"section",
+			{"aria-label": "Memory over time"},
+			this.chart.element,
+			make("div", {className: "mem-bar mem-row"}, this.chart.says, this.clock),
+			this.choice.element,
+			this.filters.element,
+		);
 		this.main = make("main", {className: "mem-main", hidden: true}, over, this.tabs.element);
 		this.element = make("div", {className: "mem"}, this.head.element, this.main, this.live);
 		this.root.replaceChildren(this.element);
@@ -77,8 +96,7 @@ export class MemoryPage {
 		this.element.addEventListener("drop", (event) => {
 			event.preventDefault();
 			const [file] = event.dataTransfer.files;
-			if (file)
-				this.services.take(file);
+			if (file) this.services.take(file);
 		});
 	}
 
@@ -90,8 +108,7 @@ export class MemoryPage {
 		clearTimeout(this.linking);
 		this.aborting?.abort();
 		this.follow?.close();
-		for (const part of [this.chart, this.filters, this.flame])
-			part.close();
+		for (const part of [this.chart, this.filters, this.flame]) part.close();
 		this.heap?.close();
 		document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
 		delete this.root.memory;
@@ -103,14 +120,12 @@ export class MemoryPage {
 		try {
 			this.head.progress("Opening");
 			const source = await this.open();
-			if (!source || this.closed)
-				return;
+			if (!source || this.closed) return;
 			this.source = source;
 			this.head.title(source);
 			await this.load();
 		} catch (error) {
-			if (!this.closed)
-				this.head.sorry(error.message);
+			if (!this.closed) this.head.sorry(error.message);
 		}
 	}
 
@@ -118,32 +133,37 @@ export class MemoryPage {
 		const {view, services} = this;
 		const held = services.held?.(view);
 
-		if (held)
-			return held;
-		if (view.memtrace !== undefined)
-			return Recording.open(services.api, view.memtrace);
-		if (services.file?.name === view.memfile)
-			return new LocalFile(services.file);
-		this.head.sorry(`This view is of the file ${view.memfile.slice(0, 120)}, which a page may not open by itself; choose it, or drop it here`, "status");
+		if (held) return held;
+		if (view.memtrace !== undefined) return Recording.open(services.api, view.memtrace);
+		if (services.file?.name === view.memfile) return new LocalFile(services.file);
+		this.head.sorry(
+			`This view is of the file ${view.memfile.slice(0, 120)}, which a page may not open by itself; choose it, or drop it here`,
+			"status",
+		);
 		return null;
 	}
 
 	async load() {
 		this.aborting = new AbortController();
 		this.heap = await (this.services.heap?.() ?? Heap.open());
-		if (this.closed)
-			return this.heap.close();
+		if (this.closed) return this.heap.close();
 		const body = await this.source.body(this.aborting.signal);
-		const info = await this.heap.load(body, ({phase, bytes, total}) => this.head.progress(`${phase === "building" ? "Counting" : "Reading"}: ${amount(bytes)}`, total ? bytes / total : null), this.aborting.signal);
-		if (this.closed)
-			return;
+		const info = await this.heap.load(
+			body,
+			({phase, bytes, total}) =>
+				this.head.progress(
+					`${phase === "building" ? "Counting" : "Reading"}: ${amount(bytes)}`,
+					total ? bytes / total : null,
+				),
+			this.aborting.signal,
+		);
+		if (this.closed) return;
 		this.head.progress(null);
 		this.main.hidden = false;
 		this.know(info);
 		this.link();
 		await this.ask();
-		if (this.source.recording)
-			this.follow = new Follow(this);
+		if (this.source.recording) this.follow = new Follow(this);
 	}
 
 	/** INFO is what is known of the recording now. */
@@ -175,29 +195,30 @@ export class MemoryPage {
 	}
 
 	async ask() {
-		if (!this.heap || !this.info)
-			return;
+		if (!this.heap || !this.info) return;
 		const turn = (this.turn = (this.turn ?? 0) + 1);
 
 		this.element.setAttribute("aria-busy", "true");
 		try {
 			await Promise.all([this.askProfile(), this.draw(), this.askLeaks()]);
 		} catch (error) {
-			if (!this.closed)
-				this.head.trouble(error.message);
+			if (!this.closed) this.head.trouble(error.message);
 		}
-		if (turn === this.turn)
-			this.element.removeAttribute("aria-busy");
+		if (turn === this.turn) this.element.removeAttribute("aria-busy");
 	}
 
 	async askProfile() {
 		const {filters, choice, flame, info} = this;
 		const began = performance.now();
-		const question = {...choice.question(filters.filter, Number(info.sums.peakUs)), hidden: filters.hidden, sites: flame.sites.checked, recursion: flame.recursion.checked};
+		const question = {
+			...choice.question(filters.filter, Number(info.sums.peakUs)),
+			hidden: filters.hidden,
+			sites: flame.sites.checked,
+			recursion: flame.recursion.checked,
+		};
 		const profile = await this.heap.profile(question);
 
-		if (!profile || this.closed)
-			return;
+		if (!profile || this.closed) return;
 		this.cost = performance.now() - began;
 		this.profile = profile;
 		choice.tell(profile, info.sums.totalBytes);
@@ -207,8 +228,7 @@ export class MemoryPage {
 
 	/** The lines of the chart, one value a pixel. */
 	async draw() {
-		if (!this.heap || !this.info || !this.chart.width)
-			return;
+		if (!this.heap || !this.info || !this.chart.width) return;
 		const {chart, info} = this;
 		const turn = (this.drawing = (this.drawing ?? 0) + 1);
 		const n = Math.min(chart.plot, 4096);
@@ -223,13 +243,11 @@ export class MemoryPage {
 	}
 
 	async askLeaks() {
-		if (this.tabs.name !== "leaks" || this.leaked === this.info)
-			return;
+		if (this.tabs.name !== "leaks" || this.leaked === this.info) return;
 		const {info} = this;
 		const leaks = await this.heap.leaks();
 
-		if (!leaks || this.closed)
-			return;
+		if (!leaks || this.closed) return;
 		this.leaked = info;
 		this.leaks.show(leaks, info.sums.liveBytes);
 	}
@@ -242,8 +260,7 @@ export class MemoryPage {
 				await call();
 				this.head.trouble("");
 				this.head.title(this.source);
-				if (this.info)
-					this.head.know(this.info, this.source);
+				if (this.info) this.head.know(this.info, this.source);
 			} catch (error) {
 				this.head.trouble(`${what}: ${error.message}`);
 			}
@@ -271,19 +288,25 @@ export class MemoryPage {
 		const {memtrace, title} = this.source;
 		const note = await askNote({domain: title, note: memtrace.note});
 
-		if (note !== null && note !== memtrace.note)
-			await this.source.change({note});
+		if (note !== null && note !== memtrace.note) await this.source.change({note});
 	}
 
 	saves() {
-		const title = () => `${this.source.title}: ${this.choice.select.selectedOptions[0].textContent}, ${this.choice.says.textContent}`;
+		const title = () =>
+			`${this.source.title}: ${this.choice.select.selectedOptions[0].textContent}, ${this.choice.says.textContent}`;
 
 		return [
-			["The recording (memtrace)", () => download(this.source.saved, this.source.file?.name ?? fileName(this.source.name, "trace"))],
+			[
+				"The recording (memtrace)",
+				() => download(this.source.saved, this.source.file?.name ?? fileName(this.source.name, "trace")),
+			],
 			["The flame graph (SVG)", () => saveSvg(this.flame, this.source.name, title())],
 			["The flame graph (PNG)", () => savePng(this.flame, this.source.name)],
 			["The profile (collapsed stacks)", () => saveCollapsed(this.flame, this.source.name)],
-			["The profile (JSON)", () => saveJson(this.flame, this.source.name, {title: this.source.title, counted: this.choice.what})],
+			[
+				"The profile (JSON)",
+				() => saveJson(this.flame, this.source.name, {title: this.source.title, counted: this.choice.what}),
+			],
 		];
 	}
 
@@ -296,8 +319,7 @@ export class MemoryPage {
 	}
 
 	turned(name) {
-		if (name === "leaks" && this.info)
-			this.ask();
+		if (name === "leaks" && this.info) this.ask();
 		this.settle();
 	}
 
@@ -308,7 +330,13 @@ export class MemoryPage {
 	}
 
 	key(event) {
-		if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.target.closest?.("input, select, textarea, dialog"))
+		if (
+			event.defaultPrevented ||
+			event.ctrlKey ||
+			event.altKey ||
+			event.metaKey ||
+			event.target.closest?.("input, select, textarea, dialog")
+		)
 			return;
 		if (event.key === "/") {
 			(this.tabs.name === "functions" ? this.functions.find : this.flame.find).focus();
@@ -324,13 +352,14 @@ export class MemoryPage {
 		this.linking = setTimeout(async () => {
 			const {source, info, choice} = this;
 			/* Where it is not known the link is not there: nothing is lost by it. */
-			const address = source?.memtrace && info ? await this.threads.address(source.memtrace, info, choice.marked).catch(() => null) : null;
+			const address =
+				source?.memtrace && info
+					? await this.threads.address(source.memtrace, info, choice.marked).catch(() => null)
+					: null;
 
-			if (this.closed)
-				return;
+			if (this.closed) return;
 			this.head.threads.hidden = !address;
-			if (address)
-				this.head.threads.href = address;
+			if (address) this.head.threads.href = address;
 		}, THREADS_MS);
 	}
 

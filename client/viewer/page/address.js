@@ -39,8 +39,7 @@ function range(from, to) {
 function thread(text) {
 	const parts = /^([0-9]{1,5})\.(-?[0-9]{1,19})(?:\.([0-9]{1,9}))?$/.exec(text ?? "");
 
-	if (!parts)
-		return null;
+	if (!parts) return null;
 	const named = {stream: Number(parts[1]), id: BigInt(parts[2])};
 	return parts[3] === undefined ? named : {...named, index: Number(parts[3])};
 }
@@ -51,8 +50,7 @@ const member = (text) => (MEMBER.test(text ?? "") && text.length <= TEXT_MAX ? t
 
 /** On what two traces are aligned: `label:TEXT`, or a thread of each. */
 function align(text) {
-	if (text?.startsWith("label:") && text.length > 6)
-		return {label: text.slice(6, TEXT_MAX)};
+	if (text?.startsWith("label:") && text.length > 6) return {label: text.slice(6, TEXT_MAX)};
 	const threads = (text ?? "").split("~").map(thread);
 
 	return threads.length === 2 && threads.every(Boolean) ? {threads} : null;
@@ -65,35 +63,23 @@ export function parse(hash) {
 	const query = new URLSearchParams(hash.replace(/^#/, ""));
 	const view = {};
 
-	for (const key of ["domain", "file", "find"])
-		if (query.get(key))
-			view[key] = query.get(key).slice(0, TEXT_MAX);
+	for (const key of ["domain", "file", "find"]) if (query.get(key)) view[key] = query.get(key).slice(0, TEXT_MAX);
 	for (const key of ["capture", "run", "stream"])
-		if (NUMBER.test(query.get(key) ?? ""))
-			view[key] = Number(query.get(key));
+		if (NUMBER.test(query.get(key) ?? "")) view[key] = Number(query.get(key));
 	const window = range(query.get("from"), query.get("to"));
-	if (window)
-		Object.assign(view, window);
-	if (/^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(query.get("row") ?? ""))
-		view.row = Number(query.get("row"));
+	if (window) Object.assign(view, window);
+	if (/^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(query.get("row") ?? "")) view.row = Number(query.get("row"));
 	const together = query.getAll("together").filter(member).slice(0, TOGETHER_MAX);
-	if (together.length)
-		view.together = together;
-	if (member(query.get("against")))
-		view.against = query.get("against");
+	if (together.length) view.together = together;
+	if (member(query.get("against"))) view.against = query.get("against");
 	const aligned = align(query.get("align"));
-	if (aligned)
-		view.align = aligned;
+	if (aligned) view.align = aligned;
 	const selected = thread(query.get("thread"));
-	if (selected)
-		view.thread = selected;
-	if (query.get("heap") === "off")
-		view.heap = "off";
+	if (selected) view.thread = selected;
+	if (query.get("heap") === "off") view.heap = "off";
 	const measured = range(...(query.get("measure") ?? "").split("-"));
-	if (measured)
-		view.measure = measured;
-	if (PANELS.includes(query.get("panel")))
-		view.panel = query.get("panel");
+	if (measured) view.measure = measured;
+	if (PANELS.includes(query.get("panel"))) view.panel = query.get("panel");
 	return Object.assign(view, parseMemory(query));
 }
 
@@ -102,30 +88,20 @@ export function format(view) {
 	const query = new URLSearchParams();
 
 	for (const key of ["domain", "capture", "file", "run", "stream"])
-		if (view[key] !== undefined && view[key] !== null)
-			query.set(key, String(view[key]));
-	for (const one of view.together ?? [])
-		query.append("together", one);
-	if (view.against)
-		query.set("against", view.against);
-	if (view.align)
-		query.set("align", alignText(view.align));
+		if (view[key] !== undefined && view[key] !== null) query.set(key, String(view[key]));
+	for (const one of view.together ?? []) query.append("together", one);
+	if (view.against) query.set("against", view.against);
+	if (view.align) query.set("align", alignText(view.align));
 	if (view.from !== undefined && view.to !== undefined) {
 		query.set("from", String(view.from));
 		query.set("to", String(view.to));
 	}
-	if (view.row !== undefined)
-		query.set("row", String(Math.round(view.row * 1000) / 1000));
-	if (view.thread)
-		query.set("thread", threadText(view.thread));
-	if (view.find)
-		query.set("find", view.find);
-	if (view.measure)
-		query.set("measure", `${view.measure.from}-${view.measure.to}`);
-	if (view.heap)
-		query.set("heap", view.heap);
-	if (view.panel)
-		query.set("panel", view.panel);
+	if (view.row !== undefined) query.set("row", String(Math.round(view.row * 1000) / 1000));
+	if (view.thread) query.set("thread", threadText(view.thread));
+	if (view.find) query.set("find", view.find);
+	if (view.measure) query.set("measure", `${view.measure.from}-${view.measure.to}`);
+	if (view.heap) query.set("heap", view.heap);
+	if (view.panel) query.set("panel", view.panel);
 	formatMemory(view, query);
 	return `#${query}`;
 }

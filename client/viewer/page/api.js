@@ -52,12 +52,10 @@ export class Api {
 		try {
 			answer = await fetch(this.url(path), {cache: "no-store", redirect: "error", ...options});
 		} catch (error) {
-			if (error.name === "AbortError")
-				throw error;
+			if (error.name === "AbortError") throw error;
 			throw new Problem("mprofd-http does not answer; see whether it runs, and try again");
 		}
-		if (!answer.ok)
-			throw await problem(answer);
+		if (!answer.ok) throw await problem(answer);
 		return answer;
 	}
 
@@ -97,11 +95,10 @@ export class Api {
 		const parts = [];
 		let received = 0;
 
-		for (const reader = answer.body.getReader(); ; ) {
+		for (const reader = answer.body.getReader(); ;) {
 			const {done, value} = await reader.read();
 
-			if (done)
-				break;
+			if (done) break;
 			parts.push(value);
 			received += value.length;
 			progress?.(received, total);

@@ -26,8 +26,7 @@ export class Events {
 
 	/** Call CALL(data) for each event NAME, until the function that is returned is called. */
 	on(name, call) {
-		if (!this.listeners.has(name))
-			this.listeners.set(name, new Set());
+		if (!this.listeners.has(name)) this.listeners.set(name, new Set());
 		this.listeners.get(name).add(call);
 		this.open();
 		return () => this.listeners.get(name).delete(call);
@@ -36,8 +35,7 @@ export class Events {
 	/* The page is looked at, or no longer.  Who looks again is told to read everything anew. */
 	seen() {
 		clearTimeout(this.leaving);
-		if (!document.hidden)
-			return this.listeners.size ? this.open() : undefined;
+		if (!document.hidden) return this.listeners.size ? this.open() : undefined;
 		this.leaving = setTimeout(() => {
 			this.source?.close();
 			this.source = null;
@@ -45,20 +43,17 @@ export class Events {
 	}
 
 	open() {
-		if (this.source || (document.hidden && this.greeted))
-			return;
+		if (this.source || (document.hidden && this.greeted)) return;
 		this.source = new EventSource(this.url);
 		this.source.addEventListener("open", () => this.turn("open"));
 		this.source.addEventListener("error", () => this.lost());
-		for (const name of NAMES)
-			this.source.addEventListener(name, (event) => this.take(name, event.data));
+		for (const name of NAMES) this.source.addEventListener(name, (event) => this.take(name, event.data));
 	}
 
 	/* EventSource gives up where the answer was an error, such as 503 while the server starts. */
 	lost() {
 		this.turn("lost");
-		if (this.source.readyState !== EventSource.CLOSED)
-			return;
+		if (this.source.readyState !== EventSource.CLOSED) return;
 		this.source = null;
 		setTimeout(() => this.open(), AGAIN_MS);
 	}
@@ -87,7 +82,6 @@ export class Events {
 	}
 
 	tell(name, data) {
-		for (const call of this.listeners.get(name) ?? [])
-			call(data);
+		for (const call of this.listeners.get(name) ?? []) call(data);
 	}
 }

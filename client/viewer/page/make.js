@@ -7,14 +7,10 @@ export function make(tag, props = {}, ...children) {
 	const element = document.createElement(tag);
 
 	for (const [key, value] of Object.entries(props)) {
-		if (value === undefined || value === null)
-			continue;
-		if (key.startsWith("on"))
-			element.addEventListener(key.slice(2), value);
-		else if (key === "role" || key === "for" || key.includes("-"))
-			element.setAttribute(key, value);
-		else
-			element[key] = value;
+		if (value === undefined || value === null) continue;
+		if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+		else if (key === "role" || key === "for" || key.includes("-")) element.setAttribute(key, value);
+		else element[key] = value;
 	}
 	element.append(...children.filter((child) => child !== null && child !== undefined));
 	return element;
@@ -22,7 +18,14 @@ export function make(tag, props = {}, ...children) {
 
 /** A button that says what it does also where only its sign is seen. */
 export function button(sign, says, press, props = {}) {
-	return make("button", {type: "button", textContent: sign, title: says, "aria-label": says, onclick: press, ...props});
+	return make("button", {
+		type: "button",
+		textContent: sign,
+		title: says,
+		"aria-label": says,
+		onclick: press,
+		...props,
+	});
 }
 
 /** At most N characters of a text, for a place that shows one line. */

@@ -19,7 +19,14 @@ const TEXT_MAX = 1024;
 const CLAUSES_MAX = 24;
 const PATH_MAX = 512;
 const PATH_TEXT_MAX = 6000; /* an address must fit where addresses go: of a longer path the beginning is told */
-const ONE_OF = {weight: ["live", "peak"], grow: ["down"], tree: ["callers"], tab: TABS.slice(1), sort: SORTS.slice(1), clock: ["wall"]};
+const ONE_OF = {
+	weight: ["live", "peak"],
+	grow: ["down"],
+	tree: ["callers"],
+	tab: TABS.slice(1),
+	sort: SORTS.slice(1),
+	clock: ["wall"],
+};
 const FLAGS = ["still", "sites", "recursion"];
 
 function number(text) {
@@ -40,11 +47,9 @@ function packed(path) {
 	for (let i = 0, n; i < path.length && i < PATH_MAX; i += n) {
 		const name = path[i].slice(0, TEXT_MAX);
 
-		for (n = 1; path[i + n] === path[i]; )
-			n++;
+		for (n = 1; path[i + n] === path[i];) n++;
 		room -= name.length + 8;
-		if (room < 0)
-			break;
+		if (room < 0) break;
 		out.push(n > 1 || /^\d+\*/.test(name) ? `${n}*${name}` : name);
 	}
 	return out;
@@ -56,8 +61,7 @@ function unpacked(texts) {
 	for (const text of texts) {
 		const [, n, name] = /^(\d{1,4})\*(.*)$/s.exec(text) ?? [null, "1", text];
 
-		for (let i = Number(n); i > 0 && out.length < PATH_MAX; i--)
-			out.push(name.slice(0, TEXT_MAX));
+		for (let i = Number(n); i > 0 && out.length < PATH_MAX; i--) out.push(name.slice(0, TEXT_MAX));
 	}
 	return out;
 }
@@ -71,48 +75,31 @@ export function namesMemory(view) {
 export function parseMemory(query) {
 	const view = {};
 
-	if (number(query.get("memtrace")) !== null)
-		view.memtrace = number(query.get("memtrace"));
-	else if (query.get("memfile"))
-		view.memfile = query.get("memfile").slice(0, TEXT_MAX);
-	else
-		return view;
-	if (during(query.get("during")))
-		view.during = during(query.get("during"));
-	else if (number(query.get("at")) !== null)
-		view.at = number(query.get("at"));
-	for (const [key, values] of Object.entries(ONE_OF))
-		if (values.includes(query.get(key)))
-			view[key] = query.get(key);
-	for (const key of FLAGS)
-		if (query.get(key) === "1")
-			view[key] = true;
+	if (number(query.get("memtrace")) !== null) view.memtrace = number(query.get("memtrace"));
+	else if (query.get("memfile")) view.memfile = query.get("memfile").slice(0, TEXT_MAX);
+	else return view;
+	if (during(query.get("during"))) view.during = during(query.get("during"));
+	else if (number(query.get("at")) !== null) view.at = number(query.get("at"));
+	for (const [key, values] of Object.entries(ONE_OF)) if (values.includes(query.get(key))) view[key] = query.get(key);
+	for (const key of FLAGS) if (query.get(key) === "1") view[key] = true;
 	for (const key of ["only", "hide"])
 		if (query.has(key))
-			view[key] = query.getAll(key).slice(0, CLAUSES_MAX).map((text) => text.slice(0, TEXT_MAX));
-	if (query.has("path"))
-		view.path = unpacked(query.getAll("path").slice(0, PATH_MAX));
+			view[key] = query
+				.getAll(key)
+				.slice(0, CLAUSES_MAX)
+				.map((text) => text.slice(0, TEXT_MAX));
+	if (query.has("path")) view.path = unpacked(query.getAll("path").slice(0, PATH_MAX));
 	return view;
 }
 
 /** Write what VIEW says of a memory profile into QUERY. */
 export function formatMemory(view, query) {
-	if (!namesMemory(view))
-		return;
+	if (!namesMemory(view)) return;
 	for (const key of ["memtrace", "memfile", "at"])
-		if (view[key] !== undefined && view[key] !== null)
-			query.set(key, String(view[key]));
-	if (view.during)
-		query.set("during", `${view.during.from}-${view.during.to}`);
-	for (const key of Object.keys(ONE_OF))
-		if (view[key])
-			query.set(key, view[key]);
-	for (const key of FLAGS)
-		if (view[key])
-			query.set(key, "1");
-	for (const key of ["only", "hide"])
-		for (const text of view[key] ?? [])
-			query.append(key, text);
-	for (const text of packed(view.path ?? []))
-		query.append("path", text);
+		if (view[key] !== undefined && view[key] !== null) query.set(key, String(view[key]));
+	if (view.during) query.set("during", `${view.during.from}-${view.during.to}`);
+	for (const key of Object.keys(ONE_OF)) if (view[key]) query.set(key, view[key]);
+	for (const key of FLAGS) if (view[key]) query.set(key, "1");
+	for (const key of ["only", "hide"]) for (const text of view[key] ?? []) query.append(key, text);
+	for (const text of packed(view.path ?? [])) query.append("path", text);
 }

@@ -6,7 +6,12 @@ export const ended = (text) => text.replace(/([^.!?])$/, "$1.");
 
 /** A link that lets a person choose a file, which SAYS says of it, for TAKE. */
 export function picker(text, says, className, take) {
-	const input = make("input", {type: "file", className: "unseen", "aria-label": says, onchange: () => input.files[0] && take(input.files[0])});
+	const input = make("input", {
+		type: "file",
+		className: "unseen",
+		"aria-label": says,
+		onchange: () => input.files[0] && take(input.files[0]),
+	});
 
 	return make("label", {className}, text, input);
 }
@@ -23,8 +28,7 @@ export class Message {
 			return;
 		}
 		const bar = make("progress", {max: 1, "aria-label": "Loading"});
-		if (part !== null)
-			bar.value = part;
+		if (part !== null) bar.value = part;
 		this.say("status", make("p", {textContent: `${text}…`}), bar);
 	}
 

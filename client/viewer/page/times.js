@@ -21,7 +21,12 @@ export function span(ns) {
 	const abs = ns < 0n ? -ns : ns;
 	const [name, size] = UNITS.find(([, one]) => abs >= one) ?? UNITS[3];
 	const rest = abs % size;
-	const digits = rest ? `.${rest.toString().padStart(size.toString().length - 1, "0").replace(/0+$/, "")}` : "";
+	const digits = rest
+		? `.${rest
+				.toString()
+				.padStart(size.toString().length - 1, "0")
+				.replace(/0+$/, "")}`
+		: "";
 
 	return `${sign}${abs / size}${digits} ${name}`;
 }
@@ -36,16 +41,14 @@ export function rough(ns) {
 
 /** A moment NS behind the start, for a ruler whose lines are STEP apart: as many decimals as tell two lines from each other. */
 export function tick(ns, step) {
-	if (ns === 0n)
-		return "0";
+	if (ns === 0n) return "0";
 	const sign = ns < 0n ? "-" : "+";
 	const abs = ns < 0n ? -ns : ns;
 	const [name, size] = UNITS.find(([, one]) => abs >= one) ?? UNITS[3];
 	const decimals = size.toString().length - 1;
 	let shown = 0;
 
-	for (let one = size; shown < decimals && step % one !== 0n; one /= 10n)
-		shown++;
+	for (let one = size; shown < decimals && step % one !== 0n; one /= 10n) shown++;
 	const rest = (abs % size).toString().padStart(decimals, "0").slice(0, shown);
 	return `${sign}${abs / size}${shown ? `.${rest}` : ""} ${name}`;
 }
@@ -55,8 +58,7 @@ export function bytes(n) {
 	const names = ["bytes", "KB", "MB", "GB", "TB"];
 	let i = 0;
 
-	for (; n >= 1024 && i < names.length - 1; i++)
-		n /= 1024;
+	for (; n >= 1024 && i < names.length - 1; i++) n /= 1024;
 	return `${i && n < 10 ? n.toFixed(1) : Math.round(n)} ${names[i]}`;
 }
 

@@ -38,8 +38,7 @@ export function received(memtrace, {known, offsetNs, uncertaintyNs}) {
 	const began = ns(memtrace.began_mono);
 	const life = lifeNs(memtrace);
 
-	if (!known || began === null)
-		return null;
+	if (!known || began === null) return null;
 	const from = began - offsetNs + half(uncertaintyNs);
 	return {from, to: life === null ? null : from + life};
 }
@@ -53,8 +52,7 @@ export function placed(memtrace, info, clock) {
 	const when = received(memtrace, clock);
 	const real = realNs(memtrace.began);
 
-	if (!when)
-		return null;
+	if (!when) return null;
 	const life = lifeNs(memtrace);
 	const over = life === null ? 0n : (info.endUs - info.startUs) * 1000n - life;
 	const back = over > 0n ? over : 0n;
@@ -77,7 +75,9 @@ export function sure({earlierNs, laterNs}) {
 
 /** The same in sentences, for whoever asks. */
 export function tells({id, says}, {earlierNs, laterNs, aheadNs}) {
-	const out = [`Heap: memory profile ${id}${says.program ? ` of ${shown(says.program)}` : ""}, drawn by when its first packet came to this host.`];
+	const out = [
+		`Heap: memory profile ${id}${says.program ? ` of ${shown(says.program)}` : ""}, drawn by when its first packet came to this host.`,
+	];
 
 	if (earlierNs === null)
 		out.push("Its own times do not fit when it came, as if it had been sent later: it is drawn by when it ended.");
@@ -86,6 +86,8 @@ export function tells({id, says}, {earlierNs, laterNs, aheadNs}) {
 			"so far it is known when the guest was connected and began, and how the clock of the trace stands.",
 	);
 	if (aheadNs !== null)
-		out.push(`By that the guest's wall clock is ${rough(aheadNs < 0n ? -aheadNs : aheadNs)} ${aheadNs < 0n ? "behind" : "ahead of"} this host's.`);
+		out.push(
+			`By that the guest's wall clock is ${rough(aheadNs < 0n ? -aheadNs : aheadNs)} ${aheadNs < 0n ? "behind" : "ahead of"} this host's.`,
+		);
 	return out;
 }

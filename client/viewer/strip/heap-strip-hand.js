@@ -42,22 +42,34 @@ export class Hand {
 	}
 
 	tell() {
-		const {time, tip, strip: {canvas}} = this;
+		const {
+			time,
+			tip,
+			strip: {canvas},
+		} = this;
 		const {camera} = this.timeline;
 
 		tip.hidden = time === null;
-		if (time === null)
-			return;
+		if (time === null) return;
 		const track = this.strip.trackAt(time);
 		const at = `+${span(time - camera.start)}`;
 		const text = track ? `${bytes(track.at(time))} lived at ${at}` : `nothing is known of the heap at ${at}`;
 		const quiet = (line) => make("div", {className: "tl-quiet", textContent: line});
 		tip.replaceChildren(
 			make("strong", {textContent: text}),
-			...(track ? [quiet("estimated from samples"), quiet(sure(track.place)), quiet("click: what lived then; drag: measure")] : []),
+			...(track
+				? [
+						quiet("estimated from samples"),
+						quiet(sure(track.place)),
+						quiet("click: what lived then; drag: measure"),
+					]
+				: []),
 		);
 		tip.style.left = `${Math.min(camera.xOf(time) + 14, Math.max(camera.width - tip.offsetWidth - 4, 0))}px`;
-		canvas.setAttribute("aria-valuenow", String(Math.max(0, Math.min(1000, Math.round((camera.xOf(time) / camera.width) * 1000)))));
+		canvas.setAttribute(
+			"aria-valuenow",
+			String(Math.max(0, Math.min(1000, Math.round((camera.xOf(time) / camera.width) * 1000)))),
+		);
 		canvas.setAttribute("aria-valuetext", text);
 	}
 
@@ -66,8 +78,7 @@ export class Hand {
 	}
 
 	down(event) {
-		if (event.button !== 0)
-			return;
+		if (event.button !== 0) return;
 		this.strip.canvas.setPointerCapture(event.pointerId);
 		this.held = {x: this.place(event), moved: false};
 	}
@@ -77,8 +88,7 @@ export class Hand {
 		const x = this.place(event);
 
 		this.point(timeline.camera.timeAt(x));
-		if (!held || (!held.moved && Math.abs(x - held.x) < STILL))
-			return;
+		if (!held || (!held.moved && Math.abs(x - held.x) < STILL)) return;
 		held.moved = true;
 		timeline.selection.drawRange(held.x, x, false);
 	}
@@ -87,12 +97,9 @@ export class Hand {
 		const {timeline, held} = this;
 
 		this.held = null;
-		if (!held)
-			return;
-		if (held.moved)
-			timeline.selection.drawRange(held.x, this.place(event), true);
-		else
-			this.openAt(timeline.camera.timeAt(held.x));
+		if (!held) return;
+		if (held.moved) timeline.selection.drawRange(held.x, this.place(event), true);
+		else this.openAt(timeline.camera.timeAt(held.x));
 	}
 
 	wheel(event) {
@@ -102,10 +109,11 @@ export class Hand {
 		const [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
 
 		event.preventDefault();
-		if (event.shiftKey || Math.abs(dx) > Math.abs(dy))
-			timeline.move(() => timeline.camera.pan(-(dx || dy)));
+		if (event.shiftKey || Math.abs(dx) > Math.abs(dy)) timeline.move(() => timeline.camera.pan(-(dx || dy)));
 		else
-			timeline.move(() => timeline.camera.zoom(x, STEP ** Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)))));
+			timeline.move(() =>
+				timeline.camera.zoom(x, STEP ** Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)))),
+			);
 		this.point(timeline.camera.timeAt(x));
 	}
 
@@ -114,17 +122,19 @@ export class Hand {
 		const {camera} = timeline;
 		const by = STEPS[event.key];
 
-		if (event.ctrlKey || event.altKey || event.metaKey || (by === undefined && event.key !== "Enter" && event.key !== "m"))
+		if (
+			event.ctrlKey ||
+			event.altKey ||
+			event.metaKey ||
+			(by === undefined && event.key !== "Enter" && event.key !== "m")
+		)
 			return; /* what it does everywhere */
 		event.preventDefault();
-		if (event.key === "m")
-			return timeline.actions.mark(this.time ?? undefined);
-		if (event.key === "Enter")
-			return this.openAt(this.time);
+		if (event.key === "m") return timeline.actions.mark(this.time ?? undefined);
+		if (event.key === "Enter") return this.openAt(this.time);
 		const was = this.time ?? camera.timeAt(camera.width / 2);
 		const time = was + camera.length(event.shiftKey ? by * 8 : by);
-		if (time < camera.from || time > camera.to)
-			timeline.move(() => camera.center(time));
+		if (time < camera.from || time > camera.to) timeline.move(() => camera.center(time));
 		this.point(time);
 	}
 
@@ -133,6 +143,9 @@ export class Hand {
 		const track = time === null ? null : this.strip.trackAt(time);
 
 		if (track)
-			location.hash = format({memtrace: track.id, at: Math.max(0, Math.min(Math.round(track.us(time)), track.lasts))});
+			location.hash = format({
+				memtrace: track.id,
+				at: Math.max(0, Math.min(Math.round(track.us(time)), track.lasts)),
+			});
 	}
 }

@@ -9,9 +9,12 @@ const BASE = 2; /* below its zero */
 export function scaleOf(peak) {
 	let unit = 1;
 
-	while (unit * 1024 <= peak && unit < Number.MAX_VALUE)
-		unit *= 1024;
-	return [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 500, 600, 800, 1024].map((n) => n * unit).find((n) => n >= peak) ?? peak;
+	while (unit * 1024 <= peak && unit < Number.MAX_VALUE) unit *= 1024;
+	return (
+		[1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 500, 600, 800, 1024]
+			.map((n) => n * unit)
+			.find((n) => n >= peak) ?? peak
+	);
 }
 
 /** Where VALUE is, on a scale that ends with MOST. */
@@ -30,8 +33,7 @@ function line(track, camera, most) {
 	for (let i = 0; i < times.length; i++) {
 		const x = x0 + (times[i] - from) * k;
 		const next = x0 + ((times[i + 1] ?? end) - from) * k;
-		if (next < -1 || x > camera.width + 1)
-			continue;
+		if (next < -1 || x > camera.width + 1) continue;
 		const y = yOf(values[i], most);
 		out.push(Math.max(x, -2), y, Math.min(next, camera.width + 2), y);
 	}
@@ -54,17 +56,13 @@ export function primitives(tracks, camera, most, {pointer, range}) {
 
 	if (ready.length)
 		out.push(...[1, 0.5].map((part) => ({kind: "scale", y: yOf(most * part, most), text: bytes(most * part)})));
-	for (const track of ready)
-		out.push({kind: "heap", track: track.id, points: line(track, camera, most)});
-	if (range)
-		out.push({kind: "range", x0: x(range.from), x1: x(range.to)});
-	if (pointer === null)
-		return out;
+	for (const track of ready) out.push({kind: "heap", track: track.id, points: line(track, camera, most)});
+	if (range) out.push({kind: "range", x0: x(range.from), x1: x(range.to)});
+	if (pointer === null) return out;
 	const at = camera.xOf(pointer);
 	for (const track of ready) {
 		const value = track.at(pointer);
-		if (value === null)
-			continue;
+		if (value === null) continue;
 		const [before, behind] = [length(track.place.earlierNs, camera), length(track.place.laterNs, camera)];
 		out.push({kind: "uncertain", x0: at - before, x1: at + behind, y: yOf(value, most)});
 		out.push({kind: "dot", x: at, y: yOf(value, most), value, text: bytes(value)});
@@ -89,12 +87,10 @@ const PAINTERS = {
 		ctx.globalAlpha = 1;
 	},
 	heap(ctx, {points}, palette) {
-		if (!points.length)
-			return;
+		if (!points.length) return;
 		ctx.beginPath();
 		ctx.moveTo(points[0], HEIGHT - BASE);
-		for (let i = 0; i < points.length; i += 2)
-			ctx.lineTo(points[i], points[i + 1]);
+		for (let i = 0; i < points.length; i += 2) ctx.lineTo(points[i], points[i + 1]);
 		ctx.lineTo(points.at(-2), HEIGHT - BASE);
 		ctx.globalAlpha = 0.28;
 		ctx.fillStyle = palette.heap;
@@ -103,8 +99,7 @@ const PAINTERS = {
 		ctx.strokeStyle = palette.heap;
 		ctx.lineWidth = 1.5;
 		ctx.beginPath();
-		for (let i = 0; i < points.length; i += 2)
-			ctx.lineTo(points[i], points[i + 1]);
+		for (let i = 0; i < points.length; i += 2) ctx.lineTo(points[i], points[i + 1]);
 		ctx.stroke();
 	},
 	range(ctx, {x0, x1}, palette) {
@@ -122,8 +117,7 @@ const PAINTERS = {
 		ctx.fillRect(x0, 0, x1 - x0, HEIGHT);
 		ctx.globalAlpha = 1;
 		ctx.fillRect(x0, y - 1, Math.max(x1 - x0, 1), 2);
-		for (const x of [x0, x1])
-			ctx.fillRect(x - 1, y - 5, 2, 10);
+		for (const x of [x0, x1]) ctx.fillRect(x - 1, y - 5, 2, 10);
 	},
 	dot(ctx, it, palette, width) {
 		ctx.fillStyle = palette.heap;
@@ -133,7 +127,14 @@ const PAINTERS = {
 		ctx.font = "bold 12px system-ui, sans-serif";
 		ctx.fillStyle = palette.rulerText;
 		const left = it.x > width - 90;
-		text(ctx, it.text, it.x + (left ? -8 : 8), Math.min(Math.max(it.y + 4, 24), HEIGHT - 4), palette, left ? "right" : "left");
+		text(
+			ctx,
+			it.text,
+			it.x + (left ? -8 : 8),
+			Math.min(Math.max(it.y + 4, 24), HEIGHT - 4),
+			palette,
+			left ? "right" : "left",
+		);
 	},
 	pointer(ctx, {x}, palette) {
 		ctx.globalAlpha = 0.4;
@@ -153,11 +154,9 @@ const PAINTERS = {
 export function paint(ctx, list, palette, width) {
 	ctx.fillStyle = palette.ruler;
 	ctx.fillRect(0, 0, width, HEIGHT);
-	for (const it of list)
-		PAINTERS[it.kind](ctx, it, palette, width);
+	for (const it of list) PAINTERS[it.kind](ctx, it, palette, width);
 	ctx.font = "11px system-ui, sans-serif";
 	ctx.fillStyle = palette.rulerText;
-	for (const it of list.filter(({kind}) => kind === "scale"))
-		text(ctx, it.text, 6, Math.round(it.y) - 3, palette);
+	for (const it of list.filter(({kind}) => kind === "scale")) text(ctx, it.text, 6, Math.round(it.y) - 3, palette);
 	ctx.fillRect(0, HEIGHT - 1, width, 1);
 }

@@ -41,8 +41,7 @@ export class Tracks {
 	async hear(memtrace) {
 		const known = this.track(memtrace.id);
 
-		if (known)
-			known.update(memtrace);
+		if (known) known.update(memtrace);
 		else if (memtrace.run === this.run)
 			await this.add([memtrace]).catch((error) => this.closed || this.hooks.failed(error));
 		this.hooks.changed();
@@ -60,23 +59,19 @@ export class Tracks {
 
 		for await (const page of this.api.pages("v1/memtraces", "memtraces")) {
 			mine.push(...page.filter(({run}) => run !== null && run === this.run));
-			if (++pages === PAGES_MAX)
-				break;
+			if (++pages === PAGES_MAX) break;
 		}
-		for (const memtrace of mine)
-			this.track(memtrace.id)?.update(memtrace);
+		for (const memtrace of mine) this.track(memtrace.id)?.update(memtrace);
 		await this.add(mine.filter(({id}) => !this.track(id)));
 		this.hooks.changed();
 	}
 
 	async add(memtraces) {
-		if (!memtraces.length)
-			return;
+		if (!memtraces.length) return;
 		this.clock ??= await this.ask();
 		for (const memtrace of memtraces) {
 			const track = new Track(this.api, memtrace, this.clock, this.hooks);
-			if (track.received && !this.track(memtrace.id) && !this.closed)
-				this.list.push(track);
+			if (track.received && !this.track(memtrace.id) && !this.closed) this.list.push(track);
 		}
 		this.list.sort((a, b) => a.id - b.id);
 	}
@@ -90,16 +85,14 @@ export class Tracks {
 
 	/** Ask again, where the guest runs on. */
 	async renew() {
-		if (!this.clock || !this.source.running || performance.now() - this.asked < CLOCK_MS)
-			return;
+		if (!this.clock || !this.source.running || performance.now() - this.asked < CLOCK_MS) return;
 		try {
 			this.clock = await this.ask();
 			this.list.forEach((track) => track.stand(this.clock));
 			this.hooks.changed();
 		} catch (error) {
 			/* Another model may have taken the place of the one that was asked. */
-			if (error.status !== undefined && !this.closed)
-				this.hooks.failed(error);
+			if (error.status !== undefined && !this.closed) this.hooks.failed(error);
 		}
 	}
 
@@ -110,11 +103,9 @@ export class Tracks {
 
 		/* A hand that moves over a thousand profiles, of a guest that connects again and again, does not begin a thousand workers. */
 		for (const track of met.slice(-TRACKS_MAX).filter((it) => it.state === "waiting"))
-			if (loading++ < TRACKS_MAX)
-				track.load();
+			if (loading++ < TRACKS_MAX) track.load();
 		const held = this.list.filter((it) => it.heap && !met.includes(it));
-		for (const track of held.slice(0, Math.max(0, held.length + met.length - TRACKS_MAX)))
-			track.forget();
+		for (const track of held.slice(0, Math.max(0, held.length + met.length - TRACKS_MAX))) track.forget();
 		return met;
 	}
 

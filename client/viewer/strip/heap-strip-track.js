@@ -15,10 +15,8 @@ function lastAt(times, t) {
 
 	while (low < high) {
 		const middle = (low + high) >> 1;
-		if (times[middle] <= t)
-			low = middle + 1;
-		else
-			high = middle;
+		if (times[middle] <= t) low = middle + 1;
+		else high = middle;
 	}
 	return low - 1;
 }
@@ -53,8 +51,7 @@ export class Track {
 
 	/** {from, to} on the time line: until when something is known of it. */
 	get extent() {
-		if (this.state === "ready")
-			return {from: this.time(0), to: this.time(this.holds)};
+		if (this.state === "ready") return {from: this.time(0), to: this.time(this.holds)};
 		const {from, to} = this.received;
 		return {from, to: to ?? from};
 	}
@@ -80,13 +77,14 @@ export class Track {
 	}
 
 	async load() {
-		if (this.state !== "waiting" || this.isLarge)
-			return;
+		if (this.state !== "waiting" || this.isLarge) return;
 		this.state = "loading";
 		try {
 			this.heap = await Heap.open();
 			const response = await this.api.ask(`v1/memtraces/${this.id}/data`, {signal: this.abort.signal});
-			this.take(await this.heap.load({response, growing: this.memtrace.state === "recording"}, null, this.abort.signal));
+			this.take(
+				await this.heap.load({response, growing: this.memtrace.state === "recording"}, null, this.abort.signal),
+			);
 			this.state = "ready";
 			this.hooks.changed();
 			this.read = performance.now();
@@ -94,8 +92,7 @@ export class Track {
 		} catch (error) {
 			this.state = "failed";
 			this.heap?.close();
-			if (this.closed)
-				return;
+			if (this.closed) return;
 			this.hooks.failed(error);
 			this.hooks.changed(); /* another one may load now */
 		}
@@ -118,22 +115,19 @@ export class Track {
 	stand(clock) {
 		this.clock = clock;
 		this.received = received(this.memtrace, clock);
-		if (this.info)
-			this.place = placed(this.memtrace, this.info, clock);
+		if (this.info) this.place = placed(this.memtrace, this.info, clock);
 	}
 
 	/** Its bytes are not needed for now. */
 	forget() {
-		if (this.state !== "ready" || this.growing || this.asking)
-			return;
+		if (this.state !== "ready" || this.growing || this.asking) return;
 		this.heap.close();
 		Object.assign(this, {heap: null, steps: null, state: "waiting"});
 	}
 
 	/** Read what came since, but not all the time. */
 	grow() {
-		if (this.state !== "ready" || this.growing || this.closed || this.memtrace.bytes <= this.info.bytes)
-			return;
+		if (this.state !== "ready" || this.growing || this.closed || this.memtrace.bytes <= this.info.bytes) return;
 		this.growing = true;
 		this.timer = setTimeout(() => this.more(), Math.max(0, this.read + GROW_MS - performance.now()));
 	}
@@ -141,13 +135,15 @@ export class Track {
 	async more() {
 		this.read = performance.now();
 		try {
-			const {bytes} = await this.api.bytes(`v1/memtraces/${this.id}/data`, {headers: {Range: `bytes=${this.info.bytes}-`}, signal: this.abort.signal});
+			const {bytes} = await this.api.bytes(`v1/memtraces/${this.id}/data`, {
+				headers: {Range: `bytes=${this.info.bytes}-`},
+				signal: this.abort.signal,
+			});
 			this.take(await this.heap.feed(bytes));
 			this.hooks.changed();
 		} catch (error) {
 			/* 416: nothing came after all. */
-			if (!this.closed && error.status !== 416)
-				this.hooks.failed(error);
+			if (!this.closed && error.status !== 416) this.hooks.failed(error);
 		}
 		this.growing = false;
 		this.grow();
@@ -155,28 +151,28 @@ export class Track {
 
 	/** See that the steps of the window FROM up to TO, WIDTH pixels wide, are there soon. */
 	async look(from, to, width) {
-		if (this.state !== "ready" || this.asking)
-			return;
+		if (this.state !== "ready" || this.asking) return;
 		const span = to - from;
 		const least = Math.max(0, Math.floor(this.us(from - BEYOND * span)));
 		const most = Math.min(this.lasts, Math.ceil(this.us(to + BEYOND * span)));
 		const key = `${span} ${width}`;
-		const within = this.steps && this.steps.key === key && this.steps.from <= Math.max(0, this.us(from)) && this.steps.to >= Math.min(this.lasts, this.us(to));
+		const within =
+			this.steps &&
+			this.steps.key === key &&
+			this.steps.from <= Math.max(0, this.us(from)) &&
+			this.steps.to >= Math.min(this.lasts, this.us(to));
 
-		if (most <= least || (within && !this.stale))
-			return;
+		if (most <= least || (within && !this.stale)) return;
 		this.asking = true;
 		this.stale = false;
 		try {
 			const windows = (Number(BEYOND) * 2 + 1) * width;
 			const n = Math.max(1, Math.min(most - least, windows * POINTS_PER_PIXEL, POINTS_MAX));
 			const answer = await this.heap.timeline(null, least, most, n);
-			if (answer)
-				this.steps = {key, ...steps(answer.bytes, least, most)};
+			if (answer) this.steps = {key, ...steps(answer.bytes, least, most)};
 			this.hooks.changed();
 		} catch (error) {
-			if (!this.closed)
-				this.hooks.failed(error);
+			if (!this.closed) this.hooks.failed(error);
 		} finally {
 			this.asking = false;
 		}
@@ -187,8 +183,7 @@ export class Track {
 		const {steps: known} = this;
 		const us = this.state === "ready" ? this.us(time) : -1;
 
-		if (!known || us < 0 || us > this.holds)
-			return null;
+		if (!known || us < 0 || us > this.holds) return null;
 		const i = lastAt(known.times, us);
 		return i < 0 ? null : known.values[i];
 	}

@@ -32,10 +32,20 @@ export class HeapStrip {
 		this.says = make("span", {className: "tl-heap-says"});
 		this.links = make("span", {});
 		this.there = button("Show it", "Go where the memory profile is", () => this.goThere(), {hidden: true});
-		this.element = make("div", {className: "tl-heap", role: "group", "aria-label": "Heap", hidden: true},
+		this.element = make(
+			"div",
+			{className: "tl-heap", role: "group", "aria-label": "Heap", hidden: true},
 			this.canvas,
-			make("div", {className: "tl-heap-head"}, this.says, this.there, this.links, button("✕", "Hide the heap (h)", () => this.flip())),
-			this.hand.tip);
+			make(
+				"div",
+				{className: "tl-heap-head"},
+				this.says,
+				this.there,
+				this.links,
+				button("✕", "Hide the heap (h)", () => this.flip()),
+			),
+			this.hand.tip,
+		);
 	}
 
 	/** There is a model: find out what ran beside it. */
@@ -43,8 +53,7 @@ export class HeapStrip {
 		const {timeline} = this;
 		const {session, services} = timeline;
 
-		if (this.tracks || session.source.ofRunNumber === undefined)
-			return;
+		if (this.tracks || session.source.ofRunNumber === undefined) return;
 		const failed = (error) => this.closed || timeline.failed(error);
 		this.tracks = new Tracks(services, session, {changed: () => this.changed(), failed});
 		await this.tracks.begin().catch(failed);
@@ -64,14 +73,12 @@ export class HeapStrip {
 	flip() {
 		this.set(!this.on);
 		this.timeline.live.textContent = this.on ? "The heap is shown." : "The heap is hidden.";
-		if (!this.on && this.element.contains(document.activeElement))
-			this.timeline.stage.canvas.focus();
+		if (!this.on && this.element.contains(document.activeElement)) this.timeline.stage.canvas.focus();
 		this.timeline.settle();
 	}
 
 	changed() {
-		if (this.closed)
-			return;
+		if (this.closed) return;
 		this.offered();
 		this.timeline.stage.changed();
 	}
@@ -101,14 +108,12 @@ export class HeapStrip {
 		const {timeline, tracks} = this;
 		const {camera} = timeline;
 
-		if (!tracks)
-			return;
+		if (!tracks) return;
 		if (this.extent !== `${camera.start} ${camera.end}`) {
 			this.extent = `${camera.start} ${camera.end}`;
 			this.offered();
 		}
-		if (!this.drawable)
-			return;
+		if (!this.drawable) return;
 		tracks.renew();
 		const met = tracks.meeting(camera.from, camera.to);
 		met.forEach((it) => it.look(camera.from, camera.to, camera.width));
@@ -140,12 +145,19 @@ export class HeapStrip {
 		const word = this.word(met);
 		const ids = met.map(({id}) => id).slice(-3);
 
-		if (this.headed === `${word} ${ids}`)
-			return;
+		if (this.headed === `${word} ${ids}`) return;
 		this.headed = `${word} ${ids}`;
 		this.says.textContent = word;
 		this.there.hidden = met.length > 0;
-		this.links.replaceChildren(...ids.map((id) => make("a", {className: "tl-heap-link", href: format({memtrace: id}), textContent: `memory profile ${id}`})));
+		this.links.replaceChildren(
+			...ids.map((id) =>
+				make("a", {
+					className: "tl-heap-link",
+					href: format({memtrace: id}),
+					textContent: `memory profile ${id}`,
+				}),
+			),
+		);
 	}
 
 	word(met) {
@@ -153,11 +165,11 @@ export class HeapStrip {
 		const one = met.at(-1);
 
 		if (!one)
-			return this.tracks.list.some((it) => it.extent.from > camera.to) ? "heap: a memory profile began later" : "heap: the memory profile ended before";
-		if (one.isLarge)
-			return `heap: ${bytes(one.memtrace.bytes)} are too much to be drawn here`;
-		if (one.state === "failed")
-			return "heap: it could not be loaded";
+			return this.tracks.list.some((it) => it.extent.from > camera.to)
+				? "heap: a memory profile began later"
+				: "heap: the memory profile ended before";
+		if (one.isLarge) return `heap: ${bytes(one.memtrace.bytes)} are too much to be drawn here`;
+		if (one.state === "failed") return "heap: it could not be loaded";
 		return one.steps ? "heap" : one.state === "ready" ? "heap: nothing has come yet" : "heap: loading…";
 	}
 
@@ -165,11 +177,13 @@ export class HeapStrip {
 	goThere() {
 		const {timeline, tracks} = this;
 		const {camera} = timeline;
-		const far = (it) => Math.min(...[it.extent.from - camera.to, camera.from - it.extent.to].map((ns) => Math.abs(Number(ns))));
-		const nearest = [...tracks.list].filter((it) => it.meets(camera.start, camera.end)).sort((a, b) => far(a) - far(b))[0];
+		const far = (it) =>
+			Math.min(...[it.extent.from - camera.to, camera.from - it.extent.to].map((ns) => Math.abs(Number(ns))));
+		const nearest = [...tracks.list]
+			.filter((it) => it.meets(camera.start, camera.end))
+			.sort((a, b) => far(a) - far(b))[0];
 
-		if (!nearest)
-			return;
+		if (!nearest) return;
 		const {from, to} = nearest.extent;
 		const margin = (to - from) / 16n + 1000000n;
 		timeline.move(() => camera.show(from - margin, to + margin));
@@ -189,16 +203,21 @@ export class HeapStrip {
 
 	/** Sentences on where the heap lies. */
 	get tells() {
-		return this.any ? this.tracks.list.filter((it) => it.place).slice(-3).flatMap((it) => tells(it.memtrace, it.place)) : [];
+		return this.any
+			? this.tracks.list
+					.filter((it) => it.place)
+					.slice(-3)
+					.flatMap((it) => tells(it.memtrace, it.place))
+			: [];
 	}
 
 	/** What the numbers of a range say of the heap. */
 	async measured({from, to}) {
 		const track = this.tracks?.list.filter((it) => it.state === "ready" && it.meets(from, to)).at(-1);
-		const range = track && [track.us(from), track.us(to)].map((us) => Math.max(0, Math.min(Math.round(us), track.lasts)));
+		const range =
+			track && [track.us(from), track.us(to)].map((us) => Math.max(0, Math.min(Math.round(us), track.lasts)));
 
-		if (!track || range[1] <= range[0])
-			return [];
+		if (!track || range[1] <= range[0]) return [];
 		const [first, last] = await track.exactly(...range);
 		const change = `${bytes(Math.abs(last - first))} ${last < first ? "less" : "more"}`;
 		return [
@@ -206,11 +225,15 @@ export class HeapStrip {
 			make("p", {
 				textContent: `${bytes(first)} lived at the beginning, ${bytes(last)} at the end: ${first === last ? "the same" : change}; estimated from samples.`,
 			}),
-			make("p", {}, make("a", {
-				className: "tl-link",
-				href: format({memtrace: track.id, during: {from: range[0], to: range[1]}}),
-				textContent: "What was allocated meanwhile",
-			})),
+			make(
+				"p",
+				{},
+				make("a", {
+					className: "tl-link",
+					href: format({memtrace: track.id, during: {from: range[0], to: range[1]}}),
+					textContent: "What was allocated meanwhile",
+				}),
+			),
 		];
 	}
 }

@@ -13,11 +13,9 @@ export class Actions {
 		const {timeline} = this;
 		const element = event.target;
 
-		if (event.defaultPrevented || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName))
-			return;
+		if (event.defaultPrevented || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName)) return;
 		/* On a button these two press it. */
-		if ((event.key === " " || event.key === "Enter") && element.closest("button, a, summary"))
-			return;
+		if ((event.key === " " || event.key === "Enter") && element.closest("button, a, summary")) return;
 		timeline.input.key(event);
 	}
 
@@ -28,7 +26,9 @@ export class Actions {
 		const at = timeline.selection.thread ? indices.indexOf(timeline.selection.thread.index) : -1;
 
 		if (indices.length)
-			timeline.selection.select(indices[at < 0 ? (by > 0 ? 0 : indices.length - 1) : (at + by + indices.length) % indices.length]);
+			timeline.selection.select(
+				indices[at < 0 ? (by > 0 ? 0 : indices.length - 1) : (at + by + indices.length) % indices.length],
+			);
 	}
 
 	/** The selected thread, or the selected range, over the whole width. */
@@ -37,8 +37,7 @@ export class Actions {
 		const {thread, range} = timeline.selection;
 		const what = thread ? {from: thread.start, to: thread.end} : range;
 
-		if (!what)
-			return;
+		if (!what) return;
 		const margin = (what.to - what.from) / 16n + 1n;
 		timeline.camera.show(what.from - margin, what.to + margin);
 	}
@@ -85,12 +84,9 @@ export class Actions {
 			escape: () => this.escape(),
 		};
 
-		if (moves[action])
-			timeline.move(moves[action]);
-		else if (others[action])
-			timeline.session?.summary && others[action]();
-		else
-			timeline.panels.flip(action);
+		if (moves[action]) timeline.move(moves[action]);
+		else if (others[action]) timeline.session?.summary && others[action]();
+		else timeline.panels.flip(action);
 		return true;
 	}
 
@@ -100,8 +96,7 @@ export class Actions {
 		const {selection} = timeline;
 
 		this.begun = undefined;
-		if (timeline.frame.closeMenu())
-			return;
+		if (timeline.frame.closeMenu()) return;
 		if (timeline.panels.name) {
 			timeline.panels.close();
 		} else if (selection.range) {

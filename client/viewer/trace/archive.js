@@ -29,7 +29,7 @@ export function around(overview, from, to, most = SLICE_BYTES) {
 	let high = low;
 	let room = most - buckets[low].bytes;
 
-	for (let grew = true; grew; ) {
+	for (let grew = true; grew;) {
 		grew = false;
 		/* First what is to be shown, then evenly on both sides. */
 		if (high < last && buckets[high + 1].bytes <= room) {
@@ -49,8 +49,7 @@ export function leaves(loaded, overview, from, to, few = false) {
 	const first = from > overview.from ? from : overview.from;
 	const last = to < overview.to ? to : overview.to;
 
-	if (first >= loaded.from && last <= loaded.to)
-		return false;
+	if (first >= loaded.from && last <= loaded.to) return false;
 	/* A window that holds more than may be loaded shows what is there in its place. */
 	const more = few ? around(overview, first, last) : null;
 	const wide = more ? more.from > first || more.to < last : last - first > loaded.to - loaded.from;
@@ -66,8 +65,7 @@ export function density(overview) {
 	const out = new Uint32Array(buckets.length);
 
 	for (let i = 0, next; i < buckets.length; i = next) {
-		for (next = i + 1; next < buckets.length && !buckets[next].bytes; )
-			next++;
+		for (next = i + 1; next < buckets.length && !buckets[next].bytes;) next++;
 		out.fill(Math.min(Math.ceil(buckets[i].bytes / (next - i)), 4294967295), i, next);
 	}
 	return out;

@@ -132,8 +132,7 @@ export class Camera {
 		if (this.held && this.held.x === x && this.held.from === this.from && this.held.to === this.to)
 			at = this.held.at;
 		/* Near the end of nanoseconds a step of a fifth would round to none. */
-		if (span === this.span && factor !== 1)
-			span += factor > 1 ? -1n : 1n;
+		if (span === this.span && factor !== 1) span += factor > 1 ? -1n : 1n;
 		span = least(most(span, SPAN_MIN), this.widest);
 		const from = divided(at - share(span), PARTS);
 		this.show(from, from + span);
@@ -147,8 +146,7 @@ export class Camera {
 		const is = Math.abs(to1 - to0);
 
 		this.pan((to0 + to1 - x0 - x1) / 2);
-		if (was >= 1 && is >= 1)
-			this.zoom((to0 + to1) / 2, is / was);
+		if (was >= 1 && is >= 1) this.zoom((to0 + to1) / 2, is / was);
 	}
 
 	/** Put TIME into the middle, at the scale there is. */

@@ -23,8 +23,7 @@ export class Counters {
 		next.all = this.all;
 		for (const it of counters) {
 			const shown = were.get(`${it.stream} ${it.name}`);
-			if (shown !== undefined)
-				next.shown[shown ? "add" : "delete"](it.index);
+			if (shown !== undefined) next.shown[shown ? "add" : "delete"](it.index);
 		}
 		return next;
 	}

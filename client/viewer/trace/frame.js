@@ -28,12 +28,13 @@ export class Frame {
 		});
 		this.pauseButton = make("button", {type: "button", hidden: true, onclick: () => this.pause()});
 		this.buttons = new Map(
-			BUTTONS.map(([name, text, says]) => [name, button(text, says, () => timeline.panels.flip(name), {"aria-pressed": "false"})]),
+			BUTTONS.map(([name, text, says]) => [
+				name,
+				button(text, says, () => timeline.panels.flip(name), {"aria-pressed": "false"}),
+			]),
 		);
 		/* The words on a button are its name; the title says more. */
-		for (const [name, element] of this.buttons)
-			if (name !== "help")
-				element.removeAttribute("aria-label");
+		for (const [name, element] of this.buttons) if (name !== "help") element.removeAttribute("aria-label");
 		this.buttons.get("diff").hidden = !timeline.versus;
 		this.heapButton = button("Heap", "Show or hide the heap (h)", () => timeline.heap.flip(), {hidden: true});
 		this.heapButton.removeAttribute("aria-label");
@@ -74,7 +75,15 @@ export class Frame {
 			make(
 				"div",
 				{className: "tl-body"},
-				make("div", {className: "tl-left"}, timeline.stage.element, timeline.versus?.element, timeline.minimap.canvas, timeline.says, this.message.element),
+				make(
+					"div",
+					{className: "tl-left"},
+					timeline.stage.element,
+					timeline.versus?.element,
+					timeline.minimap.canvas,
+					timeline.says,
+					this.message.element,
+				),
 				timeline.panels.element,
 			),
 			timeline.live,
@@ -131,7 +140,9 @@ export class Frame {
 	ask(name) {
 		this.message.say(
 			"status",
-			make("p", {textContent: `This view is of the file ${name.slice(0, 120)}, which a page may not open by itself.`}),
+			make("p", {
+				textContent: `This view is of the file ${name.slice(0, 120)}, which a page may not open by itself.`,
+			}),
 			make("p", {}, this.picker("Choose it"), ", or drop it here."),
 		);
 	}
@@ -145,16 +156,14 @@ export class Frame {
 		this.element.addEventListener("drop", (event) => {
 			event.preventDefault();
 			const [file] = event.dataTransfer.files;
-			if (file)
-				this.timeline.take(file);
+			if (file) this.timeline.take(file);
 		});
 	}
 
 	// Buttons.
 
 	pressed(name) {
-		for (const [key, element] of this.buttons)
-			element.setAttribute("aria-pressed", String(key === name));
+		for (const [key, element] of this.buttons) element.setAttribute("aria-pressed", String(key === name));
 	}
 
 	/** Is there a heap to be shown, and is it? */
@@ -166,8 +175,7 @@ export class Frame {
 	pause() {
 		const {session} = this.timeline;
 
-		if (!session?.live)
-			return;
+		if (!session?.live) return;
 		session.pause(!session.paused);
 		this.sayPause(session.paused);
 	}
@@ -229,18 +237,26 @@ export class Frame {
 	get session() {
 		const {session} = this.timeline;
 
-		if (!session?.summary)
-			throw new Error("There is nothing to save yet.");
+		if (!session?.summary) throw new Error("There is nothing to save yet.");
 		return session;
 	}
 
 	async saveTrace() {
 		const {source} = this.session;
 
-		if (source.file)
-			return download(source.file, source.file.name);
+		if (source.file) return download(source.file, source.file.name);
 		for (const stream of source.streams)
-			download(await source.url(stream), fileName(stream.save ? stream.save : source.streams.length > 1 ? `${source.name}-${stream.stream}` : source.name, "ctf"));
+			download(
+				await source.url(stream),
+				fileName(
+					stream.save
+						? stream.save
+						: source.streams.length > 1
+							? `${source.name}-${stream.stream}`
+							: source.name,
+					"ctf",
+				),
+			);
 	}
 
 	async savePicture(kind) {

@@ -45,19 +45,15 @@ export class Input {
 		let [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
 
 		event.preventDefault();
-		if (event.shiftKey && !dx)
-			[dx, dy] = [dy, 0];
-		if (Math.abs(dx) > Math.abs(dy))
-			return this.hooks.pan(-dx);
+		if (event.shiftKey && !dx) [dx, dy] = [dy, 0];
+		if (Math.abs(dx) > Math.abs(dy)) return this.hooks.pan(-dx);
 		/* Two fingers on a touch pad come as a wheel with Ctrl, in far smaller steps. */
 		const notches = Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)));
-		if (notches)
-			this.hooks.zoom(x, STEP ** notches);
+		if (notches) this.hooks.zoom(x, STEP ** notches);
 	}
 
 	down(event) {
-		if (event.button !== 0)
-			return;
+		if (event.button !== 0) return;
 		const at = this.at(event);
 
 		this.canvas.setPointerCapture(event.pointerId);
@@ -67,8 +63,7 @@ export class Input {
 			this.start = at;
 			this.moved = false;
 			this.mode = event.shiftKey ? "range" : "drag";
-			if (this.mode === "drag")
-				this.hooks.grab(at.x, at.y);
+			if (this.mode === "drag") this.hooks.grab(at.x, at.y);
 		} else {
 			this.mode = this.pointers.size === 2 ? "pinch" : null;
 			this.moved = true;
@@ -79,37 +74,28 @@ export class Input {
 		const at = this.at(event);
 		const was = this.pointers.get(event.pointerId);
 
-		if (!was)
-			return this.hooks.hover(at.x, at.y);
-		if (this.mode === "pinch")
-			this.pinch(event.pointerId, at);
+		if (!was) return this.hooks.hover(at.x, at.y);
+		if (this.mode === "pinch") this.pinch(event.pointerId, at);
 		this.pointers.set(event.pointerId, at);
-		if (!this.moved && Math.hypot(at.x - this.start.x, at.y - this.start.y) < STILL)
-			return;
+		if (!this.moved && Math.hypot(at.x - this.start.x, at.y - this.start.y) < STILL) return;
 		this.moved = true;
-		if (this.mode === "drag")
-			this.hooks.drag(at.x, at.y);
-		else if (this.mode === "range")
-			this.hooks.range(this.start.x, at.x, false);
+		if (this.mode === "drag") this.hooks.drag(at.x, at.y);
+		else if (this.mode === "range") this.hooks.range(this.start.x, at.x, false);
 	}
 
 	pinch(id, at) {
 		const was = [...this.pointers.values()];
 		const is = [...this.pointers.entries()].map(([key, place]) => (key === id ? at : place));
 
-		if (was.length === 2)
-			this.hooks.pinch(was[0].x, was[1].x, is[0].x, is[1].x);
+		if (was.length === 2) this.hooks.pinch(was[0].x, was[1].x, is[0].x, is[1].x);
 	}
 
 	up(event) {
-		if (!this.pointers.delete(event.pointerId) || this.pointers.size)
-			return;
+		if (!this.pointers.delete(event.pointerId) || this.pointers.size) return;
 		const at = this.at(event);
 
-		if (!this.moved)
-			this.click(at, event);
-		else if (this.mode === "range")
-			this.hooks.range(this.start.x, at.x, true);
+		if (!this.moved) this.click(at, event);
+		else if (this.mode === "range") this.hooks.range(this.start.x, at.x, true);
 		this.hooks.drop();
 		this.mode = null;
 	}
@@ -153,14 +139,12 @@ export function repeat(element, press) {
 	};
 
 	element.addEventListener("pointerdown", (event) => {
-		if (event.button !== 0 || element.disabled)
-			return;
+		if (event.button !== 0 || element.disabled) return;
 		press();
 		stop();
 		timer = setTimeout(again, 400);
 	});
-	for (const name of ["pointerup", "pointerleave", "pointercancel", "blur"])
-		element.addEventListener(name, stop);
+	for (const name of ["pointerup", "pointerleave", "pointercancel", "blur"]) element.addEventListener(name, stop);
 	/* A click that no pointer made: by keyboard, or by whoever reads the screen. */
 	element.addEventListener("click", (event) => event.detail === 0 && press());
 	return element;

@@ -23,13 +23,19 @@ export class Live {
 
 	/** The newest part of each stream, to begin with. */
 	async begin(options) {
-		await Promise.all(this.streams.map((it) => this.read(it, {last: String(Math.floor(KEPT_BYTES / this.streams.length))}, options)));
+		await Promise.all(
+			this.streams.map((it) =>
+				this.read(it, {last: String(Math.floor(KEPT_BYTES / this.streams.length))}, options),
+			),
+		);
 	}
 
 	/** What came since; true where anything did. */
 	async step(options) {
 		const came = await Promise.all(
-			this.streams.filter((it) => !it.over).map((it) => this.read(it, it.end ? {first: it.end} : {last: String(KEPT_BYTES)}, options)),
+			this.streams
+				.filter((it) => !it.over)
+				.map((it) => this.read(it, it.end ? {first: it.end} : {last: String(KEPT_BYTES)}, options)),
 		);
 
 		return came.some(Boolean);
@@ -47,16 +53,14 @@ export class Live {
 			answer = await this.source.trace(it.stream, parts, options);
 		} catch (error) {
 			/* What was kept is older than what the archive still has: begin anew. */
-			if (error.status !== 410)
-				throw error;
+			if (error.status !== 410) throw error;
 			Object.assign(it, {end: null, parts: [], bytes: 0});
 			return false;
 		}
 		const bytes = new Uint8Array(await answer.arrayBuffer());
 		const end = endOf(answer);
 		it.end = end ?? it.end;
-		if (!bytes.length)
-			return false;
+		if (!bytes.length) return false;
 		/* What still grows says where it was: this was the last of it. */
 		it.over = end === null;
 		this.notes = remarks(answer.headers, it.stream.name);

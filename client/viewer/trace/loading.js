@@ -21,21 +21,23 @@ export class Loading {
 		try {
 			timeline.frame.progress("Opening", null);
 			const source = await this.source();
-			if (!source || timeline.closed)
-				return;
+			if (!source || timeline.closed) return;
 			timeline.frame.title(source);
-			timeline.session = new Session(source, {
-				progress: (text, share) => timeline.frame.progress(text, share),
-				loaded: (summary, how) => this.loaded(summary, how),
-				failed: (error) => timeline.failed(error),
-				paused: (on) => timeline.frame.sayPause(on),
-				ended: () => timeline.frame.ended(),
-			}, timeline.services.engine);
+			timeline.session = new Session(
+				source,
+				{
+					progress: (text, share) => timeline.frame.progress(text, share),
+					loaded: (summary, how) => this.loaded(summary, how),
+					failed: (error) => timeline.failed(error),
+					paused: (on) => timeline.frame.sayPause(on),
+					ended: () => timeline.frame.ended(),
+				},
+				timeline.services.engine,
+			);
 			await timeline.session.begin(timeline.view.from === undefined ? null : timeline.view);
 			timeline.session.follow(timeline.services.events);
 		} catch (error) {
-			if (!timeline.closed)
-				timeline.frame.sorry(error.message);
+			if (!timeline.closed) timeline.frame.sorry(error.message);
 		}
 	}
 
@@ -44,14 +46,10 @@ export class Loading {
 		const {file, api, held} = timeline.services;
 		const mine = held?.(timeline.view);
 
-		if (mine)
-			return mine;
-		if (timeline.view.together)
-			return this.alone(await together(api, timeline.view));
-		if (timeline.view.file === undefined)
-			return this.alone(await remote(api, timeline.view));
-		if (file && file.name === timeline.view.file)
-			return local(file);
+		if (mine) return mine;
+		if (timeline.view.together) return this.alone(await together(api, timeline.view));
+		if (timeline.view.file === undefined) return this.alone(await remote(api, timeline.view));
+		if (file && file.name === timeline.view.file) return local(file);
 		timeline.frame.ask(timeline.view.file);
 		return null;
 	}
@@ -69,10 +67,8 @@ export class Loading {
 
 		timeline.services.file = file;
 		const address = format({file: file.name});
-		if (location.hash === address)
-			timeline.services.reopen ? timeline.services.reopen() : this.restart();
-		else
-			location.hash = address;
+		if (location.hash === address) timeline.services.reopen ? timeline.services.reopen() : this.restart();
+		else location.hash = address;
 	}
 
 	restart() {
@@ -93,23 +89,18 @@ export class Loading {
 		stage.engine = session.engine;
 		const was = {span: camera.span, all: camera.from <= camera.start && camera.to >= camera.end};
 		camera.trace(start, end, summary.rows);
-		if (how !== "begin")
-			this.goOn(was, sticks);
+		if (how !== "begin") this.goOn(was, sticks);
 		timeline.counters = timeline.counters?.carry(summary.counters) ?? new Counters(summary.counters, () => {});
 		timeline.counters.toggle = (index, shown) => timeline.showCounter(index, shown);
-		for (const [index, shown] of timeline.counters.changes())
-			session.engine.counter(index, shown);
+		for (const [index, shown] of timeline.counters.changes()) session.engine.counter(index, shown);
 		await timeline.versus?.load(session.engine);
 		await this.overlook();
 		timeline.strips = strips(summary.streams);
 		timeline.frame.notes(this.notes());
 		this.mark(session, session.engine);
-		if (how === "begin")
-			timeline.beside().catch((error) => timeline.closed || timeline.failed(error));
-		if (how === "begin")
-			await timeline.whereabouts.apply(timeline.view);
-		else
-			await this.again();
+		if (how === "begin") timeline.beside().catch((error) => timeline.closed || timeline.failed(error));
+		if (how === "begin") await timeline.whereabouts.apply(timeline.view);
+		else await this.again();
 		stage.renew();
 	}
 
@@ -122,8 +113,7 @@ export class Loading {
 			timeline.stage.renew();
 		} catch (error) {
 			/* Another model may have taken the place of this one meanwhile. */
-			if (session.engine === engine && !timeline.closed)
-				timeline.failed(error);
+			if (session.engine === engine && !timeline.closed) timeline.failed(error);
 		}
 	}
 
@@ -131,17 +121,22 @@ export class Loading {
 	goOn(was, sticks) {
 		const {timeline} = this;
 
-		if (sticks && was.all)
-			timeline.camera.fit();
+		if (sticks && was.all) timeline.camera.fit();
 		else if (sticks)
-			timeline.camera.show(timeline.camera.widest + timeline.camera.end - was.span, timeline.camera.widest + timeline.camera.end);
+			timeline.camera.show(
+				timeline.camera.widest + timeline.camera.end - was.span,
+				timeline.camera.widest + timeline.camera.end,
+			);
 	}
 
 	/** The strip of the whole. */
 	async overlook() {
 		const {session, camera, minimap} = this.timeline;
 		const first = camera.start > 0n ? camera.start : 0n;
-		const parts = Math.max(1, Number(((camera.end + 1n - first) * BigInt(PARTS)) / (camera.end + 1n - camera.start)));
+		const parts = Math.max(
+			1,
+			Number(((camera.end + 1n - first) * BigInt(PARTS)) / (camera.end + 1n - camera.start)),
+		);
 		let bars;
 
 		if (session.loaded) {
@@ -159,7 +154,10 @@ export class Loading {
 	notes() {
 		const {summary, notes, source, loaded} = this.timeline.session;
 		const {totals} = summary;
-		const out = [...notes, ...(this.timeline.session.source.guests ?? []).filter((it) => !it.known).map((it) => `${clockWords(it)}.`)];
+		const out = [
+			...notes,
+			...(this.timeline.session.source.guests ?? []).filter((it) => !it.known).map((it) => `${clockWords(it)}.`),
+		];
 
 		if (!totals.events)
 			out.push(`There are no events in it yet: ${source.title} records none, or was not made to trace.`);
@@ -167,7 +165,9 @@ export class Loading {
 			out.push(`${totals.lost_packets.toLocaleString("en")} packets are missing; the picture shows where.`);
 		out.push(...summary.damages.slice(0, 20).map((it) => `Damage: ${it}.`));
 		if (loaded)
-			out.push("The run is longer than what is loaded at once: the strip below shows all of it, and what you go to is loaded.");
+			out.push(
+				"The run is longer than what is loaded at once: the strip below shows all of it, and what you go to is loaded.",
+			);
 		return out;
 	}
 
@@ -176,13 +176,10 @@ export class Loading {
 		const {timeline} = this;
 		const {selection} = timeline;
 
-		if (timeline.search.input.value)
-			await timeline.search.search(timeline.search.input.value);
-		if (!selection.thread)
-			return;
+		if (timeline.search.input.value) await timeline.search.search(timeline.search.input.value);
+		if (!selection.thread) return;
 		selection.thread = await selection.locate(selection.thread);
-		if (selection.thread && selection.family !== null)
-			await selection.highlight(selection.thread.index);
+		if (selection.thread && selection.family !== null) await selection.highlight(selection.thread.index);
 		timeline.stage.changed();
 	}
 }

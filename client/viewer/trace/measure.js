@@ -14,14 +14,16 @@ function table(caption, head, rows) {
 				make(
 					"tbody",
 					{},
-					...rows.slice(0, ROWS_MAX).map(([first, ...rest]) =>
-						make(
-							"tr",
-							{},
-							make("th", {scope: "row"}, first),
-							...rest.map((text) => make("td", {className: "tl-number", textContent: String(text)})),
+					...rows
+						.slice(0, ROWS_MAX)
+						.map(([first, ...rest]) =>
+							make(
+								"tr",
+								{},
+								make("th", {scope: "row"}, first),
+								...rest.map((text) => make("td", {className: "tl-number", textContent: String(text)})),
+							),
 						),
-					),
 				),
 			)
 		: null;
@@ -68,7 +70,12 @@ export function measured(range, stats, start, find, clock = "the guest's clock")
 	]);
 
 	return [
-		make("p", {}, make("strong", {textContent: span(length)}), ` from +${span(range.from - start)} to +${span(range.to - start)}.`),
+		make(
+			"p",
+			{},
+			make("strong", {textContent: span(length)}),
+			` from +${span(range.from - start)} to +${span(range.to - start)}.`,
+		),
 		make("p", {
 			className: "tl-quiet",
 			textContent: `By ${clock} ${exact(range.from)} to ${exact(range.to)}; ${rate(length)} if it repeats.`,

@@ -36,8 +36,7 @@ export class Minimap {
 
 		on("pointerdown", this.down);
 		on("pointermove", this.move);
-		for (const name of ["pointerup", "pointercancel"])
-			on(name, () => (this.held = null));
+		for (const name of ["pointerup", "pointercancel"]) on(name, () => (this.held = null));
 		on("wheel", (event) => event.preventDefault());
 	}
 
@@ -80,8 +79,7 @@ export class Minimap {
 		const ratio = devicePixelRatio || 1;
 
 		this.camera = camera;
-		if (!this.width)
-			this.resize();
+		if (!this.width) this.resize();
 		if (canvas.width !== Math.round(this.width * ratio) || canvas.height !== Math.round(this.height * ratio)) {
 			canvas.width = Math.round(this.width * ratio);
 			canvas.height = Math.round(this.height * ratio);
@@ -97,7 +95,12 @@ export class Minimap {
 	background(palette, ratio) {
 		const {canvas} = this;
 
-		if (this.kept && this.kept.width === canvas.width && this.kept.height === canvas.height && this.kept.palette === palette)
+		if (
+			this.kept &&
+			this.kept.width === canvas.width &&
+			this.kept.height === canvas.height &&
+			this.kept.palette === palette
+		)
 			return this.kept;
 		this.kept = make("canvas", {width: canvas.width, height: canvas.height});
 		this.kept.palette = palette;
@@ -117,8 +120,7 @@ export class Minimap {
 			ctx.fillStyle = palette.back;
 			ctx.fillRect(this.x(this.loaded.from), 0, this.x(this.loaded.to) - this.x(this.loaded.from), this.height);
 		}
-		for (const n of density)
-			peak = Math.max(peak, n);
+		for (const n of density) peak = Math.max(peak, n);
 		ctx.fillStyle = palette.thread;
 		const step = this.width / Math.max(density.length, 1);
 		/* By logarithm: one event in a quiet second is to be seen beside a million in a loud one. */
@@ -158,8 +160,7 @@ export class Minimap {
 		const x = this.place(event);
 		const {x0, x1} = this.window(this.camera);
 
-		if (event.button !== 0)
-			return;
+		if (event.button !== 0) return;
 		this.canvas.setPointerCapture(event.pointerId);
 		const side = Math.abs(x - x0) < EDGE ? "from" : Math.abs(x - x1) < EDGE ? "to" : "all";
 		if (side === "all" && (x < x0 || x > x1)) {
@@ -181,11 +182,8 @@ export class Minimap {
 		}
 		const {side, from, to} = this.held;
 		const by = this.time(x) - this.time(this.held.x);
-		if (side === "from")
-			this.hooks.show(from + by < to ? from + by : to - 10n, to);
-		else if (side === "to")
-			this.hooks.show(from, to + by > from ? to + by : from + 10n);
-		else
-			this.hooks.show(from + by, to + by);
+		if (side === "from") this.hooks.show(from + by < to ? from + by : to - 10n, to);
+		else if (side === "to") this.hooks.show(from, to + by > from ? to + by : from + 10n);
+		else this.hooks.show(from + by, to + by);
 	}
 }

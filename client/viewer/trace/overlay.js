@@ -79,8 +79,7 @@ function unloaded(ctx, it, palette) {
 	ctx.fillStyle = palette.rulerText;
 	ctx.font = "13px system-ui, sans-serif";
 	ctx.textAlign = "center";
-	if (it.x1 - it.x0 > 180)
-		ctx.fillText(it.text, middle, it.y1 / 2);
+	if (it.x1 - it.x0 > 180) ctx.fillText(it.text, middle, it.y1 / 2);
 }
 
 function line(ctx, it, colour, width, alpha = 1, dash = []) {
@@ -131,8 +130,7 @@ function guest(ctx, it, palette) {
 	ctx.fillStyle = palette.rulerText;
 	ctx.fillRect(0, it.y0, it.x1, it.y0 ? 1 : 0);
 	ctx.fillText(it.text, 6, it.y0 + 13);
-	if (it.length < 1)
-		return;
+	if (it.length < 1) return;
 	const y = it.y0 + PLATE / 2;
 	line(ctx, {x0: width + 6, y0: y, x1: width + 6 + it.length, y1: y}, palette.uncertain, 3);
 	for (const x of [width + 6, width + 6 + it.length])
@@ -161,8 +159,7 @@ function parting(ctx, it, palette) {
 
 /** TEXT that can be read over anything. */
 function said(ctx, it, x, y, colour, palette) {
-	if (!it.text)
-		return;
+	if (!it.text) return;
 	ctx.font = "bold 12px system-ui, sans-serif";
 	ctx.textAlign = x > ctx.canvas.clientWidth - 120 ? "right" : "left";
 	ctx.lineWidth = 4;
@@ -194,22 +191,21 @@ const PAINTERS = {
 
 export function paintOverlay(ctx, list, palette, size) {
 	ctx.clearRect(0, 0, size.width, size.height);
-	for (const it of list)
-		PAINTERS[it.kind](ctx, it, palette);
+	for (const it of list) PAINTERS[it.kind](ctx, it, palette);
 }
 
 /** LIST as layers of a picture that is saved; the pointer is not part of it. */
 export function overLayers(list, palette) {
 	const out = [];
-	const layer = (kind, shape, colour, more) => out.push({kind, shape, colour, alpha: 1, width: 1, data: [], texts: [], ...more});
+	const layer = (kind, shape, colour, more) =>
+		out.push({kind, shape, colour, alpha: 1, width: 1, data: [], texts: [], ...more});
 
 	for (const {kind, x0, y0, x1, y1, text, length} of list) {
 		if (kind === "guest") {
 			layer(kind, "rect", palette.rulerText, {alpha: y0 ? 1 : 0, data: [x0, y0, x1 - x0, 1]});
 			layer(kind, "text", palette.rulerText, {texts: [{text, x: 6, y: y0 + 13, align: "left"}]});
 			const x = 18 + text.length * LETTER;
-			if (length >= 1)
-				layer(kind, "line", palette.uncertain, {width: 3, data: [x, y0 + 9, x + length, y0 + 9]});
+			if (length >= 1) layer(kind, "line", palette.uncertain, {width: 3, data: [x, y0 + 9, x + length, y0 + 9]});
 		} else if (kind === "range") {
 			layer(kind, "rect", palette.range, {alpha: 0.16, data: [x0, 0, x1 - x0, y1]});
 			layer(kind, "text", palette.range, {texts: [{text, x: (x0 + x1) / 2, y: y1 - 8, align: "center"}]});
@@ -217,12 +213,23 @@ export function overLayers(list, palette) {
 			const width = kind === "why" ? 6 : 3;
 			layer(kind, "line", palette.why, {alpha: kind === "why" ? 0.55 : 0.9, width, data: [x0, y0, x1, y1]});
 			if (kind === "why")
-				layer(kind, "text", palette.why, {texts: [{text, x: Math.max(x0, 0) + 24, y: y0 + BELOW, align: "left"}]});
+				layer(kind, "text", palette.why, {
+					texts: [{text, x: Math.max(x0, 0) + 24, y: y0 + BELOW, align: "left"}],
+				});
 		} else if (kind === "lone") {
 			layer(kind, "line", palette.lone, {width: 2, data: [x0, y0 + 4, x1, y1 + 4]});
 		} else if (kind === "outcome" || kind === "parting") {
-			layer(kind, "line", palette.part, kind === "parting" ? {width: 2, data: [x0, y0 - 14, x0, y0 + 14]} : {width: 6, alpha: 0.45, data: [x0, y0, x1, y1]});
-			layer(kind, "text", palette.part, {texts: [{text: text ?? "", x: Math.max(x0, 0) + 8, y: y0 + BELOW, align: "left"}]});
+			layer(
+				kind,
+				"line",
+				palette.part,
+				kind === "parting"
+					? {width: 2, data: [x0, y0 - 14, x0, y0 + 14]}
+					: {width: 6, alpha: 0.45, data: [x0, y0, x1, y1]},
+			);
+			layer(kind, "text", palette.part, {
+				texts: [{text: text ?? "", x: Math.max(x0, 0) + 8, y: y0 + BELOW, align: "left"}],
+			});
 		} else if (kind === "selected") {
 			const [l, r, t, b] = [x0 - 4, Math.max(x1, x0 + 1) + 4, y0 - 6, y0 + 6];
 			layer(kind, "line", palette.select, {width: 2, data: [l, t, r, t, r, t, r, b, r, b, l, b, l, b, l, t]});

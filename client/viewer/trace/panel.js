@@ -7,11 +7,21 @@ export class Panel {
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.title = make("h2", {id: "tl-panel-title"});
-		this.body = make("div", {className: "tl-panel-body", tabIndex: 0, role: "region", "aria-labelledby": "tl-panel-title"});
+		this.body = make("div", {
+			className: "tl-panel-body",
+			tabIndex: 0,
+			role: "region",
+			"aria-labelledby": "tl-panel-title",
+		});
 		this.element = make(
 			"aside",
 			{className: "tl-panel", "aria-labelledby": "tl-panel-title", hidden: true},
-			make("header", {}, this.title, button("✕", "Close (Esc)", () => this.close())),
+			make(
+				"header",
+				{},
+				this.title,
+				button("✕", "Close (Esc)", () => this.close()),
+			),
 			this.body,
 		);
 		this.name = null;
@@ -26,8 +36,7 @@ export class Panel {
 	}
 
 	close() {
-		if (!this.name)
-			return;
+		if (!this.name) return;
 		this.name = null;
 		this.element.hidden = true;
 		this.hooks.closed();
@@ -44,8 +53,13 @@ function pieces(parts, go, start) {
 		time !== undefined
 			? make("span", {textContent: `+${span(time - start)}`, title: exact(time)})
 			: link === undefined || link === null
-			? text
-			: make("button", {type: "button", className: "tl-link", textContent: short(text, 80), onclick: () => go(link)}),
+				? text
+				: make("button", {
+						type: "button",
+						className: "tl-link",
+						textContent: short(text, 80),
+						onclick: () => go(link),
+					}),
 	);
 }
 

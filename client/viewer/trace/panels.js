@@ -41,19 +41,15 @@ export class Panels {
 
 	/** Open NAME, or close it where it is open. */
 	flip(name) {
-		if (this.name === name)
-			this.close();
-		else
-			this.show(name);
+		if (this.name === name) this.close();
+		else this.show(name);
 	}
 
 	async show(name) {
 		const {timeline} = this;
 
-		if (name === null)
-			return this.close();
-		if (name !== "help" && !timeline.session?.summary)
-			return;
+		if (name === null) return this.close();
+		if (name !== "help" && !timeline.session?.summary) return;
 		/* What takes long to answer is dropped where something else was opened meanwhile. */
 		const turn = (this.turn = {});
 		if (name !== "why" && timeline.chain.length) {
@@ -62,8 +58,7 @@ export class Panels {
 		}
 		try {
 			const [title, nodes] = await this[name]();
-			if (this.turn !== turn)
-				return;
+			if (this.turn !== turn) return;
 			this.panel.open(name, title, ...nodes);
 			timeline.frame.pressed(name);
 			timeline.settle();
@@ -79,8 +74,7 @@ export class Panels {
 	async choose(it) {
 		const thread = await this.timeline.selection.locate(it);
 
-		if (thread)
-			this.select(thread.index);
+		if (thread) this.select(thread.index);
 	}
 
 	async thread() {
@@ -88,10 +82,12 @@ export class Panels {
 		const {thread} = selection;
 
 		if (!thread)
-			return ["No thread is selected", [make("p", {textContent: "Click a thread, or press j and k to go through those in view."})]];
+			return [
+				"No thread is selected",
+				[make("p", {textContent: "Click a thread, or press j and k to go through those in view."})],
+			];
 		const nodes = story(thread, camera.start, (index) => this.select(index));
-		if (versus?.diff)
-			nodes.splice(thread.story.length, 0, counterpart(versus, "bad", thread.index));
+		if (versus?.diff) nodes.splice(thread.story.length, 0, counterpart(versus, "bad", thread.index));
 		return [called(thread), nodes];
 	}
 
@@ -108,7 +104,16 @@ export class Panels {
 	async diff() {
 		const {versus} = this.timeline;
 
-		return ["What differs", versus?.diff ? compared(versus) : [make("p", {textContent: "Nothing is compared: tick two guests or captures on the page of all guests."})]];
+		return [
+			"What differs",
+			versus?.diff
+				? compared(versus)
+				: [
+						make("p", {
+							textContent: "Nothing is compared: tick two guests or captures on the page of all guests.",
+						}),
+					],
+		];
 	}
 
 	async why() {
@@ -147,7 +152,10 @@ export class Panels {
 
 		return [
 			range ? "The selected range" : "What is in view",
-			[...measured(what, stats, camera.start, (it) => this.choose(it), session.source.clock), ...((await this.timeline.heap?.measured(what)) ?? [])],
+			[
+				...measured(what, stats, camera.start, (it) => this.choose(it), session.source.clock),
+				...((await this.timeline.heap?.measured(what)) ?? []),
+			],
 		];
 	}
 
@@ -172,7 +180,9 @@ export class Panels {
 			source.title,
 			[
 				make("p", {textContent: source.about}),
-				...[...(source.tells ?? []), ...(this.timeline.heap?.tells ?? [])].map((text) => make("p", {textContent: text})),
+				...[...(source.tells ?? []), ...(this.timeline.heap?.tells ?? [])].map((text) =>
+					make("p", {textContent: text}),
+				),
 				...(source.lacks ? [make("p", {textContent: source.lacks})] : []),
 				make(
 					"table",
@@ -181,13 +191,23 @@ export class Panels {
 						"tbody",
 						{},
 						...rows.map(([key, value]) =>
-							make("tr", {}, make("th", {scope: "row", textContent: key}), make("td", {textContent: value})),
+							make(
+								"tr",
+								{},
+								make("th", {scope: "row", textContent: key}),
+								make("td", {textContent: value}),
+							),
 						),
 					),
 				),
 				...notes.map((text) => make("p", {textContent: text})),
 				...(summary.damages.length > 20
-					? [make("p", {className: "tl-quiet", textContent: `and ${count(summary.damages.length - 20, "further damage", "further damages")}`})]
+					? [
+							make("p", {
+								className: "tl-quiet",
+								textContent: `and ${count(summary.damages.length - 20, "further damage", "further damages")}`,
+							}),
+						]
 					: []),
 			],
 		];

@@ -21,7 +21,9 @@ export async function handOver(make, title, at = PERFETTO) {
 	const other = window.open(at);
 
 	if (!other)
-		throw new Error("The browser did not open a window for Perfetto; allow it, or save the trace for Perfetto and open it there.");
+		throw new Error(
+			"The browser did not open a window for Perfetto; allow it, or save the trace for Perfetto and open it there.",
+		);
 	const ready = answers(other, at);
 	/* Told below: here it only must not count as unheard. */
 	ready.catch(() => {});
@@ -45,14 +47,13 @@ function answers(other, at) {
 			removeEventListener("message", listen);
 			call(value);
 		};
-		const listen = (event) => event.source === other && event.origin === at && event.data === "PONG" && finish(resolve);
+		const listen = (event) =>
+			event.source === other && event.origin === at && event.data === "PONG" && finish(resolve);
 		const timer = setInterval(() => {
-			if (other.closed)
-				finish(reject, new Error("The window of Perfetto was closed before it was ready."));
+			if (other.closed) finish(reject, new Error("The window of Perfetto was closed before it was ready."));
 			else if (Date.now() > end)
 				finish(reject, new Error("Perfetto does not answer; save the trace for Perfetto and open it there."));
-			else
-				other.postMessage("PING", at);
+			else other.postMessage("PING", at);
 		}, ASK_MS);
 
 		addEventListener("message", listen);

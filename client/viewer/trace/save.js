@@ -22,13 +22,16 @@ export function download(what, name) {
 	document.body.append(link);
 	link.click();
 	link.remove();
-	if (href !== what)
-		setTimeout(() => URL.revokeObjectURL(href), 60000);
+	if (href !== what) setTimeout(() => URL.revokeObjectURL(href), 60000);
 }
 
 /** The pictures that STAGES show, with their rulers and what lies over them, as an SVG. */
 export function pictureSvg(stages, palette, title) {
-	const pictures = stages.map((it) => ({layers: [...it.layers(), ...overLayers(it.over, palette)], size: it.shown.window, ticks: it.tickList}));
+	const pictures = stages.map((it) => ({
+		layers: [...it.layers(), ...overLayers(it.over, palette)],
+		size: it.shown.window,
+		ticks: it.tickList,
+	}));
 
 	return new Blob([svg(pictures, palette, title)], {type: "image/svg+xml"});
 }
@@ -43,11 +46,14 @@ export function picturePng(canvases) {
 	whole.width = Math.max(...canvases.flat().map((it) => it.width));
 	whole.height = canvases.reduce((sum, [first]) => sum + first.height, 0);
 	for (const row of canvases) {
-		for (const canvas of row)
-			ctx.drawImage(canvas, 0, y);
+		for (const canvas of row) ctx.drawImage(canvas, 0, y);
 		y += row[0].height;
 	}
 	return new Promise((resolve, reject) =>
-		whole.toBlob((blob) => (blob ? resolve(blob) : reject(new Error(`The picture of ${y / ratio} pixels could not be made.`))), "image/png"),
+		whole.toBlob(
+			(blob) =>
+				blob ? resolve(blob) : reject(new Error(`The picture of ${y / ratio} pixels could not be made.`)),
+			"image/png",
+		),
 	);
 }

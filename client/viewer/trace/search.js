@@ -36,8 +36,7 @@ export class Search {
 		if (event.key === "Enter") {
 			this.step(event.shiftKey ? -1 : 1);
 		} else if (event.key === "Escape") {
-			if (this.input.value)
-				this.set("");
+			if (this.input.value) this.set("");
 			this.hooks.leave();
 		} else {
 			return;
@@ -62,28 +61,22 @@ export class Search {
 		try {
 			const found = await this.hooks.find(text);
 			/* Somebody typed on while this was looked for. */
-			if (this.turn !== turn)
-				return;
+			if (this.turn !== turn) return;
 			this.threads = text ? Array.from(found.threads) : [];
 			this.at = -1;
 			this.say();
 		} finally {
-			if (this.turn === turn)
-				this.looking = false;
+			if (this.turn === turn) this.looking = false;
 		}
-		if (this.wanted)
-			this.step(this.wanted);
+		if (this.wanted) this.step(this.wanted);
 	}
 
 	say() {
 		const n = this.threads.length.toLocaleString("en");
 
-		if (!this.text)
-			this.count.textContent = "";
-		else if (!this.threads.length)
-			this.count.textContent = "no match";
-		else
-			this.count.textContent = this.at < 0 ? `${n} found` : `${(this.at + 1).toLocaleString("en")} of ${n}`;
+		if (!this.text) this.count.textContent = "";
+		else if (!this.threads.length) this.count.textContent = "no match";
+		else this.count.textContent = this.at < 0 ? `${n} found` : `${(this.at + 1).toLocaleString("en")} of ${n}`;
 	}
 
 	/** Go to the next match (BY 1) or the one before (-1). */
@@ -95,8 +88,7 @@ export class Search {
 			this.wanted = by;
 			return;
 		}
-		if (!n)
-			return;
+		if (!n) return;
 		this.at = this.at < 0 ? (by > 0 ? 0 : n - 1) : (this.at + by + n) % n;
 		this.say();
 		this.hooks.go(this.threads[this.at]);

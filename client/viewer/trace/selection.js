@@ -20,8 +20,7 @@ export class Selection {
 		const fits = (it) => it && it.id === wanted && (typeof stream !== "number" || it.stream === stream);
 		const guess = Number.isInteger(index) ? await engine.thread(index) : null;
 
-		if (fits(guess))
-			return guess;
+		if (fits(guess)) return guess;
 		const {threads} = await engine.find(String(wanted));
 		let found = null;
 		for (const it of threads.slice(0, LOOKED_AT_MAX)) {
@@ -40,17 +39,14 @@ export class Selection {
 		const {timeline} = this;
 		const {engine} = timeline.session;
 
-		if (timeline.search.input.value)
-			await engine.find(timeline.search.input.value);
-		else
-			await engine.family(this.family);
+		if (timeline.search.input.value) await engine.find(timeline.search.input.value);
+		else await engine.family(this.family);
 	}
 
 	async find(text) {
 		const {timeline} = this;
 
-		if (!timeline.session?.engine)
-			return {threads: []};
+		if (!timeline.session?.engine) return {threads: []};
 		this.family = null;
 		const found = await timeline.session.engine.find(text);
 		timeline.stage.renew();
@@ -63,11 +59,9 @@ export class Selection {
 
 		this.thread = thread;
 		if (thread) {
-			if (reveal)
-				this.reveal(thread);
+			if (reveal) this.reveal(thread);
 			timeline.live.textContent = `Selected: ${line(thread, timeline.camera.start)}`;
-			if (tell)
-				await timeline.panels.show("thread");
+			if (tell) await timeline.panels.show("thread");
 		} else if (timeline.panels.name === "thread") {
 			timeline.panels.close();
 		}
@@ -80,10 +74,13 @@ export class Selection {
 		const {timeline} = this;
 		const {camera} = timeline;
 
-		if (thread.end < camera.from || thread.start > camera.to || (!camera.sees(thread.start, 8) && !camera.sees(thread.end, 8)))
+		if (
+			thread.end < camera.from ||
+			thread.start > camera.to ||
+			(!camera.sees(thread.start, 8) && !camera.sees(thread.end, 8))
+		)
 			camera.center(thread.end - thread.start > camera.span ? thread.start : (thread.start + thread.end) / 2n);
-		if (thread.row !== null)
-			camera.look(thread.row + 0.5);
+		if (thread.row !== null) camera.look(thread.row + 0.5);
 		timeline.moved();
 	}
 

@@ -36,8 +36,7 @@ export class Session {
 		this.abort.abort();
 		clearTimeout(this.settling);
 		clearTimeout(this.timer);
-		for (const off of this.off)
-			off();
+		for (const off of this.off) off();
 		this.engine?.close();
 	}
 
@@ -45,8 +44,7 @@ export class Session {
 	get whole() {
 		const {start, end} = this.summary;
 
-		if (!this.loaded)
-			return {start, end};
+		if (!this.loaded) return {start, end};
 		return {
 			start: this.overview.from < start ? this.overview.from : start,
 			end: this.overview.to > end ? this.overview.to : end,
@@ -65,12 +63,12 @@ export class Session {
 		this.overview = await source.overview({signal: this.abort.signal});
 		if (!this.overview && !source.running)
 			throw new Error(`Nothing is left of ${source.title}: quotas deleted it, or nothing was ever recorded.`);
-		if (source.running)
-			return this.beginLive();
-		if (this.overview.bytes <= 2 * SLICE_BYTES)
-			return this.part(null, "begin");
+		if (source.running) return this.beginLive();
+		if (this.overview.bytes <= 2 * SLICE_BYTES) return this.part(null, "begin");
 		this.few = !range && !source.compared;
-		const part = range ? around(this.overview, range.from, range.to) : newest(this.overview, this.few ? FIRST_BYTES : SLICE_BYTES);
+		const part = range
+			? around(this.overview, range.from, range.to)
+			: newest(this.overview, this.few ? FIRST_BYTES : SLICE_BYTES);
 		return this.part(part, "begin");
 	}
 
@@ -95,10 +93,13 @@ export class Session {
 
 		try {
 			const summary = await engine.load(sources, (it) => how !== "live" && this.progress(it), this.abort.signal);
-			if (this.closed)
-				throw new Error("The trace was closed.");
+			if (this.closed) throw new Error("The trace was closed.");
 			this.engine?.close();
-			Object.assign(this, {engine, summary, loaded: part === LIVE ? this.newestOf(summary) : part && this.reaching(part, summary)});
+			Object.assign(this, {
+				engine,
+				summary,
+				loaded: part === LIVE ? this.newestOf(summary) : part && this.reaching(part, summary),
+			});
 		} catch (error) {
 			engine.close();
 			throw error;
@@ -137,12 +138,10 @@ export class Session {
 				this.overview = await this.source.overview({signal: this.abort.signal});
 			}
 			const part = around(this.overview, from, to);
-			if (part.from !== this.loaded.from || part.to !== this.loaded.to)
-				await this.part(part, "slice");
+			if (part.from !== this.loaded.from || part.to !== this.loaded.to) await this.part(part, "slice");
 			this.few = false;
 		} catch (error) {
-			if (!this.closed)
-				this.hooks.failed(error);
+			if (!this.closed) this.hooks.failed(error);
 		} finally {
 			this.loading = false;
 		}
@@ -167,10 +166,8 @@ export class Session {
 	newestOf({start, end}) {
 		const {overview} = this;
 
-		if (!overview)
-			return null;
-		if (end > overview.to)
-			overview.to = end;
+		if (!overview) return null;
+		if (end > overview.to) overview.to = end;
 		return start > overview.from ? {from: start, to: overview.to} : null;
 	}
 
@@ -183,8 +180,7 @@ export class Session {
 			domain: (it) => source.has(it.run) && ((this.told ||= it.change === "ended"), true),
 		};
 
-		if (!this.live)
-			return;
+		if (!this.live) return;
 		for (const [name, mine] of Object.entries(events ? about : {}))
 			this.off.push(events.on(name, (data) => mine(data) && this.wake(LIVE_LEAST_MS)));
 		this.wake(LIVE_MOST_MS);
@@ -193,8 +189,7 @@ export class Session {
 	wake(ms) {
 		const at = this.stepped + ms;
 
-		if (this.closed || this.paused || this.ended || (this.timer && this.due <= at))
-			return;
+		if (this.closed || this.paused || this.ended || (this.timer && this.due <= at)) return;
 		clearTimeout(this.timer);
 		this.due = at;
 		this.timer = setTimeout(() => this.step(), Math.max(0, at - performance.now()));
@@ -226,26 +221,21 @@ export class Session {
 		const options = {signal: this.abort.signal};
 
 		/* Nobody looks. */
-		if (document.hidden)
-			return;
+		if (document.hidden) return;
 		try {
 			const came = await this.live.step(options);
 			await this.source.renew?.(options);
-			if ((came || this.ahead) && !this.paused)
-				await this.loadLive("live");
+			if ((came || this.ahead) && !this.paused) await this.loadLive("live");
 			this.ahead = false;
 			this.quiet = came ? 0 : (this.quiet ?? 0) + 1;
 			/* Who was told that it has ended reads what is left of it first. */
 			const perhaps = !came && (this.told || this.quiet > QUIET_STEPS);
-			if (this.live.over || (perhaps && !(await this.source.goesOn(options))))
-				this.end();
-			else if (perhaps)
-				this.told = false;
+			if (this.live.over || (perhaps && !(await this.source.goesOn(options)))) this.end();
+			else if (perhaps) this.told = false;
 			this.trouble = null;
 		} catch (error) {
 			/* Told once: the next step tries again. */
-			if (!this.closed && this.trouble !== error.message)
-				this.hooks.failed(error);
+			if (!this.closed && this.trouble !== error.message) this.hooks.failed(error);
 			this.trouble = error.message;
 		}
 	}

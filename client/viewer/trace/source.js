@@ -103,13 +103,18 @@ class Remote {
 
 /** OVERVIEWS as one, or null for none.  Streams end at different times, so each one's buckets go where they belong among those of all. */
 export function summed(all) {
-	if (!all.length)
-		return null;
+	if (!all.length) return null;
 	const from = all.map((it) => BigInt(it.from)).reduce((a, b) => (a < b ? a : b));
 	const to = all.map((it) => BigInt(it.to)).reduce((a, b) => (a > b ? a : b));
 	const span = to - from + 1n;
 	const edge = (i) => from + (span * BigInt(i)) / BigInt(BUCKETS);
-	const buckets = Array.from({length: BUCKETS}, (_, i) => ({from: edge(i), to: edge(i + 1), bytes: 0, packets: 0, lost: 0}));
+	const buckets = Array.from({length: BUCKETS}, (_, i) => ({
+		from: edge(i),
+		to: edge(i + 1),
+		bytes: 0,
+		packets: 0,
+		lost: 0,
+	}));
 
 	for (const overview of all)
 		for (const it of overview.buckets) {
@@ -176,7 +181,8 @@ async function ofCapture(api, view, options) {
 
 /** The source that VIEW names, over the API. */
 export async function remote(api, view, options) {
-	const source = view.capture === undefined ? await ofDomain(api, view, options) : await ofCapture(api, view, options);
+	const source =
+		view.capture === undefined ? await ofDomain(api, view, options) : await ofCapture(api, view, options);
 
 	if (!source.streams.length)
 		throw new Error(

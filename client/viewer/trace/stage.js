@@ -68,8 +68,7 @@ export class Stage {
 	resize() {
 		const {clientWidth, clientHeight} = this.pictures;
 
-		if (!clientWidth || !clientHeight)
-			return;
+		if (!clientWidth || !clientHeight) return;
 		this.camera.size(clientWidth, clientHeight);
 		this.hooks.sized();
 		this.changed();
@@ -77,8 +76,7 @@ export class Stage {
 
 	/** The camera moved, or what lies over the picture changed. */
 	changed() {
-		if (!this.wanted && !this.closed)
-			this.wanted = requestAnimationFrame(() => this.frame());
+		if (!this.wanted && !this.closed) this.wanted = requestAnimationFrame(() => this.frame());
 	}
 
 	/** The model, its highlights or what is drawn of it changed. */
@@ -91,10 +89,11 @@ export class Stage {
 		const {from, to, focus, width, height} = this.camera;
 		const plain = {focus, height, letter: 6.6, flags: this.flags};
 
-		if (from >= 0n)
-			return {...plain, from, to, width};
+		if (from >= 0n) return {...plain, from, to, width};
 		/* There is no time before 0: what lies there stays empty. */
-		return to > 0n ? {...plain, from: 0n, to, width: Math.max(width - this.camera.xOf(0n), 1)} : {...plain, from: 0n, to: to - from, width};
+		return to > 0n
+			? {...plain, from: 0n, to, width: Math.max(width - this.camera.xOf(0n), 1)}
+			: {...plain, from: 0n, to: to - from, width};
 	}
 
 	/** The thread that is nearest to a point, up to REACH pixels away, or null. */
@@ -108,19 +107,15 @@ export class Stage {
 		const began = performance.now();
 
 		this.wanted = 0;
-		if (this.closed)
-			return;
-		if (this.arrived)
-			this.take();
+		if (this.closed) return;
+		if (this.arrived) this.take();
 		this.place();
 		this.paintRuler();
 		this.paintOverlay();
 		this.hooks.drawn();
-		if (this.engine && !this.asking && this.isOld())
-			this.ask();
+		if (this.engine && !this.asking && this.isOld()) this.ask();
 		this.work.push(performance.now() - began);
-		if (this.work.length > WORK_KEPT)
-			this.work.shift();
+		if (this.work.length > WORK_KEPT) this.work.shift();
 	}
 
 	/** Until a picture of the camera as it is now is painted. */
@@ -147,9 +142,11 @@ export class Stage {
 			const window = this.window;
 			this.stale = false;
 			this.asked = window;
-			const answer = await this.engine.frame(window, {dark: this.hooks.palette().dark, ratio: devicePixelRatio || 1});
-			if (answer)
-				this.arrived = {answer, window};
+			const answer = await this.engine.frame(window, {
+				dark: this.hooks.palette().dark,
+				ratio: devicePixelRatio || 1,
+			});
+			if (answer) this.arrived = {answer, window};
 		} catch (error) {
 			this.hooks.failed(error);
 		} finally {
@@ -165,7 +162,11 @@ export class Stage {
 		const {picture} = this;
 
 		this.arrived = null;
-		if (picture.width !== bitmap.width || picture.height !== bitmap.height || this.shown?.window.width !== window.width) {
+		if (
+			picture.width !== bitmap.width ||
+			picture.height !== bitmap.height ||
+			this.shown?.window.width !== window.width
+		) {
 			picture.width = bitmap.width;
 			picture.height = bitmap.height;
 			picture.style.width = `${window.width}px`;
@@ -187,13 +188,18 @@ export class Stage {
 		const widths = new Widths(new OffscreenCanvas(1, 1).getContext("2d"));
 		const {marks, window} = this.shown;
 
-		return plan(marks, this.hooks.palette(), window, (text) => widths.of(text), (index, name) => this.hooks.counter(index, name));
+		return plan(
+			marks,
+			this.hooks.palette(),
+			window,
+			(text) => widths.of(text),
+			(index, name) => this.hooks.counter(index, name),
+		);
 	}
 
 	/** Put the picture that is there where the camera is by now. */
 	place() {
-		if (!this.shown)
-			return;
+		if (!this.shown) return;
 		const {window} = this.shown;
 		const x0 = this.camera.xOf(window.from);
 		const stretch = (this.camera.xOf(window.to) - x0) / window.width;
@@ -220,8 +226,7 @@ export class Stage {
 	}
 
 	pull(y) {
-		if (this.drag)
-			Object.assign(this.drag, {y, moved: true});
+		if (this.drag) Object.assign(this.drag, {y, moved: true});
 	}
 
 	drop() {
@@ -236,16 +241,13 @@ export class Stage {
 		const least = camera.length(90) + 1n;
 		let every = step > 0n ? step : 1n;
 
-		for (let i = 0; every < least; i++)
-			every *= i % 3 === 1 ? 5n : 2n;
-		for (; every % step && step > 0n; )
-			every += step - (every % step);
+		for (let i = 0; every < least; i++) every *= i % 3 === 1 ? 5n : 2n;
+		for (; every % step && step > 0n;) every += step - (every % step);
 		const out = [];
 		const first = camera.from - camera.start;
 		let at = first >= 0n ? (first / every) * every : -(-first / every) * every;
 		for (; at + camera.start <= camera.to && out.length < 200; at += every)
-			if (at >= 0n)
-				out.push({x: camera.xOf(at + camera.start), text: tick(at, every)});
+			if (at >= 0n) out.push({x: camera.xOf(at + camera.start), text: tick(at, every)});
 		return out;
 	}
 
@@ -254,15 +256,13 @@ export class Stage {
 		const {width, from, to} = this.camera;
 		const key = `${from} ${to} ${width} ${devicePixelRatio} ${palette.dark} ${this.shown?.gridNs}`;
 
-		if (key === this.ruled)
-			return;
+		if (key === this.ruled) return;
 		this.ruled = key;
 		const ctx = fitted(this.ruler, width, RULER);
 
 		ctx.fillStyle = palette.ruler;
 		ctx.fillRect(0, 0, width, RULER);
-		if (!this.shown)
-			return;
+		if (!this.shown) return;
 		ctx.font = "11px system-ui, sans-serif";
 		ctx.fillStyle = palette.rulerText;
 		ctx.textAlign = "left";
@@ -280,8 +280,7 @@ export class Stage {
 
 		this.over = this.shown ? primitives(this.hooks.overlay(), this.camera, (row) => this.y(row)) : [];
 		/* Mostly there is nothing, and wiping the whole of a canvas is not free. */
-		if (!this.over.length && !was?.length && size === this.overSize)
-			return;
+		if (!this.over.length && !was?.length && size === this.overSize) return;
 		this.overSize = size;
 		const ctx = fitted(this.canvas, width, height, true);
 		paintOverlay(ctx, this.over, this.hooks.palette(), this.camera);

@@ -27,17 +27,13 @@ async function firstTime(bytes) {
 /** The guest's time from which on STREAM of SOURCE (as of source.js) is not proven, or null. */
 export async function tailTime(source, stream, options) {
 	/* A file by itself was told by mprofctl. */
-	if (stream.tail !== undefined)
-		return stream.tail;
-	if (!source.mayTail?.(stream))
-		return null;
+	if (stream.tail !== undefined) return stream.tail;
+	if (!source.mayTail?.(stream)) return null;
 	const {packets} = await source.api.json(source.packets(stream, {last: LAST, limit: 1000}), options);
 	const packet = tailed(packets);
 
-	if (!packet)
-		return null;
-	if (!packet.copied)
-		return packet.first_timestamp === null ? null : BigInt(packet.first_timestamp);
+	if (!packet) return null;
+	if (!packet.copied) return packet.first_timestamp === null ? null : BigInt(packet.first_timestamp);
 	/* A part of the packet is proven: ask for what comes behind that alone. */
 	const first = `${source.ofRunNumber}.${stream.stream}.${packet.sequence}.${packet.copied.last.offset}`;
 	const answer = await source.api.ask(source.ofRun(stream, {what: "trace", select: {first}}), {
@@ -54,12 +50,10 @@ export async function markTails(source, engine, options) {
 		const [of, own] = [stream.of ?? source, stream.own ?? stream];
 		const time = await tailTime(of, own, options).catch((error) => {
 			/* What the tail hung on may be deleted by now. */
-			if (error.status !== 404 && error.status !== 410)
-				throw error;
+			if (error.status !== 404 && error.status !== 410) throw error;
 			return null;
 		});
 
-		if (time !== null)
-			await engine.tail(i, time + (stream.offsetNs ?? 0n));
+		if (time !== null) await engine.tail(i, time + (stream.offsetNs ?? 0n));
 	}
 }

@@ -19,10 +19,8 @@ export function inView(marks) {
 }
 
 function ends(thread) {
-	if (thread.failure)
-		return `failed: ${short(thread.failure)}`;
-	if (thread.flags.includes("never_resolved"))
-		return "should have been resolved and never was";
+	if (thread.failure) return `failed: ${short(thread.failure)}`;
+	if (thread.flags.includes("never_resolved")) return "should have been resolved and never was";
 	return thread.flags.includes("resolved") ? "resolved" : "not resolved";
 }
 
@@ -36,20 +34,18 @@ export function line(thread, start) {
 /** A list as a node: INDICES, of which the first are told; ENGINE tells of each; GO(index) selects. */
 export async function list(indices, engine, start, go) {
 	const threads = await Promise.all(indices.slice(0, LISTED_MAX).map((index) => engine.thread(index)));
-	const rows = threads
-		.filter(Boolean)
-		.map((thread) =>
-			make(
-				"li",
-				{},
-				make("button", {
-					type: "button",
-					className: "tl-link",
-					textContent: line(thread, start),
-					onclick: () => go(thread.index),
-				}),
-			),
-		);
+	const rows = threads.filter(Boolean).map((thread) =>
+		make(
+			"li",
+			{},
+			make("button", {
+				type: "button",
+				className: "tl-link",
+				textContent: line(thread, start),
+				onclick: () => go(thread.index),
+			}),
+		),
+	);
 
 	return make(
 		"div",

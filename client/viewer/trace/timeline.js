@@ -71,8 +71,7 @@ export class Timeline {
 	get unloaded() {
 		const {loaded, overview} = this.session ?? {};
 
-		if (!loaded)
-			return [];
+		if (!loaded) return [];
 		return [
 			{from: overview.from, to: loaded.from},
 			{from: loaded.to, to: this.camera.end},
@@ -92,7 +91,9 @@ export class Timeline {
 			failed: (error) => this.failed(error),
 			sized: () => this.minimap.resize(),
 		});
-		this.minimap = new Minimap(() => this.palette, {show: (from, to) => this.move(() => this.camera.show(from, to))});
+		this.minimap = new Minimap(() => this.palette, {
+			show: (from, to) => this.move(() => this.camera.show(from, to)),
+		});
 		this.search = new Search({
 			find: (text) => this.selection.find(text),
 			go: (thread) => this.selection.select(thread, {reveal: true}),
@@ -142,8 +143,7 @@ export class Timeline {
 	async beside() {
 		const Strip = await this.services.strip?.();
 
-		if (!Strip || this.heap || this.closed)
-			return;
+		if (!Strip || this.heap || this.closed) return;
 		this.heap = new Strip(this);
 		this.stage.element.insertBefore(this.heap.element, this.stage.pictures);
 		await this.heap.begin();
@@ -166,10 +166,8 @@ export class Timeline {
 	take(file) {
 		const {take} = this.services;
 
-		if (take)
-			take(file, () => this.loading.take(file));
-		else
-			this.loading.take(file);
+		if (take) take(file, () => this.loading.take(file));
+		else this.loading.take(file);
 	}
 
 	/** Sentences on what the trace lacks. */
@@ -199,8 +197,7 @@ export class Timeline {
 
 	/** Move the camera, and show it. */
 	move(change) {
-		if (!this.session?.summary)
-			return;
+		if (!this.session?.summary) return;
 		change();
 		this.tip.hide();
 		this.moved();
@@ -247,18 +244,20 @@ export class Timeline {
 
 	/** The picture as text. */
 	async tell() {
-		if (!this.stage.shown || this.closed)
-			return;
+		if (!this.stage.shown || this.closed) return;
 		const indices = inView(this.stage.shown.marks);
 		const {engine} = this.session;
 		const threads = await Promise.all(indices.slice(0, 40).map((index) => engine.thread(index))).catch(() => []);
 
 		this.text.replaceChildren(
 			make("p", {textContent: `${this.says.textContent} ${indices.length} threads are drawn; the first are:`}),
-			make("ul", {}, ...threads.filter(Boolean).map((it) => make("li", {textContent: line(it, this.camera.start)}))),
+			make(
+				"ul",
+				{},
+				...threads.filter(Boolean).map((it) => make("li", {textContent: line(it, this.camera.start)})),
+			),
 		);
-		if (this.panels.name === "threads")
-			this.panels.show("threads");
+		if (this.panels.name === "threads") this.panels.show("threads");
 	}
 
 	// Counters.

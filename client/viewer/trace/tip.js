@@ -15,13 +15,11 @@ export class Tip {
 	async hover(x, y) {
 		const {timeline} = this;
 
-		if (!timeline.session?.summary)
-			return;
+		if (!timeline.session?.summary) return;
 		this.time = timeline.camera.timeAt(x);
 		Object.assign(this, {x, y});
 		timeline.stage.changed();
-		if (this.hovering)
-			return;
+		if (this.hovering) return;
 		this.hovering = true;
 		try {
 			const index = await timeline.selection.at(x, y);
@@ -33,16 +31,14 @@ export class Tip {
 			this.hovering = false;
 		}
 		/* The hand has gone on meanwhile, and what it rests at may be another one. */
-		if (this.time !== null && !timeline.closed && (this.x !== x || this.y !== y))
-			await this.hover(this.x, this.y);
+		if (this.time !== null && !timeline.closed && (this.x !== x || this.y !== y)) await this.hover(this.x, this.y);
 	}
 
 	show(thread) {
 		const {timeline} = this;
 		const {camera} = timeline;
 
-		if (this.time === null || timeline.closed)
-			return;
+		if (this.time === null || timeline.closed) return;
 		const {x, y, element} = this;
 		element.replaceChildren(...this.about(thread));
 		element.hidden = false;
@@ -68,13 +64,14 @@ export class Tip {
 		const quiet = (text) => make("div", {className: "tl-quiet", textContent: short(text, 200)});
 		const now = quiet(`at +${span(this.time - start)} (${exact(this.time)})`);
 
-		if (!thread)
-			return [now];
+		if (!thread) return [now];
 		const strip = this.timeline.strips?.[thread.stream];
 		return [
 			make("strong", {textContent: short(called(thread), 200)}),
 			...thread.labels.slice(-4).map((it) => quiet(it.text)),
-			make("div", {textContent: `+${span(thread.start - start)} to +${span(thread.end - start)}, ran ${span(thread.ran)}`}),
+			make("div", {
+				textContent: `+${span(thread.start - start)} to +${span(thread.end - start)}, ran ${span(thread.ran)}`,
+			}),
 			...(strip ? [quiet(`there, ${sure(strip)} (the clock of ${strip.name})`)] : []),
 			...(thread.failure ? [make("div", {className: "tl-bad", textContent: short(thread.failure, 200)})] : []),
 			now,

@@ -21,12 +21,10 @@ export class Whereabouts {
 	go(view) {
 		const {timeline} = this;
 
-		if (!sameTrace(view, timeline.view))
-			return false;
+		if (!sameTrace(view, timeline.view)) return false;
 		this.hash = location.hash;
 		timeline.view = view;
-		if (timeline.session?.summary)
-			this.apply(view).catch((error) => timeline.closed || timeline.failed(error));
+		if (timeline.session?.summary) this.apply(view).catch((error) => timeline.closed || timeline.failed(error));
 		return true;
 	}
 
@@ -44,8 +42,7 @@ export class Whereabouts {
 		let sum = 0;
 		for (const [y, length] of [...rows].sort((a, b) => a[0] - b[0])) {
 			sum += length;
-			if (sum >= all / 2)
-				return this.timeline.camera.look(shown.rowAt(y));
+			if (sum >= all / 2) return this.timeline.camera.look(shown.rowAt(y));
 		}
 	}
 
@@ -56,8 +53,7 @@ export class Whereabouts {
 		this.busy++;
 		try {
 			timeline.camera.fit();
-			if (part)
-				timeline.camera.show(part.from, part.to);
+			if (part) timeline.camera.show(part.from, part.to);
 			timeline.stage.changed();
 			timeline.moved();
 			await timeline.stage.painted();
@@ -90,19 +86,17 @@ export class Whereabouts {
 
 		if (timeline.versus && plain(view.align) !== plain(timeline.versus.how))
 			await timeline.versus.align(view.align);
-		if (view.from === undefined)
-			await this.fit(timeline.session.loaded);
-		else
-			timeline.camera.show(view.from, view.to);
-		if (view.row !== undefined)
-			timeline.camera.look(view.row);
-		if ((view.find ?? "") !== timeline.search.input.value)
-			await timeline.search.set(view.find ?? "");
+		if (view.from === undefined) await this.fit(timeline.session.loaded);
+		else timeline.camera.show(view.from, view.to);
+		if (view.row !== undefined) timeline.camera.look(view.row);
+		if ((view.find ?? "") !== timeline.search.input.value) await timeline.search.set(view.find ?? "");
 		timeline.selection.range = view.measure ?? null;
 		timeline.heap?.set(view.heap !== "off");
 		const thread = view.thread ? await timeline.selection.locate(view.thread) : null;
 		timeline.selection.thread = thread;
-		await timeline.panels.show(view.panel ?? (thread ? "thread" : view.measure ? "stats" : timeline.versus ? "diff" : null));
+		await timeline.panels.show(
+			view.panel ?? (thread ? "thread" : view.measure ? "stats" : timeline.versus ? "diff" : null),
+		);
 		timeline.stage.renew();
 		timeline.moved();
 	}
@@ -113,21 +107,26 @@ export class Whereabouts {
 		const {camera} = timeline;
 		const {thread, range} = timeline.selection;
 		const {domain, capture, file, together: several, run, stream, against, align} = timeline.view;
-		const view = {domain, capture, file, together: several, run, stream, against, align, from: camera.from, to: camera.to, row: camera.focus};
+		const view = {
+			domain,
+			capture,
+			file,
+			together: several,
+			run,
+			stream,
+			against,
+			align,
+			from: camera.from,
+			to: camera.to,
+			row: camera.focus,
+		};
 
-		for (const key of Object.keys(view))
-			if (view[key] === undefined)
-				delete view[key];
-		if (thread)
-			view.thread = {stream: thread.stream, id: thread.id, index: thread.index};
-		if (timeline.search.input.value)
-			view.find = timeline.search.input.value;
-		if (range)
-			view.measure = range;
-		if (timeline.heap ? !timeline.heap.on : timeline.view.heap === "off")
-			view.heap = "off";
-		if (timeline.panels.address)
-			view.panel = timeline.panels.address;
+		for (const key of Object.keys(view)) if (view[key] === undefined) delete view[key];
+		if (thread) view.thread = {stream: thread.stream, id: thread.id, index: thread.index};
+		if (timeline.search.input.value) view.find = timeline.search.input.value;
+		if (range) view.measure = range;
+		if (timeline.heap ? !timeline.heap.on : timeline.view.heap === "off") view.heap = "off";
+		if (timeline.panels.address) view.panel = timeline.panels.address;
 		return view;
 	}
 
@@ -141,18 +140,14 @@ export class Whereabouts {
 		const {timeline} = this;
 
 		clearTimeout(this.settling);
-		if (!timeline.session?.summary || timeline.closed)
-			return;
+		if (!timeline.session?.summary || timeline.closed) return;
 		/* What is half there is no place to come back to, and a new one takes the way forward from who went back. */
-		if (this.busy)
-			return this.settle();
+		if (this.busy) return this.settle();
 		/* Somebody has gone elsewhere, which the page is about to be told: what is seen until then does not stand there. */
-		if (location.hash !== this.hash)
-			return;
+		if (location.hash !== this.hash) return;
 		const view = this.now;
 		const address = format(view);
-		if (address === location.hash)
-			return;
+		if (address === location.hash) return;
 		timeline.view = view;
 		/* The first time the address is only told in full; a run that goes on moves by itself. */
 		const same = this.settled === undefined || timeline.session.live;

@@ -7,15 +7,21 @@ const CHAINS_MAX = 8; /* are drawn: more would hide each other */
 /** The answers of engine.why() as nodes; GO(index) selects a thread, START is the trace's. */
 export function told({answers, left_out: left, should_resolve: marked, last}, go, start) {
 	const nodes = answers.flatMap((answer, i) => [
-		make("h3", {textContent: `${answers.length > 1 ? `${i + 1}. ` : ""}${answer.stream ? `${answer.stream}: ` : ""}${answer.label ?? answer.asked}`}),
+		make("h3", {
+			textContent: `${answers.length > 1 ? `${i + 1}. ` : ""}${answer.stream ? `${answer.stream}: ` : ""}${answer.label ?? answer.asked}`,
+		}),
 		...answer.story.map((line) => sentence(line, go, start)),
 	]);
 
-	if (!answers.length)
-		nodes.push(make("p", {textContent: nothing(marked)}));
+	if (!answers.length) nodes.push(make("p", {textContent: nothing(marked)}));
 	if (left)
-		nodes.push(make("p", {className: "tl-quiet", textContent: `And ${left} more. Select one to ask why it waits.`}));
-	nodes.push(make("h3", {textContent: "At the end"}), ...last.flatMap(({story}) => story.map((line) => sentence(line, go, start))));
+		nodes.push(
+			make("p", {className: "tl-quiet", textContent: `And ${left} more. Select one to ask why it waits.`}),
+		);
+	nodes.push(
+		make("h3", {textContent: "At the end"}),
+		...last.flatMap(({story}) => story.map((line) => sentence(line, go, start))),
+	);
 	return nodes;
 }
 
@@ -36,22 +42,33 @@ export async function chain(answers, resolve, latest) {
 		const first = await resolve(answer.index);
 		const end = answer.end_ns === undefined ? latest : BigInt(answer.end_ns);
 		let last = null;
-		if (!first || first.row === null)
-			continue;
+		if (!first || first.row === null) continue;
 		for (const link of answer.chain?.length ? answer.chain : []) {
 			const thread = await resolve(link.index);
-			if (!thread || thread.row === null)
-				continue;
+			if (!thread || thread.row === null) continue;
 			const time = BigInt(link.since_ns);
-			const above = last ?? {row: first.row, from: first.start, to: end, link: null, thread: first.index, text: called(first)};
+			const above = last ?? {
+				row: first.row,
+				from: first.start,
+				to: end,
+				link: null,
+				thread: first.index,
+				text: called(first),
+			};
 			above.link = {time, row: thread.row};
-			if (!last)
-				out.push(above);
+			if (!last) out.push(above);
 			last = {row: thread.row, from: time, to: end, link: null, thread: thread.index, text: called(thread)};
 			out.push(last);
 		}
 		if (!last)
-			out.push({row: first.row, from: first.start, to: end, link: null, thread: first.index, text: called(first)});
+			out.push({
+				row: first.row,
+				from: first.start,
+				to: end,
+				link: null,
+				thread: first.index,
+				text: called(first),
+			});
 	}
 	return out;
 }

@@ -18,10 +18,15 @@ class Chrome {
 	/** Yields texts; all together are the document. */
 	*document() {
 		const {trace} = this;
-		const n = ["threads", "activations", "labels", "interactions", "samples"].reduce((sum, name) => sum + trace.get(`n_${name}`), 0);
+		const n = ["threads", "activations", "labels", "interactions", "samples"].reduce(
+			(sum, name) => sum + trace.get(`n_${name}`),
+			0,
+		);
 
 		if (n > CHROME_MOST)
-			throw new Error("The trace is too large to be converted in a page; save it, and use `mprofctl export --to perfetto`.");
+			throw new Error(
+				"The trace is too large to be converted in a page; save it, and use `mprofctl export --to perfetto`.",
+			);
 		yield '{"displayTimeUnit":"ns","traceEvents":[\n';
 		let first = true;
 		for (const event of this.events()) {
@@ -78,7 +83,11 @@ class Chrome {
 	*streams() {
 		for (const [i, name] of this.trace.names.entries()) {
 			yield this.event("M", i, 1, 0n, "process_name", `,"args":{"name":${JSON.stringify(name || "guest")}}`);
-			for (const [tid, text] of [[1, "running"], [2, "collections"], [3, "gaps"]])
+			for (const [tid, text] of [
+				[1, "running"],
+				[2, "collections"],
+				[3, "gaps"],
+			])
 				yield this.event("M", i, tid, 0n, "thread_name", `,"args":{"name":"${text}"}`);
 		}
 	}
@@ -88,13 +97,27 @@ class Chrome {
 		const {numbers, types} = trace.wasm;
 
 		for (const [i, id, start, end, stream, type, flags, failure] of this.each(
-			"threads", "mprof_thread", "id", "start", "end", "stream", "type", "flags", "failure")) {
-			if (flags & numbers.MPROF_THREAD_ROOT)
-				continue;
+			"threads",
+			"mprof_thread",
+			"id",
+			"start",
+			"end",
+			"stream",
+			"type",
+			"flags",
+			"failure",
+		)) {
+			if (flags & numbers.MPROF_THREAD_ROOT) continue;
 			const of = `,"cat":"thread","id":"${i}"`;
 			const failed = failure === numbers.MPROF_NONE ? "" : `,"failure":${JSON.stringify(trace.text(failure))}`;
-			yield this.event("b", stream, 1, start, this.name(i),
-				`${of},"args":{"thread":${id},"type":${JSON.stringify(types[type])}${failed}}`);
+			yield this.event(
+				"b",
+				stream,
+				1,
+				start,
+				this.name(i),
+				`${of},"args":{"thread":${id},"type":${JSON.stringify(types[type])}${failed}}`,
+			);
 			yield this.event("e", stream, 1, end, this.name(i), of);
 		}
 		for (const [i, time, thread] of this.each("labels", "mprof_label", "time", "thread"))
@@ -106,7 +129,14 @@ class Chrome {
 
 		for (const [, start, end, thread] of this.each("activations", "mprof_activation", "start", "end", "thread")) {
 			const root = trace.item("threads", "mprof_thread", thread, "flags") & trace.wasm.numbers.MPROF_THREAD_ROOT;
-			yield this.event("X", this.stream(thread), 1, start, root ? "sleeping" : this.name(thread), `,"dur":${chromeTime(end - start)}`);
+			yield this.event(
+				"X",
+				this.stream(thread),
+				1,
+				start,
+				root ? "sleeping" : this.name(thread),
+				`,"dur":${chromeTime(end - start)}`,
+			);
 		}
 	}
 
@@ -117,11 +147,23 @@ class Chrome {
 		const names = ["resolves", "reads", "looks at", "signals"];
 
 		for (const [i, time, thread, other, kind] of this.each(
-			"interactions", "mprof_interaction", "time", "thread", "other", "kind")) {
+			"interactions",
+			"mprof_interaction",
+			"time",
+			"thread",
+			"other",
+			"kind",
+		)) {
 			const stream = this.stream(thread);
-			yield this.event("n", stream, 1, time, `${names[kind]} ${this.name(other)}`, `,"cat":"thread","id":"${thread}"`);
-			if (kind !== numbers.MPROF_INTERACTION_READ)
-				continue;
+			yield this.event(
+				"n",
+				stream,
+				1,
+				time,
+				`${names[kind]} ${this.name(other)}`,
+				`,"cat":"thread","id":"${thread}"`,
+			);
+			if (kind !== numbers.MPROF_INTERACTION_READ) continue;
 			const ended = trace.item("threads", "mprof_thread", other, "end");
 			const of = `,"cat":"interaction","id":${i}`;
 			yield this.event("s", this.stream(other), 1, ended < time ? ended : time, "reads", of);
@@ -141,7 +183,13 @@ class Chrome {
 	}
 
 	*extras() {
-		for (const [, time, duration, stream] of this.each("collections", "mprof_collection", "time", "duration_ns", "stream")) {
+		for (const [, time, duration, stream] of this.each(
+			"collections",
+			"mprof_collection",
+			"time",
+			"duration_ns",
+			"stream",
+		)) {
 			const start = duration > time ? 0n : time - duration;
 			yield this.event("X", stream, 2, start, "collection", `,"dur":${chromeTime(time - start)}`);
 		}
@@ -154,7 +202,8 @@ class Chrome {
 export function chromeBytes(trace) {
 	const encoder = new TextEncoder();
 	const parts = [];
-	let text = "", bytes = 0;
+	let text = "",
+		bytes = 0;
 	const flush = () => {
 		parts.push(encoder.encode(text));
 		bytes += parts.at(-1).length;
@@ -163,8 +212,7 @@ export function chromeBytes(trace) {
 
 	for (const piece of new Chrome(trace).document()) {
 		text += piece;
-		if (text.length > CHROME_PIECE)
-			flush();
+		if (text.length > CHROME_PIECE) flush();
 	}
 	flush();
 	const whole = new Uint8Array(bytes);

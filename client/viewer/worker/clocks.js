@@ -33,13 +33,11 @@ export function clocksOf(wasm, guests) {
 	const all = [];
 
 	try {
-		for (const streams of guests)
-			all.push(known(wasm, streams));
+		for (const streams of guests) all.push(known(wasm, streams));
 		/* Where dom0 has booted between them its monotonic clock is not one. */
 		const realtime = all.some((one) => all.some((other) => wasm.c.mprof_clocks_apart(one, other)));
 		return {realtime, guests: all.map((clocks) => told(wasm, clocks, realtime))};
 	} finally {
-		for (const clocks of all)
-			wasm.c.free(clocks);
+		for (const clocks of all) wasm.c.free(clocks);
 	}
 }

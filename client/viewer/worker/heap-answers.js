@@ -36,7 +36,12 @@ export class Answers {
 		this.profile = wasm.c.pass_profile(pass) >>> 0;
 		this.sums = wasm.object("mprof_profile_sums", wasm.c.mprof_profile_sums(this.profile) >>> 0);
 		this.info = wasm.c.mprof_mem_info(this.decoder) >>> 0;
-		this.scale = this.info ? scaleOf(this.get("mprof_mem_info", "word_bytes", this.info), this.get("mprof_mem_info", "rate", this.info)) : 0;
+		this.scale = this.info
+			? scaleOf(
+					this.get("mprof_mem_info", "word_bytes", this.info),
+					this.get("mprof_mem_info", "rate", this.info),
+				)
+			: 0;
 	}
 
 	get(struct, name, at) {
@@ -63,7 +68,11 @@ export class Answers {
 		const out = new Uint32Array(n);
 
 		for (let i = 0; i < n; i++) {
-			const [name, location, code] = [words[i * stride + at.name], words[i * stride + at.location], words[i * stride + at.code]];
+			const [name, location, code] = [
+				words[i * stride + at.name],
+				words[i * stride + at.location],
+				words[i * stride + at.code],
+			];
 			const key = name !== none ? name : location !== none ? -1 - location : U32 + code;
 			let number = known.get(key);
 
@@ -96,7 +105,10 @@ export class Answers {
 			const words = new Uint32Array(copied);
 			const column = (field) => Uint32Array.from({length: n}, (_, i) => words[i * stride + field]);
 			const bytes = (field) =>
-				Float64Array.from({length: n}, (_, i) => (words[i * stride + field] + words[i * stride + field + 1] * U32) * scale);
+				Float64Array.from(
+					{length: n},
+					(_, i) => (words[i * stride + field] + words[i * stride + field + 1] * U32) * scale,
+				);
 
 			return {
 				n,
@@ -227,11 +239,16 @@ export class Answers {
 		const size = wasm.size("mprof_profile_node");
 		const stack = [];
 
-		for (; node !== none && stack.length < FRAMES_MAX; node = this.get("mprof_profile_node", "parent", nodes + node * size)) {
+		for (
+			;
+			node !== none && stack.length < FRAMES_MAX;
+			node = this.get("mprof_profile_node", "parent", nodes + node * size)
+		) {
 			const i = this.get("mprof_profile_node", "code", nodes + node * size);
 
 			if (i === none) continue;
-			const code = i < special ? wasm.object("mprof_mem_code", wasm.c.mprof_mem_code(this.decoder, i) >>> 0) : null;
+			const code =
+				i < special ? wasm.object("mprof_mem_code", wasm.c.mprof_mem_code(this.decoder, i) >>> 0) : null;
 
 			if (!code?.locations) stack.push(this.texts.code(i));
 			for (let k = (code?.locations ?? 0) - 1; k >= 0; k--) {
@@ -263,7 +280,9 @@ export class Answers {
 	leaks() {
 		const {wasm} = this;
 		const {c} = wasm;
-		const leaks = need(c.mprof_leaks_new(this.profile, this.decoder, c.pass_start(this.pass), this.sums.last_us) >>> 0);
+		const leaks = need(
+			c.mprof_leaks_new(this.profile, this.decoder, c.pass_start(this.pass), this.sums.last_us) >>> 0,
+		);
 
 		try {
 			return wasm.lend(4, (count) => {

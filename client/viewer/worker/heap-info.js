@@ -57,12 +57,24 @@ const many = (n, what) => `${number(n)} ${what}${Number(n) === 1 ? "" : "s"}`;
 /** What else is to be said. */
 function notesOf(totals, sums, {number: chosen}) {
 	const said = [
-		[chosen || totals.recordings < 2n ? 0n : totals.recordings, (n) => `${many(n, "recording")} are joined here; this is the last of them.`],
-		[totals.clock, (n) => `The clock stepped back ${many(n, "time")}; what came behind has the latest time before it.`],
+		[
+			chosen || totals.recordings < 2n ? 0n : totals.recordings,
+			(n) => `${many(n, "recording")} are joined here; this is the last of them.`,
+		],
+		[
+			totals.clock,
+			(n) => `The clock stepped back ${many(n, "time")}; what came behind has the latest time before it.`,
+		],
 		[totals.truncated, (n) => `The writer cut ${many(n, "stack")}: the place of the allocation is missing there.`],
-		[totals.stackless, (n) => `Of ${many(n, "allocation")} the stack is not known, because bytes were lost before.`],
+		[
+			totals.stackless,
+			(n) => `Of ${many(n, "allocation")} the stack is not known, because bytes were lost before.`,
+		],
 		[totals.unnamed, (n) => `Names and places past the limits of what is kept are missing: ${number(n)}.`],
-		[sums.left_out, (n) => `There are too many different stacks: of ${many(n, "sample")} the innermost frames are left out.`],
+		[
+			sums.left_out,
+			(n) => `There are too many different stacks: of ${many(n, "sample")} the innermost frames are left out.`,
+		],
 		[sums.unknown, (n) => `What was not there was promoted or freed ${many(n, "time")}; that is passed over.`],
 		[sums.repeated, (n) => `What was there already was allocated ${many(n, "time")}; that is passed over.`],
 	];

@@ -194,7 +194,9 @@ class Server {
 
 		try {
 			const value = new Answers(this.recording.wasm, this.names, view.at).byFunctions(options, hiding);
-			const columns = [value.callees, value.callers].flatMap((tree) => Object.values(tree).filter(ArrayBuffer.isView));
+			const columns = [value.callees, value.callers].flatMap((tree) =>
+				Object.values(tree).filter(ArrayBuffer.isView),
+			);
 
 			return {value, transfer: columns.map((it) => it.buffer)};
 		} finally {

@@ -62,7 +62,10 @@ export class Filter {
 /** What two filters must have in common to mean the same objects; "" for all. */
 function keyOf(filter) {
 	const said = Object.entries(filter ?? {}).filter(
-		([, value]) => value && (!Array.isArray(value) || value.length) && (typeof value !== "object" || Object.keys(value).length),
+		([, value]) =>
+			value &&
+			(!Array.isArray(value) || value.length) &&
+			(typeof value !== "object" || Object.keys(value).length),
 	);
 
 	return said.length ? JSON.stringify(said.sort(([a], [b]) => (a < b ? -1 : 1))) : "";

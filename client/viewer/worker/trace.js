@@ -153,7 +153,9 @@ export class Trace {
 			end: seen.reduce((most, {end}) => (end > most ? end : most), 0n),
 			rows: this.get("rows"),
 			streams,
-			counters: this.items("counters", "mprof_counter", COUNTERS_MAX).map((counter, index) => this.#counter(counter, index)),
+			counters: this.items("counters", "mprof_counter", COUNTERS_MAX).map((counter, index) =>
+				this.#counter(counter, index),
+			),
 			notes: this.wasm.object("mprof_model_notes", this.get("notes")),
 			totals: {
 				events: Object.values(byType).reduce((a, b) => a + b, 0),
@@ -198,7 +200,10 @@ export class Trace {
 	counterAt(index) {
 		const {wasm} = this;
 		if (index >= Math.min(this.get("n_counters"), COUNTERS_MAX)) return null;
-		return this.#counter(wasm.object("mprof_counter", this.get("counters") + index * wasm.size("mprof_counter")), index);
+		return this.#counter(
+			wasm.object("mprof_counter", this.get("counters") + index * wasm.size("mprof_counter")),
+			index,
+		);
 	}
 
 	/** Where there are several streams, each has counters of its own. */

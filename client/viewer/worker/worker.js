@@ -116,7 +116,13 @@ class Server {
 			case "draw":
 				return [
 					value,
-					[value.marks, value.text.buffer, value.table.rows.buffer, value.table.ys.buffer, ...(value.bitmap ? [value.bitmap] : [])],
+					[
+						value.marks,
+						value.text.buffer,
+						value.table.rows.buffer,
+						value.table.ys.buffer,
+						...(value.bitmap ? [value.bitmap] : []),
+					],
 				];
 			case "find":
 				return [value, [value.threads.buffer]];

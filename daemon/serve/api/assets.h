@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct asset {
-	const char *name; /* in the URL: "main.js" */
+	const char *name; /* in the URL: "main.js", "host/host.js" */
 	const char *type; /* Content-Type */
 	const char *hash; /* hash of the content */
 	const uint8_t *plain;

@@ -42,6 +42,7 @@ static const struct route routes[] = {
 	{"/v1/memtraces/{id}/recording", " ", {[METHOD_DELETE] = stop_memtrace}},
 	{"/v1/openapi.yaml", " ", {[METHOD_GET] = get_openapi}},
 	{"/viewer/{file}", " ", {[METHOD_GET] = get_viewer_file}},
+	{"/viewer/{folder}/{file}", " ", {[METHOD_GET] = get_viewer_file}},
 };
 
 const struct routes api_routes = {routes, ARRAY_SIZE(routes)};
