@@ -4,20 +4,12 @@ import {button, make, short} from "../page/make.js";
 import {bytes} from "../page/times.js";
 
 function alignment(versus) {
-	const {timeline, how} = versus;
+	const {how, selectedAbove: thread} = versus;
 	const on = how?.label
 		? `the first label with “${short(how.label, 40)}”`
 		: how?.threads
 			? "the threads that were selected"
 			: "their first events";
-	const set = async (next) => {
-		await versus.align(next);
-		timeline.view = {...timeline.view, align: versus.how ?? undefined};
-		timeline.stage.renew();
-		timeline.moved();
-		await timeline.panels.show("diff");
-	};
-	const {thread} = timeline.selection;
 	const both = thread && versus.thread;
 	const named = (it) => ({stream: it.stream, id: it.id, index: it.index});
 	const label = make("input", {
@@ -26,14 +18,14 @@ function alignment(versus) {
 		"aria-label": "Align on the first label with",
 		maxLength: 1024,
 	});
-	const press = (text, says, next, more = {}) => button(text, says, () => set(next()), more);
+	const press = (text, says, next, more = {}) => button(text, says, () => versus.realign(next()), more);
 	const form = make(
 		"form",
 		{
 			className: "tl-align",
 			onsubmit: (event) => {
 				event.preventDefault();
-				if (label.value) set({label: label.value});
+				if (label.value) versus.realign({label: label.value});
 			},
 		},
 		label,
@@ -60,7 +52,7 @@ function alignment(versus) {
 /** Sentences on what of the two was not compared, because they are too long. */
 function partial(versus) {
 	const sides = [
-		["above", versus.timeline.session],
+		["above", versus.above.state.session],
 		["below", versus.session],
 	];
 
@@ -112,8 +104,7 @@ export function counterpart(versus, side, index) {
 	const where = side === "bad" ? "below" : "above";
 
 	if (other === null) return make("p", {className: "tl-quiet", textContent: `It has no counterpart ${where}.`});
-	const go = () =>
-		side === "bad" ? versus.select(other, {reveal: true}) : versus.timeline.selection.select(other, {reveal: true});
+	const go = () => (side === "bad" ? versus.select(other, {reveal: true}) : versus.selectAbove(other));
 	return make(
 		"p",
 		{},

@@ -16,8 +16,14 @@ import {memberView} from "./together.js";
 const REACH = 16;
 
 export class Versus {
-	constructor(timeline) {
-		this.timeline = timeline;
+	/**
+	 * STATE, CAMERA, STAGE, SELECTION and TIP: of the trace above.
+	 * hooks: hand() -> {zoom, pan, pinch, range, key}, palette(), progress(text, share), showPanel(name or null), move(change), moved(), failed(error)
+	 */
+	constructor({api, state, camera, stage, selection, tip}, hooks) {
+		this.hooks = hooks;
+		this.api = api;
+		this.above = {state, camera, stage, selection, tip};
 		this.camera = new Linked();
 		this.shift = 0n; /* of its times to those above */
 		this.thread = null;
@@ -26,32 +32,40 @@ export class Versus {
 		this.marks = {bad: [], good: []};
 		this.caption = make("h2", {className: "tl-caption", textContent: "Below"});
 		this.stage = new Stage(null, this.camera, {
-			palette: () => timeline.palette,
+			palette: () => this.hooks.palette(),
 			counter: (index, name) => this.counters.caption(index, name),
 			overlay: () => this.over,
 			drawn: () => {},
-			failed: (error) => timeline.failed(error),
+			failed: (error) => this.hooks.failed(error),
 			sized: () => this.follow(),
 		});
 		this.stage.canvas.id = "tl-canvas-below";
 		this.stage.canvas.setAttribute("aria-label", "Time line of what it is compared with");
 		this.stage.canvas.removeAttribute("aria-describedby");
-		this.tip = new Tip(this);
+		this.tip = new Tip(this.camera, {
+			ready: () => this.session?.summary,
+			threadAt: async (x, y) => {
+				const index = await this.at(x, y);
+				return index === null ? null : this.session.engine.thread(index);
+			},
+			strips: () => [],
+			changed: () => this.stage.changed(),
+			failed: (error) => hooks.failed(error),
+		});
 		this.stage.pictures.append(this.tip.element);
-		this.selection = {at: (x, y) => this.engine && this.stage.near(x, y, REACH)};
 		this.element = make(
 			"section",
 			{className: "tl-below", "aria-label": "What it is compared with"},
 			this.caption,
 			this.stage.element,
 		);
-		this.input = new Input(this.stage.canvas, this.hooks());
+		this.input = new Input(this.stage.canvas, this.hand());
 	}
 
 	/** What a hand does here moves both; rows are its own. */
-	hooks() {
-		const {timeline, stage} = this;
-		const {zoom, pan, pinch, range, key} = timeline.hooks();
+	hand() {
+		const {stage} = this;
+		const {zoom, pan, pinch, range, key} = this.hooks.hand();
 		let held = 0;
 		let clicking = null;
 
@@ -71,7 +85,7 @@ export class Versus {
 				stage.pull(y);
 			},
 			drop: () => stage.drop(),
-			click: (x, y) => (clicking = (async () => this.select(await this.selection.at(x, y)))()),
+			click: (x, y) => (clicking = (async () => this.select(await this.at(x, y)))()),
 			/* Of what the first click met: see selection.js. */
 			double: async () => {
 				await clicking;
@@ -85,13 +99,15 @@ export class Versus {
 		};
 	}
 
-	failed(error) {
-		this.timeline.failed(error);
+	/** The thread near X, Y, or null. */
+	at(x, y) {
+		return this.engine ? this.stage.near(x, y, REACH) : null;
 	}
 
 	close() {
 		this.closed = true;
 		this.session?.close();
+		this.tip.close();
 		this.stage.close();
 	}
 
@@ -101,9 +117,8 @@ export class Versus {
 
 	/** Load it beside the trace in ENGINE, and find out what differs. */
 	async load(engine) {
-		const {timeline} = this;
-		const {api} = timeline.services;
-		const named = memberView(timeline.view.against);
+		const {api} = this;
+		const named = memberView(this.above.state.view.against);
 
 		if (!named) throw new Error("What is compared with must be named as domain:NAME or capture:NUMBER");
 		this.source ??= await remote(api, named);
@@ -114,9 +129,9 @@ export class Versus {
 		this.session = new Session(
 			this.source,
 			{
-				progress: (text, share) => timeline.frame.progress(text, share),
+				progress: (text, share) => this.hooks.progress(text, share),
 				loaded: () => {},
-				failed: (error) => timeline.failed(error),
+				failed: (error) => this.hooks.failed(error),
 			},
 			async () => ({load: (...what) => engine.compare(...what), close() {}}),
 		);
@@ -126,10 +141,10 @@ export class Versus {
 		this.counters = new Counters(this.summary.counters, () => {});
 		this.camera.trace(this.summary.start, this.summary.end, this.summary.rows);
 		this.camera.look(this.summary.rows / 2);
-		timeline.frame.progress("Finding out what differs", null);
+		this.hooks.progress("Finding out what differs", null);
 		await this.compare(engine);
-		timeline.frame.progress(null, null);
-		await this.align(timeline.view.align);
+		this.hooks.progress(null, null);
+		await this.align(this.above.state.view.align);
 	}
 
 	async compare(engine) {
@@ -149,15 +164,14 @@ export class Versus {
 
 	/** The time in each that HOW names: {label}, {threads} or null for the first events; null where there is none. */
 	async moments(how) {
-		const {timeline} = this;
-		const sides = [timeline.session.engine, this.engine];
+		const sides = [this.above.state.engine, this.engine];
 
 		if (how?.label) return Promise.all(sides.map((engine) => this.labelled(engine, how.label)));
 		if (how?.threads)
 			return (await Promise.all(sides.map((engine, i) => this.locate(engine, how.threads[i])))).map(
 				(it) => it?.start ?? null,
 			);
-		return [timeline.session.summary.start, this.summary.start];
+		return [this.above.state.summary.start, this.summary.start];
 	}
 
 	/** When the first label with TEXT came. */
@@ -181,16 +195,19 @@ export class Versus {
 
 	/** Put the two so that what HOW names stands above each other.  False, with a sentence, where it is not in both. */
 	async align(how) {
-		const {timeline} = this;
 		const [above, below] = await this.moments(how);
 		const there = above !== null && below !== null;
 
 		this.how = there ? (how ?? null) : null;
-		this.shift = there ? above - below : timeline.session.summary.start - this.summary.start;
-		timeline.camera.join(this.summary.start + this.shift, this.summary.end + this.shift, timeline.session.whole);
+		this.shift = there ? above - below : this.above.state.summary.start - this.summary.start;
+		this.above.camera.join(
+			this.summary.start + this.shift,
+			this.summary.end + this.shift,
+			this.above.state.session.whole,
+		);
 		this.follow();
 		if (!there)
-			timeline.failed(
+			this.hooks.failed(
 				new Error(
 					`What they should be aligned on is not in the trace ${above === null ? "above" : "below"}; their first events are`,
 				),
@@ -198,21 +215,42 @@ export class Versus {
 		return there;
 	}
 
+	/** As align(), by a person: the address and the panel follow. */
+	async realign(how) {
+		const {state, stage} = this.above;
+
+		await this.align(how);
+		state.view = {...state.view, align: this.how ?? undefined};
+		stage.renew();
+		this.hooks.moved();
+		await this.hooks.showPanel("diff");
+	}
+
+	/** The thread that is selected above, or null. */
+	get selectedAbove() {
+		return this.above.selection.thread;
+	}
+
+	/** Select thread INDEX above, and bring it into view. */
+	selectAbove(index) {
+		return this.above.selection.select(index, {reveal: true});
+	}
+
 	/** The camera above has moved. */
 	follow() {
-		if (this.camera.follow(this.timeline.camera, this.shift)) this.stage.changed();
+		if (this.camera.follow(this.above.camera, this.shift)) this.stage.changed();
 	}
 
 	// What is drawn and chosen.
 
 	get pointer() {
-		const {time} = this.timeline.tip;
+		const {time} = this.above.tip;
 
 		return this.tip.time ?? (time === null ? null : time - this.shift);
 	}
 
 	get over() {
-		const {range} = this.timeline.selection;
+		const {range} = this.above.selection;
 
 		return {
 			selected: this.thread,
@@ -242,27 +280,23 @@ export class Versus {
 
 	/** Select thread INDEX of the trace below; with TIME bring it into view. */
 	async select(index, {reveal = false, tell = true} = {}) {
-		const {timeline} = this;
-
 		this.thread = index === null ? null : await this.engine.thread(index);
 		if (this.thread && this.thread.row !== null && reveal) this.camera.look(this.thread.row + 0.5);
-		if (this.thread && reveal && tell && !timeline.camera.sees(this.thread.start + this.shift, 8))
-			timeline.move(() => timeline.camera.center(this.thread.start + this.shift));
+		if (this.thread && reveal && tell && !this.above.camera.sees(this.thread.start + this.shift, 8))
+			this.hooks.move(() => this.above.camera.center(this.thread.start + this.shift));
 		this.stage.changed();
-		if (tell) await timeline.panels.show(this.thread ? "below" : null);
+		if (tell) await this.hooks.showPanel(this.thread ? "below" : null);
 	}
 
 	/** Show difference IT in both pictures. */
 	async jump(it) {
-		const {timeline} = this;
-
 		if (it.good) await this.select(it.good.index, {reveal: true, tell: !it.bad});
 		if (it.bad) {
-			await timeline.selection.select(it.bad.index, {reveal: true, tell: false});
-			if (it.badTime) timeline.move(() => timeline.camera.center(it.badTime));
+			await this.above.selection.select(it.bad.index, {reveal: true, tell: false});
+			if (it.badTime) this.hooks.move(() => this.above.camera.center(it.badTime));
 		}
 		this.stage.changed();
-		timeline.stage.changed();
+		this.above.stage.changed();
 	}
 
 	/** The counterpart of thread INDEX of SIDE, or null. */

@@ -18,10 +18,6 @@ export class Hand {
 		this.listen();
 	}
 
-	get timeline() {
-		return this.strip.timeline;
-	}
-
 	listen() {
 		const on = (name, handle, options) => this.strip.canvas.addEventListener(name, handle.bind(this), options);
 
@@ -38,7 +34,7 @@ export class Hand {
 	point(time) {
 		this.time = time;
 		this.tell();
-		this.timeline.stage.changed();
+		this.strip.stage.changed();
 	}
 
 	tell() {
@@ -47,7 +43,7 @@ export class Hand {
 			tip,
 			strip: {canvas},
 		} = this;
-		const {camera} = this.timeline;
+		const {camera} = this.strip;
 
 		tip.hidden = time === null;
 		if (time === null) return;
@@ -84,42 +80,41 @@ export class Hand {
 	}
 
 	move(event) {
-		const {timeline, held} = this;
+		const {held} = this;
 		const x = this.place(event);
 
-		this.point(timeline.camera.timeAt(x));
+		this.point(this.strip.camera.timeAt(x));
 		if (!held || (!held.moved && Math.abs(x - held.x) < STILL)) return;
 		held.moved = true;
-		timeline.selection.drawRange(held.x, x, false);
+		this.strip.selection.drawRange(held.x, x, false);
 	}
 
 	up(event) {
-		const {timeline, held} = this;
+		const {held} = this;
 
 		this.held = null;
 		if (!held) return;
-		if (held.moved) timeline.selection.drawRange(held.x, this.place(event), true);
-		else this.openAt(timeline.camera.timeAt(held.x));
+		if (held.moved) this.strip.selection.drawRange(held.x, this.place(event), true);
+		else this.openAt(this.strip.camera.timeAt(held.x));
 	}
 
 	wheel(event) {
-		const {timeline} = this;
 		const x = this.place(event);
 		const unit = event.deltaMode === 1 ? LINE : 1;
 		const [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
 
 		event.preventDefault();
-		if (event.shiftKey || Math.abs(dx) > Math.abs(dy)) timeline.move(() => timeline.camera.pan(-(dx || dy)));
+		if (event.shiftKey || Math.abs(dx) > Math.abs(dy))
+			this.strip.hooks.move(() => this.strip.camera.pan(-(dx || dy)));
 		else
-			timeline.move(() =>
-				timeline.camera.zoom(x, STEP ** Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)))),
+			this.strip.hooks.move(() =>
+				this.strip.camera.zoom(x, STEP ** Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)))),
 			);
-		this.point(timeline.camera.timeAt(x));
+		this.point(this.strip.camera.timeAt(x));
 	}
 
 	key(event) {
-		const {timeline} = this;
-		const {camera} = timeline;
+		const {camera} = this.strip;
 		const by = STEPS[event.key];
 
 		if (
@@ -130,11 +125,11 @@ export class Hand {
 		)
 			return; /* what it does everywhere */
 		event.preventDefault();
-		if (event.key === "m") return timeline.actions.mark(this.time ?? undefined);
+		if (event.key === "m") return this.strip.hooks.mark(this.time ?? undefined);
 		if (event.key === "Enter") return this.openAt(this.time);
 		const was = this.time ?? camera.timeAt(camera.width / 2);
 		const time = was + camera.length(event.shiftKey ? by * 8 : by);
-		if (time < camera.from || time > camera.to) timeline.move(() => camera.center(time));
+		if (time < camera.from || time > camera.to) this.strip.hooks.move(() => camera.center(time));
 		this.point(time);
 	}
 

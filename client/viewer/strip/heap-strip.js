@@ -2,7 +2,7 @@
  * The heap of a guest over time, above the picture of its threads and in the same window: how much memory lived when, by the memory profiles that were
  * recorded meanwhile.  A click opens the memory page at that moment, a drag selects a range for both.  It is there where a profile reaches into the trace.
  *
- *   const strip = new HeapStrip(timeline);   strip.begin();   strip.draw() at each frame;   strip.close();
+ *   const strip = new HeapStrip({state, services, camera, stage, selection, tip}, hooks);   strip.begin();   strip.draw() at each frame;   strip.close();
  */
 import {format} from "../page/address.js";
 import {tells} from "./heap-strip-clock.js";
@@ -13,10 +13,13 @@ import {button, make} from "../page/make.js";
 import {bytes} from "../page/times.js";
 
 export class HeapStrip {
-	constructor(timeline) {
-		this.timeline = timeline;
+	/**
+	 * hooks: palette(), move(change), mark(time or undefined), offered(is there a heap?, is it shown?), announce(sentence), settle(), failed(error)
+	 */
+	constructor({state, services, camera, stage, selection, tip}, hooks) {
+		Object.assign(this, {state, services, camera, stage, selection, tip, hooks});
 		this.tracks = null;
-		this.on = timeline.view.heap !== "off";
+		this.on = state.view.heap !== "off";
 		this.peak = 1;
 		this.canvas = make("canvas", {
 			className: "tl-heap-canvas",
@@ -50,11 +53,13 @@ export class HeapStrip {
 
 	/** There is a model: find out what ran beside it. */
 	async begin() {
-		const {timeline} = this;
-		const {session, services} = timeline;
+		const {
+			services,
+			state: {session},
+		} = this;
 
 		if (this.tracks || session.source.ofRunNumber === undefined) return;
-		const failed = (error) => this.closed || timeline.failed(error);
+		const failed = (error) => this.closed || this.hooks.failed(error);
 		this.tracks = new Tracks(services, session, {changed: () => this.changed(), failed});
 		await this.tracks.begin().catch(failed);
 	}
@@ -72,20 +77,20 @@ export class HeapStrip {
 
 	flip() {
 		this.set(!this.on);
-		this.timeline.live.textContent = this.on ? "The heap is shown." : "The heap is hidden.";
-		if (!this.on && this.element.contains(document.activeElement)) this.timeline.stage.canvas.focus();
-		this.timeline.settle();
+		this.hooks.announce(this.on ? "The heap is shown." : "The heap is hidden.");
+		if (!this.on && this.element.contains(document.activeElement)) this.stage.canvas.focus();
+		this.hooks.settle();
 	}
 
 	changed() {
 		if (this.closed) return;
 		this.offered();
-		this.timeline.stage.changed();
+		this.stage.changed();
 	}
 
 	/** Is there anything to show of the whole of this trace?  If not, no more is said of it. */
 	get any() {
-		const {start, end} = this.timeline.camera;
+		const {start, end} = this.camera;
 
 		return this.tracks?.list.some((it) => it.meets(start, end)) ?? false;
 	}
@@ -93,20 +98,19 @@ export class HeapStrip {
 	offered() {
 		const any = this.any;
 
-		this.timeline.frame.heap(any, this.on);
+		this.hooks.offered(any, this.on);
 		this.element.hidden = !any || !this.on;
 	}
 
 	// Drawing.
 
 	get drawable() {
-		return !this.element.hidden && this.timeline.session?.summary;
+		return !this.element.hidden && this.state.summary;
 	}
 
 	/** At each frame: the strip follows the camera as the picture does. */
 	draw() {
-		const {timeline, tracks} = this;
-		const {camera} = timeline;
+		const {camera, tracks} = this;
 
 		if (!tracks) return;
 		if (this.extent !== `${camera.start} ${camera.end}`) {
@@ -118,9 +122,9 @@ export class HeapStrip {
 		const met = tracks.meeting(camera.from, camera.to);
 		met.forEach((it) => it.look(camera.from, camera.to, camera.width));
 		this.peak = scaleOf(Math.max(1, ...tracks.list.map((it) => it.info?.sums.peakBytes ?? 1)));
-		const pointer = this.time ?? timeline.tip.time;
-		this.shown = primitives(met, camera, this.peak, {pointer, range: timeline.selection.range});
-		paint(this.pen(camera.width), this.shown, timeline.palette, camera.width);
+		const pointer = this.time ?? this.tip.time;
+		this.shown = primitives(met, camera, this.peak, {pointer, range: this.selection.range});
+		paint(this.pen(camera.width), this.shown, this.hooks.palette(), camera.width);
 		this.head(met);
 	}
 
@@ -161,7 +165,7 @@ export class HeapStrip {
 	}
 
 	word(met) {
-		const {camera} = this.timeline;
+		const {camera} = this;
 		const one = met.at(-1);
 
 		if (!one)
@@ -175,8 +179,7 @@ export class HeapStrip {
 
 	/** To the nearest profile, at a scale at which it is seen. */
 	goThere() {
-		const {timeline, tracks} = this;
-		const {camera} = timeline;
+		const {camera, tracks} = this;
 		const far = (it) =>
 			Math.min(...[it.extent.from - camera.to, camera.from - it.extent.to].map((ns) => Math.abs(Number(ns))));
 		const nearest = [...tracks.list]
@@ -186,7 +189,7 @@ export class HeapStrip {
 		if (!nearest) return;
 		const {from, to} = nearest.extent;
 		const margin = (to - from) / 16n + 1000000n;
-		timeline.move(() => camera.show(from - margin, to + margin));
+		this.hooks.move(() => camera.show(from - margin, to + margin));
 	}
 
 	/** The profile that knows something of TIME, the newest first. */

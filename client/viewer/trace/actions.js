@@ -3,50 +3,46 @@ import {inView} from "./threads.js";
 import {span} from "../page/times.js";
 
 export class Actions {
-	constructor(timeline) {
-		this.timeline = timeline;
+	/** hooks: move(change), fit(), flipCounters(), flipHeap(), closeMenu() -> was it open?, announce(sentence) */
+	constructor({state, camera, stage, search, selection, tip, panels}, hooks) {
+		Object.assign(this, {state, camera, stage, search, selection, tip, panels, hooks});
 		this.begun = undefined; /* where a range begins that is measured by key */
 	}
 
-	/** A key that was pressed anywhere on the page. */
-	key(event) {
-		const {timeline} = this;
+	/** Is EVENT, of a key that was pressed anywhere on the page, one for the time line? */
+	takes(event) {
 		const element = event.target;
 
-		if (event.defaultPrevented || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName)) return;
+		if (event.defaultPrevented || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName)) return false;
 		/* On a button these two press it. */
-		if ((event.key === " " || event.key === "Enter") && element.closest("button, a, summary")) return;
-		timeline.input.key(event);
+		return !((event.key === " " || event.key === "Enter") && element.closest("button, a, summary"));
 	}
 
 	/** Select the next thread in view (BY 1), or the one before (-1). */
 	neighbour(by) {
-		const {timeline} = this;
-		const indices = timeline.stage.shown ? inView(timeline.stage.shown.marks) : [];
-		const at = timeline.selection.thread ? indices.indexOf(timeline.selection.thread.index) : -1;
+		const indices = this.stage.shown ? inView(this.stage.shown.marks) : [];
+		const at = this.selection.thread ? indices.indexOf(this.selection.thread.index) : -1;
 
 		if (indices.length)
-			timeline.selection.select(
+			this.selection.select(
 				indices[at < 0 ? (by > 0 ? 0 : indices.length - 1) : (at + by + indices.length) % indices.length],
 			);
 	}
 
 	/** The selected thread, or the selected range, over the whole width. */
 	zoomTo() {
-		const {timeline} = this;
-		const {thread, range} = timeline.selection;
+		const {thread, range} = this.selection;
 		const what = thread ? {from: thread.start, to: thread.end} : range;
 
 		if (!what) return;
 		const margin = (what.to - what.from) / 16n + 1n;
-		timeline.camera.show(what.from - margin, what.to + margin);
+		this.camera.show(what.from - margin, what.to + margin);
 	}
 
 	/** What only moves the camera. */
 	moves() {
-		const {timeline} = this;
-		const {camera} = timeline;
-		const x = timeline.tip.x ?? camera.width / 2;
+		const {camera} = this;
+		const x = this.tip.x ?? camera.width / 2;
 
 		return {
 			closer: () => camera.zoom(x, 1.2),
@@ -65,40 +61,38 @@ export class Actions {
 
 	/** True where it was done. */
 	act(action) {
-		const {timeline} = this;
 		const moves = this.moves();
 		const others = {
-			fit: () => timeline.fit(),
+			fit: () => this.hooks.fit(),
 			search: () => {
-				timeline.search.input.focus();
-				timeline.search.input.select();
+				this.search.input.focus();
+				this.search.input.select();
 			},
-			next: () => timeline.search.step(1),
-			previous: () => timeline.search.step(-1),
+			next: () => this.search.step(1),
+			previous: () => this.search.step(-1),
 			"thread-next": () => this.neighbour(1),
 			"thread-previous": () => this.neighbour(-1),
-			family: () => timeline.selection.thread && timeline.selection.highlight(timeline.selection.thread.index),
+			family: () => this.selection.thread && this.selection.highlight(this.selection.thread.index),
 			mark: () => this.mark(),
-			heap: () => timeline.heap?.any && timeline.heap.flip(),
-			counters: () => timeline.flipCounters(),
+			heap: () => this.hooks.flipHeap(),
+			counters: () => this.hooks.flipCounters(),
 			escape: () => this.escape(),
 		};
 
-		if (moves[action]) timeline.move(moves[action]);
-		else if (others[action]) timeline.session?.summary && others[action]();
-		else timeline.panels.flip(action);
+		if (moves[action]) this.hooks.move(moves[action]);
+		else if (others[action]) this.state.summary && others[action]();
+		else this.panels.flip(action);
 		return true;
 	}
 
 	/** Close the topmost thing that is open. */
 	escape() {
-		const {timeline} = this;
-		const {selection} = timeline;
+		const {selection} = this;
 
 		this.begun = undefined;
-		if (timeline.frame.closeMenu()) return;
-		if (timeline.panels.name) {
-			timeline.panels.close();
+		if (this.hooks.closeMenu()) return;
+		if (this.panels.name) {
+			this.panels.close();
 		} else if (selection.range) {
 			selection.setRange(0n, 0n, true);
 		} else if (selection.thread) {
@@ -106,20 +100,18 @@ export class Actions {
 		} else if (selection.family !== null) {
 			selection.highlight(null);
 		}
-		timeline.stage.canvas.focus();
+		this.stage.canvas.focus();
 	}
 
 	/** Measure by key: once where it begins, once where it ends. */
-	mark(time = this.timeline.tip.time ?? this.timeline.camera.timeAt(this.timeline.camera.width / 2)) {
-		const {timeline} = this;
-
+	mark(time = this.tip.time ?? this.camera.timeAt(this.camera.width / 2)) {
 		if (this.begun === undefined) {
 			this.begun = time;
-			timeline.live.textContent = `The range begins at +${span(time - timeline.camera.start)}; m again ends it.`;
+			this.hooks.announce(`The range begins at +${span(time - this.camera.start)}; m again ends it.`);
 			return;
 		}
 		const [from, to] = this.begun < time ? [this.begun, time] : [time, this.begun];
 		this.begun = undefined;
-		timeline.selection.setRange(from, to, true);
+		this.selection.setRange(from, to, true);
 	}
 }

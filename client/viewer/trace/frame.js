@@ -16,27 +16,31 @@ const BUTTONS = [
 ];
 
 export class Frame {
-	constructor(timeline) {
-		this.timeline = timeline;
+	/**
+	 * VERSUS: null where nothing is compared.  SAYS, LIVE and TEXT: elements.
+	 * hooks: act(action), flipHeap(), take(file), home(text) -> the way out, an element or null, palette()
+	 */
+	constructor({state, stage, minimap, search, panels, versus, says, live, text}, hooks) {
+		Object.assign(this, {state, stage, minimap, search, panels, versus, says, live, text, hooks});
 		this.heading = make("h1", {textContent: "Trace"});
 		this.about = make("span", {className: "tl-about"});
 		this.remarks = make("button", {
 			type: "button",
 			className: "tl-remarks",
 			hidden: true,
-			onclick: () => timeline.panels.show("trace"),
+			onclick: () => panels.show("trace"),
 		});
 		this.pauseButton = make("button", {type: "button", hidden: true, onclick: () => this.pause()});
 		this.buttons = new Map(
 			BUTTONS.map(([name, text, says]) => [
 				name,
-				button(text, says, () => timeline.panels.flip(name), {"aria-pressed": "false"}),
+				button(text, says, () => panels.flip(name), {"aria-pressed": "false"}),
 			]),
 		);
 		/* The words on a button are its name; the title says more. */
 		for (const [name, element] of this.buttons) if (name !== "help") element.removeAttribute("aria-label");
-		this.buttons.get("diff").hidden = !timeline.versus;
-		this.heapButton = button("Heap", "Show or hide the heap (h)", () => timeline.heap.flip(), {hidden: true});
+		this.buttons.get("diff").hidden = !this.versus;
+		this.heapButton = button("Heap", "Show or hide the heap (h)", () => this.hooks.flipHeap(), {hidden: true});
 		this.heapButton.removeAttribute("aria-label");
 		this.message = new Message("tl-message");
 		this.alert = make("div", {className: "tl-alert", role: "alert"});
@@ -46,8 +50,7 @@ export class Frame {
 	}
 
 	layout() {
-		const {timeline} = this;
-		const zoom = (sign, says, action) => repeat(button(sign, says), () => timeline.actions.act(action));
+		const zoom = (sign, says, action) => repeat(button(sign, says), () => this.hooks.act(action));
 
 		return make(
 			"main",
@@ -55,7 +58,7 @@ export class Frame {
 			make(
 				"header",
 				{className: "tl-bar"},
-				this.home("‹ Guests"),
+				this.hooks.home("‹ Guests"),
 				make("div", {className: "tl-title"}, this.heading, this.about),
 				this.pauseButton,
 				make(
@@ -63,9 +66,9 @@ export class Frame {
 					{className: "tl-group", role: "group", "aria-label": "Zoom"},
 					zoom("−", "Zoom out (-)", "farther"),
 					zoom("+", "Zoom in (+)", "closer"),
-					button("Fit", "Show the whole trace (f)", () => timeline.actions.act("fit")),
+					button("Fit", "Show the whole trace (f)", () => this.hooks.act("fit")),
 				),
-				timeline.search.element,
+				this.search.element,
 				make("div", {className: "tl-group", role: "group", "aria-label": "Panels"}, ...this.buttons.values()),
 				this.heapButton,
 				this.menu,
@@ -78,24 +81,17 @@ export class Frame {
 				make(
 					"div",
 					{className: "tl-left"},
-					timeline.stage.element,
-					timeline.versus?.element,
-					timeline.minimap.canvas,
-					timeline.says,
+					this.stage.element,
+					this.versus?.element,
+					this.minimap.canvas,
+					this.says,
 					this.message.element,
 				),
-				timeline.panels.element,
+				this.panels.element,
 			),
-			timeline.live,
-			timeline.text,
+			this.live,
+			this.text,
 		);
-	}
-
-	/** The way out: to all guests, or what a page without a host has in its place. */
-	home(text) {
-		const {home} = this.timeline.services;
-
-		return home ? home() : make("a", {className: "tl-back", href: "#", textContent: text});
 	}
 
 	// Sentences.
@@ -124,7 +120,7 @@ export class Frame {
 		this.message.say(
 			"alert",
 			make("p", {textContent: ended(text)}),
-			make("p", {}, this.home("Back to the guests"), " ", this.picker("Open a file")),
+			make("p", {}, this.hooks.home("Back to the guests"), " ", this.picker("Open a file")),
 		);
 	}
 
@@ -148,7 +144,7 @@ export class Frame {
 	}
 
 	picker(text) {
-		return picker(text, "A trace file", "tl-link", (file) => this.timeline.take(file));
+		return picker(text, "A trace file", "tl-link", (file) => this.hooks.take(file));
 	}
 
 	drops() {
@@ -156,7 +152,7 @@ export class Frame {
 		this.element.addEventListener("drop", (event) => {
 			event.preventDefault();
 			const [file] = event.dataTransfer.files;
-			if (file) this.timeline.take(file);
+			if (file) this.hooks.take(file);
 		});
 	}
 
@@ -173,7 +169,7 @@ export class Frame {
 	}
 
 	pause() {
-		const {session} = this.timeline;
+		const {session} = this.state;
 
 		if (!session?.live) return;
 		session.pause(!session.paused);
@@ -184,7 +180,7 @@ export class Frame {
 	ended() {
 		this.pauseButton.hidden = true;
 		this.about.textContent = this.about.textContent.replace(/running|suspended/, "ended");
-		this.timeline.live.textContent = "The run has ended.";
+		this.live.textContent = "The run has ended.";
 	}
 
 	sayPause(paused) {
@@ -235,7 +231,7 @@ export class Frame {
 	}
 
 	get session() {
-		const {session} = this.timeline;
+		const {session} = this.state;
 
 		if (!session?.summary) throw new Error("There is nothing to save yet.");
 		return session;
@@ -261,11 +257,11 @@ export class Frame {
 
 	async savePicture(kind) {
 		const {source} = this.session;
-		const {stage, palette, says, versus} = this.timeline;
+		const {stage, says, versus} = this;
 		const stages = [stage, versus?.stage].filter((it) => it?.shown);
 		const blob =
 			kind === "svg"
-				? pictureSvg(stages, palette, `${source.title}: ${says.textContent}`)
+				? pictureSvg(stages, this.hooks.palette(), `${source.title}: ${says.textContent}`)
 				: await picturePng(stages.flatMap((it) => [[it.ruler], [it.picture, it.canvas]]));
 
 		download(blob, fileName(source.name, kind));

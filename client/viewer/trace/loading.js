@@ -11,78 +11,93 @@ import {clockWords, together} from "../compare/together.js";
 const PARTS = 1024; /* of the strip */
 
 export class Loading {
-	constructor(timeline) {
-		this.timeline = timeline;
+	/** VERSUS: null where nothing is compared.  hooks: showCounter(index, shown), beside() -> Promise, failed(error) */
+	constructor({state, services, frame, camera, stage, minimap, search, selection, whereabouts, versus}, hooks) {
+		Object.assign(this, {
+			state,
+			services,
+			frame,
+			camera,
+			stage,
+			minimap,
+			search,
+			selection,
+			whereabouts,
+			versus,
+			hooks,
+		});
+		this.ready = null;
+	}
+
+	/** Begin; `ready` settles when the trace is there, or a sentence in its place. */
+	begin() {
+		this.ready = this.start();
 	}
 
 	async start() {
-		const {timeline} = this;
-
 		try {
-			timeline.frame.progress("Opening", null);
+			this.frame.progress("Opening", null);
 			const source = await this.source();
-			if (!source || timeline.closed) return;
-			timeline.frame.title(source);
-			timeline.session = new Session(
+			if (!source || this.state.closed) return;
+			this.frame.title(source);
+			this.state.session = new Session(
 				source,
 				{
-					progress: (text, share) => timeline.frame.progress(text, share),
+					progress: (text, share) => this.frame.progress(text, share),
 					loaded: (summary, how) => this.loaded(summary, how),
-					failed: (error) => timeline.failed(error),
-					paused: (on) => timeline.frame.sayPause(on),
-					ended: () => timeline.frame.ended(),
+					failed: (error) => this.hooks.failed(error),
+					paused: (on) => this.frame.sayPause(on),
+					ended: () => this.frame.ended(),
 				},
-				timeline.services.engine,
+				this.services.engine,
 			);
-			await timeline.session.begin(timeline.view.from === undefined ? null : timeline.view);
-			timeline.session.follow(timeline.services.events);
+			await this.state.session.begin(this.state.view.from === undefined ? null : this.state.view);
+			this.state.session.follow(this.services.events);
 		} catch (error) {
-			if (!timeline.closed) timeline.frame.sorry(error.message);
+			if (!this.state.closed) this.frame.sorry(error.message);
 		}
 	}
 
 	async source() {
-		const {timeline} = this;
-		const {file, api, held} = timeline.services;
-		const mine = held?.(timeline.view);
+		const {file, api, held} = this.services;
+		const mine = held?.(this.state.view);
 
 		if (mine) return mine;
-		if (timeline.view.together) return this.alone(await together(api, timeline.view));
-		if (timeline.view.file === undefined) return this.alone(await remote(api, timeline.view));
-		if (file && file.name === timeline.view.file) return local(file);
-		timeline.frame.ask(timeline.view.file);
+		if (this.state.view.together) return this.alone(await together(api, this.state.view));
+		if (this.state.view.file === undefined) return this.alone(await remote(api, this.state.view));
+		if (file && file.name === this.state.view.file) return local(file);
+		this.frame.ask(this.state.view.file);
 		return null;
 	}
 
 	/** What is compared stands still, and as much of it is loaded as may be. */
 	alone(source) {
-		source.compared = Boolean(this.timeline.versus);
-		source.running &&= !this.timeline.versus;
+		source.compared = Boolean(this.versus);
+		source.running &&= !this.versus;
 		return source;
 	}
 
 	/** A person gave a file. */
 	take(file) {
-		const {timeline} = this;
-
-		timeline.services.file = file;
+		this.services.file = file;
 		const address = format({file: file.name});
-		if (location.hash === address) timeline.services.reopen ? timeline.services.reopen() : this.restart();
+		if (location.hash === address) this.restart();
 		else location.hash = address;
 	}
 
 	restart() {
-		const {timeline} = this;
-
-		timeline.session?.close();
-		timeline.session = null;
-		timeline.view = {file: timeline.services.file.name};
-		timeline.ready = this.start();
+		this.state.session?.close();
+		this.state.session = null;
+		this.state.view = {file: this.services.file.name};
+		this.begin();
 	}
 
 	async loaded(summary, how) {
-		const {timeline} = this;
-		const {camera, stage, session} = timeline;
+		const {
+			camera,
+			stage,
+			state: {session},
+		} = this;
 		const {start, end} = session.whole;
 		const sticks = how === "live" && (camera.to >= camera.end || session.ahead);
 
@@ -90,48 +105,45 @@ export class Loading {
 		const was = {span: camera.span, all: camera.from <= camera.start && camera.to >= camera.end};
 		camera.trace(start, end, summary.rows);
 		if (how !== "begin") this.goOn(was, sticks);
-		timeline.counters = timeline.counters?.carry(summary.counters) ?? new Counters(summary.counters, () => {});
-		timeline.counters.toggle = (index, shown) => timeline.showCounter(index, shown);
-		for (const [index, shown] of timeline.counters.changes()) session.engine.counter(index, shown);
-		await timeline.versus?.load(session.engine);
+		this.state.counters = this.state.counters?.carry(summary.counters) ?? new Counters(summary.counters, () => {});
+		this.state.counters.toggle = (index, shown) => this.hooks.showCounter(index, shown);
+		for (const [index, shown] of this.state.counters.changes()) session.engine.counter(index, shown);
+		await this.versus?.load(session.engine);
 		await this.overlook();
-		timeline.strips = strips(summary.streams);
-		timeline.frame.notes(this.notes());
+		this.state.strips = strips(summary.streams);
+		this.frame.notes(this.notes());
 		this.mark(session, session.engine);
-		if (how === "begin") timeline.beside().catch((error) => timeline.closed || timeline.failed(error));
-		if (how === "begin") await timeline.whereabouts.apply(timeline.view);
+		if (how === "begin") this.hooks.beside().catch((error) => this.state.closed || this.hooks.failed(error));
+		if (how === "begin") await this.whereabouts.apply(this.state.view);
 		else await this.again();
 		stage.renew();
 	}
 
 	/** Mark what was not proven, when that is known; the picture does not wait for it. */
 	async mark(session, engine) {
-		const {timeline} = this;
-
 		try {
 			await markTails(session.source, engine);
-			timeline.stage.renew();
+			this.stage.renew();
 		} catch (error) {
 			/* Another model may have taken the place of this one meanwhile. */
-			if (session.engine === engine && !timeline.closed) timeline.failed(error);
+			if (session.engine === engine && !this.state.closed) this.hooks.failed(error);
 		}
 	}
 
 	/** Where a run goes on, so does a window at its end; one that shows all goes on showing all. */
 	goOn(was, sticks) {
-		const {timeline} = this;
-
-		if (sticks && was.all) timeline.camera.fit();
+		if (sticks && was.all) this.camera.fit();
 		else if (sticks)
-			timeline.camera.show(
-				timeline.camera.widest + timeline.camera.end - was.span,
-				timeline.camera.widest + timeline.camera.end,
-			);
+			this.camera.show(this.camera.widest + this.camera.end - was.span, this.camera.widest + this.camera.end);
 	}
 
 	/** The strip of the whole. */
 	async overlook() {
-		const {session, camera, minimap} = this.timeline;
+		const {
+			camera,
+			minimap,
+			state: {session},
+		} = this;
 		const first = camera.start > 0n ? camera.start : 0n;
 		const parts = Math.max(
 			1,
@@ -147,16 +159,15 @@ export class Loading {
 			bars.set(await session.engine.density(first, camera.end + 1n, parts), PARTS - parts);
 		}
 		minimap.trace(camera.start, camera.end, bars, session.loaded);
-		this.timeline.mapped = null;
 	}
 
 	/** Sentences on what the trace lacks. */
 	notes() {
-		const {summary, notes, source, loaded} = this.timeline.session;
+		const {summary, notes, source, loaded} = this.state.session;
 		const {totals} = summary;
 		const out = [
 			...notes,
-			...(this.timeline.session.source.guests ?? []).filter((it) => !it.known).map((it) => `${clockWords(it)}.`),
+			...(this.state.session.source.guests ?? []).filter((it) => !it.known).map((it) => `${clockWords(it)}.`),
 		];
 
 		if (!totals.events)
@@ -173,13 +184,12 @@ export class Loading {
 
 	/** After a new model came in place of the old one: what was selected and sought is found in it again. */
 	async again() {
-		const {timeline} = this;
-		const {selection} = timeline;
+		const {selection} = this;
 
-		if (timeline.search.input.value) await timeline.search.search(timeline.search.input.value);
+		if (this.search.input.value) await this.search.search(this.search.input.value);
 		if (!selection.thread) return;
 		selection.thread = await selection.locate(selection.thread);
 		if (selection.thread && selection.family !== null) await selection.highlight(selection.thread.index);
-		timeline.stage.changed();
+		this.stage.changed();
 	}
 }

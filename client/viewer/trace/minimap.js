@@ -44,6 +44,7 @@ export class Minimap {
 	trace(start, end, density, loaded = null) {
 		Object.assign(this, {start, end: end > start ? end : start + 1n, density, loaded});
 		this.kept = null;
+		this.drawn = null;
 	}
 
 	x(time) {
@@ -71,6 +72,16 @@ export class Minimap {
 	resize() {
 		this.width = Math.max(this.canvas.clientWidth, 1);
 		this.height = Math.max(this.canvas.clientHeight, 1);
+	}
+
+	/** Draw the strip where the window, the colours or the trace changed; return whether they did. */
+	refresh(camera) {
+		const key = `${camera.from} ${camera.to} ${this.palette().dark} ${camera.width}`;
+
+		if (key === this.drawn) return false;
+		this.drawn = key;
+		this.draw(camera);
+		return true;
 	}
 
 	draw(camera) {

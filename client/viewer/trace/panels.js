@@ -10,8 +10,12 @@ import {bytes, count, exact, span} from "../page/times.js";
 import {chain, told} from "./why.js";
 
 export class Panels {
-	constructor(timeline) {
-		this.timeline = timeline;
+	/**
+	 * VERSUS: null where nothing is compared.
+	 * hooks: heap() -> the strip or null, palette(), notes() -> sentences, pressed(name or null), moved(), settle(), failed(error)
+	 */
+	constructor({state, camera, stage, selection, versus}, hooks) {
+		Object.assign(this, {state, camera, stage, selection, versus, hooks});
 		this.panel = new Panel({closed: () => this.closed()});
 		this.element = this.panel.element;
 	}
@@ -26,13 +30,11 @@ export class Panels {
 	}
 
 	closed() {
-		const {timeline} = this;
-
 		this.turn = {};
-		timeline.chain = [];
-		timeline.frame.pressed(null);
-		timeline.stage.changed();
-		timeline.settle();
+		this.state.chain = [];
+		this.hooks.pressed(null);
+		this.stage.changed();
+		this.hooks.settle();
 	}
 
 	close() {
@@ -46,39 +48,37 @@ export class Panels {
 	}
 
 	async show(name) {
-		const {timeline} = this;
-
 		if (name === null) return this.close();
-		if (name !== "help" && !timeline.session?.summary) return;
+		if (name !== "help" && !this.state.summary) return;
 		/* What takes long to answer is dropped where something else was opened meanwhile. */
 		const turn = (this.turn = {});
-		if (name !== "why" && timeline.chain.length) {
-			timeline.chain = [];
-			timeline.stage.changed();
+		if (name !== "why" && this.state.chain.length) {
+			this.state.chain = [];
+			this.stage.changed();
 		}
 		try {
 			const [title, nodes] = await this[name]();
 			if (this.turn !== turn) return;
 			this.panel.open(name, title, ...nodes);
-			timeline.frame.pressed(name);
-			timeline.settle();
+			this.hooks.pressed(name);
+			this.hooks.settle();
 		} catch (error) {
-			timeline.failed(error);
+			this.hooks.failed(error);
 		}
 	}
 
 	select(index) {
-		this.timeline.selection.select(index, {reveal: true});
+		this.selection.select(index, {reveal: true});
 	}
 
 	async choose(it) {
-		const thread = await this.timeline.selection.locate(it);
+		const thread = await this.selection.locate(it);
 
 		if (thread) this.select(thread.index);
 	}
 
 	async thread() {
-		const {selection, camera, versus} = this.timeline;
+		const {selection, camera, versus} = this;
 		const {thread} = selection;
 
 		if (!thread)
@@ -93,7 +93,7 @@ export class Panels {
 
 	/** A thread of the trace below. */
 	async below() {
-		const {versus} = this.timeline;
+		const {versus} = this;
 		const {thread} = versus;
 		const nodes = story(thread, versus.camera.start, (index) => versus.select(index, {reveal: true}));
 
@@ -102,7 +102,7 @@ export class Panels {
 	}
 
 	async diff() {
-		const {versus} = this.timeline;
+		const {versus} = this;
 
 		return [
 			"What differs",
@@ -117,32 +117,39 @@ export class Panels {
 	}
 
 	async why() {
-		const {timeline} = this;
-		const {engine} = timeline.session;
-		const answers = await engine.why(timeline.selection.thread?.index ?? null);
+		const {engine} = this.state;
+		const answers = await engine.why(this.selection.thread?.index ?? null);
 
-		timeline.chain = await chain(answers.answers, (index) => engine.thread(index), timeline.camera.end);
-		if (timeline.chain.length) {
-			const rows = timeline.chain.map((it) => it.row);
-			timeline.camera.look((Math.min(...rows) + Math.max(...rows)) / 2);
-			timeline.moved();
+		this.state.chain = await chain(answers.answers, (index) => engine.thread(index), this.camera.end);
+		if (this.state.chain.length) {
+			const rows = this.state.chain.map((it) => it.row);
+			this.camera.look((Math.min(...rows) + Math.max(...rows)) / 2);
+			this.hooks.moved();
 		}
-		return ["Why does it wait?", told(answers, (index) => this.select(index), this.timeline.camera.start)];
+		return ["Why does it wait?", told(answers, (index) => this.select(index), this.camera.start)];
 	}
 
 	async counters() {
-		return ["Counters", [this.timeline.counters.node()]];
+		return ["Counters", [this.state.counters.node()]];
 	}
 
 	async threads() {
-		const {stage, session, camera} = this.timeline;
+		const {
+			stage,
+			camera,
+			state: {engine},
+		} = this;
 		const indices = stage.shown ? inView(stage.shown.marks) : [];
 
-		return ["Threads in view", [await list(indices, session.engine, camera.start, (index) => this.select(index))]];
+		return ["Threads in view", [await list(indices, engine, camera.start, (index) => this.select(index))]];
 	}
 
 	async stats() {
-		const {camera, session, selection} = this.timeline;
+		const {
+			camera,
+			selection,
+			state: {session},
+		} = this;
 		const {range} = selection;
 		const what = range ?? {
 			from: camera.from > camera.start ? camera.from : camera.start,
@@ -154,13 +161,13 @@ export class Panels {
 			range ? "The selected range" : "What is in view",
 			[
 				...measured(what, stats, camera.start, (it) => this.choose(it), session.source.clock),
-				...((await this.timeline.heap?.measured(what)) ?? []),
+				...((await this.hooks.heap()?.measured(what)) ?? []),
 			],
 		];
 	}
 
 	async trace() {
-		const {session} = this.timeline;
+		const {session} = this.state;
 		const {summary, source} = session;
 		const {totals} = summary;
 		const rows = [
@@ -174,13 +181,13 @@ export class Panels {
 			["Bytes", bytes(totals.bytes)],
 			["Streams", summary.streams.map((it) => it.name || "one").join(", ")],
 		];
-		const notes = this.timeline.notes();
+		const notes = this.hooks.notes();
 
 		return [
 			source.title,
 			[
 				make("p", {textContent: source.about}),
-				...[...(source.tells ?? []), ...(this.timeline.heap?.tells ?? [])].map((text) =>
+				...[...(source.tells ?? []), ...(this.hooks.heap()?.tells ?? [])].map((text) =>
 					make("p", {textContent: text}),
 				),
 				...(source.lacks ? [make("p", {textContent: source.lacks})] : []),
@@ -214,6 +221,6 @@ export class Panels {
 	}
 
 	async help() {
-		return ["Help", [help(this.timeline.palette)]];
+		return ["Help", [help(this.hooks.palette())]];
 	}
 }

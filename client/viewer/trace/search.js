@@ -51,6 +51,14 @@ export class Search {
 		return this.search(text);
 	}
 
+	/** Forget what was sought. */
+	clear() {
+		this.input.value = "";
+		this.text = "";
+		this.threads = [];
+		this.say();
+	}
+
 	async search(text) {
 		const turn = ++this.turn;
 

@@ -5,8 +5,9 @@ const REACH = 16; /* pixels from a thread's line */
 const LOOKED_AT_MAX = 500;
 
 export class Selection {
-	constructor(timeline) {
-		this.timeline = timeline;
+	/** hooks: panel() -> name of the one that is open, showPanel(name or null), announce(sentence), moved(), settle() */
+	constructor({state, camera, stage, search}, hooks) {
+		Object.assign(this, {state, camera, stage, search, hooks});
 		this.thread = null; /* as engine.thread() tells it */
 		this.family = null; /* index of a thread */
 		this.range = null; /* {from, to} */
@@ -14,8 +15,7 @@ export class Selection {
 
 	/** The thread that {stream, id, index} names in this model, or null: an index holds for one model alone. */
 	async locate({stream, id, thread, index}) {
-		const {timeline} = this;
-		const {engine} = timeline.session;
+		const {engine} = this.state.session;
 		const wanted = BigInt(id ?? thread);
 		const fits = (it) => it && it.id === wanted && (typeof stream !== "number" || it.stream === stream);
 		const guess = Number.isInteger(index) ? await engine.thread(index) : null;
@@ -36,43 +36,38 @@ export class Selection {
 
 	/** Searching highlights, and so does a family: put back what was. */
 	async restore() {
-		const {timeline} = this;
-		const {engine} = timeline.session;
+		const {engine} = this.state.session;
 
-		if (timeline.search.input.value) await engine.find(timeline.search.input.value);
+		if (this.search.input.value) await engine.find(this.search.input.value);
 		else await engine.family(this.family);
 	}
 
 	async find(text) {
-		const {timeline} = this;
-
-		if (!timeline.session?.engine) return {threads: []};
+		if (!this.state.engine) return {threads: []};
 		this.family = null;
-		const found = await timeline.session.engine.find(text);
-		timeline.stage.renew();
+		const found = await this.state.engine.find(text);
+		this.stage.renew();
 		return found;
 	}
 
 	async select(index, {reveal = false, tell = true} = {}) {
-		const {timeline} = this;
-		const thread = index === null ? null : await timeline.session.engine.thread(index);
+		const thread = index === null ? null : await this.state.engine.thread(index);
 
 		this.thread = thread;
 		if (thread) {
 			if (reveal) this.reveal(thread);
-			timeline.live.textContent = `Selected: ${line(thread, timeline.camera.start)}`;
-			if (tell) await timeline.panels.show("thread");
-		} else if (timeline.panels.name === "thread") {
-			timeline.panels.close();
+			this.hooks.announce(`Selected: ${line(thread, this.camera.start)}`);
+			if (tell) await this.hooks.showPanel("thread");
+		} else if (this.hooks.panel() === "thread") {
+			this.hooks.showPanel(null);
 		}
-		timeline.stage.changed();
-		timeline.settle();
+		this.stage.changed();
+		this.hooks.settle();
 	}
 
 	/** Bring a thread into view, at the scale there is. */
 	reveal(thread) {
-		const {timeline} = this;
-		const {camera} = timeline;
+		const {camera} = this;
 
 		if (
 			thread.end < camera.from ||
@@ -81,27 +76,20 @@ export class Selection {
 		)
 			camera.center(thread.end - thread.start > camera.span ? thread.start : (thread.start + thread.end) / 2n);
 		if (thread.row !== null) camera.look(thread.row + 0.5);
-		timeline.moved();
+		this.hooks.moved();
 	}
 
 	async highlight(index) {
-		const {timeline} = this;
-
 		this.family = index;
-		if (timeline.search.input.value) {
-			timeline.search.input.value = "";
-			timeline.search.text = "";
-			timeline.search.threads = [];
-			timeline.search.say();
+		if (this.search.input.value) {
+			this.search.clear();
 		}
-		await timeline.session.engine.family(index);
-		timeline.stage.renew();
+		await this.state.engine.family(index);
+		this.stage.renew();
 	}
 
 	at(x, y) {
-		const {timeline} = this;
-
-		return timeline.session?.engine ? timeline.stage.near(x, y, REACH) : null;
+		return this.state.engine ? this.stage.near(x, y, REACH) : null;
 	}
 
 	async click(x, y) {
@@ -119,20 +107,17 @@ export class Selection {
 	}
 
 	drawRange(x0, x1, done) {
-		const {timeline} = this;
-		const [a, b] = [timeline.camera.timeAt(Math.min(x0, x1)), timeline.camera.timeAt(Math.max(x0, x1))];
+		const [a, b] = [this.camera.timeAt(Math.min(x0, x1)), this.camera.timeAt(Math.max(x0, x1))];
 
 		this.setRange(a, b, done);
 	}
 
 	setRange(from, to, done) {
-		const {timeline} = this;
-
 		this.range = to > from ? {from, to} : null;
-		timeline.stage.changed();
+		this.stage.changed();
 		if (done) {
-			timeline.panels.show(this.range ? "stats" : null);
-			timeline.settle();
+			this.hooks.showPanel(this.range ? "stats" : null);
+			this.hooks.settle();
 		}
 	}
 }

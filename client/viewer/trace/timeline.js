@@ -20,6 +20,7 @@ import {palette, watchDark} from "../draw/theme.js";
 import {inView, line} from "./threads.js";
 import {Tip} from "./tip.js";
 import {rough} from "../page/times.js";
+import {TraceState} from "./state.js";
 import {Versus} from "../compare/versus.js";
 import {Whereabouts} from "./whereabouts.js";
 
@@ -29,27 +30,35 @@ export class Timeline {
 	static async open(root, view, services) {
 		const timeline = new Timeline(root, view, services);
 
-		timeline.ready = timeline.loading.start();
+		timeline.loading.begin();
 		return timeline;
 	}
 
 	constructor(root, view, services) {
-		Object.assign(this, {root, view, services});
+		Object.assign(this, {root, services});
+		this.state = new TraceState(view);
 		this.camera = new Camera();
-		this.selection = new Selection(this);
-		this.actions = new Actions(this);
-		this.loading = new Loading(this);
-		this.whereabouts = new Whereabouts(this);
-		this.tip = new Tip(this);
-		this.chain = []; /* of waits, as overlay.js draws it */
+		this.heap = null; /* once there is a trace, and a server to ask for memory profiles */
 		this.leaving = new AbortController();
 		this.dark = watchDark((dark) => {
 			this.dark = dark;
-			this.stage?.renew();
+			this.stage.renew();
 			this.versus?.stage.renew();
 		}, this.leaving.signal);
-		this.build();
+		this.buildPicture();
+		this.buildParts();
+		this.buildControls();
+		root.replaceChildren(this.frame.element);
 		root.timeline = this;
+	}
+
+	/** Settles when the trace is there, or a sentence in its place. */
+	get ready() {
+		return this.loading.ready;
+	}
+
+	get session() {
+		return this.state.session;
 	}
 
 	/** The primitives that are shown: of the picture, and of what lies over it. */
@@ -59,8 +68,12 @@ export class Timeline {
 
 	/** What lies over the picture. */
 	get over() {
-		const {selection, chain, tip, unloaded} = this;
-		const guests = this.strips ?? [];
+		const {
+			selection,
+			tip,
+			unloaded,
+			state: {chain, strips: guests},
+		} = this;
 		const marks = this.versus?.marksOf("bad", this.stage) ?? [];
 		const pointer = tip.time ?? this.heap?.time ?? this.versus?.tipTime ?? null;
 
@@ -82,54 +95,166 @@ export class Timeline {
 		return palette(this.dark);
 	}
 
-	build() {
-		this.stage = new Stage(null, this.camera, {
+	// Building.
+
+	/** The picture, the strip of the whole below it, and what is said of both. */
+	buildPicture() {
+		const {camera, state} = this;
+
+		this.stage = new Stage(null, camera, {
 			palette: () => this.palette,
-			counter: (index, name) => this.counters.caption(index, name),
+			counter: (index, name) => state.counters.caption(index, name),
 			overlay: () => this.over,
 			drawn: () => this.drawn(),
 			failed: (error) => this.failed(error),
 			sized: () => this.minimap.resize(),
 		});
-		this.minimap = new Minimap(() => this.palette, {
-			show: (from, to) => this.move(() => this.camera.show(from, to)),
-		});
-		this.search = new Search({
-			find: (text) => this.selection.find(text),
-			go: (thread) => this.selection.select(thread, {reveal: true}),
-			changed: () => this.settle(),
-			leave: () => this.stage.canvas.focus(),
-		});
-		this.panels = new Panels(this);
+		this.minimap = new Minimap(() => this.palette, {show: (from, to) => this.move(() => camera.show(from, to))});
 		this.says = make("div", {className: "tl-status", id: "tl-view"});
 		this.live = make("div", {className: "unseen", role: "status", "aria-live": "polite"});
 		this.text = make("div", {className: "unseen", role: "region", "aria-label": "The threads in view, as text"});
-		this.stage.pictures.append(this.tip.element);
-		this.versus = this.view.against ? new Versus(this) : null;
-		this.frame = new Frame(this);
-		this.root.replaceChildren(this.frame.element);
-		this.input = new Input(this.stage.canvas, this.hooks());
-		this.onKey = (event) => this.actions.key(event);
-		document.addEventListener("keydown", this.onKey);
-		this.minimap.canvas.addEventListener("keydown", (event) => this.input.key(event));
 	}
 
-	hooks() {
+	/** What a person chooses, asks and compares. */
+	buildParts() {
+		const {state, camera, stage} = this;
+		const failed = (error) => this.failed(error);
+		const moved = () => this.moved();
+		const settle = () => this.settle();
+		const showPanel = (name) => this.panels.show(name);
+
+		this.search = new Search({
+			find: (text) => this.selection.find(text),
+			go: (thread) => this.selection.select(thread, {reveal: true}),
+			changed: settle,
+			leave: () => stage.canvas.focus(),
+		});
+		this.selection = new Selection(
+			{state, camera, stage, search: this.search},
+			{panel: () => this.panels.name, showPanel, announce: (text) => this.announce(text), moved, settle},
+		);
+		this.tip = new Tip(camera, {
+			ready: () => state.summary,
+			threadAt: (x, y) => this.threadAt(x, y),
+			strips: () => state.strips,
+			changed: () => stage.changed(),
+			failed,
+		});
+		stage.pictures.append(this.tip.element);
+		this.versus = state.view.against
+			? new Versus(
+					{api: this.services.api, state, camera, stage, selection: this.selection, tip: this.tip},
+					{
+						hand: () => this.hand(),
+						palette: () => this.palette,
+						progress: (text, share) => this.frame.progress(text, share),
+						move: (change) => this.move(change),
+						showPanel,
+						moved,
+						failed,
+					},
+				)
+			: null;
+		this.panels = new Panels(
+			{state, camera, stage, selection: this.selection, versus: this.versus},
+			{
+				heap: () => this.heap,
+				palette: () => this.palette,
+				notes: () => this.loading.notes(),
+				pressed: (name) => this.frame.pressed(name),
+				moved,
+				settle,
+				failed,
+			},
+		);
+	}
+
+	/** What stands around the picture, what keys and hands do, how the trace comes, and its address. */
+	buildControls() {
+		const {state, services, camera, stage, minimap, search, selection, tip, panels, versus, says, live, text} =
+			this;
+		const failed = (error) => this.failed(error);
+		const flipHeap = () => this.heap?.any && this.heap.flip();
+
+		this.frame = new Frame(
+			{state, stage, minimap, search, panels, versus, says, live, text},
+			{
+				act: (action) => this.actions.act(action),
+				flipHeap,
+				take: (file) => this.take(file),
+				home: (words) => this.home(words),
+				palette: () => this.palette,
+			},
+		);
+		this.actions = new Actions(
+			{state, camera, stage, search, selection, tip, panels},
+			{
+				move: (change) => this.move(change),
+				fit: () => this.fit(),
+				flipCounters: () => this.flipCounters(),
+				flipHeap,
+				closeMenu: () => this.frame.closeMenu(),
+				announce: (sentence) => this.announce(sentence),
+			},
+		);
+		this.whereabouts = new Whereabouts(
+			{state, camera, stage, search, selection, panels, versus},
+			{heap: () => this.heap, moved: () => this.moved(), failed},
+		);
+		this.loading = new Loading(
+			{
+				state,
+				services,
+				frame: this.frame,
+				camera,
+				stage,
+				minimap,
+				search,
+				selection,
+				whereabouts: this.whereabouts,
+				versus,
+			},
+			{showCounter: (index, shown) => this.showCounter(index, shown), beside: () => this.beside(), failed},
+		);
+		this.input = new Input(stage.canvas, this.hand());
+		this.onKey = (event) => this.actions.takes(event) && this.input.key(event);
+		document.addEventListener("keydown", this.onKey);
+		minimap.canvas.addEventListener("keydown", (event) => this.input.key(event));
+	}
+
+	/** The way out: to all guests, or what a page without a host has in its place. */
+	home(words) {
+		const {home} = this.services;
+
+		return home ? home() : make("a", {className: "tl-back", href: "#", textContent: words});
+	}
+
+	/** The thread near X, Y of the picture, or null. */
+	async threadAt(x, y) {
+		const index = await this.selection.at(x, y);
+
+		return index === null ? null : this.state.engine.thread(index);
+	}
+
+	/** What a hand does on the picture, as input.js calls it. */
+	hand() {
+		const {camera, stage} = this;
+
 		return {
-			zoom: (x, factor) => this.move(() => this.camera.zoom(x, factor)),
-			pan: (dx) => this.move(() => this.camera.pan(dx)),
+			zoom: (x, factor) => this.move(() => camera.zoom(x, factor)),
+			pan: (dx) => this.move(() => camera.pan(dx)),
 			grab: (x, y) => {
 				this.held = {x};
-				this.stage.grab(y);
+				stage.grab(y);
 			},
 			drag: (x, y) =>
 				this.move(() => {
-					this.camera.pan(x - this.held.x);
+					camera.pan(x - this.held.x);
 					this.held.x = x;
-					this.stage.pull(y);
+					stage.pull(y);
 				}),
-			drop: () => this.stage.drop(),
-			pinch: (...x) => this.move(() => this.camera.pinch(...x)),
+			drop: () => stage.drop(),
+			pinch: (...x) => this.move(() => camera.pinch(...x)),
 			click: (x, y) => this.selection.click(x, y),
 			double: () => this.selection.double(),
 			range: (x0, x1, done) => this.selection.drawRange(x0, x1, done),
@@ -141,11 +266,23 @@ export class Timeline {
 
 	/** Lay the heap beside the threads, where a memory profile ran; a page without a server has none. */
 	async beside() {
-		const Strip = await this.services.strip?.();
+		const {state, services, camera, stage, selection, tip} = this;
+		const Strip = await services.strip?.();
 
-		if (!Strip || this.heap || this.closed) return;
-		this.heap = new Strip(this);
-		this.stage.element.insertBefore(this.heap.element, this.stage.pictures);
+		if (!Strip || this.heap || state.closed) return;
+		this.heap = new Strip(
+			{state, services, camera, stage, selection, tip},
+			{
+				palette: () => this.palette,
+				move: (change) => this.move(change),
+				mark: (time) => this.actions.mark(time),
+				offered: (any, shown) => this.frame.heap(any, shown),
+				announce: (sentence) => this.announce(sentence),
+				settle: () => this.settle(),
+				failed: (error) => this.failed(error),
+			},
+		);
+		stage.element.insertBefore(this.heap.element, stage.pictures);
 		await this.heap.begin();
 	}
 
@@ -156,9 +293,10 @@ export class Timeline {
 		clearTimeout(this.reading);
 		this.versus?.close();
 		this.heap?.close();
+		this.tip.close();
 		this.stage.close();
 		this.session?.close();
-		this.closed = true;
+		this.state.closed = true;
 		delete this.root.timeline;
 	}
 
@@ -168,11 +306,6 @@ export class Timeline {
 
 		if (take) take(file, () => this.loading.take(file));
 		else this.loading.take(file);
-	}
-
-	/** Sentences on what the trace lacks. */
-	notes() {
-		return this.loading.notes();
 	}
 
 	/** The address changed; false where it names another trace. */
@@ -189,6 +322,11 @@ export class Timeline {
 		return this.whereabouts.fit();
 	}
 
+	/** Have SENTENCE read to whom the screen is read. */
+	announce(sentence) {
+		this.live.textContent = sentence;
+	}
+
 	failed(error) {
 		this.frame.trouble(error.message);
 	}
@@ -197,7 +335,7 @@ export class Timeline {
 
 	/** Move the camera, and show it. */
 	move(change) {
-		if (!this.session?.summary) return;
+		if (!this.state.summary) return;
 		change();
 		this.tip.hide();
 		this.moved();
@@ -228,13 +366,7 @@ export class Timeline {
 	drawn() {
 		this.versus?.follow();
 		this.heap?.draw();
-		const key = `${this.camera.from} ${this.camera.to} ${this.dark} ${this.camera.width}`;
-
-		if (this.session?.summary && this.mapped !== key) {
-			this.mapped = key;
-			this.minimap.draw(this.camera);
-			this.say();
-		}
+		if (this.state.summary && this.minimap.refresh(this.camera)) this.say();
 		if (this.read !== this.stage.shown) {
 			this.read = this.stage.shown;
 			clearTimeout(this.reading);
@@ -244,9 +376,9 @@ export class Timeline {
 
 	/** The picture as text. */
 	async tell() {
-		if (!this.stage.shown || this.closed) return;
+		if (!this.stage.shown || this.state.closed) return;
 		const indices = inView(this.stage.shown.marks);
-		const {engine} = this.session;
+		const {engine} = this.state;
 		const threads = await Promise.all(indices.slice(0, 40).map((index) => engine.thread(index))).catch(() => []);
 
 		this.text.replaceChildren(
@@ -263,15 +395,15 @@ export class Timeline {
 	// Counters.
 
 	showCounter(index, shown) {
-		this.session.engine.counter(index, shown);
+		this.state.engine.counter(index, shown);
 		this.stage.renew();
 	}
 
 	flipCounters() {
-		const shown = this.counters.flip();
+		const shown = this.state.counters.flip();
 
 		this.stage.flags = shown ? FLAGS_ALL : FLAGS_NO_COUNTERS;
-		this.live.textContent = shown ? "Counters are shown." : "Counters are hidden.";
+		this.announce(shown ? "Counters are shown." : "Counters are hidden.");
 		this.stage.renew();
 	}
 }

@@ -5,45 +5,46 @@ import {called} from "./panel.js";
 import {exact, span} from "../page/times.js";
 
 export class Tip {
-	constructor(timeline) {
-		this.timeline = timeline;
+	/**
+	 * hooks: ready() -> is there a model?, threadAt(x, y) -> Promise of a thread or null, strips() -> of guests, changed(), failed(error)
+	 */
+	constructor(camera, hooks) {
+		Object.assign(this, {camera, hooks});
 		this.element = make("div", {className: "tl-tip", "aria-hidden": "true", hidden: true});
 		this.time = null;
 	}
 
 	/** The pointer is at X, Y of the picture. */
 	async hover(x, y) {
-		const {timeline} = this;
-
-		if (!timeline.session?.summary) return;
-		this.time = timeline.camera.timeAt(x);
+		if (!this.hooks.ready()) return;
+		this.time = this.camera.timeAt(x);
 		Object.assign(this, {x, y});
-		timeline.stage.changed();
+		this.hooks.changed();
 		if (this.hovering) return;
 		this.hovering = true;
 		try {
-			const index = await timeline.selection.at(x, y);
-			const thread = index === null ? null : await timeline.session.engine.thread(index);
-			this.show(thread);
+			this.show(await this.hooks.threadAt(x, y));
 		} catch (error) {
-			timeline.failed(error);
+			this.hooks.failed(error);
 		} finally {
 			this.hovering = false;
 		}
 		/* The hand has gone on meanwhile, and what it rests at may be another one. */
-		if (this.time !== null && !timeline.closed && (this.x !== x || this.y !== y)) await this.hover(this.x, this.y);
+		if (this.time !== null && !this.closed && (this.x !== x || this.y !== y)) await this.hover(this.x, this.y);
 	}
 
 	show(thread) {
-		const {timeline} = this;
-		const {camera} = timeline;
+		const {camera, x, y, element} = this;
 
-		if (this.time === null || timeline.closed) return;
-		const {x, y, element} = this;
+		if (this.time === null || this.closed) return;
 		element.replaceChildren(...this.about(thread));
 		element.hidden = false;
 		element.style.left = `${Math.min(x + 14, Math.max(camera.width - element.offsetWidth - 4, 0))}px`;
 		element.style.top = `${y + 16 + element.offsetHeight > camera.height ? Math.max(y - element.offsetHeight - 10, 0) : y + 16}px`;
+	}
+
+	close() {
+		this.closed = true;
 	}
 
 	/** The pointer has left. */
@@ -56,16 +57,16 @@ export class Tip {
 	hide() {
 		this.time = null;
 		this.element.hidden = true;
-		this.timeline.stage.changed();
+		this.hooks.changed();
 	}
 
 	about(thread) {
-		const {start} = this.timeline.camera;
+		const {start} = this.camera;
 		const quiet = (text) => make("div", {className: "tl-quiet", textContent: short(text, 200)});
 		const now = quiet(`at +${span(this.time - start)} (${exact(this.time)})`);
 
 		if (!thread) return [now];
-		const strip = this.timeline.strips?.[thread.stream];
+		const strip = this.hooks.strips()[thread.stream];
 		return [
 			make("strong", {textContent: short(called(thread), 200)}),
 			...thread.labels.slice(-4).map((it) => quiet(it.text)),

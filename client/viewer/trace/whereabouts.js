@@ -6,8 +6,9 @@ const SETTLE_MS = 300;
 const plain = (value) => JSON.stringify(value ?? null, (_, it) => (typeof it === "bigint" ? String(it) : it));
 
 export class Whereabouts {
-	constructor(timeline) {
-		this.timeline = timeline;
+	/** VERSUS: null where nothing is compared.  hooks: heap() -> the strip or null, moved(), failed(error) */
+	constructor({state, camera, stage, search, selection, panels, versus}, hooks) {
+		Object.assign(this, {state, camera, stage, search, selection, panels, versus, hooks});
 		this.busy = 0;
 		this.applying = Promise.resolve();
 		this.hash = location.hash; /* the address that was written or followed last */
@@ -19,18 +20,16 @@ export class Whereabouts {
 	}
 
 	go(view) {
-		const {timeline} = this;
-
-		if (!sameTrace(view, timeline.view)) return false;
+		if (!sameTrace(view, this.state.view)) return false;
 		this.hash = location.hash;
-		timeline.view = view;
-		if (timeline.session?.summary) this.apply(view).catch((error) => timeline.closed || timeline.failed(error));
+		this.state.view = view;
+		if (this.state.summary) this.apply(view).catch((error) => this.state.closed || this.hooks.failed(error));
 		return true;
 	}
 
 	/** Put the rows that have the most of lines into the focus: where a trace has many, the middle one is seldom worth it. */
 	home() {
-		const {shown} = this.timeline.stage;
+		const {shown} = this.stage;
 		const rows = new Map();
 		let all = 0;
 
@@ -42,23 +41,21 @@ export class Whereabouts {
 		let sum = 0;
 		for (const [y, length] of [...rows].sort((a, b) => a[0] - b[0])) {
 			sum += length;
-			if (sum >= all / 2) return this.timeline.camera.look(shown.rowAt(y));
+			if (sum >= all / 2) return this.camera.look(shown.rowAt(y));
 		}
 	}
 
 	/** The whole trace, or a PART of it. */
 	async fit(part = null) {
-		const {timeline} = this;
-
 		this.busy++;
 		try {
-			timeline.camera.fit();
-			if (part) timeline.camera.show(part.from, part.to);
-			timeline.stage.changed();
-			timeline.moved();
-			await timeline.stage.painted();
+			this.camera.fit();
+			if (part) this.camera.show(part.from, part.to);
+			this.stage.changed();
+			this.hooks.moved();
+			await this.stage.painted();
 			this.home();
-			timeline.moved();
+			this.hooks.moved();
 		} finally {
 			this.busy--;
 		}
@@ -82,31 +79,27 @@ export class Whereabouts {
 	}
 
 	async see(view) {
-		const {timeline} = this;
-
-		if (timeline.versus && plain(view.align) !== plain(timeline.versus.how))
-			await timeline.versus.align(view.align);
-		if (view.from === undefined) await this.fit(timeline.session.loaded);
-		else timeline.camera.show(view.from, view.to);
-		if (view.row !== undefined) timeline.camera.look(view.row);
-		if ((view.find ?? "") !== timeline.search.input.value) await timeline.search.set(view.find ?? "");
-		timeline.selection.range = view.measure ?? null;
-		timeline.heap?.set(view.heap !== "off");
-		const thread = view.thread ? await timeline.selection.locate(view.thread) : null;
-		timeline.selection.thread = thread;
-		await timeline.panels.show(
-			view.panel ?? (thread ? "thread" : view.measure ? "stats" : timeline.versus ? "diff" : null),
+		if (this.versus && plain(view.align) !== plain(this.versus.how)) await this.versus.align(view.align);
+		if (view.from === undefined) await this.fit(this.state.session.loaded);
+		else this.camera.show(view.from, view.to);
+		if (view.row !== undefined) this.camera.look(view.row);
+		if ((view.find ?? "") !== this.search.input.value) await this.search.set(view.find ?? "");
+		this.selection.range = view.measure ?? null;
+		this.hooks.heap()?.set(view.heap !== "off");
+		const thread = view.thread ? await this.selection.locate(view.thread) : null;
+		this.selection.thread = thread;
+		await this.panels.show(
+			view.panel ?? (thread ? "thread" : view.measure ? "stats" : this.versus ? "diff" : null),
 		);
-		timeline.stage.renew();
-		timeline.moved();
+		this.stage.renew();
+		this.hooks.moved();
 	}
 
 	/** What is seen now, as a view. */
 	get now() {
-		const {timeline} = this;
-		const {camera} = timeline;
-		const {thread, range} = timeline.selection;
-		const {domain, capture, file, together: several, run, stream, against, align} = timeline.view;
+		const {camera} = this;
+		const {thread, range} = this.selection;
+		const {domain, capture, file, together: several, run, stream, against, align} = this.state.view;
 		const view = {
 			domain,
 			capture,
@@ -123,10 +116,10 @@ export class Whereabouts {
 
 		for (const key of Object.keys(view)) if (view[key] === undefined) delete view[key];
 		if (thread) view.thread = {stream: thread.stream, id: thread.id, index: thread.index};
-		if (timeline.search.input.value) view.find = timeline.search.input.value;
+		if (this.search.input.value) view.find = this.search.input.value;
 		if (range) view.measure = range;
-		if (timeline.heap ? !timeline.heap.on : timeline.view.heap === "off") view.heap = "off";
-		if (timeline.panels.address) view.panel = timeline.panels.address;
+		if (this.hooks.heap() ? !this.hooks.heap().on : this.state.view.heap === "off") view.heap = "off";
+		if (this.panels.address) view.panel = this.panels.address;
 		return view;
 	}
 
@@ -137,10 +130,8 @@ export class Whereabouts {
 	}
 
 	write() {
-		const {timeline} = this;
-
 		clearTimeout(this.settling);
-		if (!timeline.session?.summary || timeline.closed) return;
+		if (!this.state.summary || this.state.closed) return;
 		/* What is half there is no place to come back to, and a new one takes the way forward from who went back. */
 		if (this.busy) return this.settle();
 		/* Somebody has gone elsewhere, which the page is about to be told: what is seen until then does not stand there. */
@@ -148,9 +139,9 @@ export class Whereabouts {
 		const view = this.now;
 		const address = format(view);
 		if (address === location.hash) return;
-		timeline.view = view;
+		this.state.view = view;
 		/* The first time the address is only told in full; a run that goes on moves by itself. */
-		const same = this.settled === undefined || timeline.session.live;
+		const same = this.settled === undefined || this.state.session.live;
 		history[same ? "replaceState" : "pushState"](null, "", address);
 		this.settled = address;
 		this.hash = location.hash;
