@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import {Camera} from "../../client/viewer/trace/camera.js";
+import {Camera, Linked} from "../../client/viewer/trace/camera.js";
 import {
 	NONE,
 	differences,
@@ -13,7 +13,6 @@ import {
 	stepWords,
 	summary,
 } from "../../client/viewer/compare/differences.js";
-import {Linked} from "../../client/viewer/compare/linked.js";
 
 const who = (index, label = null) => ({index, thread: BigInt(index + 100), type: "Bind", label});
 const step = (kind, time, more = {}) => ({step: kind, time, self: false, other: null, label: null, ...more});

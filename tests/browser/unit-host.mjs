@@ -4,7 +4,7 @@ import {test} from "node:test";
 
 import {HostModel, keyOf, stateOf} from "../../client/viewer/host/host-model.js";
 import {ProfileModel} from "../../client/viewer/host/host-profile-model.js";
-import {ascending} from "../../client/viewer/host/host-rows.js";
+import {ascending} from "../../client/viewer/host/host-table.js";
 import {curve, spread} from "../../client/viewer/host/host-spark.js";
 import {loss, when} from "../../client/viewer/host/host-words.js";
 

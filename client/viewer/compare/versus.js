@@ -5,7 +5,7 @@
 import {Counters} from "../trace/counters.js";
 import {NONE, differences, loneLines, marked} from "./differences.js";
 import {Input} from "../trace/input.js";
-import {Linked} from "./linked.js";
+import {Linked} from "../trace/camera.js";
 import {make} from "../page/make.js";
 import {Session} from "../trace/session.js";
 import {remote} from "../trace/source.js";

@@ -9,7 +9,7 @@
  *   shape "hatch": as rect, filled with slanting lines
  *   shape "text": texts = [{text, x, y, align, item}]
  */
-import {Crowd} from "./crowd.js";
+import {Crowd} from "./raster.js";
 import {KINDS} from "./marks.js";
 
 export const HEAD_LENGTH = 10;

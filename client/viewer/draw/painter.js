@@ -1,7 +1,7 @@
 /*
  * In the worker: pictures as pixels.  There, because a canvas without a graphics card takes its time, and the page's thread has a hand to follow.
  */
-import {Crowd} from "./crowd.js";
+import {Crowd} from "./raster.js";
 import {Marks} from "./marks.js";
 import {FONT, paint, plan} from "./paint.js";
 import {palette} from "./theme.js";

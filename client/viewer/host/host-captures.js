@@ -3,8 +3,7 @@
  */
 import {format} from "../page/address.js";
 import {isCrash, keyOf} from "./host-model.js";
-import {place} from "./host-rows.js";
-import {filters, table} from "./host-table.js";
+import {filters, place, table} from "./host-table.js";
 import {called, KINDS, when} from "./host-words.js";
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";

@@ -3,8 +3,7 @@
  */
 import {format} from "../page/address.js";
 import {bytesOf, lossOf, rateOf, stateOf} from "./host-model.js";
-import {place} from "./host-rows.js";
-import {table} from "./host-table.js";
+import {place, table} from "./host-table.js";
 import {called, loss, rate, when} from "./host-words.js";
 import {make} from "../page/make.js";
 import {bytes, count} from "../page/times.js";

@@ -2,8 +2,7 @@
 import {format} from "../page/address.js";
 import {shown} from "../page/guest-text.js";
 import {keyOf} from "./host-model.js";
-import {place} from "./host-rows.js";
-import {filters, table} from "./host-table.js";
+import {filters, place, table} from "./host-table.js";
 import {called, lasted, when} from "./host-words.js";
 import {make} from "../page/make.js";
 import {bytes} from "../page/times.js";

@@ -27,3 +27,45 @@ export function filters(list, says, show) {
 
 	return make("div", {className: "filters", role: "group", "aria-label": says}, ...buttons);
 }
+
+// Rows, put in order with as few moves as can be: what is moved loses its focus, and costs.
+
+/** The indices of a longest ascending part of NUMBERS. */
+export function ascending(numbers) {
+	const ends = []; /* ends[k]: index of the least number at which an ascending part of k + 1 ends */
+	const before = new Array(numbers.length);
+
+	numbers.forEach((number, i) => {
+		let low = 0;
+		let high = ends.length;
+
+		while (low < high) {
+			const middle = (low + high) >> 1;
+			if (numbers[ends[middle]] < number) low = middle + 1;
+			else high = middle;
+		}
+		before[i] = low ? ends[low - 1] : -1;
+		ends[low] = i;
+	});
+	const part = [];
+	for (let i = ends.at(-1) ?? -1; i >= 0; i = before[i]) part.push(i);
+	return part.reverse();
+}
+
+/** BODY shall have ROWS, in this order, and no other. */
+export function place(body, rows) {
+	const wanted = new Set(rows);
+	const focus = document.activeElement;
+	const at = new Map();
+
+	for (const row of [...body.children])
+		if (wanted.has(row)) at.set(row, at.size);
+		else row.remove();
+	const there = rows.filter((row) => at.has(row));
+	const stay = new Set(ascending(there.map((row) => at.get(row))).map((i) => there[i]));
+
+	for (let i = rows.length - 1, next = null; i >= 0; next = rows[i--])
+		if (!stay.has(rows[i])) body.insertBefore(rows[i], next);
+	if (focus !== document.activeElement && focus?.isConnected && body.contains(focus))
+		focus.focus({preventScroll: true});
+}

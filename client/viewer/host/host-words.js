@@ -1,6 +1,6 @@
 /* How the host's page says things. */
 import {shown} from "../page/guest-text.js";
-import {ended} from "../page/message.js";
+import {ended} from "../page/make.js";
 import {bytes, count} from "../page/times.js";
 
 /** A guest's name on one line; what has none says so. */

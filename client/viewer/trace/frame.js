@@ -1,9 +1,7 @@
 /* What stands around the picture: title, buttons, search, notes, the menu to save, and the place where sentences appear. */
 import {repeat} from "./input.js";
-import {button, make} from "../page/make.js";
-import {Message, ended, picker} from "../page/message.js";
-import {handOver} from "./perfetto.js";
-import {download, fileName, picturePng, pictureSvg} from "./save.js";
+import {Message, button, ended, make, picker} from "../page/make.js";
+import {download, fileName, handOver, picturePng, pictureSvg} from "./save.js";
 
 const BUTTONS = [
 	["why", "Why?", "Why does it wait? (w)"],
