@@ -3,7 +3,7 @@
  *     open(element, view, services) -> page;  page.go(view) -> false where the address names something else now;  page.close()
  */
 import {format, namesTrace, parse} from "./page/address.js";
-import {ahead} from "./ahead.js";
+import {preload} from "./preload.js";
 import {Api} from "./page/api.js";
 import {Events} from "./page/events.js";
 import {namesMemory} from "./page/memory-address.js";
@@ -73,7 +73,7 @@ class Main {
 		this.page = null;
 		this.kind = kind;
 		this.root.replaceChildren();
-		ahead(kind);
+		preload(kind);
 		try {
 			const Page = await PAGES[kind]();
 			const page = turn === this.turn ? await Page.open(this.root, view, this.services) : null;

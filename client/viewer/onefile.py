@@ -17,7 +17,7 @@ import posixpath
 import re
 import sys
 
-PAGE = "alone.js"
+PAGE = "single-file.js"
 WORKERS = {"WORKER": "worker/worker.js", "HEAP_WORKER": "worker/heap-worker.js"}
 STYLES = ["style.css", "trace/timeline.css", "memory/memory.css"]
 EMBEDDED = "embedded.js"  # a module that is made here

@@ -101,7 +101,7 @@ function countFrames(page) {
 			last = now;
 			if (window.frameGaps === gaps) requestAnimationFrame(tick);
 		};
-		document.getElementById("page").timeline.stage.work.length = 0;
+		document.getElementById("page").timeline.canvasView.work.length = 0;
 		requestAnimationFrame(tick);
 	});
 }
@@ -134,7 +134,7 @@ export async function tour(page, steps) {
 	await settled(page);
 	const {work, gaps} = await page.evaluate(() => {
 		const answer = {
-			work: [...document.getElementById("page").timeline.stage.work],
+			work: [...document.getElementById("page").timeline.canvasView.work],
 			gaps: window.frameGaps.slice(1),
 		};
 

@@ -49,8 +49,8 @@ async function file(t, host, name) {
 	const loaded = await cpu(page, async () => {
 		const began = await page.evaluate(() => performance.now());
 		await page.locator("input[type=file]").setInputFiles(name);
-		await until(() => page.evaluate(() => document.getElementById("page").timeline?.stage.first), 240000);
-		return (await page.evaluate(() => document.getElementById("page").timeline.stage.first)) - began;
+		await until(() => page.evaluate(() => document.getElementById("page").timeline?.canvasView.first), 240000);
+		return (await page.evaluate(() => document.getElementById("page").timeline.canvasView.first)) - began;
 	});
 	await settled(page);
 	return {page, picture: loaded.answer, ...loaded};
@@ -83,11 +83,11 @@ async function tourLines(page, of) {
 	line(`${of}frames-missed`, missed, `% of ${gaps.length} animation frames`, 1);
 	line(`${of}blocked-moving`, await blocked(page), "ms at most that input waited (0: under 50)", 100);
 	const fit = async () => {
-		const {camera, stage} = document.getElementById("page").timeline;
+		const {camera, canvasView} = document.getElementById("page").timeline;
 		const began = performance.now();
 
 		camera.fit();
-		await stage.painted();
+		await canvasView.painted();
 		return performance.now() - began;
 	};
 	await page.evaluate(fit);
@@ -112,10 +112,10 @@ async function slices(t, name, events) {
 	const began = performance.now();
 	const page = await opened(t, host, "#domain=bench", {init: watchTasks});
 	const {bytes, painted, of, some} = await timeline(page, () => {
-		const {session, stage} = document.getElementById("page").timeline;
+		const {session, canvasView} = document.getElementById("page").timeline;
 		return {
 			bytes: session.arrived,
-			painted: stage.first,
+			painted: canvasView.first,
 			of: session.overview.bytes,
 			some: session.summary.totals.events,
 		};
@@ -206,8 +206,8 @@ const scenarios = {
 		await archive(host, "day", name, bytes);
 		const page = await opened(t, host, "#domain=day", {init: watchTasks});
 		const {painted, whole, of} = await timeline(page, () => {
-			const {session, stage, camera} = document.getElementById("page").timeline;
-			return {painted: stage.first, whole: Number(camera.end - camera.start), of: session.overview.bytes};
+			const {session, canvasView, camera} = document.getElementById("page").timeline;
+			return {painted: canvasView.first, whole: Number(camera.end - camera.start), of: session.overview.bytes};
 		});
 		ok(whole > 0.8 * DAY_NS && of > 0.9 * bytes, `${whole / 3600e9} hours, ${of} bytes`);
 		line(

@@ -108,7 +108,7 @@ async function pointAt(page, ms) {
 	return x;
 }
 
-const tip = (page) => page.locator(".tl-heap-tip").innerText();
+const tip = (page) => page.locator(".tl-heap-tooltip").innerText();
 /* How many µs a hand is off where it points, at most: a click knows whole pixels. */
 const off = (page) =>
 	inPage(page, () => 2000 + (2 * Number(document.getElementById("page").timeline.camera.length(1))) / 1000);

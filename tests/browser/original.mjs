@@ -78,7 +78,7 @@ for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "publi
 			});
 		}
 		const {rows} = await page.evaluate(() => document.getElementById("page").timeline.session.summary);
-		const letter = await page.evaluate(() => document.getElementById("page").timeline.stage.window.letter);
+		const letter = await page.evaluate(() => document.getElementById("page").timeline.canvasView.window.letter);
 		const verdict = oracles("--judge", JSON.stringify({trace, rows, letter, windows}));
 		equal([verdict.status, verdict.stdout, verdict.stderr.slice(-2000)], [0, "", ""], "the oracle's verdict");
 	});

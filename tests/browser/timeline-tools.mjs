@@ -26,13 +26,13 @@ export async function settled(page) {
 				]))
 			)
 				return false;
-			const stages = [it.stage, it.versus?.stage].filter(Boolean);
+			const canvasViews = [it.canvasView, it.comparison?.canvasView].filter(Boolean);
 			return (
 				!it.closed &&
 				it.session?.summary &&
 				!it.session.loading &&
-				!it.whereabouts.busy &&
-				stages.every((stage) => still(stage) && !stage.isOld())
+				!it.viewUrl.busy &&
+				canvasViews.every((canvasView) => still(canvasView) && !canvasView.isOld())
 			);
 		}),
 	);

@@ -46,7 +46,7 @@ test("timeline: every kind of mark is drawn, in the colours of the original", as
 			`a mark of ${kind}`,
 		);
 	const colours = await page.evaluate(() => {
-		const layers = document.getElementById("page").timeline.stage.layers();
+		const layers = document.getElementById("page").timeline.canvasView.layers();
 		return Object.fromEntries(layers.filter((it) => it.shape !== "text").map((it) => [it.kind, it.colour]));
 	});
 	equal(
@@ -115,7 +115,7 @@ test("timeline: down to nanoseconds by wheel, and the ruler tells them apart", a
 		const it = await camera(page);
 		return it.to - it.from === 10n && it;
 	});
-	const ticks = await page.evaluate(() => document.getElementById("page").timeline.stage.tickList);
+	const ticks = await page.evaluate(() => document.getElementById("page").timeline.canvasView.tickList);
 	ok(ticks.length >= 2, "two ticks");
 	equal(new Set(ticks.map((it) => it.text)).size, ticks.length, "different texts");
 	ok(
@@ -157,7 +157,7 @@ test("timeline: dragging moves time and the grabbed row with the pointer", async
 	await page.mouse.move(place.x + 400, place.y + 200);
 	for (let i = 0; i < 3; i++) await page.mouse.wheel(0, -500);
 	const before = await camera(page);
-	const grabbed = await page.evaluate(() => document.getElementById("page").timeline.stage.shown.rowAt(200));
+	const grabbed = await page.evaluate(() => document.getElementById("page").timeline.canvasView.shown.rowAt(200));
 	await page.mouse.down();
 	await page.mouse.move(place.x + 430, place.y + 210, {steps: 3});
 	await page.mouse.move(place.x + 460, place.y + 260, {steps: 5});
@@ -168,7 +168,10 @@ test("timeline: dragging moves time and the grabbed row with the pointer", async
 	near(before.from - after.from, (Number(before.to - before.from) * 60) / before.width, 1000, "the time moved");
 	await until(async () => {
 		await settled(page);
-		const y = await page.evaluate((row) => document.getElementById("page").timeline.stage.shown.yOf(row), grabbed);
+		const y = await page.evaluate(
+			(row) => document.getElementById("page").timeline.canvasView.shown.yOf(row),
+			grabbed,
+		);
 		return near(y, 260, 2, "the grabbed row");
 	});
 	await page.mouse.up();
@@ -308,7 +311,7 @@ test("timeline: search counts, highlights, goes to the next match and back, and 
 			() =>
 				document
 					.getElementById("page")
-					.timeline.stage.layers()
+					.timeline.canvasView.layers()
 					.find((it) => it.kind.startsWith("highlight"))?.colour,
 		),
 		"#ffff00",
@@ -372,7 +375,7 @@ test("timeline: a double click highlights a thread and what it becomes", async (
 	const becoming = await page.evaluate(async () => {
 		const it = document.getElementById("page").timeline;
 		const found = [];
-		for (const mark of it.stage.shown.marks.list(["thread"])) {
+		for (const mark of it.canvasView.shown.marks.list(["thread"])) {
 			const thread = await it.session.engine.thread(mark.item);
 			if (thread.becomes !== null && mark.x1 - mark.x0 > 30) found.push({...mark, becomes: thread.becomes});
 		}
@@ -413,11 +416,11 @@ test("timeline: the second click of two means what the first one met, though a p
 	const selected = () =>
 		page.evaluate(() => document.getElementById("page").timeline.selection.thread?.index ?? null);
 
-	await page.evaluate((at) => document.getElementById("page").timeline.input.hooks.click(...at), [x, y]);
+	await page.evaluate((at) => document.getElementById("page").timeline.gestures.hooks.click(...at), [x, y]);
 	await until(async () => (await camera(page)).width < x);
 	const met = await selected();
 	ok(met !== null, "what the first click met");
-	await page.evaluate((at) => document.getElementById("page").timeline.input.hooks.double(...at), [x, y]);
+	await page.evaluate((at) => document.getElementById("page").timeline.gestures.hooks.double(...at), [x, y]);
 	equal(await selected(), met, "what is selected");
 	equal(
 		await page.evaluate(() => document.getElementById("page").timeline.selection.family),
@@ -430,7 +433,7 @@ test("timeline: what is told at the pointer is what it rests at, however late th
 	const {page} = await one(t, "small", SMALL());
 	const place = await box(page);
 	const line = await someThread(page);
-	const tip = page.locator(".tl-tip");
+	const tip = page.locator(".tl-tooltip");
 
 	await page.evaluate(() => {
 		const {selection} = document.getElementById("page").timeline;
@@ -452,7 +455,7 @@ test("timeline: hovering tells thread, type, labels and time", async (t) => {
 	const line = await someThread(page);
 
 	await page.mouse.move(place.x + (line.x0 + line.x1) / 2, place.y + line.y0);
-	const tip = page.locator(".tl-tip");
+	const tip = page.locator(".tl-tooltip");
 	await until(async () => /ran .*at \+/s.test(await tip.textContent()));
 	const thread = await page.evaluate(
 		(index) =>
@@ -510,7 +513,7 @@ test("timeline: counters are chosen by check boxes, and space toggles all", asyn
 	ok((await drawn(page, "counter-name")).length >= 3, "their names");
 	ok(
 		await page.evaluate(() => {
-			const layers = document.getElementById("page").timeline.stage.layers();
+			const layers = document.getElementById("page").timeline.canvasView.layers();
 			return layers.some((it) => it.kind === "counter-name" && it.texts.some((one) => /\d to \d/.test(one.text)));
 		}),
 		"their scales",
@@ -647,7 +650,7 @@ test("timeline: going back leaves the way forward, however late the view is ther
 	const steps = before.indexOf(last) - before.indexOf(first);
 	/* The address is about to be written when it changes, before the page is told. */
 	await page.evaluate((by) => {
-		addEventListener("popstate", () => document.getElementById("page").timeline.whereabouts.write(), {once: true});
+		addEventListener("popstate", () => document.getElementById("page").timeline.viewUrl.write(), {once: true});
 		history.go(by);
 	}, -steps);
 	await until(() => page.url() === first);
@@ -737,10 +740,10 @@ test("timeline: no panel has a fault that axe-core knows of", async (t) => {
 test("timeline: a hand is followed by one picture a frame, and the old one goes along", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const {asked, frames, went} = await page.evaluate(async () => {
-		const {stage} = document.getElementById("page").timeline;
-		const {engine, canvas} = stage;
+		const {canvasView} = document.getElementById("page").timeline;
+		const {engine, canvas} = canvasView;
 		const frame = engine.frame.bind(engine);
-		const told = {asked: 0, frames: stage.work.length, went: 0};
+		const told = {asked: 0, frames: canvasView.work.length, went: 0};
 
 		engine.frame = (...what) => (told.asked++, frame(...what));
 		for (let i = 0; i < 50; i++)
@@ -750,8 +753,8 @@ test("timeline: a hand is followed by one picture a frame, and the old one goes 
 		/* Behind the page's own in the same frame: what comes after that is another one. */
 		await new Promise((resolve) =>
 			requestAnimationFrame(() => {
-				told.went = stage.picture.style.transform;
-				told.frames = stage.work.length - told.frames;
+				told.went = canvasView.picture.style.transform;
+				told.frames = canvasView.work.length - told.frames;
 				resolve();
 			}),
 		);
@@ -765,7 +768,7 @@ test("timeline: a hand is followed by one picture a frame, and the old one goes 
 	ok(/scale\(2\.\d/.test(went), `the old picture: ${went}`);
 	await drawn(page);
 	equal(
-		await page.evaluate(() => document.getElementById("page").timeline.stage.picture.style.transform),
+		await page.evaluate(() => document.getElementById("page").timeline.canvasView.picture.style.transform),
 		"",
 		"the new one",
 	);

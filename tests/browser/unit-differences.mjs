@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import {Camera, Linked} from "../../client/viewer/trace/camera.js";
+import {Camera, LinkedCamera} from "../../client/viewer/trace/camera.js";
 import {
 	NONE,
 	differences,
@@ -10,7 +10,7 @@ import {
 	leftOut,
 	loneLines,
 	marked,
-	stepWords,
+	stepText,
 	summary,
 } from "../../client/viewer/compare/differences.js";
 
@@ -91,7 +91,7 @@ test("differences are told, the first parting first, and each says whom to show"
 		"read",
 		"becomes",
 	])
-		assert.match(stepWords(step(kind, 0n, {other: who(1)})), /101/, kind);
+		assert.match(stepText(step(kind, 0n, {other: who(1)})), /101/, kind);
 });
 
 test("differences are marked where their threads are", () => {
@@ -126,7 +126,7 @@ test("threads without counterpart are marked, as many as can be seen", () => {
 });
 
 test("a linked camera looks where the other does, also before 0, and nowhere else", () => {
-	const [camera, linked] = [new Camera(), new Linked()];
+	const [camera, linked] = [new Camera(), new LinkedCamera()];
 
 	camera.trace(1000n, 2000n, 5);
 	camera.show(1100n, 1200n);

@@ -5,8 +5,8 @@ import {test} from "node:test";
 import {HostModel, keyOf, stateOf} from "../../client/viewer/host/host-model.js";
 import {ProfileModel} from "../../client/viewer/host/host-profile-model.js";
 import {ascending} from "../../client/viewer/host/host-table.js";
-import {curve, spread} from "../../client/viewer/host/host-spark.js";
-import {loss, when} from "../../client/viewer/host/host-words.js";
+import {curve, spread} from "../../client/viewer/host/host-sparkline.js";
+import {loss, when} from "../../client/viewer/host/host-text.js";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 
@@ -146,7 +146,7 @@ test("host rows: a longest ascending part stays", () => {
 	}
 });
 
-test("host spark: a packet fills the time up to the next", () => {
+test("sparkline: a packet fills the time up to the next", () => {
 	const buckets = [0, 30, 0, 0, 10, 0].map((bytes, i) => ({
 		bytes,
 		from: String(i * 500000000),
@@ -160,7 +160,7 @@ test("host spark: a packet fills the time up to the next", () => {
 	assert.match(curve([0, 5]), /^M0 20L0\.0 19\.0L96\.0 1\.0L96 20Z$/);
 });
 
-test("host words: times and losses as people say them", () => {
+test("host text: times and losses as people say them", () => {
 	const now = new Date(2026, 10, 21, 12, 0, 0);
 
 	assert.equal(when(null), "never");

@@ -18,7 +18,7 @@ import {
 	share,
 	span,
 	wall,
-} from "../../client/viewer/memory/memory-words.js";
+} from "../../client/viewer/memory/memory-text.js";
 
 const START = BigInt(Date.parse("2026-11-21T23:59:50.500Z")) * 1000n;
 

@@ -13,7 +13,7 @@ import {gzipSync} from "node:zlib";
 import {Heap} from "../../client/viewer/engine/heap.js";
 import {Answers} from "../../client/viewer/worker/heap-answers.js";
 import {infoOf} from "../../client/viewer/worker/heap-info.js";
-import {Names} from "../../client/viewer/worker/heap-texts.js";
+import {Names} from "../../client/viewer/worker/heap-names.js";
 import {Recording} from "../../client/viewer/worker/recording.js";
 import {Wasm} from "../../client/viewer/worker/wasm.js";
 

@@ -2,7 +2,7 @@
 
 What `mprofctl export --to html` and `mprofctl view` write is taken apart here as a browser would: what its policy allows is what is in it, nothing
 is loaded from elsewhere, what a guest says stands in it as base64 alone, and the trace in it is the trace. That it works in a browser is
-tests/browser/selfcontained.mjs. The joining of modules (client/viewer/onefile.py) is held to node's own.
+tests/browser/single-file.mjs. The joining of modules (client/viewer/onefile.py) is held to node's own.
 """
 
 import base64
@@ -427,7 +427,7 @@ class Joined(Files):
     """client/viewer/onefile.py"""
 
     GOOD = {
-        "alone.js": """import {
+        "single-file.js": """import {
 \tone,
 \ttwo as second,
 } from "./a.js";
@@ -478,10 +478,10 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
             self.skipTest("there is no node")
         (script,) = [text for _, attributes, text in Page(self.page()).of("script") if not attributes]
         self.write("page.cjs", script.encode())
-        self.assertEqual(self.node("page.cjs"), self.node("viewer/alone.js"))
+        self.assertEqual(self.node("page.cjs"), self.node("viewer/single-file.js"))
 
     def test_embedded(self):
-        files = {"alone.js": 'import {WASM, WORKER} from "./embedded.js";\nconsole.log(WASM);\nconsole.log(WORKER);\n'}
+        files = {"single-file.js": 'import {WASM, WORKER} from "./embedded.js";\nconsole.log(WASM);\nconsole.log(WORKER);\n'}
         self.join(**files)
         if not NODE:
             self.skipTest("there is no node")
@@ -534,7 +534,7 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
             (head + "const x = `<!--`;\n", "has '<!--'"),
         ):
             with self.subTest(text):
-                self.assertIn(words, self.join(1, **{"alone.js": text}))
+                self.assertIn(words, self.join(1, **{"single-file.js": text}))
         self.assertIn("import each other: ", self.join(1, **{"b-c.js": 'import {one} from "./a.js";\nexport class Late {}\n'}))
         self.assertIn("has '</style'", self.join(1, **{"style.css": "p { content: '</style>'; }"}))
         self.assertIn("has '@import'", self.join(1, **{"style.css": "@import 'x';"}))

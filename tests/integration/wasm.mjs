@@ -439,10 +439,10 @@ async function checkEngine(bytes, wrapped) {
 	check((await message(engine.diff())).includes("no two traces"), "one trace is compared");
 	await engine.compare([{bytes: copy(wrapped)}]);
 	check(
-		(await engine.diff()).all_lone > 9 && (await engine.beside.thread(3)).start !== thread.start,
+		(await engine.diff()).all_lone > 9 && (await engine.compared.thread(3)).start !== thread.start,
 		"the trace beside",
 	);
-	check((await engine.beside.frame(window)).n > 0, "the picture beside");
+	check((await engine.compared.frame(window)).n > 0, "the picture beside");
 	engine.close();
 	check((await message(engine.thread(1))) !== "nothing", "a closed engine answers");
 }

@@ -19,7 +19,7 @@ export function who(it) {
 }
 
 /** What a thread did next, as a verb and what follows it; null where it did nothing more. */
-export function stepWords(step) {
+export function stepText(step) {
 	if (!step) return "does nothing more";
 	const other = who(step.other);
 	const words = {
@@ -61,12 +61,12 @@ function outcome(it) {
 }
 
 function parting(it, first) {
-	const common = it.bad_common ? ` until it ${stepWords(it.bad_common)}` : "";
+	const common = it.bad_common ? ` until it ${stepText(it.bad_common)}` : "";
 
 	return {
 		kind: "parting",
 		first,
-		text: `${first ? "Here they part first: " : ""}${who(it.bad)} does the same in both${common}; then above it ${stepWords(it.bad_next[0])}, below it ${stepWords(it.good_next[0])}.`,
+		text: `${first ? "Here they part first: " : ""}${who(it.bad)} does the same in both${common}; then above it ${stepText(it.bad_next[0])}, below it ${stepText(it.good_next[0])}.`,
 		good: it.good,
 		bad: it.bad,
 		goodTime: (it.good_next[0] ?? it.good_common)?.time ?? null,
@@ -170,7 +170,7 @@ export function marked(list, side, threads) {
 	return out;
 }
 
-/** The threads of a picture (SHOWN, as of stage.js) that have no counterpart in MATCH: where they are, in times and rows. */
+/** The threads of a picture (SHOWN, as of canvas-view.js) that have no counterpart in MATCH: where they are, in times and rows. */
 export function loneLines({marks, window, rowAt}, match) {
 	const out = [];
 	const time = (x) =>

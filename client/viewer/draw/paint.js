@@ -9,7 +9,7 @@
  *   shape "hatch": as rect, filled with slanting lines
  *   shape "text": texts = [{text, x, y, align, item}]
  */
-import {Crowd} from "./raster.js";
+import {BatchRaster} from "./raster.js";
 import {KINDS} from "./marks.js";
 
 export const HEAD_LENGTH = 10;
@@ -414,13 +414,13 @@ function writeTexts(ctx, layer, palette) {
 }
 
 /** Paint LAYERS over all of a canvas of SIZE.  CROWD may be kept for the next picture on the same canvas. */
-export function paint(ctx, layers, palette, size, crowd = new Crowd(ctx)) {
+export function paint(ctx, layers, palette, size, batch = new BatchRaster(ctx)) {
 	ctx.globalAlpha = 1;
 	ctx.fillStyle = palette.back;
 	ctx.fillRect(0, 0, size.width, size.height);
 	for (const layer of layers) {
-		if (crowd.take(layer)) continue;
-		crowd.flush();
+		if (batch.take(layer)) continue;
+		batch.flush();
 		ctx.globalAlpha = layer.alpha;
 		ctx.fillStyle = layer.shape === "hatch" ? hatching(ctx, layer.colour) : layer.colour;
 		ctx.strokeStyle = layer.colour;
@@ -430,6 +430,6 @@ export function paint(ctx, layers, palette, size, crowd = new Crowd(ctx)) {
 		else if (layer.shape === "head") fillHeads(ctx, layer);
 		else writeTexts(ctx, layer, palette);
 	}
-	crowd.flush();
+	batch.flush();
 	ctx.globalAlpha = 1;
 }

@@ -1,7 +1,7 @@
 /*
  * In the worker: pictures as pixels.  There, because a canvas without a graphics card takes its time, and the page's thread has a hand to follow.
  */
-import {Crowd} from "./raster.js";
+import {BatchRaster} from "./raster.js";
 import {Marks} from "./marks.js";
 import {FONT, paint, plan} from "./paint.js";
 import {palette} from "./theme.js";
@@ -41,10 +41,10 @@ export class Painter {
 		if (this.canvas?.width !== w || this.canvas.height !== h) {
 			this.canvas = new OffscreenCanvas(w, h);
 			this.ctx = this.canvas.getContext("2d", {alpha: false});
-			this.crowd = null;
+			this.batch = null;
 		}
 		this.ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-		this.crowd ??= new Crowd(this.ctx);
+		this.batch ??= new BatchRaster(this.ctx);
 	}
 
 	/** PICTURE {marks, n, text} of WINDOW as an ImageBitmap; LOOK: {dark, ratio}; CAPTIONOF(index, name): what stands at a counter. */
@@ -57,7 +57,7 @@ export class Painter {
 			plan(new Marks(marks, n, text), colours, window, (it) => this.widths.of(it), captionOf),
 			colours,
 			window,
-			this.crowd,
+			this.batch,
 		);
 		return this.canvas.transferToImageBitmap();
 	}

@@ -110,7 +110,7 @@ export class Raster {
 
 const MANY = 800; /* shapes from which on pixels are cheaper */
 
-export class Crowd {
+export class BatchRaster {
 	constructor(ctx) {
 		this.ctx = ctx;
 		this.raster = null;

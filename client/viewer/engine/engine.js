@@ -24,7 +24,7 @@ function interpolate(from, to, value) {
 	return to[low] + ((to[high] - to[low]) * (value - from[low])) / (from[high] - from[low] || 1);
 }
 
-/** What a trace is asked. An Engine is asked of its trace, engine.beside of the one that it is compared with. */
+/** What a trace is asked. An Engine is asked of its trace, engine.compared of the one that it is compared with. */
 export class Questions {
 	#frame = null; // {window, look, resolve, reject}: the newest picture that was asked for while one is made
 	#drawing = false;
@@ -114,7 +114,7 @@ export class Questions {
 	}
 }
 
-class Beside extends Questions {
+class Compared extends Questions {
 	constructor(engine) {
 		super();
 		this.ask = (call, args) => engine.ask(call, args, 1);
@@ -157,11 +157,11 @@ export class Engine extends Questions {
 
 	constructor(worker) {
 		super();
-		this.beside = new Beside(this);
+		this.compared = new Compared(this);
 		this.#port = new Port(worker, {
 			ended: ENDED,
 			whole: "trace",
-			lost: (sentence) => [this, this.beside].forEach((it) => it.lose(sentence)),
+			lost: (sentence) => [this, this.compared].forEach((it) => it.lose(sentence)),
 		});
 	}
 
@@ -185,13 +185,13 @@ export class Engine extends Questions {
 		return this.#load(0, sources, progress, signal);
 	}
 
-	/** The same of a trace to compare it with, a run that went well; engine.beside answers for it. */
+	/** The same of a trace to compare it with, a run that went well; engine.compared answers for it. */
 	compare(sources, progress, signal) {
 		return this.#load(1, sources, progress, signal);
 	}
 
 	/**
-	 * How the clocks of guests stand to dom0's.  Of each guest its streams, of each of those the stamps of its packets (together.js).
+	 * How the clocks of guests stand to dom0's.  Of each guest its streams, of each of those the stamps of its packets (multi-guest.js).
 	 * @param {BigUint64Array[][]} guests
 	 */
 	clocks(guests) {

@@ -4,7 +4,7 @@
 import {format} from "../page/address.js";
 import {isCrash, keyOf} from "./host-model.js";
 import {filters, place, table} from "./host-table.js";
-import {called, KINDS, when} from "./host-words.js";
+import {called, KINDS, when} from "./host-text.js";
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
 
@@ -19,10 +19,10 @@ const FILTERS = {
 	asked: ["Snapshots", (capture) => capture.kind === "manual" || capture.kind === "trigger"],
 };
 
-/** CALLS: {context, pin, note, remove, older}, called with a capture.  CHOSEN: of host-chosen.js. */
+/** CALLS: {context, pin, note, remove, older}, called with a capture.  SELECTION: of host-selection.js. */
 export class Captures {
-	constructor(calls, chosen) {
-		this.chosen = chosen;
+	constructor(calls, selection) {
+		this.selection = selection;
 		this.calls = calls;
 		this.guest = null; /* {key, name}: only its captures */
 		this.filter = "all";
@@ -123,7 +123,7 @@ export class Captures {
 		const call = (name) => () => this.calls[name](entry.capture);
 		const press = (name, title) => make("button", {type: "button", textContent: title, onclick: call(name)});
 
-		entry.choose = this.chosen.box();
+		entry.choose = this.selection.box();
 		entry.link = make("a", {className: "name", href: format({capture: capture.id})});
 		entry.why = make("span", {className: "kind"});
 		entry.when = make("time", {});
@@ -160,7 +160,7 @@ export class Captures {
 		const which = `${KINDS[capture.kind] ?? shown(capture.kind)}, ${name}, ${when(capture.time)}`;
 
 		entry.row.dataset.kind = isCrash(capture) ? "crash" : "other";
-		this.chosen.describe(entry.choose, {
+		this.selection.describe(entry.choose, {
 			key: `capture:${capture.id}`,
 			view: {capture: capture.id},
 			name: `${name} (capture ${capture.id})`,

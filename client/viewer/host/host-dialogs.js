@@ -6,7 +6,7 @@ import {format} from "../page/address.js";
 import {guestPath} from "../page/api.js";
 import {shown, shownLines} from "../page/guest-text.js";
 import {bytesOf} from "./host-model.js";
-import {called, KINDS, when} from "./host-words.js";
+import {called, KINDS, when} from "./host-text.js";
 import {make} from "../page/make.js";
 import {bytes} from "../page/times.js";
 

@@ -4,7 +4,7 @@
 import {format} from "../page/address.js";
 import {bytesOf, lossOf, rateOf, stateOf} from "./host-model.js";
 import {place, table} from "./host-table.js";
-import {called, loss, rate, when} from "./host-words.js";
+import {called, loss, rate, when} from "./host-text.js";
 import {make} from "../page/make.js";
 import {bytes, count} from "../page/times.js";
 
@@ -42,12 +42,12 @@ export function traceOf(domain) {
 
 /**
  * CALLS: {snapshot, runs, captures, context, profile, stop}: what is called with the guest when its buttons are pressed, and starting(guest): is it being asked
- * for a memory profile.  CHOSEN: of host-chosen.js.
+ * for a memory profile.  SELECTION: of host-selection.js.
  */
 export class Guests {
-	constructor(sparks, calls, chosen) {
-		this.chosen = chosen;
-		this.sparks = sparks;
+	constructor(sparklines, calls, selection) {
+		this.selection = selection;
+		this.sparklines = sparklines;
 		this.calls = calls;
 		this.rows = new Map(); /* key -> {guest, row, cells} */
 		this.body = make("tbody", {role: "rowgroup"});
@@ -126,12 +126,12 @@ export class Guests {
 		}
 		cells.link = make("a", {className: "name"});
 		cells.detail = make("span", {className: "quiet detail"});
-		cells.choose = this.chosen.box();
+		cells.choose = this.selection.box();
 		cells.guest.append(cells.choose, cells.link, cells.detail);
 		cells.badge = make("span", {className: "state"});
 		cells.profiled = make("a", {className: "profiled", hidden: true});
 		cells.state.append(cells.badge, cells.profiled);
-		cells.spark = this.sparks.make(guest);
+		cells.spark = this.sparklines.make(guest);
 		cells.activity.append(cells.spark);
 		cells.filter = make("button", {type: "button", className: "plain", onclick: call("captures")});
 		cells.captures.append(cells.filter);
@@ -200,10 +200,10 @@ export class Guests {
 		attribute(row, "data-state", crash && state === "running" ? "recovered" : state);
 		text(cells.link, name);
 		attribute(cells.link, "href", traceOf(domain));
-		this.chosen.describe(cells.choose, {key: `domain:${nameOf(domain)}`, view: {domain: nameOf(domain)}, name});
+		this.selection.describe(cells.choose, {key: `domain:${nameOf(domain)}`, view: {domain: nameOf(domain)}, name});
 		text(cells.detail, details.filter(Boolean).join(" · "));
 		text(cells.badge, SAYS[state]);
-		this.sparks.draw(cells.spark, guest);
+		this.sparklines.draw(cells.spark, guest);
 		text(cells.rate, domain.state === "ended" ? "" : rate(rateOf(guest)));
 		text(cells.kept, bytes(bytesOf(guest)));
 		text(cells.gaps, missing ?? "nothing");

@@ -3,7 +3,7 @@ import {format} from "../page/address.js";
 import {shown} from "../page/guest-text.js";
 import {keyOf} from "./host-model.js";
 import {filters, place, table} from "./host-table.js";
-import {called, lasted, when} from "./host-words.js";
+import {called, lasted, when} from "./host-text.js";
 import {make} from "../page/make.js";
 import {bytes} from "../page/times.js";
 
@@ -176,7 +176,7 @@ export class Profiles {
 	}
 
 	/** Where the guest traces, too, its threads are seen with the heap above them. */
-	beside({profile, threads}) {
+	threadsLink({profile, threads}) {
 		const {run, uuid, domain} = profile;
 		const guest = run === null ? null : this.model.guests.get(keyOf({uuid, name: domain}));
 
@@ -201,7 +201,7 @@ export class Profiles {
 		entry.link.textContent = name;
 		entry.link.setAttribute("aria-label", `${name}: open memory profile ${profile.id}`);
 		entry.detail.textContent = says.context ? shown(says.context) : "";
-		this.beside(entry);
+		this.threadsLink(entry);
 		entry.program.textContent = says.program ? called(says.program) : "";
 		entry.began.textContent = when(profile.began);
 		entry.began.dateTime = profile.began ?? "";

@@ -2,7 +2,7 @@
 import {guestPath} from "../page/api.js";
 import {ask, askNote, open} from "./host-dialogs.js";
 import {whose} from "./host-profiles.js";
-import {called, lasted, sentence, when} from "./host-words.js";
+import {called, lasted, sentence, when} from "./host-text.js";
 import {make} from "../page/make.js";
 import {bytes} from "../page/times.js";
 
@@ -139,9 +139,9 @@ export class Profiling {
 
 		this.profiles.put(data.memtrace);
 		if (data.change === "began" && !before)
-			this.page.news.say("are being profiled", `The memory of ${whose(data.memtrace)} is being profiled.`);
+			this.page.announcer.say("are being profiled", `The memory of ${whose(data.memtrace)} is being profiled.`);
 		else if (data.change === "ended" && before?.state === "recording")
-			this.page.news.say("were profiled", `The memory profile of ${whose(data.memtrace)} ended.`);
+			this.page.announcer.say("were profiled", `The memory profile of ${whose(data.memtrace)} ended.`);
 	}
 
 	tell(change, memtrace) {

@@ -1,16 +1,16 @@
 /* The host's page: what runs here, what is gone, and what was kept of it.  Puts the parts together, and is the only one that asks the API to change something. */
 import {guestPath} from "../page/api.js";
 import {Captures} from "./host-captures.js";
-import {Chosen} from "./host-chosen.js";
+import {HostSelection} from "./host-selection.js";
 import {ask, askNote, showContext, showRuns} from "./host-dialogs.js";
 import {empty} from "./host-empty.js";
 import {Guests} from "./host-guests.js";
 import {HostModel, isCrash, keyOf, STATES} from "./host-model.js";
 import {Profiles} from "./host-profiles.js";
 import {Profiling} from "./host-profiling.js";
-import {News} from "./host-news.js";
-import {Sparks} from "./host-spark.js";
-import {called, KINDS, when} from "./host-words.js";
+import {Announcer} from "./host-announcer.js";
+import {Sparklines} from "./host-sparkline.js";
+import {called, KINDS, when} from "./host-text.js";
 import {make} from "../page/make.js";
 import {count} from "../page/times.js";
 
@@ -52,9 +52,9 @@ export class HostPage {
 		};
 
 		document.title = "mprofd";
-		this.chosen = new Chosen();
-		this.sparks = new Sparks(this.api);
-		this.guests = new Guests(this.sparks, calls, this.chosen);
+		this.selection = new HostSelection();
+		this.sparklines = new Sparklines(this.api);
+		this.guests = new Guests(this.sparklines, calls, this.selection);
 		this.captures = new Captures(
 			{
 				context: (capture) => showContext(this.api, capture),
@@ -63,11 +63,11 @@ export class HostPage {
 				remove: (capture) => this.act("Delete", () => this.remove(capture)),
 				older: () => this.act("Captures", () => this.fetchOlder()),
 			},
-			this.chosen,
+			this.selection,
 		);
 		this.profiling = new Profiling(this);
 		this.profiles = new Profiles(this.profiling.calls);
-		this.news = new News();
+		this.announcer = new Announcer();
 		this.state = make("p", {className: "live", "data-state": "wait", textContent: "Connecting…"});
 		this.summary = make("p", {className: "summary"});
 		this.alert = make("div", {className: "alert", role: "alert"});
@@ -84,11 +84,11 @@ export class HostPage {
 		this.lists.append(this.guestsSection(), this.captures.element, this.profiles.element);
 		this.empty = empty();
 		this.empty.hidden = true;
-		this.main = make("main", {className: "host"}, this.alert, this.empty, this.lists, this.chosen.element);
+		this.main = make("main", {className: "host"}, this.alert, this.empty, this.lists, this.selection.element);
 		this.root.replaceChildren(
 			make("header", {className: "top"}, make("h1", {textContent: "mprofd"}), this.summary, this.state),
 			this.main,
-			make("footer", {}, this.news.element),
+			make("footer", {}, this.announcer.element),
 		);
 	}
 
@@ -200,11 +200,12 @@ export class HostPage {
 		const before = this.model.guests.get(keyOf(domain));
 
 		this.model.domain(data);
-		if (change === "began") this.news.say("started", `${name} started.`);
-		else if (change === "ended" && domain.state === "ended") this.news.say("ended", `${name} ended.`);
+		if (change === "began") this.announcer.say("started", `${name} started.`);
+		else if (change === "ended" && domain.state === "ended") this.announcer.say("ended", `${name} ended.`);
 		else if (before && before.domain.name !== domain.name)
-			this.news.say("were renamed", `${called(before.domain.name)} is called ${name} now.`);
-		else if (before && before.domain.state !== domain.state) this.news.say("changed", `${name}: ${domain.state}.`);
+			this.announcer.say("were renamed", `${called(before.domain.name)} is called ${name} now.`);
+		else if (before && before.domain.state !== domain.state)
+			this.announcer.say("changed", `${name}: ${domain.state}.`);
 	}
 
 	/* Whether others of its runs are there still is in the lists; where one run goes, more do. */
@@ -224,9 +225,9 @@ export class HostPage {
 		const change = this.model.captures.has(capture.id) ? "changed" : data.change;
 
 		this.model.capture(data);
-		if (change === "made" && isCrash(capture)) this.news.say("crashed", `${called(capture.domain)} crashed.`);
+		if (change === "made" && isCrash(capture)) this.announcer.say("crashed", `${called(capture.domain)} crashed.`);
 		else if (change === "made" && capture.kind !== "ended" && capture.kind !== "periodic")
-			this.news.say(
+			this.announcer.say(
 				"were captured",
 				`${called(capture.domain)}: ${(KINDS[capture.kind] ?? "captured").toLowerCase()}.`,
 			);
@@ -236,7 +237,10 @@ export class HostPage {
 		const guest = this.model.gap(data);
 
 		if (guest && data.gap.kind === "lost")
-			this.news.say("lost packets", `${called(guest.domain.name)} lost ${count(data.gap.packets, "packet")}.`);
+			this.announcer.say(
+				"lost packets",
+				`${called(guest.domain.name)} lost ${count(data.gap.packets, "packet")}.`,
+			);
 	}
 
 	/* Showing. */
@@ -351,8 +355,8 @@ export class HostPage {
 		this.closed = true;
 		this.off.forEach((off) => off());
 		this.timers.forEach(clearTimeout);
-		this.news.close();
-		this.sparks.close();
+		this.announcer.close();
+		this.sparklines.close();
 		this.profiles.close();
 		document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
 	}

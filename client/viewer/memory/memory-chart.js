@@ -167,7 +167,7 @@ export class Chart extends Plot {
 		this.drawn = ends && ends[0] < ends[1] ? {from: ends[0], to: ends[1]} : null;
 		this.hooks.tell(
 			this.drawn
-				? `From ${this.words(this.drawn.from)} to ${this.words(this.drawn.to)}; Enter chooses the range.`
+				? `From ${this.timeText(this.drawn.from)} to ${this.timeText(this.drawn.to)}; Enter chooses the range.`
 				: this.told(to),
 		);
 		this.draw();

@@ -4,11 +4,11 @@
  */
 import {make} from "../page/make.js";
 import {narrowed} from "./memory-clauses.js";
-import {amount, give, share} from "./memory-words.js";
+import {amount, give, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
 export class Choice {
-	/** HOOKS: changed(), words(us): a time as the axis tells it. */
+	/** HOOKS: changed(), timeText(us): a time as the axis tells it. */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.set({});
@@ -78,16 +78,16 @@ export class Choice {
 	}
 
 	build() {
-		const {words} = this.hooks;
+		const {timeText} = this.hooks;
 		const options = [
 			["all", "all that was allocated"],
 			["live", "what lives at the end"],
 			["peak", "what lived at the peak"],
 		];
 
-		if (this.at !== null) options.push(["at", `what lived at ${words(this.at)}`]);
+		if (this.at !== null) options.push(["at", `what lived at ${timeText(this.at)}`]);
 		if (this.during) {
-			const range = `from ${words(this.during.from)} to ${words(this.during.to)}`;
+			const range = `from ${timeText(this.during.from)} to ${timeText(this.during.to)}`;
 			options.push(
 				["during", `what was allocated ${range}`],
 				["still", `what was allocated ${range} and lives then`],

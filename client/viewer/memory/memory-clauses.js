@@ -2,7 +2,7 @@
  * The conditions of a memory profile: "only show allocations that …".  A clause is {kind, how, a, b}, A and B as a person typed them; as a text, in
  * the address, `kind:how:a` or `kind:between:a~b`.  Nothing here knows the page.
  */
-import {readBytes, readSpan, readTime} from "./memory-words.js";
+import {readBytes, readSpan, readTime} from "./memory-text.js";
 
 const TIMES = {most: "at or before", least: "at or after", between: "between"};
 const AMOUNTS = {most: "at most", least: "at least", between: "between"};
@@ -10,34 +10,34 @@ const NAMES = {is: "equals", has: "contains"};
 const HEAPS = {major: "major", minor: "minor", external: "external"};
 const FUNCTIONS_MAX = 8; /* MPROF_MEM_CLAUSES_MAX */
 
-/** What can be said, in the order in which it is offered: words before HOW, and what is to be filled in. */
+/** What can be said, in the order in which it is offered: the text before HOW, and what is to be filled in. */
 export const KINDS = {
-	allocated: {words: "allocated", hows: TIMES, fill: "time"},
-	live: {words: "live", hows: {at: "at", ...TIMES, end: "at the end", peak: "at the peak"}, fill: "time"},
-	collected: {words: "collected", hows: {...TIMES, never: "never"}, fill: "time"},
-	size: {words: "whose size is", hows: AMOUNTS, fill: "bytes"},
-	lifetime: {words: "whose lifetime is", hows: AMOUNTS, fill: "span"},
-	inside: {words: "inside a call to a function whose name", hows: NAMES, fill: "name"},
-	outside: {words: "not inside a call to a function whose name", hows: NAMES, fill: "name"},
-	on: {words: "on the heap", hows: HEAPS, fill: null},
-	off: {words: "not on the heap", hows: HEAPS, fill: null},
+	allocated: {text: "allocated", hows: TIMES, fill: "time"},
+	live: {text: "live", hows: {at: "at", ...TIMES, end: "at the end", peak: "at the peak"}, fill: "time"},
+	collected: {text: "collected", hows: {...TIMES, never: "never"}, fill: "time"},
+	size: {text: "whose size is", hows: AMOUNTS, fill: "bytes"},
+	lifetime: {text: "whose lifetime is", hows: AMOUNTS, fill: "span"},
+	inside: {text: "inside a call to a function whose name", hows: NAMES, fill: "name"},
+	outside: {text: "not inside a call to a function whose name", hows: NAMES, fill: "name"},
+	on: {text: "on the heap", hows: HEAPS, fill: null},
+	off: {text: "not on the heap", hows: HEAPS, fill: null},
 };
 
 /** Of functions that are hidden. */
-export const HIDDEN = {hide: {words: "whose name", hows: NAMES, fill: "name"}};
+export const HIDDEN = {hide: {text: "whose name", hows: NAMES, fill: "name"}};
 
 const FILLS = {
 	time: [readTime, "a time, such as 1.5 s since the start or 12:30:05 UTC"],
 	span: [readSpan, "a time span, such as 200 ms or 1.5 s"],
 	bytes: [readBytes, "an amount, such as 512 B, 4K or 1.5M"],
 };
-const ALONE = ["end", "peak", "never"];
+const FIXED = ["end", "peak", "never"];
 
 /** How many texts are to be filled in: 0, 1 or 2. */
 export function blanks({kind, how}) {
 	const {fill} = KINDS[kind] ?? HIDDEN[kind];
 
-	return fill === null || ALONE.includes(how) ? 0 : how === "between" ? 2 : 1;
+	return fill === null || FIXED.includes(how) ? 0 : how === "between" ? 2 : 1;
 }
 
 /** A clause as a text for the address; null while something is missing in it. */
@@ -91,7 +91,7 @@ function ranged(clause, fill, startUs) {
 	};
 }
 
-/** What CLAUSE means, of a recording that began at START_US: {range} | {name, whole} | {alone} | {heap}, or {error: sentence}. */
+/** What CLAUSE means, of a recording that began at START_US: {range} | {name, whole} | {fixed} | {heap}, or {error: sentence}. */
 export function meaning(clause, startUs) {
 	const {fill} = KINDS[clause.kind] ?? HIDDEN[clause.kind];
 
@@ -100,7 +100,7 @@ export function meaning(clause, startUs) {
 			? {error: "Say the name of a function, or a part of it."}
 			: {name: clause.a, whole: clause.how === "is"};
 	if (fill === null) return {heap: clause.how};
-	return ALONE.includes(clause.how) ? {alone: clause.how} : ranged(clause, fill, startUs);
+	return FIXED.includes(clause.how) ? {fixed: clause.how} : ranged(clause, fill, startUs);
 }
 
 /* Both ranges hold. */
@@ -123,8 +123,8 @@ class Gathering {
 		const {filter} = this;
 		const key = clause.kind === "size" ? "bytes" : clause.kind;
 
-		if (meant.alone === "peak") filter.live = meet(filter.live, {least: this.peakUs, most: this.peakUs});
-		else if (meant.alone) filter.never = true;
+		if (meant.fixed === "peak") filter.live = meet(filter.live, {least: this.peakUs, most: this.peakUs});
+		else if (meant.fixed) filter.never = true;
 		else if (meant.range) filter[key] = meet(filter[key], meant.range);
 		else if (meant.heap)
 			this.heaps = new Set([...this.heaps].filter((it) => (it === meant.heap) === (clause.kind === "on")));

@@ -70,12 +70,12 @@ class List {
 			parts.push(
 				this.select(
 					"What must hold",
-					Object.entries(this.kinds).map(([key, it]) => [key, it.words]),
+					Object.entries(this.kinds).map(([key, it]) => [key, it.text]),
 					clause.kind,
 					(kind) => this.rekind(i, kind),
 				),
 			);
-		else parts.push(make("span", {textContent: known.words}));
+		else parts.push(make("span", {textContent: known.text}));
 		parts.push(this.select("How", Object.entries(known.hows), clause.how, (how) => this.rehow(i, how)));
 		for (const key of ["a", "b"].slice(0, blanks(clause))) {
 			inputs.push(this.input(clause, key, known.fill, error.id));

@@ -6,7 +6,7 @@ import {shown} from "../page/guest-text.js";
 import {button, make} from "../page/make.js";
 import {Layout, NONE, ROW, nodeAt, pathTo, search} from "./memory-layout.js";
 import {Names, paint, rowY} from "./memory-paint.js";
-import {amount, share} from "./memory-words.js";
+import {amount, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
 const PATH_SHOWN = 6;
@@ -203,7 +203,7 @@ export class Flame {
 	}
 
 	/** What a box says: name, bytes, percent, error. */
-	words(node) {
+	boxText(node) {
 		const {total, self, allocs} = this.tree;
 		const own = self[node] && self[node] !== total[node] ? `, ${amount(self[node])} of it itself` : "";
 
@@ -326,7 +326,7 @@ export class Flame {
 		this.tip.hidden = node === null;
 		this.scroller.style.cursor = node === null ? "" : "pointer";
 		if (node === null) return;
-		this.tip.textContent = this.words(node);
+		this.tip.textContent = this.boxText(node);
 		const width = document.documentElement.clientWidth;
 		const box = this.tip.getBoundingClientRect();
 		const below = event.clientY + 18 + box.height < document.documentElement.clientHeight;
@@ -365,7 +365,7 @@ export class Flame {
 	select(node) {
 		this.selected = node;
 		this.pathWas = pathTo(this.tree, node).map((it) => this.names[this.tree.name[it]]);
-		this.says.textContent = this.words(node);
+		this.says.textContent = this.boxText(node);
 		this.hooks.tell(this.says.textContent);
 	}
 
@@ -380,7 +380,7 @@ export class Flame {
 		if (event.key === farther) this.walk(this.selected === null ? node : this.child(node));
 		else if (event.key === nearer) this.walk(node === this.zoomed ? NONE : this.tree.parent[node]);
 		else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
-			this.walk(this.beside(node, event.key === "ArrowRight" ? 1 : -1));
+			this.walk(this.neighbour(node, event.key === "ArrowRight" ? 1 : -1));
 		else if (event.key === "Home") this.walk(this.zoomed);
 		else if (event.key === "Enter") this.zoom(node);
 		else if (event.key === "Escape") this.out();
@@ -406,7 +406,7 @@ export class Flame {
 	}
 
 	/** The box to the right or left of NODE's in its row. */
-	beside(node, by) {
+	neighbour(node, by) {
 		const i = this.layout.boxOf(node);
 		const row = i < 0 ? -1 : this.layout.rowOf(i);
 

@@ -1,7 +1,7 @@
 /* The functions of a profile as a table: by what they allocate themselves or with all that they call.  A row unrolls to who called. */
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
-import {amount, share} from "./memory-words.js";
+import {amount, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
 const ROWS = 100; /* and as many again by a button: a page of ten thousand rows helps nobody */

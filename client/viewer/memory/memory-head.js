@@ -1,7 +1,7 @@
 /* What stands above a memory profile: whose it is, what it lacks, and what can be done with it. */
 import {shown} from "../page/guest-text.js";
 import {Message, button, ended, make, picker} from "../page/make.js";
-import {amount, exactSpan, give, share, span, wall} from "./memory-words.js";
+import {amount, exactSpan, give, share, span, wall} from "./memory-text.js";
 import {bytes, count} from "../page/times.js";
 
 const DAMAGES = 20;

@@ -1,7 +1,7 @@
 /* Places whose live memory grew: what lives at the end, and how it came there. */
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
-import {amount, share} from "./memory-words.js";
+import {amount, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
 const ROWS = 100;

@@ -138,7 +138,7 @@ function box(ctx, layout, i, y, how, colours) {
 }
 
 /** The same as an SVG, all rows of it.  TITLE stands above. */
-export function flameSvg(layout, how, title, words) {
+export function flameSvg(layout, how, title, boxText) {
 	const colours = how.dark ? DARK : LIGHT;
 	const height = layout.depth * ROW;
 	const parts = [
@@ -148,12 +148,12 @@ export function flameSvg(layout, how, title, words) {
 
 	for (let row = 0; row < layout.depth; row++)
 		for (let i = layout.rows[row]; i < layout.rows[row + 1]; i++)
-			parts.push(boxSvg(layout, i, rowY(row, height, how.up) + 30, how, colours, words));
+			parts.push(boxSvg(layout, i, rowY(row, height, how.up) + 30, how, colours, boxText));
 	parts.push("</svg>");
 	return parts.join("\n");
 }
 
-function boxSvg(layout, i, y, how, colours, words) {
+function boxSvg(layout, i, y, how, colours, boxText) {
 	const node = layout.nodes[i];
 	const name = layout.tree.name[node];
 	const wide = layout.wide(i);
@@ -165,7 +165,7 @@ function boxSvg(layout, i, y, how, colours, words) {
 	const x = layout.xs[i].toFixed(2);
 
 	return (
-		`<g><title>${escape(words(node))}</title><rect x="${x}" y="${y}" width="${Math.max(wide - (wide > 3 ? 1 : 0), 0.5).toFixed(2)}" height="${ROW - 1}" fill="${fill}"/>` +
+		`<g><title>${escape(boxText(node))}</title><rect x="${x}" y="${y}" width="${Math.max(wide - (wide > 3 ? 1 : 0), 0.5).toFixed(2)}" height="${ROW - 1}" fill="${fill}"/>` +
 		`${part ? `<text x="${(layout.xs[i] + 4).toFixed(2)}" y="${y + 14}" fill="${hit ? colours.hitText : colours.text}">${escape(part)}</text>` : ""}</g>`
 	);
 }

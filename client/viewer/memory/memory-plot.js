@@ -1,7 +1,7 @@
 /*
  * What lives over time, as a picture: axes, lines, the peak, what is chosen.  Chart has these as its own, and the hand.
  */
-import {amount, span, wall} from "./memory-words.js";
+import {amount, span, wall} from "./memory-text.js";
 
 export const HEIGHT = 168;
 const LEFT = 64;
@@ -82,7 +82,7 @@ export class Plot {
 	}
 
 	/** US as the axis tells times. */
-	words(us) {
+	timeText(us) {
 		return this.walled ? `${wall(this.info.startUs, us)} UTC` : `+${span(us)}`;
 	}
 
@@ -246,6 +246,6 @@ export class Plot {
 	told(us) {
 		const part = this.lines?.part ? this.value(us, this.lines.part) : null;
 
-		return `${this.words(us)}: ${amount(this.value(us) ?? 0)}${part === null ? "" : `, of it shown ${amount(part)}`}`;
+		return `${this.timeText(us)}: ${amount(this.value(us) ?? 0)}${part === null ? "" : `, of it shown ${amount(part)}`}`;
 	}
 }

@@ -16,7 +16,7 @@ export function saveSvg(flame, name, title) {
 	const {layout, how} = need(flame);
 
 	download(
-		new Blob([flameSvg(layout, {...how, selected: null}, title, (node) => flame.words(node))], {
+		new Blob([flameSvg(layout, {...how, selected: null}, title, (node) => flame.boxText(node))], {
 			type: "image/svg+xml",
 		}),
 		fileName(name, "svg"),

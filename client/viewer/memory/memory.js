@@ -14,8 +14,8 @@ import {saveCollapsed, saveJson, savePng, saveSvg} from "./memory-save.js";
 import {LocalFile, Recording} from "./memory-source.js";
 import {Tabs} from "./memory-tabs.js";
 import {Threads} from "./memory-threads.js";
-import {MemoryWhereabouts} from "./memory-whereabouts.js";
-import {amount, give} from "./memory-words.js";
+import {MemoryViewUrl} from "./memory-view-url.js";
+import {amount, give} from "./memory-text.js";
 import {download, fileName} from "../trace/save.js";
 import {watchDark} from "../draw/theme.js";
 
@@ -38,9 +38,9 @@ export class MemoryPage {
 			this.flame.draw();
 		}, this.leaving.signal);
 		this.threads = new Threads(services.api);
-		this.whereabouts = new MemoryWhereabouts(this);
+		this.viewUrl = new MemoryViewUrl(this);
 		this.build();
-		this.whereabouts.put(view);
+		this.viewUrl.put(view);
 		this.onKey = (event) => this.key(event);
 		document.addEventListener("keydown", this.onKey);
 		root.memory = this;
@@ -54,7 +54,7 @@ export class MemoryPage {
 
 		this.live = make("div", {className: "unseen", role: "status", "aria-live": "polite"});
 		this.choice = new Choice({
-			words: (us) => (this.chart?.info ? this.chart.words(us) : `${us / 1e6} s`),
+			timeText: (us) => (this.chart?.info ? this.chart.timeText(us) : `${us / 1e6} s`),
 			changed: () => this.chosen(),
 		});
 		this.head = new Head(this.acts(), this.saves());
@@ -104,7 +104,7 @@ export class MemoryPage {
 		this.closed = true;
 		this.leaving.abort();
 		document.removeEventListener("keydown", this.onKey);
-		this.whereabouts.close();
+		this.viewUrl.close();
 		clearTimeout(this.linking);
 		this.aborting?.abort();
 		this.follow?.close();
@@ -131,9 +131,9 @@ export class MemoryPage {
 
 	async open() {
 		const {view, services} = this;
-		const held = services.held?.(view);
+		const embedded = services.embedded?.(view);
 
-		if (held) return held;
+		if (embedded) return embedded;
 		if (view.memtrace !== undefined) return Recording.open(services.api, view.memtrace);
 		if (services.file?.name === view.memfile) return new LocalFile(services.file);
 		this.head.sorry(
@@ -152,7 +152,7 @@ export class MemoryPage {
 			body,
 			({phase, bytes, total}) =>
 				this.head.progress(
-					`${phase === "building" ? "Counting" : "Reading"}: ${amount(bytes)}`,
+					`${phase === "building" ? "RangeStatistics" : "Reading"}: ${amount(bytes)}`,
 					total ? bytes / total : null,
 				),
 			this.aborting.signal,
@@ -230,15 +230,15 @@ export class MemoryPage {
 	async draw() {
 		if (!this.heap || !this.info || !this.chart.width) return;
 		const {chart, info} = this;
-		const turn = (this.drawing = (this.drawing ?? 0) + 1);
+		const turn = (this.scene = (this.scene ?? 0) + 1);
 		const n = Math.min(chart.plot, 4096);
 		const to = chart.end;
 		const filter = this.choice.lineFilter(this.filters.filter, Number(info.sums.peakUs));
 		/* The newest question wins, so they are asked one after the other, and nothing more where another drawing began. */
 		const full = await this.heap.timeline(null, 0, to, n);
-		const part = full && filter && turn === this.drawing ? await this.heap.timeline(filter, 0, to, n) : null;
+		const part = full && filter && turn === this.scene ? await this.heap.timeline(filter, 0, to, n) : null;
 
-		if (full && (part || !filter) && turn === this.drawing && !this.closed)
+		if (full && (part || !filter) && turn === this.scene && !this.closed)
 			chart.show({from: 0, to, full: full.bytes, part: part?.bytes ?? null});
 	}
 
@@ -365,11 +365,11 @@ export class MemoryPage {
 
 	/** The address changed; false where it names another recording. */
 	go(view) {
-		return this.whereabouts.go(view);
+		return this.viewUrl.go(view);
 	}
 
 	/** Something was moved or chosen: the address follows. */
 	settle() {
-		this.whereabouts.settle();
+		this.viewUrl.settle();
 	}
 }

@@ -9,7 +9,7 @@
  */
 import {shown} from "../page/guest-text.js";
 import {rough} from "../page/times.js";
-import {realNs} from "../compare/together.js";
+import {realNs} from "../compare/multi-guest.js";
 
 const FIRST_NS = 10000000000n; /* daemon/sink/stream.c: a connection without a first packet is closed then */
 const ACCEPT_NS = 1000000000n; /* so long the sink may take to see that a guest has connected */

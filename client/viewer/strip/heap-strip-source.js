@@ -1,5 +1,5 @@
 /* Which memory profiles ran beside a trace, and the clock by which they are laid on its time line: tracks, kept up to date by events. */
-import {stamps} from "../compare/together.js";
+import {stamps} from "../compare/multi-guest.js";
 import {Track} from "./heap-strip-track.js";
 
 const PAGES_MAX = 5; /* of a host's profiles */

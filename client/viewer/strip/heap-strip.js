@@ -2,11 +2,11 @@
  * The heap of a guest over time, above the picture of its threads and in the same window: how much memory lived when, by the memory profiles that were
  * recorded meanwhile.  A click opens the memory page at that moment, a drag selects a range for both.  It is there where a profile reaches into the trace.
  *
- *   const strip = new HeapStrip({state, services, camera, stage, selection, tip}, hooks);   strip.begin();   strip.draw() at each frame;   strip.close();
+ *   const strip = new HeapStrip({state, services, camera, canvasView, selection, tooltip}, hooks);   strip.begin();   strip.draw() at each frame;   strip.close();
  */
 import {format} from "../page/address.js";
 import {tells} from "./heap-strip-clock.js";
-import {Hand} from "./heap-strip-hand.js";
+import {StripGestures} from "./heap-strip-gestures.js";
 import {HEIGHT, paint, primitives, scaleOf} from "./heap-strip-paint.js";
 import {Tracks} from "./heap-strip-source.js";
 import {button, make} from "../page/make.js";
@@ -16,8 +16,8 @@ export class HeapStrip {
 	/**
 	 * hooks: palette(), move(change), mark(time or undefined), offered(is there a heap?, is it shown?), announce(sentence), settle(), failed(error)
 	 */
-	constructor({state, services, camera, stage, selection, tip}, hooks) {
-		Object.assign(this, {state, services, camera, stage, selection, tip, hooks});
+	constructor({state, services, camera, canvasView, selection, tooltip}, hooks) {
+		Object.assign(this, {state, services, camera, canvasView, selection, tooltip, hooks});
 		this.tracks = null;
 		this.on = state.view.heap !== "off";
 		this.peak = 1;
@@ -31,7 +31,7 @@ export class HeapStrip {
 			"aria-valuenow": "0",
 			"aria-valuetext": "no moment is chosen",
 		});
-		this.hand = new Hand(this);
+		this.gestures = new StripGestures(this);
 		this.says = make("span", {className: "tl-heap-says"});
 		this.links = make("span", {});
 		this.there = button("Show it", "Go where the memory profile is", () => this.goThere(), {hidden: true});
@@ -47,7 +47,7 @@ export class HeapStrip {
 				this.links,
 				button("✕", "Hide the heap (h)", () => this.flip()),
 			),
-			this.hand.tip,
+			this.gestures.tooltip,
 		);
 	}
 
@@ -78,14 +78,14 @@ export class HeapStrip {
 	flip() {
 		this.set(!this.on);
 		this.hooks.announce(this.on ? "The heap is shown." : "The heap is hidden.");
-		if (!this.on && this.element.contains(document.activeElement)) this.stage.canvas.focus();
+		if (!this.on && this.element.contains(document.activeElement)) this.canvasView.canvas.focus();
 		this.hooks.settle();
 	}
 
 	changed() {
 		if (this.closed) return;
 		this.offered();
-		this.stage.changed();
+		this.canvasView.changed();
 	}
 
 	/** Is there anything to show of the whole of this trace?  If not, no more is said of it. */
@@ -102,7 +102,7 @@ export class HeapStrip {
 		this.element.hidden = !any || !this.on;
 	}
 
-	// Drawing.
+	// Scene.
 
 	get drawable() {
 		return !this.element.hidden && this.state.summary;
@@ -122,7 +122,7 @@ export class HeapStrip {
 		const met = tracks.meeting(camera.from, camera.to);
 		met.forEach((it) => it.look(camera.from, camera.to, camera.width));
 		this.peak = scaleOf(Math.max(1, ...tracks.list.map((it) => it.info?.sums.peakBytes ?? 1)));
-		const pointer = this.time ?? this.tip.time;
+		const pointer = this.time ?? this.tooltip.time;
 		this.shown = primitives(met, camera, this.peak, {pointer, range: this.selection.range});
 		paint(this.pen(camera.width), this.shown, this.hooks.palette(), camera.width);
 		this.head(met);
@@ -199,7 +199,7 @@ export class HeapStrip {
 
 	/** The moment that a person points at, or null. */
 	get time() {
-		return this.hand.time;
+		return this.gestures.time;
 	}
 
 	// For the panels.

@@ -4,8 +4,8 @@ import {span} from "../page/times.js";
 
 export class Actions {
 	/** hooks: move(change), fit(), flipCounters(), flipHeap(), closeMenu() -> was it open?, announce(sentence) */
-	constructor({state, camera, stage, search, selection, tip, panels}, hooks) {
-		Object.assign(this, {state, camera, stage, search, selection, tip, panels, hooks});
+	constructor({state, camera, canvasView, search, selection, tooltip, panels}, hooks) {
+		Object.assign(this, {state, camera, canvasView, search, selection, tooltip, panels, hooks});
 		this.begun = undefined; /* where a range begins that is measured by key */
 	}
 
@@ -20,7 +20,7 @@ export class Actions {
 
 	/** Select the next thread in view (BY 1), or the one before (-1). */
 	neighbour(by) {
-		const indices = this.stage.shown ? inView(this.stage.shown.marks) : [];
+		const indices = this.canvasView.shown ? inView(this.canvasView.shown.marks) : [];
 		const at = this.selection.thread ? indices.indexOf(this.selection.thread.index) : -1;
 
 		if (indices.length)
@@ -42,7 +42,7 @@ export class Actions {
 	/** What only moves the camera. */
 	moves() {
 		const {camera} = this;
-		const x = this.tip.x ?? camera.width / 2;
+		const x = this.tooltip.x ?? camera.width / 2;
 
 		return {
 			closer: () => camera.zoom(x, 1.2),
@@ -100,11 +100,11 @@ export class Actions {
 		} else if (selection.family !== null) {
 			selection.highlight(null);
 		}
-		this.stage.canvas.focus();
+		this.canvasView.canvas.focus();
 	}
 
 	/** Measure by key: once where it begins, once where it ends. */
-	mark(time = this.tip.time ?? this.camera.timeAt(this.camera.width / 2)) {
+	mark(time = this.tooltip.time ?? this.camera.timeAt(this.camera.width / 2)) {
 		if (this.begun === undefined) {
 			this.begun = time;
 			this.hooks.announce(`The range begins at +${span(time - this.camera.start)}; m again ends it.`);

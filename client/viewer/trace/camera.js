@@ -166,7 +166,7 @@ export class Camera {
 
 /* A camera that looks where another one does, SHIFT apart: only its rows are its own.  It may look at times before 0. */
 
-export class Linked extends Camera {
+export class LinkedCamera extends Camera {
 	/** Look at what CAMERA does, SHIFT before; true where that is somewhere else than before. */
 	follow(camera, shift) {
 		const from = camera.from - shift;

@@ -1,5 +1,5 @@
 /* What stands around the picture: title, buttons, search, notes, the menu to save, and the place where sentences appear. */
-import {repeat} from "./input.js";
+import {repeat} from "./gestures.js";
 import {Message, button, ended, make, picker} from "../page/make.js";
 import {download, fileName, handOver, picturePng, pictureSvg} from "./save.js";
 
@@ -15,11 +15,11 @@ const BUTTONS = [
 
 export class Frame {
 	/**
-	 * VERSUS: null where nothing is compared.  SAYS, LIVE and TEXT: elements.
+	 * COMPARISON: null where nothing is compared.  SAYS, LIVE and TEXT: elements.
 	 * hooks: act(action), flipHeap(), take(file), home(text) -> the way out, an element or null, palette()
 	 */
-	constructor({state, stage, minimap, search, panels, versus, says, live, text}, hooks) {
-		Object.assign(this, {state, stage, minimap, search, panels, versus, says, live, text, hooks});
+	constructor({state, canvasView, minimap, search, panels, comparison, says, live, text}, hooks) {
+		Object.assign(this, {state, canvasView, minimap, search, panels, comparison, says, live, text, hooks});
 		this.heading = make("h1", {textContent: "Trace"});
 		this.about = make("span", {className: "tl-about"});
 		this.remarks = make("button", {
@@ -37,7 +37,7 @@ export class Frame {
 		);
 		/* The words on a button are its name; the title says more. */
 		for (const [name, element] of this.buttons) if (name !== "help") element.removeAttribute("aria-label");
-		this.buttons.get("diff").hidden = !this.versus;
+		this.buttons.get("diff").hidden = !this.comparison;
 		this.heapButton = button("Heap", "Show or hide the heap (h)", () => this.hooks.flipHeap(), {hidden: true});
 		this.heapButton.removeAttribute("aria-label");
 		this.message = new Message("tl-message");
@@ -79,8 +79,8 @@ export class Frame {
 				make(
 					"div",
 					{className: "tl-left"},
-					this.stage.element,
-					this.versus?.element,
+					this.canvasView.element,
+					this.comparison?.element,
 					this.minimap.canvas,
 					this.says,
 					this.message.element,
@@ -255,12 +255,12 @@ export class Frame {
 
 	async savePicture(kind) {
 		const {source} = this.session;
-		const {stage, says, versus} = this;
-		const stages = [stage, versus?.stage].filter((it) => it?.shown);
+		const {canvasView, says, comparison} = this;
+		const canvasViews = [canvasView, comparison?.canvasView].filter((it) => it?.shown);
 		const blob =
 			kind === "svg"
-				? pictureSvg(stages, this.hooks.palette(), `${source.title}: ${says.textContent}`)
-				: await picturePng(stages.flatMap((it) => [[it.ruler], [it.picture, it.canvas]]));
+				? pictureSvg(canvasViews, this.hooks.palette(), `${source.title}: ${says.textContent}`)
+				: await picturePng(canvasViews.flatMap((it) => [[it.ruler], [it.picture, it.canvas]]));
 
 		download(blob, fileName(source.name, kind));
 	}

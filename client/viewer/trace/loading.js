@@ -2,28 +2,28 @@
 import {format} from "../page/address.js";
 import {density} from "./archive.js";
 import {Counters} from "./counters.js";
-import {strips} from "../compare/guests.js";
+import {strips} from "../compare/guest-strips.js";
 import {Session} from "./session.js";
 import {local, remote} from "./source.js";
 import {markTails} from "./tail.js";
-import {clockWords, together} from "../compare/together.js";
+import {clockText, multiGuest} from "../compare/multi-guest.js";
 
 const PARTS = 1024; /* of the strip */
 
 export class Loading {
-	/** VERSUS: null where nothing is compared.  hooks: showCounter(index, shown), beside() -> Promise, failed(error) */
-	constructor({state, services, frame, camera, stage, minimap, search, selection, whereabouts, versus}, hooks) {
+	/** COMPARISON: null where nothing is compared.  hooks: showCounter(index, shown), addHeapStrip() -> Promise, failed(error) */
+	constructor({state, services, frame, camera, canvasView, minimap, search, selection, viewUrl, comparison}, hooks) {
 		Object.assign(this, {
 			state,
 			services,
 			frame,
 			camera,
-			stage,
+			canvasView,
 			minimap,
 			search,
 			selection,
-			whereabouts,
-			versus,
+			viewUrl,
+			comparison,
 			hooks,
 		});
 		this.ready = null;
@@ -59,21 +59,21 @@ export class Loading {
 	}
 
 	async source() {
-		const {file, api, held} = this.services;
-		const mine = held?.(this.state.view);
+		const {file, api, embedded} = this.services;
+		const mine = embedded?.(this.state.view);
 
 		if (mine) return mine;
-		if (this.state.view.together) return this.alone(await together(api, this.state.view));
-		if (this.state.view.file === undefined) return this.alone(await remote(api, this.state.view));
+		if (this.state.view.together) return this.forComparison(await multiGuest(api, this.state.view));
+		if (this.state.view.file === undefined) return this.forComparison(await remote(api, this.state.view));
 		if (file && file.name === this.state.view.file) return local(file);
 		this.frame.ask(this.state.view.file);
 		return null;
 	}
 
 	/** What is compared stands still, and as much of it is loaded as may be. */
-	alone(source) {
-		source.compared = Boolean(this.versus);
-		source.running &&= !this.versus;
+	forComparison(source) {
+		source.compared = Boolean(this.comparison);
+		source.running &&= !this.comparison;
 		return source;
 	}
 
@@ -95,35 +95,35 @@ export class Loading {
 	async loaded(summary, how) {
 		const {
 			camera,
-			stage,
+			canvasView,
 			state: {session},
 		} = this;
 		const {start, end} = session.whole;
-		const sticks = how === "live" && (camera.to >= camera.end || session.ahead);
+		const sticks = how === "live" && (camera.to >= camera.end || session.resumed);
 
-		stage.engine = session.engine;
+		canvasView.engine = session.engine;
 		const was = {span: camera.span, all: camera.from <= camera.start && camera.to >= camera.end};
 		camera.trace(start, end, summary.rows);
 		if (how !== "begin") this.goOn(was, sticks);
 		this.state.counters = this.state.counters?.carry(summary.counters) ?? new Counters(summary.counters, () => {});
 		this.state.counters.toggle = (index, shown) => this.hooks.showCounter(index, shown);
 		for (const [index, shown] of this.state.counters.changes()) session.engine.counter(index, shown);
-		await this.versus?.load(session.engine);
+		await this.comparison?.load(session.engine);
 		await this.overlook();
 		this.state.strips = strips(summary.streams);
 		this.frame.notes(this.notes());
 		this.mark(session, session.engine);
-		if (how === "begin") this.hooks.beside().catch((error) => this.state.closed || this.hooks.failed(error));
-		if (how === "begin") await this.whereabouts.apply(this.state.view);
+		if (how === "begin") this.hooks.addHeapStrip().catch((error) => this.state.closed || this.hooks.failed(error));
+		if (how === "begin") await this.viewUrl.apply(this.state.view);
 		else await this.again();
-		stage.renew();
+		canvasView.renew();
 	}
 
 	/** Mark what was not proven, when that is known; the picture does not wait for it. */
 	async mark(session, engine) {
 		try {
 			await markTails(session.source, engine);
-			this.stage.renew();
+			this.canvasView.renew();
 		} catch (error) {
 			/* Another model may have taken the place of this one meanwhile. */
 			if (session.engine === engine && !this.state.closed) this.hooks.failed(error);
@@ -167,7 +167,7 @@ export class Loading {
 		const {totals} = summary;
 		const out = [
 			...notes,
-			...(this.state.session.source.guests ?? []).filter((it) => !it.known).map((it) => `${clockWords(it)}.`),
+			...(this.state.session.source.guests ?? []).filter((it) => !it.known).map((it) => `${clockText(it)}.`),
 		];
 
 		if (!totals.events)
@@ -190,6 +190,6 @@ export class Loading {
 		if (!selection.thread) return;
 		selection.thread = await selection.locate(selection.thread);
 		if (selection.thread && selection.family !== null) await selection.highlight(selection.thread.index);
-		this.stage.changed();
+		this.canvasView.changed();
 	}
 }

@@ -3,7 +3,7 @@
  * list of primitives, which is what is painted and what tests look at.
  */
 import {drawn as differences} from "../compare/differences.js";
-import {drawn as guests} from "../compare/guests.js";
+import {drawn as guests} from "../compare/guest-strips.js";
 import {span} from "../page/times.js";
 
 const BELOW = 16; /* from a line to the baseline of what stands under it */

@@ -3,7 +3,7 @@ import {PANELS} from "../page/address.js";
 import {help} from "./keys.js";
 import {make} from "../page/make.js";
 import {measured} from "./measure.js";
-import {compared, counterpart} from "../compare/compared.js";
+import {comparisonPanel, counterpart} from "../compare/comparison-panel.js";
 import {Panel, called, story} from "./panel.js";
 import {inView, list} from "./threads.js";
 import {bytes, count, exact, span} from "../page/times.js";
@@ -11,11 +11,11 @@ import {chain, told} from "./why.js";
 
 export class Panels {
 	/**
-	 * VERSUS: null where nothing is compared.
+	 * COMPARISON: null where nothing is compared.
 	 * hooks: heap() -> the strip or null, palette(), notes() -> sentences, pressed(name or null), moved(), settle(), failed(error)
 	 */
-	constructor({state, camera, stage, selection, versus}, hooks) {
-		Object.assign(this, {state, camera, stage, selection, versus, hooks});
+	constructor({state, camera, canvasView, selection, comparison}, hooks) {
+		Object.assign(this, {state, camera, canvasView, selection, comparison, hooks});
 		this.panel = new Panel({closed: () => this.closed()});
 		this.element = this.panel.element;
 	}
@@ -33,7 +33,7 @@ export class Panels {
 		this.turn = {};
 		this.state.chain = [];
 		this.hooks.pressed(null);
-		this.stage.changed();
+		this.canvasView.changed();
 		this.hooks.settle();
 	}
 
@@ -54,7 +54,7 @@ export class Panels {
 		const turn = (this.turn = {});
 		if (name !== "why" && this.state.chain.length) {
 			this.state.chain = [];
-			this.stage.changed();
+			this.canvasView.changed();
 		}
 		try {
 			const [title, nodes] = await this[name]();
@@ -78,7 +78,7 @@ export class Panels {
 	}
 
 	async thread() {
-		const {selection, camera, versus} = this;
+		const {selection, camera, comparison} = this;
 		const {thread} = selection;
 
 		if (!thread)
@@ -87,27 +87,27 @@ export class Panels {
 				[make("p", {textContent: "Click a thread, or press j and k to go through those in view."})],
 			];
 		const nodes = story(thread, camera.start, (index) => this.select(index));
-		if (versus?.diff) nodes.splice(thread.story.length, 0, counterpart(versus, "bad", thread.index));
+		if (comparison?.diff) nodes.splice(thread.story.length, 0, counterpart(comparison, "bad", thread.index));
 		return [called(thread), nodes];
 	}
 
 	/** A thread of the trace below. */
 	async below() {
-		const {versus} = this;
-		const {thread} = versus;
-		const nodes = story(thread, versus.camera.start, (index) => versus.select(index, {reveal: true}));
+		const {comparison} = this;
+		const {thread} = comparison;
+		const nodes = story(thread, comparison.camera.start, (index) => comparison.select(index, {reveal: true}));
 
-		nodes.splice(thread.story.length, 0, counterpart(versus, "good", thread.index));
+		nodes.splice(thread.story.length, 0, counterpart(comparison, "good", thread.index));
 		return [`Below: ${called(thread)}`, nodes];
 	}
 
 	async diff() {
-		const {versus} = this;
+		const {comparison} = this;
 
 		return [
 			"What differs",
-			versus?.diff
-				? compared(versus)
+			comparison?.diff
+				? comparisonPanel(comparison)
 				: [
 						make("p", {
 							textContent: "Nothing is compared: tick two guests or captures on the page of all guests.",
@@ -135,11 +135,11 @@ export class Panels {
 
 	async threads() {
 		const {
-			stage,
+			canvasView,
 			camera,
 			state: {engine},
 		} = this;
-		const indices = stage.shown ? inView(stage.shown.marks) : [];
+		const indices = canvasView.shown ? inView(canvasView.shown.marks) : [];
 
 		return ["Threads in view", [await list(indices, engine, camera.start, (index) => this.select(index))]];
 	}

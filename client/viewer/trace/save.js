@@ -25,9 +25,9 @@ export function download(what, name) {
 	if (href !== what) setTimeout(() => URL.revokeObjectURL(href), 60000);
 }
 
-/** The pictures that STAGES show, with their rulers and what lies over them, as an SVG. */
-export function pictureSvg(stages, palette, title) {
-	const pictures = stages.map((it) => ({
+/** The pictures that VIEWS show, with their rulers and what lies over them, as an SVG. */
+export function pictureSvg(canvasViews, palette, title) {
+	const pictures = canvasViews.map((it) => ({
 		layers: [...it.layers(), ...overLayers(it.over, palette)],
 		size: it.shown.window,
 		ticks: it.tickList,

@@ -6,8 +6,8 @@ const LOOKED_AT_MAX = 500;
 
 export class Selection {
 	/** hooks: panel() -> name of the one that is open, showPanel(name or null), announce(sentence), moved(), settle() */
-	constructor({state, camera, stage, search}, hooks) {
-		Object.assign(this, {state, camera, stage, search, hooks});
+	constructor({state, camera, canvasView, search}, hooks) {
+		Object.assign(this, {state, camera, canvasView, search, hooks});
 		this.thread = null; /* as engine.thread() tells it */
 		this.family = null; /* index of a thread */
 		this.range = null; /* {from, to} */
@@ -46,7 +46,7 @@ export class Selection {
 		if (!this.state.engine) return {threads: []};
 		this.family = null;
 		const found = await this.state.engine.find(text);
-		this.stage.renew();
+		this.canvasView.renew();
 		return found;
 	}
 
@@ -61,7 +61,7 @@ export class Selection {
 		} else if (this.hooks.panel() === "thread") {
 			this.hooks.showPanel(null);
 		}
-		this.stage.changed();
+		this.canvasView.changed();
 		this.hooks.settle();
 	}
 
@@ -85,11 +85,11 @@ export class Selection {
 			this.search.clear();
 		}
 		await this.state.engine.family(index);
-		this.stage.renew();
+		this.canvasView.renew();
 	}
 
 	at(x, y) {
-		return this.state.engine ? this.stage.near(x, y, REACH) : null;
+		return this.state.engine ? this.canvasView.near(x, y, REACH) : null;
 	}
 
 	async click(x, y) {
@@ -114,7 +114,7 @@ export class Selection {
 
 	setRange(from, to, done) {
 		this.range = to > from ? {from, to} : null;
-		this.stage.changed();
+		this.canvasView.changed();
 		if (done) {
 			this.hooks.showPanel(this.range ? "stats" : null);
 			this.hooks.settle();

@@ -202,7 +202,7 @@ export class Session {
 		this.timer = 0;
 		this.hooks.paused(on);
 		if (!on) {
-			this.ahead = true;
+			this.resumed = true;
 			this.wake(0);
 		}
 	}
@@ -225,8 +225,8 @@ export class Session {
 		try {
 			const came = await this.live.step(options);
 			await this.source.renew?.(options);
-			if ((came || this.ahead) && !this.paused) await this.loadLive("live");
-			this.ahead = false;
+			if ((came || this.resumed) && !this.paused) await this.loadLive("live");
+			this.resumed = false;
 			this.quiet = came ? 0 : (this.quiet ?? 0) + 1;
 			/* Who was told that it has ended reads what is left of it first. */
 			const perhaps = !came && (this.told || this.quiet > QUIET_STEPS);

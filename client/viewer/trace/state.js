@@ -5,7 +5,7 @@ export class TraceState {
 		this.view = view;
 		this.session = null;
 		this.counters = null; /* of the model that is loaded */
-		this.strips = []; /* of guests, as guests.js makes them */
+		this.strips = []; /* of guests, as guest-strips.js makes them */
 		this.chain = []; /* of waits, as overlay.js draws it */
 		this.closed = false;
 	}

@@ -1,5 +1,5 @@
 /*
- * A trace on the screen: puts source, session, stage, panel and search together, and keeps the address true.
+ * A trace on the screen: puts source, session, canvasView, panel and search together, and keeps the address true.
  *
  *   const timeline = await Timeline.open(element, view, {api, events, file});
  *   timeline.go(view)      the address changed; false where it names another trace
@@ -8,21 +8,21 @@
 import {Actions} from "./actions.js";
 import {Camera} from "./camera.js";
 import {Frame} from "./frame.js";
-import {Input} from "./input.js";
+import {Gestures} from "./gestures.js";
 import {Loading} from "./loading.js";
 import {make} from "../page/make.js";
 import {Minimap} from "./minimap.js";
 import {Panels} from "./panels.js";
 import {Search} from "./search.js";
 import {Selection} from "./selection.js";
-import {FLAGS_ALL, FLAGS_NO_COUNTERS, Stage} from "./stage.js";
+import {FLAGS_ALL, FLAGS_NO_COUNTERS, CanvasView} from "./canvas-view.js";
 import {palette, watchDark} from "../draw/theme.js";
 import {inView, line} from "./threads.js";
-import {Tip} from "./tip.js";
+import {Tooltip} from "./tooltip.js";
 import {rough} from "../page/times.js";
 import {TraceState} from "./state.js";
-import {Versus} from "../compare/versus.js";
-import {Whereabouts} from "./whereabouts.js";
+import {Comparison} from "../compare/comparison.js";
+import {ViewUrl} from "./view-url.js";
 
 const READ_MS = 700; /* until the text beside the picture follows it */
 
@@ -42,8 +42,8 @@ export class Timeline {
 		this.leaving = new AbortController();
 		this.dark = watchDark((dark) => {
 			this.dark = dark;
-			this.stage.renew();
-			this.versus?.stage.renew();
+			this.canvasView.renew();
+			this.comparison?.canvasView.renew();
 		}, this.leaving.signal);
 		this.buildPicture();
 		this.buildParts();
@@ -63,19 +63,19 @@ export class Timeline {
 
 	/** The primitives that are shown: of the picture, and of what lies over it. */
 	get painted() {
-		return [...(this.stage.shown?.marks.list() ?? []), ...(this.stage.over ?? [])];
+		return [...(this.canvasView.shown?.marks.list() ?? []), ...(this.canvasView.over ?? [])];
 	}
 
 	/** What lies over the picture. */
 	get over() {
 		const {
 			selection,
-			tip,
+			tooltip,
 			unloaded,
 			state: {chain, strips: guests},
 		} = this;
-		const marks = this.versus?.marksOf("bad", this.stage) ?? [];
-		const pointer = tip.time ?? this.heap?.time ?? this.versus?.tipTime ?? null;
+		const marks = this.comparison?.marksOf("bad", this.canvasView) ?? [];
+		const pointer = tooltip.time ?? this.heap?.time ?? this.comparison?.tooltipTime ?? null;
 
 		return {guests, marks, selected: selection.thread, range: selection.range, chain, pointer, unloaded};
 	}
@@ -101,7 +101,7 @@ export class Timeline {
 	buildPicture() {
 		const {camera, state} = this;
 
-		this.stage = new Stage(null, camera, {
+		this.canvasView = new CanvasView(null, camera, {
 			palette: () => this.palette,
 			counter: (index, name) => state.counters.caption(index, name),
 			overlay: () => this.over,
@@ -117,7 +117,7 @@ export class Timeline {
 
 	/** What a person chooses, asks and compares. */
 	buildParts() {
-		const {state, camera, stage} = this;
+		const {state, camera, canvasView} = this;
 		const failed = (error) => this.failed(error);
 		const moved = () => this.moved();
 		const settle = () => this.settle();
@@ -127,25 +127,32 @@ export class Timeline {
 			find: (text) => this.selection.find(text),
 			go: (thread) => this.selection.select(thread, {reveal: true}),
 			changed: settle,
-			leave: () => stage.canvas.focus(),
+			leave: () => canvasView.canvas.focus(),
 		});
 		this.selection = new Selection(
-			{state, camera, stage, search: this.search},
+			{state, camera, canvasView, search: this.search},
 			{panel: () => this.panels.name, showPanel, announce: (text) => this.announce(text), moved, settle},
 		);
-		this.tip = new Tip(camera, {
+		this.tooltip = new Tooltip(camera, {
 			ready: () => state.summary,
 			threadAt: (x, y) => this.threadAt(x, y),
 			strips: () => state.strips,
-			changed: () => stage.changed(),
+			changed: () => canvasView.changed(),
 			failed,
 		});
-		stage.pictures.append(this.tip.element);
-		this.versus = state.view.against
-			? new Versus(
-					{api: this.services.api, state, camera, stage, selection: this.selection, tip: this.tip},
+		canvasView.pictures.append(this.tooltip.element);
+		this.comparison = state.view.against
+			? new Comparison(
 					{
-						hand: () => this.hand(),
+						api: this.services.api,
+						state,
+						camera,
+						canvasView,
+						selection: this.selection,
+						tooltip: this.tooltip,
+					},
+					{
+						gestureHooks: () => this.gestureHooks(),
 						palette: () => this.palette,
 						progress: (text, share) => this.frame.progress(text, share),
 						move: (change) => this.move(change),
@@ -156,7 +163,7 @@ export class Timeline {
 				)
 			: null;
 		this.panels = new Panels(
-			{state, camera, stage, selection: this.selection, versus: this.versus},
+			{state, camera, canvasView, selection: this.selection, comparison: this.comparison},
 			{
 				heap: () => this.heap,
 				palette: () => this.palette,
@@ -171,13 +178,26 @@ export class Timeline {
 
 	/** What stands around the picture, what keys and hands do, how the trace comes, and its address. */
 	buildControls() {
-		const {state, services, camera, stage, minimap, search, selection, tip, panels, versus, says, live, text} =
-			this;
+		const {
+			state,
+			services,
+			camera,
+			canvasView,
+			minimap,
+			search,
+			selection,
+			tooltip,
+			panels,
+			comparison,
+			says,
+			live,
+			text,
+		} = this;
 		const failed = (error) => this.failed(error);
 		const flipHeap = () => this.heap?.any && this.heap.flip();
 
 		this.frame = new Frame(
-			{state, stage, minimap, search, panels, versus, says, live, text},
+			{state, canvasView, minimap, search, panels, comparison, says, live, text},
 			{
 				act: (action) => this.actions.act(action),
 				flipHeap,
@@ -187,7 +207,7 @@ export class Timeline {
 			},
 		);
 		this.actions = new Actions(
-			{state, camera, stage, search, selection, tip, panels},
+			{state, camera, canvasView, search, selection, tooltip, panels},
 			{
 				move: (change) => this.move(change),
 				fit: () => this.fit(),
@@ -197,8 +217,8 @@ export class Timeline {
 				announce: (sentence) => this.announce(sentence),
 			},
 		);
-		this.whereabouts = new Whereabouts(
-			{state, camera, stage, search, selection, panels, versus},
+		this.viewUrl = new ViewUrl(
+			{state, camera, canvasView, search, selection, panels, comparison},
 			{heap: () => this.heap, moved: () => this.moved(), failed},
 		);
 		this.loading = new Loading(
@@ -207,19 +227,23 @@ export class Timeline {
 				services,
 				frame: this.frame,
 				camera,
-				stage,
+				canvasView,
 				minimap,
 				search,
 				selection,
-				whereabouts: this.whereabouts,
-				versus,
+				viewUrl: this.viewUrl,
+				comparison,
 			},
-			{showCounter: (index, shown) => this.showCounter(index, shown), beside: () => this.beside(), failed},
+			{
+				showCounter: (index, shown) => this.showCounter(index, shown),
+				addHeapStrip: () => this.addHeapStrip(),
+				failed,
+			},
 		);
-		this.input = new Input(stage.canvas, this.hand());
-		this.onKey = (event) => this.actions.takes(event) && this.input.key(event);
+		this.gestures = new Gestures(canvasView.canvas, this.gestureHooks());
+		this.onKey = (event) => this.actions.takes(event) && this.gestures.key(event);
 		document.addEventListener("keydown", this.onKey);
-		minimap.canvas.addEventListener("keydown", (event) => this.input.key(event));
+		minimap.canvas.addEventListener("keydown", (event) => this.gestures.key(event));
 	}
 
 	/** The way out: to all guests, or what a page without a host has in its place. */
@@ -237,41 +261,41 @@ export class Timeline {
 	}
 
 	/** What a hand does on the picture, as input.js calls it. */
-	hand() {
-		const {camera, stage} = this;
+	gestureHooks() {
+		const {camera, canvasView} = this;
 
 		return {
 			zoom: (x, factor) => this.move(() => camera.zoom(x, factor)),
 			pan: (dx) => this.move(() => camera.pan(dx)),
 			grab: (x, y) => {
 				this.held = {x};
-				stage.grab(y);
+				canvasView.grab(y);
 			},
 			drag: (x, y) =>
 				this.move(() => {
 					camera.pan(x - this.held.x);
 					this.held.x = x;
-					stage.pull(y);
+					canvasView.pull(y);
 				}),
-			drop: () => stage.drop(),
+			drop: () => canvasView.drop(),
 			pinch: (...x) => this.move(() => camera.pinch(...x)),
 			click: (x, y) => this.selection.click(x, y),
 			double: () => this.selection.double(),
 			range: (x0, x1, done) => this.selection.drawRange(x0, x1, done),
-			hover: (x, y) => this.tip.hover(x, y),
-			leave: () => this.tip.leave(),
+			hover: (x, y) => this.tooltip.hover(x, y),
+			leave: () => this.tooltip.leave(),
 			key: (action) => this.actions.act(action),
 		};
 	}
 
 	/** Lay the heap beside the threads, where a memory profile ran; a page without a server has none. */
-	async beside() {
-		const {state, services, camera, stage, selection, tip} = this;
+	async addHeapStrip() {
+		const {state, services, camera, canvasView, selection, tooltip} = this;
 		const Strip = await services.strip?.();
 
 		if (!Strip || this.heap || state.closed) return;
 		this.heap = new Strip(
-			{state, services, camera, stage, selection, tip},
+			{state, services, camera, canvasView, selection, tooltip},
 			{
 				palette: () => this.palette,
 				move: (change) => this.move(change),
@@ -282,19 +306,19 @@ export class Timeline {
 				failed: (error) => this.failed(error),
 			},
 		);
-		stage.element.insertBefore(this.heap.element, stage.pictures);
+		canvasView.element.insertBefore(this.heap.element, canvasView.pictures);
 		await this.heap.begin();
 	}
 
 	close() {
 		this.leaving.abort();
 		document.removeEventListener("keydown", this.onKey);
-		this.whereabouts.close();
+		this.viewUrl.close();
 		clearTimeout(this.reading);
-		this.versus?.close();
+		this.comparison?.close();
 		this.heap?.close();
-		this.tip.close();
-		this.stage.close();
+		this.tooltip.close();
+		this.canvasView.close();
 		this.session?.close();
 		this.state.closed = true;
 		delete this.root.timeline;
@@ -310,16 +334,16 @@ export class Timeline {
 
 	/** The address changed; false where it names another trace. */
 	go(view) {
-		return this.whereabouts.go(view);
+		return this.viewUrl.go(view);
 	}
 
 	/** Something was moved or chosen: the address follows. */
 	settle() {
-		this.whereabouts.settle();
+		this.viewUrl.settle();
 	}
 
 	fit() {
-		return this.whereabouts.fit();
+		return this.viewUrl.fit();
 	}
 
 	/** Have SENTENCE read to whom the screen is read. */
@@ -337,15 +361,15 @@ export class Timeline {
 	move(change) {
 		if (!this.state.summary) return;
 		change();
-		this.tip.hide();
+		this.tooltip.hide();
 		this.moved();
 	}
 
 	moved() {
 		const {camera} = this;
 
-		this.stage.changed();
-		this.versus?.follow();
+		this.canvasView.changed();
+		this.comparison?.follow();
 		this.session.look(camera.from, camera.to);
 		this.settle();
 	}
@@ -364,11 +388,11 @@ export class Timeline {
 	}
 
 	drawn() {
-		this.versus?.follow();
+		this.comparison?.follow();
 		this.heap?.draw();
 		if (this.state.summary && this.minimap.refresh(this.camera)) this.say();
-		if (this.read !== this.stage.shown) {
-			this.read = this.stage.shown;
+		if (this.read !== this.canvasView.shown) {
+			this.read = this.canvasView.shown;
 			clearTimeout(this.reading);
 			this.reading = setTimeout(() => this.tell(), READ_MS);
 		}
@@ -376,8 +400,8 @@ export class Timeline {
 
 	/** The picture as text. */
 	async tell() {
-		if (!this.stage.shown || this.state.closed) return;
-		const indices = inView(this.stage.shown.marks);
+		if (!this.canvasView.shown || this.state.closed) return;
+		const indices = inView(this.canvasView.shown.marks);
 		const {engine} = this.state;
 		const threads = await Promise.all(indices.slice(0, 40).map((index) => engine.thread(index))).catch(() => []);
 
@@ -396,14 +420,14 @@ export class Timeline {
 
 	showCounter(index, shown) {
 		this.state.engine.counter(index, shown);
-		this.stage.renew();
+		this.canvasView.renew();
 	}
 
 	flipCounters() {
 		const shown = this.state.counters.flip();
 
-		this.stage.flags = shown ? FLAGS_ALL : FLAGS_NO_COUNTERS;
+		this.canvasView.flags = shown ? FLAGS_ALL : FLAGS_NO_COUNTERS;
 		this.announce(shown ? "Counters are shown." : "Counters are hidden.");
-		this.stage.renew();
+		this.canvasView.renew();
 	}
 }

@@ -20,7 +20,7 @@ class Diff {
 	}
 
 	#who(side, thread) {
-		return this.none(thread) === null ? null : this.traces[side].telling.whoEver(thread);
+		return this.none(thread) === null ? null : this.traces[side].explanations.whoEver(thread);
 	}
 
 	#both({good, bad}) {

@@ -2,7 +2,7 @@
  * In the worker of memory profiles: what a pass says, as the page has it. Amounts are bytes, names are numbers into one list of texts, which are
  * printable and bounded; README.md says what each answer is.
  */
-import {Texts} from "./heap-texts.js";
+import {Texts} from "./heap-names.js";
 import {need} from "./wasm.js";
 
 const SPOTS_MAX = 20000;

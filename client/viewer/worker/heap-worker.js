@@ -12,8 +12,8 @@
  */
 import {Answers} from "./heap-answers.js";
 import {infoOf} from "./heap-info.js";
-import {Names} from "./heap-texts.js";
-import {Intake, forLoading} from "./intake.js";
+import {Names} from "./heap-names.js";
+import {Input, forLoading} from "./input.js";
 import {Filter, Recording} from "./recording.js";
 import {unpacked} from "./unpack.js";
 import {Wasm, asSentence} from "./wasm.js";
@@ -42,7 +42,7 @@ class Breath {
 }
 
 /** One loading: from its source to a recording of which all is counted. */
-class Loading extends Intake {
+class Loading extends Input {
 	constructor(id, server) {
 		super(id, server.post);
 		this.server = server;

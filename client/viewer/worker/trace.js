@@ -1,8 +1,8 @@
 /* A trace in the memory of mprof.wasm: loaded, and asked. */
 import {compare} from "./compare.js";
-import {Counting} from "./counting.js";
-import {Drawing} from "./drawing.js";
-import {Telling} from "./telling.js";
+import {RangeStatistics} from "./range-statistics.js";
+import {Scene} from "./scene.js";
+import {Explanations} from "./explanations.js";
 import {COUNTERS_MAX, OUT_OF_MEMORY, OutOfOrder, decoder, names} from "./wasm.js";
 
 const PIECE_BYTES = 1 << 20;
@@ -18,16 +18,16 @@ export class Trace {
 		this.loader = wasm.c.wasm_open(this.seed, options.simplify ?? true) >>> 0;
 		if (!this.loader) throw new Error(OUT_OF_MEMORY);
 		this.model = 0; // struct mprof_model_view, once it is finished
-		this.telling = new Telling(this);
-		this.counting = new Counting(this);
-		this.drawing = new Drawing(this);
+		this.explanations = new Explanations(this);
+		this.rangeStatistics = new RangeStatistics(this);
+		this.scene = new Scene(this);
 	}
 
 	/** Gives back all memory; the wasm keeps it for the next trace. */
 	close() {
 		const c = this.wasm.c;
-		this.drawing.close();
-		this.telling.close();
+		this.scene.close();
+		this.explanations.close();
 		c.loader_free(this.loader);
 		this.loader = this.model = 0;
 	}
@@ -79,7 +79,7 @@ export class Trace {
 		const {c} = this.wasm;
 		this.check(c.loader_finish(this.loader));
 		this.model = c.mprof_model_view(c.loader_model(this.loader)) >>> 0;
-		this.drawing.prepare(); // here, while somebody waits for it, and not with the first picture
+		this.scene.prepare(); // here, while somebody waits for it, and not with the first picture
 	}
 
 	get(name) {
@@ -295,7 +295,7 @@ export class Trace {
 			resolver: this.threadOrNull(thread.resolver),
 			failure: this.text(thread.failure),
 			...this.#ran(thread),
-			story: this.telling.told("mprof_tale_thread", index),
+			story: this.explanations.told("mprof_tale_thread", index),
 		};
 	}
 
@@ -303,45 +303,45 @@ export class Trace {
 
 	/** What engine.why() answers. */
 	why(thread) {
-		return this.telling.why(thread);
+		return this.explanations.why(thread);
 	}
 
 	/** What engine.stats() answers. */
 	stats(from, to) {
-		return this.counting.stats(from, to);
+		return this.rangeStatistics.stats(from, to);
 	}
 
 	/** What engine.frame() answers, but for its functions. */
 	draw(window, look) {
-		return this.drawing.draw(window, look);
+		return this.scene.draw(window, look);
 	}
 
 	near(window, x, y, reach) {
-		return this.drawing.near(window, x, y, reach);
+		return this.scene.near(window, x, y, reach);
 	}
 
 	focus(window, row, y) {
-		return this.drawing.focus(window, row, y);
+		return this.scene.focus(window, row, y);
 	}
 
 	find(text) {
-		return this.drawing.find(text);
+		return this.scene.find(text);
 	}
 
 	family(thread) {
-		this.drawing.family(thread);
+		this.scene.family(thread);
 	}
 
 	counter(index, shown) {
-		this.drawing.counter(index, shown);
+		this.scene.counter(index, shown);
 	}
 
 	tail(stream, time) {
-		this.drawing.tail(stream, time);
+		this.scene.tail(stream, time);
 	}
 
 	density(from, to, n) {
-		return this.drawing.density(from, to, n);
+		return this.scene.density(from, to, n);
 	}
 
 	/** What engine.diff() answers: this trace is the bad one. */

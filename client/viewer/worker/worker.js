@@ -10,7 +10,7 @@
  */
 import {chromeBytes} from "./chrome.js";
 import {clocksOf} from "./clocks.js";
-import {Intake, forLoading} from "./intake.js";
+import {Input, forLoading} from "./input.js";
 import {Trace} from "./trace.js";
 import {unpacked} from "./unpack.js";
 import {OutOfOrder, Wasm, asSentence} from "./wasm.js";
@@ -18,7 +18,7 @@ import {OutOfOrder, Wasm, asSentence} from "./wasm.js";
 const NO_TRACE = "No trace is loaded.";
 
 /** One loading: from its sources to a finished trace. */
-class Loading extends Intake {
+class Loading extends Input {
 	async #read(trace, stream, source, i, total) {
 		let first = true;
 

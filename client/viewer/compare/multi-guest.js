@@ -55,7 +55,7 @@ export function memberView(text) {
 }
 
 /** How a guest's clock stands to the line's, as a sentence. */
-export function clockWords({name, known, offsetNs, uncertaintyNs}) {
+export function clockText({name, known, offsetNs, uncertaintyNs}) {
 	if (!known)
 		return `${name}: nothing says how its clock stands to dom0's; its own times are shown as if they were dom0's`;
 	const by =
@@ -70,7 +70,7 @@ export function clockWords({name, known, offsetNs, uncertaintyNs}) {
 	return `${name}: its clock is ${by}, and that is taken out; ${sure}`;
 }
 
-class Together {
+class MultiGuest {
 	constructor(api, members, clocks) {
 		const names = named(members);
 
@@ -119,7 +119,7 @@ class Together {
 
 	/** Sentences on the clocks, for whoever asks what this is. */
 	get tells() {
-		return this.guests.map((it) => `${clockWords(it)}.`);
+		return this.guests.map((it) => `${clockText(it)}.`);
 	}
 
 	has(run) {
@@ -211,7 +211,7 @@ async function ask(api, members, options) {
 }
 
 /** The source of what VIEW names together. */
-export async function together(api, view, options) {
+export async function multiGuest(api, view, options) {
 	const members = [];
 
 	for (const text of view.together) {
@@ -219,5 +219,5 @@ export async function together(api, view, options) {
 		if (!it) throw new Error(`“${text}” names no guest and no capture; it must be domain:NAME or capture:NUMBER`);
 		members.push(await remote(api, it, options));
 	}
-	return new Together(api, members, await ask(api, members, options));
+	return new MultiGuest(api, members, await ask(api, members, options));
 }

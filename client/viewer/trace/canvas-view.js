@@ -31,7 +31,7 @@ function fitted(canvas, width, height, alpha = false) {
 	return ctx;
 }
 
-export class Stage {
+export class CanvasView {
 	/** hooks: palette(), counter(index, name) -> what stands at it, overlay() -> state for overlay.js, drawn(), failed(error), sized() */
 	constructor(engine, camera, hooks) {
 		Object.assign(this, {engine, camera, hooks});
@@ -47,7 +47,7 @@ export class Stage {
 			"aria-describedby": "tl-view",
 		});
 		this.pictures = make("div", {className: "tl-pictures"}, this.picture, this.canvas);
-		this.element = make("div", {className: "tl-stage"}, this.ruler, this.pictures);
+		this.element = make("div", {className: "tl-canvas-view"}, this.ruler, this.pictures);
 		this.flags = FLAGS_ALL;
 		this.shown = null; /* the picture that is painted: {marks, window, yOf, rowAt, gridNs} */
 		this.arrived = null; /* one that is not yet */

@@ -3,7 +3,7 @@ import {UINT64_MAX, VERDICTS, decoder, names, need} from "./wasm.js";
 
 const ANSWERS_MAX = 100;
 
-export class Telling {
+export class Explanations {
 	constructor(trace) {
 		this.trace = trace;
 		this.wasm = trace.wasm;

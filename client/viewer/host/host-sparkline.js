@@ -37,7 +37,7 @@ export function curve(values) {
 	return `M0 ${HEIGHT}L${points.join("L")}L${WIDTH} ${HEIGHT}Z`;
 }
 
-export class Sparks {
+export class Sparklines {
 	constructor(api) {
 		this.api = api;
 		this.waiting = [];

@@ -3,7 +3,7 @@ import {caption} from "../draw/paint.js";
 import {Painter} from "../draw/painter.js";
 import {OUT_OF_MEMORY, need} from "./wasm.js";
 
-export class Drawing {
+export class Scene {
 	constructor(trace) {
 		this.trace = trace;
 		this.wasm = trace.wasm;

@@ -1,10 +1,10 @@
 /* What a person has ticked in the two tables, and what can be done with it: several on one time line, or two compared. */
 import {format} from "../page/address.js";
 import {make} from "../page/make.js";
-import {MEMBERS_MAX} from "../compare/together.js";
+import {MEMBERS_MAX} from "../compare/multi-guest.js";
 import {count} from "../page/times.js";
 
-export class Chosen {
+export class HostSelection {
 	constructor() {
 		this.members = new Map(); /* as the address names it -> {view, name, time, box} */
 		this.says = make("span", {role: "status"});

@@ -4,7 +4,7 @@ import {SORTS} from "../page/memory-address.js";
 
 const SETTLE_MS = 300;
 
-export class MemoryWhereabouts {
+export class MemoryViewUrl {
 	constructor(page) {
 		this.page = page;
 		this.hash = location.hash; /* the address that was written or followed last */

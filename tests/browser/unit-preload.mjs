@@ -15,8 +15,8 @@ function needed(name, found = new Set()) {
 	return found;
 }
 
-test("what is asked for ahead of a time line is what it imports", () => {
-	const list = /timeline: \[([^\]]*)\]/.exec(viewer("ahead"))[1];
+test("what is preloaded for a time line is what it imports", () => {
+	const list = /timeline: \[([^\]]*)\]/.exec(viewer("preload"))[1];
 	const names = [...list.matchAll(/"([\w/-]+)"/g)].map(([, name]) => name);
 	const all = needed("trace/timeline");
 

@@ -34,13 +34,13 @@ async function two(t) {
 
 const inPage = (page, what) => page.evaluate(what);
 
-test("beside: guests with clocks of their own are ticked, and stand on one time line with the uncertainty of each", async (t) => {
+test("compare: guests with clocks of their own are ticked, and stand on one time line with the uncertainty of each", async (t) => {
 	const host = await two(t);
 	const page = await t.open(host);
 
 	for (const name of Object.keys(SHIFTS))
 		await page.getByLabel(`Tick ${name}, to see it beside others`).first().check();
-	await t.look(page, "beside-ticked");
+	await t.look(page, "compare-ticked");
 	await t.accessible(page);
 	await page.getByRole("link", {name: "On one time line"}).click();
 	await settled(page);
@@ -101,7 +101,7 @@ test("beside: guests with clocks of their own are ticked, and stand on one time 
 	await until(async () => /^early: /.test(await page.locator("#tl-panel-title").textContent()));
 	await page.getByRole("button", {name: "About"}).click();
 	await page.locator(".tl-panel-body", {hasText: /late: its clock is .* ahead of dom0's/}).waitFor();
-	await t.look(page, "beside-together");
+	await t.look(page, "compare-together");
 	await t.accessible(page);
 	const place = await box(page);
 	await page.mouse.move(place.x + 500, place.y + 300);
@@ -126,7 +126,7 @@ async function below(page, ...kinds) {
 		(wanted) =>
 			document
 				.getElementById("page")
-				.timeline.versus.painted.filter((it) => !wanted.length || wanted.includes(it.kind)),
+				.timeline.comparison.painted.filter((it) => !wanted.length || wanted.includes(it.kind)),
 		kinds,
 	);
 }
@@ -134,12 +134,12 @@ async function below(page, ...kinds) {
 /** Where a moment of each trace is on the screen: the events at which both began. */
 const beginnings = (page) =>
 	page.evaluate(() => {
-		const {camera, session, versus} = document.getElementById("page").timeline;
+		const {camera, session, comparison} = document.getElementById("page").timeline;
 
-		return [camera.xOf(session.summary.start), versus.camera.xOf(versus.summary.start)];
+		return [camera.xOf(session.summary.start), comparison.camera.xOf(comparison.summary.start)];
 	});
 
-test("beside: two captures are ticked and compared, and what differs is marked in both pictures and told", async (t) => {
+test("compare: two captures are ticked and compared, and what differs is marked in both pictures and told", async (t) => {
 	const host = await t.host({rings: {good: reference("public/arp-good.ctf"), bad: reference("public/arp-bad.ctf")}});
 	const page = await t.open(host);
 
@@ -183,7 +183,7 @@ test("beside: two captures are ticked and compared, and what differs is marked i
 	);
 	const [a, b] = await beginnings(page);
 	ok(Math.abs(a - b) < 1, `aligned on the first events: ${a}, ${b}`);
-	await t.look(page, "beside-compared");
+	await t.look(page, "compare-compared");
 	await t.accessible(page);
 	await page.locator("summary", {hasText: "Save"}).click();
 	const [download] = await Promise.all([
@@ -194,16 +194,16 @@ test("beside: two captures are ticked and compared, and what differs is marked i
 	equal([...saved.matchAll(/class="ruler"/g)].length, 2, "pictures in the SVG");
 });
 
-test("beside: two traces move together, are aligned on a label or on threads, and a difference is gone to in both", async (t) => {
+test("compare: two traces move together, are aligned on a label or on threads, and a difference is gone to in both", async (t) => {
 	const {page} = await pair(t);
 	const place = await page.locator("#tl-canvas-below").boundingBox();
 	const link = () =>
 		page.evaluate(() => {
-			const {camera, versus} = document.getElementById("page").timeline;
+			const {camera, comparison} = document.getElementById("page").timeline;
 			return [
-				String(camera.from - versus.camera.from),
-				String(camera.to - versus.camera.to),
-				String(versus.shift),
+				String(camera.from - comparison.camera.from),
+				String(camera.to - comparison.camera.to),
+				String(comparison.shift),
 				String(camera.to - camera.from),
 			];
 		});
@@ -235,11 +235,11 @@ test("beside: two traces move together, are aligned on a label or on threads, an
 	await page.locator(".tl-panel").waitFor({state: "hidden"});
 	await page.keyboard.press("d");
 	await page.getByRole("button", {name: "Align on the two threads that are selected"}).click();
-	await until(() => page.evaluate(() => document.getElementById("page").timeline.versus.how?.threads));
+	await until(() => page.evaluate(() => document.getElementById("page").timeline.comparison.how?.threads));
 	await settled(page);
 	const [x, y] = await page.evaluate(() => {
-		const {camera, selection, versus} = document.getElementById("page").timeline;
-		return [camera.xOf(selection.thread.start), versus.camera.xOf(versus.thread.start)];
+		const {camera, selection, comparison} = document.getElementById("page").timeline;
+		return [camera.xOf(selection.thread.start), comparison.camera.xOf(comparison.thread.start)];
 	});
 	ok(Math.abs(x - y) < 0.01, `the threads: ${x}, ${y}`);
 	/* On a label; what is not there is said. */
@@ -253,10 +253,10 @@ test("beside: two traces move together, are aligned on a label or on threads, an
 	/* The address names the alignment. */
 	await until(() => page.evaluate(() => !/align=/.test(location.hash)));
 	await page.evaluate((hash) => (location.hash = hash), address);
-	await until(() => page.evaluate(() => document.getElementById("page").timeline.versus.how?.label));
+	await until(() => page.evaluate(() => document.getElementById("page").timeline.comparison.how?.label));
 });
 
-test("beside: compared in the dark, and where there is little room", async (t) => {
+test("compare: compared in the dark, and where there is little room", async (t) => {
 	for (const [name, options] of [
 		["dark", {dark: true}],
 		["narrow", {width: 480, height: 900}],
@@ -266,12 +266,12 @@ test("beside: compared in the dark, and where there is little room", async (t) =
 		await below(page);
 		const size = await page.locator("#tl-canvas-below").boundingBox();
 		ok(size.height > 80, `the height below, ${name}: ${size.height}`);
-		await t.look(page, `beside-compared-${name}`);
+		await t.look(page, `compare-compared-${name}`);
 		await t.accessible(page);
 	}
 });
 
-test("beside: what cannot be compared is said in a sentence", async (t) => {
+test("compare: what cannot be compared is said in a sentence", async (t) => {
 	const host = await t.host({rings: {good: reference("public/arp-good.ctf")}});
 
 	t.allow(/404/);
@@ -283,7 +283,7 @@ test("beside: what cannot be compared is said in a sentence", async (t) => {
 	}
 });
 
-test("beside: running guests are followed together", {timeout: 240000}, async (t) => {
+test("compare: running guests are followed together", {timeout: 240000}, async (t) => {
 	const host = await t.host();
 
 	/* How a clock stands is known from both sides once the ring was gone around, which takes some seconds; so few events leave the page room to rest. */
@@ -308,13 +308,13 @@ test("beside: running guests are followed together", {timeout: 240000}, async (t
 	await becomes(async () => (await drawn(page, "guest")).length, 2, "headings");
 	/* The longer they are watched, the better their clocks are known. */
 	await until(async () => (await drawn(page, "guest")).every((it) => /or up to/.test(it.text)), 80000);
-	await t.look(page, "beside-live");
+	await t.look(page, "compare-live");
 	/* Both clocks are the host's: what is new of either is as new as what is new of the other. */
 	const [a, b] = (await ends()).map(BigInt);
 	ok((a > b ? a - b : b - a) < 5n * 10n ** 9n, `ends ${a} and ${b}`);
 });
 
-test("beside: what was not proven when a guest ended is marked from where it begins, and nothing else is", async (t) => {
+test("compare: what was not proven when a guest ended is marked from where it begins, and nothing else is", async (t) => {
 	const said = (from, n) => Array.from({length: n}, (_, i) => event(from + BigInt(i) * 1000n, "label", 1, `at ${i}`));
 	const proven = [event(999000n, "creates", -1, 1, {u8: 2}), ...said(1000000n, 40)];
 	const tail = said(1100000n, 20);
@@ -362,6 +362,6 @@ test("beside: what was not proven when a guest ended is marked from where it beg
 			(await drawn(page, "band-name")).some((it) => it.text === "not proven"),
 			"its name",
 		);
-		await t.look(page, "beside-tail");
+		await t.look(page, "compare-tail");
 	}
 });

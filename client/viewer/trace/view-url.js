@@ -5,10 +5,10 @@ const SETTLE_MS = 300;
 
 const plain = (value) => JSON.stringify(value ?? null, (_, it) => (typeof it === "bigint" ? String(it) : it));
 
-export class Whereabouts {
-	/** VERSUS: null where nothing is compared.  hooks: heap() -> the strip or null, moved(), failed(error) */
-	constructor({state, camera, stage, search, selection, panels, versus}, hooks) {
-		Object.assign(this, {state, camera, stage, search, selection, panels, versus, hooks});
+export class ViewUrl {
+	/** COMPARISON: null where nothing is compared.  hooks: heap() -> the strip or null, moved(), failed(error) */
+	constructor({state, camera, canvasView, search, selection, panels, comparison}, hooks) {
+		Object.assign(this, {state, camera, canvasView, search, selection, panels, comparison, hooks});
 		this.busy = 0;
 		this.applying = Promise.resolve();
 		this.hash = location.hash; /* the address that was written or followed last */
@@ -29,7 +29,7 @@ export class Whereabouts {
 
 	/** Put the rows that have the most of lines into the focus: where a trace has many, the middle one is seldom worth it. */
 	home() {
-		const {shown} = this.stage;
+		const {shown} = this.canvasView;
 		const rows = new Map();
 		let all = 0;
 
@@ -51,9 +51,9 @@ export class Whereabouts {
 		try {
 			this.camera.fit();
 			if (part) this.camera.show(part.from, part.to);
-			this.stage.changed();
+			this.canvasView.changed();
 			this.hooks.moved();
-			await this.stage.painted();
+			await this.canvasView.painted();
 			this.home();
 			this.hooks.moved();
 		} finally {
@@ -79,7 +79,8 @@ export class Whereabouts {
 	}
 
 	async see(view) {
-		if (this.versus && plain(view.align) !== plain(this.versus.how)) await this.versus.align(view.align);
+		if (this.comparison && plain(view.align) !== plain(this.comparison.how))
+			await this.comparison.align(view.align);
 		if (view.from === undefined) await this.fit(this.state.session.loaded);
 		else this.camera.show(view.from, view.to);
 		if (view.row !== undefined) this.camera.look(view.row);
@@ -89,9 +90,9 @@ export class Whereabouts {
 		const thread = view.thread ? await this.selection.locate(view.thread) : null;
 		this.selection.thread = thread;
 		await this.panels.show(
-			view.panel ?? (thread ? "thread" : view.measure ? "stats" : this.versus ? "diff" : null),
+			view.panel ?? (thread ? "thread" : view.measure ? "stats" : this.comparison ? "diff" : null),
 		);
-		this.stage.renew();
+		this.canvasView.renew();
 		this.hooks.moved();
 	}
 

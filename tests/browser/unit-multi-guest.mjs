@@ -4,9 +4,9 @@ import test from "node:test";
 
 import {format, namesTrace, parse, sameTrace} from "../../client/viewer/page/address.js";
 import {Camera} from "../../client/viewer/trace/camera.js";
-import {drawn, strips} from "../../client/viewer/compare/guests.js";
+import {drawn, strips} from "../../client/viewer/compare/guest-strips.js";
 import {tailed} from "../../client/viewer/trace/tail.js";
-import {clockWords, copied, memberView, realNs} from "../../client/viewer/compare/together.js";
+import {clockText, copied, memberView, realNs} from "../../client/viewer/compare/multi-guest.js";
 
 const stamp = (offset, mono) => ({offset, mono: String(mono), real: "2026-01-01T00:00:00.000000005Z"});
 
@@ -109,13 +109,13 @@ test("strips have headings, and whiskers as long as the clock is uncertain", () 
 });
 
 test("clocks are told in words", () => {
-	assert.match(clockWords({name: "x", known: false}), /nothing says/);
+	assert.match(clockText({name: "x", known: false}), /nothing says/);
 	assert.match(
-		clockWords({name: "x", known: true, offsetNs: -5000000000n, uncertaintyNs: 2000000n}),
+		clockText({name: "x", known: true, offsetNs: -5000000000n, uncertaintyNs: 2000000n}),
 		/5 s ahead of dom0's.*up to 2 ms before/,
 	);
 	assert.match(
-		clockWords({name: "x", known: true, offsetNs: 5n, uncertaintyNs: null}),
+		clockText({name: "x", known: true, offsetNs: 5n, uncertaintyNs: null}),
 		/5 ns behind dom0's.*nobody knows/,
 	);
 });

@@ -3,14 +3,14 @@ import {leftOut, summary} from "./differences.js";
 import {button, make, short} from "../page/make.js";
 import {bytes} from "../page/times.js";
 
-function alignment(versus) {
-	const {how, selectedAbove: thread} = versus;
+function alignment(comparison) {
+	const {how, selectedAbove: thread} = comparison;
 	const on = how?.label
 		? `the first label with “${short(how.label, 40)}”`
 		: how?.threads
 			? "the threads that were selected"
 			: "their first events";
-	const both = thread && versus.thread;
+	const both = thread && comparison.thread;
 	const named = (it) => ({stream: it.stream, id: it.id, index: it.index});
 	const label = make("input", {
 		type: "search",
@@ -18,14 +18,14 @@ function alignment(versus) {
 		"aria-label": "Align on the first label with",
 		maxLength: 1024,
 	});
-	const press = (text, says, next, more = {}) => button(text, says, () => versus.realign(next()), more);
+	const press = (text, says, next, more = {}) => button(text, says, () => comparison.realign(next()), more);
 	const form = make(
 		"form",
 		{
 			className: "tl-align",
 			onsubmit: (event) => {
 				event.preventDefault();
-				if (label.value) versus.realign({label: label.value});
+				if (label.value) comparison.realign({label: label.value});
 			},
 		},
 		label,
@@ -41,7 +41,7 @@ function alignment(versus) {
 			press(
 				"Selected threads",
 				"Align on the two threads that are selected",
-				() => ({threads: [named(thread), named(versus.thread)]}),
+				() => ({threads: [named(thread), named(comparison.thread)]}),
 				{disabled: !both},
 			),
 		),
@@ -50,10 +50,10 @@ function alignment(versus) {
 }
 
 /** Sentences on what of the two was not compared, because they are too long. */
-function partial(versus) {
+function partial(comparison) {
 	const sides = [
-		["above", versus.above.state.session],
-		["below", versus.session],
+		["above", comparison.above.state.session],
+		["below", comparison.session],
 	];
 
 	return sides
@@ -64,14 +64,14 @@ function partial(versus) {
 		);
 }
 
-/** The panel's nodes for VERSUS. */
-export function compared(versus) {
-	const {diff, list} = versus;
+/** The panel's nodes for COMPARISON. */
+export function comparisonPanel(comparison) {
+	const {diff, list} = comparison;
 	const more = leftOut(diff);
 
 	return [
 		make("p", {textContent: summary(diff)}),
-		...partial(versus).map((textContent) => make("p", {className: "tl-bad", textContent})),
+		...partial(comparison).map((textContent) => make("p", {className: "tl-bad", textContent})),
 		make(
 			"ol",
 			{className: "tl-threads"},
@@ -84,7 +84,7 @@ export function compared(versus) {
 								type: "button",
 								className: "tl-link",
 								textContent: it.text,
-								onclick: () => versus.jump(it),
+								onclick: () => comparison.jump(it),
 							})
 						: make("span", {textContent: it.text}),
 				),
@@ -94,17 +94,17 @@ export function compared(versus) {
 			? make("p", {className: "tl-quiet", textContent: `And ${more.toLocaleString("en")} more of these kinds.`})
 			: null,
 		make("h3", {textContent: "Alignment"}),
-		...alignment(versus),
+		...alignment(comparison),
 	].filter(Boolean);
 }
 
 /** At a thread's story: who its counterpart is.  SIDE: of the thread. */
-export function counterpart(versus, side, index) {
-	const other = versus.counterpart(side, index);
+export function counterpart(comparison, side, index) {
+	const other = comparison.counterpart(side, index);
 	const where = side === "bad" ? "below" : "above";
 
 	if (other === null) return make("p", {className: "tl-quiet", textContent: `It has no counterpart ${where}.`});
-	const go = () => (side === "bad" ? versus.select(other, {reveal: true}) : versus.selectAbove(other));
+	const go = () => (side === "bad" ? comparison.select(other, {reveal: true}) : comparison.selectAbove(other));
 	return make(
 		"p",
 		{},

@@ -8,31 +8,31 @@ const MODULES = {
 		"trace/actions",
 		"trace/camera",
 		"trace/frame",
-		"trace/input",
+		"trace/gestures",
 		"trace/loading",
 		"page/make",
 		"trace/minimap",
 		"trace/panels",
 		"trace/search",
 		"trace/selection",
-		"trace/stage",
+		"trace/canvas-view",
 		"draw/theme",
 		"trace/threads",
-		"trace/tip",
+		"trace/tooltip",
 		"page/times",
-		"compare/versus",
-		"trace/whereabouts",
+		"compare/comparison",
+		"trace/view-url",
 		"trace/save",
 		"trace/keys",
 		"trace/archive",
-		"compare/guests",
+		"compare/guest-strips",
 		"trace/counters",
 		"trace/session",
 		"trace/source",
 		"trace/tail",
-		"compare/together",
+		"compare/multi-guest",
 		"trace/measure",
-		"compare/compared",
+		"compare/comparison-panel",
 		"trace/panel",
 		"trace/why",
 		"draw/marks",
@@ -49,7 +49,7 @@ const MODULES = {
 };
 
 /** The page of KIND comes. */
-export function ahead(kind) {
+export function preload(kind) {
 	const names = MODULES[kind] ?? [];
 
 	for (const name of names) {

@@ -7,7 +7,7 @@ import {make} from "../page/make.js";
 const EVERY_MS = 3000;
 const NAMED = 2;
 
-export class News {
+export class Announcer {
 	constructor() {
 		this.element = make("p", {className: "news", role: "status"});
 		this.waiting = [];

@@ -4,34 +4,34 @@
  */
 import {Counters} from "../trace/counters.js";
 import {NONE, differences, loneLines, marked} from "./differences.js";
-import {Input} from "../trace/input.js";
-import {Linked} from "../trace/camera.js";
+import {Gestures} from "../trace/gestures.js";
+import {LinkedCamera} from "../trace/camera.js";
 import {make} from "../page/make.js";
 import {Session} from "../trace/session.js";
 import {remote} from "../trace/source.js";
-import {Stage} from "../trace/stage.js";
-import {Tip} from "../trace/tip.js";
-import {memberView} from "./together.js";
+import {CanvasView} from "../trace/canvas-view.js";
+import {Tooltip} from "../trace/tooltip.js";
+import {memberView} from "./multi-guest.js";
 
 const REACH = 16;
 
-export class Versus {
+export class Comparison {
 	/**
-	 * STATE, CAMERA, STAGE, SELECTION and TIP: of the trace above.
-	 * hooks: hand() -> {zoom, pan, pinch, range, key}, palette(), progress(text, share), showPanel(name or null), move(change), moved(), failed(error)
+	 * STATE, CAMERA, VIEW, SELECTION and TOOLTIP: of the trace above.
+	 * hooks: gestureHooks() -> {zoom, pan, pinch, range, key}, palette(), progress(text, share), showPanel(name or null), move(change), moved(), failed(error)
 	 */
-	constructor({api, state, camera, stage, selection, tip}, hooks) {
+	constructor({api, state, camera, canvasView, selection, tooltip}, hooks) {
 		this.hooks = hooks;
 		this.api = api;
-		this.above = {state, camera, stage, selection, tip};
-		this.camera = new Linked();
+		this.above = {state, camera, canvasView, selection, tooltip};
+		this.camera = new LinkedCamera();
 		this.shift = 0n; /* of its times to those above */
 		this.thread = null;
 		this.diff = null;
 		this.list = [];
 		this.marks = {bad: [], good: []};
 		this.caption = make("h2", {className: "tl-caption", textContent: "Below"});
-		this.stage = new Stage(null, this.camera, {
+		this.canvasView = new CanvasView(null, this.camera, {
 			palette: () => this.hooks.palette(),
 			counter: (index, name) => this.counters.caption(index, name),
 			overlay: () => this.over,
@@ -39,33 +39,33 @@ export class Versus {
 			failed: (error) => this.hooks.failed(error),
 			sized: () => this.follow(),
 		});
-		this.stage.canvas.id = "tl-canvas-below";
-		this.stage.canvas.setAttribute("aria-label", "Time line of what it is compared with");
-		this.stage.canvas.removeAttribute("aria-describedby");
-		this.tip = new Tip(this.camera, {
+		this.canvasView.canvas.id = "tl-canvas-below";
+		this.canvasView.canvas.setAttribute("aria-label", "Time line of what it is compared with");
+		this.canvasView.canvas.removeAttribute("aria-describedby");
+		this.tooltip = new Tooltip(this.camera, {
 			ready: () => this.session?.summary,
 			threadAt: async (x, y) => {
 				const index = await this.at(x, y);
 				return index === null ? null : this.session.engine.thread(index);
 			},
 			strips: () => [],
-			changed: () => this.stage.changed(),
+			changed: () => this.canvasView.changed(),
 			failed: (error) => hooks.failed(error),
 		});
-		this.stage.pictures.append(this.tip.element);
+		this.canvasView.pictures.append(this.tooltip.element);
 		this.element = make(
 			"section",
 			{className: "tl-below", "aria-label": "What it is compared with"},
 			this.caption,
-			this.stage.element,
+			this.canvasView.element,
 		);
-		this.input = new Input(this.stage.canvas, this.hand());
+		this.gestures = new Gestures(this.canvasView.canvas, this.gestureHooks());
 	}
 
 	/** What a hand does here moves both; rows are its own. */
-	hand() {
-		const {stage} = this;
-		const {zoom, pan, pinch, range, key} = this.hooks.hand();
+	gestureHooks() {
+		const {canvasView} = this;
+		const {zoom, pan, pinch, range, key} = this.hooks.gestureHooks();
 		let held = 0;
 		let clicking = null;
 
@@ -77,38 +77,38 @@ export class Versus {
 			key,
 			grab: (x, y) => {
 				held = x;
-				stage.grab(y);
+				canvasView.grab(y);
 			},
 			drag: (x, y) => {
 				pan(x - held);
 				held = x;
-				stage.pull(y);
+				canvasView.pull(y);
 			},
-			drop: () => stage.drop(),
+			drop: () => canvasView.drop(),
 			click: (x, y) => (clicking = (async () => this.select(await this.at(x, y)))()),
 			/* Of what the first click met: see selection.js. */
 			double: async () => {
 				await clicking;
 				const index = this.thread?.index ?? null;
 				await this.engine.family(index);
-				stage.renew();
+				canvasView.renew();
 				await this.select(index);
 			},
-			hover: (x, y) => this.tip.hover(x, y),
-			leave: () => this.tip.leave(),
+			hover: (x, y) => this.tooltip.hover(x, y),
+			leave: () => this.tooltip.leave(),
 		};
 	}
 
 	/** The thread near X, Y, or null. */
 	at(x, y) {
-		return this.engine ? this.stage.near(x, y, REACH) : null;
+		return this.engine ? this.canvasView.near(x, y, REACH) : null;
 	}
 
 	close() {
 		this.closed = true;
 		this.session?.close();
-		this.tip.close();
-		this.stage.close();
+		this.tooltip.close();
+		this.canvasView.close();
 	}
 
 	get summary() {
@@ -136,7 +136,7 @@ export class Versus {
 			async () => ({load: (...what) => engine.compare(...what), close() {}}),
 		);
 		await this.session.begin(null);
-		this.engine = this.stage.engine = engine.beside;
+		this.engine = this.canvasView.engine = engine.compared;
 		this.session.engine = {close() {}, thread: (index) => this.engine.thread(index)};
 		this.counters = new Counters(this.summary.counters, () => {});
 		this.camera.trace(this.summary.start, this.summary.end, this.summary.rows);
@@ -152,7 +152,7 @@ export class Versus {
 		this.list = differences(this.diff);
 		for (const [side, asked] of [
 			["bad", engine],
-			["good", engine.beside],
+			["good", engine.compared],
 		]) {
 			const indices = new Set(this.list.map((it) => it[side]?.index).filter((it) => it !== undefined));
 			const threads = await Promise.all([...indices].map((index) => asked.thread(index)));
@@ -217,11 +217,11 @@ export class Versus {
 
 	/** As align(), by a person: the address and the panel follow. */
 	async realign(how) {
-		const {state, stage} = this.above;
+		const {state, canvasView} = this.above;
 
 		await this.align(how);
 		state.view = {...state.view, align: this.how ?? undefined};
-		stage.renew();
+		canvasView.renew();
 		this.hooks.moved();
 		await this.hooks.showPanel("diff");
 	}
@@ -238,15 +238,15 @@ export class Versus {
 
 	/** The camera above has moved. */
 	follow() {
-		if (this.camera.follow(this.above.camera, this.shift)) this.stage.changed();
+		if (this.camera.follow(this.above.camera, this.shift)) this.canvasView.changed();
 	}
 
 	// What is drawn and chosen.
 
 	get pointer() {
-		const {time} = this.above.tip;
+		const {time} = this.above.tooltip;
 
-		return this.tip.time ?? (time === null ? null : time - this.shift);
+		return this.tooltip.time ?? (time === null ? null : time - this.shift);
 	}
 
 	get over() {
@@ -257,25 +257,28 @@ export class Versus {
 			range: range && {from: range.from - this.shift, to: range.to - this.shift},
 			chain: [],
 			pointer: this.pointer,
-			marks: this.marksOf("good", this.stage),
+			marks: this.marksOf("good", this.canvasView),
 		};
 	}
 
-	/** What lies over the picture of STAGE. */
-	marksOf(side, stage) {
-		if (!this.diff || !stage.shown) return [];
-		stage.lone = stage.loneOf === stage.shown ? stage.lone : loneLines(stage.shown, this.diff[`${side}_match`]);
-		stage.loneOf = stage.shown;
-		return [...stage.lone, ...this.marks[side]];
+	/** What lies over the picture of VIEW. */
+	marksOf(side, canvasView) {
+		if (!this.diff || !canvasView.shown) return [];
+		canvasView.lone =
+			canvasView.loneOf === canvasView.shown
+				? canvasView.lone
+				: loneLines(canvasView.shown, this.diff[`${side}_match`]);
+		canvasView.loneOf = canvasView.shown;
+		return [...canvasView.lone, ...this.marks[side]];
 	}
 
 	/** The time above of the pointer below. */
-	get tipTime() {
-		return this.tip.time === null ? null : this.tip.time + this.shift;
+	get tooltipTime() {
+		return this.tooltip.time === null ? null : this.tooltip.time + this.shift;
 	}
 
 	get painted() {
-		return [...(this.stage.shown?.marks.list() ?? []), ...(this.stage.over ?? [])];
+		return [...(this.canvasView.shown?.marks.list() ?? []), ...(this.canvasView.over ?? [])];
 	}
 
 	/** Select thread INDEX of the trace below; with TIME bring it into view. */
@@ -284,7 +287,7 @@ export class Versus {
 		if (this.thread && this.thread.row !== null && reveal) this.camera.look(this.thread.row + 0.5);
 		if (this.thread && reveal && tell && !this.above.camera.sees(this.thread.start + this.shift, 8))
 			this.hooks.move(() => this.above.camera.center(this.thread.start + this.shift));
-		this.stage.changed();
+		this.canvasView.changed();
 		if (tell) await this.hooks.showPanel(this.thread ? "below" : null);
 	}
 
@@ -295,8 +298,8 @@ export class Versus {
 			await this.above.selection.select(it.bad.index, {reveal: true, tell: false});
 			if (it.badTime) this.hooks.move(() => this.above.camera.center(it.badTime));
 		}
-		this.stage.changed();
-		this.above.stage.changed();
+		this.canvasView.changed();
+		this.above.canvasView.changed();
 	}
 
 	/** The counterpart of thread INDEX of SIDE, or null. */

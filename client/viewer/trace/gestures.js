@@ -14,7 +14,7 @@ const LINE = 100 / 3;
 const STILL = 4; /* pixels that a click may move */
 const TWICE_MS = 400;
 
-export class Input {
+export class Gestures {
 	constructor(canvas, hooks) {
 		this.canvas = canvas;
 		this.hooks = hooks;

@@ -1,7 +1,7 @@
-/* What a hand does on the strip of the heap: the moment that it points at, with its tip; a click, a drag, wheel and keys. */
+/* What a hand does on the strip of the heap: the moment that it points at, with its tooltip; a click, a drag, wheel and keys. */
 import {format} from "../page/address.js";
 import {sure} from "./heap-strip-clock.js";
-import {STEP} from "../trace/input.js";
+import {STEP} from "../trace/gestures.js";
 import {make} from "../page/make.js";
 import {bytes, span} from "../page/times.js";
 
@@ -10,11 +10,11 @@ const NOTCH = 100; /* of a wheel */
 const LINE = 100 / 3;
 const STEPS = {ArrowLeft: -8, ArrowRight: 8}; /* pixels that a key moves the moment by */
 
-export class Hand {
+export class StripGestures {
 	constructor(strip) {
 		this.strip = strip;
 		this.time = null; /* under the pointer, or where keys have put it */
-		this.tip = make("div", {className: "tl-heap-tip", "aria-hidden": "true", hidden: true});
+		this.tooltip = make("div", {className: "tl-heap-tooltip", "aria-hidden": "true", hidden: true});
 		this.listen();
 	}
 
@@ -34,24 +34,24 @@ export class Hand {
 	point(time) {
 		this.time = time;
 		this.tell();
-		this.strip.stage.changed();
+		this.strip.canvasView.changed();
 	}
 
 	tell() {
 		const {
 			time,
-			tip,
+			tooltip,
 			strip: {canvas},
 		} = this;
 		const {camera} = this.strip;
 
-		tip.hidden = time === null;
+		tooltip.hidden = time === null;
 		if (time === null) return;
 		const track = this.strip.trackAt(time);
 		const at = `+${span(time - camera.start)}`;
 		const text = track ? `${bytes(track.at(time))} lived at ${at}` : `nothing is known of the heap at ${at}`;
 		const quiet = (line) => make("div", {className: "tl-quiet", textContent: line});
-		tip.replaceChildren(
+		tooltip.replaceChildren(
 			make("strong", {textContent: text}),
 			...(track
 				? [
@@ -61,7 +61,7 @@ export class Hand {
 					]
 				: []),
 		);
-		tip.style.left = `${Math.min(camera.xOf(time) + 14, Math.max(camera.width - tip.offsetWidth - 4, 0))}px`;
+		tooltip.style.left = `${Math.min(camera.xOf(time) + 14, Math.max(camera.width - tooltip.offsetWidth - 4, 0))}px`;
 		canvas.setAttribute(
 			"aria-valuenow",
 			String(Math.max(0, Math.min(1000, Math.round((camera.xOf(time) / camera.width) * 1000)))),

@@ -48,7 +48,7 @@ function tailOf(text) {
 }
 
 /** A trace of this file, as source.js has others. */
-class Held {
+class EmbeddedTrace {
 	constructor(name, at, {streams, notes}) {
 		Object.assign(this, {name, title: shown(name), about: ABOUT, lacks: LACKS, notes, running: false});
 		this.streams = streams.map((it, i) => ({
@@ -72,7 +72,7 @@ class Held {
 }
 
 /** A memory profile of this file, as memory-source.js has others. */
-class HeldMemory {
+class EmbeddedMemory {
 	constructor(name, at, {streams: [{pieces}], notes, recording}) {
 		Object.assign(this, {
 			name,
@@ -104,11 +104,11 @@ function traces() {
 		let {name} = it;
 		for (let n = 2; names.has(name); n++) name = `${it.name} (${n})`;
 		names.add(name);
-		return it.memory ? new HeldMemory(name, i, it) : new Held(name, i, it);
+		return it.memory ? new EmbeddedMemory(name, i, it) : new EmbeddedTrace(name, i, it);
 	});
 }
 
-class Alone {
+class SingleFile {
 	constructor(root) {
 		this.root = root;
 		this.turn = 0;
@@ -121,7 +121,7 @@ class Alone {
 		this.script = URL.createObjectURL(new Blob([WORKER], {type: "text/javascript"}));
 		this.heapScript = URL.createObjectURL(new Blob([HEAP_WORKER], {type: "text/javascript"}));
 		this.services = {
-			held: (view) => this.held(view),
+			embedded: (view) => this.embedded(view),
 			engine: async () => Engine.open({worker: new Worker(this.script), wasm: await this.module}),
 			heap: async () => Heap.open({worker: new Worker(this.heapScript), wasm: await this.module}),
 			home: () => this.home(),
@@ -131,8 +131,8 @@ class Alone {
 	}
 
 	/** What VIEW names of this file: where it names nothing the first; undefined: nothing of it. */
-	held({file, memfile}) {
-		const [name, kind] = memfile === undefined ? [file, Held] : [memfile, HeldMemory];
+	embedded({file, memfile}) {
+		const [name, kind] = memfile === undefined ? [file, EmbeddedTrace] : [memfile, EmbeddedMemory];
 
 		return name === undefined ? this.traces[0] : this.traces.find((it) => it instanceof kind && it.name === name);
 	}
@@ -159,13 +159,13 @@ class Alone {
 	/** What stands where a host's page has the way back to its guests: the way between the traces of this file. */
 	home() {
 		if (this.traces.length < 2) return null;
-		const here = this.services.held(parse(location.hash));
+		const here = this.services.embedded(parse(location.hash));
 		return make(
 			"nav",
-			{className: "tl-held", "aria-label": "What is in this file"},
+			{className: "tl-embedded", "aria-label": "What is in this file"},
 			...this.traces.map((it) =>
 				make("a", {
-					href: format(it instanceof HeldMemory ? {memfile: it.name} : {file: it.name}),
+					href: format(it instanceof EmbeddedMemory ? {memfile: it.name} : {file: it.name}),
 					textContent: it.title,
 					"aria-current": it === here ? "page" : null,
 				}),
@@ -181,7 +181,8 @@ class Alone {
 		this.page?.close();
 		this.page = null;
 		this.root.replaceChildren();
-		const Page = view.memfile !== undefined || this.held(view) instanceof HeldMemory ? MemoryPage : Timeline;
+		const Page =
+			view.memfile !== undefined || this.embedded(view) instanceof EmbeddedMemory ? MemoryPage : Timeline;
 		const page = await Page.open(this.root, view, this.services);
 		if (turn === this.turn) this.page = page;
 		else page.close();
@@ -193,7 +194,7 @@ document.addEventListener("DOMContentLoaded", async () => {
 	const root = document.getElementById("page");
 
 	try {
-		await new Alone(root).begin();
+		await new SingleFile(root).begin();
 	} catch (error) {
 		root.replaceChildren(
 			make("p", {className: "sorry", role: "alert", textContent: `This cannot be shown: ${error.message}.`}),

@@ -1,16 +1,16 @@
 /* What is under the pointer: its time, and the thread there. */
-import {sure} from "../compare/guests.js";
+import {sure} from "../compare/guest-strips.js";
 import {make, short} from "../page/make.js";
 import {called} from "./panel.js";
 import {exact, span} from "../page/times.js";
 
-export class Tip {
+export class Tooltip {
 	/**
 	 * hooks: ready() -> is there a model?, threadAt(x, y) -> Promise of a thread or null, strips() -> of guests, changed(), failed(error)
 	 */
 	constructor(camera, hooks) {
 		Object.assign(this, {camera, hooks});
-		this.element = make("div", {className: "tl-tip", "aria-hidden": "true", hidden: true});
+		this.element = make("div", {className: "tl-tooltip", "aria-hidden": "true", hidden: true});
 		this.time = null;
 	}
 

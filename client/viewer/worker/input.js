@@ -3,7 +3,7 @@
  */
 import {piecesOf} from "./unpack.js";
 
-export class Intake {
+export class Input {
 	#wanted = null; // settles what waits for the page's next piece
 
 	/** @param {(message: object) => void} post */

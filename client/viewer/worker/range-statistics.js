@@ -3,7 +3,7 @@ import {COUNTERS_MAX, need} from "./wasm.js";
 
 const MARKED_MAX = 1000;
 
-export class Counting {
+export class RangeStatistics {
 	constructor(trace) {
 		this.trace = trace;
 		this.wasm = trace.wasm;
@@ -69,7 +69,10 @@ export class Counting {
 			.map(({thread, final}) => ({
 				index: final,
 				thread: this.trace.item("threads", "mprof_thread", thread, "id"),
-				label: this.trace.telling.who(thread, 0n)?.label ?? this.trace.telling.who(final, 0n)?.label ?? null,
+				label:
+					this.trace.explanations.who(thread, 0n)?.label ??
+					this.trace.explanations.who(final, 0n)?.label ??
+					null,
 				resolved: Boolean(
 					this.trace.item("threads", "mprof_thread", final, "flags") & numbers.MPROF_THREAD_RESOLVED,
 				),
