@@ -1,6 +1,8 @@
 /*
- * Which page the address names: the host's, a trace, or a memory profile.  Each page is a class of its own module, fetched when it is needed:
- *     open(element, view, services) -> page;  page.go(view) -> false where the address names something else now;  page.close()
+ * The page's entry: opens the page that the address names, the host's, a trace's or a memory
+ * profile's. Each page is a class of a module that is fetched when needed:
+ *     open(element, view, services) -> page;  page.go(view) -> false if the address names another
+ *       page;  page.close()
  */
 import {format, namesTrace, parse} from "./page/address.js";
 import {preload} from "./preload.js";
@@ -14,7 +16,7 @@ const PAGES = {
 	memory: async () => (await import("./memory/memory.js")).MemoryPage,
 };
 
-/* What a time line shows above its threads, where a memory profile ran: fetched when it is needed, too. */
+/* The heap strip of a time line, fetched when needed. */
 const STRIP = async () => (await import("./strip/heap-strip.js")).HeapStrip;
 
 class Main {
@@ -30,14 +32,14 @@ class Main {
 		};
 		this.kind = null;
 		this.page = null;
-		this.turn = 0; /* goes up with each address: what was begun for another one is dropped */
+		this.turn = 0; /* number of the newest address; results for older ones are dropped */
 		root.addEventListener("mprof-close", () => (location.hash = format({})));
 		addEventListener("hashchange", () => this.follow());
 		root.addEventListener("dragover", (event) => event.preventDefault());
 		root.addEventListener("drop", (event) => this.drop(event));
 	}
 
-	/* Where the page itself does not take it. */
+	/* Take a dropped file that the page did not take. */
 	drop(event) {
 		const [file] = event.dataTransfer?.files ?? [];
 
@@ -46,7 +48,7 @@ class Main {
 		this.take(file);
 	}
 
-	/** A person gave FILE: its first bytes say whose page it is.  ASTRACE, of a page of traces, takes one itself. */
+	/** Open FILE on the page that its first bytes name. ASTRACE opens it as a trace in place. */
 	async take(file, asTrace) {
 		const {isMemtrace} = await import("./memory/memory-source.js");
 		const memory = await isMemtrace(file).catch(() => false);
@@ -85,7 +87,7 @@ class Main {
 		}
 	}
 
-	/* A sentence where the page should be, and the way back. */
+	/* Show a sentence and a link to all guests. */
 	sorry(error) {
 		const text = document.createElement("p");
 		const back = document.createElement("a");

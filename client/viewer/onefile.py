@@ -1,11 +1,13 @@
-"""The viewer as the head of one HTML document, as C: onefile.py OUT DEPFILE DIRECTORY [WASM]
+"""Write the head of the single-file page as C: onefile.py OUT DEPFILE DIRECTORY [WASM]
 
-Behind this head mprofctl writes traces. Everything that is executed stands here, so that a policy with the hashes of exactly that, made now, holds
-for every file. Without WASM the head is empty, and mprofctl says why.
+mprofctl appends traces to this head. The head holds all scripts, so the content policy, with the
+hashes of these scripts, is valid for every file. Without WASM the head is empty, and mprofctl reports
+it.
 
-A page from a file has no module scripts, so the modules become classic ones: each module is a function that is called once, in the order in
-which modules run, and answers with what it exports. That is the same where no module runs before one that it imports (circles are
-refused) and where what is exported is never assigned again (`export let` is refused). Forms of import and export that are not known here end the build.
+A page from a file cannot load module scripts, so the modules are joined into a classic script. Each
+module becomes a function that is called once, in import order, and returns its exports. This has the
+same effect as modules if no module imports itself in a cycle (cycles are refused) and no export is
+assigned again (`export let` is refused). Unknown forms of import and export end the build.
 """
 
 import base64
@@ -20,7 +22,7 @@ import sys
 PAGE = "single-file.js"
 WORKERS = {"WORKER": "worker/worker.js", "HEAP_WORKER": "worker/heap-worker.js"}
 STYLES = ["style.css", "trace/timeline.css", "memory/memory.css"]
-EMBEDDED = "embedded.js"  # a module that is made here
+EMBEDDED = "embedded.js"  # a module that this script makes
 POLICY = (
     "default-src 'none'; script-src {script} 'wasm-unsafe-eval'; worker-src blob:; style-src {style}; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -42,7 +44,7 @@ HEAD = """<!doctype html>
 <div id="page"><noscript>This file holds a trace and the scripts that show it. Allow scripts, or use <code>mprofctl</code>.</noscript></div>
 """
 
-# What ends an operand: a slash behind it divides, any other begins a regular expression.
+# The end of an operand. A slash behind it divides; any other begins a regular expression.
 OPERAND = re.compile(r"(?:[\w$)\]}]|\+\+|--)$")
 KEYWORD = re.compile(r"\b(?:return|typeof|case|in|of|delete|void|throw|new|else|do|yield|await|instanceof)$")
 PLAIN = re.compile(
@@ -61,8 +63,8 @@ class Unknown(Exception):
 
 
 def blank(text):
-    """TEXT with spaces in place of comments and of what stands in strings, templates and regular expressions; code inside of templates stays."""
-    out, at, depths = [], 0, []  # DEPTHS: of braces, of each template that is open
+    """Return TEXT with spaces for comments and the content of strings, templates and regular expressions. Code in templates stays."""
+    out, at, depths = [], 0, []  # DEPTHS: of braces in each open template
 
     def keep(to, inside=True):
         nonlocal at
@@ -71,7 +73,7 @@ def blank(text):
         at = to
 
     def template():
-        """Up to its end, or to the code in it."""
+        """Skip to the end of the template or to the code in it."""
         while True:
             match = re.compile(r"(?:[^`\\$]|\\.|\$(?!\{))*", re.S).match(text, at)
             keep(match.end())
@@ -117,7 +119,7 @@ def blank(text):
 
 
 def names_of(text):
-    """Pairs of what a list of imports names: as exported, as used."""
+    """Yield (exported name, local name) of each import."""
     for part in filter(None, (one.strip() for one in text.split(","))):
         match = NAME.match(part)
         if not match:
@@ -141,7 +143,7 @@ class Module:
         found = list(EXPORT.finditer(code))
         self.exports = [match[1] for match in found]
         edits += [(match.start(), match.end(), "") for match in found]
-        # The address of a module of which there is none: what needs it fails, and says so.
+        # A joined module has no URL: code that needs one fails with an error.
         edits += [(m.start(), m.end(), '"about:blank"') for m in re.finditer(re.escape(META) + r"\b", code)]
         rest, body = list(code), text
         for start, end, new in sorted(edits, reverse=True):
@@ -158,7 +160,7 @@ class Module:
 
 
 def join(read, root):
-    """The module ROOT and all that it imports as one classic script; READ(name) -> text."""
+    """Return the module ROOT and its imports as one classic script. READ(name) returns a text."""
     done, open_, out = {}, [], []
 
     def visit(name):
@@ -186,7 +188,7 @@ def literal(text):
 
 
 def inside(text, what):
-    """TEXT as it can stand in an element: nothing in it ends that, and its hash is that of its bytes here."""
+    """Return TEXT for an element. Refuse text that would end the element or change its hash."""
     found = re.search(r"</(?:script|style)|<!--|<script|\r|\0|@import", text, re.I)
     if found:
         raise Unknown(f"the {what} has {found[0]!r}")
@@ -198,7 +200,7 @@ def hashed(text):
 
 
 def head(directory, wasm):
-    """The document up to where the traces begin, and the files that it was made of."""
+    """Return the document up to the traces, and the files that it was made of."""
     used = []
 
     def load(name):

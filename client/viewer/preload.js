@@ -1,6 +1,7 @@
 /*
- * What a page will need, asked for before it does.  Modules name each other one step after the other, and each step waits for an answer; the worker and the
- * wasm are needed only once a trace comes.  A name that is missing here costs time and nothing else.
+ * Preloading: requests the modules of a page before they are imported. Imports form chains in which
+ * each step waits for an answer; the worker and the wasm are needed only once a trace comes. A
+ * missing name costs time only.
  */
 const MODULES = {
 	timeline: [
@@ -48,7 +49,7 @@ const MODULES = {
 	],
 };
 
-/** The page of KIND comes. */
+/** Preload the modules of page KIND. */
 export function preload(kind) {
 	const names = MODULES[kind] ?? [];
 

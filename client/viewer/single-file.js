@@ -1,8 +1,10 @@
 /*
- * The page as one file: the traces and memory profiles that it holds, each on its page as anywhere else.  onefile.py makes the scripts of it, mprofctl
- * puts the traces behind them, as elements with base64 in them and nothing else.
+ * The entry of the single-file page: the traces and memory profiles in the document, each on its
+ * usual page. onefile.py makes the scripts, mprofctl appends the traces as elements that hold
+ * base64 only.
  *
- * `#file=NAME` in the address names one of several traces, `#memfile=NAME` a memory profile, either also a file that a person drops here.
+ * `#file=NAME` in the address names one of several traces, `#memfile=NAME` a memory profile. Both
+ * also name a file that was dropped here.
  */
 import {format, parse} from "./page/address.js";
 import {HEAP_WORKER, WASM, WORKER} from "./embedded.js";
@@ -32,7 +34,7 @@ function unpacked(blob) {
 	return new Response(blob.stream().pipeThrough(new DecompressionStream("gzip")));
 }
 
-/** The bytes of the elements that WHERE names, one behind the other, as they are packed. */
+/** Return the bytes of the elements that WHERE names, concatenated and still compressed. */
 function take(where, pieces) {
 	const elements = [...document.querySelectorAll(`script[data-part="${where}"]`)];
 
@@ -40,14 +42,14 @@ function take(where, pieces) {
 	return new Blob(elements.map((it) => bytesOf(it.textContent)));
 }
 
-/** From when on a stream is not proven, where TEXT says so: a file may say anything. */
+/** Return the time from which a stream is not proven, or null. The file may hold any text. */
 function tailOf(text) {
 	const time = typeof text === "string" && /^[0-9]{1,20}$/.test(text) ? BigInt(text) : null;
 
 	return time !== null && time >> 64n === 0n ? time : null;
 }
 
-/** A trace of this file, as source.js has others. */
+/** A trace of this file: a source as in source.js. */
 class EmbeddedTrace {
 	constructor(name, at, {streams, notes}) {
 		Object.assign(this, {name, title: shown(name), about: ABOUT, lacks: LACKS, notes, running: false});
@@ -60,18 +62,18 @@ class EmbeddedTrace {
 		}));
 	}
 
-	/** What an engine is given of it. */
+	/** Return the streams for an engine. */
 	parts() {
 		return this.streams.map(({name, part, pieces}) => ({name, guest: 0, blob: take(part, pieces)}));
 	}
 
-	/** Where the bytes of STREAM are saved from. */
+	/** Return a URL of STREAM's bytes. */
 	async url({part, pieces}) {
 		return URL.createObjectURL(await unpacked(take(part, pieces)).blob());
 	}
 }
 
-/** A memory profile of this file, as memory-source.js has others. */
+/** A memory profile of this file: a source as in memory-source.js. */
 class EmbeddedMemory {
 	constructor(name, at, {streams: [{pieces}], notes, recording}) {
 		Object.assign(this, {
@@ -86,14 +88,14 @@ class EmbeddedMemory {
 		Object.assign(this, {memtrace: null, recording: false, facts: [], file: {name}});
 	}
 
-	/** What a heap is given of it; then it can be saved too. */
+	/** Return the bytes for a heap, and keep them for saving. */
 	async body() {
 		this.saved = await unpacked(take(this.part, this.pieces)).blob();
 		return {blob: this.saved, recording: this.number};
 	}
 }
 
-/** The traces that this file says that it has. */
+/** Return the traces that the document lists. */
 function traces() {
 	const last = document.getElementById("contents");
 	const contents = last ? JSON.parse(new TextDecoder().decode(bytesOf(last.textContent))) : null;
@@ -130,14 +132,17 @@ class SingleFile {
 		await this.follow();
 	}
 
-	/** What VIEW names of this file: where it names nothing the first; undefined: nothing of it. */
+	/**
+	 * Return the trace or profile of VIEW, by default the first; undefined if it is not in this
+	 * file.
+	 */
 	embedded({file, memfile}) {
 		const [name, kind] = memfile === undefined ? [file, EmbeddedTrace] : [memfile, EmbeddedMemory];
 
 		return name === undefined ? this.traces[0] : this.traces.find((it) => it instanceof kind && it.name === name);
 	}
 
-	/** A person gave FILE: its first bytes say what it is. */
+	/** Open FILE on the page that its first bytes name. */
 	async take(file, asTrace) {
 		if (!(await isMemtrace(file).catch(() => false))) {
 			if (asTrace) return asTrace();
@@ -156,7 +161,7 @@ class SingleFile {
 		this.follow();
 	}
 
-	/** What stands where a host's page has the way back to its guests: the way between the traces of this file. */
+	/** Return the navigation between the traces of this file, or null if it has one. */
 	home() {
 		if (this.traces.length < 2) return null;
 		const here = this.services.embedded(parse(location.hash));

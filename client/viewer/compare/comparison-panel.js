@@ -1,4 +1,4 @@
-/* The panel that tells what differs between two traces, and aligns them. */
+/* The panel that lists the differences of two traces and aligns them. */
 import {leftOut, summary} from "./differences.js";
 import {button, make, short} from "../page/make.js";
 import {bytes} from "../page/times.js";
@@ -49,7 +49,7 @@ function alignment(comparison) {
 	];
 }
 
-/** Sentences on what of the two was not compared, because they are too long. */
+/** Return a sentence for each trace that is too long to be compared whole. */
 function partial(comparison) {
 	const sides = [
 		["above", comparison.above.state.session],
@@ -64,7 +64,7 @@ function partial(comparison) {
 		);
 }
 
-/** The panel's nodes for COMPARISON. */
+/** Return the panel's nodes for COMPARISON. */
 export function comparisonPanel(comparison) {
 	const {diff, list} = comparison;
 	const more = leftOut(diff);
@@ -98,7 +98,7 @@ export function comparisonPanel(comparison) {
 	].filter(Boolean);
 }
 
-/** At a thread's story: who its counterpart is.  SIDE: of the thread. */
+/** Return a node that links the counterpart of thread INDEX of SIDE. */
 export function counterpart(comparison, side, index) {
 	const other = comparison.counterpart(side, index);
 	const where = side === "bad" ? "below" : "above";

@@ -1,6 +1,7 @@
 /*
- * Another trace below the first, on the same scale of time: its picture, how the two are aligned, and what differs between them.  Moving one moves
- * the other.
+ * The comparison: a second trace below the first, on the same time scale. It has a picture of its
+ * own, its alignment to the trace above, and the list of differences. Moving one picture moves the
+ * other.
  */
 import {Counters} from "../trace/counters.js";
 import {NONE, differences, loneLines, marked} from "./differences.js";
@@ -17,15 +18,16 @@ const REACH = 16;
 
 export class Comparison {
 	/**
-	 * STATE, CAMERA, VIEW, SELECTION and TOOLTIP: of the trace above.
-	 * hooks: gestureHooks() -> {zoom, pan, pinch, range, key}, palette(), progress(text, share), showPanel(name or null), move(change), moved(), failed(error)
+	 * STATE, CAMERA, CANVASVIEW, SELECTION and TOOLTIP belong to the trace above.
+	 * hooks: gestureHooks() -> {zoom, pan, pinch, range, key}, palette(), progress(text, share),
+	 * showPanel(name or null), move(change), moved(), failed(error)
 	 */
 	constructor({api, state, camera, canvasView, selection, tooltip}, hooks) {
 		this.hooks = hooks;
 		this.api = api;
 		this.above = {state, camera, canvasView, selection, tooltip};
 		this.camera = new LinkedCamera();
-		this.shift = 0n; /* of its times to those above */
+		this.shift = 0n; /* ns to add to its times to get those above */
 		this.thread = null;
 		this.diff = null;
 		this.list = [];
@@ -62,7 +64,7 @@ export class Comparison {
 		this.gestures = new Gestures(this.canvasView.canvas, this.gestureHooks());
 	}
 
-	/** What a hand does here moves both; rows are its own. */
+	/** Return the gesture hooks. Time moves in both pictures, rows only in this one. */
 	gestureHooks() {
 		const {canvasView} = this;
 		const {zoom, pan, pinch, range, key} = this.hooks.gestureHooks();
@@ -86,7 +88,7 @@ export class Comparison {
 			},
 			drop: () => canvasView.drop(),
 			click: (x, y) => (clicking = (async () => this.select(await this.at(x, y)))()),
-			/* Of what the first click met: see selection.js. */
+			/* Use the thread of the first click; see selection.js. */
 			double: async () => {
 				await clicking;
 				const index = this.thread?.index ?? null;
@@ -99,7 +101,7 @@ export class Comparison {
 		};
 	}
 
-	/** The thread near X, Y, or null. */
+	/** Return the thread near X, Y, or null. */
 	at(x, y) {
 		return this.engine ? this.canvasView.near(x, y, REACH) : null;
 	}
@@ -115,7 +117,7 @@ export class Comparison {
 		return this.session.summary;
 	}
 
-	/** Load it beside the trace in ENGINE, and find out what differs. */
+	/** Load the trace into ENGINE beside the first one and compute the differences. */
 	async load(engine) {
 		const {api} = this;
 		const named = memberView(this.above.state.view.against);
@@ -162,7 +164,10 @@ export class Comparison {
 
 	// Alignment.
 
-	/** The time in each that HOW names: {label}, {threads} or null for the first events; null where there is none. */
+	/**
+	 * Return the two times that HOW names by {label} or {threads}; null: those of the first events.
+	 * A time is null if the trace lacks it.
+	 */
 	async moments(how) {
 		const sides = [this.above.state.engine, this.engine];
 
@@ -174,7 +179,7 @@ export class Comparison {
 		return [this.above.state.summary.start, this.summary.start];
 	}
 
-	/** When the first label with TEXT came. */
+	/** Return the time of the first label that contains TEXT, or null. */
 	async labelled(engine, text) {
 		const {threads} = await engine.find(text);
 		const all = await Promise.all([...threads.slice(0, 50)].map((index) => engine.thread(index)));
@@ -193,7 +198,10 @@ export class Comparison {
 		return thread?.id === id ? thread : null;
 	}
 
-	/** Put the two so that what HOW names stands above each other.  False, with a sentence, where it is not in both. */
+	/**
+	 * Align the two traces on what HOW names. Return false, and show a sentence, if one of them
+	 * lacks it.
+	 */
 	async align(how) {
 		const [above, below] = await this.moments(how);
 		const there = above !== null && below !== null;
@@ -215,7 +223,7 @@ export class Comparison {
 		return there;
 	}
 
-	/** As align(), by a person: the address and the panel follow. */
+	/** Align on what a person chose: call align(), then update the address and the panel. */
 	async realign(how) {
 		const {state, canvasView} = this.above;
 
@@ -226,22 +234,22 @@ export class Comparison {
 		await this.hooks.showPanel("diff");
 	}
 
-	/** The thread that is selected above, or null. */
+	/** Return the selected thread above, or null. */
 	get selectedAbove() {
 		return this.above.selection.thread;
 	}
 
-	/** Select thread INDEX above, and bring it into view. */
+	/** Select thread INDEX above and bring it into view. */
 	selectAbove(index) {
 		return this.above.selection.select(index, {reveal: true});
 	}
 
-	/** The camera above has moved. */
+	/** Follow the camera above. */
 	follow() {
 		if (this.camera.follow(this.above.camera, this.shift)) this.canvasView.changed();
 	}
 
-	// What is drawn and chosen.
+	// Drawing and selection.
 
 	get pointer() {
 		const {time} = this.above.tooltip;
@@ -261,7 +269,7 @@ export class Comparison {
 		};
 	}
 
-	/** What lies over the picture of VIEW. */
+	/** Return the marks over the picture of CANVASVIEW. */
 	marksOf(side, canvasView) {
 		if (!this.diff || !canvasView.shown) return [];
 		canvasView.lone =
@@ -272,7 +280,7 @@ export class Comparison {
 		return [...canvasView.lone, ...this.marks[side]];
 	}
 
-	/** The time above of the pointer below. */
+	/** Return the time above of the pointer below, or null. */
 	get tooltipTime() {
 		return this.tooltip.time === null ? null : this.tooltip.time + this.shift;
 	}
@@ -281,7 +289,7 @@ export class Comparison {
 		return [...(this.canvasView.shown?.marks.list() ?? []), ...(this.canvasView.over ?? [])];
 	}
 
-	/** Select thread INDEX of the trace below; with TIME bring it into view. */
+	/** Select thread INDEX below. With REVEAL, bring it into view; with TELL, open its panel. */
 	async select(index, {reveal = false, tell = true} = {}) {
 		this.thread = index === null ? null : await this.engine.thread(index);
 		if (this.thread && this.thread.row !== null && reveal) this.camera.look(this.thread.row + 0.5);
@@ -302,7 +310,7 @@ export class Comparison {
 		this.above.canvasView.changed();
 	}
 
-	/** The counterpart of thread INDEX of SIDE, or null. */
+	/** Return the counterpart of thread INDEX of SIDE, or null. */
 	counterpart(side, index) {
 		const other = this.diff?.[`${side}_match`][index];
 

@@ -1,24 +1,25 @@
 /*
- * What differs between two traces, in words and as what is drawn.  DIFF is what engine.diff() answers; the trace above is its bad one, the trace below
- * its good one, so words here are of places: whoever compares knows which one went well.
+ * The differences of two traces, as sentences and as marks. DIFF is the answer of engine.diff().
+ * The trace above is its bad one, the trace below its good one. The sentences say "above" and
+ * "below", because the reader knows which run went well.
  */
 import {short} from "../page/make.js";
 import {count, rough} from "../page/times.js";
 
-export const NONE = 0xffffffff; /* in a list of counterparts */
+export const NONE = 0xffffffff; /* entry of a match array: no counterpart */
 export const SIDES = {bad: "above", good: "below"};
 
-const LONE_MAX = 1000; /* marks: more than a picture has rows for */
+const LONE_MAX = 1000; /* marks; a picture has fewer rows */
 const OTHER = {bad: "good", good: "bad"};
 
-/** Who a thread is. */
+/** Return the name of thread IT in a sentence. */
 export function who(it) {
 	return it
 		? `${(it.of ?? it.stream) ? `${it.of ?? it.stream}: ` : ""}${it.thread} (${it.type}${it.label ? `, “${short(it.label, 60)}”` : ""})`
 		: "the program itself";
 }
 
-/** What a thread did next, as a verb and what follows it; null where it did nothing more. */
+/** Return what a thread did next: a verb and its object. */
 export function stepText(step) {
 	if (!step) return "does nothing more";
 	const other = who(step.other);
@@ -108,7 +109,10 @@ function counter({good, bad}) {
 	};
 }
 
-/** All differences, the most telling first: [{kind, text, good, bad, …}], where GOOD and BAD say who is to be shown. */
+/**
+ * Return all differences, the most telling first: [{kind, text, good, bad, …}]. GOOD and BAD name
+ * the threads to show.
+ */
 export function differences(diff) {
 	const {partings, first} = diff;
 
@@ -122,7 +126,7 @@ export function differences(diff) {
 	];
 }
 
-/** How alike they are, in a sentence or two. */
+/** Return a sentence on how alike the traces are. */
 export function summary(diff) {
 	const {matched, bad_threads: above, good_threads: below} = diff;
 	const took = `above lasts ${rough(diff.bad_end - diff.bad_start)}, below ${rough(diff.good_end - diff.good_start)}`;
@@ -133,7 +137,7 @@ export function summary(diff) {
 	return `${told}; what is ${took}.`;
 }
 
-/** So many that are not listed. */
+/** Return the number of differences that are not listed. */
 export function leftOut(diff) {
 	return ["outcomes", "slower", "lone", "counters", "partings"].reduce(
 		(sum, name) => sum + diff[`all_${name}`] - diff[name].length,
@@ -142,8 +146,8 @@ export function leftOut(diff) {
 }
 
 /**
- * What is marked in the picture of SIDE ("bad" or "good"): of LIST, as differences() made it, each with the thread of that side as engine.thread() tells
- * it in THREADS (by index).
+ * Return the marks for the picture of SIDE ("bad" or "good"). LIST comes from differences().
+ * THREADS maps an index to the thread as engine.thread() returns it.
  */
 export function marked(list, side, threads) {
 	const out = [];
@@ -170,7 +174,9 @@ export function marked(list, side, threads) {
 	return out;
 }
 
-/** The threads of a picture (SHOWN, as of canvas-view.js) that have no counterpart in MATCH: where they are, in times and rows. */
+/**
+ * Return the threads of the picture SHOWN that have no counterpart in MATCH, with times and rows.
+ */
 export function loneLines({marks, window, rowAt}, match) {
 	const out = [];
 	const time = (x) =>
@@ -185,7 +191,7 @@ export function loneLines({marks, window, rowAt}, match) {
 	return out;
 }
 
-/** MARKS as primitives for overlay.js. */
+/** Return MARKS as primitives for overlay.js. */
 export function drawn(marks, camera, yOf) {
 	const x = (time) => Math.max(-50, Math.min(camera.width + 50, camera.xOf(time)));
 

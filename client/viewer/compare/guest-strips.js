@@ -1,12 +1,15 @@
 /*
- * Several guests in one picture: which rows are whose, and how far each one's clock may be off.  What is drawn of a guest at a time happened then,
- * or up to its uncertainty before.
+ * Strips of guests: the rows of each guest in one picture, and the error of its clock. An event of
+ * a guest happened at the time where it is drawn, or up to its uncertainty earlier.
  */
 import {rough} from "../page/times.js";
 
-const HEADED = 16; /* pixels of height from which on a strip has a heading */
+const HEADED = 16; /* least height of a strip with a heading, pixels */
 
-/** The strips of a model of several guests: STREAMS as the summary has them.  None where all are of one guest. */
+/**
+ * Return the strips of STREAMS, the streams of the summary. The list is empty if there is one
+ * guest.
+ */
 export function strips(streams) {
 	if (new Set(streams.map((it) => it.guest)).size < 2) return [];
 	return streams.map(({name, first_row: row, rows, start, end, events, uncertainty_ns: most}, stream) => ({
@@ -20,12 +23,12 @@ export function strips(streams) {
 	}));
 }
 
-/** How sure a strip's times are, in a few words. */
+/** Return in a few words how uncertain the strip's times are. */
 export function sure({uncertaintyNs}) {
 	return uncertaintyNs === null ? "how much earlier it was is not known" : `or up to ${rough(uncertaintyNs)} earlier`;
 }
 
-/** What stands at its beginning. */
+/** Return the heading of a strip. */
 function heading({name, uncertaintyNs}) {
 	return uncertaintyNs === null
 		? `${name} · its clock may be ahead by any amount`
@@ -33,8 +36,8 @@ function heading({name, uncertaintyNs}) {
 }
 
 /**
- * The strips as primitives for overlay.js: a heading for each; a whisker below it as long as the uncertainty, at the camera's scale; and at the
- * POINTER's time the part of the past in which what is drawn there happened.
+ * Return the strips as primitives for overlay.js: a heading each, a whisker as long as the
+ * uncertainty, and the interval before the time POINTER in which the events drawn there happened.
  */
 export function drawn(list, camera, yOf, pointer) {
 	const out = [];

@@ -1,6 +1,7 @@
 /*
- * Several guests or captures of one host on one time line, which is dom0's: each one's times are moved by what the stamps of its packets say of
- * its clock.  To a session this is a source as any other (source.js), whose streams have a guest, an offset and an uncertainty.
+ * A source of several guests or captures of one host on one time line, that of dom0. The times of
+ * each member are shifted by the offset that its packets' stamps give. For a session it is a source
+ * like those of source.js; its streams also have a guest, an offset and an uncertainty.
  */
 import {Engine} from "../engine/engine.js";
 import {remote, summed} from "../trace/source.js";
@@ -8,13 +9,13 @@ import {rough} from "../page/times.js";
 
 export const MEMBERS_MAX = 16;
 
-const RENEW_MS = 5000; /* a running guest's clock is known the better the longer it is watched */
+const RENEW_MS = 5000; /* the clock estimate of a running guest improves with time */
 const RENEW_SURE_MS = 60000;
-const PAGES_MAX = 20; /* of a stream's packets: fewer only bound its clock less tightly */
-const RUN_AMOUNT = String(64 << 20); /* of a capture's run, to know its clock by */
+const PAGES_MAX = 20; /* pages of a stream's packets; with fewer the clock's bounds are wider */
+const RUN_AMOUNT = String(64 << 20); /* bytes of a capture's run that are read for its clock */
 const TIME_MAX = (1n << 63n) - 1n;
 
-/** RFC 3339 with nine digits of a second, in ns; null for anything else. */
+/** Return an RFC 3339 time with up to nine digits of a second in ns, or null. */
 export function realNs(text) {
 	const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/.exec(text ?? "");
 	const ms = parts ? Date.parse(`${parts[1]}Z`) : NaN;
@@ -28,7 +29,7 @@ function stamp(it) {
 	return [ns(it?.mono), realNs(it?.real), Number.isInteger(it?.offset) ? BigInt(it.offset) : null];
 }
 
-/** The PACKETS of one stream that say something of its clock, as engine.clocks() takes them. */
+/** Return the packets of one stream that have clock stamps, as engine.clocks() takes them. */
 export function copied(packets) {
 	const out = [];
 
@@ -46,7 +47,7 @@ export function copied(packets) {
 	return BigUint64Array.from(out);
 }
 
-/** What names a member in the address, as a view of it alone; null for nothing that could be. */
+/** Return a member's name in the address as a view, or null. */
 export function memberView(text) {
 	const capture = /^capture:([0-9]{1,15})$/.exec(text);
 
@@ -54,7 +55,7 @@ export function memberView(text) {
 	return text.startsWith("domain:") && text.length > 7 ? {domain: text.slice(7)} : null;
 }
 
-/** How a guest's clock stands to the line's, as a sentence. */
+/** Return a sentence on how the guest's clock differs from dom0's. */
 export function clockText({name, known, offsetNs, uncertaintyNs}) {
 	if (!known)
 		return `${name}: nothing says how its clock stands to dom0's; its own times are shown as if they were dom0's`;
@@ -99,7 +100,7 @@ class MultiGuest {
 		}));
 	}
 
-	/** Ask again how the clocks stand, where that was some time ago: more is known of guests that run. */
+	/** Update the clock estimates if the last ones are old. */
 	async renew(options) {
 		const wait = this.guests.some((it) => it.uncertaintyNs === null) ? RENEW_MS : RENEW_SURE_MS;
 
@@ -117,7 +118,7 @@ class MultiGuest {
 		}
 	}
 
-	/** Sentences on the clocks, for whoever asks what this is. */
+	/** Sentences on the clocks, for the About panel. */
 	get tells() {
 		return this.guests.map((it) => `${clockText(it)}.`);
 	}
@@ -126,7 +127,10 @@ class MultiGuest {
 		return this.guests.some(({of}) => of.has(run));
 	}
 
-	/** PARTS name times of the line; the guest is asked by its own clock. */
+	/**
+	 * Request bytes of a stream. PARTS has times of the common time line; they are converted to the
+	 * guest's clock.
+	 */
 	trace({of, own, offsetNs}, parts = {}, options = {}) {
 		const moved = {...parts};
 
@@ -165,7 +169,7 @@ function moved(overview, by) {
 	};
 }
 
-/** Names that tell members apart. */
+/** Return a distinct name for each member. */
 function named(members) {
 	const times = new Map();
 
@@ -173,7 +177,7 @@ function named(members) {
 	return members.map(({title, mark}, i) => (times.get(title) > 1 ? `${title} (${mark ?? i + 1})` : title));
 }
 
-/** What the stamps of a member's packets say: a list of streams for engine.clocks(). */
+/** Return the packet stamps of MEMBER: a list of streams for engine.clocks(). */
 export async function stamps(api, member, options) {
 	const out = [];
 	const read = async (path) => {
@@ -189,7 +193,10 @@ export async function stamps(api, member, options) {
 
 	for (const stream of member.streams) {
 		await read(member.packets(stream));
-		/* A capture can be too short to say from when on its clock is known: the rest of its run says more, where it is still there. */
+		/*
+		 * A capture may be too short to bound its clock. Read the rest of its run, if it is still
+		 * there.
+		 */
 		if (member.mark)
 			await read(member.ofRun(stream, {what: "packets", select: {last: RUN_AMOUNT}})).catch((error) => {
 				if (error.status !== 404 && error.status !== 410) throw error;
@@ -198,7 +205,7 @@ export async function stamps(api, member, options) {
 	return out;
 }
 
-/** What engine.clocks() says of MEMBERS now. */
+/** Return the answer of engine.clocks() for MEMBERS. */
 async function ask(api, members, options) {
 	const stamped = await Promise.all(members.map((it) => stamps(api, it, options)));
 	const engine = await Engine.open();
@@ -210,7 +217,7 @@ async function ask(api, members, options) {
 	}
 }
 
-/** The source of what VIEW names together. */
+/** Return the source of the members that VIEW names. */
 export async function multiGuest(api, view, options) {
 	const members = [];
 

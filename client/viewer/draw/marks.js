@@ -1,6 +1,8 @@
-/* A buffer of marks, as <mprof/scene.h> lays them out, without an object for each. */
+/*
+ * A reader of a buffer of marks, laid out as in <mprof/scene.h>, without an object for each mark.
+ */
 
-/** enum mprof_mark_kind, in its order. */
+/** The names of enum mprof_mark_kind, in its order. */
 export const KINDS = [
 	"sleeping",
 	"collection",
@@ -31,7 +33,7 @@ const BYTES = 32;
 const decoder = new TextDecoder();
 
 export class Marks {
-	/** N marks at the start of BUFFER; TEXT: the picture's, UTF-8. */
+	/** Read N marks at the start of BUFFER. TEXT is the picture's text, UTF-8. */
 	constructor(buffer, n, text) {
 		this.n = Math.min(n, Math.floor(buffer.byteLength / BYTES));
 		this.place = new Float32Array(buffer, 0, this.n * 8);
@@ -79,7 +81,7 @@ export class Marks {
 		return this.word[i * 8 + 7];
 	}
 
-	/** All of them as objects: for tests and for what looks at few. */
+	/** Return the marks of KINDS as objects. Use it for tests and for few marks. */
 	list(kinds = KINDS) {
 		const out = [];
 

@@ -1,6 +1,6 @@
 /*
- * Marks to a picture, in two steps: a plan, which is a short list of layers of one colour each, and its painting.  The plan is what
- * tests look at and what an SVG is made from, so all three show the same.  Knows nothing of cameras and models.
+ * Marks to a picture, in two steps. plan() makes a short list of layers of one colour each; paint()
+ * paints them. Tests and the SVG use the plan too, so all three show the same.
  *
  * A layer: {kind, shape, colour, alpha, width, data, texts}
  *   shape "rect": data = x, y, width, height, …      filled
@@ -16,15 +16,15 @@ export const HEAD_LENGTH = 10;
 export const HEAD_WIDTH = 8;
 export const FONT = "12px system-ui, sans-serif";
 
-const ALPHAS = 8; /* steps of opacity: each is a layer of its own */
-const STEEP = 10; /* rows so far apart have arrows with an upright head */
+const ALPHAS = 8; /* steps of opacity; each is a layer */
+const STEEP = 10; /* rows; longer arrows have an upright head */
 
 const K = Object.fromEntries(KINDS.map((name, i) => [name, i]));
 const ARROWS = new Set([K.resolve, K.read, K["read-failed"], K["try-read"], K.signal]);
 
-const VARIANTS = 32; /* of layers that one kind of mark has */
+const VARIANTS = 32; /* layers of one kind of mark */
 
-/** Layers in the order in which they first come, found again by a number: this is asked for every mark. */
+/** Layers in the order of their first mark, indexed by number because each mark looks one up. */
 class Layers {
 	constructor() {
 		this.list = [];
@@ -45,7 +45,10 @@ class Layers {
 	}
 }
 
-/** A straight line along an axis as a rectangle WIDTH thick, on whole pixels: sharper and cheaper than a stroke. */
+/**
+ * Append an axis-parallel line as a rectangle WIDTH thick on whole pixels. It is sharper and
+ * cheaper than a stroke.
+ */
 function flat(layer, x0, y0, x1, y1, width) {
 	const upright = Math.abs(x1 - x0) < Math.abs(y1 - y0);
 	const half = width >> 1;
@@ -54,12 +57,12 @@ function flat(layer, x0, y0, x1, y1, width) {
 	else layer.data.push(Math.min(x0, x1), Math.round(y0) - half, Math.max(Math.abs(x1 - x0), 1), width);
 }
 
-/** From A to B, [where, how far], at least as far as a highlight is wide. */
+/** Return [start, length] from A to B, at least as long as a highlight is wide. */
 function around(a, b) {
 	return b - a < 8 ? [(a + b) / 2 - 4, 8] : [a, b - a];
 }
 
-/** As much of TEXT, WIDTH pixels wide, as fits into ROOM. */
+/** Return the start of TEXT, which is WIDTH pixels wide, that fits into ROOM pixels. */
 function cut(text, room, width) {
 	const characters = Array.from(text);
 	const n = Math.floor((characters.length * room) / width) - 1;
@@ -92,10 +95,10 @@ class Planner {
 		this.measure = measure;
 		this.captionOf = captionOf;
 		this.layers = new Layers();
-		this.above = false; /* threads were drawn: what is highlighted from here on lies on top */
+		this.above = false; /* set after the threads: later highlights lie on top */
 	}
 
-	/* How much of its time a band really covers is how strong it is; what is there at all is seen. */
+	/* Return the opacity of a band: the share of its time that it covers, but never invisible. */
 	step(i) {
 		return Math.max(Math.ceil((this.marks.shade(i) / 65535) * ALPHAS), 1);
 	}
@@ -130,7 +133,7 @@ class Planner {
 			? this.layers.get(K.highlight, 1, "rect", this.palette.highlight, 0.8, 1, "highlight-top")
 			: this.layers.get(K.highlight, 0, "rect", this.palette.highlight);
 
-		/* What is shorter than wide is made as long as wide: it must be seen. */
+		/* Lengthen a short line to its width, so that it can be seen. */
 		if (y0 === y1) {
 			const [x, length] = around(x0, x1);
 			layer.data.push(x, Math.round(y0) - 4, length, 8);
@@ -174,7 +177,7 @@ class Planner {
 		if (step > 0) arrow(this.layers, kind, this.palette[KINDS[kind]], step, m.x0(i), m.y0(i), m.x1(i), m.y1(i));
 	}
 
-	/** A text with its left end at X0, as far as there is room to X1. */
+	/** Append a text with its left end at X0, cut at X1. */
 	text(i, kind) {
 		const m = this.marks;
 		const room = m.x1(i) - m.x0(i);
@@ -206,7 +209,7 @@ class Planner {
 		const m = this.marks;
 		const [x0, y0, x1, y1, colour] = [m.x0(i), m.y0(i), m.x1(i), m.y1(i), m.shade(i) % 4];
 
-		/* What lies below is to be read through it. */
+		/* Keep what lies below readable. */
 		flat(this.layers.get(K.counter, 8, "rect", this.palette.shadow, 0.25, 1, "counter-shadow"), x0, y0, x1, y1, 4);
 		flat(this.layers.get(K.counter, colour, "rect", this.palette.counters[colour], 0.7), x0, y0, x1, y1, 2);
 	}
@@ -285,19 +288,19 @@ class Planner {
 	}
 }
 
-/** What stands at a counter: its name and what its values span. */
+/** Return the caption of a counter: its name and the range of its values. */
 export function caption({name, min, max}) {
 	return `${name}  ${min} to ${max}`;
 }
 
-/** A rough measure, where there is no canvas to ask. */
+/** Return an estimate of the text's width, for use without a canvas. */
 export function roughWidth(text) {
 	return text.length * 6.6;
 }
 
 /**
- * The layers of MARKS for a picture of SIZE {width, height}.  MEASURE tells the width of a text, CAPTIONOF(index, name) what stands at a counter's
- * line.
+ * Return the layers of MARKS for a picture of SIZE {width, height}. MEASURE(text) returns a width
+ * in pixels, CAPTIONOF(index, name) the caption of a counter.
  */
 export function plan(marks, palette, size, measure = roughWidth, captionOf = (_, name) => name) {
 	const planner = new Planner(marks, palette, size, measure, captionOf);
@@ -309,11 +312,11 @@ export function plan(marks, palette, size, measure = roughWidth, captionOf = (_,
 	return layers;
 }
 
-const LINE = 14; /* pixels that a text is high */
-const LIFT = 3; /* pixels from a label to the line that would strike it through */
-const FEW = 64; /* shapes that are filled at once */
+const LINE = 14; /* height of a text, pixels */
+const LIFT = 3; /* distance from a label to the line that would strike it through, pixels */
+const FEW = 64; /* shapes per fill */
 
-/** Leave out the texts of WEAK that would lie on one of STRONG. */
+/** Remove the texts of WEAK that overlap one of STRONG. */
 function unhide(layers, strong, weak) {
 	const taken = new Map();
 	const left = (it) => it.x - (it.align === "right" ? it.width : it.align === "center" ? it.width / 2 : 0);
@@ -336,7 +339,9 @@ function unhide(layers, strong, weak) {
 	for (const layer of layers) if (layer.kind === weak) layer.texts = layer.texts.filter((it) => !hidden(it));
 }
 
-/* All shadows of counters lie under all their colours; names and texts come last as they came. */
+/*
+ * Sort the layers so that all shadows of counters lie below all their colours, and texts come last.
+ */
 function shadowsFirst(layers) {
 	const at = layers.findIndex((layer) => layer.kind === "counter");
 	const shadow = layers.findIndex((layer) => layer.kind === "counter-shadow");
@@ -345,7 +350,7 @@ function shadowsFirst(layers) {
 	return layers;
 }
 
-/** Lines slanting across a tile, for what is missing. */
+/** Return a pattern of slanting lines, for missing data. */
 function hatching(ctx, colour) {
 	const tile = new OffscreenCanvas(8, 8);
 	const pen = tile.getContext("2d");
@@ -361,7 +366,7 @@ function hatching(ctx, colour) {
 	return ctx.createPattern(tile, "repeat");
 }
 
-/* What shines through is one shape: where its parts overlap they must not add up. */
+/* Fill transparent shapes as one path, so that overlaps do not add up. */
 function fillShape(ctx, data) {
 	ctx.beginPath();
 	for (let i = 0; i < data.length; i += 4) ctx.rect(data[i], data[i + 1], data[i + 2], data[i + 3]);
@@ -384,7 +389,7 @@ function strokeLines(ctx, layer) {
 	ctx.stroke();
 }
 
-/* Those that cover what lies below may be filled in several shapes: a path of thousands of corners costs more than its parts. */
+/* Fill opaque shapes in several paths. One path with thousands of corners costs more. */
 function fillHeads(ctx, {data, alpha}) {
 	const most = alpha < 1 ? data.length : 6 * FEW;
 
@@ -413,7 +418,9 @@ function writeTexts(ctx, layer, palette) {
 	}
 }
 
-/** Paint LAYERS over all of a canvas of SIZE.  CROWD may be kept for the next picture on the same canvas. */
+/**
+ * Paint LAYERS over the whole canvas. BATCH may be kept for the next picture on the same canvas.
+ */
 export function paint(ctx, layers, palette, size, batch = new BatchRaster(ctx)) {
 	ctx.globalAlpha = 1;
 	ctx.fillStyle = palette.back;

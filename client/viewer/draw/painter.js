@@ -1,5 +1,6 @@
 /*
- * In the worker: pictures as pixels.  There, because a canvas without a graphics card takes its time, and the page's thread has a hand to follow.
+ * The painter: makes pictures as pixels in the worker. Painting without a graphics card is slow,
+ * and the page's thread must answer the pointer.
  */
 import {BatchRaster} from "./raster.js";
 import {Marks} from "./marks.js";
@@ -8,7 +9,7 @@ import {palette} from "./theme.js";
 
 const WIDTHS_MAX = 20000;
 
-/** How wide texts are on a canvas whose pen is given; what was measured is known. */
+/** A cache of text widths on a canvas context. */
 export class Widths {
 	constructor(pen) {
 		pen.font = FONT;
@@ -34,7 +35,7 @@ export class Painter {
 		this.widths = new Widths(new OffscreenCanvas(1, 1).getContext("2d"));
 	}
 
-	/** Ready for pictures of WIDTH by HEIGHT, RATIO pixels each. */
+	/** Resize the canvas to WIDTH by HEIGHT, with RATIO device pixels per pixel. */
 	fit({width, height}, ratio) {
 		const [w, h] = [width, height].map((it) => Math.max(1, Math.round(it * ratio)));
 
@@ -47,7 +48,10 @@ export class Painter {
 		this.batch ??= new BatchRaster(this.ctx);
 	}
 
-	/** PICTURE {marks, n, text} of WINDOW as an ImageBitmap; LOOK: {dark, ratio}; CAPTIONOF(index, name): what stands at a counter. */
+	/**
+	 * Return PICTURE {marks, n, text} of WINDOW as an ImageBitmap. LOOK: {dark, ratio}.
+	 * CAPTIONOF(index, name) returns the caption of a counter.
+	 */
 	paint({marks, n, text}, window, {dark, ratio}, captionOf) {
 		const colours = palette(dark);
 

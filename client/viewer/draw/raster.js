@@ -1,30 +1,30 @@
 /*
- * Thousands of small shapes of one colour, set pixel by pixel.  A canvas takes some microseconds for each of them, which in a picture of a busy guest
- * would keep a hand waiting; here the cost is that of their pixels.  Edges are not smoothed, which among so many is not seen.
+ * A raster: thousands of small shapes of one colour, set pixel by pixel. A canvas takes
+ * microseconds for each shape, the raster only the time of its pixels. Edges are not smoothed.
  */
 
-/** "#rrggbb" as a pixel of an ImageData, on machines of little ends as all that have browsers are. */
+/** Return "#rrggbb" as a little-endian pixel of an ImageData. */
 function word(colour) {
 	const n = parseInt(colour.slice(1), 16);
 
 	return (0xff000000 | ((n & 0xff) << 16) | (n & 0xff00) | (n >> 16)) >>> 0;
 }
 
-/* Most are a few pixels wide, for which a call of fill() costs more than they do. */
+/* Fill short runs without a call of fill(), which costs more than a few pixels. */
 function fill(words, paint, from, to) {
 	if (to - from > 32) words.fill(paint, from, to);
 	else for (let i = from; i < to; i++) words[i] = paint;
 }
 
 export class Raster {
-	/** As large as the CANVAS, whose coordinates are RATIO times those of what is drawn. */
+	/** Make a raster as large as CANVAS, with RATIO device pixels per unit of the drawing. */
 	constructor(canvas, ratio) {
 		this.width = canvas.width;
 		this.height = canvas.height;
 		this.ratio = ratio;
 		this.image = new ImageData(this.width, this.height);
 		this.words = new Uint32Array(this.image.data.buffer);
-		this.low = this.height; /* rows that were drawn on */
+		this.low = this.height; /* first and end of the rows drawn on */
 		this.high = 0;
 	}
 
@@ -32,7 +32,7 @@ export class Raster {
 		return this.high <= this.low;
 	}
 
-	/** [x, y, width, height] of each. */
+	/** Draw rectangles: DATA has [x, y, width, height] of each. */
 	rects(data, colour) {
 		const {width, height, ratio, words} = this;
 		const paint = word(colour);
@@ -49,14 +49,14 @@ export class Raster {
 		}
 	}
 
-	/** Three corners of each. */
+	/** Draw triangles: DATA has the three corners of each. */
 	heads(data, colour) {
 		const paint = word(colour);
 
 		for (let i = 0; i < data.length; i += 6) this.triangle(data, i, paint);
 	}
 
-	/* Line by line: from where the edges cross its middle to where they cross it again. */
+	/* Fill a triangle row by row, between the crossings of its edges with the row's middle. */
 	triangle(data, at, paint) {
 		const {width, height, ratio, words} = this;
 		const top = Math.min(data[at + 1], data[at + 3], data[at + 5]) * ratio;
@@ -88,7 +88,10 @@ export class Raster {
 		}
 	}
 
-	/** Put what is there onto CTX, as strong as ALPHA, by way of the pen SHEET of a clean canvas of the same size; and be empty again. */
+	/**
+	 * Draw the raster onto CTX with opacity ALPHA and clear it. SHEET is the context of an empty
+	 * canvas of the same size.
+	 */
 	put(ctx, sheet, alpha) {
 		const {low, high, width} = this;
 
@@ -106,9 +109,12 @@ export class Raster {
 	}
 }
 
-/* Layers of so many shapes that they are set pixel by pixel: those of full strength that follow each other together. */
+/*
+ * A batch raster: paints layers of very many shapes pixel by pixel. Consecutive opaque layers share
+ * one raster.
+ */
 
-const MANY = 800; /* shapes from which on pixels are cheaper */
+const MANY = 800; /* shapes; from here on setting pixels is cheaper */
 
 export class BatchRaster {
 	constructor(ctx) {
@@ -116,7 +122,10 @@ export class BatchRaster {
 		this.raster = null;
 	}
 
-	/** Take LAYER, where it is one of many shapes; what is taken is on the picture after flush(). */
+	/**
+	 * Take LAYER if it has many shapes, and return whether it was taken. flush() draws the taken
+	 * layers.
+	 */
 	take(layer) {
 		const heads = layer.shape === "head";
 		const many = layer.data.length > MANY * (heads ? 6 : 4);

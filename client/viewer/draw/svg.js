@@ -1,8 +1,10 @@
-/* The layers of a picture as an SVG that needs nothing else.  Texts come from guests: they are data, never markup. */
+/* The layers of a picture as a self-contained SVG. Texts come from guests and are escaped. */
 
 const ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"};
 
-/** TEXT inside an element or an attribute; what XML cannot hold at all becomes the replacement character. */
+/**
+ * Return TEXT escaped for an element or an attribute. Characters that XML forbids become U+FFFD.
+ */
 export function escape(text) {
 	return text
 		.replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")
@@ -90,7 +92,7 @@ function ruler(ticks, palette, width) {
 	];
 }
 
-/** The picture I of several, from height Y on: LAYERS of SIZE below a ruler with TICKS. */
+/** Return picture I from height Y on: LAYERS of SIZE below a ruler with TICKS. */
 function picture({layers, size: {width, height}, ticks = []}, palette, i, y) {
 	return [
 		`<clipPath id="all-${i}"><rect width="${width}" height="${height}"/></clipPath>`,
@@ -104,7 +106,10 @@ function picture({layers, size: {width, height}, ticks = []}, palette, i, y) {
 	];
 }
 
-/** An SVG of PICTURES {layers, size, ticks}, one below the other; TITLE is what it says to who cannot see it. */
+/**
+ * Return an SVG of PICTURES {layers, size, ticks}, one below the other. TITLE is the text for
+ * screen readers.
+ */
 export function svg(pictures, palette, title) {
 	const width = Math.max(...pictures.map(({size}) => size.width));
 	const tops = pictures.map((_, i) => pictures.slice(0, i).reduce((sum, {size}) => sum + size.height + RULER, 0));

@@ -1,4 +1,7 @@
-/* The colours of a picture.  Those of the original in the light; in the dark the same hues, as light as they must be to be read there. */
+/*
+ * The colours of a picture. The light ones are those of the original viewer; the dark ones have the
+ * same hues, lighter.
+ */
 
 const LIGHT = {
 	dark: false,
@@ -78,12 +81,15 @@ const DARK = {
 	heap: "#ffa04d",
 };
 
-/** The palette, light or dark. */
+/** Return the palette, light or dark. */
 export function palette(dark) {
 	return dark ? DARK : LIGHT;
 }
 
-/** Calls back whenever the person changes between light and dark, until SIGNAL says that nobody listens any more; returns whether it is dark now. */
+/**
+ * Call CHANGE(dark) on each switch between light and dark until SIGNAL aborts. Return whether it is
+ * dark now.
+ */
 export function watchDark(change, signal) {
 	const query = matchMedia("(prefers-color-scheme: dark)");
 

@@ -1,14 +1,17 @@
 /*
- * The page's side of the worker: requests, answers, the newest picture wins. README.md says what it offers.
+ * The page's side of the worker: requests and answers. Only the newest picture request is answered.
+ * README.md documents it.
  *
- * One engine is one worker with one trace; the wasm is compiled once and shared. Where there is no server (the self-contained file) Engine.open() is
- * given both: {worker: Worker, wasm: bytes}.
+ * One engine is one worker with one trace. All engines share one compiled wasm. Without a server
+ * (the single-file page) Engine.open() takes both: {worker: Worker, wasm: bytes}.
  */
 import {Port} from "./port.js";
 
 const ENDED = "The viewer's worker has ended; reload the page.";
 
-/** Where VALUE of the ascending FROM lies in TO, which goes with it point by point. */
+/**
+ * Return the value in TO that corresponds to VALUE in the ascending FROM, linearly interpolated.
+ */
 function interpolate(from, to, value) {
 	let low = 0,
 		high = from.length - 1;
@@ -24,18 +27,21 @@ function interpolate(from, to, value) {
 	return to[low] + ((to[high] - to[low]) * (value - from[low])) / (from[high] - from[low] || 1);
 }
 
-/** What a trace is asked. An Engine is asked of its trace, engine.compared of the one that it is compared with. */
+/**
+ * The questions about a trace. An Engine asks about its own trace, engine.compared about the one it
+ * is compared with.
+ */
 export class Questions {
-	#frame = null; // {window, look, resolve, reject}: the newest picture that was asked for while one is made
+	#frame = null; // {window, look, resolve, reject}: the newest picture request that waits
 	#drawing = false;
 
-	/** Nothing will be answered any more. */
+	/** Reject all waiting requests with SENTENCE. */
 	lose(sentence) {
 		this.#frame?.reject(new Error(sentence));
 		this.#frame = null;
 	}
 
-	/** A picture, with LOOK as pixels too; null where a newer one was asked for before this one was begun. */
+	/** Return a picture, with LOOK also as pixels; null if a newer request came first. */
 	frame(window, look = null) {
 		return new Promise((resolve, reject) => {
 			this.#frame?.resolve(null);
@@ -91,7 +97,7 @@ export class Questions {
 		return this.ask("density", [from, to, n]);
 	}
 
-	/** What STREAM (its index) has from TIME on was not proven when it was copied: drawn as that. */
+	/** Draw stream STREAM (an index) from TIME on as not proven. */
 	tail(stream, time) {
 		return this.ask("tail", [stream, time]);
 	}
@@ -104,7 +110,9 @@ export class Questions {
 		return this.ask("why", [thread]);
 	}
 
-	/** The trace as Chrome's trace events, for Perfetto: the bytes of a JSON document. */
+	/**
+	 * Return the trace as Chrome's trace events, the bytes of a JSON document that Perfetto opens.
+	 */
 	chrome() {
 		return this.ask("chrome", []);
 	}
@@ -133,13 +141,13 @@ export class Engine extends Questions {
 		return spare;
 	}
 
-	/** Open one ahead of the first that will be asked for. */
+	/** Open the first engine before it is requested. */
 	static warm() {
 		Engine.spare ??= Engine.#open({});
-		Engine.spare.catch(() => {}); // told to who asks for it
+		Engine.spare.catch(() => {}); // reported to the caller of open()
 	}
 
-	static spare = null; // an engine that nobody has asked for yet: a promise
+	static spare = null; // promise of an engine that is not used yet
 
 	static async #open({worker, wasm = null}) {
 		const engine = new Engine(
@@ -169,15 +177,16 @@ export class Engine extends Questions {
 		this.#port.close("The trace was closed.");
 	}
 
-	/** A call of the trace, or of the one beside it. */
+	/** Call the worker for this trace (SIDE 0) or for the compared one (1). */
 	ask(call, args, side = 0) {
 		return this.#port.call(call, args, {more: {side}});
 	}
 
 	/**
 	 * Load a trace, and forget the one before.
-	 * @param {{name?: string, guest?: number, bytes?: Uint8Array | ArrayBuffer, blob?: Blob, response?: Response, offsetNs?: bigint,
-	 * uncertaintyNs?: bigint}[]} sources the buffer of bytes is the engine's from now on
+	 * @param {{name?: string, guest?: number, bytes?: Uint8Array | ArrayBuffer, blob?: Blob,
+	 * response?: Response, offsetNs?: bigint, uncertaintyNs?: bigint}[]} sources the buffer of
+	 * bytes is the engine's from now on
 	 * @param {(progress: {phase: string, bytes: number, total: number | null}) => void} [progress]
 	 * @param {AbortSignal} [signal]
 	 */
@@ -185,20 +194,21 @@ export class Engine extends Questions {
 		return this.#load(0, sources, progress, signal);
 	}
 
-	/** The same of a trace to compare it with, a run that went well; engine.compared answers for it. */
+	/** Load a trace to compare with, a run that went well. engine.compared answers for it. */
 	compare(sources, progress, signal) {
 		return this.#load(1, sources, progress, signal);
 	}
 
 	/**
-	 * How the clocks of guests stand to dom0's.  Of each guest its streams, of each of those the stamps of its packets (multi-guest.js).
+	 * Return how the clocks of guests differ from dom0's. GUESTS has the packet stamps of each
+	 * stream of each guest (multi-guest.js).
 	 * @param {BigUint64Array[][]} guests
 	 */
 	clocks(guests) {
 		return this.#port.call("clocks", [guests]);
 	}
 
-	/** What differs between the trace beside, the good one, and this one. */
+	/** Return the differences between the compared trace, the good one, and this one. */
 	diff() {
 		return this.#port.call("diff", []);
 	}

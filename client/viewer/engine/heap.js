@@ -1,7 +1,9 @@
 /*
- * The page's side of the worker of memory profiles: requests, answers, the newest question of a kind wins. README.md says what it offers.
+ * The page's side of the worker of memory profiles: requests and answers. Only the newest question
+ * of a kind is answered. README.md documents it.
  *
- * One heap is one worker with one recording. Where there is no server (the self-contained file) Heap.open() is given both: {worker: Worker, wasm: bytes}.
+ * One heap is one worker with one recording. Without a server (the single-file page) Heap.open()
+ * takes both: {worker: Worker, wasm: bytes}.
  */
 import {Port} from "./port.js";
 
@@ -26,7 +28,7 @@ export class Heap {
 	}
 
 	constructor(worker) {
-		this.names = []; // texts that trees name by their number; they stay
+		this.names = []; // texts by the number that trees use; a number never changes
 		this.#port = new Port(worker, {
 			ended: ENDED,
 			whole: "recording",
@@ -40,8 +42,10 @@ export class Heap {
 
 	/**
 	 * Load a recording, and forget the one before.
-	 * @param {{bytes?: Uint8Array | ArrayBuffer, blob?: Blob, response?: Response, growing?: boolean, recording?: number}} source the buffer of bytes
-	 * is the heap's from now on; growing: more will be fed; recording: of several that are joined this one, from 1, in place of the last
+	 * @param {{bytes?: Uint8Array | ArrayBuffer, blob?: Blob, response?: Response, growing?:
+	 * boolean, recording?: number}} source the buffer of bytes is the heap's from now on; growing:
+	 * more will be fed; recording: of several that are joined this one, from 1, in place of the
+	 * last
 	 * @param {(progress: {phase: string, bytes: number, total: number | null}) => void} [progress]
 	 * @param {AbortSignal} [signal]
 	 */
@@ -49,17 +53,19 @@ export class Heap {
 		return this.#port.load([{growing: false, recording: 0, ...source}], (told) => told, {progress, signal});
 	}
 
-	/** What came since; the buffer is the heap's from now on. @param {Uint8Array} bytes */
+	/** Append new bytes; the heap takes the buffer. @param {Uint8Array} bytes */
 	feed(bytes) {
 		return this.#port.call("feed", [bytes], {transfer: [bytes.buffer]});
 	}
 
-	/** What lives at N times from FROM to TO; null where a newer such question overtook it. */
+	/**
+	 * Return the live bytes at N times from FROM to TO; null if a newer question of the kind came.
+	 */
 	timeline(filter, from, to, n) {
 		return this.#port.call("timeline", [{filter, from, to, n}]);
 	}
 
-	/** By functions; null where a newer such question overtook it. */
+	/** Return the profile by functions; null if a newer question of the kind came. */
 	profile(question = {}) {
 		return this.#port.call("profile", [question]);
 	}

@@ -1,6 +1,7 @@
 /*
- * The page's side of a worker that has an mprof.wasm: calls and their answers, and the bytes that the worker asks for while it loads. worker.js and
- * heap-worker.js say what goes either way; the wasm is compiled once for all of them.
+ * The page's side of a worker with mprof.wasm: calls, answers, and the bytes that the worker
+ * requests while it loads. worker.js and heap-worker.js document the messages. The wasm is compiled
+ * once for all workers.
  */
 let compiled = null;
 
@@ -12,13 +13,15 @@ function compileFetched() {
 	return compiled;
 }
 
-/** The module of what a page was given as wasm: its bytes, a module, or nothing. */
+/** Return the module of WASM: bytes, a module, or null for the server's file. */
 function moduleOf(wasm) {
 	if (wasm instanceof WebAssembly.Module) return wasm;
 	return wasm ? WebAssembly.compile(wasm) : compileFetched();
 }
 
-/** What the worker is told of a source; what of it goes over is added to TRANSFER. */
+/**
+ * Return the description of a source for the worker. Buffers to transfer are appended to TRANSFER.
+ */
 function told({response, bytes, ...source}, transfer) {
 	if (response) {
 		const coded = response.headers.has("content-encoding");
@@ -37,13 +40,14 @@ export class Port {
 	#hooks;
 	#waiting = new Map(); // by id: {resolve, reject, progress, give}
 	#last = 0;
-	#lost = null; // why nothing is answered any more
+	#lost = null; // reason why calls are rejected; null while the worker runs
 
 	/**
 	 * @param {Worker} worker
-	 * @param {{ended: string, whole: string, lost?: (sentence: string) => void, told?: (message: object) => void}} hooks the sentence where the worker
-	 * ends by itself; what is loaded, in words; called when nothing will be answered any more; and of each message that comes, before its call is
-	 * answered
+	 * @param {{ended: string, whole: string, lost?: (sentence: string) => void, told?: (message:
+	 * object) => void}} hooks the sentence where the worker ends by itself; what is loaded, in
+	 * words; called when nothing will be answered any more; and of each message that comes, before
+	 * its call is answered
 	 */
 	constructor(worker, hooks) {
 		this.#worker = worker;
@@ -52,12 +56,15 @@ export class Port {
 		worker.addEventListener("error", () => this.#lose(hooks.ended));
 	}
 
-	/** Give the worker its wasm: bytes, a module, or null: what the server has. The worker starts while that still comes. */
+	/**
+	 * Send the worker its wasm: bytes, a module, or null for the server's file. The worker starts
+	 * meanwhile.
+	 */
 	async open(wasm) {
 		return this.call("open", [await moduleOf(wasm)]);
 	}
 
-	/** Nothing is answered any more, which SENTENCE says to who waits. */
+	/** Terminate the worker and reject all waiting calls with SENTENCE. */
 	close(sentence) {
 		this.#worker.terminate();
 		this.#lose(sentence);
@@ -87,7 +94,10 @@ export class Port {
 		}
 	}
 
-	/** MORE goes with the message; WAITING: {progress, give}, called for what comes before the answer. */
+	/**
+	 * Send a call. MORE is added to the message. WAITING: {progress, give}, called before the
+	 * answer comes.
+	 */
 	call(call, args, {transfer = [], more = {}, ...waiting} = {}) {
 		const id = ++this.#last;
 
@@ -99,9 +109,11 @@ export class Port {
 	}
 
 	/**
-	 * The call "load" of SOURCES, {bytes | blob | response} each; ARGS makes the call's arguments of what the worker is told of them.
+	 * Send the call "load" for SOURCES, {bytes | blob | response} each. ARGS makes the call's
+	 * arguments from their descriptions.
 	 * @param {(told: object[]) => any[]} args
-	 * @param {{progress?: (progress: {phase: string, bytes: number, total: number | null}) => void, signal?: AbortSignal, more?: object}} options
+	 * @param {{progress?: (progress: {phase: string, bytes: number, total: number | null}) => void,
+	 * signal?: AbortSignal, more?: object}} options
 	 */
 	async load(sources, args, {progress, signal, more}) {
 		const readers = sources.map(({response}) => response?.body?.getReader());
@@ -126,7 +138,7 @@ export class Port {
 		}
 	}
 
-	/** The next piece of a body to the worker. */
+	/** Send the next piece of a body to the worker. */
 	async #give(id, reader) {
 		try {
 			const {value} = reader ? await reader.read() : {};

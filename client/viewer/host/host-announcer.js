@@ -1,6 +1,7 @@
 /*
- * One line that says what happened last.  It is a polite live region: screen readers read it when they have nothing else to say, so it says little: one
- * sentence at a time, not more often than people can listen, and only how many where much happens at once.
+ * The announcer: one line with the latest news, as a polite live region. Screen readers read it
+ * when they are idle, so it shows one sentence at a time, at most one per interval, and only a
+ * number if much happens at once.
  */
 import {make} from "../page/make.js";
 
@@ -14,7 +15,9 @@ export class Announcer {
 		this.timer = null;
 	}
 
-	/** WHAT groups sentences that may be counted: "came", "went", ... */
+	/**
+	 * Announce SENTENCE. WHAT names the group in which sentences are counted: "started", "ended", …
+	 */
 	say(what, sentence) {
 		this.waiting.push({what, sentence});
 		if (this.waiting.length > 10000) this.waiting.splice(0, 5000);

@@ -1,5 +1,6 @@
 /*
- * The list of captures: what was kept on purpose, and why.  Some hundred rows at a time; a row is made once and kept while its capture stays the same.
+ * The table of captures. It shows some hundred rows at a time and keeps a row while its capture
+ * stays the same.
  */
 import {format} from "../page/address.js";
 import {isCrash, keyOf} from "./host-model.js";
@@ -19,12 +20,14 @@ const FILTERS = {
 	asked: ["Snapshots", (capture) => capture.kind === "manual" || capture.kind === "trigger"],
 };
 
-/** CALLS: {context, pin, note, remove, older}, called with a capture.  SELECTION: of host-selection.js. */
+/**
+ * CALLS: {context, pin, note, remove, older}, called with a capture. SELECTION: the HostSelection.
+ */
 export class Captures {
 	constructor(calls, selection) {
 		this.selection = selection;
 		this.calls = calls;
-		this.guest = null; /* {key, name}: only its captures */
+		this.guest = null; /* {key, name} of the guest whose captures are shown; null: all */
 		this.filter = "all";
 		this.most = STEP;
 		this.rows = new Map(); /* id -> {capture, row} */
@@ -56,7 +59,7 @@ export class Captures {
 		);
 	}
 
-	/** Which are shown: one of FILTERS, and GUEST's ({key, name}) or everybody's. */
+	/** Show the captures of FILTER, one of FILTERS, and of GUEST {key, name} or all. */
 	show(filter, guest) {
 		this.filter = filter;
 		this.guest = guest;
@@ -96,7 +99,7 @@ export class Captures {
 		else this.update(this.model);
 	}
 
-	/** PROFILE: of the guest's memory, which ran when the capture was taken, or null. */
+	/** Return the row of CAPTURE. PROFILE is the guest's memory profile at that time, or null. */
 	rowOf(capture, profile) {
 		let entry = this.rows.get(capture.id);
 
@@ -184,7 +187,7 @@ export class Captures {
 			buttons[what].setAttribute("aria-label", `${title} ${which}`);
 	}
 
-	/** The rows that are not among MODEL's any more are forgotten. */
+	/** Drop the rows that MODEL does not have any more. */
 	forget(model) {
 		for (const id of this.rows.keys()) if (!model.captures.has(id)) this.rows.delete(id);
 	}

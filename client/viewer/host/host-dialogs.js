@@ -1,6 +1,6 @@
 /*
- * What opens over the host's page: the context of a capture, the runs of a guest, a note, a question.  Each is a <dialog>: Escape closes it, and the
- * focus goes back to where it was.
+ * The dialogs of the host's page: a capture's context, a guest's runs, a note, a question. Each is
+ * a <dialog>: Escape closes it and returns the focus.
  */
 import {format} from "../page/address.js";
 import {guestPath} from "../page/api.js";
@@ -12,7 +12,10 @@ import {bytes} from "../page/times.js";
 
 const KEYS_SHOWN = 500;
 
-/** Open a dialog of TITLE; its promise has what it was closed with, "" where it was only closed. */
+/**
+ * Open a dialog with TITLE. The promise resolves to the value of the pressed button, "" without
+ * one.
+ */
 export function open(title, content, buttons = [["Close", ""]]) {
 	const heading = make("h2", {id: "dialog-title", textContent: title});
 	const foot = make("div", {className: "foot"});
@@ -42,12 +45,12 @@ function facts(pairs) {
 	);
 }
 
-/* Text of a guest: it scrolls by itself, also with the keyboard. */
+/* Return a scrollable text of a guest that the keyboard can scroll too. */
 function preformatted(label, text) {
 	return make("pre", {tabIndex: 0, role: "region", "aria-label": label, textContent: text});
 }
 
-/** Fill a dialog when what PROMISE brings is there. */
+/** Fill a dialog with the nodes of PROMISE. */
 async function later(promise, body) {
 	const wait = make("p", {className: "quiet", textContent: "Loading…"});
 
@@ -64,7 +67,7 @@ async function later(promise, body) {
 	};
 }
 
-/** The memory profile that ran when a capture was taken. */
+/** Return a link to the memory profile that ran when the capture was taken. */
 function profileLink(id) {
 	return make("a", {href: format({memtrace: id}), textContent: `The memory profile that ran then (${id})`});
 }
@@ -109,7 +112,7 @@ function contextParts(capture, context) {
 	return parts;
 }
 
-/** Why a capture was taken, and around what. */
+/** Show why and when a capture was taken. */
 export async function showContext(api, capture) {
 	const link = make("a", {className: "button", href: format({capture: capture.id}), textContent: "Open its trace"});
 	const {wait, done} = await later(api.json(`v1/captures/${capture.id}/context`), (context) =>
@@ -134,7 +137,7 @@ function runRow(domain, run) {
 	);
 }
 
-/** The lives of a guest, newest first. */
+/** Show the runs of a guest, newest first. */
 export async function showRuns(api, domain) {
 	const {wait, done} = await later(api.json(`${guestPath(domain)}?limit=100`), (guest) => [
 		make("ol", {className: "runs"}, ...guest.run_list.map((run) => runRow(domain, run))),
@@ -146,7 +149,7 @@ export async function showRuns(api, domain) {
 	await done;
 }
 
-/** Ask for a note, on WHAT if not the guest; null where nothing is to be changed. */
+/** Ask for a note on WHAT, by default the guest. Return null if it stays the same. */
 export async function askNote(capture, what = called(capture.domain)) {
 	const input = make("textarea", {id: "note", value: capture.note, maxLength: 4096, rows: 4});
 	const label = make("label", {for: "note", textContent: "Note, for whoever looks at this later"});
@@ -163,7 +166,7 @@ export async function askNote(capture, what = called(capture.domain)) {
 	return (await closed) === "save" ? input.value : null;
 }
 
-/** Ask a question that is answered by ACTION or not at all. */
+/** Ask a question. Resolve to whether ACTION was chosen. */
 export async function ask(title, sentence, action) {
 	const {closed} = open(
 		title,

@@ -1,4 +1,4 @@
-/* What an empty host says: how a guest comes to appear here. */
+/* The text of a host without guests: how to trace one. */
 import {make} from "../page/make.js";
 
 const code = (text) => make("code", {textContent: text});

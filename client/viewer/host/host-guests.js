@@ -1,5 +1,6 @@
 /*
- * The table of guests.  A row is made once and changed where it differs: focus, selection and scroll position stay while things come and go around it.
+ * The table of guests. Rows are changed in place, so that focus, selection and scroll position
+ * stay.
  */
 import {format} from "../page/address.js";
 import {bytesOf, lossOf, rateOf, stateOf} from "./host-model.js";
@@ -30,19 +31,19 @@ function attribute(element, name, value) {
 	if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
-/** What a guest is called in an address. */
+/** Return the name of a guest in an address. */
 function nameOf(domain) {
 	return domain.uuid && (domain.name.length > 200 || !domain.name) ? domain.uuid : domain.name;
 }
 
-/** The address of a guest's trace: by its name, which people know, where that is enough. */
+/** Return the address of a guest's trace, by its name if that is unique. */
 export function traceOf(domain) {
 	return format({domain: nameOf(domain)});
 }
 
 /**
- * CALLS: {snapshot, runs, captures, context, profile, stop}: what is called with the guest when its buttons are pressed, and starting(guest): is it being asked
- * for a memory profile.  SELECTION: of host-selection.js.
+ * CALLS: {snapshot, runs, captures, context, profile, stop}, called with the guest, and
+ * starting(guest): is a memory profile being requested? SELECTION: the HostSelection.
  */
 export class Guests {
 	constructor(sparklines, calls, selection) {
@@ -59,7 +60,8 @@ export class Guests {
 	}
 
 	/**
-	 * Show the guests of MODEL that WANTED(guest) lets through, for as long as a frame allows, those at the top first.  Returns whether all is shown.
+	 * Show the guests of MODEL that WANTED(guest) accepts, from the top, for the time of a frame.
+	 * Return whether all are shown.
 	 */
 	update(model, wanted) {
 		const end = performance.now() + FRAME_MS;
@@ -146,7 +148,7 @@ export class Guests {
 		return entry;
 	}
 
-	/** A guest that traces nothing is here for its memory profiles, of which PROFILE (or null) is the newest. */
+	/** Fill the row of a guest that has memory profiles only. PROFILE is the newest, or null. */
 	fillRingless({guest: {domain}, cells}, profile) {
 		const ringless = !domain.streams.length;
 
@@ -159,7 +161,7 @@ export class Guests {
 		cells.snapshot.hidden = true;
 	}
 
-	/** PROFILE: what is being recorded of the guest's memory, or null. */
+	/** Fill the profile cell. PROFILE is the one that is being recorded, or null. */
 	fillProfile(entry, profile) {
 		const {guest, cells} = entry;
 		const name = called(guest.domain.name);

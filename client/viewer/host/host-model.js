@@ -1,19 +1,20 @@
 /*
- * What is known of the host: its guests and captures, as the lists said and the events changed it.  No element of the page is known here; who shows it
- * asks what is `dirty`.
+ * The host's model: guests and captures, from the lists and the events. It knows no elements of the
+ * page; the page asks which guests are `dirty`.
  *
- * A guest is {key, domain: as the API says, crash: its newest crash capture or null, rates: [{at, rate}] seen here}.
+ * A guest is {key, domain: from the API, crash: its newest crash capture or null, rates: [{at,
+ * rate}] seen here}.
  */
 
 import {ProfileModel} from "./host-profile-model.js";
 
 const CRASHES = new Set(["crash", "watchdog"]);
-const FRESH_MS = 24 * 3600 * 1000; /* so long a crash stands first, also when the guest runs again */
-const HISTORY = 60; /* rates that are kept of a guest: two minutes */
+const FRESH_MS = 24 * 3600 * 1000; /* age up to which a crash is listed first, also if the guest runs again */
+const HISTORY = 60; /* rates kept per guest: two minutes */
 
 export const STATES = ["crashed", "running", "suspended", "gone"];
 
-/** The key that two lives of one guest share. */
+/** Return the key that all runs of a guest share. */
 export function keyOf({uuid, name, domain}) {
 	return uuid ? `u:${uuid}` : `n:${name ?? domain}`;
 }
@@ -30,15 +31,15 @@ export class HostModel {
 	constructor() {
 		this.guests = new Map();
 		this.captures = new Map(); /* id -> capture */
-		this.older = false; /* there are captures that were not fetched */
-		this.dirty = new Set(); /* keys of guests that are not as they were shown */
-		this.order = true; /* the order may be another one */
+		this.older = false; /* some captures were not fetched */
+		this.dirty = new Set(); /* keys of guests that changed since they were shown */
+		this.order = true; /* the order may have changed */
 		this.capturesDirty = true;
 		this.known = false; /* the lists were read */
 		this.profiles = new ProfileModel((run) => this.touchRun(run));
 	}
 
-	/** The lists as they are: forget what was known before. */
+	/** Replace the model by the lists. */
 	reset(domains, captures, older) {
 		const before = this.guests;
 
@@ -51,7 +52,7 @@ export class HostModel {
 		this.order = this.capturesDirty = this.known = true;
 	}
 
-	/** More captures, older ones. */
+	/** Add older captures. */
 	addCaptures(captures, older) {
 		for (const capture of captures) if (!this.captures.has(capture.id)) this.captures.set(capture.id, capture);
 		this.older = older;
@@ -59,7 +60,7 @@ export class HostModel {
 		captures.filter(isCrash).forEach((capture) => this.crashed(capture));
 	}
 
-	/* A crash of a guest that is known; the newest counts. */
+	/* Set the crash of a known guest if it is the newest. */
 	crashed(capture) {
 		const guest = this.guests.get(keyOf(capture));
 
@@ -73,7 +74,7 @@ export class HostModel {
 		this.order = true;
 	}
 
-	/* What of RUN is shown at its guest and its captures may be another. */
+	/* Mark the guest and the captures of RUN as changed. */
 	touchRun(run) {
 		const guest = this.byRun(run);
 
@@ -95,13 +96,13 @@ export class HostModel {
 		return null;
 	}
 
-	/** A guest went from the archive. */
+	/** Remove a guest that the archive deleted. */
 	remove(key) {
 		this.guests.delete(key);
 		this.touch(key);
 	}
 
-	/* Events, see schema/http/openapi.yaml. */
+	/* Events; see schema/http/openapi.yaml. */
 
 	domain({domain}) {
 		return this.put(domain);
@@ -163,7 +164,7 @@ export class HostModel {
 		this.touch(guest.key);
 	}
 
-	/** Guests in the order in which they are shown: crashes first, then what runs, then what is gone. */
+	/** Return the guests in display order: crashes, then running ones, then ended ones. */
 	sorted(now = Date.now()) {
 		const ranked = [...this.guests.values()].map((guest) => ({guest, rank: rankOf(guest, now)}));
 
@@ -171,7 +172,7 @@ export class HostModel {
 		return ranked.map(({guest}) => guest);
 	}
 
-	/** How many are in which state. */
+	/** Return the number of guests in each state. */
 	counts() {
 		const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
 
@@ -180,7 +181,7 @@ export class HostModel {
 	}
 }
 
-/** crashed, running, suspended or gone. */
+/** Return the state: crashed, running, suspended or gone. */
 export function stateOf({domain, crash}) {
 	if (domain.state !== "ended") return domain.state;
 	return crash && crash.run === domain.run ? "crashed" : "gone";
@@ -194,7 +195,7 @@ export function bytesOf({domain}) {
 	return sum(domain.streams, "bytes");
 }
 
-/** Packets that were lost, and how many gaps there are for whatever reason. */
+/** Return the number of lost packets and of gaps. */
 export function lossOf({domain}) {
 	return {
 		lost: sum(domain.streams, "lost_packets"),
@@ -210,7 +211,7 @@ function rankOf(guest, now) {
 
 const names = new Intl.Collator("en", {numeric: true});
 
-/* Of one rank: the newest crash, a name, who left last. */
+/* Compare two guests of one rank: by the newest crash, by name, or by the latest end. */
 function compare(a, b, rank) {
 	if (rank === 0) return b.crash.id - a.crash.id;
 	if (rank === 3 && a.domain.last_seen !== b.domain.last_seen)

@@ -1,18 +1,18 @@
-/* The memory profiles of the host, as the list said and the events changed it: part of host-model.js, which is told of guests that are to be shown anew. */
+/* The memory profiles of the host, from the list and the events: a part of the host's model. */
 
-const GRACE_MS = 5000; /* so long before a capture a profile may have ended and still be the one that ran: death takes both */
+const GRACE_MS = 5000; /* a profile may end so long before the capture of the same death */
 
 export class ProfileModel {
-	/** TOUCHED(run): a profile of that run is not what it was. */
+	/** TOUCHED(run) is called when a profile of that run changed. */
 	constructor(touched) {
 		this.touched = touched;
 		this.all = new Map(); /* id -> as the API says */
 		this.runs = new Map(); /* run -> its profiles, newest first */
-		this.older = false; /* there are profiles that were not fetched */
+		this.older = false; /* some profiles were not fetched */
 		this.dirty = true;
 	}
 
-	/** The list as it is: forget what was known before. */
+	/** Replace the profiles by the list. */
 	reset(list, older) {
 		const before = [...this.runs.keys()];
 
@@ -24,7 +24,7 @@ export class ProfileModel {
 		this.dirty = true;
 	}
 
-	/** More of them, older ones. */
+	/** Add older profiles. */
 	add(list, older) {
 		this.older = older;
 		list.filter(({id}) => !this.all.has(id)).forEach((profile) => this.put(profile));
@@ -34,7 +34,7 @@ export class ProfileModel {
 	put(profile) {
 		const before = this.all.get(profile.id);
 
-		/* What ended is never recorded again: this was said before that, and came later, as the answer to a request may. */
+		/* Ignore an old answer: an ended profile is never recorded again. */
 		if (before?.state === "ended" && profile.state === "recording") return;
 		if (before) this.leave(before);
 		this.all.set(profile.id, profile);
@@ -48,7 +48,7 @@ export class ProfileModel {
 		this.dirty = true;
 	}
 
-	/* Out of the list of its run. */
+	/* Remove the profile from the list of its run. */
 	leave({id, run}) {
 		const rest = (this.runs.get(run) ?? []).filter((other) => other.id !== id);
 
@@ -66,27 +66,27 @@ export class ProfileModel {
 		this.dirty = true;
 	}
 
-	/** Some that are being recorded have GROWN: [{id, bytes, packets}]. */
+	/** Update the sizes of recordings: GROWN is [{id, bytes, packets}]. */
 	grow(grown) {
 		for (const {id, bytes, packets} of grown) {
 			const profile = this.all.get(id);
 
-			/* Another object, so that who shows it sees that it is not the same. */
+			/* Make a new object, so that the table sees the change. */
 			if (profile?.state === "recording") this.put({...profile, bytes, packets});
 		}
 	}
 
-	/** The one that is being recorded of RUN, or null. */
+	/** Return the profile of RUN that is being recorded, or null. */
 	recording(run) {
 		return (this.runs.get(run) ?? []).find(({state}) => state === "recording") ?? null;
 	}
 
-	/** The newest of RUN, or null. */
+	/** Return the newest profile of RUN, or null. */
 	newest(run) {
 		return this.runs.get(run)?.[0] ?? null;
 	}
 
-	/** The one that ran when CAPTURE was taken, or null. */
+	/** Return the profile that ran when CAPTURE was taken, or null. */
 	at({run, time}) {
 		const when = Date.parse(time);
 

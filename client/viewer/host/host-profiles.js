@@ -1,4 +1,4 @@
-/* The list of memory profiles: what was recorded of whom, and what is being recorded now.  As host-captures.js, row by row. */
+/* The table of memory profiles, recorded and being recorded. It works as host-captures.js does. */
 import {format} from "../page/address.js";
 import {shown} from "../page/guest-text.js";
 import {keyOf} from "./host-model.js";
@@ -9,7 +9,7 @@ import {bytes} from "../page/times.js";
 
 const STEP = 100;
 const NOTE_MOST = 300;
-const TICK_MS = 5000; /* how long one lasts that is being recorded is told anew so often */
+const TICK_MS = 5000; /* interval between updates of a recording's duration */
 const COLUMNS = ["Guest", "Program", "Began", "Lasted", "Size", "State", "Note", "Actions"];
 
 const FILTERS = {
@@ -18,7 +18,7 @@ const FILTERS = {
 	pinned: ["Pinned", ({pinned}) => pinned],
 };
 
-/* Why a recording ended: a word or two, and a sentence. */
+/* The reasons why recordings end: a short text and a sentence. */
 const ENDS = {
 	closed: ["Ended", "The guest ended it."],
 	cut: ["Broke off", "The connection ended within a packet; what came before is whole."],
@@ -33,7 +33,7 @@ const ENDS = {
 	shutdown: ["Ended", "mprofd-sink was stopped."],
 };
 
-/** Whose profile it is, in words. */
+/** Return the name of the profile's guest. */
 export function whose({domain, domid, address}) {
 	if (domain) return shown(domain);
 	return domid === null ? `guest at ${shown(address)}` : `domain ${domid}`;
@@ -111,7 +111,7 @@ export class Profiles {
 		else this.update(this.model);
 	}
 
-	/* Those that are being recorded last longer now. */
+	/* Update the durations of the recordings. */
 	tick() {
 		for (const {profile, lasted: cell} of this.rows.values())
 			if (profile.state === "recording") cell.textContent = lasted(profile);
@@ -175,7 +175,7 @@ export class Profiles {
 		return entry;
 	}
 
-	/** Where the guest traces, too, its threads are seen with the heap above them. */
+	/** Link the guest's trace with the heap above it, if the guest is traced. */
 	threadsLink({profile, threads}) {
 		const {run, uuid, domain} = profile;
 		const guest = run === null ? null : this.model.guests.get(keyOf({uuid, name: domain}));

@@ -1,4 +1,7 @@
-/* Memory profiles are started, stopped and kept from here: what is asked of the API, and the dialog that asks where a guest can be reached. */
+/*
+ * Starting, stopping and keeping of memory profiles: the API calls, and the dialog for a guest's
+ * address.
+ */
 import {guestPath} from "../page/api.js";
 import {ask, askNote, open} from "./host-dialogs.js";
 import {whose} from "./host-profiles.js";
@@ -6,8 +9,8 @@ import {called, lasted, sentence, when} from "./host-text.js";
 import {make} from "../page/make.js";
 import {bytes} from "../page/times.js";
 
-const PORT = 4242; /* where memtrace-mirage offers it unless told otherwise */
-/* What another address or port may mend: none is known, or nothing answers there. */
+const PORT = 4242; /* default port of memtrace-mirage */
+/* Statuses that another address or port may fix: none is known, or nothing answers. */
 const ASKS = new Set([404, 502]);
 
 function field(id, text, props) {
@@ -17,7 +20,7 @@ function field(id, text, props) {
 	];
 }
 
-/** The values of a form's FIELDS as the body of a request; throws a sentence. */
+/** Return the form's fields as a request body. Throw a sentence if they are wrong. */
 function body(address, port) {
 	const out = {};
 
@@ -31,8 +34,9 @@ function body(address, port) {
 }
 
 /**
- * Ask where a guest offers its memory profile, and START(name, body) it; what goes wrong is said in the dialog, which stays.  NAME: the guest's, or null
- * where that is asked for too; BECAUSE: why it must be asked, or null.  Resolves to what START did, or null.
+ * Ask for the address of a guest's memory profile and START(name, body) it. The dialog shows errors
+ * and stays open. NAME is the guest's, or null to ask for it too; BECAUSE is the reason for the
+ * question, or null. Resolve to the result of START, or null.
  */
 export async function askWhere(name, because, start) {
 	const who =
@@ -87,12 +91,12 @@ export async function askWhere(name, because, start) {
 	return made;
 }
 
-/** PAGE: host.js.  What it hears of profiles, and what people do with them. */
+/** PAGE: the HostPage. */
 export class Profiling {
 	constructor(page) {
 		this.page = page;
 		this.api = page.api;
-		this.starting = new Set(); /* keys of guests that are asked */
+		this.starting = new Set(); /* keys of guests with a request under way */
 		this.calls = {
 			pin: (profile) => page.act("Pin", () => this.patch(profile, {pinned: !profile.pinned})),
 			note: (profile) => page.act("Note", () => this.note(profile)),
@@ -116,7 +120,7 @@ export class Profiling {
 		return memtraces;
 	}
 
-	/** The list, from its beginning; the page has guests also where it cannot be had. */
+	/** Load the list. The page shows guests also if this fails. */
 	async load() {
 		this.cursor = "";
 		try {
@@ -131,7 +135,7 @@ export class Profiling {
 		this.page.show();
 	}
 
-	/** An event; NEWS: it is new to who looks at the page. */
+	/** Apply an event. NEWS: announce it. */
 	apply(name, data) {
 		if (name === "memtrace-growth") return this.profiles.grow(data.memtraces);
 		if (name === "memtrace-deleted") return this.profiles.remove(data.id);
@@ -157,7 +161,7 @@ export class Profiling {
 		return memtrace;
 	}
 
-	/** Profile GUEST where it is known to offer that; where not, ask for the place. */
+	/** Profile GUEST. Ask for the address if it is unknown. */
 	async start(guest) {
 		const path = guestPath(guest.domain);
 
@@ -180,7 +184,7 @@ export class Profiling {
 		this.page.soon();
 	}
 
-	/** Profile a guest that traces nothing, so that it is not on this page. */
+	/** Profile a guest that is not traced and so not on this page. */
 	async other() {
 		await askWhere(null, null, (name, wanted) => this.post(`v1/domains/${encodeURIComponent(name)}`, wanted));
 	}

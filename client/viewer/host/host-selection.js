@@ -1,4 +1,7 @@
-/* What a person has ticked in the two tables, and what can be done with it: several on one time line, or two compared. */
+/*
+ * The selection on the host's page: the ticked guests and captures. They can be shown on one time
+ * line, or two of them compared.
+ */
 import {format} from "../page/address.js";
 import {make} from "../page/make.js";
 import {MEMBERS_MAX} from "../compare/multi-guest.js";
@@ -6,7 +9,7 @@ import {count} from "../page/times.js";
 
 export class HostSelection {
 	constructor() {
-		this.members = new Map(); /* as the address names it -> {view, name, time, box} */
+		this.members = new Map(); /* name in the address -> {view, name, time, box} */
 		this.says = make("span", {role: "status"});
 		this.together = make("a", {className: "button", textContent: "On one time line"});
 		this.compare = make("a", {className: "button", textContent: "Compare"});
@@ -20,7 +23,7 @@ export class HostSelection {
 		);
 	}
 
-	/** A box to tick; what it is for says describe(box, …). */
+	/** Return a check box; describe() gives it a meaning. */
 	box() {
 		const box = make("input", {type: "checkbox", className: "choose"});
 
@@ -28,7 +31,9 @@ export class HostSelection {
 		return box;
 	}
 
-	/** BOX is for MEMBER: {key: as the address names it, view: of it alone, name: for people, time: of a capture}. */
+	/**
+	 * Assign BOX to MEMBER: {key: name in the address, view, name: for people, time: of a capture}.
+	 */
 	describe(box, member) {
 		if (box.member?.key === member.key) return;
 		box.member = {...member, box};
@@ -63,7 +68,7 @@ export class HostSelection {
 	}
 }
 
-/** The view that compares two: the later one above, what it is held against below. */
+/** Return the view that compares two members, the later one above. */
 function pair(list) {
 	const [older, newer] = list[0].time && list[1].time && list[0].time > list[1].time ? [list[1], list[0]] : list;
 

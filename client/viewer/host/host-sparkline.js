@@ -1,6 +1,7 @@
 /*
- * A guest's activity as a small curve.  Where the page has seen it for a while, the rates it saw; before that the overview of the newest part of its trace,
- * which is asked for when its row comes into view, two at a time.
+ * The activity of a guest as a small curve: the rates that the page saw, or, before it saw enough,
+ * the overview of the newest part of the trace. Overviews are requested when a row comes into view,
+ * two at a time.
  */
 import {guestPath} from "../page/api.js";
 
@@ -8,10 +9,13 @@ const BUCKETS = 48;
 const AT_ONCE = 2;
 const WIDTH = 96;
 const HEIGHT = 20;
-const SEEN = 8; /* rates, from which on they are the curve */
+const SEEN = 8; /* rates from which on the curve uses them */
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Bytes per second of each bucket, a packet's spread to where the next one begins: it was filled all the way. */
+/**
+ * Return the bytes per second of each bucket. A packet is spread up to the next one, because it was
+ * filled until then.
+ */
 export function spread(buckets) {
 	const out = new Array(buckets.length).fill(0);
 	const seconds = buckets.length ? Number(BigInt(buckets[0].to) - BigInt(buckets[0].from)) / 1e9 : 0;
@@ -25,7 +29,7 @@ export function spread(buckets) {
 	return out;
 }
 
-/** The curve of VALUES, closed at the bottom; "" where there is nothing to see. */
+/** Return the path of the curve of VALUES, closed at the bottom; "" if there is nothing to see. */
 export function curve(values) {
 	const most = Math.max(...values, 0);
 
@@ -50,7 +54,7 @@ export class Sparklines {
 		this.stop = new AbortController();
 	}
 
-	/** The element for a row. GUEST() gives the guest as it is. */
+	/** Return the element for a row. GUEST() returns the current guest. */
 	make(guest) {
 		const svg = document.createElementNS(SVG, "svg");
 
@@ -63,7 +67,7 @@ export class Sparklines {
 		return svg;
 	}
 
-	/** Draw it anew. */
+	/** Draw the curve. */
 	draw(svg, guest) {
 		const seen = guest.rates.map(({rate}) => rate);
 		const values = seen.length >= SEEN ? seen : [...(this.overviews.get(guest.key)?.values ?? []), ...seen];
@@ -90,7 +94,7 @@ export class Sparklines {
 		this.running++;
 		const svg = this.waiting.shift();
 		const guest = this.rows.get(svg)();
-		/* Whatever comes of it: it is asked once of each run. */
+		/* Ask once per run, whatever the answer. */
 		this.overviews.set(guest.key, {run: guest.domain.run, values: []});
 		try {
 			const stream = guest.domain.streams[0];
@@ -101,7 +105,7 @@ export class Sparklines {
 				this.draw(svg, this.rows.get(svg)());
 			}
 		} catch {
-			/* A row without a curve is no harm: what matters stands beside it in words. */
+			/* Without a curve the row is still complete. */
 		}
 		this.running--;
 		this.next();

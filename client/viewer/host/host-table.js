@@ -1,7 +1,10 @@
-/* What the tables of the host's page have in common. */
+/* Parts of the tables of the host's page. */
 import {make} from "../page/make.js";
 
-/** A table of class NAME below the heading of id NAME-title, with TITLES over its columns, and BODY. */
+/**
+ * Return a table of class NAME with column TITLES and BODY. The heading with id NAME-title names
+ * it.
+ */
 export function table(name, titles, body) {
 	const head = titles.map((title) => make("th", {role: "columnheader", scope: "col", textContent: title}));
 
@@ -13,7 +16,10 @@ export function table(name, titles, body) {
 	);
 }
 
-/** Buttons of which one is pressed: of FILTERS, each a list that begins with its title, "all" at first; SAYS what they choose, SHOW(name) does. */
+/**
+ * Return filter buttons. LIST maps a name to a list that begins with the title; "all" is pressed
+ * first. SAYS is the group's label; SHOW(name) applies a filter.
+ */
 export function filters(list, says, show) {
 	const buttons = Object.entries(list).map(([name, [title]]) =>
 		make("button", {
@@ -28,11 +34,11 @@ export function filters(list, says, show) {
 	return make("div", {className: "filters", role: "group", "aria-label": says}, ...buttons);
 }
 
-// Rows, put in order with as few moves as can be: what is moved loses its focus, and costs.
+// Order of rows. A moved row loses its focus and costs time, so few rows are moved.
 
-/** The indices of a longest ascending part of NUMBERS. */
+/** Return the indices of a longest ascending subsequence of NUMBERS. */
 export function ascending(numbers) {
-	const ends = []; /* ends[k]: index of the least number at which an ascending part of k + 1 ends */
+	const ends = []; /* ends[k]: index of the least number that ends an ascending subsequence of length k + 1 */
 	const before = new Array(numbers.length);
 
 	numbers.forEach((number, i) => {
@@ -52,7 +58,7 @@ export function ascending(numbers) {
 	return part.reverse();
 }
 
-/** BODY shall have ROWS, in this order, and no other. */
+/** Give BODY exactly ROWS, in this order. */
 export function place(body, rows) {
 	const wanted = new Set(rows);
 	const focus = document.activeElement;

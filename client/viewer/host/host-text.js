@@ -1,14 +1,14 @@
-/* How the host's page says things. */
+/* Texts of the host's page. */
 import {shown} from "../page/guest-text.js";
 import {ended} from "../page/make.js";
 import {bytes, count} from "../page/times.js";
 
-/** A guest's name on one line; what has none says so. */
+/** Return a guest's name on one line. */
 export function called(name) {
 	return name ? shown(name) : "(no name)";
 }
 
-/** Why a capture was taken, in words. */
+/** The reasons of captures. */
 export const KINDS = {
 	crash: "Crashed",
 	watchdog: "Stopped by its watchdog",
@@ -26,7 +26,7 @@ const DAY_MS = 24 * 3600 * 1000;
 const day = new Intl.DateTimeFormat("en-GB", {day: "numeric", month: "short", year: "numeric"});
 const clock = new Intl.DateTimeFormat("en-GB", {hour: "2-digit", minute: "2-digit", second: "2-digit"});
 
-/** A time of the API's as people say it: today's without the day. */
+/** Return a time of the API for people. Today's times have no date. */
 export function when(text, now = new Date()) {
 	const date = text ? new Date(text) : null;
 
@@ -35,7 +35,7 @@ export function when(text, now = new Date()) {
 	return today ? clock.format(date) : `${day.format(date)}, ${clock.format(date)}`;
 }
 
-/** How long what the API says to have BEGAN and ENDED (null: it goes on) lasted. */
+/** Return how long BEGAN to ENDED lasted. ENDED null: until now. */
 export function lasted({began, ended}, now = Date.now()) {
 	const seconds = Math.max(0, Math.round(((ended ? Date.parse(ended) : now) - Date.parse(began)) / 1000));
 	const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
@@ -44,7 +44,7 @@ export function lasted({began, ended}, now = Date.now()) {
 	return h ? `${h.toLocaleString("en")} h ${m} min` : m ? `${m} min ${s} s` : `${s} s`;
 }
 
-/** TEXT as a sentence that stands by itself. */
+/** Return TEXT as a sentence. */
 export function sentence(text) {
 	return ended(`${text.slice(0, 1).toUpperCase()}${text.slice(1)}`);
 }
@@ -53,7 +53,7 @@ export function rate(n) {
 	return n ? `${bytes(n)}/s` : "quiet";
 }
 
-/** What is missing of a trace, or null. */
+/** Return what a trace lacks, or null. */
 export function loss({lost, skipped, gaps}) {
 	if (lost) return `${count(lost, "packet")} lost`;
 	if (skipped) return `${count(skipped, "packet")} skipped`;

@@ -1,4 +1,7 @@
-/* The host's page: what runs here, what is gone, and what was kept of it.  Puts the parts together, and is the only one that asks the API to change something. */
+/*
+ * The host's page: running guests, ended guests, captures and memory profiles. It assembles the
+ * parts and makes the API calls that change something.
+ */
 import {guestPath} from "../page/api.js";
 import {Captures} from "./host-captures.js";
 import {HostSelection} from "./host-selection.js";
@@ -14,12 +17,12 @@ import {called, KINDS, when} from "./host-text.js";
 import {make} from "../page/make.js";
 import {count} from "../page/times.js";
 
-const FIRST_MS = 1500; /* so long the event that says when to read the lists is waited for */
+const FIRST_MS = 1500; /* longest wait for the event that asks for the lists */
 const AGAIN_MS = 3000;
-const FORGOTTEN_MS = 1000; /* from then on the lists are read, once for all runs that went */
-const SHOW_MS = 200; /* between two updates of what is shown, at least */
-const MEMTRACES = ["memtrace", "memtrace-growth", "memtrace-deleted"]; /* events that host-profiling.js takes */
-const CAPTURES_PAGES = 2; /* pages of a thousand that are fetched unasked */
+const FORGOTTEN_MS = 1000; /* delay until the lists are read, once for all deleted runs */
+const SHOW_MS = 200; /* least interval between two updates */
+const MEMTRACES = ["memtrace", "memtrace-growth", "memtrace-deleted"]; /* events of host-profiling.js */
+const CAPTURES_PAGES = 2; /* pages of a thousand that are fetched at first */
 
 export class HostPage {
 	static async open(root, view, services) {
@@ -31,7 +34,7 @@ export class HostPage {
 		this.api = api;
 		this.events = events;
 		this.model = new HostModel();
-		this.held = null; /* events that came while the lists are read */
+		this.held = null; /* events that came while the lists are read; null otherwise */
 		this.off = [];
 		this.timers = new Set();
 		this.find = "";
@@ -135,7 +138,7 @@ export class HostPage {
 		this.state.dataset.state = state;
 	}
 
-	/* The lists, whole.  What comes meanwhile is held and applied to them. */
+	/* Read the lists whole. Events that come meanwhile are applied afterwards. */
 	async load() {
 		const mine = (this.held = []);
 
@@ -144,7 +147,7 @@ export class HostPage {
 			for await (const page of this.api.pages("v1/domains", "domains")) domains.push(...page);
 			const captures = await this.fetchCaptures(null, CAPTURES_PAGES);
 			const profiles = await this.profiling.load();
-			if (this.held !== mine || this.closed) return; /* it was asked for again meanwhile */
+			if (this.held !== mine || this.closed) return; /* superseded by a newer call */
 			this.model.reset(domains, captures.list, captures.next !== null);
 			this.model.profiles.reset(profiles.list, this.profiling.cursor !== null);
 			this.next = captures.next;
@@ -183,7 +186,7 @@ export class HostPage {
 	}
 
 	apply(name, data) {
-		if (!this.model.known) return; /* what is so now is read when it can be */
+		if (!this.model.known) return; /* the state now follows with the lists */
 		(
 			({domain: this.cameOrWent, forgotten: this.forgotten, capture: this.captured, gap: this.lost})[name] ??
 			(() => {})
@@ -208,7 +211,7 @@ export class HostPage {
 			this.announcer.say("changed", `${name}: ${domain.state}.`);
 	}
 
-	/* Whether others of its runs are there still is in the lists; where one run goes, more do. */
+	/* Read the lists after a run was deleted: they say whether the guest has others. */
 	forgotten({run}) {
 		if (this.model.byRun(run) && !this.reading) {
 			this.reading = true;
@@ -221,7 +224,7 @@ export class HostPage {
 
 	captured(data) {
 		const {capture} = data;
-		/* What this page asked for is said twice: in the answer and as an event. */
+		/* A change of this page comes twice: in the answer and as an event. */
 		const change = this.model.captures.has(capture.id) ? "changed" : data.change;
 
 		this.model.capture(data);
@@ -336,7 +339,7 @@ export class HostPage {
 			await this.api.change("DELETE", `v1/captures/${capture.id}`);
 		} catch (error) {
 			if (error.status !== 409) throw error;
-			/* The tail of the run's end is nowhere else. */
+			/* No other capture has the tail of the run's end. */
 			const lost = "The last bytes of the run are in this capture alone: they are deleted with it.";
 
 			if (!(await ask(`Delete the end of ${called(capture.domain)}, too?`, lost, "Delete both"))) return;
@@ -346,7 +349,7 @@ export class HostPage {
 		this.captures.title.focus({preventScroll: true});
 	}
 
-	/** The address changed: it still names this page. */
+	/** Return whether the page still shows what the address names: always. */
 	go() {
 		return true;
 	}

@@ -1,17 +1,20 @@
 /*
- * What lives over time.  A click chooses a moment, drawing chooses a range; the same with the arrow keys, Enter, and Shift.  The lines are asked for
- * pixel by pixel, so a frame costs what its pixels cost.
+ * The chart of live memory over time. A click or Enter selects a moment, dragging or Shift with the
+ * arrow keys a range. Lines are requested per pixel.
  */
 import {make} from "../page/make.js";
 import {HEIGHT, Plot} from "./memory-plot.js";
 
-const DRAG = 4; /* pixels until a click is a drawing */
+const DRAG = 4; /* pixels a click may move */
 const ASKED_MAX = 4096;
 const HOW = "Click for what lived at a moment; draw for what was allocated in a range.";
 const PART = " The lower line, orange, is what is counted.";
 
 export class Chart extends Plot {
-	/** HOOKS: choose({at} | {from, to} | null), ask(n): the lines on N pixels are wanted, tell(text): for who does not see it, dark(). */
+	/**
+	 * HOOKS: choose({at} | {from, to} | null), ask(n): request the lines on N pixels, tell(text):
+	 * for screen readers, dark().
+	 */
 	constructor(hooks) {
 		super();
 		this.hooks = hooks;
@@ -28,8 +31,8 @@ export class Chart extends Plot {
 		this.element = make("div", {className: "mem-chart-box"}, this.canvas);
 		this.lines = null; /* {from, to, full, part} */
 		this.chosen = null;
-		this.pointer = null; /* a time */
-		this.mark = null; /* the time at the keys' crosshair */
+		this.pointer = null; /* time under the pointer, or null */
+		this.mark = null; /* time of the keyboard's crosshair, or null */
 		this.listen();
 		this.observer = new ResizeObserver(() => this.resize());
 		this.observer.observe(this.element);
@@ -64,21 +67,24 @@ export class Chart extends Plot {
 		this.draw();
 	}
 
-	/** INFO is the recording's; WALLED: the axis tells wall times. */
+	/** Set the recording's INFO. WALLED: the axis shows wall times. */
 	know(info, walled) {
 		this.info = info;
 		this.walled = walled && info.startUs > 0n;
 		this.draw();
 	}
 
-	/** The lines: of everything, and of what is filtered or null; values at the ends of as many parts from FROM to TO. */
+	/**
+	 * Set the lines: all, and the filtered ones or null. Values stand at the ends of equal parts
+	 * from FROM to TO.
+	 */
 	show(lines) {
 		this.lines = lines;
 		this.says.textContent = lines.part ? HOW + PART : HOW;
 		this.draw();
 	}
 
-	/** What is chosen: {at} or {from, to} or null. */
+	/** Set the selection: {at}, {from, to} or null. */
 	choose(chosen) {
 		this.chosen = chosen;
 		this.draw();
@@ -91,7 +97,7 @@ export class Chart extends Plot {
 		});
 	}
 
-	// The hand.
+	// Pointer.
 
 	place(event) {
 		return event.clientX - this.canvas.getBoundingClientRect().left;

@@ -1,6 +1,7 @@
 /*
- * What of a memory profile is counted: all that was allocated, what lives at the end, at the peak or at a moment, what was allocated in a range, or of
- * that only what lives at its end.  One choice, which the chart, the bar above the profile, and the address make.
+ * The selection of a memory profile: everything allocated, live at the end, at the peak or at a
+ * moment, allocated in a range, or of that only what is live at its end. The chart, the bar and the
+ * address set it.
  */
 import {make} from "../page/make.js";
 import {narrowed} from "./memory-clauses.js";
@@ -8,7 +9,7 @@ import {amount, give, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
 export class Choice {
-	/** HOOKS: changed(), timeText(us): a time as the axis tells it. */
+	/** HOOKS: changed(), timeText(us): a time as the axis shows it. */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.set({});
@@ -32,14 +33,14 @@ export class Choice {
 		this.build();
 	}
 
-	/** From a view: {at, during, still, weight}. */
+	/** Set the selection from a view: {at, during, still, weight}. */
 	set({at = null, during = null, still = false, weight = "all"}) {
 		this.at = during ? null : at;
 		this.during = during;
 		this.what = during ? (still ? "still" : "during") : at !== null ? "at" : weight;
 	}
 
-	/** The members of a view. */
+	/** Return the selection as members of a view. */
 	get view() {
 		const {what, at, during} = this;
 
@@ -51,7 +52,7 @@ export class Choice {
 		};
 	}
 
-	/** What the chart marks. */
+	/** Return the range or moment that the chart marks. */
 	get marked() {
 		return this.what === "at"
 			? {at: this.at}
@@ -60,7 +61,7 @@ export class Choice {
 				: null;
 	}
 
-	/** The chart chose a moment, a range, or nothing. */
+	/** Set the moment or range that the chart selected; null: none. */
 	choose(chosen) {
 		const still = this.what === "still";
 
@@ -99,8 +100,8 @@ export class Choice {
 	}
 
 	/**
-	 * What heap.profile() is asked, where FILTER is that of the clauses and the peak of everything was at PEAK_US: that of what is filtered
-	 * would be another.
+	 * Return the question for heap.profile(). FILTER is that of the clauses. PEAK_US is the peak of
+	 * everything, since filtered objects have another peak.
 	 */
 	question(filter, peakUs) {
 		const {what} = this;
@@ -122,13 +123,13 @@ export class Choice {
 			: filter;
 	}
 
-	/** The objects that are counted, as a filter for the line over time; null: all. */
+	/** Return the filter of the line over time, or null for all objects. */
 	lineFilter(filter, peakUs) {
 		if (this.what === "live") return narrowed(filter, {never: true});
 		return this.what === "peak" ? narrowed(filter, {live: {least: peakUs, most: peakUs}}) : this.timed(filter);
 	}
 
-	/** Say what PROFILE counts, of a recording of WHOLE bytes. */
+	/** Show what PROFILE counts, of a recording of WHOLE bytes. */
 	tell({bytes, objects, samples, relativeError}, whole) {
 		this.says.textContent = samples
 			? `${amount(bytes)} ${give(relativeError)} in ${count(objects, "sampled object")}, ${share(bytes, whole)} of all that was allocated`

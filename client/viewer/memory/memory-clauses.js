@@ -1,6 +1,6 @@
 /*
- * The conditions of a memory profile: "only show allocations that …".  A clause is {kind, how, a, b}, A and B as a person typed them; as a text, in
- * the address, `kind:how:a` or `kind:between:a~b`.  Nothing here knows the page.
+ * The conditions of a memory profile: "only show allocations that …". A clause is {kind, how, a, b}
+ * with A and B as typed. In the address it is `kind:how:a` or `kind:between:a~b`.
  */
 import {readBytes, readSpan, readTime} from "./memory-text.js";
 
@@ -10,7 +10,7 @@ const NAMES = {is: "equals", has: "contains"};
 const HEAPS = {major: "major", minor: "minor", external: "external"};
 const FUNCTIONS_MAX = 8; /* MPROF_MEM_CLAUSES_MAX */
 
-/** What can be said, in the order in which it is offered: the text before HOW, and what is to be filled in. */
+/** The kinds of clauses in display order: text, operators and type of the value. */
 export const KINDS = {
 	allocated: {text: "allocated", hows: TIMES, fill: "time"},
 	live: {text: "live", hows: {at: "at", ...TIMES, end: "at the end", peak: "at the peak"}, fill: "time"},
@@ -23,7 +23,7 @@ export const KINDS = {
 	off: {text: "not on the heap", hows: HEAPS, fill: null},
 };
 
-/** Of functions that are hidden. */
+/** The kinds of clauses that hide functions. */
 export const HIDDEN = {hide: {text: "whose name", hows: NAMES, fill: "name"}};
 
 const FILLS = {
@@ -33,14 +33,14 @@ const FILLS = {
 };
 const FIXED = ["end", "peak", "never"];
 
-/** How many texts are to be filled in: 0, 1 or 2. */
+/** Return the number of values to fill in: 0, 1 or 2. */
 export function blanks({kind, how}) {
 	const {fill} = KINDS[kind] ?? HIDDEN[kind];
 
 	return fill === null || FIXED.includes(how) ? 0 : how === "between" ? 2 : 1;
 }
 
-/** A clause as a text for the address; null while something is missing in it. */
+/** Return a clause as text for the address; null if it is incomplete. */
 export function clauseText(clause) {
 	const {kind, how, a = "", b = ""} = clause;
 	const n = blanks(clause);
@@ -49,7 +49,7 @@ export function clauseText(clause) {
 	return `${kind}:${how}${n > 0 ? `:${a}` : ""}${n > 1 ? `~${b}` : ""}`;
 }
 
-/** The clause that TEXT says, null for none. */
+/** Return the clause of TEXT, or null. */
 export function clauseOf(text) {
 	const [, kind, how, rest] = /^([a-z]+):([a-z]+)(?::(.*))?$/s.exec(text) ?? [];
 	const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : Object.hasOwn(HIDDEN, kind) ? HIDDEN[kind] : null;
@@ -62,7 +62,7 @@ export function clauseOf(text) {
 	return clause;
 }
 
-/** One text that was filled in: {value} or {error: sentence}. */
+/** Return a typed value: {value} or {error: sentence}. */
 function value(text, fill, startUs) {
 	const [read, wanted] = FILLS[fill];
 	const got = text.trim() === "" ? null : read(text, startUs);
@@ -91,7 +91,10 @@ function ranged(clause, fill, startUs) {
 	};
 }
 
-/** What CLAUSE means, of a recording that began at START_US: {range} | {name, whole} | {fixed} | {heap}, or {error: sentence}. */
+/**
+ * Return the meaning of CLAUSE for a recording that began at START_US: {range} | {name, whole} |
+ * {fixed} | {heap}, or {error: sentence}.
+ */
 export function meaning(clause, startUs) {
 	const {fill} = KINDS[clause.kind] ?? HIDDEN[clause.kind];
 
@@ -103,7 +106,7 @@ export function meaning(clause, startUs) {
 	return FIXED.includes(clause.how) ? {fixed: clause.how} : ranged(clause, fill, startUs);
 }
 
-/* Both ranges hold. */
+/* Return the intersection of two ranges. */
 function meet(a = {}, b) {
 	const out = {...a};
 
@@ -140,8 +143,9 @@ class Gathering {
 }
 
 /**
- * CLAUSES together, of a recording that began at START_US and had its peak at PEAK_US: {filter (heap.js's, null: everything), errors: a sentence or
- * null for each clause}.  What has an error is left out.
+ * Combine CLAUSES for a recording that began at START_US with its peak at PEAK_US. Return {filter:
+ * for heap.js, null: everything, errors: a sentence or null for each clause}. Clauses with an error
+ * are left out.
  */
 export function gather(clauses, startUs, peakUs) {
 	const all = new Gathering(peakUs);
@@ -161,7 +165,7 @@ export function gather(clauses, startUs, peakUs) {
 	return {filter: all.done(), errors};
 }
 
-/** FILTER (or null), and moreover MORE: ranges by name, and `never`. */
+/** Return FILTER, or null, narrowed by MORE: ranges by name, and `never`. */
 export function narrowed(filter, more) {
 	const out = {clauses: [], ...filter};
 
@@ -169,7 +173,7 @@ export function narrowed(filter, more) {
 	return out;
 }
 
-/** What CLAUSES hide, as heap.js takes it. */
+/** Return the functions that CLAUSES hide, as heap.js takes them. */
 export function hiddenOf(clauses) {
 	return clauses.map((clause) => meaning(clause, 0n)).filter((it) => !it.error);
 }

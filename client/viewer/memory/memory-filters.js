@@ -1,6 +1,7 @@
 /*
- * "Only show allocations that …": as many conditions as a person needs, all of which must hold, and functions that are left out of stacks.  What is
- * complete counts at once; what is not says what it lacks, and does not count meanwhile.
+ * The filters: "only show allocations that …", conditions that must all hold, and functions hidden
+ * from stacks. A complete condition applies at once; an incomplete one shows what it lacks and does
+ * not apply.
  */
 import {button, make} from "../page/make.js";
 import {HIDDEN, KINDS, blanks, clauseOf, clauseText, gather, hiddenOf, meaning} from "./memory-clauses.js";
@@ -10,7 +11,7 @@ const TYPED_MS = 350;
 const MOST = 24;
 const HINTS = {time: "1.5 s, or 12:30:05", span: "200 ms", bytes: "4K", name: "name"};
 
-/* A list of clauses of KINDS, each a line of its own. */
+/* A list of clauses of KINDS, one per line. */
 class List {
 	constructor({legend, kinds, first, add, changed}) {
 		Object.assign(this, {kinds, first, changed});
@@ -35,7 +36,7 @@ class List {
 		(this.lines[Math.min(i, this.lines.length - 1)]?.element.querySelector("select") ?? this.adder).focus();
 	}
 
-	/** Other clauses: of an address. */
+	/** Replace the clauses by those of an address. */
 	set(texts) {
 		this.clauses = texts.map(clauseOf).filter((it) => it && Object.hasOwn(this.kinds, it.kind));
 		this.build();
@@ -120,7 +121,7 @@ class List {
 		this.rebuilt(i, 1);
 	}
 
-	/* The line is another; the focus stays on its select WHICH. */
+	/* Rebuild line I and keep the focus on its select WHICH. */
 	rebuilt(i, which) {
 		this.build();
 		const selects = this.lines[i].element.querySelectorAll("select");
@@ -128,7 +129,7 @@ class List {
 		this.changed(0);
 	}
 
-	/** ERRORS, a sentence or null for each. */
+	/** Show ERRORS, a sentence or null for each clause. */
 	say(errors) {
 		errors.forEach((text, i) => {
 			const {error, inputs} = this.lines[i];
@@ -140,7 +141,7 @@ class List {
 }
 
 export class Filters {
-	/** HOOKS: changed(): what is filtered is otherwise. */
+	/** HOOKS: changed(): the filter changed. */
 	constructor(hooks) {
 		this.hooks = hooks;
 		const changed = (ms) => this.later(ms);
@@ -191,7 +192,7 @@ export class Filters {
 		}, ms);
 	}
 
-	/** The recording's INFO. */
+	/** Set the recording's INFO. */
 	know(info) {
 		this.info = info;
 		this.judge();
@@ -208,7 +209,7 @@ export class Filters {
 		}
 	}
 
-	/* Say what is wrong, and what the filter is. */
+	/* Show the errors and update the filter. */
 	judge() {
 		const {startUs, sums} = this.info ?? {startUs: 0n, sums: {peakUs: 0}};
 		const {filter, errors} = gather(this.only.clauses, startUs, Number(sums.peakUs));

@@ -1,6 +1,6 @@
 /*
- * The flame graph of a profile: its box tells, a click goes there, the keys walk.  Which tree, which way it grows and what is sought stand in the bar
- * above it.  The canvas is as large as what is seen of it, however deep the tree is.
+ * The flame graph of a profile. Hovering shows a box's text, a click zooms, keys walk. The bar
+ * above has the tree, its direction and the search. The canvas covers only the visible part.
  */
 import {shown} from "../page/guest-text.js";
 import {button, make} from "../page/make.js";
@@ -13,11 +13,14 @@ const PATH_SHOWN = 6;
 const TYPED_MS = 150;
 
 export class Flame {
-	/** HOOKS: changed() of what the address tells, asked() of what makes another profile, tell(text), dark(), error(bytes). */
+	/**
+	 * HOOKS: changed(): for the address, asked(): another profile is needed, tell(text), dark(),
+	 * error(bytes).
+	 */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.profile = null;
-		this.path = []; /* names down to what a person zoomed to, though the tree that is shown now may end before */
+		this.path = []; /* names down to the zoomed function, though the shown tree may end before */
 		this.selected = null;
 		this.hits = null;
 		this.bar();
@@ -127,7 +130,7 @@ export class Flame {
 		return this.growChoice.value === "up";
 	}
 
-	/** The other tree: its beginning is the allocating functions. */
+	/** Switch to the other tree, which begins at the allocating functions. */
 	turn() {
 		this.path = [];
 		this.selected = null;
@@ -163,21 +166,23 @@ export class Flame {
 			: "Nothing has that in its name.";
 	}
 
-	// What is shown.
+	// Drawing.
 
-	/** PROFILE as heap.js gives it, NAMES its names; ALL: bytes of the whole, what percents are of. */
+	/** Show PROFILE of heap.js with its NAMES. ALL: bytes of the whole, the base of percentages. */
 	show(profile, names, rootText) {
 		this.profile = profile;
 		this.names = names;
 		this.shownNames = new Names(names);
 		this.rootText = rootText;
-		/* Of a recording that grows there is another one every few seconds: who reads far from the root goes on there. */
+		/*
+		 * Keep the distance from the root: a growing recording has a new profile every few seconds.
+		 */
 		const far = this.layout ? this.far : null;
 		this.reset();
 		if (far !== null && this.layout) this.scroller.scrollTop = this.up ? this.height - far : far;
 	}
 
-	/** How far what is seen is scrolled from the root's edge, in pixels, which growing upward counts from below. */
+	/** Return the scroll distance from the root's edge, pixels. Upward trees count from below. */
 	get far() {
 		const {scrollTop} = this.scroller;
 
@@ -202,7 +207,7 @@ export class Flame {
 		return node === 0 ? this.rootText : this.shownNames.text(this.tree.name[node]);
 	}
 
-	/** What a box says: name, bytes, percent, error. */
+	/** Return the text of a box: name, bytes, percent, error. */
 	boxText(node) {
 		const {total, self, allocs} = this.tree;
 		const own = self[node] && self[node] !== total[node] ? `, ${amount(self[node])} of it itself` : "";
@@ -216,7 +221,7 @@ export class Flame {
 	lay() {
 		if (!this.tree || !this.width) return;
 		this.layout = new Layout(this.tree, this.zoomed, this.width);
-		/* As tall as the whole tree: zooming moves nothing else on the page. */
+		/* Keep the height of the whole tree, so that zooming moves nothing else on the page. */
 		const whole = this.zoomed ? new Layout(this.tree, 0, this.width) : this.layout;
 		this.height = Math.max(this.layout.depth, whole.depth) * ROW;
 		this.space.style.height = `${this.height}px`;
@@ -273,7 +278,7 @@ export class Flame {
 		);
 	}
 
-	/* The path above, shortened in its middle. */
+	/* Update the path above, shortened in its middle. */
 	follow() {
 		const nodes = [0, ...pathTo(this.tree, this.zoomed)];
 		const left = nodes.length - PATH_SHOWN;
@@ -298,7 +303,7 @@ export class Flame {
 		);
 	}
 
-	// The hand.
+	// Pointer.
 
 	listen() {
 		const {scroller} = this;
@@ -310,7 +315,7 @@ export class Flame {
 		scroller.addEventListener("keydown", (event) => this.key(event));
 	}
 
-	/** The node under EVENT, or null. */
+	/** Return the node under EVENT, or null. */
 	under(event) {
 		const area = this.scroller.getBoundingClientRect();
 		const y = event.clientY - area.top + this.scroller.scrollTop;
@@ -338,7 +343,7 @@ export class Flame {
 		const node = this.under(event);
 
 		if (node === null) return;
-		/* A click on what is zoomed to goes back out, as one on the root of a smaller picture would. */
+		/* Zoom out on a click on the zoomed box. */
 		if (node === this.zoomed && node !== 0) this.out();
 		else this.zoom(node);
 	}
@@ -356,7 +361,7 @@ export class Flame {
 		if (this.zoomed) this.zoom(this.tree.parent[this.zoomed]);
 	}
 
-	/** Zoom to what PATH (names) leads to. */
+	/** Zoom to the end of PATH, a list of names. */
 	go(path) {
 		this.path = path;
 		this.reset();
@@ -398,14 +403,14 @@ export class Flame {
 		this.draw();
 	}
 
-	/** The heaviest below NODE that has a box. */
+	/** Return the heaviest child of NODE that has a box. */
 	child(node) {
 		const child = this.tree.first[node];
 
 		return child !== NONE && this.tree.total[child] * this.layout.scale >= 0.5 ? child : NONE;
 	}
 
-	/** The box to the right or left of NODE's in its row. */
+	/** Return the box to the right or left of NODE in its row. */
 	neighbour(node, by) {
 		const i = this.layout.boxOf(node);
 		const row = i < 0 ? -1 : this.layout.rowOf(i);

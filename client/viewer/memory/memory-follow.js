@@ -1,9 +1,12 @@
-/* A recording that grows: what came is read from the end of what is known and fed to the heap.  Pausing leaves the picture still; it is recorded on. */
+/*
+ * A recording that grows: new bytes are read and fed to the heap. Pausing keeps the picture still
+ * while the recording goes on.
+ */
 import {shown} from "../page/guest-text.js";
 
 const WAIT_MS = 1500;
 const LOST_MS = 5000;
-const BUSY = 4; /* times what a profile costs: so long the next one waits */
+const BUSY = 4; /* wait this multiple of a profile's cost */
 
 export class Follow {
 	constructor(page) {
@@ -26,7 +29,7 @@ export class Follow {
 		clearTimeout(this.timer);
 	}
 
-	/** Ms until it may be read again: what a profile costs is not to be all that is done. */
+	/** Return the ms until the next read, so that profiles do not take all the time. */
 	get rest() {
 		return Math.max(0, (this.since ?? 0) + BUSY * (this.page.cost ?? 0) - performance.now());
 	}
@@ -42,11 +45,11 @@ export class Follow {
 		if (!on) this.now();
 	}
 
-	/** Read what there is; one after the other. */
+	/** Read the new bytes; one read at a time. */
 	async now() {
 		clearTimeout(this.timer);
 		if (this.paused || this.closed) return;
-		/* Nobody looks: what comes is read when somebody does. */
+		/* Read nothing while the page is hidden. */
 		if (document.hidden) return this.soon(WAIT_MS);
 		this.asked ??= this.read().finally(() => (this.asked = null));
 		await this.asked;
@@ -83,7 +86,7 @@ export class Follow {
 		await page.ask();
 	}
 
-	/** What was recorded is whole now. */
+	/** The recording is complete. */
 	ended() {
 		const {page} = this;
 

@@ -1,10 +1,10 @@
-/* The functions of a profile as a table: by what they allocate themselves or with all that they call.  A row unrolls to who called. */
+/* The functions of a profile as a table, by own or total bytes. A row expands to its callers. */
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
 import {amount, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
-const ROWS = 100; /* and as many again by a button: a page of ten thousand rows helps nobody */
+const ROWS = 100; /* rows at first and per press of the button */
 const CALLERS = 20;
 const COLUMNS = [
 	["name", "Function", "Name of the function, and where it is"],
@@ -13,7 +13,7 @@ const COLUMNS = [
 ];
 
 export class Functions {
-	/** HOOKS: changed() of what the address tells, show(name) in the flame graph, error(bytes). */
+	/** HOOKS: changed(): for the address, show(name) in the flame graph, error(bytes). */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.sort = "self";
@@ -95,7 +95,7 @@ export class Functions {
 			head.setAttribute("aria-sort", key !== this.sort ? "none" : key === "name" ? "ascending" : "descending");
 	}
 
-	/** SPOTS of a profile of BYTES in all. */
+	/** Show SPOTS of a profile of BYTES in all. */
 	show(spots, bytes) {
 		this.spots = spots;
 		this.bytes = bytes;
@@ -179,7 +179,7 @@ export class Functions {
 		return open ? [row, ...this.callersOf(spot)] : [row];
 	}
 
-	/** Its file, and where in it it allocates. */
+	/** Return the file and the places in it that allocate. */
 	where({file, places = [], morePlaces = 0}) {
 		return shown(
 			`${file ?? ""}${places.length ? ` ${places.join(", ")}` : ""}${morePlaces > 0 ? ` and ${morePlaces} more` : ""}`,

@@ -1,4 +1,4 @@
-/* What stands above a memory profile: whose it is, what it lacks, and what can be done with it. */
+/* The head of a memory profile's page: the guest, what is missing, and the actions. */
 import {shown} from "../page/guest-text.js";
 import {Message, button, ended, make, picker} from "../page/make.js";
 import {amount, exactSpan, give, share, span, wall} from "./memory-text.js";
@@ -7,7 +7,10 @@ import {bytes, count} from "../page/times.js";
 const DAMAGES = 20;
 
 export class Head {
-	/** HOOKS: stop(), pin(), note(), pause(), take(file), home(text): the way back, or null; SAVES: [text, press] of the menu. */
+	/**
+	 * HOOKS: stop(), pin(), note(), pause(), take(file), home(text) -> the way back, or null.
+	 * SAVES: [text, press] of the menu.
+	 */
 	constructor(hooks, saves) {
 		this.hooks = hooks;
 		this.heading = make("h1", {textContent: "Memory profile"});
@@ -97,7 +100,7 @@ export class Head {
 		this.menu.querySelector("summary").focus();
 	}
 
-	/** Whose it is: of SOURCE. */
+	/** Show the title of SOURCE. */
 	title(source) {
 		this.heading.textContent = source.title;
 		this.about.textContent = source.about;
@@ -121,7 +124,7 @@ export class Head {
 			: "Let the picture stand still; it is recorded on";
 	}
 
-	/** INFO of heap.js and SOURCE: facts. */
+	/** Show the facts of INFO, from heap.js, and SOURCE. */
 	know(info, source) {
 		const {sums} = info;
 		const duration = Number(info.endUs - info.startUs);
@@ -208,12 +211,12 @@ export class Head {
 		);
 	}
 
-	/** What is under way; null: nothing. */
+	/** Show progress; TEXT null: none. */
 	progress(text, part) {
 		this.message.progress(text, part);
 	}
 
-	/** Nothing can be shown: why, and what to do. */
+	/** Show why nothing can be shown and what to do. */
 	sorry(text, how = "alert") {
 		this.message.say(
 			how,
@@ -227,7 +230,7 @@ export class Head {
 	}
 }
 
-/** What is counted by source, in all. */
+/** Return the sum over the sources. */
 function sumOf(bySource) {
 	return Object.values(bySource).reduce((a, b) => a + b, 0);
 }

@@ -1,6 +1,7 @@
 /*
- * Where the boxes of a flame graph stand.  Of a tree of a million nodes only what is at least half a pixel wide has a box: children come the
- * heaviest first, so the first that is too narrow ends its row of siblings, and a row has at most twice as many boxes as pixels.
+ * The layout of a flame graph. A node narrower than half a pixel has no box. Children are sorted by
+ * weight, so the first narrow one ends its siblings, and a row has at most twice as many boxes as
+ * pixels.
  */
 
 export const NONE = 0xffffffff;
@@ -8,15 +9,15 @@ export const ROW = 20; /* pixels */
 const NARROWEST = 0.5;
 
 export class Layout {
-	/** TREE as heap.js gives it, seen from node ROOT on WIDTH pixels. */
+	/** Lay out TREE, from heap.js, from node ROOT on, WIDTH pixels wide. */
 	constructor(tree, root, width) {
 		this.tree = tree;
 		this.root = root;
 		this.width = width;
 		this.scale = tree.total[root] > 0 ? width / tree.total[root] : 0;
-		this.nodes = [root]; /* of the boxes, row by row */
+		this.nodes = [root]; /* node of each box, row by row */
 		this.xs = [0];
-		this.rows = [0]; /* where each row begins among them */
+		this.rows = [0]; /* first box of each row */
 		if (this.scale) this.descend();
 		this.rows.push(this.nodes.length);
 	}
@@ -28,7 +29,7 @@ export class Layout {
 		}
 	}
 
-	/* The children of box I, on top of it from its left edge on. */
+	/* Append the children of box I from its left edge on. */
 	under(i) {
 		const {first, next, total} = this.tree;
 		let x = this.xs[i];
@@ -47,12 +48,12 @@ export class Layout {
 		return this.rows.length - 1;
 	}
 
-	/** Width of box I. */
+	/** Return the width of box I. */
 	wide(i) {
 		return this.tree.total[this.nodes[i]] * this.scale;
 	}
 
-	/** The box in ROW at X, or -1. */
+	/** Return the box in ROW at X, or -1. */
 	at(row, x) {
 		if (row < 0 || row >= this.depth) return -1;
 		let low = this.rows[row];
@@ -68,7 +69,7 @@ export class Layout {
 		return x < this.xs[low] + Math.max(this.wide(low), 1) ? low : -1;
 	}
 
-	/** The box of NODE, or -1: it is outside or too narrow. */
+	/** Return the box of NODE; -1: outside or too narrow. */
 	boxOf(node) {
 		const row = this.tree.depth[node] - this.tree.depth[this.root];
 
@@ -76,13 +77,13 @@ export class Layout {
 		return -1;
 	}
 
-	/** The row of box I. */
+	/** Return the row of box I. */
 	rowOf(i) {
 		return this.tree.depth[this.nodes[i]] - this.tree.depth[this.root];
 	}
 }
 
-/** The nodes from the root's child down to NODE. */
+/** Return the nodes from the root's child down to NODE. */
 export function pathTo(tree, node) {
 	const path = [];
 
@@ -90,7 +91,7 @@ export function pathTo(tree, node) {
 	return path.reverse();
 }
 
-/** The node that PATH, names of NAMES, leads to: as far as there is one. */
+/** Return the node at the end of PATH, a list of names, as far as it exists. */
 export function nodeAt(tree, names, path) {
 	let node = 0;
 
@@ -105,8 +106,8 @@ export function nodeAt(tree, names, path) {
 }
 
 /**
- * What has TEXT in its name, upper or lower case: {names: Uint8Array by name, nodes: how many, bytes: what lies below those of them that are below
- * no other}.  Once through the tree.
+ * Find TEXT in the names, ignoring case. Return {names: Uint8Array by name, nodes: number found,
+ * bytes: total of the topmost ones}. One pass over the tree.
  */
 export function search(tree, names, text) {
 	const wanted = text.toLowerCase();
@@ -115,7 +116,7 @@ export function search(tree, names, text) {
 	let nodes = 0;
 	let bytes = 0;
 
-	/* A parent stands before its children. */
+	/* Parents precede their children. */
 	for (let i = 1; i < tree.n; i++) {
 		const hit = hits[tree.name[i]] === 1 && tree.total[i] > 0;
 

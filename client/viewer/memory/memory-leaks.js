@@ -1,4 +1,4 @@
-/* Places whose live memory grew: what lives at the end, and how it came there. */
+/* The places whose live memory grew, with their stacks. */
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
 import {amount, share} from "./memory-text.js";
@@ -9,7 +9,7 @@ const STACK = 40;
 const WIDE = 120;
 const TALL = 22;
 
-/** How the parts of a recording rose, as a drawing. */
+/** Return a drawing of the live bytes at the parts of a recording. */
 function drawing(parts) {
 	const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
 	const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
@@ -72,7 +72,7 @@ export class Leaks {
 		);
 	}
 
-	/** LEAKS as heap.js gives them; BYTES live at the end in all. */
+	/** Show LEAKS of heap.js; BYTES are live at the end in all. */
 	show(leaks, bytes) {
 		Object.assign(this, {leaks, bytes});
 		this.fill();

@@ -1,10 +1,13 @@
-/* The colours of a flame graph, and its boxes on a canvas or as an SVG.  Only rows and boxes that are seen are gone through. */
+/*
+ * Painting of a flame graph: colours, and boxes on a canvas or as an SVG. Only visible rows and
+ * boxes are visited.
+ */
 import {shown} from "../page/guest-text.js";
 import {ROW} from "./memory-layout.js";
 import {escape} from "../draw/svg.js";
 
 const FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
-const LETTER = 7.3; /* about a letter's width: what cannot fit is not measured */
+const LETTER = 7.3; /* estimated width of a letter; a text that cannot fit is not measured */
 const NAME_MAX = 300;
 
 const LIGHT = {
@@ -33,7 +36,7 @@ function hash(text) {
 	return h;
 }
 
-/** Functions of one module are of one hue, each of its own lightness. */
+/** Return a function's colour: the hue of its module, a lightness of its own. */
 export function colourOf(name, dark) {
 	const hue = 8 + (hash(name.split(".")[0]) % 1000) * 0.052;
 	const vary = hash(name) % 9;
@@ -41,7 +44,7 @@ export function colourOf(name, dark) {
 	return dark ? `hsl(${hue.toFixed(0)} 46% ${25 + vary}%)` : `hsl(${hue.toFixed(0)} 82% ${69 + 1.6 * vary}%)`;
 }
 
-/** Names as they are painted: bounded, kept by number. */
+/** A cache of bounded names by number. */
 export class Names {
 	constructor(names) {
 		this.names = names;
@@ -65,7 +68,10 @@ export class Names {
 	}
 }
 
-/** What of TEXT has room in WIDTH pixels, measured with CTX: its end, which tells functions of one module from each other; "" for nothing. */
+/**
+ * Return the end of TEXT that fits into WIDTH pixels of CTX, or "". The end tells functions of one
+ * module apart.
+ */
 function fitting(ctx, text, width) {
 	const most = Math.floor((width - 6) / (0.8 * LETTER));
 	let part = tail(text, most);
@@ -75,12 +81,12 @@ function fitting(ctx, text, width) {
 	return part.length > 2 ? part : "";
 }
 
-/** The last MOST characters of TEXT. */
+/** Return the last MOST characters of TEXT. */
 function tail(text, most) {
 	return text.length <= most ? text : most < 3 ? "" : `…${text.slice(1 - most)}`;
 }
 
-/** Y of ROW, on HEIGHT pixels for all rows: from the top down, or from the bottom up. */
+/** Return the y of ROW on HEIGHT pixels, from the top down or from the bottom up. */
 export function rowY(row, height, up) {
 	return up ? height - (row + 1) * ROW : row * ROW;
 }
@@ -96,8 +102,9 @@ function rowsSeen(layout, height, view, up) {
 }
 
 /**
- * Paint LAYOUT as {names: Names, rootText, hits: Uint8Array by name or null, selected: a node or null, up, dark}.  VIEW: {from, height} is the part of
- * the whole HEIGHT that is seen.  Returns how many boxes were painted.
+ * Paint LAYOUT as {names: Names, rootText, hits: Uint8Array by name or null, selected: a node or
+ * null, up, dark}. VIEW {from, height} is the visible part of HEIGHT. Return the number of painted
+ * boxes.
  */
 export function paint(ctx, layout, height, view, how) {
 	const colours = how.dark ? DARK : LIGHT;
@@ -137,7 +144,7 @@ function box(ctx, layout, i, y, how, colours) {
 	ctx.fillText(text, x + 4, y + ROW / 2);
 }
 
-/** The same as an SVG, all rows of it.  TITLE stands above. */
+/** Return all rows as an SVG. TITLE stands above. */
 export function flameSvg(layout, how, title, boxText) {
 	const colours = how.dark ? DARK : LIGHT;
 	const height = layout.depth * ROW;

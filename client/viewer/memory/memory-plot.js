@@ -1,5 +1,6 @@
 /*
- * What lives over time, as a picture: axes, lines, the peak, what is chosen.  Chart has these as its own, and the hand.
+ * The plot of live memory over time: axes, lines, the peak, the selection. Chart extends it by
+ * input.
  */
 import {amount, span, wall} from "./memory-text.js";
 
@@ -37,7 +38,9 @@ const COLOURS = {
 	},
 };
 
-/** Steps of 1, 2, 5 such that at most N are in REACH; of bytes in powers of 1024. */
+/**
+ * Return the least step 1, 2, 5 × BASE^k with at most N steps in REACH; bytes have powers of 1024.
+ */
 export function step(reach, n, base = 10) {
 	const rough = reach / n;
 	const unit = base === 1024 ? 1024 ** Math.max(0, Math.floor(Math.log2(reach) / 10)) : 1;
@@ -46,7 +49,9 @@ export function step(reach, n, base = 10) {
 	return [1, 2, 5, 10].map((it) => it * power).find((it) => it >= rough) ?? rough;
 }
 
-/** Has info, walled, width, lines, chosen, drawn, pointer, mark, hooks, as Chart sets them. */
+/**
+ * Plot uses info, walled, width, lines, chosen, drawn, pointer, mark and hooks, which Chart sets.
+ */
 export class Plot {
 	get plot() {
 		return Math.max(1, this.width - LEFT - RIGHT);
@@ -72,7 +77,7 @@ export class Plot {
 		return HEIGHT - BOTTOM - (bytes / this.top) * (HEIGHT - TOP - BOTTOM);
 	}
 
-	/** What lives at US, by LINE. */
+	/** Return the live bytes at US, by LINE. */
 	value(us, line = this.lines?.full) {
 		if (!line || !this.lines) return null;
 		const {from, to} = this.lines;
@@ -81,7 +86,7 @@ export class Plot {
 		return i < 0 ? 0 : line[Math.min(line.length - 1, i)];
 	}
 
-	/** US as the axis tells times. */
+	/** Return US as the axis shows times. */
 	timeText(us) {
 		return this.walled ? `${wall(this.info.startUs, us)} UTC` : `+${span(us)}`;
 	}
@@ -130,7 +135,7 @@ export class Plot {
 		const room = this.walled ? 110 : 80;
 		const wide = step(this.end, Math.max(1, Math.floor(this.plot / room)));
 		const digits = wide >= 1e6 ? 0 : Math.min(6, Math.ceil(6 - Math.log10(wide)));
-		/* Wall times are told where the clock is round. */
+		/* Put wall-time lines at round clock times. */
 		const shift = this.walled
 			? (wide - Number(this.info.startUs % BigInt(Math.max(1, Math.round(wide))))) % wide
 			: 0;
@@ -150,7 +155,7 @@ export class Plot {
 		}
 	}
 
-	/* What lives holds until the next event: steps.  The peak, of PEAK, is on the line, though it may have been shorter than a pixel. */
+	/* Draw VALUES as steps. PEAK is put on the line, though it may be shorter than a pixel. */
 	line(ctx, values, colour, fill, peak) {
 		const {from, to} = this.lines;
 		const path = new Path2D();
@@ -242,7 +247,7 @@ export class Plot {
 		ctx.fillText(text, middle, 9);
 	}
 
-	/** What the crosshair tells at US. */
+	/** Return the text of the crosshair at US. */
 	told(us) {
 		const part = this.lines?.part ? this.value(us, this.lines.part) : null;
 

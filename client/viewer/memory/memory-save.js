@@ -1,9 +1,12 @@
-/* Files of a memory profile: the recording, the flame graph as a picture, the profile for other tools. */
+/*
+ * Files of a memory profile: the recording, the flame graph as a picture, the profile for other
+ * tools.
+ */
 import {NONE, ROW} from "./memory-layout.js";
 import {flameSvg, paint} from "./memory-paint.js";
 import {download, fileName} from "../trace/save.js";
 
-const PNG_MAX = 16000; /* pixels: browsers make no taller canvas */
+const PNG_MAX = 16000; /* pixels; browsers make no taller canvas */
 const NODES_MAX = 2000000;
 
 function need(flame) {
@@ -11,7 +14,7 @@ function need(flame) {
 	return flame;
 }
 
-/** The flame graph as it is zoomed, every row of it, as an SVG. */
+/** Save the zoomed flame graph, all rows, as an SVG. */
 export function saveSvg(flame, name, title) {
 	const {layout, how} = need(flame);
 
@@ -42,15 +45,15 @@ export async function savePng(flame, name) {
 	download(blob, fileName(name, "png"));
 }
 
-/* A name in a folded stack: `;` and line ends part what it must not. */
+/* Replace the separators of a folded stack in a name. */
 const folded = (name) => name.replace(/[;\n\r]/g, "_");
 
-/** Stacks with what they allocate themselves, in bytes: what scripts for flame graphs read. */
+/** Return folded stacks with their own bytes, for flame graph scripts. */
 export function collapsed(tree, names) {
 	const lines = [];
 	const paths = new Array(Math.min(tree.n, NODES_MAX));
 
-	/* A parent stands before its children. */
+	/* Parents precede their children. */
 	for (let i = 1; i < paths.length; i++) {
 		const parent = paths[tree.parent[i]];
 		const name = folded(names[tree.name[i]]);
@@ -68,7 +71,10 @@ export function saveCollapsed(flame, name) {
 	download(new Blob(collapsed(profile.callees, names), {type: "text/plain"}), fileName(name, "collapsed"));
 }
 
-/** The profile as JSON: what is chosen, the functions, and the tree as nested objects would be too deep for many readers: as a list. */
+/**
+ * Save the selection, the functions and the tree as JSON. The tree is a list, because nested
+ * objects would be too deep for many readers.
+ */
 export function saveJson(flame, name, about) {
 	const {profile, names} = need(flame);
 	const {callees: tree} = profile;

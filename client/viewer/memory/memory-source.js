@@ -1,10 +1,13 @@
-/* Where a memory profile comes from: a recording of the API, also while it grows, or a file that a person chose. */
+/* The sources of a memory profile: a recording of the API, also while it grows, and a file. */
 import {shown} from "../page/guest-text.js";
 import {count} from "../page/times.js";
 
 const HEAD = 30;
 
-/** Does FILE begin as a memtrace stream?  Traces begin with the same four bytes, but not with such a version (client/trace/memory/mem-packet.c). */
+/**
+ * Return whether FILE begins as a memtrace stream. CTF begins with the same four bytes but not with
+ * such a version (client/trace/memory/mem-packet.c).
+ */
 export async function isMemtrace(file) {
 	const view = new DataView(await file.slice(0, HEAD).arrayBuffer());
 
@@ -54,7 +57,7 @@ export class Recording {
 		return `${this.memtrace.domain ?? this.memtrace.says.program ?? "memory"}-${this.memtrace.id}`;
 	}
 
-	/** How it stands with it, as a sentence's part. */
+	/** Return the recording's state as part of a sentence. */
 	get about() {
 		const {id, began, ended, reason} = this.memtrace;
 		const when = `memory profile ${id}, from ${began.slice(0, 19).replace("T", " ")} UTC`;
@@ -63,7 +66,7 @@ export class Recording {
 		return `${when} to ${(ended ?? began).slice(11, 19)}${reason ? `: ${REASONS[reason] ?? shown(reason)}` : ""}`;
 	}
 
-	/** What the sink had to leave out. */
+	/** Return sentences on what the sink left out. */
 	get notes() {
 		const {dropped} = this.memtrace;
 
@@ -80,12 +83,15 @@ export class Recording {
 		];
 	}
 
-	/** All that is there: what heap.js loads. */
+	/** Return the whole recording, as heap.js loads it. */
 	async body(signal) {
 		return {response: await this.api.ask(`${this.path}/data`, {signal}), growing: this.recording};
 	}
 
-	/** What is behind its first KNOWN bytes: Uint8Array, or null for nothing.  Asks how it stands. */
+	/**
+	 * Return the bytes behind the first KNOWN as Uint8Array, or null for none. Update the
+	 * recording's state.
+	 */
 	async more(known, signal) {
 		this.memtrace = await this.api.json(this.path, {signal});
 		if (this.memtrace.bytes <= known) return null;
@@ -101,7 +107,7 @@ export class Recording {
 		this.memtrace = await this.api.change("PATCH", this.path, change);
 	}
 
-	/** Where its bytes are saved from. */
+	/** Return the URL or the file to save. */
 	get saved() {
 		return this.api.url(`${this.path}/data`);
 	}

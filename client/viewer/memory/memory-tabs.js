@@ -1,8 +1,8 @@
-/* Tabs, as a keyboard has them: one stop, the arrows turn. */
+/* Tabs with one tab stop; the arrow keys switch. */
 import {make} from "../page/make.js";
 
 export class Tabs {
-	/** LIST: [name, text, element]; TURNED(name) after a person turned. */
+	/** LIST: [name, text, element]. TURNED(name) is called after a person switched. */
 	constructor(list, turned) {
 		this.turned = turned;
 		this.tabs = new Map();

@@ -1,4 +1,7 @@
-/* Amounts and times of a memory profile as people read and write them.  Times are microseconds since the recording's start, as numbers. */
+/*
+ * Amounts and times of a memory profile, formatted and parsed. Times are microseconds since the
+ * recording's start, as numbers.
+ */
 import {rough} from "../page/times.js";
 
 const UNITS = ["B", "KB", "MB", "GB", "TB"];
@@ -7,7 +10,7 @@ const POWERS = {"": 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4};
 const YEARS_END = Date.UTC(10000, 0);
 const DAY_US = 86400000000n;
 
-/** BYTES to three digits. */
+/** Return BYTES to three digits. */
 export function amount(bytes) {
 	let i = 0;
 
@@ -15,7 +18,7 @@ export function amount(bytes) {
 	return `${i ? Number(bytes.toPrecision(3)) : Math.round(bytes)} ${UNITS[i]}`;
 }
 
-/** PART of WHOLE in percent. */
+/** Return PART of WHOLE in percent. */
 export function share(part, whole) {
 	const percent = whole > 0 ? (100 * part) / whole : 0;
 
@@ -23,7 +26,7 @@ export function share(part, whole) {
 	return percent < 0.01 ? "< 0.01 %" : `${percent.toFixed(percent < 1 ? 2 : 1)} %`;
 }
 
-/** How far an estimate of RELATIVE error may be off. */
+/** Return the error bounds of an estimate with RELATIVE error. */
 export function give(relative) {
 	if (!Number.isFinite(relative) || relative <= 0) return "";
 	return relative >= 1
@@ -31,12 +34,12 @@ export function give(relative) {
 		: `± ${(100 * relative).toPrecision(relative < 0.1 ? 1 : 2).replace(/\.0+$/, "")} %`;
 }
 
-/** A time or span of US, to three digits. */
+/** Return a time span of US to three digits. */
 export function span(us) {
 	return us >= 6e7 ? long(us) : us === 0 ? "0 s" : rough(BigInt(Math.round(us)) * 1000n);
 }
 
-/* Minutes and more: 1 min 41 s, 2 h 5 min, 3 d 4 h. */
+/* Return a span of minutes or more: 1 min 41 s, 2 h 5 min, 3 d 4 h. */
 function long(us) {
 	const s = Math.round(us / 1e6);
 	const [d, h, m] = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
@@ -61,25 +64,27 @@ function long(us) {
 		.join(" ");
 }
 
-/** US with every digit, as it can be typed in again: 12.345678 s. */
+/** Return US with every digit, in a form that can be typed in: 12.345678 s. */
 export function exactSpan(us) {
 	const text = (Math.round(us) / 1e6).toFixed(6).replace(/\.?0+$/, "");
 
 	return `${text} s`;
 }
 
-/** The wall time US behind START_US (BigInt, since the epoch), in UTC; DIGITS of a second. */
+/**
+ * Return the wall time US after START_US (BigInt, since the epoch) in UTC, with DIGITS of a second.
+ */
 export function wall(startUs, us, digits = 3) {
 	const at = startUs + BigInt(Math.round(us));
 	const date = new Date(Number(at / 1000n));
 
-	/* A clock may say anything; a year of more digits is no time that people write. */
+	/* A broken clock may give a year of more than four digits. */
 	if (!(date.getTime() < YEARS_END)) return `${at} µs`;
 	const fraction = digits ? `.${(at % 1000000n).toString().padStart(6, "0").slice(0, digits)}` : "";
 	return `${date.toISOString().slice(0, 19).replace("T", " ")}${fraction}`;
 }
 
-/** The length that TEXT says, in microseconds: 1.5 s, 200 ms, 3 (seconds); null for none. */
+/** Return the span in TEXT in microseconds: 1.5 s, 200 ms, 3 (seconds); null if there is none. */
 export function readSpan(text) {
 	const parts = /^\+?(\d{1,15}(?:\.\d{1,12})?|\.\d{1,12})\s*([a-zµμ]*)$/i.exec(text.trim());
 	const unit = parts && (parts[2] ? SPANS[parts[2].toLowerCase()] : 1e6);
@@ -87,7 +92,7 @@ export function readSpan(text) {
 	return unit ? Math.round(Number(parts[1]) * unit) : null;
 }
 
-/** The amount that TEXT says, in bytes: 512, 4K, 1.5 MB; null for none. */
+/** Return the amount in TEXT in bytes: 512, 4K, 1.5 MB; null if there is none. */
 export function readBytes(text) {
 	const parts = /^(\d{1,15}(?:\.\d{1,12})?|\.\d{1,12})\s*(?:([kmgt])?(?:i?b)?|b)$/i.exec(text.trim());
 
@@ -95,8 +100,9 @@ export function readBytes(text) {
 }
 
 /**
- * The time that TEXT says, in microseconds since START_US: a length since the start, or a time of day in UTC, with or without its date; null for
- * none.  Without a date it is that of the start, or the day after where that would lie before the start.
+ * Return the time in TEXT in microseconds since START_US: a span since the start, or a time of day
+ * in UTC with or without a date; null if there is none. Without a date it is the first such time
+ * after the start.
  */
 export function readTime(text, startUs) {
 	const parts = /^(?:(\d{4}-\d\d-\d\d)[T ]\s*)?(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?\s*(?:Z|UTC)?$/i.exec(

@@ -1,11 +1,14 @@
-/* Where the guest's threads were at a moment of its memory profile; heap-strip-clock.js says how the two clocks meet. */
+/*
+ * The address of the guest's threads at a moment of its memory profile. heap-strip-clock.js relates
+ * the two clocks.
+ */
 import {format} from "../page/address.js";
 import {guestPath} from "../page/api.js";
 import {placed} from "../strip/heap-strip-clock.js";
 
 const AROUND_NS = 500000000n;
 
-/** Dom0's monotonic clock minus that of the guest's trace, in ns; null where nothing says it. */
+/** Return dom0's monotonic clock minus the clock of the guest's trace, ns; null if unknown. */
 async function offset(api, {domain, uuid, run}) {
 	const path = guestPath({uuid, name: domain});
 	const guest = await api.json(`${path}?limit=100`);
@@ -32,7 +35,10 @@ export class Threads {
 		this.offsetNs = null;
 	}
 
-	/** The address of the threads of MEMTRACE's guest around MARKED ({at} or {from, to}, null: all of it); null where it has no trace. */
+	/**
+	 * Return the address of the threads of MEMTRACE's guest around MARKED ({at} or {from, to},
+	 * null: all); null without a trace.
+	 */
 	async address(memtrace, info, marked) {
 		const {run, domain, uuid} = memtrace;
 

@@ -1,4 +1,6 @@
-/* What is seen of a memory profile, as a view, both ways: put on the controls, and written into the address. */
+/*
+ * The view of a memory profile's page, both ways: applied to the controls and written to the URL.
+ */
 import {format, sameTrace} from "../page/address.js";
 import {SORTS} from "../page/memory-address.js";
 
@@ -7,15 +9,15 @@ const SETTLE_MS = 300;
 export class MemoryViewUrl {
 	constructor(page) {
 		this.page = page;
-		this.hash = location.hash; /* the address that was written or followed last */
+		this.hash = location.hash; /* hash that was written or followed last */
 	}
 
-	/** Nothing is written any more. */
+	/** Stop writing. */
 	close() {
 		clearTimeout(this.settling);
 	}
 
-	/** The address changed; false where it names another recording. */
+	/** Follow a new address. Return false if it names another recording. */
 	go(view) {
 		const {page} = this;
 
@@ -27,7 +29,7 @@ export class MemoryViewUrl {
 		return true;
 	}
 
-	/** VIEW onto the controls. */
+	/** Apply VIEW to the controls. */
 	put(view) {
 		const {flame, functions, choice, chart, clock, info, filters, tabs} = this.page;
 
@@ -49,7 +51,7 @@ export class MemoryViewUrl {
 		this.page.link();
 	}
 
-	/** What is seen now, as a view. */
+	/** Return the current view. */
 	get now() {
 		const {flame, functions, tabs, view, filters, source, choice, clock} = this.page;
 		const {only, hide} = filters.texts;
@@ -72,7 +74,7 @@ export class MemoryViewUrl {
 		};
 	}
 
-	/** Write the address once a hand rests. */
+	/** Write the URL once the input rests. */
 	settle() {
 		clearTimeout(this.settling);
 		this.settling = setTimeout(() => this.write(), SETTLE_MS);
@@ -81,7 +83,7 @@ export class MemoryViewUrl {
 	write() {
 		const {page} = this;
 
-		/* Somebody may have gone elsewhere, which the page is about to be told: what is seen until then does not stand there. */
+		/* Another address may be set already; the page is about to be told. */
 		if (!page.info || page.closed || location.hash !== this.hash) return;
 		const view = this.now;
 		const address = format(view);

@@ -1,4 +1,4 @@
-/* A memory profile on the screen: puts the parts together, and asks heap.js. */
+/* The page of a memory profile: assembles the parts and asks heap.js. */
 import {Heap} from "../engine/heap.js";
 import {askNote} from "../host/host-dialogs.js";
 import {make} from "../page/make.js";
@@ -166,7 +166,7 @@ export class MemoryPage {
 		if (this.source.recording) this.follow = new Follow(this);
 	}
 
-	/** INFO is what is known of the recording now. */
+	/** Set INFO, what is known of the recording. */
 	know(info) {
 		this.info = info;
 		this.head.title(this.source);
@@ -177,16 +177,16 @@ export class MemoryPage {
 		this.choice.build();
 	}
 
-	/** The relative error of an estimate of BYTES, in words. */
+	/** Return the relative error of an estimate of BYTES as text. */
 	error(bytes) {
 		const samples = this.info ? (bytes * this.info.rate) / this.info.wordBytes : 0;
 
 		return samples > 0 ? give(1 / Math.sqrt(samples)) : "";
 	}
 
-	// What is asked of the heap.
+	// Questions.
 
-	/** Something was chosen: everything follows. */
+	/** Update everything after a selection. */
 	chosen() {
 		this.chart.choose(this.choice.marked);
 		this.settle();
@@ -226,7 +226,7 @@ export class MemoryPage {
 		this.functions.show(profile.spots, profile.bytes);
 	}
 
-	/** The lines of the chart, one value a pixel. */
+	/** Request the lines of the chart, one value per pixel. */
 	async draw() {
 		if (!this.heap || !this.info || !this.chart.width) return;
 		const {chart, info} = this;
@@ -234,7 +234,10 @@ export class MemoryPage {
 		const n = Math.min(chart.plot, 4096);
 		const to = chart.end;
 		const filter = this.choice.lineFilter(this.filters.filter, Number(info.sums.peakUs));
-		/* The newest question wins, so they are asked one after the other, and nothing more where another drawing began. */
+		/*
+		 * Ask one after the other, since only the newest question is answered. Stop if another
+		 * drawing began.
+		 */
 		const full = await this.heap.timeline(null, 0, to, n);
 		const part = full && filter && turn === this.scene ? await this.heap.timeline(filter, 0, to, n) : null;
 
@@ -252,7 +255,7 @@ export class MemoryPage {
 		this.leaks.show(leaks, info.sums.liveBytes);
 	}
 
-	// What a person does.
+	// Actions.
 
 	acts() {
 		const act = (what, call) => async () => {
@@ -346,12 +349,12 @@ export class MemoryPage {
 		}
 	}
 
-	/** Where the guest's threads were at that time. */
+	/** Link the guest's threads at the selected time. */
 	link() {
 		clearTimeout(this.linking);
 		this.linking = setTimeout(async () => {
 			const {source, info, choice} = this;
-			/* Where it is not known the link is not there: nothing is lost by it. */
+			/* Without an answer there is no link. */
 			const address =
 				source?.memtrace && info
 					? await this.threads.address(source.memtrace, info, choice.marked).catch(() => null)
@@ -363,12 +366,12 @@ export class MemoryPage {
 		}, THREADS_MS);
 	}
 
-	/** The address changed; false where it names another recording. */
+	/** Follow a new address. Return false if it names another recording. */
 	go(view) {
 		return this.viewUrl.go(view);
 	}
 
-	/** Something was moved or chosen: the address follows. */
+	/** Write the URL after a change. */
 	settle() {
 		this.viewUrl.settle();
 	}

@@ -1,13 +1,17 @@
 /*
- * The view and its address, both ways: `#domain=web&from=12&to=900&thread=0.17`.  Behind the `#`, so that a page from a file has one too, and
- * the server never sees what a person looks at.  An address is written by anybody: what is not well formed is left out.
+ * The view and its address, both ways: `#domain=web&from=12&to=900&thread=0.17`. It stands behind
+ * the `#`, so that a page from a file has one too and the server does not see it. Malformed parts
+ * are left out.
  *
  * A view: {
- *   domain | capture | file: which trace, or memtrace | memfile: which memory profile (memory-address.js); none of them: the host's page,
- *   run, stream: numbers, from, to: BigInt, row: the focus, thread: {stream, id, index} with id BigInt and index a guess,
- *   together: several of them on one time line, ["domain:NAME" | "capture:ID"],
- *   against: another one below it, likewise; align: {label} | {threads: [thread, thread]} of both,
- *   find: text, measure: {from, to}, panel: which of PANELS is open, heap: "off" where it is hidden,
+ *   domain | capture | file: a trace, or memtrace | memfile: a memory profile (memory-address.js);
+ *   none of them: the host's page,
+ *   run, stream: numbers, from, to: BigInt, row: the focus,
+ *   thread: {stream, id, index} with id BigInt and index a guess,
+ *   together: several traces on one time line, ["domain:NAME" | "capture:ID"],
+ *   against: the trace to compare with, likewise; align: {label} | {threads: [thread, thread]} of
+ *     both,
+ *   find: text, measure: {from, to}, panel: the open one of PANELS, heap: "off" if it is hidden,
  * }
  */
 import {formatMemory, parseMemory} from "./memory-address.js";
@@ -28,7 +32,7 @@ function time(text) {
 	return value !== null && value < 1n << 63n ? value : null;
 }
 
-/** {from, to} of two texts, or null. */
+/** Return {from, to} of two texts, or null. */
 function range(from, to) {
 	const a = time(from);
 	const b = time(to);
@@ -48,7 +52,7 @@ const threadText = ({stream, id, index}) => `${stream}.${id}${index === undefine
 
 const member = (text) => (MEMBER.test(text ?? "") && text.length <= TEXT_MAX ? text : null);
 
-/** On what two traces are aligned: `label:TEXT`, or a thread of each. */
+/** Return what two traces are aligned on: `label:TEXT`, or a thread of each. */
 function align(text) {
 	if (text?.startsWith("label:") && text.length > 6) return {label: text.slice(6, TEXT_MAX)};
 	const threads = (text ?? "").split("~").map(thread);
@@ -58,7 +62,7 @@ function align(text) {
 
 const alignText = ({label, threads}) => (threads ? threads.map(threadText).join("~") : `label:${label}`);
 
-/** What HASH (with or without its #) names. */
+/** Return the view of HASH, with or without its #. */
 export function parse(hash) {
 	const query = new URLSearchParams(hash.replace(/^#/, ""));
 	const view = {};
@@ -83,7 +87,7 @@ export function parse(hash) {
 	return Object.assign(view, parseMemory(query));
 }
 
-/** The address of VIEW, with its #; "#" alone for the host's page. */
+/** Return the address of VIEW with its #. "#" is the host's page. */
 export function format(view) {
 	const query = new URLSearchParams();
 
@@ -106,14 +110,14 @@ export function format(view) {
 	return `#${query}`;
 }
 
-/** Do two views name the same trace or memory profile? */
+/** Return whether two views name the same trace or memory profile. */
 export function sameTrace(a, b) {
 	const text = (view, key) => JSON.stringify(view[key] ?? null);
 
 	return NAMING.every((key) => text(a, key) === text(b, key));
 }
 
-/** Does a view name a trace at all? */
+/** Return whether a view names a trace. */
 export function namesTrace(view) {
 	return TRACE.some((key) => view[key] !== undefined);
 }

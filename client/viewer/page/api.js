@@ -1,9 +1,11 @@
-/* The HTTP API.  Whatever goes wrong comes as a Problem, whose message is a sentence for people. */
+/* The HTTP API. All failures are Problems, whose message is a sentence for people. */
 
 const LIST_MOST = 1000;
 
 export class Problem extends Error {
-	/** STATUS is the answer's, 0 where there was none.  MEMBERS are the other members of the problem document. */
+	/**
+	 * STATUS is the answer's, 0 without one. MEMBERS are the other members of the problem document.
+	 */
 	constructor(sentence, status = 0, members = {}) {
 		super(sentence);
 		this.name = "Problem";
@@ -11,7 +13,7 @@ export class Problem extends Error {
 		this.members = members;
 	}
 
-	/** Is it worth asking again soon? */
+	/** Whether to retry soon. */
 	get passing() {
 		return this.status === 0 || this.status === 503;
 	}
@@ -27,25 +29,25 @@ async function problem(answer) {
 	}
 }
 
-/** The address of a guest in paths: by its UUID, which no other has, else by its name. */
+/** Return the guest in paths: its UUID, else its name. */
 export function guestPath(domain) {
-	// A name that reads like an address of another kind.
+	// The name looks like another kind of address.
 	const odd = /^(domid|name):|^[0-9a-f-]{36}$/i.test(domain.name);
 	return `v1/domains/${encodeURIComponent(domain.uuid ?? (odd ? "name:" + domain.name : domain.name))}`;
 }
 
 export class Api {
-	/** BASE is the URL below which v1/ lies. */
+	/** BASE is the URL above v1/. */
 	constructor(base) {
 		this.base = base;
 	}
 
-	/** PATH has no slash in front: "v1/domains". */
+	/** Return the URL of PATH, which has no leading slash: "v1/domains". */
 	url(path) {
 		return new URL(path, this.base).href;
 	}
 
-	/** The answer to a request that succeeded.  OPTIONS are fetch's. */
+	/** Return the answer to a request that succeeded. OPTIONS are fetch's. */
 	async ask(path, options = {}) {
 		let answer;
 
@@ -65,7 +67,7 @@ export class Api {
 		return answer.status === 204 ? null : answer.json();
 	}
 
-	/** Change something: METHOD with BODY as JSON.  Only a page of this host may. */
+	/** Send METHOD with BODY as JSON. The server accepts it only from its own pages. */
 	async change(method, path, body) {
 		const options = {method, credentials: "same-origin"};
 
@@ -74,7 +76,7 @@ export class Api {
 		return this.json(path, options);
 	}
 
-	/** Every entry of a list, page by page: yields arrays.  MEMBER names the list in the answer. */
+	/** Yield a list page by page, as arrays. MEMBER names the list in the answer. */
 	async *pages(path, member, options) {
 		let cursor = null;
 
@@ -87,10 +89,10 @@ export class Api {
 		} while (cursor !== null);
 	}
 
-	/** A body's bytes.  PROGRESS(received, total or 0) is called as they come. */
+	/** Return a body's bytes. PROGRESS(received, total or 0) is called meanwhile. */
 	async bytes(path, {progress, ...options} = {}) {
 		const answer = await this.ask(path, options);
-		/* The length counts packed bytes where the body is packed, which are not those that come out. */
+		/* Content-Length counts compressed bytes, so it is no total of a compressed body. */
 		const total = answer.headers.get("Content-Encoding") ? 0 : Number(answer.headers.get("Content-Length") ?? 0);
 		const parts = [];
 		let received = 0;

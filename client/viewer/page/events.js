@@ -1,10 +1,11 @@
 /*
- * GET /v1/events, one for the page, however many listen: browsers give a page six connections.  EventSource connects again by itself and says what
- * it had last (Last-Event-ID), so nothing is lost; where the server cannot go on from there it says `reset`, and who listens reads everything anew.
+ * GET /v1/events, once per page, because browsers allow six connections to a host. EventSource
+ * reconnects with Last-Event-ID, so nothing is lost. If the server cannot resume it sends `reset`,
+ * and the listeners read everything again.
  *
- *     const off = events.on("domain", ({change, domain}) => ...);   // and the other events of schema/http/openapi.yaml
- *     events.on("reload", () => ...)      // read the lists now: what comes from here on builds on them
- *     events.on("state", (state) => ...)  // "open", "lost" (it tries again by itself)
+ *     const off = events.on("domain", ({change, domain}) => ...);   // events: schema/http/openapi.yaml
+ *     events.on("reload", () => ...)      // read the lists now: later events build on them
+ *     events.on("state", (state) => ...)  // "open", "lost" (it reconnects by itself)
  */
 
 const NAMES = [
@@ -12,7 +13,7 @@ const NAMES = [
 	...["memtrace", "memtrace-growth", "memtrace-deleted"],
 ];
 const AGAIN_MS = 5000;
-const HIDDEN_MS = 3000; /* a page that nobody looks at gives its connection back: all pages of a host share six */
+const HIDDEN_MS = 3000; /* a hidden page releases its connection: all pages of a host share six */
 
 export class Events {
 	constructor(url) {
@@ -21,10 +22,10 @@ export class Events {
 		this.source = null;
 		this.state = "closed";
 		document.addEventListener("visibilitychange", () => this.seen());
-		this.greeted = false; /* the server said from where on it tells everything; who comes later reads the lists at once */
+		this.greeted = false; /* the server said from where on its events are complete */
 	}
 
-	/** Call CALL(data) for each event NAME, until the function that is returned is called. */
+	/** Call CALL(data) for each event NAME. Return a function that stops it. */
 	on(name, call) {
 		if (!this.listeners.has(name)) this.listeners.set(name, new Set());
 		this.listeners.get(name).add(call);
@@ -32,7 +33,7 @@ export class Events {
 		return () => this.listeners.get(name).delete(call);
 	}
 
-	/* The page is looked at, or no longer.  Who looks again is told to read everything anew. */
+	/* Handle a change of visibility. A page that is visible again reads everything. */
 	seen() {
 		clearTimeout(this.leaving);
 		if (!document.hidden) return this.listeners.size ? this.open() : undefined;
@@ -50,7 +51,7 @@ export class Events {
 		for (const name of NAMES) this.source.addEventListener(name, (event) => this.take(name, event.data));
 	}
 
-	/* EventSource gives up where the answer was an error, such as 503 while the server starts. */
+	/* EventSource gives up after an error answer, such as 503 while the server starts. */
 	lost() {
 		this.turn("lost");
 		if (this.source.readyState !== EventSource.CLOSED) return;

@@ -1,7 +1,8 @@
-/* Elements.  Texts go in as texts: what a guest wrote never becomes markup. */
+/* Elements, messages and the file picker. Texts of guests never become markup. */
 
 /**
- * An element: PROPS are its properties (`className`, `textContent`), `on…` listeners, and attributes where the name has a dash or is a role.
+ * Return an element. PROPS are properties (`className`, `textContent`), `on…` listeners, and
+ * attributes if the name has a dash or is a role.
  */
 export function make(tag, props = {}, ...children) {
 	const element = document.createElement(tag);
@@ -16,7 +17,7 @@ export function make(tag, props = {}, ...children) {
 	return element;
 }
 
-/** A button that says what it does also where only its sign is seen. */
+/** Return a button with sign SIGN and label SAYS. */
 export function button(sign, says, press, props = {}) {
 	return make("button", {
 		type: "button",
@@ -28,19 +29,19 @@ export function button(sign, says, press, props = {}) {
 	});
 }
 
-/** At most N characters of a text, for a place that shows one line. */
+/** Return at most N characters of a text. */
 export function short(text, n = 60) {
 	const characters = Array.from(text.slice(0, 2 * n + 2));
 
 	return characters.length > n ? `${characters.slice(0, n - 1).join("")}…` : characters.join("");
 }
 
-// What stands in place of a picture: what is under way, why nothing can be shown, what to do.
+// Messages in place of a picture: progress, errors and what to do.
 
-/** TEXT with the full stop that it may lack. */
+/** Return TEXT with a full stop. */
 export const ended = (text) => text.replace(/([^.!?])$/, "$1.");
 
-/** A link that lets a person choose a file, which SAYS says of it, for TAKE. */
+/** Return a link with TEXT and label SAYS that lets a person choose a file for TAKE(file). */
 export function picker(text, says, className, take) {
 	const input = make("input", {
 		type: "file",
@@ -57,7 +58,7 @@ export class Message {
 		this.element = make("div", {className, hidden: true});
 	}
 
-	/** What is under way, PART of it done, null: nobody knows; TEXT null: nothing. */
+	/** Show progress. PART is the share done, null if unknown; TEXT null: hide it. */
 	progress(text, part = null) {
 		if (text === null) {
 			this.element.hidden = true;
@@ -68,7 +69,7 @@ export class Message {
 		this.say("status", make("p", {textContent: `${text}…`}), bar);
 	}
 
-	/** ROLE is how a screen reader tells it: "alert" or "status". */
+	/** Show CHILDREN. ROLE is "alert" or "status". */
 	say(role, ...children) {
 		this.element.hidden = false;
 		this.element.setAttribute("role", role);

@@ -1,12 +1,15 @@
 /*
- * What is seen of a memory profile, in the address: `#memtrace=12&at=218336&only=size:least:4K&path=main&path=handle`.
+ * The view of a memory profile in the address:
+ * `#memtrace=12&at=218336&only=size:least:4K&path=main&path=handle`.
  *
  * Members of a view: {
  *   memtrace: the recording, or memfile: the name of a file,
- *   at: a moment, during: {from, to} a range (microseconds since its start), still: of what was allocated in the range only what lives at its end,
- *   weight: "live" | "peak"; without it and without moment and range, all that was allocated,
- *   only: conditions as memory-clauses.js reads them, hide: functions that are left out, likewise,
- *   path: the names of functions down to the one that is zoomed to, grow: "up" | "down", tree: "callers", sites, recursion: true,
+ *   at: a moment, during: {from, to} a range (microseconds since its start),
+ *   still: of the allocations of the range only those live at its end,
+ *   weight: "live" | "peak"; without it, a moment and a range: all that was allocated,
+ *   only: conditions as memory-clauses.js reads them, hide: hidden functions, likewise,
+ *   path: the names of functions down to the zoomed one, grow: "up" | "down",
+ *   tree: "callers", sites, recursion: true,
  *   tab: one of TABS, sort: one of SORTS, clock: "wall", find: text,
  * }
  */
@@ -18,7 +21,7 @@ const NUMBER = /^[0-9]{1,15}$/;
 const TEXT_MAX = 1024;
 const CLAUSES_MAX = 24;
 const PATH_MAX = 512;
-const PATH_TEXT_MAX = 6000; /* an address must fit where addresses go: of a longer path the beginning is told */
+const PATH_TEXT_MAX = 6000; /* bytes of a path; of a longer one the beginning is kept */
 const ONE_OF = {
 	weight: ["live", "peak"],
 	grow: ["down"],
@@ -39,7 +42,7 @@ function during(text) {
 	return more === undefined && from !== null && to !== undefined && to !== null && from < to ? {from, to} : null;
 }
 
-/* Recursion repeats names: `3*f` is f three times.  A name that looks so itself is told once. */
+/* Return PATH with repeated names packed: `3*f` is f three times. */
 function packed(path) {
 	const out = [];
 	let room = PATH_TEXT_MAX;
@@ -66,12 +69,12 @@ function unpacked(texts) {
 	return out;
 }
 
-/** Does a view name a memory profile? */
+/** Return whether a view names a memory profile. */
 export function namesMemory(view) {
 	return view.memtrace !== undefined || view.memfile !== undefined;
 }
 
-/** What QUERY says of a memory profile; {} where it names none. */
+/** Return the memory profile of QUERY; {} if it names none. */
 export function parseMemory(query) {
 	const view = {};
 
@@ -92,7 +95,7 @@ export function parseMemory(query) {
 	return view;
 }
 
-/** Write what VIEW says of a memory profile into QUERY. */
+/** Write the memory profile of VIEW into QUERY. */
 export function formatMemory(view, query) {
 	if (!namesMemory(view)) return;
 	for (const key of ["memtrace", "memfile", "at"])

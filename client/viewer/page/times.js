@@ -1,4 +1,4 @@
-/* Times and amounts as people read them.  Times are BigInt nanoseconds and lose no digit. */
+/* Times and amounts as text. Times are BigInt nanoseconds. */
 
 const UNITS = [
 	["s", 1000000000n],
@@ -7,7 +7,7 @@ const UNITS = [
 	["ns", 1n],
 ];
 
-/** NS as seconds with all nine decimals. */
+/** Return NS as seconds with nine decimals. */
 export function exact(ns) {
 	const sign = ns < 0n ? "-" : "";
 	const abs = ns < 0n ? -ns : ns;
@@ -15,7 +15,7 @@ export function exact(ns) {
 	return `${sign}${abs / 1000000000n}.${(abs % 1000000000n).toString().padStart(9, "0")} s`;
 }
 
-/** NS in the unit that suits it, every digit of it: 1.25 ms. */
+/** Return NS in a suitable unit with every digit: 1.25 ms. */
 export function span(ns) {
 	const sign = ns < 0n ? "-" : "";
 	const abs = ns < 0n ? -ns : ns;
@@ -31,7 +31,7 @@ export function span(ns) {
 	return `${sign}${abs / size}${digits} ${name}`;
 }
 
-/** NS to three digits: for what need not be exact. */
+/** Return NS to three digits. */
 export function rough(ns) {
 	const abs = ns < 0n ? -ns : ns;
 	const [name, size] = UNITS.find(([, one]) => abs >= one) ?? UNITS[3];
@@ -39,7 +39,7 @@ export function rough(ns) {
 	return `${Number((Number(ns) / Number(size)).toPrecision(3))} ${name}`;
 }
 
-/** A moment NS behind the start, for a ruler whose lines are STEP apart: as many decimals as tell two lines from each other. */
+/** Return a moment NS after the start, with as many decimals as ruler lines STEP apart need. */
 export function tick(ns, step) {
 	if (ns === 0n) return "0";
 	const sign = ns < 0n ? "-" : "+";
@@ -53,7 +53,7 @@ export function tick(ns, step) {
 	return `${sign}${abs / size}${shown ? `.${rest}` : ""} ${name}`;
 }
 
-/** BYTES, rounded. */
+/** Return BYTES, rounded. */
 export function bytes(n) {
 	const names = ["bytes", "KB", "MB", "GB", "TB"];
 	let i = 0;
@@ -62,7 +62,7 @@ export function bytes(n) {
 	return `${i && n < 10 ? n.toFixed(1) : Math.round(n)} ${names[i]}`;
 }
 
-/** N THING, with its plural. */
+/** Return N with ONE or its plural MANY. */
 export function count(n, one, many = `${one}s`) {
 	return `${n.toLocaleString("en")} ${Number(n) === 1 ? one : many}`;
 }

@@ -1,39 +1,51 @@
 /*
- * Where the times of a memory profile lie on the time line of the same guest's threads, and how sure that is.
+ * The times of a memory profile on the time line of the same guest's threads, with their error.
  *
- * The two have different clocks, which meet in dom0's.  A profile's times are the guest's wall clock, of which dom0 need know nothing; but its first packet
- * is made when it begins, and the sink notes when that came (`began`).  So drawn by that, no event of a profile was later.  How much earlier it may have
- * been is bounded too, since a guest begins its profile once it is connected, and the sink notes when that was asked for (`connected_mono`).  Where the
- * end of a profile came before its last event would be drawn, all is drawn by the end instead.  How the trace's clock stands to dom0's the stamps of its
- * packets say (clocks.js), between two bounds; the middle of them is taken, since a ring is copied some time after it was written, and nothing says how long.
+ * The two clocks are related through dom0's. A profile's times are the guest's wall clock, which
+ * dom0 does not know. The first packet is made when the profile begins, and the sink notes its
+ * arrival (`began`). A profile drawn by that arrival has no event later than drawn. The guest
+ * begins its profile after it connected, and the sink notes that time (`connected_mono`), which
+ * bounds how much earlier an event may be. If the profile ended before its last event would be
+ * drawn, the end is used instead. The packet stamps bound the offset of the trace's clock to dom0's
+ * (clocks.js). The middle of the two bounds is used, because the delay between writing and copying
+ * is unknown.
  */
 import {shown} from "../page/guest-text.js";
 import {rough} from "../page/times.js";
 import {realNs} from "../compare/multi-guest.js";
 
-const FIRST_NS = 10000000000n; /* daemon/sink/stream.c: a connection without a first packet is closed then */
-const ACCEPT_NS = 1000000000n; /* so long the sink may take to see that a guest has connected */
+const FIRST_NS =
+	10000000000n; /* the sink closes a connection without a first packet after this time (daemon/sink/stream.c) */
+const ACCEPT_NS = 1000000000n; /* longest delay until the sink notices a connection */
 
 const ns = (text) => (/^\d{1,20}$/.test(text ?? "") ? BigInt(text) : null);
 
-/** How long after its beginning MEMTRACE (as the API says) ended, by dom0's clock; null while it is being recorded. */
+/**
+ * Return the duration of MEMTRACE, from the API, by dom0's clock; null while it is being recorded.
+ */
 function lifeNs({began, ended}) {
 	const [from, to] = [realNs(began), realNs(ended)];
 
 	return from === null || to === null ? null : to - from;
 }
 
-/** How long before its first packet came MEMTRACE may have begun, at most. */
+/**
+ * Return the longest possible time between the beginning of MEMTRACE and the arrival of its first
+ * packet.
+ */
 function firstNs({origin, began_mono: began, connected_mono: connected}) {
 	const waited = ns(connected) === null ? FIRST_NS : ns(began) - ns(connected);
 
 	return waited < 0n ? FIRST_NS : waited + (ns(connected) === null || origin === "asked" ? 0n : ACCEPT_NS);
 }
 
-/** The events of a trace that are drawn at a time happened then or up to UNCERTAINTY before: the middle. */
+/** Return half of UNCERTAINTY: events happened at the drawn time or up to UNCERTAINTY earlier. */
 const half = (uncertainty) => (uncertainty === null ? 0n : uncertainty / 2n);
 
-/** When MEMTRACE was received, as times of the trace whose clock is {known, offsetNs, uncertaintyNs}: {from, to}, TO null while it is; null: not known. */
+/**
+ * Return when MEMTRACE was received, {from, to} by the trace's clock {known, offsetNs,
+ * uncertaintyNs}. TO is null while it is being recorded. Return null if it is unknown.
+ */
 export function received(memtrace, {known, offsetNs, uncertaintyNs}) {
 	const began = ns(memtrace.began_mono);
 	const life = lifeNs(memtrace);
@@ -44,9 +56,10 @@ export function received(memtrace, {known, offsetNs, uncertaintyNs}) {
 }
 
 /**
- * Where a profile lies: INFO as heap.load() says, CLOCK of the trace {known, offsetNs, uncertaintyNs | null}.
- * -> {base: the trace's time of its beginning, earlierNs: how much earlier than drawn an event may have been (null: not known), laterNs: likewise, aheadNs: of the
- *    guest's wall clock before dom0's}, or null where nothing is known.
+ * Return the position of a profile, or null if unknown. INFO comes from heap.load(), CLOCK is the
+ * trace's {known, offsetNs, uncertaintyNs | null}.
+ * -> {base: the trace's time of its beginning, earlierNs: how much earlier than drawn an event may
+ * be (null: unknown), laterNs: likewise, aheadNs: lead of the guest's wall clock over dom0's}
  */
 export function placed(memtrace, info, clock) {
 	const when = received(memtrace, clock);
@@ -68,12 +81,12 @@ export function placed(memtrace, info, clock) {
 
 const upTo = (ns, way) => (ns === null ? `nobody knows how much ${way}` : `up to ${rough(ns)} ${way}`);
 
-/** How sure it is, in a few words. */
+/** Return the error of a position in a few words. */
 export function sure({earlierNs, laterNs}) {
 	return `against the threads: here${laterNs === 0n ? " or " : ", "}${upTo(earlierNs, "earlier")}${laterNs === 0n ? "" : `, or ${upTo(laterNs, "later")}`}`;
 }
 
-/** The same in sentences, for whoever asks. */
+/** Return sentences on the position of a profile. */
 export function tells({id, says}, {earlierNs, laterNs, aheadNs}) {
 	const out = [
 		`Heap: memory profile ${id}${says.program ? ` of ${shown(says.program)}` : ""}, drawn by when its first packet came to this host.`,

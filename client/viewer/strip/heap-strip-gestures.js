@@ -1,19 +1,21 @@
-/* What a hand does on the strip of the heap: the moment that it points at, with its tooltip; a click, a drag, wheel and keys. */
+/*
+ * The input of the heap strip: the selected moment with its tooltip, click, drag, wheel and keys.
+ */
 import {format} from "../page/address.js";
 import {sure} from "./heap-strip-clock.js";
 import {STEP} from "../trace/gestures.js";
 import {make} from "../page/make.js";
 import {bytes, span} from "../page/times.js";
 
-const STILL = 4; /* pixels that a click may move */
-const NOTCH = 100; /* of a wheel */
+const STILL = 4; /* pixels a click may move */
+const NOTCH = 100; /* pixels of a wheel notch */
 const LINE = 100 / 3;
-const STEPS = {ArrowLeft: -8, ArrowRight: 8}; /* pixels that a key moves the moment by */
+const STEPS = {ArrowLeft: -8, ArrowRight: 8}; /* pixels a key moves the moment */
 
 export class StripGestures {
 	constructor(strip) {
 		this.strip = strip;
-		this.time = null; /* under the pointer, or where keys have put it */
+		this.time = null; /* time under the pointer or set by keys; null: none */
 		this.tooltip = make("div", {className: "tl-heap-tooltip", "aria-hidden": "true", hidden: true});
 		this.listen();
 	}
@@ -123,7 +125,7 @@ export class StripGestures {
 			event.metaKey ||
 			(by === undefined && event.key !== "Enter" && event.key !== "m")
 		)
-			return; /* what it does everywhere */
+			return; /* handled by the page */
 		event.preventDefault();
 		if (event.key === "m") return this.strip.hooks.mark(this.time ?? undefined);
 		if (event.key === "Enter") return this.openAt(this.time);
@@ -133,7 +135,7 @@ export class StripGestures {
 		this.point(time);
 	}
 
-	/** The memory page at TIME. */
+	/** Open the memory page at TIME. */
 	openAt(time) {
 		const track = time === null ? null : this.strip.trackAt(time);
 

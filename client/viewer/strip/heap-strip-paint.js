@@ -1,11 +1,14 @@
-/* The strip's picture: from tracks and camera to primitives, which tests look at too, and from those to a canvas. */
+/*
+ * The picture of the heap strip: tracks and camera to primitives, which tests read, and primitives
+ * to a canvas.
+ */
 import {bytes} from "../page/times.js";
 
 export const HEIGHT = 64; /* pixels */
-const TOP = 14; /* above the scale's end, where its number stands */
-const BASE = 2; /* below its zero */
+const TOP = 14; /* pixels above the top line, for its number */
+const BASE = 2; /* pixels below zero */
 
-/** The end of a scale that has PEAK on it: a round number of bytes. */
+/** Return the end of a scale for PEAK: a round number of bytes. */
 export function scaleOf(peak) {
 	let unit = 1;
 
@@ -17,12 +20,12 @@ export function scaleOf(peak) {
 	);
 }
 
-/** Where VALUE is, on a scale that ends with MOST. */
+/** Return the y of VALUE on a scale up to MOST. */
 export function yOf(value, most) {
 	return HEIGHT - BASE - (value / most) * (HEIGHT - TOP - BASE);
 }
 
-/* The line of one track: [x, y, …], a step where it changes, from its first to its last moment in the window. */
+/* Return the line of a track in the window: [x, y, …], with a step at each change. */
 function line(track, camera, most) {
 	const {from, to, times, values} = track.steps;
 	const end = to < track.lasts ? to : track.holds;
@@ -40,14 +43,15 @@ function line(track, camera, most) {
 	return out;
 }
 
-/** How long NS are at the camera's scale, not more than its width; null: as long as can be. */
+/** Return the length of NS in pixels, at most the width; null: the width. */
 function length(ns, camera) {
 	return ns === null ? camera.width : Math.min((Number(ns) / Number(camera.span)) * camera.width, camera.width);
 }
 
 /**
- * Primitives of TRACKS that are there: {kind: "heap", track, points}, {kind: "scale", y, text}, {kind: "uncertain", x0, x1}, {kind: "dot", x, y, text},
- * {kind: "range", x0, x1}, {kind: "says", text}.  MOST ends the scale; STATE: {pointer, range} times or null.
+ * Return the primitives of the ready TRACKS: {kind: "heap", track, points}, {kind: "scale", y,
+ * text}, {kind: "uncertain", x0, x1}, {kind: "dot", x, y, text}, {kind: "range", x0, x1}, {kind:
+ * "says", text}. MOST ends the scale. STATE: {pointer, range} times or null.
  */
 export function primitives(tracks, camera, most, {pointer, range}) {
 	const ready = tracks.filter((it) => it.state === "ready" && it.steps);
@@ -110,7 +114,7 @@ const PAINTERS = {
 		ctx.fillRect(x0, 0, 1, HEIGHT);
 		ctx.fillRect(x1, 0, 1, HEIGHT);
 	},
-	/** What is drawn at the pointer happened in here: a whisker, and its shade. */
+	/** Draw the interval in which the event at the pointer happened. */
 	uncertain(ctx, {x0, x1, y}, palette) {
 		ctx.fillStyle = palette.uncertain;
 		ctx.globalAlpha = 0.1;
@@ -150,7 +154,7 @@ const PAINTERS = {
 	},
 };
 
-/** Paint LIST, and behind it the texts of the scale, which must be read over the heap. */
+/** Paint LIST, and the texts of the scale on top. */
 export function paint(ctx, list, palette, width) {
 	ctx.fillStyle = palette.ruler;
 	ctx.fillRect(0, 0, width, HEIGHT);

@@ -1,16 +1,19 @@
-/* Which memory profiles ran beside a trace, and the clock by which they are laid on its time line: tracks, kept up to date by events. */
+/*
+ * The memory profiles that ran during a trace, as tracks, and the clock that places them. Events
+ * keep the tracks up to date.
+ */
 import {stamps} from "../compare/multi-guest.js";
 import {Track} from "./heap-strip-track.js";
 
-const PAGES_MAX = 5; /* of a host's profiles */
-const TRACKS_MAX = 4; /* whose bytes are kept at a time */
-const CLOCK_MS = 15000; /* a running guest's clock is known the better the longer it is watched */
+const PAGES_MAX = 5; /* pages of a host's profiles */
+const TRACKS_MAX = 4; /* tracks whose bytes are kept at a time */
+const CLOCK_MS = 15000; /* interval between clock estimates, which improve with time */
 
 export class Tracks {
 	/** hooks: changed(), failed(error) */
 	constructor({api, events}, session, hooks) {
 		Object.assign(this, {api, events, session, hooks});
-		this.list = []; /* tracks, the oldest first */
+		this.list = []; /* oldest first */
 		this.off = [];
 	}
 
@@ -22,7 +25,7 @@ export class Tracks {
 		return this.source.ofRunNumber;
 	}
 
-	/** What ran, and from now on what runs. */
+	/** Load the profiles and follow the events. */
 	async begin() {
 		const wake = () => this.read().catch((error) => this.closed || this.hooks.failed(error));
 		const on = (name, call) => this.events && this.off.push(this.events.on(name, call));
@@ -76,14 +79,14 @@ export class Tracks {
 		this.list.sort((a, b) => a.id - b.id);
 	}
 
-	/** How the trace's clock stands to dom0's. */
+	/** Return the clock of the trace. */
 	async ask() {
 		this.asked = performance.now();
 		const {guests} = await this.session.engine.clocks([await stamps(this.api, this.source)]);
 		return guests[0];
 	}
 
-	/** Ask again, where the guest runs on. */
+	/** Update the clock estimate of a running guest. */
 	async renew() {
 		if (!this.clock || !this.source.running || performance.now() - this.asked < CLOCK_MS) return;
 		try {
@@ -91,17 +94,19 @@ export class Tracks {
 			this.list.forEach((track) => track.stand(this.clock));
 			this.hooks.changed();
 		} catch (error) {
-			/* Another model may have taken the place of the one that was asked. */
+			/* Another model may have replaced this one. */
 			if (error.status !== undefined && !this.closed) this.hooks.failed(error);
 		}
 	}
 
-	/** Those that reach into FROM up to TO; they are loaded, a few at a time, and of more than a few the farthest forgotten. */
+	/**
+	 * Return the tracks that overlap FROM to TO. Load a few at a time and forget the farthest ones.
+	 */
 	meeting(from, to) {
 		const met = this.list.filter((it) => it.meets(from, to));
 		let loading = this.list.filter((it) => it.state === "loading").length;
 
-		/* A hand that moves over a thousand profiles, of a guest that connects again and again, does not begin a thousand workers. */
+		/* Limit the loads: a guest that reconnects often has thousands of profiles. */
 		for (const track of met.slice(-TRACKS_MAX).filter((it) => it.state === "waiting"))
 			if (loading++ < TRACKS_MAX) track.load();
 		const held = this.list.filter((it) => it.heap && !met.includes(it));

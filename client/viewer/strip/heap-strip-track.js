@@ -1,15 +1,18 @@
-/* One memory profile of the strip: its heap (heap.js), where it lies on the time line, and how much lived when, as far as it was asked. */
+/*
+ * A track: one memory profile of the strip, with its heap (heap.js), its position on the time line,
+ * and its live bytes over time.
+ */
 import {Heap} from "../engine/heap.js";
 import {placed, received} from "./heap-strip-clock.js";
 
-const POINTS_PER_PIXEL = 4; /* so that what lived between two pixels is seen */
+const POINTS_PER_PIXEL = 4; /* so that a peak between two pixels is seen */
 const POINTS_MAX = 32768;
-const BEYOND = 1n; /* windows at each side that are asked for with the one that is shown */
-const BYTES_MAX = 256 << 20; /* more is not fetched for a strip */
-const WELL = new Set(["closed", "stopped"]); /* ends at which a guest has sent all that it had */
-const GROW_MS = 1000; /* between two reads of what came */
+const BEYOND = 1n; /* windows loaded at each side of the visible one */
+const BYTES_MAX = 256 << 20; /* largest profile that is fetched for a strip */
+const WELL = new Set(["closed", "stopped"]); /* reasons of an end at which a guest has sent everything */
+const GROW_MS = 1000; /* least interval between two reads */
 
-/* The index of the last of TIMES (ascending) that is not after T; -1: none is. */
+/* Return the index of the last of TIMES, ascending, that is not after T; -1: none. */
 function lastAt(times, t) {
 	let [low, high] = [0, times.length];
 
@@ -22,12 +25,12 @@ function lastAt(times, t) {
 }
 
 export class Track {
-	/** hooks: changed(), failed(error).  CLOCK: of the trace, {known, offsetNs, uncertaintyNs}. */
+	/** hooks: changed(), failed(error). CLOCK: the trace's {known, offsetNs, uncertaintyNs}. */
 	constructor(api, memtrace, clock, hooks) {
 		Object.assign(this, {api, memtrace, clock, hooks});
 		this.state = "waiting"; /* "loading", "ready", "failed" */
 		this.received = received(memtrace, clock);
-		this.steps = null; /* {from, to (µs), times, values}: how much lived from each time on */
+		this.steps = null; /* {from, to (µs), times, values}: the live bytes from each time on */
 		this.abort = new AbortController();
 	}
 
@@ -39,29 +42,32 @@ export class Track {
 		return this.memtrace.bytes > BYTES_MAX;
 	}
 
-	/** The trace's time of a moment US of the profile. */
+	/** Return the trace's time of moment US of the profile. */
 	time(us) {
 		return this.place.base + BigInt(Math.round(us)) * 1000n;
 	}
 
-	/** The moment of the profile, µs since its start, at TIME of the trace. */
+	/** Return the moment of the profile, µs since its start, at the trace's TIME. */
 	us(time) {
 		return Number(time - this.place.base) / 1000;
 	}
 
-	/** {from, to} on the time line: until when something is known of it. */
+	/** The known part of the profile on the time line, {from, to}. */
 	get extent() {
 		if (this.state === "ready") return {from: this.time(0), to: this.time(this.holds)};
 		const {from, to} = this.received;
 		return {from, to: to ?? from};
 	}
 
-	/** µs from its beginning to its last event. */
+	/** µs from the beginning to the last event */
 	get lasts() {
 		return Number(this.info.endUs - this.info.startUs);
 	}
 
-	/** µs until what its last event left is known to have lived on: one that ended well had nothing more to say. */
+	/**
+	 * µs until which the last live bytes are known to hold. A profile that ended well had no later
+	 * event.
+	 */
 	get holds() {
 		const {state, reason} = this.memtrace;
 		const known = state === "ended" && WELL.has(reason) && this.received.to !== null;
@@ -69,7 +75,7 @@ export class Track {
 		return known ? Math.max(this.lasts, this.us(this.received.to)) : this.lasts;
 	}
 
-	/** Does it reach into FROM up to TO?  One that is being recorded has no end. */
+	/** Return whether the profile overlaps FROM to TO. A recording has no end yet. */
 	meets(from, to) {
 		const extent = this.extent;
 
@@ -94,7 +100,7 @@ export class Track {
 			this.heap?.close();
 			if (this.closed) return;
 			this.hooks.failed(error);
-			this.hooks.changed(); /* another one may load now */
+			this.hooks.changed(); /* another track may load now */
 		}
 	}
 
@@ -104,28 +110,28 @@ export class Track {
 		this.stale = true;
 	}
 
-	/** MEMTRACE is so now. */
+	/** Replace the description of the profile. */
 	update(memtrace) {
 		this.memtrace = {...this.memtrace, ...memtrace};
 		this.stand(this.clock);
 		this.grow();
 	}
 
-	/** The trace's CLOCK stands otherwise, by what is known now. */
+	/** Use a new estimate of the trace's CLOCK. */
 	stand(clock) {
 		this.clock = clock;
 		this.received = received(this.memtrace, clock);
 		if (this.info) this.place = placed(this.memtrace, this.info, clock);
 	}
 
-	/** Its bytes are not needed for now. */
+	/** Release the bytes. */
 	forget() {
 		if (this.state !== "ready" || this.growing || this.asking) return;
 		this.heap.close();
 		Object.assign(this, {heap: null, steps: null, state: "waiting"});
 	}
 
-	/** Read what came since, but not all the time. */
+	/** Schedule a read of new bytes. */
 	grow() {
 		if (this.state !== "ready" || this.growing || this.closed || this.memtrace.bytes <= this.info.bytes) return;
 		this.growing = true;
@@ -142,14 +148,14 @@ export class Track {
 			this.take(await this.heap.feed(bytes));
 			this.hooks.changed();
 		} catch (error) {
-			/* 416: nothing came after all. */
+			/* 416: there are no new bytes. */
 			if (!this.closed && error.status !== 416) this.hooks.failed(error);
 		}
 		this.growing = false;
 		this.grow();
 	}
 
-	/** See that the steps of the window FROM up to TO, WIDTH pixels wide, are there soon. */
+	/** Request the steps of the window FROM to TO, WIDTH pixels wide, unless they are there. */
 	async look(from, to, width) {
 		if (this.state !== "ready" || this.asking) return;
 		const span = to - from;
@@ -178,7 +184,7 @@ export class Track {
 		}
 	}
 
-	/** How many bytes lived at TIME of the trace, to a fraction of a pixel; null where nothing is known of it. */
+	/** Return the live bytes at the trace's TIME, to a fraction of a pixel; null if unknown. */
 	at(time) {
 		const {steps: known} = this;
 		const us = this.state === "ready" ? this.us(time) : -1;
@@ -188,7 +194,7 @@ export class Track {
 		return i < 0 ? null : known.values[i];
 	}
 
-	/** What lives at the times US (µs), exactly. */
+	/** Return the exact live bytes at the times US (µs). */
 	async exactly(...us) {
 		const out = [];
 
@@ -208,14 +214,17 @@ export class Track {
 	}
 }
 
-/** BYTES lived at times from FROM to TO (µs), the first one step behind FROM: {from, to, times, values}, only where it changes. */
+/**
+ * Return the steps of BYTES at equidistant times after FROM up to TO (µs): {from, to, times,
+ * values}, one per change.
+ */
 export function steps(bytes, from, to) {
 	const times = [];
 	const values = [];
 
 	for (let i = 0; i < bytes.length; i++)
 		if (!i || bytes[i] !== bytes[i - 1]) {
-			/* It has changed somewhere since the time before; which is drawn where it is known to have. */
+			/* The change happened since the time before; draw it at the time where it is known. */
 			times.push(i ? from + ((to - from) * (i + 1)) / bytes.length : from);
 			values.push(bytes[i]);
 		}

@@ -1,8 +1,10 @@
 /*
- * The heap of a guest over time, above the picture of its threads and in the same window: how much memory lived when, by the memory profiles that were
- * recorded meanwhile.  A click opens the memory page at that moment, a drag selects a range for both.  It is there where a profile reaches into the trace.
+ * The heap strip: the live memory of a guest over time, above its threads in the same window. It
+ * shows the memory profiles that were recorded during the trace. A click opens the memory page at
+ * that moment, a drag selects a range for both.
  *
- *   const strip = new HeapStrip({state, services, camera, canvasView, selection, tooltip}, hooks);   strip.begin();   strip.draw() at each frame;   strip.close();
+ *   const strip = new HeapStrip({state, services, camera, canvasView, selection, tooltip}, hooks);
+ *   strip.begin();   strip.draw() at each frame;   strip.close();
  */
 import {format} from "../page/address.js";
 import {tells} from "./heap-strip-clock.js";
@@ -14,7 +16,8 @@ import {bytes} from "../page/times.js";
 
 export class HeapStrip {
 	/**
-	 * hooks: palette(), move(change), mark(time or undefined), offered(is there a heap?, is it shown?), announce(sentence), settle(), failed(error)
+	 * hooks: palette(), move(change), mark(time or undefined), offered(is there a heap?, is it
+	 * shown?), announce(sentence), settle(), failed(error)
 	 */
 	constructor({state, services, camera, canvasView, selection, tooltip}, hooks) {
 		Object.assign(this, {state, services, camera, canvasView, selection, tooltip, hooks});
@@ -51,7 +54,7 @@ export class HeapStrip {
 		);
 	}
 
-	/** There is a model: find out what ran beside it. */
+	/** Find the profiles of the loaded trace. */
 	async begin() {
 		const {
 			services,
@@ -69,7 +72,7 @@ export class HeapStrip {
 		this.tracks?.close();
 	}
 
-	/** The address says so. */
+	/** Show or hide the strip. */
 	set(on) {
 		this.on = on;
 		this.changed();
@@ -88,7 +91,7 @@ export class HeapStrip {
 		this.canvasView.changed();
 	}
 
-	/** Is there anything to show of the whole of this trace?  If not, no more is said of it. */
+	/** Whether a profile overlaps the trace. If not, the strip is not offered. */
 	get any() {
 		const {start, end} = this.camera;
 
@@ -102,13 +105,13 @@ export class HeapStrip {
 		this.element.hidden = !any || !this.on;
 	}
 
-	// Scene.
+	// Drawing.
 
 	get drawable() {
 		return !this.element.hidden && this.state.summary;
 	}
 
-	/** At each frame: the strip follows the camera as the picture does. */
+	/** Draw the strip; called for each frame. */
 	draw() {
 		const {camera, tracks} = this;
 
@@ -144,7 +147,7 @@ export class HeapStrip {
 		return ctx;
 	}
 
-	/** What stands in its corner: the profiles in the window, or why none is. */
+	/** Update the corner: links to the profiles in the window, or a text. */
 	head(met) {
 		const word = this.word(met);
 		const ids = met.map(({id}) => id).slice(-3);
@@ -177,7 +180,7 @@ export class HeapStrip {
 		return one.steps ? "heap" : one.state === "ready" ? "heap: nothing has come yet" : "heap: loading…";
 	}
 
-	/** To the nearest profile, at a scale at which it is seen. */
+	/** Move the camera to the nearest profile. */
 	goThere() {
 		const {camera, tracks} = this;
 		const far = (it) =>
@@ -192,19 +195,19 @@ export class HeapStrip {
 		this.hooks.move(() => camera.show(from - margin, to + margin));
 	}
 
-	/** The profile that knows something of TIME, the newest first. */
+	/** Return the newest profile with a value at TIME, or null. */
 	trackAt(time) {
 		return this.tracks?.list.filter((it) => it.state === "ready" && it.at(time) !== null).at(-1) ?? null;
 	}
 
-	/** The moment that a person points at, or null. */
+	/** The selected moment, or null. */
 	get time() {
 		return this.gestures.time;
 	}
 
 	// For the panels.
 
-	/** Sentences on where the heap lies. */
+	/** Sentences on the positions of the profiles. */
 	get tells() {
 		return this.any
 			? this.tracks.list
@@ -214,7 +217,7 @@ export class HeapStrip {
 			: [];
 	}
 
-	/** What the numbers of a range say of the heap. */
+	/** Return nodes on the heap in a range, for the panel of numbers. */
 	async measured({from, to}) {
 		const track = this.tracks?.list.filter((it) => it.state === "ready" && it.meets(from, to)).at(-1);
 		const range =

@@ -1,24 +1,24 @@
-/* What keys and buttons do to a time line, by name; keys.js says which key is which. */
+/* The actions of keys and buttons on a time line, by name. keys.js maps keys to names. */
 import {inView} from "./threads.js";
 import {span} from "../page/times.js";
 
 export class Actions {
-	/** hooks: move(change), fit(), flipCounters(), flipHeap(), closeMenu() -> was it open?, announce(sentence) */
+	/** hooks: move(change), fit(), flipCounters(), flipHeap(), closeMenu() -> bool, announce(sentence) */
 	constructor({state, camera, canvasView, search, selection, tooltip, panels}, hooks) {
 		Object.assign(this, {state, camera, canvasView, search, selection, tooltip, panels, hooks});
-		this.begun = undefined; /* where a range begins that is measured by key */
+		this.begun = undefined; /* start of a range that is measured by key */
 	}
 
-	/** Is EVENT, of a key that was pressed anywhere on the page, one for the time line? */
+	/** Return whether the time line handles EVENT, a key press anywhere on the page. */
 	takes(event) {
 		const element = event.target;
 
 		if (event.defaultPrevented || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName)) return false;
-		/* On a button these two press it. */
+		/* These two keys press a focused button. */
 		return !((event.key === " " || event.key === "Enter") && element.closest("button, a, summary"));
 	}
 
-	/** Select the next thread in view (BY 1), or the one before (-1). */
+	/** Select the next (BY 1) or previous (-1) thread in view. */
 	neighbour(by) {
 		const indices = this.canvasView.shown ? inView(this.canvasView.shown.marks) : [];
 		const at = this.selection.thread ? indices.indexOf(this.selection.thread.index) : -1;
@@ -29,7 +29,7 @@ export class Actions {
 			);
 	}
 
-	/** The selected thread, or the selected range, over the whole width. */
+	/** Zoom to the selected thread or range. */
 	zoomTo() {
 		const {thread, range} = this.selection;
 		const what = thread ? {from: thread.start, to: thread.end} : range;
@@ -39,7 +39,7 @@ export class Actions {
 		this.camera.show(what.from - margin, what.to + margin);
 	}
 
-	/** What only moves the camera. */
+	/** Return the actions that only move the camera. */
 	moves() {
 		const {camera} = this;
 		const x = this.tooltip.x ?? camera.width / 2;
@@ -59,7 +59,7 @@ export class Actions {
 		};
 	}
 
-	/** True where it was done. */
+	/** Run ACTION. Return true. */
 	act(action) {
 		const moves = this.moves();
 		const others = {
@@ -85,7 +85,7 @@ export class Actions {
 		return true;
 	}
 
-	/** Close the topmost thing that is open. */
+	/** Close the topmost open thing. */
 	escape() {
 		const {selection} = this;
 
@@ -103,7 +103,7 @@ export class Actions {
 		this.canvasView.canvas.focus();
 	}
 
-	/** Measure by key: once where it begins, once where it ends. */
+	/** Begin a range by key, or end the one begun. */
 	mark(time = this.tooltip.time ?? this.camera.timeAt(this.camera.width / 2)) {
 		if (this.begun === undefined) {
 			this.begun = time;

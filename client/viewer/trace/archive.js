@@ -1,21 +1,24 @@
 /*
- * A run that is too long to be a model at once: which part of it is loaded.  Pure: an overview in, ranges out.
+ * The choice of the part of a long run that is loaded. Functions only: an overview in, ranges out.
  */
 
-/** Bytes of content that are loaded at once: a model has about twenty times as many in memory. */
+/** Bytes of content loaded at once. A model takes about twenty times as much memory. */
 export const SLICE_BYTES = 12 << 20;
 
-/** The first time, when a person waits for the first picture; more as soon as that is left. */
+/**
+ * Bytes loaded first, so that the first picture comes soon. More is loaded when the window leaves
+ * them.
+ */
 export const FIRST_BYTES = 4 << 20;
 
-/** The newest part of an OVERVIEW that has up to MOST bytes: {from, to}. */
+/** Return the newest part of OVERVIEW with up to MOST bytes: {from, to}. */
 export function newest(overview, most = SLICE_BYTES) {
 	return around(overview, overview.to, overview.to, most);
 }
 
 /**
- * What to load so that FROM up to TO can be shown: that, and as much on both sides as MOST bytes allow.  Where it has more than that, its
- * middle.
+ * Return the part to load for FROM to TO: that range, widened evenly up to MOST bytes. A larger
+ * range is cut to its middle.
  */
 export function around(overview, from, to, most = SLICE_BYTES) {
 	const {buckets} = overview;
@@ -31,7 +34,7 @@ export function around(overview, from, to, most = SLICE_BYTES) {
 
 	for (let grew = true; grew;) {
 		grew = false;
-		/* First what is to be shown, then evenly on both sides. */
+		/* First the range to show, then evenly on both sides. */
 		if (high < last && buckets[high + 1].bytes <= room) {
 			room -= buckets[++high].bytes;
 			grew = true;
@@ -44,21 +47,21 @@ export function around(overview, from, to, most = SLICE_BYTES) {
 	return {from: buckets[low].from, to: buckets[high].to};
 }
 
-/** Must another part be loaded, for a camera that shows FROM up to TO?  FEW: what is loaded is less than might be. */
+/** Return whether another part must be loaded for FROM to TO. FEW: less than possible is loaded. */
 export function leaves(loaded, overview, from, to, few = false) {
 	const first = from > overview.from ? from : overview.from;
 	const last = to < overview.to ? to : overview.to;
 
 	if (first >= loaded.from && last <= loaded.to) return false;
-	/* A window that holds more than may be loaded shows what is there in its place. */
+	/* A window that is too large to load keeps the loaded part. */
 	const more = few ? around(overview, first, last) : null;
 	const wide = more ? more.from > first || more.to < last : last - first > loaded.to - loaded.from;
 	return !wide || loaded.to <= first || loaded.from >= last;
 }
 
 /**
- * Bytes per bucket, for the minimap.  A packet is counted where it begins and is filled until the next one does: it is spread over that time, as if
- * it had been filled evenly.
+ * Return the bytes per bucket, for the minimap. A packet is spread evenly from its begin to the
+ * next one's.
  */
 export function density(overview) {
 	const {buckets} = overview;

@@ -1,22 +1,23 @@
 /*
- * The window of time and the focused row.  Times are BigInt nanoseconds and all arithmetic on them is of integers, so that a window of ten
- * nanoseconds at the end of 2^63 stands as still under the pointer as one at 0.  Knows nothing of what is drawn.
+ * The camera: the window of time and the focused row. Times are BigInt nanoseconds and all
+ * arithmetic is on integers, so a window of ten nanoseconds is exact also at 2^63. The camera knows
+ * nothing of the drawing.
  */
 
-/** The largest time of a model. */
+/** Largest time of a model. */
 export const TIME_MAX = (1n << 63n) - 1n;
-/** The least time that a window spans, ns. */
+/** Least span of a window, ns. */
 export const SPAN_MIN = 10n;
-/** What is left free beside the trace's ends, pixels. */
+/** Margin at the trace's ends, pixels. */
 export const MARGIN = 20;
 
 const FINE = 1024; /* parts of a pixel */
-const PARTS = 1n << 32n; /* of a zoom factor */
+const PARTS = 1n << 32n; /* parts of a zoom factor */
 
 const most = (a, b) => (a > b ? a : b);
 const least = (a, b) => (a < b ? a : b);
 
-/** A / B to the nearest, of a B above 0. */
+/** Return A / B rounded to the nearest; B > 0. */
 function divided(a, b) {
 	const twice = 2n * a + b;
 	const q = twice / (2n * b);
@@ -34,8 +35,8 @@ export class Camera {
 		this.focus = 0;
 		this.from = 0n;
 		this.to = SPAN_MIN;
-		this.floor = 0n; /* below 0 where another trace begins there */
-		this.held = null; /* what the last step of a zoom held in its place, in parts of a nanosecond */
+		this.floor = 0n; /* least time; below 0 if a compared trace begins there */
+		this.held = null; /* the fixed point of the last zoom step, in parts of a nanosecond */
 		this.fit();
 	}
 
@@ -43,7 +44,7 @@ export class Camera {
 		return this.to - this.from;
 	}
 
-	/** What the whole trace is: times, and rows of its layout.  The window stays where it is as far as it may. */
+	/** Set the trace's times and rows. The window stays as far as possible. */
 	trace(start, end, rows) {
 		this.floor = 0n;
 		this.start = least(most(start, 0n), TIME_MAX);
@@ -53,7 +54,7 @@ export class Camera {
 		this.look(this.focus);
 	}
 
-	/** Another trace, from START up to END, is seen with it, which is WHOLE {start, end}. */
+	/** Add a second trace, from START to END, to the WHOLE {start, end} of the first. */
 	join(start, end, whole) {
 		this.start = least(start, whole.start);
 		this.end = least(most(end, whole.end), TIME_MAX);
@@ -61,14 +62,14 @@ export class Camera {
 		this.show(this.from, this.to);
 	}
 
-	/** The picture's size in pixels.  The range stays. */
+	/** Set the picture's size in pixels. The range stays. */
 	size(width, height) {
 		this.width = Math.max(1, Math.round(width));
 		this.height = Math.max(1, Math.round(height));
 		this.show(this.from, this.to);
 	}
 
-	/** The whole trace and its margins. */
+	/** Span of the whole trace with its margins. */
 	get widest() {
 		const whole = this.end - this.start;
 		const inner = BigInt(Math.max(1, this.width - 2 * MARGIN));
@@ -83,7 +84,7 @@ export class Camera {
 		this.look(this.rows / 2);
 	}
 
-	/** Show FROM up to TO, as far as that is in the trace; too short a range is widened around its middle. */
+	/** Show FROM to TO within the trace. A range that is too short is widened around its middle. */
 	show(from, to) {
 		const span = least(most(to - from, SPAN_MIN), this.widest);
 		const margin = (span * BigInt(MARGIN)) / BigInt(this.width) + 1n;
@@ -95,34 +96,34 @@ export class Camera {
 		this.to = this.from + span;
 	}
 
-	/** Put ROW (fractions too) into the focus. */
+	/** Focus ROW, which may have a fraction. */
 	look(row) {
 		this.focus = Number.isFinite(row) ? Math.min(Math.max(row, 0), this.rows) : this.rows / 2;
 	}
 
-	/** The time at X pixels, to the nearest nanosecond. */
+	/** Return the time at X pixels, to the nearest nanosecond. */
 	timeAt(x) {
 		return this.from + divided(this.span * BigInt(Math.round(x * FINE)), BigInt(this.width * FINE));
 	}
 
-	/** Where a time is, pixels; also outside. */
+	/** Return the x of TIME in pixels, also outside of the window. */
 	xOf(time) {
 		return (Number(time - this.from) / Number(this.span)) * this.width;
 	}
 
-	/** How long X pixels are. */
+	/** Return the length of X pixels in ns. */
 	length(x) {
 		return divided(this.span * BigInt(Math.round(x * FINE)), BigInt(this.width * FINE));
 	}
 
-	/** Move by X pixels: what lay at 0 lies at X then. */
+	/** Pan by X pixels to the right. */
 	pan(x) {
 		const by = this.length(x);
 
 		this.show(this.from - by, this.to - by);
 	}
 
-	/** Show FACTOR times as much detail; the time at X stays there, to the nanosecond, through any number of steps. */
+	/** Zoom by FACTOR. The time at X stays there to the nanosecond through any number of steps. */
 	zoom(x, factor) {
 		const parts = BigInt(Math.max(1, Math.round(factor * Number(PARTS))));
 		const share = (span) => (span * PARTS * BigInt(Math.round(x * FINE))) / BigInt(this.width * FINE);
@@ -131,16 +132,16 @@ export class Camera {
 
 		if (this.held && this.held.x === x && this.held.from === this.from && this.held.to === this.to)
 			at = this.held.at;
-		/* Near the end of nanoseconds a step of a fifth would round to none. */
+		/* For a short span a step of a fifth may round to none. */
 		if (span === this.span && factor !== 1) span += factor > 1 ? -1n : 1n;
 		span = least(most(span, SPAN_MIN), this.widest);
 		const from = divided(at - share(span), PARTS);
 		this.show(from, from + span);
-		/* Where the margins moved it, it is another time that is held from here on. */
+		/* If the margins moved the window, the next step takes a new fixed point. */
 		this.held = this.from === from ? {x, at, from: this.from, to: this.to} : null;
 	}
 
-	/** Two fingers: the times under X0 and X1 go to TO0 and TO1. */
+	/** Move the times under X0 and X1 to TO0 and TO1. */
 	pinch(x0, x1, to0, to1) {
 		const was = Math.abs(x1 - x0);
 		const is = Math.abs(to1 - to0);
@@ -149,14 +150,14 @@ export class Camera {
 		if (was >= 1 && is >= 1) this.zoom((to0 + to1) / 2, is / was);
 	}
 
-	/** Put TIME into the middle, at the scale there is. */
+	/** Center TIME at the same scale. */
 	center(time) {
 		const span = this.span;
 
 		this.show(time - span / 2n, time - span / 2n + span);
 	}
 
-	/** Is TIME in the window, EDGE pixels from its sides at least? */
+	/** Return whether TIME is in the window, at least EDGE pixels from its sides. */
 	sees(time, edge = 0) {
 		const x = this.xOf(time);
 
@@ -164,10 +165,13 @@ export class Camera {
 	}
 }
 
-/* A camera that looks where another one does, SHIFT apart: only its rows are its own.  It may look at times before 0. */
+/*
+ * A camera that follows another one at a distance of SHIFT. Only its rows are its own. It may show
+ * times before 0.
+ */
 
 export class LinkedCamera extends Camera {
-	/** Look at what CAMERA does, SHIFT before; true where that is somewhere else than before. */
+	/** Show what CAMERA shows, SHIFT earlier. Return whether the window moved. */
 	follow(camera, shift) {
 		const from = camera.from - shift;
 		const to = camera.to - shift;
@@ -178,6 +182,6 @@ export class LinkedCamera extends Camera {
 		return moved;
 	}
 
-	/** It does not go anywhere by itself. */
+	/** A linked camera does not move by itself. */
 	show() {}
 }

@@ -1,6 +1,6 @@
 /*
- * The picture on the screen.  The worker paints it; until a new one is there the old one is shown moved and stretched to where it belongs, so that a
- * hand never waits for a model.
+ * The canvas view: the picture on the screen. The worker paints it. Until a new picture arrives,
+ * the old one is moved and stretched to its place, so that gestures never wait.
  */
 import {make} from "../page/make.js";
 import {Marks} from "../draw/marks.js";
@@ -9,13 +9,16 @@ import {plan} from "../draw/paint.js";
 import {Widths} from "../draw/painter.js";
 import {tick} from "../page/times.js";
 
-export const RULER = 22; /* pixels of height */
+export const RULER = 22; /* height in pixels */
 export const FLAGS_ALL = 7;
 export const FLAGS_NO_COUNTERS = 6;
 
 const WORK_KEPT = 1000;
 
-/** CANVAS at this size, and its pen; one that is opaque costs less to put together with the others. */
+/**
+ * Return the context of CANVAS, resized to WIDTH by HEIGHT. Compositing an opaque canvas is
+ * cheaper.
+ */
 function fitted(canvas, width, height, alpha = false) {
 	const ratio = devicePixelRatio || 1;
 	const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
@@ -32,7 +35,10 @@ function fitted(canvas, width, height, alpha = false) {
 }
 
 export class CanvasView {
-	/** hooks: palette(), counter(index, name) -> what stands at it, overlay() -> state for overlay.js, drawn(), failed(error), sized() */
+	/**
+	 * hooks: palette(), counter(index, name) -> its caption, overlay() -> the state for overlay.js,
+	 * drawn(), failed(error), sized()
+	 */
 	constructor(engine, camera, hooks) {
 		Object.assign(this, {engine, camera, hooks});
 		this.ruler = make("canvas", {className: "tl-ruler", "aria-hidden": "true"});
@@ -49,12 +55,12 @@ export class CanvasView {
 		this.pictures = make("div", {className: "tl-pictures"}, this.picture, this.canvas);
 		this.element = make("div", {className: "tl-canvas-view"}, this.ruler, this.pictures);
 		this.flags = FLAGS_ALL;
-		this.shown = null; /* the picture that is painted: {marks, window, yOf, rowAt, gridNs} */
-		this.arrived = null; /* one that is not yet */
-		this.drag = null; /* {row, y}: the row that a hand holds, and where */
+		this.shown = null; /* the painted picture: {marks, window, yOf, rowAt, gridNs} */
+		this.arrived = null; /* a picture that is not painted yet */
+		this.drag = null; /* {row, y}: the dragged row and its position */
 		this.stale = true;
 		this.asking = false;
-		this.work = []; /* ms of this thread, of the last frames */
+		this.work = []; /* ms of this thread in the last frames */
 		this.resizing = new ResizeObserver(() => this.resize());
 		this.resizing.observe(this.pictures);
 	}
@@ -74,12 +80,12 @@ export class CanvasView {
 		this.changed();
 	}
 
-	/** The camera moved, or what lies over the picture changed. */
+	/** Draw again: the camera or the overlay changed. */
 	changed() {
 		if (!this.wanted && !this.closed) this.wanted = requestAnimationFrame(() => this.frame());
 	}
 
-	/** The model, its highlights or what is drawn of it changed. */
+	/** Request a new picture: the model, its highlights or the options changed. */
 	renew() {
 		this.stale = true;
 		this.changed();
@@ -90,13 +96,13 @@ export class CanvasView {
 		const plain = {focus, height, letter: 6.6, flags: this.flags};
 
 		if (from >= 0n) return {...plain, from, to, width};
-		/* There is no time before 0: what lies there stays empty. */
+		/* Times before 0 stay empty. */
 		return to > 0n
 			? {...plain, from: 0n, to, width: Math.max(width - this.camera.xOf(0n), 1)}
 			: {...plain, from: 0n, to: to - from, width};
 	}
 
-	/** The thread that is nearest to a point, up to REACH pixels away, or null. */
+	/** Return the thread nearest to a point, at most REACH pixels away, or null. */
 	near(x, y, reach) {
 		const {window} = this;
 
@@ -118,7 +124,7 @@ export class CanvasView {
 		if (this.work.length > WORK_KEPT) this.work.shift();
 	}
 
-	/** Until a picture of the camera as it is now is painted. */
+	/** Resolve when a picture of the current camera is painted. */
 	async painted() {
 		this.renew();
 		while (!this.closed && (this.stale || this.asking || this.arrived || !this.shown))
@@ -155,7 +161,7 @@ export class CanvasView {
 		}
 	}
 
-	/** Show what has arrived. */
+	/** Show the picture that arrived. */
 	take() {
 		const {answer, window} = this.arrived;
 		const {bitmap} = answer;
@@ -183,7 +189,7 @@ export class CanvasView {
 		};
 	}
 
-	/** The layers of the picture that is shown, as the worker painted them. */
+	/** Return the layers of the shown picture, as the worker painted them. */
 	layers() {
 		const widths = new Widths(new OffscreenCanvas(1, 1).getContext("2d"));
 		const {marks, window} = this.shown;
@@ -197,7 +203,7 @@ export class CanvasView {
 		);
 	}
 
-	/** Put the picture that is there where the camera is by now. */
+	/** Move the shown picture to where the camera is now. */
 	place() {
 		if (!this.shown) return;
 		const {window} = this.shown;
@@ -209,12 +215,12 @@ export class CanvasView {
 		this.picture.style.transform = still ? "" : `translate(${x0}px, ${dy}px) scale(${stretch}, 1)`;
 	}
 
-	/** Where a row is on the screen now. */
+	/** Return the y of ROW on the screen. */
 	y(row) {
 		return this.shown ? this.shown.yOf(row) + (this.drag ? this.drag.y - this.shown.yOf(this.drag.row) : 0) : 0;
 	}
 
-	/** The row at height Y. */
+	/** Return the row at Y. */
 	row(y) {
 		const {shown, drag} = this;
 
@@ -234,7 +240,7 @@ export class CanvasView {
 		this.changed();
 	}
 
-	/** Lines of the grid with their times, as texts beside the beginning of the trace. */
+	/** Return the ticks of the ruler: x, and the time since the trace's beginning as text. */
 	ticks() {
 		const {camera} = this;
 		const step = this.shown.gridNs;
@@ -279,7 +285,7 @@ export class CanvasView {
 		const size = `${width} ${height} ${devicePixelRatio}`;
 
 		this.over = this.shown ? primitives(this.hooks.overlay(), this.camera, (row) => this.y(row)) : [];
-		/* Mostly there is nothing, and wiping the whole of a canvas is not free. */
+		/* The overlay is mostly empty, and clearing a canvas takes time. */
 		if (!this.over.length && !was?.length && size === this.overSize) return;
 		this.overSize = size;
 		const ctx = fitted(this.canvas, width, height, true);

@@ -1,13 +1,13 @@
-/* The counters: which there are, what they span, and which are drawn. */
+/* The counters: their names, ranges of values, and which are drawn. */
 import {make, short} from "../page/make.js";
 import {caption} from "../draw/paint.js";
 
-const SHOWN_MAX = 200; /* a trace may name a million: a filter finds the others */
+const SHOWN_MAX = 200; /* counters listed; a trace may have a million, and the filter finds the others */
 
 const DRAWN_AT_FIRST = 24; /* MPROF_SCENE_COUNTERS */
 
 export class Counters {
-	/** COUNTERS as engine.load() gives them; toggle(index, shown) draws one or does not. */
+	/** COUNTERS: from engine.load(). TOGGLE(index, shown) shows or hides one. */
 	constructor(counters, toggle) {
 		this.counters = counters;
 		this.shown = new Set(counters.slice(0, DRAWN_AT_FIRST).map((it) => it.index));
@@ -15,7 +15,7 @@ export class Counters {
 		this.all = true;
 	}
 
-	/** The same choice over the counters of a model that took the place of the old one; they are known by name. */
+	/** Return the choice for the COUNTERS of a new model. Counters are matched by name. */
 	carry(counters) {
 		const next = new Counters(counters, this.toggle);
 		const were = new Map(this.counters.map((it) => [`${it.stream} ${it.name}`, this.shown.has(it.index)]));
@@ -28,21 +28,21 @@ export class Counters {
 		return next;
 	}
 
-	/** [index, shown] of those that are not as a new model has them. */
+	/** Return [index, shown] of the counters that differ from a new model's default. */
 	changes() {
 		return this.counters
 			.map((it) => [it.index, this.shown.has(it.index)])
 			.filter(([index, shown]) => shown !== index < DRAWN_AT_FIRST);
 	}
 
-	/** What stands at a counter's line: its name and what its values span. */
+	/** Return the caption of a counter: its name and the range of its values. */
 	caption(index, name) {
 		const it = this.counters[index];
 
 		return it && it.index === index ? caption(it) : name;
 	}
 
-	/** Show or hide all; true where they are shown then. */
+	/** Show or hide all counters. Return whether they are shown. */
 	flip() {
 		this.all = !this.all;
 		return this.all;
@@ -71,7 +71,7 @@ export class Counters {
 		);
 	}
 
-	/** A node for the panel. */
+	/** Return a node for the panel. */
 	node() {
 		const list = make("ul", {className: "tl-counters"});
 		const note = make("p", {className: "tl-quiet"});

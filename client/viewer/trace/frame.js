@@ -1,4 +1,4 @@
-/* What stands around the picture: title, buttons, search, notes, the menu to save, and the place where sentences appear. */
+/* The frame of the picture: title, buttons, search, notes, the save menu and messages. */
 import {repeat} from "./gestures.js";
 import {Message, button, ended, make, picker} from "../page/make.js";
 import {download, fileName, handOver, picturePng, pictureSvg} from "./save.js";
@@ -15,8 +15,9 @@ const BUTTONS = [
 
 export class Frame {
 	/**
-	 * COMPARISON: null where nothing is compared.  SAYS, LIVE and TEXT: elements.
-	 * hooks: act(action), flipHeap(), take(file), home(text) -> the way out, an element or null, palette()
+	 * COMPARISON: null without one. SAYS, LIVE and TEXT: elements.
+	 * hooks: act(action), flipHeap(), take(file), home(text) -> the way out, an element or null,
+	 * palette()
 	 */
 	constructor({state, canvasView, minimap, search, panels, comparison, says, live, text}, hooks) {
 		Object.assign(this, {state, canvasView, minimap, search, panels, comparison, says, live, text, hooks});
@@ -35,7 +36,7 @@ export class Frame {
 				button(text, says, () => panels.flip(name), {"aria-pressed": "false"}),
 			]),
 		);
-		/* The words on a button are its name; the title says more. */
+		/* The text on a button is its name; the title says more. */
 		for (const [name, element] of this.buttons) if (name !== "help") element.removeAttribute("aria-label");
 		this.buttons.get("diff").hidden = !this.comparison;
 		this.heapButton = button("Heap", "Show or hide the heap (h)", () => this.hooks.flipHeap(), {hidden: true});
@@ -92,7 +93,7 @@ export class Frame {
 		);
 	}
 
-	// Sentences.
+	// Messages.
 
 	title(source) {
 		this.heading.textContent = source.title;
@@ -108,12 +109,12 @@ export class Frame {
 		this.remarks.title = list.slice(0, 10).join("\n");
 	}
 
-	/** What is under way; null: nothing. */
+	/** Show progress; TEXT null: none. */
 	progress(text, share) {
 		this.message.progress(text, share);
 	}
 
-	/** Nothing can be shown: why, and what to do. */
+	/** Show why nothing can be shown, and what to do. */
 	sorry(text) {
 		this.message.say(
 			"alert",
@@ -122,7 +123,7 @@ export class Frame {
 		);
 	}
 
-	/** A passing trouble: the picture that is there stays. */
+	/** Show an error that leaves the picture in place. */
 	trouble(text) {
 		this.alert.replaceChildren(
 			make("span", {textContent: ended(text)}),
@@ -130,7 +131,7 @@ export class Frame {
 		);
 	}
 
-	/** The page cannot open a file again by itself. */
+	/** Ask for the file again: a page cannot open it by itself. */
 	ask(name) {
 		this.message.say(
 			"status",
@@ -160,7 +161,7 @@ export class Frame {
 		for (const [key, element] of this.buttons) element.setAttribute("aria-pressed", String(key === name));
 	}
 
-	/** Is there a heap to be shown, and is it? */
+	/** Show the heap's button if there is a heap (ANY). SHOWN: it is pressed. */
 	heap(any, shown) {
 		this.heapButton.hidden = !any;
 		this.heapButton.setAttribute("aria-pressed", String(shown));
@@ -174,7 +175,7 @@ export class Frame {
 		this.sayPause(session.paused);
 	}
 
-	/** The run that was followed is over. */
+	/** Show that the followed run has ended. */
 	ended() {
 		this.pauseButton.hidden = true;
 		this.about.textContent = this.about.textContent.replace(/running|suspended/, "ended");
@@ -220,7 +221,7 @@ export class Frame {
 		);
 	}
 
-	/** True where it was open. */
+	/** Close the menu. Return whether it was open. */
 	closeMenu() {
 		const {open} = this.menu;
 

@@ -1,17 +1,19 @@
 /*
- * Wheel, drag, pinch, double click and keys on the picture, as calls of what they mean.  Knows pixels alone.
+ * The gestures on the picture: wheel, drag, pinch, double click and keys, as calls of what they
+ * mean. They know pixels only.
  *
- * hooks: zoom(x, factor), pan(dx), grab(x, y), drag(x, y), drop(), pinch(x0, x1, to0, to1), click(x, y), double(x, y),
+ * hooks: zoom(x, factor), pan(dx), grab(x, y), drag(x, y), drop(), pinch(x0, x1, to0, to1),
+ * click(x, y), double(x, y),
  *        range(x0, x1, done), hover(x, y), leave(), key(action, event)
  */
 import {act} from "./keys.js";
 
-/** One notch of a wheel. */
+/** Zoom factor of one wheel notch. */
 export const STEP = 1.2;
 
-const NOTCH = 100; /* pixels that a browser reports of one */
+const NOTCH = 100; /* pixels that a browser reports per notch */
 const LINE = 100 / 3;
-const STILL = 4; /* pixels that a click may move */
+const STILL = 4; /* pixels a click may move */
 const TWICE_MS = 400;
 
 export class Gestures {
@@ -21,7 +23,7 @@ export class Gestures {
 		this.pointers = new Map();
 		this.moved = false;
 		this.mode = null;
-		this.last = null; /* the last click, to know a second one */
+		this.last = null; /* last click, to detect a double click */
 		const on = (name, handle, options) => canvas.addEventListener(name, handle.bind(this), options);
 
 		on("wheel", this.wheel, {passive: false});
@@ -47,7 +49,7 @@ export class Gestures {
 		event.preventDefault();
 		if (event.shiftKey && !dx) [dx, dy] = [dy, 0];
 		if (Math.abs(dx) > Math.abs(dy)) return this.hooks.pan(-dx);
-		/* Two fingers on a touch pad come as a wheel with Ctrl, in far smaller steps. */
+		/* A pinch on a touch pad comes as a wheel with Ctrl, in smaller steps. */
 		const notches = Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)));
 		if (notches) this.hooks.zoom(x, STEP ** notches);
 	}
@@ -126,7 +128,7 @@ export class Gestures {
 	}
 }
 
-/** Let a button act again and again while it is held, and once where it is pressed by key. */
+/** Call PRESS repeatedly while a button is held, and once for a key press. */
 export function repeat(element, press) {
 	let timer = 0;
 	const stop = () => {
@@ -145,7 +147,7 @@ export function repeat(element, press) {
 		timer = setTimeout(again, 400);
 	});
 	for (const name of ["pointerup", "pointerleave", "pointercancel", "blur"]) element.addEventListener(name, stop);
-	/* A click that no pointer made: by keyboard, or by whoever reads the screen. */
+	/* A click without a pointer: by keyboard or by a screen reader. */
 	element.addEventListener("click", (event) => event.detail === 0 && press());
 	return element;
 }

@@ -1,4 +1,4 @@
-/* What the keys do: one table for what listens and for the help that lists them. */
+/* The keys: one table for the handler and the help. */
 import {make} from "../page/make.js";
 
 export const KEYS = [
@@ -44,7 +44,7 @@ const NAMES = {
 
 const byKey = new Map(KEYS.flatMap((row) => row.keys.map((key) => [key, row.act])));
 
-/** What a key press means, or null; one with Ctrl, Alt or Meta is the browser's. */
+/** Return the action of a key press, or null. Keys with Ctrl, Alt or Meta are the browser's. */
 export function act(event) {
 	return event.ctrlKey || event.altKey || event.metaKey ? null : (byKey.get(event.key) ?? null);
 }
@@ -79,7 +79,7 @@ const SIGNS = [
 	["gap", "Packets are missing: nothing is known of this time"],
 ];
 
-/** The help as a node; PALETTE gives the colours of the signs. */
+/** Return the help as a node. PALETTE has the colours of the signs. */
 export function help(palette) {
 	const signs = SIGNS.map(([kind, says]) => {
 		const swatch = make("span", {className: "tl-swatch", "aria-hidden": "true"});

@@ -1,13 +1,14 @@
 /*
- * A run that goes on.  Each step asks every stream for what came since, in one short read: no connection is held, since a browser has six
- * for all of a host's pages.  Each answer is whole packets, so they are kept as they came, and the oldest are let go.
+ * A running run. Each step asks every stream for new packets in one short read. No connection is
+ * held, because a browser has six for all pages of a host. Answers are whole packets; they are
+ * kept, and the oldest are dropped.
  */
 import {asLoaded, remarks} from "./source.js";
 
-/** Bytes of all streams that are kept. */
+/** Bytes kept of all streams. */
 export const KEPT_BYTES = 8 << 20;
 
-/** The position behind ANSWER, as its Content-Location says. */
+/** Return the position behind ANSWER from its Content-Location. */
 export function endOf(answer) {
 	const place = answer.headers.get("Content-Location");
 
@@ -21,7 +22,7 @@ export class Live {
 		this.notes = [];
 	}
 
-	/** The newest part of each stream, to begin with. */
+	/** Load the newest part of each stream. */
 	async begin(options) {
 		await Promise.all(
 			this.streams.map((it) =>
@@ -30,7 +31,7 @@ export class Live {
 		);
 	}
 
-	/** What came since; true where anything did. */
+	/** Read new packets. Return whether there were any. */
 	async step(options) {
 		const came = await Promise.all(
 			this.streams
@@ -41,7 +42,7 @@ export class Live {
 		return came.some(Boolean);
 	}
 
-	/** Has every stream come to its end? */
+	/** Whether every stream has ended. */
 	get over() {
 		return this.streams.every((it) => it.over);
 	}
@@ -52,7 +53,7 @@ export class Live {
 		try {
 			answer = await this.source.trace(it.stream, parts, options);
 		} catch (error) {
-			/* What was kept is older than what the archive still has: begin anew. */
+			/* The position is older than the archive: begin again. */
 			if (error.status !== 410) throw error;
 			Object.assign(it, {end: null, parts: [], bytes: 0});
 			return false;
@@ -61,7 +62,7 @@ export class Live {
 		const end = endOf(answer);
 		it.end = end ?? it.end;
 		if (!bytes.length) return false;
-		/* What still grows says where it was: this was the last of it. */
+		/* Only a growing stream has an end position: this was the last part. */
 		it.over = end === null;
 		this.notes = remarks(answer.headers, it.stream.name);
 		it.parts.push(bytes);
@@ -71,7 +72,7 @@ export class Live {
 		return true;
 	}
 
-	/** The streams as engine.load() takes them: copies, which become the engine's. */
+	/** Return the streams as engine.load() takes them: copies, which the engine then owns. */
 	sources() {
 		return this.streams.map(({stream, parts, bytes}) => {
 			const whole = new Uint8Array(bytes);

@@ -1,4 +1,4 @@
-/* How a trace comes onto the screen: its source, its session, and what changes with each model that is loaded. */
+/* Loading of a trace: its source, its session, and the updates after each loaded model. */
 import {format} from "../page/address.js";
 import {density} from "./archive.js";
 import {Counters} from "./counters.js";
@@ -8,10 +8,13 @@ import {local, remote} from "./source.js";
 import {markTails} from "./tail.js";
 import {clockText, multiGuest} from "../compare/multi-guest.js";
 
-const PARTS = 1024; /* of the strip */
+const PARTS = 1024; /* parts of the minimap */
 
 export class Loading {
-	/** COMPARISON: null where nothing is compared.  hooks: showCounter(index, shown), addHeapStrip() -> Promise, failed(error) */
+	/**
+	 * COMPARISON: null without one. hooks: showCounter(index, shown), addHeapStrip() -> Promise,
+	 * failed(error)
+	 */
 	constructor({state, services, frame, camera, canvasView, minimap, search, selection, viewUrl, comparison}, hooks) {
 		Object.assign(this, {
 			state,
@@ -29,7 +32,7 @@ export class Loading {
 		this.ready = null;
 	}
 
-	/** Begin; `ready` settles when the trace is there, or a sentence in its place. */
+	/** Begin to load. `ready` settles when the trace or an error is shown. */
 	begin() {
 		this.ready = this.start();
 	}
@@ -70,14 +73,14 @@ export class Loading {
 		return null;
 	}
 
-	/** What is compared stands still, and as much of it is loaded as may be. */
+	/** Prepare SOURCE for a comparison: it is not followed, and as much as possible is loaded. */
 	forComparison(source) {
 		source.compared = Boolean(this.comparison);
 		source.running &&= !this.comparison;
 		return source;
 	}
 
-	/** A person gave a file. */
+	/** Open a file. */
 	take(file) {
 		this.services.file = file;
 		const address = format({file: file.name});
@@ -119,25 +122,28 @@ export class Loading {
 		canvasView.renew();
 	}
 
-	/** Mark what was not proven, when that is known; the picture does not wait for it. */
+	/** Mark the parts that are not proven. The picture does not wait for it. */
 	async mark(session, engine) {
 		try {
 			await markTails(session.source, engine);
 			this.canvasView.renew();
 		} catch (error) {
-			/* Another model may have taken the place of this one meanwhile. */
+			/* Another model may have replaced this one. */
 			if (session.engine === engine && !this.state.closed) this.hooks.failed(error);
 		}
 	}
 
-	/** Where a run goes on, so does a window at its end; one that shows all goes on showing all. */
+	/**
+	 * Move a window at the end of a running run on with it. A window that shows all keeps showing
+	 * all.
+	 */
 	goOn(was, sticks) {
 		if (sticks && was.all) this.camera.fit();
 		else if (sticks)
 			this.camera.show(this.camera.widest + this.camera.end - was.span, this.camera.widest + this.camera.end);
 	}
 
-	/** The strip of the whole. */
+	/** Update the minimap. */
 	async overlook() {
 		const {
 			camera,
@@ -154,14 +160,14 @@ export class Loading {
 		if (session.loaded) {
 			bars = density(session.overview);
 		} else {
-			/* There is no time before 0, though what is compared may lie there. */
+			/* There is no time before 0, but the compared trace may begin there. */
 			bars = new Uint32Array(PARTS);
 			bars.set(await session.engine.density(first, camera.end + 1n, parts), PARTS - parts);
 		}
 		minimap.trace(camera.start, camera.end, bars, session.loaded);
 	}
 
-	/** Sentences on what the trace lacks. */
+	/** Return sentences on what the trace lacks. */
 	notes() {
 		const {summary, notes, source, loaded} = this.state.session;
 		const {totals} = summary;
@@ -182,7 +188,7 @@ export class Loading {
 		return out;
 	}
 
-	/** After a new model came in place of the old one: what was selected and sought is found in it again. */
+	/** Find the selection and the search again in a new model. */
 	async again() {
 		const {selection} = this;
 

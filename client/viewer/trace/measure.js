@@ -1,4 +1,4 @@
-/* A range of time in numbers. */
+/* The statistics of a time range, for the panel. */
 import {make, short} from "../page/make.js";
 import {count, exact, rough, span} from "../page/times.js";
 
@@ -55,8 +55,8 @@ function busiest(stats, find) {
 }
 
 /**
- * Nodes for the panel: RANGE {from, to}, what STATS says of it (as `mprofctl stats --json`), START of the trace; FIND({thread, label}) goes to a
- * thread.
+ * Return nodes for the panel. RANGE {from, to}; STATS as `mprofctl stats --json`; START of the
+ * trace. FIND({thread, label}) goes to a thread.
  */
 export function measured(range, stats, start, find, clock = "the guest's clock") {
 	const length = range.to - range.from;

@@ -1,20 +1,20 @@
 /*
- * The whole of a trace in a strip: how much happens when, what of it is loaded, and the window, to be dragged, drawn out at its edges, or put
- * elsewhere by a click.  It has a scale of its own.
+ * The minimap: the density of a whole trace, its loaded part, and the window. The window is
+ * dragged, resized at its edges, or moved by a click.
  */
 import {make} from "../page/make.js";
 import {span} from "../page/times.js";
 
-const EDGE = 6; /* pixels at each side of the window that take hold of that side */
-const LEAST = 8; /* a window's width on the strip */
+const EDGE = 6; /* pixels at each side of the window that resize it */
+const LEAST = 8; /* least width of the window, pixels */
 
 export class Minimap {
-	/** hooks: show(from, to), key(action, event); PALETTE(): the colours. */
+	/** hooks: show(from, to), key(action, event). PALETTE() returns the colours. */
 	constructor(palette, hooks) {
 		this.palette = palette;
 		this.hooks = hooks;
 		this.density = new Uint32Array(0);
-		this.loaded = null; /* {from, to} where not all of it is */
+		this.loaded = null; /* {from, to} of the loaded part; null: all */
 		this.start = 0n;
 		this.end = 1n;
 		this.canvas = make("canvas", {
@@ -40,7 +40,7 @@ export class Minimap {
 		on("wheel", (event) => event.preventDefault());
 	}
 
-	/** What is there: DENSITY over START up to END. */
+	/** Set DENSITY over START to END. */
 	trace(start, end, density, loaded = null) {
 		Object.assign(this, {start, end: end > start ? end : start + 1n, density, loaded});
 		this.kept = null;
@@ -57,7 +57,7 @@ export class Minimap {
 		return this.start + (((this.end - this.start) * parts) >> 32n);
 	}
 
-	/** The window as it is drawn: never so small that it could not be taken. */
+	/** Return the window in pixels, wide enough to be grabbed. */
 	window(camera) {
 		let [x0, x1] = [Math.max(this.x(camera.from), 0), Math.min(this.x(camera.to), this.width)];
 
@@ -68,13 +68,16 @@ export class Minimap {
 		return {x0, x1};
 	}
 
-	/** The strip has another size.  Not asked at each frame: an answer may cost a layout of the page. */
+	/**
+	 * Measure the minimap. Not for each frame, because reading the size may cost a layout of the
+	 * page.
+	 */
 	resize() {
 		this.width = Math.max(this.canvas.clientWidth, 1);
 		this.height = Math.max(this.canvas.clientHeight, 1);
 	}
 
-	/** Draw the strip where the window, the colours or the trace changed; return whether they did. */
+	/** Draw if the window, the colours or the trace changed. Return whether it did. */
 	refresh(camera) {
 		const key = `${camera.from} ${camera.to} ${this.palette().dark} ${camera.width}`;
 
@@ -102,7 +105,7 @@ export class Minimap {
 		this.say(camera);
 	}
 
-	/** What does not move with the window, painted once. */
+	/** Return the part that does not move with the window, painted once. */
 	background(palette, ratio) {
 		const {canvas} = this;
 
@@ -134,7 +137,7 @@ export class Minimap {
 		for (const n of density) peak = Math.max(peak, n);
 		ctx.fillStyle = palette.thread;
 		const step = this.width / Math.max(density.length, 1);
-		/* By logarithm: one event in a quiet second is to be seen beside a million in a loud one. */
+		/* On a logarithmic scale one event is visible beside a million. */
 		for (let i = 0; i < density.length; i++)
 			if (density[i]) {
 				const height = Math.max((Math.log1p(density[i]) / Math.log1p(peak)) * (this.height - 6), 2);

@@ -1,16 +1,17 @@
 /*
- * What lies over a picture and changes without it: the selected thread, the selected range, the chain of waits, the pointer's time.  Made as a
- * list of primitives, which is what is painted and what tests look at.
+ * The overlay of a picture: the selected thread and range, the chain of waits, the pointer's time.
+ * It is a list of primitives, which is painted and which tests read.
  */
 import {drawn as differences} from "../compare/differences.js";
 import {drawn as guests} from "../compare/guest-strips.js";
 import {span} from "../page/times.js";
 
-const BELOW = 16; /* from a line to the baseline of what stands under it */
+const BELOW = 16; /* pixels from a line to the baseline of the text below it */
 
 /**
- * STATE: {selected: thread or null, range: {from, to} or null, unloaded: [{from, to}], chain: [{row, from, to, link: {time, row} or null}], pointer: time or null}.
- * YOF(row): where a row is.
+ * Return the primitives. STATE: {selected: thread or null, range: {from, to} or null, unloaded:
+ * [{from, to}], chain: [{row, from, to, link: {time, row} or null}], pointer: time or null}.
+ * YOF(row) returns the y of a row.
  */
 export function primitives(state, camera, yOf) {
 	const out = guests(state.guests ?? [], camera, yOf, state.pointer);
@@ -68,7 +69,7 @@ function range(ctx, it, palette) {
 	ctx.fillText(it.text, (x0 + x1) / 2, it.y1 - 8);
 }
 
-/** There is something, but it is not here yet: not to be taken for a time in which nothing happened. */
+/** Shade a time range that is not loaded, so that it does not look empty. */
 function unloaded(ctx, it, palette) {
 	const middle = (Math.max(it.x0, 0) + Math.min(it.x1, ctx.canvas.clientWidth)) / 2;
 
@@ -95,7 +96,7 @@ function line(ctx, it, colour, width, alpha = 1, dash = []) {
 	ctx.globalAlpha = 1;
 }
 
-/** Who waits, below the line that waits: above it are its labels. */
+/** Write the waiting thread's name below its line. Its labels are above. */
 function name(ctx, it, palette) {
 	ctx.font = "12px system-ui, sans-serif";
 	ctx.textAlign = "left";
@@ -107,17 +108,17 @@ function name(ctx, it, palette) {
 	ctx.fillText(it.text, x, it.y0 + BELOW);
 }
 
-/** An outline around a thread's line, so that the line itself keeps its colours. */
+/** Outline a thread's line, which keeps its colours. */
 function outline(ctx, it, colour) {
 	ctx.strokeStyle = colour;
 	ctx.lineWidth = 2;
 	ctx.strokeRect(it.x0 - 4, it.y0 - 6, Math.max(it.x1 - it.x0, 1) + 8, 12);
 }
 
-const LETTER = 7; /* a bold one, about */
+const LETTER = 7; /* estimated width of a bold letter */
 const PLATE = 18; /* height of a heading */
 
-/** Which rows are whose, and a whisker as long as the guest's clock is uncertain. */
+/** Draw the heading of a guest's rows and a whisker as long as its clock is uncertain. */
 function guest(ctx, it, palette) {
 	ctx.font = "bold 12px system-ui, sans-serif";
 	ctx.textAlign = "left";
@@ -137,7 +138,7 @@ function guest(ctx, it, palette) {
 		line(ctx, {x0: x, y0: y - 4, x1: x, y1: y + 4}, palette.uncertain, 2);
 }
 
-/** What is drawn at the pointer happened in here. */
+/** Shade the interval in which the events at the pointer happened. */
 function uncertain(ctx, it, palette) {
 	ctx.globalAlpha = 0.25;
 	ctx.fillStyle = palette.uncertain;
@@ -145,7 +146,7 @@ function uncertain(ctx, it, palette) {
 	ctx.globalAlpha = 1;
 }
 
-/** They part here: a flag at the thread. */
+/** Draw a flag at the thread where the traces diverge. */
 function parting(ctx, it, palette) {
 	ctx.fillStyle = palette.part;
 	ctx.fillRect(it.x0 - 1, it.y0 - 14, 2, 28);
@@ -157,7 +158,7 @@ function parting(ctx, it, palette) {
 	said(ctx, it, it.x0 + 8, it.y0 + BELOW, palette.part, palette);
 }
 
-/** TEXT that can be read over anything. */
+/** Write TEXT so that it is readable over anything. */
 function said(ctx, it, x, y, colour, palette) {
 	if (!it.text) return;
 	ctx.font = "bold 12px system-ui, sans-serif";
@@ -194,7 +195,7 @@ export function paintOverlay(ctx, list, palette, size) {
 	for (const it of list) PAINTERS[it.kind](ctx, it, palette);
 }
 
-/** LIST as layers of a picture that is saved; the pointer is not part of it. */
+/** Return LIST as layers of a saved picture, without the pointer. */
 export function overLayers(list, palette) {
 	const out = [];
 	const layer = (kind, shape, colour, more) =>

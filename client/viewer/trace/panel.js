@@ -1,4 +1,4 @@
-/* The panel beside the picture: one thing at a time, with a title and a way to close it. */
+/* The panel beside the picture. It shows one thing with a title and a close button. */
 import {button, make, short} from "../page/make.js";
 import {count, exact, rough, span} from "../page/times.js";
 
@@ -43,7 +43,10 @@ export class Panel {
 	}
 }
 
-/** A paragraph of [{text, link?, time?}], links being threads; times are told as the ruler tells them, from START on. */
+/**
+ * Return a paragraph of [{text, link?, time?}]. Links are threads. Times are counted from START, as
+ * on the ruler.
+ */
 export function sentence(parts, go, start) {
 	return make("p", {}, ...pieces(parts, go, start));
 }
@@ -63,7 +66,7 @@ function pieces(parts, go, start) {
 	);
 }
 
-/** What a thread is called: as its story names it, by number, type and label. */
+/** Return the thread's name, as in its story: number, type and label. */
 export function called(thread) {
 	const own = thread.story.flat().find(({link}) => link === thread.index);
 
@@ -96,7 +99,7 @@ function facts(thread, start) {
 
 const LABELS_SHOWN = 100;
 
-/** The story of a thread, for the panel.  START: of the trace; GO(thread) selects another. */
+/** Return the nodes of a thread's story. START: of the trace. GO(thread) selects another thread. */
 export function story(thread, start, go) {
 	const labels = thread.labels.slice(0, LABELS_SHOWN);
 

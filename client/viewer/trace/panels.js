@@ -1,4 +1,4 @@
-/* What the panel can show of a time line, by name. */
+/* The contents of the panel, by name. */
 import {PANELS} from "../page/address.js";
 import {help} from "./keys.js";
 import {make} from "../page/make.js";
@@ -11,8 +11,9 @@ import {chain, told} from "./why.js";
 
 export class Panels {
 	/**
-	 * COMPARISON: null where nothing is compared.
-	 * hooks: heap() -> the strip or null, palette(), notes() -> sentences, pressed(name or null), moved(), settle(), failed(error)
+	 * COMPARISON: null without one.
+	 * hooks: heap() -> the strip or null, palette(), notes() -> sentences, pressed(name or null),
+	 * moved(), settle(), failed(error)
 	 */
 	constructor({state, camera, canvasView, selection, comparison}, hooks) {
 		Object.assign(this, {state, camera, canvasView, selection, comparison, hooks});
@@ -24,7 +25,7 @@ export class Panels {
 		return this.panel.name;
 	}
 
-	/** The name that stands in the address, or null. */
+	/** The name for the address, or null. */
 	get address() {
 		return PANELS.includes(this.name) ? this.name : null;
 	}
@@ -41,7 +42,7 @@ export class Panels {
 		this.panel.close();
 	}
 
-	/** Open NAME, or close it where it is open. */
+	/** Open NAME, or close it if it is open. */
 	flip(name) {
 		if (this.name === name) this.close();
 		else this.show(name);
@@ -50,7 +51,7 @@ export class Panels {
 	async show(name) {
 		if (name === null) return this.close();
 		if (name !== "help" && !this.state.summary) return;
-		/* What takes long to answer is dropped where something else was opened meanwhile. */
+		/* Drop a late answer if something else was opened meanwhile. */
 		const turn = (this.turn = {});
 		if (name !== "why" && this.state.chain.length) {
 			this.state.chain = [];
@@ -91,7 +92,7 @@ export class Panels {
 		return [called(thread), nodes];
 	}
 
-	/** A thread of the trace below. */
+	/** Return the panel of the selected thread below. */
 	async below() {
 		const {comparison} = this;
 		const {thread} = comparison;

@@ -1,9 +1,9 @@
-/* Files for the person: the trace, the picture. */
+/* Saving of a trace and its picture, and the transfer to Perfetto. */
 import {overLayers} from "./overlay.js";
 import {svg} from "../draw/svg.js";
 import {shown} from "../page/guest-text.js";
 
-/** A name for a file, of whatever a guest calls itself. */
+/** Return a file name for a guest's name. */
 export function fileName(name, ending) {
 	const plain = shown(name, 60)
 		.replace(/[^\p{L}\p{N}._-]+/gu, "-")
@@ -12,7 +12,7 @@ export function fileName(name, ending) {
 	return `${plain || "trace"}.${ending}`;
 }
 
-/** Hand BLOB or the address HREF to the person as a file. */
+/** Save WHAT, a Blob or a URL, as file NAME. */
 export function download(what, name) {
 	const href = typeof what === "string" ? what : URL.createObjectURL(what);
 	const link = document.createElement("a");
@@ -25,7 +25,7 @@ export function download(what, name) {
 	if (href !== what) setTimeout(() => URL.revokeObjectURL(href), 60000);
 }
 
-/** The pictures that VIEWS show, with their rulers and what lies over them, as an SVG. */
+/** Return the pictures of CANVASVIEWS, with rulers and overlays, as an SVG. */
 export function pictureSvg(canvasViews, palette, title) {
 	const pictures = canvasViews.map((it) => ({
 		layers: [...it.layers(), ...overLayers(it.over, palette)],
@@ -36,7 +36,7 @@ export function pictureSvg(canvasViews, palette, title) {
 	return new Blob([svg(pictures, palette, title)], {type: "image/svg+xml"});
 }
 
-/** The same as pixels, with its ruler and what lies over it. */
+/** Return the pictures as a PNG, with rulers and overlays. */
 export function picturePng(canvases) {
 	const ratio = devicePixelRatio || 1;
 	const whole = document.createElement("canvas");
@@ -59,8 +59,8 @@ export function picturePng(canvases) {
 }
 
 /*
- * A trace in the UI of Perfetto: in a window of its own, which is asked until it answers and then given the bytes.  They go from this page to that
- * window and nowhere else.
+ * Transfer of a trace to the Perfetto UI. It opens in its own window, which is asked until it
+ * answers and then gets the bytes. They go from this page to that window only.
  */
 
 export const PERFETTO = "https://ui.perfetto.dev";
@@ -68,14 +68,14 @@ export const PERFETTO = "https://ui.perfetto.dev";
 const ASK_MS = 100;
 const PATIENCE_MS = 30000;
 
-/** The message that Perfetto's page takes. */
+/** Return the message that Perfetto's page accepts. */
 export function message(buffer, title) {
 	return {perfetto: {buffer, title, fileName: `${title}.json`, keepApiOpen: false}};
 }
 
 /**
- * Open Perfetto on what MAKE() promises: an ArrayBuffer.  To be called where a person has just pressed something, since browsers open no window
- * otherwise.
+ * Open Perfetto with the ArrayBuffer that MAKE() resolves to. Call it from a click, because
+ * browsers open windows only then.
  */
 export async function handOver(make, title, at = PERFETTO) {
 	const other = window.open(at);
@@ -85,7 +85,7 @@ export async function handOver(make, title, at = PERFETTO) {
 			"The browser did not open a window for Perfetto; allow it, or save the trace for Perfetto and open it there.",
 		);
 	const ready = answers(other, at);
-	/* Told below: here it only must not count as unheard. */
+	/* The error is reported below; this avoids an unhandled rejection. */
 	ready.catch(() => {});
 	let buffer;
 	try {
@@ -98,7 +98,7 @@ export async function handOver(make, title, at = PERFETTO) {
 	other.postMessage(message(buffer, title), at);
 }
 
-/** Until the window OTHER says that it listens. */
+/** Resolve when the window OTHER answers. */
 function answers(other, at) {
 	return new Promise((resolve, reject) => {
 		const end = Date.now() + PATIENCE_MS;

@@ -1,4 +1,4 @@
-/* The search box: matches as one types, how many there are, and the next one. */
+/* The search box: matches while typing, their number, and the next one. */
 import {button, make} from "../page/make.js";
 
 export class Search {
@@ -7,8 +7,8 @@ export class Search {
 		this.hooks = hooks;
 		this.threads = [];
 		this.at = -1;
-		this.looking = false; /* what was typed is being looked for */
-		this.wanted = 0; /* the step that was asked for meanwhile */
+		this.looking = false; /* a search is under way */
+		this.wanted = 0; /* step requested during the search */
 		this.turn = 0;
 		this.input = make("input", {
 			type: "search",
@@ -45,13 +45,13 @@ export class Search {
 		event.stopPropagation();
 	}
 
-	/** As if TEXT were typed. */
+	/** Search as if TEXT were typed. */
 	set(text) {
 		this.input.value = text;
 		return this.search(text);
 	}
 
-	/** Forget what was sought. */
+	/** Clear the search. */
 	clear() {
 		this.input.value = "";
 		this.text = "";
@@ -68,7 +68,7 @@ export class Search {
 		this.hooks.changed(text);
 		try {
 			const found = await this.hooks.find(text);
-			/* Somebody typed on while this was looked for. */
+			/* A newer search is under way. */
 			if (this.turn !== turn) return;
 			this.threads = text ? Array.from(found.threads) : [];
 			this.at = -1;
@@ -87,11 +87,11 @@ export class Search {
 		else this.count.textContent = this.at < 0 ? `${n} found` : `${(this.at + 1).toLocaleString("en")} of ${n}`;
 	}
 
-	/** Go to the next match (BY 1) or the one before (-1). */
+	/** Go to the next (BY 1) or previous (-1) match. */
 	step(by) {
 		const n = this.threads.length;
 
-		/* Who types and presses Enter at once means what was typed, not what was found before. */
+		/* Enter right after typing means the new text. */
 		if (this.looking) {
 			this.wanted = by;
 			return;

@@ -1,19 +1,25 @@
-/* What a person has chosen of a trace: a thread, a family that is highlighted, a range of time. */
+/* The selection in a trace: a thread, a highlighted family, a time range. */
 import {line} from "./threads.js";
 
 const REACH = 16; /* pixels from a thread's line */
 const LOOKED_AT_MAX = 500;
 
 export class Selection {
-	/** hooks: panel() -> name of the one that is open, showPanel(name or null), announce(sentence), moved(), settle() */
+	/**
+	 * hooks: panel() -> name of the open one, showPanel(name or null), announce(sentence), moved(),
+	 * settle()
+	 */
 	constructor({state, camera, canvasView, search}, hooks) {
 		Object.assign(this, {state, camera, canvasView, search, hooks});
-		this.thread = null; /* as engine.thread() tells it */
-		this.family = null; /* index of a thread */
+		this.thread = null; /* from engine.thread(); null: none */
+		this.family = null; /* index of the highlighted thread; null: none */
 		this.range = null; /* {from, to} */
 	}
 
-	/** The thread that {stream, id, index} names in this model, or null: an index holds for one model alone. */
+	/**
+	 * Return the thread of {stream, id, index} in this model, or null. An index is valid for one
+	 * model.
+	 */
 	async locate({stream, id, thread, index}) {
 		const {engine} = this.state.session;
 		const wanted = BigInt(id ?? thread);
@@ -34,7 +40,7 @@ export class Selection {
 		return found;
 	}
 
-	/** Searching highlights, and so does a family: put back what was. */
+	/** Restore the highlights of the search or the family. */
 	async restore() {
 		const {engine} = this.state.session;
 
@@ -65,7 +71,7 @@ export class Selection {
 		this.hooks.settle();
 	}
 
-	/** Bring a thread into view, at the scale there is. */
+	/** Bring a thread into view at the same scale. */
 	reveal(thread) {
 		const {camera} = this;
 
@@ -97,7 +103,7 @@ export class Selection {
 		await this.clicking;
 	}
 
-	/** The second click means what the first one met: the panel that it opened may have moved the picture since. */
+	/** Highlight the thread of the first click. Its panel may have moved the picture since. */
 	async double() {
 		await this.clicking;
 		const index = this.thread?.index ?? null;

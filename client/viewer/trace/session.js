@@ -1,8 +1,10 @@
 /*
- * What is loaded of a source: all of it, the part of a long run that is looked at, or the newest of a run that goes on.  A new model is made by an
- * engine of its own while the old one still draws, and then takes its place.
+ * The session: the loaded part of a source, which is all of it, a part of a long run, or the newest
+ * part of a running one. A new model gets an engine of its own and replaces the old one when it is
+ * ready.
  *
- * hooks: progress(sentence or null, share or null), loaded(summary, how), failed(error), paused(on), ended()
+ * hooks: progress(sentence or null, share or null), loaded(summary, how), failed(error),
+ * paused(on), ended()
  *        HOW is "begin", "slice" or "live"
  */
 import {FIRST_BYTES, SLICE_BYTES, around, leaves, newest} from "./archive.js";
@@ -11,20 +13,20 @@ import {Live} from "./live.js";
 import {asLoaded, remarks} from "./source.js";
 import {bytes as amount} from "../page/times.js";
 
-const LIVE_LEAST_MS = 500; /* between two reads of what came */
-const LIVE_MOST_MS = 3000; /* where the event stream says nothing */
-const QUIET_STEPS = 3; /* in which nothing came: perhaps nothing will */
-const LIVE = {}; /* in place of a part: what is newest */
-const SETTLE_MS = 150; /* a hand that moves on is not followed with downloads */
+const LIVE_LEAST_MS = 500; /* least interval between two reads */
+const LIVE_MOST_MS = 3000; /* interval without events */
+const QUIET_STEPS = 3; /* empty reads after which the run may have ended */
+const LIVE = {}; /* instead of a part: the newest */
+const SETTLE_MS = 150; /* delay before a download follows the camera */
 
 export class Session {
-	/** OPEN gives an engine, where it is not the server's. */
+	/** OPEN returns an engine, by default the server's. */
 	constructor(source, hooks, open = () => Engine.open()) {
 		Object.assign(this, {source, hooks, open});
 		this.engine = null;
 		this.summary = null;
 		this.overview = null; /* of a source over the API */
-		this.loaded = null; /* {from, to} where that is not all */
+		this.loaded = null; /* {from, to} of the loaded part; null: all */
 		this.notes = [];
 		this.paused = false;
 		this.off = [];
@@ -40,7 +42,7 @@ export class Session {
 		this.engine?.close();
 	}
 
-	/** Times of all that there is, loaded or not. */
+	/** Times of the whole trace, loaded or not. */
 	get whole() {
 		const {start, end} = this.summary;
 
@@ -51,7 +53,7 @@ export class Session {
 		};
 	}
 
-	/** Load the first time.  RANGE: the times that the address names, or null. */
+	/** Load first. RANGE: the times in the address, or null. */
 	async begin(range) {
 		const {source} = this;
 
@@ -72,7 +74,7 @@ export class Session {
 		return this.part(part, "begin");
 	}
 
-	/** Load PART {from, to} of the source, or all of it. */
+	/** Load PART {from, to} of the source, or all. */
 	async part(part, how) {
 		const {source} = this;
 		const times = part ? {from: String(part.from), to: String(part.to)} : {};
@@ -108,7 +110,7 @@ export class Session {
 		await this.hooks.loaded(this.summary, how);
 	}
 
-	/* The overview knows where packets begin, not where the last one ends. */
+	/* The overview has the begin of the last packet, not its end. */
 	reaching(part, {end}) {
 		return part.to > this.overview.to && end > part.to ? {from: part.from, to: end} : part;
 	}
@@ -121,7 +123,7 @@ export class Session {
 		this.hooks.progress(`Loading: ${amount(bytes)}${of}`, total ? Math.min(bytes / total, 1) : null);
 	}
 
-	/** The camera shows FROM up to TO: load what it looks at, where that is not there, once it stands still. */
+	/** Load the part for FROM to TO once the camera rests, unless it is loaded. */
 	look(from, to) {
 		clearTimeout(this.settling);
 		if (!this.loaded || this.loading || this.closed || !leaves(this.loaded, this.overview, from, to, this.few))
@@ -132,7 +134,7 @@ export class Session {
 	async slice(from, to) {
 		this.loading = true;
 		try {
-			/* Who looks back at a run that goes on is not carried away from there. */
+			/* Looking back at a running run stops following it. */
 			if (this.live && !this.paused) {
 				this.pause(true);
 				this.overview = await this.source.overview({signal: this.abort.signal});
@@ -147,7 +149,7 @@ export class Session {
 		}
 	}
 
-	// A run that goes on.
+	// Running runs.
 
 	async beginLive() {
 		this.live = new Live(this.source);
@@ -162,7 +164,7 @@ export class Session {
 		await this.load(this.live.sources(), how, LIVE);
 	}
 
-	/* Of a run that goes on the newest is loaded; whether that is all the overview tells. */
+	/* Return the loaded part of a running run, or null if it is all. */
 	newestOf({start, end}) {
 		const {overview} = this;
 
@@ -171,7 +173,7 @@ export class Session {
 		return start > overview.from ? {from: start, to: overview.to} : null;
 	}
 
-	/** Go on with what comes.  EVENTS tell that something did. */
+	/** Follow the run. EVENTS announce new data. */
 	follow(events) {
 		const {source} = this;
 		const about = {
@@ -195,7 +197,7 @@ export class Session {
 		this.timer = setTimeout(() => this.step(), Math.max(0, at - performance.now()));
 	}
 
-	/** Stop following, or go on, from what is newest then. */
+	/** Stop following, or go on from the newest part. */
 	pause(on) {
 		this.paused = on;
 		clearTimeout(this.timer);
@@ -220,7 +222,7 @@ export class Session {
 	async stepOnce() {
 		const options = {signal: this.abort.signal};
 
-		/* Nobody looks. */
+		/* The page is hidden. */
 		if (document.hidden) return;
 		try {
 			const came = await this.live.step(options);
@@ -228,13 +230,13 @@ export class Session {
 			if ((came || this.resumed) && !this.paused) await this.loadLive("live");
 			this.resumed = false;
 			this.quiet = came ? 0 : (this.quiet ?? 0) + 1;
-			/* Who was told that it has ended reads what is left of it first. */
+			/* After the event of the end, read the rest first. */
 			const perhaps = !came && (this.told || this.quiet > QUIET_STEPS);
 			if (this.live.over || (perhaps && !(await this.source.goesOn(options)))) this.end();
 			else if (perhaps) this.told = false;
 			this.trouble = null;
 		} catch (error) {
-			/* Told once: the next step tries again. */
+			/* Report an error once; the next step tries again. */
 			if (!this.closed && this.trouble !== error.message) this.hooks.failed(error);
 			this.trouble = error.message;
 		}

@@ -1,6 +1,6 @@
 /*
- * Where a trace comes from: a guest of this host, a capture, or a file.  Says which streams it has and what lies in them (the overview, which
- * the server makes without decoding), and asks for their bytes.
+ * The sources of a trace: a guest of this host, a capture, or a file. A source has streams and an
+ * overview, which the server makes without decoding, and requests bytes.
  */
 import {guestPath} from "../page/api.js";
 import {shown} from "../page/guest-text.js";
@@ -27,7 +27,7 @@ const query = (parts) =>
 		.map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
 		.join("&");
 
-/** What engine.load() is told of STREAM. */
+/** Return the description of STREAM for engine.load(). */
 export const asLoaded = ({name, guest = 0, offsetNs = 0n, uncertaintyNs = 0n}) => ({
 	name,
 	guest,
@@ -35,7 +35,7 @@ export const asLoaded = ({name, guest = 0, offsetNs = 0n, uncertaintyNs = 0n}) =
 	uncertaintyNs: uncertaintyNs ?? (1n << 64n) - 1n,
 });
 
-/** What the headers of a trace's body say of it, as sentences. */
+/** Return sentences from the headers of a trace's body. */
 export function remarks(headers, name) {
 	const out = [];
 	const of = name ? `${name}: ` : "";
@@ -54,7 +54,7 @@ export function remarks(headers, name) {
 	return out;
 }
 
-/** A guest or a capture, over the API. */
+/** A guest or a capture over the API. */
 class Remote {
 	constructor(api, path, facts) {
 		Object.assign(this, {api, path, ...facts});
@@ -64,34 +64,37 @@ class Remote {
 		return this.api.ask(`${this.path}/trace?${query({run: this.run, stream: stream.stream, ...parts})}`, options);
 	}
 
-	/** Is RUN what this shows? */
+	/** Return whether this source shows RUN. */
 	has(run) {
 		return run === this.run;
 	}
 
-	/** Where the API tells what packets there are of STREAM; PARTS select among them. */
+	/** Return the URL of the packets of STREAM, selected by PARTS. */
 	packets(stream, parts = {}) {
 		return `${this.path}/packets?${query({run: this.run, stream: stream.stream, ...parts})}`;
 	}
 
-	/** Does the run still go on? */
+	/** Return whether the run still goes on. */
 	async goesOn(options) {
 		const domain = await this.api.json(`${this.path}?limit=1`, options);
 
 		return domain.run === this.run && domain.state !== "ended";
 	}
 
-	/** Where the bytes of STREAM are saved from. */
+	/** Return the URL of STREAM's bytes. */
 	url(stream) {
 		return this.api.url(`${this.path}/trace?${query({run: this.run, stream: stream.stream})}`);
 	}
 
-	/** How much there is when, of all streams: {from, to, bytes, buckets: [{from, to, bytes, packets, lost}]} or null for nothing. */
+	/**
+	 * Return the overview of all streams: {from, to, bytes, buckets: [{from, to, bytes, packets,
+	 * lost}]}, or null if there is nothing.
+	 */
 	async overview(options) {
 		return summed(await this.overviews(options));
 	}
 
-	/** The same, of each stream that has any, as the API tells it. */
+	/** Return the overview of each stream that has data. */
 	async overviews(options) {
 		const all = await Promise.all(
 			this.streams.map((stream) => this.api.json(this.packets(stream, {buckets: BUCKETS}), options)),
@@ -101,7 +104,10 @@ class Remote {
 	}
 }
 
-/** OVERVIEWS as one, or null for none.  Streams end at different times, so each one's buckets go where they belong among those of all. */
+/**
+ * Return the sum of overviews, or null. The streams end at different times, so their buckets are
+ * sorted by time.
+ */
 export function summed(all) {
 	if (!all.length) return null;
 	const from = all.map((it) => BigInt(it.from)).reduce((a, b) => (a < b ? a : b));
@@ -152,7 +158,7 @@ async function ofDomain(api, view, options) {
 		ofRunNumber: number,
 		ofRun: (stream, parts) =>
 			`${path}/${parts.what}?${query({run: number, stream: stream.stream, ...parts.select})}`,
-		/* A run that has ended gives the tail of its end. */
+		/* An ended run includes the tail of its end. */
 		mayTail: () => run.state === "ended",
 		running: run.state !== "ended" && number === domain.run,
 		streams: streamsOf(run.streams, view),
@@ -179,7 +185,7 @@ async function ofCapture(api, view, options) {
 	});
 }
 
-/** The source that VIEW names, over the API. */
+/** Return the source of VIEW over the API. */
 export async function remote(api, view, options) {
 	const source =
 		view.capture === undefined ? await ofDomain(api, view, options) : await ofCapture(api, view, options);
@@ -193,7 +199,7 @@ export async function remote(api, view, options) {
 	return source;
 }
 
-/** A file that a person chose. */
+/** Return the source of a local file. */
 export function local(file) {
 	return {
 		title: shown(file.name),

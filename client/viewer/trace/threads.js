@@ -1,11 +1,11 @@
-/* The threads in view as a list: for who cannot see the picture, and for whoever prefers to read. */
+/* The threads in view as a list, for screen readers and readers. */
 import {make, short} from "../page/make.js";
 import {called} from "./panel.js";
 import {rough, span} from "../page/times.js";
 
 const LISTED_MAX = 60;
 
-/** Indices of the threads that MARKS show, from the top, each once. */
+/** Return the indices of the threads in MARKS, from the top, each once. */
 export function inView(marks) {
 	const lines = [];
 	const seen = new Set();
@@ -24,14 +24,17 @@ function ends(thread) {
 	return thread.flags.includes("resolved") ? "resolved" : "not resolved";
 }
 
-/** One line about a thread. */
+/** Return a line about a thread. */
 export function line(thread, start) {
 	return `${short(called(thread), 80)}, from +${span(thread.start - start)}, ${rough(
 		thread.end - thread.start,
 	)}, ${ends(thread)}`;
 }
 
-/** A list as a node: INDICES, of which the first are told; ENGINE tells of each; GO(index) selects. */
+/**
+ * Return a list as a node. INDICES: the first are listed. ENGINE describes each. GO(index) selects
+ * one.
+ */
 export async function list(indices, engine, start, go) {
 	const threads = await Promise.all(indices.slice(0, LISTED_MAX).map((index) => engine.thread(index)));
 	const rows = threads.filter(Boolean).map((thread) =>

@@ -1,8 +1,8 @@
 /*
- * A trace on the screen: puts source, session, canvasView, panel and search together, and keeps the address true.
+ * The time line: a trace on the screen. It assembles the parts and keeps the address up to date.
  *
  *   const timeline = await Timeline.open(element, view, {api, events, file});
- *   timeline.go(view)      the address changed; false where it names another trace
+ *   timeline.go(view)      the address changed; false if it names another trace
  *   timeline.close()
  */
 import {Actions} from "./actions.js";
@@ -24,7 +24,7 @@ import {TraceState} from "./state.js";
 import {Comparison} from "../compare/comparison.js";
 import {ViewUrl} from "./view-url.js";
 
-const READ_MS = 700; /* until the text beside the picture follows it */
+const READ_MS = 700; /* delay of the text version of the picture */
 
 export class Timeline {
 	static async open(root, view, services) {
@@ -38,7 +38,7 @@ export class Timeline {
 		Object.assign(this, {root, services});
 		this.state = new TraceState(view);
 		this.camera = new Camera();
-		this.heap = null; /* once there is a trace, and a server to ask for memory profiles */
+		this.heap = null; /* the HeapStrip; null without a trace or a server */
 		this.leaving = new AbortController();
 		this.dark = watchDark((dark) => {
 			this.dark = dark;
@@ -52,7 +52,7 @@ export class Timeline {
 		root.timeline = this;
 	}
 
-	/** Settles when the trace is there, or a sentence in its place. */
+	/** Settles when the trace or an error is shown. */
 	get ready() {
 		return this.loading.ready;
 	}
@@ -61,12 +61,12 @@ export class Timeline {
 		return this.state.session;
 	}
 
-	/** The primitives that are shown: of the picture, and of what lies over it. */
+	/** The shown primitives, of the picture and its overlay. */
 	get painted() {
 		return [...(this.canvasView.shown?.marks.list() ?? []), ...(this.canvasView.over ?? [])];
 	}
 
-	/** What lies over the picture. */
+	/** The state of the overlay. */
 	get over() {
 		const {
 			selection,
@@ -80,7 +80,7 @@ export class Timeline {
 		return {guests, marks, selected: selection.thread, range: selection.range, chain, pointer, unloaded};
 	}
 
-	/** Times that are there but not in this model. */
+	/** The time ranges that are not in this model. */
 	get unloaded() {
 		const {loaded, overview} = this.session ?? {};
 
@@ -97,7 +97,7 @@ export class Timeline {
 
 	// Building.
 
-	/** The picture, the strip of the whole below it, and what is said of both. */
+	/** Make the picture, the minimap and the texts. */
 	buildPicture() {
 		const {camera, state} = this;
 
@@ -115,7 +115,7 @@ export class Timeline {
 		this.text = make("div", {className: "unseen", role: "region", "aria-label": "The threads in view, as text"});
 	}
 
-	/** What a person chooses, asks and compares. */
+	/** Make search, selection, comparison and panels. */
 	buildParts() {
 		const {state, camera, canvasView} = this;
 		const failed = (error) => this.failed(error);
@@ -176,7 +176,7 @@ export class Timeline {
 		);
 	}
 
-	/** What stands around the picture, what keys and hands do, how the trace comes, and its address. */
+	/** Make the frame, the actions, the loader, the view URL and the gestures. */
 	buildControls() {
 		const {
 			state,
@@ -246,21 +246,21 @@ export class Timeline {
 		minimap.canvas.addEventListener("keydown", (event) => this.gestures.key(event));
 	}
 
-	/** The way out: to all guests, or what a page without a host has in its place. */
+	/** Return the way out: to all guests, or the service's own. */
 	home(words) {
 		const {home} = this.services;
 
 		return home ? home() : make("a", {className: "tl-back", href: "#", textContent: words});
 	}
 
-	/** The thread near X, Y of the picture, or null. */
+	/** Return the thread near X, Y of the picture, or null. */
 	async threadAt(x, y) {
 		const index = await this.selection.at(x, y);
 
 		return index === null ? null : this.state.engine.thread(index);
 	}
 
-	/** What a hand does on the picture, as input.js calls it. */
+	/** Return the hooks of gestures.js. */
 	gestureHooks() {
 		const {camera, canvasView} = this;
 
@@ -288,7 +288,7 @@ export class Timeline {
 		};
 	}
 
-	/** Lay the heap beside the threads, where a memory profile ran; a page without a server has none. */
+	/** Add the heap strip. A page without a server has none. */
 	async addHeapStrip() {
 		const {state, services, camera, canvasView, selection, tooltip} = this;
 		const Strip = await services.strip?.();
@@ -324,7 +324,7 @@ export class Timeline {
 		delete this.root.timeline;
 	}
 
-	/** A person gave a file. */
+	/** Open a file. */
 	take(file) {
 		const {take} = this.services;
 
@@ -332,12 +332,12 @@ export class Timeline {
 		else this.loading.take(file);
 	}
 
-	/** The address changed; false where it names another trace. */
+	/** Follow a new address. Return false if it names another trace. */
 	go(view) {
 		return this.viewUrl.go(view);
 	}
 
-	/** Something was moved or chosen: the address follows. */
+	/** Write the URL after a change. */
 	settle() {
 		this.viewUrl.settle();
 	}
@@ -346,7 +346,7 @@ export class Timeline {
 		return this.viewUrl.fit();
 	}
 
-	/** Have SENTENCE read to whom the screen is read. */
+	/** Announce SENTENCE to screen readers. */
 	announce(sentence) {
 		this.live.textContent = sentence;
 	}
@@ -357,7 +357,7 @@ export class Timeline {
 
 	// Moving.
 
-	/** Move the camera, and show it. */
+	/** Change the camera and draw. */
 	move(change) {
 		if (!this.state.summary) return;
 		change();
@@ -398,7 +398,7 @@ export class Timeline {
 		}
 	}
 
-	/** The picture as text. */
+	/** Update the text version of the picture. */
 	async tell() {
 		if (!this.canvasView.shown || this.state.closed) return;
 		const indices = inView(this.canvasView.shown.marks);

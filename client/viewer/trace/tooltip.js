@@ -1,4 +1,4 @@
-/* What is under the pointer: its time, and the thread there. */
+/* The tooltip: the time and the thread under the pointer. */
 import {sure} from "../compare/guest-strips.js";
 import {make, short} from "../page/make.js";
 import {called} from "./panel.js";
@@ -6,7 +6,8 @@ import {exact, span} from "../page/times.js";
 
 export class Tooltip {
 	/**
-	 * hooks: ready() -> is there a model?, threadAt(x, y) -> Promise of a thread or null, strips() -> of guests, changed(), failed(error)
+	 * hooks: ready() -> is there a model?, threadAt(x, y) -> Promise of a thread or null, strips()
+	 * -> of guests, changed(), failed(error)
 	 */
 	constructor(camera, hooks) {
 		Object.assign(this, {camera, hooks});
@@ -14,7 +15,7 @@ export class Tooltip {
 		this.time = null;
 	}
 
-	/** The pointer is at X, Y of the picture. */
+	/** Show the tooltip for X, Y of the picture. */
 	async hover(x, y) {
 		if (!this.hooks.ready()) return;
 		this.time = this.camera.timeAt(x);
@@ -29,7 +30,7 @@ export class Tooltip {
 		} finally {
 			this.hovering = false;
 		}
-		/* The hand has gone on meanwhile, and what it rests at may be another one. */
+		/* The pointer may have moved meanwhile. */
 		if (this.time !== null && !this.closed && (this.x !== x || this.y !== y)) await this.hover(this.x, this.y);
 	}
 
@@ -47,13 +48,13 @@ export class Tooltip {
 		this.closed = true;
 	}
 
-	/** The pointer has left. */
+	/** Hide it: the pointer left. */
 	leave() {
 		this.x = undefined;
 		this.hide();
 	}
 
-	/** What is below the pointer has moved. */
+	/** Hide it: the picture below the pointer moved. */
 	hide() {
 		this.time = null;
 		this.element.hidden = true;

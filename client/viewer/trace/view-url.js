@@ -1,4 +1,4 @@
-/* What is seen of a trace, as a view, both ways: put on the screen, and written into the address. */
+/* The view of a trace, both ways: applied to the page and written to the URL. */
 import {format, sameTrace} from "../page/address.js";
 
 const SETTLE_MS = 300;
@@ -6,15 +6,15 @@ const SETTLE_MS = 300;
 const plain = (value) => JSON.stringify(value ?? null, (_, it) => (typeof it === "bigint" ? String(it) : it));
 
 export class ViewUrl {
-	/** COMPARISON: null where nothing is compared.  hooks: heap() -> the strip or null, moved(), failed(error) */
+	/** COMPARISON: null without one. hooks: heap() -> the strip or null, moved(), failed(error) */
 	constructor({state, camera, canvasView, search, selection, panels, comparison}, hooks) {
 		Object.assign(this, {state, camera, canvasView, search, selection, panels, comparison, hooks});
 		this.busy = 0;
 		this.applying = Promise.resolve();
-		this.hash = location.hash; /* the address that was written or followed last */
+		this.hash = location.hash; /* hash that was written or followed last */
 	}
 
-	/** Nothing is written any more. */
+	/** Stop writing. */
 	close() {
 		clearTimeout(this.settling);
 	}
@@ -27,7 +27,9 @@ export class ViewUrl {
 		return true;
 	}
 
-	/** Put the rows that have the most of lines into the focus: where a trace has many, the middle one is seldom worth it. */
+	/**
+	 * Focus the median of the drawn thread lengths. With many rows the middle one is rarely useful.
+	 */
 	home() {
 		const {shown} = this.canvasView;
 		const rows = new Map();
@@ -45,7 +47,7 @@ export class ViewUrl {
 		}
 	}
 
-	/** The whole trace, or a PART of it. */
+	/** Show the whole trace, or a PART of it. */
 	async fit(part = null) {
 		this.busy++;
 		try {
@@ -62,8 +64,8 @@ export class ViewUrl {
 	}
 
 	/**
-	 * See what VIEW says, once what was asked for before is seen: two at a time would be a mixture of both.  Of several that wait only the newest is
-	 * worth it.  `busy` until all of it is.
+	 * Apply VIEW after the views before it, since two at a time would mix. If several
+	 * views wait, only the newest is applied. `busy` counts the views under way.
 	 */
 	async apply(view) {
 		const before = this.applying;
@@ -96,7 +98,7 @@ export class ViewUrl {
 		this.hooks.moved();
 	}
 
-	/** What is seen now, as a view. */
+	/** Return the current view. */
 	get now() {
 		const {camera} = this;
 		const {thread, range} = this.selection;
@@ -124,7 +126,7 @@ export class ViewUrl {
 		return view;
 	}
 
-	/** Write the address once a hand rests: each rest is a place to come back to. */
+	/** Write the URL once the input rests. Each write is a history entry. */
 	settle() {
 		clearTimeout(this.settling);
 		this.settling = setTimeout(() => this.write(), SETTLE_MS);
@@ -133,15 +135,20 @@ export class ViewUrl {
 	write() {
 		clearTimeout(this.settling);
 		if (!this.state.summary || this.state.closed) return;
-		/* What is half there is no place to come back to, and a new one takes the way forward from who went back. */
+		/*
+		 * A partly applied view is no history entry, and writing one would drop the entries ahead.
+		 */
 		if (this.busy) return this.settle();
-		/* Somebody has gone elsewhere, which the page is about to be told: what is seen until then does not stand there. */
+		/* Another address may be set already; the page is about to be told. */
 		if (location.hash !== this.hash) return;
 		const view = this.now;
 		const address = format(view);
 		if (address === location.hash) return;
 		this.state.view = view;
-		/* The first time the address is only told in full; a run that goes on moves by itself. */
+		/*
+		 * The first write completes the address, and a running run moves by itself: both replace
+		 * the entry.
+		 */
 		const same = this.settled === undefined || this.state.session.live;
 		history[same ? "replaceState" : "pushState"](null, "", address);
 		this.settled = address;

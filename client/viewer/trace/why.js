@@ -1,10 +1,12 @@
-/* Why a thread waits: the answers of the model as sentences, and their chain as what is drawn. */
+/* The reasons why a thread waits: sentences, and the chain for the overlay. */
 import {make} from "../page/make.js";
 import {called, sentence} from "./panel.js";
 
-const CHAINS_MAX = 8; /* are drawn: more would hide each other */
+const CHAINS_MAX = 8; /* chains drawn; more would hide each other */
 
-/** The answers of engine.why() as nodes; GO(index) selects a thread, START is the trace's. */
+/**
+ * Return the answers of engine.why() as nodes. GO(index) selects a thread. START is the trace's.
+ */
 export function told({answers, left_out: left, should_resolve: marked, last}, go, start) {
 	const nodes = answers.flatMap((answer, i) => [
 		make("h3", {
@@ -32,8 +34,8 @@ function nothing(marked) {
 }
 
 /**
- * The chains of ANSWERS as what overlay.js draws.  RESOLVE(index) -> Promise of the thread as engine.thread() tells it; LATEST: the end of
- * the trace, where an answer does not say its own.
+ * Return the chains of ANSWERS for overlay.js. RESOLVE(index) returns a Promise of the thread.
+ * LATEST: the end of the trace, for answers without their own.
  */
 export async function chain(answers, resolve, latest) {
 	const out = [];

@@ -1,7 +1,11 @@
-// A loaded trace as Chrome's trace events: JSON that the Perfetto UI opens.  In the worker, where the model is.
-//
-// Laid out as `mprofctl export --to chrome` lays it out: a stream is a process; on its first track lies what ran, behind it collections and
-// gaps; a thread is an asynchronous track with its life and what it did.  Made of the model, so nothing is bounded away but the whole.
+/*
+ * A loaded trace as Chrome's trace events: JSON that the Perfetto UI opens. Runs in the worker, where
+ * the model is.
+ *
+ * The layout is that of `mprofctl export --to chrome`: a stream is a process. Its first track has the
+ * running threads, the next ones collections and gaps. A thread is an asynchronous track with its life
+ * and its actions. The size of the whole is bounded.
+ */
 
 const CHROME_MOST = 4000000; // items: beyond that a page would not hold the text
 const CHROME_PIECE = 1 << 20;
@@ -15,7 +19,7 @@ class Chrome {
 		this.names = new Map();
 	}
 
-	/** Yields texts; all together are the document. */
+	/** Yield texts that together are the document. */
 	*document() {
 		const {trace} = this;
 		const n = ["threads", "activations", "labels", "interactions", "samples"].reduce(
@@ -45,7 +49,7 @@ class Chrome {
 		yield* this.extras();
 	}
 
-	/** Fields of every item of an array, one after the other. */
+	/** Yield FIELDS of every item of an array. */
 	*each(array, struct, ...fields) {
 		const {trace} = this;
 		const {wasm} = trace;
@@ -60,7 +64,7 @@ class Chrome {
 		return `{"ph":"${phase}","pid":${stream},"tid":${tid},"ts":${chromeTime(ns)},"name":${JSON.stringify(name)}${more}}`;
 	}
 
-	/** The name of a thread: its first label, or its number. */
+	/** Return the name of a thread: its first label, or its number. */
 	name(thread) {
 		const {trace} = this;
 		let name = this.names.get(thread);
@@ -140,7 +144,7 @@ class Chrome {
 		}
 	}
 
-	/* Flows go between what ran: from where a thread was resolved, or did something, to who looked at it. */
+	/* Yield flows from where a thread was resolved, or acted, to the thread that read it. */
 	*interactions() {
 		const {trace} = this;
 		const {numbers} = trace.wasm;
@@ -198,7 +202,7 @@ class Chrome {
 	}
 }
 
-/** The whole document as UTF-8. */
+/** Return the whole document as UTF-8. */
 export function chromeBytes(trace) {
 	const encoder = new TextEncoder();
 	const parts = [];

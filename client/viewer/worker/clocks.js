@@ -1,10 +1,16 @@
-/* In the worker: how the clocks of guests stand to dom0's, by the stamps of their packets.  libmprof draws the conclusions (<mprof/clocks.h>). */
+/*
+ * The clocks of guests against dom0's, from the stamps of their packets (<mprof/clocks.h>). Runs in
+ * the worker.
+ */
 import {UINT64_MAX, need} from "./wasm.js";
 
-/** Numbers of a packet, as wasm_clocks_packets() takes them. */
+/** numbers per packet for wasm_clocks_packets() */
 const NUMBERS = 9;
 
-/** STREAMS of one guest, each the numbers of its packets in their order: what is known of its clock; to be freed. */
+/**
+ * Return the clock of one guest. STREAMS has the numbers of its packets in order. The caller frees
+ * it.
+ */
 function known(wasm, streams) {
 	const clocks = need(wasm.c.wasm_clocks() >>> 0);
 
@@ -28,13 +34,13 @@ function told(wasm, clocks, realtime) {
 	});
 }
 
-/** What engine.clocks() answers. */
+/** Return the answer of engine.clocks(). */
 export function clocksOf(wasm, guests) {
 	const all = [];
 
 	try {
 		for (const streams of guests) all.push(known(wasm, streams));
-		/* Where dom0 has booted between them its monotonic clock is not one. */
+		/* If dom0 rebooted between them, the guests share no monotonic clock. */
 		const realtime = all.some((one) => all.some((other) => wasm.c.mprof_clocks_apart(one, other)));
 		return {realtime, guests: all.map((clocks) => told(wasm, clocks, realtime))};
 	} finally {

@@ -1,7 +1,9 @@
-/* What differs between two traces in one memory. */
+/* The differences of two traces in one memory. */
 import {VERDICTS, names, need} from "./wasm.js";
 
-/** What <mprof/diff.h> says of two traces, as objects: threads are indices, each in its own trace, null for none. */
+/**
+ * The answers of <mprof/diff.h> as objects. Threads are indices in their own trace, null for none.
+ */
 class Diff {
 	constructor(wasm, view, good, bad) {
 		this.wasm = wasm;
@@ -137,7 +139,7 @@ class Diff {
 	}
 }
 
-/** What engine.diff() answers. */
+/** Return the answer of engine.diff(). */
 export function compare(good, bad) {
 	const {c} = bad.wasm;
 	const diff = need(c.wasm_diff(good.model, bad.model, bad.seed) >>> 0);

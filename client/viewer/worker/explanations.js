@@ -1,4 +1,4 @@
-/* What libmprof tells of a trace: why threads wait, and the story of one; and who a thread is. */
+/* The explanations of libmprof: why threads wait, their stories, and their names. */
 import {UINT64_MAX, VERDICTS, decoder, names, need} from "./wasm.js";
 
 const ANSWERS_MAX = 100;
@@ -7,7 +7,7 @@ export class Explanations {
 	constructor(trace) {
 		this.trace = trace;
 		this.wasm = trace.wasm;
-		this.why_ = 0; // struct mprof_why, once it is asked
+		this.why_ = 0; // struct mprof_why, once needed
 		this.tale = 0;
 		this.namesAt = 0;
 	}
@@ -26,7 +26,7 @@ export class Explanations {
 		return this.why_;
 	}
 
-	/** The names of several streams as C has them: pointers, and behind them the texts. */
+	/** Return the names of the streams for C: pointers, and behind them the texts. */
 	#names() {
 		const texts = this.trace.names.map((name, i) =>
 			new TextEncoder().encode((name || `stream ${i + 1}`).replaceAll("\0", "") + "\0"),
@@ -42,7 +42,10 @@ export class Explanations {
 		return at;
 	}
 
-	/** What one of libmprof's tales says of item I: a list of lines, each of pieces {text, link?}, where a link is a thread. */
+	/**
+	 * Return libmprof's explanation of item I: a list of lines of pieces {text, link?}. A link is a
+	 * thread.
+	 */
 	told(teller, i) {
 		const {wasm} = this,
 			{c, numbers} = wasm;
@@ -70,7 +73,10 @@ export class Explanations {
 		});
 	}
 
-	/** Who a thread is, as `mprofctl why --json` says it, and its index; null for none and for a root. */
+	/**
+	 * Return a thread's identity, as in `mprofctl why --json`, with its index; null for none and
+	 * for a root.
+	 */
 	who(index, time) {
 		const {wasm} = this,
 			{numbers} = wasm;
@@ -195,7 +201,9 @@ export class Explanations {
 		};
 	}
 
-	/** Those that should have resolved and never did, each end of what they became once. */
+	/**
+	 * Return the threads that should have resolved and never did, each end of an alias chain once.
+	 */
 	#expected() {
 		const {numbers} = this.wasm,
 			finals = new Set();
@@ -214,7 +222,7 @@ export class Explanations {
 			.sort((a, b) => a - b);
 	}
 
-	/** What engine.why() answers. */
+	/** Return the answer of engine.why(). */
 	why(thread) {
 		const asked = thread === null ? this.#expected() : thread < this.trace.get("n_threads") ? [thread] : [];
 
@@ -229,7 +237,7 @@ export class Explanations {
 		};
 	}
 
-	/** Who a thread is, at the end of its life. */
+	/** Return a thread's identity at the end of its life. */
 	whoEver(index) {
 		return this.who(index, UINT64_MAX);
 	}

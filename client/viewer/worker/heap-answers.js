@@ -1,6 +1,6 @@
 /*
- * In the worker of memory profiles: what a pass says, as the page has it. Amounts are bytes, names are numbers into one list of texts, which are
- * printable and bounded; README.md says what each answer is.
+ * The answers of a pass, for the page. Runs in the worker of memory profiles. Amounts are bytes;
+ * names are numbers into one list of printable, bounded texts. README.md documents the answers.
  */
 import {Texts} from "./heap-names.js";
 import {need} from "./wasm.js";
@@ -8,7 +8,7 @@ import {need} from "./wasm.js";
 const SPOTS_MAX = 20000;
 const CALLERS_MAX = 20;
 const FRAMES_MAX = 64;
-/* As `mprofctl mem leaks`, which says why. */
+/* As in `mprofctl mem leaks`. */
 const TOLD_PARTS = 3;
 const SURENESS = [
 	["sure", 7, 28],
@@ -17,13 +17,15 @@ const SURENESS = [
 const SOURCES = ["minor", "major", "external"];
 const WEIGHTS = {all: 0, live: 1, peak: 2};
 const U32 = 2 ** 32;
-/* A guest may say that it samples one word in 10^307: its amounts mean nothing, but they must be numbers. */
+/*
+ * A guest may claim one sample per 10^307 words. The amounts mean nothing then, but stay numbers.
+ */
 const SCALE_MAX = 1e200;
 
-/** The bytes that a sample stands for. */
+/** Return the bytes that a sample stands for. */
 export const scaleOf = (wordBytes, rate) => Math.min(wordBytes / rate, SCALE_MAX);
 
-/** The relative error of an estimate from SAMPLES. */
+/** Return the relative error of an estimate from SAMPLES. */
 export const errorOf = (samples) => (samples ? 1 / Math.sqrt(samples) : 0);
 
 /** The answers of one pass. */
@@ -48,7 +50,7 @@ export class Answers {
 		return this.wasm.get(struct, at, name);
 	}
 
-	/** N 64-bit numbers at AT. */
+	/** Return N 64-bit numbers at AT. */
 	#numbers(at, n) {
 		return Array.from(new BigUint64Array(this.wasm.c.memory.buffer, at, n), Number);
 	}
@@ -59,9 +61,9 @@ export class Answers {
 		return Object.fromEntries(SOURCES.map((name, i) => [name, numbers[i]]));
 	}
 
-	// ---- trees
+	// Trees.
 
-	/** The number of each node's name: of a function, a place of allocation, or what stands for a stack. */
+	/** Return the number of each node's name: of a function, a place of allocation, or a stack. */
 	#nodeNames(words, n, stride, at) {
 		const none = this.wasm.numbers.MPROF_NONE;
 		const known = new Map();
@@ -124,7 +126,7 @@ export class Answers {
 		});
 	}
 
-	/** Both trees. HIDING is a Filter or null. */
+	/** Return both trees. HIDING is a Filter or null. */
 	#trees(weight, {sites = false, recursion = false}, hiding) {
 		const {c} = this.wasm;
 		const flame = need(c.wasm_flame(this.pass, weight, sites, recursion, hiding?.at ?? 0) >>> 0);
@@ -142,7 +144,7 @@ export class Answers {
 		}
 	}
 
-	// ---- functions
+	// Functions.
 
 	#callers({first_caller: first, n_callers: n}, callers) {
 		const {wasm, scale} = this;
@@ -193,7 +195,7 @@ export class Answers {
 		}
 	}
 
-	/** Objects and samples that WEIGHT counts. */
+	/** Return the objects and samples that WEIGHT counts. */
 	counted(weight) {
 		const {sums} = this;
 		const sum = (at) => this.#numbers(at, SOURCES.length).reduce((a, b) => a + b, 0);
@@ -219,7 +221,7 @@ export class Answers {
 		};
 	}
 
-	// ---- time
+	// Time.
 
 	line(from, to, n) {
 		const {wasm} = this;
@@ -230,9 +232,9 @@ export class Answers {
 		});
 	}
 
-	// ---- leaks
+	// Leaks.
 
-	/** The stack that ends at NODE of the profile, the allocation first. */
+	/** Return the stack that ends at NODE of the profile, the allocation first. */
 	#stack(nodes, node) {
 		const {wasm} = this;
 		const {MPROF_NONE: none, MPROF_CODE_UNKNOWN: special} = wasm.numbers;

@@ -1,7 +1,10 @@
-/* In the worker of memory profiles: what a recording is, what it adds up to, and what is wrong with it. */
+/*
+ * The description of a recording: its header, its sums and its damage. Runs in the worker of memory
+ * profiles.
+ */
 import {Answers, errorOf} from "./heap-answers.js";
 
-/** What a recording says of itself. */
+/** Return the header of a recording. */
 function aboutOf({wasm, texts, info: at}) {
 	if (!at) return {program: "", host: "", context: "", parameters: "", pid: null, wordBytes: 8, rate: 0, version: 0};
 	const info = wasm.object("mprof_mem_info", at);
@@ -19,7 +22,7 @@ function aboutOf({wasm, texts, info: at}) {
 	};
 }
 
-/** What its events add up to. */
+/** Return the sums of its events. */
 function sumsOf(answers) {
 	const {sums, scale} = answers;
 	const [, samples] = answers.counted(0);
@@ -40,7 +43,7 @@ function sumsOf(answers) {
 	};
 }
 
-/** The damage that a pass met: sentences. */
+/** Return sentences on the damage that a pass met. */
 function damagesOf(wasm, pass, all) {
 	const sentences = [];
 
@@ -54,7 +57,7 @@ function damagesOf(wasm, pass, all) {
 const number = (n) => Number(n).toLocaleString("en");
 const many = (n, what) => `${number(n)} ${what}${Number(n) === 1 ? "" : "s"}`;
 
-/** What else is to be said. */
+/** Return further notes. */
 function notesOf(totals, sums, {number: chosen}) {
 	const said = [
 		[
@@ -82,7 +85,7 @@ function notesOf(totals, sums, {number: chosen}) {
 	return said.filter(([n]) => n).map(([n, sentence]) => sentence(n));
 }
 
-/** What heap.load() answers. */
+/** Return the answer of heap.load(). */
 export function infoOf(recording, names) {
 	const {wasm} = recording;
 	const answers = new Answers(wasm, names, recording.all);

@@ -1,9 +1,12 @@
-/* In the worker of memory profiles: what a recording calls its functions, files and places, printable and bounded. */
+/*
+ * The names of functions, files and places in a recording, printable and bounded. Runs in the
+ * worker of memory profiles.
+ */
 import {decoder} from "./wasm.js";
 
 const TEXT_MAX = 4096;
 
-/** Texts by number, each once; those that the page was not told of yet are taken by fresh(). */
+/** Texts by number, each once. fresh() returns those that the page does not have yet. */
 export class Names {
 	#numbers = new Map();
 	#told = 0;
@@ -29,7 +32,7 @@ export class Names {
 
 /** The texts of a decoder. */
 export class Texts {
-	#known = new Map(); // strings that were shown
+	#known = new Map(); // shown strings
 
 	/** @param {Wasm} wasm @param {number} decoder its place */
 	constructor(wasm, decoder) {
@@ -47,12 +50,12 @@ export class Texts {
 		});
 	}
 
-	/** A text that ends with a NUL. */
+	/** Return the NUL-terminated text at AT. */
 	terminated(at) {
 		return this.printable(at, this.wasm.bytes.indexOf(0, at) - at);
 	}
 
-	/** String I of the decoder. */
+	/** Return string I of the decoder. */
 	string(i) {
 		let text = this.#known.get(i);
 
@@ -81,7 +84,7 @@ export class Texts {
 		return `${line}:${first}-${last}`;
 	}
 
-	/** A code without a name. */
+	/** Return the text of a code location without a name. */
 	code(i) {
 		const {numbers, c} = this.wasm;
 

@@ -1,14 +1,15 @@
 /*
- * The worker of memory profiles: one mprof.wasm, and a recording in its memory.
+ * The worker of memory profiles: one mprof.wasm with one recording in its memory.
  *
  * In:  {id, call: "open" | "load" | "feed" | "timeline" | "profile" | "leaks", args}
- *      {cancel: id}       give up loading ID at its next piece
- *      {piece, of: id}    the bytes that loading ID asked for; null: there are no more
- * Out: {id, value, names}, {id, error}; while it loads {id, progress}, and {id, want: 0}: the next bytes are wanted. NAMES are the texts that answers
- *      name from now on.
+ *      {cancel: id}       stop loading ID at its next piece
+ *      {piece, of: id}    bytes that loading ID requested; null: the end
+ * Out: {id, value, names}, {id, error}; while it loads {id, progress}, and {id, want: 0}: more
+ * bytes are wanted.
+ *      NAMES are the new texts that answers refer to.
  *
- * All work is done in turns of a few milliseconds. Between two of them what came is taken: of two questions of a kind the older one is answered by null,
- * and what was done for it alone is dropped.
+ * Work is done in turns of a few milliseconds. Messages are handled between two turns. A newer
+ * question replaces an older one of its kind, which is answered by null.
  */
 import {Answers} from "./heap-answers.js";
 import {infoOf} from "./heap-info.js";
@@ -24,7 +25,7 @@ const POINTS_MAX = 65536;
 const NONE = "No memory profile is loaded.";
 const FOREIGN = "This is no memory profile: it does not begin as a memtrace stream does.";
 
-/** Lets messages pass that came meanwhile. */
+/** Lets pending messages through. */
 class Breath {
 	#channel = new MessageChannel();
 	#waiting = [];
@@ -41,14 +42,14 @@ class Breath {
 	}
 }
 
-/** One loading: from its source to a recording of which all is counted. */
+/** Loads one source and counts the whole recording. */
 class Loading extends Input {
 	constructor(id, server) {
 		super(id, server.post);
 		this.server = server;
 	}
 
-	/** Of bytes that are there not more at a time than is gone through in a turn or two. */
+	/** Split large pieces, so that each takes a turn or two. */
 	async *pieces(source, i) {
 		for await (const piece of super.pieces(source, i))
 			for (let at = 0; at < piece.length; at += PIECE_BYTES) yield piece.subarray(at, at + PIECE_BYTES);
@@ -84,8 +85,8 @@ class Server {
 		this.breath = new Breath();
 		this.recording = null;
 		this.loading = null;
-		this.feeds = []; // ids of those whose bytes are not counted yet
-		this.questions = new Map(); // by kind: {id, args}, the newest of each
+		this.feeds = []; // ids of the feeds that are not counted yet
+		this.questions = new Map(); // kind -> {id, args} of the newest question
 		this.working = false;
 	}
 
@@ -97,7 +98,7 @@ class Server {
 		this.post({id, error: asSentence(error).message});
 	}
 
-	/** Nothing that was asked of the recording is answered any more. */
+	/** Answer all questions by null. */
 	#forget() {
 		for (const id of this.feeds.splice(0)) this.#fail(id, new Error(NONE));
 		for (const {id} of this.questions.values()) this.#answer(id, null);
@@ -131,7 +132,7 @@ class Server {
 		const older = this.questions.get(kind);
 
 		if (older) this.#answer(older.id, null);
-		this.questions.delete(kind); // a newer one has its turn behind the others
+		this.questions.delete(kind); // a newer question goes to the end
 		this.questions.set(kind, {id, args});
 		this.#work();
 	}
@@ -172,7 +173,7 @@ class Server {
 		this.questions.delete(kind);
 	}
 
-	// ---- questions: {value, transfer}, or null: not yet
+	// Questions: each returns {value, transfer}, or null if it is not done.
 
 	timeline({filter, from, to, n}, time) {
 		const points = Math.max(1, Math.min(Math.round(n), POINTS_MAX));
@@ -208,7 +209,7 @@ class Server {
 		return {value: new Answers(this.recording.wasm, this.names, this.recording.all).leaks(), transfer: []};
 	}
 
-	// ---- messages
+	// Messages.
 
 	async #call({id, call, args}) {
 		if (call === "open") {
@@ -237,7 +238,7 @@ class Server {
 	}
 }
 
-/** In a page's worker, and in one of node's for the tests. */
+/** Run in a page's worker, or in a worker of node for tests. */
 function serve(port) {
 	const server = new Server((message, transfer = []) => port.postMessage(message, transfer));
 

@@ -1,10 +1,11 @@
 /*
- * In a worker: one loading, and the bytes of its sources piece by piece, as the page gives them.
+ * The input of one load: the bytes of its sources, piece by piece, as the page sends them. Runs in
+ * a worker.
  */
 import {piecesOf} from "./unpack.js";
 
 export class Input {
-	#wanted = null; // settles what waits for the page's next piece
+	#wanted = null; // resolves the request for the next piece
 
 	/** @param {(message: object) => void} post */
 	constructor(id, post) {
@@ -24,7 +25,7 @@ export class Input {
 		this.give(null);
 	}
 
-	/** Throws where the page gave it up. */
+	/** Throw if the page cancelled the load. */
 	check() {
 		if (this.cancelled) throw new Error("Loading was given up.");
 	}
@@ -46,7 +47,7 @@ export class Input {
 		}
 	}
 
-	/** The bytes of SOURCE, the one of index I. */
+	/** Yield the bytes of SOURCE, which has index I. */
 	async *pieces(source, i) {
 		if (source.bytes) yield source.bytes;
 		else if (source.blob) yield* piecesOf(source.blob.stream());
@@ -54,7 +55,7 @@ export class Input {
 	}
 }
 
-/** Is MESSAGE one for LOADING, the one that is under way or null? Then it was taken. */
+/** Pass MESSAGE to LOADING, which may be null. Return whether it was for it. */
 export function forLoading(message, loading) {
 	if ("cancel" in message) {
 		if (loading?.id === message.cancel) loading.cancel();

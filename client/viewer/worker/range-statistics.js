@@ -1,4 +1,4 @@
-/* A range of a trace in numbers. */
+/* The statistics of a range of a trace. */
 import {COUNTERS_MAX, need} from "./wasm.js";
 
 const MARKED_MAX = 1000;
@@ -59,7 +59,7 @@ export class RangeStatistics {
 		});
 	}
 
-	/** Those that should resolve, of the whole trace. */
+	/** Return the threads that should resolve, of the whole trace. */
 	#marked() {
 		const {numbers} = this.wasm;
 
@@ -79,7 +79,10 @@ export class RangeStatistics {
 			}));
 	}
 
-	/** What engine.stats() answers: of the whole trace the events as they were counted, of a part as far as the model knows them. */
+	/**
+	 * Return the answer of engine.stats(). The whole trace has exact event counts, a part those
+	 * that the model has.
+	 */
 	stats(from, to) {
 		const {wasm} = this,
 			numbers = need(wasm.c.mprof_numbers_new(this.trace.model, from, to) >>> 0);

@@ -1,8 +1,10 @@
 /*
- * A memory profile in the memory of mprof.wasm: its bytes, and the passes through them that answer questions (client/trace/wasm/pass.h).
+ * A memory profile in the memory of mprof.wasm: its bytes, and the passes over them that answer
+ * questions (client/trace/wasm/pass.h).
  *
- * One pass of all objects goes along with what comes. A filter has a pass of its own, through what is there when it begins; the newest two are kept. All
- * of it is done in steps of a few milliseconds, so that whoever does them can look at what else was asked.
+ * One pass over all objects follows the input. A filter has a pass of its own over the bytes that
+ * are there when it begins; the newest two are kept. All work is done in steps of a few
+ * milliseconds, so that the caller can handle messages.
  */
 import {OUT_OF_MEMORY, need} from "./wasm.js";
 
@@ -14,7 +16,7 @@ const HEAPS = ["minor", "major", "external"];
 
 const whole = (number) => BigInt(Math.min(Math.max(Math.round(number), 0), TIME_MAX));
 
-/** A filter, and what is hidden, in the memory of the wasm; lives until it is closed. */
+/** A filter, and the hidden functions, in the memory of the wasm until it is closed. */
 export class Filter {
 	constructor(wasm, filter, hidden = []) {
 		this.wasm = wasm;
@@ -59,7 +61,7 @@ export class Filter {
 	}
 }
 
-/** What two filters must have in common to mean the same objects; "" for all. */
+/** Return a key that is equal for filters of the same objects; "" for all. */
 function keyOf(filter) {
 	const said = Object.entries(filter ?? {}).filter(
 		([, value]) =>
@@ -71,7 +73,7 @@ function keyOf(filter) {
 	return said.length ? JSON.stringify(said.sort(([a], [b]) => (a < b ? -1 : 1))) : "";
 }
 
-/** A pass, and what it is of. */
+/** A pass and its filter. */
 class View {
 	constructor(recording, key, filter, line) {
 		const {c} = recording.wasm;
@@ -91,14 +93,14 @@ class View {
 		this.filter?.close();
 	}
 
-	/** Go on until TIME; true: all is there. */
+	/** Continue until TIME. Return whether it is done. */
 	step(time) {
 		while (!this.done && performance.now() < time) this.done = stepped(this.wasm, this.at);
 		return this.done;
 	}
 }
 
-/** One step of a pass; true: that was all. */
+/** Do one step of a pass. Return whether it was the last. */
 function stepped({c, numbers}, pass) {
 	const status = c.pass_step(pass, STEP_BYTES);
 
@@ -107,9 +109,9 @@ function stepped({c, numbers}, pass) {
 }
 
 export class Recording {
-	#views = []; // of filters; the newest first
-	#sorted = null; // of all objects, where those must be sorted
-	#followed = 0n; // bytes that the pass of all objects went through
+	#views = []; // of filters, newest first
+	#sorted = null; // of all objects in time order, if needed
+	#followed = 0n; // bytes that the pass over all objects has seen
 
 	/** @param {Wasm} wasm @param {{seed?: bigint, recording?: number}} options */
 	constructor(wasm, {seed, recording = 0} = {}) {
@@ -140,12 +142,12 @@ export class Recording {
 		return this.wasm.c.kept_bytes(this.kept);
 	}
 
-	/** More bytes, any cut; they are copied. @param {Uint8Array} bytes */
+	/** Append bytes, cut anywhere; they are copied. @param {Uint8Array} bytes */
 	add(bytes) {
 		const {c} = this.wasm;
 
 		if (!this.grows) {
-			// It was taken for all, so that its end was one: that is gone through again.
+			// The recording was thought complete; redo the end.
 			c.pass_free(this.base);
 			this.base = this.#begin();
 			this.grows = true;
@@ -161,14 +163,14 @@ export class Recording {
 		}
 	}
 
-	/** No more will come, as far as is known. */
+	/** Mark the end of the bytes, as far as known. */
 	end() {
 		this.wasm.c.pass_end(this.base);
 		this.grows = false;
 		this.#followed = -1n;
 	}
 
-	/** Follow what came, until TIME; true: all of it is counted. */
+	/** Follow new bytes until TIME. Return whether all are counted. */
 	follow(time) {
 		const {c} = this.wasm;
 
@@ -194,12 +196,14 @@ export class Recording {
 		return this.wasm.object("mprof_profile_sums", c.mprof_profile_sums(c.pass_profile(pass)) >>> 0);
 	}
 
-	/** Several domains tell their events each for itself; peak and time line are only right in the order of time. */
+	/**
+	 * Whether objects must be sorted: the events of several domains are in order per domain only.
+	 */
 	get sorts() {
 		return this.sumsOf(this.base).domains > 1n;
 	}
 
-	/** Is it a memory profile at all, as far as is known? */
+	/** Whether it is a memory profile, as far as known. */
 	get began() {
 		return this.wasm.c.mprof_mem_info(this.wasm.c.pass_decoder(this.base)) !== 0;
 	}
@@ -208,12 +212,15 @@ export class Recording {
 		return this.sumsOf(this.base).last_us;
 	}
 
-	/** The pass of all objects, once follow() said that all is counted. */
+	/** The pass over all objects, after follow() returned true. */
 	get all() {
 		return this.sorts ? this.#sorted.at : this.base;
 	}
 
-	/** What answers for FILTER; to be stepped until it is done. Of a time line of several domains LINE are its numbers. */
+	/**
+	 * Return the view for FILTER; the caller steps it until it is done. LINE: the numbers of a time
+	 * line of several domains.
+	 */
 	of(filter, line = null) {
 		const key = keyOf(filter);
 
@@ -221,7 +228,10 @@ export class Recording {
 		return key ? this.#view(key, filter) : {at: this.all, step: () => true};
 	}
 
-	/** What is being made goes on with what was there when it began, so that a recording that grows is answered for too. */
+	/**
+	 * A view under way continues with the bytes that were there, so that a growing recording is
+	 * answered too.
+	 */
 	#view(key, filter, line) {
 		const useful = (it) => (it.done ? it.bytes === this.bytes : it.key === key);
 		const found = this.#views.find((it) => it.key === key && useful(it));

@@ -1,4 +1,4 @@
-/* What is drawn of a trace: its scene, asked for pictures. */
+/* The scene of a trace: draws pictures of it. */
 import {caption} from "../draw/paint.js";
 import {Painter} from "../draw/painter.js";
 import {OUT_OF_MEMORY, need} from "./wasm.js";
@@ -7,7 +7,7 @@ export class Scene {
 	constructor(trace) {
 		this.trace = trace;
 		this.wasm = trace.wasm;
-		this.scene = 0; // struct mprof_scene, once the model is there
+		this.scene = 0; // struct mprof_scene, once there is a model
 	}
 
 	close() {
@@ -15,7 +15,7 @@ export class Scene {
 		this.scene = 0;
 	}
 
-	/** Makes the index, which takes its time. */
+	/** Make the index, which takes time. */
 	prepare() {
 		this.scene ||= need(this.wasm.c.mprof_scene_new(this.trace.model) >>> 0);
 		return this.scene;
@@ -36,7 +36,7 @@ export class Scene {
 		});
 	}
 
-	/** The rows of the picture and where they are, for the page to go from one to the other: all near the focus, of the others some. */
+	/** Return the rows and their positions: all near the focus, and some of the others. */
 	#rowTable(scene, at, window) {
 		const {c} = this.wasm,
 			rows = this.trace.get("rows"),
@@ -50,7 +50,10 @@ export class Scene {
 		return {rows: sorted, ys: Float32Array.from(sorted, (row) => c.mprof_scene_y(scene, at, row))};
 	}
 
-	/** What engine.frame() answers, but for its functions; with a LOOK {dark, ratio} the picture as pixels too. */
+	/**
+	 * Return the answer of engine.frame() without its functions; with LOOK {dark, ratio} also the
+	 * pixels.
+	 */
 	draw(window, look = null) {
 		const picture = this.#marks(window);
 
@@ -96,7 +99,7 @@ export class Scene {
 		return thread === numbers.MPROF_NONE ? null : thread;
 	}
 
-	/** The focus at which ROW is drawn at height Y. */
+	/** Return the focus at which ROW is drawn at Y. */
 	focus(window, row, y) {
 		return this.#window(window, (scene, at) => this.wasm.c.mprof_scene_focus(scene, at, row, y));
 	}
@@ -121,7 +124,7 @@ export class Scene {
 		);
 	}
 
-	/** Highlight a thread and what it becomes; null: nothing. */
+	/** Highlight a thread and its aliases; null: none. */
 	family(thread) {
 		const {c} = this.wasm,
 			scene = this.prepare();
@@ -134,7 +137,7 @@ export class Scene {
 			this.wasm.c.mprof_scene_counter(this.prepare(), index, shown);
 	}
 
-	/** What STREAM has from TIME on was not proven. */
+	/** Mark STREAM from TIME on as not proven. */
 	tail(stream, time) {
 		this.wasm.c.mprof_scene_tail(this.prepare(), stream, time);
 	}

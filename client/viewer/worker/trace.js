@@ -1,4 +1,4 @@
-/* A trace in the memory of mprof.wasm: loaded, and asked. */
+/* A trace in the memory of mprof.wasm. */
 import {compare} from "./compare.js";
 import {RangeStatistics} from "./range-statistics.js";
 import {Scene} from "./scene.js";
@@ -17,13 +17,13 @@ export class Trace {
 		this.names = [];
 		this.loader = wasm.c.wasm_open(this.seed, options.simplify ?? true) >>> 0;
 		if (!this.loader) throw new Error(OUT_OF_MEMORY);
-		this.model = 0; // struct mprof_model_view, once it is finished
+		this.model = 0; // struct mprof_model_view, once finished
 		this.explanations = new Explanations(this);
 		this.rangeStatistics = new RangeStatistics(this);
 		this.scene = new Scene(this);
 	}
 
-	/** Gives back all memory; the wasm keeps it for the next trace. */
+	/** Free all memory; the wasm keeps it for the next trace. */
 	close() {
 		const c = this.wasm.c;
 		this.scene.close();
@@ -32,7 +32,10 @@ export class Trace {
 		this.loader = this.model = 0;
 	}
 
-	/** One more stream, before the bytes of any; returns its index. KIND is one of enum intake_kind: "FILE", "TWICE", "HELD", "SERVED". */
+	/**
+	 * Add a stream before the first bytes; return its index. KIND is of enum intake_kind: "FILE",
+	 * "TWICE", "HELD", "SERVED".
+	 */
 	stream({name = "", guest, offsetNs = 0n, uncertaintyNs = 0n}, kind = "FILE") {
 		const {c, numbers} = this.wasm;
 		const i =
@@ -53,7 +56,10 @@ export class Trace {
 		this.wasm.c.loader_expect(this.loader, stream, BigInt(bytes));
 	}
 
-	/** The next bytes of a stream, any cut; they are copied. Throws OutOfOrder. @param {Uint8Array} bytes */
+	/**
+	 * Append bytes of a stream, cut anywhere; they are copied. Throws OutOfOrder. @param
+	 * {Uint8Array} bytes
+	 */
 	feed(stream, bytes) {
 		const {c} = this.wasm;
 		for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
@@ -74,24 +80,24 @@ export class Trace {
 		if (status !== this.wasm.numbers.MPROF_OK) throw new Error(OUT_OF_MEMORY);
 	}
 
-	/** All streams have ended: the model. */
+	/** Build the model after the end of all streams. */
 	finish() {
 		const {c} = this.wasm;
 		this.check(c.loader_finish(this.loader));
 		this.model = c.mprof_model_view(c.loader_model(this.loader)) >>> 0;
-		this.scene.prepare(); // here, while somebody waits for it, and not with the first picture
+		this.scene.prepare(); // during the load, not with the first picture
 	}
 
 	get(name) {
 		return this.wasm.get("mprof_model_view", this.model, name);
 	}
 
-	/** Field NAME of item I of the model's array ARRAY of STRUCT. */
+	/** Return field NAME of item I of the model's array ARRAY of STRUCT. */
 	item(array, struct, i, name) {
 		return this.wasm.get(struct, this.get(array) + i * this.wasm.size(struct), name);
 	}
 
-	/** The first MOST items of an array as objects. */
+	/** Return the first MOST items of an array as objects. */
 	items(array, struct, most = Infinity) {
 		const {wasm} = this,
 			base = this.get(array),
@@ -100,7 +106,7 @@ export class Trace {
 		return Array.from({length: n}, (_, i) => wasm.object(struct, base + i * size));
 	}
 
-	/** The damage that was met: sentences; the number of all. */
+	/** Return sentences on the damage, and its total number. */
 	damages() {
 		const {wasm} = this,
 			sentences = [];
@@ -116,7 +122,7 @@ export class Trace {
 		return sentences;
 	}
 
-	/** What was counted of each stream while it came. */
+	/** Return the counts of each stream. */
 	counts() {
 		const {wasm} = this;
 		return this.names.map((name, i) =>
@@ -129,14 +135,14 @@ export class Trace {
 		);
 	}
 
-	/** Of 64-bit numbers at AT those that are not 0, by name. */
+	/** Return the numbers at AT that are not 0, by name. */
 	named(names, at) {
 		const numbers = new BigUint64Array(this.wasm.c.memory.buffer.slice(at, at + 8 * names.length));
 
 		return Object.fromEntries(names.map((name, i) => [name, Number(numbers[i])]).filter(([, n]) => n));
 	}
 
-	/** What engine.load() answers. */
+	/** Return the answer of engine.load(). */
 	summary() {
 		const streams = this.items("streams", "mprof_model_stream").map((stream, i) => ({
 			name: this.names[i],
@@ -172,7 +178,7 @@ export class Trace {
 		};
 	}
 
-	/** String I of the model as it may be shown, cut where it is long; null for none. */
+	/** Return string I of the model, printable and bounded; null for none. */
 	text(i) {
 		const {wasm} = this;
 		if (i === wasm.numbers.MPROF_NONE) return null;
@@ -196,7 +202,7 @@ export class Trace {
 		return {index, name: this.counterName(counter), min, max, samples, stream};
 	}
 
-	/** Counter INDEX as the summary tells it, or null. */
+	/** Return counter INDEX as in the summary, or null. */
 	counterAt(index) {
 		const {wasm} = this;
 		if (index >= Math.min(this.get("n_counters"), COUNTERS_MAX)) return null;
@@ -206,14 +212,14 @@ export class Trace {
 		);
 	}
 
-	/** Where there are several streams, each has counters of its own. */
+	/** With several streams, each has its own counters. */
 	counterName({name, stream}) {
 		const of = this.of(stream);
 
 		return of === null ? this.text(name) : `${of}: ${this.text(name)}`;
 	}
 
-	/** What stands at label I. */
+	/** Return the text of label I. */
 	label(i) {
 		const {wasm} = this;
 		return wasm.lend(TEXT_MAX + 64, (at) => {
@@ -235,7 +241,7 @@ export class Trace {
 		return list;
 	}
 
-	/** What STREAM is called, where there are several; else null. */
+	/** Return the name of STREAM if there are several, else null. */
 	of(stream) {
 		return this.names.length > 1 ? this.names[stream] || `stream ${stream + 1}` : null;
 	}
@@ -247,7 +253,7 @@ export class Trace {
 			: i;
 	}
 
-	/** How long a thread ran, and in how many pieces. */
+	/** Return the running time of a thread and the number of its activations. */
 	#ran(thread) {
 		const {wasm} = this,
 			base = this.get("activations"),
@@ -266,7 +272,7 @@ export class Trace {
 		return {ran, activations};
 	}
 
-	/** What engine.thread() answers; null where there is no such thread. */
+	/** Return the answer of engine.thread(); null if there is no such thread. */
 	thread(index) {
 		const {wasm} = this;
 		if (!Number.isInteger(index) || index < 0 || index >= this.get("n_threads")) return null;
@@ -299,19 +305,19 @@ export class Trace {
 		};
 	}
 
-	// What it is asked.
+	// Questions.
 
-	/** What engine.why() answers. */
+	/** Return the answer of engine.why(). */
 	why(thread) {
 		return this.explanations.why(thread);
 	}
 
-	/** What engine.stats() answers. */
+	/** Return the answer of engine.stats(). */
 	stats(from, to) {
 		return this.rangeStatistics.stats(from, to);
 	}
 
-	/** What engine.frame() answers, but for its functions. */
+	/** Return the answer of engine.frame() without its functions. */
 	draw(window, look) {
 		return this.scene.draw(window, look);
 	}
@@ -344,7 +350,7 @@ export class Trace {
 		return this.scene.density(from, to, n);
 	}
 
-	/** What engine.diff() answers: this trace is the bad one. */
+	/** Return the answer of engine.diff(). This trace is the bad one. */
 	diff(good) {
 		return compare(good, this);
 	}

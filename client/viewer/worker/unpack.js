@@ -1,4 +1,4 @@
-/* Bytes as they come, in pieces: what is packed with gzip is unpacked, and what a page cannot unpack is named. */
+/* Unpacking of byte streams: gzip is unpacked, other compressions are named in an error. */
 
 const UNREADABLE = {xz: [0xfd, 0x37, 0x7a, 0x58, 0x5a], zstd: [0x28, 0xb5, 0x2f, 0xfd], bzip2: [0x42, 0x5a, 0x68]};
 const GZIP = [0x1f, 0x8b];
@@ -7,7 +7,7 @@ function beginsWith(bytes, wanted) {
 	return bytes.length >= wanted.length && wanted.every((byte, i) => bytes[i] === byte);
 }
 
-/** What a generator of pieces gives, as a stream that asks for one at a time. */
+/** Return a stream of a generator's pieces, one at a time. */
 function streamOf(pieces) {
 	return new ReadableStream({
 		async pull(out) {
@@ -19,7 +19,7 @@ function streamOf(pieces) {
 	});
 }
 
-/** The pieces that STREAM gives. */
+/** Yield the pieces of STREAM. */
 export async function* piecesOf(stream) {
 	const reader = stream.getReader();
 
@@ -32,7 +32,7 @@ export async function* piecesOf(stream) {
 }
 
 async function* unzipped(pieces) {
-	let failure = null; // of the source, which is not to be called damage
+	let failure = null; // error of the source, not damage
 
 	async function* packed() {
 		try {
@@ -54,7 +54,7 @@ async function* unzipped(pieces) {
 	}
 }
 
-/** The pieces as they are, or where they are compressed what they hold. */
+/** Yield the pieces, unpacked if they are compressed. */
 export async function* unpacked(pieces) {
 	const {value: first, done} = await pieces.next();
 

@@ -1,17 +1,17 @@
 /*
- * Calls and structures of mprof.wasm: the one file that knows how its memory is read.
+ * The calls and structures of mprof.wasm. Only this file reads its memory.
  *
- * Offsets come from the wasm itself (wasm_layout), so no number of a structure stands here. What a trace says is hostile
- * here too: an index is used as the wasm gives it, which checked it, and every list that is made of it is bounded.
+ * The wasm tells the offsets of its structures (wasm_layout). Traces are hostile: the wasm checks
+ * indices, and lists made from them are bounded.
  *
- * The self-contained file has this and the files that stand on it as one classic script; README.md says how.
+ * The single-file page has this and the modules above it as one classic script; see README.md.
  */
 
 export const COUNTERS_MAX = 65536;
 export const UINT64_MAX = (1n << 64n) - 1n;
 export const decoder = new TextDecoder();
 
-/** enum mprof_why_verdict in the words of `mprofctl why --json`. */
+/** The values of enum mprof_why_verdict, as in `mprofctl why --json`. */
 export const VERDICTS = {
 	resolved: "resolved",
 	missed_signal: "missed-signal",
@@ -26,7 +26,7 @@ export const VERDICTS = {
 export const OUT_OF_MEMORY =
 	"The trace does not fit into the memory that a page may have; choose a shorter part of it.";
 
-/** What libc would ask of a system, for messages that nobody reads: it is told that there is none. */
+/** System calls of libc for messages that nobody reads. They fail. */
 const wasi = {fd_close: () => 8, fd_seek: () => 8, fd_write: () => 8};
 
 export class Wasm {
@@ -73,14 +73,14 @@ export class Wasm {
 		return decoder.decode(bytes.subarray(at, bytes.indexOf(0, at)));
 	}
 
-	/** Room for SIZE bytes, to be freed. */
+	/** Allocate SIZE bytes; the caller frees them. */
 	alloc(size) {
 		const at = this.c.malloc(size) >>> 0;
 		if (!at) throw new Error(OUT_OF_MEMORY);
 		return at;
 	}
 
-	/** Call USE with room for SIZE bytes that is freed behind it. */
+	/** Call USE with SIZE bytes and free them afterwards. */
 	lend(size, use) {
 		const at = this.alloc(size);
 		try {
@@ -116,7 +116,7 @@ export class Wasm {
 			case "f8":
 				return view.getFloat64(i, true);
 			default:
-				return field.bytes === 4 ? view.getUint32(i, true) : i; // a pointer; what is embedded: its place
+				return field.bytes === 4 ? view.getUint32(i, true) : i; // a pointer, or the address of an embedded structure
 		}
 	}
 
@@ -138,7 +138,7 @@ export class Wasm {
 		}
 	}
 
-	/** All fields of a structure as an object. */
+	/** Return all fields of a structure as an object. */
 	object(struct, at) {
 		return Object.fromEntries(
 			Object.keys(this.structs[struct].fields).map((name) => [name, this.get(struct, at, name)]),
@@ -150,7 +150,7 @@ export class Wasm {
 	}
 }
 
-/** A name for people of what the enum's numbers call PREFIX_NAME. */
+/** Return readable names of the enum values PREFIX_NAME. */
 export function names(wasm, prefix) {
 	const found = [];
 	for (const [name, value] of Object.entries(wasm.numbers))
@@ -158,16 +158,16 @@ export function names(wasm, prefix) {
 	return found;
 }
 
-/** What C gave, where it was not NULL. */
+/** Return AT unless it is NULL; else throw. */
 export function need(at) {
 	if (!at) throw new Error(OUT_OF_MEMORY);
 	return at;
 }
 
-/** A stream of kind "TWICE" must be held after all: everything is to be given once more, to a new trace. */
+/** A stream of kind "TWICE" must be buffered: feed everything again, to a new trace. */
 export class OutOfOrder extends Error {}
 
-/** What went wrong in the wasm for good: it stands behind a trap, and nothing of it can be used again. */
+/** Return a sentence for a trap in the wasm, which cannot be used any more. */
 export function asSentence(error) {
 	if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError)
 		return new Error(

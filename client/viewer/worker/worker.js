@@ -1,12 +1,13 @@
 /*
- * The worker: one mprof.wasm and the trace in its memory.
+ * The worker of traces: one mprof.wasm with the trace in its memory.
  *
- * In:  {id, call, args, side}   a call of the trace (side 0), or of the one that it is compared with (1)
- *      {cancel: id}             give up loading ID at its next piece
- *      {piece, of: id}          the bytes that loading ID asked for; null: there are no more
- * Out: {id, value}, {id, error}; while it loads {id, progress}, and {id, want: i}: the next bytes of source I are wanted
+ * In:  {id, call, args, side}   a call of the trace (side 0), or of the compared one (1)
+ *      {cancel: id}             stop loading ID at its next piece
+ *      {piece, of: id}          bytes that loading ID requested; null: the end
+ * Out: {id, value}, {id, error}; while it loads {id, progress}, and {id, want: i}: more bytes of
+ * source I are wanted
  *
- * Calls are taken as they come, one after the other; loading alone lets others pass, between two pieces.
+ * Calls are handled in order. Only loading lets others through, between two pieces.
  */
 import {chromeBytes} from "./chrome.js";
 import {clocksOf} from "./clocks.js";
@@ -17,7 +18,7 @@ import {OutOfOrder, Wasm, asSentence} from "./wasm.js";
 
 const NO_TRACE = "No trace is loaded.";
 
-/** One loading: from its sources to a finished trace. */
+/** Loads the sources and finishes the trace. */
 class Loading extends Input {
 	async #read(trace, stream, source, i, total) {
 		let first = true;
@@ -44,7 +45,7 @@ class Loading extends Input {
 		return trace;
 	}
 
-	/** What can be had twice is held in the wasm only where it must be: rings that have wrapped. */
+	/** Buffer a source that can be read twice only if needed: for rings that have wrapped. */
 	async run(make, sources) {
 		for (const kind of ["TWICE", "HELD"]) {
 			const trace = make();
@@ -70,12 +71,12 @@ class Server {
 
 	async open(module) {
 		this.wasm = await Wasm.open(module);
-		// Behind the answer: while the page still asks for bytes there is nothing else to do.
+		// After the answer, while the page requests bytes.
 		setTimeout(() => this.wasm.c.wasm_warm_up());
 		return [this.wasm.numbers];
 	}
 
-	/** Another trace leaves nothing to compare. */
+	/** A new trace drops the compared one. */
 	#forget(side) {
 		for (const i of side ? [1] : [0, 1]) {
 			this.traces[i]?.close();
@@ -100,7 +101,7 @@ class Server {
 		}
 	}
 
-	/** A call of the trace: what it answers, and which buffers of that go over. */
+	/** Return a call's answer and the buffers to transfer. */
 	#ask(call, args, side) {
 		const trace = this.traces[side];
 
@@ -160,7 +161,7 @@ class Server {
 	}
 }
 
-/** In a page's worker, and in one of node's for the tests. */
+/** Run in a page's worker, or in a worker of node for tests. */
 function serve(port) {
 	const server = new Server((message, transfer = []) => port.postMessage(message, transfer));
 
