@@ -18,8 +18,7 @@ import {Timeline} from "./trace/timeline.js";
 
 const VERSION = 1;
 const ABOUT = "a file by itself";
-const LACKS =
-	"The page of a host, and what a guest does just now, are shown by mprofd-http alone: they are not in this file.";
+const LACKS = "This file has no host page and no live data: mprofd-http shows them.";
 const CUT = "This file is cut short, or was changed: write it again with mprofctl";
 
 function bytesOf(base64) {
@@ -167,7 +166,7 @@ class SingleFile {
 		const here = this.services.embedded(parse(location.hash));
 		return make(
 			"nav",
-			{className: "tl-embedded", "aria-label": "What is in this file"},
+			{className: "tl-embedded", "aria-label": "Traces in this file"},
 			...this.traces.map((it) =>
 				make("a", {
 					href: format(it instanceof EmbeddedMemory ? {memfile: it.name} : {file: it.name}),

@@ -249,7 +249,7 @@ test("compare: two traces move together, are aligned on a label or on threads, a
 	const address = await until(() => page.evaluate(() => /align=label/.test(location.hash) && location.hash));
 	await page.getByLabel("Align on the first label with").fill("no such label");
 	await page.getByRole("button", {name: "Align", exact: true}).click();
-	await until(async () => /is not in the trace above/.test(await page.locator(".tl-alert").textContent()));
+	await until(async () => /The trace above lacks/.test(await page.locator(".tl-alert").textContent()));
 	/* The address names the alignment. */
 	await until(() => page.evaluate(() => !/align=/.test(location.hash)));
 	await page.evaluate((hash) => (location.hash = hash), address);

@@ -264,7 +264,7 @@ test("heap strip: a drag measures both", async (t) => {
 	const by = await off(page);
 	const says = await page.locator(".tl-panel-body").textContent();
 	ok(/7\.6 MB lived at the beginning, 23 MB at the end: 15 MB more; estimated from samples/.test(says), says);
-	const href = await page.getByRole("link", {name: "What was allocated meanwhile"}).getAttribute("href");
+	const href = await page.getByRole("link", {name: "Allocations in this range"}).getAttribute("href");
 	const [, a, b] = /^#memtrace=1&during=(\d+)-(\d+)$/.exec(href);
 	ok(Math.abs(a - 200000) < by && Math.abs(b - 400000) < by, href);
 	await until(async () => (await shown(page)).some(({kind}) => kind === "range"));

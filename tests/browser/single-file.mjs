@@ -232,7 +232,7 @@ test("one file: search, the panel, why, numbers and what is saved", async (t) =>
 	ok(dump(file) === dump(path.join(where, "bad.ctf")), "the saved trace has all events");
 	ok(JSON.parse(await saved("For Perfetto (JSON)")).traceEvents.length > 100, "the JSON");
 	await page.getByRole("button", {name: "About"}).click();
-	await page.getByText("are shown by mprofd-http").first().waitFor();
+	await page.getByText("mprofd-http shows them").first().waitFor();
 	equal(await page.locator(".tl-back").count(), 0, "ways to a page of guests");
 	await t.accessible(page);
 });

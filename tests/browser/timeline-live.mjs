@@ -101,7 +101,7 @@ test("timeline: a run too long for one model is gone through slice by slice", {t
 		`the newest part: ${JSON.stringify(newest)} of ${whole.start} to ${whole.end}`,
 	);
 	ok(whole.end - whole.start > 2n * (BigInt(newest.to) - BigInt(newest.from)), "the whole is on the strip");
-	await page.locator(".tl-remarks", {hasText: "longer than what is loaded"}).waitFor();
+	await page.locator(".tl-remarks", {hasText: "too long to load whole"}).waitFor();
 	await page.keyboard.press("f");
 	await becomes(async () => (await drawn(page, "unloaded")).length, 1, "parts that are told to be missing");
 	await t.look(page, "long-fit");

@@ -60,7 +60,7 @@ function partial(comparison) {
 		.filter(([, {loaded}]) => loaded)
 		.map(
 			([where, {summary, overview}]) =>
-				`Of the run ${where}, only ${bytes(summary.totals.bytes)} of ${bytes(overview.bytes)} are compared: what is loaded of it.`,
+				`Only ${bytes(summary.totals.bytes)} of the ${bytes(overview.bytes)} ${where} are compared: the loaded part.`,
 		);
 }
 

@@ -42,7 +42,7 @@ export class Comparison {
 			sized: () => this.follow(),
 		});
 		this.canvasView.canvas.id = "tl-canvas-below";
-		this.canvasView.canvas.setAttribute("aria-label", "Time line of what it is compared with");
+		this.canvasView.canvas.setAttribute("aria-label", "Time line of the compared trace");
 		this.canvasView.canvas.removeAttribute("aria-describedby");
 		this.tooltip = new Tooltip(this.camera, {
 			ready: () => this.session?.summary,
@@ -57,7 +57,7 @@ export class Comparison {
 		this.canvasView.pictures.append(this.tooltip.element);
 		this.element = make(
 			"section",
-			{className: "tl-below", "aria-label": "What it is compared with"},
+			{className: "tl-below", "aria-label": "Compared trace"},
 			this.caption,
 			this.canvasView.element,
 		);
@@ -122,7 +122,7 @@ export class Comparison {
 		const {api} = this;
 		const named = memberView(this.above.state.view.against);
 
-		if (!named) throw new Error("What is compared with must be named as domain:NAME or capture:NUMBER");
+		if (!named) throw new Error("The trace to compare with must be named as domain:NAME or capture:NUMBER");
 		this.source ??= await remote(api, named);
 		this.source.running = false;
 		this.source.compared = true;
@@ -143,7 +143,7 @@ export class Comparison {
 		this.counters = new Counters(this.summary.counters, () => {});
 		this.camera.trace(this.summary.start, this.summary.end, this.summary.rows);
 		this.camera.look(this.summary.rows / 2);
-		this.hooks.progress("Finding out what differs", null);
+		this.hooks.progress("Computing the differences", null);
 		await this.compare(engine);
 		this.hooks.progress(null, null);
 		await this.align(this.above.state.view.align);
@@ -217,7 +217,7 @@ export class Comparison {
 		if (!there)
 			this.hooks.failed(
 				new Error(
-					`What they should be aligned on is not in the trace ${above === null ? "above" : "below"}; their first events are`,
+					`The trace ${above === null ? "above" : "below"} lacks what the alignment names: the traces are aligned on their first events`,
 				),
 			);
 		return there;

@@ -21,13 +21,13 @@ const FILTERS = {
 /* The reasons why recordings end: a short text and a sentence. */
 const ENDS = {
 	closed: ["Ended", "The guest ended it."],
-	cut: ["Broke off", "The connection ended within a packet; what came before is whole."],
-	reset: ["Broke off", "The connection broke, as it does when a guest dies; what came before is whole."],
+	cut: ["Broke off", "The connection ended within a packet; the data before it is complete."],
+	reset: ["Broke off", "The connection broke, as it does when a guest dies; the data before that is complete."],
 	stopped: ["Stopped", "It was stopped here."],
-	damaged: ["Damaged", "What came from the guest was no memory profile any more; what came before is whole."],
+	damaged: ["Damaged", "The guest sent data that is no memory profile; the data before it is complete."],
 	quota: ["Cut off", "The guest's quota was used up; mprofd.conf says how large it is."],
 	rate: ["Cut off", "The guest sent faster than it may; mprofd.conf says how fast that is."],
-	overrun: ["Cut off", "The disk was too slow for what came."],
+	overrun: ["Cut off", "The disk was too slow for the data."],
 	disk: ["Cut off", "The disk was full."],
 	restart: ["Broke off", "mprofd-sink was started anew."],
 	shutdown: ["Ended", "mprofd-sink was stopped."],

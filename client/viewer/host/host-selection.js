@@ -15,7 +15,7 @@ export class HostSelection {
 		this.compare = make("a", {className: "button", textContent: "Compare"});
 		this.element = make(
 			"div",
-			{className: "chosen", role: "group", "aria-label": "What is ticked", hidden: true},
+			{className: "chosen", role: "group", "aria-label": "Ticked guests and captures", hidden: true},
 			this.says,
 			this.together,
 			this.compare,

@@ -24,7 +24,7 @@ export class Chart extends Plot {
 			tabIndex: 0,
 			role: "application",
 			"aria-label":
-				"What lives over time. Left and Right move, Enter chooses the moment, with Shift they draw a range, Escape chooses everything.",
+				"Live memory over time. Left and Right move, Enter chooses the moment, with Shift they draw a range, Escape chooses everything.",
 			"aria-describedby": "mem-chart-says",
 		});
 		this.says = make("p", {className: "mem-says", id: "mem-chart-says", textContent: HOW});

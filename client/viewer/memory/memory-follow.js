@@ -71,7 +71,7 @@ export class Follow {
 		} catch (error) {
 			if (this.closed) return;
 			this.lost = true;
-			page.head.trouble(`What came since is not shown: ${shown(error.message, 500)}`);
+			page.head.trouble(`The new data is not shown: ${shown(error.message, 500)}`);
 			wait = LOST_MS;
 		}
 		this.soon(wait);

@@ -8,8 +8,8 @@ const ROWS = 100; /* rows at first and per press of the button */
 const CALLERS = 20;
 const COLUMNS = [
 	["name", "Function", "Name of the function, and where it is"],
-	["self", "Self", "What it allocates itself"],
-	["total", "Total", "What it and all that it calls allocate"],
+	["self", "Self", "Bytes that it allocates itself"],
+	["total", "Total", "Bytes that it and its callees allocate"],
 ];
 
 export class Functions {
@@ -55,7 +55,10 @@ export class Functions {
 						this.share("Self, share"),
 						this.heads.get("total"),
 						this.share("Total, share"),
-						this.share("Error", "Of what it allocates itself: about one by the square root of its samples"),
+						this.share(
+							"Error",
+							"Relative error of its own bytes: about one by the square root of its samples",
+						),
 					),
 				),
 				this.body,

@@ -120,7 +120,7 @@ export class Head {
 	sayPause(paused) {
 		this.pauseButton.textContent = paused ? "Go on" : "Pause";
 		this.pauseButton.title = paused
-			? "Show what came meanwhile, and what comes"
+			? "Show the new data and follow the recording"
 			: "Let the picture stand still; it is recorded on";
 	}
 

@@ -87,7 +87,7 @@ export class Leaks {
 		const {leaks} = this;
 
 		this.about.textContent = leaks.length
-			? "What lives at the end of the recording and grew in most parts of it, by the stack that allocated it; the surest comes first. Filters and moments do not matter here."
+			? "Memory that is live at the end of the recording and grew in most parts of it, by allocating stack, the surest first. Filters and moments do not apply here."
 			: "Nothing that lives at the end grew.";
 		this.body.replaceChildren(...leaks.slice(0, this.limit).map((it) => this.row(it)));
 		this.more.hidden = leaks.length <= this.limit;

@@ -237,7 +237,7 @@ export class HeapStrip {
 				make("a", {
 					className: "tl-link",
 					href: format({memtrace: track.id, during: {from: range[0], to: range[1]}}),
-					textContent: "What was allocated meanwhile",
+					textContent: "Allocations in this range",
 				}),
 			),
 		];

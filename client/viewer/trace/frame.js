@@ -5,11 +5,11 @@ import {download, fileName, handOver, picturePng, pictureSvg} from "./save.js";
 
 const BUTTONS = [
 	["why", "Why?", "Why does it wait? (w)"],
-	["diff", "Differences", "What differs between the two traces (d)"],
+	["diff", "Differences", "Differences between the two traces (d)"],
 	["threads", "Threads", "The threads in view, as a list (t)"],
 	["stats", "Numbers", "Numbers of the selected range, or of what is in view (s)"],
 	["counters", "Counters", "Choose counters (space shows or hides all)"],
-	["trace", "About", "What this trace holds, lacks, and where it comes from"],
+	["trace", "About", "Contents, gaps and origin of this trace"],
 	["help", "?", "Help: what is drawn, keys and pointer (?)"],
 ];
 

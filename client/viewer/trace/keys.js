@@ -22,13 +22,13 @@ export const KEYS = [
 	{keys: ["z"], act: "zoom-thread", says: "Show the selected thread, or the selected range, over the whole width"},
 	{keys: ["m"], act: "mark", says: "Measure: the time under the pointer begins a range, pressed again ends it"},
 	{keys: ["w"], act: "why", says: "Why does it wait?"},
-	{keys: ["d"], act: "diff", says: "What differs, where two traces are compared"},
+	{keys: ["d"], act: "diff", says: "Differences, if two traces are compared"},
 	{keys: ["t"], act: "threads", says: "List the threads in view"},
 	{keys: ["s"], act: "stats", says: "Numbers of the selected range, or of what is in view"},
 	{keys: ["h"], act: "heap", says: "Show or hide the heap, where a memory profile ran"},
 	{keys: [" "], act: "counters", says: "Show or hide all counters"},
 	{keys: ["?"], act: "help", says: "This list"},
-	{keys: ["Escape"], act: "escape", says: "Close what is open; then select nothing"},
+	{keys: ["Escape"], act: "escape", says: "Close the open panel or menu; then clear the selection"},
 ];
 
 const NAMES = {
@@ -71,7 +71,7 @@ const SIGNS = [
 	["highlight", "Highlighted"],
 	["sleeping", "Nothing runs: the guest sleeps"],
 	["collection", "Garbage is collected"],
-	["tail", "What stands here was not proven when it was copied"],
+	["tail", "Not proven when it was copied"],
 	["part", "Two traces compared: here they part, or it resolved in one only"],
 	["lone", "Two traces compared: it has no counterpart in the other"],
 	["uncertain", "Several guests: how much earlier it may have been, by what is known of the clock"],

@@ -183,7 +183,7 @@ export class Loading {
 		out.push(...summary.damages.slice(0, 20).map((it) => `Damage: ${it}.`));
 		if (loaded)
 			out.push(
-				"The run is longer than what is loaded at once: the strip below shows all of it, and what you go to is loaded.",
+				"The run is too long to load whole: the strip below shows all of it, and the part that you go to is loaded.",
 			);
 		return out;
 	}

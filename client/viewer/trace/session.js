@@ -61,7 +61,7 @@ export class Session {
 			this.notes = source.notes;
 			return this.load(source.parts(), "begin");
 		}
-		this.hooks.progress("Asking what there is", null);
+		this.hooks.progress("Asking for the overview", null);
 		this.overview = await source.overview({signal: this.abort.signal});
 		if (!this.overview && !source.running)
 			throw new Error(`Nothing is left of ${source.title}: quotas deleted it, or nothing was ever recorded.`);
@@ -153,7 +153,7 @@ export class Session {
 
 	async beginLive() {
 		this.live = new Live(this.source);
-		this.hooks.progress("Loading the newest of it", null);
+		this.hooks.progress("Loading the newest part", null);
 		await this.live.begin({signal: this.abort.signal});
 		await this.loadLive("begin");
 		this.stepped = performance.now();

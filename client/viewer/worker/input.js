@@ -27,7 +27,7 @@ export class Input {
 
 	/** Throw if the page cancelled the load. */
 	check() {
-		if (this.cancelled) throw new Error("Loading was given up.");
+		if (this.cancelled) throw new Error("Loading was cancelled.");
 	}
 
 	report(phase, total) {
