@@ -68,7 +68,11 @@ def compare(tests, build, suites, without):
         for _, name in sorted(key for key in expected - found if key[0] == suite):
             differences.append((name, f"meson did not define it in suite {suite}: something that it needs is missing"))
         for key in sorted(key for key in found - expected if key[0] == suite):
-            reason = f"tests/suites.list has it for builds with {' '.join(tests[key])}" if key in tests else f"tests/suites.list does not have it in suite {suite}"
+            reason = (
+                f"tests/suites.list has it for builds with {' '.join(tests[key])}"
+                if key in tests
+                else f"tests/suites.list does not have it in suite {suite}"
+            )
             differences.append((key[1], f"{reason}; renew: python3 tests/suites.py renew BUILD"))
         if not any(key[0] == suite for key in expected | found):
             differences.append((suite, "there is no such suite"))

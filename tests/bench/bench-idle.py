@@ -19,9 +19,7 @@ def main():
         time.sleep(SECONDS)
         share = (collector.cpu() - before) / SECONDS * 100
         resident = collector.rss() / 2**20
-        found = query(
-            "SELECT count(*) FROM runs JOIN streams ON streams.run = runs.id WHERE state = 'running' AND ring_bytes > 0"
-        )[0][0]
+        found = query("SELECT count(*) FROM runs JOIN streams ON streams.run = runs.id WHERE state = 'running' AND ring_bytes > 0")[0][0]
     if found != RINGS:
         wrong(f"{found} of {RINGS} rings are in the archive as running")
     line("idle-cpu", share, "% of a core", aim=1, met=share < 1)

@@ -37,8 +37,7 @@ def main():
     archived = content_bytes()
     # The end of each is in the tail of its last capture, since nothing came after it that would prove it.
     last = query(
-        "SELECT stream, max(sequence) + 1 FROM"
-        " (SELECT stream, sequence FROM chunks UNION ALL SELECT stream, sequence FROM tails) GROUP BY stream"
+        "SELECT stream, max(sequence) + 1 FROM" " (SELECT stream, sequence FROM chunks UNION ALL SELECT stream, sequence FROM tails) GROUP BY stream"
     )
     if len(last) != RINGS or sum(n for _, n in last) != load.report["packets"]:
         wrong(f"{last} and not {load.report['packets']} packets of {RINGS} rings")

@@ -34,9 +34,7 @@ class Archive(threading.Thread):
         with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as db:
             while not self.over:
                 # The range is the last that is written of a capture.
-                for run, capture in db.execute(
-                    "SELECT c.run, c.id FROM captures c JOIN capture_streams s ON s.capture = c.id"
-                ):
+                for run, capture in db.execute("SELECT c.run, c.id FROM captures c JOIN capture_streams s ON s.capture = c.id"):
                     self.seen.setdefault((run, capture), time.monotonic_ns())
                 time.sleep(0.002)
 

@@ -141,9 +141,7 @@ def check_sequences():
         have = {row[0] for row in query(f"SELECT DISTINCT sequence FROM chunks WHERE stream = {stream}")}
         gone = set()
         # An offset of 30 or less: nothing of that packet was there before the gap.
-        for after, offset, following in query(
-            f"SELECT after_sequence, after_offset, next_sequence FROM gaps WHERE stream = {stream}"
-        ):
+        for after, offset, following in query(f"SELECT after_sequence, after_offset, next_sequence FROM gaps WHERE stream = {stream}"):
             gone.update(range(after if offset <= 30 else after + 1, following))
         if not have:
             continue

@@ -65,7 +65,9 @@ class Old(sink.Sink):
         self.stop_sink()
 
     def writer(self, **options):
-        process = subprocess.Popen([daemons.program("archive-driver"), self.state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+        process = subprocess.Popen(
+            [daemons.program("archive-driver"), self.state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options
+        )
         if not options:
             assert process.stdout.readline() == "ok\n"
         return process
@@ -167,7 +169,13 @@ class Archives(daemons.Case):
         d.migrate()
         with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db")) as db:
             db.execute("PRAGMA user_version = 99")
-        done = subprocess.run([daemons.program("mprofd"), "--source", f"dir:{d.rings}", "--state", d.state, "--run", d.runs], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [daemons.program("mprofd"), "--source", f"dir:{d.rings}", "--state", d.state, "--run", d.runs],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         self.assertEqual(done.returncode, 1)
         self.assertIn("newer version", done.stderr)
         d.start_server()

@@ -174,7 +174,9 @@ class Bash(Shell, Case):
         self.assertIn("fulfills", self.offer("dump", "--event", "="))
 
     def test_loaded(self):
-        self.assertEqual(self.run_shell("bash", "--norc", "-c", 'source "$0"; complete -p mprofctl', SCRIPTS + "bash"), ["complete -F _mprofctl mprofctl"])
+        self.assertEqual(
+            self.run_shell("bash", "--norc", "-c", 'source "$0"; complete -p mprofctl', SCRIPTS + "bash"), ["complete -F _mprofctl mprofctl"]
+        )
 
 
 @unittest.skipUnless(shutil.which("zsh"), "no zsh here")

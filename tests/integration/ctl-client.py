@@ -86,8 +86,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def problem(self, status, detail, **more):
-        self.reply(status, {"type": "about:blank", "title": "t", "status": status, "detail": detail, **more},
-                   "application/problem+json")
+        self.reply(status, {"type": "about:blank", "title": "t", "status": status, "detail": detail, **more}, "application/problem+json")
 
     def send_body(self, status, body, headers):
         """Send it, or part of it and cut the connection."""
@@ -173,8 +172,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def domains(self):
         stream = {"packets": 3, "bytes": 2048, "lost_packets": 1, "rate": 1536}
-        entry = {"name": EVIL, "uuid": None, "domid": None, "state": "running", "source": "dir", "runs": 2, "captures": 1,
-                 "streams": [stream, stream], "last_seen": "2026-11-21T13:05:40.123456789Z"}
+        entry = {
+            "name": EVIL,
+            "uuid": None,
+            "domid": None,
+            "state": "running",
+            "source": "dir",
+            "runs": 2,
+            "captures": 1,
+            "streams": [stream, stream],
+            "last_seen": "2026-11-21T13:05:40.123456789Z",
+        }
         if "cursor" in self.path:
             self.reply(200, {"domains": [dict(entry, name="z")], "next": None})
         else:
@@ -214,8 +222,14 @@ ENV = dict(os.environ, MPROFCTL_HOST=UNIX, no_proxy="*")
 
 def run(*arguments, host=None, **more):
     global script
-    result = subprocess.run([mprofctl, *(["--host", host] if host else []), *arguments], env=ENV, timeout=60,
-                            stdout=more.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, **more)
+    result = subprocess.run(
+        [mprofctl, *(["--host", host] if host else []), *arguments],
+        env=ENV,
+        timeout=60,
+        stdout=more.pop("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE,
+        **more,
+    )
     return result
 
 
@@ -331,8 +345,10 @@ def test_problems():
     fresh()
     result = run("fetch", "gone")
     check(result.returncode == 4 and only(), "404 is 4")
-    check(result.stderr == b"mprofctl: There is no domain of that name, \\x1b[31mwe\\xe2\\x80\\xaeb\\x1b[31m.\n",
-          "a problem is one escaped sentence: %r" % result.stderr)
+    check(
+        result.stderr == b"mprofctl: There is no domain of that name, \\x1b[31mwe\\xe2\\x80\\xaeb\\x1b[31m.\n",
+        "a problem is one escaped sentence: %r" % result.stderr,
+    )
     check(run("fetch", "late").returncode == 4, "410 is 4")
     result = run("dump", "two")
     check(result.returncode == 1 and b"several streams; streams: 0, 3" in result.stderr, "409: %r" % result.stderr)
@@ -344,10 +360,25 @@ def test_problems():
 
 def test_usage():
     fresh()
-    for arguments in (), ("nonsense",), ("fetch",), ("fetch", "a", "b"), ("fetch", "a", "--last", "soon"), ("--nonsense",), \
-            ("follow", "capture:7"), ("dump", mprofctl, "--run", "1"), ("fetch", "capture:x"), ("snapshot",), \
-            ("show",), ("show", "web"), ("show", "domain:web"), ("show", "7", "8"), \
-            ("--host", "gopher://x", "domains"), ("fetch", ""), ("domains", "x"):
+    for arguments in (
+        (),
+        ("nonsense",),
+        ("fetch",),
+        ("fetch", "a", "b"),
+        ("fetch", "a", "--last", "soon"),
+        ("--nonsense",),
+        ("follow", "capture:7"),
+        ("dump", mprofctl, "--run", "1"),
+        ("fetch", "capture:x"),
+        ("snapshot",),
+        ("show",),
+        ("show", "web"),
+        ("show", "domain:web"),
+        ("show", "7", "8"),
+        ("--host", "gopher://x", "domains"),
+        ("fetch", ""),
+        ("domains", "x"),
+    ):
         result = run(*arguments)
         check(result.returncode == 2 and result.stderr and not result.stdout, "usage %r: %r" % (arguments, result))
     for arguments in ("--help",), ("fetch", "--help"), ("--version",):
@@ -361,8 +392,11 @@ def test_lists():
     result = run("domains")
     lines = result.stdout.decode().splitlines()
     check(result.returncode == 0 and len(lines) == 3, "domains: %r" % result)
-    check(lines[1].split() == ["we\\xe2\\x80\\xaeb\\x1b[31m", "running", "dir", "-", "2", "2", "1", "6", "4.0", "KB", "3.0", "KB/s", "2",
-                               "2026-11-21T13:05:40Z"], "a row: %r" % lines[1])
+    check(
+        lines[1].split()
+        == ["we\\xe2\\x80\\xaeb\\x1b[31m", "running", "dir", "-", "2", "2", "1", "6", "4.0", "KB", "3.0", "KB/s", "2", "2026-11-21T13:05:40Z"],
+        "a row: %r" % lines[1],
+    )
     check(script.asked[1][0] == "/v1/domains?limit=1000&cursor=a%2Fb", "pages: %r" % script.asked[1][0])
     check([line.index("ing") - 4 for line in lines[1:]] == [lines[0].index("STATE")] * 2, "aligned")
     answer = json.loads(run("--json", "domains").stdout)
@@ -376,16 +410,44 @@ def test_lists():
         check(run("domains", stdout=full).returncode == 1, "a full disk is noticed")
 
 
-CAPTURE = {"id": 7, "run": 3, "domain": EVIL, "uuid": "0a1b2c3d-0000-4000-8000-00000000000a", "kind": "crash", "time": "2026-11-21T15:11:47.5Z",
-           "mono": "1", "pinned": True, "note": "n\x1b[2J", "complete": False, "streams": [
-               {"stream": 0, "name": None, "first_sequence": 5, "last_sequence": 9, "last_offset": 370, "tail_bytes": 12},
-               {"stream": 3, "name": "vcpu-3\x07", "first_sequence": 0, "last_sequence": 1, "last_offset": 30, "tail_bytes": 0}]}
-CONTEXT = {"id": 7, "run": 3, "domain": EVIL, "uuid": CAPTURE["uuid"], "domid": 12, "kind": "crash", "began": "2026-11-21T12:05:40.25Z",
-           "time": CAPTURE["time"], "reason": "watchdog", "xenstore": {"name": "web", "data/mprof/ring-ref": "8," * 1000, "data/\x1b]0;x\x07": "a\nb"},
-           "xenstore_complete": True, "console": "one\\x0D\ntwo\r\n\n\x1b[31mlast\\x1B", "console_complete": True}
+CAPTURE = {
+    "id": 7,
+    "run": 3,
+    "domain": EVIL,
+    "uuid": "0a1b2c3d-0000-4000-8000-00000000000a",
+    "kind": "crash",
+    "time": "2026-11-21T15:11:47.5Z",
+    "mono": "1",
+    "pinned": True,
+    "note": "n\x1b[2J",
+    "complete": False,
+    "streams": [
+        {"stream": 0, "name": None, "first_sequence": 5, "last_sequence": 9, "last_offset": 370, "tail_bytes": 12},
+        {"stream": 3, "name": "vcpu-3\x07", "first_sequence": 0, "last_sequence": 1, "last_offset": 30, "tail_bytes": 0},
+    ],
+}
+CONTEXT = {
+    "id": 7,
+    "run": 3,
+    "domain": EVIL,
+    "uuid": CAPTURE["uuid"],
+    "domid": 12,
+    "kind": "crash",
+    "began": "2026-11-21T12:05:40.25Z",
+    "time": CAPTURE["time"],
+    "reason": "watchdog",
+    "xenstore": {"name": "web", "data/mprof/ring-ref": "8," * 1000, "data/\x1b]0;x\x07": "a\nb"},
+    "xenstore_complete": True,
+    "console": "one\\x0D\ntwo\r\n\n\x1b[31mlast\\x1B",
+    "console_complete": True,
+}
 
 
-def show(capture=CAPTURE, context=CONTEXT, overview=(200, {"stream": 0, "buckets": [{"packets": 5, "bytes": 1850, "lost_packets": 4, "skipped_packets": 0}]})):
+def show(
+    capture=CAPTURE,
+    context=CONTEXT,
+    overview=(200, {"stream": 0, "buckets": [{"packets": 5, "bytes": 1850, "lost_packets": 4, "skipped_packets": 0}]}),
+):
     fresh()
     script.answers = {"/v1/captures/7": (200, capture), "/v1/captures/7/context": (200, context), "/v1/captures/7/packets": overview}
     return run("show", "7")
@@ -396,18 +458,42 @@ def test_show():
     lines = result.stdout.decode().splitlines()
     check(result.returncode == 0 and not result.stderr, "show: %r" % result)
     check([path for path, _ in script.asked][2:] == ["/v1/captures/7/packets?stream=%d&buckets=1" % k for k in (0, 3)], "asks for each stream")
-    head = dict(line.split(None, 1) for line in lines[:lines.index("")])
-    check(head == {"capture": "7", "why": "crash", "reason": "watchdog", "guest": "we\\xe2\\x80\\xaeb\\x1b[31m", "uuid": CAPTURE["uuid"], "domid": "12",
-                   "run": "3", "when": "2026-11-21T15:11:47Z", "began": "2026-11-21T12:05:40Z", "lived": "3 h 6 min", "pinned": "yes",
-                   "note": "n\\x1b[2J"}, "show's head: %r" % head)
-    table = lines[lines.index("") + 1:][:4]
-    check([line.split() for line in table[1:3]] == [["0", "-", "5-9", "5", "1.8", "KB", "4", "0", "12", "B"],
-                                                     ["3", "vcpu-3\\x07", "0-1", "-", "0", "B", "-", "-", "0", "B"]], "its streams: %r" % table)
+    head = dict(line.split(None, 1) for line in lines[: lines.index("")])
+    check(
+        head
+        == {
+            "capture": "7",
+            "why": "crash",
+            "reason": "watchdog",
+            "guest": "we\\xe2\\x80\\xaeb\\x1b[31m",
+            "uuid": CAPTURE["uuid"],
+            "domid": "12",
+            "run": "3",
+            "when": "2026-11-21T15:11:47Z",
+            "began": "2026-11-21T12:05:40Z",
+            "lived": "3 h 6 min",
+            "pinned": "yes",
+            "note": "n\\x1b[2J",
+        },
+        "show's head: %r" % head,
+    )
+    table = lines[lines.index("") + 1 :][:4]
+    check(
+        [line.split() for line in table[1:3]]
+        == [["0", "-", "5-9", "5", "1.8", "KB", "4", "0", "12", "B"], ["3", "vcpu-3\\x07", "0-1", "-", "0", "B", "-", "-", "0", "B"]],
+        "its streams: %r" % table,
+    )
     check(table[3].startswith("Quotas have deleted"), "what was deleted is said")
-    store = lines[lines.index("XenStore, as last seen:") + 1:][:3]
-    check(store[0] == "  data/\\x1b]0;x\\x07 = a\\x0ab" and store[1].startswith("  data/mprof/ring-ref = 8,8,") and store[1].endswith(",8, ... (2000 bytes)")
-          and len(store[1]) < 300 and store[2] == "  name = web", "its XenStore: %r" % store)
-    check(lines[lines.index("Console:") + 1:] == ["  one", "  two", "  ", "  \\x1b[31mlast\\x1B"], "its console: %r" % lines[-6:])
+    store = lines[lines.index("XenStore, as last seen:") + 1 :][:3]
+    check(
+        store[0] == "  data/\\x1b]0;x\\x07 = a\\x0ab"
+        and store[1].startswith("  data/mprof/ring-ref = 8,8,")
+        and store[1].endswith(",8, ... (2000 bytes)")
+        and len(store[1]) < 300
+        and store[2] == "  name = web",
+        "its XenStore: %r" % store,
+    )
+    check(lines[lines.index("Console:") + 1 :] == ["  one", "  two", "  ", "  \\x1b[31mlast\\x1B"], "its console: %r" % lines[-6:])
     check(b"\x1b" not in result.stdout and b"\x07" not in result.stdout, "nothing steers a terminal")
     answer = json.loads(run("show", "capture:7", "--json").stdout)
     check((answer["capture"], answer["context"], len(answer["overviews"])) == (CAPTURE, CONTEXT, 2), "show as JSON: %r" % answer)
@@ -416,8 +502,17 @@ def test_show():
 def test_show_less():
     nothing = dict.fromkeys(("uuid", "domid", "reason", "xenstore", "xenstore_complete", "console", "console_complete"))
     out = show(dict(CAPTURE, streams=[], complete=True, pinned=False, note=""), dict(CONTEXT, **nothing)).stdout.decode()
-    check("It holds no trace." in out and "Nothing but the trace" in out and "XenStore" not in out and "onsole" not in out
-          and "\nreason" not in out and "\npinned" not in out and "\nnote" not in out and re.search(r"\ndomid +-\n", out), "a file's capture: %r" % out)
+    check(
+        "It holds no trace." in out
+        and "Nothing but the trace" in out
+        and "XenStore" not in out
+        and "onsole" not in out
+        and "\nreason" not in out
+        and "\npinned" not in out
+        and "\nnote" not in out
+        and re.search(r"\ndomid +-\n", out),
+        "a file's capture: %r" % out,
+    )
     out = show(context=dict(CONTEXT, reason="unknown", console=None, xenstore={}, xenstore_complete=False)).stdout.decode()
     check("unknown: Xen could not be asked" in out and "No console was logged." in out and "  (nothing)\n  (there was more" in out, "less: %r" % out)
     check("Console, its end:" in show(context=dict(CONTEXT, console_complete=False)).stdout.decode(), "the console was longer")
@@ -466,9 +561,14 @@ def test_tails():
     check(asked == (True, [packets.replace("stream=0", "stream=1")], b""), "of two streams the second is read: %r" % (asked,))
     check(tailed([TOLD], state="running") == (False, [], b""), "of a run that goes on nothing is asked")
     check(tailed([TOLD], to="chrome") == (False, [], b""), "nor for what has no mark")
-    check(tailed([TOLD], target="capture:7", capture=dict(CAPTURE, streams=CAPTURE["streams"][1:])) == (False, [], b""), "nor of a capture without one")
+    check(
+        tailed([TOLD], target="capture:7", capture=dict(CAPTURE, streams=CAPTURE["streams"][1:])) == (False, [], b""), "nor of a capture without one"
+    )
     asked = tailed([COPIED], target="capture:7", capture=dict(CAPTURE, streams=CAPTURE["streams"][:1]))
-    check(asked == (False, ["/v1/captures/7/packets?stream=0&last=4194304&limit=1000", first.replace("web", CAPTURE["uuid"])], b""), "a capture's run is gone: %r" % (asked,))
+    check(
+        asked == (False, ["/v1/captures/7/packets?stream=0&last=4194304&limit=1000", first.replace("web", CAPTURE["uuid"])], b""),
+        "a capture's run is gone: %r" % (asked,),
+    )
 
 
 def test_tails_refused():
@@ -518,8 +618,14 @@ def test_follow():
     result = run("follow", "web", "--stream", "1")
     check(result.returncode == 0 and result.stdout == b"".join(packets) and not result.stderr, "follow: %r" % result)
     asked = [path for path, _ in script.asked]
-    check(asked == ["/v1/domains/web/live?stream=1"] + ["/v1/domains/web/live?after=" + position for position in
-          ("9.1.65534.81", "9.1.65534.81", "9.1.65536.47", "9.1.65536.132", "9.1.65540.64")], "positions: %r %r" % (asked, size))
+    check(
+        asked
+        == ["/v1/domains/web/live?stream=1"]
+        + [
+            "/v1/domains/web/live?after=" + position for position in ("9.1.65534.81", "9.1.65534.81", "9.1.65536.47", "9.1.65536.132", "9.1.65540.64")
+        ],
+        "positions: %r %r" % (asked, size),
+    )
     fresh()
     script.live = [("nonsense", packets[0], "ended")]
     check(run("follow", "web").returncode == 1, "no position")
@@ -612,8 +718,11 @@ def test_terminal():
 def test_pipe():
     fresh()
     open("t.ctf", "wb").write(TRACE)
-    result = subprocess.run('"%s" dump t.ctf | head -n 1; echo "${PIPESTATUS[0]}"' % mprofctl, shell=True, executable="/bin/bash",
-                            capture_output=True) if os.path.exists("/bin/bash") else None
+    result = (
+        subprocess.run('"%s" dump t.ctf | head -n 1; echo "${PIPESTATUS[0]}"' % mprofctl, shell=True, executable="/bin/bash", capture_output=True)
+        if os.path.exists("/bin/bash")
+        else None
+    )
     check(not result or (result.stdout.split()[-1] == b"0" and not result.stderr), "dump | head: %r" % result)
     check(run("dump", "file:none").returncode == 4, "no such file is 4")
     os.mkdir("empty")

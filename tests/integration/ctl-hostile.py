@@ -157,7 +157,9 @@ class Lists(Case):
             elif h.path.split("?")[0].endswith("/trace"):
                 h.body(TRACE)
             else:
-                h.body(b'{"id":7,"name":"web","run":1,"state":"ended","run_list":[{"run":1,"state":"ended","streams":[{"stream":0}]}],"streams":[{"stream":0}]}')
+                h.body(
+                    b'{"id":7,"name":"web","run":1,"state":"ended","run_list":[{"run":1,"state":"ended","streams":[{"stream":0}]}],"streams":[{"stream":0}]}'
+                )
 
         code, _, said = self.run_it("bundle", "domain:web", "-o", "b.tar", answer=answer)
         self.assertEqual(code, 1)

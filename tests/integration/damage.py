@@ -25,8 +25,16 @@ FLIPS = int(os.environ.get("MPROF_FLIPS", "40"))
 TRACE, MEMTRACES = "archive/trace.db", "memtraces/memtraces.db"
 # What is flipped: the file, the table, its key, and the columns.
 ROWS = {
-    "chunks": (TRACE, "rowid", ("stream", "sequence", "offset", "length", "flags", "first_timestamp", "packet_bytes", "codec", "ends", "data", "data", "data", "checksum")),
-    "tails": (TRACE, "rowid", ("capture", "stream", "sequence", "offset", "length", "first_timestamp", "packet_bytes", "codec", "data", "data", "checksum")),
+    "chunks": (
+        TRACE,
+        "rowid",
+        ("stream", "sequence", "offset", "length", "flags", "first_timestamp", "packet_bytes", "codec", "ends", "data", "data", "data", "checksum"),
+    ),
+    "tails": (
+        TRACE,
+        "rowid",
+        ("capture", "stream", "sequence", "offset", "length", "first_timestamp", "packet_bytes", "codec", "data", "data", "checksum"),
+    ),
     "capture_streams": (TRACE, "capture * 1000000 + stream", ("first_sequence", "last_sequence", "last_offset", "tail_bytes", "reached", "checksum")),
     "pieces": (MEMTRACES, "rowid", ("recording", "offset", "length", "codec", "data", "data", "data", "checksum")),
 }
@@ -72,7 +80,9 @@ class Damage(daemons.Case):
 
     def setUp(self):
         super().setUp()
-        self.addCleanup(lambda: print(f"MPROF_SEED={self.seed}", file=sys.stderr) if self._outcome.result.failures or self._outcome.result.errors else None)
+        self.addCleanup(
+            lambda: print(f"MPROF_SEED={self.seed}", file=sys.stderr) if self._outcome.result.failures or self._outcome.result.errors else None
+        )
         self.whole = os.path.join(os.getcwd(), "whole")
         code, said = fsck(unpack(self.whole))
         self.assertEqual(code, 0, said)
@@ -168,7 +178,10 @@ class Damage(daemons.Case):
         for path, want in whole.items():
             for headers in (None, {"Accept-Encoding": "zstd"} if "ctf.tar" not in path else None):
                 status, body = self.fetch(d, path, headers)
-                self.assertTrue(body == want or status in (0, 404, 410, 500, 503) or body is None, f"{what}: {path} is wrong: status {status}, {len(body or b'')} bytes of {len(want)}")
+                self.assertTrue(
+                    body == want or status in (0, 404, 410, 500, 503) or body is None,
+                    f"{what}: {path} is wrong: status {status}, {len(body or b'')} bytes of {len(want)}",
+                )
                 missing += body != want
         return missing
 

@@ -25,9 +25,7 @@ reserve = {reserve}
 
 
 def mount(path, megabytes):
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "mprofd-test", path], capture_output=True, check=False
-    )
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "mprofd-test", path], capture_output=True, check=False)
     return done.returncode == 0
 
 

@@ -87,9 +87,7 @@ class Deleted(daemons.Case):
         with open("mprofd.conf", "w", encoding="utf-8") as f:
             f.write(f"{daemons.QUIET}[sink]\nlisten = 127.0.0.1:{daemons.free_port()}\n")
         with open("log", "w", encoding="utf-8") as log:
-            sink = subprocess.Popen(
-                [daemons.program("mprofd-sink"), "--state", "state", "--run", "run", "--config", "mprofd.conf"], stderr=log
-            )
+            sink = subprocess.Popen([daemons.program("mprofd-sink"), "--state", "state", "--run", "run", "--config", "mprofd.conf"], stderr=log)
         self.addCleanup(lambda: (sink.kill(), sink.wait()))
         until = time.monotonic() + daemons.PATIENCE
         while not os.path.exists("run/sink/sink.sock") and time.monotonic() < until:

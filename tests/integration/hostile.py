@@ -137,7 +137,9 @@ class Hostile(daemons.Case):
         if os.environ.get("MPROF_VERBOSE"):
             figure = watch.figures[-1]
             print(f"{wrote} runs {[len(r) for r in runs.values()]} answers {self.answers} asked {watch.asked} slowest {watch.slowest:.2f} s")
-            print(f"lines {d.said().count(chr(10))} before {before} after {figure} most {[max(f[i] for f in watch.figures) >> 20 for i in (1, 3)]} MiB")
+            print(
+                f"lines {d.said().count(chr(10))} before {before} after {figure} most {[max(f[i] for f in watch.figures) >> 20 for i in (1, 3)]} MiB"
+            )
 
     def judge_honest(self):
         said = judge("honest", "truth", self.d.trace("honest"), self.d.packets("honest"), "--ended", "--begin", "0")

@@ -311,7 +311,9 @@ class Memory(Files):
         self.assertEqual(streams(page), [self.joined])
         self.same("small.ctf", streams(page, 1))
         with open("joined.trace", "rb") as file:
-            subprocess.run([MPROFCTL, "view", "-", "-o", "stdin.html"], stdin=file, capture_output=True, check=False, timeout=60, env={**os.environ, **QUIET})
+            subprocess.run(
+                [MPROFCTL, "view", "-", "-o", "stdin.html"], stdin=file, capture_output=True, check=False, timeout=60, env={**os.environ, **QUIET}
+            )
         self.assertEqual(streams(self.read("stdin.html")), [self.joined])
 
     def test_words(self):
@@ -441,9 +443,11 @@ const regex = /["'`/]export[/"]/.test('"export/'), half = 4 / 2 / 1;
 console.log(one, second(), new Late().name, Late.name, text, regex, half, this === undefined, typeof import.meta.url === "string");
 """,
         "a.js": 'import {Late} from "./b-c.js";\nexport const one = new Late().name + "\\u2028</p>";\nexport function two() {\n\treturn two.name + twice();\n}\n'
-        "function twice() { return one + one; }\nexport async function* odd() {}\n".replace("export async function* odd() {}\n", "export async function odd() {}\n"),
+        "function twice() { return one + one; }\nexport async function* odd() {}\n".replace(
+            "export async function* odd() {}\n", "export async function odd() {}\n"
+        ),
         "b-c.js": 'console.log("once");\nexport class Late {\n\tname = "late";\n\texport = 1;\n}\n'.replace("\texport = 1;\n", "")
-        + 'const twice = {import: 1}.import;\nconsole.log(twice);\n',
+        + "const twice = {import: 1}.import;\nconsole.log(twice);\n",
         "worker/heap-worker.js": "console.log(1);\n",
         "worker/worker.js": 'import {Late} from "../b-c.js";\nconsole.log(new Late().name);\n',
     }

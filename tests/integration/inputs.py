@@ -248,7 +248,15 @@ class Inputs(unittest.TestCase):
 
     def check_log(self, log, dump):
         """The same times, operations and threads, found by eye and not by a parser."""
-        names = {"creates": "Creates", "read": "Reads", "becomes": "Becomes", "label": "Label", "switch": "Switch", "fulfills": "Resolves", "fails": "Resolves"}
+        names = {
+            "creates": "Creates",
+            "read": "Reads",
+            "becomes": "Becomes",
+            "label": "Label",
+            "switch": "Switch",
+            "fulfills": "Resolves",
+            "fails": "Resolves",
+        }
         for theirs, ours in zip(log, dump, strict=True):
             seconds, operation, rest = re.match(r"\(\(time ([0-9.]+)\)\(op\((\w+) ?(.*)\)\)\)$", theirs).groups()
             time, name, fields = ours.split(" ", 2)

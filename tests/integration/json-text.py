@@ -25,7 +25,18 @@ UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 CODES = [0x01, 0x09, 0x0A, 0x1B, 0x22, 0x5C, 0x7F, 0x80, 0x85, 0x9B, 0x9F, 0x061C, 0x200E, 0x200F, 0x2028, 0x2029, 0x202A, 0x202E, 0x2066]
 CODES += [0x2069, 0xFEFF, 0xFDD0, 0xFDEF, 0xFFFE, 0xFFFF, 0x1FFFE, 0x10FFFF]
 TEXTS = [f"a{chr(code)}b".encode() for code in CODES]
-TEXTS += ["é€🐫".encode(), b"</script>", b"a\xffb", b"a\xc3", b"\x9b31m", b"\xed\xa0\x80", b"\xe2\x80", b"\xf4\x90\x80\x80", b"\xc0\x80", b"\xf0\x9f\x90"]
+TEXTS += [
+    "é€🐫".encode(),
+    b"</script>",
+    b"a\xffb",
+    b"a\xc3",
+    b"\x9b31m",
+    b"\xed\xa0\x80",
+    b"\xe2\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xc0\x80",
+    b"\xf0\x9f\x90",
+]
 # A server's JSON is UTF-8.
 WORDS = [text.decode() for text in TEXTS[: len(CODES) + 1]]
 ALL = "".join(WORDS)
@@ -241,7 +252,17 @@ class Server(Case):
 
     def setUp(self):
         super().setUp()
-        one = {"name": ALL, "id": 7, "run": 1, "note": ALL, "domain": {"name": ALL}, "state": "running", "streams": [], "captures": [], "address": ALL}
+        one = {
+            "name": ALL,
+            "id": 7,
+            "run": 1,
+            "note": ALL,
+            "domain": {"name": ALL},
+            "state": "running",
+            "streams": [],
+            "captures": [],
+            "address": ALL,
+        }
         answers = {
             "/v1/domains": {"domains": [one], "next": None},
             "/v1/captures": {"captures": [one], "next": None},

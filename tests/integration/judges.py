@@ -41,10 +41,7 @@ def stream(packets):
 
 def packet_list(bodies, first, gaps, cut=0):
     """What /packets says of (sequence, body) pairs."""
-    listed = [
-        {"sequence": first + sequence, "first_timestamp": str(struct.unpack_from("<Q", body)[0]), "cut": 0}
-        for sequence, body in bodies
-    ]
+    listed = [{"sequence": first + sequence, "first_timestamp": str(struct.unpack_from("<Q", body)[0]), "cut": 0} for sequence, body in bodies]
     listed[-1]["cut"] = cut
     return {"packets": listed, "gaps": gaps}
 

@@ -34,9 +34,7 @@ def names():
 
 def mem(verb, name, *options, code=None):
     """The output of the verb, run where the trace is, as the reference was."""
-    done = subprocess.run(
-        [MPROFCTL, "mem", verb, f"{name}.trace", *options], cwd=TRACES, capture_output=True, check=False, timeout=100
-    )
+    done = subprocess.run([MPROFCTL, "mem", verb, f"{name}.trace", *options], cwd=TRACES, capture_output=True, check=False, timeout=100)
     if done.returncode not in ((0, 3) if code is None else (code,)):
         raise AssertionError(f"{verb} {name}: {done.returncode}: {done.stderr.decode()[-2000:]}")
     return done.stdout
@@ -485,9 +483,7 @@ class Written(unittest.TestCase):
                 self.assertEqual(float(frames[0].get("data-w")), 1)
                 depths = [int(g.get("data-d")) for g in frames]
                 for depth in set(depths):
-                    row = sorted(
-                        (float(g.get("data-x")), float(g.get("data-w"))) for g in frames if int(g.get("data-d")) == depth
-                    )
+                    row = sorted((float(g.get("data-x")), float(g.get("data-w"))) for g in frames if int(g.get("data-d")) == depth)
                     for (x, w), (following, _) in zip(row, row[1:]):
                         self.assertLessEqual(x + w, following + 1e-6)
                 self.assertEqual(len(list(root.iter(space + "script"))), 1)
@@ -502,9 +498,7 @@ class Written(unittest.TestCase):
 
     def test_diff(self):
         self.assertIn(b"no function differs", run("diff", os.path.join(TRACES, "leaky.trace"), os.path.join(TRACES, "leaky.trace")))
-        got = json.loads(
-            run("diff", os.path.join(TRACES, "leaky.trace"), os.path.join(TRACES, "shortlived.trace"), "--json")
-        )
+        got = json.loads(run("diff", os.path.join(TRACES, "leaky.trace"), os.path.join(TRACES, "shortlived.trace"), "--json"))
         grown = sum(row["grown_bytes_per_s"] for row in got["functions"])
         self.assertAlmostEqual(grown, got["bytes_per_s_b"] - got["bytes_per_s_a"], delta=1)
         self.assertEqual(got["functions"][0]["function"], "Dune__exe__Shortlived.arrays.(fun)")
@@ -680,7 +674,9 @@ class Damaged(unittest.TestCase):
 
     def test_clock_steps_forward(self):
         later = [with_field(with_field(p, 8, 8, lambda t: t + (1 << 30)), 16, 8, lambda t: t + (1 << 30)) for p in self.packets[self.at :]]
-        done = subprocess.run([MPROFCTL, "mem", "dump", "-"], input=b"".join(self.packets[: self.at] + later), capture_output=True, check=True, timeout=100)
+        done = subprocess.run(
+            [MPROFCTL, "mem", "dump", "-"], input=b"".join(self.packets[: self.at] + later), capture_output=True, check=True, timeout=100
+        )
         got = [line.split() for line in done.stdout.decode().splitlines()]
         self.assertEqual([line[1:] for line in got], [line[1:] for line in self.whole])
         self.assertEqual({int(b[0]) - int(a[0]) for a, b in zip(self.whole, got)}, {0, 1 << 30})

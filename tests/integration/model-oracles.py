@@ -131,8 +131,7 @@ def compare_rest(name, rest, wanted):
         "n_gc": len(rest["gc"]),
         "gc": sum(duration for _, duration in rest["gc"]),
         "counters": [
-            [bytes(c["name"]).decode(), len(c["values"]), c["values"][0], c["values"][-1], c["scale_min"], c["scale_max"]]
-            for c in rest["counters"]
+            [bytes(c["name"]).decode(), len(c["values"]), c["values"][0], c["values"][-1], c["scale_min"], c["scale_max"]] for c in rest["counters"]
         ],
     }
     want = {
@@ -140,9 +139,7 @@ def compare_rest(name, rest, wanted):
         "end": ns(wanted["trace_end_time_s"]),
         "n_gc": wanted["n_gc"],
         "gc": ns(wanted["total_gc_s"]),
-        "counters": [
-            [c["name"], c["n_samples"], c["first"], c["final"], c["scale_min"], c["scale_max"]] for c in wanted["counters"]
-        ],
+        "counters": [[c["name"], c["n_samples"], c["first"], c["final"], c["scale_min"], c["scale_max"]] for c in wanted["counters"]],
     }
     for key, value in want.items():
         if got[key] != value:

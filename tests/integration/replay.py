@@ -73,8 +73,7 @@ class Writers(Known):
     def test_legacy_killed(self):
         """In the middle of an event, of its count, of a new packet, of a collection inside an event: wherever it hits."""
         rings = [
-            (f"killed-{i}", "maybe", f"--size 16384 --rate 2000000 --kill-after {400_000 + 7_919 * i} --gc-percent 30 --seed {i}")
-            for i in range(12)
+            (f"killed-{i}", "maybe", f"--size 16384 --rate 2000000 --kill-after {400_000 + 7_919 * i} --gc-percent 30 --seed {i}") for i in range(12)
         ]
         self.together(self.daemons(), "writer-legacy", rings)
 
@@ -114,7 +113,10 @@ class Replayed(Known):
         ]
         for at in range(0, len(ways), width):
             running = [
-                (way, self.writer("replay", *f"--reference {directory} --truth {directory}/truth.ctf --ring rings/{way}.ctf".split(), *options.split()))
+                (
+                    way,
+                    self.writer("replay", *f"--reference {directory} --truth {directory}/truth.ctf --ring rings/{way}.ctf".split(), *options.split()),
+                )
                 for way, options in ways[at : at + width]
             ]
             for way, process in running:

@@ -264,7 +264,6 @@ class Ending(daemons.Case):
         self.check(d, 2)
         self.assertEqual(events_of(d.trace("guest")), ring.written)
 
-
     def test_before_the_range_of_a_second_end(self):
         """The first end is whole, and the file looks no younger, as one does that was written through a mapping."""
         d = self.daemons()

@@ -161,7 +161,10 @@ class Replaced(Case):
         """A path that is wrong is told at once."""
         done = subprocess.run(
             [daemons.program("mprofd"), "--source", "dir:absent", "--state", "state", "--run", "run", "--config", os.devnull],
-            capture_output=True, text=True, check=False, timeout=60,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
         )
         self.assertEqual(done.returncode, 1)
         self.assertIn("dir:absent cannot be watched: error=No such file or directory", done.stderr)

@@ -356,8 +356,7 @@ def check_counters(name, view, kinds, samples):
                 before = value
                 continue
             heights.add(y)
-            if not any(near(m["x0"], x, 1.1) and min(m["y0"], m["y1"]) - 0.1 <= y <= max(m["y0"], m["y1"]) + 0.1
-                       for m in by_item.get(item, ())):
+            if not any(near(m["x0"], x, 1.1) and min(m["y0"], m["y1"]) - 0.1 <= y <= max(m["y0"], m["y1"]) + 0.1 for m in by_item.get(item, ())):
                 fail(f"{name}: {counter} is not {value} at {x:.2f}, {y:.2f}")
         heights.add(view.height - 5 - (view.height - 10) * (before - low) / (high - low))
         for mark in by_item.get(item, ()):
@@ -389,8 +388,11 @@ def check_svg(path, name):
     tree = xml.etree.ElementTree.fromstring(text)
     space = "{http://www.w3.org/2000/svg}"
     names = [element.tag.replace(space, "") for element in tree.iter()]
-    if names.count("title") != 1 or names.count("desc") != 1 or set(names) - {
-        "svg", "title", "desc", "style", "defs", "pattern", "path", "g", "text"}:
+    if (
+        names.count("title") != 1
+        or names.count("desc") != 1
+        or set(names) - {"svg", "title", "desc", "style", "defs", "pattern", "path", "g", "text"}
+    ):
         fail(f"{name}: elements of the SVG: {set(names)}")
     if "http" in text.replace("http://www.w3.org/2000/svg", "") or "script" in names:
         fail(f"{name}: the SVG refers to something")

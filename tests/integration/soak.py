@@ -41,9 +41,7 @@ FLIPS = 16  # in one turn of damage.py
 MEMORY = 900 << 20  # of any program under a sanitizer
 HONEST_ADDRESS = "127.0.0.2"  # another peer than the dawdlers'
 CONFIG = (
-    QUIET
-    + f"[http]\nconnections = {CONNECTIONS}\n"
-    + "[policy chaos]\nbytes = 16M\n[policy pattern]\nbytes = 96M\n[policy honest*]\nbytes = 256M\n"
+    QUIET + f"[http]\nconnections = {CONNECTIONS}\n" + "[policy chaos]\nbytes = 16M\n[policy pattern]\nbytes = 96M\n[policy honest*]\nbytes = 256M\n"
 )
 
 

@@ -168,7 +168,13 @@ class Counted(unittest.TestCase):
     def test_people(self):
         code, out, said = run("stats", f"{TRACES}/wrapped.ctf.xz")
         self.assertEqual((code, said), (0, ""))
-        for want in (r"^events    4223$", r"^time      2363\.936046027 to 2364\.021838816, 85\.793 ms$", r"^packets   4, 0 lost", r"^creates +835$", r"^gntref +83 "):
+        for want in (
+            r"^events    4223$",
+            r"^time      2363\.936046027 to 2364\.021838816, 85\.793 ms$",
+            r"^packets   4, 0 lost",
+            r"^creates +835$",
+            r"^gntref +83 ",
+        ):
             self.assertRegex(out, re.compile(want, re.M))
 
     def test_usage(self):

@@ -26,7 +26,9 @@ class Tails(daemons.Case):
         self.d = self.enterContext(daemons.Daemons())
 
     def archive(self, *lines):
-        done = subprocess.run([program("archive-driver"), self.d.state], input="\n".join(["begin", *lines, "commit", ""]), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [program("archive-driver"), self.d.state], input="\n".join(["begin", *lines, "commit", ""]), capture_output=True, text=True, timeout=60
+        )
         self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
         self.d.start_server()
 
@@ -47,7 +49,10 @@ class Tails(daemons.Case):
 
     def ctl(self, *arguments):
         done = subprocess.run(
-            [program("mprofctl"), "--host", f"unix:{self.d.socket}", *arguments], capture_output=True, timeout=60, env={**os.environ, "BROWSER": "true"}
+            [program("mprofctl"), "--host", f"unix:{self.d.socket}", *arguments],
+            capture_output=True,
+            timeout=60,
+            env={**os.environ, "BROWSER": "true"},
         )
         if b"without the viewer" in done.stderr:
             self.skipTest("mprofctl was built without the viewer")

@@ -95,7 +95,7 @@ class Tale(unittest.TestCase):
         self.assertEqual((code, said), (0, ""))
         for want in (
             r'^thread 1 \(Bind, "TCP connect"\) should resolve and never did$',
-            r'^  1\.000005000  waits on 4 \(Bind\)$',
+            r"^  1\.000005000  waits on 4 \(Bind\)$",
             r'^  1\.001011000  which waits on 5 \(Task, "ARP response"\)$',
             r'^missed wake-up: 2 \(Condition, "ARP response"\) was signalled by 6 \(Task, "arp\.input"\) at 1\.001007000, when nobody',
             r"4\.000 us too late",
@@ -177,7 +177,9 @@ class Tale(unittest.TestCase):
         self.assertEqual([t["thread"] for t in threads(self.path("bad"), "--from", "+2.5ms")], [6, 1])
         code, out, said = run("threads", self.path("bad"), "--label", "TCP*")
         self.assertEqual((code, said), (0, ""))
-        self.assertRegex(out, r'^ID +TYPE +START +DURATION +STATE +TO +PARENT +LABEL\n 1 +Bind +1\.000005000 +3\.009 ms  never resolved +- +0  TCP connect\n$')
+        self.assertRegex(
+            out, r"^ID +TYPE +START +DURATION +STATE +TO +PARENT +LABEL\n 1 +Bind +1\.000005000 +3\.009 ms  never resolved +- +0  TCP connect\n$"
+        )
 
 
 class Api(http.server.BaseHTTPRequestHandler):

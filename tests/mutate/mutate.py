@@ -182,9 +182,7 @@ class Copy:
     def run(self, command, seconds, env=None, cwd=None):
         """Run COMMAND in a session of its own, and end all of it after so many SECONDS.  Returns its exit code, or None then."""
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=cwd, start_new_session=True
-            )
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=cwd, start_new_session=True)
             try:
                 return self.process.wait(seconds)
             except subprocess.TimeoutExpired:

@@ -44,8 +44,20 @@ BODIES = {
 }
 JUMPS = {CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT, CursorKind.RETURN_STMT}
 INTEGERS = {
-    TypeKind.BOOL, TypeKind.CHAR_U, TypeKind.UCHAR, TypeKind.CHAR_S, TypeKind.SCHAR, TypeKind.USHORT, TypeKind.SHORT,
-    TypeKind.UINT, TypeKind.INT, TypeKind.ULONG, TypeKind.LONG, TypeKind.ULONGLONG, TypeKind.LONGLONG, TypeKind.ENUM,
+    TypeKind.BOOL,
+    TypeKind.CHAR_U,
+    TypeKind.UCHAR,
+    TypeKind.CHAR_S,
+    TypeKind.SCHAR,
+    TypeKind.USHORT,
+    TypeKind.SHORT,
+    TypeKind.UINT,
+    TypeKind.INT,
+    TypeKind.ULONG,
+    TypeKind.LONG,
+    TypeKind.ULONGLONG,
+    TypeKind.LONGLONG,
+    TypeKind.ENUM,
 }
 
 

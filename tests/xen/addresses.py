@@ -155,7 +155,9 @@ class Addresses(sim.Case):
         self.assertEqual(d.ask("/v1/domains/web/memtraces", "POST", "", {})[0], 409)
         db.withdraw(key="memtrace-port")
         web.destroy()
-        ended = d.wait(lambda: [t for t in d.json("/v1/memtraces")["memtraces"] if t["reason"] == "closed" and t["domain"] == "web" and t["id"] > second["id"]])
+        ended = d.wait(
+            lambda: [t for t in d.json("/v1/memtraces")["memtraces"] if t["reason"] == "closed" and t["domain"] == "web" and t["id"] > second["id"]]
+        )
         self.assertEqual(ended[0]["packets"], 7)  # with its tail
         d.wait(lambda: d.domain("web")["state"] == "ended")
         self.assertEqual(offer.got, [b"", b"", b""])

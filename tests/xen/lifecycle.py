@@ -545,9 +545,7 @@ class SlowDisk(Lifecycle):
 
     def test_full(self):
         os.mkdir("state")
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=16m", "mprofd-test", "state"], capture_output=True, check=False
-        )
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "mprofd-test", "state"], capture_output=True, check=False)
         if mounted.returncode:
             self.skipTest("a small file system cannot be mounted here: that needs root")
         self.addCleanup(subprocess.run, ["umount", "-l", os.path.abspath("state")], check=True)

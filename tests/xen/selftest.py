@@ -10,9 +10,7 @@ from sim import PAGE, Refused
 
 class Selftest(sim.Case):
     def probe(self):
-        process = subprocess.Popen(
-            [os.path.join(sim.SIM, "probe")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
+        process = subprocess.Popen([os.path.join(sim.SIM, "probe")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.addCleanup(self.end, process)
 
         def ask(command):

@@ -327,7 +327,9 @@ class Case(unittest.TestCase):
 
     def ctl(self, *arguments):
         """mprofctl at this server: (exit code, what it printed, what it said)."""
-        got = subprocess.run([CTL, "--host", "unix:" + self.server.socket, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.root, timeout=30)
+        got = subprocess.run(
+            [CTL, "--host", "unix:" + self.server.socket, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.root, timeout=30
+        )
         return got.returncode, got.stdout, got.stderr.decode()
 
     def problem(self, answer, status):
@@ -369,9 +371,7 @@ class Domains(Case):
         self.archive.commit(piece(10, 3, 30, open_part))
         d = self.server.get("/v1/domains").json()["domains"]
         self.assertEqual(len(d), 1)
-        self.assertLessEqual(
-            {"name", "uuid", "domid", "state", "source", "streams", "runs", "captures"}, set(d[0])
-        )
+        self.assertLessEqual({"name", "uuid", "domid", "state", "source", "streams", "runs", "captures"}, set(d[0]))
         self.assertEqual((d[0]["name"], d[0]["uuid"], d[0]["domid"], d[0]["state"]), ("web", None, None, "running"))
         s = d[0]["streams"][0]
         self.assertEqual((s["packets"], s["bytes"], s["ring_bytes"]), (4, 3 * 370 + 47, 16384))
@@ -452,8 +452,13 @@ class Domains(Case):
         """Also one that reads like something else."""
         names = ["domid:1", GUEST_UUID, "12", "name:x", "x", "domain:x", "name:"]
         for i, name in enumerate(names):
-            self.guest(run=i + 1, name=name, domid=12 if name == "x" else 1 if name == "12" else 100 + i, source="xen",
-                       uuid=GUEST_UUID if name == "x" else GUEST_UUID.replace("a", str(i)))
+            self.guest(
+                run=i + 1,
+                name=name,
+                domid=12 if name == "x" else 1 if name == "12" else 100 + i,
+                source="xen",
+                uuid=GUEST_UUID if name == "x" else GUEST_UUID.replace("a", str(i)),
+            )
         self.assertEqual(self.server.get("/v1/domains/" + GUEST_UUID).json()["name"], "x")
         for i, name in enumerate(names):
             self.assertEqual(self.server.get("/v1/domains/name:" + name).json()["run"], i + 1, name)
@@ -586,8 +591,22 @@ class Trace(Case):
         self.assertEqual(get("last=1us"), b"".join(p[8:]))
         self.assertEqual(get("last=10ns"), p[9])
         self.assertEqual(get("first=1.0.9.30"), p[9])
-        for bad in ("last=x", "from=-1", "from=5&to=4", "last=1B&from=1", "first=1.0.1.31", "first=1", "tail=x", "nope=1", "from=1&from=2",
-                    "first=1.0.2.30&end=1.1.3.30", "end=1.0.2.33", "stream=x", "run=0", "first=01.0.0.30"):
+        for bad in (
+            "last=x",
+            "from=-1",
+            "from=5&to=4",
+            "last=1B&from=1",
+            "first=1.0.1.31",
+            "first=1",
+            "tail=x",
+            "nope=1",
+            "from=1&from=2",
+            "first=1.0.2.30&end=1.1.3.30",
+            "end=1.0.2.33",
+            "stream=x",
+            "run=0",
+            "first=01.0.0.30",
+        ):
             self.problem(self.server.get("/v1/domains/web/trace?" + bad), 400)
         self.problem(self.server.get("/v1/domains/web/trace?run=99"), 404)
         self.problem(self.server.get("/v1/domains/web/trace?stream=4"), 404)
@@ -766,8 +785,9 @@ class Tails(Case):
         self.assertEqual(Live(self.server, f"/v1/domains/web/live?after={end}").rest(), [])
         for n in range(len(packets)):
             at = advance(live.headers["Mprof-Position"], packets[:n])
-            self.assertEqual(b"".join(c for _, c in Live(self.server, f"/v1/domains/web/live?after={at}").rest()),
-                             b"".join(c for _, c in packets[n:]))
+            self.assertEqual(
+                b"".join(c for _, c in Live(self.server, f"/v1/domains/web/live?after={at}").rest()), b"".join(c for _, c in packets[n:])
+            )
 
     def test_stale_last_packet_is_not_served(self):
         p, head = self.tail(event(6002))
@@ -783,8 +803,7 @@ class Tails(Case):
         self.assertEqual(self.server.get("/v1/domains/web/trace").body, want)
         for at in range(0, len(want), 13):
             self.assertEqual(self.server.get("/v1/domains/web/trace", Range=f"bytes={at}-").body, want[at:])
-        self.assertEqual(b"".join(c for _, c in Live(self.server, "/v1/domains/web/live").rest()),
-                         b"".join(c for _, c in split(want)[0]))
+        self.assertEqual(b"".join(c for _, c in Live(self.server, "/v1/domains/web/live").rest()), b"".join(c for _, c in split(want)[0]))
 
 
 class LiveBodies(Case):
@@ -954,7 +973,6 @@ class Captures(Case):
         self.problem(self.server.get("/v1/captures/1/trace?stream=1"), 404)
         self.problem(self.server.get("/v1/captures/9/trace"), 404)
 
-
     def kept(self, capture, path="trace"):
         """(complete, as its header says it, sequences) or the status."""
         answer = self.server.get(f"/v1/captures/{capture}/{path}")
@@ -1011,8 +1029,10 @@ class Xen(Case):
         domains = self.server.get("/v1/domains").json()["domains"]
         self.assertEqual([(d["name"], d["domid"], d["runs"], d["run"]) for d in domains], [("web", 6, 3, 3), ("db", 5, 1, 4)])
         web = self.of(GUEST_UUID)
-        self.assertEqual([(r["run"], r["domid"], r["state"], r["reason"]) for r in web["run_list"]],
-                         [(3, 6, "running", None), (2, 5, "ended", "ended"), (1, 4, "ended", "ended")])
+        self.assertEqual(
+            [(r["run"], r["domid"], r["state"], r["reason"]) for r in web["run_list"]],
+            [(3, 6, "running", None), (2, 5, "ended", "ended"), (1, 4, "ended", "ended")],
+        )
         self.assertEqual([self.of(text)["run"] for text in ("web", "6", "domid:6", "domid:5", "5")], [3, 3, 3, 4, 4])
         self.assertEqual((self.of("domid:4"), self.of("4")), (404, 404))
         for text in ("web", GUEST_UUID, "domid:6"):
@@ -1048,7 +1068,9 @@ class Xen(Case):
         self.connected()
         self.life(1, "web", 4, "suspended")
         p = self.fill(sequences=range(3))
-        self.assertEqual((self.of("web")["state"], self.of("web")["domid"], self.of("domid:4")["run_list"][0]["state"]), ("suspended", 4, "suspended"))
+        self.assertEqual(
+            (self.of("web")["state"], self.of("web")["domid"], self.of("domid:4")["run_list"][0]["state"]), ("suspended", 4, "suspended")
+        )
         self.assertEqual(self.server.get("/v1/domains").json()["domains"][0]["state"], "suspended")
         live = Live(self.server, "/v1/domains/web/live")
         self.assertEqual((len(live.until(3)), live.headers["Mprof-Run-State"]), (3, "running"))
@@ -1093,7 +1115,14 @@ class Xen(Case):
         self.life(1, "web", 4, streams=3)
         self.archive.commit("stream 10 1 0 16384 4 0 main", "stream 12 1 2 16384 4 0 vcpu-2")
         bodies = [b"".join(self.fill(stream=10 + k, sequences=range(k, k + 4))) for k in range(3)]
-        self.archive.commit("gap 11 lost lapped 4 370 9 4 0", "capture 1 1 crash -", "range 1 10 1 3 370", "range 1 12 2 5 370", "capture 2 1 crash -", "range 2 11 1 4 370")
+        self.archive.commit(
+            "gap 11 lost lapped 4 370 9 4 0",
+            "capture 1 1 crash -",
+            "range 1 10 1 3 370",
+            "range 1 12 2 5 370",
+            "capture 2 1 crash -",
+            "range 2 11 1 4 370",
+        )
         for path in ("domains/web/trace", "domains/web/packets", "domains/web/live", "captures/1/trace", "captures/1/packets"):
             said = self.problem(self.server.get("/v1/" + path), 409)
             want = [(0, "main"), (2, "vcpu-2")] if path[0] == "c" else [(0, "main"), (1, None), (2, "vcpu-2")]
@@ -1114,14 +1143,16 @@ class Xen(Case):
         names = lambda path: tarfile.open(fileobj=io.BytesIO(self.server.get(path).body)).getnames()[1:]
         self.assertEqual(names("/v1/domains/web/ctf.tar"), [f"web/run-1-stream-{k}" for k in range(3)])
         self.assertEqual(names("/v1/captures/1/ctf.tar"), ["web/run-1-stream-0", "web/run-1-stream-2"])
-        self.assertEqual([(s["stream"], s["name"], s["last_sequence"]) for s in self.server.get("/v1/captures/1").json()["streams"]], [(0, "main", 3), (2, "vcpu-2", 5)])
+        self.assertEqual(
+            [(s["stream"], s["name"], s["last_sequence"]) for s in self.server.get("/v1/captures/1").json()["streams"]],
+            [(0, "main", 3), (2, "vcpu-2", 5)],
+        )
         domain = self.server.get("/v1/domains").json()["domains"][0]
         self.assertEqual([(s["packets"], s["lost_packets"]) for s in domain["streams"]], [(4, 0), (4, 4), (4, 0)])
         self.assertEqual(domain["last_seen"], max(s["last_seen"] for s in domain["streams"]))
         metrics = self.server.get("/metrics").body.decode()
         for name, value in (("packets", 12), ("content_bytes", 12 * 370), ("lost_packets", 4), ("runs", 1), ("captures", 2)):
             self.assertRegex(metrics, rf"(?m)^mprofd_archive_{name} {value}$")
-
 
     def test_mprofctl_names_streams(self):
         self.life(1, "web", 4, "ended", streams=2)
@@ -1142,7 +1173,9 @@ class Xen(Case):
         self.assertEqual(self.ctl("dump", "web", "--stream", "1")[1].count(b"\n"), 60)
         self.assertEqual(self.ctl("fetch", "1", "-o", "-", "--stream", "0")[1], a[370:])
         self.assertEqual(self.ctl("fetch", "2", "-o", "-"), (0, b, ""))  # a capture of one stream needs no --stream
-        self.assertEqual([self.ctl(verb, "web", "--stream", "2", *more)[0] for verb, *more in (("fetch", "-o", "-"), ("follow",), ("dump",))], [4, 4, 4])
+        self.assertEqual(
+            [self.ctl(verb, "web", "--stream", "2", *more)[0] for verb, *more in (("fetch", "-o", "-"), ("follow",), ("dump",))], [4, 4, 4]
+        )
         self.life(1, "web", 4, "suspended", streams=2)
         self.assertEqual(self.ctl("fetch", "domid:4", "-o", "-", "--stream", "0"), (0, a, ""))
         line = self.ctl("domains")[1].decode().splitlines()[1].split()
@@ -1153,11 +1186,22 @@ class Xen(Case):
         for k in range(2):
             self.fill(stream=10 + k, sequences=range(3))
         context = {"reason": "crash", "xenstore": {"name": "web"}, "xenstore_complete": True, "console": None, "console_complete": True}
-        self.archive.commit("stream 11 1 1 16384 4 0 vcpu-1", "gap 11 lost lapped 2 370 9 6 0", "capture 1 1 crash -", "range 1 10 1 2 370", "range 1 11 0 2 370",
-                            f"capture 1 1 crash - {json.dumps(context).encode().hex()}", "capture 2 1 manual -", "range 2 10 0 0 370")
+        self.archive.commit(
+            "stream 11 1 1 16384 4 0 vcpu-1",
+            "gap 11 lost lapped 2 370 9 6 0",
+            "capture 1 1 crash -",
+            "range 1 10 1 2 370",
+            "range 1 11 0 2 370",
+            f"capture 1 1 crash - {json.dumps(context).encode().hex()}",
+            "capture 2 1 manual -",
+            "range 2 10 0 0 370",
+        )
         code, out, said = self.ctl("show", "1")
         lines = [line.split() for line in out.decode().splitlines()]
-        self.assertEqual((code, said, lines[:6]), (0, "", [["capture", "1"], ["why", "crash"], ["reason", "crash"], ["guest", "web"], ["uuid", GUEST_UUID], ["domid", "4"]]))
+        self.assertEqual(
+            (code, said, lines[:6]),
+            (0, "", [["capture", "1"], ["why", "crash"], ["reason", "crash"], ["guest", "web"], ["uuid", GUEST_UUID], ["domid", "4"]]),
+        )
         self.assertIn(["0", "-", "1-2", "2", "740", "B", "0", "0", "0", "B"], lines)
         self.assertIn(["1", "vcpu-1", "0-2", "3", "1.1", "KB", "6", "0", "0", "B"], lines)
         self.assertIn(["name", "=", "web"], lines)
@@ -1214,12 +1258,39 @@ class Context(Case):
         self.guest(name="web", uuid=GUEST_UUID, domid=12, source="xen")
         self.fill()
         without = lambda key: {k: v for k, v in self.WHOLE.items() if k != key}
-        texts = [" ", "{", "[]", "null", "7", '"x"', "{}", json.dumps(self.WHOLE)[:-1], json.dumps(self.WHOLE) + "x", '{"reason":"a","reason":"b"}',
-                 "[" * 100000, '{"a":' * 3000, json.dumps({**self.WHOLE, "console": "x" * (1 << 20)}), '{"reason":"\udcff"}', '{"reason":"\\u0000"}']
+        texts = [
+            " ",
+            "{",
+            "[]",
+            "null",
+            "7",
+            '"x"',
+            "{}",
+            json.dumps(self.WHOLE)[:-1],
+            json.dumps(self.WHOLE) + "x",
+            '{"reason":"a","reason":"b"}',
+            "[" * 100000,
+            '{"a":' * 3000,
+            json.dumps({**self.WHOLE, "console": "x" * (1 << 20)}),
+            '{"reason":"\udcff"}',
+            '{"reason":"\\u0000"}',
+        ]
         texts += [json.dumps(without(key)) for key in self.WHOLE]
-        texts += [json.dumps({**self.WHOLE, **wrong}) for wrong in (
-            {"reason": None}, {"reason": 1}, {"reason": "x" * 65}, {"xenstore": []}, {"xenstore": {"a": 1}}, {"xenstore": {"a": {"b": "c"}}},
-            {"xenstore_complete": 1}, {"console": 1}, {"console": ["x"]}, {"console_complete": None})]
+        texts += [
+            json.dumps({**self.WHOLE, **wrong})
+            for wrong in (
+                {"reason": None},
+                {"reason": 1},
+                {"reason": "x" * 65},
+                {"xenstore": []},
+                {"xenstore": {"a": 1}},
+                {"xenstore": {"a": {"b": "c"}}},
+                {"xenstore_complete": 1},
+                {"console": 1},
+                {"console": ["x"]},
+                {"console_complete": None},
+            )
+        ]
         for i, text in enumerate(texts, 1):
             self.put(text, i)
             said = self.problem(self.get(i), 500)
@@ -1308,7 +1379,20 @@ class Service(Case):
                 encoding = {"Accept_Encoding": "gzip"} if answer.headers["Content-Encoding"] else {}
                 again = self.server.get(f"/viewer/{name}", If_None_Match=answer.headers["ETag"], **encoding)
                 self.assertEqual((again.status, again.body, again.headers["ETag"]), (304, b"", answer.headers["ETag"]))
-        for name in ("index.html", "README.md", "none.js", "..%2Fmain.js", "", "main.js/", "host", "host/", "host/main.js", "host/../main.js", "host/README.md", "a" * 200 + "/main.js"):
+        for name in (
+            "index.html",
+            "README.md",
+            "none.js",
+            "..%2Fmain.js",
+            "",
+            "main.js/",
+            "host",
+            "host/",
+            "host/main.js",
+            "host/../main.js",
+            "host/README.md",
+            "a" * 200 + "/main.js",
+        ):
             self.problem(self.server.get(f"/viewer/{name}"), 404)
         self.problem(self.server.get("/viewer/main.js", "POST"), 405)
 
@@ -1324,9 +1408,22 @@ class Service(Case):
 
     def ask_everything(self):
         """Once, of an archive of 2,000 packets."""
-        for path in ("/v1/domains", "/v1/domains/web", "/v1/domains/web/trace", "/v1/domains/web/trace?last=100KB", "/v1/domains/web/trace?last=10us",
-                     "/v1/domains/web/trace?from=500000&to=1500000", "/v1/domains/web/packets?limit=1000", "/v1/domains/web/packets?buckets=1000",
-                     "/v1/domains/web/ctf.tar", "/v1/captures", "/v1/captures/1", "/v1/captures/1/context", "/v1/captures/1/trace", "/v1/captures/1/packets?limit=1000"):
+        for path in (
+            "/v1/domains",
+            "/v1/domains/web",
+            "/v1/domains/web/trace",
+            "/v1/domains/web/trace?last=100KB",
+            "/v1/domains/web/trace?last=10us",
+            "/v1/domains/web/trace?from=500000&to=1500000",
+            "/v1/domains/web/packets?limit=1000",
+            "/v1/domains/web/packets?buckets=1000",
+            "/v1/domains/web/ctf.tar",
+            "/v1/captures",
+            "/v1/captures/1",
+            "/v1/captures/1/context",
+            "/v1/captures/1/trace",
+            "/v1/captures/1/packets?limit=1000",
+        ):
             self.assertEqual(self.server.get(path).status, 200, path)
             self.assertEqual(self.server.get(path, Accept_Encoding="zstd").status, 200, path)
         live = Live(self.server, "/v1/domains/web/live")
@@ -1411,9 +1508,15 @@ class Service(Case):
         self.problem(self.server.get("/v1/captures/99", "DELETE", Origin="http://evil.example"), 404)  # not on TCP
 
     def test_hostile(self):
-        for text in (b"\0\0\0\0", b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 20000 + b"\r\n", b"GET " + b"/" * 100000 + b" HTTP/1.1\r\n\r\n",
-                     b"POST /v1/domains/x/captures HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 3000000,
-                     b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\r\n" * 1000):
+        for text in (
+            b"\0\0\0\0",
+            b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 20000 + b"\r\n",
+            b"GET " + b"/" * 100000 + b" HTTP/1.1\r\n\r\n",
+            b"POST /v1/domains/x/captures HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 3000000,
+            b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+            b"GET / HTTP/9.9\r\n\r\n",
+            b"\r\n" * 1000,
+        ):
             s = socket.socket(socket.AF_UNIX)
             s.settimeout(30)
             s.connect(self.server.socket)
@@ -1460,10 +1563,18 @@ class Service(Case):
         domain = self.server.get("/v1/domains").json()["domains"][0]
         packets = self.server.get("/v1/domains/web/packets").json()
         run = self.server.get("/v1/domains/web").json()["run_list"][0]
-        for name, value in (("Domain", domain), ("Stream", domain["streams"][0]), ("Run", run), ("Packets", packets),
-                            ("Packet", packets["packets"][0]), ("Stamp", packets["packets"][0]["copied"]["first"]), ("Gap", packets["gaps"][0]),
-                            ("Capture", self.server.get("/v1/captures/1").json()), ("Context", self.server.get("/v1/captures/1/context").json()),
-                            ("Overview", self.server.get("/v1/domains/web/packets?buckets=3").json())):
+        for name, value in (
+            ("Domain", domain),
+            ("Stream", domain["streams"][0]),
+            ("Run", run),
+            ("Packets", packets),
+            ("Packet", packets["packets"][0]),
+            ("Stamp", packets["packets"][0]["copied"]["first"]),
+            ("Gap", packets["gaps"][0]),
+            ("Capture", self.server.get("/v1/captures/1").json()),
+            ("Context", self.server.get("/v1/captures/1/context").json()),
+            ("Overview", self.server.get("/v1/domains/web/packets?buckets=3").json()),
+        ):
             same(name, value)
 
 
@@ -1471,8 +1582,13 @@ class Start(unittest.TestCase):
     def refuse(self, *arguments):
         with tempfile.TemporaryDirectory() as root:
             open(os.path.join(root, "c"), "w").close()
-            done = subprocess.run([HTTP, "--run", root, "--state", root, "--config", os.path.join(root, "c"), *arguments],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=20)
+            done = subprocess.run(
+                [HTTP, "--run", root, "--state", root, "--config", os.path.join(root, "c"), *arguments],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=20,
+            )
             self.assertNotEqual(done.returncode, 0, arguments)
             return done.stderr
 
@@ -1518,7 +1634,10 @@ class Start(unittest.TestCase):
             open(config, "w").close()
             process = subprocess.Popen(
                 [program, "--state", state, "--run", os.path.join(root, "run"), "--config", config],
-                user=65534, group=65534, extra_groups=[], stderr=subprocess.DEVNULL,
+                user=65534,
+                group=65534,
+                extra_groups=[],
+                stderr=subprocess.DEVNULL,
             )
             path = os.path.join(root, "run", "http.sock")
 
@@ -1562,8 +1681,11 @@ class Start(unittest.TestCase):
             environment.pop("WATCHDOG_PID", None)
             path = os.path.join(root, "s")
             open(os.path.join(root, "c"), "w").close()
-            process = subprocess.Popen([HTTP, "--run", root, "--state", root, "--config", os.path.join(root, "c"), "--listen", "unix:" + path],
-                                       stderr=subprocess.DEVNULL, env=environment)
+            process = subprocess.Popen(
+                [HTTP, "--run", root, "--state", root, "--config", os.path.join(root, "c"), "--listen", "unix:" + path],
+                stderr=subprocess.DEVNULL,
+                env=environment,
+            )
             said, half, heard = [], None, []
             try:
                 while len(heard) < 8:

@@ -58,10 +58,7 @@ def consecutive(found, where):
 
 def said(console):
     """What a guest said on its console, in order."""
-    return [
-        Said(match[1], int(match[2]), int(match[3]), int(match[4]))
-        for match in re.finditer(r"^lab: (\w+) (\d+) (\d+) (\d+)\r?$", console, re.M)
-    ]
+    return [Said(match[1], int(match[2]), int(match[3]), int(match[4])) for match in re.finditer(r"^lab: (\w+) (\d+) (\d+) (\d+)\r?$", console, re.M)]
 
 
 class Stream:
@@ -97,9 +94,6 @@ def whole(stream, where):
     for first, following in holes:
         if following <= first:
             raise Wrong(f"{where}: serial {following} comes after {first - 1}")
-    declared = [
-        (stream.serial_at(gap["after_sequence"], gap["after_offset"]), stream.serial_at(gap["next_sequence"], START))
-        for gap in stream.gaps
-    ]
+    declared = [(stream.serial_at(gap["after_sequence"], gap["after_offset"]), stream.serial_at(gap["next_sequence"], START)) for gap in stream.gaps]
     if sorted(holes) != sorted(declared):
         raise Wrong(f"{where}: missing are serials {holes[:5]} (from, to before), and the gaps say {declared[:5]}")
