@@ -3,7 +3,6 @@
 
 #include "check.h"
 #include "grow.h"
-#include "large.h"
 
 struct item {
 	uint64_t a, b, c;

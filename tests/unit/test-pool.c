@@ -1,6 +1,6 @@
 /* Items in pieces: none is lost or moved behind a whole piece, and what cannot be is refused. */
 #include "check.h"
-#include "pool.h"
+#include "grow.h"
 
 struct item {
 	uint64_t number;

@@ -25,7 +25,7 @@ struct slow {
 	uint8_t *seen;
 };
 
-/* The rule as row-group.c states it. */
+/* The rule as rows.c states it. */
 static bool in_the_way(const struct life *placed, const struct life *wanted)
 {
 	if (wanted->start == wanted->end)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "diff-state.h"
-#include "intern.h"
+#include "map.h"
 
 /* TEXT with each row of digits as one #, into SHAPE; returns its length. */
 static size_t make_shape(const char *text, size_t bytes, char *shape)

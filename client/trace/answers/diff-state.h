@@ -1,7 +1,7 @@
 /*
  * The inside of a diff, shared by the files that make one.
  *
- * Order of use: diff-sides.c says what is alike in both runs, diff-match.c and diff-left.c find counterparts with the help of
+ * Order of use: diff-sides.c says what is alike in both runs, diff-match.c finds counterparts with the help of
  * diff-align.c, diff-tracks.c writes down each thread's steps, diff-partings.c compares them, diff-outcomes.c, diff-slower.c,
  * diff-lone.c and diff-counters.c say what follows; diff.c owns it all.
  */

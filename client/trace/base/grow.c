@@ -2,17 +2,16 @@
  * Growing arrays.
  *
  * Small ones are on the heap and grow by a quarter: a fifth of the room is then the most that lies idle.  From LARGE_MIN on they have addresses
- * enough for all they may become (large.h), never move again, and grow by little at a time; where there is no such thing, they
+ * enough for all they may become, never move again, and grow by little at a time; where there is no such thing, they
  * stay on the heap.
  *
  * Invariant: HELD is 0 for an array on the heap, and is the size of what can be used of a large one.
  */
 #include "grow.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "large.h"
 
 #define GROW_FIRST	 64u   /* items */
 #define GROW_FIRST_BYTES 4096u /* but not many more bytes than that */
@@ -147,4 +146,150 @@ void grow_deinit(struct grow *g)
 	else
 		free(g->items);
 	*g = (struct grow){0};
+}
+
+/* ---- large arrays ---- */
+
+/*
+ * Large arrays.
+ *
+ * Why: an array on the heap that grows is copied or moved from time to time, needs both places while it is, and leaves idle what it
+ * grew by too much.  Addresses cost nothing, so that an array can have all that it may ever need from the start, and memory for them
+ * as it goes.  That memory is asked for in pieces: page by page, at the first touch of each, it takes half as long again.
+ *
+ * Not in large pages: where they are to be had they are faster still, but a virtual machine that gives what it does not need back to
+ * its host (free page reporting) pays for each of them anew, several times what was won.
+ *
+ * WebAssembly has one memory that only grows, and 32 bits of addresses cannot be promised: there the heap does it.
+ */
+
+#if defined(__linux__) && SIZE_MAX > UINT32_MAX
+
+#include <sys/mman.h>
+
+#define PIECE ((size_t)1 << 20)
+
+static size_t round_up(size_t bytes)
+{
+	return (bytes + PIECE - 1) / PIECE * PIECE;
+}
+
+void *large_reserve(void)
+{
+	void *p = mmap(NULL, LARGE_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static bool more(char *from, size_t bytes)
+{
+	if (mprotect(from, bytes, PROT_READ | PROT_WRITE) != 0)
+		return false;
+#ifdef MADV_POPULATE_WRITE
+	madvise(from, bytes, MADV_POPULATE_WRITE); /* a system that does not know it gives memory at the first touch */
+#endif
+	return true;
+}
+
+/* Mapped anew rather than protected: the memory goes back, and so does what the system counts as promised. */
+static bool less(char *from, size_t bytes)
+{
+	return mmap(from, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
+	       MAP_FAILED;
+}
+
+size_t large_resize(void *p, size_t held, size_t bytes)
+{
+	size_t wanted = round_up(bytes);
+
+	if (wanted < bytes || wanted > LARGE_MAX)
+		return held;
+	if (wanted > held && !more((char *)p + held, wanted - held))
+		return held;
+	if (wanted < held && !less((char *)p + wanted, held - wanted))
+		return held;
+	return wanted;
+}
+
+void large_release(void *p)
+{
+	munmap(p, LARGE_MAX);
+}
+
+#else
+
+void *large_reserve(void)
+{
+	return NULL;
+}
+
+size_t large_resize(void *p, size_t held, size_t bytes)
+{
+	(void)p;
+	(void)bytes;
+	return held;
+}
+
+void large_release(void *p)
+{
+	(void)p;
+}
+
+#endif
+
+/* ---- arrays in pieces ---- */
+
+static struct grow *piece_at(const struct pool *p, uint32_t i)
+{
+	return (struct grow *)p->pieces.items + i;
+}
+
+/* Room in one more piece, or in the last one up to its end; false without memory. */
+static bool piece_more(struct pool *p, size_t size)
+{
+	uint32_t at = p->room >> POOL_SHIFT;
+	struct grow *piece;
+
+	if (at == p->pieces.n) {
+		piece = grow_add(&p->pieces, sizeof(*piece));
+		if (!piece)
+			return false;
+		*piece = (struct grow){0};
+	}
+	piece = piece_at(p, at);
+	/* Behind a whole piece there is likely to be another. */
+	if (!grow_reserve(piece, size, at ? POOL_PIECE - piece->n : piece->room - piece->n + 1))
+		return false;
+	p->room = at * POOL_PIECE + (piece->room < POOL_PIECE ? piece->room : POOL_PIECE);
+	return true;
+}
+
+bool pool_reserve(struct pool *p, size_t size, uint32_t extra)
+{
+	if (extra > UINT32_MAX - 1 - p->n)
+		return false;
+	while (p->room - p->n < extra)
+		if (!piece_more(p, size))
+			return false;
+	return true;
+}
+
+void pool_deinit(struct pool *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->pieces.n; i++)
+		grow_deinit(piece_at(p, i));
+	grow_deinit(&p->pieces);
+	*p = (struct pool){0};
+}
+
+uint64_t pool_memory(const struct pool *p, size_t size)
+{
+	uint64_t bytes = (uint64_t)p->pieces.room * sizeof(struct grow);
+	uint32_t i;
+
+	for (i = 0; i < p->pieces.n; i++)
+		bytes += (uint64_t)piece_at(p, i)->room * size;
+	return bytes;
 }

@@ -1,10 +1,10 @@
-/* A domain's stacks and names on their way into a stream: what mem-stack.h and mem-names.h read. */
+/* A domain's stacks and names on their way into a stream: what mem-stack.h and mem-codes.h read. */
 #ifndef TRACE_MEM_ENCODE_STACK_H
 #define TRACE_MEM_ENCODE_STACK_H
 
 #include <mprof/memtrace.h>
 
-#include "mem-names.h"
+#include "mem-codes.h"
 #include "mem-stack.h"
 
 /* What the codewords of one stack have at most. */

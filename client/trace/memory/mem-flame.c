@@ -7,11 +7,170 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/flame.h>
+
 #include "grow.h"
 #include "map.h"
-#include "mem-flame.h"
-#include "mem-select.h"
 #include "mem-walk.h"
+
+struct mprof_flame {
+	struct grow nodes; /* struct mprof_flame_node */
+	uint64_t seed;	   /* the profile's, for maps */
+};
+
+static inline struct mprof_flame_node *mem_flame_at(const struct mprof_flame *f, uint32_t i)
+{
+	return (struct mprof_flame_node *)f->nodes.items + i;
+}
+
+/* What tells siblings apart: a name, a location, or a code without either. */
+enum mem_flame_key { MEM_FLAME_NAME, MEM_FLAME_LOCATION, MEM_FLAME_CODE };
+
+/* ---- a tree that grows ---- */
+
+/* A tree of functions while it is made, whichever way it grows, and its order when it is. */
+
+/* With a root alone; NULL without memory. */
+static struct mprof_flame *mem_flame_new(uint64_t seed)
+{
+	struct mprof_flame *f = calloc(1, sizeof(*f));
+	struct mprof_flame_node *root = f ? grow_add(&f->nodes, sizeof(*root)) : NULL;
+
+	if (!root)
+		return mprof_flame_free(f);
+	f->seed = seed;
+	*root = (struct mprof_flame_node){
+		.parent = MPROF_NONE,
+		.first_child = MPROF_NONE,
+		.next_sibling = MPROF_NONE,
+		.name = MPROF_NONE,
+		.location = MPROF_NONE,
+		.code = MPROF_NONE,
+	};
+	return f;
+}
+
+/* The child of PARENT for VALUE, a new one where there is none; MPROF_NONE without memory.  MAP has the children of F. */
+static uint32_t mem_flame_child(struct mprof_flame *f, struct map *map, uint32_t parent, enum mem_flame_key kind,
+				uint32_t value)
+{
+	/* Nodes and values of all kinds are far below 2^30. */
+	uint64_t key = (uint64_t)kind << 62 | (uint64_t)(value & 0x3fffffff) << 32 | parent;
+	uint32_t i = map_get(map, key);
+	struct mprof_flame_node *node;
+
+	if (i != MPROF_NONE)
+		return i;
+	if (!map_reserve(map, 1))
+		return MPROF_NONE;
+	node = grow_add(&f->nodes, sizeof(*node));
+	if (!node)
+		return MPROF_NONE;
+	i = f->nodes.n - 1;
+	*node = (struct mprof_flame_node){
+		.parent = parent,
+		.first_child = MPROF_NONE,
+		.next_sibling = MPROF_NONE,
+		.name = kind == MEM_FLAME_NAME ? value : MPROF_NONE,
+		.location = kind == MEM_FLAME_LOCATION ? value : MPROF_NONE,
+		.code = kind == MEM_FLAME_CODE ? value : MPROF_NONE,
+		.depth = mem_flame_at(f, parent)->depth + 1,
+	};
+	map_put(map, key, i);
+	return i;
+}
+
+/* Totals, which go from the children up. */
+static void total(struct mprof_flame *f)
+{
+	for (uint32_t i = f->nodes.n; i-- > 0;) {
+		struct mprof_flame_node *node = mem_flame_at(f, i);
+
+		node->total += node->self;
+		if (node->parent != MPROF_NONE)
+			mem_flame_at(f, node->parent)->total += node->total;
+	}
+}
+
+/* ---- the order of siblings ---- */
+
+struct place {
+	const struct mprof_flame_node *node;
+	const char *text;
+	size_t bytes;
+	uint32_t i;
+};
+
+static int place_compare(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	size_t n = x->bytes < y->bytes ? x->bytes : y->bytes;
+	int r;
+
+	if (x->node->parent != y->node->parent)
+		return x->node->parent < y->node->parent ? -1 : 1;
+	if (x->node->total != y->node->total)
+		return x->node->total > y->node->total ? -1 : 1;
+	r = n ? memcmp(x->text, y->text, n) : 0;
+	if (r)
+		return r;
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? -1 : 1;
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+/* Link those that count, by what they are worth. */
+static bool order(struct mprof_flame *f, const struct mprof_mem *d)
+{
+	struct place *places = malloc((f->nodes.n + 1u) * sizeof(*places));
+	uint32_t n = 0, i;
+
+	if (!places)
+		return false;
+	for (i = 1; i < f->nodes.n; i++) {
+		const struct mprof_flame_node *node = mem_flame_at(f, i);
+
+		if (!node->total)
+			continue;
+		places[n] = (struct place){.node = node, .text = "", .i = i};
+		if (node->name != MPROF_NONE)
+			places[n].text = mprof_mem_string(d, node->name, &places[n].bytes);
+		n++;
+	}
+	qsort(places, n, sizeof(*places), place_compare);
+	for (i = n; i-- > 0;) {
+		struct mprof_flame_node *node = mem_flame_at(f, places[i].i), *parent = mem_flame_at(f, node->parent);
+
+		node->next_sibling = parent->first_child;
+		parent->first_child = places[i].i;
+	}
+	free(places);
+	return true;
+}
+
+/* Every node's own samples are there: add them up and put siblings in order.  False without memory. */
+static bool mem_flame_finish(struct mprof_flame *f, const struct mprof_mem *d)
+{
+	total(f);
+	return order(f, d);
+}
+
+struct mprof_flame *mprof_flame_free(struct mprof_flame *f)
+{
+	if (!f)
+		return NULL;
+	grow_deinit(&f->nodes);
+	free(f);
+	return NULL;
+}
+
+const struct mprof_flame_node *mprof_flame_nodes(const struct mprof_flame *f, uint32_t *n)
+{
+	*n = f->nodes.n;
+	return f->nodes.items;
+}
+
+/* ---- callers above ---- */
 
 /* What is only there while it is made. */
 struct making {
@@ -165,4 +324,51 @@ struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_
 	free(m.hidden);
 	free(m.on_stack);
 	return done ? m.flame : mprof_flame_free(m.flame);
+}
+
+/* ---- callers below ---- */
+
+/* Each node that allocates is followed up to the root, and its path entered from there. */
+
+/* The child of AT for the same as NODE. */
+static uint32_t same(struct mprof_flame *f, struct map *map, uint32_t at, const struct mprof_flame_node *node)
+{
+	if (node->name != MPROF_NONE)
+		return mem_flame_child(f, map, at, MEM_FLAME_NAME, node->name);
+	if (node->location != MPROF_NONE)
+		return mem_flame_child(f, map, at, MEM_FLAME_LOCATION, node->location);
+	return mem_flame_child(f, map, at, MEM_FLAME_CODE, node->code);
+}
+
+static bool turn(struct mprof_flame *to, const struct mprof_flame *from, struct map *map)
+{
+	for (uint32_t i = 0; i < from->nodes.n; i++) {
+		const struct mprof_flame_node *node = mem_flame_at(from, i);
+		uint64_t self = node->self, allocs = node->allocs;
+		uint32_t at = 0, steps = MPROF_FLAME_CALLERS_MAX;
+
+		if (!self)
+			continue;
+		for (; node->parent != MPROF_NONE && steps && to->nodes.n < MPROF_PROFILE_NODES_MAX; steps--) {
+			at = same(to, map, at, node);
+			if (at == MPROF_NONE)
+				return false;
+			node = mem_flame_at(from, node->parent);
+		}
+		mem_flame_at(to, at)->self += self;
+		mem_flame_at(to, at)->allocs += allocs;
+	}
+	return true;
+}
+
+struct mprof_flame *mprof_flame_callers(const struct mprof_flame *f, const struct mprof_mem *d)
+{
+	struct mprof_flame *to = mem_flame_new(f->seed);
+	struct map map;
+	bool done;
+
+	map_init(&map, f->seed);
+	done = to && turn(to, f, &map) && mem_flame_finish(to, d);
+	map_deinit(&map);
+	return done ? to : mprof_flame_free(to);
 }

@@ -4,7 +4,7 @@
  *
  * Conditions on stacks are answered for a node of the tree when it is made, from its parent's answers: each stack is looked at once.
  */
-#include "mem-select.h"
+#include "mem-walk.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #ifndef TRACE_MEM_STACK_H
 #define TRACE_MEM_STACK_H
 
-#include "mem-bytes.h"
 #include "mem-codes.h"
 
 #define MEM_BUCKETS 16384u

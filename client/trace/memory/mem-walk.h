@@ -3,6 +3,7 @@
 #define TRACE_MEM_WALK_H
 
 #include <mprof/flame.h>
+#include <mprof/profile.h>
 
 #include "mem-live.h"
 
@@ -33,5 +34,18 @@ enum mem_step mem_walk_next(struct mem_walk *w);
 
 /* Samples that count at a node. */
 uint64_t mem_weight(const struct mprof_profile_node *node, enum mprof_weight weight);
+
+/* ---- selections ---- */
+
+/* What a profile asks of a selection. */
+
+/* Is the object of alloc NUMBER, counted from 0, selected? */
+bool selection_has(const struct mprof_selection *s, uint64_t number);
+/* Does an object of the minor heap begin with its promotion, or end with it? */
+bool selection_from_promotion(const struct mprof_selection *s);
+bool selection_to_promotion(const struct mprof_selection *s);
+
+/* Is the function's name, of BYTES bytes, what the clause says?  OUTSIDE is not looked at. */
+bool mem_clause_met(const struct mprof_mem_clause *clause, const char *name, size_t bytes);
 
 #endif

@@ -4,10 +4,56 @@
  * A packet is looked at when all of it is there, in the bytes that were fed where it lies in one piece, else in a copy; it has 256 KiB at
  * most.  Where no packet is, bytes are passed over up to the next.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/bytes.h>
+#include <mprof/memtrace.h>
+
 #include "mem-decoder.h"
+
+/* ---- headers ---- */
+
+/* What a header must be to be believed: everything else in a packet is found through it. */
+
+#define MAGIC 0xc1fc1fc1u
+
+bool mem_packet_head(struct mem_packet *packet, const uint8_t *head)
+{
+	uint32_t bits = mprof_load32(head + 4);
+
+	packet->version = mprof_load16(head + 28);
+	packet->header = packet->version < 3 ? 66 : 68;
+	packet->bytes = bits / 8;
+	return mprof_load32(head) == MAGIC && bits % 8 == 0 && packet->version >= 1 && packet->version <= 3 &&
+	       packet->bytes >= packet->header && packet->bytes <= MPROF_MEM_PACKET_BYTES_MAX;
+}
+
+void mem_packet_read(struct mem_packet *packet, const uint8_t *bytes)
+{
+	const uint8_t *rest = bytes + packet->header - 28;
+
+	packet->begin_us = mprof_load64(bytes + 8);
+	packet->end_us = mprof_load64(bytes + 16);
+	packet->pid = (int64_t)mprof_load64(bytes + 30);
+	packet->domain = packet->version < 3 ? 0 : mprof_load16(bytes + 38);
+	packet->check_bucket = mprof_load16(rest);
+	packet->check_next = mprof_load16(rest + 2);
+	packet->check_code = mprof_load64(rest + 4);
+	packet->first_id = mprof_load64(rest + 12);
+	packet->end_id = mprof_load64(rest + 20);
+}
+
+bool mprof_mem_begins(const void *bytes, size_t len)
+{
+	struct mem_packet packet;
+
+	return len >= MEM_PACKET_HEAD && mem_packet_head(&packet, bytes);
+}
+
+/* ---- the decoder ---- */
 
 struct mprof_mem *mprof_mem_new(const struct mprof_mem_options *options)
 {
@@ -289,4 +335,30 @@ const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *byte
 	*bytes = intern_at(&d->codes.names, i)->bytes;
 	/* Of nothing but empty names there is no text at all. */
 	return *bytes ? intern_text(&d->codes.names, i) : "";
+}
+
+/* ---- damage ---- */
+
+/* Damage of a memtrace stream as a sentence. */
+
+static const char *const reasons[] = {
+	[MPROF_MEM_DAMAGE_HEADER] = "no packet where one should be",
+	[MPROF_MEM_DAMAGE_FOREIGN] = "a packet of another process",
+	[MPROF_MEM_DAMAGE_NO_INFO] = "a packet before the trace says what it is",
+	[MPROF_MEM_DAMAGE_INFO] = "what the trace says of itself cannot be",
+	[MPROF_MEM_DAMAGE_EVENT] = "an event that cannot be",
+	[MPROF_MEM_DAMAGE_NAMES] =
+		"a table of names is damaged, so further places in the source stay without their names",
+	[MPROF_MEM_DAMAGE_STACKS] = "bytes are missing before it, so further stacks are not known",
+	[MPROF_MEM_DAMAGE_IDS] = "more or fewer allocations than it says",
+	[MPROF_MEM_DAMAGE_CUT] = "the input ends inside the packet",
+};
+
+size_t mprof_mem_damage_text(const struct mprof_mem_damage *damage, char *buf, size_t size)
+{
+	int n = snprintf(
+		buf, size, "packet %" PRIu64 " at byte %" PRIu64 ": %s, at byte %" PRIu64 "; %" PRIu64 " bytes skipped",
+		damage->packet, damage->packet_offset, reasons[damage->reason], damage->offset, damage->skipped);
+
+	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size ? size - 1 : 0;
 }

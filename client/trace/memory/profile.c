@@ -12,7 +12,6 @@
 #include "grow.h"
 #include "mem-batch.h"
 #include "mem-live.h"
-#include "mem-select.h"
 #include "mem-tree.h"
 #include "mem-walk.h"
 

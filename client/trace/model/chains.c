@@ -1,10 +1,97 @@
 /*
+ * When each thread ended.
+ *
+ * Why it is a question: nothing is recorded where a thread is never resolved, be it that nobody needs it any more, or that its wake-up was
+ * missed.  The first is a stub that ends shortly behind the last event that names it.  The second is what people open a viewer for, if the
+ * program marked the thread: it goes on to the end of the trace and has failed.
+ *
+ * The heads of the chains name the newest items here, which is all that is looked at.  They are left empty for chains.c.
+ */
+#include "alias.h"
+#include "model-state.h"
+
+#define NEVER "should-resolve thread never resolved"
+/* How far behind its last event a thread without an end is drawn. */
+#define STUB_NS 1000u
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t last_event(const struct mprof_model *m, uint32_t i)
+{
+	const struct mprof_thread *t = model_thread(m, i);
+	uint64_t last = later(t->start, *model_checked(m, i));
+
+	if (t->first_child != MPROF_NONE)
+		last = later(last, model_thread(m, t->first_child)->start);
+	if (t->first_label != MPROF_NONE)
+		last = later(last, ((struct mprof_label *)m->arrays[MODEL_LABELS].items)[t->first_label].time);
+	if (t->first_interaction != MPROF_NONE)
+		last = later(
+			last,
+			((struct mprof_interaction *)m->arrays[MODEL_INTERACTIONS].items)[t->first_interaction].time);
+	if (t->first_activation != MPROF_NONE)
+		last = later(last,
+			     ((struct mprof_activation *)m->arrays[MODEL_ACTIVATIONS].items)[t->first_activation].end);
+	return last;
+}
+
+static uint64_t stub_end(uint64_t last)
+{
+	return last < MPROF_TIME_MAX - STUB_NS ? last + STUB_NS : MPROF_TIME_MAX;
+}
+
+static void meet_expectations(struct mprof_model *m, uint32_t never)
+{
+	struct mprof_expectation *list = m->arrays[MODEL_EXPECTATIONS].items;
+	struct mprof_thread *t;
+	uint32_t i;
+
+	for (i = 0; i < m->arrays[MODEL_EXPECTATIONS].n; i++) {
+		list[i].final = becomes_find(model_aliases(m), list[i].thread);
+		model_thread(m, list[i].thread)->flags |= MPROF_THREAD_SHOULD_RESOLVE;
+		t = model_thread(m, list[i].final);
+		t->flags |= MPROF_THREAD_SHOULD_RESOLVE;
+		if (t->flags & (MPROF_THREAD_RESOLVED | MPROF_THREAD_ROOT))
+			continue;
+		t->failure = never;
+		t->end = model_stream_at(m, t->stream)->seen.end;
+		t->flags |= MPROF_THREAD_NEVER_RESOLVED | MPROF_THREAD_ENDED;
+	}
+}
+
+bool model_ends(struct mprof_model *m)
+{
+	uint32_t never = intern_add(&m->strings, NEVER, sizeof(NEVER) - 1), i;
+
+	if (never == MPROF_NONE || !model_counters_scale(m))
+		return false;
+	meet_expectations(m, never);
+	for (i = 0; i < m->arrays[MODEL_THREADS].n; i++) {
+		struct mprof_thread *t = model_thread(m, i);
+
+		if (!(t->flags & (MPROF_THREAD_ENDED | MPROF_THREAD_ROOT)))
+			t->end = stub_end(last_event(m, i));
+		if (t->end < t->start) { /* time went back, or a torn event was believed */
+			m->notes.backwards++;
+			t->end = t->start;
+		}
+		t->first_interaction = t->first_label = t->first_activation = MPROF_NONE;
+		*model_checked(m, i) = UINT64_MAX;
+	}
+	return true;
+}
+
+/* ---- chains ---- */
+
+/*
  * Chain what belongs to each thread, in the order of events.
  *
  * Why only now: a chain that is built while events come in needs its tail at hand for each thread.  One pass from the last item to the
  * first needs the heads alone.
  */
-#include "model-state.h"
 
 /* So many items ahead their threads are asked for, so that they are there when it is their turn. */
 #define AHEAD 12u

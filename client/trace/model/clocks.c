@@ -9,6 +9,43 @@
 
 #include <mprof/clocks.h>
 
+/* HOST - GUEST where it is a number of 64 bits. */
+static bool difference(uint64_t guest_ns, uint64_t host_ns, int64_t *result)
+{
+	return !__builtin_sub_overflow(host_ns, guest_ns, result);
+}
+
+void mprof_clock_before(struct mprof_clock *clock, uint64_t guest_ns, uint64_t host_ns)
+{
+	int64_t most;
+
+	if (!difference(guest_ns, host_ns, &most) || (clock->bounded_above && clock->most <= most))
+		return;
+	clock->most = most;
+	clock->bounded_above = true;
+}
+
+void mprof_clock_after(struct mprof_clock *clock, uint64_t guest_ns, uint64_t host_ns)
+{
+	int64_t least;
+
+	if (!difference(guest_ns, host_ns, &least) || (clock->bounded_below && clock->least >= least))
+		return;
+	clock->least = least;
+	clock->bounded_below = true;
+}
+
+void mprof_clock_apply(const struct mprof_clock *clock, struct mprof_model_source *source)
+{
+	source->offset_ns = clock->bounded_above ? clock->most : 0;
+	source->uncertainty_ns = UINT64_MAX;
+	if (clock->bounded_above && clock->bounded_below)
+		source->uncertainty_ns =
+			clock->most < clock->least ? 0 : (uint64_t)clock->most - (uint64_t)clock->least;
+}
+
+/* ---- stamps ---- */
+
 #define APART_NS    2000000000u
 #define PIECE_BYTES (1u << 20)
 

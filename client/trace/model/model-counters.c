@@ -5,10 +5,14 @@
  *
  * Values are exact 64-bit numbers; what passes them is held at the limit and counted.
  */
-#include "model-counters.h"
-
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <mprof/model.h>
+
+#include "model-state.h"
 
 /* A scale spans so much at least. */
 #define SCALE_SPAN 10
@@ -185,4 +189,36 @@ bool model_counters_sort(struct mprof_model *m)
 	free(list);
 	free(places);
 	return list && places;
+}
+
+/* ---- labels ---- */
+
+/* What a sample changed, which need not fit in 64 bits: a sign and a magnitude. */
+static void change_of(const struct mprof_model_view *view, const struct mprof_sample *s, char *sign, uint64_t *amount)
+{
+	int64_t before = s->previous == MPROF_NONE ? 0 : view->samples[s->previous].value;
+
+	*sign = s->value < before ? '-' : '+';
+	*amount = s->value < before ? (uint64_t)before - (uint64_t)s->value : (uint64_t)s->value - (uint64_t)before;
+}
+
+size_t mprof_label_text(const struct mprof_model_view *view, uint32_t i, char *buf, size_t size)
+{
+	const struct mprof_label *label = &view->labels[i];
+	const struct mprof_string *text = &view->strings[label->text];
+	size_t bytes = text->bytes, fits;
+	char change[24] = "", sign;
+	uint64_t amount;
+
+	if (label->sample != MPROF_NONE) {
+		change_of(view, &view->samples[label->sample], &sign, &amount);
+		snprintf(change, sizeof(change), "%c%" PRIu64, sign, amount);
+	}
+	if (size) {
+		fits = bytes < size ? bytes : size - 1;
+		if (fits)
+			memcpy(buf, view->text + text->offset, fits);
+		snprintf(buf + fits, size - fits, "%s", change);
+	}
+	return bytes + strlen(change);
 }

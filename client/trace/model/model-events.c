@@ -9,8 +9,7 @@
  */
 #include <string.h>
 
-#include "becomes.h"
-#include "model-counters.h"
+#include "alias.h"
 #include "model-state.h"
 
 #define MARKER "__should_resolve"

@@ -1,7 +1,7 @@
 /*
  * The inside of a model, shared by the files that build one.
  *
- * Order of use: model.c owns it, model-events.c fills it event by event, and finishes it by ends.c, chains.c, tree.c and
+ * Order of use: model.c owns it, model-events.c fills it event by event, and finishes it by chains.c, tree.c and
  * layout.c.
  */
 #ifndef TRACE_MODEL_STATE_H
@@ -10,14 +10,44 @@
 #include <mprof/model.h>
 
 #include "grow.h"
-#include "intern.h"
 #include "map.h"
-#include "thread-index.h"
+
+/* ---- the index of thread ids ---- */
+
+/* From a guest's thread ids, any 64-bit numbers, to threads. */
+#define INDEX_PAGE_BITS 4u
+#define INDEX_PAGE	(1u << INDEX_PAGE_BITS)
+#define INDEX_RECENT	64u
+
+/* The threads of so many ids that follow each other. */
+struct thread_index_page {
+	uint32_t threads[INDEX_PAGE]; /* MPROF_NONE: none yet */
+};
+
+struct thread_index {
+	struct map map; /* id / INDEX_PAGE to page */
+	struct grow pages;
+	struct {
+		uint64_t key;
+		uint32_t page; /* MPROF_NONE: empty */
+	} recent[INDEX_RECENT];
+};
+
+/* NULL without memory. */
+struct thread_index *thread_index_new(uint64_t seed);
+struct thread_index *thread_index_free(struct thread_index *ix);
+/* Room for N ids more, whatever they are; false without memory. */
+bool thread_index_reserve(struct thread_index *ix, uint32_t n);
+/* Where the thread of ID stands; room was reserved.  Lent until the next reservation. */
+uint32_t *thread_index_slot(struct thread_index *ix, int64_t id);
+uint64_t thread_index_memory(const struct thread_index *ix);
+
+/* ---- the model ---- */
 
 /* The arrays that events fill.  The sizes of their items, and how many one event adds at most, stand in model.c. */
 enum model_array {
 	MODEL_THREADS,
-	MODEL_ALIASES, /* per thread, uint32_t: becomes.h; from STAGE_TREE on all threads, depth first */
+	MODEL_ALIASES, /* per thread, uint32_t: alias.h; from STAGE_TREE on all threads, depth first */
 	MODEL_CHECKED, /* per thread, uint64_t: see below */
 	MODEL_INTERACTIONS,
 	MODEL_ACTIVATIONS,
@@ -132,6 +162,16 @@ static inline uint32_t model_thread_take(struct mprof_model *m, uint32_t stream,
 
 /* Let what ran in S run up to TIME at most, and THREAD (or MPROF_NONE) run from then on. */
 void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, uint32_t thread);
+
+/* Room for a counter more in the tables; false without memory. */
+bool counters_reserve(struct mprof_model *m);
+
+/*
+ * Add a sample of the counter NAME (a string) of STREAM: NUMBER is its value, or with RELATIVE what it changed by.  Returns the sample.
+ * Room was reserved.
+ */
+uint32_t counters_add(struct mprof_model *m, uint32_t stream, uint32_t name, const struct mprof_sample *sample,
+		      int64_t number, bool relative);
 
 /* The steps of mprof_model_finish(); false without memory, and then they can be repeated. */
 bool model_counters_scale(struct mprof_model *m);

@@ -3,7 +3,7 @@
 #define TRACE_PLACES_H
 
 #include "model-state.h"
-#include "row-group.h"
+#include "rows.h"
 
 struct places {
 	struct grow of;		/* struct life, per thread */

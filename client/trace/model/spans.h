@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pool.h"
+#include "grow.h"
 
 struct spans {
 	struct pool leaves;

@@ -4,7 +4,7 @@
 
 #include <mprof/model.h>
 
-#include "scene-lives.h"
+#include "scene-rails.h"
 #include "scene-sort.h"
 
 enum links_of {
@@ -77,7 +77,7 @@ void links_farthest(struct links *l, uint32_t from, uint32_t to, struct link_nod
 /* The first place from FROM up to TO, exclusively, of a link that begins at TIME or before; TO where there is none. */
 uint32_t links_reaching(struct links *l, uint32_t from, uint32_t to, uint64_t time);
 
-/* What the nodes of L say (scene-link-nodes.c).  False without memory. */
+/* What the nodes of L say.  False without memory. */
 bool links_nodes_init(struct links *l);
 void links_nodes_deinit(struct links *l);
 

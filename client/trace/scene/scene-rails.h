@@ -1,9 +1,7 @@
 /*
- * What lies on the rows of a picture: stretches of time by row, and how they look from afar.
+ * What is looked at of each thread again and again while the index of a scene is made.
  *
- * Level 0 are the stretches of each row.  Level L has blocks of 4^L rows, and in each the stretches in which there is anything on one of them
- * ("pieces").  All levels together have about as many pieces as half the items there are: where a block would have more than its part, its
- * shortest gaps between pieces are closed.
+ * Why: threads are large and named in any order, so that each look at one is a wait for memory.  Three to a cache line they mostly are there.
  */
 #ifndef TRACE_SCENE_RAILS_H
 #define TRACE_SCENE_RAILS_H
@@ -11,7 +9,33 @@
 #include <mprof/model.h>
 
 #include "grow.h"
-#include "scene-lives.h"
+
+struct scene_life {
+	uint64_t start;
+	uint64_t end;
+	uint32_t row;
+	uint8_t failed;
+	uint8_t created; /* its creation is drawn */
+	uint8_t becomes; /* and so is what it becomes: these two scene_lives_new() alone says */
+};
+
+static inline struct scene_life scene_life_of(const struct mprof_thread *t)
+{
+	return (struct scene_life){.start = t->start, .end = t->end, .row = t->row, .failed = t->failure != MPROF_NONE};
+}
+
+/* Of all threads, owned by the caller, to be freed; NULL without memory. */
+struct scene_life *scene_lives_new(const struct mprof_model_view *view);
+
+/* ---- rails ---- */
+
+/*
+ * What lies on the rows of a picture: stretches of time by row, and how they look from afar.
+ *
+ * Level 0 are the stretches of each row.  Level L has blocks of 4^L rows, and in each the stretches in which there is anything on one of them
+ * ("pieces").  All levels together have about as many pieces as half the items there are: where a block would have more than its part, its
+ * shortest gaps between pieces are closed.
+ */
 
 #define RAILS_SHIFT  2u /* a block is four of those below */
 #define RAILS_LEVELS 17u
@@ -109,7 +133,7 @@ static inline uint64_t rails_place_end(const struct rails *l, uint32_t place)
 	return rails_item_end(l, l->cover ? l->cover[place] : l->items[place]);
 }
 
-/* Sum up the pieces of LEVEL, N of them (scene-nodes.c).  False without memory. */
+/* Sum up the pieces of LEVEL, N of them.  False without memory. */
 bool rails_sum_up(struct rails *l, unsigned level, uint32_t n);
 const struct rail_nodes *rails_nodes(const struct rails *l, unsigned level);
 /* How many pieces from FROM up to TO, exclusively, no gap or piece of which is longer than GAP and WIDTH, one node sums up; 0 for none. */

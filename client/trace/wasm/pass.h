@@ -1,3 +1,34 @@
+/* The bytes of a recording, kept in pieces: what has come never moves, and nothing is held twice while it grows. */
+#ifndef TRACE_PASS_H
+#define TRACE_PASS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mprof/profile.h>
+
+/* Of a piece. */
+#define KEPT_PIECE_BYTES (256u << 10)
+
+struct kept;
+
+/* NULL without memory. */
+struct kept *kept_new(void);
+/* Takes NULL too; returns NULL. */
+struct kept *kept_free(struct kept *k);
+
+/* Where the next bytes are to be written, kept_room_bytes() of them, at least one; NULL without memory.  Lent until kept_came(). */
+uint8_t *kept_room(struct kept *k);
+size_t kept_room_bytes(const struct kept *k);
+/* N bytes were written there. */
+void kept_came(struct kept *k, size_t n);
+
+uint64_t kept_bytes(const struct kept *k);
+/* The bytes from AT on, which is less than kept_bytes(), up to the end of a piece: their number into *N.  Lent. */
+const uint8_t *kept_at(const struct kept *k, uint64_t at, size_t *n);
+
+/* ---- passes ---- */
+
 /*
  * Once through a recording that is kept, or twice where a filter says which of its objects are meant: a profile, and how much lived when.
  *
@@ -8,12 +39,6 @@
  * The decoder and the profile are those of <mprof/flame.h>.  Of several recordings that are joined it is of the last one, or the one that was asked
  * for.
  */
-#ifndef TRACE_PASS_H
-#define TRACE_PASS_H
-
-#include <mprof/profile.h>
-
-#include "kept.h"
 
 /* So much of the damage is kept; the decoder's totals count all of it. */
 #define PASS_DAMAGES_MAX 100u

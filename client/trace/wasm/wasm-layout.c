@@ -12,7 +12,6 @@
 #include <mprof/tale.h>
 
 #include "loader.h"
-#include "wasm-heap.h"
 #include "wasm.h"
 
 struct place {

@@ -1,9 +1,9 @@
-/* See wasm.h. */
 #include "wasm.h"
 
 #include <stdlib.h>
 
 #include <mprof/diff.h>
+#include <mprof/scene.h>
 
 #define COPIED_NUMBERS 9 /* see wasm_clocks_packets() */
 
@@ -65,4 +65,185 @@ void wasm_clocks_packets(struct mprof_clocks *c, const uint64_t *numbers, uint32
 					       .last = {numbers[5], numbers[6], numbers[7]},
 					       .stepped = numbers[8] != 0,
 				       });
+}
+
+/* ---- memory profiles ---- */
+
+#define NAMES_MAX (2 * MPROF_MEM_CLAUSES_MAX)
+
+struct wasm_filter {
+	struct mprof_mem_filter filter;
+	struct mprof_mem_clause hidden[MPROF_MEM_CLAUSES_MAX];
+	uint32_t n_hidden;
+	char *names[NAMES_MAX]; /* owned */
+	uint32_t n_names;
+};
+
+struct wasm_filter *wasm_filter_new(void)
+{
+	return calloc(1, sizeof(struct wasm_filter));
+}
+
+void wasm_filter_free(struct wasm_filter *f)
+{
+	for (uint32_t i = 0; f && i < f->n_names; i++)
+		free(f->names[i]);
+	free(f);
+}
+
+void wasm_filter_range(struct wasm_filter *f, enum wasm_filter_range range, uint32_t has, uint64_t least, uint64_t most)
+{
+	struct mprof_mem_range *const ranges[] = {
+		[WASM_FILTER_ALLOCATED] = &f->filter.allocated, [WASM_FILTER_LIVE] = &f->filter.live,
+		[WASM_FILTER_COLLECTED] = &f->filter.collected, [WASM_FILTER_BYTES] = &f->filter.bytes,
+		[WASM_FILTER_LIFETIME] = &f->filter.lifetime,
+	};
+
+	*ranges[range] =
+		(struct mprof_mem_range){.least = least, .most = most, .has_least = has & 1, .has_most = has >> 1 & 1};
+}
+
+void wasm_filter_heaps(struct wasm_filter *f, uint32_t heaps, bool never_collected)
+{
+	f->filter.heaps = (uint8_t)heaps;
+	f->filter.never_collected = never_collected;
+}
+
+bool wasm_filter_name(struct wasm_filter *f, enum wasm_filter_name kind, char *name, bool whole)
+{
+	const struct mprof_mem_clause clause = {.name = name, .whole = whole, .outside = kind == WASM_FILTER_OUTSIDE};
+	bool hidden = kind == WASM_FILTER_HIDDEN;
+
+	if ((hidden ? f->n_hidden : f->filter.n_clauses) == MPROF_MEM_CLAUSES_MAX) {
+		free(name);
+		return false;
+	}
+	f->names[f->n_names++] = name;
+	if (hidden)
+		f->hidden[f->n_hidden++] = clause;
+	else
+		f->filter.clauses[f->filter.n_clauses++] = clause;
+	return true;
+}
+
+struct pass *wasm_pass(const struct kept *k, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
+		       uint64_t last_us, bool grows, bool sort)
+{
+	return pass_new(k, &(struct pass_options){
+				   .seed = seed,
+				   .recording = recording,
+				   .filter = filter ? &filter->filter : NULL,
+				   .last_us = last_us,
+				   .grows = grows,
+				   .sort = sort,
+			   });
+}
+
+struct pass *wasm_pass_line(const struct kept *k, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
+			    uint64_t last_us, uint64_t from, uint64_t length, uint32_t points)
+{
+	return pass_new(k, &(struct pass_options){
+				   .seed = seed,
+				   .recording = recording,
+				   .filter = filter ? &filter->filter : NULL,
+				   .last_us = last_us,
+				   .sort = true,
+				   .from = from,
+				   .length = length,
+				   .points = points,
+			   });
+}
+
+struct mprof_flame *wasm_flame(const struct pass *p, enum mprof_weight weight, bool sites, bool recursion,
+			       const struct wasm_filter *hiding)
+{
+	const struct mprof_flame_options options = {
+		.weight = weight,
+		.sites = sites,
+		.recursion = recursion,
+		.hidden = hiding ? hiding->hidden : NULL,
+		.n_hidden = hiding ? hiding->n_hidden : 0,
+	};
+
+	return mprof_flame_new(pass_profile(p), pass_decoder(p), &options);
+}
+
+bool wasm_pass_damage(const struct pass *p, uint32_t i, char *text, size_t size)
+{
+	const struct mprof_mem_damage *damage = pass_damage(p, i);
+
+	if (damage)
+		mprof_mem_damage_text(damage, text, size);
+	return damage != NULL;
+}
+
+/* ---- warm-up ---- */
+
+/*
+ * A small trace, made here, through the model and its pictures.
+ *
+ * Why: browsers run a function in code that was made in haste until it has done much, and put what was made with care in its place when it is
+ * called the next time.  Most of what finishes a model is called once and runs for a second.
+ */
+
+#define ROUNDS 4000u
+
+struct warming {
+	struct mprof_model *model;
+	uint64_t time;
+};
+
+static void happen(struct warming *w, uint8_t id, int64_t context, int64_t number, const char *text)
+{
+	struct mprof_raw_event e = {.id = id, .context = context, .number = number, .text = text};
+
+	e.type = MPROF_THREAD_Bind;
+	e.text_bytes = text ? 2 : 0;
+	e.timestamp = w->time += 100 + (uint64_t)number * 7919 % 900;
+	mprof_model_add(w->model, 0, &e);
+}
+
+/* A thread that is created, looks at the one before, reads it, and is resolved or becomes another. */
+static void live(struct warming *w, int64_t i)
+{
+	happen(w, MPROF_EVENT_creates, i - i % 8, i, NULL);
+	happen(w, MPROF_EVENT_try_read, i, i - 1, NULL);
+	happen(w, MPROF_EVENT_label, i, 0, "ab");
+	happen(w, MPROF_EVENT_counter, i, i % 100, "cd");
+	happen(w, MPROF_EVENT_switch, i, 0, NULL);
+	happen(w, i % 9 ? MPROF_EVENT_fulfills : MPROF_EVENT_fails, i, i - 1, i % 9 ? NULL : "ef");
+	happen(w, MPROF_EVENT_read, i, i - 1, NULL);
+	if (i % 4 == 0)
+		happen(w, MPROF_EVENT_becomes, i - 3, i, NULL);
+	if (i % 16 == 0)
+		happen(w, MPROF_EVENT_gc, -1, 50, NULL);
+	if (i % 2 == 0)
+		happen(w, MPROF_EVENT_switch, -1, 0, NULL);
+}
+
+static void draw(const struct warming *w)
+{
+	struct mprof_scene *s = mprof_scene_new(mprof_model_view(w->model));
+	struct mprof_window window = {0, w->time, 0, 1600, 1000, 7, 7};
+	struct mprof_picture picture;
+
+	for (; s && window.to > 1000000; window.to /= 64)
+		mprof_scene_draw(s, &window, &picture);
+	mprof_scene_free(s);
+}
+
+void wasm_warm_up(void)
+{
+	struct mprof_model_source source = {0};
+	struct warming w = {.model = mprof_model_new(&(struct mprof_model_options){.simplify = true})};
+	uint32_t stream;
+	int64_t i;
+
+	if (w.model && mprof_model_stream(w.model, &source, &stream) == MPROF_OK) {
+		for (i = 1; i <= ROUNDS; i++)
+			live(&w, i);
+		if (mprof_model_finish(w.model) == MPROF_OK)
+			draw(&w);
+	}
+	mprof_model_free(w.model);
 }

@@ -6,7 +6,7 @@ const HEAD = 30;
 
 /**
  * Return whether FILE begins as a memtrace stream. CTF begins with the same four bytes but not with
- * such a version (client/trace/memory/mem-packet.c).
+ * such a version (client/trace/memory/memtrace.c).
  */
 export async function isMemtrace(file) {
 	const view = new DataView(await file.slice(0, HEAD).arrayBuffer());

@@ -7,9 +7,14 @@
  *
  * Invariant: following the aliases from any thread comes to one that is its own; a join of two such can close no circle.
  */
-#include "becomes.h"
+#ifndef TRACE_ALIAS_H
+#define TRACE_ALIAS_H
 
-uint32_t becomes_find(uint32_t *aliases, uint32_t thread)
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The thread at the end of the chain that THREAD is in. */
+static inline uint32_t becomes_find(uint32_t *aliases, uint32_t thread)
 {
 	while (aliases[thread] != thread) {
 		aliases[thread] = aliases[aliases[thread]];
@@ -18,10 +23,13 @@ uint32_t becomes_find(uint32_t *aliases, uint32_t thread)
 	return thread;
 }
 
-bool becomes_join(uint32_t *aliases, uint32_t from, uint32_t to)
+/* Let FROM, an end of a chain, go on as TO, another one; false, with nothing changed, where they are the same. */
+static inline bool becomes_join(uint32_t *aliases, uint32_t from, uint32_t to)
 {
 	if (from == to)
 		return false;
 	aliases[from] = to;
 	return true;
 }
+
+#endif
