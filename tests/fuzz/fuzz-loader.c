@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/explanation.h>
 #include <mprof/numbers.h>
 #include <mprof/scene.h>
-#include <mprof/tale.h>
 
 #include "fuzz.h"
 #include "loader.h"
@@ -53,13 +53,13 @@ static void check_same(const struct loader *x, const struct loader *y)
 	require(memcmp(&p, &q, sizeof(p)) == 0);
 }
 
-static void check_tale(struct mprof_tale *tale, const struct mprof_model_view *v, enum mprof_status status)
+static void check_tale(struct mprof_explanation *tale, const struct mprof_model_view *v, enum mprof_status status)
 {
-	const struct mprof_tale_piece *piece;
+	const struct mprof_explanation_piece *piece;
 	uint32_t n, at = 0;
 
 	require(status == MPROF_OK);
-	for (piece = mprof_tale_pieces(tale, &n); n; n--, piece++) {
+	for (piece = mprof_explanation_pieces(tale, &n); n; n--, piece++) {
 		require(piece->offset == at && (piece->thread == MPROF_NONE || piece->thread < v->n_threads));
 		at += piece->bytes;
 	}
@@ -68,17 +68,17 @@ static void check_tale(struct mprof_tale *tale, const struct mprof_model_view *v
 static void check_tales(const struct mprof_model_view *v)
 {
 	struct mprof_why *why = mprof_why_new(v);
-	struct mprof_tale *tale = mprof_tale_new(v, why, NULL);
+	struct mprof_explanation *tale = mprof_explanation_new(v, why, NULL);
 	uint32_t i;
 
 	require(why && tale);
 	for (i = 0; i < v->n_threads && i < 20; i++) {
-		check_tale(tale, v, mprof_tale_thread(tale, i));
-		check_tale(tale, v, mprof_tale_why(tale, i));
+		check_tale(tale, v, mprof_explanation_thread(tale, i));
+		check_tale(tale, v, mprof_explanation_why(tale, i));
 	}
-	check_tale(tale, v, mprof_tale_last(tale, 0));
-	require(mprof_tale_thread(tale, v->n_threads) == MPROF_CORRUPT);
-	mprof_tale_free(tale);
+	check_tale(tale, v, mprof_explanation_last(tale, 0));
+	require(mprof_explanation_thread(tale, v->n_threads) == MPROF_CORRUPT);
+	mprof_explanation_free(tale);
 	mprof_why_free(why);
 }
 

@@ -1,8 +1,8 @@
 /* A trace by its bytes: what is held, what is merged, what is missing; and what is counted and told of it. */
 #include <stdlib.h>
 
+#include <mprof/explanation.h>
 #include <mprof/numbers.h>
-#include <mprof/tale.h>
 
 #include "check.h"
 #include "loader.h"
@@ -232,16 +232,16 @@ static void test_numbers_borders(void)
 }
 
 /* The tale as one text, its lines ended, its links as `<thread>` behind what they name. */
-static const char *told(const struct mprof_tale *t)
+static const char *told(const struct mprof_explanation *t)
 {
 	static char text[4096];
 	uint32_t n, i, line = 0;
-	const struct mprof_tale_piece *p = mprof_tale_pieces(t, &n);
+	const struct mprof_explanation_piece *p = mprof_explanation_pieces(t, &n);
 	size_t used = 0;
 
 	for (i = 0; i < n; i++) {
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s", p[i].line == line ? "" : "\n",
-					 (int)p[i].bytes, mprof_tale_text(t) + p[i].offset);
+					 (int)p[i].bytes, mprof_explanation_text(t) + p[i].offset);
 		line = p[i].line;
 		if (p[i].thread != MPROF_NONE)
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "<%u>", p[i].thread);
@@ -254,24 +254,25 @@ static void test_tale(void)
 	struct loader *l = story();
 	const struct mprof_model_view *v = finish(l);
 	struct mprof_why *why = mprof_why_new(v);
-	struct mprof_tale *t = mprof_tale_new(v, why, NULL);
+	struct mprof_explanation *t = mprof_explanation_new(v, why, NULL);
 	uint32_t n;
 
-	CHECK_EQ_INT(mprof_tale_thread(t, 2), MPROF_OK);
+	CHECK_EQ_INT(mprof_explanation_thread(t, 2), MPROF_OK);
 	CHECK_EQ_STR(told(t), "2 (Wait, \"a \"b\" \\xe2\\x80\\xae\")<2> was created by 1 (Unknown)<1> at +100 ns.\n"
 			      "It never ran.\n"
 			      "It was resolved by 1 (Unknown)<1> at +1.500 us, 1.400 us after its creation.");
-	CHECK_EQ_INT(mprof_tale_thread(t, 1), MPROF_OK);
+	CHECK_EQ_INT(mprof_explanation_thread(t, 1), MPROF_OK);
 	CHECK_EQ_STR(told(t), "1 (Unknown)<1> was there before the trace began.\n"
 			      "At +1.500 us it resolved 2 (Wait, \"a \"b\" \\xe2\\x80\\xae\")<2>.\n"
 			      "It ran for 2.000 us in 2 pieces, the longest of 2.000 us.\n"
 			      "It was not resolved; nothing more is known of it.");
-	CHECK_EQ_INT(mprof_tale_last(t, 0), MPROF_OK);
+	CHECK_EQ_INT(mprof_explanation_last(t, 0), MPROF_OK);
 	CHECK_EQ_STR(told(t), "last: 1 (Unknown)<1> ran from 0.000004000 to 0.000004000, to the end of the trace at "
 			      "0.000004000");
-	CHECK(mprof_tale_pieces(t, &n)[3].time == 4000 && mprof_tale_pieces(t, &n)[2].time == MPROF_TALE_UNTIMED);
-	CHECK_EQ_INT(mprof_tale_thread(t, 3), MPROF_CORRUPT);
-	mprof_tale_free(t);
+	CHECK(mprof_explanation_pieces(t, &n)[3].time == 4000 &&
+	      mprof_explanation_pieces(t, &n)[2].time == MPROF_EXPLANATION_UNTIMED);
+	CHECK_EQ_INT(mprof_explanation_thread(t, 3), MPROF_CORRUPT);
+	mprof_explanation_free(t);
 	mprof_why_free(why);
 	loader_free(l);
 }

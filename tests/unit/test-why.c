@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include <mprof/tale.h>
+#include <mprof/explanation.h>
 #include <mprof/why.h>
 
 #include "check.h"
@@ -826,22 +826,22 @@ static bool says(const char *text, size_t bytes, const char *words)
 /* The sentences deny no signal either. */
 static void program_check_words(struct program *p, uint32_t i)
 {
-	struct mprof_tale *tale = mprof_tale_new(p->s.v, p->s.w, NULL);
+	struct mprof_explanation *tale = mprof_explanation_new(p->s.v, p->s.w, NULL);
 	const uint64_t *wakes = p->wakes[p->waits[i].condition];
 	uint32_t n = p->n_wakes[p->waits[i].condition];
 	bool since = n && wakes[n - 1] > p->waits[i].since;
-	const struct mprof_tale_piece *pieces;
+	const struct mprof_explanation_piece *pieces;
 	const char *text;
 	uint32_t n_pieces;
 	size_t bytes;
 
-	CHECK_EQ_INT(mprof_tale_why(tale, thread(&p->s, 200 + i)), MPROF_OK);
-	text = mprof_tale_text(tale);
-	pieces = mprof_tale_pieces(tale, &n_pieces);
+	CHECK_EQ_INT(mprof_explanation_why(tale, thread(&p->s, 200 + i)), MPROF_OK);
+	text = mprof_explanation_text(tale);
+	pieces = mprof_explanation_pieces(tale, &n_pieces);
 	bytes = pieces[n_pieces - 1].offset + pieces[n_pieces - 1].bytes;
 	CHECK(says(text, bytes, "nor any before") == !n);
 	CHECK((says(text, bytes, "None came") || says(text, bytes, "no signal came")) == !since);
-	mprof_tale_free(tale);
+	mprof_explanation_free(tale);
 }
 
 static void program_run(struct program *p, bool said)

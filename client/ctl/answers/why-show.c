@@ -6,13 +6,13 @@
 #include "why-show.h"
 #include "words.h"
 
-static void put_tale(const struct mprof_tale *tale)
+static void put_tale(const struct mprof_explanation *tale)
 {
-	const char *text = mprof_tale_text(tale);
-	const struct mprof_tale_piece *pieces;
+	const char *text = mprof_explanation_text(tale);
+	const struct mprof_explanation_piece *pieces;
 	uint32_t i, n, line = 0;
 
-	pieces = mprof_tale_pieces(tale, &n);
+	pieces = mprof_explanation_pieces(tale, &n);
 	for (i = 0; i < n; i++) {
 		if (pieces[i].line != line)
 			putchar('\n');
@@ -34,19 +34,19 @@ static void show_notes(const json_t *json, uint32_t answers)
 		printf("all threads that should resolve did, %" JSON_INTEGER_FORMAT " of them\n", marked);
 }
 
-int why_show(const json_t *json, struct mprof_tale *tale, const uint32_t *threads, uint32_t n, uint32_t streams)
+int why_show(const json_t *json, struct mprof_explanation *tale, const uint32_t *threads, uint32_t n, uint32_t streams)
 {
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
-		if (mprof_tale_why(tale, threads[i]) != MPROF_OK)
+		if (mprof_explanation_why(tale, threads[i]) != MPROF_OK)
 			return say_memory();
 		put_tale(tale);
 		putchar('\n');
 	}
 	show_notes(json, n);
 	for (i = 0; i < streams; i++) {
-		if (mprof_tale_last(tale, i) != MPROF_OK)
+		if (mprof_explanation_last(tale, i) != MPROF_OK)
 			return say_memory();
 		put_tale(tale);
 	}

@@ -1,7 +1,7 @@
 /*
  * `mprofctl why`: why threads wait.
  *
- * The answers are made as JSON for programs; for people libmprof tells the same (<mprof/tale.h>).
+ * The answers are made as JSON for programs; for people libmprof tells the same (<mprof/explanation.h>).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #define ANSWERS_MAX 100u
 
-SCOPED_DEFINE(struct mprof_tale, mprof_tale_free)
+SCOPED_DEFINE(struct mprof_explanation, mprof_explanation_free)
 
 /* Of a thread: it is asked for; what it has become was answered for. */
 enum { CHOSEN = 1, ANSWERED = 2 };
@@ -151,8 +151,8 @@ static json_t *asking_json(struct asking *a, const struct input *in)
 /* What ran last is told of what died of it, or may have. */
 static int show(const struct asking *a, const json_t *json, bool last)
 {
-	SCOPED(mprof_tale_freep)
-	struct mprof_tale *tale = mprof_tale_new(a->modeller.view, a->why, a->modeller.names);
+	SCOPED(mprof_explanation_freep)
+	struct mprof_explanation *tale = mprof_explanation_new(a->modeller.view, a->why, a->modeller.names);
 
 	if (!tale)
 		return say_memory();

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include <mprof/diff.h>
+#include <mprof/explanation.h>
 #include <mprof/numbers.h>
 #include <mprof/scene.h>
-#include <mprof/tale.h>
 
 #include "loader.h"
 #include "wasm.h"
@@ -305,12 +305,12 @@ static const struct place places[] = {
 	FIELD(mprof_diff_step, thread),
 	FIELD(mprof_diff_step, other),
 	FIELD(mprof_diff_step, label),
-	STRUCT(mprof_tale_piece),
-	FIELD(mprof_tale_piece, offset),
-	FIELD(mprof_tale_piece, bytes),
-	FIELD(mprof_tale_piece, thread),
-	FIELD(mprof_tale_piece, line),
-	FIELD(mprof_tale_piece, time),
+	STRUCT(mprof_explanation_piece),
+	FIELD(mprof_explanation_piece, offset),
+	FIELD(mprof_explanation_piece, bytes),
+	FIELD(mprof_explanation_piece, thread),
+	FIELD(mprof_explanation_piece, line),
+	FIELD(mprof_explanation_piece, time),
 	STRUCT(mprof_numbers_busy),
 	FIELD(mprof_numbers_busy, running_ns),
 	FIELD(mprof_numbers_busy, thread),
@@ -466,7 +466,7 @@ static const struct place places[] = {
 	NUMBER(MPROF_STEP_READS),
 	NUMBER(MPROF_STEP_READ),
 	NUMBER(MPROF_STEP_BECOMES),
-	NUMBER(MPROF_TALE_LINKS),
+	NUMBER(MPROF_EXPLANATION_LINKS),
 	NUMBER(MPROF_NONE),
 	NUMBER(MPROF_OK),
 	NUMBER(MPROF_END),

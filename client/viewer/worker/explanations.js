@@ -15,7 +15,7 @@ export class Explanations {
 	close() {
 		const {c} = this.wasm;
 
-		c.mprof_tale_free(this.tale);
+		c.mprof_explanation_free(this.tale);
 		c.mprof_why_free(this.why_);
 		c.free(this.namesAt);
 		this.tale = this.why_ = this.namesAt = 0;
@@ -51,16 +51,16 @@ export class Explanations {
 			{c, numbers} = wasm;
 
 		if (this.trace.names.length > 1) this.namesAt ||= this.#names();
-		this.tale ||= need(c.mprof_tale_new(this.trace.model, this.#why(), this.namesAt) >>> 0);
+		this.tale ||= need(c.mprof_explanation_new(this.trace.model, this.#why(), this.namesAt) >>> 0);
 		this.trace.check(c[teller](this.tale, i));
 		return wasm.lend(4, (count) => {
-			const pieces = c.mprof_tale_pieces(this.tale, count) >>> 0,
+			const pieces = c.mprof_explanation_pieces(this.tale, count) >>> 0,
 				n = wasm.view.getUint32(count, true);
-			const text = c.mprof_tale_text(this.tale) >>> 0,
+			const text = c.mprof_explanation_text(this.tale) >>> 0,
 				lines = [];
 
 			for (let k = 0; k < n; k++) {
-				const piece = wasm.object("mprof_tale_piece", pieces + k * wasm.size("mprof_tale_piece"));
+				const piece = wasm.object("mprof_explanation_piece", pieces + k * wasm.size("mprof_explanation_piece"));
 				const from = text + piece.offset;
 
 				(lines[piece.line] ??= []).push({
@@ -121,7 +121,7 @@ export class Explanations {
 
 		for (
 			let i = 0, at = answer.thread;
-			i < answer.links + answer.circle && i < wasm.numbers.MPROF_TALE_LINKS;
+			i < answer.links + answer.circle && i < wasm.numbers.MPROF_EXPLANATION_LINKS;
 			i++
 		) {
 			const link = c.mprof_why_link(this.#why(), at) >>> 0,
@@ -176,7 +176,7 @@ export class Explanations {
 			end_ns: String(this.trace.item("streams", "mprof_model_stream", stream, "end")),
 			verdict: VERDICTS[names(wasm, "MPROF_WHY_")[answer.verdict]],
 			resolution: this.#resolution(answer.thread),
-			story: this.told("mprof_tale_why", thread),
+			story: this.told("mprof_explanation_why", thread),
 		};
 
 		if (answer.verdict === numbers.MPROF_WHY_RESOLVED) return object;
@@ -232,7 +232,7 @@ export class Explanations {
 			should_resolve: this.trace.get("n_expectations"),
 			lost_packets: this.trace.counts().reduce((sum, counts) => sum + Number(counts.lost_packets), 0),
 			last: Array.from({length: this.trace.get("n_streams")}, (_, i) => ({
-				story: this.told("mprof_tale_last", i),
+				story: this.told("mprof_explanation_last", i),
 			})),
 		};
 	}

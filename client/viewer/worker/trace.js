@@ -301,7 +301,7 @@ export class Trace {
 			resolver: this.threadOrNull(thread.resolver),
 			failure: this.text(thread.failure),
 			...this.#ran(thread),
-			story: this.explanations.told("mprof_tale_thread", index),
+			story: this.explanations.told("mprof_explanation_thread", index),
 		};
 	}
 

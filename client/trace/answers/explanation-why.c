@@ -1,0 +1,308 @@
+/* Why a thread waits, and what ran last: the answers of why.h in words. */
+#include <inttypes.h>
+
+#include "explanation.h"
+
+/* One answer on its way into words. */
+struct telling {
+	struct mprof_explanation *e;
+	const struct mprof_why_answer *a;
+	const struct mprof_thread *thread;
+	const struct mprof_thread *root;
+	uint64_t end; /* of the stream */
+};
+
+static const struct mprof_interaction *interaction(const struct telling *w, uint32_t i)
+{
+	return &w->e->view->interactions[i];
+}
+
+/* Who made signal I, and when. */
+static void tell_signal(const struct telling *w, uint32_t i)
+{
+	explain_who_when(w->e, interaction(w, i)->thread, interaction(w, i)->time);
+}
+
+static void tell_root(const struct telling *w)
+{
+	explain_who(w->e, w->a->root, w->a->since);
+}
+
+static void tell_resolved(const struct telling *w)
+{
+	bool failed = w->thread->failure != MPROF_NONE;
+
+	explain_put(w->e, failed ? "  failed by " : "  was resolved by ");
+	explain_who_when(w->e, w->thread->resolver, w->thread->end);
+	explain_put(w->e, ", ");
+	explain_span(w->e, w->thread->created, w->thread->end);
+	explain_put(w->e, " after its creation");
+	if (failed) {
+		explain_put(w->e, ", with ");
+		explain_quote(w->e, w->thread->failure);
+	}
+	explain_line(w->e);
+}
+
+static void tell_title(const struct telling *w, uint32_t asked)
+{
+	struct mprof_explanation *e = w->e;
+
+	explain_put(e, "thread ");
+	explain_who(e, w->a->thread, w->thread->created);
+	if (explain_thread(e, asked)->id != w->thread->id)
+		explain_put(e, ", which %" PRId64 " has become,", explain_thread(e, asked)->id);
+	if (w->a->verdict != MPROF_WHY_RESOLVED)
+		explain_put(e, w->thread->flags & MPROF_THREAD_SHOULD_RESOLVE ? " should resolve and never did"
+									      : " is not resolved");
+	explain_line(e);
+	explain_put(e, "  ");
+	explain_time(e, w->thread->created);
+	if (w->thread->flags & MPROF_THREAD_PREEXISTING) {
+		explain_put(e, "  was there before");
+	} else if (w->thread->creator == MPROF_NONE ||
+		   (explain_thread(e, w->thread->creator)->flags & MPROF_THREAD_ROOT)) {
+		explain_put(e, "  was created");
+	} else {
+		explain_put(e, "  was created by ");
+		explain_who(e, w->thread->creator, w->thread->created);
+	}
+	explain_line(e);
+}
+
+static void tell_chain(const struct telling *w)
+{
+	uint64_t links = (uint64_t)w->a->links + w->a->circle, i;
+	uint32_t thread = w->a->thread;
+	const struct mprof_interaction *link;
+
+	for (i = 0; i < links && i < MPROF_EXPLANATION_LINKS; i++) {
+		link = interaction(w, mprof_why_link(w->e->why, thread));
+		thread = mprof_why_final(w->e->why, link->other);
+		explain_put(w->e, "  ");
+		explain_time(w->e, link->time);
+		explain_put(w->e, i ? "  which waits on " : "  waits on ");
+		explain_who(w->e, thread, link->time);
+		explain_line(w->e);
+	}
+	if (links > i) {
+		explain_put(w->e, "  and so on over %" PRIu64 " threads", links - i);
+		explain_line(w->e);
+	}
+}
+
+static void say_missed_signal(const struct telling *w)
+{
+	const struct mprof_interaction *lost = interaction(w, w->a->lost);
+
+	explain_put(w->e, "missed wake-up: ");
+	explain_who(w->e, w->a->condition, w->a->since);
+	explain_put(w->e, " was signalled by ");
+	tell_signal(w, w->a->lost);
+	explain_put(w->e, ", when nobody waited for it. ");
+	tell_root(w);
+	explain_put(w->e, " began to wait at ");
+	explain_time(w->e, w->a->since);
+	explain_put(w->e, ", ");
+	explain_span(w->e, lost->time, w->a->since);
+	explain_put(w->e, " too late, and no signal came in the ");
+	explain_span(w->e, w->a->since, w->end);
+	explain_put(w->e, " from then to the end of the trace.");
+	explain_line(w->e);
+	if (w->a->lost_signals > 1) {
+		explain_put(w->e, "It was the last of %" PRIu32 " signals in a row that nobody waited for.",
+			    w->a->lost_signals);
+		explain_line(w->e);
+	}
+}
+
+static void tell_root_resolution(const struct telling *w)
+{
+	explain_put(w->e, " was resolved by ");
+	explain_who_when(w->e, w->root->resolver, w->root->end);
+}
+
+static void say_missed_resolution(const struct telling *w)
+{
+	explain_put(w->e, "missed wake-up: ");
+	tell_root(w);
+	tell_root_resolution(w);
+	explain_put(w->e, ", before it was looked at, and nobody has read it since.");
+	explain_line(w->e);
+}
+
+static void say_not_woken(const struct telling *w)
+{
+	tell_root(w);
+	tell_root_resolution(w);
+	explain_put(w->e, ", and what waits on it has not run since, up to ");
+	explain_time(w->e, w->end);
+	explain_put(w->e, ".");
+	explain_line(w->e);
+}
+
+/* From when to the end it waits for what. */
+static void tell_waits(const struct telling *w)
+{
+	uint32_t condition = w->a->condition;
+
+	tell_root(w);
+	if (condition != MPROF_NONE && !(explain_thread(w->e, condition)->flags & MPROF_THREAD_ROOT) &&
+	    condition != w->a->root) {
+		explain_put(w->e, " waits for a signal of ");
+		explain_who(w->e, condition, w->a->since);
+		explain_put(w->e, " since ");
+	} else {
+		explain_put(w->e, " is open since ");
+	}
+	explain_time(w->e, w->a->since);
+	explain_put(w->e, ", for the ");
+	explain_span(w->e, w->a->since, w->end);
+	explain_put(w->e, " to the end of the trace");
+}
+
+static void say_signalled_since(const struct telling *w)
+{
+	tell_waits(w);
+	explain_put(w->e, ". Signalled %" PRIu32 " times since, it was still not resolved; the first was by ",
+		    w->a->signals_since);
+	tell_signal(w, w->a->first_since);
+	explain_put(w->e, ".");
+	explain_line(w->e);
+}
+
+static void say_never_signalled(const struct telling *w)
+{
+	tell_waits(w);
+	explain_put(w->e, ". None came");
+	if (w->a->signals) {
+		explain_put(w->e, "; the last one before, by ");
+		tell_signal(w, w->a->last_signal);
+		explain_put(w->e, ", woke another");
+	} else {
+		explain_put(w->e, ", nor any before");
+	}
+	explain_put(w->e, ".");
+	explain_line(w->e);
+}
+
+static void say_never_resolved(const struct telling *w)
+{
+	tell_waits(w);
+	explain_put(w->e, ", and nothing has resolved it.");
+	explain_line(w->e);
+}
+
+static void say_circle(const struct telling *w)
+{
+	explain_put(w->e, "the chain is a circle: it comes back to ");
+	tell_root(w);
+	explain_put(w->e, ", so that none of them can ever be resolved by another.");
+	explain_line(w->e);
+}
+
+static void (*const verdicts[])(const struct telling *w) = {
+	[MPROF_WHY_RESOLVED] = tell_resolved,
+	[MPROF_WHY_MISSED_SIGNAL] = say_missed_signal,
+	[MPROF_WHY_MISSED_RESOLVE] = say_missed_resolution,
+	[MPROF_WHY_NOT_WOKEN] = say_not_woken,
+	[MPROF_WHY_SIGNALLED_SINCE] = say_signalled_since,
+	[MPROF_WHY_NEVER_SIGNALLED] = say_never_signalled,
+	[MPROF_WHY_NEVER_RESOLVED] = say_never_resolved,
+	[MPROF_WHY_CIRCLE] = say_circle,
+};
+
+/* Who could have resolved it: who signalled, and who resolved the like of it. */
+static void tell_helpers(const struct telling *w)
+{
+	if (w->a->lost != MPROF_NONE) {
+		explain_put(w->e, "could have resolved it: ");
+		explain_who(w->e, interaction(w, w->a->lost)->thread, interaction(w, w->a->lost)->time);
+		explain_put(w->e, ", by a signal after that time");
+		explain_line(w->e);
+	}
+	if (w->a->like != MPROF_NONE) {
+		explain_put(w->e, "the last one like it, ");
+		explain_who(w->e, w->a->like, UINT64_MAX);
+		explain_put(w->e, ", was resolved by ");
+		explain_who_when(w->e, explain_thread(w->e, w->a->like)->resolver,
+				 explain_thread(w->e, w->a->like)->end);
+		explain_line(w->e);
+	}
+	if (w->root->flags & MPROF_THREAD_PREEXISTING) {
+		explain_put(w->e, "it is older than the trace: what was done to it before is not known");
+		explain_line(w->e);
+	}
+}
+
+enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t thread)
+{
+	struct mprof_why_answer a;
+	struct telling w = {.e = e, .a = &a};
+
+	if (thread >= e->view->n_threads)
+		return MPROF_CORRUPT;
+	explain_begin(e);
+	mprof_why_ask(e->why, thread, &a);
+	w.thread = explain_thread(e, a.thread);
+	w.root = explain_thread(e, a.root);
+	w.end = e->view->streams[w.thread->stream].end;
+	tell_title(&w, thread);
+	if (a.verdict != MPROF_WHY_RESOLVED)
+		tell_chain(&w);
+	verdicts[a.verdict](&w);
+	if (a.verdict != MPROF_WHY_RESOLVED)
+		tell_helpers(&w);
+	return explain_end(e);
+}
+
+/* Since when the program sleeps at the end of STREAM; its end where it does not. */
+static uint64_t asleep_since(const struct mprof_explanation *e, uint32_t stream)
+{
+	uint32_t last = mprof_why_last(e->why, stream, false);
+	const struct mprof_activation *a;
+
+	if (last == MPROF_NONE)
+		return UINT64_MAX;
+	a = &e->view->activations[last];
+	return explain_thread(e, a->thread)->flags & MPROF_THREAD_ROOT ? a->start : UINT64_MAX;
+}
+
+static void tell_last(struct mprof_explanation *e, uint32_t stream, const struct mprof_activation *a)
+{
+	uint64_t end = e->view->streams[stream].end, asleep = asleep_since(e, stream);
+
+	explain_who(e, a->thread, a->end);
+	explain_put(e, " ran from ");
+	explain_time(e, a->start);
+	explain_put(e, " to ");
+	explain_time(e, a->end);
+	if (asleep < end) {
+		explain_put(e, ", then the program slept for ");
+		explain_span(e, asleep, end);
+	}
+	explain_put(e, ", to the end of the trace at ");
+	explain_time(e, end);
+}
+
+enum mprof_status mprof_explanation_last(struct mprof_explanation *e, uint32_t stream)
+{
+	uint32_t last;
+
+	if (stream >= e->view->n_streams)
+		return MPROF_CORRUPT;
+	explain_begin(e);
+	explain_put(e, "last");
+	if (e->streams) {
+		explain_put(e, " of ");
+		explain_name(e, stream);
+	}
+	explain_put(e, ": ");
+	last = mprof_why_last(e->why, stream, true);
+	if (last == MPROF_NONE)
+		explain_put(e, "no thread ran");
+	else
+		tell_last(e, stream, &e->view->activations[last]);
+	explain_line(e);
+	return explain_end(e);
+}
