@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include <mprof/explanation.h>
-#include <mprof/numbers.h>
 #include <mprof/scene.h>
+#include <mprof/statistics.h>
 
 #include "fuzz.h"
 #include "loader.h"
@@ -84,14 +84,14 @@ static void check_tales(const struct mprof_model_view *v)
 
 static void check_numbers(const struct mprof_model_view *v)
 {
-	struct mprof_numbers *n = mprof_numbers_new(v, 0, UINT64_MAX);
-	const struct mprof_numbers_all *all;
+	struct mprof_statistics *n = mprof_statistics_new(v, 0, UINT64_MAX);
+	const struct mprof_statistics_totals *all;
 
 	require(n != NULL);
-	all = mprof_numbers_of(n);
+	all = mprof_statistics_totals(n);
 	require(all->created + all->preexisting + v->n_streams == v->n_threads && all->collections == v->n_collections);
-	require(all->busiest <= MPROF_NUMBERS_BUSIEST);
-	mprof_numbers_free(n);
+	require(all->busiest <= MPROF_STATISTICS_BUSIEST);
+	mprof_statistics_free(n);
 }
 
 /* Whole, and around an event deep inside. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include <mprof/explanation.h>
-#include <mprof/numbers.h>
+#include <mprof/statistics.h>
 
 #include "check.h"
 #include "loader.h"
@@ -182,25 +182,25 @@ static void test_numbers(void)
 {
 	struct loader *l = story();
 	const struct mprof_model_view *v = finish(l);
-	struct mprof_numbers *n = mprof_numbers_new(v, 0, UINT64_MAX);
-	const struct mprof_numbers_all *all = mprof_numbers_of(n);
+	struct mprof_statistics *n = mprof_statistics_new(v, 0, UINT64_MAX);
+	const struct mprof_statistics_totals *all = mprof_statistics_totals(n);
 
 	CHECK(all->created == 1 && all->preexisting == 1 && all->threads_by_type[MPROF_THREAD_Wait] == 1);
 	CHECK(all->collections == 1 && all->collecting_ns == 50 && all->longest_ns == 50 && all->labels == 1);
 	CHECK(all->running_ns == 2000 && all->sleeping_ns == 1000 && all->first_ns == 1000 && all->last_ns == 4000);
-	CHECK(all->busiest == 1 && v->threads[mprof_numbers_busiest(n)[0].thread].id == 1);
-	CHECK(mprof_numbers_counters(n)[0].samples == 1 && mprof_numbers_counters(n)[0].last == 7);
-	mprof_numbers_free(n);
+	CHECK(all->busiest == 1 && v->threads[mprof_statistics_busiest(n)[0].thread].id == 1);
+	CHECK(mprof_statistics_counters(n)[0].samples == 1 && mprof_statistics_counters(n)[0].last == 7);
+	mprof_statistics_free(n);
 	/* Both ends belong to a range; what ran is cut at them. */
-	n = mprof_numbers_new(v, 1100, 1300);
-	all = mprof_numbers_of(n);
+	n = mprof_statistics_new(v, 1100, 1300);
+	all = mprof_statistics_totals(n);
 	CHECK(all->created == 1 && all->collections == 1 && all->running_ns == 200 && all->sleeping_ns == 0);
-	CHECK_EQ_UINT(mprof_numbers_counters(n)[0].samples, 0);
-	mprof_numbers_free(n);
-	n = mprof_numbers_new(v, 1101, 1199);
-	all = mprof_numbers_of(n);
+	CHECK_EQ_UINT(mprof_statistics_counters(n)[0].samples, 0);
+	mprof_statistics_free(n);
+	n = mprof_statistics_new(v, 1101, 1199);
+	all = mprof_statistics_totals(n);
 	CHECK(all->created == 0 && all->labels == 0 && all->running_ns == 98 && all->preexisting == 1);
-	mprof_numbers_free(n);
+	mprof_statistics_free(n);
 	loader_free(l);
 }
 

@@ -11,13 +11,13 @@ export class RangeStatistics {
 
 	#counted(numbers) {
 		const {wasm} = this,
-			base = wasm.c.mprof_numbers_counters(numbers) >>> 0,
-			size = wasm.size("mprof_numbers_counter"),
+			base = wasm.c.mprof_statistics_counters(numbers) >>> 0,
+			size = wasm.size("mprof_statistics_counter"),
 			counters = {};
 
 		for (let i = 0; i < this.trace.get("n_counters") && i < COUNTERS_MAX; i++) {
 			const {samples, first, last, min, max, first_ns, last_ns} = wasm.object(
-				"mprof_numbers_counter",
+				"mprof_statistics_counter",
 				base + i * size,
 			);
 
@@ -42,11 +42,11 @@ export class RangeStatistics {
 
 	#busiest(numbers, n) {
 		const {wasm} = this,
-			base = wasm.c.mprof_numbers_busiest(numbers) >>> 0,
-			size = wasm.size("mprof_numbers_busy");
+			base = wasm.c.mprof_statistics_busiest(numbers) >>> 0,
+			size = wasm.size("mprof_statistics_busy");
 
 		return Array.from({length: n}, (_, i) => {
-			const {thread, label, running_ns} = wasm.object("mprof_numbers_busy", base + i * size);
+			const {thread, label, running_ns} = wasm.object("mprof_statistics_busy", base + i * size);
 
 			return {
 				index: thread,
@@ -85,10 +85,10 @@ export class RangeStatistics {
 	 */
 	stats(from, to) {
 		const {wasm} = this,
-			numbers = need(wasm.c.mprof_numbers_new(this.trace.model, from, to) >>> 0);
+			numbers = need(wasm.c.mprof_statistics_new(this.trace.model, from, to) >>> 0);
 
 		try {
-			const all = wasm.object("mprof_numbers_all", wasm.c.mprof_numbers_of(numbers) >>> 0),
+			const all = wasm.object("mprof_statistics_totals", wasm.c.mprof_statistics_totals(numbers) >>> 0),
 				{totals, start, end} = this.trace.summary();
 			const byType =
 				from <= start && to >= end ? totals.events_by_type : this.trace.named(wasm.events, all.events_by_type);
@@ -119,7 +119,7 @@ export class RangeStatistics {
 					all.last_ns > all.first_ns ? Number(all.sleeping_ns) / Number(all.last_ns - all.first_ns) : null,
 			};
 		} finally {
-			wasm.c.mprof_numbers_free(numbers);
+			wasm.c.mprof_statistics_free(numbers);
 		}
 	}
 }

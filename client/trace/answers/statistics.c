@@ -1,17 +1,17 @@
 /* One walk over each array of the model. */
-#include <mprof/numbers.h>
+#include <mprof/statistics.h>
 
 #include <stdlib.h>
 
-struct mprof_numbers {
-	struct mprof_numbers_all all;
-	struct mprof_numbers_counter *counters;
-	struct mprof_numbers_busy busiest[MPROF_NUMBERS_BUSIEST];
+struct mprof_statistics {
+	struct mprof_statistics_totals all;
+	struct mprof_statistics_counter *counters;
+	struct mprof_statistics_busy busiest[MPROF_STATISTICS_BUSIEST];
 };
 
 struct walk {
 	const struct mprof_model_view *v;
-	struct mprof_numbers *n;
+	struct mprof_statistics *n;
 	uint64_t from;
 	uint64_t to;
 };
@@ -23,7 +23,7 @@ static bool inside(const struct walk *w, uint64_t time)
 
 static void count_thread(const struct walk *w, const struct mprof_thread *t)
 {
-	struct mprof_numbers_all *all = &w->n->all;
+	struct mprof_statistics_totals *all = &w->n->all;
 
 	if (t->flags & MPROF_THREAD_ROOT)
 		return;
@@ -57,7 +57,7 @@ static void count_interaction(const struct walk *w, const struct mprof_interacti
 
 static void count_collection(const struct walk *w, const struct mprof_collection *c)
 {
-	struct mprof_numbers_all *all = &w->n->all;
+	struct mprof_statistics_totals *all = &w->n->all;
 
 	if (!inside(w, c->time))
 		return;
@@ -70,7 +70,7 @@ static void count_collection(const struct walk *w, const struct mprof_collection
 
 static void count_sample(const struct walk *w, const struct mprof_sample *s)
 {
-	struct mprof_numbers_counter *c = &w->n->counters[s->counter];
+	struct mprof_statistics_counter *c = &w->n->counters[s->counter];
 	bool relative = w->v->counters[s->counter].relative;
 
 	if (!inside(w, s->time))
@@ -127,18 +127,18 @@ static uint32_t label_of(const struct walk *w, uint32_t thread)
 /* Into the list of the busiest, behind those that ran as long. */
 static void offer(const struct walk *w, uint32_t thread, uint64_t ran)
 {
-	struct mprof_numbers_busy *best = w->n->busiest;
+	struct mprof_statistics_busy *best = w->n->busiest;
 	uint32_t at = w->n->all.busiest;
 
-	if (!ran || (at == MPROF_NUMBERS_BUSIEST && ran <= best[at - 1].running_ns))
+	if (!ran || (at == MPROF_STATISTICS_BUSIEST && ran <= best[at - 1].running_ns))
 		return;
-	if (at == MPROF_NUMBERS_BUSIEST)
+	if (at == MPROF_STATISTICS_BUSIEST)
 		at--;
 	else
 		w->n->all.busiest++;
 	for (; at && best[at - 1].running_ns < ran; at--)
 		best[at] = best[at - 1];
-	best[at] = (struct mprof_numbers_busy){.running_ns = ran, .thread = thread};
+	best[at] = (struct mprof_statistics_busy){.running_ns = ran, .thread = thread};
 }
 
 static bool count_running(const struct walk *w)
@@ -166,7 +166,7 @@ static bool count_running(const struct walk *w)
 
 static void bound(const struct walk *w)
 {
-	struct mprof_numbers_all *all = &w->n->all;
+	struct mprof_statistics_totals *all = &w->n->all;
 	uint64_t first = UINT64_MAX, last = 0;
 	uint32_t i;
 
@@ -182,9 +182,9 @@ static void bound(const struct walk *w)
 	all->last_ns = last < w->to ? last : w->to;
 }
 
-struct mprof_numbers *mprof_numbers_new(const struct mprof_model_view *view, uint64_t from, uint64_t to)
+struct mprof_statistics *mprof_statistics_new(const struct mprof_model_view *view, uint64_t from, uint64_t to)
 {
-	struct mprof_numbers *n = calloc(1, sizeof(*n));
+	struct mprof_statistics *n = calloc(1, sizeof(*n));
 	const struct walk w = {.v = view, .n = n, .from = from, .to = to};
 	uint32_t i;
 
@@ -192,7 +192,7 @@ struct mprof_numbers *mprof_numbers_new(const struct mprof_model_view *view, uin
 		return NULL;
 	n->counters = calloc((size_t)view->n_counters + 1, sizeof(*n->counters));
 	if (!n->counters || !count_labels(&w) || !count_running(&w))
-		return mprof_numbers_free(n);
+		return mprof_statistics_free(n);
 	bound(&w);
 	for (i = 0; i < view->n_threads; i++)
 		count_thread(&w, &view->threads[i]);
@@ -205,7 +205,7 @@ struct mprof_numbers *mprof_numbers_new(const struct mprof_model_view *view, uin
 	return n;
 }
 
-struct mprof_numbers *mprof_numbers_free(struct mprof_numbers *n)
+struct mprof_statistics *mprof_statistics_free(struct mprof_statistics *n)
 {
 	if (n)
 		free(n->counters);
@@ -213,17 +213,17 @@ struct mprof_numbers *mprof_numbers_free(struct mprof_numbers *n)
 	return NULL;
 }
 
-const struct mprof_numbers_all *mprof_numbers_of(const struct mprof_numbers *n)
+const struct mprof_statistics_totals *mprof_statistics_totals(const struct mprof_statistics *n)
 {
 	return &n->all;
 }
 
-const struct mprof_numbers_counter *mprof_numbers_counters(const struct mprof_numbers *n)
+const struct mprof_statistics_counter *mprof_statistics_counters(const struct mprof_statistics *n)
 {
 	return n->counters;
 }
 
-const struct mprof_numbers_busy *mprof_numbers_busiest(const struct mprof_numbers *n)
+const struct mprof_statistics_busy *mprof_statistics_busiest(const struct mprof_statistics *n)
 {
 	return n->busiest;
 }

@@ -1,14 +1,14 @@
 /*
  * libmprof: a range of time of a finished model in numbers.
  *
- *   n = mprof_numbers_new(mprof_model_view(m), from, to);
- *   all = mprof_numbers_of(n);
+ *   n = mprof_statistics_new(mprof_model_view(m), from, to);
+ *   all = mprof_statistics_totals(n);
  *
  * They are those of `mprofctl stats`, as far as a model knows them: it keeps no switches (it has the pieces in which threads ran), no look that
  * a read followed at once, no marks of threads that should resolve as labels.
  */
-#ifndef MPROF_NUMBERS_H
-#define MPROF_NUMBERS_H
+#ifndef MPROF_STATISTICS_H
+#define MPROF_STATISTICS_H
 
 #include <mprof/model.h>
 
@@ -16,16 +16,16 @@
 extern "C" {
 #endif
 
-#define MPROF_NUMBERS_BUSIEST 10u
+#define MPROF_STATISTICS_BUSIEST 10u
 
-struct mprof_numbers_busy {
+struct mprof_statistics_busy {
 	uint64_t running_ns;
 	uint32_t thread;
 	uint32_t label; /* string, its first label; or MPROF_NONE */
 };
 
 /* Of one counter of the view. */
-struct mprof_numbers_counter {
+struct mprof_statistics_counter {
 	uint64_t samples; /* without one the rest is 0 */
 	int64_t first;
 	int64_t last;
@@ -36,7 +36,7 @@ struct mprof_numbers_counter {
 };
 
 /* Of all streams together; both ends of the range belong to it. */
-struct mprof_numbers_all {
+struct mprof_statistics_totals {
 	uint64_t events_by_type[MPROF_EVENT_IDS];
 	uint64_t threads_by_type[MPROF_THREAD_TYPES + 1]; /* created in it; the last one: of another type */
 	uint64_t created;
@@ -53,17 +53,18 @@ struct mprof_numbers_all {
 	uint32_t reserved;
 };
 
-struct mprof_numbers;
+struct mprof_statistics;
 
 /* Count, in time that grows with the model.  VIEW is borrowed for the call alone.  NULL without memory. */
-MPROF_API struct mprof_numbers *mprof_numbers_new(const struct mprof_model_view *view, uint64_t from, uint64_t to);
+MPROF_API struct mprof_statistics *mprof_statistics_new(const struct mprof_model_view *view, uint64_t from,
+							uint64_t to);
 /* Takes NULL too; returns NULL. */
-MPROF_API struct mprof_numbers *mprof_numbers_free(struct mprof_numbers *n);
+MPROF_API struct mprof_statistics *mprof_statistics_free(struct mprof_statistics *n);
 
 /* Lent until the numbers are freed; one for each counter of the view, and as many of the busiest as there are. */
-MPROF_API const struct mprof_numbers_all *mprof_numbers_of(const struct mprof_numbers *n);
-MPROF_API const struct mprof_numbers_counter *mprof_numbers_counters(const struct mprof_numbers *n);
-MPROF_API const struct mprof_numbers_busy *mprof_numbers_busiest(const struct mprof_numbers *n);
+MPROF_API const struct mprof_statistics_totals *mprof_statistics_totals(const struct mprof_statistics *n);
+MPROF_API const struct mprof_statistics_counter *mprof_statistics_counters(const struct mprof_statistics *n);
+MPROF_API const struct mprof_statistics_busy *mprof_statistics_busiest(const struct mprof_statistics *n);
 
 #ifdef __cplusplus
 }
