@@ -13,7 +13,7 @@
 #include "loader.h"
 
 /* NULL where it must be held after all. */
-static struct loader *load(const uint8_t *data, size_t size, size_t step, enum intake_kind kind)
+static struct loader *load(const uint8_t *data, size_t size, size_t step, enum input_kind kind)
 {
 	struct loader *l = loader_new(&(struct mprof_model_options){.simplify = true, .seed = 7});
 	enum mprof_status status;
@@ -25,7 +25,7 @@ static struct loader *load(const uint8_t *data, size_t size, size_t step, enum i
 		n = size - at < step ? size - at : step;
 		memcpy(loader_room(l, 0, n), data + at, n);
 		status = loader_came(l, 0, n);
-		if (status == MPROF_CORRUPT && kind == INTAKE_TWICE)
+		if (status == MPROF_CORRUPT && kind == INPUT_TWICE)
 			return loader_free(l);
 		require(status == MPROF_OK);
 	}
@@ -125,11 +125,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	form = data[0];
-	whole = load(data + 1, size - 1, size, INTAKE_FILE);
+	whole = load(data + 1, size - 1, size, INPUT_FILE);
 	cut = load(data + 1, size - 1, form / 4 + 1u,
-		   form % 4 == 0   ? INTAKE_HELD
-		   : form % 4 == 3 ? INTAKE_TWICE
-				   : INTAKE_FILE);
+		   form % 4 == 0   ? INPUT_HELD
+		   : form % 4 == 3 ? INPUT_TWICE
+				   : INPUT_FILE);
 	if (cut)
 		check_same(whole, cut);
 	check_tales(mprof_model_view(loader_model(whole)));

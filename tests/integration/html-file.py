@@ -288,7 +288,7 @@ class Memory(Files):
     def setUp(self):
         super().setUp()
         # Of these inputs the first five bytes are choices.
-        with open(os.path.join(ROOT, "tests/fuzz/corpus/pass/joined"), "rb") as file:
+        with open(os.path.join(ROOT, "tests/fuzz/corpus/scan/joined"), "rb") as file:
             self.joined = file.read()[5:]
         self.write("joined.trace", self.joined)
 

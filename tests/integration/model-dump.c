@@ -53,7 +53,7 @@ static struct loader *load(const uint8_t *bytes, size_t len, bool simplify)
 	struct loader *l = need(loader_new(&(struct mprof_model_options){.simplify = simplify}));
 	size_t at, n;
 
-	if (loader_stream(l, &(struct mprof_model_source){0}, INTAKE_FILE) == MPROF_NONE)
+	if (loader_stream(l, &(struct mprof_model_source){0}, INPUT_FILE) == MPROF_NONE)
 		need(NULL);
 	for (at = 0; at < len; at += n) {
 		n = len - at < PIECE ? len - at : PIECE;

@@ -25,7 +25,7 @@ static struct loader *load(FILE *file)
 	static uint8_t piece[1 << 16];
 	size_t n;
 
-	if (loader_stream(l, &(struct mprof_model_source){0}, INTAKE_FILE) == MPROF_NONE)
+	if (loader_stream(l, &(struct mprof_model_source){0}, INPUT_FILE) == MPROF_NONE)
 		need(NULL);
 	while ((n = fread(piece, 1, sizeof(piece), file))) {
 		memcpy(need(loader_room(l, 0, n)), piece, n);

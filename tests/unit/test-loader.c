@@ -37,7 +37,7 @@ static enum mprof_status feed(struct loader *l, uint32_t stream, size_t step)
 	return status == MPROF_OK ? loader_end(l, stream) : status;
 }
 
-static struct loader *fresh(enum intake_kind kind)
+static struct loader *fresh(enum input_kind kind)
 {
 	struct loader *l = loader_new(&(struct mprof_model_options){.simplify = true});
 
@@ -63,14 +63,14 @@ static void test_wrapped(void)
 
 	packets(wrapped, wrapped_times, 4, 1);
 	for (step = 1; step < 100; step += 7) {
-		l = fresh(INTAKE_FILE);
+		l = fresh(INPUT_FILE);
 		CHECK_EQ_INT(feed(l, 0, step), MPROF_OK);
 		v = finish(l);
 		CHECK_EQ_UINT(v->notes.late, 0);
 		CHECK(v->streams[0].start == 50 && v->streams[0].end == 80);
 		CHECK_EQ_UINT(v->n_gaps, 0);
 		loader_free(l);
-		l = fresh(INTAKE_TWICE);
+		l = fresh(INPUT_TWICE);
 		CHECK_EQ_INT(feed(l, 0, step), MPROF_CORRUPT);
 		loader_free(l);
 	}
@@ -85,7 +85,7 @@ static void test_straight(void)
 	struct loader *l;
 
 	packets(counts, times, 4, 1);
-	l = fresh(INTAKE_TWICE);
+	l = fresh(INPUT_TWICE);
 	CHECK_EQ_INT(feed(l, 0, 9), MPROF_OK);
 	loader_counts(l, 0, &c);
 	CHECK(c.packets == 4 && c.lost_packets == 0 && c.bytes == make.used);
@@ -97,7 +97,7 @@ static void test_straight(void)
 /* More packets than a ring has are no ring, and need not be held, even where they go back. */
 static void test_many(void)
 {
-	struct loader *l = fresh(INTAKE_TWICE);
+	struct loader *l = fresh(INPUT_TWICE);
 	size_t i;
 
 	make.used = 0;
@@ -118,7 +118,7 @@ static void test_missing(void)
 	static const uint64_t times[] = {10, 20, 60, 70};
 	const struct mprof_damage *damage;
 	const struct mprof_model_view *v;
-	struct loader *l = fresh(INTAKE_FILE);
+	struct loader *l = fresh(INPUT_FILE);
 	uint32_t stream = 9;
 
 	packets(counts, times, 4, 1);
@@ -144,7 +144,7 @@ static void test_streams(void)
 	uint32_t i;
 
 	for (i = 0; i < 3; i++)
-		CHECK_EQ_UINT(loader_stream(l, &(struct mprof_model_source){.guest = i / 2}, INTAKE_SERVED), i);
+		CHECK_EQ_UINT(loader_stream(l, &(struct mprof_model_source){.guest = i / 2}, INPUT_SERVED), i);
 	for (i = 3; i-- > 0;) {
 		packets(counts, times[i], 3, 1);
 		CHECK_EQ_INT(feed(l, i, 11), MPROF_OK);
@@ -161,7 +161,7 @@ static void test_streams(void)
 /* One thread resolves another that it made, and collects garbage. */
 static struct loader *story(void)
 {
-	struct loader *l = fresh(INTAKE_FILE);
+	struct loader *l = fresh(INPUT_FILE);
 
 	make.used = 0;
 	make_packet(&make);

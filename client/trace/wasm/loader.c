@@ -12,8 +12,8 @@
 #define LARGE	 ((uint64_t)1 << 40) /* no trace of more bytes is expected */
 #define LOOK_MIN ((uint64_t)1 << 19)
 
-struct lane {
-	struct intake *in;
+struct loader_stream {
+	struct input *in;
 	struct loader_counts counts;
 	uint64_t lost; /* packets that the model was told of */
 	uint32_t guest;
@@ -22,14 +22,14 @@ struct lane {
 	struct mprof_event *events;
 };
 
-struct damaged {
+struct damage_entry {
 	struct mprof_damage damage;
 	uint32_t stream;
 };
 
 struct loader {
 	struct mprof_model *model;
-	struct grow lanes;
+	struct grow streams; /* struct loader_stream */
 	struct grow damages;
 	uint64_t expected; /* bytes of all streams, as far as is known */
 	uint64_t came;
@@ -47,14 +47,14 @@ struct loader *loader_new(const struct mprof_model_options *options)
 	return l->model ? l : loader_free(l);
 }
 
-static struct lane *lane_at(const struct loader *l, uint32_t i)
+static struct loader_stream *stream_at(const struct loader *l, uint32_t i)
 {
-	return (struct lane *)l->lanes.items + i;
+	return (struct loader_stream *)l->streams.items + i;
 }
 
-static void lane_close(struct lane *a)
+static void stream_close(struct loader_stream *a)
 {
-	a->in = intake_free(a->in);
+	a->in = input_free(a->in);
 	free(a->events);
 	a->events = NULL;
 }
@@ -65,9 +65,9 @@ struct loader *loader_free(struct loader *l)
 
 	if (!l)
 		return NULL;
-	for (i = 0; i < l->lanes.n; i++)
-		lane_close(lane_at(l, i));
-	grow_deinit(&l->lanes);
+	for (i = 0; i < l->streams.n; i++)
+		stream_close(stream_at(l, i));
+	grow_deinit(&l->streams);
 	grow_deinit(&l->damages);
 	mprof_model_free(l->model);
 	free(l);
@@ -80,35 +80,35 @@ static bool share(const struct loader *l, uint32_t guest)
 	bool shared = false;
 	uint32_t i;
 
-	for (i = 0; i < l->lanes.n; i++)
-		if (lane_at(l, i)->guest == guest) {
+	for (i = 0; i < l->streams.n; i++)
+		if (stream_at(l, i)->guest == guest) {
 			shared = true;
-			lane_at(l, i)->shared = true;
-			intake_hold(lane_at(l, i)->in);
+			stream_at(l, i)->shared = true;
+			input_hold(stream_at(l, i)->in);
 		}
 	return shared;
 }
 
-uint32_t loader_stream(struct loader *l, const struct mprof_model_source *source, enum intake_kind kind)
+uint32_t loader_stream(struct loader *l, const struct mprof_model_source *source, enum input_kind kind)
 {
-	struct lane *a;
+	struct loader_stream *a;
 	uint32_t stream;
 
-	if (!grow_reserve(&l->lanes, sizeof(*a), 1))
+	if (!grow_reserve(&l->streams, sizeof(*a), 1))
 		return MPROF_NONE;
-	a = (struct lane *)l->lanes.items + l->lanes.n;
-	*a = (struct lane){.guest = source->guest, .shared = share(l, source->guest)};
-	a->in = intake_new(a->shared ? INTAKE_HELD : kind);
+	a = (struct loader_stream *)l->streams.items + l->streams.n;
+	*a = (struct loader_stream){.guest = source->guest, .shared = share(l, source->guest)};
+	a->in = input_new(a->shared ? INPUT_HELD : kind);
 	if (!a->in || mprof_model_stream(l->model, source, &stream) != MPROF_OK) {
-		lane_close(a);
+		stream_close(a);
 		return MPROF_NONE;
 	}
-	return l->lanes.n++;
+	return l->streams.n++;
 }
 
 void loader_expect(struct loader *l, uint32_t stream, uint64_t bytes)
 {
-	intake_expect(lane_at(l, stream)->in, bytes);
+	input_expect(stream_at(l, stream)->in, bytes);
 	if (bytes < LARGE - l->expected)
 		l->expected += bytes;
 	l->next_look = l->expected / 64;
@@ -116,18 +116,18 @@ void loader_expect(struct loader *l, uint32_t stream, uint64_t bytes)
 
 uint8_t *loader_room(struct loader *l, uint32_t stream, size_t n)
 {
-	return intake_room(lane_at(l, stream)->in, n);
+	return input_room(stream_at(l, stream)->in, n);
 }
 
 /* Remember it, and let the model know that something is missing; of a log just a line is. */
 static enum mprof_status on_damage(struct loader *l, uint32_t stream)
 {
-	struct lane *a = lane_at(l, stream);
-	const struct mprof_damage *damage = intake_damage(a->in);
-	struct damaged *kept = l->damages.n < LOADER_DAMAGES_MAX ? grow_add(&l->damages, sizeof(*kept)) : NULL;
+	struct loader_stream *a = stream_at(l, stream);
+	const struct mprof_damage *damage = input_damage(a->in);
+	struct damage_entry *entry = l->damages.n < LOADER_DAMAGES_MAX ? grow_add(&l->damages, sizeof(*entry)) : NULL;
 
-	if (kept)
-		*kept = (struct damaged){.damage = *damage, .stream = stream};
+	if (entry)
+		*entry = (struct damage_entry){.damage = *damage, .stream = stream};
 	a->counts.damages++;
 	a->counts.skipped += damage->skipped;
 	return damage->reason == MPROF_DAMAGE_LINE ? MPROF_OK : mprof_model_gap(l->model, stream, 0);
@@ -135,7 +135,7 @@ static enum mprof_status on_damage(struct loader *l, uint32_t stream)
 
 static enum mprof_status add(struct loader *l, uint32_t stream, const struct mprof_event *events, size_t n)
 {
-	uint64_t *by_type = lane_at(l, stream)->counts.events_by_type;
+	uint64_t *by_type = stream_at(l, stream)->counts.events_by_type;
 	size_t added, i;
 
 	if (mprof_model_add_batch(l->model, stream, events, n, &added) != MPROF_OK)
@@ -148,8 +148,8 @@ static enum mprof_status add(struct loader *l, uint32_t stream, const struct mpr
 /* Packets that are missing before the events that came now. */
 static enum mprof_status add_gap(struct loader *l, uint32_t stream)
 {
-	struct lane *a = lane_at(l, stream);
-	uint64_t lost = intake_totals(a->in)->lost_packets, packets = lost - a->lost;
+	struct loader_stream *a = stream_at(l, stream);
+	uint64_t lost = input_totals(a->in)->lost_packets, packets = lost - a->lost;
 
 	a->lost = lost;
 	return packets ? mprof_model_gap(l->model, stream, packets) : MPROF_OK;
@@ -161,7 +161,7 @@ static uint32_t next(struct loader *l, uint32_t stream, struct mprof_event *even
 	uint32_t n;
 
 	do {
-		n = (uint32_t)intake_next(lane_at(l, stream)->in, events, BATCH, status);
+		n = (uint32_t)input_next(stream_at(l, stream)->in, events, BATCH, status);
 		if (!n && *status == MPROF_CORRUPT && on_damage(l, stream) != MPROF_OK)
 			*status = MPROF_NOMEM;
 	} while (!n && *status == MPROF_CORRUPT);
@@ -193,12 +193,12 @@ static void look_ahead(struct loader *l)
 
 enum mprof_status loader_came(struct loader *l, uint32_t stream, size_t n)
 {
-	struct lane *a = lane_at(l, stream);
+	struct loader_stream *a = stream_at(l, stream);
 	enum mprof_status status;
 
-	intake_came(a->in, n);
+	input_came(a->in, n);
 	l->came += n;
-	if (intake_wrapped(a->in))
+	if (input_wrapped(a->in))
 		return MPROF_CORRUPT;
 	if (a->shared)
 		return MPROF_OK;
@@ -207,36 +207,36 @@ enum mprof_status loader_came(struct loader *l, uint32_t stream, size_t n)
 	return status;
 }
 
-static void count(struct lane *a)
+static void count(struct loader_stream *a)
 {
-	const struct mprof_totals *totals = intake_totals(a->in);
+	const struct mprof_totals *totals = input_totals(a->in);
 
-	a->counts.bytes = intake_bytes(a->in);
+	a->counts.bytes = input_bytes(a->in);
 	a->counts.packets = totals->packets;
 	a->counts.lost_packets = totals->lost_packets;
 }
 
-static enum mprof_status close_stream(struct loader *l, uint32_t stream, enum mprof_status status)
+static enum mprof_status finish_stream(struct loader *l, uint32_t stream, enum mprof_status status)
 {
-	struct lane *a = lane_at(l, stream);
+	struct loader_stream *a = stream_at(l, stream);
 
 	if (status != MPROF_OK)
 		return status;
 	status = add_gap(l, stream); /* packets without an event at the end */
 	count(a);
-	lane_close(a);
+	stream_close(a);
 	return status;
 }
 
 enum mprof_status loader_end(struct loader *l, uint32_t stream)
 {
-	struct lane *a = lane_at(l, stream);
+	struct loader_stream *a = stream_at(l, stream);
 
-	intake_end(a->in);
-	return a->shared ? MPROF_OK : close_stream(l, stream, drain(l, stream));
+	input_end(a->in);
+	return a->shared ? MPROF_OK : finish_stream(l, stream, drain(l, stream));
 }
 
-static uint64_t head(const struct lane *a)
+static uint64_t head(const struct loader_stream *a)
 {
 	return a->events[a->next].raw.timestamp;
 }
@@ -244,7 +244,7 @@ static uint64_t head(const struct lane *a)
 /* The events of lane I of those that are merged; once it is over it is closed. */
 static enum mprof_status refill(struct loader *l, uint32_t i)
 {
-	struct lane *a = lane_at(l, i);
+	struct loader_stream *a = stream_at(l, i);
 	enum mprof_status status = MPROF_OK;
 
 	if (!a->events)
@@ -255,7 +255,7 @@ static enum mprof_status refill(struct loader *l, uint32_t i)
 	a->n = next(l, i, a->events, &status);
 	if (a->n)
 		return add_gap(l, i);
-	return close_stream(l, i, status == MPROF_NOMEM ? status : MPROF_OK);
+	return finish_stream(l, i, status == MPROF_NOMEM ? status : MPROF_OK);
 }
 
 /* The lane whose next event is the oldest, and up to when it stays so. */
@@ -264,13 +264,13 @@ static uint32_t oldest(const struct loader *l, uint64_t *elsewhere)
 	uint32_t i, best = MPROF_NONE;
 
 	*elsewhere = UINT64_MAX;
-	for (i = 0; i < l->lanes.n; i++) {
-		const struct lane *a = lane_at(l, i);
+	for (i = 0; i < l->streams.n; i++) {
+		const struct loader_stream *a = stream_at(l, i);
 
 		if (!a->shared || !a->n)
 			continue;
-		if (best == MPROF_NONE || head(a) < head(lane_at(l, best))) {
-			*elsewhere = best == MPROF_NONE ? *elsewhere : head(lane_at(l, best));
+		if (best == MPROF_NONE || head(a) < head(stream_at(l, best))) {
+			*elsewhere = best == MPROF_NONE ? *elsewhere : head(stream_at(l, best));
 			best = i;
 		} else if (head(a) < *elsewhere) {
 			*elsewhere = head(a);
@@ -281,7 +281,7 @@ static uint32_t oldest(const struct loader *l, uint64_t *elsewhere)
 
 static enum mprof_status advance(struct loader *l, uint32_t i, uint64_t elsewhere)
 {
-	struct lane *a = lane_at(l, i);
+	struct loader_stream *a = stream_at(l, i);
 	uint32_t from = a->next;
 	enum mprof_status status;
 
@@ -298,8 +298,8 @@ enum mprof_status loader_finish(struct loader *l)
 	uint64_t elsewhere;
 	uint32_t i;
 
-	for (i = 0; i < l->lanes.n && status == MPROF_OK; i++)
-		if (lane_at(l, i)->shared && lane_at(l, i)->in)
+	for (i = 0; i < l->streams.n && status == MPROF_OK; i++)
+		if (stream_at(l, i)->shared && stream_at(l, i)->in)
 			status = refill(l, i);
 	while (status == MPROF_OK && (i = oldest(l, &elsewhere)) != MPROF_NONE)
 		status = advance(l, i, elsewhere);
@@ -313,15 +313,15 @@ struct mprof_model *loader_model(const struct loader *l)
 
 void loader_counts(const struct loader *l, uint32_t stream, struct loader_counts *counts)
 {
-	*counts = lane_at(l, stream)->counts;
+	*counts = stream_at(l, stream)->counts;
 }
 
 const struct mprof_damage *loader_damage(const struct loader *l, uint32_t i, uint32_t *stream)
 {
-	const struct damaged *damaged = l->damages.items;
+	const struct damage_entry *damage_entry = l->damages.items;
 
 	if (i >= l->damages.n)
 		return NULL;
-	*stream = damaged[i].stream;
-	return &damaged[i].damage;
+	*stream = damage_entry[i].stream;
+	return &damage_entry[i].damage;
 }

@@ -10,7 +10,7 @@
 
 #include <mprof/model.h>
 
-#include "intake.h"
+#include "input.h"
 
 #define LOADER_DAMAGES_MAX 100u
 
@@ -32,14 +32,14 @@ struct loader *loader_new(const struct mprof_model_options *options);
 struct loader *loader_free(struct loader *l);
 
 /* One more stream, before the bytes of any: its index, which is the model's, or MPROF_NONE without memory. */
-uint32_t loader_stream(struct loader *l, const struct mprof_model_source *source, enum intake_kind kind);
+uint32_t loader_stream(struct loader *l, const struct mprof_model_source *source, enum input_kind kind);
 /* So many bytes will come, as far as is known; to be called before any do. */
 void loader_expect(struct loader *l, uint32_t stream, uint64_t bytes);
 /* Room for N bytes more of STREAM, lent until the next call; NULL without memory. */
 uint8_t *loader_room(struct loader *l, uint32_t stream, size_t n);
 /*
- * N bytes were written there.  MPROF_OK; MPROF_NOMEM, or MPROF_CORRUPT where a stream of INTAKE_TWICE is not in order and everything is to
- * begin anew with INTAKE_HELD: behind both the loader can only be freed.
+ * N bytes were written there.  MPROF_OK; MPROF_NOMEM, or MPROF_CORRUPT where a stream of INPUT_TWICE is not in order and everything is to
+ * begin anew with INPUT_HELD: behind both the loader can only be freed.
  */
 enum mprof_status loader_came(struct loader *l, uint32_t stream, size_t n);
 /* That was all of STREAM.  As above. */

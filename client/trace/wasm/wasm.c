@@ -17,7 +17,7 @@ uint32_t wasm_stream(struct loader *l, uint32_t guest, int64_t offset_ns, uint64
 	return loader_stream(
 		l,
 		&(struct mprof_model_source){.guest = guest, .offset_ns = offset_ns, .uncertainty_ns = uncertainty_ns},
-		(enum intake_kind)kind);
+		(enum input_kind)kind);
 }
 
 uint32_t wasm_damage(const struct loader *l, uint32_t i, char *text, size_t size)
@@ -126,10 +126,10 @@ bool wasm_filter_name(struct wasm_filter *f, enum wasm_filter_name kind, char *n
 	return true;
 }
 
-struct pass *wasm_pass(const struct kept *k, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
+struct scan *wasm_scan(const struct recording *k, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
 		       uint64_t last_us, bool grows, bool sort)
 {
-	return pass_new(k, &(struct pass_options){
+	return scan_new(k, &(struct scan_options){
 				   .seed = seed,
 				   .recording = recording,
 				   .filter = filter ? &filter->filter : NULL,
@@ -139,10 +139,11 @@ struct pass *wasm_pass(const struct kept *k, uint64_t seed, uint64_t recording, 
 			   });
 }
 
-struct pass *wasm_pass_line(const struct kept *k, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
-			    uint64_t last_us, uint64_t from, uint64_t length, uint32_t points)
+struct scan *wasm_scan_line(const struct recording *k, uint64_t seed, uint64_t recording,
+			    const struct wasm_filter *filter, uint64_t last_us, uint64_t from, uint64_t length,
+			    uint32_t points)
 {
-	return pass_new(k, &(struct pass_options){
+	return scan_new(k, &(struct scan_options){
 				   .seed = seed,
 				   .recording = recording,
 				   .filter = filter ? &filter->filter : NULL,
@@ -154,7 +155,7 @@ struct pass *wasm_pass_line(const struct kept *k, uint64_t seed, uint64_t record
 			   });
 }
 
-struct mprof_flame *wasm_flame(const struct pass *p, enum mprof_weight weight, bool sites, bool recursion,
+struct mprof_flame *wasm_flame(const struct scan *p, enum mprof_weight weight, bool sites, bool recursion,
 			       const struct wasm_filter *hiding)
 {
 	const struct mprof_flame_options options = {
@@ -165,12 +166,12 @@ struct mprof_flame *wasm_flame(const struct pass *p, enum mprof_weight weight, b
 		.n_hidden = hiding ? hiding->n_hidden : 0,
 	};
 
-	return mprof_flame_new(pass_profile(p), pass_decoder(p), &options);
+	return mprof_flame_new(scan_profile(p), scan_decoder(p), &options);
 }
 
-bool wasm_pass_damage(const struct pass *p, uint32_t i, char *text, size_t size)
+bool wasm_scan_damage(const struct scan *p, uint32_t i, char *text, size_t size)
 {
-	const struct mprof_mem_damage *damage = pass_damage(p, i);
+	const struct mprof_mem_damage *damage = scan_damage(p, i);
 
 	if (damage)
 		mprof_mem_damage_text(damage, text, size);

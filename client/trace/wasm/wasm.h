@@ -12,13 +12,13 @@
 #include <mprof/flame.h>
 
 #include "loader.h"
-#include "pass.h"
+#include "scan.h"
 
 /* Let what reads a trace run until browsers have made good code of it: some milliseconds, once. */
 void wasm_warm_up(void);
 
 struct loader *wasm_open(uint64_t seed, bool simplify);
-/* KIND is an enum intake_kind. */
+/* KIND is an enum input_kind. */
 uint32_t wasm_stream(struct loader *l, uint32_t guest, int64_t offset_ns, uint64_t uncertainty_ns, uint32_t kind);
 /* The sentence of damage I into TEXT; the stream where it is, or MPROF_NONE behind the last one. */
 uint32_t wasm_damage(const struct loader *l, uint32_t i, char *text, size_t size);
@@ -68,15 +68,16 @@ void wasm_filter_heaps(struct wasm_filter *f, uint32_t heaps, bool never_collect
 bool wasm_filter_name(struct wasm_filter *f, enum wasm_filter_name kind, char *name, bool whole);
 
 /* All objects; FILTER may be NULL, or is lent until the pass is freed. */
-struct pass *wasm_pass(const struct kept *k, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
+struct scan *wasm_scan(const struct recording *k, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
 		       uint64_t last_us, bool grows, bool sort);
 /* The line of a stream of several domains. */
-struct pass *wasm_pass_line(const struct kept *k, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
-			    uint64_t last_us, uint64_t from, uint64_t length, uint32_t points);
+struct scan *wasm_scan_line(const struct recording *k, uint64_t seed, uint64_t recording,
+			    const struct wasm_filter *filter, uint64_t last_us, uint64_t from, uint64_t length,
+			    uint32_t points);
 /* HIDING may be NULL. */
-struct mprof_flame *wasm_flame(const struct pass *p, enum mprof_weight weight, bool sites, bool recursion,
+struct mprof_flame *wasm_flame(const struct scan *p, enum mprof_weight weight, bool sites, bool recursion,
 			       const struct wasm_filter *hiding);
 /* The sentence of damage I into TEXT; false past the last one that is kept. */
-bool wasm_pass_damage(const struct pass *p, uint32_t i, char *text, size_t size);
+bool wasm_scan_damage(const struct scan *p, uint32_t i, char *text, size_t size);
 
 #endif

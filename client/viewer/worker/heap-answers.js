@@ -33,9 +33,9 @@ export class Answers {
 	/** @param {Wasm} wasm @param {Names} names @param {number} pass its place */
 	constructor(wasm, names, pass) {
 		Object.assign(this, {wasm, names, pass});
-		this.decoder = wasm.c.pass_decoder(pass) >>> 0;
+		this.decoder = wasm.c.scan_decoder(pass) >>> 0;
 		this.texts = new Texts(wasm, this.decoder);
-		this.profile = wasm.c.pass_profile(pass) >>> 0;
+		this.profile = wasm.c.scan_profile(pass) >>> 0;
 		this.sums = wasm.object("mprof_profile_sums", wasm.c.mprof_profile_sums(this.profile) >>> 0);
 		this.info = wasm.c.mprof_mem_info(this.decoder) >>> 0;
 		this.scale = this.info
@@ -227,7 +227,7 @@ export class Answers {
 		const {wasm} = this;
 
 		return wasm.lend(8 * n, (out) => {
-			wasm.c.pass_line(this.pass, BigInt(from), BigInt(to - from), out, n);
+			wasm.c.scan_line(this.pass, BigInt(from), BigInt(to - from), out, n);
 			return {bytes: new Float64Array(wasm.c.memory.buffer.slice(out, out + 8 * n))};
 		});
 	}
@@ -283,7 +283,7 @@ export class Answers {
 		const {wasm} = this;
 		const {c} = wasm;
 		const leaks = need(
-			c.mprof_leaks_new(this.profile, this.decoder, c.pass_start(this.pass), this.sums.last_us) >>> 0,
+			c.mprof_leaks_new(this.profile, this.decoder, c.scan_start(this.pass), this.sums.last_us) >>> 0,
 		);
 
 		try {

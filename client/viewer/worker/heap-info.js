@@ -26,7 +26,7 @@ function aboutOf({wasm, texts, info: at}) {
 function sumsOf(answers) {
 	const {sums, scale} = answers;
 	const [, samples] = answers.counted(0);
-	const start = answers.wasm.c.pass_start(answers.pass);
+	const start = answers.wasm.c.scan_start(answers.pass);
 
 	return {
 		allocs: answers.bySource(sums.allocs),
@@ -48,7 +48,7 @@ function damagesOf(wasm, pass, all) {
 	const sentences = [];
 
 	wasm.lend(256, (text) => {
-		while (wasm.c.wasm_pass_damage(pass, sentences.length, text, 256)) sentences.push(wasm.cString(text));
+		while (wasm.c.wasm_scan_damage(pass, sentences.length, text, 256)) sentences.push(wasm.cString(text));
 	});
 	if (all > sentences.length) sentences.push("further damage is not listed");
 	return sentences;
@@ -89,9 +89,9 @@ function notesOf(totals, sums, {number: chosen}) {
 export function infoOf(recording, names) {
 	const {wasm} = recording;
 	const answers = new Answers(wasm, names, recording.all);
-	const base = wasm.c.pass_decoder(recording.base) >>> 0;
+	const base = wasm.c.scan_decoder(recording.base) >>> 0;
 	const totals = wasm.object("mprof_mem_totals", wasm.c.mprof_mem_totals(base) >>> 0);
-	const start = wasm.c.pass_start(recording.base);
+	const start = wasm.c.scan_start(recording.base);
 	const last = recording.lastUs;
 
 	return {

@@ -1,6 +1,6 @@
 /*
  * A memory profile in the memory of mprof.wasm: its bytes, and the passes over them that answer
- * questions (client/trace/wasm/pass.h).
+ * questions (client/trace/wasm/scan.h).
  *
  * One pass over all objects follows the input. A filter has a pass of its own over the bytes that
  * are there when it begins; the newest two are kept. All work is done in steps of a few
@@ -83,13 +83,13 @@ class View {
 		this.filter = filter ? new Filter(recording.wasm, filter) : null;
 		const of = [kept, seed, number, this.filter?.at ?? 0, lastUs];
 
-		this.at = line ? c.wasm_pass_line(...of, ...line) : c.wasm_pass(...of, false, recording.sorts);
+		this.at = line ? c.wasm_scan_line(...of, ...line) : c.wasm_scan(...of, false, recording.sorts);
 		this.at >>>= 0;
 		need(this.at);
 	}
 
 	close() {
-		this.wasm.c.pass_free(this.at);
+		this.wasm.c.scan_free(this.at);
 		this.filter?.close();
 	}
 
@@ -102,7 +102,7 @@ class View {
 
 /** Do one step of a pass. Return whether it was the last. */
 function stepped({c, numbers}, pass) {
-	const status = c.pass_step(pass, STEP_BYTES);
+	const status = c.scan_step(pass, STEP_BYTES);
 
 	if (status === numbers.MPROF_NOMEM) throw new Error(OUT_OF_MEMORY);
 	return status === numbers.MPROF_END;
@@ -118,7 +118,7 @@ export class Recording {
 		this.wasm = wasm;
 		this.seed = seed ?? crypto.getRandomValues(new BigUint64Array(1))[0];
 		this.number = BigInt(recording);
-		this.kept = need(wasm.c.kept_new() >>> 0);
+		this.kept = need(wasm.c.recording_new() >>> 0);
 		this.grows = true;
 		this.base = this.#begin();
 	}
@@ -128,18 +128,18 @@ export class Recording {
 
 		for (const view of this.#views.splice(0)) view.close();
 		this.#sorted?.close();
-		c.pass_free(this.base);
-		c.kept_free(this.kept);
+		c.scan_free(this.base);
+		c.recording_free(this.kept);
 	}
 
 	#begin() {
 		const {c} = this.wasm;
 
-		return need(c.wasm_pass(this.kept, this.seed, this.number, 0, 0n, true, false) >>> 0);
+		return need(c.wasm_scan(this.kept, this.seed, this.number, 0, 0n, true, false) >>> 0);
 	}
 
 	get bytes() {
-		return this.wasm.c.kept_bytes(this.kept);
+		return this.wasm.c.recording_bytes(this.kept);
 	}
 
 	/** Append bytes, cut anywhere; they are copied. @param {Uint8Array} bytes */
@@ -148,24 +148,24 @@ export class Recording {
 
 		if (!this.grows) {
 			// The recording was thought complete; redo the end.
-			c.pass_free(this.base);
+			c.scan_free(this.base);
 			this.base = this.#begin();
 			this.grows = true;
 			this.#followed = 0n;
 		}
 		for (let from = 0; from < bytes.length;) {
-			const at = need(c.kept_room(this.kept) >>> 0);
-			const piece = bytes.subarray(from, from + (c.kept_room_bytes(this.kept) >>> 0));
+			const at = need(c.recording_room(this.kept) >>> 0);
+			const piece = bytes.subarray(from, from + (c.recording_room_bytes(this.kept) >>> 0));
 
 			this.wasm.bytes.set(piece, at);
-			c.kept_came(this.kept, piece.length);
+			c.recording_came(this.kept, piece.length);
 			from += piece.length;
 		}
 	}
 
 	/** Mark the end of the bytes, as far as known. */
 	end() {
-		this.wasm.c.pass_end(this.base);
+		this.wasm.c.scan_end(this.base);
 		this.grows = false;
 		this.#followed = -1n;
 	}
@@ -176,7 +176,7 @@ export class Recording {
 
 		while (this.#followed !== this.bytes) {
 			if (performance.now() >= time) return false;
-			if (stepped(this.wasm, this.base)) this.#followed = c.pass_bytes(this.base);
+			if (stepped(this.wasm, this.base)) this.#followed = c.scan_bytes(this.base);
 		}
 		return !this.sorts || this.#sort(time);
 	}
@@ -193,7 +193,7 @@ export class Recording {
 	sumsOf(pass) {
 		const {c} = this.wasm;
 
-		return this.wasm.object("mprof_profile_sums", c.mprof_profile_sums(c.pass_profile(pass)) >>> 0);
+		return this.wasm.object("mprof_profile_sums", c.mprof_profile_sums(c.scan_profile(pass)) >>> 0);
 	}
 
 	/**
@@ -205,7 +205,7 @@ export class Recording {
 
 	/** Whether it is a memory profile, as far as known. */
 	get began() {
-		return this.wasm.c.mprof_mem_info(this.wasm.c.pass_decoder(this.base)) !== 0;
+		return this.wasm.c.mprof_mem_info(this.wasm.c.scan_decoder(this.base)) !== 0;
 	}
 
 	get lastUs() {

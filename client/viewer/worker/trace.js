@@ -33,7 +33,7 @@ export class Trace {
 	}
 
 	/**
-	 * Add a stream before the first bytes; return its index. KIND is of enum intake_kind: "FILE",
+	 * Add a stream before the first bytes; return its index. KIND is of enum input_kind: "FILE",
 	 * "TWICE", "HELD", "SERVED".
 	 */
 	stream({name = "", guest, offsetNs = 0n, uncertaintyNs = 0n}, kind = "FILE") {
@@ -44,7 +44,7 @@ export class Trace {
 				guest ?? this.names.length,
 				offsetNs,
 				uncertaintyNs,
-				numbers["INTAKE_" + kind],
+				numbers["INPUT_" + kind],
 			) >>> 0;
 
 		if (i === numbers.MPROF_NONE) throw new Error(OUT_OF_MEMORY);

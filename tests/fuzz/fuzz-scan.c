@@ -8,7 +8,7 @@
 #include <mprof/flame.h>
 
 #include "fuzz.h"
-#include "pass.h"
+#include "scan.h"
 
 #define POINTS 20u
 
@@ -21,93 +21,94 @@ static uint8_t next(struct input *in)
 	return in->at < in->end ? *in->at++ : 0;
 }
 
-static void finish(struct pass *p, uint64_t step)
+static void finish(struct scan *p, uint64_t step)
 {
 	enum mprof_status r;
 
-	while ((r = pass_step(p, step)) == MPROF_MORE)
+	while ((r = scan_step(p, step)) == MPROF_MORE)
 		;
 	require(r == MPROF_END);
 }
 
-static struct pass *make(const struct kept *k, struct pass_options options)
+static struct scan *make(const struct recording *k, struct scan_options options)
 {
-	struct pass *p;
+	struct scan *p;
 
 	options.seed = 1;
-	p = pass_new(k, &options);
+	p = scan_new(k, &options);
 	require(p != NULL);
 	return p;
 }
 
 /* Keep what is left of IN in pieces, P beside it. */
-static void follow(struct kept *k, struct pass *p, struct input *in, size_t piece, uint64_t step)
+static void follow(struct recording *k, struct scan *p, struct input *in, size_t piece, uint64_t step)
 {
 	while (in->at < in->end) {
-		uint8_t *room = kept_room(k);
+		uint8_t *room = recording_room(k);
 		size_t n = (size_t)(in->end - in->at);
 
 		require(room != NULL);
 		n = n < piece ? n : piece;
-		n = n < kept_room_bytes(k) ? n : kept_room_bytes(k);
+		n = n < recording_room_bytes(k) ? n : recording_room_bytes(k);
 		memcpy(room, in->at, n);
-		kept_came(k, n);
+		recording_came(k, n);
 		in->at += n;
 		finish(p, step);
 	}
 }
 
-static const struct mprof_profile_sums *sums(const struct pass *p)
+static const struct mprof_profile_sums *sums(const struct scan *p)
 {
-	return mprof_profile_sums(pass_profile(p));
+	return mprof_profile_sums(scan_profile(p));
 }
 
-static uint64_t samples(const struct pass *p)
+static uint64_t samples(const struct scan *p)
 {
 	return sums(p)->samples[0] + sums(p)->samples[1] + sums(p)->samples[2];
 }
 
 /* The line of A, that followed, beside that of a pass that has it from the profile. */
-static void check_line(const struct kept *k, const struct pass *a, uint64_t recording, uint64_t from, uint64_t length)
+static void check_line(const struct recording *k, const struct scan *a, uint64_t recording, uint64_t from,
+		       uint64_t length)
 {
 	double ours[POINTS], theirs[POINTS];
-	struct pass *b = make(
-		k, (struct pass_options){
+	struct scan *b = make(
+		k, (struct scan_options){
 			   .recording = recording, .sort = true, .from = from, .length = length, .points = POINTS});
 
 	finish(b, UINT64_MAX);
-	pass_line(a, from, length, ours, POINTS);
-	pass_line(b, from, length, theirs, POINTS);
+	scan_line(a, from, length, ours, POINTS);
+	scan_line(b, from, length, theirs, POINTS);
 	require(sums(a)->domains > 1 || memcmp(ours, theirs, sizeof(ours)) == 0);
-	pass_free(b);
+	scan_free(b);
 }
 
-static void check_filter(const struct kept *k, const struct pass *all, uint64_t recording, struct input *in)
+static void check_filter(const struct recording *k, const struct scan *all, uint64_t recording, struct input *in)
 {
 	struct mprof_mem_filter filter = {.heaps = next(in) % 8, .never_collected = next(in) & 1};
-	struct pass *p;
+	struct scan *p;
 
 	filter.live = (struct mprof_mem_range){.least = next(in), .has_least = true};
 	filter.n_clauses = next(in) & 1;
 	filter.clauses[0] = (struct mprof_mem_clause){.name = "i", .outside = next(in) & 1};
-	p = make(k, (struct pass_options){.recording = recording,
+	p = make(k, (struct scan_options){.recording = recording,
 					  .filter = &filter,
 					  .last_us = sums(all)->last_us,
 					  .sort = sums(all)->domains > 1});
 	finish(p, 5000);
 	require(samples(p) <= samples(all) && sums(p)->peak <= samples(p));
-	require(pass_bytes(p) == kept_bytes(k));
-	pass_free(p);
+	require(scan_bytes(p) == recording_bytes(k));
+	scan_free(p);
 }
 
 /* What is shown of a pass names nothing that its decoder does not know. */
-static void check_pictures(const struct pass *p)
+static void check_pictures(const struct scan *p)
 {
-	const struct mprof_mem *d = pass_decoder(p);
-	struct mprof_profile *profile = pass_profile(p);
+	const struct mprof_mem *d = scan_decoder(p);
+	struct mprof_profile *profile = scan_profile(p);
 	struct mprof_flame *flame = mprof_flame_new(profile, d, &(struct mprof_flame_options){.sites = true});
 	struct mprof_hotspots *hotspots = mprof_hotspots_new(profile, d, MPROF_WEIGHT_ALL);
-	struct mprof_leaks *leaks = mprof_leaks_new(profile, d, pass_start(p), sums(p)->last_us);
+	struct mprof_leaks *leaks = mprof_leaks_new(profile, d, scan_start(p), sums(p)->last_us);
 	const struct mprof_leak *list;
 	uint32_t n;
 
@@ -125,24 +126,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = {data, data + size}, choice = {data, data + (size < 8 ? size : 8)};
 	size_t piece = 1 + next(&in) * 64u;
 	uint64_t step = 1 + next(&in) * 16u, recording = next(&in) % 3, from = next(&in), length = next(&in) * 1024u;
-	struct kept *k = kept_new();
-	struct pass *grown, *whole;
+	struct recording *k = recording_new();
+	struct scan *grown, *whole;
 
 	require(k != NULL);
-	grown = make(k, (struct pass_options){.recording = recording, .grows = true});
+	grown = make(k, (struct scan_options){.recording = recording, .grows = true});
 	follow(k, grown, &in, piece, step);
-	pass_end(grown);
+	scan_end(grown);
 	finish(grown, step);
-	whole = make(k, (struct pass_options){.recording = recording});
+	whole = make(k, (struct scan_options){.recording = recording});
 	finish(whole, UINT64_MAX);
 	require(memcmp(sums(grown), sums(whole), sizeof(*sums(whole))) == 0);
-	require(pass_start(grown) == pass_start(whole));
-	require(!pass_damage(grown, 0) == !pass_damage(whole, 0));
+	require(scan_start(grown) == scan_start(whole));
+	require(!scan_damage(grown, 0) == !scan_damage(whole, 0));
 	check_pictures(whole);
 	check_line(k, grown, recording, from, length);
 	check_filter(k, whole, recording, &choice);
-	pass_free(whole);
-	pass_free(grown);
-	kept_free(k);
+	scan_free(whole);
+	scan_free(grown);
+	recording_free(k);
 	return 0;
 }

@@ -1,21 +1,21 @@
-#include "pass.h"
+#include "scan.h"
 
 #include <stdlib.h>
 
 #include "curve.h"
 #include "grow.h"
 
-struct kept {
+struct recording {
 	struct grow pieces; /* uint8_t *, all full but the last */
 	uint64_t bytes;
 };
 
-struct kept *kept_new(void)
+struct recording *recording_new(void)
 {
-	return calloc(1, sizeof(struct kept));
+	return calloc(1, sizeof(struct recording));
 }
 
-struct kept *kept_free(struct kept *k)
+struct recording *recording_free(struct recording *k)
 {
 	uint8_t **pieces;
 
@@ -29,43 +29,43 @@ struct kept *kept_free(struct kept *k)
 	return NULL;
 }
 
-size_t kept_room_bytes(const struct kept *k)
+size_t recording_room_bytes(const struct recording *k)
 {
-	return KEPT_PIECE_BYTES - (size_t)(k->bytes % KEPT_PIECE_BYTES);
+	return RECORDING_PIECE_BYTES - (size_t)(k->bytes % RECORDING_PIECE_BYTES);
 }
 
-uint8_t *kept_room(struct kept *k)
+uint8_t *recording_room(struct recording *k)
 {
-	uint64_t piece = k->bytes / KEPT_PIECE_BYTES;
+	uint64_t piece = k->bytes / RECORDING_PIECE_BYTES;
 	uint8_t *new;
 
 	if (piece == k->pieces.n) {
 		if (!grow_reserve(&k->pieces, sizeof(new), 1))
 			return NULL;
-		new = malloc(KEPT_PIECE_BYTES);
+		new = malloc(RECORDING_PIECE_BYTES);
 		if (!new)
 			return NULL;
 		*(uint8_t **)grow_take(&k->pieces, sizeof(new)) = new;
 	}
-	return ((uint8_t **)k->pieces.items)[piece] + k->bytes % KEPT_PIECE_BYTES;
+	return ((uint8_t **)k->pieces.items)[piece] + k->bytes % RECORDING_PIECE_BYTES;
 }
 
-void kept_came(struct kept *k, size_t n)
+void recording_came(struct recording *k, size_t n)
 {
 	k->bytes += n;
 }
 
-uint64_t kept_bytes(const struct kept *k)
+uint64_t recording_bytes(const struct recording *k)
 {
 	return k->bytes;
 }
 
-const uint8_t *kept_at(const struct kept *k, uint64_t at, size_t *n)
+const uint8_t *recording_at(const struct recording *k, uint64_t at, size_t *n)
 {
-	size_t within = (size_t)(at % KEPT_PIECE_BYTES), left = KEPT_PIECE_BYTES - within;
+	size_t within = (size_t)(at % RECORDING_PIECE_BYTES), left = RECORDING_PIECE_BYTES - within;
 
 	*n = k->bytes - at < left ? (size_t)(k->bytes - at) : left;
-	return ((uint8_t **)k->pieces.items)[at / KEPT_PIECE_BYTES] + within;
+	return ((uint8_t **)k->pieces.items)[at / RECORDING_PIECE_BYTES] + within;
 }
 
 /* ---- passes ---- */
@@ -76,9 +76,9 @@ enum phase {
 	DONE,
 };
 
-struct pass {
-	const struct kept *kept;
-	struct pass_options options;
+struct scan {
+	const struct recording *recording;
+	struct scan_options options;
 	enum phase phase;
 	uint64_t at, end; /* bytes */
 	struct mprof_mem *decoder;
@@ -87,14 +87,14 @@ struct pass {
 	struct curve curve;
 	uint64_t *line; /* with options.points: that many samples */
 	uint64_t start_us;
-	struct mprof_mem_damage damages[PASS_DAMAGES_MAX];
+	struct mprof_mem_damage damages[SCAN_DAMAGES_MAX];
 	uint32_t n_damages;
 };
 
 /* From the start of the bytes, with a decoder of its own.  False without memory. */
-static bool rewind_to_start(struct pass *p)
+static bool rewind_to_start(struct scan *p)
 {
-	/* Stacks are decoded for nobody too: without them more or less of what is damaged is kept, and objects are known by their number. */
+	/* Stacks are decoded for nobody too: without them more or less of what is damaged is recording, and objects are known by their number. */
 	const struct mprof_mem_options options = {
 		.stacks = true,
 		.seed = p->options.seed,
@@ -108,16 +108,16 @@ static bool rewind_to_start(struct pass *p)
 	return p->decoder != NULL;
 }
 
-struct pass *pass_new(const struct kept *k, const struct pass_options *options)
+struct scan *scan_new(const struct recording *k, const struct scan_options *options)
 {
-	struct pass *p = calloc(1, sizeof(*p));
+	struct scan *p = calloc(1, sizeof(*p));
 	struct mprof_profile_options wanted = {.tree = !options->points, .sort = options->sort, .seed = options->seed};
 
 	if (!p)
 		return NULL;
-	p->kept = k;
+	p->recording = k;
 	p->options = *options;
-	p->end = options->grows ? UINT64_MAX : kept_bytes(k);
+	p->end = options->grows ? UINT64_MAX : recording_bytes(k);
 	p->phase = options->filter ? SELECTING : COUNTING;
 	if (options->filter)
 		wanted.selection = p->selection = mprof_selection_new(options->filter, options->last_us, options->seed);
@@ -125,11 +125,11 @@ struct pass *pass_new(const struct kept *k, const struct pass_options *options)
 		p->line = calloc(options->points, sizeof(*p->line));
 	p->profile = mprof_profile_new(&wanted);
 	if (!rewind_to_start(p) || !p->profile || (options->filter && !p->selection) || (options->points && !p->line))
-		return pass_free(p);
+		return scan_free(p);
 	return p;
 }
 
-struct pass *pass_free(struct pass *p)
+struct scan *scan_free(struct scan *p)
 {
 	if (!p)
 		return NULL;
@@ -142,7 +142,7 @@ struct pass *pass_free(struct pass *p)
 	return NULL;
 }
 
-static void begin(struct pass *p, uint64_t start_us)
+static void begin(struct scan *p, uint64_t start_us)
 {
 	p->start_us = start_us;
 	curve_deinit(&p->curve);
@@ -151,7 +151,7 @@ static void begin(struct pass *p, uint64_t start_us)
 				       p->options.points);
 }
 
-static enum mprof_status add(struct pass *p, const struct mprof_mem_event *e)
+static enum mprof_status add(struct scan *p, const struct mprof_mem_event *e)
 {
 	enum mprof_status r;
 
@@ -167,7 +167,7 @@ static enum mprof_status add(struct pass *p, const struct mprof_mem_event *e)
 }
 
 /* All that the decoder has, until it says STOP. */
-static enum mprof_status drain(struct pass *p, enum mprof_status stop)
+static enum mprof_status drain(struct scan *p, enum mprof_status stop)
 {
 	struct mprof_mem_event event;
 	enum mprof_status r;
@@ -175,7 +175,7 @@ static enum mprof_status drain(struct pass *p, enum mprof_status stop)
 	while ((r = mprof_mem_next(p->decoder, &event)) != stop) {
 		if (r == MPROF_OK)
 			r = add(p, &event);
-		else if (r == MPROF_CORRUPT && p->n_damages < PASS_DAMAGES_MAX)
+		else if (r == MPROF_CORRUPT && p->n_damages < SCAN_DAMAGES_MAX)
 			p->damages[p->n_damages++] = *mprof_mem_damage(p->decoder);
 		if (r == MPROF_NOMEM)
 			return r;
@@ -184,7 +184,7 @@ static enum mprof_status drain(struct pass *p, enum mprof_status stop)
 }
 
 /* That was all of this time through. */
-static enum mprof_status ends(struct pass *p)
+static enum mprof_status ends(struct scan *p)
 {
 	enum mprof_status r;
 
@@ -202,16 +202,16 @@ static enum mprof_status ends(struct pass *p)
 	return r ? r : rewind_to_start(p) ? MPROF_MORE : MPROF_NOMEM;
 }
 
-enum mprof_status pass_step(struct pass *p, uint64_t bytes)
+enum mprof_status scan_step(struct scan *p, uint64_t bytes)
 {
-	uint64_t end = p->end < kept_bytes(p->kept) ? p->end : kept_bytes(p->kept);
+	uint64_t end = p->end < recording_bytes(p->recording) ? p->end : recording_bytes(p->recording);
 	enum mprof_status r = MPROF_OK;
 
 	if (p->phase == DONE)
 		return MPROF_END;
 	while (!r && bytes && p->at < end) {
 		size_t n;
-		const uint8_t *piece = kept_at(p->kept, p->at, &n);
+		const uint8_t *piece = recording_at(p->recording, p->at, &n);
 
 		n = n < end - p->at ? n : (size_t)(end - p->at);
 		n = n < bytes ? n : (size_t)bytes;
@@ -225,33 +225,33 @@ enum mprof_status pass_step(struct pass *p, uint64_t bytes)
 	return p->options.grows ? MPROF_END : ends(p);
 }
 
-void pass_end(struct pass *p)
+void scan_end(struct scan *p)
 {
 	p->options.grows = false;
-	p->end = kept_bytes(p->kept);
+	p->end = recording_bytes(p->recording);
 }
 
-struct mprof_profile *pass_profile(const struct pass *p)
+struct mprof_profile *scan_profile(const struct scan *p)
 {
 	return p->profile;
 }
 
-const struct mprof_mem *pass_decoder(const struct pass *p)
+const struct mprof_mem *scan_decoder(const struct scan *p)
 {
 	return p->decoder;
 }
 
-uint64_t pass_bytes(const struct pass *p)
+uint64_t scan_bytes(const struct scan *p)
 {
 	return p->at;
 }
 
-uint64_t pass_start(const struct pass *p)
+uint64_t scan_start(const struct scan *p)
 {
 	return p->start_us;
 }
 
-void pass_line(const struct pass *p, uint64_t from, uint64_t length, double *out, uint32_t n)
+void scan_line(const struct scan *p, uint64_t from, uint64_t length, double *out, uint32_t n)
 {
 	const struct mprof_mem_info *info = mprof_mem_info(p->decoder);
 	double scale = info ? info->word_bytes / info->rate : 0;
@@ -262,7 +262,7 @@ void pass_line(const struct pass *p, uint64_t from, uint64_t length, double *out
 		out[i] = i < p->options.points ? (double)p->line[i] * scale : 0;
 }
 
-const struct mprof_mem_damage *pass_damage(const struct pass *p, uint32_t i)
+const struct mprof_mem_damage *scan_damage(const struct scan *p, uint32_t i)
 {
 	return i < p->n_damages ? &p->damages[i] : NULL;
 }

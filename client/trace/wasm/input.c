@@ -3,7 +3,7 @@
  * - Held bytes begin at the start of the input; given out, they are what came last and has not been decoded.
  * - The scout goes from packet header to packet header, whatever the cut, and decodes nothing.  At a header that does not hold it stops, odd.
  */
-#include "intake.h"
+#include "input.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct scout {
 	bool odd;	/* no header stood where one should */
 };
 
-struct intake {
+struct input {
 	struct mprof_decoder *decoder;
 	struct mprof_sexp *sexp; /* NULL = packets */
 	struct mprof_order *order;
@@ -34,25 +34,25 @@ struct intake {
 	uint64_t came;
 	struct scout scout;
 	size_t span; /* of ORDER: the next one */
-	enum intake_kind kind;
+	enum input_kind kind;
 	bool held;
 	bool ended;
 	bool finished; /* the decoder was told of the end of the span, or of the input */
 };
 
-struct intake *intake_new(enum intake_kind kind)
+struct input *input_new(enum input_kind kind)
 {
-	struct intake *i = calloc(1, sizeof(*i));
+	struct input *i = calloc(1, sizeof(*i));
 
 	if (!i)
 		return NULL;
 	i->held = true;
 	i->kind = kind;
 	i->decoder = mprof_decoder_new();
-	return i->decoder ? i : intake_free(i);
+	return i->decoder ? i : input_free(i);
 }
 
-struct intake *intake_free(struct intake *i)
+struct input *input_free(struct input *i)
 {
 	if (!i)
 		return NULL;
@@ -64,7 +64,7 @@ struct intake *intake_free(struct intake *i)
 	return NULL;
 }
 
-static bool resize(struct intake *i, size_t room)
+static bool resize(struct input *i, size_t room)
 {
 	uint8_t *bytes = realloc(i->bytes, room);
 
@@ -75,20 +75,20 @@ static bool resize(struct intake *i, size_t room)
 	return true;
 }
 
-void intake_expect(struct intake *i, uint64_t bytes)
+void input_expect(struct input *i, uint64_t bytes)
 {
 	/* Where there is no room for it now it grows as it comes. */
-	if (i->held && i->kind != INTAKE_TWICE && bytes > i->room && bytes <= MPROF_RING_BYTES_MAX)
+	if (i->held && i->kind != INPUT_TWICE && bytes > i->room && bytes <= MPROF_RING_BYTES_MAX)
 		resize(i, (size_t)bytes);
 }
 
-void intake_hold(struct intake *i)
+void input_hold(struct input *i)
 {
-	i->kind = INTAKE_HELD;
+	i->kind = INPUT_HELD;
 }
 
 /* What is given out needs no more room than the largest piece, though much was held before. */
-static uint8_t *room_passing(struct intake *i, size_t n)
+static uint8_t *room_passing(struct input *i, size_t n)
 {
 	size_t room = n > ROOM_FIRST ? n : ROOM_FIRST;
 
@@ -104,7 +104,7 @@ static uint8_t *room_passing(struct intake *i, size_t n)
 	return i->bytes;
 }
 
-uint8_t *intake_room(struct intake *i, size_t n)
+uint8_t *input_room(struct input *i, size_t n)
 {
 	size_t room = i->room;
 
@@ -159,39 +159,39 @@ static void scout_go(struct scout *s, const uint8_t *p, size_t n)
 	}
 }
 
-bool intake_wrapped(const struct intake *i)
+bool input_wrapped(const struct input *i)
 {
 	/* Order does nothing to more packets than a ring has. */
-	return i->kind == INTAKE_TWICE && !i->sexp && i->came <= MPROF_RING_BYTES_MAX &&
+	return i->kind == INPUT_TWICE && !i->sexp && i->came <= MPROF_RING_BYTES_MAX &&
 	       i->scout.packets <= MPROF_RING_PACKETS_MAX && (i->scout.back || i->scout.odd);
 }
 
 /* Now that more is there than BEFORE: asked of the beginning alone, or a file of blanks would be looked at again and again. */
-static bool begins_as_stream(const struct intake *i, uint64_t before)
+static bool begins_as_stream(const struct input *i, uint64_t before)
 {
-	if (before < MPROF_PACKET_HEADER_BYTES && i->kind == INTAKE_SERVED && mprof_order_served(i->bytes, i->used))
+	if (before < MPROF_PACKET_HEADER_BYTES && i->kind == INPUT_SERVED && mprof_order_served(i->bytes, i->used))
 		return true;
 	return !before && mprof_sexp_begins(i->bytes, i->used);
 }
 
-void intake_came(struct intake *i, size_t n)
+void input_came(struct input *i, size_t n)
 {
 	scout_go(&i->scout, i->bytes + i->used, n);
 	i->came += n;
 	i->used += n;
-	if (!i->held || i->kind == INTAKE_HELD)
+	if (!i->held || i->kind == INPUT_HELD)
 		return;
-	if (i->came > MPROF_RING_BYTES_MAX || i->scout.packets > MPROF_RING_PACKETS_MAX || i->kind == INTAKE_TWICE ||
+	if (i->came > MPROF_RING_BYTES_MAX || i->scout.packets > MPROF_RING_PACKETS_MAX || i->kind == INPUT_TWICE ||
 	    begins_as_stream(i, i->came - n))
 		i->held = false;
 }
 
-void intake_end(struct intake *i)
+void input_end(struct input *i)
 {
 	i->ended = true;
 }
 
-static bool begin_sexp(struct intake *i)
+static bool begin_sexp(struct input *i)
 {
 	if (i->sexp || i->came != i->used || !mprof_sexp_begins(i->bytes, i->used))
 		return true;
@@ -200,7 +200,7 @@ static bool begin_sexp(struct intake *i)
 }
 
 /* Feed the decoder what there is; MPROF_MORE where there is nothing to feed, MPROF_END at the end. */
-static enum mprof_status feed_passing(struct intake *i)
+static enum mprof_status feed_passing(struct input *i)
 {
 	if (i->finished)
 		return MPROF_END;
@@ -224,7 +224,7 @@ static enum mprof_status feed_passing(struct intake *i)
 }
 
 /* The next span of what was held. */
-static enum mprof_status feed_span(struct intake *i)
+static enum mprof_status feed_span(struct input *i)
 {
 	const struct mprof_span *span;
 
@@ -244,7 +244,7 @@ static enum mprof_status feed_span(struct intake *i)
 }
 
 /* What is wanted after STOP (MPROF_MORE, MPROF_END) of the decoder: more for it. */
-static enum mprof_status feed(struct intake *i)
+static enum mprof_status feed(struct input *i)
 {
 	if (!i->held)
 		return feed_passing(i);
@@ -256,7 +256,7 @@ static enum mprof_status feed(struct intake *i)
 	return feed_passing(i);
 }
 
-static size_t decode(struct intake *i, struct mprof_event *events, size_t n, enum mprof_status *status)
+static size_t decode(struct input *i, struct mprof_event *events, size_t n, enum mprof_status *status)
 {
 	if (!i->sexp)
 		return mprof_decoder_batch(i->decoder, events, n, status);
@@ -264,7 +264,7 @@ static size_t decode(struct intake *i, struct mprof_event *events, size_t n, enu
 	return *status == MPROF_OK;
 }
 
-size_t intake_next(struct intake *i, struct mprof_event *events, size_t n, enum mprof_status *status)
+size_t input_next(struct input *i, struct mprof_event *events, size_t n, enum mprof_status *status)
 {
 	size_t got = 0;
 
@@ -277,17 +277,17 @@ size_t intake_next(struct intake *i, struct mprof_event *events, size_t n, enum 
 	return got;
 }
 
-const struct mprof_damage *intake_damage(const struct intake *i)
+const struct mprof_damage *input_damage(const struct input *i)
 {
 	return i->sexp ? mprof_sexp_damage(i->sexp) : mprof_decoder_damage(i->decoder);
 }
 
-const struct mprof_totals *intake_totals(const struct intake *i)
+const struct mprof_totals *input_totals(const struct input *i)
 {
 	return mprof_decoder_totals(i->decoder);
 }
 
-uint64_t intake_bytes(const struct intake *i)
+uint64_t input_bytes(const struct input *i)
 {
 	return i->came;
 }

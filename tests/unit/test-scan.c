@@ -1,7 +1,7 @@
 /* A recording that is kept: gone through at once, in steps, while it grows, by a filter, in the order of time.  heap.mjs has real ones. */
 #include "curve.h"
 #include "mem-make.h"
-#include "pass.h"
+#include "scan.h"
 
 #define POINTS 50u
 
@@ -86,84 +86,84 @@ static void make(struct made *m, uint32_t n, uint32_t domains)
 	made_finish(m);
 }
 
-static void keep(struct kept *k, const uint8_t *bytes, size_t n)
+static void keep(struct recording *k, const uint8_t *bytes, size_t n)
 {
 	while (n) {
-		uint8_t *room = kept_room(k);
-		size_t some = kept_room_bytes(k);
+		uint8_t *room = recording_room(k);
+		size_t some = recording_room_bytes(k);
 
 		if (!CHECK(room != NULL && some > 0))
 			return;
 		some = some < n ? some : n;
 		memcpy(room, bytes, some);
-		kept_came(k, some);
+		recording_came(k, some);
 		bytes += some;
 		n -= some;
 	}
 }
 
-static void finish(struct pass *p, uint64_t step)
+static void finish(struct scan *p, uint64_t step)
 {
 	enum mprof_status r;
 
-	while ((r = pass_step(p, step)) == MPROF_MORE)
+	while ((r = scan_step(p, step)) == MPROF_MORE)
 		;
 	CHECK_EQ_INT(r, MPROF_END);
 }
 
-static void check_same(const struct pass *a, const struct pass *b)
+static void check_same(const struct scan *a, const struct scan *b)
 {
 	double ours[POINTS], theirs[POINTS];
 
-	CHECK(memcmp(mprof_profile_sums(pass_profile(a)), mprof_profile_sums(pass_profile(b)),
+	CHECK(memcmp(mprof_profile_sums(scan_profile(a)), mprof_profile_sums(scan_profile(b)),
 		     sizeof(struct mprof_profile_sums)) == 0);
-	pass_line(a, 5, 9000, ours, POINTS);
-	pass_line(b, 5, 9000, theirs, POINTS);
+	scan_line(a, 5, 9000, ours, POINTS);
+	scan_line(b, 5, 9000, theirs, POINTS);
 	CHECK(memcmp(ours, theirs, sizeof(ours)) == 0);
-	CHECK_EQ_UINT(pass_start(a), pass_start(b));
+	CHECK_EQ_UINT(scan_start(a), scan_start(b));
 }
 
 static void test_steps(void)
 {
 	struct made m = {0};
-	struct kept *k = kept_new();
-	struct pass *whole, *steps, *grows;
+	struct recording *k = recording_new();
+	struct scan *whole, *steps, *grows;
 	uint64_t line[POINTS];
 	double ours[POINTS];
 	struct mprof_profile *p = mprof_profile_new(&(struct mprof_profile_options){.tree = true, .seed = 5});
 	struct mprof_mem *d;
 
 	make(&m, 40000, 1);
-	CHECK(m.n > KEPT_PIECE_BYTES / 2);
-	grows = pass_new(k, &(struct pass_options){.seed = 5, .grows = true});
+	CHECK(m.n > RECORDING_PIECE_BYTES / 2);
+	grows = scan_new(k, &(struct scan_options){.seed = 5, .grows = true});
 	for (size_t at = 0, n; at < m.n; at += n) {
 		n = m.n - at < 7777 ? m.n - at : 7777;
 		keep(k, m.bytes + at, n);
 		finish(grows, 1000);
-		CHECK_EQ_UINT(pass_bytes(grows), at + n);
+		CHECK_EQ_UINT(scan_bytes(grows), at + n);
 	}
-	CHECK_EQ_UINT(kept_bytes(k), m.n);
-	pass_end(grows);
+	CHECK_EQ_UINT(recording_bytes(k), m.n);
+	scan_end(grows);
 	finish(grows, 1000);
-	whole = pass_new(k, &(struct pass_options){.seed = 5});
+	whole = scan_new(k, &(struct scan_options){.seed = 5});
 	finish(whole, UINT64_MAX);
-	steps = pass_new(k, &(struct pass_options){.seed = 5});
+	steps = scan_new(k, &(struct scan_options){.seed = 5});
 	finish(steps, 1);
 	check_same(whole, steps);
 	check_same(whole, grows);
-	CHECK(pass_damage(whole, 0) == NULL);
+	CHECK(scan_damage(whole, 0) == NULL);
 	mprof_profile_timeline(p, MADE_START + 5, 9000, line, POINTS);
 	d = made_read(&m, p, NULL);
-	CHECK_EQ_UINT(mprof_profile_sums(p)->live, mprof_profile_sums(pass_profile(whole))->live);
-	pass_line(whole, 5, 9000, ours, POINTS);
+	CHECK_EQ_UINT(mprof_profile_sums(p)->live, mprof_profile_sums(scan_profile(whole))->live);
+	scan_line(whole, 5, 9000, ours, POINTS);
 	for (uint32_t i = 0; i < POINTS; i++)
 		CHECK_EQ_INT((int64_t)ours[i], (int64_t)(line[i] * 8 * 1000));
 	mprof_mem_free(d);
 	mprof_profile_free(p);
-	pass_free(steps);
-	pass_free(whole);
-	pass_free(grows);
-	kept_free(k);
+	scan_free(steps);
+	scan_free(whole);
+	scan_free(grows);
+	recording_free(k);
 	made_free(&m);
 }
 
@@ -171,27 +171,27 @@ static void test_steps(void)
 static void test_cut(void)
 {
 	struct made m = {0};
-	struct kept *k = kept_new();
-	struct pass *p;
+	struct recording *k = recording_new();
+	struct scan *p;
 
 	make(&m, 100, 1);
 	keep(k, m.bytes, m.n - 1);
-	p = pass_new(k, &(struct pass_options){.seed = 5, .grows = true});
+	p = scan_new(k, &(struct scan_options){.seed = 5, .grows = true});
 	finish(p, 99);
-	CHECK(pass_damage(p, 0) == NULL);
-	CHECK_EQ_UINT(mprof_profile_sums(pass_profile(p))->allocs[0], 0);
-	pass_end(p);
+	CHECK(scan_damage(p, 0) == NULL);
+	CHECK_EQ_UINT(mprof_profile_sums(scan_profile(p))->allocs[0], 0);
+	scan_end(p);
 	finish(p, 99);
-	CHECK(pass_damage(p, 0) != NULL && pass_damage(p, 0)->reason == MPROF_MEM_DAMAGE_CUT);
-	CHECK(pass_damage(p, 1) == NULL);
-	pass_free(p);
-	p = pass_new(k, &(struct pass_options){.seed = 5, .grows = true});
+	CHECK(scan_damage(p, 0) != NULL && scan_damage(p, 0)->reason == MPROF_MEM_DAMAGE_CUT);
+	CHECK(scan_damage(p, 1) == NULL);
+	scan_free(p);
+	p = scan_new(k, &(struct scan_options){.seed = 5, .grows = true});
 	finish(p, 99);
 	keep(k, m.bytes + m.n - 1, 1);
 	finish(p, 99);
-	CHECK(mprof_profile_sums(pass_profile(p))->allocs[0] > 0);
-	pass_free(p);
-	kept_free(k);
+	CHECK(mprof_profile_sums(scan_profile(p))->allocs[0] > 0);
+	scan_free(p);
+	recording_free(k);
 	made_free(&m);
 }
 
@@ -200,9 +200,9 @@ static void test_filter(void)
 {
 	const struct mprof_mem_filter filter = {.heaps = MPROF_HEAP_MAJOR, .bytes = {.least = 100, .has_least = true}};
 	struct made m = {0};
-	struct kept *k = kept_new();
+	struct recording *k = recording_new();
 	const struct mprof_profile_sums *s;
-	struct pass *p;
+	struct scan *p;
 	uint64_t samples = 0, objects = 0;
 
 	make(&m, 1000, 1);
@@ -212,27 +212,27 @@ static void test_filter(void)
 			samples += 1 + i % 4;
 		}
 	keep(k, m.bytes, m.n);
-	p = pass_new(k, &(struct pass_options){.seed = 5, .filter = &filter, .last_us = MADE_START + 4000});
+	p = scan_new(k, &(struct scan_options){.seed = 5, .filter = &filter, .last_us = MADE_START + 4000});
 	keep(k, m.bytes, m.n);
 	finish(p, 100);
-	s = mprof_profile_sums(pass_profile(p));
+	s = mprof_profile_sums(scan_profile(p));
 	CHECK_EQ_UINT(s->allocs[MPROF_MEM_MAJOR], objects);
 	CHECK_EQ_UINT(s->samples[MPROF_MEM_MAJOR], samples);
 	CHECK_EQ_UINT(s->samples[MPROF_MEM_MINOR], 0);
-	CHECK_EQ_UINT(mprof_mem_totals(pass_decoder(p))->recordings, 1);
-	CHECK_EQ_UINT(pass_bytes(p), m.n);
-	pass_free(p);
+	CHECK_EQ_UINT(mprof_mem_totals(scan_decoder(p))->recordings, 1);
+	CHECK_EQ_UINT(scan_bytes(p), m.n);
+	scan_free(p);
 	/* Of two that are joined the last, or the one that is asked for. */
-	p = pass_new(k, &(struct pass_options){.seed = 5});
+	p = scan_new(k, &(struct scan_options){.seed = 5});
 	finish(p, 100);
-	CHECK_EQ_UINT(mprof_mem_totals(pass_decoder(p))->recordings, 2);
-	CHECK_EQ_UINT(mprof_profile_sums(pass_profile(p))->allocs[MPROF_MEM_MAJOR], 100);
-	pass_free(p);
-	p = pass_new(k, &(struct pass_options){.seed = 5, .recording = 3});
+	CHECK_EQ_UINT(mprof_mem_totals(scan_decoder(p))->recordings, 2);
+	CHECK_EQ_UINT(mprof_profile_sums(scan_profile(p))->allocs[MPROF_MEM_MAJOR], 100);
+	scan_free(p);
+	p = scan_new(k, &(struct scan_options){.seed = 5, .recording = 3});
 	finish(p, 100);
-	CHECK(!mprof_mem_info(pass_decoder(p)));
-	pass_free(p);
-	kept_free(k);
+	CHECK(!mprof_mem_info(scan_decoder(p)));
+	scan_free(p);
+	recording_free(k);
 	made_free(&m);
 }
 
@@ -243,8 +243,8 @@ static void test_bad_begin(void)
 	const double rate = 0.001;
 	struct mprof_flame *flame;
 	struct made m = {0};
-	struct kept *k = kept_new();
-	struct pass *p;
+	struct recording *k = recording_new();
+	struct scan *p;
 	uint8_t *at;
 	uint32_t n;
 
@@ -254,18 +254,18 @@ static void test_bad_begin(void)
 	if (CHECK(at != NULL))
 		memset(at, 0, sizeof(rate));
 	keep(k, m.bytes, m.n);
-	p = pass_new(k, &(struct pass_options){.seed = 5});
+	p = scan_new(k, &(struct scan_options){.seed = 5});
 	finish(p, 1000);
-	CHECK(pass_damage(p, 0) && pass_damage(p, 0)->reason == MPROF_MEM_DAMAGE_INFO);
-	CHECK(pass_damage(p, 1) && pass_damage(p, 1)->reason == MPROF_MEM_DAMAGE_NO_INFO);
-	CHECK_EQ_UINT(mprof_mem_totals(pass_decoder(p))->recordings, 2);
-	CHECK(mprof_mem_info(pass_decoder(p)) != NULL);
-	CHECK_EQ_UINT(mprof_profile_sums(pass_profile(p))->allocs[MPROF_MEM_MAJOR], 20);
-	flame = mprof_flame_new(pass_profile(p), pass_decoder(p), &all);
+	CHECK(scan_damage(p, 0) && scan_damage(p, 0)->reason == MPROF_MEM_DAMAGE_INFO);
+	CHECK(scan_damage(p, 1) && scan_damage(p, 1)->reason == MPROF_MEM_DAMAGE_NO_INFO);
+	CHECK_EQ_UINT(mprof_mem_totals(scan_decoder(p))->recordings, 2);
+	CHECK(mprof_mem_info(scan_decoder(p)) != NULL);
+	CHECK_EQ_UINT(mprof_profile_sums(scan_profile(p))->allocs[MPROF_MEM_MAJOR], 20);
+	flame = mprof_flame_new(scan_profile(p), scan_decoder(p), &all);
 	CHECK(flame && mprof_flame_nodes(flame, &n) && n == 5); /* the root, f1, f3, f4, f5 */
 	mprof_flame_free(flame);
-	pass_free(p);
-	kept_free(k);
+	scan_free(p);
+	recording_free(k);
 	made_free(&m);
 }
 
@@ -273,10 +273,10 @@ static void test_bad_begin(void)
 static void test_sorted(void)
 {
 	struct made m = {0};
-	struct kept *k = kept_new();
+	struct recording *k = recording_new();
 	struct mprof_profile *p =
 		mprof_profile_new(&(struct mprof_profile_options){.tree = true, .sort = true, .seed = 5});
-	struct pass *sorted, *line;
+	struct scan *sorted, *line;
 	uint64_t want[POINTS];
 	double got[POINTS];
 	struct mprof_mem *d;
@@ -284,26 +284,26 @@ static void test_sorted(void)
 	make(&m, 3000, 3);
 	keep(k, m.bytes, m.n);
 	d = made_read(&m, p, NULL);
-	sorted = pass_new(k, &(struct pass_options){.seed = 5, .sort = true});
+	sorted = scan_new(k, &(struct scan_options){.seed = 5, .sort = true});
 	finish(sorted, 500);
-	CHECK(memcmp(mprof_profile_sums(pass_profile(sorted)), mprof_profile_sums(p),
+	CHECK(memcmp(mprof_profile_sums(scan_profile(sorted)), mprof_profile_sums(p),
 		     sizeof(struct mprof_profile_sums)) == 0);
 	mprof_mem_free(d);
 	mprof_profile_free(p);
 	p = mprof_profile_new(&(struct mprof_profile_options){.sort = true, .seed = 5});
-	line = pass_new(k,
-			&(struct pass_options){.seed = 5, .sort = true, .from = 100, .length = 8000, .points = POINTS});
+	line = scan_new(k,
+			&(struct scan_options){.seed = 5, .sort = true, .from = 100, .length = 8000, .points = POINTS});
 	finish(line, 500);
-	pass_line(line, 100, 8000, got, POINTS);
+	scan_line(line, 100, 8000, got, POINTS);
 	mprof_profile_timeline(p, MADE_START + 100, 8000, want, POINTS);
 	d = made_read(&m, p, NULL);
 	for (uint32_t i = 0; i < POINTS; i++)
 		CHECK_EQ_INT((int64_t)got[i], (int64_t)(want[i] * 8 * 1000));
 	mprof_mem_free(d);
 	mprof_profile_free(p);
-	pass_free(line);
-	pass_free(sorted);
-	kept_free(k);
+	scan_free(line);
+	scan_free(sorted);
+	recording_free(k);
 	made_free(&m);
 }
 
