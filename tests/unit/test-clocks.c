@@ -112,7 +112,7 @@ static void test_borders(void)
 
 		packet.last = (struct mprof_stamp){.mono = 5 * S + MS, .real = 9 * S + MS, .offset = 200};
 		mprof_clocks_packet(&c, &packet);
-		CHECK_EQ_UINT(c.n_looks, i ? 1 : 2);
+		CHECK_EQ_UINT(c.n_polls, i ? 1 : 2);
 		packet.first = packet.last = (struct mprof_stamp){.mono = 5 * S + MS, .real = 10 * S, .offset = 200};
 		mprof_clocks_packet(&c, &packet);
 		CHECK_EQ_UINT(c.latest.real, 10 * S);
@@ -134,7 +134,7 @@ static void test_both_clocks(void)
 		mprof_clocks_packet(&c, &packet);
 		packet.first = packet.last = second[i];
 		mprof_clocks_packet(&c, &packet);
-		CHECK_EQ_UINT(c.n_looks, i == 2 ? 2 : 1);
+		CHECK_EQ_UINT(c.n_polls, i == 2 ? 2 : 1);
 	}
 }
 

@@ -58,7 +58,7 @@ static void compare(uint32_t n, uint32_t line, uint32_t length, bool open)
 	uint32_t i, wrong = 0, from, got, want, highest = 0;
 	struct rows rows;
 
-	rows_init(&rows, rows_looks(n), line + length + 1);
+	rows_init(&rows, rows_budget(n), line + length + 1);
 	for (i = 0; s.list && s.seen && i < n; i++) {
 		struct life life = {(uint32_t)draw(line), 0};
 
@@ -120,7 +120,7 @@ static void test_wide(void)
 	struct rows rows;
 	uint32_t i, row, wrong = 0;
 
-	rows_init(&rows, rows_looks(2 * n), 10 * n + 1);
+	rows_init(&rows, rows_budget(2 * n), 10 * n + 1);
 	for (i = 0; i < n; i++) {
 		struct life r = {n - i, 10 * n};
 
@@ -135,7 +135,7 @@ static void test_wide(void)
 	}
 	CHECK_EQ_UINT(wrong, 0);
 	CHECK_EQ_UINT(rows.not_first, 0);
-	CHECK(rows.looks > rows_looks(2 * n) - 10 * 2 * n);
+	CHECK(rows.budget > rows_budget(2 * n) - 10 * 2 * n);
 	rows_deinit(&rows);
 }
 
@@ -159,7 +159,7 @@ static void test_crafted(void)
 		CHECK(row >= 64 * 40);
 	}
 	CHECK(rows.not_first > 0);
-	CHECK_EQ_UINT(rows.looks, 0);
+	CHECK_EQ_UINT(rows.budget, 0);
 	rows_deinit(&rows);
 }
 

@@ -518,22 +518,22 @@ static void test_near(void)
 static void test_fold(void)
 {
 	struct mprof_window w = {.from = 0, .to = 1, .width = 100, .height = 600, .letter = 7};
-	struct fold f;
+	struct fisheye f;
 	double last, y, focus;
 	uint32_t i, row;
 
 	for (i = 0; i <= 8; i++) {
 		w.focus = focus = i * 125.0;
-		fold_init(&f, &w, 1001);
-		CHECK(fabs(fold_y(&f, 0) - 30) < 1e-6 && fabs(fold_y(&f, 1000) - 570) < 1e-6);
+		fisheye_init(&f, &w, 1001);
+		CHECK(fabs(fisheye_y(&f, 0) - 30) < 1e-6 && fabs(fisheye_y(&f, 1000) - 570) < 1e-6);
 		last = -1;
 		for (row = 0; row <= 1000; row++) {
-			y = fold_y(&f, row);
+			y = fisheye_y(&f, row);
 			CHECK(y >= last);
 			last = y;
 		}
-		CHECK(fold_y(&f, fmin(focus + 1, 1000)) - fold_y(&f, fmin(focus, 999)) > 15);
-		CHECK(fabs(fold_row(&f, fold_y(&f, focus)) - focus) < 0.01);
+		CHECK(fisheye_y(&f, fmin(focus + 1, 1000)) - fisheye_y(&f, fmin(focus, 999)) > 15);
+		CHECK(fabs(fisheye_row(&f, fisheye_y(&f, focus)) - focus) < 0.01);
 	}
 }
 

@@ -145,7 +145,7 @@ static void find_finals(struct mprof_why *w)
 		w->final[i] = becomes == MPROF_NONE ? i : becomes;
 	}
 	for (i = 0; i < w->view->n_threads; i++)
-		w->final[i] = becomes_find(w->final, i);
+		w->final[i] = alias_find(w->final, i);
 }
 
 /* These wait on several threads at once, and so on each of them that is not resolved; all others on what they looked at last. */

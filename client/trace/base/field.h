@@ -41,7 +41,7 @@ uint64_t field_get(const struct field *f, uint32_t from, uint32_t to);
 bool field_full(const struct field *f, uint32_t at, uint32_t *from, uint32_t *to);
 
 /* Let the words from FROM on, FIELD_FAN of them, come near. */
-static inline void field_look_ahead(const struct field *f, uint32_t from)
+static inline void field_prefetch(const struct field *f, uint32_t from)
 {
 	const char *p = (const char *)((const uint64_t *)f->words.items + from);
 

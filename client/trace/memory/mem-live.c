@@ -52,7 +52,7 @@ struct mem_object *mem_live_find_old(struct mem_live *live, int64_t id)
 	return NULL;
 }
 
-void mem_live_expect_old(const struct mem_live *live, int64_t id)
+void mem_live_prefetch_old(const struct mem_live *live, int64_t id)
 {
 	uint32_t mixed = mixed_of(live, id);
 	const struct mem_live_place *place = &live->places[mixed & (live->room - 1)];

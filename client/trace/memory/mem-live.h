@@ -79,8 +79,8 @@ void mem_live_remove_old(struct mem_live *live, struct mem_object *object);
 /*
  * ID will be added soon, or else looked for: let what it takes come into the cache meanwhile.  What is found is right with it and without.
  */
-static inline void mem_live_expect(const struct mem_live *live, int64_t id, bool added);
-void mem_live_expect_old(const struct mem_live *live, int64_t id);
+static inline void mem_live_prefetch(const struct mem_live *live, int64_t id, bool added);
+void mem_live_prefetch_old(const struct mem_live *live, int64_t id);
 
 static inline struct mem_object *mem_live_place(const struct mem_live *live, int64_t id)
 {
@@ -115,7 +115,7 @@ static inline void mem_live_remove(struct mem_live *live, struct mem_object *obj
 	object->samples = 0;
 }
 
-static inline void mem_live_expect(const struct mem_live *live, int64_t id, bool added)
+static inline void mem_live_prefetch(const struct mem_live *live, int64_t id, bool added)
 {
 	const struct mem_object *object;
 
@@ -123,9 +123,9 @@ static inline void mem_live_expect(const struct mem_live *live, int64_t id, bool
 		return;
 	object = mem_live_place(live, id);
 	if (added && object->samples)
-		mem_live_expect_old(live, object->id);
+		mem_live_prefetch_old(live, object->id);
 	else if (!added && object->id != id)
-		mem_live_expect_old(live, id);
+		mem_live_prefetch_old(live, id);
 }
 
 #endif

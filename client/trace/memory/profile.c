@@ -292,7 +292,7 @@ static enum mprof_status apply_batch(struct mprof_profile *p, const struct mem_r
 	uint32_t i;
 
 	for (i = 0; plain && i < n; i++)
-		mem_live_expect(&p->live, records[i].id, records[i].kind == MPROF_MEM_ALLOC);
+		mem_live_prefetch(&p->live, records[i].id, records[i].kind == MPROF_MEM_ALLOC);
 	for (i = 0; !r && i < n; i++)
 		r = plain	      ? apply(p, &records[i], NULL)
 		    : p->options.sort ? wait(p, &records[i])

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* The thread at the end of the chain that THREAD is in. */
-static inline uint32_t becomes_find(uint32_t *aliases, uint32_t thread)
+static inline uint32_t alias_find(uint32_t *aliases, uint32_t thread)
 {
 	while (aliases[thread] != thread) {
 		aliases[thread] = aliases[aliases[thread]];
@@ -24,7 +24,7 @@ static inline uint32_t becomes_find(uint32_t *aliases, uint32_t thread)
 }
 
 /* Let FROM, an end of a chain, go on as TO, another one; false, with nothing changed, where they are the same. */
-static inline bool becomes_join(uint32_t *aliases, uint32_t from, uint32_t to)
+static inline bool alias_join(uint32_t *aliases, uint32_t from, uint32_t to)
 {
 	if (from == to)
 		return false;

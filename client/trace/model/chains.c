@@ -50,7 +50,7 @@ static void meet_expectations(struct mprof_model *m, uint32_t never)
 	uint32_t i;
 
 	for (i = 0; i < m->arrays[MODEL_EXPECTATIONS].n; i++) {
-		list[i].final = becomes_find(model_aliases(m), list[i].thread);
+		list[i].final = alias_find(model_aliases(m), list[i].thread);
 		model_thread(m, list[i].thread)->flags |= MPROF_THREAD_SHOULD_RESOLVE;
 		t = model_thread(m, list[i].final);
 		t->flags |= MPROF_THREAD_SHOULD_RESOLVE;
@@ -96,7 +96,7 @@ bool model_ends(struct mprof_model *m)
 /* So many items ahead their threads are asked for, so that they are there when it is their turn. */
 #define AHEAD 12u
 
-static void look_ahead(const struct mprof_model *m, uint32_t thread)
+static void prefetch(const struct mprof_model *m, uint32_t thread)
 {
 	__builtin_prefetch(&model_thread(m, thread)->first_label, 1);
 }
@@ -122,7 +122,7 @@ static void chain_interactions(struct mprof_model *m)
 		uint32_t *head = &model_thread(m, list[i].thread)->first_interaction;
 		uint64_t *checked = model_checked(m, list[i].other);
 
-		look_ahead(m, list[i < AHEAD ? 0 : i - AHEAD].thread);
+		prefetch(m, list[i < AHEAD ? 0 : i - AHEAD].thread);
 		list[i].next = *head;
 		*head = i;
 		if (list[i].kind == MPROF_INTERACTION_TRY_READ && list[i].time < *checked)
@@ -138,7 +138,7 @@ static void chain_labels(struct mprof_model *m)
 	for (i = m->arrays[MODEL_LABELS].n; i-- > 0;) {
 		uint32_t *head = &model_thread(m, list[i].thread)->first_label;
 
-		look_ahead(m, list[i < AHEAD ? 0 : i - AHEAD].thread);
+		prefetch(m, list[i < AHEAD ? 0 : i - AHEAD].thread);
 		list[i].next = *head;
 		*head = i;
 	}
@@ -152,7 +152,7 @@ static void chain_activations(struct mprof_model *m)
 	for (i = m->arrays[MODEL_ACTIVATIONS].n; i-- > 0;) {
 		uint32_t *head = &model_thread(m, list[i].thread)->first_activation;
 
-		look_ahead(m, list[i < AHEAD ? 0 : i - AHEAD].thread);
+		prefetch(m, list[i < AHEAD ? 0 : i - AHEAD].thread);
 		list[i].next = *head;
 		*head = i;
 	}

@@ -53,11 +53,11 @@ void mprof_clock_apply(const struct mprof_clock *clock, struct mprof_model_sourc
 #define SAME_BOOT_NS 2000000000
 
 /* A look that is surely later than those before it. */
-static void add_look(struct mprof_clocks *c, const struct mprof_stamp *stamp)
+static void add_poll(struct mprof_clocks *c, const struct mprof_stamp *stamp)
 {
-	if (c->n_looks == MPROF_CLOCKS_LOOKS)
-		memmove(c->looks, c->looks + 1, --c->n_looks * sizeof(*c->looks));
-	c->looks[c->n_looks++] = *stamp;
+	if (c->n_polls == MPROF_CLOCKS_POLLS)
+		memmove(c->polls, c->polls + 1, --c->n_polls * sizeof(*c->polls));
+	c->polls[c->n_polls++] = *stamp;
 }
 
 static bool later(uint64_t at, uint64_t before)
@@ -66,12 +66,12 @@ static bool later(uint64_t at, uint64_t before)
 }
 
 /* By both clocks: after dom0 has booted again, one of them means nothing. */
-static void note_stamp(struct mprof_clocks *c, const struct mprof_stamp *stamp, bool another_look)
+static void note_stamp(struct mprof_clocks *c, const struct mprof_stamp *stamp, bool another_poll)
 {
-	const struct mprof_stamp *newest = c->n_looks ? &c->looks[c->n_looks - 1] : NULL;
+	const struct mprof_stamp *newest = c->n_polls ? &c->polls[c->n_polls - 1] : NULL;
 
-	if (!newest || another_look || (later(stamp->mono, newest->mono) && later(stamp->real, newest->real)))
-		add_look(c, stamp);
+	if (!newest || another_poll || (later(stamp->mono, newest->mono) && later(stamp->real, newest->real)))
+		add_poll(c, stamp);
 	if (stamp->mono >= c->latest.mono || !c->stamps)
 		c->latest = *stamp;
 	c->stamps++;
@@ -79,7 +79,7 @@ static void note_stamp(struct mprof_clocks *c, const struct mprof_stamp *stamp, 
 
 void mprof_clocks_stream(struct mprof_clocks *c)
 {
-	c->n_looks = 0;
+	c->n_polls = 0;
 }
 
 /* The event at GUEST was copied at FIRST, the newest stamp. */
@@ -104,8 +104,8 @@ void mprof_clocks_packet(struct mprof_clocks *c, const struct mprof_copied *pack
 		*c = (struct mprof_clocks){.latest = c->latest, .stamps = c->stamps, .stepped = true};
 	/* What is the oldest of so many looks when the newest of them is that of this copy, or one before it. */
 	note_stamp(c, first, false);
-	oldest = c->looks[0];
-	bound(c, packet->guest_ns, first, c->n_looks == MPROF_CLOCKS_LOOKS ? &oldest : NULL);
+	oldest = c->polls[0];
+	bound(c, packet->guest_ns, first, c->n_polls == MPROF_CLOCKS_POLLS ? &oldest : NULL);
 	pieces = last->offset > first->offset && packet->room <= PIECE_BYTES;
 	note_stamp(c, last, pieces);
 }

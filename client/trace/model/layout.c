@@ -156,7 +156,7 @@ struct layout {
 	struct rows rows;
 	struct blockers blockers;
 	struct places places;
-	uint64_t looks; /* rows.h: for all streams together */
+	uint64_t budget; /* rows.h: for all streams together */
 };
 
 static bool find_row(struct layout *l, uint32_t i, const struct life *life, uint32_t *row)
@@ -184,12 +184,12 @@ static bool place(struct layout *l, uint32_t i)
 }
 
 /* Threads that follow each other stand on rows that do. */
-static void look_ahead(const struct layout *l, uint32_t row, uint32_t near, uint32_t far)
+static void prefetch(const struct layout *l, uint32_t row, uint32_t near, uint32_t far)
 {
 	__builtin_prefetch(model_thread(l->m, far));
 	__builtin_prefetch(&model_thread(l->m, far)->row, 1);
 	__builtin_prefetch(places_life(&l->places, far));
-	rows_look_ahead(&l->rows, row, places_life(&l->places, near)->start);
+	rows_prefetch(&l->rows, row, places_life(&l->places, near)->start);
 }
 
 /* Place N threads of one stream below each other. */
@@ -201,7 +201,7 @@ static bool place_all(struct layout *l, const uint32_t *threads, uint32_t n)
 		if (!place(l, threads[i]))
 			return false;
 		if (i + 2 * AHEAD < n)
-			look_ahead(l, model_thread(l->m, threads[i])->row, threads[i + AHEAD], threads[i + 2 * AHEAD]);
+			prefetch(l, model_thread(l->m, threads[i])->row, threads[i + AHEAD], threads[i + 2 * AHEAD]);
 	}
 	model_note_memory(l->m, places_memory(&l->places) + rows_memory(&l->rows) + blockers_memory(&l->blockers));
 	return true;
@@ -222,7 +222,7 @@ static bool lay_out(struct layout *l, struct mprof_model_stream *s, const uint32
 	bool ok, last = threads + n == model_aliases(l->m) + model_count(l->m, MODEL_THREADS);
 
 	places_find(&l->places, l->m, threads + 1, n - 1);
-	rows_init(&l->rows, l->looks, l->places.n);
+	rows_init(&l->rows, l->budget, l->places.n);
 	blockers_init(&l->blockers);
 	if (last) { /* and mostly the only one: what its places took need not be taken again */
 		grow_pass(&l->places.entries[0], &l->rows.store.spare, 1);
@@ -232,7 +232,7 @@ static bool lay_out(struct layout *l, struct mprof_model_stream *s, const uint32
 	move_down(l->m, threads + 1, ok ? n - 1 : 0, used);
 	s->first_row = used;
 	s->rows = l->rows.used;
-	l->looks = l->rows.looks;
+	l->budget = l->rows.budget;
 	l->m->notes.rows_not_first += l->rows.not_first;
 	rows_deinit(&l->rows);
 	blockers_deinit(&l->blockers);
@@ -253,7 +253,7 @@ static uint32_t stream_threads(const struct mprof_model *m, uint32_t stream, uin
 
 bool model_layout(struct mprof_model *m)
 {
-	struct layout l = {.m = m, .looks = rows_looks(model_count(m, MODEL_THREADS))};
+	struct layout l = {.m = m, .budget = rows_budget(model_count(m, MODEL_THREADS))};
 	uint32_t i, n, at = 0, used = 0;
 	bool ok = places_init(&l.places, m, &m->spare);
 

@@ -63,7 +63,7 @@ static uint32_t thread_of(const struct step *step, int64_t id)
 		model_thread(step->m, *slot)->flags = MPROF_THREAD_PREEXISTING;
 		return *slot;
 	}
-	return becomes_find(model_aliases(step->m), *slot);
+	return alias_find(model_aliases(step->m), *slot);
 }
 
 /*
@@ -77,7 +77,7 @@ static void settle_signal(struct mprof_model *m, struct model_stream *s, uint32_
 	if (s->signal == MPROF_NONE)
 		return;
 	i = (struct mprof_interaction *)m->arrays[MODEL_INTERACTIONS].items + s->signal;
-	if (s->created && (thread == MPROF_NONE || thread == becomes_find(model_aliases(m), i->thread)))
+	if (s->created && (thread == MPROF_NONE || thread == alias_find(model_aliases(m), i->thread)))
 		i->flags = MPROF_INTERACTION_BEGINS_WAIT;
 	s->signal = MPROF_NONE;
 	s->created = false;
@@ -89,7 +89,7 @@ static void note_wait(const struct step *step, uint32_t reader, uint32_t source)
 	const struct mprof_interaction *list = step->m->arrays[MODEL_INTERACTIONS].items;
 
 	if (step->s->created && model_thread(step->m, source)->creator == step->s->running &&
-	    becomes_find(model_aliases(step->m), list[step->s->signal].thread) == reader)
+	    alias_find(model_aliases(step->m), list[step->s->signal].thread) == reader)
 		settle_signal(step->m, step->s, reader);
 }
 
@@ -206,7 +206,7 @@ static void on_becomes(const struct step *step)
 		step->m->notes.refused++;
 		return;
 	}
-	if (!becomes_join(model_aliases(step->m), from, to)) {
+	if (!alias_join(model_aliases(step->m), from, to)) {
 		step->m->notes.alias_cycles++;
 		return;
 	}

@@ -149,26 +149,26 @@ bool row_group_full(struct row_group *g, const struct row_store *store, const st
  * Invariants:
  * - Groups are exact.  The levels above are not complete: a bit is set when a search has failed below, where a position is found that
  *   says why, and covers at least one new span, so that setting them is paid for by the spans that threads have added.
- * - A search can fail in 64 rows that are taken at different times, which no bit above can tell.  Such searches in vain draw on LOOKS,
+ * - A search can fail in 64 rows that are taken at different times, which no bit above can tell.  Such searches in vain draw on BUDGET,
  *   which is proportional to the number of threads.  It is what keeps a crafted trace from being slow: no other runs out of it.
  */
 
-#define BITS  64u
-#define LOOKS 64u /* in vain, per thread */
+#define BITS   64u
+#define BUDGET 64u /* in vain, per thread */
 
 struct range {
 	uint32_t from;
 	uint32_t to;
 };
 
-uint64_t rows_looks(uint64_t n)
+uint64_t rows_budget(uint64_t n)
 {
-	return LOOKS * (n + BITS);
+	return BUDGET * (n + BITS);
 }
 
-void rows_init(struct rows *rows, uint64_t looks, uint32_t places)
+void rows_init(struct rows *rows, uint64_t budget, uint32_t places)
 {
-	*rows = (struct rows){.looks = looks, .store.places = places};
+	*rows = (struct rows){.budget = budget, .store.places = places};
 	spans_init(&rows->store.spans, false);
 }
 
@@ -285,9 +285,9 @@ static bool first_of(struct rows *rows, uint32_t level, uint32_t i, const struct
 		if (taken == UINT64_MAX && !learn(rows, level, tree, range))
 			return false;
 		*item = UINT32_MAX;
-		if (!rows->looks)
+		if (!rows->budget)
 			return true;
-		rows->looks--;
+		rows->budget--;
 		if (!first_of(rows, level + 1, tree + 1, range, &tree))
 			return false;
 		if (tree > UINT32_MAX / BITS)
@@ -305,9 +305,9 @@ static bool next_group(struct rows *rows, uint32_t group, const struct life *lif
 	    full.from < full.to && !note_full(rows, 0, group, &full))
 		return false;
 	*next = UINT32_MAX;
-	if (!rows->looks)
+	if (!rows->budget)
 		return true;
-	rows->looks--;
+	rows->budget--;
 	life_wanted(life, &wanted.from, &wanted.to);
 	return first_of(rows, 0, group + 1, &wanted, next);
 }
@@ -335,8 +335,8 @@ bool rows_first(struct rows *rows, uint32_t row, const struct life *life, uint32
 	return true;
 }
 
-void rows_look_ahead(const struct rows *rows, uint32_t row, uint32_t place)
+void rows_prefetch(const struct rows *rows, uint32_t row, uint32_t place)
 {
 	if (row / BITS < rows->groups.n && group_at(rows, row / BITS)->flat)
-		field_look_ahead(&group_at(rows, row / BITS)->field, place);
+		field_prefetch(&group_at(rows, row / BITS)->field, place);
 }

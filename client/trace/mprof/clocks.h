@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define MPROF_CLOCKS_LOOKS 5u /* one, and four before it */
+#define MPROF_CLOCKS_POLLS 5u /* one, and four before it */
 
 /* Dom0's two clocks at one moment. */
 struct mprof_stamp {
@@ -33,10 +33,10 @@ struct mprof_copied {
 /* Zeroed: nothing is known. */
 struct mprof_clocks {
 	struct mprof_clock mono, real;		      /* from the guest's clock to either of dom0's */
-	struct mprof_stamp looks[MPROF_CLOCKS_LOOKS]; /* the newest that are surely different, the oldest first */
+	struct mprof_stamp polls[MPROF_CLOCKS_POLLS]; /* the newest that are surely different, the oldest first */
 	struct mprof_stamp latest;		      /* the newest stamp */
 	uint64_t stamps;			      /* that were seen */
-	uint32_t n_looks;
+	uint32_t n_polls;
 	bool stepped; /* the guest's clock went back; what is known is known since then */
 };
 

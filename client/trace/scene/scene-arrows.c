@@ -127,7 +127,7 @@ static void draw_links(struct frame *f, enum links_of of)
 		draw_from_right(f, l, stop);
 }
 
-void draw_births(struct frame *f)
+void draw_verticals(struct frame *f)
 {
 	draw_links(f, LINKS_CREATION);
 	draw_links(f, LINKS_BECOMES);

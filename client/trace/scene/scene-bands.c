@@ -19,9 +19,9 @@
 #define NAME_TOP 14.0 /* the foot of a band's name below the band's edge */
 
 static const enum mprof_mark_kind kinds[BANDS] = {MPROF_MARK_SLEEPING, MPROF_MARK_COLLECTION, MPROF_MARK_GAP};
-static const enum rails_of rails_kinds[BANDS] = {RAILS_SLEEPING, RAILS_COLLECTIONS, RAILS_GAPS};
+static const enum row_index_kind row_index_kinds[BANDS] = {ROW_INDEX_SLEEPING, ROW_INDEX_COLLECTIONS, ROW_INDEX_GAPS};
 
-static bool sum_up(struct band_sums *sums, const struct rails *l)
+static bool sum_up(struct band_sums *sums, const struct row_index *l)
 {
 	uint64_t sum = 0;
 	uint32_t i;
@@ -30,7 +30,7 @@ static bool sum_up(struct band_sums *sums, const struct rails *l)
 	for (i = 0; sums->at && i < l->n; i++) {
 		if (i % STEP == 0)
 			sums->at[i / STEP] = sum;
-		sum += rails_item_end(l, l->items[i]) - rails_item_start(l, l->items[i]);
+		sum += row_index_item_end(l, l->items[i]) - row_index_item_start(l, l->items[i]);
 	}
 	return sums->at != NULL;
 }
@@ -40,27 +40,27 @@ bool bands_init(struct mprof_scene *s)
 	unsigned i;
 
 	for (i = 0; i < BANDS; i++)
-		if (!rails_init(&s->bands[i], s->view, rails_kinds[i], NULL, NULL) ||
+		if (!row_index_init(&s->bands[i], s->view, row_index_kinds[i], NULL, NULL) ||
 		    !sum_up(&s->sums[i], &s->bands[i]))
 			return false;
 	return true;
 }
 
 /* What the items before place I take. */
-static uint64_t sum_to(const struct rails *l, const struct band_sums *sums, uint32_t i)
+static uint64_t sum_to(const struct row_index *l, const struct band_sums *sums, uint32_t i)
 {
 	uint32_t k = i < l->n ? i / STEP * STEP : l->n ? (l->n - 1) / STEP * STEP : 0;
 	uint64_t sum = l->n ? sums->at[k / STEP] : 0;
 
 	for (; k < i; k++)
-		sum += rails_item_end(l, l->items[k]) - rails_item_start(l, l->items[k]);
+		sum += row_index_item_end(l, l->items[k]) - row_index_item_start(l, l->items[k]);
 	return sum;
 }
 
 /* One kind of band of one stream, between two heights. */
 struct strip {
 	struct frame *f;
-	struct rails *l;
+	struct row_index *l;
 	const struct band_sums *sums;
 	enum mprof_mark_kind kind;
 	uint32_t stream;
@@ -92,17 +92,17 @@ static void put_pixel(struct strip *s, uint64_t start)
 {
 	double column = floor(frame_x(s->f, start)), x;
 	uint64_t limit = frame_time(s->f, column + 1);
-	uint32_t first = s->at, next = rails_begins_after(s->l, 0, first + 1, s->end, limit ? limit - 1 : 0);
+	uint32_t first = s->at, next = row_index_begins_after(s->l, 0, first + 1, s->end, limit ? limit - 1 : 0);
 
-	if (next > first + 1 && frame_x(s->f, rails_end(s->l, 0, next - 1)) > column + 2)
+	if (next > first + 1 && frame_x(s->f, row_index_end(s->l, 0, next - 1)) > column + 2)
 		next--;
-	s->drawn = rails_end(s->l, 0, next - 1);
+	s->drawn = row_index_end(s->l, 0, next - 1);
 	s->at = next;
 	x = frame_x(s->f, s->drawn);
 	if (x > column + 2) /* they overlap */
-		put(s, rails_item(s->l, 0, first), frame_x(s->f, start), x, 1);
+		put(s, row_index_item(s->l, 0, first), frame_x(s->f, start), x, 1);
 	else
-		put(s, rails_item(s->l, 0, first), column, column + 1,
+		put(s, row_index_item(s->l, 0, first), column, column + 1,
 		    (double)(sum_to(s->l, s->sums, next) - sum_to(s->l, s->sums, first)) * s->f->scale);
 }
 
@@ -111,19 +111,19 @@ static void draw_strip(struct strip *s)
 	uint64_t start, end;
 
 	s->drawn = 0;
-	rails_range(s->l, 0, s->stream, &s->at, &s->end);
-	for (s->at = rails_ends_from(s->l, 0, s->at, s->end, s->f->w.from); s->at < s->end && !s->f->failed;) {
-		start = rails_start(s->l, 0, s->at);
-		end = rails_end(s->l, 0, s->at);
+	row_index_range(s->l, 0, s->stream, &s->at, &s->end);
+	for (s->at = row_index_ends_from(s->l, 0, s->at, s->end, s->f->w.from); s->at < s->end && !s->f->failed;) {
+		start = row_index_start(s->l, 0, s->at);
+		end = row_index_end(s->l, 0, s->at);
 		if (start > s->f->w.to || s->drawn > s->f->w.to)
 			return;
 		start = start > s->drawn ? start : s->drawn;
 		if (end < start) {
-			s->at = rails_ends_from(s->l, 0, s->at, s->end, start);
+			s->at = row_index_ends_from(s->l, 0, s->at, s->end, start);
 		} else if (frame_width(s->f, start, end) < 1) {
 			put_pixel(s, start);
 		} else {
-			put(s, rails_item(s->l, 0, s->at), frame_x(s->f, start), frame_x(s->f, end), 1);
+			put(s, row_index_item(s->l, 0, s->at), frame_x(s->f, start), frame_x(s->f, end), 1);
 			s->drawn = end;
 			s->at++;
 		}
@@ -172,9 +172,9 @@ static void extent(const struct frame *f, uint32_t stream, double *top, double *
 	*top = 0;
 	*bottom = f->w.height;
 	if (stream && s->first_row)
-		*top = fold_y(&f->fold, fmin(s->first_row - 0.5, f->fold.last));
+		*top = fisheye_y(&f->fisheye, fmin(s->first_row - 0.5, f->fisheye.last));
 	if (stream + 1 < f->v->n_streams && s->first_row + s->rows < f->v->rows)
-		*bottom = fold_y(&f->fold, fmax(s->first_row + s->rows - 0.5, 0));
+		*bottom = fisheye_y(&f->fisheye, fmax(s->first_row + s->rows - 0.5, 0));
 }
 
 void draw_bands(struct frame *f)
@@ -186,7 +186,7 @@ void draw_bands(struct frame *f)
 		f->s->steps++;
 		extent(f, strip.stream, &strip.top, &strip.bottom);
 		if (strip.bottom - strip.top < THIN) {
-			strip.stream = stream_behind(f, strip.stream, fold_row(&f->fold, strip.top + THIN));
+			strip.stream = stream_behind(f, strip.stream, fisheye_row(&f->fisheye, strip.top + THIN));
 			if (strip.stream >= f->v->n_streams)
 				return;
 			extent(f, strip.stream, &strip.top, &strip.bottom);

@@ -8,28 +8,28 @@
 
 #include "scene-state.h"
 
-static uint64_t time_of(const struct mprof_model_view *v, enum scene_happenings kind, uint32_t i)
+static uint64_t time_of(const struct mprof_model_view *v, enum density_kind kind, uint32_t i)
 {
 	switch (kind) {
-	case HAPPEN_LABELS:
+	case DENSITY_LABELS:
 		return v->labels[i].time;
-	case HAPPEN_INTERACTIONS:
+	case DENSITY_INTERACTIONS:
 		return v->interactions[i].time;
-	case HAPPEN_ACTIVATIONS:
+	case DENSITY_ACTIVATIONS:
 		return v->activations[i].start;
 	default:
 		return v->samples[i].time;
 	}
 }
 
-static uint32_t count(const struct mprof_model_view *v, enum scene_happenings kind)
+static uint32_t count(const struct mprof_model_view *v, enum density_kind kind)
 {
 	switch (kind) {
-	case HAPPEN_LABELS:
+	case DENSITY_LABELS:
 		return v->n_labels;
-	case HAPPEN_INTERACTIONS:
+	case DENSITY_INTERACTIONS:
 		return v->n_interactions;
-	case HAPPEN_ACTIVATIONS:
+	case DENSITY_ACTIVATIONS:
 		return v->n_activations;
 	default:
 		return v->n_samples;
@@ -38,7 +38,7 @@ static uint32_t count(const struct mprof_model_view *v, enum scene_happenings ki
 
 struct sorting {
 	const struct mprof_model_view *view;
-	enum scene_happenings kind;
+	enum density_kind kind;
 };
 
 static uint32_t group_of(const void *data, uint32_t item)
@@ -77,14 +77,14 @@ bool density_init(struct mprof_scene *s)
 		if (s->view->streams[i].events && s->view->streams[i].start < s->origin)
 			s->origin = s->view->streams[i].start;
 	s->origin = s->origin == UINT64_MAX ? 0 : s->origin;
-	for (kind = 0; kind < HAPPENINGS; kind++) {
+	for (kind = 0; kind < DENSITY_KINDS; kind++) {
 		sorting.kind = kind;
 		n = count(s->view, kind);
 		if (is_sorted(&sorting, n))
 			continue;
 		if (!scene_group(&g, &(struct scene_source){&sorting, n, 1, group_of, key_of}))
 			return false;
-		s->happenings[kind] = g.items;
+		s->by_time[kind] = g.items;
 		free(g.starts);
 	}
 	return true;
@@ -94,15 +94,15 @@ void density_deinit(struct mprof_scene *s)
 {
 	unsigned kind;
 
-	for (kind = 0; kind < HAPPENINGS; kind++)
-		free(s->happenings[kind]);
+	for (kind = 0; kind < DENSITY_KINDS; kind++)
+		free(s->by_time[kind]);
 }
 
 /* How many items are before TIME, from the first FROM on, which are. */
-static uint32_t before(const struct mprof_scene *s, enum scene_happenings kind, uint32_t from, uint64_t time)
+static uint32_t before(const struct mprof_scene *s, enum density_kind kind, uint32_t from, uint64_t time)
 {
 	uint32_t to = count(s->view, kind), middle;
-	const uint32_t *items = s->happenings[kind];
+	const uint32_t *items = s->by_time[kind];
 
 	while (from < to) {
 		middle = from + (to - from) / 2;
@@ -131,7 +131,7 @@ void mprof_scene_density(const struct mprof_scene *s, uint64_t from, uint64_t to
 		parts[i] = 0;
 	if (to <= from)
 		return;
-	for (kind = 0; kind < HAPPENINGS; kind++) {
+	for (kind = 0; kind < DENSITY_KINDS; kind++) {
 		at = n ? before(s, kind, 0, from) : 0;
 		for (i = 0; i < n; i++, at = next) {
 			next = before(s, kind, at, part_start(from, to, i + 1, n));

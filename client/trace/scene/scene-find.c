@@ -164,18 +164,18 @@ struct near {
 };
 
 /* How far the nearest piece of a block is from the point's time in pixels, and a piece of it. */
-static double nearest(struct near *n, struct rails *l, unsigned level, uint32_t block, uint32_t *piece)
+static double nearest(struct near *n, struct row_index *l, unsigned level, uint32_t block, uint32_t *piece)
 {
 	uint32_t from, to, at;
 	double best = INFINITY, x;
 
-	rails_range(l, level, block, &from, &to);
-	at = rails_ends_from(l, level, from, to, n->time);
+	row_index_range(l, level, block, &from, &to);
+	at = row_index_ends_from(l, level, from, to, n->time);
 	*piece = at;
 	if (at < to)
-		best = fmax(frame_width(n->f, n->time, rails_start(l, level, at)), 0);
+		best = fmax(frame_width(n->f, n->time, row_index_start(l, level, at)), 0);
 	if (at > from) {
-		x = frame_width(n->f, rails_end(l, level, at - 1), n->time);
+		x = frame_width(n->f, row_index_end(l, level, at - 1), n->time);
 		*piece = x < best ? at - 1 : at;
 		best = fmin(best, x);
 	}
@@ -183,7 +183,7 @@ static double nearest(struct near *n, struct rails *l, unsigned level, uint32_t 
 }
 
 /* From a block down to a row, by what is nearest in time. */
-static void look(struct near *n, struct rails *l, const struct row_group *group)
+static void look(struct near *n, struct row_index *l, const struct row_group *group)
 {
 	uint32_t block = group->block, piece, child, best_child, i;
 	unsigned level = group->level;
@@ -193,9 +193,9 @@ static void look(struct near *n, struct rails *l, const struct row_group *group)
 		return;
 	for (; level; level--) {
 		x = INFINITY;
-		best_child = block << RAILS_SHIFT;
-		for (i = 0; i < 1u << RAILS_SHIFT; i++) {
-			child = (block << RAILS_SHIFT) + i;
+		best_child = block << ROW_INDEX_SHIFT;
+		for (i = 0; i < 1u << ROW_INDEX_SHIFT; i++) {
+			child = (block << ROW_INDEX_SHIFT) + i;
 			if (child >= (level > 1 ? l->levels[level - 1].blocks : l->rows))
 				break;
 			its = nearest(n, l, level - 1, child, &piece);
@@ -210,7 +210,7 @@ static void look(struct near *n, struct rails *l, const struct row_group *group)
 	distance = hypot(x, group->y - n->y);
 	if (distance < n->best && distance <= n->reach) {
 		n->best = distance;
-		n->thread = rails_item(l, 0, piece);
+		n->thread = row_index_item(l, 0, piece);
 	}
 }
 
@@ -239,24 +239,24 @@ uint32_t mprof_scene_near(struct mprof_scene *s, const struct mprof_window *wind
 
 float mprof_scene_y(const struct mprof_scene *s, const struct mprof_window *window, double row)
 {
-	struct fold fold;
+	struct fisheye fisheye;
 
-	fold_init(&fold, window, s->view->rows);
-	return (float)fold_y(&fold, fmin(fmax(row, 0), fold.last));
+	fisheye_init(&fisheye, window, s->view->rows);
+	return (float)fisheye_y(&fisheye, fmin(fmax(row, 0), fisheye.last));
 }
 
 double mprof_scene_focus(const struct mprof_scene *s, const struct mprof_window *window, double row, float y)
 {
 	struct mprof_window w = *window;
 	double low = 0, high = s->view->rows ? s->view->rows - 1.0 : 0;
-	struct fold fold;
+	struct fisheye fisheye;
 	int i;
 
 	/* The farther down the focus, the farther up a row. */
 	for (i = 0; i < HALVINGS; i++) {
 		w.focus = (low + high) / 2;
-		fold_init(&fold, &w, s->view->rows);
-		if (fold_y(&fold, row) > y)
+		fisheye_init(&fisheye, &w, s->view->rows);
+		if (fisheye_y(&fisheye, row) > y)
 			low = w.focus;
 		else
 			high = w.focus;

@@ -13,18 +13,18 @@
 #define MARGIN	30.0
 #define HALFWAY 1000.0 /* units from an edge, from where on it matters ever less */
 
-static double project(const struct fold *f, double units)
+static double project(const struct fisheye *f, double units)
 {
 	return tanh((units - f->focus) / (2 * f->scale));
 }
 
-void fold_init(struct fold *f, const struct mprof_window *w, uint32_t rows)
+void fisheye_init(struct fisheye *f, const struct mprof_window *w, uint32_t rows)
 {
 	double height, edge;
 
 	f->last = rows ? rows - 1.0 : 0;
-	height = f->last * FOLD_ROW;
-	f->focus = fmin(fmax(w->focus, -1), f->last + 1) * FOLD_ROW;
+	height = f->last * FISHEYE_ROW;
+	f->focus = fmin(fmax(w->focus, -1), f->last + 1) * FISHEYE_ROW;
 	edge = f->focus < height / 2 ? f->focus : height - f->focus;
 	f->scale = w->height * (0.5 - 0.25 * tanh(edge / HALFWAY));
 	f->top = project(f, 0);
@@ -33,14 +33,14 @@ void fold_init(struct fold *f, const struct mprof_window *w, uint32_t rows)
 	f->inner = w->height - 2 * f->margin;
 }
 
-double fold_y(const struct fold *f, double row)
+double fisheye_y(const struct fisheye *f, double row)
 {
 	if (!(f->range > 0))
 		return f->margin;
-	return f->margin + f->inner * (project(f, row * FOLD_ROW) - f->top) / f->range;
+	return f->margin + f->inner * (project(f, row * FISHEYE_ROW) - f->top) / f->range;
 }
 
-double fold_row(const struct fold *f, double y)
+double fisheye_row(const struct fisheye *f, double y)
 {
 	double part = (y - f->margin) / f->inner, row;
 
@@ -48,7 +48,7 @@ double fold_row(const struct fold *f, double y)
 		return 0;
 	if (part >= 1)
 		return f->last;
-	row = (2 * f->scale * atanh(f->top + part * f->range) + f->focus) / FOLD_ROW;
+	row = (2 * f->scale * atanh(f->top + part * f->range) + f->focus) / FISHEYE_ROW;
 	return fmin(fmax(row, 0), f->last);
 }
 
@@ -96,7 +96,7 @@ double frame_y(struct frame *f, uint32_t row)
 	struct frame_row *known = &f->rows[row % FRAME_ROWS];
 
 	if (known->row != row)
-		*known = (struct frame_row){row, fold_y(&f->fold, row)};
+		*known = (struct frame_row){row, fisheye_y(&f->fisheye, row)};
 	return known->y;
 }
 

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene-rails.h"
+#include "scene-row-index.h"
 #include "scene-sort.h"
 
 /* Where stretches overlap each ends when the last up to it does.  False without memory. */
-static bool cover(struct rails *l, struct scene_stretch *s, uint32_t from, uint32_t n)
+static bool cover(struct row_index *l, struct scene_stretch *s, uint32_t from, uint32_t n)
 {
 	uint32_t i;
 
@@ -40,7 +40,7 @@ static uint32_t short_of(uint64_t from, uint64_t to)
 	return to < from || to - from > UINT32_MAX ? UINT32_MAX : (uint32_t)(to - from);
 }
 
-static void keep_times(struct rails *l, const struct scene_stretch *s, uint32_t from, uint32_t n)
+static void keep_times(struct row_index *l, const struct scene_stretch *s, uint32_t from, uint32_t n)
 {
 	uint32_t i, place;
 
@@ -54,10 +54,10 @@ static void keep_times(struct rails *l, const struct scene_stretch *s, uint32_t 
 }
 
 /* Of bands few are looked at for each picture. */
-static bool arrays_init(struct rails *l)
+static bool arrays_init(struct row_index *l)
 {
 	l->items = malloc(((size_t)l->n + 1) * sizeof(*l->items));
-	if (l->of >= RAILS_SLEEPING)
+	if (l->of >= ROW_INDEX_SLEEPING)
 		return l->items;
 	l->bases = malloc(((size_t)l->n / (1u << NODE_SHIFT) + 1) * sizeof(*l->bases));
 	l->begins = malloc(((size_t)l->n + 1) * sizeof(*l->begins));
@@ -65,7 +65,7 @@ static bool arrays_init(struct rails *l)
 	return l->items && l->bases && l->begins && l->lengths;
 }
 
-static bool rows_init(struct rails *l, const uint32_t *starts, struct scene_stretch *all)
+static bool rows_init(struct row_index *l, const uint32_t *starts, struct scene_stretch *all)
 {
 	uint32_t row, i;
 
@@ -88,7 +88,7 @@ static bool rows_init(struct rails *l, const uint32_t *starts, struct scene_stre
 
 /* Where stretches go: first they are counted, then they are put in their places. */
 struct gathering {
-	const struct rails *l;
+	const struct row_index *l;
 	uint32_t *starts; /* of each row: how many it has, then where its next one goes */
 	struct scene_stretch *all;
 };
@@ -103,13 +103,13 @@ static inline void put(const struct gathering *g, uint32_t row, struct scene_str
 
 static void put_threads(const struct gathering *g, const struct scene_life *lives, const uint8_t *chosen)
 {
-	enum rails_of of = g->l->of;
+	enum row_index_kind of = g->l->of;
 	uint32_t i;
 
 	for (i = 0; i < g->l->view->n_threads; i++) {
 		const struct scene_life *t = &lives[i];
 
-		if (t->row == MPROF_NONE || (of != RAILS_ALL && t->failed != (of == RAILS_FAILED)) ||
+		if (t->row == MPROF_NONE || (of != ROW_INDEX_ALL && t->failed != (of == ROW_INDEX_FAILED)) ||
 		    (chosen && !(chosen[i / 8] >> i % 8 & 1)))
 			continue;
 		put(g, t->row, (struct scene_stretch){t->start, t->end, i});
@@ -142,18 +142,18 @@ static void put_sleeping(const struct gathering *g)
 
 static void put_all(const struct gathering *g, const struct scene_life *lives, const uint8_t *chosen)
 {
-	uint32_t i, n = g->l->of == RAILS_COLLECTIONS ? g->l->view->n_collections : g->l->view->n_gaps;
+	uint32_t i, n = g->l->of == ROW_INDEX_COLLECTIONS ? g->l->view->n_collections : g->l->view->n_gaps;
 
-	if (g->l->of < RAILS_RUNNING) {
+	if (g->l->of < ROW_INDEX_RUNNING) {
 		put_threads(g, lives, chosen);
-	} else if (g->l->of == RAILS_RUNNING) {
+	} else if (g->l->of == ROW_INDEX_RUNNING) {
 		put_running(g, lives);
-	} else if (g->l->of == RAILS_SLEEPING) {
+	} else if (g->l->of == ROW_INDEX_SLEEPING) {
 		put_sleeping(g);
 	} else {
 		for (i = 0; i < n; i++)
-			put(g, rails_row(g->l, i),
-			    (struct scene_stretch){rails_item_start(g->l, i), rails_item_end(g->l, i), i});
+			put(g, row_index_row(g->l, i),
+			    (struct scene_stretch){row_index_item_start(g->l, i), row_index_item_end(g->l, i), i});
 	}
 }
 
@@ -170,7 +170,7 @@ static uint32_t number_starts(uint32_t *starts, uint32_t rows)
 	return sum;
 }
 
-bool rails_gather(struct rails *l, const struct scene_life *lives, const uint8_t *chosen, uint32_t *starts)
+bool row_index_gather(struct row_index *l, const struct scene_life *lives, const uint8_t *chosen, uint32_t *starts)
 {
 	struct gathering g = {.l = l, .starts = starts};
 	uint32_t row;
@@ -188,5 +188,5 @@ bool rails_gather(struct rails *l, const struct scene_life *lives, const uint8_t
 	starts[0] = 0;
 	ok = arrays_init(l) && rows_init(l, starts, g.all);
 	free(g.all);
-	return ok && (l->of >= RAILS_SLEEPING || rails_sum_up(l, 0, l->n));
+	return ok && (l->of >= ROW_INDEX_SLEEPING || row_index_sum_up(l, 0, l->n));
 }

@@ -231,9 +231,9 @@ static double room(struct frame *f, const struct mprof_thread *t, int beside)
 {
 	double row = (double)t->row + beside;
 
-	if (row < 0 || row > f->fold.last)
-		return f->fold.margin;
-	return fabs(fold_y(&f->fold, row) - frame_y(f, t->row));
+	if (row < 0 || row > f->fisheye.last)
+		return f->fisheye.margin;
+	return fabs(fisheye_y(&f->fisheye, row) - frame_y(f, t->row));
 }
 
 /* Has THREAD's text room?  What should have been resolved and was not says so in any case, if no other that does is too near. */

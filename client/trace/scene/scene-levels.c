@@ -1,5 +1,5 @@
 /*
- * Rows from afar: the levels of scene-rails.h, each made of the one below.
+ * Rows from afar: the levels of scene-row-index.h, each made of the one below.
  *
  * Why gaps may be closed: rows that lie on one pixel are drawn as one, and so are stretches that lie a pixel apart.  How long a pixel is nobody
  * knows here.  Whoever draws looks at BLUR, and takes a lower level where a gap that was closed could be seen.
@@ -8,19 +8,19 @@
 #include <string.h>
 
 #include "grow.h"
-#include "scene-rails.h"
+#include "scene-row-index.h"
 
-#define WAYS   (1u << RAILS_SHIFT)
+#define WAYS   (1u << ROW_INDEX_SHIFT)
 #define SCALES 128u  /* lengths of gaps, by their two leading bits and how many follow */
 #define SMALL  4096u /* pieces that a level may have in any case */
 
 #define NO_MORE UINT64_MAX /* behind all times */
 
 struct build {
-	struct rails *l;
+	struct row_index *l;
 	unsigned level;		    /* that is being made */
 	const uint32_t *row_starts; /* of level 0 */
-	struct grow out;	    /* struct rail_piece */
+	struct grow out;	    /* struct row_piece */
 	uint32_t items;		    /* in those */
 	/* Of one block: */
 	uint32_t gaps[SCALES]; /* how many of each scale */
@@ -68,14 +68,14 @@ static void children_init(struct children *c, struct build *b, uint32_t block)
 	const uint32_t *starts = b->level > 1 ? b->l->levels[b->level - 1].starts : b->row_starts;
 
 	for (way = 0; way < WAYS; way++) {
-		child = (block << RAILS_SHIFT) + way;
+		child = (block << ROW_INDEX_SHIFT) + way;
 		c->start[way] = NO_MORE;
 		if (child >= blocks)
 			continue;
 		c->at[way] = starts[child];
 		c->end[way] = starts[child + 1];
 		if (c->at[way] < c->end[way])
-			c->start[way] = rails_place_start(b->l, first_of(b, c->at[way]));
+			c->start[way] = row_index_place_start(b->l, first_of(b, c->at[way]));
 	}
 }
 
@@ -93,12 +93,12 @@ static inline void children_drop(struct children *c, const struct build *b, uint
 {
 	uint32_t at = ++c->at[way];
 
-	c->start[way] = at < c->end[way] ? rails_place_start(b->l, first_of(b, at)) : NO_MORE;
+	c->start[way] = at < c->end[way] ? row_index_place_start(b->l, first_of(b, at)) : NO_MORE;
 }
 
-static void put(struct build *b, const struct rail_piece *piece)
+static void put(struct build *b, const struct row_piece *piece)
 {
-	struct rail_piece *out = grow_add(&b->out, sizeof(*out));
+	struct row_piece *out = grow_add(&b->out, sizeof(*out));
 
 	if (out)
 		*out = *piece;
@@ -109,7 +109,7 @@ static void put(struct build *b, const struct rail_piece *piece)
 /* All pieces of BLOCK, no gap closed. */
 static void merge_block(struct build *b, uint32_t block)
 {
-	struct rail_piece piece = {MPROF_NONE, MPROF_NONE, b->items};
+	struct row_piece piece = {MPROF_NONE, MPROF_NONE, b->items};
 	struct children c;
 	uint64_t end = 0, its_end;
 	uint32_t way, at;
@@ -118,19 +118,19 @@ static void merge_block(struct build *b, uint32_t block)
 	children_init(&c, b, block);
 	for (; (way = children_next(&c)) < WAYS; children_drop(&c, b, way)) {
 		at = c.at[way];
-		its_end = rails_place_end(b->l, last_of(b, at));
+		its_end = row_index_place_end(b->l, last_of(b, at));
 		if (piece.first == MPROF_NONE || c.start[way] > end) {
 			if (piece.first != MPROF_NONE) {
 				b->gaps[scale_of(c.start[way] - end)]++;
 				put(b, &piece);
 			}
-			piece = (struct rail_piece){first_of(b, at), last_of(b, at), b->items + b->its_items};
+			piece = (struct row_piece){first_of(b, at), last_of(b, at), b->items + b->its_items};
 			end = its_end;
 		} else if (its_end > end) {
 			end = its_end;
 			piece.last = last_of(b, at);
 		}
-		b->its_items += b->level > 1 ? rails_count(b->l, b->level - 1, at, at + 1) : 1;
+		b->its_items += b->level > 1 ? row_index_count(b->l, b->level - 1, at, at + 1) : 1;
 	}
 	if (piece.first != MPROF_NONE)
 		put(b, &piece);
@@ -139,11 +139,11 @@ static void merge_block(struct build *b, uint32_t block)
 /* Close gaps up to BLUR between the pieces from place FROM on. */
 static void close_gaps(struct build *b, uint32_t from, uint64_t blur)
 {
-	struct rail_piece *out = b->out.items;
+	struct row_piece *out = b->out.items;
 	uint32_t i, kept = from;
 
 	for (i = from + 1; i < b->out.n; i++) {
-		if (rails_place_start(b->l, out[i].first) - rails_place_end(b->l, out[kept].last) <= blur)
+		if (row_index_place_start(b->l, out[i].first) - row_index_place_end(b->l, out[kept].last) <= blur)
 			out[kept].last = out[i].last;
 		else
 			out[++kept] = out[i];
@@ -164,12 +164,12 @@ static uint8_t blur_for(const struct build *b, uint32_t n, uint32_t most)
 /* The largest blur of the blocks that BLOCK is made of. */
 static uint8_t blur_below(const struct build *b, uint32_t block)
 {
-	const struct rail_level *below = &b->l->levels[b->level - 1];
+	const struct row_level *below = &b->l->levels[b->level - 1];
 	uint32_t i, child;
 	uint8_t blur = 0;
 
 	for (i = 0; b->level > 1 && i < WAYS; i++) {
-		child = (block << RAILS_SHIFT) + i;
+		child = (block << ROW_INDEX_SHIFT) + i;
 		if (child < below->blocks && below->blurs[child] > blur)
 			blur = below->blurs[child];
 	}
@@ -178,7 +178,7 @@ static uint8_t blur_below(const struct build *b, uint32_t block)
 
 static void make_block(struct build *b, uint32_t block)
 {
-	struct rail_level *made = &b->l->levels[b->level];
+	struct row_level *made = &b->l->levels[b->level];
 	uint8_t blur = blur_below(b, block), own;
 	uint32_t from = b->out.n;
 
@@ -195,11 +195,11 @@ static void make_block(struct build *b, uint32_t block)
 		made->blur = longest(blur - 1u);
 }
 
-static bool level_make(struct rails *l, unsigned level, const uint32_t *row_starts)
+static bool level_make(struct row_index *l, unsigned level, const uint32_t *row_starts)
 {
 	struct build b = {.l = l, .level = level, .row_starts = row_starts};
-	struct rail_level *made = &l->levels[level];
-	struct rail_piece *end;
+	struct row_level *made = &l->levels[level];
+	struct row_piece *end;
 	uint32_t i;
 
 	made->blocks = ((level > 1 ? l->levels[level - 1].blocks : l->rows) - 1) / WAYS + 1;
@@ -212,22 +212,22 @@ static bool level_make(struct rails *l, unsigned level, const uint32_t *row_star
 		grow_deinit(&b.out);
 		return false;
 	}
-	*end = (struct rail_piece){MPROF_NONE, MPROF_NONE, b.items};
+	*end = (struct row_piece){MPROF_NONE, MPROF_NONE, b.items};
 	made->starts[made->blocks] = b.out.n - 1;
 	grow_trim(&b.out, sizeof(*end));
 	made->grown = b.out;
 	made->pieces = b.out.items;
-	return rails_sum_up(l, level, b.out.n - 1);
+	return row_index_sum_up(l, level, b.out.n - 1);
 }
 
-uint64_t rails_blur(const struct rails *l, unsigned level, uint32_t block)
+uint64_t row_index_blur(const struct row_index *l, unsigned level, uint32_t block)
 {
 	uint8_t blur = level && level <= l->top ? l->levels[level].blurs[block] : 0;
 
 	return blur ? longest(blur - 1u) : 0;
 }
 
-bool rails_build(struct rails *l, const uint32_t *starts)
+bool row_index_build(struct row_index *l, const uint32_t *starts)
 {
 	uint32_t blocks = l->rows;
 

@@ -143,7 +143,7 @@ void mprof_scene_plain(struct mprof_scene *s)
 {
 	free(s->chosen);
 	s->chosen = NULL;
-	rails_deinit(&s->highlights);
+	row_index_deinit(&s->highlights);
 	s->highlights_known = false;
 }
 
@@ -163,7 +163,7 @@ void mprof_scene_family(struct mprof_scene *s, uint32_t thread)
 	for (i = 0; final && i < s->view->n_threads; i++)
 		final[i] = t[i].becomes == MPROF_NONE ? i : t[i].becomes;
 	for (i = 0; final && i < s->view->n_threads; i++)
-		if (becomes_find(final, i) == becomes_find(final, thread))
+		if (alias_find(final, i) == alias_find(final, thread))
 			choose(s, i);
 	if (!final)
 		choose(s, thread);
@@ -220,8 +220,8 @@ void draw_highlights(struct frame *f, bool narrow)
 		return;
 	if (!s->highlights_known) {
 		lives = scene_lives_new(s->view);
-		rails_deinit(&s->highlights);
-		s->highlights_known = lives && rails_init(&s->highlights, s->view, RAILS_ALL, lives, s->chosen);
+		row_index_deinit(&s->highlights);
+		s->highlights_known = lives && row_index_init(&s->highlights, s->view, ROW_INDEX_ALL, lives, s->chosen);
 		free(lives);
 		if (!s->highlights_known) {
 			f->failed = true;

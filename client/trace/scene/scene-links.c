@@ -85,7 +85,7 @@ static uint32_t arrow_of(const struct mprof_interaction *it, const struct scene_
 	}
 }
 
-static uint32_t birth_group(const void *data, uint32_t item)
+static uint32_t vertical_group(const void *data, uint32_t item)
 {
 	const struct gathering *from = data;
 	const struct scene_life *life = &from->lives[item];
@@ -104,7 +104,7 @@ static uint32_t arrow_group(const void *data, uint32_t item)
 	return arrow_of(it, &from->lives[it->other]);
 }
 
-static uint64_t birth_time(const void *data, uint32_t item)
+static uint64_t vertical_time(const void *data, uint32_t item)
 {
 	const struct gathering *from = data;
 
@@ -142,7 +142,7 @@ static uint32_t *rows_of(const struct mprof_model_view *view, const struct scene
 bool links_init(struct links_all *all, const struct mprof_model_view *view, const struct scene_life *lives)
 {
 	struct gathering from = {.view = view, .lives = lives};
-	struct scene_source births = {&from, view->n_threads, 1, birth_group, birth_time};
+	struct scene_source verticals = {&from, view->n_threads, 1, vertical_group, vertical_time};
 	struct scene_source arrows = {&from, view->n_interactions, LINKS_KINDS, arrow_group, arrow_time};
 	unsigned of;
 
@@ -150,8 +150,8 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view, cons
 	from.rows = all->rows;
 	for (of = LINKS_CREATION; of <= LINKS_BECOMES; of++) {
 		from.of = of;
-		if (!scene_group(&all->births[of], &births) ||
-		    !links_index(&all->of[of], &from, of, all->births[of].items, all->births[of].n))
+		if (!scene_group(&all->verticals[of], &verticals) ||
+		    !links_index(&all->of[of], &from, of, all->verticals[of].items, all->verticals[of].n))
 			return false;
 	}
 	/* All kinds of arrows at once, since there are so many of them. */
@@ -170,8 +170,8 @@ void links_deinit(struct links_all *all)
 
 	for (of = 0; of < LINKS_KINDS; of++)
 		links_nodes_deinit(&all->of[of]);
-	scene_groups_deinit(&all->births[LINKS_CREATION]);
-	scene_groups_deinit(&all->births[LINKS_BECOMES]);
+	scene_groups_deinit(&all->verticals[LINKS_CREATION]);
+	scene_groups_deinit(&all->verticals[LINKS_BECOMES]);
 	scene_groups_deinit(&all->arrows);
 	free(all->rows);
 }

@@ -4,7 +4,7 @@
 
 #include <mprof/model.h>
 
-#include "scene-rails.h"
+#include "scene-row-index.h"
 #include "scene-sort.h"
 
 enum links_of {
@@ -55,7 +55,7 @@ struct links_all {
 	struct links of[LINKS_KINDS];
 	uint32_t *
 		rows; /* of all threads, close together: a link is mostly between two that are looked at nowhere else; NULL where there are many */
-	struct scene_groups births[2]; /* of LINKS_CREATION, LINKS_BECOMES */
+	struct scene_groups verticals[2]; /* of LINKS_CREATION, LINKS_BECOMES */
 	struct scene_groups arrows;
 };
 

@@ -7,19 +7,19 @@
 #include "grow.h"
 #include "scene-links.h"
 #include "scene-pyramid.h"
-#include "scene-rails.h"
+#include "scene-row-index.h"
 #include "scene-sort.h"
 
 /* ---- the fish-eye ---- */
 
 /* The fish-eye: where rows are drawn. */
-#define FOLD_ROW 30.0 /* pixels from row to row at the focus, in a picture that cannot show all rows like that */
+#define FISHEYE_ROW 30.0 /* pixels from row to row at the focus, in a picture that cannot show all rows like that */
 
 /*
- * Rows lie FOLD_ROW units below each other, and a unit D from the focus is drawn at tanh(D / (2 SCALE)), stretched so that the first and
+ * Rows lie FISHEYE_ROW units below each other, and a unit D from the focus is drawn at tanh(D / (2 SCALE)), stretched so that the first and
  * the last row are MARGIN pixels from the picture's edges.
  */
-struct fold {
+struct fisheye {
 	double focus; /* units */
 	double scale;
 	double top; /* what the first row comes to */
@@ -29,18 +29,18 @@ struct fold {
 	double last;   /* row */
 };
 
-void fold_init(struct fold *f, const struct mprof_window *w, uint32_t rows);
+void fisheye_init(struct fisheye *f, const struct mprof_window *w, uint32_t rows);
 /* The height at which ROW is drawn; grows with it, or stays. */
-double fold_y(const struct fold *f, double row);
+double fisheye_y(const struct fisheye *f, double row);
 /* The row at height Y, between the first and the last one. */
-double fold_row(const struct fold *f, double y);
+double fisheye_row(const struct fisheye *f, double y);
 
 /* ---- scenes ---- */
 
 enum scene_bands { BANDS_SLEEPING, BANDS_COLLECTION, BANDS_GAP, BANDS };
 
 /* What density counts. */
-enum scene_happenings { HAPPEN_LABELS, HAPPEN_INTERACTIONS, HAPPEN_ACTIVATIONS, HAPPEN_SAMPLES, HAPPENINGS };
+enum density_kind { DENSITY_LABELS, DENSITY_INTERACTIONS, DENSITY_ACTIVATIONS, DENSITY_SAMPLES, DENSITY_KINDS };
 
 /* Time in bands of one kind up to each sixteenth. */
 struct band_sums {
@@ -49,17 +49,17 @@ struct band_sums {
 
 struct mprof_scene {
 	const struct mprof_model_view *view; /* borrowed */
-	struct rails threads, failed, running;
-	struct rails bands[BANDS];
+	struct row_index threads, failed, running;
+	struct row_index bands[BANDS];
 	struct band_sums sums[BANDS];
 	struct links_all links;
 	struct scene_groups labels;	  /* by thread; without STARTS */
 	struct scene_groups samples;	  /* by counter */
 	struct pyramid values;		  /* of those: least and greatest */
-	uint32_t *happenings[HAPPENINGS]; /* by time; NULL = as they lie */
+	uint32_t *by_time[DENSITY_KINDS]; /* by time; NULL = as they lie */
 	uint64_t origin;		  /* the first event of all */
 	uint8_t *chosen;		  /* a bit per thread: highlighted; NULL = none is */
-	struct rails highlights;	  /* of those, where they are known */
+	struct row_index highlights;	  /* of those, where they are known */
 	bool highlights_known;
 	struct grow counters; /* uint32_t, sorted: those that are shown */
 	uint64_t *tails;      /* of each stream, UINT64_MAX for none; NULL = of none */
@@ -72,7 +72,7 @@ struct mprof_scene {
 	uint64_t steps;	      /* of the last picture: looks at an item of the model, and marks */
 };
 
-/* Rows that are drawn on one height: a block of a level (scene-rails.h). */
+/* Rows that are drawn on one height: a block of a level (scene-row-index.h). */
 struct row_group {
 	uint32_t block;
 	uint16_t level;
@@ -92,7 +92,7 @@ struct frame {
 	struct mprof_scene *s;
 	const struct mprof_model_view *v;
 	struct mprof_window w;
-	struct fold fold;
+	struct fisheye fisheye;
 	double scale; /* pixels a nanosecond */
 	struct frame_row {
 		uint32_t row;
@@ -130,7 +130,7 @@ void draw_grid(struct frame *f);
 void draw_highlights(struct frame *f, bool narrow);
 void draw_threads(struct frame *f);
 void draw_running(struct frame *f);
-void draw_births(struct frame *f);
+void draw_verticals(struct frame *f);
 void draw_open_ends(struct frame *f);
 void draw_failed(struct frame *f);
 void draw_arrows(struct frame *f);
@@ -151,7 +151,7 @@ void density_deinit(struct mprof_scene *s);
 /* A stretch of pieces of a block that is drawn as one line. */
 struct walk {
 	struct frame *f;
-	struct rails *l;
+	struct row_index *l;
 	unsigned level;
 	uint32_t at, end; /* pieces */
 	uint64_t drawn;	  /* up to then */
@@ -164,14 +164,14 @@ struct run {
 	bool single;	     /* one piece */
 };
 
-void walk_init(struct walk *w, struct frame *f, struct rails *l, unsigned level, uint32_t block);
+void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned level, uint32_t block);
 /* The next one; false where there is none. */
 bool walk_next(struct walk *w, struct run *run);
 /*
  * Call DRAW for all runs of L in the window, row group by row group; where what a level shows is not exact enough, the rows below it.  ROOM
  * is the group's, 0 where rows are drawn together.
  */
-void walk_rows(struct frame *f, struct rails *l,
+void walk_rows(struct frame *f, struct row_index *l,
 	       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group));
 
 #endif

@@ -12,33 +12,33 @@
 #define GAP_SEEN 2.0
 #define TOGETHER 2.0 /* pixels: rows that together are no higher are drawn on one height */
 
-void walk_init(struct walk *w, struct frame *f, struct rails *l, unsigned level, uint32_t block)
+void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned level, uint32_t block)
 {
 	*w = (struct walk){.f = f, .l = l, .level = level};
-	rails_range(l, level, block, &w->at, &w->end);
-	w->at = rails_ends_from(l, level, w->at, w->end, f->w.from);
-	w->end = rails_begins_after(l, level, w->at, w->end, f->w.to);
+	row_index_range(l, level, block, &w->at, &w->end);
+	w->at = row_index_ends_from(l, level, w->at, w->end, f->w.from);
+	w->end = row_index_begins_after(l, level, w->at, w->end, f->w.to);
 }
 
 /* Take in what begins up to a pixel behind RUN, up to what is wide. */
 static void widen(struct walk *w, struct run *run)
 {
-	const struct rail_nodes *nodes = rails_nodes(w->l, w->level);
+	const struct row_nodes *nodes = row_index_nodes(w->l, w->level);
 	double pixel = 1 / w->f->scale;
 	uint64_t start, end;
 	uint32_t n;
 
 	for (; w->at < w->end; w->at += n) {
-		start = rails_start(w->l, w->level, w->at);
+		start = row_index_start(w->l, w->level, w->at);
 		if (start > run->end && (double)(start - run->end) > pixel)
 			return;
-		n = w->at % (1u << NODE_SHIFT) ? 0 : rails_skip(nodes, w->at, w->end, pixel, WIDE * pixel);
-		end = rails_end(w->l, w->level, w->at + (n ? n - 1 : 0));
+		n = w->at % (1u << NODE_SHIFT) ? 0 : row_index_skip(nodes, w->at, w->end, pixel, WIDE * pixel);
+		end = row_index_end(w->l, w->level, w->at + (n ? n - 1 : 0));
 		if (!n && frame_width(w->f, start > run->end ? start : run->end, end) >= WIDE)
 			return;
 		n = n ? n : 1;
 		run->end = end > run->end ? end : run->end;
-		run->n += rails_count(w->l, w->level, w->at, w->at + n);
+		run->n += row_index_count(w->l, w->level, w->at, w->at + n);
 		run->single = false;
 	}
 }
@@ -47,7 +47,7 @@ static void widen(struct walk *w, struct run *run)
 static void pass_drawn(struct walk *w)
 {
 	if (w->l->cover && w->drawn)
-		w->at = rails_ends_from(w->l, w->level, w->at, w->end, w->drawn + 1);
+		w->at = row_index_ends_from(w->l, w->level, w->at, w->end, w->drawn + 1);
 }
 
 bool walk_next(struct walk *w, struct run *run)
@@ -57,12 +57,12 @@ bool walk_next(struct walk *w, struct run *run)
 	pass_drawn(w);
 	if (w->at >= w->end || w->drawn > w->f->w.to)
 		return false;
-	start = rails_start(w->l, w->level, w->at);
+	start = row_index_start(w->l, w->level, w->at);
 	/* Only what is new counts, or else any number could lie over each other. */
 	run->start = start > w->drawn ? start : w->drawn;
-	run->end = rails_end(w->l, w->level, w->at);
-	run->item = rails_item(w->l, w->level, w->at);
-	run->n = rails_count(w->l, w->level, w->at, w->at + 1);
+	run->end = row_index_end(w->l, w->level, w->at);
+	run->item = row_index_item(w->l, w->level, w->at);
+	run->n = row_index_count(w->l, w->level, w->at, w->at + 1);
 	run->single = true;
 	w->at++;
 	if (frame_width(w->f, run->start, run->end) < WIDE)
@@ -73,40 +73,40 @@ bool walk_next(struct walk *w, struct run *run)
 }
 
 /* How many levels lower, so that no gap that was closed is seen; as far as the budget goes for rows that are full. */
-static unsigned closer(struct frame *f, const struct rails *l, unsigned level, uint32_t block)
+static unsigned closer(struct frame *f, const struct row_index *l, unsigned level, uint32_t block)
 {
 	double seen = GAP_SEEN / f->scale;
 	uint64_t row = (uint64_t)f->w.width + 16;
 	unsigned by = 0;
 
-	if ((double)rails_blur(l, level, block) <= seen)
+	if ((double)row_index_blur(l, level, block) <= seen)
 		return 0;
 	while (++by < level && (double)l->levels[level - by].blur > seen) {
 	}
-	while (by && row << (RAILS_SHIFT * by) > f->budget)
+	while (by && row << (ROW_INDEX_SHIFT * by) > f->budget)
 		by--;
 	return by;
 }
 
-static void walk_group(struct frame *f, struct rails *l, const struct row_group *group,
+static void walk_group(struct frame *f, struct row_index *l, const struct row_group *group,
 		       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group))
 {
 	unsigned by = group->level ? closer(f, l, group->level, group->block) : 0;
-	uint64_t n = UINT64_C(1) << (RAILS_SHIFT * by), i, before = l->steps, spent;
+	uint64_t n = UINT64_C(1) << (ROW_INDEX_SHIFT * by), i, before = l->steps, spent;
 	struct row_group part = *group;
 	struct walk w;
 	struct run run;
 
 	part.level = (uint16_t)(group->level - by);
 	for (i = 0; i < n; i++) {
-		uint64_t block = ((uint64_t)group->block << (RAILS_SHIFT * by)) + i;
+		uint64_t block = ((uint64_t)group->block << (ROW_INDEX_SHIFT * by)) + i;
 
 		if (part.level ? block >= l->levels[part.level].blocks : block >= l->rows)
 			break;
 		part.block = (uint32_t)block;
 		if (by)
-			part.y = (float)fold_y(&f->fold,
-					       (double)(((block * 2 + 1) << (RAILS_SHIFT * part.level)) - 1) / 2);
+			part.y = (float)fisheye_y(
+				&f->fisheye, (double)(((block * 2 + 1) << (ROW_INDEX_SHIFT * part.level)) - 1) / 2);
 		walk_init(&w, f, l, part.level, part.block);
 		while (walk_next(&w, &run))
 			draw(f, &run, &part);
@@ -115,7 +115,7 @@ static void walk_group(struct frame *f, struct rails *l, const struct row_group 
 	f->budget -= spent < f->budget ? spent : f->budget;
 }
 
-void walk_rows(struct frame *f, struct rails *l,
+void walk_rows(struct frame *f, struct row_index *l,
 	       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group))
 {
 	const struct row_group *groups = f->s->groups.items;
@@ -131,10 +131,10 @@ static unsigned level_for(const struct frame *f, uint32_t row, double y)
 	unsigned level = 0;
 	uint64_t rows;
 
-	for (; level + 1 < RAILS_LEVELS; level++) {
-		rows = UINT64_C(1) << (RAILS_SHIFT * (level + 1));
-		if (row & (rows - 1) || rows >> RAILS_SHIFT >= f->v->rows ||
-		    fold_y(&f->fold, fmin((double)row + (double)rows, f->fold.last)) - y > TOGETHER)
+	for (; level + 1 < ROW_INDEX_LEVELS; level++) {
+		rows = UINT64_C(1) << (ROW_INDEX_SHIFT * (level + 1));
+		if (row & (rows - 1) || rows >> ROW_INDEX_SHIFT >= f->v->rows ||
+		    fisheye_y(&f->fisheye, fmin((double)row + (double)rows, f->fisheye.last)) - y > TOGETHER)
 			break;
 	}
 	return level;
@@ -155,9 +155,9 @@ bool frame_group_rows(struct frame *f)
 		f->s->steps++;
 		y = frame_y(f, (uint32_t)row);
 		group->level = (uint16_t)level_for(f, (uint32_t)row, y);
-		n = UINT64_C(1) << (RAILS_SHIFT * group->level);
-		group->block = (uint32_t)(row >> (RAILS_SHIFT * group->level));
-		group->y = (float)fold_y(&f->fold, fmin((double)row + (double)(n - 1) / 2, f->fold.last));
+		n = UINT64_C(1) << (ROW_INDEX_SHIFT * group->level);
+		group->block = (uint32_t)(row >> (ROW_INDEX_SHIFT * group->level));
+		group->y = (float)fisheye_y(&f->fisheye, fmin((double)row + (double)(n - 1) / 2, f->fisheye.last));
 		group->room = (uint16_t)(group->level ? 0 : fmin(y - above, UINT16_MAX));
 		row += n;
 		above = y;

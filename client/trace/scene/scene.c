@@ -16,9 +16,10 @@ static bool threads_init(struct mprof_scene *s)
 {
 	const struct mprof_model_view *view = s->view;
 	struct scene_life *lives = scene_lives_new(view);
-	bool ok = lives && rails_init(&s->threads, view, RAILS_THREADS, lives, NULL) &&
-		  rails_init(&s->failed, view, RAILS_FAILED, lives, NULL) &&
-		  rails_init(&s->running, view, RAILS_RUNNING, lives, NULL) && links_init(&s->links, view, lives);
+	bool ok = lives && row_index_init(&s->threads, view, ROW_INDEX_THREADS, lives, NULL) &&
+		  row_index_init(&s->failed, view, ROW_INDEX_FAILED, lives, NULL) &&
+		  row_index_init(&s->running, view, ROW_INDEX_RUNNING, lives, NULL) &&
+		  links_init(&s->links, view, lives);
 
 	free(lives);
 	return ok;
@@ -42,12 +43,12 @@ struct mprof_scene *mprof_scene_free(struct mprof_scene *s)
 
 	if (!s)
 		return NULL;
-	rails_deinit(&s->threads);
-	rails_deinit(&s->failed);
-	rails_deinit(&s->running);
-	rails_deinit(&s->highlights);
+	row_index_deinit(&s->threads);
+	row_index_deinit(&s->failed);
+	row_index_deinit(&s->running);
+	row_index_deinit(&s->highlights);
 	for (i = 0; i < BANDS; i++) {
-		rails_deinit(&s->bands[i]);
+		row_index_deinit(&s->bands[i]);
 		free(s->sums[i].at);
 	}
 	links_deinit(&s->links);
@@ -89,7 +90,7 @@ bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_windo
 		.origin = s->origin,
 		.budget = CLOSER * (uint64_t)(window->width + window->height),
 	};
-	fold_init(&f->fold, window, s->view->rows);
+	fisheye_init(&f->fisheye, window, s->view->rows);
 	for (i = 0; i < FRAME_ROWS; i++)
 		f->rows[i].row = MPROF_NONE;
 	s->marks.n = s->text.n = 0;
@@ -119,7 +120,7 @@ static void draw(struct frame *f)
 	draw_highlights(f, false);
 	draw_threads(f);
 	draw_running(f);
-	draw_births(f);
+	draw_verticals(f);
 	draw_open_ends(f);
 	draw_failed(f);
 	if (f->w.flags & MPROF_WINDOW_ARROWS)

@@ -181,7 +181,7 @@ static enum mprof_status drain(struct loader *l, uint32_t stream)
 }
 
 /* Arrays that know early how large they become are not copied as they grow, and leave no holes. */
-static void look_ahead(struct loader *l)
+static void expect_rest(struct loader *l)
 {
 	uint64_t last = l->expected - l->expected / 4;
 
@@ -203,7 +203,7 @@ enum mprof_status loader_came(struct loader *l, uint32_t stream, size_t n)
 	if (a->shared)
 		return MPROF_OK;
 	status = drain(l, stream);
-	look_ahead(l);
+	expect_rest(l);
 	return status;
 }
 

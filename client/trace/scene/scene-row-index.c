@@ -1,17 +1,17 @@
 /*
  * Stretches by row.
  *
- * Invariant: on a row, in the order of places, starts never fall, and neither do ends as rails_end() tells them.  So a time is found by
+ * Invariant: on a row, in the order of places, starts never fall, and neither do ends as row_index_end() tells them.  So a time is found by
  * halving.  The model's rows hold threads that do not overlap; what a torn or hostile trace says of running and collections may.
  */
 #include <stdlib.h>
 
-#include "scene-rails.h"
+#include "scene-row-index.h"
 
 /* ---- lives ---- */
 
 /* A thread's creation is not drawn below a root, nor where it was moved to its wake-up; nor what it becomes on the same row. */
-static void mark_births(const struct mprof_thread *t, const struct scene_life *lives, struct scene_life *life)
+static void mark_verticals(const struct mprof_thread *t, const struct scene_life *lives, struct scene_life *life)
 {
 	if (t->row == MPROF_NONE)
 		return;
@@ -29,59 +29,59 @@ struct scene_life *scene_lives_new(const struct mprof_model_view *view)
 	for (i = 0; lives && i < view->n_threads; i++)
 		lives[i] = scene_life_of(&view->threads[i]);
 	for (i = 0; lives && i < view->n_threads; i++)
-		mark_births(&view->threads[i], lives, &lives[i]);
+		mark_verticals(&view->threads[i], lives, &lives[i]);
 	return lives;
 }
 
 /* ---- stretches ---- */
 
-uint32_t rails_row(const struct rails *l, uint32_t item)
+uint32_t row_index_row(const struct row_index *l, uint32_t item)
 {
 	const struct mprof_model_view *v = l->view;
 
 	switch (l->of) {
-	case RAILS_RUNNING:
+	case ROW_INDEX_RUNNING:
 		return v->threads[v->activations[item].thread].row;
-	case RAILS_SLEEPING:
+	case ROW_INDEX_SLEEPING:
 		return v->threads[v->activations[item].thread].stream;
-	case RAILS_COLLECTIONS:
+	case ROW_INDEX_COLLECTIONS:
 		return v->collections[item].stream;
-	case RAILS_GAPS:
+	case ROW_INDEX_GAPS:
 		return v->gaps[item].stream;
 	default:
 		return v->threads[item].row;
 	}
 }
 
-uint64_t rails_item_start(const struct rails *l, uint32_t item)
+uint64_t row_index_item_start(const struct row_index *l, uint32_t item)
 {
 	const struct mprof_collection *c;
 
 	switch (l->of) {
-	case RAILS_RUNNING:
-	case RAILS_SLEEPING:
+	case ROW_INDEX_RUNNING:
+	case ROW_INDEX_SLEEPING:
 		return l->view->activations[item].start;
-	case RAILS_COLLECTIONS:
+	case ROW_INDEX_COLLECTIONS:
 		c = &l->view->collections[item];
 		return c->time > c->duration_ns ? c->time - c->duration_ns : 0;
-	case RAILS_GAPS:
+	case ROW_INDEX_GAPS:
 		return l->view->gaps[item].from;
 	default:
 		return l->view->threads[item].start;
 	}
 }
 
-uint64_t rails_item_end(const struct rails *l, uint32_t item)
+uint64_t row_index_item_end(const struct row_index *l, uint32_t item)
 {
 	const struct mprof_gap *gap;
 
 	switch (l->of) {
-	case RAILS_RUNNING:
-	case RAILS_SLEEPING:
+	case ROW_INDEX_RUNNING:
+	case ROW_INDEX_SLEEPING:
 		return l->view->activations[item].end;
-	case RAILS_COLLECTIONS:
+	case ROW_INDEX_COLLECTIONS:
 		return l->view->collections[item].time;
-	case RAILS_GAPS:
+	case ROW_INDEX_GAPS:
 		gap = &l->view->gaps[item];
 		return gap->to > gap->from ? gap->to : gap->from;
 	default:
@@ -89,15 +89,16 @@ uint64_t rails_item_end(const struct rails *l, uint32_t item)
 	}
 }
 
-bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails_of of, const struct scene_life *lives,
-		const uint8_t *chosen)
+bool row_index_init(struct row_index *l, const struct mprof_model_view *view, enum row_index_kind of,
+		    const struct scene_life *lives, const uint8_t *chosen)
 {
 	uint32_t *starts;
 	bool ok;
 
-	*l = (struct rails){.view = view, .of = of, .rows = of < RAILS_SLEEPING ? view->rows : view->n_streams};
+	*l = (struct row_index){.view = view, .of = of, .rows = of < ROW_INDEX_SLEEPING ? view->rows : view->n_streams};
 	starts = calloc((size_t)l->rows + 1, sizeof(*starts));
-	ok = starts && rails_gather(l, lives, chosen, starts) && (of >= RAILS_SLEEPING || rails_build(l, starts));
+	ok = starts && row_index_gather(l, lives, chosen, starts) &&
+	     (of >= ROW_INDEX_SLEEPING || row_index_build(l, starts));
 	if (!ok || l->rows > l->n / 4) {
 		free(starts);
 		return ok;
@@ -106,7 +107,7 @@ bool rails_init(struct rails *l, const struct mprof_model_view *view, enum rails
 	return true;
 }
 
-void rails_deinit(struct rails *l)
+void row_index_deinit(struct row_index *l)
 {
 	unsigned i;
 
@@ -116,18 +117,18 @@ void rails_deinit(struct rails *l)
 	free(l->begins);
 	free(l->lengths);
 	free(l->row_starts);
-	rail_nodes_deinit(&l->nodes);
-	for (i = 0; i < RAILS_LEVELS; i++) {
+	row_nodes_deinit(&l->nodes);
+	for (i = 0; i < ROW_INDEX_LEVELS; i++) {
 		free(l->levels[i].starts);
 		grow_deinit(&l->levels[i].grown);
 		free(l->levels[i].blurs);
-		rail_nodes_deinit(&l->levels[i].nodes);
+		row_nodes_deinit(&l->levels[i].nodes);
 	}
-	*l = (struct rails){0};
+	*l = (struct row_index){0};
 }
 
 /* The first place of a row, or of a later one. */
-static uint32_t row_start(struct rails *l, uint32_t row)
+static uint32_t row_start(struct row_index *l, uint32_t row)
 {
 	uint32_t from = 0, to = l->n, middle;
 
@@ -136,7 +137,7 @@ static uint32_t row_start(struct rails *l, uint32_t row)
 	while (from < to) {
 		middle = from + (to - from) / 2;
 		l->steps++;
-		if (rails_row(l, l->items[middle]) < row)
+		if (row_index_row(l, l->items[middle]) < row)
 			from = middle + 1;
 		else
 			to = middle;
@@ -144,7 +145,7 @@ static uint32_t row_start(struct rails *l, uint32_t row)
 	return from;
 }
 
-void rails_range(struct rails *l, unsigned level, uint32_t block, uint32_t *from, uint32_t *to)
+void row_index_range(struct row_index *l, unsigned level, uint32_t block, uint32_t *from, uint32_t *to)
 {
 	if (level > l->top || !l->n) {
 		*from = *to = 0;
@@ -157,39 +158,39 @@ void rails_range(struct rails *l, unsigned level, uint32_t block, uint32_t *from
 	}
 }
 
-uint64_t rails_start(struct rails *l, unsigned level, uint32_t piece)
+uint64_t row_index_start(struct row_index *l, unsigned level, uint32_t piece)
 {
 	uint32_t place = level ? l->levels[level].pieces[piece].first : piece;
 
 	l->steps++;
-	return rails_place_start(l, place);
+	return row_index_place_start(l, place);
 }
 
-uint64_t rails_end(struct rails *l, unsigned level, uint32_t piece)
+uint64_t row_index_end(struct row_index *l, unsigned level, uint32_t piece)
 {
 	uint32_t place = level ? l->levels[level].pieces[piece].last : piece;
 
 	l->steps++;
-	return rails_place_end(l, place);
+	return row_index_place_end(l, place);
 }
 
-uint32_t rails_item(const struct rails *l, unsigned level, uint32_t piece)
+uint32_t row_index_item(const struct row_index *l, unsigned level, uint32_t piece)
 {
 	return l->items[level ? l->levels[level].pieces[piece].first : piece];
 }
 
-uint32_t rails_count(const struct rails *l, unsigned level, uint32_t from, uint32_t to)
+uint32_t row_index_count(const struct row_index *l, unsigned level, uint32_t from, uint32_t to)
 {
 	return level ? l->levels[level].pieces[to].before - l->levels[level].pieces[from].before : to - from;
 }
 
-uint32_t rails_ends_from(struct rails *l, unsigned level, uint32_t from, uint32_t to, uint64_t time)
+uint32_t row_index_ends_from(struct row_index *l, unsigned level, uint32_t from, uint32_t to, uint64_t time)
 {
 	uint32_t middle;
 
 	while (from < to) {
 		middle = from + (to - from) / 2;
-		if (rails_end(l, level, middle) < time)
+		if (row_index_end(l, level, middle) < time)
 			from = middle + 1;
 		else
 			to = middle;
@@ -197,19 +198,19 @@ uint32_t rails_ends_from(struct rails *l, unsigned level, uint32_t from, uint32_
 	return from;
 }
 
-uint32_t rails_begins_after(struct rails *l, unsigned level, uint32_t from, uint32_t to, uint64_t time)
+uint32_t row_index_begins_after(struct row_index *l, unsigned level, uint32_t from, uint32_t to, uint64_t time)
 {
 	uint32_t step = 1, middle;
 
 	/* Mostly it is one of the next. */
-	while (from < to && step < to - from && rails_start(l, level, from + step - 1) <= time) {
+	while (from < to && step < to - from && row_index_start(l, level, from + step - 1) <= time) {
 		from += step;
 		step *= 2;
 	}
 	to = step < to - from ? from + step : to;
 	while (from < to) {
 		middle = from + (to - from) / 2;
-		if (rails_start(l, level, middle) <= time)
+		if (row_index_start(l, level, middle) <= time)
 			from = middle + 1;
 		else
 			to = middle;
@@ -238,37 +239,37 @@ static float larger(float a, float b)
 	return a > b ? a : b;
 }
 
-static void fill_lowest(const struct rails *l, unsigned level, struct rail_node *node, uint32_t at, uint32_t n)
+static void fill_lowest(const struct row_index *l, unsigned level, struct row_node *node, uint32_t at, uint32_t n)
 {
-	const struct rail_piece *pieces = level ? l->levels[level].pieces : NULL;
+	const struct row_piece *pieces = level ? l->levels[level].pieces : NULL;
 	uint64_t end = 0, start, gap = 0, width = 0, i;
 
 	for (i = at; i < n && i < (uint64_t)at + SIXTEEN; i++) {
-		start = rails_place_start(l, pieces ? pieces[i].first : (uint32_t)i);
+		start = row_index_place_start(l, pieces ? pieces[i].first : (uint32_t)i);
 		if (i > at && start > end && start - end > gap)
 			gap = start - end;
-		end = rails_place_end(l, pieces ? pieces[i].last : (uint32_t)i);
+		end = row_index_place_end(l, pieces ? pieces[i].last : (uint32_t)i);
 		if (end > start && end - start > width)
 			width = end - start;
 	}
-	*node = (struct rail_node){not_less(gap), not_less(width)};
+	*node = (struct row_node){not_less(gap), not_less(width)};
 }
 
 /* What lies between the places before AT and at AT, both of which are there. */
-static float gap_before(struct rails *l, unsigned level, uint32_t at)
+static float gap_before(struct row_index *l, unsigned level, uint32_t at)
 {
-	uint64_t end = rails_end(l, level, at - 1), start = rails_start(l, level, at);
+	uint64_t end = row_index_end(l, level, at - 1), start = row_index_start(l, level, at);
 
 	return start > end ? not_less(start - end) : 0;
 }
 
-static void fill(struct rails *l, unsigned level, struct rail_nodes *nodes, unsigned k, uint32_t i, uint32_t below)
+static void fill(struct row_index *l, unsigned level, struct row_nodes *nodes, unsigned k, uint32_t i, uint32_t below)
 {
-	struct rail_node *node = &nodes->levels[k][i];
-	const struct rail_node *part;
+	struct row_node *node = &nodes->levels[k][i];
+	const struct row_node *part;
 	uint32_t at;
 
-	*node = (struct rail_node){0};
+	*node = (struct row_node){0};
 	for (at = i << NODE_SHIFT; at < below && at < (i + 1) << NODE_SHIFT; at++) {
 		part = &nodes->levels[k - 1][at];
 		node->width = larger(node->width, part->width);
@@ -278,9 +279,9 @@ static void fill(struct rails *l, unsigned level, struct rail_nodes *nodes, unsi
 	}
 }
 
-bool rails_sum_up(struct rails *l, unsigned level, uint32_t n)
+bool row_index_sum_up(struct row_index *l, unsigned level, uint32_t n)
 {
-	struct rail_nodes *nodes = level ? &l->levels[level].nodes : &l->nodes;
+	struct row_nodes *nodes = level ? &l->levels[level].nodes : &l->nodes;
 	uint32_t below = n, count, i;
 	unsigned k;
 
@@ -298,18 +299,18 @@ bool rails_sum_up(struct rails *l, unsigned level, uint32_t n)
 	return true;
 }
 
-const struct rail_nodes *rails_nodes(const struct rails *l, unsigned level)
+const struct row_nodes *row_index_nodes(const struct row_index *l, unsigned level)
 {
 	return level ? &l->levels[level].nodes : &l->nodes;
 }
 
-uint32_t rails_skip(const struct rail_nodes *nodes, uint32_t from, uint32_t to, double gap, double width)
+uint32_t row_index_skip(const struct row_nodes *nodes, uint32_t from, uint32_t to, double gap, double width)
 {
 	uint32_t size = 1;
 	unsigned k;
 
-	for (k = 0; k < RAILS_NODES && nodes->levels[k]; k++) {
-		const struct rail_node *node = &nodes->levels[k][(uint64_t)from >> (NODE_SHIFT * (k + 1))];
+	for (k = 0; k < ROW_INDEX_NODES && nodes->levels[k]; k++) {
+		const struct row_node *node = &nodes->levels[k][(uint64_t)from >> (NODE_SHIFT * (k + 1))];
 		uint64_t next = UINT64_C(1) << (NODE_SHIFT * (k + 1));
 
 		if (from & (next - 1) || next > to - from || node->gap > gap || node->width >= width)
@@ -319,11 +320,11 @@ uint32_t rails_skip(const struct rail_nodes *nodes, uint32_t from, uint32_t to, 
 	return size > 1 ? size : 0;
 }
 
-void rail_nodes_deinit(struct rail_nodes *nodes)
+void row_nodes_deinit(struct row_nodes *nodes)
 {
 	unsigned k;
 
-	for (k = 0; k < RAILS_NODES; k++)
+	for (k = 0; k < ROW_INDEX_NODES; k++)
 		free(nodes->levels[k]);
-	*nodes = (struct rail_nodes){0};
+	*nodes = (struct row_nodes){0};
 }
