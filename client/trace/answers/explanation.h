@@ -1,4 +1,4 @@
-/* The words that tales are made of. */
+/* Building blocks of explanations. */
 #ifndef TRACE_EXPLANATION_H
 #define TRACE_EXPLANATION_H
 
@@ -13,8 +13,8 @@ struct mprof_explanation {
 	struct grow text;
 	struct grow pieces;
 	uint32_t line;
-	uint64_t zero; /* told times count from here */
-	bool failed;   /* no memory */
+	uint64_t zero; /* start of relative times, ns */
+	bool failed;   /* out of memory */
 };
 
 static inline const struct mprof_thread *explain_thread(const struct mprof_explanation *e, uint32_t thread)
@@ -22,24 +22,30 @@ static inline const struct mprof_thread *explain_thread(const struct mprof_expla
 	return &e->view->threads[thread];
 }
 
-/* Forget what was told. */
+/* Discard the previous text. */
 void explain_begin(struct mprof_explanation *e);
-/* What becomes of it: MPROF_OK, or MPROF_NOMEM with nothing told. */
+/* Return MPROF_OK, or MPROF_NOMEM with an empty text. */
 enum mprof_status explain_end(struct mprof_explanation *e);
 
 __attribute__((format(printf, 2, 3))) void explain_put(struct mprof_explanation *e, const char *format, ...);
 void explain_line(struct mprof_explanation *e);
-/* A time as `dump` prints it; one from the trace's beginning on, `+1.234 ms`; the span between two, 0 where it goes back. */
+/*
+ * Append a time as `dump` prints it; a time relative to ZERO, `+1.234 ms`; a duration, 0 when TO is
+ * before FROM.
+ */
 void explain_time(struct mprof_explanation *e, uint64_t ns);
 void explain_since(struct mprof_explanation *e, uint64_t ns);
 void explain_span(struct mprof_explanation *e, uint64_t from, uint64_t to);
-/* String I of the view in quotes. */
+/* Append string I of the view in quotes. */
 void explain_quote(struct mprof_explanation *e, uint32_t i);
-/* The name of STREAM, of which there are some. */
+/* Append the name of STREAM. There are names. */
 void explain_name(struct mprof_explanation *e, uint32_t stream);
-/* Who THREAD is by its label at TIME: `4453 (Condition, "Wait for ARP response")`; what is no thread is the program itself. */
+/*
+ * Append THREAD with its label at TIME: `4453 (Condition, "Wait for ARP response")`, or "the
+ * program itself" for a root.
+ */
 void explain_who(struct mprof_explanation *e, uint32_t thread, uint64_t time);
-/* The same, and ` at ` TIME. */
+/* Append the same, and ` at ` TIME. */
 void explain_who_when(struct mprof_explanation *e, uint32_t thread, uint64_t time);
 
 #endif

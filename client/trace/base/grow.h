@@ -1,4 +1,4 @@
-/* An array that grows by what is put in, at most 2^32 - 2 items: its indices are 32 bits and one of them means none. */
+/* A growing array of at most 2^32 - 2 items: indices are 32 bits, and one value means none. */
 #ifndef TRACE_GROW_H
 #define TRACE_GROW_H
 
@@ -6,33 +6,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zeroed it is empty. */
+/* Zeroed: an empty array. */
 struct grow {
 	void *items;
 	uint32_t n;
 	uint32_t room;
-	size_t held; /* bytes, of a large one (grow.c); 0 on the heap */
+	size_t held; /* bytes of a large array (grow.c); 0 on the heap */
 };
 
-/* Room for EXTRA items of SIZE bytes more; false without memory, with nothing changed. */
+/*
+ * Reserve room for EXTRA more items of SIZE bytes. Return false without memory, with nothing
+ * changed.
+ */
 bool grow_reserve(struct grow *g, size_t size, uint32_t extra);
-/* The same, and no more than that: for what is known to come.  Without memory nothing changes. */
+/* Reserve exactly that room. Without memory nothing changes. */
 void grow_expect(struct grow *g, size_t size, uint32_t extra);
-/* N items of SIZE bytes, all zero, in an array without items; false without memory. */
+/* Set an empty array to N zeroed items of SIZE bytes. Return false without memory. */
 bool grow_zeroed(struct grow *g, size_t size, uint32_t n);
-/* Give back the room that is not used. */
+/* Release unused room. */
 void grow_trim(struct grow *g, size_t size);
-/* Let the empty array TO, of items of SIZE bytes, have the memory of FROM where that is worth it; FROM is empty then. */
+/*
+ * Give the memory of FROM to the empty array TO, of items of SIZE bytes, if FROM is large. FROM
+ * becomes empty.
+ */
 void grow_pass(struct grow *from, struct grow *to, size_t size);
 void grow_deinit(struct grow *g);
 
-/* One more item of SIZE bytes, not cleared, for which room was reserved.  Lent until the next reservation. */
+/*
+ * Append an item of SIZE bytes, not cleared; room was reserved. Return it, valid until the next
+ * reservation.
+ */
 static inline void *grow_take(struct grow *g, size_t size)
 {
 	return (char *)g->items + size * g->n++;
 }
 
-/* The same where no room was reserved: NULL without memory. */
+/* Append likewise without a reservation. Return NULL without memory. */
 static inline void *grow_add(struct grow *g, size_t size)
 {
 	return g->n < g->room || grow_reserve(g, size, 1) ? grow_take(g, size) : NULL;
@@ -40,39 +49,54 @@ static inline void *grow_add(struct grow *g, size_t size)
 
 /* ---- large arrays ---- */
 
-/* Memory for one large array that grows in place, where the system can promise addresses without giving memory. */
+/*
+ * Memory of one large array that grows in place: its addresses are reserved first and get memory as
+ * it grows.
+ */
 
-/* Smaller ones are better off on the heap. */
+/* Smallest large array, bytes. Smaller arrays are cheaper on the heap. */
 #define LARGE_MIN ((size_t)2 << 20)
 
-/* An array of more bytes than that is refused. */
+/* Largest large array, bytes. */
 #define LARGE_MAX ((size_t)1 << (sizeof(size_t) == 8 ? 38 : 30))
 
-/* Addresses for LARGE_MAX bytes, none of which can be used yet.  NULL where the system has none to give: then the heap must do. */
+/*
+ * Reserve addresses for LARGE_MAX bytes, none of them usable yet. Return NULL when the system
+ * cannot: then use the heap.
+ */
 void *large_reserve(void);
-/* Room for BYTES bytes at P instead of HELD: how many there are now, or HELD without memory.  What is new is zero. */
+/*
+ * Change the usable bytes at P from HELD to BYTES; new ones are zero. Return the usable bytes,
+ * which is HELD without memory.
+ */
 size_t large_resize(void *p, size_t held, size_t bytes);
 void large_release(void *p);
 
 /* ---- arrays in pieces ---- */
 
 /*
- * Items named by numbers, in pieces: never moved once a piece is full, so that many grow at the cost of no more than what they take, and without
- * a place for all of them in one.
+ * An array in pieces. A full piece never moves, so that growing copies nothing and needs no
+ * contiguous memory.
  */
 
-/* A piece of items of up to 2000 bytes stays on the heap: a large array has addresses that many pieces would use up. */
+/*
+ * Pieces of items of up to 2000 bytes stay below LARGE_MIN, on the heap. As large arrays they would
+ * use up the addresses.
+ */
 #define POOL_SHIFT 10u
-#define POOL_PIECE (1u << POOL_SHIFT) /* items */
+#define POOL_PIECE (1u << POOL_SHIFT) /* items in a piece */
 
-/* Zeroed it is empty. */
+/* Zeroed: an empty pool. */
 struct pool {
 	struct grow pieces; /* struct grow, POOL_PIECE items in each but the last */
 	uint32_t n;
-	uint32_t room; /* up to this item there is room */
+	uint32_t room; /* number of items with memory */
 };
 
-/* Room for EXTRA items of SIZE bytes more; false without memory, with nothing changed.  The last items may move. */
+/*
+ * Reserve room for EXTRA more items of SIZE bytes. Return false without memory, with nothing
+ * changed. Items of the last piece may move.
+ */
 bool pool_reserve(struct pool *p, size_t size, uint32_t extra);
 void pool_deinit(struct pool *p);
 uint64_t pool_memory(const struct pool *p, size_t size);
@@ -82,7 +106,7 @@ static inline void *pool_at(const struct pool *p, size_t size, uint32_t i)
 	return (char *)((const struct grow *)p->pieces.items)[i >> POOL_SHIFT].items + size * (i % POOL_PIECE);
 }
 
-/* One more item, not cleared, for which room was reserved. */
+/* Append an item, not cleared; room was reserved. */
 static inline void *pool_take(struct pool *p, size_t size)
 {
 	((struct grow *)p->pieces.items)[p->n >> POOL_SHIFT].n++;

@@ -1,4 +1,7 @@
-/* A map from 64-bit keys to 32-bit values, which a writer of keys who does not know the seed cannot slow down. */
+/*
+ * A hash map from 64-bit keys to 32-bit values, seeded so that the author of the keys cannot cause
+ * collisions.
+ */
 #ifndef TRACE_MAP_H
 #define TRACE_MAP_H
 
@@ -23,14 +26,14 @@ struct map {
 
 void map_init(struct map *map, uint64_t seed);
 void map_deinit(struct map *map);
-/* Room for EXTRA keys more; false without memory, with nothing changed. */
+/* Reserve room for EXTRA more keys. Return false without memory, with nothing changed. */
 bool map_reserve(struct map *map, uint32_t extra);
-/* The value of KEY, or MPROF_NONE. */
+/* Return the value of KEY, or MPROF_NONE. */
 uint32_t map_get(const struct map *map, uint64_t key);
-/* Add KEY, which is not there and for which room was reserved.  VALUE is not MPROF_NONE. */
+/* Add a new KEY; room was reserved. VALUE is not MPROF_NONE. */
 void map_put(struct map *map, uint64_t key, uint32_t value);
 
-/* Mix KEY with SEED so that without it nobody can tell which keys come together. */
+/* Hash KEY with SEED. */
 static inline uint64_t map_mix(uint64_t key, uint64_t seed)
 {
 	key = (key ^ seed) * 0x9e3779b97f4a7c15;
@@ -41,18 +44,19 @@ static inline uint64_t map_mix(uint64_t key, uint64_t seed)
 
 /* ---- interned strings ---- */
 
-/* The strings of a model: each text once, in one arena, named by a number. */
+/* Interned strings: each text once, in one arena, numbered from 0. */
 
 struct intern {
 	struct grow list;  /* struct mprof_string */
 	struct grow arena; /* char */
-	struct map map;	   /* hash of the text to string; the next free key where two texts have one hash */
-	uint64_t lost;	   /* texts that did not fit in an arena of 4 GiB */
+	/* Hash of the text to string; a text with the same hash is at the next free key. */
+	struct map map;
+	uint64_t lost; /* texts that did not fit into an arena of 4 GiB */
 };
 
 void intern_init(struct intern *s, uint64_t seed);
 void intern_deinit(struct intern *s);
-/* The string with the BYTES bytes at TEXT, or MPROF_NONE without memory. */
+/* Return the number of the BYTES bytes at TEXT, or MPROF_NONE without memory. */
 uint32_t intern_add(struct intern *s, const char *text, size_t bytes);
 
 static inline const struct mprof_string *intern_at(const struct intern *s, uint32_t i)

@@ -1,4 +1,4 @@
-/* The walk over whole events that lie in one piece of memory: the decoder's fast path.  Private to the library. */
+/* The decoder's fast path: decode whole events in one piece of memory. Private to the library. */
 #ifndef TRACE_WALK_H
 #define TRACE_WALK_H
 
@@ -7,7 +7,7 @@
 
 #include <mprof/trace.h>
 
-/* A walk's place: content of one packet from AT up to END, AT standing at OFFSET in the input. */
+/* Position in the content of one packet: from AT, at OFFSET in the input, up to END. */
 struct walk {
 	const uint8_t *at;
 	const uint8_t *end;
@@ -15,8 +15,9 @@ struct walk {
 };
 
 /*
- * Take up to N events at AT apart into EVENTS and move AT and OFFSET behind them; returns how many.  Fewer than N where what stands at AT
- * is for the careful path to judge: near END, damaged, or longer than MPROF_EVENT_BYTES_MAX.  Reads nothing at or behind END.
+ * Decode up to N events at AT into EVENTS, and advance AT and OFFSET. Return their number. It stops
+ * before an event near END, a damaged one, and one longer than MPROF_EVENT_BYTES_MAX, and leaves
+ * those to the slow path. It reads nothing at or after END.
  */
 size_t walk_events(struct walk *w, struct mprof_event *events, size_t n);
 

@@ -1,4 +1,4 @@
-/* The codes of a trace's stacks, which are addresses, as small numbers, with what the stream tells of them. */
+/* Codes (addresses) of a trace's stacks as small numbers, with their locations. */
 #ifndef TRACE_MEM_CODES_H
 #define TRACE_MEM_CODES_H
 
@@ -14,8 +14,11 @@
 
 /* ---- bytes ---- */
 
-/* Reading private bytes of a memtrace packet, which may end anywhere.  All integers are little-endian, nothing is aligned. */
-/* What is left of a piece of bytes. */
+/*
+ * Bytes of a memtrace packet, which may end anywhere. All integers are little-endian and unaligned.
+ * The format is that of OCaml's memtrace library.
+ */
+/* Bytes not read yet. */
 struct mem_bytes {
 	const uint8_t *at;
 	const uint8_t *end;
@@ -26,7 +29,10 @@ static inline bool mem_has(const struct mem_bytes *b, size_t n)
 	return (size_t)(b->end - b->at) >= n;
 }
 
-/* The format's number of one, three, five or nine bytes; four of them are signed.  False where it does not end. */
+/*
+ * Read the format's variable-length integer of one, three, five or nine bytes; the one of five
+ * bytes is signed. Return false when the bytes end inside it.
+ */
 static inline bool mem_vint(struct mem_bytes *b, uint64_t *value)
 {
 	uint8_t first;
@@ -55,33 +61,45 @@ static inline bool mem_vint(struct mem_bytes *b, uint64_t *value)
 
 /* ---- codes ---- */
 
-/* Past these nothing more is kept: a stream must not decide how much memory it takes. */
+/*
+ * Limits: a stream does not decide how much memory it takes. Anything past them is counted in
+ * UNNAMED.
+ */
 #define MEM_CODES_MAX	  (1u << 21)
 #define MEM_LOCATIONS_MAX (1u << 21)
 #define MEM_NAMES_MAX	  (64u << 20) /* bytes */
 
 struct mem_codes {
-	struct grow list;      /* struct mprof_mem_code; 0 is the code 0 that caches begin with */
+	/* struct mprof_mem_code; item 0 is code 0, the initial content of the caches */
+	struct grow list;
 	struct grow locations; /* struct mprof_mem_location */
 	struct map map;	       /* code to index */
 	struct intern names;
-	uint64_t unnamed; /* what came past the limits */
+	uint64_t unnamed; /* codes, locations and names past the limits */
 };
 
-/* False without memory; deinit it in any case. */
+/* Return false without memory. Call mem_codes_deinit() in any case. */
 bool mem_codes_init(struct mem_codes *codes, uint64_t seed);
 void mem_codes_deinit(struct mem_codes *codes);
 
-/* The index of CODE, a new one where it was not met; past the limit that of code 0.  MPROF_NONE without memory. */
+/*
+ * Return the index of CODE, a new one for a new code; 0 past the limit; MPROF_NONE without memory.
+ */
 uint32_t mem_codes_index(struct mem_codes *codes, uint64_t code);
-/* The string with BYTES bytes at TEXT; past the limit that of "?".  MPROF_NONE without memory. */
+/*
+ * Return the string with BYTES bytes at TEXT; that of "?" past the limit; MPROF_NONE without
+ * memory.
+ */
 uint32_t mem_codes_name(struct mem_codes *codes, const char *text, size_t bytes);
-/* What N locations CODE stands for.  What was told of it first stays.  False without memory. */
+/* Set the N locations of CODE, unless it has some. Return false without memory. */
 bool mem_codes_explain(struct mem_codes *codes, uint64_t code, const struct mprof_mem_location *list, uint32_t n);
 
 /* ---- names ---- */
 
-/* The two levels of names that a domain's location events refer to: the files named last, and of each the functions named last. */
+/*
+ * Move-to-front tables of a domain's location events: recent files, and for each file its recent
+ * functions.
+ */
 #define MEM_NAMES_LEVEL 31u
 
 struct mem_functions {
@@ -94,20 +112,20 @@ struct mem_file {
 	struct mem_functions functions;
 };
 
-/* Zeroed it is empty. */
+/* Zeroed: an empty table. */
 struct mem_names {
-	struct mem_file *files[MEM_NAMES_LEVEL]; /* the one named last first; owned */
+	struct mem_file *files[MEM_NAMES_LEVEL]; /* most recent first; owned */
 	uint32_t n;
 };
 
 enum mem_names_result {
 	MEM_NAMES_OK = 0,
-	MEM_NAMES_WRONG, /* this is not what a writer writes: the tables are not its any more */
+	MEM_NAMES_WRONG, /* not what a writer writes: the tables are out of step */
 	MEM_NAMES_NOMEM,
 };
 
 void mem_names_deinit(struct mem_names *names);
-/* Take the body of a location event from B and explain its code. */
+/* Read the body of a location event from B and set the locations of its code. */
 enum mem_names_result mem_names_read(struct mem_names *names, struct mem_bytes *b, struct mem_codes *codes);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What the files of the memtrace decoder share: memtrace.c (bytes to packets), mem-info.c (what a trace says of itself), mem-events.c (a
- * packet's events).
+ * State of the memtrace decoder, shared by memtrace.c (bytes to packets), mem-info.c (first packet)
+ * and mem-events.c (events of a packet).
  */
 #ifndef TRACE_MEM_DECODER_H
 #define TRACE_MEM_DECODER_H
@@ -16,40 +16,43 @@
 
 /* ---- packets ---- */
 
-/* The header of a memtrace packet: pure reading and judging. */
-/* So many bytes tell how long the packet and its header are. */
+/* Header of a memtrace packet. */
+/* Bytes needed for the sizes of packet and header. */
 #define MEM_PACKET_HEAD 30u
 #define MEM_NO_CHECK	0xffffu
 
 enum mem_event_id { MEM_ID_INFO, MEM_ID_LOCATION, MEM_ID_ALLOC, MEM_ID_PROMOTE, MEM_ID_COLLECT, MEM_ID_SHORT = 100 };
 
-/* A short event is an alloc of at most so many words. */
+/* Largest number of words of an alloc in the short form. */
 #define MEM_SHORT_MAX 16u
 
-/* The low bits of a time, which an event holds. */
+/* Low bits of a time, which an event holds. */
 #define MEM_CLOCK_BITS 25u
 #define MEM_CLOCK_MASK ((1u << MEM_CLOCK_BITS) - 1)
-/* What a packet spans at most, in microseconds. */
+/* Largest time span of a packet, microseconds. */
 #define MEM_CLOCK_RANGE (30u * 1000 * 1000)
 
 struct mem_packet {
-	uint32_t bytes;	 /* header included */
-	uint32_t header; /* bytes of it */
+	uint32_t bytes;	 /* size, header included */
+	uint32_t header; /* size of the header, bytes */
 	uint16_t version;
 	uint16_t domain;
 	int64_t pid;
 	uint64_t begin_us, end_us;
-	uint16_t check_bucket, check_next; /* CHECK_BUCKET is MEM_NO_CHECK where nothing is to be checked */
+	uint16_t check_bucket, check_next; /* CHECK_BUCKET is MEM_NO_CHECK without a check */
 	uint64_t check_code;
-	uint64_t first_id, end_id; /* of its allocs, exclusive */
+	uint64_t first_id, end_id; /* ids of its allocs, END_ID excluded */
 };
 
-/* May a packet begin with the MEM_PACKET_HEAD bytes at HEAD?  Its length and its header's into *PACKET. */
+/*
+ * Return true when a packet can begin with the MEM_PACKET_HEAD bytes at HEAD. Store its size, its
+ * header's size and its version in *PACKET.
+ */
 bool mem_packet_head(struct mem_packet *packet, const uint8_t *head);
-/* The rest of the header, of which all bytes are there. */
+/* Read the rest of a header, all bytes of which are there. */
 void mem_packet_read(struct mem_packet *packet, const uint8_t *bytes);
 
-/* The latest time that an event of it can have. */
+/* Return the latest time that an event of the packet can have. */
 static inline uint64_t mem_packet_latest(const struct mem_packet *p)
 {
 	return p->end_us >= p->begin_us ? p->end_us : p->begin_us + MEM_CLOCK_RANGE;
@@ -58,66 +61,79 @@ static inline uint64_t mem_packet_latest(const struct mem_packet *p)
 /* ---- the decoder ---- */
 
 struct mem_domain {
-	uint64_t last_us; /* of its latest event */
+	uint64_t last_us; /* time of its latest event */
 	struct mem_stack stack;
 	struct mem_names names;
-	/* Where the ids of its next packet begin, by its last one's header and by what was in it. */
+	/*
+	 * Expected first id of its next packet: by its last packet's header, and by the events in
+	 * it.
+	 */
 	uint64_t end_id, next_id;
-	bool has_stack;	 /* STACK is made */
-	bool no_names;	 /* NAMES is not the writer's any more */
-	uint16_t number; /* the stream's */
+	bool has_stack;	 /* STACK is initialised */
+	bool no_names;	 /* NAMES is out of step with the writer */
+	uint16_t number; /* number in the stream */
 };
 
 struct mprof_mem {
 	struct mprof_mem_options options;
-	/* Bytes that were fed and not yet taken, and before them those of a packet that came in pieces. */
+	/* Bytes fed and not yet read, and before them the bytes of a packet that came in pieces. */
 	struct mem_bytes fed;
-	uint8_t *held; /* MPROF_MEM_PACKET_BYTES_MAX */
+	uint8_t *held; /* buffer of MPROF_MEM_PACKET_BYTES_MAX bytes */
 	size_t n_held;
 	bool finished;
-	bool over;	    /* the recording that was asked for has ended */
-	uint64_t offset;    /* in the input, of the first byte not taken */
-	uint64_t searching; /* bytes passed over in search of a packet */
-	/* The packet whose events come next, while OPEN. */
+	bool over;	    /* the chosen recording has ended */
+	uint64_t offset;    /* position in the input of the first byte not read */
+	uint64_t searching; /* bytes skipped in search of a packet */
+	/* The packet whose events come next, when OPEN. */
 	bool open;
 	struct mem_packet packet;
-	const uint8_t *bytes; /* its first */
+	const uint8_t *bytes; /* first byte of the packet */
 	struct mem_bytes rest;
-	struct mem_domain *domain; /* NULL of one that is passed over */
+	struct mem_domain *domain; /* NULL for a packet to skip */
 	uint64_t next_id;
-	bool misses_ids; /* events of it were passed over */
-	/* The trace. */
+	bool misses_ids; /* some of its events were skipped */
+	/* The current trace. */
 	bool has_info;
-	bool astray; /* another one began of which nothing is known: what comes is not of this one */
+	/* Another trace began and is unreadable: packets that follow are not of this one. */
+	bool astray;
 	struct mprof_mem_info info;
-	char *texts; /* of INFO */
+	char *texts; /* texts of INFO */
 	struct mem_codes codes;
 	bool has_codes;
 	struct mem_domain *domains[MPROF_MEM_DOMAINS_MAX];
 	uint32_t n_domains;
-	struct mem_domain other; /* all that there is no room for */
+	struct mem_domain other; /* stands for all domains past the limit */
 	struct mprof_mem_damage damage;
 	struct mprof_mem_totals totals;
 };
 
-/* Describe damage in the open packet at AT, SKIPPED bytes passed over, and count it.  Returns MPROF_CORRUPT. */
+/*
+ * Store and count damage in the open packet at AT, with SKIPPED bytes skipped. Return
+ * MPROF_CORRUPT.
+ */
 enum mprof_status mem_damaged(struct mprof_mem *d, enum mprof_mem_damage_reason reason, const uint8_t *at,
 			      uint64_t skipped);
 
 /* ---- mem-info.c ---- */
 
-/* Does the open packet begin a trace? */
+/* Return true when the open packet begins a trace. */
 bool mem_info_is(const struct mprof_mem *d);
-/* Begin one: MPROF_OK; MPROF_CORRUPT with the one before still known; or MPROF_NOMEM with nothing changed but that no trace is known. */
+/*
+ * Begin a trace. Return MPROF_OK; MPROF_CORRUPT, with the previous trace still there; or
+ * MPROF_NOMEM, with no trace.
+ */
 enum mprof_status mem_info_read(struct mprof_mem *d);
-/* Forget the trace. */
+/* Release the current trace. */
 void mem_info_forget(struct mprof_mem *d);
 
 /* ---- mem-events.c ---- */
 
-/* The open packet is the next of its domain: find that, and check its caches.  MPROF_OK or MPROF_CORRUPT. */
+/*
+ * Find the domain of the open packet and check the domain's caches. Return MPROF_OK or
+ * MPROF_CORRUPT.
+ */
 enum mprof_status mem_events_begin(struct mprof_mem *d);
-/* The next event of the open packet; MPROF_END where there is none. */
+/* Store the next event of the open packet; return MPROF_END after the last. */
 enum mprof_status mem_events_next(struct mprof_mem *d, struct mprof_mem_event *event);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * The objects of a profile that live, by id.
+ * Live objects of a profile, by id.
  *
- * Most objects die young, and ids are counted: an object stands where its id says, in a ring of the latest ones.  Who lives longer than the ring is
- * long moves to a map, of which most ends know nothing.  Any ids are right; those that do not count up are only slower.
+ * Most objects die young, and ids count up: an object is stored by its id in a ring of the latest
+ * ones. An object that outlives the ring moves to a hash map. Any ids work; ids that do not count
+ * up are slower.
  */
 #ifndef TRACE_MEM_LIVE_H
 #define TRACE_MEM_LIVE_H
@@ -11,74 +12,78 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Half a line of the cache. */
+/* Half a cache line. */
 struct mem_object {
 	int64_t id;
-	uint64_t samples;     /* never 0; 0: it is gone */
-	uint64_t made_us;     /* since the Unix epoch */
-	uint32_t epoch;	      /* of the peak before which it was made */
-	uint32_t node : 24;   /* where its stack ends: below MPROF_PROFILE_NODES_MAX */
+	uint64_t samples;     /* never 0 for a live object; 0: removed */
+	uint64_t made_us;     /* microseconds since the Unix epoch */
+	uint32_t epoch;	      /* number of peaks before its allocation */
+	uint32_t node : 24;   /* end of its stack, below MPROF_PROFILE_NODES_MAX */
 	uint32_t source : 2;  /* enum mprof_mem_source */
-	uint32_t minor : 1;   /* in the minor heap */
-	uint32_t counted : 1; /* it is one of those that live */
+	uint32_t minor : 1;   /* it is in the minor heap */
+	uint32_t counted : 1; /* it counts as live */
 };
 
 #define MEM_NODE_MASK 0xffffffu
 
-/* What only some ask for. */
+/* Fields that only a selection needs. */
 struct mem_details {
 	uint64_t promoted_us;
 	uint64_t length;
-	uint64_t number; /* of allocs before it, or another one */
+	uint64_t number; /* number of allocs before it */
 };
 
-/* Of the ring: 128 KiB, which a cache holds, and more than what a minor collection leaves of samples. */
+/*
+ * Size of the ring: 128 KiB, which fits a cache, and more samples than a minor collection leaves.
+ */
 #define MEM_LIVE_YOUNG 4096u
 
 struct mem_live_place;
 
 struct mem_live {
-	struct mem_object *young;	   /* MEM_LIVE_YOUNG of them, or NULL: those with samples 0 are none */
-	struct mem_details *young_details; /* of each, or NULL */
-	/* Those that are older: */
+	struct mem_object *young;	   /* MEM_LIVE_YOUNG of them, or NULL; samples 0: empty */
+	struct mem_details *young_details; /* details of each, or NULL */
+	/* Older objects: */
 	struct mem_live_place *places;
-	struct mem_object *objects;  /* USED of them, those that live and those that did: with samples 0 */
-	struct mem_details *details; /* of each, or NULL */
+	struct mem_object *objects;  /* USED of them, live ones and free ones with samples 0 */
+	struct mem_details *details; /* details of each, or NULL */
 	uint64_t seed;
 	size_t n;
-	size_t room; /* of PLACES, a power of two, or 0 */
+	size_t room; /* size of PLACES, a power of two, or 0 */
 	uint32_t used, objects_room;
-	uint32_t unused; /* the first object that can be used again; its EPOCH is the next */
-	int64_t top;	 /* no id here is above it */
+	uint32_t unused; /* first free object; its EPOCH is the next one */
+	int64_t top;	 /* upper bound of the ids in here */
 	bool detailed;
 };
 
-/* With room for details where DETAILED. */
+/* Make an empty set, with details when DETAILED. */
 void mem_live_init(struct mem_live *live, uint64_t seed, bool detailed);
 void mem_live_deinit(struct mem_live *live);
 /*
- * Add one whose id is not there.  Returns where it stands, lent until the next one is added or removed, for the caller to fill in at once, with the same
- * id and samples that are not 0; NULL without memory, with nothing changed.
+ * Add an object with a new ID. Return its place, which the caller fills at once with that id and
+ * samples above 0; valid until the next add or remove. Return NULL without memory, with nothing
+ * changed.
  */
 static inline struct mem_object *mem_live_add(struct mem_live *live, int64_t id);
-/* The object ID, lent until one is added or removed, or NULL. */
+/* Return the object ID, valid until the next add or remove, or NULL. */
 static inline struct mem_object *mem_live_find(struct mem_live *live, int64_t id);
-/* OBJECT is one that mem_live_find() returned. */
+/* Remove OBJECT, a result of mem_live_find(). */
 static inline void mem_live_remove(struct mem_live *live, struct mem_object *object);
-/* Those of OBJECT, which lives, lent for as long as that; of a new one they are to be filled in. */
+/*
+ * Return the details of a live OBJECT, valid as long as the object; the caller fills those of a new
+ * one.
+ */
 struct mem_details *mem_live_details(const struct mem_live *live, const struct mem_object *object);
-/* All of them, in no order: objects from 0 up to mem_live_end(), NULL where there is none. */
+/* List all objects, unordered: items 0 up to mem_live_end(), NULL for an empty one. */
 uint32_t mem_live_end(const struct mem_live *live);
 const struct mem_object *mem_live_at(const struct mem_live *live, uint32_t i);
 
-/* Make the place of ID in the ring free; false without memory, with nothing changed. */
+/* Free the place of ID in the ring. Return false without memory, with nothing changed. */
 bool mem_live_make_free(struct mem_live *live, int64_t id);
 struct mem_object *mem_live_find_old(struct mem_live *live, int64_t id);
 void mem_live_remove_old(struct mem_live *live, struct mem_object *object);
 
-/*
- * ID will be added soon, or else looked for: let what it takes come into the cache meanwhile.  What is found is right with it and without.
- */
+/* Prefetch what adding (ADDED) or finding ID will touch. Results are the same without it. */
 static inline void mem_live_prefetch(const struct mem_live *live, int64_t id, bool added);
 void mem_live_prefetch_old(const struct mem_live *live, int64_t id);
 

@@ -1,4 +1,7 @@
-/* The stacks of one domain: each is told as what differs from the one before, by caches that writer and reader keep alike. */
+/*
+ * Stacks of one domain. The stream has each stack as its difference from the previous one, by
+ * caches that writer and reader update alike.
+ */
 #ifndef TRACE_MEM_STACK_H
 #define TRACE_MEM_STACK_H
 
@@ -6,50 +9,51 @@
 
 #define MEM_BUCKETS 16384u
 
-/* The most frames that one codeword adds. */
+/* Largest number of frames that one codeword adds. */
 #define MEM_STACK_WORD_FRAMES 256u
-/* A stack of at most so many codewords was not cut. */
+/* Largest number of codewords of a stack that is certainly not cut. */
 #define MEM_STACK_WORDS_PLAIN 400u
 
 struct mem_bucket {
-	uint32_t code; /* index of the code stored here */
-	uint16_t next; /* the bucket that followed this one last time */
+	uint32_t code; /* index of the code in it */
+	uint16_t next; /* bucket that followed this one last time */
 };
 
 struct mem_stack {
 	struct mem_bucket *buckets;
-	uint32_t *frames; /* the stack told last */
+	uint32_t *frames; /* the previous stack */
 	uint32_t n, room;
-	bool lost; /* bytes are missing: the caches are not the writer's any more */
+	bool lost; /* bytes are missing: the caches are out of step with the writer's */
 };
 
 enum mem_stack_result {
 	MEM_STACK_OK = 0,
-	MEM_STACK_TRUNCATED, /* the writer cut this one */
-	MEM_STACK_LOST,	     /* no stack is known from here on */
-	MEM_STACK_CUT,	     /* the bytes end inside it */
-	MEM_STACK_NOMEM,     /* and no stack is known from here on */
+	MEM_STACK_TRUNCATED, /* the writer cut this stack */
+	MEM_STACK_LOST,	     /* this stack and all later ones are unknown */
+	MEM_STACK_CUT,	     /* the bytes end inside the stack */
+	MEM_STACK_NOMEM,     /* no memory; all later stacks are unknown */
 };
 
-/* False without memory; deinit it in any case. */
+/* Return false without memory. Call mem_stack_deinit() in any case. */
 bool mem_stack_init(struct mem_stack *s);
 void mem_stack_deinit(struct mem_stack *s);
 
 /*
- * Take N codewords from B, which follow the first PREFIX frames of the stack before.  *COMMON becomes how many first frames are
- * still the same.
+ * Read N codewords from B, which follow the first PREFIX frames of the previous stack. Store the
+ * number of first frames that stay the same in *COMMON.
  */
 enum mem_stack_result mem_stack_read(struct mem_stack *s, struct mem_bytes *b, uint64_t prefix, uint32_t n,
 				     struct mem_codes *codes, uint32_t *common);
 /*
- * The same where nothing can go wrong but memory: PREFIX is not more than S->n, there are bytes for any N codewords, room for their frames, and N is at most
- * MEM_STACK_WORDS_PLAIN.  False without memory; then no stack is known from here on, and B stands where it stood.
+ * Read likewise when only memory can fail: PREFIX <= S->n, B has enough bytes for any N codewords,
+ * S has room for their frames, and N <= MEM_STACK_WORDS_PLAIN. Return false without memory, with B
+ * unchanged; then all later stacks are unknown.
  */
 static inline bool mem_stack_plain(struct mem_stack *s, struct mem_bytes *b, uint32_t prefix, uint32_t n,
 				   struct mem_codes *codes);
-/* Pass over N codewords; false where the bytes end inside them. */
+/* Skip N codewords. Return false when the bytes end inside them. */
 bool mem_stack_skip(struct mem_bytes *b, uint32_t n);
-/* What a packet says of bucket I: that NEXT follows it and CODE is stored in it.  True if so. */
+/* Return true when NEXT follows bucket I and CODE is in it, as a packet claims. */
 bool mem_stack_check(const struct mem_stack *s, const struct mem_codes *codes, uint16_t i, uint16_t next,
 		     uint64_t code);
 

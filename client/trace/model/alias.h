@@ -1,11 +1,12 @@
 /*
- * Union-find for `becomes`.
+ * Threads that became another thread: union-find over thread numbers.
  *
- * Why: every later event of a thread that became another is the other's, chains grow to the length of a program's loops, and
- * a recorder can describe circles.  Halving the path at each step makes a search cost log n on average whatever the joins were; which
- * end of a join survives is for the trace to say, so that joining by size is not open to us.
+ * All later events of a thread that became another are the other's. Chains grow as long as a
+ * program's loops, and a trace can describe cycles. Path halving makes a search log n on average
+ * for any joins. Joining by size is not possible, because the trace says which end survives.
  *
- * Invariant: following the aliases from any thread comes to one that is its own; a join of two such can close no circle.
+ * Invariant: following the aliases from any thread leads to one that is its own alias. Joining two
+ * different such threads cannot close a cycle.
  */
 #ifndef TRACE_ALIAS_H
 #define TRACE_ALIAS_H
@@ -13,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The thread at the end of the chain that THREAD is in. */
+/* Return the thread at the end of THREAD's chain. */
 static inline uint32_t alias_find(uint32_t *aliases, uint32_t thread)
 {
 	while (aliases[thread] != thread) {
@@ -23,7 +24,10 @@ static inline uint32_t alias_find(uint32_t *aliases, uint32_t thread)
 	return thread;
 }
 
-/* Let FROM, an end of a chain, go on as TO, another one; false, with nothing changed, where they are the same. */
+/*
+ * Make FROM, an end of a chain, continue as TO, another end. Return false, with nothing changed,
+ * when they are the same.
+ */
 static inline bool alias_join(uint32_t *aliases, uint32_t from, uint32_t to)
 {
 	if (from == to)

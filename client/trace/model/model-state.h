@@ -1,8 +1,8 @@
 /*
- * The inside of a model, shared by the files that build one.
+ * State of a model, shared by the files that build it.
  *
- * Order of use: model.c owns it, model-events.c fills it event by event, and finishes it by chains.c, tree.c and
- * layout.c.
+ * model.c owns it. model-events.c adds events. chains.c, tree.c and layout.c finish it, in this
+ * order.
  */
 #ifndef TRACE_MODEL_STATE_H
 #define TRACE_MODEL_STATE_H
@@ -14,14 +14,14 @@
 
 /* ---- the index of thread ids ---- */
 
-/* From a guest's thread ids, any 64-bit numbers, to threads. */
+/* Map from a guest's thread ids, any 64-bit numbers, to threads. */
 #define INDEX_PAGE_BITS 4u
 #define INDEX_PAGE	(1u << INDEX_PAGE_BITS)
 #define INDEX_RECENT	64u
 
-/* The threads of so many ids that follow each other. */
+/* Threads of INDEX_PAGE consecutive ids. */
 struct thread_index_page {
-	uint32_t threads[INDEX_PAGE]; /* MPROF_NONE: none yet */
+	uint32_t threads[INDEX_PAGE]; /* MPROF_NONE: none */
 };
 
 struct thread_index {
@@ -33,22 +33,25 @@ struct thread_index {
 	} recent[INDEX_RECENT];
 };
 
-/* NULL without memory. */
+/* Return an index, or NULL without memory; free one, which may be NULL, and return NULL. */
 struct thread_index *thread_index_new(uint64_t seed);
 struct thread_index *thread_index_free(struct thread_index *ix);
-/* Room for N ids more, whatever they are; false without memory. */
+/* Reserve room for N more ids. Return false without memory. */
 bool thread_index_reserve(struct thread_index *ix, uint32_t n);
-/* Where the thread of ID stands; room was reserved.  Lent until the next reservation. */
+/* Return the slot of ID; room was reserved. Valid until the next reservation. */
 uint32_t *thread_index_slot(struct thread_index *ix, int64_t id);
 uint64_t thread_index_memory(const struct thread_index *ix);
 
 /* ---- the model ---- */
 
-/* The arrays that events fill.  The sizes of their items, and how many one event adds at most, stand in model.c. */
+/*
+ * Arrays that events fill. model.c has the size of their items and how many an event adds at most.
+ */
 enum model_array {
 	MODEL_THREADS,
-	MODEL_ALIASES, /* per thread, uint32_t: alias.h; from STAGE_TREE on all threads, depth first */
-	MODEL_CHECKED, /* per thread, uint64_t: see below */
+	/* For each thread, uint32_t: alias.h; from STAGE_TREE on, all threads depth first. */
+	MODEL_ALIASES,
+	MODEL_CHECKED, /* for each thread, uint64_t: see model_checked() */
 	MODEL_INTERACTIONS,
 	MODEL_ACTIVATIONS,
 	MODEL_LABELS,
@@ -62,23 +65,24 @@ enum model_array {
 
 enum model_stage {
 	STAGE_OPEN,
-	STAGE_ENDS,   /* what ran is closed; the ends are not set */
-	STAGE_CHAINS, /* the ends are set; chains run from the newest */
-	STAGE_TREE,   /* the chains are made */
+	STAGE_ENDS,   /* running threads are closed; ends are not set */
+	STAGE_CHAINS, /* ends are set; heads of chains name the newest items */
+	STAGE_TREE,   /* chains are made */
 	STAGE_LAYOUT, /* the tree is final */
 	STAGE_DONE,
 };
 
 struct model_stream {
 	struct mprof_model_stream seen;
-	struct thread_index *index; /* its guest's, owned by the first stream that has it */
+	struct thread_index *index; /* index of its guest, owned by the guest's first stream */
 	bool owns_index;
 	uint64_t last;	  /* time of the last event */
-	uint64_t since;	  /* RUNNING has run since then */
+	uint64_t since;	  /* start of RUNNING's activation */
 	uint32_t running; /* thread, or MPROF_NONE */
-	uint32_t gap;	  /* a gap whose end is not known yet, or MPROF_NONE */
-	uint32_t signal;  /* the interaction by which RUNNING was signalled last in this activation, or MPROF_NONE */
-	bool created;	  /* RUNNING has created a thread since SIGNAL */
+	uint32_t gap;	  /* gap without an end yet, or MPROF_NONE */
+	/* Last signal to RUNNING in this activation, an interaction, or MPROF_NONE. */
+	uint32_t signal;
+	bool created; /* RUNNING created a thread after SIGNAL */
 };
 
 struct mprof_model {
@@ -87,11 +91,11 @@ struct mprof_model {
 	struct grow streams; /* struct model_stream */
 	struct grow shown;   /* struct mprof_model_stream, filled at the end */
 	struct grow gaps;
-	struct grow spare; /* memory that tree.c had, for layout.c */
+	struct grow spare; /* memory that tree.c passes to layout.c */
 	struct intern strings;
 	struct map counters; /* stream and name to counter */
 	struct map scales;
-	uint32_t slack; /* so many events fit before the arrays must be looked at */
+	uint32_t slack; /* number of events that fit before the arrays must grow */
 	enum model_stage stage;
 	uint64_t most_memory;
 	struct mprof_model_notes notes;
@@ -104,8 +108,8 @@ static inline struct mprof_thread *model_thread(const struct mprof_model *m, uin
 }
 
 /*
- * While events come in: when the thread was last signalled or looked at, 0 for never.  Behind STAGE_CHAINS: when it was
- * first looked at while unresolved, UINT64_MAX for never.
+ * Return a thread's check time. While events come in: when it was last signalled or tried, 0 for
+ * never. After STAGE_CHAINS: when it was first tried while unresolved, UINT64_MAX for never.
  */
 static inline uint64_t *model_checked(const struct mprof_model *m, uint32_t i)
 {
@@ -127,13 +131,16 @@ static inline uint32_t model_count(const struct mprof_model *m, enum model_array
 	return m->arrays[array].n;
 }
 
-/* Note how much memory is held now, EXTRA bytes besides the model's own. */
+/* Record the memory held now, EXTRA bytes besides the model's own. */
 void model_note_memory(struct mprof_model *m, uint64_t extra);
 
-/* Room for at least one more event in every array; false without memory. */
+/* Reserve room for at least one more event in every array. Return false without memory. */
 bool model_reserve(struct mprof_model *m);
 
-/* A thread of ID in STREAM, of which nothing is known yet: its place.  There is room, as after model_reserve(). */
+/*
+ * Append a thread with ID in STREAM and no other fields. Return its index. Room was reserved by
+ * model_reserve().
+ */
 static inline uint32_t model_thread_take(struct mprof_model *m, uint32_t stream, int64_t id)
 {
 	uint32_t i = m->arrays[MODEL_THREADS].n;
@@ -160,20 +167,23 @@ static inline uint32_t model_thread_take(struct mprof_model *m, uint32_t stream,
 	return i;
 }
 
-/* Let what ran in S run up to TIME at most, and THREAD (or MPROF_NONE) run from then on. */
+/*
+ * End the activation of S's running thread at TIME, or before, and run THREAD (or MPROF_NONE) from
+ * then on.
+ */
 void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, uint32_t thread);
 
-/* Room for a counter more in the tables; false without memory. */
+/* Reserve room for one more counter. Return false without memory. */
 bool counters_reserve(struct mprof_model *m);
 
 /*
- * Add a sample of the counter NAME (a string) of STREAM: NUMBER is its value, or with RELATIVE what it changed by.  Returns the sample.
- * Room was reserved.
+ * Add a sample of the counter NAME (a string) of STREAM, with value NUMBER, or changed by NUMBER
+ * when RELATIVE. Return the sample. Room was reserved.
  */
 uint32_t counters_add(struct mprof_model *m, uint32_t stream, uint32_t name, const struct mprof_sample *sample,
 		      int64_t number, bool relative);
 
-/* The steps of mprof_model_finish(); false without memory, and then they can be repeated. */
+/* Steps of mprof_model_finish(). Return false without memory; then they can be repeated. */
 bool model_counters_scale(struct mprof_model *m);
 bool model_ends(struct mprof_model *m);
 void model_chains(struct mprof_model *m);

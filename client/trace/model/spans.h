@@ -1,7 +1,8 @@
 /*
- * Functions of a position, constant over spans and 0 at first, to which a value is added over a range: by OR, or by taking the larger.
+ * Piecewise constant functions of a position, 0 at first. A value is added over a range, by OR or
+ * by maximum.
  *
- * Adding and asking take log n.  Many trees share the nodes of one store.
+ * Adding and reading take log n. Many trees share the nodes of one store.
  */
 #ifndef TRACE_SPANS_H
 #define TRACE_SPANS_H
@@ -14,33 +15,38 @@
 struct spans {
 	struct pool leaves;
 	struct pool inners;
-	bool largest; /* take the larger value; else OR */
+	bool largest; /* add by maximum; else by OR */
 };
 
-/* One function; SPAN_TREE_EMPTY is 0 everywhere.  What follows the height is what is remembered of the leaf that was used last. */
+/*
+ * One function; SPAN_TREE_EMPTY is 0 everywhere. The fields after HEIGHT cache the leaf used last.
+ */
 struct span_tree {
 	uint32_t root;
 	uint32_t height; /* levels above the leaves */
 	uint32_t leaf;	 /* UINT32_MAX: none */
-	uint32_t from;	 /* its range */
+	uint32_t from;	 /* range of the leaf */
 	uint32_t to;
-	uint64_t marks; /* everything that is added to it from above */
-	uint64_t known; /* a value that all nodes above know to be below them */
+	uint64_t marks; /* values added to the leaf from above */
+	uint64_t known; /* value that all nodes above have in their ANY */
 };
 #define SPAN_TREE_EMPTY ((struct span_tree){.root = UINT32_MAX, .leaf = UINT32_MAX})
 
 void spans_init(struct spans *s, bool largest);
-/* Gives up every tree of the store. */
+/* Free all trees of the store. */
 void spans_deinit(struct spans *s);
 uint64_t spans_memory(const struct spans *s);
 
-/* Add VALUE from FROM up to TO, exclusively, FROM < TO < UINT32_MAX; false without memory, with nothing changed. */
+/*
+ * Add VALUE from FROM up to, but not including, TO. FROM < TO < UINT32_MAX. Return false without
+ * memory, with nothing changed.
+ */
 bool spans_add(struct spans *s, struct span_tree *tree, uint32_t from, uint32_t to, uint64_t value);
-/* All values between FROM and TO, exclusively, together. */
+/* Return all values from FROM up to, but not including, TO, combined. */
 uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint32_t from, uint32_t to);
 /*
- * Is the value at AT all ones, in a store of OR?  Then put a range around it in which it is so everywhere, not always the largest one, into
- * *FROM and *TO.
+ * Return true when the value at AT is all ones, in a store of OR, and store a range around AT in
+ * which it is, not always the largest one, in *FROM and *TO.
  */
 bool spans_full(const struct spans *s, const struct span_tree *tree, uint32_t at, uint32_t *from, uint32_t *to);
 /* Call EACH for all ranges of one value, from position 0 on; the last one ends at UINT32_MAX. */

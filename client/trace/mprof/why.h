@@ -1,16 +1,18 @@
 /*
- * libmprof: why a thread waits, asked of a finished model.
+ * libmprof: why a thread of a finished model waits.
  *
  *   w = mprof_why_new(mprof_model_view(m));
  *   mprof_why_ask(w, thread, &answer);
  *   for (t = answer.thread; t != answer.root; t = mprof_why_final(w, link->other))
  *           link = &view->interactions[mprof_why_link(w, t)];      // T waits since link->time
  *
- * A thread waits on what it last looked at and did not find resolved.  Following that from thread to thread ends at a root, which waits
- * on nothing: somebody had to resolve it, or to signal the condition that made it.
+ * A thread waits on the thread that it last tried to read and did not find resolved. The chain of
+ * these waits ends at a root, which waits on nothing: another thread had to resolve it, or to
+ * signal the condition that created it.
  *
- * Everything that a trace says is hostile: threads that wait on each other in a circle end it at one of them.  Nothing recurses; the
- * index is made in time that grows with the model, and has about 60 bytes for each thread and 20 for each interaction.
+ * Traces are untrusted: the chain of threads that wait on each other in a cycle ends at one of
+ * them. Nothing recurses. The index takes linear time, about 60 bytes per thread and 20 per
+ * interaction.
  */
 #ifndef MPROF_WHY_H
 #define MPROF_WHY_H
@@ -22,55 +24,81 @@ extern "C" {
 #endif
 
 enum mprof_why_verdict {
-	MPROF_WHY_RESOLVED,	   /* nothing to explain: it was */
-	MPROF_WHY_MISSED_SIGNAL,   /* its condition was signalled while nobody waited, just before, and not since */
-	MPROF_WHY_MISSED_RESOLVE,  /* the root was resolved already when it was looked at, and still not read */
-	MPROF_WHY_NOT_WOKEN,	   /* the root was resolved later, and whoever waits did not read it */
-	MPROF_WHY_SIGNALLED_SINCE, /* its condition was signalled since, which did not resolve it */
-	MPROF_WHY_NEVER_SIGNALLED, /* no signal of its condition was lost just before, and none came since */
-	MPROF_WHY_NEVER_RESOLVED,  /* it has no condition, and nothing resolved it */
-	MPROF_WHY_CIRCLE,	   /* threads that wait on each other */
+	MPROF_WHY_RESOLVED, /* the thread is resolved */
+	/* Its condition was signalled just before, when no thread waited, and not since. */
+	MPROF_WHY_MISSED_SIGNAL,
+	/* The root was resolved before it was tried, and is still not read. */
+	MPROF_WHY_MISSED_RESOLVE,
+	/* The root was resolved later, and the waiting thread did not read it. */
+	MPROF_WHY_NOT_WOKEN,
+	/* Its condition was signalled since, and the root was not resolved. */
+	MPROF_WHY_SIGNALLED_SINCE,
+	/* No signal of its condition just before was lost, and none came since. */
+	MPROF_WHY_NEVER_SIGNALLED,
+	MPROF_WHY_NEVER_RESOLVED, /* it has no condition, and no thread resolved it */
+	MPROF_WHY_CIRCLE,	  /* threads that wait on each other */
 };
 
-/* Threads, interactions (of signals) and times are those of the view; without one, threads and interactions are MPROF_NONE. */
+/*
+ * Answer about one thread. Threads, interactions (signals) and times are those of the view;
+ * MPROF_NONE when there is none.
+ */
 struct mprof_why_answer {
 	enum mprof_why_verdict verdict;
-	uint32_t thread;    /* what the thread asked for has become */
-	uint32_t root;	    /* the end of the chain, or THREAD itself; of a circle where the chain enters it */
-	uint32_t links;	    /* waits from THREAD to ROOT */
-	uint32_t circle;    /* of a circle: waits from ROOT around to itself; else 0 */
-	uint32_t condition; /* what must be signalled for ROOT to be resolved */
-	uint64_t since; /* the wait for ROOT began: when it was created, or first looked at by the last of the chain */
-	uint32_t lost;	/* the last signal before SINCE, where nobody waited for it */
-	uint32_t lost_signals;	/* so many in a row, up to that one, nobody waited for */
-	uint32_t first_since;	/* the first signal after SINCE */
-	uint32_t signals_since; /* so many came */
-	uint32_t last_signal;	/* the last one at all */
-	uint32_t signals;	/* in all, without those by which threads begin to wait */
-	/* The thread resolved last of those that bear ROOT's label, or where it has none of its creator's of that type. */
+	uint32_t thread; /* thread that the given thread became, or itself */
+	/* End of the chain, or THREAD; of a cycle, the thread at which the chain enters it. */
+	uint32_t root;
+	uint32_t links; /* number of waits from THREAD to ROOT */
+	/* Number of waits around the cycle, from ROOT to itself; 0 without a cycle. */
+	uint32_t circle;
+	uint32_t condition; /* condition that must be signalled to resolve ROOT */
+	/* Start of the wait for ROOT: its creation, or the last try_read of the chain. */
+	uint64_t since;
+	uint32_t lost;		/* last signal before SINCE, when no thread waited for it */
+	uint32_t lost_signals;	/* number of such signals in a row, up to LOST */
+	uint32_t first_since;	/* first signal after SINCE */
+	uint32_t signals_since; /* number of signals after SINCE */
+	uint32_t last_signal;	/* last signal */
+	uint32_t signals;	/* number of all signals, without those that begin a wait */
+	/*
+	 * Last resolved thread with ROOT's first label; without a label, of ROOT's type and
+	 * creator.
+	 */
 	uint32_t like;
 };
 
 struct mprof_why;
 
-/* VIEW, of a finished model, must live as long.  NULL without memory. */
+/*
+ * Build the index over VIEW, of a finished model, which must outlive it. Return NULL without
+ * memory.
+ */
 MPROF_API struct mprof_why *mprof_why_new(const struct mprof_model_view *view);
-/* Takes NULL too; returns NULL. */
+/* Free W, which may be NULL. Return NULL. */
 MPROF_API struct mprof_why *mprof_why_free(struct mprof_why *w);
 
-/* What THREAD has become in the end, or itself. */
+/* Return the thread that THREAD became in the end, or itself. */
 MPROF_API uint32_t mprof_why_final(const struct mprof_why *w, uint32_t thread);
-/* The interaction by which THREAD, an end of what it became, waits, or MPROF_NONE. */
+/*
+ * Return the interaction by which THREAD waits, or MPROF_NONE. THREAD is a result of
+ * mprof_why_final().
+ */
 MPROF_API uint32_t mprof_why_link(const struct mprof_why *w, uint32_t thread);
-/* The latest label of THREAD at TIME, else its first one, and no counter's; MPROF_NONE where it has none. */
+/*
+ * Return the latest label of THREAD at TIME that is no counter's, else its first one; MPROF_NONE
+ * without labels.
+ */
 MPROF_API uint32_t mprof_why_label(const struct mprof_why *w, uint32_t thread, uint64_t time);
 
-/* Explain THREAD.  Takes as long as its chain has links, its condition signals, and its creator threads. */
+/*
+ * Explain THREAD in *ANSWER. Takes time by the links of its chain, the signals of its condition and
+ * the threads of its creator.
+ */
 MPROF_API void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_answer *answer);
 
 /*
- * What ran last in STREAM, as an activation, or MPROF_NONE: a root's is the program's sleep.  With AWAKE the last one of a thread; of
- * several that end at the same time the one that came last.
+ * Return the last activation of STREAM, or MPROF_NONE. A root's activation is the program's sleep;
+ * with AWAKE, roots are left out. Of several with the same end, return the last one.
  */
 MPROF_API uint32_t mprof_why_last(const struct mprof_why *w, uint32_t stream, bool awake);
 

@@ -1,4 +1,4 @@
-/* What is drawn from row to row: the creation of a thread, what it becomes, and arrows; by time. */
+/* Links from row to row, by time: creations, becomes lines and arrows. */
 #ifndef TRACE_SCENE_LINKS_H
 #define TRACE_SCENE_LINKS_H
 
@@ -21,12 +21,12 @@ enum links_of {
 #define LINKS_SHIFT  4u
 #define LINKS_LEVELS 8u /* 16^8 = 2^32 */
 
-/* Which of some links reaches up farthest, down farthest, back in time farthest. */
+/* Directions in which a link can reach the farthest. */
 enum { LINKS_UP, LINKS_DOWN, LINKS_BACK, LINKS_WAYS };
 
 struct link {
-	uint64_t time;	/* where it ends */
-	uint64_t begin; /* where it begins: never later */
+	uint64_t time;	/* end */
+	uint64_t begin; /* begin, at or before TIME */
 	uint32_t from;	/* row */
 	uint32_t to;	/* row */
 	uint32_t item;	/* thread or interaction */
@@ -34,50 +34,60 @@ struct link {
 
 struct link_node {
 	uint64_t back; /* time */
-	uint32_t up;   /* row */
+	uint32_t up;   /* row; DOWN too */
 	uint32_t down;
-	uint32_t at[LINKS_WAYS]; /* whose that is: places */
+	uint32_t at[LINKS_WAYS]; /* places of the links that reach there */
 };
 
 struct links {
-	const struct mprof_model_view *view; /* borrowed */
-	const struct scene_life *lives;	     /* borrowed while the nodes are made, then NULL */
-	const uint32_t *rows;		     /* of all threads; borrowed; NULL: they are looked up */
+	const struct mprof_model_view *view; /* the caller's */
+	const struct scene_life *lives;	     /* the caller's, while the nodes are made; then NULL */
+	const uint32_t *rows;		     /* rows of all threads, the caller's; NULL: look them up */
 	enum links_of of;
 	uint32_t n;
-	const uint32_t *items; /* by time; borrowed */
-	uint64_t *times;       /* of every sixteenth place; NULL of fewer */
+	const uint32_t *items; /* by time; the caller's */
+	uint64_t *times;       /* time of every sixteenth place; NULL for fewer than 16 */
 	struct link_node *nodes[LINKS_LEVELS];
-	uint64_t steps; /* looks at a place or node */
+	uint64_t steps; /* number of accesses to a place or node */
 };
 
 struct links_all {
 	struct links of[LINKS_KINDS];
 	uint32_t *
-		rows; /* of all threads, close together: a link is mostly between two that are looked at nowhere else; NULL where there are many */
+		/*
+		 * Rows of all threads, close together, because a link mostly joins two threads that
+		 * are looked at nowhere else; NULL for many threads.
+		 */
+		rows;
 	struct scene_groups verticals[2]; /* of LINKS_CREATION, LINKS_BECOMES */
 	struct scene_groups arrows;
 };
 
-/* All links of a model with those lives into a zeroed ALL, which stays where it is.  False without memory.  Deinit in any case. */
+/*
+ * Build all links of VIEW, with LIVES of its threads, into a zeroed ALL, which must not move.
+ * Return false without memory. Call links_deinit() in any case.
+ */
 bool links_init(struct links_all *all, const struct mprof_model_view *view, const struct scene_life *lives);
 void links_deinit(struct links_all *all);
 
 void links_get(const struct links *l, uint32_t place, struct link *link);
-/* Its time alone, which is soon found. */
+/* Return the time of the link at PLACE, which is faster than links_get(). */
 uint64_t links_time(const struct links *l, uint32_t place);
 /*
- * The first place from FROM on with a link that ends at TIME or later; or one up to which there are some more, if they all end less than SLACK
- * ns behind TIME and it is found sooner.
+ * Return the first place from FROM on with a link that ends at TIME or later. It may return a later
+ * place when that is faster, if all links between end less than SLACK ns after TIME.
  */
 uint32_t links_from(struct links *l, uint32_t from, uint64_t time, uint64_t slack);
 
-/* The links from FROM up to TO, exclusively, that reach farthest. */
+/* Find the links from FROM up to, but not including, TO that reach the farthest. */
 void links_farthest(struct links *l, uint32_t from, uint32_t to, struct link_node *farthest);
-/* The first place from FROM up to TO, exclusively, of a link that begins at TIME or before; TO where there is none. */
+/*
+ * Return the first place from FROM up to, but not including, TO whose link begins at TIME or
+ * before; else TO.
+ */
 uint32_t links_reaching(struct links *l, uint32_t from, uint32_t to, uint64_t time);
 
-/* What the nodes of L say.  False without memory. */
+/* Build the nodes of L. Return false without memory. */
 bool links_nodes_init(struct links *l);
 void links_nodes_deinit(struct links *l);
 

@@ -1,4 +1,4 @@
-/* Where in a part of a list the smallest is, by one or several measures, in log n. */
+/* Range minimum of a list, by one or several keys, in log n. */
 #ifndef TRACE_SCENE_PYRAMID_H
 #define TRACE_SCENE_PYRAMID_H
 
@@ -9,23 +9,35 @@
 #define PYRAMID_LEVELS 11u /* 8^11 > 2^32 */
 
 struct pyramid {
-	uint32_t *levels
-		[PYRAMID_LEVELS]; /* for eight places of the list, or of the level below: in WAYS ways the smallest one's place */
+	/*
+	 * For each eight places of the list, or of the level below: the place of the smallest, for
+	 * each of WAYS keys.
+	 */
+	uint32_t *levels[PYRAMID_LEVELS];
 	uint32_t n;
 	uint32_t ways;
 	void (*keys)(const void *data, uint32_t place, uint64_t *keys);
 	const void *data;
-	uint64_t steps; /* looks at a place */
+	uint64_t steps; /* number of accesses to a place */
 };
 
-/* Over N places, of which KEYS says how large each is in each way; KEYS and DATA are lent.  False without memory.  Deinit in any case. */
+/*
+ * Build over N places. KEYS returns the keys of a place; KEYS and DATA must outlive P. Return false
+ * without memory. Call pyramid_deinit() in any case.
+ */
 bool pyramid_init(struct pyramid *p, uint32_t n, uint32_t ways,
 		  void (*keys)(const void *data, uint32_t place, uint64_t *keys), const void *data);
 void pyramid_deinit(struct pyramid *p);
 
-/* The place from FROM up to TO, exclusively, FROM < TO, where WAY's key is smallest: the first of them. */
+/*
+ * Return the first place with the smallest key WAY from FROM up to, but not including, TO. FROM <
+ * TO.
+ */
 uint32_t pyramid_least(struct pyramid *p, uint32_t way, uint32_t from, uint32_t to);
-/* The first place from FROM up to TO, exclusively, where WAY's key is LIMIT at most; TO where there is none. */
+/*
+ * Return the first place from FROM up to, but not including, TO whose key WAY is at most LIMIT;
+ * else TO.
+ */
 uint32_t pyramid_next(struct pyramid *p, uint32_t way, uint32_t from, uint32_t to, uint64_t limit);
 
 #endif

@@ -1,4 +1,4 @@
-/* The inside of a scene: its indices, and the picture that is being drawn. */
+/* State of a scene: its indices, and the picture being drawn. */
 #ifndef TRACE_SCENE_STATE_H
 #define TRACE_SCENE_STATE_H
 
@@ -12,71 +12,75 @@
 
 /* ---- the fish-eye ---- */
 
-/* The fish-eye: where rows are drawn. */
-#define FISHEYE_ROW 30.0 /* pixels from row to row at the focus, in a picture that cannot show all rows like that */
+/* The fish-eye: heights of rows. */
+/* Pixels between rows at the focus, in a picture too small for all rows. */
+#define FISHEYE_ROW 30.0
 
 /*
- * Rows lie FISHEYE_ROW units below each other, and a unit D from the focus is drawn at tanh(D / (2 SCALE)), stretched so that the first and
- * the last row are MARGIN pixels from the picture's edges.
+ * Rows are FISHEYE_ROW units apart. A unit at distance D from the focus is drawn at tanh(D / (2
+ * SCALE)), stretched so that the first and the last row are MARGIN pixels from the picture's edges.
  */
 struct fisheye {
 	double focus; /* units */
 	double scale;
-	double top; /* what the first row comes to */
+	double top; /* projection of the first row */
 	double range;
 	double margin; /* pixels */
 	double inner;  /* pixels between the first and the last row */
-	double last;   /* row */
+	double last;   /* last row */
 };
 
 void fisheye_init(struct fisheye *f, const struct mprof_window *w, uint32_t rows);
-/* The height at which ROW is drawn; grows with it, or stays. */
+/* Return the height at which ROW is drawn; it never falls with ROW. */
 double fisheye_y(const struct fisheye *f, double row);
-/* The row at height Y, between the first and the last one. */
+/* Return the row at height Y, clamped to the first and the last row. */
 double fisheye_row(const struct fisheye *f, double y);
 
 /* ---- scenes ---- */
 
 enum scene_bands { BANDS_SLEEPING, BANDS_COLLECTION, BANDS_GAP, BANDS };
 
-/* What density counts. */
+/* Items that mprof_scene_density() counts. */
 enum density_kind { DENSITY_LABELS, DENSITY_INTERACTIONS, DENSITY_ACTIVATIONS, DENSITY_SAMPLES, DENSITY_KINDS };
 
-/* Time in bands of one kind up to each sixteenth. */
+/* Total time of the bands of one kind before each sixteenth. */
 struct band_sums {
 	uint64_t *at;
 };
 
 struct mprof_scene {
-	const struct mprof_model_view *view; /* borrowed */
+	const struct mprof_model_view *view; /* the caller's */
 	struct row_index threads, failed, running;
 	struct row_index bands[BANDS];
 	struct band_sums sums[BANDS];
 	struct links_all links;
 	struct scene_groups labels;	  /* by thread; without STARTS */
 	struct scene_groups samples;	  /* by counter */
-	struct pyramid values;		  /* of those: least and greatest */
-	uint32_t *by_time[DENSITY_KINDS]; /* by time; NULL = as they lie */
-	uint64_t origin;		  /* the first event of all */
-	uint8_t *chosen;		  /* a bit per thread: highlighted; NULL = none is */
-	struct row_index highlights;	  /* of those, where they are known */
+	struct pyramid values;		  /* smallest and greatest value of those */
+	uint32_t *by_time[DENSITY_KINDS]; /* items by time; NULL: as in the model */
+	uint64_t origin;		  /* time of the first event */
+	uint8_t *chosen;		  /* bit for each thread: highlighted; NULL: none */
+	struct row_index highlights;	  /* index of those, when HIGHLIGHTS_KNOWN */
 	bool highlights_known;
-	struct grow counters; /* uint32_t, sorted: those that are shown */
-	uint64_t *tails;      /* of each stream, UINT64_MAX for none; NULL = of none */
-	uint32_t *found;      /* threads, by the last search */
-	struct grow marks;    /* struct mprof_mark */
-	struct grow text;     /* char */
-	struct grow groups;   /* struct row_group */
-	struct grow named;    /* uint32_t, threads with room for a text */
-	struct grow open;     /* struct open_end */
-	uint64_t steps;	      /* of the last picture: looks at an item of the model, and marks */
+	struct grow counters; /* uint32_t, sorted: shown counters */
+	/*
+	 * Start of the unproven tail of each stream, UINT64_MAX for none; NULL: no stream has one.
+	 */
+	uint64_t *tails;
+	uint32_t *found;    /* result of the last search, threads */
+	struct grow marks;  /* struct mprof_mark */
+	struct grow text;   /* char */
+	struct grow groups; /* struct row_group */
+	struct grow named;  /* uint32_t, threads with room for a text */
+	struct grow open;   /* struct open_end */
+	uint64_t steps;	    /* steps of the last picture: accesses to items of the model, and marks */
 };
 
-/* Rows that are drawn on one height: a block of a level (scene-row-index.h). */
+/* Rows drawn at one height: a block of a level (scene-row-index.h). */
 struct row_group {
 	uint32_t block;
 	uint16_t level;
-	uint16_t room; /* whole pixels up to the row above; 0 where it is more than one row */
+	uint16_t room; /* whole pixels up to the row above; 0 for more than one row */
 	float y;
 };
 
@@ -87,44 +91,50 @@ struct open_end {
 
 #define FRAME_ROWS 512u
 
-/* A picture that is being drawn. */
+/* A picture being drawn. */
 struct frame {
 	struct mprof_scene *s;
 	const struct mprof_model_view *v;
 	struct mprof_window w;
 	struct fisheye fisheye;
-	double scale; /* pixels a nanosecond */
+	double scale; /* pixels per nanosecond */
 	struct frame_row {
 		uint32_t row;
 		double y;
-	} rows[FRAME_ROWS]; /* where some rows are drawn, since many links lead to them */
-	uint64_t origin;    /* the first event of all */
-	uint64_t budget;    /* steps that may yet be taken to look closer at rows that lie on one pixel */
+	} rows[FRAME_ROWS]; /* heights of some rows, because many links lead to them */
+	uint64_t origin;    /* time of the first event */
+	uint64_t budget;    /* steps left for a closer look at rows on one pixel */
 	uint64_t grid_ns;
-	bool failed; /* no memory */
+	bool failed; /* out of memory */
 };
 
-/* False where WINDOW cannot be one.  What was drawn before is gone. */
+/* Begin a picture, and discard the previous one. Return false for an invalid WINDOW. */
 bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_window *window);
 
-/* A time's place, exact as far as a double is; of a time far outside, one picture's width outside. */
+/*
+ * Convert times to x, as exactly as a double can; clip x to at most one picture's width outside;
+ * convert a duration to a width.
+ */
 double frame_x(const struct frame *f, uint64_t time);
 double frame_clip(const struct frame *f, double x);
 double frame_width(const struct frame *f, uint64_t from, uint64_t to);
-/* The last time that is not right of X; held between 0 and MPROF_TIME_MAX. */
+/* Return the last time that is not right of X, clamped to 0 … MPROF_TIME_MAX. */
 uint64_t frame_time(const struct frame *f, double x);
 double frame_y(struct frame *f, uint32_t row);
 
-/* One more mark, cleared but for KIND; NULL without memory, which the frame remembers. */
+/* Append a mark, zeroed but for KIND. Return NULL without memory, and set FAILED. */
 struct mprof_mark *frame_mark(struct frame *f, enum mprof_mark_kind kind);
-/* The stream of a thread, as a mark has it. */
+/* Return the stream of a thread, as a mark has it. */
 uint8_t frame_stream(const struct frame *f, uint32_t thread);
-/* Give MARK a text of BYTES bytes, of which no more is taken than LETTERS letters need; returns how many letters it has, escaped. */
+/*
+ * Set the text of MARK to the beginning of BYTES bytes at TEXT that has at most LETTERS letters.
+ * Return its length in letters, escaped.
+ */
 uint32_t frame_text(struct frame *f, struct mprof_mark *mark, const char *text, size_t bytes, uint32_t letters);
-/* How many letters fit in a width. */
+/* Return how many letters fit into WIDTH. */
 uint32_t frame_letters(const struct frame *f, double width);
 
-/* The parts of a picture, in the order in which they are drawn. */
+/* Parts of a picture, in drawing order. */
 void draw_bands(struct frame *f);
 void draw_grid(struct frame *f);
 void draw_highlights(struct frame *f, bool narrow);
@@ -138,38 +148,38 @@ void draw_labels(struct frame *f);
 void draw_counters(struct frame *f);
 void draw_band_names(struct frame *f);
 
-/* Which rows are drawn together; false without memory. */
+/* Compute which rows are drawn together. Return false without memory. */
 bool frame_group_rows(struct frame *f);
 
-/* The indices of single parts; false without memory. */
+/* Build the indices of single parts. Return false without memory. */
 bool bands_init(struct mprof_scene *s);
 bool labels_init(struct mprof_scene *s);
 bool counters_init(struct mprof_scene *s);
 bool density_init(struct mprof_scene *s);
 void density_deinit(struct mprof_scene *s);
 
-/* A stretch of pieces of a block that is drawn as one line. */
+/* Walk over the pieces of a block, in runs that are drawn as one line. */
 struct walk {
 	struct frame *f;
 	struct row_index *l;
 	unsigned level;
 	uint32_t at, end; /* pieces */
-	uint64_t drawn;	  /* up to then */
+	uint64_t drawn;	  /* time up to which runs were drawn */
 };
 
 struct run {
 	uint64_t start, end; /* time */
-	uint32_t item;	     /* the first */
-	uint32_t n;	     /* items */
-	bool single;	     /* one piece */
+	uint32_t item;	     /* first item */
+	uint32_t n;	     /* number of items */
+	bool single;	     /* it is one piece */
 };
 
 void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned level, uint32_t block);
-/* The next one; false where there is none. */
+/* Store the next run. Return false after the last. */
 bool walk_next(struct walk *w, struct run *run);
 /*
- * Call DRAW for all runs of L in the window, row group by row group; where what a level shows is not exact enough, the rows below it.  ROOM
- * is the group's, 0 where rows are drawn together.
+ * Call DRAW for all runs of L in the window, row group by row group; when a level is not exact
+ * enough, for the rows below it. GROUP's ROOM is 0 when several rows are drawn together.
  */
 void walk_rows(struct frame *f, struct row_index *l,
 	       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group));

@@ -1,4 +1,4 @@
-/* The bytes of a recording, kept in pieces: what has come never moves, and nothing is held twice while it grows. */
+/* The bytes of a recording, in pieces that never move, so that nothing is copied while it grows. */
 #ifndef TRACE_SCAN_H
 #define TRACE_SCAN_H
 
@@ -7,85 +7,99 @@
 
 #include <mprof/profile.h>
 
-/* Of a piece. */
+/* Size of a piece. */
 #define RECORDING_PIECE_BYTES (256u << 10)
 
 struct recording;
 
-/* NULL without memory. */
+/* Return an empty recording, or NULL without memory. */
 struct recording *recording_new(void);
-/* Takes NULL too; returns NULL. */
+/* Free K, which may be NULL. Return NULL. */
 struct recording *recording_free(struct recording *k);
 
-/* Where the next bytes are to be written, recording_room_bytes() of them, at least one; NULL without memory.  Lent until recording_came(). */
+/*
+ * Return room for the next bytes, recording_room_bytes() of them, at least one; NULL without
+ * memory. Valid until recording_came().
+ */
 uint8_t *recording_room(struct recording *k);
 size_t recording_room_bytes(const struct recording *k);
-/* N bytes were written there. */
+/* Take the N bytes written there. */
 void recording_came(struct recording *k, size_t n);
 
 uint64_t recording_bytes(const struct recording *k);
-/* The bytes from AT on, which is less than recording_bytes(), up to the end of a piece: their number into *N.  Lent. */
+/*
+ * Return the bytes from AT (below recording_bytes()) to the end of a piece, and their number in *N.
+ */
 const uint8_t *recording_at(const struct recording *k, uint64_t at, size_t *n);
 
 /* ---- passes ---- */
 
 /*
- * Once through a recording that is kept, or twice where a filter says which of its objects are meant: a profile, and how much lived when.
+ * Scan a recording, once, or twice with a filter (first to select objects): a profile, and the live
+ * samples by time.
  *
- *   p = scan_new(kept, &options);
+ *   p = scan_new(recording, &options);
  *   while ((status = scan_step(p, bytes)) == MPROF_MORE)
- *           ...                            // something else may be done, and more may come
+ *           ...                            // do other work; more bytes may arrive
  *
- * The decoder and the profile are those of <mprof/flame.h>.  Of several recordings that are joined it is of the last one, or the one that was asked
- * for.
+ * Decoder and profile are those of <mprof/flame.h>. Of several joined recordings the result is that
+ * of the chosen one, else of the last one.
  */
 
-/* So much of the damage is kept; the decoder's totals count all of it. */
+/* Largest number of damages kept; the decoder's totals count all of them. */
 #define SCAN_DAMAGES_MAX 100u
 #define SCAN_POINTS_MAX	 65536u
 
 struct scan_options {
 	uint64_t seed;			       /* as in struct mprof_mem_options */
 	uint64_t recording;		       /* likewise */
-	const struct mprof_mem_filter *filter; /* NULL: all objects; lent with its names until the pass is freed */
-	uint64_t last_us;		       /* of the last event, as a pass of all said before; with FILTER */
+	const struct mprof_mem_filter *filter; /* NULL: all objects; must outlive the scan, with its names */
+	/* Time of the last event, as a scan of all objects reported; for FILTER. */
+	uint64_t last_us;
 	/*
-	 * Go on with what comes, until scan_end(): nothing is said of an end inside of a packet.  Else what came up to scan_new() is all.  Not with a filter, and
-	 * not with SORT.
+	 * Follow a growing recording until scan_end(): an incomplete packet at its end is no
+	 * damage. Otherwise scan the bytes there at scan_new(). Not with a filter, and not with
+	 * SORT.
 	 */
 	bool grows;
-	/* Several domains: in the order of time.  Its time line is known before, or not at all: POINTS times behind FROM, as scan_line(). */
+	/*
+	 * Sort the events of several domains by time. Then the time line must be chosen here:
+	 * POINTS times after FROM, as scan_line().
+	 */
 	bool sort;
 	uint64_t from, length;
-	uint32_t points; /* up to SCAN_POINTS_MAX; then there is no tree */
+	uint32_t points; /* up to SCAN_POINTS_MAX; above 0 there is no tree */
 };
 
 struct scan;
 
-/* NULL without memory.  K is lent until the pass is freed. */
+/* Return a scan, or NULL without memory. K must outlive it. */
 struct scan *scan_new(const struct recording *k, const struct scan_options *options);
-/* Takes NULL too; returns NULL. */
+/* Free P, which may be NULL. Return NULL. */
 struct scan *scan_free(struct scan *p);
 
-/* Go on for about BYTES bytes.  MPROF_MORE: there is more to go through; MPROF_END: that was all, so far; MPROF_NOMEM: it is of no use. */
+/*
+ * Scan about BYTES more bytes. Return MPROF_MORE when bytes are left; MPROF_END after the last so
+ * far; MPROF_NOMEM: P can only be freed.
+ */
 enum mprof_status scan_step(struct scan *p, uint64_t bytes);
 
-/* Of one that grows: what is there now is all. */
+/* End a growing recording: the bytes there now are all. */
 void scan_end(struct scan *p);
 
-/* Lent.  All of it is true behind MPROF_END. */
+/* Return the profile and the decoder, which P owns. Both are complete after MPROF_END. */
 struct mprof_profile *scan_profile(const struct scan *p);
 const struct mprof_mem *scan_decoder(const struct scan *p);
-/* Up to where it went. */
+/* Return the number of bytes scanned. */
 uint64_t scan_bytes(const struct scan *p);
-/* When the recording began, since the Unix epoch; 0 before it does. */
+/* Return the start of the recording, microseconds since the Unix epoch; 0 before it is known. */
 uint64_t scan_start(const struct scan *p);
 /*
- * What lived, in bytes, at N times, FROM + LENGTH * i / N behind the start for i from 1 to N, by the last event at or before each, into OUT.  Of a
- * sorted one it is the line that it was made with, whatever is asked for.
+ * Store the live bytes at N times in OUT: FROM + LENGTH * i / N after the start for i from 1 to N,
+ * by the last event at or before each. With SORT it is always the line chosen in the options.
  */
 void scan_line(const struct scan *p, uint64_t from, uint64_t length, double *out, uint32_t n);
-/* Damage I, NULL past the last one that is kept. */
+/* Return damage I, or NULL after the last one kept. */
 const struct mprof_mem_damage *scan_damage(const struct scan *p, uint32_t i);
 
 #endif
