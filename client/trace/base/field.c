@@ -1,13 +1,14 @@
 /*
- * Positions side by side.
+ * A field: an array of words with summary nodes above it.
  *
- * Why: the rows of a picture are taken for the most part by short lives at times that lie close together.  Words in an array are found
- * without a search, and what is near in time is near in memory.
+ * Most rows of a picture are occupied by short lives at times close together. Array words are found
+ * without a search, and neighbours in time are neighbours in memory.
  *
- * A range sets the words at its ragged ends, and of the whole groups between them the nodes, on each level the ragged ends again: at most
- * 2 * FIELD_FAN steps on each of log n levels.
+ * A range sets the words at its unaligned ends, and for the aligned groups between them the nodes,
+ * on each level the unaligned ends again: at most 2 * FIELD_FAN steps on each of log n levels.
  *
- * Invariant: ANY of a node has what is set below it and its own bits; so whoever finds a bit in ANY finds it in all nodes above too.
+ * Invariant: ANY of a node has its own bits and all bits set below it. A bit in ANY of a node is in
+ * ANY of all nodes above.
  */
 #include "field.h"
 
@@ -23,13 +24,16 @@ static struct field_node *nodes_of(const struct field *f, uint32_t level)
 	return (struct field_node *)f->nodes.items + f->first[level];
 }
 
-/* Nodes on the level above N words or nodes. */
+/* Return the number of nodes above N words or nodes. */
 static uint32_t above(uint32_t n)
 {
 	return n / FIELD_FAN + (n % FIELD_FAN != 0);
 }
 
-/* Nodes above N words; the number of levels into *LEVELS and the first node of each into FIRST. */
+/*
+ * Return the number of nodes above N words; store the number of levels in *LEVELS and the first
+ * node of each in FIRST.
+ */
 static uint32_t plan(uint32_t n, uint32_t first[FIELD_LEVELS], uint32_t *levels)
 {
 	uint32_t total = 0;
@@ -67,7 +71,7 @@ void field_deinit(struct field *f)
 	grow_deinit(&f->nodes);
 }
 
-/* Tell the nodes above position AT. */
+/* Set BITS in ANY of the nodes above position AT. */
 static void tell(const struct field *f, uint32_t at, uint64_t bits)
 {
 	uint32_t level;
@@ -89,7 +93,10 @@ static void set_nodes(struct field_node *n, uint32_t from, uint32_t to, uint64_t
 	}
 }
 
-/* Where the first whole group at or behind FROM begins, and the last one before TO ends; not before FROM and not behind TO. */
+/*
+ * Return the first group boundary at or after FROM; the last one at or before TO; both clamped to
+ * FROM … TO.
+ */
 static uint32_t first_group(uint32_t from, uint32_t to)
 {
 	uint32_t whole = (from + FIELD_FAN - 1) & ~(FIELD_FAN - 1);
@@ -127,7 +134,7 @@ void field_add(struct field *f, uint32_t from, uint32_t to, uint64_t bits)
 	}
 }
 
-/* What the nodes above the positions say of all that is below them. */
+/* Return the bits that the nodes above the positions set in all positions below. */
 static uint64_t own_above(const struct field *f, uint32_t first, uint32_t last)
 {
 	uint64_t bits = 0;
@@ -174,7 +181,7 @@ uint64_t field_get(const struct field *f, uint32_t from, uint32_t to)
 	return bits;
 }
 
-/* The run of full words around AT in its group, ABOVE being set in all of them. */
+/* Find the run of full words around AT in its group; ABOVE is set in all of them. */
 static bool full_in_group(const struct field *f, uint32_t at, uint64_t above, uint32_t *from, uint32_t *to)
 {
 	const uint64_t *words = word_at(f, 0);

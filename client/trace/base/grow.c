@@ -1,11 +1,11 @@
 /*
  * Growing arrays.
  *
- * Small ones are on the heap and grow by a quarter: a fifth of the room is then the most that lies idle.  From LARGE_MIN on they have addresses
- * enough for all they may become, never move again, and grow by little at a time; where there is no such thing, they
- * stay on the heap.
+ * A small array is on the heap and grows by a quarter, so that at most a fifth of the room is
+ * unused. From LARGE_MIN on an array reserves addresses for all that it can become, never moves
+ * again, and grows in small steps. On systems without such reservations it stays on the heap.
  *
- * Invariant: HELD is 0 for an array on the heap, and is the size of what can be used of a large one.
+ * Invariant: HELD is 0 for an array on the heap, and the usable bytes of a large array.
  */
 #include "grow.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define GROW_FIRST	 64u   /* items */
-#define GROW_FIRST_BYTES 4096u /* but not many more bytes than that */
+#define GROW_FIRST_BYTES 4096u /* limit of the first room, bytes */
 #define GROW_PART	 4u
 #define GROW_LARGE_PART	 16u
 #define GROW_MAX	 (UINT32_MAX - 1)
@@ -47,7 +47,10 @@ static bool resize(struct grow *g, size_t size, uint64_t room)
 	return true;
 }
 
-/* Move from the heap to addresses of its own; false where there are none, with nothing changed. */
+/*
+ * Move the array from the heap to reserved addresses. Return false when there are none, with
+ * nothing changed.
+ */
 static bool become_large(struct grow *g, size_t size, uint64_t room)
 {
 	struct grow large = {.n = g->n};
@@ -103,7 +106,7 @@ bool grow_zeroed(struct grow *g, size_t size, uint32_t n)
 
 	if (!grow_reserve(g, size, n))
 		return false;
-	/* What is new of a large one comes zeroed from the system. */
+	/* New memory of a large array is zero. */
 	used = !g->held || used > n * size ? n * size : used;
 	if (used)
 		memset(g->items, 0, used);
@@ -134,7 +137,7 @@ void grow_trim(struct grow *g, size_t size)
 	}
 	items = realloc(g->items, g->n * size);
 	if (!items)
-		return; /* it stays as large as it is */
+		return; /* keep the unused room */
 	g->items = items;
 	g->room = g->n;
 }
@@ -153,14 +156,16 @@ void grow_deinit(struct grow *g)
 /*
  * Large arrays.
  *
- * Why: an array on the heap that grows is copied or moved from time to time, needs both places while it is, and leaves idle what it
- * grew by too much.  Addresses cost nothing, so that an array can have all that it may ever need from the start, and memory for them
- * as it goes.  That memory is asked for in pieces: page by page, at the first touch of each, it takes half as long again.
+ * An array that grows on the heap is copied from time to time, needs both places meanwhile, and
+ * leaves unused room. Addresses cost nothing, so that a large array reserves all its addresses at
+ * once and gets memory in pieces as it grows. Getting memory page by page, at the first access to
+ * each, takes half as long again.
  *
- * Not in large pages: where they are to be had they are faster still, but a virtual machine that gives what it does not need back to
- * its host (free page reporting) pays for each of them anew, several times what was won.
+ * It does not ask for huge pages: they are faster, but a virtual machine with free page reporting
+ * returns unused memory to its host and pays for each huge page again, several times what it saved.
  *
- * WebAssembly has one memory that only grows, and 32 bits of addresses cannot be promised: there the heap does it.
+ * WebAssembly has one memory that only grows and 32-bit addresses: there all arrays stay on the
+ * heap.
  */
 
 #if defined(__linux__) && SIZE_MAX > UINT32_MAX
@@ -186,12 +191,15 @@ static bool more(char *from, size_t bytes)
 	if (mprotect(from, bytes, PROT_READ | PROT_WRITE) != 0)
 		return false;
 #ifdef MADV_POPULATE_WRITE
-	madvise(from, bytes, MADV_POPULATE_WRITE); /* a system that does not know it gives memory at the first touch */
+	madvise(from, bytes, MADV_POPULATE_WRITE); /* a system without it gives memory at the first access */
 #endif
 	return true;
 }
 
-/* Mapped anew rather than protected: the memory goes back, and so does what the system counts as promised. */
+/*
+ * Map the range anew instead of protecting it, which releases the memory and the system's
+ * commitment.
+ */
 static bool less(char *from, size_t bytes)
 {
 	return mmap(from, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
@@ -244,7 +252,7 @@ static struct grow *piece_at(const struct pool *p, uint32_t i)
 	return (struct grow *)p->pieces.items + i;
 }
 
-/* Room in one more piece, or in the last one up to its end; false without memory. */
+/* Extend the last piece to its end, or add one. Return false without memory. */
 static bool piece_more(struct pool *p, size_t size)
 {
 	uint32_t at = p->room >> POOL_SHIFT;
@@ -257,7 +265,7 @@ static bool piece_more(struct pool *p, size_t size)
 		*piece = (struct grow){0};
 	}
 	piece = piece_at(p, at);
-	/* Behind a whole piece there is likely to be another. */
+	/* After a full piece, another full one is likely. */
 	if (!grow_reserve(piece, size, at ? POOL_PIECE - piece->n : piece->room - piece->n + 1))
 		return false;
 	p->room = at * POOL_PIECE + (piece->room < POOL_PIECE ? piece->room : POOL_PIECE);

@@ -1,8 +1,9 @@
 /*
- * Open addressing with linear steps over at most three quarters of the room.  Keys that follow each other, as those of a recorder that counts do,
- * begin side by side, so that they come into the cache together.
+ * Hash map with open addressing and linear probing, at most three quarters full. Consecutive keys,
+ * as a counting recorder makes them, start side by side, so that they share cache lines.
  *
- * Invariant: an entry with the value MPROF_NONE is empty, and there is always one, so that a search ends.
+ * Invariant: an entry with value MPROF_NONE is empty, and there is always one, so that a search
+ * ends.
  */
 #include "map.h"
 
@@ -61,7 +62,7 @@ bool map_reserve(struct map *map, uint32_t extra)
 		return false;
 	}
 	map->room = (uint32_t)room;
-	memset(map->entries, 0xff, (size_t)room * sizeof(*map->entries)); /* every value MPROF_NONE */
+	memset(map->entries, 0xff, (size_t)room * sizeof(*map->entries)); /* all values MPROF_NONE */
 	for (i = 0; i < old.room; i++)
 		if (old.entries[i].value != MPROF_NONE)
 			place(map, old.entries[i].key, old.entries[i].value);
@@ -91,9 +92,11 @@ void map_put(struct map *map, uint64_t key, uint32_t value)
 /*
  * Interned strings.
  *
- * Why: a trace repeats few texts very often (`gntref`, names of tasks), and comparing two of them is then comparing two numbers.
+ * A trace repeats few texts very often (`gntref`, names of tasks). Comparing two interned texts is
+ * comparing two numbers.
  *
- * Invariant: string 0 is the empty one once any was asked for, so that a text that does not fit has something to be.
+ * Invariant: string 0 is the empty one after the first intern_add(); it stands for a text that does
+ * not fit.
  */
 
 void intern_init(struct intern *s, uint64_t seed)

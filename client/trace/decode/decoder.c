@@ -1,17 +1,21 @@
 /*
  * The streaming decoder.
  *
- * Why it exists: the same bytes come from a mapped file, from an HTTP body in pieces of any size, or from a browser, and
- * each must give the same events and the same damage, wherever the cuts lie.
+ * The same bytes come from a mapped file, from an HTTP body in pieces of any size, or from a
+ * browser. All of them give the same events and the same damage, wherever the pieces are cut.
  *
  * Invariants:
- * - An event is taken apart where it lies in the fed bytes; only one that a cut divides is put together in the carry.
- * - OFFSET is the input's offset of the first byte that is not consumed; the carry's bytes come first, then the fed ones.
- * - The carry is empty in padding, below 30 bytes between packets, and never above MPROF_EVENT_BYTES_MAX + 1.  It grows by what
- *   was received and not by what a header says.
- * - Each byte is looked at a bounded number of times in any cut: a string in the carry is only searched where it is new.
+ * - An event is decoded where it is in the fed bytes. Only an event that a cut divides is assembled
+ *   in the carry.
+ * - OFFSET is the input's offset of the first byte not consumed. The carry's bytes come first, then
+ *   the fed ones.
+ * - The carry is empty in padding, below 30 bytes between packets, and at most
+ *   MPROF_EVENT_BYTES_MAX + 1. It grows by the bytes received, never by the size in a header.
+ * - Each byte is examined a bounded number of times, however the input is cut: a string in the
+ *   carry is searched only where it is new.
  * - Damage is described in full before MPROF_CORRUPT is returned, so that one fault is one report.
- * - Whatever a batch takes by the fast walk (walk.c), mprof_decoder_next() would take too: the walk only shortens the way.
+ * - Each event that a batch takes by the fast path (walk.c) is the one that mprof_decoder_next()
+ *   would return.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +26,12 @@
 
 enum state {
 	STATE_HEADER,  /* before a packet header */
-	STATE_CONTENT, /* before an event, or behind the last */
-	STATE_PADDING, /* behind the content or its damage */
-	STATE_SEARCH,  /* behind a bad header: looking for the next valid one */
+	STATE_CONTENT, /* before an event, or after the last */
+	STATE_PADDING, /* after the content or its damage */
+	STATE_SEARCH,  /* after a bad header: searching the next valid one */
 };
 
-/* With so many bytes everything of an event but its string is there. */
+/* Bytes that hold everything of an event but its string. */
 #define FIXED_MAX    26u
 #define SIGNATURE    20u /* magic and uuid */
 #define CARRY_INLINE 64u
@@ -40,11 +44,11 @@ struct mprof_decoder {
 	size_t carry_room;
 	uint64_t offset;
 	uint64_t next_index;
-	uint32_t content_left; /* from OFFSET on */
+	uint32_t content_left; /* bytes from OFFSET on */
 	uint32_t padding_left;
 	enum state state;
 	bool finished;
-	bool lent; /* the carry holds the event given out last */
+	bool lent; /* the carry holds the last returned event */
 	bool sequenced;
 	struct mprof_packet packet;
 	struct mprof_damage damage;
@@ -115,7 +119,7 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Pass over N of the fed bytes that never were in the carry. */
+/* Consume N fed bytes that were never in the carry. */
 static void drop_fed(struct mprof_decoder *d, size_t n)
 {
 	d->in += n;
@@ -123,7 +127,7 @@ static void drop_fed(struct mprof_decoder *d, size_t n)
 	d->offset += n;
 }
 
-/* Move N fed bytes behind the carry; false without memory, with nothing moved. */
+/* Append N fed bytes to the carry. Return false without memory, with nothing moved. */
 static bool carry_take(struct mprof_decoder *d, size_t n)
 {
 	size_t need = d->carried + n, room = d->carry_room;
@@ -148,7 +152,7 @@ static bool carry_take(struct mprof_decoder *d, size_t n)
 	return true;
 }
 
-/* Give the last N bytes of the carry back: they are the ones in front of IN. */
+/* Return the last N bytes of the carry to the fed bytes before IN. */
 static void carry_return(struct mprof_decoder *d, size_t n)
 {
 	d->carried -= n;
@@ -162,7 +166,7 @@ static void carry_drop(struct mprof_decoder *d)
 	d->carried = 0;
 }
 
-/* Begin a description of damage to the packet at hand. */
+/* Begin a description of damage in the current packet. */
 static struct mprof_damage *damage_at(struct mprof_decoder *d, enum mprof_damage_reason reason)
 {
 	d->damage = (struct mprof_damage){
@@ -176,7 +180,7 @@ static struct mprof_damage *damage_at(struct mprof_decoder *d, enum mprof_damage
 	return &d->damage;
 }
 
-/* The input ends inside the packet at hand: all that is left of it is passed over. */
+/* Report that the input ends inside the current packet, and skip the rest. */
 static enum mprof_status cut_input(struct mprof_decoder *d)
 {
 	struct mprof_damage *damage = damage_at(d, MPROF_DAMAGE_CUT_INPUT);
@@ -188,7 +192,7 @@ static enum mprof_status cut_input(struct mprof_decoder *d)
 	return MPROF_CORRUPT;
 }
 
-/* Nothing valid stands at OFFSET where a packet should begin. */
+/* Describe the lack of a valid header at OFFSET. */
 static void header_fault(struct mprof_decoder *d, enum mprof_packet_status status)
 {
 	d->damage = (struct mprof_damage){
@@ -220,7 +224,7 @@ static void packet_open(struct mprof_decoder *d, const struct mprof_packet_heade
 	d->state = STATE_CONTENT;
 }
 
-/* STATE_HEADER.  MPROF_OK: go on in another state. */
+/* Handle STATE_HEADER. Return MPROF_OK to continue in another state. */
 static enum mprof_status step_header(struct mprof_decoder *d)
 {
 	struct mprof_packet_header h;
@@ -250,7 +254,10 @@ static enum mprof_status step_header(struct mprof_decoder *d)
 	return MPROF_OK;
 }
 
-/* The first valid packet header in LEN bytes at P from FROM on, or LEN where none is whole in them. */
+/*
+ * Return the position of the first valid packet header in LEN bytes at P from FROM on, or LEN when
+ * none is complete.
+ */
 static size_t find_header(const uint8_t *p, size_t from, size_t len)
 {
 	static const uint8_t signature[SIGNATURE] = {
@@ -274,7 +281,7 @@ static size_t find_header(const uint8_t *p, size_t from, size_t len)
 	return len;
 }
 
-/* The search is over: at a valid header, or at the end of the input. */
+/* End the search, at a valid header or the end of the input. */
 static enum mprof_status search_done(struct mprof_decoder *d)
 {
 	d->damage.skipped = d->offset - d->damage.packet_offset;
@@ -282,7 +289,7 @@ static enum mprof_status search_done(struct mprof_decoder *d)
 	return MPROF_CORRUPT;
 }
 
-/* Search the carry and as much of the fed bytes as a header that begins in the carry can reach into. */
+/* Search the carry, and the fed bytes that a header beginning in the carry can reach. */
 static enum mprof_status search_carry(struct mprof_decoder *d, size_t from)
 {
 	size_t old = d->carried, taken, at;
@@ -291,7 +298,7 @@ static enum mprof_status search_carry(struct mprof_decoder *d, size_t from)
 	if (!carry_take(d, taken))
 		return MPROF_NOMEM;
 	at = find_header(d->carry, from, d->carried);
-	if (at < old) { /* the caller's search finds what begins in the fed bytes */
+	if (at < old) { /* the caller's search finds a header that begins in the fed bytes */
 		carry_return(d, d->carried - at - MPROF_PACKET_HEADER_BYTES);
 		memmove(d->carry, d->carry + at, MPROF_PACKET_HEADER_BYTES);
 		d->carried = MPROF_PACKET_HEADER_BYTES;
@@ -311,8 +318,8 @@ static enum mprof_status search_carry(struct mprof_decoder *d, size_t from)
 }
 
 /*
- * STATE_SEARCH.  What is known to be no header lies before OFFSET, but for the bad header itself, which begins at OFFSET
- * as long as it equals the damage's.
+ * Handle STATE_SEARCH. All bytes before OFFSET are no header. The bad header begins at OFFSET as
+ * long as OFFSET equals the damage's.
  */
 static enum mprof_status step_search(struct mprof_decoder *d)
 {
@@ -330,13 +337,13 @@ static enum mprof_status step_search(struct mprof_decoder *d)
 		drop_fed(d, at);
 		return search_done(d);
 	}
-	/* The bad header's first byte is passed over before the rest is kept. */
+	/* Skip the bad header's first byte before keeping the rest. */
 	from = smaller(from, d->left);
 	drop_fed(d, d->left - smaller(d->left - from, MPROF_PACKET_HEADER_BYTES - 1));
 	return carry_take(d, d->left) ? MPROF_MORE : MPROF_NOMEM;
 }
 
-/* An event at OFFSET cannot be decoded: skip the rest of the packet. */
+/* Report an event at OFFSET that cannot be decoded, and skip the rest of the packet. */
 static enum mprof_status content_fault(struct mprof_decoder *d, enum mprof_damage_reason reason, uint8_t id)
 {
 	struct mprof_damage *damage = damage_at(d, reason);
@@ -350,7 +357,7 @@ static enum mprof_status content_fault(struct mprof_decoder *d, enum mprof_damag
 	return MPROF_CORRUPT;
 }
 
-/* What a load of AVAIL bytes at OFFSET means; MPROF_MORE: the event goes on behind them. */
+/* Judge a load of AVAIL bytes at OFFSET. Return MPROF_MORE when the event continues after them. */
 static enum mprof_status event_verdict(struct mprof_decoder *d, enum mprof_event_status status,
 				       const struct mprof_raw_event *raw, size_t avail)
 {
@@ -365,7 +372,10 @@ static enum mprof_status event_verdict(struct mprof_decoder *d, enum mprof_event
 	return MPROF_MORE;
 }
 
-/* How many fed bytes the event in the carry should get next: its fixed part, then up to the end of its string. */
+/*
+ * Return how many fed bytes to add to the event in the carry: its fixed part, then up to the end of
+ * its string.
+ */
 static size_t carry_wants(const struct mprof_decoder *d)
 {
 	size_t reach = smaller(d->left, d->content_left - d->carried);
@@ -378,7 +388,7 @@ static size_t carry_wants(const struct mprof_decoder *d)
 	return end ? (size_t)(end - d->in) + 1 : reach;
 }
 
-/* An event that began in bytes fed before. */
+/* Decode an event that began in bytes fed before. */
 static enum mprof_status step_carried(struct mprof_decoder *d, struct mprof_event *event)
 {
 	enum mprof_status status;
@@ -392,7 +402,7 @@ static enum mprof_status step_carried(struct mprof_decoder *d, struct mprof_even
 			return MPROF_NOMEM;
 		if (d->carried > FIXED_MAX && d->carry[d->carried - 1] && d->carried <= MPROF_EVENT_BYTES_MAX &&
 		    d->carried < d->content_left)
-			continue; /* inside a string: nothing new can be known */
+			continue; /* inside a string: no new information */
 		status = event_verdict(d, mprof_event_load(&event->raw, d->carry, d->carried), &event->raw, d->carried);
 		if (status == MPROF_CORRUPT)
 			return status;
@@ -406,7 +416,7 @@ static enum mprof_status step_carried(struct mprof_decoder *d, struct mprof_even
 	return MPROF_OK;
 }
 
-/* STATE_CONTENT, with content left. */
+/* Decode an event in STATE_CONTENT, with content left. */
 static enum mprof_status step_event(struct mprof_decoder *d, struct mprof_event *event)
 {
 	size_t avail = smaller(d->left, d->content_left);
@@ -427,7 +437,7 @@ static enum mprof_status step_event(struct mprof_decoder *d, struct mprof_event 
 	return status;
 }
 
-/* STATE_PADDING.  MPROF_OK: go on in another state. */
+/* Handle STATE_PADDING. Return MPROF_OK to continue in another state. */
 static enum mprof_status step_padding(struct mprof_decoder *d)
 {
 	size_t n = smaller(d->left, d->padding_left);
@@ -442,7 +452,7 @@ static enum mprof_status step_padding(struct mprof_decoder *d)
 	return MPROF_OK;
 }
 
-/* The event given out last may lie in the carry: it is consumed now. */
+/* Consume the last returned event, if it is in the carry. */
 static void take_back(struct mprof_decoder *d)
 {
 	if (d->lent)
@@ -481,7 +491,7 @@ enum mprof_status mprof_decoder_next(struct mprof_decoder *d, struct mprof_event
 	return status;
 }
 
-/* Events of the packet at hand that lie whole in the fed bytes. */
+/* Decode events of the current packet that are whole in the fed bytes. */
 static size_t walk(struct mprof_decoder *d, struct mprof_event *events, size_t n)
 {
 	struct walk w = {.at = d->in, .end = d->in + smaller(d->left, d->content_left), .offset = d->offset};
@@ -494,11 +504,13 @@ static size_t walk(struct mprof_decoder *d, struct mprof_event *events, size_t n
 
 size_t mprof_decoder_batch(struct mprof_decoder *d, struct mprof_event *events, size_t n, enum mprof_status *status)
 {
-	/* The first one by the careful path: it opens packets, and ends what a cut divided. */
+	/*
+	 * Take the first event by the slow path, which opens packets and completes divided events.
+	 */
 	*status = mprof_decoder_next(d, events);
 	if (*status != MPROF_OK)
 		return 0;
-	if (d->lent) /* the others would be lent from elsewhere, and no longer than it: simpler alone */
+	if (d->lent) /* later events would have another lifetime than this one: return it alone */
 		return 1;
 	return 1 + (d->content_left ? walk(d, events + 1, n - 1) : 0);
 }

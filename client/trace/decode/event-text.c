@@ -1,11 +1,11 @@
 /*
- * Events as text and as JSON, all but their strings (text.c).
+ * Events as text and as JSON, without their strings (text.c).
  *
- * Why it is written as it is: printing is most of what a dump costs, so all that is the same for every event of a kind is copied in one
- * piece of a fixed size, and numbers are written two digits at a time.
+ * Printing is most of the cost of a dump. The constant parts of each kind of event are copied in
+ * one piece of a fixed size, and numbers are written two digits at a time.
  *
- * Invariant: a piece is copied whole, its unused end too, so up to PIECE bytes behind the line are scribbled over; the longest line
- * and a piece are shorter than MPROF_TEXT_FIXED_MAX.
+ * Invariant: a piece is copied whole, with its unused end, so that up to PIECE bytes after the line
+ * are overwritten. The longest line and a piece together are shorter than MPROF_TEXT_FIXED_MAX.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,8 +26,9 @@ struct piece {
 	}
 
 /*
- * Keys and order are those of the original viewer's loader, which others parse: name, key of the first number and of the second ("" where
- * there is none), is the first one the payload's, key of the string.  A gc, which has a duration alone, is apart.
+ * Keys and order are those of the original viewer's loader, which other programs parse. Columns:
+ * name, key of the first and of the second number ("" without one), whether the first one is the
+ * payload, key of the string. A gc only has a duration and is handled separately.
  */
 #define EVENTS(X)                                         \
 	X(creates, "parent", "child", false, "")          \
@@ -44,7 +45,7 @@ struct piece {
 	X(read_later, "reader", "source", false, "")      \
 	X(signal_noswitch, "sender", "receiver", true, "")
 
-/* How one kind of event is written: HEAD, a number, NEXT, a number, TAIL. */
+/* Parts of an event's line: HEAD, a number, NEXT, a number, TAIL. */
 struct form {
 	struct piece head, next, tail;
 	bool payload_first;
@@ -83,7 +84,7 @@ static inline void put_pair(char *out, uint32_t v)
 	memcpy(out, pairs + (size_t)v * 2, 2);
 }
 
-/* How many digits it has. */
+/* Return the number of digits of V. */
 static inline unsigned int digits(uint64_t v)
 {
 	static const uint64_t powers[20] = {
@@ -134,7 +135,7 @@ static inline char *put_signed(char *out, int64_t v)
 	return put_unsigned(out + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-/* Nanoseconds as seconds with nine decimals. */
+/* Write nanoseconds as seconds with nine decimals. */
 static inline char *put_seconds(char *out, uint64_t ns)
 {
 	uint32_t fraction = (uint32_t)(ns % 1000000000);
@@ -157,7 +158,7 @@ static char *put_text(char *out, const char *s)
 	return out + n;
 }
 
-/* All that follows the time, of anything but a gc. */
+/* Write everything after the time of an event other than gc. */
 static inline char *put_fields(char *out, const struct mprof_raw_event *e, const struct form *form)
 {
 	out = put_signed(put(out, &form->head), form->payload_first ? e->number : e->context);
@@ -201,8 +202,6 @@ const char *mprof_event_text_key(const struct mprof_raw_event *e)
 }
 
 /* ---- damage ---- */
-
-/* Damage as a sentence: which packet, where, why, and what was passed over. */
 
 static size_t clamp(int n, size_t size)
 {

@@ -1,19 +1,22 @@
 /*
- * The logical order of the packets of an input.
+ * The logical order of an input's packets.
  *
- * Why it exists: a ring is overwritten packet by packet, so that the image of one that has wrapped begins in the middle. What the
- * daemon serves, on the other hand, is in order, may be long, may leave out packets, and bears the same 16-bit counts. One
- * rule has to serve both:
+ * A ring is overwritten packet by packet, so that the image of a wrapped ring begins in the middle.
+ * Data from the daemon is in order, can be long, can miss packets, and has the same 16-bit counts.
+ * These rules serve both:
  *
- * 1. An input of more than MPROF_RING_PACKETS_MAX packets, or whose counts never go back (a step of more than 0x8000 modulo
- *    65,536), stays as it is.  So do all long streams, however often the count wraps, and continuations with equal counts.
- * 2. If the counts go back exactly once, and rotated there they are consecutive numbers, it is a ring: rotate.
- * 3. Else it is the damaged image of a ring, which is sorted by count, or a stream with a gap of more than 32,768 packets, which
- *    must not be.  It is a stream where packets are cut to their content as served ones are, differ in size (the last may be larger),
- *    where two have the same count, or where their first timestamps ascend in the order they stand in.
+ * 1. An input of more than MPROF_RING_PACKETS_MAX packets, or whose counts never go back (a step of
+ *    more than 0x8000 modulo 65,536), keeps its order. All long streams do, however often the count
+ *    wraps, and so do continuations with equal counts.
+ * 2. When the counts go back exactly once, and are consecutive after a rotation there, the input is
+ *    a ring: rotate it.
+ * 3. Anything else is the damaged image of a ring, which is sorted by count, or a stream with a gap
+ *    of more than 32,768 packets, which keeps its order. It is a stream when packets are cut to
+ *    their content as served ones are, when their sizes differ (the last may be larger), when two
+ *    have the same count, or when their first timestamps ascend in the order of the input.
  *
- * A header that does not hold is passed over here, up to the next valid one; its bytes go with the packet before it, so that the
- * decoder sees and reports them.
+ * An invalid header is skipped up to the next valid one. Its bytes belong to the piece of the
+ * packet before, so that the decoder sees and reports them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +28,7 @@ struct entry {
 	uint32_t packet_bytes;
 	uint32_t content_bytes;
 	uint16_t count;
-	int16_t distance; /* of the count from the first packet's */
+	int16_t distance; /* distance of COUNT from the first packet's */
 	bool timed;
 	uint64_t first_timestamp;
 };
@@ -63,7 +66,7 @@ bool mprof_order_served(const void *bytes, size_t len)
 	return mprof_packet_load(&h, bytes, len) == MPROF_PACKET_OK && h.packet_bytes == h.content_bytes;
 }
 
-/* The first valid header in LEN bytes at P from AT on, or LEN. */
+/* Return the position of the first valid header in LEN bytes at P from AT on, or LEN. */
 static size_t next_header(const uint8_t *p, size_t at, size_t len)
 {
 	static const uint8_t magic[4] = {0xc1, 0x1f, 0xfc, 0xc1};
@@ -86,7 +89,7 @@ static void entry_fill(struct entry *e, const uint8_t *p, size_t len, const stru
 	e->first_timestamp = e->timed ? mprof_load64(p + MPROF_PACKET_HEADER_BYTES) : 0;
 }
 
-/* List the packets; false where they are too many for a ring. */
+/* List the packets. Return false when there are too many for a ring. */
 static bool list_packets(struct mprof_order *o, const uint8_t *p, size_t len)
 {
 	struct mprof_packet_header h;
@@ -97,7 +100,7 @@ static bool list_packets(struct mprof_order *o, const uint8_t *p, size_t len)
 
 		if (o->n == MPROF_RING_PACKETS_MAX)
 			return false;
-		index += at != expected; /* the decoder counts what is damaged as one packet */
+		index += at != expected; /* the decoder counts damage as one packet */
 		mprof_packet_load(&h, p + at, len - at);
 		entry_fill(e, p + at, len - at, &h);
 		e->span = (struct mprof_span){.offset = o->n ? at : 0, .packet = o->n ? index : 0};
@@ -119,7 +122,7 @@ static bool steps_back(uint16_t from, uint16_t to)
 	return (uint16_t)(to - from) > 0x8000;
 }
 
-/* Rule 2.  The packet that the rotation begins with, or 0. */
+/* Rule 2. Return the first packet of the rotated input, or 0 without a rotation. */
 static size_t rotation(const struct mprof_order *o)
 {
 	size_t start = 0, i;
@@ -138,7 +141,7 @@ static size_t rotation(const struct mprof_order *o)
 	return 0;
 }
 
-/* Rule 1. */
+/* Rule 1. Return true when the counts go back. */
 static bool goes_back(const struct mprof_order *o)
 {
 	size_t i;
@@ -165,7 +168,7 @@ static int by_offset(const void *a, const void *b)
 	return x->span.offset < y->span.offset ? -1 : x->span.offset > y->span.offset;
 }
 
-/* Rule 3, what the shape of the packets and their times say. */
+/* Rule 3. Return true when sizes or times of the packets show a stream. */
 static bool looks_like_stream(const struct mprof_order *o)
 {
 	bool ascends = true, timed = false, cut = true;
@@ -188,7 +191,7 @@ static bool looks_like_stream(const struct mprof_order *o)
 	return cut || (timed && ascends);
 }
 
-/* Rule 3: sort by count, unless two are equal. */
+/* Rule 3. Sort by count, unless two counts are equal. */
 static void sort_ring(struct mprof_order *o)
 {
 	size_t i;
@@ -202,7 +205,7 @@ static void sort_ring(struct mprof_order *o)
 	}
 }
 
-/* One span for the whole input. */
+/* Make one piece of the whole input. */
 static void keep_order(struct mprof_order *o, size_t len)
 {
 	o->n = len > 0;

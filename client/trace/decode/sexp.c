@@ -1,15 +1,16 @@
 /*
- * The logs of 2014: one event a line, as an s-expression.
+ * The logs of 2014: one event per line, as an s-expression.
  *
  *   ((time 8249.521319)(op(Creates 0 1 Task)))
  *
- * Why it exists: such logs are still in people's archives, and nothing else reads them any more.
+ * Such logs are still in archives, and no other program reads them.
  *
  * Invariants:
- * - A line is copied into the carry and taken apart there, escapes being resolved in place: what is written never goes ahead of
- *   what is read.
- * - The carry grows by what was received, to LINE_MAX; a longer line is passed over and is damage.
- * - A line that is no event is damage of that line alone.
+ * - A line is copied into the carry and parsed there. Escapes are resolved in place: the write
+ *   position never passes the read position.
+ * - The carry grows by the bytes received, up to LINE_MAX_BYTES. A longer line is skipped and is
+ *   damage.
+ * - A line that is no event is damage of that line only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,14 +26,14 @@ struct mprof_sexp {
 	size_t left;
 	char *line;
 	size_t used, room;
-	uint64_t offset; /* of the line's first byte */
-	uint64_t number; /* lines before it */
-	uint64_t length; /* of the line so far, also where it is not kept */
+	uint64_t offset; /* position of the line's first byte */
+	uint64_t number; /* number of lines before it */
+	uint64_t length; /* length of the line so far, kept or not */
 	bool finished;
 	struct mprof_damage damage;
 };
 
-/* A word or a list of one operation, in the line. */
+/* A word or a list of an operation, in the line. */
 struct item {
 	char *text;
 	size_t len;
@@ -117,7 +118,7 @@ static int digit(char c, int base)
 	return v < base ? v : -1;
 }
 
-/* N digits of BASE behind the escape at hand, as a byte; false where they are none. */
+/* Read N digits of BASE after an escape, as a byte. Return false when there are none. */
 static bool take_code(struct cursor *c, int base, int n, char *out)
 {
 	int value = 0, i;
@@ -136,7 +137,7 @@ static bool take_code(struct cursor *c, int base, int n, char *out)
 	return value < 256;
 }
 
-/* What stands behind a backslash, into *OUT. */
+/* Read the characters after a backslash into *OUT. */
 static bool take_escape(struct cursor *c, char *out)
 {
 	static const char from[] = "ntrb", to[] = "\n\t\r\b";
@@ -172,7 +173,7 @@ static bool take_quoted(struct cursor *c, struct item *item)
 	return c->p++ < c->end;
 }
 
-/* A word, bare or quoted. */
+/* Read a word, bare or quoted. */
 static bool take_word(struct cursor *c, struct item *item)
 {
 	if (take(c, '"'))
@@ -184,7 +185,7 @@ static bool take_word(struct cursor *c, struct item *item)
 	return item->len != 0;
 }
 
-/* Behind a quote: up to behind the one that ends the string. */
+/* Skip a quoted string, from after its opening quote to after its closing one. */
 static void skip_quoted(struct cursor *c)
 {
 	for (; c->p < c->end && *c->p != '"'; c->p++)
@@ -192,7 +193,10 @@ static void skip_quoted(struct cursor *c)
 	c->p += c->p < c->end;
 }
 
-/* The rest of a list, its parenthesis taken: of a quoted string what is in it, of anything else the text between the parentheses. */
+/*
+ * Read the rest of a list after its parenthesis: the content of a quoted string, or the text
+ * between the parentheses.
+ */
 static bool take_list(struct cursor *c, struct item *item)
 {
 	size_t depth = 1;
@@ -213,7 +217,7 @@ static bool take_list(struct cursor *c, struct item *item)
 	return !depth;
 }
 
-/* All of "NAME item…)". */
+/* Read all of "NAME item…)". */
 static bool take_operation(struct cursor *c, struct operation *op)
 {
 	op->n = 0;
@@ -249,7 +253,7 @@ static bool to_number(const struct item *item, int64_t *out)
 	return end == copy + item->len && !errno;
 }
 
-/* Seconds with an exponent, as short spans of time are written. */
+/* Read seconds with an exponent, the form of short durations. */
 static bool to_ns_float(const struct item *item, uint64_t *ns)
 {
 	char copy[64], *end;
@@ -266,7 +270,7 @@ static bool to_ns_float(const struct item *item, uint64_t *ns)
 	return true;
 }
 
-/* Decimal seconds as nanoseconds, exact to the ninth decimal and rounded by the tenth. */
+/* Convert decimal seconds to nanoseconds, exact to the ninth decimal and rounded by the tenth. */
 static bool to_ns(const struct item *item, uint64_t *ns)
 {
 	uint64_t seconds = 0, fraction = 0;
@@ -303,7 +307,7 @@ static uint8_t to_type(const struct item *item)
 	return MPROF_THREAD_UNKNOWN;
 }
 
-/* Two threads and nothing else. */
+/* Read the two threads of an operation. */
 static bool pair(const struct operation *op, struct mprof_raw_event *e, enum mprof_event_id id)
 {
 	e->id = (uint8_t)id;
@@ -312,7 +316,7 @@ static bool pair(const struct operation *op, struct mprof_raw_event *e, enum mpr
 
 static void set_text(struct mprof_raw_event *e, const struct item *item)
 {
-	/* Behind an item stands at least the parenthesis that ends it: there is room. */
+	/* A parenthesis, at least, follows an item: there is room for the NUL. */
 	item->text[item->len] = 0;
 	e->text = item->text;
 	e->text_bytes = item->len;
@@ -374,7 +378,7 @@ static bool to_event(const struct operation *op, struct mprof_raw_event *e)
 	return true;
 }
 
-/* "(NAME", the beginning of a list. */
+/* Read "(NAME", the beginning of a list. */
 static bool take_named(struct cursor *c, const char *name)
 {
 	struct item word;
@@ -382,7 +386,7 @@ static bool take_named(struct cursor *c, const char *name)
 	return take(c, '(') && take_word(c, &word) && is_word(&word, name);
 }
 
-/* A whole line of LEN bytes. */
+/* Parse a line of LEN bytes. */
 static bool parse(char *line, size_t len, struct mprof_raw_event *e)
 {
 	struct cursor c = {.p = line, .end = line + len};
@@ -406,7 +410,10 @@ static bool parse(char *line, size_t len, struct mprof_raw_event *e)
 	return c.p == c.end && to_event(&op, e);
 }
 
-/* N fed bytes belong to the line; what does not fit is not kept.  False without memory, with nothing taken. */
+/*
+ * Take N fed bytes of the line, and keep them if they fit. Return false without memory, with
+ * nothing taken.
+ */
 static bool gather(struct mprof_sexp *s, size_t n)
 {
 	size_t room = s->room ? s->room : 256;
@@ -433,7 +440,10 @@ static bool gather(struct mprof_sexp *s, size_t n)
 	return true;
 }
 
-/* The line is whole: an event, damage, or (MPROF_MORE) neither. */
+/*
+ * Judge a complete line: MPROF_OK for an event, MPROF_CORRUPT for damage, MPROF_MORE for a blank
+ * line.
+ */
 static enum mprof_status judge(struct mprof_sexp *s, struct mprof_event *event)
 {
 	uint64_t length = s->length;

@@ -1,14 +1,15 @@
 /*
- * Strings of a trace, escaped for text and for JSON.
+ * Escape the strings of a trace, for text and for JSON.
  *
- * Why it exists: the strings of a trace are a guest's, and go to terminals and to other programs' parsers.  This is the one
- * place where they become safe to print.
+ * The strings of a trace are untrusted, and go to terminals and to parsers of other programs. This
+ * is the only place that makes them safe to print.
  *
- * Printable is well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF) but for
- *   - the controls U+0000 to U+001F and U+007F to U+009F,
- *   - the line and paragraph separators U+2028 and U+2029,
- *   - the marks and controls of direction U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069,
- *   - the byte order mark U+FEFF, and the noncharacters U+FDD0 to U+FDEF and U+xxFFFE, U+xxFFFF.
+ * Printable is well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF) except
+ * - the controls U+0000 to U+001F and U+007F to U+009F,
+ * - the line and paragraph separators U+2028 and U+2029,
+ * - the direction marks and controls U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069,
+ * - the byte order mark U+FEFF, and the noncharacters U+FDD0 to U+FDEF and U+xxFFFE, U+xxFFFF.
+ *
  * These can move the cursor, start a new line, or make a line read as something else than it is.
  */
 #include <string.h>
@@ -17,7 +18,10 @@
 
 static const char hex[] = "0123456789abcdef";
 
-/* The well-formed UTF-8 character at P of LEFT bytes: its length, or 0.  The ranges are those of the Unicode Standard's table 3-7. */
+/*
+ * Return the length of the well-formed UTF-8 character at P of LEFT bytes, or 0. The ranges are
+ * those of table 3-7 of the Unicode Standard.
+ */
 static size_t utf8_load(const uint8_t *p, size_t left, uint32_t *c)
 {
 	uint8_t low = 0x80, high = 0xbf;
@@ -57,7 +61,7 @@ static bool printable(uint32_t c)
 	return c != 0xfeff && !(c >= 0xfdd0 && c <= 0xfdef) && (c & 0xfffe) != 0xfffe;
 }
 
-/* How many bytes at P, at most LEN, are plain ASCII that no escaping touches. */
+/* Return how many bytes at P, at most LEN, are ASCII that needs no escape. */
 static size_t plain_run(const uint8_t *p, size_t len)
 {
 	size_t i = 0;
@@ -93,7 +97,7 @@ static char *put_utf16_escaped(char *out, uint32_t c)
 	return out;
 }
 
-/* One character that is not plain; at most 16 bytes. */
+/* Write a character that is not plain, at most 16 bytes. */
 static char *put_character(char *out, const uint8_t *p, size_t n, uint32_t c, bool json)
 {
 	if (n && printable(c)) {
@@ -149,7 +153,7 @@ size_t mprof_text_show(char *out, size_t room, const char **text, size_t *left)
 {
 	size_t n = escape(out, room, text, left, false), in, kept = 0;
 
-	/* What is escaped comes out whole, so that no backslash is the last. */
+	/* Escapes are complete, so that no backslash is the last byte. */
 	for (in = 0; in < n; in++) {
 		if (out[in] == '\\' && (out[in + 1] == '"' || out[in + 1] == '\\'))
 			in++;

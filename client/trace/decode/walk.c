@@ -1,21 +1,22 @@
 /*
- * Whole events in one piece of memory.
+ * Decode whole events in one piece of memory.
  *
- * Why it exists: a judgement for each field of each event costs more than the event.  Where as many bytes are left as the longest
- * fixed part has, one check covers all of it, every field is loaded from where a table says it is, and a field that the event does not have is
- * masked out; what is left to decide is whether there is a string.
+ * Checking each field of each event costs more than decoding it. While at least as many bytes are
+ * left as the longest fixed part, one check covers all fields. A table says where each field is,
+ * and a field that the event does not have is masked out. The only decision left is whether there
+ * is a string.
  *
- * It decides nothing about damage: it stops, and mprof_event_load() judges.  Both give the same of the same bytes, which
- * tests/fuzz/fuzz-decoder.c compares.
+ * This code never reports damage: it stops, and mprof_event_load() judges.
+ * tests/fuzz/fuzz-decoder.c compares the results of both.
  */
 #include <string.h>
 
 #include "walk.h"
 
-/* The longest fixed part: creates. */
+/* Longest fixed part of an event: creates. */
 #define FIXED_MAX 26u
 
-/* Where each field of an event lies; a mask is all ones where the event has it. */
+/* Position of each field; a mask is all ones when the event has the field. */
 struct layout {
 	uint8_t fixed; /* bytes before the string, or of the whole event */
 	uint8_t number_at;
@@ -43,7 +44,10 @@ static const struct layout layouts[MPROF_EVENT_IDS] = {
 #include <mprof/events.def>
 };
 
-/* The first NUL from P on, or END.  Strings are short: eight bytes at once are found faster than memchr() is called. */
+/*
+ * Return the first NUL from P on, or END. Strings are short: testing eight bytes at once is faster
+ * than a call of memchr().
+ */
 static const uint8_t *find_nul(const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *found;
@@ -60,7 +64,7 @@ static const uint8_t *find_nul(const uint8_t *p, const uint8_t *end)
 	return found ? found : end;
 }
 
-/* The event's string, behind its fixed part; false where that is not a whole event. */
+/* Read the string after the fixed part. Return false when the event is not whole. */
 static inline bool walk_text(struct mprof_raw_event *e, const uint8_t *text, const uint8_t *end)
 {
 	const uint8_t *nul = find_nul(text, end);

@@ -1,17 +1,19 @@
 /*
- * When each thread ended.
+ * Ends of threads.
  *
- * Why it is a question: nothing is recorded where a thread is never resolved, be it that nobody needs it any more, or that its wake-up was
- * missed.  The first is a stub that ends shortly behind the last event that names it.  The second is what people open a viewer for, if the
- * program marked the thread: it goes on to the end of the trace and has failed.
+ * A trace has no event for a thread that is never resolved, whether nobody needs it any more or its
+ * wake-up was missed. The former ends shortly after the last event that names it. The latter
+ * matters to the user, if the program marked the thread: it continues to the end of the trace and
+ * has failed.
  *
- * The heads of the chains name the newest items here, which is all that is looked at.  They are left empty for chains.c.
+ * While this runs, the heads of the chains name the newest items. It resets them for
+ * model_chains().
  */
 #include "alias.h"
 #include "model-state.h"
 
 #define NEVER "should-resolve thread never resolved"
-/* How far behind its last event a thread without an end is drawn. */
+/* Distance, ns, from the last event of a thread without an end to its drawn end. */
 #define STUB_NS 1000u
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -74,7 +76,7 @@ bool model_ends(struct mprof_model *m)
 
 		if (!(t->flags & (MPROF_THREAD_ENDED | MPROF_THREAD_ROOT)))
 			t->end = stub_end(last_event(m, i));
-		if (t->end < t->start) { /* time went back, or a torn event was believed */
+		if (t->end < t->start) { /* time went back, or an event was torn */
 			m->notes.backwards++;
 			t->end = t->start;
 		}
@@ -87,13 +89,13 @@ bool model_ends(struct mprof_model *m)
 /* ---- chains ---- */
 
 /*
- * Chain what belongs to each thread, in the order of events.
+ * Chains of each thread's items, in the order of events.
  *
- * Why only now: a chain that is built while events come in needs its tail at hand for each thread.  One pass from the last item to the
- * first needs the heads alone.
+ * Building chains during input would need the tail of each thread's chain. One pass from the last
+ * item to the first only needs the heads.
  */
 
-/* So many items ahead their threads are asked for, so that they are there when it is their turn. */
+/* Number of items ahead whose threads are prefetched. */
 #define AHEAD 12u
 
 static void prefetch(const struct mprof_model *m, uint32_t thread)
@@ -101,7 +103,7 @@ static void prefetch(const struct mprof_model *m, uint32_t thread)
 	__builtin_prefetch(&model_thread(m, thread)->first_label, 1);
 }
 
-/* Take out what a read replaced. */
+/* Remove the interactions that a read replaced. */
 static void drop_replaced(struct mprof_model *m)
 {
 	struct mprof_interaction *list = m->arrays[MODEL_INTERACTIONS].items;

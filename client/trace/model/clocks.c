@@ -1,15 +1,17 @@
 /*
  * Bounds from stamps.
  *
- * A position in a ring is confirmed by the look after it was seen, and proven by the one after that.  So what is copied at one look was not
- * there four looks before.  Stamps are of copies, not of looks.  Surely of different looks are those that are two seconds apart, since none
- * takes so long, and those of two pieces of one packet that is not longer than what a look copies at once.
+ * The collector confirms a position in a ring at the poll after it saw it, and proves it at the
+ * next one. So what it copied at one poll was not in the ring four polls earlier. A stamp belongs
+ * to a copy, not to a poll. Two stamps certainly belong to different polls when they are two
+ * seconds apart, because no poll takes that long, or when they belong to two pieces of a packet
+ * that is no longer than one poll's copy.
  */
 #include <string.h>
 
 #include <mprof/clocks.h>
 
-/* HOST - GUEST where it is a number of 64 bits. */
+/* Store HOST - GUEST in *RESULT. Return false when it does not fit 64 bits. */
 static bool difference(uint64_t guest_ns, uint64_t host_ns, int64_t *result)
 {
 	return !__builtin_sub_overflow(host_ns, guest_ns, result);
@@ -49,10 +51,10 @@ void mprof_clock_apply(const struct mprof_clock *clock, struct mprof_model_sourc
 #define APART_NS    2000000000u
 #define PIECE_BYTES (1u << 20)
 
-/* Dom0's clocks stand to each other as they did, but for what NTP and this have moved. */
+/* Largest change of the distance between dom0's clocks without a reboot: NTP moves them by less. */
 #define SAME_BOOT_NS 2000000000
 
-/* A look that is surely later than those before it. */
+/* Add a poll that is certainly later than those before it. */
 static void add_poll(struct mprof_clocks *c, const struct mprof_stamp *stamp)
 {
 	if (c->n_polls == MPROF_CLOCKS_POLLS)
@@ -65,7 +67,7 @@ static bool later(uint64_t at, uint64_t before)
 	return at >= before && at - before >= APART_NS;
 }
 
-/* By both clocks: after dom0 has booted again, one of them means nothing. */
+/* Add a stamp. Use both clocks: after a reboot of dom0 one of them means nothing. */
 static void note_stamp(struct mprof_clocks *c, const struct mprof_stamp *stamp, bool another_poll)
 {
 	const struct mprof_stamp *newest = c->n_polls ? &c->polls[c->n_polls - 1] : NULL;
@@ -82,7 +84,7 @@ void mprof_clocks_stream(struct mprof_clocks *c)
 	c->n_polls = 0;
 }
 
-/* The event at GUEST was copied at FIRST, the newest stamp. */
+/* Bound by the event at GUEST, which was copied at FIRST, the newest stamp. */
 static void bound(struct mprof_clocks *c, uint64_t guest, const struct mprof_stamp *first,
 		  const struct mprof_stamp *before)
 {
@@ -102,7 +104,10 @@ void mprof_clocks_packet(struct mprof_clocks *c, const struct mprof_copied *pack
 
 	if (packet->stepped)
 		*c = (struct mprof_clocks){.latest = c->latest, .stamps = c->stamps, .stepped = true};
-	/* What is the oldest of so many looks when the newest of them is that of this copy, or one before it. */
+	/*
+	 * The oldest poll is only valid together with the poll of this copy, or an earlier one, as
+	 * the newest.
+	 */
 	note_stamp(c, first, false);
 	oldest = c->polls[0];
 	bound(c, packet->guest_ns, first, c->n_polls == MPROF_CLOCKS_POLLS ? &oldest : NULL);
@@ -116,7 +121,7 @@ bool mprof_clocks_offset(const struct mprof_clocks *c, bool realtime, int64_t *o
 	struct mprof_model_source source;
 
 	mprof_clock_apply(clock, &source);
-	/* Clocks of different speeds: the offset wandered by so much. */
+	/* The clocks run at different speeds: the offset moved by this much. */
 	if (clock->bounded_above && clock->bounded_below && clock->most < clock->least)
 		source.uncertainty_ns = (uint64_t)clock->least - (uint64_t)clock->most;
 	*offset = source.offset_ns;
@@ -124,7 +129,7 @@ bool mprof_clocks_offset(const struct mprof_clocks *c, bool realtime, int64_t *o
 	return clock->bounded_above;
 }
 
-/* How dom0's clocks stood to each other. */
+/* Return the distance between dom0's clocks. */
 static int64_t between(const struct mprof_clocks *c)
 {
 	return (int64_t)(c->latest.real - c->latest.mono);

@@ -1,14 +1,18 @@
 /*
- * Rows for threads.
+ * Rows of threads.
  *
- * The rule is the first viewer's, to the row: threads are placed depth first.  A thread begins to look on its parent's row if it does not live
- * at the same time or if it is what the parent becomes, else on the next one, and a root's child on the first; it takes the first row
- * that is free during its life.  On the parent's own row only threads with a higher id than the parent's are in the way: that was an accident of
- * how that viewer ordered its threads, but it is what keeps a chain of binds on one line.  When two lives overlap: rows.c.
+ * The rule is exactly that of the first viewer: threads are placed depth first. The search for a
+ * row begins on the parent's row, if the thread does not live at the same time as the parent or is
+ * what the parent becomes; else on the next row; for a root's child on the first row. The thread
+ * gets the first row that is free during its life. On the parent's own row only threads with a
+ * higher id than the parent's block it: an accident of that viewer's order of threads, which keeps
+ * a chain of binds on one line. rows.c defines when two lives overlap.
  *
  * Invariants:
- * - Every thread but the roots is placed once, after its parent, in the order that the tree left in the aliases.
- * - Times are places (places.h), which are found for all streams before any is laid out.  Streams share no rows.
+ * - Each thread but the roots is placed once, after its parent, in the order that the tree left in
+ *   the aliases.
+ * - Times are places (places.h), computed for all streams before any is laid out. Streams share no
+ *   rows.
  */
 #include <stdlib.h>
 
@@ -19,12 +23,13 @@
 /* ---- blockers ---- */
 
 /*
- * The highest ids on rows.
+ * Highest ids on each row, by time.
  *
- * Why not only trees: there can be a row for each thread, and a tree for each would be more than all else together.  A row begins as a list, and
- * has a tree from where that is no longer the shorter way.
+ * A layout can have a row for each thread, and a tree for each row would be the largest part of
+ * memory. A row begins as a list and gets a tree when the list is long.
  *
- * Positions are those of rows.h's line: a life with a length takes what lies between its places, one without takes its place.
+ * Positions are those of the line in rows.h: a life with a length occupies the positions between
+ * its places, a life without one its place.
  */
 
 struct blockers {
@@ -39,13 +44,13 @@ struct blockers {
 struct blocker {
 	int64_t id;
 	struct life life;
-	uint32_t next; /* on the same row, or END */
+	uint32_t next; /* next of the same row, or END */
 };
 
 struct blocker_row {
-	uint32_t first; /* the list */
+	uint32_t first; /* head of the list */
 	uint32_t n;
-	struct span_tree highest; /* rank at each position, where N is above FEW */
+	struct span_tree highest; /* rank at each position, when N is above FEW */
 };
 
 static void blockers_init(struct blockers *b)
@@ -67,7 +72,7 @@ static uint64_t blockers_memory(const struct blockers *b)
 	       (uint64_t)b->few.room * sizeof(struct blocker);
 }
 
-/* Ids in their order, with 0 for nobody. */
+/* Return the rank of an id; 0 is no id's. */
 static uint64_t rank(int64_t id)
 {
 	return (uint64_t)id ^ UINT64_C(1) << 63;
@@ -102,7 +107,7 @@ static bool note(struct blockers *b, struct blocker_row *row, const struct life 
 	return spans_add(&b->spans, &row->highest, 2 * life->start + !point, 2 * life->end + point, rank(id));
 }
 
-/* The thread ID stands on ROW for LIFE; false without memory. */
+/* Add thread ID on ROW during LIFE. Return false without memory. */
 static bool blockers_add(struct blockers *b, uint32_t row, const struct life *life, int64_t id)
 {
 	struct blocker_row *r;
@@ -127,7 +132,7 @@ static bool blockers_add(struct blockers *b, uint32_t row, const struct life *li
 	return true;
 }
 
-/* Is a thread with a higher id than ID on ROW in the way of LIFE? */
+/* Return true when a thread with a higher id than ID blocks LIFE on ROW. */
 static bool blockers_above(struct blockers *b, uint32_t row, const struct life *life, int64_t id)
 {
 	struct blocker_row *r;
@@ -148,7 +153,7 @@ static bool blockers_above(struct blockers *b, uint32_t row, const struct life *
 
 /* ---- threads ---- */
 
-/* So many threads ahead what they need is asked for. */
+/* Number of threads ahead that are prefetched. */
 #define AHEAD 8u
 
 struct layout {
@@ -156,7 +161,7 @@ struct layout {
 	struct rows rows;
 	struct blockers blockers;
 	struct places places;
-	uint64_t budget; /* rows.h: for all streams together */
+	uint64_t budget; /* remaining searches (rows.h), for all streams together */
 };
 
 static bool find_row(struct layout *l, uint32_t i, const struct life *life, uint32_t *row)
@@ -183,7 +188,7 @@ static bool place(struct layout *l, uint32_t i)
 	       blockers_add(&l->blockers, t->row, life, t->id);
 }
 
-/* Threads that follow each other stand on rows that do. */
+/* Prefetch for later threads; consecutive threads are on nearby rows. */
 static void prefetch(const struct layout *l, uint32_t row, uint32_t near, uint32_t far)
 {
 	__builtin_prefetch(model_thread(l->m, far));
@@ -192,7 +197,7 @@ static void prefetch(const struct layout *l, uint32_t row, uint32_t near, uint32
 	rows_prefetch(&l->rows, row, places_life(&l->places, near)->start);
 }
 
-/* Place N threads of one stream below each other. */
+/* Place N threads of one stream. */
 static bool place_all(struct layout *l, const uint32_t *threads, uint32_t n)
 {
 	uint32_t i;
@@ -207,7 +212,7 @@ static bool place_all(struct layout *l, const uint32_t *threads, uint32_t n)
 	return true;
 }
 
-/* The rows of one stream stand below those of the one before. */
+/* Move the rows of a stream below those of the previous one. */
 static void move_down(struct mprof_model *m, const uint32_t *threads, uint32_t n, uint32_t by)
 {
 	uint32_t i;
@@ -216,7 +221,7 @@ static void move_down(struct mprof_model *m, const uint32_t *threads, uint32_t n
 		model_thread(m, threads[i])->row += by;
 }
 
-/* Lay out S, whose root stands at the beginning of the N threads, below USED rows. */
+/* Lay out S, whose root is the first of the N threads, below USED rows. */
 static bool lay_out(struct layout *l, struct mprof_model_stream *s, const uint32_t *threads, uint32_t n, uint32_t used)
 {
 	bool ok, last = threads + n == model_aliases(l->m) + model_count(l->m, MODEL_THREADS);
@@ -224,7 +229,7 @@ static bool lay_out(struct layout *l, struct mprof_model_stream *s, const uint32
 	places_find(&l->places, l->m, threads + 1, n - 1);
 	rows_init(&l->rows, l->budget, l->places.n);
 	blockers_init(&l->blockers);
-	if (last) { /* and mostly the only one: what its places took need not be taken again */
+	if (last) { /* mostly the only stream: reuse the memory of its places */
 		grow_pass(&l->places.entries[0], &l->rows.store.spare, 1);
 		grow_deinit(&l->places.entries[1]);
 	}
@@ -239,7 +244,7 @@ static bool lay_out(struct layout *l, struct mprof_model_stream *s, const uint32
 	return ok;
 }
 
-/* How many of the threads from FIRST on belong to the stream whose root that is. */
+/* Return the number of threads from FIRST on that belong to the stream whose root FIRST is. */
 static uint32_t stream_threads(const struct mprof_model *m, uint32_t stream, uint32_t first)
 {
 	const uint32_t *order = model_aliases(m);

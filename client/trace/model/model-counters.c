@@ -1,9 +1,10 @@
 /*
  * Counters and their scales.
  *
- * Why a scale is a thing of its own: several counters of one name (`buflen#1`, `buflen#2`) are only comparable drawn on the same one.
+ * Counters with one base name (`buflen#1`, `buflen#2`) are only comparable on the same scale, so
+ * that a scale is an object of its own.
  *
- * Values are exact 64-bit numbers; what passes them is held at the limit and counted.
+ * Values are exact 64-bit numbers. Larger values are clamped and counted.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 #include "model-state.h"
 
-/* A scale spans so much at least. */
+/* Smallest range of a scale. */
 #define SCALE_SPAN 10
 
 bool counters_reserve(struct mprof_model *m)
@@ -69,7 +70,7 @@ uint32_t counters_add(struct mprof_model *m, uint32_t stream, uint32_t name, con
 	if (relative)
 		s->value = sum(m, c->samples ? samples[c->last].value : 0, number);
 	else
-		c->relative = false; /* from here on it is known */
+		c->relative = false; /* absolute from here on */
 	if (c->samples)
 		samples[c->last].next = at;
 	else
@@ -81,7 +82,10 @@ uint32_t counters_add(struct mprof_model *m, uint32_t stream, uint32_t name, con
 	return at;
 }
 
-/* The name of the scale of a counter, as a part of the counter's own or one that another counter has too. */
+/*
+ * Return the name of a counter's scale: a prefix of the counter's name, or the name of another
+ * counter.
+ */
 static uint32_t scale_name(struct mprof_model *m, uint32_t counter)
 {
 	static const char acknowledged[] = "tcp-ackd-segs", sent[] = "tcp-to-ip";
@@ -95,7 +99,7 @@ static uint32_t scale_name(struct mprof_model *m, uint32_t counter)
 	hash = memrchr(name, '#', bytes);
 	if (!hash)
 		return counter;
-	/* A copy: the arena may move while it takes its own bytes. */
+	/* Copy the name: the arena may move while it grows. */
 	bytes = (size_t)(hash - name);
 	copy = malloc(bytes + 1);
 	if (!copy)
@@ -111,7 +115,7 @@ static bool scale_counter(struct mprof_model *m, struct mprof_counter *c)
 	uint32_t name = scale_name(m, c->name), i;
 	uint64_t key = (uint64_t)c->stream << 32 | name;
 	int64_t low = c->min < 0 ? c->min : 0;
-	int64_t high = c->max > low + SCALE_SPAN ? c->max : low + SCALE_SPAN; /* LOW is 0 at most */
+	int64_t high = c->max > low + SCALE_SPAN ? c->max : low + SCALE_SPAN; /* LOW is at most 0 */
 	struct mprof_scale *scale;
 
 	high = high > 0 ? high : 0;
@@ -193,7 +197,7 @@ bool model_counters_sort(struct mprof_model *m)
 
 /* ---- labels ---- */
 
-/* What a sample changed, which need not fit in 64 bits: a sign and a magnitude. */
+/* Return the change of a sample as sign and magnitude, because it may not fit 64 bits. */
 static void change_of(const struct mprof_model_view *view, const struct mprof_sample *s, char *sign, uint64_t *amount)
 {
 	int64_t before = s->previous == MPROF_NONE ? 0 : view->samples[s->previous].value;

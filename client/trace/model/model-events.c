@@ -1,11 +1,12 @@
 /*
- * Events into the model, one by one.
+ * Add events to the model.
  *
- * The rules are those of the first viewer of these traces, which people's eyes are used to; where a trace contradicts itself and that viewer
- * stopped, the comment at the place says what happens instead.
+ * The rules are those of the first viewer of these traces. When a trace contradicts itself and that
+ * viewer stopped, a comment there says what happens instead.
  *
- * While events come in, the heads of a thread's chains (labels, interactions, activations) name its newest item and the items are not
- * chained: nothing but the newest is ever looked at, and chains.c links them at the end.
+ * While events come in, the heads of a thread's chains (labels, interactions, activations) name its
+ * newest items. Items are not linked yet: only the newest is needed. model_chains() links them at
+ * the end.
  */
 #include <string.h>
 
@@ -13,18 +14,18 @@
 #include "model-state.h"
 
 #define MARKER "__should_resolve"
-/* So many events at most get room at once, and so many ids are in one. */
+/* Largest number of events that get room at once, and number of ids in one event. */
 #define TOGETHER 64u
 #define IDS	 2u
 
-/* One event on its way in. */
+/* One event being added. */
 struct step {
 	struct mprof_model *m;
 	struct model_stream *s;
 	const struct mprof_raw_event *e;
 	uint64_t time;
 	uint32_t stream;
-	uint32_t text; /* string, MPROF_NONE where the event has none */
+	uint32_t text; /* string, or MPROF_NONE without a text */
 };
 
 static uint64_t on_line(uint64_t timestamp, int64_t offset)
@@ -38,7 +39,7 @@ static uint64_t on_line(uint64_t timestamp, int64_t offset)
 	return timestamp > MPROF_TIME_MAX - (uint64_t)offset ? MPROF_TIME_MAX : timestamp + (uint64_t)offset;
 }
 
-/* A new thread of ID, below CREATOR. */
+/* Append a thread with ID, created by CREATOR. */
 static uint32_t thread_add(const struct step *step, int64_t id, uint32_t creator, uint64_t time)
 {
 	uint32_t i = model_thread_take(step->m, step->stream, id);
@@ -50,7 +51,7 @@ static uint32_t thread_add(const struct step *step, int64_t id, uint32_t creator
 	return i;
 }
 
-/* The thread that events of ID are about now. */
+/* Return the thread that ID names now. */
 static uint32_t thread_of(const struct step *step, int64_t id)
 {
 	uint32_t *slot;
@@ -67,8 +68,9 @@ static uint32_t thread_of(const struct step *step, int64_t id)
 }
 
 /*
- * Decide whether the pending signal began a wait, now that THREAD runs on; MPROF_NONE if that is not known.  In mirage-profile's traces the sender always
- * runs on after the creation.  If another thread does, the sender only woke somebody, and another thread began to wait.
+ * Decide whether the pending signal began a wait, now that THREAD (or MPROF_NONE, if unknown) runs
+ * on. In traces of mirage-profile the sender always runs on after the creation. When another thread
+ * runs on, the signal only woke a thread, and another thread began to wait.
  */
 static void settle_signal(struct mprof_model *m, struct model_stream *s, uint32_t thread)
 {
@@ -83,7 +85,10 @@ static void settle_signal(struct mprof_model *m, struct model_stream *s, uint32_
 	s->created = false;
 }
 
-/* Note that READER looked at SOURCE: if it is the sender of the pending signal and the signal created SOURCE, that began a wait. */
+/*
+ * Handle a try_read or read of SOURCE by READER: if READER sent the pending signal and the
+ * signalled thread created SOURCE, the signal began a wait.
+ */
 static void note_wait(const struct step *step, uint32_t reader, uint32_t source)
 {
 	const struct mprof_interaction *list = step->m->arrays[MODEL_INTERACTIONS].items;
@@ -106,7 +111,7 @@ void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, 
 		if ((t->flags & MPROF_THREAD_ENDED) && t->end < time)
 			time = t->end;
 		a = grow_take(&m->arrays[MODEL_ACTIVATIONS], sizeof(*a));
-		/* What is resolved may run on: then nothing of it is drawn. */
+		/* A resolved thread may run on; nothing of that is drawn. */
 		*a = (struct mprof_activation){
 			.start = s->since,
 			.end = time > s->since ? time : s->since,
@@ -158,8 +163,8 @@ static void label_add(const struct step *step, uint32_t thread, uint32_t sample)
 }
 
 /*
- * An id that is there already is from now on a new thread's: ids may be used again behind a gap, and in a torn event one lie must
- * not change what was known.
+ * An existing id names a new thread from now on: ids can be reused after a gap, and a torn event
+ * must not change what is known.
  */
 static void on_creates(const struct step *step)
 {
@@ -216,7 +221,7 @@ static void on_becomes(const struct step *step)
 		run(step, to);
 }
 
-/* A read right behind the look that found nothing is all that happened. */
+/* A read directly after a try_read of the same thread replaces it. */
 static void on_read(const struct step *step)
 {
 	struct mprof_interaction *list;
@@ -231,7 +236,7 @@ static void on_read(const struct step *step)
 	list = step->m->arrays[MODEL_INTERACTIONS].items;
 	newest = model_thread(step->m, reader)->first_interaction;
 	if (newest != MPROF_NONE && list[newest].kind == MPROF_INTERACTION_TRY_READ && list[newest].other == source)
-		list[newest].thread = MPROF_NONE; /* chains.c takes it out */
+		list[newest].thread = MPROF_NONE; /* model_chains() removes it */
 	interaction_add(step, reader, MPROF_INTERACTION_READ, source);
 }
 
@@ -253,7 +258,10 @@ static void on_signal(const struct step *step)
 	uint32_t sender = thread_of(step, step->e->number), receiver = thread_of(step, step->e->context);
 
 	if (step->e->id == MPROF_EVENT_signal) {
-		/* Without a switch before this signal nobody says who ran on after the last one. */
+		/*
+		 * Without a switch before this signal, it is unknown which thread ran on after the
+		 * last one.
+		 */
 		settle_signal(step->m, step->s, MPROF_NONE);
 		run(step, receiver);
 		step->s->signal = model_count(step->m, MODEL_INTERACTIONS);
@@ -324,7 +332,7 @@ static void (*const handlers[MPROF_EVENT_IDS])(const struct step *step) = {
 	[MPROF_EVENT_signal_noswitch] = on_signal,
 };
 
-/* The stream's own clock: its first event, its latest, and the end of a gap. */
+/* Update the stream's first and latest time, and the end of a gap. */
 static void note_time(struct mprof_model *m, struct model_stream *s, uint64_t time)
 {
 	struct mprof_thread *root = model_thread(m, s->seen.root);
@@ -347,7 +355,10 @@ static void note_time(struct mprof_model *m, struct model_stream *s, uint64_t ti
 	}
 }
 
-/* The string of the step's event; false without memory.  Nothing else of the model is changed yet. */
+/*
+ * Intern the text of the step's event. Return false without memory, with nothing else of the model
+ * changed.
+ */
 static bool take_text(struct step *step)
 {
 	const struct mprof_raw_event *e = step->e;
@@ -359,7 +370,7 @@ static bool take_text(struct step *step)
 	return step->text != MPROF_NONE && counters_reserve(step->m);
 }
 
-/* Apply an event, for which there is room in the arrays and in the index of ids. */
+/* Apply an event. The arrays and the index of ids have room. */
 static enum mprof_status apply(struct step *step, const struct mprof_raw_event *e)
 {
 	if (e->id >= MPROF_EVENT_IDS)
@@ -374,7 +385,7 @@ static enum mprof_status apply(struct step *step, const struct mprof_raw_event *
 	return MPROF_OK;
 }
 
-/* Make room for some of N events; how many, 0 without memory. */
+/* Make room for at most N events. Return their number, 0 without memory. */
 static size_t make_room(struct mprof_model *m, struct model_stream *s, size_t n)
 {
 	if (!m->slack && !model_reserve(m))

@@ -1,11 +1,11 @@
 /*
- * The model: what owns it, and what is read of it.
+ * The model: creation, streams, memory, and its view.
  *
  * Invariants:
- * - An event is applied whole or not at all: room for everything that one can add is there before it is looked at.
- *   SLACK counts how many events fit yet, so that this is one comparison for most of them.
- * - A thread's index never changes; its creator's is lower than its own.
- * - Stream indices were checked by the caller of everything in here.
+ * - An event is applied completely or not at all: room for all that it can add is reserved first.
+ *   SLACK counts the events that still fit, so that most events need one comparison.
+ * - The index of a thread never changes. The creator's index is lower.
+ * - The callers of all static functions have checked stream indices.
  */
 #include "model-state.h"
 
@@ -29,12 +29,12 @@ static const struct {
 	[MODEL_EXPECTATIONS] = {sizeof(struct mprof_expectation), 1},
 };
 
-/* What comes is foretold from no less than this share, and of no less than so many; a little more than foretold is likely. */
+/* Smallest share and number of items from which to predict the rest; margin of the prediction. */
 #define EXPECT_LEAST  (1.0 / 1024)
 #define EXPECT_ITEMS  1024u
 #define EXPECT_MARGIN 1.02
 
-/* The arrays are looked at once in so many events at least. */
+/* Smallest number of events for which the arrays reserve room. */
 #define SLACK_MIN 64u
 
 struct mprof_model *mprof_model_new(const struct mprof_model_options *options)
@@ -90,7 +90,7 @@ bool model_reserve(struct mprof_model *m)
 	return true;
 }
 
-/* The index of the ids of GUEST: another stream's where one has it already. */
+/* Return the index of the ids of GUEST: that of another stream of the guest, if there is one. */
 static struct thread_index *index_of(const struct mprof_model *m, uint32_t guest, bool *owns)
 {
 	uint32_t i;
@@ -147,7 +147,7 @@ enum mprof_status mprof_model_gap(struct mprof_model *m, uint32_t stream, uint64
 		return MPROF_NOMEM;
 	m->slack--;
 	s = model_stream_at(m, stream);
-	if (s->gap != MPROF_NONE) { /* still the same one: no event came between */
+	if (s->gap != MPROF_NONE) { /* no event since the last gap */
 		((struct mprof_gap *)m->gaps.items + s->gap)->packets += packets;
 		return MPROF_OK;
 	}
@@ -165,7 +165,7 @@ void mprof_model_expect(struct mprof_model *m, double share)
 
 	for (i = 0; i < MODEL_ARRAYS && m->stage == STAGE_OPEN && share >= EXPECT_LEAST && share < 1; i++) {
 		more = m->arrays[i].n * (1 / share - 1) * EXPECT_MARGIN;
-		/* Without the room now, it grows as the events come. */
+		/* Without this room, the array grows with the events. */
 		if (m->arrays[i].n >= EXPECT_ITEMS && more < UINT32_MAX / 2)
 			grow_expect(&m->arrays[i], kinds[i].size, (uint32_t)more);
 	}
@@ -201,7 +201,7 @@ void mprof_model_memory(const struct mprof_model *m, uint64_t *now, uint64_t *mo
 	*most = *now > m->most_memory ? *now : m->most_memory;
 }
 
-/* What only events in the making needed. */
+/* Free what only adding events needs. */
 static void drop_scaffold(struct mprof_model *m)
 {
 	uint32_t i;
@@ -261,7 +261,7 @@ static void show(struct mprof_model *m)
 	};
 }
 
-/* What ran when the trace ended ran to its end. */
+/* Close the activations that last to the end of the trace. */
 static bool close_running(struct mprof_model *m)
 {
 	uint32_t i;
@@ -322,11 +322,12 @@ const struct mprof_model_view *mprof_model_view(const struct mprof_model *m)
 /* ---- the index of thread ids ---- */
 
 /*
- * The index of thread ids.
+ * Index of thread ids.
  *
- * Why pages: a recorder counts its ids up, so that the threads of one moment are neighbours.  Sixteen ids share a cache line, a few lines
- * are remembered, and the map is asked about once in sixteen threads.  Crafted ids, each in a page of its own, cost 64 bytes and a
- * step in a seeded map for each event that names them, and no more.
+ * A recorder counts ids up, so that threads of one moment have neighbouring ids. A page of sixteen
+ * ids is one cache line, a cache remembers recent pages, and the map is asked about once in sixteen
+ * threads. Crafted ids, each in a page of its own, cost 64 bytes and one step in a seeded map for
+ * each event that names them.
  */
 
 struct thread_index *thread_index_new(uint64_t seed)

@@ -1,11 +1,12 @@
 /*
- * Places for the layout.
+ * Ranks of times.
  *
- * Why: only the order of times matters to it.  Places have half the size of times, and lie side by side.
+ * The layout only needs the order of times. A place has half the size of a time, and places are
+ * stored side by side.
  *
- * Times are sorted digit by digit.  What is sorted are words: the number of the time below and as much of the time as there is
- * room for above it, which nearly always is all of it.  Where it is not, the rest of the time takes its turn when the lower part
- * is in order.
+ * Times are radix sorted. A sorted word has the number of the time in its low bits, and above them
+ * as much of the time as fits, nearly always all of it. When it does not fit, the higher bits of
+ * the time are sorted in a second pass.
  */
 #include "places.h"
 
@@ -13,19 +14,19 @@
 
 #define DIGIT_BITS 11u
 #define DIGITS	   (1u << DIGIT_BITS)
-#define SMALL_BITS 8u /* of the digits of fewer words than that */
+#define SMALL_BITS 8u /* for fewer than DIGITS words */
 #define FEW	   32u
-#define AHEAD	   16u /* so many threads ahead they are asked for */
+#define AHEAD	   16u /* number of threads ahead that are prefetched */
 
-/* What is sorted: the start of thread I of the list, or behind the first, is number 2 * I, its end the next one. */
+/* Numbers of times: 2 * I is the start of thread I of the list, 2 * I + 1 its end. */
 struct sorting {
 	const struct mprof_model *m;
-	const uint32_t *threads; /* NULL: from FIRST_THREAD on, in the order in which they are */
+	const uint32_t *threads; /* NULL: consecutive threads from FIRST_THREAD on */
 	uint32_t first_thread;
 	uint64_t *from;
 	uint64_t *to;
 	size_t n;
-	uint64_t first; /* of all times */
+	uint64_t first; /* earliest time */
 	uint64_t range;
 	unsigned number_bits;
 };
@@ -47,7 +48,7 @@ static uint64_t number_of(const struct sorting *s, uint64_t entry)
 	return entry & ((UINT64_C(1) << s->number_bits) - 1);
 }
 
-/* Where each digit begins, from how many of each there are. */
+/* Turn the counts of digits into their start positions. */
 static void add_up(uint32_t *starts, uint32_t digits)
 {
 	uint32_t i, sum = 0, count;
@@ -59,7 +60,7 @@ static void add_up(uint32_t *starts, uint32_t digits)
 	}
 }
 
-/* One pass over N words, in the order of the digit at SHIFT, otherwise as they were; STARTS come to say where each digit ends. */
+/* Sort N words by the digit at SHIFT, stably. STARTS become the end positions of each digit. */
 static void sort_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned shift, unsigned bits, uint32_t *starts)
 {
 	uint64_t mask = (UINT64_C(1) << bits) - 1;
@@ -86,7 +87,7 @@ static void sort_few(uint64_t *words, size_t n, unsigned shift)
 	}
 }
 
-/* Sort N words by their bits from LOW up to HIGH; ROOM is for as many. */
+/* Sort N words by their bits from LOW to HIGH. ROOM is a buffer of the same size. */
 static void sort_words(uint64_t *words, uint64_t *room, size_t n, unsigned low, unsigned high)
 {
 	unsigned bits = n < DIGITS ? SMALL_BITS : DIGIT_BITS, shift;
@@ -108,8 +109,8 @@ static void sort_words(uint64_t *words, uint64_t *room, size_t n, unsigned low, 
 }
 
 /*
- * Sort all words by their bits from LOW up to HIGH.  Those of one highest digit first come together, which is hardly a way for any, and are then
- * sorted where the processor has them near.
+ * Sort all words by their bits from LOW to HIGH. First group them by their highest digit, and then
+ * sort each group while it is in the cache.
  */
 static void sort_all(struct sorting *s, unsigned low, unsigned high)
 {
@@ -124,7 +125,7 @@ static void sort_all(struct sorting *s, unsigned low, unsigned high)
 		sort_words(s->from + begin, s->to + begin, ends[i] - begin, low, top);
 }
 
-/* Sort by the bits of the times from LOW on, as many as there is room for; at first the words are the times. */
+/* Sort by the bits of the times from LOW on, as many as fit. With LOW 0 the words are the times. */
 static void sort_part(struct sorting *s, unsigned low)
 {
 	unsigned high;
@@ -141,7 +142,7 @@ static void sort_part(struct sorting *s, unsigned low)
 	sort_all(s, s->number_bits, high);
 }
 
-/* The times of all, in the order of their numbers. */
+/* Load all times, in the order of their numbers. */
 static void measure(struct sorting *s)
 {
 	uint64_t last = 0;
@@ -161,7 +162,7 @@ static void measure(struct sorting *s)
 	s->range = s->n ? last - s->first : 0;
 }
 
-/* WHOLE: a word has all of its time. */
+/* Store the places in order. WHOLE: the words have the complete times. */
 static uint32_t number(struct places *p, const struct sorting *s, bool whole)
 {
 	uint64_t time, before = 0;
@@ -186,7 +187,8 @@ void places_find(struct places *p, const struct mprof_model *m, const uint32_t *
 
 	unsigned low, room;
 
-	if (n + 1 == model_count(m, MODEL_THREADS)) { /* all but the only root: as they lie they are nearly in order */
+	/* All threads but a single root: their own order is nearly sorted. */
+	if (n + 1 == model_count(m, MODEL_THREADS)) {
 		s.threads = NULL;
 		s.first_thread = 1;
 	}

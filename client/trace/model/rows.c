@@ -1,17 +1,18 @@
 /*
- * Sixty-four rows.
+ * A group of 64 rows.
  *
- * When two lives overlap was an accident of the first viewer, where one has no length: one that has a length is in the way of all that lives
- * between its two places; one that has none is in the way of what has a length and lives at its place, or begins or ends there; and it
- * wants itself nothing but the gap behind its place.  So the gaps between places are noted for the ones, and places for the others:
- * what a life with a length takes at the places within it, the gaps beside them say already.
+ * The first viewer defined by accident when a life without a length overlaps another. A life with a
+ * length blocks everything that lives between its two places. A life without one blocks each life
+ * with a length that lives, begins or ends at its place; it only needs the gap after its place. So
+ * gaps between places are stored for lives with a length, and places for lives without one: what a
+ * life with a length occupies at the places inside it follows from the gaps.
  *
- * Gaps begin as a tree, and become a field where that is not much more memory than the tree's, so that it stays in proportion to the
- * lives however many groups there are.
+ * Gaps begin as a tree and become a field when that is not much larger, so that memory stays
+ * proportional to the lives, however many groups there are.
  */
 #include "rows.h"
 
-/* For each life in it a group's field may take so many bytes. */
+/* Largest size of a group's field for each life in the group, bytes. */
 #define FLAT_BYTES 160u
 
 bool life_in_the_way(const struct life *placed, const struct life *wanted)
@@ -80,7 +81,7 @@ bool row_group_take(struct row_group *g, struct row_store *store, const struct l
 	return true;
 }
 
-/* Which rows are taken somewhere between two places. */
+/* Return the rows that are occupied somewhere between two places. */
 static uint64_t taken_between(struct row_group *g, const struct row_store *store, uint32_t from, uint32_t to)
 {
 	return g->flat ? field_get(&g->field, from, to) : spans_get(&store->spans, &g->gaps, from, to);
@@ -107,7 +108,10 @@ static bool full_between(const struct row_group *g, const struct row_store *stor
 	return true;
 }
 
-/* Of what has no length and wants PLACE nothing is known here; what has, also wants one of the gaps beside it. */
+/*
+ * Check PLACE for a life with a length, which also needs one of the gaps beside the place. Lives
+ * without a length do not use the result.
+ */
 static bool full_at(struct row_group *g, const struct row_store *store, uint32_t place, uint32_t *from, uint32_t *to)
 {
 	uint64_t taken = spans_get(&store->spans, &g->points, place, place + 1), beside;
@@ -138,23 +142,26 @@ bool row_group_full(struct row_group *g, const struct row_store *store, const st
 /*
  * The first free row.
  *
- * Why it needs thought: the picture's rule is that a thread stands on the first row below its parent that no other has during its life.  Going
- * through the threads that overlap, for each thread anew, is what made the first viewer take minutes; and going through the rows is no
- * better where ten thousand threads live at the same time.
+ * A thread gets the first row below its parent that no other thread occupies during its life.
+ * Comparing with all overlapping threads made the first viewer take minutes, and testing row by row
+ * is no better when ten thousand threads live at once.
  *
- * A group of 64 rows has a bit for each row, set where the row is taken.  One question to it says which of its rows are free throughout
- * a life.  A tree of level 0 does the same for 64 groups, and so on up: there a bit says that all 64 below are taken at that position, so
- * that a life with that position in it has nothing to look for there.
+ * A group of 64 rows has a bit for each row, set when the row is occupied. One query returns the
+ * rows that are free throughout a life. A tree of level 0 does the same for 64 groups, and so on: a
+ * bit there means that all 64 items below are occupied at that position, so that a life with that
+ * position need not search them.
  *
  * Invariants:
- * - Groups are exact.  The levels above are not complete: a bit is set when a search has failed below, where a position is found that
- *   says why, and covers at least one new span, so that setting them is paid for by the spans that threads have added.
- * - A search can fail in 64 rows that are taken at different times, which no bit above can tell.  Such searches in vain draw on BUDGET,
- *   which is proportional to the number of threads.  It is what keeps a crafted trace from being slow: no other runs out of it.
+ * - Groups are exact. The levels above are incomplete: a bit is set when a search failed below and
+ *   a position is found that explains it. Each such bit covers at least one new span, so that
+ *   setting bits is paid for by the spans that threads added.
+ * - A search can fail in 64 rows that are occupied at different times, which no bit above can
+ *   express. Such failed searches use up BUDGET, which is proportional to the number of threads.
+ *   Only crafted traces use it up, and it keeps them from being slow.
  */
 
 #define BITS   64u
-#define BUDGET 64u /* in vain, per thread */
+#define BUDGET 64u /* failed searches per thread */
 
 struct range {
 	uint32_t from;
@@ -208,7 +215,10 @@ static struct span_tree *tree_at(const struct rows *rows, uint32_t level, uint32
 	return (struct span_tree *)rows->levels[level].items + i;
 }
 
-/* All that the first group has room for is flat from the start: most threads of most traces stand there. */
+/*
+ * Return group I, and create the groups up to it. The first group is flat from the start: most
+ * threads of most traces are in it.
+ */
 static struct row_group *group_made(struct rows *rows, uint32_t i)
 {
 	while (rows->groups.n <= i) {
@@ -236,7 +246,7 @@ bool rows_take(struct rows *rows, uint32_t row, const struct life *life)
 	return true;
 }
 
-/* Item I of LEVEL is full in RANGE. */
+/* Mark item I of LEVEL as full in RANGE. */
 static bool note_full(struct rows *rows, uint32_t level, uint32_t i, const struct range *range)
 {
 	struct grow *trees = &rows->levels[level];
@@ -253,7 +263,10 @@ static bool note_full(struct rows *rows, uint32_t level, uint32_t i, const struc
 			 UINT64_C(1) << (i % BITS));
 }
 
-/* All 64 items of TREE are taken somewhere in RANGE.  If it is at one position, tell the level above. */
+/*
+ * Handle 64 items of TREE that are all occupied somewhere in RANGE: if they are at one position,
+ * mark it on the level above.
+ */
 static bool learn(struct rows *rows, uint32_t level, uint32_t tree, const struct range *range)
 {
 	const uint32_t probes[] = {range->from, range->from + 1, range->from + (range->to - range->from) / 2,
@@ -268,7 +281,10 @@ static bool learn(struct rows *rows, uint32_t level, uint32_t tree, const struct
 	return true;
 }
 
-/* The first of ITEM and those behind it, of a level, that is not known to be full in RANGE; UINT32_MAX where looks have run out. */
+/*
+ * Store the first item from I on of LEVEL that is not known to be full in RANGE; UINT32_MAX when
+ * the budget is used up.
+ */
 static bool first_of(struct rows *rows, uint32_t level, uint32_t i, const struct range *range, uint32_t *item)
 {
 	for (;;) {
@@ -296,7 +312,7 @@ static bool first_of(struct rows *rows, uint32_t level, uint32_t i, const struct
 	}
 }
 
-/* No row of GROUP is free for LIFE, from the one that was asked for on: the next group to look at. */
+/* Store the next group to search after GROUP, which has no free row for LIFE. */
 static bool next_group(struct rows *rows, uint32_t group, const struct life *life, uint64_t taken, uint32_t *next)
 {
 	struct range full, wanted;

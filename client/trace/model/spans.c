@@ -1,14 +1,17 @@
 /*
  * Spans in B-trees.
  *
- * A leaf lists positions in ascending order, each with the value from there up to the next one.  An inner node lists its children with the
- * position each begins at, and for each a MARK that is to be added to everything below it, ANY, all values below with the mark together,
- * and ALL, the ones that are set everywhere below (OR only).
+ * A leaf lists positions in ascending order, each with the value from there to the next position.
+ * An inner node lists its children with the position at which each begins, and for each child MARK,
+ * a value added to everything below it; ANY, all values below combined with MARK; and ALL, the bits
+ * set everywhere below (OR only).
  *
  * Invariants:
- * - The first position of a node is the one by which its parent knows it; the leftmost is 0.
- * - A range is added where it covers a child wholly, and below where it does not: two paths down.
- * - Where a leaf has no room, the way is gone again and every full node on it is split before it is entered.
+ * - The first position of a node is the one in its parent; the leftmost position is 0.
+ * - A range is added to the mark of each child that it covers wholly, and below each child that it
+ *   covers partly: at most two paths down.
+ * - When a leaf has no room, the path is walked again, and each full node on it is split before it
+ *   is entered.
  */
 #include "spans.h"
 
@@ -17,15 +20,15 @@
 /* ---- nodes ---- */
 
 /*
- * Nodes of spans, and room in them.
+ * Nodes.
  *
- * Why apart: what a tree is asked and what is added to it (spans.c) does not care how its nodes divide.
- *
- * Invariant: a node that is split passes its mark on to both halves, and every summary above stays true.
+ * Invariant: a node that is split copies its mark to both halves, and all summaries above stay
+ * valid.
  */
 
-#define SPAN_FAN	32u
-#define SPAN_HEIGHT_MAX 16u /* a node has 4 children at least, and there are fewer than 2^32 spans */
+#define SPAN_FAN 32u
+/* A node has at least 4 children, and there are fewer than 2^32 spans. */
+#define SPAN_HEIGHT_MAX 16u
 
 struct span_leaf {
 	uint32_t at[SPAN_FAN];
@@ -59,7 +62,7 @@ static inline uint64_t span_together(const struct spans *s, uint64_t a, uint64_t
 	return a | b;
 }
 
-/* The last of the N positions that is not above X; the first one never is. */
+/* Return the last of the N positions that is at most X; the first one always is. */
 static inline uint32_t span_position(const uint32_t *at, uint32_t n, uint32_t x)
 {
 	uint32_t low = 0, half;
@@ -74,7 +77,7 @@ static inline uint32_t span_position(const uint32_t *at, uint32_t n, uint32_t x)
 
 _Static_assert(sizeof(struct span_inner) * POOL_PIECE < LARGE_MIN, "a piece of nodes would take addresses without end");
 
-/* ANY and ALL of child I of N, which stands at HEIGHT. */
+/* Compute ANY and ALL of child I of N, which is at HEIGHT. */
 static void span_sum_up(const struct spans *s, struct span_inner *n, uint32_t i, uint32_t height)
 {
 	uint64_t any = 0, all = UINT64_MAX;
@@ -112,8 +115,9 @@ static void inner_open(struct span_inner *n, uint32_t i)
 }
 
 /*
- * How much of a full node stays in the left half where X is to come in.  Threads are placed for the most part from the latest to the
- * earliest: then the right half, which is done with, is left nearly full.
+ * Return how many items of a full node stay in the left half when X will be inserted. Most threads
+ * are placed from the latest to the earliest: then the right half, which gets no more items, stays
+ * nearly full.
  */
 static uint32_t kept_of(const uint32_t *at, uint32_t x)
 {
@@ -124,7 +128,10 @@ static uint32_t kept_of(const uint32_t *at, uint32_t x)
 	return i < SPAN_FAN - SPAN_FAN / 4 ? SPAN_FAN / 2 : SPAN_FAN - SPAN_FAN / 8;
 }
 
-/* Move what a full node at HEIGHT does not keep for X into a new one: its number. */
+/*
+ * Move the right part of a full node at HEIGHT into a new node for X. Return the new node, and its
+ * first position in *AT.
+ */
 static uint32_t split(struct spans *s, uint32_t node, uint32_t height, uint32_t x, uint32_t *at)
 {
 	if (height == 0) {
@@ -155,7 +162,7 @@ static bool is_full(const struct spans *s, uint32_t node, uint32_t height)
 	return (height ? span_inner_at(s, node)->n : span_leaf_at(s, node)->n) == SPAN_FAN;
 }
 
-/* Child I of a node, at HEIGHT, is full: make it two, so that X can come in. */
+/* Split the full child I of a node, at HEIGHT, before X is inserted. */
 static void split_child(struct spans *s, uint32_t node, uint32_t i, uint32_t height, uint32_t x)
 {
 	uint32_t at;
@@ -186,7 +193,7 @@ static void split_root(struct spans *s, struct span_tree *tree, uint32_t x)
 	tree->height++;
 }
 
-/* Let a span of a leaf begin at X; false where none does and there is no room. */
+/* Begin a span of a leaf at X. Return false when none begins there and the leaf is full. */
 static bool span_leaf_begin_at(struct span_leaf *leaf, uint32_t x)
 {
 	uint32_t i = span_position(leaf->at, leaf->n, x);
@@ -203,8 +210,8 @@ static bool span_leaf_begin_at(struct span_leaf *leaf, uint32_t x)
 }
 
 /*
- * Let a span of TREE begin at X.  Every full node on the way down is split before it is entered; there are as many nodes in reserve as the tree
- * has levels, and one for a root above it.
+ * Begin a span of TREE at X. Each full node on the path is split before it is entered. The caller
+ * reserved as many nodes as the tree has levels, and one for a new root.
  */
 static void span_begin_at(struct spans *s, struct span_tree *tree, uint32_t x)
 {
@@ -241,15 +248,15 @@ uint64_t spans_memory(const struct spans *s)
 	return pool_memory(&s->leaves, sizeof(struct span_leaf)) + pool_memory(&s->inners, sizeof(struct span_inner));
 }
 
-/* Where child I of a node ends that itself ends at END. */
+/* Return the end of child I of a node that ends at END. */
 static uint32_t end_of(const struct span_inner *n, uint32_t i, uint32_t end)
 {
 	return i + 1 < n->n ? n->at[i + 1] : end;
 }
 
 /*
- * VALUE was added somewhere below child I of N, which stands at HEIGHT.  What is set everywhere below is only asked for where all is set
- * somewhere; else it may be less than it could.
+ * Update the summary of child I of N, at HEIGHT, after VALUE was added below. ALL is only
+ * recomputed when ANY is all ones; else it may have too few bits.
  */
 static void note_added(const struct spans *s, struct span_inner *n, uint32_t i, uint32_t height, uint64_t value)
 {
@@ -264,7 +271,7 @@ struct range {
 	uint64_t value;
 };
 
-/* Room in a leaf for BY spans before span I. */
+/* Make room in a leaf for BY spans before span I. */
 static void leaf_open(struct span_leaf *leaf, uint32_t i, uint32_t behind, uint32_t by)
 {
 	memmove(leaf->at + i + by, leaf->at + i, behind * sizeof(leaf->at[0]));
@@ -272,8 +279,8 @@ static void leaf_open(struct span_leaf *leaf, uint32_t i, uint32_t behind, uint3
 }
 
 /*
- * Add in a leaf that ends at END what of the range lies in it; false, with nothing changed, where it has no room to begin and end it.  Nearly
- * always it lies in one span, which becomes three.
+ * Add the part of a range in a leaf that ends at END. Return false, with nothing changed, when the
+ * leaf has no room. Nearly always the range is inside one span, which becomes three.
  */
 static bool leaf_add(const struct spans *s, struct span_leaf *leaf, uint32_t end, const struct range *r)
 {
@@ -305,7 +312,10 @@ static bool leaf_add(const struct spans *s, struct span_leaf *leaf, uint32_t end
 	return true;
 }
 
-/* False where a leaf has no room: then nothing is lost if it is done again, all of it, once the leaf has. */
+/*
+ * Add below a node. Return false when a leaf has no room; then the whole addition can be repeated
+ * after making room.
+ */
 static bool add_below(struct spans *s, uint32_t node, uint32_t height, uint32_t end, const struct range *r)
 {
 	struct span_inner *n;
@@ -328,7 +338,7 @@ static bool add_below(struct spans *s, uint32_t node, uint32_t height, uint32_t 
 	return true;
 }
 
-/* The part of two values that is in both; of two largest ones the smaller. */
+/* Return the bits in both values; with LARGEST the smaller value. */
 static uint64_t common(const struct spans *s, uint64_t a, uint64_t b)
 {
 	if (s->largest)
@@ -336,13 +346,16 @@ static uint64_t common(const struct spans *s, uint64_t a, uint64_t b)
 	return a & b;
 }
 
-/* The way down to a leaf: each inner node and the child that was taken, by height. */
+/* The path to a leaf: each inner node and the chosen child, by height. */
 struct way {
 	uint32_t nodes[SPAN_HEIGHT_MAX];
 	uint32_t places[SPAN_HEIGHT_MAX];
 };
 
-/* Most ranges are short: remember the leaf that the range lies in.  False where it lies in several. */
+/*
+ * Cache the leaf that holds the range; most ranges are short. Return false when the range is in
+ * several leaves.
+ */
 static bool find_leaf(const struct spans *s, struct span_tree *tree, const struct range *r, struct way *way)
 {
 	uint32_t from = 0, end = UINT32_MAX, node = tree->root, height, i;
@@ -375,7 +388,10 @@ static bool remembers(const struct span_tree *tree, const struct range *r)
 	return tree->leaf != UINT32_MAX && r->from >= tree->from && r->to <= tree->to;
 }
 
-/* Add where the range lies in one leaf that has room; false where not. */
+/*
+ * Add to the one leaf that holds the range. Return false when there is no such leaf, or no room in
+ * it.
+ */
 static bool add_in_leaf(struct spans *s, struct span_tree *tree, const struct range *r)
 {
 	bool known = remembers(tree, r) && span_together(s, tree->known, r->value) == tree->known;
@@ -396,7 +412,7 @@ bool spans_add(struct spans *s, struct span_tree *tree, uint32_t from, uint32_t 
 {
 	const struct range r = {from, to, value};
 
-	/* Each of the two beginnings splits at most one node of each level, and puts a root on top. */
+	/* Each end of the range splits at most one node of each level, and may add a root. */
 	if (!pool_reserve(&s->leaves, sizeof(struct span_leaf), 3) ||
 	    !pool_reserve(&s->inners, sizeof(struct span_inner), 2 * tree->height + 4))
 		return false;
@@ -460,7 +476,10 @@ uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint32_t from,
 	return get_below(s, tree->root, tree->height, UINT32_MAX, &r);
 }
 
-/* The widest run around I in a leaf where, with the marks above it, all bits are set; END is the leaf's. */
+/*
+ * Find the widest run around I in a leaf, which ends at END, with all bits set by the values and
+ * MARKS.
+ */
 static bool full_in_leaf(const struct span_leaf *leaf, uint32_t i, uint64_t marks, struct range *r, uint32_t end)
 {
 	uint32_t first = i, last = i;

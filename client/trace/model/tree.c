@@ -1,9 +1,10 @@
 /*
- * The finished tree: circles broken, a root's children in the order of their ids, and all threads depth first.
+ * The finished tree: cycles broken, a root's children sorted by id, all threads depth first.
  *
- * Why circles: a bind moves below the thread that it read first, and nothing keeps a trace from letting two read each other.  What hangs from
- * such a circle cannot be reached from any root and would be drawn nowhere.  In each such piece every thread has a parent and there is one
- * circle; one of it is put below its stream's root, and all are reached.
+ * A bind moves below the thread that it read first, and a trace can let two binds read each other.
+ * No root reaches such a cycle, so that its threads would not be drawn. In each such component
+ * every thread has a parent and there is one cycle: moving one of its threads below its stream's
+ * root makes all of them reachable.
  */
 #include <stdlib.h>
 
@@ -15,7 +16,10 @@ struct tree_node {
 	uint32_t next_sibling;
 };
 
-/* What moving binds needs besides: how much of the tree is left before it and with it, and a chain of the children that move away. */
+/*
+ * Data for moving binds: position and size of the thread's subtree in the order of leaving, and a
+ * chain of the children that move away.
+ */
 struct tree_move {
 	uint32_t place;
 	uint32_t size;
@@ -26,15 +30,18 @@ struct tree_move {
 /* ---- binds ---- */
 
 /*
- * Binds moved to where they wake.
+ * Move binds to their wake-up.
  *
- * Why: most threads of a program are binds that were created long before they do anything, all at once.  Drawn from their creation they hide
- * what happens; drawn from where they wake, below the thread that woke them, they show it.
+ * Most threads of a program are binds, created together long before they do anything. Drawn from
+ * their creation they hide what happens. Drawn from their wake-up, below the thread that woke them,
+ * they show it.
  *
- * The order of children is the first viewer's, which went through the tree as it was recorded, depth first and the newest child first.  When it
- * left a thread it put the children that move away, the newest last, before all that their new parents had.  What stays comes
- * behind, the newest first.  Where a thread is left is known without going through the tree: a thread's creator is older than itself, so
- * that the sizes of all subtrees come from one pass over the threads from the newest on, and their places from one from the oldest on.
+ * The order of children is the first viewer's. It walked the recorded tree depth first, the newest
+ * child first, and when it left a thread it put the children that move away, the newest last,
+ * before all children of their new parents. Children that stay follow, the newest first. The walk
+ * is not needed to know when a thread is left: a creator is older than its thread, so that one pass
+ * from the newest thread computes the sizes of all subtrees, and one from the oldest their
+ * positions.
  */
 
 static bool is_bind(uint8_t type)
@@ -52,7 +59,9 @@ static bool is_bind(uint8_t type)
 	}
 }
 
-/* The read that thread I wakes by, or NULL where it cannot be drawn from there: it had a label or was looked at before. */
+/*
+ * Return the read that wakes thread I, or NULL when the thread had a label or was tried before it.
+ */
 static const struct mprof_interaction *wake_of(const struct mprof_model *m, uint32_t i)
 {
 	const struct mprof_thread *t = model_thread(m, i);
@@ -68,11 +77,11 @@ static const struct mprof_interaction *wake_of(const struct mprof_model *m, uint
 		return NULL;
 	if (first->kind != MPROF_INTERACTION_READ || first->time >= *model_checked(m, i))
 		return NULL;
-	/* Resolved before it woke: from its wake-up on there is nothing of it to draw. */
+	/* A thread resolved before it woke has nothing to draw after its wake-up. */
 	return first->time <= t->end ? first : NULL;
 }
 
-/* Let the binds begin where they wake: PARENT, START and the flags of threads, but not their chains. */
+/* Set PARENT, START and flags of the binds that move, but not the chains of children. */
 static void simplify_mark(struct mprof_model *m)
 {
 	uint32_t i;
@@ -93,7 +102,10 @@ static void simplify_mark(struct mprof_model *m)
 	}
 }
 
-/* From the newest on: sizes of subtrees as recorded, how much of the creator's is left before each, and who moves away from whom. */
+/*
+ * From the newest thread on, compute the sizes of recorded subtrees, the part of the creator's
+ * subtree left before each, and the chains of moving threads.
+ */
 static void measure(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves)
 {
 	uint32_t i;
@@ -122,7 +134,10 @@ static void put_first(struct tree_node *nodes, uint32_t parent, uint32_t i)
 	nodes[parent].first_child = i;
 }
 
-/* From the oldest on: put what stays in its parent's chain, and into LEFT which thread is left as the how manieth. */
+/*
+ * From the oldest thread on, put the threads that stay in their parent's chain, and list the
+ * threads in the order of leaving in LEFT.
+ */
 static void leave(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves, uint32_t *left)
 {
 	uint32_t i, roots = 0;
@@ -143,8 +158,8 @@ static void leave(const struct mprof_model *m, struct tree_node *nodes, struct t
 }
 
 /*
- * Make the tree of M's threads, by what simplify_mark() says, in NODES.  All three arrays have one item for each thread, and MOVES and LEFT
- * are of no use afterwards.
+ * Build the tree of M's threads in NODES, after simplify_mark(). All three arrays have an item for
+ * each thread; MOVES and LEFT are scratch space.
  */
 static void simplify_tree(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves, uint32_t *left)
 {
@@ -165,7 +180,10 @@ static void simplify_tree(const struct mprof_model *m, struct tree_node *nodes, 
 
 #define REACHED MPROF_NONE
 
-/* Circles have different parents, so that all these searches together pass no more threads than there are. */
+/*
+ * Move thread I below its stream's root. Cycles have different parents, so that all these searches
+ * together visit each thread at most once.
+ */
 static void detach(struct mprof_model *m, struct tree_node *nodes, uint32_t i)
 {
 	uint32_t root = model_stream_at(m, model_thread(m, i)->stream)->seen.root;
@@ -181,8 +199,9 @@ static void detach(struct mprof_model *m, struct tree_node *nodes, uint32_t i)
 }
 
 /*
- * Walk up from each thread to one that was passed before.  Marks are I + 1, so that a walk that meets its own has found a circle; what has
- * the mark of another is reached, and so is all below it.
+ * Break each cycle. Walk up from each thread to one that was visited before. Marks are I + 1: a
+ * walk that meets its own mark has found a cycle; a thread with another mark is reachable, and all
+ * below it are.
  */
 static void break_circles(struct mprof_model *m, struct tree_node *nodes, uint32_t *marks)
 {
@@ -237,7 +256,7 @@ static bool sort_children(const struct mprof_model *m, struct tree_node *nodes, 
 	return true;
 }
 
-/* All threads, each behind its parent and one stream's behind the other's, into ORDER. */
+/* List all threads in ORDER, each after its parent, stream by stream. */
 static void put_in_order(const struct mprof_model *m, const struct tree_node *nodes, uint32_t *order)
 {
 	uint32_t s, i;
