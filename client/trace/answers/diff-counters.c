@@ -98,7 +98,7 @@ static bool index_counters(const struct mprof_diff *d, struct map *map)
 	return true;
 }
 
-static bool tell_counters(struct mprof_diff *d, struct grow *list)
+static bool report_counters(struct mprof_diff *d, struct grow *list)
 {
 	struct differing *items = list->items;
 	struct mprof_diff_counter *told;
@@ -123,7 +123,7 @@ bool diff_counters(struct mprof_diff *d)
 	bool fine;
 
 	map_init(&map, d->options.seed);
-	fine = index_counters(d, &map) && compare_counters(d, &map, &list) && tell_counters(d, &list);
+	fine = index_counters(d, &map) && compare_counters(d, &map, &list) && report_counters(d, &list);
 	map_deinit(&map);
 	grow_deinit(&list);
 	return fine;

@@ -3,16 +3,16 @@
 
 #include "diff-state.h"
 
-struct loner {
+struct unmatched {
 	uint32_t label; /* common text, or MPROF_NONE */
 	uint32_t thread;
 	uint8_t type;
 	uint8_t side;
 };
 
-static int compare_loners(const void *a, const void *b)
+static int compare_unmatched(const void *a, const void *b)
 {
-	const struct loner *x = a, *y = b;
+	const struct unmatched *x = a, *y = b;
 
 	if (x->label != y->label)
 		return x->label < y->label ? -1 : 1;
@@ -23,32 +23,32 @@ static int compare_loners(const void *a, const void *b)
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-static bool list_loners(const struct diff_side *s, uint8_t side, struct grow *list)
+static bool list_unmatched(const struct diff_side *s, uint8_t side, struct grow *list)
 {
-	struct loner *l;
+	struct unmatched *l;
 	uint32_t i;
 
 	for (i = 0; i < s->view->n_threads; i++) {
-		if (s->match[i] != MPROF_NONE || !diff_told(s, i))
+		if (s->match[i] != MPROF_NONE || !diff_is_reported(s, i))
 			continue;
 		l = grow_add(list, sizeof(*l));
 		if (!l)
 			return false;
-		*l = (struct loner){
+		*l = (struct unmatched){
 			.label = diff_shape(s, i), .thread = i, .type = diff_thread(s, i)->type, .side = side};
 	}
 	return true;
 }
 
 /* A kind of them, and what it is worth to be told. */
-struct lone {
+struct unmatched_kind {
 	struct mprof_diff_lone l;
 	bool labelled;
 };
 
-static int compare_lone(const void *a, const void *b)
+static int compare_kinds(const void *a, const void *b)
 {
-	const struct lone *x = a, *y = b;
+	const struct unmatched_kind *x = a, *y = b;
 	uint32_t more_x = x->l.good_n > x->l.bad_n ? x->l.good_n - x->l.bad_n : x->l.bad_n - x->l.good_n;
 	uint32_t more_y = y->l.good_n > y->l.bad_n ? y->l.good_n - y->l.bad_n : y->l.bad_n - y->l.good_n;
 
@@ -61,9 +61,9 @@ static int compare_lone(const void *a, const void *b)
 	return x->l.bad < y->l.bad ? -1 : x->l.bad > y->l.bad;
 }
 
-static bool join_loners(const struct loner *list, uint32_t n, struct grow *kinds)
+static bool join_unmatched(const struct unmatched *list, uint32_t n, struct grow *kinds)
 {
-	struct lone *kind = NULL;
+	struct unmatched_kind *kind = NULL;
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
@@ -71,8 +71,8 @@ static bool join_loners(const struct loner *list, uint32_t n, struct grow *kinds
 			kind = grow_add(kinds, sizeof(*kind));
 			if (!kind)
 				return false;
-			*kind = (struct lone){.l = {.good = MPROF_NONE, .bad = MPROF_NONE},
-					      .labelled = list[i].label != MPROF_NONE};
+			*kind = (struct unmatched_kind){.l = {.good = MPROF_NONE, .bad = MPROF_NONE},
+							.labelled = list[i].label != MPROF_NONE};
 		}
 		if (list[i].side == GOOD && !kind->l.good_n++)
 			kind->l.good = list[i].thread;
@@ -82,15 +82,15 @@ static bool join_loners(const struct loner *list, uint32_t n, struct grow *kinds
 	return true;
 }
 
-static bool tell_kinds(struct mprof_diff *d, struct grow *kinds)
+static bool report_kinds(struct mprof_diff *d, struct grow *kinds)
 {
-	struct lone *list = kinds->items;
+	struct unmatched_kind *list = kinds->items;
 	struct mprof_diff_lone *told;
 	uint32_t i;
 
 	d->view.all_lone = kinds->n;
 	if (kinds->n)
-		qsort(list, kinds->n, sizeof(*list), compare_lone);
+		qsort(list, kinds->n, sizeof(*list), compare_kinds);
 	for (i = 0; i < kinds->n && i < d->options.told; i++) {
 		told = grow_add(&d->lone, sizeof(*told));
 		if (!told)
@@ -103,11 +103,11 @@ static bool tell_kinds(struct mprof_diff *d, struct grow *kinds)
 bool diff_lone(struct mprof_diff *d)
 {
 	struct grow list = {0}, kinds = {0};
-	bool fine = list_loners(&d->side[GOOD], GOOD, &list) && list_loners(&d->side[BAD], BAD, &list);
+	bool fine = list_unmatched(&d->side[GOOD], GOOD, &list) && list_unmatched(&d->side[BAD], BAD, &list);
 
 	if (fine && list.n)
-		qsort(list.items, list.n, sizeof(struct loner), compare_loners);
-	fine = fine && join_loners(list.items, list.n, &kinds) && tell_kinds(d, &kinds);
+		qsort(list.items, list.n, sizeof(struct unmatched), compare_unmatched);
+	fine = fine && join_unmatched(list.items, list.n, &kinds) && report_kinds(d, &kinds);
 	grow_deinit(&list);
 	grow_deinit(&kinds);
 	return fine;

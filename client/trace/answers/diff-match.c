@@ -13,7 +13,7 @@
 #include "diff-state.h"
 #include "map.h"
 
-struct matching {
+struct match_state {
 	struct mprof_diff *d;
 	uint32_t *queue; /* threads of the good run whose children are to be looked at */
 	uint32_t queued, next;
@@ -24,20 +24,21 @@ struct matching {
 };
 
 /* They are counterparts; the good one's children are to be looked at. */
-void diff_pair(struct matching *m, uint32_t good, uint32_t bad);
+void diff_pair(struct match_state *m, uint32_t good, uint32_t bad);
 /* Those of A that have a place in B by MATCH, where their labels allow. */
-void diff_pair_matches(struct matching *m, const uint32_t *a, uint32_t n_a, const uint32_t *b, const uint32_t *match);
+void diff_pair_matches(struct match_state *m, const uint32_t *a, uint32_t n_a, const uint32_t *b,
+		       const uint32_t *match);
 bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad);
 /* Is it from before the trace, and without a label? */
-bool diff_elder(const struct diff_side *s, uint32_t thread);
+bool diff_is_anonymous(const struct diff_side *s, uint32_t thread);
 /* Look at the children of all in the queue, and at theirs; false without memory. */
-bool diff_match_queue(struct matching *m);
+bool diff_match_queue(struct match_state *m);
 /* Find counterparts for what has none, wherever it is; false without memory. */
-bool diff_match_left(struct matching *m);
+bool diff_match_left(struct match_state *m);
 
 enum level { LEVEL_EXACT, LEVEL_KIN, LEVEL_SHAPE, LEVEL_TYPE, LEVELS };
 
-void diff_pair(struct matching *m, uint32_t good, uint32_t bad)
+void diff_pair(struct match_state *m, uint32_t good, uint32_t bad)
 {
 	m->d->side[GOOD].match[good] = bad;
 	m->d->side[BAD].match[bad] = good;
@@ -57,7 +58,7 @@ static uint64_t key_at(const struct diff_side *s, enum level level, uint32_t thr
 	return level == LEVEL_SHAPE ? type << 32 | diff_shape(s, thread) : type;
 }
 
-static void make_keys(struct matching *m, int side, enum level level, const uint32_t *list, uint32_t n)
+static void make_keys(struct match_state *m, int side, enum level level, const uint32_t *list, uint32_t n)
 {
 	uint32_t i;
 
@@ -84,7 +85,7 @@ static uint32_t keep_unmatched(const struct diff_side *s, uint32_t *list, uint32
 	return kept;
 }
 
-void diff_pair_matches(struct matching *m, const uint32_t *a, uint32_t n_a, const uint32_t *b, const uint32_t *match)
+void diff_pair_matches(struct match_state *m, const uint32_t *a, uint32_t n_a, const uint32_t *b, const uint32_t *match)
 {
 	uint32_t i;
 
@@ -93,10 +94,10 @@ void diff_pair_matches(struct matching *m, const uint32_t *a, uint32_t n_a, cons
 			diff_pair(m, a[i], b[match[i]]);
 }
 
-static bool match_lists(struct matching *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b);
+static bool match_lists(struct match_state *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b);
 
 /* The pieces between counterparts, each for itself, at the next level. */
-static bool match_between(struct matching *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b,
+static bool match_between(struct match_state *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b,
 			  const uint32_t *match)
 {
 	uint32_t from_a = 0, from_b = 0, i;
@@ -112,7 +113,7 @@ static bool match_between(struct matching *m, enum level level, uint32_t *a, uin
 	return true;
 }
 
-static bool match_lists(struct matching *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b)
+static bool match_lists(struct match_state *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b)
 {
 	uint32_t *match = m->match + (a - m->list[GOOD]);
 	bool ordered;
@@ -133,12 +134,12 @@ static bool match_lists(struct matching *m, enum level level, uint32_t *a, uint3
 	return match_lists(m, level + 1, a, n_a, b, n_b);
 }
 
-bool diff_elder(const struct diff_side *s, uint32_t thread)
+bool diff_is_anonymous(const struct diff_side *s, uint32_t thread)
 {
 	return (diff_thread(s, thread)->flags & MPROF_THREAD_PREEXISTING) && diff_label(s, thread) == MPROF_NONE;
 }
 
-static uint32_t list_children(struct matching *m, int side, uint32_t thread, bool backwards)
+static uint32_t list_children(struct match_state *m, int side, uint32_t thread, bool backwards)
 {
 	const struct diff_side *s = &m->d->side[side];
 	const uint32_t *made;
@@ -147,14 +148,14 @@ static uint32_t list_children(struct matching *m, int side, uint32_t thread, boo
 	made = buckets_of(&s->why->made, thread, &n);
 	for (i = 0; i < n; i++) {
 		child = made[backwards ? n - 1 - i : i];
-		if (!diff_elder(s, child))
+		if (!diff_is_anonymous(s, child))
 			m->list[side][kept++] = child;
 	}
 	return keep_unmatched(s, m->list[side], kept);
 }
 
 /* Those of the same kin, or shape, that only the order keeps apart. */
-static bool match_moved(struct matching *m, uint32_t good, uint32_t bad, bool backwards)
+static bool match_moved(struct match_state *m, uint32_t good, uint32_t bad, bool backwards)
 {
 	uint32_t n_a, n_b;
 	enum level level;
@@ -175,7 +176,7 @@ static bool match_moved(struct matching *m, uint32_t good, uint32_t bad, bool ba
 }
 
 /* Of one that is from before the trace the first children are missing: then the last ones are the last ones'. */
-static bool match_children(struct matching *m, uint32_t good)
+static bool match_children(struct match_state *m, uint32_t good)
 {
 	const struct mprof_diff *d = m->d;
 	uint32_t bad = d->side[GOOD].match[good], n_a, n_b;
@@ -187,7 +188,7 @@ static bool match_children(struct matching *m, uint32_t good)
 	return match_lists(m, LEVEL_EXACT, m->list[GOOD], n_a, m->list[BAD], n_b) && match_moved(m, good, bad, cut);
 }
 
-bool diff_match_queue(struct matching *m)
+bool diff_match_queue(struct match_state *m)
 {
 	while (m->next < m->queued)
 		if (!match_children(m, m->queue[m->next++]))
@@ -195,7 +196,7 @@ bool diff_match_queue(struct matching *m)
 	return true;
 }
 
-static void match_roots(struct matching *m)
+static void match_roots(struct match_state *m)
 {
 	const struct mprof_model_view *good = m->d->side[GOOD].view, *bad = m->d->side[BAD].view;
 	const uint32_t *streams = m->d->options.streams;
@@ -208,11 +209,11 @@ static void match_roots(struct matching *m)
 	}
 }
 
-static bool matching_init(struct matching *m, struct mprof_diff *d)
+static bool match_init(struct match_state *m, struct mprof_diff *d)
 {
 	size_t good = (size_t)d->side[GOOD].view->n_threads + 1, bad = (size_t)d->side[BAD].view->n_threads + 1;
 
-	*m = (struct matching){.d = d};
+	*m = (struct match_state){.d = d};
 	m->queue = malloc(good * sizeof(*m->queue));
 	m->match = malloc(good * sizeof(*m->match));
 	m->list[GOOD] = malloc(good * sizeof(**m->list));
@@ -222,7 +223,7 @@ static bool matching_init(struct matching *m, struct mprof_diff *d)
 	return m->queue && m->match && m->list[GOOD] && m->list[BAD] && m->keys[GOOD] && m->keys[BAD];
 }
 
-static void matching_deinit(struct matching *m)
+static void match_deinit(struct match_state *m)
 {
 	free(m->queue);
 	free(m->match);
@@ -234,13 +235,13 @@ static void matching_deinit(struct matching *m)
 
 bool diff_match(struct mprof_diff *d)
 {
-	struct matching m;
-	bool fine = matching_init(&m, d);
+	struct match_state m;
+	bool fine = match_init(&m, d);
 
 	if (fine)
 		match_roots(&m);
 	fine = fine && diff_match_queue(&m) && diff_match_left(&m);
-	matching_deinit(&m);
+	match_deinit(&m);
 	return fine;
 }
 
@@ -257,7 +258,7 @@ bool diff_match(struct mprof_diff *d)
 /* By what a thread that was left over can be found elsewhere.  0: by nothing. */
 static uint64_t trait_exact(const struct diff_side *s, uint32_t thread)
 {
-	return diff_elder(s, thread) || diff_label(s, thread) != MPROF_NONE ||
+	return diff_is_anonymous(s, thread) || diff_label(s, thread) != MPROF_NONE ||
 			       s->why->made.start[thread] < s->why->made.start[thread + 1]
 		       ? s->exact[thread]
 		       : 0;
@@ -288,7 +289,7 @@ static uint64_t trait_child(const struct diff_side *s, uint32_t thread)
 	const uint32_t *made;
 	uint32_t n, i;
 
-	if (!diff_elder(s, thread))
+	if (!diff_is_anonymous(s, thread))
 		return 0;
 	made = buckets_of(&s->why->made, thread, &n);
 	for (i = 0; i < n; i++)
@@ -297,13 +298,14 @@ static uint64_t trait_child(const struct diff_side *s, uint32_t thread)
 	return 0;
 }
 
-static uint64_t trait_elder(const struct diff_side *s, uint32_t thread)
+static uint64_t trait_anonymous(const struct diff_side *s, uint32_t thread)
 {
-	return diff_elder(s, thread);
+	return diff_is_anonymous(s, thread);
 }
 
 /* What is left of a run and has the trait, and its keys.  In another stream nobody is looked for. */
-static uint32_t list_left(struct matching *m, int side, uint64_t (*trait)(const struct diff_side *s, uint32_t thread))
+static uint32_t list_left(struct match_state *m, int side,
+			  uint64_t (*trait)(const struct diff_side *s, uint32_t thread))
 {
 	const struct diff_side *s = &m->d->side[side];
 	uint32_t i, n = 0, stream, root;
@@ -323,7 +325,7 @@ static uint32_t list_left(struct matching *m, int side, uint64_t (*trait)(const 
 	return n;
 }
 
-static bool match_left(struct matching *m, uint64_t (*trait)(const struct diff_side *s, uint32_t thread))
+static bool match_left(struct match_state *m, uint64_t (*trait)(const struct diff_side *s, uint32_t thread))
 {
 	uint32_t n_a = list_left(m, GOOD, trait), n_b = list_left(m, BAD, trait);
 
@@ -341,7 +343,7 @@ static bool same_type(const struct mprof_thread *a, const struct mprof_thread *b
 }
 
 /* Those that created counterparts are counterparts, where they have none; from the last on, so that it goes up to the first creator. */
-static bool match_creators(struct matching *m)
+static bool match_creators(struct match_state *m)
 {
 	const struct diff_side *g = &m->d->side[GOOD], *b = &m->d->side[BAD];
 	uint32_t i, good, bad;
@@ -359,9 +361,9 @@ static bool match_creators(struct matching *m)
 	return diff_match_queue(m);
 }
 
-bool diff_match_left(struct matching *m)
+bool diff_match_left(struct match_state *m)
 {
 	return match_left(m, trait_exact) && match_left(m, trait_child) && match_left(m, trait_kin) &&
 	       match_left(m, trait_label) && match_creators(m) && match_left(m, trait_shape) && match_creators(m) &&
-	       match_left(m, trait_elder);
+	       match_left(m, trait_anonymous);
 }

@@ -21,7 +21,7 @@ struct victim {
 	bool should, labelled;
 };
 
-struct judging {
+struct outcome_search {
 	struct mprof_diff *d;
 	struct grow victims;
 	uint8_t *failures; /* of each text: bit 1 << side, a thread without counterpart failed with it */
@@ -62,7 +62,7 @@ static bool should(const struct diff_side *s, uint32_t thread)
 }
 
 /* A victim of KIND, of which one of the two threads may be MPROF_NONE. */
-static bool add_victim(struct judging *j, uint32_t kind, uint32_t good, uint32_t bad)
+static bool add_victim(struct outcome_search *j, uint32_t kind, uint32_t good, uint32_t bad)
 {
 	const struct diff_side *s = &j->d->side[kind == MPROF_DIFF_BAD_WAITS || kind == MPROF_DIFF_BAD_FAILS];
 	uint32_t own = s == &j->d->side[BAD] ? bad : good, final = final_of(s, own);
@@ -84,7 +84,7 @@ static bool add_victim(struct judging *j, uint32_t kind, uint32_t good, uint32_t
 	return true;
 }
 
-static bool judge_pair(struct judging *j, uint32_t good, uint32_t bad)
+static bool judge_pair(struct outcome_search *j, uint32_t good, uint32_t bad)
 {
 	const struct diff_side *g = &j->d->side[GOOD], *b = &j->d->side[BAD];
 	enum fate of_good = fate_of(g, good), of_bad = fate_of(b, bad);
@@ -105,7 +105,7 @@ static bool judge_pair(struct judging *j, uint32_t good, uint32_t bad)
 	return true;
 }
 
-static bool judge_lone(struct judging *j, int side, uint32_t thread)
+static bool judge_lone(struct outcome_search *j, int side, uint32_t thread)
 {
 	const struct diff_side *s = &j->d->side[side];
 	const struct mprof_thread *t = diff_thread(s, thread);
@@ -121,7 +121,7 @@ static bool judge_lone(struct judging *j, int side, uint32_t thread)
 	return true;
 }
 
-static void note_failures(struct judging *j, int side)
+static void note_failures(struct outcome_search *j, int side)
 {
 	const struct diff_side *s = &j->d->side[side];
 	uint32_t i;
@@ -131,7 +131,7 @@ static void note_failures(struct judging *j, int side)
 			j->failures[s->shapes[diff_thread(s, i)->failure]] |= (uint8_t)(1u << side);
 }
 
-static bool judge_all(struct judging *j)
+static bool judge_all(struct outcome_search *j)
 {
 	const struct diff_side *g = &j->d->side[GOOD], *b = &j->d->side[BAD];
 	uint32_t i;
@@ -139,13 +139,14 @@ static bool judge_all(struct judging *j)
 	note_failures(j, GOOD);
 	note_failures(j, BAD);
 	for (i = 0; i < g->view->n_threads; i++) {
-		if (g->match[i] == MPROF_NONE ? !diff_told(g, i) : !diff_told(g, i) && !diff_told(b, g->match[i]))
+		if (g->match[i] == MPROF_NONE ? !diff_is_reported(g, i)
+					      : !diff_is_reported(g, i) && !diff_is_reported(b, g->match[i]))
 			continue;
 		if (!(g->match[i] == MPROF_NONE ? judge_lone(j, GOOD, i) : judge_pair(j, i, g->match[i])))
 			return false;
 	}
 	for (i = 0; i < b->view->n_threads; i++)
-		if (b->match[i] == MPROF_NONE && diff_told(b, i) && !judge_lone(j, BAD, i))
+		if (b->match[i] == MPROF_NONE && diff_is_reported(b, i) && !judge_lone(j, BAD, i))
 			return false;
 	return true;
 }
@@ -168,7 +169,7 @@ static int compare_victims(const void *a, const void *b)
 }
 
 /* Victims of one cause, the one to be told first, become one outcome. */
-static bool join_victims(struct judging *j)
+static bool join_victims(struct outcome_search *j)
 {
 	struct victim *list = j->victims.items;
 	struct mprof_diff_outcome *o = NULL;
@@ -240,7 +241,7 @@ static bool part(struct mprof_diff *d, struct mprof_diff_outcome *o, int side, c
 	for (i = 0; i < 3; i++)
 		if (candidates[i] != MPROF_NONE &&
 		    parts_near(d, side, candidates[i], answer ? answer->since : 0, &fork))
-			return diff_fork_tell(d, &fork, &o->parting);
+			return diff_fork_report(d, &fork, &o->parting);
 	return true;
 }
 
@@ -265,7 +266,7 @@ static bool explain(struct mprof_diff *d, struct mprof_diff_outcome *o)
 	return part(d, o, side, &answer);
 }
 
-static bool tell_outcomes(struct mprof_diff *d)
+static bool report_outcomes(struct mprof_diff *d)
 {
 	struct mprof_diff_outcome *list = d->outcomes.items;
 	uint32_t i;
@@ -283,11 +284,11 @@ static bool tell_outcomes(struct mprof_diff *d)
 
 bool diff_outcomes(struct mprof_diff *d)
 {
-	struct judging j = {.d = d};
+	struct outcome_search j = {.d = d};
 	bool fine;
 
 	j.failures = calloc((size_t)d->n_texts + 1, 1);
-	fine = j.failures && judge_all(&j) && join_victims(&j) && tell_outcomes(d);
+	fine = j.failures && judge_all(&j) && join_victims(&j) && report_outcomes(d);
 	free(j.failures);
 	grow_deinit(&j.victims);
 	return fine;

@@ -49,14 +49,14 @@ static uint64_t time_behind(const struct diff_side *s, uint32_t thread, int64_t 
 		     : diff_track_time(s, (uint32_t)(s->first_track[thread] + (uint64_t)i));
 }
 
-/* Step I of THREAD, which is not taken in OTHER by its counterpart TWIN, was due before OTHER's trace ended. */
-static bool was_due(const struct diff_side *s, uint32_t thread, const struct diff_side *other, uint32_t twin,
+/* Step I of THREAD, which is not taken in OTHER by its counterpart COUNTERPART, was due before OTHER's trace ended. */
+static bool was_due(const struct diff_side *s, uint32_t thread, const struct diff_side *other, uint32_t counterpart,
 		    uint32_t i)
 {
 	uint64_t after = time_behind(s, thread, i) - time_behind(s, thread, (int64_t)i - 1);
-	uint64_t left = other->view->streams[diff_thread(other, twin)->stream].end;
+	uint64_t left = other->view->streams[diff_thread(other, counterpart)->stream].end;
 
-	left -= time_behind(other, twin, (int64_t)i - 1);
+	left -= time_behind(other, counterpart, (int64_t)i - 1);
 	return (int64_t)after < (int64_t)left;
 }
 
@@ -116,7 +116,7 @@ static uint32_t other_of(const struct diff_side *s, const struct diff_track *t, 
 }
 
 /* Tell step I of THREAD; MPROF_NONE without memory. */
-static uint32_t tell_step(struct mprof_diff *d, int side, uint32_t thread, uint32_t i)
+static uint32_t report_step(struct mprof_diff *d, int side, uint32_t thread, uint32_t i)
 {
 	const struct diff_side *s = &d->side[side];
 	const struct diff_track *t = &s->tracks[s->first_track[thread] + i];
@@ -139,54 +139,54 @@ static uint32_t tell_step(struct mprof_diff *d, int side, uint32_t thread, uint3
 }
 
 /* Tell the last common step, and the next ones; false without memory. */
-static bool tell_steps(struct mprof_diff *d, int side, uint32_t thread, uint32_t same, uint32_t *common, uint32_t *next,
-		       uint32_t *n)
+static bool report_steps(struct mprof_diff *d, int side, uint32_t thread, uint32_t same, uint32_t *common,
+			 uint32_t *next, uint32_t *n)
 {
 	uint32_t i, all = track_count(&d->side[side], thread);
 
 	*common = MPROF_NONE;
 	if (same) {
-		*common = tell_step(d, side, thread, same - 1);
+		*common = report_step(d, side, thread, same - 1);
 		if (*common == MPROF_NONE)
 			return false;
 	}
 	*next = d->steps.n;
 	*n = 0;
 	for (i = same; i < all && *n < MPROF_DIFF_STEPS_MAX; i++, ++*n)
-		if (tell_step(d, side, thread, i) == MPROF_NONE)
+		if (report_step(d, side, thread, i) == MPROF_NONE)
 			return false;
 	return true;
 }
 
 /* The other run's step SAME, where SIDE's thread takes it later. */
-static bool tell_later(struct mprof_diff *d, int side, const struct diff_fork *f, uint32_t *later)
+static bool report_later(struct mprof_diff *d, int side, const struct diff_fork *f, uint32_t *later)
 {
 	const struct diff_side *s = &d->side[side], *other = &d->side[side == GOOD ? BAD : GOOD];
-	uint32_t thread = side == GOOD ? f->good : f->bad, twin = side == GOOD ? f->bad : f->good, i;
+	uint32_t thread = side == GOOD ? f->good : f->bad, counterpart = side == GOOD ? f->bad : f->good, i;
 	uint32_t n = track_count(s, thread), first = s->first_track[thread];
 
 	*later = MPROF_NONE;
-	if (f->same >= track_count(other, twin))
+	if (f->same >= track_count(other, counterpart))
 		return true;
 	for (i = f->same; i < n && i - f->same < LATER_MAX; i++) {
-		if (!same_step(&s->tracks[first + i], &other->tracks[other->first_track[twin] + f->same]))
+		if (!same_step(&s->tracks[first + i], &other->tracks[other->first_track[counterpart] + f->same]))
 			continue;
-		*later = tell_step(d, side, thread, i);
+		*later = report_step(d, side, thread, i);
 		return *later != MPROF_NONE;
 	}
 	return true;
 }
 
-bool diff_fork_tell(struct mprof_diff *d, const struct diff_fork *f, uint32_t *i)
+bool diff_fork_report(struct mprof_diff *d, const struct diff_fork *f, uint32_t *i)
 {
 	struct mprof_diff_parting p = {.ns = f->ns, .good = f->good, .bad = f->bad}, *list = d->partings.items;
 
 	for (*i = 0; *i < d->partings.n; ++*i)
 		if (list[*i].good == f->good)
 			return true;
-	if (!tell_steps(d, GOOD, f->good, f->same, &p.good_common, &p.good_next, &p.good_n) ||
-	    !tell_steps(d, BAD, f->bad, f->same, &p.bad_common, &p.bad_next, &p.bad_n) ||
-	    !tell_later(d, GOOD, f, &p.good_later) || !tell_later(d, BAD, f, &p.bad_later))
+	if (!report_steps(d, GOOD, f->good, f->same, &p.good_common, &p.good_next, &p.good_n) ||
+	    !report_steps(d, BAD, f->bad, f->same, &p.bad_common, &p.bad_next, &p.bad_n) ||
+	    !report_later(d, GOOD, f, &p.good_later) || !report_later(d, BAD, f, &p.bad_later))
 		return false;
 	list = grow_add(&d->partings, sizeof(p));
 	if (list)
@@ -205,7 +205,7 @@ static int compare_forks(const void *a, const void *b)
 	return x->good < y->good ? -1 : x->good > y->good;
 }
 
-static bool tell_forks(struct mprof_diff *d, struct grow *forks)
+static bool report_forks(struct mprof_diff *d, struct grow *forks)
 {
 	struct diff_fork *list = forks->items;
 	uint32_t i, at;
@@ -213,7 +213,7 @@ static bool tell_forks(struct mprof_diff *d, struct grow *forks)
 	if (forks->n)
 		qsort(list, forks->n, sizeof(*list), compare_forks);
 	for (i = 0; i < forks->n && i < d->options.told; i++)
-		if (!diff_fork_tell(d, &list[i], &at))
+		if (!diff_fork_report(d, &list[i], &at))
 			return false;
 	d->view.first = forks->n ? 0 : MPROF_NONE;
 	d->view.all_partings = forks->n;
@@ -232,14 +232,14 @@ bool diff_partings(struct mprof_diff *d)
 		if (!diff_fork_find(d, i, &fork))
 			continue;
 		d->view.work += fork.same;
-		if (!diff_told(g, i) && !diff_told(b, fork.bad))
+		if (!diff_is_reported(g, i) && !diff_is_reported(b, fork.bad))
 			continue;
 		added = grow_add(&forks, sizeof(fork));
 		fine = added;
 		if (added)
 			*added = fork;
 	}
-	fine = fine && tell_forks(d, &forks);
+	fine = fine && report_forks(d, &forks);
 	grow_deinit(&forks);
 	return fine;
 }

@@ -88,24 +88,24 @@ static void hash_kin(struct diff_side *s)
 }
 
 /* One bit of 64 for each way to behave: enough to tell threads apart that have no label. */
-static uint64_t manner(uint64_t kind, uint64_t kin)
+static uint64_t behaviour_bit(uint64_t kind, uint64_t kin)
 {
 	return 1ull << (mix(kind, kin) & 63);
 }
 
-static void hash_manners(struct diff_side *s)
+static void hash_behaviour(struct diff_side *s)
 {
 	const struct mprof_model_view *v = s->view;
 	uint32_t i;
 
 	for (i = 0; i < v->n_labels; i++)
 		if (v->labels[i].sample == MPROF_NONE)
-			s->exact[v->labels[i].thread] |= manner(MPROF_STEP_LABEL, s->shapes[v->labels[i].text]);
+			s->exact[v->labels[i].thread] |= behaviour_bit(MPROF_STEP_LABEL, s->shapes[v->labels[i].text]);
 	for (i = 0; i < v->n_interactions; i++) {
 		const struct mprof_interaction *it = &v->interactions[i];
 
-		s->exact[it->thread] |= manner(32 + it->kind, s->kin[it->other]);
-		s->exact[it->other] |= manner(64 + it->kind, s->kin[it->thread]);
+		s->exact[it->thread] |= behaviour_bit(32 + it->kind, s->kin[it->other]);
+		s->exact[it->other] |= behaviour_bit(64 + it->kind, s->kin[it->thread]);
 	}
 }
 
@@ -117,7 +117,7 @@ static bool hash_exact(struct diff_side *s)
 
 	if (!below)
 		return false;
-	hash_manners(s);
+	hash_behaviour(s);
 	for (i = s->view->n_threads; i-- > 0;) {
 		s->exact[i] = mix(mix(s->kin[i], s->exact[i]), below[i]);
 		creator = diff_thread(s, i)->creator;

@@ -45,8 +45,9 @@ static bool list_slow(const struct mprof_diff *d, struct grow *list)
 
 	for (i = 0; i < g->view->n_threads; i++) {
 		s = (struct slow){.good = i, .bad = g->match[i], .leader = MPROF_NONE};
-		if (s.bad == MPROF_NONE || (!diff_told(g, i) && !diff_told(b, s.bad)) || !lasted(g, i, &s.good_ns) ||
-		    !lasted(b, s.bad, &s.bad_ns) || !much_longer(&d->options, s.good_ns, s.bad_ns))
+		if (s.bad == MPROF_NONE || (!diff_is_reported(g, i) && !diff_is_reported(b, s.bad)) ||
+		    !lasted(g, i, &s.good_ns) || !lasted(b, s.bad, &s.bad_ns) ||
+		    !much_longer(&d->options, s.good_ns, s.bad_ns))
 			continue;
 		s.end = diff_thread(b, s.bad)->end;
 		added = grow_add(list, sizeof(s));
@@ -111,7 +112,7 @@ static bool lead(const struct mprof_diff *d, struct slow *list, uint32_t n)
 	return place && source;
 }
 
-static bool tell_slow(struct mprof_diff *d, struct slow *list, uint32_t n)
+static bool report_slow(struct mprof_diff *d, struct slow *list, uint32_t n)
 {
 	struct mprof_diff_slower *told;
 	uint32_t i, kept = 0;
@@ -144,7 +145,7 @@ bool diff_slower(struct mprof_diff *d)
 
 	if (fine && list.n) {
 		qsort(list.items, list.n, sizeof(struct slow), compare_ends);
-		fine = lead(d, list.items, list.n) && tell_slow(d, list.items, list.n);
+		fine = lead(d, list.items, list.n) && report_slow(d, list.items, list.n);
 	}
 	grow_deinit(&list);
 	return fine;

@@ -91,7 +91,7 @@ static inline bool diff_root(const struct diff_side *s, uint32_t thread)
 	return diff_thread(s, thread)->flags & MPROF_THREAD_ROOT;
 }
 
-static inline bool diff_told(const struct diff_side *s, uint32_t thread)
+static inline bool diff_is_reported(const struct diff_side *s, uint32_t thread)
 {
 	return diff_thread(s, thread)->created >= s->from && !diff_root(s, thread);
 }
@@ -120,7 +120,7 @@ bool diff_fork_find(const struct mprof_diff *d, uint32_t good, struct diff_fork 
  * Add FORK to the reported partings, unless it is there, and store its index in *I. Return false
  * without memory.
  */
-bool diff_fork_tell(struct mprof_diff *d, const struct diff_fork *fork, uint32_t *i);
+bool diff_fork_report(struct mprof_diff *d, const struct diff_fork *fork, uint32_t *i);
 /* Return the time of step I of all steps of a run. */
 uint64_t diff_track_time(const struct diff_side *s, uint32_t i);
 

@@ -4,10 +4,10 @@
 #include "explanation.h"
 #include "why-index.h"
 
-#define DEEDS_MAX 40u
+#define ACTIONS_MAX 40u
 
 /* Of two lists in the order of time, what the thread did and the signals that it was sent, the item that comes next. */
-struct deeds {
+struct actions {
 	uint32_t own; /* interaction, or MPROF_NONE */
 	const uint32_t *signals;
 	uint32_t signals_left;
@@ -44,7 +44,7 @@ static uint64_t read_after(const struct mprof_explanation *e, uint32_t look)
 	const struct mprof_interaction *list = e->view->interactions;
 	uint32_t i, steps = 0;
 
-	for (i = list[look].next; i != MPROF_NONE && steps++ < DEEDS_MAX; i = list[i].next)
+	for (i = list[look].next; i != MPROF_NONE && steps++ < ACTIONS_MAX; i = list[i].next)
 		if (list[i].kind == MPROF_INTERACTION_READ && list[i].other == list[look].other)
 			return list[i].time;
 	return 0;
@@ -81,7 +81,7 @@ static void tell_read(struct mprof_explanation *e, const struct mprof_interactio
 	explain_put(e, " before");
 }
 
-static void tell_deed(struct mprof_explanation *e, uint32_t i, bool received)
+static void tell_action(struct mprof_explanation *e, uint32_t i, bool received)
 {
 	const struct mprof_interaction *it = &e->view->interactions[i];
 
@@ -106,7 +106,7 @@ static void tell_deed(struct mprof_explanation *e, uint32_t i, bool received)
 }
 
 /* The next deed in the order of time; MPROF_NONE behind the last. */
-static uint32_t deeds_next(const struct mprof_explanation *e, struct deeds *d, bool *received)
+static uint32_t actions_next(const struct mprof_explanation *e, struct actions *d, bool *received)
 {
 	const struct mprof_interaction *list = e->view->interactions;
 	uint32_t i = d->own;
@@ -121,17 +121,17 @@ static uint32_t deeds_next(const struct mprof_explanation *e, struct deeds *d, b
 	return i;
 }
 
-static void tell_deeds(struct mprof_explanation *e, uint32_t thread)
+static void tell_actions(struct mprof_explanation *e, uint32_t thread)
 {
-	struct deeds d = {.own = explain_thread(e, thread)->first_interaction};
+	struct actions d = {.own = explain_thread(e, thread)->first_interaction};
 	uint64_t more = 0;
 	uint32_t i, told = 0;
 	bool received;
 
 	d.signals = buckets_of(&e->why->signals, thread, &d.signals_left);
-	while ((i = deeds_next(e, &d, &received)) != MPROF_NONE) {
-		if (told++ < DEEDS_MAX)
-			tell_deed(e, i, received);
+	while ((i = actions_next(e, &d, &received)) != MPROF_NONE) {
+		if (told++ < ACTIONS_MAX)
+			tell_action(e, i, received);
 		else
 			more++;
 	}
@@ -216,7 +216,7 @@ enum mprof_status mprof_explanation_thread(struct mprof_explanation *e, uint32_t
 		return explain_end(e);
 	}
 	tell_beginning(e, thread);
-	tell_deeds(e, thread);
+	tell_actions(e, thread);
 	tell_running(e, thread);
 	tell_end(e, thread);
 	return explain_end(e);

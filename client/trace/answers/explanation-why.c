@@ -4,7 +4,7 @@
 #include "explanation.h"
 
 /* One answer on its way into words. */
-struct telling {
+struct why_text {
 	struct mprof_explanation *e;
 	const struct mprof_why_answer *a;
 	const struct mprof_thread *thread;
@@ -12,23 +12,23 @@ struct telling {
 	uint64_t end; /* of the stream */
 };
 
-static const struct mprof_interaction *interaction(const struct telling *w, uint32_t i)
+static const struct mprof_interaction *interaction(const struct why_text *w, uint32_t i)
 {
 	return &w->e->view->interactions[i];
 }
 
 /* Who made signal I, and when. */
-static void tell_signal(const struct telling *w, uint32_t i)
+static void tell_signal(const struct why_text *w, uint32_t i)
 {
 	explain_who_when(w->e, interaction(w, i)->thread, interaction(w, i)->time);
 }
 
-static void tell_root(const struct telling *w)
+static void tell_root(const struct why_text *w)
 {
 	explain_who(w->e, w->a->root, w->a->since);
 }
 
-static void tell_resolved(const struct telling *w)
+static void tell_resolved(const struct why_text *w)
 {
 	bool failed = w->thread->failure != MPROF_NONE;
 
@@ -44,7 +44,7 @@ static void tell_resolved(const struct telling *w)
 	explain_line(w->e);
 }
 
-static void tell_title(const struct telling *w, uint32_t asked)
+static void tell_title(const struct why_text *w, uint32_t asked)
 {
 	struct mprof_explanation *e = w->e;
 
@@ -70,7 +70,7 @@ static void tell_title(const struct telling *w, uint32_t asked)
 	explain_line(e);
 }
 
-static void tell_chain(const struct telling *w)
+static void tell_chain(const struct why_text *w)
 {
 	uint64_t links = (uint64_t)w->a->links + w->a->circle, i;
 	uint32_t thread = w->a->thread;
@@ -91,7 +91,7 @@ static void tell_chain(const struct telling *w)
 	}
 }
 
-static void say_missed_signal(const struct telling *w)
+static void say_missed_signal(const struct why_text *w)
 {
 	const struct mprof_interaction *lost = interaction(w, w->a->lost);
 
@@ -116,13 +116,13 @@ static void say_missed_signal(const struct telling *w)
 	}
 }
 
-static void tell_root_resolution(const struct telling *w)
+static void tell_root_resolution(const struct why_text *w)
 {
 	explain_put(w->e, " was resolved by ");
 	explain_who_when(w->e, w->root->resolver, w->root->end);
 }
 
-static void say_missed_resolution(const struct telling *w)
+static void say_missed_resolution(const struct why_text *w)
 {
 	explain_put(w->e, "missed wake-up: ");
 	tell_root(w);
@@ -131,7 +131,7 @@ static void say_missed_resolution(const struct telling *w)
 	explain_line(w->e);
 }
 
-static void say_not_woken(const struct telling *w)
+static void say_not_woken(const struct why_text *w)
 {
 	tell_root(w);
 	tell_root_resolution(w);
@@ -142,7 +142,7 @@ static void say_not_woken(const struct telling *w)
 }
 
 /* From when to the end it waits for what. */
-static void tell_waits(const struct telling *w)
+static void tell_waits(const struct why_text *w)
 {
 	uint32_t condition = w->a->condition;
 
@@ -161,7 +161,7 @@ static void tell_waits(const struct telling *w)
 	explain_put(w->e, " to the end of the trace");
 }
 
-static void say_signalled_since(const struct telling *w)
+static void say_signalled_since(const struct why_text *w)
 {
 	tell_waits(w);
 	explain_put(w->e, ". Signalled %" PRIu32 " times since, it was still not resolved; the first was by ",
@@ -171,7 +171,7 @@ static void say_signalled_since(const struct telling *w)
 	explain_line(w->e);
 }
 
-static void say_never_signalled(const struct telling *w)
+static void say_never_signalled(const struct why_text *w)
 {
 	tell_waits(w);
 	explain_put(w->e, ". None came");
@@ -186,14 +186,14 @@ static void say_never_signalled(const struct telling *w)
 	explain_line(w->e);
 }
 
-static void say_never_resolved(const struct telling *w)
+static void say_never_resolved(const struct why_text *w)
 {
 	tell_waits(w);
 	explain_put(w->e, ", and nothing has resolved it.");
 	explain_line(w->e);
 }
 
-static void say_circle(const struct telling *w)
+static void say_circle(const struct why_text *w)
 {
 	explain_put(w->e, "the chain is a circle: it comes back to ");
 	tell_root(w);
@@ -201,7 +201,7 @@ static void say_circle(const struct telling *w)
 	explain_line(w->e);
 }
 
-static void (*const verdicts[])(const struct telling *w) = {
+static void (*const verdicts[])(const struct why_text *w) = {
 	[MPROF_WHY_RESOLVED] = tell_resolved,
 	[MPROF_WHY_MISSED_SIGNAL] = say_missed_signal,
 	[MPROF_WHY_MISSED_RESOLVE] = say_missed_resolution,
@@ -213,7 +213,7 @@ static void (*const verdicts[])(const struct telling *w) = {
 };
 
 /* Who could have resolved it: who signalled, and who resolved the like of it. */
-static void tell_helpers(const struct telling *w)
+static void tell_helpers(const struct why_text *w)
 {
 	if (w->a->lost != MPROF_NONE) {
 		explain_put(w->e, "could have resolved it: ");
@@ -238,7 +238,7 @@ static void tell_helpers(const struct telling *w)
 enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t thread)
 {
 	struct mprof_why_answer a;
-	struct telling w = {.e = e, .a = &a};
+	struct why_text w = {.e = e, .a = &a};
 
 	if (thread >= e->view->n_threads)
 		return MPROF_CORRUPT;

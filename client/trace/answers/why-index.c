@@ -189,7 +189,7 @@ static void find_links(struct mprof_why *w)
 }
 
 /* The end of PATH, TOP threads, is a circle that began with ENTRY: each in it is a root.  Returns what is left of the path. */
-static uint32_t settle_circle(struct mprof_why *w, uint32_t entry, const uint32_t *path, uint32_t top)
+static uint32_t settle_cycle(struct mprof_why *w, uint32_t entry, const uint32_t *path, uint32_t top)
 {
 	uint32_t first = top, i;
 
@@ -218,7 +218,7 @@ static void settle(struct mprof_why *w, uint32_t thread, uint32_t *path)
 		}
 	}
 	if (w->root[thread] == BUSY)
-		top = settle_circle(w, thread, path, top);
+		top = settle_cycle(w, thread, path, top);
 	root = w->root[thread];
 	depth = root == thread ? 0 : w->depth[thread];
 	while (top) {

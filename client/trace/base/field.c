@@ -72,7 +72,7 @@ void field_deinit(struct field *f)
 }
 
 /* Set BITS in ANY of the nodes above position AT. */
-static void tell(const struct field *f, uint32_t at, uint64_t bits)
+static void summarize(const struct field *f, uint32_t at, uint64_t bits)
 {
 	uint32_t level;
 
@@ -120,8 +120,8 @@ void field_add(struct field *f, uint32_t from, uint32_t to, uint64_t bits)
 		words[i] |= bits;
 	for (i = end; i < to; i++)
 		words[i] |= bits;
-	tell(f, from, bits);
-	tell(f, to - 1, bits);
+	summarize(f, from, bits);
+	summarize(f, to - 1, bits);
 	for (level = 0; begin < end; level++) {
 		struct field_node *n = nodes_of(f, level);
 

@@ -10,7 +10,7 @@
 #define WORD_BYTES 10u
 
 /* What is the same for all events of a batch. */
-struct reading {
+struct batch {
 	struct mem_bytes rest;
 	uint64_t base_us;   /* of the packet's begin, without the bits that events hold */
 	uint32_t begin;	    /* those bits */
@@ -23,7 +23,7 @@ struct reading {
 };
 
 /* The time of an event; false where its clock is to be mistrusted. */
-static inline bool time_read(struct reading *in, uint32_t word, uint64_t *time)
+static inline bool time_read(struct batch *in, uint32_t word, uint64_t *time)
 {
 	uint32_t low = word & MEM_CLOCK_MASK;
 	uint64_t t = in->base_us + low + (low < in->begin ? 1u << MEM_CLOCK_BITS : 0);
@@ -33,7 +33,7 @@ static inline bool time_read(struct reading *in, uint32_t word, uint64_t *time)
 }
 
 /* The N codewords of a stack whose first PREFIX frames are as before. */
-static inline enum mprof_status stack_read(struct mprof_mem *d, struct reading *in, struct mem_record *record,
+static inline enum mprof_status stack_read(struct mprof_mem *d, struct batch *in, struct mem_record *record,
 					   uint64_t prefix, uint32_t n)
 {
 	struct mem_stack *s = &in->domain->stack;
@@ -55,7 +55,7 @@ static inline enum mprof_status stack_read(struct mprof_mem *d, struct reading *
 	return record->node == MPROF_NONE ? MPROF_NOMEM : MPROF_OK;
 }
 
-static inline enum mprof_status alloc_read(struct mprof_mem *d, struct reading *in, struct mem_record *record,
+static inline enum mprof_status alloc_read(struct mprof_mem *d, struct batch *in, struct mem_record *record,
 					   uint32_t id)
 {
 	struct mem_bytes *b = &in->rest;
@@ -87,7 +87,7 @@ static inline enum mprof_status alloc_read(struct mprof_mem *d, struct reading *
 }
 
 /* The next event; MPROF_END where it is none, or not a plain one. */
-static inline enum mprof_status event_read(struct mprof_mem *d, struct reading *in, struct mem_record *record,
+static inline enum mprof_status event_read(struct mprof_mem *d, struct batch *in, struct mem_record *record,
 					   uint64_t *allocs)
 {
 	enum mprof_status r;
@@ -130,7 +130,7 @@ static bool is_plain(const struct mprof_mem *d)
 enum mprof_status mem_batch_read(struct mprof_mem *d, struct mem_tree *tree, struct mem_record *records,
 				 uint64_t *allocs, uint32_t *n)
 {
-	struct reading in = {.rest = d->rest, .domain = d->domain, .tree = tree, .stacks = d->options.stacks};
+	struct batch in = {.rest = d->rest, .domain = d->domain, .tree = tree, .stacks = d->options.stacks};
 	enum mprof_status r = MPROF_OK;
 	const uint8_t *at;
 

@@ -95,7 +95,7 @@ struct mprof_mem {
 	/* The current trace. */
 	bool has_info;
 	/* Another trace began and is unreadable: packets that follow are not of this one. */
-	bool astray;
+	bool unreadable;
 	struct mprof_mem_info info;
 	char *texts; /* texts of INFO */
 	struct mem_codes codes;

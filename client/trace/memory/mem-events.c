@@ -88,7 +88,7 @@ static uint64_t event_time(struct mprof_mem *d, uint32_t word, uint8_t *flags)
 }
 
 /* The rest of the packet is not understood. */
-static enum mprof_status packet_spoilt(struct mprof_mem *d, const uint8_t *at)
+static enum mprof_status packet_damaged(struct mprof_mem *d, const uint8_t *at)
 {
 	uint64_t skipped = (uint64_t)(d->rest.end - at);
 
@@ -195,7 +195,7 @@ enum mprof_status mem_events_next(struct mprof_mem *d, struct mprof_mem_event *e
 
 	while ((at = d->rest.at) < d->rest.end) {
 		if (!mem_has(&d->rest, 4))
-			return packet_spoilt(d, at);
+			return packet_damaged(d, at);
 		word = mprof_load32(at);
 		id = word >> MEM_CLOCK_BITS;
 		d->rest.at += 4;
@@ -209,10 +209,10 @@ enum mprof_status mem_events_next(struct mprof_mem *d, struct mprof_mem_event *e
 		e->domain = d->packet.domain;
 		e->time_us = event_time(d, word, &e->flags);
 		if (id == MEM_ID_PROMOTE || id == MEM_ID_COLLECT)
-			return end_next(d, e, id) ? MPROF_OK : packet_spoilt(d, at);
+			return end_next(d, e, id) ? MPROF_OK : packet_damaged(d, at);
 		if (id == MEM_ID_ALLOC || (id > MEM_ID_SHORT && id <= MEM_ID_SHORT + MEM_SHORT_MAX))
-			return alloc_next(d, e, id) ? MPROF_OK : packet_spoilt(d, at);
-		return packet_spoilt(d, at);
+			return alloc_next(d, e, id) ? MPROF_OK : packet_damaged(d, at);
+		return packet_damaged(d, at);
 	}
 	if (d->domain)
 		d->domain->next_id = d->next_id;

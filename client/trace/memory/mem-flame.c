@@ -173,7 +173,7 @@ const struct mprof_flame_node *mprof_flame_nodes(const struct mprof_flame *f, ui
 /* ---- callers above ---- */
 
 /* What is only there while it is made. */
-struct making {
+struct flame_build {
 	const struct mprof_mem *d;
 	const struct mprof_flame_options *options;
 	struct mprof_flame *flame;
@@ -192,12 +192,12 @@ struct level {
 	uint32_t location; /* of the innermost frame, or MPROF_NONE where it is hidden or has none */
 };
 
-static uint32_t child(struct making *m, uint32_t parent, enum mem_flame_key kind, uint32_t value)
+static uint32_t child(struct flame_build *m, uint32_t parent, enum mem_flame_key kind, uint32_t value)
 {
 	return mem_flame_child(m->flame, &m->map, parent, kind, value);
 }
 
-static bool is_hidden(struct making *m, uint32_t name)
+static bool is_hidden(struct flame_build *m, uint32_t name)
 {
 	size_t bytes;
 	const char *text;
@@ -215,7 +215,7 @@ static bool is_hidden(struct making *m, uint32_t name)
 }
 
 /* One function more on the stack of LEVEL.  False without memory. */
-static bool push(struct making *m, struct level *level, uint32_t location)
+static bool push(struct flame_build *m, struct level *level, uint32_t location)
 {
 	uint32_t name = mprof_mem_location(m->d, location)->function, *added;
 
@@ -236,7 +236,7 @@ static bool push(struct making *m, struct level *level, uint32_t location)
 }
 
 /* What is counted at a node of codes belongs to LEVEL, or to the place below it. */
-static bool count(struct making *m, const struct level *level, const struct mprof_profile_node *from)
+static bool count(struct flame_build *m, const struct level *level, const struct mprof_profile_node *from)
 {
 	uint64_t weight = mem_weight(from, m->options->weight);
 	uint32_t node = level->node;
@@ -252,7 +252,7 @@ static bool count(struct making *m, const struct level *level, const struct mpro
 	return true;
 }
 
-static bool enter(struct making *m)
+static bool enter(struct flame_build *m)
 {
 	const struct mprof_profile_node *from = &m->walk.nodes[m->walk.at];
 	const struct level *levels = m->levels.items;
@@ -277,7 +277,7 @@ static bool enter(struct making *m)
 	return count(m, &level, from);
 }
 
-static void leave(struct making *m)
+static void leave(struct flame_build *m)
 {
 	const struct level *levels = m->levels.items;
 	const uint32_t *added = m->added.items;
@@ -287,7 +287,7 @@ static void leave(struct making *m)
 		m->on_stack[added[--m->added.n]]--;
 }
 
-static bool make(struct making *m)
+static bool make(struct flame_build *m)
 {
 	enum mem_step step;
 
@@ -300,7 +300,7 @@ static bool make(struct making *m)
 	return mem_flame_finish(m->flame, m->d);
 }
 
-static bool making_init(struct making *m, struct mprof_profile *p)
+static bool build_init(struct flame_build *m, struct mprof_profile *p)
 {
 	m->names = mprof_mem_strings(m->d);
 	m->hidden = calloc(m->names + 1u, sizeof(*m->hidden));
@@ -314,8 +314,8 @@ static bool making_init(struct making *m, struct mprof_profile *p)
 struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_mem *d,
 				    const struct mprof_flame_options *options)
 {
-	struct making m = {.d = d, .options = options, .flame = mem_flame_new(profile_seed(p))};
-	bool done = m.flame && making_init(&m, p) && make(&m);
+	struct flame_build m = {.d = d, .options = options, .flame = mem_flame_new(profile_seed(p))};
+	bool done = m.flame && build_init(&m, p) && make(&m);
 
 	mem_walk_deinit(&m.walk);
 	map_deinit(&m.map);

@@ -33,7 +33,7 @@ struct pair {
 	uint32_t node; /* at which it was told of last */
 };
 
-struct finding {
+struct hotspot_build {
 	const struct mprof_mem *d;
 	struct mprof_hotspots *h;
 	enum mprof_weight weight;
@@ -57,7 +57,7 @@ static struct mprof_hotspot *spot_at(const struct mprof_hotspots *h, uint32_t i)
 }
 
 /* A hotspot of KEY in MAP; a new one is SPOT.  MPROF_NONE without memory. */
-static uint32_t spot_get(struct finding *f, struct map *map, uint64_t key, const struct mprof_hotspot *spot)
+static uint32_t spot_get(struct hotspot_build *f, struct map *map, uint64_t key, const struct mprof_hotspot *spot)
 {
 	uint32_t i = map_get(map, key), *count;
 	struct mprof_hotspot *new;
@@ -76,20 +76,20 @@ static uint32_t spot_get(struct finding *f, struct map *map, uint64_t key, const
 	return f->h->list.n - 1;
 }
 
-static uint32_t spot_named(struct finding *f, const struct mprof_mem_location *l)
+static uint32_t spot_named(struct hotspot_build *f, const struct mprof_mem_location *l)
 {
 	return spot_get(f, &f->spots, (uint64_t)l->file << 32 | l->function,
 			&(struct mprof_hotspot){.name = l->function, .file = l->file, .code = MPROF_NONE});
 }
 
-static uint32_t spot_unnamed(struct finding *f, uint32_t code)
+static uint32_t spot_unnamed(struct hotspot_build *f, uint32_t code)
 {
 	return spot_get(f, &f->codes, code,
 			&(struct mprof_hotspot){.name = MPROF_NONE, .file = MPROF_NONE, .code = code});
 }
 
 /* A hotspot comes onto the stack.  False without memory. */
-static bool push(struct finding *f, uint32_t spot)
+static bool push(struct hotspot_build *f, uint32_t spot)
 {
 	uint32_t *count, *added;
 
@@ -104,7 +104,7 @@ static bool push(struct finding *f, uint32_t spot)
 	return added;
 }
 
-static bool enter_code(struct finding *f, struct level *level, uint32_t i)
+static bool enter_code(struct hotspot_build *f, struct level *level, uint32_t i)
 {
 	const struct mprof_mem_code *code = mprof_mem_code(f->d, i);
 
@@ -124,7 +124,7 @@ static bool enter_code(struct finding *f, struct level *level, uint32_t i)
 }
 
 /* The pair of two hotspots; NULL without memory.  Lent until the next one. */
-static struct pair *pair_get(struct finding *f, uint32_t callee, uint32_t caller)
+static struct pair *pair_get(struct hotspot_build *f, uint32_t callee, uint32_t caller)
 {
 	uint64_t key = (uint64_t)callee << 32 | caller;
 	uint32_t i = map_get(&f->pairs, key);
@@ -145,7 +145,7 @@ static struct pair *pair_get(struct finding *f, uint32_t callee, uint32_t caller
 }
 
 /* CALLEE allocates WEIGHT below the hotspots of the stack, each once.  False without memory. */
-static bool count_callers(struct finding *f, uint32_t callee, uint64_t weight)
+static bool count_callers(struct hotspot_build *f, uint32_t callee, uint64_t weight)
 {
 	const uint32_t *added = f->added.items;
 	uint32_t told = 0, i = f->added.n, steps = 4 * MPROF_HOTSPOT_CALLERS_MAX;
@@ -168,7 +168,7 @@ static bool count_callers(struct finding *f, uint32_t callee, uint64_t weight)
 	return true;
 }
 
-static bool enter(struct finding *f)
+static bool enter(struct hotspot_build *f)
 {
 	const struct mprof_profile_node *node = &f->walk.nodes[f->walk.at];
 	const struct level *levels = f->levels.items;
@@ -198,7 +198,7 @@ static bool enter(struct finding *f)
 	return count_callers(f, level.spot, weight);
 }
 
-static void leave(struct finding *f)
+static void leave(struct hotspot_build *f)
 {
 	const struct level *levels = f->levels.items;
 	uint32_t before = levels[--f->levels.n].added;
@@ -210,7 +210,7 @@ static void leave(struct finding *f)
 /* ---- what was found, in order ---- */
 
 /* The three places of a hotspot where it allocates most. */
-static void rank_place(struct finding *f, uint32_t place)
+static void rank_place(struct hotspot_build *f, uint32_t place)
 {
 	const struct mprof_mem_location *l = mprof_mem_location(f->d, place);
 	uint32_t i = map_get(&f->spots, (uint64_t)l->file << 32 | l->function), at = 2, k;
@@ -265,7 +265,7 @@ static int pair_compare(const void *a, const void *b)
 }
 
 /* The hotspots by what they allocate.  IS[i] becomes the new place of I. */
-static bool order_spots(struct finding *f, uint32_t *is)
+static bool order_spots(struct hotspot_build *f, uint32_t *is)
 {
 	uint32_t n = f->h->list.n, i;
 	struct ranked *ranked = calloc(n + 1u, sizeof(*ranked));
@@ -286,7 +286,7 @@ static bool order_spots(struct finding *f, uint32_t *is)
 	return true;
 }
 
-static bool order_pairs(struct finding *f, const uint32_t *is)
+static bool order_pairs(struct hotspot_build *f, const uint32_t *is)
 {
 	struct pair *pairs = f->pair_list.items;
 	struct mprof_hotspot_caller *told;
@@ -311,7 +311,7 @@ static bool order_pairs(struct finding *f, const uint32_t *is)
 	return true;
 }
 
-static bool order(struct finding *f)
+static bool order(struct hotspot_build *f)
 {
 	uint32_t *is = malloc((f->h->list.n + 1u) * sizeof(*is)), i;
 	bool done;
@@ -324,7 +324,7 @@ static bool order(struct finding *f)
 	return done;
 }
 
-static bool find(struct finding *f, struct mprof_profile *p)
+static bool find(struct hotspot_build *f, struct mprof_profile *p)
 {
 	enum mem_step step;
 	uint32_t i;
@@ -355,7 +355,7 @@ static bool find(struct finding *f, struct mprof_profile *p)
 
 struct mprof_hotspots *mprof_hotspots_new(struct mprof_profile *p, const struct mprof_mem *d, enum mprof_weight weight)
 {
-	struct finding f = {.d = d, .weight = weight, .h = calloc(1, sizeof(*f.h))};
+	struct hotspot_build f = {.d = d, .weight = weight, .h = calloc(1, sizeof(*f.h))};
 	bool done = f.h && find(&f, p);
 
 	mem_walk_deinit(&f.walk);

@@ -73,8 +73,8 @@ enum mprof_status mem_info_read(struct mprof_mem *d)
 	size_t n = (size_t)(body.end - body.at);
 
 	/* What was told before stays with its names, which whoever added it up goes on using. */
-	d->astray = !info_parse(&info, d->packet.version, body);
-	if (d->astray)
+	d->unreadable = !info_parse(&info, d->packet.version, body);
+	if (d->unreadable)
 		return mem_damaged(d, MPROF_MEM_DAMAGE_INFO, body.at, d->packet.bytes);
 	mem_info_forget(d);
 	/* The texts must outlive the packet: parse its copy. */

@@ -12,14 +12,14 @@ struct mprof_leaks {
 };
 
 /* The leak of each code, by its number; behind the codes those that are none. */
-struct finding {
+struct leak_build {
 	const struct mprof_profile_node *nodes;
 	uint32_t n_nodes, n_codes;
 	uint32_t *of_code;
 	struct mprof_leaks *leaks;
 };
 
-static struct mprof_leak *leak_of(struct finding *f, uint32_t code)
+static struct mprof_leak *leak_of(struct leak_build *f, uint32_t code)
 {
 	uint32_t at = code < f->n_codes		     ? code
 		      : code == MPROF_CODE_TRUNCATED ? f->n_codes
@@ -38,7 +38,7 @@ static struct mprof_leak *leak_of(struct finding *f, uint32_t code)
 }
 
 /* The stacks that something lives of. */
-static bool add_nodes(struct finding *f)
+static bool add_nodes(struct leak_build *f)
 {
 	for (uint32_t i = 0; i < f->n_nodes; i++) {
 		struct mprof_leak *leak;
@@ -57,7 +57,7 @@ static bool add_nodes(struct finding *f)
 	return true;
 }
 
-static bool add_objects(struct finding *f, const struct mem_live *live, uint64_t start_us, uint64_t last_us)
+static bool add_objects(struct leak_build *f, const struct mem_live *live, uint64_t start_us, uint64_t last_us)
 {
 	uint64_t length = last_us > start_us ? last_us - start_us : 1;
 
@@ -97,7 +97,7 @@ static void judge(struct mprof_leak *leak)
 	}
 }
 
-static bool find(struct finding *f, const struct mem_live *live, uint64_t start_us, uint64_t last_us)
+static bool find(struct leak_build *f, const struct mem_live *live, uint64_t start_us, uint64_t last_us)
 {
 	struct grow *list = &f->leaks->list;
 
@@ -117,7 +117,7 @@ static bool find(struct finding *f, const struct mem_live *live, uint64_t start_
 struct mprof_leaks *mprof_leaks_new(struct mprof_profile *p, const struct mprof_mem *d, uint64_t start_us,
 				    uint64_t last_us)
 {
-	struct finding f = {.n_codes = mprof_mem_codes(d), .leaks = calloc(1, sizeof(*f.leaks))};
+	struct leak_build f = {.n_codes = mprof_mem_codes(d), .leaks = calloc(1, sizeof(*f.leaks))};
 	bool done;
 
 	f.nodes = mprof_profile_nodes(p, &f.n_nodes);

@@ -152,7 +152,7 @@ enum mprof_status mem_damaged(struct mprof_mem *d, enum mprof_mem_damage_reason 
 }
 
 /* Tell of the bytes that were passed over. */
-static enum mprof_status search_ends(struct mprof_mem *d)
+static enum mprof_status search_report(struct mprof_mem *d)
 {
 	uint64_t passed = d->searching;
 
@@ -170,7 +170,7 @@ static enum mprof_status input_ends(struct mprof_mem *d)
 	if (d->searching) {
 		take(d, left);
 		d->searching += left;
-		return search_ends(d);
+		return search_report(d);
 	}
 	if (!left)
 		return MPROF_END;
@@ -199,7 +199,7 @@ static enum mprof_status packet_open(struct mprof_mem *d)
 		search(d);
 	}
 	if (d->searching)
-		return search_ends(d);
+		return search_report(d);
 	bytes = peek(d, d->packet.bytes);
 	if (!bytes)
 		return input_ends(d);
@@ -211,7 +211,7 @@ static enum mprof_status packet_open(struct mprof_mem *d)
 }
 
 /* Nothing of the open packet is for us. */
-static void packet_pass(struct mprof_mem *d)
+static void packet_skip(struct mprof_mem *d)
 {
 	d->rest.at = d->rest.end;
 	d->next_id = d->packet.end_id;
@@ -224,7 +224,7 @@ static enum mprof_status recording_begins(struct mprof_mem *d, struct mprof_mem_
 	uint64_t wanted = d->options.recording, number = d->totals.recordings + 1;
 	enum mprof_status r = MPROF_MORE;
 
-	packet_pass(d);
+	packet_skip(d);
 	d->over = wanted && number > wanted;
 	if (!wanted || number == wanted)
 		r = mem_info_read(d);
@@ -243,10 +243,10 @@ static enum mprof_status packet_judge(struct mprof_mem *d, struct mprof_mem_even
 	if (mem_info_is(d))
 		return recording_begins(d, event);
 	if (d->totals.recordings < d->options.recording) {
-		packet_pass(d);
+		packet_skip(d);
 		return MPROF_MORE;
 	}
-	if (!d->has_info || d->astray) {
+	if (!d->has_info || d->unreadable) {
 		r = mem_damaged(d, MPROF_MEM_DAMAGE_NO_INFO, d->bytes, d->packet.bytes);
 	} else if (d->packet.pid != d->info.pid || d->packet.version != d->info.version) {
 		d->totals.foreign++;
@@ -255,12 +255,12 @@ static enum mprof_status packet_judge(struct mprof_mem *d, struct mprof_mem_even
 		r = mem_events_begin(d);
 		return r ? r : MPROF_MORE;
 	}
-	packet_pass(d);
+	packet_skip(d);
 	return r;
 }
 
 /* What follows is not wanted. */
-static enum mprof_status rest_passes(struct mprof_mem *d)
+static enum mprof_status rest_skip(struct mprof_mem *d)
 {
 	d->open = false;
 	take(d, d->n_held);
@@ -274,7 +274,7 @@ enum mprof_status mprof_mem_next(struct mprof_mem *d, struct mprof_mem_event *ev
 
 	for (;;) {
 		if (d->over)
-			return rest_passes(d);
+			return rest_skip(d);
 		if (!d->open) {
 			r = packet_open(d);
 			r = r ? r : packet_judge(d, event);

@@ -207,7 +207,7 @@ static inline void collect(struct mprof_profile *p, const struct mem_record *e, 
 }
 
 /* What happened before NOW lives on through the times of the line that have passed. */
-static inline void line_pass(struct mprof_profile *p, uint64_t now)
+static inline void line_advance(struct mprof_profile *p, uint64_t now)
 {
 	for (; p->line_at < p->line_n; p->line_at++) {
 		/* The time is compared as a fraction: t * (i + 1) / n need not be whole. */
@@ -240,7 +240,7 @@ static inline enum mprof_status apply(struct mprof_profile *p, const struct mem_
 
 static enum mprof_status apply_any(struct mprof_profile *p, const struct mem_record *e)
 {
-	line_pass(p, e->time_us);
+	line_advance(p, e->time_us);
 	return apply(p, e, p->options.selection);
 }
 

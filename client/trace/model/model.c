@@ -202,7 +202,7 @@ void mprof_model_memory(const struct mprof_model *m, uint64_t *now, uint64_t *mo
 }
 
 /* Free what only adding events needs. */
-static void drop_scaffold(struct mprof_model *m)
+static void free_input_state(struct mprof_model *m)
 {
 	uint32_t i;
 
@@ -295,7 +295,7 @@ enum mprof_status mprof_model_finish(struct mprof_model *m)
 	if (m->stage == STAGE_OPEN && close_running(m))
 		m->stage = STAGE_ENDS;
 	if (m->stage == STAGE_ENDS && model_ends(m)) {
-		drop_scaffold(m);
+		free_input_state(m);
 		m->stage = STAGE_CHAINS;
 	}
 	if (m->stage == STAGE_CHAINS && model_counters_sort(m)) {

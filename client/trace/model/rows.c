@@ -267,7 +267,7 @@ static bool note_full(struct rows *rows, uint32_t level, uint32_t i, const struc
  * Handle 64 items of TREE that are all occupied somewhere in RANGE: if they are at one position,
  * mark it on the level above.
  */
-static bool learn(struct rows *rows, uint32_t level, uint32_t tree, const struct range *range)
+static bool propagate_full(struct rows *rows, uint32_t level, uint32_t tree, const struct range *range)
 {
 	const uint32_t probes[] = {range->from, range->from + 1, range->from + (range->to - range->from) / 2,
 				   range->to - 1};
@@ -298,7 +298,7 @@ static bool first_of(struct rows *rows, uint32_t level, uint32_t i, const struct
 		*item = tree * BITS + (uint32_t)__builtin_ctzll((~taken & usable) | UINT64_C(1) << (BITS - 1));
 		if (~taken & usable)
 			return true;
-		if (taken == UINT64_MAX && !learn(rows, level, tree, range))
+		if (taken == UINT64_MAX && !propagate_full(rows, level, tree, range))
 			return false;
 		*item = UINT32_MAX;
 		if (!rows->budget)

@@ -203,7 +203,7 @@ static void detach(struct mprof_model *m, struct tree_node *nodes, uint32_t i)
  * walk that meets its own mark has found a cycle; a thread with another mark is reachable, and all
  * below it are.
  */
-static void break_circles(struct mprof_model *m, struct tree_node *nodes, uint32_t *marks)
+static void break_cycles(struct mprof_model *m, struct tree_node *nodes, uint32_t *marks)
 {
 	uint32_t n = model_count(m, MODEL_THREADS), i, at;
 
@@ -303,7 +303,7 @@ bool model_tree(struct mprof_model *m)
 		if (m->options.simplify)
 			simplify_mark(m);
 		simplify_tree(m, nodes.items, moves.items, order);
-		break_circles(m, nodes.items, order);
+		break_cycles(m, nodes.items, order);
 	}
 	for (i = 0; i < m->streams.n && ok; i++)
 		ok = sort_children(m, nodes.items, model_stream_at(m, i)->seen.root);

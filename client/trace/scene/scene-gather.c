@@ -87,13 +87,13 @@ static bool rows_init(struct row_index *l, const uint32_t *starts, struct scene_
 }
 
 /* Where stretches go: first they are counted, then they are put in their places. */
-struct gathering {
+struct gather {
 	const struct row_index *l;
 	uint32_t *starts; /* of each row: how many it has, then where its next one goes */
 	struct scene_stretch *all;
 };
 
-static inline void put(const struct gathering *g, uint32_t row, struct scene_stretch s)
+static inline void put(const struct gather *g, uint32_t row, struct scene_stretch s)
 {
 	uint32_t place = g->starts[row]++;
 
@@ -101,7 +101,7 @@ static inline void put(const struct gathering *g, uint32_t row, struct scene_str
 		g->all[place] = s;
 }
 
-static void put_threads(const struct gathering *g, const struct scene_life *lives, const uint8_t *chosen)
+static void put_threads(const struct gather *g, const struct scene_life *lives, const uint8_t *chosen)
 {
 	enum row_index_kind of = g->l->of;
 	uint32_t i;
@@ -116,7 +116,7 @@ static void put_threads(const struct gathering *g, const struct scene_life *live
 	}
 }
 
-static void put_running(const struct gathering *g, const struct scene_life *lives)
+static void put_running(const struct gather *g, const struct scene_life *lives)
 {
 	const struct mprof_activation *a = g->l->view->activations;
 	uint32_t i, row;
@@ -129,7 +129,7 @@ static void put_running(const struct gathering *g, const struct scene_life *live
 }
 
 /* A root's activations are chained in their order, and the only ones that are no thread's. */
-static void put_sleeping(const struct gathering *g)
+static void put_sleeping(const struct gather *g)
 {
 	const struct mprof_model_view *v = g->l->view;
 	uint32_t stream, i;
@@ -140,7 +140,7 @@ static void put_sleeping(const struct gathering *g)
 			put(g, stream, (struct scene_stretch){v->activations[i].start, v->activations[i].end, i});
 }
 
-static void put_all(const struct gathering *g, const struct scene_life *lives, const uint8_t *chosen)
+static void put_all(const struct gather *g, const struct scene_life *lives, const uint8_t *chosen)
 {
 	uint32_t i, n = g->l->of == ROW_INDEX_COLLECTIONS ? g->l->view->n_collections : g->l->view->n_gaps;
 
@@ -172,7 +172,7 @@ static uint32_t number_starts(uint32_t *starts, uint32_t rows)
 
 bool row_index_gather(struct row_index *l, const struct scene_life *lives, const uint8_t *chosen, uint32_t *starts)
 {
-	struct gathering g = {.l = l, .starts = starts};
+	struct gather g = {.l = l, .starts = starts};
 	uint32_t row;
 	bool ok;
 

@@ -62,7 +62,7 @@ void links_get(const struct links *l, uint32_t place, struct link *link)
 	link->to = row_of(l, to);
 }
 
-struct gathering {
+struct link_source {
 	const struct mprof_model_view *view;
 	const struct scene_life *lives;
 	const uint32_t *rows;
@@ -87,7 +87,7 @@ static uint32_t arrow_of(const struct mprof_interaction *it, const struct scene_
 
 static uint32_t vertical_group(const void *data, uint32_t item)
 {
-	const struct gathering *from = data;
+	const struct link_source *from = data;
 	const struct scene_life *life = &from->lives[item];
 
 	return (from->of == LINKS_CREATION ? life->created : life->becomes) ? 0 : UINT32_MAX;
@@ -95,7 +95,7 @@ static uint32_t vertical_group(const void *data, uint32_t item)
 
 static uint32_t arrow_group(const void *data, uint32_t item)
 {
-	const struct gathering *from = data;
+	const struct link_source *from = data;
 	const struct mprof_interaction *it = &from->view->interactions[item];
 
 	if (it->thread == it->other || from->lives[it->thread].row == MPROF_NONE ||
@@ -106,17 +106,17 @@ static uint32_t arrow_group(const void *data, uint32_t item)
 
 static uint64_t vertical_time(const void *data, uint32_t item)
 {
-	const struct gathering *from = data;
+	const struct link_source *from = data;
 
 	return from->of == LINKS_CREATION ? from->lives[item].start : from->lives[item].end;
 }
 
 static uint64_t arrow_time(const void *data, uint32_t item)
 {
-	return ((const struct gathering *)data)->view->interactions[item].time;
+	return ((const struct link_source *)data)->view->interactions[item].time;
 }
 
-static bool links_index(struct links *l, const struct gathering *from, enum links_of of, const uint32_t *items,
+static bool links_index(struct links *l, const struct link_source *from, enum links_of of, const uint32_t *items,
 			uint32_t n)
 {
 	bool ok;
@@ -141,7 +141,7 @@ static uint32_t *rows_of(const struct mprof_model_view *view, const struct scene
 
 bool links_init(struct links_all *all, const struct mprof_model_view *view, const struct scene_life *lives)
 {
-	struct gathering from = {.view = view, .lives = lives};
+	struct link_source from = {.view = view, .lives = lives};
 	struct scene_source verticals = {&from, view->n_threads, 1, vertical_group, vertical_time};
 	struct scene_source arrows = {&from, view->n_interactions, LINKS_KINDS, arrow_group, arrow_time};
 	unsigned of;

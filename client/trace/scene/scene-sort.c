@@ -42,7 +42,7 @@ static void merge(const struct scene_stretch *a, uint32_t a_n, const struct scen
 }
 
 /* Merge the runs of FROM by twos into TO; true where one is left. */
-static bool pass(const struct scene_stretch *from, struct scene_stretch *to, uint32_t n)
+static bool merge_pass(const struct scene_stretch *from, struct scene_stretch *to, uint32_t n)
 {
 	uint32_t at = 0, middle, end = 0;
 
@@ -68,7 +68,7 @@ bool scene_sort_stretches(struct scene_stretch *s, uint32_t n)
 	if (!room)
 		return false;
 	for (to = room; !sorted; from = to, to = swap) {
-		sorted = pass(from, to, n);
+		sorted = merge_pass(from, to, n);
 		swap = from;
 	}
 	if (from != s)

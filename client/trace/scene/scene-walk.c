@@ -44,7 +44,7 @@ static void widen(struct walk *w, struct run *run)
 }
 
 /* Where stretches overlap, pass over what ends before all that was drawn does. */
-static void pass_drawn(struct walk *w)
+static void skip_drawn(struct walk *w)
 {
 	if (w->l->cover && w->drawn)
 		w->at = row_index_ends_from(w->l, w->level, w->at, w->end, w->drawn + 1);
@@ -54,7 +54,7 @@ bool walk_next(struct walk *w, struct run *run)
 {
 	uint64_t start;
 
-	pass_drawn(w);
+	skip_drawn(w);
 	if (w->at >= w->end || w->drawn > w->f->w.to)
 		return false;
 	start = row_index_start(w->l, w->level, w->at);

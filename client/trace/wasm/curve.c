@@ -93,7 +93,7 @@ struct line {
 };
 
 /* Up to the points before NOW nothing changes. */
-static void line_pass(struct line *l, uint64_t now)
+static void line_advance(struct line *l, uint64_t now)
 {
 	for (; l->at < l->n; l->at++) {
 		/* The time is compared as a fraction: length * i / n need not be whole. */
@@ -112,7 +112,7 @@ static void line_piece(struct line *l, const struct curve_piece *piece)
 	while (at < end && l->at < l->n) {
 		time += take_number(&at);
 		change = take_number(&at);
-		line_pass(l, time);
+		line_advance(l, time);
 		l->live += change >> 1 ^ (0 - (change & 1));
 	}
 }

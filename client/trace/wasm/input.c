@@ -13,7 +13,7 @@
 #define ROOM_FIRST (1u << 20)
 
 /* What the headers say so far. */
-struct scout {
+struct header_walk {
 	uint64_t skip; /* bytes up to the next header */
 	uint8_t header[MPROF_PACKET_HEADER_BYTES];
 	size_t have; /* of the next header */
@@ -32,7 +32,7 @@ struct input {
 	size_t room;
 	size_t fed; /* of USED, where it is given out */
 	uint64_t came;
-	struct scout scout;
+	struct header_walk headers;
 	size_t span; /* of ORDER: the next one */
 	enum input_kind kind;
 	bool held;
@@ -120,7 +120,7 @@ uint8_t *input_room(struct input *i, size_t n)
 	return i->bytes + i->used;
 }
 
-static void scout_packet(struct scout *s)
+static void header_walk_packet(struct header_walk *s)
 {
 	struct mprof_packet_header h;
 
@@ -136,7 +136,7 @@ static void scout_packet(struct scout *s)
 }
 
 /* N bytes more at P. */
-static void scout_go(struct scout *s, const uint8_t *p, size_t n)
+static void header_walk_bytes(struct header_walk *s, const uint8_t *p, size_t n)
 {
 	size_t take;
 
@@ -155,7 +155,7 @@ static void scout_go(struct scout *s, const uint8_t *p, size_t n)
 		p += take;
 		n -= take;
 		if (s->have == sizeof(s->header))
-			scout_packet(s);
+			header_walk_packet(s);
 	}
 }
 
@@ -163,7 +163,7 @@ bool input_wrapped(const struct input *i)
 {
 	/* Order does nothing to more packets than a ring has. */
 	return i->kind == INPUT_TWICE && !i->sexp && i->came <= MPROF_RING_BYTES_MAX &&
-	       i->scout.packets <= MPROF_RING_PACKETS_MAX && (i->scout.back || i->scout.odd);
+	       i->headers.packets <= MPROF_RING_PACKETS_MAX && (i->headers.back || i->headers.odd);
 }
 
 /* Now that more is there than BEFORE: asked of the beginning alone, or a file of blanks would be looked at again and again. */
@@ -176,12 +176,12 @@ static bool begins_as_stream(const struct input *i, uint64_t before)
 
 void input_came(struct input *i, size_t n)
 {
-	scout_go(&i->scout, i->bytes + i->used, n);
+	header_walk_bytes(&i->headers, i->bytes + i->used, n);
 	i->came += n;
 	i->used += n;
 	if (!i->held || i->kind == INPUT_HELD)
 		return;
-	if (i->came > MPROF_RING_BYTES_MAX || i->scout.packets > MPROF_RING_PACKETS_MAX || i->kind == INPUT_TWICE ||
+	if (i->came > MPROF_RING_BYTES_MAX || i->headers.packets > MPROF_RING_PACKETS_MAX || i->kind == INPUT_TWICE ||
 	    begins_as_stream(i, i->came - n))
 		i->held = false;
 }

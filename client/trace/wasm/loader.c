@@ -9,8 +9,8 @@
 
 #define BATCH 256u /* events: with their fields they fit a processor's nearest cache */
 
-#define LARGE	 ((uint64_t)1 << 40) /* no trace of more bytes is expected */
-#define LOOK_MIN ((uint64_t)1 << 19)
+#define LARGE	     ((uint64_t)1 << 40) /* no trace of more bytes is expected */
+#define ESTIMATE_MIN ((uint64_t)1 << 19)
 
 struct loader_stream {
 	struct input *in;
@@ -33,7 +33,7 @@ struct loader {
 	struct grow damages;
 	uint64_t expected; /* bytes of all streams, as far as is known */
 	uint64_t came;
-	uint64_t next_look; /* when so many are there, what the model will need is known better */
+	uint64_t next_estimate; /* when so many are there, what the model will need is known better */
 	struct mprof_event events[BATCH];
 };
 
@@ -111,7 +111,7 @@ void loader_expect(struct loader *l, uint32_t stream, uint64_t bytes)
 	input_expect(stream_at(l, stream)->in, bytes);
 	if (bytes < LARGE - l->expected)
 		l->expected += bytes;
-	l->next_look = l->expected / 64;
+	l->next_estimate = l->expected / 64;
 }
 
 uint8_t *loader_room(struct loader *l, uint32_t stream, size_t n)
@@ -185,10 +185,10 @@ static void expect_rest(struct loader *l)
 {
 	uint64_t last = l->expected - l->expected / 4;
 
-	if (l->came < l->next_look || l->came >= l->expected || l->came < LOOK_MIN)
+	if (l->came < l->next_estimate || l->came >= l->expected || l->came < ESTIMATE_MIN)
 		return;
 	mprof_model_expect(l->model, (double)l->came / (double)l->expected);
-	l->next_look = l->came >= last ? UINT64_MAX : l->came * 4 < last ? l->came * 4 : last;
+	l->next_estimate = l->came >= last ? UINT64_MAX : l->came * 4 < last ? l->came * 4 : last;
 }
 
 enum mprof_status loader_came(struct loader *l, uint32_t stream, size_t n)

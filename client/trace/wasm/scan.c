@@ -184,7 +184,7 @@ static enum mprof_status drain(struct scan *p, enum mprof_status stop)
 }
 
 /* That was all of this time through. */
-static enum mprof_status ends(struct scan *p)
+static enum mprof_status end_of_bytes(struct scan *p)
 {
 	enum mprof_status r;
 
@@ -222,7 +222,7 @@ enum mprof_status scan_step(struct scan *p, uint64_t bytes)
 	}
 	if (r || p->at < end)
 		return r ? r : MPROF_MORE;
-	return p->options.grows ? MPROF_END : ends(p);
+	return p->options.grows ? MPROF_END : end_of_bytes(p);
 }
 
 void scan_end(struct scan *p)
