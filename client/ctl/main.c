@@ -7,7 +7,6 @@
 #include <curl/curl.h>
 
 #include "ctl.h"
-#include "near.h"
 #include "options.h"
 
 struct verb {

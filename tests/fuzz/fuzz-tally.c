@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "tally-json.h"
+#include "stats-answer.h"
 
 #define SHARES 131072u /* of the memory that there is: 32 threads, 32 strings, 1 KiB of them */
 

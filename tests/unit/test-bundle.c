@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bundle-manifest.h"
 #include "bundle.h"
 #include "check.h"
 

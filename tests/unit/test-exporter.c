@@ -6,14 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cast.h"
 #include "check.h"
-#include "ctf-stream.h"
+#include "ctf.h"
 #include "ctl.h"
 #include "digits.h"
 #include "exporter.h"
 #include "gate.h"
 #include "output-directory.h"
-#include "plates.h"
 #include "scope.h"
 
 static void check_number(int64_t n)

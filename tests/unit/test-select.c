@@ -4,8 +4,7 @@
 #include "check.h"
 #include "ctl.h"
 #include "filter.h"
-#include "glob.h"
-#include "near.h"
+#include "options.h"
 #include "scope.h"
 
 static bool matches(const char *pattern, const char *text)

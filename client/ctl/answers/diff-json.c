@@ -1,11 +1,10 @@
 /* The keys are an interface: docs/man/mprofctl.1 lists them. */
-#include "diff-json.h"
+#include "diff-answer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "text-json.h"
-#include "who.h"
+#include "json.h"
 
 enum { GOOD, BAD };
 

@@ -4,9 +4,163 @@
  * An instant has the event's own time.  Slices begin and end at the latest time that the stream has said, because they must hold each other;
  * where an event is older than one before it, the note `time_ns` says when it was.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "acts-state.h"
+
+/* What happens to a whole stream and to none of its threads, each on a track of its own: collections, losses, damage. */
+
+/* The track of what happens to the whole stream. */
+static int extra(struct acts *a, struct act_stream *s, const char *name, uint32_t *number)
+{
+	struct act_track track = {.kind = ACT_EXTRA, .name = name, .name_bytes = strlen(name)};
+
+	if (*number)
+		return 0;
+	*number = track.track = acts_track_new(a);
+	return acts_tell_track(a, s, &track);
+}
+
+int acts_collection(struct acts *a, struct act_stream *s, const struct mprof_raw_event *e, uint64_t time)
+{
+	uint64_t duration = (uint64_t)e->number, start = duration < time ? time - duration : 0;
+	struct act act = {.kind = ACT_BEGIN, .category = mprof_event_name(e->id)}, end;
+	int r = extra(a, s, "gc", &s->collector);
+
+	/* One after the other, whatever they say. */
+	start = start < s->collected ? s->collected : start;
+	s->collected = time < start ? start : time;
+	act.track = s->collector;
+	act.time = start;
+	act_set_name(&act, act.category);
+	if (s->collected != e->timestamp)
+		act_add_note(&act, "time_ns", (int64_t)e->timestamp);
+	act_add_note(&act, "duration_ns", e->number);
+	end = (struct act){.kind = ACT_END, .track = s->collector, .time = s->collected, .category = act.category};
+	act_set_name(&end, act.name);
+	r = r ? r : acts_put(a, s, &act);
+	return r ? r : acts_put(a, s, &end);
+}
+
+int acts_lost(struct acts *a, struct act_stream *s, uint64_t to)
+{
+	struct act act = {.time = s->now, .category = "gap"};
+	int r;
+
+	if (!s->lost)
+		return 0;
+	r = extra(a, s, "gaps", &s->faults);
+	act.track = s->faults;
+	act_set_name(&act, "packets lost");
+	act_add_note(&act, "packets", (int64_t)s->lost);
+	s->lost = 0;
+	r = r ? r : acts_put(a, s, &act);
+	act.kind = ACT_END;
+	act.n_notes = 0;
+	act.time = to > s->now ? to : s->now;
+	return r ? r : acts_put(a, s, &act);
+}
+
+int acts_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
+{
+	struct acts *a = data;
+	struct act act = {.kind = ACT_INSTANT, .category = "damage"};
+	struct act_stream *s;
+	char text[256];
+	int r;
+
+	if (!a->stream || !a->stream[stream].begun) /* there is no time yet that it could stand at */
+		return 0;
+	s = &a->stream[stream];
+	act.time = s->now;
+	act.name = text;
+	act.name_bytes = mprof_damage_text(damage, text, sizeof(text));
+	r = extra(a, s, "gaps", &s->faults);
+	act.track = s->faults;
+	return r ? r : acts_put(a, s, &act);
+}
+
+/* Counters: a track for each name of a stream, and what it is at.  Where only changes are told, it counts from 0. */
+
+/* Room for counter I. */
+static int reach(struct act_stream *s, uint32_t i)
+{
+	uint32_t room = s->counter_room ? s->counter_room : 16;
+	struct act_counter *counters;
+
+	if (i < s->counter_room)
+		return 0;
+	while (room <= i)
+		room *= 2;
+	counters = realloc(s->counters, room * sizeof(*counters));
+	if (!counters)
+		return -ENOMEM;
+	memset(counters + s->counter_room, 0, (room - s->counter_room) * sizeof(*counters));
+	s->counters = counters;
+	s->counter_room = room;
+	return 0;
+}
+
+/* What stands before the last `#` is the name of the scale. */
+static size_t scale_of(const char *name, size_t len)
+{
+	const char *mark = len ? memrchr(name, '#', len) : NULL;
+
+	return mark ? (size_t)(mark - name) : len;
+}
+
+static int counter_of(struct acts *a, struct act_stream *s, struct act_counter **counter)
+{
+	uint32_t i = texts_add(&s->counter_names, a->text.text, a->text.bytes);
+	struct act_track track = {.kind = ACT_COUNTER, .name = a->text.text, .name_bytes = a->text.bytes};
+	int r;
+
+	*counter = NULL;
+	if (i == TEXT_NONE) {
+		a->refused++;
+		return 0;
+	}
+	r = reach(s, i);
+	if (r)
+		return r;
+	*counter = &s->counters[i];
+	if ((*counter)->track)
+		return 0;
+	(*counter)->track = track.track = acts_track_new(a);
+	track.scale_bytes = scale_of(track.name, track.name_bytes);
+	return acts_tell_track(a, s, &track);
+}
+
+int acts_counter(struct acts *a, struct act_stream *s, const struct mprof_raw_event *e, uint64_t time)
+{
+	struct act_counter *c;
+	struct act act = {
+		.kind = ACT_VALUE,
+		.time = time,
+		.category = mprof_event_name(e->id),
+		.name = a->text.text,
+		.name_bytes = a->text.bytes,
+		.notes = {{.key = "thread", .number = e->context}, {.key = "amount", .number = e->number}},
+		.n_notes = e->id == MPROF_EVENT_increase ? 2 : 1,
+	};
+	uint32_t thread;
+	int r = acts_thread(a, s, e->context, &thread);
+
+	r = r ? r : counter_of(a, s, &c);
+	if (r || !c)
+		return r;
+	s->cast.list[thread].last = s->now;
+	/* A guest may say any amount: a sum that is too large goes around. */
+	c->value = e->id == MPROF_EVENT_counter ? e->number : (int64_t)((uint64_t)c->value + (uint64_t)e->number);
+	act.track = c->track;
+	act.value = c->value;
+	act.doer = s->cast.list[thread].track;
+	if (time != e->timestamp)
+		act.notes[act.n_notes++] = (struct act_note){.key = "time_ns", .number = (int64_t)e->timestamp};
+	return acts_put(a, s, &act);
+}
 
 #define MARKER "__should_resolve"
 

@@ -8,9 +8,10 @@
 #ifndef CTL_BUNDLE_H
 #define CTL_BUNDLE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <jansson.h>
 
 #include "acts.h"
 #include "clocks.h"
@@ -70,5 +71,13 @@ void bundle_align(struct bundle *b);
 int bundle_write(struct bundle *b, struct output *o);
 /* What is in it, as the verb's --json has it; to be decref'd, NULL without memory. */
 json_t *bundle_json(const struct bundle *b);
+
+/* The manifest of a bundle. */
+
+#define BUNDLE_HOST	"host.pftrace"
+#define BUNDLE_MANIFEST "perfetto_manifest.json"
+
+/* Its text, to be freed; NULL without memory. */
+char *bundle_manifest(const struct bundle *b);
 
 #endif

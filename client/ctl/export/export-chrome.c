@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "acts.h"
+#include "cast.h"
 #include "digits.h"
 #include "exporter.h"
+#include "json.h"
 #include "lanes.h"
-#include "plates.h"
-#include "write-json.h"
 
 #define RUNNING 1 /* the thread id of a stream's first track */
 #define EXTRAS	2
@@ -58,7 +58,7 @@ static void put_number(struct chrome_state *s, int64_t n)
 }
 
 /* Nanoseconds as microseconds, exactly. */
-static void put_time(struct chrome_state *s, const char *key, uint64_t ns)
+static void put_us(struct chrome_state *s, const char *key, uint64_t ns)
 {
 	char *out;
 	size_t n;
@@ -133,7 +133,7 @@ static void put_async(struct chrome_state *s, const char *phase, const struct ac
 	put_head(s, phase, act->process, RUNNING);
 	put(s, ",\"cat\":\"thread\",\"id\":\"");
 	put_number(s, act->track);
-	put_time(s, "\",\"ts\":", act->time);
+	put_us(s, "\",\"ts\":", act->time);
 	if (act->kind == ACT_INSTANT)
 		put_name(s, act->name, act->name_bytes);
 	else
@@ -148,8 +148,8 @@ static void put_async(struct chrome_state *s, const char *phase, const struct ac
 static void put_slice(struct chrome_state *s, const struct act *end, const struct chrome_open *open, int tid)
 {
 	put_head(s, "X", end->process, tid);
-	put_time(s, ",\"ts\":", open->start);
-	put_time(s, ",\"dur\":", end->time > open->start ? end->time - open->start : 0);
+	put_us(s, ",\"ts\":", open->start);
+	put_us(s, ",\"dur\":", end->time > open->start ? end->time - open->start : 0);
 	if (tid == RUNNING)
 		put_plate(s, open->track);
 	else
@@ -166,7 +166,7 @@ static void put_flow(struct chrome_state *s, const struct act *act)
 	put_head(s, begins ? "s" : "f", act->process, RUNNING);
 	put(s, ",\"cat\":\"interaction\",\"id\":\"");
 	put_number(s, (int64_t)act->flow_id);
-	put_time(s, "\",\"ts\":", time);
+	put_us(s, "\",\"ts\":", time);
 	put_name(s, "interaction", strlen("interaction"));
 	put(s, "}");
 }
@@ -174,7 +174,7 @@ static void put_flow(struct chrome_state *s, const struct act *act)
 static void put_value(struct chrome_state *s, const struct act *act)
 {
 	put_head(s, "C", act->process, RUNNING);
-	put_time(s, ",\"ts\":", act->time);
+	put_us(s, ",\"ts\":", act->time);
 	put_name(s, act->name, act->name_bytes);
 	put(s, ",\"args\":{\"value\":");
 	put_number(s, act->value);
@@ -215,7 +215,7 @@ static void on_extra(struct chrome_state *s, const struct act *act, int i)
 		put_slice(s, act, open, RUNNING + 1 + i);
 	} else {
 		put_head(s, "i", act->process, RUNNING + 1 + i);
-		put_time(s, ",\"s\":\"t\",\"ts\":", act->time);
+		put_us(s, ",\"s\":\"t\",\"ts\":", act->time);
 		put_name(s, act->category, strlen(act->category));
 		put_arguments(s, act->category, &reason, 1);
 	}

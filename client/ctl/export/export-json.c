@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "exporter.h"
-#include "write-json.h"
+#include "json.h"
 
 struct json_state {
 	struct export_job *job;

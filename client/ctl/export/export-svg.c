@@ -13,8 +13,8 @@
 #include "ctl.h"
 #include "exporter.h"
 #include "scope.h"
-#include "span.h"
 #include "svg.h"
+#include "table.h"
 
 #define WIDTH	   1400.0
 #define HEIGHT	   900.0

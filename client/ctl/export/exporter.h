@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gate.h"
 #include "modeller.h"
 #include "output-directory.h"
-#include "period.h"
 #include "sink.h"
 #include "writer.h"
 

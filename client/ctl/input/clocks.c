@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api-time.h"
+#include "api.h"
 #include "clocks.h"
-#include "pages.h"
+#include "http-limits.h"
 #include "scope.h"
 
 #define PAGE 1000

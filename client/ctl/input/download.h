@@ -2,6 +2,7 @@
 #ifndef CTL_DOWNLOAD_H
 #define CTL_DOWNLOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,5 +25,20 @@ struct download {
  */
 int download_run(struct download *d, struct http *h, const char *path);
 void download_deinit(struct download *d);
+
+/* One line on a terminal that says how far a download is; nothing anywhere else. */
+
+struct progress {
+	bool shown; /* is stderr a terminal? */
+	uint64_t bytes;
+	int64_t began_ms;
+	int64_t drawn_ms;
+	const char *name; /* borrowed */
+};
+
+void progress_init(struct progress *p, const char *name);
+void progress_add(struct progress *p, uint64_t bytes);
+/* Wipe the line. */
+void progress_done(struct progress *p);
 
 #endif

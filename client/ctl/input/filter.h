@@ -1,4 +1,4 @@
-/* Which events a person asked for. */
+/* Patterns for labels. */
 #ifndef CTL_FILTER_H
 #define CTL_FILTER_H
 
@@ -8,7 +8,13 @@
 
 #include <mprof/event.h>
 
-#include "period.h"
+#include "gate.h"
+
+/* Does all of TEXT match PATTERN: * is any bytes, ? one byte, a backslash takes the next one as it is?  At most their lengths' product of
+ * steps, whatever a guest and a person write. */
+bool glob_match(const char *pattern, const char *text, size_t len);
+
+/* Which events a person asked for. */
 
 #define FILTER_THREADS_MAX 64
 

@@ -1,12 +1,46 @@
-/* A sink in front of another one that lets through what is inside of a period. */
+/* --from and --to: a piece of a trace's time. */
 #ifndef CTL_GATE_H
 #define CTL_GATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "period.h"
 #include "sink.h"
+
+/* One end: a time of the guest, or so much behind the trace's first event. */
+struct moment {
+	bool given;
+	bool relative;
+	uint64_t ns;
+};
+
+struct period {
+	struct moment from, to; /* both included */
+	bool known;		/* has the first event been seen? */
+	uint64_t first;		/* its time */
+};
+
+/* The rows of a verb's option table for the two ends. */
+#define PERIOD_OPTIONS(from, to)          \
+	{"--from", NULL, &(from), NULL},  \
+	{                                 \
+		"--to", NULL, &(to), NULL \
+	}
+
+/*
+ * Take the values of --from and --to apart, NULL where not given: SECONDS[.FRACTION] as dump prints a time, or +SECONDS[.FRACTION] or +N
+ * with a unit (ns us ms s m h d) behind the first event.  Returns an exit code, having said why.
+ */
+int period_parse(struct period *p, const char *from, const char *to, const char *verb);
+
+/* Is an event of that time inside?  To be asked of all events in their order: the first is the trace's first. */
+bool period_holds(struct period *p, uint64_t ns);
+
+/* The ends, known once an event was seen. */
+uint64_t period_from(const struct period *p);
+uint64_t period_to(const struct period *p);
+
+/* A sink in front of another one that lets through what is inside of a period. */
 
 struct gate {
 	struct sink sink;      /* to be given to whatever reads the trace */

@@ -1,9 +1,12 @@
 /* A variable that is wrong is refused, not ignored: who sets one relies on it. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ctl.h"
 #include "http-limits.h"
+#include "http.h"
 
 static int read_one(const char *name, uint64_t least, uint64_t most, uint64_t *value)
 {
@@ -30,4 +33,72 @@ int limits_read(struct limits *l)
 	r = read_one("MPROFCTL_MIN_RATE", 0, UINT32_MAX, &l->rate);
 	r = r ? r : read_one("MPROFCTL_TIMEOUT", 1, 86400, &l->seconds);
 	return r ? r : read_one("MPROFCTL_MAX_PAGES", 1, UINT32_MAX, &l->pages);
+}
+
+/*
+ * The rate is taken over windows of the limit's seconds, one behind the other; the first begins with the first byte.  Single pauses of an honest link do
+ * not matter, and a byte now and then does not keep a window from being too slow.
+ */
+
+void rate_add(struct rate *r, size_t n)
+{
+	if (!r->began)
+		r->waited_ms = 0;
+	r->began = true;
+	r->bytes += n;
+}
+
+enum rate_verdict rate_wait(struct rate *r, uint64_t ms)
+{
+	uint64_t bytes = r->bytes;
+
+	if (r->unending && (r->in_body || !r->began))
+		return RATE_OK;
+	r->waited_ms += ms;
+	if (r->waited_ms < r->limits->seconds * 1000)
+		return RATE_OK;
+	r->waited_ms = r->bytes = 0;
+	if (!bytes)
+		return RATE_SILENT;
+	return r->unending || bytes < r->limits->rate * r->limits->seconds ? RATE_SLOW : RATE_OK;
+}
+
+/* A cursor is the server's and says nothing to us, so that one that comes a second time is all there is to notice. */
+
+void pages_deinit(struct pages *p)
+{
+	free(p->cursor);
+	json_decref(p->seen);
+	*p = (struct pages){0};
+}
+
+/* Keep CURSOR as one that was given; false without memory. */
+static bool note_cursor(struct pages *p, const char *cursor)
+{
+	if (!p->seen)
+		p->seen = json_object();
+	free(p->cursor);
+	p->cursor = strdup(cursor);
+	return p->cursor && p->seen && json_object_set_new(p->seen, cursor, json_true()) == 0;
+}
+
+int pages_turn(struct pages *p, const struct http *h, const json_t *page)
+{
+	const char *next = json_string_value(json_object_get(page, "next"));
+
+	if (!next) {
+		free(p->cursor);
+		p->cursor = NULL;
+		return CTL_OK;
+	}
+	if (json_object_get(p->seen, next)) {
+		say("%s gives the same page of %s again and again", h->host, p->what);
+		return CTL_FAILED;
+	}
+	if (++p->n >= h->limits.pages) {
+		say("%s has given %" PRIu64 " pages of %s and has more; MPROFCTL_MAX_PAGES allows them", h->host, p->n,
+		    p->what);
+		return CTL_FAILED;
+	}
+	return note_cursor(p, next) ? CTL_OK : say_memory();
 }

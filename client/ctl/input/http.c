@@ -13,9 +13,8 @@
 #include <sys/signalfd.h>
 #include <time.h>
 
+#include "http-limits.h"
 #include "http.h"
-#include "pages.h"
-#include "rate.h"
 #include "scope.h"
 
 #define DEFAULT_SOCKET "/run/mprofd/http.sock"

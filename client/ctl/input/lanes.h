@@ -2,6 +2,7 @@
 #ifndef CTL_LANES_H
 #define CTL_LANES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sink.h"
@@ -29,5 +30,16 @@ void lanes_deinit(struct lanes *l);
 /* Give all events to the sink, the oldest first; those of one stream stay in its order.  Returns 0, -errno of reading, -ENOMEM, or what the
  * sink returned. */
 int lanes_run(struct lanes *l);
+
+/* The streams of a CTF directory, or of an archive of one. */
+
+/* Add each stream in the directory at PATH, in the order of their names.  0 or -errno; none may be there. */
+int directory_add(struct lanes *l, const char *path);
+
+/* May a file at PATH of an archive be a stream?  Not one that is hidden, nor the metadata. */
+bool directory_wants(const char *path);
+
+/* Add the file at FD, read to its end, if it begins with a packet, else close it.  As lanes_add(). */
+int directory_add_file(struct lanes *l, const char *name, int fd);
 
 #endif

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "glob.h"
+#include "filter.h"
+#include "json.h"
 #include "modeller.h"
 #include "scope.h"
 #include "seed.h"
-#include "text-json.h"
 
 static int add_streams(struct modeller *m, unsigned int n)
 {

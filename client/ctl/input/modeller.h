@@ -7,7 +7,7 @@
 
 #include <mprof/model.h>
 
-#include "period.h"
+#include "gate.h"
 #include "sink.h"
 
 struct modeller {

@@ -3,14 +3,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include <mprof/trace.h>
+
+#include "api.h"
 #include "ctl.h"
 #include "download.h"
 #include "output.h"
 #include "remote-streams.h"
 #include "scope.h"
-#include "spool.h"
 
 /* The run of a guest that X says; NULL where it is not told. */
 static const json_t *run_of(const struct remote *x, const struct selection *s)
@@ -101,6 +104,196 @@ int remote_streams(struct lanes *l, struct http *h, const struct remote *x, cons
 	json_array_foreach(x->streams, i, stream)
 	{
 		r = r ? r : fetch_stream(l, h, x, s, stream);
+	}
+	return r;
+}
+
+/*
+ * The rule is that of client/viewer/tail.js: a tail is told by the packets, and begins in the first of them with more tail than was cut.  Where a part
+ * of that packet was proven, its own time is no answer, and what comes behind that part is asked for.
+ */
+
+#define NONE	  UINT64_MAX
+#define LAST	  "4194304" /* no tail is longer than a ring, and the newest packets say where it begins */
+#define PACKETS	  "1000"
+#define FIRST_MAX 65536u /* bytes until an event must have come */
+
+SCOPED_DEFINE(struct mprof_decoder, mprof_decoder_free)
+
+/* A stream of a run, as the API is asked for it. */
+struct place {
+	char run[24];
+	char stream[24];
+};
+
+static bool natural(const json_t *json, const char *key, uint64_t *value)
+{
+	const json_t *number = json_object_get(json, key);
+
+	*value = (uint64_t)json_integer_value(number);
+	return json_is_integer(number) && json_integer_value(number) >= 0;
+}
+
+/* A run that has ended gives the tail of its end; a capture says whether it has one. */
+static bool may_tail(const struct remote *x, const json_t *stream)
+{
+	uint64_t bytes;
+
+	if (x->target->kind == TARGET_CAPTURE)
+		return natural(stream, "tail_bytes", &bytes) && bytes;
+	return x->state && strcmp(x->state, "ended") == 0;
+}
+
+/* The packet in which the tail begins, or NULL. */
+static const json_t *tailed(const json_t *packets)
+{
+	const json_t *packet;
+	uint64_t bytes, cut;
+	size_t i;
+
+	json_array_foreach(packets, i, packet)
+	{
+		if (natural(packet, "tail_bytes", &bytes) && natural(packet, "cut", &cut) && bytes > cut)
+			return packet;
+	}
+	return NULL;
+}
+
+static int ask_packets(const struct remote *x, struct http *h, const struct place *at, json_t **json)
+{
+	struct selection s = {
+		.run = x->target->kind == TARGET_DOMAIN ? at->run : NULL, .stream = at->stream, .last = LAST};
+	SCOPED(freep) char *path = target_path(x->target, h, "packets", &s);
+	SCOPED(freep) char *page = NULL;
+
+	if (!path || asprintf(&page, "%s&limit=" PACKETS, path) < 0) {
+		page = NULL;
+		return say_memory();
+	}
+	return http_json_unless(h, page, HTTP_ABSENT, json);
+}
+
+/* ---- the first event behind a position */
+
+struct first {
+	struct mprof_decoder *decoder;
+	uint64_t ns;
+	size_t bytes;
+	bool memory;
+};
+
+/* False as soon as nothing more is wanted. */
+static bool first_sink(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+{
+	struct first *f = data;
+	enum mprof_status status;
+	struct mprof_event event;
+
+	(void)answer;
+	mprof_decoder_feed(f->decoder, bytes, len);
+	do
+		status = mprof_decoder_next(f->decoder, &event);
+	while (status == MPROF_CORRUPT);
+	if (status == MPROF_OK)
+		f->ns = event.raw.timestamp;
+	f->memory = status == MPROF_NOMEM;
+	f->bytes += len;
+	return status == MPROF_MORE && f->bytes < FIRST_MAX;
+}
+
+static int ask_first(struct http *h, const char *path, uint64_t *from_ns)
+{
+	SCOPED(mprof_decoder_freep) struct mprof_decoder *decoder = mprof_decoder_new();
+	SCOPED(http_answer_deinit) struct http_answer answer = {0};
+	struct first first = {.decoder = decoder, .ns = NONE};
+	struct http_request request = {.path = path, .sink = first_sink, .data = &first};
+	int r;
+
+	if (!decoder)
+		return say_memory();
+	r = http_perform(h, &request, &answer);
+	if (first.memory)
+		return say_memory();
+	*from_ns = first.ns;
+	if (r == HTTP_E_SINK || (r == 0 && (answer.status / 100 == 2 || http_is(answer.status, HTTP_ABSENT))))
+		return CTL_OK;
+	return http_complain(h, r, &answer);
+}
+
+/* The guest whose run a capture is of, as it is asked for. */
+static struct target guest_of(const struct remote *x)
+{
+	const char *uuid = json_string_value(json_object_get(x->json, "uuid"));
+	const char *name = json_string_value(json_object_get(x->json, "domain"));
+
+	if (x->target->kind == TARGET_DOMAIN)
+		return *x->target;
+	return (struct target){.kind = TARGET_DOMAIN, .name = uuid ? uuid : name};
+}
+
+static int find_behind(const struct remote *x, struct http *h, const struct place *at, const json_t *packet,
+		       uint64_t *from_ns)
+{
+	const json_t *last = json_object_get(json_object_get(packet, "copied"), "last");
+	struct target guest = guest_of(x);
+	SCOPED(freep) char *path = NULL;
+	SCOPED(freep) char *first = NULL;
+	uint64_t sequence, offset;
+
+	if (!guest.name || !natural(packet, "sequence", &sequence) || !natural(last, "offset", &offset))
+		return CTL_OK;
+	path = target_path(&guest, h, "trace", &(struct selection){.run = at->run, .stream = at->stream});
+	if (!path ||
+	    asprintf(&first, "%s&first=%s.%s.%" PRIu64 ".%" PRIu64, path, at->run, at->stream, sequence, offset) < 0) {
+		first = NULL;
+		return say_memory();
+	}
+	return ask_first(h, first, from_ns);
+}
+
+/* The time of the first event in the tail of STREAM into *FROM_NS, NONE where there is none. */
+static int find(const struct remote *x, struct http *h, const json_t *stream, uint64_t *from_ns)
+{
+	SCOPED(json_decrefp) json_t *json = NULL;
+	const json_t *packet;
+	struct place at;
+	uint64_t number;
+	int r;
+
+	*from_ns = NONE;
+	if (!may_tail(x, stream) || !natural(stream, "stream", &number) || x->run < 1)
+		return CTL_OK;
+	snprintf(at.run, sizeof(at.run), "%" PRId64, x->run);
+	snprintf(at.stream, sizeof(at.stream), "%" PRIu64, number);
+	r = ask_packets(x, h, &at, &json);
+	packet = r ? NULL : tailed(json_object_get(json, "packets"));
+	if (!packet)
+		return r;
+	if (json_is_object(json_object_get(packet, "copied")))
+		return find_behind(x, h, &at, packet, from_ns);
+	if (!api_ns(json_object_get(packet, "first_timestamp"), from_ns))
+		*from_ns = NONE;
+	return CTL_OK;
+}
+
+int tails_tell(const struct remote *x, struct http *h, const struct selection *s, const struct sink *to)
+{
+	const json_t *stream;
+	unsigned int n = 0;
+	uint64_t from_ns;
+	size_t i;
+	int r = 0;
+
+	json_array_foreach(x->streams, i, stream)
+	{
+		if (r || !to->tail)
+			return r;
+		if (s->stream && strtoll(s->stream, NULL, 10) != json_integer_value(json_object_get(stream, "stream")))
+			continue;
+		r = find(x, h, stream, &from_ns);
+		if (!r && from_ns != NONE)
+			r = to->tail(to->data, n, from_ns);
+		n++;
 	}
 	return r;
 }

@@ -3,6 +3,7 @@
 #define CTL_REMOTE_STREAMS_H
 
 #include "lanes.h"
+#include "sink.h"
 #include "target.h"
 
 /* What is lent is lent by JSON. */
@@ -20,5 +21,14 @@ void remote_deinit(struct remote *x);
 
 /* Download each stream of X, of which S selects, and add it to L.  0, -errno, or an exit code, having said why. */
 int remote_streams(struct lanes *l, struct http *h, const struct remote *x, const struct selection *s);
+
+/* From when on a stream of the daemon's was not proven: what was copied when its guest had stopped, and of which the server kept what holds. */
+
+/*
+ * Tell TO, if it wants to know, of each stream of X with a tail, counted as S selects them, the guest's time of the first event in it; nothing of one whose
+ * tail hung on what was deleted.  At most two short requests a stream, and none where there can be no tail.  An exit code, having said why, or what TO
+ * returned.
+ */
+int tails_tell(const struct remote *x, struct http *h, const struct selection *s, const struct sink *to);
 
 #endif

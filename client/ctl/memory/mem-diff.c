@@ -10,12 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
 #include "mem-load.h"
 #include "mem.h"
 #include "scope.h"
 #include "table.h"
-#include "text-json.h"
-#include "words.h"
 
 #define SHOWN_MAX 20u
 #define SURE	  2.0

@@ -1,13 +1,198 @@
 /* `mprofctl mem export`: a memory profile for other programs. */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "html.h"
 #include "mem-formats.h"
 #include "mem-page.h"
 #include "mem.h"
-#include "near.h"
+#include "options.h"
+#include "output.h"
 #include "scope.h"
+
+/*
+ * The page reads the stream itself, so it is given as it is, without what it was packed in: what is damaged is told there too.
+ */
+
+/* As many bytes as tell whether it is one. */
+#define HEAD_BYTES 64u
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		n = n < 0 ? 0 : n;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int take_bytes(void *data, const void *bytes, size_t len)
+{
+	struct mem_page *p = data;
+
+	p->bytes += len;
+	return p->bytes > HTML_BYTES_MAX ? -EFBIG : write_all(p->fd, bytes, len);
+}
+
+static int pass_event(void *data, const struct mprof_mem *d, const struct mprof_mem_event *event)
+{
+	(void)data;
+	(void)d;
+	(void)event;
+	return 0;
+}
+
+/* Why the bytes did not go aside. */
+static int aside_failed(const struct mem_page *p)
+{
+	if (p->in.refused == -EFBIG)
+		say("%s is longer than the %llu MiB that one page can hold: thin it out with `mprofctl mem subsample`, "
+		    "or take a part of it with its --from and --to",
+		    p->in.name, HTML_BYTES_MAX >> 20);
+	else
+		say("cannot write a file aside: %s; TMPDIR says where", strerror(-p->in.refused));
+	return CTL_FAILED;
+}
+
+int mem_page_read(struct mem_page *p, const char *operand, uint64_t recording)
+{
+	const struct mem_sink sink = {.event = pass_event, .bytes = take_bytes, .data = p};
+	int r;
+
+	*p = (struct mem_page){
+		.in = {.fd = -1, .host = p->in.host}, .operand = operand, .recording = recording, .fd = -1};
+	r = mem_input_open(&p->in, operand, false);
+	if (r)
+		return r;
+	p->fd = spool_file();
+	if (p->fd < 0) {
+		p->in.refused = p->fd;
+		return aside_failed(p);
+	}
+	p->in.recording = recording;
+	p->in.each = true; /* all of them are in the page */
+	r = mem_input_run(&p->in, &sink, false);
+	return p->in.refused ? aside_failed(p) : r;
+}
+
+void mem_page_deinit(struct mem_page *p)
+{
+	mem_input_close(&p->in);
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+}
+
+/* ---- is it one? */
+
+struct head {
+	uint8_t bytes[HEAD_BYTES];
+	size_t n;
+};
+
+/* The first bytes of what is packed, and no more. */
+static int take_head(void *data, const void *bytes, size_t len)
+{
+	struct head *h = data;
+	size_t n = len < HEAD_BYTES - h->n ? len : HEAD_BYTES - h->n;
+
+	memcpy(h->bytes + h->n, bytes, n);
+	h->n += n;
+	return h->n == HEAD_BYTES ? -ECANCELED : 0;
+}
+
+static int no_member(void *data, const char *path)
+{
+	(void)data;
+	(void)path;
+	return -EISDIR;
+}
+
+static bool begins(int fd, const char *name)
+{
+	struct head head = {0};
+	const struct unpack_ops ops = {.bytes = take_head, .member = no_member, .data = &head};
+	uint8_t packed[UNPACK_HEAD];
+	ssize_t n = pread(fd, packed, sizeof(packed), 0);
+
+	if (n <= 0)
+		return false;
+	if (!unpack_wanted(packed, (size_t)n))
+		return mprof_mem_begins(packed, (size_t)n);
+	/* What it is packed in may be damaged further on; that is told when it is read. */
+	if (lseek(fd, n, SEEK_SET) < 0 || unpack_run(fd, packed, (size_t)n, name, &ops) > 0)
+		return false;
+	return mprof_mem_begins(head.bytes, head.n);
+}
+
+/*
+ * Can OPERAND be looked into and then read?  A capture or a domain is none, and is not complained of as a file that is not there; a pipe with a name
+ * would lose its writer when it is closed.
+ */
+static bool is_file(const char *operand)
+{
+	const char *path = strncmp(operand, "file:", 5) == 0 ? operand + 5 : operand;
+	struct stat st;
+
+	return strcmp(operand, "-") == 0 || (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, R_OK) == 0);
+}
+
+bool mem_page_is(const char *operand)
+{
+	struct mem_input in = {.fd = -1};
+	bool is = false;
+
+	if (!is_file(operand))
+		return false;
+	if (mem_input_open(&in, operand, false) == CTL_OK && in.again) {
+		is = begins(in.fd, in.name);
+		lseek(in.fd, 0, SEEK_SET);
+	}
+	mem_input_close(&in);
+	return is;
+}
+
+/* ---- mem export */
+
+static int write_page(const struct mem_page *p, struct output *o)
+{
+	SCOPED(writer_deinit) struct writer out = {0};
+	struct html h;
+	int r;
+
+	if (!writer_init(&out, o->fd))
+		return say_memory();
+	r = html_begin(&h, &out);
+	r = r ? r : html_add_memory(&h, html_name(p->operand), p->fd, p->recording);
+	r = r ? r : html_end(&h);
+	html_deinit(&h);
+	if (r)
+		return r == -ENOMEM ? say_memory() : output_complain(o, -r);
+	return output_commit(o);
+}
+
+int mem_page_export(const char *host, const char *operand, uint64_t recording, const char *file)
+{
+	SCOPED(mem_page_deinit) struct mem_page p = {.in = {.host = host}, .fd = -1};
+	SCOPED(output_close) struct output o = {.fd = -1};
+	int r, written;
+
+	if (!html_possible())
+		return CTL_FAILED;
+	r = mem_page_read(&p, operand, recording);
+	if (r != CTL_OK && r != CTL_DAMAGED)
+		return r;
+	written = output_open(&o, file ? file : "-", OUTPUT_REPLACE, "mem");
+	written = written ? written : write_page(&p, &o);
+	return written ? written : r;
+}
 
 static const struct {
 	const char *name;

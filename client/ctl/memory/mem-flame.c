@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
 #include "mem-flame-js.h"
+#include "mem-formats.h"
 #include "mem-load.h"
-#include "mem-name.h"
 #include "mem.h"
 #include "output.h"
 #include "scope.h"
 #include "table.h"
-#include "text-json.h"
 
 #define WIDTH	    1200
 #define ROW	    18

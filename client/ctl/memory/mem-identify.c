@@ -5,12 +5,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "json.h"
 #include "mem-load.h"
 #include "mem.h"
 #include "options.h"
 #include "scope.h"
 #include "table.h"
-#include "text-json.h"
 
 /* BYTES in three figures or so: "812 kB", "1.1 GB", " 64 kB". */
 static const char *short_bytes(double bytes, char buf[32])

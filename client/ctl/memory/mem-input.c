@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "mem-recording.h"
+#include "mem-recordings.h"
+#include "output.h"
 #include "scope.h"
 #include "seed.h"
-#include "spool.h"
 
 /* So many complaints of one input are told. */
 #define TOLD_MAX 10u

@@ -9,12 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mem-answer.h"
+#include "json.h"
 #include "mem.h"
 #include "scope.h"
 #include "table.h"
-#include "text-json.h"
-#include "words.h"
 
 #define SHOWN_MAX  10u
 #define FRAMES_MAX 12u

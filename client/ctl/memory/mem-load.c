@@ -2,11 +2,182 @@
  * Up to three times through the input: for its end, its peak and how many domains it has; for the objects that a filter means; and for the profile.
  * Where all objects are wanted and no timeline, once is enough.
  */
-#include "mem-load.h"
-
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "ctl.h"
+#include "mem-input.h"
+#include "mem-load.h"
 #include "seed.h"
+
+/*
+ * Ranges are A..B, A.., ..B, or one value; times have a unit (1.5s, 250ms), sizes may (64, 4K, 1MB); names are a list by commas, each a part
+ * of a function's name or, behind "=", the whole; a comma of a name stands behind a backslash.
+ */
+
+struct unit {
+	const char *name;
+	double factor;
+};
+
+static const struct unit times[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"m", 60e6}, {"h", 3600e6}, {"d", 86400e6}};
+static const struct unit sizes[] = {{"", 1},	    {"B", 1},	     {"K", 1024},    {"KB", 1024},
+				    {"M", 1 << 20}, {"MB", 1 << 20}, {"G", 1 << 30}, {"GB", 1 << 30}};
+
+/* LEN bytes at S as a number with one of N units; false where it is none. */
+static bool amount(const char *s, size_t len, const struct unit *units, size_t n, uint64_t *out)
+{
+	char text[40], *end;
+	double value;
+	size_t i;
+
+	if (!len || len >= sizeof(text) || s[0] < '0' || s[0] > '9')
+		return false;
+	memcpy(text, s, len);
+	text[len] = 0;
+	if (strspn(text, "0123456789.") == 0 || strpbrk(text, "xXeEpP"))
+		return false;
+	value = strtod(text, &end);
+	for (i = 0; i < n && strcmp(end, units[i].name) != 0; i++)
+		;
+	if (i == n || !(value * units[i].factor < 1e18))
+		return false;
+	*out = (uint64_t)(value * units[i].factor);
+	return true;
+}
+
+static bool range(const char *s, const struct unit *units, size_t n, struct mprof_mem_range *r)
+{
+	const char *dots = strstr(s, "..");
+
+	*r = (struct mprof_mem_range){0};
+	if (!dots) {
+		r->has_least = r->has_most = amount(s, strlen(s), units, n, &r->least);
+		r->most = r->least;
+		return r->has_least;
+	}
+	r->has_least = dots > s;
+	r->has_most = dots[2] != 0;
+	return (r->has_least || r->has_most) && (!r->has_least || amount(s, (size_t)(dots - s), units, n, &r->least)) &&
+	       (!r->has_most || amount(dots + 2, strlen(dots + 2), units, n, &r->most)) &&
+	       !(r->has_least && r->has_most && r->least > r->most);
+}
+
+static int time_range(const char *option, const char *s, struct mprof_mem_range *r)
+{
+	if (!s || range(s, times, sizeof(times) / sizeof(times[0]), r))
+		return CTL_OK;
+	return say_usage(
+		"mem",
+		"%s is no time: \"%s\"; write a range behind the start as 1.5s..2s, 250ms.. or ..10s, or one time",
+		option, s);
+}
+
+int mem_filter_time(const char *option, const char *text, uint64_t *us)
+{
+	if (!text || amount(text, strlen(text), times, sizeof(times) / sizeof(times[0]), us))
+		return CTL_OK;
+	return say_usage("mem", "%s is no time: \"%s\"; write one behind the start as 1.5s or 250ms", option, text);
+}
+
+static int size_range(const char *s, struct mprof_mem_range *r)
+{
+	if (!s || range(s, sizes, sizeof(sizes) / sizeof(sizes[0]), r))
+		return CTL_OK;
+	return say_usage("mem", "--size is no size: \"%s\"; write bytes as 64..256, 1K.. or ..4MB", s);
+}
+
+static int heaps(const char *s, uint8_t *out)
+{
+	static const char *const names[] = {"minor", "major", "external"};
+	size_t n, i;
+
+	for (; s && *s; s += n + (s[n] == ',')) {
+		n = strcspn(s, ",");
+		for (i = 0; i < 3 && (strlen(names[i]) != n || strncmp(s, names[i], n) != 0); i++)
+			;
+		if (i == 3)
+			return say_usage("mem",
+					 "--heap takes minor, major and external, with commas between, not \"%s\"", s);
+		*out |= (uint8_t)(1u << i);
+	}
+	return CTL_OK;
+}
+
+/* A name of a list to *STORE, terminated, up to a comma that no backslash stands before; returns what is behind it. */
+static const char *name_take(const char *s, char **store)
+{
+	for (; *s && *s != ','; s++) {
+		if (*s == '\\' && (s[1] == ',' || s[1] == '\\'))
+			s++;
+		*(*store)++ = *s;
+	}
+	*(*store)++ = 0;
+	return s + (*s == ',');
+}
+
+/* The names of a list, each terminated in *STORE, which moves on. */
+static int clauses(const char *option, const char *s, char **store, struct mprof_mem_clause *list, unsigned int *n,
+		   bool outside)
+{
+	while (s && *s) {
+		bool whole = s[0] == '=';
+		char *name = *store;
+
+		if (*n == MPROF_MEM_CLAUSES_MAX)
+			return say_usage("mem", "%s: there are more than %u names", option, MPROF_MEM_CLAUSES_MAX);
+		s = name_take(s + whole, store);
+		if (!*name)
+			return say_usage("mem", "%s has an empty name", option);
+		list[(*n)++] = (struct mprof_mem_clause){.name = name, .whole = whole, .outside = outside};
+	}
+	return CTL_OK;
+}
+
+static int names_parse(struct mem_filter *f, const struct mem_filter_options *o)
+{
+	size_t room = (o->inside ? strlen(o->inside) : 0) + (o->outside ? strlen(o->outside) : 0) +
+		      (o->hide ? strlen(o->hide) : 0);
+	unsigned int n = 0;
+	char *store;
+	int r;
+
+	f->names = store = malloc(room + 8);
+	if (!store)
+		return say_memory();
+	r = clauses("--inside", o->inside, &store, f->filter.clauses, &n, false);
+	r = r ? r : clauses("--outside", o->outside, &store, f->filter.clauses, &n, true);
+	f->filter.n_clauses = (uint8_t)n;
+	return r ? r : clauses("--hide", o->hide, &store, f->hidden, &f->n_hidden, false);
+}
+
+int mem_filter_parse(struct mem_filter *f, const struct mem_filter_options *o)
+{
+	bool end = o->live && strcmp(o->live, "end") == 0, never = o->collected && strcmp(o->collected, "never") == 0;
+	int r;
+
+	*f = (struct mem_filter){0};
+	f->at_peak = o->live && strcmp(o->live, "peak") == 0;
+	f->filter.never_collected = end || never;
+	r = mem_input_recording(o->recording, &f->recording);
+	r = r ? r : time_range("--allocated", o->allocated, &f->filter.allocated);
+	r = r ? r : time_range("--live", end || f->at_peak ? NULL : o->live, &f->filter.live);
+	r = r ? r : time_range("--collected", never ? NULL : o->collected, &f->filter.collected);
+	r = r ? r : time_range("--lifetime", o->lifetime, &f->filter.lifetime);
+	r = r ? r : size_range(o->size, &f->filter.bytes);
+	r = r ? r : heaps(o->heap, &f->filter.heaps);
+	f->given =
+		o->allocated || o->live || o->collected || o->size || o->lifetime || o->inside || o->outside || o->heap;
+	return r ? r : names_parse(f, o);
+}
+
+void mem_filter_deinit(struct mem_filter *f)
+{
+	free(f->names);
+	f->names = NULL;
+}
 
 #define SCALE_MAX 0x1p62 /* bytes: nobody has so much memory, but a stream may state any rate */
 

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "mem-encode.h"
-#include "mem-filter.h"
 #include "mem-input.h"
 #include "mem-live.h"
+#include "mem-load.h"
 #include "mem.h"
 #include "output.h"
 #include "scope.h"

@@ -8,7 +8,6 @@
 #include "mem-load.h"
 #include "mem.h"
 #include "scope.h"
-#include "span.h"
 #include "table.h"
 
 #define POINTS	     450u

@@ -274,3 +274,20 @@ int output_complain(const struct output *o, int error)
 	say("cannot write %s: %s", o->path ? o->path : "standard output", strerror(error));
 	return CTL_FAILED;
 }
+
+/* /var/tmp, not /tmp: what is spooled may be larger than memory. */
+
+int spool_file(void)
+{
+	const char *dir = getenv("TMPDIR");
+	SCOPED(freep) char *path = NULL;
+	int fd;
+
+	if (asprintf(&path, "%s/mprofctl.XXXXXX", dir && *dir ? dir : "/var/tmp") < 0)
+		return -ENOMEM;
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	unlink(path);
+	return fd;
+}

@@ -42,4 +42,9 @@ char *output_aside(const char *path, const char *end);
 /* Say that writing failed with ERROR (an errno); returns the exit code, CTL_OK where the reader of a pipe just left. */
 int output_complain(const struct output *o, int error);
 
+/* Files without a name, for what must be read again and cannot be. */
+
+/* A new one, to be closed, or -errno.  In $TMPDIR, else where large files may be. */
+int spool_file(void);
+
 #endif

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "ctl.h"
+#include "json.h"
 #include "scope.h"
 #include "table.h"
-#include "text-json.h"
 
 void table_init(struct table *t, const char *const *heads, size_t columns)
 {
@@ -175,4 +175,20 @@ int json_print_item(const json_t *json)
 	if (!json || (!json_put(json, stdout, 0) && !ferror(stdout)))
 		return say_memory();
 	return CTL_OK;
+}
+
+/* Spans of time for people; what is exact stands in JSON. */
+
+const char *span_text(uint64_t ns, char *buf, size_t size)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	size_t i = 0;
+
+	while (i < 3 && (double)ns < units[i].ns)
+		i++;
+	snprintf(buf, size, i == 3 ? "%.0f %s" : "%.3f %s", (double)ns / units[i].ns, units[i].name);
+	return buf;
 }

@@ -2,10 +2,11 @@
 #ifndef CTL_TABLE_H
 #define CTL_TABLE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <jansson.h>
 
 #define TABLE_COLUMNS_MAX 12
 
@@ -48,5 +49,12 @@ int stdout_verdict(void);
 int json_print(const json_t *json);
 /* The same in one line without its end, one of many, which is not pushed out; takes NULL for "no memory". */
 int json_print_item(const json_t *json);
+
+/* Spans of time as text. */
+
+#define SPAN_TEXT_MAX 32
+
+/* "1.234 ms": of a span of NS nanoseconds the unit that fits it, into BUF of SIZE bytes (SPAN_TEXT_MAX); returns BUF. */
+const char *span_text(uint64_t ns, char *buf, size_t size);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #define WRITER_BYTES (256u << 10)
@@ -49,5 +50,17 @@ static inline void writer_put(struct writer *w, const void *bytes, size_t n)
 	memcpy(writer_room(w, n), bytes, n);
 	writer_advance(w, n);
 }
+
+/* Bytes as base64, into a writer, in pieces of any length. */
+
+struct base64 {
+	struct writer *out; /* borrowed */
+	uint8_t rest[3];    /* what waits for more, up to two */
+	size_t used;
+};
+
+void base64_put(struct base64 *b, const void *bytes, size_t len);
+/* What waits, and what fills the last four characters up. */
+void base64_end(struct base64 *b);
 
 #endif

@@ -12,10 +12,10 @@
 
 #include "bundle.h"
 #include "input.h"
+#include "json.h"
 #include "options.h"
 #include "scope.h"
 #include "table.h"
-#include "text-json.h"
 
 #define RUN_AMOUNT "64MB" /* of a run, to know its clock by */
 

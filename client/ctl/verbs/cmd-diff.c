@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff-json.h"
-#include "diff-show.h"
+#include "diff-answer.h"
 #include "input.h"
 #include "options.h"
 #include "scope.h"

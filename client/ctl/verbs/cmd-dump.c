@@ -3,11 +3,116 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <mprof/trace.h>
+
 #include "dumper.h"
 #include "filter.h"
 #include "input.h"
+#include "json.h"
 #include "options.h"
 #include "scope.h"
+
+/* Lines of events.  Errors of writing stay in the writer: the verb looks there for what to say. */
+
+#define TEXT_SHORT 256u /* bytes of a string */
+
+static int dumper_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n);
+
+static int dumper_pause(void *data)
+{
+	struct dumper *d = data;
+
+	return writer_flush(&d->out);
+}
+
+static int dumper_streams(void *data, char *const *names, unsigned int count)
+{
+	struct dumper *d = data;
+
+	(void)count;
+	d->streams = names;
+	return 0;
+}
+
+bool dumper_init(struct dumper *d, int out_fd, bool json)
+{
+	*d = (struct dumper){.json = json};
+	d->sink = (struct sink){.streams = dumper_streams, .events = dumper_events, .pause = dumper_pause, .data = d};
+	return writer_init(&d->out, out_fd);
+}
+
+void dumper_deinit(struct dumper *d)
+{
+	writer_deinit(&d->out);
+}
+
+static void put_text(struct dumper *d, const char *text, size_t left)
+{
+	while (left && !d->out.error) {
+		/* In pieces, so that a string of any length needs no more than the buffer. */
+		size_t piece = left < 4096 ? left * MPROF_TEXT_FACTOR + 32 : 4096 * MPROF_TEXT_FACTOR;
+		char *out = writer_room(&d->out, piece);
+
+		writer_advance(&d->out, mprof_text_escape(out, piece, &text, &left));
+	}
+}
+
+/* Nearly all events: one without a string, or with one so short that the whole line surely has room. */
+static void put_short_line(struct dumper *d, const struct mprof_raw_event *e)
+{
+	char *line = writer_room(&d->out, MPROF_TEXT_FIXED_MAX + TEXT_SHORT * MPROF_TEXT_FACTOR + 64);
+	const char *text = e->text;
+	size_t left = e->text_bytes, n = mprof_event_text(e, line);
+
+	if (text) {
+		n += mprof_text_escape(line + n, TEXT_SHORT * MPROF_TEXT_FACTOR + 32, &text, &left);
+		line[n++] = '"';
+	}
+	line[n++] = '\n';
+	writer_advance(&d->out, n);
+}
+
+static void put_line(struct dumper *d, const struct mprof_raw_event *e, const char *stream)
+{
+	writer_advance(&d->out, mprof_event_text(e, writer_room(&d->out, MPROF_TEXT_FIXED_MAX)));
+	if (e->text) {
+		put_text(d, e->text, e->text_bytes);
+		writer_put(&d->out, "\"", 1);
+	}
+	if (stream) {
+		writer_put(&d->out, " stream=\"", 9);
+		put_text(d, stream, strlen(stream));
+		writer_put(&d->out, "\"", 1);
+	}
+	writer_put(&d->out, "\n", 1);
+}
+
+static void put_json_line(struct dumper *d, const struct mprof_raw_event *e, const char *stream)
+{
+	write_json_event(&d->out, e, stream);
+	writer_put(&d->out, "\n", 1);
+}
+
+static int dumper_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+{
+	struct dumper *d = data;
+	const char *name = d->streams ? d->streams[stream] : NULL;
+	size_t i;
+
+	for (i = 0; i < n && !d->out.error; i++) {
+		const struct mprof_raw_event *e = &events[i].raw;
+
+		if (d->filter && !filter_takes(d->filter, stream, e))
+			continue;
+		if (d->json)
+			put_json_line(d, e, name);
+		else if (name || e->text_bytes > TEXT_SHORT)
+			put_line(d, e, name);
+		else
+			put_short_line(d, e);
+	}
+	return d->filter && d->filter->failed ? -ENOMEM : -d->out.error;
+}
 
 static void dumper_deinitp(struct dumper *d)
 {

@@ -12,12 +12,12 @@
 #include "exporter.h"
 #include "gate.h"
 #include "input.h"
+#include "json.h"
 #include "options.h"
 #include "output-directory.h"
 #include "output.h"
 #include "scope.h"
 #include "table.h"
-#include "text-json.h"
 
 #define OWN_OPTIONS_MAX 16 /* different ones, of all formats together */
 

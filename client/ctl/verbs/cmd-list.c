@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "domain.h"
+#include "api.h"
 #include "http.h"
+#include "json.h"
 #include "options.h"
 #include "scope.h"
 #include "table.h"
-#include "text-json.h"
 
 /* The sum of KEY over an array of objects. */
 static uint64_t sum(const json_t *array, const char *key)

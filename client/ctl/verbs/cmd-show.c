@@ -60,7 +60,7 @@ static time_t seconds_of(const char *text)
 }
 
 /* "1 d 3 h", "3 h 5 min", "5 min 7 s", "7 s". */
-static void span_text(time_t seconds, char *buf, size_t size)
+static void time_span_text(time_t seconds, char *buf, size_t size)
 {
 	static const struct {
 		time_t seconds;
@@ -88,7 +88,7 @@ static void put_times(const struct shown *s)
 	time_text(began ? began : "-", text, sizeof(text));
 	put_field("began", text);
 	if (from >= 0 && to >= from) {
-		span_text(to - from, span, sizeof(span));
+		time_span_text(to - from, span, sizeof(span));
 		put_field("lived", span);
 	}
 }

@@ -9,11 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reading.h"
+#include "input.h"
 #include "scope.h"
-#include "stats-show.h"
+#include "stats-answer.h"
 #include "table.h"
-#include "tally-json.h"
 
 struct stats {
 	struct period *period; /* borrowed */

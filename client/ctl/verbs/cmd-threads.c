@@ -9,12 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
+#include "json.h"
 #include "modeller.h"
-#include "reading.h"
 #include "scope.h"
-#include "span.h"
 #include "table.h"
-#include "text-json.h"
 
 #define COLUMNS 7 /* of short texts; the label is behind them */
 

@@ -13,13 +13,13 @@
 #include "gate.h"
 #include "html.h"
 #include "input.h"
+#include "json.h"
 #include "mem-page.h"
 #include "opener.h"
 #include "options.h"
 #include "output.h"
 #include "scope.h"
 #include "table.h"
-#include "text-json.h"
 
 #define TRACES_MAX 2
 

@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ending.h"
+#include "api.h"
+#include "input.h"
 #include "modeller.h"
-#include "reading.h"
 #include "scope.h"
 #include "table.h"
-#include "why-json.h"
-#include "why-show.h"
+#include "why-answer.h"
 
 #define ANSWERS_MAX 100u
 

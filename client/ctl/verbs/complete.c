@@ -4,18 +4,186 @@
  * All that a shell could be told stands in the help already, and is taken from there: what help says of a verb can be completed, and
  * nothing of it must be kept up to date a second time.  A line `:files` says that any file will do.
  */
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <mprof/event.h>
 
 #include "ctl.h"
 #include "exporter.h"
-#include "help-lines.h"
-#include "offer.h"
+#include "http.h"
 #include "options.h"
 #include "scope.h"
+
+/* What the word can be that a shell asks about: each candidate is a line on standard output, a word, a tab and what it is. */
+
+struct offer {
+	const char *word; /* the part of it that is to be completed; borrowed */
+	const char *kept; /* what stands before that and stays, up to WORD; a list up to its last comma */
+};
+
+/* The next line of *TEXT, without its end; false behind the last. */
+static bool help_line_next(const char **text, const char **line, size_t *len)
+{
+	*line = *text;
+	*len = strcspn(*text, "\n");
+	*text += *len + ((*text)[*len] == '\n');
+	return *line != *text;
+}
+
+/* Does it tell of an option? */
+static bool help_line_is_option(const char *line, size_t len)
+{
+	return len > 3 && strncmp(line, "  -", 3) == 0;
+}
+
+/* Behind the gap of such a line, or the whole of the line behind, what the option does: *WHAT_LEN bytes. */
+static const char *help_line_what(const char *line, size_t len, size_t *what_len)
+{
+	const char *gap = memmem(line + 2, len - 2, "  ", 2), *text = line + len;
+
+	if (!gap && *text++) {
+		len = strcspn(text, "\n");
+		gap = text;
+		line = text;
+	}
+	if (!gap)
+		gap = line + len;
+	*what_len = len - (size_t)(gap - line);
+	while (*what_len && *gap == ' ') {
+		gap++;
+		--*what_len;
+	}
+	return gap;
+}
+
+/* How long the word is, up to a space or a comma. */
+static size_t help_word_len(const char *word)
+{
+	return strcspn(word, " ,\n");
+}
+
+/* Is there a word in capitals behind the option NAME somewhere in TEXT?  Then it takes a value. */
+static const char *value_in(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	while (text && (text = strstr(text, name))) {
+		text += len;
+		if (text[0] == ' ' && text[1] >= 'A' && text[1] <= 'Z')
+			return text + 1;
+	}
+	return NULL;
+}
+
+/* What help calls the value of OPTION of VERB, or of the program where that is NULL; NULL where it takes none. */
+static const char *help_value(const char *verb, const char *option)
+{
+	const char *value;
+
+	if (strcmp(option, "-o") == 0)
+		option = "--output";
+	value = verb ? value_in(help_text(verb), option) : NULL;
+	return value ? value : value_in(help_text(NULL), option);
+}
+
+/*
+ * Whatever fails, fails quietly: nobody wants to be told in the middle of a word.
+ *
+ * Guests choose their names, and a shell takes what it is given for what a person typed.  Only names of harmless letters are offered.
+ */
+
+/* How long a person waits for the daemon in the middle of a line. */
+#define PATIENCE_S 2
+
+/* TEXT of LEN bytes, where it begins as the word does; WHAT says what it is. */
+static void offer_text(const struct offer *o, const char *text, size_t len, const char *what, size_t what_len)
+{
+	if (strncmp(text, o->word, strlen(o->word)) != 0 || strlen(o->word) > len)
+		return;
+	printf("%.*s%.*s\t%.*s\n", (int)(o->word - o->kept), o->kept, (int)len, text, (int)what_len, what);
+}
+
+/* The same of strings. */
+static void offer_word(const struct offer *o, const char *word, const char *what)
+{
+	offer_text(o, word, strlen(word), what, strlen(what));
+}
+
+/* ---- what the daemon has */
+
+static void give_up(int signal)
+{
+	(void)signal;
+	_exit(0);
+}
+
+/* Would a shell take it for just these letters? */
+static bool harmless(const char *name)
+{
+	return name && name[0] && name[0] != '-' &&
+	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-")];
+}
+
+static void offer_named(const struct offer *o, const char *name, const char *what)
+{
+	if (harmless(name))
+		offer_word(o, name, harmless(what) ? what : "");
+}
+
+static void offer_domains(const struct offer *o, struct http *h)
+{
+	json_t *json = NULL, *domain;
+	size_t i;
+
+	if (http_list(h, "/v1/domains", "domains", &json) == CTL_OK)
+		json_array_foreach(json_object_get(json, "domains"), i, domain)
+		{
+			offer_named(o, json_string_value(json_object_get(domain, "name")),
+				    json_string_value(json_object_get(domain, "state")));
+		}
+	json_decref(json);
+}
+
+static void offer_captures(const struct offer *o, struct http *h)
+{
+	json_t *json = NULL, *capture;
+	char id[24];
+	size_t i;
+
+	if (http_list(h, "/v1/captures", "captures", &json) == CTL_OK)
+		json_array_foreach(json_object_get(json, "captures"), i, capture)
+		{
+			snprintf(id, sizeof(id), "%" JSON_INTEGER_FORMAT,
+				 json_integer_value(json_object_get(capture, "id")));
+			offer_named(o, id, json_string_value(json_object_get(capture, "kind")));
+		}
+	json_decref(json);
+}
+
+/* The guests, and the captures' ids, that the daemon at HOST has.  Where it does not answer soon the program ends, with what was offered before. */
+static void offer_remote(const struct offer *o, const char *host, bool domains, bool captures)
+{
+	SCOPED(http_close) struct http h = {.signals = -1};
+
+	if ((!domains && !captures) || !freopen("/dev/null", "w", stderr))
+		return;
+	/* What is known without the daemon is out before it can keep anybody waiting. */
+	fflush(stdout);
+	signal(SIGALRM, give_up);
+	alarm(PATIENCE_S);
+	if (http_open(&h, host) != CTL_OK)
+		return;
+	if (domains)
+		offer_domains(o, &h);
+	if (captures)
+		offer_captures(o, &h);
+}
 
 static const char *const common[] = {"--help", "--host", "--json", "--version"};
 

@@ -1,0 +1,356 @@
+/* The keys are an interface: docs/man/mprofctl.1 lists them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "json.h"
+#include "scope.h"
+#include "stats-answer.h"
+#include "table.h"
+
+json_t *stats_name(const char *name)
+{
+	return text_json(name, strlen(name));
+}
+
+static json_t *label_json(const struct tally *t, uint32_t label)
+{
+	const char *text;
+	size_t len;
+
+	if (label == TEXT_NONE)
+		return json_null();
+	text = texts_get(&t->texts, label, &len);
+	return text_json(text, len);
+}
+
+static json_t *number(uint64_t n)
+{
+	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
+}
+
+static json_t *time_json(const struct tally *t, uint64_t ns)
+{
+	char text[24];
+
+	if (!t->events)
+		return json_null();
+	snprintf(text, sizeof(text), "%" PRIu64, ns);
+	return json_string(text);
+}
+
+static const char *type_name(size_t type)
+{
+	return mprof_thread_type_name(type < MPROF_THREAD_TYPES ? (uint8_t)type : MPROF_THREAD_UNKNOWN);
+}
+
+static json_t *events_json(const struct tally *t)
+{
+	json_t *object = json_object();
+	size_t i;
+
+	for (i = 0; i < MPROF_EVENT_IDS; i++)
+		if (t->events_by_type[i])
+			json_object_set_new(object, mprof_event_name((uint8_t)i), number(t->events_by_type[i]));
+	return object;
+}
+
+static json_t *types_json(const struct tally *t)
+{
+	json_t *object = json_object();
+	size_t i;
+
+	for (i = 0; i < TALLY_TYPES; i++)
+		if (t->threads_by_type[i])
+			json_object_set_new(object, type_name(i), number(t->threads_by_type[i]));
+	return object;
+}
+
+static json_t *rate_json(const struct tally_counter *c)
+{
+	if (c->last_ns <= c->first_ns)
+		return json_null();
+	return json_real(((double)c->last - (double)c->first) / (double)(c->last_ns - c->first_ns) * 1e9);
+}
+
+static json_t *counters_json(const struct tally *t)
+{
+	json_t *object = json_object();
+	uint32_t i;
+
+	for (i = 0; i < t->counter_count; i++) {
+		const struct tally_counter *c = &t->counters[i];
+		json_t *name = c->samples ? label_json(t, c->name) : NULL;
+
+		if (name)
+			json_object_set_new(object, json_string_value(name),
+					    json_pack("{sI sI sI sI sI so}", "first", (json_int_t)c->first, "last",
+						      (json_int_t)c->last, "min", (json_int_t)c->min, "max",
+						      (json_int_t)c->max, "samples", (json_int_t)c->samples,
+						      "rate_per_s", rate_json(c)));
+		json_decref(name);
+	}
+	return object;
+}
+
+static json_t *should_resolve_json(struct tally *t)
+{
+	json_t *array = json_array();
+	struct roster *r = &t->roster;
+	uint32_t i;
+
+	for (i = 0; i < r->n; i++) {
+		const struct roster_thread *thread = &r->list[i], *final;
+
+		if (!(thread->flags & ROSTER_EXPECTED))
+			continue;
+		final = &r->list[roster_final(r, i)];
+		json_array_append_new(
+			array, json_pack("{sI so sb}", "thread", (json_int_t)thread->id, "label",
+					 label_json(t, thread->label != TEXT_NONE ? thread->label : final->label),
+					 "resolved", (final->flags & ROSTER_ENDED) != 0));
+	}
+	return array;
+}
+
+static json_t *busiest_json(const struct tally *t)
+{
+	struct roster_thread busiest[ROSTER_BUSIEST];
+	size_t n = roster_busiest(&t->roster, busiest), i;
+	json_t *array = json_array();
+
+	for (i = 0; i < n; i++)
+		json_array_append_new(array,
+				      json_pack("{sI so ss so}", "thread", (json_int_t)busiest[i].id, "label",
+						label_json(t, busiest[i].label), "type", type_name(busiest[i].type),
+						"running_ns", number(busiest[i].running_ns)));
+	return array;
+}
+
+static json_t *share_json(const struct tally *t)
+{
+	if (!t->events || t->last_ns <= t->first_ns)
+		return json_null();
+	return json_real((double)t->roster.sleeping_ns / (double)(t->last_ns - t->first_ns));
+}
+
+static uint64_t created(const struct tally *t)
+{
+	return t->events_by_type[MPROF_EVENT_creates];
+}
+
+json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t bytes)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "events", number(t->events));
+	json_object_set_new(object, "events_by_type", events_json(t));
+	json_object_set_new(object, "packets", number(totals->packets));
+	json_object_set_new(object, "lost_packets", number(totals->lost_packets));
+	json_object_set_new(object, "damages", number(totals->damages));
+	json_object_set_new(object, "bytes", number(bytes));
+	json_object_set_new(object, "first_ns", time_json(t, t->first_ns));
+	json_object_set_new(object, "last_ns", time_json(t, t->last_ns));
+	json_object_set_new(object, "threads", number(created(t) + t->roster.preexisting));
+	json_object_set_new(object, "threads_by_type", types_json(t));
+	json_object_set_new(object, "preexisting", number(t->roster.preexisting));
+	json_object_set_new(object, "labels", number(t->labels));
+	json_object_set_new(object, "counters", counters_json(t));
+	json_object_set_new(object, "gcs", number(t->gcs));
+	json_object_set_new(object, "gc_ns", number(t->gc_ns));
+	json_object_set_new(object, "gc_longest_ns", number(t->gc_longest_ns));
+	json_object_set_new(object, "should_resolve", should_resolve_json(t));
+	json_object_set_new(object, "busiest", busiest_json(t));
+	json_object_set_new(object, "sleeping_ns", number(t->roster.sleeping_ns));
+	json_object_set_new(object, "sleeping_share", share_json(t));
+	if (tally_truncated(t))
+		json_object_set_new(object, "truncated", json_true());
+	return object;
+}
+
+/* Lines for what is one number, tables for what is many; what a trace does not have is left out. */
+
+static uint64_t get(const json_t *json, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(json, key));
+}
+
+static uint64_t get_ns(const json_t *json, const char *key)
+{
+	const char *text = json_string_value(json_object_get(json, key));
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static void show_time(const json_t *json)
+{
+	uint64_t first = get_ns(json, "first_ns"), last = get_ns(json, "last_ns");
+	char span[32];
+
+	if (!get(json, "events"))
+		return;
+	printf("time      %" PRIu64 ".%09" PRIu64 " to %" PRIu64 ".%09" PRIu64 ", %s\n", first / 1000000000,
+	       first % 1000000000, last / 1000000000, last % 1000000000, span_text(last - first, span, sizeof(span)));
+}
+
+static void show_head(const json_t *json)
+{
+	char bytes[24], total[32], longest[32], sleeping[32];
+	const json_t *share = json_object_get(json, "sleeping_share");
+
+	bytes_text(get(json, "bytes"), bytes, sizeof(bytes));
+	printf("events    %" PRIu64 "\n", get(json, "events"));
+	show_time(json);
+	printf("packets   %" PRIu64 ", %" PRIu64 " lost, %" PRIu64 " faults, %s\n", get(json, "packets"),
+	       get(json, "lost_packets"), get(json, "damages"), bytes);
+	printf("threads   %" PRIu64 ", %" PRIu64 " of them from before\n", get(json, "threads"),
+	       get(json, "preexisting"));
+	printf("labels    %" PRIu64 "\n", get(json, "labels"));
+	if (get(json, "gcs"))
+		printf("gc        %" PRIu64 ", %s in all, the longest %s\n", get(json, "gcs"),
+		       span_text(get(json, "gc_ns"), total, sizeof(total)),
+		       span_text(get(json, "gc_longest_ns"), longest, sizeof(longest)));
+	if (json_is_real(share))
+		printf("sleeping  %s, %.1f %%\n", span_text(get(json, "sleeping_ns"), sleeping, sizeof(sleeping)),
+		       json_real_value(share) * 100);
+	if (json_is_true(json_object_get(json, "truncated")))
+		puts("note: there is more of it than is kept in memory: threads, labels and counters are not complete");
+}
+
+/* A table of names and how many of each, under HEAD. */
+static int show_counts(const json_t *json, const char *key, const char *head)
+{
+	const char *const heads[] = {head, ">COUNT"};
+	SCOPED(table_deinit) struct table t = {0};
+	const json_t *counts = json_object_get(json, key);
+	const char *name;
+	json_t *value;
+
+	if (!json_object_size(counts))
+		return CTL_OK;
+	table_init(&t, heads, 2);
+	json_object_foreach((json_t *)counts, name, value)
+	{
+		table_add(&t, name);
+		table_add_json(&t, value);
+	}
+	putchar('\n');
+	return table_print(&t);
+}
+
+static void add_signed(struct table *t, const json_t *value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	table_add(t, text);
+}
+
+static int show_counters(const json_t *json)
+{
+	static const char *const heads[] = {"COUNTER", ">SAMPLES", ">FIRST", ">LAST", ">MIN", ">MAX", ">PER SECOND"};
+	SCOPED(table_deinit) struct table t = {0};
+	const json_t *counters = json_object_get(json, "counters"), *rate;
+	const char *name;
+	char text[32];
+	json_t *c;
+
+	if (!json_object_size(counters))
+		return CTL_OK;
+	table_init(&t, heads, 7);
+	json_object_foreach((json_t *)counters, name, c)
+	{
+		rate = json_object_get(c, "rate_per_s");
+		snprintf(text, sizeof(text), "%.1f", json_real_value(rate));
+		table_add(&t, name);
+		add_signed(&t, json_object_get(c, "samples"));
+		add_signed(&t, json_object_get(c, "first"));
+		add_signed(&t, json_object_get(c, "last"));
+		add_signed(&t, json_object_get(c, "min"));
+		add_signed(&t, json_object_get(c, "max"));
+		table_add(&t, json_is_real(rate) ? text : NULL);
+	}
+	putchar('\n');
+	return table_print(&t);
+}
+
+static int show_busiest(const json_t *json)
+{
+	static const char *const heads[] = {">BUSIEST", "TYPE", ">RAN FOR", "LABEL"};
+	SCOPED(table_deinit) struct table t = {0};
+	const json_t *array = json_object_get(json, "busiest");
+	char text[32];
+	size_t i;
+
+	if (!json_array_size(array))
+		return CTL_OK;
+	table_init(&t, heads, 4);
+	for (i = 0; i < json_array_size(array); i++) {
+		const json_t *thread = json_array_get(array, i);
+
+		add_signed(&t, json_object_get(thread, "thread"));
+		table_add_json(&t, json_object_get(thread, "type"));
+		table_add(&t, span_text(get(thread, "running_ns"), text, sizeof(text)));
+		table_add_json(&t, json_object_get(thread, "label"));
+	}
+	putchar('\n');
+	return table_print(&t);
+}
+
+static int show_should_resolve(const json_t *json)
+{
+	static const char *const heads[] = {">SHOULD RESOLVE", "RESOLVED", "LABEL"};
+	SCOPED(table_deinit) struct table t = {0};
+	const json_t *array = json_object_get(json, "should_resolve");
+	size_t i;
+
+	if (!json_array_size(array))
+		return CTL_OK;
+	table_init(&t, heads, 3);
+	for (i = 0; i < json_array_size(array); i++) {
+		const json_t *thread = json_array_get(array, i);
+
+		add_signed(&t, json_object_get(thread, "thread"));
+		table_add_json(&t, json_object_get(thread, "resolved"));
+		table_add_json(&t, json_object_get(thread, "label"));
+	}
+	putchar('\n');
+	return table_print(&t);
+}
+
+static int show_stream(const json_t *json)
+{
+	const char *name = json_string_value(json_object_get(json, "stream"));
+	SCOPED(freep) char *safe = name ? printable(name, strlen(name)) : NULL;
+	int r;
+
+	if (name)
+		printf("stream    %s\n", safe ? safe : "?");
+	show_head(json);
+	r = show_counts(json, "events_by_type", "EVENT");
+	r = r ? r : show_counts(json, "threads_by_type", "THREADS");
+	r = r ? r : show_counters(json);
+	r = r ? r : show_busiest(json);
+	r = r ? r : show_should_resolve(json);
+	return r ? r : stdout_verdict();
+}
+
+int stats_show(const json_t *json)
+{
+	const json_t *streams = json_object_get(json, "streams");
+	size_t i;
+	int r;
+
+	if (!streams)
+		return show_stream(json);
+	for (i = 0; i < json_array_size(streams); i++) {
+		if (i)
+			putchar('\n');
+		r = show_stream(json_array_get(streams, i));
+		if (r)
+			return r;
+	}
+	return CTL_OK;
+}

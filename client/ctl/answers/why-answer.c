@@ -1,0 +1,249 @@
+/* The keys are an interface: docs/man/mprofctl.1 lists them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "json.h"
+#include "table.h"
+#include "why-answer.h"
+
+/* What is being told, and of what. */
+struct telling {
+	const struct modeller *m;
+	const struct mprof_why *w;
+	const struct mprof_model_view *view;
+};
+
+static json_t *who(const struct telling *t, uint32_t thread, uint64_t time)
+{
+	return who_json(t->m, t->w, thread, time);
+}
+
+/* The thread that another thread did something to at TIME, and then that. */
+static json_t *who_at(const struct telling *t, uint32_t thread, uint64_t time)
+{
+	json_t *object = who(t, thread, time);
+
+	if (json_is_null(object)) {
+		json_decref(object);
+		object = json_object();
+	}
+	json_object_set_new(object, "time_ns", modeller_time(time));
+	return object;
+}
+
+static json_t *signal_json(const struct telling *t, uint32_t i)
+{
+	const struct mprof_interaction *it;
+
+	if (i == MPROF_NONE)
+		return json_null();
+	it = &t->view->interactions[i];
+	return who_at(t, it->thread, it->time);
+}
+
+static json_t *chain_json(const struct telling *t, const struct mprof_why_answer *a)
+{
+	json_t *array = json_array(), *object;
+	uint64_t links = (uint64_t)a->links + a->circle;
+	uint32_t thread = a->thread, i, link;
+
+	for (i = 0; i < links && i < WHY_LINKS_MAX; i++) {
+		link = mprof_why_link(t->w, thread);
+		thread = mprof_why_final(t->w, t->view->interactions[link].other);
+		object = who(t, thread, t->view->interactions[link].time);
+		json_object_set_new(object, "since_ns", modeller_time(t->view->interactions[link].time));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static const char *verdict_name(enum mprof_why_verdict verdict)
+{
+	static const char *const names[] = {
+		[MPROF_WHY_RESOLVED] = "resolved",
+		[MPROF_WHY_MISSED_SIGNAL] = "missed-signal",
+		[MPROF_WHY_MISSED_RESOLVE] = "missed-resolution",
+		[MPROF_WHY_NOT_WOKEN] = "not-woken",
+		[MPROF_WHY_SIGNALLED_SINCE] = "signalled-since",
+		[MPROF_WHY_NEVER_SIGNALLED] = "never-signalled",
+		[MPROF_WHY_NEVER_RESOLVED] = "never-resolved",
+		[MPROF_WHY_CIRCLE] = "circle",
+	};
+
+	return names[verdict];
+}
+
+/* Who resolved THREAD and when, and null where nobody did. */
+static json_t *resolution_json(const struct telling *t, uint32_t thread)
+{
+	const struct mprof_thread *it;
+	json_t *object;
+
+	if (thread == MPROF_NONE || !(t->view->threads[thread].flags & MPROF_THREAD_RESOLVED))
+		return json_null();
+	it = &t->view->threads[thread];
+	object = who_at(t, it->resolver, it->end);
+	json_object_set_new(object, "failure", modeller_string(t->m, it->failure));
+	return object;
+}
+
+static json_t *like_json(const struct telling *t, uint32_t like)
+{
+	json_t *object;
+
+	if (like == MPROF_NONE)
+		return json_null();
+	object = who(t, like, UINT64_MAX);
+	json_object_set_new(object, "resolution", resolution_json(t, like));
+	return object;
+}
+
+static json_t *root_json(const struct telling *t, uint32_t root, uint64_t since)
+{
+	const struct mprof_thread *it = &t->view->threads[root];
+	json_t *object = who_at(t, root, since);
+
+	json_object_set_new(object, "time_ns", modeller_time(since));
+	json_object_set_new(object, "creator", who(t, it->creator, it->created));
+	json_object_set_new(object, "created_ns", modeller_time(it->created));
+	json_object_set_new(object, "preexisting", json_boolean(it->flags & MPROF_THREAD_PREEXISTING));
+	json_object_set_new(object, "resolution", resolution_json(t, root));
+	return object;
+}
+
+/* What concerns the condition at the end of the chain. */
+static void put_condition(const struct telling *t, const struct mprof_why_answer *a, json_t *object)
+{
+	json_object_set_new(object, "condition", who(t, a->condition, a->since));
+	json_object_set_new(object, "missed", signal_json(t, a->lost));
+	json_object_set_new(object, "missed_signals", json_integer(a->lost_signals));
+	json_object_set_new(object, "first_since", signal_json(t, a->first_since));
+	json_object_set_new(object, "signals_since", json_integer(a->signals_since));
+	json_object_set_new(object, "last_signal", signal_json(t, a->last_signal));
+	json_object_set_new(object, "signals", json_integer(a->signals));
+}
+
+json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread)
+{
+	const struct telling t = {.m = m, .w = w, .view = m->view};
+	const struct mprof_thread *it = &m->view->threads[mprof_why_final(w, thread)];
+	struct mprof_why_answer a;
+	json_t *object;
+
+	mprof_why_ask(w, thread, &a);
+	object = who(&t, a.thread, it->created);
+	if (!object)
+		return NULL;
+	json_object_set_new(object, "asked", json_integer(m->view->threads[thread].id));
+	json_object_set_new(object, "should_resolve", json_boolean(it->flags & MPROF_THREAD_SHOULD_RESOLVE));
+	json_object_set_new(object, "created_ns", modeller_time(it->created));
+	json_object_set_new(object, "preexisting", json_boolean(it->flags & MPROF_THREAD_PREEXISTING));
+	json_object_set_new(object, "creator", who(&t, it->creator, it->created));
+	json_object_set_new(object, "end_ns", modeller_time(m->view->streams[it->stream].end));
+	json_object_set_new(object, "verdict", json_string(verdict_name(a.verdict)));
+	json_object_set_new(object, "resolution", resolution_json(&t, a.thread));
+	if (a.verdict == MPROF_WHY_RESOLVED)
+		return object;
+	json_object_set_new(object, "links", json_integer((json_int_t)a.links + a.circle));
+	json_object_set_new(object, "chain", chain_json(&t, &a));
+	json_object_set_new(object, "root", root_json(&t, a.root, a.since));
+	json_object_set_new(object, "like", like_json(&t, a.like));
+	put_condition(&t, &a, object);
+	return object;
+}
+
+static json_t *activation_json(const struct telling *t, uint32_t i)
+{
+	const struct mprof_activation *it;
+	json_t *object;
+
+	if (i == MPROF_NONE)
+		return json_null();
+	it = &t->view->activations[i];
+	object = who_at(t, it->thread, it->end);
+	json_object_del(object, "time_ns");
+	json_object_set_new(object, "from_ns", modeller_time(it->start));
+	json_object_set_new(object, "to_ns", modeller_time(it->end));
+	return object;
+}
+
+/* When the program fell asleep that still sleeps at the end, or null. */
+static json_t *asleep_json(const struct telling *t, uint32_t stream)
+{
+	uint32_t last = mprof_why_last(t->w, stream, false);
+
+	if (last == MPROF_NONE || !(t->view->threads[t->view->activations[last].thread].flags & MPROF_THREAD_ROOT))
+		return json_null();
+	return modeller_time(t->view->activations[last].start);
+}
+
+json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)
+{
+	const struct telling t = {.m = m, .w = w, .view = m->view};
+	json_t *array = json_array(), *object;
+	uint32_t i;
+
+	for (i = 0; i < m->view->n_streams; i++) {
+		object = json_pack("{so so so}", "end_ns", modeller_time(m->view->streams[i].end), "thread",
+				   activation_json(&t, mprof_why_last(w, i, true)), "sleeping_from_ns",
+				   asleep_json(&t, i));
+		if (m->names)
+			json_object_set_new(object, "stream", text_json(m->names[i], strlen(m->names[i])));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+/* The sentences are libmprof's; what there is one of for the whole trace is said here. */
+
+static void put_tale(const struct mprof_tale *tale)
+{
+	const char *text = mprof_tale_text(tale);
+	const struct mprof_tale_piece *pieces;
+	uint32_t i, n, line = 0;
+
+	pieces = mprof_tale_pieces(tale, &n);
+	for (i = 0; i < n; i++) {
+		if (pieces[i].line != line)
+			putchar('\n');
+		line = pieces[i].line;
+		fwrite(text + pieces[i].offset, 1, pieces[i].bytes, stdout);
+	}
+	putchar('\n');
+}
+
+static void show_notes(const json_t *json, uint32_t answers)
+{
+	json_int_t marked = words_count(json, "should_resolve");
+
+	if (words_count(json, "left_out"))
+		printf("note: %" JSON_INTEGER_FORMAT " more threads are left out\n", words_count(json, "left_out"));
+	if (!answers && !marked)
+		puts("no thread is marked as one that should resolve; name one to ask for it");
+	else if (!answers)
+		printf("all threads that should resolve did, %" JSON_INTEGER_FORMAT " of them\n", marked);
+}
+
+int why_show(const json_t *json, struct mprof_tale *tale, const uint32_t *threads, uint32_t n, uint32_t streams)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		if (mprof_tale_why(tale, threads[i]) != MPROF_OK)
+			return say_memory();
+		put_tale(tale);
+		putchar('\n');
+	}
+	show_notes(json, n);
+	for (i = 0; i < streams; i++) {
+		if (mprof_tale_last(tale, i) != MPROF_OK)
+			return say_memory();
+		put_tale(tale);
+	}
+	if (words_count(json, "lost_packets"))
+		printf("note: %" JSON_INTEGER_FORMAT
+		       " packets are missing; what was signalled or resolved there is not known\n",
+		       words_count(json, "lost_packets"));
+	return stdout_verdict();
+}

@@ -1,0 +1,115 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "api.h"
+#include "scope.h"
+
+const char *domain_name(const char *domain)
+{
+	return strncmp(domain, "domain:", 7) == 0 ? domain + 7 : domain;
+}
+
+char *domain_path(struct http *h, const char *domain, const char *what)
+{
+	char *name = http_escape(h, domain_name(domain)), *path = NULL;
+	int r = -1;
+
+	if (name)
+		r = asprintf(&path, "/v1/domains/%s/%s", name, what);
+	curl_free(name);
+	return r < 0 ? NULL : path;
+}
+
+bool api_ns(const json_t *value, uint64_t *ns)
+{
+	const char *text = json_string_value(value);
+	char *end;
+
+	if (!text || text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	*ns = strtoull(text, &end, 10);
+	return !*end && !errno;
+}
+
+bool api_real(const json_t *value, uint64_t *ns)
+{
+	const char *text = json_string_value(value), *rest;
+	struct tm tm = {0};
+	uint64_t fraction = 0, unit = 100000000;
+
+	rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+	if (!rest)
+		return false;
+	if (*rest == '.')
+		for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
+			fraction += (uint64_t)(*rest - '0') * unit;
+	*ns = (uint64_t)timegm(&tm) * 1000000000u + fraction;
+	return strcmp(rest, "Z") == 0 && timegm(&tm) >= 0;
+}
+
+/* The daemon knows why a guest ended; the trace does not. */
+
+/* An ending as the API names captures' kinds, which a run's reason is too; NULL where it is not known. */
+static bool is_crash(const char *kind)
+{
+	static const char *const crashes[] = {"crash", "watchdog", "destroyed", "ended"};
+	size_t i;
+
+	for (i = 0; kind && i < sizeof(crashes) / sizeof(crashes[0]); i++)
+		if (strcmp(kind, crashes[i]) == 0)
+			return true;
+	return !kind;
+}
+
+/* Of the run that was meant: number NAME, or by default the guest's latest. */
+static bool run_crashed(const json_t *domain, const char *name)
+{
+	json_int_t wanted = name ? strtoll(name, NULL, 10) : json_integer_value(json_object_get(domain, "run"));
+	const json_t *run, *runs = json_object_get(domain, "run_list");
+	size_t i;
+
+	json_array_foreach(runs, i, run)
+	{
+		const char *state = json_string_value(json_object_get(run, "state"));
+
+		if (json_integer_value(json_object_get(run, "run")) == wanted)
+			return state && strcmp(state, "ended") == 0 &&
+			       is_crash(json_string_value(json_object_get(run, "reason")));
+	}
+	return true;
+}
+
+/* What the API says of the target, or NULL; to be decref'd. */
+static json_t *ask(struct http *h, const struct target *t)
+{
+	SCOPED(freep) char *path = target_path(t, h, "", &(struct selection){0});
+	json_t *json = NULL;
+
+	if (!path)
+		return NULL;
+	path[strlen(path) - 1] = 0; /* no part of it, but all */
+	return http_json_unless(h, path, 404, &json) == CTL_OK ? json : NULL;
+}
+
+bool ending_is_crash(const struct ctl *ctl, const char *operand, const struct selection *s)
+{
+	SCOPED(http_close) struct http h = {.signals = -1};
+	struct target t;
+	bool settled = target_parse(&t, operand, true), crash = true;
+	json_t *json;
+
+	if (t.kind == TARGET_FILE || t.kind == TARGET_STDIN)
+		return true;
+	if (http_open(&h, ctl->host) || (!settled && target_ask(&t, &h)))
+		return true;
+	json = ask(&h, &t);
+	if (json)
+		crash = t.kind == TARGET_CAPTURE ? is_crash(json_string_value(json_object_get(json, "kind")))
+						 : run_crashed(json, s->run);
+	json_decref(json);
+	return crash;
+}

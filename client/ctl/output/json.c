@@ -1,0 +1,235 @@
+/*
+ * JSON of mprofctl: strings of a trace into it, and all of it into text.
+ *
+ * jansson accepts UTF-8 alone, and a guest may write any bytes.  jansson prints controls beyond U+001F and marks of direction as they are,
+ * so its text passes mprof_text_json() once more: outside of ASCII that is the one escape of all JSON.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mprof/trace.h>
+
+#include "ctl.h"
+#include "json.h"
+#include "scope.h"
+#include "table.h"
+
+#define PIECE 512u
+
+json_t *text_json(const char *text, size_t len)
+{
+	SCOPED(freep) char *quoted = NULL;
+	size_t room = len * MPROF_TEXT_FACTOR + 64, n;
+
+	if (mprof_text_is_utf8(text, len))
+		return json_stringn(text, len);
+	quoted = malloc(room + 2);
+	if (!quoted)
+		return NULL;
+	quoted[0] = '"';
+	n = 1 + mprof_text_json(quoted + 1, room, &text, &len);
+	quoted[n++] = '"';
+	return json_loadb(quoted, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+}
+
+/* Return how many of the LEN bytes at TEXT are (BEYOND) or are not outside of printable ASCII. */
+static size_t run(const char *text, size_t len, bool beyond)
+{
+	size_t n = 0;
+
+	while (n < len && ((unsigned char)text[n] >= 0x7f) == beyond)
+		n++;
+	return n;
+}
+
+/* Write what jansson gives.  It gives whole characters, so none is split between two calls. */
+static int put(const char *text, size_t len, void *data)
+{
+	FILE *f = data;
+	char piece[PIECE];
+
+	while (len) {
+		size_t n = run(text, len, false), left;
+
+		if (fwrite(text, 1, n, f) != n)
+			return -1;
+		text += n;
+		len -= n;
+		for (left = run(text, len, true), len -= left; left;) {
+			n = mprof_text_json(piece, sizeof(piece), &text, &left);
+			if (fwrite(piece, 1, n, f) != n)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+bool json_put(const json_t *json, FILE *f, size_t flags)
+{
+	return json && json_dump_callback(json, put, f, flags) == 0;
+}
+
+char *json_text(const json_t *json, size_t flags)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+	bool whole;
+
+	if (!f)
+		return NULL;
+	whole = json_put(json, f, flags);
+	if (fclose(f) == 0 && whole)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* JSON into a writer.  Errors of writing stay there. */
+
+#define LONG_PIECE 4096u
+
+void write_json_text(struct writer *w, const char *text, size_t len)
+{
+	size_t left = len;
+
+	while (left && !w->error) {
+		/* In pieces, so that a string of any length needs no more than the buffer. */
+		size_t room = (left < LONG_PIECE ? left : LONG_PIECE) * MPROF_TEXT_FACTOR + 32;
+		char *out = writer_room(w, room);
+
+		writer_advance(w, mprof_text_json(out, room, &text, &left));
+	}
+}
+
+/* A string that is not UTF-8 would lose bytes in JSON: give them in hexadecimal besides. */
+static void put_hex(struct writer *w, const char *key, const char *text, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t i;
+
+	writer_put(w, ",\"", 2);
+	writer_put(w, key, strlen(key));
+	writer_put(w, "_hex\":\"", 7);
+	for (i = 0; i < len && !w->error; i++) {
+		char *out = writer_room(w, 2);
+
+		out[0] = digits[(uint8_t)text[i] >> 4];
+		out[1] = digits[(uint8_t)text[i] & 15];
+		writer_advance(w, 2);
+	}
+	writer_put(w, "\"", 1);
+}
+
+void write_json_event(struct writer *w, const struct mprof_raw_event *e, const char *stream)
+{
+	size_t n = mprof_event_json(e, writer_room(w, MPROF_TEXT_FIXED_MAX));
+
+	/* Without a string the object is closed already. */
+	writer_advance(w, n - !e->text);
+	if (e->text) {
+		write_json_text(w, e->text, e->text_bytes);
+		writer_put(w, "\"", 1);
+		if (!mprof_text_is_utf8(e->text, e->text_bytes))
+			put_hex(w, mprof_event_text_key(e), e->text, e->text_bytes);
+	}
+	if (stream) {
+		writer_put(w, ",\"stream\":\"", 11);
+		write_json_text(w, stream, strlen(stream));
+		writer_put(w, "\"", 1);
+	}
+	writer_put(w, "}", 1);
+}
+
+/* The keys are an interface: docs/man/mprofctl.1 lists them. */
+
+json_t *who_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread, uint64_t time)
+{
+	const struct mprof_thread *it;
+	uint32_t label;
+	json_t *object;
+
+	if (thread == MPROF_NONE || (m->view->threads[thread].flags & MPROF_THREAD_ROOT))
+		return json_null();
+	it = &m->view->threads[thread];
+	label = mprof_why_label(w, thread, time);
+	object = json_pack("{sI ss so}", "thread", (json_int_t)it->id, "type", mprof_thread_type_name(it->type),
+			   "label", modeller_string(m, label == MPROF_NONE ? MPROF_NONE : m->view->labels[label].text));
+	if (m->names)
+		json_object_set_new(object, "stream", text_json(m->names[it->stream], strlen(m->names[it->stream])));
+	return object;
+}
+
+/* Everything that a guest wrote goes through put_safe(). */
+
+const json_t *words_get(const json_t *json, const char *key)
+{
+	return json_object_get(json, key);
+}
+
+json_int_t words_count(const json_t *json, const char *key)
+{
+	return json_integer_value(words_get(json, key));
+}
+
+const char *words_string(const json_t *json, const char *key)
+{
+	const char *text = json_string_value(words_get(json, key));
+
+	return text ? text : "";
+}
+
+uint64_t words_time(const json_t *json, const char *key)
+{
+	return strtoull(words_string(json, key), NULL, 10);
+}
+
+void put_time(uint64_t ns)
+{
+	printf("%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+}
+
+void put_span(uint64_t from, uint64_t to)
+{
+	char span[SPAN_TEXT_MAX];
+
+	fputs(span_text(to > from ? to - from : 0, span, sizeof(span)), stdout);
+}
+
+void put_safe(const char *text)
+{
+	SCOPED(freep) char *safe = printable(text, strlen(text));
+
+	fputs(safe ? safe : "?", stdout);
+}
+
+void put_who(const json_t *who)
+{
+	const char *label = json_string_value(words_get(who, "label")),
+		   *stream = json_string_value(words_get(who, "stream"));
+
+	if (!words_get(who, "thread")) {
+		fputs("the program itself", stdout);
+		return;
+	}
+	printf("%" JSON_INTEGER_FORMAT " (%s", words_count(who, "thread"), words_string(who, "type"));
+	if (label) {
+		fputs(", \"", stdout);
+		put_safe(label);
+		putchar('"');
+	}
+	if (stream) {
+		fputs(", of ", stdout);
+		put_safe(stream);
+	}
+	putchar(')');
+}
+
+void put_deed(const json_t *deed)
+{
+	put_who(deed);
+	fputs(" at ", stdout);
+	put_time(words_time(deed, "time_ns"));
+}
