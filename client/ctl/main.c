@@ -71,15 +71,15 @@ static int no_verb(const char *word)
 {
 	static const char *const common[] = {"--host", "--json", "--help", "--version"};
 	const char *what = word[0] == '-' ? "option" : "verb";
-	struct near near = {.word = word};
+	struct suggestion suggestion = {.word = word};
 	size_t i;
 
 	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		near_offer(&near, verbs[i].name);
+		suggestion_consider(&suggestion, verbs[i].name);
 	for (i = 0; i < sizeof(common) / sizeof(common[0]); i++)
-		near_offer(&near, common[i]);
-	if (near.best)
-		return say_usage(NULL, "there is no %s \"%s\"; did you mean %s?", what, word, near.best);
+		suggestion_consider(&suggestion, common[i]);
+	if (suggestion.best)
+		return say_usage(NULL, "there is no %s \"%s\"; did you mean %s?", what, word, suggestion.best);
 	return say_usage(NULL, "there is no %s \"%s\"", what, word);
 }
 

@@ -16,10 +16,10 @@ static void check(struct tally *t, const struct mprof_totals *totals, size_t siz
 	uint32_t i;
 
 	tally_end(t);
-	require(!t->failed && t->roster.n <= 32 && t->texts.n <= 32 && t->texts.used <= 1024);
+	require(!t->failed && t->thread_stats.n <= 32 && t->texts.n <= 32 && t->texts.used <= 1024);
 	require(t->counter_count <= 32 && t->events <= size);
-	for (i = 0; i < t->roster.n; i++)
-		require(roster_final(&t->roster, i) < t->roster.n);
+	for (i = 0; i < t->thread_stats.n; i++)
+		require(thread_stats_alias(&t->thread_stats, i) < t->thread_stats.n);
 	json = tally_json(t, totals, size);
 	text = json ? json_dumps(json, 0) : NULL;
 	require(text != NULL);

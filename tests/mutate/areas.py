@@ -52,7 +52,7 @@ AREAS = {
     },
     "trace": {
         "files": [
-            "client/trace/{decode,model,answers,base,scene}/*.c", "client/ctl/input/{clocks,lanes}.c",
+            "client/trace/{decode,model,answers,base,scene}/*.c", "client/ctl/input/{clocks,merge}.c",
         ],
         "tests": [
             "decoder", "order", "scan", "text", "model", "why", "diff", "loader", "clocks", "field", "grow", "pool", "spans", "tally",
@@ -75,7 +75,7 @@ AREAS = {
             "client/ctl/**/*.c",
         ],
         "tests": [
-            "ctl", "select", "acts", "bundle-line", "clocks", "exporter", "modeller", "tally", "scene", "dump-own", "inputs", "stats",
+            "ctl", "select", "slices", "bundle-line", "clocks", "exporter", "modeller", "tally", "scene", "dump-own", "inputs", "stats",
             "exports-own", "html-file-own", "perfetto", "completion", "why-story", "diff-story", "mem-oracles", "json-text", "bundle",
             "ctl-client", "ctl-hostile",
         ],

@@ -8,41 +8,41 @@
 #include "check.h"
 #include "ctl.h"
 #include "dumper.h"
-#include "funnel.h"
-#include "gate.h"
 #include "options.h"
 #include "output.h"
 #include "scope.h"
+#include "stream-decoder.h"
 #include "table.h"
-#include "target.h"
+#include "time-filter.h"
 #include "trace-make.h"
+#include "trace-source.h"
 
-static void check_target(const char *name, bool files, enum target_kind kind, const char *rest, bool settled)
+static void check_target(const char *name, bool files, enum trace_source_kind kind, const char *rest, bool settled)
 {
-	struct target t;
+	struct trace_source t;
 
-	CHECK_EQ_INT(target_parse(&t, name, files), settled);
+	CHECK_EQ_INT(trace_source_parse(&t, name, files), settled);
 	CHECK_EQ_INT(t.kind, kind);
 	CHECK_EQ_STR(t.name, rest);
 }
 
 static void test_target(void)
 {
-	check_target("-", true, TARGET_STDIN, "-", true);
-	check_target("/dev/null", true, TARGET_FILE, "/dev/null", true);
-	check_target("/dev/null", false, TARGET_DOMAIN, "/dev/null", true);
-	check_target("file:gone", true, TARGET_FILE, "gone", true);
-	check_target("capture:7", true, TARGET_CAPTURE, "7", true);
-	check_target("domain:7", true, TARGET_DOMAIN, "7", true);
-	check_target("7", true, TARGET_DOMAIN, "7", false);
-	check_target("web", true, TARGET_DOMAIN, "web", true);
-	check_target("domid:7", true, TARGET_DOMAIN, "domid:7", true);
+	check_target("-", true, SOURCE_STDIN, "-", true);
+	check_target("/dev/null", true, SOURCE_FILE, "/dev/null", true);
+	check_target("/dev/null", false, SOURCE_DOMAIN, "/dev/null", true);
+	check_target("file:gone", true, SOURCE_FILE, "gone", true);
+	check_target("capture:7", true, SOURCE_CAPTURE, "7", true);
+	check_target("domain:7", true, SOURCE_DOMAIN, "7", true);
+	check_target("7", true, SOURCE_DOMAIN, "7", false);
+	check_target("web", true, SOURCE_DOMAIN, "web", true);
+	check_target("domid:7", true, SOURCE_DOMAIN, "domid:7", true);
 }
 
 static void check_file_name(const char *name, const char *want)
 {
-	struct target t = {.kind = TARGET_DOMAIN, .name = name};
-	SCOPED(freep) char *got = target_file_name(&t, ".ctf");
+	struct trace_source t = {.kind = SOURCE_DOMAIN, .name = name};
+	SCOPED(freep) char *got = trace_source_file_name(&t, ".ctf");
 
 	CHECK_EQ_STR(got, want);
 }
@@ -83,13 +83,13 @@ static void test_selection(void)
 static void test_path(void)
 {
 	SCOPED(http_close) struct http h = {.signals = -1};
-	struct target t = {.kind = TARGET_DOMAIN, .name = "a b/ü?"};
+	struct trace_source t = {.kind = SOURCE_DOMAIN, .name = "a b/ü?"};
 	struct selection s = {.last = "10s", .stream = "2"};
 	SCOPED(freep) char *path = NULL;
 
 	CHECK_EQ_INT(http_open(&h, "http://host:1/"), CTL_OK);
 	CHECK_EQ_STR(h.base, "http://host:1");
-	path = target_path(&t, &h, "trace", &s);
+	path = trace_source_path(&t, &h, "trace", &s);
 	CHECK_EQ_STR(path, "/v1/domains/a%20b%2F%C3%BC%3F/trace?stream=2&last=10s");
 	http_close(&h);
 	CHECK_EQ_INT(http_open(&h, "unix:/x/y"), CTL_OK);
@@ -214,13 +214,13 @@ static void dump(const struct make *m, bool json, char *text, size_t size)
 {
 	FILE *file = tmpfile();
 	struct dumper d;
-	struct funnel f;
+	struct stream_decoder f;
 	ssize_t n;
 
-	CHECK(dumper_init(&d, fileno(file), json) && funnel_init(&f, &d.sink, "test", FUNNEL_FILE));
-	CHECK_EQ_INT(funnel_put(&f, m->bytes, m->used), 0);
-	CHECK_EQ_INT(funnel_end(&f), 0);
-	funnel_deinit(&f);
+	CHECK(dumper_init(&d, fileno(file), json) && stream_decoder_init(&f, &d.consumer, "test", STREAM_DECODER_FILE));
+	CHECK_EQ_INT(stream_decoder_put(&f, m->bytes, m->used), 0);
+	CHECK_EQ_INT(stream_decoder_end(&f), 0);
+	stream_decoder_deinit(&f);
 	dumper_deinit(&d);
 	n = pread(fileno(file), text, size - 1, 0);
 	text[n < 0 ? 0 : n] = 0;

@@ -6,15 +6,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cast.h"
 #include "check.h"
 #include "ctf.h"
 #include "ctl.h"
 #include "digits.h"
 #include "exporter.h"
-#include "gate.h"
 #include "output-directory.h"
 #include "scope.h"
+#include "thread-table.h"
+#include "time-filter.h"
 
 static void check_number(int64_t n)
 {
@@ -46,26 +46,26 @@ static void test_digits(void)
 /* A name that does not fit is cut between characters; a track gives way to the one so many behind it. */
 static void test_plates(void)
 {
-	char name[PLATE_BYTES + 3];
-	struct plates p;
+	char name[TRACK_NAME_BYTES + 3];
+	struct track_names p;
 	uint32_t i;
 
-	if (!CHECK(plates_init(&p)))
+	if (!CHECK(track_names_init(&p)))
 		return;
-	CHECK(!plates_find(&p, 1));
+	CHECK(!track_names_find(&p, 1));
 	memset(name, 'x', sizeof(name));
-	memcpy(name + PLATE_BYTES - 2, "\xe2\x82\xac", 3);
-	plates_name(&p, 1, name, sizeof(name));
-	CHECK_EQ_UINT(plates_find(&p, 1)->name_bytes, PLATE_BYTES - 2);
-	plates_find(&p, 1)->over = true;
-	plates_name(&p, 1, "again", 5);
-	CHECK(plates_find(&p, 1)->over && plates_find(&p, 1)->name_bytes == 5);
-	for (i = 2; i <= PLATES; i++)
-		plates_name(&p, i, "a", 1);
-	CHECK(plates_find(&p, 1) && plates_find(&p, PLATES));
-	plates_name(&p, PLATES + 1, "b", 1);
-	CHECK(!plates_find(&p, 1) && !plates_find(&p, PLATES + 1)->over);
-	plates_deinit(&p);
+	memcpy(name + TRACK_NAME_BYTES - 2, "\xe2\x82\xac", 3);
+	track_names_set(&p, 1, name, sizeof(name));
+	CHECK_EQ_UINT(track_names_find(&p, 1)->name_bytes, TRACK_NAME_BYTES - 2);
+	track_names_find(&p, 1)->over = true;
+	track_names_set(&p, 1, "again", 5);
+	CHECK(track_names_find(&p, 1)->over && track_names_find(&p, 1)->name_bytes == 5);
+	for (i = 2; i <= TRACK_NAMES_MAX; i++)
+		track_names_set(&p, i, "a", 1);
+	CHECK(track_names_find(&p, 1) && track_names_find(&p, TRACK_NAMES_MAX));
+	track_names_set(&p, TRACK_NAMES_MAX + 1, "b", 1);
+	CHECK(!track_names_find(&p, 1) && !track_names_find(&p, TRACK_NAMES_MAX + 1)->over);
+	track_names_deinit(&p);
 }
 
 /* What came through, as text. */
@@ -94,44 +94,44 @@ static int hear_gap(void *data, unsigned int stream, uint64_t packets)
 	return 0;
 }
 
-static int put_events(struct gate *g, unsigned int stream, uint64_t from, size_t n)
+static int put_events(struct time_filter *g, unsigned int stream, uint64_t from, size_t n)
 {
 	struct mprof_event events[8] = {0};
 	size_t i;
 
 	for (i = 0; i < n; i++)
 		events[i].raw.timestamp = from + i;
-	return g->sink.events(g->sink.data, stream, events, n);
+	return g->consumer.events(g->consumer.data, stream, events, n);
 }
 
 static void check_gate(const char *from, const char *to, const char *want)
 {
 	char *const names[] = {"a", "b"};
 	struct heard h = {0};
-	const struct sink sink = {.events = hear_events, .gap = hear_gap, .data = &h};
+	const struct consumer consumer = {.events = hear_events, .gap = hear_gap, .data = &h};
 	struct period period;
-	struct gate g;
+	struct time_filter g;
 
 	CHECK_EQ_INT(period_parse(&period, from, to, "test"), CTL_OK);
-	gate_init(&g, &sink, &period);
-	CHECK_EQ_INT(g.sink.streams(g.sink.data, names, 2), 0);
+	time_filter_init(&g, &consumer, &period);
+	CHECK_EQ_INT(g.consumer.streams(g.consumer.data, names, 2), 0);
 	CHECK_EQ_INT(put_events(&g, 0, 10, 3), 0);
-	CHECK_EQ_INT(g.sink.gap(g.sink.data, 0, 2), 0);
-	CHECK_EQ_INT(g.sink.gap(g.sink.data, 0, 1), 0);
+	CHECK_EQ_INT(g.consumer.gap(g.consumer.data, 0, 2), 0);
+	CHECK_EQ_INT(g.consumer.gap(g.consumer.data, 0, 1), 0);
 	CHECK_EQ_INT(put_events(&g, 1, 12, 2), 0);
 	CHECK_EQ_INT(put_events(&g, 0, 14, 3), 0);
-	CHECK_EQ_INT(g.sink.gap(g.sink.data, 1, 5), 0);
-	CHECK_EQ_INT(gate_end(&g), 0);
+	CHECK_EQ_INT(g.consumer.gap(g.consumer.data, 1, 5), 0);
+	CHECK_EQ_INT(time_filter_end(&g), 0);
 	CHECK_EQ_STR(h.text, want);
-	gate_deinit(&g);
+	time_filter_deinit(&g);
 }
 
 static void test_gate(void)
 {
 	struct heard h = {.refuse = -EIO};
-	const struct sink sink = {.events = hear_events, .data = &h};
+	const struct consumer consumer = {.events = hear_events, .data = &h};
 	struct period period = {0};
-	struct gate g;
+	struct time_filter g;
 
 	check_gate(NULL, NULL, "0:10 0:11 0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
 	check_gate("+2ns", NULL, "0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
@@ -139,10 +139,10 @@ static void test_gate(void)
 	check_gate("11ns", "14ns", "0:11 0:12 1:12 1:13 0-3 0:14 ");
 	check_gate("1s", "2s", "");
 	/* One stream that nobody named, and one who does not listen to gaps and wants no more. */
-	gate_init(&g, &sink, &period);
-	CHECK_EQ_INT(g.sink.gap(g.sink.data, 0, 2), 0);
+	time_filter_init(&g, &consumer, &period);
+	CHECK_EQ_INT(g.consumer.gap(g.consumer.data, 0, 2), 0);
 	CHECK_EQ_INT(put_events(&g, 0, 10, 1), -EIO);
-	gate_deinit(&g);
+	time_filter_deinit(&g);
 }
 
 /* What the decoder makes of the file: events, packets, lost ones. */

@@ -133,12 +133,12 @@ static void test_filter_time(void)
 static const char *meant(const char *word)
 {
 	static const char *const words[] = {"dump", "domains", "captures", "--label", "--from"};
-	struct near near = {.word = word};
+	struct suggestion suggestion = {.word = word};
 	size_t i;
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		near_offer(&near, words[i]);
-	return near.best;
+		suggestion_consider(&suggestion, words[i]);
+	return suggestion.best;
 }
 
 static void test_near(void)

@@ -58,38 +58,38 @@ static void test_crafted_texts(void)
 	texts_deinit(&other);
 }
 
-static void event(struct roster *r, uint64_t ns, uint8_t id, int64_t context, int64_t number)
+static void event(struct thread_stats *r, uint64_t ns, uint8_t id, int64_t context, int64_t number)
 {
 	struct mprof_raw_event e = {.timestamp = ns, .id = id, .context = context, .number = number, .type = 1};
 
-	roster_event(r, &e, ROSTER_NONE, false);
+	thread_stats_event(r, &e, THREAD_STAT_NONE, false);
 }
 
 /* Ids that meet in one place of a table whose numbers are known. */
 static void test_crafted_threads(void)
 {
 	uint32_t i, full = 0, most = 0;
-	struct roster r;
+	struct thread_stats r;
 
-	roster_init(&r, 4096);
+	thread_stats_init(&r, 4096);
 	for (i = 1; i <= 2000; i++)
 		event(&r, i, MPROF_EVENT_creates, 0, (int64_t)(i * 0xf1de83e19937733du));
 	for (i = 0; i < r.index_room; i++) {
-		full = r.index[i] == ROSTER_NONE ? 0 : full + 1;
+		full = r.index[i] == THREAD_STAT_NONE ? 0 : full + 1;
 		most = full > most ? full : most;
 	}
 	CHECK(most > 0 && most < 1000);
-	roster_deinit(&r);
+	thread_stats_deinit(&r);
 }
 
 /* A guest that creates and resolves threads for ever, a few of which stay and run. */
 static void test_threads_are_forgotten(void)
 {
-	struct roster_thread busiest[ROSTER_BUSIEST];
-	struct roster r;
+	struct thread_stat busiest[THREAD_STATS_BUSIEST];
+	struct thread_stats r;
 	int64_t id;
 
-	roster_init(&r, 4096);
+	thread_stats_init(&r, 4096);
 	event(&r, 0, MPROF_EVENT_switch, 0, 0);
 	for (id = 1; id < 100000; id++) {
 		uint64_t ns = (uint64_t)id * 100;
@@ -102,27 +102,27 @@ static void test_threads_are_forgotten(void)
 			event(&r, ns + 60, MPROF_EVENT_fulfills, 0, id);
 	}
 	event(&r, 10000000, MPROF_EVENT_switch, -1, 0);
-	roster_end(&r, 10000100);
+	thread_stats_end(&r, 10000100);
 	CHECK(!r.failed && r.n <= 4096 && r.room <= 4096);
 	CHECK_EQ_UINT(r.untracked, 0);
 	CHECK(r.forgotten > 90000);
 	CHECK_EQ_UINT(r.preexisting, 1);
 	CHECK_EQ_UINT(r.sleeping_ns, 100);
-	CHECK_EQ_UINT(roster_busiest(&r, busiest), ROSTER_BUSIEST);
+	CHECK_EQ_UINT(thread_stats_busiest(&r, busiest), THREAD_STATS_BUSIEST);
 	CHECK_EQ_INT(busiest[0].id, 0);
 	CHECK_EQ_UINT(busiest[0].running_ns, 10000000 - 99999 * 10 - 40);
 	CHECK_EQ_INT(busiest[1].id, 500);
 	CHECK_EQ_UINT(busiest[1].running_ns, 50);
-	roster_deinit(&r);
+	thread_stats_deinit(&r);
 }
 
 /* Where nothing ends, what is new is left out, and what is known goes on. */
 static void test_threads_that_stay(void)
 {
-	struct roster r;
+	struct thread_stats r;
 	int64_t id;
 
-	roster_init(&r, 1024);
+	thread_stats_init(&r, 1024);
 	for (id = 1; id <= 5000; id++)
 		event(&r, (uint64_t)id, MPROF_EVENT_creates, 1, id);
 	CHECK_EQ_UINT(r.n, 1024);
@@ -133,16 +133,16 @@ static void test_threads_that_stay(void)
 	event(&r, 6300, MPROF_EVENT_becomes, 5, 4999);
 	event(&r, 6300, MPROF_EVENT_becomes, 4999, 5);
 	CHECK_EQ_UINT(r.list[4].running_ns + r.list[5].running_ns, 100);
-	roster_deinit(&r);
+	thread_stats_deinit(&r);
 }
 
 /* One runs that there was no room for, and then others are forgotten. */
 static void test_unknown_runs(void)
 {
-	struct roster r;
+	struct thread_stats r;
 	int64_t id;
 
-	roster_init(&r, 16);
+	thread_stats_init(&r, 16);
 	for (id = 1; id <= 16; id++)
 		event(&r, 1, MPROF_EVENT_creates, 1, id);
 	event(&r, 2, MPROF_EVENT_switch, 100, 0);
@@ -152,7 +152,7 @@ static void test_unknown_runs(void)
 		event(&r, 4, MPROF_EVENT_creates, 1, id);
 	event(&r, 5, MPROF_EVENT_switch, -1, 0);
 	CHECK(r.forgotten > 0 && r.n <= 16);
-	roster_deinit(&r);
+	thread_stats_deinit(&r);
 }
 
 /* Where the one that runs stands further behind than those that are forgotten, its time is still its own. */
@@ -181,13 +181,13 @@ static void test_running_moves(void)
 static void test_expected_stay(void)
 {
 	struct mprof_raw_event mark = {.timestamp = 2, .id = MPROF_EVENT_label, .context = 1};
-	struct roster r;
+	struct thread_stats r;
 	uint32_t i, found = 0;
 	int64_t id;
 
-	roster_init(&r, 1024);
+	thread_stats_init(&r, 1024);
 	event(&r, 1, MPROF_EVENT_creates, 0, 1);
-	roster_event(&r, &mark, ROSTER_NONE, true);
+	thread_stats_event(&r, &mark, THREAD_STAT_NONE, true);
 	for (id = 2; id < 20000; id++) {
 		event(&r, (uint64_t)id, MPROF_EVENT_creates, 0, id);
 		if (id % 100 == 0)
@@ -197,24 +197,24 @@ static void test_expected_stay(void)
 			event(&r, (uint64_t)id, MPROF_EVENT_fulfills, 0, id);
 	}
 	for (i = 0; i < r.n; i++) {
-		if (!(r.list[i].flags & ROSTER_EXPECTED))
+		if (!(r.list[i].flags & THREAD_STAT_EXPECTED))
 			continue;
 		found++;
 		CHECK_EQ_INT(r.list[i].id, 1);
-		CHECK_EQ_INT(r.list[roster_final(&r, i)].id, 19900);
-		CHECK(!(r.list[roster_final(&r, i)].flags & ROSTER_ENDED));
+		CHECK_EQ_INT(r.list[thread_stats_alias(&r, i)].id, 19900);
+		CHECK(!(r.list[thread_stats_alias(&r, i)].flags & THREAD_STAT_ENDED));
 	}
 	CHECK_EQ_UINT(found, 1);
 	CHECK(r.forgotten > 18000);
-	roster_deinit(&r);
+	thread_stats_deinit(&r);
 }
 
 /* An interval ends with its thread, and goes on with what it becomes. */
 static void test_running(void)
 {
-	struct roster r;
+	struct thread_stats r;
 
-	roster_init(&r, 64);
+	thread_stats_init(&r, 64);
 	event(&r, 10, MPROF_EVENT_switch, 1, 0);
 	event(&r, 20, MPROF_EVENT_fulfills, 1, 1);
 	event(&r, 30, MPROF_EVENT_switch, 2, 0);
@@ -225,7 +225,7 @@ static void test_running(void)
 	event(&r, 65, MPROF_EVENT_read, 1, -1); /* says nothing */
 	event(&r, 70, MPROF_EVENT_signal, 4, 1);
 	event(&r, 80, MPROF_EVENT_signal_noswitch, 5, 1);
-	roster_end(&r, 90);
+	thread_stats_end(&r, 90);
 	CHECK_EQ_UINT(r.sleeping_ns, 10);
 	CHECK_EQ_UINT(r.list[0].running_ns, 10);
 	CHECK_EQ_UINT(r.list[1].running_ns, 10);
@@ -233,7 +233,7 @@ static void test_running(void)
 	CHECK_EQ_INT(r.list[3].id, 4);
 	CHECK_EQ_UINT(r.list[3].running_ns, 20);
 	CHECK_EQ_UINT(r.preexisting, 5);
-	roster_deinit(&r);
+	thread_stats_deinit(&r);
 }
 
 static void test_counters(void)

@@ -36,7 +36,7 @@ static void put_times(const struct telling *t, int side, uint64_t time, json_t *
 /* A thread as it was at the end, or null. */
 static json_t *who(const struct telling *t, int side, uint32_t thread)
 {
-	return who_json(t->runs[side].m, t->why[side], thread, UINT64_MAX);
+	return thread_json(t->runs[side].m, t->why[side], thread, UINT64_MAX);
 }
 
 static const char *step_name(uint32_t kind)
@@ -61,8 +61,9 @@ static json_t *step_json(const struct telling *t, int side, uint32_t i)
 	if (i == MPROF_NONE)
 		return json_null();
 	s = &t->v->steps[i];
-	object = json_pack("{ss so sb}", "step", step_name(s->kind), "other",
-			   who_json(t->runs[side].m, t->why[side], s->other, s->time), "self", s->other == s->thread);
+	object =
+		json_pack("{ss so sb}", "step", step_name(s->kind), "other",
+			  thread_json(t->runs[side].m, t->why[side], s->other, s->time), "self", s->other == s->thread);
 	json_object_set_new(object, "label",
 			    s->kind == MPROF_STEP_LABEL
 				    ? modeller_string(t->runs[side].m, model(t, side)->labels[s->label].text)
@@ -120,8 +121,8 @@ static json_t *end_json(const struct telling *t, int side, uint32_t thread)
 	it = &model(t, side)->threads[mprof_why_final(t->why[side], thread)];
 	if (!(it->flags & MPROF_THREAD_RESOLVED))
 		return json_null();
-	object = json_pack("{so so}", "by", who_json(t->runs[side].m, t->why[side], it->resolver, it->end), "failure",
-			   modeller_string(t->runs[side].m, it->failure));
+	object = json_pack("{so so}", "by", thread_json(t->runs[side].m, t->why[side], it->resolver, it->end),
+			   "failure", modeller_string(t->runs[side].m, it->failure));
 	put_times(t, side, it->end, object);
 	return object;
 }
@@ -150,7 +151,7 @@ static json_t *lost_json(const struct telling *t, int side, uint32_t i)
 	if (i == MPROF_NONE)
 		return json_null();
 	it = &model(t, side)->interactions[i];
-	object = json_pack("{so}", "by", who_json(t->runs[side].m, t->why[side], it->thread, it->time));
+	object = json_pack("{so}", "by", thread_json(t->runs[side].m, t->why[side], it->thread, it->time));
 	put_times(t, side, it->time, object);
 	return object;
 }

@@ -16,7 +16,7 @@
 
 void put_ns(const json_t *object, const char *key)
 {
-	put_span(0, words_time(object, key));
+	print_span(0, answer_time(object, key));
 }
 
 void put_since(const json_t *object)
@@ -32,7 +32,7 @@ void put_count(json_int_t n, const char *noun)
 
 static bool same_text(const json_t *a, const json_t *b, const char *key)
 {
-	const json_t *x = words_get(a, key), *y = words_get(b, key);
+	const json_t *x = answer_get(a, key), *y = answer_get(b, key);
 
 	return (!x && !y) || json_equal(x, y);
 }
@@ -40,18 +40,18 @@ static bool same_text(const json_t *a, const json_t *b, const char *key)
 void put_both(const json_t *good, const json_t *bad)
 {
 	if (!json_object_size(bad) || !json_object_size(good)) {
-		put_who(json_object_size(good) ? good : bad);
+		print_thread(json_object_size(good) ? good : bad);
 		fputs(json_object_size(good) ? ", which the bad run does not have"
 					     : ", which the good run does not have",
 		      stdout);
 		return;
 	}
-	put_who(good);
+	print_thread(good);
 	if (same_text(good, bad, "thread") && same_text(good, bad, "type") && same_text(good, bad, "label") &&
 	    same_text(good, bad, "stream"))
 		return;
 	fputs(", in the bad run ", stdout);
-	put_who(bad);
+	print_thread(bad);
 }
 
 static void put_step(const json_t *step)
@@ -66,12 +66,12 @@ static void put_step(const json_t *step)
 		{"read", "is read by ", NULL},		 {"awaits", "waits on ", "waits on itself"},
 		{"awaited", "is waited on by ", NULL},	 {"becomes", "goes on as ", NULL},
 	};
-	const char *name = words_string(step, "step");
+	const char *name = answer_string(step, "step");
 	size_t i;
 
 	if (strcmp(name, "label") == 0) {
 		fputs("gets the label \"", stdout);
-		put_safe(words_string(step, "label"));
+		print_safe(answer_string(step, "label"));
 		putchar('"');
 		return;
 	}
@@ -79,12 +79,12 @@ static void put_step(const json_t *step)
 		;
 	if (i == sizeof(steps) / sizeof(steps[0]))
 		return;
-	if (steps[i].self && json_is_true(words_get(step, "self"))) {
+	if (steps[i].self && json_is_true(answer_get(step, "self"))) {
 		fputs(steps[i].self, stdout);
 		return;
 	}
 	fputs(steps[i].words, stdout);
-	put_who(words_get(step, "other"));
+	print_thread(answer_get(step, "other"));
 }
 
 /* A line for a step; HEAD stands before it. */
@@ -92,7 +92,7 @@ static void show_step(const char *head, const json_t *step)
 {
 	char span[SPAN_TEXT_MAX];
 
-	span_text(words_time(step, "since_start_ns"), span, sizeof(span));
+	span_text(answer_time(step, "since_start_ns"), span, sizeof(span));
 	printf("    %-6s%*s+%s  ", head, (int)(11 - (int)strlen(span)), "", span);
 	put_step(step);
 	putchar('\n');
@@ -101,7 +101,7 @@ static void show_step(const char *head, const json_t *step)
 /* What one run does next; where the other one does the first of it later, that. */
 static void show_next(const char *name, const json_t *run, const json_t *later, const char *other)
 {
-	const json_t *next = words_get(run, "next");
+	const json_t *next = answer_get(run, "next");
 	size_t i;
 
 	if (!json_array_size(next))
@@ -112,7 +112,7 @@ static void show_next(const char *name, const json_t *run, const json_t *later, 
 			continue;
 		printf("    %-6s%13s  (in the %s run at ", "", "", other);
 		put_since(later);
-		if (!json_equal(words_get(later, "other"), words_get(json_array_get(next, 0), "other"))) {
+		if (!json_equal(answer_get(later, "other"), answer_get(json_array_get(next, 0), "other"))) {
 			fputs(": ", stdout);
 			put_step(later);
 		}
@@ -122,21 +122,21 @@ static void show_next(const char *name, const json_t *run, const json_t *later, 
 
 void show_parting(const json_t *parting)
 {
-	const json_t *good = words_get(parting, "good"), *bad = words_get(parting, "bad");
-	const json_t *common = words_get(good, "common");
+	const json_t *good = answer_get(parting, "good"), *bad = answer_get(parting, "bad");
+	const json_t *common = answer_get(good, "common");
 
-	put_both(words_get(good, "thread"), words_get(bad, "thread"));
+	put_both(answer_get(good, "thread"), answer_get(bad, "thread"));
 	puts(":");
 	if (json_object_size(common)) {
 		show_step("both", common);
-		if (!same_text(common, words_get(bad, "common"), "since_start_ns")) {
+		if (!same_text(common, answer_get(bad, "common"), "since_start_ns")) {
 			printf("    %-6s%13s  (in the bad run at ", "", "");
-			put_since(words_get(bad, "common"));
+			put_since(answer_get(bad, "common"));
 			puts(")");
 		}
 	}
-	show_next("good", good, words_get(bad, "later"), "bad");
-	show_next("bad", bad, words_get(good, "later"), "good");
+	show_next("good", good, answer_get(bad, "later"), "bad");
+	show_next("bad", bad, answer_get(good, "later"), "good");
 }
 
 /* So many of each kind are told. */
@@ -148,21 +148,21 @@ void show_parting(const json_t *parting)
 /* How a thread ended in a run where it did. */
 static void show_end(const char *run, const json_t *life)
 {
-	const json_t *end = words_get(life, "end");
-	const char *failure = json_string_value(words_get(end, "failure"));
+	const json_t *end = answer_get(life, "end");
+	const char *failure = json_string_value(answer_get(end, "failure"));
 
 	printf("  in the %s run it %s ", run, failure ? "failed" : "was resolved");
 	put_ns(life, "lasted_ns");
 	fputs(" after its creation, at ", stdout);
 	put_since(end);
-	if (json_object_size(words_get(end, "by")) &&
-	    words_count(words_get(end, "by"), "thread") != words_count(life, "thread")) {
+	if (json_object_size(answer_get(end, "by")) &&
+	    answer_count(answer_get(end, "by"), "thread") != answer_count(life, "thread")) {
 		fputs(", by ", stdout);
-		put_who(words_get(end, "by"));
+		print_thread(answer_get(end, "by"));
 	}
 	if (failure) {
 		fputs(", with \"", stdout);
-		put_safe(failure);
+		print_safe(failure);
 		putchar('"');
 	}
 	putchar('\n');
@@ -171,29 +171,29 @@ static void show_end(const char *run, const json_t *life)
 /* On what it waits in a run where it does, and how that ended in the other. */
 static void show_wait(const char *run, const char *other, const json_t *outcome, const json_t *life)
 {
-	const json_t *root = words_get(outcome, "root"), *like = words_get(outcome, "root_counterpart");
-	const json_t *end = words_get(like, "end"), *missed = words_get(outcome, "missed");
+	const json_t *root = answer_get(outcome, "root"), *like = answer_get(outcome, "root_counterpart");
+	const json_t *end = answer_get(like, "end"), *missed = answer_get(outcome, "missed");
 
 	printf("  in the %s run it waits", run);
-	if (json_object_size(root) && words_count(root, "thread") != words_count(life, "thread")) {
+	if (json_object_size(root) && answer_count(root, "thread") != answer_count(life, "thread")) {
 		fputs(" on ", stdout);
-		put_who(root);
+		print_thread(root);
 	}
 	fputs(", for the ", stdout);
 	put_ns(life, "lasted_ns");
 	puts(" to the end of the trace");
-	if (json_object_size(end) && words_count(root, "thread") != words_count(life, "thread")) {
+	if (json_object_size(end) && answer_count(root, "thread") != answer_count(life, "thread")) {
 		printf("  in the %s run that was resolved at ", other);
 		put_since(end);
 		fputs(", by ", stdout);
-		put_who(words_get(end, "by"));
+		print_thread(answer_get(end, "by"));
 		putchar('\n');
 	}
 	if (json_object_size(missed)) {
 		fputs("  missed wake-up: ", stdout);
-		put_who(words_get(outcome, "condition"));
+		print_thread(answer_get(outcome, "condition"));
 		fputs(" was signalled by ", stdout);
-		put_who(words_get(missed, "by"));
+		print_thread(answer_get(missed, "by"));
 		fputs(" at ", stdout);
 		put_since(missed);
 		fputs(", when nobody waited for it yet\n", stdout);
@@ -203,10 +203,10 @@ static void show_wait(const char *run, const char *other, const json_t *outcome,
 /* What happened, to whom, and to how many others. */
 static void show_victim(const json_t *outcome, const char *what)
 {
-	json_int_t threads = words_count(outcome, "threads"), should = words_count(outcome, "should_resolve");
+	json_int_t threads = answer_count(outcome, "threads"), should = answer_count(outcome, "should_resolve");
 
 	printf("%s: ", what);
-	put_both(words_get(outcome, "good"), words_get(outcome, "bad"));
+	put_both(answer_get(outcome, "good"), answer_get(outcome, "bad"));
 	if (should)
 		fputs(", which should resolve", stdout);
 	if (threads > 1) {
@@ -229,18 +229,18 @@ static void show_outcome(const json_t *outcome)
 		{"good-waits", "never resolved in the good run"},
 		{"good-fails", "failed in the good run only"},
 	};
-	const json_t *good = words_get(outcome, "good"), *bad = words_get(outcome, "bad");
-	const json_t *parting = words_get(outcome, "parting");
+	const json_t *good = answer_get(outcome, "good"), *bad = answer_get(outcome, "bad");
+	const json_t *parting = answer_get(outcome, "parting");
 	size_t i;
 
 	for (i = 0; i < 4; i++)
-		if (strcmp(words_string(outcome, "outcome"), kinds[i].name) == 0)
+		if (strcmp(answer_string(outcome, "outcome"), kinds[i].name) == 0)
 			show_victim(outcome, kinds[i].what);
-	if (json_object_size(words_get(good, "end")))
+	if (json_object_size(answer_get(good, "end")))
 		show_end("good", good);
 	else if (json_object_size(good))
 		show_wait("good", "bad", outcome, good);
-	if (json_object_size(words_get(bad, "end")))
+	if (json_object_size(answer_get(bad, "end")))
 		show_end("bad", bad);
 	else if (json_object_size(bad))
 		show_wait("bad", "good", outcome, bad);
@@ -264,7 +264,7 @@ static void show_rest(json_int_t n, const char *noun)
 
 static json_int_t left_out(const json_t *json, const char *key, size_t shown)
 {
-	return words_count(words_get(json, "left_out"), key) + (json_int_t)json_array_size(words_get(json, key)) -
+	return answer_count(answer_get(json, "left_out"), key) + (json_int_t)json_array_size(answer_get(json, key)) -
 	       (json_int_t)shown;
 }
 
@@ -275,7 +275,7 @@ static size_t least(size_t a, size_t b)
 
 static void show_outcomes(const json_t *json)
 {
-	const json_t *outcomes = words_get(json, "outcomes");
+	const json_t *outcomes = answer_get(json, "outcomes");
 	size_t n = least(json_array_size(outcomes), OUTCOMES_MAX), i;
 	json_int_t rest = left_out(json, "outcomes", n);
 
@@ -291,21 +291,21 @@ static void show_outcomes(const json_t *json)
 /* The first parting, where it was not told already. */
 static void show_first(const json_t *json)
 {
-	const json_t *first = words_get(json, "first_parting"), *outcomes = words_get(json, "outcomes");
+	const json_t *first = answer_get(json, "first_parting"), *outcomes = answer_get(json, "outcomes");
 	size_t i;
 
 	if (!json_object_size(first))
 		return;
 	for (i = 0; i < least(json_array_size(outcomes), OUTCOMES_MAX); i++)
-		if (json_equal(first, words_get(json_array_get(outcomes, i), "parting")))
+		if (json_equal(first, answer_get(json_array_get(outcomes, i), "parting")))
 			return;
 	fputs(json_array_size(outcomes) ? "the first step that differs at all, which need not be why, is of "
 					: "the order of steps first parts at ",
 	      stdout);
 	show_parting(first);
-	if (words_count(json, "partings") > 1) {
+	if (answer_count(json, "partings") > 1) {
 		fputs("  in all ", stdout);
-		put_count(words_count(json, "partings"), "thread");
+		put_count(answer_count(json, "partings"), "thread");
 		puts(" part from their counterparts");
 	}
 	putchar('\n');
@@ -313,9 +313,9 @@ static void show_first(const json_t *json)
 
 static void show_slower(const json_t *json)
 {
-	const json_t *slower = words_get(json, "slower");
+	const json_t *slower = answer_get(json, "slower");
 	size_t n = least(json_array_size(slower), OTHERS_MAX), i;
-	double times = (double)words_count(json, "slower_percent") / 100;
+	double times = (double)answer_count(json, "slower_percent") / 100;
 
 	if (!n)
 		return;
@@ -326,14 +326,14 @@ static void show_slower(const json_t *json)
 		const json_t *one = json_array_get(slower, i);
 
 		fputs("  ", stdout);
-		put_ns(words_get(one, "good"), "lasted_ns");
+		put_ns(answer_get(one, "good"), "lasted_ns");
 		fputs(", then ", stdout);
-		put_ns(words_get(one, "bad"), "lasted_ns");
+		put_ns(answer_get(one, "bad"), "lasted_ns");
 		fputs(": ", stdout);
-		put_both(words_get(one, "good"), words_get(one, "bad"));
-		if (words_count(one, "followers")) {
+		put_both(answer_get(one, "good"), answer_get(one, "bad"));
+		if (answer_count(one, "followers")) {
 			fputs("; with it ", stdout);
-			put_count(words_count(one, "followers"), "thread");
+			put_count(answer_count(one, "followers"), "thread");
 			fputs(" that read it", stdout);
 		}
 		putchar('\n');
@@ -344,7 +344,7 @@ static void show_slower(const json_t *json)
 
 static void show_lone(const json_t *json)
 {
-	const json_t *lone = words_get(json, "lone");
+	const json_t *lone = answer_get(json, "lone");
 	size_t n = least(json_array_size(lone), OTHERS_MAX), i;
 
 	if (!n)
@@ -352,13 +352,13 @@ static void show_lone(const json_t *json)
 	puts("threads without a counterpart, good and bad:");
 	for (i = 0; i < n; i++) {
 		const json_t *one = json_array_get(lone, i);
-		const char *label = json_string_value(words_get(one, "label"));
+		const char *label = json_string_value(answer_get(one, "label"));
 
-		printf("  %6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT "  %s", words_count(one, "good"),
-		       words_count(one, "bad"), words_string(one, "type"));
+		printf("  %6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT "  %s", answer_count(one, "good"),
+		       answer_count(one, "bad"), answer_string(one, "type"));
 		if (label) {
 			fputs(", \"", stdout);
-			put_safe(label);
+			print_safe(label);
 			putchar('"');
 		}
 		putchar('\n');
@@ -370,25 +370,25 @@ static void show_lone(const json_t *json)
 static void put_value(const json_t *counter, const char *key)
 {
 	if (json_object_size(counter))
-		printf("%" JSON_INTEGER_FORMAT, words_count(counter, key));
+		printf("%" JSON_INTEGER_FORMAT, answer_count(counter, key));
 	else
 		putchar('-');
 }
 
 static void show_counters(const json_t *json)
 {
-	const json_t *counters = words_get(json, "counters");
+	const json_t *counters = answer_get(json, "counters");
 	size_t n = least(json_array_size(counters), OTHERS_MAX), i;
 
 	if (!n)
 		return;
 	puts("counters, good and bad:");
 	for (i = 0; i < n; i++) {
-		const json_t *one = json_array_get(counters, i), *good = words_get(one, "good");
-		const json_t *bad = words_get(one, "bad");
+		const json_t *one = json_array_get(counters, i), *good = answer_get(one, "good");
+		const json_t *bad = answer_get(one, "bad");
 
 		fputs("  ", stdout);
-		put_safe(words_string(one, "counter"));
+		print_safe(answer_string(one, "counter"));
 		fputs(": last ", stdout);
 		put_value(good, "last");
 		fputs(" and ", stdout);
@@ -406,37 +406,37 @@ static void show_counters(const json_t *json)
 static void show_run(const char *name, const json_t *run)
 {
 	printf("%-5s ", name);
-	put_safe(words_string(run, "trace"));
+	print_safe(answer_string(run, "trace"));
 	fputs(": ", stdout);
-	put_count(words_count(run, "threads"), "thread");
+	put_count(answer_count(run, "threads"), "thread");
 	fputs(" in ", stdout);
-	put_span(words_time(run, "first_ns"), words_time(run, "last_ns"));
-	if (words_count(run, "lost_packets"))
+	print_span(answer_time(run, "first_ns"), answer_time(run, "last_ns"));
+	if (answer_count(run, "lost_packets"))
 		printf("; %" JSON_INTEGER_FORMAT " packets are missing, and what happened there is not known",
-		       words_count(run, "lost_packets"));
+		       answer_count(run, "lost_packets"));
 	putchar('\n');
 }
 
 static void show_verdict(const json_t *json)
 {
-	if (json_is_true(words_get(json, "alike")) && !json_array_size(words_get(json, "slower")))
+	if (json_is_true(answer_get(json, "alike")) && !json_array_size(answer_get(json, "slower")))
 		puts("the two are alike: the same threads, each with the same steps in the same order");
-	else if (json_is_true(words_get(json, "alike")))
+	else if (json_is_true(answer_get(json, "alike")))
 		puts("the two are alike but for the time that they took");
-	else if (!json_array_size(words_get(json, "outcomes")))
+	else if (!json_array_size(answer_get(json, "outcomes")))
 		puts("no thread ended otherwise in one run than in the other, as far as the traces go");
-	if (words_count(json, "undue")) {
-		put_count(words_count(json, "undue"), "thread");
+	if (answer_count(json, "undue")) {
+		put_count(answer_count(json, "undue"), "thread");
 		puts(" were not resolved in one run because its trace ended first; that is not counted");
 	}
 }
 
 int diff_show(const json_t *json)
 {
-	show_run("good", words_get(json, "good"));
-	show_run("bad", words_get(json, "bad"));
+	show_run("good", answer_get(json, "good"));
+	show_run("bad", answer_get(json, "bad"));
 	printf("      ");
-	put_count(words_count(json, "counterparts"), "thread");
+	put_count(answer_count(json, "counterparts"), "thread");
 	puts(" are in both\n");
 	show_outcomes(json);
 	show_first(json);

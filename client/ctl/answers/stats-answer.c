@@ -98,27 +98,27 @@ static json_t *counters_json(const struct tally *t)
 static json_t *should_resolve_json(struct tally *t)
 {
 	json_t *array = json_array();
-	struct roster *r = &t->roster;
+	struct thread_stats *r = &t->thread_stats;
 	uint32_t i;
 
 	for (i = 0; i < r->n; i++) {
-		const struct roster_thread *thread = &r->list[i], *final;
+		const struct thread_stat *thread = &r->list[i], *final;
 
-		if (!(thread->flags & ROSTER_EXPECTED))
+		if (!(thread->flags & THREAD_STAT_EXPECTED))
 			continue;
-		final = &r->list[roster_final(r, i)];
+		final = &r->list[thread_stats_alias(r, i)];
 		json_array_append_new(
 			array, json_pack("{sI so sb}", "thread", (json_int_t)thread->id, "label",
 					 label_json(t, thread->label != TEXT_NONE ? thread->label : final->label),
-					 "resolved", (final->flags & ROSTER_ENDED) != 0));
+					 "resolved", (final->flags & THREAD_STAT_ENDED) != 0));
 	}
 	return array;
 }
 
 static json_t *busiest_json(const struct tally *t)
 {
-	struct roster_thread busiest[ROSTER_BUSIEST];
-	size_t n = roster_busiest(&t->roster, busiest), i;
+	struct thread_stat busiest[THREAD_STATS_BUSIEST];
+	size_t n = thread_stats_busiest(&t->thread_stats, busiest), i;
 	json_t *array = json_array();
 
 	for (i = 0; i < n; i++)
@@ -133,7 +133,7 @@ static json_t *share_json(const struct tally *t)
 {
 	if (!t->events || t->last_ns <= t->first_ns)
 		return json_null();
-	return json_real((double)t->roster.sleeping_ns / (double)(t->last_ns - t->first_ns));
+	return json_real((double)t->thread_stats.sleeping_ns / (double)(t->last_ns - t->first_ns));
 }
 
 static uint64_t created(const struct tally *t)
@@ -153,9 +153,9 @@ json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t 
 	json_object_set_new(object, "bytes", number(bytes));
 	json_object_set_new(object, "first_ns", time_json(t, t->first_ns));
 	json_object_set_new(object, "last_ns", time_json(t, t->last_ns));
-	json_object_set_new(object, "threads", number(created(t) + t->roster.preexisting));
+	json_object_set_new(object, "threads", number(created(t) + t->thread_stats.preexisting));
 	json_object_set_new(object, "threads_by_type", types_json(t));
-	json_object_set_new(object, "preexisting", number(t->roster.preexisting));
+	json_object_set_new(object, "preexisting", number(t->thread_stats.preexisting));
 	json_object_set_new(object, "labels", number(t->labels));
 	json_object_set_new(object, "counters", counters_json(t));
 	json_object_set_new(object, "gcs", number(t->gcs));
@@ -163,7 +163,7 @@ json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t 
 	json_object_set_new(object, "gc_longest_ns", number(t->gc_longest_ns));
 	json_object_set_new(object, "should_resolve", should_resolve_json(t));
 	json_object_set_new(object, "busiest", busiest_json(t));
-	json_object_set_new(object, "sleeping_ns", number(t->roster.sleeping_ns));
+	json_object_set_new(object, "sleeping_ns", number(t->thread_stats.sleeping_ns));
 	json_object_set_new(object, "sleeping_share", share_json(t));
 	if (tally_truncated(t))
 		json_object_set_new(object, "truncated", json_true());

@@ -14,13 +14,13 @@ void tally_init(struct tally *t, unsigned int shares)
 {
 	*t = (struct tally){.to = UINT64_MAX};
 	texts_init(&t->texts, TEXTS_MAX / shares, TEXT_BYTES / shares);
-	roster_init(&t->roster, THREADS_MAX / shares);
+	thread_stats_init(&t->thread_stats, THREADS_MAX / shares);
 }
 
 void tally_deinit(struct tally *t)
 {
 	texts_deinit(&t->texts);
-	roster_deinit(&t->roster);
+	thread_stats_deinit(&t->thread_stats);
 	free(t->labelled);
 	free(t->counter_index);
 	free(t->counters);
@@ -155,15 +155,15 @@ void tally_event(struct tally *t, const struct mprof_raw_event *e)
 	if (inside)
 		count(t, e, text);
 	t->seen_ns = e->timestamp > t->seen_ns ? e->timestamp : t->seen_ns;
-	t->roster.from = t->from;
-	t->roster.to = t->to;
-	roster_event(&t->roster, e, label ? text : ROSTER_NONE, marker);
-	t->failed = t->failed || t->roster.failed;
+	t->thread_stats.from = t->from;
+	t->thread_stats.to = t->to;
+	thread_stats_event(&t->thread_stats, e, label ? text : THREAD_STAT_NONE, marker);
+	t->failed = t->failed || t->thread_stats.failed;
 }
 
 void tally_end(struct tally *t)
 {
-	roster_end(&t->roster, t->seen_ns);
+	thread_stats_end(&t->thread_stats, t->seen_ns);
 }
 
 /* The text I of another tally as one of T's. */
@@ -208,8 +208,8 @@ static void join_counts(struct tally *t, const struct tally *other)
 		t->events_by_type[i] += other->events_by_type[i];
 	for (i = 0; i < TALLY_TYPES; i++)
 		t->threads_by_type[i] += other->threads_by_type[i];
-	t->roster.preexisting += other->roster.preexisting;
-	t->roster.untracked += other->roster.untracked;
+	t->thread_stats.preexisting += other->thread_stats.preexisting;
+	t->thread_stats.untracked += other->thread_stats.untracked;
 	t->refused += other->refused;
 	t->texts.refused += other->texts.refused;
 	t->gcs += other->gcs;
@@ -237,5 +237,5 @@ void tally_join(struct tally *t, const struct tally *other)
 
 bool tally_truncated(const struct tally *t)
 {
-	return t->texts.refused || t->refused || t->roster.untracked;
+	return t->texts.refused || t->refused || t->thread_stats.untracked;
 }

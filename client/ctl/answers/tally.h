@@ -7,8 +7,8 @@
 
 #include <mprof/event.h>
 
-#include "roster.h"
 #include "texts.h"
+#include "thread-stats.h"
 
 #define TALLY_TYPES (MPROF_THREAD_TYPES + 1) /* the last one: unknown */
 
@@ -36,7 +36,7 @@ struct tally {
 	struct tally_counter *counters;
 	uint32_t counter_count, counter_room;
 	uint64_t refused; /* samples of counters that there was no room for */
-	struct roster roster;
+	struct thread_stats thread_stats;
 	bool failed; /* no memory */
 };
 

@@ -16,7 +16,7 @@ struct telling {
 
 static json_t *who(const struct telling *t, uint32_t thread, uint64_t time)
 {
-	return who_json(t->m, t->w, thread, time);
+	return thread_json(t->m, t->w, thread, time);
 }
 
 /* The thread that another thread did something to at TIME, and then that. */
@@ -215,10 +215,10 @@ static void put_tale(const struct mprof_tale *tale)
 
 static void show_notes(const json_t *json, uint32_t answers)
 {
-	json_int_t marked = words_count(json, "should_resolve");
+	json_int_t marked = answer_count(json, "should_resolve");
 
-	if (words_count(json, "left_out"))
-		printf("note: %" JSON_INTEGER_FORMAT " more threads are left out\n", words_count(json, "left_out"));
+	if (answer_count(json, "left_out"))
+		printf("note: %" JSON_INTEGER_FORMAT " more threads are left out\n", answer_count(json, "left_out"));
 	if (!answers && !marked)
 		puts("no thread is marked as one that should resolve; name one to ask for it");
 	else if (!answers)
@@ -241,9 +241,9 @@ int why_show(const json_t *json, struct mprof_tale *tale, const uint32_t *thread
 			return say_memory();
 		put_tale(tale);
 	}
-	if (words_count(json, "lost_packets"))
+	if (answer_count(json, "lost_packets"))
 		printf("note: %" JSON_INTEGER_FORMAT
 		       " packets are missing; what was signalled or resolved there is not known\n",
-		       words_count(json, "lost_packets"));
+		       answer_count(json, "lost_packets"));
 	return stdout_verdict();
 }

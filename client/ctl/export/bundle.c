@@ -188,23 +188,23 @@ int bundle_part_init(struct bundle_part *p, struct bundle *b, struct bundle_memb
 	if (!writer_init(&p->writer, m->fd))
 		return -ENOMEM;
 	perfetto_init(&p->perfetto, &p->writer, b->next_pid + 1);
-	acts_init(&p->acts, &p->perfetto.ops, m->machine);
-	p->sink = acts_sink(&p->acts);
+	slices_init(&p->slices, &p->perfetto.ops, m->machine);
+	p->consumer = slices_consumer(&p->slices);
 	return 0;
 }
 
 int bundle_part_finish(struct bundle_part *p)
 {
 	struct stat st;
-	int r = acts_finish(&p->acts);
+	int r = slices_finish(&p->slices);
 
 	r = r ? r : writer_flush(&p->writer);
 	if (r || fstat(p->member->fd, &st) < 0)
 		return r ? r : -errno;
-	acts_tell_refused(&p->acts);
+	slices_report_refused(&p->slices);
 	p->member->bytes = (uint64_t)st.st_size;
-	p->member->events = p->acts.events;
-	p->bundle->next_pid += (int32_t)p->acts.streams;
+	p->member->events = p->slices.events;
+	p->bundle->next_pid += (int32_t)p->slices.streams;
 	return 0;
 }
 
@@ -212,7 +212,7 @@ void bundle_part_deinit(struct bundle_part *p)
 {
 	if (!p->member)
 		return;
-	acts_deinit(&p->acts);
+	slices_deinit(&p->slices);
 	perfetto_deinit(&p->perfetto);
 	writer_deinit(&p->writer);
 }
@@ -240,8 +240,8 @@ void bundle_align(struct bundle *b)
 static int write_host(const struct bundle *b, int *fd, uint64_t *bytes)
 {
 	static const char name[] = "dom0";
-	const struct act_track track = {
-		.kind = ACT_PROCESS, .track = 1, .process = 1, .name = name, .name_bytes = sizeof(name) - 1};
+	const struct slice_track track = {
+		.kind = TRACK_PROCESS, .track = 1, .process = 1, .name = name, .name_bytes = sizeof(name) - 1};
 	struct writer writer = {0};
 	struct perfetto p;
 	struct stat st;

@@ -13,10 +13,10 @@
 
 #include <jansson.h>
 
-#include "acts.h"
 #include "clocks.h"
 #include "output.h"
 #include "perfetto.h"
+#include "slices.h"
 #include "writer.h"
 
 #define BUNDLE_MEMBERS_MAX 256u
@@ -55,8 +55,8 @@ struct bundle_part {
 	struct bundle_member *member;
 	struct writer writer;
 	struct perfetto perfetto;
-	struct acts acts;
-	struct sink sink; /* to be given to whatever reads the trace */
+	struct slices slices;
+	struct consumer consumer; /* to be given to whatever reads the trace */
 };
 
 /* 0 or -errno.  Deinit it in any case. */

@@ -271,7 +271,7 @@ static int ctf_gap(void *data, unsigned int stream, uint64_t packets)
 	return r ? r : ctf_stream_gap(&s->streams[stream], packets);
 }
 
-static int ctf_open(struct export_job *job, struct sink *sink)
+static int ctf_open(struct export_job *job, struct consumer *consumer)
 {
 	struct ctf_state *s = calloc(1, sizeof(*s));
 
@@ -279,7 +279,7 @@ static int ctf_open(struct export_job *job, struct sink *sink)
 	if (!s)
 		return -ENOMEM;
 	s->dir = job->dir;
-	*sink = (struct sink){.streams = ctf_streams, .events = ctf_events, .gap = ctf_gap, .data = s};
+	*consumer = (struct consumer){.streams = ctf_streams, .events = ctf_events, .gap = ctf_gap, .data = s};
 	return 0;
 }
 

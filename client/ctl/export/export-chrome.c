@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acts.h"
-#include "cast.h"
 #include "digits.h"
 #include "exporter.h"
 #include "json.h"
-#include "lanes.h"
+#include "merge.h"
+#include "slices.h"
+#include "thread-table.h"
 
 #define RUNNING 1 /* the thread id of a stream's first track */
 #define EXTRAS	2
@@ -27,8 +27,8 @@
 struct chrome_open {
 	uint32_t track;
 	uint64_t start;
-	const char *category;		      /* a constant */
-	struct act_note notes[ACT_NOTES_MAX]; /* numbers */
+	const char *category;			  /* a constant */
+	struct slice_note notes[SLICE_NOTES_MAX]; /* numbers */
 	unsigned int n_notes;
 };
 
@@ -38,11 +38,11 @@ struct chrome_stream {
 };
 
 struct chrome_state {
-	struct acts acts;
-	struct act_ops ops;
+	struct slices slices;
+	struct slice_ops ops;
 	struct writer *out; /* of the job */
-	struct plates plates;
-	struct chrome_stream stream[LANES_MAX];
+	struct track_names track_names;
+	struct chrome_stream stream[MERGE_STREAMS_MAX];
 	bool begun; /* is there an event? */
 };
 
@@ -93,14 +93,14 @@ static void put_name(struct chrome_state *s, const char *name, size_t len)
 }
 
 /* The name of TRACK, as far as it is known. */
-static void put_plate(struct chrome_state *s, uint32_t track)
+static void put_track_name(struct chrome_state *s, uint32_t track)
 {
-	const struct plate *plate = plates_find(&s->plates, track);
+	const struct track_name *track_name = track_names_find(&s->track_names, track);
 
-	put_name(s, plate ? plate->name : "thread", plate ? plate->name_bytes : strlen("thread"));
+	put_name(s, track_name ? track_name->name : "thread", track_name ? track_name->name_bytes : strlen("thread"));
 }
 
-static void put_note(struct chrome_state *s, const struct act_note *note)
+static void put_note(struct chrome_state *s, const struct slice_note *note)
 {
 	put(s, ",\"");
 	put(s, note->key);
@@ -115,7 +115,7 @@ static void put_note(struct chrome_state *s, const struct act_note *note)
 }
 
 /* The arguments, and the end of the event. */
-static void put_arguments(struct chrome_state *s, const char *category, const struct act_note *notes, unsigned int n)
+static void put_arguments(struct chrome_state *s, const char *category, const struct slice_note *notes, unsigned int n)
 {
 	unsigned int i;
 
@@ -128,56 +128,57 @@ static void put_arguments(struct chrome_state *s, const char *category, const st
 }
 
 /* What belongs to a thread's own track. */
-static void put_async(struct chrome_state *s, const char *phase, const struct act *act)
+static void put_async(struct chrome_state *s, const char *phase, const struct slice_event *event)
 {
-	put_head(s, phase, act->process, RUNNING);
+	put_head(s, phase, event->process, RUNNING);
 	put(s, ",\"cat\":\"thread\",\"id\":\"");
-	put_number(s, act->track);
-	put_us(s, "\",\"ts\":", act->time);
-	if (act->kind == ACT_INSTANT)
-		put_name(s, act->name, act->name_bytes);
+	put_number(s, event->track);
+	put_us(s, "\",\"ts\":", event->time);
+	if (event->kind == SLICE_INSTANT)
+		put_name(s, event->name, event->name_bytes);
 	else
-		put_plate(s, act->track);
-	if (act->kind == ACT_END)
+		put_track_name(s, event->track);
+	if (event->kind == SLICE_END)
 		put(s, "}");
 	else
-		put_arguments(s, act->category, act->notes, act->n_notes);
+		put_arguments(s, event->category, event->notes, event->n_notes);
 }
 
 /* A slice of the track TID. */
-static void put_slice(struct chrome_state *s, const struct act *end, const struct chrome_open *open, int tid)
+static void put_slice(struct chrome_state *s, const struct slice_event *end, const struct chrome_open *open, int tid)
 {
 	put_head(s, "X", end->process, tid);
 	put_us(s, ",\"ts\":", open->start);
 	put_us(s, ",\"dur\":", end->time > open->start ? end->time - open->start : 0);
 	if (tid == RUNNING)
-		put_plate(s, open->track);
+		put_track_name(s, open->track);
 	else
 		put_name(s, open->category, strlen(open->category));
 	put_arguments(s, open->category, open->notes, open->n_notes);
 }
 
-static void put_flow(struct chrome_state *s, const struct act *act)
+static void put_flow(struct chrome_state *s, const struct slice_event *event)
 {
-	bool begins = act->flow == ACT_FLOW_BEGINS;
-	const struct plate *plate = begins ? plates_find(&s->plates, act->track) : NULL;
-	uint64_t time = plate && plate->over && plate->ended < act->time ? plate->ended : act->time;
+	bool begins = event->flow == SLICE_FLOW_BEGINS;
+	const struct track_name *track_name = begins ? track_names_find(&s->track_names, event->track) : NULL;
+	uint64_t time =
+		track_name && track_name->over && track_name->ended < event->time ? track_name->ended : event->time;
 
-	put_head(s, begins ? "s" : "f", act->process, RUNNING);
+	put_head(s, begins ? "s" : "f", event->process, RUNNING);
 	put(s, ",\"cat\":\"interaction\",\"id\":\"");
-	put_number(s, (int64_t)act->flow_id);
+	put_number(s, (int64_t)event->flow_id);
 	put_us(s, "\",\"ts\":", time);
 	put_name(s, "interaction", strlen("interaction"));
 	put(s, "}");
 }
 
-static void put_value(struct chrome_state *s, const struct act *act)
+static void put_value(struct chrome_state *s, const struct slice_event *event)
 {
-	put_head(s, "C", act->process, RUNNING);
-	put_us(s, ",\"ts\":", act->time);
-	put_name(s, act->name, act->name_bytes);
+	put_head(s, "C", event->process, RUNNING);
+	put_us(s, ",\"ts\":", event->time);
+	put_name(s, event->name, event->name_bytes);
 	put(s, ",\"args\":{\"value\":");
-	put_number(s, act->value);
+	put_number(s, event->value);
 	put(s, "}}");
 }
 
@@ -193,65 +194,66 @@ static int extra_of(const struct chrome_stream *stream, uint32_t track)
 }
 
 /* No text is kept: it would be lent for the call alone. */
-static struct chrome_open open_of(const struct act *act)
+static struct chrome_open open_of(const struct slice_event *event)
 {
-	struct chrome_open open = {.track = act->track, .start = act->time, .category = act->category};
+	struct chrome_open open = {.track = event->track, .start = event->time, .category = event->category};
 	unsigned int i;
 
-	for (i = 0; i < act->n_notes; i++)
-		if (!act->notes[i].text)
-			open.notes[open.n_notes++] = act->notes[i];
+	for (i = 0; i < event->n_notes; i++)
+		if (!event->notes[i].text)
+			open.notes[open.n_notes++] = event->notes[i];
 	return open;
 }
 
-static void on_extra(struct chrome_state *s, const struct act *act, int i)
+static void on_extra(struct chrome_state *s, const struct slice_event *event, int i)
 {
-	struct chrome_open *open = &s->stream[act->stream].extra[i];
-	const struct act_note reason = {.key = "reason", .text = act->name, .text_bytes = act->name_bytes};
+	struct chrome_open *open = &s->stream[event->stream].extra[i];
+	const struct slice_note reason = {.key = "reason", .text = event->name, .text_bytes = event->name_bytes};
 
-	if (act->kind == ACT_BEGIN) {
-		*open = open_of(act);
-	} else if (act->kind == ACT_END) {
-		put_slice(s, act, open, RUNNING + 1 + i);
+	if (event->kind == SLICE_BEGIN) {
+		*open = open_of(event);
+	} else if (event->kind == SLICE_END) {
+		put_slice(s, event, open, RUNNING + 1 + i);
 	} else {
-		put_head(s, "i", act->process, RUNNING + 1 + i);
-		put_us(s, ",\"s\":\"t\",\"ts\":", act->time);
-		put_name(s, act->category, strlen(act->category));
-		put_arguments(s, act->category, &reason, 1);
+		put_head(s, "i", event->process, RUNNING + 1 + i);
+		put_us(s, ",\"s\":\"t\",\"ts\":", event->time);
+		put_name(s, event->category, strlen(event->category));
+		put_arguments(s, event->category, &reason, 1);
 	}
 }
 
-static void on_life(struct chrome_state *s, const struct act *act)
+static void on_life(struct chrome_state *s, const struct slice_event *event)
 {
-	struct plate *plate = act->kind == ACT_END ? plates_find(&s->plates, act->track) : NULL;
+	struct track_name *track_name =
+		event->kind == SLICE_END ? track_names_find(&s->track_names, event->track) : NULL;
 
-	put_async(s, act->kind == ACT_BEGIN ? "b" : "e", act);
-	if (plate) {
-		plate->over = true;
-		plate->ended = act->time;
+	put_async(s, event->kind == SLICE_BEGIN ? "b" : "e", event);
+	if (track_name) {
+		track_name->over = true;
+		track_name->ended = event->time;
 	}
 }
 
-static int chrome_act(void *data, const struct act *act)
+static int chrome_act(void *data, const struct slice_event *event)
 {
 	struct chrome_state *s = data;
-	struct chrome_stream *stream = &s->stream[act->stream];
-	int extra = extra_of(stream, act->track);
+	struct chrome_stream *stream = &s->stream[event->stream];
+	int extra = extra_of(stream, event->track);
 
 	if (extra >= 0)
-		on_extra(s, act, extra);
-	else if (act->kind == ACT_VALUE)
-		put_value(s, act);
-	else if (act->life)
-		on_life(s, act);
-	else if (act->kind == ACT_BEGIN)
-		stream->running = open_of(act);
-	else if (act->kind == ACT_END)
-		put_slice(s, act, &stream->running, RUNNING);
-	else if (strcmp(act->category, "target") != 0)
-		put_async(s, "n", act);
-	if (act->flow != ACT_FLOW_NONE)
-		put_flow(s, act);
+		on_extra(s, event, extra);
+	else if (event->kind == SLICE_VALUE)
+		put_value(s, event);
+	else if (event->life)
+		on_life(s, event);
+	else if (event->kind == SLICE_BEGIN)
+		stream->running = open_of(event);
+	else if (event->kind == SLICE_END)
+		put_slice(s, event, &stream->running, RUNNING);
+	else if (strcmp(event->category, "target") != 0)
+		put_async(s, "n", event);
+	if (event->flow != SLICE_FLOW_NONE)
+		put_flow(s, event);
 	return -s->out->error;
 }
 
@@ -266,18 +268,18 @@ static void put_metadata(struct chrome_state *s, const char *what, uint32_t proc
 	put(s, "\"}}");
 }
 
-static int chrome_track(void *data, const struct act_track *track)
+static int chrome_track(void *data, const struct slice_track *track)
 {
 	struct chrome_state *s = data;
 	struct chrome_stream *stream = &s->stream[track->stream];
 	int i = 0;
 
-	if (track->kind == ACT_THREAD) {
-		plates_name(&s->plates, track->track, track->name, track->name_bytes);
-	} else if (track->kind == ACT_PROCESS) {
+	if (track->kind == TRACK_THREAD) {
+		track_names_set(&s->track_names, track->track, track->name, track->name_bytes);
+	} else if (track->kind == TRACK_PROCESS) {
 		put_metadata(s, "process_name", track->track, RUNNING, track->name, track->name_bytes);
 		put_metadata(s, "thread_name", track->track, RUNNING, "running", strlen("running"));
-	} else if (track->kind == ACT_EXTRA) {
+	} else if (track->kind == TRACK_EXTRA) {
 		while (i < EXTRAS - 1 && stream->extra[i].track)
 			i++;
 		stream->extra[i].track = track->track;
@@ -286,7 +288,7 @@ static int chrome_track(void *data, const struct act_track *track)
 	return -s->out->error;
 }
 
-static int chrome_open(struct export_job *job, struct sink *sink)
+static int chrome_open(struct export_job *job, struct consumer *consumer)
 {
 	struct chrome_state *s = calloc(1, sizeof(*s));
 
@@ -294,10 +296,10 @@ static int chrome_open(struct export_job *job, struct sink *sink)
 	if (!s)
 		return -ENOMEM;
 	s->out = job->out;
-	s->ops = (struct act_ops){.track = chrome_track, .act = chrome_act, .data = s};
-	acts_init(&s->acts, &s->ops, job->trace);
-	*sink = acts_sink(&s->acts);
-	if (!plates_init(&s->plates))
+	s->ops = (struct slice_ops){.track = chrome_track, .event = chrome_act, .data = s};
+	slices_init(&s->slices, &s->ops, job->trace);
+	*consumer = slices_consumer(&s->slices);
+	if (!track_names_init(&s->track_names))
 		return -ENOMEM;
 	put(s, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"trace\":\"");
 	write_json_text(s->out, job->trace, strlen(job->trace));
@@ -308,11 +310,11 @@ static int chrome_open(struct export_job *job, struct sink *sink)
 static int chrome_finish(struct export_job *job)
 {
 	struct chrome_state *s = job->state;
-	int r = acts_finish(&s->acts);
+	int r = slices_finish(&s->slices);
 
 	put(s, "\n]}\n");
 	if (!r)
-		acts_tell_refused(&s->acts);
+		slices_report_refused(&s->slices);
 	return r ? r : -s->out->error;
 }
 
@@ -322,8 +324,8 @@ static void chrome_close(struct export_job *job)
 
 	if (!s)
 		return;
-	acts_deinit(&s->acts);
-	plates_deinit(&s->plates);
+	slices_deinit(&s->slices);
+	track_names_deinit(&s->track_names);
 	free(s);
 }
 

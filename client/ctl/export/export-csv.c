@@ -146,7 +146,7 @@ static int csv_events(void *data, unsigned int stream, const struct mprof_event 
 	return -w->error;
 }
 
-static int csv_open(struct export_job *job, struct sink *sink)
+static int csv_open(struct export_job *job, struct consumer *consumer)
 {
 	static const char head[] = "time_ns,event,thread,other,type,value,text,text_hex,stream\r\n";
 	struct csv_state *s = calloc(1, sizeof(*s));
@@ -155,7 +155,7 @@ static int csv_open(struct export_job *job, struct sink *sink)
 	if (!s)
 		return -ENOMEM;
 	s->out = job->out;
-	*sink = (struct sink){.streams = csv_streams, .events = csv_events, .data = s};
+	*consumer = (struct consumer){.streams = csv_streams, .events = csv_events, .data = s};
 	writer_put(s->out, head, sizeof(head) - 1);
 	return 0;
 }

@@ -121,7 +121,7 @@ static int json_damage(void *data, unsigned int stream, const struct mprof_damag
 	return -s->out->error;
 }
 
-static int json_open(struct export_job *job, struct sink *sink)
+static int json_open(struct export_job *job, struct consumer *consumer)
 {
 	struct json_state *s = calloc(1, sizeof(*s));
 
@@ -130,7 +130,7 @@ static int json_open(struct export_job *job, struct sink *sink)
 		return -ENOMEM;
 	s->job = job;
 	s->out = job->out;
-	*sink = (struct sink){
+	*consumer = (struct consumer){
 		.streams = json_streams,
 		.events = json_events,
 		.gap = json_gap,

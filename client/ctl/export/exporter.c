@@ -6,7 +6,7 @@
 #include "exporter.h"
 #include "options.h"
 #include "scope.h"
-#include "target.h"
+#include "trace-source.h"
 
 /* One line each. */
 /* clang-format off */
@@ -41,7 +41,7 @@ static const char *list_names(char *buf, size_t size)
 
 const struct exporter *exporter_find(const char *name, const char *verb)
 {
-	struct near near = {.word = name};
+	struct suggestion suggestion = {.word = name};
 	const struct exporter *e;
 	char names[256];
 	size_t i;
@@ -49,10 +49,10 @@ const struct exporter *exporter_find(const char *name, const char *verb)
 	for (i = 0; (e = exporter_at(i)); i++) {
 		if (strcmp(e->name, name) == 0)
 			return e;
-		near_offer(&near, e->name);
+		suggestion_consider(&suggestion, e->name);
 	}
-	if (near.best)
-		say_usage(verb, "there is no format \"%s\"; did you mean %s?", name, near.best);
+	if (suggestion.best)
+		say_usage(verb, "there is no format \"%s\"; did you mean %s?", name, suggestion.best);
 	else
 		say_usage(verb, "there is no format \"%s\"; these are: %s", name, list_names(names, sizeof(names)));
 	return NULL;
@@ -64,22 +64,22 @@ char *export_path(const char *operand, const char *suffix)
 {
 	static const char *const endings[] = {".gz", ".xz", ".zst", ".tar", ".ctf", ".sexp"};
 	SCOPED(freep) char *name = NULL;
-	struct target t;
+	struct trace_source t;
 	const char *slash;
 	size_t i, len, n;
 
-	target_parse(&t, operand, true);
-	if (t.kind == TARGET_STDIN)
+	trace_source_parse(&t, operand, true);
+	if (t.kind == SOURCE_STDIN)
 		t.name = "trace";
-	for (len = strlen(t.name); t.kind == TARGET_FILE && len > 1 && t.name[len - 1] == '/'; len--)
+	for (len = strlen(t.name); t.kind == SOURCE_FILE && len > 1 && t.name[len - 1] == '/'; len--)
 		;
-	slash = t.kind == TARGET_FILE ? memrchr(t.name, '/', len) : NULL;
+	slash = t.kind == SOURCE_FILE ? memrchr(t.name, '/', len) : NULL;
 	name = slash ? strndup(slash + 1, len - (size_t)(slash + 1 - t.name)) : strndup(t.name, len);
 	for (i = 0, len = name ? strlen(name) : 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
 		n = strlen(endings[i]);
-		if (t.kind == TARGET_FILE && len > n && strcmp(name + len - n, endings[i]) == 0)
+		if (t.kind == SOURCE_FILE && len > n && strcmp(name + len - n, endings[i]) == 0)
 			name[len -= n] = 0;
 	}
 	t.name = name;
-	return name ? target_file_name(&t, suffix) : NULL;
+	return name ? trace_source_file_name(&t, suffix) : NULL;
 }

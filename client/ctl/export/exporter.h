@@ -14,10 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gate.h"
+#include "consumer.h"
 #include "modeller.h"
 #include "output-directory.h"
-#include "sink.h"
+#include "time-filter.h"
 #include "writer.h"
 
 struct exporter;
@@ -56,7 +56,7 @@ struct exporter {
 	/* A format that streams: */
 
 	/* Set up STATE and SINK; 0 or -errno, -ENOMEM without memory.  What is written before any event is written here. */
-	int (*open)(struct export_job *job, struct sink *sink);
+	int (*open)(struct export_job *job, struct consumer *consumer);
 	/* All of the trace came, damaged or not: write what ends the file.  0 or -errno. */
 	int (*finish)(struct export_job *job);
 	/* Did what ended it with an error say why itself?  NULL = never. */

@@ -130,12 +130,12 @@ static unsigned int thread_index(struct fxt *f, uint32_t process, uint32_t track
 /* ---- events */
 
 struct arguments {
-	struct ref key[ACT_NOTES_MAX], text[ACT_NOTES_MAX];
-	const struct act_note *notes;
+	struct ref key[SLICE_NOTES_MAX], text[SLICE_NOTES_MAX];
+	const struct slice_note *notes;
 	unsigned int n;
 };
 
-static void refer_arguments(struct fxt *f, struct arguments *a, const struct act_note *notes, unsigned int n)
+static void refer_arguments(struct fxt *f, struct arguments *a, const struct slice_note *notes, unsigned int n)
 {
 	a->notes = notes;
 	for (a->n = 0; a->n < n; a->n++) {
@@ -166,19 +166,19 @@ static void put_arguments(struct fxt *f, const struct arguments *a)
 }
 
 /* One event of ACT's track, time and name; the word at its end is *LAST, where there is one. */
-static int put_event(struct fxt *f, enum event type, const struct act *act, const char *category,
-		     const struct act_note *notes, unsigned int n_notes, const uint64_t *last)
+static int put_event(struct fxt *f, enum event type, const struct slice_event *event, const char *category,
+		     const struct slice_note *notes, unsigned int n_notes, const uint64_t *last)
 {
-	uint32_t track = type == EVENT_COUNTER ? act->doer : act->track;
-	struct ref group = refer_constant(f, category), name = refer(f, act->name, act->name_bytes);
-	unsigned int thread = thread_index(f, act->process, track);
+	uint32_t track = type == EVENT_COUNTER ? event->doer : event->track;
+	struct ref group = refer_constant(f, category), name = refer(f, event->name, event->name_bytes);
+	unsigned int thread = thread_index(f, event->process, track);
 	struct arguments arguments;
 
 	refer_arguments(f, &arguments, notes, n_notes);
 	begin(f, RECORD_EVENT,
 	      (uint64_t)type << 16 | (uint64_t)n_notes << 20 | (uint64_t)thread << 24 | (uint64_t)group.value << 32 |
 		      (uint64_t)name.value << 48);
-	word(f, act->time);
+	word(f, event->time);
 	inline_text(f, &group);
 	inline_text(f, &name);
 	put_arguments(f, &arguments);
@@ -188,55 +188,55 @@ static int put_event(struct fxt *f, enum event type, const struct act *act, cons
 }
 
 /* A flow begins or ends here. */
-static int put_flow(struct fxt *f, const struct act *act)
+static int put_flow(struct fxt *f, const struct slice_event *event)
 {
-	enum event type = act->flow == ACT_FLOW_BEGINS ? EVENT_FLOW_BEGIN : EVENT_FLOW_END;
-	int r = put_event(f, EVENT_DURATION_BEGIN, act, act->category, act->notes, act->n_notes, NULL);
+	enum event type = event->flow == SLICE_FLOW_BEGINS ? EVENT_FLOW_BEGIN : EVENT_FLOW_END;
+	int r = put_event(f, EVENT_DURATION_BEGIN, event, event->category, event->notes, event->n_notes, NULL);
 
-	r = r ? r : put_event(f, type, act, "flow", NULL, 0, &act->flow_id);
-	return r ? r : put_event(f, EVENT_DURATION_END, act, act->category, NULL, 0, NULL);
+	r = r ? r : put_event(f, type, event, "flow", NULL, 0, &event->flow_id);
+	return r ? r : put_event(f, EVENT_DURATION_END, event, event->category, NULL, 0, NULL);
 }
 
-static int put_value(struct fxt *f, const struct act *act)
+static int put_value(struct fxt *f, const struct slice_event *event)
 {
-	const struct act_note notes[] = {{.key = "value", .number = act->value}};
+	const struct slice_note notes[] = {{.key = "value", .number = event->value}};
 	const uint64_t id = 0;
 
 	/* What stands beside a counter would be drawn as one. */
-	return put_event(f, EVENT_COUNTER, act, act->category, notes, 1, &id);
+	return put_event(f, EVENT_COUNTER, event, event->category, notes, 1, &id);
 }
 
-static int on_act(void *data, const struct act *act)
+static int on_act(void *data, const struct slice_event *event)
 {
 	struct fxt *f = data;
-	uint64_t id = act->track;
+	uint64_t id = event->track;
 
-	switch (act->kind) {
-	case ACT_BEGIN:
-	case ACT_END:
-		if (act->life)
-			return put_event(f, act->kind == ACT_BEGIN ? EVENT_ASYNC_BEGIN : EVENT_ASYNC_END, act,
-					 act->category, act->notes, act->n_notes, &id);
-		return put_event(f, act->kind == ACT_BEGIN ? EVENT_DURATION_BEGIN : EVENT_DURATION_END, act,
-				 act->category, act->notes, act->n_notes, NULL);
-	case ACT_INSTANT:
-		if (act->flow != ACT_FLOW_NONE)
-			return put_flow(f, act);
-		return put_event(f, EVENT_INSTANT, act, act->category, act->notes, act->n_notes, NULL);
-	case ACT_VALUE:
-		return put_value(f, act);
+	switch (event->kind) {
+	case SLICE_BEGIN:
+	case SLICE_END:
+		if (event->life)
+			return put_event(f, event->kind == SLICE_BEGIN ? EVENT_ASYNC_BEGIN : EVENT_ASYNC_END, event,
+					 event->category, event->notes, event->n_notes, &id);
+		return put_event(f, event->kind == SLICE_BEGIN ? EVENT_DURATION_BEGIN : EVENT_DURATION_END, event,
+				 event->category, event->notes, event->n_notes, NULL);
+	case SLICE_INSTANT:
+		if (event->flow != SLICE_FLOW_NONE)
+			return put_flow(f, event);
+		return put_event(f, EVENT_INSTANT, event, event->category, event->notes, event->n_notes, NULL);
+	case SLICE_VALUE:
+		return put_value(f, event);
 	}
 	return 0;
 }
 
 /* The name of a process or a thread; the last one holds. */
-static int on_track(void *data, const struct act_track *track)
+static int on_track(void *data, const struct slice_track *track)
 {
 	struct fxt *f = data;
-	bool process = track->kind == ACT_PROCESS;
+	bool process = track->kind == TRACK_PROCESS;
 	struct ref name, key;
 
-	if (track->kind == ACT_COUNTER)
+	if (track->kind == TRACK_COUNTER)
 		return 0;
 	name = refer(f, track->name, track->name_bytes);
 	key = refer_constant(f, "process");
@@ -276,7 +276,7 @@ int fxt_begin(struct fxt *f, const char *name)
 void fxt_init(struct fxt *f, struct writer *out)
 {
 	*f = (struct fxt){.out = out};
-	f->ops = (struct act_ops){.track = on_track, .act = on_act, .data = f};
+	f->ops = (struct slice_ops){.track = on_track, .event = on_act, .data = f};
 	texts_init(&f->strings, STRINGS_MAX, STRING_BYTES);
 }
 
@@ -285,14 +285,14 @@ void fxt_deinit(struct fxt *f)
 	texts_deinit(&f->strings);
 }
 
-/* The Fuchsia trace format, for what reads it. What becomes of an event stands in acts.h. */
+/* The Fuchsia trace format, for what reads it. What becomes of an event stands in slices.h. */
 
 struct fxt_export {
-	struct acts acts;
+	struct slices slices;
 	struct fxt fxt;
 };
 
-static int fxt_open(struct export_job *job, struct sink *sink)
+static int fxt_open(struct export_job *job, struct consumer *consumer)
 {
 	struct fxt_export *x = calloc(1, sizeof(*x));
 
@@ -300,17 +300,17 @@ static int fxt_open(struct export_job *job, struct sink *sink)
 		return -ENOMEM;
 	job->state = x;
 	fxt_init(&x->fxt, job->out);
-	acts_init(&x->acts, &x->fxt.ops, job->trace);
-	*sink = acts_sink(&x->acts);
+	slices_init(&x->slices, &x->fxt.ops, job->trace);
+	*consumer = slices_consumer(&x->slices);
 	return fxt_begin(&x->fxt, job->trace);
 }
 
 static int fxt_finish(struct export_job *job)
 {
 	struct fxt_export *x = job->state;
-	int r = acts_finish(&x->acts);
+	int r = slices_finish(&x->slices);
 
-	acts_tell_refused(&x->acts);
+	slices_report_refused(&x->slices);
 	return r;
 }
 
@@ -320,7 +320,7 @@ static void fxt_close(struct export_job *job)
 
 	if (!x)
 		return;
-	acts_deinit(&x->acts);
+	slices_deinit(&x->slices);
 	fxt_deinit(&x->fxt);
 	free(x);
 	job->state = NULL;

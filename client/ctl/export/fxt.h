@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "acts.h"
+#include "slices.h"
 #include "texts.h"
 #include "writer.h"
 
@@ -12,8 +12,8 @@
 #define FXT_THREADS	 255u  /* in the table */
 
 struct fxt {
-	struct writer *out; /* borrowed */
-	struct act_ops ops; /* to be given to acts_init() */
+	struct writer *out;   /* borrowed */
+	struct slice_ops ops; /* to be given to acts_init() */
 	struct texts strings;
 	uint32_t threads[FXT_THREADS]; /* tracks, by index less 1; 0 = none */
 	unsigned int n;		       /* words of the record at hand */

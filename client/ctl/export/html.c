@@ -17,7 +17,7 @@
 #include "modeller.h"
 #include "output.h"
 #include "scope.h"
-#include "target.h"
+#include "trace-source.h"
 #include "viewer-page.h"
 #include "writer.h"
 
@@ -134,12 +134,12 @@ static int part_tail(void *data, unsigned int stream, uint64_t from_ns)
 bool html_part_init(struct html_part *p, const char *name)
 {
 	*p = (struct html_part){
-		.sink = {.streams = part_streams,
-			 .events = part_events,
-			 .gap = part_gap,
-			 .damage = part_damage,
-			 .tail = part_tail,
-			 .data = p},
+		.consumer = {.streams = part_streams,
+			     .events = part_events,
+			     .gap = part_gap,
+			     .damage = part_damage,
+			     .tail = part_tail,
+			     .data = p},
 		.name = name,
 		.notes = json_array(),
 	};
@@ -193,13 +193,13 @@ bool html_possible(void)
 
 const char *html_name(const char *operand)
 {
-	struct target t;
+	struct trace_source t;
 	const char *slash;
 
-	target_parse(&t, operand, true);
-	if (t.kind == TARGET_STDIN)
+	trace_source_parse(&t, operand, true);
+	if (t.kind == SOURCE_STDIN)
 		return "standard input";
-	slash = t.kind == TARGET_FILE ? strrchr(t.name, '/') : NULL;
+	slash = t.kind == SOURCE_FILE ? strrchr(t.name, '/') : NULL;
 	return slash && slash[1] ? slash + 1 : t.name;
 }
 
@@ -385,14 +385,14 @@ static int html_check(const struct export_job *job, const char *verb)
 	return html_possible() ? CTL_OK : CTL_FAILED;
 }
 
-static int html_open(struct export_job *job, struct sink *sink)
+static int html_open(struct export_job *job, struct consumer *consumer)
 {
 	struct html_part *p = calloc(1, sizeof(*p));
 
 	job->state = p;
 	if (!p || !html_part_init(p, html_name(job->trace)))
 		return -ENOMEM;
-	*sink = p->sink;
+	*consumer = p->consumer;
 	return 0;
 }
 

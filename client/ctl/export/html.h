@@ -7,16 +7,16 @@
 
 #include <jansson.h>
 
+#include "consumer.h"
 #include "ctf.h"
-#include "sink.h"
 #include "writer.h"
 
 /* What a page can be expected to hold. */
 #define HTML_BYTES_MAX (512ull << 20)
 
 struct html_part {
-	struct sink sink; /* to be given to whatever reads the trace */
-	const char *name; /* of the trace, any bytes; borrowed */
+	struct consumer consumer; /* to be given to whatever reads the trace */
+	const char *name;	  /* of the trace, any bytes; borrowed */
 	struct ctf_stream *streams;
 	char **names;	 /* of the streams, owned; NULL = there is one */
 	uint64_t *tails; /* of the streams: from when on each is not proven, UINT64_MAX for never; owned */

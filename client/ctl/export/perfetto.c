@@ -24,15 +24,15 @@
 struct draft {
 	Perfetto__Protos__TracePacket packet;
 	Perfetto__Protos__TrackEvent event;
-	Perfetto__Protos__DebugAnnotation notes[ACT_NOTES_MAX];
-	Perfetto__Protos__DebugAnnotation *note_list[ACT_NOTES_MAX];
+	Perfetto__Protos__DebugAnnotation notes[SLICE_NOTES_MAX];
+	Perfetto__Protos__DebugAnnotation *note_list[SLICE_NOTES_MAX];
 	Perfetto__Protos__InternedData interned;
 	Perfetto__Protos__EventCategory category;
 	Perfetto__Protos__EventCategory *category_list[1];
 	Perfetto__Protos__EventName name;
 	Perfetto__Protos__EventName *name_list[1];
-	Perfetto__Protos__DebugAnnotationName keys[ACT_NOTES_MAX];
-	Perfetto__Protos__DebugAnnotationName *key_list[ACT_NOTES_MAX];
+	Perfetto__Protos__DebugAnnotationName keys[SLICE_NOTES_MAX];
+	Perfetto__Protos__DebugAnnotationName *key_list[SLICE_NOTES_MAX];
 	uint64_t category_iid;
 	uint64_t flow_id;
 	char *own_name; /* terminated copies */
@@ -186,7 +186,7 @@ static void set_key(struct perfetto *p, struct draft *d, Perfetto__Protos__Debug
 	d->interned.n_debug_annotation_names = n + 1;
 }
 
-static int set_note(struct perfetto *p, struct draft *d, const struct act_note *from)
+static int set_note(struct perfetto *p, struct draft *d, const struct slice_note *from)
 {
 	Perfetto__Protos__DebugAnnotation *note = &d->notes[d->event.n_debug_annotations];
 
@@ -209,33 +209,33 @@ static int set_note(struct perfetto *p, struct draft *d, const struct act_note *
 
 /* ---- acts */
 
-static void set_kind(struct draft *d, const struct act *act)
+static void set_kind(struct draft *d, const struct slice_event *event)
 {
 	static const Perfetto__Protos__TrackEvent__Type types[] = {
-		[ACT_BEGIN] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN,
-		[ACT_END] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END,
-		[ACT_INSTANT] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT,
-		[ACT_VALUE] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER,
+		[SLICE_BEGIN] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN,
+		[SLICE_END] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END,
+		[SLICE_INSTANT] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT,
+		[SLICE_VALUE] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER,
 	};
 
 	perfetto__protos__track_event__init(&d->event);
-	d->event.type = types[act->kind];
+	d->event.type = types[event->kind];
 	d->event.has_type = true;
-	d->event.track_uuid = act->track;
+	d->event.track_uuid = event->track;
 	d->event.has_track_uuid = true;
-	d->event.counter_value = act->value;
-	d->event.has_counter_value = act->kind == ACT_VALUE;
-	d->flow_id = act->flow_id;
-	if (act->flow == ACT_FLOW_BEGINS) {
+	d->event.counter_value = event->value;
+	d->event.has_counter_value = event->kind == SLICE_VALUE;
+	d->flow_id = event->flow_id;
+	if (event->flow == SLICE_FLOW_BEGINS) {
 		d->event.flow_ids = &d->flow_id;
 		d->event.n_flow_ids = 1;
-	} else if (act->flow == ACT_FLOW_ENDS) {
+	} else if (event->flow == SLICE_FLOW_ENDS) {
 		d->event.terminating_flow_ids = &d->flow_id;
 		d->event.n_terminating_flow_ids = 1;
 	}
 }
 
-static int on_act(void *data, const struct act *act)
+static int on_act(void *data, const struct slice_event *event)
 {
 	struct perfetto *p = data;
 	struct draft d;
@@ -243,24 +243,24 @@ static int on_act(void *data, const struct act *act)
 	int r = 0;
 
 	draft_init(&d);
-	d.packet.timestamp = act->time;
+	d.packet.timestamp = event->time;
 	d.packet.has_timestamp = true;
 	d.packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_EVENT;
 	d.packet.track_event = &d.event;
-	set_kind(&d, act);
+	set_kind(&d, event);
 	/* What ends is what began last on the track, and what a counter is called its track says. */
-	if (act->kind != ACT_END)
-		set_category(p, &d, act->category);
-	if (act->kind == ACT_BEGIN || act->kind == ACT_INSTANT)
-		r = set_name(p, &d, act->name, act->name_bytes);
-	for (i = 0; i < act->n_notes && !r; i++)
-		r = set_note(p, &d, &act->notes[i]);
+	if (event->kind != SLICE_END)
+		set_category(p, &d, event->category);
+	if (event->kind == SLICE_BEGIN || event->kind == SLICE_INSTANT)
+		r = set_name(p, &d, event->name, event->name_bytes);
+	for (i = 0; i < event->n_notes && !r; i++)
+		r = set_note(p, &d, &event->notes[i]);
 	r = r ? r : put_packet(p, &d);
 	draft_deinit(&d);
 	return r;
 }
 
-static int on_track(void *data, const struct act_track *track)
+static int on_track(void *data, const struct slice_track *track)
 {
 	struct perfetto *p = data;
 	Perfetto__Protos__TrackDescriptor descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
@@ -277,7 +277,7 @@ static int on_track(void *data, const struct act_track *track)
 	descriptor.uuid = track->track;
 	descriptor.has_uuid = true;
 	descriptor.name = d.own_name;
-	if (track->kind == ACT_PROCESS) {
+	if (track->kind == TRACK_PROCESS) {
 		process.pid = p->first_pid + (int32_t)track->stream;
 		process.has_pid = true;
 		process.process_name = d.own_name;
@@ -289,7 +289,7 @@ static int on_track(void *data, const struct act_track *track)
 			PERFETTO__PROTOS__TRACK_DESCRIPTOR__SIBLING_MERGE_BEHAVIOR__SIBLING_MERGE_BEHAVIOR_NONE;
 		descriptor.has_sibling_merge_behavior = true;
 	}
-	if (track->kind == ACT_COUNTER) {
+	if (track->kind == TRACK_COUNTER) {
 		counter.y_axis_share_key = d.own_text;
 		descriptor.counter = &counter;
 	}
@@ -329,7 +329,7 @@ int perfetto_clocks(struct perfetto *p, uint64_t monotonic, uint64_t realtime)
 void perfetto_init(struct perfetto *p, struct writer *out, int32_t first_pid)
 {
 	*p = (struct perfetto){.out = out, .first_pid = first_pid};
-	p->ops = (struct act_ops){.track = on_track, .act = on_act, .data = p};
+	p->ops = (struct slice_ops){.track = on_track, .event = on_act, .data = p};
 	texts_init(&p->names, NAMES_MAX, NAME_TEXTS_MAX);
 }
 
@@ -340,14 +340,14 @@ void perfetto_deinit(struct perfetto *p)
 	p->packet = NULL;
 }
 
-/* Perfetto's TrackEvent format, for ui.perfetto.dev and trace_processor.  What becomes of an event stands in acts.h. */
+/* Perfetto's TrackEvent format, for ui.perfetto.dev and trace_processor.  What becomes of an event stands in slices.h. */
 
 struct perfetto_export {
-	struct acts acts;
+	struct slices slices;
 	struct perfetto perfetto;
 };
 
-static int perfetto_open(struct export_job *job, struct sink *sink)
+static int perfetto_open(struct export_job *job, struct consumer *consumer)
 {
 	struct perfetto_export *x = calloc(1, sizeof(*x));
 
@@ -355,17 +355,17 @@ static int perfetto_open(struct export_job *job, struct sink *sink)
 		return -ENOMEM;
 	job->state = x;
 	perfetto_init(&x->perfetto, job->out, 1);
-	acts_init(&x->acts, &x->perfetto.ops, job->trace);
-	*sink = acts_sink(&x->acts);
+	slices_init(&x->slices, &x->perfetto.ops, job->trace);
+	*consumer = slices_consumer(&x->slices);
 	return 0;
 }
 
 static int perfetto_finish(struct export_job *job)
 {
 	struct perfetto_export *x = job->state;
-	int r = acts_finish(&x->acts);
+	int r = slices_finish(&x->slices);
 
-	acts_tell_refused(&x->acts);
+	slices_report_refused(&x->slices);
 	return r;
 }
 
@@ -375,7 +375,7 @@ static void perfetto_close(struct export_job *job)
 
 	if (!x)
 		return;
-	acts_deinit(&x->acts);
+	slices_deinit(&x->slices);
 	perfetto_deinit(&x->perfetto);
 	free(x);
 	job->state = NULL;

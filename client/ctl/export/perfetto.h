@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "acts.h"
+#include "slices.h"
 #include "texts.h"
 #include "writer.h"
 
@@ -21,7 +21,7 @@ struct perfetto {
 	struct writer *out; /* borrowed */
 	int32_t first_pid;  /* of stream 0; the others follow */
 	bool begun;
-	struct act_ops ops; /* to be given to acts_init() */
+	struct slice_ops ops; /* to be given to acts_init() */
 	struct perfetto_constants categories, keys;
 	struct texts names;
 	uint8_t *packet; /* the one at hand */

@@ -84,9 +84,9 @@ static bool run_crashed(const json_t *domain, const char *name)
 }
 
 /* What the API says of the target, or NULL; to be decref'd. */
-static json_t *ask(struct http *h, const struct target *t)
+static json_t *ask(struct http *h, const struct trace_source *t)
 {
-	SCOPED(freep) char *path = target_path(t, h, "", &(struct selection){0});
+	SCOPED(freep) char *path = trace_source_path(t, h, "", &(struct selection){0});
 	json_t *json = NULL;
 
 	if (!path)
@@ -95,20 +95,20 @@ static json_t *ask(struct http *h, const struct target *t)
 	return http_json_unless(h, path, 404, &json) == CTL_OK ? json : NULL;
 }
 
-bool ending_is_crash(const struct ctl *ctl, const char *operand, const struct selection *s)
+bool end_reason_is_crash(const struct ctl *ctl, const char *operand, const struct selection *s)
 {
 	SCOPED(http_close) struct http h = {.signals = -1};
-	struct target t;
-	bool settled = target_parse(&t, operand, true), crash = true;
+	struct trace_source t;
+	bool settled = trace_source_parse(&t, operand, true), crash = true;
 	json_t *json;
 
-	if (t.kind == TARGET_FILE || t.kind == TARGET_STDIN)
+	if (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN)
 		return true;
-	if (http_open(&h, ctl->host) || (!settled && target_ask(&t, &h)))
+	if (http_open(&h, ctl->host) || (!settled && trace_source_ask(&t, &h)))
 		return true;
 	json = ask(&h, &t);
 	if (json)
-		crash = t.kind == TARGET_CAPTURE ? is_crash(json_string_value(json_object_get(json, "kind")))
+		crash = t.kind == SOURCE_CAPTURE ? is_crash(json_string_value(json_object_get(json, "kind")))
 						 : run_crashed(json, s->run);
 	json_decref(json);
 	return crash;

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "http.h"
-#include "target.h"
+#include "trace-source.h"
 
 /* DOMAIN without the "domain:" that may stand before it: a part of it. */
 const char *domain_name(const char *domain);
@@ -28,6 +28,6 @@ bool api_real(const json_t *value, uint64_t *ns);
  * Did the guest die of it?  True of a capture of a crash, of a run that ended in one, and where the end is not known: of files, and of guests
  * that were destroyed or went away.  False of what goes on, and of what ended as it should.  OPERAND was read with S before.
  */
-bool ending_is_crash(const struct ctl *ctl, const char *operand, const struct selection *s);
+bool end_reason_is_crash(const struct ctl *ctl, const char *operand, const struct selection *s);
 
 #endif

@@ -63,9 +63,9 @@ static int read_page(struct mprof_clocks *c, struct http *h, const char *path, s
 	return r;
 }
 
-int clocks_read(struct mprof_clocks *c, struct http *h, const struct target *t, const struct selection *s)
+int clocks_read(struct mprof_clocks *c, struct http *h, const struct trace_source *t, const struct selection *s)
 {
-	SCOPED(freep) char *path = target_path(t, h, "packets", s);
+	SCOPED(freep) char *path = trace_source_path(t, h, "packets", s);
 	SCOPED(pages_deinit) struct pages p = {.what = "packets"};
 	int r;
 

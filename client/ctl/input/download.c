@@ -114,7 +114,7 @@ static bool begin_body(struct attempt *a, const struct http_answer *answer)
 	return !a->mismatch;
 }
 
-static bool body_sink(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+static bool take_body(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
 {
 	struct attempt *a = data;
 
@@ -233,7 +233,7 @@ static int attempt_once(struct attempt *a, struct http *h, const char *path)
 		.zstd = zstd,
 		.resume_at = a->offset,
 		.if_range = a->offset ? a->etag : NULL,
-		.sink = body_sink,
+		.body = take_body,
 		.data = a,
 	};
 	int r;

@@ -8,7 +8,7 @@
 
 #include <mprof/event.h>
 
-#include "gate.h"
+#include "time-filter.h"
 
 /* Does all of TEXT match PATTERN: * is any bytes, ? one byte, a backslash takes the next one as it is?  At most their lengths' product of
  * steps, whatever a guest and a person write. */

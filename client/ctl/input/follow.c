@@ -101,7 +101,7 @@ static bool missing(const struct follow *f, struct mprof_packet_header *header, 
 	return true;
 }
 
-static bool follow_sink(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+static bool take_packets(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
 {
 	struct follow *f = data;
 	struct mprof_packet_header header = {0};
@@ -135,10 +135,10 @@ static bool follow_sink(void *data, const struct http_answer *answer, const uint
 }
 
 /* The path to ask for, to be freed: behind the position as soon as there is one. */
-static char *live_path(const struct follow *f, struct http *h, const struct target *t, const struct selection *s)
+static char *live_path(const struct follow *f, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	static const struct selection none = {0};
-	SCOPED(freep) char *base = target_path(t, h, "live", f->known ? &none : s);
+	SCOPED(freep) char *base = trace_source_path(t, h, "live", f->known ? &none : s);
 	char *path = NULL;
 
 	if (!base || !f->known)
@@ -172,11 +172,11 @@ static int judge(struct follow *f, struct http *h, int r, const struct http_answ
 }
 
 /* One connection, from its first to its last byte.  As judge(). */
-static int follow_once(struct follow *f, struct http *h, const struct target *t, const struct selection *s)
+static int follow_once(struct follow *f, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	SCOPED(http_answer_deinit) struct http_answer answer = {0};
 	SCOPED(freep) char *path = live_path(f, h, t, s);
-	struct http_request request = {.path = path, .unending = true, .sink = follow_sink, .data = f};
+	struct http_request request = {.path = path, .unending = true, .body = take_packets, .data = f};
 	int r;
 
 	if (!path)
@@ -189,7 +189,7 @@ static int follow_once(struct follow *f, struct http *h, const struct target *t,
 	return judge(f, h, r, &answer);
 }
 
-int follow_run(struct http *h, const struct target *t, const struct selection *s, struct follow_ops *ops)
+int follow_run(struct http *h, const struct trace_source *t, const struct selection *s, struct follow_ops *ops)
 {
 	SCOPED(follow_deinit) struct follow f = {.ops = ops};
 	const struct http_answer none = {0};

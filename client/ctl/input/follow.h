@@ -3,7 +3,7 @@
 #define CTL_FOLLOW_H
 
 #include "http.h"
-#include "target.h"
+#include "trace-source.h"
 
 struct follow_ops {
 	/* The next packet or packets, whole; 0, or anything else to end it. */
@@ -16,6 +16,6 @@ struct follow_ops {
  * Until the run ends or a signal comes, which is in good order: http_catch_signals() was called.  Returns an exit code, having said why;
  * CTL_FAILED without a word where OPS->refused says why.
  */
-int follow_run(struct http *h, const struct target *t, const struct selection *s, struct follow_ops *ops);
+int follow_run(struct http *h, const struct trace_source *t, const struct selection *s, struct follow_ops *ops);
 
 #endif

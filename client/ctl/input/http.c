@@ -208,7 +208,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *data)
 	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &x->answer->status);
 	if (x->answer->status / 100 != 2)
 		return keep_problem(x, bytes, n);
-	if (!n || !x->request->sink || x->request->sink(x->request->data, x->answer, (const uint8_t *)bytes, n))
+	if (!n || !x->request->body || x->request->body(x->request->data, x->answer, (const uint8_t *)bytes, n))
 		return n;
 	x->refused = true;
 	return 0;
@@ -345,7 +345,7 @@ static int condition_of(CURLcode code, const struct exchange *x)
 	case CURLE_OUT_OF_MEMORY:
 		return HTTP_E_MEMORY;
 	default:
-		return x->refused  ? HTTP_E_SINK
+		return x->refused  ? HTTP_E_REFUSED
 		       : x->memory ? HTTP_E_MEMORY
 		       : x->ratio  ? HTTP_E_RATIO
 		       : x->slow   ? HTTP_E_SLOW
@@ -453,7 +453,7 @@ struct text {
 	size_t room;
 };
 
-static bool text_sink(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+static bool take_text(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
 {
 	struct text *t = data;
 
@@ -485,11 +485,11 @@ static int json_request(struct http *h, const struct http_request *asked, long a
 	json_error_t error;
 	int r;
 
-	request.sink = text_sink;
+	request.body = take_text;
 	request.data = &text;
 	r = http_perform(h, &request, &answer);
 	owned = text.bytes;
-	if (r == HTTP_E_SINK) {
+	if (r == HTTP_E_REFUSED) {
 		say("the answer of %s to %s is too large", h->host, path);
 		return CTL_FAILED;
 	}

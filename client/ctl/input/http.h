@@ -21,7 +21,7 @@ enum http_condition {
 	HTTP_E_BROKEN,		/* the connection broke, or nothing came for too long */
 	HTTP_E_SLOW,		/* the answer came slower than the limits allow */
 	HTTP_E_RATIO,		/* a compressed body unpacked to more than HTTP_RATIO_MAX times what came */
-	HTTP_E_SINK,		/* the sink refused the body */
+	HTTP_E_REFUSED,		/* the sink refused the body */
 	HTTP_E_STOPPED,		/* SIGINT or SIGTERM, after http_catch_signals() */
 	HTTP_E_MEMORY,
 };
@@ -67,7 +67,7 @@ struct http_request {
 	uint64_t resume_at; /* with if_range: the body from this byte on */
 	const char *if_range;
 	/* Takes the body of a 2xx, NULL drops it; anything but true ends the request.  ANSWER has all headers. */
-	bool (*sink)(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len);
+	bool (*body)(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len);
 	void *data;
 };
 

@@ -15,12 +15,12 @@
 
 #include "download.h"
 #include "follow.h"
-#include "funnel.h"
 #include "input.h"
-#include "lanes.h"
+#include "merge.h"
 #include "output.h"
 #include "remote-streams.h"
 #include "scope.h"
+#include "stream-decoder.h"
 #include "unpack.h"
 
 /* What an archive may unpack to: a small one can say that it holds any number of zeros. */
@@ -29,8 +29,8 @@
 /* Where unpacked bytes go: the one stream, or the archive's members. */
 struct unpacking {
 	struct input *in;
-	struct funnel *funnel;
-	struct lanes lanes;
+	struct stream_decoder *decoder;
+	struct merge merge;
 	int fd; /* the member being spooled, or -1 */
 	char *member;
 	uint64_t spooled;
@@ -39,7 +39,7 @@ struct unpacking {
 
 static void unpacking_deinit(struct unpacking *u)
 {
-	lanes_deinit(&u->lanes);
+	merge_deinit(&u->merge);
 	closep(&u->fd);
 	free(u->member);
 }
@@ -98,22 +98,22 @@ void input_deinit(struct input *in)
 	in->stream = NULL;
 }
 
-static int note_funnel(struct input *in, const struct funnel *f)
+static int note_totals(struct input *in, const struct stream_decoder *f)
 {
 	in->damages += f->damages;
 	in->stream = calloc(1, sizeof(*in->stream));
 	if (!in->stream)
 		return -ENOMEM;
-	in->stream[0] = (struct input_stream){.totals = *funnel_totals(f), .bytes = f->bytes};
+	in->stream[0] = (struct input_stream){.totals = *stream_decoder_totals(f), .bytes = f->bytes};
 	if (f->sexp) /* a log has no packets, and its damage is its lines' */
 		in->stream[0].totals = (struct mprof_totals){.damages = f->damages};
 	in->streams = 1;
 	return 0;
 }
 
-static int run_lanes(struct input *in, struct lanes *l)
+static int run_merge(struct input *in, struct merge *l)
 {
-	int r = lanes_run(l);
+	int r = merge_run(l);
 
 	in->damages += l->damages;
 	if (r)
@@ -134,7 +134,7 @@ static int unpacked_bytes(void *data, const void *bytes, size_t len)
 	ssize_t n;
 
 	if (!u->archive)
-		return funnel_put(u->funnel, bytes, len);
+		return stream_decoder_put(u->decoder, bytes, len);
 	u->spooled += len;
 	if (u->spooled > SPOOL_MAX)
 		return -EFBIG;
@@ -153,7 +153,7 @@ static int end_member(struct unpacking *u)
 	int fd = u->fd;
 
 	u->fd = -1;
-	return fd < 0 ? 0 : directory_add_file(&u->lanes, u->member, fd);
+	return fd < 0 ? 0 : merge_add_file(&u->merge, u->member, fd);
 }
 
 static int unpacked_member(void *data, const char *path)
@@ -179,9 +179,10 @@ static int no_stream(struct input *in)
 }
 
 /* A compressed file, or an archive.  0, -errno, or an exit code, having said why. */
-static int read_packed(struct input *in, struct funnel *f, int fd, const uint8_t *head, size_t len)
+static int read_packed(struct input *in, struct stream_decoder *f, int fd, const uint8_t *head, size_t len)
 {
-	SCOPED(unpacking_deinit) struct unpacking u = {.in = in, .funnel = f, .fd = -1, .lanes = {.sink = &in->sink}};
+	SCOPED(unpacking_deinit)
+	struct unpacking u = {.in = in, .decoder = f, .fd = -1, .merge = {.consumer = &in->consumer}};
 	const struct unpack_ops ops = {.bytes = unpacked_bytes, .member = unpacked_member, .data = &u};
 	int r = unpack_run(fd, head, len, in->name, &ops);
 
@@ -191,13 +192,13 @@ static int read_packed(struct input *in, struct funnel *f, int fd, const uint8_t
 	if (r)
 		return r;
 	if (!u.archive) {
-		r = funnel_end(f);
-		return r ? r : note_funnel(in, f);
+		r = stream_decoder_end(f);
+		return r ? r : note_totals(in, f);
 	}
 	r = end_member(&u);
-	if (!r && !u.lanes.n)
+	if (!r && !u.merge.n)
 		return no_stream(in);
-	return r ? r : run_lanes(in, &u.lanes);
+	return r ? r : run_merge(in, &u.merge);
 }
 
 static ssize_t read_some(int fd, void *buf, size_t n)
@@ -211,21 +212,21 @@ static ssize_t read_some(int fd, void *buf, size_t n)
 }
 
 /* All that comes from FD, behind the LEN bytes at HEAD. */
-static int read_plain(struct funnel *f, int fd, const uint8_t *head, size_t len)
+static int read_plain(struct stream_decoder *f, int fd, const uint8_t *head, size_t len)
 {
-	int r = funnel_put(f, head, len);
+	int r = stream_decoder_put(f, head, len);
 	ssize_t n = (ssize_t)len;
 
 	while (!r && n) {
 		size_t room;
-		uint8_t *at = funnel_room(f, &room);
+		uint8_t *at = stream_decoder_room(f, &room);
 
 		if (!at)
 			return -ENOMEM;
 		n = read_some(fd, at, room);
-		r = n < 0 ? (int)n : n ? funnel_advance(f, (size_t)n) : 0;
+		r = n < 0 ? (int)n : n ? stream_decoder_advance(f, (size_t)n) : 0;
 	}
-	return r ? r : funnel_end(f);
+	return r ? r : stream_decoder_end(f);
 }
 
 /* The first bytes of FD: enough to see what it is, and no more than that of a pipe that is slow. */
@@ -243,7 +244,7 @@ static ssize_t read_head(int fd, uint8_t *head)
 
 static int read_descriptor(struct input *in, int fd, bool regular)
 {
-	SCOPED(funnel_deinit) struct funnel f = {0};
+	SCOPED(stream_decoder_deinit) struct stream_decoder f = {0};
 	uint8_t head[UNPACK_HEAD];
 	ssize_t n = read_head(fd, head);
 	bool packed;
@@ -252,36 +253,37 @@ static int read_descriptor(struct input *in, int fd, bool regular)
 	if (n < 0)
 		return (int)n;
 	packed = unpack_wanted(head, (size_t)n);
-	if (!funnel_init(&f, &in->sink, in->name, regular || packed ? FUNNEL_FILE : FUNNEL_PIPE))
+	if (!stream_decoder_init(&f, &in->consumer, in->name,
+				 regular || packed ? STREAM_DECODER_FILE : STREAM_DECODER_PIPE))
 		return -ENOMEM;
 	if (packed)
 		return read_packed(in, &f, fd, head, (size_t)n);
 	r = read_plain(&f, fd, head, (size_t)n);
-	return r ? r : note_funnel(in, &f);
+	return r ? r : note_totals(in, &f);
 }
 
-static void lanes_deinitp(struct lanes *l)
+static void merge_deinitp(struct merge *l)
 {
-	lanes_deinit(l);
+	merge_deinit(l);
 }
 
 static int read_directory(struct input *in)
 {
-	SCOPED(lanes_deinitp) struct lanes l = {.sink = &in->sink};
-	int r = directory_add(&l, in->name);
+	SCOPED(merge_deinitp) struct merge l = {.consumer = &in->consumer};
+	int r = merge_add_directory(&l, in->name);
 
 	if (!r && !l.n)
 		return no_stream(in);
-	return r ? r : run_lanes(in, &l);
+	return r ? r : run_merge(in, &l);
 }
 
-static int read_file(struct input *in, const struct target *t)
+static int read_file(struct input *in, const struct trace_source *t)
 {
 	SCOPED(closep) int owned = -1;
 	int fd = STDIN_FILENO;
 	struct stat st = {0};
 
-	if (t->kind == TARGET_FILE) {
+	if (t->kind == SOURCE_FILE) {
 		fd = owned = open(t->name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (fd < 0) {
 			int error = errno;
@@ -291,45 +293,45 @@ static int read_file(struct input *in, const struct target *t)
 		}
 	}
 	fstat(fd, &st);
-	return S_ISDIR(st.st_mode) && t->kind == TARGET_FILE ? read_directory(in)
+	return S_ISDIR(st.st_mode) && t->kind == SOURCE_FILE ? read_directory(in)
 							     : read_descriptor(in, fd, S_ISREG(st.st_mode));
 }
 
 static int remote_write(void *data, const uint8_t *bytes, size_t len)
 {
-	return funnel_put(data, bytes, len);
+	return stream_decoder_put(data, bytes, len);
 }
 
 /* A capture, or what there is of a domain.  As read_packed(). */
-static int read_remote(struct input *in, struct http *h, const struct target *t, const struct selection *s)
+static int read_remote(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
-	SCOPED(freep) char *path = target_path(t, h, "trace", s);
-	SCOPED(funnel_deinit) struct funnel f = {0};
+	SCOPED(freep) char *path = trace_source_path(t, h, "trace", s);
+	SCOPED(stream_decoder_deinit) struct stream_decoder f = {0};
 	SCOPED(download_deinit) struct download download = {.write = remote_write, .data = &f};
 	int r;
 
-	if (!path || !funnel_init(&f, &in->sink, in->name, FUNNEL_STREAM))
+	if (!path || !stream_decoder_init(&f, &in->consumer, in->name, STREAM_DECODER_STREAM))
 		return -ENOMEM;
 	r = download_run(&download, h, path);
 	if (r && !download.refused) {
 		input_pause(in);
 		return r;
 	}
-	r = download.refused ? download.refused : funnel_end(&f);
-	return r ? r : note_funnel(in, &f);
+	r = download.refused ? download.refused : stream_decoder_end(&f);
+	return r ? r : note_totals(in, &f);
 }
 
 /* All streams of a capture or domain.  As read_packed(). */
 static int read_streams(struct input *in, struct http *h, const struct remote *x, const struct selection *s)
 {
-	SCOPED(lanes_deinitp) struct lanes l = {.sink = &in->sink};
+	SCOPED(merge_deinitp) struct merge l = {.consumer = &in->consumer};
 	int r = remote_streams(&l, h, x, s);
 
-	return r ? r : run_lanes(in, &l);
+	return r ? r : run_merge(in, &l);
 }
 
 /* What must be known before it is read, and is told behind it.  As read_packed(). */
-static int read_told(struct input *in, struct http *h, const struct target *t, const struct selection *s)
+static int read_told(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	SCOPED(remote_deinit) struct remote x = {0};
 	struct selection one = *s;
@@ -340,29 +342,29 @@ static int read_told(struct input *in, struct http *h, const struct target *t, c
 		return r;
 	/* Another run may begin meanwhile. */
 	snprintf(run, sizeof(run), "%" PRId64, x.run);
-	one.run = t->kind == TARGET_DOMAIN && x.run > 0 ? run : s->run;
+	one.run = t->kind == SOURCE_DOMAIN && x.run > 0 ? run : s->run;
 	if (s->all && !s->stream && json_array_size(x.streams) > 1)
 		r = read_streams(in, h, &x, s);
 	else
 		r = read_remote(in, h, t, &one);
-	return r ? r : tails_tell(&x, h, s, &in->sink);
+	return r ? r : tails_tell(&x, h, s, &in->consumer);
 }
 
 /* A domain's trace as it grows. */
-static int read_live(struct input *in, struct http *h, const struct target *t, const struct selection *s)
+static int read_live(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
-	SCOPED(funnel_deinit) struct funnel f = {0};
+	SCOPED(stream_decoder_deinit) struct stream_decoder f = {0};
 	struct follow_ops ops = {.write = remote_write, .data = &f};
 	int r;
 
-	if (!funnel_init(&f, &in->sink, in->name, FUNNEL_STREAM) || !http_catch_signals(h))
+	if (!stream_decoder_init(&f, &in->consumer, in->name, STREAM_DECODER_STREAM) || !http_catch_signals(h))
 		return -ENOMEM;
 	r = follow_run(h, t, s, &ops);
 	if (r == CTL_OK)
-		r = funnel_end(&f);
+		r = stream_decoder_end(&f);
 	else if (ops.refused)
 		return ops.refused;
-	return r ? r : note_funnel(in, &f);
+	return r ? r : note_totals(in, &f);
 }
 
 /* The exit code behind R: 0, -errno, or an exit code that was explained already. */
@@ -375,7 +377,7 @@ static int verdict(const struct input *in, int r)
 	if (r == -ENOMEM)
 		return say_memory();
 	if (r == -E2BIG)
-		say("%s has more than %d streams", in->name, LANES_MAX);
+		say("%s has more than %d streams", in->name, MERGE_STREAMS_MAX);
 	else if (r == -EFBIG)
 		say("%s unpacks to more than %llu GiB: unpack it and name its directory", in->name, SPOOL_MAX >> 30);
 	else if (r)
@@ -383,49 +385,49 @@ static int verdict(const struct input *in, int r)
 	return r ? CTL_FAILED : in->damages ? CTL_DAMAGED : CTL_OK;
 }
 
-static int run_remote(struct input *in, struct target *t, const struct selection *s, bool settled, bool follow)
+static int run_remote(struct input *in, struct trace_source *t, const struct selection *s, bool settled, bool follow)
 {
 	SCOPED(http_close) struct http h = {.signals = -1};
 	int r = http_open(&h, in->ctl->host);
 
 	if (!r && !settled)
-		r = target_ask(t, &h);
+		r = trace_source_ask(t, &h);
 	if (r)
 		return r;
-	if (follow && t->kind == TARGET_CAPTURE) {
+	if (follow && t->kind == SOURCE_CAPTURE) {
 		say("a capture does not grow: leave out --follow");
 		return CTL_USAGE;
 	}
 	if (follow)
 		return read_live(in, &h, t, s);
-	return in->sink.tail || (s->all && !s->stream) ? read_told(in, &h, t, s) : read_remote(in, &h, t, s);
+	return in->consumer.tail || (s->all && !s->stream) ? read_told(in, &h, t, s) : read_remote(in, &h, t, s);
 }
 
-int input_run(struct input *in, const struct ctl *ctl, const struct sink *sink, const char *operand,
+int input_run(struct input *in, const struct ctl *ctl, const struct consumer *consumer, const char *operand,
 	      const struct selection *s, bool follow, const char *verb)
 {
-	struct target t;
+	struct trace_source t;
 	bool settled;
 	int r = selection_check(s, verb);
 
-	*in = (struct input){.ctl = ctl, .to = sink};
-	in->sink = (struct sink){
+	*in = (struct input){.ctl = ctl, .to = consumer};
+	in->consumer = (struct consumer){
 		.streams = input_streams,
 		.events = input_events,
 		.gap = input_gap,
 		.damage = input_damage,
-		.tail = sink->tail ? input_tail : NULL,
+		.tail = consumer->tail ? input_tail : NULL,
 		.pause = input_pause,
 		.data = in,
 	};
 	if (r)
 		return r;
-	settled = target_parse(&t, operand, true);
-	r = target_check(&t, s, verb);
+	settled = trace_source_parse(&t, operand, true);
+	r = trace_source_check(&t, s, verb);
 	if (r)
 		return r;
-	in->name = t.kind == TARGET_STDIN ? "standard input" : t.name;
-	if (t.kind == TARGET_FILE || t.kind == TARGET_STDIN) {
+	in->name = t.kind == SOURCE_STDIN ? "standard input" : t.name;
+	if (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN) {
 		if (follow)
 			return say_usage(verb, "--follow is for domains: a file does not say when it has grown");
 		return verdict(in, read_file(in, &t));
@@ -436,8 +438,8 @@ int input_run(struct input *in, const struct ctl *ctl, const struct sink *sink, 
 	return r;
 }
 
-int reading_parse(struct reading *x, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
-		  size_t n_own, size_t max)
+int trace_args_parse(struct trace_args *x, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
+		     size_t n_own, size_t max)
 {
 	const char *from = NULL, *to = NULL;
 	const struct option_def shared[] = {
@@ -445,10 +447,10 @@ int reading_parse(struct reading *x, const struct ctl *ctl, int argc, char **arg
 		PERIOD_OPTIONS(from, to),
 	};
 	const size_t n_shared = sizeof(shared) / sizeof(shared[0]);
-	struct option_def defs[sizeof(shared) / sizeof(shared[0]) + READING_OWN_MAX];
+	struct option_def defs[sizeof(shared) / sizeof(shared[0]) + TRACE_ARGS_OWN_MAX];
 	int r;
 
-	*x = (struct reading){.ctl = ctl, .verb = argv[0]};
+	*x = (struct trace_args){.ctl = ctl, .verb = argv[0]};
 	memcpy(defs, shared, sizeof(shared));
 	if (n_own)
 		memcpy(defs + n_shared, own, n_own * sizeof(*own));
@@ -456,19 +458,19 @@ int reading_parse(struct reading *x, const struct ctl *ctl, int argc, char **arg
 	return r ? r : period_parse(&x->period, from, to, x->verb);
 }
 
-int reading_run(struct reading *x, const struct sink *sink)
+int trace_args_read(struct trace_args *x, const struct consumer *consumer)
 {
-	int r = input_run(&x->in, x->ctl, sink, x->left.at[0], &x->selection, false, x->verb);
+	int r = input_run(&x->in, x->ctl, consumer, x->left.at[0], &x->selection, false, x->verb);
 
 	return r == INPUT_REFUSED ? say_memory() : r;
 }
 
-bool reading_came(int code)
+bool trace_was_read(int code)
 {
 	return code == CTL_OK || code == CTL_DAMAGED;
 }
 
-void reading_deinit(struct reading *x)
+void trace_args_deinit(struct trace_args *x)
 {
 	input_deinit(&x->in);
 }

@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "consumer.h"
 #include "ctl.h"
-#include "gate.h"
 #include "options.h"
-#include "sink.h"
-#include "target.h"
+#include "time-filter.h"
+#include "trace-source.h"
 
 /* The sink ended it; nothing was said. */
 #define INPUT_REFUSED (-1)
@@ -23,11 +23,11 @@ struct input_stream {
 };
 
 struct input {
-	const struct ctl *ctl; /* borrowed */
-	const struct sink *to; /* borrowed */
-	struct sink sink;      /* in front of TO: remembers that it refused */
-	const char *name;      /* for complaints; borrowed */
-	int refused;	       /* what TO returned */
+	const struct ctl *ctl;	   /* borrowed */
+	const struct consumer *to; /* borrowed */
+	struct consumer consumer;  /* in front of TO: remembers that it refused */
+	const char *name;	   /* for complaints; borrowed */
+	int refused;		   /* what TO returned */
 	/* What was read: */
 	unsigned int streams;
 	struct input_stream *stream; /* each; owned */
@@ -38,13 +38,13 @@ struct input {
  * Read the trace that OPERAND names, and of a domain or capture what S selects, into SINK; with FOLLOW a domain's as it grows.  VERB is
  * for hints.  Returns an exit code, having said why (CTL_DAMAGED where damage was passed over), or INPUT_REFUSED.  Deinit in any case.
  */
-int input_run(struct input *in, const struct ctl *ctl, const struct sink *sink, const char *operand,
+int input_run(struct input *in, const struct ctl *ctl, const struct consumer *consumer, const char *operand,
 	      const struct selection *s, bool follow, const char *verb);
 void input_deinit(struct input *in);
 
 /* What the verbs share that read a trace to its end and then tell of it: their command line, and the reading. */
 
-struct reading {
+struct trace_args {
 	const struct ctl *ctl;
 	const char *verb;
 	struct operands left; /* the first one names the trace */
@@ -53,18 +53,18 @@ struct reading {
 	struct input in;
 };
 
-#define READING_OWN_MAX 8
+#define TRACE_ARGS_OWN_MAX 8
 
 /*
  * Take apart ARGV, whose options are --last, --run, --stream, --from, --to and the N_OWN of OWN, up to READING_OWN_MAX; up to MAX operands are left.
  * Returns an exit code, having said why.  Deinit in any case.
  */
-int reading_parse(struct reading *x, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
-		  size_t n_own, size_t max);
+int trace_args_parse(struct trace_args *x, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
+		     size_t n_own, size_t max);
 /* Read all of the trace into SINK, which refuses for lack of memory alone.  Returns an exit code, having said why. */
-int reading_run(struct reading *x, const struct sink *sink);
+int trace_args_read(struct trace_args *x, const struct consumer *consumer);
 /* After an exit code of reading_run(): is there a trace to tell of, damaged or not? */
-bool reading_came(int code);
-void reading_deinit(struct reading *x);
+bool trace_was_read(int code);
+void trace_args_deinit(struct trace_args *x);
 
 #endif

@@ -102,7 +102,7 @@ bool modeller_init(struct modeller *m, struct period *period, bool cut)
 	*m = (struct modeller){
 		.period = period,
 		.cut = cut,
-		.sink = {.streams = on_streams, .events = on_events, .gap = on_gap, .data = m},
+		.consumer = {.streams = on_streams, .events = on_events, .gap = on_gap, .data = m},
 		.model = mprof_model_new(&options),
 	};
 	return m->model;

@@ -7,13 +7,13 @@
 
 #include <mprof/model.h>
 
-#include "gate.h"
-#include "sink.h"
+#include "consumer.h"
+#include "time-filter.h"
 
 struct modeller {
 	struct period *period; /* borrowed; is told what the first event is */
 	bool cut;	       /* leave out what is later than PERIOD: the model is that of the trace as it was then */
-	struct sink sink;      /* to be given to whatever reads the trace */
+	struct consumer consumer; /* to be given to whatever reads the trace */
 	struct mprof_model *model;
 	char **names;	      /* of the streams, owned; NULL = there is one */
 	unsigned int streams; /* in the model */

@@ -29,17 +29,17 @@ static const json_t *run_of(const struct remote *x, const struct selection *s)
 	return s->run ? NULL : x->json;
 }
 
-int remote_ask(struct remote *x, struct http *h, const struct target *t, const struct selection *s)
+int remote_ask(struct remote *x, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	const json_t *of;
 	int r;
 
-	*x = (struct remote){.target = t};
-	r = target_json(t, h, &x->json);
+	*x = (struct remote){.source = t};
+	r = trace_source_json(t, h, &x->json);
 	if (r)
 		return r;
 	x->run = s->run ? strtoll(s->run, NULL, 10) : json_integer_value(json_object_get(x->json, "run"));
-	of = t->kind == TARGET_CAPTURE ? x->json : run_of(x, s);
+	of = t->kind == SOURCE_CAPTURE ? x->json : run_of(x, s);
 	x->streams = json_object_get(of, "streams");
 	x->state = json_string_value(json_object_get(of, "state"));
 	return CTL_OK;
@@ -61,7 +61,7 @@ static int start_over(void *data)
 	return output_start_over(data);
 }
 
-static int fetch(struct lanes *l, struct http *h, const char *path, const char *name)
+static int fetch(struct merge *l, struct http *h, const char *path, const char *name)
 {
 	SCOPED(closep) int fd = spool_file();
 	struct output out = {.fd = fd};
@@ -73,15 +73,15 @@ static int fetch(struct lanes *l, struct http *h, const char *path, const char *
 	r = download_run(&d, h, path);
 	if (r)
 		return d.refused ? d.refused : r;
-	r = lanes_add(l, name, fd);
+	r = merge_add(l, name, fd);
 	fd = -1; /* theirs in any case */
 	return r;
 }
 
-static int fetch_stream(struct lanes *l, struct http *h, const struct remote *x, const struct selection *s,
+static int fetch_stream(struct merge *l, struct http *h, const struct remote *x, const struct selection *s,
 			const json_t *stream)
 {
-	bool runs = x->target->kind == TARGET_DOMAIN && x->run >= 0;
+	bool runs = x->source->kind == SOURCE_DOMAIN && x->run >= 0;
 	int64_t number = json_integer_value(json_object_get(stream, "stream"));
 	const char *name = json_string_value(json_object_get(stream, "name"));
 	char number_text[24], run_text[24], otherwise[40];
@@ -91,11 +91,11 @@ static int fetch_stream(struct lanes *l, struct http *h, const struct remote *x,
 	snprintf(number_text, sizeof(number_text), "%" PRId64, number);
 	snprintf(run_text, sizeof(run_text), "%" PRId64, x->run);
 	snprintf(otherwise, sizeof(otherwise), "stream %" PRId64, number);
-	path = target_path(x->target, h, "trace", &one);
+	path = trace_source_path(x->source, h, "trace", &one);
 	return path ? fetch(l, h, path, name && *name ? name : otherwise) : -ENOMEM;
 }
 
-int remote_streams(struct lanes *l, struct http *h, const struct remote *x, const struct selection *s)
+int remote_streams(struct merge *l, struct http *h, const struct remote *x, const struct selection *s)
 {
 	const json_t *stream;
 	size_t i;
@@ -139,7 +139,7 @@ static bool may_tail(const struct remote *x, const json_t *stream)
 {
 	uint64_t bytes;
 
-	if (x->target->kind == TARGET_CAPTURE)
+	if (x->source->kind == SOURCE_CAPTURE)
 		return natural(stream, "tail_bytes", &bytes) && bytes;
 	return x->state && strcmp(x->state, "ended") == 0;
 }
@@ -162,8 +162,8 @@ static const json_t *tailed(const json_t *packets)
 static int ask_packets(const struct remote *x, struct http *h, const struct place *at, json_t **json)
 {
 	struct selection s = {
-		.run = x->target->kind == TARGET_DOMAIN ? at->run : NULL, .stream = at->stream, .last = LAST};
-	SCOPED(freep) char *path = target_path(x->target, h, "packets", &s);
+		.run = x->source->kind == SOURCE_DOMAIN ? at->run : NULL, .stream = at->stream, .last = LAST};
+	SCOPED(freep) char *path = trace_source_path(x->source, h, "packets", &s);
 	SCOPED(freep) char *page = NULL;
 
 	if (!path || asprintf(&page, "%s&limit=" PACKETS, path) < 0) {
@@ -183,7 +183,7 @@ struct first {
 };
 
 /* False as soon as nothing more is wanted. */
-static bool first_sink(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+static bool take_first(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
 {
 	struct first *f = data;
 	enum mprof_status status;
@@ -206,7 +206,7 @@ static int ask_first(struct http *h, const char *path, uint64_t *from_ns)
 	SCOPED(mprof_decoder_freep) struct mprof_decoder *decoder = mprof_decoder_new();
 	SCOPED(http_answer_deinit) struct http_answer answer = {0};
 	struct first first = {.decoder = decoder, .ns = NONE};
-	struct http_request request = {.path = path, .sink = first_sink, .data = &first};
+	struct http_request request = {.path = path, .body = take_first, .data = &first};
 	int r;
 
 	if (!decoder)
@@ -215,34 +215,34 @@ static int ask_first(struct http *h, const char *path, uint64_t *from_ns)
 	if (first.memory)
 		return say_memory();
 	*from_ns = first.ns;
-	if (r == HTTP_E_SINK || (r == 0 && (answer.status / 100 == 2 || http_is(answer.status, HTTP_ABSENT))))
+	if (r == HTTP_E_REFUSED || (r == 0 && (answer.status / 100 == 2 || http_is(answer.status, HTTP_ABSENT))))
 		return CTL_OK;
 	return http_complain(h, r, &answer);
 }
 
 /* The guest whose run a capture is of, as it is asked for. */
-static struct target guest_of(const struct remote *x)
+static struct trace_source guest_of(const struct remote *x)
 {
 	const char *uuid = json_string_value(json_object_get(x->json, "uuid"));
 	const char *name = json_string_value(json_object_get(x->json, "domain"));
 
-	if (x->target->kind == TARGET_DOMAIN)
-		return *x->target;
-	return (struct target){.kind = TARGET_DOMAIN, .name = uuid ? uuid : name};
+	if (x->source->kind == SOURCE_DOMAIN)
+		return *x->source;
+	return (struct trace_source){.kind = SOURCE_DOMAIN, .name = uuid ? uuid : name};
 }
 
 static int find_behind(const struct remote *x, struct http *h, const struct place *at, const json_t *packet,
 		       uint64_t *from_ns)
 {
 	const json_t *last = json_object_get(json_object_get(packet, "copied"), "last");
-	struct target guest = guest_of(x);
+	struct trace_source guest = guest_of(x);
 	SCOPED(freep) char *path = NULL;
 	SCOPED(freep) char *first = NULL;
 	uint64_t sequence, offset;
 
 	if (!guest.name || !natural(packet, "sequence", &sequence) || !natural(last, "offset", &offset))
 		return CTL_OK;
-	path = target_path(&guest, h, "trace", &(struct selection){.run = at->run, .stream = at->stream});
+	path = trace_source_path(&guest, h, "trace", &(struct selection){.run = at->run, .stream = at->stream});
 	if (!path ||
 	    asprintf(&first, "%s&first=%s.%s.%" PRIu64 ".%" PRIu64, path, at->run, at->stream, sequence, offset) < 0) {
 		first = NULL;
@@ -276,7 +276,7 @@ static int find(const struct remote *x, struct http *h, const json_t *stream, ui
 	return CTL_OK;
 }
 
-int tails_tell(const struct remote *x, struct http *h, const struct selection *s, const struct sink *to)
+int tails_tell(const struct remote *x, struct http *h, const struct selection *s, const struct consumer *to)
 {
 	const json_t *stream;
 	unsigned int n = 0;

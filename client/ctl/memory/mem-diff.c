@@ -218,13 +218,13 @@ static void put_row(const json_t *row)
 	char by[32], error[32];
 
 	printf("%14s +- %12s  %5.1f%% -> %5.1f%%  ",
-	       rate_text(json_real_value(words_get(row, "grown_bytes_per_s")), by, sizeof(by)),
-	       rate_text(json_real_value(words_get(row, "error_bytes_per_s")), error, sizeof(error)) + 1,
-	       100 * json_real_value(words_get(row, "share_a")), 100 * json_real_value(words_get(row, "share_b")));
-	put_safe(words_string(row, "function"));
-	if (*words_string(row, "file")) {
+	       rate_text(json_real_value(answer_get(row, "grown_bytes_per_s")), by, sizeof(by)),
+	       rate_text(json_real_value(answer_get(row, "error_bytes_per_s")), error, sizeof(error)) + 1,
+	       100 * json_real_value(answer_get(row, "share_a")), 100 * json_real_value(answer_get(row, "share_b")));
+	print_safe(answer_string(row, "function"));
+	if (*answer_string(row, "file")) {
 		printf(" (");
-		put_safe(words_string(row, "file"));
+		print_safe(answer_string(row, "file"));
 		printf(")");
 	}
 	printf("\n");
@@ -236,12 +236,12 @@ static int show(const json_t *answer)
 	char a[32], b[32];
 	size_t i, shown = 0, sure = 0;
 
-	rate_text(json_real_value(words_get(answer, "bytes_per_s_a")), a, sizeof(a));
-	rate_text(json_real_value(words_get(answer, "bytes_per_s_b")), b, sizeof(b));
+	rate_text(json_real_value(answer_get(answer, "bytes_per_s_a")), a, sizeof(a));
+	rate_text(json_real_value(answer_get(answer, "bytes_per_s_b")), b, sizeof(b));
 	printf("allocated: %s in the first, %s in the second\n", a + 1, b + 1);
-	json_array_foreach(words_get(answer, "functions"), i, row)
+	json_array_foreach(answer_get(answer, "functions"), i, row)
 	{
-		if (!json_is_true(words_get(row, "sure")))
+		if (!json_is_true(answer_get(row, "sure")))
 			continue;
 		if (sure++ < SHOWN_MAX) {
 			put_row(row);

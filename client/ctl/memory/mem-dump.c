@@ -221,7 +221,7 @@ int mem_dump(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
 	SCOPED(dumping_deinit) struct dumping d = {.json = ctl->json, .places = {.raw = ctl->json}};
-	const struct mem_sink sink = {.event = dump_event, .data = &d};
+	const struct mem_consumer consumer = {.event = dump_event, .data = &d};
 	const char *recording = NULL;
 	const struct option_def defs[] = {{"--recording", NULL, &recording, NULL}};
 	struct operands left;
@@ -234,7 +234,7 @@ int mem_dump(const struct ctl *ctl, int argc, char **argv)
 		return r;
 	if (!writer_init(&d.out, STDOUT_FILENO))
 		return say_memory();
-	r = mem_input_run(&in, &sink, true);
+	r = mem_input_run(&in, &consumer, true);
 	error = in.refused ? in.refused : writer_flush(&d.out);
 	if (error == -ENOMEM)
 		return say_memory();

@@ -63,7 +63,7 @@ static int aside_failed(const struct mem_page *p)
 
 int mem_page_read(struct mem_page *p, const char *operand, uint64_t recording)
 {
-	const struct mem_sink sink = {.event = pass_event, .bytes = take_bytes, .data = p};
+	const struct mem_consumer consumer = {.event = pass_event, .bytes = take_bytes, .data = p};
 	int r;
 
 	*p = (struct mem_page){
@@ -78,7 +78,7 @@ int mem_page_read(struct mem_page *p, const char *operand, uint64_t recording)
 	}
 	p->in.recording = recording;
 	p->in.each = true; /* all of them are in the page */
-	r = mem_input_run(&p->in, &sink, false);
+	r = mem_input_run(&p->in, &consumer, false);
 	return p->in.refused ? aside_failed(p) : r;
 }
 
@@ -209,15 +209,15 @@ static const struct {
 /* The format NAME, or -1, having said so. */
 static int format_find(const char *name)
 {
-	struct near near = {.word = name};
+	struct suggestion suggestion = {.word = name};
 
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		if (strcmp(formats[i].name, name) == 0)
 			return (int)i;
-		near_offer(&near, formats[i].name);
+		suggestion_consider(&suggestion, formats[i].name);
 	}
-	if (near.best)
-		say_usage("mem", "there is no format \"%s\"; did you mean %s?", name, near.best);
+	if (suggestion.best)
+		say_usage("mem", "there is no format \"%s\"; did you mean %s?", name, suggestion.best);
 	else
 		say_usage("mem", "there is no format \"%s\": it takes collapsed, html, json, pprof and speedscope",
 			  name);

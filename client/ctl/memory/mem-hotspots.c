@@ -132,27 +132,27 @@ static json_t *list_json(const struct telling *t)
 
 static void put_place(const json_t *spot)
 {
-	const json_t *places = words_get(spot, "places"), *place;
-	const char *file = words_string(spot, "file");
+	const json_t *places = answer_get(spot, "places"), *place;
+	const char *file = answer_string(spot, "file");
 	size_t i;
 
-	put_safe(words_string(spot, "function"));
+	print_safe(answer_string(spot, "function"));
 	if (!*file)
 		return;
 	printf(" (");
-	put_safe(file);
+	print_safe(file);
 	json_array_foreach(places, i, place)
 	{
 		printf("%s%s", i ? ", " : ":", json_string_value(place));
 	}
-	printf("%s)", words_count(spot, "n_places") > 3 ? ", ..." : "");
+	printf("%s)", answer_count(spot, "n_places") > 3 ? ", ..." : "");
 }
 
 static void put_spot(const json_t *spot, double all)
 {
-	const json_t *callers = words_get(spot, "callers"), *caller;
-	double self = json_real_value(words_get(spot, "self_bytes"));
-	double error = json_real_value(words_get(spot, "error"));
+	const json_t *callers = answer_get(spot, "callers"), *caller;
+	double self = json_real_value(answer_get(spot, "self_bytes"));
+	double error = json_real_value(answer_get(spot, "error"));
 	char bytes[32];
 	size_t i;
 
@@ -162,29 +162,29 @@ static void put_spot(const json_t *spot, double all)
 	printf("\n");
 	json_array_foreach(callers, i, caller)
 	{
-		bytes_text((uint64_t)json_real_value(words_get(caller, "samples_bytes")), bytes, sizeof(bytes));
+		bytes_text((uint64_t)json_real_value(answer_get(caller, "samples_bytes")), bytes, sizeof(bytes));
 		printf("%10s               via ", bytes);
-		put_safe(words_string(caller, "function"));
-		printf(" (%.0f%% of what it is above)\n", 100 * json_real_value(words_get(caller, "share")));
+		print_safe(answer_string(caller, "function"));
+		printf(" (%.0f%% of what it is above)\n", 100 * json_real_value(answer_get(caller, "share")));
 	}
 }
 
 static int show(const json_t *answer, const struct mem_answer *a)
 {
-	const json_t *list = words_get(answer, "functions"), *spot;
-	double all = json_real_value(words_get(answer, "samples_bytes"));
+	const json_t *list = answer_get(answer, "functions"), *spot;
+	double all = json_real_value(answer_get(answer, "samples_bytes"));
 	char bytes[32];
 	size_t i;
 
 	bytes_text((uint64_t)all, bytes, sizeof(bytes));
-	printf("%s %s, estimated from %lld samples\n", bytes, a->what, (long long)words_count(answer, "samples"));
+	printf("%s %s, estimated from %lld samples\n", bytes, a->what, (long long)answer_count(answer, "samples"));
 	json_array_foreach(list, i, spot)
 	{
 		put_spot(spot, all);
 	}
-	if (words_count(answer, "n_functions") > SHOWN_MAX)
+	if (answer_count(answer, "n_functions") > SHOWN_MAX)
 		printf("and %lld functions more; --json has them all\n",
-		       (long long)words_count(answer, "n_functions") - SHOWN_MAX);
+		       (long long)answer_count(answer, "n_functions") - SHOWN_MAX);
 	return stdout_verdict();
 }
 

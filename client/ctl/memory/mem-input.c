@@ -137,7 +137,7 @@ static void tell(struct mem_input *in)
 
 static int drain(struct mem_input *in, enum mprof_status stop)
 {
-	struct mprof_profile *profile = in->sink->profile;
+	struct mprof_profile *profile = in->consumer->profile;
 	struct mprof_mem_event event;
 	enum mprof_status status;
 
@@ -152,7 +152,7 @@ static int drain(struct mem_input *in, enum mprof_status stop)
 			tell(in);
 			continue;
 		}
-		in->refused = in->sink->event(in->sink->data, in->decoder, &event);
+		in->refused = in->consumer->event(in->consumer->data, in->decoder, &event);
 		if (in->refused)
 			return in->refused;
 	}
@@ -163,8 +163,8 @@ static int take(void *data, const void *bytes, size_t len)
 	struct mem_input *in = data;
 
 	in->bytes += len;
-	if (in->sink->bytes)
-		in->refused = in->sink->bytes(in->sink->data, bytes, len);
+	if (in->consumer->bytes)
+		in->refused = in->consumer->bytes(in->consumer->data, bytes, len);
 	if (in->refused)
 		return in->refused;
 	mprof_mem_feed(in->decoder, bytes, len);
@@ -238,7 +238,7 @@ static int judge(const struct mem_input *in, int r)
 	return CTL_FAILED;
 }
 
-int mem_input_run(struct mem_input *in, const struct mem_sink *sink, bool stacks)
+int mem_input_run(struct mem_input *in, const struct mem_consumer *consumer, bool stacks)
 {
 	struct mprof_mem_options options = {.stacks = stacks, .seed = seed_new(in), .recording = in->recording};
 	int r;
@@ -247,7 +247,7 @@ int mem_input_run(struct mem_input *in, const struct mem_sink *sink, bool stacks
 	in->decoder = mprof_mem_new(&options);
 	if (!in->decoder)
 		return say_memory();
-	in->sink = sink;
+	in->consumer = consumer;
 	in->bytes = in->damages = 0;
 	r = read_all(in);
 	if (!r) {

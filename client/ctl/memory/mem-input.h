@@ -13,7 +13,7 @@
 #include "ctl.h"
 #include "unpack.h"
 
-struct mem_sink {
+struct mem_consumer {
 	/* What all events are added to; then EVENT is not called.  Lent. */
 	struct mprof_profile *profile;
 	/* The next event, D lent for what belongs to it.  0, or a -errno that ends the reading and is handed through. */
@@ -37,7 +37,7 @@ struct mem_input {
 	uint64_t recording; /* of several that are joined: only this one, from 1; 0: all, one after the other */
 	int refused;	    /* what the sink returned */
 	struct mprof_mem *decoder;
-	const struct mem_sink *sink;
+	const struct mem_consumer *consumer;
 };
 
 /* Open what OPERAND names; TWICE: it will be gone through more than once.  Returns an exit code, having said why.  Close it in any case. */
@@ -51,6 +51,6 @@ int mem_input_recording(const char *text, uint64_t *recording);
  * Go through it once; with STACKS those are decoded.  Returns an exit code, having said why: CTL_DAMAGED where damage was passed over, told
  * the first time; CTL_FAILED without a word where IN->refused says why.
  */
-int mem_input_run(struct mem_input *in, const struct mem_sink *sink, bool stacks);
+int mem_input_run(struct mem_input *in, const struct mem_consumer *consumer, bool stacks);
 
 #endif

@@ -125,22 +125,22 @@ static void put_leak(const json_t *leak)
 	char grown[32], rate[32], live[32];
 	size_t i;
 
-	bytes_text((uint64_t)json_real_value(words_get(leak, "growth_bytes")), grown, sizeof(grown));
-	bytes_text((uint64_t)json_real_value(words_get(leak, "bytes_per_s")), rate, sizeof(rate));
-	bytes_text((uint64_t)json_real_value(words_get(leak, "live_bytes")), live, sizeof(live));
+	bytes_text((uint64_t)json_real_value(answer_get(leak, "growth_bytes")), grown, sizeof(grown));
+	bytes_text((uint64_t)json_real_value(answer_get(leak, "bytes_per_s")), rate, sizeof(rate));
+	bytes_text((uint64_t)json_real_value(answer_get(leak, "live_bytes")), live, sizeof(live));
 	printf("\n%s: %s/s +-%.0f%%; %s of the run between its beginning and end are left, and %s in all\n",
-	       words_string(leak, "sure"), rate, 100 * json_real_value(words_get(leak, "error")), grown, live);
+	       answer_string(leak, "sure"), rate, 100 * json_real_value(answer_get(leak, "error")), grown, live);
 	printf("  something is left of %d of the first %u eighths of the run; %.0f%% of it was made by\n",
-	       (int)words_count(leak, "steady"), MPROF_LEAK_PARTS - 1,
-	       100 * json_real_value(words_get(leak, "stack_share")));
-	json_array_foreach(words_get(leak, "stack"), i, frame)
+	       (int)answer_count(leak, "steady"), MPROF_LEAK_PARTS - 1,
+	       100 * json_real_value(answer_get(leak, "stack_share")));
+	json_array_foreach(answer_get(leak, "stack"), i, frame)
 	{
 		printf("    ");
-		put_safe(words_string(frame, "function"));
-		if (*words_string(frame, "file")) {
+		print_safe(answer_string(frame, "function"));
+		if (*answer_string(frame, "file")) {
 			printf(" (");
-			put_safe(words_string(frame, "file"));
-			printf(":%lld)", (long long)words_count(frame, "line"));
+			print_safe(answer_string(frame, "file"));
+			printf(":%lld)", (long long)answer_count(frame, "line"));
 		}
 		printf("\n");
 	}
@@ -148,13 +148,13 @@ static void put_leak(const json_t *leak)
 
 static int show(const json_t *answer, const struct mem_answer *a)
 {
-	const json_t *list = words_get(answer, "leaks"), *leak;
+	const json_t *list = answer_get(answer, "leaks"), *leak;
 	char live[32];
 	size_t i;
 
 	(void)a;
-	bytes_text((uint64_t)json_real_value(words_get(answer, "live_bytes")), live, sizeof(live));
-	printf("%s live at the end, estimated from %lld samples; ", live, (long long)words_count(answer, "live"));
+	bytes_text((uint64_t)json_real_value(answer_get(answer, "live_bytes")), live, sizeof(live));
+	printf("%s live at the end, estimated from %lld samples; ", live, (long long)answer_count(answer, "live"));
 	if (!json_array_size(list))
 		printf("nothing of it grew all through the run\n");
 	else

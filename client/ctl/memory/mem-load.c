@@ -204,17 +204,17 @@ static int run_profile(struct mem_load *l, bool tree, bool sort, uint64_t seed)
 {
 	const struct mprof_profile_options options = {
 		.tree = tree, .sort = sort, .seed = seed, .selection = l->selection};
-	struct mem_sink sink = {0};
+	struct mem_consumer consumer = {0};
 	int r;
 
 	mprof_profile_free(l->profile);
-	sink.profile = l->profile = mprof_profile_new(&options);
+	consumer.profile = l->profile = mprof_profile_new(&options);
 	if (!l->profile)
 		return say_memory();
 	if (l->line)
 		mprof_profile_timeline(l->profile, l->start_us, l->whole.last_us - l->start_us, l->line, l->line_n);
 	/* With stacks in any case: the first time tells what is damaged of them. */
-	r = passed(l, mem_input_run(&l->in, &sink, true));
+	r = passed(l, mem_input_run(&l->in, &consumer, true));
 	if (is_read(r))
 		l->start_us = mprof_mem_info(l->in.decoder)->start_us;
 	return is_read(r) && mprof_profile_finish(l->profile) ? say_memory() : r;
@@ -222,7 +222,7 @@ static int run_profile(struct mem_load *l, bool tree, bool sort, uint64_t seed)
 
 static int run_selection(struct mem_load *l, struct mem_filter *f, uint64_t seed)
 {
-	const struct mem_sink sink = {.event = add_selection, .data = l};
+	const struct mem_consumer consumer = {.event = add_selection, .data = l};
 	struct mprof_mem_range *live = &f->filter.live;
 	int r;
 
@@ -234,7 +234,7 @@ static int run_selection(struct mem_load *l, struct mem_filter *f, uint64_t seed
 	if (!l->selection)
 		return say_memory();
 	/* With stacks in any case: objects are known by their number, and without them more or fewer are kept of what is damaged. */
-	r = passed(l, mem_input_run(&l->in, &sink, true));
+	r = passed(l, mem_input_run(&l->in, &consumer, true));
 	return is_read(r) && mprof_selection_finish(l->selection) ? say_memory() : r;
 }
 

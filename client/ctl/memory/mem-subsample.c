@@ -150,12 +150,12 @@ static int factor_parse(const char *s, double *factor)
 
 static int run(struct thinning *t, struct mem_input *in, struct output *out)
 {
-	const struct mem_sink sink = {.event = thin, .data = t};
+	const struct mem_consumer consumer = {.event = thin, .data = t};
 	int r, error;
 
 	if (!writer_init(&t->out, out->fd))
 		return say_memory();
-	r = mem_input_run(in, &sink, true);
+	r = mem_input_run(in, &consumer, true);
 	error = in->refused;
 	if (!error && t->encoder)
 		error = mem_encoder_flush(t->encoder);

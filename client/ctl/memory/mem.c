@@ -18,7 +18,7 @@ static const struct {
 
 int cmd_mem(const struct ctl *ctl, int argc, char **argv)
 {
-	struct near near = {.word = argc > 1 ? argv[1] : NULL};
+	struct suggestion suggestion = {.word = argc > 1 ? argv[1] : NULL};
 
 	if (argc < 2)
 		return say_usage(
@@ -29,10 +29,10 @@ int cmd_mem(const struct ctl *ctl, int argc, char **argv)
 			argv[1] = argv[0];
 			return verbs[i].run(ctl, argc - 1, argv + 1);
 		}
-		near_offer(&near, verbs[i].name);
+		suggestion_consider(&suggestion, verbs[i].name);
 	}
-	if (near.best)
-		return say_usage("mem", "there is no mem \"%s\"; did you mean %s?", argv[1], near.best);
+	if (suggestion.best)
+		return say_usage("mem", "there is no mem \"%s\"; did you mean %s?", argv[1], suggestion.best);
 	return say_usage("mem", "there is no mem \"%s\"", argv[1]);
 }
 

@@ -145,7 +145,7 @@ void write_json_event(struct writer *w, const struct mprof_raw_event *e, const c
 
 /* The keys are an interface: docs/man/mprofctl.1 lists them. */
 
-json_t *who_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread, uint64_t time)
+json_t *thread_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread, uint64_t time)
 {
 	const struct mprof_thread *it;
 	uint32_t label;
@@ -164,72 +164,72 @@ json_t *who_json(const struct modeller *m, const struct mprof_why *w, uint32_t t
 
 /* Everything that a guest wrote goes through put_safe(). */
 
-const json_t *words_get(const json_t *json, const char *key)
+const json_t *answer_get(const json_t *json, const char *key)
 {
 	return json_object_get(json, key);
 }
 
-json_int_t words_count(const json_t *json, const char *key)
+json_int_t answer_count(const json_t *json, const char *key)
 {
-	return json_integer_value(words_get(json, key));
+	return json_integer_value(answer_get(json, key));
 }
 
-const char *words_string(const json_t *json, const char *key)
+const char *answer_string(const json_t *json, const char *key)
 {
-	const char *text = json_string_value(words_get(json, key));
+	const char *text = json_string_value(answer_get(json, key));
 
 	return text ? text : "";
 }
 
-uint64_t words_time(const json_t *json, const char *key)
+uint64_t answer_time(const json_t *json, const char *key)
 {
-	return strtoull(words_string(json, key), NULL, 10);
+	return strtoull(answer_string(json, key), NULL, 10);
 }
 
-void put_time(uint64_t ns)
+void print_time(uint64_t ns)
 {
 	printf("%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
 }
 
-void put_span(uint64_t from, uint64_t to)
+void print_span(uint64_t from, uint64_t to)
 {
 	char span[SPAN_TEXT_MAX];
 
 	fputs(span_text(to > from ? to - from : 0, span, sizeof(span)), stdout);
 }
 
-void put_safe(const char *text)
+void print_safe(const char *text)
 {
 	SCOPED(freep) char *safe = printable(text, strlen(text));
 
 	fputs(safe ? safe : "?", stdout);
 }
 
-void put_who(const json_t *who)
+void print_thread(const json_t *who)
 {
-	const char *label = json_string_value(words_get(who, "label")),
-		   *stream = json_string_value(words_get(who, "stream"));
+	const char *label = json_string_value(answer_get(who, "label")),
+		   *stream = json_string_value(answer_get(who, "stream"));
 
-	if (!words_get(who, "thread")) {
+	if (!answer_get(who, "thread")) {
 		fputs("the program itself", stdout);
 		return;
 	}
-	printf("%" JSON_INTEGER_FORMAT " (%s", words_count(who, "thread"), words_string(who, "type"));
+	printf("%" JSON_INTEGER_FORMAT " (%s", answer_count(who, "thread"), answer_string(who, "type"));
 	if (label) {
 		fputs(", \"", stdout);
-		put_safe(label);
+		print_safe(label);
 		putchar('"');
 	}
 	if (stream) {
 		fputs(", of ", stdout);
-		put_safe(stream);
+		print_safe(stream);
 	}
 	putchar(')');
 }
 
-void put_deed(const json_t *deed)
+void print_action(const json_t *deed)
 {
-	put_who(deed);
+	print_thread(deed);
 	fputs(" at ", stdout);
-	put_time(words_time(deed, "time_ns"));
+	print_time(answer_time(deed, "time_ns"));
 }

@@ -36,30 +36,30 @@ void write_json_text(struct writer *w, const char *text, size_t len);
  */
 void write_json_event(struct writer *w, const struct mprof_raw_event *e, const char *stream);
 
-/* Who a thread is, as JSON; words.h says it in words. */
+/* Who a thread is, as JSON; print_thread() says it in words. */
 
 /*
  * THREAD of M's view by id, type, the label that it had at TIME, and its stream where there are several; null for MPROF_NONE and for a
  * root.  To be decref'd.
  */
-json_t *who_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread, uint64_t time);
+json_t *thread_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread, uint64_t time);
 
 /* Words about threads and times, made of JSON, on standard output. */
 
 /* What stands in JSON under KEY: lent, or NULL; a number, or 0; a text, or ""; a time of a decimal string, or 0. */
-const json_t *words_get(const json_t *json, const char *key);
-json_int_t words_count(const json_t *json, const char *key);
-const char *words_string(const json_t *json, const char *key);
-uint64_t words_time(const json_t *json, const char *key);
+const json_t *answer_get(const json_t *json, const char *key);
+json_int_t answer_count(const json_t *json, const char *key);
+const char *answer_string(const json_t *json, const char *key);
+uint64_t answer_time(const json_t *json, const char *key);
 
 /* A time as dump prints it, and the span between two, 0 where it goes back. */
-void put_time(uint64_t ns);
-void put_span(uint64_t from, uint64_t to);
+void print_time(uint64_t ns);
+void print_span(uint64_t from, uint64_t to);
 /* What comes from outside, escaped. */
-void put_safe(const char *text);
+void print_safe(const char *text);
 /* Who a thread is: `4453 (Condition, "Wait for ARP response")`.  What is no thread has no id. */
-void put_who(const json_t *who);
+void print_thread(const json_t *who);
 /* The same, and when it did what is told: its `time_ns`. */
-void put_deed(const json_t *deed);
+void print_action(const json_t *deed);
 
 #endif

@@ -51,7 +51,7 @@ static int read_member(struct bundling *x, struct bundle_member *m, const char *
 
 	if (r)
 		return part_failed(r);
-	r = input_run(&in, x->ctl, &part.sink, operand, s, false, x->verb);
+	r = input_run(&in, x->ctl, &part.consumer, operand, s, false, x->verb);
 	if (r == INPUT_REFUSED)
 		return part_failed(in.refused);
 	if (r != CTL_OK && r != CTL_DAMAGED)
@@ -61,10 +61,10 @@ static int read_member(struct bundling *x, struct bundle_member *m, const char *
 	return r ? part_failed(r) : CTL_OK;
 }
 
-static int take_file(struct bundling *x, const struct target *t)
+static int take_file(struct bundling *x, const struct trace_source *t)
 {
 	struct selection none = {0};
-	const char *name = t->kind == TARGET_STDIN ? "stdin" : t->name, *slash = strrchr(name, '/');
+	const char *name = t->kind == SOURCE_STDIN ? "stdin" : t->name, *slash = strrchr(name, '/');
 	struct bundle_member *m;
 
 	if (x->last)
@@ -80,7 +80,7 @@ static int read_run(struct http *h, const json_t *capture, int64_t number, struc
 {
 	const char *uuid = json_string_value(json_object_get(capture, "uuid"));
 	const char *name = json_string_value(json_object_get(capture, "domain"));
-	struct target guest = {.kind = TARGET_DOMAIN, .name = uuid ? uuid : name};
+	struct trace_source guest = {.kind = SOURCE_DOMAIN, .name = uuid ? uuid : name};
 	char run_text[24], stream_text[24];
 	struct selection s = {.last = RUN_AMOUNT, .run = run_text, .stream = stream_text};
 
@@ -93,10 +93,10 @@ static int read_run(struct http *h, const json_t *capture, int64_t number, struc
 }
 
 /* One stream: its trace, and what its packets say of the clock, which is one for all of the run. */
-static int take_stream(struct bundling *x, struct http *h, const struct target *t, const json_t *json, int64_t number,
-		       struct mprof_clocks *clocks)
+static int take_stream(struct bundling *x, struct http *h, const struct trace_source *t, const json_t *json,
+		       int64_t number, struct mprof_clocks *clocks)
 {
-	const char *name = json_string_value(json_object_get(json, t->kind == TARGET_CAPTURE ? "domain" : "name"));
+	const char *name = json_string_value(json_object_get(json, t->kind == SOURCE_CAPTURE ? "domain" : "name"));
 	int64_t run = json_integer_value(json_object_get(json, "run"));
 	SCOPED(freep) char *operand = NULL;
 	char run_text[24], stream_text[24];
@@ -106,19 +106,19 @@ static int take_stream(struct bundling *x, struct http *h, const struct target *
 
 	snprintf(run_text, sizeof(run_text), "%" PRId64, run);
 	snprintf(stream_text, sizeof(stream_text), "%" PRId64, number);
-	if (t->kind == TARGET_DOMAIN)
+	if (t->kind == SOURCE_DOMAIN)
 		s.run = run_text;
-	if (asprintf(&operand, "%s:%s", t->kind == TARGET_CAPTURE ? "capture" : "domain", t->name) < 0)
+	if (asprintf(&operand, "%s:%s", t->kind == SOURCE_CAPTURE ? "capture" : "domain", t->name) < 0)
 		return say_memory();
 	m = bundle_add(x->bundle, x->trace, name ? name : t->name, run, number);
 	if (!m)
 		return say_memory();
 	r = read_member(x, m, operand, &s);
 	r = r ? r : clocks_read(clocks, h, t, &s);
-	return r || t->kind != TARGET_CAPTURE ? r : read_run(h, json, number, clocks);
+	return r || t->kind != SOURCE_CAPTURE ? r : read_run(h, json, number, clocks);
 }
 
-static int take_streams(struct bundling *x, struct http *h, const struct target *t, const json_t *json)
+static int take_streams(struct bundling *x, struct http *h, const struct trace_source *t, const json_t *json)
 {
 	const json_t *streams = json_object_get(json, "streams");
 	size_t first = x->bundle->n, i;
@@ -141,15 +141,15 @@ static int take_streams(struct bundling *x, struct http *h, const struct target 
 	return r;
 }
 
-static int take_remote(struct bundling *x, struct target *t, bool settled)
+static int take_remote(struct bundling *x, struct trace_source *t, bool settled)
 {
 	SCOPED(http_close) struct http h = {.signals = -1};
 	json_t *json = NULL;
 	int r = http_open(&h, x->ctl->host);
 
 	if (!r && !settled)
-		r = target_ask(t, &h);
-	r = r ? r : target_json(t, &h, &json);
+		r = trace_source_ask(t, &h);
+	r = r ? r : trace_source_json(t, &h, &json);
 	r = r ? r : take_streams(x, &h, t, json);
 	json_decref(json);
 	if ((r == CTL_UNREACHABLE || r == CTL_NOT_FOUND) && t->name == x->trace)
@@ -160,9 +160,9 @@ static int take_remote(struct bundling *x, struct target *t, bool settled)
 static int take(struct bundling *x, const char *trace)
 {
 	const struct selection none = {0};
-	struct target t;
-	bool settled = target_parse(&t, trace, true);
-	int r = target_check(&t, &none, x->verb);
+	struct trace_source t;
+	bool settled = trace_source_parse(&t, trace, true);
+	int r = trace_source_check(&t, &none, x->verb);
 
 	x->trace = trace;
 	if (r)
@@ -171,7 +171,7 @@ static int take(struct bundling *x, const char *trace)
 		say("a bundle holds at most %u streams", BUNDLE_MEMBERS_MAX);
 		return CTL_FAILED;
 	}
-	if (t.kind == TARGET_FILE || t.kind == TARGET_STDIN)
+	if (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN)
 		return take_file(x, &t);
 	return take_remote(x, &t, settled);
 }

@@ -48,7 +48,7 @@ static int run_read(const struct ctl *ctl, struct run *run, const char *verb)
 
 	if (!modeller_init(&run->modeller, &run->period, true))
 		return say_memory();
-	r = input_run(&run->in, ctl, &run->modeller.sink, run->operand, &run->s, false, verb);
+	r = input_run(&run->in, ctl, &run->modeller.consumer, run->operand, &run->s, false, verb);
 	if (r == INPUT_REFUSED)
 		return say_memory();
 	if ((r == CTL_OK || r == CTL_DAMAGED) && !modeller_finish(&run->modeller))
@@ -116,9 +116,9 @@ static int pair_print(const struct ctl *ctl, struct pair *p)
 /* Is it a file, of which nothing can be selected? */
 static bool is_file(const char *operand)
 {
-	struct target t;
+	struct trace_source t;
 
-	return target_parse(&t, operand, true) && (t.kind == TARGET_FILE || t.kind == TARGET_STDIN);
+	return trace_source_parse(&t, operand, true) && (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN);
 }
 
 /* A selection is that of each of the two that is no file; of two files it is refused where the first is read. */

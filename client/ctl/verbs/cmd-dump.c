@@ -37,7 +37,8 @@ static int dumper_streams(void *data, char *const *names, unsigned int count)
 bool dumper_init(struct dumper *d, int out_fd, bool json)
 {
 	*d = (struct dumper){.json = json};
-	d->sink = (struct sink){.streams = dumper_streams, .events = dumper_events, .pause = dumper_pause, .data = d};
+	d->consumer =
+		(struct consumer){.streams = dumper_streams, .events = dumper_events, .pause = dumper_pause, .data = d};
 	return writer_init(&d->out, out_fd);
 }
 
@@ -157,6 +158,6 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 		return say_memory();
 	if (from || to || events || threads || label)
 		d.filter = &filter;
-	r = input_run(&in, ctl, &d.sink, left.at[0], &s, follow, argv[0]);
+	r = input_run(&in, ctl, &d.consumer, left.at[0], &s, follow, argv[0]);
 	return r == INPUT_REFUSED ? refusal(&d) : r;
 }

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "exporter.h"
-#include "gate.h"
 #include "input.h"
 #include "json.h"
 #include "options.h"
@@ -18,6 +17,7 @@
 #include "output.h"
 #include "scope.h"
 #include "table.h"
+#include "time-filter.h"
 
 #define OWN_OPTIONS_MAX 16 /* different ones, of all formats together */
 
@@ -36,9 +36,9 @@ struct export
 	struct output_directory dir;
 	struct writer writer;
 	struct modeller modeller;
-	struct gate gate; /* in front of a format that streams */
-	bool opened;	  /* is the exporter's state there? */
-	char *path;	  /* of the output */
+	struct time_filter time_filter; /* in front of a format that streams */
+	bool opened;			/* is the exporter's state there? */
+	char *path;			/* of the output */
 	struct own_option own[OWN_OPTIONS_MAX];
 	size_t own_n;
 };
@@ -51,7 +51,7 @@ static void export_deinit(struct export *x)
 	writer_deinit(&x->writer);
 	output_close(&x->out);
 	output_directory_close(&x->dir);
-	gate_deinit(&x->gate);
+	time_filter_deinit(&x->time_filter);
 	free(x->path);
 }
 
@@ -89,22 +89,22 @@ static int open_output(struct export *x, bool named, const char *verb)
 }
 
 /* Set up what the events go to. */
-static int open_format(struct export *x, const struct sink **sink)
+static int open_format(struct export *x, const struct consumer **consumer)
 {
-	struct sink to = {0};
+	struct consumer to = {0};
 	int r;
 
 	if (x->job.exporter->draw) {
-		*sink = &x->modeller.sink;
+		*consumer = &x->modeller.consumer;
 		if (!modeller_init(&x->modeller, &x->period, false))
 			return say_memory();
-		x->modeller.sink.tail = x->job.exporter->tails ? modeller_tail : NULL;
+		x->modeller.consumer.tail = x->job.exporter->tails ? modeller_tail : NULL;
 		return CTL_OK;
 	}
 	x->opened = true;
 	r = x->job.exporter->open(&x->job, &to);
-	gate_init(&x->gate, &to, &x->period);
-	*sink = &x->gate.sink;
+	time_filter_init(&x->time_filter, &to, &x->period);
+	*consumer = &x->time_filter.consumer;
 	return refusal(x, r);
 }
 
@@ -118,8 +118,8 @@ static int finish(struct export *x)
 			return say_memory();
 		r = x->job.exporter->draw(&x->job, &x->modeller);
 	} else {
-		r = gate_end(&x->gate);
-		x->job.events = x->gate.events;
+		r = time_filter_end(&x->time_filter);
+		x->job.events = x->time_filter.events;
 		r = r ? r : x->job.exporter->finish(&x->job);
 	}
 	if (!r && x->job.out)
@@ -153,12 +153,12 @@ static int report(const struct export *x, bool named, int verdict)
 static int run(struct export *x, const char *operand, const struct selection *s, const char *verb)
 {
 	SCOPED(input_deinit) struct input in = {0};
-	const struct sink *sink;
-	int r = open_format(x, &sink), done;
+	const struct consumer *consumer;
+	int r = open_format(x, &consumer), done;
 
 	if (r)
 		return r;
-	r = input_run(&in, x->ctl, sink, operand, s, false, verb);
+	r = input_run(&in, x->ctl, consumer, operand, s, false, verb);
 	if (r == INPUT_REFUSED)
 		return refusal(x, in.refused);
 	if (r != CTL_OK && r != CTL_DAMAGED)

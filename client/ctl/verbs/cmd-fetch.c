@@ -7,7 +7,7 @@
 #include "options.h"
 #include "output.h"
 #include "scope.h"
-#include "target.h"
+#include "trace-source.h"
 
 struct fetch {
 	struct output out;
@@ -73,18 +73,18 @@ int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
 	const char *file = NULL;
 	const struct option_def defs[] = {{"--output", "-o", &file, NULL}, SELECTION_OPTIONS(s)};
 	struct operands left;
-	struct target t;
+	struct trace_source t;
 	int r = options_parse(argc, argv, defs, 4, &left, 1, 1);
 
 	r = r ? r : selection_check(&s, argv[0]);
 	r = r ? r : http_open(&h, ctl->host);
-	if (!r && !target_parse(&t, left.at[0], false))
-		r = target_ask(&t, &h);
-	r = r ? r : target_check(&t, &s, argv[0]);
+	if (!r && !trace_source_parse(&t, left.at[0], false))
+		r = trace_source_ask(&t, &h);
+	r = r ? r : trace_source_check(&t, &s, argv[0]);
 	if (r)
 		return r;
-	name = file ? strdup(file) : target_file_name(&t, ".ctf");
-	path = target_path(&t, &h, "trace", &s);
+	name = file ? strdup(file) : trace_source_file_name(&t, ".ctf");
+	path = trace_source_path(&t, &h, "trace", &s);
 	if (!name || !path || !http_catch_signals(&h))
 		return say_memory();
 	r = output_open(&f.out, name, file ? OUTPUT_REPLACE : OUTPUT_NEW, argv[0]);
@@ -119,15 +119,15 @@ int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 	const struct option_def defs[] = {
 		{"--output", "-o", &file, NULL}, {"--run", NULL, &s.run, NULL}, {"--stream", NULL, &s.stream, NULL}};
 	struct operands left;
-	struct target t;
+	struct trace_source t;
 	int r = options_parse(argc, argv, defs, 3, &left, 1, 1);
 
 	r = r ? r : selection_check(&s, argv[0]);
 	if (r)
 		return r;
-	if (target_parse(&t, left.at[0], false) && t.kind == TARGET_CAPTURE)
+	if (trace_source_parse(&t, left.at[0], false) && t.kind == SOURCE_CAPTURE)
 		return say_usage(argv[0], "a capture does not grow: fetch it, or follow a domain");
-	r = target_check(&t, &s, argv[0]);
+	r = trace_source_check(&t, &s, argv[0]);
 	r = r ? r : http_open(&h, ctl->host);
 	r = r ? r : output_open(&out, file ? file : "-", OUTPUT_DIRECT, argv[0]);
 	if (r)

@@ -11,7 +11,7 @@
 #include "options.h"
 #include "scope.h"
 #include "table.h"
-#include "target.h"
+#include "trace-source.h"
 
 #define VALUE_SHOWN 200u /* bytes of a XenStore value; a ring's references can be 4,096 */
 
@@ -322,18 +322,18 @@ int cmd_show(const struct ctl *ctl, int argc, char **argv)
 	SCOPED(shown_deinit) struct shown s = {0};
 	static const struct selection all = {0};
 	struct operands left;
-	struct target t;
+	struct trace_source t;
 	int r = options_parse(argc, argv, NULL, 0, &left, 1, 1);
 
 	if (r)
 		return r;
-	target_parse(&t, left.at[0], false);
+	trace_source_parse(&t, left.at[0], false);
 	if (t.name == left.at[0])
-		t.kind = TARGET_CAPTURE; /* a number by itself */
-	else if (t.kind == TARGET_DOMAIN)
+		t.kind = SOURCE_CAPTURE; /* a number by itself */
+	else if (t.kind == SOURCE_DOMAIN)
 		return say_usage(argv[0], "show is for captures; `mprofctl captures %s` lists those of a domain",
 				 t.name);
-	r = target_check(&t, &all, argv[0]);
+	r = trace_source_check(&t, &all, argv[0]);
 	r = r ? r : http_open(&h, ctl->host);
 	r = r ? r : show_ask(&s, &h, t.name);
 	if (r)

@@ -148,7 +148,7 @@ static json_t *stats_json(struct stats *s, const struct input *in)
 	return object;
 }
 
-static int stats_print(struct stats *s, const struct reading *from)
+static int stats_print(struct stats *s, const struct trace_args *from)
 {
 	json_t *json;
 	int r;
@@ -165,16 +165,16 @@ static int stats_print(struct stats *s, const struct reading *from)
 
 int cmd_stats(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(reading_deinit) struct reading reading = {0};
-	SCOPED(stats_deinit) struct stats stats = {.period = &reading.period};
-	const struct sink sink = {.streams = stats_streams, .events = stats_events, .data = &stats};
-	int r = reading_parse(&reading, ctl, argc, argv, NULL, 0, 1), printed;
+	SCOPED(trace_args_deinit) struct trace_args args = {0};
+	SCOPED(stats_deinit) struct stats stats = {.period = &args.period};
+	const struct consumer consumer = {.streams = stats_streams, .events = stats_events, .data = &stats};
+	int r = trace_args_parse(&args, ctl, argc, argv, NULL, 0, 1), printed;
 
 	if (r)
 		return r;
-	r = reading_run(&reading, &sink);
-	if (!reading_came(r))
+	r = trace_args_read(&args, &consumer);
+	if (!trace_was_read(r))
 		return r;
-	printed = stats_print(&stats, &reading);
+	printed = stats_print(&stats, &args);
 	return printed ? printed : r;
 }

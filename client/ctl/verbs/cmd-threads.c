@@ -188,7 +188,7 @@ static json_t *id_json(const struct threads *t, uint32_t i)
 	return json_integer(view_of(t)->threads[i].id);
 }
 
-static json_t *thread_json(const struct threads *t, uint32_t i)
+static json_t *entry_json(const struct threads *t, uint32_t i)
 {
 	const struct mprof_thread *thread = &view_of(t)->threads[i];
 	json_t *object = json_pack("{sI ss so so ss so so so so}", "thread", (json_int_t)thread->id, "type",
@@ -214,7 +214,7 @@ static int show_json(const struct threads *t)
 
 	printf("{\"threads\": [");
 	for (i = 0; i < t->n && !ferror(stdout); i++) {
-		json_t *object = thread_json(t, t->list[i]);
+		json_t *object = entry_json(t, t->list[i]);
 
 		fputs(i ? ",\n  " : "\n  ", stdout);
 		r = json_print_item(object);
@@ -251,23 +251,23 @@ static int threads_print(struct threads *t, bool json)
 
 int cmd_threads(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(reading_deinit) struct reading reading = {0};
-	SCOPED(threads_deinit) struct threads t = {.period = &reading.period};
+	SCOPED(trace_args_deinit) struct trace_args args = {0};
+	SCOPED(threads_deinit) struct threads t = {.period = &args.period};
 	const char *longest = NULL;
 	const struct option_def own[] = {
 		{"--label", NULL, &t.label, NULL},
 		{"--longest", NULL, &longest, NULL},
 		{"--unresolved", NULL, NULL, &t.unresolved},
 	};
-	int r = reading_parse(&reading, ctl, argc, argv, own, sizeof(own) / sizeof(own[0]), 1), printed;
+	int r = trace_args_parse(&args, ctl, argc, argv, own, sizeof(own) / sizeof(own[0]), 1), printed;
 
 	r = r ? r : take_most(&t, longest, argv[0]);
 	if (r)
 		return r;
-	if (!modeller_init(&t.modeller, &reading.period, false))
+	if (!modeller_init(&t.modeller, &args.period, false))
 		return say_memory();
-	r = reading_run(&reading, &t.modeller.sink);
-	if (!reading_came(r))
+	r = trace_args_read(&args, &t.modeller.consumer);
+	if (!trace_was_read(r))
 		return r;
 	printed = threads_print(&t, ctl->json);
 	return printed ? printed : r;

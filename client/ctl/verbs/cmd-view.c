@@ -9,17 +9,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "browser.h"
 #include "exporter.h"
-#include "gate.h"
 #include "html.h"
 #include "input.h"
 #include "json.h"
 #include "mem-page.h"
-#include "opener.h"
 #include "options.h"
 #include "output.h"
 #include "scope.h"
 #include "table.h"
+#include "time-filter.h"
 
 #define TRACES_MAX 2
 
@@ -27,7 +27,7 @@
 struct viewed {
 	struct html_part part;
 	struct period period;
-	struct gate gate; /* in front of PART */
+	struct time_filter time_filter; /* in front of PART */
 	struct input in;
 	bool is_memory;
 	struct mem_page memory; /* in place of all of that */
@@ -49,7 +49,7 @@ static void view_deinit(struct view *v)
 	size_t i;
 
 	for (i = 0; i < v->n; i++) {
-		gate_deinit(&v->traces[i].gate);
+		time_filter_deinit(&v->traces[i].time_filter);
 		html_part_deinit(&v->traces[i].part);
 		input_deinit(&v->traces[i].in);
 		if (v->traces[i].is_memory)
@@ -99,14 +99,14 @@ static int read_trace(struct view *v, const char *operand, const struct selectio
 		return say_memory();
 	v->n++;
 	t->period = *period;
-	gate_init(&t->gate, &t->part.sink, &t->period);
-	r = input_run(&t->in, v->ctl, &t->gate.sink, operand, s, false, v->verb);
+	time_filter_init(&t->time_filter, &t->part.consumer, &t->period);
+	r = input_run(&t->in, v->ctl, &t->time_filter.consumer, operand, s, false, v->verb);
 	if (r == INPUT_REFUSED)
 		return aside_failed(t, t->in.refused);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;
 	v->verdict = r == CTL_DAMAGED ? r : v->verdict;
-	r = gate_end(&t->gate);
+	r = time_filter_end(&t->time_filter);
 	r = r ? r : html_part_finish(&t->part);
 	return r ? aside_failed(t, r) : CTL_OK;
 }
@@ -199,7 +199,7 @@ static int show(struct view *v, const char *file, const char *operand)
 	free(v->dir); /* it stays */
 	v->dir = NULL;
 	whole = realpath(path, NULL);
-	return report(v, whole ? whole : path, whole && opener_run(whole));
+	return report(v, whole ? whole : path, whole && browser_open(whole));
 }
 
 int cmd_view(const struct ctl *ctl, int argc, char **argv)

@@ -159,7 +159,7 @@ static int show(const struct asking *a, const json_t *json, bool last)
 			last ? a->modeller.view->n_streams : 0);
 }
 
-static int asking_print(struct asking *a, const struct reading *from)
+static int asking_print(struct asking *a, const struct trace_args *from)
 {
 	const struct operands *left = &from->left;
 	const char *name = left->n > 1 ? left->at[1] : NULL;
@@ -180,25 +180,25 @@ static int asking_print(struct asking *a, const struct reading *from)
 		return CTL_NOT_FOUND;
 	}
 	r = from->ctl->json ? json_print(json)
-			    : show(a, json, ending_is_crash(from->ctl, left->at[0], &from->selection));
+			    : show(a, json, end_reason_is_crash(from->ctl, left->at[0], &from->selection));
 	json_decref(json);
 	return r;
 }
 
 int cmd_why(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(reading_deinit) struct reading reading = {0};
+	SCOPED(trace_args_deinit) struct trace_args args = {0};
 	SCOPED(asking_deinit) struct asking a = {0};
-	int r = reading_parse(&reading, ctl, argc, argv, NULL, 0, 2), printed;
+	int r = trace_args_parse(&args, ctl, argc, argv, NULL, 0, 2), printed;
 
 	if (r)
 		return r;
-	a.period = &reading.period;
-	if (!modeller_init(&a.modeller, &reading.period, true))
+	a.period = &args.period;
+	if (!modeller_init(&a.modeller, &args.period, true))
 		return say_memory();
-	r = reading_run(&reading, &a.modeller.sink);
-	if (!reading_came(r))
+	r = trace_args_read(&args, &a.modeller.consumer);
+	if (!trace_was_read(r))
 		return r;
-	printed = asking_print(&a, &reading);
+	printed = asking_print(&a, &args);
 	return printed ? printed : r;
 }

@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sink.h"
+#include "consumer.h"
 #include "writer.h"
 
 struct filter;
 
 struct dumper {
 	struct writer out;
-	struct sink sink;      /* for whatever reads the trace */
-	struct filter *filter; /* NULL = every event; borrowed */
+	struct consumer consumer; /* for whatever reads the trace */
+	struct filter *filter;	  /* NULL = every event; borrowed */
 	/* Of a trace of several streams each line names its own; NULL = there is one. */
 	char *const *streams;
 	bool json;

@@ -28,15 +28,15 @@ static const char *option_value(const struct option_def *def, int argc, char **a
 static int no_option(const char *verb, const char *arg, const struct option_def *defs, size_t n_defs)
 {
 	static const char *const common[] = {"--host", "--json", "--help", "--version"};
-	struct near near = {.word = arg};
+	struct suggestion suggestion = {.word = arg};
 	size_t i;
 
 	for (i = 0; i < n_defs; i++)
-		near_offer(&near, defs[i].name);
+		suggestion_consider(&suggestion, defs[i].name);
 	for (i = 0; i < sizeof(common) / sizeof(common[0]); i++)
-		near_offer(&near, common[i]);
-	if (near.best)
-		return say_usage(verb, "%s: there is no option %s; did you mean %s?", verb, arg, near.best);
+		suggestion_consider(&suggestion, common[i]);
+	if (suggestion.best)
+		return say_usage(verb, "%s: there is no option %s; did you mean %s?", verb, arg, suggestion.best);
 	return say_usage(verb, "%s: there is no option %s", verb, arg);
 }
 
@@ -119,7 +119,7 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
 	return rows[n % 3][m];
 }
 
-void near_offer(struct near *n, const char *candidate)
+void suggestion_consider(struct suggestion *n, const char *candidate)
 {
 	size_t len = strcspn(n->word, "="), other = strlen(candidate), d;
 

@@ -34,13 +34,13 @@ const char *help_text(const char *verb);
 /* What a person may have meant. */
 
 /* The best so far; begin with {.word = …}. */
-struct near {
+struct suggestion {
 	const char *word; /* as it was written; borrowed */
 	const char *best; /* NULL = nothing is near enough */
 	size_t best_distance;
 };
 
 /* Is CANDIDATE nearer?  Near enough are two slips of the finger, or one in a short word. */
-void near_offer(struct near *n, const char *candidate);
+void suggestion_consider(struct suggestion *n, const char *candidate);
 
 #endif

@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "roster.h"
 #include "seed.h"
+#include "thread-stats.h"
 
-void roster_init(struct roster *r, uint32_t most)
+void thread_stats_init(struct thread_stats *r, uint32_t most)
 {
-	*r = (struct roster){.most = most, .to = UINT64_MAX, .running = ROSTER_NONE, .factor = seed_new(r) | 1};
+	*r = (struct thread_stats){
+		.most = most, .to = UINT64_MAX, .running = THREAD_STAT_NONE, .factor = seed_new(r) | 1};
 }
 
-void roster_deinit(struct roster *r)
+void thread_stats_deinit(struct thread_stats *r)
 {
 	free(r->list);
 	free(r->index);
@@ -23,17 +24,17 @@ void roster_deinit(struct roster *r)
 	r->index = NULL;
 }
 
-static uint32_t *slot(const struct roster *r, int64_t id)
+static uint32_t *slot(const struct thread_stats *r, int64_t id)
 {
 	uint32_t i = (uint32_t)(((uint64_t)id * r->factor) >> (64 - __builtin_ctz(r->index_room)));
 
-	while (r->index[i] != ROSTER_NONE && r->list[r->index[i]].id != id)
+	while (r->index[i] != THREAD_STAT_NONE && r->list[r->index[i]].id != id)
 		i = (i + 1) & (r->index_room - 1);
 	return &r->index[i];
 }
 
 /* Of threads with one id the last one is found, as it was the last to be created. */
-static void reindex(struct roster *r)
+static void reindex(struct thread_stats *r)
 {
 	uint32_t i;
 
@@ -42,10 +43,10 @@ static void reindex(struct roster *r)
 		*slot(r, r->list[i].id) = i;
 }
 
-static bool grow(struct roster *r)
+static bool grow(struct thread_stats *r)
 {
 	uint32_t room = r->room ? r->room * 2 : 1024;
-	struct roster_thread *list;
+	struct thread_stat *list;
 	uint32_t *index;
 
 	room = room < r->most ? room : r->most;
@@ -67,9 +68,9 @@ static bool grow(struct roster *r)
 	return true;
 }
 
-uint32_t roster_final(struct roster *r, uint32_t i)
+uint32_t thread_stats_alias(struct thread_stats *r, uint32_t i)
 {
-	struct roster_thread *list = r->list;
+	struct thread_stat *list = r->list;
 
 	while (list[i].alias != i) {
 		list[i].alias = list[list[i].alias].alias;
@@ -79,13 +80,13 @@ uint32_t roster_final(struct roster *r, uint32_t i)
 }
 
 /* Into a list of the busiest, the longest first. */
-static void offer(struct roster_thread *best, uint32_t *n, const struct roster_thread *t)
+static void offer(struct thread_stat *best, uint32_t *n, const struct thread_stat *t)
 {
 	uint32_t at = *n;
 
-	if (!t->running_ns || (at == ROSTER_BUSIEST && t->running_ns <= best[at - 1].running_ns))
+	if (!t->running_ns || (at == THREAD_STATS_BUSIEST && t->running_ns <= best[at - 1].running_ns))
 		return;
-	if (at == ROSTER_BUSIEST)
+	if (at == THREAD_STATS_BUSIEST)
 		at--;
 	else
 		++*n;
@@ -95,7 +96,7 @@ static void offer(struct roster_thread *best, uint32_t *n, const struct roster_t
 }
 
 /* Mark what must stay: what has not ended, what runs, what is expected, and what those have become. */
-static uint32_t *mark_kept(struct roster *r)
+static uint32_t *mark_kept(struct thread_stats *r)
 {
 	uint32_t *map = malloc(r->n * sizeof(*map)), i;
 
@@ -103,17 +104,17 @@ static uint32_t *mark_kept(struct roster *r)
 		return NULL;
 	memset(map, 0xff, r->n * sizeof(*map));
 	for (i = 0; i < r->n; i++) {
-		if ((r->list[i].flags & ROSTER_ENDED) && !(r->list[i].flags & ROSTER_EXPECTED) &&
-		    !(r->state == ROSTER_RUNS && r->running == i))
+		if ((r->list[i].flags & THREAD_STAT_ENDED) && !(r->list[i].flags & THREAD_STAT_EXPECTED) &&
+		    !(r->state == RUNNING_THREAD && r->running == i))
 			continue;
 		map[i] = 0;
-		map[roster_final(r, i)] = 0;
+		map[thread_stats_alias(r, i)] = 0;
 	}
 	return map;
 }
 
 /* Forget those that have ended. */
-static void forget(struct roster *r)
+static void forget(struct thread_stats *r)
 {
 	uint32_t *map = mark_kept(r), i, n = 0;
 
@@ -122,26 +123,26 @@ static void forget(struct roster *r)
 		return;
 	}
 	for (i = 0; i < r->n; i++) {
-		if (map[i] != ROSTER_NONE)
+		if (map[i] != THREAD_STAT_NONE)
 			map[i] = n++;
 		else
 			offer(r->retired, &r->retired_n, &r->list[i]);
 	}
 	/* An alias was followed to its end by mark_kept(), so that it leads to one that stays. */
 	for (i = 0; i < r->n; i++) {
-		uint32_t final = map[i] == ROSTER_NONE ? 0 : roster_final(r, i);
+		uint32_t final = map[i] == THREAD_STAT_NONE ? 0 : thread_stats_alias(r, i);
 
-		if (map[i] == ROSTER_NONE)
+		if (map[i] == THREAD_STAT_NONE)
 			continue;
 		r->list[i].alias = final;
 	}
 	for (i = 0; i < r->n; i++) {
-		if (map[i] == ROSTER_NONE)
+		if (map[i] == THREAD_STAT_NONE)
 			continue;
 		r->list[map[i]] = r->list[i];
 		r->list[map[i]].alias = map[r->list[i].alias];
 	}
-	if (r->state == ROSTER_RUNS && r->running != ROSTER_NONE)
+	if (r->state == RUNNING_THREAD && r->running != THREAD_STAT_NONE)
 		r->running = map[r->running];
 	r->forgotten += r->n - n;
 	r->n = n;
@@ -150,7 +151,7 @@ static void forget(struct roster *r)
 }
 
 /* Is there room for one more?  Where next to nothing was forgotten it is not tried again for each one: that would be a pass each time. */
-static bool has_room(struct roster *r)
+static bool has_room(struct thread_stats *r)
 {
 	if (r->n < r->most)
 		return r->n < r->room || grow(r);
@@ -162,80 +163,80 @@ static bool has_room(struct roster *r)
 	return r->n < r->most;
 }
 
-static uint32_t thread_add(struct roster *r, int64_t id, uint8_t type)
+static uint32_t thread_add(struct thread_stats *r, int64_t id, uint8_t type)
 {
 	if (!has_room(r)) {
 		r->failed = r->failed || r->n < r->most;
 		r->untracked++;
-		return ROSTER_NONE;
+		return THREAD_STAT_NONE;
 	}
-	r->list[r->n] = (struct roster_thread){.id = id, .alias = r->n, .label = ROSTER_NONE, .type = type};
+	r->list[r->n] = (struct thread_stat){.id = id, .alias = r->n, .label = THREAD_STAT_NONE, .type = type};
 	*slot(r, id) = r->n;
 	return r->n++;
 }
 
 /* The thread that events of ID are about now, or ROSTER_NONE. */
-static uint32_t thread_of(struct roster *r, int64_t id)
+static uint32_t thread_of(struct thread_stats *r, int64_t id)
 {
-	uint32_t i = r->index_room ? *slot(r, id) : ROSTER_NONE;
+	uint32_t i = r->index_room ? *slot(r, id) : THREAD_STAT_NONE;
 
-	if (i != ROSTER_NONE)
-		return roster_final(r, i);
+	if (i != THREAD_STAT_NONE)
+		return thread_stats_alias(r, i);
 	/* One that was forgotten is not met for the first time. */
 	r->preexisting += !r->forgotten;
 	return thread_add(r, id, MPROF_THREAD_UNKNOWN);
 }
 
-static uint64_t piece(const struct roster *r, uint64_t start, uint64_t end)
+static uint64_t piece(const struct thread_stats *r, uint64_t start, uint64_t end)
 {
 	start = start > r->from ? start : r->from;
 	end = end < r->to ? end : r->to;
 	return end > start ? end - start : 0;
 }
 
-static void close_piece(struct roster *r, uint64_t ns)
+static void close_piece(struct thread_stats *r, uint64_t ns)
 {
-	if (r->state == ROSTER_SLEEPS)
+	if (r->state == RUNNING_NOTHING)
 		r->sleeping_ns += piece(r, r->since, ns);
-	else if (r->state == ROSTER_RUNS && r->running != ROSTER_NONE)
+	else if (r->state == RUNNING_THREAD && r->running != THREAD_STAT_NONE)
 		r->list[r->running].running_ns += piece(r, r->since, r->cut && r->cut_ns < ns ? r->cut_ns : ns);
 }
 
-static void run_thread(struct roster *r, uint32_t thread, uint64_t ns)
+static void run_thread(struct thread_stats *r, uint32_t thread, uint64_t ns)
 {
-	if (r->state == ROSTER_RUNS && r->running == thread)
+	if (r->state == RUNNING_THREAD && r->running == thread)
 		return;
 	close_piece(r, ns);
-	r->state = ROSTER_RUNS;
+	r->state = RUNNING_THREAD;
 	r->running = thread;
 	r->since = ns;
-	r->cut = thread != ROSTER_NONE && (r->list[thread].flags & ROSTER_ENDED);
+	r->cut = thread != THREAD_STAT_NONE && (r->list[thread].flags & THREAD_STAT_ENDED);
 	r->cut_ns = 0; /* ended before: nothing of it counts */
 }
 
-static void run(struct roster *r, int64_t id, uint64_t ns)
+static void run(struct thread_stats *r, int64_t id, uint64_t ns)
 {
 	if (id != MPROF_THREAD_NONE) {
 		run_thread(r, thread_of(r, id), ns);
-	} else if (r->state != ROSTER_SLEEPS) {
+	} else if (r->state != RUNNING_NOTHING) {
 		close_piece(r, ns);
-		r->state = ROSTER_SLEEPS;
+		r->state = RUNNING_NOTHING;
 		r->since = ns;
 	}
 }
 
-static void end(struct roster *r, uint32_t thread, uint64_t ns)
+static void end(struct thread_stats *r, uint32_t thread, uint64_t ns)
 {
-	if (thread == ROSTER_NONE)
+	if (thread == THREAD_STAT_NONE)
 		return;
-	r->list[thread].flags |= ROSTER_ENDED;
-	if (r->state == ROSTER_RUNS && r->running == thread) {
+	r->list[thread].flags |= THREAD_STAT_ENDED;
+	if (r->state == RUNNING_THREAD && r->running == thread) {
 		r->cut = true;
 		r->cut_ns = ns;
 	}
 }
 
-static void on_becomes(struct roster *r, const struct mprof_raw_event *e)
+static void on_becomes(struct thread_stats *r, const struct mprof_raw_event *e)
 {
 	uint32_t from, to;
 	uint64_t forgotten;
@@ -248,37 +249,37 @@ static void on_becomes(struct roster *r, const struct mprof_raw_event *e)
 	from = thread_of(r, e->context);
 	if (r->forgotten != forgotten) /* all moved; it cannot happen twice in a row */
 		to = thread_of(r, e->number);
-	if (from == ROSTER_NONE || to == ROSTER_NONE || from == to)
+	if (from == THREAD_STAT_NONE || to == THREAD_STAT_NONE || from == to)
 		return;
 	end(r, from, e->timestamp);
 	r->list[from].alias = to;
-	if (r->state == ROSTER_RUNS && r->running == from)
+	if (r->state == RUNNING_THREAD && r->running == from)
 		run_thread(r, to, e->timestamp);
 }
 
-static void on_label(struct roster *r, const struct mprof_raw_event *e, uint32_t label, bool marker)
+static void on_label(struct thread_stats *r, const struct mprof_raw_event *e, uint32_t label, bool marker)
 {
 	uint32_t thread;
 
 	if (e->context == MPROF_THREAD_NONE)
 		return;
 	thread = thread_of(r, e->context);
-	if (thread == ROSTER_NONE)
+	if (thread == THREAD_STAT_NONE)
 		return;
 	if (marker)
-		r->list[thread].flags |= ROSTER_EXPECTED;
-	else if (r->list[thread].label == ROSTER_NONE)
+		r->list[thread].flags |= THREAD_STAT_EXPECTED;
+	else if (r->list[thread].label == THREAD_STAT_NONE)
 		r->list[thread].label = label;
 }
 
 /* Threads that are only mentioned are there too. */
-static void mention(struct roster *r, int64_t id)
+static void mention(struct thread_stats *r, int64_t id)
 {
 	if (id != MPROF_THREAD_NONE)
 		thread_of(r, id);
 }
 
-static void on_looks(struct roster *r, const struct mprof_raw_event *e, bool runs)
+static void on_looks(struct thread_stats *r, const struct mprof_raw_event *e, bool runs)
 {
 	/* A read of nothing says nothing, as in the model. */
 	if (e->number == MPROF_THREAD_NONE && e->id != MPROF_EVENT_signal && e->id != MPROF_EVENT_signal_noswitch)
@@ -289,7 +290,7 @@ static void on_looks(struct roster *r, const struct mprof_raw_event *e, bool run
 		run(r, e->context, e->timestamp);
 }
 
-void roster_event(struct roster *r, const struct mprof_raw_event *e, uint32_t label, bool marker)
+void thread_stats_event(struct thread_stats *r, const struct mprof_raw_event *e, uint32_t label, bool marker)
 {
 	switch ((enum mprof_event_id)e->id) {
 	case MPROF_EVENT_creates:
@@ -331,13 +332,13 @@ void roster_event(struct roster *r, const struct mprof_raw_event *e, uint32_t la
 	}
 }
 
-void roster_end(struct roster *r, uint64_t ns)
+void thread_stats_end(struct thread_stats *r, uint64_t ns)
 {
 	close_piece(r, ns);
-	r->state = ROSTER_UNKNOWN;
+	r->state = RUNNING_UNKNOWN;
 }
 
-size_t roster_busiest(const struct roster *r, struct roster_thread *out)
+size_t thread_stats_busiest(const struct thread_stats *r, struct thread_stat *out)
 {
 	uint32_t n = r->retired_n, i;
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "scope.h"
-#include "target.h"
+#include "trace-source.h"
 
 #define DIGITS "0123456789"
 
@@ -18,33 +18,33 @@ static bool is_number(const char *s)
 	return s[0] && strspn(s, DIGITS) == strlen(s) && strlen(s) <= 18;
 }
 
-static bool forced(struct target *t, const char *name, const char *prefix, enum target_kind kind)
+static bool forced(struct trace_source *t, const char *name, const char *prefix, enum trace_source_kind kind)
 {
 	size_t n = strlen(prefix);
 
 	if (strncmp(name, prefix, n) != 0)
 		return false;
-	*t = (struct target){.kind = kind, .name = name + n};
+	*t = (struct trace_source){.kind = kind, .name = name + n};
 	return true;
 }
 
-bool target_parse(struct target *t, const char *name, bool files)
+bool trace_source_parse(struct trace_source *t, const char *name, bool files)
 {
 	struct stat st;
 
-	if (forced(t, name, "capture:", TARGET_CAPTURE) || forced(t, name, "domain:", TARGET_DOMAIN))
+	if (forced(t, name, "capture:", SOURCE_CAPTURE) || forced(t, name, "domain:", SOURCE_DOMAIN))
 		return true;
-	if (files && forced(t, name, "file:", TARGET_FILE))
+	if (files && forced(t, name, "file:", SOURCE_FILE))
 		return true;
-	*t = (struct target){.kind = TARGET_DOMAIN, .name = name};
+	*t = (struct trace_source){.kind = SOURCE_DOMAIN, .name = name};
 	if (files && strcmp(name, "-") == 0)
-		t->kind = TARGET_STDIN;
+		t->kind = SOURCE_STDIN;
 	else if (files && stat(name, &st) == 0)
-		t->kind = TARGET_FILE;
-	return t->kind != TARGET_DOMAIN || !is_number(name);
+		t->kind = SOURCE_FILE;
+	return t->kind != SOURCE_DOMAIN || !is_number(name);
 }
 
-int target_ask(struct target *t, struct http *h)
+int trace_source_ask(struct trace_source *t, struct http *h)
 {
 	SCOPED(http_answer_deinit) struct http_answer answer = {0};
 	char path[64];
@@ -56,7 +56,7 @@ int target_ask(struct target *t, struct http *h)
 	if (r)
 		return http_complain(h, r, &answer);
 	if (answer.status / 100 == 2)
-		t->kind = TARGET_CAPTURE;
+		t->kind = SOURCE_CAPTURE;
 	else if (answer.status != 404)
 		return http_complain(h, r, &answer);
 	return CTL_OK;
@@ -91,17 +91,17 @@ int selection_check(const struct selection *s, const char *verb)
 	return CTL_OK;
 }
 
-int target_check(const struct target *t, const struct selection *s, const char *verb)
+int trace_source_check(const struct trace_source *t, const struct selection *s, const char *verb)
 {
 	if (!t->name[0])
 		return say_usage(verb, "the name is empty");
-	if (t->kind == TARGET_CAPTURE && !is_number(t->name))
+	if (t->kind == SOURCE_CAPTURE && !is_number(t->name))
 		return say_usage(verb,
 				 "\"%s\" is not a capture's id, which is a number; `mprofctl captures` lists them",
 				 t->name);
-	if ((t->kind == TARGET_FILE || t->kind == TARGET_STDIN) && (s->last || s->run || s->stream))
+	if ((t->kind == SOURCE_FILE || t->kind == SOURCE_STDIN) && (s->last || s->run || s->stream))
 		return say_usage(verb, "--last, --run and --stream select from what the daemon has, not from a file");
-	if (t->kind == TARGET_CAPTURE && s->run)
+	if (t->kind == SOURCE_CAPTURE && s->run)
 		return say_usage(verb, "a capture is of one run: --run is for domains");
 	return CTL_OK;
 }
@@ -120,13 +120,13 @@ static bool query_add(char **path, const char *key, const char *value)
 	return true;
 }
 
-char *target_path(const struct target *t, struct http *h, const char *what, const struct selection *s)
+char *trace_source_path(const struct trace_source *t, struct http *h, const char *what, const struct selection *s)
 {
 	char *name = http_escape(h, t->name), *path = NULL;
 	int r = -1;
 
 	if (name)
-		r = asprintf(&path, "/v1/%s/%s/%s", t->kind == TARGET_CAPTURE ? "captures" : "domains", name, what);
+		r = asprintf(&path, "/v1/%s/%s/%s", t->kind == SOURCE_CAPTURE ? "captures" : "domains", name, what);
 	curl_free(name);
 	if (r < 0)
 		return NULL;
@@ -137,9 +137,9 @@ char *target_path(const struct target *t, struct http *h, const char *what, cons
 	return NULL;
 }
 
-int target_json(const struct target *t, struct http *h, json_t **json)
+int trace_source_json(const struct trace_source *t, struct http *h, json_t **json)
 {
-	bool capture = t->kind == TARGET_CAPTURE;
+	bool capture = t->kind == SOURCE_CAPTURE;
 	char *name = http_escape(h, t->name);
 	SCOPED(freep) char *path = NULL;
 	int n = -1;
@@ -155,7 +155,7 @@ int target_json(const struct target *t, struct http *h, json_t **json)
 	return http_json(h, "GET", path, NULL, json);
 }
 
-char *target_file_name(const struct target *t, const char *suffix)
+char *trace_source_file_name(const struct trace_source *t, const char *suffix)
 {
 	char *name = NULL, *p;
 

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "opener.h"
+#include "browser.h"
 #include "scope.h"
 
 #define PATIENCE_MS 3000
@@ -149,7 +149,7 @@ static const char *setting(const char *name)
 	return value ? value : "";
 }
 
-bool opener_run(const char *path)
+bool browser_open(const char *path)
 {
 	SCOPED(freep) char *list = strdup(setting("BROWSER"));
 	char *rest = list, *line;

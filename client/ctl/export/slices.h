@@ -15,23 +15,23 @@
  *
  * Each event is exactly one act whose category is the event's name, so that none gets lost and none is told twice.  Memory is bounded.
  */
-#ifndef CTL_ACTS_H
-#define CTL_ACTS_H
+#ifndef CTL_SLICES_H
+#define CTL_SLICES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cast.h"
-#include "sink.h"
+#include "consumer.h"
 #include "texts.h"
+#include "thread-table.h"
 #include "utf8.h"
 
-enum act_track_kind { ACT_PROCESS, ACT_THREAD, ACT_COUNTER, ACT_EXTRA };
+enum track_kind { TRACK_PROCESS, TRACK_THREAD, TRACK_COUNTER, TRACK_EXTRA };
 
 /* A track that is new, or has got a better name.  Names are valid UTF-8, lent for the call. */
-struct act_track {
-	enum act_track_kind kind;
+struct slice_track {
+	enum track_kind kind;
 	uint32_t track;	     /* from 1, another for each track */
 	uint32_t process;    /* the process's track */
 	unsigned int stream; /* from 0 */
@@ -41,25 +41,25 @@ struct act_track {
 	bool renamed;	    /* it was told before */
 };
 
-enum act_kind { ACT_BEGIN, ACT_END, ACT_INSTANT, ACT_VALUE };
-enum act_flow { ACT_FLOW_NONE, ACT_FLOW_BEGINS, ACT_FLOW_ENDS };
+enum slice_kind { SLICE_BEGIN, SLICE_END, SLICE_INSTANT, SLICE_VALUE };
+enum slice_flow { SLICE_FLOW_NONE, SLICE_FLOW_BEGINS, SLICE_FLOW_ENDS };
 
-#define ACT_NOTES_MAX 4
+#define SLICE_NOTES_MAX 4
 
 /* Something beside an act: a number, or a text (valid UTF-8). */
-struct act_note {
+struct slice_note {
 	const char *key; /* a constant */
 	const char *text;
 	size_t text_bytes;
 	int64_t number; /* where TEXT is NULL */
 };
 
-struct act {
-	enum act_kind kind;
+struct slice_event {
+	enum slice_kind kind;
 	uint32_t track, process;
 	unsigned int stream;
 	bool life; /* BEGIN and END: the life of the track's thread, and not what is inside of it */
-	enum act_flow flow;
+	enum slice_flow flow;
 	uint64_t flow_id;     /* from 1 */
 	uint64_t time;	      /* ns, at most INT64_MAX */
 	const char *category; /* a constant; of an END, its BEGIN's, as is its name */
@@ -67,23 +67,23 @@ struct act {
 	size_t name_bytes;
 	int64_t value; /* of a counter, */
 	uint32_t doer; /* and the track of the thread that set it */
-	struct act_note notes[ACT_NOTES_MAX];
+	struct slice_note notes[SLICE_NOTES_MAX];
 	unsigned int n_notes;
 };
 
 /* Who writes them; each returns 0 or a -errno that ends the reading. */
-struct act_ops {
-	int (*track)(void *data, const struct act_track *track);
-	int (*act)(void *data, const struct act *act);
+struct slice_ops {
+	int (*track)(void *data, const struct slice_track *track);
+	int (*event)(void *data, const struct slice_event *event);
 	void *data;
 };
 
-struct act_stream;
+struct slice_stream;
 
-struct acts {
-	const struct act_ops *ops; /* borrowed */
-	const char *name;	   /* of the trace, any bytes; borrowed */
-	struct act_stream *stream; /* each; owned */
+struct slices {
+	const struct slice_ops *ops; /* borrowed */
+	const char *name;	     /* of the trace, any bytes; borrowed */
+	struct slice_stream *stream; /* each; owned */
 	unsigned int streams;
 	uint32_t threads_most; /* at once, of all streams together; may be lowered before the first event */
 	uint32_t tracks;       /* so many were given out */
@@ -96,14 +96,14 @@ struct acts {
 };
 
 /* Those of the trace NAME, to OPS.  No memory is taken. */
-void acts_init(struct acts *a, const struct act_ops *ops, const char *name);
-void acts_deinit(struct acts *a);
+void slices_init(struct slices *a, const struct slice_ops *ops, const char *name);
+void slices_deinit(struct slices *a);
 
 /* A sink that makes acts of events; A is lent as long as it is used. */
-struct sink acts_sink(struct acts *a);
+struct consumer slices_consumer(struct slices *a);
 /* The trace is over: end what is open.  0 or -errno. */
-int acts_finish(struct acts *a);
+int slices_finish(struct slices *a);
 /* Say so on stderr where there was no room for some threads or counters. */
-void acts_tell_refused(const struct acts *a);
+void slices_report_refused(const struct slices *a);
 
 #endif

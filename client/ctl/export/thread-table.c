@@ -3,17 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cast.h"
+#include "thread-table.h"
 #include "utf8.h"
 
 #define ROOM_FIRST 1024u
 
-void cast_init(struct cast *c, uint32_t most, uint64_t seed)
+void thread_table_init(struct thread_table *c, uint32_t most, uint64_t seed)
 {
-	*c = (struct cast){.most = most, .shared = CAST_NONE, .factor = seed | 1};
+	*c = (struct thread_table){.most = most, .shared = THREAD_NONE, .factor = seed | 1};
 }
 
-void cast_deinit(struct cast *c)
+void thread_table_deinit(struct thread_table *c)
 {
 	free(c->list);
 	free(c->index);
@@ -21,30 +21,30 @@ void cast_deinit(struct cast *c)
 	c->index = NULL;
 }
 
-static uint32_t *slot(const struct cast *c, int64_t id)
+static uint32_t *slot(const struct thread_table *c, int64_t id)
 {
 	uint32_t i = (uint32_t)(((uint64_t)id * c->factor) >> c->shift);
 
-	while (c->index[i] != CAST_NONE && c->list[c->index[i]].id != id)
+	while (c->index[i] != THREAD_NONE && c->list[c->index[i]].id != id)
 		i = (i + 1) & (c->index_room - 1);
 	return &c->index[i];
 }
 
 /* Of threads with one id the last one is found, as it was the last to be created. */
-static void reindex(struct cast *c)
+static void reindex(struct thread_table *c)
 {
 	uint32_t i;
 
 	memset(c->index, 0xff, c->index_room * sizeof(*c->index));
 	for (i = 0; i < c->n; i++)
-		if (!(c->list[i].flags & CAST_SHARED))
+		if (!(c->list[i].flags & THREAD_SHARED))
 			*slot(c, c->list[i].id) = i;
 }
 
-static int grow(struct cast *c)
+static int grow(struct thread_table *c)
 {
 	uint32_t room = c->room ? c->room * 2 : ROOM_FIRST, index_room = ROOM_FIRST;
-	struct cast_thread *list;
+	struct table_thread *list;
 	uint32_t *index;
 
 	room = room < c->most ? room : c->most;
@@ -65,21 +65,21 @@ static int grow(struct cast *c)
 	return 0;
 }
 
-static bool is_kept(const struct cast *c, uint32_t i, uint32_t keep)
+static bool is_kept(const struct thread_table *c, uint32_t i, uint32_t keep)
 {
-	return i == keep || !(c->list[i].flags & CAST_ENDED);
+	return i == keep || !(c->list[i].flags & THREAD_ENDED);
 }
 
-static void forget(struct cast *c, uint32_t *keep)
+static void forget(struct thread_table *c, uint32_t *keep)
 {
-	uint32_t i, n = 0, kept = CAST_NONE;
+	uint32_t i, n = 0, kept = THREAD_NONE;
 
 	for (i = 0; i < c->n; i++) {
 		if (!is_kept(c, i, *keep))
 			continue;
 		if (i == *keep)
 			kept = n;
-		if (c->list[i].flags & CAST_SHARED)
+		if (c->list[i].flags & THREAD_SHARED)
 			c->shared = n;
 		c->list[n] = c->list[i];
 		c->list[n].alias = n;
@@ -94,7 +94,7 @@ static void forget(struct cast *c, uint32_t *keep)
  * One place is kept for the shared one.  Where next to nothing was forgotten it is not tried again for each one: that would be a pass each
  * time.
  */
-int cast_reserve(struct cast *c, uint32_t *keep)
+int thread_table_reserve(struct thread_table *c, uint32_t *keep)
 {
 	if (c->n + 3 <= c->room)
 		return 0;
@@ -108,39 +108,39 @@ int cast_reserve(struct cast *c, uint32_t *keep)
 	return 0;
 }
 
-static uint32_t append(struct cast *c, const struct cast_thread *t)
+static uint32_t append(struct thread_table *c, const struct table_thread *t)
 {
 	c->list[c->n] = *t;
 	c->list[c->n].alias = c->n;
 	return c->n++;
 }
 
-uint32_t cast_add(struct cast *c, int64_t id, uint8_t type, uint32_t track)
+uint32_t thread_table_add(struct thread_table *c, int64_t id, uint8_t type, uint32_t track)
 {
-	struct cast_thread t = {.id = id, .track = track, .type = type};
+	struct table_thread t = {.id = id, .track = track, .type = type};
 
 	if (c->n + 1 >= c->most) {
 		c->refused++;
-		return CAST_NONE;
+		return THREAD_NONE;
 	}
 	return *slot(c, id) = append(c, &t);
 }
 
-uint32_t cast_share(struct cast *c, uint32_t track)
+uint32_t thread_table_share(struct thread_table *c, uint32_t track)
 {
-	struct cast_thread t = {.track = track, .type = UINT8_MAX, .flags = CAST_SHARED};
+	struct table_thread t = {.track = track, .type = UINT8_MAX, .flags = THREAD_SHARED};
 
 	return c->shared = append(c, &t);
 }
 
-uint32_t cast_bearer(const struct cast *c, int64_t id)
+uint32_t thread_table_newest(const struct thread_table *c, int64_t id)
 {
-	return c->index_room ? *slot(c, id) : CAST_NONE;
+	return c->index_room ? *slot(c, id) : THREAD_NONE;
 }
 
-static uint32_t final(struct cast *c, uint32_t i)
+static uint32_t final(struct thread_table *c, uint32_t i)
 {
-	struct cast_thread *list = c->list;
+	struct table_thread *list = c->list;
 
 	while (list[i].alias != i) {
 		list[i].alias = list[list[i].alias].alias;
@@ -149,14 +149,14 @@ static uint32_t final(struct cast *c, uint32_t i)
 	return i;
 }
 
-uint32_t cast_find(struct cast *c, int64_t id)
+uint32_t thread_table_find(struct thread_table *c, int64_t id)
 {
-	uint32_t i = cast_bearer(c, id);
+	uint32_t i = thread_table_newest(c, id);
 
-	return i == CAST_NONE ? i : final(c, i);
+	return i == THREAD_NONE ? i : final(c, i);
 }
 
-bool cast_become(struct cast *c, uint32_t from, uint32_t to)
+bool thread_table_alias(struct thread_table *c, uint32_t from, uint32_t to)
 {
 	from = final(c, from);
 	to = final(c, to);
@@ -168,36 +168,36 @@ bool cast_become(struct cast *c, uint32_t from, uint32_t to)
 
 /* Door plates: 64 bytes each, 16 MiB at most, of which a short trace touches little. */
 
-bool plates_init(struct plates *p)
+bool track_names_init(struct track_names *p)
 {
-	p->list = calloc(PLATES, sizeof(*p->list));
+	p->list = calloc(TRACK_NAMES_MAX, sizeof(*p->list));
 	return p->list;
 }
 
-void plates_deinit(struct plates *p)
+void track_names_deinit(struct track_names *p)
 {
 	free(p->list);
 	p->list = NULL;
 }
 
-static struct plate *place(const struct plates *p, uint32_t track)
+static struct track_name *place(const struct track_names *p, uint32_t track)
 {
-	return &p->list[track & (PLATES - 1)];
+	return &p->list[track & (TRACK_NAMES_MAX - 1)];
 }
 
-void plates_name(struct plates *p, uint32_t track, const char *name, size_t len)
+void track_names_set(struct track_names *p, uint32_t track, const char *name, size_t len)
 {
-	struct plate *at = place(p, track);
+	struct track_name *at = place(p, track);
 
 	if (at->track != track)
-		*at = (struct plate){.track = track};
-	at->name_bytes = (uint8_t)utf8_cut(name, len, PLATE_BYTES);
+		*at = (struct track_name){.track = track};
+	at->name_bytes = (uint8_t)utf8_cut(name, len, TRACK_NAME_BYTES);
 	memcpy(at->name, name, at->name_bytes);
 }
 
-struct plate *plates_find(const struct plates *p, uint32_t track)
+struct track_name *track_names_find(const struct track_names *p, uint32_t track)
 {
-	struct plate *at = place(p, track);
+	struct track_name *at = place(p, track);
 
 	return at->track == track ? at : NULL;
 }

@@ -1,6 +1,6 @@
 /* A person's browser. */
-#ifndef CTL_OPENER_H
-#define CTL_OPENER_H
+#ifndef CTL_BROWSER_H
+#define CTL_BROWSER_H
 
 #include <stdbool.h>
 
@@ -9,6 +9,6 @@
  * and its arguments, separated by spaces, "%s" in them standing for the file, which else comes last; no shell looks at it.  False where none could be
  * started, or the last one ended at once with a failure; nothing is said.
  */
-bool opener_run(const char *path);
+bool browser_open(const char *path);
 
 #endif

@@ -15,14 +15,14 @@
 
 #include <mprof/packet.h>
 
-#include "funnel.h"
-#include "lanes.h"
+#include "merge.h"
 #include "scope.h"
+#include "stream-decoder.h"
 
 #define PIECE (256u << 10)
 #define BATCH 256u
 
-struct lane {
+struct merge_stream {
 	int fd;
 	const char *name; /* of the stream; borrowed */
 	uint64_t size;
@@ -36,7 +36,7 @@ struct lane {
 	uint8_t piece[PIECE];
 };
 
-static void lane_free(struct lane *a)
+static void stream_free(struct merge_stream *a)
 {
 	if (a->fd >= 0)
 		close(a->fd);
@@ -45,13 +45,13 @@ static void lane_free(struct lane *a)
 	free(a);
 }
 
-int lanes_add(struct lanes *l, const char *name, int fd)
+int merge_add(struct merge *l, const char *name, int fd)
 {
 	SCOPED(closep) int owned = fd; /* until a lane has it */
 	struct stat st = {0};
-	struct lane *a;
+	struct merge_stream *a;
 
-	if (l->n == LANES_MAX)
+	if (l->n == MERGE_STREAMS_MAX)
 		return -E2BIG;
 	if (fstat(fd, &st) != 0)
 		return -errno;
@@ -64,17 +64,17 @@ int lanes_add(struct lanes *l, const char *name, int fd)
 	a->name = l->names[l->n];
 	a->size = (uint64_t)st.st_size;
 	owned = -1;
-	l->lane[l->n++] = a;
+	l->stream[l->n++] = a;
 	return a->name && a->decoder ? 0 : -ENOMEM;
 }
 
-void lanes_deinit(struct lanes *l)
+void merge_deinit(struct merge *l)
 {
 	unsigned int i;
 
 	for (i = 0; i < l->n; i++) {
 		free(l->names[i]);
-		lane_free(l->lane[i]);
+		stream_free(l->stream[i]);
 	}
 	l->n = 0;
 }
@@ -90,7 +90,7 @@ static ssize_t read_at(int fd, void *buf, size_t n, uint64_t at)
 }
 
 /* Where the file can be a ring's image, find the order of its packets. */
-static int lane_order(struct lane *a)
+static int stream_order(struct merge_stream *a)
 {
 	SCOPED(freep) uint8_t *bytes = NULL;
 	size_t used = 0;
@@ -113,7 +113,7 @@ static int lane_order(struct lane *a)
 }
 
 /* Begin the next span; false behind the last. */
-static bool lane_span(struct lane *a)
+static bool stream_span(struct merge_stream *a)
 {
 	struct mprof_span whole = {.bytes = a->size};
 	const struct mprof_span *span = &whole;
@@ -130,7 +130,7 @@ static bool lane_span(struct lane *a)
 }
 
 /* The decoder has used up what it had: feed it the span's next piece. */
-static int lane_read(struct lane *a)
+static int stream_read(struct merge_stream *a)
 {
 	uint64_t left = a->end - a->at;
 	ssize_t n = 0;
@@ -146,72 +146,72 @@ static int lane_read(struct lane *a)
 	return 0;
 }
 
-static int lane_damage(struct lanes *l, unsigned int i)
+static int pass_damage(struct merge *l, unsigned int i)
 {
-	const struct mprof_damage *damage = mprof_decoder_damage(l->lane[i]->decoder);
-	int r = l->sink->damage ? l->sink->damage(l->sink->data, i, damage) : 0;
+	const struct mprof_damage *damage = mprof_decoder_damage(l->stream[i]->decoder);
+	int r = l->consumer->damage ? l->consumer->damage(l->consumer->data, i, damage) : 0;
 
-	if (!r && l->sink->pause)
-		r = l->sink->pause(l->sink->data);
-	tell_damage(l->names[i], damage, ++l->damages);
+	if (!r && l->consumer->pause)
+		r = l->consumer->pause(l->consumer->data);
+	report_damage(l->names[i], damage, ++l->damages);
 	return r;
 }
 
 /* What is missing before the events that were decoded just now: all before those were given out. */
-static int lane_gap(struct lanes *l, unsigned int i)
+static int pass_gap(struct merge *l, unsigned int i)
 {
-	struct lane *a = l->lane[i];
+	struct merge_stream *a = l->stream[i];
 	uint64_t lost = mprof_decoder_totals(a->decoder)->lost_packets, n = lost - a->lost;
 
 	a->lost = lost;
-	return n && l->sink->gap ? l->sink->gap(l->sink->data, i, n) : 0;
+	return n && l->consumer->gap ? l->consumer->gap(l->consumer->data, i, n) : 0;
 }
 
 /* The next batch of lane I; none behind the last event. */
-static int lane_fill(struct lanes *l, unsigned int i)
+static int stream_fill(struct merge *l, unsigned int i)
 {
-	struct lane *a = l->lane[i];
+	struct merge_stream *a = l->stream[i];
 	enum mprof_status status;
 	int r = 0;
 
 	a->next = 0;
 	for (a->n = 0; !a->n && !r;) {
 		a->n = mprof_decoder_batch(a->decoder, a->events, BATCH, &status);
-		r = lane_gap(l, i);
+		r = pass_gap(l, i);
 		if (r)
 			break;
 		if (status == MPROF_NOMEM)
 			r = -ENOMEM;
 		else if (status == MPROF_MORE)
-			r = lane_read(a);
+			r = stream_read(a);
 		else if (status == MPROF_CORRUPT)
-			r = lane_damage(l, i);
-		else if (status == MPROF_END && !lane_span(a))
+			r = pass_damage(l, i);
+		else if (status == MPROF_END && !stream_span(a))
 			break;
 	}
 	return r;
 }
 
-static uint64_t head(const struct lane *a)
+static uint64_t head(const struct merge_stream *a)
 {
 	return a->events[a->next].raw.timestamp;
 }
 
 /* The lane with the oldest next event, the first of equals, and the time of the oldest elsewhere; LANES_MAX where all are over. */
-static unsigned int oldest(const struct lanes *l, uint64_t *elsewhere)
+static unsigned int oldest(const struct merge *l, uint64_t *elsewhere)
 {
-	unsigned int i, best = LANES_MAX;
+	unsigned int i, best = MERGE_STREAMS_MAX;
 
 	*elsewhere = UINT64_MAX;
 	for (i = 0; i < l->n; i++) {
-		const struct lane *a = l->lane[i];
+		const struct merge_stream *a = l->stream[i];
 
 		if (!a->n)
 			continue;
-		if (best == LANES_MAX) {
+		if (best == MERGE_STREAMS_MAX) {
 			best = i;
-		} else if (head(a) < head(l->lane[best])) {
-			*elsewhere = head(l->lane[best]);
+		} else if (head(a) < head(l->stream[best])) {
+			*elsewhere = head(l->stream[best]);
 			best = i;
 		} else if (head(a) < *elsewhere) {
 			*elsewhere = head(a);
@@ -221,45 +221,45 @@ static unsigned int oldest(const struct lanes *l, uint64_t *elsewhere)
 }
 
 /* Give out what lane I has up to the time ELSEWHERE, and fill it where it is empty. */
-static int lane_advance(struct lanes *l, unsigned int i, uint64_t elsewhere)
+static int stream_advance(struct merge *l, unsigned int i, uint64_t elsewhere)
 {
-	struct lane *a = l->lane[i];
+	struct merge_stream *a = l->stream[i];
 	size_t from = a->next;
 	int r;
 
 	do
 		a->next++;
 	while (a->next < a->n && head(a) <= elsewhere);
-	r = l->sink->events(l->sink->data, i, a->events + from, a->next - from);
-	return r || a->next < a->n ? r : lane_fill(l, i);
+	r = l->consumer->events(l->consumer->data, i, a->events + from, a->next - from);
+	return r || a->next < a->n ? r : stream_fill(l, i);
 }
 
-static int lanes_begin(struct lanes *l)
+static int merge_begin(struct merge *l)
 {
 	unsigned int i;
-	int r = l->n > 1 && l->sink->streams ? l->sink->streams(l->sink->data, l->names, l->n) : 0;
+	int r = l->n > 1 && l->consumer->streams ? l->consumer->streams(l->consumer->data, l->names, l->n) : 0;
 
 	for (i = 0; i < l->n && !r; i++) {
-		r = lane_order(l->lane[i]);
-		if (!r && lane_span(l->lane[i]))
-			r = lane_fill(l, i);
+		r = stream_order(l->stream[i]);
+		if (!r && stream_span(l->stream[i]))
+			r = stream_fill(l, i);
 	}
 	return r;
 }
 
-int lanes_run(struct lanes *l)
+int merge_run(struct merge *l)
 {
 	uint64_t elsewhere;
 	unsigned int i;
-	int r = lanes_begin(l);
+	int r = merge_begin(l);
 
-	while (!r && (i = oldest(l, &elsewhere)) != LANES_MAX)
-		r = lane_advance(l, i, elsewhere);
+	while (!r && (i = oldest(l, &elsewhere)) != MERGE_STREAMS_MAX)
+		r = stream_advance(l, i, elsewhere);
 	for (i = 0; i < l->n; i++) {
-		l->totals[i] = *mprof_decoder_totals(l->lane[i]->decoder);
-		l->bytes[i] = l->lane[i]->size;
+		l->totals[i] = *mprof_decoder_totals(l->stream[i]->decoder);
+		l->bytes[i] = l->stream[i]->size;
 	}
-	return r ? r : l->sink->pause ? l->sink->pause(l->sink->data) : 0;
+	return r ? r : l->consumer->pause ? l->consumer->pause(l->consumer->data) : 0;
 }
 
 /*
@@ -275,7 +275,7 @@ bool directory_wants(const char *path)
 	return name[0] && name[0] != '.' && strcmp(name, "metadata") != 0;
 }
 
-int directory_add_file(struct lanes *l, const char *name, int fd)
+int merge_add_file(struct merge *l, const char *name, int fd)
 {
 	SCOPED(closep) int owned = fd;
 	uint8_t magic[4];
@@ -283,7 +283,7 @@ int directory_add_file(struct lanes *l, const char *name, int fd)
 	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) || mprof_load32(magic) != MPROF_PACKET_MAGIC)
 		return 0;
 	owned = -1;
-	return lanes_add(l, name, fd);
+	return merge_add(l, name, fd);
 }
 
 static int wanted_entry(const struct dirent *entry)
@@ -291,7 +291,7 @@ static int wanted_entry(const struct dirent *entry)
 	return directory_wants(entry->d_name);
 }
 
-static int add_entry(struct lanes *l, int dir, const char *name)
+static int add_entry(struct merge *l, int dir, const char *name)
 {
 	struct stat st;
 	int fd;
@@ -300,10 +300,10 @@ static int add_entry(struct lanes *l, int dir, const char *name)
 	if (fstatat(dir, name, &st, 0) != 0 || !S_ISREG(st.st_mode))
 		return 0;
 	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fd < 0 ? -errno : directory_add_file(l, name, fd);
+	return fd < 0 ? -errno : merge_add_file(l, name, fd);
 }
 
-int directory_add(struct lanes *l, const char *path)
+int merge_add_directory(struct merge *l, const char *path)
 {
 	SCOPED(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent **entries;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ctl.h"
-#include "gate.h"
+#include "time-filter.h"
 
 /* Times as people write them.  Nanoseconds are exact: no floating point. */
 
@@ -110,7 +110,7 @@ bool period_holds(struct period *p, uint64_t ns)
 
 static int on_streams(void *data, char *const *names, unsigned int count)
 {
-	struct gate *g = data;
+	struct time_filter *g = data;
 
 	free(g->gaps);
 	g->gaps = calloc(count, sizeof(*g->gaps));
@@ -121,7 +121,7 @@ static int on_streams(void *data, char *const *names, unsigned int count)
 }
 
 /* Where there is one stream nobody says so. */
-static int reserve(struct gate *g)
+static int reserve(struct time_filter *g)
 {
 	if (g->streams)
 		return 0;
@@ -130,7 +130,7 @@ static int reserve(struct gate *g)
 	return g->gaps ? 0 : -ENOMEM;
 }
 
-static int pass_gap(struct gate *g, unsigned int stream)
+static int pass_gap(struct time_filter *g, unsigned int stream)
 {
 	uint64_t gap = g->gaps[stream];
 
@@ -138,7 +138,7 @@ static int pass_gap(struct gate *g, unsigned int stream)
 	return gap && g->to.gap ? g->to.gap(g->to.data, stream, gap) : 0;
 }
 
-static int pass(struct gate *g, unsigned int stream, const struct mprof_event *events, size_t n)
+static int pass(struct time_filter *g, unsigned int stream, const struct mprof_event *events, size_t n)
 {
 	int r = pass_gap(g, stream);
 
@@ -148,7 +148,7 @@ static int pass(struct gate *g, unsigned int stream, const struct mprof_event *e
 
 static int on_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct gate *g = data;
+	struct time_filter *g = data;
 	size_t from, i = 0;
 	int r = reserve(g);
 
@@ -167,7 +167,7 @@ static int on_events(void *data, unsigned int stream, const struct mprof_event *
 
 static int on_gap(void *data, unsigned int stream, uint64_t packets)
 {
-	struct gate *g = data;
+	struct time_filter *g = data;
 	int r = reserve(g);
 
 	if (!r)
@@ -177,7 +177,7 @@ static int on_gap(void *data, unsigned int stream, uint64_t packets)
 
 static int on_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
 {
-	struct gate *g = data;
+	struct time_filter *g = data;
 
 	return g->to.damage ? g->to.damage(g->to.data, stream, damage) : 0;
 }
@@ -185,7 +185,7 @@ static int on_damage(void *data, unsigned int stream, const struct mprof_damage 
 /* What is not let through needs no mark. */
 static int on_tail(void *data, unsigned int stream, uint64_t from_ns)
 {
-	struct gate *g = data;
+	struct time_filter *g = data;
 
 	if (g->period->to.given && from_ns > period_to(g->period))
 		return 0;
@@ -194,15 +194,15 @@ static int on_tail(void *data, unsigned int stream, uint64_t from_ns)
 
 static int on_pause(void *data)
 {
-	struct gate *g = data;
+	struct time_filter *g = data;
 
 	return g->to.pause ? g->to.pause(g->to.data) : 0;
 }
 
-void gate_init(struct gate *g, const struct sink *to, struct period *period)
+void time_filter_init(struct time_filter *g, const struct consumer *to, struct period *period)
 {
-	*g = (struct gate){.to = *to, .period = period};
-	g->sink = (struct sink){
+	*g = (struct time_filter){.to = *to, .period = period};
+	g->consumer = (struct consumer){
 		.streams = on_streams,
 		.events = on_events,
 		.gap = on_gap,
@@ -213,13 +213,13 @@ void gate_init(struct gate *g, const struct sink *to, struct period *period)
 	};
 }
 
-void gate_deinit(struct gate *g)
+void time_filter_deinit(struct time_filter *g)
 {
 	free(g->gaps);
 	g->gaps = NULL;
 }
 
-int gate_end(struct gate *g)
+int time_filter_end(struct time_filter *g)
 {
 	unsigned int i;
 	int r = 0;

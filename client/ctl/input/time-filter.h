@@ -1,11 +1,11 @@
 /* --from and --to: a piece of a trace's time. */
-#ifndef CTL_GATE_H
-#define CTL_GATE_H
+#ifndef CTL_TIME_FILTER_H
+#define CTL_TIME_FILTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sink.h"
+#include "consumer.h"
 
 /* One end: a time of the guest, or so much behind the trace's first event. */
 struct moment {
@@ -42,19 +42,19 @@ uint64_t period_to(const struct period *p);
 
 /* A sink in front of another one that lets through what is inside of a period. */
 
-struct gate {
-	struct sink sink;      /* to be given to whatever reads the trace */
-	struct sink to;	       /* what is behind it */
-	struct period *period; /* borrowed */
-	uint64_t *gaps;	       /* of each stream: packets missing in front of its next event; owned */
-	unsigned int streams;  /* of those */
-	uint64_t events;       /* that went through */
+struct time_filter {
+	struct consumer consumer; /* to be given to whatever reads the trace */
+	struct consumer to;	  /* what is behind it */
+	struct period *period;	  /* borrowed */
+	uint64_t *gaps;		  /* of each stream: packets missing in front of its next event; owned */
+	unsigned int streams;	  /* of those */
+	uint64_t events;	  /* that went through */
 };
 
 /* In front of TO, which is copied. */
-void gate_init(struct gate *g, const struct sink *to, struct period *period);
-void gate_deinit(struct gate *g);
+void time_filter_init(struct time_filter *g, const struct consumer *to, struct period *period);
+void time_filter_deinit(struct time_filter *g);
 /* The trace is over: what is missing behind the last events is told now.  0, or what the sink returned. */
-int gate_end(struct gate *g);
+int time_filter_end(struct time_filter *g);
 
 #endif

@@ -1,15 +1,15 @@
 /* What a person names where a verb takes a trace: an existing file, a capture's id, or a domain. */
-#ifndef CTL_TARGET_H
-#define CTL_TARGET_H
+#ifndef CTL_TRACE_SOURCE_H
+#define CTL_TRACE_SOURCE_H
 
 #include <stdbool.h>
 
 #include "http.h"
 
-enum target_kind { TARGET_STDIN, TARGET_FILE, TARGET_CAPTURE, TARGET_DOMAIN };
+enum trace_source_kind { SOURCE_STDIN, SOURCE_FILE, SOURCE_CAPTURE, SOURCE_DOMAIN };
 
-struct target {
-	enum target_kind kind;
+struct trace_source {
+	enum trace_source_kind kind;
 	const char *name; /* without its prefix; borrowed from the argument */
 };
 
@@ -32,22 +32,22 @@ struct selection {
  * What NAME means by itself: "-" and a file that exists where FILES are allowed, or by "file:", "capture:" or "domain:".  True where that
  * settles it; else target_ask() must look for a capture.
  */
-bool target_parse(struct target *t, const char *name, bool files);
+bool trace_source_parse(struct trace_source *t, const char *name, bool files);
 /* Settle by asking the daemon whether there is such a capture.  Returns an exit code, having said why. */
-int target_ask(struct target *t, struct http *h);
+int trace_source_ask(struct trace_source *t, struct http *h);
 
 /* The selection's values as they may be; returns an exit code, having said why. */
 int selection_check(const struct selection *s, const char *verb);
 /* The path of the target's trace with the selection, to be freed; NULL without memory.  WHAT is "trace" or "live". */
-char *target_path(const struct target *t, struct http *h, const char *what, const struct selection *s);
+char *trace_source_path(const struct trace_source *t, struct http *h, const char *what, const struct selection *s);
 /*
  * What the daemon says of it, of a guest with its newest thousand runs, into *JSON, to be decref'd.  Returns an exit code, having said why.
  */
-int target_json(const struct target *t, struct http *h, json_t **json);
+int trace_source_json(const struct trace_source *t, struct http *h, json_t **json);
 /* Is the selection possible for this kind?  Returns an exit code, having said why. */
-int target_check(const struct target *t, const struct selection *s, const char *verb);
+int trace_source_check(const struct trace_source *t, const struct selection *s, const char *verb);
 
 /* A file's name made of the target's and SUFFIX (".ctf"), for the current directory; to be freed, NULL without memory. */
-char *target_file_name(const struct target *t, const char *suffix);
+char *trace_source_file_name(const struct trace_source *t, const char *suffix);
 
 #endif

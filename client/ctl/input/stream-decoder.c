@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "ctl.h"
-#include "funnel.h"
 #include "scope.h"
+#include "stream-decoder.h"
 
 #define PIECE	     (1u << 20)
 #define DAMAGES_TOLD 100
@@ -23,13 +23,14 @@
 
 SCOPED_DEFINE(struct mprof_order, mprof_order_free)
 
-bool funnel_init(struct funnel *f, const struct sink *sink, const char *name, enum funnel_kind kind)
+bool stream_decoder_init(struct stream_decoder *f, const struct consumer *consumer, const char *name,
+			 enum stream_decoder_kind kind)
 {
-	*f = (struct funnel){.sink = sink, .name = name, .kind = kind, .decoder = mprof_decoder_new()};
+	*f = (struct stream_decoder){.consumer = consumer, .name = name, .kind = kind, .decoder = mprof_decoder_new()};
 	return f->decoder != NULL;
 }
 
-void funnel_deinit(struct funnel *f)
+void stream_decoder_deinit(struct stream_decoder *f)
 {
 	f->decoder = mprof_decoder_free(f->decoder);
 	f->sexp = mprof_sexp_free(f->sexp);
@@ -37,12 +38,12 @@ void funnel_deinit(struct funnel *f)
 	f->held = NULL;
 }
 
-const struct mprof_totals *funnel_totals(const struct funnel *f)
+const struct mprof_totals *stream_decoder_totals(const struct stream_decoder *f)
 {
 	return mprof_decoder_totals(f->decoder);
 }
 
-void tell_damage(const char *name, const struct mprof_damage *damage, uint64_t n)
+void report_damage(const char *name, const struct mprof_damage *damage, uint64_t n)
 {
 	char sentence[256];
 
@@ -54,13 +55,13 @@ void tell_damage(const char *name, const struct mprof_damage *damage, uint64_t n
 		say("%s: further damage is not listed", name);
 }
 
-static int pause_sink(const struct sink *sink)
+static int pause_consumer(const struct consumer *consumer)
 {
-	return sink->pause ? sink->pause(sink->data) : 0;
+	return consumer->pause ? consumer->pause(consumer->data) : 0;
 }
 
 /* A log has its events one by one: one string is kept at a time. */
-static size_t next_events(struct funnel *f, struct mprof_event *events, enum mprof_status *status)
+static size_t next_events(struct stream_decoder *f, struct mprof_event *events, enum mprof_status *status)
 {
 	if (!f->sexp)
 		return mprof_decoder_batch(f->decoder, events, BATCH, status);
@@ -69,26 +70,26 @@ static size_t next_events(struct funnel *f, struct mprof_event *events, enum mpr
 }
 
 /* What is missing is told before what comes behind it. */
-static int pass_gap(struct funnel *f)
+static int pass_gap(struct stream_decoder *f)
 {
-	uint64_t lost = funnel_totals(f)->lost_packets, n = lost - f->lost;
+	uint64_t lost = stream_decoder_totals(f)->lost_packets, n = lost - f->lost;
 
 	f->lost = lost;
-	return n && f->sink->gap ? f->sink->gap(f->sink->data, f->stream, n) : 0;
+	return n && f->consumer->gap ? f->consumer->gap(f->consumer->data, f->stream, n) : 0;
 }
 
-static int pass_damage(struct funnel *f)
+static int pass_damage(struct stream_decoder *f)
 {
 	const struct mprof_damage *damage = f->sexp ? mprof_sexp_damage(f->sexp) : mprof_decoder_damage(f->decoder);
-	int r = f->sink->damage ? f->sink->damage(f->sink->data, f->stream, damage) : 0;
+	int r = f->consumer->damage ? f->consumer->damage(f->consumer->data, f->stream, damage) : 0;
 
-	r = r ? r : pause_sink(f->sink);
-	tell_damage(f->name, damage, ++f->damages);
+	r = r ? r : pause_consumer(f->consumer);
+	report_damage(f->name, damage, ++f->damages);
 	return r;
 }
 
 /* Take events until the decoder says STOP (MPROF_MORE or MPROF_END). */
-static int drain(struct funnel *f, enum mprof_status stop)
+static int drain(struct stream_decoder *f, enum mprof_status stop)
 {
 	struct mprof_event events[BATCH];
 	enum mprof_status status = MPROF_OK;
@@ -101,7 +102,7 @@ static int drain(struct funnel *f, enum mprof_status stop)
 			return -ENOMEM;
 		r = pass_gap(f);
 		if (n && !r)
-			r = f->sink->events(f->sink->data, f->stream, events, n);
+			r = f->consumer->events(f->consumer->data, f->stream, events, n);
 		if (status == MPROF_CORRUPT && !r)
 			r = pass_damage(f);
 	}
@@ -109,7 +110,7 @@ static int drain(struct funnel *f, enum mprof_status stop)
 }
 
 /* Decode what is held, and keep nothing of it. */
-static int pass_on(struct funnel *f)
+static int pass_on(struct stream_decoder *f)
 {
 	int r;
 
@@ -122,7 +123,7 @@ static int pass_on(struct funnel *f)
 	return r;
 }
 
-uint8_t *funnel_room(struct funnel *f, size_t *room)
+uint8_t *stream_decoder_room(struct stream_decoder *f, size_t *room)
 {
 	size_t most = (size_t)MPROF_RING_BYTES_MAX + PIECE;
 	uint8_t *grown;
@@ -143,39 +144,39 @@ uint8_t *funnel_room(struct funnel *f, size_t *room)
 }
 
 /* The first bytes are there: what are they? */
-static int judge_beginning(struct funnel *f)
+static int judge_beginning(struct stream_decoder *f)
 {
 	if (mprof_sexp_begins(f->held, f->used)) {
 		f->sexp = mprof_sexp_new();
 		if (!f->sexp)
 			return -ENOMEM;
-		f->kind = FUNNEL_STREAM;
-	} else if (f->kind == FUNNEL_PIPE && mprof_order_served(f->held, f->used)) {
-		f->kind = FUNNEL_STREAM;
+		f->kind = STREAM_DECODER_STREAM;
+	} else if (f->kind == STREAM_DECODER_PIPE && mprof_order_served(f->held, f->used)) {
+		f->kind = STREAM_DECODER_STREAM;
 	}
 	return 0;
 }
 
-int funnel_advance(struct funnel *f, size_t n)
+int stream_decoder_advance(struct stream_decoder *f, size_t n)
 {
 	int r = 0;
 
 	f->bytes += n;
 	f->used += n;
-	if (f->kind != FUNNEL_STREAM && n) {
+	if (f->kind != STREAM_DECODER_STREAM && n) {
 		r = judge_beginning(f);
 		if (f->used > MPROF_RING_BYTES_MAX)
-			f->kind = FUNNEL_STREAM;
+			f->kind = STREAM_DECODER_STREAM;
 	}
-	if (r || f->kind != FUNNEL_STREAM)
+	if (r || f->kind != STREAM_DECODER_STREAM)
 		return r;
 	r = pass_on(f);
 	/* Someone may be watching: nothing waits while the input is quiet. */
-	return !r && n < f->room / 4 ? pause_sink(f->sink) : r;
+	return !r && n < f->room / 4 ? pause_consumer(f->consumer) : r;
 }
 
 /* All at once, in logical order. */
-static int pass_whole(struct funnel *f)
+static int pass_whole(struct stream_decoder *f)
 {
 	SCOPED(mprof_order_freep) struct mprof_order *order = mprof_order_new();
 	size_t i;
@@ -195,11 +196,11 @@ static int pass_whole(struct funnel *f)
 	return r;
 }
 
-int funnel_end(struct funnel *f)
+int stream_decoder_end(struct stream_decoder *f)
 {
 	int r;
 
-	if (f->kind != FUNNEL_STREAM) {
+	if (f->kind != STREAM_DECODER_STREAM) {
 		r = pass_whole(f);
 	} else if (f->sexp) {
 		mprof_sexp_feed(f->sexp, NULL, 0);
@@ -211,10 +212,10 @@ int funnel_end(struct funnel *f)
 		r = drain(f, MPROF_END);
 	}
 	f->used = 0;
-	return r ? r : pause_sink(f->sink);
+	return r ? r : pause_consumer(f->consumer);
 }
 
-int funnel_put(struct funnel *f, const void *bytes, size_t len)
+int stream_decoder_put(struct stream_decoder *f, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
 	uint8_t *at;
@@ -222,14 +223,14 @@ int funnel_put(struct funnel *f, const void *bytes, size_t len)
 	int r = 0;
 
 	while (len && !r) {
-		at = funnel_room(f, &n);
+		at = stream_decoder_room(f, &n);
 		if (!at)
 			return -ENOMEM;
 		n = n < len ? n : len;
 		memcpy(at, p, n);
 		p += n;
 		len -= n;
-		r = funnel_advance(f, n);
+		r = stream_decoder_advance(f, n);
 	}
 	return r;
 }

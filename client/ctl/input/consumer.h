@@ -1,6 +1,6 @@
 /* Where the events of a trace go: what a verb gives to whatever reads them. */
-#ifndef CTL_SINK_H
-#define CTL_SINK_H
+#ifndef CTL_CONSUMER_H
+#define CTL_CONSUMER_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include <mprof/trace.h>
 
 /* Each call returns 0, or a -errno that ends the reading and is handed through. */
-struct sink {
+struct consumer {
 	/* Told before the first event where the trace has several streams: their COUNT names, lent as long as it is read.  May be NULL. */
 	int (*streams)(void *data, char *const *names, unsigned int count);
 	/* N events of STREAM (from 0), in order; their texts are lent for the call. */

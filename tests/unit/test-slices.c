@@ -3,18 +3,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "acts.h"
-#include "cast.h"
 #include "check.h"
 #include "fxt.h"
 #include "perfetto.h"
+#include "slices.h"
+#include "thread-table.h"
 #include "utf8.h"
 
 #define TRACKS_MAX 20000u
 
 /* What was told so far. */
 struct judge {
-	struct act_ops ops;
+	struct slice_ops ops;
 	bool known[TRACKS_MAX];
 	uint64_t slice[TRACKS_MAX]; /* when the last one began or ended */
 	uint32_t depth[TRACKS_MAX];
@@ -22,7 +22,7 @@ struct judge {
 	uint64_t flow;	/* that is open, 0 = none */
 	uint64_t flows; /* that are over */
 	uint64_t own;	/* acts that stand for an event */
-	uint64_t acts, tracks;
+	uint64_t slices, tracks;
 	const char *category; /* of the last one of those */
 	int64_t value;
 	char name[64]; /* of the last track */
@@ -40,63 +40,63 @@ static bool is_event(const char *category)
 	return false;
 }
 
-static int on_track(void *data, const struct act_track *t)
+static int on_track(void *data, const struct slice_track *t)
 {
 	struct judge *j = data;
 
 	CHECK(t->track && t->track < TRACKS_MAX && j->known[t->track] == t->renamed);
 	CHECK(mprof_text_is_utf8(t->name, t->name_bytes) && t->scale_bytes <= t->name_bytes);
-	CHECK(t->kind == ACT_PROCESS || j->known[t->process]);
+	CHECK(t->kind == TRACK_PROCESS || j->known[t->process]);
 	j->known[t->track] = true;
 	j->tracks++;
 	snprintf(j->name, sizeof(j->name), "%.*s", (int)t->name_bytes, t->name);
 	return 0;
 }
 
-static void check_slice(struct judge *j, const struct act *act)
+static void check_slice(struct judge *j, const struct slice_event *event)
 {
-	CHECK(act->time >= j->slice[act->track]);
-	j->slice[act->track] = act->time;
-	if (act->kind == ACT_BEGIN) {
+	CHECK(event->time >= j->slice[event->track]);
+	j->slice[event->track] = event->time;
+	if (event->kind == SLICE_BEGIN) {
 		/* A life holds what ran of it. */
-		CHECK(!act->life || !j->depth[act->track]);
-		j->life[act->track] = j->life[act->track] || act->life;
-		j->depth[act->track]++;
+		CHECK(!event->life || !j->depth[event->track]);
+		j->life[event->track] = j->life[event->track] || event->life;
+		j->depth[event->track]++;
 		return;
 	}
-	CHECK(j->depth[act->track] && (!act->life || j->depth[act->track] == 1));
-	j->depth[act->track]--;
+	CHECK(j->depth[event->track] && (!event->life || j->depth[event->track] == 1));
+	j->depth[event->track]--;
 }
 
-static void check_flow(struct judge *j, const struct act *act)
+static void check_flow(struct judge *j, const struct slice_event *event)
 {
-	CHECK(act->kind == ACT_INSTANT && act->flow_id);
-	if (act->flow == ACT_FLOW_BEGINS) {
-		CHECK(!j->flow && act->flow_id == j->flows + 1);
-		j->flow = act->flow_id;
+	CHECK(event->kind == SLICE_INSTANT && event->flow_id);
+	if (event->flow == SLICE_FLOW_BEGINS) {
+		CHECK(!j->flow && event->flow_id == j->flows + 1);
+		j->flow = event->flow_id;
 	} else {
-		CHECK_EQ_UINT(act->flow_id, j->flow);
+		CHECK_EQ_UINT(event->flow_id, j->flow);
 		j->flow = 0;
 		j->flows++;
 	}
 }
 
-static int on_act(void *data, const struct act *act)
+static int on_act(void *data, const struct slice_event *event)
 {
 	struct judge *j = data;
 
-	CHECK(act->track < TRACKS_MAX && j->known[act->track] && act->time <= INT64_MAX);
-	CHECK(act->category && act->name && mprof_text_is_utf8(act->name, act->name_bytes));
-	CHECK(act->n_notes <= ACT_NOTES_MAX);
-	if (act->kind == ACT_BEGIN || act->kind == ACT_END)
-		check_slice(j, act);
-	if (act->flow != ACT_FLOW_NONE)
-		check_flow(j, act);
-	j->acts++;
-	if (act->kind != ACT_END && is_event(act->category)) {
+	CHECK(event->track < TRACKS_MAX && j->known[event->track] && event->time <= INT64_MAX);
+	CHECK(event->category && event->name && mprof_text_is_utf8(event->name, event->name_bytes));
+	CHECK(event->n_notes <= SLICE_NOTES_MAX);
+	if (event->kind == SLICE_BEGIN || event->kind == SLICE_END)
+		check_slice(j, event);
+	if (event->flow != SLICE_FLOW_NONE)
+		check_flow(j, event);
+	j->slices++;
+	if (event->kind != SLICE_END && is_event(event->category)) {
 		j->own++;
-		j->category = act->category;
-		j->value = act->value;
+		j->category = event->category;
+		j->value = event->value;
 	}
 	return 0;
 }
@@ -104,7 +104,7 @@ static int on_act(void *data, const struct act *act)
 static void judge_init(void)
 {
 	memset(&judge, 0, sizeof(judge));
-	judge.ops = (struct act_ops){.track = on_track, .act = on_act, .data = &judge};
+	judge.ops = (struct slice_ops){.track = on_track, .event = on_act, .data = &judge};
 }
 
 static void check_over(void)
@@ -159,34 +159,34 @@ static struct mprof_event random_event(uint64_t *state, uint64_t *now)
 }
 
 /* N random events of SEED to OPS; at most MOST threads, 0 = as many as there is room for. */
-static void play(const struct act_ops *ops, uint64_t seed, unsigned int n, uint32_t most)
+static void play(const struct slice_ops *ops, uint64_t seed, unsigned int n, uint32_t most)
 {
-	struct acts a;
-	struct sink sink;
+	struct slices a;
+	struct consumer consumer;
 	uint64_t now = 1000, state = seed;
 	unsigned int i;
 
-	acts_init(&a, ops, "random\xff");
+	slices_init(&a, ops, "random\xff");
 	a.threads_most = most ? most : a.threads_most;
-	sink = acts_sink(&a);
+	consumer = slices_consumer(&a);
 	for (i = 0; i < n; i++) {
 		struct mprof_event e = random_event(&state, &now);
 		uint64_t own = judge.own;
 
-		CHECK_EQ_INT(sink.events(sink.data, 0, &e, 1), 0);
+		CHECK_EQ_INT(consumer.events(consumer.data, 0, &e, 1), 0);
 		if (ops == &judge.ops) {
 			CHECK_EQ_UINT(judge.own, own + 1);
 			CHECK_EQ_STR(judge.category, mprof_event_name(e.raw.id));
 		}
 		if (i % 97 == 0)
-			CHECK_EQ_INT(sink.gap(sink.data, 0, i + 1), 0);
+			CHECK_EQ_INT(consumer.gap(consumer.data, 0, i + 1), 0);
 		if (i % 89 == 0)
-			CHECK_EQ_INT(sink.damage(sink.data, 0, &(struct mprof_damage){.packet = i}), 0);
+			CHECK_EQ_INT(consumer.damage(consumer.data, 0, &(struct mprof_damage){.packet = i}), 0);
 	}
-	CHECK_EQ_INT(acts_finish(&a), 0);
+	CHECK_EQ_INT(slices_finish(&a), 0);
 	CHECK_EQ_UINT(a.events, n);
 	CHECK((a.refused != 0) == (most == 16));
-	acts_deinit(&a);
+	slices_deinit(&a);
 }
 
 /* Times that go back, ids used again, threads that become each other: slices hold each other all the same, and each event is told once. */
@@ -236,46 +236,46 @@ static void test_formats(void)
 /* What creates and ends threads for ever needs no more room than what is alive. */
 static void test_forgetting(void)
 {
-	struct cast c;
+	struct thread_table c;
 	uint32_t running, i, kept;
 	int64_t id;
 
-	cast_init(&c, 64, 12345);
-	running = CAST_NONE;
-	CHECK_EQ_INT(cast_reserve(&c, &running), 0);
-	kept = cast_add(&c, -7, 1, 1);
+	thread_table_init(&c, 64, 12345);
+	running = THREAD_NONE;
+	CHECK_EQ_INT(thread_table_reserve(&c, &running), 0);
+	kept = thread_table_add(&c, -7, 1, 1);
 	for (id = 0; id < 10000; id++) {
 		running = kept;
-		CHECK_EQ_INT(cast_reserve(&c, &running), 0);
+		CHECK_EQ_INT(thread_table_reserve(&c, &running), 0);
 		kept = running;
-		i = cast_add(&c, id, 2, 2);
-		CHECK(i != CAST_NONE && cast_find(&c, id) == i);
-		c.list[i].flags |= CAST_ENDED;
-		CHECK(c.n <= 64 && c.list[kept].id == -7 && cast_find(&c, -7) == kept);
+		i = thread_table_add(&c, id, 2, 2);
+		CHECK(i != THREAD_NONE && thread_table_find(&c, id) == i);
+		c.list[i].flags |= THREAD_ENDED;
+		CHECK(c.n <= 64 && c.list[kept].id == -7 && thread_table_find(&c, -7) == kept);
 	}
 	CHECK_EQ_UINT(c.refused, 0);
-	cast_deinit(&c);
+	thread_table_deinit(&c);
 }
 
 /* Those that became another are that one, in circles too, until they are forgotten. */
 static void test_becoming(void)
 {
-	uint32_t running = CAST_NONE, a, b, d;
-	struct cast c;
+	uint32_t running = THREAD_NONE, a, b, d;
+	struct thread_table c;
 
-	cast_init(&c, 64, 1);
-	CHECK_EQ_INT(cast_reserve(&c, &running), 0);
-	a = cast_add(&c, 1, 0, 1);
-	b = cast_add(&c, 2, 0, 2);
-	d = cast_add(&c, 3, 0, 3);
-	CHECK(cast_become(&c, a, b) && cast_become(&c, b, d));
-	CHECK(!cast_become(&c, d, a));
-	CHECK_EQ_UINT(cast_find(&c, 1), d);
-	CHECK_EQ_UINT(cast_bearer(&c, 1), a);
-	cast_deinit(&c);
+	thread_table_init(&c, 64, 1);
+	CHECK_EQ_INT(thread_table_reserve(&c, &running), 0);
+	a = thread_table_add(&c, 1, 0, 1);
+	b = thread_table_add(&c, 2, 0, 2);
+	d = thread_table_add(&c, 3, 0, 3);
+	CHECK(thread_table_alias(&c, a, b) && thread_table_alias(&c, b, d));
+	CHECK(!thread_table_alias(&c, d, a));
+	CHECK_EQ_UINT(thread_table_find(&c, 1), d);
+	CHECK_EQ_UINT(thread_table_newest(&c, 1), a);
+	thread_table_deinit(&c);
 }
 
-static int no_track(void *data, const struct act_track *t)
+static int no_track(void *data, const struct slice_track *t)
 {
 	(void)data;
 	(void)t;
@@ -283,10 +283,10 @@ static int no_track(void *data, const struct act_track *t)
 }
 
 /* The end of the life that ended last. */
-static int ends_act(void *data, const struct act *act)
+static int ends_act(void *data, const struct slice_event *event)
 {
-	if (act->kind == ACT_END && act->life)
-		*(uint64_t *)data = act->time;
+	if (event->kind == SLICE_END && event->life)
+		*(uint64_t *)data = event->time;
 	return 0;
 }
 
@@ -305,16 +305,16 @@ static void test_expected_becoming(void)
 		{.raw = {.timestamp = 90000, .id = MPROF_EVENT_switch, .context = -1}},
 	};
 	uint64_t end = 0;
-	const struct act_ops ops = {.track = no_track, .act = ends_act, .data = &end};
-	struct acts a;
-	struct sink sink;
+	const struct slice_ops ops = {.track = no_track, .event = ends_act, .data = &end};
+	struct slices a;
+	struct consumer consumer;
 
-	acts_init(&a, &ops, "trace");
-	sink = acts_sink(&a);
-	CHECK_EQ_INT(sink.events(sink.data, 0, e, sizeof(e) / sizeof(e[0])), 0);
-	CHECK_EQ_INT(acts_finish(&a), 0);
+	slices_init(&a, &ops, "trace");
+	consumer = slices_consumer(&a);
+	CHECK_EQ_INT(consumer.events(consumer.data, 0, e, sizeof(e) / sizeof(e[0])), 0);
+	CHECK_EQ_INT(slices_finish(&a), 0);
 	CHECK_EQ_UINT(end, 90000);
-	acts_deinit(&a);
+	slices_deinit(&a);
 }
 
 /* Which thread a flow begins at, and which it ends at. */
@@ -324,47 +324,47 @@ struct flows {
 	uint32_t n;
 };
 
-static int flows_act(void *data, const struct act *act)
+static int flows_act(void *data, const struct slice_event *event)
 {
 	struct flows *f = data;
 	int64_t id;
 
-	if (act->kind == ACT_BEGIN && act->life)
-		f->track_of[act->notes[1].number] = act->track;
-	if (act->flow == ACT_FLOW_NONE)
+	if (event->kind == SLICE_BEGIN && event->life)
+		f->track_of[event->notes[1].number] = event->track;
+	if (event->flow == SLICE_FLOW_NONE)
 		return 0;
-	id = act->track == f->track_of[1] ? 1 : act->track == f->track_of[2] ? 2 : -1;
-	if (act->flow == ACT_FLOW_BEGINS)
+	id = event->track == f->track_of[1] ? 1 : event->track == f->track_of[2] ? 2 : -1;
+	if (event->flow == SLICE_FLOW_BEGINS)
 		f->from = id;
 	else
 		f->to = id;
 	f->n++;
 	/* The ids are told at the thread that did it: here always the first of the event, 1, but for a signal, whose sender is the second. */
-	if (strcmp(act->category, "target") != 0)
-		CHECK_EQ_INT(act->notes[0].number, id);
+	if (strcmp(event->category, "target") != 0)
+		CHECK_EQ_INT(event->notes[0].number, id);
 	return 0;
 }
 
 static void check_direction(enum mprof_event_id id, int64_t from, int64_t to)
 {
 	struct flows f = {.from = 0};
-	const struct act_ops ops = {.track = no_track, .act = flows_act, .data = &f};
+	const struct slice_ops ops = {.track = no_track, .event = flows_act, .data = &f};
 	struct mprof_event e[] = {
 		{.raw = {.timestamp = 1, .id = MPROF_EVENT_creates, .context = -1, .number = 1, .type = 2}},
 		{.raw = {.timestamp = 2, .id = MPROF_EVENT_creates, .context = -1, .number = 2, .type = 2}},
 		{.raw = {.timestamp = 3, .id = (uint8_t)id, .context = 1, .number = 2, .text = "x", .text_bytes = 1}},
 	};
-	struct acts a;
-	struct sink sink;
+	struct slices a;
+	struct consumer consumer;
 
-	acts_init(&a, &ops, "trace");
-	sink = acts_sink(&a);
-	CHECK_EQ_INT(sink.events(sink.data, 0, e, 3), 0);
+	slices_init(&a, &ops, "trace");
+	consumer = slices_consumer(&a);
+	CHECK_EQ_INT(consumer.events(consumer.data, 0, e, 3), 0);
 	CHECK_EQ_UINT(f.n, 2);
 	CHECK_EQ_INT(f.from, from);
 	CHECK_EQ_INT(f.to, to);
-	CHECK_EQ_INT(acts_finish(&a), 0);
-	acts_deinit(&a);
+	CHECK_EQ_INT(slices_finish(&a), 0);
+	slices_deinit(&a);
 }
 
 /* What was read comes from its source; all else goes from who does it. */

@@ -1,0 +1,440 @@
+/*
+ * What each event does, as in the model (client/trace/model/model-events.c).
+ *
+ * An instant has the event's own time.  Slices begin and end at the latest time that the stream has said, because they must hold each other;
+ * where an event is older than one before it, the note `time_ns` says when it was.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slices-state.h"
+
+/* What happens to a whole stream and to none of its threads, each on a track of its own: collections, losses, damage. */
+
+/* The track of what happens to the whole stream. */
+static int extra(struct slices *a, struct slice_stream *s, const char *name, uint32_t *number)
+{
+	struct slice_track track = {.kind = TRACK_EXTRA, .name = name, .name_bytes = strlen(name)};
+
+	if (*number)
+		return 0;
+	*number = track.track = slices_new_track(a);
+	return slices_put_track(a, s, &track);
+}
+
+int slices_collection(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time)
+{
+	uint64_t duration = (uint64_t)e->number, start = duration < time ? time - duration : 0;
+	struct slice_event event = {.kind = SLICE_BEGIN, .category = mprof_event_name(e->id)}, end;
+	int r = extra(a, s, "gc", &s->collector);
+
+	/* One after the other, whatever they say. */
+	start = start < s->collected ? s->collected : start;
+	s->collected = time < start ? start : time;
+	event.track = s->collector;
+	event.time = start;
+	slice_set_name(&event, event.category);
+	if (s->collected != e->timestamp)
+		slice_add_note(&event, "time_ns", (int64_t)e->timestamp);
+	slice_add_note(&event, "duration_ns", e->number);
+	end = (struct slice_event){
+		.kind = SLICE_END, .track = s->collector, .time = s->collected, .category = event.category};
+	slice_set_name(&end, event.name);
+	r = r ? r : slices_put(a, s, &event);
+	return r ? r : slices_put(a, s, &end);
+}
+
+int slices_lost(struct slices *a, struct slice_stream *s, uint64_t to)
+{
+	struct slice_event event = {.time = s->now, .category = "gap"};
+	int r;
+
+	if (!s->lost)
+		return 0;
+	r = extra(a, s, "gaps", &s->faults);
+	event.track = s->faults;
+	slice_set_name(&event, "packets lost");
+	slice_add_note(&event, "packets", (int64_t)s->lost);
+	s->lost = 0;
+	r = r ? r : slices_put(a, s, &event);
+	event.kind = SLICE_END;
+	event.n_notes = 0;
+	event.time = to > s->now ? to : s->now;
+	return r ? r : slices_put(a, s, &event);
+}
+
+int slices_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
+{
+	struct slices *a = data;
+	struct slice_event event = {.kind = SLICE_INSTANT, .category = "damage"};
+	struct slice_stream *s;
+	char text[256];
+	int r;
+
+	if (!a->stream || !a->stream[stream].begun) /* there is no time yet that it could stand at */
+		return 0;
+	s = &a->stream[stream];
+	event.time = s->now;
+	event.name = text;
+	event.name_bytes = mprof_damage_text(damage, text, sizeof(text));
+	r = extra(a, s, "gaps", &s->faults);
+	event.track = s->faults;
+	return r ? r : slices_put(a, s, &event);
+}
+
+/* Counters: a track for each name of a stream, and what it is at.  Where only changes are told, it counts from 0. */
+
+/* Room for counter I. */
+static int reach(struct slice_stream *s, uint32_t i)
+{
+	uint32_t room = s->counter_room ? s->counter_room : 16;
+	struct slice_counter *counters;
+
+	if (i < s->counter_room)
+		return 0;
+	while (room <= i)
+		room *= 2;
+	counters = realloc(s->counters, room * sizeof(*counters));
+	if (!counters)
+		return -ENOMEM;
+	memset(counters + s->counter_room, 0, (room - s->counter_room) * sizeof(*counters));
+	s->counters = counters;
+	s->counter_room = room;
+	return 0;
+}
+
+/* What stands before the last `#` is the name of the scale. */
+static size_t scale_of(const char *name, size_t len)
+{
+	const char *mark = len ? memrchr(name, '#', len) : NULL;
+
+	return mark ? (size_t)(mark - name) : len;
+}
+
+static int counter_of(struct slices *a, struct slice_stream *s, struct slice_counter **counter)
+{
+	uint32_t i = texts_add(&s->counter_names, a->text.text, a->text.bytes);
+	struct slice_track track = {.kind = TRACK_COUNTER, .name = a->text.text, .name_bytes = a->text.bytes};
+	int r;
+
+	*counter = NULL;
+	if (i == TEXT_NONE) {
+		a->refused++;
+		return 0;
+	}
+	r = reach(s, i);
+	if (r)
+		return r;
+	*counter = &s->counters[i];
+	if ((*counter)->track)
+		return 0;
+	(*counter)->track = track.track = slices_new_track(a);
+	track.scale_bytes = scale_of(track.name, track.name_bytes);
+	return slices_put_track(a, s, &track);
+}
+
+int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time)
+{
+	struct slice_counter *c;
+	struct slice_event event = {
+		.kind = SLICE_VALUE,
+		.time = time,
+		.category = mprof_event_name(e->id),
+		.name = a->text.text,
+		.name_bytes = a->text.bytes,
+		.notes = {{.key = "thread", .number = e->context}, {.key = "amount", .number = e->number}},
+		.n_notes = e->id == MPROF_EVENT_increase ? 2 : 1,
+	};
+	uint32_t thread;
+	int r = slices_thread(a, s, e->context, &thread);
+
+	r = r ? r : counter_of(a, s, &c);
+	if (r || !c)
+		return r;
+	s->threads.list[thread].last = s->now;
+	/* A guest may say any amount: a sum that is too large goes around. */
+	c->value = e->id == MPROF_EVENT_counter ? e->number : (int64_t)((uint64_t)c->value + (uint64_t)e->number);
+	event.track = c->track;
+	event.value = c->value;
+	event.doer = s->threads.list[thread].track;
+	if (time != e->timestamp)
+		event.notes[event.n_notes++] = (struct slice_note){.key = "time_ns", .number = (int64_t)e->timestamp};
+	return slices_put(a, s, &event);
+}
+
+#define MARKER "__should_resolve"
+
+/* One event. */
+struct step {
+	struct slices *a;
+	struct slice_stream *s;
+	const struct mprof_raw_event *e;
+	uint64_t time;
+};
+
+static struct table_thread *thread_at(const struct step *x, uint32_t thread)
+{
+	return &x->s->threads.list[thread];
+}
+
+/* The event shows that the thread is there still. */
+static void touch(const struct step *x, uint32_t thread)
+{
+	thread_at(x, thread)->last = x->s->now;
+}
+
+/* The act that stands for the event, on the track of THREAD. */
+static struct slice_event event_of(const struct step *x, enum slice_kind kind, uint32_t thread)
+{
+	struct slice_event event = {
+		.kind = kind,
+		.track = thread_at(x, thread)->track,
+		.time = kind == SLICE_BEGIN ? x->s->now : x->time,
+		.category = mprof_event_name(x->e->id),
+	};
+
+	slice_set_name(&event, event.category);
+	if (event.time != x->e->timestamp)
+		slice_add_note(&event, "time_ns", (int64_t)x->e->timestamp);
+	return event;
+}
+
+/* THREAD runs from now on.  OWN: the event says nothing but that, and so is the slice's beginning. */
+static int run(const struct step *x, uint32_t thread, bool own)
+{
+	struct slice_stream *s = x->s;
+	bool open = s->running != thread && !(thread_at(x, thread)->flags & THREAD_ENDED);
+	struct slice_event event = event_of(x, open ? SLICE_BEGIN : SLICE_INSTANT, thread);
+	int r = 0;
+
+	if (s->running != thread) {
+		r = slices_stop(x->a, s, s->now);
+		s->running = thread;
+		s->run_open = open;
+	}
+	if (!own) {
+		event.category = "run";
+		event.n_notes = 0;
+	} else {
+		slice_add_note(&event, "thread", x->e->context);
+	}
+	slice_set_name(&event, thread == s->root ? "idle" : "running");
+	if (open)
+		s->run_category = event.category;
+	return r || (!own && !open) ? r : slices_put(x->a, s, &event);
+}
+
+/* Two instants: what DOER did to OTHER, ids and all.  The flow goes from DOER, or to it where BACK is set. */
+static int pair(const struct step *x, int64_t doer_id, int64_t other_id, bool back)
+{
+	struct slice_event event[2];
+	uint32_t doer, other;
+	int r = slices_thread(x->a, x->s, doer_id, &doer);
+
+	r = r ? r : slices_thread(x->a, x->s, other_id, &other);
+	if (r)
+		return r;
+	touch(x, doer);
+	event[back] = event_of(x, SLICE_INSTANT, doer);
+	slice_add_note(&event[back], "thread", doer_id);
+	slice_add_note(&event[back], "other", other_id);
+	if (x->e->id == MPROF_EVENT_fails)
+		event[back].notes[event[back].n_notes++] =
+			(struct slice_note){.key = "failure", .text = x->a->text.text, .text_bytes = x->a->text.bytes};
+	event[!back] = event_of(x, SLICE_INSTANT, other);
+	event[!back].n_notes = 0;
+	event[!back].category = "target";
+	event[0].flow_id = event[1].flow_id = ++x->a->flows;
+	event[0].flow = SLICE_FLOW_BEGINS;
+	event[1].flow = SLICE_FLOW_ENDS;
+	r = slices_put(x->a, x->s, &event[0]);
+	return r ? r : slices_put(x->a, x->s, &event[1]);
+}
+
+/* An event that does nothing but be there. */
+static int alone(const struct step *x, int64_t id, int64_t other)
+{
+	struct slice_event event;
+	uint32_t thread;
+	int r = slices_thread(x->a, x->s, id, &thread);
+
+	if (r)
+		return r;
+	event = event_of(x, SLICE_INSTANT, thread);
+	slice_add_note(&event, "thread", id);
+	slice_add_note(&event, "other", other);
+	return slices_put(x->a, x->s, &event);
+}
+
+static int on_creates(const struct step *x)
+{
+	uint32_t creator, thread, old = thread_table_newest(&x->s->threads, x->e->number);
+	struct slice_event event;
+	int r = slices_thread(x->a, x->s, x->e->context, &creator);
+
+	if (r || x->e->number == MPROF_THREAD_NONE)
+		return r ? r : alone(x, x->e->context, x->e->number);
+	touch(x, creator);
+	/* From now on the id is another's, and nothing can be heard of the one that bore it. */
+	if (old != THREAD_NONE)
+		r = slices_end_life(x->a, x->s, old, x->s->now, true);
+	r = r ? r : slices_create(x->a, x->s, x->e->number, x->e->type, &thread);
+	if (r)
+		return r;
+	touch(x, thread);
+	event = event_of(x, thread_at(x, thread)->flags & THREAD_SHARED ? SLICE_INSTANT : SLICE_BEGIN, thread);
+	event.life = event.kind == SLICE_BEGIN;
+	if (event.life)
+		thread_at(x, thread)->flags |= THREAD_ALIVE | THREAD_CREATED;
+	slice_set_name(&event, mprof_thread_type_name(x->e->type));
+	slice_add_note(&event, "thread", x->e->context);
+	slice_add_note(&event, "other", x->e->number);
+	slice_add_note(&event, "type", x->e->type);
+	return slices_put(x->a, x->s, &event);
+}
+
+static int on_resolved(const struct step *x)
+{
+	uint32_t thread;
+	int r = pair(x, x->e->context, x->e->number, false);
+
+	if (r || x->e->number == MPROF_THREAD_NONE)
+		return r;
+	r = slices_thread(x->a, x->s, x->e->number, &thread);
+	return r ? r : slices_end_life(x->a, x->s, thread, x->s->now, true);
+}
+
+static int on_becomes(const struct step *x)
+{
+	uint32_t from, to;
+	bool runs;
+	int r = pair(x, x->e->context, x->e->number, false);
+
+	r = r ? r : slices_thread(x->a, x->s, x->e->context, &from);
+	r = r ? r : slices_thread(x->a, x->s, x->e->number, &to);
+	if (r || from == x->s->root || ((thread_at(x, from)->flags | thread_at(x, to)->flags) & THREAD_SHARED) ||
+	    !thread_table_alias(&x->s->threads, from, to))
+		return r;
+	thread_at(x, to)->flags |= thread_at(x, from)->flags & THREAD_EXPECTED;
+	runs = x->s->running == from;
+	r = slices_end_life(x->a, x->s, from, x->s->now, true);
+	return r || !runs ? r : run(x, to, false);
+}
+
+static int on_looks(const struct step *x, bool runs)
+{
+	bool found = x->e->id != MPROF_EVENT_try_read;
+	uint32_t reader, source;
+	int r;
+
+	if (x->e->number == MPROF_THREAD_NONE)
+		return alone(x, x->e->context, x->e->number);
+	r = slices_thread(x->a, x->s, x->e->context, &reader);
+	r = r ? r : slices_thread(x->a, x->s, x->e->number, &source);
+	if (!r && runs)
+		r = run(x, reader, false);
+	if (r)
+		return r;
+	/* What was read is over; what was not resolved yet is there still. */
+	if (!found)
+		touch(x, source);
+	return pair(x, x->e->context, x->e->number, found);
+}
+
+static int on_signal(const struct step *x)
+{
+	uint32_t receiver;
+	int r = slices_thread(x->a, x->s, x->e->context, &receiver);
+
+	if (!r && x->e->id == MPROF_EVENT_signal)
+		r = run(x, receiver, false);
+	if (!r)
+		touch(x, receiver);
+	return r ? r : pair(x, x->e->number, x->e->context, false);
+}
+
+static bool is_marker(const struct mprof_raw_event *e)
+{
+	return e->text && e->text_bytes == sizeof(MARKER) - 1 && memcmp(e->text, MARKER, sizeof(MARKER) - 1) == 0;
+}
+
+static int on_label(const struct step *x)
+{
+	const struct utf8 *text = &x->a->text;
+	struct table_thread *t;
+	struct slice_event event;
+	uint32_t thread;
+	int r = slices_thread(x->a, x->s, x->e->context, &thread);
+
+	if (r)
+		return r;
+	t = thread_at(x, thread);
+	touch(x, thread);
+	if (is_marker(x->e)) {
+		t->flags |= THREAD_EXPECTED;
+	} else if (!(t->flags & (THREAD_LABELLED | THREAD_SHARED)) && thread != x->s->root && text->bytes) {
+		t->flags |= THREAD_LABELLED;
+		r = slices_name_thread(x->a, x->s, t, text->text, text->bytes);
+	}
+	event = event_of(x, SLICE_INSTANT, thread);
+	event.name = text->text;
+	event.name_bytes = text->bytes;
+	slice_add_note(&event, "thread", x->e->context);
+	return r ? r : slices_put(x->a, x->s, &event);
+}
+
+static int on_switch(const struct step *x)
+{
+	uint32_t thread;
+	int r = slices_thread(x->a, x->s, x->e->context, &thread);
+
+	return r ? r : run(x, thread, true);
+}
+
+static int handle(const struct step *x)
+{
+	switch ((enum mprof_event_id)x->e->id) {
+	case MPROF_EVENT_creates:
+		return on_creates(x);
+	case MPROF_EVENT_fulfills:
+	case MPROF_EVENT_fails:
+		return on_resolved(x);
+	case MPROF_EVENT_becomes:
+		return on_becomes(x);
+	case MPROF_EVENT_label:
+		return on_label(x);
+	case MPROF_EVENT_switch:
+		return on_switch(x);
+	case MPROF_EVENT_read:
+	case MPROF_EVENT_try_read:
+	case MPROF_EVENT_read_later:
+		return on_looks(x, x->e->id == MPROF_EVENT_read);
+	case MPROF_EVENT_signal:
+	case MPROF_EVENT_signal_noswitch:
+		return on_signal(x);
+	case MPROF_EVENT_increase:
+	case MPROF_EVENT_counter:
+		return slices_counter(x->a, x->s, x->e, x->time);
+	case MPROF_EVENT_gc:
+		return slices_collection(x->a, x->s, x->e, x->time);
+	case MPROF_EVENT_IDS:
+		break;
+	}
+	return 0;
+}
+
+int slices_event(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e)
+{
+	struct step x = {.a = a, .s = s, .e = e, .time = e->timestamp};
+	int r = thread_table_reserve(&s->threads, &s->running);
+
+	if (x.time > SLICE_TIME_MAX)
+		x.time = SLICE_TIME_MAX;
+	a->events++;
+	r = r ? r : slices_lost(a, s, x.time);
+	s->now = s->now > x.time ? s->now : x.time;
+	if (!r && e->text)
+		r = utf8_set(&a->text, e->text, e->text_bytes);
+	return r ? r : handle(&x);
+}

@@ -1,0 +1,302 @@
+/* Streams, tracks, lives, and who runs.  slices-events.c says what an event does to them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "seed.h"
+#include "slices-state.h"
+
+#define THREADS_MAX	  (4u << 20) /* of all streams together */
+#define COUNTERS_MAX	  65536u
+#define COUNTER_TEXTS_MAX (16u << 20)
+#define LABEL_MAX	  200u /* bytes of a label in a name */
+#define BEHIND_NS	  1000u
+
+void slices_init(struct slices *a, const struct slice_ops *ops, const char *name)
+{
+	*a = (struct slices){.ops = ops, .name = name, .threads_most = THREADS_MAX, .seed = seed_new(a)};
+}
+
+void slices_deinit(struct slices *a)
+{
+	unsigned int i;
+
+	for (i = 0; i < a->streams; i++) {
+		thread_table_deinit(&a->stream[i].threads);
+		texts_deinit(&a->stream[i].counter_names);
+		free(a->stream[i].counters);
+	}
+	free(a->stream);
+	utf8_deinit(&a->text);
+	utf8_deinit(&a->title);
+	a->stream = NULL;
+	a->streams = 0;
+}
+
+uint32_t slices_new_track(struct slices *a)
+{
+	return ++a->tracks;
+}
+
+int slices_put_track(struct slices *a, const struct slice_stream *s, struct slice_track *track)
+{
+	track->stream = s->number;
+	track->process = s->process;
+	return a->ops->track(a->ops->data, track);
+}
+
+int slices_put(struct slices *a, const struct slice_stream *s, struct slice_event *event)
+{
+	event->stream = s->number;
+	event->process = s->process;
+	return a->ops->event(a->ops->data, event);
+}
+
+static int tell_process(struct slices *a, struct slice_stream *s, const char *name)
+{
+	struct slice_track track = {.kind = TRACK_PROCESS, .track = slices_new_track(a)};
+	int r = utf8_set(&a->title, name, strlen(name));
+
+	s->process = track.track;
+	track.name = a->title.text;
+	track.name_bytes = a->title.bytes;
+	return r ? r : slices_put_track(a, s, &track);
+}
+
+/* COUNT streams, named by NAMES, or one that is named like the trace. */
+static int set_up(struct slices *a, char *const *names, unsigned int count)
+{
+	unsigned int i;
+	int r = 0;
+
+	a->stream = calloc(count, sizeof(*a->stream));
+	if (!a->stream)
+		return -ENOMEM;
+	a->streams = count;
+	for (i = 0; i < count && !r; i++) {
+		struct slice_stream *s = &a->stream[i];
+
+		*s = (struct slice_stream){.number = i, .root = THREAD_NONE, .running = THREAD_NONE};
+		thread_table_init(&s->threads, a->threads_most / count, a->seed);
+		texts_init(&s->counter_names, COUNTERS_MAX / count, COUNTER_TEXTS_MAX / count);
+		r = tell_process(a, s, names ? names[i] : a->name);
+	}
+	return r;
+}
+
+int slices_name_thread(struct slices *a, const struct slice_stream *s, const struct table_thread *t, const char *label,
+		       size_t len)
+{
+	char name[LABEL_MAX + 64];
+	size_t cut = utf8_cut(label, len, LABEL_MAX);
+	const char *type = mprof_thread_type_name(t->type);
+	struct slice_track track = {.kind = TRACK_THREAD, .track = t->track, .name = name, .renamed = cut != 0};
+	int n;
+
+	if (t->flags & THREAD_SHARED)
+		n = snprintf(name, sizeof(name), "further threads");
+	else if (t->id == MPROF_THREAD_NONE)
+		n = snprintf(name, sizeof(name), "idle");
+	else if (cut)
+		n = snprintf(name, sizeof(name), "%.*s (%s %" PRId64 ")", (int)cut, label, type, t->id);
+	else
+		n = snprintf(name, sizeof(name), "%s %" PRId64, type, t->id);
+	track.name_bytes = (size_t)n;
+	return slices_put_track(a, s, &track);
+}
+
+/* No room: one track for all such threads. */
+static int share(struct slices *a, struct slice_stream *s, uint32_t *thread)
+{
+	a->refused++;
+	*thread = s->threads.shared;
+	if (*thread != THREAD_NONE)
+		return 0;
+	*thread = thread_table_share(&s->threads, slices_new_track(a));
+	return slices_name_thread(a, s, &s->threads.list[*thread], NULL, 0);
+}
+
+int slices_create(struct slices *a, struct slice_stream *s, int64_t id, uint8_t type, uint32_t *thread)
+{
+	*thread = thread_table_add(&s->threads, id, type, a->tracks + 1);
+	if (*thread == THREAD_NONE)
+		return share(a, s, thread);
+	s->threads.list[*thread].last = s->first;
+	slices_new_track(a);
+	return slices_name_thread(a, s, &s->threads.list[*thread], NULL, 0);
+}
+
+/* One that was there before the trace, as far as is known. */
+static int preexisting(struct slices *a, struct slice_stream *s, int64_t id, uint32_t *thread)
+{
+	const char *name = mprof_thread_type_name(MPROF_THREAD_UNKNOWN);
+	struct slice_event event = {
+		.kind = SLICE_BEGIN,
+		.life = true,
+		.time = s->first,
+		.category = "life",
+		.name = name,
+		.name_bytes = strlen(name),
+		.notes = {{.key = "thread", .number = id}, {.key = "preexisting", .number = 1}},
+		.n_notes = 2,
+	};
+	int r = slices_create(a, s, id, MPROF_THREAD_UNKNOWN, thread);
+
+	if (r || (s->threads.list[*thread].flags & THREAD_SHARED))
+		return r;
+	s->threads.list[*thread].flags |= THREAD_ALIVE;
+	event.track = s->threads.list[*thread].track;
+	return slices_put(a, s, &event);
+}
+
+int slices_thread(struct slices *a, struct slice_stream *s, int64_t id, uint32_t *thread)
+{
+	int r = 0;
+
+	*thread = id == MPROF_THREAD_NONE ? s->root : thread_table_find(&s->threads, id);
+	if (*thread == THREAD_NONE)
+		r = preexisting(a, s, id, thread);
+	return r;
+}
+
+static int put_end(struct slices *a, struct slice_stream *s, uint32_t track, bool life, struct slice_event event)
+{
+	event.kind = SLICE_END;
+	event.track = track;
+	event.life = life;
+	event.name_bytes = strlen(event.name);
+	return slices_put(a, s, &event);
+}
+
+/* The slice of what runs, if one is open. */
+static int close_run(struct slices *a, struct slice_stream *s, uint64_t time)
+{
+	if (!s->run_open)
+		return 0;
+	s->run_open = false;
+	if (s->threads.list[s->running].last < time)
+		s->threads.list[s->running].last = time;
+	return put_end(a, s, s->threads.list[s->running].track, false,
+		       (struct slice_event){.time = time,
+					    .category = s->run_category,
+					    .name = s->running == s->root ? "idle" : "running"});
+}
+
+int slices_stop(struct slices *a, struct slice_stream *s, uint64_t time)
+{
+	int r = close_run(a, s, time);
+
+	s->running = THREAD_NONE;
+	return r;
+}
+
+int slices_end_life(struct slices *a, struct slice_stream *s, uint32_t thread, uint64_t time, bool resolved)
+{
+	struct table_thread *t = &s->threads.list[thread];
+	int r = 0;
+
+	if (thread == s->root)
+		return 0;
+	if (resolved && !(t->flags & THREAD_SHARED))
+		t->flags |= THREAD_ENDED;
+	if (!(t->flags & THREAD_ALIVE))
+		return 0;
+	if (s->running == thread)
+		r = close_run(a, s, time);
+	t->flags &= (uint8_t)~THREAD_ALIVE;
+	return r ? r
+		 : put_end(a, s, t->track, true,
+			   (struct slice_event){.time = time,
+						.category = t->flags & THREAD_CREATED ? "creates" : "life",
+						.name = mprof_thread_type_name(t->type)});
+}
+
+static int on_streams(void *data, char *const *names, unsigned int count)
+{
+	return set_up(data, names, count);
+}
+
+/* The first event: from now on there is a root, which is always number 0. */
+static int begin(struct slices *a, struct slice_stream *s, uint64_t time)
+{
+	int r = thread_table_reserve(&s->threads, &s->running);
+
+	s->begun = true;
+	s->first = s->now = time > SLICE_TIME_MAX ? SLICE_TIME_MAX : time;
+	return r ? r : slices_create(a, s, MPROF_THREAD_NONE, MPROF_THREAD_UNKNOWN, &s->root);
+}
+
+static int on_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+{
+	struct slices *a = data;
+	int r = a->stream ? 0 : set_up(a, NULL, 1);
+	struct slice_stream *s = r ? NULL : &a->stream[stream];
+	size_t i;
+
+	if (!r && !s->begun)
+		r = begin(a, s, events[0].raw.timestamp);
+	for (i = 0; i < n && !r; i++)
+		r = slices_event(a, s, &events[i].raw);
+	return r;
+}
+
+/* Packets are missing: what ran is taken to have stopped. */
+static int on_gap(void *data, unsigned int stream, uint64_t packets)
+{
+	struct slices *a = data;
+	struct slice_stream *s;
+
+	if (!a->stream || !a->stream[stream].begun) /* before the trace */
+		return 0;
+	s = &a->stream[stream];
+	s->lost += packets;
+	return slices_stop(a, s, s->now);
+}
+
+struct consumer slices_consumer(struct slices *a)
+{
+	return (struct consumer){
+		.streams = on_streams,
+		.events = on_events,
+		.gap = on_gap,
+		.damage = slices_damage,
+		.data = a,
+	};
+}
+
+/* Where no end is known: shortly behind the last event that named it, or where it should have resolved at the stream's end. */
+static uint64_t end_of(const struct slice_stream *s, const struct table_thread *t)
+{
+	uint64_t end = t->last > SLICE_TIME_MAX - BEHIND_NS ? SLICE_TIME_MAX : t->last + BEHIND_NS;
+
+	return t->flags & THREAD_EXPECTED ? s->now : end;
+}
+
+int slices_finish(struct slices *a)
+{
+	int r = a->stream ? 0 : set_up(a, NULL, 1);
+	unsigned int i;
+	uint32_t t;
+
+	for (i = 0; i < a->streams && !r; i++) {
+		struct slice_stream *s = &a->stream[i];
+
+		r = slices_lost(a, s, s->now);
+		r = r ? r : slices_stop(a, s, s->now);
+		for (t = 0; t < s->threads.n && !r; t++)
+			r = slices_end_life(a, s, t, end_of(s, &s->threads.list[t]), false);
+	}
+	return r;
+}
+
+void slices_report_refused(const struct slices *a)
+{
+	if (a->refused)
+		say("%" PRIu64 " events are of more threads or counters at once than there is room for: those of "
+		    "threads stand on one "
+		    "track, those of counters are left out",
+		    a->refused);
+}
