@@ -1,8 +1,11 @@
 /*
- * What all verbs of mprofctl share: exit codes, the options given before the verb, and the way to complain.
+ * Shared by all verbs of mprofctl: exit codes, the options before the verb, and error messages.
  *
- * Every verb is `int cmd_<verb>(const struct ctl *ctl, int argc, char **argv)`: argv[0] is the verb, the return an exit code, and
- * whatever went wrong has been said on stderr.
+ * A verb is `int cmd_<verb>(const struct ctl *ctl, int argc, char **argv)`. argv[0] is the verb's
+ * name. The return value is an exit code.
+ *
+ * In mprofctl a function that returns an exit code other than CTL_OK has reported the error on
+ * stderr.
  */
 #ifndef CTL_CTL_H
 #define CTL_CTL_H
@@ -13,9 +16,10 @@
 
 enum ctl_exit {
 	CTL_OK = 0,
-	CTL_FAILED = 1,	     /* anything else */
-	CTL_USAGE = 2,	     /* the command line */
-	CTL_DAMAGED = 3,     /* a trace is damaged or cut; what is whole of it was given out */
+	CTL_FAILED = 1, /* any other error */
+	CTL_USAGE = 2,	/* a mistake on the command line */
+	/* The trace is damaged or cut; mprofctl wrote out all that is intact. */
+	CTL_DAMAGED = 3,
 	CTL_NOT_FOUND = 4,   /* no such guest, capture, run, stream or file, or it was deleted */
 	CTL_UNREACHABLE = 5, /* the daemon does not answer */
 };
@@ -43,16 +47,19 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv);
 int cmd_mem(const struct ctl *ctl, int argc, char **argv);
 
 /*
- * Say "mprofctl: …" on stderr, a line of its own.  What comes from outside is escaped: every byte that is not printable UTF-8 is
- * written as \xNN, so that no guest and no server can steer a terminal.
+ * Print a line "mprofctl: …" on stderr. Escape every byte that is not printable UTF-8 as \xNN, so
+ * that no guest and no server can steer a terminal.
  */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same, and that `mprofctl VERB --help` helps; returns CTL_USAGE. */
+/* As say(), and point to `mprofctl VERB --help`. Return CTL_USAGE. */
 int say_usage(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "out of memory"; returns CTL_FAILED. */
+/* Report "out of memory". Return CTL_FAILED. */
 int say_memory(void);
 
-/* TEXT escaped for a terminal, but quotes and backslashes are left as they are; to be freed.  NULL without memory. */
+/*
+ * Return TEXT escaped for a terminal, with quotes and backslashes as they are. The caller frees it.
+ * Return NULL without memory.
+ */
 char *printable(const char *text, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* mprofctl: options before the verb, and the verb. */
+/* mprofctl: the options before the verb, and the choice of the verb. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +21,13 @@ static const struct verb verbs[] = {
 	{"export", cmd_export},	    {"bundle", cmd_bundle},	{"view", cmd_view},
 };
 
-/* What the options that are allowed anywhere make of the command line. */
+/* The command line, without the options that are allowed anywhere. */
 struct line {
 	struct ctl ctl;
 	bool help;
 	bool version;
 	int argc;
-	char **argv; /* without them */
+	char **argv; /* without those options */
 };
 
 static int take_host(struct line *line, int argc, char **argv, int *at)
@@ -87,7 +87,7 @@ static int run_verb(const struct line *line)
 {
 	size_t i;
 
-	/* Asked by shells, and not listed for people. */
+	/* Only shells ask for this verb; the help does not list it. */
 	if (strcmp(line->argv[0], "complete") == 0)
 		return cmd_complete(&line->ctl, line->argc, line->argv);
 	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 	struct line line = {.ctl = {.host = getenv("MPROFCTL_HOST")}};
 	int r;
 
-	/* Writing to a pipe whose reader left is an error to handle, not the end. */
+	/* A write to a pipe without a reader returns an error; it must not end the program. */
 	signal(SIGPIPE, SIG_IGN);
 	if (line.ctl.host && !line.ctl.host[0])
 		line.ctl.host = NULL;

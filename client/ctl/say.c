@@ -1,6 +1,6 @@
 /*
- * Sentences for people, on stderr.  One place escapes them, since each may quote a guest's name, a server's problem or a
- * file's.
+ * Messages for people, on stderr. All are escaped here, because each may quote a guest, a server or
+ * a file.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,10 @@
 #include "ctl.h"
 #include "scope.h"
 
-/* A sentence is for reading: quotes need no backslash in it, and a backslash none either. */
+/*
+ * Remove the backslashes in front of quotes and backslashes: a person reads the text, no parser
+ * does.
+ */
 static size_t unquote(char *s, size_t n)
 {
 	size_t in, out = 0;

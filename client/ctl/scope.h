@@ -1,4 +1,4 @@
-/* Cleanup attributes of mprofctl: an owner names its release where it is declared. */
+/* Cleanup attributes of mprofctl. A variable names its release function where it is declared. */
 #ifndef CTL_SCOPE_H
 #define CTL_SCOPE_H
 
@@ -7,7 +7,7 @@
 
 #define SCOPED(fn) __attribute__((cleanup(fn)))
 
-/* Define fn##p, which applies FN (T * -> T *, NULL allowed) to a variable that leaves its scope. */
+/* Define fn##p. It applies FN (T * -> T *, NULL allowed) to a variable that leaves its scope. */
 #define SCOPED_DEFINE(T, fn)            \
 	static inline void fn##p(T **p) \
 	{                               \

@@ -1,11 +1,14 @@
-/* A number that nobody who writes a trace can know: the seed of tables whose keys come from one. */
+/*
+ * A random seed for hash tables whose keys come from a trace. The writer of a trace cannot guess
+ * it.
+ */
 #ifndef CTL_SEED_H
 #define CTL_SEED_H
 
 #include <stdint.h>
 #include <sys/random.h>
 
-/* Without random numbers it is where OWNER lies; all is right with any. */
+/* Return a random number, or the address of OWNER if the system has none. Any value is correct. */
 static inline uint64_t seed_new(const void *owner)
 {
 	uint64_t seed;

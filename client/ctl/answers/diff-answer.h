@@ -1,4 +1,4 @@
-/* How two runs differ, as JSON. */
+/* The answer of `mprofctl diff`: the differences of two runs, as JSON and as text. */
 #ifndef CTL_DIFF_ANSWER_H
 #define CTL_DIFF_ANSWER_H
 
@@ -10,29 +10,30 @@
 /* One of the two traces. */
 struct diff_run {
 	const struct modeller *m;
-	const char *name; /* as the person named it */
+	const char *name; /* as the user gave it */
 	uint64_t lost_packets;
 };
 
-/* All that D tells of RUNS, the good and the bad one.  To be decref'd; NULL without memory. */
+/*
+ * Return the differences D of RUNS, the good run first. The caller decrefs the object. Return NULL
+ * without memory.
+ */
 json_t *diff_json(const struct mprof_diff *d, const struct diff_run runs[2]);
 
-/* How two runs differ, in words. */
-
-/* Print what diff-json.c made.  Returns an exit code, having said why. */
+/* Print the object of diff_json() as text. Return an exit code. */
 int diff_show(const json_t *json);
 
-/* What two runs have and do, on standard output, made of what diff-json.c made. */
-
-/* The span under KEY of OBJECT. */
+/* Print the span under KEY of OBJECT. */
 void put_ns(const json_t *object, const char *key);
-/* When something happened, since the trace's first event. */
+/* Print the time of OBJECT since its trace's first event. */
 void put_since(const json_t *object);
-/* How many there are, with an s where it is not one. */
+/* Print N and NOUN, with an s unless N is 1. */
 void put_count(json_int_t n, const char *noun);
-/* A thread and its counterpart, of which one may be null; once where they look the same. */
+/* Print a thread and its counterpart, once if they look the same. One may be null. */
 void put_both(const json_t *good, const json_t *bad);
-/* Where two counterparts part: who, on the line that was begun, and a line for each step. */
+/*
+ * Print where two counterparts part: both threads on the present line, then a line for each step.
+ */
 void show_parting(const json_t *parting);
 
 #endif

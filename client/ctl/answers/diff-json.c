@@ -26,14 +26,14 @@ static uint64_t since_start(const struct telling *t, int side, uint64_t time)
 	return time > start ? time - start : 0;
 }
 
-/* Both times of what happened at TIME. */
+/* Set both times of an event at TIME. */
 static void put_times(const struct telling *t, int side, uint64_t time, json_t *object)
 {
 	json_object_set_new(object, "time_ns", modeller_time(time));
 	json_object_set_new(object, "since_start_ns", modeller_time(since_start(t, side, time)));
 }
 
-/* A thread as it was at the end, or null. */
+/* Return a thread as it was at the end, or null. */
 static json_t *who(const struct telling *t, int side, uint32_t thread)
 {
 	return thread_json(t->runs[side].m, t->why[side], thread, UINT64_MAX);
@@ -110,7 +110,7 @@ static const char *outcome_name(uint32_t kind)
 	return names[kind];
 }
 
-/* How a thread ended, or null where it did not. */
+/* Return how a thread ended, or null if it did not. */
 static json_t *end_json(const struct telling *t, int side, uint32_t thread)
 {
 	const struct mprof_thread *it;
@@ -127,7 +127,7 @@ static json_t *end_json(const struct telling *t, int side, uint32_t thread)
 	return object;
 }
 
-/* A thread with its beginning and end, or null. */
+/* Return a thread with its beginning and end, or null. */
 static json_t *life_json(const struct telling *t, int side, uint32_t thread, uint64_t ns)
 {
 	json_t *object = who(t, side, thread);
@@ -142,7 +142,7 @@ static json_t *life_json(const struct telling *t, int side, uint32_t thread, uin
 	return object;
 }
 
-/* The signal that nobody waited for, or null. */
+/* Return the signal that no thread waited for, or null. */
 static json_t *lost_json(const struct telling *t, int side, uint32_t i)
 {
 	const struct mprof_interaction *it;
@@ -198,7 +198,10 @@ static json_t *slower_json(const struct telling *t)
 	return array;
 }
 
-/* The first label of a thread; of several that differ by numbers alone with each number as one #. */
+/*
+ * Return the first label of a thread. If it stands for several labels that differ in numbers only,
+ * write each number as `#`.
+ */
 static json_t *first_label(const struct telling *t, int side, uint32_t thread, bool several)
 {
 	uint32_t label = mprof_why_label(t->why[side], thread, 0), i, n = 0;

@@ -1,8 +1,9 @@
 /*
- * Sentences made of the JSON, so that both say the same.
+ * Print the JSON answer as sentences, so that both say the same.
  *
- * Read by somebody who was woken for it: what never resolved comes first, with the step at which the runs part; of everything there are
- * few, and the number of the rest.  Times are those since each trace's first event, because only these can be compared.
+ * The reader is a person on call. So threads that never resolved come first, with the step at which
+ * the runs part. Each list is short and gives the number of omitted entries. Times count from each
+ * trace's first event, because only such times can be compared.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "json.h"
 #include "table.h"
 
-/* A thread and its counterpart, and where they part, as lines made of the JSON. */
+/* Print threads, their counterparts and the steps at which they part. */
 
 void put_ns(const json_t *object, const char *key)
 {
@@ -87,7 +88,7 @@ static void put_step(const json_t *step)
 	print_thread(answer_get(step, "other"));
 }
 
-/* A line for a step; HEAD stands before it. */
+/* Print a line for a step behind HEAD. */
 static void show_step(const char *head, const json_t *step)
 {
 	char span[SPAN_TEXT_MAX];
@@ -98,7 +99,7 @@ static void show_step(const char *head, const json_t *step)
 	putchar('\n');
 }
 
-/* What one run does next; where the other one does the first of it later, that. */
+/* Print the next steps of one run, and when the other run does the first of them later. */
 static void show_next(const char *name, const json_t *run, const json_t *later, const char *other)
 {
 	const json_t *next = answer_get(run, "next");
@@ -139,13 +140,13 @@ void show_parting(const json_t *parting)
 	show_next("bad", bad, answer_get(good, "later"), "good");
 }
 
-/* So many of each kind are told. */
+/* entries of each kind */
 #define OUTCOMES_MAX 5u
 #define OTHERS_MAX   8u
 
 /* ---- outcomes */
 
-/* How a thread ended in a run where it did. */
+/* Print how a thread ended in the run in which it did. */
 static void show_end(const char *run, const json_t *life)
 {
 	const json_t *end = answer_get(life, "end");
@@ -168,7 +169,7 @@ static void show_end(const char *run, const json_t *life)
 	putchar('\n');
 }
 
-/* On what it waits in a run where it does, and how that ended in the other. */
+/* Print what a thread waits on in one run, and how that ended in the other. */
 static void show_wait(const char *run, const char *other, const json_t *outcome, const json_t *life)
 {
 	const json_t *root = answer_get(outcome, "root"), *like = answer_get(outcome, "root_counterpart");
@@ -200,7 +201,7 @@ static void show_wait(const char *run, const char *other, const json_t *outcome,
 	}
 }
 
-/* What happened, to whom, and to how many others. */
+/* Print what happened, to which thread, and to how many others. */
 static void show_victim(const json_t *outcome, const char *what)
 {
 	json_int_t threads = answer_count(outcome, "threads"), should = answer_count(outcome, "should_resolve");
@@ -288,7 +289,7 @@ static void show_outcomes(const json_t *json)
 	}
 }
 
-/* The first parting, where it was not told already. */
+/* Print the first parting, unless an outcome has shown it. */
 static void show_first(const json_t *json)
 {
 	const json_t *first = answer_get(json, "first_parting"), *outcomes = answer_get(json, "outcomes");

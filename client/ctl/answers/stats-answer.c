@@ -170,7 +170,7 @@ json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t 
 	return object;
 }
 
-/* Lines for what is one number, tables for what is many; what a trace does not have is left out. */
+/* Single numbers are lines, lists are tables; absent kinds are left out. */
 
 static uint64_t get(const json_t *json, const char *key)
 {
@@ -219,7 +219,7 @@ static void show_head(const json_t *json)
 		puts("note: there is more of it than is kept in memory: threads, labels and counters are not complete");
 }
 
-/* A table of names and how many of each, under HEAD. */
+/* Print a table of names and counts under the heading HEAD. */
 static int show_counts(const json_t *json, const char *key, const char *head)
 {
 	const char *const heads[] = {head, ">COUNT"};

@@ -1,4 +1,4 @@
-/* A tally as JSON. */
+/* The answer of `mprofctl stats`: a tally as JSON and as text. */
 #ifndef CTL_STATS_ANSWER_H
 #define CTL_STATS_ANSWER_H
 
@@ -9,15 +9,16 @@
 
 #include "tally.h"
 
-/* An object, to be decref'd; NULL without memory.  TOTALS are of the same stream, BYTES how many it has, as they are stored. */
+/*
+ * Return the tally of a stream as an object. TOTALS and BYTES (its stored size) are the same
+ * stream's. The caller decrefs the object. Return NULL without memory.
+ */
 json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t bytes);
 
-/* A name that comes from outside as a JSON string, as above. */
+/* Return a name from outside as a JSON string, as text_json(). */
 json_t *stats_name(const char *name);
 
-/* The numbers of a trace, for people. */
-
-/* What `stats --json` would print, as tables on standard output; returns an exit code, having said why. */
+/* Print the object of `stats --json` as tables. Return an exit code. */
 int stats_show(const json_t *json);
 
 #endif

@@ -1,4 +1,7 @@
-/* Counting.  State (who runs, what a counter is at) is kept for all events; what is counted are those of the period. */
+/*
+ * Counting. The running thread and the counters' values are followed in all events; only events of
+ * the period are counted.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +29,10 @@ void tally_deinit(struct tally *t)
 	free(t->counters);
 }
 
-/* An array of SIZE bytes an item as large as it takes for item AT, what is new of it filled with FILL; false without memory. */
+/*
+ * Grow an array with items of SIZE bytes to hold item AT, and fill new items with FILL. Return
+ * false without memory.
+ */
 static bool reach(void **array, uint32_t *room, uint32_t at, size_t size, int fill)
 {
 	uint32_t larger = *room ? *room : 64;
@@ -104,7 +110,7 @@ static void count_sample(struct tally *t, const struct mprof_raw_event *e, uint3
 		t->refused++;
 		return;
 	}
-	/* A guest may say any amount: a sum that is too large goes around. */
+	/* A guest may give any amount, so the sum may wrap around. */
 	c->value = e->id == MPROF_EVENT_counter ? e->number : (int64_t)((uint64_t)c->value + (uint64_t)e->number);
 	if (!inside)
 		return;
@@ -126,7 +132,7 @@ static void count_gc(struct tally *t, uint64_t ns)
 	t->gc_longest_ns = ns > t->gc_longest_ns ? ns : t->gc_longest_ns;
 }
 
-/* What the event of the period counts as. */
+/* Count an event of the period. */
 static void count(struct tally *t, const struct mprof_raw_event *e, uint32_t text)
 {
 	if (!t->events++ || e->timestamp < t->first_ns)
@@ -166,7 +172,7 @@ void tally_end(struct tally *t)
 	thread_stats_end(&t->thread_stats, t->seen_ns);
 }
 
-/* The text I of another tally as one of T's. */
+/* Add string I of the other tally to T. */
 static uint32_t join_text(struct tally *t, const struct tally *other, uint32_t i)
 {
 	size_t len;
@@ -175,7 +181,7 @@ static uint32_t join_text(struct tally *t, const struct tally *other, uint32_t i
 	return texts_add(&t->texts, text, len);
 }
 
-/* One counter in two streams: its first and last samples are the earlier and the later ones. */
+/* Join a counter of two streams. Its first sample is the earlier, its last the later one. */
 static void join_counter(struct tally *t, const struct tally *other, const struct tally_counter *from)
 {
 	struct tally_counter *c;

@@ -1,4 +1,4 @@
-/* An intern table.  It grows by what came, up to its bounds; what does not fit any more is counted. */
+/* A string table that grows with its contents up to its limits, and counts what does not fit. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,10 @@ void texts_deinit(struct texts *t)
 	*t = (struct texts){0};
 }
 
-/* Eight bytes at once, each time mixed with what a guest does not know, or else it could choose names that all meet. */
+/*
+ * Hash eight bytes at a time, mixed with a secret seed. Otherwise a guest could choose strings that
+ * collide.
+ */
 static uint64_t hash_of(const struct texts *t, const char *text, size_t len)
 {
 	uint64_t hash = t->seed ^ len, word;
@@ -49,7 +52,7 @@ static uint32_t *slot(const struct texts *t, uint64_t hash, const char *text, si
 	return &t->index[i];
 }
 
-/* Twice the room in the list and its index. */
+/* Double the room of the list and its index. */
 static bool grow_list(struct texts *t)
 {
 	uint32_t room = t->room ? t->room * 2 : 64, i, at;

@@ -1,4 +1,4 @@
-/* Strings of a trace, each kept once, in bounded memory. */
+/* The strings of a trace, each stored once, in bounded memory. */
 #ifndef CTL_TEXTS_H
 #define CTL_TEXTS_H
 
@@ -20,17 +20,20 @@ struct texts {
 	uint32_t used, arena_room, arena_most;
 	uint32_t *index; /* open addressing, TEXT_NONE = free */
 	uint32_t index_room;
-	uint64_t seed;	  /* of the hashes; odd */
-	uint64_t refused; /* strings that there was no room for */
+	uint64_t seed;	  /* hash seed; odd */
+	uint64_t refused; /* strings beyond the limits */
 };
 
-/* At most MOST strings, of BYTES in all. */
+/* Allow at most MOST strings of BYTES in all. */
 void texts_init(struct texts *t, uint32_t most, uint32_t bytes);
 void texts_deinit(struct texts *t);
 
-/* The number of the string, the same each time; TEXT_NONE where there is no room for it, or no memory. */
+/*
+ * Return the number of the string, the same each time. Return TEXT_NONE beyond the limits or
+ * without memory.
+ */
 uint32_t texts_add(struct texts *t, const char *text, size_t len);
-/* Lent until the next one is added. */
+/* Return string I, lent until the next texts_add(). */
 const char *texts_get(const struct texts *t, uint32_t i, size_t *len);
 
 #endif

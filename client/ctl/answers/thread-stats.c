@@ -1,8 +1,8 @@
 /*
  * Threads, in 26 bytes each.
  *
- * Who runs is told by switch, read and signal, as in the model (client/trace); a thread's piece is cut where it ends. What it has become
- * is an alias, found with path halving.
+ * The events switch, read and signal tell which thread runs, as in the model (client/trace). A
+ * thread's running time is cut where the thread ends. Aliases are resolved with path halving.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static uint32_t *slot(const struct thread_stats *r, int64_t id)
 	return &r->index[i];
 }
 
-/* Of threads with one id the last one is found, as it was the last to be created. */
+/* If several threads share an id, return the newest. */
 static void reindex(struct thread_stats *r)
 {
 	uint32_t i;
@@ -79,7 +79,7 @@ uint32_t thread_stats_alias(struct thread_stats *r, uint32_t i)
 	return i;
 }
 
-/* Into a list of the busiest, the longest first. */
+/* Insert T into a list of the busiest threads, longest first. */
 static void offer(struct thread_stat *best, uint32_t *n, const struct thread_stat *t)
 {
 	uint32_t at = *n;
@@ -95,7 +95,10 @@ static void offer(struct thread_stat *best, uint32_t *n, const struct thread_sta
 	best[at] = *t;
 }
 
-/* Mark what must stay: what has not ended, what runs, what is expected, and what those have become. */
+/*
+ * Mark the threads to keep: those that have not ended, run, or are marked, and those that they
+ * became.
+ */
 static uint32_t *mark_kept(struct thread_stats *r)
 {
 	uint32_t *map = malloc(r->n * sizeof(*map)), i;
@@ -113,7 +116,7 @@ static uint32_t *mark_kept(struct thread_stats *r)
 	return map;
 }
 
-/* Forget those that have ended. */
+/* Forget the threads that have ended. */
 static void forget(struct thread_stats *r)
 {
 	uint32_t *map = mark_kept(r), i, n = 0;
@@ -128,7 +131,7 @@ static void forget(struct thread_stats *r)
 		else
 			offer(r->retired, &r->retired_n, &r->list[i]);
 	}
-	/* An alias was followed to its end by mark_kept(), so that it leads to one that stays. */
+	/* mark_kept() has shortened the aliases, so that each leads to a thread that stays. */
 	for (i = 0; i < r->n; i++) {
 		uint32_t final = map[i] == THREAD_STAT_NONE ? 0 : thread_stats_alias(r, i);
 
@@ -150,7 +153,10 @@ static void forget(struct thread_stats *r)
 	reindex(r);
 }
 
-/* Is there room for one more?  Where next to nothing was forgotten it is not tried again for each one: that would be a pass each time. */
+/*
+ * Return true if there is room for another thread. If few threads could be forgotten, wait before
+ * trying again, since each try is a pass over all.
+ */
 static bool has_room(struct thread_stats *r)
 {
 	if (r->n < r->most)
@@ -175,14 +181,14 @@ static uint32_t thread_add(struct thread_stats *r, int64_t id, uint8_t type)
 	return r->n++;
 }
 
-/* The thread that events of ID are about now, or ROSTER_NONE. */
+/* Return the thread that ID names now, or THREAD_STAT_NONE. */
 static uint32_t thread_of(struct thread_stats *r, int64_t id)
 {
 	uint32_t i = r->index_room ? *slot(r, id) : THREAD_STAT_NONE;
 
 	if (i != THREAD_STAT_NONE)
 		return thread_stats_alias(r, i);
-	/* One that was forgotten is not met for the first time. */
+	/* A forgotten thread is not new. */
 	r->preexisting += !r->forgotten;
 	return thread_add(r, id, MPROF_THREAD_UNKNOWN);
 }
@@ -211,7 +217,7 @@ static void run_thread(struct thread_stats *r, uint32_t thread, uint64_t ns)
 	r->running = thread;
 	r->since = ns;
 	r->cut = thread != THREAD_STAT_NONE && (r->list[thread].flags & THREAD_STAT_ENDED);
-	r->cut_ns = 0; /* ended before: nothing of it counts */
+	r->cut_ns = 0; /* it ended earlier, so none of this time counts */
 }
 
 static void run(struct thread_stats *r, int64_t id, uint64_t ns)
@@ -247,7 +253,7 @@ static void on_becomes(struct thread_stats *r, const struct mprof_raw_event *e)
 	to = thread_of(r, e->number);
 	forgotten = r->forgotten;
 	from = thread_of(r, e->context);
-	if (r->forgotten != forgotten) /* all moved; it cannot happen twice in a row */
+	if (r->forgotten != forgotten) /* all threads moved; this cannot happen twice in a row */
 		to = thread_of(r, e->number);
 	if (from == THREAD_STAT_NONE || to == THREAD_STAT_NONE || from == to)
 		return;
@@ -272,7 +278,7 @@ static void on_label(struct thread_stats *r, const struct mprof_raw_event *e, ui
 		r->list[thread].label = label;
 }
 
-/* Threads that are only mentioned are there too. */
+/* Add a thread that is only mentioned. */
 static void mention(struct thread_stats *r, int64_t id)
 {
 	if (id != MPROF_THREAD_NONE)
@@ -281,7 +287,7 @@ static void mention(struct thread_stats *r, int64_t id)
 
 static void on_looks(struct thread_stats *r, const struct mprof_raw_event *e, bool runs)
 {
-	/* A read of nothing says nothing, as in the model. */
+	/* An event without another thread says nothing, as in the model. */
 	if (e->number == MPROF_THREAD_NONE && e->id != MPROF_EVENT_signal && e->id != MPROF_EVENT_signal_noswitch)
 		return;
 	mention(r, e->number);

@@ -7,7 +7,7 @@
 #include "table.h"
 #include "why-answer.h"
 
-/* What is being told, and of what. */
+/* The subject of the answer. */
 struct telling {
 	const struct modeller *m;
 	const struct mprof_why *w;
@@ -19,7 +19,7 @@ static json_t *who(const struct telling *t, uint32_t thread, uint64_t time)
 	return thread_json(t->m, t->w, thread, time);
 }
 
-/* The thread that another thread did something to at TIME, and then that. */
+/* Return the thread that acted at TIME, with that time. */
 static json_t *who_at(const struct telling *t, uint32_t thread, uint64_t time)
 {
 	json_t *object = who(t, thread, time);
@@ -74,7 +74,7 @@ static const char *verdict_name(enum mprof_why_verdict verdict)
 	return names[verdict];
 }
 
-/* Who resolved THREAD and when, and null where nobody did. */
+/* Return the resolver of THREAD and the time, or null if nobody resolved it. */
 static json_t *resolution_json(const struct telling *t, uint32_t thread)
 {
 	const struct mprof_thread *it;
@@ -112,7 +112,7 @@ static json_t *root_json(const struct telling *t, uint32_t root, uint64_t since)
 	return object;
 }
 
-/* What concerns the condition at the end of the chain. */
+/* Set the members on the condition at the end of the chain. */
 static void put_condition(const struct telling *t, const struct mprof_why_answer *a, json_t *object)
 {
 	json_object_set_new(object, "condition", who(t, a->condition, a->since));
@@ -168,7 +168,7 @@ static json_t *activation_json(const struct telling *t, uint32_t i)
 	return object;
 }
 
-/* When the program fell asleep that still sleeps at the end, or null. */
+/* Return since when the program sleeps at the end of the trace, or null. */
 static json_t *asleep_json(const struct telling *t, uint32_t stream)
 {
 	uint32_t last = mprof_why_last(t->w, stream, false);
@@ -195,7 +195,7 @@ json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)
 	return array;
 }
 
-/* The sentences are libmprof's; what there is one of for the whole trace is said here. */
+/* libmprof makes the sentences; this code adds what concerns the whole trace. */
 
 static void put_tale(const struct mprof_tale *tale)
 {

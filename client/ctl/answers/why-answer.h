@@ -1,4 +1,4 @@
-/* Why threads wait, as JSON. */
+/* The answer of `mprofctl why`: why threads wait, as JSON and as text. */
 #ifndef CTL_WHY_ANSWER_H
 #define CTL_WHY_ANSWER_H
 
@@ -10,17 +10,21 @@
 
 #include "modeller.h"
 
-/* So many links of a chain are told. */
+/* links of a chain in an answer */
 #define WHY_LINKS_MAX 64u
 
-/* Why THREAD waits; an object, to be decref'd; NULL without memory.  docs/man/mprofctl.1 lists its keys. */
+/*
+ * Return why THREAD waits, as an object that the caller decrefs, or NULL without memory.
+ * docs/man/mprofctl.1 lists the keys.
+ */
 json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread);
-/* What ran last, of each stream: an array. */
+/* Return what ran last, as an array with an object for each stream. */
 json_t *why_last_json(const struct modeller *m, const struct mprof_why *w);
 
-/* Why threads wait, in words. */
-
-/* Print what cmd-why.c made, of the N THREADS that were asked for and of each of the STREAMS.  Returns an exit code, having said why. */
+/*
+ * Print the answer JSON of cmd-why.c: the explanation of each of the N THREADS, and what ran last
+ * in each of the STREAMS. Return an exit code.
+ */
 int why_show(const json_t *json, struct mprof_tale *tale, const uint32_t *threads, uint32_t n, uint32_t streams);
 
 #endif

@@ -1,4 +1,7 @@
-/* Members are written to files without names first: a tar says how long each is before it begins. */
+/*
+ * Members are first written to unnamed files, because a tar states each member's length in front of
+ * it.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +18,9 @@
 #include "scope.h"
 
 /*
- * Version 1 of Perfetto's manifest.  A file that is pinned has one clock of its own; the manifest says that this clock reads T when the
- * reference reads T + offset_ns.  Readers pass over keys that they do not know, so that what else we know of a file stands there under
- * `mprof`.
+ * Version 1 of Perfetto's manifest. A pinned file has a clock of its own; that clock reads T when
+ * the reference clock reads T + offset_ns. Readers skip unknown keys, so further facts on a file
+ * stand under `mprof`.
  */
 
 static const char *clock_name(const struct bundle *b)
@@ -32,11 +35,11 @@ static json_t *text(const char *s)
 
 static json_t *number_or_null(bool known, uint64_t number)
 {
-	/* JSON's integers are signed here: what does not fit is as good as not known. */
+	/* JSON's integers are signed here, so a larger number counts as unknown. */
 	return known && number <= INT64_MAX ? json_integer((json_int_t)number) : json_null();
 }
 
-/* What stands of a member in the manifest and in the verb's answer. */
+/* Return a member's entry for the manifest and for the verb's answer. */
 static json_t *member_json(const struct bundle_member *m)
 {
 	return json_pack("{s:o, s:o, s:o, s:I, s:b, s:I, s:o, s:b}", "trace", text(m->trace), "run",
@@ -71,7 +74,7 @@ char *bundle_manifest(const struct bundle *b)
 	json_decref(files);
 	inner = json ? json_text(json, JSON_INDENT(1)) : NULL;
 	json_decref(json);
-	/* It is known by how it begins, so that no space may stand there. */
+	/* Perfetto detects the manifest by its first bytes, which allow no space. */
 	if (inner)
 		n = asprintf(&all, "{\"perfetto_manifest\":%s}\n", inner);
 	return n < 0 ? NULL : all;
@@ -121,7 +124,10 @@ static bool is_taken(const struct bundle *b, const char *path)
 	return strcmp(path, BUNDLE_HOST) == 0;
 }
 
-/* A member's name that any reader of archives takes, and that no other has; one that begins with a dot would be passed over. */
+/*
+ * Return a unique member name that every archive reader accepts. A name that begins with a dot
+ * would be skipped.
+ */
 static char *member_path(const struct bundle *b, const char *name)
 {
 	char base[NAME_MAX_BYTES + 1], *path = NULL;
@@ -142,7 +148,7 @@ static char *member_path(const struct bundle *b, const char *name)
 	return path;
 }
 
-/* A name as valid UTF-8, not empty. */
+/* Return a name as valid UTF-8, not empty. */
 static char *machine_name(const char *name)
 {
 	SCOPED(utf8_deinit) struct utf8 u = {0};
@@ -217,7 +223,7 @@ void bundle_part_deinit(struct bundle_part *p)
 	writer_deinit(&p->writer);
 }
 
-/* Where dom0 has booted between them its monotonic clock is not one. */
+/* If dom0 rebooted between the traces, its monotonic clock cannot compare them. */
 void bundle_align(struct bundle *b)
 {
 	const struct mprof_clocks *first = NULL;
@@ -236,7 +242,7 @@ void bundle_align(struct bundle *b)
 						       &b->list[i].uncertainty_ns);
 }
 
-/* Readings of dom0's clocks: the newest of each guest. */
+/* Write the newest reading of dom0's clocks for each guest. */
 static int write_host(const struct bundle *b, int *fd, uint64_t *bytes)
 {
 	static const char name[] = "dom0";
@@ -257,7 +263,7 @@ static int write_host(const struct bundle *b, int *fd, uint64_t *bytes)
 	perfetto_init(&p, &writer, b->next_pid + 1);
 	r = p.ops.track(p.ops.data, &track);
 	for (i = 0; i < b->n && !r && !(told && b->realtime); i++) {
-		/* With several boots of dom0 its monotonic clock has several relations to the other one: one is told. */
+		/* Several boots of dom0 give several relations of its clocks: write one. */
 		if (b->list[i].clocks.stamps)
 			r = perfetto_clocks(&p, b->list[i].clocks.latest.mono, b->list[i].clocks.latest.real);
 		told = told || b->list[i].clocks.stamps;
@@ -276,8 +282,8 @@ static int write_host(const struct bundle *b, int *fd, uint64_t *bytes)
 struct tarring {
 	struct archive *archive;
 	struct output *output;
-	int error; /* -errno of writing */
-	char *buf; /* COPY_BYTES */
+	int error; /* -errno of a write */
+	char *buf; /* COPY_BYTES bytes */
 };
 
 static la_ssize_t to_output(struct archive *a, void *data, const void *bytes, size_t len)
@@ -289,7 +295,7 @@ static la_ssize_t to_output(struct archive *a, void *data, const void *bytes, si
 	return t->error ? -1 : (la_ssize_t)len;
 }
 
-/* What libarchive complains of: our own write, or itself. */
+/* Return the error of the failed write, or libarchive's. */
 static int complaint(const struct tarring *t)
 {
 	int error = archive_errno(t->archive);
@@ -359,13 +365,13 @@ int bundle_write(struct bundle *b, struct output *o)
 	int r = -ENOMEM;
 
 	if (t.archive && buf) {
-		/* Of ustar, and of a member of 8 GiB or more, whose size its head cannot say, with a head of pax before it. */
+		/* The format is ustar; a member of 8 GiB or more gets a pax header. */
 		archive_write_set_format_pax_restricted(t.archive);
 		archive_write_set_bytes_in_last_block(t.archive, 1);
 		r = archive_write_open(t.archive, &t, NULL, to_output, NULL) == ARCHIVE_OK ? put_all(b, &t)
 											   : complaint(&t);
 	}
-	/* What failed must not be tried again while it is put away. */
+	/* After a failure libarchive must not write again while it is freed. */
 	t.error = r;
 	archive_write_free(t.archive);
 	return r;

@@ -1,6 +1,7 @@
 /*
- * Packets are made anew: those of the input may be a few events long or 256 MiB, and a selection cuts them anyhow.  Their counts begin at
- * 0 and jump where packets were lost, by as many, so that a reader sees every loss and its length.
+ * Packets are made anew, because those of the input may hold a few events or 256 MiB, and a
+ * selection cuts them. Their counts begin at 0 and jump over lost packets, so that a reader sees
+ * every loss and its length.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,9 +19,9 @@
 #include "scope.h"
 
 #define PACKET_BYTES 262144u
-/* A count that jumps by more than half of its range seems to go back. */
+/* A larger jump would look like a step back. */
 #define GAP_MAX 0x7fffu
-/* An event without its text. */
+/* bytes of an event without its text */
 #define FIXED_MAX 26u
 
 int ctf_stream_init(struct ctf_stream *s, int fd)
@@ -52,7 +53,7 @@ static int write_all(int fd, const void *bytes, size_t len)
 	return 0;
 }
 
-/* Write what there is of the packet, which goes on for MORE bytes that the caller writes. */
+/* Write the packet so far. It continues with MORE bytes that the caller writes. */
 static int write_packet(struct ctf_stream *s, size_t more)
 {
 	struct mprof_packet_header h = {
@@ -76,7 +77,7 @@ static int flush(struct ctf_stream *s)
 	return s->used > MPROF_PACKET_HEADER_BYTES ? write_packet(s, 0) : 0;
 }
 
-/* All of an event but its text at P, FIXED_MAX bytes; returns how many it needs. */
+/* Store an event without its text at P, FIXED_MAX bytes. Return the number of bytes used. */
 static size_t store_fixed(const struct mprof_raw_event *e, uint64_t ns, uint8_t *p)
 {
 	enum mprof_shape shape = mprof_event_shape(e->id);
@@ -97,7 +98,7 @@ static size_t store_fixed(const struct mprof_raw_event *e, uint64_t ns, uint8_t 
 	return at;
 }
 
-/* A time that can stand behind the last one. */
+/* Return a time that can stand behind the last one. */
 static uint64_t time_of(struct ctf_stream *s, uint64_t ns)
 {
 	if (s->verbatim)
@@ -110,7 +111,7 @@ static uint64_t time_of(struct ctf_stream *s, uint64_t ns)
 	return ns;
 }
 
-/* An event that is longer than a packet is one by itself. */
+/* Write an event longer than a packet as a packet of its own. */
 static int put_long(struct ctf_stream *s, const struct mprof_raw_event *e, const uint8_t *fixed, size_t n)
 {
 	int r = flush(s);
@@ -144,7 +145,7 @@ int ctf_stream_event(struct ctf_stream *s, const struct mprof_raw_event *e)
 	return 0;
 }
 
-/* Each loss stands between two packets; where there is none, an empty one is made. */
+/* A loss stands between two packets; write an empty packet if there is none. */
 int ctf_stream_gap(struct ctf_stream *s, uint64_t packets)
 {
 	uint64_t some;
@@ -172,10 +173,12 @@ int ctf_stream_end(struct ctf_stream *s)
 }
 
 /*
- * The Common Trace Format: a directory with the text that describes the packets, and a file of them for each stream.
+ * The Common Trace Format: a directory with a text that describes the packets, and a file of
+ * packets for each stream.
  *
- * In a CTF directory the packets' count bears the name by which other readers know it, so that they report what is missing; but they take
- * its wrap at 65,536 for a loss of 2^64 packets.  With so many it keeps the name that it has in schema/ctf/metadata.tsdl.
+ * The packets' count has the name by which other readers know it, so that they report lost packets.
+ * But they take its wrap at 65,536 for a loss of 2^64 packets. With so many packets it keeps its
+ * name of schema/ctf/metadata.tsdl.
  */
 
 #define NAME_BYTES 200u
@@ -184,11 +187,14 @@ int ctf_stream_end(struct ctf_stream *s)
 
 struct ctf_state {
 	struct ctf_stream *streams;
-	unsigned int n;		      /* initialised */
+	unsigned int n;		      /* initialized */
 	struct output_directory *dir; /* borrowed */
 };
 
-/* A file's name of a stream's, which is any bytes: nothing hidden, nothing that a shell or a terminal takes for something else. */
+/*
+ * Make a file name of a stream's name, which is any bytes: not hidden, and plain for shells and
+ * terminals.
+ */
 static void file_name(const char *name, char *out)
 {
 	size_t i;
@@ -206,7 +212,7 @@ static void file_name(const char *name, char *out)
 		out[1] = 0;
 }
 
-/* Two names may have become one. */
+/* Two streams' names may give the same file name. */
 static int open_file(struct output_directory *dir, const char *name)
 {
 	char base[NAME_BYTES + 1], path[NAME_BYTES + 16];
@@ -244,7 +250,7 @@ static int ctf_streams(void *data, char *const *names, unsigned int count)
 	return r;
 }
 
-/* Where there is one stream nobody names it. */
+/* streams() is not called for a single stream. */
 static int reserve(struct ctf_state *s)
 {
 	char *const name = "stream";
@@ -283,7 +289,7 @@ static int ctf_open(struct export_job *job, struct consumer *consumer)
 	return 0;
 }
 
-/* The schema's text, with another name for the count where COUNTED. */
+/* Write the schema's text. If COUNTED, rename the packets' count for other readers. */
 static int write_metadata(struct output_directory *dir, bool counted)
 {
 	SCOPED(closep) int fd = output_directory_file(dir, "metadata");
@@ -305,7 +311,7 @@ static int write_metadata(struct output_directory *dir, bool counted)
 	return r;
 }
 
-/* What was changed, and what another reader will not see. */
+/* Report changed times, and losses that other readers will not see. */
 static void tell(const struct export_job *job, uint64_t moved, bool counted)
 {
 	if (moved)

@@ -1,4 +1,4 @@
-/* One stream of events as a file of packets, in the layout of schema/ctf/metadata.tsdl. */
+/* Write one stream of events as a file of packets, in the layout of schema/ctf/metadata.tsdl. */
 #ifndef CTL_CTF_H
 #define CTL_CTF_H
 
@@ -10,28 +10,29 @@
 
 struct ctf_stream {
 	int fd;		 /* owned; -1 = closed */
-	uint8_t *packet; /* being filled, its header's room first */
+	uint8_t *packet; /* the packet being filled, with room for its header */
 	size_t used;
-	uint64_t sequence; /* its number; what is missing in front of it is counted */
-	bool written;	   /* is there a packet in the file? */
-	bool missing;	   /* is something missing behind the last one there? */
-	bool verbatim;	   /* set behind init: for our own decoder and not to be kept, so times stay as they are */
+	uint64_t sequence; /* number of the packet; counts missing packets too */
+	bool written;	   /* the file has a packet */
+	bool missing;	   /* packets are missing behind the last one in the file */
+	bool verbatim;	   /* keep all times as they are, for mprof's own decoder; set after init */
 	uint64_t last_ns;  /* time of the last event */
-	uint64_t moved;	   /* events whose time was not possible behind that */
+	uint64_t moved;	   /* events whose time could not stand behind the last one */
 };
 
-/* On FD, the stream's own from now on in any case.  0 or -ENOMEM. */
+/* Write to FD and take FD over, also on failure. Return 0 or -ENOMEM. */
 int ctf_stream_init(struct ctf_stream *s, int fd);
 void ctf_stream_deinit(struct ctf_stream *s);
 
 /*
- * The next event.  A time before the last one's, or past 2^63 - 1, makes all that follows unreadable to others: such an event bears the last
- * one's time, and is counted.  0 or -errno.
+ * Write the next event. A time before the last one's, or past 2^63 - 1, would make the rest
+ * unreadable to other programs; such an event gets the last event's time and is counted. Return 0
+ * or -errno.
  */
 int ctf_stream_event(struct ctf_stream *s, const struct mprof_raw_event *e);
-/* PACKETS packets are missing here.  0 or -errno. */
+/* Note that PACKETS packets are missing here. Return 0 or -errno. */
 int ctf_stream_gap(struct ctf_stream *s, uint64_t packets);
-/* No more of it: the file is whole, and on the disk.  0 or -errno. */
+/* Finish the file and sync it to the disk. Return 0 or -errno. */
 int ctf_stream_end(struct ctf_stream *s);
 
 #endif

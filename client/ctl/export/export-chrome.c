@@ -1,13 +1,14 @@
 /*
  * Chrome's trace events: JSON that chrome://tracing and the Perfetto UI open.
  *
- * A stream is a process.  Its first track has a slice (X) for each time in which a thread ran or none did, with the threads' names; behind it
- * are tracks of its collections, and of gaps and damage.  A thread is an asynchronous track of its own, with a slice (b, e) for its life and
- * an instant (n) for each event that it does.  Arrows (s, f) can only be between slices of the first kind, so one begins when
- * that which is told about was resolved, if that is known, and ends where it was looked at.
+ * A stream is a process. Its first track has a slice (X) for each time in which a thread ran or
+ * none did, with the threads' names. Further tracks have its collections, and its gaps and damage.
+ * A thread is an asynchronous track with a slice (b, e) for its life and an instant (n) for each of
+ * its events. Arrows (s, f) can only connect slices of the first kind. So an arrow begins when the
+ * other thread was resolved, if known, and ends when it was read.
  *
- * Nothing is kept of what was written but the names of the last 262,144 threads and when they ended; an older one's slices of
- * running are called `thread`, and its arrows begin where they end.
+ * Only the names and ends of the last 262,144 threads are kept. Running slices of an older thread
+ * are called `thread`, and arrows from it begin where they end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,15 +21,15 @@
 #include "slices.h"
 #include "thread-table.h"
 
-#define RUNNING 1 /* the thread id of a stream's first track */
+#define RUNNING 1 /* thread id of a stream's first track */
 #define EXTRAS	2
 
-/* A slice that has begun and is written when it ends. */
+/* A slice that has begun; it is written when it ends. */
 struct chrome_open {
 	uint32_t track;
 	uint64_t start;
 	const char *category;			  /* a constant */
-	struct slice_note notes[SLICE_NOTES_MAX]; /* numbers */
+	struct slice_note notes[SLICE_NOTES_MAX]; /* numbers only */
 	unsigned int n_notes;
 };
 
@@ -40,13 +41,13 @@ struct chrome_stream {
 struct chrome_state {
 	struct slices slices;
 	struct slice_ops ops;
-	struct writer *out; /* of the job */
+	struct writer *out; /* the job's */
 	struct track_names track_names;
 	struct chrome_stream stream[MERGE_STREAMS_MAX];
-	bool begun; /* is there an event? */
+	bool begun; /* an event was written */
 };
 
-/* Inline, so that a constant's length is one. */
+/* Inline, so that the length of a constant is a constant. */
 static inline void put(struct chrome_state *s, const char *text)
 {
 	writer_put(s->out, text, strlen(text));
@@ -57,7 +58,7 @@ static void put_number(struct chrome_state *s, int64_t n)
 	writer_advance(s->out, digits_put_signed(writer_room(s->out, DIGITS_MAX), n));
 }
 
-/* Nanoseconds as microseconds, exactly. */
+/* Write nanoseconds as exact microseconds. */
 static void put_us(struct chrome_state *s, const char *key, uint64_t ns)
 {
 	char *out;
@@ -73,7 +74,7 @@ static void put_us(struct chrome_state *s, const char *key, uint64_t ns)
 	writer_advance(s->out, n);
 }
 
-/* The beginning of an event: its kind, process and thread. */
+/* Begin an event with its kind, process and thread. */
 static void put_head(struct chrome_state *s, const char *phase, uint32_t process, int tid)
 {
 	put(s, s->begun ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
@@ -92,7 +93,7 @@ static void put_name(struct chrome_state *s, const char *name, size_t len)
 	put(s, "\"");
 }
 
-/* The name of TRACK, as far as it is known. */
+/* Write the name of TRACK, or `thread` if it is unknown. */
 static void put_track_name(struct chrome_state *s, uint32_t track)
 {
 	const struct track_name *track_name = track_names_find(&s->track_names, track);
@@ -114,7 +115,7 @@ static void put_note(struct chrome_state *s, const struct slice_note *note)
 	put(s, "\"");
 }
 
-/* The arguments, and the end of the event. */
+/* Write the arguments and the end of the event. */
 static void put_arguments(struct chrome_state *s, const char *category, const struct slice_note *notes, unsigned int n)
 {
 	unsigned int i;
@@ -127,7 +128,7 @@ static void put_arguments(struct chrome_state *s, const char *category, const st
 	put(s, "}}");
 }
 
-/* What belongs to a thread's own track. */
+/* Write an event of a thread's own track. */
 static void put_async(struct chrome_state *s, const char *phase, const struct slice_event *event)
 {
 	put_head(s, phase, event->process, RUNNING);
@@ -144,7 +145,7 @@ static void put_async(struct chrome_state *s, const char *phase, const struct sl
 		put_arguments(s, event->category, event->notes, event->n_notes);
 }
 
-/* A slice of the track TID. */
+/* Write a slice of the track TID. */
 static void put_slice(struct chrome_state *s, const struct slice_event *end, const struct chrome_open *open, int tid)
 {
 	put_head(s, "X", end->process, tid);
@@ -182,7 +183,7 @@ static void put_value(struct chrome_state *s, const struct slice_event *event)
 	put(s, "}}");
 }
 
-/* A track that is not a thread's: its number behind RUNNING, or -1. */
+/* Return the number of a stream's extra track, or -1 for a thread's. */
 static int extra_of(const struct chrome_stream *stream, uint32_t track)
 {
 	int i;
@@ -193,7 +194,7 @@ static int extra_of(const struct chrome_stream *stream, uint32_t track)
 	return -1;
 }
 
-/* No text is kept: it would be lent for the call alone. */
+/* Keep no text, since it is lent for the call only. */
 static struct chrome_open open_of(const struct slice_event *event)
 {
 	struct chrome_open open = {.track = event->track, .start = event->time, .category = event->category};
@@ -257,7 +258,7 @@ static int chrome_act(void *data, const struct slice_event *event)
 	return -s->out->error;
 }
 
-/* What a process or one of its few tracks is called. */
+/* Name a process or one of its tracks. */
 static void put_metadata(struct chrome_state *s, const char *what, uint32_t process, int tid, const char *name,
 			 size_t len)
 {

@@ -1,9 +1,10 @@
 /*
- * Events as comma-separated values (RFC 4180): a row each, and a row of heads.
+ * Events as comma-separated values (RFC 4180): a row of headings and a row for each event.
  *
- * Most such files are opened in a spreadsheet, which takes a cell that begins with =, +, - or @ for a formula and runs it, whoever wrote
- * it: a guest must not get at the one who looks at its labels.  Such a text gets an apostrophe in front, and so does one that begins with
- * an apostrophe, so that who takes one away from every text that has one has what was recorded.
+ * Spreadsheets open most such files. They take a cell that begins with =, +, - or @ for a formula
+ * and run it. So a guest could attack a person who looks at its labels. Such a text gets an
+ * apostrophe in front. So does a text that begins with an apostrophe: whoever removes one
+ * apostrophe from every text that has one gets the recorded texts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,11 +18,14 @@
 #define REPLACEMENT "\xef\xbf\xbd"
 
 struct csv_state {
-	struct writer *out;   /* of the job */
-	char *const *streams; /* lent; NULL = there is one */
+	struct writer *out;   /* the job's */
+	char *const *streams; /* lent; NULL for a single stream */
 };
 
-/* May a spreadsheet take it for something else than text?  The wide forms of those signs are the same to some. */
+/*
+ * Return true if a spreadsheet may not take the text for text. Some also interpret the wide forms
+ * of the signs.
+ */
 static bool is_risky(const char *text, size_t len)
 {
 	static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
@@ -35,7 +39,7 @@ static bool is_risky(const char *text, size_t len)
 	return false;
 }
 
-/* How many bytes at TEXT are one character; 0 where they are none. */
+/* Return the length of the character at TEXT; 0 if it is invalid. */
 static size_t character(const char *text, size_t len)
 {
 	size_t n;
@@ -46,7 +50,7 @@ static size_t character(const char *text, size_t len)
 	return 0;
 }
 
-/* The inside of a quoted cell: valid UTF-8, quotes twice. */
+/* Write the inside of a quoted cell: valid UTF-8 with doubled quotes. */
 static void put_inside(struct writer *w, const char *text, size_t len, bool valid)
 {
 	size_t i = 0, n;
@@ -67,7 +71,10 @@ static void put_inside(struct writer *w, const char *text, size_t len, bool vali
 	}
 }
 
-/* A text as a cell, and in the cell behind it its bytes in hexadecimal where it is no UTF-8 and has lost some. */
+/*
+ * Write a text as a cell. If HEX, write its bytes in hexadecimal to the next cell unless the text
+ * is UTF-8.
+ */
 static void put_text(struct writer *w, const char *text, size_t len, bool hex)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -86,7 +93,7 @@ static void put_text(struct writer *w, const char *text, size_t len, bool hex)
 	}
 }
 
-/* Everything up to the text, with the comma behind it. */
+/* Format all cells in front of the text, with the last comma. Return the length. */
 static size_t fixed(const struct mprof_raw_event *e, char *out)
 {
 	enum mprof_shape shape = mprof_event_shape(e->id);

@@ -1,8 +1,8 @@
 /*
- * Events as JSON: one document, one record a line.
+ * Events as one JSON document, one record per line.
  *
- * What `dump --json` prints are lines, for pipes; this is for programs that want a whole.  Gaps and damage are records among the events, at
- * their places, so that nobody takes what is missing for a time in which nothing happened.
+ * `dump --json` prints lines, for pipes; this is for programs that want one document. Gaps and
+ * damage are records at their places among the events, so that nobody takes a gap for an idle time.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,10 +15,10 @@
 
 struct json_state {
 	struct export_job *job;
-	struct writer *out;   /* of the job */
-	char *const *streams; /* lent; NULL = there is one */
-	bool headed;	      /* is the document begun? */
-	bool recorded;	      /* and a record there? */
+	struct writer *out;   /* the job's */
+	char *const *streams; /* lent; NULL for a single stream */
+	bool headed;	      /* the document has begun */
+	bool recorded;	      /* a record was written */
 };
 
 static void put(struct json_state *s, const char *text)
@@ -33,7 +33,7 @@ static void put_string(struct json_state *s, const char *text)
 	put(s, "\"");
 }
 
-/* The document up to its first record. */
+/* Write the document up to its first record. */
 static void put_head(struct json_state *s, unsigned int streams)
 {
 	unsigned int i;
@@ -48,7 +48,7 @@ static void put_head(struct json_state *s, unsigned int streams)
 	s->headed = true;
 }
 
-/* The beginning of a record's line. */
+/* Begin the line of a record. */
 static void begin_record(struct json_state *s)
 {
 	if (!s->headed)
@@ -60,7 +60,7 @@ static void begin_record(struct json_state *s)
 	s->recorded = true;
 }
 
-/* The end of a record that is no event. */
+/* End a record that is not an event. */
 static void end_record(struct json_state *s, unsigned int stream)
 {
 	if (s->streams) {

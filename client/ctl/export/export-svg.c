@@ -1,7 +1,8 @@
 /*
- * A trace as a picture: SVG, in the drawing of the viewer.
+ * A trace as an SVG picture, drawn as the viewer draws.
  *
- * Why it is no print of a page: a report, a wiki or an issue wants the same piece of the same trace again next year, by one line of a script.
+ * A print of the page would not do: a report, a wiki or an issue needs the same part of the same
+ * trace again next year, from one line of a script.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +21,7 @@
 #define HEIGHT	   900.0
 #define PIXELS_MIN 100.0
 #define PIXELS_MAX 16384.0
-#define MARGIN	   20.0 /* pixels beside the trace where no period is given */
+#define MARGIN	   20.0 /* pixels on both sides of the trace if no period is given */
 
 enum { OPTION_WIDTH, OPTION_HEIGHT, OPTION_FOCUS, OPTION_THREAD };
 
@@ -71,7 +72,9 @@ static float pixels(const struct export_job *job, int option, double otherwise)
 	return (float)value;
 }
 
-/* The thread that NAME is the id of, the newest, or the first with such a label; MPROF_NONE if there is none. */
+/*
+ * Return the newest thread with the id NAME, or the first with a label that matches, or MPROF_NONE.
+ */
 static uint32_t find_thread(const struct modeller *m, const char *name)
 {
 	SCOPED(freep) uint8_t *labelled = NULL;
@@ -92,7 +95,10 @@ static uint32_t find_thread(const struct modeller *m, const char *name)
 	return MPROF_NONE;
 }
 
-/* The time between the first and the last event, and a margin; or what the command line says of it. */
+/*
+ * Set the window to the period of the command line. By default it is the time from the first to the
+ * last event, with a margin.
+ */
 static void find_period(const struct export_job *job, const struct mprof_model_view *v, struct mprof_window *w)
 {
 	const struct period *p = job->period;
@@ -134,7 +140,7 @@ static int find_focus(const struct export_job *job, const struct modeller *m, st
 	return CTL_OK;
 }
 
-/* What who cannot see the picture is to know. */
+/* Describe the picture for screen readers. */
 static void describe(const struct modeller *m, const struct mprof_window *w, char *buf, size_t size)
 {
 	const struct mprof_model_view *v = m->view;

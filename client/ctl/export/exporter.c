@@ -8,7 +8,7 @@
 #include "scope.h"
 #include "trace-source.h"
 
-/* One line each. */
+/* One per line. */
 /* clang-format off */
 static const struct exporter *const exporters[] = {
 	&export_ctf,
@@ -27,7 +27,7 @@ const struct exporter *exporter_at(size_t i)
 	return i < sizeof(exporters) / sizeof(exporters[0]) ? exporters[i] : NULL;
 }
 
-/* All names, separated by spaces, into BUF. */
+/* Write all names to BUF, separated by spaces. */
 static const char *list_names(char *buf, size_t size)
 {
 	const struct exporter *e;
@@ -57,8 +57,6 @@ const struct exporter *exporter_find(const char *name, const char *verb)
 		say_usage(verb, "there is no format \"%s\"; these are: %s", name, list_names(names, sizeof(names)));
 	return NULL;
 }
-
-/* What an export is called that nobody gave a name. */
 
 char *export_path(const char *operand, const char *suffix)
 {

@@ -1,11 +1,13 @@
 /*
- * Formats that a trace is exported to.
+ * The formats of `mprofctl export`.
  *
- * A format is one `const struct exporter` in a file of its own, export-NAME.c, and one line in exporter.c.  What it needs of the command
- * line, of the input and of the output stands in a struct export_job: it opens nothing itself, and says nothing of failed writes.
+ * A format is one `const struct exporter` in a file of its own and a line in exporter.c. It gets
+ * the command line, the input and the output in a struct export_job. It opens no files itself and
+ * reports no failed writes.
  *
- * A format streams, or it needs the whole model.  One that streams gets the events inside of the period alone, from all streams merged by
- * time, through the sink that it sets up; its memory must not grow with the length of the trace.
+ * A format either streams or needs the whole model. A streaming format gets the events inside of
+ * the period, from all streams merged by time, through the consumer that it sets up. Its memory
+ * must not grow with the length of the trace.
  */
 #ifndef CTL_EXPORTER_H
 #define CTL_EXPORTER_H
@@ -26,57 +28,73 @@ struct exporter;
 
 struct export_job {
 	const struct exporter *exporter;
-	const char *trace;	      /* its name, for titles and complaints; any bytes; borrowed */
-	struct period *period;	      /* for a format that draws: whatever streams need not look at it; borrowed */
-	struct writer *out;	      /* of a format that is one file: all goes there; borrowed */
-	struct output_directory *dir; /* of a format that is a directory: its files are made in it; borrowed */
+	const char *trace; /* name for titles and messages; any bytes; borrowed */
+	/* For a format that draws; a streaming format can ignore it; borrowed. */
+	struct period *period;
+	struct writer *out;	      /* output of a single-file format; borrowed */
+	struct output_directory *dir; /* output of a directory format; borrowed */
 	void *state;		      /* the format's own */
-	/* What was given of the exporter's own options, in their order; NULL where not. */
+	/* Values of the format's own options, in their order; NULL if not given. */
 	const char *values[EXPORT_OPTIONS_MAX];
-	uint64_t events; /* in finish(): that came */
+	uint64_t events; /* number of events; valid in finish() */
 };
 
-/* An option that a format has beside those of all. */
+/* An option of a format. */
 struct export_option {
 	const char *name; /* "--width"; takes a value */
 };
 
 struct exporter {
-	const char *name;   /* as in --to */
-	const char *what;   /* in a line of help; no full stop */
-	const char *suffix; /* of the default name: ".json" */
+	const char *name;   /* for --to */
+	const char *what;   /* description for the help, without a full stop */
+	const char *suffix; /* suffix of the default name: ".json" */
 	bool directory;
-	bool all_streams; /* of a guest with several take all, unless one is named */
-	bool tails;	  /* of one that draws: what was not proven is marked in it */
-	/* NULL, or up to EXPORT_OPTIONS_MAX, the last one without a name.  Formats may share one of a name. */
+	bool all_streams; /* take all streams of a guest, unless the user names one */
+	bool tails;	  /* draws unproven tails */
+	/*
+	 * NULL, or at most EXPORT_OPTIONS_MAX options and one without a name. Formats may share an
+	 * option's name.
+	 */
 	const struct export_option *options;
-	/* Are the values of its options as they may be?  Before anything is opened.  Returns an exit code, having said why.  May be NULL. */
+	/* Check the options' values before anything is opened. Return an exit code. May be NULL. */
 	int (*check)(const struct export_job *job, const char *verb);
 
-	/* A format that streams: */
+	/* A streaming format: */
 
-	/* Set up STATE and SINK; 0 or -errno, -ENOMEM without memory.  What is written before any event is written here. */
+	/*
+	 * Set up STATE and CONSUMER, and write what stands in front of the events. Return 0 or
+	 * -errno.
+	 */
 	int (*open)(struct export_job *job, struct consumer *consumer);
-	/* All of the trace came, damaged or not: write what ends the file.  0 or -errno. */
+	/*
+	 * Write the end of the file behind the last event; the trace may be damaged. Return 0 or
+	 * -errno.
+	 */
 	int (*finish)(struct export_job *job);
-	/* Did what ended it with an error say why itself?  NULL = never. */
+	/* Return true if the format itself reported its error. NULL = never. */
 	bool (*told)(const struct export_job *job);
-	/* Release STATE.  Called once, also after open() failed; STATE may be NULL. */
+	/* Release STATE, which may be NULL. Called once, also if open() failed. */
 	void (*close)(struct export_job *job);
 
-	/* Instead of those three, a format that needs the model: write all of it.  0, -errno, or an exit code, having said why. */
+	/*
+	 * A format that needs the model, instead of open() and finish(): write all of it. Return 0,
+	 * -errno, or an exit code.
+	 */
 	int (*draw)(struct export_job *job, const struct modeller *m);
 };
 
-/* Number I of the formats, NULL behind the last. */
+/* Return format number I, or NULL behind the last. */
 const struct exporter *exporter_at(size_t i);
-/* The one of that name, or NULL, having said which there are. */
+/* Return the format called NAME, or NULL after an error message that lists the formats. */
 const struct exporter *exporter_find(const char *name, const char *verb);
 
-/* A name for what is made of the trace OPERAND: in this directory, SUFFIX in place of its own; to be freed, NULL without memory. */
+/*
+ * Return a file name for the output made of the trace OPERAND: in the current directory, with
+ * SUFFIX instead of its own. The caller frees it. Return NULL without memory.
+ */
 char *export_path(const char *operand, const char *suffix);
 
-/* Each is defined in its file: */
+/* Each is defined in its own file. */
 extern const struct exporter export_chrome;
 extern const struct exporter export_csv;
 extern const struct exporter export_ctf;

@@ -1,9 +1,11 @@
 /*
- * The format is Fuchsia's (reference/tracing/trace-format among its documents); numbers below are its.
+ * The Fuchsia trace format (reference/tracing/trace-format in its documents) defines the numbers
+ * below.
  *
- * A stream is a process and a track a thread; their object ids are the tracks' numbers, which are different and small, because some readers
- * keep 32 bits of them.  The life of a thread is an asynchronous operation, so that it need not hold what happens on the thread's track.  A flow
- * begins and ends in a duration: an instant with one is a duration of no length.
+ * A stream is a process and a track a thread. Their object ids are the tracks' numbers, which are
+ * unique and small, because some readers keep only 32 bits. A thread's life is an asynchronous
+ * operation, so that it need not enclose what happens on the thread's track. A flow begins and ends
+ * in a duration, so an instant with a flow is a duration of length 0.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +22,7 @@
 #define STRINGS_MAX	32767u
 #define STRING_BYTES	(8u << 20)
 #define INTERN_MAX	256u   /* bytes of a string in the table */
-#define INLINE_MAX	16000u /* bytes of any other: two of them fit into a record */
+#define INLINE_MAX	16000u /* bytes of any other string: two fit into a record */
 #define PROVIDER_MAX	255u
 #define OBJECT_PROCESS	1u
 #define OBJECT_THREAD	2u
@@ -42,10 +44,10 @@ enum event {
 
 enum argument { ARGUMENT_INT64 = 3, ARGUMENT_STRING = 6, ARGUMENT_OBJECT = 8 };
 
-/* A string as records refer to it. */
+/* A reference to a string. */
 struct ref {
 	uint16_t value;
-	const char *text; /* where it is inline */
+	const char *text; /* if it is inline */
 	size_t bytes;
 };
 
@@ -80,7 +82,10 @@ static int end(struct fxt *f)
 	return -f->out->error;
 }
 
-/* A string under a number where it has one, or gets one now: then a record that says so comes first.  None may be at hand. */
+/*
+ * Return a reference to a string. Give the string a number if possible, and then first write a
+ * record that defines it. Call it before a record is begun.
+ */
 static struct ref refer(struct fxt *f, const char *text, size_t len)
 {
 	uint32_t known = f->strings.n, i = TEXT_NONE;
@@ -112,7 +117,7 @@ static void inline_text(struct fxt *f, const struct ref *ref)
 		bytes(f, ref->text, ref->bytes);
 }
 
-/* The index of a track in the table of threads, where it takes the place of another. */
+/* Return the index of a track in the thread table, where it may replace another track. */
 static unsigned int thread_index(struct fxt *f, uint32_t process, uint32_t track)
 {
 	unsigned int i = track % FXT_THREADS;
@@ -165,7 +170,7 @@ static void put_arguments(struct fxt *f, const struct arguments *a)
 	}
 }
 
-/* One event of ACT's track, time and name; the word at its end is *LAST, where there is one. */
+/* Write one event with EVENT's track, time and name. *LAST, if not NULL, is its last word. */
 static int put_event(struct fxt *f, enum event type, const struct slice_event *event, const char *category,
 		     const struct slice_note *notes, unsigned int n_notes, const uint64_t *last)
 {
@@ -187,7 +192,7 @@ static int put_event(struct fxt *f, enum event type, const struct slice_event *e
 	return end(f);
 }
 
-/* A flow begins or ends here. */
+/* Write the beginning or the end of a flow. */
 static int put_flow(struct fxt *f, const struct slice_event *event)
 {
 	enum event type = event->flow == SLICE_FLOW_BEGINS ? EVENT_FLOW_BEGIN : EVENT_FLOW_END;
@@ -202,7 +207,7 @@ static int put_value(struct fxt *f, const struct slice_event *event)
 	const struct slice_note notes[] = {{.key = "value", .number = event->value}};
 	const uint64_t id = 0;
 
-	/* What stands beside a counter would be drawn as one. */
+	/* A viewer would draw other arguments as counters, too. */
 	return put_event(f, EVENT_COUNTER, event, event->category, notes, 1, &id);
 }
 
@@ -229,7 +234,7 @@ static int on_act(void *data, const struct slice_event *event)
 	return 0;
 }
 
-/* The name of a process or a thread; the last one holds. */
+/* Write the name of a process or thread. The last name counts. */
 static int on_track(void *data, const struct slice_track *track)
 {
 	struct fxt *f = data;
@@ -284,8 +289,6 @@ void fxt_deinit(struct fxt *f)
 {
 	texts_deinit(&f->strings);
 }
-
-/* The Fuchsia trace format, for what reads it. What becomes of an event stands in slices.h. */
 
 struct fxt_export {
 	struct slices slices;

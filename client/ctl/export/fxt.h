@@ -1,4 +1,4 @@
-/* Acts as records of the Fuchsia trace format. */
+/* Write slice events as records of the Fuchsia trace format. */
 #ifndef CTL_FXT_H
 #define CTL_FXT_H
 
@@ -8,23 +8,23 @@
 #include "texts.h"
 #include "writer.h"
 
-#define FXT_RECORD_WORDS 4095u /* the most that a record has */
+#define FXT_RECORD_WORDS 4095u /* the longest record */
 #define FXT_THREADS	 255u  /* in the table */
 
 struct fxt {
 	struct writer *out;   /* borrowed */
-	struct slice_ops ops; /* to be given to acts_init() */
+	struct slice_ops ops; /* for slices_init() */
 	struct texts strings;
-	uint32_t threads[FXT_THREADS]; /* tracks, by index less 1; 0 = none */
-	unsigned int n;		       /* words of the record at hand */
+	uint32_t threads[FXT_THREADS]; /* the track at each index less 1; 0 = none */
+	unsigned int n;		       /* words of the present record */
 	uint64_t record[FXT_RECORD_WORDS];
 };
 
-/* To OUT, which stays the caller's.  No memory is taken. */
+/* Begin writing to OUT, which the caller keeps. Allocates nothing. */
 void fxt_init(struct fxt *f, struct writer *out);
 void fxt_deinit(struct fxt *f);
 
-/* What a file begins with; NAME, any bytes, is the provider's.  0 or -errno. */
+/* Write the head of the file; NAME, any bytes, is the provider's name. Return 0 or -errno. */
 int fxt_begin(struct fxt *f, const char *name);
 
 #endif

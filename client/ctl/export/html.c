@@ -1,5 +1,6 @@
 /*
- * A text in a page has a length at which browsers give up, far below what a trace can have: a stream is cut into pieces.
+ * Single-file pages. Browsers limit the length of a text in a page far below the size of a trace,
+ * so a stream is cut into pieces.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,8 +23,9 @@
 #include "writer.h"
 
 /*
- * Packets are made anew of the events: what was packed, wrapped, damaged or an old log is then what a page can read, and only the period that was
- * asked for is in it.  Times stay as they are, since the viewer's decoder, unlike others, takes them in any order.
+ * Packets are made anew of the events. So a page can hold input that was packed, wrapped, damaged
+ * or an old log, and only the selected period. Times stay as they are, since the viewer's decoder
+ * takes them in any order.
  */
 
 #define NOTES_MAX 100u
@@ -62,13 +64,13 @@ static int part_streams(void *data, char *const *names, unsigned int count)
 	return r;
 }
 
-/* Where there is one stream nobody names it. */
+/* streams() is not called for a single stream. */
 static int reserve(struct html_part *p)
 {
 	return p->streams ? 0 : part_streams(p, NULL, 1);
 }
 
-/* So much is aside already. */
+/* Return the size of all streams so far. */
 static uint64_t bytes_aside(const struct html_part *p)
 {
 	uint64_t sum = 0;
@@ -107,7 +109,7 @@ static int part_gap(void *data, unsigned int stream, uint64_t packets)
 	return r ? r : ctf_stream_gap(&p->streams[stream], packets);
 }
 
-/* The damage does not go along, but what was said of it does. */
+/* The page lists the damage, although its packets have none. */
 static int part_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
 {
 	struct html_part *p = data;
@@ -174,7 +176,7 @@ int html_part_finish(struct html_part *p)
 	return r;
 }
 
-#define PIECE_BYTES (3u << 20) /* of what is packed, in an element; divisible by 3 */
+#define PIECE_BYTES (3u << 20) /* packed bytes of an element; divisible by 3 */
 #define COPY_BYTES  (256u << 10)
 
 static void put(struct writer *w, const char *text)
@@ -222,9 +224,9 @@ void html_deinit(struct html *h)
 
 struct packing {
 	struct base64 text;
-	char head[128]; /* of an element */
+	char head[128]; /* an element's opening tag */
 	size_t pieces;
-	size_t left; /* of this one */
+	size_t left; /* bytes left in the present piece */
 };
 
 static void end_piece(struct packing *x)
@@ -254,7 +256,7 @@ static la_ssize_t pack(struct archive *a, void *data, const void *bytes, size_t 
 	return x->text.out->error ? -1 : (la_ssize_t)len;
 }
 
-/* What libarchive complains of: our own write, or itself. */
+/* Return the error of the failed write, or libarchive's. */
 static int complaint(struct archive *a, const struct packing *x)
 {
 	int error = x->text.out->error ? x->text.out->error : archive_errno(a);
@@ -281,7 +283,7 @@ static int copy(struct archive *a, struct packing *x, int fd)
 	return archive_write_close(a) == ARCHIVE_OK ? 0 : complaint(a, x);
 }
 
-/* The same trace makes the same file, whenever it is written: no time in what gzip says of itself. */
+/* Keep the time out of the gzip header, so that the same trace always makes the same file. */
 static int open_gzip(struct archive *a, struct packing *x, struct archive_entry *e)
 {
 	archive_entry_set_pathname(e, "stream");
@@ -309,7 +311,7 @@ static int put_stream(struct packing *x, int fd)
 	return r;
 }
 
-/* What the contents say of stream I; NULL without memory. */
+/* Return the contents' entry of stream I; NULL without memory. */
 static json_t *stream_json(const struct html_part *p, unsigned int i, size_t pieces)
 {
 	const char *name = p->names ? p->names[i] : "";
@@ -376,7 +378,10 @@ int html_end(struct html *h)
 	return writer_flush(h->out);
 }
 
-/* One file that any browser opens, without a server and without a network: for an issue, a mail, or a machine that has no mprofd. */
+/*
+ * The export format: a page that any browser opens without a server or a network, for an issue, a
+ * mail, or a machine without mprofd.
+ */
 
 static int html_check(const struct export_job *job, const char *verb)
 {

@@ -1,6 +1,7 @@
 /*
- * One sequence of packets.  What is said often is said once under a number: categories and keys always, names as long as they are short and
- * there is room for them.  A packet brings the strings that it is the first to refer to, so that a reader needs nothing but what came before.
+ * Write one sequence of packets. Frequent strings are written once and get a number: categories and
+ * keys always, names if they are short and fit the table. The first packet that uses a string
+ * defines it, so that a reader only needs earlier packets.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,9 +19,9 @@
 #define NAME_INTERN_MAX	 256u
 #define CLOCK_REALTIME_	 1u
 #define CLOCK_MONOTONIC_ 3u
-#define PACKET_TAG	 0x0a /* field 1 of a trace, of a length */
+#define PACKET_TAG	 0x0a /* field 1 of a trace, with a length */
 
-/* A packet and all that it may point to. */
+/* A packet and all that it points to. */
 struct draft {
 	Perfetto__Protos__TracePacket packet;
 	Perfetto__Protos__TrackEvent event;
@@ -35,7 +36,7 @@ struct draft {
 	Perfetto__Protos__DebugAnnotationName *key_list[SLICE_NOTES_MAX];
 	uint64_t category_iid;
 	uint64_t flow_id;
-	char *own_name; /* terminated copies */
+	char *own_name; /* copies with a NUL */
 	char *own_text;
 };
 
@@ -207,7 +208,7 @@ static int set_note(struct perfetto *p, struct draft *d, const struct slice_note
 	return 0;
 }
 
-/* ---- acts */
+/* ---- slice events */
 
 static void set_kind(struct draft *d, const struct slice_event *event)
 {
@@ -248,7 +249,7 @@ static int on_act(void *data, const struct slice_event *event)
 	d.packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_EVENT;
 	d.packet.track_event = &d.event;
 	set_kind(&d, event);
-	/* What ends is what began last on the track, and what a counter is called its track says. */
+	/* An END ends the last slice that began on the track. A counter's track has its name. */
 	if (event->kind != SLICE_END)
 		set_category(p, &d, event->category);
 	if (event->kind == SLICE_BEGIN || event->kind == SLICE_INSTANT)
@@ -339,8 +340,6 @@ void perfetto_deinit(struct perfetto *p)
 	free(p->packet);
 	p->packet = NULL;
 }
-
-/* Perfetto's TrackEvent format, for ui.perfetto.dev and trace_processor.  What becomes of an event stands in slices.h. */
 
 struct perfetto_export {
 	struct slices slices;

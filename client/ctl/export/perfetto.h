@@ -1,4 +1,4 @@
-/* Acts as a Perfetto trace of track events, a packet at a time. */
+/* Write slice events as a Perfetto trace of track events, one packet at a time. */
 #ifndef CTL_PERFETTO_H
 #define CTL_PERFETTO_H
 
@@ -11,7 +11,7 @@
 
 #define PERFETTO_CONSTANTS_MAX 64u
 
-/* Constants under numbers from 1, in the order in which they came. */
+/* Constants with numbers from 1, in the order of their use. */
 struct perfetto_constants {
 	const char *at[PERFETTO_CONSTANTS_MAX];
 	uint32_t n;
@@ -19,20 +19,26 @@ struct perfetto_constants {
 
 struct perfetto {
 	struct writer *out; /* borrowed */
-	int32_t first_pid;  /* of stream 0; the others follow */
+	int32_t first_pid;  /* pid of stream 0; the others follow */
 	bool begun;
-	struct slice_ops ops; /* to be given to acts_init() */
+	struct slice_ops ops; /* for slices_init() */
 	struct perfetto_constants categories, keys;
 	struct texts names;
-	uint8_t *packet; /* the one at hand */
+	uint8_t *packet; /* buffer for the present packet */
 	size_t packet_room;
 };
 
-/* To OUT, which stays the caller's; streams are processes from FIRST_PID (1 or more) on.  No memory is taken. */
+/*
+ * Begin writing to OUT, which the caller keeps. The streams are processes from FIRST_PID (1 or
+ * more) on. Allocates nothing.
+ */
 void perfetto_init(struct perfetto *p, struct writer *out, int32_t first_pid);
 void perfetto_deinit(struct perfetto *p);
 
-/* A reading of CLOCK_MONOTONIC and CLOCK_REALTIME at one moment, in nanoseconds.  0 or -errno. */
+/*
+ * Write a simultaneous reading of CLOCK_MONOTONIC and CLOCK_REALTIME, in nanoseconds. Return 0 or
+ * -errno.
+ */
 int perfetto_clocks(struct perfetto *p, uint64_t monotonic, uint64_t realtime);
 
 #endif

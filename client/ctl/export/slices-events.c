@@ -1,8 +1,8 @@
 /*
- * What each event does, as in the model (client/trace/model/model-events.c).
+ * Handle each event as the model does (client/trace/model/model-events.c).
  *
- * An instant has the event's own time.  Slices begin and end at the latest time that the stream has said, because they must hold each other;
- * where an event is older than one before it, the note `time_ns` says when it was.
+ * An instant has the event's own time. Slices begin and end at the stream's latest time, because
+ * they must nest. If an event is older than an earlier one, the note `time_ns` has its time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 #include "slices-state.h"
 
-/* What happens to a whole stream and to none of its threads, each on a track of its own: collections, losses, damage. */
+/* Collections, losses and damage concern a whole stream, so each kind has a track of its own. */
 
-/* The track of what happens to the whole stream. */
+/* Make the stream's extra track, if it does not exist. */
 static int extra(struct slices *a, struct slice_stream *s, const char *name, uint32_t *number)
 {
 	struct slice_track track = {.kind = TRACK_EXTRA, .name = name, .name_bytes = strlen(name)};
@@ -29,7 +29,7 @@ int slices_collection(struct slices *a, struct slice_stream *s, const struct mpr
 	struct slice_event event = {.kind = SLICE_BEGIN, .category = mprof_event_name(e->id)}, end;
 	int r = extra(a, s, "gc", &s->collector);
 
-	/* One after the other, whatever they say. */
+	/* Collections must not overlap, whatever the events say. */
 	start = start < s->collected ? s->collected : start;
 	s->collected = time < start ? start : time;
 	event.track = s->collector;
@@ -72,7 +72,7 @@ int slices_damage(void *data, unsigned int stream, const struct mprof_damage *da
 	char text[256];
 	int r;
 
-	if (!a->stream || !a->stream[stream].begun) /* there is no time yet that it could stand at */
+	if (!a->stream || !a->stream[stream].begun) /* there is no time yet to place it at */
 		return 0;
 	s = &a->stream[stream];
 	event.time = s->now;
@@ -83,9 +83,12 @@ int slices_damage(void *data, unsigned int stream, const struct mprof_damage *da
 	return r ? r : slices_put(a, s, &event);
 }
 
-/* Counters: a track for each name of a stream, and what it is at.  Where only changes are told, it counts from 0. */
+/*
+ * Counters. Each name of a stream has a track with its value. A counter known by its changes only
+ * begins at 0.
+ */
 
-/* Room for counter I. */
+/* Make room for counter I. */
 static int reach(struct slice_stream *s, uint32_t i)
 {
 	uint32_t room = s->counter_room ? s->counter_room : 16;
@@ -104,7 +107,7 @@ static int reach(struct slice_stream *s, uint32_t i)
 	return 0;
 }
 
-/* What stands before the last `#` is the name of the scale. */
+/* Return the length of the scale's name: the part in front of the last `#`. */
 static size_t scale_of(const char *name, size_t len)
 {
 	const char *mark = len ? memrchr(name, '#', len) : NULL;
@@ -153,7 +156,7 @@ int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_
 	if (r || !c)
 		return r;
 	s->threads.list[thread].last = s->now;
-	/* A guest may say any amount: a sum that is too large goes around. */
+	/* A guest may give any amount, so the sum may wrap around. */
 	c->value = e->id == MPROF_EVENT_counter ? e->number : (int64_t)((uint64_t)c->value + (uint64_t)e->number);
 	event.track = c->track;
 	event.value = c->value;
@@ -165,7 +168,7 @@ int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_
 
 #define MARKER "__should_resolve"
 
-/* One event. */
+/* The event being handled. */
 struct step {
 	struct slices *a;
 	struct slice_stream *s;
@@ -178,13 +181,13 @@ static struct table_thread *thread_at(const struct step *x, uint32_t thread)
 	return &x->s->threads.list[thread];
 }
 
-/* The event shows that the thread is there still. */
+/* Note that the thread still exists. */
 static void touch(const struct step *x, uint32_t thread)
 {
 	thread_at(x, thread)->last = x->s->now;
 }
 
-/* The act that stands for the event, on the track of THREAD. */
+/* Return the slice event for the event, on the track of THREAD. */
 static struct slice_event event_of(const struct step *x, enum slice_kind kind, uint32_t thread)
 {
 	struct slice_event event = {
@@ -200,7 +203,7 @@ static struct slice_event event_of(const struct step *x, enum slice_kind kind, u
 	return event;
 }
 
-/* THREAD runs from now on.  OWN: the event says nothing but that, and so is the slice's beginning. */
+/* THREAD runs from now on. OWN: the event says nothing else, and so it is the slice's beginning. */
 static int run(const struct step *x, uint32_t thread, bool own)
 {
 	struct slice_stream *s = x->s;
@@ -225,7 +228,10 @@ static int run(const struct step *x, uint32_t thread, bool own)
 	return r || (!own && !open) ? r : slices_put(x->a, s, &event);
 }
 
-/* Two instants: what DOER did to OTHER, ids and all.  The flow goes from DOER, or to it where BACK is set. */
+/*
+ * Write two instants: DOER acted on OTHER. The flow goes from DOER to OTHER, or back if BACK is
+ * set.
+ */
 static int pair(const struct step *x, int64_t doer_id, int64_t other_id, bool back)
 {
 	struct slice_event event[2];
@@ -252,7 +258,7 @@ static int pair(const struct step *x, int64_t doer_id, int64_t other_id, bool ba
 	return r ? r : slices_put(x->a, x->s, &event[1]);
 }
 
-/* An event that does nothing but be there. */
+/* Write an instant without a flow. */
 static int alone(const struct step *x, int64_t id, int64_t other)
 {
 	struct slice_event event;
@@ -276,7 +282,7 @@ static int on_creates(const struct step *x)
 	if (r || x->e->number == MPROF_THREAD_NONE)
 		return r ? r : alone(x, x->e->context, x->e->number);
 	touch(x, creator);
-	/* From now on the id is another's, and nothing can be heard of the one that bore it. */
+	/* The id now names another thread, so nothing more can come of the old one. */
 	if (old != THREAD_NONE)
 		r = slices_end_life(x->a, x->s, old, x->s->now, true);
 	r = r ? r : slices_create(x->a, x->s, x->e->number, x->e->type, &thread);
@@ -336,7 +342,7 @@ static int on_looks(const struct step *x, bool runs)
 		r = run(x, reader, false);
 	if (r)
 		return r;
-	/* What was read is over; what was not resolved yet is there still. */
+	/* A thread that was read is over; one that was not resolved yet still exists. */
 	if (!found)
 		touch(x, source);
 	return pair(x, x->e->context, x->e->number, found);

@@ -1,4 +1,4 @@
-/* What acts*.c share. */
+/* Shared by the slice builder's files. */
 #ifndef CTL_SLICES_STATE_H
 #define CTL_SLICES_STATE_H
 
@@ -15,21 +15,23 @@ struct slice_counter {
 
 struct slice_stream {
 	unsigned int number;
-	uint32_t process;	    /* track */
-	uint32_t collector, faults; /* tracks, 0 = none yet */
+	uint32_t process; /* a track */
+	/* Tracks for collections and for gaps and damage; 0 = none yet. */
+	uint32_t collector, faults;
 	struct thread_table threads;
 	struct texts counter_names;
-	struct slice_counter *counters; /* by number of name */
+	struct slice_counter *counters; /* by number of the name */
 	uint32_t counter_room;
 	uint32_t root;
-	uint32_t running;	  /* thread, CAST_NONE = not known */
-	bool run_open;		  /* its slice is open */
-	const char *run_category; /* of that slice */
-	bool begun;		  /* has there been an event? */
+	uint32_t running;	  /* a thread, or THREAD_NONE if unknown */
+	bool run_open;		  /* the slice of RUNNING is open */
+	const char *run_category; /* category of that slice */
+	bool begun;		  /* an event came */
 	uint64_t first;		  /* time of the first event */
-	uint64_t now;		  /* the latest time; slices begin and end at it, so that they hold each other */
-	uint64_t collected;	  /* end of the last collection */
-	uint64_t lost;		  /* packets missing behind NOW */
+	/* The latest time; slices begin and end at it, so that they nest. */
+	uint64_t now;
+	uint64_t collected; /* end of the last collection */
+	uint64_t lost;	    /* packets missing behind NOW */
 };
 
 static inline void slice_add_note(struct slice_event *event, const char *key, int64_t number)
@@ -43,40 +45,40 @@ static inline void slice_set_name(struct slice_event *event, const char *name)
 	event->name_bytes = strlen(name);
 }
 
-/* Of slices.c: */
+/* In slices.c: */
 
 uint32_t slices_new_track(struct slices *a);
-/* Tell of a track; NAME is valid UTF-8. */
+/* Announce a track; its NAME is valid UTF-8. */
 int slices_put_track(struct slices *a, const struct slice_stream *s, struct slice_track *track);
-/* Give out an act of S; its stream and process are filled in. */
+/* Give out an event of S, with its stream and process filled in. */
 int slices_put(struct slices *a, const struct slice_stream *s, struct slice_event *event);
-/* The thread that ID means now, made where there is none; counted as refused where there is no room.  0 or -errno. */
+/*
+ * Set *THREAD to the thread that ID names now. Make the thread if there is none; if there is no
+ * room, count it as refused and share a track. Return 0 or -errno.
+ */
 int slices_thread(struct slices *a, struct slice_stream *s, int64_t id, uint32_t *thread);
-/* A new thread of ID. */
+/* Make a new thread with ID. */
 int slices_create(struct slices *a, struct slice_stream *s, int64_t id, uint8_t type, uint32_t *thread);
-/* Name a thread's track: its label, LEN bytes of UTF-8 (none: 0), type and id. */
+/* Name a thread's track by its label (LEN bytes of UTF-8, 0 for none), type and id. */
 int slices_name_thread(struct slices *a, const struct slice_stream *s, const struct table_thread *t, const char *label,
 		       size_t len);
-/* The thread's life is over at TIME. */
+/* End the thread's life at TIME. */
 int slices_end_life(struct slices *a, struct slice_stream *s, uint32_t thread, uint64_t time, bool resolved);
-/* Nothing is known to run from TIME on. */
+/* From TIME on the running thread is unknown. */
 int slices_stop(struct slices *a, struct slice_stream *s, uint64_t time);
 
-/* Of slices-events.c: */
+/* In slices-events.c: */
 
 int slices_event(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e);
-/* Of acts-extra.c: */
 
-/* The event E at TIME says that the heap was collected until then, and for how long. */
+/* Add the collection that ended with event E at TIME. */
 int slices_collection(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
-/* Tell of the packets that are missing, if any: behind the latest event, up to TO. */
+/* Add a slice for missing packets, if any, from the latest event to TO. */
 int slices_lost(struct slices *a, struct slice_stream *s, uint64_t to);
-/* As of a sink. */
+/* The consumer's damage(). */
 int slices_damage(void *data, unsigned int stream, const struct mprof_damage *damage);
 
-/* Of acts-counters.c: */
-
-/* The event E at TIME is of a counter, whose name is the text at hand. */
+/* Add the counter event E at TIME. The text of the event is the counter's name. */
 int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
 
 #endif

@@ -1,4 +1,4 @@
-/* Streams, tracks, lives, and who runs.  slices-events.c says what an event does to them. */
+/* Streams, tracks, lives, and the running thread. slices-events.c handles the events. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,10 +9,10 @@
 #include "seed.h"
 #include "slices-state.h"
 
-#define THREADS_MAX	  (4u << 20) /* of all streams together */
+#define THREADS_MAX	  (4u << 20) /* in all streams */
 #define COUNTERS_MAX	  65536u
 #define COUNTER_TEXTS_MAX (16u << 20)
-#define LABEL_MAX	  200u /* bytes of a label in a name */
+#define LABEL_MAX	  200u /* bytes of a label in a track's name */
 #define BEHIND_NS	  1000u
 
 void slices_init(struct slices *a, const struct slice_ops *ops, const char *name)
@@ -66,7 +66,7 @@ static int tell_process(struct slices *a, struct slice_stream *s, const char *na
 	return r ? r : slices_put_track(a, s, &track);
 }
 
-/* COUNT streams, named by NAMES, or one that is named like the trace. */
+/* Set up COUNT streams called NAMES, or one called like the trace. */
 static int set_up(struct slices *a, char *const *names, unsigned int count)
 {
 	unsigned int i;
@@ -108,7 +108,7 @@ int slices_name_thread(struct slices *a, const struct slice_stream *s, const str
 	return slices_put_track(a, s, &track);
 }
 
-/* No room: one track for all such threads. */
+/* Use the one track for all threads beyond the limit. */
 static int share(struct slices *a, struct slice_stream *s, uint32_t *thread)
 {
 	a->refused++;
@@ -129,7 +129,7 @@ int slices_create(struct slices *a, struct slice_stream *s, int64_t id, uint8_t 
 	return slices_name_thread(a, s, &s->threads.list[*thread], NULL, 0);
 }
 
-/* One that was there before the trace, as far as is known. */
+/* Make a thread whose creation was not seen: it was there before the trace. */
 static int preexisting(struct slices *a, struct slice_stream *s, int64_t id, uint32_t *thread)
 {
 	const char *name = mprof_thread_type_name(MPROF_THREAD_UNKNOWN);
@@ -171,7 +171,7 @@ static int put_end(struct slices *a, struct slice_stream *s, uint32_t track, boo
 	return slices_put(a, s, &event);
 }
 
-/* The slice of what runs, if one is open. */
+/* End the open slice of the running thread, if there is one. */
 static int close_run(struct slices *a, struct slice_stream *s, uint64_t time)
 {
 	if (!s->run_open)
@@ -219,7 +219,7 @@ static int on_streams(void *data, char *const *names, unsigned int count)
 	return set_up(data, names, count);
 }
 
-/* The first event: from now on there is a root, which is always number 0. */
+/* Begin the stream at its first event and make its root, which is always thread 0. */
 static int begin(struct slices *a, struct slice_stream *s, uint64_t time)
 {
 	int r = thread_table_reserve(&s->threads, &s->running);
@@ -243,7 +243,7 @@ static int on_events(void *data, unsigned int stream, const struct mprof_event *
 	return r;
 }
 
-/* Packets are missing: what ran is taken to have stopped. */
+/* Packets are missing: assume that the running thread stopped. */
 static int on_gap(void *data, unsigned int stream, uint64_t packets)
 {
 	struct slices *a = data;
@@ -267,7 +267,10 @@ struct consumer slices_consumer(struct slices *a)
 	};
 }
 
-/* Where no end is known: shortly behind the last event that named it, or where it should have resolved at the stream's end. */
+/*
+ * Return the assumed end of a thread: shortly behind the last event that named it, or the stream's
+ * end if the thread is marked.
+ */
 static uint64_t end_of(const struct slice_stream *s, const struct table_thread *t)
 {
 	uint64_t end = t->last > SLICE_TIME_MAX - BEHIND_NS ? SLICE_TIME_MAX : t->last + BEHIND_NS;

@@ -1,19 +1,23 @@
 /*
- * A trace as what formats of slices and flows are made of: tracks, and on them slices that begin and end, instants, arrows between instants,
- * and counters.  What an event means, and which acts it becomes, is decided here once for all such formats.
+ * Make slices and flows of a trace, for the formats that draw them: tracks with slices that begin
+ * and end, instants, arrows between instants, and counters. The meaning of each event is decided
+ * here, once for all such formats.
  *
- *   stream            a process: its track, named like the stream
- *   thread            a track, named by type and id, and by its first label once it has one
- *   life              a slice on it from `creates` (or the stream's first event) up to its end; where no end is known, up to a microsecond behind
- *                     the last event that names it, or, where it should have resolved, up to the stream's end
- *   running           slices inside of its life; the track of the root has those in which nothing ran
- *   read, signal, …   an instant with the event's name as its category at the thread that acts, one of category `target` at the other, and a
- *                     flow between them from the one that something comes from
+ *   stream            a process with a track named like the stream
+ *   thread            a track named by type and id, and by the first label once there is one
+ *   life              a slice on the thread's track from `creates` (or the stream's first event) to
+ *                     its end. Without a known end it ends a microsecond behind the last event that
+ *                     names the thread, or, if the thread is marked, at the stream's end
+ *   running           slices inside of the life; the root's track has those in which nothing ran
+ *   read, signal, …   an instant at the acting thread with the event's name as category, an instant
+ *                     of category `target` at the other thread, and a flow from the thread that
+ *                     gives to the thread that takes
  *   label             an instant
  *   counter           a counter track
- *   gc                slices on a track of their own; so are gaps, and damage is an instant there
+ *   gc                slices on a track of their own, as are gaps; damage is an instant there
  *
- * Each event is exactly one act whose category is the event's name, so that none gets lost and none is told twice.  Memory is bounded.
+ * Each event becomes exactly one slice event whose category is the event's name, so that none is
+ * lost and none is shown twice. Memory is bounded.
  */
 #ifndef CTL_SLICES_H
 #define CTL_SLICES_H
@@ -29,16 +33,17 @@
 
 enum track_kind { TRACK_PROCESS, TRACK_THREAD, TRACK_COUNTER, TRACK_EXTRA };
 
-/* A track that is new, or has got a better name.  Names are valid UTF-8, lent for the call. */
+/* A track that is new or has a better name. Names are valid UTF-8, lent for the call. */
 struct slice_track {
 	enum track_kind kind;
-	uint32_t track;	     /* from 1, another for each track */
+	uint32_t track;	     /* unique, from 1 */
 	uint32_t process;    /* the process's track */
 	unsigned int stream; /* from 0 */
 	const char *name;
 	size_t name_bytes;
-	size_t scale_bytes; /* of a counter: counters whose names begin with the same so many bytes share a scale */
-	bool renamed;	    /* it was told before */
+	/* Counters whose names share this many first bytes share a scale. */
+	size_t scale_bytes;
+	bool renamed; /* the track was announced before */
 };
 
 enum slice_kind { SLICE_BEGIN, SLICE_END, SLICE_INSTANT, SLICE_VALUE };
@@ -46,32 +51,32 @@ enum slice_flow { SLICE_FLOW_NONE, SLICE_FLOW_BEGINS, SLICE_FLOW_ENDS };
 
 #define SLICE_NOTES_MAX 4
 
-/* Something beside an act: a number, or a text (valid UTF-8). */
+/* An argument of a slice event: a number, or a text (valid UTF-8). */
 struct slice_note {
 	const char *key; /* a constant */
 	const char *text;
 	size_t text_bytes;
-	int64_t number; /* where TEXT is NULL */
+	int64_t number; /* if TEXT is NULL */
 };
 
 struct slice_event {
 	enum slice_kind kind;
 	uint32_t track, process;
 	unsigned int stream;
-	bool life; /* BEGIN and END: the life of the track's thread, and not what is inside of it */
+	bool life; /* BEGIN and END: this is the life of the track's thread */
 	enum slice_flow flow;
 	uint64_t flow_id;     /* from 1 */
 	uint64_t time;	      /* ns, at most INT64_MAX */
-	const char *category; /* a constant; of an END, its BEGIN's, as is its name */
+	const char *category; /* a constant; an END has the category and name of its BEGIN */
 	const char *name;     /* valid UTF-8 */
 	size_t name_bytes;
-	int64_t value; /* of a counter, */
-	uint32_t doer; /* and the track of the thread that set it */
+	int64_t value; /* the counter's value */
+	uint32_t doer; /* track of the thread that set the counter */
 	struct slice_note notes[SLICE_NOTES_MAX];
 	unsigned int n_notes;
 };
 
-/* Who writes them; each returns 0 or a -errno that ends the reading. */
+/* Writers. Each returns 0, or -errno to stop reading. */
 struct slice_ops {
 	int (*track)(void *data, const struct slice_track *track);
 	int (*event)(void *data, const struct slice_event *event);
@@ -82,28 +87,28 @@ struct slice_stream;
 
 struct slices {
 	const struct slice_ops *ops; /* borrowed */
-	const char *name;	     /* of the trace, any bytes; borrowed */
-	struct slice_stream *stream; /* each; owned */
+	const char *name;	     /* trace's name, any bytes; borrowed */
+	struct slice_stream *stream; /* one for each; owned */
 	unsigned int streams;
-	uint32_t threads_most; /* at once, of all streams together; may be lowered before the first event */
-	uint32_t tracks;       /* so many were given out */
-	uint64_t flows;	       /* as many */
+	uint32_t threads_most; /* at once, in all streams; may be lowered before the first event */
+	uint32_t tracks;       /* tracks so far */
+	uint64_t flows;	       /* flows so far */
 	uint64_t seed;
-	struct utf8 text; /* of the event at hand */
+	struct utf8 text; /* text of the present event */
 	struct utf8 title;
 	uint64_t events;
-	uint64_t refused; /* events of threads and counters that there was no room for */
+	uint64_t refused; /* events of threads and counters beyond the limits */
 };
 
-/* Those of the trace NAME, to OPS.  No memory is taken. */
+/* Begin the slices of the trace NAME, to OPS. Allocates nothing. */
 void slices_init(struct slices *a, const struct slice_ops *ops, const char *name);
 void slices_deinit(struct slices *a);
 
-/* A sink that makes acts of events; A is lent as long as it is used. */
+/* Return a consumer that makes slice events. A is lent while it is used. */
 struct consumer slices_consumer(struct slices *a);
-/* The trace is over: end what is open.  0 or -errno. */
+/* End all open slices behind the last event. Return 0 or -errno. */
 int slices_finish(struct slices *a);
-/* Say so on stderr where there was no room for some threads or counters. */
+/* Report on stderr if some threads or counters were beyond the limits. */
 void slices_report_refused(const struct slices *a);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * A picture as SVG.
+ * Write a picture as SVG.
  *
- * Marks of one look that follow each other are one path, so that a picture of ten thousand lines stays small and opens at once.  Numbers have a
- * tenth of a pixel.
+ * Consecutive marks of one look share a path, so that a picture of ten thousand lines stays small
+ * and opens at once. Numbers have a precision of 0.1 pixel.
  *
- * Texts come out of the scene printable.  What means something in XML is written as a reference here, and nowhere else.
+ * The scene's texts are printable. Only put_escaped() writes them, and escapes the characters that
+ * XML reserves.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,10 +13,10 @@
 
 #include "svg.h"
 
-#define HEAD_LONG 10.0 /* of an arrow */
+#define HEAD_LONG 10.0 /* length of an arrow's head */
 #define HEAD_HALF 4.0
-#define STEEP	  10.0 /* rows so far apart have arrows with an upright head */
-#define BAR	  8.0  /* half of what ends a failed thread */
+#define STEEP	  10.0 /* an arrow over more rows has an upright head */
+#define BAR	  8.0  /* half the height of the bar at the end of a failed thread */
 #define ALPHAS	  8u   /* steps of opacity */
 #define LABEL_UP  4.0
 #define TYPE_DOWN 12.0
@@ -85,7 +86,7 @@ static void put_escaped(struct writer *out, const char *text, size_t n)
 		}
 }
 
-/* A letter of a path, or an attribute's beginning, and a number. */
+/* Write BEFORE, a path letter or the beginning of an attribute, and a number. */
 static void put_number(struct writer *out, const char *before, double value)
 {
 	char text[48];
@@ -113,7 +114,7 @@ static void put_line(struct writer *out, double x0, double y0, double x1, double
 
 static void put_triangle(struct writer *out, double x, double y, double dx, double dy)
 {
-	/* From the point back by (DX, DY), and to both sides of it. */
+	/* From the point, (DX, DY) back, and to both sides. */
 	double side_x = dx != 0 ? 0 : HEAD_HALF, side_y = dx != 0 ? HEAD_HALF : 0;
 
 	put_number(out, "M", x);
@@ -125,7 +126,7 @@ static void put_triangle(struct writer *out, double x, double y, double dx, doub
 	put(out, "z");
 }
 
-/* A line of no length is seen all the same. */
+/* Return the end of a line, at least a pixel long so that it can be seen. */
 static double least(const struct mprof_mark *m)
 {
 	return m->y0 == m->y1 && m->x1 - m->x0 < 1 ? m->x0 + 1.0 : m->x1;
@@ -172,7 +173,7 @@ static uint32_t alpha_of(const struct mprof_mark *m)
 	return (m->shade * ALPHAS + UINT16_MAX - 1) / UINT16_MAX;
 }
 
-/* May B stand in the same path as A? */
+/* Return true if B can stand in the same path as A. */
 static bool alike(const struct mprof_mark *a, const struct mprof_mark *b)
 {
 	if (a->kind != b->kind || looks[a->kind].shape == SHAPE_TEXT)
@@ -216,7 +217,7 @@ static void put_arrows(struct writer *out, const struct mprof_mark *marks, uint3
 	put_path(out, marks, n, put_head);
 }
 
-/* Over all else a curve is seen by its shadow. */
+/* A dark outline makes the curve visible over all other marks. */
 static void put_counter(struct writer *out, const struct mprof_mark *marks, uint32_t n)
 {
 	put(out, "<path stroke=\"#000\" stroke-opacity=\".45\" stroke-width=\"4\" stroke-linecap=\"square\"");
@@ -249,7 +250,7 @@ static void put_marks(struct writer *out, const struct mprof_mark *marks, uint32
 	put_path(out, marks, n, put_shape);
 }
 
-/* How many bytes of a text are N letters. */
+/* Return how many bytes the first N letters of a text have. */
 static size_t letters_end(const char *text, size_t bytes, uint32_t n)
 {
 	size_t i;
@@ -260,7 +261,7 @@ static size_t letters_end(const char *text, size_t bytes, uint32_t n)
 	return i;
 }
 
-/* The text, cut where it would pass its room. */
+/* Write the text, shortened to its room. */
 static void put_cut(struct writer *out, const struct mprof_mark *m, const char *text)
 {
 	double room = (m->x1 - m->x0) / (double)SVG_LETTER;
@@ -337,7 +338,7 @@ static void put_top(const struct svg *svg)
 	put(out, "H0z\"/>\n<g fill=\"none\">\n");
 }
 
-/* Texts stand above all lines: one is read, the other is seen through. */
+/* Texts stand above all lines, to stay readable. */
 void svg_write(const struct svg *svg, const struct mprof_picture *picture)
 {
 	const struct mprof_mark *marks = picture->marks;

@@ -1,4 +1,4 @@
-/* Marks of a scene as SVG: shapes and texts, without scripts, links or anything from elsewhere. */
+/* Write a scene's marks as SVG shapes and texts, without scripts, links or external parts. */
 #ifndef CTL_SVG_H
 #define CTL_SVG_H
 
@@ -10,13 +10,13 @@
 
 struct svg {
 	struct writer *out; /* borrowed */
-	const char
-		*title; /* of the picture, and what is to be said to who cannot see it: any printable text; borrowed */
+	/* Title of the picture, and a description for screen readers: printable text; borrowed. */
+	const char *title;
 	const char *description;
 	float width, height;
 };
 
-/* Write all of PICTURE.  Errors stay in the writer. */
+/* Write all of PICTURE. Errors stay in the writer. */
 void svg_write(const struct svg *svg, const struct mprof_picture *picture);
 
 #endif

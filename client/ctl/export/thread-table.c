@@ -1,4 +1,7 @@
-/* A thread that became another has ended, so that what is not ended stands for itself, and forgetting needs to follow nothing. */
+/*
+ * A thread that became another has ended. So a thread that has not ended is its own alias, and
+ * forgetting need not follow aliases.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +33,7 @@ static uint32_t *slot(const struct thread_table *c, int64_t id)
 	return &c->index[i];
 }
 
-/* Of threads with one id the last one is found, as it was the last to be created. */
+/* If several threads share an id, index the newest. */
 static void reindex(struct thread_table *c)
 {
 	uint32_t i;
@@ -91,8 +94,8 @@ static void forget(struct thread_table *c, uint32_t *keep)
 }
 
 /*
- * One place is kept for the shared one.  Where next to nothing was forgotten it is not tried again for each one: that would be a pass each
- * time.
+ * Keep one place for the shared thread. If few threads could be forgotten, wait before trying
+ * again, since each try is a pass over all.
  */
 int thread_table_reserve(struct thread_table *c, uint32_t *keep)
 {
@@ -166,7 +169,7 @@ bool thread_table_alias(struct thread_table *c, uint32_t from, uint32_t to)
 	return true;
 }
 
-/* Door plates: 64 bytes each, 16 MiB at most, of which a short trace touches little. */
+/* Names of tracks: 64 bytes each, 16 MiB at most, of which a short trace touches little. */
 
 bool track_names_init(struct track_names *p)
 {

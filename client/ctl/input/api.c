@@ -51,9 +51,7 @@ bool api_real(const json_t *value, uint64_t *ns)
 	return strcmp(rest, "Z") == 0 && timegm(&tm) >= 0;
 }
 
-/* The daemon knows why a guest ended; the trace does not. */
-
-/* An ending as the API names captures' kinds, which a run's reason is too; NULL where it is not known. */
+/* KIND is a capture's kind or a run's end reason of the API, or NULL if unknown. */
 static bool is_crash(const char *kind)
 {
 	static const char *const crashes[] = {"crash", "watchdog", "destroyed", "ended"};
@@ -65,7 +63,7 @@ static bool is_crash(const char *kind)
 	return !kind;
 }
 
-/* Of the run that was meant: number NAME, or by default the guest's latest. */
+/* Find out about the run with the number NAME, by default the guest's latest. */
 static bool run_crashed(const json_t *domain, const char *name)
 {
 	json_int_t wanted = name ? strtoll(name, NULL, 10) : json_integer_value(json_object_get(domain, "run"));
@@ -83,7 +81,7 @@ static bool run_crashed(const json_t *domain, const char *name)
 	return true;
 }
 
-/* What the API says of the target, or NULL; to be decref'd. */
+/* Return the API's object of the trace, or NULL. The caller decrefs it. */
 static json_t *ask(struct http *h, const struct trace_source *t)
 {
 	SCOPED(freep) char *path = trace_source_path(t, h, "", &(struct selection){0});
@@ -91,7 +89,7 @@ static json_t *ask(struct http *h, const struct trace_source *t)
 
 	if (!path)
 		return NULL;
-	path[strlen(path) - 1] = 0; /* no part of it, but all */
+	path[strlen(path) - 1] = 0; /* without the slash: the whole object */
 	return http_json_unless(h, path, 404, &json) == CTL_OK ? json : NULL;
 }
 

@@ -1,4 +1,4 @@
-/* A guest, as a person calls it. */
+/* Values of the HTTP API: domain names, times, end reasons. */
 #ifndef CTL_API_H
 #define CTL_API_H
 
@@ -10,23 +10,28 @@
 #include "http.h"
 #include "trace-source.h"
 
-/* DOMAIN without the "domain:" that may stand before it: a part of it. */
+/* Return the part of DOMAIN behind the prefix "domain:", if it has that prefix. */
 const char *domain_name(const char *domain);
-/* "/v1/domains/DOMAIN/WHAT" of such a name, to be freed; NULL without memory. */
+/*
+ * Return "/v1/domains/DOMAIN/WHAT" for such a name. The caller frees it. Return NULL without
+ * memory.
+ */
 char *domain_path(struct http *h, const char *domain, const char *what);
 
-/* Times as the API has them.  Each returns false, and the time means nothing, where VALUE (NULL allowed) is anything else. */
+/*
+ * Times of the API. VALUE may be NULL. Each function returns false if VALUE is not such a time; the
+ * result is then undefined.
+ */
 
-/* A decimal string: nanoseconds of a guest's or dom0's clock. */
+/* Read a decimal string: nanoseconds of a guest's or dom0's clock. */
 bool api_ns(const json_t *value, uint64_t *ns);
-/* RFC 3339 in UTC, with up to nine digits of a second: nanoseconds since 1970. */
+/* Read RFC 3339 in UTC with up to nine fractional digits: nanoseconds since 1970. */
 bool api_real(const json_t *value, uint64_t *ns);
 
-/* How a trace came to its end. */
-
 /*
- * Did the guest die of it?  True of a capture of a crash, of a run that ended in one, and where the end is not known: of files, and of guests
- * that were destroyed or went away.  False of what goes on, and of what ended as it should.  OPERAND was read with S before.
+ * Return true if the guest of the trace OPERAND, selected by S, crashed. Return true for a capture
+ * of a crash, for a run that ended in one, and if the end is unknown: for a file, and for a guest
+ * that was destroyed or went away. Return false for a run that goes on or shut down.
  */
 bool end_reason_is_crash(const struct ctl *ctl, const char *operand, const struct selection *s);
 

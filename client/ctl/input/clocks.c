@@ -1,4 +1,4 @@
-/* The stamps of packets, as the API tells them. */
+/* The packets' stamps, as the API gives them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static char *page_path(const char *path, const char *cursor)
 	return n < 0 ? NULL : page;
 }
 
-/* The page that P asks for; P is turned to the next. */
+/* Read the page that P asks for, and turn P to the next. */
 static int read_page(struct mprof_clocks *c, struct http *h, const char *path, struct pages *p)
 {
 	SCOPED(freep) char *page = page_path(path, p->cursor);

@@ -1,4 +1,4 @@
-/* What the API says of how a guest's clock stands to dom0's; <mprof/clocks.h> draws the conclusions. */
+/* The API's information on a guest's clock and dom0's clock, for <mprof/clocks.h>. */
 #ifndef CTL_CLOCKS_H
 #define CTL_CLOCKS_H
 
@@ -9,10 +9,13 @@
 #include "http.h"
 #include "trace-source.h"
 
-/* What one packet of /packets says, in the order of one stream. */
+/* Add one packet of the route /packets. Call it in the order of the stream. */
 void clocks_packet(struct mprof_clocks *c, const json_t *packet);
 
-/* All packets of what T and S name, which is one stream; none where there is no such guest.  Returns an exit code, having said why. */
+/*
+ * Add all packets of the one stream that T and S select. Add none if there is no such guest. Return
+ * an exit code.
+ */
 int clocks_read(struct mprof_clocks *c, struct http *h, const struct trace_source *t, const struct selection *s);
 
 #endif

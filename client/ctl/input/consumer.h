@@ -1,4 +1,4 @@
-/* Where the events of a trace go: what a verb gives to whatever reads them. */
+/* A consumer takes the events of a trace. A verb gives one to the code that reads the trace. */
 #ifndef CTL_CONSUMER_H
 #define CTL_CONSUMER_H
 
@@ -7,19 +7,31 @@
 
 #include <mprof/trace.h>
 
-/* Each call returns 0, or a -errno that ends the reading and is handed through. */
+/* Each call returns 0, or -errno to stop reading; the reader returns that error. */
 struct consumer {
-	/* Told before the first event where the trace has several streams: their COUNT names, lent as long as it is read.  May be NULL. */
+	/*
+	 * Announce the COUNT names of the streams, once, before the first event, if the trace has
+	 * several streams. The names are lent until the reading ends. May be NULL.
+	 */
 	int (*streams)(void *data, char *const *names, unsigned int count);
-	/* N events of STREAM (from 0), in order; their texts are lent for the call. */
+	/* Take the next N events of STREAM (from 0). Their texts are lent for the call. */
 	int (*events)(void *data, unsigned int stream, const struct mprof_event *events, size_t n);
-	/* By their counts PACKETS packets (at least 1) of STREAM are missing before its next event, or its end.  May be NULL. */
+	/*
+	 * PACKETS packets (at least 1) of STREAM are missing here, by the packet counts. May be
+	 * NULL.
+	 */
 	int (*gap)(void *data, unsigned int stream, uint64_t packets);
-	/* Damage in STREAM was passed over, at this place of its events; lent for the call.  May be NULL. */
+	/* The reader skipped DAMAGE in STREAM here. It is lent for the call. May be NULL. */
 	int (*damage)(void *data, unsigned int stream, const struct mprof_damage *damage);
-	/* What STREAM has from FROM_NS on was not proven when its guest ended: told behind all events.  NULL: nobody asks the daemon for it. */
+	/*
+	 * The events of STREAM from FROM_NS on were not proven when the guest ended. Called behind
+	 * all events. With NULL the daemon is not asked.
+	 */
 	int (*tail)(void *data, unsigned int stream, uint64_t from_ns);
-	/* Nothing more is there at once, or a complaint follows: give out what waits.  May be NULL. */
+	/*
+	 * No more events are available at the moment, or an error message follows: flush. May be
+	 * NULL.
+	 */
 	int (*pause)(void *data);
 	void *data;
 };

@@ -1,12 +1,14 @@
 /*
  * Resumable downloads.
  *
- * A selection that still grows answers with Content-Location, which names what it was at that moment; from then on that is what is asked
- * for, as long as all of it is there: a guest at its quota loses its oldest packets, and then the whole is asked for anew.  A broken connection is
- * taken up by Range with If-Range and the strong entity tag of the identity body, so that bytes of two
- * different bodies are never joined.  A compressed body has another entity tag and no ranges: if one breaks, the download starts
- * over, once, uncompressed, and so it does if one unpacks to more than a trace ever did; so compression is only asked for where starting over is possible, and not on a local socket, where it
- * would gain nothing.
+ * A selection that still grows is answered with a Content-Location that names the fixed selection.
+ * The download asks for that from then on, as long as the server has all of it. A guest at its
+ * quota loses its oldest packets; then the download asks for the original selection again. A broken
+ * connection is resumed by Range with If-Range and the strong entity tag of the identity body, so
+ * that bytes of two different bodies are never joined. A compressed body has another entity tag and
+ * no ranges. If a compressed body breaks, or unpacks to more than any trace would, the download
+ * starts over once, uncompressed. So compression is requested only if the download can start over,
+ * and never on a local socket, which would gain nothing.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,24 +22,24 @@
 #include "table.h"
 
 #define TRIES_MAX 6 /* without progress */
-#define PROGRESS_MIN \
-	(64u << 10) /* so many bytes are progress: less, and a server could keep us for ever by a byte each time */
-#define ANEW_MAX 6  /* times that what was asked for was deleted meanwhile */
+/* Fewer bytes are no progress: a server could hold the client for ever with a byte for each try. */
+#define PROGRESS_MIN (64u << 10)
+#define ANEW_MAX     6 /* restarts because the selection was deleted meanwhile */
 
 struct attempt {
 	struct download *d;
-	char *etag;	/* of the identity body so far, or NULL */
-	char *location; /* what to ask for from now on, or NULL */
+	char *etag;	/* tag of the identity body so far, or NULL */
+	char *location; /* path for the next requests, or NULL */
 	uint64_t offset;
-	uint64_t total; /* of the body, where a part of it said so; else 0 */
-	uint64_t came;	/* bytes since TRIES began to count */
+	uint64_t total; /* size of the body, if the server sent it; else 0 */
+	uint64_t came;	/* bytes since TRIES was reset */
 	int tries, anew;
-	bool began;	 /* in this attempt */
+	bool began;	 /* the body of this attempt began */
 	bool compressed; /* the body so far came compressed */
-	bool plain;	 /* ask for no compression any more */
-	bool asked_zstd; /* for this attempt */
-	bool encoded;	 /* the body is encoded, and that was not asked for */
-	bool mismatch;	 /* the server gave another range than asked for */
+	bool plain;	 /* do not accept compression any more */
+	bool asked_zstd; /* in this attempt */
+	bool encoded;	 /* the body is encoded although mprofctl did not ask for that */
+	bool mismatch;	 /* the server sent another range than requested */
 };
 
 static void attempt_deinit(struct attempt *a)
@@ -46,13 +48,13 @@ static void attempt_deinit(struct attempt *a)
 	free(a->location);
 }
 
-/* Only a path of the same server: an answer cannot send us elsewhere. */
+/* Accept only a path of the same server: an answer cannot send the client elsewhere. */
 static bool own_path(const char *location)
 {
 	return location && location[0] == '/' && location[1] != '/';
 }
 
-/* Keep what resuming needs. */
+/* Keep the headers that resuming needs. */
 static bool keep_identity(struct attempt *a, const struct http_answer *answer)
 {
 	free(a->etag);
@@ -71,7 +73,7 @@ static bool keep_identity(struct attempt *a, const struct http_answer *answer)
 	return true;
 }
 
-/* Forget what came so far.  False where it was given away. */
+/* Drop the bytes so far. Return false if they cannot be dropped. */
 static bool start_over(struct attempt *a)
 {
 	if (!a->offset)
@@ -81,12 +83,12 @@ static bool start_over(struct attempt *a)
 		return false;
 	}
 	a->offset = a->total = 0;
-	download_deinit(a->d); /* what was said of it */
+	download_deinit(a->d); /* the headers of the dropped body */
 	a->d->refused = a->d->start_over(a->d->data);
 	return !a->d->refused;
 }
 
-/* Is RANGE, of the form "bytes FROM-TO/TOTAL", what is missing from A's offset on? */
+/* Return true if RANGE, "bytes FROM-TO/TOTAL", begins at A's offset. */
 static bool continues(struct attempt *a, const char *range)
 {
 	uint64_t from, to, total = 0;
@@ -99,7 +101,10 @@ static bool continues(struct attempt *a, const char *range)
 	return true;
 }
 
-/* The first byte of a body: is it the one that we need next? */
+/*
+ * Judge the headers at the first byte of a body. Return false if this body cannot continue the
+ * download.
+ */
 static bool begin_body(struct attempt *a, const struct http_answer *answer)
 {
 	const char *encoding = answer->content_encoding;
@@ -132,7 +137,7 @@ static bool take_body(void *data, const struct http_answer *answer, const uint8_
 	return true;
 }
 
-/* The connection broke just behind the last byte: then nothing is left to ask for. */
+/* Return true if the connection broke just behind the last byte. */
 static bool nothing_left(const struct attempt *a, const struct http_answer *answer)
 {
 	uint64_t total;
@@ -141,7 +146,7 @@ static bool nothing_left(const struct attempt *a, const struct http_answer *answ
 	       sscanf(answer->content_range, "bytes */%" SCNu64, &total) == 1 && total == a->offset;
 }
 
-/* Wait before the next try: longer each time, or what the server says, within reason. */
+/* Wait before the next try, longer each time, or as long as the server says, at most 5 s. */
 static bool wait_turn(struct http *h, const struct attempt *a, const struct http_answer *answer)
 {
 	int ms = 250 << (a->tries - 1);
@@ -151,7 +156,10 @@ static bool wait_turn(struct http *h, const struct attempt *a, const struct http
 	return http_sleep(h, ms);
 }
 
-/* What the first answer fixed was deleted since: ask for what is there now.  False where that cannot be. */
+/*
+ * Ask for the original selection again, since the fixed one was deleted. Return false if that is
+ * impossible.
+ */
 static bool ask_anew(struct attempt *a)
 {
 	if (!a->location || ++a->anew > ANEW_MAX || !start_over(a))
@@ -160,11 +168,11 @@ static bool ask_anew(struct attempt *a)
 	free(a->etag);
 	a->location = a->etag = NULL;
 	a->came = 0;
-	a->tries = 0; /* ANEW_MAX bounds these */
+	a->tries = 0; /* ANEW_MAX limits the restarts */
 	return true;
 }
 
-/* A request came to nothing: may it be tried again? */
+/* Return true if a failed request may be tried again. */
 static bool worth_trying(const struct attempt *a, int condition, const struct http_answer *answer)
 {
 	if (condition == HTTP_E_UNREACHABLE)
@@ -172,7 +180,7 @@ static bool worth_trying(const struct attempt *a, int condition, const struct ht
 	return condition == HTTP_E_BROKEN || condition == HTTP_E_SLOW || (condition == 0 && answer->status == 503);
 }
 
-/* Prepare the next attempt; false where bytes were given out that cannot be continued. */
+/* Prepare the next attempt. Return false if the bytes so far cannot be continued. */
 static bool can_continue(struct attempt *a)
 {
 	if (!a->offset || a->etag)
@@ -200,7 +208,10 @@ static int give_up(struct attempt *a, struct http *h, int condition, const struc
 	return http_complain(h, condition, answer);
 }
 
-/* The compressed body unpacks to too much: take it as it is, so that its size is what is sent.  False where that cannot be. */
+/*
+ * Ask for an uncompressed body, because the compressed one unpacks to too much. Return false if
+ * that is impossible.
+ */
 static bool ask_plain(struct attempt *a, const struct http *h)
 {
 	if (!start_over(a))
@@ -211,10 +222,10 @@ static bool ask_plain(struct attempt *a, const struct http *h)
 	return true;
 }
 
-/* The body came to its end.  Is it all that the server said there is? */
+/* Return true if the body that ended is complete. */
 static bool whole(struct attempt *a, const struct http_answer *answer)
 {
-	/* An empty body is whole too, if it is not the answer to a range. */
+	/* An empty body is complete too, unless it answers a range. */
 	if (!a->began && answer->status / 100 == 2 && !begin_body(a, answer))
 		return false;
 	if (answer->status != 206 || !a->total || a->offset == a->total)
@@ -223,7 +234,7 @@ static bool whole(struct attempt *a, const struct http_answer *answer)
 	return false;
 }
 
-/* One request.  CTL_OK or an exit code that ends it, or -1: again. */
+/* Make one request. Return an exit code that ends the download, or -1 to try again. */
 static int attempt_once(struct attempt *a, struct http *h, const char *path)
 {
 	SCOPED(http_answer_deinit) struct http_answer answer = {0};
@@ -246,7 +257,7 @@ static int attempt_once(struct attempt *a, struct http *h, const char *path)
 			return CTL_OK;
 		if (a->mismatch || a->encoded || a->d->refused)
 			return give_up(a, h, r, &answer);
-		r = HTTP_E_BROKEN; /* a part of the range, and no more */
+		r = HTTP_E_BROKEN; /* only a part of the range came */
 	}
 	if (r == HTTP_E_RATIO && ask_plain(a, h))
 		return -1;
@@ -278,7 +289,10 @@ void download_deinit(struct download *d)
 	d->lost = NULL;
 }
 
-/* Progress goes to stderr, since standard output may be the download itself; drawn at most ten times a second. */
+/*
+ * Progress goes to stderr, because standard output may take the download. The line is redrawn at
+ * most ten times a second.
+ */
 
 static int64_t now_ms(void)
 {

@@ -1,4 +1,4 @@
-/* A body of known end, fetched whole: over broken connections too. */
+/* Fetch a whole HTTP body that has an end, also over connections that break. */
 #ifndef CTL_DOWNLOAD_H
 #define CTL_DOWNLOAD_H
 
@@ -9,27 +9,33 @@
 #include "http.h"
 
 struct download {
-	/* The next bytes; 0, or anything else to end it.  Every byte comes once and in order, but for a new start. */
+	/*
+	 * Take the next bytes. Return 0, or anything else to stop. Every byte comes once and in
+	 * order, except after start_over().
+	 */
 	int (*write)(void *data, const uint8_t *bytes, size_t len);
-	/* Forget all bytes so far, the body begins again; 0, or anything else to end it.  NULL: that cannot be done. */
+	/*
+	 * Drop all bytes so far, because the body begins again. Return 0, or anything else to stop.
+	 * NULL if the bytes cannot be dropped.
+	 */
 	int (*start_over)(void *data);
 	void *data;
-	int refused; /* what write() or start_over() returned, where it was not 0 */
-	/* What the first answer said, for the person, as answer headers; owned. */
+	int refused; /* the value other than 0 that write() or start_over() returned */
+	/* Headers of the first answer, for messages. Owned. */
 	char *cut;
 	char *lost;
 };
 
-/*
- * Fetch PATH.  Returns an exit code, having said why; CTL_FAILED without a word where D->refused says why.
- */
+/* Fetch PATH. Return an exit code. If D->refused is set, return CTL_FAILED without a message. */
 int download_run(struct download *d, struct http *h, const char *path);
 void download_deinit(struct download *d);
 
-/* One line on a terminal that says how far a download is; nothing anywhere else. */
+/*
+ * A line on a terminal that shows the progress of a download. Without a terminal it does nothing.
+ */
 
 struct progress {
-	bool shown; /* is stderr a terminal? */
+	bool shown; /* stderr is a terminal */
 	uint64_t bytes;
 	int64_t began_ms;
 	int64_t drawn_ms;
@@ -38,7 +44,7 @@ struct progress {
 
 void progress_init(struct progress *p, const char *name);
 void progress_add(struct progress *p, uint64_t bytes);
-/* Wipe the line. */
+/* Clear the line. */
 void progress_done(struct progress *p);
 
 #endif

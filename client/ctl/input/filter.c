@@ -1,4 +1,4 @@
-/* Filters over events.  What is remembered of a trace is one entry for each thread that bears the label asked for. */
+/* Event filters. A filter remembers one entry for each thread that has the label. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,14 @@
 #include "filter.h"
 #include "seed.h"
 
-/* fnmatch() can take exponential time over a guest's label; with the last star alone to come back to, this cannot. */
+/*
+ * fnmatch() can take exponential time on a guest's label. This code returns only to the last star,
+ * which takes at most quadratic time.
+ */
 
-/* Does one byte of the text match what stands at *P, other than a star?  Moves *P behind it. */
+/*
+ * Match one byte of the text with the element at *P, which is no star. Move *P behind the element.
+ */
 static bool one_matches(const char **p, char c)
 {
 	const char *at = *p;
@@ -50,7 +55,9 @@ bool glob_match(const char *pattern, const char *text, size_t len)
 	return *p == 0;
 }
 
-/* The next of the words in *LIST, separated by commas, and its length; false behind the last. */
+/*
+ * Take the next word of *LIST, which has commas between words. Return false behind the last word.
+ */
 static bool next_word(const char **list, const char **word, size_t *len)
 {
 	if (!*list)
@@ -120,7 +127,7 @@ void filter_deinit(struct filter *f)
 	f->found = NULL;
 }
 
-/* Where the thread stands in the table, or where it would. */
+/* Return the thread's place in the table, or the free place for it. */
 static struct labelled *slot(struct labelled *table, size_t room, uint64_t factor, unsigned int stream, int64_t id)
 {
 	uint64_t hash = ((uint64_t)id + stream * 0x632be59bd9b4e019u) * factor;
@@ -175,7 +182,7 @@ static bool is_listed(const struct filter *f, int64_t id)
 	return false;
 }
 
-/* Is the payload's number a thread? */
+/* Return true if the number in the event's payload is a thread. */
 static bool names_other(uint8_t id)
 {
 	enum mprof_shape shape = mprof_event_shape(id);

@@ -1,4 +1,4 @@
-/* Patterns for labels. */
+/* The events that the options of a command line select. */
 #ifndef CTL_FILTER_H
 #define CTL_FILTER_H
 
@@ -10,15 +10,15 @@
 
 #include "time-filter.h"
 
-/* Does all of TEXT match PATTERN: * is any bytes, ? one byte, a backslash takes the next one as it is?  At most their lengths' product of
- * steps, whatever a guest and a person write. */
+/*
+ * Return true if the whole TEXT matches PATTERN: `*` matches any bytes, `?` one byte, and a
+ * backslash makes the next byte literal. Takes at most strlen(PATTERN) * LEN steps.
+ */
 bool glob_match(const char *pattern, const char *text, size_t len);
-
-/* Which events a person asked for. */
 
 #define FILTER_THREADS_MAX 64
 
-/* A thread that bears the label asked for. */
+/* A thread with a label that matches. */
 struct labelled {
 	int64_t id;
 	unsigned int stream;
@@ -31,21 +31,24 @@ struct filter {
 	bool events[MPROF_EVENT_IDS];
 	int64_t threads[FILTER_THREADS_MAX];
 	size_t thread_count;
-	const char *label; /* a glob, or NULL; borrowed */
-	/* An open hash table of the threads that bear it. */
+	const char *label; /* a glob pattern, or NULL; borrowed */
+	/* The threads with such a label, in an open hash table. */
 	struct labelled *found;
 	size_t found_count, found_room; /* a power of two */
-	uint64_t factor;		/* odd, and not known to the writer of a trace */
-	bool failed;			/* no memory */
+	uint64_t factor;		/* odd, and unknown to the writer of the trace */
+	bool failed;			/* out of memory */
 };
 
-/* What the options say, NULL where they are not given: names and ids separated by commas.  Returns an exit code, having said why. */
+/*
+ * Parse the options: lists of names and ids separated by commas, NULL if not given. Return an exit
+ * code.
+ */
 int filter_parse(struct filter *f, const char *events, const char *threads, const char *label, const char *verb);
 void filter_deinit(struct filter *f);
 
 /*
- * Is the event one of those?  To be asked of all events in their order, because a thread's label is known from the event on
- * that says it.  An event is a thread's that names it in any of its fields.
+ * Return true if the event is selected. Call it for all events in order, because a thread has its
+ * label only from its label event on. An event belongs to each thread that one of its fields names.
  */
 bool filter_takes(struct filter *f, unsigned int stream, const struct mprof_raw_event *e);
 

@@ -1,12 +1,13 @@
 /*
- * Following a trace.
+ * Follow a trace.
  *
- * The position is where the next byte belongs: run.stream.sequence.offset.  It is advanced by whole packets only, and only whole packets are
- * written, so that after a broken connection asking with ?after= continues exactly behind the last byte written.  A
- * packet that came in part is dropped; the server sends it again.
+ * The position names the next byte: run.stream.sequence.offset. It advances by whole packets only,
+ * and only whole packets are written. After a broken connection a request with ?after= continues
+ * exactly behind the last byte written. A packet that came in part is dropped; the server sends it
+ * again.
  *
- * The body ends in good order at the run's end and before a gap too long to count.  Which of them it was the next answer says: asking
- * again gives either an empty body with Mprof-Run-State: ended, or what is behind the gap.
+ * The body ends normally at the run's end and before a gap too long to count. The next answer tells
+ * them apart: an empty body with Mprof-Run-State: ended, or the packets behind the gap.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +19,7 @@
 #include "follow.h"
 #include "scope.h"
 
-#define PATIENCE_MS (120 * 1000) /* without a byte, before a daemon that is gone is given up */
+#define PATIENCE_MS (120 * 1000) /* without a byte; then the daemon is given up */
 
 struct position {
 	uint64_t run, stream, sequence, offset;
@@ -27,10 +28,10 @@ struct position {
 struct follow {
 	struct follow_ops *ops; /* borrowed */
 	struct position at;
-	bool known;	/* is AT? */
-	bool began;	/* in this body */
-	bool got;	/* a whole packet, in this body */
-	bool malformed; /* the server sent what is no packet, or no position */
+	bool known;	/* AT is set */
+	bool began;	/* this body has begun */
+	bool got;	/* a whole packet came in this body */
+	bool malformed; /* the server sent something that is no packet or no position */
 	bool no_memory;
 	uint8_t *held; /* the packet that came in part */
 	size_t used, room;
@@ -49,7 +50,7 @@ static bool position_parse(struct position *p, const char *text)
 			      &p->sequence, &p->offset, &rest) == 4;
 }
 
-/* A packet of COUNT with CONTENT bytes, header included, was received whole. */
+/* Advance behind a whole packet of COUNT with CONTENT bytes, header included. */
 static void position_advance(struct position *p, uint16_t count, uint32_t content)
 {
 	if (count == (uint16_t)p->sequence) {
@@ -69,7 +70,7 @@ static bool begin_body(struct follow *f, const struct http_answer *answer)
 	return f->known;
 }
 
-/* Hold N more bytes of the packet at hand. */
+/* Hold N more bytes of the incomplete packet. */
 static bool hold(struct follow *f, const uint8_t *bytes, size_t n)
 {
 	if (f->room - f->used < n) {
@@ -88,7 +89,10 @@ static bool hold(struct follow *f, const uint8_t *bytes, size_t n)
 	return true;
 }
 
-/* How many bytes are missing of the held packet, or of its header; 0 = it is whole.  False where it is no packet. */
+/*
+ * Set *N to the number of missing bytes of the held packet or its header; 0 = complete. Return
+ * false if the bytes are no packet.
+ */
 static bool missing(const struct follow *f, struct mprof_packet_header *header, size_t *n)
 {
 	*n = MPROF_PACKET_HEADER_BYTES - f->used;
@@ -134,7 +138,7 @@ static bool take_packets(void *data, const struct http_answer *answer, const uin
 	}
 }
 
-/* The path to ask for, to be freed: behind the position as soon as there is one. */
+/* Return the path of the next request, with the position if there is one. The caller frees it. */
 static char *live_path(const struct follow *f, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	static const struct selection none = {0};
@@ -149,7 +153,7 @@ static char *live_path(const struct follow *f, struct http *h, const struct trac
 	return path;
 }
 
-/* What ended a request for good, or -1: ask again. */
+/* Return an exit code that ends following, or -1 to ask again. */
 static int judge(struct follow *f, struct http *h, int r, const struct http_answer *answer)
 {
 	if (f->ops->refused)
@@ -171,7 +175,7 @@ static int judge(struct follow *f, struct http *h, int r, const struct http_answ
 	return -1;
 }
 
-/* One connection, from its first to its last byte.  As judge(). */
+/* Serve one connection from its first to its last byte. Return as judge(). */
 static int follow_once(struct follow *f, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	SCOPED(http_answer_deinit) struct http_answer answer = {0};

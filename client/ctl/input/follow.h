@@ -1,4 +1,4 @@
-/* A trace as it grows: whole packets, each once, over broken connections too. */
+/* Follow a trace that grows: whole packets, each once, also over connections that break. */
 #ifndef CTL_FOLLOW_H
 #define CTL_FOLLOW_H
 
@@ -6,15 +6,15 @@
 #include "trace-source.h"
 
 struct follow_ops {
-	/* The next packet or packets, whole; 0, or anything else to end it. */
+	/* Take one or more whole packets. Return 0, or anything else to stop. */
 	int (*write)(void *data, const uint8_t *bytes, size_t len);
 	void *data;
-	int refused; /* what write() returned, where it was not 0 */
+	int refused; /* the value other than 0 that write() returned */
 };
 
 /*
- * Until the run ends or a signal comes, which is in good order: http_catch_signals() was called.  Returns an exit code, having said why;
- * CTL_FAILED without a word where OPS->refused says why.
+ * Follow until the run ends or a signal comes; both count as success. Call http_catch_signals()
+ * first. Return an exit code. If OPS->refused is set, return CTL_FAILED without a message.
  */
 int follow_run(struct http *h, const struct trace_source *t, const struct selection *s, struct follow_ops *ops);
 

@@ -1,4 +1,4 @@
-/* A variable that is wrong is refused, not ignored: who sets one relies on it. */
+/* An invalid variable is an error, because the user relies on it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,8 +36,9 @@ int limits_read(struct limits *l)
 }
 
 /*
- * The rate is taken over windows of the limit's seconds, one behind the other; the first begins with the first byte.  Single pauses of an honest link do
- * not matter, and a byte now and then does not keep a window from being too slow.
+ * The rate is measured over consecutive windows of the limit's seconds. The first window begins
+ * with the first byte. Short pauses of a slow but honest link do no harm, and single bytes do not
+ * make a window fast enough.
  */
 
 void rate_add(struct rate *r, size_t n)
@@ -63,7 +64,10 @@ enum rate_verdict rate_wait(struct rate *r, uint64_t ms)
 	return r->unending || bytes < r->limits->rate * r->limits->seconds ? RATE_SLOW : RATE_OK;
 }
 
-/* A cursor is the server's and says nothing to us, so that one that comes a second time is all there is to notice. */
+/*
+ * A cursor means nothing to the client. A repeated cursor is the only sign that a server goes in
+ * circles.
+ */
 
 void pages_deinit(struct pages *p)
 {
@@ -72,7 +76,7 @@ void pages_deinit(struct pages *p)
 	*p = (struct pages){0};
 }
 
-/* Keep CURSOR as one that was given; false without memory. */
+/* Note that the server gave CURSOR. Return false without memory. */
 static bool note_cursor(struct pages *p, const char *cursor)
 {
 	if (!p->seen)

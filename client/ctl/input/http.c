@@ -1,9 +1,9 @@
 /*
- * HTTP by libcurl.
+ * HTTP with libcurl.
  *
- * The multi interface is used for a single transfer, because its poll can wait for a signalfd too: that is how SIGINT ends a
- * download in good order without a handler and a global flag.  Redirects are not followed and only HTTP is spoken: an answer
- * cannot make the client look elsewhere.
+ * The multi interface drives a single transfer, because its poll can wait for a signalfd too. So
+ * SIGINT ends a download cleanly, without a handler and a global flag. Redirects are not followed
+ * and only HTTP is spoken: an answer cannot send the client elsewhere.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,7 +30,7 @@ struct exchange {
 	struct http_answer *answer;
 	struct rate rate;
 	uint64_t unpacked; /* bytes of the body so far */
-	bool refused;	   /* by the sink */
+	bool refused;	   /* body() returned false */
 	bool memory;
 	bool slow;
 	bool ratio; /* the body unpacks to too much */
@@ -127,7 +127,7 @@ void http_answer_deinit(struct http_answer *a)
 	*a = (struct http_answer){0};
 }
 
-/* Keep the value of LINE in *SLOT where it is the header NAME. */
+/* Keep the value of LINE in *SLOT if LINE is the header NAME. */
 static void keep_header(const char *line, size_t n, const char *name, char **slot)
 {
 	size_t at = strlen(name);
@@ -165,7 +165,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *data)
 	return n;
 }
 
-/* Keep the body of a problem, as far as anyone will read it. */
+/* Keep the first bytes of a problem's body, at most PROBLEM_MAX. */
 static size_t keep_problem(struct exchange *x, const char *bytes, size_t n)
 {
 	struct http_answer *a = x->answer;
@@ -183,7 +183,7 @@ static size_t keep_problem(struct exchange *x, const char *bytes, size_t n)
 	return n;
 }
 
-/* Count N bytes of a body that may be compressed.  Return false where they are too many for what came. */
+/* Count N bytes of a body that may be compressed. Return false if the body unpacks to too much. */
 static bool count_unpacked(struct exchange *x, size_t n)
 {
 	curl_off_t came = 0;
@@ -223,7 +223,7 @@ static bool add_header(struct curl_slist **list, const char *line)
 	return longer != NULL;
 }
 
-/* The request's own headers.  False without memory. */
+/* Set the headers of the request. Return false without memory. */
 static bool set_headers(struct http *h, const struct http_request *q, struct curl_slist **list)
 {
 	SCOPED(freep) char *if_range = NULL;
@@ -290,8 +290,9 @@ static uint64_t now_ms(void)
 }
 
 /*
- * Count the time that the last wait took from BEFORE on.  A longer one than was asked for was no wait: this program, or its machine, was
- * stopped.  False where the server is too slow: h->error says how.
+ * Count the time of the last wait, which began at BEFORE. A wait much longer than requested does
+ * not count in full: the program or the machine was stopped. Return false if the server is too
+ * slow; then h->error says how.
  */
 static bool fast_enough(struct http *h, struct exchange *x, uint64_t before)
 {
@@ -304,7 +305,10 @@ static bool fast_enough(struct http *h, struct exchange *x, uint64_t before)
 	return verdict == RATE_OK;
 }
 
-/* Drive the one transfer to its end; CURLE_ABORTED_BY_CALLBACK: a signal came, CURLE_OPERATION_TIMEDOUT: it is too slow. */
+/*
+ * Drive the transfer to its end. Return CURLE_ABORTED_BY_CALLBACK after a signal,
+ * CURLE_OPERATION_TIMEDOUT if the server is too slow.
+ */
 static CURLcode drive(struct http *h, struct exchange *x)
 {
 	struct curl_waitfd wait = {.fd = h->signals, .events = CURL_WAIT_POLLIN};
@@ -380,7 +384,7 @@ bool http_is(long status, long expected)
 	return status == expected || (expected == HTTP_ABSENT && (status == 404 || status == 410));
 }
 
-/* " (streams 0, 1)" where a problem lists streams. */
+/* Write "; streams: 0, 1" to BUF if a problem lists streams. */
 static void list_streams(const json_t *problem, char *buf, size_t size)
 {
 	const json_t *stream;
@@ -474,7 +478,7 @@ static bool take_text(void *data, const struct http_answer *answer, const uint8_
 	return true;
 }
 
-/* One JSON answer; none where the status is ALLOWED.  Its size is added to *BYTES, if not NULL. */
+/* Request one JSON answer; none if the status is ALLOWED. Add its size to *BYTES, if not NULL. */
 static int json_request(struct http *h, const struct http_request *asked, long allowed, json_t **json, uint64_t *bytes)
 {
 	SCOPED(http_answer_deinit) struct http_answer answer = {0};
@@ -521,7 +525,7 @@ int http_json_unless(struct http *h, const char *path, long status, json_t **jso
 	return json_request(h, &request, status, json, NULL);
 }
 
-/* The page that P asks for: its entries go to ARRAY.  P is turned to the next. */
+/* Read the page that P asks for, append its entries to ARRAY, and turn P to the next page. */
 static int list_page(struct http *h, const char *path, struct pages *p, json_t *array)
 {
 	SCOPED(json_decrefp) json_t *page = NULL;

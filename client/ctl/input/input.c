@@ -1,8 +1,8 @@
 /*
- * What is read, and how, is told by what it is and how it begins, never by its name.
+ * Read a trace. The input's kind and its first bytes decide how it is read, never its name.
  *
- * One stream goes through a funnel as its bytes come.  Several are merged, and each must be a file for that: the members of an archive
- * are spooled to files without a name first.
+ * A stream decoder decodes a single stream as its bytes come. Several streams are merged, which
+ * takes a file for each: the members of an archive are first written to unnamed files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,15 +23,15 @@
 #include "stream-decoder.h"
 #include "unpack.h"
 
-/* What an archive may unpack to: a small one can say that it holds any number of zeros. */
+/* Limit of an archive's unpacked size. A small archive can claim to hold any number of zeros. */
 #define SPOOL_MAX (16ull << 30)
 
-/* Where unpacked bytes go: the one stream, or the archive's members. */
+/* State of unpacking: into the one stream, or into the archive's members. */
 struct unpacking {
 	struct input *in;
 	struct stream_decoder *decoder;
 	struct merge merge;
-	int fd; /* the member being spooled, or -1 */
+	int fd; /* the member being written, or -1 */
 	char *member;
 	uint64_t spooled;
 	bool archive;
@@ -105,7 +105,7 @@ static int note_totals(struct input *in, const struct stream_decoder *f)
 	if (!in->stream)
 		return -ENOMEM;
 	in->stream[0] = (struct input_stream){.totals = *stream_decoder_totals(f), .bytes = f->bytes};
-	if (f->sexp) /* a log has no packets, and its damage is its lines' */
+	if (f->sexp) /* a log has no packets; its damage is counted by lines */
 		in->stream[0].totals = (struct mprof_totals){.damages = f->damages};
 	in->streams = 1;
 	return 0;
@@ -147,7 +147,7 @@ static int unpacked_bytes(void *data, const void *bytes, size_t len)
 	return 0;
 }
 
-/* The member before is complete. */
+/* Add the finished member to the merge. */
 static int end_member(struct unpacking *u)
 {
 	int fd = u->fd;
@@ -178,7 +178,7 @@ static int no_stream(struct input *in)
 	return CTL_FAILED;
 }
 
-/* A compressed file, or an archive.  0, -errno, or an exit code, having said why. */
+/* Read a compressed file or an archive. Return 0, -errno, or an exit code. */
 static int read_packed(struct input *in, struct stream_decoder *f, int fd, const uint8_t *head, size_t len)
 {
 	SCOPED(unpacking_deinit)
@@ -186,7 +186,7 @@ static int read_packed(struct input *in, struct stream_decoder *f, int fd, const
 	const struct unpack_ops ops = {.bytes = unpacked_bytes, .member = unpacked_member, .data = &u};
 	int r = unpack_run(fd, head, len, in->name, &ops);
 
-	/* What came before the damage is whole, and given out. */
+	/* The bytes in front of the damage are intact and were given out. */
 	in->damages += r == 1;
 	r = r == 1 ? 0 : r;
 	if (r)
@@ -211,7 +211,7 @@ static ssize_t read_some(int fd, void *buf, size_t n)
 	return got < 0 ? -errno : got;
 }
 
-/* All that comes from FD, behind the LEN bytes at HEAD. */
+/* Read the LEN bytes at HEAD and all that FD has behind them. */
 static int read_plain(struct stream_decoder *f, int fd, const uint8_t *head, size_t len)
 {
 	int r = stream_decoder_put(f, head, len);
@@ -229,7 +229,10 @@ static int read_plain(struct stream_decoder *f, int fd, const uint8_t *head, siz
 	return r ? r : stream_decoder_end(f);
 }
 
-/* The first bytes of FD: enough to see what it is, and no more than that of a pipe that is slow. */
+/*
+ * Read the first bytes of FD: enough to see the kind of input, but no more than needed from a slow
+ * pipe.
+ */
 static ssize_t read_head(int fd, uint8_t *head)
 {
 	size_t used = 0;
@@ -302,7 +305,7 @@ static int remote_write(void *data, const uint8_t *bytes, size_t len)
 	return stream_decoder_put(data, bytes, len);
 }
 
-/* A capture, or what there is of a domain.  As read_packed(). */
+/* Read a capture, or what the daemon has of a domain. Return as read_packed(). */
 static int read_remote(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	SCOPED(freep) char *path = trace_source_path(t, h, "trace", s);
@@ -321,7 +324,7 @@ static int read_remote(struct input *in, struct http *h, const struct trace_sour
 	return r ? r : note_totals(in, &f);
 }
 
-/* All streams of a capture or domain.  As read_packed(). */
+/* Read all streams of a capture or domain. Return as read_packed(). */
 static int read_streams(struct input *in, struct http *h, const struct remote *x, const struct selection *s)
 {
 	SCOPED(merge_deinitp) struct merge l = {.consumer = &in->consumer};
@@ -330,7 +333,9 @@ static int read_streams(struct input *in, struct http *h, const struct remote *x
 	return r ? r : run_merge(in, &l);
 }
 
-/* What must be known before it is read, and is told behind it.  As read_packed(). */
+/*
+ * Ask the daemon about the trace, read it, then report its unproven tails. Return as read_packed().
+ */
 static int read_told(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	SCOPED(remote_deinit) struct remote x = {0};
@@ -340,7 +345,7 @@ static int read_told(struct input *in, struct http *h, const struct trace_source
 
 	if (r)
 		return r;
-	/* Another run may begin meanwhile. */
+	/* A new run may begin in the meantime. */
 	snprintf(run, sizeof(run), "%" PRId64, x.run);
 	one.run = t->kind == SOURCE_DOMAIN && x.run > 0 ? run : s->run;
 	if (s->all && !s->stream && json_array_size(x.streams) > 1)
@@ -350,7 +355,7 @@ static int read_told(struct input *in, struct http *h, const struct trace_source
 	return r ? r : tails_tell(&x, h, s, &in->consumer);
 }
 
-/* A domain's trace as it grows. */
+/* Read a domain's trace as it grows. */
 static int read_live(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	SCOPED(stream_decoder_deinit) struct stream_decoder f = {0};
@@ -367,7 +372,7 @@ static int read_live(struct input *in, struct http *h, const struct trace_source
 	return r ? r : note_totals(in, &f);
 }
 
-/* The exit code behind R: 0, -errno, or an exit code that was explained already. */
+/* Return the exit code for R: 0, -errno, or an exit code. */
 static int verdict(const struct input *in, int r)
 {
 	if (in->refused)

@@ -1,9 +1,9 @@
 /*
- * Streams side by side.
+ * Merge streams.
  *
- * Each lane reads its own file in pieces and holds a batch of decoded events; the one whose next event is the oldest goes on for as
- * long as it stays the oldest.  Memory is bounded by the number of lanes, except while a file that can be the image of a ring is put in
- * order.
+ * Each stream reads its own file in pieces and holds a batch of decoded events. The stream with the
+ * oldest next event gives out events as long as they stay the oldest. Memory is bounded by the
+ * number of streams, except while a possible ring's image is put in order.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,14 +24,14 @@
 
 struct merge_stream {
 	int fd;
-	const char *name; /* of the stream; borrowed */
+	const char *name; /* stream's name; borrowed */
 	uint64_t size;
-	struct mprof_order *order; /* NULL = one span, the whole file */
-	size_t span;		   /* the next one */
-	uint64_t at, end;	   /* of what is left of this one */
+	struct mprof_order *order; /* NULL for one span, the whole file */
+	size_t span;		   /* index of the next span */
+	uint64_t at, end;	   /* unread part of the present span */
 	struct mprof_decoder *decoder;
-	uint64_t lost;	/* packets that the sink knows to be missing */
-	size_t next, n; /* of EVENTS */
+	uint64_t lost;	/* packets that the consumer knows to be missing */
+	size_t next, n; /* indices into EVENTS */
 	struct mprof_event events[BATCH];
 	uint8_t piece[PIECE];
 };
@@ -47,7 +47,7 @@ static void stream_free(struct merge_stream *a)
 
 int merge_add(struct merge *l, const char *name, int fd)
 {
-	SCOPED(closep) int owned = fd; /* until a lane has it */
+	SCOPED(closep) int owned = fd; /* until a stream owns it */
 	struct stat st = {0};
 	struct merge_stream *a;
 
@@ -89,7 +89,7 @@ static ssize_t read_at(int fd, void *buf, size_t n, uint64_t at)
 	return got < 0 ? -errno : got;
 }
 
-/* Where the file can be a ring's image, find the order of its packets. */
+/* Find the order of the packets if the file can be a ring's image. */
 static int stream_order(struct merge_stream *a)
 {
 	SCOPED(freep) uint8_t *bytes = NULL;
@@ -112,7 +112,7 @@ static int stream_order(struct merge_stream *a)
 	return 0;
 }
 
-/* Begin the next span; false behind the last. */
+/* Begin the next span. Return false behind the last. */
 static bool stream_span(struct merge_stream *a)
 {
 	struct mprof_span whole = {.bytes = a->size};
@@ -129,7 +129,7 @@ static bool stream_span(struct merge_stream *a)
 	return true;
 }
 
-/* The decoder has used up what it had: feed it the span's next piece. */
+/* Feed the decoder the next piece of the span. */
 static int stream_read(struct merge_stream *a)
 {
 	uint64_t left = a->end - a->at;
@@ -157,7 +157,10 @@ static int pass_damage(struct merge *l, unsigned int i)
 	return r;
 }
 
-/* What is missing before the events that were decoded just now: all before those were given out. */
+/*
+ * Report the packets missing in front of the events just decoded. All earlier events were given
+ * out.
+ */
 static int pass_gap(struct merge *l, unsigned int i)
 {
 	struct merge_stream *a = l->stream[i];
@@ -167,7 +170,7 @@ static int pass_gap(struct merge *l, unsigned int i)
 	return n && l->consumer->gap ? l->consumer->gap(l->consumer->data, i, n) : 0;
 }
 
-/* The next batch of lane I; none behind the last event. */
+/* Decode the next batch of stream I; an empty one behind the last event. */
 static int stream_fill(struct merge *l, unsigned int i)
 {
 	struct merge_stream *a = l->stream[i];
@@ -197,7 +200,10 @@ static uint64_t head(const struct merge_stream *a)
 	return a->events[a->next].raw.timestamp;
 }
 
-/* The lane with the oldest next event, the first of equals, and the time of the oldest elsewhere; LANES_MAX where all are over. */
+/*
+ * Return the stream with the oldest next event, the first of equals, or MERGE_STREAMS_MAX if all
+ * have ended. Set *ELSEWHERE to the oldest time in the other streams.
+ */
 static unsigned int oldest(const struct merge *l, uint64_t *elsewhere)
 {
 	unsigned int i, best = MERGE_STREAMS_MAX;
@@ -220,7 +226,9 @@ static unsigned int oldest(const struct merge *l, uint64_t *elsewhere)
 	return best;
 }
 
-/* Give out what lane I has up to the time ELSEWHERE, and fill it where it is empty. */
+/*
+ * Give out the events of stream I up to the time ELSEWHERE. Decode the next batch if none is left.
+ */
 static int stream_advance(struct merge *l, unsigned int i, uint64_t elsewhere)
 {
 	struct merge_stream *a = l->stream[i];
@@ -263,8 +271,8 @@ int merge_run(struct merge *l)
 }
 
 /*
- * Streams are told from other files by what they begin with and not by their names, which each producer chooses as it likes: `metadata`
- * is the one name that CTF reserves.
+ * A file is a stream if it begins with a packet. Names do not count, because each producer chooses
+ * its own; CTF reserves only `metadata`.
  */
 
 bool directory_wants(const char *path)
@@ -296,7 +304,7 @@ static int add_entry(struct merge *l, int dir, const char *name)
 	struct stat st;
 	int fd;
 
-	/* What is not an ordinary file is not opened: a pipe would wait for its writer. */
+	/* Open regular files only: opening a pipe would wait for its writer. */
 	if (fstatat(dir, name, &st, 0) != 0 || !S_ISREG(st.st_mode))
 		return 0;
 	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

@@ -1,4 +1,7 @@
-/* Threads of different streams have nothing to do with each other, whatever their ids: each stream is a guest of its own to the model. */
+/*
+ * Each stream is a guest of its own in the model: threads of different streams are unrelated,
+ * whatever their ids.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +44,7 @@ static int on_streams(void *data, char *const *names, unsigned int count)
 	return 0;
 }
 
-/* What is missing counts with the event behind it: with that it is left out, or not. */
+/* A gap belongs to the event behind it, and is left out if that event is. */
 static int on_gap(void *data, unsigned int stream, uint64_t packets)
 {
 	struct modeller *m = data;
@@ -126,7 +129,7 @@ bool modeller_finish(struct modeller *m)
 
 	if (!m->streams && add_streams(m, 1))
 		return false;
-	/* At the end of the trace, where it is not left out. */
+	/* Gaps at the end of the trace, unless that end is left out. */
 	for (i = 0; i < m->streams && !(m->cut && m->period->to.given); i++)
 		if (!add_gap(m, i))
 			return false;
@@ -146,7 +149,7 @@ json_t *modeller_string(const struct modeller *m, uint32_t i)
 	return text_json(s->bytes ? m->view->text + s->offset : "", s->bytes);
 }
 
-/* Each text is looked at once, however often it is a label. */
+/* Match each string once, however many labels use it. */
 uint8_t *modeller_labelled(const struct modeller *m, const char *glob)
 {
 	const struct mprof_model_view *v = m->view;

@@ -1,4 +1,7 @@
-/* The API gives a stream at a time, and streams are merged from files: each is downloaded to a file without a name first. */
+/*
+ * The API serves one stream at a time and merging needs files, so each stream is first downloaded
+ * to an unnamed file.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +18,7 @@
 #include "remote-streams.h"
 #include "scope.h"
 
-/* The run of a guest that X says; NULL where it is not told. */
+/* Return the guest's run that X selects; NULL if the answer lacks it. */
 static const json_t *run_of(const struct remote *x, const struct selection *s)
 {
 	const json_t *list = json_object_get(x->json, "run_list"), *one;
@@ -74,7 +77,7 @@ static int fetch(struct merge *l, struct http *h, const char *path, const char *
 	if (r)
 		return d.refused ? d.refused : r;
 	r = merge_add(l, name, fd);
-	fd = -1; /* theirs in any case */
+	fd = -1; /* merge_add() owns it in any case */
 	return r;
 }
 
@@ -109,18 +112,20 @@ int remote_streams(struct merge *l, struct http *h, const struct remote *x, cons
 }
 
 /*
- * The rule is that of client/viewer/tail.js: a tail is told by the packets, and begins in the first of them with more tail than was cut.  Where a part
- * of that packet was proven, its own time is no answer, and what comes behind that part is asked for.
+ * Find unproven tails, by the rule of client/viewer/tail.js. The route /packets shows a tail: it
+ * begins in the first packet with more tail bytes than cut bytes. If a part of that packet was
+ * proven, the packet's own time does not help; then ask for the first event behind that part.
  */
 
-#define NONE	  UINT64_MAX
-#define LAST	  "4194304" /* no tail is longer than a ring, and the newest packets say where it begins */
+#define NONE UINT64_MAX
+/* The newest packets show where a tail begins, and no tail is longer than a ring. */
+#define LAST	  "4194304"
 #define PACKETS	  "1000"
-#define FIRST_MAX 65536u /* bytes until an event must have come */
+#define FIRST_MAX 65536u /* an event must begin within this many bytes */
 
 SCOPED_DEFINE(struct mprof_decoder, mprof_decoder_free)
 
-/* A stream of a run, as the API is asked for it. */
+/* A stream of a run, as text for requests. */
 struct place {
 	char run[24];
 	char stream[24];
@@ -134,7 +139,7 @@ static bool natural(const json_t *json, const char *key, uint64_t *value)
 	return json_is_integer(number) && json_integer_value(number) >= 0;
 }
 
-/* A run that has ended gives the tail of its end; a capture says whether it has one. */
+/* An ended run may have a tail; a capture says whether it has one. */
 static bool may_tail(const struct remote *x, const json_t *stream)
 {
 	uint64_t bytes;
@@ -144,7 +149,7 @@ static bool may_tail(const struct remote *x, const json_t *stream)
 	return x->state && strcmp(x->state, "ended") == 0;
 }
 
-/* The packet in which the tail begins, or NULL. */
+/* Return the packet in which the tail begins, or NULL. */
 static const json_t *tailed(const json_t *packets)
 {
 	const json_t *packet;
@@ -182,7 +187,7 @@ struct first {
 	bool memory;
 };
 
-/* False as soon as nothing more is wanted. */
+/* Take bytes until the first event. Return false to stop. */
 static bool take_first(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
 {
 	struct first *f = data;
@@ -220,7 +225,7 @@ static int ask_first(struct http *h, const char *path, uint64_t *from_ns)
 	return http_complain(h, r, &answer);
 }
 
-/* The guest whose run a capture is of, as it is asked for. */
+/* Return the guest of the capture's run. */
 static struct trace_source guest_of(const struct remote *x)
 {
 	const char *uuid = json_string_value(json_object_get(x->json, "uuid"));
@@ -251,7 +256,7 @@ static int find_behind(const struct remote *x, struct http *h, const struct plac
 	return ask_first(h, first, from_ns);
 }
 
-/* The time of the first event in the tail of STREAM into *FROM_NS, NONE where there is none. */
+/* Set *FROM_NS to the time of the first event in the tail of STREAM, or to NONE. */
 static int find(const struct remote *x, struct http *h, const json_t *stream, uint64_t *from_ns)
 {
 	SCOPED(json_decrefp) json_t *json = NULL;

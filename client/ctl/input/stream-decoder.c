@@ -1,13 +1,15 @@
 /*
- * One stream, from bytes to events.
+ * Decode one stream.
  *
- * A file, and what comes by a pipe, may be the image of a ring that has wrapped, so it is held until its end is known and then decoded in
- * logical order.  No ring is larger than MPROF_RING_BYTES_MAX: what is larger is a stream, and is decoded as it comes.  So
- * is what begins with a packet as the daemon serves them, so that `follow | dump -` prints at once, and a log of s-expressions,
+ * A file or a pipe may hold a wrapped ring's image. So it is held until its end comes, and then
+ * decoded in logical order. No ring is larger than MPROF_RING_BYTES_MAX; a larger input is a stream
+ * and is decoded as it comes. An input that begins with a packet as the daemon serves them is
+ * decoded as it comes too, so that `follow | dump -` prints at once, and so is an s-expression log,
  * which has no packets.
  *
- * Damage is told on stderr, one sentence each, up to a limit: a hostile trace must not flood a terminal or a log.  The sink gives out
- * what waits first, so that sentence and lines stand in order where both go to one place.
+ * Each damage is reported on stderr in one sentence, up to a limit: a hostile trace must not flood
+ * a terminal or a log. The consumer flushes first, so that the sentence stands in order with the
+ * output.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@
 
 #define PIECE	     (1u << 20)
 #define DAMAGES_TOLD 100
-#define BATCH	     256u /* events: with their fields they fit a processor's nearest cache */
+#define BATCH	     256u /* events; with their fields they fit a processor's first-level cache */
 
 SCOPED_DEFINE(struct mprof_order, mprof_order_free)
 
@@ -60,7 +62,7 @@ static int pause_consumer(const struct consumer *consumer)
 	return consumer->pause ? consumer->pause(consumer->data) : 0;
 }
 
-/* A log has its events one by one: one string is kept at a time. */
+/* A log gives one event at a time, because it keeps one string at a time. */
 static size_t next_events(struct stream_decoder *f, struct mprof_event *events, enum mprof_status *status)
 {
 	if (!f->sexp)
@@ -69,7 +71,7 @@ static size_t next_events(struct stream_decoder *f, struct mprof_event *events, 
 	return *status == MPROF_OK;
 }
 
-/* What is missing is told before what comes behind it. */
+/* Report missing packets in front of the events behind them. */
 static int pass_gap(struct stream_decoder *f)
 {
 	uint64_t lost = stream_decoder_totals(f)->lost_packets, n = lost - f->lost;
@@ -88,7 +90,7 @@ static int pass_damage(struct stream_decoder *f)
 	return r;
 }
 
-/* Take events until the decoder says STOP (MPROF_MORE or MPROF_END). */
+/* Give out events until the decoder returns STOP (MPROF_MORE or MPROF_END). */
 static int drain(struct stream_decoder *f, enum mprof_status stop)
 {
 	struct mprof_event events[BATCH];
@@ -109,7 +111,7 @@ static int drain(struct stream_decoder *f, enum mprof_status stop)
 	return r;
 }
 
-/* Decode what is held, and keep nothing of it. */
+/* Decode and drop all held bytes. */
 static int pass_on(struct stream_decoder *f)
 {
 	int r;
@@ -128,7 +130,7 @@ uint8_t *stream_decoder_room(struct stream_decoder *f, size_t *room)
 	size_t most = (size_t)MPROF_RING_BYTES_MAX + PIECE;
 	uint8_t *grown;
 
-	/* It grows by what came, not by what the input says. */
+	/* The buffer grows with the bytes that came, not with sizes that the input claims. */
 	if (f->used == f->room) {
 		size_t larger = f->room ? f->room * 2 : PIECE;
 
@@ -143,7 +145,7 @@ uint8_t *stream_decoder_room(struct stream_decoder *f, size_t *room)
 	return f->held + f->used;
 }
 
-/* The first bytes are there: what are they? */
+/* Judge the kind of the stream by its first bytes. */
 static int judge_beginning(struct stream_decoder *f)
 {
 	if (mprof_sexp_begins(f->held, f->used)) {
@@ -171,11 +173,11 @@ int stream_decoder_advance(struct stream_decoder *f, size_t n)
 	if (r || f->kind != STREAM_DECODER_STREAM)
 		return r;
 	r = pass_on(f);
-	/* Someone may be watching: nothing waits while the input is quiet. */
+	/* Someone may be watching: flush when the input has no more for now. */
 	return !r && n < f->room / 4 ? pause_consumer(f->consumer) : r;
 }
 
-/* All at once, in logical order. */
+/* Decode all held bytes in logical order. */
 static int pass_whole(struct stream_decoder *f)
 {
 	SCOPED(mprof_order_freep) struct mprof_order *order = mprof_order_new();

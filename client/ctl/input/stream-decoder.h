@@ -1,5 +1,6 @@
 /*
- * From bytes of one stream to its events: packets in logical order, the old logs of s-expressions, and complaints about damage.
+ * Decode the bytes of one stream into events: put packets in order, read s-expression logs, report
+ * damage.
  */
 #ifndef CTL_STREAM_DECODER_H
 #define CTL_STREAM_DECODER_H
@@ -11,44 +12,52 @@
 #include "consumer.h"
 
 enum stream_decoder_kind {
-	STREAM_DECODER_FILE,   /* may be the image of a ring: held until its end is known, or it is too large for one */
-	STREAM_DECODER_PIPE,   /* the same, unless it begins with a packet as the daemon serves them */
-	STREAM_DECODER_STREAM, /* in order already */
+	/* May be a ring's image: hold it until its end comes or it is too large for a ring. */
+	STREAM_DECODER_FILE,
+	/* The same, unless it begins with a packet as the daemon serves them. */
+	STREAM_DECODER_PIPE,
+	STREAM_DECODER_STREAM, /* already in order */
 };
 
 struct stream_decoder {
 	const struct consumer *consumer; /* borrowed */
-	const char *name;		 /* of the trace, for complaints; borrowed */
+	const char *name;		 /* trace's name, for messages; borrowed */
 	enum stream_decoder_kind kind;
-	unsigned int stream; /* what the sink is told */
+	unsigned int stream; /* number for the consumer */
 	struct mprof_decoder *decoder;
-	struct mprof_sexp *sexp; /* NULL = it is none */
+	struct mprof_sexp *sexp; /* NULL if the stream is no s-expression log */
 	uint8_t *held;
 	size_t used, room;
-	uint64_t bytes;	  /* that came */
-	uint64_t damages; /* that were found */
-	uint64_t lost;	  /* packets that the sink knows to be missing */
+	uint64_t bytes;	  /* received so far */
+	uint64_t damages; /* found so far */
+	uint64_t lost;	  /* packets that the consumer knows to be missing */
 };
 
-/* False without memory; deinit it in any case. */
+/* Return false without memory. The caller deinits F in any case. */
 bool stream_decoder_init(struct stream_decoder *f, const struct consumer *consumer, const char *name,
 			 enum stream_decoder_kind kind);
 void stream_decoder_deinit(struct stream_decoder *f);
 
-/* At least one free byte for what comes next, up to *ROOM; NULL without memory.  Follow with funnel_advance(). */
+/*
+ * Return room for the next bytes, *ROOM of them (at least one). Return NULL without memory. Call
+ * stream_decoder_advance() next.
+ */
 uint8_t *stream_decoder_room(struct stream_decoder *f, size_t *room);
-/* N bytes were put there.  Returns 0, -ENOMEM, or what the sink returned. */
+/* Decode N bytes that were put into the room. Return 0, -ENOMEM, or the consumer's error. */
 int stream_decoder_advance(struct stream_decoder *f, size_t n);
-/* All of the stream came.  As funnel_advance(). */
+/* End the stream. Return as stream_decoder_advance(). */
 int stream_decoder_end(struct stream_decoder *f);
 
-/* LEN bytes at once, by the three calls above. */
+/* Decode LEN bytes, by the calls above. */
 int stream_decoder_put(struct stream_decoder *f, const void *bytes, size_t len);
 
-/* Complain about the damage that a decoder of stream NAME reports, the Nth in this trace (from 1): not about each of too many. */
+/*
+ * Report DAMAGE in the stream NAME, the Nth of this trace (from 1). Beyond a limit, report nothing
+ * more.
+ */
 void report_damage(const char *name, const struct mprof_damage *damage, uint64_t n);
 
-/* What it came across; lent. */
+/* Return the decoder's totals; lent. */
 const struct mprof_totals *stream_decoder_totals(const struct stream_decoder *f);
 
 #endif

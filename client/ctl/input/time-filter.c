@@ -1,6 +1,6 @@
 /*
- * Events, and gaps where they touch the period: one counts with the event behind it, and at the end of a stream where the period has no end.
- * Damage has no time and is always passed on.
+ * Pass on events inside of the period. A gap belongs to the event behind it; a gap at a stream's
+ * end is passed on if the period has no end. Damage has no time and is always passed on.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "ctl.h"
 #include "time-filter.h"
 
-/* Times as people write them.  Nanoseconds are exact: no floating point. */
+/* Times on the command line are read without floating point, so nanoseconds are exact. */
 
 #define SECOND 1000000000u
 
@@ -29,7 +29,10 @@ static const struct unit units[] = {
 	{"d", 86400ull * SECOND},
 };
 
-/* Digits with a fraction of a unit of NS nanoseconds; false where it is none, or too large. */
+/*
+ * Read digits with an optional fraction, of a unit of NS nanoseconds. Return false if the text is
+ * no number or too large.
+ */
 static bool amount(const char *s, size_t len, uint64_t ns, uint64_t *out)
 {
 	uint64_t whole = 0, fraction = 0;
@@ -120,7 +123,7 @@ static int on_streams(void *data, char *const *names, unsigned int count)
 	return g->to.streams ? g->to.streams(g->to.data, names, count) : 0;
 }
 
-/* Where there is one stream nobody says so. */
+/* streams() is not called for a single stream. */
 static int reserve(struct time_filter *g)
 {
 	if (g->streams)
@@ -182,7 +185,7 @@ static int on_damage(void *data, unsigned int stream, const struct mprof_damage 
 	return g->to.damage ? g->to.damage(g->to.data, stream, damage) : 0;
 }
 
-/* What is not let through needs no mark. */
+/* A tail behind the period needs no mark. */
 static int on_tail(void *data, unsigned int stream, uint64_t from_ns)
 {
 	struct time_filter *g = data;

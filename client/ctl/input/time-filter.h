@@ -1,4 +1,4 @@
-/* --from and --to: a piece of a trace's time. */
+/* The options --from and --to, and a consumer that passes on the events between them. */
 #ifndef CTL_TIME_FILTER_H
 #define CTL_TIME_FILTER_H
 
@@ -7,7 +7,7 @@
 
 #include "consumer.h"
 
-/* One end: a time of the guest, or so much behind the trace's first event. */
+/* One end: a time of the guest, or a time behind the trace's first event. */
 struct moment {
 	bool given;
 	bool relative;
@@ -16,11 +16,11 @@ struct moment {
 
 struct period {
 	struct moment from, to; /* both included */
-	bool known;		/* has the first event been seen? */
-	uint64_t first;		/* its time */
+	bool known;		/* the first event was seen */
+	uint64_t first;		/* time of the first event */
 };
 
-/* The rows of a verb's option table for the two ends. */
+/* The option table's rows for --from and --to. */
 #define PERIOD_OPTIONS(from, to)          \
 	{"--from", NULL, &(from), NULL},  \
 	{                                 \
@@ -28,33 +28,38 @@ struct period {
 	}
 
 /*
- * Take the values of --from and --to apart, NULL where not given: SECONDS[.FRACTION] as dump prints a time, or +SECONDS[.FRACTION] or +N
- * with a unit (ns us ms s m h d) behind the first event.  Returns an exit code, having said why.
+ * Parse the values of --from and --to, NULL if not given: SECONDS[.FRACTION] as dump prints times,
+ * or + and SECONDS[.FRACTION] or a number with a unit (ns us ms s m h d) behind the first event.
+ * Return an exit code.
  */
 int period_parse(struct period *p, const char *from, const char *to, const char *verb);
 
-/* Is an event of that time inside?  To be asked of all events in their order: the first is the trace's first. */
+/*
+ * Return true if an event at NS is inside. Call it for all events in order: the first call sets the
+ * trace's first event.
+ */
 bool period_holds(struct period *p, uint64_t ns);
 
-/* The ends, known once an event was seen. */
+/* The two ends; valid once an event was seen. */
 uint64_t period_from(const struct period *p);
 uint64_t period_to(const struct period *p);
 
-/* A sink in front of another one that lets through what is inside of a period. */
+/* Pass on to another consumer the events inside of a period. */
 
 struct time_filter {
-	struct consumer consumer; /* to be given to whatever reads the trace */
-	struct consumer to;	  /* what is behind it */
+	struct consumer consumer; /* give it to the code that reads the trace */
+	struct consumer to;	  /* the next consumer */
 	struct period *period;	  /* borrowed */
-	uint64_t *gaps;		  /* of each stream: packets missing in front of its next event; owned */
-	unsigned int streams;	  /* of those */
-	uint64_t events;	  /* that went through */
+	/* For each stream: packets missing in front of its next event; owned. */
+	uint64_t *gaps;
+	unsigned int streams; /* number of GAPS */
+	uint64_t events;      /* passed on so far */
 };
 
-/* In front of TO, which is copied. */
+/* Put the filter in front of TO, which is copied. */
 void time_filter_init(struct time_filter *g, const struct consumer *to, struct period *period);
 void time_filter_deinit(struct time_filter *g);
-/* The trace is over: what is missing behind the last events is told now.  0, or what the sink returned. */
+/* Report the gaps behind the last events. Return 0 or the consumer's error. */
 int time_filter_end(struct time_filter *g);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * libarchive, held to what is meant: gzip, xz and zstd around a file or a tar, nothing that runs programs, no file written by a name
- * from an archive.
+ * Unpack with libarchive, restricted to gzip, xz and zstd around a file or a tar. It runs no
+ * programs and writes no file by a name from an archive.
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -53,7 +53,9 @@ bool unpack_wanted(const uint8_t *bytes, size_t len)
 
 bool unpack_undecided(const uint8_t *bytes, size_t len)
 {
-	/* A packet and a log of s-expressions show themselves by one byte, and a pipe may have no more for now. */
+	/*
+	 * One byte identifies a packet or an s-expression log, and a pipe may have no more for now.
+	 */
 	return len < UNPACK_HEAD && !unpack_wanted(bytes, len) && !(len && (bytes[0] == 0xc1 || bytes[0] == '('));
 }
 
@@ -79,19 +81,19 @@ static la_ssize_t source_read(struct archive *a, void *data, const void **bytes)
 }
 
 /*
- * What was packed, without its compression.  libarchive reads it as one file, and a second reader takes it for a tar only if its first block is a tar's:
- * libarchive alone takes any zeros for the end of a tar.
+ * The decompressed input. libarchive reads it as one file. A second reader reads it as a tar, but
+ * only if its first block is a tar header: libarchive alone takes any zeros for the end of a tar.
  */
 struct unpacked {
 	struct archive *a;
-	uint8_t head[UNPACK_HEAD]; /* its first bytes */
+	uint8_t head[UNPACK_HEAD]; /* first bytes of the input */
 	size_t head_len;
-	const uint8_t *rest; /* lent by A until its next block */
+	const uint8_t *rest; /* lent by A until the next block */
 	size_t rest_len;
-	int status; /* of A: ARCHIVE_OK as long as more may come */
+	int status; /* A's status; ARCHIVE_OK while more may come */
 };
 
-/* Let REST be the next block of what was packed.  False at the end, and at damage. */
+/* Set REST to the next block. Return false at the end and at damage. */
 static bool unpacked_next(struct unpacked *u)
 {
 	const void *block = NULL;
@@ -110,7 +112,7 @@ static bool unpacked_next(struct unpacked *u)
 	return u->rest_len > 0;
 }
 
-/* The first bytes, as many as say what it is. */
+/* Collect the first bytes, enough to know the format. */
 static void unpacked_head(struct unpacked *u)
 {
 	while (u->head_len < UNPACK_HEAD && unpacked_next(u)) {
@@ -123,7 +125,10 @@ static void unpacked_head(struct unpacked *u)
 	}
 }
 
-/* A tar of today says so, and in an older one the header of a member has the sum of its bytes, that sum taken as blanks, at 148 in octal digits. */
+/*
+ * Return true for a tar header. A modern one has the text "ustar". An older one has at 148, in
+ * octal digits, the sum of its bytes, with blanks in place of the sum.
+ */
 static bool is_tar(const uint8_t *head, size_t len)
 {
 	unsigned long sum = 0;
@@ -138,7 +143,7 @@ static bool is_tar(const uint8_t *head, size_t len)
 	return memcmp(head + 257, "ustar", 5) == 0 || (head[0] && strtoul(text, NULL, 8) == sum);
 }
 
-/* What was packed, for the second reader. */
+/* Give the decompressed input to the tar reader. */
 static la_ssize_t unpacked_read(struct archive *tar, void *data, const void **bytes)
 {
 	struct unpacked *u = data;
@@ -157,7 +162,7 @@ static la_ssize_t unpacked_read(struct archive *tar, void *data, const void **by
 	return -1;
 }
 
-/* What the reader complains of. */
+/* Report the reader's error. Return -errno or 1. */
 static int reader_fault(struct archive *a, const struct source *s, const char *name)
 {
 	const char *what = archive_error_string(a);
@@ -170,7 +175,7 @@ static int reader_fault(struct archive *a, const struct source *s, const char *n
 	return 1;
 }
 
-/* A hole of N bytes, which some archives leave out. */
+/* Write a hole of N bytes, which some archives leave out, as zeros. */
 static int unpack_hole(const struct unpack_ops *ops, uint64_t n)
 {
 	static const uint8_t zeros[4096];
@@ -181,7 +186,7 @@ static int unpack_hole(const struct unpack_ops *ops, uint64_t n)
 	return r;
 }
 
-/* The content of the file at hand, block by block, so that none is lost before damage. */
+/* Write the current member block by block, so that no byte in front of damage is lost. */
 static int unpack_data(struct archive *a, const struct source *s, const char *name, const struct unpack_ops *ops)
 {
 	const void *block;
@@ -226,7 +231,7 @@ static int unpack_entries(struct archive *a, const struct source *s, const char 
 	return r;
 }
 
-/* One file, in the blocks in which it comes. */
+/* Write the one file, block by block. */
 static int unpack_file(struct unpacked *u, const struct source *s, const char *name, const struct unpack_ops *ops)
 {
 	int r = u->head_len ? ops->bytes(ops->data, u->head, u->head_len) : 0;

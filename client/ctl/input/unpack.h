@@ -1,4 +1,4 @@
-/* Compressed traces, and archives of a trace's directory. */
+/* Unpack compressed traces and archives of CTF directories. */
 #ifndef CTL_UNPACK_H
 #define CTL_UNPACK_H
 
@@ -6,26 +6,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many first bytes settle what an input is. */
+/* This many first bytes show an input's kind. */
 #define UNPACK_HEAD 512u
 
-/* Do the first LEN bytes say gzip, xz, zstd or tar? */
+/* Return true if the first LEN bytes are of gzip, xz, zstd or tar. */
 bool unpack_wanted(const uint8_t *bytes, size_t len);
-/* May they come to say so with more bytes? */
+/* Return true if more bytes could still make unpack_wanted() true. */
 bool unpack_undecided(const uint8_t *bytes, size_t len);
 
-/* Where it goes. */
+/* Take the unpacked bytes. */
 struct unpack_ops {
-	/* The next bytes of the one file that a compressed input is.  0, or a -errno that ends it. */
+	/* Take the next bytes of the file. Return 0, or -errno to stop. */
 	int (*bytes)(void *data, const void *bytes, size_t len);
-	/* A member of an archive, an ordinary file with its path: its bytes follow by bytes().  As there; 1 = not wanted. */
+	/*
+	 * Begin the regular file PATH of an archive; its bytes follow by bytes(). Return as
+	 * bytes(), or 1 to skip the file.
+	 */
 	int (*member)(void *data, const char *path);
 	void *data;
 };
 
 /*
- * Unpack what comes from FD behind the LEN bytes at HEAD, NAME for complaints.  Returns 0, -errno of the ops or of reading, or 1 where
- * the packed data is damaged or cut, having said so: what came before it was given out.
+ * Unpack the LEN bytes at HEAD and all that FD has behind them. NAME is for messages. Return 0,
+ * -errno of OPS or of reading, or 1 if the packed data is damaged or cut; then the damage was
+ * reported and the bytes before it were given out.
  */
 int unpack_run(int fd, const uint8_t *head, size_t len, const char *name, const struct unpack_ops *ops);
 

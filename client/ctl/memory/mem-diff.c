@@ -1,8 +1,8 @@
 /*
- * `mprofctl mem diff`: which functions allocate more in a second than they did, and which less.
+ * `mprofctl mem diff`: which functions allocate more per second than before, and which less.
  *
- * Two runs differ by chance too: each number has the error of the samples that it is made of, and a difference of less than twice that is said to
- * be none to rely on.
+ * Two runs also differ by chance. Each number has the error of its samples, and a difference of
+ * less than twice the error is not significant.
  */
 #include <jansson.h>
 #include <math.h>
@@ -22,7 +22,7 @@
 struct side {
 	struct mem_load l;
 	struct mprof_hotspots *hotspots;
-	double rate; /* bytes in a second for a sample */
+	double rate; /* bytes per second for a sample */
 	double all;  /* samples */
 };
 
@@ -32,14 +32,14 @@ static void side_deinit(struct side *s)
 	mem_load_deinit(&s->l);
 }
 
-/* A function of one of the two, or of both. */
+/* A function of either profile or of both. */
 struct row {
 	const char *name, *file; /* lent by the decoders */
 	size_t name_bytes, file_bytes;
 	uint64_t self[2], total[2];
 };
 
-/* The exit code of loading. */
+/* Load one profile. Return an exit code. */
 static int side_load(struct side *s, const char *operand, struct mem_filter *f)
 {
 	const struct mprof_profile_sums *sums;
@@ -101,7 +101,7 @@ static int row_compare(const void *a, const void *b)
 	return r ? r : text_compare(x->file, x->file_bytes, y->file, y->file_bytes);
 }
 
-/* Make one of what has one name; returns how many are left. */
+/* Join rows of the same function. Return the number of rows left. */
 static size_t rows_join(struct row *rows, size_t n)
 {
 	size_t kept = 0;
@@ -127,7 +127,7 @@ static double grown(const struct side sides[2], const uint64_t samples[2])
 
 static double error_of(const struct side sides[2], const uint64_t samples[2])
 {
-	/* Where there is no sample one was possible. */
+	/* without samples one sample was possible */
 	double a = sqrt((double)(samples[0] ? samples[0] : 1)) * sides[0].rate;
 	double b = sqrt((double)(samples[1] ? samples[1] : 1)) * sides[1].rate;
 
@@ -202,7 +202,7 @@ static json_t *answer_json(const struct side sides[2])
 			 sides[1].all * sides[1].rate, "functions", list);
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static const char *rate_text(double rate, char *buf, size_t size)
 {
@@ -267,7 +267,7 @@ int mem_diff(const struct ctl *ctl, int argc, char **argv)
 	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 2, 2), second, printed;
 
 	r = r ? r : mem_filter_parse(&f, &o);
-	/* The peak of each is its own. */
+	/* Each filter finds the peak of its own profile. */
 	r = r ? r : mem_filter_parse(&g, &o);
 	r = r ? r : side_load(&a, left.at[0], &f);
 	if (r != CTL_OK && r != CTL_DAMAGED)

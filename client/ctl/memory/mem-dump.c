@@ -23,20 +23,26 @@
 /* Codes of a memory profile as text: `Function@file.ml:10:3-20`. */
 
 struct mem_place {
-	char *text; /* owned; NULL: not asked for yet */
+	char *text; /* owned; NULL before its first use */
 	size_t bytes;
 };
 
-/* The texts of a decoder's codes, made once.  Zeroed it is empty, and its texts are safe for a terminal. */
+/*
+ * The texts of a decoder's codes, each made once. A zeroed struct is empty. The texts are safe for
+ * a terminal.
+ */
 struct mem_places {
-	bool raw; /* names as they are in the profile, for a writer that escapes them itself; stays at deinit */
+	bool raw; /* keep names as they are, for a writer that escapes them; kept by deinit */
 	struct mem_place *list;
 	uint32_t room;
 };
 
-/* A stack is printed for each allocation, and has few different frames: the text of each is made once. */
+/*
+ * Each allocation has a stack, but there are few different frames, so the text of each is made
+ * once.
+ */
 
-/* Of a name: a longer one says nothing more, and a code can have 255 locations. */
+/* limit of a name; a longer one says nothing more, and a code can have 255 locations */
 #define NAME_MAX_BYTES 4096u
 
 static void mem_places_deinit(struct mem_places *places)
@@ -71,7 +77,7 @@ static void put_location(FILE *out, const struct mprof_mem *d, const struct mpro
 	fprintf(out, ":%" PRIu32 ":%u-%u", l->line, l->first, l->last);
 }
 
-/* Codes are 63 bits with a sign. */
+/* Return a code as a number: 63 bits with a sign. */
 static int64_t number_of(uint64_t code)
 {
 	return (int64_t)(code << 1) >> 1;
@@ -95,8 +101,8 @@ static bool place_make(struct mem_place *place, const struct mprof_mem *d, const
 }
 
 /*
- * All locations of code I, the outermost first, each behind a blank; ` $NUMBER` where the trace knows none, ` ?NUMBER` where it never said.
- * Lent; NULL without memory.
+ * Return all locations of code I, outermost first, each behind a space; ` $NUMBER` if the trace has
+ * no location for it, ` ?NUMBER` if it never described it. The text is lent; NULL without memory.
  */
 static const struct mem_place *mem_places_at(struct mem_places *places, const struct mprof_mem *d, uint32_t i)
 {
@@ -147,7 +153,7 @@ __attribute__((format(printf, 2, 3))) static void put_format(struct writer *out,
 	writer_advance(out, n < 0 ? 0 : (size_t)n);
 }
 
-/* Behind a blank, or in a list of JSON. */
+/* Write a stack: each frame behind a space, or as a JSON list. */
 static int put_stack(struct dumping *d, const struct mprof_mem *decoder, const struct mprof_mem_event *e)
 {
 	for (uint32_t i = 0; i < e->frames; i++) {
@@ -208,7 +214,7 @@ static int dump_event(void *data, const struct mprof_mem *decoder, const struct 
 	int r;
 
 	if (e->kind == MPROF_MEM_BEGIN) {
-		/* Codes begin anew. */
+		/* A new recording has new codes. */
 		mem_places_deinit(&d->places);
 		d->start_us = e->time_us;
 		return 0;

@@ -1,4 +1,4 @@
-/* `mprofctl mem export`: a memory profile for other programs. */
+/* `mprofctl mem export`: write a memory profile for other programs. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,10 +13,11 @@
 #include "scope.h"
 
 /*
- * The page reads the stream itself, so it is given as it is, without what it was packed in: what is damaged is told there too.
+ * The page reads the stream itself, so it gets the stream unpacked but otherwise as it is. The page
+ * reports damage, too.
  */
 
-/* As many bytes as tell whether it is one. */
+/* enough to recognize a memtrace stream */
 #define HEAD_BYTES 64u
 
 static int write_all(int fd, const char *bytes, size_t len)
@@ -49,7 +50,7 @@ static int pass_event(void *data, const struct mprof_mem *d, const struct mprof_
 	return 0;
 }
 
-/* Why the bytes did not go aside. */
+/* Report why the bytes could not be stored. */
 static int aside_failed(const struct mem_page *p)
 {
 	if (p->in.refused == -EFBIG)
@@ -77,7 +78,7 @@ int mem_page_read(struct mem_page *p, const char *operand, uint64_t recording)
 		return aside_failed(p);
 	}
 	p->in.recording = recording;
-	p->in.each = true; /* all of them are in the page */
+	p->in.each = true; /* the page has all recordings */
 	r = mem_input_run(&p->in, &consumer, false);
 	return p->in.refused ? aside_failed(p) : r;
 }
@@ -97,7 +98,7 @@ struct head {
 	size_t n;
 };
 
-/* The first bytes of what is packed, and no more. */
+/* Take the first bytes of packed data, and stop. */
 static int take_head(void *data, const void *bytes, size_t len)
 {
 	struct head *h = data;
@@ -126,15 +127,16 @@ static bool begins(int fd, const char *name)
 		return false;
 	if (!unpack_wanted(packed, (size_t)n))
 		return mprof_mem_begins(packed, (size_t)n);
-	/* What it is packed in may be damaged further on; that is told when it is read. */
+	/* The packed data may be damaged later; reading reports that. */
 	if (lseek(fd, n, SEEK_SET) < 0 || unpack_run(fd, packed, (size_t)n, name, &ops) > 0)
 		return false;
 	return mprof_mem_begins(head.bytes, head.n);
 }
 
 /*
- * Can OPERAND be looked into and then read?  A capture or a domain is none, and is not complained of as a file that is not there; a pipe with a name
- * would lose its writer when it is closed.
+ * Return true if OPERAND can be examined and then read: a regular file or standard input. A capture
+ * or domain is not reported as a missing file, and a named pipe would lose its writer if it were
+ * closed.
  */
 static bool is_file(const char *operand)
 {
@@ -197,16 +199,16 @@ int mem_page_export(const char *host, const char *operand, uint64_t recording, c
 static const struct {
 	const char *name;
 	int (*write)(struct mem_formatting *f);
-	bool hides; /* --hide means something in it */
+	bool hides; /* --hide has an effect on it */
 } formats[] = {
 	{"collapsed", mem_write_collapsed, true},
-	{"html", NULL, false}, /* mem-page.h: all of it, not a profile of it */
+	{"html", NULL, false}, /* mem-page.h writes the whole profile */
 	{"json", mem_write_json, false},
 	{"pprof", mem_write_pprof, false},
 	{"speedscope", mem_write_speedscope, true},
 };
 
-/* The format NAME, or -1, having said so. */
+/* Return the number of the format NAME, or -1 after an error message. */
 static int format_find(const char *name)
 {
 	struct suggestion suggestion = {.word = name};
@@ -224,14 +226,14 @@ static int format_find(const char *name)
 	return -1;
 }
 
-/* Returns an exit code, having said why. */
+/* Write the profile in a format. Return an exit code. */
 static int write_to(struct mem_load *l, const struct mem_filter *filter, int format, const char *file)
 {
 	SCOPED(output_close) struct output out = {.fd = -1};
 	struct mem_formatting f = {.l = l, .filter = filter, .out = &out};
 	int r;
 
-	/* Lines of text may go to a terminal too. */
+	/* Text may go to a terminal. */
 	if (file)
 		r = output_open(&out, file, OUTPUT_REPLACE, "mem");
 	else if (formats[format].write == mem_write_pprof)

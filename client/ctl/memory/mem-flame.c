@@ -1,7 +1,9 @@
 /*
- * `mprofctl mem flame`: a flame graph as one SVG that any browser opens, with a small script of its own for zoom and search.
+ * `mprofctl mem flame`: draw a flame graph as an SVG that any browser opens, with a small script
+ * for zoom and search.
  *
- * What would be narrower than a thousandth of the picture's rows is left out, and more where there is too much of it: what was left out is said.
+ * Frames narrower than 1 / PARTS of the picture are left out, and larger ones if there are too
+ * many. The picture states the limit.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +26,7 @@
 #define TOP	    60
 #define BOTTOM	    30
 #define LETTER	    6.6
-#define PARTS	    10000u /* a frame is at least so large a part of all */
+#define PARTS	    10000u /* a frame is at least 1 / PARTS of all */
 #define FRAMES_MAX  30000u
 #define DEPTH_MAX   400u
 #define TITLE_BYTES 200u
@@ -36,20 +38,20 @@ struct drawing {
 	const struct mprof_mem *d;
 	const struct mprof_flame_node *nodes;
 	const char *title;
-	double scale;	 /* bytes for a sample */
-	uint64_t least;	 /* samples of a frame */
-	uint32_t rows;	 /* without the root's */
-	uint32_t frames; /* that are drawn */
+	double scale;	 /* bytes per sample */
+	uint64_t least;	 /* samples of the smallest frame drawn */
+	uint32_t rows;	 /* without the root's row */
+	uint32_t frames; /* number of frames drawn */
 	bool callers;
 };
 
-/* A place in the walk through all frames that are drawn, heaviest first. */
+/* A position in the walk through all drawn frames, heaviest first. */
 struct step {
 	uint32_t at;
 	uint64_t left[DEPTH_MAX + 1]; /* samples to the left, by depth */
 };
 
-/* Move on; false behind the last. */
+/* Move to the next frame. Return false behind the last. */
 static bool step_next(struct step *s, const struct mprof_flame_node *nodes, uint64_t least)
 {
 	const struct mprof_flame_node *node = &nodes[s->at];
@@ -62,7 +64,7 @@ static bool step_next(struct step *s, const struct mprof_flame_node *nodes, uint
 	}
 	for (; node->parent != MPROF_NONE; node = &nodes[node->parent]) {
 		next = node->next_sibling;
-		/* Siblings come by weight: behind one that is too small there are none. */
+		/* Siblings are sorted by weight, so all behind a too small one are too small. */
 		if (next != MPROF_NONE && nodes[next].total >= least) {
 			s->left[node->depth] += node->total;
 			s->at = next;
@@ -96,7 +98,7 @@ static void put(struct writer *out, const char *text)
 	writer_put(out, text, strlen(text));
 }
 
-/* Warm, and the same for one name everywhere. */
+/* Choose a warm colour, the same for a name everywhere. */
 static void put_colour(struct writer *out, const char *name, size_t bytes, bool known)
 {
 	uint32_t hash = 2166136261u;
@@ -131,7 +133,7 @@ static void put_frame(struct drawing *w, const struct step *s, uint32_t height)
 		       x * WIDTH, y, part * WIDTH > 0.8 ? part * WIDTH - 0.5 : 0.3, ROW - 1);
 	put_colour(w->out, name, bytes, node->name != MPROF_NONE);
 	mem_put_format(w->out, "\"/><text x=\"%.2f\" y=\"%u\">", x * WIDTH + 3, y + ROW - 5);
-	/* Without a script, too, it says what it is where there is room. */
+	/* Show the name if there is room, so that it is visible without the script. */
 	if ((double)bytes * LETTER < part * WIDTH - 6)
 		mem_put_xml(w->out, name, bytes);
 	put(w->out, "</text></g>\n");
@@ -181,7 +183,7 @@ static int draw(struct drawing *w)
 	return writer_flush(w->out);
 }
 
-/* The tree to be drawn; NULL without memory. */
+/* Return the tree to draw; NULL without memory. */
 static struct mprof_flame *flame_make(struct mem_load *l, const struct mem_filter *filter, bool callers)
 {
 	const struct mprof_flame_options options = {.hidden = filter->hidden, .n_hidden = filter->n_hidden};

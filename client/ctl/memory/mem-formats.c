@@ -1,4 +1,4 @@
-/* Names come from guests: whatever they hold, it ends up as text. */
+/* Names come from guests. Each is written as plain text, whatever it holds. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,9 +11,9 @@
 #include "scope.h"
 #include "writer.h"
 
-/* Of a format: its numbers and fixed texts. */
+/* most bytes of a format's output: numbers and fixed texts */
 #define FORMAT_MAX 400u
-/* Of a name: a longer one says nothing more. */
+/* limit of a name; a longer one says nothing more */
 #define NAME_MAX_BYTES 4096u
 
 const char *mem_name(const struct mprof_mem *d, const struct mprof_flame_node *node, size_t *bytes)
@@ -63,11 +63,17 @@ void mem_put_format(struct writer *out, const char *format, ...)
 	writer_advance(out, n < 0 ? 0 : (size_t)n < FORMAT_MAX ? (size_t)n : FORMAT_MAX - 1);
 }
 
-/* Folded stacks: one line for each stack that allocates, `caller;callee SAMPLES`, as the usual scripts for flame graphs take them. */
+/*
+ * Folded stacks for the usual flame graph scripts: a line `caller;callee SAMPLES` for each stack
+ * that allocates.
+ */
 
 SCOPED_DEFINE(struct mprof_flame, mprof_flame_free)
 
-/* A function's name as a frame: those are told apart by semicolons, and lines end. */
+/*
+ * Write a function's name as a frame, without semicolons and newlines, which separate frames and
+ * stacks.
+ */
 static void put_frame(struct writer *out, const struct mprof_mem *d, const struct mprof_flame_node *node)
 {
 	size_t bytes;
@@ -83,7 +89,7 @@ static void put_frame(struct writer *out, const struct mprof_mem *d, const struc
 	}
 }
 
-/* The stack that ends at PATH[DEPTH]. */
+/* Write the stack that ends at PATH[DEPTH]. */
 static void put_stack(struct mem_formatting *f, struct writer *out, const struct mprof_flame_node *nodes,
 		      const uint32_t *path, uint32_t depth)
 {
@@ -140,7 +146,7 @@ int mem_write_collapsed(struct mem_formatting *f)
 	return put_all(f, &out, flame);
 }
 
-/* All of a profile for programs: its stacks as a tree, and what its codes mean. */
+/* A whole profile for programs: its stacks as a tree, and the meaning of its codes. */
 
 static void put(struct writer *out, const char *text)
 {
@@ -235,16 +241,19 @@ int mem_write_json(struct mem_formatting *f)
 }
 
 /*
- * A profile for speedscope: three in one file, of what was allocated, lived at the end, and lived at the peak.
+ * Three speedscope profiles in one file: what was allocated, what lived at the end, and what lived
+ * at the peak.
  *
- * They are "evented" ones, where each function is opened and closed once: the file is as large as the tree, whatever the depth of its stacks.
+ * They are "evented" profiles, which open and close each function once. So the file is as large as
+ * the tree, however deep its stacks are.
  */
 
 struct scoping {
 	struct mem_formatting *f;
 	struct writer out;
-	uint32_t *frame_of; /* of each string, and of the two stacks that are none: its frame, or MPROF_NONE */
-	uint32_t *frames;   /* the strings of the frames so far */
+	/* For each string, and for the two unknown stacks: its frame, or MPROF_NONE. */
+	uint32_t *frame_of;
+	uint32_t *frames; /* the strings of the frames so far */
 	uint32_t n_frames, n_strings;
 	double scale;
 	bool begun; /* an event was written */
@@ -279,7 +288,7 @@ static void put_step(struct scoping *s, char type, const struct mprof_flame_node
 	s->begun = true;
 }
 
-/* Each node is open from where its first child begins to that and its total. */
+/* A node is open from the beginning of its first child for its total. */
 static void put_events(struct scoping *s, const struct mprof_flame_node *nodes, uint64_t *ends)
 {
 	uint32_t at = 0, next;

@@ -1,4 +1,7 @@
-/* Names of a memory profile's functions, safe for what they are written into. */
+/*
+ * The formats of `mem export`, and names of a memory profile's functions, safe for the place they
+ * are written to.
+ */
 #ifndef CTL_MEM_FORMATS_H
 #define CTL_MEM_FORMATS_H
 
@@ -8,17 +11,26 @@
 #include "output.h"
 #include "writer.h"
 
-/* What a node is called: a function, a place of allocation, or what stands for a stack.  Raw bytes into *BYTES; lent. */
+/*
+ * Return the name of a node: a function, a place of allocation, or a text for an unknown stack. The
+ * raw bytes are lent, *BYTES of them.
+ */
 const char *mem_name(const struct mprof_mem *d, const struct mprof_flame_node *node, size_t *bytes);
 
-/* Write BYTES bytes at TEXT inside of an element or attribute of XML: no byte of it is markup, and none is a character that XML forbids. */
+/*
+ * Write BYTES bytes at TEXT inside of an XML element or attribute, without markup and without
+ * characters that XML forbids.
+ */
 void mem_put_xml(struct writer *out, const char *text, size_t bytes);
 void mem_put_format(struct writer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The formats of `mem export`: each writes a loaded profile, and returns 0 or a -errno. */
+/* The formats. Each writes a loaded profile and returns 0 or -errno. */
 
-/* Of a stack that is written as a list of frames so many, the innermost; fewer once so many were written in all: lists can be longer than what they
- * are made of by any factor. */
+/*
+ * Limits on stacks written as lists of frames, which can be longer than the profile by any factor.
+ * A list has the MEM_FRAMES_MAX innermost frames; once MEM_FRAMES_ALL were written in all,
+ * MEM_FRAMES_LATER.
+ */
 #define MEM_FRAMES_MAX	 4096u
 #define MEM_FRAMES_LATER 64u
 #define MEM_FRAMES_ALL	 (64u << 20)
@@ -28,7 +40,7 @@ struct mem_formatting {
 	const struct mem_filter *filter;
 	struct output *out;
 	uint64_t frames; /* written so far in lists */
-	uint64_t cut;	 /* stacks of which frames were left out */
+	uint64_t cut;	 /* number of shortened stacks */
 };
 
 static inline uint32_t mem_frames_most(const struct mem_formatting *f)

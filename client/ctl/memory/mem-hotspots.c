@@ -1,7 +1,8 @@
 /*
- * `mprofctl mem hotspots`: which functions allocate, where, and through whom.  `peak` is the same of what lived at the peak.
+ * `mprofctl mem hotspots`: which functions allocate, where, and through which callers. `peak` shows
+ * the same for what lived at the peak.
  *
- * One way to the answers: they are made as JSON, and the words are made of that.
+ * The answer is always made as JSON; the text for people is made of that.
  */
 #include <jansson.h>
 #include <math.h>
@@ -15,7 +16,10 @@
 
 #define SHOWN_MAX   20u
 #define CALLERS_MAX 5u
-/* What a caller must be to tell something: so much of all, and of what it is above a part that is more than what the callee is of all anyway. */
+/*
+ * Limits for callers in the text: least share of all samples, least part of the caller's samples
+ * that come through the callee, and how far that part exceeds the callee's share of all samples.
+ */
 #define SHARE_MIN   0.005
 #define PART_MIN    0.10
 #define PART_FACTOR 1.2
@@ -24,12 +28,12 @@ SCOPED_DEFINE(struct mprof_hotspots, mprof_hotspots_free)
 
 struct telling {
 	const struct mprof_mem *d;
-	double scale; /* bytes for a sample */
+	double scale; /* bytes per sample */
 	uint64_t all; /* samples */
 	const struct mprof_hotspot *list;
 	const struct mprof_hotspot_caller *callers;
 	uint32_t n, n_callers;
-	bool brief; /* only what words tell of: there can be millions of callers */
+	bool brief; /* only what the text shows, since there can be millions of callers */
 };
 
 static json_t *name_json(const struct telling *t, uint32_t string)
@@ -43,7 +47,7 @@ static json_t *name_json(const struct telling *t, uint32_t string)
 	return text_json(name, bytes);
 }
 
-/* Who it is, for people and programs. */
+/* Return a function's identity. */
 static json_t *spot_json(const struct telling *t, const struct mprof_hotspot *spot)
 {
 	char code[40];
@@ -79,7 +83,7 @@ static int add_numbers(const struct telling *t, json_t *object, const char *key,
 	       json_object_set_new(object, bytes, json_real((double)samples * t->scale));
 }
 
-/* Does it say something of SPOT that SAMPLES of it come through CALLER? */
+/* Return true if CALLER explains SPOT: SAMPLES of SPOT come through it. */
 static bool is_telling(const struct telling *t, const struct mprof_hotspot *spot, const struct mprof_hotspot *caller,
 		       uint64_t samples)
 {
@@ -128,7 +132,7 @@ static json_t *list_json(const struct telling *t)
 	return list;
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static void put_place(const json_t *spot)
 {

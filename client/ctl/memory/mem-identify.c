@@ -1,4 +1,4 @@
-/* `mprofctl mem identify`: what a memory profile says of itself, and what it adds up to. */
+/* `mprofctl mem identify`: show a memory profile's description of itself, and its totals. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "scope.h"
 #include "table.h"
 
-/* BYTES in three figures or so: "812 kB", "1.1 GB", " 64 kB". */
+/* Return BYTES with about three digits: "812 kB", "1.1 GB", " 64 kB". */
 static const char *short_bytes(double bytes, char buf[32])
 {
 	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};

@@ -1,7 +1,8 @@
 /*
- * What is compressed is unpacked anew each time; only what cannot be set back, a pipe, is kept, in a file without a name.
+ * Compressed input is unpacked anew for each reading. Only a pipe, which cannot be set back, is
+ * copied to an unnamed file.
  *
- * The decoder outlives the reading, since names belong to it, until the next one or the end.
+ * The decoder owns the names, so it outlives its reading until the next reading or the end.
  */
 #include "mem-input.h"
 
@@ -17,7 +18,7 @@
 #include "scope.h"
 #include "seed.h"
 
-/* So many complaints of one input are told. */
+/* limit of reported damages for each input */
 #define TOLD_MAX 10u
 
 static ssize_t read_some(int fd, void *buf, size_t n)
@@ -30,7 +31,7 @@ static ssize_t read_some(int fd, void *buf, size_t n)
 	return got < 0 ? -errno : got;
 }
 
-/* All of FD into a file without a name.  0 or -errno. */
+/* Copy all of FD to an unnamed file. Return 0 or -errno. */
 static int spool(struct mem_input *in)
 {
 	char buf[1 << 16];
@@ -204,7 +205,7 @@ static int read_all(struct mem_input *in)
 	return r;
 }
 
-/* What is to be said of several recordings, once. */
+/* Report once that the input has several recordings. */
 static void tell_recordings(const struct mem_input *in)
 {
 	uint64_t n = mprof_mem_totals(in->decoder)->recordings;
@@ -214,7 +215,7 @@ static void tell_recordings(const struct mem_input *in)
 		    (unsigned long long)n, in->each ? "each of them" : "the last");
 }
 
-/* The exit code of a reading that returned R, having said why. */
+/* Return the exit code of a reading that returned R. */
 static int judge(const struct mem_input *in, int r)
 {
 	uint64_t recordings = mprof_mem_totals(in->decoder)->recordings;

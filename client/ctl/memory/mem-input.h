@@ -1,6 +1,7 @@
 /*
- * A memory profile that a person names: a file or standard input, either compressed too, or a recording that the daemon has.  It can be gone through more than once, since some questions
- * (what lived at the peak?) need to know the whole before its parts.
+ * Read a memory profile: a file or standard input, also compressed, or a recording of the daemon.
+ * It can be read more than once, since some questions (what lived at the peak?) need the whole
+ * before its parts.
  */
 #ifndef CTL_MEM_INPUT_H
 #define CTL_MEM_INPUT_H
@@ -14,42 +15,53 @@
 #include "unpack.h"
 
 struct mem_consumer {
-	/* What all events are added to; then EVENT is not called.  Lent. */
+	/* Adds all events to this profile instead of calling event(). Lent. */
 	struct mprof_profile *profile;
-	/* The next event, D lent for what belongs to it.  0, or a -errno that ends the reading and is handed through. */
+	/*
+	 * Take the next event. D is lent for its parts. Return 0, or -errno to stop reading; the
+	 * reader returns that error.
+	 */
 	int (*event)(void *data, const struct mprof_mem *d, const struct mprof_mem_event *event);
-	/* The next bytes, unpacked, before their events; as there.  NULL: they are not wanted. */
+	/* Take the next unpacked bytes, before their events. Return as event(). May be NULL. */
 	int (*bytes)(void *data, const void *bytes, size_t len);
 	void *data;
 };
 
 struct mem_input {
-	const char *host; /* of recordings, as http_open(): set before it is opened */
-	const char *name; /* for complaints; borrowed */
+	const char *host; /* for recordings, as in http_open(); set it before opening */
+	const char *name; /* for messages; borrowed */
 	int fd;
-	bool owned;	     /* FD is ours to close */
+	bool owned;	     /* FD must be closed */
 	bool again;	     /* FD can be set back to its start */
-	bool told;	     /* its damage was told */
-	bool each;	     /* all recordings of it are used */
-	uint64_t bytes;	     /* of the stream, unpacked */
-	uint64_t file_bytes; /* of the file, 0 of what is none */
+	bool told;	     /* its damage was reported */
+	bool each;	     /* the caller uses all recordings */
+	uint64_t bytes;	     /* unpacked size of the stream */
+	uint64_t file_bytes; /* size of the file; 0 if it is no file */
 	uint64_t damages;
-	uint64_t recording; /* of several that are joined: only this one, from 1; 0: all, one after the other */
-	int refused;	    /* what the sink returned */
+	/*
+	 * Number of the only recording to read, from 1; 0 = all that are joined, one after the
+	 * other.
+	 */
+	uint64_t recording;
+	int refused; /* the error that the consumer returned */
 	struct mprof_mem *decoder;
 	const struct mem_consumer *consumer;
 };
 
-/* Open what OPERAND names; TWICE: it will be gone through more than once.  Returns an exit code, having said why.  Close it in any case. */
+/*
+ * Open the profile OPERAND. TWICE: it will be read more than once. Return an exit code. The caller
+ * closes IN in any case.
+ */
 int mem_input_open(struct mem_input *in, const char *operand, bool twice);
 void mem_input_close(struct mem_input *in);
 
-/* TEXT, an option's value or NULL, as the number of a recording.  Returns an exit code, having said why. */
+/* Parse the number of a recording in TEXT, an option's value or NULL. Return an exit code. */
 int mem_input_recording(const char *text, uint64_t *recording);
 
 /*
- * Go through it once; with STACKS those are decoded.  Returns an exit code, having said why: CTL_DAMAGED where damage was passed over, told
- * the first time; CTL_FAILED without a word where IN->refused says why.
+ * Read the profile once. STACKS: decode stacks, too. Return an exit code, CTL_DAMAGED if damage was
+ * skipped; only the first reading reports damage. If IN->refused is set, return CTL_FAILED without
+ * a message.
  */
 int mem_input_run(struct mem_input *in, const struct mem_consumer *consumer, bool stacks);
 

@@ -1,8 +1,9 @@
 /*
- * `mprofctl mem leaks`: what was allocated all through the run and never went.
+ * `mprofctl mem leaks`: what was allocated throughout the run and never freed.
  *
- * How sure it is follows from where in the run what lives at the end was made: what a program keeps for long is made at its beginning, and at its
- * end there is always something that was not collected yet; from the time between nothing should be left.
+ * The allocation times of the live objects tell how sure a leak is. A program makes long-lived
+ * objects at its beginning, and at its end some garbage is not collected yet. Nothing allocated
+ * between the two should be left.
  */
 #include <jansson.h>
 #include <math.h>
@@ -16,7 +17,10 @@
 
 #define SHOWN_MAX  10u
 #define FRAMES_MAX 12u
-/* Parts with something left, and samples: of chance alone a part of seven that gets four samples on average is empty once in a hundred times. */
+/*
+ * Limits on the parts of the run with live objects, and on their samples. With four samples per
+ * part on average, chance alone leaves one of seven parts empty once in a hundred runs.
+ */
 #define SURE_PARTS    (MPROF_LEAK_PARTS - 1)
 #define SURE_GROWTH   28u
 #define LIKELY_PARTS  (MPROF_LEAK_PARTS - 3)
@@ -29,7 +33,7 @@ struct telling {
 	const struct mprof_mem *d;
 	const struct mprof_profile_node *nodes;
 	double scale;
-	double seconds; /* of the parts that count for growth */
+	double seconds; /* duration of the parts that count for growth */
 };
 
 static const char *sureness(const struct mprof_leak *leak)
@@ -49,7 +53,7 @@ static json_t *location_json(const struct mprof_mem *d, const struct mprof_mem_l
 			 text_json(file, file_bytes), "line", (int)l->line);
 }
 
-/* A stack, the allocation first. */
+/* Return a stack, beginning with the allocation. */
 static json_t *stack_json(const struct telling *t, uint32_t node)
 {
 	json_t *list = json_array();
@@ -117,7 +121,7 @@ static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answ
 			 (double)mprof_profile_sums(l->profile)->live * t.scale, "leaks", told);
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static void put_leak(const json_t *leak)
 {

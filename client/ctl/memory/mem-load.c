@@ -1,6 +1,7 @@
 /*
- * Up to three times through the input: for its end, its peak and how many domains it has; for the objects that a filter means; and for the profile.
- * Where all objects are wanted and no timeline, once is enough.
+ * Read the input up to three times: for its end, its peak and its number of domains; for the
+ * objects that a filter selects; and for the profile. Once is enough for all objects without a
+ * timeline.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +14,9 @@
 #include "seed.h"
 
 /*
- * Ranges are A..B, A.., ..B, or one value; times have a unit (1.5s, 250ms), sizes may (64, 4K, 1MB); names are a list by commas, each a part
- * of a function's name or, behind "=", the whole; a comma of a name stands behind a backslash.
+ * A range is A..B, A.., ..B, or one value. Times have a unit (1.5s, 250ms); sizes may have one (64,
+ * 4K, 1MB). Names are a list with commas. Each is a part of a function's name, or the whole name
+ * behind "=". A backslash makes a comma part of a name.
  */
 
 struct unit {
@@ -26,7 +28,7 @@ static const struct unit times[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"m", 60
 static const struct unit sizes[] = {{"", 1},	    {"B", 1},	     {"K", 1024},    {"KB", 1024},
 				    {"M", 1 << 20}, {"MB", 1 << 20}, {"G", 1 << 30}, {"GB", 1 << 30}};
 
-/* LEN bytes at S as a number with one of N units; false where it is none. */
+/* Read LEN bytes at S as a number with one of N units. Return false if they are none. */
 static bool amount(const char *s, size_t len, const struct unit *units, size_t n, uint64_t *out)
 {
 	char text[40], *end;
@@ -106,7 +108,10 @@ static int heaps(const char *s, uint8_t *out)
 	return CTL_OK;
 }
 
-/* A name of a list to *STORE, terminated, up to a comma that no backslash stands before; returns what is behind it. */
+/*
+ * Copy the next name of a list to *STORE with a NUL, up to a comma without a backslash. Return the
+ * text behind it.
+ */
 static const char *name_take(const char *s, char **store)
 {
 	for (; *s && *s != ','; s++) {
@@ -118,7 +123,7 @@ static const char *name_take(const char *s, char **store)
 	return s + (*s == ',');
 }
 
-/* The names of a list, each terminated in *STORE, which moves on. */
+/* Add the names of a list to LIST. Their copies go to *STORE, which moves on. */
 static int clauses(const char *option, const char *s, char **store, struct mprof_mem_clause *list, unsigned int *n,
 		   bool outside)
 {
@@ -179,7 +184,7 @@ void mem_filter_deinit(struct mem_filter *f)
 	f->names = NULL;
 }
 
-#define SCALE_MAX 0x1p62 /* bytes: nobody has so much memory, but a stream may state any rate */
+#define SCALE_MAX 0x1p62 /* bytes; no real memory is so large, but a stream may state any rate */
 
 static int add_selection(void *data, const struct mprof_mem *d, const struct mprof_mem_event *e)
 {
@@ -188,7 +193,7 @@ static int add_selection(void *data, const struct mprof_mem *d, const struct mpr
 	return mprof_selection_add(l->selection, d, e) == MPROF_NOMEM ? -ENOMEM : 0;
 }
 
-/* The exit code of a pass that returned R. */
+/* Return the exit code of a reading that returned R. */
 static int passed(struct mem_load *l, int r)
 {
 	return l->in.refused ? say_memory() : r;
@@ -199,7 +204,7 @@ static bool is_read(int r)
 	return r == CTL_OK || r == CTL_DAMAGED;
 }
 
-/* Once through it for a profile. */
+/* Read the input for a profile. */
 static int run_profile(struct mem_load *l, bool tree, bool sort, uint64_t seed)
 {
 	const struct mprof_profile_options options = {
@@ -213,7 +218,7 @@ static int run_profile(struct mem_load *l, bool tree, bool sort, uint64_t seed)
 		return say_memory();
 	if (l->line)
 		mprof_profile_timeline(l->profile, l->start_us, l->whole.last_us - l->start_us, l->line, l->line_n);
-	/* With stacks in any case: the first time tells what is damaged of them. */
+	/* Always decode stacks, because only the first reading reports their damage. */
 	r = passed(l, mem_input_run(&l->in, &consumer, true));
 	if (is_read(r))
 		l->start_us = mprof_mem_info(l->in.decoder)->start_us;
@@ -233,7 +238,10 @@ static int run_selection(struct mem_load *l, struct mem_filter *f, uint64_t seed
 	l->selection = mprof_selection_new(&f->filter, l->whole.last_us, seed);
 	if (!l->selection)
 		return say_memory();
-	/* With stacks in any case: objects are known by their number, and without them more or fewer are kept of what is damaged. */
+	/*
+	 * Always decode stacks: objects are known by their number, and without stacks another
+	 * number of damaged ones would be kept.
+	 */
 	r = passed(l, mem_input_run(&l->in, &consumer, true));
 	return is_read(r) && mprof_selection_finish(l->selection) ? say_memory() : r;
 }
@@ -253,7 +261,7 @@ int mem_load(struct mem_load *l, const char *operand, struct mem_filter *f, bool
 	l->whole = *mprof_profile_sums(l->profile);
 	sort = l->whole.domains > 1;
 	if (sort) {
-		/* Peak and end are only right in the order of time. */
+		/* Peak and end need events in the order of time. */
 		r = run_profile(l, tree && !f->given && !line, true, seed);
 		l->whole = *mprof_profile_sums(l->profile);
 	}

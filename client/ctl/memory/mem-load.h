@@ -1,4 +1,4 @@
-/* Which objects of a memory profile a verb is about, as options say. */
+/* Load a memory profile, with the objects that the options select. */
 #ifndef CTL_MEM_LOAD_H
 #define CTL_MEM_LOAD_H
 
@@ -10,13 +10,13 @@
 #include "mem-input.h"
 #include "options.h"
 
-/* The options' values; NULL where not given. */
+/* The options' values; NULL if not given. */
 struct mem_filter_options {
 	const char *allocated, *live, *collected, *size, *lifetime, *inside, *outside, *heap, *hide;
 	const char *recording;
 };
 
-/* The rows of a verb's option table for O; --hide is for verbs that show stacks. */
+/* The option table's rows for O. --hide is for verbs that show stacks. */
 #define MEM_FILTER_OPTIONS(o)                                                                     \
 	{"--allocated", NULL, &(o).allocated, NULL}, {"--live", NULL, &(o).live, NULL},           \
 		{"--collected", NULL, &(o).collected, NULL}, {"--size", NULL, &(o).size, NULL},   \
@@ -32,43 +32,48 @@ struct mem_filter_options {
 
 struct mem_filter {
 	struct mprof_mem_filter filter;
-	uint64_t recording; /* as mem_input.recording */
-	bool given;	    /* not all objects */
-	bool at_peak;	    /* FILTER.live is the time of the peak, which is to be found */
+	uint64_t recording; /* as in struct mem_input */
+	bool given;	    /* a selection was given */
+	bool at_peak;	    /* FILTER.live is the time of the peak, still to be found */
 	struct mprof_mem_clause hidden[MPROF_MEM_CLAUSES_MAX];
 	unsigned int n_hidden;
-	char *names; /* of the clauses; owned */
+	char *names; /* the clauses' names; owned */
 };
 
-/* Take the values apart.  Returns an exit code, having said why; deinit it in any case. */
+/* Parse the options. Return an exit code. The caller deinits F in any case. */
 int mem_filter_parse(struct mem_filter *f, const struct mem_filter_options *options);
 void mem_filter_deinit(struct mem_filter *f);
 
-/* TEXT, the value of OPTION or NULL, as a time behind the start; nothing changes without.  As above. */
+/*
+ * Parse TEXT, the value of OPTION, as a time behind the start. NULL changes nothing. Return an exit
+ * code.
+ */
 int mem_filter_time(const char *option, const char *text, uint64_t *us);
 
-/* A memory profile, gone through as often as what is asked of it needs. */
+/* A loaded profile; loading reads the input as often as necessary. */
 
 struct mem_load {
-	struct mem_input in;		   /* its decoder has the names, and the trace's info */
-	struct mprof_profile_sums whole;   /* of all objects */
-	struct mprof_selection *selection; /* NULL: all objects */
-	struct mprof_profile *profile;	   /* of those */
-	uint64_t start_us;		   /* of the trace */
-	uint64_t *line;			   /* with a timeline: LINE_N points, samples; owned by the caller */
+	/* Its decoder has the names and the trace's information. */
+	struct mem_input in;
+	struct mprof_profile_sums whole;   /* totals of all objects */
+	struct mprof_selection *selection; /* NULL for all objects */
+	struct mprof_profile *profile;	   /* profile of the selected objects */
+	uint64_t start_us;		   /* start of the trace */
+	/* A timeline of LINE_N points, in samples; owned by the caller. */
+	uint64_t *line;
 	uint32_t line_n;
 };
 
 /*
- * Load what OPERAND names, of the objects that F selects; with LINE_N points a timeline, into LINE.  Returns an exit code, having said why, CTL_DAMAGED
- * with a profile too; deinit it in any case.
+ * Load the profile OPERAND with the objects that F selects; fill LINE with a timeline if LINE_N is
+ * not 0. Return an exit code; CTL_DAMAGED comes with a profile. The caller deinits L in any case.
  */
 int mem_load(struct mem_load *l, const char *operand, struct mem_filter *f, bool tree, uint64_t *line, uint32_t line_n);
 void mem_load_deinit(struct mem_load *l);
 
-/* What a sample stands for, in bytes; finite, however small a sampling rate the profile states. */
+/* Return how many bytes a sample stands for. The result is finite for any sampling rate. */
 double mem_load_scale(const struct mem_load *l);
-/* AMOUNT, not negative, as a whole number of 63 bits, the largest of them where it is larger. */
+/* Return AMOUNT (not negative) as an integer, at most INT64_MAX. */
 uint64_t mem_load_whole(double amount);
 
 #endif

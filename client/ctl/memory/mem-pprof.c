@@ -1,8 +1,8 @@
 /*
- * A profile for pprof: protocol buffers, compressed by gzip.
+ * A profile for pprof: protocol buffers, compressed with gzip.
  *
- * A message that repeats a field may be written in any number of pieces: each stack, place, function and string is a Profile of its own with just
- * that, so that nothing of it is held.
+ * A message that repeats a field may be written in any number of pieces. So each stack, place,
+ * function and string is a Profile of its own, and nothing is kept in memory.
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -15,7 +15,7 @@
 #include "scope.h"
 #include "utf8.h"
 
-/* The strings before those of the profile; 0 must be empty. */
+/* Strings in front of the profile's own; number 0 must be empty. */
 static const char *const own[] = {"",	   "samples",		"count",	   "allocated", "bytes", "live", "peak",
 				  "space", "(truncated stack)", "(unknown stack)", "(...)"};
 enum {
@@ -44,7 +44,7 @@ struct writing {
 	struct utf8 text;
 	char *terminated;
 	uint64_t *stack;
-	int error; /* -errno of the output */
+	int error; /* -errno of a write */
 };
 
 static void writing_deinit(struct writing *w)
@@ -174,7 +174,7 @@ static int put_function(struct writing *w, uint64_t id, int64_t name, int64_t fi
 	return put(w, &piece);
 }
 
-/* Place ID of the N functions from FIRST on, the innermost being the last of them. */
+/* Write place ID with the N functions from FIRST on; the last is the innermost. */
 static int put_place(struct writing *w, uint64_t id, uint64_t address, uint32_t first, uint32_t n, bool known)
 {
 	Pprof__Profile piece = PPROF__PROFILE__INIT;

@@ -1,4 +1,4 @@
-/* The memory profiles that the daemon has, and those that it is to take: mem list, mem start, mem stop. */
+/* The memory profiles of the daemon: mem list, mem start, mem stop. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,9 @@
 #include "scope.h"
 #include "table.h"
 
-/* Of one that grows it is what was there when it was asked for: all that is asked of it is asked of the same bytes. */
+/*
+ * A growing recording is fetched as it is at that moment, so that all readings see the same bytes.
+ */
 
 #define PREFIX "recording:"
 
@@ -89,7 +91,7 @@ int mem_recording_fetch(const char *host, const char *id, int *fd)
 	return r;
 }
 
-/* "recording", or the word for why it ended. */
+/* Return "recording", or the reason of its end. */
 static const json_t *state_of(const json_t *memtrace)
 {
 	const json_t *reason = json_object_get(memtrace, "reason");
@@ -121,7 +123,7 @@ static int print_list(const json_t *list)
 	return table_print(&t);
 }
 
-/* Is MEMTRACE of the guest that DOMAIN names: by name, UUID, or domid? */
+/* Return true if DOMAIN (a name, UUID, or domid) is the guest of MEMTRACE. */
 static bool is_of(const json_t *memtrace, const char *domain)
 {
 	const char *name = json_string_value(json_object_get(memtrace, "domain"));
@@ -135,8 +137,9 @@ static bool is_of(const json_t *memtrace, const char *domain)
 }
 
 /*
- * Leave what is not of DOMAIN out of ANSWER.  The API lists those of a guest's latest run alone, and of no guest that the collector does not know; a person
- * asks for all that bear the name.  Returns an exit code, having said why.
+ * Remove entries of other guests than DOMAIN from ANSWER. The API would list only those of a
+ * guest's latest run, and none of a guest that the collector does not know, but a person asks for
+ * all with that name. Return an exit code.
  */
 static int keep_of(json_t *answer, const char *domain)
 {
@@ -168,7 +171,7 @@ int mem_list(const struct ctl *ctl, int argc, char **argv)
 	return ctl->json ? json_print(list) : print_list(json_object_get(list, "memtraces"));
 }
 
-/* TEXT as a port into *PORT; 0 where it is NULL. */
+/* Parse TEXT as a port; 0 if it is NULL. Return an exit code. */
 static int parse_port(const char *text, long *port)
 {
 	char *end;
@@ -183,7 +186,10 @@ static int parse_port(const char *text, long *port)
 	return CTL_OK;
 }
 
-/* The body of the request, to be freed; NULL also where ADDRESS is not UTF-8. */
+/*
+ * Return the body of the request. The caller frees it. Return NULL without memory, or if ADDRESS is
+ * not UTF-8.
+ */
 static char *start_body(const char *address, long port)
 {
 	SCOPED(json_decrefp) json_t *body = json_object();

@@ -1,16 +1,22 @@
-/* A memory profile that the daemon has: fetched whole, so that it can be gone through as often as a file. */
+/* Fetch a memory profile of the daemon, so that it can be read as often as a file. */
 #ifndef CTL_MEM_RECORDINGS_H
 #define CTL_MEM_RECORDINGS_H
 
 #include <stdbool.h>
 
-/* Does OPERAND name one: "recording:ID", or by a number where no file has that name?  Its id, borrowed from there, into *ID. */
+/*
+ * Return true if OPERAND names a recording: "recording:ID", or a number that is no file's name.
+ * Point *ID at its id inside of OPERAND.
+ */
 bool mem_recording_is(const char *operand, const char **id);
 
-/* OPERAND names one for certain, with "recording:" or without: its id, borrowed from there, into *ID.  Returns an exit code, having said why. */
+/* Point *ID at the id in OPERAND, with or without "recording:". Return an exit code. */
 int mem_recording_id(const char *operand, const char **id);
 
-/* What is there of recording ID on HOST (as http_open()), into a file without a name: *FD, to be closed.  Returns an exit code, having said why. */
+/*
+ * Fetch what HOST (as in http_open()) has of recording ID into an unnamed file, and set *FD, which
+ * the caller closes. Return an exit code.
+ */
 int mem_recording_fetch(const char *host, const char *id, int *fd);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * `mprofctl mem subsample`: a smaller profile of the same run.
+ * `mprofctl mem subsample`: make a smaller profile of the same run.
  *
- * Each sample is kept with the probability 1 / FACTOR, so that what is left is what a run with a rate that much lower could have been; the rate in
- * the new profile says so, and estimates stay what they were, with a larger error.  The same input gives the same output.
+ * Each sample is kept with the probability 1 / FACTOR. The result is like a profile taken with a
+ * lower sampling rate, and states that rate. So estimates stay the same, with a larger error. The
+ * same input gives the same output.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,7 +20,7 @@
 #include "seed.h"
 #include "writer.h"
 
-/* Of one allocation so many samples are drawn one by one. */
+/* limit of samples of one allocation that are drawn one by one */
 #define DRAWN_MAX 4096u
 
 struct thinning {
@@ -39,7 +40,7 @@ static void thinning_deinit(struct thinning *t)
 	t->encoder = mem_encoder_free(t->encoder);
 }
 
-/* From 0 up to, not including, 1: xorshift64*. */
+/* Return a random number from 0 up to, but not including, 1: xorshift64*. */
 static double draw(struct thinning *t)
 {
 	t->random ^= t->random >> 12;
@@ -48,7 +49,7 @@ static double draw(struct thinning *t)
 	return (double)(t->random * 0x2545f4914f6cdd1d >> 11) * 0x1p-53;
 }
 
-/* How many of N samples are kept. */
+/* Return how many of N samples to keep. */
 static uint64_t keep(struct thinning *t, uint64_t n)
 {
 	double p = 1 / t->factor, count = (double)n, spread;
@@ -61,7 +62,7 @@ static uint64_t keep(struct thinning *t, uint64_t n)
 			kept += draw(t) < p;
 		return kept;
 	}
-	/* Of so many the sum is as good as normal. */
+	/* The sum of so many draws has nearly a normal distribution. */
 	spread = sqrt(-2 * log(1 - draw(t))) * cos(2 * M_PI * draw(t));
 	count = count * p + spread * sqrt(count * p * (1 - p));
 	return count < 0 ? 0 : count > (double)n ? n : (uint64_t)(count + 0.5);

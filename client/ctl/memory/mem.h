@@ -1,5 +1,6 @@
 /*
- * The verbs of `mprofctl mem`: each is `int mem_<verb>(const struct ctl *ctl, int argc, char **argv)` as in ctl.h, argv[0] being "mem".
+ * The verbs of `mprofctl mem`. Each is `int mem_<verb>(const struct ctl *ctl, int argc, char
+ * **argv)` as in ctl.h, with "mem" as argv[0].
  */
 #ifndef CTL_MEM_H
 #define CTL_MEM_H
@@ -25,18 +26,25 @@ int mem_list(const struct ctl *ctl, int argc, char **argv);
 int mem_start(const struct ctl *ctl, int argc, char **argv);
 int mem_stop(const struct ctl *ctl, int argc, char **argv);
 
-/* What verbs of a memory profile have in common that answer once: the answer is made as JSON, and the words are made of that. */
+/*
+ * Verbs that give one answer. The answer is always made as JSON; the text for people is made of
+ * that.
+ */
 
 struct mem_answer {
-	/* The answer, to be decref'd, or NULL without memory; BRIEF: only what show() tells of. */
+	/*
+	 * Return the answer, which the caller decrefs, or NULL without memory. BRIEF: only the
+	 * parts that show() prints.
+	 */
 	json_t *(*make)(struct mem_load *l, bool brief, const struct mem_answer *a);
-	/* Returns an exit code. */
+	/* Print the answer as text. Return an exit code. */
 	int (*show)(const json_t *answer, const struct mem_answer *a);
-	enum mprof_weight weight; /* the verb's own: what is counted, and what was done with it, in words */
+	/* For the verb: what is counted, and its description in the text. */
+	enum mprof_weight weight;
 	const char *what;
 };
 
-/* Run a verb with one operand and the filters as options.  Returns an exit code, having said why. */
+/* Run a verb with one operand and the filter options. Return an exit code. */
 int mem_answer_run(const struct ctl *ctl, int argc, char **argv, const struct mem_answer *a);
 
 #endif

@@ -1,4 +1,4 @@
-/* Numbers as text, quicker than printf: an export writes several for each event. */
+/* Convert numbers to text faster than printf, because an export writes several for each event. */
 #ifndef CTL_DIGITS_H
 #define CTL_DIGITS_H
 
@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#define DIGITS_MAX 21u /* of a 64-bit number, with its sign */
+#define DIGITS_MAX 21u /* bytes of a 64-bit number with its sign */
 
-/* N in decimal at OUT, not terminated; returns the length. */
+/* Write N in decimal to OUT, without a NUL. Return the length. */
 static inline size_t digits_put(char *out, uint64_t n)
 {
 	static const char pairs[] =
@@ -27,7 +27,7 @@ static inline size_t digits_put(char *out, uint64_t n)
 	return sizeof(text) - at;
 }
 
-/* The same with a sign where it is negative. */
+/* As digits_put(), with a minus sign if N is negative. */
 static inline size_t digits_put_signed(char *out, int64_t n)
 {
 	if (n >= 0)

@@ -1,8 +1,9 @@
 /*
- * JSON of mprofctl: strings of a trace into it, and all of it into text.
+ * JSON in mprofctl.
  *
- * jansson accepts UTF-8 alone, and a guest may write any bytes.  jansson prints controls beyond U+001F and marks of direction as they are,
- * so its text passes mprof_text_json() once more: outside of ASCII that is the one escape of all JSON.
+ * jansson accepts only UTF-8, but a guest may write any bytes. jansson also prints controls beyond
+ * U+001F and bidirectional marks as they are. So its output passes mprof_text_json(), which all
+ * JSON uses for characters outside of ASCII.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +35,10 @@ json_t *text_json(const char *text, size_t len)
 	return json_loadb(quoted, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 }
 
-/* Return how many of the LEN bytes at TEXT are (BEYOND) or are not outside of printable ASCII. */
+/*
+ * Return the length of the first run of bytes that are outside of printable ASCII (BEYOND) or
+ * inside.
+ */
 static size_t run(const char *text, size_t len, bool beyond)
 {
 	size_t n = 0;
@@ -44,7 +48,10 @@ static size_t run(const char *text, size_t len, bool beyond)
 	return n;
 }
 
-/* Write what jansson gives.  It gives whole characters, so none is split between two calls. */
+/*
+ * Write jansson's output to the file. jansson passes whole characters, so none is split between two
+ * calls.
+ */
 static int put(const char *text, size_t len, void *data)
 {
 	FILE *f = data;
@@ -87,7 +94,7 @@ char *json_text(const json_t *json, size_t flags)
 	return NULL;
 }
 
-/* JSON into a writer.  Errors of writing stay there. */
+/* Write errors stay in the writer. */
 
 #define LONG_PIECE 4096u
 
@@ -96,7 +103,7 @@ void write_json_text(struct writer *w, const char *text, size_t len)
 	size_t left = len;
 
 	while (left && !w->error) {
-		/* In pieces, so that a string of any length needs no more than the buffer. */
+		/* Work in pieces, so that a string of any length fits the buffer. */
 		size_t room = (left < LONG_PIECE ? left : LONG_PIECE) * MPROF_TEXT_FACTOR + 32;
 		char *out = writer_room(w, room);
 
@@ -104,7 +111,7 @@ void write_json_text(struct writer *w, const char *text, size_t len)
 	}
 }
 
-/* A string that is not UTF-8 would lose bytes in JSON: give them in hexadecimal besides. */
+/* JSON loses the bytes of a string that is not UTF-8: give them also in hexadecimal. */
 static void put_hex(struct writer *w, const char *key, const char *text, size_t len)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -143,7 +150,7 @@ void write_json_event(struct writer *w, const struct mprof_raw_event *e, const c
 	writer_put(w, "}", 1);
 }
 
-/* The keys are an interface: docs/man/mprofctl.1 lists them. */
+/* The keys are an interface; docs/man/mprofctl.1 lists them. */
 
 json_t *thread_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread, uint64_t time)
 {
@@ -162,7 +169,7 @@ json_t *thread_json(const struct modeller *m, const struct mprof_why *w, uint32_
 	return object;
 }
 
-/* Everything that a guest wrote goes through put_safe(). */
+/* Text that a guest wrote goes through print_safe(). */
 
 const json_t *answer_get(const json_t *json, const char *key)
 {

@@ -1,9 +1,10 @@
 /*
- * Directories that are complete or not there.
+ * Write directories that are complete or absent.
  *
- * The files have no names while they are written, so that nothing is left of them however we end.  At the end a temporary directory is made beside
- * the destination, gets them, and gets its name in one step; for that moment signals wait.  rename(2) puts a directory into the place of an
- * empty one and of nothing else, so that nothing is ever replaced.
+ * The files have no names while they are written, so nothing remains of them however the program
+ * ends. The commit makes a temporary directory beside the destination, links the files into it, and
+ * renames it in one step; signals are blocked for that moment. rename(2) replaces an empty
+ * directory and nothing else.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -32,7 +33,7 @@ static int complain(const struct output_directory *d, int error)
 	return CTL_FAILED;
 }
 
-/* Is there something that must stay? */
+/* Return true if PATH exists and is not an empty directory. */
 static bool is_taken(const char *path)
 {
 	struct stat st;
@@ -48,10 +49,13 @@ static bool is_taken(const char *path)
 	while ((entry = readdir(dir)) && n < 3)
 		n++;
 	closedir(dir);
-	return n > 2; /* beside itself and the one above */
+	return n > 2; /* entries besides "." and ".." */
 }
 
-/* The directory that PATH is in, where files can be made in it: else a whole trace would be read in vain. */
+/*
+ * Open the parent directory of PATH. Fail if no file can be created in it, before a whole trace is
+ * read in vain.
+ */
 static int open_above(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -91,7 +95,10 @@ int output_directory_open(struct output_directory *d, const char *path, const ch
 
 /* ---- its files */
 
-/* A file without a name, on the disk where it will have one; where there are no such files it has one for a moment. */
+/*
+ * Create an unnamed file on the destination's file system. If the system has no unnamed files,
+ * create a named one and unlink it.
+ */
 static int open_nameless(const struct output_directory *d)
 {
 	int fd = openat(d->above, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
@@ -142,7 +149,7 @@ int output_directory_file(struct output_directory *d, const char *name)
 		return part.fd;
 	}
 	d->list[d->n++] = part;
-	/* The caller closes its own when it has written; this one is needed for the name. */
+	/* The caller closes its own descriptor; this one serves for naming the file. */
 	fd = fcntl(part.fd, F_DUPFD_CLOEXEC, 0);
 	return fd < 0 ? -errno : fd;
 }
@@ -161,7 +168,7 @@ static int copy(int from, int to)
 	return 0;
 }
 
-/* Give PART its name in DIR: by a link, or where a file that never had one gets none, by a copy. */
+/* Give PART its name in DIR by a link, or by a copy if the file cannot be linked. */
 static int put_part(const struct output_part *part, int dir)
 {
 	char source[FD_PATH_MAX];

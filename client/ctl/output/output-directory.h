@@ -1,33 +1,36 @@
-/* Where several files go: a directory that appears when it is complete. */
+/* Write several files into a directory that appears when it is complete. */
 #ifndef CTL_OUTPUT_DIRECTORY_H
 #define CTL_OUTPUT_DIRECTORY_H
 
 #include <stddef.h>
 
-/* One of its files, which has no name yet. */
+/* A file of the directory, still without a name. */
 struct output_part {
 	char *name;
 	int fd;
 };
 
 struct output_directory {
-	char *path; /* what it will be */
-	int above;  /* the directory that it will be in; -1 = closed */
+	char *path; /* the final path */
+	int above;  /* the parent directory; -1 = closed */
 	struct output_part *list;
 	size_t n;
 	size_t room;
 };
 
 /*
- * For a new directory at PATH; nothing is made of it yet.  What is there already is never replaced, except for an empty directory.  Returns an exit code,
- * having said why; VERB is for the hint.  Close it in any case.
+ * Prepare a new directory at PATH, but create nothing yet. Never replace anything except an empty
+ * directory. VERB is for the message. Return an exit code. The caller closes D in any case.
  */
 int output_directory_open(struct output_directory *d, const char *path, const char *verb);
-/* A new file NAME of it, which has no slash.  A descriptor to write, the caller's own; -EEXIST where one has that name, or another -errno. */
+/*
+ * Create a file NAME without a slash. Return a descriptor that the caller closes; -EEXIST if the
+ * name is taken, or another -errno.
+ */
 int output_directory_file(struct output_directory *d, const char *name);
-/* It is complete: give it and all that is in it their names.  Returns an exit code, having said why. */
+/* Give the directory and its files their names. Return an exit code. */
 int output_directory_commit(struct output_directory *d);
-/* Without a commit nothing is left. */
+/* Release D. Without a commit nothing remains. */
 void output_directory_close(struct output_directory *d);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * Files that are complete or not there.
+ * Write files that are complete or absent.
  *
- * A download goes to a file without a name in the directory of its destination and gets that name when it is whole, so that nobody takes
- * a part for the trace, and nothing is left of it however we end.  Where a file system has no such files it is a temporary one beside the
- * destination.  What exists and is no regular file (a pipe, /dev/null) is written in place: replacing it would be harm.  So would replacing a symbolic
- * link: who made it wants the bytes where it leads to.
+ * A download goes to an unnamed file in the directory of its destination and gets its name when it
+ * is complete. So nobody mistakes a part for the trace, and nothing remains however the program
+ * ends. On a file system without unnamed files it goes to a temporary file beside the destination.
+ * An existing file that is not regular (a pipe, /dev/null) is written in place, since replacing it
+ * would do harm. A symbolic link stays, and the file behind it is written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +23,10 @@
 #include "scope.h"
 
 #define FD_PATH_MAX 32u
-#define TRIES	    100 /* names that others may have */
-#define LINKS_MAX   40	/* as the kernel follows */
+#define TRIES	    100 /* attempts to find a free name */
+#define LINKS_MAX   40	/* as the kernel does */
 
-/* By which a file is found that has no name. */
+/* Return a path to the file of FD, which may have no name. */
 static const char *fd_path(int fd, char *buf)
 {
 	snprintf(buf, FD_PATH_MAX, "/proc/self/fd/%d", fd);
@@ -41,7 +42,10 @@ char *output_aside(const char *path, const char *end)
 	return asprintf(&name, "%.*s.%s.%s", dir, path, path + dir, end) < 0 ? NULL : name;
 }
 
-/* The file that the symbolic link at PATH stands for, named from where we are; NULL without memory. */
+/*
+ * Return the file behind the symbolic link at PATH, relative to the working directory; NULL without
+ * memory.
+ */
 static char *behind_link(const char *path, const char *target)
 {
 	const char *slash = *target == '/' ? NULL : strrchr(path, '/');
@@ -50,7 +54,7 @@ static char *behind_link(const char *path, const char *target)
 	return asprintf(&name, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, target) < 0 ? NULL : name;
 }
 
-/* Where symbolic links lead to from PATH, whether anything is there or not; 0 or -errno. */
+/* Follow symbolic links from PATH. The last may point nowhere. Return 0 or -errno. */
 static int follow_links(const char *path, char **place)
 {
 	char target[PATH_MAX], *next;
@@ -69,7 +73,7 @@ static int follow_links(const char *path, char **place)
 	return *place ? 0 : -ENOMEM;
 }
 
-/* Open a file without a name in the directory of PATH; false where there are no such files. */
+/* Open an unnamed file in the directory of PATH. Return false if the file system has none. */
 static bool open_nameless(struct output *o, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -78,7 +82,7 @@ static bool open_nameless(struct output *o, const char *path)
 
 	o->fd = dir ? open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
 	if (o->fd >= 0 && access(fd_path(o->fd, buf), F_OK) < 0)
-		closep(&o->fd); /* without /proc it would get none either */
+		closep(&o->fd); /* without /proc the file could not get a name */
 	o->nameless = o->can_start_over = o->fd >= 0;
 	return o->nameless;
 }
@@ -117,7 +121,7 @@ static int open_path(struct output *o, const char *path, enum output_mode mode)
 	o->close_it = true;
 	if (mode == OUTPUT_NEW && lstat(path, &st) == 0)
 		return -EEXIST;
-	/* A link that others laid into /tmp the kernel does not follow, and neither do we. */
+	/* The kernel does not follow links that others put into /tmp; stat() applies that rule. */
 	there = stat(path, &st) == 0;
 	if (!there && errno != ENOENT)
 		return -errno;
@@ -177,7 +181,7 @@ int output_start_over(struct output *o)
 	return ftruncate(o->fd, 0) < 0 || lseek(o->fd, 0, SEEK_SET) < 0 ? -errno : 0;
 }
 
-/* Give TEMP its name without replacing anything, also on file systems that cannot rename so. */
+/* Rename TEMP without replacing anything, also on file systems without RENAME_NOREPLACE. */
 static int rename_new(const char *temp, const char *path)
 {
 	if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
@@ -190,7 +194,7 @@ static int rename_new(const char *temp, const char *path)
 	return 0;
 }
 
-/* Give the file without a name NAME, which nothing has. */
+/* Link the unnamed file to NAME, which must be free. */
 static int give_name(struct output *o, const char *name)
 {
 	char buf[FD_PATH_MAX];
@@ -201,7 +205,7 @@ static int give_name(struct output *o, const char *name)
 	return 0;
 }
 
-/* Only what has a name can replace what has one: a temporary one. */
+/* Only a named file can replace another: give the file a temporary name. */
 static int name_temporarily(struct output *o)
 {
 	int i, r = -EEXIST;
@@ -275,7 +279,7 @@ int output_complain(const struct output *o, int error)
 	return CTL_FAILED;
 }
 
-/* /var/tmp, not /tmp: what is spooled may be larger than memory. */
+/* /var/tmp, not /tmp: the data may be larger than memory. */
 
 int spool_file(void)
 {

@@ -1,4 +1,4 @@
-/* Where a body goes: a file that appears when it is complete, or a stream. */
+/* Write a file that appears when it is complete, or a stream. */
 #ifndef CTL_OUTPUT_H
 #define CTL_OUTPUT_H
 
@@ -6,45 +6,50 @@
 #include <stddef.h>
 
 struct output {
-	int fd;	       /* -1 = closed */
-	char *path;    /* as it was named; NULL = standard output */
-	char *place;   /* that, or where a symbolic link leads to from there */
-	char *temp;    /* the file's name until it is complete, or NULL where it has none or is written in place */
-	bool nameless; /* has it no name until it is complete? */
-	bool replace;  /* may a file of that name be replaced? */
-	bool close_it; /* is the descriptor ours? */
-	bool can_start_over; /* is it an ordinary file? */
+	int fd;	     /* -1 = closed */
+	char *path;  /* as given; NULL for standard output */
+	char *place; /* the final path, behind symbolic links */
+	/* Name until the file is complete; NULL if it has none or is written in place. */
+	char *temp;
+	bool nameless;	     /* the file has no name until it is complete */
+	bool replace;	     /* an existing file may be replaced */
+	bool close_it;	     /* the descriptor is owned */
+	bool can_start_over; /* the output is a regular file */
 };
 
 enum output_mode {
-	OUTPUT_NEW,	/* written aside, and only if there is no file of that name when it is complete */
-	OUTPUT_REPLACE, /* written aside, replaces a file of that name when it is complete */
-	OUTPUT_DIRECT,	/* written in place from the start: for what has no end */
+	OUTPUT_NEW,	/* written aside; fails if the file exists when the output is complete */
+	OUTPUT_REPLACE, /* written aside; replaces an existing file when the output is complete */
+	OUTPUT_DIRECT,	/* written in place from the start, for output without an end */
 };
 
 /*
- * PATH, or standard output for "-".  What a symbolic link leads to is written, and the link stays.  A terminal is refused.  Returns an exit code,
- * having said why; VERB is for the hint.
+ * Open PATH, or standard output for "-". Write to the file behind a symbolic link and keep the
+ * link. Refuse a terminal. VERB is for the message. Return an exit code.
  */
 int output_open(struct output *o, const char *path, enum output_mode mode, const char *verb);
-/* 0 or -errno. */
+/* Return 0 or -errno. */
 int output_write(struct output *o, const void *bytes, size_t len);
-/* Forget what was written.  Only if can_start_over; 0 or -errno. */
+/* Drop all that was written. Only if can_start_over. Return 0 or -errno. */
 int output_start_over(struct output *o);
-/* It is complete: give the file its name.  Returns an exit code, having said why. */
+/* Give the complete file its name. Return an exit code. */
 int output_commit(struct output *o);
-/* Without a commit nothing stays of a file written aside. */
+/* Release O. Without a commit nothing remains of a file written aside. */
 void output_close(struct output *o);
 
-/* ".NAME.END" beside PATH, to be freed; NULL without memory. */
+/* Return ".NAME.END" beside PATH. The caller frees it. Return NULL without memory. */
 char *output_aside(const char *path, const char *end);
 
-/* Say that writing failed with ERROR (an errno); returns the exit code, CTL_OK where the reader of a pipe just left. */
+/*
+ * Report that writing failed with ERROR (an errno). Return an exit code: CTL_OK if the reader of a
+ * pipe left.
+ */
 int output_complain(const struct output *o, int error);
 
-/* Files without a name, for what must be read again and cannot be. */
-
-/* A new one, to be closed, or -errno.  In $TMPDIR, else where large files may be. */
+/*
+ * Create an unnamed temporary file for data that must be read again. It is in $TMPDIR, by default
+ * in /var/tmp. Return a descriptor that the caller closes, or -errno.
+ */
 int spool_file(void);
 
 #endif

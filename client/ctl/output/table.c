@@ -1,6 +1,6 @@
 /*
- * Tables and JSON on standard output.  Names and notes come from guests and other people, so each cell is escaped when it is added, and
- * json_put() escapes JSON.
+ * Tables and JSON on standard output. Names and notes come from guests and other people:
+ * table_add() escapes each cell, and json_put() escapes JSON.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -114,7 +114,10 @@ void table_add_json(struct table *t, const json_t *value)
 		table_add(t, json_string_value(value));
 }
 
-/* Characters of well-formed UTF-8, which all cells are: every byte that does not continue one. */
+/*
+ * Return the number of characters in valid UTF-8: each byte that does not continue a character
+ * counts.
+ */
 static int width(const char *s)
 {
 	int n = 0;
@@ -176,8 +179,6 @@ int json_print_item(const json_t *json)
 		return say_memory();
 	return CTL_OK;
 }
-
-/* Spans of time for people; what is exact stands in JSON. */
 
 const char *span_text(uint64_t ns, char *buf, size_t size)
 {

@@ -1,4 +1,4 @@
-/* Tables for people: columns as wide as they need to be, everything escaped. */
+/* Tables for people. Columns are as wide as their contents; all cells are escaped. */
 #ifndef CTL_TABLE_H
 #define CTL_TABLE_H
 
@@ -14,47 +14,54 @@ struct table {
 	size_t columns;
 	size_t cells;
 	size_t room;
-	bool failed; /* no memory */
-	char **text; /* COLUMNS a row, row by row; owned */
+	bool failed; /* out of memory */
+	char **text; /* cells, row by row; owned */
 	bool right[TABLE_COLUMNS_MAX];
 };
 
-/* HEADS of COLUMNS columns; a head that begins with '>' makes its column of numbers, set to the right. */
+/*
+ * Begin a table with the COLUMNS headings HEADS. A heading that begins with '>' makes a
+ * right-aligned column.
+ */
 void table_init(struct table *t, const char *const *heads, size_t columns);
 void table_deinit(struct table *t);
 
-/* The next cell; NULL and "" are shown as "-". */
+/* Add the next cell. NULL and "" appear as "-". */
 void table_add(struct table *t, const char *text);
 void table_add_number(struct table *t, uint64_t number);
-/* In powers of 1024: "512 B", "1.5 MB". */
+/* Add a size in powers of 1024: "512 B", "1.5 MB". */
 void table_add_bytes(struct table *t, uint64_t bytes);
-/* A string, a number, true or null of an answer. */
+/* Add a string, an integer, a boolean or null of an answer. */
 void table_add_json(struct table *t, const json_t *value);
 
-/* RFC 3339 without the fraction of a second, which nobody reads in a table. */
+/* Add an RFC 3339 time without its fraction. */
 void table_add_time(struct table *t, const json_t *time);
 
-/* Print to standard output; returns an exit code, having said why. */
+/* Print to standard output. Return an exit code. */
 int table_print(const struct table *t);
 
-/* A number of bytes as above, into BUF. */
+/* Write a size to BUF as table_add_bytes() does. */
 void bytes_text(uint64_t bytes, char *buf, size_t size);
 
-/* TIME as in a table, into BUF; what is no time of the API is cut to it. */
+/* Write TIME to BUF as table_add_time() does; cut a text that is no time to SIZE. */
 void time_text(const char *time, char *buf, size_t size);
 
-/* The exit code of what was printed on standard output so far, having said why. */
+/* Flush standard output. Return the exit code for all that was printed so far. */
 int stdout_verdict(void);
-/* Print an answer as JSON on standard output; returns an exit code, having said why. */
+/* Print an answer as JSON on standard output. Return an exit code. */
 int json_print(const json_t *json);
-/* The same in one line without its end, one of many, which is not pushed out; takes NULL for "no memory". */
+/*
+ * As json_print(), but in one line without a newline and without flushing. NULL means out of
+ * memory.
+ */
 int json_print_item(const json_t *json);
-
-/* Spans of time as text. */
 
 #define SPAN_TEXT_MAX 32
 
-/* "1.234 ms": of a span of NS nanoseconds the unit that fits it, into BUF of SIZE bytes (SPAN_TEXT_MAX); returns BUF. */
+/*
+ * Write NS nanoseconds with a fitting unit, such as "1.234 ms", to BUF of SIZE bytes
+ * (SPAN_TEXT_MAX). Return BUF.
+ */
 const char *span_text(uint64_t ns, char *buf, size_t size);
 
 #endif

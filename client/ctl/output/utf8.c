@@ -1,4 +1,7 @@
-/* Well-formed is what table 3-7 of the Unicode standard says: no surrogates, nothing longer than needed, nothing past U+10FFFF. */
+/*
+ * Valid UTF-8 as in table 3-7 of the Unicode standard: no surrogates, no overlong forms, nothing
+ * beyond U+10FFFF.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,7 +24,7 @@ static size_t follows(const uint8_t *p, size_t left, size_t n, uint8_t least, ui
 	return n + 1;
 }
 
-/* Bytes of the character at P, of which LEFT are there; 0 where it is none. */
+/* Return the length of the character at P, of which LEFT bytes are present; 0 if it is invalid. */
 static size_t character(const uint8_t *p, size_t left)
 {
 	if (p[0] < 0x80)
@@ -59,7 +62,7 @@ int utf8_set(struct utf8 *u, const char *text, size_t len)
 		bad += !n;
 	}
 	u->bytes = 0;
-	/* And the NUL. */
+	/* one byte for the NUL */
 	if (reserve(u, len + bad * (REPLACEMENT_BYTES - 1) + 1))
 		return -ENOMEM;
 	for (i = 0; i < len; i += n ? n : 1) {

@@ -1,4 +1,4 @@
-/* Strings of a trace as UTF-8 that is surely valid, for formats whose readers refuse anything else. */
+/* Strings of a trace as valid UTF-8, for formats whose readers refuse anything else. */
 #ifndef CTL_UTF8_H
 #define CTL_UTF8_H
 
@@ -6,15 +6,18 @@
 
 struct utf8 {
 	char *text;   /* not NULL once it was set */
-	size_t bytes; /* a NUL stands behind them */
+	size_t bytes; /* without the NUL at the end */
 	size_t room;
 };
 
-/* LEN bytes at TEXT, each byte that is no UTF-8 as the replacement character; what was there before goes.  0 or -ENOMEM. */
+/*
+ * Set U to LEN bytes at TEXT, with the replacement character for each byte that is not UTF-8.
+ * Return 0 or -ENOMEM.
+ */
 int utf8_set(struct utf8 *u, const char *text, size_t len);
 void utf8_deinit(struct utf8 *u);
 
-/* The most of LEN bytes of valid UTF-8 at TEXT, up to MOST, that are whole characters. */
+/* Return how many of the LEN bytes of valid UTF-8 at TEXT, at most MOST, are whole characters. */
 size_t utf8_cut(const char *text, size_t len, size_t most);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The buffered writer.  stdio is not used, because the formatting writes into the buffer itself and an error must keep its
- * errno.
+ * Buffered writer. It does not use stdio, because formatting writes straight into the buffer and an
+ * error must keep its errno.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ void base64_end(struct base64 *b)
 	for (i = used; i < 3; i++)
 		b->rest[i] = 0;
 	put_three(b->out, b->rest);
-	/* There was room for four, and they stand there still. */
+	/* put_three() left room for four characters, so the last three can be replaced. */
 	out = b->out->buf + b->out->used;
 	for (i = used; i < 3; i++)
 		out[(ptrdiff_t)i - 3] = '=';

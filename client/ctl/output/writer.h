@@ -1,4 +1,4 @@
-/* A buffered writer over a file descriptor: the text of events, and bodies on their way to a file or a pipe. */
+/* A buffered writer over a file descriptor. */
 #ifndef CTL_WRITER_H
 #define CTL_WRITER_H
 
@@ -12,19 +12,19 @@
 struct writer {
 	int fd;
 	size_t used;
-	int error; /* the first errno of a write, or 0; nothing is written behind it */
-	char *buf; /* WRITER_BYTES */
+	int error; /* the first errno of a write, or 0; nothing is written after an error */
+	char *buf; /* WRITER_BYTES bytes; owned */
 };
 
-/* On descriptor FD, which stays the caller's; false without memory. */
+/* Begin writing to FD, which the caller keeps. Return false without memory. */
 bool writer_init(struct writer *w, int fd);
-/* Does not flush. */
+/* Release W without flushing. */
 void writer_deinit(struct writer *w);
 
-/* Returns 0 or the -errno of any write so far. */
+/* Return 0, or -errno of the first failed write. */
 int writer_flush(struct writer *w);
 
-/* At least N (up to WRITER_BYTES) free bytes to write into; follow with writer_advance(). */
+/* Return room for N bytes (at most WRITER_BYTES). Call writer_advance() next. */
 static inline char *writer_room(struct writer *w, size_t n)
 {
 	if (WRITER_BYTES - w->used < n)
@@ -37,10 +37,10 @@ static inline void writer_advance(struct writer *w, size_t n)
 	w->used += n;
 }
 
-/* The same for so many bytes that they pass the buffer by. */
+/* Write N bytes past the buffer. */
 void writer_put_long(struct writer *w, const void *bytes, size_t n);
 
-/* Mostly a few bytes, of which the compiler knows how many. */
+/* Write N bytes. N is mostly small and known to the compiler. */
 static inline void writer_put(struct writer *w, const void *bytes, size_t n)
 {
 	if (n > WRITER_BYTES / 2) {
@@ -51,16 +51,16 @@ static inline void writer_put(struct writer *w, const void *bytes, size_t n)
 	writer_advance(w, n);
 }
 
-/* Bytes as base64, into a writer, in pieces of any length. */
+/* Base64 into a writer, from pieces of any length. */
 
 struct base64 {
 	struct writer *out; /* borrowed */
-	uint8_t rest[3];    /* what waits for more, up to two */
+	uint8_t rest[3];    /* up to two bytes that wait for more */
 	size_t used;
 };
 
 void base64_put(struct base64 *b, const void *bytes, size_t len);
-/* What waits, and what fills the last four characters up. */
+/* Write the waiting bytes and the padding. */
 void base64_end(struct base64 *b);
 
 #endif

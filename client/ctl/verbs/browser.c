@@ -1,6 +1,7 @@
 /*
- * Without a desktop xdg-open would take the terminal for a browser of text, which shows nothing of such a page: it is asked only where there is one.
- * A browser may go on for hours, so it is not waited for; what fails does so at once.
+ * Without a desktop xdg-open would start a text browser, which cannot show the page; so it is tried
+ * on a desktop only. A browser may run for hours, so nothing waits for its end; a failure shows at
+ * once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +19,9 @@
 
 #define PATIENCE_MS 3000
 #define STEP_MS	    20
-#define WORDS_MAX   64 /* of a command */
+#define WORDS_MAX   64 /* words of a command */
 
-/* Does it go on, or has it ended well? */
+/* Return true if the process goes on or ended with success. */
 static bool went_well(pid_t pid)
 {
 	const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
@@ -36,7 +37,7 @@ static bool went_well(pid_t pid)
 	return true;
 }
 
-/* Away from this terminal, and from our ignoring SIGPIPE. */
+/* Start in a new session, with the default SIGPIPE and no terminal. */
 static bool start(char **argv, posix_spawn_file_actions_t *files, posix_spawnattr_t *how)
 {
 	sigset_t pipe;
@@ -71,7 +72,7 @@ static bool run(char **argv)
 	return started;
 }
 
-/* WORD with PATH in place of each "%s"; NULL without memory. */
+/* Return WORD with PATH for each "%s"; NULL without memory. */
 static char *with_path(const char *word, const char *path)
 {
 	char *whole = strdup(word), *longer;
@@ -91,12 +92,12 @@ static char *with_path(const char *word, const char *path)
 
 /* A program and its arguments. */
 struct command {
-	char *argv[WORDS_MAX + 1]; /* each owned */
+	char *argv[WORDS_MAX + 1]; /* owned */
 	size_t n;
-	bool bad; /* it has too many words, or there was no memory */
+	bool bad; /* too many words, or out of memory */
 };
 
-/* WORD, owned from now on; NULL where there was no memory. */
+/* Add WORD and take it over. WORD is NULL if there was no memory. */
 static void command_add(struct command *c, char *word)
 {
 	c->bad = c->bad || !word || c->n == WORDS_MAX;
@@ -106,13 +107,14 @@ static void command_add(struct command *c, char *word)
 		c->argv[c->n++] = word;
 }
 
-/* Take LINE apart, and PATH in. */
+/* Split LINE into words and insert PATH. */
 static void command_read(struct command *c, char *line, const char *path)
 {
 	bool named = false;
 	char *word;
 
-	if (strchr(line, '/') && access(line, X_OK) == 0) { /* a program whose name may have spaces */
+	/* A program whose name may have spaces. */
+	if (strchr(line, '/') && access(line, X_OK) == 0) {
 		command_add(c, strdup(line));
 		line = NULL;
 	}

@@ -1,13 +1,14 @@
-/* A person's browser. */
+/* Start a browser. */
 #ifndef CTL_BROWSER_H
 #define CTL_BROWSER_H
 
 #include <stdbool.h>
 
 /*
- * Show the file at PATH, which is absolute: by the commands that $BROWSER names, separated by colons, or by what the desktop has.  A command is a program
- * and its arguments, separated by spaces, "%s" in them standing for the file, which else comes last; no shell looks at it.  False where none could be
- * started, or the last one ended at once with a failure; nothing is said.
+ * Show the file at the absolute PATH. Try the commands of $BROWSER, which are separated by colons,
+ * then the desktop's. A command is a program and its arguments, separated by spaces; "%s" in them
+ * stands for the file, otherwise the file comes last. No shell is involved. Return false if no
+ * command could be started or the last one failed at once. Report nothing.
  */
 bool browser_open(const char *path);
 

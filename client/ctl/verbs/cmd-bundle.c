@@ -1,8 +1,8 @@
 /*
- * `mprofctl bundle`: several captures, guests and files on one time line.
+ * `mprofctl bundle`: put several captures, guests and files on one time line.
  *
- * A guest or capture is taken with all of its streams.  Each trace is read once and written down as it comes; how the clocks stand to each other is
- * known when all of them were read, and stands in the archive's manifest.
+ * A guest or capture contributes all its streams. Each trace is read once and written as it comes.
+ * The clock offsets are known when all traces were read; the manifest has them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,9 +17,9 @@
 #include "scope.h"
 #include "table.h"
 
-#define RUN_AMOUNT "64MB" /* of a run, to know its clock by */
+#define RUN_AMOUNT "64MB" /* part of a run that is read to know its clock */
 
-/* One trace that a person named. */
+/* The trace that is being added. */
 struct bundling {
 	const struct ctl *ctl;
 	const char *verb;
@@ -42,7 +42,7 @@ static int part_failed(int error)
 	return CTL_FAILED;
 }
 
-/* The trace that OPERAND and S name into member M. */
+/* Read the trace OPERAND, as S selects, into member M. */
 static int read_member(struct bundling *x, struct bundle_member *m, const char *operand, const struct selection *s)
 {
 	SCOPED(input_deinit) struct input in = {0};
@@ -74,7 +74,8 @@ static int take_file(struct bundling *x, const struct trace_source *t)
 }
 
 /*
- * A capture can be too short to say from when on its clock is known: the rest of its run, as far as it is there still, says more.
+ * A capture can be too short to bound its clock from below. Then read more of its run, if the
+ * daemon still has it.
  */
 static int read_run(struct http *h, const json_t *capture, int64_t number, struct mprof_clocks *clocks)
 {
@@ -92,7 +93,7 @@ static int read_run(struct http *h, const json_t *capture, int64_t number, struc
 	return clocks_read(clocks, h, &guest, &s);
 }
 
-/* One stream: its trace, and what its packets say of the clock, which is one for all of the run. */
+/* Add one stream: its trace, and its packets' information on the clock of the run. */
 static int take_stream(struct bundling *x, struct http *h, const struct trace_source *t, const json_t *json,
 		       int64_t number, struct mprof_clocks *clocks)
 {
@@ -235,7 +236,7 @@ static int report(const struct ctl *ctl, const struct bundle *b, const struct ou
 	json_t *json;
 	int r;
 
-	if (!o->path) /* standard output is the archive's */
+	if (!o->path) /* standard output holds the archive */
 		return CTL_OK;
 	if (!ctl->json)
 		return show(b);

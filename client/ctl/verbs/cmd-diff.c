@@ -1,7 +1,7 @@
 /*
- * `mprofctl diff`: a good run beside a bad one.
+ * `mprofctl diff`: compare a good run with a bad one.
  *
- * One way to the answers: they are made as JSON, and the words are made of that.
+ * The answer is always made as JSON; the text for people is made of that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "seed.h"
 #include "table.h"
 
-/* One of the two. */
+/* One of the two runs. */
 struct run {
 	const char *operand;
 	struct selection s;
@@ -25,7 +25,7 @@ struct run {
 
 struct pair {
 	struct run runs[2];
-	uint32_t *streams; /* of each of the second its counterpart in the first */
+	uint32_t *streams; /* for each stream of the second run its counterpart in the first */
 	struct mprof_diff *diff;
 };
 
@@ -41,7 +41,7 @@ static void pair_deinit(struct pair *p)
 	}
 }
 
-/* Read one of them into its model; an exit code, having said why. */
+/* Read one run into its model. Return an exit code. */
 static int run_read(const struct ctl *ctl, struct run *run, const char *verb)
 {
 	int r;
@@ -56,7 +56,7 @@ static int run_read(const struct ctl *ctl, struct run *run, const char *verb)
 	return r;
 }
 
-/* Streams with names are counterparts by them; where either run has one stream, it is the other's first. */
+/* Match streams by name. If a run has a single stream, match by number. */
 static bool pair_streams(struct pair *p)
 {
 	const struct modeller *good = &p->runs[0].modeller, *bad = &p->runs[1].modeller;
@@ -113,7 +113,7 @@ static int pair_print(const struct ctl *ctl, struct pair *p)
 	return r;
 }
 
-/* Is it a file, of which nothing can be selected? */
+/* Return true for a file, which has nothing to select from. */
 static bool is_file(const char *operand)
 {
 	struct trace_source t;
@@ -121,7 +121,10 @@ static bool is_file(const char *operand)
 	return trace_source_parse(&t, operand, true) && (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN);
 }
 
-/* A selection is that of each of the two that is no file; of two files it is refused where the first is read. */
+/*
+ * Apply the selection to each run that is not a file. If both are files, apply it to both: reading
+ * the first then refuses it.
+ */
 static void share_selection(struct pair *p, const struct selection *s, const char *good_run, const char *bad_run)
 {
 	bool files[2] = {is_file(p->runs[0].operand), is_file(p->runs[1].operand)};

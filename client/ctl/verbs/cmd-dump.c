@@ -1,4 +1,4 @@
-/* `mprofctl dump`: the events of a trace as text, all or those asked for. */
+/* `mprofctl dump`: print the events of a trace as text, all or a selection. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "options.h"
 #include "scope.h"
 
-/* Lines of events.  Errors of writing stay in the writer: the verb looks there for what to say. */
+/* Write errors stay in the writer; the verb reports them. */
 
 #define TEXT_SHORT 256u /* bytes of a string */
 
@@ -50,7 +50,7 @@ void dumper_deinit(struct dumper *d)
 static void put_text(struct dumper *d, const char *text, size_t left)
 {
 	while (left && !d->out.error) {
-		/* In pieces, so that a string of any length needs no more than the buffer. */
+		/* Work in pieces, so that a string of any length fits the buffer. */
 		size_t piece = left < 4096 ? left * MPROF_TEXT_FACTOR + 32 : 4096 * MPROF_TEXT_FACTOR;
 		char *out = writer_room(&d->out, piece);
 
@@ -58,7 +58,10 @@ static void put_text(struct dumper *d, const char *text, size_t left)
 	}
 }
 
-/* Nearly all events: one without a string, or with one so short that the whole line surely has room. */
+/*
+ * Print an event without a string or with a short one. The buffer has room for the whole line.
+ * Nearly all events are such.
+ */
 static void put_short_line(struct dumper *d, const struct mprof_raw_event *e)
 {
 	char *line = writer_room(&d->out, MPROF_TEXT_FIXED_MAX + TEXT_SHORT * MPROF_TEXT_FACTOR + 64);
@@ -120,7 +123,7 @@ static void dumper_deinitp(struct dumper *d)
 	dumper_deinit(d);
 }
 
-/* Why the dumper wanted no more. */
+/* Return the exit code for a dumper that stopped the reading. */
 static int refusal(const struct dumper *d)
 {
 	if (d->out.error == EPIPE)

@@ -1,5 +1,5 @@
 /*
- * `mprofctl export`: a trace in the formats of other programs.
+ * `mprofctl export`: write a trace in the format of another program.
  *
  * The output appears under its name when it is complete, or not at all.
  */
@@ -19,9 +19,9 @@
 #include "table.h"
 #include "time-filter.h"
 
-#define OWN_OPTIONS_MAX 16 /* different ones, of all formats together */
+#define OWN_OPTIONS_MAX 16 /* different options of all formats */
 
-/* An option that some formats have. */
+/* An option of some formats. */
 struct own_option {
 	const char *name;
 	const char *value;
@@ -36,9 +36,9 @@ struct export
 	struct output_directory dir;
 	struct writer writer;
 	struct modeller modeller;
-	struct time_filter time_filter; /* in front of a format that streams */
-	bool opened;			/* is the exporter's state there? */
-	char *path;			/* of the output */
+	struct time_filter time_filter; /* in front of a streaming format */
+	bool opened;			/* the exporter's state exists */
+	char *path;			/* output's path */
 	struct own_option own[OWN_OPTIONS_MAX];
 	size_t own_n;
 };
@@ -57,7 +57,7 @@ static void export_deinit(struct export *x)
 
 /* ---- the run */
 
-/* Why writing ended with -ERROR, or an exit code that was explained. */
+/* Return the exit code for a failed write: ERROR is -errno or an exit code. */
 static int refusal(const struct export *x, int error)
 {
 	if (error >= 0)
@@ -88,7 +88,7 @@ static int open_output(struct export *x, bool named, const char *verb)
 	return writer_init(&x->writer, x->out.fd) ? CTL_OK : say_memory();
 }
 
-/* Set up what the events go to. */
+/* Set up the consumer for the format. */
 static int open_format(struct export *x, const struct consumer **consumer)
 {
 	struct consumer to = {0};
@@ -108,7 +108,7 @@ static int open_format(struct export *x, const struct consumer **consumer)
 	return refusal(x, r);
 }
 
-/* Everything was read. */
+/* Finish the output behind the last event. */
 static int finish(struct export *x)
 {
 	int r;
@@ -129,7 +129,7 @@ static int finish(struct export *x)
 	return x->job.exporter->directory ? output_directory_commit(&x->dir) : output_commit(&x->out);
 }
 
-/* Say where it went; VERDICT is the exit code so far. */
+/* Report the path of the output. VERDICT is the exit code so far. */
 static int report(const struct export *x, bool named, int verdict)
 {
 	json_t *json;
@@ -169,7 +169,9 @@ static int run(struct export *x, const char *operand, const struct selection *s,
 
 /* ---- the command line */
 
-/* The options of all formats, each once, as rows at DEFS; returns how many. */
+/*
+ * Write option rows for the options of all formats to DEFS, each option once. Return their number.
+ */
 static size_t own_options(struct export *x, struct option_def *defs)
 {
 	const struct export_option *o;
@@ -190,7 +192,7 @@ static size_t own_options(struct export *x, struct option_def *defs)
 	return x->own_n;
 }
 
-/* Hand the format what is its own; what is another's does not go with it. */
+/* Pass the format its own options, and refuse options of other formats. */
 static int take_own(struct export *x, const char *verb)
 {
 	const struct exporter *e = x->job.exporter;
@@ -208,13 +210,13 @@ static int take_own(struct export *x, const char *verb)
 	return e->check ? e->check(&x->job, verb) : CTL_OK;
 }
 
-/* Is it a format's name, and not a time? */
+/* Return true if VALUE is a format's name and not a time. */
 static bool is_word(const char *value)
 {
 	return value && !(value[0] >= '0' && value[0] <= '9') && value[0] != '+';
 }
 
-/* Take `--to FORMAT` out of ARGV: `--to TIME` is another option, as every verb has it. */
+/* Remove `--to FORMAT` from ARGV. `--to TIME` is another option, which all verbs have. */
 static int take_format(int argc, char **argv, const char **format)
 {
 	int i, n = 1;
@@ -232,7 +234,7 @@ static int take_format(int argc, char **argv, const char **format)
 	return n;
 }
 
-/* What the command line says, up to the name of the output. */
+/* Parse the command line, except for the output's name. */
 static int parse(struct export *x, int argc, char **argv, struct selection *s, struct operands *left, const char **file)
 {
 	const char *from = NULL, *to = NULL, *format = NULL;

@@ -1,4 +1,4 @@
-/* `mprofctl fetch`: a trace into a file that is complete or not there. */
+/* `mprofctl fetch` and `mprofctl follow`: download a trace into a file or a pipe. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void fetch_deinit(struct fetch *f)
 	output_close(&f->out);
 }
 
-/* What the server said of the trace beside the bytes. */
+/* Report the losses that the server's headers announce. */
 static void tell_gaps(const struct download *d)
 {
 	if (d->lost && strcmp(d->lost, "0") != 0)
@@ -96,8 +96,6 @@ int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
 		say("wrote %s", name);
 	return r;
 }
-
-/* `mprofctl follow`: a trace as it grows, into a file or a pipe. */
 
 static void output_closep(struct output *out)
 {

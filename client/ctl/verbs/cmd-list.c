@@ -1,4 +1,4 @@
-/* The verbs that list or take: domains, captures, snapshot. */
+/* The verbs domains, captures and snapshot. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "scope.h"
 #include "table.h"
 
-/* The sum of KEY over an array of objects. */
+/* Return the sum of KEY over an array of objects. */
 static uint64_t sum(const json_t *array, const char *key)
 {
 	const json_t *entry;
@@ -114,7 +114,7 @@ int cmd_captures(const struct ctl *ctl, int argc, char **argv)
 	return ctl->json ? json_print(list) : print_captures(json_object_get(list, "captures"));
 }
 
-/* The body of a snapshot's request, to be freed. */
+/* Return the body of a snapshot request. The caller frees it. */
 static char *snapshot_body(const char *note)
 {
 	SCOPED(json_decrefp) json_t *body = json_object();

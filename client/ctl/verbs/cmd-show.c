@@ -1,7 +1,7 @@
 /*
- * `mprofctl show`: a capture, why it was taken and around what, for somebody who was woken by it.
+ * `mprofctl show`: explain a capture to a person on call: why it was taken, and of which guest.
  *
- * Nearly every word of it was written by a guest, by its toolstack or by a person, so all of it is escaped on its way out.
+ * Guests, toolstacks and people wrote nearly all of its text, so all of it is escaped.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "table.h"
 #include "trace-source.h"
 
-#define VALUE_SHOWN 200u /* bytes of a XenStore value; a ring's references can be 4,096 */
+#define VALUE_SHOWN 200u /* bytes of a XenStore value; a ring's grant references can take 4,096 */
 
 struct shown {
 	json_t *capture, *context, *overviews; /* owned */
@@ -51,7 +51,7 @@ static const char *text_of(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-/* The moment of a time of the API in seconds, or -1. */
+/* Return a time of the API in seconds, or -1. */
 static time_t seconds_of(const char *text)
 {
 	struct tm tm = {0};
@@ -123,7 +123,7 @@ static void put_head(const struct shown *s)
 		put_field("note", note);
 }
 
-/* The overview's one bucket of the stream NUMBER, or NULL: nothing of it is left. */
+/* Return the single bucket of stream NUMBER, or NULL if nothing of it is left. */
 static const json_t *bucket_of(const struct shown *s, json_int_t number)
 {
 	const json_t *overview;
@@ -184,7 +184,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* NULL, from a server that is none of ours: nothing. */
+/* VALUE may be NULL from a foreign server. */
 static void put_value(const char *value)
 {
 	size_t len = value ? strlen(value) : 0, shown = len;
@@ -225,7 +225,10 @@ static int put_xenstore(const struct shown *s)
 	return CTL_OK;
 }
 
-/* The length of a line without the carriage return that most guests end it with, escaped or not. */
+/*
+ * Return the length of a line without the carriage return that most guests put at its end, escaped
+ * or not.
+ */
 static size_t trimmed(const char *line, size_t len)
 {
 	if (len && line[len - 1] == '\r')
@@ -269,7 +272,7 @@ static int show_print(const struct shown *s)
 	return stdout_verdict();
 }
 
-/* What is left of each stream of the capture: its packets in one bucket. */
+/* Ask for the remaining packets of each stream of the capture, in one bucket. */
 static int ask_overviews(struct shown *s, struct http *h, const char *id)
 {
 	const json_t *range;
@@ -329,7 +332,7 @@ int cmd_show(const struct ctl *ctl, int argc, char **argv)
 		return r;
 	trace_source_parse(&t, left.at[0], false);
 	if (t.name == left.at[0])
-		t.kind = SOURCE_CAPTURE; /* a number by itself */
+		t.kind = SOURCE_CAPTURE; /* a number without a prefix */
 	else if (t.kind == SOURCE_DOMAIN)
 		return say_usage(argv[0], "show is for captures; `mprofctl captures %s` lists those of a domain",
 				 t.name);

@@ -1,7 +1,7 @@
 /*
- * `mprofctl stats`: what is in a trace, in numbers.
+ * `mprofctl stats`: summarize a trace in numbers.
  *
- * One way to the numbers: they are made as JSON, and what people see is made of that.
+ * The numbers are always made as JSON; the text for people is made of that.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 struct stats {
 	struct period *period; /* borrowed */
 	struct tally *tallies;
-	char **names; /* of the streams, owned; NULL = there is one */
+	char **names; /* stream names, owned; NULL for a single stream */
 	unsigned int n;
 };
 
@@ -77,7 +77,7 @@ static int stats_events(void *data, unsigned int stream, const struct mprof_even
 	return t->failed ? -ENOMEM : 0;
 }
 
-/* What there is to say of stream I. */
+/* Return the numbers of stream I. */
 static json_t *stream_json(struct stats *s, const struct input *in, unsigned int i)
 {
 	json_t *object;
@@ -89,7 +89,7 @@ static json_t *stream_json(struct stats *s, const struct input *in, unsigned int
 	return object;
 }
 
-/* Those of all streams that should resolve, each with the name of its own. */
+/* Return the unresolved marked threads of all streams, each with its stream's name. */
 static json_t *all_expected(const json_t *streams)
 {
 	json_t *all = json_array(), *stream, *thread;
@@ -107,7 +107,7 @@ static json_t *all_expected(const json_t *streams)
 	return all;
 }
 
-/* The sum of all streams, under the same keys as far as there is one. */
+/* Return the sums over all streams under the same keys, without the keys that have no sum. */
 static json_t *total_json(const struct stats *s, const struct input *in, const json_t *streams)
 {
 	static const char *const single[] = {"busiest", "sleeping_ns", "sleeping_share"};
@@ -132,7 +132,7 @@ static json_t *total_json(const struct stats *s, const struct input *in, const j
 	return object;
 }
 
-/* Of one stream its numbers, of several their sum with an array of them. */
+/* Return the numbers of a single stream, or the sums of several with an array of their numbers. */
 static json_t *stats_json(struct stats *s, const struct input *in)
 {
 	json_t *array, *object;

@@ -1,7 +1,8 @@
 /*
- * `mprofctl threads`: the threads of a trace, one a line.
+ * `mprofctl threads`: list the threads of a trace, one per line.
  *
- * A trace may have millions: nothing is kept of a line, and the columns are as wide as a first pass over all of them says.
+ * A trace may have millions, so no line is kept. A first pass over all lines finds the widths of
+ * the columns.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,16 +16,16 @@
 #include "scope.h"
 #include "table.h"
 
-#define COLUMNS 7 /* of short texts; the label is behind them */
+#define COLUMNS 7 /* columns of short texts; the label stands behind them */
 
 struct threads {
 	struct modeller modeller;
 	const struct period *period; /* borrowed */
-	const char *label;	     /* a glob, or NULL; borrowed */
+	const char *label;	     /* a glob pattern, or NULL; borrowed */
 	bool unresolved;
-	uint32_t most;	   /* lines; MPROF_NONE = all, and in the order of the trace */
-	uint8_t *labelled; /* with LABEL of each thread: does it bear such a one? */
-	uint32_t *list;	   /* those to be shown */
+	uint32_t most;	   /* most lines; MPROF_NONE = all, in the order of the trace */
+	uint8_t *labelled; /* with LABEL, for each thread: it has a label that matches */
+	uint32_t *list;	   /* the selected threads */
 	uint32_t n;
 };
 
@@ -53,7 +54,7 @@ static bool takes(const struct threads *t, uint32_t i)
 	return thread->start <= period_to(t->period) && thread->end >= period_from(t->period);
 }
 
-/* The longest first; of equal ones the first. */
+/* Order by duration, longest first, then by number. */
 static int compare(const void *a, const void *b, void *data)
 {
 	const struct mprof_thread *threads = data;
@@ -104,7 +105,7 @@ struct line {
 	char cell[COLUMNS][32];
 };
 
-/* The cells of thread I; its stream is not among them, because a name has no end that is known. */
+/* Make the cells of thread I, except for its stream, whose name has no length limit. */
 static void line_make(const struct threads *t, uint32_t i, struct line *line)
 {
 	const struct mprof_thread *threads = view_of(t)->threads, *thread = &threads[i];
@@ -206,7 +207,7 @@ static json_t *entry_json(const struct threads *t, uint32_t i)
 	return object;
 }
 
-/* An object a line, so that one at a time is in memory. */
+/* Print an object per line, so that only one is in memory. */
 static int show_json(const struct threads *t)
 {
 	uint32_t i;

@@ -1,7 +1,8 @@
 /*
- * `mprofctl view`: one or two traces, or memory profiles, in the viewer, without a server.
+ * `mprofctl view`: show one or two traces or memory profiles in the viewer, without a server.
  *
- * What is opened is a page of one file (html.h).  Without -o it lies in a directory that nobody else may look into, since a trace tells what a guest did.
+ * The browser opens a single-file page (html.h). Without -o the page lies in a private directory,
+ * because a trace shows what a guest did.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,14 +24,14 @@
 
 #define TRACES_MAX 2
 
-/* One of them. */
+/* A trace or a profile. */
 struct viewed {
 	struct html_part part;
 	struct period period;
 	struct time_filter time_filter; /* in front of PART */
 	struct input in;
 	bool is_memory;
-	struct mem_page memory; /* in place of all of that */
+	struct mem_page memory; /* set if is_memory, instead of the other members */
 };
 
 struct view {
@@ -40,7 +41,7 @@ struct view {
 	size_t n;
 	struct output out;
 	struct writer writer;
-	char *dir; /* that was made for it and is to go again, or NULL */
+	char *dir; /* temporary directory to remove, or NULL */
 	int verdict;
 };
 
@@ -113,7 +114,10 @@ static int read_trace(struct view *v, const char *operand, const struct selectio
 
 /* ---- writing */
 
-/* A new directory of ours; the file in it is named like the trace OPERAND.  NULL: it was said why. */
+/*
+ * Make a private directory, and return the path of a file in it named like the trace OPERAND.
+ * Return NULL after an error, which was reported.
+ */
 static char *private_path(struct view *v, const char *operand)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -196,7 +200,7 @@ static int show(struct view *v, const char *file, const char *operand)
 	r = r ? r : write_page(v);
 	if (r)
 		return r;
-	free(v->dir); /* it stays */
+	free(v->dir); /* keep the directory */
 	v->dir = NULL;
 	whole = realpath(path, NULL);
 	return report(v, whole ? whole : path, whole && browser_open(whole));

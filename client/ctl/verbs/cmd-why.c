@@ -1,7 +1,7 @@
 /*
- * `mprofctl why`: why threads wait.
+ * `mprofctl why`: explain why threads wait.
  *
- * The answers are made as JSON for programs; for people libmprof tells the same (<mprof/explanation.h>).
+ * Programs get the answers as JSON; for people libmprof explains them (<mprof/tale.h>).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,17 +18,17 @@
 
 SCOPED_DEFINE(struct mprof_explanation, mprof_explanation_free)
 
-/* Of a thread: it is asked for; what it has become was answered for. */
+/* CHOSEN: the thread is asked about. ANSWERED: the thread that it became has an answer. */
 enum { CHOSEN = 1, ANSWERED = 2 };
 
 struct asking {
 	struct modeller modeller;
 	const struct period *period; /* borrowed */
 	struct mprof_why *why;
-	uint8_t *chosen;		/* of each thread: CHOSEN, ANSWERED */
-	uint32_t n;			/* so many are */
-	uint32_t answered[ANSWERS_MAX]; /* the first of them, in the order of the answers */
-	uint32_t marked;		/* should resolve */
+	uint8_t *chosen;		/* flags of each thread */
+	uint32_t n;			/* number of answers */
+	uint32_t answered[ANSWERS_MAX]; /* the first of them, in order */
+	uint32_t marked;		/* number of marked threads */
 	json_t *answers;
 };
 
@@ -45,7 +45,7 @@ static bool in_period(const struct asking *a, uint32_t thread)
 	return a->modeller.view->threads[thread].created >= period_from(a->period);
 }
 
-/* Threads of the id that NAME is, where it is one and they are there. */
+/* Choose the threads whose id is NAME. Return false if NAME is no id or there is no such thread. */
 static bool choose_id(struct asking *a, const char *name)
 {
 	const struct mprof_model_view *v = a->modeller.view;
@@ -80,7 +80,7 @@ static bool choose_labelled(struct asking *a, const char *glob)
 	return true;
 }
 
-/* Those that should have resolved and never did. */
+/* Choose the marked threads that never resolved. */
 static void choose_expected(struct asking *a)
 {
 	const struct mprof_model_view *v = a->modeller.view;
@@ -109,7 +109,10 @@ static bool choose(struct asking *a, const char *name)
 	return choose_id(a, name) || choose_labelled(a, name);
 }
 
-/* Answers for the chosen threads that are resolved, or those that are not, once for all that have become the same. */
+/*
+ * Answer for the chosen threads that are resolved, or for those that are not. Threads that became
+ * the same thread get one answer.
+ */
 static bool answer(struct asking *a, bool resolved)
 {
 	const struct mprof_model_view *v = a->modeller.view;
@@ -147,7 +150,9 @@ static json_t *asking_json(struct asking *a, const struct input *in)
 	return object;
 }
 
-/* What ran last is told of what died of it, or may have. */
+/*
+ * Print the explanations. LAST: also explain what ran last, because the guest crashed or may have.
+ */
 static int show(const struct asking *a, const json_t *json, bool last)
 {
 	SCOPED(mprof_explanation_freep)

@@ -1,8 +1,9 @@
 /*
- * `mprofctl complete -- WORD...`: what can stand in place of the last of the words, for the shells; the scripts in completion/ ask for it.
+ * `mprofctl complete -- WORD...`: list the candidates for the last word, for the shell scripts in
+ * completion/.
  *
- * All that a shell could be told stands in the help already, and is taken from there: what help says of a verb can be completed, and
- * nothing of it must be kept up to date a second time.  A line `:files` says that any file will do.
+ * The candidates come from the help texts: every verb, option and value that the help names can be
+ * completed, so there is no second list to maintain. A line `:files` allows any file.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -20,14 +21,18 @@
 #include "options.h"
 #include "scope.h"
 
-/* What the word can be that a shell asks about: each candidate is a line on standard output, a word, a tab and what it is. */
+/*
+ * The word to complete. Each candidate is a line on standard output: a word, a tab and its
+ * description.
+ */
 
 struct offer {
-	const char *word; /* the part of it that is to be completed; borrowed */
-	const char *kept; /* what stands before that and stays, up to WORD; a list up to its last comma */
+	const char *word; /* the part to complete; borrowed */
+	/* The text in front of WORD, which stays; of a list the items up to the last comma. */
+	const char *kept;
 };
 
-/* The next line of *TEXT, without its end; false behind the last. */
+/* Return the next line of *TEXT without its newline, or false behind the last. */
 static bool help_line_next(const char **text, const char **line, size_t *len)
 {
 	*line = *text;
@@ -36,13 +41,16 @@ static bool help_line_next(const char **text, const char **line, size_t *len)
 	return *line != *text;
 }
 
-/* Does it tell of an option? */
+/* Return true if the line describes an option. */
 static bool help_line_is_option(const char *line, size_t len)
 {
 	return len > 3 && strncmp(line, "  -", 3) == 0;
 }
 
-/* Behind the gap of such a line, or the whole of the line behind, what the option does: *WHAT_LEN bytes. */
+/*
+ * Return the description of an option line, *WHAT_LEN bytes: the text behind the gap, or the next
+ * line if there is no gap.
+ */
 static const char *help_line_what(const char *line, size_t len, size_t *what_len)
 {
 	const char *gap = memmem(line + 2, len - 2, "  ", 2), *text = line + len;
@@ -62,13 +70,16 @@ static const char *help_line_what(const char *line, size_t len, size_t *what_len
 	return gap;
 }
 
-/* How long the word is, up to a space or a comma. */
+/* Return the length of the word, up to a space or a comma. */
 static size_t help_word_len(const char *word)
 {
 	return strcspn(word, " ,\n");
 }
 
-/* Is there a word in capitals behind the option NAME somewhere in TEXT?  Then it takes a value. */
+/*
+ * Return the value of the option NAME in TEXT: a word in capitals behind it. Return NULL if the
+ * option takes none.
+ */
 static const char *value_in(const char *text, const char *name)
 {
 	size_t len = strlen(name);
@@ -81,7 +92,10 @@ static const char *value_in(const char *text, const char *name)
 	return NULL;
 }
 
-/* What help calls the value of OPTION of VERB, or of the program where that is NULL; NULL where it takes none. */
+/*
+ * Return the help's name for the value of OPTION. VERB may be NULL for the program's options.
+ * Return NULL if the option takes no value.
+ */
 static const char *help_value(const char *verb, const char *option)
 {
 	const char *value;
@@ -93,15 +107,16 @@ static const char *help_value(const char *verb, const char *option)
 }
 
 /*
- * Whatever fails, fails quietly: nobody wants to be told in the middle of a word.
+ * Errors are silent, because a message in the middle of a word would disturb.
  *
- * Guests choose their names, and a shell takes what it is given for what a person typed.  Only names of harmless letters are offered.
+ * Guests choose their names, and a shell takes a candidate as typed text. So only names of harmless
+ * letters are offered.
  */
 
-/* How long a person waits for the daemon in the middle of a line. */
+/* longest wait for the daemon in the middle of a line */
 #define PATIENCE_S 2
 
-/* TEXT of LEN bytes, where it begins as the word does; WHAT says what it is. */
+/* Offer TEXT of LEN bytes if it begins with the word. WHAT describes it. */
 static void offer_text(const struct offer *o, const char *text, size_t len, const char *what, size_t what_len)
 {
 	if (strncmp(text, o->word, strlen(o->word)) != 0 || strlen(o->word) > len)
@@ -109,7 +124,7 @@ static void offer_text(const struct offer *o, const char *text, size_t len, cons
 	printf("%.*s%.*s\t%.*s\n", (int)(o->word - o->kept), o->kept, (int)len, text, (int)what_len, what);
 }
 
-/* The same of strings. */
+/* As offer_text(), for strings. */
 static void offer_word(const struct offer *o, const char *word, const char *what)
 {
 	offer_text(o, word, strlen(word), what, strlen(what));
@@ -123,7 +138,7 @@ static void give_up(int signal)
 	_exit(0);
 }
 
-/* Would a shell take it for just these letters? */
+/* Return true if a shell reads NAME as plain letters. */
 static bool harmless(const char *name)
 {
 	return name && name[0] && name[0] != '-' &&
@@ -166,14 +181,17 @@ static void offer_captures(const struct offer *o, struct http *h)
 	json_decref(json);
 }
 
-/* The guests, and the captures' ids, that the daemon at HOST has.  Where it does not answer soon the program ends, with what was offered before. */
+/*
+ * Offer the names of guests and the ids of captures of the daemon at HOST. If the daemon does not
+ * answer in time, end the program with the candidates so far.
+ */
 static void offer_remote(const struct offer *o, const char *host, bool domains, bool captures)
 {
 	SCOPED(http_close) struct http h = {.signals = -1};
 
 	if ((!domains && !captures) || !freopen("/dev/null", "w", stderr))
 		return;
-	/* What is known without the daemon is out before it can keep anybody waiting. */
+	/* Print the candidates so far before the daemon can keep the user waiting. */
 	fflush(stdout);
 	signal(SIGALRM, give_up);
 	alarm(PATIENCE_S);
@@ -189,14 +207,14 @@ static const char *const common[] = {"--help", "--host", "--json", "--version"};
 
 struct completing {
 	struct offer offer;
-	const char *verb; /* or NULL, before the word */
+	const char *verb; /* before the word, or NULL */
 	const char *host;
-	const char *option; /* the word is the value of this one, or NULL */
-	size_t operands;    /* between the verb and the word */
-	bool dashes;	    /* "--" came: no more options */
+	const char *option; /* option whose value the word is, or NULL */
+	size_t operands;    /* number of operands between the verb and the word */
+	bool dashes;	    /* "--" was given: no more options */
 };
 
-/* Options of LINE, which may name several. */
+/* Offer the options of LINE, which may name several. */
 static void offer_line(const struct completing *c, const char *line, size_t len)
 {
 	const char *at = line + 2, *what;
@@ -236,7 +254,10 @@ static void offer_options(const struct completing *c)
 	}
 }
 
-/* The verbs stand up to the options; what one does begins in the same column, in its line or in one behind. */
+/*
+ * Offer the verbs, which the help lists before the options. A description begins in a fixed column,
+ * in the verb's line or a later one.
+ */
 static void offer_verbs(const struct completing *c)
 {
 	const size_t column = 27;
@@ -266,7 +287,7 @@ static bool has_word(const char *words, size_t len, const char *word)
 	return memmem(words, len, word, strlen(word));
 }
 
-/* Whatever a part of the usage allows: "FILE|-|DOMAIN", or words to choose from: "dump|identify". */
+/* Offer values for a part of the usage: "FILE|-|DOMAIN", or literal words as in "dump|identify". */
 static void offer_kinds(const struct completing *c, const char *kinds, size_t len)
 {
 	bool both = has_word(kinds, len, "GOOD") || has_word(kinds, len, "BAD"); /* any trace */
@@ -284,7 +305,7 @@ static void offer_kinds(const struct completing *c, const char *kinds, size_t le
 		     both || has_word(kinds, len, "CAPTURE"));
 }
 
-/* What further lines of the usage at TEXT, each of the same verb, allow in place of its first operand. */
+/* Offer values for the first operand from the further usage lines of the same verb at TEXT. */
 static void offer_further(const struct completing *c, const char *text)
 {
 	static const char before[] = "       mprofctl ";
@@ -297,7 +318,10 @@ static void offer_further(const struct completing *c, const char *text)
 	}
 }
 
-/* The operand that WORD is, by the usage of its verb; the last one may stand for more like it. */
+/*
+ * Offer values for the operand to complete, by the usage of its verb. A last operand with "..."
+ * repeats.
+ */
 static void offer_operand(const struct completing *c)
 {
 	const char *at = help_text(c->verb);
@@ -310,7 +334,7 @@ static void offer_operand(const struct completing *c)
 		at += 1 + (at[1] == '[');
 		len = strcspn(at, " \n");
 		if (at[0] == '-' && at[1] && at[1] != '|') {
-			/* An option, and its value. */
+			/* skip an option and its value */
 			if (at[len - 1] != ']' && at[len] == ' ')
 				len += 1 + strcspn(at + len + 1, " \n");
 			continue;
@@ -326,7 +350,7 @@ static void offer_operand(const struct completing *c)
 	}
 }
 
-/* Of a list the items before the last comma stay. */
+/* Complete only the item behind the last comma of a list. */
 static void begin_item(struct completing *c)
 {
 	const char *comma = strrchr(c->offer.word, ',');
@@ -352,11 +376,11 @@ static void offer_value(struct completing *c)
 	}
 }
 
-/* Take in a word before the one to be completed. */
+/* Read a word in front of the one to complete. */
 static void read_word(struct completing *c, const char *word)
 {
 	if (strcmp(word, "=") == 0) {
-		return; /* a shell that takes --option=VALUE apart */
+		return; /* some shells split --option=VALUE */
 	} else if (c->option) {
 		c->host = strcmp(c->option, "--host") == 0 ? word : c->host;
 		c->option = NULL;

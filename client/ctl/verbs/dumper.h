@@ -1,4 +1,4 @@
-/* Events as lines, text or JSON, on a file descriptor. */
+/* Print events as lines of text or JSON on a file descriptor. */
 #ifndef CTL_DUMPER_H
 #define CTL_DUMPER_H
 
@@ -13,14 +13,14 @@ struct filter;
 
 struct dumper {
 	struct writer out;
-	struct consumer consumer; /* for whatever reads the trace */
-	struct filter *filter;	  /* NULL = every event; borrowed */
-	/* Of a trace of several streams each line names its own; NULL = there is one. */
+	struct consumer consumer; /* give it to the code that reads the trace */
+	struct filter *filter;	  /* NULL for all events; borrowed */
+	/* names of the streams, for the lines; NULL for a single stream */
 	char *const *streams;
 	bool json;
 };
 
-/* Lines go to OUT_FD; false without memory. */
+/* Begin printing to OUT_FD. Return false without memory. */
 bool dumper_init(struct dumper *d, int out_fd, bool json);
 void dumper_deinit(struct dumper *d);
 

@@ -1,4 +1,4 @@
-/* The help texts.  They and docs/man/mprofctl.1 say the same; tests/lint/options compares the options. */
+/* The help texts. docs/man/mprofctl.1 says the same; tests/lint/options compares the options. */
 #include <stdio.h>
 #include <string.h>
 
@@ -322,7 +322,7 @@ static const struct help verbs[] = {
 
 /* clang-format on */
 
-/* The table of formats is the one place that knows them. */
+/* The formats are listed from their own table, so that no second list exists. */
 static void print_formats(void)
 {
 	const struct exporter *e;

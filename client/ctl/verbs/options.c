@@ -1,11 +1,17 @@
-/* Options of the verbs.  getopt_long() keeps its state in globals and words its complaints itself; these are few lines. */
+/*
+ * Parse options. getopt_long() keeps state in globals and writes its own messages, so these few
+ * lines replace it.
+ */
 #include <stdint.h>
 #include <string.h>
 
 #include "ctl.h"
 #include "options.h"
 
-/* The value of option DEF at ARGV[*AT], or NULL where it is another option. */
+/*
+ * Return the value of option DEF at ARGV[*AT]. Return NULL for another option. Set *MISSING if the
+ * value is missing.
+ */
 static const char *option_value(const struct option_def *def, int argc, char **argv, int *at, bool *missing)
 {
 	const char *arg = argv[*at];
@@ -24,7 +30,7 @@ static const char *option_value(const struct option_def *def, int argc, char **a
 	return NULL;
 }
 
-/* What is no option of this verb may be a misspelt one, or one of those that every verb takes. */
+/* Report an unknown option, and suggest a similar one of the verb or of mprofctl. */
 static int no_option(const char *verb, const char *arg, const struct option_def *defs, size_t n_defs)
 {
 	static const char *const common[] = {"--host", "--json", "--help", "--version"};
@@ -91,7 +97,7 @@ int options_parse(int argc, char **argv, const struct option_def *defs, size_t n
 	return CTL_OK;
 }
 
-/* Edit distance where two letters that changed places are one slip. */
+/* Edit distance; a swap of two neighbouring letters counts as one edit. */
 
 #define LEN_MAX 24u
 

@@ -1,8 +1,8 @@
 /*
  * Names of traces.
  *
- * The order is fixed so that a person can predict it: an existing file, then a capture's id, then a domain; a prefix forces
- * one.  Only decimal numbers are asked for as captures.
+ * The order is fixed, so that a person can predict it: an existing file, then a capture's id, then
+ * a domain. A prefix forces one. Only decimal numbers are looked up as captures.
  */
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ int trace_source_ask(struct trace_source *t, struct http *h)
 	return CTL_OK;
 }
 
-/* "10s", "1.5h", "5MB", "300K", "4096": a number, then a unit that is known. */
+/* Return true for a number with an optional unit: "10s", "5MB", "300K", "4096". */
 static bool is_amount(const char *s)
 {
 	static const char *const units[] = {"",	  "B",	"K",  "KB", "M", "MB", "G", "GB",
@@ -106,7 +106,7 @@ int trace_source_check(const struct trace_source *t, const struct selection *s, 
 	return CTL_OK;
 }
 
-/* "&key=value", or nothing where VALUE is NULL. */
+/* Append "&key=value", or nothing if VALUE is NULL. */
 static bool query_add(char **path, const char *key, const char *value)
 {
 	char *longer;
@@ -146,7 +146,7 @@ int trace_source_json(const struct trace_source *t, struct http *h, json_t **jso
 
 	if (name)
 		n = asprintf(&path, "/v1/%s/%s%s", capture ? "captures" : "domains", name,
-			     capture ? "" : "?limit=1000"); /* of its runs */
+			     capture ? "" : "?limit=1000"); /* the newest runs */
 	curl_free(name);
 	if (n < 0) {
 		path = NULL;
@@ -161,7 +161,7 @@ char *trace_source_file_name(const struct trace_source *t, const char *suffix)
 
 	if (asprintf(&name, "%s%s", t->name, suffix) < 0)
 		return NULL;
-	/* A guest chose the name: it must stay in this directory, be seen, and not look like an option. */
+	/* A guest chose the name: keep it in this directory, visible, and unlike an option. */
 	for (p = name; *p; p++)
 		if (*p == '/' || (unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = '_';
