@@ -6,6 +6,7 @@
 
 #include <curl/curl.h>
 
+#include "array.h"
 #include "ctl.h"
 #include "options.h"
 
@@ -72,11 +73,10 @@ static int no_verb(const char *word)
 	static const char *const common[] = {"--host", "--json", "--help", "--version"};
 	const char *what = word[0] == '-' ? "option" : "verb";
 	struct suggestion suggestion = {.word = word};
-	size_t i;
 
-	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		suggestion_consider(&suggestion, verbs[i].name);
-	for (i = 0; i < sizeof(common) / sizeof(common[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
 		suggestion_consider(&suggestion, common[i]);
 	if (suggestion.best)
 		return say_usage(NULL, "there is no %s \"%s\"; did you mean %s?", what, word, suggestion.best);
@@ -85,12 +85,10 @@ static int no_verb(const char *word)
 
 static int run_verb(const struct line *line)
 {
-	size_t i;
-
 	/* Only shells ask for this verb; the help does not list it. */
 	if (strcmp(line->argv[0], "complete") == 0)
 		return cmd_complete(&line->ctl, line->argc, line->argv);
-	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		if (strcmp(line->argv[0], verbs[i].name) == 0)
 			return verbs[i].run(&line->ctl, line->argc, line->argv);
 	return no_verb(line->argv[0]);

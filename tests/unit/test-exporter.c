@@ -75,9 +75,9 @@ struct heard {
 	int refuse;
 };
 
-static int hear_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+static int hear_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct heard *h = data;
+	struct heard *h = context;
 	size_t i;
 
 	for (i = 0; i < n; i++)
@@ -86,9 +86,9 @@ static int hear_events(void *data, unsigned int stream, const struct mprof_event
 	return h->refuse;
 }
 
-static int hear_gap(void *data, unsigned int stream, uint64_t packets)
+static int hear_gap(void *context, unsigned int stream, uint64_t packets)
 {
-	struct heard *h = data;
+	struct heard *h = context;
 
 	h->used += (size_t)snprintf(h->text + h->used, sizeof(h->text) - h->used, "%u-%" PRIu64 " ", stream, packets);
 	return 0;
@@ -101,26 +101,26 @@ static int put_events(struct time_filter *g, unsigned int stream, uint64_t from,
 
 	for (i = 0; i < n; i++)
 		events[i].raw.timestamp = from + i;
-	return g->consumer.events(g->consumer.data, stream, events, n);
+	return g->consumer.events(g->consumer.context, stream, events, n);
 }
 
 static void check_gate(const char *from, const char *to, const char *want)
 {
 	char *const names[] = {"a", "b"};
 	struct heard h = {0};
-	const struct consumer consumer = {.events = hear_events, .gap = hear_gap, .data = &h};
+	const struct consumer consumer = {.events = hear_events, .gap = hear_gap, .context = &h};
 	struct period period;
 	struct time_filter g;
 
 	CHECK_EQ_INT(period_parse(&period, from, to, "test"), CTL_OK);
 	time_filter_init(&g, &consumer, &period);
-	CHECK_EQ_INT(g.consumer.streams(g.consumer.data, names, 2), 0);
+	CHECK_EQ_INT(g.consumer.streams(g.consumer.context, names, 2), 0);
 	CHECK_EQ_INT(put_events(&g, 0, 10, 3), 0);
-	CHECK_EQ_INT(g.consumer.gap(g.consumer.data, 0, 2), 0);
-	CHECK_EQ_INT(g.consumer.gap(g.consumer.data, 0, 1), 0);
+	CHECK_EQ_INT(g.consumer.gap(g.consumer.context, 0, 2), 0);
+	CHECK_EQ_INT(g.consumer.gap(g.consumer.context, 0, 1), 0);
 	CHECK_EQ_INT(put_events(&g, 1, 12, 2), 0);
 	CHECK_EQ_INT(put_events(&g, 0, 14, 3), 0);
-	CHECK_EQ_INT(g.consumer.gap(g.consumer.data, 1, 5), 0);
+	CHECK_EQ_INT(g.consumer.gap(g.consumer.context, 1, 5), 0);
 	CHECK_EQ_INT(time_filter_end(&g), 0);
 	CHECK_EQ_STR(h.text, want);
 	time_filter_deinit(&g);
@@ -129,7 +129,7 @@ static void check_gate(const char *from, const char *to, const char *want)
 static void test_gate(void)
 {
 	struct heard h = {.refuse = -EIO};
-	const struct consumer consumer = {.events = hear_events, .data = &h};
+	const struct consumer consumer = {.events = hear_events, .context = &h};
 	struct period period = {0};
 	struct time_filter g;
 
@@ -140,7 +140,7 @@ static void test_gate(void)
 	check_gate("1s", "2s", "");
 	/* One stream that nobody named, and one who does not listen to gaps and wants no more. */
 	time_filter_init(&g, &consumer, &period);
-	CHECK_EQ_INT(g.consumer.gap(g.consumer.data, 0, 2), 0);
+	CHECK_EQ_INT(g.consumer.gap(g.consumer.context, 0, 2), 0);
 	CHECK_EQ_INT(put_events(&g, 0, 10, 1), -EIO);
 	time_filter_deinit(&g);
 }

@@ -205,29 +205,29 @@ static void test_numbers(void)
 }
 
 /* Of threads that ran as long as each other the first are told; a stream that says nothing is none of the trace's beginning. */
-static void test_numbers_borders(void)
+static void test_statistics_borders(void)
 {
 	struct mprof_model *m = mprof_model_new(&(struct mprof_model_options){.seed = 1});
 	struct mprof_raw_event e = {.id = MPROF_EVENT_switch};
 	const struct mprof_model_view *v;
-	struct mprof_numbers *n;
+	struct mprof_statistics *n;
 	uint32_t streams[2], i;
 
 	for (i = 0; i < 2; i++)
 		CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){0}, &streams[i]), MPROF_OK);
-	for (i = 0; i <= MPROF_NUMBERS_BUSIEST + 1; i++) {
+	for (i = 0; i <= MPROF_STATISTICS_BUSIEST + 1; i++) {
 		e.timestamp = 1000 + i * 10;
-		e.context = i <= MPROF_NUMBERS_BUSIEST ? (int64_t)i : MPROF_THREAD_NONE;
+		e.context = i <= MPROF_STATISTICS_BUSIEST ? (int64_t)i : MPROF_THREAD_NONE;
 		CHECK_EQ_INT(mprof_model_add(m, streams[0], &e), MPROF_OK);
 	}
 	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
 	v = mprof_model_view(m);
-	n = mprof_numbers_new(v, 0, UINT64_MAX);
-	CHECK_EQ_UINT(mprof_numbers_of(n)->busiest, MPROF_NUMBERS_BUSIEST);
-	for (i = 0; i < MPROF_NUMBERS_BUSIEST; i++)
-		CHECK_EQ_INT(v->threads[mprof_numbers_busiest(n)[i].thread].id, i);
-	CHECK_EQ_UINT(mprof_numbers_of(n)->first_ns, 1000);
-	mprof_numbers_free(n);
+	n = mprof_statistics_new(v, 0, UINT64_MAX);
+	CHECK_EQ_UINT(mprof_statistics_totals(n)->busiest, MPROF_STATISTICS_BUSIEST);
+	for (i = 0; i < MPROF_STATISTICS_BUSIEST; i++)
+		CHECK_EQ_INT(v->threads[mprof_statistics_busiest(n)[i].thread].id, i);
+	CHECK_EQ_UINT(mprof_statistics_totals(n)->first_ns, 1000);
+	mprof_statistics_free(n);
 	mprof_model_free(m);
 }
 
@@ -285,7 +285,7 @@ int main(void)
 	CHECK_RUN(test_missing);
 	CHECK_RUN(test_streams);
 	CHECK_RUN(test_numbers);
-	CHECK_RUN(test_numbers_borders);
+	CHECK_RUN(test_statistics_borders);
 	CHECK_RUN(test_tale);
 	return check_done();
 }

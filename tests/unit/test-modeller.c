@@ -7,7 +7,7 @@ static void put(const struct consumer *consumer, unsigned int stream, uint64_t n
 {
 	struct mprof_event e = {.raw = {.timestamp = ns, .id = MPROF_EVENT_switch, .context = 1}};
 
-	CHECK_EQ_INT(consumer->events(consumer->data, stream, &e, 1), 0);
+	CHECK_EQ_INT(consumer->events(consumer->context, stream, &e, 1), 0);
 }
 
 /* The gaps of a model, of all streams, that was cut at TO: how many, and how many packets. */
@@ -22,14 +22,14 @@ static void check_gaps(const char *to, uint32_t gaps, uint64_t packets)
 	CHECK_EQ_INT(period_parse(&period, NULL, to, "test"), CTL_OK);
 	if (!CHECK(modeller_init(&m, &period, to)))
 		return;
-	CHECK_EQ_INT(m.consumer.streams(m.consumer.data, names, 2), 0);
+	CHECK_EQ_INT(m.consumer.streams(m.consumer.context, names, 2), 0);
 	put(&m.consumer, 0, 10);
 	put(&m.consumer, 1, 11);
-	CHECK_EQ_INT(m.consumer.gap(m.consumer.data, 1, 4), 0);
-	CHECK_EQ_INT(m.consumer.gap(m.consumer.data, 1, 1), 0);
+	CHECK_EQ_INT(m.consumer.gap(m.consumer.context, 1, 4), 0);
+	CHECK_EQ_INT(m.consumer.gap(m.consumer.context, 1, 1), 0);
 	put(&m.consumer, 0, 20);
 	put(&m.consumer, 1, 30);
-	CHECK_EQ_INT(m.consumer.gap(m.consumer.data, 0, 7), 0);
+	CHECK_EQ_INT(m.consumer.gap(m.consumer.context, 0, 7), 0);
 	if (!CHECK(modeller_finish(&m)))
 		return;
 	CHECK_EQ_UINT(m.view->n_gaps, gaps);
@@ -59,7 +59,7 @@ static void test_one_stream(void)
 
 	if (!CHECK(modeller_init(&m, &period, false)))
 		return;
-	CHECK_EQ_INT(m.consumer.gap(m.consumer.data, 0, 2), 0);
+	CHECK_EQ_INT(m.consumer.gap(m.consumer.context, 0, 2), 0);
 	put(&m.consumer, 0, 10);
 	CHECK(modeller_finish(&m));
 	CHECK_EQ_UINT(m.view->n_gaps, 1);

@@ -40,9 +40,9 @@ static bool is_event(const char *category)
 	return false;
 }
 
-static int on_track(void *data, const struct slice_track *t)
+static int on_track(void *context, const struct slice_track *t)
 {
-	struct judge *j = data;
+	struct judge *j = context;
 
 	CHECK(t->track && t->track < TRACKS_MAX && j->known[t->track] == t->renamed);
 	CHECK(mprof_text_is_utf8(t->name, t->name_bytes) && t->scale_bytes <= t->name_bytes);
@@ -81,9 +81,9 @@ static void check_flow(struct judge *j, const struct slice_event *event)
 	}
 }
 
-static int on_act(void *data, const struct slice_event *event)
+static int on_event(void *context, const struct slice_event *event)
 {
-	struct judge *j = data;
+	struct judge *j = context;
 
 	CHECK(event->track < TRACKS_MAX && j->known[event->track] && event->time <= INT64_MAX);
 	CHECK(event->category && event->name && mprof_text_is_utf8(event->name, event->name_bytes));
@@ -104,7 +104,7 @@ static int on_act(void *data, const struct slice_event *event)
 static void judge_init(void)
 {
 	memset(&judge, 0, sizeof(judge));
-	judge.ops = (struct slice_ops){.track = on_track, .event = on_act, .data = &judge};
+	judge.ops = (struct slice_ops){.track = on_track, .event = on_event, .context = &judge};
 }
 
 static void check_over(void)
@@ -173,15 +173,15 @@ static void play(const struct slice_ops *ops, uint64_t seed, unsigned int n, uin
 		struct mprof_event e = random_event(&state, &now);
 		uint64_t own = judge.own;
 
-		CHECK_EQ_INT(consumer.events(consumer.data, 0, &e, 1), 0);
+		CHECK_EQ_INT(consumer.events(consumer.context, 0, &e, 1), 0);
 		if (ops == &judge.ops) {
 			CHECK_EQ_UINT(judge.own, own + 1);
 			CHECK_EQ_STR(judge.category, mprof_event_name(e.raw.id));
 		}
 		if (i % 97 == 0)
-			CHECK_EQ_INT(consumer.gap(consumer.data, 0, i + 1), 0);
+			CHECK_EQ_INT(consumer.gap(consumer.context, 0, i + 1), 0);
 		if (i % 89 == 0)
-			CHECK_EQ_INT(consumer.damage(consumer.data, 0, &(struct mprof_damage){.packet = i}), 0);
+			CHECK_EQ_INT(consumer.damage(consumer.context, 0, &(struct mprof_damage){.packet = i}), 0);
 	}
 	CHECK_EQ_INT(slices_finish(&a), 0);
 	CHECK_EQ_UINT(a.events, n);
@@ -275,18 +275,18 @@ static void test_becoming(void)
 	thread_table_deinit(&c);
 }
 
-static int no_track(void *data, const struct slice_track *t)
+static int no_track(void *context, const struct slice_track *t)
 {
-	(void)data;
+	(void)context;
 	(void)t;
 	return 0;
 }
 
 /* The end of the life that ended last. */
-static int ends_act(void *data, const struct slice_event *event)
+static int ends_act(void *context, const struct slice_event *event)
 {
 	if (event->kind == SLICE_END && event->life)
-		*(uint64_t *)data = event->time;
+		*(uint64_t *)context = event->time;
 	return 0;
 }
 
@@ -305,13 +305,13 @@ static void test_expected_becoming(void)
 		{.raw = {.timestamp = 90000, .id = MPROF_EVENT_switch, .context = -1}},
 	};
 	uint64_t end = 0;
-	const struct slice_ops ops = {.track = no_track, .event = ends_act, .data = &end};
+	const struct slice_ops ops = {.track = no_track, .event = ends_act, .context = &end};
 	struct slices a;
 	struct consumer consumer;
 
 	slices_init(&a, &ops, "trace");
 	consumer = slices_consumer(&a);
-	CHECK_EQ_INT(consumer.events(consumer.data, 0, e, sizeof(e) / sizeof(e[0])), 0);
+	CHECK_EQ_INT(consumer.events(consumer.context, 0, e, sizeof(e) / sizeof(e[0])), 0);
 	CHECK_EQ_INT(slices_finish(&a), 0);
 	CHECK_EQ_UINT(end, 90000);
 	slices_deinit(&a);
@@ -324,9 +324,9 @@ struct flows {
 	uint32_t n;
 };
 
-static int flows_act(void *data, const struct slice_event *event)
+static int flows_act(void *context, const struct slice_event *event)
 {
-	struct flows *f = data;
+	struct flows *f = context;
 	int64_t id;
 
 	if (event->kind == SLICE_BEGIN && event->life)
@@ -348,7 +348,7 @@ static int flows_act(void *data, const struct slice_event *event)
 static void check_direction(enum mprof_event_id id, int64_t from, int64_t to)
 {
 	struct flows f = {.from = 0};
-	const struct slice_ops ops = {.track = no_track, .event = flows_act, .data = &f};
+	const struct slice_ops ops = {.track = no_track, .event = flows_act, .context = &f};
 	struct mprof_event e[] = {
 		{.raw = {.timestamp = 1, .id = MPROF_EVENT_creates, .context = -1, .number = 1, .type = 2}},
 		{.raw = {.timestamp = 2, .id = MPROF_EVENT_creates, .context = -1, .number = 2, .type = 2}},
@@ -359,7 +359,7 @@ static void check_direction(enum mprof_event_id id, int64_t from, int64_t to)
 
 	slices_init(&a, &ops, "trace");
 	consumer = slices_consumer(&a);
-	CHECK_EQ_INT(consumer.events(consumer.data, 0, e, 3), 0);
+	CHECK_EQ_INT(consumer.events(consumer.context, 0, e, 3), 0);
 	CHECK_EQ_UINT(f.n, 2);
 	CHECK_EQ_INT(f.from, from);
 	CHECK_EQ_INT(f.to, to);

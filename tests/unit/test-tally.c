@@ -158,11 +158,11 @@ static void test_unknown_runs(void)
 /* Where the one that runs stands further behind than those that are forgotten, its time is still its own. */
 static void test_running_moves(void)
 {
-	struct roster r;
+	struct thread_stats r;
 	uint32_t i;
 	int64_t id;
 
-	roster_init(&r, 16);
+	thread_stats_init(&r, 16);
 	for (id = 1; id <= 16; id++)
 		event(&r, 1, MPROF_EVENT_creates, -1, id);
 	for (id = 1; id <= 8; id++)
@@ -174,7 +174,7 @@ static void test_running_moves(void)
 	event(&r, 110, MPROF_EVENT_switch, -1, 0);
 	for (i = 0; i < r.n; i++)
 		CHECK_EQ_UINT(r.list[i].running_ns, r.list[i].id == 12 ? 100 : 0);
-	roster_deinit(&r);
+	thread_stats_deinit(&r);
 }
 
 /* What is expected stays, and so does what it has become. */

@@ -8,18 +8,18 @@
 
 enum { GOOD, BAD };
 
-struct telling {
+struct subject {
 	const struct mprof_diff_view *v;
 	const struct diff_run *runs;
 	const struct mprof_why *why[2];
 };
 
-static const struct mprof_model_view *model(const struct telling *t, int side)
+static const struct mprof_model_view *model(const struct subject *t, int side)
 {
 	return t->runs[side].m->view;
 }
 
-static uint64_t since_start(const struct telling *t, int side, uint64_t time)
+static uint64_t since_start(const struct subject *t, int side, uint64_t time)
 {
 	uint64_t start = side == GOOD ? t->v->good_start : t->v->bad_start;
 
@@ -27,14 +27,14 @@ static uint64_t since_start(const struct telling *t, int side, uint64_t time)
 }
 
 /* Set both times of an event at TIME. */
-static void put_times(const struct telling *t, int side, uint64_t time, json_t *object)
+static void put_times(const struct subject *t, int side, uint64_t time, json_t *object)
 {
 	json_object_set_new(object, "time_ns", modeller_time(time));
 	json_object_set_new(object, "since_start_ns", modeller_time(since_start(t, side, time)));
 }
 
 /* Return a thread as it was at the end, or null. */
-static json_t *who(const struct telling *t, int side, uint32_t thread)
+static json_t *who(const struct subject *t, int side, uint32_t thread)
 {
 	return thread_json(t->runs[side].m, t->why[side], thread, UINT64_MAX);
 }
@@ -53,7 +53,7 @@ static const char *step_name(uint32_t kind)
 	return names[kind];
 }
 
-static json_t *step_json(const struct telling *t, int side, uint32_t i)
+static json_t *step_json(const struct subject *t, int side, uint32_t i)
 {
 	const struct mprof_diff_step *s;
 	json_t *object;
@@ -72,17 +72,16 @@ static json_t *step_json(const struct telling *t, int side, uint32_t i)
 	return object;
 }
 
-static json_t *steps_json(const struct telling *t, int side, uint32_t from, uint32_t n)
+static json_t *steps_json(const struct subject *t, int side, uint32_t from, uint32_t n)
 {
 	json_t *array = json_array();
-	uint32_t i;
 
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		json_array_append_new(array, step_json(t, side, from + i));
 	return array;
 }
 
-static json_t *parting_json(const struct telling *t, uint32_t i)
+static json_t *parting_json(const struct subject *t, uint32_t i)
 {
 	const struct mprof_diff_parting *p;
 	json_t *good, *bad;
@@ -111,7 +110,7 @@ static const char *outcome_name(uint32_t kind)
 }
 
 /* Return how a thread ended, or null if it did not. */
-static json_t *end_json(const struct telling *t, int side, uint32_t thread)
+static json_t *end_json(const struct subject *t, int side, uint32_t thread)
 {
 	const struct mprof_thread *it;
 	json_t *object;
@@ -128,7 +127,7 @@ static json_t *end_json(const struct telling *t, int side, uint32_t thread)
 }
 
 /* Return a thread with its beginning and end, or null. */
-static json_t *life_json(const struct telling *t, int side, uint32_t thread, uint64_t ns)
+static json_t *life_json(const struct subject *t, int side, uint32_t thread, uint64_t ns)
 {
 	json_t *object = who(t, side, thread);
 
@@ -143,7 +142,7 @@ static json_t *life_json(const struct telling *t, int side, uint32_t thread, uin
 }
 
 /* Return the signal that no thread waited for, or null. */
-static json_t *lost_json(const struct telling *t, int side, uint32_t i)
+static json_t *lost_json(const struct subject *t, int side, uint32_t i)
 {
 	const struct mprof_interaction *it;
 	json_t *object;
@@ -156,7 +155,7 @@ static json_t *lost_json(const struct telling *t, int side, uint32_t i)
 	return object;
 }
 
-static json_t *outcome_json(const struct telling *t, const struct mprof_diff_outcome *o)
+static json_t *outcome_json(const struct subject *t, const struct mprof_diff_outcome *o)
 {
 	int side = o->kind == MPROF_DIFF_BAD_WAITS || o->kind == MPROF_DIFF_BAD_FAILS ? BAD : GOOD;
 	json_t *object = json_pack("{ss so so sI sI}", "outcome", outcome_name(o->kind), "good",
@@ -173,22 +172,20 @@ static json_t *outcome_json(const struct telling *t, const struct mprof_diff_out
 	return object;
 }
 
-static json_t *outcomes_json(const struct telling *t)
+static json_t *outcomes_json(const struct subject *t)
 {
 	json_t *array = json_array();
-	uint32_t i;
 
-	for (i = 0; i < t->v->n_outcomes; i++)
+	for (uint32_t i = 0; i < t->v->n_outcomes; i++)
 		json_array_append_new(array, outcome_json(t, &t->v->outcomes[i]));
 	return array;
 }
 
-static json_t *slower_json(const struct telling *t)
+static json_t *slower_json(const struct subject *t)
 {
 	json_t *array = json_array(), *object;
-	uint32_t i;
 
-	for (i = 0; i < t->v->n_slower; i++) {
+	for (uint32_t i = 0; i < t->v->n_slower; i++) {
 		const struct mprof_diff_slower *s = &t->v->slower[i];
 
 		object = json_pack("{so so sI}", "good", life_json(t, GOOD, s->good, s->good_ns), "bad",
@@ -202,7 +199,7 @@ static json_t *slower_json(const struct telling *t)
  * Return the first label of a thread. If it stands for several labels that differ in numbers only,
  * write each number as `#`.
  */
-static json_t *first_label(const struct telling *t, int side, uint32_t thread, bool several)
+static json_t *first_label(const struct subject *t, int side, uint32_t thread, bool several)
 {
 	uint32_t label = mprof_why_label(t->why[side], thread, 0), i, n = 0;
 	const struct mprof_string *string;
@@ -228,12 +225,11 @@ static json_t *first_label(const struct telling *t, int side, uint32_t thread, b
 	return json;
 }
 
-static json_t *lone_json(const struct telling *t)
+static json_t *lone_json(const struct subject *t)
 {
 	json_t *array = json_array(), *object;
-	uint32_t i;
 
-	for (i = 0; i < t->v->n_lone; i++) {
+	for (uint32_t i = 0; i < t->v->n_lone; i++) {
 		const struct mprof_diff_lone *l = &t->v->lone[i];
 		int side = l->good == MPROF_NONE ? BAD : GOOD;
 		uint32_t thread = side == GOOD ? l->good : l->bad;
@@ -250,7 +246,7 @@ static json_t *lone_json(const struct telling *t)
 	return array;
 }
 
-static json_t *counter_json(const struct telling *t, int side, uint32_t i)
+static json_t *counter_json(const struct subject *t, int side, uint32_t i)
 {
 	const struct mprof_counter *c;
 
@@ -261,12 +257,11 @@ static json_t *counter_json(const struct telling *t, int side, uint32_t i)
 			 (json_int_t)c->max, "samples", (json_int_t)c->samples);
 }
 
-static json_t *counters_json(const struct telling *t)
+static json_t *counters_json(const struct subject *t)
 {
 	json_t *array = json_array(), *object;
-	uint32_t i;
 
-	for (i = 0; i < t->v->n_counters; i++) {
+	for (uint32_t i = 0; i < t->v->n_counters; i++) {
 		const struct mprof_diff_counter *c = &t->v->counters[i];
 		int side = c->good == MPROF_NONE ? BAD : GOOD;
 		const struct mprof_counter *some = &model(t, side)->counters[side == GOOD ? c->good : c->bad];
@@ -282,7 +277,7 @@ static json_t *counters_json(const struct telling *t)
 	return array;
 }
 
-static json_t *run_json(const struct telling *t, int side)
+static json_t *run_json(const struct subject *t, int side)
 {
 	uint64_t start = side == GOOD ? t->v->good_start : t->v->bad_start;
 	uint64_t end = side == GOOD ? t->v->good_end : t->v->bad_end;
@@ -301,7 +296,7 @@ static void put_left_out(json_t *object, const char *key, uint32_t all, uint32_t
 json_t *diff_json(const struct mprof_diff *d, const struct diff_run runs[2])
 {
 	const struct mprof_diff_view *v = mprof_diff_view(d);
-	const struct telling t = {.v = v, .runs = runs, .why = {mprof_diff_why(d, false), mprof_diff_why(d, true)}};
+	const struct subject t = {.v = v, .runs = runs, .why = {mprof_diff_why(d, false), mprof_diff_why(d, true)}};
 	json_t *left_out = json_object();
 	json_t *object =
 		json_pack("{sb so so sI sI sI so}", "alike", (int)v->alike, "good", run_json(&t, GOOD), "bad",

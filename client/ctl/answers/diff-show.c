@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "array.h"
 #include "diff-answer.h"
 #include "json.h"
 #include "table.h"
@@ -76,9 +77,9 @@ static void put_step(const json_t *step)
 		putchar('"');
 		return;
 	}
-	for (i = 0; i < sizeof(steps) / sizeof(steps[0]) && strcmp(name, steps[i].name) != 0; i++)
+	for (i = 0; i < ARRAY_SIZE(steps) && strcmp(name, steps[i].name) != 0; i++)
 		;
-	if (i == sizeof(steps) / sizeof(steps[0]))
+	if (i == ARRAY_SIZE(steps))
 		return;
 	if (steps[i].self && json_is_true(answer_get(step, "self"))) {
 		fputs(steps[i].self, stdout);
@@ -103,11 +104,10 @@ static void show_step(const char *head, const json_t *step)
 static void show_next(const char *name, const json_t *run, const json_t *later, const char *other)
 {
 	const json_t *next = answer_get(run, "next");
-	size_t i;
 
 	if (!json_array_size(next))
 		printf("    %-6s nothing more\n", name);
-	for (i = 0; i < json_array_size(next); i++) {
+	for (size_t i = 0; i < json_array_size(next); i++) {
 		show_step(i ? "" : name, json_array_get(next, i));
 		if (i || !json_object_size(later))
 			continue;
@@ -232,9 +232,8 @@ static void show_outcome(const json_t *outcome)
 	};
 	const json_t *good = answer_get(outcome, "good"), *bad = answer_get(outcome, "bad");
 	const json_t *parting = answer_get(outcome, "parting");
-	size_t i;
 
-	for (i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		if (strcmp(answer_string(outcome, "outcome"), kinds[i].name) == 0)
 			show_victim(outcome, kinds[i].what);
 	if (json_object_size(answer_get(good, "end")))
@@ -293,11 +292,10 @@ static void show_outcomes(const json_t *json)
 static void show_first(const json_t *json)
 {
 	const json_t *first = answer_get(json, "first_parting"), *outcomes = answer_get(json, "outcomes");
-	size_t i;
 
 	if (!json_object_size(first))
 		return;
-	for (i = 0; i < least(json_array_size(outcomes), OUTCOMES_MAX); i++)
+	for (size_t i = 0; i < least(json_array_size(outcomes), OUTCOMES_MAX); i++)
 		if (json_equal(first, answer_get(json_array_get(outcomes, i), "parting")))
 			return;
 	fputs(json_array_size(outcomes) ? "the first step that differs at all, which need not be why, is of "

@@ -49,9 +49,8 @@ static const char *type_name(size_t type)
 static json_t *events_json(const struct tally *t)
 {
 	json_t *object = json_object();
-	size_t i;
 
-	for (i = 0; i < MPROF_EVENT_IDS; i++)
+	for (size_t i = 0; i < MPROF_EVENT_IDS; i++)
 		if (t->events_by_type[i])
 			json_object_set_new(object, mprof_event_name((uint8_t)i), number(t->events_by_type[i]));
 	return object;
@@ -60,9 +59,8 @@ static json_t *events_json(const struct tally *t)
 static json_t *types_json(const struct tally *t)
 {
 	json_t *object = json_object();
-	size_t i;
 
-	for (i = 0; i < TALLY_TYPES; i++)
+	for (size_t i = 0; i < TALLY_TYPES; i++)
 		if (t->threads_by_type[i])
 			json_object_set_new(object, type_name(i), number(t->threads_by_type[i]));
 	return object;
@@ -78,9 +76,8 @@ static json_t *rate_json(const struct tally_counter *c)
 static json_t *counters_json(const struct tally *t)
 {
 	json_t *object = json_object();
-	uint32_t i;
 
-	for (i = 0; i < t->counter_count; i++) {
+	for (uint32_t i = 0; i < t->counter_count; i++) {
 		const struct tally_counter *c = &t->counters[i];
 		json_t *name = c->samples ? label_json(t, c->name) : NULL;
 
@@ -99,9 +96,8 @@ static json_t *should_resolve_json(struct tally *t)
 {
 	json_t *array = json_array();
 	struct thread_stats *r = &t->thread_stats;
-	uint32_t i;
 
-	for (i = 0; i < r->n; i++) {
+	for (uint32_t i = 0; i < r->n; i++) {
 		const struct thread_stat *thread = &r->list[i], *final;
 
 		if (!(thread->flags & THREAD_STAT_EXPECTED))
@@ -282,12 +278,11 @@ static int show_busiest(const json_t *json)
 	SCOPED(table_deinit) struct table t = {0};
 	const json_t *array = json_object_get(json, "busiest");
 	char text[32];
-	size_t i;
 
 	if (!json_array_size(array))
 		return CTL_OK;
 	table_init(&t, heads, 4);
-	for (i = 0; i < json_array_size(array); i++) {
+	for (size_t i = 0; i < json_array_size(array); i++) {
 		const json_t *thread = json_array_get(array, i);
 
 		add_signed(&t, json_object_get(thread, "thread"));
@@ -304,12 +299,11 @@ static int show_should_resolve(const json_t *json)
 	static const char *const heads[] = {">SHOULD RESOLVE", "RESOLVED", "LABEL"};
 	SCOPED(table_deinit) struct table t = {0};
 	const json_t *array = json_object_get(json, "should_resolve");
-	size_t i;
 
 	if (!json_array_size(array))
 		return CTL_OK;
 	table_init(&t, heads, 3);
-	for (i = 0; i < json_array_size(array); i++) {
+	for (size_t i = 0; i < json_array_size(array); i++) {
 		const json_t *thread = json_array_get(array, i);
 
 		add_signed(&t, json_object_get(thread, "thread"));
@@ -340,12 +334,11 @@ static int show_stream(const json_t *json)
 int stats_show(const json_t *json)
 {
 	const json_t *streams = json_object_get(json, "streams");
-	size_t i;
 	int r;
 
 	if (!streams)
 		return show_stream(json);
-	for (i = 0; i < json_array_size(streams); i++) {
+	for (size_t i = 0; i < json_array_size(streams); i++) {
 		if (i)
 			putchar('\n');
 		r = show_stream(json_array_get(streams, i));

@@ -208,11 +208,9 @@ static void join_counter(struct tally *t, const struct tally *other, const struc
 
 static void join_counts(struct tally *t, const struct tally *other)
 {
-	size_t i;
-
-	for (i = 0; i < MPROF_EVENT_IDS; i++)
+	for (size_t i = 0; i < MPROF_EVENT_IDS; i++)
 		t->events_by_type[i] += other->events_by_type[i];
-	for (i = 0; i < TALLY_TYPES; i++)
+	for (size_t i = 0; i < TALLY_TYPES; i++)
 		t->threads_by_type[i] += other->threads_by_type[i];
 	t->thread_stats.preexisting += other->thread_stats.preexisting;
 	t->thread_stats.untracked += other->thread_stats.untracked;
@@ -226,18 +224,16 @@ static void join_counts(struct tally *t, const struct tally *other)
 
 void tally_join(struct tally *t, const struct tally *other)
 {
-	uint32_t i;
-
 	if (other->events) {
 		t->first_ns = t->events && t->first_ns < other->first_ns ? t->first_ns : other->first_ns;
 		t->last_ns = t->last_ns > other->last_ns ? t->last_ns : other->last_ns;
 	}
 	t->events += other->events;
 	join_counts(t, other);
-	for (i = 0; i < other->texts.n && i < other->labelled_room; i++)
+	for (uint32_t i = 0; i < other->texts.n && i < other->labelled_room; i++)
 		if (other->labelled[i])
 			count_label(t, join_text(t, other, i));
-	for (i = 0; i < other->counter_count; i++)
+	for (uint32_t i = 0; i < other->counter_count; i++)
 		join_counter(t, other, &other->counters[i]);
 }
 

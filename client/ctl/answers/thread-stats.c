@@ -36,10 +36,8 @@ static uint32_t *slot(const struct thread_stats *r, int64_t id)
 /* If several threads share an id, return the newest. */
 static void reindex(struct thread_stats *r)
 {
-	uint32_t i;
-
 	memset(r->index, 0xff, r->index_room * sizeof(*r->index));
-	for (i = 0; i < r->n; i++)
+	for (uint32_t i = 0; i < r->n; i++)
 		*slot(r, r->list[i].id) = i;
 }
 
@@ -346,10 +344,10 @@ void thread_stats_end(struct thread_stats *r, uint64_t ns)
 
 size_t thread_stats_busiest(const struct thread_stats *r, struct thread_stat *out)
 {
-	uint32_t n = r->retired_n, i;
+	uint32_t n = r->retired_n;
 
 	memcpy(out, r->retired, n * sizeof(*out));
-	for (i = 0; i < r->n; i++)
+	for (uint32_t i = 0; i < r->n; i++)
 		offer(out, &n, &r->list[i]);
 	return n;
 }

@@ -8,19 +8,19 @@
 #include "why-answer.h"
 
 /* The subject of the answer. */
-struct telling {
+struct subject {
 	const struct modeller *m;
 	const struct mprof_why *w;
 	const struct mprof_model_view *view;
 };
 
-static json_t *who(const struct telling *t, uint32_t thread, uint64_t time)
+static json_t *who(const struct subject *t, uint32_t thread, uint64_t time)
 {
 	return thread_json(t->m, t->w, thread, time);
 }
 
 /* Return the thread that acted at TIME, with that time. */
-static json_t *who_at(const struct telling *t, uint32_t thread, uint64_t time)
+static json_t *who_at(const struct subject *t, uint32_t thread, uint64_t time)
 {
 	json_t *object = who(t, thread, time);
 
@@ -32,7 +32,7 @@ static json_t *who_at(const struct telling *t, uint32_t thread, uint64_t time)
 	return object;
 }
 
-static json_t *signal_json(const struct telling *t, uint32_t i)
+static json_t *signal_json(const struct subject *t, uint32_t i)
 {
 	const struct mprof_interaction *it;
 
@@ -42,13 +42,13 @@ static json_t *signal_json(const struct telling *t, uint32_t i)
 	return who_at(t, it->thread, it->time);
 }
 
-static json_t *chain_json(const struct telling *t, const struct mprof_why_answer *a)
+static json_t *chain_json(const struct subject *t, const struct mprof_why_answer *a)
 {
 	json_t *array = json_array(), *object;
 	uint64_t links = (uint64_t)a->links + a->circle;
-	uint32_t thread = a->thread, i, link;
+	uint32_t thread = a->thread, link;
 
-	for (i = 0; i < links && i < WHY_LINKS_MAX; i++) {
+	for (uint32_t i = 0; i < links && i < WHY_LINKS_MAX; i++) {
 		link = mprof_why_link(t->w, thread);
 		thread = mprof_why_final(t->w, t->view->interactions[link].other);
 		object = who(t, thread, t->view->interactions[link].time);
@@ -75,7 +75,7 @@ static const char *verdict_name(enum mprof_why_verdict verdict)
 }
 
 /* Return the resolver of THREAD and the time, or null if nobody resolved it. */
-static json_t *resolution_json(const struct telling *t, uint32_t thread)
+static json_t *resolution_json(const struct subject *t, uint32_t thread)
 {
 	const struct mprof_thread *it;
 	json_t *object;
@@ -88,7 +88,7 @@ static json_t *resolution_json(const struct telling *t, uint32_t thread)
 	return object;
 }
 
-static json_t *like_json(const struct telling *t, uint32_t like)
+static json_t *like_json(const struct subject *t, uint32_t like)
 {
 	json_t *object;
 
@@ -99,7 +99,7 @@ static json_t *like_json(const struct telling *t, uint32_t like)
 	return object;
 }
 
-static json_t *root_json(const struct telling *t, uint32_t root, uint64_t since)
+static json_t *root_json(const struct subject *t, uint32_t root, uint64_t since)
 {
 	const struct mprof_thread *it = &t->view->threads[root];
 	json_t *object = who_at(t, root, since);
@@ -113,7 +113,7 @@ static json_t *root_json(const struct telling *t, uint32_t root, uint64_t since)
 }
 
 /* Set the members on the condition at the end of the chain. */
-static void put_condition(const struct telling *t, const struct mprof_why_answer *a, json_t *object)
+static void put_condition(const struct subject *t, const struct mprof_why_answer *a, json_t *object)
 {
 	json_object_set_new(object, "condition", who(t, a->condition, a->since));
 	json_object_set_new(object, "missed", signal_json(t, a->lost));
@@ -126,7 +126,7 @@ static void put_condition(const struct telling *t, const struct mprof_why_answer
 
 json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread)
 {
-	const struct telling t = {.m = m, .w = w, .view = m->view};
+	const struct subject t = {.m = m, .w = w, .view = m->view};
 	const struct mprof_thread *it = &m->view->threads[mprof_why_final(w, thread)];
 	struct mprof_why_answer a;
 	json_t *object;
@@ -153,7 +153,7 @@ json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t t
 	return object;
 }
 
-static json_t *activation_json(const struct telling *t, uint32_t i)
+static json_t *activation_json(const struct subject *t, uint32_t i)
 {
 	const struct mprof_activation *it;
 	json_t *object;
@@ -169,7 +169,7 @@ static json_t *activation_json(const struct telling *t, uint32_t i)
 }
 
 /* Return since when the program sleeps at the end of the trace, or null. */
-static json_t *asleep_json(const struct telling *t, uint32_t stream)
+static json_t *asleep_json(const struct subject *t, uint32_t stream)
 {
 	uint32_t last = mprof_why_last(t->w, stream, false);
 
@@ -180,11 +180,10 @@ static json_t *asleep_json(const struct telling *t, uint32_t stream)
 
 json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)
 {
-	const struct telling t = {.m = m, .w = w, .view = m->view};
+	const struct subject t = {.m = m, .w = w, .view = m->view};
 	json_t *array = json_array(), *object;
-	uint32_t i;
 
-	for (i = 0; i < m->view->n_streams; i++) {
+	for (uint32_t i = 0; i < m->view->n_streams; i++) {
 		object = json_pack("{so so so}", "end_ns", modeller_time(m->view->streams[i].end), "thread",
 				   activation_json(&t, mprof_why_last(w, i, true)), "sleeping_from_ns",
 				   asleep_json(&t, i));
@@ -197,14 +196,14 @@ json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)
 
 /* libmprof makes the sentences; this code adds what concerns the whole trace. */
 
-static void put_tale(const struct mprof_tale *tale)
+static void put_tale(const struct mprof_explanation *tale)
 {
-	const char *text = mprof_tale_text(tale);
-	const struct mprof_tale_piece *pieces;
-	uint32_t i, n, line = 0;
+	const char *text = mprof_explanation_text(tale);
+	const struct mprof_explanation_piece *pieces;
+	uint32_t n, line = 0;
 
-	pieces = mprof_tale_pieces(tale, &n);
-	for (i = 0; i < n; i++) {
+	pieces = mprof_explanation_pieces(tale, &n);
+	for (uint32_t i = 0; i < n; i++) {
 		if (pieces[i].line != line)
 			putchar('\n');
 		line = pieces[i].line;
@@ -225,19 +224,17 @@ static void show_notes(const json_t *json, uint32_t answers)
 		printf("all threads that should resolve did, %" JSON_INTEGER_FORMAT " of them\n", marked);
 }
 
-int why_show(const json_t *json, struct mprof_tale *tale, const uint32_t *threads, uint32_t n, uint32_t streams)
+int why_show(const json_t *json, struct mprof_explanation *tale, const uint32_t *threads, uint32_t n, uint32_t streams)
 {
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
-		if (mprof_tale_why(tale, threads[i]) != MPROF_OK)
+	for (uint32_t i = 0; i < n; i++) {
+		if (mprof_explanation_why(tale, threads[i]) != MPROF_OK)
 			return say_memory();
 		put_tale(tale);
 		putchar('\n');
 	}
 	show_notes(json, n);
-	for (i = 0; i < streams; i++) {
-		if (mprof_tale_last(tale, i) != MPROF_OK)
+	for (uint32_t i = 0; i < streams; i++) {
+		if (mprof_explanation_last(tale, i) != MPROF_OK)
 			return say_memory();
 		put_tale(tale);
 	}

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include <jansson.h>
-#include <mprof/tale.h>
+#include <mprof/explanation.h>
 #include <mprof/why.h>
 
 #include "modeller.h"
@@ -25,6 +25,6 @@ json_t *why_last_json(const struct modeller *m, const struct mprof_why *w);
  * Print the answer JSON of cmd-why.c: the explanation of each of the N THREADS, and what ran last
  * in each of the STREAMS. Return an exit code.
  */
-int why_show(const json_t *json, struct mprof_tale *tale, const uint32_t *threads, uint32_t n, uint32_t streams);
+int why_show(const json_t *json, struct mprof_explanation *tale, const uint32_t *threads, uint32_t n, uint32_t streams);
 
 #endif

@@ -83,9 +83,8 @@ char *bundle_manifest(const struct bundle *b)
 json_t *bundle_json(const struct bundle *b)
 {
 	json_t *files = json_array(), *file;
-	size_t i;
 
-	for (i = 0; i < b->n; i++) {
+	for (size_t i = 0; i < b->n; i++) {
 		file = member_json(&b->list[i]);
 		json_object_set_new(file, "file", json_string(b->list[i].path));
 		json_object_set_new(file, "name", text(b->list[i].machine));
@@ -102,9 +101,7 @@ json_t *bundle_json(const struct bundle *b)
 
 void bundle_deinit(struct bundle *b)
 {
-	size_t i;
-
-	for (i = 0; i < b->n; i++) {
+	for (size_t i = 0; i < b->n; i++) {
 		free(b->list[i].path);
 		free(b->list[i].machine);
 		free(b->list[i].trace);
@@ -116,9 +113,7 @@ void bundle_deinit(struct bundle *b)
 
 static bool is_taken(const struct bundle *b, const char *path)
 {
-	size_t i;
-
-	for (i = 0; i < b->n; i++)
+	for (size_t i = 0; i < b->n; i++)
 		if (strcmp(b->list[i].path, path) == 0)
 			return true;
 	return strcmp(path, BUNDLE_HOST) == 0;
@@ -131,10 +126,10 @@ static bool is_taken(const struct bundle *b, const char *path)
 static char *member_path(const struct bundle *b, const char *name)
 {
 	char base[NAME_MAX_BYTES + 1], *path = NULL;
-	unsigned int i, n = 1;
+	unsigned int n = 1;
 
 	snprintf(base, sizeof(base), "%s", *name ? name : "_");
-	for (i = 0; base[i]; i++)
+	for (unsigned int i = 0; base[i]; i++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", base[i]) ||
 		    (!i && base[i] == '.'))
 			base[i] = '_';
@@ -227,9 +222,8 @@ void bundle_part_deinit(struct bundle_part *p)
 void bundle_align(struct bundle *b)
 {
 	const struct mprof_clocks *first = NULL;
-	size_t i;
 
-	for (i = 0; i < b->n; i++) {
+	for (size_t i = 0; i < b->n; i++) {
 		const struct mprof_clocks *c = &b->list[i].clocks;
 
 		if (!c->stamps)
@@ -237,7 +231,7 @@ void bundle_align(struct bundle *b)
 		first = first ? first : c;
 		b->realtime = b->realtime || mprof_clocks_apart(c, first);
 	}
-	for (i = 0; i < b->n; i++)
+	for (size_t i = 0; i < b->n; i++)
 		b->list[i].known = mprof_clocks_offset(&b->list[i].clocks, b->realtime, &b->list[i].offset_ns,
 						       &b->list[i].uncertainty_ns);
 }
@@ -251,8 +245,7 @@ static int write_host(const struct bundle *b, int *fd, uint64_t *bytes)
 	struct writer writer = {0};
 	struct perfetto p;
 	struct stat st;
-	bool told = false;
-	size_t i;
+	bool written = false;
 	int r;
 
 	*fd = spool_file();
@@ -261,12 +254,12 @@ static int write_host(const struct bundle *b, int *fd, uint64_t *bytes)
 	if (!writer_init(&writer, *fd))
 		return -ENOMEM;
 	perfetto_init(&p, &writer, b->next_pid + 1);
-	r = p.ops.track(p.ops.data, &track);
-	for (i = 0; i < b->n && !r && !(told && b->realtime); i++) {
+	r = p.ops.track(p.ops.context, &track);
+	for (size_t i = 0; i < b->n && !r && !(written && b->realtime); i++) {
 		/* Several boots of dom0 give several relations of its clocks: write one. */
 		if (b->list[i].clocks.stamps)
 			r = perfetto_clocks(&p, b->list[i].clocks.latest.mono, b->list[i].clocks.latest.real);
-		told = told || b->list[i].clocks.stamps;
+		written = written || b->list[i].clocks.stamps;
 	}
 	r = r ? r : writer_flush(&writer);
 	perfetto_deinit(&p);
@@ -279,16 +272,16 @@ static int write_host(const struct bundle *b, int *fd, uint64_t *bytes)
 
 /* ---- the archive */
 
-struct tarring {
+struct tar_writer {
 	struct archive *archive;
 	struct output *output;
 	int error; /* -errno of a write */
 	char *buf; /* COPY_BYTES bytes */
 };
 
-static la_ssize_t to_output(struct archive *a, void *data, const void *bytes, size_t len)
+static la_ssize_t to_output(struct archive *a, void *context, const void *bytes, size_t len)
 {
-	struct tarring *t = data;
+	struct tar_writer *t = context;
 
 	(void)a;
 	t->error = t->error ? t->error : output_write(t->output, bytes, len);
@@ -296,14 +289,14 @@ static la_ssize_t to_output(struct archive *a, void *data, const void *bytes, si
 }
 
 /* Return the error of the failed write, or libarchive's. */
-static int complaint(const struct tarring *t)
+static int complaint(const struct tar_writer *t)
 {
 	int error = archive_errno(t->archive);
 
 	return t->error ? t->error : error > 0 ? -error : -EIO;
 }
 
-static int put_head(struct tarring *t, const char *path, uint64_t bytes)
+static int put_head(struct tar_writer *t, const char *path, uint64_t bytes)
 {
 	struct archive_entry *e = archive_entry_new();
 	int r;
@@ -319,12 +312,12 @@ static int put_head(struct tarring *t, const char *path, uint64_t bytes)
 	return r;
 }
 
-static int put_bytes(struct tarring *t, const char *bytes, size_t len)
+static int put_bytes(struct tar_writer *t, const char *bytes, size_t len)
 {
 	return archive_write_data(t->archive, bytes, len) == (la_ssize_t)len ? 0 : complaint(t);
 }
 
-static int put_file(struct tarring *t, const char *path, int fd, uint64_t bytes)
+static int put_file(struct tar_writer *t, const char *path, int fd, uint64_t bytes)
 {
 	int r = put_head(t, path, bytes);
 	uint64_t at = 0;
@@ -340,18 +333,17 @@ static int put_file(struct tarring *t, const char *path, int fd, uint64_t bytes)
 	return r;
 }
 
-static int put_all(struct bundle *b, struct tarring *t)
+static int put_all(struct bundle *b, struct tar_writer *t)
 {
 	SCOPED(freep) char *manifest = bundle_manifest(b);
 	SCOPED(closep) int host = -1;
 	uint64_t bytes = 0;
-	size_t i;
 	int r = manifest ? write_host(b, &host, &bytes) : -ENOMEM;
 
 	r = r ? r : put_head(t, BUNDLE_MANIFEST, strlen(manifest));
 	r = r ? r : put_bytes(t, manifest, strlen(manifest));
 	r = r ? r : put_file(t, BUNDLE_HOST, host, bytes);
-	for (i = 0; i < b->n && !r; i++)
+	for (size_t i = 0; i < b->n && !r; i++)
 		r = put_file(t, b->list[i].path, b->list[i].fd, b->list[i].bytes);
 	if (!r && archive_write_close(t->archive) != ARCHIVE_OK)
 		r = complaint(t);
@@ -361,7 +353,7 @@ static int put_all(struct bundle *b, struct tarring *t)
 int bundle_write(struct bundle *b, struct output *o)
 {
 	SCOPED(freep) char *buf = malloc(COPY_BYTES);
-	struct tarring t = {.archive = archive_write_new(), .output = o, .buf = buf};
+	struct tar_writer t = {.archive = archive_write_new(), .output = o, .buf = buf};
 	int r = -ENOMEM;
 
 	if (t.archive && buf) {

@@ -236,16 +236,15 @@ static int add_stream(struct ctf_state *s, const char *name)
 	return fd < 0 ? fd : ctf_stream_init(&s->streams[s->n++], fd);
 }
 
-static int ctf_streams(void *data, char *const *names, unsigned int count)
+static int ctf_streams(void *context, char *const *names, unsigned int count)
 {
-	struct ctf_state *s = data;
-	unsigned int i;
+	struct ctf_state *s = context;
 	int r = 0;
 
 	s->streams = calloc(count, sizeof(*s->streams));
 	if (!s->streams)
 		return -ENOMEM;
-	for (i = 0; i < count && !r; i++)
+	for (unsigned int i = 0; i < count && !r; i++)
 		r = add_stream(s, names[i]);
 	return r;
 }
@@ -258,20 +257,19 @@ static int reserve(struct ctf_state *s)
 	return s->streams ? 0 : ctf_streams(s, &name, 1);
 }
 
-static int ctf_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+static int ctf_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct ctf_state *s = data;
+	struct ctf_state *s = context;
 	int r = reserve(s);
-	size_t i;
 
-	for (i = 0; i < n && !r; i++)
+	for (size_t i = 0; i < n && !r; i++)
 		r = ctf_stream_event(&s->streams[stream], &events[i].raw);
 	return r;
 }
 
-static int ctf_gap(void *data, unsigned int stream, uint64_t packets)
+static int ctf_gap(void *context, unsigned int stream, uint64_t packets)
 {
-	struct ctf_state *s = data;
+	struct ctf_state *s = context;
 	int r = reserve(s);
 
 	return r ? r : ctf_stream_gap(&s->streams[stream], packets);
@@ -285,7 +283,7 @@ static int ctf_open(struct export_job *job, struct consumer *consumer)
 	if (!s)
 		return -ENOMEM;
 	s->dir = job->dir;
-	*consumer = (struct consumer){.streams = ctf_streams, .events = ctf_events, .gap = ctf_gap, .data = s};
+	*consumer = (struct consumer){.streams = ctf_streams, .events = ctf_events, .gap = ctf_gap, .context = s};
 	return 0;
 }
 
@@ -312,7 +310,7 @@ static int write_metadata(struct output_directory *dir, bool counted)
 }
 
 /* Report changed times, and losses that other readers will not see. */
-static void tell(const struct export_job *job, uint64_t moved, bool counted)
+static void report_changes(const struct export_job *job, uint64_t moved, bool counted)
 {
 	if (moved)
 		say("note: %s: %" PRIu64
@@ -330,26 +328,24 @@ static int ctf_finish(struct export_job *job)
 	struct ctf_state *s = job->state;
 	bool counted = true;
 	uint64_t moved = 0;
-	unsigned int i;
 	int r = reserve(s);
 
-	for (i = 0; i < s->n && !r; i++) {
+	for (unsigned int i = 0; i < s->n && !r; i++) {
 		r = ctf_stream_end(&s->streams[i]);
 		moved += s->streams[i].moved;
 		counted = counted && s->streams[i].sequence <= UINT16_MAX + 1u;
 	}
 	r = r ? r : write_metadata(job->dir, counted);
 	if (!r)
-		tell(job, moved, counted);
+		report_changes(job, moved, counted);
 	return r;
 }
 
 static void ctf_close(struct export_job *job)
 {
 	struct ctf_state *s = job->state;
-	unsigned int i;
 
-	for (i = 0; s && i < s->n; i++)
+	for (unsigned int i = 0; s && i < s->n; i++)
 		ctf_stream_deinit(&s->streams[i]);
 	if (s)
 		free(s->streams);

@@ -118,12 +118,10 @@ static void put_note(struct chrome_state *s, const struct slice_note *note)
 /* Write the arguments and the end of the event. */
 static void put_arguments(struct chrome_state *s, const char *category, const struct slice_note *notes, unsigned int n)
 {
-	unsigned int i;
-
 	put(s, ",\"args\":{\"event\":\"");
 	put(s, category);
 	put(s, "\"");
-	for (i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++)
 		put_note(s, &notes[i]);
 	put(s, "}}");
 }
@@ -186,9 +184,7 @@ static void put_value(struct chrome_state *s, const struct slice_event *event)
 /* Return the number of a stream's extra track, or -1 for a thread's. */
 static int extra_of(const struct chrome_stream *stream, uint32_t track)
 {
-	int i;
-
-	for (i = 0; i < EXTRAS; i++)
+	for (int i = 0; i < EXTRAS; i++)
 		if (stream->extra[i].track == track)
 			return i;
 	return -1;
@@ -198,9 +194,8 @@ static int extra_of(const struct chrome_stream *stream, uint32_t track)
 static struct chrome_open open_of(const struct slice_event *event)
 {
 	struct chrome_open open = {.track = event->track, .start = event->time, .category = event->category};
-	unsigned int i;
 
-	for (i = 0; i < event->n_notes; i++)
+	for (unsigned int i = 0; i < event->n_notes; i++)
 		if (!event->notes[i].text)
 			open.notes[open.n_notes++] = event->notes[i];
 	return open;
@@ -235,9 +230,9 @@ static void on_life(struct chrome_state *s, const struct slice_event *event)
 	}
 }
 
-static int chrome_act(void *data, const struct slice_event *event)
+static int chrome_event(void *context, const struct slice_event *event)
 {
-	struct chrome_state *s = data;
+	struct chrome_state *s = context;
 	struct chrome_stream *stream = &s->stream[event->stream];
 	int extra = extra_of(stream, event->track);
 
@@ -269,9 +264,9 @@ static void put_metadata(struct chrome_state *s, const char *what, uint32_t proc
 	put(s, "\"}}");
 }
 
-static int chrome_track(void *data, const struct slice_track *track)
+static int chrome_track(void *context, const struct slice_track *track)
 {
-	struct chrome_state *s = data;
+	struct chrome_state *s = context;
 	struct chrome_stream *stream = &s->stream[track->stream];
 	int i = 0;
 
@@ -297,7 +292,7 @@ static int chrome_open(struct export_job *job, struct consumer *consumer)
 	if (!s)
 		return -ENOMEM;
 	s->out = job->out;
-	s->ops = (struct slice_ops){.track = chrome_track, .event = chrome_act, .data = s};
+	s->ops = (struct slice_ops){.track = chrome_track, .event = chrome_event, .context = s};
 	slices_init(&s->slices, &s->ops, job->trace);
 	*consumer = slices_consumer(&s->slices);
 	if (!track_names_init(&s->track_names))

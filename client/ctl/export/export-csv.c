@@ -29,11 +29,10 @@ struct csv_state {
 static bool is_risky(const char *text, size_t len)
 {
 	static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
-	size_t i;
 
 	if (len && memchr("=+-@'\t\r\n", text[0], 8))
 		return true;
-	for (i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		if (len >= 3 && memcmp(text, wide[i], 3) == 0)
 			return true;
 	return false;
@@ -42,9 +41,7 @@ static bool is_risky(const char *text, size_t len)
 /* Return the length of the character at TEXT; 0 if it is invalid. */
 static size_t character(const char *text, size_t len)
 {
-	size_t n;
-
-	for (n = 1; n <= 4 && n <= len; n++)
+	for (size_t n = 1; n <= 4 && n <= len; n++)
 		if (mprof_text_is_utf8(text, n))
 			return n;
 	return 0;
@@ -79,12 +76,11 @@ static void put_text(struct writer *w, const char *text, size_t len, bool hex)
 {
 	static const char digits[] = "0123456789abcdef";
 	bool valid = mprof_text_is_utf8(text, len);
-	size_t i;
 
 	writer_put(w, is_risky(text, len) ? "\"'" : "\"", is_risky(text, len) ? 2 : 1);
 	put_inside(w, text, len, valid);
 	writer_put(w, "\",", hex ? 2 : 1);
-	for (i = 0; hex && !valid && i < len && !w->error; i++) {
+	for (size_t i = 0; hex && !valid && i < len && !w->error; i++) {
 		char *out = writer_room(w, 2);
 
 		out[0] = digits[(uint8_t)text[i] >> 4];
@@ -121,23 +117,22 @@ static size_t fixed(const struct mprof_raw_event *e, char *out)
 	return n;
 }
 
-static int csv_streams(void *data, char *const *names, unsigned int count)
+static int csv_streams(void *context, char *const *names, unsigned int count)
 {
-	struct csv_state *s = data;
+	struct csv_state *s = context;
 
 	(void)count;
 	s->streams = names;
 	return 0;
 }
 
-static int csv_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+static int csv_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct csv_state *s = data;
+	struct csv_state *s = context;
 	struct writer *w = s->out;
 	const char *name = s->streams ? s->streams[stream] : NULL;
-	size_t i;
 
-	for (i = 0; i < n && !w->error; i++) {
+	for (size_t i = 0; i < n && !w->error; i++) {
 		const struct mprof_raw_event *e = &events[i].raw;
 
 		writer_advance(w, fixed(e, writer_room(w, FIXED_MAX)));
@@ -162,7 +157,7 @@ static int csv_open(struct export_job *job, struct consumer *consumer)
 	if (!s)
 		return -ENOMEM;
 	s->out = job->out;
-	*consumer = (struct consumer){.streams = csv_streams, .events = csv_events, .data = s};
+	*consumer = (struct consumer){.streams = csv_streams, .events = csv_events, .context = s};
 	writer_put(s->out, head, sizeof(head) - 1);
 	return 0;
 }

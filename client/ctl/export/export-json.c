@@ -36,11 +36,9 @@ static void put_string(struct json_state *s, const char *text)
 /* Write the document up to its first record. */
 static void put_head(struct json_state *s, unsigned int streams)
 {
-	unsigned int i;
-
 	put(s, "{\"format\":\"mprof-events\",\"version\":1,\"trace\":");
 	put_string(s, s->job->trace);
-	for (i = 0; i < streams; i++) {
+	for (unsigned int i = 0; i < streams; i++) {
 		put(s, i ? "," : ",\"streams\":[");
 		put_string(s, s->streams[i]);
 	}
@@ -70,31 +68,30 @@ static void end_record(struct json_state *s, unsigned int stream)
 	put(s, "}");
 }
 
-static int json_streams(void *data, char *const *names, unsigned int count)
+static int json_streams(void *context, char *const *names, unsigned int count)
 {
-	struct json_state *s = data;
+	struct json_state *s = context;
 
 	s->streams = names;
 	put_head(s, count);
 	return -s->out->error;
 }
 
-static int json_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+static int json_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct json_state *s = data;
+	struct json_state *s = context;
 	const char *name = s->streams ? s->streams[stream] : NULL;
-	size_t i;
 
-	for (i = 0; i < n && !s->out->error; i++) {
+	for (size_t i = 0; i < n && !s->out->error; i++) {
 		begin_record(s);
 		write_json_event(s->out, &events[i].raw, name);
 	}
 	return -s->out->error;
 }
 
-static int json_gap(void *data, unsigned int stream, uint64_t packets)
+static int json_gap(void *context, unsigned int stream, uint64_t packets)
 {
-	struct json_state *s = data;
+	struct json_state *s = context;
 	char text[48];
 
 	begin_record(s);
@@ -104,9 +101,9 @@ static int json_gap(void *data, unsigned int stream, uint64_t packets)
 	return -s->out->error;
 }
 
-static int json_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
+static int json_damage(void *context, unsigned int stream, const struct mprof_damage *damage)
 {
-	struct json_state *s = data;
+	struct json_state *s = context;
 	char sentence[256], text[160];
 
 	mprof_damage_text(damage, sentence, sizeof(sentence));
@@ -135,7 +132,7 @@ static int json_open(struct export_job *job, struct consumer *consumer)
 		.events = json_events,
 		.gap = json_gap,
 		.damage = json_damage,
-		.data = s,
+		.context = s,
 	};
 	return 0;
 }

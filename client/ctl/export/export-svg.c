@@ -81,15 +81,14 @@ static uint32_t find_thread(const struct modeller *m, const char *name)
 	const struct mprof_model_view *v = m->view;
 	char *end;
 	long long id;
-	uint32_t i;
 
 	errno = 0;
 	id = strtoll(name, &end, 10);
-	for (i = v->n_threads; end != name && !*end && !errno && i-- > 0;)
+	for (uint32_t i = v->n_threads; end != name && !*end && !errno && i-- > 0;)
 		if (v->threads[i].id == id && !(v->threads[i].flags & MPROF_THREAD_ROOT))
 			return i;
 	labelled = modeller_labelled(m, name);
-	for (i = 0; labelled && i < v->n_threads; i++)
+	for (uint32_t i = 0; labelled && i < v->n_threads; i++)
 		if (labelled[i] && !(v->threads[i].flags & MPROF_THREAD_ROOT))
 			return i;
 	return MPROF_NONE;
@@ -103,9 +102,8 @@ static void find_period(const struct export_job *job, const struct mprof_model_v
 {
 	const struct period *p = job->period;
 	uint64_t first = MPROF_TIME_MAX, last = 0, margin;
-	uint32_t i;
 
-	for (i = 0; i < v->n_streams; i++) {
+	for (uint32_t i = 0; i < v->n_streams; i++) {
 		if (!v->streams[i].events)
 			continue;
 		first = v->streams[i].start < first ? v->streams[i].start : first;
@@ -144,10 +142,10 @@ static int find_focus(const struct export_job *job, const struct modeller *m, st
 static void describe(const struct modeller *m, const struct mprof_window *w, char *buf, size_t size)
 {
 	const struct mprof_model_view *v = m->view;
-	uint32_t i, drawn = 0, failed = 0, never = 0, tails = 0;
+	uint32_t drawn = 0, failed = 0, never = 0, tails = 0;
 	char span[SPAN_TEXT_MAX];
 
-	for (i = 0; i < v->n_threads; i++) {
+	for (uint32_t i = 0; i < v->n_threads; i++) {
 		const struct mprof_thread *t = &v->threads[i];
 
 		if (t->flags & MPROF_THREAD_ROOT || t->end < w->from || t->start > w->to)
@@ -156,7 +154,7 @@ static void describe(const struct modeller *m, const struct mprof_window *w, cha
 		never += t->flags & MPROF_THREAD_NEVER_RESOLVED ? 1 : 0;
 		failed += t->failure != MPROF_NONE && !(t->flags & MPROF_THREAD_NEVER_RESOLVED);
 	}
-	for (i = 0; m->tails && i < v->n_streams; i++)
+	for (uint32_t i = 0; m->tails && i < v->n_streams; i++)
 		tails += m->tails[i] <= w->to && m->tails[i] <= v->streams[i].end && v->streams[i].end >= w->from;
 	snprintf(buf, size,
 		 "Time runs to the right: %s. %" PRIu32 " threads, each a horizontal line, white where it ran; %" PRIu32
@@ -197,11 +195,10 @@ static int draw(struct export_job *job, const struct modeller *m, struct mprof_s
 static int svg_draw(struct export_job *job, const struct modeller *m)
 {
 	SCOPED(mprof_scene_freep) struct mprof_scene *s = mprof_scene_new(m->view);
-	uint32_t i;
 
 	if (!s)
 		return -ENOMEM;
-	for (i = 0; m->tails && i < m->view->n_streams; i++)
+	for (uint32_t i = 0; m->tails && i < m->view->n_streams; i++)
 		if (!mprof_scene_tail(s, i, m->tails[i]))
 			return -ENOMEM;
 	return draw(job, m, s);

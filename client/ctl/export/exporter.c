@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "array.h"
 #include "ctl.h"
 #include "exporter.h"
 #include "options.h"
@@ -24,17 +25,17 @@ static const struct exporter *const exporters[] = {
 
 const struct exporter *exporter_at(size_t i)
 {
-	return i < sizeof(exporters) / sizeof(exporters[0]) ? exporters[i] : NULL;
+	return i < ARRAY_SIZE(exporters) ? exporters[i] : NULL;
 }
 
 /* Write all names to BUF, separated by spaces. */
 static const char *list_names(char *buf, size_t size)
 {
 	const struct exporter *e;
-	size_t i, used = 0;
+	size_t used = 0;
 
 	buf[0] = 0;
-	for (i = 0; (e = exporter_at(i)) && used < size; i++)
+	for (size_t i = 0; (e = exporter_at(i)) && used < size; i++)
 		used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? " " : "", e->name);
 	return buf;
 }
@@ -44,9 +45,8 @@ const struct exporter *exporter_find(const char *name, const char *verb)
 	struct suggestion suggestion = {.word = name};
 	const struct exporter *e;
 	char names[256];
-	size_t i;
 
-	for (i = 0; (e = exporter_at(i)); i++) {
+	for (size_t i = 0; (e = exporter_at(i)); i++) {
 		if (strcmp(e->name, name) == 0)
 			return e;
 		suggestion_consider(&suggestion, e->name);
@@ -73,7 +73,7 @@ char *export_path(const char *operand, const char *suffix)
 		;
 	slash = t.kind == SOURCE_FILE ? memrchr(t.name, '/', len) : NULL;
 	name = slash ? strndup(slash + 1, len - (size_t)(slash + 1 - t.name)) : strndup(t.name, len);
-	for (i = 0, len = name ? strlen(name) : 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+	for (i = 0, len = name ? strlen(name) : 0; i < ARRAY_SIZE(endings); i++) {
 		n = strlen(endings[i]);
 		if (t.kind == SOURCE_FILE && len > n && strcmp(name + len - n, endings[i]) == 0)
 			name[len -= n] = 0;

@@ -72,7 +72,7 @@ struct exporter {
 	 */
 	int (*finish)(struct export_job *job);
 	/* Return true if the format itself reported its error. NULL = never. */
-	bool (*told)(const struct export_job *job);
+	bool (*reported)(const struct export_job *job);
 	/* Release STATE, which may be NULL. Called once, also if open() failed. */
 	void (*close)(struct export_job *job);
 

@@ -17,17 +17,17 @@
 #include "fxt.h"
 #include "scope.h"
 
-#define MAGIC		0x0016547846040010u
-#define PER_SECOND	1000000000u
-#define STRINGS_MAX	32767u
-#define STRING_BYTES	(8u << 20)
-#define INTERN_MAX	256u   /* bytes of a string in the table */
-#define INLINE_MAX	16000u /* bytes of any other string: two fit into a record */
-#define PROVIDER_MAX	255u
-#define OBJECT_PROCESS	1u
-#define OBJECT_THREAD	2u
-#define REF_INLINE	0x8000u
-#define METADATA_SOURCE 1u
+#define MAGIC	       0x0016547846040010u
+#define PER_SECOND     1000000000u
+#define STRINGS_MAX    32767u
+#define STRING_BYTES   (8u << 20)
+#define INTERN_MAX     256u   /* bytes of a string in the table */
+#define INLINE_MAX     16000u /* bytes of any other string: two fit into a record */
+#define PROVIDER_MAX   255u
+#define OBJECT_PROCESS 1u
+#define OBJECT_THREAD  2u
+#define REF_INLINE     0x8000u
+#define METAdataSOURCE 1u
 
 enum record { RECORD_METADATA, RECORD_BEGINNING, RECORD_STRING, RECORD_THREAD, RECORD_EVENT, RECORD_OBJECT = 7 };
 
@@ -152,9 +152,9 @@ static void refer_arguments(struct fxt *f, struct arguments *a, const struct sli
 
 static void put_arguments(struct fxt *f, const struct arguments *a)
 {
-	unsigned int i, at;
+	unsigned int at;
 
-	for (i = 0; i < a->n; i++) {
+	for (unsigned int i = 0; i < a->n; i++) {
 		bool text = a->notes[i].text;
 
 		at = f->n;
@@ -174,7 +174,7 @@ static void put_arguments(struct fxt *f, const struct arguments *a)
 static int put_event(struct fxt *f, enum event type, const struct slice_event *event, const char *category,
 		     const struct slice_note *notes, unsigned int n_notes, const uint64_t *last)
 {
-	uint32_t track = type == EVENT_COUNTER ? event->doer : event->track;
+	uint32_t track = type == EVENT_COUNTER ? event->actor : event->track;
 	struct ref group = refer_constant(f, category), name = refer(f, event->name, event->name_bytes);
 	unsigned int thread = thread_index(f, event->process, track);
 	struct arguments arguments;
@@ -211,9 +211,9 @@ static int put_value(struct fxt *f, const struct slice_event *event)
 	return put_event(f, EVENT_COUNTER, event, event->category, notes, 1, &id);
 }
 
-static int on_act(void *data, const struct slice_event *event)
+static int on_event(void *context, const struct slice_event *event)
 {
-	struct fxt *f = data;
+	struct fxt *f = context;
 	uint64_t id = event->track;
 
 	switch (event->kind) {
@@ -235,9 +235,9 @@ static int on_act(void *data, const struct slice_event *event)
 }
 
 /* Write the name of a process or thread. The last name counts. */
-static int on_track(void *data, const struct slice_track *track)
+static int on_track(void *context, const struct slice_track *track)
 {
-	struct fxt *f = data;
+	struct fxt *f = context;
 	bool process = track->kind == TRACK_PROCESS;
 	struct ref name, key;
 
@@ -270,7 +270,7 @@ int fxt_begin(struct fxt *f, const char *name)
 		return -ENOMEM;
 	len = utf8_cut(u.text, u.bytes, PROVIDER_MAX);
 	writer_put(f->out, &magic, sizeof(magic));
-	begin(f, RECORD_METADATA, METADATA_SOURCE << 16 | 1u << 20 | (uint64_t)len << 52);
+	begin(f, RECORD_METADATA, METAdataSOURCE << 16 | 1u << 20 | (uint64_t)len << 52);
 	bytes(f, u.text, len);
 	end(f);
 	begin(f, RECORD_BEGINNING, 0);
@@ -281,7 +281,7 @@ int fxt_begin(struct fxt *f, const char *name)
 void fxt_init(struct fxt *f, struct writer *out)
 {
 	*f = (struct fxt){.out = out};
-	f->ops = (struct slice_ops){.track = on_track, .event = on_act, .data = f};
+	f->ops = (struct slice_ops){.track = on_track, .event = on_event, .context = f};
 	texts_init(&f->strings, STRINGS_MAX, STRING_BYTES);
 }
 

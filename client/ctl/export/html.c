@@ -36,7 +36,7 @@ static int add_stream(struct html_part *p)
 
 	if (fd < 0) {
 		say("cannot write a file aside: %s; TMPDIR says where", strerror(-fd));
-		p->told = true;
+		p->reported = true;
 		return fd;
 	}
 	r = ctf_stream_init(&p->streams[p->n++], fd);
@@ -44,10 +44,9 @@ static int add_stream(struct html_part *p)
 	return r;
 }
 
-static int part_streams(void *data, char *const *names, unsigned int count)
+static int part_streams(void *context, char *const *names, unsigned int count)
 {
-	struct html_part *p = data;
-	unsigned int i;
+	struct html_part *p = context;
 	int r = 0;
 
 	p->streams = calloc(count, sizeof(*p->streams));
@@ -56,7 +55,7 @@ static int part_streams(void *data, char *const *names, unsigned int count)
 	if (!p->streams || (names && !p->names) || !p->tails)
 		return -ENOMEM;
 	memset(p->tails, 0xff, count * sizeof(*p->tails));
-	for (i = 0; i < count && !r; i++) {
+	for (unsigned int i = 0; i < count && !r; i++) {
 		r = add_stream(p);
 		if (!r && names && !(p->names[i] = strdup(names[i])))
 			r = -ENOMEM;
@@ -74,9 +73,8 @@ static int reserve(struct html_part *p)
 static uint64_t bytes_aside(const struct html_part *p)
 {
 	uint64_t sum = 0;
-	unsigned int i;
 
-	for (i = 0; i < p->n; i++) {
+	for (unsigned int i = 0; i < p->n; i++) {
 		off_t at = lseek(p->streams[i].fd, 0, SEEK_CUR);
 
 		sum += at > 0 ? (uint64_t)at : 0;
@@ -84,35 +82,34 @@ static uint64_t bytes_aside(const struct html_part *p)
 	return sum;
 }
 
-static int part_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+static int part_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct html_part *p = data;
+	struct html_part *p = context;
 	int r = reserve(p);
-	size_t i;
 
-	for (i = 0; i < n && !r; i++)
+	for (size_t i = 0; i < n && !r; i++)
 		r = ctf_stream_event(&p->streams[stream], &events[i].raw);
 	if (r || bytes_aside(p) <= HTML_BYTES_MAX)
 		return r;
 	say("%s is longer than the %llu MiB that one page can hold: take a part of it with --from and --to, or, of a "
 	    "guest, --last; or open it in the viewer of mprofd-http, which loads what it shows",
 	    p->name, HTML_BYTES_MAX >> 20);
-	p->told = true;
+	p->reported = true;
 	return -EFBIG;
 }
 
-static int part_gap(void *data, unsigned int stream, uint64_t packets)
+static int part_gap(void *context, unsigned int stream, uint64_t packets)
 {
-	struct html_part *p = data;
+	struct html_part *p = context;
 	int r = reserve(p);
 
 	return r ? r : ctf_stream_gap(&p->streams[stream], packets);
 }
 
 /* The page lists the damage, although its packets have none. */
-static int part_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
+static int part_damage(void *context, unsigned int stream, const struct mprof_damage *damage)
 {
-	struct html_part *p = data;
+	struct html_part *p = context;
 	char sentence[256];
 	int r = reserve(p);
 
@@ -123,9 +120,9 @@ static int part_damage(void *data, unsigned int stream, const struct mprof_damag
 	return json_array_append_new(p->notes, json_sprintf("Damage: %s.", sentence)) ? -ENOMEM : 0;
 }
 
-static int part_tail(void *data, unsigned int stream, uint64_t from_ns)
+static int part_tail(void *context, unsigned int stream, uint64_t from_ns)
 {
-	struct html_part *p = data;
+	struct html_part *p = context;
 	int r = reserve(p);
 
 	if (!r && stream < p->n)
@@ -141,7 +138,7 @@ bool html_part_init(struct html_part *p, const char *name)
 			     .gap = part_gap,
 			     .damage = part_damage,
 			     .tail = part_tail,
-			     .data = p},
+			     .context = p},
 		.name = name,
 		.notes = json_array(),
 	};
@@ -150,9 +147,7 @@ bool html_part_init(struct html_part *p, const char *name)
 
 void html_part_deinit(struct html_part *p)
 {
-	unsigned int i;
-
-	for (i = 0; i < p->n; i++) {
+	for (unsigned int i = 0; i < p->n; i++) {
 		ctf_stream_deinit(&p->streams[i]);
 		if (p->names)
 			free(p->names[i]);
@@ -166,10 +161,9 @@ void html_part_deinit(struct html_part *p)
 
 int html_part_finish(struct html_part *p)
 {
-	unsigned int i;
 	int r = reserve(p);
 
-	for (i = 0; i < p->n && !r; i++)
+	for (unsigned int i = 0; i < p->n && !r; i++)
 		r = ctf_stream_end(&p->streams[i]);
 	if (!r && p->damages > NOTES_MAX)
 		r = json_array_append_new(p->notes, json_string("Further damage is not listed.")) ? -ENOMEM : 0;
@@ -222,22 +216,22 @@ void html_deinit(struct html *h)
 
 /* ---- a stream */
 
-struct packing {
+struct packer {
 	struct base64 text;
 	char head[128]; /* an element's opening tag */
 	size_t pieces;
 	size_t left; /* bytes left in the present piece */
 };
 
-static void end_piece(struct packing *x)
+static void end_piece(struct packer *x)
 {
 	base64_end(&x->text);
 	put(x->text.out, "</script>\n");
 }
 
-static la_ssize_t pack(struct archive *a, void *data, const void *bytes, size_t len)
+static la_ssize_t pack(struct archive *a, void *context, const void *bytes, size_t len)
 {
-	struct packing *x = data;
+	struct packer *x = context;
 	const char *p = bytes;
 	size_t rest = len, n;
 
@@ -257,14 +251,14 @@ static la_ssize_t pack(struct archive *a, void *data, const void *bytes, size_t 
 }
 
 /* Return the error of the failed write, or libarchive's. */
-static int complaint(struct archive *a, const struct packing *x)
+static int complaint(struct archive *a, const struct packer *x)
 {
 	int error = x->text.out->error ? x->text.out->error : archive_errno(a);
 
 	return error > 0 ? -error : -EIO;
 }
 
-static int copy(struct archive *a, struct packing *x, int fd)
+static int copy(struct archive *a, struct packer *x, int fd)
 {
 	SCOPED(freep) char *buf = malloc(COPY_BYTES);
 	off_t at = 0;
@@ -284,7 +278,7 @@ static int copy(struct archive *a, struct packing *x, int fd)
 }
 
 /* Keep the time out of the gzip header, so that the same trace always makes the same file. */
-static int open_gzip(struct archive *a, struct packing *x, struct archive_entry *e)
+static int open_gzip(struct archive *a, struct packer *x, struct archive_entry *e)
 {
 	archive_entry_set_pathname(e, "stream");
 	archive_entry_set_filetype(e, AE_IFREG);
@@ -297,7 +291,7 @@ static int open_gzip(struct archive *a, struct packing *x, struct archive_entry 
 	return 0;
 }
 
-static int put_stream(struct packing *x, int fd)
+static int put_stream(struct packer *x, int fd)
 {
 	struct archive_entry *e = archive_entry_new();
 	struct archive *a = archive_write_new();
@@ -326,11 +320,10 @@ static json_t *stream_json(const struct html_part *p, unsigned int i, size_t pie
 int html_add(struct html *h, const struct html_part *p)
 {
 	json_t *streams = json_array();
-	unsigned int i;
 	int r = streams ? 0 : -ENOMEM;
 
-	for (i = 0; i < p->n && !r; i++) {
-		struct packing x = {.text = {.out = h->out}};
+	for (unsigned int i = 0; i < p->n && !r; i++) {
+		struct packer x = {.text = {.out = h->out}};
 
 		snprintf(x.head, sizeof(x.head), "<script type=\"application/octet-stream\" data-part=\"%zu.%u\">",
 			 json_array_size(h->traces), i);
@@ -347,7 +340,7 @@ int html_add(struct html *h, const struct html_part *p)
 
 int html_add_memory(struct html *h, const char *name, int fd, uint64_t recording)
 {
-	struct packing x = {.text = {.out = h->out}};
+	struct packer x = {.text = {.out = h->out}};
 	json_t *trace;
 	int r;
 
@@ -416,11 +409,11 @@ static int html_finish(struct export_job *job)
 	return r;
 }
 
-static bool html_told(const struct export_job *job)
+static bool html_reported(const struct export_job *job)
 {
 	const struct html_part *p = job->state;
 
-	return p && p->told;
+	return p && p->reported;
 }
 
 static void html_close(struct export_job *job)
@@ -438,6 +431,6 @@ const struct exporter export_html = {
 	.check = html_check,
 	.open = html_open,
 	.finish = html_finish,
-	.told = html_told,
+	.reported = html_reported,
 	.close = html_close,
 };

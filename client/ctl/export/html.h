@@ -25,7 +25,7 @@ struct html_part {
 	unsigned int n;
 	uint64_t damages; /* damage that was skipped */
 	json_t *notes;	  /* a sentence on each damage, up to a limit */
-	bool told;	  /* the error was reported */
+	bool reported;	  /* the error was reported */
 };
 
 /* Begin a trace called NAME. Return false without memory. The caller deinits P in any case. */

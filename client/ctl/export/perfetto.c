@@ -236,11 +236,10 @@ static void set_kind(struct draft *d, const struct slice_event *event)
 	}
 }
 
-static int on_act(void *data, const struct slice_event *event)
+static int on_event(void *context, const struct slice_event *event)
 {
-	struct perfetto *p = data;
+	struct perfetto *p = context;
 	struct draft d;
-	unsigned int i;
 	int r = 0;
 
 	draft_init(&d);
@@ -254,16 +253,16 @@ static int on_act(void *data, const struct slice_event *event)
 		set_category(p, &d, event->category);
 	if (event->kind == SLICE_BEGIN || event->kind == SLICE_INSTANT)
 		r = set_name(p, &d, event->name, event->name_bytes);
-	for (i = 0; i < event->n_notes && !r; i++)
+	for (unsigned int i = 0; i < event->n_notes && !r; i++)
 		r = set_note(p, &d, &event->notes[i]);
 	r = r ? r : put_packet(p, &d);
 	draft_deinit(&d);
 	return r;
 }
 
-static int on_track(void *data, const struct slice_track *track)
+static int on_track(void *context, const struct slice_track *track)
 {
-	struct perfetto *p = data;
+	struct perfetto *p = context;
 	Perfetto__Protos__TrackDescriptor descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
 	Perfetto__Protos__ProcessDescriptor process = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
 	Perfetto__Protos__CounterDescriptor counter = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__INIT;
@@ -330,7 +329,7 @@ int perfetto_clocks(struct perfetto *p, uint64_t monotonic, uint64_t realtime)
 void perfetto_init(struct perfetto *p, struct writer *out, int32_t first_pid)
 {
 	*p = (struct perfetto){.out = out, .first_pid = first_pid};
-	p->ops = (struct slice_ops){.track = on_track, .event = on_act, .data = p};
+	p->ops = (struct slice_ops){.track = on_track, .event = on_event, .context = p};
 	texts_init(&p->names, NAMES_MAX, NAME_TEXTS_MAX);
 }
 

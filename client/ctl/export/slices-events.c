@@ -64,9 +64,9 @@ int slices_lost(struct slices *a, struct slice_stream *s, uint64_t to)
 	return r ? r : slices_put(a, s, &event);
 }
 
-int slices_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
+int slices_damage(void *context, unsigned int stream, const struct mprof_damage *damage)
 {
-	struct slices *a = data;
+	struct slices *a = context;
 	struct slice_event event = {.kind = SLICE_INSTANT, .category = "damage"};
 	struct slice_stream *s;
 	char text[256];
@@ -160,7 +160,7 @@ int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_
 	c->value = e->id == MPROF_EVENT_counter ? e->number : (int64_t)((uint64_t)c->value + (uint64_t)e->number);
 	event.track = c->track;
 	event.value = c->value;
-	event.doer = s->threads.list[thread].track;
+	event.actor = s->threads.list[thread].track;
 	if (time != e->timestamp)
 		event.notes[event.n_notes++] = (struct slice_note){.key = "time_ns", .number = (int64_t)e->timestamp};
 	return slices_put(a, s, &event);
@@ -232,18 +232,18 @@ static int run(const struct step *x, uint32_t thread, bool own)
  * Write two instants: DOER acted on OTHER. The flow goes from DOER to OTHER, or back if BACK is
  * set.
  */
-static int pair(const struct step *x, int64_t doer_id, int64_t other_id, bool back)
+static int pair(const struct step *x, int64_t actor_id, int64_t other_id, bool back)
 {
 	struct slice_event event[2];
-	uint32_t doer, other;
-	int r = slices_thread(x->a, x->s, doer_id, &doer);
+	uint32_t actor, other;
+	int r = slices_thread(x->a, x->s, actor_id, &actor);
 
 	r = r ? r : slices_thread(x->a, x->s, other_id, &other);
 	if (r)
 		return r;
-	touch(x, doer);
-	event[back] = event_of(x, SLICE_INSTANT, doer);
-	slice_add_note(&event[back], "thread", doer_id);
+	touch(x, actor);
+	event[back] = event_of(x, SLICE_INSTANT, actor);
+	slice_add_note(&event[back], "thread", actor_id);
 	slice_add_note(&event[back], "other", other_id);
 	if (x->e->id == MPROF_EVENT_fails)
 		event[back].notes[event[back].n_notes++] =

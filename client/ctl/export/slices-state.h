@@ -76,7 +76,7 @@ int slices_collection(struct slices *a, struct slice_stream *s, const struct mpr
 /* Add a slice for missing packets, if any, from the latest event to TO. */
 int slices_lost(struct slices *a, struct slice_stream *s, uint64_t to);
 /* The consumer's damage(). */
-int slices_damage(void *data, unsigned int stream, const struct mprof_damage *damage);
+int slices_damage(void *context, unsigned int stream, const struct mprof_damage *damage);
 
 /* Add the counter event E at TIME. The text of the event is the counter's name. */
 int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);

@@ -22,9 +22,7 @@ void slices_init(struct slices *a, const struct slice_ops *ops, const char *name
 
 void slices_deinit(struct slices *a)
 {
-	unsigned int i;
-
-	for (i = 0; i < a->streams; i++) {
+	for (unsigned int i = 0; i < a->streams; i++) {
 		thread_table_deinit(&a->stream[i].threads);
 		texts_deinit(&a->stream[i].counter_names);
 		free(a->stream[i].counters);
@@ -45,17 +43,17 @@ int slices_put_track(struct slices *a, const struct slice_stream *s, struct slic
 {
 	track->stream = s->number;
 	track->process = s->process;
-	return a->ops->track(a->ops->data, track);
+	return a->ops->track(a->ops->context, track);
 }
 
 int slices_put(struct slices *a, const struct slice_stream *s, struct slice_event *event)
 {
 	event->stream = s->number;
 	event->process = s->process;
-	return a->ops->event(a->ops->data, event);
+	return a->ops->event(a->ops->context, event);
 }
 
-static int tell_process(struct slices *a, struct slice_stream *s, const char *name)
+static int put_process(struct slices *a, struct slice_stream *s, const char *name)
 {
 	struct slice_track track = {.kind = TRACK_PROCESS, .track = slices_new_track(a)};
 	int r = utf8_set(&a->title, name, strlen(name));
@@ -69,20 +67,19 @@ static int tell_process(struct slices *a, struct slice_stream *s, const char *na
 /* Set up COUNT streams called NAMES, or one called like the trace. */
 static int set_up(struct slices *a, char *const *names, unsigned int count)
 {
-	unsigned int i;
 	int r = 0;
 
 	a->stream = calloc(count, sizeof(*a->stream));
 	if (!a->stream)
 		return -ENOMEM;
 	a->streams = count;
-	for (i = 0; i < count && !r; i++) {
+	for (unsigned int i = 0; i < count && !r; i++) {
 		struct slice_stream *s = &a->stream[i];
 
 		*s = (struct slice_stream){.number = i, .root = THREAD_NONE, .running = THREAD_NONE};
 		thread_table_init(&s->threads, a->threads_most / count, a->seed);
 		texts_init(&s->counter_names, COUNTERS_MAX / count, COUNTER_TEXTS_MAX / count);
-		r = tell_process(a, s, names ? names[i] : a->name);
+		r = put_process(a, s, names ? names[i] : a->name);
 	}
 	return r;
 }
@@ -214,9 +211,9 @@ int slices_end_life(struct slices *a, struct slice_stream *s, uint32_t thread, u
 						.name = mprof_thread_type_name(t->type)});
 }
 
-static int on_streams(void *data, char *const *names, unsigned int count)
+static int on_streams(void *context, char *const *names, unsigned int count)
 {
-	return set_up(data, names, count);
+	return set_up(context, names, count);
 }
 
 /* Begin the stream at its first event and make its root, which is always thread 0. */
@@ -229,24 +226,23 @@ static int begin(struct slices *a, struct slice_stream *s, uint64_t time)
 	return r ? r : slices_create(a, s, MPROF_THREAD_NONE, MPROF_THREAD_UNKNOWN, &s->root);
 }
 
-static int on_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+static int on_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct slices *a = data;
+	struct slices *a = context;
 	int r = a->stream ? 0 : set_up(a, NULL, 1);
 	struct slice_stream *s = r ? NULL : &a->stream[stream];
-	size_t i;
 
 	if (!r && !s->begun)
 		r = begin(a, s, events[0].raw.timestamp);
-	for (i = 0; i < n && !r; i++)
+	for (size_t i = 0; i < n && !r; i++)
 		r = slices_event(a, s, &events[i].raw);
 	return r;
 }
 
 /* Packets are missing: assume that the running thread stopped. */
-static int on_gap(void *data, unsigned int stream, uint64_t packets)
+static int on_gap(void *context, unsigned int stream, uint64_t packets)
 {
-	struct slices *a = data;
+	struct slices *a = context;
 	struct slice_stream *s;
 
 	if (!a->stream || !a->stream[stream].begun) /* before the trace */
@@ -263,7 +259,7 @@ struct consumer slices_consumer(struct slices *a)
 		.events = on_events,
 		.gap = on_gap,
 		.damage = slices_damage,
-		.data = a,
+		.context = a,
 	};
 }
 
@@ -281,15 +277,13 @@ static uint64_t end_of(const struct slice_stream *s, const struct table_thread *
 int slices_finish(struct slices *a)
 {
 	int r = a->stream ? 0 : set_up(a, NULL, 1);
-	unsigned int i;
-	uint32_t t;
 
-	for (i = 0; i < a->streams && !r; i++) {
+	for (unsigned int i = 0; i < a->streams && !r; i++) {
 		struct slice_stream *s = &a->stream[i];
 
 		r = slices_lost(a, s, s->now);
 		r = r ? r : slices_stop(a, s, s->now);
-		for (t = 0; t < s->threads.n && !r; t++)
+		for (uint32_t t = 0; t < s->threads.n && !r; t++)
 			r = slices_end_life(a, s, t, end_of(s, &s->threads.list[t]), false);
 	}
 	return r;

@@ -70,17 +70,17 @@ struct slice_event {
 	const char *category; /* a constant; an END has the category and name of its BEGIN */
 	const char *name;     /* valid UTF-8 */
 	size_t name_bytes;
-	int64_t value; /* the counter's value */
-	uint32_t doer; /* track of the thread that set the counter */
+	int64_t value;	/* the counter's value */
+	uint32_t actor; /* track of the thread that set the counter */
 	struct slice_note notes[SLICE_NOTES_MAX];
 	unsigned int n_notes;
 };
 
 /* Writers. Each returns 0, or -errno to stop reading. */
 struct slice_ops {
-	int (*track)(void *data, const struct slice_track *track);
-	int (*event)(void *data, const struct slice_event *event);
-	void *data;
+	int (*track)(void *context, const struct slice_track *track);
+	int (*event)(void *context, const struct slice_event *event);
+	void *context;
 };
 
 struct slice_stream;

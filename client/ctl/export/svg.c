@@ -65,9 +65,7 @@ static void put(struct writer *out, const char *text)
 
 static void put_escaped(struct writer *out, const char *text, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		switch (text[i]) {
 		case '&':
 			put(out, "&amp;");
@@ -190,10 +188,8 @@ static bool alike(const struct mprof_mark *a, const struct mprof_mark *b)
 static void put_path(struct writer *out, const struct mprof_mark *marks, uint32_t n,
 		     void (*each)(struct writer *out, const struct mprof_mark *m))
 {
-	uint32_t i;
-
 	put(out, " d=\"");
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		each(out, &marks[i]);
 	put(out, "\"/>\n");
 }
@@ -342,17 +338,17 @@ static void put_top(const struct svg *svg)
 void svg_write(const struct svg *svg, const struct mprof_picture *picture)
 {
 	const struct mprof_mark *marks = picture->marks;
-	uint32_t i, n;
+	uint32_t n;
 
 	put_top(svg);
-	for (i = 0; i < picture->n_marks; i += n) {
+	for (uint32_t i = 0; i < picture->n_marks; i += n) {
 		for (n = 1; i + n < picture->n_marks && alike(&marks[i], &marks[i + n]);)
 			n++;
 		if (looks[marks[i].kind].shape != SHAPE_TEXT)
 			put_marks(svg->out, marks + i, n);
 	}
 	put(svg->out, "</g>\n<g>\n");
-	for (i = 0; i < picture->n_marks; i++)
+	for (uint32_t i = 0; i < picture->n_marks; i++)
 		put_text(svg, &marks[i], picture->text + marks[i].text);
 	put(svg->out, "</g>\n</svg>\n");
 }

@@ -36,10 +36,8 @@ static uint32_t *slot(const struct thread_table *c, int64_t id)
 /* If several threads share an id, index the newest. */
 static void reindex(struct thread_table *c)
 {
-	uint32_t i;
-
 	memset(c->index, 0xff, c->index_room * sizeof(*c->index));
-	for (i = 0; i < c->n; i++)
+	for (uint32_t i = 0; i < c->n; i++)
 		if (!(c->list[i].flags & THREAD_SHARED))
 			*slot(c, c->list[i].id) = i;
 }
@@ -75,9 +73,9 @@ static bool is_kept(const struct thread_table *c, uint32_t i, uint32_t keep)
 
 static void forget(struct thread_table *c, uint32_t *keep)
 {
-	uint32_t i, n = 0, kept = THREAD_NONE;
+	uint32_t n = 0, kept = THREAD_NONE;
 
-	for (i = 0; i < c->n; i++) {
+	for (uint32_t i = 0; i < c->n; i++) {
 		if (!is_kept(c, i, *keep))
 			continue;
 		if (i == *keep)

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "api.h"
+#include "array.h"
 #include "scope.h"
 
 const char *domain_name(const char *domain)
@@ -55,9 +56,8 @@ bool api_real(const json_t *value, uint64_t *ns)
 static bool is_crash(const char *kind)
 {
 	static const char *const crashes[] = {"crash", "watchdog", "destroyed", "ended"};
-	size_t i;
 
-	for (i = 0; kind && i < sizeof(crashes) / sizeof(crashes[0]); i++)
+	for (size_t i = 0; kind && i < ARRAY_SIZE(crashes); i++)
 		if (strcmp(kind, crashes[i]) == 0)
 			return true;
 	return !kind;

@@ -50,13 +50,12 @@ static int read_page(struct mprof_clocks *c, struct http *h, const char *path, s
 	SCOPED(freep) char *page = page_path(path, p->cursor);
 	const json_t *packets;
 	json_t *json = NULL;
-	size_t i;
 	int r = page ? http_json_unless(h, page, 404, &json) : say_memory();
 
 	if (r)
 		return r;
 	packets = json_object_get(json, "packets");
-	for (i = 0; i < json_array_size(packets); i++)
+	for (size_t i = 0; i < json_array_size(packets); i++)
 		clocks_packet(c, json_array_get(packets, i));
 	r = pages_turn(p, h, json);
 	json_decref(json);

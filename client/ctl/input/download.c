@@ -84,7 +84,7 @@ static bool start_over(struct attempt *a)
 	}
 	a->offset = a->total = 0;
 	download_deinit(a->d); /* the headers of the dropped body */
-	a->d->refused = a->d->start_over(a->d->data);
+	a->d->refused = a->d->start_over(a->d->context);
 	return !a->d->refused;
 }
 
@@ -119,13 +119,13 @@ static bool begin_body(struct attempt *a, const struct http_answer *answer)
 	return !a->mismatch;
 }
 
-static bool take_body(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+static bool take_body(void *context, const struct http_answer *answer, const uint8_t *bytes, size_t len)
 {
-	struct attempt *a = data;
+	struct attempt *a = context;
 
 	if (!a->began && !begin_body(a, answer))
 		return false;
-	a->d->refused = a->d->write(a->d->data, bytes, len);
+	a->d->refused = a->d->write(a->d->context, bytes, len);
 	if (a->d->refused)
 		return false;
 	a->offset += len;
@@ -245,7 +245,7 @@ static int attempt_once(struct attempt *a, struct http *h, const char *path)
 		.resume_at = a->offset,
 		.if_range = a->offset ? a->etag : NULL,
 		.body = take_body,
-		.data = a,
+		.context = a,
 	};
 	int r;
 

@@ -13,13 +13,13 @@ struct download {
 	 * Take the next bytes. Return 0, or anything else to stop. Every byte comes once and in
 	 * order, except after start_over().
 	 */
-	int (*write)(void *data, const uint8_t *bytes, size_t len);
+	int (*write)(void *context, const uint8_t *bytes, size_t len);
 	/*
 	 * Drop all bytes so far, because the body begins again. Return 0, or anything else to stop.
 	 * NULL if the bytes cannot be dropped.
 	 */
-	int (*start_over)(void *data);
-	void *data;
+	int (*start_over)(void *context);
+	void *context;
 	int refused; /* the value other than 0 that write() or start_over() returned */
 	/* Headers of the first answer, for messages. Owned. */
 	char *cut;

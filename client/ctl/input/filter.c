@@ -174,9 +174,7 @@ static bool is_labelled(const struct filter *f, unsigned int stream, int64_t id)
 
 static bool is_listed(const struct filter *f, int64_t id)
 {
-	size_t i;
-
-	for (i = 0; i < f->thread_count; i++)
+	for (size_t i = 0; i < f->thread_count; i++)
 		if (f->threads[i] == id)
 			return true;
 	return false;

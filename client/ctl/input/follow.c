@@ -105,9 +105,9 @@ static bool missing(const struct follow *f, struct mprof_packet_header *header, 
 	return true;
 }
 
-static bool take_packets(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+static bool take_packets(void *context, const struct http_answer *answer, const uint8_t *bytes, size_t len)
 {
-	struct follow *f = data;
+	struct follow *f = context;
 	struct mprof_packet_header header = {0};
 	size_t need;
 
@@ -129,7 +129,7 @@ static bool take_packets(void *data, const struct http_answer *answer, const uin
 			len -= take;
 			continue;
 		}
-		f->ops->refused = f->ops->write(f->ops->data, f->held, f->used);
+		f->ops->refused = f->ops->write(f->ops->context, f->held, f->used);
 		if (f->ops->refused)
 			return false;
 		position_advance(&f->at, header.count, header.content_bytes);
@@ -180,7 +180,7 @@ static int follow_once(struct follow *f, struct http *h, const struct trace_sour
 {
 	SCOPED(http_answer_deinit) struct http_answer answer = {0};
 	SCOPED(freep) char *path = live_path(f, h, t, s);
-	struct http_request request = {.path = path, .unending = true, .body = take_packets, .data = f};
+	struct http_request request = {.path = path, .unending = true, .body = take_packets, .context = f};
 	int r;
 
 	if (!path)

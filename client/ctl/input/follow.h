@@ -7,8 +7,8 @@
 
 struct follow_ops {
 	/* Take one or more whole packets. Return 0, or anything else to stop. */
-	int (*write)(void *data, const uint8_t *bytes, size_t len);
-	void *data;
+	int (*write)(void *context, const uint8_t *bytes, size_t len);
+	void *context;
 	int refused; /* the value other than 0 that write() returned */
 };
 

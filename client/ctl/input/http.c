@@ -13,6 +13,7 @@
 #include <sys/signalfd.h>
 #include <time.h>
 
+#include "array.h"
 #include "http-limits.h"
 #include "http.h"
 #include "scope.h"
@@ -44,8 +45,6 @@ static void slistp(struct curl_slist **list)
 
 static int parse_host(struct http *h, const char *host)
 {
-	size_t n;
-
 	if (strncmp(host, "unix:", 5) == 0 && host[5]) {
 		h->unix_path = strdup(host + 5);
 		h->base = strdup("http://localhost");
@@ -56,7 +55,7 @@ static int parse_host(struct http *h, const char *host)
 	h->base = strdup(host);
 	if (!h->base)
 		return say_memory();
-	for (n = strlen(h->base); n && h->base[n - 1] == '/'; n--)
+	for (size_t n = strlen(h->base); n && h->base[n - 1] == '/'; n--)
 		h->base[n - 1] = 0;
 	return CTL_OK;
 }
@@ -120,9 +119,8 @@ void http_answer_deinit(struct http_answer *a)
 	char *values[] = {a->etag,     a->content_location, a->content_range, a->content_encoding,
 			  a->location, a->position,	    a->run_state,     a->cut,
 			  a->lost,     a->retry_after,	    a->problem};
-	size_t i;
 
-	for (i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		free(values[i]);
 	*a = (struct http_answer){0};
 }
@@ -142,9 +140,9 @@ static void keep_header(const char *line, size_t n, const char *name, char **slo
 	*slot = strndup(line + at, n - at);
 }
 
-static size_t on_header(char *line, size_t size, size_t count, void *data)
+static size_t on_header(char *line, size_t size, size_t count, void *context)
 {
-	struct exchange *x = data;
+	struct exchange *x = context;
 	struct http_answer *a = x->answer;
 	size_t n = size * count;
 
@@ -196,9 +194,9 @@ static bool count_unpacked(struct exchange *x, size_t n)
 	return !x->ratio;
 }
 
-static size_t on_body(char *bytes, size_t size, size_t count, void *data)
+static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 {
-	struct exchange *x = data;
+	struct exchange *x = context;
 	size_t n = size * count;
 
 	rate_add(&x->rate, n);
@@ -208,7 +206,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *data)
 	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &x->answer->status);
 	if (x->answer->status / 100 != 2)
 		return keep_problem(x, bytes, n);
-	if (!n || !x->request->body || x->request->body(x->request->data, x->answer, (const uint8_t *)bytes, n))
+	if (!n || !x->request->body || x->request->body(x->request->context, x->answer, (const uint8_t *)bytes, n))
 		return n;
 	x->refused = true;
 	return 0;
@@ -457,9 +455,9 @@ struct text {
 	size_t room;
 };
 
-static bool take_text(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+static bool take_text(void *context, const struct http_answer *answer, const uint8_t *bytes, size_t len)
 {
-	struct text *t = data;
+	struct text *t = context;
 
 	(void)answer;
 	if (len > JSON_MAX - t->used)
@@ -490,7 +488,7 @@ static int json_request(struct http *h, const struct http_request *asked, long a
 	int r;
 
 	request.body = take_text;
-	request.data = &text;
+	request.context = &text;
 	r = http_perform(h, &request, &answer);
 	owned = text.bytes;
 	if (r == HTTP_E_REFUSED) {

@@ -75,8 +75,8 @@ struct http_request {
 	 * Take the body of a 2xx; NULL drops it. ANSWER has all headers. Return false to end the
 	 * request.
 	 */
-	bool (*body)(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len);
-	void *data;
+	bool (*body)(void *context, const struct http_answer *answer, const uint8_t *bytes, size_t len);
+	void *context;
 };
 
 /* Open HOST: "unix:PATH", a URL, or NULL for the default. Return an exit code. */

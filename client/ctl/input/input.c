@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "download.h"
 #include "follow.h"
 #include "input.h"
@@ -27,7 +28,7 @@
 #define SPOOL_MAX (16ull << 30)
 
 /* State of unpacking: into the one stream, or into the archive's members. */
-struct unpacking {
+struct unpack_state {
 	struct input *in;
 	struct stream_decoder *decoder;
 	struct merge merge;
@@ -37,58 +38,58 @@ struct unpacking {
 	bool archive;
 };
 
-static void unpacking_deinit(struct unpacking *u)
+static void unpack_state_deinit(struct unpack_state *u)
 {
 	merge_deinit(&u->merge);
 	closep(&u->fd);
 	free(u->member);
 }
 
-static int input_streams(void *data, char *const *names, unsigned int count)
+static int input_streams(void *context, char *const *names, unsigned int count)
 {
-	struct input *in = data;
+	struct input *in = context;
 
-	in->refused = in->to->streams ? in->to->streams(in->to->data, names, count) : 0;
+	in->refused = in->to->streams ? in->to->streams(in->to->context, names, count) : 0;
 	return in->refused;
 }
 
-static int input_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+static int input_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct input *in = data;
+	struct input *in = context;
 
-	in->refused = in->to->events(in->to->data, stream, events, n);
+	in->refused = in->to->events(in->to->context, stream, events, n);
 	return in->refused;
 }
 
-static int input_gap(void *data, unsigned int stream, uint64_t packets)
+static int input_gap(void *context, unsigned int stream, uint64_t packets)
 {
-	struct input *in = data;
+	struct input *in = context;
 
-	in->refused = in->to->gap ? in->to->gap(in->to->data, stream, packets) : 0;
+	in->refused = in->to->gap ? in->to->gap(in->to->context, stream, packets) : 0;
 	return in->refused;
 }
 
-static int input_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
+static int input_damage(void *context, unsigned int stream, const struct mprof_damage *damage)
 {
-	struct input *in = data;
+	struct input *in = context;
 
-	in->refused = in->to->damage ? in->to->damage(in->to->data, stream, damage) : 0;
+	in->refused = in->to->damage ? in->to->damage(in->to->context, stream, damage) : 0;
 	return in->refused;
 }
 
-static int input_tail(void *data, unsigned int stream, uint64_t from_ns)
+static int input_tail(void *context, unsigned int stream, uint64_t from_ns)
 {
-	struct input *in = data;
+	struct input *in = context;
 
-	in->refused = in->to->tail(in->to->data, stream, from_ns);
+	in->refused = in->to->tail(in->to->context, stream, from_ns);
 	return in->refused;
 }
 
-static int input_pause(void *data)
+static int input_pause(void *context)
 {
-	struct input *in = data;
+	struct input *in = context;
 
-	in->refused = in->to->pause ? in->to->pause(in->to->data) : 0;
+	in->refused = in->to->pause ? in->to->pause(in->to->context) : 0;
 	return in->refused;
 }
 
@@ -127,9 +128,9 @@ static int run_merge(struct input *in, struct merge *l)
 	return 0;
 }
 
-static int unpacked_bytes(void *data, const void *bytes, size_t len)
+static int unpacked_bytes(void *context, const void *bytes, size_t len)
 {
-	struct unpacking *u = data;
+	struct unpack_state *u = context;
 	const char *p = bytes;
 	ssize_t n;
 
@@ -148,7 +149,7 @@ static int unpacked_bytes(void *data, const void *bytes, size_t len)
 }
 
 /* Add the finished member to the merge. */
-static int end_member(struct unpacking *u)
+static int end_member(struct unpack_state *u)
 {
 	int fd = u->fd;
 
@@ -156,9 +157,9 @@ static int end_member(struct unpacking *u)
 	return fd < 0 ? 0 : merge_add_file(&u->merge, u->member, fd);
 }
 
-static int unpacked_member(void *data, const char *path)
+static int unpacked_member(void *context, const char *path)
 {
-	struct unpacking *u = data;
+	struct unpack_state *u = context;
 	const char *slash = strrchr(path, '/');
 	int r = end_member(u);
 
@@ -181,9 +182,9 @@ static int no_stream(struct input *in)
 /* Read a compressed file or an archive. Return 0, -errno, or an exit code. */
 static int read_packed(struct input *in, struct stream_decoder *f, int fd, const uint8_t *head, size_t len)
 {
-	SCOPED(unpacking_deinit)
-	struct unpacking u = {.in = in, .decoder = f, .fd = -1, .merge = {.consumer = &in->consumer}};
-	const struct unpack_ops ops = {.bytes = unpacked_bytes, .member = unpacked_member, .data = &u};
+	SCOPED(unpack_state_deinit)
+	struct unpack_state u = {.in = in, .decoder = f, .fd = -1, .merge = {.consumer = &in->consumer}};
+	const struct unpack_ops ops = {.bytes = unpacked_bytes, .member = unpacked_member, .context = &u};
 	int r = unpack_run(fd, head, len, in->name, &ops);
 
 	/* The bytes in front of the damage are intact and were given out. */
@@ -300,9 +301,9 @@ static int read_file(struct input *in, const struct trace_source *t)
 							     : read_descriptor(in, fd, S_ISREG(st.st_mode));
 }
 
-static int remote_write(void *data, const uint8_t *bytes, size_t len)
+static int remote_write(void *context, const uint8_t *bytes, size_t len)
 {
-	return stream_decoder_put(data, bytes, len);
+	return stream_decoder_put(context, bytes, len);
 }
 
 /* Read a capture, or what the daemon has of a domain. Return as read_packed(). */
@@ -310,7 +311,7 @@ static int read_remote(struct input *in, struct http *h, const struct trace_sour
 {
 	SCOPED(freep) char *path = trace_source_path(t, h, "trace", s);
 	SCOPED(stream_decoder_deinit) struct stream_decoder f = {0};
-	SCOPED(download_deinit) struct download download = {.write = remote_write, .data = &f};
+	SCOPED(download_deinit) struct download download = {.write = remote_write, .context = &f};
 	int r;
 
 	if (!path || !stream_decoder_init(&f, &in->consumer, in->name, STREAM_DECODER_STREAM))
@@ -336,7 +337,7 @@ static int read_streams(struct input *in, struct http *h, const struct remote *x
 /*
  * Ask the daemon about the trace, read it, then report its unproven tails. Return as read_packed().
  */
-static int read_told(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
+static int read_with_tails(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	SCOPED(remote_deinit) struct remote x = {0};
 	struct selection one = *s;
@@ -352,14 +353,14 @@ static int read_told(struct input *in, struct http *h, const struct trace_source
 		r = read_streams(in, h, &x, s);
 	else
 		r = read_remote(in, h, t, &one);
-	return r ? r : tails_tell(&x, h, s, &in->consumer);
+	return r ? r : tails_report(&x, h, s, &in->consumer);
 }
 
 /* Read a domain's trace as it grows. */
 static int read_live(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	SCOPED(stream_decoder_deinit) struct stream_decoder f = {0};
-	struct follow_ops ops = {.write = remote_write, .data = &f};
+	struct follow_ops ops = {.write = remote_write, .context = &f};
 	int r;
 
 	if (!stream_decoder_init(&f, &in->consumer, in->name, STREAM_DECODER_STREAM) || !http_catch_signals(h))
@@ -405,7 +406,7 @@ static int run_remote(struct input *in, struct trace_source *t, const struct sel
 	}
 	if (follow)
 		return read_live(in, &h, t, s);
-	return in->consumer.tail || (s->all && !s->stream) ? read_told(in, &h, t, s) : read_remote(in, &h, t, s);
+	return in->consumer.tail || (s->all && !s->stream) ? read_with_tails(in, &h, t, s) : read_remote(in, &h, t, s);
 }
 
 int input_run(struct input *in, const struct ctl *ctl, const struct consumer *consumer, const char *operand,
@@ -423,7 +424,7 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 		.damage = input_damage,
 		.tail = consumer->tail ? input_tail : NULL,
 		.pause = input_pause,
-		.data = in,
+		.context = in,
 	};
 	if (r)
 		return r;
@@ -451,8 +452,8 @@ int trace_args_parse(struct trace_args *x, const struct ctl *ctl, int argc, char
 		SELECTION_OPTIONS(x->selection),
 		PERIOD_OPTIONS(from, to),
 	};
-	const size_t n_shared = sizeof(shared) / sizeof(shared[0]);
-	struct option_def defs[sizeof(shared) / sizeof(shared[0]) + TRACE_ARGS_OWN_MAX];
+	const size_t n_shared = ARRAY_SIZE(shared);
+	struct option_def defs[ARRAY_SIZE(shared) + TRACE_ARGS_OWN_MAX];
 	int r;
 
 	*x = (struct trace_args){.ctl = ctl, .verb = argv[0]};

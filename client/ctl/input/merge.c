@@ -70,9 +70,7 @@ int merge_add(struct merge *l, const char *name, int fd)
 
 void merge_deinit(struct merge *l)
 {
-	unsigned int i;
-
-	for (i = 0; i < l->n; i++) {
+	for (unsigned int i = 0; i < l->n; i++) {
 		free(l->names[i]);
 		stream_free(l->stream[i]);
 	}
@@ -149,10 +147,10 @@ static int stream_read(struct merge_stream *a)
 static int pass_damage(struct merge *l, unsigned int i)
 {
 	const struct mprof_damage *damage = mprof_decoder_damage(l->stream[i]->decoder);
-	int r = l->consumer->damage ? l->consumer->damage(l->consumer->data, i, damage) : 0;
+	int r = l->consumer->damage ? l->consumer->damage(l->consumer->context, i, damage) : 0;
 
 	if (!r && l->consumer->pause)
-		r = l->consumer->pause(l->consumer->data);
+		r = l->consumer->pause(l->consumer->context);
 	report_damage(l->names[i], damage, ++l->damages);
 	return r;
 }
@@ -167,7 +165,7 @@ static int pass_gap(struct merge *l, unsigned int i)
 	uint64_t lost = mprof_decoder_totals(a->decoder)->lost_packets, n = lost - a->lost;
 
 	a->lost = lost;
-	return n && l->consumer->gap ? l->consumer->gap(l->consumer->data, i, n) : 0;
+	return n && l->consumer->gap ? l->consumer->gap(l->consumer->context, i, n) : 0;
 }
 
 /* Decode the next batch of stream I; an empty one behind the last event. */
@@ -206,10 +204,10 @@ static uint64_t head(const struct merge_stream *a)
  */
 static unsigned int oldest(const struct merge *l, uint64_t *elsewhere)
 {
-	unsigned int i, best = MERGE_STREAMS_MAX;
+	unsigned int best = MERGE_STREAMS_MAX;
 
 	*elsewhere = UINT64_MAX;
-	for (i = 0; i < l->n; i++) {
+	for (unsigned int i = 0; i < l->n; i++) {
 		const struct merge_stream *a = l->stream[i];
 
 		if (!a->n)
@@ -238,16 +236,15 @@ static int stream_advance(struct merge *l, unsigned int i, uint64_t elsewhere)
 	do
 		a->next++;
 	while (a->next < a->n && head(a) <= elsewhere);
-	r = l->consumer->events(l->consumer->data, i, a->events + from, a->next - from);
+	r = l->consumer->events(l->consumer->context, i, a->events + from, a->next - from);
 	return r || a->next < a->n ? r : stream_fill(l, i);
 }
 
 static int merge_begin(struct merge *l)
 {
-	unsigned int i;
-	int r = l->n > 1 && l->consumer->streams ? l->consumer->streams(l->consumer->data, l->names, l->n) : 0;
+	int r = l->n > 1 && l->consumer->streams ? l->consumer->streams(l->consumer->context, l->names, l->n) : 0;
 
-	for (i = 0; i < l->n && !r; i++) {
+	for (unsigned int i = 0; i < l->n && !r; i++) {
 		r = stream_order(l->stream[i]);
 		if (!r && stream_span(l->stream[i]))
 			r = stream_fill(l, i);
@@ -267,7 +264,7 @@ int merge_run(struct merge *l)
 		l->totals[i] = *mprof_decoder_totals(l->stream[i]->decoder);
 		l->bytes[i] = l->stream[i]->size;
 	}
-	return r ? r : l->consumer->pause ? l->consumer->pause(l->consumer->data) : 0;
+	return r ? r : l->consumer->pause ? l->consumer->pause(l->consumer->context) : 0;
 }
 
 /*
@@ -315,14 +312,14 @@ int merge_add_directory(struct merge *l, const char *path)
 {
 	SCOPED(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent **entries;
-	int i, n, r = 0;
+	int n, r = 0;
 
 	if (fd < 0)
 		return -errno;
 	n = scandirat(fd, ".", &entries, wanted_entry, alphasort);
 	if (n < 0)
 		return -errno;
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		r = r ? r : add_entry(l, fd, entries[i]->d_name);
 		free(entries[i]);
 	}

@@ -28,15 +28,14 @@ static int add_streams(struct modeller *m, unsigned int n)
 	return 0;
 }
 
-static int on_streams(void *data, char *const *names, unsigned int count)
+static int on_streams(void *context, char *const *names, unsigned int count)
 {
-	struct modeller *m = data;
-	unsigned int i;
+	struct modeller *m = context;
 
 	m->names = calloc(count, sizeof(*m->names));
 	if (!m->names || add_streams(m, count))
 		return -ENOMEM;
-	for (i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < count; i++) {
 		m->names[i] = strdup(names[i]);
 		if (!m->names[i])
 			return -ENOMEM;
@@ -45,9 +44,9 @@ static int on_streams(void *data, char *const *names, unsigned int count)
 }
 
 /* A gap belongs to the event behind it, and is left out if that event is. */
-static int on_gap(void *data, unsigned int stream, uint64_t packets)
+static int on_gap(void *context, unsigned int stream, uint64_t packets)
 {
-	struct modeller *m = data;
+	struct modeller *m = context;
 
 	if (!m->streams && add_streams(m, 1))
 		return -ENOMEM;
@@ -63,26 +62,25 @@ static bool add_gap(struct modeller *m, unsigned int stream)
 	return !packets || mprof_model_gap(m->model, stream, packets) == MPROF_OK;
 }
 
-static int on_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+static int on_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct modeller *m = data;
+	struct modeller *m = context;
 	uint64_t to;
-	size_t i;
 
 	if (!m->streams && add_streams(m, 1))
 		return -ENOMEM;
 	period_holds(m->period, events[0].raw.timestamp);
 	to = m->cut ? period_to(m->period) : UINT64_MAX;
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (events[i].raw.timestamp <= to &&
 		    (!add_gap(m, stream) || mprof_model_add(m->model, stream, &events[i].raw) != MPROF_OK))
 			return -ENOMEM;
 	return 0;
 }
 
-int modeller_tail(void *data, unsigned int stream, uint64_t from_ns)
+int modeller_tail(void *context, unsigned int stream, uint64_t from_ns)
 {
-	struct modeller *m = data;
+	struct modeller *m = context;
 
 	if (!m->streams && add_streams(m, 1))
 		return -ENOMEM;
@@ -105,7 +103,7 @@ bool modeller_init(struct modeller *m, struct period *period, bool cut)
 	*m = (struct modeller){
 		.period = period,
 		.cut = cut,
-		.consumer = {.streams = on_streams, .events = on_events, .gap = on_gap, .data = m},
+		.consumer = {.streams = on_streams, .events = on_events, .gap = on_gap, .context = m},
 		.model = mprof_model_new(&options),
 	};
 	return m->model;
@@ -113,9 +111,7 @@ bool modeller_init(struct modeller *m, struct period *period, bool cut)
 
 void modeller_deinit(struct modeller *m)
 {
-	unsigned int i;
-
-	for (i = 0; m->names && i < m->streams; i++)
+	for (unsigned int i = 0; m->names && i < m->streams; i++)
 		free(m->names[i]);
 	free(m->names);
 	free(m->lost);
@@ -125,12 +121,10 @@ void modeller_deinit(struct modeller *m)
 
 bool modeller_finish(struct modeller *m)
 {
-	unsigned int i;
-
 	if (!m->streams && add_streams(m, 1))
 		return false;
 	/* Gaps at the end of the trace, unless that end is left out. */
-	for (i = 0; i < m->streams && !(m->cut && m->period->to.given); i++)
+	for (unsigned int i = 0; i < m->streams && !(m->cut && m->period->to.given); i++)
 		if (!add_gap(m, i))
 			return false;
 	if (mprof_model_finish(m->model) != MPROF_OK)
@@ -155,18 +149,17 @@ uint8_t *modeller_labelled(const struct modeller *m, const char *glob)
 	const struct mprof_model_view *v = m->view;
 	SCOPED(freep) uint8_t *matches = calloc((size_t)v->n_strings + 1, 1);
 	uint8_t *labelled = calloc((size_t)v->n_threads + 1, 1);
-	uint32_t i;
 
 	if (!matches || !labelled) {
 		free(labelled);
 		return NULL;
 	}
-	for (i = 0; i < v->n_strings; i++) {
+	for (uint32_t i = 0; i < v->n_strings; i++) {
 		const struct mprof_string *s = &v->strings[i];
 
 		matches[i] = glob_match(glob, s->bytes ? v->text + s->offset : "", s->bytes);
 	}
-	for (i = 0; i < v->n_labels; i++)
+	for (uint32_t i = 0; i < v->n_labels; i++)
 		if (v->labels[i].sample == MPROF_NONE && matches[v->labels[i].text])
 			labelled[v->labels[i].thread] = 1;
 	return labelled;

@@ -32,7 +32,7 @@ struct modeller {
 bool modeller_init(struct modeller *m, struct period *period, bool cut);
 void modeller_deinit(struct modeller *m);
 /* The consumer's tail() for a caller that draws unproven tails. */
-int modeller_tail(void *data, unsigned int stream, uint64_t from_ns);
+int modeller_tail(void *context, unsigned int stream, uint64_t from_ns);
 /* Finish the model behind the last event and set VIEW. Return false without memory. */
 bool modeller_finish(struct modeller *m);
 

@@ -54,21 +54,21 @@ void remote_deinit(struct remote *x)
 	x->json = NULL;
 }
 
-static int to_file(void *data, const uint8_t *bytes, size_t len)
+static int to_file(void *context, const uint8_t *bytes, size_t len)
 {
-	return output_write(data, bytes, len);
+	return output_write(context, bytes, len);
 }
 
-static int start_over(void *data)
+static int start_over(void *context)
 {
-	return output_start_over(data);
+	return output_start_over(context);
 }
 
 static int fetch(struct merge *l, struct http *h, const char *path, const char *name)
 {
 	SCOPED(closep) int fd = spool_file();
 	struct output out = {.fd = fd};
-	SCOPED(download_deinit) struct download d = {.write = to_file, .start_over = start_over, .data = &out};
+	SCOPED(download_deinit) struct download d = {.write = to_file, .start_over = start_over, .context = &out};
 	int r;
 
 	if (fd < 0)
@@ -188,9 +188,9 @@ struct first {
 };
 
 /* Take bytes until the first event. Return false to stop. */
-static bool take_first(void *data, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+static bool take_first(void *context, const struct http_answer *answer, const uint8_t *bytes, size_t len)
 {
-	struct first *f = data;
+	struct first *f = context;
 	enum mprof_status status;
 	struct mprof_event event;
 
@@ -211,7 +211,7 @@ static int ask_first(struct http *h, const char *path, uint64_t *from_ns)
 	SCOPED(mprof_decoder_freep) struct mprof_decoder *decoder = mprof_decoder_new();
 	SCOPED(http_answer_deinit) struct http_answer answer = {0};
 	struct first first = {.decoder = decoder, .ns = NONE};
-	struct http_request request = {.path = path, .body = take_first, .data = &first};
+	struct http_request request = {.path = path, .body = take_first, .context = &first};
 	int r;
 
 	if (!decoder)
@@ -281,7 +281,7 @@ static int find(const struct remote *x, struct http *h, const json_t *stream, ui
 	return CTL_OK;
 }
 
-int tails_tell(const struct remote *x, struct http *h, const struct selection *s, const struct consumer *to)
+int tails_report(const struct remote *x, struct http *h, const struct selection *s, const struct consumer *to)
 {
 	const json_t *stream;
 	unsigned int n = 0;
@@ -297,7 +297,7 @@ int tails_tell(const struct remote *x, struct http *h, const struct selection *s
 			continue;
 		r = find(x, h, stream, &from_ns);
 		if (!r && from_ns != NONE)
-			r = to->tail(to->data, n, from_ns);
+			r = to->tail(to->context, n, from_ns);
 		n++;
 	}
 	return r;

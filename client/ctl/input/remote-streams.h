@@ -32,6 +32,6 @@ int remote_streams(struct merge *l, struct http *h, const struct remote *x, cons
  * deleted does not count. Sends at most two short requests for each stream, and none if there can
  * be no tail. Return an exit code, or the error of TO.
  */
-int tails_tell(const struct remote *x, struct http *h, const struct selection *s, const struct consumer *to);
+int tails_report(const struct remote *x, struct http *h, const struct selection *s, const struct consumer *to);
 
 #endif

@@ -19,9 +19,9 @@
 #include "scope.h"
 #include "stream-decoder.h"
 
-#define PIECE	     (1u << 20)
-#define DAMAGES_TOLD 100
-#define BATCH	     256u /* events; with their fields they fit a processor's first-level cache */
+#define PIECE		 (1u << 20)
+#define DAMAGES_REPORTED 100
+#define BATCH		 256u /* events; with their fields they fit a processor's first-level cache */
 
 SCOPED_DEFINE(struct mprof_order, mprof_order_free)
 
@@ -49,17 +49,17 @@ void report_damage(const char *name, const struct mprof_damage *damage, uint64_t
 {
 	char sentence[256];
 
-	if (n > DAMAGES_TOLD)
+	if (n > DAMAGES_REPORTED)
 		return;
 	mprof_damage_text(damage, sentence, sizeof(sentence));
 	say("%s: %s", name, sentence);
-	if (n == DAMAGES_TOLD)
+	if (n == DAMAGES_REPORTED)
 		say("%s: further damage is not listed", name);
 }
 
 static int pause_consumer(const struct consumer *consumer)
 {
-	return consumer->pause ? consumer->pause(consumer->data) : 0;
+	return consumer->pause ? consumer->pause(consumer->context) : 0;
 }
 
 /* A log gives one event at a time, because it keeps one string at a time. */
@@ -77,13 +77,13 @@ static int pass_gap(struct stream_decoder *f)
 	uint64_t lost = stream_decoder_totals(f)->lost_packets, n = lost - f->lost;
 
 	f->lost = lost;
-	return n && f->consumer->gap ? f->consumer->gap(f->consumer->data, f->stream, n) : 0;
+	return n && f->consumer->gap ? f->consumer->gap(f->consumer->context, f->stream, n) : 0;
 }
 
 static int pass_damage(struct stream_decoder *f)
 {
 	const struct mprof_damage *damage = f->sexp ? mprof_sexp_damage(f->sexp) : mprof_decoder_damage(f->decoder);
-	int r = f->consumer->damage ? f->consumer->damage(f->consumer->data, f->stream, damage) : 0;
+	int r = f->consumer->damage ? f->consumer->damage(f->consumer->context, f->stream, damage) : 0;
 
 	r = r ? r : pause_consumer(f->consumer);
 	report_damage(f->name, damage, ++f->damages);
@@ -104,7 +104,7 @@ static int drain(struct stream_decoder *f, enum mprof_status stop)
 			return -ENOMEM;
 		r = pass_gap(f);
 		if (n && !r)
-			r = f->consumer->events(f->consumer->data, f->stream, events, n);
+			r = f->consumer->events(f->consumer->context, f->stream, events, n);
 		if (status == MPROF_CORRUPT && !r)
 			r = pass_damage(f);
 	}
@@ -181,13 +181,12 @@ int stream_decoder_advance(struct stream_decoder *f, size_t n)
 static int pass_whole(struct stream_decoder *f)
 {
 	SCOPED(mprof_order_freep) struct mprof_order *order = mprof_order_new();
-	size_t i;
 	int r = 0;
 
 	if (!order)
 		return -ENOMEM;
 	mprof_order_scan(order, f->held, f->used);
-	for (i = 0; i < mprof_order_spans(order) && !r; i++) {
+	for (size_t i = 0; i < mprof_order_spans(order) && !r; i++) {
 		const struct mprof_span *span = mprof_order_span(order, i);
 
 		mprof_decoder_begin(f->decoder, span->offset, span->packet);

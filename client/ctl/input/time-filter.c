@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "ctl.h"
 #include "time-filter.h"
 
@@ -58,13 +59,13 @@ static bool amount(const char *s, size_t len, uint64_t ns, uint64_t *out)
 
 static bool moment_parse(struct moment *m, const char *s)
 {
-	size_t i, len;
+	size_t len;
 
 	m->given = true;
 	m->relative = *s == '+';
 	s += m->relative;
 	len = strspn(s, "0123456789.");
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		if (strcmp(s + len, units[i].name) == 0)
 			return amount(s, len, units[i].ns, &m->ns);
 	return false;
@@ -111,16 +112,16 @@ bool period_holds(struct period *p, uint64_t ns)
 	return ns >= period_from(p) && ns <= period_to(p);
 }
 
-static int on_streams(void *data, char *const *names, unsigned int count)
+static int on_streams(void *context, char *const *names, unsigned int count)
 {
-	struct time_filter *g = data;
+	struct time_filter *g = context;
 
 	free(g->gaps);
 	g->gaps = calloc(count, sizeof(*g->gaps));
 	g->streams = count;
 	if (!g->gaps)
 		return -ENOMEM;
-	return g->to.streams ? g->to.streams(g->to.data, names, count) : 0;
+	return g->to.streams ? g->to.streams(g->to.context, names, count) : 0;
 }
 
 /* streams() is not called for a single stream. */
@@ -138,7 +139,7 @@ static int pass_gap(struct time_filter *g, unsigned int stream)
 	uint64_t gap = g->gaps[stream];
 
 	g->gaps[stream] = 0;
-	return gap && g->to.gap ? g->to.gap(g->to.data, stream, gap) : 0;
+	return gap && g->to.gap ? g->to.gap(g->to.context, stream, gap) : 0;
 }
 
 static int pass(struct time_filter *g, unsigned int stream, const struct mprof_event *events, size_t n)
@@ -146,12 +147,12 @@ static int pass(struct time_filter *g, unsigned int stream, const struct mprof_e
 	int r = pass_gap(g, stream);
 
 	g->events += n;
-	return r ? r : g->to.events(g->to.data, stream, events, n);
+	return r ? r : g->to.events(g->to.context, stream, events, n);
 }
 
-static int on_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+static int on_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct time_filter *g = data;
+	struct time_filter *g = context;
 	size_t from, i = 0;
 	int r = reserve(g);
 
@@ -168,9 +169,9 @@ static int on_events(void *data, unsigned int stream, const struct mprof_event *
 	return r;
 }
 
-static int on_gap(void *data, unsigned int stream, uint64_t packets)
+static int on_gap(void *context, unsigned int stream, uint64_t packets)
 {
-	struct time_filter *g = data;
+	struct time_filter *g = context;
 	int r = reserve(g);
 
 	if (!r)
@@ -178,28 +179,28 @@ static int on_gap(void *data, unsigned int stream, uint64_t packets)
 	return r;
 }
 
-static int on_damage(void *data, unsigned int stream, const struct mprof_damage *damage)
+static int on_damage(void *context, unsigned int stream, const struct mprof_damage *damage)
 {
-	struct time_filter *g = data;
+	struct time_filter *g = context;
 
-	return g->to.damage ? g->to.damage(g->to.data, stream, damage) : 0;
+	return g->to.damage ? g->to.damage(g->to.context, stream, damage) : 0;
 }
 
 /* A tail behind the period needs no mark. */
-static int on_tail(void *data, unsigned int stream, uint64_t from_ns)
+static int on_tail(void *context, unsigned int stream, uint64_t from_ns)
 {
-	struct time_filter *g = data;
+	struct time_filter *g = context;
 
 	if (g->period->to.given && from_ns > period_to(g->period))
 		return 0;
-	return g->to.tail(g->to.data, stream, from_ns);
+	return g->to.tail(g->to.context, stream, from_ns);
 }
 
-static int on_pause(void *data)
+static int on_pause(void *context)
 {
-	struct time_filter *g = data;
+	struct time_filter *g = context;
 
-	return g->to.pause ? g->to.pause(g->to.data) : 0;
+	return g->to.pause ? g->to.pause(g->to.context) : 0;
 }
 
 void time_filter_init(struct time_filter *g, const struct consumer *to, struct period *period)
@@ -212,7 +213,7 @@ void time_filter_init(struct time_filter *g, const struct consumer *to, struct p
 		.damage = on_damage,
 		.tail = to->tail ? on_tail : NULL,
 		.pause = on_pause,
-		.data = g,
+		.context = g,
 	};
 }
 
@@ -224,10 +225,9 @@ void time_filter_deinit(struct time_filter *g)
 
 int time_filter_end(struct time_filter *g)
 {
-	unsigned int i;
 	int r = 0;
 
-	for (i = 0; i < g->streams && !r && !g->period->to.given; i++)
+	for (unsigned int i = 0; i < g->streams && !r && !g->period->to.given; i++)
 		r = pass_gap(g, i);
 	return r;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "ctl.h"
 #include "scope.h"
 #include "unpack.h"
@@ -43,9 +44,7 @@ static const struct {
 
 bool unpack_wanted(const uint8_t *bytes, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
 		if (len >= magics[i].len && memcmp(bytes, magics[i].bytes, magics[i].len) == 0)
 			return true;
 	return len >= 262 && memcmp(bytes + 257, "ustar", 5) == 0;
@@ -59,9 +58,9 @@ bool unpack_undecided(const uint8_t *bytes, size_t len)
 	return len < UNPACK_HEAD && !unpack_wanted(bytes, len) && !(len && (bytes[0] == 0xc1 || bytes[0] == '('));
 }
 
-static la_ssize_t source_read(struct archive *a, void *data, const void **bytes)
+static la_ssize_t source_read(struct archive *a, void *context, const void **bytes)
 {
-	struct source *s = data;
+	struct source *s = context;
 	ssize_t n;
 
 	(void)a;
@@ -133,20 +132,19 @@ static bool is_tar(const uint8_t *head, size_t len)
 {
 	unsigned long sum = 0;
 	char text[9] = {0};
-	size_t i;
 
 	if (len < UNPACK_HEAD)
 		return false;
-	for (i = 0; i < UNPACK_HEAD; i++)
+	for (size_t i = 0; i < UNPACK_HEAD; i++)
 		sum += i >= 148 && i < 156 ? ' ' : head[i];
 	memcpy(text, head + 148, 8);
 	return memcmp(head + 257, "ustar", 5) == 0 || (head[0] && strtoul(text, NULL, 8) == sum);
 }
 
 /* Give the decompressed input to the tar reader. */
-static la_ssize_t unpacked_read(struct archive *tar, void *data, const void **bytes)
+static la_ssize_t unpacked_read(struct archive *tar, void *context, const void **bytes)
 {
-	struct unpacked *u = data;
+	struct unpacked *u = context;
 	size_t n = u->head_len;
 
 	*bytes = u->head;
@@ -182,7 +180,7 @@ static int unpack_hole(const struct unpack_ops *ops, uint64_t n)
 	int r = 0;
 
 	for (; n && !r; n -= n < sizeof(zeros) ? n : sizeof(zeros))
-		r = ops->bytes(ops->data, zeros, n < sizeof(zeros) ? (size_t)n : sizeof(zeros));
+		r = ops->bytes(ops->context, zeros, n < sizeof(zeros) ? (size_t)n : sizeof(zeros));
 	return r;
 }
 
@@ -202,7 +200,7 @@ static int unpack_data(struct archive *a, const struct source *s, const char *na
 		if (offset > at)
 			r = unpack_hole(ops, (uint64_t)(offset - at));
 		if (!r && len)
-			r = ops->bytes(ops->data, block, len);
+			r = ops->bytes(ops->context, block, len);
 		at = offset + (la_int64_t)len;
 	}
 	return r;
@@ -222,7 +220,7 @@ static int unpack_entries(struct archive *a, const struct source *s, const char 
 		path = archive_entry_pathname(entry);
 		if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) || !path)
 			continue;
-		r = ops->member(ops->data, path);
+		r = ops->member(ops->context, path);
 		if (r == 0)
 			r = unpack_data(a, s, name, ops);
 		else if (r == 1)
@@ -234,10 +232,10 @@ static int unpack_entries(struct archive *a, const struct source *s, const char 
 /* Write the one file, block by block. */
 static int unpack_file(struct unpacked *u, const struct source *s, const char *name, const struct unpack_ops *ops)
 {
-	int r = u->head_len ? ops->bytes(ops->data, u->head, u->head_len) : 0;
+	int r = u->head_len ? ops->bytes(ops->context, u->head, u->head_len) : 0;
 
 	while (!r && (u->rest_len || unpacked_next(u))) {
-		r = ops->bytes(ops->data, u->rest, u->rest_len);
+		r = ops->bytes(ops->context, u->rest, u->rest_len);
 		u->rest_len = 0;
 	}
 	return r || u->status == ARCHIVE_EOF ? r : reader_fault(u->a, s, name);

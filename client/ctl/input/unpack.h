@@ -17,13 +17,13 @@ bool unpack_undecided(const uint8_t *bytes, size_t len);
 /* Take the unpacked bytes. */
 struct unpack_ops {
 	/* Take the next bytes of the file. Return 0, or -errno to stop. */
-	int (*bytes)(void *data, const void *bytes, size_t len);
+	int (*bytes)(void *context, const void *bytes, size_t len);
 	/*
 	 * Begin the regular file PATH of an archive; its bytes follow by bytes(). Return as
 	 * bytes(), or 1 to skip the file.
 	 */
-	int (*member)(void *data, const char *path);
-	void *data;
+	int (*member)(void *context, const char *path);
+	void *context;
 };
 
 /*

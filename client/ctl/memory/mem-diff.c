@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "json.h"
 #include "mem-load.h"
 #include "mem.h"
@@ -264,7 +265,7 @@ int mem_diff(const struct ctl *ctl, int argc, char **argv)
 	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};
 	struct operands left;
 	json_t *answer;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 2, 2), second, printed;
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 2, 2), second, printed;
 
 	r = r ? r : mem_filter_parse(&f, &o);
 	/* Each filter finds the peak of its own profile. */

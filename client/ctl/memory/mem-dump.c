@@ -128,14 +128,14 @@ static const struct mem_place *mem_places_at(struct mem_places *places, const st
 
 static const char *const sources[] = {"alloc", "alloc_major", "alloc_ext"};
 
-struct dumping {
+struct dump_state {
 	struct writer out;
 	struct mem_places places;
 	bool json;
 	uint64_t start_us;
 };
 
-static void dumping_deinit(struct dumping *d)
+static void dump_state_deinit(struct dump_state *d)
 {
 	writer_deinit(&d->out);
 	mem_places_deinit(&d->places);
@@ -154,7 +154,7 @@ __attribute__((format(printf, 2, 3))) static void put_format(struct writer *out,
 }
 
 /* Write a stack: each frame behind a space, or as a JSON list. */
-static int put_stack(struct dumping *d, const struct mprof_mem *decoder, const struct mprof_mem_event *e)
+static int put_stack(struct dump_state *d, const struct mprof_mem *decoder, const struct mprof_mem_event *e)
 {
 	for (uint32_t i = 0; i < e->frames; i++) {
 		const struct mem_place *place = mem_places_at(&d->places, decoder, e->stack[i]);
@@ -172,7 +172,7 @@ static int put_stack(struct dumping *d, const struct mprof_mem *decoder, const s
 	return 0;
 }
 
-static int put_line(struct dumping *d, const struct mprof_mem *decoder, const struct mprof_mem_event *e)
+static int put_line(struct dump_state *d, const struct mprof_mem *decoder, const struct mprof_mem_event *e)
 {
 	int r = 0;
 
@@ -188,7 +188,7 @@ static int put_line(struct dumping *d, const struct mprof_mem *decoder, const st
 	return r;
 }
 
-static int put_json_line(struct dumping *d, const struct mprof_mem *decoder, const struct mprof_mem_event *e)
+static int put_json_line(struct dump_state *d, const struct mprof_mem *decoder, const struct mprof_mem_event *e)
 {
 	const char *event = e->kind == MPROF_MEM_PROMOTE ? "promote" : e->kind == MPROF_MEM_ALLOC ? "alloc" : "collect";
 	int r = 0;
@@ -208,9 +208,9 @@ static int put_json_line(struct dumping *d, const struct mprof_mem *decoder, con
 	return r;
 }
 
-static int dump_event(void *data, const struct mprof_mem *decoder, const struct mprof_mem_event *e)
+static int dump_event(void *context, const struct mprof_mem *decoder, const struct mprof_mem_event *e)
 {
-	struct dumping *d = data;
+	struct dump_state *d = context;
 	int r;
 
 	if (e->kind == MPROF_MEM_BEGIN) {
@@ -226,8 +226,8 @@ static int dump_event(void *data, const struct mprof_mem *decoder, const struct 
 int mem_dump(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
-	SCOPED(dumping_deinit) struct dumping d = {.json = ctl->json, .places = {.raw = ctl->json}};
-	const struct mem_consumer consumer = {.event = dump_event, .data = &d};
+	SCOPED(dump_state_deinit) struct dump_state d = {.json = ctl->json, .places = {.raw = ctl->json}};
+	const struct mem_consumer consumer = {.event = dump_event, .context = &d};
 	const char *recording = NULL;
 	const struct option_def defs[] = {{"--recording", NULL, &recording, NULL}};
 	struct operands left;

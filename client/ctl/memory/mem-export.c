@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "html.h"
 #include "mem-formats.h"
 #include "mem-page.h"
@@ -34,17 +35,17 @@ static int write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
-static int take_bytes(void *data, const void *bytes, size_t len)
+static int take_bytes(void *context, const void *bytes, size_t len)
 {
-	struct mem_page *p = data;
+	struct mem_page *p = context;
 
 	p->bytes += len;
 	return p->bytes > HTML_BYTES_MAX ? -EFBIG : write_all(p->fd, bytes, len);
 }
 
-static int pass_event(void *data, const struct mprof_mem *d, const struct mprof_mem_event *event)
+static int pass_event(void *context, const struct mprof_mem *d, const struct mprof_mem_event *event)
 {
-	(void)data;
+	(void)context;
 	(void)d;
 	(void)event;
 	return 0;
@@ -64,7 +65,7 @@ static int aside_failed(const struct mem_page *p)
 
 int mem_page_read(struct mem_page *p, const char *operand, uint64_t recording)
 {
-	const struct mem_consumer consumer = {.event = pass_event, .bytes = take_bytes, .data = p};
+	const struct mem_consumer consumer = {.event = pass_event, .bytes = take_bytes, .context = p};
 	int r;
 
 	*p = (struct mem_page){
@@ -99,9 +100,9 @@ struct head {
 };
 
 /* Take the first bytes of packed data, and stop. */
-static int take_head(void *data, const void *bytes, size_t len)
+static int take_head(void *context, const void *bytes, size_t len)
 {
-	struct head *h = data;
+	struct head *h = context;
 	size_t n = len < HEAD_BYTES - h->n ? len : HEAD_BYTES - h->n;
 
 	memcpy(h->bytes + h->n, bytes, n);
@@ -109,9 +110,9 @@ static int take_head(void *data, const void *bytes, size_t len)
 	return h->n == HEAD_BYTES ? -ECANCELED : 0;
 }
 
-static int no_member(void *data, const char *path)
+static int no_member(void *context, const char *path)
 {
-	(void)data;
+	(void)context;
 	(void)path;
 	return -EISDIR;
 }
@@ -119,7 +120,7 @@ static int no_member(void *data, const char *path)
 static bool begins(int fd, const char *name)
 {
 	struct head head = {0};
-	const struct unpack_ops ops = {.bytes = take_head, .member = no_member, .data = &head};
+	const struct unpack_ops ops = {.bytes = take_head, .member = no_member, .context = &head};
 	uint8_t packed[UNPACK_HEAD];
 	ssize_t n = pread(fd, packed, sizeof(packed), 0);
 
@@ -198,7 +199,7 @@ int mem_page_export(const char *host, const char *operand, uint64_t recording, c
 
 static const struct {
 	const char *name;
-	int (*write)(struct mem_formatting *f);
+	int (*write)(struct mem_format_job *f);
 	bool hides; /* --hide has an effect on it */
 } formats[] = {
 	{"collapsed", mem_write_collapsed, true},
@@ -213,7 +214,7 @@ static int format_find(const char *name)
 {
 	struct suggestion suggestion = {.word = name};
 
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		if (strcmp(formats[i].name, name) == 0)
 			return (int)i;
 		suggestion_consider(&suggestion, formats[i].name);
@@ -230,7 +231,7 @@ static int format_find(const char *name)
 static int write_to(struct mem_load *l, const struct mem_filter *filter, int format, const char *file)
 {
 	SCOPED(output_close) struct output out = {.fd = -1};
-	struct mem_formatting f = {.l = l, .filter = filter, .out = &out};
+	struct mem_format_job f = {.l = l, .filter = filter, .out = &out};
 	int r;
 
 	/* Text may go to a terminal. */
@@ -262,7 +263,7 @@ int mem_export(const struct ctl *ctl, int argc, char **argv)
 	const struct option_def defs[] = {
 		MEM_FILTER_OPTIONS(o), MEM_HIDE_OPTION(o), {"--to", NULL, &to, NULL}, {"--output", "-o", &file, NULL}};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), format, written;
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1), format, written;
 
 	if (r)
 		return r;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "json.h"
 #include "mem-flame-js.h"
 #include "mem-formats.h"
@@ -250,7 +251,7 @@ int mem_flame(const struct ctl *ctl, int argc, char **argv)
 					  {"--title", NULL, &title, NULL},
 					  {"--callers", NULL, NULL, &callers}};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), written;
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1), written;
 
 	r = r ? r : mem_filter_parse(&f, &o);
 	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);

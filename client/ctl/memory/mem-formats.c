@@ -90,7 +90,7 @@ static void put_frame(struct writer *out, const struct mprof_mem *d, const struc
 }
 
 /* Write the stack that ends at PATH[DEPTH]. */
-static void put_stack(struct mem_formatting *f, struct writer *out, const struct mprof_flame_node *nodes,
+static void put_stack(struct mem_format_job *f, struct writer *out, const struct mprof_flame_node *nodes,
 		      const uint32_t *path, uint32_t depth)
 {
 	uint32_t most = mem_frames_most(f), first = depth > most ? depth - most + 1 : 1;
@@ -108,7 +108,7 @@ static void put_stack(struct mem_formatting *f, struct writer *out, const struct
 	mem_put_format(out, "%s %" PRIu64 "\n", depth ? "" : "(no stack)", nodes[path[depth]].self);
 }
 
-static int put_all(struct mem_formatting *f, struct writer *out, const struct mprof_flame *flame)
+static int put_all(struct mem_format_job *f, struct writer *out, const struct mprof_flame *flame)
 {
 	uint32_t n, most = 1, at = 0;
 	const struct mprof_flame_node *nodes = mprof_flame_nodes(flame, &n);
@@ -134,7 +134,7 @@ static int put_all(struct mem_formatting *f, struct writer *out, const struct mp
 	return writer_flush(out);
 }
 
-int mem_write_collapsed(struct mem_formatting *f)
+int mem_write_collapsed(struct mem_format_job *f)
 {
 	const struct mprof_flame_options options = {.hidden = f->filter->hidden, .n_hidden = f->filter->n_hidden};
 	SCOPED(mprof_flame_freep)
@@ -222,11 +222,11 @@ static void put_node(struct writer *out, const struct mprof_profile_node *node)
 		       node->allocs, node->samples, node->live, node->peak);
 }
 
-int mem_write_json(struct mem_formatting *f)
+int mem_write_json(struct mem_format_job *f)
 {
 	SCOPED(writer_deinit) struct writer out = {0};
 	const struct mprof_profile_node *nodes;
-	uint32_t n, i;
+	uint32_t n;
 
 	nodes = mprof_profile_nodes(f->l->profile, &n);
 	if (!nodes || !writer_init(&out, f->out->fd))
@@ -234,7 +234,7 @@ int mem_write_json(struct mem_formatting *f)
 	put_head(&out, f->l);
 	put_codes(&out, f->l->in.decoder);
 	put(&out, "\"nodes\":[");
-	for (i = 0; i < n && !out.error; i++)
+	for (uint32_t i = 0; i < n && !out.error; i++)
 		put_node(&out, &nodes[i]);
 	put(&out, "]}\n");
 	return writer_flush(&out);
@@ -248,8 +248,8 @@ int mem_write_json(struct mem_formatting *f)
  * the tree, however deep its stacks are.
  */
 
-struct scoping {
-	struct mem_formatting *f;
+struct speedscope {
+	struct mem_format_job *f;
 	struct writer out;
 	/* For each string, and for the two unknown stacks: its frame, or MPROF_NONE. */
 	uint32_t *frame_of;
@@ -259,14 +259,14 @@ struct scoping {
 	bool begun; /* an event was written */
 };
 
-static void scoping_deinit(struct scoping *s)
+static void speedscope_deinit(struct speedscope *s)
 {
 	writer_deinit(&s->out);
 	free(s->frame_of);
 	free(s->frames);
 }
 
-static uint32_t frame_get(struct scoping *s, const struct mprof_flame_node *node)
+static uint32_t frame_get(struct speedscope *s, const struct mprof_flame_node *node)
 {
 	uint32_t string = node->name != MPROF_NONE	       ? node->name
 			  : node->code == MPROF_CODE_TRUNCATED ? s->n_strings
@@ -279,7 +279,7 @@ static uint32_t frame_get(struct scoping *s, const struct mprof_flame_node *node
 	return s->frame_of[string];
 }
 
-static void put_step(struct scoping *s, char type, const struct mprof_flame_node *node, uint64_t samples)
+static void put_step(struct speedscope *s, char type, const struct mprof_flame_node *node, uint64_t samples)
 {
 	if (node->parent == MPROF_NONE)
 		return;
@@ -289,7 +289,7 @@ static void put_step(struct scoping *s, char type, const struct mprof_flame_node
 }
 
 /* A node is open from the beginning of its first child for its total. */
-static void put_events(struct scoping *s, const struct mprof_flame_node *nodes, uint64_t *ends)
+static void put_events(struct speedscope *s, const struct mprof_flame_node *nodes, uint64_t *ends)
 {
 	uint32_t at = 0, next;
 	uint64_t begin = 0;
@@ -312,7 +312,7 @@ static void put_events(struct scoping *s, const struct mprof_flame_node *nodes, 
 	}
 }
 
-static int put_profile(struct scoping *s, const char *name, enum mprof_weight weight)
+static int put_profile(struct speedscope *s, const char *name, enum mprof_weight weight)
 {
 	const struct mem_filter *filter = s->f->filter;
 	const struct mprof_flame_options options = {
@@ -341,7 +341,7 @@ static int put_profile(struct scoping *s, const char *name, enum mprof_weight we
 	return -s->out.error;
 }
 
-static void put_frames(struct scoping *s)
+static void put_frames(struct speedscope *s)
 {
 	for (uint32_t i = 0; i < s->n_frames; i++) {
 		struct mprof_flame_node node = {.name = s->frames[i], .code = MPROF_NONE};
@@ -359,11 +359,11 @@ static void put_frames(struct scoping *s)
 	}
 }
 
-int mem_write_speedscope(struct mem_formatting *f)
+int mem_write_speedscope(struct mem_format_job *f)
 {
 	const struct mprof_mem *d = f->l->in.decoder;
-	SCOPED(scoping_deinit)
-	struct scoping s = {.f = f, .n_strings = mprof_mem_strings(d), .scale = mem_load_scale(f->l)};
+	SCOPED(speedscope_deinit)
+	struct speedscope s = {.f = f, .n_strings = mprof_mem_strings(d), .scale = mem_load_scale(f->l)};
 	const char *program = mprof_mem_info(d)->program;
 	size_t room = s.n_strings + 2u;
 	int r;

@@ -35,7 +35,7 @@ void mem_put_format(struct writer *out, const char *format, ...) __attribute__((
 #define MEM_FRAMES_LATER 64u
 #define MEM_FRAMES_ALL	 (64u << 20)
 
-struct mem_formatting {
+struct mem_format_job {
 	struct mem_load *l;
 	const struct mem_filter *filter;
 	struct output *out;
@@ -43,14 +43,14 @@ struct mem_formatting {
 	uint64_t cut;	 /* number of shortened stacks */
 };
 
-static inline uint32_t mem_frames_most(const struct mem_formatting *f)
+static inline uint32_t mem_frames_most(const struct mem_format_job *f)
 {
 	return f->frames < MEM_FRAMES_ALL ? MEM_FRAMES_MAX : MEM_FRAMES_LATER;
 }
 
-int mem_write_collapsed(struct mem_formatting *f);
-int mem_write_speedscope(struct mem_formatting *f);
-int mem_write_pprof(struct mem_formatting *f);
-int mem_write_json(struct mem_formatting *f);
+int mem_write_collapsed(struct mem_format_job *f);
+int mem_write_speedscope(struct mem_format_job *f);
+int mem_write_pprof(struct mem_format_job *f);
+int mem_write_json(struct mem_format_job *f);
 
 #endif

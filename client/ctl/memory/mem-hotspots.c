@@ -26,7 +26,7 @@
 
 SCOPED_DEFINE(struct mprof_hotspots, mprof_hotspots_free)
 
-struct telling {
+struct subject {
 	const struct mprof_mem *d;
 	double scale; /* bytes per sample */
 	uint64_t all; /* samples */
@@ -36,7 +36,7 @@ struct telling {
 	bool brief; /* only what the text shows, since there can be millions of callers */
 };
 
-static json_t *name_json(const struct telling *t, uint32_t string)
+static json_t *name_json(const struct subject *t, uint32_t string)
 {
 	size_t bytes;
 	const char *name;
@@ -48,7 +48,7 @@ static json_t *name_json(const struct telling *t, uint32_t string)
 }
 
 /* Return a function's identity. */
-static json_t *spot_json(const struct telling *t, const struct mprof_hotspot *spot)
+static json_t *spot_json(const struct subject *t, const struct mprof_hotspot *spot)
 {
 	char code[40];
 
@@ -62,7 +62,7 @@ static json_t *spot_json(const struct telling *t, const struct mprof_hotspot *sp
 	return json_pack("{ss sn}", "function", code, "file");
 }
 
-static json_t *places_json(const struct telling *t, const struct mprof_hotspot *spot)
+static json_t *places_json(const struct subject *t, const struct mprof_hotspot *spot)
 {
 	json_t *list = json_array();
 
@@ -74,7 +74,7 @@ static json_t *places_json(const struct telling *t, const struct mprof_hotspot *
 	return list;
 }
 
-static int add_numbers(const struct telling *t, json_t *object, const char *key, uint64_t samples)
+static int add_numbers(const struct subject *t, json_t *object, const char *key, uint64_t samples)
 {
 	char bytes[24];
 
@@ -84,8 +84,8 @@ static int add_numbers(const struct telling *t, json_t *object, const char *key,
 }
 
 /* Return true if CALLER explains SPOT: SAMPLES of SPOT come through it. */
-static bool is_telling(const struct telling *t, const struct mprof_hotspot *spot, const struct mprof_hotspot *caller,
-		       uint64_t samples)
+static bool is_significant(const struct subject *t, const struct mprof_hotspot *spot,
+			   const struct mprof_hotspot *caller, uint64_t samples)
 {
 	double all = (double)t->all, part = (double)samples / (double)caller->total;
 
@@ -93,7 +93,7 @@ static bool is_telling(const struct telling *t, const struct mprof_hotspot *spot
 	       (double)caller->total > SHARE_MIN * all;
 }
 
-static json_t *callers_json(const struct telling *t, const struct mprof_hotspot *spot)
+static json_t *callers_json(const struct subject *t, const struct mprof_hotspot *spot)
 {
 	json_t *list = json_array();
 
@@ -102,19 +102,19 @@ static json_t *callers_json(const struct telling *t, const struct mprof_hotspot 
 		uint64_t samples = t->callers[i].samples;
 		json_t *caller;
 
-		if (t->brief && (json_array_size(list) == CALLERS_MAX || !is_telling(t, spot, by, samples)))
+		if (t->brief && (json_array_size(list) == CALLERS_MAX || !is_significant(t, spot, by, samples)))
 			continue;
 		caller = spot_json(t, by);
 		if (add_numbers(t, caller, "samples", samples) ||
 		    json_object_set_new(caller, "share", json_real((double)samples / (double)by->total)) ||
-		    json_object_set_new(caller, "telling", json_boolean(is_telling(t, spot, by, samples))) ||
+		    json_object_set_new(caller, "telling", json_boolean(is_significant(t, spot, by, samples))) ||
 		    json_array_append_new(list, caller))
 			break;
 	}
 	return list;
 }
 
-static json_t *list_json(const struct telling *t)
+static json_t *list_json(const struct subject *t)
 {
 	json_t *list = json_array();
 
@@ -204,7 +204,7 @@ static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answ
 	const struct mprof_profile_sums *s = mprof_profile_sums(l->profile);
 	SCOPED(mprof_hotspots_freep)
 	struct mprof_hotspots *h = mprof_hotspots_new(l->profile, l->in.decoder, a->weight);
-	struct telling t = {.d = l->in.decoder, .scale = mem_load_scale(l), .brief = brief};
+	struct subject t = {.d = l->in.decoder, .scale = mem_load_scale(l), .brief = brief};
 	json_t *answer = json_object();
 	uint32_t n = 0;
 

@@ -19,7 +19,7 @@
 #include "seed.h"
 
 /* limit of reported damages for each input */
-#define TOLD_MAX 10u
+#define REPORTED_MAX 10u
 
 static ssize_t read_some(int fd, void *buf, size_t n)
 {
@@ -126,14 +126,14 @@ int mem_input_recording(const char *text, uint64_t *recording)
 	return CTL_OK;
 }
 
-static void tell(struct mem_input *in)
+static void report_damage_once(struct mem_input *in)
 {
 	char text[200];
 
-	if (in->told || in->damages > TOLD_MAX)
+	if (in->reported || in->damages > REPORTED_MAX)
 		return;
 	mprof_mem_damage_text(mprof_mem_damage(in->decoder), text, sizeof(text));
-	say("%s: %s%s", in->name, text, in->damages == TOLD_MAX ? "; what follows is not told" : "");
+	say("%s: %s%s", in->name, text, in->damages == REPORTED_MAX ? "; what follows is not told" : "");
 }
 
 static int drain(struct mem_input *in, enum mprof_status stop)
@@ -150,38 +150,38 @@ static int drain(struct mem_input *in, enum mprof_status stop)
 			return -ENOMEM;
 		if (status == MPROF_CORRUPT) {
 			in->damages++;
-			tell(in);
+			report_damage_once(in);
 			continue;
 		}
-		in->refused = in->consumer->event(in->consumer->data, in->decoder, &event);
+		in->refused = in->consumer->event(in->consumer->context, in->decoder, &event);
 		if (in->refused)
 			return in->refused;
 	}
 }
 
-static int take(void *data, const void *bytes, size_t len)
+static int take(void *context, const void *bytes, size_t len)
 {
-	struct mem_input *in = data;
+	struct mem_input *in = context;
 
 	in->bytes += len;
 	if (in->consumer->bytes)
-		in->refused = in->consumer->bytes(in->consumer->data, bytes, len);
+		in->refused = in->consumer->bytes(in->consumer->context, bytes, len);
 	if (in->refused)
 		return in->refused;
 	mprof_mem_feed(in->decoder, bytes, len);
 	return drain(in, MPROF_MORE);
 }
 
-static int no_member(void *data, const char *path)
+static int no_member(void *context, const char *path)
 {
-	(void)data;
+	(void)context;
 	(void)path;
 	return -EISDIR;
 }
 
 static int read_all(struct mem_input *in)
 {
-	const struct unpack_ops ops = {.bytes = take, .member = no_member, .data = in};
+	const struct unpack_ops ops = {.bytes = take, .member = no_member, .context = in};
 	uint8_t buf[1 << 16];
 	size_t used = 0;
 	ssize_t n = 1;
@@ -206,11 +206,11 @@ static int read_all(struct mem_input *in)
 }
 
 /* Report once that the input has several recordings. */
-static void tell_recordings(const struct mem_input *in)
+static void report_recordings(const struct mem_input *in)
 {
 	uint64_t n = mprof_mem_totals(in->decoder)->recordings;
 
-	if (n > 1 && !in->recording && !in->told)
+	if (n > 1 && !in->recording && !in->reported)
 		say("%s: %llu recordings are joined here; this is of %s; --recording N takes one", in->name,
 		    (unsigned long long)n, in->each ? "each of them" : "the last");
 }
@@ -233,7 +233,7 @@ static int judge(const struct mem_input *in, int r)
 	} else if (!mprof_mem_info(in->decoder)) {
 		say("%s is no memory profile: it does not begin as a memtrace stream does", in->name);
 	} else {
-		tell_recordings(in);
+		report_recordings(in);
 		return in->damages ? CTL_DAMAGED : CTL_OK;
 	}
 	return CTL_FAILED;
@@ -256,6 +256,6 @@ int mem_input_run(struct mem_input *in, const struct mem_consumer *consumer, boo
 		r = drain(in, MPROF_END);
 	}
 	r = in->refused ? CTL_FAILED : judge(in, r);
-	in->told = true;
+	in->reported = true;
 	return r;
 }

@@ -21,10 +21,10 @@ struct mem_consumer {
 	 * Take the next event. D is lent for its parts. Return 0, or -errno to stop reading; the
 	 * reader returns that error.
 	 */
-	int (*event)(void *data, const struct mprof_mem *d, const struct mprof_mem_event *event);
+	int (*event)(void *context, const struct mprof_mem *d, const struct mprof_mem_event *event);
 	/* Take the next unpacked bytes, before their events. Return as event(). May be NULL. */
-	int (*bytes)(void *data, const void *bytes, size_t len);
-	void *data;
+	int (*bytes)(void *context, const void *bytes, size_t len);
+	void *context;
 };
 
 struct mem_input {
@@ -33,7 +33,7 @@ struct mem_input {
 	int fd;
 	bool owned;	     /* FD must be closed */
 	bool again;	     /* FD can be set back to its start */
-	bool told;	     /* its damage was reported */
+	bool reported;	     /* its damage was reported */
 	bool each;	     /* the caller uses all recordings */
 	uint64_t bytes;	     /* unpacked size of the stream */
 	uint64_t file_bytes; /* size of the file; 0 if it is no file */

@@ -21,15 +21,15 @@
  * Limits on the parts of the run with live objects, and on their samples. With four samples per
  * part on average, chance alone leaves one of seven parts empty once in a hundred runs.
  */
-#define SURE_PARTS    (MPROF_LEAK_PARTS - 1)
-#define SURE_GROWTH   28u
-#define LIKELY_PARTS  (MPROF_LEAK_PARTS - 3)
-#define LIKELY_GROWTH 8u
-#define TOLD_PARTS    3u
+#define SURE_PARTS     (MPROF_LEAK_PARTS - 1)
+#define SURE_GROWTH    28u
+#define LIKELY_PARTS   (MPROF_LEAK_PARTS - 3)
+#define LIKELY_GROWTH  8u
+#define REPORTED_PARTS 3u
 
 SCOPED_DEFINE(struct mprof_leaks, mprof_leaks_free)
 
-struct telling {
+struct subject {
 	const struct mprof_mem *d;
 	const struct mprof_profile_node *nodes;
 	double scale;
@@ -54,7 +54,7 @@ static json_t *location_json(const struct mprof_mem *d, const struct mprof_mem_l
 }
 
 /* Return a stack, beginning with the allocation. */
-static json_t *stack_json(const struct telling *t, uint32_t node)
+static json_t *stack_json(const struct subject *t, uint32_t node)
 {
 	json_t *list = json_array();
 
@@ -81,7 +81,7 @@ static json_t *stack_json(const struct telling *t, uint32_t node)
 	return list;
 }
 
-static json_t *leak_json(const struct telling *t, const struct mprof_leak *leak)
+static json_t *leak_json(const struct subject *t, const struct mprof_leak *leak)
 {
 	json_t *parts = json_array();
 	double growth = (double)leak->growth * t->scale;
@@ -101,10 +101,10 @@ static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answ
 	uint64_t length = l->whole.last_us - l->start_us;
 	SCOPED(mprof_leaks_freep)
 	struct mprof_leaks *leaks = mprof_leaks_new(l->profile, l->in.decoder, l->start_us, l->whole.last_us);
-	struct telling t = {.d = l->in.decoder, .scale = mem_load_scale(l)};
+	struct subject t = {.d = l->in.decoder, .scale = mem_load_scale(l)};
 	const struct mprof_leak *list;
 	json_t *told = json_array();
-	uint32_t n = 0, i;
+	uint32_t n = 0;
 
 	(void)brief;
 	(void)a;
@@ -113,8 +113,8 @@ static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answ
 	t.nodes = mprof_profile_nodes(l->profile, &n);
 	t.seconds = length ? (double)length / 1e6 * (MPROF_LEAK_PARTS - 2) / MPROF_LEAK_PARTS : 1;
 	list = mprof_leaks_list(leaks, &n);
-	for (i = 0; i < n; i++)
-		if (list[i].steady >= TOLD_PARTS && list[i].growth)
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i].steady >= REPORTED_PARTS && list[i].growth)
 			json_array_append_new(told, leak_json(&t, &list[i]));
 	return json_pack("{sf sI sf so}", "seconds", (double)length / 1e6, "live",
 			 (json_int_t)mprof_profile_sums(l->profile)->live, "live_bytes",

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "ctl.h"
 #include "mem-input.h"
 #include "mem-load.h"
@@ -69,7 +70,7 @@ static bool range(const char *s, const struct unit *units, size_t n, struct mpro
 
 static int time_range(const char *option, const char *s, struct mprof_mem_range *r)
 {
-	if (!s || range(s, times, sizeof(times) / sizeof(times[0]), r))
+	if (!s || range(s, times, ARRAY_SIZE(times), r))
 		return CTL_OK;
 	return say_usage(
 		"mem",
@@ -79,14 +80,14 @@ static int time_range(const char *option, const char *s, struct mprof_mem_range 
 
 int mem_filter_time(const char *option, const char *text, uint64_t *us)
 {
-	if (!text || amount(text, strlen(text), times, sizeof(times) / sizeof(times[0]), us))
+	if (!text || amount(text, strlen(text), times, ARRAY_SIZE(times), us))
 		return CTL_OK;
 	return say_usage("mem", "%s is no time: \"%s\"; write one behind the start as 1.5s or 250ms", option, text);
 }
 
 static int size_range(const char *s, struct mprof_mem_range *r)
 {
-	if (!s || range(s, sizes, sizeof(sizes) / sizeof(sizes[0]), r))
+	if (!s || range(s, sizes, ARRAY_SIZE(sizes), r))
 		return CTL_OK;
 	return say_usage("mem", "--size is no size: \"%s\"; write bytes as 64..256, 1K.. or ..4MB", s);
 }
@@ -186,9 +187,9 @@ void mem_filter_deinit(struct mem_filter *f)
 
 #define SCALE_MAX 0x1p62 /* bytes; no real memory is so large, but a stream may state any rate */
 
-static int add_selection(void *data, const struct mprof_mem *d, const struct mprof_mem_event *e)
+static int add_selection(void *context, const struct mprof_mem *d, const struct mprof_mem_event *e)
 {
-	struct mem_load *l = data;
+	struct mem_load *l = context;
 
 	return mprof_selection_add(l->selection, d, e) == MPROF_NOMEM ? -ENOMEM : 0;
 }
@@ -227,7 +228,7 @@ static int run_profile(struct mem_load *l, bool tree, bool sort, uint64_t seed)
 
 static int run_selection(struct mem_load *l, struct mem_filter *f, uint64_t seed)
 {
-	const struct mem_consumer consumer = {.event = add_selection, .data = l};
+	const struct mem_consumer consumer = {.event = add_selection, .context = l};
 	struct mprof_mem_range *live = &f->filter.live;
 	int r;
 

@@ -34,8 +34,8 @@ enum {
 /* Places behind those of the codes. */
 enum { PLACE_TRUNCATED, PLACE_UNKNOWN, PLACE_CUT, PLACES_OWN };
 
-struct writing {
-	struct mem_formatting *f;
+struct pprof_writer {
+	struct mem_format_job *f;
 	const struct mprof_mem *d;
 	struct archive *zip;
 	struct archive_entry *entry;
@@ -47,7 +47,7 @@ struct writing {
 	int error; /* -errno of a write */
 };
 
-static void writing_deinit(struct writing *w)
+static void pprof_writer_deinit(struct pprof_writer *w)
 {
 	archive_entry_free(w->entry);
 	if (w->zip)
@@ -58,9 +58,9 @@ static void writing_deinit(struct writing *w)
 	utf8_deinit(&w->text);
 }
 
-static la_ssize_t take(struct archive *zip, void *data, const void *bytes, size_t n)
+static la_ssize_t take(struct archive *zip, void *context, const void *bytes, size_t n)
 {
-	struct writing *w = data;
+	struct pprof_writer *w = context;
 
 	w->error = output_write(w->f->out, bytes, n);
 	if (!w->error)
@@ -69,7 +69,7 @@ static la_ssize_t take(struct archive *zip, void *data, const void *bytes, size_
 	return -1;
 }
 
-static bool zip_open(struct writing *w)
+static bool zip_open(struct pprof_writer *w)
 {
 	w->zip = archive_write_new();
 	w->entry = archive_entry_new();
@@ -84,7 +84,7 @@ static bool zip_open(struct writing *w)
 	       archive_write_header(w->zip, w->entry) == ARCHIVE_OK;
 }
 
-static int put(struct writing *w, const Pprof__Profile *piece)
+static int put(struct pprof_writer *w, const Pprof__Profile *piece)
 {
 	size_t n = pprof__profile__get_packed_size(piece);
 	uint8_t *packed;
@@ -102,7 +102,7 @@ static int put(struct writing *w, const Pprof__Profile *piece)
 	return w->error ? w->error : -ENOMEM;
 }
 
-static int put_types(struct writing *w)
+static int put_types(struct pprof_writer *w)
 {
 	static const int64_t types[][2] = {
 		{OWN_SAMPLES, OWN_COUNT}, {OWN_ALLOCATED, OWN_BYTES}, {OWN_LIVE, OWN_BYTES}, {OWN_PEAK, OWN_BYTES}};
@@ -128,7 +128,7 @@ static int put_types(struct writing *w)
 	return put(w, &piece);
 }
 
-static int put_string(struct writing *w, const char *text, size_t bytes)
+static int put_string(struct pprof_writer *w, const char *text, size_t bytes)
 {
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 	char *list[1];
@@ -145,7 +145,7 @@ static int put_string(struct writing *w, const char *text, size_t bytes)
 	return put(w, &piece);
 }
 
-static int put_strings(struct writing *w)
+static int put_strings(struct pprof_writer *w)
 {
 	uint32_t n = mprof_mem_strings(w->d);
 	int r = 0;
@@ -161,7 +161,7 @@ static int put_strings(struct writing *w)
 	return r;
 }
 
-static int put_function(struct writing *w, uint64_t id, int64_t name, int64_t file)
+static int put_function(struct pprof_writer *w, uint64_t id, int64_t name, int64_t file)
 {
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 	Pprof__Function function = PPROF__FUNCTION__INIT, *list[1] = {&function};
@@ -175,7 +175,7 @@ static int put_function(struct writing *w, uint64_t id, int64_t name, int64_t fi
 }
 
 /* Write place ID with the N functions from FIRST on; the last is the innermost. */
-static int put_place(struct writing *w, uint64_t id, uint64_t address, uint32_t first, uint32_t n, bool known)
+static int put_place(struct pprof_writer *w, uint64_t id, uint64_t address, uint32_t first, uint32_t n, bool known)
 {
 	Pprof__Profile piece = PPROF__PROFILE__INIT;
 	Pprof__Location place = PPROF__LOCATION__INIT, *list[1] = {&place};
@@ -201,7 +201,7 @@ static int put_place(struct writing *w, uint64_t id, uint64_t address, uint32_t 
 	return put(w, &piece);
 }
 
-static int put_places(struct writing *w)
+static int put_places(struct pprof_writer *w)
 {
 	uint32_t codes = mprof_mem_codes(w->d), n = mprof_mem_locations(w->d);
 	int r = 0;
@@ -223,7 +223,7 @@ static int put_places(struct writing *w)
 	return r;
 }
 
-static uint64_t place_of(const struct writing *w, uint32_t code)
+static uint64_t place_of(const struct pprof_writer *w, uint32_t code)
 {
 	uint32_t codes = mprof_mem_codes(w->d);
 
@@ -232,7 +232,7 @@ static uint64_t place_of(const struct writing *w, uint32_t code)
 	return code >= MPROF_CODE_UNKNOWN ? codes + PLACE_UNKNOWN + 1u : code + 1u;
 }
 
-static int put_stack(struct writing *w, const struct mprof_profile_node *nodes, uint32_t at)
+static int put_stack(struct pprof_writer *w, const struct mprof_profile_node *nodes, uint32_t at)
 {
 	const struct mprof_profile_node *node = &nodes[at];
 	double scale = mem_load_scale(w->f->l);
@@ -261,11 +261,11 @@ static int put_stack(struct writing *w, const struct mprof_profile_node *nodes, 
 	return put(w, &piece);
 }
 
-int mem_write_pprof(struct mem_formatting *f)
+int mem_write_pprof(struct mem_format_job *f)
 {
-	SCOPED(writing_deinit) struct writing w = {.f = f, .d = f->l->in.decoder};
+	SCOPED(pprof_writer_deinit) struct pprof_writer w = {.f = f, .d = f->l->in.decoder};
 	const struct mprof_profile_node *nodes;
-	uint32_t n, i;
+	uint32_t n;
 	int r;
 
 	w.stack = malloc((MEM_FRAMES_MAX + 2u) * sizeof(*w.stack));
@@ -275,7 +275,7 @@ int mem_write_pprof(struct mem_formatting *f)
 	r = put_types(&w);
 	r = r ? r : put_strings(&w);
 	r = r ? r : put_places(&w);
-	for (i = 0; !r && i < n; i++)
+	for (uint32_t i = 0; !r && i < n; i++)
 		if (nodes[i].samples)
 			r = put_stack(&w, nodes, i);
 	if (!r && archive_write_close(w.zip) != ARCHIVE_OK)

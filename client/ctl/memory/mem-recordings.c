@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api.h"
+#include "array.h"
 #include "download.h"
 #include "http.h"
 #include "json.h"
@@ -43,9 +44,9 @@ int mem_recording_id(const char *operand, const char **id)
 	return is_number(*id) ? CTL_OK : say_usage("mem", "\"%s\" is not a recording's id, which is a number", *id);
 }
 
-static int put(void *data, const uint8_t *bytes, size_t len)
+static int put(void *context, const uint8_t *bytes, size_t len)
 {
-	const int *fd = data;
+	const int *fd = context;
 
 	while (len) {
 		ssize_t n = write(*fd, bytes, len);
@@ -59,9 +60,9 @@ static int put(void *data, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-static int start_over(void *data)
+static int start_over(void *context)
 {
-	const int *fd = data;
+	const int *fd = context;
 
 	return ftruncate(*fd, 0) < 0 || lseek(*fd, 0, SEEK_SET) < 0 ? -errno : 0;
 }
@@ -69,7 +70,7 @@ static int start_over(void *data)
 int mem_recording_fetch(const char *host, const char *id, int *fd)
 {
 	SCOPED(http_close) struct http h = {.signals = -1};
-	SCOPED(download_deinit) struct download d = {.write = put, .start_over = start_over, .data = fd};
+	SCOPED(download_deinit) struct download d = {.write = put, .start_over = start_over, .context = fd};
 	char path[64];
 	int r;
 
@@ -107,7 +108,7 @@ static int print_list(const json_t *list)
 	const json_t *memtrace;
 	size_t i;
 
-	table_init(&t, heads, sizeof(heads) / sizeof(heads[0]));
+	table_init(&t, heads, ARRAY_SIZE(heads));
 	json_array_foreach(list, i, memtrace)
 	{
 		table_add_json(&t, json_object_get(memtrace, "id"));
@@ -210,7 +211,7 @@ int mem_start(const struct ctl *ctl, int argc, char **argv)
 	const struct option_def defs[] = {{"--address", NULL, &address, NULL}, {"--port", NULL, &port_text, NULL}};
 	struct operands left;
 	long port;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1);
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1);
 
 	r = r ? r : parse_port(port_text, &port);
 	r = r ? r : http_open(&h, ctl->host);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "mem-encode.h"
 #include "mem-input.h"
 #include "mem-live.h"
@@ -23,7 +24,7 @@
 /* limit of samples of one allocation that are drawn one by one */
 #define DRAWN_MAX 4096u
 
-struct thinning {
+struct subsampler {
 	struct writer out;
 	struct mem_encoder *encoder;
 	struct mem_live kept; /* by the old id; NUMBER of the details is the new one */
@@ -33,7 +34,7 @@ struct thinning {
 	uint64_t random;
 };
 
-static void thinning_deinit(struct thinning *t)
+static void subsampler_deinit(struct subsampler *t)
 {
 	writer_deinit(&t->out);
 	mem_live_deinit(&t->kept);
@@ -41,7 +42,7 @@ static void thinning_deinit(struct thinning *t)
 }
 
 /* Return a random number from 0 up to, but not including, 1: xorshift64*. */
-static double draw(struct thinning *t)
+static double draw(struct subsampler *t)
 {
 	t->random ^= t->random >> 12;
 	t->random ^= t->random << 25;
@@ -50,7 +51,7 @@ static double draw(struct thinning *t)
 }
 
 /* Return how many of N samples to keep. */
-static uint64_t keep(struct thinning *t, uint64_t n)
+static uint64_t keep(struct subsampler *t, uint64_t n)
 {
 	double p = 1 / t->factor, count = (double)n, spread;
 	uint64_t kept = 0;
@@ -68,15 +69,15 @@ static uint64_t keep(struct thinning *t, uint64_t n)
 	return count < 0 ? 0 : count > (double)n ? n : (uint64_t)(count + 0.5);
 }
 
-static int put(void *data, const void *bytes, size_t n)
+static int put(void *context, const void *bytes, size_t n)
 {
-	struct thinning *t = data;
+	struct subsampler *t = context;
 
 	writer_put(&t->out, bytes, n);
 	return t->out.error ? -abs(t->out.error) : 0;
 }
 
-static int begin(struct thinning *t, const struct mprof_mem *d, const struct mprof_mem_event *e)
+static int begin(struct subsampler *t, const struct mprof_mem *d, const struct mprof_mem_event *e)
 {
 	struct mprof_mem_info info = *mprof_mem_info(d);
 	const struct mem_encoder_ops ops = {
@@ -101,7 +102,7 @@ static int begin(struct thinning *t, const struct mprof_mem *d, const struct mpr
 	return t->encoder ? 0 : -ENOMEM;
 }
 
-static int thin_alloc(struct thinning *t, const struct mprof_mem_event *e)
+static int subsample_alloc(struct subsampler *t, const struct mprof_mem_event *e)
 {
 	uint64_t since = e->time_us - t->start_us;
 	struct mprof_mem_event less = *e;
@@ -120,16 +121,16 @@ static int thin_alloc(struct thinning *t, const struct mprof_mem_event *e)
 	return mem_encoder_add(t->encoder, &less);
 }
 
-static int thin(void *data, const struct mprof_mem *d, const struct mprof_mem_event *e)
+static int subsample_event(void *context, const struct mprof_mem *d, const struct mprof_mem_event *e)
 {
-	struct thinning *t = data;
+	struct subsampler *t = context;
 	struct mprof_mem_event end = *e;
 	struct mem_object *object;
 
 	if (e->kind == MPROF_MEM_BEGIN)
 		return begin(t, d, e);
 	if (e->kind == MPROF_MEM_ALLOC)
-		return thin_alloc(t, e);
+		return subsample_alloc(t, e);
 	object = mem_live_find(&t->kept, e->id);
 	if (!object)
 		return 0;
@@ -149,9 +150,9 @@ static int factor_parse(const char *s, double *factor)
 	return say_usage("mem", "mem subsample: the factor is no number from 1 on: \"%s\"", s);
 }
 
-static int run(struct thinning *t, struct mem_input *in, struct output *out)
+static int run(struct subsampler *t, struct mem_input *in, struct output *out)
 {
-	const struct mem_consumer consumer = {.event = thin, .data = t};
+	const struct mem_consumer consumer = {.event = subsample_event, .context = t};
 	int r, error;
 
 	if (!writer_init(&t->out, out->fd))
@@ -176,14 +177,14 @@ int mem_subsample(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
 	SCOPED(output_close) struct output out = {.fd = -1};
-	SCOPED(thinning_deinit) struct thinning t = {.random = 0x9e3779b97f4a7c15, .to_us = UINT64_MAX};
+	SCOPED(subsampler_deinit) struct subsampler t = {.random = 0x9e3779b97f4a7c15, .to_us = UINT64_MAX};
 	const char *file = NULL, *from = NULL, *to = NULL, *recording = NULL;
 	const struct option_def defs[] = {{"--output", "-o", &file, NULL},
 					  {"--from", NULL, &from, NULL},
 					  {"--to", NULL, &to, NULL},
 					  {"--recording", NULL, &recording, NULL}};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 2, 2), committed;
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 2, 2), committed;
 
 	r = r ? r : factor_parse(left.at[0], &t.factor);
 	r = r ? r : mem_filter_time("--from", from, &t.from_us);

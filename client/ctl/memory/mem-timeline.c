@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "mem-load.h"
 #include "mem.h"
 #include "scope.h"
@@ -43,11 +44,10 @@ static int show(const struct mem_load *l)
 	double scale = mem_load_scale(l);
 	char span[SPAN_TEXT_MAX], bytes[32];
 	uint64_t most = 1;
-	uint32_t i;
 
-	for (i = 0; i < l->line_n; i++)
+	for (uint32_t i = 0; i < l->line_n; i++)
 		most = l->line[i] > most ? l->line[i] : most;
-	for (i = 0; i < l->line_n; i++) {
+	for (uint32_t i = 0; i < l->line_n; i++) {
 		bytes_text(mem_load_whole((double)l->line[i] * scale), bytes, sizeof(bytes));
 		printf("%14s %10s ", span_text(point_ns(l, i), span, sizeof(span)), bytes);
 		for (uint64_t k = 0; k < l->line[i] * BAR / most; k++)
@@ -82,7 +82,7 @@ int mem_timeline(const struct ctl *ctl, int argc, char **argv)
 	uint32_t n = ctl->json ? POINTS : POINTS_SHOWN;
 	struct operands left;
 	json_t *json;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), printed;
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1), printed;
 
 	r = r ? r : mem_filter_parse(&f, &o);
 	r = r ? r : points_parse(points, &n);

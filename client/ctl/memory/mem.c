@@ -1,6 +1,7 @@
 /* `mprofctl mem VERB`: memory profiles. */
 #include <string.h>
 
+#include "array.h"
 #include "mem.h"
 #include "options.h"
 #include "scope.h"
@@ -24,7 +25,7 @@ int cmd_mem(const struct ctl *ctl, int argc, char **argv)
 		return say_usage(
 			"mem",
 			"what is to be done with the memory profile is missing, as in `mprofctl mem identify FILE`");
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
 		if (strcmp(argv[1], verbs[i].name) == 0) {
 			argv[1] = argv[0];
 			return verbs[i].run(ctl, argc - 1, argv + 1);
@@ -44,7 +45,7 @@ int mem_answer_run(const struct ctl *ctl, int argc, char **argv, const struct me
 	struct mem_filter_options o = {0};
 	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1), printed;
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1), printed;
 
 	r = r ? r : mem_filter_parse(&f, &o);
 	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);

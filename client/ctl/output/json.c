@@ -52,9 +52,9 @@ static size_t run(const char *text, size_t len, bool beyond)
  * Write jansson's output to the file. jansson passes whole characters, so none is split between two
  * calls.
  */
-static int put(const char *text, size_t len, void *data)
+static int put(const char *text, size_t len, void *context)
 {
-	FILE *f = data;
+	FILE *f = context;
 	char piece[PIECE];
 
 	while (len) {
@@ -115,12 +115,11 @@ void write_json_text(struct writer *w, const char *text, size_t len)
 static void put_hex(struct writer *w, const char *key, const char *text, size_t len)
 {
 	static const char digits[] = "0123456789abcdef";
-	size_t i;
 
 	writer_put(w, ",\"", 2);
 	writer_put(w, key, strlen(key));
 	writer_put(w, "_hex\":\"", 7);
-	for (i = 0; i < len && !w->error; i++) {
+	for (size_t i = 0; i < len && !w->error; i++) {
 		char *out = writer_room(w, 2);
 
 		out[0] = digits[(uint8_t)text[i] >> 4];

@@ -133,10 +133,9 @@ static int reserve(struct output_directory *d)
 int output_directory_file(struct output_directory *d, const char *name)
 {
 	struct output_part part;
-	size_t i;
 	int fd, r;
 
-	for (i = 0; i < d->n; i++)
+	for (size_t i = 0; i < d->n; i++)
 		if (strcmp(d->list[i].name, name) == 0)
 			return -EEXIST;
 	r = reserve(d);
@@ -186,16 +185,15 @@ static int put_parts(const struct output_directory *d, const char *temp)
 	SCOPED(closep) int dir = open(temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	mode_t mask = umask(0);
 	int r = 0;
-	size_t i;
 
 	umask(mask);
 	if (dir < 0 || fchmod(dir, 0777 & ~mask) < 0)
 		return -errno;
-	for (i = 0; i < d->n && !r; i++)
+	for (size_t i = 0; i < d->n && !r; i++)
 		r = put_part(&d->list[i], dir);
 	if (!r && rename(temp, d->path) < 0)
 		r = -errno;
-	for (i = 0; i < d->n && r; i++)
+	for (size_t i = 0; i < d->n && r; i++)
 		unlinkat(dir, d->list[i].name, 0);
 	return r;
 }
@@ -229,9 +227,7 @@ int output_directory_commit(struct output_directory *d)
 
 void output_directory_close(struct output_directory *d)
 {
-	size_t i;
-
-	for (i = 0; i < d->n; i++) {
+	for (size_t i = 0; i < d->n; i++) {
 		free(d->list[i].name);
 		closep(&d->list[i].fd);
 	}

@@ -59,10 +59,9 @@ static int follow_links(const char *path, char **place)
 {
 	char target[PATH_MAX], *next;
 	ssize_t n;
-	int i;
 
 	*place = strdup(path);
-	for (i = 0; *place && (n = readlink(*place, target, sizeof(target) - 1)) >= 0; i++) {
+	for (int i = 0; *place && (n = readlink(*place, target, sizeof(target) - 1)) >= 0; i++) {
 		if (i == LINKS_MAX)
 			return -ELOOP;
 		target[n] = 0;
@@ -208,11 +207,11 @@ static int give_name(struct output *o, const char *name)
 /* Only a named file can replace another: give the file a temporary name. */
 static int name_temporarily(struct output *o)
 {
-	int i, r = -EEXIST;
+	int r = -EEXIST;
 	uint32_t number;
 	char end[16];
 
-	for (i = 0; i < TRIES && r == -EEXIST; i++) {
+	for (int i = 0; i < TRIES && r == -EEXIST; i++) {
 		free(o->temp);
 		if (getrandom(&number, sizeof(number), 0) < 0)
 			number = (uint32_t)i;

@@ -14,10 +14,8 @@
 
 void table_init(struct table *t, const char *const *heads, size_t columns)
 {
-	size_t i;
-
 	*t = (struct table){.columns = columns};
-	for (i = 0; i < columns; i++) {
+	for (size_t i = 0; i < columns; i++) {
 		t->right[i] = heads[i][0] == '>';
 		table_add(t, heads[i] + t->right[i]);
 	}
@@ -25,9 +23,7 @@ void table_init(struct table *t, const char *const *heads, size_t columns)
 
 void table_deinit(struct table *t)
 {
-	size_t i;
-
-	for (i = 0; i < t->cells; i++)
+	for (size_t i = 0; i < t->cells; i++)
 		free(t->text[i]);
 	free(t->text);
 	*t = (struct table){0};
@@ -153,14 +149,13 @@ int stdout_verdict(void)
 int table_print(const struct table *t)
 {
 	int widths[TABLE_COLUMNS_MAX] = {0};
-	size_t i;
 
 	if (t->failed)
 		return say_memory();
-	for (i = 0; i < t->cells; i++)
+	for (size_t i = 0; i < t->cells; i++)
 		if (width(t->text[i]) > widths[i % t->columns])
 			widths[i % t->columns] = width(t->text[i]);
-	for (i = 0; i < t->cells; i++)
+	for (size_t i = 0; i < t->cells; i++)
 		print_cell(t, i, widths[i % t->columns]);
 	return stdout_verdict();
 }

@@ -14,11 +14,9 @@
 
 static size_t follows(const uint8_t *p, size_t left, size_t n, uint8_t least, uint8_t most)
 {
-	size_t i;
-
 	if (left <= n || p[1] < least || p[1] > most)
 		return 0;
-	for (i = 2; i <= n; i++)
+	for (size_t i = 2; i <= n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
 	return n + 1;
@@ -55,9 +53,9 @@ static int reserve(struct utf8 *u, size_t room)
 int utf8_set(struct utf8 *u, const char *text, size_t len)
 {
 	const uint8_t *p = (const uint8_t *)text;
-	size_t n, bad = 0, i;
+	size_t n, bad = 0;
 
-	for (i = 0; i < len; i += n ? n : 1) {
+	for (size_t i = 0; i < len; i += n ? n : 1) {
 		n = character(p + i, len - i);
 		bad += !n;
 	}
@@ -65,7 +63,7 @@ int utf8_set(struct utf8 *u, const char *text, size_t len)
 	/* one byte for the NUL */
 	if (reserve(u, len + bad * (REPLACEMENT_BYTES - 1) + 1))
 		return -ENOMEM;
-	for (i = 0; i < len; i += n ? n : 1) {
+	for (size_t i = 0; i < len; i += n ? n : 1) {
 		n = character(p + i, len - i);
 		memcpy(u->text + u->bytes, n ? text + i : REPLACEMENT, n ? n : REPLACEMENT_BYTES);
 		u->bytes += n ? n : REPLACEMENT_BYTES;

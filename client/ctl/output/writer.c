@@ -86,17 +86,17 @@ void base64_put(struct base64 *b, const void *bytes, size_t len)
 
 void base64_end(struct base64 *b)
 {
-	size_t used = b->used, i;
+	size_t used = b->used;
 	char *out;
 
 	if (!used)
 		return;
-	for (i = used; i < 3; i++)
+	for (size_t i = used; i < 3; i++)
 		b->rest[i] = 0;
 	put_three(b->out, b->rest);
 	/* put_three() left room for four characters, so the last three can be replaced. */
 	out = b->out->buf + b->out->used;
-	for (i = used; i < 3; i++)
+	for (size_t i = used; i < 3; i++)
 		out[(ptrdiff_t)i - 3] = '=';
 	b->used = 0;
 }

@@ -25,10 +25,10 @@
 static bool went_well(pid_t pid)
 {
 	const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
-	int status, ms;
+	int status;
 	pid_t r = 0;
 
-	for (ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
+	for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
 		r = waitpid(pid, &status, WNOHANG);
 		if (r && !(r < 0 && errno == EINTR))
 			return r == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;

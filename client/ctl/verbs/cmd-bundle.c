@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "bundle.h"
 #include "input.h"
 #include "json.h"
@@ -20,7 +21,7 @@
 #define RUN_AMOUNT "64MB" /* part of a run that is read to know its clock */
 
 /* The trace that is being added. */
-struct bundling {
+struct bundle_job {
 	const struct ctl *ctl;
 	const char *verb;
 	struct bundle *bundle;
@@ -43,7 +44,7 @@ static int part_failed(int error)
 }
 
 /* Read the trace OPERAND, as S selects, into member M. */
-static int read_member(struct bundling *x, struct bundle_member *m, const char *operand, const struct selection *s)
+static int read_member(struct bundle_job *x, struct bundle_member *m, const char *operand, const struct selection *s)
 {
 	SCOPED(input_deinit) struct input in = {0};
 	SCOPED(bundle_part_deinitp) struct bundle_part part = {0};
@@ -61,7 +62,7 @@ static int read_member(struct bundling *x, struct bundle_member *m, const char *
 	return r ? part_failed(r) : CTL_OK;
 }
 
-static int take_file(struct bundling *x, const struct trace_source *t)
+static int take_file(struct bundle_job *x, const struct trace_source *t)
 {
 	struct selection none = {0};
 	const char *name = t->kind == SOURCE_STDIN ? "stdin" : t->name, *slash = strrchr(name, '/');
@@ -94,7 +95,7 @@ static int read_run(struct http *h, const json_t *capture, int64_t number, struc
 }
 
 /* Add one stream: its trace, and its packets' information on the clock of the run. */
-static int take_stream(struct bundling *x, struct http *h, const struct trace_source *t, const json_t *json,
+static int take_stream(struct bundle_job *x, struct http *h, const struct trace_source *t, const json_t *json,
 		       int64_t number, struct mprof_clocks *clocks)
 {
 	const char *name = json_string_value(json_object_get(json, t->kind == SOURCE_CAPTURE ? "domain" : "name"));
@@ -119,7 +120,7 @@ static int take_stream(struct bundling *x, struct http *h, const struct trace_so
 	return r || t->kind != SOURCE_CAPTURE ? r : read_run(h, json, number, clocks);
 }
 
-static int take_streams(struct bundling *x, struct http *h, const struct trace_source *t, const json_t *json)
+static int take_streams(struct bundle_job *x, struct http *h, const struct trace_source *t, const json_t *json)
 {
 	const json_t *streams = json_object_get(json, "streams");
 	size_t first = x->bundle->n, i;
@@ -142,7 +143,7 @@ static int take_streams(struct bundling *x, struct http *h, const struct trace_s
 	return r;
 }
 
-static int take_remote(struct bundling *x, struct trace_source *t, bool settled)
+static int take_remote(struct bundle_job *x, struct trace_source *t, bool settled)
 {
 	SCOPED(http_close) struct http h = {.signals = -1};
 	json_t *json = NULL;
@@ -158,7 +159,7 @@ static int take_remote(struct bundling *x, struct trace_source *t, bool settled)
 	return r;
 }
 
-static int take(struct bundling *x, const char *trace)
+static int take(struct bundle_job *x, const char *trace)
 {
 	const struct selection none = {0};
 	struct trace_source t;
@@ -179,11 +180,9 @@ static int take(struct bundling *x, const char *trace)
 
 /* ---- what is said of it */
 
-static void tell_unknown(const struct bundle *b)
+static void report_unknown(const struct bundle *b)
 {
-	size_t i;
-
-	for (i = 0; i < b->n; i++) {
+	for (size_t i = 0; i < b->n; i++) {
 		const struct bundle_member *m = &b->list[i];
 
 		if (!m->known)
@@ -206,11 +205,10 @@ static int show(const struct bundle *b)
 {
 	static const char *const heads[] = {"FILE", "TRACE", ">EVENTS", ">OFFSET", ">AT MOST LESS"};
 	struct table t;
-	size_t i;
 	int r;
 
-	table_init(&t, heads, sizeof(heads) / sizeof(heads[0]));
-	for (i = 0; i < b->n; i++) {
+	table_init(&t, heads, ARRAY_SIZE(heads));
+	for (size_t i = 0; i < b->n; i++) {
 		const struct bundle_member *m = &b->list[i];
 		uint64_t size = m->offset_ns < 0 ? 0 - (uint64_t)m->offset_ns : (uint64_t)m->offset_ns;
 
@@ -252,24 +250,23 @@ int cmd_bundle(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(bundle_deinit) struct bundle bundle = {0};
 	SCOPED(output_close) struct output out = {.fd = -1};
-	struct bundling x = {.ctl = ctl, .verb = argv[0], .bundle = &bundle};
+	struct bundle_job x = {.ctl = ctl, .verb = argv[0], .bundle = &bundle};
 	const char *file = NULL;
 	const struct option_def defs[] = {
 		{"--output", "-o", &file, NULL},
 		{"--last", NULL, &x.last, NULL},
 	};
 	struct operands left;
-	size_t i;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, OPERANDS_MAX);
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, OPERANDS_MAX);
 
 	r = r ? r : selection_check(&(struct selection){.last = x.last}, argv[0]);
 	r = r ? r : output_open(&out, file ? file : "bundle.tar", file ? OUTPUT_REPLACE : OUTPUT_NEW, argv[0]);
-	for (i = 0; i < left.n && !r; i++)
+	for (size_t i = 0; i < left.n && !r; i++)
 		r = take(&x, left.at[i]);
 	if (r)
 		return r;
 	bundle_align(&bundle);
-	tell_unknown(&bundle);
+	report_unknown(&bundle);
 	r = bundle_write(&bundle, &out);
 	if (r)
 		return r == -ENOMEM ? say_memory() : output_complain(&out, -r);

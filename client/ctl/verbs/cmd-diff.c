@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "diff-answer.h"
 #include "input.h"
 #include "options.h"
@@ -31,11 +32,9 @@ struct pair {
 
 static void pair_deinit(struct pair *p)
 {
-	int i;
-
 	p->diff = mprof_diff_free(p->diff);
 	free(p->streams);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		modeller_deinit(&p->runs[i].modeller);
 		input_deinit(&p->runs[i].in);
 	}
@@ -60,12 +59,12 @@ static int run_read(const struct ctl *ctl, struct run *run, const char *verb)
 static bool pair_streams(struct pair *p)
 {
 	const struct modeller *good = &p->runs[0].modeller, *bad = &p->runs[1].modeller;
-	unsigned int i, k;
+	unsigned int k;
 
 	p->streams = malloc((bad->streams + 1) * sizeof(*p->streams));
 	if (!p->streams)
 		return false;
-	for (i = 0; i < bad->streams; i++) {
+	for (unsigned int i = 0; i < bad->streams; i++) {
 		p->streams[i] = i;
 		if (!good->names || !bad->names)
 			continue;
@@ -79,9 +78,8 @@ static bool pair_streams(struct pair *p)
 static uint64_t lost_packets(const struct input *in)
 {
 	uint64_t lost = 0;
-	unsigned int i;
 
-	for (i = 0; i < in->streams; i++)
+	for (unsigned int i = 0; i < in->streams; i++)
 		lost += in->stream[i].totals.lost_packets;
 	return lost;
 }
@@ -95,9 +93,9 @@ static int pair_print(const struct ctl *ctl, struct pair *p)
 	};
 	struct diff_run runs[2];
 	json_t *json;
-	int i, r;
+	int r;
 
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		runs[i] = (struct diff_run){.m = &p->runs[i].modeller,
 					    .name = p->runs[i].operand,
 					    .lost_packets = lost_packets(&p->runs[i].in)};
@@ -128,9 +126,8 @@ static bool is_file(const char *operand)
 static void share_selection(struct pair *p, const struct selection *s, const char *good_run, const char *bad_run)
 {
 	bool files[2] = {is_file(p->runs[0].operand), is_file(p->runs[1].operand)};
-	int i;
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		if (!files[i] || files[!i])
 			p->runs[i].s = *s;
 	}
@@ -151,7 +148,7 @@ int cmd_diff(const struct ctl *ctl, int argc, char **argv)
 		PERIOD_OPTIONS(from, to),
 	};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 2, 2), bad, printed;
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 2, 2), bad, printed;
 
 	r = r ? r : period_parse(&p.runs[0].period, from, to, argv[0]);
 	if (r)

@@ -5,6 +5,7 @@
 
 #include <mprof/trace.h>
 
+#include "array.h"
 #include "dumper.h"
 #include "filter.h"
 #include "input.h"
@@ -16,18 +17,18 @@
 
 #define TEXT_SHORT 256u /* bytes of a string */
 
-static int dumper_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n);
+static int dumper_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n);
 
-static int dumper_pause(void *data)
+static int dumper_pause(void *context)
 {
-	struct dumper *d = data;
+	struct dumper *d = context;
 
 	return writer_flush(&d->out);
 }
 
-static int dumper_streams(void *data, char *const *names, unsigned int count)
+static int dumper_streams(void *context, char *const *names, unsigned int count)
 {
-	struct dumper *d = data;
+	struct dumper *d = context;
 
 	(void)count;
 	d->streams = names;
@@ -37,8 +38,8 @@ static int dumper_streams(void *data, char *const *names, unsigned int count)
 bool dumper_init(struct dumper *d, int out_fd, bool json)
 {
 	*d = (struct dumper){.json = json};
-	d->consumer =
-		(struct consumer){.streams = dumper_streams, .events = dumper_events, .pause = dumper_pause, .data = d};
+	d->consumer = (struct consumer){
+		.streams = dumper_streams, .events = dumper_events, .pause = dumper_pause, .context = d};
 	return writer_init(&d->out, out_fd);
 }
 
@@ -97,13 +98,12 @@ static void put_json_line(struct dumper *d, const struct mprof_raw_event *e, con
 	writer_put(&d->out, "\n", 1);
 }
 
-static int dumper_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+static int dumper_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct dumper *d = data;
+	struct dumper *d = context;
 	const char *name = d->streams ? d->streams[stream] : NULL;
-	size_t i;
 
-	for (i = 0; i < n && !d->out.error; i++) {
+	for (size_t i = 0; i < n && !d->out.error; i++) {
 		const struct mprof_raw_event *e = &events[i].raw;
 
 		if (d->filter && !filter_takes(d->filter, stream, e))
@@ -151,7 +151,7 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 		{"--follow", NULL, NULL, &follow},
 	};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, 1);
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1);
 
 	r = r ? r : period_parse(&filter.period, from, to, argv[0]);
 	r = r ? r : filter_parse(&filter, events, threads, label, argv[0]);

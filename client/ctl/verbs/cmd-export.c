@@ -62,7 +62,7 @@ static int refusal(const struct export *x, int error)
 {
 	if (error >= 0)
 		return error;
-	if (x->job.exporter->told && x->job.exporter->told(&x->job))
+	if (x->job.exporter->reported && x->job.exporter->reported(&x->job))
 		return CTL_FAILED;
 	if (error == -ENOMEM)
 		return say_memory();
@@ -176,9 +176,9 @@ static size_t own_options(struct export *x, struct option_def *defs)
 {
 	const struct export_option *o;
 	const struct exporter *e;
-	size_t i, k;
+	size_t k;
 
-	for (i = 0; (e = exporter_at(i)); i++) {
+	for (size_t i = 0; (e = exporter_at(i)); i++) {
 		for (o = e->options; o && o->name; o++) {
 			for (k = 0; k < x->own_n && strcmp(x->own[k].name, o->name) != 0; k++)
 				;
@@ -196,9 +196,9 @@ static size_t own_options(struct export *x, struct option_def *defs)
 static int take_own(struct export *x, const char *verb)
 {
 	const struct exporter *e = x->job.exporter;
-	size_t i, k;
+	size_t k;
 
-	for (i = 0; i < x->own_n; i++) {
+	for (size_t i = 0; i < x->own_n; i++) {
 		if (!x->own[i].value)
 			continue;
 		for (k = 0; e->options && e->options[k].name && strcmp(e->options[k].name, x->own[i].name) != 0; k++)

@@ -14,17 +14,17 @@ struct fetch {
 	struct progress progress;
 };
 
-static int fetch_write(void *data, const uint8_t *bytes, size_t len)
+static int fetch_write(void *context, const uint8_t *bytes, size_t len)
 {
-	struct fetch *f = data;
+	struct fetch *f = context;
 
 	progress_add(&f->progress, len);
 	return output_write(&f->out, bytes, len);
 }
 
-static int fetch_start_over(void *data)
+static int fetch_start_over(void *context)
 {
-	struct fetch *f = data;
+	struct fetch *f = context;
 
 	f->progress.bytes = 0;
 	return output_start_over(&f->out);
@@ -36,7 +36,7 @@ static void fetch_deinit(struct fetch *f)
 }
 
 /* Report the losses that the server's headers announce. */
-static void tell_gaps(const struct download *d)
+static void report_losses(const struct download *d)
 {
 	if (d->lost && strcmp(d->lost, "0") != 0)
 		say("note: %s packets were lost within this trace before they could be copied", d->lost);
@@ -50,7 +50,7 @@ static int fetch_run(struct fetch *f, struct http *h, const char *path)
 	struct download d = {
 		.write = fetch_write,
 		.start_over = f->out.can_start_over ? fetch_start_over : NULL,
-		.data = f,
+		.context = f,
 	};
 	int r = download_run(&d, h, path);
 
@@ -59,7 +59,7 @@ static int fetch_run(struct fetch *f, struct http *h, const char *path)
 		return output_complain(&f->out, -d.refused);
 	if (r)
 		return r;
-	tell_gaps(&d);
+	report_losses(&d);
 	return output_commit(&f->out);
 }
 
@@ -102,16 +102,16 @@ static void output_closep(struct output *out)
 	output_close(out);
 }
 
-static int follow_write(void *data, const uint8_t *bytes, size_t len)
+static int follow_write(void *context, const uint8_t *bytes, size_t len)
 {
-	return output_write(data, bytes, len);
+	return output_write(context, bytes, len);
 }
 
 int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(http_close) struct http h = {.signals = -1};
 	SCOPED(output_closep) struct output out = {.fd = -1};
-	struct follow_ops ops = {.write = follow_write, .data = &out};
+	struct follow_ops ops = {.write = follow_write, .context = &out};
 	struct selection s = {0};
 	const char *file = NULL;
 	const struct option_def defs[] = {

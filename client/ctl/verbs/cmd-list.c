@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "array.h"
 #include "http.h"
 #include "json.h"
 #include "options.h"
@@ -37,7 +38,7 @@ static int print_domains(const json_t *domains)
 	const json_t *domain;
 	size_t i;
 
-	table_init(&t, heads, sizeof(heads) / sizeof(heads[0]));
+	table_init(&t, heads, ARRAY_SIZE(heads));
 	json_array_foreach(domains, i, domain)
 	{
 		const json_t *streams = json_object_get(domain, "streams");
@@ -65,7 +66,7 @@ static int print_captures(const json_t *captures)
 	const json_t *capture;
 	size_t i;
 
-	table_init(&t, heads, sizeof(heads) / sizeof(heads[0]));
+	table_init(&t, heads, ARRAY_SIZE(heads));
 	json_array_foreach(captures, i, capture)
 	{
 		table_add_json(&t, json_object_get(capture, "id"));

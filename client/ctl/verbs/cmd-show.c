@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "array.h"
 #include "http.h"
 #include "options.h"
 #include "scope.h"
@@ -168,7 +169,7 @@ static int put_streams(const struct shown *s)
 		puts("It holds no trace.");
 		return CTL_OK;
 	}
-	table_init(&t, heads, sizeof(heads) / sizeof(heads[0]));
+	table_init(&t, heads, ARRAY_SIZE(heads));
 	json_array_foreach(ranges, i, range)
 	{
 		add_range(&t, s, range);

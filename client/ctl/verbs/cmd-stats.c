@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "input.h"
 #include "scope.h"
 #include "stats-answer.h"
@@ -23,9 +24,7 @@ struct stats {
 
 static void stats_deinit(struct stats *s)
 {
-	unsigned int i;
-
-	for (i = 0; i < s->n; i++) {
+	for (unsigned int i = 0; i < s->n; i++) {
 		tally_deinit(&s->tallies[i]);
 		if (s->names)
 			free(s->names[i]);
@@ -44,15 +43,14 @@ static int stats_reserve(struct stats *s, unsigned int n)
 	return 0;
 }
 
-static int stats_streams(void *data, char *const *names, unsigned int count)
+static int stats_streams(void *context, char *const *names, unsigned int count)
 {
-	struct stats *s = data;
-	unsigned int i;
+	struct stats *s = context;
 
 	if (stats_reserve(s, count))
 		return -ENOMEM;
 	s->names = calloc(count, sizeof(*s->names));
-	for (i = 0; s->names && i < count; i++) {
+	for (unsigned int i = 0; s->names && i < count; i++) {
 		s->names[i] = strdup(names[i]);
 		if (!s->names[i])
 			return -ENOMEM;
@@ -60,11 +58,10 @@ static int stats_streams(void *data, char *const *names, unsigned int count)
 	return s->names ? 0 : -ENOMEM;
 }
 
-static int stats_events(void *data, unsigned int stream, const struct mprof_event *events, size_t n)
+static int stats_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n)
 {
-	struct stats *s = data;
+	struct stats *s = context;
 	struct tally *t;
-	size_t i;
 
 	if (!s->n && stats_reserve(s, 1))
 		return -ENOMEM;
@@ -72,7 +69,7 @@ static int stats_events(void *data, unsigned int stream, const struct mprof_even
 	period_holds(s->period, events[0].raw.timestamp);
 	t->from = period_from(s->period);
 	t->to = period_to(s->period);
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		tally_event(t, &events[i].raw);
 	return t->failed ? -ENOMEM : 0;
 }
@@ -115,10 +112,9 @@ static json_t *total_json(const struct stats *s, const struct input *in, const j
 	struct mprof_totals totals = {0};
 	uint64_t bytes = 0;
 	json_t *object;
-	unsigned int i;
 
 	tally_init(&total, 1);
-	for (i = 0; i < s->n; i++) {
+	for (unsigned int i = 0; i < s->n; i++) {
 		tally_join(&total, &s->tallies[i]);
 		totals.packets += in->stream[i].totals.packets;
 		totals.lost_packets += in->stream[i].totals.lost_packets;
@@ -126,7 +122,7 @@ static json_t *total_json(const struct stats *s, const struct input *in, const j
 		bytes += in->stream[i].bytes;
 	}
 	object = total.failed ? NULL : tally_json(&total, &totals, bytes);
-	for (i = 0; i < sizeof(single) / sizeof(single[0]); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(single); i++)
 		json_object_del(object, single[i]);
 	json_object_set_new(object, "should_resolve", all_expected(streams));
 	return object;
@@ -136,12 +132,11 @@ static json_t *total_json(const struct stats *s, const struct input *in, const j
 static json_t *stats_json(struct stats *s, const struct input *in)
 {
 	json_t *array, *object;
-	unsigned int i;
 
 	if (!s->names)
 		return stream_json(s, in, 0);
 	array = json_array();
-	for (i = 0; i < s->n; i++)
+	for (unsigned int i = 0; i < s->n; i++)
 		json_array_append_new(array, stream_json(s, in, i));
 	object = total_json(s, in, array);
 	json_object_set_new(object, "streams", array);
@@ -167,7 +162,7 @@ int cmd_stats(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(trace_args_deinit) struct trace_args args = {0};
 	SCOPED(stats_deinit) struct stats stats = {.period = &args.period};
-	const struct consumer consumer = {.streams = stats_streams, .events = stats_events, .data = &stats};
+	const struct consumer consumer = {.streams = stats_streams, .events = stats_events, .context = &stats};
 	int r = trace_args_parse(&args, ctl, argc, argv, NULL, 0, 1), printed;
 
 	if (r)

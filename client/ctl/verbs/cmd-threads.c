@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "input.h"
 #include "json.h"
 #include "modeller.h"
@@ -55,9 +56,9 @@ static bool takes(const struct threads *t, uint32_t i)
 }
 
 /* Order by duration, longest first, then by number. */
-static int compare(const void *a, const void *b, void *data)
+static int compare(const void *a, const void *b, void *context)
 {
-	const struct mprof_thread *threads = data;
+	const struct mprof_thread *threads = context;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 	uint64_t x = threads[i].end - threads[i].start, y = threads[k].end - threads[k].start;
 
@@ -67,13 +68,12 @@ static int compare(const void *a, const void *b, void *data)
 static bool choose(struct threads *t)
 {
 	const struct mprof_model_view *v = view_of(t);
-	uint32_t i;
 
 	t->labelled = t->label ? modeller_labelled(&t->modeller, t->label) : NULL;
 	t->list = calloc((size_t)v->n_threads + 1, sizeof(*t->list));
 	if ((t->label && !t->labelled) || !t->list)
 		return false;
-	for (i = 0; i < v->n_threads; i++)
+	for (uint32_t i = 0; i < v->n_threads; i++)
 		if (takes(t, i))
 			t->list[t->n++] = i;
 	if (t->most == MPROF_NONE)
@@ -131,9 +131,8 @@ static void line_make(const struct threads *t, uint32_t i, struct line *line)
 static void line_print(const struct line *line, const int *widths)
 {
 	static const bool right[COLUMNS] = {true, false, true, true, false, true, true};
-	int i;
 
-	for (i = 0; i < COLUMNS; i++)
+	for (int i = 0; i < COLUMNS; i++)
 		printf("%*s  ", right[i] ? widths[i] : -widths[i], line->cell[i]);
 }
 
@@ -158,22 +157,21 @@ static bool line_tail(const struct threads *t, uint32_t i)
 static int show(const struct threads *t)
 {
 	static const struct line heads = {{"ID", "TYPE", "START", "DURATION", "STATE", "TO", "PARENT"}};
-	int widths[COLUMNS], column, n;
+	int widths[COLUMNS], n;
 	struct line line;
-	uint32_t i;
 
-	for (column = 0; column < COLUMNS; column++)
+	for (int column = 0; column < COLUMNS; column++)
 		widths[column] = (int)strlen(heads.cell[column]);
-	for (i = 0; i < t->n; i++) {
+	for (uint32_t i = 0; i < t->n; i++) {
 		line_make(t, t->list[i], &line);
-		for (column = 0; column < COLUMNS; column++) {
+		for (int column = 0; column < COLUMNS; column++) {
 			n = (int)strlen(line.cell[column]);
 			widths[column] = n > widths[column] ? n : widths[column];
 		}
 	}
 	line_print(&heads, widths);
 	puts("LABEL");
-	for (i = 0; i < t->n && !ferror(stdout); i++) {
+	for (uint32_t i = 0; i < t->n && !ferror(stdout); i++) {
 		line_make(t, t->list[i], &line);
 		line_print(&line, widths);
 		if (!line_tail(t, t->list[i]))
@@ -210,11 +208,10 @@ static json_t *entry_json(const struct threads *t, uint32_t i)
 /* Print an object per line, so that only one is in memory. */
 static int show_json(const struct threads *t)
 {
-	uint32_t i;
 	int r;
 
 	printf("{\"threads\": [");
-	for (i = 0; i < t->n && !ferror(stdout); i++) {
+	for (uint32_t i = 0; i < t->n && !ferror(stdout); i++) {
 		json_t *object = entry_json(t, t->list[i]);
 
 		fputs(i ? ",\n  " : "\n  ", stdout);
@@ -260,7 +257,7 @@ int cmd_threads(const struct ctl *ctl, int argc, char **argv)
 		{"--longest", NULL, &longest, NULL},
 		{"--unresolved", NULL, NULL, &t.unresolved},
 	};
-	int r = trace_args_parse(&args, ctl, argc, argv, own, sizeof(own) / sizeof(own[0]), 1), printed;
+	int r = trace_args_parse(&args, ctl, argc, argv, own, ARRAY_SIZE(own), 1), printed;
 
 	r = r ? r : take_most(&t, longest, argv[0]);
 	if (r)

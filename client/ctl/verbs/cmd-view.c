@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "array.h"
 #include "browser.h"
 #include "exporter.h"
 #include "html.h"
@@ -47,9 +48,7 @@ struct view {
 
 static void view_deinit(struct view *v)
 {
-	size_t i;
-
-	for (i = 0; i < v->n; i++) {
+	for (size_t i = 0; i < v->n; i++) {
 		time_filter_deinit(&v->traces[i].time_filter);
 		html_part_deinit(&v->traces[i].part);
 		input_deinit(&v->traces[i].in);
@@ -67,7 +66,7 @@ static void view_deinit(struct view *v)
 
 static int aside_failed(const struct viewed *t, int error)
 {
-	if (t->part.told)
+	if (t->part.reported)
 		return CTL_FAILED;
 	if (error == -ENOMEM)
 		return say_memory();
@@ -150,13 +149,12 @@ static int add(struct html *h, const struct viewed *t)
 static int write_page(struct view *v)
 {
 	struct html h;
-	size_t i;
 	int r;
 
 	if (!writer_init(&v->writer, v->out.fd))
 		return say_memory();
 	r = html_begin(&h, &v->writer);
-	for (i = 0; i < v->n && !r; i++)
+	for (size_t i = 0; i < v->n && !r; i++)
 		r = add(&h, &v->traces[i]);
 	r = r ? r : html_end(&h);
 	html_deinit(&h);
@@ -218,8 +216,7 @@ int cmd_view(const struct ctl *ctl, int argc, char **argv)
 	};
 	struct period period = {0};
 	struct operands left;
-	size_t i;
-	int r = options_parse(argc, argv, defs, sizeof(defs) / sizeof(defs[0]), &left, 1, TRACES_MAX);
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, TRACES_MAX);
 
 	r = r ? r : period_parse(&period, from, to, argv[0]);
 	if (r)
@@ -233,7 +230,7 @@ int cmd_view(const struct ctl *ctl, int argc, char **argv)
 			argv[0]);
 	if (!html_possible())
 		return CTL_FAILED;
-	for (i = 0; i < left.n && !r; i++)
+	for (size_t i = 0; i < left.n && !r; i++)
 		r = mem_page_is(left.at[i]) ? read_memory(&v, left.at[i], &s, &period)
 					    : read_trace(&v, left.at[i], &s, &period);
 	r = r ? r : show(&v, file, left.at[0]);

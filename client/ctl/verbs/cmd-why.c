@@ -1,7 +1,7 @@
 /*
  * `mprofctl why`: explain why threads wait.
  *
- * Programs get the answers as JSON; for people libmprof explains them (<mprof/tale.h>).
+ * Programs get the answers as JSON; for people libmprof explains them (<mprof/explanation.h>).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ SCOPED_DEFINE(struct mprof_explanation, mprof_explanation_free)
 /* CHOSEN: the thread is asked about. ANSWERED: the thread that it became has an answer. */
 enum { CHOSEN = 1, ANSWERED = 2 };
 
-struct asking {
+struct query {
 	struct modeller modeller;
 	const struct period *period; /* borrowed */
 	struct mprof_why *why;
@@ -32,7 +32,7 @@ struct asking {
 	json_t *answers;
 };
 
-static void asking_deinit(struct asking *a)
+static void query_deinit(struct query *a)
 {
 	a->why = mprof_why_free(a->why);
 	modeller_deinit(&a->modeller);
@@ -40,25 +40,24 @@ static void asking_deinit(struct asking *a)
 	json_decref(a->answers);
 }
 
-static bool in_period(const struct asking *a, uint32_t thread)
+static bool in_period(const struct query *a, uint32_t thread)
 {
 	return a->modeller.view->threads[thread].created >= period_from(a->period);
 }
 
 /* Choose the threads whose id is NAME. Return false if NAME is no id or there is no such thread. */
-static bool choose_id(struct asking *a, const char *name)
+static bool choose_id(struct query *a, const char *name)
 {
 	const struct mprof_model_view *v = a->modeller.view;
 	bool found = false;
 	char *end;
 	long long id;
-	uint32_t i;
 
 	errno = 0;
 	id = strtoll(name, &end, 10);
 	if (end == name || *end || errno)
 		return false;
-	for (i = 0; i < v->n_threads; i++)
+	for (uint32_t i = 0; i < v->n_threads; i++)
 		if (v->threads[i].id == id && !(v->threads[i].flags & MPROF_THREAD_ROOT) && in_period(a, i)) {
 			a->chosen[i] = CHOSEN;
 			found = true;
@@ -66,27 +65,25 @@ static bool choose_id(struct asking *a, const char *name)
 	return found;
 }
 
-static bool choose_labelled(struct asking *a, const char *glob)
+static bool choose_labelled(struct query *a, const char *glob)
 {
 	SCOPED(freep) uint8_t *labelled = modeller_labelled(&a->modeller, glob);
 	const struct mprof_model_view *v = a->modeller.view;
-	uint32_t i;
 
 	if (!labelled)
 		return false;
-	for (i = 0; i < v->n_threads; i++)
+	for (uint32_t i = 0; i < v->n_threads; i++)
 		if (labelled[i] && !(v->threads[i].flags & MPROF_THREAD_ROOT) && in_period(a, i))
 			a->chosen[i] = CHOSEN;
 	return true;
 }
 
 /* Choose the marked threads that never resolved. */
-static void choose_expected(struct asking *a)
+static void choose_expected(struct query *a)
 {
 	const struct mprof_model_view *v = a->modeller.view;
-	uint32_t i;
 
-	for (i = 0; i < v->n_expectations; i++) {
+	for (uint32_t i = 0; i < v->n_expectations; i++) {
 		const struct mprof_expectation *e = &v->expectations[i];
 
 		if (!in_period(a, e->thread) || (v->threads[e->final].flags & MPROF_THREAD_ROOT))
@@ -97,7 +94,7 @@ static void choose_expected(struct asking *a)
 	}
 }
 
-static bool choose(struct asking *a, const char *name)
+static bool choose(struct query *a, const char *name)
 {
 	a->chosen = calloc((size_t)a->modeller.view->n_threads + 1, 1);
 	if (!a->chosen)
@@ -113,12 +110,12 @@ static bool choose(struct asking *a, const char *name)
  * Answer for the chosen threads that are resolved, or for those that are not. Threads that became
  * the same thread get one answer.
  */
-static bool answer(struct asking *a, bool resolved)
+static bool answer(struct query *a, bool resolved)
 {
 	const struct mprof_model_view *v = a->modeller.view;
-	uint32_t i, final;
+	uint32_t final;
 
-	for (i = 0; i < v->n_threads; i++) {
+	for (uint32_t i = 0; i < v->n_threads; i++) {
 		final = mprof_why_final(a->why, i);
 		if (!(a->chosen[i] & CHOSEN) || (a->chosen[final] & ANSWERED) ||
 		    !(v->threads[final].flags & MPROF_THREAD_RESOLVED) == resolved)
@@ -132,16 +129,15 @@ static bool answer(struct asking *a, bool resolved)
 	return true;
 }
 
-static json_t *asking_json(struct asking *a, const struct input *in)
+static json_t *query_json(struct query *a, const struct input *in)
 {
 	uint64_t lost = 0;
-	unsigned int i;
 	json_t *object;
 
 	a->answers = json_array();
 	if (!a->answers || !answer(a, false) || !answer(a, true))
 		return NULL;
-	for (i = 0; i < in->streams; i++)
+	for (unsigned int i = 0; i < in->streams; i++)
 		lost += in->stream[i].totals.lost_packets;
 	object = json_pack("{sO sI sI sI so}", "answers", a->answers, "left_out",
 			   (json_int_t)(a->n > ANSWERS_MAX ? a->n - ANSWERS_MAX : 0), "should_resolve",
@@ -153,7 +149,7 @@ static json_t *asking_json(struct asking *a, const struct input *in)
 /*
  * Print the explanations. LAST: also explain what ran last, because the guest crashed or may have.
  */
-static int show(const struct asking *a, const json_t *json, bool last)
+static int show(const struct query *a, const json_t *json, bool last)
 {
 	SCOPED(mprof_explanation_freep)
 	struct mprof_explanation *tale = mprof_explanation_new(a->modeller.view, a->why, a->modeller.names);
@@ -164,7 +160,7 @@ static int show(const struct asking *a, const json_t *json, bool last)
 			last ? a->modeller.view->n_streams : 0);
 }
 
-static int asking_print(struct asking *a, const struct trace_args *from)
+static int query_print(struct query *a, const struct trace_args *from)
 {
 	const struct operands *left = &from->left;
 	const char *name = left->n > 1 ? left->at[1] : NULL;
@@ -176,7 +172,7 @@ static int asking_print(struct asking *a, const struct trace_args *from)
 	a->why = mprof_why_new(a->modeller.view);
 	if (!a->why || !choose(a, name))
 		return say_memory();
-	json = asking_json(a, &from->in);
+	json = query_json(a, &from->in);
 	if (!json)
 		return say_memory();
 	if (name && !a->n) {
@@ -193,7 +189,7 @@ static int asking_print(struct asking *a, const struct trace_args *from)
 int cmd_why(const struct ctl *ctl, int argc, char **argv)
 {
 	SCOPED(trace_args_deinit) struct trace_args args = {0};
-	SCOPED(asking_deinit) struct asking a = {0};
+	SCOPED(query_deinit) struct query a = {0};
 	int r = trace_args_parse(&args, ctl, argc, argv, NULL, 0, 2), printed;
 
 	if (r)
@@ -204,6 +200,6 @@ int cmd_why(const struct ctl *ctl, int argc, char **argv)
 	r = trace_args_read(&args, &a.modeller.consumer);
 	if (!trace_was_read(r))
 		return r;
-	printed = asking_print(&a, &args);
+	printed = query_print(&a, &args);
 	return printed ? printed : r;
 }

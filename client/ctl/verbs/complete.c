@@ -15,6 +15,7 @@
 
 #include <mprof/event.h>
 
+#include "array.h"
 #include "ctl.h"
 #include "exporter.h"
 #include "http.h"
@@ -205,7 +206,7 @@ static void offer_remote(const struct offer *o, const char *host, bool domains, 
 
 static const char *const common[] = {"--help", "--host", "--json", "--version"};
 
-struct completing {
+struct completion {
 	struct offer offer;
 	const char *verb; /* before the word, or NULL */
 	const char *host;
@@ -215,7 +216,7 @@ struct completing {
 };
 
 /* Offer the options of LINE, which may name several. */
-static void offer_line(const struct completing *c, const char *line, size_t len)
+static void offer_line(const struct completion *c, const char *line, size_t len)
 {
 	const char *at = line + 2, *what;
 	size_t n, what_len;
@@ -233,19 +234,19 @@ static void offer_line(const struct completing *c, const char *line, size_t len)
 	}
 }
 
-static void offer_options(const struct completing *c)
+static void offer_options(const struct completion *c)
 {
 	const char *text = c->verb ? help_text(c->verb) : NULL, *line, *what;
 	const struct exporter *e;
-	size_t len, i, k, what_len;
+	size_t len, what_len;
 
 	while (text && help_line_next(&text, &line, &len))
 		if (help_line_is_option(line, len))
 			offer_line(c, line, len);
-	for (i = 0; c->verb && strcmp(c->verb, "export") == 0 && (e = exporter_at(i)); i++)
-		for (k = 0; e->options && e->options[k].name; k++)
+	for (size_t i = 0; c->verb && strcmp(c->verb, "export") == 0 && (e = exporter_at(i)); i++)
+		for (size_t k = 0; e->options && e->options[k].name; k++)
 			offer_word(&c->offer, e->options[k].name, e->name);
-	for (i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(common); i++) {
 		for (text = help_text(NULL); help_line_next(&text, &line, &len);)
 			if (help_line_is_option(line, len) && strncmp(line + 2, common[i], strlen(common[i])) == 0) {
 				what = help_line_what(line, len, &what_len);
@@ -258,7 +259,7 @@ static void offer_options(const struct completing *c)
  * Offer the verbs, which the help lists before the options. A description begins in a fixed column,
  * in the verb's line or a later one.
  */
-static void offer_verbs(const struct completing *c)
+static void offer_verbs(const struct completion *c)
 {
 	const size_t column = 27;
 	const char *text = help_text(NULL), *line, *verb = NULL;
@@ -288,7 +289,7 @@ static bool has_word(const char *words, size_t len, const char *word)
 }
 
 /* Offer values for a part of the usage: "FILE|-|DOMAIN", or literal words as in "dump|identify". */
-static void offer_kinds(const struct completing *c, const char *kinds, size_t len)
+static void offer_kinds(const struct completion *c, const char *kinds, size_t len)
 {
 	bool both = has_word(kinds, len, "GOOD") || has_word(kinds, len, "BAD"); /* any trace */
 	size_t n;
@@ -306,7 +307,7 @@ static void offer_kinds(const struct completing *c, const char *kinds, size_t le
 }
 
 /* Offer values for the first operand from the further usage lines of the same verb at TEXT. */
-static void offer_further(const struct completing *c, const char *text)
+static void offer_further(const struct completion *c, const char *text)
 {
 	static const char before[] = "       mprofctl ";
 	size_t verb = strlen(c->verb);
@@ -322,7 +323,7 @@ static void offer_further(const struct completing *c, const char *text)
  * Offer values for the operand to complete, by the usage of its verb. A last operand with "..."
  * repeats.
  */
-static void offer_operand(const struct completing *c)
+static void offer_operand(const struct completion *c)
 {
 	const char *at = help_text(c->verb);
 	size_t len, count = 0;
@@ -351,25 +352,24 @@ static void offer_operand(const struct completing *c)
 }
 
 /* Complete only the item behind the last comma of a list. */
-static void begin_item(struct completing *c)
+static void begin_item(struct completion *c)
 {
 	const char *comma = strrchr(c->offer.word, ',');
 
 	c->offer.word = comma ? comma + 1 : c->offer.word;
 }
 
-static void offer_value(struct completing *c)
+static void offer_value(struct completion *c)
 {
 	const char *value = help_value(c->verb, c->option);
 	const struct exporter *e;
-	size_t i;
 
 	if (strcmp(c->option, "--event") == 0) {
 		begin_item(c);
-		for (i = 0; i < MPROF_EVENT_IDS; i++)
+		for (size_t i = 0; i < MPROF_EVENT_IDS; i++)
 			offer_word(&c->offer, mprof_event_name((uint8_t)i), "");
 	} else if (c->verb && strcmp(c->verb, "export") == 0 && strcmp(c->option, "--to") == 0) {
-		for (i = 0; (e = exporter_at(i)); i++)
+		for (size_t i = 0; (e = exporter_at(i)); i++)
 			offer_word(&c->offer, e->name, e->what);
 	} else if (value) {
 		offer_kinds(c, value, help_word_len(value));
@@ -377,7 +377,7 @@ static void offer_value(struct completing *c)
 }
 
 /* Read a word in front of the one to complete. */
-static void read_word(struct completing *c, const char *word)
+static void read_word(struct completion *c, const char *word)
 {
 	if (strcmp(word, "=") == 0) {
 		return; /* some shells split --option=VALUE */
@@ -400,7 +400,7 @@ static void read_word(struct completing *c, const char *word)
 
 int cmd_complete(const struct ctl *ctl, int argc, char **argv)
 {
-	struct completing c = {.host = ctl->host};
+	struct completion c = {.host = ctl->host};
 	SCOPED(freep) char *option = NULL;
 	const char *equals;
 	int i = argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;

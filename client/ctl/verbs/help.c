@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "array.h"
 #include "exporter.h"
 #include "options.h"
 
@@ -326,19 +327,16 @@ static const struct help verbs[] = {
 static void print_formats(void)
 {
 	const struct exporter *e;
-	size_t i;
 
-	for (i = 0; (e = exporter_at(i)); i++)
+	for (size_t i = 0; (e = exporter_at(i)); i++)
 		printf("  %-9s %s\n", e->name, e->what);
 }
 
 const char *help_text(const char *verb)
 {
-	size_t i;
-
 	if (!verb)
 		return program;
-	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		if (strcmp(verb, verbs[i].verb) == 0)
 			return verbs[i].text;
 	return NULL;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "array.h"
 #include "ctl.h"
 #include "options.h"
 
@@ -35,11 +36,10 @@ static int no_option(const char *verb, const char *arg, const struct option_def 
 {
 	static const char *const common[] = {"--host", "--json", "--help", "--version"};
 	struct suggestion suggestion = {.word = arg};
-	size_t i;
 
-	for (i = 0; i < n_defs; i++)
+	for (size_t i = 0; i < n_defs; i++)
 		suggestion_consider(&suggestion, defs[i].name);
-	for (i = 0; i < sizeof(common) / sizeof(common[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
 		suggestion_consider(&suggestion, common[i]);
 	if (suggestion.best)
 		return say_usage(verb, "%s: there is no option %s; did you mean %s?", verb, arg, suggestion.best);
@@ -50,9 +50,8 @@ static int take_option(int argc, char **argv, int *at, const struct option_def *
 {
 	const char *arg = argv[*at];
 	bool missing = false;
-	size_t i;
 
-	for (i = 0; i < n_defs; i++) {
+	for (size_t i = 0; i < n_defs; i++) {
 		const char *value;
 
 		if (defs[i].flag) {
@@ -76,10 +75,10 @@ int options_parse(int argc, char **argv, const struct option_def *defs, size_t n
 		  size_t min, size_t max)
 {
 	bool options = true;
-	int i, r;
+	int r;
 
 	*left = (struct operands){0};
-	for (i = 1; i < argc; i++) {
+	for (int i = 1; i < argc; i++) {
 		if (options && strcmp(argv[i], "--") == 0) {
 			options = false;
 		} else if (options && argv[i][0] == '-' && argv[i][1]) {
@@ -108,15 +107,15 @@ static size_t least(size_t a, size_t b)
 
 static size_t distance(const char *a, size_t n, const char *b, size_t m)
 {
-	size_t rows[3][LEN_MAX + 1], i, j;
+	size_t rows[3][LEN_MAX + 1];
 
-	for (j = 0; j <= m; j++)
+	for (size_t j = 0; j <= m; j++)
 		rows[0][j] = j;
-	for (i = 1; i <= n; i++) {
+	for (size_t i = 1; i <= n; i++) {
 		size_t *row = rows[i % 3], *above = rows[(i - 1) % 3];
 
 		row[0] = i;
-		for (j = 1; j <= m; j++) {
+		for (size_t j = 1; j <= m; j++) {
 			row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
 				row[j] = least(row[j], rows[(i - 2) % 3][j - 2] + 1);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "array.h"
 #include "scope.h"
 #include "trace-source.h"
 
@@ -71,7 +72,7 @@ static bool is_amount(const char *s)
 
 	if (!digits || digits > 18)
 		return false;
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(units); i++)
 		if (strcmp(s + digits, units[i]) == 0)
 			return true;
 	return false;
