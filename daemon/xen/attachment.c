@@ -23,8 +23,8 @@ static enum fault shared_twice(const struct domain *domain, const struct mapping
 	uint32_t *all, *scratch;
 	bool twice;
 
-	for (const struct attachment *s = domain->attachments; s; s = s->next)
-		n += s->attached ? s->mapping.pages : 0;
+	for (const struct attachment *a = domain->attachments; a; a = a->next)
+		n += a->attached ? a->mapping.pages : 0;
 	if (n == mapping->pages)
 		return FAULT_NONE;
 	all = malloc(2 * n * sizeof(*all));
@@ -33,10 +33,10 @@ static enum fault shared_twice(const struct domain *domain, const struct mapping
 	scratch = all + n;
 	n = mapping->pages;
 	memcpy(all, mapping->refs, n * sizeof(*all));
-	for (const struct attachment *s = domain->attachments; s; s = s->next)
-		if (s->attached) {
-			memcpy(all + n, s->mapping.refs, s->mapping.pages * sizeof(*all));
-			n += s->mapping.pages;
+	for (const struct attachment *a = domain->attachments; a; a = a->next)
+		if (a->attached) {
+			memcpy(all + n, a->mapping.refs, a->mapping.pages * sizeof(*all));
+			n += a->mapping.pages;
 		}
 	twice = value_duplicates(all, n, scratch);
 	free(all);

@@ -15,17 +15,17 @@
 
 static struct attachment *attachment_find(const struct domain *domain, uint32_t number)
 {
-	for (struct attachment *s = domain->attachments; s; s = s->next)
-		if (s->number == number)
-			return s;
+	for (struct attachment *a = domain->attachments; a; a = a->next)
+		if (a->number == number)
+			return a;
 	return NULL;
 }
 
 /* Return true if there are attachments of streams that are gone. A scan frees them. */
 static bool attachments_idle(const struct domain *domain)
 {
-	for (const struct attachment *s = domain->attachments; s; s = s->next)
-		if (s->number && !s->attached && !s->has_held && !s->dirty && !s->task.place)
+	for (const struct attachment *a = domain->attachments; a; a = a->next)
+		if (a->number && !a->attached && !a->has_held && !a->dirty && !a->task.place)
 			return true;
 	return false;
 }

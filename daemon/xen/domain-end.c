@@ -54,9 +54,9 @@ void domain_close(struct domain *domain, const struct run_end *ending, uint64_t 
 	}
 	domain->capture = capture;
 	domain->context_reason = ending->reason;
-	for (struct attachment *s = domain->attachments; s; s = s->next)
-		if (s->attached)
-			collector_at(domain->host->collector, &s->task, now);
+	for (struct attachment *a = domain->attachments; a; a = a->next)
+		if (a->attached)
+			collector_at(domain->host->collector, &a->task, now);
 	domain_at(domain, now + CLOSE_NS);
 }
 
@@ -69,9 +69,9 @@ void domain_run_end(struct domain *domain)
 	domain->has_guest = domain->without_ring = domain->profiled = false;
 	domain->unfinished = 0;
 	memset(domain->numbers_used, 0, sizeof(domain->numbers_used));
-	for (struct attachment *s = domain->attachments; s; s = s->next) {
-		s->has_held = false;
-		s->dirty = true;
+	for (struct attachment *a = domain->attachments; a; a = a->next) {
+		a->has_held = false;
+		a->dirty = true;
 	}
 }
 
@@ -100,10 +100,10 @@ void domain_closed(struct domain *domain, uint64_t now)
 
 	if (domain->has_guest)
 		guest_capture_abandon(&domain->guest);
-	for (struct attachment *s = domain->attachments; s; s = s->next) {
-		if (ending->after == AFTER_SUSPEND && s->attached)
-			attachment_hold(s);
-		attachment_detach(s);
+	for (struct attachment *a = domain->attachments; a; a = a->next) {
+		if (ending->after == AFTER_SUSPEND && a->attached)
+			attachment_hold(a);
+		attachment_detach(a);
 	}
 	domain->found_dead = false;
 	domain->since = now;
@@ -137,9 +137,9 @@ void domain_finish(struct domain *domain)
 	uint64_t until = domain->since + CLOSE_NS;
 
 	while (domain->phase == PHASE_ENDING && clock_mono() < until) {
-		for (struct attachment *s = domain->attachments; s && domain->phase == PHASE_ENDING; s = s->next)
-			if (s->attached)
-				domain_attachment_run(&s->task, clock_mono());
+		for (struct attachment *a = domain->attachments; a && domain->phase == PHASE_ENDING; a = a->next)
+			if (a->attached)
+				domain_attachment_run(&a->task, clock_mono());
 		if (domain->phase == PHASE_ENDING)
 			usleep(FINISH_US);
 	}

@@ -64,8 +64,8 @@ void domain_ignore_keys(struct domain *domain, uint64_t now)
 		keys_unwatch(domain);
 	domain->ignored_until = now + RATE_IGNORE_NS;
 	domain->scan = false;
-	for (struct attachment *s = domain->attachments; s; s = s->next)
-		s->dirty = false;
+	for (struct attachment *a = domain->attachments; a; a = a->next)
+		a->dirty = false;
 	domain_at(domain, domain->ignored_until);
 }
 
@@ -123,8 +123,8 @@ void domain_on_keys(struct domain *domain, const char *path, uint64_t now)
 	} else {
 		/* The first event of the watch, or a node above the keys came or went. */
 		domain->scan = true;
-		for (struct attachment *s = domain->attachments; s; s = s->next)
-			s->dirty = true;
+		for (struct attachment *a = domain->attachments; a; a = a->next)
+			a->dirty = true;
 	}
 	if (domain->phase == PHASE_ON)
 		domain_at(domain, now);

@@ -115,8 +115,8 @@ void domain_resumed(struct domain *domain, uint64_t now)
 {
 	domain_phase_set(domain, PHASE_ON, now);
 	domain->scan = true;
-	for (struct attachment *s = domain->attachments; s; s = s->next)
-		s->dirty = true;
+	for (struct attachment *a = domain->attachments; a; a = a->next)
+		a->dirty = true;
 	log_write(LOG_LEVEL_INFO, domain->name, "goes on");
 	domain_at(domain, now);
 }
@@ -135,9 +135,9 @@ void domain_keys_gone(struct domain *domain, uint64_t now)
 	}
 	domain_ask(domain);
 	/* A poll notices when nobody answers. */
-	for (struct attachment *s = domain->attachments; s; s = s->next)
-		if (s->attached && (!s->task.place || s->task.due > domain->decide_by))
-			collector_at(domain->host->collector, &s->task, domain->decide_by);
+	for (struct attachment *a = domain->attachments; a; a = a->next)
+		if (a->attached && (!a->task.place || a->task.due > domain->decide_by))
+			collector_at(domain->host->collector, &a->task, domain->decide_by);
 }
 
 static bool nodes_gone(struct domain *domain)
@@ -166,18 +166,18 @@ void domain_keys_gone_on_state(struct domain *domain, const struct domain_state 
 			now);
 		return;
 	}
-	for (struct attachment *s = domain->attachments; s; s = s->next)
-		gone += s->attached && s->gone;
+	for (struct attachment *a = domain->attachments; a; a = a->next)
+		gone += a->attached && a->gone;
 	if (gone ? gone == domain_attached(domain) : !domain_attached(domain) && !domain_offers(domain)) {
 		domain_close(domain, &(struct run_end){"ended", "withdrawn", AFTER_RENEW}, now);
 		return;
 	}
-	for (struct attachment *s = domain->attachments; s; s = s->next) {
-		if (!s->attached || !s->gone || s->withdrawn)
+	for (struct attachment *a = domain->attachments; a; a = a->next) {
+		if (!a->attached || !a->gone || a->withdrawn)
 			continue;
-		s->withdrawn = true;
-		s->detach_by = now + DETACH_NS;
-		collector_at(domain->host->collector, &s->task, now);
+		a->withdrawn = true;
+		a->detach_by = now + DETACH_NS;
+		collector_at(domain->host->collector, &a->task, now);
 	}
 }
 
@@ -199,8 +199,8 @@ static bool has_unread(const struct domain *domain)
 {
 	bool some = domain->scan || domain_waits(domain);
 
-	for (const struct attachment *s = domain->attachments; s; s = s->next)
-		some = some || s->dirty || s->tries;
+	for (const struct attachment *a = domain->attachments; a; a = a->next)
+		some = some || a->dirty || a->tries;
 	return some;
 }
 
@@ -259,8 +259,8 @@ void domain_missing(struct domain *domain, uint64_t now)
 		domain_free(domain);
 		return;
 	case PHASE_ON:
-		for (struct attachment *s = domain->attachments; s; s = s->next)
-			s->gone = s->attached;
+		for (struct attachment *a = domain->attachments; a; a = a->next)
+			a->gone = a->attached;
 		if (domain_attached(domain))
 			domain_keys_gone(domain, now);
 		else if (has_run(domain))

@@ -44,15 +44,15 @@ size_t domain_attached(const struct domain *domain)
 {
 	size_t n = 0;
 
-	for (const struct attachment *s = domain->attachments; s; s = s->next)
-		n += s->attached;
+	for (const struct attachment *a = domain->attachments; a; a = a->next)
+		n += a->attached;
 	return n;
 }
 
 bool domain_waits(const struct domain *domain)
 {
-	for (const struct attachment *s = domain->attachments; s; s = s->next)
-		if (!s->attached && s->task.place)
+	for (const struct attachment *a = domain->attachments; a; a = a->next)
+		if (!a->attached && a->task.place)
 			return true;
 	return false;
 }
@@ -300,8 +300,8 @@ static bool domain_is_urgent(const struct domain *domain)
 {
 	bool keys = domain->scan || domain->found_dead;
 
-	for (const struct attachment *s = domain->attachments; s; s = s->next)
-		keys = keys || s->dirty;
+	for (const struct attachment *a = domain->attachments; a; a = a->next)
+		keys = keys || a->dirty;
 	if (domain->capture && domain->reads_subtree)
 		return true; /* its nodes may go at any moment */
 	return domain->phase == PHASE_NEW || (domain->phase == PHASE_ON && keys);

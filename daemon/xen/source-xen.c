@@ -390,9 +390,9 @@ static void xen_poll_soon(struct source *source, int64_t run)
 {
 	struct domain *domain = domain_of_run(source, run);
 
-	for (struct attachment *s = domain ? domain->attachments : NULL; s; s = s->next)
-		if (s->attached)
-			collector_at(domain->host->collector, &s->task, clock_mono());
+	for (struct attachment *a = domain ? domain->attachments : NULL; a; a = a->next)
+		if (a->attached)
+			collector_at(domain->host->collector, &a->task, clock_mono());
 }
 
 static void xen_count(const struct source *source, size_t *guests, size_t *rings)
@@ -400,8 +400,8 @@ static void xen_count(const struct source *source, size_t *guests, size_t *rings
 	*guests = *rings = 0;
 	for (const struct domain *d = ((const struct source_xen *)source)->host.domains; d; d = d->next) {
 		*guests += d->has_guest && guest_is_running(&d->guest);
-		for (const struct attachment *s = d->attachments; s; s = s->next)
-			*rings += s->attached;
+		for (const struct attachment *a = d->attachments; a; a = a->next)
+			*rings += a->attached;
 	}
 }
 
