@@ -1,7 +1,9 @@
 /*
- * What the archive holds, as both of its sides name it.  The tables and the meaning of each column stand in
- * schema/archive/; the files are <state>/archive/trace.db, its -wal and -shm, the reserve, and what
- * readers hold.
+ * The records of the trace archive, as the writer and the readers name them.
+ *
+ * schema/archive/ has the tables and the meaning of each column. The files are
+ * <state>/archive/trace.db, its -wal and -shm, the reserve, and the lock by which readers hold back
+ * deletion.
  */
 #ifndef ARCHIVE_ARCHIVE_H
 #define ARCHIVE_ARCHIVE_H
@@ -11,16 +13,16 @@
 #include <stdint.h>
 
 #define ARCHIVE_FILE	  "archive/trace.db"
-#define ARCHIVE_HOLD	  "reading"  /* beside it: see space.h */
+#define ARCHIVE_HOLD	  "reading"  /* lock file beside the archive; see space.h */
 #define ARCHIVE_PIECE_MAX (1u << 20) /* uncompressed bytes of one row */
 
-/* Conditions: positive, for the direct caller. */
+/* Conditions: positive results, for the direct caller. */
 enum archive_condition {
-	ARCHIVE_E_FULL = 1, /* no room on the disk: nothing of the transaction was kept */
+	ARCHIVE_E_FULL = 1, /* the disk is full: nothing of the transaction was kept */
 	ARCHIVE_E_ABSENT,   /* there is no such row */
-	ARCHIVE_E_BUSY,	    /* not readable right now: try again */
+	ARCHIVE_E_BUSY,	    /* not readable now: try again */
 	ARCHIVE_E_NEWER,    /* the archive was written by a newer version */
-	ARCHIVE_E_DAMAGED, /* a row does not agree with its checksum, or rows are missing: its bytes are not to be believed */
+	ARCHIVE_E_DAMAGED,  /* a row does not agree with its checksum, or rows are missing */
 };
 
 /* Options of a writer. */
@@ -64,7 +66,7 @@ struct archive_stream {
 	uint32_t flags;
 };
 
-/* A piece of a packet's content; see the table chunks.  At most ARCHIVE_PIECE_MAX bytes. */
+/* A piece of a packet's content, at most ARCHIVE_PIECE_MAX bytes; see the table chunks. */
 struct archive_piece {
 	int64_t stream;
 	uint64_t sequence;
@@ -102,11 +104,11 @@ struct archive_capture {
 	const char *context; /* NULL = none */
 };
 
-/* What was found damaged and taken out of service. */
+/* Damage that was found and taken out of service. */
 struct archive_damage {
-	uint64_t pieces;  /* rows that do not hold */
-	uint64_t packets; /* that are gone wholly or in part */
-	int64_t stream;	  /* of the newest of them; 0 = none */
+	uint64_t pieces;  /* damaged rows */
+	uint64_t packets; /* packets that are lost wholly or in part */
+	int64_t stream;	  /* of the newest lost packet; 0 = none */
 	uint64_t sequence;
 };
 

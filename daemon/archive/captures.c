@@ -1,4 +1,4 @@
-/* Captures: what the writer keeps of a moment. */
+/* Write captures: their records, ranges and tails. */
 #include <errno.h>
 
 #include "writer-state.h"
@@ -48,13 +48,16 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 		sqlite3_bind_int64(s, i + 1, sum.numbers[i]);
 	sqlite3_bind_blob(s, 8, checksum, sizeof(checksum), SQLITE_STATIC);
 	r = statement_step(&w->store.statements, s);
-	/* The range comes last: with it the capture is whole. */
+	/* The range comes last and completes the capture. */
 	if (r == 0)
 		w->wants_sync = true;
 	return r;
 }
 
-/* The range says how long its tail is.  Ranges come last as a rule; one that was there before is put again. */
+/*
+ * Put the range again, which stores the length of its tail. Ranges normally come last; this one was
+ * there before.
+ */
 static int put_range_again(struct archive_writer *w, int64_t capture, int64_t stream)
 {
 	struct archive_capture_stream range;

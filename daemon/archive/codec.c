@@ -1,9 +1,10 @@
 /*
- * Compression of one row.
+ * A row as it is stored.
  *
- * A row is one zstd frame by itself: it can be deleted, served as stored, or read alone.  The frame declares its content size, so that a
- * reader knows what to expect before it allocates, and zstd's own checksum of the content, for whoever unpacks it: the row's
- * checksum (below) covers the frame, and goes no further than the server.
+ * A row is one zstd frame, so that it can be deleted, served as stored, or read alone. The frame
+ * declares its content size, so that a reader knows the size before it allocates, and has zstd's
+ * checksum of the content, for clients: the row's own checksum covers the frame and stays in the
+ * archive.
  */
 #include "codec.h"
 
@@ -45,7 +46,7 @@ struct codec_row codec_encode(struct codec_writer *c, const uint8_t *data, size_
 		return raw;
 	ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, c->level);
 	n = ZSTD_compress2(c->zstd, c->buffer, c->buffer_size, data, len);
-	if (ZSTD_isError(n) || n >= len) /* raw is always right */
+	if (ZSTD_isError(n) || n >= len) /* raw is always valid */
 		return raw;
 	return (struct codec_row){.codec = CODEC_ZSTD, .data = c->buffer, .length = n};
 }
@@ -82,11 +83,11 @@ bool codec_is_frame_of(const void *data, size_t data_len, size_t len)
 	return data && ZSTD_getFrameContentSize(data, data_len) == len;
 }
 
-/* ---- checksums ------------------------------------------------------------------------------------------- */
+/* ---- checksums ------------------------------------------------------------------------------- */
 
 #define HALF (CHECKSUM_BYTES / 2)
 
-/* Compute the row's half; DATA is the data's. */
+/* Compute the half for the columns; DATA is the data's half. */
 static uint64_t row_sum(const struct checksum_row *row, uint64_t data)
 {
 	uint8_t numbers[9 * 8];

@@ -1,14 +1,17 @@
 /*
- * From the pieces of a growing packet to few rows.
+ * Rewrite the pieces of a growing packet as few rows.
  *
- * A packet's rows lie at offsets 30 + k MiB and are full but for the last one, once it is complete.  A small packet gets there when
- * it is complete; of a large one each mebibyte as soon as it is there and proven, so that completing a packet of 256 MiB is
- * no more work than of one.  Rows that are full and in place are not touched again, so every byte is written twice at most.
+ * The rows of a complete packet lie at offsets 30 + k MiB and are full except for the last. A small
+ * packet is rewritten when it is complete. A large packet is rewritten mebibyte by mebibyte, each
+ * as soon as it is there and proven, so that completing a packet of 256 MiB is no more work than
+ * completing one of 1 MiB. Rows that are full and in place are not touched again, so every byte is
+ * written twice at most.
  *
- * One row in and one row out are in memory at a time.  Every chunk end is kept: it goes to the row that holds the byte before it.
+ * One input row and one output row are in memory at a time. Every chunk end is kept, in the row
+ * that holds the byte before it.
  *
- * Pieces past the last chunk end are only compacted together with the piece that brings the next one, so that dropping them never
- * cuts a row that this file made.
+ * Pieces past the last chunk end are rewritten only together with the piece that brings the next
+ * chunk end, so that deleting them never cuts a row that this file made.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -56,7 +59,7 @@ struct archive_end ends_last(const uint8_t *packed, size_t n)
 		.offset = mprof_load32(packed), .mono = mprof_load64(packed + 4), .real = mprof_load64(packed + 12)};
 }
 
-/* How many of the packed bytes are of ends at OFFSET or below. */
+/* Return the length of the packed ends at OFFSET or below, in bytes. */
 static size_t ends_until(const struct ends *e, uint32_t offset)
 {
 	size_t at = 0;
@@ -66,7 +69,7 @@ static size_t ends_until(const struct ends *e, uint32_t offset)
 	return at;
 }
 
-/* The row being put together: its content in w->out, its ends in w->ends. */
+/* A merge in progress: the output row's content is in w->out, its ends in w->ends. */
 struct merge {
 	struct archive_writer *w;
 	struct archive_piece row;
@@ -89,7 +92,10 @@ static int merge_emit(struct merge *m, uint32_t flags)
 	return r;
 }
 
-/* Add content; a full row leaves when more comes, so that the last one is still here at the end. */
+/*
+ * Add content. A full row is written when more content comes, so that the last row is still here at
+ * the end.
+ */
 static int merge_add(struct merge *m, const uint8_t *data, uint32_t length, uint32_t flags)
 {
 	while (length) {
@@ -153,7 +159,7 @@ int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row
 	return 0;
 }
 
-/* Before any of the rows is deleted: do they hold? */
+/* Check the rows before any of them is deleted. */
 static int check_rows(struct archive_writer *w, const int64_t *ids, size_t n)
 {
 	int r = 0;
@@ -172,7 +178,7 @@ static int check_rows(struct archive_writer *w, const int64_t *ids, size_t n)
 	return r;
 }
 
-/* Mark the row ID, which holds, as its packet's last one. */
+/* Mark the row ID, which was checked, as its packet's last row. */
 static int complete_row(struct archive_writer *w, int64_t id)
 {
 	struct checksum_row row = {.n = 8};
@@ -211,12 +217,12 @@ static int merge_row(struct merge *m, int64_t id)
 	if (r == 0)
 		r = ends_append(&m->w->ends, row.ends, row.ends_bytes);
 	statement_resetp(&row.statement);
-	if (r == 0) /* before its content goes anywhere, so that its pages are free for the new row */
+	if (r == 0) /* before the new row is written, so that the new row can use its pages */
 		r = WRITER_RUN(m->w, STATEMENT_DELETE_CHUNK, id);
 	return r ? r : merge_add(m, m->w->in, row.length, row.flags);
 }
 
-/* The ids of the packet's rows from offset FROM on, in order.  The caller frees *IDS. */
+/* List the ids of the packet's rows from offset FROM on, in order. The caller frees *IDS. */
 static int list_rows(struct archive_writer *w, const struct archive_piece *piece, int64_t from, int64_t **ids,
 		     size_t *n)
 {
@@ -277,7 +283,7 @@ int packet_compact(struct archive_writer *w, const struct archive_piece *piece, 
 		r = list_rows(w, piece, from, &ids, &n);
 	if (r != 0)
 		return r;
-	if (piece->length == 0 && n <= 1) { /* nothing to join: the last row is the last row */
+	if (piece->length == 0 && n <= 1) { /* a single row becomes the last row as it is */
 		r = check_rows(w, &end->id, 1);
 		return r ? r : complete_row(w, end->id);
 	}
@@ -336,7 +342,7 @@ int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequ
 			return cut_row(w, &packet, end.id, last.offset);
 		}
 		r = WRITER_RUN(w, STATEMENT_DELETE_CHUNK, end.id);
-		if (r == 0 && sqlite3_changes(w->store.db) == 0) /* a damaged index would keep this going */
+		if (r == 0 && sqlite3_changes(w->store.db) == 0) /* a damaged index would make this loop endless */
 			r = -EBADMSG;
 		if (r != 0)
 			return r;

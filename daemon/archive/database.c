@@ -1,19 +1,22 @@
 /*
- * The SQLite side of the archive's writer.
+ * The SQLite side of both archives.
  *
- * What is set at open, and why:
+ * Settings at open, and the reason for each:
  *
- *   page_size=65536           a 250 KB packet is five pages instead of sixty: near the speed of raw writing
- *   auto_vacuum=INCREMENTAL   deleted packets can give their room back to the file system, a few pages at a time
- *   journal_mode=WAL          readers never wait for the writer nor it for them
- *   synchronous=NORMAL        a commit is written but not flushed.  A kill of the process loses nothing that was committed, since the
- *                             kernel has it.  A loss of power may lose the last commits, but not corrupt: frames have checksums,
- *                             recovery stops at the first that does not hold, and the WAL is flushed before a checkpoint copies from
- *                             it.  FULL would wait for the disk (here up to 0.2 s) at each flush.  Captures are flushed by
- *                             themselves; see archive_writer_commit
- *   secure_delete=OFF         Debian builds SQLite with it on; every deleted packet would be written once more, as zeros
- *   wal_autocheckpoint=0      the writer checkpoints by itself, at sizes that suit 64 KiB pages
- *   temp_store=MEMORY         no files anywhere else
+ *   page_size=65536          a 250 KB packet is 5 pages instead of 60: near the speed of raw writing
+ *   auto_vacuum=INCREMENTAL  deleted packets return their space to the file system, a few pages at a
+ *                            time
+ *   journal_mode=WAL         readers and the writer never wait for each other
+ *   synchronous=NORMAL       a commit is written but not flushed. A kill of the process loses no
+ *                            commit, since the kernel has it. A loss of power may lose the last
+ *                            commits but does not corrupt: frames have checksums, recovery stops at
+ *                            the first wrong one, and the WAL is flushed before a checkpoint copies
+ *                            it. FULL would wait for the disk at each flush, here up to 0.2 s.
+ *                            Captures are flushed by themselves; see archive_writer_commit()
+ *   secure_delete=OFF        Debian's SQLite has it on: every deleted packet would be overwritten
+ *                            with zeros
+ *   wal_autocheckpoint=0     the writer checkpoints by itself, at sizes that suit 64 KiB pages
+ *   temp_store=MEMORY        no files elsewhere
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +47,7 @@ int database_error(sqlite3 *db, int result)
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return ARCHIVE_E_BUSY;
-	case SQLITE_CONSTRAINT: /* only a foreign key can fail: the row that it names is not there */
+	case SQLITE_CONSTRAINT: /* only a foreign key can fail: the row that it names is missing */
 		return ARCHIVE_E_ABSENT;
 	case SQLITE_NOMEM:
 		return -ENOMEM;
@@ -60,10 +63,13 @@ int database_error(sqlite3 *db, int result)
 		break;
 	}
 	cause = sqlite3_system_errno(db);
-	/* The shared memory beside the WAL is grown by other means than the files; they fail with an I/O error on a full disk. */
+	/*
+	 * SQLite grows the shared memory beside the WAL by other means than the files: on a full
+	 * disk that fails with an I/O error.
+	 */
 	if (cause == ENOSPC || cause == EDQUOT || result == SQLITE_IOERR_SHMSIZE)
 		return ARCHIVE_E_FULL;
-	/* SQLite does not hand on EFBIG. */
+	/* SQLite does not report EFBIG. */
 	if (result == SQLITE_IOERR_WRITE && space_is_limited())
 		return ARCHIVE_E_FULL;
 	return -EIO;
@@ -105,7 +111,7 @@ int database_intact(sqlite3 *db)
 	return r;
 }
 
-/* Run the migration NUMBER (from 1) and note it, both or none. */
+/* Run the migration NUMBER, from 1, and note it in one transaction. */
 static int migrate_one(sqlite3 *db, const char *const *lines, int number)
 {
 	CLEANUP(freep) char *sql = NULL;
@@ -158,7 +164,7 @@ static int set_up(sqlite3 *db, const char *const *const *migrations)
 			     "PRAGMA temp_store = MEMORY;"
 			     "PRAGMA cache_size = -8192;"
 			     "PRAGMA foreign_keys = ON;");
-	if (r == 0) /* readers of another user cannot create the WAL's files: leave them there */
+	if (r == 0) /* readers of another user cannot create the WAL's files, so they stay there */
 		r = database_error(db, sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &persist));
 	return r ? r : migrate(db, migrations);
 }
@@ -185,14 +191,17 @@ static const char *reason(sqlite3 *db, int r)
 	}
 }
 
-/* SQLite would create it world-readable; its -wal and -shm take their mode from it. */
+/*
+ * Create the file for owner and group: SQLite would create it world-readable, and its -wal and -shm
+ * take their mode from it.
+ */
 static int create_file(const char *path)
 {
 	CLEANUP(closep) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 
 	if (fd < 0)
 		return errno == EEXIST ? 0 : -errno;
-	return fchmod(fd, 0640) < 0 ? -errno : 0; /* the group reads, whatever the umask */
+	return fchmod(fd, 0640) < 0 ? -errno : 0; /* the group may read, whatever the umask says */
 }
 
 int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, char *sentence, size_t size)
@@ -246,11 +255,12 @@ int database_directory(const char *state, const char *name, char **path, int *fd
 	return r;
 }
 
-/* ---- readers ---------------------------------------------------------------------------------------------- */
+/* ---- readers --------------------------------------------------------------------------------- */
 
 /*
- * The file belongs to another process and user, who may not be there yet, may be recovering, and may replace it.  Whatever says "not now"
- * (busy, recovery, a WAL that cannot be opened) is ARCHIVE_E_BUSY and mends itself.
+ * The file belongs to another process and user. It may not exist yet, may be in recovery, and may
+ * be replaced. Every such state (busy, recovery, a WAL that cannot be opened) is ARCHIVE_E_BUSY and
+ * goes away by itself.
  */
 
 int database_read_error(sqlite3 *db, int result)
@@ -260,7 +270,7 @@ int database_read_error(sqlite3 *db, int result)
 	case SQLITE_LOCKED:
 	case SQLITE_SCHEMA:
 		return ARCHIVE_E_BUSY;
-	case SQLITE_READONLY: /* the WAL index must be made or recovered, which only the writer may */
+	case SQLITE_READONLY: /* only the writer may make or recover the WAL index */
 	case SQLITE_CANTOPEN:
 	case SQLITE_PROTOCOL:
 		return ARCHIVE_E_BUSY;
@@ -269,7 +279,7 @@ int database_read_error(sqlite3 *db, int result)
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 		return -EBADMSG;
-	case SQLITE_ERROR: /* no such table: the writer is about to make it */
+	case SQLITE_ERROR: /* no such table: the writer has not made it yet */
 		return db && strstr(sqlite3_errmsg(db), "no such table") ? ARCHIVE_E_BUSY : -EIO;
 	default:
 		return -EIO;
@@ -317,7 +327,7 @@ int database_read_open(sqlite3 **dbp, const char *path, int known, struct databa
 	else if (version > known)
 		rc = ARCHIVE_E_NEWER;
 	else
-		rc = version < known ? ARCHIVE_E_BUSY : 0; /* its writer migrates it when it starts */
+		rc = version < known ? ARCHIVE_E_BUSY : 0; /* the writer migrates it when it starts */
 	if (rc != 0) {
 		sqlite3_close(db);
 		return rc;

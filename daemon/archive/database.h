@@ -1,4 +1,4 @@
-/* The SQLite side that does not know what a packet is: open, migrate, and what its errors mean here. */
+/* A SQLite database: open it, migrate it, and translate its errors. This file knows no tables. */
 #ifndef ARCHIVE_DATABASE_H
 #define ARCHIVE_DATABASE_H
 
@@ -9,50 +9,62 @@
 #include <sys/types.h>
 
 /*
- * Open or create the database at PATH for writing, set it up and run those of MIGRATIONS (see below) that it lacks.  As
- * archive_writer_open.
+ * Open or create the database at PATH for writing, set it up, and run those of MIGRATIONS (see
+ * below) that it lacks. Return 0, -errno or an archive_condition; on failure SENTENCE, of SIZE
+ * bytes, says what happened.
  */
 int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, char *sentence, size_t size);
 
 /*
- * Make NAME in the directory STATE and lock it against a second writer.  *PATH is the caller's to free, *FD to close; both are set as far
- * as it came.  0, or -errno with a SENTENCE of SIZE bytes; -EBUSY: another process writes there.
+ * Make the directory NAME in STATE and lock it against a second writer. The caller frees *PATH and
+ * closes *FD, which are set as far as the call came. Return 0, or -errno with a SENTENCE of SIZE
+ * bytes; -EBUSY: another process writes there.
  */
 int database_directory(const char *state, const char *name, char **path, int *fd, char *sentence, size_t size);
 
-/* Does the structure of the file hold?  0, or -EBADMSG: SQLite finds it damaged; else as database_error. */
+/*
+ * Check the structure of the file. Return 0, -EBADMSG if SQLite finds damage, or as
+ * database_error().
+ */
 int database_intact(sqlite3 *db);
 
-/* SQLite's result as -errno or a positive archive_condition; 0 for SQLITE_OK, SQLITE_ROW and SQLITE_DONE. */
+/*
+ * Return the -errno or archive_condition for SQLite's RESULT; 0 for SQLITE_OK, SQLITE_ROW and
+ * SQLITE_DONE.
+ */
 int database_error(sqlite3 *db, int result);
 
-/* Run SQL without results.  As database_error. */
+/* Run SQL and ignore its rows. As database_error(). */
 int database_run(sqlite3 *db, const char *sql);
 
-/* The number that SQL's only row holds; *VALUE stays where there is no row.  As database_error. */
+/* Read the number in SQL's only row; *VALUE stays if there is no row. As database_error(). */
 int database_number(sqlite3 *db, const char *sql, int64_t *value);
 
-/* ---- for readers: what another process and user writes ------------------------------------------------- */
+/* ---- for readers: what another process and user writes --------------------------------------- */
 
-/* Which file was opened. */
+/* Identity of an opened file. */
 struct database_file {
 	dev_t dev;
 	ino_t ino;
 };
 
 /*
- * Open PATH for reading.  ARCHIVE_E_BUSY also where it is not there, or was not migrated to KNOWN yet; ARCHIVE_E_NEWER where its version is above
- * KNOWN.  *DBP is NULL unless 0 is returned.
+ * Open PATH for reading. ARCHIVE_E_BUSY: the file is not there, or is older than version KNOWN and
+ * not migrated yet. ARCHIVE_E_NEWER: its version is above KNOWN. *DBP is NULL unless the call
+ * returns 0.
  */
 int database_read_open(sqlite3 **dbp, const char *path, int known, struct database_file *file);
-/* Is another file there now? */
+/* Return true if another file is at PATH now. */
 bool database_file_changed(const struct database_file *file, const char *path);
-/* What a result of SQLite's means: ARCHIVE_E_BUSY for all that mends itself, else -errno. */
+/*
+ * Return the -errno or archive_condition for SQLite's RESULT in a reader: ARCHIVE_E_BUSY for every
+ * state that goes away by itself.
+ */
 int database_read_error(sqlite3 *db, int result);
 
-/* ---- the files of schema/archive, built in --------------------------------------------------------------- */
+/* ---- the files of schema/archive, built in --------------------------------------------------- */
 
-/* Migration i+1 as its lines, NULL behind the last; NULL behind the last migration. */
+/* Migration i+1 as a list of lines. NULL ends each list of lines, and the list of migrations. */
 extern const char *const *const migrations_trace[];
 extern const char *const *const migrations_memtraces[];
 

@@ -1,8 +1,9 @@
 /*
  * mprofd --fsck.
  *
- * First SQLite is asked whether the file's structure holds.  Where it does not, what can be read is saved into a new file (salvage.c).  Then
- * every row is read and checked, as when a reader reports damage (repair.c), and rows without a checksum get one.
+ * First SQLite checks the file's structure. If that is damaged, the readable rows are saved into a
+ * new file (salvage.c). Then every row is read and checked as after a reader's report (repair.c),
+ * and rows without a checksum get one.
  */
 #include "fsck.h"
 
@@ -20,17 +21,20 @@
 #include "writer-state.h"
 
 #define WAL_LIMIT (64u << 20)
-#define STEPS	  256 /* packets that are checked in one transaction */
+#define STEPS	  256 /* packets checked in one transaction */
 
 /* One of the two archives. */
 struct part {
 	const char *directory, *file, *owner, *of;
 	struct salvage salvage;
-	/* Check all rows.  *DAMAGED goes up by the rows that do not hold.  As archive_writer_open; -EBADMSG: SQLite cannot read it. */
+	/*
+	 * Check all rows. *DAMAGED goes up by the damaged rows. As archive_writer_open(); -EBADMSG:
+	 * SQLite cannot read the file.
+	 */
 	int (*check)(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size);
 };
 
-/* ---- the trace archive -------------------------------------------------------------------------------------------------- */
+/* ---- the trace archive ----------------------------------------------------------------------- */
 
 static const struct salvage_table trace_tables[] = {
 	{"identifiers", "identifiers", 1},
@@ -46,8 +50,9 @@ static const struct salvage_table trace_tables[] = {
 };
 
 /*
- * Packets of a stream that is lost belong to a run of their own; and no identifier is given twice.  Where the notes on checksums cannot be read, or
- * the file is of a version that had none, any row may lack one.
+ * Give packets of a lost stream a run of their own, and make sure that no identifier is given
+ * twice. If the notes on checksums cannot be read, or the file is of a version that had none, any
+ * row may lack a checksum.
  */
 static const char trace_finish[] =
 	"BEGIN;"
@@ -69,7 +74,10 @@ static const char trace_finish[] =
 	"coalesce(max(id), 0) FROM streams)), capture = max(capture, (SELECT coalesce(max(id), 0) FROM captures));"
 	"COMMIT;";
 
-/* One question with two numbers as its answer; false where there is none, or an error in *R. */
+/*
+ * Step S, which asks for the pair behind (*FIRST, *SECOND), and put its answer there. Return false
+ * if there is none, or after an error, which is in *R.
+ */
 static bool ask(struct archive_writer *w, sqlite3_stmt *s, int64_t *first, int64_t *second, int *r)
 {
 	int rc;
@@ -81,7 +89,7 @@ static bool ask(struct archive_writer *w, sqlite3_stmt *s, int64_t *first, int64
 	*r = database_error(w->store.db, rc);
 	if (rc != SQLITE_ROW)
 		return false;
-	if (sqlite3_column_int64(s, 0) < *first) { /* this would not end */
+	if (sqlite3_column_int64(s, 0) < *first) { /* a damaged index would make the loop endless */
 		*r = -EBADMSG;
 		return false;
 	}
@@ -95,7 +103,7 @@ typedef int check_call(struct archive_writer *w, int64_t first, int64_t second);
 
 static int check_packet(struct archive_writer *w, int64_t stream, int64_t sequence)
 {
-	/* Rows of no stream are strays; see count_strays. */
+	/* Rows without a stream are strays; see count_strays(). */
 	return usage_has(&w->usage, stream) ? packet_repair(w, stream, (uint64_t)sequence, &(bool){false}) : 0;
 }
 
@@ -107,7 +115,10 @@ static int check_capture(struct archive_writer *w, int64_t capture, int64_t stre
 	return r == ARCHIVE_E_ABSENT ? 0 : r;
 }
 
-/* For each pair that SQL answers, which asks for the one behind (?1, ?2), do CALL; many in one transaction. */
+/*
+ * Call CALL with each pair that SQL lists, many in one transaction. SQL asks for the pair behind
+ * (?1, ?2).
+ */
 static int for_each(struct archive_writer *w, const char *sql, check_call *call)
 {
 	int64_t first = INT64_MIN, second = INT64_MIN;
@@ -130,8 +141,8 @@ static int for_each(struct archive_writer *w, const char *sql, check_call *call)
 }
 
 /*
- * Give the rows behind LAST that SQL lists their checksums: two numbers as their key, then N numbers, ends, data.  LAST becomes the last of them.
- * UPDATE takes key and checksum.
+ * Add checksums to the rows behind LAST. LIST lists them: two numbers as the key, N numbers of the
+ * checksum, ends, data. UPDATE takes key and checksum. LAST becomes the key of the last row.
  */
 static int add_checksums(sqlite3 *db, const char *list, const char *update, size_t n, int64_t last[2], uint64_t *added)
 {
@@ -168,7 +179,7 @@ static int add_checksums(sqlite3 *db, const char *list, const char *update, size
 	return rc == SQLITE_DONE ? 0 : database_error(db, rc);
 }
 
-/* A packet's, a tail's or a range's rows at a time, so that no transaction grows without bound. */
+/* Add missing checksums, a few rows per transaction, so that no transaction grows without bound. */
 static int check_unchecked(struct archive_writer *w, FILE *out)
 {
 	static const char *const lists[][3] = {
@@ -255,7 +266,7 @@ static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *se
 			     "sequence "
 			     "LIMIT 1",
 			     check_packet);
-	if (r == 0) /* a stream of which nothing is left */
+	if (r == 0) /* streams without rows */
 		r = for_each(w, "SELECT id, 0 FROM streams WHERE id > ?1 AND ?2 IS NOT NULL ORDER BY id LIMIT 1",
 			     check_packet);
 	if (r == 0)
@@ -276,7 +287,7 @@ static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *se
 	return r;
 }
 
-/* ---- the archive of memory profiles ------------------------------------------------------------------------------------- */
+/* ---- the archive of memory profiles ---------------------------------------------------------- */
 
 static const struct salvage_table memtrace_tables[] = {
 	{"identifiers", "identifiers", 1},
@@ -308,7 +319,7 @@ static int check_memtraces(const char *state, FILE *out, uint64_t *damaged, char
 	return r;
 }
 
-/* ---- both ------------------------------------------------------------------------------------------------------------------ */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 static const char *words(int r)
 {
@@ -319,7 +330,7 @@ static const char *words(int r)
 						       : strerror(-r);
 }
 
-/* Save what can be read; the directory is locked meanwhile. */
+/* Save the readable rows while the directory is locked. */
 static int save(const char *state, const struct part *p, const char *path, FILE *out)
 {
 	CLEANUP(freep) char *directory = NULL;
@@ -335,14 +346,14 @@ static int save(const char *state, const struct part *p, const char *path, FILE 
 	return salvage_run(&s, out);
 }
 
-/* What was done before the check went through. */
+/* Steps that were needed before the check went through. */
 struct rescue {
 	bool was_saved, is_patched;
 };
 
 /*
- * Deal with a file that cannot be checked, which FOUND says, and check what comes of that.  The header may be all that is wrong: then the file
- * is brought to this version as it opens, and nothing need be saved.  As check.
+ * Deal with a file that cannot be checked, for the reason FOUND, and check the result. If only the
+ * header is wrong, it is repaired and nothing is saved. As check().
  */
 static int rescue(const char *state, const struct part *p, const char *path, int found, struct rescue *rescue,
 		  uint64_t *damaged, FILE *out)
@@ -396,7 +407,10 @@ static int check_part(const char *state, const struct part *p, const char *path,
 	return damaged || done.was_saved || done.is_patched;
 }
 
-/* As root: act as the owner of DIRECTORY, so that files keep their owners; with NULL as root again.  0 or -errno. */
+/*
+ * As root: act as the owner of DIRECTORY, so that files keep their owners; NULL = as root again.
+ * Return 0 or -errno.
+ */
 static int act_as_owner(const char *directory)
 {
 	struct stat st = {.st_uid = 0};

@@ -5,9 +5,10 @@
 #include <stdio.h>
 
 /*
- * Check both archives below STATE, of which nobody else may be a writer; give rows from before there were checksums theirs; take what is damaged
- * out of service, and where SQLite cannot read a file save what it can of that.  Sentences go to OUT.  0: all is whole; 1: something was
- * damaged, and all that is left is whole; 2: it could not be done.
+ * Check both archives below STATE; no other process may write them. Rows from before there were
+ * checksums get one, damaged rows are taken out of service, and from a file that SQLite cannot read
+ * all readable rows are saved. Sentences go to OUT. Return 0 if all is whole, 1 if something was
+ * damaged and the rest is whole, 2 if the check failed.
  */
 int archive_fsck(const char *state, FILE *out);
 

@@ -1,7 +1,8 @@
 /*
- * The read-only side of the archive of memory profiles.  What database.c says of connections holds here too.
+ * The reader of memory profiles.
  *
- * A recording grows at its end only and its pieces are never rewritten, so an offset names the same byte for ever.
+ * A recording grows at its end only and its pieces are never rewritten, so an offset always names
+ * the same byte. See database.c on connections.
  */
 #include "memtraces-reader.h"
 
@@ -12,7 +13,7 @@
 #include "database.h"
 #include "statement.h"
 
-#define MEMTRACES_VERSION 2 /* the newest migration that this program knows */
+#define MEMTRACES_VERSION 2 /* newest migration that this program knows */
 #define COLUMNS                                                                                                  \
 	"id, run, name, uuid, domid, address, port, origin, state, reason, began_real, began_mono, ended_real, " \
 	"ended_mono, bytes, packets, dropped, pinned, note, version, program, host, pid, rate, context, "        \
@@ -57,10 +58,10 @@ struct memtraces_reader {
 	struct database_file file;
 	sqlite3 *db;
 	struct statements statements;
-	uint64_t opened; /* how often it was */
+	uint64_t opened; /* number of times it was opened */
 	struct codec_reader codec;
 	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes */
-	int64_t damaged;  /* the recording in which damage was met; 0 = none */
+	int64_t damaged;  /* recording in which damage was met; 0 = none */
 };
 
 static int on_error(void *context, int result)
@@ -274,7 +275,7 @@ int64_t memtraces_take_damage(struct memtraces_reader *r)
 	return id;
 }
 
-/* The row's content; what does not fit what the row says of itself is damage. */
+/* Take the row's content. A row that contradicts itself is damaged. */
 static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, bool as_stored,
 		      struct memtraces_piece *p)
 {
@@ -293,7 +294,7 @@ static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, b
 	    !p->data)
 		return ARCHIVE_E_DAMAGED;
 	p->is_frame = as_stored && codec == CODEC_ZSTD;
-	/* A frame without a checksum is unpacked once before it is handed on. */
+	/* A frame without a checksum is decoded once before it is handed on. */
 	if (p->is_frame && sqlite3_column_type(s, 4) != SQLITE_NULL)
 		return codec_is_frame_of(p->data, p->bytes, p->length) ? 0 : ARCHIVE_E_DAMAGED;
 	if (!codec_decode(&r->codec, codec, p->data, p->bytes, r->content, p->length))

@@ -1,9 +1,11 @@
 /*
  * The writer of memory profiles.
  *
- * Invariant: a recording's pieces lie one behind the other from offset 0 and add up to its bytes, since both are written in one
- * transaction.  A flock on the directory keeps a second writer out.  A recording may be many gigabytes, so it is deleted in two steps: its
- * row says at once that it is gone, and its pieces go a few at a time.
+ * Invariant: a recording's pieces follow each other from offset 0 and add up to its bytes, because
+ * both are written in one transaction.
+ *
+ * A recording may be many gigabytes, so deletion takes two steps: its row says at once that it is
+ * deleted, and its pieces are deleted a few at a time.
  */
 #include "memtraces.h"
 
@@ -57,7 +59,7 @@ static const char *const sql[M_STATEMENTS] = {
 		"?22, ?23, ?24) ON CONFLICT (id) DO UPDATE SET run = ?2, name = ?3, uuid = ?4, domid = ?5, "
 		"state = CASE state WHEN 'deleted' THEN state ELSE ?9 END, reason = ?10, ended_real = ?13, "
 		"ended_mono = ?14, "
-		/* Where it was damaged it ends, whatever comes. */
+		/* A damaged recording stays at its end. */
 		"bytes = CASE WHEN damaged IS NULL THEN ?15 ELSE bytes END, packets = ?16, dropped = ?17",
 	[M_APPEND] =
 		"INSERT INTO pieces (recording, offset, length, codec, data, checksum) SELECT ?1, ?2, ?3, ?4, ?5, ?6 "
@@ -84,7 +86,7 @@ static const char *const sql[M_STATEMENTS] = {
 
 struct memtraces {
 	struct store store;
-	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes: of a piece that is unpacked to be checked */
+	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes: a piece that is decoded to be checked */
 };
 
 static const struct store_format format = {
@@ -149,7 +151,7 @@ int memtraces_last_id(struct memtraces *m, int64_t *id)
 	return database_number(m->store.db, sql[M_LAST_ID], id);
 }
 
-/* What is not there (0, or -1 of a domid) stays NULL. */
+/* Bind VALUE; 0 is unknown and stays NULL. */
 static void bind_some(sqlite3_stmt *s, int at, uint64_t value)
 {
 	if (value)
@@ -219,7 +221,7 @@ int memtraces_append(struct memtraces *m, int64_t id, uint64_t offset, const uin
 	return statement_step(&m->store.statements, s);
 }
 
-/* Does the piece hold that S stands at, and begin at AT? */
+/* Return true if the current piece of S is undamaged and begins at AT. */
 static bool piece_holds(struct memtraces *m, sqlite3_stmt *s, int64_t at)
 {
 	const void *data = sqlite3_column_blob(s, 4);
@@ -234,7 +236,7 @@ static bool piece_holds(struct memtraces *m, sqlite3_stmt *s, int64_t at)
 			    (size_t)length);
 }
 
-/* Up to which offset the recording's pieces hold; *PIECES goes up by those behind that do not. */
+/* Find the END of the recording's undamaged pieces. *PIECES goes up if a damaged piece follows. */
 static int find_end(struct memtraces *m, int64_t id, int64_t *end, uint64_t *pieces)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -273,12 +275,15 @@ int memtraces_repair(struct memtraces *m, int64_t id, uint64_t *pieces)
 	r = find_end(m, id, &end, pieces);
 	if (r != 0 || (end == bytes && *pieces == 0))
 		return r;
-	*pieces += *pieces == 0; /* one that is not there */
+	*pieces += *pieces == 0; /* a piece is missing */
 	r = statement_run(&m->store.statements, M_DELETE_FROM, VALUES(id, end));
 	return r ? r : statement_run(&m->store.statements, M_CUT, VALUES(id, end));
 }
 
-/* Give some pieces behind the row *LAST their checksums; *LAST becomes the last of them, and *N is how many. */
+/*
+ * Add checksums to some pieces behind the row *LAST. *LAST becomes the last of them, and *N their
+ * number.
+ */
 static int add_checksums(struct memtraces *m, int64_t *last, uint64_t *n)
 {
 	sqlite3_stmt *s = NULL, *update = NULL;
@@ -315,7 +320,7 @@ static int add_checksums(struct memtraces *m, int64_t *last, uint64_t *n)
 	return rc == SQLITE_DONE ? 0 : database_error(m->store.db, rc);
 }
 
-/* The recording behind *ID. */
+/* Move *ID to the next recording; 0 behind the last. */
 static int next_recording(struct memtraces *m, int64_t *id)
 {
 	char text[128];
@@ -361,7 +366,7 @@ int memtraces_unchecked(struct memtraces *m, bool *unchecked)
 	return r;
 }
 
-/* What a change of one row comes to. */
+/* Return ARCHIVE_E_ABSENT if a change of one row, with the result R, changed none. */
 static int changed(struct memtraces *m, int r)
 {
 	return r ? r : sqlite3_changes(m->store.db) ? 0 : ARCHIVE_E_ABSENT;

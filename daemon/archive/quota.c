@@ -1,11 +1,13 @@
 /*
- * Quotas: what goes, oldest first.
+ * Delete the oldest content.
  *
- * The candidates are each stream's oldest packet that no pinned capture names, and the oldest capture that is not pinned; the oldest
- * candidate goes, until the limits hold.  A packet is as old as its last byte's copy.
+ * The candidates are each stream's oldest packet that is in no pinned capture, and the oldest
+ * capture that is not pinned. The oldest candidate is deleted until the limits hold. The age of a
+ * packet is the copy time of its last byte.
  *
- * What never goes: the newest packet of a stream whose run has not ended, since resuming stands on it and appends may follow; and
- * for bytes alone, a capture of which packets are left.
+ * Two things are never deleted: the newest packet of a stream whose run has not ended, because
+ * resuming starts from it and appends may follow; and, for bytes alone, a capture that still has
+ * packets.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,12 +19,12 @@
 
 struct head {
 	int64_t stream;
-	bool is_ended; /* the run is */
-	bool any;      /* there is a candidate: */
+	bool is_ended; /* the run has ended */
+	bool any;      /* there is a candidate, SEQUENCE of REAL */
 	uint64_t sequence;
 	uint64_t real;
 	bool was_cut; /* packets of the stream were deleted ... */
-	int64_t gone; /* ... so many complete ones */
+	int64_t gone; /* ... this many of them complete */
 };
 
 struct enforcement {
@@ -36,7 +38,7 @@ struct enforcement {
 	uint64_t capture_real;
 };
 
-/* A statement with the guest's name bound, or the one for all guests. */
+/* Get a statement with the guest's name bound, or the one for all guests. */
 static int guest_statement(const struct enforcement *e, enum writer_statement of_guest, enum writer_statement of_all,
 			   sqlite3_stmt **s)
 {
@@ -68,7 +70,7 @@ static int list_streams(struct enforcement *e)
 	return r;
 }
 
-/* When the packet's last proven byte was copied; 0 where none is. */
+/* Get the time when the packet's last proven byte was copied; 0 if none is proven. */
 static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t *real)
 {
 	struct archive_end end = {0};
@@ -79,7 +81,7 @@ static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequen
 		return r;
 	while (end.offset == 0 && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
 		r = writer_row_end(w, sqlite3_column_int64(s, 0), &end);
-		if (r == ARCHIVE_E_DAMAGED) /* what is damaged is as old as it says: it goes as the others do */
+		if (r == ARCHIVE_E_DAMAGED) /* a damaged row is as old as it claims, and is deleted like the others */
 			r = 0;
 		if (r != 0)
 			return r;
@@ -88,7 +90,7 @@ static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequen
 	return r == STATEMENT_ROW ? 0 : r;
 }
 
-/* Find the stream's oldest packet, from FROM on, that may go. */
+/* Find the stream's oldest packet, from FROM on, that may be deleted. */
 static int find_head(struct enforcement *e, struct head *h, int64_t from)
 {
 	struct archive_writer *w = e->w;
@@ -124,7 +126,7 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 	return packet_real(w, h->stream, h->sequence, &h->real);
 }
 
-/* Find the oldest capture that may go. */
+/* Find the oldest capture that may be deleted. */
 static int find_capture(struct enforcement *e)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -156,7 +158,7 @@ static bool is_over(const struct enforcement *e, uint64_t real)
 	return (e->bytes && e->held > e->bytes) || real < e->before_real;
 }
 
-/* The oldest packet's head, or NULL. */
+/* Return the stream with the oldest packet, or NULL. */
 static struct head *oldest_head(const struct enforcement *e)
 {
 	struct head *oldest = NULL;
@@ -195,7 +197,10 @@ static void recount(struct enforcement *e)
 		e->held += (uint64_t)usage_bytes(&e->w->usage, e->heads[i].stream);
 }
 
-/* Delete the oldest candidate if a limit wants it.  *MORE: one went, or with IS_DRY would have gone. */
+/*
+ * Delete the oldest candidate if it is over a limit. *MORE: one was deleted, or with IS_DRY would
+ * have been.
+ */
 static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 {
 	struct head *h = oldest_head(e);
@@ -207,7 +212,7 @@ static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 		return 0;
 	if (!is_capture) {
 		r = delete_packet(e, h);
-		return r ? r : find_capture(e); /* one may have lost its last packet */
+		return r ? r : find_capture(e); /* a capture may have lost its last packet */
 	}
 	r = archive_writer_delete_capture(e->w, e->capture);
 	recount(e);
@@ -236,7 +241,10 @@ static int delete_run(struct archive_writer *w, int64_t run)
 	return r ? r : WRITER_RUN(w, STATEMENT_DELETE_RUN, run);
 }
 
-/* One that never had a ring, of a guest with a memory profile only, is remembered for a while. */
+/*
+ * Delete runs without content. A run that never had a ring, of a guest with a memory profile only,
+ * is kept for a day.
+ */
 static int delete_empty_runs(struct enforcement *e)
 {
 	uint64_t now = clock_real(), before = now > REMEMBERED_NS ? now - REMEMBERED_NS : 0;
@@ -264,7 +272,10 @@ static int delete_empty_runs(struct enforcement *e)
 	}
 }
 
-/* What deletion leaves behind: counters, gaps before the oldest packet left, runs without anything. */
+/*
+ * Bring counters, gaps before the oldest packet left, and runs without content in line with the
+ * deletions.
+ */
 static int tidy(struct enforcement *e)
 {
 	int r = 0;

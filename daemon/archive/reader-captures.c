@@ -1,4 +1,4 @@
-/* Read: captures, what they hold, and around what they were taken. */
+/* Read captures, their ranges and their contexts. */
 #include "reader-state.h"
 
 static int read_captures(struct reader *r, sqlite3_stmt *s, reader_capture_call *call, void *context, bool *any)
@@ -70,7 +70,7 @@ int reader_end_capture(struct reader *r, int64_t stream, int64_t *id)
 	struct reader_source source = {.stream = stream};
 	int rc = reader_statement(r, S_END_CAPTURES, VALUES(stream), &s);
 
-	/* Whether a capture is the end's is read from its range, so the range is checked first. */
+	/* The range decides whether the capture is of the end, so it is checked first. */
 	while (s && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
 		source.capture = sqlite3_column_int64(s, 7);
 		if (!reader_range_holds(s, source))

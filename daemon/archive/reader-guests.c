@@ -1,4 +1,4 @@
-/* Read: guests, their runs, and the streams of those. */
+/* Read guests, their runs, and the runs' streams. */
 #include "reader-state.h"
 
 static void run_columns(sqlite3_stmt *s, struct archive_run *run)

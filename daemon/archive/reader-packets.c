@@ -1,4 +1,4 @@
-/* Read: which packets a stream has, when they were copied, and where some are missing. */
+/* Read a stream's packets, their chunk ends, and its gaps. */
 #include <mprof/bytes.h>
 #include <mprof/ring.h>
 
@@ -41,7 +41,7 @@ int reader_packets(struct reader *r, struct reader_source source, uint64_t from,
 
 #define ENDS_COLUMN 6
 
-/* Chunk end number I of the row's. */
+/* Return chunk end I of the current row. */
 static struct archive_end column_end(sqlite3_stmt *s, size_t i)
 {
 	const uint8_t *p = (const uint8_t *)sqlite3_column_blob(s, ENDS_COLUMN) + i * ARCHIVE_END_BYTES;
@@ -95,7 +95,7 @@ int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint6
 	return rc == 0 ? ARCHIVE_E_ABSENT : rc;
 }
 
-/* The one number that S answers with. */
+/* Read the one number that S answers with; 0 if there is no row. */
 static int read_number(struct reader *r, sqlite3_stmt *s, uint64_t *number)
 {
 	int rc = statement_step(&r->statements, s);
@@ -202,7 +202,7 @@ bool reader_range_holds(sqlite3_stmt *s, struct reader_source source)
 	return checksum_holds(s, 5, sqlite3_column_int(s, 6) != 0, &row);
 }
 
-/* Does the capture's range of the stream hold, and is its tail as long as it says? */
+/* Check the capture's range of the stream and the length of its tail. */
 static int check_range(struct reader *r, struct reader_source source)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -213,7 +213,7 @@ static int check_range(struct reader *r, struct reader_source source)
 		rc = reader_damaged(r, statement_step(&r->statements, s), source, 0);
 	if (rc != STATEMENT_ROW)
 		return rc;
-	/* Rows at its end that are gone, and neither a gap nor a deletion says why. */
+	/* Rows at the end are missing, and neither a gap nor a deletion explains that. */
 	lacks_end = sqlite3_column_int64(s, 8) < sqlite3_column_int64(s, 4) && !sqlite3_column_int(s, 9) &&
 		    sqlite3_column_int64(s, 10) == 0;
 	if (!reader_range_holds(s, source) || lacks_end ||

@@ -1,4 +1,4 @@
-/* Read: the bytes of packets, piece by piece. */
+/* Read the bytes of packets, piece by piece. */
 #include <errno.h>
 #include <string.h>
 
@@ -31,7 +31,10 @@ bool reader_take_damage(struct reader *r, struct reader_damage *damage)
 
 int reader_row_check(struct reader *r, sqlite3_stmt *s, struct reader_source source, uint64_t sequence, bool with_data)
 {
-	/* What was asked for and not what the row says, so that a row that is found in a wrong place does not hold. */
+	/*
+	 * The numbers that were asked for, not those of the row: a row in a wrong place must not
+	 * pass.
+	 */
 	struct checksum_row row = {.numbers = {source.stream, sequence_column(sequence)},
 				   .n = 8,
 				   .ends = sqlite3_column_blob(s, 6),
@@ -40,7 +43,7 @@ int reader_row_check(struct reader *r, sqlite3_stmt *s, struct reader_source sou
 
 	for (int i = 0; i < 6; i++)
 		row.numbers[2 + i] = sqlite3_column_int64(s, i);
-	if (source.capture) { /* its flags are no column: see schema/archive/0002-checksums.sql */
+	if (source.capture) { /* a tail has no column for flags: see schema/archive/0002-checksums.sql */
 		row.numbers[4] = row.numbers[3];
 		row.numbers[3] = row.numbers[2];
 		row.numbers[2] = row.numbers[1];
@@ -56,7 +59,7 @@ int reader_row_check(struct reader *r, sqlite3_stmt *s, struct reader_source sou
 	return reader_note_damage(r, source, sequence);
 }
 
-/* Take the row that S stands at; it holds, and its columns were checked to cover the offset. */
+/* Take the current row of S, which is undamaged and covers the offset. */
 static int piece_take(struct reader *r, sqlite3_stmt *s, bool stored, uint8_t *out, struct reader_piece *piece)
 {
 	size_t bytes = (size_t)sqlite3_column_bytes(s, 7);
@@ -78,7 +81,7 @@ static int piece_take(struct reader *r, sqlite3_stmt *s, bool stored, uint8_t *o
 	return 0;
 }
 
-/* A stored frame without a checksum is unpacked once before it is handed on. */
+/* Decode a stored frame that has no checksum once before it is handed on. */
 static int piece_unpack(struct reader *r, sqlite3_stmt *s, uint8_t *out, const struct reader_piece *piece)
 {
 	struct reader_piece trial = *piece;

@@ -19,27 +19,31 @@ enum reader_statement {
 
 struct reader {
 	char *path;
-	char *hold; /* a path, too */
+	char *hold; /* path of the lock file */
 	sqlite3 *db;
 	struct database_file file;
-	uint64_t opened; /* how often */
+	uint64_t opened; /* number of times it was opened */
 	struct statements statements;
 	struct codec_reader codec;
-	unsigned running; /* statements that were begun and are not over */
-	uint64_t since;	  /* when the transaction that is open began; 0 = none is */
+	unsigned running; /* statements that are under way */
+	uint64_t since;	  /* CLOCK_MONOTONIC ns when the open transaction began; 0 = none is open */
 	uint64_t longest;
 	bool met_damage;
-	struct reader_damage damage; /* where it was met */
+	struct reader_damage damage; /* last damage that was met */
 };
 
 /*
- * Does the row that S stands at hold, which is PIECE, TAIL_PIECE or an ENDS one, and was asked for in packet SEQUENCE?  WITH_DATA: its stored data
- * too.  ARCHIVE_E_DAMAGED.
+ * Check the current row of S, which is PIECE, TAIL_PIECE or an ENDS statement asked for packet
+ * SEQUENCE; WITH_DATA checks the stored data too. Return 0, or ARCHIVE_E_DAMAGED after noting the
+ * damage.
  */
 int reader_row_check(struct reader *r, sqlite3_stmt *s, struct reader_source source, uint64_t sequence, bool with_data);
-/* Does the row that S stands at hold, which is CHECK_RANGE or END_CAPTURES, of that capture and stream? */
+/*
+ * Return true if the current row of S, which is CHECK_RANGE or END_CAPTURES of SOURCE, agrees with
+ * its checksum.
+ */
 bool reader_range_holds(sqlite3_stmt *s, struct reader_source source);
-/* RC, which came up while packet SEQUENCE was read: notes damage. */
+/* Note damage if RC, a result of reading packet SEQUENCE, stands for damage. Return RC. */
 int reader_damaged(struct reader *r, int rc, struct reader_source source, uint64_t sequence);
 
 /* As statement_get(); opens the archive if it is not open. */
@@ -47,7 +51,10 @@ int reader_statement(struct reader *r, enum reader_statement which, size_t n, co
 /* Read the number that S answers with. Return ARCHIVE_E_ABSENT if there is no row, or NULL. */
 int reader_id(struct reader *r, sqlite3_stmt *s, int64_t *id);
 
-/* As a column: sequence numbers above what one holds are not there. */
+/*
+ * Return SEQUENCE as a column value. Sequence numbers that a column cannot hold become the largest
+ * value, which no row has.
+ */
 static inline int64_t sequence_column(uint64_t sequence)
 {
 	return sequence > INT64_MAX ? INT64_MAX : (int64_t)sequence;

@@ -1,11 +1,10 @@
 /*
- * The read-only side of the archive.
+ * The reader of the trace archive. See database.c on connections: the file belongs to another
+ * process and user.
  *
- * The file belongs to another process and user, who may not be there yet, may be recovering, and may replace it.  Whatever says "not now"
- * (busy, recovery, a WAL that cannot be opened) is ARCHIVE_E_BUSY and mends itself; the connection is opened again when it can be.
- *
- * A packet's rows change under a reader: small pieces are rewritten as few large ones when the packet is complete.  So rows are never named
- * by their ids from one call to the next, but by the position that they cover, and what must agree is read in one statement.
+ * A packet's rows change under a reader: small pieces are rewritten as few large ones when the
+ * packet is complete. So a row is never named by its id from one call to the next, but by the
+ * position that it covers, and rows that must agree are read in one statement.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -15,7 +14,7 @@
 #include "clock.h"
 #include "reader-state.h"
 
-#define READER_VERSION 2 /* the newest migration that this program knows */
+#define READER_VERSION 2 /* newest migration that this program knows */
 
 static const char *const sql[S_STATEMENTS] = {
 #define STATEMENT(name, text) [S_##name] = text,
@@ -38,7 +37,10 @@ static void reader_close(struct reader *r)
 	r->since = 0;
 }
 
-/* Of every statement, when it begins and when it is over: a transaction is open from the first to the last of those that overlap. */
+/*
+ * Note when each statement begins and ends: a transaction is open from the begin of the first to
+ * the end of the last of statements that overlap.
+ */
 static int on_trace(unsigned event, void *context, void *statement, void *detail)
 {
 	struct reader *r = context;

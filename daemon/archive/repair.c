@@ -1,9 +1,10 @@
 /*
- * What is damaged on the disk is taken out of service.
+ * Take damaged rows out of service.
  *
- * Whoever reads a row that does not agree with its checksum, or misses rows, only says where.  The writer looks by itself, in one transaction: rows
- * that do not hold are deleted, and so are those of the same packet behind them, since content is served from a packet's beginning
- * without a hole.  What is gone then is declared as a gap, as a loss is that the collector sees.
+ * A reader that meets a row that does not agree with its checksum, or misses rows, only reports the
+ * place. The writer checks the place in one transaction: damaged rows are deleted, and so are the
+ * rows of the same packet behind them, because a packet is served from its beginning without a
+ * hole. The loss is declared as a gap, like a loss that the collector sees.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,10 +16,10 @@ struct repair {
 	struct archive_writer *w;
 	int64_t stream;
 	uint64_t sequence;
-	int64_t *ids; /* of the packet's rows */
+	int64_t *ids; /* ids of the packet's rows */
 	size_t n, room;
-	uint32_t end;	   /* where the rows that are kept end ... */
-	bool is_complete;  /* ... and the last of them is the packet's last */
+	uint32_t end;	   /* end of the rows that are kept ... */
+	bool is_complete;  /* ... the last of which is the packet's LAST row */
 	uint64_t removed;  /* rows */
 	uint64_t declared; /* packets, by gaps */
 };
@@ -46,7 +47,7 @@ static int list_ids(struct repair *m, enum writer_statement which, int64_t first
 	return r;
 }
 
-/* The stream's rows are counted anew: what a damaged row was counted as is not known. */
+/* Sum the stream's rows again, because a damaged row's share of the usage is unknown. */
 static int recount(struct repair *m)
 {
 	static const enum writer_statement sums[] = {STATEMENT_STREAM_CHUNKS, STATEMENT_STREAM_TAILS};
@@ -80,7 +81,7 @@ static int declare(struct repair *m, uint64_t after, uint32_t offset, uint64_t n
 	return archive_writer_gap(m->w, &gap);
 }
 
-/* Keep the row ID or delete it. */
+/* Keep or delete the row ID. */
 static int repair_row(struct repair *m, int64_t id)
 {
 	struct stored_row row = {0};
@@ -123,7 +124,7 @@ static int repair_rows(struct repair *m)
 	return r ? r : declare(m, m->sequence, last.offset, m->sequence + 1);
 }
 
-/* Which of the packets from FROM to END, not included, does no gap explain?  *FROM is the first of them. */
+/* Move *FROM to the first packet before END that no gap explains. */
 static int skip_explained(struct repair *m, uint64_t *from, uint64_t end)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -134,7 +135,7 @@ static int skip_explained(struct repair *m, uint64_t *from, uint64_t end)
 	while (*from < end && (r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
 		uint64_t begin = (uint64_t)sqlite3_column_int64(s, 0), next = (uint64_t)sqlite3_column_int64(s, 2);
 
-		/* An offset that leaves no content says that nothing of that packet is there either. */
+		/* A gap whose offset leaves no content covers that packet, too. */
 		begin += sqlite3_column_int64(s, 1) > (int64_t)MPROF_PACKET_HEADER_BYTES;
 		if (begin <= *from && next > *from)
 			*from = next;
@@ -149,7 +150,10 @@ static int repair_hole(struct repair *m, uint64_t from, uint64_t end)
 	return r == 0 && from < end ? declare(m, from, MPROF_PACKET_HEADER_BYTES, end) : r;
 }
 
-/* Packets that must be there, and are not: before SEQUENCE, and at either end of the stream. */
+/*
+ * Declare packets that must be there and are missing: before SEQUENCE, and at either end of the
+ * stream.
+ */
 static int repair_holes(struct repair *m)
 {
 	int64_t v[7];
@@ -185,7 +189,7 @@ static int repair_holes(struct repair *m)
 	return r;
 }
 
-/* Note what was found, and what is left. */
+/* Record the damage and update the stream's counters. */
 static int settle(struct repair *m, bool *damaged)
 {
 	struct archive_damage *d = &m->w->damage;
@@ -215,9 +219,12 @@ int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, b
 	return r ? r : settle(&m, damaged);
 }
 
-/* ---- what a capture has of its own ------------------------------------------------------------------------------------- */
+/* ---- what a capture has of its own ----------------------------------------------------------- */
 
-/* The sums of a range or a tail, which stand from column FIRST on, N numbers; the checksum stands in column CHECKSUM. */
+/*
+ * Return true if the N numbers from column FIRST on agree with the checksum in column CHECKSUM;
+ * DATA is the data's column, -1 = none.
+ */
 static bool holds(sqlite3_stmt *s, int first, size_t n, int data, int checksum)
 {
 	struct checksum_row row = {.n = n};
@@ -231,7 +238,10 @@ static bool holds(sqlite3_stmt *s, int first, size_t n, int data, int checksum)
 	return checksum_holds(s, checksum, sqlite3_column_int(s, checksum + 1) != 0, &row);
 }
 
-/* Is the row of the tail that S stands at as it was written?  One without a checksum must at least be unpacked. */
+/*
+ * Return true if the current row of a tail is undamaged. A row without a checksum must at least
+ * decode.
+ */
 static bool tail_holds(struct archive_writer *w, sqlite3_stmt *s)
 {
 	int64_t length = sqlite3_column_int64(s, 5);
@@ -241,14 +251,14 @@ static bool tail_holds(struct archive_writer *w, sqlite3_stmt *s)
 			    (size_t)sqlite3_column_bytes(s, 9), w->in, (size_t)length);
 }
 
-/* Where a tail stops being whole. */
+/* The place from which on a tail is damaged. */
 struct tail_damage {
 	bool any;
 	uint64_t sequence;
 	uint32_t offset;
 };
 
-/* Find which rows of the tail go: the first that does not hold, and all behind it. */
+/* List the rows of the tail to delete: the first damaged row and all rows behind it. */
 static int find_tails(struct repair *m, int64_t capture, struct tail_damage *d)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -272,7 +282,9 @@ static int find_tails(struct repair *m, int64_t capture, struct tail_damage *d)
 	return r == STATEMENT_ROW ? 0 : r;
 }
 
-/* Read the capture's range of the stream.  ARCHIVE_E_DAMAGED: it does not hold. */
+/*
+ * Read the capture's range of the stream. ARCHIVE_E_DAMAGED: it does not agree with its checksum.
+ */
 static int read_range(struct repair *m, int64_t capture, struct archive_capture_stream *range, int64_t *tail_bytes)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -292,7 +304,7 @@ static int read_range(struct repair *m, int64_t capture, struct archive_capture_
 	return holds(s, 0, 7, -1, 7) ? 0 : ARCHIVE_E_DAMAGED;
 }
 
-/* The range cannot be told any more: the capture has nothing of this stream. */
+/* Delete a damaged range with its tail: the capture has nothing of this stream any more. */
 static int drop_range(struct repair *m, int64_t capture)
 {
 	int r = list_ids(m, STATEMENT_REPAIR_TAILS, capture, m->stream);
@@ -304,7 +316,7 @@ static int drop_range(struct repair *m, int64_t capture)
 	return r ? r : WRITER_RUN(m->w, STATEMENT_DELETE_RANGE, capture, m->stream);
 }
 
-/* Declare what rows of the range's last packet are gone, where neither a gap nor a deletion says why. */
+/* Declare lost rows of the range's last packet, unless a gap or a deletion explains them. */
 static int repair_end(struct repair *m, const struct archive_capture_stream *range)
 {
 	int64_t lacks = 0, end = 0;
@@ -342,16 +354,16 @@ static int capture_repair(struct repair *m, int64_t capture)
 	if (r != 0)
 		return r == ARCHIVE_E_ABSENT ? 0 : r;
 	m->removed += m->n;
-	if (!d.any) /* rows of its last packet vanished */
+	if (!d.any) /* rows of the last packet may have vanished */
 		r = repair_end(m, &range);
 	if (r != 0)
 		return r;
-	if (!d.any && expected >= 0 && bytes != expected) /* rows of it vanished */
+	if (!d.any && expected >= 0 && bytes != expected) /* rows of the tail vanished */
 		d = (struct tail_damage){true, range.last_sequence, range.last_offset};
 	if (!d.any)
 		return 0;
 	r = declare(m, d.sequence, d.offset, d.sequence + 1);
-	return r ? r : archive_writer_put_capture_stream(m->w, &range); /* with the bytes that are left */
+	return r ? r : archive_writer_put_capture_stream(m->w, &range); /* with the length of the tail that is left */
 }
 
 int archive_writer_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *damaged)

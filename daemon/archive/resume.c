@@ -1,14 +1,18 @@
 /*
- * Where each stream stands, for a collector that starts.
+ * Find the position of each stream, for a collector that starts.
  *
- * The archive alone says it: the newest packet's last chunk end, or what lies behind a complete packet or a gap.  Nothing is
- * written down for this while the collector runs, so nothing can disagree after a kill.
+ * The position follows from the archive alone: the newest packet's last chunk end, or the place
+ * behind a complete packet or a gap. The collector writes no position while it runs, so nothing can
+ * disagree after a kill.
  */
 #include <errno.h>
 
 #include "writer-state.h"
 
-/* Take the newest packet's last row out of service where it does not hold: positions are derived from that row. */
+/*
+ * Take the newest packet's last row out of service if it is damaged, because positions are derived
+ * from that row.
+ */
 static int check_newest(struct archive_writer *w, int64_t stream, uint64_t newest, bool *damaged)
 {
 	struct packet_end end;
@@ -23,7 +27,10 @@ static int check_newest(struct archive_writer *w, int64_t stream, uint64_t newes
 	return r == ARCHIVE_E_DAMAGED ? packet_repair(w, stream, newest, damaged) : r;
 }
 
-/* Pieces past the last chunk end can only lie in a stream's newest packet, and behind dropping it whole in the one before. */
+/*
+ * Delete pieces past the last chunk end. They can only lie in a stream's newest packet, and after
+ * that is deleted whole in the one before.
+ */
 static int drop_dangling(struct archive_writer *w, int64_t stream)
 {
 	int64_t newest, again;
@@ -42,7 +49,7 @@ static int drop_dangling(struct archive_writer *w, int64_t stream)
 	return r;
 }
 
-/* Fill in what the newest packet and a gap behind it say. */
+/* Fill in the position from the newest packet and from a gap behind it. */
 static int find_position(struct archive_writer *w, struct archive_resume *resume, bool has_packet, bool has_gap,
 			 uint64_t behind_gap)
 {
@@ -73,7 +80,7 @@ static int find_position(struct archive_writer *w, struct archive_resume *resume
 	return 0;
 }
 
-/* The range is put last: a tail without one is the part of a tail that came before a kill. */
+/* Delete tails without a range. The range is put last, so a kill cut such a tail short. */
 static int drop_tails(struct archive_writer *w)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -86,7 +93,7 @@ static int drop_tails(struct archive_writer *w)
 	return r;
 }
 
-/* What is known of captures of the run's end. */
+/* Fill in the captures of the run's end. */
 static void resume_captures(sqlite3_stmt *s, struct archive_resume *resume)
 {
 	int64_t newest = sqlite3_column_int64(s, 11), whole = sqlite3_column_int64(s, 13);

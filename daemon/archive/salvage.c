@@ -1,9 +1,10 @@
 /*
- * Saving what can be read of a damaged file.
+ * Save the readable rows of a damaged file.
  *
- * SQLite reports damage where it meets it and goes no further.  A table is therefore read upwards by its row numbers; where that fails, a row is looked
- * for further and further behind, and the rows below the one that answers are read downwards.  Row numbers only ascend, so that a tree with
- * a circle ends, and no more than PROBES questions a table are asked.  Whether the rows are right is for their checksums to say, later.
+ * SQLite stops where it meets damage. A table is therefore read upwards by row number. After an
+ * error the next readable row is searched at growing distances, and the rows below it are read
+ * downwards. Row numbers must increase, so a tree with a cycle ends, and a table gets at most
+ * PROBES searches. The rows' checksums are checked later.
  */
 #include "salvage.h"
 
@@ -24,9 +25,9 @@
 #define BATCH_BYTES (16u << 20) /* ... and their bytes */
 #define HEADER_SIZE 100
 
-/* ---- the file's header ---------------------------------------------------------------------------------------------------- */
+/* ---- the file's header ----------------------------------------------------------------------- */
 
-/* What SQLite writes there for the settings of database.c: offset, length, bytes. */
+/* Constant header bytes under the settings of database.c: offset, length, bytes. */
 static const struct {
 	size_t at, len;
 	const char *bytes;
@@ -60,7 +61,7 @@ int salvage_header(const char *path)
 	return wrong;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 struct copy {
 	const struct salvage_table *table;
@@ -72,7 +73,7 @@ struct copy {
 	FILE *out;
 };
 
-/* The statement that inserts what FROM's columns are named like. */
+/* Prepare the insertion into the columns that FROM names. */
 static int prepare_insert(struct copy *c, sqlite3_stmt *from)
 {
 	CLEANUP(freep) char *sql = NULL;
@@ -82,7 +83,7 @@ static int prepare_insert(struct copy *c, sqlite3_stmt *from)
 
 	if (!f)
 		return -ENOMEM;
-	fprintf(f, "INSERT OR IGNORE INTO %s (", c->table->name); /* the first of two that claim to be the same */
+	fprintf(f, "INSERT OR IGNORE INTO %s (", c->table->name); /* of two rows with the same key the first wins */
 	for (int i = 0; i < n; i++)
 		fprintf(f, "%s\"%s\"", i ? ", " : "", sqlite3_column_name(from, i));
 	fputs(") VALUES (", f);
@@ -94,7 +95,7 @@ static int prepare_insert(struct copy *c, sqlite3_stmt *from)
 	return database_error(c->to, sqlite3_prepare_v2(c->to, sql, -1, &c->insert, NULL));
 }
 
-/* Bring what the log holds into the file, so that the log does not become as large as the archive. */
+/* Write the log into the file, so that the log does not become as large as the archive. */
 static int empty_log(sqlite3 *db)
 {
 	return database_error(db, sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
@@ -129,7 +130,7 @@ static int copy_row(struct copy *c, sqlite3_stmt *from)
 	return ++c->in_batch < BATCH && c->batch_bytes < BATCH_BYTES ? 0 : end_batch(c);
 }
 
-/* Prepare SQL with the table's name in it, and two numbers. */
+/* Prepare SQL with the table's name in it, and bind two numbers. Return NULL on failure. */
 static sqlite3_stmt *ask(struct copy *c, const char *format, int64_t first, int64_t second)
 {
 	sqlite3_stmt *s = NULL;
@@ -143,7 +144,9 @@ static sqlite3_stmt *ask(struct copy *c, const char *format, int64_t first, int6
 	return s;
 }
 
-/* Copy upwards behind *LAST, which becomes the last row that was read.  1: damage came in the way. */
+/*
+ * Copy upwards behind *LAST, which becomes the last row read. Return 1 if damage stopped the copy.
+ */
 static int copy_up(struct copy *c, int64_t *last)
 {
 	sqlite3_stmt *s = ask(
@@ -162,7 +165,7 @@ static int copy_up(struct copy *c, int64_t *last)
 	return r ? r : rc == SQLITE_DONE ? 0 : 1;
 }
 
-/* Copy downwards from FIRST, as far as can be read, but not as far as LAST. */
+/* Copy downwards from FIRST to the first damage, but not to LAST. */
 static int copy_down(struct copy *c, int64_t first, int64_t last)
 {
 	sqlite3_stmt *s = ask(c, "SELECT * FROM %s WHERE id <= ?1 AND id > ?2 ORDER BY id DESC", first, last);
@@ -176,7 +179,10 @@ static int copy_down(struct copy *c, int64_t first, int64_t last)
 	return r;
 }
 
-/* Find a row behind *LAST that can be read, further and further behind; copy what lies between as far as can be.  1: there is none. */
+/*
+ * Find a readable row behind *LAST at growing distances, and copy the readable rows between. Return
+ * 1 if there is none.
+ */
 static int probe(struct copy *c, int64_t *last)
 {
 	int64_t found = -1;
@@ -200,7 +206,7 @@ static int probe(struct copy *c, int64_t *last)
 	return r;
 }
 
-/* Delete what a new file has in the table: rows that are copied are not to give way to it. */
+/* Delete the rows that a new file has in the table, so that copied rows take their place. */
 static int delete_rows(struct copy *c)
 {
 	char *sql = sqlite3_mprintf("DELETE FROM %s", c->table->name);
@@ -238,13 +244,13 @@ static int copy_table(struct copy *c)
 	return database_run(c->to, "COMMIT");
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static int open_damaged(const char *path, sqlite3 **db)
 {
 	int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
-	/* What is wrong with one table's definition does not hide the others. */
+	/* A damaged definition of one table does not hide the others. */
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(*db, "PRAGMA writable_schema = ON; PRAGMA cell_size_check = ON;", NULL, NULL, NULL);
 	return rc == SQLITE_OK ? 0 : -EBADMSG;

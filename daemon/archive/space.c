@@ -1,8 +1,8 @@
 /*
  * Space on the disk.
  *
- * On a full disk even deleting needs room, for the WAL.  The reserve file holds that room from the beginning: it is
- * removed so that deletion can run, and made again when there is room for it.
+ * On a full disk even deleting needs space, for the WAL. The reserve file holds that space from the
+ * beginning: it is removed so that deletion can run, and made again when there is space for it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,10 @@ int space_release_reserve(struct store *s)
 	return 0;
 }
 
-/* Is it there, with all of its room?  One that was cut short by a full disk or a kill is not. */
+/*
+ * Return true if the reserve is there at its full size; a full disk or a kill may have cut it
+ * short.
+ */
 static bool has_reserve(int directory, uint64_t bytes)
 {
 	struct stat st;
@@ -84,12 +87,12 @@ int space_restore_reserve(struct store *s)
 	r = posix_fallocate(fd, 0, (off_t)bytes);
 	if (r == 0)
 		return 0;
-	/* Half of it would be taken for the whole by nobody; the room is better free. */
+	/* Free the incomplete reserve. */
 	(void)space_release_reserve(s);
 	return r == ENOSPC || r == EDQUOT || r == EFBIG ? ARCHIVE_E_FULL : -r;
 }
 
-/* ---- making space ------------------------------------------------------------------------------------------- */
+/* ---- making space ---------------------------------------------------------------------------- */
 
 int space_vacuum(struct store *s, unsigned pages, bool *more)
 {
@@ -136,7 +139,10 @@ bool space_make(struct store *s, uint64_t want, unsigned steps, space_delete *de
 		r = space_vacuum(s, 0, &(bool){false});
 	if (r == 0)
 		r = space_delete_until(s, want, steps, delete, context, &more);
-	/* A disk may be too small for the reserve. If nothing is left to delete, the archive goes on without it. */
+	/*
+	 * A disk may be too small for the reserve. If nothing is left to delete, the archive goes
+	 * on without it.
+	 */
 	s->full = (space_restore_reserve(s) != 0 && (r != 0 || more)) || !space_suffices(s);
 	return !s->full;
 }
@@ -146,7 +152,7 @@ bool space_is_full(const struct store *s)
 	return s->full;
 }
 
-/* ---- readers hold back deletion ------------------------------------------------------------------------- */
+/* ---- readers hold back deletion -------------------------------------------------------------- */
 
 int hold_take(const char *path, int *fd)
 {
@@ -164,7 +170,7 @@ int hold_open(int directory, const char *name, int *fd)
 {
 	CLEANUP(closep) int mine = openat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
 
-	if (mine < 0 || fchmod(mine, 0640) < 0) /* the group reads, whatever the umask */
+	if (mine < 0 || fchmod(mine, 0640) < 0) /* the group may read, whatever the umask says */
 		return -errno;
 	*fd = TAKE_FD(mine);
 	return 0;

@@ -1,8 +1,9 @@
 /*
  * The SQL statements of one connection.
  *
- * Each statement is prepared at its first use and kept until the connection closes. The writers and the readers of both archives run their SQL
- * through these functions; only the list of statements and the meaning of SQLite's errors differ.
+ * Each statement is prepared at its first use and kept until the connection closes. The writers and
+ * the readers of both archives run their SQL through these functions; only the list of statements
+ * and the meaning of SQLite's errors differ.
  */
 #ifndef ARCHIVE_STATEMENT_H
 #define ARCHIVE_STATEMENT_H
@@ -27,7 +28,10 @@ struct statements {
 	void *context;
 };
 
-/* Set up S for N texts of SQL. The caller sets S->db when the connection is open. Return 0 or -ENOMEM. */
+/*
+ * Set up S for N texts of SQL. The caller sets S->db when the connection is open. Return 0 or
+ * -ENOMEM.
+ */
 int statements_init(struct statements *s, const char *const *sql, size_t n, int (*error)(void *context, int result),
 		    void *context);
 /* Finalize all statements and forget the connection. Call it before the connection is closed. */
@@ -38,8 +42,9 @@ void statements_reset(struct statements *s);
 void statements_deinit(struct statements *s);
 
 /*
- * Get the statement WHICH with N integers bound to its first parameters. Declare *STATEMENT with CLEANUP(statement_resetp): a statement that is not
- * reset holds its transaction open. Return 0 or an error.
+ * Get the statement WHICH with N integers bound to its first parameters. Declare *STATEMENT with
+ * CLEANUP(statement_resetp): a statement that is not reset holds its transaction open. Return 0 or
+ * an error.
  */
 int statement_get(struct statements *s, unsigned which, size_t n, const int64_t *values, sqlite3_stmt **statement);
 
@@ -57,11 +62,17 @@ int statement_step(struct statements *s, sqlite3_stmt *statement);
 /* Run a statement to its end and ignore its rows. Return 0 or an error. */
 int statement_run(struct statements *s, unsigned which, size_t n, const int64_t *values);
 
-/* Read the integer of a one-row answer. *IS_NULL: there is no row or no value, and *VALUE is 0. Return 0 or an error. */
+/*
+ * Read the integer of a one-row answer. *IS_NULL: there is no row or no value, and *VALUE is 0.
+ * Return 0 or an error.
+ */
 int statement_number(struct statements *s, unsigned which, size_t n, const int64_t *values, int64_t *value,
 		     bool *is_null);
 
-/* Reset a statement and clear its bindings, so that it holds no read transaction and no borrowed memory. For CLEANUP. */
+/*
+ * Reset a statement and clear its bindings, so that it holds no read transaction and no borrowed
+ * memory. For CLEANUP.
+ */
 static inline void statement_resetp(sqlite3_stmt **statement)
 {
 	if (*statement) {
@@ -76,7 +87,10 @@ static inline void statement_bind_text(sqlite3_stmt *statement, int at, const ch
 	sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
 }
 
-/* Bind N bytes, which must stay valid until the statement is reset. An empty blob stays a blob: an empty pointer would bind NULL. */
+/*
+ * Bind N bytes, which must stay valid until the statement is reset. An empty blob stays a blob: an
+ * empty pointer would bind NULL.
+ */
 static inline void statement_bind_bytes(sqlite3_stmt *statement, int at, const void *bytes, size_t n)
 {
 	if (n)
@@ -103,7 +117,10 @@ static inline const char *column_text(sqlite3_stmt *s, int i)
 	return (const char *)sqlite3_column_text(s, i);
 }
 
-/* Return the text of a column that the schema declares NOT NULL; "" if a damaged archive has NULL there. */
+/*
+ * Return the text of a column that the schema declares NOT NULL; "" if a damaged archive has NULL
+ * there.
+ */
 static inline const char *column_string(sqlite3_stmt *s, int i)
 {
 	const char *text = column_text(s, i);

@@ -1,8 +1,4 @@
-/*
- * The writing side of one archive.
- *
- * A flock on the directory keeps a second writer out.
- */
+/* The writing side of one archive. A flock on the directory keeps a second writer out. */
 #include "store.h"
 
 #include <errno.h>
@@ -13,7 +9,10 @@
 #include "database.h"
 #include "space.h"
 
-/* After a full disk nothing of the transaction is kept; the caller knows that from ARCHIVE_E_FULL. */
+/*
+ * Translate an error of SQLite. After a full disk nothing of the transaction is kept; the caller
+ * knows that from ARCHIVE_E_FULL.
+ */
 static int on_error(void *context, int result)
 {
 	struct store *s = context;
@@ -79,7 +78,10 @@ int store_open(struct store *s, const char *state, const struct store_format *fo
 	if (r == 0)
 		r = open_database(s, sentence, size);
 	if (r == ARCHIVE_E_FULL && space_release_reserve(s) == 0) {
-		/* Even the shared memory beside the WAL needs room: a full disk must not keep the archive shut. */
+		/*
+		 * Even the shared memory beside the WAL needs room: a full disk must not keep the
+		 * archive shut.
+		 */
 		close_database(s);
 		r = open_database(s, sentence, size);
 	}
@@ -108,7 +110,7 @@ void store_close(struct store *s)
 	closep(&s->directory_fd);
 }
 
-/* ---- transactions ------------------------------------------------------------------------------------------- */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 static void end(struct store *s, bool committed)
 {

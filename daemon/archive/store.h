@@ -1,8 +1,10 @@
 /*
- * The writing side of one archive: its directory, its database file, the transaction, the write-ahead log, and the care for room on the disk.
+ * The writing side of one archive: its directory, its database file, the transaction, the
+ * write-ahead log, and the care for room on the disk.
  *
- * Traces (writer.h) and memory profiles (memtraces.h) each have a store and add what their rows mean. Each call returns 0, -errno (fatal for the
- * archive: close it), or a positive archive_condition. Not thread-safe: one thread owns a store.
+ * Traces (writer.h) and memory profiles (memtraces.h) each have a store and add what their rows
+ * mean. Each call returns 0, -errno (fatal for the archive: close it), or a positive
+ * archive_condition. Not thread-safe: one thread owns a store.
  */
 #ifndef ARCHIVE_STORE_H
 #define ARCHIVE_STORE_H
@@ -23,7 +25,10 @@ struct store_format {
 	const char *const *const *migrations; /* see database.h */
 	const char *const *sql;		      /* N_STATEMENTS texts, STORE_BEGIN_SQL and STORE_COMMIT_SQL first */
 	size_t n_statements;
-	/* Read what is kept in memory of the open database. Called again after a failure. NULL = nothing is. */
+	/*
+	 * Read what is kept in memory of the open database. Called again after a failure. NULL =
+	 * nothing is.
+	 */
 	int (*load)(void *context);
 	/* The transaction ended. NULL = nothing depends on it. */
 	void (*ended)(void *context, bool committed);
@@ -45,8 +50,9 @@ struct store {
 };
 
 /*
- * Open or create the database of FORMAT below STATE and migrate it. If the disk is full the reserve is given up to open the database. SENTENCE, of SIZE
- * bytes, says what failed. Return -EBUSY if another process writes this archive. The caller calls store_close() in any case.
+ * Open or create the database of FORMAT below STATE and migrate it. If the disk is full the reserve
+ * is given up to open the database. SENTENCE, of SIZE bytes, says what failed. Return -EBUSY if
+ * another process writes this archive. The caller calls store_close() in any case.
  */
 int store_open(struct store *s, const char *state, const struct store_format *format,
 	       const struct archive_options *options, void *context, char *sentence, size_t size);
@@ -54,7 +60,10 @@ int store_open(struct store *s, const char *state, const struct store_format *fo
 void store_close(struct store *s);
 
 int store_begin(struct store *s);
-/* Commit, and bring the WAL into the file if it is time. SYNC: flush the commit to the disk first. An error rolls back, unless the flush failed. */
+/*
+ * Commit, and bring the WAL into the file if it is time. SYNC: flush the commit to the disk first.
+ * An error rolls back, unless the flush failed.
+ */
 int store_commit(struct store *s, bool sync);
 void store_rollback(struct store *s);
 /* Commit if R is 0, else roll back. Return R, or the error of the commit. */

@@ -1,7 +1,8 @@
 /*
  * Content bytes by stream.
  *
- * Invariant: entries ascend by stream, each once.  Identifiers ascend, so that a new stream lands at the end and a look-up is a bisection.
+ * Invariant: the entries are sorted by stream, each stream once. Identifiers only increase, so a
+ * new stream goes to the end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ void usage_deinit(struct usage *t)
 	*t = (struct usage){0};
 }
 
-/* Where STREAM is or would be. */
+/* Return the index of STREAM, or the index where it would be inserted. */
 static size_t position(const struct usage *t, int64_t stream)
 {
 	size_t low = 0, high = t->n;
@@ -43,7 +44,10 @@ int usage_add_stream(struct usage *t, int64_t stream)
 	size_t at = position(t, stream);
 
 	if (at < t->n && t->entries[at].stream == stream) {
-		/* Deleted and put again in one transaction: what the deletion took away stays pending. */
+		/*
+		 * The stream was deleted and put again in one transaction: its pending change
+		 * stays.
+		 */
 		t->entries[at].is_gone = false;
 		return 0;
 	}

@@ -1,7 +1,9 @@
 /*
- * How many content bytes each stream holds: what quotas ask for at every flush and what would otherwise be a sum over the index.
+ * The content bytes that each stream uses. Quotas read them at every flush; a sum over the index
+ * would take too long.
  *
- * A cache in memory, filled once at open.  It follows the transaction: changes are kept apart until they are committed.
+ * The usage is a cache in memory, loaded once when the archive is opened. It follows the
+ * transaction: changes are kept apart until they are committed.
  */
 #ifndef ARCHIVE_USAGE_H
 #define ARCHIVE_USAGE_H
@@ -13,12 +15,12 @@
 struct usage_entry {
 	int64_t stream;
 	int64_t bytes;	 /* of chunks and of captures' tails, uncompressed, with this transaction's changes */
-	int64_t pending; /* what of it this transaction changed */
-	bool is_new;	 /* the stream itself is of this transaction */
-	bool is_gone;	 /* the stream was deleted in this transaction */
+	int64_t pending; /* this transaction's part of BYTES */
+	bool is_new;	 /* this transaction added the stream */
+	bool is_gone;	 /* this transaction deleted the stream */
 };
 
-/* Sorted by stream.  Zeroed is empty and safe to deinit. */
+/* Sorted by stream. A zeroed one is empty and may be deinitialized. */
 struct usage {
 	struct usage_entry *entries;
 	size_t n, room;
@@ -27,14 +29,14 @@ struct usage {
 
 void usage_deinit(struct usage *t);
 
-/* A stream that is not there yet gets an entry.  0 or -ENOMEM. */
+/* Add a stream with no bytes, if it is not there. Return 0 or -ENOMEM. */
 int usage_add_stream(struct usage *t, int64_t stream);
 void usage_remove_stream(struct usage *t, int64_t stream);
 bool usage_has(const struct usage *t, int64_t stream);
 
-/* Change the bytes of a stream; one that is not there is left alone. */
+/* Add BYTES, which may be negative, to a stream; do nothing if the stream is not there. */
 void usage_add(struct usage *t, int64_t stream, int64_t bytes);
-/* Bytes of a stream; 0 where it is not there. */
+/* Return the bytes of a stream; 0 if it is not there. */
 int64_t usage_bytes(const struct usage *t, int64_t stream);
 
 void usage_commit(struct usage *t);

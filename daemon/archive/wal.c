@@ -1,26 +1,28 @@
 /*
- * The WAL's size.
+ * Keep the write-ahead log short.
  *
- * A passive checkpoint takes what no reader holds back and waits for nobody, so a reader never delays a commit.  It is tried when
- * the WAL has grown by a quarter of its limit since the last try: each one flushes two files, and the pages that every commit
- * writes again are copied once a checkpoint only.  Where it gets everything, the next commit begins the WAL anew, so
- * that in peace it stays at that quarter.
+ * A passive checkpoint copies what no reader holds back and waits for nobody, so a reader never
+ * delays a commit. The writer tries one when the WAL has grown by a quarter of its limit since the
+ * last try: each checkpoint flushes two files, and pages that every commit writes again are copied
+ * only once per checkpoint. After a complete checkpoint the next commit starts the WAL anew, so
+ * that without readers the WAL stays at a quarter of its limit.
  *
- * Readers that overlap without end keep it from being begun anew.  Past the limit new ones are turned to the newest state and the
- * old ones waited for, a few milliseconds a commit; past one and a half times the limit, which is the disk's danger and not only
- * untidy, as long as a reader's transaction may take.
+ * Readers that overlap without end keep the WAL from starting anew. Past the limit new readers are
+ * directed to the newest state, and each commit waits a few milliseconds for the old ones; past one
+ * and a half times the limit, where the disk is in danger, as long as a reader's transaction may
+ * take.
  */
 #include <stdio.h>
 
 #include "database.h"
 #include "wal.h"
 
-#define FRAME_BYTES  (65536u + 24u) /* a page in the WAL */
+#define FRAME_BYTES  (65536u + 24u) /* one page in the WAL */
 #define WAIT_MS	     5
 #define WAIT_LONG_MS 60
 #define BUSY_MS	     1000
 
-/* SQLite calls this after each commit. */
+/* Note the WAL's size; SQLite calls this after each commit. */
 static int note(void *context, sqlite3 *db, const char *name, int pages)
 {
 	struct wal *w = context;
@@ -44,7 +46,10 @@ int wal_init(struct wal *w, sqlite3 *db, uint64_t limit, uint64_t reserve)
 static void checkpoint(struct wal *w, int mode, int wait_ms)
 {
 	sqlite3_busy_timeout(w->db, wait_ms);
-	/* A checkpoint that fails leaves the WAL as it is: nothing is lost, and the next one tries again. */
+	/*
+	 * A failed checkpoint leaves the WAL as it is: nothing is lost, and the next one tries
+	 * again.
+	 */
 	if (sqlite3_wal_checkpoint_v2(w->db, "main", mode, NULL, NULL) == SQLITE_OK &&
 	    mode == SQLITE_CHECKPOINT_TRUNCATE)
 		w->bytes = 0;
@@ -61,7 +66,7 @@ void wal_checkpoint(struct wal *w)
 	uint64_t step = w->limit / 4;
 
 	if (w->bytes < w->next_try && w->next_try - w->bytes > step)
-		w->next_try = step; /* it was begun anew */
+		w->next_try = step; /* the WAL started anew */
 	if (w->bytes > w->limit) {
 		checkpoint(w, SQLITE_CHECKPOINT_TRUNCATE, w->bytes > w->limit / 2 * 3 ? WAIT_LONG_MS : WAIT_MS);
 	} else if (w->bytes >= w->next_try) {
@@ -80,14 +85,17 @@ int wal_vacuum(struct wal *w, unsigned pages, bool *more)
 	if (w->reserve && pages > fit)
 		pages = fit > 0 ? (unsigned)fit : 1;
 
-	/* Without an unused page there is nothing to give back, and a checkpoint would write the hot pages once more. */
+	/*
+	 * Without an unused page there is nothing to give back, and a checkpoint would write the
+	 * hot pages once more.
+	 */
 	r = database_number(w->db, "PRAGMA freelist_count", &unused);
 	*more = unused > pages;
 	if (r != 0 || (pages && unused == 0))
 		return r;
 	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%u)", pages);
 	r = pages ? database_run(w->db, sql) : 0;
-	if (r == 0) /* the room is given back when the database's new end gets from the WAL into the file */
+	if (r == 0) /* the space is given back when the WAL with the database's new end is written into the file */
 		wal_truncate(w, 5);
 	return r;
 }

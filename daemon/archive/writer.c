@@ -1,11 +1,12 @@
 /*
- * The archive's only writer: its life, transactions, and what goes in.
+ * The only writer of the trace archive: open and close, transactions, and input.
  *
- * Invariants: within a packet the rows lie one behind the other from offset 30; a packet has no row behind its LAST one; the tally
- * equals the sums of the lengths in chunks and tails.  A flock on the directory keeps a second writer out.
+ * Invariants: a packet's rows follow each other from offset 30 without a hole; a packet has no row
+ * behind its LAST row; the usage equals the sums of the lengths in chunks and tails.
  *
- * An append of a growing packet writes two pages, the end of chunks and one leaf of its index: that is why rows are not counted
- * anywhere but when their packet is complete, and why there is no table of packets.
+ * An append to a growing packet writes two pages: the end of chunks, and one leaf of its index. For
+ * that reason rows are counted only when their packet is complete, and there is no table of
+ * packets.
  */
 #include "database.h"
 #include "space.h"
@@ -82,7 +83,9 @@ int archive_writer_open(struct archive_writer **wp, const char *state, const str
 	w->out = malloc(ARCHIVE_PIECE_MAX);
 	if (!w->in || !w->out)
 		return -ENOMEM;
-	/* A full disk may have no room even for that: then nobody can hold anything. */
+	/*
+	 * A full disk may have no room for the lock file. Then readers cannot hold back deletion.
+	 */
 	(void)hold_open(w->store.directory_fd, ARCHIVE_HOLD, &w->hold_fd);
 	*wp = TAKE_PTR(w);
 	return 0;
@@ -240,7 +243,7 @@ int writer_insert_chunk(struct archive_writer *w, const struct archive_piece *pi
 	return statement_step(&w->store.statements, s);
 }
 
-/* Insert PIECE as it is. */
+/* Insert PIECE as one row. */
 static int insert_piece(struct archive_writer *w, const struct archive_piece *piece)
 {
 	int r;
@@ -259,7 +262,7 @@ static int complete_packet(struct archive_writer *w, const struct archive_piece 
 		last = piece->ends[piece->n_ends - 1];
 	else if (end->any)
 		r = writer_row_end(w, end->id, &last);
-	if (r == 0 || r == ARCHIVE_E_DAMAGED) /* the second is found again by the first that reads the row's bytes */
+	if (r == 0 || r == ARCHIVE_E_DAMAGED) /* packet_compact() finds the damage again when it reads the row */
 		r = end->any ? packet_compact(w, piece, end, true) : insert_piece(w, piece);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_COUNT_PACKET, piece->stream, piece->offset + piece->length,
@@ -267,7 +270,10 @@ static int complete_packet(struct archive_writer *w, const struct archive_piece 
 	return r;
 }
 
-/* Does the packet get past a mebibyte with PIECE, and end proven?  Then that mebibyte is compacted now; see compaction.c. */
+/*
+ * Return true if PIECE takes the packet past a mebibyte and its last byte is proven: that mebibyte
+ * is compacted now; see compaction.c.
+ */
 static bool fills_row(const struct archive_piece *piece)
 {
 	uint32_t begin = piece->offset - MPROF_PACKET_HEADER_BYTES, end = begin + piece->length;
@@ -276,7 +282,7 @@ static bool fills_row(const struct archive_piece *piece)
 	       piece->ends[piece->n_ends - 1].offset == piece->offset + piece->length;
 }
 
-/* Take what is already stored off the front of PIECE. */
+/* Remove the bytes that are stored already from the front of PIECE. */
 static void trim_piece(struct archive_piece *piece, const struct packet_end *end)
 {
 	uint32_t known = end->offset - piece->offset;
@@ -303,7 +309,7 @@ static bool piece_holds(const struct archive_writer *w, const struct archive_pie
 
 int archive_writer_append(struct archive_writer *w, const struct archive_piece *piece)
 {
-	struct archive_piece rest = *piece; /* what of it is new */
+	struct archive_piece rest = *piece; /* the part that is not stored yet */
 	struct packet_end end;
 	int r;
 
@@ -330,7 +336,10 @@ int archive_writer_append(struct archive_writer *w, const struct archive_piece *
 		usage_add(&w->usage, rest.stream, rest.length);
 	if (r != ARCHIVE_E_DAMAGED)
 		return r;
-	/* What was there of the packet is damaged, so PIECE has no place any more: the gap is declared from there to the next packet. */
+	/*
+	 * The packet's stored rows are damaged, so PIECE has no place any more. The gap is declared
+	 * from there to the next packet.
+	 */
 	return packet_repair(w, rest.stream, rest.sequence, &(bool){false});
 }
 
@@ -376,7 +385,10 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 			       gap->stream, (int64_t)gap->packets);
 	if (r == 0)
 		r = packet_drop_dangling(w, gap->stream, gap->after_sequence);
-	/* As in an append.  What it declares in turn is a gap that is known or stands behind rows that hold, so this ends. */
+	/*
+	 * As in archive_writer_append(). A gap that the repair declares is known already or stands
+	 * behind undamaged rows, so the recursion ends.
+	 */
 	return r == ARCHIVE_E_DAMAGED ? packet_repair(w, gap->stream, gap->after_sequence, &(bool){false}) : r;
 }
 
@@ -396,7 +408,9 @@ int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *str
 	return 0;
 }
 
-/* ---- room ------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- readers that hold back deletion ------------------------------------------------------------
+ */
 
 struct store *archive_writer_store(struct archive_writer *w)
 {
