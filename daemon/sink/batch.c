@@ -52,7 +52,7 @@ int batch_append(struct batch *b, int64_t recording, uint64_t offset, uint8_t *d
 	return 0;
 }
 
-/* A recording and its texts in one piece of memory. */
+/* Copy a recording and its texts into one allocation, which free() releases. */
 static struct memtrace *copy_recording(const struct memtrace *t)
 {
 	const char *const texts[] = {t->name,	t->uuid,    t->address, t->origin, t->state,

@@ -1,4 +1,4 @@
-/* Who is it?  The collector knows which addresses its domains have; the sink knows none by itself. */
+/* Ask the collector and take its answers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,10 @@
 #include "clock.h"
 #include "receiver.h"
 
-/* The collector may not know a new guest, or its addresses, yet: it is asked again, ever more seldom, for two minutes. */
+/*
+ * Ask about an unknown guest again, at growing intervals for two minutes: the collector may not
+ * know a new guest, or its addresses, yet.
+ */
 #define WHO_AGAIN_NS NS_PER_S
 #define WHO_TRIES    7u
 
@@ -21,13 +24,15 @@ static const char *some(const struct message *m, const char *key)
 	return value && *value ? value : NULL;
 }
 
-/* ---- which guests offer a profile ----------------------------------------------------------------------- */
+/* ---- which guests offer a profile ------------------------------------------------------------ */
 
 /*
- * Guests that say in XenStore that they offer a profile are connected to by themselves, where their policy says so: the collector lists them
- * each second, and there is a target for each.  One that was stopped, or sends what is no profile, keeps its guest, which is over, until the
- * guest offers anew or runs anew; one that is not listed any more is let go of, but only after a while, since a collector that was just
- * started does not know all guests yet.
+ * The receiver connects by itself to guests that say in XenStore that they offer a profile, if
+ * their policy allows that. The collector lists them each second, and each gets a struct guest.
+ *
+ * A guest that was stopped, or that sends no profile, stays in the list as over until it offers
+ * anew or has a new run. A guest that is not listed any more is dropped after a while: a collector
+ * that was just started does not know all guests yet.
  */
 
 void collector_ask_offers(struct receiver *s)
@@ -56,7 +61,7 @@ static void take_offer(struct receiver *s, const struct offer *offer, uint64_t n
 		return;
 	}
 	if (g->seen && !g->automatic)
-		g->over = false; /* it was let go of, and is not gone yet: what is being stopped is begun again */
+		g->over = false; /* the guest stopped its offer and offers again: record it again */
 	g->automatic = true;
 	g->seen = now;
 	if (g->offered_port != offer->port && g->offered_port)
@@ -64,7 +69,7 @@ static void take_offer(struct receiver *s, const struct offer *offer, uint64_t n
 	g->offered_port = offer->port;
 }
 
-/* RUN:DOMID:PORT and what stands behind it; false at the end, or where it is none. */
+/* Parse one RUN:DOMID:PORT and move *AT behind it. Return false at the end, or at anything else. */
 static bool next_offer(const char **at, struct offer *offer)
 {
 	char *end;
@@ -103,7 +108,9 @@ static void on_offers(struct receiver *s, const struct message *m)
 	}
 }
 
-/* ---- answers --------------------------------------------------------------------------------------------- */
+/*
+ * ---- answers ----------------------------------------------------------------------------------
+ */
 
 static void on_answer(void *context, uint64_t tag, const struct message *m)
 {
@@ -134,13 +141,13 @@ static void on_answer(void *context, uint64_t tag, const struct message *m)
 		stream_end(stream, "closed");
 }
 
-/* What was asked is not answered any more. */
+/* The connection is lost: open questions get no answer. */
 static void on_lost(void *context)
 {
 	struct receiver *s = context;
 
 	for (struct stream *stream = s->streams; stream; stream = stream->next)
-		stream->who = 0; /* one that has ended goes at its deadline */
+		stream->who = 0; /* an ended stream is freed at its deadline */
 	s->offers = 0;
 }
 
@@ -160,7 +167,7 @@ void collector_ask_who(struct stream *s)
 	char text[256];
 	uint64_t tag;
 
-	if (s->about.run) /* who asked for it said so */
+	if (s->about.run) /* the client that asked for it said so */
 		return;
 	s->who_next = clock_mono() + (WHO_AGAIN_NS << s->who_tries++);
 	tag = notice_tag(s->receiver->collector);

@@ -1,6 +1,10 @@
 /*
- * Invariant: BATCH belongs to the thread while BUSY, to the loop otherwise.  A batch is committed whole; where the disk is full it is tried
- * again each second after making room, so that a recording has no hole: it ends where the loop's memory ends.
+ * Commit batches and delete old recordings.
+ *
+ * Invariant: BATCH belongs to the thread while BUSY is set, and to the loop otherwise.
+ *
+ * A batch is committed as a whole. On a full disk it is tried again each second after making space,
+ * so that a recording has no hole: it ends where the loop's memory ends.
  */
 #include "commit-thread.h"
 
@@ -18,14 +22,14 @@
 #define LEVEL_USUAL    3
 #define LEVEL_BUSY     1
 #define LEVEL_HURRY    (-5)
-#define BUSY_RATE      (8u << 20)  /* bytes a second: more than this, and compression is to cost less */
-#define HURRY_RATE     (32u << 20) /* the same */
+#define BUSY_RATE      (8u << 20)  /* bytes per second; above that compression must take less time */
+#define HURRY_RATE     (32u << 20) /* bytes per second; above that compression must take very little time */
 #define PURGE_STEP     64u
-#define PURGE_STEPS    4u /* a transaction */
+#define PURGE_STEPS    4u /* in one transaction */
 #define VACUUM_PAGES   256u
 #define ENFORCE_NS     NS_PER_S
 #define RETRY_NS       NS_PER_S
-#define DELETIONS_STEP 64u /* a second */
+#define DELETIONS_STEP 64u /* per second */
 
 struct commit_thread {
 	struct memtraces *w;
@@ -34,12 +38,12 @@ struct commit_thread {
 	pthread_t thread;
 	bool started;
 	uint64_t enforced; /* CLOCK_MONOTONIC ns */
-	uint64_t written;  /* the same: when the last batch was begun */
+	uint64_t written;  /* CLOCK_MONOTONIC ns when the last batch was begun */
 	double rate;	   /* bytes a second, over the last few batches */
 	bool purging;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	/* under the lock */
+	/* the rest is protected by LOCK */
 	bool busy, stopping;
 	struct batch batch;
 	struct commit_thread_state state;
@@ -52,7 +56,7 @@ static void wake(const struct commit_thread *a)
 		log_warning("The loop cannot be woken: error=%s", strerror(errno));
 }
 
-/* ---- one transaction ---------------------------------------------------------------------------------------------------- */
+/* ---- one transaction ------------------------------------------------------------------------- */
 
 static int apply(struct memtraces *w, struct item *item)
 {
@@ -69,14 +73,17 @@ static int apply(struct memtraces *w, struct item *item)
 	case ITEM_DELETE:
 		r = memtraces_delete(w, item->recording);
 		break;
-	case ITEM_DAMAGE: /* behind the batch, in a transaction of its own */
+	case ITEM_DAMAGE: /* repaired behind the batch, in a transaction of its own */
 		break;
 	}
 	item->result = r == ARCHIVE_E_ABSENT ? r : 0;
 	return r == ARCHIVE_E_ABSENT ? 0 : r;
 }
 
-/* How hard a batch is compressed depends on how much comes: by its size alone, a machine that keeps up would spend on that all the time it has. */
+/*
+ * Choose the compression level by the rate at which bytes come. By the size of a batch alone, a
+ * machine that keeps up would spend all its time on compression.
+ */
 static void choose_level(struct commit_thread *a)
 {
 	uint64_t now = clock_mono();
@@ -87,7 +94,7 @@ static void choose_level(struct commit_thread *a)
 	memtraces_level(a->w, a->rate > HURRY_RATE ? LEVEL_HURRY : a->rate > BUSY_RATE ? LEVEL_BUSY : LEVEL_USUAL);
 }
 
-/* The report of the same damage before ITEM in the batch; NULL: it is the first. */
+/* Return the report of the same damage before ITEM in the batch; NULL if ITEM is the first. */
 static const struct item *find_report(const struct commit_thread *a, const struct item *item)
 {
 	for (const struct item *i = a->batch.first; i != item; i = i->next)
@@ -96,7 +103,10 @@ static const struct item *find_report(const struct commit_thread *a, const struc
 	return NULL;
 }
 
-/* Look where a reader met damage, in a transaction of its own: SQLite itself may fail there, and the archive goes on. */
+/*
+ * Repair a recording that a reader reported, in a transaction of its own: SQLite may fail there,
+ * and the archive goes on.
+ */
 static void repair(struct commit_thread *a, struct item *item)
 {
 	const struct item *first = find_report(a, item);
@@ -120,7 +130,10 @@ static void repair(struct commit_thread *a, struct item *item)
 	item->result = r < 0 ? ARCHIVE_E_DAMAGED : r;
 }
 
-/* Reports of damage come last: only then do the rows of all recordings say what their pieces come to. */
+/*
+ * Write the batch. Reports of damage come last, because only then the rows of all recordings agree
+ * with their pieces.
+ */
 static int write_batch(struct commit_thread *a)
 {
 	int r = memtraces_begin(a->w);
@@ -139,12 +152,14 @@ static int write_batch(struct commit_thread *a)
 	return r;
 }
 
-/* ---- quotas ------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- quotas -----------------------------------------------------------------------------------
+ */
 
-/* Guests above their quota, found in one pass and dealt with behind it. */
+/* The first guest above its quota, and the bytes of all guests. */
 struct excess {
 	uint64_t limit, total;
-	char *guest; /* the first above its limit */
+	char *guest; /* the first guest above LIMIT */
 	uint64_t over;
 };
 
@@ -160,7 +175,10 @@ static int see_sum(void *context, const char *guest, uint64_t bytes)
 	return 0;
 }
 
-/* Delete oldest recordings of GUEST (NULL = all) until OVER bytes went, or none is left, or enough for now. */
+/*
+ * Delete the oldest recordings of GUEST (NULL = of all guests) until OVER bytes are deleted, none
+ * is left, or the step's limit is reached.
+ */
 static int delete_until(struct commit_thread *a, const char *guest, uint64_t before, uint64_t over, unsigned *n)
 {
 	uint64_t bytes;
@@ -173,7 +191,7 @@ static int delete_until(struct commit_thread *a, const char *guest, uint64_t bef
 	return r == ARCHIVE_E_ABSENT ? 0 : r;
 }
 
-/* End a transaction that went as R says.  What it came to. */
+/* End a transaction with the result R: commit or roll back. Return R or the error of the commit. */
 static int end_transaction(struct commit_thread *a, int r)
 {
 	if (r == 0)
@@ -182,7 +200,7 @@ static int end_transaction(struct commit_thread *a, int r)
 	return r;
 }
 
-/* Delete what is over a limit, and of the rest where less than WANT is free. */
+/* Delete recordings over a limit, and more while fewer than WANT bytes are free. */
 static int delete_excess(struct commit_thread *a, uint64_t want, unsigned *n)
 {
 	const struct config *c = a->config;
@@ -204,7 +222,7 @@ static int delete_excess(struct commit_thread *a, uint64_t want, unsigned *n)
 	return r;
 }
 
-/* Delete what is too much, and take away the bytes of what was deleted, both a step at a time. */
+/* Delete recordings over a limit, and take away the bytes of deleted ones, one step of each. */
 static int tidy(struct commit_thread *a)
 {
 	unsigned deleted = 0;
@@ -228,10 +246,12 @@ static int tidy(struct commit_thread *a)
 	pthread_mutex_lock(&a->lock);
 	a->state.deleted += deleted;
 	pthread_mutex_unlock(&a->lock);
-	return r > 0 && r != ARCHIVE_E_FULL ? 0 : r; /* another second is soon enough */
+	return r > 0 && r != ARCHIVE_E_FULL ? 0 : r; /* try again in a second */
 }
 
-/* ---- the thread --------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- the thread -------------------------------------------------------------------------------
+ */
 
 static void wait_until(struct commit_thread *a, uint64_t ns)
 {
@@ -262,7 +282,7 @@ static void say_full(struct commit_thread *a, bool full)
 			: "");
 }
 
-/* Say what was found damaged.  Under the lock. */
+/* Log the damage that was found. Call it under the lock. */
 static void tell_damage(struct commit_thread *a)
 {
 	for (const struct item *item = a->batch.first; item; item = item->next) {
@@ -284,7 +304,7 @@ static void tell_damage(struct commit_thread *a)
 	}
 }
 
-/* What a transaction came to.  Whether the batch is done with. */
+/* Note the result R of a transaction. Return true if the batch is done. */
 static bool finish(struct commit_thread *a, int r)
 {
 	bool again = r == ARCHIVE_E_FULL || r == ARCHIVE_E_BUSY;
@@ -311,7 +331,7 @@ static bool finish(struct commit_thread *a, int r)
 	return !again;
 }
 
-/* Take away the bytes of what was deleted, and give their room back, until WANT is free. */
+/* Take away the bytes of deleted recordings and return their space, until WANT bytes are free. */
 static int purge(struct commit_thread *a, uint64_t want, uint64_t *has)
 {
 	bool more = true, unused;
@@ -336,7 +356,10 @@ static int delete_some(struct commit_thread *a, uint64_t want, unsigned *n)
 	return r ? r : end_transaction(a, delete_excess(a, want, n));
 }
 
-/* For space_make(): take away the bytes of deleted recordings, and if that is not enough delete more of them. */
+/*
+ * For space_make(): take away the bytes of deleted recordings, and if that is not enough delete
+ * more of them.
+ */
 static int delete_step(void *context, uint64_t want, bool *more)
 {
 	struct commit_thread *a = context;
@@ -396,7 +419,7 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* What was being recorded when the last sink went has ended. */
+/* End the recordings that the last mprofd-sink left open. */
 static int settle(struct memtraces *w, int64_t *last_id)
 {
 	struct moment now = moment_now();
@@ -437,7 +460,7 @@ int commit_thread_start(struct commit_thread **ap, const char *state, const stru
 		return -ENOMEM;
 	a->config = config;
 	a->wake_fd = wake_fd;
-	a->purging = true; /* what a kill came into */
+	a->purging = true; /* a kill may have interrupted the last purge */
 	batch_init(&a->batch);
 	r = memtraces_open(&a->w, state, &options, sentence, size);
 	if (r == 0)

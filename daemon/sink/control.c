@@ -1,4 +1,4 @@
-/* What the sink answers on its control socket. */
+/* Answer requests on the control socket. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #define NOTE_MAX 4096u
 
-/* The stream that makes the recording M names. */
+/* Find the stream of the recording that M names; *ID is its identifier, 0 if M names none. */
 static struct stream *find(const struct receiver *s, const struct message *m, uint64_t *id)
 {
 	struct stream *stream = s->streams;
@@ -63,7 +63,7 @@ static void on_change(struct receiver *s, struct control_asker asker, const stru
 	receiver_dirty(s);
 }
 
-/* A reader met damage: the archivist looks by itself. */
+/* Take a reader's report of damage. The commit thread checks the recording. */
 static void on_damaged(struct receiver *s, struct control_asker asker, const struct message *m)
 {
 	struct item *item;
@@ -180,7 +180,7 @@ void receiver_answers(struct receiver *s, struct batch *done)
 			continue;
 		}
 		if (item->kind == ITEM_DAMAGE && item->result && item->result != ARCHIVE_E_ABSENT) {
-			control_error(s->control, item->asker, 503, "it cannot be mended now; see the log");
+			control_error(s->control, item->asker, 503, "it cannot be repaired now; see the log");
 			continue;
 		}
 		if (item->result) {

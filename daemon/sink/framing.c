@@ -1,4 +1,4 @@
-/* The layout stands in schema/memtrace.md.  All integers are little-endian. */
+/* Find packet boundaries. schema/memtrace.md has the layout; all integers are little-endian. */
 #include "framing.h"
 
 #include <string.h>
@@ -16,7 +16,10 @@ static size_t header_bytes(uint32_t version)
 	return version < 3 ? HEADER_BYTES : FRAMING_HEADER_BYTES;
 }
 
-/* The size of the packet at DATA, of which LEN bytes are there; 0: not known yet.  False: it is none. */
+/*
+ * Find the size of the packet at DATA, of which LEN bytes are there; 0 = unknown yet. Return false
+ * if it is no packet.
+ */
 static bool packet_bytes(struct framing *f, const uint8_t *data, size_t len, size_t *bytes)
 {
 	uint32_t bits, version;
@@ -53,7 +56,10 @@ bool framing_whole(struct framing *f, const uint8_t *data, size_t len, size_t *w
 	return true;
 }
 
-/* The string at *AT, cut to its room in OUT; *AT goes behind its NUL.  False: it has none. */
+/*
+ * Copy the string at *AT to OUT, cut to FRAMING_LABEL_MAX bytes, and move *AT behind its NUL.
+ * Return false if it has no NUL.
+ */
 static bool take_label(const uint8_t *data, size_t len, size_t *at, char *out)
 {
 	const uint8_t *end = *at < len ? memchr(data + *at, 0, len - *at) : NULL;
@@ -84,7 +90,7 @@ bool framing_info(const uint8_t *data, size_t len, struct framing_info *info)
 	if (mprof_load32(data + 4) / 8 < len)
 		len = mprof_load32(data + 4) / 8; /* other packets stand behind it */
 	at = header_bytes(info->version);
-	/* An event word of id 0, the rate, the word size. */
+	/* The packet begins with an event word of id 0, the rate, and the word size. */
 	if (len < at + 4 + 8 + 1 || mprof_load32(data + at) >> 25 != 0)
 		return false;
 	bits = mprof_load64(data + at + 4);

@@ -1,8 +1,10 @@
 /*
- * What the sink connects to, because it was asked to or because the guest offers it (collector.c).
+ * Connect to guests: those that a client asked for, and those that offer a profile (collector.c).
  *
- * What was asked for is tried until it is recorded once or cannot be; from then on, where it is lost without having been stopped, it is tried again for
- * a while, ever more slowly.  What is offered is tried as long as it is.  A guest that came back is another run, so who it is is asked each time.
+ * A guest that a client asked for is tried until it is recorded once or cannot be recorded. If it
+ * is lost after that without having been stopped, it is tried again for a while, at growing
+ * intervals. A guest that offers its profile is tried as long as it offers. A guest that comes back
+ * has a new run, so the receiver asks the collector each time who it is.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -16,7 +18,7 @@
 #define GUESTS_MAX    1024u
 #define BACKOFF_FIRST (NS_PER_S / 2)
 #define BACKOFF_MOST  (30 * NS_PER_S)
-#define STEADY_NS     (10 * NS_PER_S) /* a recording that lasted so long began well */
+#define STEADY_NS     (10 * NS_PER_S) /* a recording of this length resets the interval */
 #define WHERE_NS      (2 * NS_PER_S)
 
 void guest_free(struct guest *g)
@@ -41,14 +43,17 @@ static void wait_for(struct guest *g, uint64_t ns)
 	sd_event_source_set_enabled(g->timer, SD_EVENT_ONESHOT);
 }
 
-/* Ever more slowly. */
+/* Try again later, at growing intervals. */
 static void try_later(struct guest *g)
 {
 	wait_for(g, g->backoff);
 	g->backoff = g->backoff * 2 > BACKOFF_MOST ? BACKOFF_MOST : g->backoff * 2;
 }
 
-/* It comes to nothing: say so to who asked, and forget it, or go on as if nobody had. */
+/*
+ * Give up: tell the client that waits. A guest that offers its profile is tried again later;
+ * another one is freed.
+ */
 __attribute__((format(printf, 3, 4))) static void give_up(struct guest *g, unsigned status, const char *format, ...)
 {
 	char sentence[256];
@@ -105,7 +110,10 @@ static void ask_where(struct guest *g)
 		guest_located(g, NULL);
 }
 
-/* Must the collector be asked before it is connected to: where it is, who it is, or whether it is the same guest still? */
+/*
+ * Return true if the collector must be asked first: where the guest is, who it is, or whether it is
+ * the same guest still.
+ */
 static bool wants_where(const struct guest *g)
 {
 	return g->domid >= 0 && (!*g->address || !g->port || g->connected || (g->automatic && !g->starter.client));
@@ -136,7 +144,7 @@ void guest_recording(struct guest *g)
 	g->connected = clock_mono();
 	if (!g->starter.client)
 		return;
-	/* Answered when it is committed, so that it is there for who asks for it. */
+	/* The client is answered after the commit, so that it finds the recording. */
 	item = stream_put(g->stream, &g->receiver->batch);
 	if (item)
 		item->asker = g->starter;
@@ -144,14 +152,14 @@ void guest_recording(struct guest *g)
 	receiver_dirty(g->receiver);
 }
 
-/* A guest that is lost at once each time is asked ever more seldom. */
+/* Reset the interval, but not for a guest that is lost at once each time. */
 static void reset_backoff(struct guest *g, uint64_t now, bool recorded)
 {
 	if (recorded && now - g->connected >= STEADY_NS)
 		g->backoff = BACKOFF_FIRST;
 }
 
-/* Not asked for, but offered: it is tried as long as it is. */
+/* Go on after a stream of a guest that offers its profile: it is tried as long as it offers. */
 static void automatic_ended(struct guest *g, const char *reason)
 {
 	g->over = g->over || strcmp(reason, "damaged") == 0 || strcmp(reason, "stopped") == 0;
@@ -196,7 +204,10 @@ static char *copy(const struct message *m, const char *key)
 	return value && *value ? strdup(value) : NULL;
 }
 
-/* Who offers is named by the collector.  False: not now, or its policy is that it is asked for. */
+/*
+ * Take the name of a guest that offers its profile, and check its policy. Return false if it must
+ * not be connected to now.
+ */
 static bool may_be_connected(struct guest *g, const struct message *m)
 {
 	if (!g->automatic || g->starter.client)
@@ -213,7 +224,7 @@ static bool may_be_connected(struct guest *g, const struct message *m)
 	return !g->over;
 }
 
-/* A domid is used again: is it the target's guest that has it? */
+/* Return true if M is about the same guest: a domid is used again. */
 static bool is_its_guest(const struct guest *g, const struct message *m)
 {
 	uint64_t run = 0;
@@ -232,7 +243,7 @@ void guest_located(struct guest *g, const struct message *m)
 	if (m && !is_its_guest(g, m))
 		m = NULL;
 	if (!m && g->connected && !g->automatic) {
-		/* It may be in another life: who answers is asked when it does. */
+		/* The guest may have a new run: it is asked for when it answers. */
 		g->run = 0;
 		g->domid = -1;
 	}
@@ -252,7 +263,7 @@ void guest_located(struct guest *g, const struct message *m)
 			"its vif");
 }
 
-/* What is connected to already, or about to be. */
+/* Find the guest at ADDRESS and PORT, or of RUN if there is no address. */
 static struct guest *find(const struct receiver *s, const char *address, uint64_t port, uint64_t run)
 {
 	struct guest *g = s->guests;
@@ -298,7 +309,7 @@ static struct guest *guest_new(struct receiver *s)
 	return g;
 }
 
-/* Connect, finding out first where to what is not known. */
+/* Connect; ask the collector first if the address is unknown. */
 static void begin(struct guest *g)
 {
 	g->over = false;
@@ -308,7 +319,10 @@ static void begin(struct guest *g)
 		guest_located(g, NULL);
 }
 
-/* Somebody asks for one that is known: now, if it is not connected, and told what comes of it where it is about to be. */
+/*
+ * Record a guest that is in the list already: connect now if it is not connected. ASKER gets the
+ * result.
+ */
 static void start_again(struct guest *g, struct control_asker asker)
 {
 	if ((g->stream && g->stream->state >= STREAM_RECORDING) || g->starter.client) {
@@ -363,7 +377,7 @@ void guest_offered(struct receiver *s, const struct offer *offer, uint64_t now)
 		n++;
 	g = n < GUESTS_MAX ? guest_new(s) : NULL;
 	if (!g)
-		return; /* it is offered again in a second */
+		return; /* the offer comes again in a second */
 	g->run = offer->run;
 	g->domid = offer->domid;
 	g->port = g->offered_port = offer->port;
@@ -376,7 +390,7 @@ void guest_moved(struct guest *g, uint32_t port)
 {
 	g->port = port;
 	if (g->stream || g->where)
-		return; /* what is recorded goes on; where it ends the new port counts */
+		return; /* the present recording goes on; the next connection uses the new port */
 	g->backoff = BACKOFF_FIRST;
 	begin(g);
 }

@@ -1,6 +1,7 @@
 /*
- * A guest that the receiver connects to: because a client asked for it, or because the guest says in XenStore that it offers its profile. It
- * outlives its streams, because the receiver connects to it again. Guests that connect by themselves have a stream only (stream.h).
+ * A guest that the receiver connects to: because a client asked for it, or because the guest says
+ * in XenStore that it offers its profile. It outlives its streams, because the receiver connects to
+ * it again. Guests that connect by themselves have a stream only (stream.h).
  */
 #ifndef SINK_GUEST_H
 #define SINK_GUEST_H
@@ -46,13 +47,19 @@ void guest_start(struct receiver *r, struct control_asker asker, const struct me
 void guest_offered(struct receiver *r, const struct offer *offer, uint64_t now);
 /* Note that the guest offers its profile at another PORT now. */
 void guest_moved(struct guest *g, uint32_t port);
-/* Note that the guest is gone, or offers nothing any more. What it still sends is recorded. May free G. */
+/*
+ * Note that the guest is gone, or offers nothing any more. Bytes that it still sends are recorded. May
+ * free G.
+ */
 void guest_gone(struct guest *g);
 /* Note that the guest's stream has a recording. */
 void guest_recording(struct guest *g);
 /* Note that the guest's stream ended for REASON, and whether anything was RECORDED. May free G. */
 void guest_ended(struct guest *g, const char *reason, bool recorded);
-/* Take the collector's answer M where the guest's domain is; NULL = the collector does not know. May free G. */
+/*
+ * Take the collector's answer M where the guest's domain is; NULL = the collector does not know.
+ * May free G.
+ */
 void guest_located(struct guest *g, const struct message *m);
 void guest_free(struct guest *g);
 

@@ -1,4 +1,4 @@
-/* mprofd-sink: arguments, the configuration, and the sink. */
+/* mprofd-sink: arguments, configuration, and the receiver. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 	if (arguments.exit_code >= 0)
 		return arguments.exit_code;
 	log_init("mprofd-sink");
-	/* A write past a size limit of files then fails like one on a full disk. */
+	/* A write past the size limit of files then fails as on a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
 	r = config_load(&config, arguments.config, sentence, sizeof(sentence));
 	if (r) {

@@ -14,16 +14,18 @@
 #include "clock.h"
 
 #define TICK_NS	    (NS_PER_S / 5)
-#define FILE_TICKS  5u		   /* between two looks at the archive's file */
-#define FLUSH_NS    (NS_PER_S / 2) /* a commit takes up to 0.2 s: what came a second ago is in the archive */
+#define FILE_TICKS  5u		   /* ticks between two checks of the archive's file */
+#define FLUSH_NS    (NS_PER_S / 2) /* a commit takes up to 0.2 s: bytes are in the archive after a second */
 #define FLUSH_BYTES (1u << 20)
 #define END_NS	    (3 * NS_PER_S)
 #define QUIET_NS    (5 * NS_PER_S)
-#define KEPT_BYTES  (64 << 20) /* of free memory */
+#define KEPT_BYTES  (64 << 20) /* of free memory stay for the next blocks */
 
-/* ---- handing over ------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- handing over -----------------------------------------------------------------------------
+ */
 
-/* Has something waited long enough, or is it enough? */
+/* Return true if bytes have waited long enough, or are enough, to be handed over. */
 static bool is_due(const struct receiver *s, uint64_t now)
 {
 	return s->batch.first || s->held - s->given >= FLUSH_BYTES || (s->oldest && now - s->oldest >= FLUSH_NS);
@@ -85,7 +87,9 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 	return 0;
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- limits -----------------------------------------------------------------------------------
+ */
 
 const char *receiver_room(struct receiver *s, struct account *account, uint64_t bytes)
 {
@@ -96,7 +100,7 @@ const char *receiver_room(struct receiver *s, struct account *account, uint64_t 
 		s->counts.overrun++;
 		return s->state.full ? "disk" : "overrun";
 	}
-	/* Old recordings go by themselves; what is being recorded cannot. */
+	/* The commit thread deletes old recordings, but not those under way. */
 	if ((c->sink_bytes && s->accounts.bytes + bytes > c->sink_bytes) ||
 	    (c->sink_guest_bytes && account->bytes + bytes > c->sink_guest_bytes)) {
 		s->counts.quota++;
@@ -119,16 +123,21 @@ void receiver_complain(struct receiver *s, const char *address, const char *what
 	log_write_limited(&s->limit, LOG_LEVEL_WARNING, NULL, "what came from a guest %s: address=%s", what, address);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- memory -----------------------------------------------------------------------------------
+ */
 
-/* What blocks leave behind is kept for the next ones: to have the kernel clear it anew takes longer than to receive into it. */
+/*
+ * Keep the memory of freed blocks for the next ones: having the kernel clear pages anew takes
+ * longer than receiving into them.
+ */
 static void keep_memory(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 4 * ARCHIVE_PIECE_MAX);
 	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 }
 
-/* Where little comes it is given back. */
+/* Give memory back to the kernel while little comes. */
 static void give_memory_back(struct receiver *s)
 {
 	uint64_t now = clock_mono();
@@ -142,9 +151,11 @@ static void give_memory_back(struct receiver *s)
 	}
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- the loop ---------------------------------------------------------------------------------
+ */
 
-/* All that is recorded has ended and is handed over. */
+/* End all recordings, hand them over, and leave the loop. */
 static void end(struct receiver *s)
 {
 	s->ending = true;
@@ -174,7 +185,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 	return 0;
 }
 
-/* End where the archive was deleted or another was put in its place: what would be archived from now on is lost. */
+/* End the process if the archive was deleted or replaced: all later bytes would be lost. */
 static void check_file(struct receiver *s)
 {
 	if (s->ending || !opened_file_replaced(&s->file))
@@ -232,7 +243,7 @@ static int loop_open(struct receiver *s)
 	return r < 0 ? r : 0;
 }
 
-/* A stream is a file: as many as may be had. */
+/* Allow as many files as possible, since each stream is one. */
 static void raise_files(void)
 {
 	struct rlimit limit;
@@ -283,7 +294,7 @@ int receiver_run(struct receiver *s)
 	return s->failed ? s->failed : r < 0 ? r : 0;
 }
 
-/* What is not committed yet, is now. */
+/* Commit what is left. */
 static void commit_rest(struct receiver *s)
 {
 	uint64_t by = clock_mono() + END_NS;

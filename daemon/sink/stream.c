@@ -11,13 +11,13 @@
 #include "clock.h"
 #include "receiver.h"
 
-#define READ_ROOM     (64u << 10) /* at least so much is asked for */
-#define READS_MAX     8u	  /* in a row, before others have their turn */
+#define READ_ROOM     (64u << 10) /* least size of a read */
+#define READS_MAX     8u	  /* in a row, before other streams have their turn */
 #define BLOCK_FIRST   (128u << 10)
-#define FIRST_NS      (10 * NS_PER_S) /* a writer's first packet comes at once */
-#define STOP_ASKED_NS (5 * NS_PER_S)  /* the tail comes within a millisecond, by a guest that still runs */
-#define STOP_NS	      (NS_PER_S / 2)  /* who connected by himself does not hear that we stop */
-#define WHO_NS	      (3 * NS_PER_S)  /* for the collector to say who it was: at once, but on a machine that is busy */
+#define FIRST_NS      (10 * NS_PER_S) /* a writer sends its first packet at once */
+#define STOP_ASKED_NS (5 * NS_PER_S)  /* a guest that runs sends its last bytes within a millisecond */
+#define STOP_NS	      (NS_PER_S / 2)  /* a guest that connected by itself does not notice our shutdown */
+#define WHO_NS	      (3 * NS_PER_S)  /* for the collector's answer who the guest was, on a busy machine */
 
 static void stream_free(struct stream *s)
 {
@@ -50,9 +50,11 @@ static void set_deadline(struct stream *s, uint64_t ns)
 	sd_event_source_set_enabled(s->timer, ns ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- blocks -----------------------------------------------------------------------------------
+ */
 
-/* The whole packets go to the batch in a block of their own, the rest begins a new one.  0 or -ENOMEM. */
+/* Move the whole packets to the batch, and begin a new block with the rest. Return 0 or -ENOMEM. */
 static int seal(struct stream *s, struct batch *b)
 {
 	size_t rest = s->len - s->whole;
@@ -82,7 +84,7 @@ static int seal(struct stream *s, struct batch *b)
 	return r;
 }
 
-/* Room for another read.  0 or -ENOMEM. */
+/* Make room for another read. Return 0 or -ENOMEM. */
 static int make_room(struct stream *s)
 {
 	size_t room = s->room ? s->room * 2 : BLOCK_FIRST;
@@ -117,14 +119,19 @@ void stream_flush(struct stream *s, struct batch *b)
 		return;
 	if (stream_put(s, b))
 		return;
-	/* Not here and now: who hands over may be about to go on with it. */
+	/* Not here: the caller may go on to use the stream. */
 	s->stop_reason = s->stop_reason ? s->stop_reason : "overrun";
 	set_deadline(s, 1);
 }
 
-/* ---- a recording -------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- a recording ------------------------------------------------------------------------------
+ */
 
-/* The first packet is there: LEN bytes. */
+/*
+ * Begin a recording with the first packet, in LEN bytes. Return false if it is no description of a
+ * stream.
+ */
 static bool begin_recording(struct stream *s, size_t len)
 {
 	struct moment now = moment_now();
@@ -154,7 +161,7 @@ static bool begin_recording(struct stream *s, size_t len)
 	return true;
 }
 
-/* Whose it is is known now.  False: that guest has as many streams as it may. */
+/* Move the stream to its guest's account. Return false if that guest has too many streams. */
 static bool move_account(struct stream *s)
 {
 	struct receiver *receiver = s->receiver;
@@ -189,7 +196,7 @@ void stream_identify(struct stream *s, int64_t run, const char *name, const char
 	}
 }
 
-/* The recording has ended: put it so, and answer who stopped it when that is committed. */
+/* End the recording. The client that stopped it is answered after the commit. */
 static void end_recording(struct stream *s, const char *reason)
 {
 	struct receiver *receiver = s->receiver;
@@ -215,7 +222,10 @@ static void end_recording(struct stream *s, const char *reason)
 			  (unsigned long long)s->about.bytes);
 }
 
-/* The connection is over, but whose it was is about to be told. */
+/*
+ * Keep the stream for a moment after the connection ended, if the collector is about to say who the
+ * guest is.
+ */
 static bool linger(struct stream *s, const char *reason)
 {
 	if (!s->who || s->state < STREAM_RECORDING || s->state == STREAM_ENDED || s->receiver->ending)
@@ -258,15 +268,20 @@ void stream_stop(struct stream *s, const char *reason, struct control_asker aske
 		stream_end(s, reason);
 		return;
 	}
-	/* All that we ever say: an offering guest's read returns, it sends what it has and closes. */
+	/*
+	 * The only message to the guest: the read of an offering guest returns, and it sends the
+	 * rest and closes.
+	 */
 	s->state = STREAM_STOPPING;
 	shutdown(s->fd, SHUT_WR);
 	set_deadline(s, s->guest ? STOP_ASKED_NS : STOP_NS);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- reading ----------------------------------------------------------------------------------
+ */
 
-/* Frame N bytes that came.  The reason to end the stream, or NULL. */
+/* Take N bytes that were received. Return the reason to end the stream, or NULL. */
 static const char *take(struct stream *s, size_t n)
 {
 	uint64_t packets = s->framing.packets;
@@ -301,7 +316,7 @@ static const char *take(struct stream *s, size_t n)
 	return NULL;
 }
 
-/* One read.  1: there may be more; 0: not now; -1: the stream is gone. */
+/* Read once. Return 1 if there may be more, 0 if not now, -1 if the stream is gone. */
 static int read_some(struct stream *s)
 {
 	const char *reason;
@@ -358,7 +373,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *context
 	}
 	for (unsigned i = 0; i < READS_MAX && r > 0; i++)
 		r = read_some(s);
-	if (r == 0 && s->len == 0) { /* an idle guest costs no memory */
+	if (r == 0 && s->len == 0) { /* an idle guest uses no memory */
 		free(s->block);
 		s->block = NULL;
 		s->room = 0;
@@ -366,7 +381,10 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *context
 	return 0;
 }
 
-/* What came in time counts, also where we are the ones who are late: it lies there still.  False: the stream is gone, or goes on. */
+/*
+ * Return true if the deadline has passed. Bytes that came in time are read first, because this
+ * process may be the late one. Return false if the stream is gone or goes on.
+ */
 static bool is_overdue(struct stream *s)
 {
 	enum stream_state state = s->state;
@@ -393,7 +411,7 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *context)
 	return 0;
 }
 
-/* A guest that is gone without a word is found out; one that is idle is not dropped. */
+/* Detect a guest that vanished; an idle guest stays connected. */
 static void keep_alive(int fd)
 {
 	int on = 1, idle = 60, interval = 10, count = 6;
@@ -414,7 +432,10 @@ struct stream *stream_new(struct receiver *receiver, int fd, const char *address
 		close(fd);
 		return NULL;
 	}
-	/* When this turn of the loop began: before we asked for the connection, so before a guest could answer. */
+	/*
+	 * The begin of this turn of the loop: before the connection was asked for, so before a
+	 * guest could answer.
+	 */
 	sd_event_now(receiver->event, CLOCK_MONOTONIC, &now);
 	s->receiver = receiver;
 	s->fd = fd;
