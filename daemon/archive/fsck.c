@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "database.h"
 #include "memtraces.h"
@@ -442,7 +443,7 @@ int archive_fsck(const char *state, FILE *out)
 	};
 	int result = 0;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		CLEANUP(freep) char *path = NULL;
 		CLEANUP(freep) char *directory = NULL;
 		struct stat st;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "array.h"
 #include "clock.h"
 #include "writer-state.h"
 
@@ -55,7 +56,7 @@ static int recount(struct repair *m)
 	bool is_null;
 	int r = 0;
 
-	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && r == 0; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(sums) && r == 0; i++) {
 		r = statement_number(&m->w->store.statements, sums[i], 1, &m->stream, &bytes, &is_null);
 		total += bytes;
 	}

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "archive.h"
+#include "array.h"
 #include "cleanup.h"
 #include "database.h"
 
@@ -50,7 +51,7 @@ int salvage_header(const char *path)
 		return -errno;
 	if (pread(fd, header, sizeof(header), 0) != (ssize_t)sizeof(header))
 		return 0;
-	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(constants); i++) {
 		if (memcmp(header + constants[i].at, constants[i].bytes, constants[i].len) == 0)
 			continue;
 		wrong = 1;

@@ -8,6 +8,7 @@
  * that reason rows are counted only when their packet is complete, and there is no table of
  * packets.
  */
+#include "array.h"
 #include "database.h"
 #include "space.h"
 #include "writer-state.h"
@@ -34,7 +35,7 @@ static int load_usage(void *context)
 	while (streams && (r = statement_step(&w->store.statements, streams)) == STATEMENT_ROW)
 		if (usage_add_stream(&w->usage, sqlite3_column_int64(streams, 0)) < 0)
 			return -ENOMEM;
-	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]) && r == 0; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(sums) && r == 0; i++) {
 		CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 
 		r = statement_get(&w->store.statements, sums[i], NO_VALUES, &s);

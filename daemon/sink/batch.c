@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 void batch_init(struct batch *b)
 {
 	*b = (struct batch){0};
@@ -59,10 +61,10 @@ static struct memtrace *copy_recording(const struct memtrace *t)
 				     t->reason, t->program, t->host,	t->context};
 	size_t room = sizeof(*t);
 	struct memtrace *copy;
-	const char **out[sizeof(texts) / sizeof(texts[0])];
+	const char **out[ARRAY_SIZE(texts)];
 	char *at;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		room += texts[i] ? strlen(texts[i]) + 1 : 0;
 	copy = malloc(room);
 	if (!copy)
@@ -73,7 +75,7 @@ static struct memtrace *copy_recording(const struct memtrace *t)
 				 &copy->program, &copy->host, &copy->context},
 	       sizeof(out));
 	at = (char *)(copy + 1);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (!texts[i])
 			continue;
 		*out[i] = strcpy(at, texts[i]);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "receiver.h"
 
 #define NOTE_MAX 4096u
@@ -118,7 +119,7 @@ static void metrics_text(const struct receiver *s, char *text, size_t size)
 	size_t at = 0;
 
 	*text = '\0';
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && at < size; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(lines) && at < size; i++)
 		at += (size_t)snprintf(text + at, size - at,
 				       "# TYPE mprofd_sink_%s %s\n# HELP mprofd_sink_%s %s\nmprofd_sink_%s%s %" PRIu64
 				       "\n",
