@@ -1,18 +1,19 @@
 /*
- * Two lists of keys beside each other: the fewest that have no counterpart, in order.
+ * Align two lists of keys with the fewest unmatched items, in order.
  *
- * Myers' way: from each number of odd ones out to the next, how far each diagonal (place in A less place in B) reaches.  It takes as long as
- * the lists times how much they differ, so that it ends after ODD_MAX; then equal keys are counted off, the first of one list for the
- * first of the other.
+ * This is Myers' algorithm: for each number of unmatched items, compute how far each diagonal
+ * (position in A less position in B) reaches. The time is the length of the lists times their
+ * difference, so that it stops after ODD_MAX. Then equal keys are paired without order, the first
+ * of one list with the first of the other.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff-state.h"
 
-/* So many odd ones out in order; past that, the order says little. */
+/* Largest number of unmatched items of an alignment in order; with more, the order says little. */
 #define ODD_MAX 64
-/* A diagonal that cannot be reached. */
+/* Position of a diagonal that cannot be reached. */
 #define NOWHERE UINT32_MAX
 
 struct lists {
@@ -21,7 +22,9 @@ struct lists {
 	uint64_t work;
 };
 
-/* For each number of odd ones, the places in A that its diagonals reach: of D these are -D, -D + 2 … D. */
+/*
+ * For each number D of unmatched items, the positions in A that the diagonals -D, -D + 2 … D reach.
+ */
 struct reach {
 	uint32_t at[(ODD_MAX + 1) * (ODD_MAX + 1)];
 };
@@ -31,7 +34,10 @@ static uint32_t *reach_row(struct reach *r, int odd)
 	return r->at + odd * odd + odd;
 }
 
-/* Where diagonal K begins with ODD odd ones: behind an odd one of B (*DOWN) or of A. */
+/*
+ * Return the start of diagonal K with ODD unmatched items: after an unmatched item of B (*DOWN) or
+ * of A.
+ */
 static uint32_t reach_begin(const struct lists *l, struct reach *r, int odd, int k, bool *down)
 {
 	const uint32_t *row = reach_row(r, odd - 1);
@@ -45,7 +51,7 @@ static uint32_t reach_begin(const struct lists *l, struct reach *r, int odd, int
 	return *down ? by_b : by_a;
 }
 
-/* As far along the diagonal as keys are equal. */
+/* Follow the diagonal as far as keys are equal. */
 static uint32_t reach_along(struct lists *l, uint32_t x, int k)
 {
 	uint32_t from = x, y = (uint32_t)((int64_t)x - k);
@@ -56,7 +62,7 @@ static uint32_t reach_along(struct lists *l, uint32_t x, int k)
 	return x;
 }
 
-/* The number of odd ones with which both ends are reached, or -1. */
+/* Return the number of unmatched items with which both ends are reached, or -1. */
 static int reach_ends(struct lists *l, struct reach *r)
 {
 	int64_t end = (int64_t)l->n_a - l->n_b;
@@ -79,7 +85,7 @@ static int reach_ends(struct lists *l, struct reach *r)
 	return -1;
 }
 
-/* Back the way that came to the ends. */
+/* Follow the path back from the ends. */
 static void match_back(const struct lists *l, struct reach *r, int odd, uint32_t *match)
 {
 	int k = (int)((int64_t)l->n_a - l->n_b);
@@ -119,7 +125,7 @@ static struct entry *sorted(const uint64_t *keys, uint32_t n)
 	return list;
 }
 
-/* How many keys from AT on are the same. */
+/* Return the number of equal keys from AT on. */
 static uint32_t same_from(const struct entry *list, uint32_t n, uint32_t at)
 {
 	uint32_t i = at + 1;
@@ -151,7 +157,7 @@ bool diff_count_off(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t
 	return fine;
 }
 
-/* What is between the ends that are equal. */
+/* Align the middle, between the equal ends. */
 static bool align_middle(struct lists *l, uint32_t *match, bool *ordered)
 {
 	struct reach *r;

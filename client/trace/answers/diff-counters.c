@@ -1,10 +1,10 @@
-/* Counters that are another in the other run, or not there. */
+/* Counters that differ between the runs, or are in one of them only. */
 #include <stdlib.h>
 
 #include "diff-state.h"
 #include "map.h"
 
-/* A counter that differs, and by how much, from 0 to 1. */
+/* A counter that differs, and its difference from 0 to 1; 2 without a counterpart. */
 struct differing {
 	struct mprof_diff_counter c;
 	double by;
@@ -26,7 +26,10 @@ static double apart(int64_t a, int64_t b)
 	double x = (double)a, y = (double)b, of_x = x < 0 ? -x : x, of_y = y < 0 ? -y : y;
 	double most = of_x > of_y ? of_x : of_y, by = x > y ? x - y : y - x;
 
-	/* Very large ones can be equal as doubles, and 1 below 0 is twice as far from 1 above. */
+	/*
+	 * Large numbers can be equal as doubles, and numbers of opposite sign differ by up to twice
+	 * the larger one.
+	 */
 	return a == b ? 0 : by > most ? 1 : by > 0 ? by / most : 1e-16;
 }
 
@@ -53,7 +56,7 @@ static uint64_t counter_key(const struct diff_side *s, const struct mprof_counte
 	return (uint64_t)s->texts[c->name] << 32 | stream;
 }
 
-/* The stream of the good run that STREAM of the bad one stands beside, or MPROF_NONE. */
+/* Return the stream of the good run that is matched with STREAM of the bad one, or MPROF_NONE. */
 static uint32_t good_stream(const struct mprof_diff *d, uint32_t stream)
 {
 	uint32_t root = d->side[BAD].match[d->side[BAD].view->streams[stream].root];

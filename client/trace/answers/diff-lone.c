@@ -4,7 +4,7 @@
 #include "diff-state.h"
 
 struct unmatched {
-	uint32_t label; /* common text, or MPROF_NONE */
+	uint32_t label; /* shared text number, or MPROF_NONE */
 	uint32_t thread;
 	uint8_t type;
 	uint8_t side;
@@ -40,7 +40,7 @@ static bool list_unmatched(const struct diff_side *s, uint8_t side, struct grow 
 	return true;
 }
 
-/* A kind of them, and what it is worth to be told. */
+/* Threads of one type and label, with their rank. */
 struct unmatched_kind {
 	struct mprof_diff_lone l;
 	bool labelled;

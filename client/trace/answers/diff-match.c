@@ -1,12 +1,13 @@
 /*
- * Who is whose counterpart.
+ * Match the threads of the two runs.
  *
- * From the roots down: the children of two counterparts, in the order of their creation, are laid beside each other, first those below which
- * all is equal, between those the ones of the same kin, or but for numbers, and between those the ones of a type whose labels do not contradict.
- * The rest is looked for elsewhere.
+ * It works from the roots down: the children of two counterparts, in the order of their creation,
+ * are aligned. First threads with equal subtrees are matched; between those, threads of the same
+ * kin, exactly or but for digits; between those, threads of a type whose labels do not contradict.
+ * The rest is then searched for elsewhere.
  *
- * Invariant: a thread is in the queue at most once, when it gets its counterpart, so that each list of children is laid beside another
- * once.
+ * Invariant: a thread is in the queue at most once, when it gets its counterpart, so that each list
+ * of children is aligned once.
  */
 #include <stdlib.h>
 
@@ -15,25 +16,28 @@
 
 struct match_state {
 	struct mprof_diff *d;
-	uint32_t *queue; /* threads of the good run whose children are to be looked at */
+	uint32_t *queue; /* threads of the good run whose children are to be matched */
 	uint32_t queued, next;
-	/* As many as there are threads: */
+	/* Each with an item for each thread: */
 	uint32_t *list[2];
 	uint64_t *keys[2];
 	uint32_t *match;
 };
 
-/* They are counterparts; the good one's children are to be looked at. */
+/* Make two threads counterparts, and queue the good one's children. */
 void diff_pair(struct match_state *m, uint32_t good, uint32_t bad);
-/* Those of A that have a place in B by MATCH, where their labels allow. */
+/* Pair the threads of A with those of B by MATCH, if their labels allow. */
 void diff_pair_matches(struct match_state *m, const uint32_t *a, uint32_t n_a, const uint32_t *b,
 		       const uint32_t *match);
 bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad);
-/* Is it from before the trace, and without a label? */
+/* Return true for a thread from before the trace and without a label. */
 bool diff_is_anonymous(const struct diff_side *s, uint32_t thread);
-/* Look at the children of all in the queue, and at theirs; false without memory. */
+/*
+ * Match the children of all threads in the queue, and of those that this adds. Return false without
+ * memory.
+ */
 bool diff_match_queue(struct match_state *m);
-/* Find counterparts for what has none, wherever it is; false without memory. */
+/* Match the threads that are left, anywhere in the other run. Return false without memory. */
 bool diff_match_left(struct match_state *m);
 
 enum level { LEVEL_EXACT, LEVEL_KIN, LEVEL_SHAPE, LEVEL_TYPE, LEVELS };
@@ -66,7 +70,7 @@ static void make_keys(struct match_state *m, int side, enum level level, const u
 		m->keys[side][i] = key_at(&m->d->side[side], level, list[i]);
 }
 
-/* Which label a thread gets first can be chance; two different ones are two threads. */
+/* The label that a thread gets first can be chance, but two different labels are two threads. */
 bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad)
 {
 	uint32_t a = diff_shape(&d->side[GOOD], good), b = diff_shape(&d->side[BAD], bad);
@@ -74,7 +78,7 @@ bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad)
 	return a == b || a == MPROF_NONE || b == MPROF_NONE;
 }
 
-/* What has no counterpart yet of LIST, moved to its front; returns how many. */
+/* Move the threads of LIST without a counterpart to its front. Return their number. */
 static uint32_t keep_unmatched(const struct diff_side *s, uint32_t *list, uint32_t n)
 {
 	uint32_t i, kept = 0;
@@ -96,7 +100,7 @@ void diff_pair_matches(struct match_state *m, const uint32_t *a, uint32_t n_a, c
 
 static bool match_lists(struct match_state *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b);
 
-/* The pieces between counterparts, each for itself, at the next level. */
+/* Match the pieces between counterparts, each by itself, at the next level. */
 static bool match_between(struct match_state *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b,
 			  const uint32_t *match)
 {
@@ -154,14 +158,14 @@ static uint32_t list_children(struct match_state *m, int side, uint32_t thread, 
 	return keep_unmatched(s, m->list[side], kept);
 }
 
-/* Those of the same kin, or shape, that only the order keeps apart. */
+/* Match threads of the same kin, or shape, whose order differs. */
 static bool match_moved(struct match_state *m, uint32_t good, uint32_t bad, bool backwards)
 {
 	uint32_t n_a, n_b;
 	enum level level;
 
 	for (level = LEVEL_KIN; level <= LEVEL_SHAPE; level++) {
-		/* Anew: what match_lists() moved to the front of a list stands behind in it too. */
+		/* List them again: match_lists() moved threads within the lists. */
 		n_a = list_children(m, GOOD, good, backwards);
 		n_b = list_children(m, BAD, bad, backwards);
 		if (!n_a || !n_b)
@@ -175,7 +179,10 @@ static bool match_moved(struct match_state *m, uint32_t good, uint32_t bad, bool
 	return true;
 }
 
-/* Of one that is from before the trace the first children are missing: then the last ones are the last ones'. */
+/*
+ * Match the children of GOOD and its counterpart. A thread from before the trace lacks its first
+ * children: then match from the last ones on.
+ */
 static bool match_children(struct match_state *m, uint32_t good)
 {
 	const struct mprof_diff *d = m->d;
@@ -248,14 +255,15 @@ bool diff_match(struct mprof_diff *d)
 /* ---- what was left over ---- */
 
 /*
- * Counterparts of what was left over, elsewhere in the other run, because a thread may have another creator there, or one from before the
- * trace.  Only what both runs have as often is believed.
+ * Match the threads that are left, elsewhere in the other run, because a thread can have another
+ * creator there, or one from before the trace. A trait only counts if both runs have it equally
+ * often.
  *
- * Elders, of which nothing is known because they are from before the trace and have no label, are told by what they do and create, and by
- * their order only where all else failed: in a ring that has wrapped they may be anybody.
+ * Anonymous threads are from before the trace and have no label. They are matched by what they do
+ * and create, and by their order only at the end: in a wrapped ring they may be any thread.
  */
 
-/* By what a thread that was left over can be found elsewhere.  0: by nothing. */
+/* Traits by which a thread can be found elsewhere; 0: none. */
 static uint64_t trait_exact(const struct diff_side *s, uint32_t thread)
 {
 	return diff_is_anonymous(s, thread) || diff_label(s, thread) != MPROF_NONE ||
@@ -283,7 +291,7 @@ static uint64_t trait_shape(const struct diff_side *s, uint32_t thread)
 	return shape == MPROF_NONE ? 0 : (diff_thread(s, thread)->type + 1ull) << 32 | shape;
 }
 
-/* Of an elder, the first child that has a label. */
+/* Return the shape of an anonymous thread's first labelled child. */
 static uint64_t trait_child(const struct diff_side *s, uint32_t thread)
 {
 	const uint32_t *made;
@@ -303,7 +311,10 @@ static uint64_t trait_anonymous(const struct diff_side *s, uint32_t thread)
 	return diff_is_anonymous(s, thread);
 }
 
-/* What is left of a run and has the trait, and its keys.  In another stream nobody is looked for. */
+/*
+ * List the threads of a run that are left and have the trait, with their keys. Threads are only
+ * matched within matched streams.
+ */
 static uint32_t list_left(struct match_state *m, int side,
 			  uint64_t (*trait)(const struct diff_side *s, uint32_t thread))
 {
@@ -342,7 +353,10 @@ static bool same_type(const struct mprof_thread *a, const struct mprof_thread *b
 	return a->type == b->type || a->type == MPROF_THREAD_UNKNOWN || b->type == MPROF_THREAD_UNKNOWN;
 }
 
-/* Those that created counterparts are counterparts, where they have none; from the last on, so that it goes up to the first creator. */
+/*
+ * Match the creators of counterparts, where they have none, from the last thread on, so that it
+ * continues up to the first creator.
+ */
 static bool match_creators(struct match_state *m)
 {
 	const struct diff_side *g = &m->d->side[GOOD], *b = &m->d->side[BAD];

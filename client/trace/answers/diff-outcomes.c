@@ -1,21 +1,24 @@
 /*
- * What became something else in the other run: what was resolved in one alone, and what failed in one alone.
+ * Different outcomes: threads resolved in one run only, and threads failed in one run only.
  *
- * One cause has many victims, so that they are told together: threads that wait on one root, and threads that fail with one text, because a
- * failure is handed from thread to thread.  The victim that is told is the first that should resolve, else the first with a label.
+ * One cause has many victims, which are reported together: threads that wait on one root, and
+ * threads that fail with one text, because a failure is passed from thread to thread. The named
+ * victim is the first that should resolve, else the first with a label.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff-state.h"
 
-/* A condition that parts longer before the wait than so many steps says nothing of the wait. */
+/*
+ * Largest number of steps before a wait at which a parting of the condition can explain the wait.
+ */
 #define FORK_STEPS_MAX 16u
 
 enum fate { FATE_WAITS, FATE_FULFILLED, FATE_FAILED };
 
 struct victim {
-	uint64_t cause; /* the root, or the text */
+	uint64_t cause; /* root, or text of the failure */
 	uint32_t good, bad;
 	uint32_t kind;
 	bool should, labelled;
@@ -24,7 +27,8 @@ struct victim {
 struct outcome_search {
 	struct mprof_diff *d;
 	struct grow victims;
-	uint8_t *failures; /* of each text: bit 1 << side, a thread without counterpart failed with it */
+	/* For each text, bit 1 << side: a thread without counterpart failed with it. */
+	uint8_t *failures;
 };
 
 static uint32_t final_of(const struct diff_side *s, uint32_t thread)
@@ -44,7 +48,7 @@ static enum fate fate_of(const struct diff_side *s, uint32_t thread)
 	return !(t->flags & MPROF_THREAD_RESOLVED) ? FATE_WAITS : fails(t) ? FATE_FAILED : FATE_FULFILLED;
 }
 
-/* From its creation to its end, or to that of the trace. */
+/* Return the time from the thread's creation to its end, or to the end of the trace. */
 static uint64_t took(const struct diff_side *s, uint32_t thread)
 {
 	const struct mprof_thread *t = diff_thread(s, thread), *final = diff_thread(s, final_of(s, thread));
@@ -61,7 +65,7 @@ static bool should(const struct diff_side *s, uint32_t thread)
 	       MPROF_THREAD_SHOULD_RESOLVE;
 }
 
-/* A victim of KIND, of which one of the two threads may be MPROF_NONE. */
+/* Add a victim of KIND. One of the two threads may be MPROF_NONE. */
 static bool add_victim(struct outcome_search *j, uint32_t kind, uint32_t good, uint32_t bad)
 {
 	const struct diff_side *s = &j->d->side[kind == MPROF_DIFF_BAD_WAITS || kind == MPROF_DIFF_BAD_FAILS];
@@ -90,7 +94,7 @@ static bool judge_pair(struct outcome_search *j, uint32_t good, uint32_t bad)
 	enum fate of_good = fate_of(g, good), of_bad = fate_of(b, bad);
 	uint64_t g_ns, b_ns;
 
-	/* Both went on as others, which are judged for themselves. */
+	/* Both continued as other threads, which are judged by themselves. */
 	if (of_good == of_bad || (final_of(g, good) != good && final_of(b, bad) != bad))
 		return true;
 	if (of_bad == FATE_FAILED)
@@ -111,7 +115,7 @@ static bool judge_lone(struct outcome_search *j, int side, uint32_t thread)
 	const struct mprof_thread *t = diff_thread(s, thread);
 	uint32_t good = side == GOOD ? thread : MPROF_NONE, bad = side == BAD ? thread : MPROF_NONE;
 
-	/* What it went on as is judged for itself. */
+	/* The thread that it continued as is judged by itself. */
 	if (final_of(s, thread) != thread)
 		return true;
 	if (t->flags & MPROF_THREAD_NEVER_RESOLVED)
@@ -168,7 +172,7 @@ static int compare_victims(const void *a, const void *b)
 	return x->good < y->good ? -1 : x->good > y->good;
 }
 
-/* Victims of one cause, the one to be told first, become one outcome. */
+/* Join the victims of one cause to one outcome, named after its first victim. */
 static bool join_victims(struct outcome_search *j)
 {
 	struct victim *list = j->victims.items;
@@ -214,7 +218,7 @@ static int compare_outcomes(const void *a, const void *b)
 	return x->good < y->good ? -1 : x->good > y->good;
 }
 
-/* Does the thread of SIDE part from its counterpart soon before SINCE, or later? */
+/* Return true when the thread of SIDE parts from its counterpart shortly before SINCE, or later. */
 static bool parts_near(const struct mprof_diff *d, int side, uint32_t thread, uint64_t since, struct diff_fork *f)
 {
 	const struct diff_side *s = &d->side[side];
@@ -226,7 +230,9 @@ static bool parts_near(const struct mprof_diff *d, int side, uint32_t thread, ui
 	return s->first_track[thread + 1] - at <= FORK_STEPS_MAX || diff_track_time(s, at + FORK_STEPS_MAX) >= since;
 }
 
-/* The parting that says the most of O, in which a thread of SIDE waits as ANSWER (or fails: NULL) says. */
+/*
+ * Choose the parting that explains O best: a thread of SIDE waits as ANSWER says, or fails (NULL).
+ */
 static bool part(struct mprof_diff *d, struct mprof_diff_outcome *o, int side, const struct mprof_why_answer *answer)
 {
 	uint32_t candidates[3] = {MPROF_NONE, MPROF_NONE, side == GOOD ? o->good : o->bad};
@@ -245,7 +251,7 @@ static bool part(struct mprof_diff *d, struct mprof_diff_outcome *o, int side, c
 	return true;
 }
 
-/* What there is to say of an outcome that will be told. */
+/* Fill in the rest of an outcome that will be reported. */
 static bool explain(struct mprof_diff *d, struct mprof_diff_outcome *o)
 {
 	int side = in_bad(o) ? BAD : GOOD;

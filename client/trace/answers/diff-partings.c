@@ -1,14 +1,15 @@
 /*
- * Where counterparts part: the first step that one takes and the other does not.
+ * Partings: the first step that one of two counterparts takes and the other does not.
  *
- * The steps of each thread are compared by themselves.  Two runs in which each thread does the same in the same order are the same to the
- * program, in whatever order the threads came; and what differs for one thread is told of that thread.
+ * Each thread's steps are compared by themselves. Two runs in which each thread does the same in
+ * the same order are the same to the program, whatever the order between threads, and a difference
+ * of one thread is reported for that thread.
  */
 #include <stdlib.h>
 
 #include "diff-state.h"
 
-/* So far is looked for what comes later. */
+/* Number of steps searched for a later occurrence. */
 #define LATER_MAX 1000u
 
 uint64_t diff_track_time(const struct diff_side *s, uint32_t i)
@@ -27,7 +28,7 @@ uint64_t diff_track_time(const struct diff_side *s, uint32_t i)
 	}
 }
 
-/* Of what was there before the trace neither type nor label need be known. */
+/* Compare two steps. Type and label of a thread from before the trace may be unknown. */
 static bool same_step(const struct diff_track *a, const struct diff_track *b)
 {
 	if (a->kind != b->kind)
@@ -42,14 +43,17 @@ static uint32_t track_count(const struct diff_side *s, uint32_t thread)
 	return s->first_track[thread + 1] - s->first_track[thread];
 }
 
-/* Step I of THREAD, or its beginning where I is -1. */
+/* Return the time of step I of THREAD, or of its creation when I is -1. */
 static uint64_t time_behind(const struct diff_side *s, uint32_t thread, int64_t i)
 {
 	return i < 0 ? diff_thread(s, thread)->created
 		     : diff_track_time(s, (uint32_t)(s->first_track[thread] + (uint64_t)i));
 }
 
-/* Step I of THREAD, which is not taken in OTHER by its counterpart COUNTERPART, was due before OTHER's trace ended. */
+/*
+ * Return true when step I of THREAD, which its counterpart in OTHER does not take, was due before
+ * OTHER's trace ended.
+ */
 static bool was_due(const struct diff_side *s, uint32_t thread, const struct diff_side *other, uint32_t counterpart,
 		    uint32_t i)
 {
@@ -84,7 +88,7 @@ bool diff_fork_find(const struct mprof_diff *d, uint32_t good, struct diff_fork 
 	if (bad == MPROF_NONE || diff_root(g, good))
 		return false;
 	unseen = diff_thread(g, good)->flags & MPROF_THREAD_PREEXISTING;
-	/* Of which one is from before its trace, the first steps are not known. */
+	/* The first steps of a thread from before its trace are unknown. */
 	if (unseen != (diff_thread(b, bad)->flags & MPROF_THREAD_PREEXISTING))
 		return false;
 	n_b = track_count(b, bad);
@@ -115,7 +119,7 @@ static uint32_t other_of(const struct diff_side *s, const struct diff_track *t, 
 	return it->thread == thread ? it->other : it->thread;
 }
 
-/* Tell step I of THREAD; MPROF_NONE without memory. */
+/* Report step I of THREAD. Return its index, or MPROF_NONE without memory. */
 static uint32_t report_step(struct mprof_diff *d, int side, uint32_t thread, uint32_t i)
 {
 	const struct diff_side *s = &d->side[side];
@@ -138,7 +142,7 @@ static uint32_t report_step(struct mprof_diff *d, int side, uint32_t thread, uin
 	return d->steps.n - 1;
 }
 
-/* Tell the last common step, and the next ones; false without memory. */
+/* Report the last common step and the next ones. Return false without memory. */
 static bool report_steps(struct mprof_diff *d, int side, uint32_t thread, uint32_t same, uint32_t *common,
 			 uint32_t *next, uint32_t *n)
 {
@@ -158,7 +162,7 @@ static bool report_steps(struct mprof_diff *d, int side, uint32_t thread, uint32
 	return true;
 }
 
-/* The other run's step SAME, where SIDE's thread takes it later. */
+/* Report the other run's step SAME, if SIDE's thread takes it later. */
 static bool report_later(struct mprof_diff *d, int side, const struct diff_fork *f, uint32_t *later)
 {
 	const struct diff_side *s = &d->side[side], *other = &d->side[side == GOOD ? BAD : GOOD];

@@ -1,11 +1,12 @@
 /*
- * What can be alike in two runs: texts, and of each thread what it is and what is below it.
+ * Comparable properties of two runs: numbers of texts, and hashes of each thread and its subtree.
  *
- * A number in a text is mostly an id, which is another in every run, so that each text also has a shape in which all numbers are one.
+ * A number in a text is mostly an id, which differs in every run, so that each text also has a
+ * shape, in which all numbers are equal.
  *
- * A thread is known by its kin: its type, its first label, and whether it goes on in place of the one that created it.  Its exact hash
- * takes in how it behaves (a set: how often it did so does not count) and its children in their order, so that equal hashes are equal
- * subtrees.  No id and no time is in it.
+ * The kin of a thread is its type, its first label, and whether it continues in place of its
+ * creator. Its exact hash adds its behaviour (a set, without frequencies) and its children in
+ * order, so that equal hashes mean equal subtrees. Ids and times are not part of it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "diff-state.h"
 #include "map.h"
 
-/* TEXT with each row of digits as one #, into SHAPE; returns its length. */
+/* Write TEXT with each run of digits as one # to SHAPE. Return its length. */
 static size_t make_shape(const char *text, size_t bytes, char *shape)
 {
 	size_t i, n = 0;
@@ -66,8 +67,9 @@ static bool number_texts(struct diff_side *s, struct intern *strings)
 }
 
 /*
- * Without a secret, so that two runs beside each other look the same each time: manners meet in 64 bits, and which do decides who is taken for
- * whose like.  Whoever makes hashes meet gains a wrong counterpart and no time, since they are sorted and not looked up.
+ * Hash without a secret, so that two runs compare the same each time: which behaviours collide in
+ * 64 bits decides which threads are matched. Crafted collisions give a wrong counterpart and cost
+ * no time, because hashes are sorted and not looked up.
  */
 static uint64_t mix(uint64_t hash, uint64_t more)
 {
@@ -87,7 +89,7 @@ static void hash_kin(struct diff_side *s)
 	}
 }
 
-/* One bit of 64 for each way to behave: enough to tell threads apart that have no label. */
+/* Return one of 64 bits for a kind of behaviour, enough to distinguish threads without a label. */
 static uint64_t behaviour_bit(uint64_t kind, uint64_t kin)
 {
 	return 1ull << (mix(kind, kin) & 63);
@@ -109,7 +111,10 @@ static void hash_behaviour(struct diff_side *s)
 	}
 }
 
-/* Creators come before what they create, so that from the last on all that is below a thread is known. */
+/*
+ * Creators come before the threads that they create, so that a pass from the last thread on knows
+ * all subtrees.
+ */
 static bool hash_exact(struct diff_side *s)
 {
 	uint64_t *below = calloc((size_t)s->view->n_threads + 1, sizeof(*below));

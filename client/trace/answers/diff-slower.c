@@ -1,8 +1,8 @@
 /*
- * What took much longer.
+ * Threads that took much longer.
  *
- * Who waits for what is slow is slow too: a slow thread that read another slow one last, because of which it took most of its own time
- * more, follows that one and is only counted.
+ * A thread that waits for a slow thread is slow too. A slow thread whose last read was of another
+ * slow thread, which explains most of its additional time, follows that one and is only counted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct slow {
 	uint64_t end; /* in the bad run */
 	uint64_t good_ns, bad_ns;
 	uint32_t good, bad;
-	uint32_t leader; /* of those that follow: place in the list */
+	uint32_t leader; /* for a follower: place of its leader in the list */
 	uint32_t followers;
 };
 
@@ -22,7 +22,7 @@ static uint64_t excess(const struct slow *s)
 	return s->bad_ns - s->good_ns;
 }
 
-/* How long a thread lasted of which beginning and end are known. */
+/* Return true, with the duration in *NS, when the trace has the thread's beginning and end. */
 static bool lasted(const struct diff_side *s, uint32_t thread, uint64_t *ns)
 {
 	const struct mprof_thread *t = diff_thread(s, thread);
@@ -76,7 +76,10 @@ static int compare_excess(const void *a, const void *b)
 	return compare_ends(a, b);
 }
 
-/* In the order of their ends, so that a leader is known before those that follow it.  PLACE: of each thread its place, SOURCE: what it read last. */
+/*
+ * Find the leaders in a list sorted by end, so that a leader comes before its followers. PLACE is
+ * each thread's place in the list, SOURCE the thread that it read last.
+ */
 static void find_leaders(struct slow *list, uint32_t n, const uint32_t *place, const uint32_t *source)
 {
 	uint32_t i, at;

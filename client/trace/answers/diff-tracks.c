@@ -1,22 +1,23 @@
 /*
- * Each thread's steps, in their order: what it was labelled, what it created, and what it and others did to each other.
+ * Steps of each thread in order: its labels, the threads that it created, and its interactions.
  *
- * Labels, creations and interactions are each in the order of events, and are merged by time; at one time creations come first, then labels.
+ * Labels, creations and interactions are each in the order of events, and are merged by time. At
+ * the same time creations come first, then labels.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff-state.h"
 
-/* A walk over what happened in one run. */
+/* A walk over the events of one run. */
 struct walk {
 	struct diff_side *s;
-	uint32_t thread, label, interaction; /* next of each */
-	uint32_t *latest;		     /* of each thread: its newest label so far, or MPROF_NONE */
-	bool counting;			     /* how many steps each thread has, into first_track */
+	uint32_t thread, label, interaction; /* next item of each list */
+	uint32_t *latest;		     /* newest label of each thread so far, or MPROF_NONE */
+	bool counting;			     /* only count the steps of each thread, in first_track */
 };
 
-/* OTHER is MPROF_NONE where the text alone counts. */
+/* Add a step. OTHER is MPROF_NONE for a step that only has a text. */
 static void add(struct walk *w, uint32_t thread, enum mprof_diff_step_kind kind, uint32_t item, uint32_t other,
 		uint32_t text)
 {
@@ -64,7 +65,7 @@ static void add_interaction(struct walk *w, uint32_t i)
 		add(w, it->other, to, i, it->thread, latest_text(w, it->thread));
 }
 
-/* Which of the three lists comes next: 0 threads, 1 labels, 2 interactions; 3 none. */
+/* Return the list with the next item: 0 threads, 1 labels, 2 interactions; 3 at the end. */
 static int next_list(const struct walk *w)
 {
 	const struct mprof_model_view *v = w->s->view;
@@ -91,7 +92,7 @@ static void walk_label(struct walk *w)
 	add(w, label->thread, MPROF_STEP_LABEL, i, MPROF_NONE, w->s->shapes[label->text]);
 }
 
-/* What was there before is created by nobody. */
+/* A thread from before the trace is no creation. */
 static void walk_thread(struct walk *w)
 {
 	uint32_t i = w->thread++;
@@ -116,13 +117,16 @@ static void walk_all(struct walk *w)
 		else
 			add_interaction(w, w->interaction++);
 	}
-	/* What comes behind that is the other's. */
+	/* All later steps are the other thread's. */
 	for (i = 0; i < w->s->view->n_threads; i++)
 		if (diff_thread(w->s, i)->becomes != MPROF_NONE)
 			add(w, i, MPROF_STEP_BECOMES, i, MPROF_NONE, MPROF_NONE);
 }
 
-/* The counts become places, each of which moves on as its thread's steps come; then it stands where the next one was. */
+/*
+ * Count the steps, turn the counts into start positions, and store the steps. While storing, each
+ * position advances; at the end it is the start of the next thread, and is moved back.
+ */
 static bool walk_twice(struct walk *w)
 {
 	uint32_t *first = w->s->first_track, n = w->s->view->n_threads, i, count;

@@ -1,7 +1,7 @@
 /*
- * A diff, from its beginning to its end.
+ * Creation and release of a diff.
  *
- * What is told is bounded by the options; what is needed to find it is freed once it is found.
+ * The options bound what is reported. Data that is only needed to compute it is freed at the end.
  */
 #include <stdlib.h>
 
@@ -68,7 +68,7 @@ static void view_fill(struct mprof_diff *d)
 	view_totals(d);
 }
 
-/* What is neither viewed nor needed for an answer. */
+/* Free what neither the view nor an answer needs. */
 static void side_trim(struct diff_side *s)
 {
 	free(s->texts);

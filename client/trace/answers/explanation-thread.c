@@ -1,4 +1,4 @@
-/* The story of one thread: where it comes from, what it did, what was done to it, how it ended. */
+/* The history of one thread: its creation, what it did, what was done to it, and its end. */
 #include <inttypes.h>
 
 #include "explanation.h"
@@ -6,9 +6,9 @@
 
 #define ACTIONS_MAX 40u
 
-/* Of two lists in the order of time, what the thread did and the signals that it was sent, the item that comes next. */
+/* Two lists in the order of time: the thread's interactions, and the signals that it received. */
 struct actions {
-	uint32_t own; /* interaction, or MPROF_NONE */
+	uint32_t own; /* next interaction, or MPROF_NONE */
 	const uint32_t *signals;
 	uint32_t signals_left;
 };
@@ -38,7 +38,7 @@ static void tell_beginning(struct mprof_explanation *e, uint32_t thread)
 	}
 }
 
-/* When THREAD, which looked at OTHER by interaction LOOK, read it; 0 where it never did. */
+/* Return the time at which the thread read what it tried by interaction LOOK, or 0. */
 static uint64_t read_after(const struct mprof_explanation *e, uint32_t look)
 {
 	const struct mprof_interaction *list = e->view->interactions;
@@ -105,7 +105,7 @@ static void tell_action(struct mprof_explanation *e, uint32_t i, bool received)
 	explain_line(e);
 }
 
-/* The next deed in the order of time; MPROF_NONE behind the last. */
+/* Return the next action in the order of time, or MPROF_NONE after the last. */
 static uint32_t actions_next(const struct mprof_explanation *e, struct actions *d, bool *received)
 {
 	const struct mprof_interaction *list = e->view->interactions;

@@ -1,15 +1,15 @@
-/* Why a thread waits, and what ran last: the answers of why.h in words. */
+/* Explain why a thread waits, and what ran last. */
 #include <inttypes.h>
 
 #include "explanation.h"
 
-/* One answer on its way into words. */
+/* An answer that is put into words. */
 struct why_text {
 	struct mprof_explanation *e;
 	const struct mprof_why_answer *a;
 	const struct mprof_thread *thread;
 	const struct mprof_thread *root;
-	uint64_t end; /* of the stream */
+	uint64_t end; /* end of the stream, ns */
 };
 
 static const struct mprof_interaction *interaction(const struct why_text *w, uint32_t i)
@@ -17,7 +17,7 @@ static const struct mprof_interaction *interaction(const struct why_text *w, uin
 	return &w->e->view->interactions[i];
 }
 
-/* Who made signal I, and when. */
+/* Append the sender of signal I and its time. */
 static void tell_signal(const struct why_text *w, uint32_t i)
 {
 	explain_who_when(w->e, interaction(w, i)->thread, interaction(w, i)->time);
@@ -141,7 +141,7 @@ static void say_not_woken(const struct why_text *w)
 	explain_line(w->e);
 }
 
-/* From when to the end it waits for what. */
+/* Append the condition that the root waits for, and the time of waiting. */
 static void tell_waits(const struct why_text *w)
 {
 	uint32_t condition = w->a->condition;
@@ -212,7 +212,10 @@ static void (*const verdicts[])(const struct why_text *w) = {
 	[MPROF_WHY_CIRCLE] = say_circle,
 };
 
-/* Who could have resolved it: who signalled, and who resolved the like of it. */
+/*
+ * Append the threads that could have resolved the root: the sender of the lost signal, and the
+ * resolver of a similar thread.
+ */
 static void tell_helpers(const struct why_text *w)
 {
 	if (w->a->lost != MPROF_NONE) {
@@ -256,7 +259,9 @@ enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t th
 	return explain_end(e);
 }
 
-/* Since when the program sleeps at the end of STREAM; its end where it does not. */
+/*
+ * Return the start of the program's sleep at the end of STREAM; UINT64_MAX when it does not sleep.
+ */
 static uint64_t asleep_since(const struct mprof_explanation *e, uint32_t stream)
 {
 	uint32_t last = mprof_why_last(e->why, stream, false);

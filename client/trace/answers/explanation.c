@@ -1,7 +1,8 @@
 /*
- * Words.
+ * Text and pieces of an explanation.
  *
- * Invariant: the pieces are the text, in its order; a piece without a thread goes on as long as no thread is named and the line is the same.
+ * Invariant: the pieces are the text, in order. Texts without a thread or a time on one line are
+ * one piece.
  */
 #include "explanation.h"
 
@@ -74,7 +75,7 @@ static struct mprof_explanation_piece *piece_new(struct mprof_explanation *e, ui
 	return p;
 }
 
-/* Begin a piece that names THREAD, or go on with one that names none. */
+/* Begin a piece that names THREAD, or continue one that names no thread. */
 static struct mprof_explanation_piece *piece(struct mprof_explanation *e, uint32_t thread)
 {
 	struct mprof_explanation_piece *last =
@@ -86,7 +87,7 @@ static struct mprof_explanation_piece *piece(struct mprof_explanation *e, uint32
 	return piece_new(e, thread, MPROF_EXPLANATION_UNTIMED);
 }
 
-/* The last piece's text goes on. */
+/* Append to the last piece. */
 static void put_bytes(struct mprof_explanation *e, const char *bytes, size_t n)
 {
 	struct mprof_explanation_piece *last;
@@ -110,7 +111,7 @@ __attribute__((format(printf, 2, 0))) static void put_list(struct mprof_explanat
 	put_bytes(e, text, n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
-/* In the last piece. */
+/* Append to the last piece. */
 __attribute__((format(printf, 2, 3))) static void put_on(struct mprof_explanation *e, const char *format, ...)
 {
 	va_list args;
@@ -162,7 +163,7 @@ void explain_since(struct mprof_explanation *e, uint64_t ns)
 	explain_span(e, e->zero, ns);
 }
 
-/* Text of a guest, or of a file's name, on the last piece. */
+/* Append an untrusted text to the last piece, made printable and cut at the limit. */
 static void put_safe(struct mprof_explanation *e, const char *text, size_t bytes)
 {
 	size_t left = bytes < MPROF_EXPLANATION_TEXT ? bytes : MPROF_EXPLANATION_TEXT, n;

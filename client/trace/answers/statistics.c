@@ -1,4 +1,4 @@
-/* One walk over each array of the model. */
+/* One pass over each array of the model. */
 #include <mprof/statistics.h>
 
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static bool count_labels(const struct walk *w)
 	return true;
 }
 
-/* How long an activation lies in the range. */
+/* Return the duration of the activation inside the range. */
 static uint64_t piece(const struct walk *w, const struct mprof_activation *a)
 {
 	uint64_t start = a->start > w->from ? a->start : w->from, end = a->end < w->to ? a->end : w->to;
@@ -114,7 +114,7 @@ static uint64_t piece(const struct walk *w, const struct mprof_activation *a)
 	return end > start ? end - start : 0;
 }
 
-/* Its first label that is no counter's. */
+/* Return the thread's first label that is no counter's. */
 static uint32_t label_of(const struct walk *w, uint32_t thread)
 {
 	uint32_t i = w->v->threads[thread].first_label;
@@ -124,7 +124,7 @@ static uint32_t label_of(const struct walk *w, uint32_t thread)
 	return i == MPROF_NONE ? MPROF_NONE : w->v->labels[i].text;
 }
 
-/* Into the list of the busiest, behind those that ran as long. */
+/* Insert the thread into the list of the busiest, after those that ran as long. */
 static void offer(const struct walk *w, uint32_t thread, uint64_t ran)
 {
 	struct mprof_statistics_busy *best = w->n->busiest;

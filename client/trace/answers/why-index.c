@@ -1,7 +1,8 @@
 /*
- * A counting sort.
+ * Counting sort.
  *
- * Invariant: START[k] up to START[k + 1] are the places of key k in ITEMS, and START[keys] is how many there are.
+ * Invariant: the items of key K are ITEMS[START[K]] up to, but not including, ITEMS[START[K + 1]].
+ * START[keys] is the number of items.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ bool buckets_init(struct buckets *b, const void *data, uint32_t items, uint32_t 
 		if (k != MPROF_NONE)
 			b->items[b->start[k]++] = i;
 	}
-	/* Each start stands where the next one was. */
+	/* Each start is now the start of the next key. */
 	for (k = keys; k > 0; k--)
 		b->start[k] = b->start[k - 1];
 	b->start[0] = 0;
@@ -60,13 +61,13 @@ void buckets_deinit(struct buckets *b)
 /* ---- the index ---- */
 
 /*
- * Make the index: who waits on whom, where that ends, and what belongs to whom.
+ * Build the index.
  *
- * Invariants: all arrays have an item for each thread and no thread names one behind them; a chain of links ends at ROOT after DEPTH
- * links; all threads of a circle are roots, of which DEPTH is the way around.
+ * Invariants: all arrays have an item for each thread. A chain of links ends at ROOT after DEPTH
+ * links. All threads of a cycle are roots, and their DEPTH is the length of the cycle.
  */
 
-#define BUSY (UINT32_MAX - 1) /* a thread on the path that is being followed; never a thread */
+#define BUSY (UINT32_MAX - 1) /* mark of a thread on the path being followed; never a thread */
 
 static uint32_t receiver_of(const void *data, uint32_t i)
 {
@@ -94,7 +95,7 @@ static int compare_times(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Once for all, because threads that wait on one condition share what is to be known of it. */
+/* Sort the ends once, because threads that wait on one condition use the same list. */
 static void sort_ends(struct mprof_why *w)
 {
 	const struct mprof_model_view *v = w->view;
@@ -148,7 +149,10 @@ static void find_finals(struct mprof_why *w)
 		w->final[i] = alias_find(w->final, i);
 }
 
-/* These wait on several threads at once, and so on each of them that is not resolved; all others on what they looked at last. */
+/*
+ * These threads wait on several threads at once, on each unresolved one. All others wait on the
+ * thread that they tried last.
+ */
 static bool waits_on_many(const struct mprof_thread *t)
 {
 	return t->type == MPROF_THREAD_Join || t->type == MPROF_THREAD_Choose || t->type == MPROF_THREAD_Pick;
@@ -188,7 +192,10 @@ static void find_links(struct mprof_why *w)
 	}
 }
 
-/* The end of PATH, TOP threads, is a circle that began with ENTRY: each in it is a root.  Returns what is left of the path. */
+/*
+ * Mark the cycle at the end of PATH, which has TOP threads and enters the cycle at ENTRY: each of
+ * its threads is a root. Return the rest of the path.
+ */
 static uint32_t settle_cycle(struct mprof_why *w, uint32_t entry, const uint32_t *path, uint32_t top)
 {
 	uint32_t first = top, i;
@@ -202,7 +209,10 @@ static uint32_t settle_cycle(struct mprof_why *w, uint32_t entry, const uint32_t
 	return first;
 }
 
-/* Follow the links from THREAD to what is settled, and settle all on the way.  PATH has room for every thread. */
+/*
+ * Follow the links from THREAD to a thread that is done, and set root and depth of all threads on
+ * the way. PATH has room for all threads.
+ */
 static void settle(struct mprof_why *w, uint32_t thread, uint32_t *path)
 {
 	uint32_t top = 0, root, depth;
@@ -240,7 +250,7 @@ static bool find_roots(struct mprof_why *w)
 	return true;
 }
 
-/* A thread that resolves itself says nothing of who could. */
+/* A thread that resolves itself does not show who could resolve another. */
 static bool was_resolved_by_another(const struct mprof_why *w, uint32_t thread)
 {
 	const struct mprof_thread *t = &w->view->threads[thread];

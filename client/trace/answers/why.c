@@ -1,10 +1,11 @@
 /*
- * Answers: what a thread's chain ends at, and why that was never resolved.
+ * Answers: the end of a thread's chain, and why it was never resolved.
  *
- * How a condition looks in a trace: the condition, running for a moment, creates the thread that is waited on.  mirage-profile writes a signal of the
- * waiting thread right before that, which the model marks (MPROF_INTERACTION_BEGINS_WAIT); other recorders write none.  Any other signal is a wake-up.
- * It is lost where none of the threads that the condition created is unresolved at that time, for then nobody waits.  A wait that begins after a lost
- * wake-up, with no other in between, has missed it.
+ * In a trace, a condition runs for a moment and creates the thread to wait on. mirage-profile
+ * writes a signal of the waiting thread directly before that, which the model marks with
+ * MPROF_INTERACTION_BEGINS_WAIT; other recorders write none. Any other signal is a wake-up. It is
+ * lost when all threads that the condition created are resolved at that time, because then no
+ * thread waits. A wait that begins after a lost wake-up, with no other in between, has missed it.
  */
 #include "why-index.h"
 
@@ -14,7 +15,10 @@ static bool is_condition(const struct mprof_thread *t)
 	       t->type == MPROF_THREAD_Stream || t->type == MPROF_THREAD_Mutex;
 }
 
-/* Return what must be signalled for ROOT to be resolved.  The type of a thread from before the trace is not known: a signal says what it is. */
+/*
+ * Return the condition that must be signalled to resolve ROOT. The type of a thread from before the
+ * trace is unknown: then having signals makes it a condition.
+ */
 static uint32_t condition_of(const struct mprof_why *w, uint32_t root)
 {
 	const struct mprof_thread *t = &w->view->threads[root], *creator;
@@ -33,13 +37,13 @@ static uint32_t condition_of(const struct mprof_why *w, uint32_t root)
 	return creator->type == MPROF_THREAD_UNKNOWN && n ? t->creator : MPROF_NONE;
 }
 
-/* The threads that wait on one condition, as time goes on. */
+/* The threads that wait on one condition, as time advances. */
 struct waiters {
 	const struct mprof_thread *threads;
 	const uint32_t *made;
 	const uint64_t *ends; /* sorted */
 	uint32_t n;
-	uint32_t began, ended; /* so many before now */
+	uint32_t began, ended; /* number before the current time */
 };
 
 static void waiters_init(struct waiters *at, const struct mprof_why *w, uint32_t condition)
@@ -88,7 +92,7 @@ static void count_signals(const struct mprof_why *w, struct mprof_why_answer *a)
 	}
 }
 
-/* The thread that was resolved last of those that ROOT is one of: who resolved it could have resolved ROOT. */
+/* Return the last resolved thread of ROOT's kind: its resolver could have resolved ROOT. */
 static uint32_t like_of(const struct mprof_why *w, uint32_t root)
 {
 	const struct mprof_thread *threads = w->view->threads, *t = &threads[root];
@@ -113,7 +117,7 @@ static uint32_t like_of(const struct mprof_why *w, uint32_t root)
 	return like;
 }
 
-/* When the last thread of the chain began to wait on the root. */
+/* Return the time at which the last thread of the chain began to wait on the root. */
 static uint64_t last_look(const struct mprof_why *w, const struct mprof_why_answer *a)
 {
 	uint32_t thread = a->thread, i;

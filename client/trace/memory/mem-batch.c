@@ -1,28 +1,29 @@
 /*
- * What makes it fast is what it leaves out: an event that is not plain (a clock that stepped back, bytes that may end inside it, a stack that was cut or is
- * not known, a place in the source) is put back and ends the batch.
+ * Plain events only: an event with a clock that stepped back, near the end of the bytes, with a cut
+ * or unknown stack, and a location event are put back and end the batch.
  *
- * Invariant: of an event that is put back nothing was changed, so that mem_events_next() finds all as it would have been.
+ * Invariant: an event that is put back has changed nothing, so that mem_events_next() reads it as
+ * if it had not been tried.
  */
 #include "mem-batch.h"
 
-/* What a codeword has at most. */
+/* Largest codeword, bytes. */
 #define WORD_BYTES 10u
 
-/* What is the same for all events of a batch. */
+/* State of a batch. */
 struct batch {
 	struct mem_bytes rest;
-	uint64_t base_us;   /* of the packet's begin, without the bits that events hold */
+	uint64_t base_us;   /* begin of the packet, without the bits that events hold */
 	uint32_t begin;	    /* those bits */
-	uint64_t last_us;   /* of the event before */
-	uint64_t latest_us; /* of the packet */
+	uint64_t last_us;   /* time of the previous event */
+	uint64_t latest_us; /* latest time of the packet */
 	uint64_t next_id;
 	struct mem_domain *domain;
 	struct mem_tree *tree;
 	bool stacks;
 };
 
-/* The time of an event; false where its clock is to be mistrusted. */
+/* Store the time of an event. Return false when its clock is not plausible. */
 static inline bool time_read(struct batch *in, uint32_t word, uint64_t *time)
 {
 	uint32_t low = word & MEM_CLOCK_MASK;
@@ -32,7 +33,7 @@ static inline bool time_read(struct batch *in, uint32_t word, uint64_t *time)
 	return t >= in->last_us && t <= in->latest_us;
 }
 
-/* The N codewords of a stack whose first PREFIX frames are as before. */
+/* Read the N codewords of a stack whose first PREFIX frames are as before. */
 static inline enum mprof_status stack_read(struct mprof_mem *d, struct batch *in, struct mem_record *record,
 					   uint64_t prefix, uint32_t n)
 {
@@ -41,7 +42,7 @@ static inline enum mprof_status stack_read(struct mprof_mem *d, struct batch *in
 
 	if (!in->stacks)
 		return mem_stack_skip(&in->rest, n) ? MPROF_OK : MPROF_END;
-	/* From so many bytes on the stack may be one that was cut. */
+	/* A longer stack may have been cut. */
 	if (prefix > s->n || n > MEM_STACK_WORDS_PLAIN || !mem_has(&in->rest, n * WORD_BYTES) ||
 	    s->room - prefix < n * MEM_STACK_WORD_FRAMES)
 		return MPROF_END;
@@ -86,7 +87,7 @@ static inline enum mprof_status alloc_read(struct mprof_mem *d, struct batch *in
 	return stack_read(d, in, record, prefix, n);
 }
 
-/* The next event; MPROF_END where it is none, or not a plain one. */
+/* Read the next event. Return MPROF_END when there is none, or when it is not plain. */
 static inline enum mprof_status event_read(struct mprof_mem *d, struct batch *in, struct mem_record *record,
 					   uint64_t *allocs)
 {
@@ -119,7 +120,10 @@ static inline enum mprof_status event_read(struct mprof_mem *d, struct batch *in
 	return MPROF_OK;
 }
 
-/* Can there be plain events in what is left of the packet?  Of one that is passed over nothing is left, nor a domain. */
+/*
+ * Return true when the rest of the packet can have plain events. A skipped packet has no rest and
+ * no domain.
+ */
 static bool is_plain(const struct mprof_mem *d)
 {
 	if (!d->open || d->over || d->rest.at == d->rest.end || d->domain == &d->other)
@@ -147,7 +151,7 @@ enum mprof_status mem_batch_read(struct mprof_mem *d, struct mem_tree *tree, str
 		at = in.rest.at;
 		++*n;
 	}
-	/* What was begun is put back. */
+	/* Put back an event that was begun. */
 	d->rest.at = at;
 	d->next_id = in.next_id;
 	in.domain->last_us = in.last_us;

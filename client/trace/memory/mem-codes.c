@@ -1,9 +1,9 @@
 /*
- * Codes are addresses of 63 bits, and a trace has few different ones: stacks hold their indices, so that whoever adds up allocations indexes
- * arrays.
+ * Codes are 63-bit addresses, and a trace has few different ones. Stacks hold their indices, so
+ * that counting allocations indexes arrays.
  *
- * Invariants: index 0 is code 0, with which a writer's caches begin; a code is explained once, since what comes later is the same in a sound
- * stream and not to be believed in another.
+ * Invariants: index 0 is code 0, the initial content of a writer's caches. A code is explained
+ * once: a later explanation is the same in a sound stream, and not trusted in another.
  */
 #include "mem-codes.h"
 
@@ -85,11 +85,11 @@ bool mem_codes_explain(struct mem_codes *codes, uint64_t code, const struct mpro
 /* ---- names ---- */
 
 /*
- * Names by moving to the front: an index below 31 names an entry and moves it to the front, 31 is followed by a new name, which pushes out the
- * last one of a full table.
+ * Names by move-to-front tables: an index below 31 names an entry and moves it to the front; 31 is
+ * followed by a new name, which replaces the last entry of a full table.
  *
- * A new file in a full table takes over the functions of the file that it pushes out: early writers of version 1 count on it, and later ones
- * never refer to them.
+ * A new file in a full table inherits the functions of the file that it replaces: early writers of
+ * version 1 rely on it, and later ones never refer to them.
  */
 
 #define NEW_NAME 31u
@@ -101,7 +101,7 @@ void mem_names_deinit(struct mem_names *names)
 	*names = (struct mem_names){0};
 }
 
-/* A name up to its NUL. */
+/* Read a name up to its NUL. */
 static enum mem_names_result name_read(struct mem_bytes *b, struct mem_codes *codes, uint32_t *name)
 {
 	const uint8_t *nul = memchr(b->at, 0, (size_t)(b->end - b->at));

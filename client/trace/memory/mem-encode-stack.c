@@ -1,8 +1,9 @@
 /*
- * The caches are kept as a reader keeps them: a codeword that names a bucket makes it the one that follows the bucket before, and only then is what
- * follows predicted.
+ * Encoder of stacks. It updates the caches as a reader does: a codeword that names a bucket makes
+ * it the successor of the previous bucket, and only then its successors are predicted.
  *
- * Invariant: a bucket that holds nothing is never named as a hit, so that it does not matter what a reader takes to stand there.
+ * Invariant: an empty bucket is never named as a hit, so that a reader's content of it does not
+ * matter.
  */
 #include "mem-encode-stack.h"
 
@@ -12,7 +13,7 @@
 
 #include <mprof/bytes.h>
 
-/* From here on the writer stops, and the reader takes the stack for cut. */
+/* Size of codewords at which the writer stops, and a reader treats the stack as cut. */
 #define CUT_BYTES 4087u
 #define RUN_MAX	  255u
 #define NEW_NAME  31u
@@ -43,7 +44,7 @@ struct mem_encode_domain *mem_encode_domain_free(struct mem_encode_domain *d)
 	return NULL;
 }
 
-/* The bucket of CODE: the one that holds it, else one of its two. */
+/* Return the bucket of CODE: the one that holds it, else one of its two candidates. */
 static uint16_t bucket_of(const struct mem_encode_domain *d, uint32_t code)
 {
 	uint32_t hash = code * 0x9e3779b1u;
@@ -71,7 +72,10 @@ static int stack_room(struct mem_encode_domain *d, uint64_t n)
 	return 0;
 }
 
-/* How many frames from I on are those that are predicted behind *BUCKET, which becomes the last of theirs. */
+/*
+ * Return the number of frames from I on that are predicted after *BUCKET, and set *BUCKET to the
+ * last of them.
+ */
 static uint32_t run(const struct mem_encode_domain *d, uint32_t i, uint32_t n, uint16_t *bucket)
 {
 	uint32_t k = 0;
@@ -83,7 +87,7 @@ static uint32_t run(const struct mem_encode_domain *d, uint32_t i, uint32_t n, u
 	return k;
 }
 
-/* The frames from I on, up to N; returns how many were told of all. */
+/* Encode the frames from I up to N. Return the number of frames encoded in all. */
 static uint32_t words_put(struct mem_encode_domain *d, uint32_t i, uint32_t n,
 			  uint64_t (*value)(const void *data, uint32_t code), const void *data,
 			  struct mem_encode_words *words)

@@ -14,7 +14,7 @@ struct mem_encode_domain {
 	uint32_t *codes; /* for each bucket: index of the code in it plus 1, or 0 */
 	uint16_t *next;	 /* for each bucket: the bucket that followed it last time */
 	uint32_t *frames;
-	uint32_t n, room; /* of FRAMES, the previous stack */
+	uint32_t n, room; /* length and room of FRAMES, the previous stack */
 	struct mem_names names;
 	uint32_t probes; /* packets with a check of a bucket */
 	bool begun;	 /* it had a packet of events */

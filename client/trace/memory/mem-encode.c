@@ -1,5 +1,6 @@
 /*
- * One packet of events is open at a time, of one domain; what its codes mean gathers beside it, and goes out before it.
+ * Encoder of memtrace streams. One packet of events is open at a time, of one domain. The
+ * explanations of its codes collect in a second packet, which is written first.
  */
 #include "mem-encode.h"
 
@@ -17,7 +18,7 @@
 #define CLOCK_BITS   25
 #define SPAN_US	     30000000u
 #define NEW_CODES    128u
-/* The longest event, and the longest explanation of a code. */
+/* Largest event, and largest explanation of a code, bytes. */
 #define EVENT_MAX    (MEM_ENCODE_WORDS_MAX + 64u)
 #define LOCATION_MAX 4096u
 #define NO_CHECK     0xffffu
@@ -26,11 +27,11 @@
 
 enum { ID_INFO, ID_LOCATION, ID_ALLOC, ID_PROMOTE, ID_COLLECT, ID_SHORT = 100 };
 
-/* What stands for a stack that was cut or is not known: a code that no program has, and a name. */
+/* Codes that no program has, for a cut and for an unknown stack. */
 #define CODE_TRUNCATED 0x3ffffffffffffff1u
 #define CODE_UNKNOWN   0x3ffffffffffffff2u
 
-/* Names that are no strings of the ops. */
+/* Names above this are not strings of the ops. */
 #define NAME_NONE (UINT32_MAX - 3)
 
 struct packet {
@@ -44,12 +45,12 @@ struct mem_encoder {
 	int64_t pid;
 	uint64_t next_id;
 	struct packet events, names;
-	uint64_t begin_us, last_us; /* of EVENTS */
-	uint32_t new_codes;	    /* explained since EVENTS began */
+	uint64_t begin_us, last_us; /* time range of EVENTS */
+	uint32_t new_codes;	    /* codes explained since EVENTS began */
 	struct mem_encode_domain *domain;
 	struct mem_encode_domain *domains[MPROF_MEM_DOMAINS_MAX];
 	uint32_t n_domains;
-	struct grow told; /* uint8_t: of each code whether it was explained; the two that are none come first */
+	struct grow told; /* uint8_t: code was explained; the two special codes come first */
 	struct mem_encode_words words;
 };
 
@@ -99,7 +100,7 @@ static void put64(struct packet *p, uint64_t v)
 	p->n += 8;
 }
 
-/* The format's number; mem_vint() reads it. */
+/* Write the format's variable-length integer; mem_vint() reads it. */
 static void put_vint(struct packet *p, uint64_t v)
 {
 	if (v < 253) {
@@ -157,7 +158,9 @@ static int packet_put(struct mem_encoder *e, struct packet *p, uint64_t end_us, 
 	return e->ops.put(e->ops.data, p->bytes, n);
 }
 
-/* What codes mean, begun with the events that use them, has the time of those and no ids. */
+/*
+ * Write the explanations. Their packet has the begin time of the events that use them, and no ids.
+ */
 static int names_put(struct mem_encoder *e)
 {
 	uint64_t id = e->names.n ? mprof_load64(e->names.bytes + head_bytes(e) - 16) : 0;
@@ -173,7 +176,7 @@ int mem_encoder_flush(struct mem_encoder *e)
 	return r ? r : packet_put(e, &e->events, e->last_us, e->next_id);
 }
 
-/* The first NEXT_ID of the open packet. */
+/* Return the first NEXT_ID of the open packet. */
 static uint64_t first_id(const struct mem_encoder *e)
 {
 	return mprof_load64(e->events.bytes + head_bytes(e) - 16);
@@ -188,7 +191,7 @@ static uint64_t code_value(const void *data, uint32_t i)
 	return e->ops.code(e->ops.names, i)->code;
 }
 
-/* What stands in one bucket now: a reader whose bucket has something else has lost bytes. */
+/* Write the content of one bucket: a reader with another content has lost bytes. */
 static void check_put(struct mem_encoder *e)
 {
 	struct mem_encode_domain *d = e->domain;
@@ -212,7 +215,7 @@ static int domain_find(struct mem_encoder *e, uint16_t number)
 		if (e->domain->number == number)
 			return 0;
 	}
-	/* There are no more than a decoder tells apart; what comes beyond is put to the last one. */
+	/* A decoder knows no more domains; further ones are written as the last one. */
 	if (e->n_domains == MPROF_MEM_DOMAINS_MAX)
 		return 0;
 	e->domain = mem_encode_domain_new(number);
@@ -222,7 +225,7 @@ static int domain_find(struct mem_encoder *e, uint16_t number)
 	return 0;
 }
 
-/* A packet in which there is room for an event of DOMAIN at TIME_US. */
+/* Open a packet with room for an event of DOMAIN at TIME_US. */
 static int packet_ready(struct mem_encoder *e, uint16_t domain, uint64_t time_us)
 {
 	int r = 0;
@@ -258,7 +261,7 @@ static const char *name_of(const struct mem_encoder *e, uint32_t i, size_t *byte
 	return text;
 }
 
-/* The location of a code that is none. */
+/* Return the location of a special code. */
 static struct mprof_mem_location location_of(uint32_t code)
 {
 	return (struct mprof_mem_location){.file = NAME_NONE, .function = code, .line = 1, .first = 1, .last = 1};
@@ -294,7 +297,7 @@ static int put_location(struct mem_encoder *e, const struct mprof_mem_location *
 	return 0;
 }
 
-/* The locations of a code: those, or none where they would need too many bytes. */
+/* Return the locations of a code, or none when they would need too many bytes. */
 static uint32_t locations_of(const struct mem_encoder *e, uint32_t i, uint32_t *first)
 {
 	const struct mprof_mem_code *code = e->ops.code(e->ops.names, i);
@@ -337,7 +340,7 @@ static int code_tell(struct mem_encoder *e, uint32_t i)
 	return r;
 }
 
-/* Explain the code where that was not done yet. */
+/* Explain the code, unless that was done. */
 static int code_use(struct mem_encoder *e, uint32_t i)
 {
 	uint32_t at = i >= MPROF_CODE_UNKNOWN ? i - MPROF_CODE_UNKNOWN : i + 2, room = e->told.n;
@@ -387,7 +390,7 @@ static int add_alloc(struct mem_encoder *e, const struct mprof_mem_event *event)
 	uint32_t n = event->flags & MPROF_MEM_NO_STACK ? 0 : event->frames, i;
 	int r = mem_encode_stack(e->domain, event->stack, n, last, code_value, e, &e->words);
 
-	/* What is shared with the stack before was explained with it. */
+	/* The frames shared with the previous stack are explained. */
 	for (i = e->words.prefix; !r && i < e->domain->n; i++)
 		r = code_use(e, e->domain->frames[i]);
 	if (!r)
@@ -420,7 +423,7 @@ int64_t mem_encoder_next_id(const struct mem_encoder *e)
 
 static void put_text(struct packet *p, const char *text)
 {
-	/* Of what would not fit in a packet the beginning. */
+	/* Cut a text that would not fit a packet. */
 	size_t n = strnlen(text, LOCATION_MAX);
 
 	put(p, text, n);

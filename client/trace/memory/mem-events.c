@@ -1,8 +1,9 @@
 /*
- * The events of one packet.
+ * Events of one packet.
  *
- * Invariants: ids are the packet header's business, so that a packet that is damaged or lost does not shift those behind it; the stack of a
- * domain of which bytes were lost is unknown from there on, since each stack is told by the one before.
+ * Invariants: ids come from the packet header, so that a damaged or lost packet does not shift
+ * later ones. When bytes of a domain were lost, its stacks are unknown from there on, because each
+ * stack is coded by the previous one.
  */
 #include <stdlib.h>
 
@@ -24,7 +25,7 @@ static struct mem_domain *domain_get(struct mprof_mem *d, uint16_t number)
 	return new;
 }
 
-/* Can stacks of the domain be followed?  They are made room for when the first one comes. */
+/* Return true when stacks of the domain can be decoded. The first call allocates their caches. */
 static bool domain_stacks(struct mprof_mem *d, struct mem_domain *domain)
 {
 	if (!d->options.stacks || domain == &d->other)
@@ -37,8 +38,8 @@ static bool domain_stacks(struct mprof_mem *d, struct mem_domain *domain)
 }
 
 /*
- * Does the packet follow the one before of its domain?  Before version 3 ids tell of each that is missing; from then on a domain may go on with
- * others, and the check of one bucket remains, which tells of most.
+ * Return true when the packet continues its domain. Before version 3 ids reveal each missing
+ * packet; since then domains can interleave, and the check of one bucket reveals most of them.
  */
 static bool follows(struct mprof_mem *d, const struct mem_domain *domain)
 {
@@ -67,8 +68,9 @@ enum mprof_status mem_events_begin(struct mprof_mem *d)
 }
 
 /*
- * The time of an event from its low bits.  A packet spans 30 s of the 33.55 that the bits hold, and ends with its last event: what seems to
- * be later was stamped before the packet began, by a clock that stepped back.
+ * Return the time of an event from its low bits. A packet spans 30 s of the 33.55 s that the bits
+ * hold, and ends with its last event: a later time was stamped before the packet began, by a clock
+ * that stepped back.
  */
 static uint64_t event_time(struct mprof_mem *d, uint32_t word, uint8_t *flags)
 {
@@ -87,7 +89,7 @@ static uint64_t event_time(struct mprof_mem *d, uint32_t word, uint8_t *flags)
 	return t;
 }
 
-/* The rest of the packet is not understood. */
+/* Report damage, and skip the rest of the packet. */
 static enum mprof_status packet_damaged(struct mprof_mem *d, const uint8_t *at)
 {
 	uint64_t skipped = (uint64_t)(d->rest.end - at);
@@ -107,7 +109,7 @@ static enum mprof_status location_next(struct mprof_mem *d, const uint8_t *at)
 	if (d->options.stacks && !domain->no_names &&
 	    mem_names_read(&domain->names, &d->rest, &d->codes) == MEM_NAMES_OK)
 		return MPROF_OK;
-	/* Locations have packets of their own, and no event needs them. */
+	/* Locations are in packets of their own, and no event needs them. */
 	d->rest.at = d->rest.end;
 	if (!d->options.stacks)
 		return MPROF_OK;
@@ -119,7 +121,7 @@ static enum mprof_status location_next(struct mprof_mem *d, const uint8_t *at)
 	return mem_damaged(d, MPROF_MEM_DAMAGE_NAMES, at, (uint64_t)(d->rest.end - at));
 }
 
-/* The stack of an alloc: N codewords.  False where the bytes end inside them. */
+/* Read the stack of an alloc: N codewords. Return false when the bytes end inside them. */
 static bool stack_next(struct mprof_mem *d, struct mprof_mem_event *e, uint64_t prefix, uint32_t n)
 {
 	struct mem_domain *domain = d->domain;
@@ -175,7 +177,7 @@ static bool alloc_next(struct mprof_mem *d, struct mprof_mem_event *e, uint32_t 
 	return stack_next(d, e, prefix, n);
 }
 
-/* A promote or collect tells an object by how many allocs ago it came. */
+/* Read a promote or collect, which names an object by the number of allocs since. */
 static bool end_next(struct mprof_mem *d, struct mprof_mem_event *e, uint32_t id)
 {
 	uint64_t delta;

@@ -1,8 +1,9 @@
 /*
- * The tree of codes as a tree of functions.
+ * Trees of functions, from the tree of codes.
  *
- * The codes' tree is walked depth first with the functions' node of each level beside it.  A function that stands on the stack already is known by
- * a count for each name, so that recursion of any depth costs nothing.
+ * The tree of codes is walked depth first, with the functions' node of each level beside it. A
+ * counter for each name says whether a function is on the stack, so that recursion of any depth
+ * costs nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 struct mprof_flame {
 	struct grow nodes; /* struct mprof_flame_node */
-	uint64_t seed;	   /* the profile's, for maps */
+	uint64_t seed;	   /* seed of the profile, for maps */
 };
 
 static inline struct mprof_flame_node *mem_flame_at(const struct mprof_flame *f, uint32_t i)
@@ -23,14 +24,14 @@ static inline struct mprof_flame_node *mem_flame_at(const struct mprof_flame *f,
 	return (struct mprof_flame_node *)f->nodes.items + i;
 }
 
-/* What tells siblings apart: a name, a location, or a code without either. */
+/* Identity of a node among its siblings: a name, a location, or a code without either. */
 enum mem_flame_key { MEM_FLAME_NAME, MEM_FLAME_LOCATION, MEM_FLAME_CODE };
 
 /* ---- a tree that grows ---- */
 
-/* A tree of functions while it is made, whichever way it grows, and its order when it is. */
+/* A tree under construction, and the order of its siblings. */
 
-/* With a root alone; NULL without memory. */
+/* Return a tree with a root only; NULL without memory. */
 static struct mprof_flame *mem_flame_new(uint64_t seed)
 {
 	struct mprof_flame *f = calloc(1, sizeof(*f));
@@ -50,11 +51,14 @@ static struct mprof_flame *mem_flame_new(uint64_t seed)
 	return f;
 }
 
-/* The child of PARENT for VALUE, a new one where there is none; MPROF_NONE without memory.  MAP has the children of F. */
+/*
+ * Return the child of PARENT for VALUE, created if needed; MPROF_NONE without memory. MAP has the
+ * children of F.
+ */
 static uint32_t mem_flame_child(struct mprof_flame *f, struct map *map, uint32_t parent, enum mem_flame_key kind,
 				uint32_t value)
 {
-	/* Nodes and values of all kinds are far below 2^30. */
+	/* Nodes and values are far below 2^30. */
 	uint64_t key = (uint64_t)kind << 62 | (uint64_t)(value & 0x3fffffff) << 32 | parent;
 	uint32_t i = map_get(map, key);
 	struct mprof_flame_node *node;
@@ -80,7 +84,7 @@ static uint32_t mem_flame_child(struct mprof_flame *f, struct map *map, uint32_t
 	return i;
 }
 
-/* Totals, which go from the children up. */
+/* Add up the totals, from the children to the root. */
 static void total(struct mprof_flame *f)
 {
 	for (uint32_t i = f->nodes.n; i-- > 0;) {
@@ -119,7 +123,7 @@ static int place_compare(const void *a, const void *b)
 	return x->i < y->i ? -1 : x->i > y->i;
 }
 
-/* Link those that count, by what they are worth. */
+/* Link the siblings with a total, by total and name. */
 static bool order(struct mprof_flame *f, const struct mprof_mem *d)
 {
 	struct place *places = malloc((f->nodes.n + 1u) * sizeof(*places));
@@ -148,7 +152,10 @@ static bool order(struct mprof_flame *f, const struct mprof_mem *d)
 	return true;
 }
 
-/* Every node's own samples are there: add them up and put siblings in order.  False without memory. */
+/*
+ * Compute totals and the order of siblings, once all nodes have their own samples. Return false
+ * without memory.
+ */
 static bool mem_flame_finish(struct mprof_flame *f, const struct mprof_mem *d)
 {
 	total(f);
@@ -172,24 +179,25 @@ const struct mprof_flame_node *mprof_flame_nodes(const struct mprof_flame *f, ui
 
 /* ---- callers above ---- */
 
-/* What is only there while it is made. */
+/* State of building a tree. */
 struct flame_build {
 	const struct mprof_mem *d;
 	const struct mprof_flame_options *options;
 	struct mprof_flame *flame;
 	struct mem_walk walk;
 	struct map map;	    /* parent and key to node */
-	struct grow levels; /* struct level: of each node of the codes' tree that was entered and not left */
-	struct grow added;  /* uint32_t: the names that those levels added */
-	uint8_t *hidden;    /* of each name: 1 no, 2 yes, 0 not known yet */
-	uint32_t *on_stack; /* of each name: how often */
+	struct grow levels; /* struct level, for each node of the codes' tree on the path */
+	struct grow added;  /* uint32_t: names that those levels added */
+	uint8_t *hidden;    /* for each name: 1 no, 2 yes, 0 unknown */
+	uint32_t *on_stack; /* for each name: how often it is on the path */
 	uint32_t names;
 };
 
 struct level {
-	uint32_t node;	   /* of functions, where the level's frames end */
-	uint32_t added;	   /* names of the levels before */
-	uint32_t location; /* of the innermost frame, or MPROF_NONE where it is hidden or has none */
+	uint32_t node;	/* node of functions at which the level's frames end */
+	uint32_t added; /* number of names of the levels before */
+	/* Location of the innermost frame, or MPROF_NONE when it is hidden or unknown. */
+	uint32_t location;
 };
 
 static uint32_t child(struct flame_build *m, uint32_t parent, enum mem_flame_key kind, uint32_t value)
@@ -214,7 +222,7 @@ static bool is_hidden(struct flame_build *m, uint32_t name)
 	return m->hidden[name] == 2;
 }
 
-/* One function more on the stack of LEVEL.  False without memory. */
+/* Add a function to the stack of LEVEL. Return false without memory. */
 static bool push(struct flame_build *m, struct level *level, uint32_t location)
 {
 	uint32_t name = mprof_mem_location(m->d, location)->function, *added;
@@ -235,7 +243,7 @@ static bool push(struct flame_build *m, struct level *level, uint32_t location)
 	return true;
 }
 
-/* What is counted at a node of codes belongs to LEVEL, or to the place below it. */
+/* Count the samples of a node of codes at LEVEL, or at the place below it. */
 static bool count(struct flame_build *m, const struct level *level, const struct mprof_profile_node *from)
 {
 	uint64_t weight = mem_weight(from, m->options->weight);
@@ -328,9 +336,9 @@ struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_
 
 /* ---- callers below ---- */
 
-/* Each node that allocates is followed up to the root, and its path entered from there. */
+/* Follow each allocating node up to the root, and insert its path below the new root. */
 
-/* The child of AT for the same as NODE. */
+/* Return the child of AT with the identity of NODE. */
 static uint32_t same(struct mprof_flame *f, struct map *map, uint32_t at, const struct mprof_flame_node *node)
 {
 	if (node->name != MPROF_NONE)

@@ -1,8 +1,9 @@
 /*
- * Functions by what they allocate, and through whom.
+ * Functions by what they allocate, and their callers.
  *
- * The codes' tree is walked depth first.  A function's total is the weight of the subtrees at whose roots it comes onto the stack, so that it costs
- * nothing to stand on it for long; its callers are told where something is allocated.
+ * The tree of codes is walked depth first. The total of a function is the weight of the subtrees at
+ * whose roots it enters the stack, so that staying on the stack costs nothing. Callers are counted
+ * at each allocating node.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,9 @@
 #include "map.h"
 #include "mem-walk.h"
 
-/* A code without a name takes the name of the frame before it, or of the one before that. */
+/* A code without a name takes the name of one of the two frames before it. */
 #define BORROWED_MAX 2u
-/* Pairs of functions: what comes beyond is not told. */
+/* Largest number of pairs of functions; further ones are left out. */
 #define PAIRS_MAX (1u << 22)
 
 struct mprof_hotspots {
@@ -22,15 +23,15 @@ struct mprof_hotspots {
 };
 
 struct level {
-	uint32_t spot;	  /* that allocates here; MPROF_NONE at the root */
+	uint32_t spot;	  /* allocating function; MPROF_NONE at the root */
 	uint32_t place;	  /* location, or MPROF_NONE */
-	uint32_t added;	  /* functions of the levels before */
-	uint32_t unnamed; /* codes without a name up to here in a row */
+	uint32_t added;	  /* number of functions of the levels before */
+	uint32_t unnamed; /* consecutive codes without a name up to here */
 };
 
 struct pair {
 	struct mprof_hotspot_caller told;
-	uint32_t node; /* at which it was told of last */
+	uint32_t node; /* node at which it was counted last */
 };
 
 struct hotspot_build {
@@ -38,17 +39,17 @@ struct hotspot_build {
 	struct mprof_hotspots *h;
 	enum mprof_weight weight;
 	struct mem_walk walk;
-	uint64_t *below;    /* of each node: the weight of it and all below */
-	uint64_t *at_place; /* of each location */
+	uint64_t *below;    /* weight of each node and all below */
+	uint64_t *at_place; /* weight of each location */
 	uint32_t places;
 	struct map spots;      /* file and name to hotspot */
 	struct map codes;      /* code without a name to hotspot */
 	struct map pairs;      /* callee and caller to pair */
 	struct grow pair_list; /* struct pair */
-	struct pair beyond;    /* all that there is no room for */
+	struct pair beyond;    /* collects all pairs past the limit */
 	struct grow levels;
-	struct grow on_stack; /* uint32_t: of each hotspot how often */
-	struct grow added;    /* uint32_t: hotspots as they came onto the stack */
+	struct grow on_stack; /* uint32_t: how often each hotspot is on the stack */
+	struct grow added;    /* uint32_t: hotspots in the order in which they entered the stack */
 };
 
 static struct mprof_hotspot *spot_at(const struct mprof_hotspots *h, uint32_t i)
@@ -56,7 +57,7 @@ static struct mprof_hotspot *spot_at(const struct mprof_hotspots *h, uint32_t i)
 	return (struct mprof_hotspot *)h->list.items + i;
 }
 
-/* A hotspot of KEY in MAP; a new one is SPOT.  MPROF_NONE without memory. */
+/* Return the hotspot of KEY in MAP, created as SPOT if needed; MPROF_NONE without memory. */
 static uint32_t spot_get(struct hotspot_build *f, struct map *map, uint64_t key, const struct mprof_hotspot *spot)
 {
 	uint32_t i = map_get(map, key), *count;
@@ -88,7 +89,7 @@ static uint32_t spot_unnamed(struct hotspot_build *f, uint32_t code)
 			&(struct mprof_hotspot){.name = MPROF_NONE, .file = MPROF_NONE, .code = code});
 }
 
-/* A hotspot comes onto the stack.  False without memory. */
+/* Put a hotspot on the stack. Return false without memory. */
 static bool push(struct hotspot_build *f, uint32_t spot)
 {
 	uint32_t *count, *added;
@@ -123,7 +124,7 @@ static bool enter_code(struct hotspot_build *f, struct level *level, uint32_t i)
 	return push(f, level->spot);
 }
 
-/* The pair of two hotspots; NULL without memory.  Lent until the next one. */
+/* Return the pair of two hotspots; NULL without memory. Valid until the next call. */
 static struct pair *pair_get(struct hotspot_build *f, uint32_t callee, uint32_t caller)
 {
 	uint64_t key = (uint64_t)callee << 32 | caller;
@@ -144,13 +145,16 @@ static struct pair *pair_get(struct hotspot_build *f, uint32_t callee, uint32_t 
 	return pair;
 }
 
-/* CALLEE allocates WEIGHT below the hotspots of the stack, each once.  False without memory. */
+/*
+ * Count WEIGHT, allocated by CALLEE, for each hotspot on the stack once. Return false without
+ * memory.
+ */
 static bool count_callers(struct hotspot_build *f, uint32_t callee, uint64_t weight)
 {
 	const uint32_t *added = f->added.items;
 	uint32_t told = 0, i = f->added.n, steps = 4 * MPROF_HOTSPOT_CALLERS_MAX;
 
-	/* The innermost first; a stack of any depth costs no more than this. */
+	/* From the innermost frame on; the limits bound the cost of deep stacks. */
 	while (i-- > 0 && told < MPROF_HOTSPOT_CALLERS_MAX && steps-- > 0) {
 		struct pair *pair;
 
@@ -209,7 +213,7 @@ static void leave(struct hotspot_build *f)
 
 /* ---- what was found, in order ---- */
 
-/* The three places of a hotspot where it allocates most. */
+/* Insert PLACE among the three places where its hotspot allocates most. */
 static void rank_place(struct hotspot_build *f, uint32_t place)
 {
 	const struct mprof_mem_location *l = mprof_mem_location(f->d, place);
@@ -229,7 +233,7 @@ static void rank_place(struct hotspot_build *f, uint32_t place)
 	spot->places[at] = place;
 }
 
-/* A hotspot and where it stood. */
+/* A hotspot and its previous index. */
 struct ranked {
 	struct mprof_hotspot spot;
 	const char *name;
@@ -264,7 +268,7 @@ static int pair_compare(const void *a, const void *b)
 	return x->caller < y->caller ? -1 : x->caller > y->caller;
 }
 
-/* The hotspots by what they allocate.  IS[i] becomes the new place of I. */
+/* Sort the hotspots by what they allocate. IS[i] becomes the new index of I. */
 static bool order_spots(struct hotspot_build *f, uint32_t *is)
 {
 	uint32_t n = f->h->list.n, i;

@@ -1,4 +1,7 @@
-/* What a trace says of itself, in its first packet.  With a second one another recording begins, whose codes and ids are its own. */
+/*
+ * Description of a trace, in its first packet. A second one begins another recording, with its own
+ * codes and ids.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +33,7 @@ void mem_info_forget(struct mprof_mem *d)
 	d->info = (struct mprof_mem_info){0};
 }
 
-/* A text up to its NUL; NULL where it does not end. */
+/* Read a text up to its NUL. Return NULL when it has none. */
 static const char *text_read(struct mem_bytes *b)
 {
 	const char *text = (const char *)b->at;
@@ -42,7 +45,9 @@ static const char *text_read(struct mem_bytes *b)
 	return text;
 }
 
-/* INFO from the bytes of B, its texts there; false where they are no info. */
+/*
+ * Parse INFO from the bytes of B, in which its texts stay. Return false for an invalid description.
+ */
 static bool info_parse(struct mprof_mem_info *info, uint16_t version, struct mem_bytes b)
 {
 	uint64_t bits;
@@ -72,12 +77,12 @@ enum mprof_status mem_info_read(struct mprof_mem *d)
 	struct mprof_mem_info info;
 	size_t n = (size_t)(body.end - body.at);
 
-	/* What was told before stays with its names, which whoever added it up goes on using. */
+	/* Keep the previous trace with its names, which its readers still use. */
 	d->unreadable = !info_parse(&info, d->packet.version, body);
 	if (d->unreadable)
 		return mem_damaged(d, MPROF_MEM_DAMAGE_INFO, body.at, d->packet.bytes);
 	mem_info_forget(d);
-	/* The texts must outlive the packet: parse its copy. */
+	/* Texts must outlive the packet: parse a copy. */
 	d->texts = malloc(n);
 	if (!d->texts)
 		return MPROF_NOMEM;

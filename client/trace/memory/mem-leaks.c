@@ -1,5 +1,6 @@
 /*
- * What lives at the end is still there, object by object, with its time: it is added up by the code that allocated it, and by parts of the run.
+ * Leaks. The profile still has all objects that live at the end, with their times: add them up by
+ * allocating code and by parts of the run.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@ struct mprof_leaks {
 	struct grow list; /* struct mprof_leak */
 };
 
-/* The leak of each code, by its number; behind the codes those that are none. */
+/* Leak of each code, by its number; the special codes come after the codes. */
 struct leak_build {
 	const struct mprof_profile_node *nodes;
 	uint32_t n_nodes, n_codes;
@@ -37,7 +38,7 @@ static struct mprof_leak *leak_of(struct leak_build *f, uint32_t code)
 	return leak;
 }
 
-/* The stacks that something lives of. */
+/* Count the stacks with live samples. */
 static bool add_nodes(struct leak_build *f)
 {
 	for (uint32_t i = 0; i < f->n_nodes; i++) {

@@ -1,9 +1,10 @@
 /*
- * The map of those that are older.  A place is small, holds what 32 bits of its object's id mix to, and is found by open addressing, with linear steps over
- * at most two thirds of the room; so most places are in the cache, and of the objects no other is looked at.  What is removed leaves no mark: those behind
- * it that may stand further to the front are moved there, so that a search is never longer than what lives makes it.
+ * Hash map of older objects, by open addressing with linear probing, at most two thirds full. A
+ * place is small and holds 32 hashed bits of its object's id, so that most places are in the cache
+ * and only the right object is read. Removing leaves no mark: later entries that may move to the
+ * hole are moved, so that searches stay short.
  *
- * Invariant: from an object's own place up to where it stands no place is free.
+ * Invariant: there is no free place between an object's own place and where it is.
  */
 #include "mem-live.h"
 
@@ -17,7 +18,7 @@
 #define OBJECTS_MAX (UINT32_MAX / 4)
 
 struct mem_live_place {
-	uint32_t mixed;	 /* its own place, and more bits than that has */
+	uint32_t mixed;	 /* hash of the id; its low bits are the own place */
 	uint32_t object; /* FREE: none */
 };
 
@@ -81,7 +82,7 @@ static bool places_reserve(struct mem_live *live)
 	larger.places = malloc(larger.room * sizeof(*larger.places));
 	if (!larger.places)
 		return false;
-	/* All of them FREE. */
+	/* Set all places to FREE. */
 	memset(larger.places, 0xff, larger.room * sizeof(*larger.places));
 	for (size_t i = 0; i < live->room; i++)
 		if (live->places[i].object != FREE)
@@ -119,7 +120,7 @@ static void add_old(struct mem_live *live, const struct mem_object *object)
 {
 	uint32_t i = live->unused;
 
-	/* What was used last is in the cache still. */
+	/* The object used last is still in the cache. */
 	if (i != FREE)
 		live->unused = live->objects[i].epoch;
 	else
@@ -132,7 +133,7 @@ static void add_old(struct mem_live *live, const struct mem_object *object)
 	live->top = object->id > live->top ? object->id : live->top;
 }
 
-/* The ring, empty. */
+/* Allocate the ring, empty. */
 static bool young_make(struct mem_live *live)
 {
 	if (live->detailed && !live->young_details)
@@ -174,7 +175,7 @@ void mem_live_remove_old(struct mem_live *live, struct mem_object *object)
 		if (live->places[at].object == FREE)
 			break;
 		own = live->places[at].mixed & mask;
-		/* It may stand in the hole if its own place is not behind it. */
+		/* An entry may move to the hole if its own place is not after the hole. */
 		if (((at - own) & mask) >= ((at - hole) & mask)) {
 			live->places[hole] = live->places[at];
 			hole = at;

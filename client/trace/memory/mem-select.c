@@ -1,8 +1,8 @@
 /*
- * Which objects a filter means.  Each is judged when it ends, or at the end of the trace, for only then all is known of it; what remains of it is
- * one bit.
+ * Select objects by a filter. Each object is judged when it ends, or at the end of the trace, when
+ * all is known of it. One bit per object remains.
  *
- * Conditions on stacks are answered for a node of the tree when it is made, from its parent's answers: each stack is looked at once.
+ * Conditions on stacks are evaluated for each node of the tree once, from the result of its parent.
  */
 #include "mem-walk.h"
 
@@ -19,9 +19,9 @@ struct mprof_selection {
 	uint64_t word_bytes;
 	struct mem_live live;
 	struct mem_tree tree;
-	struct grow nodes; /* uint8_t: of each node which clauses' names were met up to it */
-	uint8_t *bits;	   /* one for each alloc */
-	uint64_t room;	   /* bits */
+	struct grow nodes; /* uint8_t: clauses that match some function up to each node */
+	uint8_t *bits;	   /* one bit for each alloc */
+	uint64_t room;	   /* number of bits */
 	uint64_t allocs;
 	uint64_t objects, samples;
 };
@@ -75,7 +75,7 @@ bool mem_clause_met(const struct mprof_mem_clause *clause, const char *name, siz
 			     : memmem(name, bytes, clause->name, n) != NULL;
 }
 
-/* Which clauses' names the functions of CODE are. */
+/* Return the clauses that match a function of the code. */
 static uint8_t code_met(const struct mprof_selection *s, const struct mprof_mem *d, uint32_t i)
 {
 	const struct mprof_mem_code *code = mprof_mem_code(d, i);
@@ -92,7 +92,7 @@ static uint8_t code_met(const struct mprof_selection *s, const struct mprof_mem 
 	return met;
 }
 
-/* Answers for the nodes that are new. */
+/* Evaluate the new nodes. */
 static bool nodes_meet(struct mprof_selection *s, const struct mprof_mem *d)
 {
 	const struct mem_node *nodes = s->tree.nodes.items;
@@ -128,7 +128,10 @@ static bool range_has(const struct mprof_mem_range *range, uint64_t value)
 	return (!range->has_least || value >= range->least) && (!range->has_most || value <= range->most);
 }
 
-/* Is the object counted at all on the heaps asked for, and from when to when?  ENDED as below. */
+/*
+ * Return true when the object counts on the filter's heaps, and store from when to when. *COLLECTED
+ * is whether it ends.
+ */
 static bool heap_fits(const struct mprof_selection *s, const struct mem_object *object, uint64_t *begin, uint64_t *end,
 		      bool *collected)
 {
@@ -151,7 +154,7 @@ static bool heap_fits(const struct mprof_selection *s, const struct mem_object *
 	return promoted && heaps & MPROF_HEAP_MAJOR;
 }
 
-/* It ended at ENDED_US, or lives at the end (COLLECTED is false). */
+/* Judge an object that ended at END, or lives at the end (COLLECTED is false). */
 static void judge(struct mprof_selection *s, const struct mem_object *object, uint64_t end, bool collected)
 {
 	const struct mprof_mem_filter *f = &s->filter;
@@ -220,7 +223,7 @@ static enum mprof_status select_alloc(struct mprof_selection *s, const struct mp
 	return MPROF_OK;
 }
 
-/* Another recording begins: what was before is forgotten, as a profile does. */
+/* Begin another recording and discard the previous one, as a profile does. */
 static enum mprof_status begin(struct mprof_selection *s, const struct mprof_mem *d, const struct mprof_mem_event *e)
 {
 	uint64_t seed = s->live.seed;

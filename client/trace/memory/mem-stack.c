@@ -1,15 +1,16 @@
 /*
- * A codeword names a bucket and says: the code stored here is the next frame (and then so many that followed it last time), or it is a
- * new code, to be stored here.
+ * Decoder of stacks. A codeword names a bucket and says: the code in it is the next frame (and then
+ * that many successors of the bucket), or a new code follows, to be stored in it.
  *
- * Invariant: a bucket's number is below MEM_BUCKETS, since a codeword has 14 bits for it; so no index needs a check, whatever the bytes are.
+ * Invariant: a bucket's number is below MEM_BUCKETS, because a codeword has 14 bits for it. So no
+ * index needs a check, whatever the bytes are.
  */
 #include "mem-stack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* From so many bytes of codewords on the writer stopped. */
+/* Size of codewords at which the writer stopped. */
 #define CUT_BYTES  4087u
 #define FIRST_ROOM 4096u
 
@@ -28,7 +29,7 @@ void mem_stack_deinit(struct mem_stack *s)
 	*s = (struct mem_stack){0};
 }
 
-/* Room for the frames of one codeword behind N. */
+/* Make room for the frames of one codeword after N. */
 static enum mem_stack_result frames_room(struct mem_stack *s, uint32_t n)
 {
 	uint32_t room = s->room * 2;
@@ -46,7 +47,7 @@ static enum mem_stack_result frames_room(struct mem_stack *s, uint32_t n)
 	return MEM_STACK_OK;
 }
 
-/* N codewords, whose frames come behind the first *FRAMES. */
+/* Read N codewords. Their frames follow the first *FRAMES. */
 static enum mem_stack_result words_read(struct mem_stack *s, struct mem_bytes *b, uint32_t n, struct mem_codes *codes,
 					uint32_t *frames)
 {
@@ -94,7 +95,10 @@ static enum mem_stack_result words_read(struct mem_stack *s, struct mem_bytes *b
 enum mem_stack_result mem_stack_read(struct mem_stack *s, struct mem_bytes *b, uint64_t prefix, uint32_t n,
 				     struct mem_codes *codes, uint32_t *common)
 {
-	/* The prefix is counted on the writer's whole stack.  Where that was cut ours ends before it: it stays, and only the caches learn. */
+	/*
+	 * The prefix counts frames of the writer's whole stack. Ours is shorter when that was cut:
+	 * keep it, and only update the caches.
+	 */
 	bool scratch = prefix > s->n;
 	uint32_t frames = scratch ? s->n : (uint32_t)prefix;
 	const uint8_t *begin = b->at;

@@ -1,8 +1,10 @@
 /*
- * A stack tells how many frames it shares with the one before in its domain, so that only what is new is looked up.
+ * Tree of stacks. An alloc says how many frames it shares with the previous one of its domain, so
+ * that only new frames are looked up.
  *
- * What lived at the peak is known without going through the trace twice: it is what lives now, less what was made since the peak, more what was
- * there at the peak and has ended since.  Each new peak makes the two sums void, which a number at each says.
+ * The samples live at the peak are known without a second scan: they are the live ones, less those
+ * made since the peak, plus those that were live at the peak and ended since. A new peak
+ * invalidates both sums, which an epoch number at each node says.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +39,10 @@ void mem_tree_deinit(struct mem_tree *t)
 	map_deinit(&t->map);
 }
 
-/* The child of PARENT for CODE, a new one where there is none; PARENT itself where there is no room, MPROF_NONE without memory. */
+/*
+ * Return the child of PARENT for CODE, created if needed; PARENT itself when the tree is full;
+ * MPROF_NONE without memory.
+ */
 static uint32_t child(struct mem_tree *t, uint32_t parent, uint32_t code)
 {
 	uint64_t key = (uint64_t)parent << 32 | code;
@@ -63,7 +68,7 @@ static uint32_t child(struct mem_tree *t, uint32_t parent, uint32_t code)
 	return i;
 }
 
-/* The path of a domain; NULL where there are too many. */
+/* Return the path of a domain; NULL for too many domains. */
 static struct mem_path *path_of(struct mem_tree *t, uint16_t domain)
 {
 	for (uint32_t i = 0; i < t->n_paths; i++)
@@ -92,10 +97,10 @@ static bool path_room(struct mem_path *path, uint32_t n)
 	return true;
 }
 
-/* The node of the frames that are there. */
+/* Return the node of the event's frames. */
 static uint32_t frames_node(struct mem_tree *t, struct mem_path *path, const struct mprof_mem_event *e)
 {
-	/* What was not followed for want of memory is followed now. */
+	/* Continue from where the last call ran out of memory. */
 	uint32_t i = e->common < path->n ? e->common : path->n, node = i ? path->nodes[i - 1] : 0;
 
 	for (path->n = i; i < e->frames; i++) {
@@ -126,7 +131,7 @@ uint32_t mem_tree_node(struct mem_tree *t, const struct mprof_mem_event *e, bool
 	return e->flags & MPROF_MEM_TRUNCATED ? child(t, node, MPROF_CODE_TRUNCATED) : node;
 }
 
-/* The node's two sums, of the last peak. */
+/* Return the node with its two sums for the current epoch. */
 static struct mem_node *node_now(struct mem_tree *t, uint32_t i)
 {
 	struct mem_node *node = node_at(t, i);
@@ -186,7 +191,7 @@ const struct mprof_profile_node *mem_tree_nodes(struct mem_tree *t, uint32_t *n)
 
 /* ---- walks ---- */
 
-/* Without a stack of its own: a node that is left leads to its parent, which knows what children are still to come. */
+/* Walk without a stack: leaving a node leads to its parent, which knows its remaining children. */
 
 bool mem_walk_init(struct mem_walk *w, struct mprof_profile *p)
 {
@@ -234,7 +239,7 @@ enum mem_step mem_walk_next(struct mem_walk *w)
 	w->left = child == MPROF_NONE;
 	if (w->left)
 		return MEM_WALK_LEAVE;
-	/* The children still to come stay with the parent. */
+	/* The parent keeps the remaining children. */
 	w->first[w->at] = w->next[child];
 	w->at = child;
 	return MEM_WALK_ENTER;

@@ -1,8 +1,8 @@
 /*
- * A memtrace stream to events: bytes in any cut, to packets.
+ * Decoder of memtrace streams: bytes in pieces of any size to packets.
  *
- * A packet is looked at when all of it is there, in the bytes that were fed where it lies in one piece, else in a copy; it has 256 KiB at
- * most.  Where no packet is, bytes are passed over up to the next.
+ * A packet is read when it is complete: in place when the fed bytes hold it in one piece, else in a
+ * copy of at most 256 KiB. Bytes that are no packet are skipped up to the next one.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,10 @@
 
 /* ---- headers ---- */
 
-/* What a header must be to be believed: everything else in a packet is found through it. */
+/*
+ * Packet headers. All else in a packet is found through its header, so that an implausible one is
+ * rejected.
+ */
 
 #define MAGIC 0xc1fc1fc1u
 
@@ -88,7 +91,7 @@ void mprof_mem_finish(struct mprof_mem *d)
 	d->finished = true;
 }
 
-/* The next N bytes in one piece, or NULL while they are not there. */
+/* Return the next N bytes in one piece, or NULL while they are incomplete. */
 static const uint8_t *peek(struct mprof_mem *d, size_t n)
 {
 	size_t more;
@@ -117,7 +120,7 @@ static void take(struct mprof_mem *d, size_t n)
 		memmove(d->held, d->held + n, d->n_held);
 }
 
-/* What was looked at is no packet: go to the next byte with which one could begin. */
+/* Skip to the next byte at which a packet could begin. */
 static void search(struct mprof_mem *d)
 {
 	const uint8_t *from = d->n_held ? d->held : d->fed.at;
@@ -151,7 +154,7 @@ enum mprof_status mem_damaged(struct mprof_mem *d, enum mprof_mem_damage_reason 
 	return damaged(d, reason, d->offset, d->offset + (uint64_t)(at - d->bytes), skipped);
 }
 
-/* Tell of the bytes that were passed over. */
+/* Report the skipped bytes. */
 static enum mprof_status search_report(struct mprof_mem *d)
 {
 	uint64_t passed = d->searching;
@@ -160,7 +163,7 @@ static enum mprof_status search_report(struct mprof_mem *d)
 	return damaged(d, MPROF_MEM_DAMAGE_HEADER, d->offset - passed, d->offset - passed, passed);
 }
 
-/* Nothing more comes: what is left is a piece of a packet. */
+/* Handle the end of the bytes: a rest is a piece of a packet. */
 static enum mprof_status input_ends(struct mprof_mem *d)
 {
 	size_t left = d->n_held;
@@ -185,7 +188,7 @@ static void packet_close(struct mprof_mem *d)
 	d->open = false;
 }
 
-/* The next packet, whole.  MPROF_OK, or as mprof_mem_next(). */
+/* Open the next packet, complete. Return MPROF_OK, or a status of mprof_mem_next(). */
 static enum mprof_status packet_open(struct mprof_mem *d)
 {
 	const uint8_t *bytes;
@@ -210,7 +213,7 @@ static enum mprof_status packet_open(struct mprof_mem *d)
 	return MPROF_OK;
 }
 
-/* Nothing of the open packet is for us. */
+/* Skip the open packet. */
 static void packet_skip(struct mprof_mem *d)
 {
 	d->rest.at = d->rest.end;
@@ -218,7 +221,7 @@ static void packet_skip(struct mprof_mem *d)
 	d->domain = NULL;
 }
 
-/* The open packet begins a recording: as packet_judge(). */
+/* Begin a recording with the open packet. Return as packet_judge(). */
 static enum mprof_status recording_begins(struct mprof_mem *d, struct mprof_mem_event *event)
 {
 	uint64_t wanted = d->options.recording, number = d->totals.recordings + 1;
@@ -235,7 +238,10 @@ static enum mprof_status recording_begins(struct mprof_mem *d, struct mprof_mem_
 	return r;
 }
 
-/* A packet was opened: what is it?  MPROF_OK: EVENT; MPROF_MORE: its events come next; MPROF_END: it is not for us. */
+/*
+ * Judge the packet just opened. Return MPROF_OK for an event in *EVENT; MPROF_MORE when its events
+ * come next, or none for a skipped packet; MPROF_CORRUPT; MPROF_NOMEM.
+ */
 static enum mprof_status packet_judge(struct mprof_mem *d, struct mprof_mem_event *event)
 {
 	enum mprof_status r;
@@ -259,7 +265,7 @@ static enum mprof_status packet_judge(struct mprof_mem *d, struct mprof_mem_even
 	return r;
 }
 
-/* What follows is not wanted. */
+/* Skip all that follows the chosen recording. */
 static enum mprof_status rest_skip(struct mprof_mem *d)
 {
 	d->open = false;
@@ -279,7 +285,7 @@ enum mprof_status mprof_mem_next(struct mprof_mem *d, struct mprof_mem_event *ev
 			r = packet_open(d);
 			r = r ? r : packet_judge(d, event);
 			if (r == MPROF_NOMEM)
-				d->open = false; /* it is looked at again */
+				d->open = false; /* the next call reads it again */
 			if (r != MPROF_MORE || !d->open)
 				return r;
 		}
@@ -333,13 +339,13 @@ uint32_t mprof_mem_strings(const struct mprof_mem *d)
 const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *bytes)
 {
 	*bytes = intern_at(&d->codes.names, i)->bytes;
-	/* Of nothing but empty names there is no text at all. */
+	/* An arena of empty names has no text at all. */
 	return *bytes ? intern_text(&d->codes.names, i) : "";
 }
 
 /* ---- damage ---- */
 
-/* Damage of a memtrace stream as a sentence. */
+/* Damage as a sentence. */
 
 static const char *const reasons[] = {
 	[MPROF_MEM_DAMAGE_HEADER] = "no packet where one should be",

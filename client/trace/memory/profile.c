@@ -1,8 +1,8 @@
 /*
- * Objects come, are promoted and go; sums and a tree follow them.
+ * Profiles: sums and a tree over allocs, promotes and collects.
  *
- * Invariant: an object is counted as live exactly while it is in LIVE, so that what contradicts itself (an end of what never was, an id that
- * lives twice) changes no sum but the one that counts it.
+ * Invariant: an object counts as live exactly while it is in LIVE, so that contradictions (the end
+ * of an unknown object, an id that lives twice) only change the sum that counts them.
  */
 #include <mprof/profile.h>
 
@@ -19,12 +19,14 @@ struct mprof_profile {
 	struct mprof_profile_options options;
 	struct mprof_profile_sums sums;
 	struct mem_live live;
-	struct mem_tree tree; /* with options.tree */
-	bool rose;	      /* more lives than ever before; the next end makes it a peak */
-	uint64_t allocs;      /* events so far */
-	uint16_t domain;      /* of the first event */
-	struct grow waiting;  /* struct mem_record, with options.sort: until all are there */
-	/* The timeline: as mprof_profile_timeline(), and how many of its times have passed. */
+	struct mem_tree tree; /* used with options.tree */
+	bool rose;	      /* more is live than ever before; the next end makes it a peak */
+	uint64_t allocs;      /* number of events so far */
+	uint16_t domain;      /* domain of the first event */
+	struct grow waiting;  /* struct mem_record: events to be sorted, with options.sort */
+	/*
+	 * Time line, as in mprof_profile_timeline(), and the number of its times that have passed.
+	 */
 	uint64_t *line;
 	uint64_t line_start, line_length;
 	uint32_t line_n, line_at;
@@ -54,7 +56,7 @@ struct mprof_profile *mprof_profile_free(struct mprof_profile *p)
 	return NULL;
 }
 
-/* Another recording begins. */
+/* Begin another recording. */
 static enum mprof_status begin(struct mprof_profile *p)
 {
 	struct mem_tree tree = {0};
@@ -88,7 +90,7 @@ static inline void rise(struct mprof_profile *p, uint64_t now)
 	p->rose = true;
 }
 
-/* The peak is only told from what follows when something ends: until then each alloc only makes it higher. */
+/* The peak is only final when something ends: until then each alloc raises it. */
 static inline void fall(struct mprof_profile *p)
 {
 	if (p->rose && p->options.tree)
@@ -96,7 +98,7 @@ static inline void fall(struct mprof_profile *p)
 	p->rose = false;
 }
 
-/* An object is one that lives from now on. */
+/* Count an object as live. */
 static inline void count(struct mprof_profile *p, struct mem_object *object, uint64_t now)
 {
 	struct mprof_profile_sums *s = &p->sums;
@@ -110,7 +112,7 @@ static inline void count(struct mprof_profile *p, struct mem_object *object, uin
 	rise(p, now);
 }
 
-/* And no more. */
+/* Count it as live no more. */
 static inline void uncount(struct mprof_profile *p, struct mem_object *object)
 {
 	fall(p);
@@ -200,17 +202,17 @@ static inline void collect(struct mprof_profile *p, const struct mem_record *e, 
 	}
 	s->collected += object->samples;
 	s->collected_major += object->minor ? 0 : object->samples;
-	/* Without a selection all are. */
+	/* Without a selection all objects count. */
 	if (!selection || object->counted)
 		uncount(p, object);
 	mem_live_remove(&p->live, object);
 }
 
-/* What happened before NOW lives on through the times of the line that have passed. */
+/* Store the live samples for the times of the time line before NOW. */
 static inline void line_advance(struct mprof_profile *p, uint64_t now)
 {
 	for (; p->line_at < p->line_n; p->line_at++) {
-		/* The time is compared as a fraction: t * (i + 1) / n need not be whole. */
+		/* Compare as a fraction: t * (i + 1) / n need not be whole. */
 		__uint128_t at = (__uint128_t)p->line_length * (p->line_at + 1);
 
 		if (now < p->line_start || at >= (__uint128_t)(now - p->line_start) * p->line_n)
@@ -219,7 +221,7 @@ static inline void line_advance(struct mprof_profile *p, uint64_t now)
 	}
 }
 
-/* It is the event's turn; SELECTION is that of the options. */
+/* Apply an event. SELECTION is that of the options. */
 static inline enum mprof_status apply(struct mprof_profile *p, const struct mem_record *e,
 				      const struct mprof_selection *selection)
 {
@@ -244,7 +246,7 @@ static enum mprof_status apply_any(struct mprof_profile *p, const struct mem_rec
 	return apply(p, e, p->options.selection);
 }
 
-/* Put it off. */
+/* Keep the event for sorting. */
 static enum mprof_status wait(struct mprof_profile *p, const struct mem_record *e)
 {
 	struct mem_record *waiting = grow_add(&p->waiting, sizeof(*waiting));
@@ -275,7 +277,7 @@ enum mprof_status mprof_profile_add(struct mprof_profile *p, const struct mprof_
 		record.length = e->length;
 		record.source = e->source;
 		record.number = p->allocs;
-		/* Of one that is not selected too: the next one's stack is told by it. */
+		/* Look up the stacks of unselected objects too: the next stack depends on them. */
 		record.node = p->options.tree ? mem_tree_node(&p->tree, e, &record.left_out) : 0;
 		if (record.node == MPROF_NONE)
 			return MPROF_NOMEM;
@@ -284,7 +286,7 @@ enum mprof_status mprof_profile_add(struct mprof_profile *p, const struct mprof_
 	return p->options.sort ? wait(p, &record) : apply_any(p, &record);
 }
 
-/* N events, none of them a begin. */
+/* Apply N events, none of them a begin. */
 static enum mprof_status apply_batch(struct mprof_profile *p, const struct mem_record *records, uint32_t n)
 {
 	bool plain = !p->options.sort && !p->options.selection && p->line_at == p->line_n;
@@ -320,7 +322,7 @@ enum mprof_status mprof_profile_read(struct mprof_profile *p, struct mprof_mem *
 	return r;
 }
 
-/* By time; what happened at one time stays as it came, which is the order of the addresses. */
+/* Compare by time, then by address, which is the order of arrival. */
 static int record_compare(const void *a, const void *b)
 {
 	const struct mem_record *x = *(const struct mem_record *const *)a, *y = *(const struct mem_record *const *)b;

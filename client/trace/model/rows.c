@@ -4,8 +4,8 @@
  * The first viewer defined by accident when a life without a length overlaps another. A life with a
  * length blocks everything that lives between its two places. A life without one blocks each life
  * with a length that lives, begins or ends at its place; it only needs the gap after its place. So
- * gaps between places are stored for lives with a length, and places for lives without one: what a
- * life with a length occupies at the places inside it follows from the gaps.
+ * gaps between places are stored for lives with a length, and places for lives without one: the
+ * gaps also say which places are inside a life with a length.
  *
  * Gaps begin as a tree and become a field when that is not much larger, so that memory stays
  * proportional to the lives, however many groups there are.

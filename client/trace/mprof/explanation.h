@@ -46,10 +46,10 @@ MPROF_API struct mprof_explanation *mprof_explanation_new(const struct mprof_mod
 MPROF_API struct mprof_explanation *mprof_explanation_free(struct mprof_explanation *t);
 
 /*
- * Explain why THREAD waits, with times of the trace; what THREAD did and what was done to it, with
- * times since the trace's first event; what ran last in STREAM. Each replaces the previous text.
- * Return MPROF_OK; MPROF_NOMEM, with an empty text; or MPROF_CORRUPT when there is no such thread
- * or stream.
+ * Explain why THREAD waits, with times of the trace; list the actions of THREAD and on it, with
+ * times since the trace's first event; name the thread that ran last in STREAM. Each replaces the
+ * previous text. Return MPROF_OK; MPROF_NOMEM, with an empty text; or MPROF_CORRUPT when there is
+ * no such thread or stream.
  */
 MPROF_API enum mprof_status mprof_explanation_why(struct mprof_explanation *t, uint32_t thread);
 MPROF_API enum mprof_status mprof_explanation_thread(struct mprof_explanation *t, uint32_t thread);

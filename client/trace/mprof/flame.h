@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* What to count of a profile, in samples. */
+/* The samples of a profile to count. */
 enum mprof_weight {
 	MPROF_WEIGHT_ALL,  /* everything allocated */
 	MPROF_WEIGHT_LIVE, /* everything live after the last event */
@@ -63,14 +63,14 @@ struct mprof_flame;
 MPROF_API struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_mem *d,
 					      const struct mprof_flame_options *options);
 /*
- * Largest number of functions of one stack in a caller tree. Of longer stacks the frames farthest
- * from the allocation are left out.
+ * Largest number of functions of one stack in a caller tree. Longer stacks lose the frames farthest
+ * from the allocation.
  */
 #define MPROF_FLAME_CALLERS_MAX 256u
 /*
  * Build the inverted tree of F: allocating functions below the root, and their callers below each.
- * SELF counts at the end of each stack. Of more than MPROF_PROFILE_NODES_MAX nodes the rest counts
- * at the beginning of its path. Return NULL without memory.
+ * SELF counts at the end of each stack. Nodes past MPROF_PROFILE_NODES_MAX count at the beginning
+ * of their path. Return NULL without memory.
  */
 MPROF_API struct mprof_flame *mprof_flame_callers(const struct mprof_flame *f, const struct mprof_mem *d);
 /* Free F, which may be NULL. Return NULL. */
@@ -82,9 +82,8 @@ MPROF_API struct mprof_flame *mprof_flame_free(struct mprof_flame *f);
 MPROF_API const struct mprof_flame_node *mprof_flame_nodes(const struct mprof_flame *f, uint32_t *n);
 
 /*
- * Largest number of different functions of one stack that are counted as callers. Of deeper stacks
- * the callers farthest from the allocation are left out. Of more than four million pairs of
- * functions the later ones are left out.
+ * Largest number of different functions of one stack that are counted as callers. Deeper stacks
+ * lose the callers farthest from the allocation. Pairs of functions past four million are left out.
  */
 #define MPROF_HOTSPOT_CALLERS_MAX 256u
 

@@ -85,7 +85,7 @@ struct mprof_thread {
 	uint32_t parent;  /* parent in the drawn tree: CREATOR, or the thread that woke it */
 	uint32_t becomes; /* thread that continues in its place, or MPROF_NONE */
 	uint32_t resolver;
-	/* Newest of the threads with this PARENT; of a root, the lowest id. */
+	/* Newest of the threads with this PARENT; for a root, the lowest id. */
 	uint32_t first_child;
 	uint32_t next_sibling;	    /* next thread with the same PARENT */
 	uint32_t first_label;	    /* heads of chains in the order of events */

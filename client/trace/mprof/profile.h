@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-/* Largest number of nodes. Of further stacks the innermost frames are left out. */
+/* Largest number of nodes. Further stacks lose their innermost frames. */
 #define MPROF_PROFILE_NODES_MAX (1u << 22)
 
 struct mprof_selection;
@@ -135,7 +135,7 @@ struct mprof_mem_filter {
 	struct mprof_mem_range collected;
 	bool never_collected;	      /* only objects that live at the end */
 	struct mprof_mem_range bytes; /* bytes of the block, without its header */
-	/* microseconds; of an object that lives at the end: up to the last event */
+	/* microseconds; for an object that lives at the end: up to the last event */
 	struct mprof_mem_range lifetime;
 	uint8_t heaps; /* set of enum mprof_heap; 0: all */
 	uint8_t n_clauses;

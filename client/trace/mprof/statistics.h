@@ -38,7 +38,7 @@ struct mprof_statistics_counter {
 /* Statistics of all streams together. Both ends of the range belong to it. */
 struct mprof_statistics_totals {
 	uint64_t events_by_type[MPROF_EVENT_IDS];
-	/* Threads created in the range; the last item: of any other type. */
+	/* Threads created in the range; the last item: any other type. */
 	uint64_t threads_by_type[MPROF_THREAD_TYPES + 1];
 	uint64_t created;
 	uint64_t preexisting; /* number in the whole trace */

@@ -46,7 +46,7 @@ enum mprof_why_verdict {
 struct mprof_why_answer {
 	enum mprof_why_verdict verdict;
 	uint32_t thread; /* thread that the given thread became, or itself */
-	/* End of the chain, or THREAD; of a cycle, the thread at which the chain enters it. */
+	/* End of the chain, or THREAD; for a cycle, the thread at which the chain enters it. */
 	uint32_t root;
 	uint32_t links; /* number of waits from THREAD to ROOT */
 	/* Number of waits around the cycle, from ROOT to itself; 0 without a cycle. */
@@ -98,7 +98,7 @@ MPROF_API void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct 
 
 /*
  * Return the last activation of STREAM, or MPROF_NONE. A root's activation is the program's sleep;
- * with AWAKE, roots are left out. Of several with the same end, return the last one.
+ * with AWAKE, roots are left out. If several have the same end, return the last one.
  */
 MPROF_API uint32_t mprof_why_last(const struct mprof_why *w, uint32_t stream, bool awake);
 

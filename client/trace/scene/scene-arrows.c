@@ -1,16 +1,17 @@
 /*
- * Links from row to row: vertical lines and arrows.
+ * Vertical lines and arrows.
  *
- * In one column of pixels there may be any number of one kind.  Up to FEW all are drawn; of more the first, and those that reach up, down and
- * back the farthest, so that no end of what is there stays hidden.
+ * One column of pixels can have any number of one kind. Up to FEW are all drawn; among more, the first
+ * and those that reach the farthest up, down and back in time, so that the extent of all of them
+ * shows.
  */
 #include <math.h>
 
 #include "scene-state.h"
 
 #define FEW   7u
-#define SLACK 1.0    /* pixels that a column may be wider, if it is found sooner */
-#define FADED 6000.0 /* pixels: an arrow that reaches back so far is not seen any more */
+#define SLACK 1.0    /* pixels by which a column may be wider when that is found faster */
+#define FADED 6000.0 /* pixels: an arrow that reaches back this far is invisible */
 #define FAINT 0.01
 
 static const enum mprof_mark_kind kinds[LINKS_KINDS] = {
@@ -56,7 +57,7 @@ static void put(struct frame *f, const struct links *l, uint32_t place)
 	put_link(f, l, &link);
 }
 
-/* Some of the links from FROM up to TO, exclusively. */
+/* Draw some of the links from FROM up to, but not including, TO. */
 static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t to)
 {
 	uint32_t n = to - from, shown[1 + LINKS_WAYS], i, k;
@@ -72,7 +73,7 @@ static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t t
 	shown[0] = from;
 	for (i = 0; i < LINKS_WAYS; i++)
 		shown[1 + i] = farthest.at[i];
-	/* Each waits for memory more than once; these wait together. */
+	/* Each load misses the cache; loading them together overlaps the misses. */
 	for (i = 0; i < 1 + LINKS_WAYS; i++)
 		links_get(l, shown[i], &links[i]);
 	for (i = 0; i < 1 + LINKS_WAYS; i++) {
@@ -83,7 +84,9 @@ static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t t
 	}
 }
 
-/* The place behind those that end on the same pixel as the one at PLACE, or soon behind. */
+/*
+ * Return the place after the links that end on the pixel of the one at PLACE, or shortly after it.
+ */
 static uint32_t column_end(const struct frame *f, struct links *l, uint32_t place)
 {
 	uint64_t time = links_time(l, place), end;
@@ -93,7 +96,7 @@ static uint32_t column_end(const struct frame *f, struct links *l, uint32_t plac
 	return links_from(l, place, end, (uint64_t)fmin(SLACK / f->scale, (double)MPROF_TIME_MAX));
 }
 
-/* Arrows that end right of the picture: of each column those that reach into it, as above. */
+/* Draw arrows that end right of the picture: in each column those that reach into it. */
 static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
 {
 	uint64_t last = frame_time(f, 2 * (double)f->w.width);

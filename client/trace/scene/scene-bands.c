@@ -1,8 +1,8 @@
 /*
- * Bands: times in which a stream sleeps, collects garbage, or is not known.
+ * Bands: times in which a stream sleeps, collects garbage, or is unknown.
  *
- * Why shares: from afar many of them lie on one pixel.  Each such pixel is a mark of its own that says how much of its time they take, which is
- * known from sums over sixteen each.
+ * From afar many bands are on one pixel. Each such pixel is one mark with the share of its time
+ * that they take, computed from sums over sixteen bands each.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 #define STEP	 16u
 #define FULL	 65535.0
-#define THIN	 2.0  /* pixels: a stream's rows are not seen where they are no higher */
-#define NAME_TOP 14.0 /* the foot of a band's name below the band's edge */
+#define THIN	 2.0  /* pixels: rows of a stream no higher than this are not drawn */
+#define NAME_TOP 14.0 /* pixels from the band's edge to the base line of its name */
 
 static const enum mprof_mark_kind kinds[BANDS] = {MPROF_MARK_SLEEPING, MPROF_MARK_COLLECTION, MPROF_MARK_GAP};
 static const enum row_index_kind row_index_kinds[BANDS] = {ROW_INDEX_SLEEPING, ROW_INDEX_COLLECTIONS, ROW_INDEX_GAPS};
@@ -46,7 +46,7 @@ bool bands_init(struct mprof_scene *s)
 	return true;
 }
 
-/* What the items before place I take. */
+/* Return the total time of the items before place I. */
 static uint64_t sum_to(const struct row_index *l, const struct band_sums *sums, uint32_t i)
 {
 	uint32_t k = i < l->n ? i / STEP * STEP : l->n ? (l->n - 1) / STEP * STEP : 0;
@@ -57,7 +57,7 @@ static uint64_t sum_to(const struct row_index *l, const struct band_sums *sums, 
 	return sum;
 }
 
-/* One kind of band of one stream, between two heights. */
+/* Bands of one kind and stream, between two heights. */
 struct strip {
 	struct frame *f;
 	struct row_index *l;
@@ -66,7 +66,7 @@ struct strip {
 	uint32_t stream;
 	double top, bottom;
 	uint32_t at, end; /* places */
-	uint64_t drawn;	  /* up to then */
+	uint64_t drawn;	  /* time up to which bands are drawn */
 };
 
 static void put(const struct strip *s, uint32_t item, double x0, double x1, double share)
@@ -85,8 +85,8 @@ static void put(const struct strip *s, uint32_t item, double x0, double x1, doub
 }
 
 /*
- * What begins on the same pixel as the band at S->at, which is narrow and begins at START: one mark.  The last of them may reach farther and is
- * left.
+ * Draw one mark for the bands that begin on the pixel of the band at S->at, which is narrow and
+ * begins at START. The last of them is left out when it reaches farther.
  */
 static void put_pixel(struct strip *s, uint64_t start)
 {
@@ -99,7 +99,7 @@ static void put_pixel(struct strip *s, uint64_t start)
 	s->drawn = row_index_end(s->l, 0, next - 1);
 	s->at = next;
 	x = frame_x(s->f, s->drawn);
-	if (x > column + 2) /* they overlap */
+	if (x > column + 2) /* the bands overlap */
 		put(s, row_index_item(s->l, 0, first), frame_x(s->f, start), x, 1);
 	else
 		put(s, row_index_item(s->l, 0, first), column, column + 1,
@@ -149,7 +149,7 @@ static void draw_tail(struct frame *f, uint32_t stream, double top, double botto
 	mark->shade = (uint32_t)FULL;
 }
 
-/* The first stream from I on whose last row is behind ROW. */
+/* Return the first stream from I on whose last row is after ROW. */
 static uint32_t stream_behind(const struct frame *f, uint32_t i, double row)
 {
 	uint32_t to = f->v->n_streams, middle;
@@ -164,7 +164,7 @@ static uint32_t stream_behind(const struct frame *f, uint32_t i, double row)
 	return i;
 }
 
-/* Between which heights STREAM's rows lie. */
+/* Store the heights between which STREAM's rows are. */
 static void extent(const struct frame *f, uint32_t stream, double *top, double *bottom)
 {
 	const struct mprof_model_stream *s = &f->v->streams[stream];
@@ -230,7 +230,7 @@ static void name_band(struct frame *f, const struct mprof_mark *band)
 	frame_text(f, mark, text, n, (uint32_t)n);
 }
 
-/* By their marks, which stand first. */
+/* Name the bands that were drawn; their marks come first. */
 void draw_band_names(struct frame *f)
 {
 	uint32_t i, n = f->s->marks.n;

@@ -1,7 +1,7 @@
 /*
- * Counters as steps over the full height, each on its scale.
+ * Counters, as step curves over the full height, each on its scale.
  *
- * Of the samples on one pixel a vertical line is drawn from the least to the greatest.
+ * Samples on one pixel are one vertical line from the least to the greatest.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define BORDER	 5.0 /* pixels above the greatest value and below the least */
 #define COLOURS	 4u
-#define NAME	 16.0 /* height of a name */
+#define NAME	 16.0 /* pixels, height of a name */
 #define NAME_MAX 40u  /* letters */
 
 enum { LEAST, GREATEST, WAYS };
@@ -26,7 +26,7 @@ static uint64_t time_of(const void *data, uint32_t item)
 	return ((const struct mprof_model_view *)data)->samples[item].time;
 }
 
-/* In the order of the values. */
+/* Keys in the order of the values. */
 static void measure(const void *data, uint32_t place, uint64_t *keys)
 {
 	const struct mprof_scene *s = data;
@@ -74,12 +74,12 @@ void mprof_scene_counter(struct mprof_scene *s, uint32_t counter, bool shown)
 	}
 }
 
-/* One counter's curve as far as it is drawn. */
+/* The visible part of one counter's curve. */
 struct curve {
 	struct frame *f;
 	uint32_t counter;
 	const struct mprof_scale *scale;
-	double x, y;	  /* where it stands */
+	double x, y;	  /* current position */
 	uint32_t at, end; /* places in the list of samples */
 };
 
@@ -113,7 +113,7 @@ static void put(const struct curve *c, double x0, double y0, double x1, double y
 	mark->stream = stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX;
 }
 
-/* The first place from FROM on with a sample at TIME or later. */
+/* Return the first place from FROM on with a sample at TIME or later. */
 static uint32_t sample_from(const struct curve *c, uint32_t from, uint64_t time)
 {
 	uint32_t to = c->end, step = 1, middle;
@@ -133,7 +133,7 @@ static uint32_t sample_from(const struct curve *c, uint32_t from, uint64_t time)
 	return from;
 }
 
-/* The samples on one pixel, from C->at on. */
+/* Draw the samples on one pixel, from C->at on. */
 static void step(struct curve *c)
 {
 	uint64_t time = sample_at(c, c->at)->time, limit;
@@ -172,7 +172,9 @@ static void draw_curve(struct curve *c)
 	put(c, c->x, c->y, c->f->w.width, c->y);
 }
 
-/* The first height from Y on, downwards, that is free among the N TAKEN, which are sorted; it is taken then. */
+/*
+ * Return the first free height from Y downwards among the N sorted heights in TAKEN, and insert it.
+ */
 static double take_height(double *taken, uint32_t n, double y)
 {
 	uint32_t i;

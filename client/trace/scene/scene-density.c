@@ -1,8 +1,8 @@
 /*
- * How much happens when.
+ * Number of events by time.
  *
- * Items come in the order of time but for what came late and what came from several streams: those that do are searched as they lie, the others
- * are sorted once.
+ * Most items are in the order of time; late events and several streams break it. Items in order are
+ * searched in place, the others are sorted once.
  */
 #include <stdlib.h>
 
@@ -98,7 +98,7 @@ void density_deinit(struct mprof_scene *s)
 		free(s->by_time[kind]);
 }
 
-/* How many items are before TIME, from the first FROM on, which are. */
+/* Return the number of items before TIME. The first FROM items are. */
 static uint32_t before(const struct mprof_scene *s, enum density_kind kind, uint32_t from, uint64_t time)
 {
 	uint32_t to = count(s->view, kind), middle;
@@ -114,7 +114,7 @@ static uint32_t before(const struct mprof_scene *s, enum density_kind kind, uint
 	return from;
 }
 
-/* Where part I of N begins, without a product that passes 64 bits. */
+/* Return the start of part I of N, without a product that overflows 64 bits. */
 static uint64_t part_start(uint64_t from, uint64_t to, uint32_t i, uint32_t n)
 {
 	uint64_t whole = to - from;

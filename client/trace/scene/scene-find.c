@@ -1,4 +1,4 @@
-/* Threads by what their labels say. */
+/* Find threads by label, failure and id. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,9 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* A text that is searched for, and of each of its beginnings the longest one that ends it. */
+/*
+ * The text to find, and for each prefix the length of its longest border (Knuth, Morris and Pratt).
+ */
 struct needle {
 	char *text;
 	uint32_t *borders;
@@ -59,8 +61,8 @@ static bool matches(const struct needle *n, const char *text, size_t bytes)
 struct search {
 	const struct mprof_model_view *v;
 	struct needle needle;
-	uint8_t *strings; /* of each: does it match? */
-	uint64_t *when;	  /* of each thread: its first match, UINT64_MAX for none */
+	uint8_t *strings; /* for each string: it matches */
+	uint64_t *when;	  /* time of each thread's first match; UINT64_MAX without one */
 };
 
 static void see(struct search *s, uint32_t thread, uint64_t time)
@@ -150,20 +152,23 @@ enum mprof_status mprof_scene_find(struct mprof_scene *s, const char *text, size
 
 /* ---- by place ---- */
 
-/* What lies near a point, and how rows and heights go together. */
+/* Find a thread near a point, and convert between rows and heights. */
 
 #define HALVINGS 60
 
 struct near {
 	struct frame *f;
-	uint64_t time; /* at the point */
+	uint64_t time; /* time at the point */
 	double y;
 	double reach;
-	double best; /* distance */
+	double best; /* smallest distance so far, pixels */
 	uint32_t thread;
 };
 
-/* How far the nearest piece of a block is from the point's time in pixels, and a piece of it. */
+/*
+ * Return the distance in time, pixels, from the point to the nearest piece of a block, and the
+ * piece.
+ */
 static double nearest(struct near *n, struct row_index *l, unsigned level, uint32_t block, uint32_t *piece)
 {
 	uint32_t from, to, at;
@@ -182,7 +187,7 @@ static double nearest(struct near *n, struct row_index *l, unsigned level, uint3
 	return best;
 }
 
-/* From a block down to a row, by what is nearest in time. */
+/* Descend from a block to a row, by the distance in time. */
 static void look(struct near *n, struct row_index *l, const struct row_group *group)
 {
 	uint32_t block = group->block, piece, child, best_child, i;
@@ -252,7 +257,7 @@ double mprof_scene_focus(const struct mprof_scene *s, const struct mprof_window 
 	struct fisheye fisheye;
 	int i;
 
-	/* The farther down the focus, the farther up a row. */
+	/* The farther down the focus, the farther up a row is. */
 	for (i = 0; i < HALVINGS; i++) {
 		w.focus = (low + high) / 2;
 		fisheye_init(&fisheye, &w, s->view->rows);

@@ -1,9 +1,11 @@
 /*
  * The fish-eye.
  *
- * Why a curve with ends, and not a scroll bar: one sees at each moment how much there is above and below, and what goes on there.
+ * Unlike a scroll bar, it shows at each moment how much there is above and below, and what happens
+ * there.
  *
- * Stretching the curve to the picture's edges would also stretch it at the focus when that is near one of them; SCALE makes up for that.
+ * Stretching the curve to the picture's edges also stretches it at a focus near an edge; SCALE
+ * compensates for that.
  */
 #include <math.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 #include "scene-state.h"
 
 #define MARGIN	30.0
-#define HALFWAY 1000.0 /* units from an edge, from where on it matters ever less */
+#define HALFWAY 1000.0 /* distance from an edge, units, beyond which it matters less and less */
 
 static double project(const struct fisheye *f, double units)
 {
@@ -54,9 +56,9 @@ double fisheye_row(const struct fisheye *f, double y)
 
 /* ---- frames ---- */
 
-/* Times, rows and texts to pixels. */
+/* Convert times, rows and texts to pixels. */
 
-#define TEXT_MAX 1024u /* bytes of a text that are looked at */
+#define TEXT_MAX 1024u /* bytes of a text that are used */
 
 static double difference(uint64_t a, uint64_t b)
 {
@@ -120,7 +122,7 @@ uint8_t frame_stream(const struct frame *f, uint32_t thread)
 	return stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX;
 }
 
-/* A quote and a backslash are what they are in a picture. */
+/* A picture shows quotes and backslashes as they are. */
 static size_t unquote(char *s, size_t n)
 {
 	size_t in, out = 0;
@@ -133,7 +135,7 @@ static size_t unquote(char *s, size_t n)
 	return out;
 }
 
-/* How much of TEXT is taken: N bytes, and no more than to the end of a character. */
+/* Return the number of bytes to take of TEXT: at most N, ending at the end of a character. */
 static size_t cut(const char *text, size_t bytes, size_t n)
 {
 	size_t back;
@@ -150,7 +152,7 @@ static bool is_letter(char c)
 	return ((uint8_t)c & 0xc0) != 0x80;
 }
 
-/* At most LETTERS letters of TEXT; how many there are, and the bytes they take in *BYTES. */
+/* Count at most LETTERS letters of TEXT. Return their number, and their length in *BYTES. */
 static uint32_t count_letters(const char *text, size_t *bytes, uint32_t letters)
 {
 	uint32_t n = 0;

@@ -1,8 +1,8 @@
 /*
- * The stretches of each row in the order of time.
+ * Collect the stretches of each row, by time.
  *
- * Items come in the order of events, so that most rows are in order.  Their times go beside the items from the start, in one pass over the model,
- * which spares looking all over it for each row.
+ * Items come in the order of events, so that most rows are sorted. One pass over the model copies
+ * the times beside the items, which avoids random accesses for each row.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,10 @@
 #include "scene-row-index.h"
 #include "scene-sort.h"
 
-/* Where stretches overlap each ends when the last up to it does.  False without memory. */
+/*
+ * Set COVER when stretches overlap: each then ends when the last one up to it ends. Return false
+ * without memory.
+ */
 static bool cover(struct row_index *l, struct scene_stretch *s, uint32_t from, uint32_t n)
 {
 	uint32_t i;
@@ -53,7 +56,7 @@ static void keep_times(struct row_index *l, const struct scene_stretch *s, uint3
 	}
 }
 
-/* Of bands few are looked at for each picture. */
+/* Bands need no copied times: few of them are accessed for each picture. */
 static bool arrays_init(struct row_index *l)
 {
 	l->items = malloc(((size_t)l->n + 1) * sizeof(*l->items));
@@ -86,10 +89,10 @@ static bool rows_init(struct row_index *l, const uint32_t *starts, struct scene_
 	return true;
 }
 
-/* Where stretches go: first they are counted, then they are put in their places. */
+/* Destination of stretches: a first pass counts them, a second one stores them. */
 struct gather {
 	const struct row_index *l;
-	uint32_t *starts; /* of each row: how many it has, then where its next one goes */
+	uint32_t *starts; /* for each row its count, then the place of its next stretch */
 	struct scene_stretch *all;
 };
 
@@ -128,7 +131,7 @@ static void put_running(const struct gather *g, const struct scene_life *lives)
 	}
 }
 
-/* A root's activations are chained in their order, and the only ones that are no thread's. */
+/* The activations of a root are chained in order, and are the only ones that are no thread's. */
 static void put_sleeping(const struct gather *g)
 {
 	const struct mprof_model_view *v = g->l->view;
@@ -157,7 +160,7 @@ static void put_all(const struct gather *g, const struct scene_life *lives, cons
 	}
 }
 
-/* From numbers to beginnings; how many there are. */
+/* Turn counts into start positions. Return their sum. */
 static uint32_t number_starts(uint32_t *starts, uint32_t rows)
 {
 	uint32_t row, n, sum = 0;
@@ -182,7 +185,7 @@ bool row_index_gather(struct row_index *l, const struct scene_life *lives, const
 	if (!g.all)
 		return false;
 	put_all(&g, lives, chosen);
-	/* Each start stands where the next one was. */
+	/* Each start is now the start of the next row. */
 	for (row = l->rows; row > 0; row--)
 		starts[row] = starts[row - 1];
 	starts[0] = 0;

@@ -1,8 +1,8 @@
 /*
  * The ruler: lines at round times, with their times.
  *
- * Times are from the trace's first event on, since a guest's own clock says little to anybody.  They are exact: whole nanoseconds, with as many
- * digits behind the point as a step needs.
+ * Times count from the trace's first event, because a guest's own clock means little to people.
+ * They are exact: whole nanoseconds, with as many decimals as a step needs.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 struct unit {
 	const char *name;
-	unsigned digits; /* of a nanosecond behind the point */
+	unsigned digits; /* decimals of a nanosecond in this unit */
 };
 
 static const struct unit units[] = {{"s", 9}, {"ms", 6}, {"us", 3}, {"ns", 0}};
@@ -25,11 +25,11 @@ struct ruler {
 	struct frame *f;
 	const struct unit *unit;
 	uint64_t step;
-	uint64_t round; /* the next power of ten */
+	uint64_t round; /* next power of ten */
 	unsigned decimals;
 };
 
-/* NS in the ruler's unit. */
+/* Write NS in the ruler's unit. */
 static void spell(const struct ruler *r, bool negative, uint64_t ns, char *buf, size_t size)
 {
 	uint64_t one = 1, fraction;
@@ -47,7 +47,7 @@ static void spell(const struct ruler *r, bool negative, uint64_t ns, char *buf, 
 		snprintf(buf, size, "%s%" PRIu64 " %s", negative ? "-" : "", ns / one, r->unit->name);
 }
 
-/* How far the window's farther end is from the origin. */
+/* Return the distance from the origin to the farther end of the window. */
 static uint64_t farthest(const struct frame *f)
 {
 	uint64_t left = f->w.from > f->origin ? f->w.from - f->origin : f->origin - f->w.from;
@@ -56,7 +56,7 @@ static uint64_t farthest(const struct frame *f)
 	return left > right ? left : right;
 }
 
-/* STEP is 1, 2 or 5 times 10^ZEROS. */
+/* Return true when times at STEP fit. STEP is 1, 2 or 5 times 10^ZEROS. */
 static bool fits(struct ruler *r, uint64_t step, unsigned zeros)
 {
 	uint64_t far = farthest(r->f);

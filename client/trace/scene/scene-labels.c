@@ -1,8 +1,9 @@
 /*
- * Texts at threads: labels above the line, the type below.
+ * Texts of threads: labels above the line, the type below.
  *
- * A label wants to be centred on its time.  It gives way to the one before it and to the time of the next one, stays in the picture where its
- * time is left of it, and is cut where it does not fit.  Of labels on one pixel the last is shown.
+ * A label is centred on its time if possible. It gives way to the previous label and to the time of
+ * the next one, stays in the picture when its time is left of it, and is cut when it does not fit.
+ * Labels on one pixel show the first and the last of them.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,19 +13,19 @@
 
 #include "scene-state.h"
 
-#define PAD	2.0 /* pixels from a line's beginning to its text */
-#define EDGE	4.0 /* from the picture's left edge */
+#define PAD	2.0 /* pixels from the start of a line to its text */
+#define EDGE	4.0 /* pixels from the picture's left edge */
 #define TICK	6.0
-#define ABOVE	1.6 /* letters' widths that a label needs above its line */
-#define BELOW	3.4 /* that a label and a type need between two lines */
-#define LETTERS 4u  /* a text that is cut to fewer says nothing and is left out */
+#define ABOVE	1.6 /* letter widths that a label needs above its line */
+#define BELOW	3.4 /* letter widths that a label and a type need between two lines */
+#define LETTERS 4u  /* a text cut to fewer letters is left out */
 #define SLACK	1.25
 
 struct line {
 	struct frame *f;
 	uint32_t thread;
 	const struct mprof_thread *t;
-	double left, right; /* where texts may stand */
+	double left, right; /* range for texts, pixels */
 	uint32_t at, end;   /* places in the list of labels */
 };
 
@@ -54,7 +55,10 @@ static const struct mprof_label *label_at(const struct line *l, uint32_t place)
 	return &l->f->v->labels[l->f->s->labels.items[place]];
 }
 
-/* The first place from FROM on whose label is THREAD's at TIME or later, or a later thread's. */
+/*
+ * Return the first place from FROM on whose label is THREAD's at TIME or later, or a later
+ * thread's.
+ */
 static uint32_t label_from(const struct line *l, uint32_t from, uint32_t to, uint32_t thread, uint64_t time)
 {
 	while (from < to) {
@@ -69,7 +73,7 @@ static uint32_t label_from(const struct line *l, uint32_t from, uint32_t to, uin
 	return from;
 }
 
-/* Where a text of WIDTH that wants to be centred on X begins, between LEFT and RIGHT. */
+/* Return the start of a text of WIDTH, centred on X if possible, between LEFT and RIGHT. */
 static double centre(double x, double width, double left, double right)
 {
 	return fmax(fmin(x - width / 2, right - width), left);
@@ -88,7 +92,7 @@ static void put_tick(const struct line *l, double x, double y)
 	mark->stream = frame_stream(l->f, l->thread);
 }
 
-/* A text between LEFT and RIGHT; returns where it ends. */
+/* Write a text between LEFT and RIGHT. Return its end. */
 static double put_text(const struct line *l, enum mprof_mark_kind kind, double x, double left, double right,
 		       const char *text, size_t bytes)
 {
@@ -98,7 +102,7 @@ static double put_text(const struct line *l, enum mprof_mark_kind kind, double x
 
 	if (!room)
 		return left;
-	/* One letter more than fits says that it does not. */
+	/* One letter more than fits shows that the text is longer. */
 	mark = frame_mark(l->f, kind);
 	if (!mark)
 		return left;
@@ -110,7 +114,7 @@ static double put_text(const struct line *l, enum mprof_mark_kind kind, double x
 		return left;
 	}
 	mark->x0 = (float)at;
-	/* A painter's letters may be wider than they were said to be. */
+	/* A painter's letters may be wider than the given average. */
 	mark->x1 = (float)fmin(right, at + width * SLACK + l->f->w.letter);
 	mark->y0 = mark->y1 = (float)frame_y(l->f, l->t->row);
 	mark->item = l->thread;
@@ -118,7 +122,7 @@ static double put_text(const struct line *l, enum mprof_mark_kind kind, double x
 	return fmin(at + width, right);
 }
 
-/* Label I as far as a picture can hold it; what comes behind the first kibibyte is not looked at. */
+/* Write label I, at most its first kibibyte. */
 static double put_label(const struct line *l, uint32_t i, double x, double left, double right)
 {
 	char text[1100];
@@ -144,7 +148,7 @@ static void put_id(const struct line *l)
 	put_text(l, MPROF_MARK_LABEL, x, l->left, l->right, text, strlen(text));
 }
 
-/* Where the labels on the pixel of the one at PLACE end. */
+/* Return the end of the labels on the pixel of the one at PLACE. */
 static uint32_t pixel_end(const struct line *l, uint32_t place)
 {
 	double x = frame_x(l->f, label_at(l, place)->time);
@@ -162,7 +166,10 @@ static double next_x(const struct line *l, uint32_t place, bool failure)
 	return failure ? fmin(l->right, frame_x(l->f, l->t->end)) : l->right;
 }
 
-/* The labels on one pixel, from place FIRST up to NEXT, exclusively: the first gives way to the left, the last to the right. */
+/*
+ * Write the labels on one pixel, from place FIRST up to, but not including, NEXT: the first one
+ * gives way to the left, the last one to the right.
+ */
 static double put_cluster(const struct line *l, uint32_t first, uint32_t next, double left, double right)
 {
 	const uint32_t *items = l->f->s->labels.items;
@@ -189,7 +196,7 @@ static void put_labels(struct line *l)
 	uint32_t place = label_from(l, l->at, l->end, l->thread, l->f->w.from), next;
 	double left = l->left;
 
-	/* The last one before the picture is kept in it. */
+	/* Keep the last label before the picture in it. */
 	for (place -= place > l->at; place < l->end && !l->f->failed; place = next) {
 		next = pixel_end(l, place);
 		if (frame_x(l->f, label_at(l, place)->time) > l->f->w.width)
@@ -200,7 +207,7 @@ static void put_labels(struct line *l)
 		put_failure(l, left);
 }
 
-/* The room on the line of THREAD. */
+/* Compute the range for texts on the line of THREAD. */
 static void line_init(struct line *l, struct frame *f, uint32_t thread)
 {
 	const struct mprof_thread *t = &f->v->threads[thread], *next;
@@ -208,7 +215,7 @@ static void line_init(struct line *l, struct frame *f, uint32_t thread)
 
 	if (t->becomes != MPROF_NONE) {
 		next = &f->v->threads[t->becomes];
-		/* The line goes on, up to where the other's own texts stand. */
+		/* The line continues up to the texts of the other thread. */
 		if (next->row == t->row)
 			end = next->start;
 	}
@@ -226,7 +233,7 @@ static void put_type(const struct line *l)
 	put_text(l, MPROF_MARK_TYPE, l->left, l->left, l->right, name, strlen(name));
 }
 
-/* The room between the thread's row and one beside it. */
+/* Return the distance between the thread's row and one beside it, pixels. */
 static double room(struct frame *f, const struct mprof_thread *t, int beside)
 {
 	double row = (double)t->row + beside;
@@ -236,7 +243,10 @@ static double room(struct frame *f, const struct mprof_thread *t, int beside)
 	return fabs(fisheye_y(&f->fisheye, row) - frame_y(f, t->row));
 }
 
-/* Has THREAD's text room?  What should have been resolved and was not says so in any case, if no other that does is too near. */
+/*
+ * Return true when there is room for the thread's text. A thread that should have resolved gets it
+ * in any case, unless another such text is too near.
+ */
 static bool has_room(struct frame *f, const struct mprof_thread *t, bool below, double *said)
 {
 	double y = frame_y(f, t->row);

@@ -1,8 +1,9 @@
 /*
- * Rows from afar: the levels of scene-row-index.h, each made of the one below.
+ * Levels of the row index, each made from the one below.
  *
- * Why gaps may be closed: rows that lie on one pixel are drawn as one, and so are stretches that lie a pixel apart.  How long a pixel is nobody
- * knows here.  Whoever draws looks at BLUR, and takes a lower level where a gap that was closed could be seen.
+ * Rows on one pixel are drawn as one, and so are stretches less than a pixel apart, so that gaps
+ * can be closed. How long a pixel is is unknown here: when drawing, BLUR says how long the closed
+ * gaps are, and a lower level is used when they could be seen.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,24 +12,24 @@
 #include "scene-row-index.h"
 
 #define WAYS   (1u << ROW_INDEX_SHIFT)
-#define SCALES 128u  /* lengths of gaps, by their two leading bits and how many follow */
+#define SCALES 128u  /* scales of gaps: two leading bits and the number of following bits */
 #define SMALL  4096u /* pieces that a level may have in any case */
 
-#define NO_MORE UINT64_MAX /* behind all times */
+#define NO_MORE UINT64_MAX /* after all times */
 
 struct build {
 	struct row_index *l;
-	unsigned level;		    /* that is being made */
-	const uint32_t *row_starts; /* of level 0 */
+	unsigned level;		    /* level being made */
+	const uint32_t *row_starts; /* starts of level 0 */
 	struct grow out;	    /* struct row_piece */
-	uint32_t items;		    /* in those */
-	/* Of one block: */
-	uint32_t gaps[SCALES]; /* how many of each scale */
+	uint32_t items;		    /* number of items in OUT */
+	/* For the current block: */
+	uint32_t gaps[SCALES]; /* number of gaps of each scale */
 	uint32_t its_items;
-	bool failed; /* no memory */
+	bool failed; /* out of memory */
 };
 
-/* The children that a block is merged from, as far as they have pieces left. */
+/* The children that a block is merged from, and their remaining pieces. */
 struct children {
 	uint32_t at[WAYS];
 	uint32_t end[WAYS];
@@ -42,7 +43,7 @@ static unsigned scale_of(uint64_t gap)
 	return top ? 2 * top + (unsigned)(gap >> (top - 1) & 1) : (unsigned)gap;
 }
 
-/* The longest gap of a scale. */
+/* Return the longest gap of a scale. */
 static uint64_t longest(unsigned scale)
 {
 	unsigned top = scale / 2;
@@ -79,7 +80,7 @@ static void children_init(struct children *c, struct build *b, uint32_t block)
 	}
 }
 
-/* The child whose next piece begins first, or WAYS. */
+/* Return the child whose next piece begins first, or WAYS. */
 static inline uint32_t children_next(const struct children *c)
 {
 	uint32_t way, best = 0;
@@ -106,7 +107,7 @@ static void put(struct build *b, const struct row_piece *piece)
 		b->failed = true;
 }
 
-/* All pieces of BLOCK, no gap closed. */
+/* Add all pieces of BLOCK, without closing gaps. */
 static void merge_block(struct build *b, uint32_t block)
 {
 	struct row_piece piece = {MPROF_NONE, MPROF_NONE, b->items};
@@ -151,7 +152,10 @@ static void close_gaps(struct build *b, uint32_t from, uint64_t blur)
 	b->out.n = kept + 1;
 }
 
-/* The scale up to which gaps are closed so that of N pieces at most MOST are left, and one more; 0 for none. */
+/*
+ * Return the scale plus one up to which gaps must be closed to leave at most MOST of N pieces; 0
+ * for none.
+ */
 static uint8_t blur_for(const struct build *b, uint32_t n, uint32_t most)
 {
 	uint32_t scale;
@@ -161,7 +165,7 @@ static uint8_t blur_for(const struct build *b, uint32_t n, uint32_t most)
 	return (uint8_t)scale;
 }
 
-/* The largest blur of the blocks that BLOCK is made of. */
+/* Return the largest blur of the blocks below BLOCK. */
 static uint8_t blur_below(const struct build *b, uint32_t block)
 {
 	const struct row_level *below = &b->l->levels[b->level - 1];

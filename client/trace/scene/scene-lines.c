@@ -1,4 +1,4 @@
-/* Lines of threads, when they ran, and how they end. */
+/* Lines of threads, their activations and ends. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "scene-state.h"
 
 #define OPEN_MIN  4.0  /* pixels: a shorter thread has no arrow head */
-#define NAMED_MIN 16.0 /* nor has a text beside it */
+#define NAMED_MIN 16.0 /* pixels: a shorter thread has no text */
 
 static struct mprof_mark *put_run(struct frame *f, enum mprof_mark_kind kind, const struct run *run,
 				  const struct row_group *group)
@@ -24,14 +24,14 @@ static struct mprof_mark *put_run(struct frame *f, enum mprof_mark_kind kind, co
 	return mark;
 }
 
-/* What else is to be drawn of a thread that has a line of its own. */
+/* Note what else to draw for a thread with a line of its own. */
 static bool note(struct frame *f, uint32_t thread, double width, const struct row_group *group)
 {
 	const struct mprof_thread *t = &f->v->threads[thread];
 	struct open_end *end;
 	uint32_t *named;
 
-	/* Most are short, and not looked at. */
+	/* Most threads are short: skip them first. */
 	if (width <= OPEN_MIN)
 		return true;
 	if (t->becomes == MPROF_NONE && !(t->flags & MPROF_THREAD_RESOLVED)) {
@@ -118,9 +118,9 @@ void draw_open_ends(struct frame *f)
 
 /* ---- highlights ---- */
 
-/* Threads that are highlighted. */
+/* Highlighted threads. */
 
-#define NARROW 32.0 /* pixels: behind a shorter line a highlight is not seen */
+#define NARROW 32.0 /* pixels: the highlight of a shorter line comes last */
 #define HALF   4.0
 
 static bool choose(struct mprof_scene *s, uint32_t thread)
@@ -185,7 +185,7 @@ static void put(struct frame *f, const struct run *run, double y0, double y1, bo
 	mark->stream = frame_stream(f, run->item);
 }
 
-/* The way to the thread that goes on, where that is on another row. */
+/* Highlight the line to the thread that continues on another row. */
 static void draw_link(struct frame *f, const struct run *run, const struct row_group *group)
 {
 	const struct mprof_thread *t = &f->v->threads[run->item], *next;

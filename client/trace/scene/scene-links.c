@@ -1,8 +1,8 @@
 /*
  * Links by time.
  *
- * A read's arrow comes from where its source ended, a resolution's from where the resolver did if that was before.  Everything else happens at
- * one time.
+ * The arrow of a read starts when its source ended, and that of a resolution when the resolver did,
+ * if that was earlier. All other links have one time.
  */
 #include <stdlib.h>
 
@@ -128,7 +128,10 @@ static bool links_index(struct links *l, const struct link_source *from, enum li
 	return ok;
 }
 
-/* Of all threads, where they are little beside the links; NULL where not, and without memory, where they are looked up. */
+/*
+ * Return the rows of all threads when these are few compared with the links. Return NULL otherwise,
+ * and without memory: then rows are looked up.
+ */
 static uint32_t *rows_of(const struct mprof_model_view *view, const struct scene_life *lives)
 {
 	bool few = view->n_threads <= view->n_interactions / 3 * 2;
@@ -154,7 +157,7 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view, cons
 		    !links_index(&all->of[of], &from, of, all->verticals[of].items, all->verticals[of].n))
 			return false;
 	}
-	/* All kinds of arrows at once, since there are so many of them. */
+	/* Group all kinds of arrows in one pass, because there are so many. */
 	if (!scene_group(&all->arrows, &arrows))
 		return false;
 	for (of = LINKS_RESOLVE; of < LINKS_KINDS; of++)
@@ -176,7 +179,7 @@ void links_deinit(struct links_all *all)
 	free(all->rows);
 }
 
-/* The first node from FROM on that begins at TIME or later, or the number of nodes. */
+/* Return the first node from FROM on that begins at TIME or later, or the number of nodes. */
 static uint32_t node_from(struct links *l, uint32_t from, uint64_t time)
 {
 	uint32_t to = l->times ? (l->n - 1) / SIXTEEN + 1 : 0, step = 1, middle;
@@ -224,14 +227,16 @@ uint32_t links_from(struct links *l, uint32_t from, uint64_t time, uint64_t slac
 /* ---- nodes ---- */
 
 /*
- * Links sixteen by sixteen, and those again: which of them reaches farthest, and how far, so that a picture looks at no link that it does not draw.
+ * Nodes over sixteen links, and over sixteen nodes: which link reaches the farthest, and how far,
+ * so that a picture does not read links that it does not draw.
  *
- * Invariant: node I of level L is about the places from I * 16^(L + 1) on, 16^(L + 1) of them as far as there are so many.
+ * Invariant: node I of level L covers 16^(L + 1) places from I * 16^(L + 1) on, as far as they
+ * exist.
  */
 
 #define SIXTEEN (1u << LINKS_SHIFT)
 
-/* Let FARTHEST be about LINK too. */
+/* Extend FARTHEST by LINK. */
 static void take(struct link_node *farthest, const struct link *link, uint32_t place)
 {
 	uint32_t up = link->from < link->to ? link->from : link->to;
@@ -324,7 +329,10 @@ void links_nodes_deinit(struct links *l)
 	free(l->times);
 }
 
-/* The level above the highest at which a node begins at place FROM and ends before TO; 0 for the place itself. */
+/*
+ * Return the highest level, plus one, with a node that begins at place FROM and ends by TO; 0 for
+ * the place itself.
+ */
 static unsigned level_at(const struct links *l, uint32_t from, uint32_t to)
 {
 	unsigned level = 0;

@@ -59,7 +59,7 @@ struct links_all {
 		 * are looked at nowhere else; NULL for many threads.
 		 */
 		rows;
-	struct scene_groups verticals[2]; /* of LINKS_CREATION, LINKS_BECOMES */
+	struct scene_groups verticals[2]; /* items of LINKS_CREATION, LINKS_BECOMES */
 	struct scene_groups arrows;
 };
 

@@ -1,8 +1,8 @@
 /*
- * A tree of eights.
+ * A tree with eight children per node.
  *
- * Invariant: entry I of level L, in a way, is the first place with the smallest key among the places from I * 8^(L + 1) on, 8^(L + 1) of them as
- * far as there are so many.
+ * Invariant: entry I of level L, for a key, is the first place with the smallest key among the 8^(L
+ * + 1) places from I * 8^(L + 1) on, as far as they exist.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static uint32_t entries(uint32_t n, unsigned level)
 	return (uint32_t)(((uint64_t)n + (UINT64_C(1) << (SHIFT * (level + 1))) - 1) >> (SHIFT * (level + 1)));
 }
 
-/* The place that entry I at LEVEL names; level 0 are the places themselves. */
+/* Return the place that entry I at LEVEL names; level 0 is the places themselves. */
 static uint32_t place_at(const struct pyramid *p, uint32_t way, unsigned level, uint32_t i)
 {
 	return level ? p->levels[level - 1][(size_t)i * p->ways + way] : i;
@@ -36,7 +36,10 @@ static uint64_t look(struct pyramid *p, uint32_t way, uint32_t place)
 	return key_of(p, way, place);
 }
 
-/* Entry I of the lowest level: all ways at once, because looking at a place costs more than comparing. */
+/*
+ * Fill entry I of the lowest level for all keys at once, because accessing a place costs more than
+ * comparing.
+ */
 static void fill_lowest(struct pyramid *p, uint32_t i)
 {
 	uint32_t way, k, end = p->n - i * EIGHT < EIGHT ? p->n : i * EIGHT + EIGHT,
@@ -104,7 +107,7 @@ void pyramid_deinit(struct pyramid *p)
 	*p = (struct pyramid){0};
 }
 
-/* The highest level at which an entry begins at place FROM and lies before TO. */
+/* Return the highest level at which an entry begins at place FROM and ends by TO. */
 static unsigned level_at(const struct pyramid *p, uint32_t from, uint32_t to)
 {
 	unsigned level = 0;
@@ -133,7 +136,7 @@ uint32_t pyramid_least(struct pyramid *p, uint32_t way, uint32_t from, uint32_t 
 	return best;
 }
 
-/* The first place of entry I at LEVEL that is LIMIT at most, which is there. */
+/* Return the first place of entry I at LEVEL with a key of at most LIMIT; there is one. */
 static uint32_t descend(struct pyramid *p, uint32_t way, unsigned level, uint32_t i, uint64_t limit)
 {
 	for (; level; level--) {

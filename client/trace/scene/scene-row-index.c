@@ -1,8 +1,9 @@
 /*
  * Stretches by row.
  *
- * Invariant: on a row, in the order of places, starts never fall, and neither do ends as row_index_end() tells them.  So a time is found by
- * halving.  The model's rows hold threads that do not overlap; what a torn or hostile trace says of running and collections may.
+ * Invariant: on a row, in the order of places, starts never fall, and ends as returned by
+ * row_index_end() never fall. So a time is found by bisection. Threads on a row do not overlap;
+ * activations and collections of a torn or hostile trace can.
  */
 #include <stdlib.h>
 
@@ -10,7 +11,10 @@
 
 /* ---- lives ---- */
 
-/* A thread's creation is not drawn below a root, nor where it was moved to its wake-up; nor what it becomes on the same row. */
+/*
+ * Do not draw the creation of a thread below a root, or of one moved to its wake-up; do not draw
+ * what a thread becomes on the same row.
+ */
 static void mark_verticals(const struct mprof_thread *t, const struct scene_life *lives, struct scene_life *life)
 {
 	if (t->row == MPROF_NONE)
@@ -127,7 +131,7 @@ void row_index_deinit(struct row_index *l)
 	*l = (struct row_index){0};
 }
 
-/* The first place of a row, or of a later one. */
+/* Return the first place of a row, or of a later one. */
 static uint32_t row_start(struct row_index *l, uint32_t row)
 {
 	uint32_t from = 0, to = l->n, middle;
@@ -221,13 +225,14 @@ uint32_t row_index_begins_after(struct row_index *l, unsigned level, uint32_t fr
 /* ---- nodes ---- */
 
 /*
- * Stretches of one row, sixteen by sixteen: what is merged in a picture is passed over without a look at each.
+ * Nodes over sixteen stretches of a row, which let a picture skip merged stretches without reading
+ * them.
  *
- * A node that reaches over the end of a row is never asked for, so that it does not matter what it says.
+ * A node that reaches past the end of a row is never used.
  */
 
 #define SIXTEEN (1u << NODE_SHIFT)
-#define UPWARDS 1.0000002f /* more than a float is off */
+#define UPWARDS 1.0000002f /* factor larger than the error of a float */
 
 static float not_less(uint64_t ns)
 {
@@ -255,7 +260,7 @@ static void fill_lowest(const struct row_index *l, unsigned level, struct row_no
 	*node = (struct row_node){not_less(gap), not_less(width)};
 }
 
-/* What lies between the places before AT and at AT, both of which are there. */
+/* Return the gap between the places AT - 1 and AT, which both exist. */
 static float gap_before(struct row_index *l, unsigned level, uint32_t at)
 {
 	uint64_t end = row_index_end(l, level, at - 1), start = row_index_start(l, level, at);

@@ -1,8 +1,9 @@
 /*
- * A merge sort that begins with what is in order already.
+ * A merge sort that begins with the sorted runs of its input.
  *
- * Why: items come in the order of events, which is that of time but for a few places, or that of a few streams one behind the other.  What is
- * not in order has its keys beside it while it is sorted, since a look at an item may be a wait for memory.
+ * Items come in the order of events, which is nearly that of time, or that of a few streams one
+ * after the other. Unsorted items are sorted with their keys beside them, because an access to an
+ * item may miss the cache.
  */
 #include "scene-sort.h"
 
@@ -18,7 +19,7 @@ static bool is_before(const struct scene_stretch *a, const struct scene_stretch 
 	return a->start < b->start || (a->start == b->start && a->end < b->end);
 }
 
-/* Where what is in order from FROM on ends. */
+/* Return the end of the sorted run that begins at FROM. */
 static uint32_t run_end(const struct scene_stretch *s, uint32_t from, uint32_t n)
 {
 	for (from++; from < n && !is_before(&s[from], &s[from - 1]);)
@@ -41,7 +42,7 @@ static void merge(const struct scene_stretch *a, uint32_t a_n, const struct scen
 	memcpy(out, a_n ? a : b, (a_n ? a_n : b_n) * sizeof(*out));
 }
 
-/* Merge the runs of FROM by twos into TO; true where one is left. */
+/* Merge pairs of runs of FROM into TO. Return true when one run is left. */
 static bool merge_pass(const struct scene_stretch *from, struct scene_stretch *to, uint32_t n)
 {
 	uint32_t at = 0, middle, end = 0;
@@ -77,7 +78,7 @@ bool scene_sort_stretches(struct scene_stretch *s, uint32_t n)
 	return true;
 }
 
-/* Of ITEMS, or of the first N there are. */
+/* Check ITEMS, or with NULL the first N items. */
 static bool is_sorted(const uint32_t *items, uint32_t n, uint64_t (*key)(const void *data, uint32_t item),
 		      const void *data)
 {
@@ -112,7 +113,7 @@ bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *data, u
 	return ok;
 }
 
-/* The group of each item into ROOM, and how many each has. */
+/* Store the group of each item in ROOM, and count the items of each group. */
 static void count(struct scene_groups *g, const struct scene_source *from, uint32_t *room)
 {
 	uint32_t i, k, sum = 0, n;
@@ -137,7 +138,7 @@ static void fill(struct scene_groups *g, const struct scene_source *from, const 
 	for (i = 0; i < from->total; i++)
 		if (room[i] != UINT32_MAX)
 			g->items[g->starts[room[i]]++] = i;
-	/* Each start stands where the next one was. */
+	/* Each start is now the start of the next group. */
 	for (k = from->groups; k > 0; k--)
 		g->starts[k] = g->starts[k - 1];
 	g->starts[0] = 0;
@@ -160,7 +161,7 @@ bool scene_group(struct scene_groups *g, const struct scene_source *from)
 	}
 	fill(g, from, room);
 	free(room);
-	/* Mostly all are in order, which is one look and not one for each group. */
+	/* Mostly all items are sorted, which one check finds without one for each group. */
 	if (!from->key || is_sorted(NULL, from->total, from->key, from->data))
 		return true;
 	for (k = 0; ok && k < from->groups; k++)

@@ -1,8 +1,9 @@
 /*
- * Walking through rows, no more steps than there are pixels.
+ * Walk over rows, with no more steps than pixels.
  *
- * What is at least WIDE pixels long is drawn by itself.  Of the rest, what is less than a pixel apart is one line: the next step goes to the
- * first piece that begins behind that pixel, however many lie on it.
+ * A stretch of at least WIDE pixels is drawn by itself. Shorter ones less than a pixel apart are
+ * one line: the next step goes to the first piece that begins after that pixel, however many are on
+ * it.
  */
 #include <math.h>
 
@@ -10,7 +11,7 @@
 
 #define WIDE	 2.0
 #define GAP_SEEN 2.0
-#define TOGETHER 2.0 /* pixels: rows that together are no higher are drawn on one height */
+#define TOGETHER 2.0 /* pixels: rows that are together no higher are drawn at one height */
 
 void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned level, uint32_t block)
 {
@@ -20,7 +21,7 @@ void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned le
 	w->end = row_index_begins_after(l, level, w->at, w->end, f->w.to);
 }
 
-/* Take in what begins up to a pixel behind RUN, up to what is wide. */
+/* Extend RUN by the pieces that begin up to a pixel after it, up to a wide one. */
 static void widen(struct walk *w, struct run *run)
 {
 	const struct row_nodes *nodes = row_index_nodes(w->l, w->level);
@@ -43,7 +44,7 @@ static void widen(struct walk *w, struct run *run)
 	}
 }
 
-/* Where stretches overlap, pass over what ends before all that was drawn does. */
+/* Skip overlapped pieces that end before the end of what was drawn. */
 static void skip_drawn(struct walk *w)
 {
 	if (w->l->cover && w->drawn)
@@ -58,7 +59,7 @@ bool walk_next(struct walk *w, struct run *run)
 	if (w->at >= w->end || w->drawn > w->f->w.to)
 		return false;
 	start = row_index_start(w->l, w->level, w->at);
-	/* Only what is new counts, or else any number could lie over each other. */
+	/* Only count what is new; else any number of pieces could overlap. */
 	run->start = start > w->drawn ? start : w->drawn;
 	run->end = row_index_end(w->l, w->level, w->at);
 	run->item = row_index_item(w->l, w->level, w->at);
@@ -72,7 +73,10 @@ bool walk_next(struct walk *w, struct run *run)
 	return true;
 }
 
-/* How many levels lower, so that no gap that was closed is seen; as far as the budget goes for rows that are full. */
+/*
+ * Return how many levels lower to draw, so that no closed gap can be seen, as far as the budget
+ * allows.
+ */
 static unsigned closer(struct frame *f, const struct row_index *l, unsigned level, uint32_t block)
 {
 	double seen = GAP_SEEN / f->scale;
@@ -125,7 +129,7 @@ void walk_rows(struct frame *f, struct row_index *l,
 		walk_group(f, l, &groups[i], draw);
 }
 
-/* The highest level at which a block begins with ROW and is no higher than TOGETHER. */
+/* Return the highest level at which a block begins with ROW and is no higher than TOGETHER. */
 static unsigned level_for(const struct frame *f, uint32_t row, double y)
 {
 	unsigned level = 0;

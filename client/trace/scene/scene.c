@@ -1,7 +1,8 @@
 /*
- * Scenes: the indices over a model, and the order in which a picture is drawn.
+ * Scenes: their indices, and the drawing order.
  *
- * Invariant: what is drawn depends on the model, the window, the highlights, the counters and the tails alone.
+ * Invariant: a picture only depends on the model, the window, the highlights, the counters and the
+ * tails.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,9 +10,10 @@
 #include "scene-state.h"
 
 #define WIDTH_MAX 16384.0f
-#define CLOSER	  128u /* steps for each pixel of width and of height to look closer at what lies on one pixel */
+/* Steps per pixel of width and height for a closer look at what is on one pixel. */
+#define CLOSER 128u
 
-/* All that lies on the rows of threads, or between them. */
+/* Build the indices of everything on the rows of threads, or between them. */
 static bool threads_init(struct mprof_scene *s)
 {
 	const struct mprof_model_view *view = s->view;

@@ -1,7 +1,8 @@
 /*
- * A change is two numbers of seven bits a byte, the lowest first: the time since the one before, and what it changes, with the sign in the lowest bit
- * and, where that is set, the others turned over: so that any two sums have a change between them, also those that a hostile stream makes go round.
- * Pieces begin with whole numbers, so that a reader can begin at each.
+ * A change is two variable-length numbers of seven bits per byte, the lowest first: the time since
+ * the previous change, and the change of live samples, zigzag coded, so that any two sums have a
+ * change between them, also wrapped ones of a hostile stream. Each piece begins with absolute
+ * numbers, so that reading can start at any piece.
  */
 #include "curve.h"
 
@@ -12,8 +13,8 @@
 
 struct curve_piece {
 	uint8_t *bytes; /* owned */
-	uint64_t time;	/* before its first change */
-	uint64_t live;	/* likewise */
+	uint64_t time;	/* time before its first change */
+	uint64_t live;	/* live samples before its first change */
 	uint32_t used;
 };
 
@@ -45,7 +46,7 @@ static uint64_t take_number(const uint8_t **at)
 	return number | (uint64_t) * (*at)++ << shift;
 }
 
-/* A piece with room for a change, or NULL without memory. */
+/* Return a piece with room for a change, or NULL without memory. */
 static struct curve_piece *piece_at_end(struct curve *c)
 {
 	struct curve_piece *piece = c->pieces.items, new = {0};
@@ -83,7 +84,7 @@ bool curve_add(struct curve *c, uint64_t time, uint64_t live)
 	return true;
 }
 
-/* A line that is drawn while the changes pass. */
+/* A line that is filled while the changes pass. */
 struct line {
 	uint64_t from, length;
 	double scale;
@@ -92,11 +93,11 @@ struct line {
 	uint64_t live;
 };
 
-/* Up to the points before NOW nothing changes. */
+/* Store the value of the points before NOW. */
 static void line_advance(struct line *l, uint64_t now)
 {
 	for (; l->at < l->n; l->at++) {
-		/* The time is compared as a fraction: length * i / n need not be whole. */
+		/* Compare as a fraction: length * i / n need not be whole. */
 		if (now <= l->from || (__uint128_t)l->length * (l->at + 1) >= (__uint128_t)(now - l->from) * l->n)
 			return;
 		l->out[l->at] = (double)l->live * l->scale;
@@ -123,7 +124,7 @@ void curve_line(const struct curve *c, uint64_t from, uint64_t length, double sc
 	struct line l = {.from = from, .length = length, .scale = scale, .out = out, .n = n};
 	uint32_t i = 0;
 
-	/* Pieces that end before the range begins change nothing that is asked for. */
+	/* Skip pieces that end before the range. */
 	while (i + 1 < c->pieces.n && pieces[i + 1].time < from)
 		i++;
 	for (; i < c->pieces.n; i++)

@@ -1,7 +1,11 @@
 /*
+ * Input of one stream.
+ *
  * Invariants:
- * - Held bytes begin at the start of the input; given out, they are what came last and has not been decoded.
- * - The scout goes from packet header to packet header, whatever the cut, and decodes nothing.  At a header that does not hold it stops, odd.
+ * - Held bytes begin at the start of the input. Bytes decoded as they arrive are the last ones that
+ *   arrived.
+ * - The header walk goes from packet header to packet header, however the bytes are cut, and
+ *   decodes nothing. It stops at an invalid header and sets ODD.
  */
 #include "input.h"
 
@@ -12,32 +16,32 @@
 
 #define ROOM_FIRST (1u << 20)
 
-/* What the headers say so far. */
+/* Packet headers seen so far. */
 struct header_walk {
 	uint64_t skip; /* bytes up to the next header */
 	uint8_t header[MPROF_PACKET_HEADER_BYTES];
-	size_t have; /* of the next header */
+	size_t have; /* bytes of the next header */
 	uint32_t packets;
-	uint16_t count; /* of the last packet */
-	bool back;	/* a packet's count was older than the one's before */
-	bool odd;	/* no header stood where one should */
+	uint16_t count; /* count of the last packet */
+	bool back;	/* a count was older than the previous packet's */
+	bool odd;	/* a header was invalid */
 };
 
 struct input {
 	struct mprof_decoder *decoder;
-	struct mprof_sexp *sexp; /* NULL = packets */
+	struct mprof_sexp *sexp; /* NULL: packets */
 	struct mprof_order *order;
 	uint8_t *bytes;
 	size_t used;
 	size_t room;
-	size_t fed; /* of USED, where it is given out */
+	size_t fed; /* bytes of USED given to the decoder */
 	uint64_t came;
 	struct header_walk headers;
-	size_t span; /* of ORDER: the next one */
+	size_t span; /* next piece of ORDER */
 	enum input_kind kind;
 	bool held;
 	bool ended;
-	bool finished; /* the decoder was told of the end of the span, or of the input */
+	bool finished; /* the decoder got the end of the piece, or of the input */
 };
 
 struct input *input_new(enum input_kind kind)
@@ -77,7 +81,7 @@ static bool resize(struct input *i, size_t room)
 
 void input_expect(struct input *i, uint64_t bytes)
 {
-	/* Where there is no room for it now it grows as it comes. */
+	/* Without this room the buffer grows with the bytes. */
 	if (i->held && i->kind != INPUT_TWICE && bytes > i->room && bytes <= MPROF_RING_BYTES_MAX)
 		resize(i, (size_t)bytes);
 }
@@ -87,7 +91,9 @@ void input_hold(struct input *i)
 	i->kind = INPUT_HELD;
 }
 
-/* What is given out needs no more room than the largest piece, though much was held before. */
+/*
+ * Return room for N bytes. Bytes decoded as they arrive need no more room than the largest piece.
+ */
 static uint8_t *room_passing(struct input *i, size_t n)
 {
 	size_t room = n > ROOM_FIRST ? n : ROOM_FIRST;
@@ -135,7 +141,7 @@ static void header_walk_packet(struct header_walk *s)
 	s->skip = h.packet_bytes - MPROF_PACKET_HEADER_BYTES;
 }
 
-/* N bytes more at P. */
+/* Walk over N more bytes at P. */
 static void header_walk_bytes(struct header_walk *s, const uint8_t *p, size_t n)
 {
 	size_t take;
@@ -161,12 +167,15 @@ static void header_walk_bytes(struct header_walk *s, const uint8_t *p, size_t n)
 
 bool input_wrapped(const struct input *i)
 {
-	/* Order does nothing to more packets than a ring has. */
+	/* More packets than a ring has are never reordered. */
 	return i->kind == INPUT_TWICE && !i->sexp && i->came <= MPROF_RING_BYTES_MAX &&
 	       i->headers.packets <= MPROF_RING_PACKETS_MAX && (i->headers.back || i->headers.odd);
 }
 
-/* Now that more is there than BEFORE: asked of the beginning alone, or a file of blanks would be looked at again and again. */
+/*
+ * Return true when the input can be decoded as it arrives. Only its beginning is tested, or a file
+ * of blanks would be tested again and again.
+ */
 static bool begins_as_stream(const struct input *i, uint64_t before)
 {
 	if (before < MPROF_PACKET_HEADER_BYTES && i->kind == INPUT_SERVED && mprof_order_served(i->bytes, i->used))
@@ -199,7 +208,10 @@ static bool begin_sexp(struct input *i)
 	return i->sexp;
 }
 
-/* Feed the decoder what there is; MPROF_MORE where there is nothing to feed, MPROF_END at the end. */
+/*
+ * Feed the decoder the bytes there are. Return MPROF_MORE when there are none, MPROF_END at the
+ * end.
+ */
 static enum mprof_status feed_passing(struct input *i)
 {
 	if (i->finished)
@@ -223,7 +235,7 @@ static enum mprof_status feed_passing(struct input *i)
 	return MPROF_OK;
 }
 
-/* The next span of what was held. */
+/* Feed the next piece of the held bytes. */
 static enum mprof_status feed_span(struct input *i)
 {
 	const struct mprof_span *span;
@@ -243,7 +255,7 @@ static enum mprof_status feed_span(struct input *i)
 	return MPROF_OK;
 }
 
-/* What is wanted after STOP (MPROF_MORE, MPROF_END) of the decoder: more for it. */
+/* Feed more after the decoder returned MPROF_MORE or MPROF_END. */
 static enum mprof_status feed(struct input *i)
 {
 	if (!i->held)

@@ -1,5 +1,8 @@
 /*
- * Invariant: a lane's intake is there until its stream has ended and all its events are in the model; its counts stay.
+ * Loader of streams.
+ *
+ * Invariant: a stream's input exists until the stream has ended and all its events are in the
+ * model; its counts stay.
  */
 #include "loader.h"
 
@@ -7,18 +10,18 @@
 
 #include "grow.h"
 
-#define BATCH 256u /* events: with their fields they fit a processor's nearest cache */
+#define BATCH 256u /* events: with their fields they fit the first-level cache */
 
-#define LARGE	     ((uint64_t)1 << 40) /* no trace of more bytes is expected */
+#define LARGE	     ((uint64_t)1 << 40) /* bytes; larger hints are ignored */
 #define ESTIMATE_MIN ((uint64_t)1 << 19)
 
 struct loader_stream {
 	struct input *in;
 	struct loader_counts counts;
-	uint64_t lost; /* packets that the model was told of */
+	uint64_t lost; /* missing packets reported to the model */
 	uint32_t guest;
-	bool shared;	  /* with another stream: held until the end */
-	uint32_t next, n; /* of EVENTS, of a lane that is merged */
+	bool shared;	  /* shares its guest with another stream: held until the end */
+	uint32_t next, n; /* position and number of EVENTS, when merging */
 	struct mprof_event *events;
 };
 
@@ -31,9 +34,9 @@ struct loader {
 	struct mprof_model *model;
 	struct grow streams; /* struct loader_stream */
 	struct grow damages;
-	uint64_t expected; /* bytes of all streams, as far as is known */
+	uint64_t expected; /* hinted bytes of all streams */
 	uint64_t came;
-	uint64_t next_estimate; /* when so many are there, what the model will need is known better */
+	uint64_t next_estimate; /* bytes after which to estimate the model's size again */
 	struct mprof_event events[BATCH];
 };
 
@@ -74,7 +77,9 @@ struct loader *loader_free(struct loader *l)
 	return NULL;
 }
 
-/* Does another stream have the guest?  Then both are held: nothing of either was decoded yet. */
+/*
+ * Return true when another stream has the guest, and hold both: no byte of either is decoded yet.
+ */
 static bool share(const struct loader *l, uint32_t guest)
 {
 	bool shared = false;
@@ -119,7 +124,7 @@ uint8_t *loader_room(struct loader *l, uint32_t stream, size_t n)
 	return input_room(stream_at(l, stream)->in, n);
 }
 
-/* Remember it, and let the model know that something is missing; of a log just a line is. */
+/* Keep the damage, and add a gap to the model; a bad line of a log is no gap. */
 static enum mprof_status on_damage(struct loader *l, uint32_t stream)
 {
 	struct loader_stream *a = stream_at(l, stream);
@@ -145,7 +150,7 @@ static enum mprof_status add(struct loader *l, uint32_t stream, const struct mpr
 	return MPROF_OK;
 }
 
-/* Packets that are missing before the events that came now. */
+/* Add a gap for the packets that are missing before the events just decoded. */
 static enum mprof_status add_gap(struct loader *l, uint32_t stream)
 {
 	struct loader_stream *a = stream_at(l, stream);
@@ -155,7 +160,10 @@ static enum mprof_status add_gap(struct loader *l, uint32_t stream)
 	return packets ? mprof_model_gap(l->model, stream, packets) : MPROF_OK;
 }
 
-/* The next events of STREAM into EVENTS, damage passed over; 0 with *STATUS MPROF_MORE, MPROF_END or MPROF_NOMEM. */
+/*
+ * Store the next events of STREAM in EVENTS, skipping damage. Return 0 with *STATUS MPROF_MORE,
+ * MPROF_END or MPROF_NOMEM.
+ */
 static uint32_t next(struct loader *l, uint32_t stream, struct mprof_event *events, enum mprof_status *status)
 {
 	uint32_t n;
@@ -168,7 +176,7 @@ static uint32_t next(struct loader *l, uint32_t stream, struct mprof_event *even
 	return n;
 }
 
-/* Give all that can be decoded now to the model. */
+/* Add all events that can be decoded now to the model. */
 static enum mprof_status drain(struct loader *l, uint32_t stream)
 {
 	enum mprof_status status = MPROF_OK;
@@ -180,7 +188,9 @@ static enum mprof_status drain(struct loader *l, uint32_t stream)
 	return status == MPROF_NOMEM ? MPROF_NOMEM : MPROF_OK;
 }
 
-/* Arrays that know early how large they become are not copied as they grow, and leave no holes. */
+/*
+ * Reserve the model's arrays from the share loaded so far, which avoids copying and fragmentation.
+ */
 static void expect_rest(struct loader *l)
 {
 	uint64_t last = l->expected - l->expected / 4;
@@ -241,7 +251,7 @@ static uint64_t head(const struct loader_stream *a)
 	return a->events[a->next].raw.timestamp;
 }
 
-/* The events of lane I of those that are merged; once it is over it is closed. */
+/* Decode the next events of stream I, which is merged; close it at its end. */
 static enum mprof_status refill(struct loader *l, uint32_t i)
 {
 	struct loader_stream *a = stream_at(l, i);
@@ -258,7 +268,10 @@ static enum mprof_status refill(struct loader *l, uint32_t i)
 	return finish_stream(l, i, status == MPROF_NOMEM ? status : MPROF_OK);
 }
 
-/* The lane whose next event is the oldest, and up to when it stays so. */
+/*
+ * Return the stream whose next event is the oldest, and in *ELSEWHERE the oldest time of the
+ * others.
+ */
 static uint32_t oldest(const struct loader *l, uint64_t *elsewhere)
 {
 	uint32_t i, best = MPROF_NONE;

@@ -91,10 +91,13 @@ struct scan {
 	uint32_t n_damages;
 };
 
-/* From the start of the bytes, with a decoder of its own.  False without memory. */
+/* Start at the first byte with a new decoder. Return false without memory. */
 static bool rewind_to_start(struct scan *p)
 {
-	/* Stacks are decoded for nobody too: without them more or less of what is damaged is recording, and objects are known by their number. */
+	/*
+	 * Decode stacks even when they are not used: without them other damage is found, and
+	 * objects are identified by their number.
+	 */
 	const struct mprof_mem_options options = {
 		.stacks = true,
 		.seed = p->options.seed,
@@ -160,13 +163,13 @@ static enum mprof_status add(struct scan *p, const struct mprof_mem_event *e)
 	if (e->kind == MPROF_MEM_BEGIN)
 		begin(p, e->time_us);
 	r = mprof_profile_add(p->profile, e);
-	/* Of several domains times fall, and the curve is not asked for. */
+	/* Times of several domains fall; then the curve is not used. */
 	if (r || p->options.sort || e->time_us < p->curve.time)
 		return r;
 	return curve_add(&p->curve, e->time_us, mprof_profile_sums(p->profile)->live) ? MPROF_OK : MPROF_NOMEM;
 }
 
-/* All that the decoder has, until it says STOP. */
+/* Process all events that the decoder has, until it returns STOP. */
 static enum mprof_status drain(struct scan *p, enum mprof_status stop)
 {
 	struct mprof_mem_event event;
@@ -183,7 +186,7 @@ static enum mprof_status drain(struct scan *p, enum mprof_status stop)
 	return MPROF_OK;
 }
 
-/* That was all of this time through. */
+/* Finish this pass over the bytes, and begin the next one if there is one. */
 static enum mprof_status end_of_bytes(struct scan *p)
 {
 	enum mprof_status r;

@@ -42,8 +42,8 @@ const uint8_t *recording_at(const struct recording *k, uint64_t at, size_t *n);
  *   while ((status = scan_step(p, bytes)) == MPROF_MORE)
  *           ...                            // do other work; more bytes may arrive
  *
- * Decoder and profile are those of <mprof/flame.h>. Of several joined recordings the result is that
- * of the chosen one, else of the last one.
+ * Decoder and profile are those of <mprof/flame.h>. When several recordings are joined, the result
+ * is that of the chosen one, else of the last one.
  */
 
 /* Largest number of damages kept; the decoder's totals count all of them. */

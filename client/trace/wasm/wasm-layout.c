@@ -1,6 +1,6 @@
 /*
- * Where everything stands in the structures that client/viewer/worker/wasm.js reads, spelled out of their declarations: a field that moves or goes is
- * found here or at the first load, never as a wrong picture.
+ * Layout of the structures that client/viewer/worker/wasm.js reads, from their declarations: a field that
+ * moves or disappears is found here or when the module is loaded, never as a wrong picture.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 #include "wasm.h"
 
 struct place {
-	const char *name; /* of a field; of a structure or a number, where KIND says so */
+	const char *name; /* name of a field, structure or number */
 	uint32_t at;	  /* offset, size of a structure, or the number */
 	uint16_t bytes;
-	char kind; /* i, u, f: integer with a sign or without, floating; p: anything else; s: structure; n: number */
+	char kind; /* i, u, f: signed, unsigned, floating; p: other; s: structure; n: number */
 };
 
 /* clang-format off */

@@ -181,10 +181,11 @@ bool wasm_scan_damage(const struct scan *p, uint32_t i, char *text, size_t size)
 /* ---- warm-up ---- */
 
 /*
- * A small trace, made here, through the model and its pictures.
+ * Run a small trace through the model and its pictures.
  *
- * Why: browsers run a function in code that was made in haste until it has done much, and put what was made with care in its place when it is
- * called the next time.  Most of what finishes a model is called once and runs for a second.
+ * Browsers compile a function quickly at first, and replace the code by an optimised version at a
+ * later call, after it has run for long. Most functions that finish a model are called once and run
+ * for a second.
  */
 
 #define ROUNDS 4000u
@@ -204,7 +205,10 @@ static void add_event(struct warm_up *w, uint8_t id, int64_t context, int64_t nu
 	mprof_model_add(w->model, 0, &e);
 }
 
-/* A thread that is created, looks at the one before, reads it, and is resolved or becomes another. */
+/*
+ * Add events of a thread: it is created, tries the previous thread, reads it, and is resolved or
+ * becomes another.
+ */
 static void add_thread(struct warm_up *w, int64_t i)
 {
 	add_event(w, MPROF_EVENT_creates, i - i % 8, i, NULL);
