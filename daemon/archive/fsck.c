@@ -35,6 +35,79 @@ struct part {
 	int (*check)(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size);
 };
 
+/* ---- checksums ------------------------------------------------------------------------------- */
+
+/* Rows that may lack a checksum. */
+struct unchecked_rows {
+	/*
+	 * SQL that lists some of them behind the key (?1, ?2): two numbers as the key, N numbers of
+	 * the checksum, ends, data.
+	 */
+	const char *list;
+	const char *update; /* SQL that takes the key and the checksum */
+	size_t n;
+};
+
+/*
+ * Add checksums to the rows behind the key LAST, which becomes the key of the last of them. *ADDED
+ * goes up by their number.
+ */
+static int add_some_checksums(sqlite3 *db, const struct unchecked_rows *rows, int64_t last[2], uint64_t *added)
+{
+	sqlite3_stmt *s = NULL, *u = NULL;
+	uint8_t checksum[CHECKSUM_BYTES];
+	struct checksum_row row = {.n = rows->n};
+	int rc = sqlite3_prepare_v2(db, rows->list, -1, &s, NULL);
+	int at = (int)rows->n + 2;
+
+	sqlite3_bind_int64(s, 1, last[0]);
+	sqlite3_bind_int64(s, 2, last[1]);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_prepare_v2(db, rows->update, -1, &u, NULL);
+	while (rc == SQLITE_OK && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+		for (size_t i = 0; i < rows->n; i++)
+			row.numbers[i] = sqlite3_column_int64(s, (int)i + 2);
+		row.ends = sqlite3_column_blob(s, at);
+		row.ends_bytes = (size_t)sqlite3_column_bytes(s, at);
+		row.data = sqlite3_column_blob(s, at + 1);
+		row.data_bytes = (size_t)sqlite3_column_bytes(s, at + 1);
+		checksum_make(&row, checksum);
+		for (int i = 0; i < 2; i++) {
+			last[i] = sqlite3_column_int64(s, i);
+			sqlite3_bind_int64(u, i + 1, last[i]);
+		}
+		sqlite3_bind_blob(u, 3, checksum, sizeof(checksum), SQLITE_STATIC);
+		rc = sqlite3_step(u);
+		sqlite3_reset(u);
+		rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+		++*added;
+	}
+	sqlite3_finalize(s);
+	sqlite3_finalize(u);
+	return rc == SQLITE_DONE ? 0 : database_error(db, rc);
+}
+
+/*
+ * Add all missing checksums of ROWS, a few per transaction, so that no transaction grows without
+ * bound. *TOTAL goes up by their number.
+ */
+static int add_checksums(struct store *store, const struct unchecked_rows *rows, uint64_t *total)
+{
+	int64_t last[2] = {INT64_MIN, 0};
+	uint64_t added;
+	int r;
+
+	do {
+		added = 0;
+		r = store_begin(store);
+		if (r == 0)
+			r = add_some_checksums(store->db, rows, last, &added);
+		r = store_end(store, r);
+		*total += added;
+	} while (r == 0 && added);
+	return r;
+}
+
 /* ---- the trace archive ----------------------------------------------------------------------- */
 
 static const struct salvage_table trace_tables[] = {
@@ -141,66 +214,26 @@ static int for_each(struct archive_writer *w, const char *sql, check_call *call)
 	return r;
 }
 
-/*
- * Add checksums to the rows behind LAST. LIST lists them: two numbers as the key, N numbers of the
- * checksum, ends, data. UPDATE takes key and checksum. LAST becomes the key of the last row.
- */
-static int add_checksums(sqlite3 *db, const char *list, const char *update, size_t n, int64_t last[2], uint64_t *added)
-{
-	sqlite3_stmt *s = NULL, *u = NULL;
-	uint8_t checksum[CHECKSUM_BYTES];
-	struct checksum_row row = {.n = n};
-	int rc = sqlite3_prepare_v2(db, list, -1, &s, NULL);
-	int at = (int)n + 2;
-
-	sqlite3_bind_int64(s, 1, last[0]);
-	sqlite3_bind_int64(s, 2, last[1]);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(db, update, -1, &u, NULL);
-	while (rc == SQLITE_OK && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-		for (size_t i = 0; i < n; i++)
-			row.numbers[i] = sqlite3_column_int64(s, (int)i + 2);
-		row.ends = sqlite3_column_blob(s, at);
-		row.ends_bytes = (size_t)sqlite3_column_bytes(s, at);
-		row.data = sqlite3_column_blob(s, at + 1);
-		row.data_bytes = (size_t)sqlite3_column_bytes(s, at + 1);
-		checksum_make(&row, checksum);
-		for (int i = 0; i < 2; i++) {
-			last[i] = sqlite3_column_int64(s, i);
-			sqlite3_bind_int64(u, i + 1, last[i]);
-		}
-		sqlite3_bind_blob(u, 3, checksum, sizeof(checksum), SQLITE_STATIC);
-		rc = sqlite3_step(u);
-		sqlite3_reset(u);
-		rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
-		++*added;
-	}
-	sqlite3_finalize(s);
-	sqlite3_finalize(u);
-	return rc == SQLITE_DONE ? 0 : database_error(db, rc);
-}
-
-/* Add missing checksums, a few rows per transaction, so that no transaction grows without bound. */
+/* Add missing checksums, and the columns that came with them. */
 static int check_unchecked(struct archive_writer *w, FILE *out)
 {
-	static const char *const lists[][3] = {
+	static const struct unchecked_rows lists[] = {
 		{"SELECT id, 0, stream, sequence, offset, length, flags, first_timestamp, packet_bytes, codec, ends, "
 		 "data FROM "
 		 "chunks WHERE checksum IS NULL AND id > ?1 AND ?2 = 0 ORDER BY id LIMIT 256",
-		 "UPDATE chunks SET checksum = ?3 WHERE id = ?1 AND ?2 = 0"},
+		 "UPDATE chunks SET checksum = ?3 WHERE id = ?1 AND ?2 = 0", 8},
 		{"SELECT id, 0, capture, stream, sequence, offset, length, first_timestamp, packet_bytes, codec, NULL, "
 		 "data "
 		 "FROM tails WHERE checksum IS NULL AND id > ?1 AND ?2 = 0 ORDER BY id LIMIT 256",
-		 "UPDATE tails SET checksum = ?3 WHERE id = ?1 AND ?2 = 0"},
+		 "UPDATE tails SET checksum = ?3 WHERE id = ?1 AND ?2 = 0", 8},
 		{"SELECT capture, stream, capture, stream, first_sequence, last_sequence, last_offset, tail_bytes, "
 		 "reached, "
 		 "NULL, NULL "
 		 "FROM capture_streams WHERE checksum IS NULL AND (capture, stream) > (?1, ?2) ORDER BY capture, "
 		 "stream LIMIT 256",
-		 "UPDATE capture_streams SET checksum = ?3 WHERE capture = ?1 AND stream = ?2"},
+		 "UPDATE capture_streams SET checksum = ?3 WHERE capture = ?1 AND stream = ?2", 7},
 	};
-	static const size_t numbers[] = {8, 8, 7};
-	uint64_t total = 0, added;
+	uint64_t total = 0;
 	int r = database_run(
 		w->store.db,
 		"UPDATE capture_streams SET tail_bytes = (SELECT coalesce(sum(length), 0) FROM tails t "
@@ -209,21 +242,8 @@ static int check_unchecked(struct archive_writer *w, FILE *out)
 		"capture_streams.stream AND k.sequence = last_sequence) "
 		"WHERE checksum IS NULL");
 
-	for (size_t i = 0; i < 3 && r == 0; i++) {
-		int64_t last[2] = {INT64_MIN, 0};
-
-		do {
-			added = 0;
-			r = archive_writer_begin(w);
-			if (r == 0)
-				r = add_checksums(w->store.db, lists[i][0], lists[i][1], numbers[i], last, &added);
-			if (r == 0)
-				r = archive_writer_commit(w);
-			else
-				archive_writer_rollback(w);
-			total += added;
-		} while (r == 0 && added);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(lists) && r == 0; i++)
+		r = add_checksums(&w->store, &lists[i], &total);
 	if (r == 0)
 		r = database_run(
 			w->store.db,
@@ -306,15 +326,55 @@ static const char memtrace_finish[] =
 	"INSERT OR IGNORE INTO unchecked SELECT 0, coalesce((SELECT max(id) FROM pieces), 0);"
 	"COMMIT;";
 
+/* Check all recordings. *PIECES goes up by the damaged pieces. */
+static int check_recordings(struct memtraces *m, uint64_t *pieces)
+{
+	struct store *store = memtraces_store(m);
+	char next[128];
+	int64_t id = 0;
+	uint64_t n;
+	int r;
+
+	for (;;) {
+		snprintf(next, sizeof(next), "SELECT min(id) FROM recordings WHERE id > %lld AND state <> 'deleted'",
+			 (long long)id);
+		id = 0;
+		r = database_number(store->db, next, &id);
+		if (r != 0 || id <= 0)
+			return r;
+		n = 0;
+		r = store_begin(store);
+		if (r == 0)
+			r = memtraces_repair(m, id, &n);
+		*pieces += r == 0 ? n : 0;
+		r = store_end(store, r);
+		if (r != 0)
+			return r;
+	}
+}
+
 static int check_memtraces(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size)
 {
 	struct archive_options options = {.wal_limit_bytes = WAL_LIMIT, .level = 3};
+	static const struct unchecked_rows pieces = {
+		"SELECT id, 0, recording, offset, length, codec, NULL, data FROM pieces WHERE checksum IS NULL "
+		"AND id > ?1 AND ?2 = 0 ORDER BY id LIMIT 64",
+		"UPDATE pieces SET checksum = ?3 WHERE id = ?1 AND ?2 = 0", 4};
 	CLEANUP(memtraces_freep) struct memtraces *m = NULL;
+	struct store *store;
 	uint64_t added = 0;
 	int r = memtraces_open(&m, state, &options, sentence, size);
 
+	if (r != 0)
+		return r;
+	store = memtraces_store(m);
+	r = database_intact(store->db);
 	if (r == 0)
-		r = memtraces_check_all(m, damaged, &added);
+		r = check_recordings(m, damaged);
+	if (r == 0)
+		r = add_checksums(store, &pieces, &added);
+	if (r == 0)
+		r = database_run(store->db, "UPDATE unchecked SET pieces = 0");
 	if (added)
 		fprintf(out, "%" PRIu64 " pieces from an earlier version have checksums now.\n", added);
 	return r;

@@ -93,12 +93,6 @@ int memtraces_repair(struct memtraces *m, int64_t id, uint64_t *pieces);
  * transaction.
  */
 int memtraces_unchecked(struct memtraces *m, bool *unchecked);
-/*
- * Check all recordings as memtraces_repair() does, and add missing checksums. *PIECES and *ADDED go
- * up by the damaged pieces and by the new checksums. -EBADMSG: SQLite cannot read the file. Needs
- * no transaction.
- */
-int memtraces_check_all(struct memtraces *m, uint64_t *pieces, uint64_t *added);
 /* Mark a recording as deleted; memtraces_purge() takes its bytes away. ARCHIVE_E_ABSENT. */
 int memtraces_delete(struct memtraces *m, int64_t id);
 /* End all recordings that the last writer left open, for REASON. */
