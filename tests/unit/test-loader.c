@@ -265,7 +265,7 @@ static void test_tale(void)
 	CHECK_EQ_STR(told(t), "1 (Unknown)<1> was there before the trace began.\n"
 			      "At +1.500 us it resolved 2 (Wait, \"a \"b\" \\xe2\\x80\\xae\")<2>.\n"
 			      "It ran for 2.000 us in 2 pieces, the longest of 2.000 us.\n"
-			      "It was not resolved; nothing more is known of it.");
+			      "It was not resolved; its further history is unknown.");
 	CHECK_EQ_INT(mprof_explanation_last(t, 0), MPROF_OK);
 	CHECK_EQ_STR(told(t), "last: 1 (Unknown)<1> ran from 0.000004000 to 0.000004000, to the end of the trace at "
 			      "0.000004000");

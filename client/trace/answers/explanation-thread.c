@@ -200,7 +200,7 @@ static void tell_end(struct mprof_explanation *e, uint32_t thread)
 	else if (it->flags & MPROF_THREAD_NEVER_RESOLVED)
 		explain_put(e, "It should have been resolved, and never was up to the end of the trace.");
 	else
-		explain_put(e, "It was not resolved; nothing more is known of it.");
+		explain_put(e, "It was not resolved; its further history is unknown.");
 	explain_line(e);
 }
 
@@ -211,7 +211,7 @@ enum mprof_status mprof_explanation_thread(struct mprof_explanation *e, uint32_t
 	explain_begin(e);
 	e->zero = e->view->streams[explain_thread(e, thread)->stream].start;
 	if (explain_thread(e, thread)->flags & MPROF_THREAD_ROOT) {
-		explain_put(e, "The program itself: it runs where no thread does, and sleeps.");
+		explain_put(e, "The program itself: it runs when no thread does, and sleeps.");
 		explain_line(e);
 		return explain_end(e);
 	}

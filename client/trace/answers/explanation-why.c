@@ -153,7 +153,7 @@ static void tell_waits(const struct why_text *w)
 		explain_who(w->e, condition, w->a->since);
 		explain_put(w->e, " since ");
 	} else {
-		explain_put(w->e, " is open since ");
+		explain_put(w->e, " is unresolved since ");
 	}
 	explain_time(w->e, w->a->since);
 	explain_put(w->e, ", for the ");
@@ -195,9 +195,9 @@ static void say_never_resolved(const struct why_text *w)
 
 static void say_circle(const struct why_text *w)
 {
-	explain_put(w->e, "the chain is a circle: it comes back to ");
+	explain_put(w->e, "deadlock: each thread of this cycle waits for the next; it comes back to ");
 	tell_root(w);
-	explain_put(w->e, ", so that none of them can ever be resolved by another.");
+	explain_put(w->e, ".");
 	explain_line(w->e);
 }
 
@@ -233,7 +233,7 @@ static void tell_helpers(const struct why_text *w)
 		explain_line(w->e);
 	}
 	if (w->root->flags & MPROF_THREAD_PREEXISTING) {
-		explain_put(w->e, "it is older than the trace: what was done to it before is not known");
+		explain_put(w->e, "it is older than the trace: its history before the trace is unknown");
 		explain_line(w->e);
 	}
 }

@@ -348,15 +348,15 @@ const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *byte
 /* Damage as a sentence. */
 
 static const char *const reasons[] = {
-	[MPROF_MEM_DAMAGE_HEADER] = "no packet where one should be",
+	[MPROF_MEM_DAMAGE_HEADER] = "no packet header",
 	[MPROF_MEM_DAMAGE_FOREIGN] = "a packet of another process",
-	[MPROF_MEM_DAMAGE_NO_INFO] = "a packet before the trace says what it is",
-	[MPROF_MEM_DAMAGE_INFO] = "what the trace says of itself cannot be",
-	[MPROF_MEM_DAMAGE_EVENT] = "an event that cannot be",
+	[MPROF_MEM_DAMAGE_NO_INFO] = "a packet before the description of the trace",
+	[MPROF_MEM_DAMAGE_INFO] = "an invalid description of the trace",
+	[MPROF_MEM_DAMAGE_EVENT] = "an invalid event",
 	[MPROF_MEM_DAMAGE_NAMES] =
 		"a table of names is damaged, so further places in the source stay without their names",
-	[MPROF_MEM_DAMAGE_STACKS] = "bytes are missing before it, so further stacks are not known",
-	[MPROF_MEM_DAMAGE_IDS] = "more or fewer allocations than it says",
+	[MPROF_MEM_DAMAGE_STACKS] = "bytes are missing before it, so further stacks are unknown",
+	[MPROF_MEM_DAMAGE_IDS] = "more or fewer allocations than its header says",
 	[MPROF_MEM_DAMAGE_CUT] = "the input ends inside the packet",
 };
 

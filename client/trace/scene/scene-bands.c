@@ -215,7 +215,7 @@ static void name_band(struct frame *f, const struct mprof_mark *band)
 	else if (band->kind == MPROF_MARK_GAP && f->v->gaps[band->item].packets)
 		snprintf(text, sizeof(text), "%" PRIu64 " packets missing", f->v->gaps[band->item].packets);
 	else if (band->kind == MPROF_MARK_GAP)
-		snprintf(text, sizeof(text), "damaged: passed over");
+		snprintf(text, sizeof(text), "damaged: skipped");
 	n = strlen(text);
 	if (frame_letters(f, right - left) < n + 1 || band->y1 - band->y0 < NAME_TOP)
 		return;
