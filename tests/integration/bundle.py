@@ -111,7 +111,7 @@ class Bundles(daemons.Case):
         # A file beside a guest: its times are taken as they are, and that is said.
         code, _, said = run("bundle", "early", "rings/late.ctf", "-o", "mixed.tar")
         self.assertEqual(code, 0)
-        self.assertIn("rings/late.ctf: nothing says how its clock stands", said)
+        self.assertIn("rings/late.ctf: its clock offset is unknown", said)
         manifest, _ = unpack("mixed.tar")
         self.assertEqual(manifest["files"][2]["clocks"]["offset_ns"], 0)
         self.assertFalse(manifest["files"][2]["mprof"]["offset_known"])

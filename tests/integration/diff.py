@@ -92,7 +92,7 @@ class Tale(unittest.TestCase):
             r"^    good +\+1\.009 ms  is signalled by 4 \(Bind\)$",
             r'^    bad +\+1\.007 ms  is signalled by 6 \(Task, "arp\.input"\)$',
             r"^ +\(in the good run at \+2\.013 ms\)$",
-            r"^the first step that differs at all, which need not be why, is of 6 ",
+            r"^the first step that differs at all, which may not be the cause, is of 6 ",
         ):
             found = re.compile(want, re.M).search(out, at)
             self.assertTrue(found, f"{want} in {out[at:]}")

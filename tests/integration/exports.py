@@ -369,7 +369,7 @@ class Outputs(Exports):
         self.assertEqual(sorted(os.listdir("empty")), ["metadata", "stream"])
         self.assertIn("is there already", run("export", "web.ctf", "--to", "ctf", "-o", "empty", code=1)[1])
         self.assertIn("is there already", run("export", "web.ctf", "--to", "ctf", "-o", "web.ctf", code=1)[1])
-        self.assertIn("standard output is not", run("export", "web.ctf", "--to", "ctf", "-o", "-", code=2)[1])
+        self.assertIn("cannot go to standard output", run("export", "web.ctf", "--to", "ctf", "-o", "-", code=2)[1])
         self.assertIn("No such file", run("export", "web.ctf", "--to", "ctf", "-o", "none/here", code=1)[1])
         os.symlink("elsewhere", "link")
         self.assertIn("is there already", run("export", "web.ctf", "--to", "ctf", "-o", "link", code=1)[1])
@@ -470,7 +470,7 @@ class Outputs(Exports):
         self.assertIn("these are: ctf ", run("export", "web.ctf", "--to", "nothing-like-it", code=2)[1])
         self.assertIn("name a format with --to", run("export", "web.ctf", "--to", "+1s", code=2)[1])
         self.assertIn("is later than", run("export", "web.ctf", "--to", "json", "--from", "+2s", "--to", "+1s", code=2)[1])
-        self.assertIn("select from what the daemon has", run("export", "web.ctf", "--to", "json", "--last", "1s", code=2)[1])
+        self.assertIn("select from the daemon's traces", run("export", "web.ctf", "--to", "json", "--last", "1s", code=2)[1])
         self.assertIn("there is no option --form", run("export", "web.ctf", "--to", "json", "--form", "+2s", code=2)[1])
         self.assertIn(b"  csv ", run("export", "--help")[0])
 

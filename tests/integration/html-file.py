@@ -317,7 +317,7 @@ class Memory(Files):
         self.assertEqual(streams(self.read("stdin.html")), [self.joined])
 
     def test_words(self):
-        self.assertIn("filters are chosen there", run("mem", "export", "joined.trace", "--to", "html", "--size=8..", code=2)[1])
+        self.assertIn("choose filters in the page", run("mem", "export", "joined.trace", "--to", "html", "--size=8..", code=2)[1])
         self.assertIn("--hide means nothing", run("mem", "export", "joined.trace", "--to", "html", "--hide=x", code=2)[1])
         self.assertIn("shows all of it", run("view", "joined.trace", "--last=1s", code=2)[1])
         self.assertIn("shows all of it", run("view", "joined.trace", "--from=+1s", code=2)[1])
@@ -418,9 +418,9 @@ class View(Files):
         self.assertIn("one argument too many", self.view("a", "b", "c", code=2)[1])
         self.assertIn("an argument is missing", self.view(code=2)[1])
         self.assertIn("cannot open", self.view("file:none", code=4)[1])
-        self.assertIn("select from what the daemon has", self.view("small.ctf", "--last", "1s", code=2)[1])
+        self.assertIn("select from the daemon's traces", self.view("small.ctf", "--last", "1s", code=2)[1])
         self.assertIn("cannot write", self.view("small.ctf", "-o", "no/where", code=1)[1])
-        self.assertIn("TMPDIR says where", run("view", "small.ctf", code=1, env={"TMPDIR": self.work + "/none"})[1])
+        self.assertIn("set TMPDIR to another directory", run("view", "small.ctf", code=1, env={"TMPDIR": self.work + "/none"})[1])
         self.assertEqual(os.listdir("tmp"), [])
         self.assertEqual(sorted(os.listdir()), ["eio.ctf", "small.ctf", "tmp"])
 

@@ -547,9 +547,9 @@ class Mistakes(unittest.TestCase):
         code, said = self.said("dump", "/there/is/none")
         self.assertEqual((code, "cannot open" in said), (4, True))
         code, said = self.said("dump", "-", input=b"not a profile")
-        self.assertEqual((code, "is no memory profile" in said), (1, True))
+        self.assertEqual((code, "is not a memory profile" in said), (1, True))
         code, said = self.said("dump", "-", input=b"")
-        self.assertEqual((code, "is no memory profile" in said), (1, True))
+        self.assertEqual((code, "is not a memory profile" in said), (1, True))
 
     def test_filters(self):
         """One sentence for each mistake, with what was written and what is right."""
@@ -742,7 +742,7 @@ class Recordings(unittest.TestCase):
             with open(os.path.join(made, "7"), "wb") as f:
                 f.write(b"no profile")
             done = subprocess.run([MPROFCTL, "mem", "dump", "7"], cwd=made, capture_output=True, check=False, timeout=30)
-            self.assertEqual((done.returncode, b"7 is no memory profile" in done.stderr), (1, True))
+            self.assertEqual((done.returncode, b"7 is not a memory profile" in done.stderr), (1, True))
 
 
 if __name__ == "__main__":

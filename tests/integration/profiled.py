@@ -104,8 +104,8 @@ class Profiled(sink.Case):
         self.assertEqual(ctl("stop", "2").returncode, 4)
         for wrong, sentence in (
             (("stop", "web"), '"web" is not a recording\'s id, which is a number'),
-            (("start", "web", "--port", "0"), '--port is no number from 1 to 65535: "0"'),
-            (("start", "web", "--port", "1x"), '--port is no number from 1 to 65535: "1x"'),
+            (("start", "web", "--port", "0"), '--port is not a number from 1 to 65535: "0"'),
+            (("start", "web", "--port", "1x"), '--port is not a number from 1 to 65535: "1x"'),
         ):
             done = ctl(*wrong)
             self.assertEqual((done.returncode, sentence in done.stderr), (2, True), done)

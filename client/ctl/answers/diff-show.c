@@ -16,18 +16,21 @@
 
 /* Print threads, their counterparts and the steps at which they part. */
 
-void put_ns(const json_t *object, const char *key)
+/* Print the span under KEY of OBJECT. */
+static void put_ns(const json_t *object, const char *key)
 {
 	print_span(0, answer_time(object, key));
 }
 
-void put_since(const json_t *object)
+/* Print the time of OBJECT since its trace's first event. */
+static void put_since(const json_t *object)
 {
 	putchar('+');
 	put_ns(object, "since_start_ns");
 }
 
-void put_count(json_int_t n, const char *noun)
+/* Print N and NOUN, with an s unless N is 1. */
+static void put_count(json_int_t n, const char *noun)
 {
 	printf("%" JSON_INTEGER_FORMAT " %s%s", n, noun, n == 1 ? "" : "s");
 }
@@ -39,7 +42,8 @@ static bool same_text(const json_t *a, const json_t *b, const char *key)
 	return (!x && !y) || json_equal(x, y);
 }
 
-void put_both(const json_t *good, const json_t *bad)
+/* Print a thread and its counterpart, once if they look the same. One may be null. */
+static void put_both(const json_t *good, const json_t *bad)
 {
 	if (!json_object_size(bad) || !json_object_size(good)) {
 		print_thread(json_object_size(good) ? good : bad);
@@ -121,7 +125,8 @@ static void show_next(const char *name, const json_t *run, const json_t *later, 
 	}
 }
 
-void show_parting(const json_t *parting)
+/* Print where two counterparts part: both threads on the present line, then a line per step. */
+static void show_parting(const json_t *parting)
 {
 	const json_t *good = answer_get(parting, "good"), *bad = answer_get(parting, "bad");
 	const json_t *common = answer_get(good, "common");
@@ -140,7 +145,7 @@ void show_parting(const json_t *parting)
 	show_next("bad", bad, answer_get(good, "later"), "good");
 }
 
-/* entries of each kind */
+/* Entries of each kind. */
 #define OUTCOMES_MAX 5u
 #define OTHERS_MAX   8u
 
@@ -282,7 +287,7 @@ static void show_outcomes(const json_t *json)
 	for (i = 0; i < n; i++)
 		show_outcome(json_array_get(outcomes, i));
 	if (rest > 0) {
-		fputs("threads end otherwise for ", stdout);
+		fputs("threads end differently for ", stdout);
 		put_count(rest, "other reason");
 		puts("; see --json\n");
 	}
@@ -298,7 +303,7 @@ static void show_first(const json_t *json)
 	for (size_t i = 0; i < least(json_array_size(outcomes), OUTCOMES_MAX); i++)
 		if (json_equal(first, answer_get(json_array_get(outcomes, i), "parting")))
 			return;
-	fputs(json_array_size(outcomes) ? "the first step that differs at all, which need not be why, is of "
+	fputs(json_array_size(outcomes) ? "the first step that differs at all, which may not be the cause, is of "
 					: "the order of steps first parts at ",
 	      stdout);
 	show_parting(first);
@@ -411,7 +416,7 @@ static void show_run(const char *name, const json_t *run)
 	fputs(" in ", stdout);
 	print_span(answer_time(run, "first_ns"), answer_time(run, "last_ns"));
 	if (answer_count(run, "lost_packets"))
-		printf("; %" JSON_INTEGER_FORMAT " packets are missing, and what happened there is not known",
+		printf("; %" JSON_INTEGER_FORMAT " packets are missing, and what happened there is unknown",
 		       answer_count(run, "lost_packets"));
 	putchar('\n');
 }
@@ -423,7 +428,7 @@ static void show_verdict(const json_t *json)
 	else if (json_is_true(answer_get(json, "alike")))
 		puts("the two are alike but for the time that they took");
 	else if (!json_array_size(answer_get(json, "outcomes")))
-		puts("no thread ended otherwise in one run than in the other, as far as the traces go");
+		puts("no thread ended differently in the two runs, as far as the traces go");
 	if (answer_count(json, "undue")) {
 		put_count(answer_count(json, "undue"), "thread");
 		puts(" were not resolved in one run because its trace ended first; that is not counted");

@@ -212,7 +212,7 @@ static void show_head(const json_t *json)
 		printf("sleeping  %s, %.1f %%\n", span_text(get(json, "sleeping_ns"), sleeping, sizeof(sleeping)),
 		       json_real_value(share) * 100);
 	if (json_is_true(json_object_get(json, "truncated")))
-		puts("note: there is more of it than is kept in memory: threads, labels and counters are not complete");
+		puts("note: the trace exceeds the memory limits: threads, labels and counters are incomplete");
 }
 
 /* Print a table of names and counts under the heading HEAD. */

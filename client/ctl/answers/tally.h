@@ -11,7 +11,6 @@
 #include "thread-stats.h"
 
 #define TALLY_TYPES (MPROF_THREAD_TYPES + 1) /* the last one is for unknown types */
-
 struct tally_counter {
 	uint32_t name; /* in the tally's strings */
 	uint64_t samples;

@@ -219,7 +219,7 @@ static void show_notes(const json_t *json, uint32_t answers)
 	if (answer_count(json, "left_out"))
 		printf("note: %" JSON_INTEGER_FORMAT " more threads are left out\n", answer_count(json, "left_out"));
 	if (!answers && !marked)
-		puts("no thread is marked as one that should resolve; name one to ask for it");
+		puts("no thread is marked as one that should resolve; name a thread to ask about it");
 	else if (!answers)
 		printf("all threads that should resolve did, %" JSON_INTEGER_FORMAT " of them\n", marked);
 }
@@ -240,7 +240,7 @@ int why_show(const json_t *json, struct mprof_explanation *tale, const uint32_t 
 	}
 	if (answer_count(json, "lost_packets"))
 		printf("note: %" JSON_INTEGER_FORMAT
-		       " packets are missing; what was signalled or resolved there is not known\n",
+		       " packets are missing; signals and resolutions in them are unknown\n",
 		       answer_count(json, "lost_packets"));
 	return stdout_verdict();
 }

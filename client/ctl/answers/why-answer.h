@@ -10,7 +10,7 @@
 
 #include "modeller.h"
 
-/* links of a chain in an answer */
+/* Links of a chain in an answer. */
 #define WHY_LINKS_MAX 64u
 
 /*

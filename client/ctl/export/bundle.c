@@ -271,7 +271,6 @@ static int write_host(const struct bundle *b, int *fd, uint64_t *bytes)
 }
 
 /* ---- the archive */
-
 struct tar_writer {
 	struct archive *archive;
 	struct output *output;

@@ -21,7 +21,7 @@
 #define PACKET_BYTES 262144u
 /* A larger jump would look like a step back. */
 #define GAP_MAX 0x7fffu
-/* bytes of an event without its text */
+/* Bytes of an event without its text. */
 #define FIXED_MAX 26u
 
 int ctf_stream_init(struct ctf_stream *s, int fd)
@@ -315,7 +315,7 @@ static void report_changes(const struct export_job *job, uint64_t moved, bool co
 	if (moved)
 		say("note: %s: %" PRIu64
 		    " events are older than the one before in their stream, which CTF does not allow: "
-		    "they bear its time",
+		    "they get its time",
 		    job->trace, moved);
 	if (!counted)
 		say("note: %s: there are more than 65,535 packets, lost ones included: other readers will not report "

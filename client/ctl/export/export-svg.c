@@ -22,7 +22,6 @@
 #define PIXELS_MIN 100.0
 #define PIXELS_MAX 16384.0
 #define MARGIN	   20.0 /* pixels on both sides of the trace if no period is given */
-
 enum { OPTION_WIDTH, OPTION_HEIGHT, OPTION_FOCUS, OPTION_THREAD };
 
 static const struct export_option options[] = {{"--width"}, {"--height"}, {"--focus"}, {"--thread"}, {NULL}};
@@ -44,8 +43,8 @@ static int check_pixels(const struct export_job *job, int option, const char *ve
 
 	if (!text || (number(text, &value) && value >= PIXELS_MIN && value <= PIXELS_MAX))
 		return CTL_OK;
-	return say_usage(verb, "%s %s is no number of pixels from %.0f to %.0f", options[option].name, text, PIXELS_MIN,
-			 PIXELS_MAX);
+	return say_usage(verb, "%s %s is not a number of pixels from %.0f to %.0f", options[option].name, text,
+			 PIXELS_MIN, PIXELS_MAX);
 }
 
 static int svg_check(const struct export_job *job, const char *verb)
@@ -59,7 +58,8 @@ static int svg_check(const struct export_job *job, const char *verb)
 	if (job->values[OPTION_FOCUS] && job->values[OPTION_THREAD])
 		return say_usage(verb, "--focus and --thread exclude each other");
 	if (job->values[OPTION_FOCUS] && (!number(job->values[OPTION_FOCUS], &row) || row < 0))
-		return say_usage(verb, "--focus %s is no row, counted from 0", job->values[OPTION_FOCUS]);
+		return say_usage(verb, "--focus %s is not the number of a row, counted from 0",
+				 job->values[OPTION_FOCUS]);
 	return CTL_OK;
 }
 
@@ -160,7 +160,7 @@ static void describe(const struct modeller *m, const struct mprof_window *w, cha
 		 "Time runs to the right: %s. %" PRIu32 " threads, each a horizontal line, white where it ran; %" PRIu32
 		 " failed, %" PRIu32 " should have been resolved and never were (red).%s",
 		 span_text(w->to - w->from, span, sizeof(span)), drawn, failed, never,
-		 tails ? " What is hatched at the end was not proven." : "");
+		 tails ? " The hatched end was not proven." : "");
 }
 
 static int draw(struct export_job *job, const struct modeller *m, struct mprof_scene *s)

@@ -133,7 +133,6 @@ static unsigned int thread_index(struct fxt *f, uint32_t process, uint32_t track
 }
 
 /* ---- events */
-
 struct arguments {
 	struct ref key[SLICE_NOTES_MAX], text[SLICE_NOTES_MAX];
 	const struct slice_note *notes;

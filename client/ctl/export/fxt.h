@@ -10,7 +10,6 @@
 
 #define FXT_RECORD_WORDS 4095u /* the longest record */
 #define FXT_THREADS	 255u  /* in the table */
-
 struct fxt {
 	struct writer *out;   /* borrowed */
 	struct slice_ops ops; /* for slices_init() */

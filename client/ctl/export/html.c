@@ -35,7 +35,7 @@ static int add_stream(struct html_part *p)
 	int fd = spool_file(), r;
 
 	if (fd < 0) {
-		say("cannot write a file aside: %s; TMPDIR says where", strerror(-fd));
+		say("cannot write a temporary file: %s; set TMPDIR to another directory", strerror(-fd));
 		p->reported = true;
 		return fd;
 	}
@@ -91,8 +91,8 @@ static int part_events(void *context, unsigned int stream, const struct mprof_ev
 		r = ctf_stream_event(&p->streams[stream], &events[i].raw);
 	if (r || bytes_aside(p) <= HTML_BYTES_MAX)
 		return r;
-	say("%s is longer than the %llu MiB that one page can hold: take a part of it with --from and --to, or, of a "
-	    "guest, --last; or open it in the viewer of mprofd-http, which loads what it shows",
+	say("%s is longer than the %llu MiB that one page can hold: select a part with --from and --to, or with --last "
+	    "for a guest; or open it in the viewer of mprofd-http, which loads only what it shows",
 	    p->name, HTML_BYTES_MAX >> 20);
 	p->reported = true;
 	return -EFBIG;
@@ -215,7 +215,6 @@ void html_deinit(struct html *h)
 }
 
 /* ---- a stream */
-
 struct packer {
 	struct base64 text;
 	char head[128]; /* an element's opening tag */

@@ -52,7 +52,6 @@ int html_part_finish(struct html_part *p);
  *
  * No name, label or sentence stands in the file as text, so none can become markup.
  */
-
 struct html {
 	struct writer *out; /* borrowed */
 	json_t *traces;	    /* written so far */

@@ -292,8 +292,7 @@ int slices_finish(struct slices *a)
 void slices_report_refused(const struct slices *a)
 {
 	if (a->refused)
-		say("%" PRIu64 " events are of more threads or counters at once than there is room for: those of "
-		    "threads stand on one "
-		    "track, those of counters are left out",
+		say("%" PRIu64 " events are of threads or counters beyond the limit: those threads share one track, "
+		    "those counters are left out",
 		    a->refused);
 }

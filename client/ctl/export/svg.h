@@ -7,7 +7,6 @@
 #include "writer.h"
 
 #define SVG_LETTER 6.6f /* average width of a letter in pixels */
-
 struct svg {
 	struct writer *out; /* borrowed */
 	/* Title of the picture, and a description for screen readers: printable text; borrowed. */

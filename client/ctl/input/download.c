@@ -25,7 +25,6 @@
 /* Fewer bytes are no progress: a server could hold the client for ever with a byte for each try. */
 #define PROGRESS_MIN (64u << 10)
 #define ANEW_MAX     6 /* restarts because the selection was deleted meanwhile */
-
 struct attempt {
 	struct download *d;
 	char *etag;	/* tag of the identity body so far, or NULL */
@@ -217,7 +216,7 @@ static bool ask_plain(struct attempt *a, const struct http *h)
 	if (!start_over(a))
 		return false;
 	a->plain = true;
-	say("note: what %s sends compressed unpacks to more than %u times its size; it is fetched uncompressed",
+	say("note: the compressed answer of %s unpacks to more than %u times its size; it is fetched uncompressed",
 	    h->host, HTTP_RATIO_MAX);
 	return true;
 }

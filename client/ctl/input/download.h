@@ -33,7 +33,6 @@ void download_deinit(struct download *d);
 /*
  * A line on a terminal that shows the progress of a download. Without a terminal it does nothing.
  */
-
 struct progress {
 	bool shown; /* stderr is a terminal */
 	uint64_t bytes;

@@ -20,7 +20,6 @@
 #include "scope.h"
 
 #define PATIENCE_MS (120 * 1000) /* without a byte; then the daemon is given up */
-
 struct position {
 	uint64_t run, stream, sequence, offset;
 };
@@ -163,7 +162,7 @@ static int judge(struct follow *f, struct http *h, int r, const struct http_answ
 	if (r == HTTP_E_STOPPED)
 		return CTL_OK;
 	if (f->malformed) {
-		say("%s sent what is neither a position nor a packet of a trace", h->host);
+		say("%s sent something that is neither a position nor a packet of a trace", h->host);
 		return CTL_FAILED;
 	}
 	if (r == HTTP_E_BROKEN || (r == HTTP_E_UNREACHABLE && f->known) || (r == 0 && answer->status == 503))

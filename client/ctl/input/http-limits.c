@@ -19,7 +19,7 @@ static int read_one(const char *name, uint64_t least, uint64_t most, uint64_t *v
 	errno = 0;
 	n = strtoull(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || n < least || n > most)
-		return say_usage(NULL, "%s is no number from %llu to %llu: \"%s\"", name, (unsigned long long)least,
+		return say_usage(NULL, "%s is not a number from %llu to %llu: \"%s\"", name, (unsigned long long)least,
 				 (unsigned long long)most, text);
 	*value = n;
 	return CTL_OK;

@@ -24,7 +24,6 @@ struct limits {
 int limits_read(struct limits *l);
 
 /* Measure how fast an answer comes. Time in which mprofctl itself does not read does not count. */
-
 enum rate_verdict {
 	RATE_OK = 0,
 	RATE_SILENT, /* no byte came for the limit's seconds */
@@ -52,7 +51,6 @@ enum rate_verdict rate_wait(struct rate *r, uint64_t ms);
 /* The pages of a list that a server sends one by one. The pages must come to an end. */
 
 #define PAGES_BYTES_MAX (256u << 20) /* limit for a list that is kept in memory */
-
 struct pages {
 	const char *what; /* the list's name, for messages; borrowed */
 	/* Cursor of the next page; NULL before the first and behind the last page. */

@@ -426,7 +426,7 @@ int http_complain(struct http *h, int condition, const struct http_answer *answe
 		say_problem(h, answer);
 		return answer->status == 404 || answer->status == 410 ? CTL_NOT_FOUND : CTL_FAILED;
 	case HTTP_E_UNREACHABLE:
-		say("cannot reach the daemon at %s: %s; is mprofd-http running? --host says where else to look",
+		say("cannot reach the daemon at %s: %s; is mprofd-http running? --host selects another address",
 		    h->host, why);
 		return CTL_UNREACHABLE;
 	case HTTP_E_BROKEN:
@@ -437,7 +437,7 @@ int http_complain(struct http *h, int condition, const struct http_answer *answe
 		    h->host, (unsigned long long)h->limits.rate, (unsigned long long)h->limits.seconds);
 		return CTL_UNREACHABLE;
 	case HTTP_E_RATIO:
-		say("what %s sends compressed unpacks to more than %u times its size", h->host, HTTP_RATIO_MAX);
+		say("the compressed answer of %s unpacks to more than %u times its size", h->host, HTTP_RATIO_MAX);
 		return CTL_FAILED;
 	case HTTP_E_STOPPED:
 		say("stopped");

@@ -435,7 +435,7 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 	in->name = t.kind == SOURCE_STDIN ? "standard input" : t.name;
 	if (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN) {
 		if (follow)
-			return say_usage(verb, "--follow is for domains: a file does not say when it has grown");
+			return say_usage(verb, "--follow takes a domain; a file cannot be followed");
 		return verdict(in, read_file(in, &t));
 	}
 	r = verdict(in, run_remote(in, &t, s, settled, follow));

@@ -44,7 +44,6 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 void input_deinit(struct input *in);
 
 /* The command line and the input of a verb that reads a trace to its end before it prints. */
-
 struct trace_args {
 	const struct ctl *ctl;
 	const char *verb;

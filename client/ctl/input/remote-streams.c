@@ -179,7 +179,6 @@ static int ask_packets(const struct remote *x, struct http *h, const struct plac
 }
 
 /* ---- the first event behind a position */
-
 struct first {
 	struct mprof_decoder *decoder;
 	uint64_t ns;

@@ -45,7 +45,6 @@ uint64_t period_from(const struct period *p);
 uint64_t period_to(const struct period *p);
 
 /* Pass on to another consumer the events inside of a period. */
-
 struct time_filter {
 	struct consumer consumer; /* give it to the code that reads the trace */
 	struct consumer to;	  /* the next consumer */

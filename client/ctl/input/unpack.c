@@ -169,7 +169,7 @@ static int reader_fault(struct archive *a, const struct source *s, const char *n
 		return -s->error;
 	if (archive_errno(a) == ENOMEM)
 		return -ENOMEM;
-	say("%s: the packed data is damaged or cut: %s", name, what ? what : "no reason is known");
+	say("%s: the packed data is damaged or cut: %s", name, what ? what : "reason unknown");
 	return 1;
 }
 

@@ -128,7 +128,7 @@ static double grown(const struct side sides[2], const uint64_t samples[2])
 
 static double error_of(const struct side sides[2], const uint64_t samples[2])
 {
-	/* without samples one sample was possible */
+	/* Without samples one sample was possible. */
 	double a = sqrt((double)(samples[0] ? samples[0] : 1)) * sides[0].rate;
 	double b = sqrt((double)(samples[1] ? samples[1] : 1)) * sides[1].rate;
 

@@ -21,7 +21,6 @@
 #include "writer.h"
 
 /* Codes of a memory profile as text: `Function@file.ml:10:3-20`. */
-
 struct mem_place {
 	char *text; /* owned; NULL before its first use */
 	size_t bytes;
@@ -42,7 +41,7 @@ struct mem_places {
  * once.
  */
 
-/* limit of a name; a longer one says nothing more, and a code can have 255 locations */
+/* Limit of a name; a longer one says nothing more, and a code can have 255 locations. */
 #define NAME_MAX_BYTES 4096u
 
 static void mem_places_deinit(struct mem_places *places)

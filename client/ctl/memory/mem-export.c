@@ -18,7 +18,7 @@
  * reports damage, too.
  */
 
-/* enough to recognize a memtrace stream */
+/* Enough to recognize a memtrace stream. */
 #define HEAD_BYTES 64u
 
 static int write_all(int fd, const char *bytes, size_t len)
@@ -55,11 +55,11 @@ static int pass_event(void *context, const struct mprof_mem *d, const struct mpr
 static int aside_failed(const struct mem_page *p)
 {
 	if (p->in.refused == -EFBIG)
-		say("%s is longer than the %llu MiB that one page can hold: thin it out with `mprofctl mem subsample`, "
-		    "or take a part of it with its --from and --to",
+		say("%s is longer than the %llu MiB that one page can hold: reduce it with `mprofctl mem subsample`, "
+		    "or select a part with its --from and --to",
 		    p->in.name, HTML_BYTES_MAX >> 20);
 	else
-		say("cannot write a file aside: %s; TMPDIR says where", strerror(-p->in.refused));
+		say("cannot write a temporary file: %s; set TMPDIR to another directory", strerror(-p->in.refused));
 	return CTL_FAILED;
 }
 
@@ -93,7 +93,6 @@ void mem_page_deinit(struct mem_page *p)
 }
 
 /* ---- is it one? */
-
 struct head {
 	uint8_t bytes[HEAD_BYTES];
 	size_t n;
@@ -249,7 +248,7 @@ static int write_to(struct mem_load *l, const struct mem_filter *filter, int for
 	if (r)
 		return output_complain(&out, -r);
 	if (f.cut)
-		say("%s: of %llu stacks only the %u innermost frames or fewer were written", l->in.name,
+		say("%s: %llu stacks were cut to their %u innermost frames or fewer", l->in.name,
 		    (unsigned long long)f.cut, MEM_FRAMES_MAX);
 	return output_commit(&out);
 }
@@ -275,12 +274,12 @@ int mem_export(const struct ctl *ctl, int argc, char **argv)
 	if (format < 0)
 		return CTL_USAGE;
 	if (o.hide && !formats[format].hides)
-		return say_usage("mem", "--hide means nothing in the format %s, which has all frames",
+		return say_usage("mem", "--hide has no effect in the format %s, which has all frames",
 				 formats[format].name);
 	r = mem_filter_parse(&f, &o);
 	if (!r && !formats[format].write)
 		return f.given ? say_usage("mem",
-					   "the page of the format html has all of a profile: filters are chosen there")
+					   "the html page always has the whole profile: choose filters in the page")
 			       : mem_page_export(ctl->host, left.at[0], f.recording, file);
 	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
 	if (r != CTL_OK && r != CTL_DAMAGED)

@@ -1,4 +1,5 @@
-// Each frame's group has data-x and data-w, parts of the whole: a click makes one of them as wide as the picture.
+// The group of a frame has its position and width as parts of the whole, data-x and data-w. A click
+// makes a frame as wide as the picture.
 "use strict";
 (() => {
 	const svg = document.documentElement;
@@ -14,7 +15,7 @@
 	const draw = () => {
 		for (const frame of frames) {
 			const [x, w, depth] = place(frame);
-			// What stands above or below the focus is as wide as the picture.
+			// The callers of the focus are as wide as the picture.
 			const holds = depth < focus && x <= from + 1e-12 && x + w >= from + span - 1e-12;
 			const left = holds ? 0 : (x - from) / span * width;
 			const wide = holds ? width : w / span * width;
@@ -43,7 +44,7 @@
 			frame.classList.toggle("hit", hit);
 			if (hit) parts.push(place(frame));
 		}
-		// A frame below another that was found counts once.
+		// A hit below another hit counts once.
 		let sum = 0, end = -1;
 		parts.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
 		for (const [x, w] of parts) {
@@ -67,11 +68,11 @@
 			search(prompt("Functions whose name contains") ?? "");
 		}
 	});
-	const tell = event => {
+	const showStatus = event => {
 		const frame = event.target.closest(".frame");
 		status.textContent = frame ? title(frame).replace("\n", ": ") : "";
 	};
-	svg.addEventListener("mouseover", tell);
-	svg.addEventListener("focusin", tell);
+	svg.addEventListener("mouseover", showStatus);
+	svg.addEventListener("focusin", showStatus);
 	draw();
 })();

@@ -11,9 +11,9 @@
 #include "scope.h"
 #include "writer.h"
 
-/* most bytes of a format's output: numbers and fixed texts */
+/* Most bytes of a format's output: numbers and fixed texts. */
 #define FORMAT_MAX 400u
-/* limit of a name; a longer one says nothing more */
+/* Limit of a name; a longer one says nothing more. */
 #define NAME_MAX_BYTES 4096u
 
 const char *mem_name(const struct mprof_mem *d, const struct mprof_flame_node *node, size_t *bytes)
@@ -247,7 +247,6 @@ int mem_write_json(struct mem_format_job *f)
  * They are "evented" profiles, which open and close each function once. So the file is as large as
  * the tree, however deep its stacks are.
  */
-
 struct speedscope {
 	struct mem_format_job *f;
 	struct writer out;

@@ -18,7 +18,7 @@
 #include "scope.h"
 #include "seed.h"
 
-/* limit of reported damages for each input */
+/* Limit of reported damages for each input. */
 #define REPORTED_MAX 10u
 
 static ssize_t read_some(int fd, void *buf, size_t n)
@@ -122,7 +122,7 @@ int mem_input_recording(const char *text, uint64_t *recording)
 	errno = 0;
 	*recording = strtoull(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end || !*recording || errno)
-		return say_usage("mem", "--recording is no number from 1 on: \"%s\"", text);
+		return say_usage("mem", "--recording is not a number from 1 on: \"%s\"", text);
 	return CTL_OK;
 }
 
@@ -133,7 +133,7 @@ static void report_damage_once(struct mem_input *in)
 	if (in->reported || in->damages > REPORTED_MAX)
 		return;
 	mprof_mem_damage_text(mprof_mem_damage(in->decoder), text, sizeof(text));
-	say("%s: %s%s", in->name, text, in->damages == REPORTED_MAX ? "; what follows is not told" : "");
+	say("%s: %s%s", in->name, text, in->damages == REPORTED_MAX ? "; further damage is not listed" : "");
 }
 
 static int drain(struct mem_input *in, enum mprof_status stop)
@@ -211,7 +211,7 @@ static void report_recordings(const struct mem_input *in)
 	uint64_t n = mprof_mem_totals(in->decoder)->recordings;
 
 	if (n > 1 && !in->recording && !in->reported)
-		say("%s: %llu recordings are joined here; this is of %s; --recording N takes one", in->name,
+		say("%s: %llu recordings are joined here; this uses %s; --recording N selects one", in->name,
 		    (unsigned long long)n, in->each ? "each of them" : "the last");
 }
 
@@ -223,7 +223,7 @@ static int judge(const struct mem_input *in, int r)
 	if (r == -ENOMEM)
 		return say_memory();
 	if (r == -EISDIR) {
-		say("%s is an archive or a directory: name a file of it", in->name);
+		say("%s is an archive or a directory: name a file in it", in->name);
 	} else if (r) {
 		say("cannot read %s: %s", in->name, strerror(-r));
 	} else if (in->recording && recordings && recordings < in->recording) {
@@ -231,7 +231,7 @@ static int judge(const struct mem_input *in, int r)
 		    (unsigned long long)recordings);
 		return CTL_NOT_FOUND;
 	} else if (!mprof_mem_info(in->decoder)) {
-		say("%s is no memory profile: it does not begin as a memtrace stream does", in->name);
+		say("%s is not a memory profile: it does not begin like a memtrace stream", in->name);
 	} else {
 		report_recordings(in);
 		return in->damages ? CTL_DAMAGED : CTL_OK;

@@ -160,7 +160,7 @@ static int show(const json_t *answer, const struct mem_answer *a)
 	bytes_text((uint64_t)json_real_value(answer_get(answer, "live_bytes")), live, sizeof(live));
 	printf("%s live at the end, estimated from %lld samples; ", live, (long long)answer_count(answer, "live"));
 	if (!json_array_size(list))
-		printf("nothing of it grew all through the run\n");
+		printf("nothing grew throughout the run\n");
 	else
 		printf("%zu places of allocation may leak\n", json_array_size(list));
 	json_array_foreach(list, i, leak)

@@ -19,7 +19,6 @@
  * 4K, 1MB). Names are a list with commas. Each is a part of a function's name, or the whole name
  * behind "=". A backslash makes a comma part of a name.
  */
-
 struct unit {
 	const char *name;
 	double factor;
@@ -74,7 +73,7 @@ static int time_range(const char *option, const char *s, struct mprof_mem_range 
 		return CTL_OK;
 	return say_usage(
 		"mem",
-		"%s is no time: \"%s\"; write a range behind the start as 1.5s..2s, 250ms.. or ..10s, or one time",
+		"%s is not a time: \"%s\"; write a range behind the start as 1.5s..2s, 250ms.. or ..10s, or one time",
 		option, s);
 }
 
@@ -82,14 +81,14 @@ int mem_filter_time(const char *option, const char *text, uint64_t *us)
 {
 	if (!text || amount(text, strlen(text), times, ARRAY_SIZE(times), us))
 		return CTL_OK;
-	return say_usage("mem", "%s is no time: \"%s\"; write one behind the start as 1.5s or 250ms", option, text);
+	return say_usage("mem", "%s is not a time: \"%s\"; write one behind the start as 1.5s or 250ms", option, text);
 }
 
 static int size_range(const char *s, struct mprof_mem_range *r)
 {
 	if (!s || range(s, sizes, ARRAY_SIZE(sizes), r))
 		return CTL_OK;
-	return say_usage("mem", "--size is no size: \"%s\"; write bytes as 64..256, 1K.. or ..4MB", s);
+	return say_usage("mem", "--size is not a size: \"%s\"; write bytes as 64..256, 1K.. or ..4MB", s);
 }
 
 static int heaps(const char *s, uint8_t *out)

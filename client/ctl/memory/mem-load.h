@@ -51,7 +51,6 @@ void mem_filter_deinit(struct mem_filter *f);
 int mem_filter_time(const char *option, const char *text, uint64_t *us);
 
 /* A loaded profile; loading reads the input as often as necessary. */
-
 struct mem_load {
 	/* Its decoder has the names and the trace's information. */
 	struct mem_input in;

@@ -83,12 +83,13 @@ int mem_recording_fetch(const char *host, const char *id, int *fd)
 		return r;
 	*fd = spool_file();
 	if (*fd < 0) {
-		say("cannot write a file aside: %s; TMPDIR says where", strerror(-*fd));
+		say("cannot write a temporary file: %s; set TMPDIR to another directory", strerror(-*fd));
 		return CTL_FAILED;
 	}
 	r = download_run(&d, &h, path);
 	if (r && d.refused)
-		say("cannot write what was fetched aside: %s; TMPDIR says where", strerror(-d.refused));
+		say("cannot write the fetched profile to a temporary file: %s; set TMPDIR to another directory",
+		    strerror(-d.refused));
 	return r;
 }
 
@@ -183,7 +184,7 @@ static int parse_port(const char *text, long *port)
 	errno = 0;
 	*port = strtol(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end || errno || *port < 1 || *port > 65535)
-		return say_usage("mem", "--port is no number from 1 to 65535: \"%s\"", text);
+		return say_usage("mem", "--port is not a number from 1 to 65535: \"%s\"", text);
 	return CTL_OK;
 }
 

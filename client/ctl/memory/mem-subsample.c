@@ -21,7 +21,7 @@
 #include "seed.h"
 #include "writer.h"
 
-/* limit of samples of one allocation that are drawn one by one */
+/* Limit of samples of one allocation that are drawn one by one. */
 #define DRAWN_MAX 4096u
 
 struct subsampler {
@@ -147,7 +147,7 @@ static int factor_parse(const char *s, double *factor)
 	*factor = strtod(s, &end);
 	if (s[0] >= '0' && s[0] <= '9' && !*end && *factor >= 1 && *factor <= 1e9)
 		return CTL_OK;
-	return say_usage("mem", "mem subsample: the factor is no number from 1 on: \"%s\"", s);
+	return say_usage("mem", "mem subsample: the factor is not a number from 1 on: \"%s\"", s);
 }
 
 static int run(struct subsampler *t, struct mem_input *in, struct output *out)
@@ -165,7 +165,7 @@ static int run(struct subsampler *t, struct mem_input *in, struct output *out)
 	if (error == -ENOMEM)
 		return say_memory();
 	if (error == -ERANGE) {
-		say("%s: its sampling rate cannot be made so much smaller", in->name);
+		say("%s: the factor is too large for its sampling rate", in->name);
 		return CTL_FAILED;
 	}
 	if (error)

@@ -66,7 +66,7 @@ static int points_parse(const char *s, uint32_t *n)
 		return CTL_OK;
 	value = strtoul(s, &end, 10);
 	if (s[0] < '0' || s[0] > '9' || *end || !value || value > POINTS_MAX)
-		return say_usage("mem", "--points is no number from 1 to %u: \"%s\"", POINTS_MAX, s);
+		return say_usage("mem", "--points is not a number from 1 to %u: \"%s\"", POINTS_MAX, s);
 	*n = (uint32_t)value;
 	return CTL_OK;
 }

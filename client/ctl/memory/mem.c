@@ -22,9 +22,7 @@ int cmd_mem(const struct ctl *ctl, int argc, char **argv)
 	struct suggestion suggestion = {.word = argc > 1 ? argv[1] : NULL};
 
 	if (argc < 2)
-		return say_usage(
-			"mem",
-			"what is to be done with the memory profile is missing, as in `mprofctl mem identify FILE`");
+		return say_usage("mem", "mem needs a verb, as in `mprofctl mem identify FILE`");
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
 		if (strcmp(argv[1], verbs[i].name) == 0) {
 			argv[1] = argv[0];
@@ -33,8 +31,8 @@ int cmd_mem(const struct ctl *ctl, int argc, char **argv)
 		suggestion_consider(&suggestion, verbs[i].name);
 	}
 	if (suggestion.best)
-		return say_usage("mem", "there is no mem \"%s\"; did you mean %s?", argv[1], suggestion.best);
-	return say_usage("mem", "there is no mem \"%s\"", argv[1]);
+		return say_usage("mem", "there is no mem verb \"%s\"; did you mean %s?", argv[1], suggestion.best);
+	return say_usage("mem", "there is no mem verb \"%s\"", argv[1]);
 }
 
 int mem_answer_run(const struct ctl *ctl, int argc, char **argv, const struct mem_answer *a)

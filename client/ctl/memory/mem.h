@@ -30,7 +30,6 @@ int mem_stop(const struct ctl *ctl, int argc, char **argv);
  * Verbs that give one answer. The answer is always made as JSON; the text for people is made of
  * that.
  */
-
 struct mem_answer {
 	/*
 	 * Return the answer, which the caller decrefs, or NULL without memory. BRIEF: only the

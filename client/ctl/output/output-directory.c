@@ -81,7 +81,7 @@ int output_directory_open(struct output_directory *d, const char *path, const ch
 	if (!len)
 		return say_usage(verb, "the name of the output is empty; name a directory");
 	if (strcmp(path, "-") == 0)
-		return say_usage(verb, "this format is a directory, which standard output is not; name one with -o");
+		return say_usage(verb, "this format is a directory and cannot go to standard output; name one with -o");
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	d->path = strndup(path, len);

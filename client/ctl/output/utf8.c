@@ -60,7 +60,7 @@ int utf8_set(struct utf8 *u, const char *text, size_t len)
 		bad += !n;
 	}
 	u->bytes = 0;
-	/* one byte for the NUL */
+	/* One byte for the NUL. */
 	if (reserve(u, len + bad * (REPLACEMENT_BYTES - 1) + 1))
 		return -ENOMEM;
 	for (size_t i = 0; i < len; i += n ? n : 1) {

@@ -52,7 +52,6 @@ static inline void writer_put(struct writer *w, const void *bytes, size_t n)
 }
 
 /* Base64 into a writer, from pieces of any length. */
-
 struct base64 {
 	struct writer *out; /* borrowed */
 	uint8_t rest[3];    /* up to two bytes that wait for more */

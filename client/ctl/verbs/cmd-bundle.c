@@ -39,7 +39,7 @@ static int part_failed(int error)
 {
 	if (error == -ENOMEM)
 		return say_memory();
-	say("cannot write a file aside: %s; TMPDIR says where", strerror(-error));
+	say("cannot write a temporary file: %s; set TMPDIR to another directory", strerror(-error));
 	return CTL_FAILED;
 }
 
@@ -69,7 +69,7 @@ static int take_file(struct bundle_job *x, const struct trace_source *t)
 	struct bundle_member *m;
 
 	if (x->last)
-		return say_usage(x->verb, "--last selects from what the daemon has, and %s is a file", x->trace);
+		return say_usage(x->verb, "--last selects from the daemon's traces, but %s is a file", x->trace);
 	m = bundle_add(x->bundle, x->trace, slash && slash[1] ? slash + 1 : name, -1, -1);
 	return m ? read_member(x, m, x->trace, &none) : say_memory();
 }
@@ -186,10 +186,9 @@ static void report_unknown(const struct bundle *b)
 		const struct bundle_member *m = &b->list[i];
 
 		if (!m->known)
-			say("%s: nothing says how its clock stands to the others': its times are taken as they are",
-			    m->trace);
+			say("%s: its clock offset is unknown; its times are used as they are", m->trace);
 		else if (m->clocks.stepped)
-			say("%s: its clock went back; the offset is right for what came after that", m->trace);
+			say("%s: its clock stepped back; the offset holds for the events after the step", m->trace);
 	}
 }
 

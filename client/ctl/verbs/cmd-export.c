@@ -204,7 +204,7 @@ static int take_own(struct export *x, const char *verb)
 		for (k = 0; e->options && e->options[k].name && strcmp(e->options[k].name, x->own[i].name) != 0; k++)
 			;
 		if (!e->options || !e->options[k].name)
-			return say_usage(verb, "%s is no option of the format %s", x->own[i].name, e->name);
+			return say_usage(verb, "%s is not an option of the format %s", x->own[i].name, e->name);
 		x->job.values[k] = x->own[i].value;
 	}
 	return e->check ? e->check(&x->job, verb) : CTL_OK;

@@ -15,7 +15,6 @@
 #include "trace-source.h"
 
 #define VALUE_SHOWN 200u /* bytes of a XenStore value; a ring's grant references can take 4,096 */
-
 struct shown {
 	json_t *capture, *context, *overviews; /* owned */
 };
@@ -176,7 +175,7 @@ static int put_streams(const struct shown *s)
 	}
 	i = (size_t)table_print(&t);
 	if (!json_is_true(json_object_get(s->capture, "complete")))
-		puts("Quotas have deleted some of it; what is left can be fetched.");
+		puts("Quotas have deleted some of it; the rest can be fetched.");
 	return (int)i;
 }
 
@@ -222,7 +221,7 @@ static int put_xenstore(const struct shown *s)
 	if (n == 0)
 		puts("  (nothing)");
 	if (!json_is_true(json_object_get(s->context, "xenstore_complete")))
-		puts("  (there was more than is kept)");
+		puts("  (there were more values than are kept)");
 	return CTL_OK;
 }
 
@@ -269,7 +268,7 @@ static int show_print(const struct shown *s)
 	if (json_is_string(json_object_get(s->context, "reason")))
 		put_console(s);
 	else
-		puts("\nNothing but the trace was kept of the guest.");
+		puts("\nOnly the trace of the guest was kept.");
 	return stdout_verdict();
 }
 
@@ -335,7 +334,7 @@ int cmd_show(const struct ctl *ctl, int argc, char **argv)
 	if (t.name == left.at[0])
 		t.kind = SOURCE_CAPTURE; /* a number without a prefix */
 	else if (t.kind == SOURCE_DOMAIN)
-		return say_usage(argv[0], "show is for captures; `mprofctl captures %s` lists those of a domain",
+		return say_usage(argv[0], "show takes a capture; `mprofctl captures %s` lists those of the domain",
 				 t.name);
 	r = trace_source_check(&t, &all, argv[0]);
 	r = r ? r : http_open(&h, ctl->host);

@@ -18,7 +18,6 @@
 #include "table.h"
 
 #define COLUMNS 7 /* columns of short texts; the label stands behind them */
-
 struct threads {
 	struct modeller modeller;
 	const struct period *period; /* borrowed */

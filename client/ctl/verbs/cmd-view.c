@@ -70,7 +70,7 @@ static int aside_failed(const struct viewed *t, int error)
 		return CTL_FAILED;
 	if (error == -ENOMEM)
 		return say_memory();
-	say("cannot write a file aside: %s; TMPDIR says where", strerror(-error));
+	say("cannot write a temporary file: %s; set TMPDIR to another directory", strerror(-error));
 	return CTL_FAILED;
 }
 
@@ -81,7 +81,7 @@ static int read_memory(struct view *v, const char *operand, const struct selecti
 
 	if (s->last || s->run || s->stream || period->from.given || period->to.given)
 		return say_usage(v->verb,
-				 "%s is a memory profile: its page shows all of it, and parts are chosen there",
+				 "%s is a memory profile: its page has the whole profile; select parts in the page",
 				 operand);
 	t->is_memory = true;
 	v->n++;
@@ -129,7 +129,7 @@ static char *private_path(struct view *v, const char *operand)
 		return NULL;
 	}
 	if (!mkdtemp(v->dir)) {
-		say("cannot make a directory %s: %s; TMPDIR says where", v->dir, strerror(errno));
+		say("cannot make a directory %s: %s; set TMPDIR to another directory", v->dir, strerror(errno));
 		free(v->dir);
 		v->dir = NULL;
 		return NULL;
@@ -182,7 +182,7 @@ static int report(const struct view *v, const char *path, bool opened)
 		return CTL_OK;
 	}
 	puts(path);
-	say("no browser could be started: open this file in one, or name one by BROWSER");
+	say("no browser could be started: open this file in a browser, or name one in BROWSER");
 	return fflush(stdout) == 0 ? CTL_OK : CTL_FAILED;
 }
 

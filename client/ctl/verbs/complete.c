@@ -26,7 +26,6 @@
  * The word to complete. Each candidate is a line on standard output: a word, a tab and its
  * description.
  */
-
 struct offer {
 	const char *word; /* the part to complete; borrowed */
 	/* The text in front of WORD, which stays; of a list the items up to the last comma. */
@@ -114,7 +113,7 @@ static const char *help_value(const char *verb, const char *option)
  * letters are offered.
  */
 
-/* longest wait for the daemon in the middle of a line */
+/* Longest wait for the daemon in the middle of a line. */
 #define PATIENCE_S 2
 
 /* Offer TEXT of LEN bytes if it begins with the word. WHAT describes it. */
@@ -335,7 +334,7 @@ static void offer_operand(const struct completion *c)
 		at += 1 + (at[1] == '[');
 		len = strcspn(at, " \n");
 		if (at[0] == '-' && at[1] && at[1] != '|') {
-			/* skip an option and its value */
+			/* Skip an option and its value. */
 			if (at[len - 1] != ']' && at[len] == ' ')
 				len += 1 + strcspn(at + len + 1, " \n");
 			continue;

@@ -15,7 +15,7 @@ struct dumper {
 	struct writer out;
 	struct consumer consumer; /* give it to the code that reads the trace */
 	struct filter *filter;	  /* NULL for all events; borrowed */
-	/* names of the streams, for the lines; NULL for a single stream */
+	/* Names of the streams, for the lines; NULL for a single stream. */
 	char *const *streams;
 	bool json;
 };

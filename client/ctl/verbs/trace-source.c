@@ -101,9 +101,9 @@ int trace_source_check(const struct trace_source *t, const struct selection *s, 
 				 "\"%s\" is not a capture's id, which is a number; `mprofctl captures` lists them",
 				 t->name);
 	if ((t->kind == SOURCE_FILE || t->kind == SOURCE_STDIN) && (s->last || s->run || s->stream))
-		return say_usage(verb, "--last, --run and --stream select from what the daemon has, not from a file");
+		return say_usage(verb, "--last, --run and --stream select from the daemon's traces, not from a file");
 	if (t->kind == SOURCE_CAPTURE && s->run)
-		return say_usage(verb, "a capture is of one run: --run is for domains");
+		return say_usage(verb, "a capture has a single run; use --run with a domain");
 	return CTL_OK;
 }
 

@@ -1,4 +1,4 @@
-# Completion of mprofctl for bash: mprofctl itself says what can stand there.
+# Completion of mprofctl for bash: mprofctl itself lists the candidates.
 _mprofctl()
 {
 	local word line files=

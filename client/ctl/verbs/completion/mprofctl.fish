@@ -1,4 +1,4 @@
-# Completion of mprofctl for fish: mprofctl itself says what can stand there.
+# Completion of mprofctl for fish: mprofctl itself lists the candidates.
 function __mprofctl_complete
     set -l words (commandline -opc)
     set -l word (commandline -ct)

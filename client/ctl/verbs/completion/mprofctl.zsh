@@ -1,5 +1,5 @@
 #compdef mprofctl
-# Completion of mprofctl for zsh: mprofctl itself says what can stand there.
+# Completion of mprofctl for zsh: mprofctl itself lists the candidates.
 
 local line word what files
 local -a found
