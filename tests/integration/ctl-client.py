@@ -502,8 +502,17 @@ def test_show():
 def test_show_less():
     nothing = dict.fromkeys(("uuid", "domid", "reason", "xenstore", "xenstore_complete", "console", "console_complete"))
     out = show(dict(CAPTURE, streams=[], complete=True, pinned=False, note=""), dict(CONTEXT, **nothing)).stdout.decode()
-    check("It holds no trace." in out and "Only the trace" in out and "XenStore" not in out and "onsole" not in out
-          and "\nreason" not in out and "\npinned" not in out and "\nnote" not in out and re.search(r"\ndomid +-\n", out), "a file's capture: %r" % out)
+    check(
+        "It holds no trace." in out
+        and "Only the trace" in out
+        and "XenStore" not in out
+        and "onsole" not in out
+        and "\nreason" not in out
+        and "\npinned" not in out
+        and "\nnote" not in out
+        and re.search(r"\ndomid +-\n", out),
+        "a file's capture: %r" % out,
+    )
     out = show(context=dict(CONTEXT, reason="unknown", console=None, xenstore={}, xenstore_complete=False)).stdout.decode()
     check("unknown: Xen could not be asked" in out and "No console was logged." in out and "  (nothing)\n  (there were more" in out, "less: %r" % out)
     check("Console, its end:" in show(context=dict(CONTEXT, console_complete=False)).stdout.decode(), "the console was longer")
@@ -527,8 +536,10 @@ def tailed(packets, code=0, to="svg", target="domain:web", state="ended", behind
     """What is drawn as not proven, where its packets are said to be these, and what was asked for beside the trace."""
     fresh()
     streams = [{"stream": number, "name": None, "tail_bytes": 0} for number in streams]
-    script.answers = {"/v1/domains/web": (200, {"run": 3, "state": state, "streams": streams, "run_list": [{"run": 3, "state": state, "streams": streams}]}),
-                      "/v1/captures/7": (200, capture)}
+    script.answers = {
+        "/v1/domains/web": (200, {"run": 3, "state": state, "streams": streams, "run_list": [{"run": 3, "state": state, "streams": streams}]}),
+        "/v1/captures/7": (200, capture),
+    }
     for path in "domains/web", "captures/7":
         script.answers["/v1/%s/packets" % path] = answer or (200, {"packets": packets, "next": None})
     script.answers["/v1/domains/%s/trace" % CAPTURE["uuid"]] = (404, "It is gone.")

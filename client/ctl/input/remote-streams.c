@@ -112,7 +112,7 @@ int remote_streams(struct merge *l, struct http *h, const struct remote *x, cons
 }
 
 /*
- * Find unproven tails, by the rule of client/viewer/tail.js. The route /packets shows a tail: it
+ * Find unproven tails, by the rule of client/viewer/trace/tail.js. The route /packets shows a tail: it
  * begins in the first packet with more tail bytes than cut bytes. If a part of that packet was
  * proven, the packet's own time does not help; then ask for the first event behind that part.
  */

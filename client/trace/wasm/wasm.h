@@ -49,7 +49,7 @@ const char *wasm_layout(void);
 
 /* ---- memory profiles ---- */
 
-/* Functions of mprof.wasm for the worker of memory profiles (client/viewer/recording.js). */
+/* Functions of mprof.wasm for the worker of memory profiles (client/viewer/worker/recording.js). */
 enum wasm_filter_range {
 	WASM_FILTER_ALLOCATED,
 	WASM_FILTER_LIVE,
