@@ -37,8 +37,8 @@ static int open_database(struct store *s, char *sentence, size_t size)
 		return r;
 	s->statements.db = s->db;
 	r = wal_init(&s->wal, s->db, s->wal_limit, s->reserve_bytes);
-	if (r == 0 && s->format->load)
-		r = s->format->load(s->context);
+	if (r == 0 && s->format->opened)
+		r = s->format->opened(s->context);
 	if (r != 0)
 		snprintf(sentence, size, "%s: the archive cannot be read: %s", path, sqlite3_errmsg(s->db));
 	return r;

@@ -29,7 +29,7 @@ struct store_format {
 	 * Read what is kept in memory of the open database. Called again after a failure. NULL =
 	 * nothing is.
 	 */
-	int (*load)(void *context);
+	int (*opened)(void *context);
 	/* The transaction ended. NULL = nothing depends on it. */
 	void (*ended)(void *context, bool committed);
 };

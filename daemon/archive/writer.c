@@ -63,7 +63,7 @@ static const struct store_format format = {
 	.migrations = migrations_trace,
 	.sql = sql,
 	.n_statements = STATEMENTS,
-	.load = load_usage,
+	.opened = load_usage,
 	.ended = on_ended,
 };
 
